@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_lab.c - `rocin lab`: the process that the user started. The lab itself is its
- * child, in namespaces of its own; see lab.h.
+/* cmd_lab.c - `rocin lab`: the process that the user starts. The lab itself is its child,
+ * in namespaces of its own; see lab.h.
  */
 #include <errno.h>
 #include <signal.h>
@@ -84,7 +84,7 @@ static bool read_chance(const char *text, uint32_t *ppm)
 	return true;
 }
 
-/* "10G", "2.5Gbit" */
+/* Parses a rate such as "10G" or "2.5Gbit". */
 static bool read_rate(const char *text, uint64_t *rate)
 {
 	static const struct {
@@ -147,7 +147,7 @@ static bool parse_value(int key, const char *arg, struct rn_lab_args *args)
 }
 
 /* ------------------------------------------------------------------------- commands */
-/* One of --on, before it is known how many hosts there are. */
+/* One --on option, kept until the number of hosts is known. */
 struct on {
 	char *hosts, *argv[4];
 };
@@ -157,8 +157,8 @@ struct parsing {
 	struct rn_lab_command commands[RN_LAB_HOSTS_MAX];
 	struct on on[RN_LAB_HOSTS_MAX];
 	unsigned ons;
-	char *shell[2]; /* as argv; empty: none */
-	char **program; /* NULL: none */
+	char *shell[2]; /* an argv; empty: no shell */
+	char **program; /* NULL: no program */
 };
 
 static struct rn_lab_command *add_command(struct parsing *p, unsigned host, char **argv)
@@ -212,7 +212,7 @@ static void collect(struct parsing *p, struct argp_state *state)
 				  "ib_send_bw --on h2 'ib_send_bw h1'");
 }
 
-/* The command is the word behind the host. */
+/* The command is the word after the host. */
 static void note_on(struct parsing *p, char *hosts, struct argp_state *state)
 {
 	if (state->next >= state->argc)
@@ -302,8 +302,8 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* Ends with RN_EXIT_USAGE and a sentence if something is wrong. What @args points to
- * lives as long as @argv does; commands are never freed.
+/* Parses the options; ends the process with a usage error. What @args points to lives as
+ * long as @argv; commands are never freed.
  */
 static void parse_options(int argc, char **argv, struct rn_lab_args *args)
 {
@@ -314,13 +314,13 @@ static void parse_options(int argc, char **argv, struct rn_lab_args *args)
 	args->link.mtu = MTU_DEFAULT;
 	args->link.seed = 1;
 	args->settings.netdevs = RN_LAB_INTERFACE;
-	/* ARGP_IN_ORDER: options after the program's name are the program's. */
+	/* ARGP_IN_ORDER: options after the name of the program are for the program. */
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &p))
 		exit(RN_EXIT_USAGE);
 }
 
 /* ----------------------------------------------------------------------- the command */
-/* Signals that the lab takes instead of this process. */
+/* Blocks the signals that are passed on to the lab. */
 static void block(sigset_t *set)
 {
 	static const int handed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };
@@ -331,7 +331,9 @@ static void block(sigset_t *set)
 	sigprocmask(SIG_BLOCK, set, NULL);
 }
 
-/* The lab says what signals mean, but it is not asked for ever. Return: wait status. */
+/* Passes signals on to the lab, which decides what they mean; the third one kills it.
+ * Returns the wait status of the lab.
+ */
 static int attend(pid_t lab, const sigset_t *set)
 {
 	unsigned told = 0;
@@ -348,7 +350,9 @@ static int attend(pid_t lab, const sigset_t *set)
 	}
 }
 
-/* A shell of the lab has had the terminal, and the lab has no number for our group. */
+/* Takes the terminal back from a shell of the lab. The lab cannot do that, because our
+ * process group has no number in its PID namespace.
+ */
 static void take_terminal(void)
 {
 	if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) == getpgrp())

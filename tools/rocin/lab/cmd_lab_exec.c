@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_lab_exec.c - `rocin lab-exec`: a command on another host of the lab, as ssh(1) runs
- * one, for launchers of parallel programs and for people.
+/* cmd_lab_exec.c - `rocin lab-exec`: runs a command on another host of the lab as ssh(1)
+ * would, for launchers of parallel programs and for people.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -25,7 +25,10 @@ enum {
 };
 
 struct exec_args {
-	pid_t lab; /* `rocin lab`, from outside; 0: this process is in it */
+	/* Process id of `rocin lab` for a call from outside; 0: this process is in the
+	 * lab.
+	 */
+	pid_t lab;
 	bool no_input;
 	char *host, **words;
 };
@@ -114,7 +117,7 @@ static const struct argp argp = {
 };
 
 /* ------------------------------------------------------------------- from outside */
-/* The child of `rocin lab` is process 1 in there. */
+/* The child of `rocin lab` is process 1 of the lab. */
 static pid_t find_lab(pid_t outside)
 {
 	char path[64];
@@ -124,7 +127,9 @@ static pid_t find_lab(pid_t outside)
 	return (pid_t)rn_file_number(path);
 }
 
-/* Return: 0 or -errno. A namespace that we are in already is no error. */
+/* Enters a namespace of process @pid. Returns 0 or -errno; if this process is in that
+ * namespace already, nothing is done.
+ */
 static int join(pid_t pid, const char *name, int flag)
 {
 	char theirs[64], ours[64];
@@ -145,8 +150,8 @@ static int join(pid_t pid, const char *name, int flag)
 	return rc;
 }
 
-/* Into the PID namespace by a child, for which we wait. Return: only in the child, 0 or
- * -errno.
+/* Enters the lab. A PID namespace is entered only by a child, for which this process
+ * waits. Returns only in the child: 0 or -errno.
  */
 static int go_inside(pid_t outside)
 {
@@ -193,7 +198,9 @@ static bool is_called(pid_t pid, const char *name)
 	return rn_file_lines(path, compare_line, (void *)name) == 1;
 }
 
-/* Those whose keepers are where they are in every lab; 0: this is none. */
+/* Counts the hosts of the lab by their keepers, whose process ids are the same in every
+ * lab. 0: this process is in no lab.
+ */
 static unsigned count_hosts(void)
 {
 	unsigned n = 0;
@@ -209,7 +216,7 @@ static unsigned count_hosts(void)
 	return n;
 }
 
-/* "user@h2", as ssh takes it; -1 for none. */
+/* The number of the host in "user@h2", as ssh accepts it; -1 if there is none. */
 static int find_host(const char *name, unsigned hosts)
 {
 	const char *at = strrchr(name, '@');
@@ -222,7 +229,9 @@ static int find_host(const char *name, unsigned hosts)
 	return rn_lab_host_number(name, hosts);
 }
 
-/* One line, which a shell takes apart, as ssh has it. NULL: out of memory. */
+/* Joins the words to one line, which a shell parses again, as ssh does. NULL: out of
+ * memory.
+ */
 static char *join_words(char **words)
 {
 	size_t len = 1, at = 0;

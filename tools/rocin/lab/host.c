@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host.c - the hosts of a lab, their namespaces, and what is captured between them. */
+/* host.c - the hosts of a lab, their namespaces, and the capture of packets between them.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,7 +33,7 @@ enum {
 	OF_HOST = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC,
 };
 
-/* fork() with namespaces; this program has one thread. */
+/* fork() into new namespaces; this program has one thread. */
 static pid_t fork_into(int flags)
 {
 	return (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
@@ -48,12 +49,12 @@ pid_t rn_lab_clone(struct rn_lab_user *user)
 		if (pid >= 0 || errno != EPERM)
 			return pid;
 	}
-	/* Before: the child has its own copy. */
+	/* Set before the fork, so that both processes have it. */
 	user->has_ns = true;
 	return fork_into(OF_HOST | CLONE_NEWPID | CLONE_NEWUSER);
 }
 
-/* Fork a keeper into namespaces of a host. Return: as fork(). */
+/* Forks a keeper into the namespaces of a host. Returns what fork() would. */
 static pid_t clone_keeper(void)
 {
 	return fork_into(OF_HOST);
@@ -123,7 +124,7 @@ void rn_lab_say_refused(int err, char *text, size_t len)
 		snprintf(text, len, "namespaces cannot be made: %s", strerror(err));
 }
 
-/* ------------------------------------------------------------------ the lab's own */
+/* -------------------------------------------------------------- namespaces of the lab */
 static int write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -138,7 +139,7 @@ static int write_file(const char *path, const char *text)
 	return n < 0 ? (int)n : 0;
 }
 
-/* The same user inside and outside; nobody else is known inside. */
+/* Maps the user to the same ids inside; no other ids exist inside. */
 static int map_user(const struct rn_lab_user *user)
 {
 	char map[64];
@@ -146,7 +147,7 @@ static int map_user(const struct rn_lab_user *user)
 
 	snprintf(map, sizeof(map), "%u %u 1\n", (unsigned)user->uid, (unsigned)user->uid);
 	rc = write_file("/proc/self/uid_map", map);
-	/* Without this nobody may map groups. */
+	/* Without this an unprivileged process may not map groups. */
 	if (!rc)
 		rc = write_file("/proc/self/setgroups", "deny");
 	snprintf(map, sizeof(map), "%u %u 1\n", (unsigned)user->gid, (unsigned)user->gid);
@@ -177,9 +178,9 @@ int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len)
 		       "container with --security-opt systempaths=unconfined");
 }
 
-/* -------------------------------------------------------------------------- a host */
-/* The interfaces in /sys are those of whoever has mounted it. It is good without, where
- * that is forbidden.
+/* ------------------------------------------------------------- namespaces of a host */
+/* Mounts /sys anew, since it shows the interfaces of the namespace in which it was
+ * mounted. If that is forbidden, programs work without.
  */
 static void mount_sys(void)
 {
@@ -195,8 +196,8 @@ static void mount_sys(void)
 		close(groups);
 }
 
-/* Put @name of the host's own directory in the place of @path. What is not there, nobody
- * reads.
+/* Mounts a file @name in the host's own directory over @path. If @path does not exist, no
+ * program reads it, and nothing is done.
  */
 static int put_over(const char *name, const char *path, const char *text)
 {
@@ -241,7 +242,7 @@ static int write_boot_id(unsigned host)
 	return put_over("boot_id", "/proc/sys/kernel/random/boot_id", text);
 }
 
-/* The names under which launchers look for a way to another host. */
+/* Makes the commands by which launchers start programs on another host. */
 static int link_agents(void)
 {
 	static const char *const names[] = { RN_LAB_BIN "/rocin-lab-exec",
@@ -258,9 +259,7 @@ static int link_agents(void)
 	return 0;
 }
 
-/* In the child of clone_keeper(): name, hosts file, shared memory, an identity of
- * its own.
- */
+/* In the child of clone_keeper(): host name, hosts file, shared memory, boot id. */
 static int set_up_namespace(unsigned host, unsigned hosts, char *err, size_t err_len)
 {
 	char name[16];
@@ -291,7 +290,7 @@ static int set_up_namespace(unsigned host, unsigned hosts, char *err, size_t err
 	return 0;
 }
 
-/* ------------------------------------------------------------------------- to enter */
+/* ------------------------------------------------------------------- entering a host */
 static int join(pid_t keeper, const char *what, int flag)
 {
 	char path[64];
@@ -307,8 +306,8 @@ static int join(pid_t keeper, const char *what, int flag)
 	return rc;
 }
 
-/* To enter a mount namespace leads to the directory at its top, which a chroot() has
- * made another one.
+/* Enters a mount namespace. That leads to the directory at its top, which differs from
+ * the root directory if the caller was in a chroot(); so chroot() again.
  */
 static int join_mounts(pid_t keeper, const char *dir)
 {
@@ -326,7 +325,7 @@ static int join_mounts(pid_t keeper, const char *dir)
 	return rc;
 }
 
-/* Go to the host of a keeper, but stay in the directory. */
+/* Enters the namespaces of a keeper, and stays in the same directory. */
 static int enter_host(pid_t keeper, char *err, size_t err_len)
 {
 	char dir[PATH_MAX];
@@ -373,7 +372,7 @@ int rn_lab_keep_capabilities(void)
 }
 
 /* ----------------------------------------------------------------------------- hosts */
-/* What a keeper says of a step. */
+/* The result of a step in a keeper. */
 struct report {
 	int rc;
 	unsigned by;
@@ -394,7 +393,7 @@ static bool has_ipv6(void)
 	return fd >= 0;
 }
 
-/* ------------------------------------------------------------------- in the keeper */
+/* ----------------------------------------------------------------- in the keeper */
 static void tell(int sock, const struct report *r)
 {
 	(void)!send(sock, r, sizeof(*r), MSG_NOSIGNAL);
@@ -415,7 +414,7 @@ _Noreturn static void keep(const struct rn_lab_args *args, unsigned host, int so
 	char name[16], go;
 	sigset_t all;
 
-	/* Whatever programs send to everybody, the host stays. */
+	/* No signal ends the keeper, whatever programs send to all processes. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	snprintf(name, sizeof(name), "lab h%u", host + 1);
@@ -432,7 +431,8 @@ _Noreturn static void keep(const struct rn_lab_args *args, unsigned host, int so
 		pause();
 }
 
-/* ---------------------------------------------------------------------- in the lab */
+/* -------------------------------------------------------- in the main process of the lab
+ */
 static int start_keeper(const struct rn_lab_args *args, unsigned host, struct keeper *k,
 			char *err, size_t err_len)
 {
@@ -513,7 +513,9 @@ int rn_lab_hosts_make(const struct rn_lab_args *args, unsigned *by, char *err,
 	return rc;
 }
 
-/* ------------------------------------------------------------------- in a program */
+/* ------------------------------------------------------------- in the process of a
+ * program
+ */
 static int put_number(const char *name, unsigned value)
 {
 	char text[16];
@@ -530,7 +532,7 @@ static int put_host(const char *name, unsigned host)
 	return setenv(name, text, 1);
 }
 
-/* The way to other hosts comes first, rocin itself last. */
+/* Puts the commands for other hosts first in PATH, and the directory of rocin last. */
 static int set_path(void)
 {
 	const char *old = getenv("PATH");
@@ -551,7 +553,7 @@ static int set_path(void)
 	return rc;
 }
 
-/* The variables of the programs on a host, from those that this process has. */
+/* Sets the variables for programs on a host. */
 static int set_environment(unsigned host, unsigned hosts)
 {
 	static char list[RN_LAB_HOSTS_MAX * 6], address[32];
@@ -581,7 +583,7 @@ int rn_lab_host_become(const struct rn_lab_args *args, unsigned host, char *err,
 	return rc;
 }
 
-/* ------------------------------------------------------------------------- rules */
+/* --------------------------------------------------------------------- fault rules */
 _Noreturn static void give_rules(const struct rn_lab_args *args, unsigned host)
 {
 	static char rules[512];
@@ -622,7 +624,8 @@ int rn_lab_hosts_rules(const struct rn_lab_args *args, char *err, size_t err_len
 enum {
 	SNAPLEN = 65535,
 	BUFFER = 32 << 20,
-	BLOCK_MS = 10, /* the kernel shows packets in blocks: how old one becomes */
+	/* Ms after which the kernel hands over a block of packets that is not full. */
+	BLOCK_MS = 10,
 	FLUSH_AT = 1 << 16,
 	LAST_LOOKS = 50,
 };
@@ -634,7 +637,7 @@ struct capture {
 	int fd;
 	struct rn_pcapng buf;
 	uint64_t packets;
-	int rc; /* of writing */
+	int rc; /* result of writing */
 };
 
 static void flush(struct capture *c)
@@ -660,7 +663,7 @@ static void flush(struct capture *c)
 static void on_packet(u_char *ctx, const struct pcap_pkthdr *hdr, const u_char *bytes)
 {
 	struct capture *c = (struct capture *)(void *)ctx;
-	/* With nanoseconds asked for, tv_usec has them. */
+	/* tv_usec holds nanoseconds, as requested from libpcap. */
 	const struct rn_pcapng_packet packet = {
 		.time = (uint64_t)hdr->ts.tv_sec * 1000000000 + (uint64_t)hdr->ts.tv_usec,
 		.len = hdr->len,
@@ -715,7 +718,7 @@ static int take_all(struct capture *c)
 	return all;
 }
 
-/* Until SIGTERM, and then what the kernel has. */
+/* Writes packets until SIGTERM, and then those that the kernel still has. */
 _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 {
 	struct pollfd p[] = { { .fd = signals, .events = POLLIN },
@@ -727,7 +730,7 @@ _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 		poll(p, RN_ARRAY_SIZE(p), -1);
 		take_all(c);
 	}
-	/* Who goes on sending does not keep us. */
+	/* The number of looks is limited, as programs may go on sending. */
 	for (unsigned i = 0; i < LAST_LOOKS && poll(p + 1, 1, 3 * BLOCK_MS) > 0; i++)
 		take_all(c);
 	pcap_stats(c->pcap, &stat);
@@ -739,7 +742,7 @@ _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 	_exit(c->rc ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* Signals are to be blocked already. */
+/* Signals must be blocked. */
 int rn_lab_capture_start(const char *path, bool quiet, pid_t *pid, char *err,
 			 size_t err_len)
 {

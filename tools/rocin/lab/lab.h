@@ -24,9 +24,10 @@
 #include "tools/rocin/run/settings.h"
 
 enum {
-	RN_LAB_HOSTS_MAX = 250, /* the last byte of an address names the host */
+	/* Limit, because the last byte of an address is the number of the host. */
+	RN_LAB_HOSTS_MAX = 250,
 	RN_LAB_FIRST_KEEPER = 2,
-	RN_LAB_MTU_MIN = 1280, /* IPv6 wants it */
+	RN_LAB_MTU_MIN = 1280, /* the minimum that IPv6 requires */
 	RN_LAB_MTU_MAX = 65535,
 	RN_LAB_EXIT_TIMEOUT = 124, /* as timeout(1) */
 };
@@ -35,156 +36,165 @@ enum {
 #define RN_LAB_NET6 "fd86::"
 #define RN_LAB_INTERFACE "eth0"
 
-/* What each host's link does to the packets that the host sends. */
+/* What the link of each host does to packets that the host sends. */
 struct rn_lab_link {
 	uint32_t mtu;
 	uint32_t loss, reorder; /* parts per million */
 	rn_ns delay;		/* 0: none */
-	uint64_t rate;		/* bit/s, 0: as fast as it can */
+	uint64_t rate;		/* bit/s; 0: no limit */
 	uint64_t seed;
 };
 
-/* A program on one host. */
+/* A program to be run on a host. */
 struct rn_lab_command {
-	unsigned host;	 /* from 0; its name has this number plus 1 */
+	unsigned host;	 /* number from 0; the name of the host has this number plus 1 */
 	char **argv;	 /* ends with NULL */
-	bool is_awaited; /* those behind it begin when it is ready */
-	bool is_shell;	 /* has the terminal */
+	bool is_awaited; /* commands after this one start when it is ready */
+	bool is_shell;	 /* is interactive and gets the terminal */
 };
 
 struct rn_lab_args {
 	struct rn_run_settings settings;
 	unsigned hosts;
 	struct rn_lab_link link;
-	struct rn_lab_command *commands; /* at most one for each host */
+	struct rn_lab_command *commands; /* at most one per host */
 	unsigned command_count;
 	const char *capture, *json; /* files, or NULL */
 	double timeout;		    /* seconds, 0: none */
-	bool halt;		    /* one failure ends all */
-	bool keep;		    /* hosts stay until a signal comes */
+	bool halt;		    /* the first failure ends all programs */
+	bool keep;		    /* hosts are kept until a signal comes */
 	bool quiet;
-	pid_t pid; /* of `rocin lab`, where the user is */
+	pid_t pid; /* process id of `rocin lab` in the user's PID namespace */
 };
 
 /* ------------------------------------------------------------------------ namespaces */
-/* The namespaces of a lab: made, set up, entered. See namespaces(7).
+/* Making, setting up and entering the namespaces of a lab; see namespaces(7).
  *
- * All but the clones return 0 or -errno with a sentence.
+ * Functions return 0, or -errno with a sentence in @err, except rn_lab_clone().
  */
 
-/* A tmpfs of each host's own is there, with rocind's directory and these. */
+/* Directories in the tmpfs of each host, which also has the runtime directory of rocind.
+ */
 #define RN_LAB_SHM "/dev/shm"
 #define RN_LAB_DIR RN_LAB_SHM "/rocin-lab"
 #define RN_LAB_BIN RN_LAB_DIR "/bin"
 
-/* Who has made a lab. */
+/* The user who has made the lab. */
 struct rn_lab_user {
 	uid_t uid;
 	gid_t gid;
-	bool has_ns; /* it is in a user namespace, without which the rest was refused */
+	/* The lab is in a user namespace, because the user may not make the other ones
+	 * without.
+	 */
+	bool has_ns;
 };
 
 /**
- * rn_lab_clone() - Fork into a PID, network, mount, UTS and IPC namespace of its own
+ * rn_lab_clone() - Fork a process with its own PID, network, mount, UTS and IPC namespace
  * @user:	Out, in both processes
  *
- * Return: as fork(), -1 with errno EPERM, ENOSPC ... where namespaces are refused.
+ * Return: as fork(); -1 with errno EPERM, ENOSPC and others if namespaces are refused.
  */
 pid_t rn_lab_clone(struct rn_lab_user *user);
 
-/* Why namespaces are refused, and what to do. @err: errno of rn_lab_clone(), or of what a
- * process in them was refused.
+/* Explains why namespaces are refused, and the remedy. @err: errno of rn_lab_clone(), or
+ * of a call that a process in the namespaces made.
  */
 void rn_lab_say_refused(int err, char *text, size_t len);
 
-/* In the child of rn_lab_clone(), first of all: the same user, and a /proc of its own. */
+/* The first call in the child of rn_lab_clone(): maps the user and mounts /proc. */
 int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len);
 
 /* The process id of the keeper of @host in the PID namespace of the lab. */
 pid_t rn_lab_keeper_pid(unsigned host);
 
-/* Let programs that are started keep what an administrator of a network needs, although
- * they are those of an ordinary user. Return: 0 or -errno, without a sentence.
+/* Lets programs of an ordinary user keep the capabilities of a network administrator in
+ * the lab. Returns 0, or -errno without a sentence.
  */
 int rn_lab_keep_capabilities(void);
 
-/* The life of the lab's own process, in the namespaces of rn_lab_clone(), until all
- * commands have ended. @lifeline is at its end when the one outside has gone.
- * Return: exit status.
+/* Runs the lab in the process that rn_lab_clone() made, until all commands have ended.
+ * @lifeline is a pipe that closes when the process outside ends. Returns the exit status.
  */
 int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 		int lifeline);
 
 /* ---------------------------------------------------------------------------- output */
-/* What programs on hosts say, by lines, each with the host's name. */
+/* Output of programs on the hosts, line by line, each with the name of the host. */
 
 enum {
-	RN_LAB_LINE_MAX = 16384, /* a longer line becomes several */
+	RN_LAB_LINE_MAX = 16384, /* a longer line is split */
 };
 
 struct rn_lab_stream {
-	int from; /* does not block; -1: at its end */
+	int from; /* non-blocking descriptor; -1: at its end */
 	int to;
-	char prefix[16]; /* of each line */
-	size_t used;	 /* of @line: the beginning of one that has no end yet */
+	char prefix[16]; /* text in front of each line */
+	size_t used;	 /* bytes in @line: an incomplete line */
 	char line[RN_LAB_LINE_MAX];
 };
 
-/* @from belongs to the stream. */
+/* @from is closed by the stream. */
 void rn_lab_stream_open(struct rn_lab_stream *s, int from, int to, const char *prefix);
 
-/* Hand on what is there, but for a line that has not ended. Return: 0; -EPIPE or another
- * -errno of writing.
+/* Copies the complete lines that are there. Returns 0, or -errno of writing, such as
+ * -EPIPE.
  */
 int rn_lab_stream_read(struct rn_lab_stream *s);
 
-/* The same, and nothing more will come. */
+/* Copies the rest, including an incomplete line, because no more will come. */
 int rn_lab_stream_end(struct rn_lab_stream *s);
 
 /* -------------------------------------------------------------------------- programs */
-/* A program on a host of a lab: started, heard, ended. */
+/* A program on a host, from its start to its end. */
 
 struct rn_lab_program {
 	const struct rn_lab_command *command;
-	pid_t pid; /* also of its process group; 0: not started */
+	pid_t pid; /* process id and process group; 0: not started */
 	bool has_ended;
-	int status; /* as shells have it: 128 and the signal */
+	int status; /* exit status, or 128 plus signal, as in a shell */
 	rn_ns begin, end;
-	unsigned listeners; /* on its host before it began */
+	unsigned listeners; /* TCP sockets that listened on its host before it started */
 	struct rn_lab_stream out, err;
 };
 
 /* ----------------------------------------------------------------------------- hosts */
-/* The hosts of a lab, each held by a process that sleeps: its keeper. */
+/* The hosts of a lab. A sleeping process, the keeper, holds the namespaces of each host.
+ */
 
 /**
  * rn_lab_hosts_make() - Make all hosts and the network between them
- * @by:		Out: what does to packets what the link is to do; RN_LAB_BY_...
+ * @by:	Out: RN_LAB_BY_..., the means by which links treat packets as requested
  *
- * In the lab's own process, which must have had no child before. Return: 0 or -errno with
- * a sentence.
+ * Called in the lab's main process, before it has forked any other child.
+ *
+ * Return: 0, or -errno with a sentence in @err.
  */
 int rn_lab_hosts_make(const struct rn_lab_args *args, unsigned *by, char *err,
 		      size_t err_len);
 
-/* Let rocind of each host do by rules what no kernel does. Return: as above. */
+/* Gives the rocind of each host fault rules for what the kernel cannot do to packets.
+ * Returns 0, or -errno with a sentence in @err.
+ */
 int rn_lab_hosts_rules(const struct rn_lab_args *args, char *err, size_t err_len);
 
-/* In a child: become a process of @host. Return: 0 or -errno with a sentence. */
+/* In a child process: enters the namespaces of @host. Returns 0, or -errno with a
+ * sentence in @err.
+ */
 int rn_lab_host_become(const struct rn_lab_args *args, unsigned host, char *err,
 		       size_t err_len);
 
 /* --------------------------------------------------------------------------- packets */
-/* All packets of a lab, as they pass the switch, in a pcapng file. */
+/* A pcapng file of all packets of a lab that pass through the switch. */
 
-/* A process that writes the packets to @path from now on. @pid: out. Return: 0 or -errno
- * with a sentence.
+/* Starts a process that writes the packets to @path. @pid: out. Returns 0, or -errno with
+ * a sentence in @err.
  */
 int rn_lab_capture_start(const char *path, bool quiet, pid_t *pid, char *err,
 			 size_t err_len);
 
-/* It writes what has passed by now, says how much that was, and ends. Return: 0 or
- * -errno.
+/* Ends that process: it writes what has passed until now, and reports the number of
+ * packets. Returns 0 or -errno.
  */
 int rn_lab_capture_stop(pid_t pid);
 

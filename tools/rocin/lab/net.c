@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net.c - interfaces and addresses of a lab, and what its cables do to packets. */
+/* net.c - interfaces and addresses of a lab, and the treatment of packets on its links.
+ */
 #include "net.h"
 
 #include <arpa/inet.h>
@@ -32,8 +33,8 @@ static void append(struct nl_msg *m, const void *bytes, size_t len)
 	assert(rc == 0);
 }
 
-/* An allocation of a page, which every request fits into; a lab that does not get it is
- * over.
+/* Makes a message. The allocation is a page, large enough for every request; if it fails,
+ * the lab cannot go on.
  */
 static struct nl_msg *message(int type, int flags, const void *fixed, size_t len)
 {
@@ -61,8 +62,8 @@ static void put_text(struct nl_msg *m, int type, const char *text)
 	put_attribute(m, type, text, strlen(text) + 1);
 }
 
-/* Attributes follow that belong into this one, up to nla_nest_end(). Without the flag
- * that nla_nest_start() sets, as ip(8) and tc(8) send it.
+/* Begins a nested attribute, which nla_nest_end() ends; without the flag NLA_F_NESTED,
+ * which nla_nest_start() would set and ip(8) and tc(8) do not.
  */
 static struct nlattr *nest(struct nl_msg *m, int type)
 {
@@ -72,7 +73,9 @@ static struct nlattr *nest(struct nl_msg *m, int type)
 	return at;
 }
 
-/* libnl has fewer error numbers than the kernel. */
+/* Keeps the error number of the kernel; libnl would convert it to one of its own, which
+ * are fewer.
+ */
 static int note_errno(struct sockaddr_nl *from, struct nlmsgerr *answer, void *error)
 {
 	(void)from;
@@ -80,7 +83,8 @@ static int note_errno(struct sockaddr_nl *from, struct nlmsgerr *answer, void *e
 	return NL_STOP;
 }
 
-/* Send, free and wait for the answer. Return: 0 or -errno, of the kernel's. */
+/* Sends and frees a message and waits for the answer. Returns 0, or the kernel's -errno.
+ */
 static int talk(struct nl_sock *nl, struct nl_msg *m)
 {
 	int error = 0, rc;
@@ -104,18 +108,20 @@ int rn_lab_net_open(struct nl_sock **nl)
 	return -EIO;
 }
 
-/* ---------------------------------------------------------------------------- cables */
-/* In the words of the kernel's queueing disciplines (tc-netem(8), tc-tbf(8)), of
- * rocin-fault(5), and of people; and what leads to which host.
+/* ------------------------------------------------------------------- treatment of
+ * packets
+ */
+/* The properties of a link, as options of queueing disciplines (tc-netem(8), tc-tbf(8)),
+ * as rules of rocin-fault(5), and as text.
  */
 
 enum {
 	PPM = 1000000,
-	NETEM_LIMIT = 20000, /* packets on their way: 40 Gbit/s with a delay of 1 ms */
+	/* Packets in the queue: enough for 40 Gbit/s with a delay of 1 ms. */
+	NETEM_LIMIT = 20000,
 	TBF_BURST_MIN = 16 << 10,
-	TBF_QUEUE = 4 << 20, /* bytes that wait, as in a switch of the larger kind */
-	/* With netem a packet overtakes by not being delayed, so that there must be a
-	 * delay.
+	TBF_QUEUE = 4 << 20, /* bytes in the queue, as in a large switch */
+	/* netem reorders by sending some packets without delay, so the others need one.
 	 */
 	REORDER_DELAY_US = 100,
 };
@@ -129,7 +135,7 @@ static struct nl_msg *qdisc_message(int index)
 	return message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, &tc, sizeof(tc));
 }
 
-/* A probability as netem has it: 2^32 - 1 is certain. */
+/* A probability in units of netem, in which 2^32 - 1 means always. */
 static uint32_t chance(uint32_t ppm)
 {
 	return (uint32_t)(((uint64_t)ppm * UINT32_MAX + PPM / 2) / PPM);
@@ -173,7 +179,8 @@ struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link)
 
 struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link)
 {
-	uint64_t bytes = link->rate / 8, burst = bytes / 1000; /* of a millisecond */
+	/* Bytes of a millisecond. */
+	uint64_t bytes = link->rate / 8, burst = bytes / 1000;
 	struct tc_tbf_qopt opt = {
 		.rate = { .linklayer = TC_LINKLAYER_ETHERNET,
 			  .rate = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX },
@@ -197,7 +204,7 @@ struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link)
 	return m;
 }
 
-/* ------------------------------------------------------------------------- as text */
+/* --------------------------------------------------------------------------- texts */
 struct text {
 	char *at;
 	size_t len, used;
@@ -300,7 +307,9 @@ enum {
 
 #define BRIDGE "br0"
 
-/* A setting of this network namespace; without it things work, if not as neatly. */
+/* Writes a sysctl of this network namespace. Errors are ignored: things work without it,
+ * only less tidily.
+ */
 static void set(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -317,7 +326,7 @@ void rn_lab_net_prepare(bool has_ipv6)
 
 	set("/proc/sys/net/ipv6/conf/all/disable_ipv6", off);
 	set("/proc/sys/net/ipv6/conf/default/disable_ipv6", off);
-	/* Addresses count at once, and are those that we give. */
+	/* Addresses are usable at once, and only those are used that we set. */
 	set("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
 	set("/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1");
 	set("/proc/sys/net/ipv6/conf/default/router_solicitations", "0");
@@ -347,7 +356,9 @@ static int make_bridge(struct nl_sock *nl, uint32_t mtu)
 	put_text(m, IFLA_INFO_KIND, "bridge");
 	data = nest(m, IFLA_INFO_DATA);
 	put_u32(m, IFLA_BR_FORWARD_DELAY, 0);
-	/* Nobody asks who listens, so that all get what is for many. */
+	/* No multicast snooping: there is no querier, so all ports get all multicast
+	 * packets.
+	 */
 	put_attribute(m, IFLA_BR_MCAST_SNOOPING, "", 1);
 	nla_nest_end(m, data);
 	nla_nest_end(m, info);
@@ -372,7 +383,8 @@ int rn_lab_switch_make(struct nl_sock *nl, const struct rn_lab_link *link, char 
 static int make_veth(struct nl_sock *nl, uint32_t mtu, unsigned host, pid_t keeper)
 {
 	const struct ifinfomsg link = { .ifi_family = AF_UNSPEC };
-	/* Of those that nobody gives out; the last byte is the host's, as in addresses.
+	/* A locally administered address; its last byte is the number of the host, as in
+	 * IP addresses.
 	 */
 	const uint8_t mac[] = { 0x02, 0x52, 0x4e, 0, 0, (uint8_t)(host + 1) };
 	struct nlattr *info, *data, *peer;
@@ -434,7 +446,7 @@ static int add_address(struct nl_sock *nl, int index, int family, const void *ad
 	return talk(nl, m);
 }
 
-/* Programs that join a group say rarely on which interface. */
+/* A route for multicast, because programs that join a group rarely name the interface. */
 static int add_group_route(struct nl_sock *nl, int index)
 {
 	const struct rtmsg route = { .rtm_family = AF_INET,
@@ -463,11 +475,11 @@ static int add_addresses(struct nl_sock *nl, int index, unsigned host)
 		rc = add_address(nl, index, AF_INET6, &v6, 64);
 	if (!rc)
 		rc = add_address(nl, index, AF_INET6, &local, 64);
-	/* No IPv6 on this machine, or none allowed. */
+	/* This machine has no IPv6, or it is not permitted. */
 	return rc == -EAFNOSUPPORT || rc == -EOPNOTSUPP || rc == -EACCES ? 0 : rc;
 }
 
-/* Until packets can pass; the kernel gets round to it by itself. */
+/* Waits until the kernel reports the carrier, so that packets can pass. */
 static int await_carrier(void)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -488,7 +500,9 @@ static int await_carrier(void)
 	return rc;
 }
 
-/* netem does all of it. Without it there is one for rates; the rest is the devices'. */
+/* Installs the queueing discipline. netem does everything. Without netem, tbf limits the
+ * rate, and fault rules in the devices do the rest.
+ */
 static int shape(struct nl_sock *nl, int index, const struct rn_lab_link *link,
 		 unsigned *by, char *err, size_t err_len)
 {

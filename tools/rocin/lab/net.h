@@ -1,57 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net.h - the network of a lab: a switch, a cable to each host, and what the cable
- * does to packets.
+/* net.h - the network of a lab: a switch (bridge), a link to each host, and the treatment
+ * of packets on the links.
  */
 #ifndef RN_LAB_NET_H
 #define RN_LAB_NET_H
 
 #include "lab.h"
 
-/* What does what rn_lab_link asks for. */
+/* The means by which the properties of rn_lab_link are achieved. */
 enum {
-	RN_LAB_BY_NETEM = 1 << 0, /* everything */
-	RN_LAB_BY_TBF = 1 << 1,	  /* the rate */
-	RN_LAB_BY_RULES = 1 << 2, /* the rest, by rules about faults of the devices */
+	RN_LAB_BY_NETEM = 1 << 0, /* netem: all of them */
+	RN_LAB_BY_TBF = 1 << 1,	  /* tbf: the rate */
+	RN_LAB_BY_RULES = 1 << 2, /* fault rules in the devices: all but the rate */
 };
 
 struct nl_sock;
 struct nl_msg;
 
-/* To rtnetlink(7) of the network namespace that this process is in now; nl_socket_free()
- * is due. Return: 0 or -errno.
+/* Opens a netlink socket to the network namespace that this process is in, to be freed by
+ * nl_socket_free(). Returns 0 or -errno.
  */
 int rn_lab_net_open(struct nl_sock **nl);
 
-/* In the network namespace of the switch. All return 0 or -errno with a sentence. */
+/* Makes the switch; called in its network namespace. This and the following functions
+ * return 0, or -errno with a sentence in @err.
+ */
 int rn_lab_switch_make(struct nl_sock *nl, const struct rn_lab_link *link, char *err,
 		       size_t err_len);
 
-/* A cable from the switch to @host, whose keeper is process @keeper. */
+/* Makes a link from the switch to @host, whose keeper is process @keeper. */
 int rn_lab_cable_make(struct nl_sock *nl, const struct rn_lab_link *link, unsigned host,
 		      pid_t keeper, char *err, size_t err_len);
 
-/* In a network namespace before it gets interfaces: no surprises by IPv6. */
+/* Called in a new network namespace, before it has interfaces: turns off IPv6 features
+ * that would change addresses later.
+ */
 void rn_lab_net_prepare(bool has_ipv6);
 
-/* In that of a host, which has its cable: addresses, routes, and what the cable does.
- * @by: out, RN_LAB_BY_...; 0 if there is nothing to do.
+/* Called in the namespace of a host, which has its link: sets addresses, routes and the
+ * queueing discipline. @by: out, RN_LAB_BY_...; 0 if there is nothing to do.
  */
 int rn_lab_host_connect(const struct rn_lab_link *link, unsigned host, unsigned *by,
 			char *err, size_t err_len);
 
-/* The rules that stand for @link as rocin-fault(5) writes them, one a line; empty if
- * there is nothing. @host has dice of its own. Return: length.
+/* Writes fault rules that do the same as @link, in the language of rocin-fault(5), one
+ * per line; empty if there is nothing to do. Each @host has its own random seed. Returns
+ * the length.
  */
 int rn_lab_link_rules(const struct rn_lab_link *link, unsigned host, char *text,
 		      size_t len);
 
-/* The host, from 0, that a name or an address stands for, of @hosts; -1 for none. */
+/* The number of a host from its name or address; -1 if there is no such host. */
 int rn_lab_host_number(const char *name, unsigned hosts);
 
-/* What is asked of @link, for people. Empty if nothing. Return: length. */
+/* Describes @link for people; empty if there is nothing to say. Returns the length. */
 int rn_lab_link_text(const struct rn_lab_link *link, char *text, size_t len);
 
-/* The requests for queueing disciplines of interface @index. */
+/* Netlink messages that install a queueing discipline on interface @index. */
 struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link);
 struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link);
 

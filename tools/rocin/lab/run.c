@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* run.c - the life of a lab: makes the hosts, starts the programs, hands on what they
- * say, and ends with them. It is process 1 of its PID namespace.
+/* run.c - the main process of a lab, process 1 of its PID namespace: makes the hosts,
+ * starts the programs, copies their output, and ends with them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 /* -------------------------------------------------------------------------- programs */
 #define READY_AFTER RN_MSEC(2000)
 
-/* CLOCK_MONOTONIC */
+/* Returns CLOCK_MONOTONIC in ns. */
 static rn_ns monotonic_now(void)
 {
 	struct timespec ts;
@@ -46,7 +46,7 @@ static int count_line(void *count, char *line, unsigned number)
 	return 0;
 }
 
-/* Sockets of TCP that listen on @host, from the kernel's table: man proc(5). */
+/* Counts the TCP sockets that listen on @host, by /proc/PID/net (proc(5)). */
 static unsigned count_listeners(unsigned host)
 {
 	static const char *const tables[] = { "tcp", "tcp6" };
@@ -61,7 +61,9 @@ static unsigned count_listeners(unsigned host)
 	return count;
 }
 
-/* A peer that begins now finds it: it listens on a TCP port, has ended, or had time. */
+/* Can a client be started now? Yes, if the program listens on a TCP port, has ended, or
+ * has run for READY_AFTER.
+ */
 static bool is_ready(const struct rn_lab_program *p)
 {
 	return p->has_ended || monotonic_now() - p->begin >= READY_AFTER ||
@@ -69,7 +71,7 @@ static bool is_ready(const struct rn_lab_program *p)
 }
 
 /* --------------------------------------------------------------- in the new process */
-/* What it was before the lab read signals from a descriptor. */
+/* Undoes the changes that let the lab read signals from a descriptor. */
 static void restore_signals(void)
 {
 	sigset_t none;
@@ -79,7 +81,8 @@ static void restore_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* A process group of its own takes signals together; a shell takes the terminal, too. */
+/* Makes a new process group, to which signals are sent; a shell also gets the terminal.
+ */
 static void lead_group(bool is_shell)
 {
 	setpgid(0, 0);
@@ -100,7 +103,7 @@ static void connect_streams(int out, int err)
 	dup2(err, STDERR_FILENO);
 }
 
-/* Return: exit status of what could not be started. */
+/* Starts the program; returns an exit status if that failed. */
 static int become(const struct rn_lab_args *args, const struct rn_lab_command *c)
 {
 	static struct rn_launch launch;
@@ -124,7 +127,8 @@ static int become(const struct rn_lab_args *args, const struct rn_lab_command *c
 	return status;
 }
 
-/* ----------------------------------------------------------------------- in the lab */
+/* -------------------------------------------------------- in the main process of the lab
+ */
 static int make_pipe(int ends[2])
 {
 	if (pipe2(ends, O_CLOEXEC))
@@ -135,7 +139,7 @@ static int make_pipe(int ends[2])
 static void open_streams(struct rn_lab_program *p, const struct rn_lab_args *args,
 			 int out, int err)
 {
-	/* Names of one width, so that lines begin below one another. */
+	/* Names padded to one width, so that all lines start in the same column. */
 	int width = args->hosts > 99 ? 4 : args->hosts > 9 ? 3 : 2;
 	char name[8], prefix[16];
 
@@ -145,7 +149,7 @@ static void open_streams(struct rn_lab_program *p, const struct rn_lab_args *arg
 	rn_lab_stream_open(&p->err, err, STDERR_FILENO, prefix);
 }
 
-/* Return: 0 or -errno. */
+/* Returns 0 or -errno. */
 static int start_program(struct rn_lab_program *p, const struct rn_lab_args *args)
 {
 	bool is_shell = p->command->is_shell;
@@ -175,7 +179,7 @@ static int start_program(struct rn_lab_program *p, const struct rn_lab_args *arg
 	return rc;
 }
 
-/* A child that was waited for. */
+/* Stores the wait status of a program that has ended. */
 static void set_status(struct rn_lab_program *p, int wait_status)
 {
 	p->has_ended = true;
@@ -185,7 +189,7 @@ static void set_status(struct rn_lab_program *p, int wait_status)
 }
 
 /* --------------------------------------------------------------------------- reports */
-/* Write one sentence that begins with the name of the lab, unless it is to be quiet. */
+/* Prints a sentence that begins with "rocin lab:", unless --quiet was given. */
 static void say(const struct rn_lab_args *args, const char *fmt, ...)
 {
 	va_list ap;
@@ -199,7 +203,9 @@ static void say(const struct rn_lab_args *args, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* Rules are the devices' own, so what else crosses the cable is spared. */
+/* Names the means by which packets are treated. Rules treat only packets of devices, so
+ * the text says that other packets are not affected.
+ */
 static const char *means(unsigned by)
 {
 	if (by & RN_LAB_BY_NETEM)
@@ -214,7 +220,9 @@ static const char *means(unsigned by)
 	return ", by tbf";
 }
 
-/* The hosts, and what their links do, and by what: @by is RN_LAB_BY_... */
+/* Reports the hosts, the properties of their links, and by which means: @by is
+ * RN_LAB_BY_...
+ */
 static void report_begin(const struct rn_lab_args *args, unsigned by)
 {
 	char link[256], to[64] = "", more[64] = "";
@@ -237,7 +245,9 @@ static double seconds(rn_ns time)
 	return (double)time / 1e9;
 }
 
-/* How the programs ended, in one line. @failed: the first of those that failed, NULL. */
+/* Reports in one line how the programs ended. @failed: the first program that failed, or
+ * NULL.
+ */
 static void report_end(const struct rn_lab_args *args, const struct rn_lab_program *all,
 		       unsigned count, const struct rn_lab_program *failed, rn_ns time)
 {
@@ -277,8 +287,8 @@ static int print_report(FILE *to, const void *report)
 		       : 0;
 }
 
-/* The same as JSON, in the file that args->json names. Return: 0 or -errno, having
- * complained.
+/* Writes the report as JSON to the file args->json. Returns 0, or -errno after an error
+ * message.
  */
 static int report_json(const struct rn_lab_args *args, const struct rn_lab_program *all,
 		       unsigned count, unsigned by, int status, rn_ns time)
@@ -307,11 +317,11 @@ static int report_json(const struct rn_lab_args *args, const struct rn_lab_progr
 	return rc;
 }
 
-/* ----------------------------------------------------------------- the life of a lab */
+/* ------------------------------------------------------------------- the main loop */
 enum {
-	TURN_MS = 10, /* between two looks whether a program is ready */
-	GRACE_S = 3,  /* for programs that were told to end */
-	SIGNALS = 0,  /* descriptors of the loop */
+	TURN_MS = 10, /* ms between two checks whether a program is ready */
+	GRACE_S = 3,  /* seconds for programs that were told to end */
+	SIGNALS = 0,  /* indices of the descriptors that the loop polls */
 	LIFELINE = 1,
 	STREAMS = 2,
 };
@@ -320,18 +330,19 @@ struct lab {
 	const struct rn_lab_args *args;
 	struct rn_lab_program *programs;
 	unsigned count, started, ended;
-	const struct rn_lab_program *failed; /* the first */
+	const struct rn_lab_program *failed; /* the first program that failed */
 	unsigned by;
-	pid_t capture; /* 0: none */
+	pid_t capture; /* process id; 0: none */
 	int signals, lifeline;
-	rn_ns begin, timeout, grace; /* the latter RN_NEVER or when patience ends */
-	int status; /* if not that of a program: over by a signal or for lack of time */
+	/* Grace: RN_NEVER, or when programs that were told to end are killed. */
+	rn_ns begin, timeout, grace;
+	int status; /* exit status for a signal or a timeout; 0: take that of a program */
 	bool is_over, is_alone;
 	struct pollfd *fds;
 };
 
 /* ------------------------------------------------------------------------ programs */
-/* Tell all to end, and give them some time. */
+/* Sends @sig to all programs, and gives them time to end. */
 static void end_all(struct lab *lab, int sig)
 {
 	lab->is_over = true;
@@ -353,7 +364,7 @@ static void note_end(struct lab *lab, struct rn_lab_program *p, int wait_status)
 		end_all(lab, SIGTERM);
 }
 
-/* Whatever has ended, also what programs have left behind. */
+/* Reaps all processes that have ended, also those that programs have left behind. */
 static void reap(struct lab *lab)
 {
 	int status;
@@ -368,7 +379,9 @@ static void reap(struct lab *lab)
 	}
 }
 
-/* Return: true while one waits for its turn. */
+/* Starts programs in order. Returns true while one waits until the one before it is
+ * ready.
+ */
 static bool start_due(struct lab *lab)
 {
 	while (lab->started < lab->count && !lab->is_over) {
@@ -403,7 +416,7 @@ static void take_signal(struct lab *lab)
 			say(lab->args, "told twice: what still runs is killed");
 			lab->grace = 0;
 		}
-		/* To end what is kept is no failure. */
+		/* A signal that ends kept hosts is no failure. */
 		if (lab->ended < lab->count || !lab->args->keep)
 			lab->status = 128 + sig;
 		end_all(lab, sig);
@@ -451,7 +464,7 @@ static void read_stream(struct lab *lab, struct rn_lab_stream *s, bool at_end)
 	rc = at_end ? rn_lab_stream_end(s) : rn_lab_stream_read(s);
 	if (!rc)
 		return;
-	/* Nobody reads it any more. */
+	/* The reader of the output is gone. */
 	if (!lab->is_over && rc != -EPIPE)
 		rn_complain("the output cannot be written: %s", strerror(-rc));
 	if (!lab->status)
@@ -517,7 +530,7 @@ static void loop(struct lab *lab)
 	}
 }
 
-/* ------------------------------------------------------------------ begin and end */
+/* ------------------------------------------------------------------ start and end */
 static int open_signals(void)
 {
 	static const int wanted[] = { SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -531,7 +544,9 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* A super-packet that is lost or captured is no packet of the wire. */
+/* Turns off GSO if packets are dropped, reordered or captured: a super-packet would count
+ * as one packet.
+ */
 static void choose_packets(const struct lab *lab)
 {
 	bool spoils = lab->by & RN_LAB_BY_NETEM &&
@@ -600,7 +615,9 @@ int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "rocin lab");
-	/* Ctrl-C comes from the one outside alone: what comes twice is not patient. */
+	/* A process group of its own, so that Ctrl-C comes only from the process outside;
+	 * otherwise each Ctrl-C would come twice, and the second one kills.
+	 */
 	setpgid(0, 0);
 	lab.signals = open_signals();
 	if (args->timeout > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_sim.c - `rocin sim`: run worlds in virtual time, seed by seed. */
+/* cmd_sim.c - `rocin sim`: runs worlds in virtual time, one for each seed. */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -15,13 +15,13 @@
 #include "tools/rocin/common/files.h"
 
 struct sim_args {
-	bool seeded; /* @first and @last were asked for */
+	bool seeded; /* the user has given @first and @last */
 	uint64_t first, last;
 	uint32_t devices;
 	bool trace, whole, json, hashes, connections;
 	const char *file, *replay;
-	uint64_t until;		     /* calls of a replay; 0: all */
-	struct rn_sim_incast incast; /* of 0 senders: not asked for */
+	uint64_t until;		     /* number of calls to replay; 0: all */
+	struct rn_sim_incast incast; /* 0 senders: --incast was not given */
 	struct rn_sim_fat_tree fat_tree;
 };
 
@@ -34,7 +34,7 @@ enum {
 struct sim_sum {
 	uint64_t seeds, failed, packets, completions, events;
 	uint64_t done[RN_WR_COUNT], steps[RN_DO_COUNT], datagrams;
-	json_t *failures; /* NULL unless JSON is wanted */
+	json_t *failures; /* NULL without --json */
 };
 
 static const struct argp_option options[] = {
@@ -195,7 +195,8 @@ static void report(struct rn_world *w, const struct sim_args *args, struct sim_s
 	}
 }
 
-/* An assertion of the transport ends the program: not without the line that repeats it.
+/* If an assertion of the transport ends the program, prints the command that repeats the
+ * run.
  */
 static char last_words[128];
 
@@ -250,14 +251,14 @@ static void run_seed(struct rn_world *w, const struct sim_args *args, uint64_t s
 	report(w, args, sum, &plan, &r);
 }
 
-/* What run_line() needs. */
+/* Context of run_line(). */
 struct seed_file {
 	struct rn_world *w;
 	const struct sim_args *args;
 	struct sim_sum *sum;
 };
 
-/* Return: 0, or RN_EXIT_USAGE after a complaint. */
+/* Returns 0, or RN_EXIT_USAGE after an error message. */
 static int run_line(void *ctx, char *line, unsigned number)
 {
 	const struct seed_file *f = ctx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connections.c - see sim.h. */
+/* connections.c - `rocin sim --connections`; see sim.h. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 struct sum {
 	uint64_t seeds, failed;
 	struct rn_connections_result of;
-	json_t *failures; /* NULL unless JSON is wanted */
+	json_t *failures; /* NULL without --json */
 };
 
 static void print_line(void *ctx, rn_ns at, const char *line)
@@ -37,7 +37,7 @@ static void add_result(struct rn_connections_result *sum,
 	sum->reboots += r->reboots;
 }
 
-/* A seed that failed, as the line that repeats it. */
+/* Reports a seed that failed, with the command that repeats it. */
 static void report(const struct rn_sim_connections *args, uint64_t seed,
 		   const struct rn_connections_result *r, struct sum *sum)
 {

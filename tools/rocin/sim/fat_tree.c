@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fat_tree.c - see sim.h. */
+/* fat_tree.c - `rocin sim --topology`; see sim.h. */
 #include "sim.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "transport/io/fault/fault_rules.h"
 
 enum {
-	/* Parts per million: with much more on each of six links, requests run out of
-	 * retries by chance, which is no fault of theirs.
+	/* Parts per million, on each of up to six links of a path. With much more,
+	 * requests exceed their retries by chance, which is no error of the transport.
 	 */
 	LOSS_MAX = 10000,
 	FLAPS_MAX = 10000,
@@ -94,7 +94,7 @@ struct seed_run {
 	uint64_t seed;
 	struct rn_fat_tree_cfg cfg;
 	struct rn_fat_tree_result r;
-	double seconds; /* that it took */
+	double seconds; /* run time */
 };
 
 static uint64_t per_second(const struct seed_run *s)
@@ -107,7 +107,7 @@ static const char *traffic_name(const struct rn_fat_tree_result *r)
 	return r->traffic == RN_FAT_TREE_INCAST ? "incast" : "permutation";
 }
 
-/* The line that repeats it. */
+/* Prints the command that repeats the run. */
 static void print_failure(const struct seed_run *s)
 {
 	printf("rocin sim --topology %s%u --hosts %u --seeds %" PRIu64, prefix, s->cfg.k,
@@ -186,7 +186,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Return: 0, or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int run_seed(struct seed_run *s)
 {
 	bool shows = isatty(STDERR_FILENO);

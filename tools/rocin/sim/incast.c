@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* incast.c - `rocin sim --incast`: senders at one link, without and with congestion
- * control.
+/* incast.c - `rocin sim --incast`: several senders share a link, without and with
+ * congestion control.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,29 +14,29 @@
 #include "tools/rocin/common/svg.h"
 
 /* ----------------------------------------------------------------------- the picture */
-/* Rates and queue of an incast over time, as a picture. */
+/* The picture: rates of the senders and length of the queue over time. */
 
 enum {
-	COLUMN = 480, /* of a run */
-	LEFT = 64,    /* room for numbers */
+	COLUMN = 480, /* width of the column of a run */
+	LEFT = 64,    /* width of the numbers at the axis */
 	RIGHT = 12,
 	PLOT = COLUMN - LEFT - RIGHT,
 	TOP = 34,
-	RATES = 200, /* heights */
+	RATES = 200, /* heights of the two panels */
 	QUEUE = 90,
 	GAP = 34,
 	FOOT = 40,
 	HEIGHT = TOP + RATES + GAP + QUEUE + FOOT,
-	STEPS = 4, /* lines of the grid */
+	STEPS = 4, /* number of grid intervals */
 };
 
-/* Runs side by side: rates above, the queue below, over time. */
+/* One run; runs are drawn side by side, rates above, queue below. */
 struct column {
 	const char *title;
 	const struct rn_incast_result *result;
 };
 
-/* One panel: where it lies and what its axis ends with. */
+/* One panel: its place and its axis. */
 struct panel {
 	unsigned x, y, height;
 	double top; /* value at the upper edge */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* replay.c - `rocin sim --replay FILE`. */
+/* replay.c - `rocin sim --replay FILE`: replays a recording. */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -158,8 +158,8 @@ static int report_json(const struct rn_replay_result *r)
 	return r->end == RN_REPLAY_SAME ? 0 : RN_EXIT_FAILURE;
 }
 
-/* ------------------------------------------------------------------- entry */
-/* An assertion of the transport ends the replay as it ended the run. */
+/* ------------------------------------------------------------------- running */
+/* An assertion of the transport ends the replay as it ended the recorded run. */
 static void on_abort(int number)
 {
 	static const char words[] =
@@ -184,7 +184,8 @@ static int replay(const struct rn_sim_replay *args, const uint8_t *data, size_t 
 	if (!args->json && rn_rec_get_header(data, len, &h) > 0)
 		print_header(&h);
 	if (args->trace)
-		setvbuf(stdout, NULL, _IOLBF, 0); /* what led to an assertion is seen */
+		/* So that the lines before an assertion are seen. */
+		setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGABRT, on_abort);
 	rn_replay(data, len, &cfg, &result);
 	end_progress(&r);

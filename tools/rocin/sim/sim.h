@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sim.h - the forms of `rocin sim` that are more than a run of seeds. */
+/* sim.h - the variants of `rocin sim` other than plain worlds. */
 #ifndef RN_SIM_H
 #define RN_SIM_H
 
@@ -12,7 +12,7 @@
 #include "sim/world/incast.h"
 
 /* -------------------------------------------------------------------------- --incast */
-/* Senders at one link, without and with congestion control. */
+/* Several senders share a link, without and with congestion control. */
 
 struct rn_sim_incast {
 	uint32_t senders;
@@ -25,11 +25,11 @@ struct rn_sim_incast {
 int rn_sim_incast(const struct rn_sim_incast *args);
 
 /* --------------------------------------------------------------------- --connections */
-/* Worlds of hosts whose programs connect, seed by seed. */
+/* Worlds of hosts whose programs connect by rdma_cm, one for each seed. */
 
 struct rn_sim_connections {
 	uint64_t first, last; /* seeds */
-	uint32_t hosts;	      /* 0: as each seed has it */
+	uint32_t hosts;	      /* 0: a number that depends on the seed */
 	bool trace, json, hashes;
 };
 
@@ -37,12 +37,12 @@ struct rn_sim_connections {
 int rn_sim_connections(const struct rn_sim_connections *args);
 
 /* ------------------------------------------------------------------------ --topology */
-/* Hosts that load a fat tree of switches, seed by seed. */
+/* Hosts send through a fat tree of switches, one run for each seed. */
 
 struct rn_sim_fat_tree {
 	uint64_t first, last; /* seeds */
-	uint32_t ports;	      /* of a switch; 0: not asked for */
-	uint32_t hosts;	      /* 0: as many as there is place for */
+	uint32_t ports;	      /* ports of a switch; 0: --topology was not given */
+	uint32_t hosts;	      /* 0: as many as the tree has room for */
 	uint32_t loss_ppm, flaps;
 	bool pfc, json, hashes;
 };
@@ -55,7 +55,7 @@ enum {
 	RN_OPT_PFC,
 };
 
-/* As an argp parser does, for these options and ARGP_KEY_END. */
+/* Handles these options and ARGP_KEY_END, as an argp parser does. */
 error_t rn_sim_fat_tree_parse(struct rn_sim_fat_tree *args, int key, char *arg,
 			      struct argp_state *state);
 
@@ -63,15 +63,15 @@ error_t rn_sim_fat_tree_parse(struct rn_sim_fat_tree *args, int key, char *arg,
 int rn_sim_fat_tree(const struct rn_sim_fat_tree *args);
 
 /* -------------------------------------------------------------------------- --replay */
-/* A recorded run again, in virtual time. */
+/* Replays a recording in virtual time. */
 
 struct rn_sim_replay {
 	const char *file;
-	uint64_t until; /* calls; 0: all */
+	uint64_t until; /* number of calls; 0: all */
 	bool trace, json;
 };
 
-/* Return: 0 (the same), RN_EXIT_FAILURE (a difference, or it cannot be read). */
+/* Returns 0 if the replay was the same as the recording, else RN_EXIT_FAILURE. */
 int rn_sim_replay(const struct rn_sim_replay *args);
 
 #endif /* RN_SIM_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_tour.c - `rocin tour`: RDMA for newcomers, by what happens. */
+/* cmd_tour.c - `rocin tour`: an introduction to RDMA with programs that run. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -12,14 +12,14 @@
 enum {
 	OPT_NO_COLOR = 0x200,
 	WIDTH_PRESET = 80,
-	WIDTH_MIN = 80, /* packets and bytes have no room in less */
+	WIDTH_MIN = 80, /* packets and bytes need this width */
 	WIDTH_MAX = 200,
 	WORDS_MAX = 256,
 };
 
 struct tour_args {
 	bool list, batch, json, no_color;
-	unsigned stop; /* from 1; 0: all */
+	unsigned stop; /* number from 1; 0: all stops */
 	unsigned width;
 	char words[WORDS_MAX]; /* settings */
 };
@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* From 1; 0: there is none. */
+/* The number of a stop, from 1; 0 if there is no such stop. */
 static unsigned find_stop(const char *word)
 {
 	uint64_t number;
@@ -51,7 +51,7 @@ static void add_words(struct tour_args *args, const char *word)
 {
 	size_t used = strlen(args->words);
 
-	/* One that does not fit is cut, and understood as little. */
+	/* A word that does not fit is cut off and then rejected. */
 	snprintf(args->words + used, sizeof(args->words) - used, "%s%s", used ? " " : "",
 		 word);
 }
@@ -143,11 +143,11 @@ static unsigned choose_width(void)
 
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < WIDTH_MIN)
 		return WIDTH_PRESET;
-	/* Long lines are hard to read. */
+	/* Longer lines are hard to read. */
 	return size.ws_col < 100 ? size.ws_col : 100;
 }
 
-/* A terminal that knows escape sequences. */
+/* Is the output a terminal that supports escape sequences? */
 static bool is_able(void)
 {
 	const char *term = getenv("TERM");

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* page.c - a stop and its run as text, in parts that fit a small terminal. */
+/* page.c - shows a stop and its result: as text, in parts that fit a small terminal, or
+ * as JSON.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -13,7 +15,7 @@
 enum {
 	INDENT = 2,
 	CODE_INDENT = 4,
-	BYTES = 16, /* of memory, in a picture */
+	BYTES = 16, /* bytes of memory that are shown */
 };
 
 static const char *bold(const struct rn_tour_look *look)
@@ -26,7 +28,7 @@ static const char *plain(const struct rn_tour_look *look)
 	return look->has_colour ? "\033[0m" : "";
 }
 
-/* @text broken into lines, the first behind @first, the others behind @next. */
+/* Writes @text wrapped into lines; @first begins the first line, @next the others. */
 static void wrap(FILE *to, const struct rn_tour_look *look, const char *first,
 		 const char *next, const char *text)
 {
@@ -65,7 +67,7 @@ static void head(FILE *to, const struct rn_tour_look *look, const char *text)
 	fprintf(to, "%s%s%s\n", bold(look), text, plain(look));
 }
 
-/* ---------------------------------------------------------------- what and calls */
+/* ----------------------------------------------------------------- title and calls */
 static void show_title(FILE *to, const struct rn_tour_look *look,
 		       const struct rn_tour_checks *c)
 {
@@ -117,7 +119,7 @@ static void show_calls(FILE *to, const struct rn_tour_look *look,
 }
 
 /* ----------------------------------------------------------------------- the wire */
-/* What a device said of a packet, unless the arrow has said it. */
+/* Prints the devices' diagnostics about a packet, unless the arrow says the same. */
 static void show_said(FILE *to, const struct rn_tour_look *look,
 		      const struct rn_tour_packet *p)
 {
@@ -126,8 +128,7 @@ static void show_said(FILE *to, const struct rn_tour_look *look,
 	const char *const more = "              |      ";
 	bool is_from_a = p->from == RN_TOUR_A;
 
-	if (p->sender[0] && !p->verdict.is_response &&
-	    p->verdict.cause == RN_CAUSE_NONE)
+	if (p->sender[0] && !p->verdict.is_response && p->verdict.cause == RN_CAUSE_NONE)
 		wrap(to, look, is_from_a ? by_a : by_b, more, p->sender);
 	if (p->receiver[0])
 		wrap(to, look, is_from_a ? by_b : by_a, more, p->receiver);
@@ -207,7 +208,7 @@ static void show_memory(FILE *to, const struct rn_tour_look *look,
 	}
 }
 
-/* --------------------------------------------------------------- checked, to try */
+/* ------------------------------------------------------------- claims, experiments */
 static void show_claims(FILE *to, const struct rn_tour_look *look,
 			const struct rn_tour_checks *c)
 {
@@ -258,7 +259,7 @@ void rn_tour_page(FILE *to, const struct rn_tour_look *look, unsigned part,
 	}
 }
 
-/* ---------------------------------------------------------------------- for programs */
+/* ----------------------------------------------------------------------------- JSON */
 static const char *const end_names[] = { [RN_TOUR_A] = "A", [RN_TOUR_B] = "B" };
 
 static double seconds(rn_ns t)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* result.c - see tour.h. */
+/* result.c - collects the result of a stop; see tour.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,8 @@
 #include "sim/pcie/model/tlp.h"
 #include "tour.h"
 
-/* ------------------------------------------------------------------------ lines */
+/* ------------------------------------------------------- lines that the program prints
+ */
 static bool take_begin(struct rn_tour_result *r, const char *at)
 {
 	return sscanf(at, "%" SCNu64 " %" SCNu64, &r->begin_real, &r->begin_mono) == 2;
@@ -155,7 +156,9 @@ static bool is_same(const struct rn_tour_packet *x, const struct rn_tour_packet 
 	       memcmp(x->p.at, y->p.at, x->p.have) == 0;
 }
 
-/* What the receiver said of @got belongs to the first packet like it that it may be. */
+/* @got was captured by its receiver: its diagnostic is copied to the first sent packet
+ * with the same content that has none yet.
+ */
 static void match(struct rn_tour_result *r, const struct rn_tour_packet *got)
 {
 	for (unsigned i = 0; i < r->packets; i++) {
@@ -169,7 +172,7 @@ static void match(struct rn_tour_result *r, const struct rn_tour_packet *got)
 	}
 }
 
-/* Each packet once: as it was sent. */
+/* Keeps each packet once, as it was sent. */
 static void join_ends(struct rn_tour_result *r)
 {
 	unsigned kept = 0;
@@ -245,7 +248,7 @@ uint64_t rn_tour_value(const struct rn_tour_result *r, const char *name)
 }
 
 /* ------------------------------------------------------------------------------ TLPs */
-/* What PCIe did at a stop: each TLP as it was done, those alike together. */
+/* The TLPs of a stop, with similar ones combined. */
 
 static const char *name_requester(const char *agent)
 {
@@ -255,7 +258,7 @@ static const char *name_requester(const char *agent)
 					: "CPU";
 }
 
-/* The memory of an agent; the CPU's is host memory. */
+/* The name of an agent's memory; that of the CPU is host memory. */
 static const char *name_target(const char *agent)
 {
 	return !strcmp(agent, "cpu") ? "memory" : name_requester(agent);
@@ -279,7 +282,7 @@ static const char *what_lies_at(const struct rn_tour_result *r,
 							      : "other memory";
 }
 
-/* Is this the last that is told of the TLP? A read is one TLP, its completion another. */
+/* Is this the last move of the TLP? A read and its completion are two TLPs. */
 static bool is_done(const struct rn_tour_result *r, unsigned i)
 {
 	for (unsigned k = i + 1; k < r->moves; k++)

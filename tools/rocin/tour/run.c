@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* run.c - runs the program of a stop: its lines come by a pipe, its packets by the
- * rings of a capture, as those of `rocin capture` do.
+/* run.c - runs the program of a stop: reads its lines from a pipe, and its packets from
+ * capture rings, as `rocin capture` does.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,9 +23,9 @@
 #include "tour.h"
 #include "transport/io/rocind/rocind_client.h"
 
-/* ------------------------------------------------------------------------- the place */
-/* Where the tour runs: nobody else's rocind, faults and addresses are in
- * its way, and nothing of it is left.
+/* ----------------------------------------------------------- where the tour runs */
+/* The tour has its own runtime directory, rocind and addresses, so that fault rules and
+ * addresses of other programs do not affect it, and nothing is left behind.
  */
 
 enum {
@@ -40,7 +40,8 @@ static int make_dir(struct rn_tour_place *place, char *err, size_t err_len)
 	int rc = -ENOENT;
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(parents); i++) {
-		/* The paths of sockets are short, and absolute. */
+		/* The path must be absolute, and short, as paths of sockets are limited.
+		 */
 		if (!parents[i] || parents[i][0] != '/' || strlen(parents[i]) > 60)
 			continue;
 		snprintf(place->dir, sizeof(place->dir), "%s/rocin-tour-XXXXXX",
@@ -64,7 +65,9 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 }
 
 /* -------------------------------------------------------------------- addresses */
-/* Can nobody else's device be at this address? */
+/* Tests whether the address is free: no device of another rocind may have UDP port 4791
+ * there.
+ */
 static int try_address(uint32_t addr)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
@@ -79,7 +82,7 @@ static int try_address(uint32_t addr)
 	return rc;
 }
 
-/* Two neighbours in 127.64.0.0/10, away from what people choose by hand. */
+/* Chooses two adjacent addresses in 127.64.0.0/10, which people rarely choose by hand. */
 static int choose_addresses(struct rn_tour_place *place, char *err, size_t err_len)
 {
 	int rc = -EADDRINUSE;
@@ -103,8 +106,8 @@ static int choose_addresses(struct rn_tour_place *place, char *err, size_t err_l
 }
 
 /* ------------------------------------------------------------------ environment */
-/* What somebody has set for other programs would change what happens. How rocind is found
- * and how sockets are used does not.
+/* Removes ROCIN_* variables that would change what the tour shows; those that tell how to
+ * find rocind and how to use sockets are kept.
  */
 static void forget_settings(void)
 {
@@ -140,7 +143,7 @@ int rn_tour_enter(struct rn_tour_place *place, char *err, size_t err_len)
 		rc = choose_addresses(place, err, err_len);
 	if (rc)
 		return rc;
-	/* Over UDP, as between hosts. */
+	/* Packets go over UDP, as between hosts. */
 	if (setenv("ROCIN_RUNTIME_DIR", place->dir, 1) || setenv("ROCIN_LOCAL", "off", 1))
 		return -ENOMEM;
 	rc = rn_launch_prepare(&launch, place->netdevs, err, err_len);
@@ -171,10 +174,10 @@ void rn_tour_leave(struct rn_tour_place *place)
 	place->dir[0] = '\0';
 }
 
-/* --------------------------------------------------------------------------- the run */
+/* ------------------------------------------------------------------- running a stop */
 enum {
-	LOOK_MS = 2,	  /* between looks at the rings */
-	RING = 256 << 10, /* bytes */
+	LOOK_MS = 2,	  /* ms between two looks at the rings */
+	RING = 256 << 10, /* size of a ring in bytes */
 };
 
 struct run {
@@ -183,10 +186,10 @@ struct run {
 	struct rn_rocind *rocind;
 	struct rn_capture_sources sources;
 	pid_t pid;
-	int from, to; /* pipes of the program */
+	int from, to; /* pipes from and to the program */
 	char line[RN_TOUR_LINE_MAX];
 	size_t used;
-	bool is_awaited; /* an RNR NAK */
+	bool is_awaited; /* the program waits until an RNR NAK is captured */
 	char *err;
 	size_t err_len;
 };
@@ -254,7 +257,7 @@ static int start(struct run *run, const struct rn_tour_place *place)
 	return run->pid < 0 ? -errno : 0;
 }
 
-/* ------------------------------------------------------------------- the packets */
+/* --------------------------------------------------------------------- packets */
 static void take_events(struct run *run)
 {
 	struct rn_rocind_event ev;
@@ -300,7 +303,7 @@ static bool has_rnr_nak(const struct rn_tour_result *r)
 	return false;
 }
 
-/* --------------------------------------------------------------------- the lines */
+/* ----------------------------------------------------------------------- lines */
 static int take_line(struct run *run)
 {
 	if (!strcmp(run->line, "await rnr")) {
@@ -310,7 +313,7 @@ static int take_line(struct run *run)
 	return rn_tour_take_line(run->out, run->line, run->err, run->err_len);
 }
 
-/* Return: bytes, 0 at the end, or -errno. */
+/* Returns the number of bytes, 0 at the end, or -errno. */
 static int take_lines(struct run *run)
 {
 	ssize_t got =
@@ -360,7 +363,7 @@ static int follow(struct run *run, int signals)
 	}
 }
 
-/* What the program has ended with. Return: 0 or -ECANCELED with a sentence. */
+/* Checks how the program has ended. Returns 0, or -ECANCELED with a sentence. */
 static int judge_end(const struct run *run, int status)
 {
 	if (run->out->is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stops.c - the stops of `rocin tour`: their words, their settings, and what they claim.
+/* stops.c - the stops of `rocin tour`: their texts, settings and claims.
  *
- * Words of the specification, for readers who know sockets. What a word says of a run
- * holds for every value of the settings; what holds for some is a claim.
+ * The texts use the terms of the specification and are for readers who know sockets. A
+ * text about a run must be true for all values of the settings; what is true for some
+ * values is a claim.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "tour.h"
 
 /* -------------------------------------------------------------------------- settings */
-/* KEY=VALUE of the stops. */
+/* Parses and formats the settings of stops. */
 
 void rn_tour_presets(struct rn_tour_values *v, const struct rn_tour_stop *stop)
 {
@@ -140,8 +141,8 @@ const char *rn_tour_knobs(const struct rn_tour_values *v)
 }
 
 /* ---------------------------------------------------------------------------- claims */
-/* What the stops claim, held against what happened: no word of a page is believed because
- * it was written.
+/* Claims about a run, checked against what happened, so that no page shows a claim that
+ * is false.
  */
 static void claim(struct rn_tour_checks *c, bool is_so, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -240,7 +241,7 @@ static unsigned count_wcs(const struct rn_tour_result *r, enum rn_tour_end end)
 	return n;
 }
 
-/* The work request of A ends so. */
+/* Claims that the work request of A completes with @status. */
 static void claim_status(struct rn_tour_checks *c, const char *status)
 {
 	const struct rn_tour_wc *wc = find_wc(c->r, RN_TOUR_A);
@@ -276,7 +277,7 @@ static const char *hex_of(const struct rn_tour_result *r, const char *name,
 	return "";
 }
 
-/* What was at @from before is at @to now. */
+/* Claims that @to now has the bytes that @from had before. */
 static void claim_copied(struct rn_tour_checks *c, const char *from, const char *to)
 {
 	const char *is = hex_of(c->r, to, "after");
@@ -298,7 +299,7 @@ static struct rn_tour_row row_of(const struct rn_tour_result *r, const char *kin
 	return (struct rn_tour_row){ 0 };
 }
 
-/* Written by @nic before the CQE that tells of it. */
+/* Claims that @nic wrote the data before the CQE that completes the request. */
 static void claim_behind(struct rn_tour_checks *c, const char *nic, const char *buffer,
 			 const char *cqe)
 {
@@ -311,7 +312,7 @@ static void claim_behind(struct rn_tour_checks *c, const char *nic, const char *
 }
 
 /* ------------------------------------------------------------------------ stops */
-/* What each stop claims. */
+/* The claims of each stop. */
 static void claims_of_register(struct rn_tour_checks *c)
 {
 	const struct rn_tour_result *r = c->r;
@@ -350,7 +351,9 @@ static void claims_of_register(struct rn_tour_checks *c)
 static void claim_message(struct rn_tour_checks *c, uint8_t only, const char *verb)
 {
 	unsigned packets = packets_of(c);
-	/* FIRST and LAST are as far from ONLY for SEND as for WRITE. */
+	/* In the opcode tables the distance from FIRST to ONLY is the same for SEND and
+	 * WRITE.
+	 */
 	uint8_t first = (uint8_t)(only - 4);
 
 	if (packets == 1) {
@@ -493,7 +496,7 @@ static void claim_resent(struct rn_tour_checks *c, enum rn_watch_cause cause)
 	claim(c, again && again->verdict.cause == cause,
 	      "A's device sent from there again: %s",
 	      again ? rn_watch_cause_text(again->verdict.cause) : "it did not");
-	/* A timer begins a little before its packet is on the wire, not before the stop.
+	/* The timer starts shortly before the packet is sent, but after the stop began.
 	 */
 	if (cause == RN_CAUSE_TIMEOUT)
 		claim(c, again && again->at >= rn_ack_timeout_ns(15),
@@ -566,9 +569,11 @@ bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 }
 
 /* ----------------------------------------------------------------------------- stops */
-/* TLPs as large as many servers have them. */
+/* TLP sizes of many servers. */
 #define SERVER "typical,granule=256"
-/* Data waits until a rule forces it: what may go wrong goes wrong at the first try. */
+/* Data is held back until a rule forces it to move, so that errors show at the first
+ * attempt.
+ */
 #define WORST SERVER ",driver=adversarial,hold=inf,hold.polls=inf"
 
 /* clang-format off */

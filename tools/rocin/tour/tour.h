@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tour.h - the parts of `rocin tour`: what the stops are, a run of one, what is claimed
- * of it, how it is shown.
+/* tour.h - declarations shared by the files of `rocin tour`.
  *
- *	stops.c		the stops: words, settings, and what is claimed of a run
- *	run.c		runs the program of a stop, in a place of its own
- *	result.c	what happened: packets, TLPs, completions, memory
- *	page.c		a run as text, and for programs
- *	walk.c		one stop after the other, asking between them
- *	cmd_tour.c	the command line
+ * stops.c	the stops: texts, settings, and claims about a run
+ * run.c	runs the program of a stop with its own rocind and addresses
+ * result.c	what happened: packets, TLPs, completions, memory
+ * page.c	shows a run as text or JSON
+ * walk.c	visits one stop after the other, and asks for keys between them
+ * cmd_tour.c	the command line
  *
  * Threads: one.
  */
@@ -22,13 +21,13 @@
 #include "transport/io/capture/capture_blocks.h"
 
 /* ------------------------------------------------------------------ the stops */
-/* A value that the reader may change: KEY=VALUE. */
+/* A setting that the user may change: KEY=VALUE. */
 struct rn_tour_setting {
 	const char *key;
 	const char *preset;
-	const char *words; /* those that it may be, "a|b"; NULL: a number */
-	uint32_t min, max; /* of a number */
-	const char *knob;  /* of the PCIe layer that it sets, or NULL */
+	const char *words; /* possible values, "a|b"; NULL: a number */
+	uint32_t min, max; /* limits of a number */
+	const char *knob;  /* PCIe knob that the setting sets, or NULL */
 	const char *help;
 };
 
@@ -38,11 +37,11 @@ enum {
 	RN_TOUR_VALUE_MAX = 64,
 };
 
-/* Something to try. */
+/* An experiment that the tour suggests. */
 struct rn_tour_try {
-	const char *words;   /* settings, "size=5000"; or NULL */
-	const char *command; /* instead of them: what follows "rocin " */
-	const char *see;     /* what to look for */
+	const char *words;   /* settings such as "size=5000"; or NULL */
+	const char *command; /* instead of settings: a command, what follows "rocin " */
+	const char *see;     /* what the user will see */
 };
 
 struct rn_tour_checks;
@@ -50,15 +49,16 @@ struct rn_tour_values;
 
 struct rn_tour_stop {
 	const char *name, *title;
-	const char *what;   /* it is */
-	const char *calls;  /* about the lines of C */
-	const char *wire;   /* about the packets */
-	const char *pcie;   /* about the TLPs */
-	const char *memory; /* about before and after; NULL: there is no such picture */
-	const char *knobs;  /* of the PCIe layer, but for those that settings name */
+	const char *what;  /* text: what the stop is about */
+	const char *calls; /* text about the lines of C */
+	const char *wire;  /* text about the packets */
+	const char *pcie;  /* text about the TLPs */
+	/* Text about memory before and after; NULL: memory is not shown. */
+	const char *memory;
+	const char *knobs; /* PCIe knobs, except those that settings set */
 	struct rn_tour_setting setting[RN_TOUR_SETTINGS_MAX];
 	struct rn_tour_try attempt[RN_TOUR_TRIES_MAX];
-	/* The rule about faults, into @rule, for these values; NULL: none. */
+	/* Writes the fault rule for these values to @rule; NULL: no rule. */
 	void (*fault)(const struct rn_tour_values *v, char *rule, size_t len);
 	void (*check)(struct rn_tour_checks *c);
 };
@@ -68,7 +68,7 @@ enum {
 };
 extern const struct rn_tour_stop rn_tour_stops[RN_TOUR_STOPS];
 
-/* Values of the settings of a stop. */
+/* The values of a stop's settings. */
 struct rn_tour_values {
 	const struct rn_tour_stop *stop;
 	char value[RN_TOUR_SETTINGS_MAX][RN_TOUR_VALUE_MAX];
@@ -77,21 +77,21 @@ struct rn_tour_values {
 
 void rn_tour_presets(struct rn_tour_values *v, const struct rn_tour_stop *stop);
 
-/* Take "KEY=VALUE ...". Return: 0 or -EINVAL with a sentence; @v is as before then. */
+/* Parses "KEY=VALUE ...". Returns 0, or -EINVAL with a sentence in @err, and then @v is
+ * unchanged.
+ */
 int rn_tour_set(struct rn_tour_values *v, const char *words, char *err, size_t err_len);
 
-/* The value of a setting that the stop has. */
+/* The value of a setting, which the stop must have. */
 const char *rn_tour_word(const struct rn_tour_values *v, const char *key);
 uint32_t rn_tour_number(const struct rn_tour_values *v, const char *key);
 
 /* --------------------------------------------------------------------------- results */
-/* What happened at a stop of `rocin tour`: packets, TLPs, completions,
- * memory.
- */
+/* The result of a stop: packets, TLPs, completions, memory. */
 
 enum {
 	RN_TOUR_TEXT_MAX = 48,
-	RN_TOUR_SAMPLE_MAX = 64, /* hexadecimal digits, and more than are told */
+	RN_TOUR_SAMPLE_MAX = 64, /* hexadecimal digits; more than the program prints */
 	RN_TOUR_WCS_MAX = 8,
 	RN_TOUR_MEMORIES_MAX = 8,
 	RN_TOUR_VALUES_MAX = 24,
@@ -103,24 +103,26 @@ enum rn_tour_end {
 	RN_TOUR_B
 };
 
-/* As it was sent. */
+/* A packet, as it was sent. */
 struct rn_tour_packet {
 	enum rn_tour_end from;
-	rn_ns at;	    /* since the stop began */
+	rn_ns at;	    /* time since the stop began */
 	struct rn_packet p; /* points into @frame */
 	struct rn_watch_verdict verdict;
-	char sender[RN_CAPTURE_COMMENT_MAX];   /* what the device that sent it said */
-	char receiver[RN_CAPTURE_COMMENT_MAX]; /* and the other one; empty: nothing */
+	/* Diagnostic of the sending device; empty: none. */
+	char sender[RN_CAPTURE_COMMENT_MAX];
+	/* Diagnostic of the receiving device; empty: none. */
+	char receiver[RN_CAPTURE_COMMENT_MAX];
 	bool is_received;
-	uint64_t number; /* in the order of the capture */
+	uint64_t number; /* order in the capture */
 	uint8_t *frame;	 /* with link header */
 	uint32_t len;
 };
 
-/* A move of a TLP out of a queue. */
+/* A TLP has left a queue. */
 struct rn_tour_move {
 	uint64_t seq;
-	rn_ns at; /* since the stop began */
+	rn_ns at; /* time since the stop began */
 	char kind[16], from[16], to[16], queue[32];
 	unsigned flags; /* enum rn_tlp_flag */
 	uint64_t addr;
@@ -134,7 +136,7 @@ struct rn_tour_wc {
 };
 
 struct rn_tour_memory {
-	char name[16], when[16]; /* "before", "after", "saw" */
+	char name[16], when[16]; /* when: "before", "after" or "saw" */
 	char hex[RN_TOUR_SAMPLE_MAX];
 };
 
@@ -157,74 +159,83 @@ struct rn_tour_result {
 	struct rn_tour_memory memory[RN_TOUR_MEMORIES_MAX];
 	struct rn_tour_value value[RN_TOUR_VALUES_MAX];
 	struct rn_tour_range range[RN_TOUR_RANGES_MAX];
-	bool is_whole; /* the program has said all */
+	bool is_whole; /* the program has printed everything */
 	struct rn_watch *watch;
 };
 
-/* What the program says: a line of tools/tour/lines.h without its newline. Return: 0;
- * -EPROTO: it is none; -ENOMEM; -ECANCELED: "error ...", whose sentence is in @err.
+/* Takes a line that the program printed, without its newline; the format is that of
+ * tools/tour/lines.h. Returns 0; -EPROTO for another format; -ENOMEM; -ECANCELED for
+ * "error ...", whose text goes to @err.
  */
 int rn_tour_take_line(struct rn_tour_result *r, const char *line, char *err,
 		      size_t err_len);
 
-/* A packet that was captured, at either end. Return: 0 or -ENOMEM. */
+/* Adds a packet that was captured at end @at. Returns 0 or -ENOMEM. */
 int rn_tour_take_packet(struct rn_tour_result *r, enum rn_tour_end at,
 			const struct rn_capture_packet *packet);
 
-/* All is there: in the order of time, and looked at by a listener. Return: 0 or -ENOMEM.
+/* Called when everything is there: sorts packets by time and judges them. Returns 0 or
+ * -ENOMEM.
  */
 int rn_tour_finish(struct rn_tour_result *r);
 
 void rn_tour_result_free(struct rn_tour_result *r);
 
-/* A value, 0 if it was not told. */
+/* A value that the program has printed; 0 if it has not. */
 uint64_t rn_tour_value(const struct rn_tour_result *r, const char *name);
 
-/* ------------------------------------------------------------------- the place */
-/* Where the tour runs, so that nothing of it is left: a runtime directory, and a rocind,
- * of its own.
+/* ----------------------------------------------------------------- where the tour runs
+ */
+/* The runtime directory and addresses of the tour, which uses its own rocind and leaves
+ * nothing behind.
  */
 struct rn_tour_place {
-	char dir[256];	  /* empty: not made */
-	char netdevs[64]; /* two addresses that nobody uses */
+	char dir[256];	  /* empty: no directory was made */
+	char netdevs[64]; /* two addresses that are not in use */
 	char program[PATH_MAX + 32];
 };
 
-/* Return: 0 or -errno with a sentence; rn_tour_leave() is wanted in either case. */
+/* Returns 0, or -errno with a sentence in @err; rn_tour_leave() must be called in both
+ * cases.
+ */
 int rn_tour_enter(struct rn_tour_place *place, char *err, size_t err_len);
 
-/* End rocind, remove the directory. */
+/* Ends rocind and removes the directory. */
 void rn_tour_leave(struct rn_tour_place *place);
 
-/* The PCIe layer of this run. */
+/* The PCIe knobs for these values. */
 const char *rn_tour_knobs(const struct rn_tour_values *v);
 
-/* --------------------------------------------------------------------- a run */
+/* -------------------------------------------------------------------- running a stop */
 /**
  * rn_tour_run() - Run a stop
- * @signals:	signalfd(2) whose signals end it
- * @out:	Out: what happened; rn_tour_result_free() in any case
+ * @signals:	signalfd(2) with the signals that end the run
+ * @out:	Out: the result; rn_tour_result_free() must be called in any case
  *
- * Return: 0; -EINTR: a signal, which @signals still holds; -errno with a sentence.
+ * Return: 0; -EINTR if a signal came, which can still be read from @signals; or -errno
+ *	with a sentence in @err.
  */
 int rn_tour_run(const struct rn_tour_place *place, const struct rn_tour_values *v,
 		int signals, struct rn_tour_result *out, char *err, size_t err_len);
 
 /* -------------------------------------------------------------------- the TLPs */
-/* TLPs of one kind, from one place to another, about the same memory. */
+/* TLPs of the same kind, source, target and memory, in one row. */
 struct rn_tour_row {
-	const char *kind; /* "MWr" */
+	const char *kind; /* such as "MWr" */
 	const char *from, *to;
-	const char *what; /* "B's buffer", "CQE of B", ... */
+	const char *what; /* such as "B's buffer" or "CQE of B" */
 	uint32_t bytes, tlps;
-	rn_ns first, last; /* when they were done: a write, visible; a read, taken */
+	/* When TLPs were performed: a write became visible, a read took its bytes. */
+	rn_ns first, last;
 };
 
 enum {
 	RN_TOUR_ROWS_MAX = 24
 };
 
-/* By when the last of each was done. Return: how many rows. */
+/* Fills rows, sorted by the time when the last TLP of each was performed. Returns their
+ * number.
+ */
 unsigned rn_tour_rows(const struct rn_tour_result *r,
 		      struct rn_tour_row row[RN_TOUR_ROWS_MAX]);
 
@@ -244,44 +255,44 @@ struct rn_tour_checks {
 	} claim[RN_TOUR_CLAIMS_MAX];
 };
 
-/* Fill @claim. Return: all of it is so. */
+/* Fills @claim. Returns true if all claims are true. */
 bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 		   const struct rn_tour_result *r);
 
 /* -------------------------------------------------------------------- the page */
 struct rn_tour_look {
-	unsigned width; /* columns */
+	unsigned width; /* columns of a line */
 	bool has_colour;
-	bool can_erase; /* a line that was begun */
-	bool is_asking; /* keys are listened to */
-	bool is_json;	/* for programs: nothing of all this */
+	bool can_erase; /* the terminal can erase a line */
+	bool is_asking; /* keys are read between the parts */
+	bool is_json;	/* output is JSON; the other fields do not matter */
 };
 
-/* Parts of a page, which a terminal may be too short for. */
+/* Parts of a page; the tour pauses between parts if the terminal is too small. */
 enum {
 	RN_TOUR_PART_TITLE,
 	RN_TOUR_PART_CALLS,
 	RN_TOUR_PART_WIRE,
-	RN_TOUR_PART_PCIE, /* and memory */
+	RN_TOUR_PART_PCIE, /* PCIe and memory */
 	RN_TOUR_PART_CLAIMS,
 	RN_TOUR_PART_TRIES,
 	RN_TOUR_PARTS
 };
 
-/* Write one part; 0 is the first. The text ends with an empty line. */
+/* Writes one part, counted from 0. The text ends with an empty line. */
 void rn_tour_page(FILE *to, const struct rn_tour_look *look, unsigned part,
 		  const struct rn_tour_checks *c);
 
-/* "words, broken into lines" with @indent spaces before each. */
+/* Writes text wrapped into lines, each indented by @indent spaces. */
 void rn_tour_wrap(FILE *to, const struct rn_tour_look *look, unsigned indent,
 		  const char *text);
 
-/* The same for programs: an object on a line. Return: 0 or -ENOMEM. */
+/* Writes the result as JSON, one object per line. Returns 0 or -ENOMEM. */
 int rn_tour_json(FILE *to, const struct rn_tour_checks *c);
 
-/* -------------------------------------------------------------------- the walk */
-/* Return: exit status. @first .. @last are numbers of stops, from 0; @words: settings of
- * the only one, or NULL.
+/* --------------------------------------------------------------------- all stops */
+/* Visits stops @first to @last, numbered from 0. @words: settings, if it is a single
+ * stop; or NULL. Returns the exit status.
  */
 int rn_tour_walk(const struct rn_tour_look *look, unsigned first, unsigned last,
 		 const char *words);

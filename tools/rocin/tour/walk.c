@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* walk.c - one stop after the other, with keys between them. */
+/* walk.c - visits one stop after the other, and reads keys between them. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -15,15 +15,15 @@
 
 enum {
 	KEY_SIGNAL = -1,
-	KEY_END = 4,	  /* Ctrl-D, and the end of the input */
-	INTRODUCTION = 9, /* lines, or so */
+	KEY_END = 4,	  /* Ctrl-D, and the end of input */
+	INTRODUCTION = 9, /* about as many lines as the introduction has */
 	STATUS_SIGNAL = 128,
 };
 
 enum action {
 	GO_ON,
 	GO_BACK,
-	GO_TO, /* walk.next */
+	GO_TO, /* to the stop walk.next */
 	TRY,
 	LEAVE,
 };
@@ -33,15 +33,15 @@ struct walk {
 	const struct rn_tour_look *look;
 	int signals;
 	bool is_all_so;
-	bool is_cut; /* by a signal */
+	bool is_cut; /* ended by a signal */
 	unsigned next, tried;
-	unsigned rows; /* printed since a key was asked for */
+	unsigned rows; /* lines printed since the last question */
 	struct termios before;
 	char err[512];
 };
 
 /* --------------------------------------------------------------------- terminal */
-/* Keys come at once, and are not shown. */
+/* Switches the terminal so that each key is read at once and not echoed. */
 static void listen_to_keys(struct walk *w)
 {
 	struct termios keys;
@@ -85,7 +85,7 @@ static int read_key(struct walk *w)
 	return read(STDIN_FILENO, &key, 1) == 1 ? key : KEY_END;
 }
 
-/* Ask, wait, and take the question away. */
+/* Prints a question, waits for a key, and erases the question. */
 static int ask(struct walk *w, const char *question)
 {
 	int key;
@@ -114,7 +114,7 @@ static void help(const struct walk *w)
 	(void)w;
 }
 
-/* The action that a key stands for; false: none. */
+/* Finds the action of a key; false if it has none. */
 static bool act_on(struct walk *w, unsigned now, int key, enum action *action)
 {
 	bool is_known = true;
@@ -160,7 +160,7 @@ static unsigned count_lines(const char *text)
 	return n;
 }
 
-/* Print a part; before it, if it does not fit any more, ask. */
+/* Prints a part; if it does not fit on the screen any more, asks for a key first. */
 static enum action show_part(struct walk *w, unsigned now, unsigned part,
 			     const struct rn_tour_checks *c)
 {
@@ -185,7 +185,7 @@ static enum action show_part(struct walk *w, unsigned now, unsigned part,
 	return ferror(stdout) ? LEAVE : action;
 }
 
-/* Run a stop and show @first and the parts behind it. */
+/* Runs a stop, and shows the parts from @first to @last. */
 static enum action visit(struct walk *w, const struct rn_tour_values *v, unsigned first,
 			 unsigned last)
 {
@@ -217,7 +217,7 @@ static enum action visit(struct walk *w, const struct rn_tour_values *v, unsigne
 	return action;
 }
 
-/* The next of what there is to try. */
+/* Runs the next experiment of the stop. */
 static enum action try_one(struct walk *w, const struct rn_tour_stop *stop)
 {
 	struct rn_tour_values v;
@@ -252,7 +252,7 @@ static void introduce(const struct walk *w)
 	putchar('\n');
 }
 
-/* What to do next, when a stop was shown or left by @action. */
+/* Decides what comes next, after a stop was shown or was left with @action. */
 static enum action decide(struct walk *w, unsigned now, enum action action)
 {
 	bool is_last = now + 1 == RN_TOUR_STOPS;
@@ -305,7 +305,9 @@ static void walk(struct walk *w, unsigned first, unsigned last, const char *word
 	}
 }
 
-/* Those that end the tour, to be read; a reader that goes away is seen when writing. */
+/* Blocks the signals that end the tour, and returns a descriptor to read them from.
+ * SIGPIPE is ignored: a closed pipe is noticed as an error of writing.
+ */
 static int block_signals(sigset_t *before)
 {
 	sigset_t set;
