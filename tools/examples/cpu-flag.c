@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cpu-flag.c - why a flag in host memory that the GPU reads pushes the NIC's writes.
+/* cpu-flag.c - why the GPU's read of a flag in host memory pushes the NIC's writes.
  *
- * The completion has been polled. Here the kernel learns of it by something that is no
- * PCIe read: a pause that "was always long enough" (the CPU ends it). Mended: it reads a
- * flag in host memory; the answer comes behind the data, over the same link.
+ * The completion has been polled. Here the kernel learns of it without a PCIe read: by a
+ * pause that "was always long enough" (the CPU ends it). Mended: the kernel reads a flag
+ * in host memory; the completion of this read comes behind the data, over the same link.
  */
 #include <rocin/gpu.h>
 #include <semaphore.h>

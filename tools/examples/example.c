@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* example.c - see example.h */
+/* example.c - see example.h. */
 #include "example.h"
 
 #include <rocin/gpu.h>
@@ -154,7 +154,7 @@ void example_poll(struct example *e, unsigned qp)
 	example_need(n == 1 && wc.status == IBV_WC_SUCCESS, "a completion");
 }
 
-/* _exit(): data that is still held need not arrive any more. */
+/* _exit() without cleaning up: data that the layer still holds back need not arrive. */
 void example_end(bool is_right, const char *fmt, ...)
 {
 	va_list ap;

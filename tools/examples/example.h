@@ -16,7 +16,7 @@
 enum {
 	SENDER,
 	RECEIVER,
-	LOOPBACK, /* a QP of the receiver that is connected to itself */
+	LOOPBACK, /* a QP of the receiver, connected to itself */
 	QP_COUNT,
 };
 
@@ -30,32 +30,36 @@ struct example {
 
 bool example_is_mended(int argc, char **argv);
 
-/* Look at the arguments, open the device, connect. Ends the program if it cannot. */
+/* Parses the arguments, opens the device and connects the QPs. Ends the program on
+ * failure.
+ */
 void example_open(struct example *e, int argc, char **argv);
 
-/* End the program unless @ok, naming what failed. */
+/* Ends the program with a message about @what unless @ok. */
 void example_need(bool ok, const char *what);
 
-/* Registered memory; @mem NULL: @len zeroed bytes of host memory. */
+/* Registers memory; @mem NULL: allocates @len zeroed bytes of host memory. */
 struct ibv_mr *example_region(struct example *e, void *mem, size_t len);
 
-/* Post a request of @len bytes: @local is here, @remote there (NULL: SEND). */
+/* A request of @len bytes between @local, on this side, and @remote, on the other (NULL
+ * for SEND).
+ */
 struct example_request {
 	enum ibv_wr_opcode opcode;
 	struct ibv_mr *local, *remote;
 	size_t local_offset, remote_offset;
 	uint32_t len;
-	unsigned flags; /* IBV_SEND_*; signaled always */
+	unsigned flags; /* IBV_SEND_*; always with IBV_SEND_SIGNALED */
 };
 void example_post(struct example *e, unsigned qp, struct example_request request);
 
-/* A receive for a SEND (@mr) or for an immediate (NULL). */
+/* Posts a receive, for a SEND (@mr) or for an immediate (@mr NULL). */
 void example_post_recv(struct example *e, unsigned qp, struct ibv_mr *mr, uint32_t len);
 
-/* Poll until the next completion of @qp is there; it must be a success. */
+/* Polls until the next completion of @qp comes; it must be a success. */
 void example_poll(struct example *e, unsigned qp);
 
-/* Say what was seen and end the program: status 0 if it was right, else 1.
+/* Prints a verdict and ends the program, with status 0 if @is_right, else 1:
  *
  *	verdict: right - the kernel read all 4096 new bytes
  *	verdict: wrong - ...
@@ -63,32 +67,32 @@ void example_poll(struct example *e, unsigned qp);
 void example_end(bool is_right, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 
-/* ------------------------------------------------------------ with a GPU */
+/* ------------------------------------------------------------ examples with a GPU */
 enum {
 	DATA = 4096, /* bytes of payload */
-	NEW = 0x5a,  /* what they are; before, 0 */
+	NEW = 0x5a,  /* value of these bytes; before, they are 0 */
 };
 
-/* A kernel that waits for @flag in host memory to become 1 and then counts the bytes of
- * its buffer that are NEW.
+/* Arguments of a kernel that waits until @flag in host memory is 1, then counts the bytes
+ * of its buffer that are NEW.
  */
 struct example_kernel {
-	const uint8_t *data; /* as the kernel names it */
+	const uint8_t *data; /* address for the kernel */
 	uint32_t flag;	     /* in host memory; ignored by example_count() */
-	unsigned new_bytes;  /* out */
+	unsigned new_bytes;  /* out: the number of bytes that are NEW */
 };
 void example_wait_and_count(void *kernel);
-/* The same without waiting. */
+/* The same kernel without the wait. */
 void example_count(void *kernel);
 
-/* Store to the flag. */
+/* Sets the flag to 1. */
 void example_raise(struct example_kernel *kernel);
 
-/* Take DATA bytes of GPU 0. */
+/* Allocates DATA bytes of memory of GPU 0. */
 struct rn_gpu_buffer;
 void example_gpu_memory(struct rn_gpu_buffer *buffer);
 
-/* Wait for the kernels, judge what was counted, end the program. */
+/* Waits for the kernels, checks the count and ends the program. */
 void example_end_kernel(const struct rn_gpu_buffer *buffer,
 			const struct example_kernel *kernel) __attribute__((noreturn));
 

@@ -5,7 +5,7 @@
 
 #include <rocin/storage.h>
 
-/* A file in memory, of DATA bytes that are NEW, registered for storage. */
+/* Makes a file in memory with DATA bytes that are NEW, and registers it for storage. */
 struct rn_storage_file *example_file(void);
 
 #endif /* RN_EXAMPLE_FILE_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* last-byte.c - watch the first and the last byte of a WRITE into host memory.
+/* last-byte.c - polls the first and the last byte of a WRITE to host memory.
  *
- * When both are there, is what lies between? Mended: WRITE WITH IMMEDIATE, and poll its
- * completion.
+ * When both are new, are all bytes between them? Mended: WRITE WITH IMMEDIATE, and a poll
+ * of its completion.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool is_new(const uint8_t *byte)
 	return __atomic_load_n(byte, __ATOMIC_ACQUIRE) == NEW;
 }
 
-/* Wait for one message; false: some of its bytes are old. */
+/* Waits for one message; false if some of its bytes are old. */
 static bool await(struct example *e, const uint8_t *data)
 {
 	if (e->is_mended) {

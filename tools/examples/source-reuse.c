@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* source-reuse.c - when may the source of a WRITE be filled again?
+/* source-reuse.c - when may the program write to the source buffer of a WRITE again?
  *
- * Here right after ibv_post_send(). Mended: after the completion.
+ * Here it does so right after ibv_post_send(). Mended: after the completion.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum {
 	MESSAGES = 2000,
-	NEXT = 0x77, /* what is filled in for a message that is not posted yet */
+	NEXT = 0x77, /* bytes of the next message, which is not posted yet */
 };
 
 static bool is_all_new(const uint8_t *data)

@@ -14,9 +14,9 @@
 #ifndef RN_MUTANT_H
 #define RN_MUTANT_H
 
-#pragma GCC system_header /* warns of nothing, here and where RN_MUTANT() is expanded */
+#pragma GCC system_header /* no warnings here, nor where RN_MUTANT() is expanded */
 
-#define RN_MUTANT_REACHED_SIZE 16384 /* bytes; tools/mutation/build.py has it too */
+#define RN_MUTANT_REACHED_SIZE 16384 /* bytes, as in tools/mutation/build.py */
 
 __attribute__((weak, visibility("hidden"))) unsigned rn_mutant_chosen;
 __attribute__((weak, visibility("hidden"))) unsigned char *rn_mutant_reached;
@@ -55,7 +55,9 @@ static inline unsigned rn_mutant_number(const char *text)
 	return n;
 }
 
-/* Several files of one object have it; it runs for each of them, to the same end. */
+/* Each file of a linked object has this constructor; it runs for each, with the same
+ * result.
+ */
 __attribute__((weak, visibility("hidden"), constructor(101))) void rn_mutant_start(void)
 {
 	char text[16] = "";
@@ -75,8 +77,9 @@ __attribute__((weak, visibility("hidden"), constructor(101))) void rn_mutant_sta
 				 RN_MUTANT_O_RDWR | RN_MUTANT_O_CLOEXEC);
 	if (file < 0)
 		return;
-	/* A byte of the file can be read if it has its size, which is written before any
-	 * test. */
+	/* A byte of the file can be read only if the file has its size, which is set
+	 * before any test.
+	 */
 	if (rn_mutant_syscall(RN_MUTANT_READ, file, text, 1L) == 1) {
 		map = rn_mutant_syscall(RN_MUTANT_MMAP, 0L, (long)RN_MUTANT_REACHED_SIZE,
 					3L, 1L, file, 0L);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lines.h - what the program of a stop tells `rocin tour', a line each, words separated
- * by single spaces:
+/* lines.h - the lines that the program of a stop prints for `rocin tour'; words are
+ * separated by single spaces:
  *
  *	begin REALTIME MONOTONIC	both clocks at the same instant, in ns
  *	range NAME ADDRESS BYTES	what lies at an address
- *	memory NAME WHEN HEX		RN_TOUR_SAMPLE bytes: before, after, or as NAME
- *saw them wc END STATUS OPCODE BYTES VENDOR_ERR value NAME NUMBER tlp SEQ WHEN KIND FLAGS
- *REQUESTER TARGET ADDRESS BYTES QUEUE
- *	await WHAT			a line is wanted on standard input, once WHAT was
- *					seen on the wire
- *	end				all of the above is said
+ *	memory NAME WHEN HEX		RN_TOUR_SAMPLE bytes; WHEN: before, after, or saw
+ *					if a kernel read them
+ *	wc END STATUS OPCODE BYTES VENDOR_ERR
+ *	value NAME NUMBER
+ *	tlp SEQ WHEN KIND FLAGS REQUESTER TARGET ADDRESS BYTES QUEUE
+ *	await WHAT			the program waits for a line on standard input,
+ *					until WHAT was seen on the wire
+ *	end				nothing more follows
  *
- * Numbers are decimal; names have no spaces. A line "error SENTENCE" ends all.
+ * Numbers are decimal; names contain no spaces. After a line "error SENTENCE" the
+ * program ends.
  */
 #ifndef RN_TOUR_LINES_H
 #define RN_TOUR_LINES_H
@@ -19,7 +22,7 @@
 enum {
 	RN_TOUR_SAMPLE = 24,
 	RN_TOUR_LINE_MAX = 256,
-	RN_TOUR_MOVES_MAX = 4096, /* of TLPs */
+	RN_TOUR_MOVES_MAX = 4096, /* moves of TLPs */
 };
 
 #endif /* RN_TOUR_LINES_H */

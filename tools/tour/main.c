@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* main.c - rocin-tour STOP [KEY=VALUE...]: what `rocin tour` runs for each stop. */
+/* main.c - rocin-tour STOP [KEY=VALUE...]: the program that `rocin tour` runs for each
+ * stop.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +12,11 @@
 #include "tour.h"
 
 enum {
-	SECONDS_MAX = 60, /* of one stop */
+	SECONDS_MAX = 60, /* time limit of a stop */
 	TIMEOUT = 20,	  /* 4.3 s */
-	/* 537 ms. When the timer is much longer, the device goes back ahead of it. */
+	/* 537 ms. With a much longer timer, the device would resend before it expires,
+	 * because it notices the loss earlier.
+	 */
 	TIMEOUT_LOST = 15,
 };
 
@@ -25,7 +29,7 @@ static const struct {
 	{ "lost", tour_lost },	       { "gpu", tour_gpu },
 };
 
-/* `rocin tour` has looked at the values. */
+/* `rocin tour` has checked the values. */
 static void set(struct tour *t, const char *word)
 {
 	const struct {
@@ -69,10 +73,12 @@ int main(int argc, char **argv)
 	}
 	for (int k = 2; k < argc; k++)
 		set(&t, argv[k]);
-	/* Never outlive the tour. */
+	/* The program must not outlive the tour. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(SECONDS_MAX);
-	/* Where nothing gets lost a busy machine shall not look as if it did. */
+	/* A long timeout, unless the stop is about loss: on a busy machine a short one
+	 * could expire although no packet is lost.
+	 */
 	t.timeout = stops[i].run == tour_lost ? TIMEOUT_LOST : TIMEOUT;
 	tour_open(&t);
 	stops[i].run(&t);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* messages.c - the stops at which all goes well: SEND, WRITE, READ, atomics. */
+/* messages.c - the stops without errors: SEND, WRITE, READ, atomics. */
 #include <endian.h>
 #include <string.h>
 
 #include "tour.h"
 
-/* What is at the beginning of both buffers. */
+/* Prints the beginning of both buffers. */
 static void tell_both(const struct tour *t, const char *when)
 {
 	tour_tell_memory("A", when, t->a.buf);

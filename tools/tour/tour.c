@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tour.c - see tour.h */
+/* tour.c - see tour.h. */
 #include "tour.h"
 
 #include <inttypes.h>
@@ -103,7 +103,7 @@ static void connect_end(const struct tour *t, const struct end *e, const struct 
 		  "RTS");
 }
 
-/* A real device may stand before ours in the list. */
+/* Finds a device by name, because devices of the kernel may also be in the list. */
 static struct ibv_device *find(struct ibv_device **list, const char *name)
 {
 	for (; *list; list++)
@@ -151,7 +151,7 @@ void tour_write_note(struct end *e, const char *text)
 	memcpy(e->buf, text, strlen(text));
 }
 
-/* --------------------------------------------------------------------- telling */
+/* ------------------------------------------------------------------ lines of output */
 static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
@@ -214,7 +214,9 @@ void tour_tell_wc(const struct end *e, const struct ibv_wc *wc)
 
 	printf("wc %s %s %s %" PRIu32 " %" PRIu32 "\n", e->name,
 	       name_of(statuses, sizeof(statuses) / sizeof(*statuses), wc->status),
-	       /* Nothing but the status and the identifiers is valid after an error. */
+	       /* With an error status, only status, wr_id, qp_num and vendor_err are
+		* valid.
+		*/
 	       ok ? name_of(opcodes, sizeof(opcodes) / sizeof(*opcodes), wc->opcode)
 		  : "-",
 	       ok && wc->opcode != IBV_WC_SEND && wc->opcode != IBV_WC_RDMA_WRITE
@@ -254,8 +256,9 @@ void tour_await(const char *what)
 }
 
 /* ------------------------------------------------------------------------ PCIe */
-/* Both clocks at one instant: the wall clock between two readings of the other, of
- * several tries the one in which this thread kept the processor.
+/* Reads both clocks at the same instant: the wall clock between two readings of the
+ * other. The attempt with the shortest interval is used, in which the thread was not
+ * interrupted.
  */
 static void tell_begin(void)
 {

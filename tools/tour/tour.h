@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tour.h - the program that `rocin tour` runs, once for each stop: two devices in one
- * process, an RC queue pair on each, connected to each other. A asks, B answers.
+/* tour.h - the program that `rocin tour` runs, once for each stop. It uses two devices in
+ * one process, with an RC QP on each, connected to each other. A is the requester, B the
+ * responder.
  *
- * Each stop is a function of plain libibverbs. What stands between "tour: NAME" and
- * "tour: end" is shown to the reader as it is (excerpts.awk), so these lines are
- * written to be read: at most 76 columns.
+ * Each stop is a function that uses plain libibverbs. The lines between "tour: NAME" and
+ * "tour: end" are shown to the user as they are (excerpts.awk), so they are written to be
+ * read: at most 76 columns.
  *
- * What happened is told on standard output, a line each; lines.h has them.
+ * Results are written to standard output, one per line; lines.h describes them.
  *
- * Threads: the calling one alone.
+ * Threads: one.
  */
 #ifndef RN_TOUR_PROGRAM_H
 #define RN_TOUR_PROGRAM_H
@@ -19,64 +20,64 @@
 #include <stdint.h>
 
 enum {
-	BUFFER = 16384,	   /* bytes at each end */
-	REGION = 4096,	   /* of those, what the stop `register' registers */
+	BUFFER = 16384,	   /* bytes of the buffer at each end */
+	REGION = 4096,	   /* bytes of the buffer that the stop `register' registers */
 	DATA = 4096,	   /* bytes for the GPU */
-	NEW = 0x5a,	   /* what they are; before, 0 */
-	FIRST_PSN_A = 100, /* easily told apart */
+	NEW = 0x5a,	   /* the value of these bytes; before, they are 0 */
+	FIRST_PSN_A = 100, /* PSNs that are easy to tell apart */
 	FIRST_PSN_B = 500,
 };
 
 struct end {
-	const char *name; /* "A" */
+	const char *name; /* "A" or "B" */
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
-	struct ibv_mr *mr; /* of all of buf */
+	struct ibv_mr *mr; /* MR of the whole of buf */
 	uint8_t *buf;	   /* BUFFER bytes */
 };
 
 struct tour {
 	struct end a, b;
-	/* Settings, see tour_settings.h. */
+	/* Settings, see rocin/tour/stops.c. */
 	uint32_t size, offset, mtu, rnr_timer, rnr_retry;
 	bool imm, cswap, flush;
 	uint8_t timeout; /* code of the local ACK timeout */
 };
 
-/* End the program unless @ok, naming what failed. */
+/* Ends the program with a message about @what unless @ok. */
 void tour_need(bool ok, const char *what);
 
-/* Open both devices, connect the queue pairs. */
+/* Opens both devices and connects the QPs. */
 void tour_open(struct tour *t);
 void tour_close(struct tour *t);
 
-/* A note in the buffer of an end. */
+/* Writes text to the buffer of an end. */
 void tour_write_note(struct end *e, const char *text);
 
-/* From here on packets and TLPs count: they belong to what the stop shows. */
+/* Packets and TLPs from here on belong to what the stop shows. */
 void tour_begin(struct tour *t);
 
-/* Tell what is behind PCIe, and end the count. */
+/* Prints the TLPs so far; later ones are not shown. */
 void tour_end(struct tour *t);
 
-/* CLOCK_REALTIME in ns, as packets have it. */
+/* CLOCK_REALTIME in ns, as in the times of packets. */
 uint64_t tour_now(void);
 
-/* Lines for the reader of standard output. */
+/* These print a line each. */
 void tour_tell_range(const char *name, const void *addr, uint64_t len);
 void tour_tell_memory(const char *name, const char *when, const void *addr);
 void tour_tell_value(const char *name, uint64_t value);
 void tour_tell_wc(const struct end *e, const struct ibv_wc *wc);
 
-/* Poll until the next completion of @e is there, and tell it. */
+/* Polls until the next completion of @e, and prints it. */
 void tour_poll(const struct end *e);
 
-/* Tell how many completions of @e are there (value "END_left"), which takes them. */
+/* Takes all completions of @e and prints their number, as value "END_left". */
 void tour_look_for_none(const struct end *e);
 
-/* Wait until whoever reads our output has seen what @what names on the wire. */
+/* Waits until `rocin tour` has seen the packet that @what names. */
 void tour_await(const char *what);
 
 /* The stops. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* trouble.c - the stops at which something is in the way: a key that does not open, a
- * receive that is missing, a packet that is lost, data that is late.
+/* trouble.c - the stops with an error: an access outside of a region, a missing receive,
+ * a lost packet, data that becomes visible late.
  */
 #include <rocin/pcie.h>
 #include <string.h>
@@ -118,12 +118,12 @@ void tour_lost(struct tour *t)
 }
 
 /* ------------------------------------------------------------------- stale data */
-/* What a kernel is told and tells. */
+/* Arguments and results of a kernel. */
 struct kernel {
-	const uint8_t *data; /* as the GPU names it */
+	const uint8_t *data; /* address for the GPU */
 	uint32_t flag;	     /* in host memory */
-	unsigned count;	     /* of new bytes; out */
-	uint8_t saw[DATA];   /* out */
+	unsigned count;	     /* out: number of new bytes */
+	uint8_t saw[DATA];   /* out: the bytes that the kernel read */
 };
 
 static void wait_and_count(void *arg)

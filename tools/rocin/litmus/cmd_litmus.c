@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_litmus.c - `rocin litmus`: run litmus tests and compare with their verdicts. */
+/* cmd_litmus.c - `rocin litmus`: runs litmus tests and compares the results with their
+ * verdicts.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +76,7 @@ static int read_file(struct rn_report *r, const char *file)
 	return rc;
 }
 
-/* What is certainly no file is passed over; opening a pipe would wait for its writer. */
+/* Skips directories, pipes and the like; opening a pipe would wait for its writer. */
 static int is_litmus(const struct dirent *entry)
 {
 	size_t len = strlen(entry->d_name), end = strlen(".litmus");
@@ -111,11 +113,11 @@ static int read_directory(struct rn_report *r, const char *path)
 }
 
 /**
- * read_tests() - Add all tests of a file, or of the *.litmus in a directory
+ * read_tests() - Read the tests of a file, or of all *.litmus files in a directory
  *
- * Files of a directory come in the order of their names.
+ * Files are read in the order of their names.
  *
- * Return: 0; -errno after a complaint, -EINVAL of a file that is not understood.
+ * Return: 0, or -errno after an error message; -EINVAL for a file that cannot be parsed.
  */
 static int read_tests(struct rn_report *r, const char *path)
 {
@@ -149,8 +151,8 @@ static void free_report(struct rn_report *r)
 
 /* ----------------------------------------------------------------------- the command */
 enum {
-	EXIT_NOT_READ = 2, /* a file was not understood, or a back end does not work */
-	SETS_MAX = 64,	   /* sets of knobs of one test */
+	EXIT_NOT_READ = 2, /* a file cannot be parsed, or a back end does not work */
+	SETS_MAX = 64,	   /* maximum number of knob sets for one test */
 };
 
 struct litmus_args {
@@ -295,7 +297,7 @@ static rn_litmus_back_end find_back_end(const char *name)
 
 /* ---- Knobs ---- */
 
-/* Sets of knobs of one test, each once. */
+/* The different knob sets of one test. */
 struct sets {
 	struct rn_litmus_setup set[SETS_MAX];
 	unsigned count;
@@ -310,7 +312,7 @@ static void add_set(struct sets *sets, const struct rn_litmus_setup *setup)
 	sets->set[sets->count++] = *setup;
 }
 
-/* One mode with the knobs on top of it. */
+/* Adds a mode, changed by the knobs of the command line. */
 static int add_mode(const struct litmus_args *args, const struct rn_litmus_test *t,
 		    const char *mode, size_t len, struct sets *sets)
 {
@@ -359,7 +361,7 @@ static void verdict_sets(const struct rn_litmus_test *t, struct sets *sets)
 		struct rn_litmus_setup setup;
 		char err[256];
 
-		/* The parser has tried this. */
+		/* Cannot fail: the parser has checked it. */
 		if (!rn_litmus_verdict_setup(t, &t->verdict[i], &setup, err, sizeof(err)))
 			add_set(sets, &setup);
 	}
@@ -428,7 +430,7 @@ static int run_all(const struct litmus_args *args, rn_litmus_back_end back_end,
 	return rc;
 }
 
-/* Tests that were not asked for are not in the report. */
+/* Removes tests without runs from the report. */
 static void drop_idle(struct rn_report *r)
 {
 	size_t kept = 0;
@@ -480,7 +482,7 @@ static int show(const struct litmus_args *args, const struct rn_report *report)
 	return rc;
 }
 
-/* What a back end has done before it failed is shown all the same. */
+/* If a back end fails, its results so far are still reported. */
 int rn_cmd_litmus(int argc, char **argv)
 {
 	struct litmus_args args = { .o = { .backend = "explore", .seed = 1 } };

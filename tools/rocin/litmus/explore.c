@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* explore.c - two back ends of `rocin litmus` that need no device: the explorer
- * tries every schedule of the model, the other draws some.
+/* explore.c - the back ends of `rocin litmus` that need no device: the explorer tries
+ * every schedule of the model, the other one tries random schedules.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "tools/rocin/common/cmd.h"
 
 enum {
-	STEPS = 4096, /* of one witness; longer ones are cut */
+	STEPS = 4096, /* maximum steps of a witness; longer ones are cut off */
 };
 
 static double now(void)
@@ -23,7 +23,7 @@ static double now(void)
 	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* What a back end works with. */
+/* Memory of a back end. */
 struct bench {
 	struct rn_model_plan plan;
 	struct rn_model *model;
@@ -50,7 +50,7 @@ static struct bench *open_bench(void)
 	return b;
 }
 
-/* 0, or -errno; with -E2BIG the run is judged already. */
+/* Returns 0 or -errno; after -E2BIG the run is already marked as skipped. */
 static int set_up(struct bench *b, const struct rn_report_test *test,
 		  struct rn_report_run *run)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* html.c - the report of `rocin litmus` as one page. */
+/* html.c - the report of `rocin litmus` as an HTML page. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "sim/pcie/model/topology.h"
 #include "tools/rocin/common/html.h"
 
-/* Columns of the summary: a mode as it is, or anything else. */
+/* Columns of the summary: one per mode, and one for other knob sets. */
 enum {
 	COLUMN_OTHER = RN_PCIE_MODE_COUNT,
 	COLUMNS,
@@ -36,7 +36,9 @@ static const char *expect_name(const struct rn_litmus_verdict *v)
 						  : "always";
 }
 
-/* Files may say the same twice, once for the default and once for the mode. */
+/* Is this verdict equal to an earlier one? A file may contain it for the default knobs
+ * and again for the mode.
+ */
 static bool is_repeated(const struct rn_report_run *run, size_t verdict)
 {
 	const struct rn_litmus_verdict *v = run->verdict[verdict].verdict;
@@ -48,7 +50,7 @@ static bool is_repeated(const struct rn_report_run *run, size_t verdict)
 	return false;
 }
 
-/* ---- summary ---- */
+/* ---- Summary ---- */
 
 static void count(const struct rn_report *r, uint64_t by[RN_REPORT_STATUS_COUNT],
 		  uint64_t *runs)
@@ -91,7 +93,7 @@ static void cards(FILE *to, const struct rn_report *r)
 	fputs("</div>\n", to);
 }
 
-/* "F ok", "A 12/100": what is expected, and what came. */
+/* Writes a cell such as "F ok" or "A 12/100": the expectation and the result. */
 static void cell_word(FILE *to, const struct rn_report_run *run,
 		      const struct rn_report_verdict *v)
 {
@@ -151,9 +153,9 @@ static void summary(FILE *to, const struct rn_report *r)
 	fputs("</tbody></table></div>\n", to);
 }
 
-/* ---- the program ---- */
+/* ---- The program ---- */
 
-/* "B.nic0", "B.host" */
+/* Writes the name of an agent or memory, such as "B.nic0" or "B.host". */
 static void place(FILE *to, const struct rn_litmus_test *t, unsigned node, unsigned agent,
 		  bool is_memory)
 {
@@ -221,7 +223,7 @@ static void program(FILE *to, const struct rn_litmus_test *t)
 	locations(to, t);
 }
 
-/* ---- one set of knobs ---- */
+/* ---- One set of knobs ---- */
 
 static bool is_asked_for(const struct rn_report_run *run, const struct rn_report_state *s)
 {
@@ -284,7 +286,7 @@ static void verdict(FILE *to, const struct rn_report_run *run,
 			run->state[v->state].seed);
 }
 
-/* ---- a picture and what it means ---- */
+/* ---- A picture and its explanation ---- */
 
 static const struct rn_report_state *state_of(const struct rn_report_run *run,
 					      const struct rn_report_verdict *v)
@@ -295,7 +297,7 @@ static const struct rn_report_state *state_of(const struct rn_report_run *run,
 	return s && s->step_count > 0 ? s : NULL;
 }
 
-/* One sentence for who does not know the code. */
+/* Explains the outcome in a sentence for readers who do not know the model. */
 static void say(FILE *to, const struct rn_litmus_test *t, const struct rn_report_state *s)
 {
 	struct rn_html_stale stale;
@@ -380,9 +382,9 @@ static void rules(FILE *to, const struct rn_litmus_test *t)
 	}
 }
 
-/* ---- the page ---- */
+/* ---- The page ---- */
 
-/* Pictures that are worth their place: every failure, and the first weak outcome. */
+/* Shows a picture for each failure, and for the first weak outcome. */
 static void pictures(FILE *to, const struct rn_report_test *test)
 {
 	bool is_shown = false;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live.h - rocin-litmus: litmus tests on real devices, as far as libibverbs tells.
+/* live.h - rocin-litmus: runs litmus tests on real devices, as far as libibverbs allows.
  *
- *	live_main.c	requests and responses, processes
- *	live_place.c	where locations lie; what cannot be observed here
- *	live_device.c	devices, memory, queue pairs, the layer between devices and memory
- *	live_player.c	a thread of the test, its work requests, its DMA engines
- *	live_rounds.c	all runs of a test, what they end in, and how one went
+ * live_main.c		requests and responses, processes
+ * live_place.c		layout of locations in memory; tests that cannot run here
+ * live_device.c	devices, memory, queue pairs, the layer between devices and memory
+ * live_player.c	a thread of the test, its work requests, its DMA engines
+ * live_rounds.c	all runs of a test, counting of final states, steps of one run
  *
- * Each thread of a test is a real thread, each NIC of a node a device of its own. All
- * nodes share the process, or each has one (`processes'); those meet in a block of
- * shared memory. Queue pairs are connected once per test and used for all its runs.
+ * Each thread of a test is a thread of a process, and each NIC of a node is a device.
+ * Either all nodes are in one process, or each node has its own (`processes'); these
+ * processes synchronise in shared memory. Queue pairs are connected once per test and
+ * used for all runs.
  *
- * A worker is a process with the nodes that it plays; the lead, which also counts what
- * runs ended in, plays the first node.
+ * A worker is a process with the nodes that it plays. One worker is the lead: it plays
+ * the first node and counts the final states.
  */
 #ifndef RN_LIVE_H
 #define RN_LIVE_H
@@ -27,11 +28,11 @@
 #include "rocin/storage.h"
 
 /* ---- The library ---- */
-/* Librocin-gpu.so as rocin-litmus uses it: by dlopen(), so that the program
- * also runs where there is none.
+/* Functions of librocin-gpu.so, which is loaded by dlopen(), so that rocin-litmus also
+ * runs where it is not installed.
  */
 
-/* X(function): must be there. */
+/* X(function) for each function; all must exist. */
 #define RN_LIVE_LIB_FUNCTIONS(X)        \
 	X(rn_pcie_set_knobs)            \
 	X(rn_pcie_seed)                 \
@@ -70,55 +71,60 @@
 #define RN_LIVE_LIB_MEMBER(f) __typeof__(&f) f;
 
 struct rn_live_lib {
-	void *handle; /* NULL: there is none */
+	void *handle; /* NULL: the library is not installed */
 	RN_LIVE_LIB_FUNCTIONS(RN_LIVE_LIB_MEMBER)
 };
 
-/* Load it from the folder of this program. Return: 0, also if there is none; -1 with a
- * sentence if it lacks a function.
+/* Loads the library from the directory of this program. Returns 0, also if it does not
+ * exist; -1 with a sentence if it lacks a function.
  */
 int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len);
 
 enum {
 	RN_LIVE_NICS = RN_NIC_MAX,
 	RN_LIVE_MEMORIES = RN_LITMUS_NODES + RN_GPU_MAX + RN_NIC_MAX,
-	RN_LIVE_ARENA = 1 << 20,   /* bytes of a node's host memory, and of a GPU's */
-	RN_LIVE_STAGE = 256 << 10, /* of an arena: from here on, sources of inline data */
+	/* Bytes of the host memory of a node, and of the memory of a GPU. */
+	RN_LIVE_ARENA = 1 << 20,
+	/* Offset in such a memory where sources of inline data begin. */
+	RN_LIVE_STAGE = 256 << 10,
 	RN_LIVE_PAGE = 4096,
-	/* Of memory on a NIC, which begins at a multiple of that. */
+	/* Size of memory on a NIC, which is also its alignment. */
 	RN_LIVE_DM_LOG = 14,
 	RN_LIVE_DM = 1 << RN_LIVE_DM_LOG,
-	RN_LIVE_MOVES = 4096, /* of a trace */
-	RN_LIVE_DEPTH = 64,   /* of queues: more than a test has work requests */
+	RN_LIVE_MOVES = 4096, /* TLP moves that a trace holds */
+	/* Depth of queues: more than the work requests of any test. */
+	RN_LIVE_DEPTH = 64,
 };
 
-/* Clock in ns. */
+/* CLOCK_MONOTONIC in ns. */
 uint64_t rn_live_now(void);
 
-/* ---- The layer ---- */
+/* ---- The layer between devices and memory ---- */
 
 struct rn_live;
 
-/* The layer between devices and memory, as it shall be in the run that l->shared->seed is
- * of. Does nothing if it is off.
+/* Sets the knobs of the layer for the next run, whose seed is l->shared->seed. Does
+ * nothing if the layer is off.
  */
 int rn_live_set_layer(struct rn_live *l);
 
-/* ---- Places ---- */
+/* ---- Layout in memory ---- */
 
-/* A memory of the test: host memory of a node, a GPU's or a NIC's. */
+/* A memory of the test: host memory of a node, or memory of a GPU or NIC. */
 struct rn_live_memory {
 	uint8_t node, agent;
-	uint8_t gpu; /* which of the process's GPUs plays it */
+	uint8_t gpu; /* number of the GPU in this process that stands for it */
 };
 
 struct rn_live_place {
 	uint8_t memory;
 	uint32_t offset;
-	uint32_t bytes; /* of an element of a message with one element */
+	uint32_t bytes; /* bytes of the location in a message with one element */
 };
 
-/* NIC of the test: device number `index of the array' plays it. */
+/* A NIC of the test; its index in rn_live_map.nic is the number of the device that stands
+ * for it.
+ */
 struct rn_live_nic_name {
 	uint8_t node, agent;
 };
@@ -128,13 +134,13 @@ struct rn_live_map {
 	struct rn_live_place place[RN_LITMUS_LOCATIONS];
 	struct rn_live_nic_name nic[RN_LIVE_NICS];
 	unsigned memories, nics;
-	uint32_t element; /* bytes of an element of a message with several */
+	uint32_t element; /* bytes of a location in a message with several elements */
 };
 
 /**
- * rn_live_map() - Lay a test out in memory
+ * rn_live_map() - Lay out the locations of a test in memory
  *
- * Remote elements of one message come to lie side by side, one granule each.
+ * The remote elements of one message are placed side by side, each in its own granule.
  *
  * Return: false with one sentence in @why if the test cannot run here.
  */
@@ -143,7 +149,7 @@ bool rn_live_map(const struct rn_litmus_test *t, uint32_t granule,
 
 unsigned rn_live_find_nic(const struct rn_live_map *map, unsigned node, unsigned agent);
 
-/* ---- what workers share ---- */
+/* ---- Memory shared by the workers ---- */
 
 struct rn_live_end {
 	union ibv_gid gid;
@@ -152,7 +158,9 @@ struct rn_live_end {
 	uint8_t mtu;
 };
 
-/* When an instruction began and ended (ns of the clock), and what it read or wrote. */
+/* When an instruction began and ended (rn_live_now()), and the value that it read or
+ * wrote.
+ */
 struct rn_live_mark {
 	uint64_t began, ended;
 	int64_t value;
@@ -161,27 +169,36 @@ struct rn_live_mark {
 struct rn_live_thread_result {
 	int64_t reg[RN_LITMUS_REGS];
 	bool is_done;
-	uint8_t executed; /* instructions */
+	uint8_t executed; /* number of instructions executed */
 	struct rn_live_mark mark[RN_LITMUS_INSTRS];
 };
 
 struct rn_live_shared {
-	pthread_barrier_t all;	   /* threads that are not launched, and workers */
-	pthread_barrier_t workers; /* workers */
-	/* Written by the lead before a barrier, read after it. */
-	uint64_t seed;		  /* of this run */
-	uint64_t deadline;	  /* of this run: who waits for longer gives up */
-	bool is_last;		  /* no run follows: end */
-	_Atomic unsigned emptied; /* workers that have all completions of this run */
-	struct rn_live_end end[RN_LITMUS_QPS][2];	  /* requester, responder */
-	uint64_t address[RN_LIVE_MEMORIES];		  /* as work requests name it */
-	uint32_t rkey[RN_LIVE_NICS][RN_LIVE_MEMORIES][2]; /* by relaxed */
+	/* For workers, and for threads that start by themselves (not launched kernels).
+	 */
+	pthread_barrier_t all;
+	pthread_barrier_t workers; /* for workers only */
+	/* Written by the lead before a barrier, read by others after it. */
+	uint64_t seed; /* of the next run */
+	/* Of the next run: threads that still wait at this time give up. */
+	uint64_t deadline;
+	bool is_last; /* there is no next run; threads end */
+	/* Number of workers that have taken all their completions of this run. */
+	_Atomic unsigned emptied;
+	/* Ends of each QP: requester, responder. */
+	struct rn_live_end end[RN_LITMUS_QPS][2];
+	/* Address of each memory in work requests. */
+	uint64_t address[RN_LIVE_MEMORIES];
+	/* [0]: strict, [1]: relaxed ordering. */
+	uint32_t rkey[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct rn_live_thread_result thread[RN_LITMUS_THREADS];
 	int64_t final[RN_LITMUS_LOCATIONS];
-	/* The first failure of any worker; the writer sets `failed' last. */
+	/* The first failure of any worker. The worker that fails first writes `why', then
+	 * sets `failed'.
+	 */
 	atomic_flag has_failed;
 	_Atomic bool failed;
-	_Atomic bool is_lost; /* by the loss that was asked for */
+	_Atomic bool is_lost; /* because of the packet loss that the request asked for */
 	char why[160];
 	_Alignas(RN_LIVE_PAGE) uint8_t host[RN_LITMUS_NODES][RN_LIVE_ARENA];
 };
@@ -195,20 +212,21 @@ struct rn_live_device {
 	uint16_t lid;
 	uint8_t gid_index;
 	bool is_ethernet;
-	uint8_t rd_atomic; /* READs and atomics at one time, 1 .. 16 */
+	uint8_t rd_atomic; /* outstanding READs and atomics, 1 .. 16 */
 	uint8_t mtu;	   /* enum ibv_mtu */
 	uint32_t max_inline;
-	unsigned flush_access; /* to register with for FLUSH; 0: the device has none */
+	/* Access flag for FLUSH at registration; 0: the device has no FLUSH. */
+	unsigned flush_access;
 };
 
 void rn_live_close_devices(struct rn_live *l);
 
-/* ---- one worker ---- */
+/* ---- A worker ---- */
 
 struct rn_live_qp {
-	struct ibv_qp *side[2]; /* requester, responder; NULL: another worker's */
-	unsigned recvs;		/* receives posted for each run */
-	_Atomic unsigned sends; /* messages of this run that took one */
+	struct ibv_qp *side[2]; /* requester, responder; NULL if in another worker */
+	unsigned recvs;		/* receives that are posted for each run */
+	_Atomic unsigned sends; /* messages of this run that consume a receive */
 };
 
 struct rn_live {
@@ -216,27 +234,28 @@ struct rn_live {
 	struct rn_live_shared *shared;
 	const struct rn_live_request *request;
 	const struct rn_litmus_test *test;
-	uint32_t nodes; /* bit per node that this worker plays */
+	uint32_t nodes; /* one bit per node that this worker plays */
 	bool is_lead;
 	unsigned workers;
 	struct ibv_device **list;
 	int list_len;
 	struct rn_live_device device[RN_LIVE_NICS];
-	struct rn_gpu_buffer gpu_memory[RN_GPU_MAX]; /* taken once, kept */
+	struct rn_gpu_buffer gpu_memory[RN_GPU_MAX]; /* allocated once and kept */
 	bool has_trace;
 
-	/* Of the test. */
+	/* State of the test. */
 	struct rn_live_map map;
 	struct ibv_dm *dm[RN_LIVE_MEMORIES]; /* memory on a NIC; else NULL */
-	/* As the CPU names it; on a NIC, where it cannot: NULL. */
+	/* Address for the CPU; NULL for memory on a NIC, which the CPU cannot address. */
 	uint8_t *memory[RN_LIVE_MEMORIES];
-	uint8_t *device_memory[RN_LIVE_MEMORIES]; /* as kernels do; host: the same */
+	/* Address for kernels; the same as for the CPU if it is host memory. */
+	uint8_t *device_memory[RN_LIVE_MEMORIES];
 	struct ibv_mr *mr[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct ibv_cq *cq[RN_LITMUS_CQS];
 	_Atomic unsigned recv_seen[RN_LITMUS_CQS]; /* CQEs of receives in this run */
 	struct rn_live_qp qp[RN_LITMUS_QPS];
 	struct rn_live_drive *drive;
-	uint64_t began, ended; /* the threads of the last run */
+	uint64_t began, ended; /* times of the threads of the last run */
 };
 
 static inline bool rn_live_plays(const struct rn_live *l, unsigned node)
@@ -244,18 +263,19 @@ static inline bool rn_live_plays(const struct rn_live *l, unsigned node)
 	return (l->nodes >> node & 1) != 0;
 }
 
-/* First failure wins. Return: -1. */
+/* Stores the reason of a failure, if it is the first one. Returns -1. */
 int rn_live_fail(struct rn_live *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* ---- Memory and queue pairs ---- */
 
-/* Everything that the runs of l->test need, or -1 after rn_live_fail(). */
+/* Makes everything that the runs of l->test need. Returns 0, or -1 after rn_live_fail().
+ */
 int rn_live_connect(struct rn_live *l);
 void rn_live_disconnect(struct rn_live *l);
 
-/* Address of a location that the CPU can name, as work requests name it, and the MR of
- * this worker through which NIC @nic reaches it.
+/* The address of a location for the CPU, its address in work requests, and the MR of this
+ * worker through which NIC @nic accesses it.
  */
 uint8_t *rn_live_address(const struct rn_live *l, unsigned loc);
 uint64_t rn_live_name(const struct rn_live *l, unsigned loc);
@@ -264,17 +284,19 @@ bool rn_live_is_relaxed(const struct rn_live *l, unsigned loc);
 
 /* ---- Memory on NICs ---- */
 
-/* Have devices the memory that the test wants of them? Opens them, unless there are to be
- * processes: then nobody knows.
+/* Have the devices memory as large as the test needs? Opens them. With several processes
+ * the answer is always true, as each process opens only its own devices.
  */
 bool rn_live_has_dm(struct rn_live *l);
 
-/* Is the location on a NIC? */
+/* Is the location in memory on a NIC? */
 bool rn_live_is_dm(const struct rn_live *l, unsigned loc);
-/* The number that all words of it hold, or RN_LIVE_TORN; and one word written. */
+/* Load: the value that all words of the location hold, or RN_LIVE_TORN if they differ.
+ * Store: writes one word.
+ */
 int64_t rn_live_dm_load(struct rn_live *l, unsigned loc);
 void rn_live_dm_store(struct rn_live *l, unsigned loc, int64_t value);
-/* The device memory of this location gets the contents that a run begins with. */
+/* Gives a location on a NIC its initial value. */
 void rn_live_dm_reset(struct rn_live *l, unsigned loc);
 
 /* ---- Work requests ---- */
@@ -283,19 +305,19 @@ enum {
 	RN_LIVE_QUIET_WR = 1 << 20, /* wr_id of the SEND that ends a run */
 };
 
-/* Receives of one run, and one for the SEND that ends it. */
+/* Posts the receives for one run, and one for the SEND that ends the run. */
 int rn_live_post_receives(struct rn_live *l, unsigned qp);
-/* SENDs that use up what receives are left, then the one that ends the run. */
+/* Posts SENDs for the receives that are left, then the SEND that ends the run. */
 int rn_live_post_quiet(struct rn_live *l, unsigned qp, unsigned unused);
-/* A SEND of no bytes and without a completion. */
+/* Posts a SEND without data and without completion. */
 int rn_live_post_unsignaled(struct rn_live *l, unsigned qp);
 
-/* One CQE, if there is one: 1; 0; -1 after rn_live_fail(). */
+/* Polls for one CQE: 1 if there is one, 0 if not, -1 after rn_live_fail(). */
 int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
 
 /* ---- DMA engines ---- */
 
-/* Does the test have DMA engines of a node that this worker plays? Then prepare. */
+/* Prepares the DMA engines, if the test has any in a node that this worker plays. */
 int rn_live_drive_open(struct rn_live *l);
 void rn_live_drive_close(struct rn_live *l);
 int rn_live_drive_reset(struct rn_live *l);
@@ -303,19 +325,20 @@ int rn_live_drive_reset(struct rn_live *l);
 /* ---- Threads ---- */
 
 enum {
-	RN_LIVE_TORN = -999999999, /* as the model has it */
+	RN_LIVE_TORN = -999999999, /* same value as in the model */
 };
 
 struct rn_live_player {
 	struct rn_live *l;
-	uint8_t number; /* of the thread in the test */
+	uint8_t number; /* number of the thread in the test */
 	uint64_t rng;
-	int64_t kernel; /* that plays it, if it is launched; 0: none in this run */
+	/* Kernel that plays the thread if it is launched; 0: not launched in this run. */
+	int64_t kernel;
 	pthread_t thread;
-	struct rn_live_player *all; /* players, by number of thread */
+	struct rn_live_player *all; /* array of players, by number of thread */
 };
 
-/* Plays one run. */
+/* Plays the thread in one run. */
 void rn_live_play(struct rn_live_player *p);
 
 /* ---- Runs ---- */
@@ -328,7 +351,8 @@ struct rn_live_results {
 	struct rn_live_step *step[RN_LIVE_STATES];
 };
 
-/* All runs. The lead fills @results, others get NULL. */
+/* Runs the test as often as requested. The lead fills @results; other workers pass NULL.
+ */
 int rn_live_rounds(struct rn_live *l, struct rn_live_results *results);
 
 #endif /* RN_LIVE_H */

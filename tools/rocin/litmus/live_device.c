@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_device.c - devices that play the NICs of a test, and what is made on them. */
+/* live_device.c - the devices that stand for the NICs of a test, and their verbs objects.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -50,7 +51,7 @@ int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len)
 }
 
 /* ------------------------------------------------------------------------- the layer */
-/* The layer between devices and memory, in each run. */
+/* Sets the knobs of the layer for each run. */
 
 int rn_live_set_layer(struct rn_live *l)
 {
@@ -59,8 +60,8 @@ int rn_live_set_layer(struct rn_live *l)
 
 	if (!l->lib.handle || knobs.place == RN_PLACE_NOW)
 		return 0;
-	/* What may happen does not depend on who chooses, what does happen very much:
-	 * each of the two shows what the other hardly does.
+	/* The driver has no influence on which outcomes are possible, but much on how
+	 * frequent they are; the two drivers complement each other.
 	 */
 	knobs.driver = l->shared->seed & 1 ? RN_DRIVER_RANDOM : RN_DRIVER_ADVERSARIAL;
 	knobs.seed = l->shared->seed;
@@ -76,10 +77,12 @@ int rn_live_set_layer(struct rn_live *l)
 enum {
 	PORT = 1,
 	RD_ATOMIC_MAX = 16,
-	GIDS_MAX = 64, /* looked at */
+	GIDS_MAX = 64, /* maximum number of GIDs examined */
 };
 
-/* The NIC'th device that is ours; on hardware any, and fewer than NICs may do. */
+/* Chooses the device for a NIC: the one with this number among Rocin's. On hardware any
+ * device will do, also for several NICs.
+ */
 static struct ibv_device *choose(struct rn_live *l, unsigned nic)
 {
 	int ours = 0;
@@ -93,7 +96,7 @@ static struct ibv_device *choose(struct rn_live *l, unsigned nic)
 	return NULL;
 }
 
-/* The first RoCE v2 address of an Ethernet port, preferably an IPv4 one. */
+/* Chooses the first RoCEv2 GID of an Ethernet port, preferably an IPv4 address. */
 static int choose_gid(struct rn_live_device *d)
 {
 	static const uint8_t ipv4[12] = { [10] = 0xff, [11] = 0xff };
@@ -175,7 +178,7 @@ static int open_device(struct rn_live *l, struct rn_live_device *d, unsigned nic
 	return d->pd ? 0 : rn_live_fail(l, "ibv_alloc_pd: %s", strerror(errno));
 }
 
-/* The device that plays NIC @nic of a test; opened when first asked for, kept. */
+/* The device that stands for NIC @nic; opened at first use and kept open. */
 static struct rn_live_device *device_of(struct rn_live *l, unsigned nic)
 {
 	struct rn_live_device *d = &l->device[nic];
@@ -200,7 +203,7 @@ void rn_live_close_devices(struct rn_live *l)
 }
 
 /* -------------------------------------------------------------------- memory on NICs */
-/* Memory on NICs (ibv_alloc_dm), which the CPU copies from and to. */
+/* Memory on NICs (ibv_alloc_dm), to and from which the CPU copies. */
 
 enum {
 	DM_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
@@ -228,11 +231,13 @@ bool rn_live_has_dm(struct rn_live *l)
 	return ok;
 }
 
-/* Memory @memory of the test on NIC @nic, and the regions of it. -1 after rn_live_fail().
+/* Allocates memory @memory of the test on NIC @nic and registers it. Returns 0, or -1
+ * after rn_live_fail().
  */
 static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 {
-	/* Aligned to its size: the low bits of an address in a trace say which location.
+	/* Aligned to its size, so that the low bits of an address in a trace identify the
+	 * location.
 	 */
 	struct ibv_alloc_dm_attr attr = { .length = RN_LIVE_DM,
 					  .log_align_req = RN_LIVE_DM_LOG };
@@ -240,7 +245,7 @@ static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 	l->dm[memory] = ibv_alloc_dm(l->device[nic].ctx, &attr);
 	if (!l->dm[memory])
 		return rn_live_fail(l, "ibv_alloc_dm: %s", strerror(errno));
-	l->shared->address[memory] = 0; /* zero based */
+	l->shared->address[memory] = 0; /* the MR is zero based */
 	for (unsigned relaxed = 0; relaxed < 2; relaxed++) {
 		unsigned more = (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0) |
 				l->device[nic].flush_access;
@@ -255,7 +260,7 @@ static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 	return 0;
 }
 
-/* After the regions. */
+/* To be called after the MRs are deregistered. */
 static void free_dm(struct rn_live *l)
 {
 	for (unsigned i = 0; i < RN_LIVE_MEMORIES; i++)
@@ -306,15 +311,16 @@ void rn_live_dm_reset(struct rn_live *l, unsigned loc)
 		word[i] = l->test->location[loc].init;
 	if (ibv_memcpy_to_dm(dm_of(l, loc), p->offset, word, bytes))
 		rn_live_fail(l, "ibv_memcpy_to_dm: %s", strerror(errno));
-	(void)rn_live_dm_load(l, loc); /* the copy is posted: this one comes behind it */
+	/* The copy is a posted write; this read waits for it. */
+	(void)rn_live_dm_load(l, loc);
 }
 
 /* ----------------------------------------------------------------------- queue pairs */
-/* Memory, completion queues and connected queue pairs of a test. */
+/* Memory, CQs and connected QPs of a test. */
 
 enum {
-	/* 0.5 s, and so 4 s for all tries: nothing is lost here, but on a busy machine
-	 * the peer may not run for the 0.5 s that 14 gave it.
+	/* 0.5 s, so 4 s for all retries. No packets are lost, but on a busy machine the
+	 * peer may not run for half a second, which is what code 14 allowed.
 	 */
 	ACK_TIMEOUT_CODE = 17,
 	ACK_TIMEOUT_CODE_LOSSY = 11, /* 8 ms */
@@ -324,7 +330,7 @@ enum {
 		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
-/* ---- memory ---- */
+/* ---- Memory ---- */
 
 bool rn_live_is_relaxed(const struct rn_live *l, unsigned loc)
 {
@@ -391,7 +397,7 @@ static int register_memory(struct rn_live *l, unsigned nic, unsigned memory)
 	unsigned access = ACCESS | l->device[nic].flush_access;
 	void *at = l->memory[memory];
 
-	/* No other NIC of the node has a way to name it. */
+	/* No other NIC of the node can address this memory. */
 	if (rn_agent_is_nic(agent))
 		return agent == l->map.nic[nic].agent ? take_dm(l, nic, memory) : 0;
 	for (unsigned relaxed = 0; relaxed < 2; relaxed++) {
@@ -408,7 +414,9 @@ static int register_memory(struct rn_live *l, unsigned nic, unsigned memory)
 	return 0;
 }
 
-/* Every NIC of this worker, every memory of its node. */
+/* Registers the memories of a node with each NIC of the node, for the nodes of this
+ * worker.
+ */
 static int register_all(struct rn_live *l)
 {
 	const struct rn_live_map *map = &l->map;
@@ -426,7 +434,7 @@ static int register_all(struct rn_live *l)
 	return 0;
 }
 
-/* ---- queues ---- */
+/* ---- Queues ---- */
 
 static int create_cqs(struct rn_live *l)
 {
@@ -454,7 +462,9 @@ static unsigned nic_of(const struct rn_live *l, unsigned qp, unsigned side)
 		    : rn_live_find_nic(&l->map, q->node, q->nic);
 }
 
-/* The end that only sends needs a queue for receives too, and the other way round. */
+/* Both ends have send and receive queues, although one only sends and the other only
+ * receives.
+ */
 static int create_end(struct rn_live *l, unsigned qp, unsigned side)
 {
 	const struct rn_litmus_qp *q = &l->test->qp[qp];
@@ -575,7 +585,7 @@ static int connect_ends(struct rn_live *l)
 	return 0;
 }
 
-/* Receives that each run uses up, and the one of the SEND that ends it. */
+/* Counts the receives that each run uses, plus one for the SEND that ends the run. */
 static void count_receives(struct rn_live *l)
 {
 	const struct rn_litmus_test *t = l->test;

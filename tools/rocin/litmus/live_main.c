@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_main.c - rocin-litmus: runs litmus tests that `rocin litmus` sends it.
+/* live_main.c - rocin-litmus: runs the litmus tests that `rocin litmus` sends.
  *
  * Started by `rocin litmus --backend=live` in the environment in which programs find the
- * devices, or by --backend=hw in that of the user. See live_wire.h.
+ * devices, or by --backend=hw in the environment of the user. See live_wire.h.
  */
 #include <errno.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ int rn_live_fail(struct rn_live *l, const char *fmt, ...)
 	return -1;
 }
 
-/* ---- the socket ---- */
+/* ---- The socket ---- */
 
 static int send_all(const void *data, size_t len)
 {
@@ -82,7 +82,7 @@ static int answer_results(const struct rn_live_results *res, bool is_last)
 	return 0;
 }
 
-/* ---- one request ---- */
+/* ---- One request ---- */
 
 static struct rn_live_results results;
 
@@ -93,7 +93,7 @@ static void clear_results(void)
 	memset(&results, 0, sizeof(results));
 }
 
-/* As a worker: 0 or -1 after rn_live_fail(). */
+/* Runs the test in this worker. Returns 0, or -1 after rn_live_fail(). */
 static int work(struct rn_live *l)
 {
 	int rc = rn_live_set_layer(l);
@@ -134,7 +134,7 @@ static int serve_here(struct rn_live *l)
 			(void)answer_results(&results, true);
 		else
 			(void)answer(RN_LIVE_FAILED, l->shared->why);
-		/* Threads wait at a barrier for ever. */
+		/* Other threads wait at a barrier forever, so exit without them. */
 		_exit(1);
 	}
 	return answer_results(&results, false);
@@ -157,7 +157,9 @@ static void kill_all(pid_t *pid, unsigned count)
 			kill(pid[i], SIGKILL);
 }
 
-/* Which ended badly ends all: the others wait for it. */
+/* Waits for all node processes. If one fails, all are killed, because the others would
+ * wait for it.
+ */
 static int wait_for_nodes(struct rn_live *l, pid_t *pid, unsigned count)
 {
 	bool is_answered = false, is_bad = false;

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_place.c - where the locations of a test lie, and what cannot be observed here. */
+/* live_place.c - lays out the locations of a test in memory, and finds out which tests
+ * cannot run here.
+ */
 #include <stdio.h>
 
 #include "live.h"
 
 enum {
-	HEAD_ALIGN = 256, /* of the first element of a message */
+	HEAD_ALIGN = 256, /* alignment of the first element of a message */
 	SMALLEST_ELEMENT = 64,
 };
 
-/* While a test is laid out. */
+/* State during the layout of a test. */
 struct layout {
 	const struct rn_litmus_test *t;
 	struct rn_live_map *map;
-	/* Element behind and before each in a remote list, or NONE. */
+	/* The element after and before each location in the element list of a message, or
+	 * NONE.
+	 */
 	uint8_t next[RN_LITMUS_LOCATIONS], prev[RN_LITMUS_LOCATIONS];
-	bool is_dma[RN_LITMUS_LOCATIONS]; /* filled by a drive: has a page of its own */
+	/* Written by a drive: needs a page of its own. */
+	bool is_dma[RN_LITMUS_LOCATIONS];
 	uint32_t used[RN_LIVE_MEMORIES];
 	char *why;
 	size_t why_len;
@@ -49,7 +54,9 @@ static bool add_nic(struct layout *y, unsigned node, unsigned agent)
 	return true;
 }
 
-/* The index of a memory, or RN_LIVE_MEMORIES if there is no room for it. */
+/* Returns the index of a memory, which is added if necessary; RN_LIVE_MEMORIES if there
+ * are too many.
+ */
 static unsigned add_memory(struct rn_live_map *map, unsigned node, unsigned agent)
 {
 	unsigned i = 0, gpus = 0;
@@ -75,7 +82,7 @@ static bool add_agents(struct layout *y)
 		if (!add_nic(y, t->qp[i].node, t->qp[i].nic) ||
 		    !add_nic(y, t->qp[i].peer, t->qp[i].peer_nic))
 			return false;
-	/* Host memory of each node first: inline data is staged there. */
+	/* Host memory of each node comes first: it holds the sources of inline data. */
 	for (unsigned i = 0; i < t->nodes; i++)
 		add_memory(y->map, i, RN_AGENT_CPU);
 	for (unsigned i = 0; i < t->locations; i++) {
@@ -90,7 +97,7 @@ static bool add_agents(struct layout *y)
 			return cannot(y, "needs more memories than one process has");
 		y->map->place[i].memory = (uint8_t)memory;
 	}
-	/* A kernel needs its GPU though no location lies there. */
+	/* A kernel needs its GPU even if no location is there. */
 	for (unsigned i = 0; i < t->threads; i++)
 		if (rn_agent_is_gpu(t->thread[i].agent) &&
 		    add_memory(y->map, t->thread[i].node, t->thread[i].agent) ==
@@ -104,7 +111,7 @@ static const char side_by_side[] =
 
 static bool chain(struct layout *y, unsigned first, unsigned second)
 {
-	/* A location cannot lie behind itself. */
+	/* A location cannot be placed behind itself. */
 	for (unsigned i = second; i != RN_LITMUS_NONE; i = y->next[i])
 		if (i == first)
 			return cannot(y, side_by_side);
@@ -118,7 +125,9 @@ static bool chain(struct layout *y, unsigned first, unsigned second)
 	return true;
 }
 
-/* Remote elements of a message have one address. */
+/* The remote elements of a message must be contiguous, because a request has one remote
+ * address.
+ */
 static bool chain_elements(struct layout *y, const struct rn_litmus_instr *in)
 {
 	bool is_write = in->op == RN_LITMUS_WRITE || in->op == RN_LITMUS_IMM;
@@ -132,7 +141,7 @@ static bool chain_elements(struct layout *y, const struct rn_litmus_instr *in)
 	return true;
 }
 
-/* Of a location, or none: is it on a NIC other than @agent? */
+/* Is the location (or RN_LITMUS_NONE) in memory on a NIC other than @agent? */
 static bool is_on_other(const struct layout *y, unsigned loc, unsigned agent)
 {
 	unsigned of = loc == RN_LITMUS_NONE ? RN_AGENT_CPU : y->t->location[loc].agent;
@@ -146,7 +155,9 @@ static bool names_location(const struct rn_litmus_instr *in)
 				       : in->op == RN_LITMUS_DMA;
 }
 
-/* Memory on a NIC is named through that NIC, or copied from and to by the CPU. */
+/* Can the instruction access its locations? Memory on a NIC is accessible through this
+ * NIC, or by copies of the CPU.
+ */
 static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 		      const struct rn_litmus_instr *in)
 {
@@ -197,7 +208,9 @@ static uint32_t round_up(uint32_t n, uint32_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* A location begins where its alignment just allows, so that granules split it. */
+/* The offset of a location with a small alignment: as small as the alignment allows, so
+ * that granule boundaries divide the location.
+ */
 static uint32_t past_granule(const struct layout *y, unsigned loc)
 {
 	uint32_t align = y->t->location[loc].align;
@@ -205,7 +218,7 @@ static uint32_t past_granule(const struct layout *y, unsigned loc)
 	return align > 0 && align < SMALLEST_ELEMENT ? align : 0;
 }
 
-/* Place the chain that begins with @loc. */
+/* Places the list of locations that begins with @loc. */
 static bool place_chain(struct layout *y, unsigned loc)
 {
 	unsigned memory = y->map->place[loc].memory;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_player.c - plays one thread of a test: its instructions, its work requests and its
- * DMA engines.
+/* live_player.c - plays one thread of a test: its instructions, work requests and DMA
+ * engines.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,15 +16,15 @@
 #include "rocin/work_request.h"
 
 /* ----------------------------------------------------------------------- DMA engines */
-/* DMA engines of a test: drives of rocin/storage.h.
+/* The DMA engines of a test are the drives of rocin/storage.h.
  *
- * A drive reads a file of which each page holds the value of one `dma'; a page goes to
- * the location. `dmacqe' is the completion that the drive writes anyway, so `dma' only
- * notes what the next `dmacqe' submits.
+ * A drive reads a file, in which each page holds the value of one `dma' instruction, and
+ * writes the page to the location. `dmacqe' is the completion that the drive writes
+ * anyway, so `dma' only stores which transfer the next `dmacqe' submits.
  */
 
 enum {
-	VALUES_MAX = 16, /* of `dma' in a test: each has a page of the file */
+	VALUES_MAX = 16, /* values of `dma' in a test; each has a page of the file */
 };
 
 struct rn_live_drive {
@@ -71,7 +71,7 @@ static int write_page(struct rn_live *l, int64_t value)
 	return 0;
 }
 
-/* A batch is ordered by its completions only. */
+/* Transfers of one batch are not ordered, except by their completions. */
 static int open_batch(struct rn_live *l)
 {
 	int rc = l->lib.rn_storage_batch_setup(&l->drive->batch, RN_LITMUS_OPS);
@@ -85,7 +85,7 @@ static int open_drive(struct rn_live *l)
 	int rc;
 
 	rc = l->lib.rn_storage_driver_open();
-	/* No bounce: that would hide what the test asks for. */
+	/* No bounce buffers, which would hide the effects that the test looks for. */
 	if (!rc)
 		rc = l->lib.rn_storage_set_policy("direct,p2p");
 	if (rc)
@@ -99,7 +99,7 @@ static int open_drive(struct rn_live *l)
 	return open_batch(l);
 }
 
-/* All that drives of this worker write. */
+/* Prepares a location that a drive of this worker writes. */
 static int prepare(struct rn_live *l, const struct rn_litmus_instr *in)
 {
 	uint8_t *at = rn_live_address(l, in->loc);
@@ -152,7 +152,7 @@ void rn_live_drive_close(struct rn_live *l)
 	l->drive = NULL;
 }
 
-/* Completions that nobody took in the last run are dropped. */
+/* Drops completions of the last run that no thread has taken. */
 int rn_live_drive_reset(struct rn_live *l)
 {
 	struct rn_storage_event event;
@@ -186,13 +186,13 @@ static int submit_dma(struct rn_live *l, const struct rn_litmus_instr *dma)
 	return rc ? fail_storage(l, "rn_storage_batch_submit", rc) : 0;
 }
 
-/* 1: a completion was taken; 0: none is there; -1 failed. */
+/* Takes a completion: 1 if there was one, 0 if not, -1 on failure. */
 static int poll_drive(struct rn_live *l, unsigned node)
 {
 	struct rn_storage_event event;
 	int rc;
 
-	(void)node; /* one worker's drives share a batch */
+	(void)node; /* the drives of a worker share one batch */
 	rc = l->lib.rn_storage_batch_status(l->drive->batch, 0, 1, &event, 0);
 	if (rc < 0)
 		return fail_storage(l, "rn_storage_batch_status", rc);
@@ -202,7 +202,7 @@ static int poll_drive(struct rn_live *l, unsigned node)
 }
 
 /* --------------------------------------------------------------------- work requests */
-/* Work requests and completions of a test. */
+/* Builds the work requests of a test. */
 
 static struct ibv_sge sge_of(const struct rn_live *l, unsigned nic, unsigned loc,
 			     uint32_t bytes)
@@ -212,7 +212,9 @@ static struct ibv_sge sge_of(const struct rn_live *l, unsigned nic, unsigned loc
 				 .lkey = rn_live_mr(l, nic, loc)->lkey };
 }
 
-/* Memory of the node for element @element of work request @work. */
+/* The place for element @element of work request @work in the node's area for inline
+ * data.
+ */
 static struct ibv_sge staged(const struct rn_live *l, unsigned nic, unsigned work,
 			     unsigned element, uint32_t bytes)
 {
@@ -248,7 +250,7 @@ static uint32_t bytes_of(const struct rn_live *l, const struct rn_litmus_instr *
 	return in->count > 1 ? l->map.element : l->map.place[loc].bytes;
 }
 
-/* Where the bytes come from or, of a READ, go to. */
+/* Sets the local SGEs: source of the data, or destination of a READ. */
 static void local_sges(const struct rn_live *l, const struct rn_litmus_instr *in,
 		       unsigned nic, const int64_t *reg, struct ibv_send_wr *wr)
 {
@@ -301,7 +303,9 @@ static void atomic_side(const struct rn_live *l, const struct rn_litmus_instr *i
 		wr->wr.atomic.swap = (uint64_t)value_of(&in->value2, reg);
 }
 
-/* As provider/verbs/library.h says: the library may be too old for ibv_wr_flush(). */
+/* Posted as described in provider/verbs/library.h, because libibverbs may be too old
+ * for ibv_wr_flush().
+ */
 static void flush_side(const struct rn_live *l, const struct rn_litmus_instr *in,
 		       unsigned peer_nic, struct ibv_send_wr *wr)
 {
@@ -333,7 +337,9 @@ static enum ibv_wr_opcode opcode_of(const struct rn_litmus_instr *in)
 	}
 }
 
-/* Registers of the thread; for inline data. */
+/* Posts the work request of an instruction; @reg has the registers of the thread, for
+ * inline data.
+ */
 static int post_work(struct rn_live *l, const struct rn_litmus_instr *in,
 		     const int64_t *reg)
 {
@@ -370,8 +376,8 @@ static int post_work(struct rn_live *l, const struct rn_litmus_instr *in,
 		     : 0;
 }
 
-/* A WRITE of no bytes. Behind one that is in flight a device may keep what follows for a
- * while, so messages of other QPs get ahead.
+/* Posts a WRITE without data. While it is in flight, a device may hold back requests
+ * behind it, so that messages of other QPs come first.
  */
 static int post_empty(struct rn_live *l, unsigned qp)
 {
@@ -389,7 +395,9 @@ static int post_receive(struct rn_live *l, unsigned qp, struct ibv_sge *sge, int
 	return errno ? rn_live_fail(l, "ibv_post_recv: %s", strerror(errno)) : 0;
 }
 
-/* The buffer of one SEND; an immediate takes a receive and none of its bytes. */
+/* Posts the receive for one SEND. A WRITE with immediate consumes a receive but no
+ * buffer.
+ */
 static int post_receive_of(struct rn_live *l, const struct rn_litmus_instr *in)
 {
 	const struct rn_litmus_qp *q = &l->test->qp[in->qp];
@@ -459,7 +467,7 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
 
 /* --------------------------------------------------------------------------- threads */
 enum {
-	SPINS = 32, /* looks before the processor is offered to somebody else */
+	SPINS = 32, /* polls before the processor is yielded */
 	EMPTY_ONE_IN = 4,
 	LONGEST_NS = 300000,
 	SHORT_NS = 4000,
@@ -483,8 +491,8 @@ static void idle(unsigned *spins)
 		sched_yield();
 }
 
-/* Most instructions follow each other closely; some are late, so that other threads and
- * what is on its way get in between.
+/* Waits a random time: mostly none, sometimes longer, so that other threads and TLPs get
+ * between two instructions.
  */
 static void delay(struct rn_live_player *p)
 {
@@ -499,15 +507,17 @@ static void delay(struct rn_live_player *p)
 		idle(&spins);
 }
 
-/* ---- memory ---- */
+/* ---- Memory ---- */
 
-/* Does the thread's processor own that memory? Then it is no PCIe access. */
+/* Does the memory belong to the processor of this thread? Then accesses are no PCIe
+ * transactions.
+ */
 static bool is_own(const struct rn_live_player *p, unsigned loc)
 {
 	return p->l->test->location[loc].agent == p->l->test->thread[p->number].agent;
 }
 
-/* The number that all words hold, or RN_LIVE_TORN. */
+/* The value that all words hold, or RN_LIVE_TORN if they differ. */
 static int64_t load_words(const uint8_t *at, size_t words)
 {
 	const _Atomic int64_t *word = (const _Atomic int64_t *)(const void *)at;
@@ -553,9 +563,11 @@ static void store(struct rn_live_player *p, unsigned loc, int64_t value)
 				      memory_order_release);
 }
 
-/* ---- instructions ---- */
+/* ---- Instructions ---- */
 
-/* What a blocking instruction looks at, over and over: 1 there, 0 not yet, -1 failed. */
+/* Polls once for what a blocking instruction waits for: 1 it is there, 0 not yet, -1
+ * failure.
+ */
 static int look(struct rn_live_player *p, const struct rn_litmus_instr *in, int64_t *seen)
 {
 	const int64_t *reg = p->l->shared->thread[p->number].reg;
@@ -610,8 +622,8 @@ static int launch(struct rn_live_player *p, unsigned thread)
 		       : rn_live_fail(l, "rn_gpu_launch: %s", l->lib.rn_gpu_last_error());
 }
 
-/* As mfence orders: gcc's tsan refuses a fence, so by a read-modify-write of a word that
- * nobody else looks at.
+/* Orders as the instruction mfence does. ThreadSanitizer of gcc does not support fences,
+ * so this is a read-modify-write of a private word.
  */
 static void full_fence(void)
 {
@@ -621,7 +633,9 @@ static void full_fence(void)
 	__asm__ volatile("" : : "r"(&word) : "memory");
 }
 
-/* One instruction. Return: 0; -1: it gave up or failed, and so does the thread. */
+/* Executes one instruction. Returns 0, or -1 if it gave up or failed, and then the thread
+ * ends, too.
+ */
 static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 		   int64_t *reg, int64_t *value)
 {

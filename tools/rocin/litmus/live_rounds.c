@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_rounds.c - all runs of a test.
+/* live_rounds.c - all runs of a test. A line with ---- is a barrier, and who waits at it.
  *
- *	reset own memory, post receives; lead: seed, deadline
- *	---- all ----	threads begin
- *	---- all ----	threads have ended or given up
- *	every QP sends one message more: when it is there, and the hierarchy is drained,
- *	nothing of the test is on its way; on UC again until all workers have theirs
- *	---- workers ----
- *	own final memory into the shared block
- *	---- workers ----
- *	lead: count
- *	---- workers ----
+ * reset own memory, post receives; lead: choose seed and deadline
+ * ---- all ----	threads begin
+ * ---- all ----	threads have ended or given up
+ * every QP sends one more message; when these have arrived and the hierarchy is
+ *	drained, no message of the test is on its way. On UC they are repeated until
+ *	all workers have received theirs
+ * ---- workers ----
+ * copy the final state of own memory to the shared memory
+ * ---- workers ----
+ * lead: count the final state
+ * ---- workers ----
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -23,10 +24,10 @@
 #include "rocin/random.h"
 #include "sim/pcie/model/topology.h"
 
-/* Steps of a run with their times, until they are put in order. */
+/* A step of a run with its time, for sorting. */
 struct rn_live_timed {
-	uint64_t at;	/* ns of the clock */
-	uint32_t order; /* among steps of the same time */
+	uint64_t at;	/* time in ns */
+	uint32_t order; /* orders steps of the same time */
 	struct rn_live_step step;
 };
 
@@ -36,10 +37,11 @@ struct rn_live_list {
 };
 
 /* ------------------------------------------------------------------------------ TLPs */
-/* The trace of the hierarchy as steps of the test.
+/* Converts a trace of the hierarchy to steps of the test.
  *
- * The process is one host with NICs and GPUs numbered through; the test has nodes. Queues
- * are renamed to what they would be in the node.
+ * The process has one hierarchy, in which NICs and GPUs are numbered consecutively, while
+ * the test has several nodes. Queues are renamed to what they would be called in their
+ * node.
  */
 
 struct moves {
@@ -53,7 +55,7 @@ struct who {
 	uint8_t node, agent;
 };
 
-/* A step to fill in, of no TLP and no location; NULL: no memory. */
+/* Adds a step without TLP and location, to be filled in; NULL: no memory. */
 static struct rn_litmus_step *add_step(struct rn_live_list *list, uint64_t at,
 				       const char *rule)
 {
@@ -84,7 +86,7 @@ static struct rn_litmus_step *add_step(struct rn_live_list *list, uint64_t at,
 	return &t->step.step;
 }
 
-/* An agent of the process, as the test calls it. */
+/* The node and agent of the test that an agent of the process stands for. */
 static struct who who_is(const struct rn_live *l, unsigned agent)
 {
 	const struct rn_live_map *map = &l->map;
@@ -108,7 +110,7 @@ static struct who requester_of(const struct rn_live *l, const struct rn_pcie_mov
 {
 	struct who who = who_is(l, m->requester);
 
-	/* The CPU is that of the node whose memory it reaches. */
+	/* For the CPU: that of the node whose memory it accesses. */
 	if (m->requester == RN_AGENT_CPU)
 		who.node = who_is(l, m->target).node;
 	return who;
@@ -134,7 +136,9 @@ static uint16_t queue_of(const struct rn_live *l, unsigned queue)
 	return (uint16_t)(base + who_is(l, agent).agent);
 }
 
-/* Memory on a NIC has no address that the program knows, but where it begins. */
+/* The address of a location. The program does not know the address of memory on a NIC; it
+ * follows from the address in the TLP, because this memory is aligned to its size.
+ */
 static uint64_t address_of(const struct rn_live *l, unsigned loc,
 			   const struct rn_pcie_move *m)
 {
@@ -143,7 +147,7 @@ static uint64_t address_of(const struct rn_live *l, unsigned loc,
 	return (m->addr & ~(uint64_t)(RN_LIVE_DM - 1)) + l->map.place[loc].offset;
 }
 
-/* Whose memory the TLP reaches, or comes from. */
+/* The agent whose memory the TLP accesses, or comes from. */
 static unsigned memory_of(const struct rn_pcie_move *m)
 {
 	return m->kind == RN_TLP_COMPLETION ? m->requester : m->target;
@@ -170,7 +174,7 @@ static uint8_t location_of(const struct rn_live *l, const struct rn_pcie_move *m
 	return RN_LITMUS_NONE;
 }
 
-/* "q" or "q.r": the QP of a completion. */
+/* Names a completion by its QP: "q", or "q.r" for the responder. */
 static void cqe_name(const struct rn_live *l, const struct rn_pcie_move *m, char *buf,
 		     size_t len)
 {
@@ -208,7 +212,7 @@ static void tlp_name(const struct rn_live *l, const struct rn_pcie_move *m, char
 		 m->flags & RN_TLP_RO ? " RO" : "");
 }
 
-/* TLPs are numbered by the first time that they are seen. */
+/* Numbers TLPs in the order in which they first appear. */
 static uint16_t number_of(const struct moves *v, uint64_t seq)
 {
 	uint16_t n = 0;
@@ -223,7 +227,7 @@ static uint16_t number_of(const struct moves *v, uint64_t seq)
 	return n;
 }
 
-/* The next move of the same TLP, v->count: none. */
+/* The index of the next move of the same TLP; v->count if there is none. */
 static uint32_t next_of(const struct moves *v, uint32_t i)
 {
 	uint32_t j = i + 1;
@@ -271,7 +275,7 @@ static void add_issue(const struct moves *v, uint32_t i)
 	snprintf(s->text, sizeof(s->text), "%s is sent", name);
 }
 
-/* From one queue to the next, or out of the last. */
+/* Adds a step: the TLP goes from one queue to the next, or leaves the last one. */
 static void add_move(const struct moves *v, uint32_t i)
 {
 	const struct rn_pcie_move *m = &v->move[i];
@@ -283,7 +287,7 @@ static void add_move(const struct moves *v, uint32_t i)
 		return;
 	s->kind = RN_STEP_MOVE;
 	s->from = queue_of(v->l, m->queue);
-	/* A read that has been performed goes back as another TLP. */
+	/* After a read was performed, its completion is a TLP of its own. */
 	if (next < v->count && v->move[next].kind == m->kind) {
 		s->to = queue_of(v->l, v->move[next].queue);
 		rn_queue_name(s->to, to, sizeof(to));
@@ -315,7 +319,9 @@ static void add_end(const struct moves *v, uint32_t i)
 						: "takes the bytes");
 }
 
-/* When the wait in which a processor sent a read ended; 0: it was no wait. */
+/* If a processor issued this read while it waited for a value, the time when the wait
+ * ended; else 0.
+ */
 static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *m)
 {
 	struct who who = requester_of(l, m);
@@ -337,7 +343,7 @@ static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *
 	return 0;
 }
 
-/* A look of a wait that was not the last: of these there are many. */
+/* Is this read a poll of a wait, but not the last one? Waits poll many times. */
 static bool is_idle_look(const struct moves *v, const struct rn_pcie_move *m)
 {
 	uint64_t ended = m->kind == RN_TLP_READ ? end_of_wait(v->l, m) : 0;
@@ -358,7 +364,7 @@ static bool is_marked(const struct moves *v, uint64_t seq)
 	return false;
 }
 
-/* Only what was sent while the threads ran. */
+/* Keeps only TLPs that were issued while the threads ran. */
 static void drop_others(struct moves *v)
 {
 	uint32_t kept = 0;
@@ -367,7 +373,8 @@ static void drop_others(struct moves *v)
 		if (v->move[i].issued >= v->l->began && v->move[i].issued <= v->l->ended)
 			v->move[kept++] = v->move[i];
 	v->count = kept;
-	/* The answer of such a look goes too: a length of 0 marks the request. */
+	/* Both read and completion of such a poll are dropped: length 0 marks the read.
+	 */
 	for (uint32_t i = 0; i < v->count; i++)
 		if (is_idle_look(v, &v->move[i]))
 			v->move[i].len = 0;
@@ -378,7 +385,7 @@ static void drop_others(struct moves *v)
 	v->count = kept;
 }
 
-/* What TLPs of the last run did, if this process saw all of them. */
+/* Adds steps for the TLPs of the last run, if all of them were in this process. */
 static void add_moves(struct rn_live *l, struct rn_live_list *list)
 {
 	struct moves v = { .l = l, .list = list };
@@ -399,8 +406,9 @@ static void add_moves(struct rn_live *l, struct rn_live_list *list)
 	free(v.move);
 }
 
-/* ----------------------------------------------------------------------- the witness */
-/* How the last run went: what threads did, and what TLPs did. */
+/* --------------------------------------------------------------- steps of the last run
+ */
+/* What the threads and the TLPs of the last run did. */
 
 static bool has_location(const struct rn_litmus_instr *in)
 {
@@ -419,7 +427,7 @@ static void add_instr(const struct rn_live *l, unsigned thread, unsigned instr,
 	const struct rn_litmus_thread *t = &l->test->thread[thread];
 	const struct rn_litmus_instr *in = &t->instr[instr];
 	const struct rn_live_mark *mark = &l->shared->thread[thread].mark[instr];
-	/* A post takes effect once it is made, everything else when it is done. */
+	/* A post takes effect at its begin, other instructions at their end. */
 	struct rn_litmus_step *s = add_step(
 		list, rn_litmus_is_work(in->op) ? mark->began : mark->ended, NULL);
 
@@ -449,7 +457,7 @@ static int by_time(const void *a, const void *b)
 	return x->order > y->order ? 1 : -1;
 }
 
-/* The last run as steps, allocated; NULL: not known. Frees nothing of the library. */
+/* Makes the list of steps of the last run; to be freed by the caller. NULL: unknown. */
 static struct rn_live_step *find_witness(struct rn_live *l, uint32_t *count)
 {
 	struct rn_live_list list = { 0 };
@@ -472,8 +480,8 @@ static struct rn_live_step *find_witness(struct rn_live *l, uint32_t *count)
 }
 
 /* ------------------------------------------------------------------------------ runs */
-static const uint64_t patience_ns = 100 * 1000000ull; /* of a waiting thread */
-/* Then completions are lost, and not late on a busy machine. */
+static const uint64_t patience_ns = 100 * 1000000ull; /* how long a thread waits */
+/* After this time completions must be lost, and not only late on a busy machine. */
 static const uint64_t quiet_patience_ns = 300 * 1000000000ull;
 
 static const uint64_t uc_patience_ns = 5 * 1000000ull;
@@ -486,7 +494,7 @@ uint64_t rn_live_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* ---- threads ---- */
+/* ---- Threads ---- */
 
 static void *thread_main(void *arg)
 {
@@ -534,7 +542,7 @@ static void join_threads(struct rn_live *l, struct rn_live_player *players)
 			pthread_join(players[i].thread, NULL);
 }
 
-/* ---- one run ---- */
+/* ---- One run ---- */
 
 static void reset_memory(struct rn_live *l)
 {
@@ -587,7 +595,7 @@ static int end_kernels(struct rn_live *l, struct rn_live_player *players)
 	return 0;
 }
 
-/* Receives that all QPs of a completion queue use up in a run. */
+/* The number of receives that all QPs of a CQ consume in a run. */
 static unsigned receives_of(const struct rn_live *l, unsigned cq)
 {
 	unsigned n = 0;
@@ -607,14 +615,14 @@ static unsigned sends_of(const struct rn_live *l, unsigned cq)
 	return n;
 }
 
-/* Does a worker that waits for completion queue @cq miss what this one sends on @qp? */
+/* May a worker that waits for CQ @cq wait for a message that this worker sends on @qp? */
 static bool is_missed(const struct rn_live *l, unsigned qp, unsigned cq)
 {
 	return l->qp[qp].side[0] && (!l->qp[qp].side[1] || l->test->qp[qp].recv_cq == cq);
 }
 
-/* A message on UC that was lost is not sent again by the device. One too many finds no
- * receive.
+/* UC does not repeat a lost message, so it is sent again here. A superfluous one finds no
+ * receive and is dropped.
  */
 static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 {
@@ -630,7 +638,7 @@ static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 	return 0;
 }
 
-/* Take completions until those of the last messages have come. */
+/* Takes completions until those of the last messages have come. */
 static int empty_cq(struct rn_live *l, unsigned cq)
 {
 	unsigned quiet = sends_of(l, cq), receives = receives_of(l, cq);
@@ -660,8 +668,9 @@ static int empty_cq(struct rn_live *l, unsigned cq)
 	return 0;
 }
 
-/* Until all workers have what they wait for: that of another may have been lost after
- * this one had all of its own. Who fails ends the process, and its parent the others.
+/* Goes on repeating messages until all workers have what they wait for: a message to
+ * another worker may be lost after this one has received all its own. A worker that fails
+ * exits, and its parent ends the others.
  */
 static int feed_others(struct rn_live *l)
 {
@@ -676,7 +685,9 @@ static int feed_others(struct rn_live *l)
 	return 0;
 }
 
-/* What was one too many ends here, not in the receives of the next run. */
+/* Takes the completions of superfluous messages, so that they do not disturb the next
+ * run.
+ */
 static int drop_surplus(struct rn_live *l)
 {
 	struct ibv_wc wc;
@@ -739,7 +750,7 @@ static int run_once(struct rn_live *l, struct rn_live_player *players)
 	return 0;
 }
 
-/* ---- counting ---- */
+/* ---- Counting ---- */
 
 static void read_outcome(const struct rn_live *l, struct rn_litmus_outcome *out)
 {
@@ -782,7 +793,7 @@ static void count(struct rn_live *l, struct rn_live_results *res)
 	res->state[i].count++;
 }
 
-/* The lead tells whether another run follows. */
+/* The lead decides whether there is another run. */
 static void lead(struct rn_live *l, uint64_t done, uint64_t began)
 {
 	const struct rn_live_request *r = l->request;

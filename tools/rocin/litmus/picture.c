@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* picture.c - a witness as a picture.
+/* picture.c - draws the steps of a state (a witness).
  *
- * A lane per agent and per queue, node by node; a row per step, time downward, not to
- * scale. A TLP is a line from the agent that sends it through the queues in which it
- * waits to where it takes effect. Names of overtaking rules stand where they were used.
+ * Each agent and each queue has a lane, node by node; each step has a row; time goes
+ * downward, not to scale. A TLP is a line from the agent that issues it, through the
+ * queues in which it waits, to the place where it takes effect. The name of an ordering
+ * rule stands where a TLP used it to pass another.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@
 #include "sim/pcie/model/topology.h"
 #include "tools/rocin/common/svg.h"
 
-/* ----------------------------------------------------------------------- stale looks */
-/* Finds the load of a witness that came too early. */
+/* ----------------------------------------------------------------------- stale loads */
+/* Finds the load of a witness that read stale data. */
 
 static bool is_load(const struct rn_litmus_test *t, const struct rn_litmus_step *s)
 {
@@ -32,7 +33,9 @@ static bool is_data_write(const struct rn_litmus_step *s)
 	       !(s->tlp_flags & (RN_TLP_CQE | RN_TLP_BELL));
 }
 
-/* A write of @loc that was sent before @load and is visible only after it. */
+/* Finds a write to the same location that was issued before @load and becomes visible
+ * after it.
+ */
 static bool find_late(const struct rn_report_state *s, size_t load,
 		      struct rn_html_stale *stale)
 {
@@ -55,7 +58,9 @@ static bool find_late(const struct rn_report_state *s, size_t load,
 			if (at->kind == RN_STEP_MOVE)
 				stale->where = at->to;
 		}
-		/* It has not moved yet: it is in the queue that it will leave first. */
+		/* If the write has not moved yet, it is in the queue that it leaves
+		 * first.
+		 */
 		for (size_t j = load; j < s->step_count && stale->where == RN_LIST_COUNT;
 		     j++)
 			if (s->steps[j].tlp == sent->tlp &&
@@ -80,23 +85,23 @@ bool rn_html_find_stale(const struct rn_litmus_test *t, const struct rn_report_s
 enum {
 	LANES_MAX = 64,
 	ROW = 22,
-	TOP = 52, /* of the first row */
+	TOP = 52, /* y of the first row */
 	AGENT_WIDTH = 156,
 	NIC_WIDTH = 96,
 	QUEUE_WIDTH = 88,
-	MARGIN = 60, /* for words at the right end */
-	APART = 5,   /* of lines in one lane */
+	MARGIN = 60, /* width for text at the right end */
+	APART = 5,   /* distance of lines in the same lane */
 	NODE_GAP = 14,
 	ROWS_MAX = 400,
 	NAME_MAX_LEN = 32,
 	LOOK_MAX = 64,
-	SMALLEST_PERCENT = 70, /* of its size where the page is narrow */
+	SMALLEST_PERCENT = 70, /* minimum size in a narrow window */
 };
 
 struct lane {
 	uint8_t node;
 	bool is_queue;
-	uint16_t id; /* agent or queue */
+	uint16_t id; /* number of the agent or queue */
 	unsigned x, width;
 };
 
@@ -111,7 +116,7 @@ struct picture {
 	bool has_stale;
 };
 
-/* ---- lanes ---- */
+/* ---- Lanes ---- */
 
 static void add_lane(struct picture *p, unsigned node, bool is_queue, unsigned id)
 {
@@ -158,7 +163,7 @@ static void add_threads(struct picture *p, unsigned node, bool is_cpu)
 			add_lane(p, node, false, p->t->thread[i].agent);
 }
 
-/* Queues in the order in which they were first left. */
+/* Adds the queues in the order in which TLPs first leave them. */
 static void add_queues(struct picture *p, unsigned node)
 {
 	for (size_t i = 0; i < p->count; i++)
@@ -188,7 +193,7 @@ static void add_node(struct picture *p, unsigned node)
 	add_threads(p, node, false);
 }
 
-/* Nodes in the order of the program's columns, then those without a thread. */
+/* Adds the nodes in the order of the program's columns, then nodes without threads. */
 static void add_lanes(struct picture *p)
 {
 	unsigned x = 0;
@@ -266,7 +271,7 @@ static void draw_lanes(const struct picture *p)
 	}
 }
 
-/* ---- one TLP ---- */
+/* ---- One TLP ---- */
 
 static const char *class_of(const struct rn_litmus_step *s)
 {
@@ -275,7 +280,7 @@ static const char *class_of(const struct rn_litmus_step *s)
 	return s->tlp_kind == RN_TLP_WRITE ? "data" : "read";
 }
 
-/* "MWr d": the text of a TLP's step up to what happens to it. */
+/* The name of a TLP, such as "MWr d": the text of its step without what happens. */
 static const char *short_name(const struct rn_litmus_step *s, char name[RN_LITMUS_TEXT])
 {
 	const char *end = strstr(s->text, " is sent");
@@ -288,7 +293,9 @@ static const char *short_name(const struct rn_litmus_step *s, char name[RN_LITMU
 	return name;
 }
 
-/* "A2b" of "A2b: a write with RO passes a write", the whole behind it when pointed at. */
+/* Writes the name of a rule, "A2b" for "A2b: a write with RO passes a write"; the tooltip
+ * has the full text.
+ */
 static void draw_rule(const struct picture *p, const struct rn_litmus_step *s, unsigned x,
 		      unsigned y)
 {
@@ -331,7 +338,7 @@ static const char *end_name(const struct picture *p, const struct rn_litmus_step
 	return s->loc == RN_LITMUS_NONE ? "" : p->t->location[s->loc].name;
 }
 
-/* A dot where the step takes effect. */
+/* Draws a dot where the step takes effect. */
 static void draw_end(const struct picture *p, const struct rn_litmus_step *s,
 		     struct point at)
 {
@@ -344,13 +351,13 @@ static void draw_end(const struct picture *p, const struct rn_litmus_step *s,
 			    end_name(p, s));
 }
 
-/* TLPs that wait in one queue are drawn side by side. */
+/* Horizontal offset, so that TLPs in the same queue are drawn side by side. */
 static unsigned aside(const struct rn_litmus_step *s)
 {
 	return s->tlp % 3 * APART;
 }
 
-/* Follow a TLP from the step that sends it. */
+/* Draws the path of a TLP, from the step that issues it. */
 static void draw_tlp(const struct picture *p, size_t from)
 {
 	const struct rn_litmus_step *sent = &p->step[from];
@@ -366,7 +373,7 @@ static void draw_tlp(const struct picture *p, size_t from)
 			lane = find_lane(p, s->node, true, s->from);
 			if (!lane)
 				continue;
-			/* It entered the queue just after it left the place before. */
+			/* The TLP entered this queue when it left the place before. */
 			to = (struct point){ middle(lane) + aside(s), at.y + ROW / 2 };
 			draw_line(p, s, at, to);
 			at = (struct point){ to.x, row_y(i) };
@@ -399,9 +406,9 @@ static void draw_sent(const struct picture *p, size_t i)
 	draw_tlp(p, i);
 }
 
-/* ---- instructions ---- */
+/* ---- Instructions ---- */
 
-/* A post in the store buffer is no news. */
+/* Is this only a post that leaves the store buffer? That is not drawn. */
 static bool is_post_leaving(const struct rn_litmus_test *t,
 			    const struct rn_litmus_step *s)
 {
@@ -425,7 +432,9 @@ static void draw_instr(const struct picture *p, size_t i)
 			    (struct rn_svg_box){ lane->x + 4, row_y(i) - ROW / 2.0 + 1,
 						 lane->width - 8, ROW - 2 },
 			    NULL);
-	/* What it came too early for is drawn, and said above the picture. */
+	/* The text about the write that was still on its way is left out: that is drawn,
+	 * and explained above the picture.
+	 */
 	end = strstr(text, ", while ");
 	len = end ? (size_t)(end - text) : strlen(text);
 	if (len >= sizeof(note))
@@ -439,7 +448,7 @@ static void draw_instr(const struct picture *p, size_t i)
 		    middle(lane), row_y(i) + 4, "middle", "%s", note);
 }
 
-/* From where a completion became visible to the poll that took it. */
+/* Draws a line from where a completion became visible to the poll that took it. */
 static void draw_seen(const struct picture *p, size_t poll)
 {
 	const struct rn_litmus_step *s = &p->step[poll];

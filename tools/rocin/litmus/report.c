@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - what a back end gathers of a run: states and verdicts, the file that
- * remembers them, and the rules that tests name.
+/* report.c - results of a run: states and verdicts, the state file, and the rules that
+ * tests name.
  */
 #include "report.h"
 
@@ -55,8 +55,8 @@ void rn_report_set_steps(struct rn_report_state *state,
 	state->step_count = count;
 }
 
-/* The state that a verdict is about: one where the condition holds; of forall one where
- * it does not.
+/* Is this a state that the verdict is about: one in which the condition holds, or for
+ * forall one in which it does not?
  */
 static bool is_about(const struct rn_litmus_verdict *v, const struct rn_report_state *s)
 {
@@ -119,7 +119,7 @@ bool rn_report_is_failure(enum rn_report_status status)
 	return status == RN_REPORT_FORBIDDEN_SEEN || status == RN_REPORT_UNREACHABLE;
 }
 
-/* ------------------------------------------------------------------------ the memory */
+/* -------------------------------------------------------------------- the state file */
 struct record {
 	uint64_t digest;
 	uint64_t runs;
@@ -127,7 +127,7 @@ struct record {
 };
 
 struct rn_litmus_memory {
-	FILE *file; /* opened to append */
+	FILE *file; /* opened for appending */
 	struct record *record;
 	size_t records;
 	char **line;
@@ -136,7 +136,7 @@ struct rn_litmus_memory {
 
 static void *grow_records(void *array, size_t count, size_t size)
 {
-	/* A power of two: time to make it twice as large. */
+	/* The array is doubled when the count is a power of two. */
 	if ((count & (count - 1)) != 0)
 		return array;
 	return realloc(array, (count ? 2 * count : 1) * size);
@@ -169,7 +169,7 @@ static int add_line(struct rn_litmus_memory *m, const char *text)
 	return 0;
 }
 
-/* Lines that are not understood are left out: at worst, runs are made again. */
+/* Lines of an unknown form are skipped; at worst, runs are repeated. */
 static int read_line(void *memory, char *line, unsigned number)
 {
 	struct rn_litmus_memory *m = memory;
@@ -188,7 +188,7 @@ struct rn_litmus_memory *rn_litmus_memory_open(const char *path)
 	struct rn_litmus_memory *m = calloc(1, sizeof(*m));
 	int rc = m ? rn_file_lines(path, read_line, m) : -ENOMEM;
 
-	if (rc != -ENOMEM) { /* there may be none yet */
+	if (rc != -ENOMEM) { /* the file need not exist yet */
 		m->file = fopen(path, "ae");
 		if (m->file)
 			return m;
@@ -212,7 +212,7 @@ void rn_litmus_memory_close(struct rn_litmus_memory *m)
 	free(m);
 }
 
-/* FNV-1a */
+/* FNV-1a hash. */
 static uint64_t mix(uint64_t digest, const void *data, size_t len)
 {
 	const uint8_t *at = data;
@@ -244,7 +244,7 @@ uint64_t rn_litmus_digest(const struct rn_litmus_options *o,
 	return d;
 }
 
-/* "COUNT SEED ABSENT VALUE..." */
+/* Parses "COUNT SEED ABSENT VALUE...". */
 static void recall_state(const char *line, const struct rn_litmus_test *t,
 			 struct rn_report_run *run)
 {
@@ -298,7 +298,7 @@ int rn_litmus_remember(struct rn_litmus_memory *m, uint64_t digest,
 }
 
 /* ----------------------------------------------------------------------------- rules */
-/* The rules that tests name: what each says, and what helps. */
+/* The rules that tests name, and remedies. */
 
 static const struct rn_litmus_rule rules[] = {
 	{ "P1", "a write without RO does not overtake writes on its route (PCIe A2a)",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.h - what `rocin litmus` has found, for text, JSON and HTML.
+/* report.h - the results of `rocin litmus`, for output as text, JSON and HTML.
  *
  *	report -> test -> run (one set of knobs) -> final states, verdicts
  *
- * A back end fills runs; cmd_litmus.c owns all memory and frees it at the end. A back end
- * adds with the functions below, which end the process when memory runs out.
+ * A back end fills runs, with the functions below, which end the process if there is no
+ * memory. cmd_litmus.c owns all memory and frees it at the end.
  */
 #ifndef RN_LITMUS_REPORT_H
 #define RN_LITMUS_REPORT_H
@@ -13,44 +13,47 @@
 
 #include "sim/litmus/litmus.h"
 
-/* A final state that was seen. */
+/* A final state that occurred. */
 struct rn_report_state {
 	struct rn_litmus_outcome outcome;
-	uint64_t count; /* runs that ended so; explorer: 1 */
-	uint64_t seed;	/* of the first run that ended so; explorer: 0 */
-	/* How it came about, in order of time; NULL if not known. */
+	uint64_t count; /* number of runs with this final state; explorer: 1 */
+	uint64_t seed;	/* seed of the first such run; explorer: 0 */
+	/* The steps that led to it, in the order of time; NULL: unknown. */
 	struct rn_litmus_step *steps;
 	size_t step_count;
 };
 
 enum rn_report_status {
-	RN_REPORT_OK,		  /* as expected */
-	RN_REPORT_FORBIDDEN_SEEN, /* a state that must not occur did */
-	RN_REPORT_UNREACHABLE, /* explorer, complete: an allowed state does not occur */
-	RN_REPORT_UNSEEN,      /* allowed, but not seen: coverage, no error */
-	RN_REPORT_CUT,	       /* explorer stopped at its bound: cannot say */
-	RN_REPORT_SKIPPED,     /* cannot be observed by this back end: see `why' */
+	RN_REPORT_OK,		  /* as the verdict says */
+	RN_REPORT_FORBIDDEN_SEEN, /* a forbidden state occurred */
+	RN_REPORT_UNREACHABLE,	  /* explorer, complete: an allowed state cannot occur */
+	/* Allowed, but did not occur: lack of coverage, no error. */
+	RN_REPORT_UNSEEN,
+	/* The explorer stopped at its limit, so the answer is unknown. */
+	RN_REPORT_CUT,
+	RN_REPORT_SKIPPED, /* this back end cannot run the test: see `why' */
 	RN_REPORT_STATUS_COUNT,
 };
 
-/* A verdict of the file that speaks of this run's knobs. */
+/* A verdict of the file that is about the knobs of this run. */
 struct rn_report_verdict {
-	const struct rn_litmus_verdict *verdict; /* in the test */
+	const struct rn_litmus_verdict *verdict; /* points into the test */
 	enum rn_report_status status;
-	uint64_t seen; /* runs (explorer: states) in which the condition held */
-	size_t state;  /* the first state in which it held; SIZE_MAX: none */
+	uint64_t seen; /* number of runs (explorer: states) in which the condition held */
+	size_t state;  /* index of the first state in which it held; SIZE_MAX: none */
 };
 
 /* One test under one set of knobs. */
 struct rn_report_run {
 	struct rn_litmus_setup setup;
-	char knobs[128]; /* as text, with relaxed= */
-	uint64_t runs;	 /* how often it ran; explorer: 0 */
-	uint64_t states; /* explorer: visited; else 0 */
-	bool complete;	 /* explorer: all schedules were tried */
-	uint64_t seed;	 /* of the first run */
+	char knobs[128]; /* the knobs as text, with relaxed= */
+	uint64_t runs;	 /* number of runs; explorer: 0 */
+	uint64_t states; /* explorer: states visited; else 0 */
+	bool complete;	 /* explorer: all schedules were explored */
+	uint64_t seed;	 /* seed of the first run */
 	double seconds;
-	char why[160]; /* skipped or cut: one sentence; else "" */
+	/* One sentence if the run was skipped or stopped at a limit; else "". */
+	char why[160];
 	struct rn_report_state *state;
 	size_t state_count;
 	struct rn_report_verdict *verdict;
@@ -73,42 +76,44 @@ struct rn_report {
 
 /* ---- Filling ---- */
 
-/* Count a final state; returns the state (valid until the next call), with steps == NULL
- * when it is new.
+/* Counts a final state. Returns its entry, valid until the next call; a new entry has
+ * steps == NULL.
  */
 struct rn_report_state *rn_report_add_state(const struct rn_litmus_test *t,
 					    struct rn_report_run *run,
 					    const struct rn_litmus_outcome *outcome,
 					    uint64_t seed);
 
-/* Takes a copy of @steps. */
+/* Copies @steps. */
 void rn_report_set_steps(struct rn_report_state *state,
 			 const struct rn_litmus_step *steps, size_t count);
 
-/* Judge all verdicts of the run from its states. With @why nothing could be observed. */
+/* Judges all verdicts of the run by its states. If @why is not NULL the run was skipped.
+ */
 void rn_report_judge(struct rn_report_run *run, const char *why);
 
 /* ---- Back ends ---- */
 
 struct rn_litmus_options {
 	const char *backend;
-	uint64_t runs; /* per test and set of knobs; explorer: bound of states */
+	uint64_t runs; /* per test and set of knobs; explorer: maximum number of states */
 	uint64_t seed;
-	bool witness;	   /* collect steps of every state, not only of surprising ones */
-	unsigned budget_s; /* stop after so many seconds; 0: no */
+	bool witness;	   /* collect steps of every state, not only of unexpected ones */
+	unsigned budget_s; /* time limit in seconds; 0: none */
 	const char
-		*state_file; /* live: continue where an earlier call stopped; or NULL */
-	bool processes;	     /* live: one process per node */
+		/* Live: file with results of earlier calls, to go on from; or NULL. */
+		*state_file;
+	bool processes; /* live: one process per node */
 };
 
 /**
  * rn_litmus_back_end - Run one test under one set of knobs
- * @run:	setup, knobs and verdict[].verdict are filled; the back end adds states,
- *		runs, states, complete, seed, seconds and calls rn_report_judge()
+ * @run:	setup, knobs and verdict[].verdict are set; the back end adds states,
+ *	runs, states, complete, seed and seconds, and calls rn_report_judge()
  *
- * Called from one thread at a time, tests of a file in order.
+ * Called from one thread, with the tests of a file in order.
  *
- * Return: 0; -errno: the back end cannot work at all (it has complained already).
+ * Return: 0, or -errno, after an error message, if the back end cannot work at all.
  */
 typedef int (*rn_litmus_back_end)(const struct rn_litmus_options *o,
 				  const struct rn_report_test *test,
@@ -122,17 +127,19 @@ int rn_litmus_model_run(const struct rn_litmus_options *o,
 int rn_litmus_live_run(const struct rn_litmus_options *o,
 		       const struct rn_report_test *test, struct rn_report_run *run);
 
-/* ---- Showing ---- */
+/* ---- Output ---- */
 
-/* What a rule says, and what to do when it bites: "GV1" -> ...; NULL if unknown. */
+/* A rule such as "GV1", and a remedy. rn_litmus_find_rule() returns NULL for an unknown
+ * name.
+ */
 struct rn_litmus_rule {
-	const char *name;   /* "GV1" */
+	const char *name;   /* such as "GV1" */
 	const char *says;   /* one sentence */
 	const char *remedy; /* one sentence */
 };
 const struct rn_litmus_rule *rn_litmus_find_rule(const char *name, size_t len);
 
-/* The wording of a status: "ok", "FORBIDDEN", ... */
+/* Text for a status, such as "ok" or "FORBIDDEN". */
 const char *rn_report_status_name(enum rn_report_status status);
 
 bool rn_report_is_failure(enum rn_report_status status);
@@ -140,51 +147,52 @@ bool rn_report_is_failure(enum rn_report_status status);
 void rn_report_text(const struct rn_report *r, FILE *to, bool witness);
 int rn_report_json(const struct rn_report *r, FILE *to, bool witness);
 
-/* The page is also well-formed XML. It needs no script and nothing from outside. */
+/* Writes an HTML page, which is also well-formed XML and needs no scripts and no other
+ * files.
+ */
 int rn_report_html(const struct rn_report *r, FILE *to);
 
-/* A stale look: an instruction that read bytes of which newer ones were on their way. */
+/* A stale load: newer bytes were on their way when it read. */
 struct rn_html_stale {
-	size_t step;	/* the load */
-	uint16_t tlp;	/* the write that it came too early for */
+	size_t step;	/* index of the load */
+	uint16_t tlp;	/* number of the write that was still on its way */
 	uint16_t where; /* queue that the write was in; RN_LIST_COUNT: none yet */
 };
 
-/* Find the first one. A load of a value that the condition of @v asks for comes first.
- */
+/* Finds the first stale load of a state. */
 bool rn_html_find_stale(const struct rn_litmus_test *t, const struct rn_report_state *s,
 			struct rn_html_stale *stale);
 
-/* The picture of a witness: lanes for agents and queues, time downward. @s->steps must be
- * there.
+/* Draws the steps of a state: lanes for agents and queues, time downward. @s->steps must
+ * exist.
  */
 void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
 		     const struct rn_report_state *s);
 
-/* ------------------------------------------------------------------------ the memory */
-/* A file that remembers what runs of litmus tests have ended in, so that
- * a later call goes on where this one stopped.
+/* -------------------------------------------------------------------- the state file */
+/* A file with the results of litmus runs, so that a later call can go on from there.
  *
- * Text: a line "run DIGEST RUNS NAME" and a line "state COUNT SEED ABSENT VALUE..." per
- * final state. Records are appended; the last one with a digest counts.
+ * It is text: a line "run DIGEST RUNS NAME", and a line "state COUNT SEED ABSENT
+ * VALUE..." for each final state. Records are appended; the last one with a digest is
+ * valid.
  */
 
 struct rn_litmus_memory;
 
-/* What @path holds, nothing if there is no such file. NULL with errno. */
+/* Reads the file; an absent file counts as empty. NULL with errno on failure. */
 struct rn_litmus_memory *rn_litmus_memory_open(const char *path);
 void rn_litmus_memory_close(struct rn_litmus_memory *m);
 
-/* Test, knobs, back end and seed in one number. */
+/* A hash of test, knobs, back end and seed. */
 uint64_t rn_litmus_digest(const struct rn_litmus_options *o,
 			  const struct rn_litmus_test *t,
 			  const struct rn_report_run *run);
 
-/* Add what is remembered to @run. Return: runs. */
+/* Adds the results in the file to @run. Returns the number of runs. */
 uint64_t rn_litmus_recall(const struct rn_litmus_memory *m, uint64_t digest,
 			  const struct rn_litmus_test *t, struct rn_report_run *run);
 
-/* Append @run. Return: 0 or -errno. */
+/* Appends the results of @run. Returns 0 or -errno. */
 int rn_litmus_remember(struct rn_litmus_memory *m, uint64_t digest,
 		       const struct rn_litmus_test *t, const struct rn_report_run *run);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* run_live.c - back ends `live' and `hw' of `rocin litmus': rocin-litmus does the
- * work, so that rocin itself needs no libibverbs.
+/* run_live.c - back ends `live' and `hw' of `rocin litmus': they run rocin-litmus, so
+ * that rocin itself need not be linked with libibverbs.
  *
- * One rocin-litmus at a time; it is kept as long as tests ask for the same knobs.
+ * There is one rocin-litmus at a time; it is kept as long as tests need the same knobs.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,25 +23,32 @@
 
 enum {
 	DEVICES = RN_NIC_MAX,
-	PATIENCE_MS = 600000, /* for an answer, besides the time that runs may take */
-	RUN_MS = 200,	      /* that one run may take at most */
+	/* How long to wait for an answer, in addition to the time for the runs. */
+	PATIENCE_MS = 600000,
+	RUN_MS = 200, /* maximum time of one run in ms */
 	KNOBS_MAX = 512,
-	RUNS = 100,	  /* if nobody says how many */
-	LOSSY_ONE_IN = 4, /* runs besides, if something was not seen */
+	RUNS = 100, /* default number of runs */
+	/* One run of this many is repeated with packet loss if an allowed state did not
+	 * occur.
+	 */
+	LOSSY_ONE_IN = 4,
 };
 
-/* For what only shows when messages of one QP take much longer than those of another. */
+/* Fault rule for outcomes that occur only if messages of one QP take much longer than
+ * those of another.
+ */
 static const char *const loss = "drop=10%";
 
 static struct {
-	pid_t pid; /* 0: none */
+	pid_t pid; /* 0: rocin-litmus does not run */
 	int fd;
 	bool processes, is_lossy;
-	bool is_at_work;    /* it owes an answer */
-	bool is_registered; /* stop() for the end of this program */
+	bool is_at_work; /* rocin-litmus has not answered yet */
+	/* The function that ends rocin-litmus is registered with atexit(). */
+	bool is_registered;
 	char knobs[KNOBS_MAX];
 	struct rn_litmus_memory *memory;
-	time_t deadline; /* of everything; 0: not set yet */
+	time_t deadline; /* of the whole budget; 0: not set yet */
 } live;
 
 /* ---- rocin-litmus ---- */
@@ -50,14 +57,14 @@ static void stop(void)
 {
 	if (live.pid == 0)
 		return;
-	close(live.fd); /* which ends it, if it waits for a request */
+	close(live.fd); /* rocin-litmus ends if it waits for a request */
 	if (live.is_at_work)
 		kill(live.pid, SIGTERM);
 	waitpid(live.pid, NULL, 0);
 	live.pid = 0;
 }
 
-/* Addresses of loopback that nobody else has: the process id is in them. */
+/* Makes loopback addresses that no other process uses: they contain the process id. */
 static void own_netdevs(char *text, size_t len)
 {
 	size_t used = 0;
@@ -137,7 +144,7 @@ static int start(const struct rn_litmus_options *o, const char *knobs, bool is_l
 	return 0;
 }
 
-/* ---- the socket ---- */
+/* ---- The socket ---- */
 
 static int send_request(const struct rn_live_request *request)
 {
@@ -178,7 +185,9 @@ static int receive(void *data, size_t len, int timeout_ms)
 	return 0;
 }
 
-/* Rules are few: each text is kept once, for as long as the report may be shown. */
+/* Returns a copy of the text that stays valid while the report is shown. There are few
+ * different rules, so each is kept once.
+ */
 static const char *keep_rule(const char *text)
 {
 	static char *kept[256];
@@ -236,7 +245,7 @@ static int receive_states(const struct rn_litmus_test *t, struct rn_report_run *
 	return rc;
 }
 
-/* rocin-litmus is gone or of no use: say why. */
+/* rocin-litmus has ended or failed: prints the reason. */
 static int explain(const struct rn_report_test *test, const struct rn_report_run *run,
 		   const char *why, int rc)
 {
@@ -258,7 +267,7 @@ static int explain(const struct rn_report_test *test, const struct rn_report_run
 	return rc ? rc : -EIO;
 }
 
-/* Make @runs more runs. */
+/* Requests @runs more runs. */
 static int ask(const struct rn_litmus_options *o, const struct rn_report_test *test,
 	       struct rn_report_run *run, uint64_t runs, uint64_t ms)
 {
@@ -303,7 +312,7 @@ static int ask(const struct rn_litmus_options *o, const struct rn_report_test *t
 	return 0;
 }
 
-/* ---- the back end ---- */
+/* ---- The back end ---- */
 
 static const char *never_here(const struct rn_report_run *run)
 {
@@ -312,7 +321,7 @@ static const char *never_here(const struct rn_report_run *run)
 	return NULL;
 }
 
-/* ms that are left of the budget: 0: no end. */
+/* Returns the ms that are left of the budget; 0: no limit. */
 static uint64_t time_left(const struct rn_litmus_options *o, bool *is_over)
 {
 	time_t now = time(NULL);
@@ -335,7 +344,7 @@ static int open_memory(const struct rn_litmus_options *o)
 	return 0;
 }
 
-/* Is an allowed state missing? */
+/* Is there an allowed state that did not occur? */
 static bool is_unseen(const struct rn_report_run *run)
 {
 	for (size_t i = 0; i < run->verdict_count; i++) {
@@ -351,7 +360,7 @@ static bool is_unseen(const struct rn_report_run *run)
 	return false;
 }
 
-/* Loss changes which of two QPs is the faster one; on one QP it only takes time. */
+/* Packet loss changes which of two QPs is faster; with a single QP it only takes time. */
 static bool may_be_lossy(const struct rn_litmus_options *o,
 			 const struct rn_report_test *test)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* text.c - the report of `rocin litmus` for a terminal (what is forbidden first, then
- * each run, then a table), and as JSON.
+/* text.c - the report of `rocin litmus` as text (failures first, then each run, then a
+ * table) and as JSON.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -11,8 +11,8 @@
 #include "sim/pcie/model/topology.h"
 
 /* ------------------------------------------------------------------------- the table */
-/* Test x mode. A cell: "A 2/5" allowed, seen in 2 of 5; "A 0" allowed, not seen;
- * "F ok" forbidden and not seen; "!!" a failure; "cut", "skip".
+/* A table of tests and modes. Cells: "A 2/5" allowed, occurred in 2 of 5 runs; "A 0"
+ * allowed, did not occur; "F ok" forbidden, did not occur; "!!" failure; "cut", "skip".
  */
 
 enum {
@@ -20,7 +20,8 @@ enum {
 	CELL_WIDTH = 11,
 };
 
-/* Knob sets of the bank that have a column; the rest is counted in the last one. */
+/* Knob sets of the test bank that have a column; others are counted in the last column.
+ */
 static const struct {
 	const char *knobs, *title;
 } columns[] = {
@@ -40,7 +41,7 @@ static int column_of(const struct rn_report_run *run)
 	return -1;
 }
 
-/* The verdict of a run that says most: the worst, or else the first. */
+/* The most important verdict of a run: a failed one, else the first. */
 static const struct rn_report_verdict *main_verdict(const struct rn_report_run *run)
 {
 	const struct rn_report_verdict *best = NULL;
@@ -105,7 +106,7 @@ static bool is_used(const struct rn_report *r, int column)
 	return false;
 }
 
-/* "3/3": verdicts of knob sets without a column that are as expected. */
+/* Writes "3/3": how many verdicts of knob sets without a column are as expected. */
 static void others(const struct rn_report_test *test, char *buf, size_t len)
 {
 	size_t good = 0, all = 0;
@@ -260,13 +261,13 @@ int rn_report_json(const struct rn_report *r, FILE *to, bool witness)
 
 /* ------------------------------------------------------------------------ the report */
 enum {
-	DETAILED_RUNS = 12, /* more than these are only in the table */
+	DETAILED_RUNS = 12, /* with more runs than this, only the table is printed */
 };
 
-/* ---- Witness ---- */
+/* ---- Steps of a state ---- */
 
-/* What tells the story: instructions, bytes that become visible or are taken, and who
- * overtook whom.
+/* Is the step important for the reader? That are instructions, bytes that become visible
+ * or are taken, and TLPs that pass others.
  */
 static bool is_telling(const struct rn_litmus_step *s)
 {
@@ -314,7 +315,7 @@ static void print_witness(const struct rn_litmus_test *t,
 
 /* ---- Rules ---- */
 
-/* Calls @visit for each rule that the test names. */
+/* Prints each rule that the test names. */
 static void print_rules(const struct rn_litmus_test *t, FILE *to, bool remedies)
 {
 	const char *at = t->rules;
@@ -334,7 +335,7 @@ static void print_rules(const struct rn_litmus_test *t, FILE *to, bool remedies)
 
 /* ---- One run ---- */
 
-/* Other knobs under which the file forbids the same. */
+/* Lists other knob sets for which the file forbids the same outcome. */
 static void print_forbidden_in(const struct rn_litmus_test *t,
 			       const struct rn_litmus_verdict *v, FILE *to)
 {
@@ -432,7 +433,7 @@ static void print_run(const struct rn_report *r, const struct rn_report_test *te
 	fputc('\n', to);
 }
 
-/* ---- What is wrong ---- */
+/* ---- Failures ---- */
 
 static void print_failure(const struct rn_report_test *test,
 			  const struct rn_report_run *run,

@@ -15,15 +15,18 @@
 #include "transport/io/host/sentence.h"
 
 enum {
-	/* How far the next owner of a slot starts beyond the last one's start, of 65535:
-	 * its QPNs are others, so late packets for the dead are unknown and dropped.
+	/* How far the QPN counter of a slot's next owner starts beyond the start of the
+	 * last owner's, of 65535. So late packets for the last owner have unknown QPNs
+	 * and are dropped.
 	 */
 	COUNTER_STRIDE = 4096,
-	/* For the clients of a rocind that died to close their sockets. */
+	/* How long to wait for clients of a rocind that died to close their sockets. */
 	BIND_WAIT_MS = 1000,
 };
 
-/* Peers may still send to processes of an earlier rocind: start somewhere else. */
+/* The counters start at random values, because peers may still send to processes of an
+ * earlier rocind.
+ */
 void rnd_groups_init(struct rnd_groups *groups)
 {
 	*groups = (struct rnd_groups){ .idle_from = RN_NEVER };
@@ -53,7 +56,7 @@ void rnd_groups_fini(struct rnd_groups *groups)
 		close_group(groups, groups->first);
 }
 
-/* ---- Users ---- */
+/* ---- Users of a group ---- */
 
 static void enter(struct rnd_group *group)
 {
@@ -97,8 +100,8 @@ void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now)
 	}
 }
 
-/* This process may have no more descriptors: give back the group that has been without
- * users for longest. Return: true if it may be tried again.
+/* If this process has run out of descriptors, closes the group that has been without
+ * users for longest. Returns true if the failed call may be repeated.
  */
 static bool make_room(struct rnd_groups *groups, int rc)
 {
@@ -124,7 +127,9 @@ unsigned rnd_groups_count(const struct rnd_groups *groups)
 	return count;
 }
 
-/* Counters run 1..65535, never 0: QPNs below 256 are not for processes. */
+/* Counters run from 1 to 65535. 0 is left out, because QPNs below 256 are not for
+ * processes.
+ */
 static uint16_t draw_counter(struct rnd_groups *groups, unsigned slot)
 {
 	uint16_t counter = groups->next_counter[slot];
@@ -159,14 +164,14 @@ static void add_group(struct rnd_groups *groups, struct rnd_group *group)
 		groups->on_open(groups->ctx, group);
 }
 
-/* An address, and how long to wait for its port. */
+/* An address, and how long to wait until its port is free. */
 struct wanted {
 	const struct rn_gid *gid;
 	uint32_t scope;
 	rn_ns deadline;
 };
 
-/* The group of an address, opened if there was none, with one more user. */
+/* Finds or opens the group of an address, and adds a user to it. */
 static int get_group(struct rnd_groups *groups, const struct wanted *w,
 		     struct rnd_group **out, char *err, size_t err_len)
 {
@@ -209,7 +214,9 @@ int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t
 	return rc;
 }
 
-/* One deadline for all of them: the client waits for a few seconds only. */
+/* Opens the groups of all addresses with one common deadline, because the client waits
+ * only a few seconds.
+ */
 static int get_groups(struct rnd_groups *groups, struct rnd_attachment *a, char *err,
 		      size_t err_len)
 {
@@ -231,7 +238,7 @@ static void leave_groups(const struct rnd_attachment *a)
 			leave(a->group[i]);
 }
 
-/* Return: the smallest slot that is free in every group of @a, or 0. */
+/* Returns the smallest slot that is free in every group of @a, or 0. */
 static unsigned find_slot(const struct rnd_attachment *a)
 {
 	for (unsigned slot = 1; slot < RND_SLOT_COUNT; slot++) {
@@ -271,7 +278,9 @@ static void look_at_interface(struct rnd_attachment *a, bool all_addresses)
 	a->follows = all_addresses;
 }
 
-/* Sockets for the slot in all groups, with nothing of an earlier owner in them. */
+/* Prepares the sockets for the slot in all groups, and removes packets for an earlier
+ * owner.
+ */
 static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_len)
 {
 	for (uint32_t i = 0; i < a->gid_count; i++) {
@@ -285,7 +294,9 @@ static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_le
 	return 0;
 }
 
-/* Return: 0 with a slot prepared in all groups, or -errno with a sentence. */
+/* Chooses a slot and prepares it in all groups. Returns 0, or -errno with a sentence in
+ * @err.
+ */
 static int choose_slot(struct rnd_attachment *a, char *err, size_t err_len)
 {
 	a->slot = find_slot(a);
@@ -358,7 +369,7 @@ void rnd_abandon(struct rnd_attachment *a)
 int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned idx,
 		   const struct rn_gid *gid)
 {
-	/* No wait: every other client would wait too. */
+	/* No wait for the port, because all other clients would wait, too. */
 	const struct wanted w = { gid, scope_of(gid, a->ifindex), 0 };
 	struct rnd_group *group;
 	int rc;

@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attach.h - give a process one slot, with a socket for each address of its device.
+/* attach.h - gives a process a slot, with a socket for each address of its device.
  *
- * A slot has the same number in the group of every address of a device, since a QPN does
- * not say by which address it is reached. Devices may share addresses: a slot is free
- * for a device if it is free in all of its groups.
+ * A slot has the same number in the groups of all addresses of a device, since a QPN does
+ * not say by which address it is reached. Devices may share addresses; a slot is free for
+ * a device if it is free in all its groups.
  */
 #ifndef RND_ATTACH_H
 #define RND_ATTACH_H
 
 #include "group.h"
 
-/* All addresses that this rocind holds. Who is about to use a group that others have left
- * has it counted among its users first, so that none is given back under somebody.
+/* All groups of this rocind, one for each address. Code that is about to use a group
+ * counts itself as a user first, so that the group is not closed meanwhile.
  */
 struct rnd_groups {
 	struct rnd_group *first;
-	uint16_t next_counter[RND_SLOT_COUNT]; /* where the slot's next owner starts */
-	rn_ns idle_from; /* not after that of any group without users; RN_NEVER: none */
-	/* Told of each new group, and of each that is about to be closed; may be NULL. */
+	/* Where the QPN counter of the slot's next owner starts. */
+	uint16_t next_counter[RND_SLOT_COUNT];
+	/* Not later than `idle_from' of any group without users; RN_NEVER: there are
+	 * none.
+	 */
+	rn_ns idle_from;
+	/* Called for each new group, and for each group before it is closed; may be NULL.
+	 */
 	void (*on_open)(void *ctx, struct rnd_group *group);
 	void (*on_close)(void *ctx, struct rnd_group *group);
-	/* Is it used by others than processes with slots? May be NULL. */
+	/* Is the group used by anything but processes with slots? May be NULL. */
 	bool (*is_wanted)(void *ctx, const struct rnd_group *group);
 	void *ctx;
 };
 
-/* What one process holds. slot 0: nothing. */
+/* The slot and the addresses that a process holds; slot 0: none. */
 struct rnd_attachment {
 	unsigned slot;
 	uint16_t qpn_counter;
@@ -34,12 +39,13 @@ struct rnd_attachment {
 	uint32_t ifindex;
 	uint32_t gid_count;
 	struct rn_gid gid[RN_GID_MAX];
-	struct rnd_group *group[RN_GID_MAX]; /* NULL: the interface lost that address */
-	bool watches; /* the interface's addresses can change: it is not loopback */
-	bool follows; /* takes addresses that appear later */
-	bool wires;   /* takes local wires */
-	bool bare;    /* and packets without ICRC there */
-	bool up;      /* link state as the process knows it */
+	/* NULL: the interface has lost this address. */
+	struct rnd_group *group[RN_GID_MAX];
+	bool watches; /* addresses of the interface can change, as it is not loopback */
+	bool follows; /* takes new addresses of the interface as well */
+	bool wires;   /* uses local wires */
+	bool bare;    /* accepts packets without ICRC on local wires */
+	bool up;      /* link state that was reported to the process */
 	int stats_fd; /* -1: none */
 };
 
@@ -48,51 +54,56 @@ void rnd_groups_fini(struct rnd_groups *groups);
 unsigned rnd_groups_count(const struct rnd_groups *groups);
 
 /**
- * rnd_groups_give_back() - Close the groups that have had no users for long enough
- * @since:	Those whose last user left at this time or before; RN_NEVER: all
- * @now:	Time from which those count that are wanted all the same
+ * rnd_groups_give_back() - Close groups that have had no users for long enough
+ * @since:	Close groups whose last user left at this time or before; RN_NEVER: all
+ *	groups
+ * @now:	For a group that is still wanted, the time without users starts anew at
+ *	@now
  */
 void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now);
 
-/* The group of an address, or NULL. @scope: interface of a link-local address, else 0 */
+/* The group of an address, or NULL. @scope: interface index of a link-local address, else
+ * 0.
+ */
 struct rnd_group *rnd_group_find(const struct rnd_groups *groups,
 				 const struct rn_gid *gid, uint32_t scope);
 
-/* Have a group for the address as long as it is wanted. Return: 0, or as
- * rnd_group_open().
+/* Opens a group for the address if there is none; it stays open as long as is_wanted()
+ * says so. Returns 0, or an error of rnd_group_open().
  */
 int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t scope,
 		   char *err, size_t err_len);
 
 /**
- * rnd_attach() - Fill an attachment as a request asks
- * @a:		Attachment with slot 0 and stats_fd -1; unchanged on failure
+ * rnd_attach() - Give a process what its request asks for
+ * @a:	Attachment with slot 0 and stats_fd -1; unchanged on failure
  * @msg:	Request; every field is checked
  *
- * Return: 0, or -errno with a sentence, as rn_rocind_attach() lists them.
+ * Return: 0, or -errno with a sentence in @err; rn_rocind_attach() lists the errors.
  */
 int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	       const struct rn_ctl_attach *msg, char *err, size_t err_len);
 
-/* Give the slot back and close the statistics page; nothing if there is no slot. */
+/* Releases the slot and closes the stats page; does nothing without a slot. */
 void rnd_detach(struct rnd_attachment *a);
 
-/* The same at the end of rocind, which takes all groups with it: what has come to the
- * sockets of a process that lives is for that process to read.
+/* The same at the end of rocind, when all groups are closed, too. The sockets are not
+ * drained, because the process may live on and read the packets in them.
  */
 void rnd_abandon(struct rnd_attachment *a);
 
 /**
- * rnd_attach_gid() - Take one more address into an attachment
- * @idx:	Place in its GID table: its first unused one, or one that lost its address
+ * rnd_attach_gid() - Add an address to an attachment
+ * @idx:	Index in its GID table: the first unused one, or one whose address was
+ *	lost
  *
- * Return: 0, -EUSERS (the slot is somebody else's there), or as rnd_group_open(). No
- *	   sentence: nobody asked for it.
+ * Return: 0; -EUSERS if another process has the slot in the group of this address; or an
+ *	error of rnd_group_open(). There is no sentence, as no client asked for this.
  */
 int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned idx,
 		   const struct rn_gid *gid);
 
-/* The interface lost the address at @idx. */
+/* The interface has lost the address at index @idx. */
 void rnd_detach_gid(struct rnd_attachment *a, unsigned idx);
 
 #endif /* RND_ATTACH_H */

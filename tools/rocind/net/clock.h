@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* clock.h - the daemon's time. */
+/* clock.h - the time of rocind: CLOCK_MONOTONIC in ns. */
 #ifndef RND_CLOCK_H
 #define RND_CLOCK_H
 

@@ -18,10 +18,17 @@
 #include "transport/io/host/sentence.h"
 
 enum {
-	BUFFER_BYTES = 8 << 20, /* asked for; the kernel cuts it to rmem_max, wmem_max */
-	BIND_RETRY_MS = 10,	/* between attempts while leftovers go away */
+	/* Requested size of socket buffers; the kernel limits it to rmem_max and
+	 * wmem_max.
+	 */
+	BUFFER_BYTES = 8 << 20,
+	/* Interval of attempts while old sockets are being closed. */
+	BIND_RETRY_MS = 10,
 	DRAIN_PACKETS_MAX =
-		1 << 16, /* more than any receive buffer holds; ends under flood */
+		/* More than any receive buffer holds; so a flood of packets does not
+		 * block.
+		 */
+		1 << 16,
 };
 
 void rnd_gid_text(const struct rn_gid *gid, char text[INET6_ADDRSTRLEN])
@@ -55,7 +62,7 @@ static bool set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* An option whose lack costs speed or a counter, not correctness. */
+/* Sets an option without which only speed or a counter is lost. */
 static void prefer(int fd, int level, int name, int value)
 {
 	if (!set_int(fd, level, name, value))
@@ -68,8 +75,8 @@ static void make_room(int fd)
 		prefer(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
 }
 
-/* With DO, and without connect(), the IPv4 identification is 0; the ICRC covers it, and a
- * sender cannot learn it otherwise.
+/* IP_PMTUDISC_DO and no connect(): then the kernel sends IPv4 identification 0. The ICRC
+ * covers this field, and a sender could not find out another value.
  */
 static int set_options(int fd, int family)
 {
@@ -94,11 +101,11 @@ static int set_options(int fd, int family)
 
 enum manner {
 	ALONE,
-	BESIDE_LEFTOVERS, /* alone but for those that a closed group has left */
-	JOIN,		  /* others of this user */
+	BESIDE_LEFTOVERS, /* only sockets of a group that was closed may have the port */
+	JOIN,		  /* other sockets of this user may have the port */
 };
 
-/* Return: a bound socket with SO_REUSEPORT and without SO_REUSEADDR, or -errno. */
+/* Returns a bound socket with SO_REUSEPORT and without SO_REUSEADDR, or -errno. */
 static int open_socket(const struct rnd_group *group, enum manner manner)
 {
 	union rnd_sockaddr sa;
@@ -124,10 +131,11 @@ static int open_socket(const struct rnd_group *group, enum manner manner)
 	return rc;
 }
 
-/* ---- Ownership ---- */
+/* ---- Ownership of the port ---- */
 
-/* Only sockets of this user that have SO_REUSEPORT let another one in. A packet that
- * lands in this one meanwhile was nobody's anyway.
+/* Is the port held by sockets of this user? The kernel lets a socket with SO_REUSEPORT
+ * bind only beside sockets of the same user that have the option, too. If a packet comes
+ * to this socket meanwhile, it was for no process anyway.
  */
 static bool held_by_leftovers(const struct rnd_group *group)
 {
@@ -138,8 +146,9 @@ static bool held_by_leftovers(const struct rnd_group *group)
 	return fd >= 0;
 }
 
-/* Sockets of another group do not have SO_REUSEADDR; programs of other users that have it
- * are not let past held_by_leftovers().
+/* Binds to the port alone. Sockets that a closed group has left have SO_REUSEADDR, so
+ * that a socket with this option can bind beside them. Sockets of an open group do not
+ * have it, and sockets of other users are excluded by held_by_leftovers().
  */
 static int take_port(struct rnd_group *group, rn_ns deadline)
 {
@@ -197,7 +206,9 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 
 /* ---- Slots ---- */
 
-/* One program serves the whole group and may be replaced while packets arrive. */
+/* Attaches the steering program, which serves the whole group and may be replaced while
+ * packets arrive.
+ */
 static int steer(const struct rnd_group *group)
 {
 	struct sock_filter text[RND_STEER_PROGRAM_LEN];
@@ -226,8 +237,8 @@ int rnd_group_reach(struct rnd_group *group, unsigned slot)
 		}
 		prefer(fd, IPPROTO_UDP, UDP_GRO, 1);
 		group->sock[group->sock_count++] = fd;
-		/* The first program must be there before the third socket: without one
-		 * the kernel spreads packets by a hash.
+		/* The program must be attached before the third socket joins: without one
+		 * the kernel would spread packets by a hash.
 		 */
 		if (group->sock_count == 2)
 			rc = steer(group);
@@ -249,7 +260,9 @@ void rnd_group_drain(const struct rnd_group *group, unsigned slot)
 
 void rnd_group_close(struct rnd_group *group)
 {
-	/* Ours last: the kernel moves the last socket to the place of one that leaves. */
+	/* Socket 0 is closed last: when a socket leaves, the kernel moves the last one to
+	 * its index.
+	 */
 	for (unsigned i = group->sock_count; i-- > 0;) {
 		if (i)
 			prefer(group->sock[i], SOL_SOCKET, SO_REUSEADDR, 1);
@@ -258,9 +271,9 @@ void rnd_group_close(struct rnd_group *group)
 	free(group);
 }
 
-/* ---- Packets in and out of slot 0 ---- */
+/* ---- Packets of slot 0 ---- */
 
-/* Room for type of service and hop limit. */
+/* Ancillary data for type of service and hop limit. */
 union control {
 	char buf[2 * CMSG_SPACE(sizeof(int))];
 	struct cmsghdr align;
@@ -303,7 +316,7 @@ bool rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
 	return sendmsg(group->sock[0], &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* IP_TOS comes as one byte, the others as an int. */
+/* IP_TOS comes as one byte, the other values as an int. */
 static uint8_t small_value(const struct cmsghdr *c)
 {
 	int value = 0;
@@ -344,7 +357,7 @@ ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room)
 {
 	union rnd_sockaddr sa = { 0 };
-	/* And for the count of packets that the socket lost (SO_RXQ_OVFL). */
+	/* With room for the count of packets that the socket lost (SO_RXQ_OVFL). */
 	union {
 		char buf[3 * CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;

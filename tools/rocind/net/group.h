@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* group.h - one device address: its SO_REUSEPORT group on port 4791.
+/* group.h - a device address: its group of SO_REUSEPORT sockets on port 4791.
  *
- * sock[i] is the socket with index i in the kernel's group, which is what the steering
- * program returns; so sockets are only ever added at the end, and each stays open here
- * as long as the group, whether or not a process holds a copy.
+ * sock[i] is the socket with index i in the kernel's group, and the steering program
+ * returns this index. So sockets are only ever added at the end, and rocind keeps each
+ * open as long as the group exists, whether or not a process holds a copy.
  *
- * A group that nobody uses is closed after a while. Copies of its sockets may be left (in
- * a fork child of the process that had one): they have SO_REUSEADDR from then on, by
- * which the next group of that address is let in beside them, and it gets the packets, as
- * the kernel asks the socket first that was bound last.
+ * A group without users is closed after a while. Copies of its sockets may remain, for
+ * instance in a fork child of a process that had one. When the group is closed its
+ * sockets get SO_REUSEADDR, so that the next group of the address can bind beside the
+ * remaining copies. The new group gets the packets, because the kernel prefers the socket
+ * that was bound last.
  *
- * sock[0] is ours. It is bound without SO_REUSEPORT and given the option afterwards: that
- * makes the ownership of the port exclusive, where a second daemon of this user with
- * the option set would join the group in silence and take packets.
+ * sock[0] belongs to rocind. It is bound without SO_REUSEPORT and gets the option
+ * afterwards, which makes the ownership of the port exclusive. If it were bound with the
+ * option, a second rocind of the same user would join the group unnoticed and take
+ * packets.
  */
 #ifndef RND_GROUP_H
 #define RND_GROUP_H
@@ -35,15 +37,15 @@ struct rnd_group {
 	unsigned sock_count;
 	int sock[RND_SLOT_COUNT];
 	bool taken[RND_SLOT_COUNT]; /* a process has this slot */
-	/* Slots that are taken, and whoever is about to take one or reads packets: it is
-	 * not closed meanwhile.
+	/* Number of users: slots that are taken, and code that is about to take one or
+	 * reads packets. A group with users is not closed.
 	 */
 	unsigned users;
-	rn_ns idle_from; /* when the last of them left */
+	rn_ns idle_from; /* when the last user left */
 	struct rnd_groups *groups;
 };
 
-/* An address of ours as text and as the kernel wants it. */
+/* A local address as text, and in the form that the kernel expects. */
 union rnd_sockaddr {
 	struct sockaddr any;
 	struct sockaddr_in v4;
@@ -54,43 +56,45 @@ socklen_t rnd_sockaddr(union rnd_sockaddr *sa, const struct rn_gid *gid, uint32_
 void rnd_gid_text(const struct rn_gid *gid, char text[INET6_ADDRSTRLEN]);
 
 /**
- * rnd_group_open() - Take port 4791 of an address
- * @deadline:	How long to wait where what holds the port looks like leftovers of a
- *		rocind that died, whose clients have yet to close their sockets
- * @err:	Out on failure: one sentence, with the holder of the port if it is found
+ * rnd_group_open() - Bind to port 4791 of an address
+ * @deadline:	How long to wait if the port seems to be held by clients of a rocind that
+ *	died, which will close their sockets
+ * @err:	Out on failure: one sentence, which names the holder of the port if it is
+ *	found
  *
- * Return: 0 with *@out to be closed by rnd_group_close(), -EADDRINUSE, -EADDRNOTAVAIL,
- *	   -ENOMEM, or what a socket call failed with.
+ * Return: 0, with *@out to be closed by rnd_group_close(); -EADDRINUSE, -EADDRNOTAVAIL,
+ *	-ENOMEM, or an error of a socket call.
  */
 int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t scope,
 		   rn_ns deadline, char *err, size_t err_len);
 
-/* Make sockets until slot @slot has one, and steer to them.
- * Return: 0, or what a socket call failed with; the group is usable either way.
+/* Adds sockets until slot @slot has one, and updates the steering program. Returns 0, or
+ * an error of a socket call, after which the group can still be used.
  */
 int rnd_group_reach(struct rnd_group *group, unsigned slot);
 
 /**
  * rnd_group_send() - Send a packet from slot 0
- * @flow:	@src is the group's address
+ * @flow:	@src is the address of the group
  * @pkt:	First byte of the BTH
  *
- * Never waits. Return: true, or false with errno.
+ * Does not block. Returns true, or false with errno.
  */
 bool rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
 		    const uint8_t *pkt, size_t len);
 
 /**
- * rnd_group_receive() - Take a packet from slot 0
+ * rnd_group_receive() - Receive a packet that was sent to slot 0
  * @flow:	Out
  *
- * Never waits. Return: its length, which may be more than @room bytes; or -1 with errno.
+ * Does not block. Returns the length of the packet, which may be more than @room; or -1
+ * with errno.
  */
 ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room);
 
-/* Throw away what waits in the socket of a slot, and make its receive buffer as large as
- * a new one has it: its last owner may have changed that.
+/* Drops all packets in the socket of a slot, and gives it the receive buffer of a new
+ * socket, because its last owner may have changed the size.
  */
 void rnd_group_drain(const struct rnd_group *group, unsigned slot);
 

@@ -32,7 +32,7 @@ static bool read_flags(const char name[IFNAMSIZ], unsigned *flags)
 int rnd_iface_read(uint32_t ifindex, struct rnd_iface *out)
 {
 	struct rn_netdev dev;
-	char why[8]; /* nobody reads it */
+	char why[8]; /* not used */
 	unsigned flags;
 	int rc;
 
@@ -46,7 +46,8 @@ int rnd_iface_read(uint32_t ifindex, struct rnd_iface *out)
 		out->gid_count = dev.gid_count;
 		memcpy(out->gid, dev.gid, sizeof(out->gid));
 	} else {
-		out->knows_gids = rc == -EADDRNOTAVAIL; /* which says: it has none */
+		/* This error means that the interface has no address. */
+		out->knows_gids = rc == -EADDRNOTAVAIL;
 	}
 	return 0;
 }
@@ -88,7 +89,7 @@ static void forget(struct rnd_links *links, uint32_t ifindex)
 		*link = links->at[--links->count];
 }
 
-/* Out of memory: the link will not be compared. */
+/* If there is no memory, changes of this link are not noticed. */
 static void add(struct rnd_links *links, const struct rnd_link *link)
 {
 	struct rnd_link *more =
@@ -124,8 +125,8 @@ static bool read_link(const struct nlmsghdr *msg, struct rnd_link *link, uint32_
 	return true;
 }
 
-/* An address counts from when the link is seen first, or has failed over: what is set by
- * hand between is told to nobody.
+/* The address is stored when a link is first seen and when a bond fails over. Changes by
+ * hand in between are not reported to programs.
  */
 uint32_t rnd_links_take(struct rnd_links *links, const struct nlmsghdr *msg)
 {

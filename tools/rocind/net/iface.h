@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* iface.h - what an interface has now: name, link, addresses; and bonds that fail over.
+/* iface.h - the present state of an interface: name, link, addresses; and bonds that fail
+ * over.
  */
 #ifndef RND_IFACE_H
 #define RND_IFACE_H
@@ -13,26 +14,29 @@ struct rnd_iface {
 	char name[16];
 	bool up;
 	bool is_loopback;
-	bool knows_gids; /* false: more addresses than a GID table holds, or unreadable */
+	/* False: it has more addresses than a GID table holds, or they cannot be read. */
+	bool knows_gids;
 	uint32_t gid_count; /* may be 0 */
 	struct rn_gid gid[RN_GID_MAX];
 };
 
-/* Return: 0, or -ENODEV (no such interface; @out has no name, no address, is down). */
+/* Returns 0, or -ENODEV if there is no such interface; then @out has no name and no
+ * address, and is down.
+ */
 int rnd_iface_read(uint32_t ifindex, struct rnd_iface *out);
 
 bool rnd_iface_has(const struct rnd_iface *iface, const struct rn_gid *gid);
 
 /* ---- Bonds ---- */
 
-/* Bonds that fail over to a port of another link address.
+/* Bonds that fail over to a port with another link address.
  *
- * It is all that Linux tells ids of connections about addresses: ADDR_CHANGE, of a bond
- * that has failed over and has another link address than before (cma_netdev_callback() in
- * drivers/infiniband/core/cma.c). Other changes of addresses and links are the device's
- * to tell.
+ * This is the only change of addresses that Linux reports to rdma_cm ids: ADDR_CHANGE,
+ * for a bond that has failed over and has another link address than before
+ * (cma_netdev_callback() in drivers/infiniband/core/cma.c). Other changes of addresses
+ * and links are events of the device.
  *
- * Without I/O: messages of rtnetlink(7) go in.
+ * Without I/O: the caller passes messages of rtnetlink(7).
  */
 
 enum {
@@ -45,13 +49,13 @@ struct rnd_link {
 	uint8_t address[RND_LINK_ADDRESS_MAX];
 };
 
-/* The links of this network namespace. Zero: none is known. */
+/* The links of this network namespace; zero-initialized. */
 struct rnd_links {
 	struct rnd_link *at;
 	unsigned count;
 };
 
-/* Send this to be told of all links there are; the answer goes into rnd_links_take(). */
+/* A request for a list of all links; the answers are to be passed to rnd_links_take(). */
 struct rnd_links_question {
 	struct nlmsghdr hdr;
 	unsigned char body[16]; /* struct ifinfomsg */
@@ -59,10 +63,10 @@ struct rnd_links_question {
 struct rnd_links_question rnd_links_question(void);
 
 /**
- * rnd_links_take() - Take in a message
- * @msg:	All of it is there (NLMSG_OK())
+ * rnd_links_take() - Process a message
+ * @msg:	A complete message (NLMSG_OK())
  *
- * Return: the interface that has failed over to another address, or 0.
+ * Return: the interface that has failed over to another link address, or 0.
  */
 uint32_t rnd_links_take(struct rnd_links *links, const struct nlmsghdr *msg);
 

@@ -13,14 +13,16 @@
 #include "port_owner.h"
 #include "transport/io/host/sentence.h"
 
-/* A line of /proc/net/udp or udp6 that is in our way. */
+/* A socket in /proc/net/udp or udp6 that holds the port. */
 struct entry {
 	bool found;
 	unsigned uid;
-	unsigned long inode; /* 0: a socket of the kernel itself */
+	unsigned long inode; /* 0: a socket of the kernel */
 };
 
-/* Addresses are printed as 32-bit words of the memory image, in hexadecimal. */
+/* Parses an address, which the kernel prints as 32-bit words in host byte order, in
+ * hexadecimal.
+ */
 static bool parse_address(const char *hex, struct rn_gid *gid)
 {
 	static const struct rn_gid mapped = { .raw = { [10] = 0xff, [11] = 0xff } };
@@ -37,7 +39,9 @@ static bool parse_address(const char *hex, struct rn_gid *gid)
 	return true;
 }
 
-/* The wildcard of IPv6 takes IPv4 packets too, unless told not to. */
+/* Does a socket bound to @theirs block @ours? The IPv6 wildcard also receives IPv4
+ * packets, unless the socket has IPV6_V6ONLY.
+ */
 static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours)
 {
 	static const struct rn_gid any6;
@@ -48,8 +52,8 @@ static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours
 	       (rn_gid_is_ipv4(ours) && memcmp(theirs, &any4, sizeof(any4)) == 0);
 }
 
-/* Of several the one opened first: in the group of another rocind that is its own
- * socket, not one of a client.
+/* Of several sockets returns the one that was opened first: in the group of another
+ * rocind this is its own socket, not that of a client.
  */
 static struct entry search_table(const char *table, const struct rn_gid *ours)
 {

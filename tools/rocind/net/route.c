@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* route.c - see route.h. RTM_GETROUTE, man rtnetlink(7). */
+/* route.c - see route.h. Uses RTM_GETROUTE, see rtnetlink(7). */
 #include "route.h"
 
 #include <errno.h>
@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 enum {
-	/* A question leaves one answer at most behind, and the next one takes it away:
-	 * so many that are not ours are no remains, and the socket is not to be trusted.
+	/* A failed query leaves at most one unread answer, which the next query drops. If
+	 * there are more than this number of unexpected answers, something is wrong with
+	 * the socket.
 	 */
 	STALE_MAX = 16,
 };
@@ -110,8 +111,8 @@ union reply {
 	struct nlmsghdr hdr;
 };
 
-/* The kernel answers before send() returns, so there is nothing to wait for. What a
- * question that went wrong has left behind is not ours.
+/* The kernel queues the answer before send() returns, so there is no need to wait.
+ * Answers to earlier queries are dropped.
  */
 static int take_reply(struct rnd_router *r, union reply *reply)
 {
@@ -125,7 +126,7 @@ static int take_reply(struct rnd_router *r, union reply *reply)
 		if (reply->hdr.nlmsg_seq == r->seq)
 			return 0;
 	}
-	rnd_router_close(r); /* the next question opens another */
+	rnd_router_close(r); /* the next query opens a new socket */
 	return -EIO;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* source.c - what the daemon waits for; see server.h. */
+/* source.c - descriptors that rocind waits for; see server.h. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
