@@ -21,10 +21,11 @@
 #include "watch.h"
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5; same number on every machine but sparc, parisc */
+/* Since Linux 6.5; the same number on all architectures except sparc and parisc. */
+#define SO_PEERPIDFD 77
 #endif
 
-/* A request's outcome: go on, or end this connection. */
+/* The outcome of a request: keep the connection, or close it. */
 enum outcome {
 	KEEP,
 	CLOSE
@@ -79,8 +80,8 @@ static enum outcome on_hello(struct rnd_client *client, struct rn_ctl_packet *pk
 	return answer(client, &msg, NULL, 0);
 }
 
-/* Memory has seals, whether or not any are set; another file could keep who reads it
- * waiting, as the log of the kernel does at its end.
+/* Is the descriptor a memfd? A memfd has seals, even if none is set. A read from another
+ * kind of file could block, as at the end of the kernel's log.
  */
 static bool is_memory(int fd)
 {
@@ -118,15 +119,15 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 		socks[i] = a->group[i]->sock[a->slot];
 	rn_log(RN_LOG_INFO, "process %d has slot %u of %s on %s", client->pid, a->slot,
 	       a->ibdev, a->ifname);
-	/* Before the answer, so that the process knows rules and captures before its
-	 * first packet.
+	/* Sent before the answer, so that the process has fault rules and captures before
+	 * its first packet.
 	 */
 	if (rnd_faults_greet(client))
 		return CLOSE;
 	rnd_taps_attached(client);
 	outcome = answer(client, &msg, socks, a->gid_count);
-	/* What changed since the process looked. That may close the client: KEEP leaves
-	 * it alone.
+	/* Reports changes of the interface since the process looked at it. That may close
+	 * the client; after KEEP the caller does not use it.
 	 */
 	if (outcome == KEEP)
 		rnd_watch_update(client);
@@ -212,7 +213,7 @@ static enum outcome on_cm_open(struct rnd_client *client, struct rn_ctl_packet *
 	return outcome;
 }
 
-/* The answer is sent at the very end, by rnd_server_run(). */
+/* rnd_server_run() sends the answer at the very end. */
 static enum outcome on_shutdown(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
 	(void)pkt;
@@ -328,7 +329,7 @@ static void on_readable(void *ctx)
 		rnd_client_close(client);
 }
 
-/* ---- Coming and going ---- */
+/* ---- Begin and end of a connection ---- */
 
 static void on_death(void *ctx)
 {
@@ -338,7 +339,7 @@ static void on_death(void *ctx)
 	rnd_client_close(client);
 }
 
-/* Return: a descriptor of the process at the other end, or -1. */
+/* Returns a pidfd of the process at the other end, or -1. */
 static int open_pidfd(int sock, pid_t pid)
 {
 	int pidfd;
@@ -347,7 +348,7 @@ static int open_pidfd(int sock, pid_t pid)
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
 		return pidfd;
 	if (errno != ENOPROTOOPT)
-		return -1; /* dead already: the end of file says so */
+		return -1; /* already dead: the connection ends, too */
 	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 

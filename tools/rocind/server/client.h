@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* client.h - one connection: its requests, its slot, its end. */
+/* client.h - a connection to rocind: its requests, its slot, its end. */
 #ifndef RND_CLIENT_H
 #define RND_CLIENT_H
 
@@ -11,26 +11,29 @@ struct rnd_client {
 	struct rnd_client *next;
 	struct rnd_server *server;
 	struct rnd_source sock;
-	/* Readable when the process is dead; a fork child of it may keep the connection
-	 * open beyond that. -1 on old kernels.
+	/* Readable when the process has died, which matters if a fork child keeps the
+	 * connection open. -1 on old kernels.
 	 */
 	struct rnd_source pidfd;
 	uint64_t id;
 	int32_t pid;
-	bool is_greeted; /* speaks our version; only such clients keep the daemon alive */
+	/* Has the same protocol version; only such clients keep rocind running. */
+	bool is_greeted;
 	struct rnd_attachment attachment;
-	struct rnd_wires wires; /* of the attachment */
+	struct rnd_wires wires; /* local wires of the attachment */
 	struct rnd_taps taps;
 };
 
-/* Take in a new connection; closes @fd where that fails or its user is another one. */
+/* Accepts a new connection. Closes @fd on failure, or if the process belongs to another
+ * user.
+ */
 void rnd_client_accept(struct rnd_server *server, int fd);
 
-/* Free the slot and the client. */
+/* Releases the slot and frees the client. */
 void rnd_client_close(struct rnd_client *client);
 
-/* Send an event; a client that does not read its events is closed. Return: true if the
- * client is still there.
+/* Sends an event. A client whose socket buffer is full, because it does not read, is
+ * closed. Returns true if the client still exists.
  */
 bool rnd_client_tell(struct rnd_client *client, const void *msg, int fd);
 

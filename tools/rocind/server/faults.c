@@ -18,8 +18,8 @@
 
 struct rnd_faults {
 	uint64_t generation;
-	int fd; /* -1: no rules */
-	/* Of processes that have ended. */
+	int fd; /* -1: there are no rules */
+	/* Counts of processes that have ended. */
 	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
 };
 
@@ -30,7 +30,7 @@ bool rnd_faults_are_set(const struct rnd_server *server)
 	return server->faults && server->faults->fd >= 0;
 }
 
-/* What cannot change or shrink any more, and is not long. */
+/* Is the descriptor a sealed memfd of limited size, which cannot change any more? */
 static bool is_text(int fd)
 {
 	const int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
@@ -41,7 +41,7 @@ static bool is_text(int fd)
 	       st.st_size < RN_FAULT_TEXT_MAX;
 }
 
-/* A rule that goes on keeps its counts. */
+/* Moves the counts of rules that were kept to their new numbers. */
 static void move_counts(struct rnd_faults *f, const uint8_t from[RN_CTL_RULES_MAX])
 {
 	const struct rnd_faults old = *f;
@@ -76,7 +76,9 @@ static void tell_all(const struct rnd_client *but)
 	}
 }
 
-/* The connection manager, which is rocind's own, has the same rules. */
+/* Gives the rules to the connection manager, whose packets rocind itself sends and
+ * receives.
+ */
 static void tell_cm(const struct rnd_server *server)
 {
 	char text[RN_FAULT_TEXT_MAX];
@@ -142,7 +144,9 @@ int rnd_faults_greet(const struct rnd_client *client)
 	const struct rnd_faults *f = client->server->faults;
 	const struct rn_ctl_faults msg = event_of(client->server);
 
-	/* Also that there are none any more: its page says which rules it has. */
+	/* Sent also if rules were removed: the stats page of the client says which rules
+	 * it has.
+	 */
 	return f ? rn_ctl_send(client->sock.fd, &msg, &f->fd, msg.has_text) : 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* faults.h - rules about faults: kept for the clients to come, given to those there are.
+/* faults.h - fault rules: stored for clients to come, sent to clients that are there.
  *
- * rocind hands the text on as it came, a sealed memfd. It reads it for what it sends and
- * receives itself: the packets of QP1 (cm_net.h).
+ * rocind passes the text on unchanged, as a sealed memfd. It parses the rules only for
+ * the packets that it sends and receives itself, those of QP1 (cm_net.h).
  */
 #ifndef RND_FAULTS_H
 #define RND_FAULTS_H
@@ -10,29 +10,31 @@
 #include "client.h"
 #include "transport/io/rocind/ctl_socket.h"
 
-/* There are rules: the daemon stays though it has no clients. */
+/* True if there are rules; rocind does not end then, even without clients. */
 bool rnd_faults_are_set(const struct rnd_server *server);
 
-/* Take new rules from a request and tell every attached client but @client, of which the
- * caller answers. The descriptor is taken from @pkt. Return: 0; -EAGAIN (the rules are
- * not those that the request is about), -EINVAL (no sealed text of at most
- * RN_FAULT_TEXT_MAX - 1 bytes), -ENOMEM; with a sentence.
+/* Takes new rules from a request and sends them to every attached client except @client,
+ * which the caller answers. Takes the descriptor from @pkt. Returns 0; -EAGAIN (the rules
+ * have changed since @client read them); -EINVAL (no sealed text of at most
+ * RN_FAULT_TEXT_MAX - 1 bytes); -ENOMEM; on an error @err has a sentence.
  */
 int rnd_faults_set(struct rnd_client *client, struct rn_ctl_packet *pkt, char *err,
 		   size_t err_len);
 
-/* Send the rules and what they have hit in processes that have ended. Return: 0 or
+/* Answers with the rules and their counts in processes that have ended. Returns 0, or
  * -errno of rn_ctl_send().
  */
 int rnd_faults_answer(const struct rnd_client *client);
 
-/* Give them to a client that is about to attach. Return: as above. */
+/* Sends the rules to a client that is about to attach. Returns 0, or -errno of
+ * rn_ctl_send().
+ */
 int rnd_faults_greet(const struct rnd_client *client);
 
-/* A client ends: keep what rules have hit there. */
+/* A client ends: adds the counts in its stats page to those kept here. */
 void rnd_faults_gather(struct rnd_client *client);
 
-/* The daemon ends. */
+/* Frees everything; for the end of rocind. */
 void rnd_faults_free(struct rnd_server *server);
 
 #endif /* RND_FAULTS_H */

@@ -14,7 +14,7 @@
 
 enum {
 	IDLE_MS_DEFAULT = 10000,
-	IDLE_MS_MAX = 999999999, /* eleven days */
+	IDLE_MS_MAX = 999999999, /* eleven days and a half */
 	OPT_IDLE_MS = 0x100,
 	OPT_READY_FD,
 };
@@ -22,8 +22,9 @@ enum {
 struct options {
 	bool foreground;
 	uint32_t idle_ms;
-	const char *idle_text; /* as given, or NULL */
-	int ready_fd;	       /* where the starter listens, or -1 */
+	const char *idle_text; /* as given on the command line, or NULL */
+	/* Where the process that starts rocind waits for a result; or -1. */
+	int ready_fd;
 };
 
 /* clang-format off */
@@ -88,7 +89,7 @@ static void print_version(FILE *stream, struct argp_state *state)
 	fprintf(stream, "rocind %s\n", ROCIN_VERSION);
 }
 
-/* Be one's own client: it starts the daemon in the way in which all clients do. */
+/* Connects as a client, which starts rocind in the background, as for any client. */
 static int go_into_background(const struct options *options)
 {
 	struct rn_rocind_status status = { 0 };
@@ -113,7 +114,9 @@ static int go_into_background(const struct options *options)
 	return EXIT_SUCCESS;
 }
 
-/* What the starter waits for, in one write. */
+/* Tells the process that waits for the start: an empty line for success, or an error
+ * message.
+ */
 static void report(int ready_fd, const char *words)
 {
 	if (write(ready_fd, words, strlen(words)) < 0)
@@ -131,7 +134,7 @@ static int serve(const struct options *options)
 	rc = rnd_server_open(&server, options->idle_ms, why, sizeof(why));
 	if (rc)
 		rn_log(RN_LOG_INFO, "%s", why);
-	/* One that was quicker serves the starter as well as we would. */
+	/* If another rocind was faster, the start counts as successful. */
 	if (options->ready_fd >= 0)
 		report(options->ready_fd, rc == 0 || rc == -EALREADY ? "\n" : why);
 	else if (rc)
@@ -152,7 +155,8 @@ int main(int argc, char **argv)
 	argp_program_version_hook = print_version;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options))
 		return EXIT_FAILURE;
-	if (rnd_is_activated()) /* whoever starts it so minds it, too */
+	/* Started by a service manager, which wants it in the foreground. */
+	if (rnd_is_activated())
 		options.foreground = true;
 	if (options.ready_fd < 0 && !options.foreground)
 		return go_into_background(&options);

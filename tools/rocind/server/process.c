@@ -23,7 +23,7 @@ static void close_listed(unsigned first, unsigned last)
 	while (dir && (d = readdir(dir))) {
 		unsigned long fd = strtoul(d->d_name, NULL, 10);
 
-		/* "." and ".." read as 0, which is below any range asked for. */
+		/* "." and ".." count as 0, which is below any range. */
 		if (fd >= first && fd <= last && (int)fd != dirfd(dir))
 			close((int)fd);
 	}
@@ -33,7 +33,9 @@ static void close_listed(unsigned first, unsigned last)
 
 static void close_between(unsigned first, unsigned last)
 {
-	/* Linux 5.9. Without it and without /proc leftovers stay open: no fault. */
+	/* close_range() exists since Linux 5.9. Without it and without /proc the
+	 * descriptors stay open, which does no harm.
+	 */
 	if (first <= last && syscall(SYS_close_range, first, last, 0) < 0)
 		close_listed(first, last);
 }
@@ -43,13 +45,13 @@ static void reset_signals(void)
 	sigset_t none;
 
 	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL); /* fails for those that cannot be changed */
+		signal(sig, SIG_DFL); /* fails for signals that cannot be changed */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* A program pinned to one processor, or of real-time class, must not make us so. What the
- * kernel refuses stays as it is.
+/* Undoes processor affinity and real-time class, which may be inherited from the program
+ * that started rocind. Errors are ignored.
  */
 static void reset_scheduling(void)
 {
@@ -65,7 +67,9 @@ void rnd_process_detach(int keep_fd)
 {
 	unsigned keep = keep_fd > STDERR_FILENO ? (unsigned)keep_fd : STDERR_FILENO;
 
-	/* A pipe to the starter, which listens to it until we can speak for ourselves. */
+	/* Standard input is a pipe to the process that waits for the start; it gets the
+	 * messages until the log is open.
+	 */
 	(void)dup2(STDIN_FILENO, STDERR_FILENO);
 	close_between(STDERR_FILENO + 1, keep - 1);
 	close_between(keep + 1, INT_MAX);
@@ -81,7 +85,7 @@ void rnd_process_prepare(void)
 	struct rlimit limit;
 
 	umask(077);
-	signal(SIGPIPE, SIG_IGN); /* a starter that has gone must not take us along */
+	signal(SIGPIPE, SIG_IGN); /* the process at the other end of a pipe may be gone */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);

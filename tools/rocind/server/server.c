@@ -30,7 +30,7 @@
 #include "transport/io/rocind/runtime_dir.h"
 #include "watch.h"
 
-/* ---- Activation ---- */
+/* ---- Socket activation ---- */
 
 enum {
 	FIRST_FD = 3, /* SD_LISTEN_FDS_START */
@@ -56,7 +56,7 @@ static bool has(int fd, int option, int wanted)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == wanted;
 }
 
-/* Do clients that look for @name in @dir come to the socket that is bound to @addr? */
+/* Do clients that connect to @name in @dir reach the socket that is bound to @addr? */
 static bool leads_here(const char *dir, const char *name, const struct sockaddr_un *addr)
 {
 	int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -72,7 +72,9 @@ static bool leads_here(const char *dir, const char *name, const struct sockaddr_
 
 static int check(int fd, const char *dir, const char *name, char *err, size_t err_len)
 {
-	/* One byte more than the kernel fills in, so that a path always ends. */
+	/* One byte longer than what the kernel writes, so that the path always ends with
+	 * NUL.
+	 */
 	union {
 		struct sockaddr_un un;
 		char bytes[sizeof(struct sockaddr_un) + 1];
@@ -120,23 +122,25 @@ int rnd_activation_take(const char *dir, const char *name, char *err, size_t err
 
 enum {
 	LISTEN_BACKLOG = 256,
-	SLOT0_PACKETS_MAX = 64, /* read at a time: a flood must not starve clients */
-	/* An address that nobody uses is kept for so long, or for as long as rocind
-	 * itself stays without clients if that is less: servers come again, and what is
-	 * sent to those that have gone gets an answer.
+	/* Packets read at a time, so that a flood does not delay clients. */
+	SLOT0_PACKETS_MAX = 64,
+	/* An address without users is kept for this time, or for the idle time of rocind
+	 * if that is shorter: servers may be started again, and rocind still answers
+	 * packets for processes that have ended.
 	 */
 	GROUP_IDLE_MS = 10000,
-	/* Descriptors that are left when addresses without users go at once: more than a
-	 * client with its device and a wire needs beside the sockets of its groups.
+	/* If fewer descriptors than this are left, addresses without users are closed at
+	 * once. A client with its device and a wire needs fewer, not counting the sockets
+	 * of groups.
 	 */
 	SPARE_DESCRIPTORS = 32,
-	/* A client that has just connected gets this long to say hello, however short the
-	 * idle time. (One that comes too late starts another rocind.)
+	/* The time that a new client has to send its hello, even if the idle time is
+	 * shorter. (A client that is too late starts another rocind.)
 	 */
 	GREETING_MS = 200,
 };
 
-/* ---- Sources ---- */
+/* ---- Descriptors to wait for ---- */
 
 static int open_source(struct rnd_server *server, struct rnd_source *source, int fd,
 		       void (*on_ready)(void *))
@@ -149,8 +153,8 @@ static int open_source(struct rnd_server *server, struct rnd_source *source, int
 
 /* ---- Slot 0 ---- */
 
-/* What belongs to no process arrives here: packets to QP1 are the connection manager's,
- * the rest is counted and dropped.
+/* Packets that belong to no process arrive at slot 0. Those for QP1 go to the connection
+ * manager; others are counted and dropped.
  */
 struct rnd_slot0 {
 	struct rnd_slot0 *next;
@@ -162,7 +166,7 @@ struct rnd_slot0 {
 static void read_stray_packets(const struct rnd_slot0 *slot0)
 {
 	struct rnd_server *server = slot0->server;
-	/* Longer ones are nobody's, so their length alone matters. */
+	/* Longer packets are only counted, so their rest is not needed. */
 	uint8_t pkt[RN_GSI_PACKET_LEN];
 
 	for (unsigned i = 0; i < SLOT0_PACKETS_MAX; i++) {
@@ -180,7 +184,7 @@ static void read_stray_packets(const struct rnd_slot0 *slot0)
 	}
 }
 
-/* What a packet leads to must not close its group. */
+/* Reads packets; counts as a user of the group, which may not be closed meanwhile. */
 static void on_stray_packets(void *ctx)
 {
 	const struct rnd_slot0 *slot0 = ctx;
@@ -200,7 +204,7 @@ static void on_group_open(void *ctx, struct rnd_group *group)
 	rnd_gid_text(&group->gid, address);
 	rn_log(RN_LOG_INFO, "port %d of %s is ours", RN_ROCE_PORT, address);
 	if (!slot0)
-		return; /* only the counters suffer: the socket's buffer fills up */
+		return; /* packets then stay in the socket's buffer and are not counted */
 	slot0->server = server;
 	slot0->group = group;
 	slot0->source = (struct rnd_source){ .fd = group->sock[0],
@@ -225,7 +229,7 @@ static void on_group_close(void *ctx, struct rnd_group *group)
 		if (slot0->group != group)
 			continue;
 		*at = slot0->next;
-		rnd_source_forget(&slot0->source); /* the descriptor is the group's */
+		rnd_source_forget(&slot0->source); /* the group closes the descriptor */
 		free(slot0);
 		return;
 	}
@@ -267,8 +271,8 @@ static void close_groups(struct rnd_server *server)
 
 /* ---- Accepting ---- */
 
-/* Out of descriptors: without this the waiting connection would wake us for ever. Its
- * client sees the end of file and tries again for a while.
+/* No descriptors are left. Without this the waiting connection would make the loop spin.
+ * The client sees the end of the connection and tries again for a while.
  */
 static void turn_away(struct rnd_server *server)
 {
@@ -278,8 +282,9 @@ static void turn_away(struct rnd_server *server)
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Descriptors are given out from the lowest: one as high as that says that few are left.
- * Those that come with a message are not waited for, so there is to be room before.
+/* Closes groups without users if few descriptors are left, which a high number of a new
+ * one shows. It must be done in advance, because descriptors that come with a message are
+ * lost if there is no room for them.
  */
 static void keep_some_spare(struct rnd_server *server, int fd)
 {
@@ -290,7 +295,7 @@ static void keep_some_spare(struct rnd_server *server, int fd)
 		rnd_groups_give_back(&server->groups, RN_NEVER, rnd_now());
 }
 
-/* Return: true if there was a connection to accept. */
+/* Returns true if there was a connection to accept. */
 static bool accept_one(struct rnd_server *server)
 {
 	int fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -343,7 +348,9 @@ static int open_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The lock says who has it, for those whom it turns away. */
+/* Writes our process id to the lock file, for the message of another rocind that cannot
+ * lock it.
+ */
 static void sign_lock(int fd)
 {
 	if (ftruncate(fd, 0) < 0 || dprintf(fd, "%d\n", (int)getpid()) < 0)
@@ -357,7 +364,7 @@ static int signed_by(int fd)
 	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
 }
 
-/* The lock file is never removed: a later process must lock the same file. */
+/* The lock file is never removed, because a later rocind must lock the same file. */
 static int take_lock(struct rnd_server *server, char *err, size_t err_len)
 {
 	char path[sizeof(server->dir) + 64], name[64];
@@ -399,7 +406,7 @@ static int remove_socket(int fd, struct sockaddr_un *addr)
 	return unlink(addr->sun_path) < 0 ? -errno : 0;
 }
 
-/* We hold the lock, so a socket that is there already is of a rocind that died. */
+/* We hold the lock, so a socket file that exists belongs to a rocind that died. */
 static int bind_socket(int fd, struct sockaddr_un *addr)
 {
 	unlink(addr->sun_path);
@@ -528,15 +535,15 @@ static int ms_to_idle(const struct rnd_server *server)
 		return -1;
 	if (server->clients && idle_ms < GREETING_MS)
 		idle_ms = GREETING_MS;
-	/* As long as it waits for us: on a busy machine it would otherwise find nobody,
-	 * again and again.
+	/* At least as long as the client that started rocind waits for it; on a busy
+	 * machine that client would otherwise come too late each time.
 	 */
 	if (server->awaits_starter && idle_ms < starter_ms)
 		idle_ms = starter_ms;
 	return ms_until(server->idle_from + RN_MSEC(idle_ms));
 }
 
-/* Until one of both, -1: neither. */
+/* ms until rocind is to end or a group is to be closed; -1: neither. */
 static int ms_to_wait(const struct rnd_server *server)
 {
 	int end = ms_to_idle(server), group;
@@ -547,15 +554,17 @@ static int ms_to_wait(const struct rnd_server *server)
 	return end >= 0 && end < group ? end : group;
 }
 
-/* In this order: nobody new comes in, the port is free, then everyone is told. The lock
- * is kept to the end, so that no other rocind makes a socket that we would remove.
+/* The order matters: no new clients come, the port is free, then clients are told. The
+ * lock is kept until the end, so that no other rocind makes a socket file that this one
+ * would remove.
  */
 static void say_goodbye(struct rnd_server *server)
 {
 	const struct rn_ctl_hdr down = rn_ctl_hdr(RN_CTL_GOING_DOWN);
 	const struct rn_ctl_hdr stopping = rn_ctl_hdr(RN_CTL_STOPPING);
 
-	if (server->passed_fd < 0) /* who passed the socket goes on listening */
+	/* A service manager that passed the socket goes on listening. */
+	if (server->passed_fd < 0)
 		with_address(server, remove_socket, -1);
 	rnd_source_close(&server->listener);
 	rnd_cm_free(server->cm);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* server.h - the daemon: one thread, one epoll set.
+/* server.h - rocind: one thread, one epoll set.
  *
- * Only one event is taken from the kernel at a time, so that a handler may free any
- * source but never meets an event of one that is gone.
+ * Only one event at a time is read from epoll, so that the function that handles it may
+ * free any source: there are no further events that point to a freed one.
  */
 #ifndef RND_SERVER_H
 #define RND_SERVER_H
@@ -16,10 +16,10 @@
 
 struct rnd_server;
 
-/* Something to wait for. */
+/* A descriptor that rocind waits for. */
 struct rnd_source {
 	int fd;			   /* -1: not in use */
-	struct rnd_server *server; /* that waits for it, or NULL */
+	struct rnd_server *server; /* the server that waits for it; NULL: none does */
 	void *ctx;
 	void (*on_ready)(void *ctx); /* may free the source */
 };
@@ -31,9 +31,13 @@ struct rnd_cm; /* cm.h */
 
 struct rnd_server {
 	int epoll_fd;
-	int lock_fd;	/* flock held: this is the only rocind here */
-	int passed_fd;	/* of the listener, if it was passed and is not ours to remove */
-	int spare_fd;	/* given up for a moment to turn clients away when none is left */
+	int lock_fd; /* with flock(): proves that this is the only rocind */
+	/* Listening socket that a service manager passed; its file is not removed. */
+	int passed_fd;
+	/* Closed for a moment to accept and close a connection when no descriptor is
+	 * left.
+	 */
+	int spare_fd;
 	char dir[1024]; /* runtime directory */
 	char sock_name[64];
 	struct rnd_source listener;
@@ -41,76 +45,82 @@ struct rnd_server {
 	struct rnd_source netlink;
 	struct rnd_links links;
 	struct rnd_groups groups;
-	struct rnd_cm *cm;	    /* connections of programs */
-	struct rnd_slot0 *slot0;    /* list; one for each group */
-	struct rnd_client *clients; /* list, oldest first */
+	struct rnd_cm *cm;	    /* connection manager */
+	struct rnd_slot0 *slot0;    /* list, one for each group */
+	struct rnd_client *clients; /* list, the oldest first */
 	uint64_t last_client_id;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
-	int64_t since_s;     /* Unix time */
-	uint32_t idle_ms;    /* 0: for ever */
-	rn_ns idle_from;     /* when a client came or went last */
-	bool awaits_starter; /* a client has started us, and none has come yet */
+	int64_t since_s;  /* time of the start, Unix time in seconds */
+	uint32_t idle_ms; /* 0: rocind never ends by itself */
+	rn_ns idle_from;  /* when a client last came or went */
+	/* A client has started rocind, and no client has connected yet. */
+	bool awaits_starter;
 	bool stopping;
-	/* Or NULL. Nothing is served after its request, so that it is there to the end.
+	/* The client that asked for the end, or NULL. No requests are served after this
+	 * one, so the client still exists at the end.
 	 */
 	struct rnd_client *stop_asked_by;
-	struct rnd_faults *faults; /* NULL: never any; faults.h */
+	struct rnd_faults *faults; /* NULL: there never were rules; see faults.h */
 };
 
 /**
- * rnd_server_open() - Become the rocind of this runtime directory and namespace
- * @server:	Out; stays where it is until rnd_server_close()
- * @idle_ms:	End after so long without clients; 0: never
+ * rnd_server_open() - Become the rocind of this runtime directory and network namespace
+ * @server:	Out; must not be moved until rnd_server_close()
+ * @idle_ms:	End after this time without clients; 0: never
  *
- * Return: 0 and listening, -EALREADY (another one is there), or -errno, with a sentence.
+ * Return: 0, and then rocind listens; -EALREADY if there is another rocind; or -errno. On
+ *	an error @err has a sentence.
  */
 int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
 		    size_t err_len);
 
-/* Serve until idle, a signal or a shutdown request, then say goodbye. */
+/* Serves clients until rocind is idle, a signal comes or a client asks for the end; then
+ * tells all clients.
+ */
 void rnd_server_run(struct rnd_server *server);
 
 void rnd_server_close(struct rnd_server *server);
 
-/* All but what rnd_server_open() opens. Return: 0 or -ENOMEM; rnd_server_close() either
- * way.
+/* Initialises everything that needs no descriptors. Returns 0 or -ENOMEM;
+ * rnd_server_close() must be called in both cases.
  */
 int rnd_server_init(struct rnd_server *server, uint32_t idle_ms);
 
-/* Wait for input at @source from now on. Return: 0 or -errno. */
+/* Starts to wait for input at @source. Returns 0 or -errno. */
 int rnd_server_watch(struct rnd_server *server, struct rnd_source *source);
 
-/* Stop waiting; nothing if nobody waits. Closing the descriptor is not enough: a program
- * may have another one of the same socket, for which the kernel goes on waiting.
+/* Stops waiting; does nothing if nothing waits. Closing the descriptor would not suffice:
+ * a program may have another descriptor of the same socket, and the kernel would go on
+ * reporting events.
  */
 void rnd_source_forget(struct rnd_source *source);
 
-/* Stop waiting and close the descriptor; nothing if it is -1. */
+/* Stops waiting and closes the descriptor; does nothing if it is -1. */
 void rnd_source_close(struct rnd_source *source);
 
-/* ---- Activation ---- */
+/* ---- Socket activation ---- */
 
-/* Activation: a listening socket that a service manager passed, by the convention of
- * sd_listen_fds(3): LISTEN_PID says for whom, LISTEN_FDS how many, and they begin at
- * descriptor 3.
+/* A service manager may pass a listening socket by the convention of sd_listen_fds(3):
+ * LISTEN_PID is the process it is for, LISTEN_FDS the number of sockets, and the first
+ * one is descriptor 3.
  *
- * Clients look for the socket under a name with their network namespace in it, which a
- * unit cannot spell; so the unit makes a link of that name, and what counts is that it
- * leads here.
+ * Clients use a name that contains their network namespace, which the file of a systemd
+ * unit cannot express. So the unit makes a link with this name; rocind checks that it
+ * leads to the socket.
  */
 
 /* Was a socket passed to this process? Changes nothing. */
 bool rnd_is_activated(void);
 
 /**
- * rnd_activation_take() - The socket that was passed
+ * rnd_activation_take() - Take over the socket that was passed
  * @dir:	Runtime directory
- * @name:	Name in it under which clients look for the socket
+ * @name:	File name of the socket that clients connect to
  *
- * The variables are taken out of the environment.
+ * Removes the variables from the environment.
  *
- * Return: the socket, non-blocking and close-on-exec, -ENOENT (none was passed), or
- *	   -EINVAL with a sentence (what was passed is not what clients would find).
+ * Return: the socket, non-blocking and close-on-exec; -ENOENT if none was passed; -EINVAL
+ *	with a sentence if it is not the socket that clients connect to.
  */
 int rnd_activation_take(const char *dir, const char *name, char *err, size_t err_len);
 

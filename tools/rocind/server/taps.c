@@ -30,7 +30,9 @@ static int format(int fd, uint32_t size)
 		return -errno;
 	rn_capture_format(page, size);
 	munmap(page, RN_CAPTURE_CONTROL);
-	/* No end can make it shorter, so that touching it is safe. */
+	/* The size is sealed, so that no process can truncate the memory and make an
+	 * access to it fault.
+	 */
 	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0
 		       ? -errno
 		       : 0;
@@ -50,7 +52,7 @@ static int make_ring(uint32_t size)
 	return rc;
 }
 
-/* ---- Telling ---- */
+/* ---- Events to clients ---- */
 
 static void tell(struct rnd_client *client, const void *msg, const int *fds,
 		 unsigned fd_count)
@@ -71,7 +73,7 @@ static void tell_end(struct rnd_client *client, uint64_t id)
 	tell(client, &msg, NULL, 0);
 }
 
-/* ---- Pairs ---- */
+/* ---- Pairs of capture and device ---- */
 
 static bool wants(const struct rnd_client *capture, const struct rnd_client *device)
 {
@@ -118,13 +120,13 @@ static void connect_pair(struct rnd_client *capture, struct rnd_client *device)
 		       strerror(-ring));
 		return;
 	}
-	/* The reader first: it knows the source before a packet of it can come. */
+	/* The capture is told first, so that it knows the device before packets come. */
 	tell_capture(capture, device, ring);
 	tell(device, &msg, &ring, 1);
 	close(ring);
 }
 
-/* ---- The connection manager, which is no client ---- */
+/* ---- The connection manager, which is not a client ---- */
 
 #define CM_NAME "rocind"
 
@@ -163,7 +165,7 @@ static void connect_cm(struct rnd_client *capture)
 		       strerror(-rc));
 }
 
-/* ---- Coming and going ---- */
+/* ---- Begin and end ---- */
 
 static unsigned count_open(const struct rnd_server *server)
 {

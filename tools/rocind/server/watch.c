@@ -15,9 +15,9 @@
 #include "transport/io/host/log.h"
 
 enum {
-	/* Messages that are read in one go, so that a neighbour that keeps changing
-	 * addresses does not hold up the clients: what is left makes the socket readable
-	 * again. An interface that comes up sends some 10.
+	/* Messages read at a time, so that frequent changes of addresses do not delay
+	 * clients; the socket stays readable if there are more. An interface that comes
+	 * up sends about 10.
 	 */
 	NEWS_MAX = 64,
 };
@@ -54,21 +54,23 @@ static bool tell_gid(struct rnd_client *client, unsigned idx, bool added)
 	return rnd_client_tell(client, &msg, added ? a->group[idx]->sock[a->slot] : -1);
 }
 
-/* Return: false if the client was closed. */
+/* Returns false if the client was closed. */
 static bool add_gid(struct rnd_client *client, unsigned idx, const struct rn_gid *gid)
 {
 	int rc = rnd_attach_gid(&client->server->groups, &client->attachment, idx, gid);
 
 	if (rc == 0)
 		return tell_gid(client, idx, true);
-	/* One under duplicate detection cannot be bound; its clearing is a change too. */
+	/* An address under duplicate address detection cannot be bound yet; when the
+	 * detection ends, another message comes.
+	 */
 	rn_log(rc == -EADDRNOTAVAIL ? RN_LOG_DEBUG : RN_LOG_WARN,
 	       "process %d does not get an address that appeared on %s: %s", client->pid,
 	       client->attachment.ifname, strerror(-rc));
 	return true;
 }
 
-/* Known addresses that went away or came back. */
+/* Reports addresses of the GID table that have disappeared or come back. */
 static bool update_known(struct rnd_client *client, const struct rnd_iface *iface)
 {
 	struct rnd_attachment *a = &client->attachment;
@@ -98,7 +100,8 @@ static bool knows_gid(const struct rnd_attachment *a, const struct rn_gid *gid)
 	return false;
 }
 
-/* First place that was never used, or else one whose address is gone. */
+/* The index of the first unused entry, or else of an entry whose address has disappeared.
+ */
 static unsigned free_place(const struct rnd_attachment *a)
 {
 	if (a->gid_count < RN_GID_MAX)
@@ -131,7 +134,7 @@ void rnd_watch_update(struct rnd_client *client)
 
 	if (!a->watches)
 		return;
-	/* No such interface: it has gone with all its addresses. */
+	/* On an error the interface is gone, with all its addresses. */
 	(void)rnd_iface_read(a->ifindex, &iface);
 	if (iface.knows_gids && (!update_known(client, &iface) ||
 				 (a->follows && !add_unknown(client, &iface))))
@@ -160,7 +163,8 @@ static void take_links(struct rnd_server *server, const void *news, size_t len)
 void rnd_watch_changed(struct rnd_server *server)
 {
 	union {
-		char buf[16384]; /* a link with many attributes is some 2 KiB */
+		/* The message of a link with many attributes has about 2 KiB. */
+		char buf[16384];
 		struct nlmsghdr align;
 	} news;
 	struct rnd_client *next;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.h - tell clients when their interface's addresses or link change. */
+/* watch.h - tells clients when the addresses or the link of their interface change. */
 #ifndef RND_WATCH_H
 #define RND_WATCH_H
 
 #include "server.h"
 
-/* Return: a socket that is readable when an interface or address changed, or -errno. */
+/* Returns a socket that becomes readable when an interface or address changes, or -errno.
+ */
 int rnd_watch_open(void);
 
-/* After the socket became readable: compare what is now with what each client knows, and
- * tell it the difference. No single notification is trusted, so none can be missed.
+/* Called when the socket is readable: compares the present state with what each client
+ * knows, and reports the differences. It does not rely on single messages, so a lost
+ * message does no harm.
  */
 void rnd_watch_changed(struct rnd_server *server);
 
-/* The same for one client, which may be closed by that: after it has attached with what
- * it knew some time ago.
+/* The same for one client, which may be closed by it. Called after the client has
+ * attached, because its knowledge may be out of date.
  */
 void rnd_watch_update(struct rnd_client *client);
 

@@ -19,22 +19,23 @@
 #include "transport/io/shm/ring.h"
 
 struct rnd_wire {
-	/* By role. The second is the one who did not ask. */
+	/* By role. Role 0 is the client that asked for the wire. */
 	struct rnd_client *end[2];
-	unsigned gid_idx[2]; /* which of its addresses */
-	unsigned bit[2];     /* where it stands among its wires */
+	unsigned gid_idx[2]; /* index of the address at each end */
+	/* Number of the wire at each end, and its bit in the doorbell page. */
+	unsigned bit[2];
 	bool is_broken;
 	rn_ns since;
 };
 
-/* An end that has lost its wire gets another, but not more than one in that time: memory
- * and its other end have work with each.
+/* Minimum lifetime of a wire. A client that has lost a wire may get a new one only after
+ * this time, because each one costs memory and work at the other end.
  */
 #define LIFE_MIN RN_MSEC(1000)
 
 /* ---- Memory ---- */
 
-/* No end can make it shorter, so that touching it is safe as long as it is mapped. */
+/* Seals the size, so that no process can truncate the memory and make an access fault. */
 static int seal(int fd)
 {
 	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0
@@ -42,7 +43,7 @@ static int seal(int fd)
 		       : 0;
 }
 
-/* Return: a descriptor of @len bytes of zeros, or -errno. */
+/* Returns a memfd of @len bytes of zeros, or -errno. */
 static int make_memory(const char *name, size_t len)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -72,7 +73,9 @@ static int make_page(void)
 	return rc;
 }
 
-/* What a ring needs at first is allocated here, where the lack of it is an error. */
+/* Allocates the memory that a ring needs at first here, where a lack of memory can be
+ * reported.
+ */
 static int format_rings(int fd)
 {
 	uint8_t *mem;
@@ -106,9 +109,9 @@ static int make_rings(void)
 	return rc;
 }
 
-/* ---- Telling ---- */
+/* ---- Events to clients ---- */
 
-/* Whoever does not read what it is told is left to find its connection closed. */
+/* If the client does not read, its connection is shut down; the client is freed later. */
 static void tell(struct rnd_client *client, const void *msg)
 {
 	int rc = rn_ctl_send(client->sock.fd, msg, NULL, 0);
@@ -139,7 +142,8 @@ static void tell_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
 	tell(client, &msg);
 }
 
-/* A process that asks faster than it reads goes without an answer: nothing hangs on it.
+/* Tells a client that it gets no wire. If the client does not read its events, it simply
+ * gets no answer.
  */
 static void refuse(struct rnd_client *client, const struct rn_ctl_ends *ends, int err)
 {
@@ -183,7 +187,7 @@ static int open_doorbell(struct rnd_wires *wires)
 	page = make_page();
 	if (page < 0)
 		return page;
-	/* Peers can fill the counter. */
+	/* Non-blocking, because a peer could fill the counter. */
 	event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (event < 0) {
 		int rc = -errno;
@@ -204,7 +208,7 @@ static int find_gid(const struct rnd_attachment *a, const struct rn_gid *gid)
 	return -1;
 }
 
-/* The process whose packets with this slot reach the group. */
+/* Finds the process that gets packets for this slot and address. */
 static struct rnd_client *find_peer(const struct rnd_client *client,
 				    const struct rn_ctl_ends *ends, int *gid_idx)
 {
@@ -242,7 +246,9 @@ static struct rnd_wire *find_wire(const struct rnd_client *client,
 	return NULL;
 }
 
-/* In turn: who has not yet read to its end what was there before still can. */
+/* Uses numbers in turn, so that a client that has not read the end of an old wire still
+ * can.
+ */
 static int find_place(const struct rnd_wires *wires)
 {
 	for (unsigned i = 0; i < RN_CTL_WIRES_MAX; i++) {
@@ -261,7 +267,7 @@ static void unlink_wire(struct rnd_wire *w)
 	free(w);
 }
 
-/* Fills all of @w but its ends' places. Return: 0 or a positive errno value. */
+/* Sets all of @w except the numbers of the wire. Returns 0 or a positive errno value. */
 static int find_ends(struct rnd_wire *w, struct rnd_client *client,
 		     const struct rn_ctl_ends *ends)
 {
@@ -281,7 +287,7 @@ static int find_ends(struct rnd_wire *w, struct rnd_client *client,
 	return 0;
 }
 
-/* Return: 0 or a positive errno value. */
+/* Chooses the numbers of the wire. Returns 0 or a positive errno value. */
 static int choose_places(struct rnd_wire *w)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -297,7 +303,8 @@ static int choose_places(struct rnd_wire *w)
 	return 0;
 }
 
-/* The other end first: it looks before anything comes. */
+/* The end that did not ask is told first, so that it polls the wire before packets come.
+ */
 static int hand_out(const struct rnd_wire *w)
 {
 	int rings = make_rings();
@@ -308,7 +315,8 @@ static int hand_out(const struct rnd_wire *w)
 	rc = tell_up(w, 1, rings);
 	if (rc == 0) {
 		rc = tell_up(w, 0, rings);
-		if (rc) { /* never again, but the other end must know */
+		/* The client that asked gets no wire, so the other end must be told. */
+		if (rc) {
 			struct rn_ctl_ends ends = ends_of(w, 1);
 
 			tell_down(w->end[1], &ends, -rc);
@@ -318,7 +326,7 @@ static int hand_out(const struct rnd_wire *w)
 	return -rc;
 }
 
-/* It is theirs from now on. Return: 0 or ENOMEM. */
+/* Copies @plan and links the copy at both ends. Returns 0 or ENOMEM. */
 static int add(const struct rnd_wire *plan)
 {
 	struct rnd_wire *w = malloc(sizeof(*w));
@@ -334,7 +342,7 @@ static int add(const struct rnd_wire *plan)
 	return 0;
 }
 
-/* Return: 0 or a positive errno value. */
+/* Returns 0 or a positive errno value. */
 static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
 {
 	struct rnd_wire w = { .is_broken = false };
@@ -375,7 +383,7 @@ static void close_wire(struct rnd_wire *w, const struct rnd_client *client)
 	unsigned role = w->end[0] == client ? 0 : 1;
 	struct rnd_client *peer = w->end[!role];
 	struct rn_ctl_ends theirs = ends_of(w, !role);
-	/* Who has been told, or will be told that all is over. */
+	/* The peer has been told already, or will be told that rocind ends. */
 	bool knows = w->is_broken || client->server->stopping;
 
 	unlink_wire(w);
@@ -391,7 +399,7 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 	int err;
 
 	if (w && !is_broken) {
-		/* Unless it is lost the peer asked as well, and was first. */
+		/* If the wire is not lost, both ends have asked at the same time. */
 		if (!ends->lost || rnd_now() - w->since < LIFE_MIN)
 			return;
 		rn_log(RN_LOG_INFO, "process %d has lost its local wire to process %d",

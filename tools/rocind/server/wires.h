@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* wires.h - local wires: shared memory between two processes that rocind serves.
  *
- * rocind makes the memory and hands it to both ends; what they do with it it never looks
- * at. A wire joins one address of each of the two. It ends with either process, with
- * either address, or when an end says that it is broken; then these two get none again.
+ * rocind makes the memory and hands it to both processes; it never reads it. A wire
+ * connects one address of each process. It ends with either process, with either address,
+ * or when a process says that it is broken; after the latter these two addresses get no
+ * other wire.
  *
- * An end that does not take what it is told loses its connection, but not at once: nobody
- * disappears within a call of these functions.
+ * A client that does not read its events loses its connection, but only later: no client
+ * is freed during a call of these functions.
  */
 #ifndef RND_WIRES_H
 #define RND_WIRES_H
@@ -16,23 +17,24 @@
 struct rnd_client;
 struct rnd_wire;
 
-/* What one process holds of them; all zeros to begin with. */
+/* The wires of a process; zero-initialized. */
 struct rnd_wires {
 	struct rnd_wire
-		*wire[RN_CTL_WIRES_MAX]; /* by their bit in the page; NULL: free */
-	unsigned next;			 /* place to try first */
-	bool is_open;			 /* the two descriptors are there */
-	int page_fd, event_fd;		 /* its doorbell, and what wakes it */
+		*wire[RN_CTL_WIRES_MAX]; /* by bit in the doorbell page; NULL: free */
+	unsigned next;			 /* index to try first */
+	bool is_open;			 /* the two descriptors are open */
+	/* Its doorbell page, and the eventfd that wakes it. */
+	int page_fd, event_fd;
 };
 
-/* A client asks for a wire; both ends are told, or the one who asked that there is none.
+/* A client asks for a wire. Both ends are told, or the client is told that it gets none.
  */
 void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
-/* It says that one is broken: the other end is told. */
+/* A client says that a wire is broken; the other end is told. */
 void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
-/* The client gives up its slot, or only address @idx of it: the other ends are told. */
+/* The client gives up its slot, or only its address @idx; the other ends are told. */
 void rnd_wires_close(struct rnd_client *client);
 void rnd_wires_close_gid(struct rnd_client *client, unsigned idx);
 
