@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* heap.c - what will happen: events, and one timer for each host. */
+/* heap.c - the calendar of a simulation: a heap of events and a heap of host timers. */
 #include "heap.h"
 
 /* ------------------------------------------------------------------ events */
@@ -63,7 +63,9 @@ static void put_at(struct rn_vnet_timers *t, uint32_t place, uint32_t host)
 	t->timer[host].place = place;
 }
 
-/* @host goes from @place towards the first as far as it may. */
+/* Moves the timer of @host from @place of the heap towards the root as far as its time
+ * allows.
+ */
 static void move_up(struct rn_vnet_timers *t, uint32_t place, uint32_t host)
 {
 	for (; place; place = (place - 1) / 2) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* heap.h - what will happen: events, and one timer for each host.
+/* heap.h - the calendar of a simulation: a heap of events and a heap of host timers.
  *
- * Events come by time and then in the order in which they were put. A host has one timer,
- * which is moved with each change of its device's deadline; of timers of one time the
- * host with the lowest number comes first. Putting, taking and moving cost O(log n).
+ * Events are delivered by time and, at equal times, in the order in which they were put.
+ * Each host has one timer, which is moved whenever the deadline of its device changes; of
+ * several timers with the same time, the one of the host with the lowest number expires
+ * first. Putting, taking and moving cost O(log n).
  *
- * The memory is the caller's. Threads: no locks.
+ * The caller owns the memory. Threads: no locks.
  */
 #ifndef RN_HEAP_H
 #define RN_HEAP_H
@@ -24,40 +25,40 @@ struct rn_heap {
 	struct rn_heap_item *item;
 };
 
-/* Empty, with room for @max items at @item. */
+/* Makes @h an empty heap with room for @max events at @item. */
 void rn_heap_init(struct rn_heap *h, struct rn_heap_item *item, uint32_t max);
 
-/* False: it is full. */
+/* Returns false if the heap is full. */
 bool rn_heap_put(struct rn_heap *h, rn_ns at, uint32_t what, uint32_t arg);
 
-/* When the first is due; RN_NEVER: there is none. */
+/* The time of the first event, or RN_NEVER if there is no event. */
 static inline rn_ns rn_heap_next(const struct rn_heap *h)
 {
 	return h->count ? h->item[0].at : RN_NEVER;
 }
 
-/* Take the first; there must be one. */
+/* Removes and returns the first event; the heap must not be empty. */
 struct rn_heap_item rn_heap_take(struct rn_heap *h);
 
 struct rn_vnet_timer {
 	rn_ns at;
-	uint32_t place; /* in the order, if @at is not RN_NEVER */
-	uint32_t nth;	/* host whose timer stands at this place of the order */
+	uint32_t place; /* this host's position in the heap, if @at is not RN_NEVER */
+	uint32_t nth;	/* host whose timer is at this position of the heap */
 };
 
 struct rn_vnet_timers {
-	uint32_t count; /* that run */
+	uint32_t count; /* timers that run */
 	struct rn_vnet_timer *timer;
 };
 
-/* None of the @hosts timers at @timer runs. */
+/* Initialises the @hosts timers at @timer; none of them runs. */
 void rn_vnet_timers_init(struct rn_vnet_timers *t, struct rn_vnet_timer *timer,
 			 uint32_t hosts);
 
-/* Move the timer of @host; RN_NEVER: it stops. */
+/* Sets the timer of @host to the time @at; RN_NEVER stops the timer. */
 void rn_vnet_timers_set(struct rn_vnet_timers *t, uint32_t host, rn_ns at);
 
-/* The host whose timer is first; one must run. */
+/* The host whose timer expires first; at least one timer must run. */
 static inline uint32_t rn_vnet_timers_first(const struct rn_vnet_timers *t)
 {
 	return t->timer[0].nth;

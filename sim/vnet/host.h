@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host.h - what whoever drives a device in virtual time does with what leaves it. */
+/* host.h - helpers for code that drives a device in virtual time. */
 #ifndef RN_VNET_HOST_H
 #define RN_VNET_HOST_H
 
@@ -7,9 +7,9 @@
 #include "rocin/transport.h"
 #include "rocin/wire.h"
 
-/* The next packet of @dev, signed, as its receiver sees it. @bytes: room for
- * RN_PACKET_MAX + RN_ICRC_LEN. Return: its length, from BTH to ICRC; 0: nothing may leave
- * now.
+/* Lets @dev build its next packet and adds the ICRC, so that @bytes holds the packet as
+ * its receiver sees it. @bytes has room for RN_PACKET_MAX + RN_ICRC_LEN bytes. Return:
+ * the length from BTH to ICRC; 0: the device has no packet that may leave now.
  */
 static inline uint32_t rn_vhost_transmit(struct rn_dev *dev, rn_ns now, unsigned what,
 					 uint8_t *bytes, struct rn_flow *flow,
@@ -24,7 +24,7 @@ static inline uint32_t rn_vhost_transmit(struct rn_dev *dev, rn_ns now, unsigned
 	return len + RN_ICRC_LEN;
 }
 
-/* rn_mem_ops.atomic of hosts whose programs send no atomics. */
+/* The rn_mem_ops.atomic of simulated hosts that never receive an atomic. */
 static inline enum rn_mem_result rn_vhost_no_atomic(void *ctx,
 						    const struct rn_mem_atomic_req *req,
 						    uint64_t *orig,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* link.c - one direction of a link in virtual time: rate, delay, a queue that marks,
- * faults.
+/* link.c - one direction of a link in virtual time: rate, delay, a queue with ECN
+ * marking, and faults.
  */
 #include "link.h"
 
@@ -14,7 +14,7 @@ void rn_link_init(struct rn_link *link, const struct rn_link_cfg *cfg, uint64_t 
 	*link = (struct rn_link){ .cfg = *cfg, .random = { seed } };
 }
 
-/* a * b / c without losing the product. */
+/* Returns a * b / c; the product of a and b may exceed 64 bits. */
 static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
 {
 	return (uint64_t)((unsigned __int128)a * b / c);
@@ -48,7 +48,7 @@ rn_ns rn_link_time(const struct rn_link *link, uint32_t bytes)
 	return c->rate ? (rn_ns)scale(8 * (uint64_t)bytes, NS_PER_S, c->rate) : 0;
 }
 
-/* What happens to a packet on the wire, by chance. */
+/* Draws at random whether the packet is lost, duplicated or delayed on the wire. */
 static void draw_faults(struct rn_link *link, struct rn_link_fate *fate)
 {
 	const struct rn_link_cfg *c = &link->cfg;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* topology.c - networks of a known shape. */
+/* topology.c - joins hosts and switches into networks of standard shapes. */
 #include "topology.h"
 
 struct tree {
 	struct rn_vnet *v;
 	uint32_t k, half;
 	const struct rn_link_cfg *link;
-	uint64_t seed; /* of the next direction of a link */
+	uint64_t seed; /* of the next link direction that is built */
 };
 
-/* Where a host is. */
+/* The place of a host in the tree. */
 struct place {
 	uint32_t pod, edge, port;
 };
@@ -48,7 +48,8 @@ static void join(struct tree *t, uint32_t a, uint32_t port_a, uint32_t b, uint32
 	rn_vnet_join(t->v, &from, &to);
 }
 
-/* Ports 0 .. k/2 - 1 of a switch go down, the others up; those of the core lead to pods.
+/* Joins the switches of one pod. Ports 0 to k/2 - 1 of an edge or aggregation switch go
+ * down and the others up; port p of a core switch leads to pod p.
  */
 static void join_pod(struct tree *t, uint32_t pod)
 {

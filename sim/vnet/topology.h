@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* topology.h - networks of a known shape.
+/* topology.h - joins hosts and switches into networks of standard shapes.
  *
- * A fat tree of @k-port switches has @k pods of @k / 2 edge and @k / 2 aggregation
- * switches, and @k * @k / 4 core switches above them. An edge switch has @k / 2 places
- * for hosts; the other ports of edge and aggregation switches go up, and packets for
- * hosts elsewhere may take any of them. Source: Al-Fares, Loukissas, Vahdat, "A Scalable,
- * Commodity Data Center Network Architecture", SIGCOMM 2008, 3.
+ * A fat tree of @k-port switches has @k pods, each with @k / 2 edge switches and @k / 2
+ * aggregation switches, and @k * @k / 4 core switches above the pods. An edge switch has
+ * @k / 2 ports for hosts; the other ports of edge and aggregation switches go up, and a
+ * packet for a host elsewhere may take any of them.
+ * Source: Al-Fares, Loukissas, Vahdat, "A Scalable, Commodity Data Center Network
+ * Architecture", SIGCOMM 2008, 3.
  */
 #ifndef RN_VNET_TOPOLOGY_H
 #define RN_VNET_TOPOLOGY_H
@@ -13,10 +14,12 @@
 #include "vnet.h"
 
 enum {
-	RN_FAT_TREE_PORTS = 32, /* at most, of a switch */
+	RN_FAT_TREE_PORTS = 32, /* most ports that a switch may have */
 };
 
-/* Of a tree of @k-port switches, @k even: places for hosts; switches. */
+/* The most hosts, and the number of switches, of a fat tree of @k-port switches. @k is
+ * even.
+ */
 static inline uint32_t rn_fat_tree_hosts(uint32_t k)
 {
 	return k * k * k / 4;
@@ -27,8 +30,9 @@ static inline uint32_t rn_fat_tree_switches(uint32_t k)
 	return k * k + k * k / 4;
 }
 
-/* Join the hosts of @v, at most rn_fat_tree_hosts(@k), by a tree, in which they are
- * spread evenly. Every link has the settings @link; their seeds begin with @seed.
+/* Joins the hosts of @v, at most rn_fat_tree_hosts(@k), by a fat tree and spreads them
+ * evenly over its host ports. Every link direction has the settings @link and a seed of
+ * its own, counted up from @seed.
  */
 void rn_vnet_fat_tree(struct rn_vnet *v, uint32_t k, const struct rn_link_cfg *link,
 		      uint64_t seed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* vnet.c - hosts, links, switches and a clock in virtual time. */
+/* vnet.c - a simulated network: hosts, links, switches and a clock in virtual time. */
 #include "vnet.h"
 
 #include <stdlib.h>
@@ -8,15 +8,16 @@
 #include "host.h"
 
 enum {
-	ARRIVAL, /* arg: packet that comes to the other end of a link */
-	/* With PFC; arg: port */
+	ARRIVAL, /* arg: packet that reaches the other end of its link */
+	/* These events exist only with PFC; arg: port number. */
 	SENT,
 	PAUSE,
 	RESUME,
 };
 
 enum {
-	PORT_EVENTS = 8, /* of a port, at once: one is sent, and pauses come and go */
+	/* Events of one port at once: one SENT, and some PAUSE and RESUME. */
+	PORT_EVENTS = 8,
 };
 
 /* ------------------------------------------------------------------- building */
@@ -44,7 +45,7 @@ struct rn_vnet *rn_vnet_new(const struct rn_vnet_cfg *cfg)
 	rn_vnet_timers_init(&v->timers, timer, cfg->hosts);
 	v->host = calloc(cfg->hosts, sizeof(*v->host));
 	v->port = calloc(ports_max(cfg), sizeof(*v->port));
-	/* At least one, as calloc() of nothing may return NULL. */
+	/* At least one element, because calloc() of size 0 may return NULL. */
 	v->route = calloc((size_t)cfg->switches * cfg->hosts + 1, sizeof(*v->route));
 	v->packet = calloc(cfg->packets, sizeof(*v->packet));
 	v->free_packet = calloc(cfg->packets, sizeof(*v->free_packet));
@@ -240,7 +241,9 @@ static void double_it(struct rn_vnet *v, const struct rn_vnet_packet *p, rn_ns a
 		lose(v, p, NULL, RN_VNET_NO_ROOM);
 }
 
-/* @p, in the pool, goes through @number. False: it is lost, and given back. */
+/* Sends @p, a packet of the pool, on the link of port @number. Returns false if the
+ * packet is lost; it is then back in the pool.
+ */
 static bool through(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number,
 		    rn_ns late)
 {
@@ -267,7 +270,9 @@ static bool through(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number
 }
 
 /* -------------------------------------------------------------- flow control */
-/* A packet that came from @number waits at the other end, or no longer. */
+/* Counts @bytes that port @number has sent and that now wait at the switch at the other
+ * end of its link; above the limit, the switch sends a PAUSE. release() is the opposite.
+ */
 static void hold(struct rn_vnet *v, uint32_t number, uint32_t bytes)
 {
 	struct rn_vnet_port *port = &v->port[number];
@@ -296,7 +301,10 @@ static uint32_t size_of(const struct rn_vnet_packet *p)
 	return p->len + RN_LINK_FRAMING;
 }
 
-/* The next packet leaves @number, if it may: the link is idle then, its queue is ours. */
+/* Sends the next waiting packet from port @number, if the port is neither busy nor
+ * paused. With PFC the packets wait in the list of the port, so that the link's own queue
+ * is empty.
+ */
 static void send_next(struct rn_vnet *v, uint32_t number)
 {
 	struct rn_vnet_port *port = &v->port[number];
@@ -348,9 +356,9 @@ static void flow_control(struct rn_vnet *v, uint32_t what, uint32_t number)
 	send_next(v, number);
 }
 
-/* @p, in the pool, comes to the port @number of the node where it is. @p->port says by
- * which link it came there; at its host, that port itself. False: it is lost, and given
- * back.
+/* @p, a packet of the pool, is to leave its node by port @number. @p->port is the port
+ * that sent @p to this node or, if the node is the sending host, @number itself. Returns
+ * false if the packet is lost; it is then back in the pool.
  */
 static bool leave_by(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number,
 		     rn_ns late)
@@ -363,8 +371,9 @@ static bool leave_by(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t numbe
 }
 
 /* ----------------------------------------------------------------- the switch */
-/* Equal for the packets of a flow, and another at each switch: otherwise the switches of
- * the next tier would use some of their ports only.
+/* The ECMP hash. All packets of a flow get the same value at a switch, but another value
+ * at each switch; if the values were the same, the switches of the next tier would use
+ * only some of their ports.
  */
 static uint32_t hash_of(const struct rn_flow *f, uint32_t node)
 {
@@ -375,7 +384,9 @@ static uint32_t hash_of(const struct rn_flow *f, uint32_t node)
 				       rn_random_mix((uint64_t)node << 16 | f->sport));
 }
 
-/* The @nth of those of @r that are up, counted round; RN_VNET_NOBODY: none is. */
+/* Chooses by @hash among the ports of @r whose link is up; RN_VNET_NOBODY: all links are
+ * down.
+ */
 static uint32_t port_up(const struct rn_vnet *v, uint32_t node,
 			const struct rn_vnet_route *r, uint32_t hash)
 {
@@ -501,13 +512,16 @@ void rn_vnet_rearm(struct rn_vnet *v, uint32_t host)
 	if (at != RN_NEVER) {
 		at -= h->skew;
 		at = at < h->stalled_until ? h->stalled_until : at;
-		/* What is overdue is due, and comes in the order of the hosts. */
+		/* A deadline in the past counts as due now, so that overdue hosts are
+		 * served by number.
+		 */
 		at = at < v->now ? v->now : at;
 	}
 	rn_vnet_timers_set(&v->timers, host, at);
 }
 
-/* The timers that are due, each once: a host that is due again waits for the next step.
+/* Serves every host whose timer is due, each once: a host whose timer is due again at
+ * once waits for the next step.
  */
 static void expire(struct rn_vnet *v)
 {

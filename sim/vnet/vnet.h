@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* vnet.h - hosts, links, switches and a clock in virtual time.
+/* vnet.h - a simulated network: hosts, links, switches and a clock in virtual time.
  *
- * A host is a device of the core, or what else has a deadline, with an address and one
- * port. Links join ports of hosts and switches; each direction has its own rate, delay,
- * queue, marks and faults (link.h). A switch looks up the destination and sends by one of
- * the ports that lead there: which one follows from the addresses and the UDP source port
- * of the packet, so that the packets of a flow keep their order (ECMP). What finds a
- * queue full is lost or, with PFC, waits. Time goes from one thing that happens to the
- * next (heap.h); a step costs O(log n) in packets and hosts.
+ * A host has an address, one port and usually a device of the transport; another object
+ * with a deadline may take the place of the device. Links join ports of hosts and
+ * switches; each direction has its own rate, delay, queue, ECN marking and faults
+ * (link.h). A switch looks up the destination of a packet and sends it by one of the
+ * ports that lead there, chosen by the addresses and the UDP source port, so that the
+ * packets of a flow keep their order (ECMP). A packet that meets a full queue is lost or,
+ * with PFC, waits. Time advances from event to event (heap.h); a step costs O(log n) in
+ * packets and hosts.
  *
- * Who drives a network:
+ * The driver of a network, that is the code that uses this file:
  *
- * 1. allocates with rn_vnet_new() for the largest that will be, and begins one with
- *    rn_vnet_clear();
+ * 1. allocates with rn_vnet_new() for the largest network that it will build, and starts
+ *    each network with rn_vnet_clear();
  * 2. builds it with rn_vnet_add_host(), rn_vnet_add_switch(), rn_vnet_join() and
- *    rn_vnet_route(), or by topology.h; events of its own come by rn_vnet_put();
- * 3. calls rn_vnet_step() while rn_vnet_next() is not RN_NEVER. Its operations give
- *    packets to the device, take its completions, and let out what it has to send by
+ *    rn_vnet_route(), or by topology.h; adds events of its own by rn_vnet_put();
+ * 3. calls rn_vnet_step() while rn_vnet_next() is not RN_NEVER. The driver's operations
+ *    pass packets to the device, take its completions, and send its packets by
  *    rn_vnet_take() and rn_vnet_go();
- * 4. calls rn_vnet_rearm() after whatever may have changed the deadline of a host, but
- *    for arrive() and expire() of that host.
+ * 4. calls rn_vnet_rearm() after everything that may have changed the deadline of a host,
+ *    except in arrive() and expire() of that host.
  *
- * Equal calls give equal runs, on every machine. Nothing is allocated after
- * rn_vnet_new(): a packet under way has a place in a pool. Threads: no locks; a network
- * belongs to one thread.
+ * Equal calls give equal runs on every machine. Nothing is allocated after rn_vnet_new():
+ * packets in flight come from a pool. Threads: no locks; a network belongs to one thread.
  */
 #ifndef RN_VNET_H
 #define RN_VNET_H
@@ -35,88 +35,97 @@
 
 enum {
 	RN_VNET_NOBODY = UINT32_MAX,
-	RN_VNET_SWITCH = 1u << 31, /* in the number of a node: a switch */
-	/* Of the driver's events: this and more. */
+	RN_VNET_SWITCH = 1u << 31, /* set in a node number if the node is a switch */
+	/* First event number that belongs to the driver. */
 	RN_VNET_OWN = 16,
 };
 
 struct rn_vnet_packet {
 	struct rn_flow flow;
-	uint32_t from, to; /* hosts */
-	uint32_t tag;	   /* the driver's */
-	uint32_t port;	   /* it is on its way from there */
-	uint32_t next;	   /* with PFC: that waits behind it */
-	uint32_t downs;	   /* of that link when it left */
+	uint32_t from, to; /* host numbers */
+	uint32_t tag;	   /* free for the driver */
+	uint32_t port;	   /* port that sent it last, on whose link it is */
+	uint32_t next;	   /* with PFC: packet that waits behind this one */
+	uint32_t downs;	   /* rn_link.downs of that link when the packet was sent */
 	bool damaged;
-	uint32_t len; /* from BTH to ICRC */
+	uint32_t len; /* bytes from BTH to ICRC */
 	uint8_t bytes[RN_PACKET_MAX + RN_ICRC_LEN];
 };
 
 struct rn_vnet_port {
 	struct rn_link link;
 	uint32_t to;   /* node at the other end; RN_VNET_NOBODY: not joined */
-	uint32_t back; /* the port of that node */
-	/* With PFC: */
-	uint32_t first, last; /* packets that wait here; RN_VNET_NOBODY: none */
-	uint32_t waiting;     /* their bytes */
-	uint32_t held;	      /* bytes that came from here and wait at the other end */
-	bool sends;	      /* one is being sent */
-	bool told;	      /* the other end has told it to pause, and not to go on */
-	bool paused;	      /* it has heard so */
+	uint32_t back; /* port of that node */
+	/* The fields from here on are used only with PFC. First and last packet that
+	 * waits to leave by this port; RN_VNET_NOBODY: no packet waits.
+	 */
+	uint32_t first, last;
+	uint32_t waiting; /* bytes of the packets that wait */
+	/* Bytes that this port sent and that still wait at the other end. */
+	uint32_t held;
+	bool sends;  /* a packet is being sent */
+	bool told;   /* the other end has sent PAUSE, and no RESUME since */
+	bool paused; /* that PAUSE has reached this port */
 };
 
 struct rn_vnet_host {
-	struct rn_dev *dev; /* NULL: rn_vnet_ops.deadline knows what it has to do */
+	struct rn_dev *dev; /* NULL: rn_vnet_ops.deadline says when the host has to run */
 	struct rn_gid gid;
-	rn_ns skew;	     /* its clock is so much ahead */
-	rn_ns stalled_until; /* nothing of it runs; what arrives waits */
-	/* Its timer is looked at again when those of this time are done. */
+	rn_ns skew;	     /* ns by which its clock is ahead of the simulation's */
+	rn_ns stalled_until; /* until then the host does not run; arriving packets wait */
+	/* The timer of this host is set again only after all timers of this instant have
+	 * been served.
+	 */
 	bool waits;
 	uint32_t next_waiting;
 };
 
-/* Ports [@first, @first + @count) of a switch lead to a host. */
+/* Ports [@first, @first + @count) of a switch lead to the same host. */
 struct rn_vnet_route {
 	uint16_t first, count;
 };
 
 enum rn_vnet_loss {
-	RN_VNET_ON_LINK, /* queue full, link down, by chance: its counters say which */
-	RN_VNET_NO_ROOM, /* in the pool */
-	RN_VNET_NO_WAY,	 /* no port of a switch that leads there is up */
+	/* Full queue, link down, or random loss; the counters of the link tell which. */
+	RN_VNET_ON_LINK,
+	RN_VNET_NO_ROOM, /* the pool has no free packet */
+	/* No port of the switch towards the host has a link that is up. */
+	RN_VNET_NO_WAY,
 };
 
-/* What the driver does. @expire must be there, @arrive where there are packets, @happen
- * where it has events of its own; the others may be NULL.
+/* The operations of the driver. @expire is required, @arrive if packets are sent, @happen
+ * if the driver has events of its own; the others may be NULL.
  */
 struct rn_vnet_ops {
-	/* A packet comes to its host: rn_vnet_receive(), and what follows. It is given
-	 * back to the pool afterwards.
+	/* A packet has reached its host. The driver calls rn_vnet_receive() and then
+	 * handles what the device did. The packet returns to the pool afterwards.
 	 */
 	void (*arrive)(void *ctx, uint32_t host, struct rn_vnet_packet *p);
-	/* The deadline of a host is reached: rn_dev_expire(), and what follows. */
+	/* The deadline of @host is reached. The driver calls rn_dev_expire() and then
+	 * handles what the device did.
+	 */
 	void (*expire)(void *ctx, uint32_t host);
-	/* When that is, by its clock. NULL: rn_dev_deadline() says it. */
+	/* The deadline of @host by its own clock. NULL: rn_dev_deadline() gives it. */
 	rn_ns (*deadline)(void *ctx, uint32_t host);
-	/* The driver's own event. */
+	/* An event of the driver is due. */
 	void (*happen)(void *ctx, uint32_t what, uint32_t arg);
-	/* @p has been put into the queue of @port, and reaches the other end in @by. */
+	/* @p was put into the queue of @port and reaches the other end in @by ns. */
 	void (*queued)(void *ctx, const struct rn_vnet_packet *p,
 		       const struct rn_vnet_port *port, rn_ns by);
-	/* @p is lost. @port: where; NULL: it did not come to one. */
+	/* @p is lost at @port; @port is NULL if @p reached no port. */
 	void (*lost)(void *ctx, const struct rn_vnet_packet *p,
 		     const struct rn_vnet_port *port, enum rn_vnet_loss why);
 };
 
 struct rn_vnet_cfg {
-	uint32_t hosts, switches; /* at most */
-	uint32_t switch_ports;	  /* of a switch, at most 65535 */
-	uint32_t packets;	  /* under way at once */
-	uint32_t events;	  /* of the driver, at once, in addition */
-	/* Priority flow control: what has come by a link waits at the switch in as many
-	 * bytes as it takes, and the other end is told to pause when it is more than so
-	 * many, to go on when it is half of it. 0: none; a queue that is full loses
-	 * packets.
+	uint32_t hosts, switches; /* most that there will be */
+	uint32_t switch_ports;	  /* ports of one switch, at most 65535 */
+	uint32_t packets;	  /* most packets in flight at once */
+	uint32_t events;	  /* most events of the driver that wait at once */
+	/* Priority flow control (PFC): a switch counts the bytes that arrived by a link
+	 * and still wait in its queues, which have no limit then. Above @pause_above
+	 * bytes it pauses the port at the other end of that link, and at half as many it
+	 * lets the port continue. 0: no PFC; a full queue loses packets.
 	 */
 	uint32_t pause_above;
 	const struct rn_vnet_ops *ops;
@@ -126,47 +135,58 @@ struct rn_vnet_cfg {
 struct rn_vnet {
 	struct rn_vnet_cfg cfg;
 	rn_ns now;
-	uint32_t hosts, switches; /* there are */
+	uint32_t hosts, switches; /* that have been added */
 	struct rn_vnet_host *host;
-	/* Host i has port i; switch s has those from cfg.hosts + s * cfg.switch_ports. */
+	/* Host i has port i; switch s has the ports from cfg.hosts + s * cfg.switch_ports
+	 * on.
+	 */
 	struct rn_vnet_port *port;
-	struct rn_vnet_route *route; /* of switch s to host h: s * cfg.hosts + h */
+	/* The route of switch s to host h is element s * cfg.hosts + h. */
+	struct rn_vnet_route *route;
 	struct rn_heap heap;
 	struct rn_vnet_timers timers;
 	struct rn_vnet_packet *packet;
 	uint32_t *free_packet, free_packets;
-	uint32_t most_packets; /* that were ever under way at once */
-	bool overflowed;       /* more happened at once than there is room for */
-	uint64_t events;       /* steps that were taken */
-	uint64_t pauses;       /* that ports were told */
-	/* Packets given to the network, doubled by it, at their host, and lost. */
+	uint32_t most_packets; /* most packets that were ever in flight at once */
+	bool overflowed;       /* more events at once than the heap has room for */
+	uint64_t events;       /* events that were delivered */
+	uint64_t pauses;       /* PAUSE messages that switches have sent */
+	/* Packets given to the network, duplicated by it, arrived at their host, and
+	 * lost.
+	 */
 	uint64_t sent, doubled, arrived, lost;
 };
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 struct rn_vnet *rn_vnet_new(const struct rn_vnet_cfg *cfg);
 void rn_vnet_free(struct rn_vnet *v);
 
-/* Bytes of @v, of the pool only what was ever used. */
+/* Memory of @v in bytes. Of the pool, only packets that were ever in use count. */
 uint64_t rn_vnet_memory(const struct rn_vnet *v);
 
-/* No hosts, no switches, no packets; the time is @now. */
+/* Removes all hosts, switches, links and packets and sets the time to @now. */
 void rn_vnet_clear(struct rn_vnet *v, rn_ns now);
 
 /* ------------------------------------------------------------------- building */
-/* The address of host @number: 10.x.y.z or fd00::x:y:z, counted from 1. */
+/* The address of host @number, which is counted from 0: 10.x.y.z or fd00::x:y:z, where
+ * x.y.z is @number + 1.
+ */
 struct rn_gid rn_vnet_gid(uint32_t number, bool ipv6);
 
-/* @dev: initialised before anything happens. Return: its number, counted from 0. */
+/* Adds a host. @dev must be initialised before the first step. Return: the number of the
+ * host, counted from 0.
+ */
 uint32_t rn_vnet_add_host(struct rn_vnet *v, struct rn_dev *dev,
 			  const struct rn_gid *gid);
-/* Return: its number, which is also that of a node. */
+/* Return: the number of the switch, which is its node number as well. */
 uint32_t rn_vnet_add_switch(struct rn_vnet *v);
 
-/* Of port @nth of a node, a host or a switch; hosts have port 0 alone. */
+/* The number of port @nth of @node. A host has only port 0. */
 uint32_t rn_vnet_port_of(const struct rn_vnet *v, uint32_t node, uint32_t nth);
 
-/* A link between two ports: what each sends has the settings and the seed beside it. */
+/* One side of a link: a port, and the settings and the seed for the packets that it
+ * sends.
+ */
 struct rn_vnet_side {
 	uint32_t node, nth;
 	const struct rn_link_cfg *link;
@@ -175,27 +195,29 @@ struct rn_vnet_side {
 void rn_vnet_join(struct rn_vnet *v, const struct rn_vnet_side *a,
 		  const struct rn_vnet_side *b);
 
-/* Switch @node sends what is for @host by one of the ports [@first, @first + @count). */
+/* Switch @node sends packets for @host by one of its ports [@first, @first + @count). */
 void rn_vnet_route(struct rn_vnet *v, uint32_t node, uint32_t host, uint32_t first,
 		   uint32_t count);
 
-/* Both directions of the link at @port. */
+/* Takes both directions of the link at @port down or up. */
 void rn_vnet_set_down(struct rn_vnet *v, uint32_t port, bool down);
 
 /* ----------------------------------------------------------------------- time */
-/* An event of the driver's: @what is RN_VNET_OWN or more. */
+/* Schedules an event of the driver at the time @at; @what is RN_VNET_OWN or more. */
 void rn_vnet_put(struct rn_vnet *v, rn_ns at, uint32_t what, uint32_t arg);
 
-/* When something happens next; RN_NEVER: nothing is left. */
+/* The time of the next event or timer; RN_NEVER: there is none. */
 rn_ns rn_vnet_next(const struct rn_vnet *v);
 
-/* Go there, and let one event happen, or all timers that are due. */
+/* Advances the clock to the next event or timer and delivers either one event or all due
+ * timers.
+ */
 void rn_vnet_step(struct rn_vnet *v);
 
-/* The deadline of @host may have changed. */
+/* The driver says that the deadline of @host may have changed. */
 void rn_vnet_rearm(struct rn_vnet *v, uint32_t host);
 
-/* By the clock of @host. */
+/* The time by the clock of @host. */
 static inline rn_ns rn_vnet_local(const struct rn_vnet *v, uint32_t host)
 {
 	return v->now + v->host[host].skew;
@@ -207,39 +229,42 @@ static inline bool rn_vnet_is_stalled(const struct rn_vnet *v, uint32_t host)
 }
 
 /* -------------------------------------------------------------------- packets */
-/* Whose address that is; RN_VNET_NOBODY. */
+/* The host that has the address @gid; RN_VNET_NOBODY: no host has it. */
 uint32_t rn_vnet_host_of(const struct rn_vnet *v, const struct rn_gid *gid);
 
 /**
- * rn_vnet_build() - The next packet of a device, signed
- * @what:	enum rn_tx_what: which kinds may leave
- * @p:		Out: with flow, from and len; to: RN_VNET_NOBODY if nobody has it
- * @tx:		Out
+ * rn_vnet_build() - Let the device of a host build its next packet, with ICRC
+ * @what:	enum rn_tx_what: which kinds of packets may leave
+ * @p:	Out: the packet with flow, from and len; to: RN_VNET_NOBODY if no host has the
+ *	address
+ * @tx:	Out
  *
- * Return: false: nothing may leave now.
+ * Return: false if no packet may leave now.
  */
 bool rn_vnet_build(struct rn_vnet *v, uint32_t host, unsigned what,
 		   struct rn_vnet_packet *p, struct rn_tx *tx);
 
-/* The same, in a place of the pool, to be given to rn_vnet_go() or rn_vnet_drop(); NULL:
- * nothing leaves, or no place is free.
+/* The same, with a packet of the pool, which the caller passes to rn_vnet_go() or
+ * rn_vnet_drop(). NULL: no packet may leave, or the pool is empty.
  */
 struct rn_vnet_packet *rn_vnet_take(struct rn_vnet *v, uint32_t host, unsigned what,
 				    struct rn_tx *tx);
 
-/* @p, in the pool, leaves by the port of its host; it is the network's from now on. */
+/* Sends @p, a packet of the pool, by the port of its host. The network owns @p from now
+ * on.
+ */
 void rn_vnet_go(struct rn_vnet *v, struct rn_vnet_packet *p);
 
-/* A copy of @p leaves, and comes @late later than the link makes it come. Return: the
- * copy, as long as nothing else happens; NULL: it is lost.
+/* Sends a copy of @p, which arrives @late ns later than the link alone would make it.
+ * Return: the copy, valid until the next step; NULL: it is lost.
  */
 struct rn_vnet_packet *rn_vnet_send(struct rn_vnet *v, const struct rn_vnet_packet *p,
 				    rn_ns late);
 
-/* @p, in the pool, goes nowhere. */
+/* Puts @p back into the pool without sending it. */
 void rn_vnet_drop(struct rn_vnet *v, struct rn_vnet_packet *p);
 
-/* The device of @host takes @p off the wire. */
+/* Passes @p to the device of @host, as if received from the wire. */
 void rn_vnet_receive(struct rn_vnet *v, uint32_t host, const struct rn_vnet_packet *p);
 
 static inline uint32_t rn_vnet_under_way(const struct rn_vnet *v)
