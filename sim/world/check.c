@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* check.c - what completions, events and atomics must be, judged by what was posted; and
- * the completion queues that they come from.
+/* check.c - checks completions, events and atomics against the requests that were posted,
+ * and plays the program that polls, arms and resizes the completion queues.
  */
 #include <string.h>
 
 #include "world_internal.h"
 
 enum {
-	APART = 1 << 16, /* bytes between the rings of a device */
+	APART = 1 << 16, /* bytes between the addresses of two CQ rings of a device */
 	SMALLEST = 16,
 };
 
@@ -66,7 +66,7 @@ static void check_atomic_result(struct rn_world *w, struct rn_w_end *e,
 			  (unsigned long long)wr->id, e->qpn);
 }
 
-/* A request that succeeded has had its effect. */
+/* Checks that a request that succeeded has had its effect. */
 static void check_effect(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
 	struct rn_w_device *far = device_of(w, e->peer);
@@ -114,7 +114,9 @@ static void succeed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr
 		rn_w_fail(w, "%llu of QP %x succeeds with a wrong key",
 			  (unsigned long long)wr->id, e->qpn);
 	rn_w_slot_close(device_of(w, e), wr->slot);
-	/* UC does not say whether it has arrived: the target stays open. */
+	/* A completion on UC does not mean that the data have arrived, so the target
+	 * stays open.
+	 */
 	if (!rn_w_is_reliable(e))
 		return;
 	if (!rn_w_cq_is_lost(e->peer))
@@ -126,7 +128,7 @@ static void succeed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr
 		rn_w_slot_close(device_of(w, e->peer), wr->remote_slot);
 }
 
-/* May @wr end like this, after all that has happened? */
+/* Whether @wr may complete with @status after the events so far. */
 static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 		       const struct rn_w_wr *wr, enum rn_wc_status status)
 {
@@ -139,7 +141,9 @@ static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 	case RN_WC_WR_FLUSH_ERR:
 		return e->may_flush;
 	case RN_WC_RETRY_EXC_ERR:
-		/* A READ that is asked for again is not refused: it finds no answer. */
+		/* A READ that is retransmitted after its key has become invalid gets no
+		 * NAK but no answer, so its retries run out.
+		 */
 		return rn_w_is_reliable(e) && rn_w_account_is_spent(e) &&
 		       (peer_gone || rn_w_key_is_gone(e, wr) ||
 			e->pair->troubles - wr->troubles > p->retry);
@@ -201,7 +205,9 @@ static void check_send(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 }
 
 /* -------------------------------------------------------------------- receives */
-/* Over UC messages are lost and come twice, in any order: is this one of them? */
+/* Checks a message that arrived over UC, where messages may be lost, duplicated and
+ * reordered: it must be one of the messages that the peer has sent.
+ */
 static void check_any_message(struct rn_world *w, struct rn_w_end *e,
 			      const struct rn_w_wr *recv, const struct rn_cqe *cqe)
 {
@@ -278,7 +284,7 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 	else if (status == RN_WC_SUCCESS)
 		check_message(w, e, wr, cqe);
 	else if (status == RN_WC_LOC_ACCESS_ERR && e->peer->bad_posted)
-		e->may_flush = true; /* WRITE with immediate by a key that is none */
+		e->may_flush = true; /* a WRITE with immediate with an invalid key */
 	else if (status != RN_WC_WR_FLUSH_ERR || !e->may_flush)
 		rn_w_fail(w,
 			  "QP %x completes a receive with status %u, for which there was "
@@ -313,9 +319,9 @@ void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe)
 }
 
 /* ------------------------------------------------------- completion queues */
-/* Polled, too small, resized, armed. A completion is judged as soon as it is there; its
- * place is given back when the program polls. One that rests too long loses completions,
- * and what depends on them is not known any more.
+/* CQs are polled, armed and resized, and some are too small. A CQE is checked as soon as
+ * it is written; its entry becomes free when the program polls. A CQ that is not polled
+ * for too long loses CQEs; after that, the checks that depend on its CQEs are skipped.
  */
 static void start(struct rn_w_cq *q, struct rn_cqe *ring, rn_iova at, uint32_t capacity)
 {
@@ -353,7 +359,7 @@ bool rn_w_cq_is_lost(const struct rn_w_end *e)
 	return e->pair->plan->own_cq && e->own_cq.overrun;
 }
 
-/* The queue of device @d whose ring @at lies in; NULL. */
+/* The CQ of device @d whose ring contains the address @at, or NULL. */
 static struct rn_w_cq *queue_at(struct rn_w_device *d, rn_iova at)
 {
 	uint64_t number = (at - RN_W_RING) / APART;
@@ -423,7 +429,7 @@ void rn_w_cq_poll(struct rn_w_device *d)
 	}
 }
 
-/* Events come before what they tell of is looked at. */
+/* Handles a CQ event; it comes before the CQEs that it reports are checked. */
 static void take_cq_event(struct rn_w_device *d, const struct rn_event *ev)
 {
 	struct rn_w_cq *q = ev->cq->owner;
@@ -452,7 +458,7 @@ static void take_cq_event(struct rn_w_device *d, const struct rn_event *ev)
 	q->of->alive = false;
 }
 
-/* As a program does that sees fewer than the new ring takes. */
+/* Resizes as a program does: only to a size that holds all CQEs not yet polled. */
 static void resize(struct rn_w_cq *q, uint32_t capacity)
 {
 	uint32_t first = atomic_load(&q->cq.consumer);
@@ -548,7 +554,7 @@ void rn_w_check_atomic(struct rn_w_device *d, uint32_t qpn,
 			  qpn, (unsigned long long)wr->id);
 }
 
-/* ----------------------------------------------------------------- in the end */
+/* ---- The end of a run ---- */
 void rn_w_check_done(struct rn_world *w, struct rn_w_end *e)
 {
 	const struct rn_w_queue *q = &e->sq;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connections.c - hosts whose programs connect, in virtual time; see connections.h.
+/* connections.c - simulated hosts whose programs connect; see connections.h.
  *
- * What programs do and what they may see comes first, then the wire, the hosts with what
- * goes wrong with them, and runs.
+ * The file has, in this order: what programs do, the checks of the events that they see,
+ * the CM messages, the hosts and their faults, and the run.
  */
 #include "connections.h"
 
@@ -17,41 +17,44 @@
 
 enum {
 	LIVES = 128,
-	FLIGHT = 512,  /* messages on their way; more are lost */
-	LISTENERS = 2, /* of connections, of datagrams */
+	FLIGHT = 512,  /* CM messages in flight; messages beyond that are lost */
+	LISTENERS = 2, /* one for connections, one for datagrams (SIDR) */
 	PROCESSES = 3,
 	PORT = 7174,
 	FIRST_QPN = 0x1000,
-	ASKED_MAX = 40, /* connections that a run asks for */
+	ASKED_MAX = 40, /* connections that a run requests at most */
 	SERVICE_RC = 0x01061c06,
 	SERVICE_UD = 0x01111c06,
-	LONGEST = 25, /* code of the longest time that the CM waits */
-	/* Parts per million of messages: 16 tries there and back do not all fail. */
+	LONGEST = 25, /* code of the longest timeout of the CM */
+	/* Losses per million up to which 16 transmissions of a request and its answer do
+	 * not all fail.
+	 */
 	FEW_LOST = 100000,
 };
 
 #define SECOND RN_MSEC(1000)
 #define HOUR (3600 * SECOND)
 
-/* What a program knows of a connection. */
+/* What a program knows of one of its connections. */
 struct life {
-	struct rn_cm_conn *conn; /* NULL: free */
+	struct rn_cm_conn *conn; /* NULL: the entry is free */
 	unsigned process;
 	bool active, sidr;
-	bool nobody;	 /* asks for what nobody listens for */
+	bool nobody;	 /* requests a service that has no listener */
 	bool answered;	 /* accepted, refused, or confirmed */
-	unsigned offers; /* alternate paths: made, heard of */
+	unsigned offers; /* alternate paths: offered; reported */
 	unsigned heard;
-	unsigned seen;	     /* events, by bit */
-	rn_ns act_at;	     /* when the program does something; RN_NEVER: it waits */
-	rn_ns timewait_from; /* 0: not yet */
+	unsigned seen; /* events seen so far, one bit each */
+	/* When the program acts next; RN_NEVER: it waits for an event. */
+	rn_ns act_at;
+	rn_ns timewait_from; /* 0: not in time-wait yet */
 };
 
 struct host {
 	struct rn_cm *cm;
 	void *block;
 	uint64_t guid;
-	uint32_t qpn; /* given out last */
+	uint32_t qpn; /* QP number that was given out last */
 	struct rn_cm_listener listener[LISTENERS];
 	struct life life[LIVES];
 };
@@ -59,10 +62,10 @@ struct host {
 struct conns {
 	const struct rn_connections_cfg *cfg;
 	struct rn_connections_result *r;
-	struct rn_vnet *net; /* host i is its host i */
+	struct rn_vnet *net; /* host i is host i of the network */
 	struct rn_random random, network;
 	uint32_t hosts;
-	uint32_t left;	  /* connections still to be asked for */
+	uint32_t left;	  /* connections still to be requested */
 	uint32_t trouble; /* crashes and reboots still to come */
 	uint32_t loss_ppm, double_ppm;
 	struct host host[RN_CONNECTIONS_HOSTS];
@@ -73,7 +76,7 @@ static const struct rn_gid *gid_of(const struct conns *w, const struct host *h)
 	return &w->net->host[h - w->host].gid;
 }
 
-/* ---- What is noted ---- */
+/* ---- Records ---- */
 
 static void note(struct conns *w, uint64_t what)
 {
@@ -119,7 +122,7 @@ static rn_ns think(struct conns *w)
 	       (draw(w, 4) ? (rn_ns)draw(w, 1000000) : (rn_ns)draw(w, 15) * SECOND);
 }
 
-/* ---- Asking and answering ---- */
+/* ---- Requests and answers ---- */
 
 static struct life *begin_life(struct conns *w, struct host *h, struct rn_cm_conn *conn,
 			       bool active, bool sidr)
@@ -238,7 +241,7 @@ static void answer(struct conns *w, struct host *h, struct life *l)
 		refuse(w, h, l);
 	} else if (l->sidr) {
 		must(w, rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_SUCCESS, &offer));
-		l->act_at = think(w); /* it has no more to do than to leave */
+		l->act_at = think(w); /* the program only has to leave */
 	} else if (l->active) {
 		must(w, rn_cm_ready(h->cm, l->conn, NULL, 0));
 		l->act_at = think(w);
@@ -247,7 +250,7 @@ static void answer(struct conns *w, struct host *h, struct life *l)
 	}
 }
 
-/* An established connection is offered another path, or ends. */
+/* Offers an alternate path on an established connection, or disconnects it. */
 static void go_on(struct conns *w, struct host *h, struct life *l)
 {
 	struct rn_cm_route route = route_to(w, h, &rn_cm_conn_info(l->conn)->flow.dst);
@@ -264,7 +267,7 @@ static void go_on(struct conns *w, struct host *h, struct life *l)
 	l->act_at = think(w);
 }
 
-/* A connection that has ended was in time-wait, and its program was told of the end. */
+/* Checks that a connection that has ended went through time-wait. */
 static void check_end(struct conns *w, const struct life *l)
 {
 	if (l->seen >> RN_CM_EV_DISCONNECTED & 1 &&
@@ -300,7 +303,7 @@ static void act(struct conns *w, struct host *h, struct life *l)
 	case RN_CM_DREQ_SENT:
 	case RN_CM_REP_SENT:
 	case RN_CM_MRA_REP_RCVD:
-		return; /* an event comes */
+		return; /* waits for an event */
 	case RN_CM_IDLE:
 		check_end(w, l);
 		leave(w, h, l);
@@ -310,11 +313,13 @@ static void act(struct conns *w, struct host *h, struct life *l)
 	}
 }
 
-/* ---- Seeing ---- */
+/* ---- Checks of events ---- */
 
 #define BIT(event) (1u << RN_CM_EV_##event)
 
-/* What may have been seen before each event, and on which side it is seen. */
+/* Whether event @type may follow the events seen so far, and on this side of the
+ * connection.
+ */
 static bool is_in_order(const struct life *l, enum rn_cm_event_type type)
 {
 	const unsigned ends = BIT(REJECTED) | BIT(UNREACHABLE) | BIT(TIMEWAIT_EXIT);
@@ -354,7 +359,7 @@ static struct host *peer_of(struct conns *w, const struct rn_cm_info *info)
 	return &w->host[rn_vnet_host_of(w->net, &info->flow.dst)];
 }
 
-/* The other end as its program knows it; NULL: that has left. */
+/* The program's record of the other end of a connection; NULL: that program has left. */
 static struct life *other_end(struct conns *w, const struct rn_cm_info *ours)
 {
 	struct host *peer = peer_of(w, ours);
@@ -369,7 +374,9 @@ static struct life *other_end(struct conns *w, const struct rn_cm_info *ours)
 	return NULL;
 }
 
-/* The other end of a connection that was just confirmed says the same of it. */
+/* Checks that both ends of a connection that has just been confirmed have the same
+ * parameters.
+ */
 static void check_agreement(struct conns *w, const struct rn_cm_conn *conn)
 {
 	const struct rn_cm_info *ours = rn_cm_conn_info(conn);
@@ -382,8 +389,8 @@ static void check_agreement(struct conns *w, const struct rn_cm_conn *conn)
 		fail(w, "the two ends of a connection do not agree");
 }
 
-/* Nobody gives up while the other end is there and few messages are lost. A farewell is
- * answered even by strangers.
+/* Checks that a CM gives up only when the other end is gone or many messages are lost. A
+ * disconnect request is answered even by a host that does not know the connection.
  */
 static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 {
@@ -399,7 +406,7 @@ static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 		fail(w, "an end is given up that is still there");
 }
 
-/* Who asked for what nobody offers is told so. */
+/* Checks that a request for a service without a listener is rejected for that reason. */
 static void check_refusal(struct conns *w, const struct life *l,
 			  const struct rn_cm_event *ev)
 {
@@ -407,14 +414,16 @@ static void check_refusal(struct conns *w, const struct life *l,
 		l->sidr ? (int)RN_CM_SIDR_UNSUPPORTED : (int)RN_CM_REJ_INVALID_SERVICE_ID;
 	bool told = ev->type == RN_CM_EV_REJECTED || ev->type == RN_CM_EV_SIDR_REP;
 
-	/* Or that its host has forgotten a connection of the queue pair. */
+	/* The peer may also refuse because it remembers a connection that this host lost
+	 * by a reboot.
+	 */
 	if (w->r->reboots && ev->status == RN_CM_REJ_STALE_CONN)
 		return;
 	if (told ? ev->status != want : w->loss_ppm <= FEW_LOST && !w->r->reboots)
 		fail(w, "who asks for what nobody offers is not told so");
 }
 
-/* A path is announced once for each that was offered. */
+/* Checks that each alternate path is reported only once. */
 static void check_offer(struct conns *w, struct life *l)
 {
 	const struct life *other = other_end(w, rn_cm_conn_info(l->conn));
@@ -424,7 +433,9 @@ static void check_offer(struct conns *w, struct life *l)
 		fail(w, "a path is announced that nobody has offered");
 }
 
-/* A request that is sent again is no new one, unless it was refused meanwhile. */
+/* Checks that a retransmitted request is not reported as a new one, unless it was refused
+ * in between.
+ */
 static void check_is_new(struct conns *w, const struct host *h,
 			 const struct rn_cm_conn *conn)
 {
@@ -465,7 +476,7 @@ static void watch(struct conns *w, struct host *h)
 	}
 }
 
-/* Of a request: its life begins. */
+/* A connection request arrives: makes a record of the connection. */
 static void hear_request(struct conns *w, struct host *h, const struct rn_cm_event *ev)
 {
 	bool sidr = ev->type == RN_CM_EV_SIDR_REQ;
@@ -521,10 +532,10 @@ static void hear(struct conns *w, struct host *h, const struct rn_cm_event *ev)
 		must(w, rn_cm_answer_alternate(h->cm, ev->conn, RN_CM_APR_SUCCESS));
 }
 
-/* ---- The wire ---- */
+/* ---- Messages ---- */
 
-/* The network itself takes no time: how late a message is, and whether it is lost or
- * doubled, is drawn here.
+/* Sends a CM message. The links of the network take no time and lose nothing; delay, loss
+ * and duplication are drawn here.
  */
 static void send_message(struct conns *w, const struct host *h, const struct rn_cm_tx *tx)
 {
@@ -569,7 +580,7 @@ static void open_table(struct conns *w, struct host *h)
 			fail(w, "nobody listens, and nobody may");
 }
 
-/* Without a word: the peers find out. */
+/* Clears the CM of a host. No message tells the peers. */
 static void reboot(struct conns *w, struct host *h)
 {
 	tell(w, h, "reboots", "", 0);
@@ -577,7 +588,7 @@ static void reboot(struct conns *w, struct host *h)
 	open_table(w, h);
 }
 
-/* Its connection manager says for a process that has ended what is to be said. */
+/* A process ends; the CM of its host rejects or disconnects its connections. */
 static void crash(struct conns *w, struct host *h, unsigned process)
 {
 	tell(w, h, "crashes", "process", process);
@@ -587,7 +598,7 @@ static void crash(struct conns *w, struct host *h, unsigned process)
 			leave(w, h, &h->life[i]);
 }
 
-/* Return: to whom it happens. */
+/* Lets a process crash or a host reboot. Return: the host. */
 static struct host *trouble(struct conns *w)
 {
 	struct host *h = &w->host[draw(w, w->hosts)];
@@ -625,7 +636,8 @@ static void serve(struct conns *w, struct host *h)
 	watch(w, h);
 }
 
-/* Of what its connection manager and its programs have to do. */
+/* The time at which the connection manager or a program of the host has something to do.
+ */
 static rn_ns deadline(void *ctx, uint32_t host)
 {
 	const struct conns *w = ctx;
@@ -661,7 +673,8 @@ static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 	serve(w, &w->host[host]);
 }
 
-/* Somebody asks for a connection, or something goes wrong; and in a while the next. */
+/* Lets a host request a connection, or a fault occur, and schedules the next such event.
+ */
 static void happen(void *ctx, uint32_t what, uint32_t arg)
 {
 	struct conns *w = ctx;
@@ -691,7 +704,7 @@ static const struct rn_vnet_ops network = {
 
 /* ---- Runs ---- */
 
-/* Hosts at a switch, with links that take no time. */
+/* Joins the hosts by a switch and links that take no time. */
 static void build(struct conns *w)
 {
 	static const struct rn_link_cfg plain = { 0 };

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connections.h - hosts whose programs connect, in virtual time, and what must hold.
+/* connections.h - simulated hosts whose programs connect through the connection manager,
+ * and the checks of what they see.
  *
- * Up to 8 hosts, each with a connection manager, listen and ask each other, as a seed has
- * it: they accept, refuse, ask for patience, offer other paths, disconnect, leave in the
- * middle of it. Messages are lost, doubled and late. Processes end without a word, which
- * their connection manager then says for them; hosts lose their memory and begin again
- * with the same addresses and queue pair numbers. Judged is:
+ * Up to 8 hosts, each with a connection manager (CM), listen for connections and ask each
+ * other for connections, as a seed says. The programs accept, refuse, ask for more time
+ * (MRA), offer alternate paths (LAP), disconnect, or give up in the middle of the
+ * exchange. CM messages are lost, duplicated and delayed. Processes crash, in which case
+ * the CM of their host rejects or disconnects for them; hosts reboot, which loses their
+ * connections without any message, and use the same addresses and QP numbers again. The
+ * run checks that:
  *
- * - what a program sees of a connection is a life that one can have: nothing twice,
- *   nothing behind its end, nothing that only the other side can see;
- * - a request is announced once, unless it was refused meanwhile;
- * - when a connection is made, both ends agree on what they have agreed on, and the
- *   peer's queue pair has no other;
- * - while few messages are lost nobody gives up an end that is still there, and every
- *   farewell is answered; who asks for what nobody offers is told so;
- * - time-wait lasts as long as the path's ACK timeout;
- * - when faults end, every connection ends, every program learns of it, and no entry is
- *   left in any table.
+ * - the events of each connection are ones that the protocol allows: none occurs twice,
+ *   none follows the end, and none belongs to the other side only;
+ * - a connection request is reported once, unless it was refused in between;
+ * - once a connection is established, both ends have the same parameters, and the peer's
+ *   QP has no other connection;
+ * - as long as few messages are lost, no end that still exists is given up, and every
+ *   disconnect request is answered; a request for a service without a listener is
+ *   rejected for that reason;
+ * - time-wait lasts as long as the ACK timeout of the path;
+ * - after the faults have ended, every connection ends, every program is told so, and
+ *   all tables are empty.
  *
- * Equal seeds give equal runs. Threads: no locks; a run allocates and frees.
+ * Equal seeds give equal runs. Threads: no locks; a run allocates memory and frees it.
  */
 #ifndef RN_WORLD_CONNECTIONS_H
 #define RN_WORLD_CONNECTIONS_H
@@ -31,17 +35,17 @@ enum {
 
 struct rn_connections_cfg {
 	uint64_t seed;
-	uint32_t hosts; /* 2 .. RN_CONNECTIONS_HOSTS; 0: as the seed has it */
-	/* Is told what happens, a line each; or NULL. */
+	uint32_t hosts; /* 2 .. RN_CONNECTIONS_HOSTS; 0: the seed decides */
+	/* Called with each event as a line of text; NULL: no trace. */
 	void (*trace)(void *ctx, rn_ns at, const char *line);
 	void *trace_ctx;
 };
 
 struct rn_connections_result {
 	bool failed;
-	const char *why; /* a sentence, if it failed */
-	rn_ns at;	 /* when that was, or when all was quiet */
-	uint64_t hash;	 /* of all that happened */
+	const char *why; /* a sentence, if the run failed */
+	rn_ns at;	 /* time of the failure, or of the last event */
+	uint64_t hash;	 /* of all events of the run */
 	uint64_t asked, established, resolved, refused, ended;
 	uint64_t messages, lost, doubled, late, crashes, reboots;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fat_tree.c - hundreds of hosts that load a fat tree, in virtual time; see fat_tree.h.
+/* fat_tree.c - hundreds of hosts that exchange data over a simulated fat tree; see
+ * fat_tree.h.
  */
 #include "fat_tree.h"
 
@@ -13,45 +14,49 @@
 #include "sim/vnet/host.h"
 
 enum {
-	OUTSTANDING = 4, /* requests of a flow, posted and not complete */
-	RECEIVES = 8,	 /* of a flow, posted and not consumed */
-	LENGTHS = 5,	 /* of messages: 4 KiB, 8 KiB ... 64 KiB */
+	OUTSTANDING = 4, /* requests of a flow that are posted and not complete */
+	RECEIVES = 8,	 /* receives of a flow that are posted and not consumed */
+	LENGTHS = 5,	 /* number of message lengths: 4 KiB, 8 KiB ... 64 KiB */
 	LENGTH_LEAST = 4096,
-	FAN_IN = 8,	      /* senders of an incast, at most */
-	START_WITHIN = 20000, /* ns */
+	FAN_IN = 8, /* most senders of an incast */
+	/* The starts of the flows are spread over this time, in ns. */
+	START_WITHIN = 20000,
 	FLAP_WITHIN = 2000000,
 	FLAP_LEAST = 10000,
 	FLAP_MORE = 500000,
-	ANSWERS = 16, /* packets of a host under way besides the data of its flow */
+	/* Packets of a host in flight at once besides the data of its flow, for example
+	 * ACKs and CNPs.
+	 */
+	ANSWERS = 16,
 	PD = 1,
 	KEY = 0x100,
-	SLOT = 0x10, /* low byte of all QPNs */
-	DEPTH = 4,   /* READs under way */
+	SLOT = 0x10, /* low byte of all QP numbers */
+	DEPTH = 4,   /* READs in progress */
 	PSN = 1000,
 	TIMEOUT = 14,
-	PROGRESS = 1 << 16,   /* events */
-	PAUSE_ABOVE = 100000, /* bytes of one link that wait at a switch */
+	PROGRESS = 1 << 16,   /* events between two calls of rn_fat_tree_cfg.progress */
+	PAUSE_ABOVE = 100000, /* rn_vnet_cfg.pause_above, in bytes */
 };
 
 #define SECOND RN_MSEC(1000)
-#define RATE UINT64_C(10000000000) /* of every link */
-#define RING (UINT64_C(1) << 60)   /* completion queue */
-#define DATA_BITS 40		   /* of the address within the data of a flow */
+#define RATE UINT64_C(10000000000) /* of every link, in bit/s */
+#define RING (UINT64_C(1) << 60)   /* address of the completion queue */
+#define DATA_BITS 40		   /* size of the address space of one flow's data */
 
-/* A flow of messages. A WRITE or SEND is asked for by whose data it is, a READ by the
- * other end.
+/* A flow of messages. For WRITE and SEND the requester is the source of the data, for
+ * READ the sink.
  */
 struct flow {
-	uint32_t source, sink; /* hosts */
+	uint32_t source, sink; /* host numbers */
 	enum rn_wr_opcode op;
 	uint32_t length, messages;
 	uint64_t pattern;
-	uint32_t posted, completed;  /* requests */
-	uint32_t receives, received; /* posted; completed */
+	uint32_t posted, completed;  /* number of requests */
+	uint32_t receives, received; /* number of receives posted; completed */
 	uint64_t written;	     /* bytes placed at the sink */
-	uint64_t losses;	     /* packets of either direction */
+	uint64_t losses;	     /* packets lost in either direction */
 	struct rn_qp *asks, *answers;
-	struct rn_stats_qp stats; /* of the one that asks */
+	struct rn_stats_qp stats; /* of the requester's QP */
 };
 
 struct host {
@@ -61,23 +66,23 @@ struct host {
 	struct rn_mr mr;
 	struct rn_cq cq;
 	struct rn_cqe *ring;
-	uint32_t outstanding; /* completions that may wait in its queue */
+	uint32_t outstanding; /* most CQEs that may wait in its CQ */
 };
 
 struct tree {
 	const struct rn_fat_tree_cfg *cfg;
 	struct rn_fat_tree_result *r;
-	struct rn_vnet *net; /* host i is its host i */
+	struct rn_vnet *net; /* host i is host i of the network */
 	struct rn_random random;
 	struct host *host;
 	uint32_t flows;
 	struct flow *flow;
 	uint8_t *devices, *queue_pairs;
 	struct rn_cqe *rings;
-	uint64_t bytes; /* of these */
+	uint64_t bytes; /* size of the arrays above */
 };
 
-/* --------------------------------------------------------------------- verdicts */
+/* ---- Failures ---- */
 static void fail(struct tree *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -140,7 +145,7 @@ static uint64_t word_of(const struct flow *f, uint64_t offset)
 	return (f->pattern + offset) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* The flow whose data lie at @addr; @offset: out. */
+/* The flow whose data the address @addr belongs to; @offset: out. */
 static struct flow *data_at(const struct tree *t, rn_iova addr, uint64_t *offset)
 {
 	uint64_t number = (addr >> DATA_BITS) - 1;
@@ -162,7 +167,9 @@ static bool holds(const struct flow *f, uint64_t offset, const uint8_t *bytes,
 	return true;
 }
 
-/* Bytes of the flow that requests have opened by now, and of a SEND also receives. */
+/* Bytes of the flow that may be written so far: those of posted requests and, for SEND,
+ * of posted receives.
+ */
 static uint64_t opened(const struct flow *f)
 {
 	uint32_t messages = f->posted;
@@ -284,7 +291,9 @@ static void post_receives(struct tree *t, struct flow *f)
 	}
 }
 
-/* The next message has completed at one end, which has done so for @count before it. */
+/* Checks a completion at one end of the flow, at which @count messages have completed
+ * before.
+ */
 static void check_completion(struct tree *t, struct flow *f, const struct rn_cqe *cqe,
 			     uint32_t count)
 {
@@ -334,7 +343,9 @@ static void take_completions(struct tree *t, struct host *h)
 	}
 }
 
-/* What @host has to say and to send, after anything that may have changed it. */
+/* Takes the completions of @host, sends its packets and checks its events, after
+ * something that may have caused them.
+ */
 static void drain(struct tree *t, uint32_t host)
 {
 	struct host *h = &t->host[host];
@@ -362,9 +373,9 @@ static void drain(struct tree *t, uint32_t host)
 
 /* ---------------------------------------------------------------------- network */
 enum event {
-	START = RN_VNET_OWN, /* arg: flow */
+	START = RN_VNET_OWN, /* arg: number of the flow */
 	DOWN,
-	UP, /* arg: port */
+	UP, /* arg: number of the port */
 };
 
 static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
@@ -397,7 +408,7 @@ static void lost(void *ctx, const struct rn_vnet_packet *p,
 		     rn_get_be24(p->bytes + 5));
 }
 
-/* Any link goes down for a while. */
+/* Takes a random link down for a while. */
 static void take_down(struct tree *t)
 {
 	const struct rn_vnet_cfg *c = &t->net->cfg;
@@ -438,7 +449,7 @@ static const struct rn_vnet_ops network = {
 	.lost = lost,
 };
 
-/* ------------------------------------------------------------------ who sends what */
+/* ---- Traffic ---- */
 static void add_flow(struct tree *t, uint32_t source, uint32_t sink)
 {
 	static const enum rn_wr_opcode ops[] = { RN_WR_RDMA_WRITE, RN_WR_SEND,
@@ -460,7 +471,7 @@ static void add_flow(struct tree *t, uint32_t source, uint32_t sink)
 	t->host[answers(f)].outstanding += f->op == RN_WR_SEND ? RECEIVES : 0;
 }
 
-/* The hosts in an order that the seed says. */
+/* Puts the hosts into a random order. */
 static void shuffle(struct tree *t, uint32_t *order)
 {
 	for (uint32_t i = 0; i < t->cfg->hosts; i++) {
@@ -471,7 +482,9 @@ static void shuffle(struct tree *t, uint32_t *order)
 	}
 }
 
-/* Permutation: each to the next in the order; incast: groups, all to their first. */
+/* Permutation: each host sends to the next one in the order. Incast: the order is divided
+ * into groups, and the hosts of a group send to its first host.
+ */
 static void add_flows(struct tree *t, const uint32_t *order)
 {
 	uint32_t hosts = t->cfg->hosts;
@@ -678,7 +691,7 @@ static void put_events(struct tree *t)
 		rn_vnet_put(t->net, rn_random_below(&t->random, FLAP_WITHIN), DOWN, 0);
 }
 
-/* That a host may have under way. */
+/* Most packets that a host may have in flight. */
 static uint32_t packets_of(const struct rn_fat_tree_cfg *c)
 {
 	uint32_t length = c->length ? c->length : LENGTH_LEAST << (LENGTHS - 1);
@@ -717,7 +730,7 @@ static int set_up(struct tree *t)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------- a run */
+/* ---- The run ---- */
 static void run(struct tree *t)
 {
 	uint64_t next_progress = PROGRESS;
@@ -737,7 +750,9 @@ static void run(struct tree *t)
 		t->r->at = t->net->now;
 }
 
-/* A flow has what it was to have, and nothing was sent again without a reason. */
+/* Checks that the flow has completed, and that nothing was retransmitted without a
+ * reason.
+ */
 static void check_flow(struct tree *t, const struct flow *f)
 {
 	uint32_t received = f->op == RN_WR_SEND ? f->messages : 0;
@@ -746,7 +761,9 @@ static void check_flow(struct tree *t, const struct flow *f)
 	    f->written != (uint64_t)f->messages * f->length)
 		fail(t, "flow %u: %u of %u messages complete", number_of(t, f),
 		     f->completed, f->messages);
-	/* Packets that take another way than those before them overtake them. */
+	/* When a link fails, later packets take another path and may overtake earlier
+	 * ones; so flaps may cause retransmissions without a loss.
+	 */
 	else if (f->stats.retransmitted && !f->losses && !t->cfg->flaps)
 		fail(t, "flow %u: %u packets are sent again, and none was lost",
 		     number_of(t, f), f->stats.retransmitted);
@@ -764,7 +781,9 @@ static void check_host(struct tree *t, uint32_t i)
 		fail(t, "host %u waits in vain, and nothing was lost", i);
 }
 
-/* Each packet came to its host or was lost; hosts and network count alike. */
+/* Checks that each packet reached its host or was lost, and that the counters of the
+ * hosts agree with those of the network.
+ */
 static void check_packets(struct tree *t)
 {
 	const struct rn_vnet *net = t->net;
@@ -817,7 +836,7 @@ static void sum_up(struct tree *t)
 	}
 }
 
-/* What was destroyed leaves nothing: rn_dev_fini() says so itself, if it does. */
+/* Destroys all objects. rn_dev_fini() aborts if a device still holds something. */
 static void destroy_objects(struct tree *t)
 {
 	for (struct flow *f = t->flow; f < t->flow + t->flows; f++) {
@@ -846,7 +865,9 @@ int rn_fat_tree_run(const struct rn_fat_tree_cfg *cfg, struct rn_fat_tree_result
 		if (!r->failed)
 			check_end(&t);
 		sum_up(&t);
-		/* After a failure the devices are left as they are. */
+		/* After a failure the devices are not destroyed: their state may be
+		 * inconsistent.
+		 */
 		if (!r->failed)
 			destroy_objects(&t);
 	}

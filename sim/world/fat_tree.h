@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fat_tree.h - hundreds of hosts that load a fat tree, in virtual time, and what must
- * hold.
+/* fat_tree.h - hundreds of hosts that exchange data over a simulated fat tree, and the
+ * checks of the transport under that load.
  *
- * A seed says who sends to whom: each host to one other (a permutation), or groups of
- * hosts to one of theirs (incasts); with which operation, how much, and when links lose
- * packets and fail. Judged is, with nothing known of the transport but its accesses to
- * memory, its completions and its counters:
+ * A seed says which host sends to which: each host to one other host (a permutation), or
+ * groups of hosts to one host each (incasts). It also says by which operation and how
+ * much, and when links lose packets and fail. The checks see of the transport only its
+ * memory accesses, its completions and its counters:
  *
- * - each byte is placed once, in order, where and while a request opens memory for it,
- * and is the byte that was sent;
+ * - each byte is placed once, in order, only where and while a request opens the memory,
+ *   and is the byte that was sent;
  * - each request and each receive completes once, in order, with success, and not before
- * its effect; nothing is refused for want of a receive while one is posted;
- * - what was not lost nor sent by another way is not sent again, and no timeout runs out;
- * - each packet comes to a queue pair, or is lost and counted; in the end none is left;
- * - in the end all have all, every timer has stopped, and no device keeps anything.
+ *   its data have been placed; no RNR NAK is sent while a receive is posted;
+ * - nothing is retransmitted that was neither lost nor sent by another path, and no
+ *   retransmission timer expires without a loss;
+ * - each packet reaches a QP, or is lost and counted; in the end no packet is in flight;
+ * - in the end all data have arrived, every timer has stopped, and no device holds a
+ *   resource.
  *
- * No host has memory for what it sends and receives: the bytes follow from their
- * addresses. Equal settings give equal runs everywhere. Threads: no locks; a run
- * allocates and frees.
+ * No host stores what it sends and receives: the bytes are computed from their addresses.
+ * Equal settings give equal runs on every machine. Threads: no locks; a run allocates
+ * memory and frees it.
  */
 #ifndef RN_WORLD_FAT_TREE_H
 #define RN_WORLD_FAT_TREE_H
@@ -39,12 +41,15 @@ struct rn_fat_tree_cfg {
 	uint32_t hosts; /* 2 .. rn_fat_tree_hosts(k) */
 	enum rn_fat_tree_traffic traffic;
 	enum rn_cc_mode cc;
-	uint32_t loss_ppm; /* of the packets on each link */
-	uint32_t flaps;	   /* times that a link goes down for a while */
-	bool pfc; /* switches tell who sends too much to pause, and lose nothing */
-	uint32_t messages; /* of each flow; 0: RN_FAT_TREE_MESSAGES */
-	uint32_t length;   /* bytes of one, a multiple of 8; 0: as the seed has it */
-	/* Is told now and then how far the run is; or NULL. */
+	uint32_t loss_ppm; /* random loss on each link, in packets per million */
+	uint32_t flaps;	   /* how often a random link goes down for a while */
+	/* Priority flow control: switches pause the port that sends too much, and lose
+	 * nothing.
+	 */
+	bool pfc;
+	uint32_t messages; /* messages of each flow; 0: RN_FAT_TREE_MESSAGES */
+	uint32_t length;   /* bytes of a message, a multiple of 8; 0: the seed decides */
+	/* Called every 65536 events with the state of the run; or NULL. */
 	void (*progress)(void *ctx, const struct rn_fat_tree_result *r);
 	void *ctx;
 };
@@ -55,22 +60,22 @@ enum {
 
 struct rn_fat_tree_result {
 	bool failed;
-	char why[160]; /* a sentence, if it failed */
-	rn_ns at;      /* when that was, or when all was quiet */
+	char why[160]; /* a sentence, if the run failed */
+	rn_ns at;      /* time of the failure, or of the last event */
 	rn_ns done;    /* when the last request completed */
 	uint64_t hash; /* of every packet and completion */
 	enum rn_fat_tree_traffic traffic;
 	uint32_t switches, flows;
-	uint64_t wanted;    /* requests in all */
-	uint64_t completed; /* of them */
-	uint64_t bytes;	    /* that were placed */
-	uint64_t events;    /* of the simulation */
-	uint64_t packets;   /* that left a host */
-	uint64_t lost;	    /* of these packets, also in full queues */
-	uint64_t dropped;   /* of those: because a queue was full */
+	uint64_t wanted;    /* requests that the run has to complete */
+	uint64_t completed; /* requests that have completed */
+	uint64_t bytes;	    /* bytes placed in the memory of receivers */
+	uint64_t events;    /* events of the simulation */
+	uint64_t packets;   /* packets that hosts have sent */
+	uint64_t lost;	    /* lost packets, those lost in full queues included */
+	uint64_t dropped;   /* packets lost because a queue was full */
 	uint64_t marked, cnps, retransmitted, timeouts;
-	uint64_t pauses; /* that ports were told, with PFC */
-	uint64_t memory; /* bytes of all that was used */
+	uint64_t pauses; /* PAUSE messages that switches have sent, with PFC */
+	uint64_t memory; /* bytes of memory that the run used */
 };
 
 /* Return: 0, or -ENOMEM. */

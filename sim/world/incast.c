@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* incast.c - senders that write to one receiver through one link, in virtual time. */
+/* incast.c - several simulated senders that write to one receiver; see incast.h. */
 #include "incast.h"
 
 #include <errno.h>
@@ -11,28 +11,28 @@
 #include "sim/vnet/vnet.h"
 
 enum {
-	PACKETS = 8192, /* under way at once */
-	EVENTS = 64,	/* of ours, at once */
+	PACKETS = 8192, /* in flight at once */
+	EVENTS = 64,	/* events of this program at once */
 	CQES = 64,
-	WRITES = 4,	   /* posted and not complete, of each sender */
-	LENGTH = 1 << 18,  /* bytes of one */
-	BLOCK = 16 * 1024, /* for a queue pair */
+	WRITES = 4,	   /* WRITEs of each sender that are posted and not complete */
+	LENGTH = 1 << 18,  /* bytes of a WRITE */
+	BLOCK = 16 * 1024, /* bytes of memory for one QP */
 	PD = 1,
 	KEY = 0x100,
-	DEPTH = 16,  /* READs under way */
-	QPN = 0x110, /* of the first */
+	DEPTH = 16,  /* READs in progress */
+	QPN = 0x110, /* QP number of the first QP */
 	PSN = 1000,
-	DEVICES = RN_INCAST_SENDERS + 1, /* the last in use is the receiver */
+	DEVICES = RN_INCAST_SENDERS + 1, /* the last device in use is the receiver */
 };
 
 #define MEMORY UINT64_C(0x10000000)
 #define RING UINT64_C(0x40000000)
 
 enum event {
-	BEGIN = RN_VNET_OWN, /* arg: sender */
+	BEGIN = RN_VNET_OWN, /* arg: number of the sender */
 	SAMPLE,
 	STALL,
-	WAKE, /* the receiver runs again */
+	WAKE, /* the receiver's stall is over */
 };
 
 struct device {
@@ -41,20 +41,23 @@ struct device {
 	struct rn_mr mr;
 	struct rn_cq cq;
 	struct rn_cqe ring[CQES];
-	struct rn_qp *qp;  /* of a sender */
-	struct rn_qp *end; /* of a sender: the receiver's queue pair for it */
+	struct rn_qp *qp;  /* the QP of a sender */
+	struct rn_qp *end; /* the receiver's QP for that sender */
 };
 
 struct incast {
 	struct rn_incast_cfg cfg;
 	struct rn_incast_result *result;
-	struct rn_vnet *net; /* device i is its host i */
+	struct rn_vnet *net; /* device i is host i of the network */
 	struct rn_random random;
 	uint32_t devices;
 	struct device device[DEVICES];
-	uint64_t bytes[RN_INCAST_SENDERS]; /* in this span */
-	uint64_t last[RN_INCAST_SENDERS];  /* in the last quarter */
-	uint32_t queue;			   /* most in this span */
+	/* Bytes arrived from each sender in this sample. */
+	uint64_t bytes[RN_INCAST_SENDERS];
+	/* Bytes arrived in the last quarter of the run. */
+	uint64_t last[RN_INCAST_SENDERS];
+	/* Most bytes in the bottleneck's queue in this sample. */
+	uint32_t queue;
 };
 
 void rn_incast_defaults(struct rn_incast_cfg *cfg, uint32_t senders)
@@ -76,7 +79,7 @@ void rn_incast_defaults(struct rn_incast_cfg *cfg, uint32_t senders)
 }
 
 /* -------------------------------------------------------------------- memory */
-/* What the bytes are does not matter here; completions do. */
+/* The run does not check data, so only the writes of CQEs have an effect. */
 static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uint32_t len,
 				    struct rn_mem_attr attr)
 {
@@ -162,7 +165,7 @@ static void post(struct incast *x, struct device *d, struct rn_qp *qp)
 				       .sg = &sge,
 				       .num_sge = 1 };
 
-	/* Fails once the queue pair has given up, which is counted. */
+	/* Fails when the QP is in ERR; rn_incast_result.failed counts such QPs. */
 	(void)rn_qp_post_send(d->dev, qp, x->net->now, &wr);
 }
 
@@ -426,7 +429,10 @@ static void start(struct incast *x, uint8_t *blocks)
 	for (uint32_t i = 0; i < x->cfg.senders; i++, blocks += 2 * (size_t)BLOCK) {
 		struct device *from = &x->device[i], *to = receiver(x);
 
-		/* Slots of the receiver: each sender has a window of its own. */
+		/* A QP number is made of a slot and a number within it; each sender uses
+		 * a slot of the receiver of its own, because the QPs of a slot share a
+		 * window.
+		 */
 		from->qp = create(from, QPN, blocks);
 		from->end = create(to, QPN + i, blocks + BLOCK);
 		bring_up(from, from->qp, &x->net->host[receiver_number(x)].gid, QPN + i);

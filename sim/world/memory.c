@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* memory.c - the memory of a host: slots, each open for one purpose, and the check of
- * every access.
+/* memory.c - the memory of a simulated host: slots, each usable for one purpose, and the
+ * check of every access.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum {
 	PD = 1
 };
 
-/* Byte @i of pattern @pattern. */
+/* Writes bytes @from to @from + @len of the sequence that @pattern generates. */
 static void fill(uint8_t *to, uint64_t pattern, uint32_t from, uint32_t len)
 {
 	for (uint32_t i = 0; i < len;) {
@@ -62,7 +62,9 @@ static void add_region(struct rn_w_device *d, struct rn_mr *mr, uint32_t key,
 	rn_dev_add_mr(d->dev, mr);
 }
 
-/* Last in, last out: what is late finds a slot that is not open. */
+/* Slots are reused in the order in which they were freed, as late as possible, so that a
+ * late access finds a slot that is closed.
+ */
 static void give_back(struct rn_w_device *d, uint32_t slot)
 {
 	struct rn_w_free *f = &d->free[slot >= RN_W_LOCAL];
@@ -166,7 +168,7 @@ const uint8_t *rn_w_slot_bytes(const struct rn_w_device *d, uint32_t slot)
 }
 
 /* -------------------------------------------------------------------- accesses */
-/* The slot that [addr, addr + len) lies in, if @qpn may use it as one of @uses. */
+/* The slot that contains [addr, addr + len), if @qpn may use it for one of @uses. */
 static struct rn_w_slot *open_slot(struct rn_w_device *d, rn_iova addr, uint32_t len,
 				   uint32_t qpn, unsigned uses, const char *doing)
 {
@@ -204,7 +206,7 @@ static enum rn_mem_result write_ring(struct rn_w_device *d, rn_iova dst, const v
 	return RN_MEM_DONE;
 }
 
-/* What UC carries may come twice. */
+/* Messages of an unreliable QP (UC) may arrive twice. */
 static bool is_reliable(struct rn_w_device *d, uint32_t qpn)
 {
 	const struct rn_w_end *e = rn_w_find(d->w, d->number, qpn);
@@ -246,8 +248,8 @@ static enum rn_mem_result fetch(struct rn_w_device *d, void *dst, rn_iova src,
 	return RN_MEM_DONE;
 }
 
-/* A READ that the network brings twice is answered twice, whoever has the memory by then:
- * its key still opens it.
+/* A READ that the network duplicates is executed twice. The slot may belong to another
+ * request by then, but the rkey, which is that of the whole memory, still gives access.
  */
 static bool may_read(struct rn_w_device *d, rn_iova src, uint32_t len, uint32_t qpn)
 {
@@ -300,7 +302,7 @@ static enum rn_mem_result atomic_now(void *ctx, const struct rn_mem_atomic_req *
 	return carry_out(ctx, req, orig, attr.qpn);
 }
 
-/* ------------------------------------------------------------ what answers later */
+/* ---- Memory operations that end later ---- */
 static enum rn_mem_result later(struct rn_w_device *d, const struct rn_w_mem_op *op)
 {
 	struct rn_world *w = d->w;
@@ -343,7 +345,7 @@ static enum rn_mem_result atomic_later(void *ctx, const struct rn_mem_atomic_req
 						 .tag = tag });
 }
 
-/* What was put off takes place, unless its queue pair is gone. */
+/* Ends a memory operation. It has no effect if its QP has been destroyed or reset. */
 void rn_w_mem_done(struct rn_w_device *d, uint32_t op)
 {
 	struct rn_w_mem_op *o = &d->op[op];

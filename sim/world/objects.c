@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* objects.c - what programs do to their objects besides posting: make, connect, reset,
- * drain, pace and destroy queue pairs; post to, limit and resize shared receive queues.
+/* objects.c - what programs do to their objects besides posting: create, connect, reset,
+ * drain, pace and destroy QPs; post to, limit and resize SRQs.
  */
 #include <string.h>
 
@@ -11,7 +11,8 @@ enum {
 	PD = 1,
 	XRCD = 1,
 	RIGHTS = RN_ACCESS_REMOTE_MASK,
-	SRQ_MESSAGE = 6 * 1024, /* bytes of the longest that an SRQ is posted for */
+	/* Bytes of the longest message that receives of an SRQ have room for. */
+	SRQ_MESSAGE = 6 * 1024,
 };
 
 static struct rn_qp_attr attributes(const struct rn_w_end *e, const uint32_t psn[2])
@@ -35,7 +36,7 @@ static struct rn_qp_attr attributes(const struct rn_w_end *e, const uint32_t psn
 	};
 }
 
-/* What each step to RTS takes. */
+/* The attributes that each state change on the way to RTS requires. */
 static uint32_t step_mask(enum rn_qp_state to, enum rn_qp_type type)
 {
 	const uint32_t init = RN_ATTR_PKEY_INDEX | RN_ATTR_PORT;
@@ -81,7 +82,7 @@ static bool bring_up(struct rn_world *w, struct rn_w_end *e, const uint32_t psn[
 	return true;
 }
 
-/* What an end has no queue for, it is not given. */
+/* Removes the attributes of queues that the QP does not have. */
 static void leave_out(struct rn_qp_init *init, const struct rn_w_end *e)
 {
 	if (e->pair->plan->srq)
@@ -102,7 +103,8 @@ static void create(struct rn_world *w, struct rn_w_end *e)
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_qp_init init = {
 		.type = rn_w_type(e),
-		/* One process, one slot: a window that all share. */
+		/* All QPs belong to one process, so they share one slot and its window.
+		 */
 		.qpn = 0x110 + (w->qpns++ << 8),
 		.pd = PD,
 		.send_cq = &rn_w_cq_of(e)->cq,
@@ -209,10 +211,14 @@ static void tear_down(struct rn_world *w, struct rn_w_end *e, bool destroy)
 	forget(w, e);
 }
 
-/* Far from what may still be on its way: a quarter of the number space. */
+/* Connects the pair again. The new first PSNs are a quarter of the number space away from
+ * PSNs that may still be in flight.
+ */
 void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r)
 {
-	/* A late packet begins a message of UC, whatever its PSN is. */
+	/* On UC, a late packet may start a message whatever its PSN is, so the QPs get
+	 * new numbers.
+	 */
 	bool destroy = rn_random_below(r, 2) || !rn_w_is_reliable(&p->end[0]) ||
 		       rn_w_cq_is_lost(&p->end[0]) || rn_w_cq_is_lost(&p->end[1]);
 	uint32_t psn[2];
@@ -274,7 +280,9 @@ void rn_w_drain_step(struct rn_world *w, struct rn_w_end *e)
 	to_state(w, e, RN_QPS_SQD);
 }
 
-/* Everything that had begun has completed: on with the rest in a moment. */
+/* The QP has drained: all requests that had started have completed. It returns to RTS a
+ * moment later.
+ */
 void rn_w_drained(struct rn_world *w, struct rn_w_end *e)
 {
 	uint32_t number = (uint32_t)(e->pair - w->pair) * 2 + e->number;
@@ -319,7 +327,9 @@ void rn_w_pace_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
 	rn_qp_pace(e->qp, rn_w_local(d), p->kbps, p->burst);
 }
 
-/* No more than the rate gives, and a burst, and the packet that was begun. */
+/* Checks the rate limit: the bytes sent are at most what the rate allows, one burst, and
+ * one packet.
+ */
 void rn_w_check_pace(struct rn_world *w, struct rn_w_end *e, uint32_t bytes)
 {
 	struct rn_w_pace *p = &e->pace;
@@ -327,7 +337,7 @@ void rn_w_check_pace(struct rn_world *w, struct rn_w_end *e, uint32_t bytes)
 
 	if (!p->kbps)
 		return;
-	/* By its own clock, which may go forward. */
+	/* The time is that of the host's own clock, which may jump forward. */
 	ns = (uint64_t)(rn_w_local(&w->device[e->dev]) - p->since);
 	may = p->burst ? p->burst : p->kbps / 8;
 	may += RN_PACKET_MAX + ns * p->kbps / 8000000;

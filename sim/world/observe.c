@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* observe.c - what an observer on the wire knows: sequence numbers, windows, answers, and
- * what each queue pair may charge against its retries.
+/* observe.c - checks made by an observer of the wire: sequence numbers, windows, answers,
+ * and the retries that each QP counts.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "world_internal.h"
 
-/* -------------------------------------------------- the account of retries */
-/* What a queue pair charges against its retry counter is a loss that the world made,
- * once, or a timeout that has run out; and it gives up only what it has asked for
- * retry_cnt + 1 times. What is outstanding follows from the packets on the wire alone:
- * every PSN before that of an answer is acknowledged, but for READs and atomics, which
- * have answers of their own.
+/* ---- The check of retries ---- */
+/* A QP may count a retry only for a loss that the world caused, once for each loss, or
+ * for a timeout that has really expired; and it may give up only a PSN that it has sent
+ * retry_cnt + 1 times. The observer derives what is outstanding from the packets alone:
+ * an answer acknowledges every earlier PSN, except READs and atomics, which need answers
+ * of their own.
  */
 static rn_ns local(const struct rn_w_end *e)
 {
@@ -32,7 +32,9 @@ void rn_w_account_lost(struct rn_w_end *e, uint32_t count)
 	e->account.losses += count;
 }
 
-/* A request that takes @count PSNs leaves; @alone: its answer is its own. */
+/* Notes that a request of @count PSNs leaves. @alone: a READ or atomic, acknowledged only
+ * by its own response.
+ */
 void rn_w_account_asked(struct rn_w_end *e, struct rn_psn psn, uint32_t count, bool alone)
 {
 	struct rn_w_account *a = &e->account;
@@ -63,7 +65,10 @@ static void advance(struct rn_w_end *e, struct rn_psn target, bool is_answer)
 		a->heard = a->una;
 }
 
-/* An answer with PSN @psn comes. @is_answer: to that PSN alone; @accepts: an ACK. */
+/* Notes an answer with PSN @psn. @is_answer: the response to the READ or atomic at that
+ * PSN;
+ * @accepts: an ACK, not a NAK.
+ */
 void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer,
 			   bool accepts)
 {
@@ -75,7 +80,9 @@ void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer
 	advance(e, is_answer || !accepts ? psn : rn_psn_add(psn, 1), is_answer);
 	if (!rn_psn_before(a->heard, psn))
 		return;
-	/* Behind a gap: it shows that the peer is at work. */
+	/* The answer is behind a gap of missing answers, but it shows that the peer is
+	 * working, which restarts the timer.
+	 */
 	a->heard = psn;
 	a->since = local(e);
 }
@@ -135,11 +142,11 @@ void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn)
 	memset(e->ended, 0, sizeof(e->ended));
 }
 
-/* A packet, taken apart. */
+/* The fields of a packet. */
 struct seen {
 	struct rn_bth bth;
 	const struct rn_opcode_info *op;
-	const uint8_t *ext; /* behind the BTH */
+	const uint8_t *ext; /* extension headers behind the BTH */
 	uint32_t payload_len;
 	const uint8_t *payload;
 	struct rn_w_end *from, *to;
@@ -166,7 +173,7 @@ static bool is_datagram(const struct rn_vnet_packet *pkt)
 	return rn_opcode_class(pkt->bytes[0]) == RN_CLASS_UD;
 }
 
-/* PSNs that a request takes. */
+/* The number of PSNs that a request takes. */
 static uint32_t packets_of(const struct seen *s)
 {
 	uint32_t mtu = s->from->pair->plan->mtu;
@@ -195,7 +202,7 @@ static bool is_answered_alone(const struct seen *s)
 	return s->op->flags & RN_OP_ANSWERED;
 }
 
-/* READs and atomics that no answer has come to yet: no more than the peer takes, and none
+/* Checks the READs and atomics in progress: no more than the responder allows, and none
  * when a request with a fence leaves.
  */
 static void check_depth(struct rn_world *w, const struct seen *s)
@@ -204,7 +211,9 @@ static void check_depth(struct rn_world *w, const struct seen *s)
 	struct rn_psn last = rn_psn_add(s->bth.psn, packets_of(s) - 1);
 	bool begins = s->bth.psn.v == e->next_psn.v && (s->op->flags & RN_OP_FIRST);
 
-	/* Having gone back it asks again. */
+	/* The requester has gone back to this PSN and repeats the later READs and atomics
+	 * as well.
+	 */
 	while (e->rd_tail != e->rd_head &&
 	       !rn_psn_before(e->rd_last[(e->rd_tail - 1) % RN_W_DEPTH], s->bth.psn))
 		e->rd_tail--;
@@ -257,7 +266,7 @@ static void request_leaves(struct rn_world *w, const struct seen *s)
 
 static void aeth_leaves(struct rn_world *w, const struct seen *s)
 {
-	struct rn_w_end *e = s->to; /* the requester, whom it answers */
+	struct rn_w_end *e = s->to; /* the requester that gets the answer */
 	struct rn_aeth aeth;
 
 	if (rn_aeth_parse(&aeth, s->ext, s->ext + RN_AETH_LEN))
@@ -268,9 +277,11 @@ static void aeth_leaves(struct rn_world *w, const struct seen *s)
 	}
 	if (rn_psn_before(e->told, s->bth.psn))
 		e->told = s->bth.psn;
-	/* An answer to a duplicate may say what it said the first time. */
+	/* The answer to a duplicate may contain the MSN of the first answer. */
 	if (!rn_psn_before(s->bth.psn, e->answered)) {
-		/* A READ counts from its first response on, and may still be refused. */
+		/* A READ counts as a message from its first response packet on, and may
+		 * still get a NAK, which does not count it.
+		 */
 		if (aeth.msn < e->msn && !(rn_aeth_type(aeth.syndrome) == RN_AETH_NAK &&
 					   aeth.msn + 1 == e->msn))
 			rn_w_fail(w, "QP %x counts messages backwards: MSN %u after %u",
@@ -301,7 +312,9 @@ static void aeth_leaves(struct rn_world *w, const struct seen *s)
 	}
 }
 
-/* No more than packets were marked on their way; one in 50 us from a queue pair. */
+/* Checks a CNP: there are no more CNPs than packets with CE, and at least 50 us between
+ * two CNPs of a QP.
+ */
 static void cnp_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt,
 		       const struct seen *s)
 {
@@ -337,7 +350,7 @@ void rn_w_observe_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt)
 		return;
 	}
 	if (!take_apart(w, pkt, &s))
-		return; /* to what has been torn down */
+		return; /* the destination QP was destroyed */
 	if (w->trace)
 		rn_w_say(w, "%u > %u QP %x %s psn %06x%s len %u%s", pkt->from, pkt->to,
 			 s.bth.dest_qpn, s.op->name, s.bth.psn.v,
@@ -351,7 +364,9 @@ void rn_w_observe_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt)
 		aeth_leaves(w, &s);
 }
 
-/* Whatever answers something later answers what was before it. */
+/* Handles an answer that reaches the requester. It answers every earlier READ and atomic
+ * as well.
+ */
 static void answer_arrives(const struct seen *s)
 {
 	struct rn_w_end *e = s->to;
@@ -388,7 +403,9 @@ void rn_w_observe_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt)
 		answer_arrives(&s);
 	if (!(s.op->flags & RN_OP_REQUEST))
 		return;
-	/* The answer may have to wait behind others, and a receive may come meanwhile. */
+	/* The RNR NAK may have to wait behind other answers, and a receive may be posted
+	 * meanwhile.
+	 */
 	if (s.to->pair->plan->srq || s.to->rq.head == s.to->rq.tail)
 		s.to->lacked_recv = true;
 	if (s.bth.psn.v == s.from->arrived.v)

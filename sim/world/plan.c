@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plan.c - what is to happen in a world. */
+/* plan.c - draws the plan of a world from a seed. */
 #include "plan.h"
 
 static const char *const do_names[] = { "send",	 "recv", "error", "reconnect", "death",
@@ -54,7 +54,7 @@ static void make_pair(struct rn_plan *plan, struct rn_random *r, struct rn_plan_
 	p->recvs = (uint8_t)rn_random_below(r, 16);
 }
 
-/* Mostly work; now and then something that a host does to its queue pairs. */
+/* Most steps post work; some let a host change its QPs. */
 static enum rn_plan_do choose_step(struct rn_random *r, bool rough)
 {
 	uint32_t n = rn_random_below(r, 100);
@@ -86,7 +86,7 @@ static void make_steps(struct rn_plan *plan, struct rn_random *r)
 	plan->rough = rn_random_below(r, 2);
 	plan->steps = 24 + rn_random_below(r, RN_PLAN_STEPS - 24);
 	for (uint32_t i = 0; i < plan->steps; i++) {
-		/* Bursts, and pauses that let timers run out. */
+		/* Steps come in bursts, with pauses that let timers expire. */
 		if (rn_random_below(r, 3))
 			at += rn_random_below(r, pace);
 		if (!rn_random_below(r, 40))
@@ -120,8 +120,9 @@ static void make_fault(struct rn_plan *plan, struct rn_random *r, struct rn_plan
 		plan->end = f->until;
 }
 
-/* One world in five: links with a queue of 10 to 200 ms, which loses what does not fit.
- * All is slower then, in proportion, and timeouts suit it, or not quite.
+/* In one world of five, links have queues of 10 to 200 ms and lose what does not fit. All
+ * times are scaled by the same factor, and some timeouts are long enough for these queues
+ * and some not.
  */
 static void lengthen_queues(struct rn_plan *plan)
 {

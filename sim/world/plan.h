@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plan.h - what is to happen in a world: made from a seed, and made smaller.
+/* plan.h - the plan of a world: the steps and faults of a run, drawn from a seed.
  *
- * Every step and fault stands for itself: its details follow from a seed of its own and
- * from what the world is like when its time comes, so that others can be left out.
+ * Each step and each fault is independent of the others: its details follow from a seed
+ * of its own and from the state of the world at its time. So rn_world_shrink() can leave
+ * out any of them.
  */
 #ifndef RN_WORLD_PLAN_H
 #define RN_WORLD_PLAN_H
@@ -18,27 +19,30 @@ enum {
 };
 
 enum rn_plan_do {
-	RN_DO_SEND,	 /* post a work request to the send queue */
-	RN_DO_RECV,	 /* post receives */
-	RN_DO_ERROR,	 /* modify to ERR */
-	RN_DO_RECONNECT, /* both ends through RESET, or destroyed and made again */
-	RN_DO_DEATH,	 /* rn_dev_error() */
-	RN_DO_STALL,	 /* the host stands still */
-	RN_DO_JUMP,	 /* its clock goes forward */
-	RN_DO_DRAIN,	 /* to SQD, and back when it has drained */
-	RN_DO_PACE,	 /* requests at a rate */
-	RN_DO_SRQ,	 /* of the device: a limit, or resize it */
-	RN_DO_GROUP,	 /* UD: join the group, or leave it */
-	RN_DO_POLL,	 /* its completion queue: arm, do not poll, resize */
-	RN_DO_KEY,	 /* RC: bind, invalidate, register, deregister */
+	RN_DO_SEND,  /* post a work request to the send queue */
+	RN_DO_RECV,  /* post receives */
+	RN_DO_ERROR, /* modify to ERR */
+	/* Both ends go through RESET, or are destroyed and created again. */
+	RN_DO_RECONNECT,
+	RN_DO_DEATH, /* rn_dev_error(): the device fails */
+	RN_DO_STALL, /* the host does not run for a while */
+	RN_DO_JUMP,  /* the clock of the host jumps forward */
+	RN_DO_DRAIN, /* the QP goes to SQD, and back to RTS when it has drained */
+	RN_DO_PACE,  /* the QP's requests are limited to a rate */
+	RN_DO_SRQ,   /* the SRQ of the device gets a limit, or another size */
+	RN_DO_GROUP, /* UD: the QP joins the multicast group, or leaves it */
+	RN_DO_POLL,  /* the QP's CQ is armed, not polled for a while, or resized */
+	/* RC: bind or invalidate a window, register or deregister a region. */
+	RN_DO_KEY,
 	RN_DO_COUNT,
 };
 
 struct rn_plan_step {
 	rn_ns at;
 	enum rn_plan_do what;
-	uint8_t pair, side; /* DEATH, STALL, JUMP: the device of that end */
-	bool off;	    /* left out */
+	/* The end that takes the step; DEATH, STALL, JUMP: its device. */
+	uint8_t pair, side;
+	bool off; /* left out of the run */
 	uint64_t seed;
 };
 
@@ -48,22 +52,22 @@ enum rn_plan_harm {
 	RN_HARM_REORDER,
 	RN_HARM_CORRUPT,
 	RN_HARM_DELAY,
-	RN_HARM_MARK, /* CE */
-	RN_HARM_FLAP, /* everything is lost */
+	RN_HARM_MARK, /* marked CE */
+	RN_HARM_FLAP, /* the link is down: everything is lost */
 	RN_HARM_COUNT,
 };
 
 struct rn_plan_fault {
 	rn_ns from, until;
 	enum rn_plan_harm harm;
-	uint8_t dev; /* packets that come to it */
+	uint8_t dev; /* packets for this device are affected */
 	bool off;
-	uint32_t ppm; /* of them */
-	rn_ns by;     /* REORDER, DELAY, DUPLICATE: at most so much later */
+	uint32_t ppm; /* affected packets per million */
+	rn_ns by;     /* REORDER, DELAY, DUPLICATE: longest extra delay, in ns */
 };
 
-/* Two queue pairs, connected unless they are UD. Of XRC the first asks and the second
- * answers.
+/* Two QPs, connected to each other unless they are UD. In an XRC pair the first QP is the
+ * requester and the second one the responder.
  */
 struct rn_plan_pair {
 	uint8_t dev[2];
@@ -74,31 +78,37 @@ struct rn_plan_pair {
 	uint8_t timeout, retry, rnr_retry, rnr_timer, depth;
 	uint8_t tclass; /* IPv4 ToS or IPv6 traffic class: DSCP and ECN */
 	bool srq;	/* receives come from an SRQ of each device */
-	uint8_t own_cq; /* 0: the device's; else one of each end, 1 to 3 say how large */
-	uint8_t recvs;	/* that are posted to begin with */
+	/* 0: the QPs use the CQ of the device; 1 to 3: each QP has a CQ of its own, whose
+	 * size the number selects.
+	 */
+	uint8_t own_cq;
+	uint8_t recvs; /* receives posted at the start */
 };
 
 struct rn_plan {
 	uint64_t seed;
 	uint32_t devices, pairs, steps, faults;
-	rn_ns mem_delay; /* > 0: reads and atomics answer PENDING, for at most so long */
-	bool rough;	 /* programs reset queue pairs, hosts fail, keys are wrong */
-	bool acks_late;	 /* acknowledgements leave when nothing else happens */
+	/* Above 0, memory reads and atomics return PENDING and end later, within this
+	 * time in ns.
+	 */
+	rn_ns mem_delay;
+	bool rough;	/* programs reset QPs, hosts fail, requests have wrong keys */
+	bool acks_late; /* acknowledgements leave only when nothing else can happen */
 	bool ipv6;
-	bool credits; /* devices say how many receives they have */
+	bool credits; /* responders report their receives as credits in the AETH */
 	enum rn_cc_mode cc;
 	uint32_t window_max, read_window;
-	struct rn_link_cfg link; /* every one */
+	struct rn_link_cfg link; /* settings of all links */
 	struct rn_plan_pair pair[RN_PLAN_PAIRS];
 	struct rn_plan_step step[RN_PLAN_STEPS]; /* in order of time */
 	struct rn_plan_fault fault[RN_PLAN_FAULTS];
-	rn_ns end; /* of the last step and fault */
+	rn_ns end; /* when the last step or fault is over */
 };
 
-/* @devices: 2 .. RN_PLAN_DEVICES; 0: as the seed has it. */
+/* Draws a plan from @seed. @devices: 2 .. RN_PLAN_DEVICES; 0: the seed decides. */
 void rn_plan_make(struct rn_plan *plan, uint64_t seed, uint32_t devices);
 
-/* How much of it is left. */
+/* The number of pairs, steps and faults that are not left out. */
 uint32_t rn_plan_size(const struct rn_plan *plan);
 
 const char *rn_plan_do_name(enum rn_plan_do what);

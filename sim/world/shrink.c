@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* shrink.c - what a failing plan does not need to fail. */
+/* shrink.c - reduces a failing plan to what the failure needs. */
 #include "world.h"
 
 enum {
@@ -10,11 +10,13 @@ struct search {
 	struct rn_world *w;
 	struct rn_plan *plan;
 	struct rn_world_result *result;
-	const char *check; /* that fails */
+	const char *check; /* the check that fails */
 	unsigned runs;
 };
 
-/* The switch of part @i: pairs first, which take most with them. */
+/* The flag that leaves part @i out. Pairs come first, because leaving a pair out removes
+ * most.
+ */
 static bool *part(struct rn_plan *plan, uint32_t i)
 {
 	if (i < plan->pairs)
@@ -39,7 +41,9 @@ static bool still_fails(struct search *s, const struct rn_plan *plan)
 	return true;
 }
 
-/* Without parts @from to @from + @count. True: that is enough. */
+/* Tries the plan without parts @from to @from + @count. Returns true if it still fails;
+ * then it becomes the plan.
+ */
 static bool without(struct search *s, uint32_t from, uint32_t count)
 {
 	struct rn_plan smaller = *s->plan;
@@ -57,7 +61,7 @@ static bool pass(struct search *s, uint32_t chunk)
 	uint32_t count = s->plan->pairs + s->plan->faults + s->plan->steps;
 	bool smaller = false;
 
-	/* From the end: what comes last is the least likely to be a reason. */
+	/* Starts at the end: the last parts are the least likely to cause the failure. */
 	for (uint32_t at = (count - 1) / chunk + 1; at-- && s->runs < RUNS_MAX;)
 		smaller |= without(s, at * chunk, chunk);
 	return smaller;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ud.c - UD in a world: whom a datagram is for, and who must receive it.
+/* ud.c - UD in a world: the destination of each datagram, and the QPs that must deliver
+ * it.
  *
- * A datagram is delivered when it arrives or never, so what a queue pair is to do with it
- * is known beforehand: nothing without the Q_Key, without a receive or if it does not
- * fit.
+ * A datagram is delivered on arrival or never, so the checks know beforehand what a QP
+ * must do with it: drop it if the Q_Key is wrong, if no receive is posted, or if it does
+ * not fit the receive.
  */
 #include <string.h>
 
@@ -12,7 +13,7 @@
 enum {
 	QKEY = 0x1111,
 	OTHER_QKEY = 0x2222,
-	OWN_QKEY = 1u << 31, /* to be sent: that of the sender */
+	OWN_QKEY = 1u << 31, /* in a request, it selects the Q_Key of the sender's QP */
 	IPV4_AT = RN_GRH_LEN - 20,
 };
 
@@ -44,7 +45,7 @@ void rn_w_join_or_leave(struct rn_world *w, struct rn_w_end *e)
 }
 
 /* ------------------------------------------------------------------- sending */
-/* The peer, another one, or NULL: the group. */
+/* Chooses the peer, another UD QP, or NULL for the multicast group. */
 static struct rn_w_end *choose_target(struct rn_world *w, struct rn_w_end *e,
 				      struct rn_random *r)
 {
@@ -79,7 +80,7 @@ void rn_w_address(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 	send->av = av;
 	send->remote_qpn = wr->dest_qpn;
 	send->remote_qkey = key ? wr->qkey : OWN_QKEY;
-	/* What is too long succeeds and is not sent. */
+	/* A datagram that is too long completes with success and is not sent. */
 	if (wr->len > RN_W_DATAGRAM)
 		return;
 	wr->index = e->messages_sent++;
@@ -89,7 +90,7 @@ void rn_w_address(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 struct seen {
 	struct rn_bth bth;
 	struct rn_deth deth;
-	struct rn_w_end *from; /* NULL: gone */
+	struct rn_w_end *from; /* NULL: destroyed */
 	const struct rn_w_wr *sent;
 };
 
@@ -187,7 +188,8 @@ void rn_w_datagram_done(struct rn_w_device *d)
 		struct rn_w_end *e = &w->pair[i / 2].end[i % 2];
 
 		if (e->due.is_due && e->pair->plan->srq && w->due_less)
-			w->due_less--; /* another one has taken the last */
+			/* Another QP of the SRQ has taken the last receive. */
+			w->due_less--;
 		else if (e->due.is_due)
 			rn_w_fail(w, "QP %x does not deliver a datagram that has come",
 				  e->qpn);
@@ -195,7 +197,9 @@ void rn_w_datagram_done(struct rn_w_device *d)
 	}
 }
 
-/* The IP header, in the 40 bytes before the data: an IPv4 one in the last 20. */
+/* Checks the 40 bytes before the data, which contain the IP header; an IPv4 header is in
+ * the last 20 of them.
+ */
 static bool is_header_of(const uint8_t *grh, const struct rn_flow *flow)
 {
 	const uint8_t *ip = grh + IPV4_AT;

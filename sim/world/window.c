@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* window.c - keys that come and go: memory windows, and regions of one buffer.
+/* window.c - memory windows, and regions that programs register and deregister.
  *
- * Each end of an RC pair has a window of type 2, one of type 1 and a region. A key opens
- * one slot to the peer, for WRITEs or for READs, until its owner or the peer ends it:
- * from then on nothing may reach the slot. Only a region may end while requests that use
- * it are under way; they may be refused then.
+ * Each QP of an RC pair has a window of type 2, a window of type 1 and a region. Each of
+ * the three opens one slot to the peer, for WRITEs or for READs, until its owner or the
+ * peer invalidates the key; from then on no access may reach the slot. A region, unlike a
+ * window, may be deregistered while requests that use it are in progress; these requests
+ * may then fail.
  */
 #include "world_internal.h"
 
 enum {
 	PD = 1,
-	INDEX = 0x100, /* of the first key */
+	INDEX = 0x100, /* key index of the first key */
 };
 
 static const char *const kind_names[] = { "window of type 2", "window of type 1",
@@ -72,7 +73,9 @@ static void open_up(struct rn_w_end *e, unsigned kind, uint32_t slot, uint32_t v
 	key->address = rn_w_slot_address(&e->pair->w->device[e->dev], slot);
 }
 
-/* Nothing may reach the slot any more; it is used again when nobody compares it. */
+/* Closes a slot to all accesses; it is reused when no request will compare its content
+ * any more.
+ */
 static void end_slot(struct rn_w_end *e, uint32_t slot)
 {
 	struct rn_w_device *d = &e->pair->w->device[e->dev];
@@ -137,7 +140,8 @@ static void deregister_region(struct rn_world *w, struct rn_w_end *e)
 	rn_dev_remove_mr(w->device[e->dev].dev, &e->key[RN_W_REGION].mr);
 	if (e->key[RN_W_REGION].uses) {
 		e->peer->bad_posted = true;
-		/* A READ that is asked for again finds no answer, what is behind it does.
+		/* A retransmitted READ of this region gets no answer, but later requests
+		 * do.
 		 */
 		rn_w_account_lost(e->peer, RN_W_UNANSWERED);
 	}
@@ -176,7 +180,7 @@ static uint32_t flags_of(const struct rn_w_wr *wr, struct rn_random *r)
 	       (rn_random_below(r, 4) ? 0 : RN_SEND_FENCE);
 }
 
-/* Bind, or bind to other memory (type 1). */
+/* Binds a window, or binds a window of type 1 to other memory. */
 static void bind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 		 struct rn_random *r)
 {
@@ -188,7 +192,7 @@ static void bind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 	if (slot == RN_W_NONE)
 		return;
 	wr = prepare(w, e, kind, RN_WR_BIND_MW, r);
-	wr->remote_slot = key->slot; /* until now */
+	wr->remote_slot = key->slot; /* the slot that the window opened until now */
 	open_up(e, kind, slot, next_key(e, kind));
 	key->state = RN_W_CHANGING;
 	key->zero_based = kind == RN_W_MW2 && rn_random_below(r, 2);
@@ -213,7 +217,8 @@ static void unbind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 
 	key->state = RN_W_CHANGING;
 	if (opcode == RN_WR_LOCAL_INV) {
-		/* A window of type 1 is not invalidated. */
+		/* A window of type 1 cannot be invalidated; an invalid request tries to.
+		 */
 		wr->rkey = e->key[wr->bad ? RN_W_MW1 : RN_W_MW2].key;
 		send.imm = wr->rkey;
 	} else {
@@ -231,7 +236,7 @@ static void change(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 		   struct rn_random *r)
 {
 	struct rn_w_key *key = &e->key[kind];
-	/* In an orderly program the peer is done with it. */
+	/* A correct program changes a key only when the peer does not use it any more. */
 	bool early = w->plan.rough && kind == RN_W_REGION;
 
 	if (key->state == RN_W_CHANGING || e->sq.tail - e->sq.head == RN_W_WRS)
@@ -268,7 +273,7 @@ void rn_w_key_tick(struct rn_world *w, struct rn_w_end *e)
 		deregister_region(w, e);
 }
 
-/* A BIND_MW or LOCAL_INV has succeeded. */
+/* A BIND_MW or LOCAL_INV request of @e has succeeded. */
 void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
 	struct rn_w_key *key = &e->key[wr->key - 1];
@@ -283,8 +288,8 @@ void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_
 	end_slot(e, wr->remote_slot);
 }
 
-/* ----------------------------------------------------------------- using them */
-/* A key that is not what @wr needs, any more or at all. */
+/* ---- Use of the keys ---- */
+/* Makes @wr invalid: it names an old key, or a key of other rights or length. */
 static void misuse(const struct rn_w_key *key, struct rn_w_wr *wr, struct rn_random *r)
 {
 	bool fits =
@@ -361,7 +366,9 @@ bool rn_w_key_is_gone_here(const struct rn_w_end *e, const struct rn_w_wr *wr)
 	return wr->lkey && (key->state != RN_W_BOUND || key->key != wr->lkey);
 }
 
-/* A rough program ends its region while it is used. */
+/* In a rough plan, lets the region be deregistered a few packets later, while it is in
+ * use.
+ */
 static void light_fuse(const struct rn_world *w, struct rn_w_key *region,
 		       const struct rn_w_wr *wr)
 {
@@ -370,7 +377,7 @@ static void light_fuse(const struct rn_world *w, struct rn_w_key *region,
 		region->fuse = 1 + wr->imm / 4 % 8;
 }
 
-/* @wr is going to be posted. */
+/* Counts the use of keys by @wr, which is about to be posted. */
 void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 {
 	struct rn_w_key *key;
@@ -394,7 +401,7 @@ void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 	s->budget += wr->len;
 }
 
-/* @wr has had its effect. */
+/* Ends the use of keys by @wr, which has completed. */
 void rn_w_key_done(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
 	if (wr->lkey)
@@ -405,7 +412,7 @@ void rn_w_key_done(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr 
 	rn_w_slot_release(&w->device[e->peer->dev], wr->remote_slot, 1);
 }
 
-/* Has the key that @wr names ended since it was posted? */
+/* Whether the key of the peer that @wr uses has been invalidated since @wr was posted. */
 bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr)
 {
 	const struct rn_w_key *key;
@@ -416,7 +423,9 @@ bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr)
 	return key->state != RN_W_BOUND || key->key != wr->rkey;
 }
 
-/* The peer's message has ended a window of @e. */
+/* A SEND with Invalidate of the peer has arrived: it must have invalidated a window of
+ * @e.
+ */
 void rn_w_key_invalidated(struct rn_world *w, struct rn_w_end *e,
 			  const struct rn_w_wr *sent, const struct rn_cqe *cqe)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* work.c - what programs do in a world: post, and meet with misfortune. */
+/* work.c - the steps of a plan: programs post work, hosts stall, clocks jump and devices
+ * fail.
+ */
 #include <string.h>
 
 #include "world_internal.h"
 
 enum {
-	XRC_SRQN = 2 /* see share.c */
+	XRC_SRQN = 2 /* SRQ number of the XRC domain's SRQ (objects.c) */
 };
 
 /* --------------------------------------------------------------------- posting */
@@ -15,7 +17,9 @@ struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t d
 	struct rn_w_wr *wr = &q->wr[q->tail % RN_W_WRS];
 	uint32_t troubles = e->pair->troubles;
 
-	/* What has happened to requests before it can still make it be sent again. */
+	/* Losses of earlier requests, which are still incomplete, may cause a
+	 * retransmission of this one.
+	 */
 	if (q->head != q->tail)
 		troubles = q->wr[q->head % RN_W_WRS].troubles;
 
@@ -48,7 +52,7 @@ uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 	return n;
 }
 
-/* Not always enough for the longest. */
+/* Bytes of a UD receive; sometimes too few for the longest datagram. */
 static uint32_t datagram_room(struct rn_random *r)
 {
 	return RN_GRH_LEN + (rn_random_below(r, 3) ? RN_W_DATAGRAM
@@ -100,7 +104,7 @@ static const enum rn_wr_opcode opcodes[] = {
 };
 
 enum {
-	ON_UD = 3, /* the first of them */
+	ON_UD = 3, /* number of opcodes in the table that UD has */
 	ON_UC = 6
 };
 
@@ -149,7 +153,7 @@ static bool is_word(enum rn_wr_opcode op)
 	return is_atomic(op) || op == RN_WR_ATOMIC_WRITE;
 }
 
-/* Memory at both ends for @wr. False: there is none left. */
+/* Takes slots for @wr at both ends. Returns false if no slot is free. */
 static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 {
 	struct rn_w_device *d = &w->device[e->dev];
@@ -161,7 +165,9 @@ static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *w
 	if (wr->len == 0 || wr->opcode == RN_WR_FLUSH)
 		return true;
 	if (wr->opcode == RN_WR_ATOMIC_WRITE)
-		wr->pattern &= UINT64_C(0xfffffff8ffffffff); /* aligned */
+		/* Keeps the slot's offset a multiple of 8, as an atomic write requires.
+		 */
+		wr->pattern &= UINT64_C(0xfffffff8ffffffff);
 	if (!wr->is_inline && !wr->lkey) {
 		wr->slot = rn_w_slot_take(d, back ? RN_W_SINK : RN_W_SOURCE, e->qpn,
 					  wr->len, wr->pattern);
@@ -184,7 +190,7 @@ static void fill_atomic(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *
 	struct rn_w_device *far = &w->device[e->peer->dev];
 	uint32_t counter = rn_random_below(r, RN_W_COUNTERS);
 
-	wr->operand = wr->id; /* unlike that of any other */
+	wr->operand = wr->id; /* different for each request */
 	wr->compare = far->counter[counter];
 	wr->index = e->atomics_posted++;
 	send->compare_add = wr->operand;
@@ -204,7 +210,7 @@ static uint32_t choose_flags(const struct rn_w_wr *wr, struct rn_random *r)
 	       (rn_random_below(r, 8) ? 0 : RN_SEND_SOLICITED);
 }
 
-/* Now and then a program names a key that is not there. */
+/* Sometimes gives a request an invalid rkey. */
 static void maybe_spoil(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 			struct rn_send_wr *send, struct rn_random *r)
 {
@@ -223,7 +229,7 @@ static bool can_be_inline(const struct rn_w_wr *wr)
 	       (takes_receive(wr->opcode) || wr->opcode == RN_WR_RDMA_WRITE);
 }
 
-/* The bytes are the program's own again as soon as the request is posted. */
+/* Inline data: the program may change the bytes as soon as the request is posted. */
 static void put_inline(const struct rn_w_wr *wr, struct rn_send_wr *send,
 		       struct rn_sge sg[3], uint8_t bytes[RN_W_INLINE])
 {
@@ -236,7 +242,7 @@ static void put_inline(const struct rn_w_wr *wr, struct rn_send_wr *send,
 	send->num_sge = 2;
 }
 
-/* Where the bytes of @wr are. */
+/* Sets the SGEs of @wr. */
 static void list_bytes(const struct rn_w_device *d, const struct rn_w_wr *wr,
 		       struct rn_send_wr *send, struct rn_sge sg[3],
 		       uint8_t bytes[RN_W_INLINE], struct rn_random *r)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* world.c - a world in virtual time: packets between devices and what goes wrong with
- * them, what happens next, what must hold while nothing moves, and a whole run.
+/* world.c - a simulated world: packets and their faults, the event loop, the checks that
+ * are made while nothing moves, and a whole run.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,8 +10,9 @@
 #include "world_internal.h"
 
 enum {
-	EVENTS_MAX = 400000, /* more: they do not come to an end */
-	QUIET_WITHIN = 600,  /* seconds after the last fault */
+	EVENTS_MAX = 400000, /* more events than this: the run does not end */
+	/* Seconds within which all must be quiet after the last fault. */
+	QUIET_WITHIN = 600,
 };
 
 #define SECOND RN_MSEC(1000)
@@ -69,7 +70,7 @@ static struct rn_w_end *addressee(struct rn_world *w, const struct rn_vnet_packe
 	return rn_w_find(w, p->to, rn_get_be24(p->bytes + 5));
 }
 
-/* It is lost, or damaged, or overtaken. */
+/* Notes that @p is lost, damaged or overtaken, which may cause @count retries. */
 static void trouble(struct rn_world *w, const struct rn_vnet_packet *p, uint32_t count)
 {
 	struct rn_w_end *e = addressee(w, p);
@@ -81,7 +82,9 @@ static void trouble(struct rn_world *w, const struct rn_vnet_packet *p, uint32_t
 	rn_w_account_lost(request ? e->peer : e, count);
 }
 
-/* It does harm now, and when an answer to it comes. */
+/* Notes a packet of a former connection, which may cause one retry now and one when an
+ * answer to it arrives.
+ */
 static void stale(struct rn_world *w, const struct rn_vnet_packet *p)
 {
 	trouble(w, p, 1);
@@ -89,7 +92,9 @@ static void stale(struct rn_world *w, const struct rn_vnet_packet *p)
 	addressee(w, p)->pair->stale++;
 }
 
-/* What a late packet may cost its connection: as many timeouts as fit, and no NAK. */
+/* Notes a packet that is delayed by @by ns: as many timeouts may expire as fit into that
+ * time.
+ */
 static void late(struct rn_world *w, const struct rn_vnet_packet *p, rn_ns by)
 {
 	struct rn_w_end *e = addressee(w, p);
@@ -146,7 +151,7 @@ static struct fate fate_of(struct rn_world *w, const struct rn_vnet_packet *p)
 	return fate;
 }
 
-/* One bit; not in the byte that the ICRC leaves out. */
+/* Flips one bit, but not in byte 4, which the ICRC does not cover. */
 static void damage(struct rn_vnet_packet *p, uint64_t random)
 {
 	uint32_t at = (uint32_t)(random >> 8) % p->len;
@@ -155,7 +160,7 @@ static void damage(struct rn_vnet_packet *p, uint64_t random)
 	p->damaged = true;
 }
 
-/* A copy of @pkt goes through its device's port to the switch. */
+/* Sends a copy of @pkt from its device's port to the switch. */
 static void send_copy(struct rn_world *w, const struct rn_vnet_packet *pkt,
 		      const struct fate *fate, rn_ns extra)
 {
@@ -169,7 +174,9 @@ static void send_copy(struct rn_world *w, const struct rn_vnet_packet *pkt,
 		trouble(w, pkt, 1);
 		damage(p, w->result->hash);
 	}
-	/* It is missed, and when it comes those are that it was missed by. */
+	/* The delayed packet causes one retry because it is missing, and another one
+	 * because the packets that were sent meanwhile are behind it.
+	 */
 	if (extra)
 		trouble(w, pkt, 2);
 }
@@ -191,7 +198,7 @@ static uint32_t members(struct rn_world *w, uint32_t dev)
 	return count;
 }
 
-/* @pkt goes to the device @pkt->to. */
+/* Sends @pkt to the device @pkt->to, unless a fault of the plan loses it. */
 static void send_out(struct rn_world *w, const struct rn_vnet_packet *pkt)
 {
 	struct fate fate = fate_of(w, pkt);
@@ -262,11 +269,11 @@ static void arrive(void *ctx, uint32_t device, struct rn_vnet_packet *p)
 
 	if (addressee(w, p))
 		rn_w_key_tick(w, addressee(w, p));
-	/* What is sent to a group is not answered. */
+	/* A multicast packet causes no CNP. */
 	if (!p->damaged && (p->flow.tclass & 3) == 3)
 		d->marked += !is_of(&p->flow.dst, rn_w_group(w));
 	if (p->damaged)
-		; /* nobody may be impressed by it */
+		; /* a damaged packet must have no effect */
 	else if (addressee(w, p) && addressee(w, p)->pair->connection != p->tag)
 		stale(w, p);
 	else
@@ -282,8 +289,9 @@ static bool has_work(const struct rn_w_end *e)
 	return e->qp && e->alive && !rn_qp_sq_idle(e->qp);
 }
 
-/* Queue pairs share windows, and one that is woken and does not fit keeps others waiting
- * for a moment, so of several that have work nobody knows whose turn it is.
+/* QPs share windows, and a QP that was woken but whose packet does not fit the window
+ * blocks the others for a moment; so with several QPs that have work, the checks cannot
+ * tell which is next.
  */
 static bool is_alone(struct rn_world *w, const struct rn_w_end *e)
 {
@@ -296,8 +304,8 @@ static bool is_alone(struct rn_world *w, const struct rn_w_end *e)
 	return true;
 }
 
-/* No packet is on its way and no memory is waited for, so only a timer can go on: whoever
- * is asked now must have nothing to send.
+/* No packet is in flight and no memory operation is in progress, so only a timer can
+ * continue the run: a device that is asked now must have nothing to send.
  */
 static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 {
@@ -309,7 +317,8 @@ static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 		return;
 	if (has_work(e) && !is_alone(w, e))
 		return;
-	/* It asks for no rate, as before, and looks at the queue pair again. */
+	/* Setting the same rate limit again, none, makes the device look at the QP again.
+	 */
 	rn_qp_pace(e->qp, rn_w_local(d), 0, 0);
 	if (rn_dev_transmit(d->dev, rn_w_local(d), RN_TX_WORK, packet, sizeof(packet),
 			    &tx))
@@ -324,7 +333,9 @@ static bool is_up(const struct rn_world *w, const struct rn_w_end *e)
 	return e->qp && e->alive && !d->dead && !rn_w_is_stalled(d);
 }
 
-/* Everything that @e has sent has been taken, and its peer was asked for an answer. */
+/* Checks that the peer of @e has acknowledged: it has received all that @e has sent, and
+ * @e has asked for an acknowledgement.
+ */
 static void check_answered(struct rn_world *w, const struct rn_w_end *e)
 {
 	if (!rn_w_is_reliable(e) || !is_up(w, e) || !is_up(w, e->peer) || !e->asked ||
@@ -337,7 +348,7 @@ static void check_answered(struct rn_world *w, const struct rn_w_end *e)
 
 void rn_w_check_rest(struct rn_world *w)
 {
-	/* Congestion control makes packets wait for their time. */
+	/* With congestion control on, packets may wait for their time. */
 	if (rn_vnet_under_way(w->net) || w->mem_waiting || w->plan.cc == RN_CC_ON)
 		return;
 	for (uint32_t i = 0; i < 2 * w->plan.pairs && !w->result->failed; i++) {
@@ -346,7 +357,7 @@ void rn_w_check_rest(struct rn_world *w)
 	}
 }
 
-/* The queue pairs and SRQs are gone; now the rest. */
+/* The QPs and SRQs are destroyed; destroys the rest. */
 static void end_device(struct rn_w_device *d)
 {
 	struct rn_world *w = d->w;
@@ -364,10 +375,10 @@ static void end_device(struct rn_w_device *d)
 	rn_dev_remove_mr(d->dev, &d->mr);
 	rn_dev_remove_mr(d->dev, &d->counters);
 	rn_cq_fini(d->dev, &d->cq.cq);
-	rn_dev_fini(d->dev); /* says so itself, if it still has anything */
+	rn_dev_fini(d->dev); /* aborts if the device still holds something */
 }
 
-/* ---------------------------------------------------------------- what comes out */
+/* ---- Packets and completions ---- */
 static void transmit(struct rn_w_device *d, unsigned what)
 {
 	struct rn_vnet_packet pkt;
@@ -396,7 +407,7 @@ static void take_out(struct rn_w_device *d)
 	rn_w_cq_poll(d);
 }
 
-/* Of all queue pairs of @d, after anything that may have charged a retry. */
+/* Checks the retries of all QPs of @d, after an event that may have caused one. */
 static void check_accounts(struct rn_w_device *d)
 {
 	struct rn_world *w = d->w;
@@ -420,7 +431,7 @@ void rn_w_drain(struct rn_w_device *d)
 }
 
 /* ------------------------------------------------------------------------ time */
-/* A step may touch any device. */
+/* A step may change the deadline of any device. */
 static void rearm(struct rn_world *w)
 {
 	for (uint32_t i = 0; i < w->plan.devices; i++)
@@ -475,7 +486,8 @@ static void late_acks(struct rn_world *w)
 			transmit(&w->device[i], RN_TX_ALL);
 }
 
-/* True: nothing is left to happen; false: @limit was reached, or something is wrong. */
+/* Returns true when no event is left; false when @limit is reached or a check has failed.
+ */
 static bool run(struct rn_world *w, rn_ns limit)
 {
 	while (!w->result->failed) {
@@ -609,7 +621,9 @@ static bool until_quiet(struct rn_world *w)
 	return !w->result->failed;
 }
 
-/* Faults are over: what can complete must, and then nothing may be left. */
+/* Faults are over: every request that can complete must, and no timer or packet may be
+ * left.
+ */
 static void finish(struct rn_world *w)
 {
 	rn_w_say(w, "faults end");
@@ -640,7 +654,9 @@ void rn_world_run(struct rn_world *w, const struct rn_plan *plan, rn_world_trace
 	}
 	if (!result->failed)
 		result->at = w->net->now;
-	/* After a failure the devices are left as they are: the next run starts anew. */
+	/* After a failure the devices are not destroyed, for their state may be
+	 * inconsistent; the next run initialises them again.
+	 */
 	if (result->failed)
 		return;
 	for (uint32_t i = 0; i < 2 * plan->pairs; i++)
