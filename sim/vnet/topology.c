@@ -40,7 +40,8 @@ static uint32_t core_node(const struct tree *t, uint32_t i)
 	return RN_VNET_SWITCH | (t->k * t->k + i);
 }
 
-static void join(struct tree *t, uint32_t a, uint32_t port_a, uint32_t b, uint32_t port_b)
+static void join_ports(struct tree *t, uint32_t a, uint32_t port_a, uint32_t b,
+		       uint32_t port_b)
 {
 	const struct rn_vnet_side from = { a, port_a, t->link, t->seed++ };
 	const struct rn_vnet_side to = { b, port_b, t->link, t->seed++ };
@@ -55,10 +56,10 @@ static void join_pod(struct tree *t, uint32_t pod)
 {
 	for (uint32_t a = 0; a < t->half; a++)
 		for (uint32_t i = 0; i < t->half; i++) {
-			join(t, edge_node(t, pod, i), t->half + a,
-			     aggregation_node(t, pod, a), i);
-			join(t, aggregation_node(t, pod, a), t->half + i,
-			     core_node(t, a * t->half + i), pod);
+			join_ports(t, edge_node(t, pod, i), t->half + a,
+				   aggregation_node(t, pod, a), i);
+			join_ports(t, aggregation_node(t, pod, a), t->half + i,
+				   core_node(t, a * t->half + i), pod);
 		}
 }
 
@@ -91,7 +92,7 @@ void rn_vnet_fat_tree(struct rn_vnet *v, uint32_t k, const struct rn_link_cfg *l
 	for (uint32_t host = 0; host < v->hosts; host++) {
 		const struct place to = place_of(&t, host);
 
-		join(&t, host, 0, edge_node(&t, to.pod, to.edge), to.port);
+		join_ports(&t, host, 0, edge_node(&t, to.pod, to.edge), to.port);
 		for (uint32_t pod = 0; pod < k; pod++)
 			route_in_pod(&t, pod, host, &to);
 		for (uint32_t i = 0; i < t.half * t.half; i++)

@@ -210,7 +210,7 @@ static struct rn_vnet_packet *copy_of(struct rn_vnet *v, const struct rn_vnet_pa
 }
 
 /* ---------------------------------------------------------------------- links */
-static void put(struct rn_vnet *v, rn_ns at, uint32_t what, uint32_t arg)
+static void put_event(struct rn_vnet *v, rn_ns at, uint32_t what, uint32_t arg)
 {
 	if (!rn_heap_put(&v->heap, at, what, arg))
 		v->overflowed = true;
@@ -219,7 +219,7 @@ static void put(struct rn_vnet *v, rn_ns at, uint32_t what, uint32_t arg)
 void rn_vnet_put(struct rn_vnet *v, rn_ns at, uint32_t what, uint32_t arg)
 {
 	assert(what >= RN_VNET_OWN);
-	put(v, at, what, arg);
+	put_event(v, at, what, arg);
 }
 
 static void lose(struct rn_vnet *v, const struct rn_vnet_packet *p,
@@ -236,7 +236,7 @@ static void double_it(struct rn_vnet *v, const struct rn_vnet_packet *p, rn_ns a
 
 	v->doubled++;
 	if (copy)
-		put(v, at, ARRIVAL, index_of(v, copy));
+		put_event(v, at, ARRIVAL, index_of(v, copy));
 	else
 		lose(v, p, NULL, RN_VNET_NO_ROOM);
 }
@@ -265,7 +265,7 @@ static bool through(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number
 	}
 	if (v->cfg.ops->queued)
 		v->cfg.ops->queued(v->cfg.ctx, p, port, fate.arrives_at + late - v->now);
-	put(v, fate.arrives_at + late, ARRIVAL, index_of(v, p));
+	put_event(v, fate.arrives_at + late, ARRIVAL, index_of(v, p));
 	return true;
 }
 
@@ -282,7 +282,7 @@ static void hold(struct rn_vnet *v, uint32_t number, uint32_t bytes)
 		return;
 	port->told = true;
 	v->pauses++;
-	put(v, v->now + port->link.cfg.delay, PAUSE, number);
+	put_event(v, v->now + port->link.cfg.delay, PAUSE, number);
 }
 
 static void release(struct rn_vnet *v, uint32_t number, uint32_t bytes)
@@ -293,7 +293,7 @@ static void release(struct rn_vnet *v, uint32_t number, uint32_t bytes)
 	if (!port->told || port->held > v->cfg.pause_above / 2)
 		return;
 	port->told = false;
-	put(v, v->now + port->link.cfg.delay, RESUME, number);
+	put_event(v, v->now + port->link.cfg.delay, RESUME, number);
 }
 
 static uint32_t size_of(const struct rn_vnet_packet *p)
@@ -320,7 +320,7 @@ static void send_next(struct rn_vnet *v, uint32_t number)
 	port->sends = true;
 	if (p->port != number)
 		release(v, p->port, size_of(p));
-	put(v, v->now + rn_link_time(&port->link, size_of(p)), SENT, number);
+	put_event(v, v->now + rn_link_time(&port->link, size_of(p)), SENT, number);
 	through(v, p, number, 0);
 }
 
@@ -479,7 +479,7 @@ void rn_vnet_receive(struct rn_vnet *v, uint32_t host, const struct rn_vnet_pack
 	rn_dev_receive(v->host[host].dev, rn_vnet_local(v, host), &rx, 1);
 }
 
-static void arrive(struct rn_vnet *v, uint32_t i)
+static void packet_arrives(struct rn_vnet *v, uint32_t i)
 {
 	struct rn_vnet_packet *p = &v->packet[i];
 	const struct rn_vnet_port *port = &v->port[p->port];
@@ -491,7 +491,7 @@ static void arrive(struct rn_vnet *v, uint32_t i)
 	} else if (to & RN_VNET_SWITCH) {
 		forward(v, to, p);
 	} else if (rn_vnet_is_stalled(v, to)) {
-		put(v, v->host[to].stalled_until, ARRIVAL, i);
+		put_event(v, v->host[to].stalled_until, ARRIVAL, i);
 	} else {
 		v->arrived++;
 		v->cfg.ops->arrive(v->cfg.ctx, to, p);
@@ -523,7 +523,7 @@ void rn_vnet_rearm(struct rn_vnet *v, uint32_t host)
 /* Serves every host whose timer is due, each once: a host whose timer is due again at
  * once waits for the next step.
  */
-static void expire(struct rn_vnet *v)
+static void serve_timers(struct rn_vnet *v)
 {
 	uint32_t next = 0, waiting = RN_VNET_NOBODY;
 
@@ -564,12 +564,12 @@ void rn_vnet_step(struct rn_vnet *v)
 		v->now = next;
 	v->events++;
 	if (rn_heap_next(&v->heap) > v->now) {
-		expire(v);
+		serve_timers(v);
 		return;
 	}
 	item = rn_heap_take(&v->heap);
 	if (item.what == ARRIVAL)
-		arrive(v, item.arg);
+		packet_arrives(v, item.arg);
 	else if (item.what < RN_VNET_OWN)
 		flow_control(v, item.what, item.arg);
 	else

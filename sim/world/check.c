@@ -323,7 +323,8 @@ void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe)
  * it is written; its entry becomes free when the program polls. A CQ that is not polled
  * for too long loses CQEs; after that, the checks that depend on its CQEs are skipped.
  */
-static void start(struct rn_w_cq *q, struct rn_cqe *ring, rn_iova at, uint32_t capacity)
+static void start_cq(struct rn_w_cq *q, struct rn_cqe *ring, rn_iova at,
+		     uint32_t capacity)
 {
 	memset(ring, 0, capacity * sizeof(*ring));
 	rn_cq_init(&q->cq, at, capacity, q);
@@ -335,7 +336,7 @@ static void start(struct rn_w_cq *q, struct rn_cqe *ring, rn_iova at, uint32_t c
 
 void rn_w_cq_start(struct rn_w_device *d)
 {
-	start(&d->cq, d->ring, RN_W_RING, RN_W_CQES);
+	start_cq(&d->cq, d->ring, RN_W_RING, RN_W_CQES);
 }
 
 void rn_w_cq_start_own(struct rn_w_end *e)
@@ -343,8 +344,8 @@ void rn_w_cq_start_own(struct rn_w_end *e)
 	struct rn_world *w = e->pair->w;
 	uint32_t number = (uint32_t)(e->pair - w->pair) * 2 + e->number;
 
-	start(&e->own_cq, e->own_ring, RN_W_RING + (rn_iova)APART * (1 + number),
-	      (uint32_t)SMALLEST << e->pair->plan->own_cq % 3);
+	start_cq(&e->own_cq, e->own_ring, RN_W_RING + (rn_iova)APART * (1 + number),
+		 (uint32_t)SMALLEST << e->pair->plan->own_cq % 3);
 	e->own_cq.of = e;
 	e->fatal = false;
 }
@@ -385,7 +386,7 @@ bool rn_w_cq_write(struct rn_w_device *d, rn_iova dst, const void *src, uint32_t
 	return true;
 }
 
-static const struct rn_cqe *look(const struct rn_w_cq *q, uint32_t index)
+static const struct rn_cqe *cqe_at(const struct rn_w_cq *q, uint32_t index)
 {
 	const struct rn_cqe *cqe = &q->ring[index % q->cq.capacity];
 
@@ -396,7 +397,7 @@ static void poll(struct rn_w_device *d, struct rn_w_cq *q)
 {
 	const struct rn_cqe *cqe;
 
-	for (; (cqe = look(q, q->seen)); q->seen++) {
+	for (; (cqe = cqe_at(q, q->seen)); q->seen++) {
 		if (q->armed)
 			rn_w_fail(d->w, "device %u has a completion and does not tell",
 				  d->number);
@@ -444,7 +445,7 @@ static void take_cq_event(struct rn_w_device *d, const struct rn_event *ev)
 		q->fired = true;
 		return;
 	}
-	while (look(q, atomic_load(&q->cq.consumer) + waiting) &&
+	while (cqe_at(q, atomic_load(&q->cq.consumer) + waiting) &&
 	       waiting < q->cq.capacity)
 		waiting++;
 	if (!q->of || waiting < q->cq.capacity) {

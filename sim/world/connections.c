@@ -91,8 +91,8 @@ static void fail(struct conns *w, const char *why)
 	w->r->why = why;
 }
 
-static void tell(struct conns *w, const struct host *h, const char *what,
-		 const char *more, uint32_t id)
+static void trace_event(struct conns *w, const struct host *h, const char *what,
+			const char *more, uint32_t id)
 {
 	char line[96];
 
@@ -165,7 +165,7 @@ static struct rn_cm_route route_to(const struct conns *w, const struct host *h,
 	};
 }
 
-static void ask(struct conns *w, struct host *h)
+static void request_connection(struct conns *w, struct host *h)
 {
 	uint32_t self = (uint32_t)(h - w->host);
 	uint32_t peer = (self + 1 + draw(w, w->hosts - 1)) % w->hosts;
@@ -194,8 +194,8 @@ static void ask(struct conns *w, struct host *h)
 		fail(w, "a request is refused by its own host");
 		return;
 	}
-	tell(w, h, "asks", sidr ? "datagrams" : "connection",
-	     rn_cm_conn_info(conn)->local_id);
+	trace_event(w, h, "asks", sidr ? "datagrams" : "connection",
+		    rn_cm_conn_info(conn)->local_id);
 	l = begin_life(w, h, conn, true, sidr);
 	if (l)
 		l->nobody = nobody;
@@ -203,7 +203,7 @@ static void ask(struct conns *w, struct host *h)
 
 static void leave(struct conns *w, struct host *h, struct life *l)
 {
-	tell(w, h, "leaves", "", rn_cm_conn_info(l->conn)->local_id);
+	trace_event(w, h, "leaves", "", rn_cm_conn_info(l->conn)->local_id);
 	rn_cm_close(h->cm, w->net->now, l->conn);
 	*l = (struct life){ 0 };
 }
@@ -214,7 +214,7 @@ static void must(struct conns *w, int rc)
 		fail(w, "a call is refused in a state that allows it");
 }
 
-static void refuse(struct conns *w, struct host *h, struct life *l)
+static void refuse_request(struct conns *w, struct host *h, struct life *l)
 {
 	static const struct rn_cm_no no = { .reason = RN_CM_REJ_CONSUMER };
 	struct rn_cm_offer none = { 0 };
@@ -227,7 +227,7 @@ static void refuse(struct conns *w, struct host *h, struct life *l)
 	l->act_at = think(w);
 }
 
-static void answer(struct conns *w, struct host *h, struct life *l)
+static void answer_request(struct conns *w, struct host *h, struct life *l)
 {
 	struct rn_cm_offer offer = offer_of(w, h);
 
@@ -238,7 +238,7 @@ static void answer(struct conns *w, struct host *h, struct life *l)
 	l->answered = true;
 	l->act_at = RN_NEVER;
 	if (draw(w, 6) == 0) {
-		refuse(w, h, l);
+		refuse_request(w, h, l);
 	} else if (l->sidr) {
 		must(w, rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_SUCCESS, &offer));
 		l->act_at = think(w); /* the program only has to leave */
@@ -291,7 +291,7 @@ static void act(struct conns *w, struct host *h, struct life *l)
 	case RN_CM_REP_RCVD:
 	case RN_CM_MRA_REP_SENT:
 	case RN_CM_SIDR_REQ_RCVD:
-		answer(w, h, l);
+		answer_request(w, h, l);
 		return;
 	case RN_CM_ESTABLISHED:
 		go_on(w, h, l);
@@ -512,8 +512,8 @@ static void hear(struct conns *w, struct host *h, const struct rn_cm_event *ev)
 	struct life *l;
 
 	note(w, (uint64_t)ev->type);
-	tell(w, h, "hears", rn_cm_event_name(ev->type),
-	     rn_cm_conn_info(ev->conn)->local_id);
+	trace_event(w, h, "hears", rn_cm_event_name(ev->type),
+		    rn_cm_conn_info(ev->conn)->local_id);
 	if (ev->type == RN_CM_EV_REQ || ev->type == RN_CM_EV_SIDR_REQ) {
 		hear_request(w, h, ev);
 		return;
@@ -583,7 +583,7 @@ static void open_table(struct conns *w, struct host *h)
 /* Clears the CM of a host. No message tells the peers. */
 static void reboot(struct conns *w, struct host *h)
 {
-	tell(w, h, "reboots", "", 0);
+	trace_event(w, h, "reboots", "", 0);
 	w->r->reboots++;
 	open_table(w, h);
 }
@@ -591,7 +591,7 @@ static void reboot(struct conns *w, struct host *h)
 /* A process ends; the CM of its host rejects or disconnects its connections. */
 static void crash(struct conns *w, struct host *h, unsigned process)
 {
-	tell(w, h, "crashes", "process", process);
+	trace_event(w, h, "crashes", "process", process);
 	w->r->crashes++;
 	for (unsigned i = 0; i < LIVES; i++)
 		if (h->life[i].conn && h->life[i].process == process)
@@ -624,7 +624,7 @@ static void drain(struct conns *w, struct host *h)
 		send_message(w, h, &tx);
 }
 
-static void serve(struct conns *w, struct host *h)
+static void serve_host(struct conns *w, struct host *h)
 {
 	drain(w, h);
 	rn_cm_expire(h->cm, w->net->now);
@@ -650,14 +650,14 @@ static rn_ns deadline(void *ctx, uint32_t host)
 	return next;
 }
 
-static void expire(void *ctx, uint32_t host)
+static void on_expire(void *ctx, uint32_t host)
 {
 	struct conns *w = ctx;
 
-	serve(w, &w->host[host]);
+	serve_host(w, &w->host[host]);
 }
 
-static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
+static void on_arrival(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 {
 	struct conns *w = ctx;
 	const struct rn_flow flow = {
@@ -670,7 +670,7 @@ static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 	note(w, (uint64_t)w->net->now);
 	rn_cm_receive(w->host[host].cm, w->net->now,
 		      &(struct rn_cm_rx){ .flow = &flow, .src_qpn = 1, .mad = p->bytes });
-	serve(w, &w->host[host]);
+	serve_host(w, &w->host[host]);
 }
 
 /* Lets a host request a connection, or a fault occur, and schedules the next such event.
@@ -686,18 +686,18 @@ static void happen(void *ctx, uint32_t what, uint32_t arg)
 		h = trouble(w);
 	} else {
 		h = &w->host[draw(w, w->hosts)];
-		ask(w, h);
+		request_connection(w, h);
 	}
 	next = w->net->now + draw(w, 3000) * RN_USEC(1000);
 	if (w->left || w->trouble)
 		rn_vnet_put(w->net, next, RN_VNET_OWN, 0);
-	serve(w, h);
+	serve_host(w, h);
 	rn_vnet_rearm(w->net, (uint32_t)(h - w->host));
 }
 
 static const struct rn_vnet_ops network = {
-	.arrive = arrive,
-	.expire = expire,
+	.arrive = on_arrival,
+	.expire = on_expire,
 	.deadline = deadline,
 	.happen = happen,
 };
@@ -785,7 +785,7 @@ static void set_up(struct conns *w)
 	w->double_ppm = draw(w, 3) ? draw(w, 400000) : 0;
 }
 
-static void run(struct conns *w)
+static void run_to_end(struct conns *w)
 {
 	rn_vnet_put(w->net, w->net->now, RN_VNET_OWN, 0);
 	while (!w->r->failed && rn_vnet_next(w->net) != RN_NEVER) {
@@ -811,7 +811,7 @@ int rn_connections_run(const struct rn_connections_cfg *cfg,
 	set_up(w);
 	rc = open_hosts(w);
 	if (!rc)
-		run(w);
+		run_to_end(w);
 	close_hosts(w);
 	return rc;
 }

@@ -106,7 +106,7 @@ static void add_to_hash(struct tree *t, uint64_t a, uint64_t b)
 	t->r->hash = rn_random_mix(rn_random_mix(h ^ a) ^ b);
 }
 
-static uint32_t number_of(const struct tree *t, const struct flow *f)
+static uint32_t flow_number(const struct tree *t, const struct flow *f)
 {
 	return (uint32_t)(f - t->flow);
 }
@@ -120,7 +120,7 @@ static struct flow *flow_of(const struct tree *t, uint32_t qpn)
 
 static uint32_t qpn_of(const struct tree *t, const struct flow *f)
 {
-	return (number_of(t, f) + 1) << 8 | SLOT;
+	return (flow_number(t, f) + 1) << 8 | SLOT;
 }
 
 static uint32_t asks(const struct flow *f)
@@ -136,7 +136,7 @@ static uint32_t answers(const struct flow *f)
 /* ----------------------------------------------------------------------- memory */
 static rn_iova address_of(const struct tree *t, const struct flow *f, uint32_t message)
 {
-	return (uint64_t)(number_of(t, f) + 1) << DATA_BITS |
+	return (uint64_t)(flow_number(t, f) + 1) << DATA_BITS |
 	       (uint64_t)message * f->length;
 }
 
@@ -185,16 +185,16 @@ static void place(const struct host *h, struct flow *f, uint64_t offset,
 	struct tree *t = h->tree;
 
 	if (h != &t->host[f->sink] || qpn != qpn_of(t, f))
-		fail(t, "flow %u is written by another one", number_of(t, f));
+		fail(t, "flow %u is written by another one", flow_number(t, f));
 	else if (offset != f->written)
 		fail(t, "flow %u: byte %llu is written when %llu is next",
-		     number_of(t, f), (unsigned long long)offset,
+		     flow_number(t, f), (unsigned long long)offset,
 		     (unsigned long long)f->written);
 	else if (offset + len > opened(f))
 		fail(t, "flow %u: byte %llu is written before it is asked for",
-		     number_of(t, f), (unsigned long long)(offset + len - 1));
+		     flow_number(t, f), (unsigned long long)(offset + len - 1));
 	else if (len % 8 || !holds(f, offset, bytes, len))
-		fail(t, "flow %u: wrong bytes at %llu", number_of(t, f),
+		fail(t, "flow %u: wrong bytes at %llu", flow_number(t, f),
 		     (unsigned long long)offset);
 	f->written += len;
 	t->r->bytes += len;
@@ -232,10 +232,10 @@ static enum rn_mem_result mem_read(void *ctx, void *dst, rn_iova src, uint32_t l
 	if (!f)
 		return RN_MEM_FAULT;
 	if (h != &t->host[f->source] || attr.qpn != qpn_of(t, f))
-		fail(t, "flow %u is read by another one", number_of(t, f));
+		fail(t, "flow %u is read by another one", flow_number(t, f));
 	else if (len % 8 || offset + len > (uint64_t)f->posted * f->length)
 		fail(t, "flow %u: byte %llu is read before it is asked for",
-		     number_of(t, f), (unsigned long long)(offset + len - 1));
+		     flow_number(t, f), (unsigned long long)(offset + len - 1));
 	for (uint32_t i = 0; i + 8 <= len; i += 8) {
 		uint64_t word = word_of(f, offset + i);
 
@@ -269,7 +269,7 @@ static void post_requests(struct tree *t, struct flow *f)
 					       .num_sge = 1 };
 
 		if (rn_qp_post_send(dev, f->asks, t->net->now, &wr))
-			fail(t, "flow %u: a request is refused", number_of(t, f));
+			fail(t, "flow %u: a request is refused", flow_number(t, f));
 	}
 }
 
@@ -287,7 +287,7 @@ static void post_receives(struct tree *t, struct flow *f)
 					       .num_sge = 1 };
 
 		if (rn_qp_post_recv(dev, f->answers, t->net->now, &wr))
-			fail(t, "flow %u: a receive is refused", number_of(t, f));
+			fail(t, "flow %u: a receive is refused", flow_number(t, f));
 	}
 }
 
@@ -298,14 +298,15 @@ static void check_completion(struct tree *t, struct flow *f, const struct rn_cqe
 			     uint32_t count)
 {
 	if ((cqe->ctl & 0xff) != RN_WC_SUCCESS)
-		fail(t, "flow %u: message %llu completes with status %u", number_of(t, f),
-		     (unsigned long long)cqe->wr_id, (unsigned)(cqe->ctl & 0xff));
+		fail(t, "flow %u: message %llu completes with status %u",
+		     flow_number(t, f), (unsigned long long)cqe->wr_id,
+		     (unsigned)(cqe->ctl & 0xff));
 	else if (cqe->wr_id != count)
 		fail(t, "flow %u: message %llu completes when %u is next",
-		     number_of(t, f), (unsigned long long)cqe->wr_id, count);
+		     flow_number(t, f), (unsigned long long)cqe->wr_id, count);
 	else if (f->written < (uint64_t)(count + 1) * f->length)
 		fail(t, "flow %u: message %u completes before it is there",
-		     number_of(t, f), count);
+		     flow_number(t, f), count);
 }
 
 static void complete(struct tree *t, const struct host *h, const struct rn_cqe *cqe)
@@ -326,7 +327,8 @@ static void complete(struct tree *t, const struct host *h, const struct rn_cqe *
 	}
 	check_completion(t, f, cqe, f->received++);
 	if (cqe->byte_len != f->length)
-		fail(t, "flow %u: a receive of %u bytes", number_of(t, f), cqe->byte_len);
+		fail(t, "flow %u: a receive of %u bytes", flow_number(t, f),
+		     cqe->byte_len);
 	post_receives(t, f);
 }
 
@@ -378,7 +380,7 @@ enum event {
 	UP, /* arg: number of the port */
 };
 
-static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
+static void on_arrival(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 {
 	struct tree *t = ctx;
 
@@ -386,7 +388,7 @@ static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 	drain(t, host);
 }
 
-static void expire(void *ctx, uint32_t host)
+static void on_expire(void *ctx, uint32_t host)
 {
 	struct tree *t = ctx;
 
@@ -443,8 +445,8 @@ static void happen(void *ctx, uint32_t what, uint32_t arg)
 }
 
 static const struct rn_vnet_ops network = {
-	.arrive = arrive,
-	.expire = expire,
+	.arrive = on_arrival,
+	.expire = on_expire,
 	.happen = happen,
 	.lost = lost,
 };
@@ -731,7 +733,7 @@ static int set_up(struct tree *t)
 }
 
 /* ---- The run ---- */
-static void run(struct tree *t)
+static void run_to_end(struct tree *t)
 {
 	uint64_t next_progress = PROGRESS;
 
@@ -759,14 +761,14 @@ static void check_flow(struct tree *t, const struct flow *f)
 
 	if (f->completed != f->messages || f->received != received ||
 	    f->written != (uint64_t)f->messages * f->length)
-		fail(t, "flow %u: %u of %u messages complete", number_of(t, f),
+		fail(t, "flow %u: %u of %u messages complete", flow_number(t, f),
 		     f->completed, f->messages);
 	/* When a link fails, later packets take another path and may overtake earlier
 	 * ones; so flaps may cause retransmissions without a loss.
 	 */
 	else if (f->stats.retransmitted && !f->losses && !t->cfg->flaps)
 		fail(t, "flow %u: %u packets are sent again, and none was lost",
-		     number_of(t, f), f->stats.retransmitted);
+		     flow_number(t, f), f->stats.retransmitted);
 }
 
 static void check_host(struct tree *t, uint32_t i)
@@ -861,7 +863,7 @@ int rn_fat_tree_run(const struct rn_fat_tree_cfg *cfg, struct rn_fat_tree_result
 	*r = (struct rn_fat_tree_result){ 0 };
 	rc = set_up(&t);
 	if (!rc) {
-		run(&t);
+		run_to_end(&t);
 		if (!r->failed)
 			check_end(&t);
 		sum_up(&t);

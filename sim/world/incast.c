@@ -148,7 +148,7 @@ static void lost(void *ctx, const struct rn_vnet_packet *p,
 }
 
 /* ------------------------------------------------------------------- devices */
-static uint32_t number_of(const struct incast *x, const struct device *d)
+static uint32_t device_number(const struct incast *x, const struct device *d)
 {
 	return (uint32_t)(d - x->device);
 }
@@ -194,7 +194,7 @@ static void take_cqes(struct incast *x, struct device *d)
 
 static void drain(struct incast *x, struct device *d)
 {
-	uint32_t host = number_of(x, d);
+	uint32_t host = device_number(x, d);
 	struct rn_vnet_packet *p;
 	struct rn_event ev;
 	struct rn_tx tx;
@@ -209,7 +209,7 @@ static void drain(struct incast *x, struct device *d)
 	rn_vnet_rearm(x->net, host);
 }
 
-static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
+static void on_arrival(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 {
 	struct incast *x = ctx;
 
@@ -300,7 +300,7 @@ static void happen(void *ctx, uint32_t what, uint32_t arg)
 	}
 }
 
-static void expire(void *ctx, uint32_t host)
+static void on_expire(void *ctx, uint32_t host)
 {
 	struct incast *x = ctx;
 
@@ -309,14 +309,14 @@ static void expire(void *ctx, uint32_t host)
 }
 
 static const struct rn_vnet_ops network = {
-	.arrive = arrive,
-	.expire = expire,
+	.arrive = on_arrival,
+	.expire = on_expire,
 	.happen = happen,
 	.queued = queued,
 	.lost = lost,
 };
 
-static void run(struct incast *x)
+static void run_to_end(struct incast *x)
 {
 	while (rn_vnet_next(x->net) <= x->cfg.end)
 		rn_vnet_step(x->net);
@@ -418,7 +418,7 @@ static struct rn_qp *create(struct device *d, uint32_t qpn, void *block)
 	return rn_qp_create(d->dev, block, &init);
 }
 
-static void start(struct incast *x, uint8_t *blocks)
+static void start_incast(struct incast *x, uint8_t *blocks)
 {
 	uint32_t its_switch;
 
@@ -525,8 +525,8 @@ int rn_incast_run(const struct rn_incast_cfg *cfg, struct rn_incast_result *r)
 	x->devices = cfg->senders + 1;
 	for (uint32_t i = 0; i < DEVICES; i++)
 		x->device[i].dev = (struct rn_dev *)(void *)(at + i * dev);
-	start(x, at + DEVICES * dev);
-	run(x);
+	start_incast(x, at + DEVICES * dev);
+	run_to_end(x);
 	sum_up(x);
 	finish(x);
 	release(x, at);

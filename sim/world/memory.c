@@ -13,7 +13,7 @@ enum {
 };
 
 /* Writes bytes @from to @from + @len of the sequence that @pattern generates. */
-static void fill(uint8_t *to, uint64_t pattern, uint32_t from, uint32_t len)
+static void fill_pattern(uint8_t *to, uint64_t pattern, uint32_t from, uint32_t len)
 {
 	for (uint32_t i = 0; i < len;) {
 		uint64_t word = rn_random_mix(pattern + (from + i) / 8);
@@ -26,7 +26,7 @@ static void fill(uint8_t *to, uint64_t pattern, uint32_t from, uint32_t len)
 
 void rn_w_fill(uint8_t *to, uint64_t pattern, uint32_t len)
 {
-	fill(to, pattern, 0, len);
+	fill_pattern(to, pattern, 0, len);
 }
 
 static bool matches(const uint8_t *bytes, uint64_t pattern, uint32_t from, uint32_t len)
@@ -34,7 +34,7 @@ static bool matches(const uint8_t *bytes, uint64_t pattern, uint32_t from, uint3
 	uint8_t want[RN_W_SLOT];
 
 	assert(len <= sizeof(want));
-	fill(want, pattern, from, len);
+	fill_pattern(want, pattern, from, len);
 	return memcmp(bytes, want, len) == 0;
 }
 
@@ -106,7 +106,8 @@ uint32_t rn_w_slot_take(struct rn_w_device *d, enum rn_w_use use, uint32_t qpn,
 		.pattern = pattern,
 	};
 	if (use == RN_W_SOURCE || use == RN_W_FETCHED)
-		fill(d->memory + (size_t)i * RN_W_SLOT + s->from, pattern, 0, len);
+		fill_pattern(d->memory + (size_t)i * RN_W_SLOT + s->from, pattern, 0,
+			     len);
 	else
 		memset(d->memory + (size_t)i * RN_W_SLOT + s->from, 0xee, len);
 	return i;

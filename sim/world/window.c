@@ -86,7 +86,7 @@ static void end_slot(struct rn_w_end *e, uint32_t slot)
 	rn_w_slot_release(d, slot, 0);
 }
 
-static void end(struct rn_w_end *e, unsigned kind)
+static void end_key(struct rn_w_end *e, unsigned kind)
 {
 	struct rn_w_key *key = &e->key[kind];
 
@@ -145,7 +145,7 @@ static void deregister_region(struct rn_world *w, struct rn_w_end *e)
 		 */
 		rn_w_account_lost(e->peer, RN_W_UNANSWERED);
 	}
-	end(e, RN_W_REGION);
+	end_key(e, RN_W_REGION);
 }
 
 static void post(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
@@ -232,8 +232,8 @@ static void unbind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 	post(w, e, wr, &send);
 }
 
-static void change(struct rn_world *w, struct rn_w_end *e, unsigned kind,
-		   struct rn_random *r)
+static void change_key(struct rn_world *w, struct rn_w_end *e, unsigned kind,
+		       struct rn_random *r)
 {
 	struct rn_w_key *key = &e->key[kind];
 	/* A correct program changes a key only when the peer does not use it any more. */
@@ -262,7 +262,7 @@ void rn_w_key_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
 		return;
 	for (unsigned k = 0; k < RN_W_KEYS; k++)
 		if (rn_random_below(r, 3))
-			change(w, e, k, r);
+			change_key(w, e, k, r);
 }
 
 void rn_w_key_tick(struct rn_world *w, struct rn_w_end *e)
@@ -282,7 +282,7 @@ void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_
 		rn_w_fail(w, "%llu of QP %x succeeds, and key %x is as before",
 			  (unsigned long long)wr->id, e->qpn, wr->rkey);
 	if (wr->ends_key)
-		end(e, wr->key - 1u);
+		end_key(e, wr->key - 1u);
 	else
 		key->state = RN_W_BOUND;
 	end_slot(e, wr->remote_slot);
@@ -434,5 +434,5 @@ void rn_w_key_invalidated(struct rn_world *w, struct rn_w_end *e,
 	if (!(cqe->ctl >> 16 & RN_WC_WITH_INV) || cqe->imm != sent->imm || key->mr.valid)
 		rn_w_fail(w, "QP %x receives %llu, and key %x has not ended", e->qpn,
 			  (unsigned long long)sent->id, sent->imm);
-	end(e, RN_W_MW2);
+	end_key(e, RN_W_MW2);
 }

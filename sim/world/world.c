@@ -262,7 +262,7 @@ static void lost(void *ctx, const struct rn_vnet_packet *p,
 	trouble(ctx, p, 1);
 }
 
-static void arrive(void *ctx, uint32_t device, struct rn_vnet_packet *p)
+static void on_arrival(void *ctx, uint32_t device, struct rn_vnet_packet *p)
 {
 	struct rn_world *w = ctx;
 	struct rn_w_device *d = &w->device[device];
@@ -461,7 +461,7 @@ static void happen(void *ctx, uint32_t what, uint32_t arg)
 	}
 }
 
-static void expire(void *ctx, uint32_t device)
+static void on_expire(void *ctx, uint32_t device)
 {
 	struct rn_world *w = ctx;
 	struct rn_w_device *d = &w->device[device];
@@ -472,8 +472,8 @@ static void expire(void *ctx, uint32_t device)
 }
 
 static const struct rn_vnet_ops network = {
-	.arrive = arrive,
-	.expire = expire,
+	.arrive = on_arrival,
+	.expire = on_expire,
 	.happen = happen,
 	.queued = queued,
 	.lost = lost,
@@ -488,7 +488,7 @@ static void late_acks(struct rn_world *w)
 
 /* Returns true when no event is left; false when @limit is reached or a check has failed.
  */
-static bool run(struct rn_world *w, rn_ns limit)
+static bool run_until(struct rn_world *w, rn_ns limit)
 {
 	while (!w->result->failed) {
 		rn_ns next;
@@ -562,7 +562,7 @@ static void start_device(struct rn_world *w, uint32_t i, uint32_t its_switch)
 	rn_w_srq_create(d);
 }
 
-static void start(struct rn_world *w)
+static void start_world(struct rn_world *w)
 {
 	uint32_t its_switch;
 
@@ -616,7 +616,7 @@ static bool until_quiet(struct rn_world *w)
 {
 	for (uint32_t i = 0; i < w->plan.devices; i++)
 		rn_w_drain(&w->device[i]);
-	if (!run(w, w->net->now + QUIET_WITHIN * SECOND))
+	if (!run_until(w, w->net->now + QUIET_WITHIN * SECOND))
 		rn_w_fail(w, "it does not become quiet");
 	return !w->result->failed;
 }
@@ -646,8 +646,8 @@ void rn_world_run(struct rn_world *w, const struct rn_plan *plan, rn_world_trace
 	w->result = result;
 	w->trace = trace;
 	w->trace_ctx = trace_ctx;
-	start(w);
-	run(w, plan->end);
+	start_world(w);
+	run_until(w, plan->end);
 	if (!result->failed) {
 		w->net->now = w->net->now < plan->end ? plan->end : w->net->now;
 		finish(w);

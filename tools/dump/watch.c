@@ -53,7 +53,7 @@ static void put_into_index(struct rn_watch *w, uint32_t number)
 	w->index[i] = number + 1;
 }
 
-static bool grow(struct rn_watch *w)
+static bool grow_flow_table(struct rn_watch *w)
 {
 	uint32_t room = w->room ? 2 * w->room : ROOM_FIRST;
 	struct rn_watch_flow **flow;
@@ -82,7 +82,7 @@ static struct rn_watch_flow *add_half(struct rn_watch *w, const struct rn_gid *s
 {
 	struct rn_watch_flow *f;
 
-	if (w->flows == w->room && !grow(w))
+	if (w->flows == w->room && !grow_flow_table(w))
 		return NULL;
 	f = calloc(1, sizeof(*f));
 	if (!f)

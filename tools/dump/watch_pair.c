@@ -20,7 +20,7 @@ static bool has_answers(const struct rn_watch_flow *f)
 	return f->half.class == RN_CLASS_RC || f->half.class == RN_CLASS_XRC;
 }
 
-static void list(struct rn_watch *w, struct rn_watch_flow *f)
+static void update_loose_list(struct rn_watch *w, struct rn_watch_flow *f)
 {
 	bool is_loose = f->has_begun && !f->is_sure && has_answers(f);
 
@@ -41,11 +41,11 @@ static struct rn_watch_flow *peer_of(const struct rn_watch *w,
 
 /* ---- Pairs ---- */
 
-static void be_single(struct rn_watch *w, struct rn_watch_flow *f)
+static void part_halves(struct rn_watch *w, struct rn_watch_flow *f)
 {
 	f->peer = RN_WATCH_NONE;
 	f->half.is_paired = f->is_sure = false;
-	list(w, f);
+	update_loose_list(w, f);
 }
 
 static void unpair(struct rn_watch *w, struct rn_watch_flow *f)
@@ -54,11 +54,12 @@ static void unpair(struct rn_watch *w, struct rn_watch_flow *f)
 
 	if (!peer)
 		return;
-	be_single(w, peer);
-	be_single(w, f);
+	part_halves(w, peer);
+	part_halves(w, f);
 }
 
-static void marry(struct rn_watch *w, struct rn_watch_flow *f, struct rn_watch_flow *peer)
+static void join_halves(struct rn_watch *w, struct rn_watch_flow *f,
+			struct rn_watch_flow *peer)
 {
 	f->peer = rn_watch_number(w, peer);
 	f->half.is_paired = true;
@@ -73,15 +74,15 @@ void rn_watch_pair(struct rn_watch *w, struct rn_watch_flow *a, struct rn_watch_
 	if (peer_of(w, a) != b) {
 		unpair(w, a);
 		unpair(w, b);
-		marry(w, a, b);
-		marry(w, b, a);
+		join_halves(w, a, b);
+		join_halves(w, b, a);
 	}
 	if (!a->is_sure)
 		a->paired = b->paired = w->packets;
 	a->is_sure = b->is_sure = is_sure;
 	a->confirmed = b->confirmed = w->packets;
-	list(w, a);
-	list(w, b);
+	update_loose_list(w, a);
+	update_loose_list(w, b);
 }
 
 void rn_watch_loosen(struct rn_watch *w, struct rn_watch_flow *f)
@@ -89,11 +90,11 @@ void rn_watch_loosen(struct rn_watch *w, struct rn_watch_flow *f)
 	struct rn_watch_flow *peer = peer_of(w, f);
 
 	f->is_sure = false;
-	list(w, f);
+	update_loose_list(w, f);
 	if (!peer)
 		return;
 	peer->is_sure = false;
-	list(w, peer);
+	update_loose_list(w, peer);
 }
 
 void rn_watch_part(struct rn_watch *w, struct rn_watch_flow *f)
@@ -123,7 +124,7 @@ void rn_watch_begin(struct rn_watch *w, struct rn_watch_flow *f, struct rn_psn p
 	f->first = f->oldest = f->next = f->una = f->resent_to = f->recover =
 		f->msn_since = psn;
 	f->begun = w->packets;
-	list(w, f);
+	update_loose_list(w, f);
 }
 
 void rn_watch_doubt(struct rn_watch_flow *f)

@@ -221,7 +221,7 @@ struct rn_watch_record *rn_watch_record(struct rn_watch_flow *f, struct rn_psn p
 	return rn_psn_before(psn, r->psn) ? NULL : r;
 }
 
-static bool make_room(struct rn_watch_flow *f)
+static bool make_record_room(struct rn_watch_flow *f)
 {
 	uint32_t room = f->room ? 2 * f->room : RECORDS_FIRST;
 	struct rn_watch_record *ring;
@@ -262,7 +262,7 @@ static void forget_oldest(struct rn_watch_flow *f)
 
 static void remember(struct rn_watch_flow *f, const struct rn_watch_record *r)
 {
-	if (!make_room(f)) {
+	if (!make_record_room(f)) {
 		if (!f->count)
 			return;
 		forget(f);
@@ -475,7 +475,7 @@ static uint32_t span_of(const struct rn_watch_flow *f, const struct rn_packet *p
 	return read_span(p->reth.dma_len, f->half.pmtu);
 }
 
-static void take(struct rn_watch_job *job, struct rn_watch_flow *f)
+static void note_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	const struct rn_packet *p = job->p;
 	uint32_t flags = p->op->flags, span = span_of(f, p);
@@ -673,8 +673,8 @@ static bool is_same(struct rn_watch_job *job, struct rn_watch_flow *f,
 	return job->out->findings == before;
 }
 
-static void again(struct rn_watch_job *job, struct rn_watch_flow *f,
-		  struct rn_watch_record *r)
+static void note_retransmission(struct rn_watch_job *job, struct rn_watch_flow *f,
+				struct rn_watch_record *r)
 {
 	struct rn_psn psn = job->p->bth.psn;
 	bool is_read = r && rn_opcode_info[r->opcode].kind == RN_OP_KIND_READ;
@@ -822,20 +822,20 @@ static void place(struct rn_watch_job *job, struct rn_watch_flow *f)
 			job->p->op->kind == RN_OP_KIND_READ && (f->is_doubted || d < 0);
 
 		start_anew(job, f);
-		take(job, f);
+		note_request(job, f);
 		if (may_be_rest)
 			rn_watch_doubt(f);
 		return;
 	}
 	/* UC does not repeat requests: any other PSN is simply the next one (9.8.2.2). */
 	if (d < 0 && f->half.class != RN_CLASS_UC) {
-		again(job, f, r);
+		note_retransmission(job, f, r);
 		doubt(job, f);
 		return;
 	}
 	if (d != 0)
 		skip(job, f, d > 0 ? (uint32_t)d : 0);
-	take(job, f);
+	note_request(job, f);
 }
 
 void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)

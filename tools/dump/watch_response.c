@@ -169,7 +169,7 @@ static void refuse_for_now(struct rn_watch_job *job, struct rn_watch_flow *f,
 	f->nak.until = job->at + rn_rnr_timer_ns(rn_aeth_value(syndrome));
 }
 
-static void refuse(struct rn_watch_job *job, struct rn_watch_flow *f)
+static void note_nak(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	struct rn_psn psn = job->p->bth.psn;
 
@@ -210,7 +210,7 @@ static void ack(struct rn_watch_job *job, struct rn_watch_flow *f,
 	if (type == RN_AETH_RNR)
 		refuse_for_now(job, f, r);
 	else
-		refuse(job, f);
+		note_nak(job, f);
 }
 
 /* ---- Responses with data ---- */
@@ -345,8 +345,8 @@ static void read_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 		advance(job, f, rn_psn_add(psn, 1));
 }
 
-static void answer(struct rn_watch_job *job, struct rn_watch_flow *f,
-		   struct rn_watch_record *r)
+static void note_response(struct rn_watch_job *job, struct rn_watch_flow *f,
+			  struct rn_watch_record *r)
 {
 	const struct rn_packet *p = job->p;
 
@@ -422,6 +422,6 @@ void rn_watch_response(struct rn_watch_job *job, struct rn_watch_flow *f)
 	if (p->op->kind == RN_OP_KIND_ACK)
 		ack(job, f, r);
 	else
-		answer(job, f, r);
+		note_response(job, f, r);
 	rn_watch_count_window(f, job->at);
 }

@@ -18,7 +18,7 @@ static bool is_new(const uint8_t *byte)
 }
 
 /* Waits for one message; false if some of its bytes are old. */
-static bool await(struct example *e, const uint8_t *data)
+static bool await_message(struct example *e, const uint8_t *data)
 {
 	if (e->is_mended) {
 		example_poll(e, RECEIVER);
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 				     .local = from,
 				     .remote = to,
 				     .len = DATA });
-		if (!await(&e, to->addr))
+		if (!await_message(&e, to->addr))
 			example_end(false, "first and last byte were new, others old");
 		example_poll(&e, SENDER);
 	}

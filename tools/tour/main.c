@@ -30,7 +30,7 @@ static const struct {
 };
 
 /* `rocin tour` has checked the values. */
-static void set(struct tour *t, const char *word)
+static void set_option(struct tour *t, const char *word)
 {
 	const struct {
 		const char *key;
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 		return 64;
 	}
 	for (int k = 2; k < argc; k++)
-		set(&t, argv[k]);
+		set_option(&t, argv[k]);
 	/* The program must not outlive the tour. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(SECONDS_MAX);

@@ -104,7 +104,7 @@ static void connect_end(const struct tour *t, const struct end *e, const struct 
 }
 
 /* Finds a device by name, because devices of the kernel may also be in the list. */
-static struct ibv_device *find(struct ibv_device **list, const char *name)
+static struct ibv_device *find_device(struct ibv_device **list, const char *name)
 {
 	for (; *list; list++)
 		if (!strcmp(ibv_get_device_name(*list), name))
@@ -117,8 +117,8 @@ void tour_open(struct tour *t)
 	struct ibv_device **list = ibv_get_device_list(NULL), *a, *b;
 
 	tour_need(list, "ibv_get_device_list");
-	a = find(list, "rocin0");
-	b = find(list, "rocin1");
+	a = find_device(list, "rocin0");
+	b = find_device(list, "rocin1");
 	tour_need(a && b, "the devices; run me by: rocin tour");
 	t->a.name = "A";
 	t->b.name = "B";

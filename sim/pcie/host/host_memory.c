@@ -32,7 +32,7 @@ const struct rn_host_region *rn_host_region_of(const struct rn_host *h, rn_iova 
 	return r && addr - r->addr < r->len ? r : NULL;
 }
 
-static void make_room(struct rn_host *h)
+static void make_region_room(struct rn_host *h)
 {
 	unsigned room = h->region_room ? 2 * h->region_room : 16;
 	struct rn_host_region **regions;
@@ -51,7 +51,7 @@ void rn_host_region_link(struct rn_host *h, struct rn_host_region *r)
 	unsigned at = upper_bound(h, r->addr);
 
 	assert(r->len > 0 && !rn_host_region_of(h, r->addr));
-	make_room(h);
+	make_region_room(h);
 	memmove(&h->regions[at + 1], &h->regions[at],
 		(h->region_count - at) * sizeof(void *));
 	h->regions[at] = r;

@@ -336,7 +336,7 @@ static void diverge(struct rn_host *h)
 	go_on_at_random(h);
 }
 
-static unsigned find(const struct rn_fabric *f, uint64_t seq)
+static unsigned find_tlp_by_seq(const struct rn_fabric *f, uint64_t seq)
 {
 	unsigned i = rn_fabric_oldest(f);
 
@@ -348,7 +348,7 @@ static unsigned find(const struct rn_fabric *f, uint64_t seq)
 /* Makes the choice; false if that is impossible now. */
 static bool make_choice(struct rn_host *h, const struct rn_host_choice *c)
 {
-	unsigned index = find(h->fabric, c->seq);
+	unsigned index = find_tlp_by_seq(h->fabric, c->seq);
 
 	if (index == RN_TLP_NONE ||
 	    (!c->is_forced && !rn_fabric_movable(h->fabric, index)))

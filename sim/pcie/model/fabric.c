@@ -390,7 +390,7 @@ static bool arrive_request(const struct run *run, unsigned index)
 	return true;
 }
 
-static bool arrive(const struct run *run, unsigned index)
+static bool arrive_tlp(const struct run *run, unsigned index)
 {
 	const struct rn_tlp *t = &run->f->tlp[index];
 
@@ -422,7 +422,7 @@ static bool step_tlp(const struct run *run, unsigned index)
 		append_to_list(f, index);
 		return true;
 	}
-	return arrive(run, index);
+	return arrive_tlp(run, index);
 }
 
 void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,

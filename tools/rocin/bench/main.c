@@ -260,7 +260,7 @@ static int write_file(const char *path, rn_file_print print)
 	return rc ? complain_of(path, rc) : 0;
 }
 
-static int tell(void)
+static int print_report(void)
 {
 	int rc = 0;
 
@@ -285,7 +285,7 @@ static int compare_and_tell(const struct rn_bench_results *results,
 
 	if (rc == 0 && base)
 		rn_bench_baseline_compare(base, &report);
-	rc = rc ? complain(strerror(-rc)) : tell();
+	rc = rc ? complain(strerror(-rc)) : print_report();
 	rn_bench_report_free(&report);
 	return rc;
 }

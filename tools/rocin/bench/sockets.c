@@ -106,7 +106,7 @@ static void close_tcp(void *state)
 }
 
 /* Can the failed call simply be repeated? Yields if the socket was not ready. */
-static bool again(const struct rn_bench_end *end)
+static bool may_repeat(const struct rn_bench_end *end)
 {
 	if (errno == EAGAIN && !atomic_load(&end->shared->failed)) {
 		sched_yield();
@@ -123,7 +123,7 @@ static int write_message(struct rn_bench_end *end, const struct tcp *t)
 
 		if (n > 0)
 			done += (size_t)n;
-		else if (!again(end))
+		else if (!may_repeat(end))
 			return rn_bench_fail(end, "TCP send: %s", strerror(errno));
 	}
 	return 0;
@@ -135,7 +135,7 @@ static int read_message(struct rn_bench_end *end, struct tcp *t, bool count)
 	for (size_t done = 0; done < t->len;) {
 		ssize_t n = recv(t->fd, t->buf + done, t->len - done, t->flags);
 
-		if (n < 0 && again(end))
+		if (n < 0 && may_repeat(end))
 			continue;
 		if (n <= 0)
 			return rn_bench_fail(end, "TCP receive: %s",
@@ -376,7 +376,7 @@ static void close_udp(void *state)
 }
 
 /* Can the failed call simply be repeated? */
-static bool is_tried_again(void)
+static bool is_transient(void)
 {
 	return errno == EAGAIN || errno == EINTR || errno == ENOBUFS;
 }
@@ -408,7 +408,7 @@ static int receive_super_packets(struct rn_bench_end *end, struct udp *u)
 	while (unsettled(end, received)) {
 		ssize_t n = recv(u->fd, u->buf, sizeof(u->buf), MSG_DONTWAIT);
 
-		if (n < 0 && is_tried_again()) {
+		if (n < 0 && is_transient()) {
 			sched_yield();
 			continue;
 		}
@@ -437,7 +437,7 @@ static int send_super_packets(struct rn_bench_end *end, struct udp *u,
 			sched_yield();
 		else if (send(u->fd, u->buf, u->super_len, 0) == (ssize_t)u->super_len)
 			sent += u->super_len;
-		else if (!is_tried_again())
+		else if (!is_transient())
 			return rn_bench_fail(end, "UDP send: %s", strerror(errno));
 	}
 	return settle(end, m, sent);
@@ -451,7 +451,7 @@ static int receive_batches(struct rn_bench_end *end, struct udp *u)
 		int n = recvmmsg(u->fd, u->msg, BATCH, MSG_DONTWAIT, NULL);
 		const uint8_t *last;
 
-		if (n < 0 && is_tried_again()) {
+		if (n < 0 && is_transient()) {
 			sched_yield();
 			continue;
 		}
@@ -485,7 +485,7 @@ static int send_batches(struct rn_bench_end *end, struct udp *u, struct rn_bench
 		n = sendmmsg(u->fd, u->msg, batch, 0);
 		if (n > 0)
 			sent += (uint64_t)n;
-		else if (!is_tried_again())
+		else if (!is_transient())
 			return rn_bench_fail(end, "UDP sendmmsg: %s", strerror(errno));
 	}
 	return settle(end, m, sent);
@@ -521,7 +521,7 @@ static int await_message(struct rn_bench_end *end, struct udp *u,
 			done += (size_t)n;
 			continue;
 		}
-		if (n == 0 || !is_tried_again())
+		if (n == 0 || !is_transient())
 			return rn_bench_fail(end, "UDP receive: %s", strerror(errno));
 		if (m ? rn_bench_meter_patience(m) : rn_bench_stopped(end))
 			return -1;
@@ -533,7 +533,7 @@ static int await_message(struct rn_bench_end *end, struct udp *u,
 static int send_message(struct rn_bench_end *end, struct udp *u)
 {
 	while (send(u->fd, u->buf, u->message_len, 0) != (ssize_t)u->message_len)
-		if (!is_tried_again())
+		if (!is_transient())
 			return rn_bench_fail(end, "UDP send: %s", strerror(errno));
 	return 0;
 }

@@ -124,8 +124,8 @@ static int post_request(struct rn_bench_end *end, struct rn_bench_verbs *v, uint
 	return 0;
 }
 
-static int take(struct rn_bench_end *end, struct rn_bench_verbs *v,
-		const struct ibv_wc *wc)
+static int take_completion(struct rn_bench_end *end, struct rn_bench_verbs *v,
+			   const struct ibv_wc *wc)
 {
 	uint64_t qp = wc->wr_id >> QP_SHIFT;
 	uint32_t count = (uint32_t)wc->wr_id;
@@ -156,7 +156,7 @@ static int poll_and_refill(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	if (n < 0)
 		return rn_bench_fail(end, "ibv_poll_cq fails");
 	for (int i = 0; i < n; i++)
-		if (take(end, v, &wc[i]))
+		if (take_completion(end, v, &wc[i]))
 			return -1;
 	return n;
 }
@@ -271,7 +271,7 @@ static enum rn_bench_role source_of(const struct rn_bench_verbs *v)
 	return v->opcode == IBV_WR_RDMA_READ ? RN_BENCH_RECEIVER : RN_BENCH_SENDER;
 }
 
-static void fill(struct rn_bench_end *end, void *state)
+static void fill_buffers(struct rn_bench_end *end, void *state)
 {
 	struct rn_bench_verbs *v = state;
 
@@ -368,7 +368,7 @@ static int run_sender(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	return 0;
 }
 
-static int run(struct rn_bench_end *end, void *state, double *result)
+static int run_end(struct rn_bench_end *end, void *state, double *result)
 {
 	struct rn_bench_verbs *v = state;
 	struct rn_bench_meter m;
@@ -387,8 +387,8 @@ static int run(struct rn_bench_end *end, void *state, double *result)
 
 const struct rn_bench_ops rn_bench_stream_ops = {
 	.open = open_verbs,
-	.fill = fill,
-	.run = run,
+	.fill = fill_buffers,
+	.run = run_end,
 	.check = check,
 	.close = close_verbs,
 };

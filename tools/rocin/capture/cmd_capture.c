@@ -231,7 +231,7 @@ static int read_all(struct capture *c, uint64_t now)
 }
 
 /* Captures until the end. Returns 0, DONE, or -errno of writing. */
-static int run(struct capture *c)
+static int capture_to_end(struct capture *c)
 {
 	struct pollfd pfd[] = {
 		{ .fd = c->signals, .events = POLLIN },
@@ -352,7 +352,7 @@ int rn_cmd_capture(int argc, char **argv)
 	} else {
 		if (!args.is_quiet)
 			fprintf(stderr, "capturing to %s\n", c.file.cfg.path);
-		status = finish(&c, run(&c));
+		status = finish(&c, capture_to_end(&c));
 	}
 	rn_capture_sources_free(&c.sources);
 	rn_capture_filter_free(c.filter);

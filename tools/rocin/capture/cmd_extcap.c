@@ -68,7 +68,7 @@ static void take_line(struct folders *f, char *line)
 /* Starts @program with options that make it print its directories. Returns the process,
  * whose standard output @from reads, or -1.
  */
-static pid_t start(char *program, FILE **from)
+static pid_t start_program(char *program, FILE **from)
 {
 	char option[] = "-G", what[] = "folders";
 	char *argv[] = { program, option, what, NULL };
@@ -94,11 +94,11 @@ static pid_t start(char *program, FILE **from)
 	return pid;
 }
 
-static bool ask(char *program, struct folders *f)
+static bool read_folders(char *program, struct folders *f)
 {
 	char line[PATH_MAX + 100];
 	FILE *answer;
-	pid_t pid = start(program, &answer);
+	pid_t pid = start_program(program, &answer);
 
 	if (pid < 0)
 		return false;
@@ -115,7 +115,7 @@ static int find_place(struct folders *f, char *dir, char *link, char *text, size
 	char tshark[] = "tshark", wireshark[] = "wireshark";
 
 	*f = (struct folders){ 0 };
-	if (!ask(tshark, f) && !ask(wireshark, f))
+	if (!read_folders(tshark, f) && !read_folders(wireshark, f))
 		return rn_fail(text, len, -ENOENT,
 			       "neither tshark nor wireshark says where extcap programs "
 			       "belong; install one of them");

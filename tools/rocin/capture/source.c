@@ -154,7 +154,7 @@ static int take_packet(struct rn_capture_source *s)
 	return 0;
 }
 
-static void fill(struct rn_capture_source *s)
+static void read_ahead(struct rn_capture_source *s)
 {
 	while (s->queued < RN_CAPTURE_AHEAD && !s->is_broken) {
 		int rc = rn_capture_peek(&s->reader);
@@ -185,8 +185,8 @@ static struct rn_capture_source *oldest(const struct rn_capture_sources *all)
 	return found;
 }
 
-static int bury_the_dead(struct rn_capture_sources *all, rn_capture_on_packet on_packet,
-			 void *ctx)
+static int free_ended_sources(struct rn_capture_sources *all,
+			      rn_capture_on_packet on_packet, void *ctx)
 {
 	struct rn_capture_source *next;
 
@@ -211,7 +211,7 @@ int rn_capture_sources_read(struct rn_capture_sources *all, uint64_t now,
 	struct rn_capture_source *s;
 
 	for (s = all->first; s; s = s->next)
-		fill(s);
+		read_ahead(s);
 	while ((s = oldest(all)) && TAILQ_FIRST(&s->queue)->rec.time <= until) {
 		int rc = on_packet(ctx, s, TAILQ_FIRST(&s->queue));
 
@@ -219,9 +219,9 @@ int rn_capture_sources_read(struct rn_capture_sources *all, uint64_t now,
 			return rc;
 		drop_first(s);
 		if (s->queued <= RN_CAPTURE_AHEAD / 2)
-			fill(s);
+			read_ahead(s);
 	}
-	return bury_the_dead(all, on_packet, ctx);
+	return free_ended_sources(all, on_packet, ctx);
 }
 
 /* --------------------------------------------------------------------------- filters */

@@ -66,7 +66,7 @@ static int complain(const char *what, int error)
 }
 
 /* Opens the listening socket. Returns it, or -errno after an error message. */
-static int open_socket(const struct agent_args *args, const struct rn_agent *a)
+static int open_listener(const struct agent_args *args, const struct rn_agent *a)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_port = htons(RN_CONFORM_PORT) };
@@ -96,7 +96,7 @@ static int open_socket(const struct agent_args *args, const struct rn_agent *a)
 }
 
 /* Serves a tester until it disconnects or sends an invalid line. */
-static void serve(struct rn_agent *a, int fd)
+static void serve_tester(struct rn_agent *a, int fd)
 {
 	struct rn_conform_wire w = { .fd = fd };
 	struct rn_conform_line l;
@@ -119,13 +119,13 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
 	if (rn_agent_open(&agent, args.device, args.gid_index))
 		return 2;
-	listener = open_socket(&args, &agent);
+	listener = open_listener(&args, &agent);
 	while (listener >= 0) {
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 		if (fd < 0)
 			continue;
-		serve(&agent, fd);
+		serve_tester(&agent, fd);
 		if (args.once)
 			break;
 	}

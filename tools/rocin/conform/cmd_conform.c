@@ -42,8 +42,8 @@ static int add_case(struct rn_conform *c, const char *file, const struct rn_scen
 	return 0;
 }
 
-static void run(const struct rn_scenario *s, const struct rn_scene_ops *ops, void *ctx,
-		struct rn_scene_result *result)
+static void run_scenario(const struct rn_scenario *s, const struct rn_scene_ops *ops,
+			 void *ctx, struct rn_scene_result *result)
 {
 	rn_scene_run(s, ops, ctx, result);
 	if (result->passed || result->skipped || !ops->slower)
@@ -71,7 +71,7 @@ static int run_file(struct rn_conform *c, const char *file,
 				    err.sentence);
 	}
 	if (!rc) {
-		run(s, ops, ctx, &result);
+		run_scenario(s, ops, ctx, &result);
 		rc = add_case(c, file, s, &result);
 	}
 	free(text);

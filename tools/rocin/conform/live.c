@@ -159,7 +159,7 @@ static void take_packets(struct rn_live_target *t, int fd, const struct rn_gid *
 	}
 }
 
-static void look(struct rn_live_target *t)
+static void take_all(struct rn_live_target *t)
 {
 	take_packets(t, t->at->fd, &t->at->peer);
 	if (t->at->other_fd >= 0)
@@ -173,7 +173,7 @@ static void look(struct rn_live_target *t)
 /* Drops everything that has come. */
 static void forget_arrivals(struct rn_live_target *t)
 {
-	look(t);
+	take_all(t);
 	t->packets_taken = t->packets;
 	t->events_taken = t->events;
 	t->comps[0] = t->comps[1] = 0;
@@ -275,7 +275,7 @@ static int post(struct rn_live_target *t, const struct rn_scn_line *l)
 	return rn_live_ask(t, &line);
 }
 
-static int receive(struct rn_live_target *t, const struct rn_scn_line *l)
+static int post_receive(struct rn_live_target *t, const struct rn_scn_line *l)
 {
 	struct rn_sge sge = rn_scene_recv_sge(t->names, l);
 	struct rn_conform_line line = {
@@ -326,7 +326,7 @@ static int call_agent(void *ctx, const struct rn_scn_line *l)
 	case RN_SCN_POST:
 		return post(ctx, l);
 	case RN_SCN_RECV:
-		return receive(ctx, l);
+		return post_receive(ctx, l);
 	case RN_SCN_MODIFY:
 		return modify(ctx, l);
 	case RN_SCN_REVIVE:
@@ -707,7 +707,7 @@ static bool is_skipped(void *ctx, const struct rn_scenario *s, char *why, size_t
 /* Waits for something to happen until @until. A wait for packets lasts one millisecond at
  * most, because the agent has to be asked, too.
  */
-static void run(void *ctx, rn_ns until)
+static void run_live_until(void *ctx, rn_ns until)
 {
 	struct rn_live_target *t = ctx;
 	struct pollfd p[] = { { .fd = t->at->fd, .events = POLLIN },
@@ -715,7 +715,7 @@ static void run(void *ctx, rn_ns until)
 			      { .fd = t->at->group_fd, .events = POLLIN } };
 
 	do {
-		look(t);
+		take_all(t);
 		if (next_packet(t) || next_event(t) || next_wc(t, 0) || next_wc(t, 1) ||
 		    t->comps[0] || t->comps[1] || t->is_lost)
 			break;
@@ -774,7 +774,7 @@ void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o)
 		.begin = begin_scenario,
 		.end = rn_live_end,
 		.now = now,
-		.run = run,
+		.run = run_live_until,
 		.call = call_agent,
 		.inject = inject,
 		.packet = next_packet,

@@ -360,7 +360,7 @@ static void take_loopback(struct rn_live_side *ipv4)
 	ipv4->has_peer = ipv4->has_other = true;
 }
 
-static int open_socket(const struct rn_gid *own, int *fd)
+static int open_udp_socket(const struct rn_gid *own, int *fd)
 {
 	char text[INET6_ADDRSTRLEN];
 
@@ -382,8 +382,8 @@ static int open_sockets(struct rn_live_side *side)
 	side->ifindex = ifindex_of(&side->peer);
 	side->group_fd = group_socket(&side->group, &side->peer);
 	if (side->has_other)
-		rc = open_socket(&side->other, &side->other_fd);
-	return rc ? rc : open_socket(&side->peer, &side->fd);
+		rc = open_udp_socket(&side->other, &side->other_fd);
+	return rc ? rc : open_udp_socket(&side->peer, &side->fd);
 }
 
 /* Chooses the tester's addresses and opens its sockets. */

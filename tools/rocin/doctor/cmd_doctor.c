@@ -29,7 +29,7 @@
 /* -------------------------------------------------------------------------- the peer */
 enum {
 	WAIT_MS = 500, /* ms to wait for an ICMP error: longer than a round trip */
-	KNOCKS = 2,    /* datagrams sent, as hosts limit the rate of ICMP errors */
+	PROBES = 2,    /* datagrams sent, as hosts limit the rate of ICMP errors */
 };
 
 static void explain(int err, const char *address, char *text, size_t len)
@@ -43,9 +43,9 @@ static void explain(int err, const char *address, char *text, size_t len)
 /* Sends empty datagrams to the port. Returns the errno value of the ICMP error that came
  * back, or 0 if none came.
  */
-static int knock(int fd)
+static int probe_port(int fd)
 {
-	for (unsigned i = 0; i < KNOCKS; i++) {
+	for (unsigned i = 0; i < PROBES; i++) {
 		struct pollfd p = { .fd = fd };
 		int err = 0;
 		socklen_t size = sizeof(err);
@@ -74,7 +74,7 @@ static bool is_peer_open(const char *address, char *text, size_t len)
 		return false;
 	}
 	fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	err = fd < 0 || connect(fd, to->ai_addr, to->ai_addrlen) ? errno : knock(fd);
+	err = fd < 0 || connect(fd, to->ai_addr, to->ai_addrlen) ? errno : probe_port(fd);
 	if (fd >= 0)
 		close(fd);
 	freeaddrinfo(to);

@@ -245,7 +245,7 @@ static unsigned columns(void)
 	return size.ws_col > RN_LADDER_COLUMNS_MIN ? size.ws_col : RN_LADDER_COLUMNS_MIN;
 }
 
-static int show(const struct dump_args *args, struct rn_dump_total *total)
+static int show_capture(const struct dump_args *args, struct rn_dump_total *total)
 {
 	struct show s = {
 		.args = args,
@@ -331,7 +331,7 @@ int rn_cmd_dump(int argc, char **argv)
 		print_rules();
 		return 0;
 	}
-	if (show(&args, &total))
+	if (show_capture(&args, &total))
 		return RN_EXIT_FAILURE;
 	tell_skipped(&args, &total);
 	if (!tell_link(&args, &total))

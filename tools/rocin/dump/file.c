@@ -121,7 +121,7 @@ static int complain_of_block(const struct rn_dump_file *f, int rc)
 	return -EIO;
 }
 
-static int make_room(struct rn_dump_file *f, uint32_t len)
+static int make_block_room(struct rn_dump_file *f, uint32_t len)
 {
 	uint8_t *more;
 
@@ -147,7 +147,7 @@ static int read_block(struct rn_dump_file *f)
 	if (got < RN_PCAPNG_HEAD)
 		return ferror(f->in) ? -EIO : got ? -EPIPE : 0;
 	len = rn_pcapng_block_len(&f->reader, f->block);
-	rc = len ? make_room(f, len) : -EINVAL;
+	rc = len ? make_block_room(f, len) : -EINVAL;
 	if (rc)
 		return rc;
 	got = fread(f->block + RN_PCAPNG_HEAD, 1, len - RN_PCAPNG_HEAD, f->in);
@@ -199,7 +199,7 @@ static int open_by_format(struct rn_dump_file *f)
 	ungetc(first, f->in);
 	if (first != SECTION_BEGINS)
 		return open_pcap(f, first);
-	return make_room(f, RN_PCAPNG_HEAD);
+	return make_block_room(f, RN_PCAPNG_HEAD);
 }
 
 struct rn_dump_file *rn_dump_file_open(const char *path)

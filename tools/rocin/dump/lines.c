@@ -122,7 +122,7 @@ static json_t *findings(const struct rn_watch_verdict *r)
 	return list;
 }
 
-static void set(json_t *o, const char *key, json_int_t value)
+static void set_integer(json_t *o, const char *key, json_int_t value)
 {
 	json_object_set_new(o, key, json_integer(value));
 }
@@ -133,27 +133,27 @@ static void set_headers(json_t *o, const struct rn_packet *p)
 
 	if (flags & RN_OP_RETH) {
 		json_object_set_new(o, "va", json_sprintf("0x%" PRIx64, p->reth.va));
-		set(o, "rkey", p->reth.rkey);
-		set(o, "dmalen", p->reth.dma_len);
+		set_integer(o, "rkey", p->reth.rkey);
+		set_integer(o, "dmalen", p->reth.dma_len);
 	}
 	if (flags & RN_OP_ATOMIC_ETH) {
 		json_object_set_new(o, "va", json_sprintf("0x%" PRIx64, p->atomic.va));
-		set(o, "rkey", p->atomic.rkey);
+		set_integer(o, "rkey", p->atomic.rkey);
 	}
 	if (flags & RN_OP_AETH) {
-		set(o, "syndrome", p->aeth.syndrome);
-		set(o, "msn", p->aeth.msn);
+		set_integer(o, "syndrome", p->aeth.syndrome);
+		set_integer(o, "msn", p->aeth.msn);
 	}
 	if (flags & RN_OP_DETH) {
-		set(o, "qkey", p->deth.qkey);
-		set(o, "src_qp", p->deth.src_qpn);
+		set_integer(o, "qkey", p->deth.qkey);
+		set_integer(o, "src_qp", p->deth.src_qpn);
 	}
 	if (flags & RN_OP_IMM)
-		set(o, "imm", p->imm);
+		set_integer(o, "imm", p->imm);
 	if (flags & RN_OP_IETH)
-		set(o, "invalidate", p->invalidate);
+		set_integer(o, "invalidate", p->invalidate);
 	if (flags & RN_OP_PAYLOAD)
-		set(o, "len", p->payload_len);
+		set_integer(o, "len", p->payload_len);
 }
 
 static void set_packet(json_t *o, const struct rn_packet *p)
@@ -170,9 +170,9 @@ static void set_packet(json_t *o, const struct rn_packet *p)
 	if (p->form == RN_PACKET_NO_BTH || p->form == RN_PACKET_VERSION ||
 	    p->have < RN_BTH_LEN)
 		return;
-	set(o, "opcode", p->bth.opcode);
-	set(o, "qp", p->bth.dest_qpn);
-	set(o, "psn", p->bth.psn.v);
+	set_integer(o, "opcode", p->bth.opcode);
+	set_integer(o, "qp", p->bth.dest_qpn);
+	set_integer(o, "psn", p->bth.psn.v);
 	json_object_set_new(o, "ackreq", json_boolean(p->bth.ack_req));
 	if (p->form != RN_PACKET_WHOLE)
 		return;
@@ -190,7 +190,7 @@ static void set_said(json_t *o, const struct rn_dump_packet *d)
 	if (d->owner && d->owner[0])
 		json_object_set_new(o, "owner", json_string(d->owner));
 	if (d->local_qpn)
-		set(o, "local_qp", d->local_qpn);
+		set_integer(o, "local_qp", d->local_qpn);
 }
 
 void rn_dump_json_arrival(void *ctx, const struct rn_dump_arrival *a)
@@ -219,7 +219,7 @@ bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d)
 		return false;
 	set_packet(o, d->p);
 	if (r->half != RN_WATCH_NONE)
-		set(o, "half", r->half);
+		set_integer(o, "half", r->half);
 	if (r->cause != RN_CAUSE_NONE)
 		json_object_set_new(o, "again",
 				    json_string(rn_watch_cause_text(r->cause)));
@@ -229,7 +229,7 @@ bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d)
 	if (r->is_duplicate)
 		json_object_set_new(o, "nothing_new", json_true());
 	if (r->missing)
-		set(o, "missing", r->missing);
+		set_integer(o, "missing", r->missing);
 	json_object_set_new(o, "findings", findings(r));
 	set_said(o, d);
 	json_dumpf(o, ctx, JSON_COMPACT);
@@ -243,7 +243,7 @@ static json_t *resends(const struct rn_watch_counts *n)
 	json_t *o = json_object();
 
 	for (unsigned i = RN_CAUSE_NONE + 1; i < RN_CAUSE_COUNT; i++)
-		set(o, rn_watch_cause_text(i), (json_int_t)n->resends[i]);
+		set_integer(o, rn_watch_cause_text(i), (json_int_t)n->resends[i]);
 	return o;
 }
 
@@ -300,9 +300,9 @@ static void set_counts(json_t *o, const struct rn_watch_counts *n)
 	};
 
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(all); i++)
-		set(o, all[i].key, (json_int_t)all[i].value);
+		set_integer(o, all[i].key, (json_int_t)all[i].value);
 	if (n->credits != RN_CREDITS_UNLIMITED)
-		set(o, "credits", n->credits);
+		set_integer(o, "credits", n->credits);
 }
 
 static json_t *half(const struct rn_watch_half *h)
@@ -318,9 +318,9 @@ static json_t *half(const struct rn_watch_half *h)
 	if (!o)
 		return NULL;
 	if (h->is_paired)
-		set(o, "src_qp", h->peer_qpn);
+		set_integer(o, "src_qp", h->peer_qpn);
 	if (h->pmtu)
-		set(o, "pmtu", h->pmtu);
+		set_integer(o, "pmtu", h->pmtu);
 	set_counts(o, n);
 	json_object_set_new(o, "resends", resends(n));
 	if (n->rtts)
@@ -346,7 +346,7 @@ int rn_dump_json_stats(void *ctx, const struct rn_watch *w)
 				    : NULL;
 
 		if (o) {
-			set(o, "half", i);
+			set_integer(o, "half", i);
 			json_array_append_new(list, o);
 		}
 	}

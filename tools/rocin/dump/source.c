@@ -45,7 +45,7 @@ static void free_copies(struct copies *c)
 }
 
 /* FNV-1a hash. */
-static uint64_t add(uint64_t sum, const uint8_t *p, uint32_t len)
+static uint64_t add_to_hash(uint64_t sum, const uint8_t *p, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++)
 		sum = (sum ^ p[i]) * 0x100000001b3;
@@ -60,8 +60,8 @@ static uint64_t sum_of(const uint8_t *p, uint32_t len)
 
 	if (len <= skip)
 		return sum;
-	sum = add(sum, p + skip, (len < HEAD ? len : HEAD) - skip);
-	return len > HEAD + TAIL ? add(sum, p + len - TAIL, TAIL) : sum;
+	sum = add_to_hash(sum, p + skip, (len < HEAD ? len : HEAD) - skip);
+	return len > HEAD + TAIL ? add_to_hash(sum, p + len - TAIL, TAIL) : sum;
 }
 
 /**
@@ -321,8 +321,8 @@ static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
 /* Judges and shows a packet. Returns false if no more packets are wanted. @kept: where to
  * store its number, or NULL.
  */
-static bool tell(struct reading *r, const struct rn_pcapng_found *found,
-		 const struct rn_packet *p, uint64_t *kept)
+static bool report_packet(struct reading *r, const struct rn_pcapng_found *found,
+			  const struct rn_packet *p, uint64_t *kept)
 {
 	const struct rn_gid *own = found->is_outbound ? &p->flow.src : &p->flow.dst;
 	struct rn_watch_verdict verdict;
@@ -386,7 +386,7 @@ static int read_packets(struct reading *r, struct rn_dump_file *file)
 		r->total->roce++;
 		if (is_copy)
 			tell_arrival(r, &found, &p, *kept);
-		else if (!tell(r, &found, &p, kept))
+		else if (!report_packet(r, &found, &p, kept))
 			return 0;
 	}
 	return rc;

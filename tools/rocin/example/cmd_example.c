@@ -267,7 +267,8 @@ static void become(const struct example *x, const char *program, bool mended, in
 
 /* Runs one form of the program. Returns its wait status, or -1; its output goes to @text.
  */
-static int run(const struct example *x, const char *program, bool mended, char *text)
+static int run_program(const struct example *x, const char *program, bool mended,
+		       char *text)
 {
 	size_t len = 0;
 	ssize_t got;
@@ -328,7 +329,7 @@ static void print_output(const char *label, char *text)
 static bool show_form(const struct example *x, const char *program, bool mended)
 {
 	char text[OUTPUT_MAX];
-	int status = run(x, program, mended, text);
+	int status = run_program(x, program, mended, text);
 
 	print_output(mended ? "mended" : "as it is", text);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == (mended ? 0 : 1))
@@ -337,7 +338,7 @@ static bool show_form(const struct example *x, const char *program, bool mended)
 	return false;
 }
 
-static bool show(const struct example *x, const char *plugin_dir)
+static bool show_example(const struct example *x, const char *plugin_dir)
 {
 	char program[PATH_MAX + 64];
 	bool ok;
@@ -386,7 +387,7 @@ int rn_cmd_example(int argc, char **argv)
 		if (!is_first)
 			putchar('\n');
 		is_first = false;
-		ok = show(x, launch.plugin_dir) && ok;
+		ok = show_example(x, launch.plugin_dir) && ok;
 	}
 	return ok ? 0 : RN_EXIT_FAILURE;
 }

@@ -64,7 +64,7 @@ static bool is_seed(const char *s, size_t len)
 }
 
 /* Adds the statements of a text that was parsed successfully before. */
-static int take(struct rn_fault_book *b, const char *text, bool is_old)
+static int add_statements(struct rn_fault_book *b, const char *text, bool is_old)
 {
 	const char *s;
 	size_t len;
@@ -105,7 +105,7 @@ int rn_fault_book_add(struct rn_fault_book *b, const char *text, const char *nam
 		return rn_fail(err, err_len, -EINVAL,
 			       "%u rules are there, %u come with %s; there may be %d",
 			       before, rules.count, name, RN_FAULT_RULES_MAX);
-	rc = take(b, text, is_old);
+	rc = add_statements(b, text, is_old);
 	if (rc) {
 		while (b->count > before)
 			rn_fault_book_remove(b, b->count - 1);

@@ -157,8 +157,8 @@ static int by_number(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-static int change(struct rn_fault_book *b, struct fault_args *args, char *err,
-		  size_t err_len)
+static int change_rules(struct rn_fault_book *b, struct fault_args *args, char *err,
+			size_t err_len)
 {
 	char name[32];
 	int rc = 0;
@@ -220,7 +220,7 @@ static int try_change(struct rn_rocind *r, struct fault_args *args,
 	rc = open_book(b, now, err, err_len);
 	if (rc)
 		return rc;
-	rc = change(b, args, err, err_len);
+	rc = change_rules(b, args, err, err_len);
 	if (!rc && b->count > 0) {
 		fd = make_file(b);
 		if (fd < 0)
@@ -302,8 +302,8 @@ static int gather(struct rn_rocind *r, const struct rn_rocind_faults *now,
 /* Waits until every program has taken the rules, but not forever: a stopped program does
  * not take them.
  */
-static int await(struct rn_rocind *r, const struct rn_rocind_faults *now, char *err,
-		 size_t err_len)
+static int await_programs(struct rn_rocind *r, const struct rn_rocind_faults *now,
+			  char *err, size_t err_len)
 {
 	struct counts c;
 	int rc = 0;
@@ -349,8 +349,8 @@ static void print_json(const struct rn_fault_book *b, const struct counts *c)
 }
 
 /* -------------------------------------------------------------------- the command */
-static int list(struct rn_rocind *r, const struct fault_args *args, char *err,
-		size_t err_len)
+static int list_rules(struct rn_rocind *r, const struct fault_args *args, char *err,
+		      size_t err_len)
 {
 	struct rn_fault_book b = { 0 };
 	struct rn_rocind_faults now;
@@ -369,7 +369,8 @@ static int list(struct rn_rocind *r, const struct fault_args *args, char *err,
 	return rc;
 }
 
-static int edit(struct rn_rocind *r, struct fault_args *args, char *err, size_t err_len)
+static int edit_rules(struct rn_rocind *r, struct fault_args *args, char *err,
+		      size_t err_len)
 {
 	struct rn_rocind_faults now;
 	int rc = -EAGAIN;
@@ -382,9 +383,9 @@ static int edit(struct rn_rocind *r, struct fault_args *args, char *err, size_t 
 		rn_fault_book_free(&b);
 	}
 	if (!rc)
-		rc = await(r, &now, err, err_len);
+		rc = await_programs(r, &now, err, err_len);
 	if (!rc && (args->list || args->json))
-		rc = list(r, args, err, err_len);
+		rc = list_rules(r, args, err, err_len);
 	return rc;
 }
 
@@ -400,7 +401,7 @@ static void print_nothing(const struct fault_args *args)
 }
 
 /* Implemented by `rocin run`, which has the same option. */
-static int record(const struct fault_args *args)
+static int run_recorded(const struct fault_args *args)
 {
 	int argc = args->rule_count + 4, status = RN_EXIT_FAILURE;
 	char **argv = calloc((size_t)argc + 1, sizeof(*argv));
@@ -433,7 +434,7 @@ int rn_cmd_fault(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
 		return RN_EXIT_USAGE;
 	if (args.record)
-		return record(&args);
+		return run_recorded(&args);
 	adds = args.file || args.rule_count > 0;
 	edits = adds || args.clear || args.removes > 0;
 	r = adds ? rn_rocind_connect(NULL, err, sizeof(err))
@@ -447,7 +448,8 @@ int rn_cmd_fault(int argc, char **argv)
 		rn_complain("%s", err);
 		return RN_EXIT_FAILURE;
 	}
-	rc = edits ? edit(r, &args, err, sizeof(err)) : list(r, &args, err, sizeof(err));
+	rc = edits ? edit_rules(r, &args, err, sizeof(err))
+		   : list_rules(r, &args, err, sizeof(err));
 	rn_rocind_close(r);
 	if (rc)
 		rn_complain("%s", err);

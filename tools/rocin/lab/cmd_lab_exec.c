@@ -130,7 +130,7 @@ static pid_t find_lab(pid_t outside)
 /* Enters a namespace of process @pid. Returns 0 or -errno; if this process is in that
  * namespace already, nothing is done.
  */
-static int join(pid_t pid, const char *name, int flag)
+static int enter_namespace(pid_t pid, const char *name, int flag)
 {
 	char theirs[64], ours[64];
 	struct stat a, b;
@@ -161,11 +161,11 @@ static int go_inside(pid_t outside)
 
 	if (lab < 0 || !getcwd(dir, sizeof(dir)))
 		return -ESRCH;
-	rc = join(lab, "user", CLONE_NEWUSER);
+	rc = enter_namespace(lab, "user", CLONE_NEWUSER);
 	if (!rc)
-		rc = join(lab, "pid_for_children", CLONE_NEWPID);
+		rc = enter_namespace(lab, "pid_for_children", CLONE_NEWPID);
 	if (!rc)
-		rc = join(lab, "mnt", CLONE_NEWNS);
+		rc = enter_namespace(lab, "mnt", CLONE_NEWNS);
 	if (rc)
 		return rc;
 	(void)!chdir(dir);
@@ -245,7 +245,7 @@ static char *join_words(char **words)
 	return line;
 }
 
-static int run(const struct exec_args *args)
+static int run_shell(const struct exec_args *args)
 {
 	const char *shell = getenv("SHELL");
 	char *line = join_words(args->words);
@@ -304,5 +304,5 @@ int rn_cmd_lab_exec(int argc, char **argv)
 	}
 	if (geteuid() != 0)
 		(void)rn_lab_keep_capabilities();
-	return run(&args);
+	return run_shell(&args);
 }

@@ -291,7 +291,7 @@ static int set_up_namespace(unsigned host, unsigned hosts, char *err, size_t err
 }
 
 /* ------------------------------------------------------------------- entering a host */
-static int join(pid_t keeper, const char *what, int flag)
+static int enter_namespace(pid_t keeper, const char *what, int flag)
 {
 	char path[64];
 	int fd, rc = 0;
@@ -318,7 +318,7 @@ static int join_mounts(pid_t keeper, const char *dir)
 	top = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (top < 0)
 		return -errno;
-	rc = join(keeper, "mnt", CLONE_NEWNS);
+	rc = enter_namespace(keeper, "mnt", CLONE_NEWNS);
 	if (!rc && (fchdir(top) || chroot(".") || chdir(dir)))
 		rc = -errno;
 	close(top);
@@ -333,11 +333,11 @@ static int enter_host(pid_t keeper, char *err, size_t err_len)
 
 	if (!getcwd(dir, sizeof(dir)))
 		return rn_fail(err, err_len, -errno, "the directory has no name: %m");
-	rc = join(keeper, "net", CLONE_NEWNET);
+	rc = enter_namespace(keeper, "net", CLONE_NEWNET);
 	if (!rc)
-		rc = join(keeper, "uts", CLONE_NEWUTS);
+		rc = enter_namespace(keeper, "uts", CLONE_NEWUTS);
 	if (!rc)
-		rc = join(keeper, "ipc", CLONE_NEWIPC);
+		rc = enter_namespace(keeper, "ipc", CLONE_NEWIPC);
 	if (!rc)
 		rc = join_mounts(keeper, dir);
 	if (rc == -ENOENT)
@@ -394,7 +394,7 @@ static bool has_ipv6(void)
 }
 
 /* ----------------------------------------------------------------- in the keeper */
-static void tell(int sock, const struct report *r)
+static void send_report(int sock, const struct report *r)
 {
 	(void)!send(sock, r, sizeof(*r), MSG_NOSIGNAL);
 }
@@ -421,11 +421,11 @@ _Noreturn static void keep(const struct rn_lab_args *args, unsigned host, int so
 	prctl(PR_SET_NAME, name);
 	r.rc = set_up_namespace(host, args->hosts, r.text, sizeof(r.text));
 	rn_lab_net_prepare(has_ipv6());
-	tell(sock, &r);
+	send_report(sock, &r);
 	if (recv(sock, &go, 1, 0) != 1)
 		_exit(EXIT_FAILURE);
 	r.rc = rn_lab_host_connect(&args->link, host, &r.by, r.text, sizeof(r.text));
-	tell(sock, &r);
+	send_report(sock, &r);
 	forget_files();
 	for (;;)
 		pause();

@@ -310,7 +310,7 @@ enum {
 /* Writes a sysctl of this network namespace. Errors are ignored: things work without it,
  * only less tidily.
  */
-static void set(const char *path, const char *value)
+static void write_setting(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -324,12 +324,12 @@ void rn_lab_net_prepare(bool has_ipv6)
 {
 	const char *const off = has_ipv6 ? "0" : "1";
 
-	set("/proc/sys/net/ipv6/conf/all/disable_ipv6", off);
-	set("/proc/sys/net/ipv6/conf/default/disable_ipv6", off);
+	write_setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", off);
+	write_setting("/proc/sys/net/ipv6/conf/default/disable_ipv6", off);
 	/* Addresses are usable at once, and only those are used that we set. */
-	set("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
-	set("/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1");
-	set("/proc/sys/net/ipv6/conf/default/router_solicitations", "0");
+	write_setting("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
+	write_setting("/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1");
+	write_setting("/proc/sys/net/ipv6/conf/default/router_solicitations", "0");
 }
 
 static int set_up(struct nl_sock *nl, int index)

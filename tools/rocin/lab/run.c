@@ -472,7 +472,7 @@ static void read_stream(struct lab *lab, struct rn_lab_stream *s, bool at_end)
 	lab->is_alone = true;
 }
 
-static void look(struct lab *lab, bool turn)
+static void poll_lab(struct lab *lab, bool turn)
 {
 	lab->fds[SIGNALS] = (struct pollfd){ .fd = lab->signals, .events = POLLIN };
 	lab->fds[LIFELINE] = (struct pollfd){ .fd = lab->lifeline, .events = POLLIN };
@@ -519,7 +519,7 @@ static void loop(struct lab *lab)
 			    "goes there",
 			    (int)lab->args->pid);
 		}
-		look(lab, turn);
+		poll_lab(lab, turn);
 		look_at_clock(lab);
 	}
 	for (unsigned i = 0; i < lab->started; i++) {

@@ -472,7 +472,7 @@ static int write_html(const struct rn_report *r, const char *file)
 	return rc;
 }
 
-static int show(const struct litmus_args *args, const struct rn_report *report)
+static int write_report(const struct litmus_args *args, const struct rn_report *report)
 {
 	int rc = args->html ? write_html(report, args->html) : 0;
 
@@ -506,7 +506,7 @@ int rn_cmd_litmus(int argc, char **argv)
 			    args.name ? args.name : "");
 		rc = -ENOENT;
 	}
-	if (report.test_count > 0 && show(&args, &report) && !rc)
+	if (report.test_count > 0 && write_report(&args, &report) && !rc)
 		rc = -EIO;
 	is_wrong = has_failed(&report);
 	free_report(&report);

@@ -56,7 +56,7 @@ static int send_all(const void *data, size_t len)
 	return 0;
 }
 
-static int answer(enum rn_live_status status, const char *why)
+static int send_response(enum rn_live_status status, const char *why)
 {
 	struct rn_live_response response = { .magic = RN_LIVE_MAGIC, .status = status };
 
@@ -133,7 +133,7 @@ static int serve_here(struct rn_live *l)
 		if (atomic_load(&l->shared->is_lost))
 			(void)answer_results(&results, true);
 		else
-			(void)answer(RN_LIVE_FAILED, l->shared->why);
+			(void)send_response(RN_LIVE_FAILED, l->shared->why);
 		/* Other threads wait at a barrier forever, so exit without them. */
 		_exit(1);
 	}
@@ -186,7 +186,7 @@ static int wait_for_nodes(struct rn_live *l, pid_t *pid, unsigned count)
 	if (is_bad && !is_answered && atomic_load(&l->shared->is_lost))
 		(void)answer_results(&(struct rn_live_results){ 0 }, true);
 	else if (is_bad && !is_answered)
-		(void)answer(RN_LIVE_FAILED, l->shared->why);
+		(void)send_response(RN_LIVE_FAILED, l->shared->why);
 	return is_bad ? -1 : 0;
 }
 
@@ -205,7 +205,7 @@ static int serve_in_processes(struct rn_live *l)
 		}
 		if (pid[i] < 0) {
 			kill_all(pid, i);
-			return answer(RN_LIVE_FAILED, strerror(errno));
+			return send_response(RN_LIVE_FAILED, strerror(errno));
 		}
 	}
 	return wait_for_nodes(l, pid, l->test->nodes);
@@ -233,21 +233,22 @@ static const char *cannot(struct rn_live *l, char *why, size_t why_len)
 	return NULL;
 }
 
-static int serve(struct rn_live *l, const struct rn_live_request *request)
+static int serve_request(struct rn_live *l, const struct rn_live_request *request)
 {
 	char text[160];
 	const char *why;
 	int rc;
 
 	if (request->magic != RN_LIVE_MAGIC || request->size != sizeof(*request))
-		return answer(RN_LIVE_FAILED, "rocin and rocin-litmus are of different "
-					      "builds; install Rocin again");
+		return send_response(RN_LIVE_FAILED,
+				     "rocin and rocin-litmus are of different "
+				     "builds; install Rocin again");
 	l->request = request;
 	l->test = &request->test;
 	clear_results();
 	why = cannot(l, text, sizeof(text));
 	if (why)
-		return answer(RN_LIVE_CANNOT, why);
+		return send_response(RN_LIVE_CANNOT, why);
 	rc = request->processes ? serve_in_processes(l) : serve_here(l);
 	return rc;
 }
@@ -263,8 +264,8 @@ int main(int argc, char **argv)
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (live.shared == MAP_FAILED ||
 	    (!is_plain && rn_live_lib_open(&live.lib, why, sizeof(why)))) {
-		(void)answer(RN_LIVE_FAILED,
-			     live.shared == MAP_FAILED ? "no memory" : why);
+		(void)send_response(RN_LIVE_FAILED,
+				    live.shared == MAP_FAILED ? "no memory" : why);
 		return 1;
 	}
 	for (;;) {
@@ -272,7 +273,7 @@ int main(int argc, char **argv)
 
 		if (n == 0)
 			break;
-		if (n != (ssize_t)sizeof(request) || serve(&live, &request))
+		if (n != (ssize_t)sizeof(request) || serve_request(&live, &request))
 			return 1;
 	}
 	rn_live_close_devices(&live);

@@ -235,7 +235,7 @@ static int64_t value_of(const struct rn_litmus_value *v, const int64_t *reg)
 	return v->is_reg ? reg[v->reg] : v->number;
 }
 
-static void fill(const struct ibv_sge *sge, int64_t value)
+static void fill_sge(const struct ibv_sge *sge, int64_t value)
 {
 	// NOLINTNEXTLINE(performance-no-int-to-ptr)
 	int64_t *at = (int64_t *)(uintptr_t)sge->addr;
@@ -267,7 +267,7 @@ static void local_sges(const struct rn_live *l, const struct rn_litmus_instr *in
 			is_inline = false;
 		} else if (in->src[i].is_inline) {
 			*sge = staged(l, nic, in->work, i, bytes);
-			fill(sge, value_of(&in->src[i].value, reg));
+			fill_sge(sge, value_of(&in->src[i].value, reg));
 		} else {
 			*sge = sge_of(l, nic, in->src[i].loc, bytes);
 			is_inline = false;
@@ -568,7 +568,8 @@ static void store(struct rn_live_player *p, unsigned loc, int64_t value)
 /* Polls once for what a blocking instruction waits for: 1 it is there, 0 not yet, -1
  * failure.
  */
-static int look(struct rn_live_player *p, const struct rn_litmus_instr *in, int64_t *seen)
+static int poll_instruction(struct rn_live_player *p, const struct rn_litmus_instr *in,
+			    int64_t *seen)
 {
 	const int64_t *reg = p->l->shared->thread[p->number].reg;
 	struct ibv_wc wc;
@@ -592,7 +593,7 @@ static int wait_for(struct rn_live_player *p, const struct rn_litmus_instr *in,
 	unsigned spins = 0;
 	int rc;
 
-	while ((rc = look(p, in, seen)) == 0) {
+	while ((rc = poll_instruction(p, in, seen)) == 0) {
 		idle(&spins);
 		if (spins % SPINS == 0 && rn_live_now() > deadline)
 			return -1;

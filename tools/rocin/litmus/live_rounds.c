@@ -213,7 +213,7 @@ static void tlp_name(const struct rn_live *l, const struct rn_pcie_move *m, char
 }
 
 /* Numbers TLPs in the order in which they first appear. */
-static uint16_t number_of(const struct moves *v, uint64_t seq)
+static uint16_t tlp_number(const struct moves *v, uint64_t seq)
 {
 	uint16_t n = 0;
 
@@ -259,7 +259,7 @@ static struct rn_litmus_step *add_tlp_step(const struct moves *v, uint32_t i, ui
 	s->loc = m->flags & RN_TLP_CQE ? RN_LITMUS_NONE : location_of(v->l, m);
 	s->tlp_kind = m->kind;
 	s->tlp_flags = m->flags;
-	s->tlp = number_of(v, m->seq);
+	s->tlp = tlp_number(v, m->seq);
 	return s;
 }
 
@@ -293,7 +293,7 @@ static void add_move(const struct moves *v, uint32_t i)
 		rn_queue_name(s->to, to, sizeof(to));
 	}
 	if (m->passed != m->seq)
-		s->passed = number_of(v, m->passed);
+		s->passed = tlp_number(v, m->passed);
 	tlp_name(v->l, m, name, sizeof(name));
 	rn_queue_name(s->from, from, sizeof(from));
 	snprintf(s->text, sizeof(s->text), "%s  %s -> %s", name, from, to);

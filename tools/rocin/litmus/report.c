@@ -12,7 +12,7 @@
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 
-static void *grow(void *old, size_t count, size_t size)
+static void *realloc_or_exit(void *old, size_t count, size_t size)
 {
 	void *new = realloc(old, count * size);
 
@@ -37,7 +37,8 @@ struct rn_report_state *rn_report_add_state(const struct rn_litmus_test *t,
 			return state;
 		}
 	}
-	run->state = grow(run->state, run->state_count + 1, sizeof(run->state[0]));
+	run->state =
+		realloc_or_exit(run->state, run->state_count + 1, sizeof(run->state[0]));
 	state = &run->state[run->state_count++];
 	*state = (struct rn_report_state){
 		.outcome = *outcome,
@@ -50,7 +51,7 @@ struct rn_report_state *rn_report_add_state(const struct rn_litmus_test *t,
 void rn_report_set_steps(struct rn_report_state *state,
 			 const struct rn_litmus_step *steps, size_t count)
 {
-	state->steps = grow(state->steps, count + 1, sizeof(steps[0]));
+	state->steps = realloc_or_exit(state->steps, count + 1, sizeof(steps[0]));
 	memcpy(state->steps, steps, count * sizeof(steps[0]));
 	state->step_count = count;
 }

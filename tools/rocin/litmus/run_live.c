@@ -115,7 +115,8 @@ static _Noreturn void become_helper(const struct rn_litmus_options *o, const cha
 	_exit(RN_EXIT_FAILURE);
 }
 
-static int start(const struct rn_litmus_options *o, const char *knobs, bool is_lossy)
+static int start_process(const struct rn_litmus_options *o, const char *knobs,
+			 bool is_lossy)
 {
 	int fd[2];
 
@@ -164,7 +165,7 @@ static int send_request(const struct rn_live_request *request)
 	return 0;
 }
 
-static int receive(void *data, size_t len, int timeout_ms)
+static int receive_all(void *data, size_t len, int timeout_ms)
 {
 	char *at = data;
 
@@ -212,7 +213,7 @@ static int receive_steps(struct rn_report_state *state, uint32_t count)
 	for (uint32_t i = 0; !rc && i < count; i++) {
 		struct rn_live_step step;
 
-		rc = receive(&step, sizeof(step), PATIENCE_MS);
+		rc = receive_all(&step, sizeof(step), PATIENCE_MS);
 		if (rc)
 			break;
 		step.rule[sizeof(step.rule) - 1] = '\0';
@@ -234,7 +235,7 @@ static int receive_states(const struct rn_litmus_test *t, struct rn_report_run *
 		struct rn_report_state *state;
 		struct rn_live_state s;
 
-		rc = receive(&s, sizeof(s), PATIENCE_MS);
+		rc = receive_all(&s, sizeof(s), PATIENCE_MS);
 		if (rc)
 			break;
 		state = rn_report_add_state(t, run, &s.outcome, s.seed);
@@ -268,8 +269,9 @@ static int explain(const struct rn_report_test *test, const struct rn_report_run
 }
 
 /* Requests @runs more runs. */
-static int ask(const struct rn_litmus_options *o, const struct rn_report_test *test,
-	       struct rn_report_run *run, uint64_t runs, uint64_t ms)
+static int request_runs(const struct rn_litmus_options *o,
+			const struct rn_report_test *test, struct rn_report_run *run,
+			uint64_t runs, uint64_t ms)
 {
 	static struct rn_live_request request;
 	struct rn_live_response response = { 0 };
@@ -289,8 +291,8 @@ static int ask(const struct rn_litmus_options *o, const struct rn_report_test *t
 	live.is_at_work = true;
 	rc = send_request(&request);
 	if (!rc)
-		rc = receive(&response, sizeof(response),
-			     (int)(PATIENCE_MS + (ms ? ms : runs * RUN_MS)));
+		rc = receive_all(&response, sizeof(response),
+				 (int)(PATIENCE_MS + (ms ? ms : runs * RUN_MS)));
 	response.why[sizeof(response.why) - 1] = '\0';
 	if (!rc && (response.magic != RN_LIVE_MAGIC || response.status > RN_LIVE_FAILED))
 		rc = -EPROTO;
@@ -374,12 +376,12 @@ static int ask_for(const struct rn_litmus_options *o, const struct rn_report_tes
 	int rc;
 
 	rn_pcie_format(&run->setup.knobs, knobs, sizeof(knobs));
-	rc = start(o, knobs, is_lossy);
+	rc = start_process(o, knobs, is_lossy);
 	if (rc) {
 		rn_complain("rocin-litmus does not start: %s", strerror(-rc));
 		return rc;
 	}
-	return ask(o, test, run, runs, ms);
+	return request_runs(o, test, run, runs, ms);
 }
 
 static int run_more(const struct rn_litmus_options *o, const struct rn_report_test *test,

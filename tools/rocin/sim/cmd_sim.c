@@ -171,8 +171,9 @@ static void add_failure(struct sim_sum *sum, uint64_t seed, const struct rn_plan
 					(int)rn_plan_size(plan)));
 }
 
-static void report(struct rn_world *w, const struct sim_args *args, struct sim_sum *sum,
-		   struct rn_plan *plan, struct rn_world_result *r)
+static void report_failure(struct rn_world *w, const struct sim_args *args,
+			   struct sim_sum *sum, struct rn_plan *plan,
+			   struct rn_world_result *r)
 {
 	uint32_t size = rn_plan_size(plan);
 	unsigned runs = 0;
@@ -248,7 +249,7 @@ static void run_seed(struct rn_world *w, const struct sim_args *args, uint64_t s
 	if (!r.failed)
 		return;
 	sum->failed++;
-	report(w, args, sum, &plan, &r);
+	report_failure(w, args, sum, &plan, &r);
 }
 
 /* Context of run_line(). */

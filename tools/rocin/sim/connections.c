@@ -38,8 +38,8 @@ static void add_result(struct rn_connections_result *sum,
 }
 
 /* Reports a seed that failed, with the command that repeats it. */
-static void report(const struct rn_sim_connections *args, uint64_t seed,
-		   const struct rn_connections_result *r, struct sum *sum)
+static void report_failure(const struct rn_sim_connections *args, uint64_t seed,
+			   const struct rn_connections_result *r, struct sum *sum)
 {
 	if (sum->failures) {
 		json_array_append_new(sum->failures,
@@ -76,7 +76,7 @@ static int run_seed(const struct rn_sim_connections *args, uint64_t seed, struct
 	if (!r.failed)
 		return 0;
 	sum->failed++;
-	report(args, seed, &r, sum);
+	report_failure(args, seed, &r, sum);
 	return 0;
 }
 

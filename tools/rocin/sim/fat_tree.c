@@ -203,8 +203,8 @@ static int run_seed(struct seed_run *s)
 	return rc;
 }
 
-static void report(const struct rn_sim_fat_tree *args, const struct seed_run *s,
-		   json_t *runs)
+static void report_run(const struct rn_sim_fat_tree *args, const struct seed_run *s,
+		       json_t *runs)
 {
 	if (args->hashes)
 		printf("%" PRIu64 " %016" PRIx64 "\n", s->seed, s->r.hash);
@@ -237,7 +237,7 @@ int rn_sim_fat_tree(const struct rn_sim_fat_tree *args)
 			return RN_EXIT_FAILURE;
 		}
 		failed += s.r.failed;
-		report(args, &s, runs);
+		report_run(args, &s, runs);
 	}
 	if (args->json) {
 		all = json_pack("{s:I, s:I, s:I, s:I, s:O}", "ports", (json_int_t)s.cfg.k,

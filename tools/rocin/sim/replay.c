@@ -104,7 +104,8 @@ static void print_sum(const struct rn_replay_result *r)
 		printf("The recording reached its limit; the run went on.\n");
 }
 
-static int report(const struct rn_sim_replay *args, const struct rn_replay_result *r)
+static int report_result(const struct rn_sim_replay *args,
+			 const struct rn_replay_result *r)
 {
 	switch (r->end) {
 	case RN_REPLAY_SAME:
@@ -189,7 +190,7 @@ static int replay(const struct rn_sim_replay *args, const uint8_t *data, size_t 
 	signal(SIGABRT, on_abort);
 	rn_replay(data, len, &cfg, &result);
 	end_progress(&r);
-	return args->json ? report_json(&result) : report(args, &result);
+	return args->json ? report_json(&result) : report_result(args, &result);
 }
 
 int rn_sim_replay(const struct rn_sim_replay *args)

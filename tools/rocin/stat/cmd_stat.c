@@ -334,7 +334,7 @@ static int show_prometheus(struct report *r, struct rn_rocind *daemon, char *err
 	return rc;
 }
 
-static int show(struct report *r)
+static int show_report(struct report *r)
 {
 	char err[512];
 	struct rn_rocind *daemon = rn_rocind_connect_running(err, sizeof(err));
@@ -364,7 +364,7 @@ static int show(struct report *r)
 /* Makes one report. @r: before the call the values of the last report, after it those of
  * this one.
  */
-static int report(struct report *r)
+static int print_report(struct report *r)
 {
 	const struct stat_args *args = r->args;
 	int rc;
@@ -374,7 +374,7 @@ static int report(struct report *r)
 	if (args->watch > 0 && !args->json && isatty(STDOUT_FILENO))
 		/* Terminal: cursor to the upper left, erase what follows. */
 		fputs("\033[H\033[J", stdout);
-	rc = show(r);
+	rc = show_report(r);
 	if (rc == 0 && args->json) {
 		/* With --watch each report is one line, so that a reader can parse line
 		 * by line.
@@ -409,7 +409,7 @@ static int watch(struct report *r)
 
 	clock_gettime(CLOCK_MONOTONIC, &due);
 	for (unsigned n = 1;; n++) {
-		rc = report(r);
+		rc = print_report(r);
 		if (fflush(stdout) || ferror(stdout) || rc || n == r->args->count)
 			break;
 		r->seconds = r->args->watch;
@@ -431,7 +431,7 @@ int rn_cmd_stat(int argc, char **argv)
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
 		return RN_EXIT_USAGE;
-	rc = args.watch > 0 ? watch(&r) : report(&r);
+	rc = args.watch > 0 ? watch(&r) : print_report(&r);
 	rn_stats_list_free(&r.before);
 	return rc ? RN_EXIT_FAILURE : 0;
 }

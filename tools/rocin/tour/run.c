@@ -233,7 +233,7 @@ static void become(const struct rn_tour_place *place, const struct rn_tour_value
 	_exit(RN_EXIT_CANNOT_RUN);
 }
 
-static int start(struct run *run, const struct rn_tour_place *place)
+static int start_program(struct run *run, const struct rn_tour_place *place)
 {
 	int in[2], out[2];
 
@@ -411,7 +411,7 @@ int rn_tour_run(const struct rn_tour_place *place, const struct rn_tour_values *
 		return -errno;
 	rc = rn_rocind_capture(run.rocind, &all, err, err_len);
 	if (!rc)
-		rc = start(&run, place);
+		rc = start_program(&run, place);
 	if (!rc)
 		rc = follow(&run, signals);
 	rc = wait_for_end(&run, rc);

@@ -86,7 +86,7 @@ static int read_key(struct walk *w)
 }
 
 /* Prints a question, waits for a key, and erases the question. */
-static int ask(struct walk *w, const char *question)
+static int read_answer(struct walk *w, const char *question)
 {
 	int key;
 
@@ -145,7 +145,7 @@ static enum action ask_for_action(struct walk *w, unsigned now, const char *ques
 {
 	enum action action;
 
-	while (!act_on(w, now, ask(w, question), &action))
+	while (!act_on(w, now, read_answer(w, question), &action))
 		;
 	return action;
 }

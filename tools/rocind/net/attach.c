@@ -103,7 +103,7 @@ void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now)
 /* If this process has run out of descriptors, closes the group that has been without
  * users for longest. Returns true if the failed call may be repeated.
  */
-static bool make_room(struct rnd_groups *groups, int rc)
+static bool close_oldest_group(struct rnd_groups *groups, int rc)
 {
 	struct rnd_group *oldest = NULL;
 
@@ -182,7 +182,7 @@ static int get_group(struct rnd_groups *groups, const struct wanted *w,
 		do
 			rc = rnd_group_open(&group, w->gid, w->scope, w->deadline, err,
 					    err_len);
-		while (rc && make_room(groups, rc));
+		while (rc && close_oldest_group(groups, rc));
 		if (rc)
 			return rc;
 		add_group(groups, group);
@@ -198,7 +198,7 @@ static int reach(struct rnd_group *group, unsigned slot)
 
 	do
 		rc = rnd_group_reach(group, slot);
-	while (rc && make_room(group->groups, rc));
+	while (rc && close_oldest_group(group->groups, rc));
 	return rc;
 }
 

@@ -69,7 +69,7 @@ static void prefer(int fd, int level, int name, int value)
 		rn_log(RN_LOG_DEBUG, "socket option %d of level %d: %m", name, level);
 }
 
-static void make_room(int fd)
+static void enlarge_receive_buffer(int fd)
 {
 	if (!set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
 		prefer(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
@@ -80,7 +80,7 @@ static void make_room(int fd)
  */
 static int set_options(int fd, int family)
 {
-	make_room(fd);
+	enlarge_receive_buffer(fd);
 	if (!set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES))
 		prefer(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES);
 	prefer(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
@@ -106,7 +106,7 @@ enum manner {
 };
 
 /* Returns a bound socket with SO_REUSEPORT and without SO_REUSEADDR, or -errno. */
-static int open_socket(const struct rnd_group *group, enum manner manner)
+static int open_group_socket(const struct rnd_group *group, enum manner manner)
 {
 	union rnd_sockaddr sa;
 	socklen_t len = rnd_sockaddr(&sa, &group->gid, group->scope);
@@ -139,7 +139,7 @@ static int open_socket(const struct rnd_group *group, enum manner manner)
  */
 static bool held_by_leftovers(const struct rnd_group *group)
 {
-	int fd = open_socket(group, JOIN);
+	int fd = open_group_socket(group, JOIN);
 
 	if (fd >= 0)
 		close(fd);
@@ -153,10 +153,10 @@ static bool held_by_leftovers(const struct rnd_group *group)
 static int take_port(struct rnd_group *group, rn_ns deadline)
 {
 	for (;;) {
-		int fd = open_socket(group, ALONE);
+		int fd = open_group_socket(group, ALONE);
 
 		if (fd == -EADDRINUSE && held_by_leftovers(group))
-			fd = open_socket(group, BESIDE_LEFTOVERS);
+			fd = open_group_socket(group, BESIDE_LEFTOVERS);
 		else
 			return fd;
 		if (fd != -EADDRINUSE || rnd_now() >= deadline)
@@ -229,7 +229,7 @@ int rnd_group_reach(struct rnd_group *group, unsigned slot)
 	if (slot < group->sock_count)
 		return 0;
 	while (rc == 0 && group->sock_count <= slot) {
-		int fd = open_socket(group, JOIN);
+		int fd = open_group_socket(group, JOIN);
 
 		if (fd < 0) {
 			rc = fd;
@@ -251,7 +251,7 @@ void rnd_group_drain(const struct rnd_group *group, unsigned slot)
 	char byte;
 
 	assert(slot < group->sock_count);
-	make_room(group->sock[slot]);
+	enlarge_receive_buffer(group->sock[slot]);
 	for (unsigned i = 0; i < DRAIN_PACKETS_MAX; i++)
 		if (recv(group->sock[slot], &byte, sizeof(byte), MSG_DONTWAIT) < 0 &&
 		    errno == EAGAIN)
@@ -279,7 +279,7 @@ union control {
 	struct cmsghdr align;
 };
 
-static void put(struct msghdr *msg, int level, int type, int value)
+static void put_cmsg(struct msghdr *msg, int level, int type, int value)
 {
 	struct cmsghdr *c =
 		(struct cmsghdr *)((char *)msg->msg_control + msg->msg_controllen);
@@ -308,11 +308,11 @@ bool rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
 	};
 	bool is_v4 = rn_flow_is_ipv4(flow);
 
-	put(&msg, is_v4 ? IPPROTO_IP : IPPROTO_IPV6, is_v4 ? IP_TOS : IPV6_TCLASS,
-	    flow->tclass);
+	put_cmsg(&msg, is_v4 ? IPPROTO_IP : IPPROTO_IPV6, is_v4 ? IP_TOS : IPV6_TCLASS,
+		 flow->tclass);
 	if (flow->hop_limit)
-		put(&msg, is_v4 ? IPPROTO_IP : IPPROTO_IPV6,
-		    is_v4 ? IP_TTL : IPV6_HOPLIMIT, flow->hop_limit);
+		put_cmsg(&msg, is_v4 ? IPPROTO_IP : IPPROTO_IPV6,
+			 is_v4 ? IP_TTL : IPV6_HOPLIMIT, flow->hop_limit);
 	return sendmsg(group->sock[0], &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 

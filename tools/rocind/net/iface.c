@@ -73,7 +73,7 @@ struct rnd_links_question rnd_links_question(void)
 	};
 }
 
-static struct rnd_link *find(const struct rnd_links *links, uint32_t ifindex)
+static struct rnd_link *find_link(const struct rnd_links *links, uint32_t ifindex)
 {
 	for (unsigned i = 0; i < links->count; i++)
 		if (links->at[i].ifindex == ifindex)
@@ -83,14 +83,14 @@ static struct rnd_link *find(const struct rnd_links *links, uint32_t ifindex)
 
 static void forget(struct rnd_links *links, uint32_t ifindex)
 {
-	struct rnd_link *link = find(links, ifindex);
+	struct rnd_link *link = find_link(links, ifindex);
 
 	if (link)
 		*link = links->at[--links->count];
 }
 
 /* If there is no memory, changes of this link are not noticed. */
-static void add(struct rnd_links *links, const struct rnd_link *link)
+static void add_link(struct rnd_links *links, const struct rnd_link *link)
 {
 	struct rnd_link *more =
 		realloc(links->at, (links->count + 1) * sizeof(links->at[0]));
@@ -136,11 +136,11 @@ uint32_t rnd_links_take(struct rnd_links *links, const struct nlmsghdr *msg)
 	if ((msg->nlmsg_type != RTM_NEWLINK && msg->nlmsg_type != RTM_DELLINK) ||
 	    !read_link(msg, &link, &event))
 		return 0;
-	known = find(links, link.ifindex);
+	known = find_link(links, link.ifindex);
 	if (msg->nlmsg_type == RTM_DELLINK) {
 		forget(links, link.ifindex);
 	} else if (!known) {
-		add(links, &link);
+		add_link(links, &link);
 	} else if (event == IFLA_EVENT_BONDING_FAILOVER &&
 		   (known->len != link.len ||
 		    memcmp(known->address, link.address, link.len) != 0)) {

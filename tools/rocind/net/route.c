@@ -31,7 +31,8 @@ static unsigned address_of(const struct rn_gid *gid, const uint8_t **bytes)
 	return is_v4 ? 4 : 16;
 }
 
-static void add(struct question *q, uint16_t type, const void *value, unsigned len)
+static void add_attribute(struct question *q, uint16_t type, const void *value,
+			  unsigned len)
 {
 	struct rtattr *attr =
 		(struct rtattr *)((char *)q + NLMSG_ALIGN(q->hdr.nlmsg_len));
@@ -56,14 +57,14 @@ static struct question question(const struct rn_gid *dst, uint32_t scope,
 			.rtm_dst_len = (uint8_t)(8 * len) },
 	};
 
-	add(&q, RTA_DST, bytes, len);
+	add_attribute(&q, RTA_DST, bytes, len);
 	if (src) {
 		len = address_of(src, &bytes);
 		q.rt.rtm_src_len = (uint8_t)(8 * len);
-		add(&q, RTA_SRC, bytes, len);
+		add_attribute(&q, RTA_SRC, bytes, len);
 	}
 	if (scope)
-		add(&q, RTA_OIF, &scope, sizeof(scope));
+		add_attribute(&q, RTA_OIF, &scope, sizeof(scope));
 	return q;
 }
 
@@ -130,7 +131,8 @@ static int take_reply(struct rnd_router *r, union reply *reply)
 	return -EIO;
 }
 
-static int ask(struct rnd_router *r, struct question *q, struct rnd_ucma_route *out)
+static int query_kernel(struct rnd_router *r, struct question *q,
+			struct rnd_ucma_route *out)
 {
 	union reply reply;
 	const struct nlmsgerr *error;
@@ -161,7 +163,7 @@ int rnd_route(struct rnd_router *r, const struct rn_gid *dst, uint32_t scope,
 	if (rc)
 		return rc;
 	*out = (struct rnd_ucma_route){ 0 };
-	return ask(r, &q, out);
+	return query_kernel(r, &q, out);
 }
 
 bool rnd_route_is_local(struct rnd_router *r, const struct rn_gid *gid)

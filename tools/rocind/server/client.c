@@ -33,8 +33,8 @@ enum outcome {
 
 /* ---- Answers ---- */
 
-static enum outcome answer(struct rnd_client *client, const void *msg, const int *fds,
-			   unsigned fd_count)
+static enum outcome send_answer(struct rnd_client *client, const void *msg,
+				const int *fds, unsigned fd_count)
 {
 	int rc = rn_ctl_send(client->sock.fd, msg, fds, fd_count);
 
@@ -48,7 +48,7 @@ static enum outcome answer_plain(struct rnd_client *client, enum rn_ctl_type typ
 {
 	const struct rn_ctl_hdr hdr = rn_ctl_hdr(type);
 
-	return answer(client, &hdr, NULL, 0);
+	return send_answer(client, &hdr, NULL, 0);
 }
 
 static void send_refusal(int sock, int err, const char *text)
@@ -59,7 +59,7 @@ static void send_refusal(int sock, int err, const char *text)
 	rn_ctl_send(sock, &msg, NULL, 0);
 }
 
-static enum outcome refuse(struct rnd_client *client, int err, const char *text)
+static enum outcome refuse_request(struct rnd_client *client, int err, const char *text)
 {
 	rn_log(RN_LOG_INFO, "process %d refused: %s", client->pid, text);
 	send_refusal(client->sock.fd, err, text);
@@ -77,7 +77,7 @@ static enum outcome on_hello(struct rnd_client *client, struct rn_ctl_packet *pk
 	rn_log(RN_LOG_DEBUG, "process %d connects, version %.31s", client->pid,
 	       pkt->msg.hello.version);
 	client->is_greeted = true;
-	return answer(client, &msg, NULL, 0);
+	return send_answer(client, &msg, NULL, 0);
 }
 
 /* Is the descriptor a memfd? A memfd has seals, even if none is set. A read from another
@@ -98,16 +98,18 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 	int rc;
 
 	if (a->slot)
-		return refuse(client, EALREADY, "this connection has a device already");
+		return refuse_request(client, EALREADY,
+				      "this connection has a device already");
 	if (pkt->fd_count > 1)
-		return refuse(client, EINVAL,
-			      "more than one descriptor came with a device");
+		return refuse_request(client, EINVAL,
+				      "more than one descriptor came with a device");
 	if (pkt->fd_count == 1 && !is_memory(pkt->fd[0]))
-		return refuse(client, EINVAL,
-			      "the statistics of a device are no memory of memfd_create");
+		return refuse_request(
+			client, EINVAL,
+			"the statistics of a device are no memory of memfd_create");
 	rc = rnd_attach(&client->server->groups, a, &pkt->msg.attach, why, sizeof(why));
 	if (rc)
-		return refuse(client, -rc, why);
+		return refuse_request(client, -rc, why);
 	if (pkt->fd_count == 1) {
 		a->stats_fd = pkt->fd[0];
 		pkt->fd_count = 0;
@@ -125,7 +127,7 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 	if (rnd_faults_greet(client))
 		return CLOSE;
 	rnd_taps_attached(client);
-	outcome = answer(client, &msg, socks, a->gid_count);
+	outcome = send_answer(client, &msg, socks, a->gid_count);
 	/* Reports changes of the interface since the process looked at it. That may close
 	 * the client; after KEEP the caller does not use it.
 	 */
@@ -138,7 +140,7 @@ static enum outcome on_detach(struct rnd_client *client, struct rn_ctl_packet *p
 {
 	(void)pkt;
 	if (!client->attachment.slot)
-		return refuse(client, ENOTCONN, "this connection has no device");
+		return refuse_request(client, ENOTCONN, "this connection has no device");
 	rnd_taps_close(client);
 	rnd_wires_close(client);
 	rnd_detach(&client->attachment);
@@ -166,7 +168,7 @@ static enum outcome on_list(struct rnd_client *client, struct rn_ctl_packet *pkt
 	for (uint32_t i = 0; i < a->gid_count; i++)
 		if (a->group[i])
 			msg.gid[i] = a->gid[i];
-	return answer(client, &msg, &a->stats_fd, msg.has_stats);
+	return send_answer(client, &msg, &a->stats_fd, msg.has_stats);
 }
 
 static enum outcome on_status(struct rnd_client *client, struct rn_ctl_packet *pkt)
@@ -191,7 +193,7 @@ static enum outcome on_status(struct rnd_client *client, struct rn_ctl_packet *p
 	msg.cm_ports = cm.ports;
 	msg.cm_connections = cm.connections;
 	memcpy(msg.drops, server->drops, sizeof(server->drops));
-	return answer(client, &msg, NULL, 0);
+	return send_answer(client, &msg, NULL, 0);
 }
 
 static enum outcome on_cm_open(struct rnd_client *client, struct rn_ctl_packet *pkt)
@@ -203,12 +205,12 @@ static enum outcome on_cm_open(struct rnd_client *client, struct rn_ctl_packet *
 	int fd[2], rc;
 
 	if (!memchr(netdevs, '\0', sizeof(pkt->msg.cm_open.netdevs)))
-		return refuse(client, EINVAL, "a list of devices has no end");
+		return refuse_request(client, EINVAL, "a list of devices has no end");
 	rc = rnd_cm_open(client->server->cm, netdevs, &fd[0], why, sizeof(why));
 	if (rc)
-		return refuse(client, -rc, why);
+		return refuse_request(client, -rc, why);
 	fd[1] = rnd_cm_board_fd(client->server->cm);
-	outcome = answer(client, &msg, fd, fd[1] < 0 ? 1 : 2);
+	outcome = send_answer(client, &msg, fd, fd[1] < 0 ? 1 : 2);
 	close(fd[0]);
 	return outcome;
 }
@@ -233,7 +235,7 @@ static enum outcome on_faults_set(struct rnd_client *client, struct rn_ctl_packe
 	char why[RN_CTL_TEXT_LEN];
 	int rc = rnd_faults_set(client, pkt, why, sizeof(why));
 
-	return rc ? refuse(client, -rc, why) : answer_faults(client);
+	return rc ? refuse_request(client, -rc, why) : answer_faults(client);
 }
 
 static enum outcome on_faults_get(struct rnd_client *client, struct rn_ctl_packet *pkt)
@@ -261,7 +263,7 @@ static enum outcome on_capture(struct rnd_client *client, struct rn_ctl_packet *
 	enum outcome outcome;
 
 	if (rc)
-		return refuse(client, -rc, why);
+		return refuse_request(client, -rc, why);
 	outcome = answer_plain(client, RN_CTL_CAPTURING);
 	rnd_taps_begin(client);
 	return outcome;
@@ -291,11 +293,11 @@ static enum outcome refuse_version(struct rnd_client *client,
 		"program's rocin %s version %u; end that rocind (kill %d) and try again",
 		ROCIN_VERSION, (int)getpid(), RN_CTL_VERSION, theirs, hello->hdr.version,
 		(int)getpid());
-	refuse(client, EPROTONOSUPPORT, why);
+	refuse_request(client, EPROTONOSUPPORT, why);
 	return CLOSE;
 }
 
-static enum outcome serve(struct rnd_client *client, struct rn_ctl_packet *pkt)
+static enum outcome handle_request(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
 	uint16_t type = pkt->msg.hdr.type;
 	int rc = rn_ctl_check(pkt);
@@ -304,7 +306,8 @@ static enum outcome serve(struct rnd_client *client, struct rn_ctl_packet *pkt)
 		return refuse_version(client, pkt);
 	if (rc || type >= RN_ARRAY_SIZE(on_request) || !on_request[type] ||
 	    (type == RN_CTL_HELLO) == client->is_greeted) {
-		refuse(client, EBADMSG, "rocind does not understand this request");
+		refuse_request(client, EBADMSG,
+			       "rocind does not understand this request");
 		return CLOSE;
 	}
 	return on_request[type](client, pkt);
@@ -320,10 +323,10 @@ static void on_readable(void *ctx)
 	if (rc == -EAGAIN || rc == -EINTR)
 		return;
 	if (rc == 0) {
-		outcome = serve(client, &pkt);
+		outcome = handle_request(client, &pkt);
 		rn_ctl_close_fds(&pkt);
 	} else if (rc != -ECONNRESET) {
-		refuse(client, -rc, "rocind does not understand this request");
+		refuse_request(client, -rc, "rocind does not understand this request");
 	}
 	if (outcome == CLOSE)
 		rnd_client_close(client);

@@ -117,14 +117,14 @@ static int go_into_background(const struct options *options)
 /* Tells the process that waits for the start: an empty line for success, or an error
  * message.
  */
-static void report(int ready_fd, const char *words)
+static void report_start(int ready_fd, const char *words)
 {
 	if (write(ready_fd, words, strlen(words)) < 0)
 		rn_log(RN_LOG_WARN, "whoever started this has gone: %m");
 	close(ready_fd);
 }
 
-static int serve(const struct options *options)
+static int run_server(const struct options *options)
 {
 	struct rnd_server server;
 	char why[512];
@@ -136,7 +136,7 @@ static int serve(const struct options *options)
 		rn_log(RN_LOG_INFO, "%s", why);
 	/* If another rocind was faster, the start counts as successful. */
 	if (options->ready_fd >= 0)
-		report(options->ready_fd, rc == 0 || rc == -EALREADY ? "\n" : why);
+		report_start(options->ready_fd, rc == 0 || rc == -EALREADY ? "\n" : why);
 	else if (rc)
 		fprintf(stderr, "rocind: %s\n", why);
 	if (rc)
@@ -162,5 +162,5 @@ int main(int argc, char **argv)
 		return go_into_background(&options);
 	if (options.ready_fd >= 0)
 		rnd_process_detach(options.ready_fd);
-	return serve(&options);
+	return run_server(&options);
 }

@@ -36,7 +36,7 @@ enum {
 	FIRST_FD = 3, /* SD_LISTEN_FDS_START */
 };
 
-static long number_of(const char *variable)
+static long number_from_env(const char *variable)
 {
 	const char *text = getenv(variable);
 
@@ -45,7 +45,8 @@ static long number_of(const char *variable)
 
 bool rnd_is_activated(void)
 {
-	return number_of("LISTEN_PID") == getpid() && number_of("LISTEN_FDS") > 0;
+	return number_from_env("LISTEN_PID") == getpid() &&
+	       number_from_env("LISTEN_FDS") > 0;
 }
 
 static bool has(int fd, int option, int wanted)
@@ -100,7 +101,7 @@ static int check(int fd, const char *dir, const char *name, char *err, size_t er
 
 int rnd_activation_take(const char *dir, const char *name, char *err, size_t err_len)
 {
-	long count = rnd_is_activated() ? number_of("LISTEN_FDS") : 0;
+	long count = rnd_is_activated() ? number_from_env("LISTEN_FDS") : 0;
 	int rc;
 
 	unsetenv("LISTEN_PID");

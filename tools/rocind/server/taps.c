@@ -54,8 +54,8 @@ static int make_ring(uint32_t size)
 
 /* ---- Events to clients ---- */
 
-static void tell(struct rnd_client *client, const void *msg, const int *fds,
-		 unsigned fd_count)
+static void send_event(struct rnd_client *client, const void *msg, const int *fds,
+		       unsigned fd_count)
 {
 	int rc = rn_ctl_send(client->sock.fd, msg, fds, fd_count);
 
@@ -70,7 +70,7 @@ static void tell_end(struct rnd_client *client, uint64_t id)
 {
 	const struct rn_ctl_tap_end msg = { .hdr = rn_ctl_hdr(RN_CTL_TAP_END), .id = id };
 
-	tell(client, &msg, NULL, 0);
+	send_event(client, &msg, NULL, 0);
 }
 
 /* ---- Pairs of capture and device ---- */
@@ -99,7 +99,7 @@ static void tell_capture(struct rnd_client *capture, const struct rnd_client *de
 
 	memcpy(msg.ibdev, a->ibdev, sizeof(msg.ibdev));
 	memcpy(msg.ifname, a->ifname, sizeof(msg.ifname));
-	tell(capture, &msg, fds, msg.has_stats ? 2 : 1);
+	send_event(capture, &msg, fds, msg.has_stats ? 2 : 1);
 }
 
 static void connect_pair(struct rnd_client *capture, struct rnd_client *device)
@@ -122,7 +122,7 @@ static void connect_pair(struct rnd_client *capture, struct rnd_client *device)
 	}
 	/* The capture is told first, so that it knows the device before packets come. */
 	tell_capture(capture, device, ring);
-	tell(device, &msg, &ring, 1);
+	send_event(device, &msg, &ring, 1);
 	close(ring);
 }
 
@@ -155,7 +155,7 @@ static void connect_cm(struct rnd_client *capture)
 	int ring = wants_cm(capture) ? make_ring(what->size) : -EAGAIN, rc = ring;
 
 	if (ring >= 0) {
-		tell(capture, &msg, &ring, 1);
+		send_event(capture, &msg, &ring, 1);
 		rc = rnd_cm_capture(capture->server->cm, capture->id, ring, what->size,
 				    &filter);
 		close(ring);

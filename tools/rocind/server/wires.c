@@ -112,7 +112,7 @@ static int make_rings(void)
 /* ---- Events to clients ---- */
 
 /* If the client does not read, its connection is shut down; the client is freed later. */
-static void tell(struct rnd_client *client, const void *msg)
+static void send_event(struct rnd_client *client, const void *msg)
 {
 	int rc = rn_ctl_send(client->sock.fd, msg, NULL, 0);
 
@@ -139,13 +139,14 @@ static void tell_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
 					      .ends = *ends,
 					      .err = err };
 
-	tell(client, &msg);
+	send_event(client, &msg);
 }
 
 /* Tells a client that it gets no wire. If the client does not read its events, it simply
  * gets no answer.
  */
-static void refuse(struct rnd_client *client, const struct rn_ctl_ends *ends, int err)
+static void send_wire_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
+			   int err)
 {
 	const struct rn_ctl_wire_down msg = { .hdr = rn_ctl_hdr(RN_CTL_WIRE_DOWN),
 					      .ends = *ends,
@@ -327,7 +328,7 @@ static int hand_out(const struct rnd_wire *w)
 }
 
 /* Copies @plan and links the copy at both ends. Returns 0 or ENOMEM. */
-static int add(const struct rnd_wire *plan)
+static int add_wire(const struct rnd_wire *plan)
 {
 	struct rnd_wire *w = malloc(sizeof(*w));
 
@@ -351,7 +352,7 @@ static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
 	if (err == 0)
 		err = choose_places(&w);
 	if (err == 0)
-		err = add(&w);
+		err = add_wire(&w);
 	if (err)
 		return err;
 	err = hand_out(&w);
@@ -411,7 +412,7 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 		return;
 	rn_log(RN_LOG_DEBUG, "process %d gets no local wire: %s", client->pid,
 	       strerror(err));
-	refuse(client, ends, err);
+	send_wire_down(client, ends, err);
 }
 
 void rnd_wires_close_gid(struct rnd_client *client, unsigned idx)
