@@ -15,7 +15,7 @@
 
 struct rn_heap_item {
 	rn_ns at;
-	uint64_t seq; /* set by rn_heap_put() */
+	uint64_t seq; /* order in which items were put; rn_heap_put() sets it */
 	uint32_t what, arg;
 };
 

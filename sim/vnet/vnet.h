@@ -121,7 +121,7 @@ struct rn_vnet_cfg {
 	uint32_t hosts, switches; /* most that there will be */
 	uint32_t switch_ports;	  /* ports of one switch, at most 65535 */
 	uint32_t packets;	  /* most packets in flight at once */
-	uint32_t events;	  /* most events of the driver that wait at once */
+	uint32_t events;	  /* most packets in flight at once */
 	/* Priority flow control (PFC): a switch counts the bytes that arrived by a link
 	 * and still wait in its queues, which have no limit then. Above @pause_above
 	 * bytes it pauses the port at the other end of that link, and at half as many it
@@ -135,7 +135,12 @@ struct rn_vnet_cfg {
 struct rn_vnet {
 	struct rn_vnet_cfg cfg;
 	rn_ns now;
-	uint32_t hosts, switches; /* that have been added */
+	/* Priority flow control (PFC): a switch counts the bytes that arrived by a link
+	 * and still wait in its queues, which have no limit then. Above @pause_above
+	 * bytes it pauses the port at the other end of that link, and at half as many it
+	 * lets the port continue. 0: no PFC; a full queue loses packets.
+	 */
+	uint32_t hosts, switches;
 	struct rn_vnet_host *host;
 	/* Host i has port i; switch s has the ports from cfg.hosts + s * cfg.switch_ports
 	 * on.

@@ -40,9 +40,10 @@ struct life {
 	struct rn_cm_conn *conn; /* NULL: the entry is free */
 	unsigned process;
 	bool active, sidr;
-	bool nobody;	 /* requests a service that has no listener */
-	bool answered;	 /* accepted, refused, or confirmed */
-	unsigned offers; /* alternate paths: offered; reported */
+	bool nobody;   /* requests a service that has no listener */
+	bool answered; /* accepted, refused, or confirmed */
+	/* Alternate paths that the program offered; @heard: that were reported to it. */
+	unsigned offers;
 	unsigned heard;
 	unsigned seen; /* events seen so far, one bit each */
 	/* When the program acts next; RN_NEVER: it waits for an event. */
@@ -303,7 +304,7 @@ static void act(struct conns *w, struct host *h, struct life *l)
 	case RN_CM_DREQ_SENT:
 	case RN_CM_REP_SENT:
 	case RN_CM_MRA_REP_RCVD:
-		return; /* waits for an event */
+		return; /* the program waits for an event */
 	case RN_CM_IDLE:
 		check_end(w, l);
 		leave(w, h, l);

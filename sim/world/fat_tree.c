@@ -34,8 +34,9 @@ enum {
 	DEPTH = 4,   /* READs in progress */
 	PSN = 1000,
 	TIMEOUT = 14,
-	PROGRESS = 1 << 16,   /* events between two calls of rn_fat_tree_cfg.progress */
-	PAUSE_ABOVE = 100000, /* rn_vnet_cfg.pause_above, in bytes */
+	PROGRESS = 1 << 16, /* events between two calls of rn_fat_tree_cfg.progress */
+	/* Bytes of one link that may wait at a switch before the link is paused. */
+	PAUSE_ABOVE = 100000,
 };
 
 #define SECOND RN_MSEC(1000)
@@ -47,14 +48,15 @@ enum {
  * READ the sink.
  */
 struct flow {
-	uint32_t source, sink; /* host numbers */
+	uint32_t source, sink; /* numbers of the two hosts */
 	enum rn_wr_opcode op;
 	uint32_t length, messages;
 	uint64_t pattern;
-	uint32_t posted, completed;  /* number of requests */
-	uint32_t receives, received; /* number of receives posted; completed */
-	uint64_t written;	     /* bytes placed at the sink */
-	uint64_t losses;	     /* packets lost in either direction */
+	uint32_t posted, completed; /* number of requests */
+	/* @receives:	number posted; @received: number completed. */
+	uint32_t receives, received;
+	uint64_t written; /* bytes placed at the sink */
+	uint64_t losses;  /* packets lost in either direction */
 	struct rn_qp *asks, *answers;
 	struct rn_stats_qp stats; /* of the requester's QP */
 };

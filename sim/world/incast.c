@@ -11,7 +11,7 @@
 #include "sim/vnet/vnet.h"
 
 enum {
-	PACKETS = 8192, /* in flight at once */
+	PACKETS = 8192, /* most packets in flight at once */
 	EVENTS = 64,	/* events of this program at once */
 	CQES = 64,
 	WRITES = 4,	   /* WRITEs of each sender that are posted and not complete */

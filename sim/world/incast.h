@@ -63,7 +63,7 @@ struct rn_incast_result {
 	uint64_t dropped, marked, cnps, retransmitted, failed;
 	/* Packets that all senders have sent; packets that the receiver has sent. */
 	uint64_t requests, responses;
-	uint64_t completed; /* WRITEs or READs */
+	uint64_t completed; /* WRITEs or READs that have completed */
 	uint64_t timeouts;
 };
 

@@ -20,8 +20,8 @@ enum {
 
 enum rn_plan_do {
 	RN_DO_SEND,  /* post a work request to the send queue */
-	RN_DO_RECV,  /* post receives */
-	RN_DO_ERROR, /* modify to ERR */
+	RN_DO_RECV,  /* post receives to the QP or its SRQ */
+	RN_DO_ERROR, /* modify the QP to the state ERR */
 	/* Both ends go through RESET, or are destroyed and created again. */
 	RN_DO_RECONNECT,
 	RN_DO_DEATH, /* rn_dev_error(): the device fails */
@@ -52,7 +52,7 @@ enum rn_plan_harm {
 	RN_HARM_REORDER,
 	RN_HARM_CORRUPT,
 	RN_HARM_DELAY,
-	RN_HARM_MARK, /* marked CE */
+	RN_HARM_MARK, /* packets get the ECN codepoint CE */
 	RN_HARM_FLAP, /* the link is down: everything is lost */
 	RN_HARM_COUNT,
 };
@@ -71,7 +71,7 @@ struct rn_plan_fault {
  */
 struct rn_plan_pair {
 	uint8_t dev[2];
-	enum rn_qp_type type; /* XRC: RN_QPT_XRC_SEND */
+	enum rn_qp_type type; /* RN_QPT_XRC_SEND stands for an XRC pair */
 	bool off;
 	uint32_t psn[2]; /* first PSN of each end's send queue */
 	uint32_t mtu;
@@ -100,7 +100,7 @@ struct rn_plan {
 	uint32_t window_max, read_window;
 	struct rn_link_cfg link; /* settings of all links */
 	struct rn_plan_pair pair[RN_PLAN_PAIRS];
-	struct rn_plan_step step[RN_PLAN_STEPS]; /* in order of time */
+	struct rn_plan_step step[RN_PLAN_STEPS]; /* sorted by time */
 	struct rn_plan_fault fault[RN_PLAN_FAULTS];
 	rn_ns end; /* when the last step or fault is over */
 };

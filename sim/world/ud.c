@@ -90,7 +90,7 @@ void rn_w_address(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 struct seen {
 	struct rn_bth bth;
 	struct rn_deth deth;
-	struct rn_w_end *from; /* NULL: destroyed */
+	struct rn_w_end *from; /* sender's QP; NULL: it was destroyed */
 	const struct rn_w_wr *sent;
 };
 

@@ -32,7 +32,7 @@ enum {
 	RN_W_SRQ_SEEN = 256,  /* these, and receives that destroyed QPs had taken */
 	RN_W_MESSAGES = 512,  /* newest messages that are remembered */
 	RN_W_DEPTH = 16,      /* READs and atomics in progress */
-	RN_W_INLINE = 64,     /* bytes */
+	RN_W_INLINE = 64,     /* bytes of inline data that a QP accepts */
 	RN_W_DATAGRAM = 4096, /* bytes of the longest datagram */
 	/* Retries allowed when a region ends while READs use it: they get no answer. */
 	RN_W_UNANSWERED = 1000,
@@ -96,7 +96,7 @@ struct rn_w_wr {
 
 struct rn_w_queue {
 	struct rn_w_wr wr[RN_W_WRS];
-	uint32_t head, tail; /* counts, modulo 2^32 */
+	uint32_t head, tail; /* number of requests completed; number posted */
 };
 
 enum rn_w_key_kind {
@@ -116,7 +116,7 @@ struct rn_w_key {
 	} state;
 	/* The slot that the key opens or, if it is not bound, has opened last. */
 	uint32_t key, slot, len;
-	uint32_t old; /* the key before that */
+	uint32_t old; /* key before the last change */
 	uint64_t address;
 	bool reads, zero_based;
 	uint32_t uses;	/* requests of the peer in progress that use the key */
@@ -124,7 +124,7 @@ struct rn_w_key {
 	uint32_t fuse;	/* region: packets until it is deregistered; 0: it stays */
 };
 
-/* A UD datagram that has arrived at a QP, which must deliver it at once. */
+/* A UD datagram that has arrived at a QP. The QP must deliver it at once. */
 struct rn_w_due {
 	bool is_due;
 	bool known; /* @sent is valid; it is not if the sender is gone */
@@ -146,7 +146,7 @@ struct rn_w_srq {
 
 /* The rate limit of a QP's requests, and the bytes sent since it was set. */
 struct rn_w_pace {
-	uint32_t kbps, burst; /* 0 kbps: no limit */
+	uint32_t kbps, burst; /* rate and burst limits; @kbps 0: no limit */
 	rn_ns since;
 	uint64_t bytes;
 };

@@ -40,7 +40,7 @@ struct rn_packet {
 	bool is_ipv4;	  /* of the IP header; the addresses in @flow do not tell */
 	bool has_df;	  /* IPv4: may not be fragmented; true for IPv6 */
 	bool is_a_part;	  /* IPv4: the first fragment of a datagram */
-	bool has_options; /* IPv4 */
+	bool has_options; /* the IPv4 header has options */
 	enum rn_packet_form form;
 	enum rn_packet_icrc icrc;
 	const uint8_t *at; /* first byte of the BTH */
@@ -57,7 +57,7 @@ struct rn_packet {
 	uint32_t srqn, imm, invalidate;
 	uint64_t original;
 	const uint8_t *payload; /* the capture may have less of it: see @have */
-	uint32_t payload_len;	/* without padding */
+	uint32_t payload_len;	/* bytes of payload, without padding */
 };
 
 /**
@@ -74,7 +74,7 @@ bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len);
 
 /* Why a captured packet was not parsed although a RoCEv2 device may have sent it. */
 enum rn_packet_skip {
-	RN_PACKET_SKIP_OTHER, /* no RoCEv2 packet */
+	RN_PACKET_SKIP_OTHER, /* not a RoCEv2 packet */
 	/* A fragment other than the first, so without UDP header. */
 	RN_PACKET_SKIP_FRAGMENT,
 	RN_PACKET_SKIP_EXTENSION, /* IPv6 extension headers before UDP port 4791 */

@@ -7,11 +7,14 @@
 #include <string.h>
 
 enum block {
-	BLOCK_SECTION = 0x0a0d0d0a, /* 4.1; reads the same in either byte order */
-	BLOCK_INTERFACE = 1,	    /* 4.2 */
-	BLOCK_OLD_PACKET = 2,	    /* appendix A */
-	BLOCK_SIMPLE_PACKET = 3,    /* 4.4 */
-	BLOCK_PACKET = 6,	    /* 4.3 */
+	/* Section Header Block, section 4.1; the number reads the same in either byte
+	 * order.
+	 */
+	BLOCK_SECTION = 0x0a0d0d0a,
+	BLOCK_INTERFACE = 1,	 /* Interface Description Block, section 4.2 */
+	BLOCK_OLD_PACKET = 2,	 /* obsolete Packet Block, appendix A */
+	BLOCK_SIMPLE_PACKET = 3, /* Simple Packet Block, section 4.4 */
+	BLOCK_PACKET = 6,	 /* Enhanced Packet Block, section 4.3 */
 };
 
 enum option {
@@ -43,7 +46,7 @@ enum {
 struct rn_pcapng_interface {
 	uint16_t link_type;
 	uint8_t resolution;
-	int64_t offset; /* seconds */
+	int64_t offset; /* if_tsoffset: seconds to add to each timestamp */
 	uint32_t snaplen;
 	char name[NAME_LEN], description[DESCRIPTION_LEN];
 };

@@ -26,7 +26,7 @@ struct rn_pcapng_interface; /* an interface of the file */
 /* A reader; zero-initialized. */
 struct rn_pcapng_reader {
 	bool is_begun;	 /* a Section Header Block was read */
-	bool is_swapped; /* its byte order is not ours */
+	bool is_swapped; /* the byte order of the section is not that of this machine */
 	struct rn_pcapng_interface *interface;
 	uint32_t interfaces, room;
 };
@@ -36,7 +36,7 @@ struct rn_pcapng_found {
 	uint16_t link_type;  /* LINKTYPE_... */
 	int64_t time;	     /* ns since 1970; 0: no time, or out of range */
 	uint32_t len, cap;   /* bytes of the packet on the wire, and of @data */
-	const uint8_t *data; /* points into the block */
+	const uint8_t *data; /* packet data, inside the block in memory */
 	bool is_outbound;    /* false if the file does not say */
 	uint32_t queue;	     /* epb_queue, to which rocin writes the local QPN; 0: none */
 	/* Name of the interface; owned by the reader, valid until the next block. */

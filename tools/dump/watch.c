@@ -362,7 +362,7 @@ static void begin_connected_half(struct rn_watch *w, struct rn_watch_flow *f,
 	f->knows_message = true;
 	f->half.pmtu = pmtu;
 	f->depth = depth;
-	/* MSNs begin at 0. */
+	/* The first MSN of a connection is 0. */
 	f->has_msn = true;
 	f->msn_ref = 0;
 	f->msn_low = f->msn_high = 0;

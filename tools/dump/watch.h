@@ -93,10 +93,10 @@ struct rn_watch_rule_info {
 extern const struct rn_watch_rule_info rn_watch_rule_info[RN_RULE_COUNT];
 
 enum {
-	RN_WATCH_FINDINGS = 6, /* findings per packet */
+	RN_WATCH_FINDINGS = 6, /* most findings that are kept per packet */
 	RN_WATCH_DETAIL = 96,
 	RN_WATCH_HALVES_MAX = 16384,
-	RN_WATCH_BUCKETS = 128, /* slices of time */
+	RN_WATCH_BUCKETS = 128, /* number of time slices in a diagram */
 	RN_WATCH_RTT_BUCKETS = 160,
 };
 
@@ -108,15 +108,16 @@ struct rn_watch_finding {
 
 /* Why a request was sent again, as far as a listener can tell. */
 enum rn_watch_cause {
-	RN_CAUSE_NONE,	 /* it was not sent again */
+	RN_CAUSE_NONE,	 /* the packet was not sent again */
 	RN_CAUSE_DOUBLE, /* sent too soon: duplicated by the network or in the capture */
 	/* Seen for the first time, out of order: late, or lost before the listener. */
 	RN_CAUSE_LATE,
 	RN_CAUSE_NAK,
 	RN_CAUSE_RNR,
-	RN_CAUSE_READ_GAP, /* asks for the rest of a READ */
+	RN_CAUSE_READ_GAP, /* the requester asks again for the rest of a READ */
 	RN_CAUSE_TIMEOUT,
-	RN_CAUSE_GO_BACK, /* sent after another request that was sent again */
+	/* The packet follows another request that was sent again (go-back-N). */
+	RN_CAUSE_GO_BACK,
 	RN_CAUSE_COUNT
 };
 
@@ -185,7 +186,7 @@ struct rn_watch_counts {
 
 struct rn_watch_half {
 	struct rn_gid src, dst;
-	uint32_t qpn;	   /* destination QP */
+	uint32_t qpn;	   /* QPN that the packets of this half are sent to */
 	uint32_t peer_qpn; /* QP of src, to which responses go; valid if @is_paired */
 	bool is_paired;
 	enum rn_opcode_class class;

@@ -92,7 +92,7 @@ struct rn_watch_flow {
 	struct rn_psn doubt_from;
 	struct rn_psn doubt_to;
 
-	/* State of the requests. */
+	/* The fields from here on describe the requests of this half. */
 	bool has_begun;
 	struct rn_psn first; /* first PSN seen of this connection */
 	/* Oldest PSN of a kept record, or of a packet that came late. */
@@ -112,7 +112,7 @@ struct rn_watch_flow {
 	/* Outstanding READs and atomics that the connection was set up for. */
 	uint32_t depth;
 
-	/* State of the responses. */
+	/* The fields from here on describe the responses to them. */
 	struct rn_watch_nak nak;
 	bool has_msn;		 /* @msn_low and @msn_high are valid */
 	struct rn_psn msn_since; /* records before this PSN have wrong message counts */
@@ -184,8 +184,8 @@ void rn_watch_part(struct rn_watch *w, struct rn_watch_flow *f);
 void rn_watch_doubt(struct rn_watch_flow *f);
 void rn_watch_believe(struct rn_watch_flow *f);
 
-/* The half whose request is answered by a response to the requester of @f; NULL if
- * unknown.
+/* The half that carries the requests to which the packet of @job, sent towards the
+ * requester of @f, is a response; NULL if unknown.
  */
 struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_flow *f);
 

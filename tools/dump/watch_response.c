@@ -300,7 +300,7 @@ static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     p->payload_len, want);
 }
 
-/* Reports each gap once. */
+/* Reports each gap in the READ responses once. */
 static void read_gap(struct rn_watch_job *job, struct rn_watch_flow *f,
 		     struct rn_watch_record *r, uint32_t k)
 {

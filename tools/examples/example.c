@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* example.c - see example.h. */
+/* example.c - opens the device, connects sender and receiver, and runs kernels for the
+ * examples.
+ */
 #include "example.h"
 
 #include <rocin/gpu.h>

@@ -21,7 +21,7 @@ enum {
 };
 
 struct example {
-	bool is_mended; /* --mended was given */
+	bool is_mended; /* the program was started with --mended */
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq[QP_COUNT];
@@ -70,22 +70,23 @@ void example_end(bool is_right, const char *fmt, ...)
 /* ------------------------------------------------------------ examples with a GPU */
 enum {
 	DATA = 4096, /* bytes of payload */
-	NEW = 0x5a,  /* value of these bytes; before, they are 0 */
+	/* Value of payload bytes that have been written; before, they are 0. */
+	NEW = 0x5a,
 };
 
 /* Arguments of a kernel that waits until @flag in host memory is 1, then counts the bytes
  * of its buffer that are NEW.
  */
 struct example_kernel {
-	const uint8_t *data; /* address for the kernel */
-	uint32_t flag;	     /* in host memory; ignored by example_count() */
+	const uint8_t *data; /* address of the payload, as the kernel uses it */
+	uint32_t flag;	     /* flag in host memory; example_count() ignores it */
 	unsigned new_bytes;  /* out: the number of bytes that are NEW */
 };
 void example_wait_and_count(void *kernel);
-/* The same kernel without the wait. */
+/* Like example_wait_and_count(), but without waiting for the flag. */
 void example_count(void *kernel);
 
-/* Sets the flag to 1. */
+/* Sets the flag of the kernel to 1. */
 void example_raise(struct example_kernel *kernel);
 
 /* Allocates DATA bytes of memory of GPU 0. */

@@ -16,7 +16,8 @@
 
 #pragma GCC system_header /* no warnings here, nor where RN_MUTANT() is expanded */
 
-#define RN_MUTANT_REACHED_SIZE 16384 /* bytes, as in tools/mutation/build.py */
+/* In bytes; tools/mutation/build.py uses the same value. */
+#define RN_MUTANT_REACHED_SIZE 16384
 
 __attribute__((weak, visibility("hidden"))) unsigned rn_mutant_chosen;
 __attribute__((weak, visibility("hidden"))) unsigned char *rn_mutant_reached;

@@ -13,7 +13,7 @@
 
 enum {
 	SECONDS_MAX = 60, /* time limit of a stop */
-	TIMEOUT = 20,	  /* 4.3 s */
+	TIMEOUT = 20,	  /* code of the local ACK timeout: 4.3 s */
 	/* 537 ms. With a much longer timer, the device would resend before it expires,
 	 * because it notices the loss earlier.
 	 */

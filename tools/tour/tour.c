@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tour.c - see tour.h. */
+/* tour.c - opens and connects the two devices of a stop, and prints its results. */
 #include "tour.h"
 
 #include <inttypes.h>

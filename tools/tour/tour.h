@@ -20,10 +20,11 @@
 #include <stdint.h>
 
 enum {
-	BUFFER = 16384,	   /* bytes of the buffer at each end */
-	REGION = 4096,	   /* bytes of the buffer that the stop `register' registers */
-	DATA = 4096,	   /* bytes for the GPU */
-	NEW = 0x5a,	   /* the value of these bytes; before, they are 0 */
+	BUFFER = 16384, /* bytes of the buffer at each end */
+	REGION = 4096,	/* bytes of the buffer that the stop `register' registers */
+	DATA = 4096,	/* bytes that the stop `gpu' writes to GPU memory */
+	/* Value of buffer bytes that have been written; before, they are 0. */
+	NEW = 0x5a,
 	FIRST_PSN_A = 100, /* PSNs that are easy to tell apart */
 	FIRST_PSN_B = 500,
 };
@@ -40,7 +41,7 @@ struct end {
 
 struct tour {
 	struct end a, b;
-	/* Settings, see rocin/tour/stops.c. */
+	/* The settings of the stop; rocin/tour/stops.c describes them. */
 	uint32_t size, offset, mtu, rnr_timer, rnr_retry;
 	bool imm, cswap, flush;
 	uint8_t timeout; /* code of the local ACK timeout */
@@ -80,7 +81,7 @@ void tour_look_for_none(const struct end *e);
 /* Waits until `rocin tour` has seen the packet that @what names. */
 void tour_await(const char *what);
 
-/* The stops. */
+/* One function for each stop. */
 void tour_register(struct tour *t);
 void tour_send(struct tour *t);
 void tour_write(struct tour *t);

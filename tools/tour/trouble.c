@@ -120,8 +120,8 @@ void tour_lost(struct tour *t)
 /* ------------------------------------------------------------------- stale data */
 /* Arguments and results of a kernel. */
 struct kernel {
-	const uint8_t *data; /* address for the GPU */
-	uint32_t flag;	     /* in host memory */
+	const uint8_t *data; /* address of the data, as the GPU uses it */
+	uint32_t flag;	     /* flag in host memory */
 	unsigned count;	     /* out: number of new bytes */
 	uint8_t saw[DATA];   /* out: the bytes that the kernel read */
 };

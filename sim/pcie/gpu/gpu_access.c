@@ -329,7 +329,7 @@ struct rn_gpu_kernel {
 };
 
 static struct {
-	pthread_mutex_t lock; /* guards rn_gpu.kernels and `next` */
+	pthread_mutex_t lock; /* guards rn_gpu.kernels and the `next' of each kernel */
 	int64_t next;
 } kernels = { .lock = PTHREAD_MUTEX_INITIALIZER, .next = 1 };
 

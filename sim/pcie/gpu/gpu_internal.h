@@ -37,7 +37,7 @@ enum {
 /* A range of a GPU's memory that is allocated, or that was freed and is not reused yet.
  */
 struct rn_gpu_extent {
-	struct rn_gpu_extent *next; /* by start, upward */
+	struct rn_gpu_extent *next; /* the extents of a GPU are sorted by @start */
 	uint64_t start, len;	    /* bytes in the GPU, whole pages */
 	uint64_t asked;		    /* bytes that the caller asked for */
 	uint64_t number;	    /* counts the allocations of this process */
@@ -227,7 +227,7 @@ struct rn_declared {
 	struct rn_declared *next_of_gpu;
 	struct rn_gpu *gpu;	/* constant */
 	uintptr_t lo, hi;	/* constant */
-	_Atomic bool is_active; /* some registration uses it */
+	_Atomic bool is_active; /* a registration uses the range */
 	/* Number of registrations that use it; guarded by the host lock. */
 	unsigned users;
 	struct rn_host_region region;

@@ -19,7 +19,8 @@
 #include "transport/io/memory/mem_guard.h"
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t allocation_count, free_count; /* guarded by table */
+/* Guarded by the lock of the table of allocations. */
+static uint64_t allocation_count, free_count;
 
 static void lock_table(void)
 {

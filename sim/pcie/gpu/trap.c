@@ -307,7 +307,7 @@ static bool meet_fault(uintptr_t addr)
 }
 
 /* ------------------------------------------------------------ system calls */
-static _Atomic bool is_any; /* some GPU is watched */
+static _Atomic bool is_any; /* true once at least one GPU is watched */
 
 static bool is_on(void)
 {

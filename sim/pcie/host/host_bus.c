@@ -228,7 +228,7 @@ void rn_host_bus_start(struct rn_host *h)
 
 static void wake_bus(struct rn_host *h)
 {
-	h->bus_is_asleep = false; /* one signal is enough */
+	h->bus_is_asleep = false; /* so that the sleeping thread is signalled only once */
 	pthread_cond_signal(&h->bus_work);
 }
 

@@ -19,7 +19,7 @@ enum {
 struct rn_host_slot {
 	struct rn_payload payload;
 	uint32_t polls[RN_HOST_RINGS]; /* rn_host.ring_polls at the time of issue */
-	uint16_t next;		       /* next free slot */
+	uint16_t next;		       /* index of the next free slot */
 	uint8_t bytes[RN_HOST_INLINE];
 };
 
@@ -60,7 +60,7 @@ struct rn_host {
 	bool is_busy;
 	/* Number of TLPs on their way at the last unlock; read without the lock. */
 	_Atomic uint32_t on_way;
-	uint64_t polls; /* empty polls so far */
+	uint64_t polls; /* polls so far that found no new completion */
 	uint32_t ring_polls[RN_HOST_RINGS];
 	uint64_t now;  /* time in ns, read once while the lock is held; 0: not read yet */
 	bool wake_due; /* some NIC has results and has not been woken */
@@ -173,7 +173,9 @@ struct rn_host_nic {
 	/* Writes of the CPU to this NIC's memory that are on their way. */
 	_Atomic uint32_t dm_writes;
 
-	/* Of the ended operations, since the last rn_host_collect(). */
+	/* These two fields describe the operations that have ended since the last
+	 * rn_host_collect().
+	 */
 	bool is_told;
 	_Atomic bool has_ended;	 /* there are ended operations; read without the lock */
 	_Atomic unsigned waking; /* calls of wake() that run at the moment */

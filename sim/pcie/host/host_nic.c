@@ -36,7 +36,7 @@ struct rn_nic_op {
 	struct rn_host_nic *nic;
 	uint64_t tag;
 	uint32_t qpn;
-	struct rn_mem_attr attr; /* of an atomic */
+	struct rn_mem_attr attr; /* attributes, if the operation is an atomic */
 	unsigned left;		 /* TLPs that have not been completed yet */
 	bool is_pending;	 /* the device got RN_MEM_PENDING */
 	enum rn_mem_result result;
@@ -677,7 +677,7 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 /* Selects TLPs of a NIC. */
 struct match {
 	unsigned agent;
-	uint32_t qpn; /* 0: all QPs */
+	uint32_t qpn; /* QP whose TLPs are selected; 0: the TLPs of all QPs */
 	rn_iova lo, hi;
 };
 

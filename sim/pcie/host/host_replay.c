@@ -257,7 +257,7 @@ static int read_replay(const struct rn_pcie_knobs *k, struct rn_host_tape *t, ch
 	}
 	format_knobs(k, knobs, sizeof(knobs));
 	if (t->is_frozen) {
-		; /* /dev/null holds no choices */
+		; /* replay=/dev/null: there are no recorded choices to read */
 	} else if (!fgets(line, sizeof(line), file) || strcmp(line, first_line) != 0) {
 		snprintf(err, err_len, "replay=%s: not a file of choices, version 1",
 			 k->replay);

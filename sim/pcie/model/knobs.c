@@ -230,9 +230,9 @@ void rn_pcie_preset(struct rn_pcie_knobs *k, enum rn_pcie_mode mode)
 enum form {
 	/* An enum; its values are the words of rn_pcie_knob.values, in this order. */
 	CHOICE,
-	SWITCH,	      /* a bool: 0|1 */
-	POWER_OF_TWO, /* uint32_t, min .. max */
-	NUMBER,	      /* uint64_t */
+	SWITCH,	      /* type bool; the text is 0 or 1 */
+	POWER_OF_TWO, /* type uint32_t; a power of two from min to max */
+	NUMBER,	      /* type uint64_t; any number from min to max */
 	SIZE_OR_ALL,  /* uint64_t; `all` is kept as 0 */
 	TIME_OR_INF,  /* uint64_t; `inf` is kept as 0 */
 	COUNT_OR_INF, /* uint32_t; `inf` is kept as 0 */
@@ -243,7 +243,9 @@ struct row {
 	enum form form;
 	uint16_t offset;
 	uint16_t min, max;
-	const char *alias_values; /* values that the alias has instead, or NULL */
+	/* Values that are written with the alias instead of the knob's values, or NULL.
+	 */
+	const char *alias_values;
 	/* How messages describe the values ("granule is ..."); NULL: by the list of
 	 * values.
 	 */

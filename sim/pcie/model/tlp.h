@@ -86,11 +86,11 @@ struct rn_tlp {
 	/* Fields of the issuer, which the fabric never looks at. */
 	uint64_t data; /* index into the issuer's slab, or a value */
 	uint64_t tag;
-	uint64_t stamp; /* time or count at issue */
+	uint64_t stamp; /* time or sequence count at which the TLP was issued */
 
 	/* Fields of the fabric. */
 	uint64_t seq;	     /* order of issue; a completion has that of its request */
-	uint16_t next, prev; /* neighbours in the queue */
+	uint16_t next, prev; /* neighbours in the list of the TLP's queue */
 	uint16_t older, younger; /* neighbours in the list of all TLPs, by seq */
 	/* During rn_fabric_force(): the TLP that waits for this one. */
 	uint16_t waiter;

@@ -18,11 +18,16 @@ enum {
 	 */
 	RN_STREAM_QUEUES = 64,
 
-	RN_QUEUE_UP = 0,				 /* + agent that sends */
-	RN_QUEUE_HOST = RN_QUEUE_UP + RN_AGENT_COUNT,	 /* + requester: to host memory */
-	RN_QUEUE_DOWN = RN_QUEUE_HOST + RN_AGENT_COUNT,	 /* + target */
-	RN_QUEUE_C2C = RN_QUEUE_DOWN + RN_AGENT_COUNT,	 /* + GPU: from CPU to GPU */
-	RN_QUEUE_C2C_UP = RN_QUEUE_C2C + RN_AGENT_COUNT, /* + GPU: from GPU to CPU */
+	/* Plus the number of the agent that sends. */
+	RN_QUEUE_UP = 0,
+	/* Plus the number of the requester; leads to host memory. */
+	RN_QUEUE_HOST = RN_QUEUE_UP + RN_AGENT_COUNT,
+	/* Plus the number of the target agent. */
+	RN_QUEUE_DOWN = RN_QUEUE_HOST + RN_AGENT_COUNT,
+	/* Plus the number of the GPU; leads from CPU to GPU. */
+	RN_QUEUE_C2C = RN_QUEUE_DOWN + RN_AGENT_COUNT,
+	/* Plus the number of the GPU; leads from GPU to CPU. */
+	RN_QUEUE_C2C_UP = RN_QUEUE_C2C + RN_AGENT_COUNT,
 	/* + target * RN_AGENT_COUNT + requester: through another root port (rc.p2p=split)
 	 */
 	RN_QUEUE_SPLIT = RN_QUEUE_C2C_UP + RN_AGENT_COUNT,

@@ -24,8 +24,8 @@ enum {
 	 * the array are never touched, so they take no memory.
 	 */
 	PINS = 65536,
-	PAGES_MAX = 6, /* pages that one instruction can access */
-	STEPS = 1000,  /* steps of one thread in WINDOW */
+	PAGES_MAX = 6, /* most pages that one instruction can access */
+	STEPS = 1000,  /* most single steps of one thread in the time WINDOW */
 	TRAP_FLAG = 0x100,
 };
 

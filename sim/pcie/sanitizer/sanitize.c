@@ -24,7 +24,7 @@
 
 enum {
 	SEND_BITS = 31, /* bits of a send queue's message number in a TLP */
-	RECV_BITS = 24, /* bits of an MSN */
+	RECV_BITS = 24, /* number of bits of an MSN */
 };
 
 struct rn_san rn_san;

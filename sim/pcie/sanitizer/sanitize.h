@@ -35,7 +35,7 @@ enum rn_sanitize_level {
 struct rn_sanitize_options {
 	enum rn_sanitize_level level;
 	int exit_code; /* 0 .. 255; 0: keep the exit code of the program */
-	char log[256]; /* path; empty: stderr */
+	char log[256]; /* path of the log file; empty: standard error */
 };
 
 /* Parses ROCIN_SANITIZE. Returns 0, or -EINVAL with a sentence in @err. Empty text means
@@ -44,7 +44,7 @@ struct rn_sanitize_options {
 int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err,
 		      size_t err_len);
 
-/* Any thread, no lock. */
+/* May be called from any thread, without a lock. */
 bool rn_sanitize_is_on(void);
 
 /* Implement rn_host_api.posted and polled. Host lock not held. */

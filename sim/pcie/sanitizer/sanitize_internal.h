@@ -17,8 +17,8 @@ enum {
 };
 
 enum rn_san_side {
-	RN_SAN_SEND, /* data of our requests' responses */
-	RN_SAN_RECV, /* data of the peer's requests */
+	RN_SAN_SEND, /* data that responses to this QP's requests bring */
+	RN_SAN_RECV, /* data that the peer's requests bring */
 	RN_SAN_SIDES
 };
 
@@ -56,7 +56,7 @@ struct rn_san_qp {
 		bool is_valid;
 		/* Number of the newest message that a completion covers. */
 		uint32_t msg;
-		uint16_t completion; /* index of this completion */
+		uint16_t completion; /* index of the completion of this request */
 	} done[RN_SAN_SIDES];
 
 	/* A ring: request @msg is at wr[msg % room]. */
@@ -64,7 +64,7 @@ struct rn_san_qp {
 	uint32_t room;	     /* a power of two, or 0 */
 	bool has_posted;     /* if so, the following fields are valid */
 	uint32_t oldest;     /* number of the oldest request that has not completed */
-	uint32_t past;	     /* number of the newest request plus 1 */
+	uint32_t past;	     /* number of the newest request, plus 1 */
 	uint32_t reads_open; /* READs and atomics that have not completed */
 };
 
@@ -78,7 +78,7 @@ struct rn_san {
 	unsigned covered_count; /* covered writes on their way */
 	struct rn_san_completion completions[RN_SAN_COMPLETIONS];
 	uint16_t next_completion;
-	uint32_t written; /* number of writes of devices performed so far */
+	uint32_t written; /* number of writes by devices that were performed so far */
 };
 extern struct rn_san rn_san;
 
@@ -179,7 +179,7 @@ uint32_t rn_san_stack(void);
  * number of the stack of the load, or 0.
  */
 struct rn_san_read {
-	unsigned reader; /* agent */
+	unsigned reader; /* agent that reads */
 	rn_iova addr;
 	uint64_t len;
 	const struct rn_tlp *tlp;

@@ -173,7 +173,7 @@ static struct stack {
 	uint64_t hash; /* 0: the entry is free */
 	uint32_t count;
 	void *frame[FRAMES_MAX];
-} stacks[STACKS]; /* each different stack once */
+} stacks[STACKS]; /* one entry for each distinct stack */
 static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t hash_of(void *const *frame, uint32_t count)

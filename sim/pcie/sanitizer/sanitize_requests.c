@@ -20,8 +20,8 @@ enum {
 	WRS_MAX = 4096, /* requests kept per QP; older ones are forgotten */
 	CQES_MIN = 1024,
 	CQES_MAX = 1 << 20,
-	WHOLE = 64 * 1024, /* bytes of a range that enter the digest */
-	PIECE = 4096,	   /* bytes that are read at one time */
+	WHOLE = 64 * 1024, /* ranges up to this size enter the digest completely */
+	PIECE = 4096,	   /* bytes of the source that are read at one time */
 	LINE = 64,	   /* bytes of a cache line */
 	LINES = 1 << 16,
 };

@@ -10,7 +10,8 @@
 
 struct rn_storage_batch {
 	unsigned max, used;
-	struct rn_storage_req *waiting; /* started, oldest first */
+	/* Started requests that have not been reported, the oldest first. */
+	struct rn_storage_req *waiting;
 	/* Ended but not reported yet, in the order of ending. */
 	struct rn_storage_req *done, **last;
 	unsigned done_count;

@@ -31,7 +31,7 @@ struct rn_storage_file {
 	int fd;
 	int plain_fd; /* opened without O_DIRECT, for accesses that are not aligned */
 	unsigned drive;
-	unsigned active; /* transfers under way */
+	unsigned active; /* transfers in progress that use the buffer */
 };
 
 struct rn_storage_buffer {
@@ -117,7 +117,7 @@ enum {
 };
 
 struct rn_drive_command {
-	struct rn_drive_command *next; /* in the queue */
+	struct rn_drive_command *next; /* next command in the queue of the drive */
 	/* The transfer that continues when the completion entry is taken. */
 	struct rn_storage_req *req;
 	enum rn_storage_op op;
@@ -129,7 +129,7 @@ struct rn_drive_command {
 	uint8_t flags;	/* flags of its TLPs: RN_TLP_NEAR or 0 */
 	uint8_t drive;
 
-	/* Fields of the drive. */
+	/* The drive uses the fields from here on. */
 	uint16_t id;
 	bool has_begun, is_cancelled;
 	bool has_faulted; /* a TLP found no memory */
@@ -173,7 +173,7 @@ struct rn_storage_req {
 	struct rn_storage_buffer *buffer; /* NULL: not registered */
 	/* The memory of the first byte of the transfer. */
 	struct rn_storage_place place;
-	enum rn_storage_status status; /* guarded by the lock */
+	enum rn_storage_status status; /* result of the transfer; guarded by the lock */
 	ssize_t result;
 	size_t moved;
 	bool is_cancelled;
@@ -184,7 +184,7 @@ struct rn_storage_req {
 	/* Called with the lock held when the transfer has ended; may be NULL. */
 	void (*ended)(struct rn_storage_req *r);
 	void *owner;
-	struct rn_storage_req *next; /* for the owner's list */
+	struct rn_storage_req *next; /* free for a list of the owner of the request */
 };
 
 /* Begins the transfer of @r->io. Returns 0, or -errno, and then the transfer has not

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_route.c - see storage_route.h. */
+/* storage_route.c - chooses the route of a transfer between a drive and memory, by the
+ * topology and the knobs.
+ */
 #include "storage_route.h"
 
 #include <assert.h>

@@ -41,7 +41,7 @@ int rn_storage_policy_format(const struct rn_storage_policy *policy, char *buf,
 struct rn_storage_facts {
 	unsigned drive;
 	int gpu;	   /* GPU that owns the memory; -1: host memory */
-	enum rn_p2p p2p;   /* the knob rc.p2p */
+	enum rn_p2p p2p;   /* value of the knob rc.p2p */
 	uint8_t near_gpus; /* GPUs below the switch of the drive, one bit each */
 	/* GPUs that exist, one bit each; one of them could hold a bounce buffer. */
 	uint8_t other_gpus;

@@ -14,17 +14,17 @@ enum item_kind {
 struct item {
 	struct item *next;
 	enum item_kind kind;
-	/* Transfer. */
+	/* For an item that is a transfer. */
 	enum rn_storage_op op;
 	struct rn_storage_file *file;
 	void *base;
 	const size_t *size;
 	const off_t *file_offset, *buf_offset;
 	ssize_t *done;
-	/* Launch. */
+	/* For an item that is a kernel launch. */
 	struct rn_gpu *gpu;
 	rn_gpu_kernel_fn *kernel;
-	/* Callback. */
+	/* For an item that is a callback. */
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -32,7 +32,7 @@ struct item {
 struct rn_storage_stream {
 	pthread_t thread;
 	struct item *first, **last;
-	uint64_t queued, ended; /* counts of items */
+	uint64_t queued, ended; /* number of items queued, and of items that have ended */
 	bool must_stop;
 	int error; /* the first error since the last rn_storage_stream_synchronize() */
 };

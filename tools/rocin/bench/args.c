@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* args.c - see plan.h. */
+/* args.c - parses the command line of `rocin bench`. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -30,12 +30,13 @@ enum rn_bench_role {
  * that are written during a slice lie in different cache lines.
  */
 struct rn_bench_shared {
-	/* Written by the receiver: bytes or packets. */
+	/* Bytes or packets received in this slice; written by the receiver. */
 	_Alignas(64) _Atomic uint64_t received;
-	_Alignas(64) _Atomic uint64_t sent; /* same unit; valid once `stop` is set */
-	_Atomic bool stop;		    /* set by the sender: the slice is over */
-	_Alignas(64) _Atomic bool failed;   /* set by either process; stays set */
-	char sentence[2][512];		    /* by role: the reason of the failure */
+	/* Bytes or packets sent; valid once `stop' is set. */
+	_Alignas(64) _Atomic uint64_t sent;
+	_Atomic bool stop;		  /* set by the sender: the slice is over */
+	_Alignas(64) _Atomic bool failed; /* set by either process; stays set */
+	char sentence[2][512];		  /* by role: the reason of the failure */
 	/* Written by the sender: round trips of the last slice. */
 	struct rn_bench_times times;
 };
@@ -143,7 +144,7 @@ struct rn_bench_results {
 
 struct rn_bench_order {
 	enum {
-		RN_BENCH_ORDER_OPEN, /* connect for a cell */
+		RN_BENCH_ORDER_OPEN, /* connect the QPs for a cell */
 		/* All cells are open; bind each process to a processor. */
 		RN_BENCH_ORDER_PIN,
 		RN_BENCH_ORDER_SLICE,
@@ -182,20 +183,21 @@ struct rn_bench_link_cfg {
 	uint32_t qps;
 	uint32_t tx_depth, rx_depth; /* WRs of each QP */
 	uint32_t cq_depth;
-	uint32_t inline_len; /* wanted; the QP may have less */
-	bool events;	     /* the CQ has a completion channel */
+	/* Bytes of inline data that are wanted; the QP may have fewer. */
+	uint32_t inline_len;
+	bool events; /* the CQ has a completion channel */
 	size_t buf_len;
 };
 
 struct rn_bench_link {
-	struct ibv_comp_channel *channel; /* NULL without events */
+	struct ibv_comp_channel *channel; /* NULL if the CQ is polled */
 	struct ibv_cq *cq;		  /* one CQ for all queues */
 	struct ibv_qp **qp;
 	uint32_t qps;
 	struct ibv_mr *mr;
 	uint8_t *buf; /* page-aligned, zeroed at first */
 	bool has_inline;
-	uint64_t remote_va; /* address of the other process's buf */
+	uint64_t remote_va; /* address of `buf' in the other process */
 	uint32_t remote_rkey;
 	bool counted; /* counted as a user of the open device */
 };
@@ -240,11 +242,11 @@ struct rn_bench_verbs {
 	size_t rx_offset, rx_stride;
 	uint32_t burst;		    /* requests posted to a QP in a row */
 	uint32_t share;		    /* maximum of requests in flight of one QP */
-	uint32_t next_qp;	    /* QP that posts next */
+	uint32_t next_qp;	    /* index of the QP that posts next */
 	uint32_t *under_way;	    /* requests in flight of each QP */
-	uint64_t posted, completed; /* counts of requests */
+	uint64_t posted, completed; /* number of requests posted and completed */
 	uint64_t received;	    /* messages since the slice began */
-	uint64_t next_recv;	    /* count of receives posted */
+	uint64_t next_recv;	    /* number of receives posted so far */
 	uint64_t sequence;	    /* number of the ping-pong message */
 };
 
@@ -261,7 +263,7 @@ struct rn_bench_pair {
 	int fd[2];    /* socket for orders and answers; -1: none */
 };
 
-/* Counts of packets sent. */
+/* Numbers of packets sent. */
 struct rn_bench_sent {
 	uint64_t all, local;
 };
@@ -272,7 +274,7 @@ struct rn_bench_team {
 	const struct rn_bench_plan *plan;
 	unsigned pairs;
 	struct rn_bench_pair pair[RN_BENCH_PAIRS_MAX];
-	struct rn_bench_sent sent; /* at the last rn_bench_wire_check() */
+	struct rn_bench_sent sent; /* value at the last rn_bench_wire_check() */
 };
 
 /* Can one team measure both cells? */

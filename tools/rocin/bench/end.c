@@ -154,7 +154,7 @@ enum {
 	RD_ATOMIC_MAX = 16,
 	ACK_TIMEOUT_CODE = 14, /* 67 ms */
 	RNR_TIMER_CODE = 12,   /* 0.64 ms */
-	ADDRESSES = 32	       /* QP addresses that are exchanged per message */
+	ADDRESSES = 32	       /* number of QP addresses in one message */
 };
 
 /* The device of this process, shared by its links. */
@@ -164,7 +164,7 @@ static struct {
 	union ibv_gid gid;
 	uint8_t gid_index;
 	uint16_t lid;
-	bool is_global; /* packets carry GIDs (RoCE) */
+	bool is_global; /* the port is RoCE, so packets carry GIDs */
 	enum ibv_mtu mtu;
 	uint8_t rd_atomic;
 	unsigned links;

@@ -31,7 +31,7 @@ struct run {
 	struct rn_bench_team *team;
 	unsigned teams;
 	unsigned team_of[RN_BENCH_CELLS_MAX];
-	struct rn_rocind *daemon; /* NULL: not connected yet */
+	struct rn_rocind *daemon; /* connection to rocind; NULL: not connected yet */
 	char *err;
 	size_t err_len;
 };

@@ -18,9 +18,9 @@
 #include "rocin/types.h"
 
 enum rn_bench_kind {
-	RN_BENCH_BW,  /* GB/s: 10^9 payload bytes */
-	RN_BENCH_LAT, /* us: round trip, mean of a slice */
-	RN_BENCH_RATE /* M/s: messages */
+	RN_BENCH_BW,  /* bandwidth in GB/s, that is 10^9 bytes of payload per second */
+	RN_BENCH_LAT, /* latency in us: round trip, mean of a slice */
+	RN_BENCH_RATE /* message rate in millions per second */
 };
 
 enum rn_bench_family {
@@ -93,11 +93,12 @@ enum {
 
 struct rn_bench_cell {
 	enum rn_bench_item item;
-	enum rn_bench_wire wire; /* matters for verbs only */
-	uint32_t len;		 /* bytes of a message */
-	uint32_t qps;		 /* QPs that share the messages; verbs only */
-	uint32_t pairs;		 /* pairs of processes that work at the same time */
-	uint32_t rcvbuf;	 /* SO_RCVBUF of verbs and UDP; 0: as much as possible */
+	/* How packets travel; matters only for items that use verbs. */
+	enum rn_bench_wire wire;
+	uint32_t len;	 /* bytes of a message */
+	uint32_t qps;	 /* QPs that share the messages; verbs only */
+	uint32_t pairs;	 /* pairs of processes that work at the same time */
+	uint32_t rcvbuf; /* SO_RCVBUF of verbs and UDP; 0: as much as possible */
 };
 
 /**
@@ -181,7 +182,7 @@ enum {
 };
 
 enum rn_bench_measure {
-	RN_BENCH_QUOTIENT,  /* ratio of the values */
+	RN_BENCH_QUOTIENT,  /* the values are compared by their ratio */
 	RN_BENCH_TAIL_LATER /* p99.9 of @over minus p99.9 of @under, in us */
 };
 

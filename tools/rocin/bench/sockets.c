@@ -286,7 +286,7 @@ struct udp {
 	uint32_t seg_len, super_len; /* length of a packet and of a GSO super-packet */
 	uint32_t message_len;	     /* length of a ping-pong message with headers */
 	uint8_t buf[65536];
-	uint8_t *packets; /* BATCH packets */
+	uint8_t *packets; /* memory for BATCH packets */
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 };
@@ -375,7 +375,7 @@ static void close_udp(void *state)
 	free(u);
 }
 
-/* Can the failed call simply be repeated? */
+/* Did the call fail for a reason that passes, so that it can simply be repeated? */
 static bool is_transient(void)
 {
 	return errno == EAGAIN || errno == EINTR || errno == ENOBUFS;

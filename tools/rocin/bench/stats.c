@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.c - see stats.h. */
+/* stats.c - medians, quartiles, and the test whether two samples differ. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 /* For larger samples the normal approximation is good, and the exact p would take long.
  */
 enum {
-	EXACT_MAX = 20, /* size of each sample */
+	/* Largest sample size for which the exact distribution is computed. */
+	EXACT_MAX = 20,
 	EXACT_SUM = EXACT_MAX * EXACT_MAX
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs.c - measurements over verbs. */
+/* verbs.c - measures bandwidth, latency and message rate of verbs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,7 +213,7 @@ static int post_receives(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return 0;
 }
 
-/* Operations of struct rn_bench_ops. */
+/* The operations of struct rn_bench_ops for one item at each end. */
 static int open_verbs(struct rn_bench_end *end, void **state)
 {
 	const struct rn_bench_cell *cell = end->cell;
@@ -401,7 +401,8 @@ enum {
 	 * that a send was completed.
 	 */
 	SIGNAL_EVERY = 32,
-	LOOK_EVERY = 1024 /* spins between two checks for failure */
+	/* Number of polls between two checks whether the other process has failed. */
+	LOOK_EVERY = 1024
 };
 
 /* The last word of a message, which is placed last. */

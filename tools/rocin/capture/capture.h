@@ -19,7 +19,7 @@ enum {
 };
 
 /* How long a packet is held back in case a packet of another device is older. */
-#define RN_CAPTURE_HOLD 10000000u /* ns */
+#define RN_CAPTURE_HOLD 10000000u /* in ns */
 
 TAILQ_HEAD(rn_capture_queue, rn_capture_packet);
 
@@ -27,11 +27,12 @@ struct rn_capture_source {
 	struct rn_capture_source *next;
 	struct rn_rocind_tap tap; /* its descriptors are closed */
 	char program[32];	  /* name of the program; may contain any bytes */
-	bool has_ended;		  /* the device is gone */
-	bool is_dry;		  /* its ring was empty at the last look */
+	/* The device is gone; its ring may still hold packets. */
+	bool has_ended;
+	bool is_dry;	/* its ring was empty at the last look */
 	bool is_broken; /* its ring has invalid content, so it is not read any more */
 	unsigned queued;
-	struct rn_capture_queue queue; /* packets, the oldest first */
+	struct rn_capture_queue queue; /* packets read from the ring, the oldest first */
 	struct rn_capture_reader reader;
 	/* Fields of the writer: the file in which this source was last described, and the
 	 * number of its interface there.
@@ -108,7 +109,7 @@ void rn_capture_filter_free(struct rn_capture_filter_code *f);
 /* The destination of captured packets: a file, a pipe, or a series of files. */
 
 struct rn_capture_file_cfg {
-	const char *path; /* "-": standard output */
+	const char *path; /* path of the file; "-": standard output */
 	bool classic;	  /* pcap instead of pcapng: without comments and interfaces */
 	uint32_t snaplen; /* maximum bytes of a record; 0: no limit */
 	uint64_t size;	  /* bytes after which the next file begins; 0: one file */
@@ -121,7 +122,7 @@ struct rn_capture_file {
 	uint32_t number;     /* number of the current file, from 1 */
 	uint32_t interfaces; /* interfaces described in the current file */
 	uint64_t bytes;
-	uint64_t packets; /* of all files */
+	uint64_t packets; /* packets written, in all files together */
 	struct rn_pcapng buf;
 	void *pcap, *dumper; /* objects of libpcap for a classic file */
 };

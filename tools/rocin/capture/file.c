@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* file.c - see capture.h. */
+/* file.c - writes captured packets into pcapng or pcap files, and starts new files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pcap/pcap.h>

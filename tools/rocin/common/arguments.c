@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* arguments.c - see arguments.h. */
+/* arguments.c - parses numbers, sizes and times of command lines. */
 #include "arguments.h"
 
 #include <argp.h>

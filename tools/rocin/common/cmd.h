@@ -14,7 +14,7 @@ enum {
 	RN_EXIT_FAILURE = 1,	  /* the command did not succeed */
 	RN_EXIT_USAGE = 64,	  /* EX_USAGE: wrong arguments */
 	RN_EXIT_CANNOT_RUN = 126, /* program found, but Rocin does not work in it */
-	RN_EXIT_NOT_FOUND = 127,  /* no such program */
+	RN_EXIT_NOT_FOUND = 127,  /* the program to run does not exist */
 };
 
 /* The commands. argv[0] is "rocin NAME"; each returns the exit status. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* files.c - see files.h. */
+/* files.c - reads and writes whole files. */
 #include "files.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* html.c - see html.h. */
+/* html.c - writes the head and the text of HTML pages. */
 #include "html.h"
 
 static const char style[] =

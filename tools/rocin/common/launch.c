@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* launch.c - see launch.h. */
+/* launch.c - sets up the environment in which a program finds the Rocin devices. */
 #include "launch.h"
 
 #include <errno.h>

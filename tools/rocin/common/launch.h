@@ -50,8 +50,8 @@ enum rn_program_fault {
 	RN_PROGRAM_SETUID, /* set-user-ID, set-group-ID or file capabilities */
 	RN_PROGRAM_STATIC,
 	RN_PROGRAM_STATIC_GO,
-	RN_PROGRAM_OTHER_CLASS,	  /* 32-bit */
-	RN_PROGRAM_OTHER_MACHINE, /* for another architecture */
+	RN_PROGRAM_OTHER_CLASS,	  /* a 32-bit program */
+	RN_PROGRAM_OTHER_MACHINE, /* a program for another architecture */
 	/* Linked with another C library (musl) than the preloaded library. */
 	RN_PROGRAM_MUSL,
 	/* Sudo, ssh and others: the program runs, but does not pass the environment on.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet_text.c - see packet_text.h. */
+/* packet_text.c - formats addresses and RoCEv2 packets as text. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* svg.c - see svg.h. */
+/* svg.c - writes the elements of SVG pictures. */
 #include "svg.h"
 
 #include <stdarg.h>

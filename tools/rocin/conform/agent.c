@@ -375,7 +375,7 @@ static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 #define CAN_ATOMIC_WRITE (UINT64_C(1) << 40)
 
 enum {
-	GIDS = 256, /* GIDs that are examined */
+	GIDS = 256, /* number of GID table entries that are examined */
 	/* Vendor ID of Rocin, which accepts FLUSH by ibv_post_send() and does not pin
 	 * pages.
 	 */

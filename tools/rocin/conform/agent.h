@@ -13,7 +13,7 @@
 enum {
 	RN_AGENT_PDS = 4,
 	RN_AGENT_XRCDS = 8,
-	RN_AGENT_MR_MAX = 1 << 24, /* bytes of a region */
+	RN_AGENT_MR_MAX = 1 << 24, /* bytes of the largest region */
 	RN_AGENT_GID_NONE = -1,
 };
 
@@ -46,10 +46,11 @@ struct rn_agent {
 	struct ibv_context *ctx;
 	int gid_index[2];     /* for IPv4 and IPv6; RN_AGENT_GID_NONE: none */
 	union ibv_gid gid[2]; /* zero if there is none */
-	uint32_t can;	      /* enum rn_conform_can */
+	uint32_t can;	      /* bits of enum rn_conform_can: what the device can do */
 
 	union ibv_gid tester, other, group;
-	struct ibv_comp_channel *channel[2]; /* for sends and receives */
+	/* Completion channels for sends and for receives. */
+	struct ibv_comp_channel *channel[2];
 	struct ibv_cq *cq[2];
 	struct ibv_pd *pd[RN_AGENT_PDS];
 	struct rn_agent_ah ah[RN_AGENT_PDS];
@@ -71,7 +72,7 @@ int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index);
  */
 void rn_agent_answer(struct rn_agent *a, struct rn_conform_line *l);
 
-/* Destroys all objects of the scenario. */
+/* Destroys all objects of the current scenario. */
 void rn_agent_clear(struct rn_agent *a);
 
 /* Requests of wire.h about objects. They return 0 or an errno, and the answer in @l. */

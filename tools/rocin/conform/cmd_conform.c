@@ -16,7 +16,7 @@
 
 /* -------------------------------------------------------------------- scenario files */
 enum {
-	FILE_MAX = 1 << 16, /* bytes */
+	FILE_MAX = 1 << 16, /* bytes of the largest scenario file */
 };
 
 static int add_case(struct rn_conform *c, const char *file, const struct rn_scenario *s,

@@ -121,19 +121,20 @@ enum {
 struct rn_live_side {
 	struct rn_gid device, peer, other, group;
 	bool has_device, has_peer, has_other;
-	int fd, other_fd, group_fd; /* -1: not open */
+	int fd, other_fd, group_fd; /* UDP sockets of the tester; -1: not open */
 	uint32_t ifindex;	    /* interface of the peer's address */
 };
 
 struct rn_live_target {
 	struct rn_scene_ops ops, slow_ops;
 	struct rn_conform_wire wire;
-	struct rn_live_side side[2]; /* IPv4 and IPv6 */
-	uint32_t can;		     /* enum rn_conform_can */
+	struct rn_live_side side[2]; /* addresses of the tester by IPv4 and by IPv6 */
+	/* Bits of enum rn_conform_can: what the device can do. */
+	uint32_t can;
 	struct rn_conform_stats stats;
 	bool is_lost;
 
-	/* State of the scenario. */
+	/* The fields from here on are reset for each scenario. */
 	struct rn_live_side *at;
 	struct rn_scene_names *names;
 	const struct rn_scenario *s;

@@ -107,7 +107,7 @@ enum rn_conform_wr {
 	RN_CONFORM_COMPARE_ADD,
 	RN_CONFORM_SWAP,
 	RN_CONFORM_ADDRESS,
-	RN_CONFORM_LENGTH, /* 0: no SGE */
+	RN_CONFORM_LENGTH, /* bytes of the SGE; 0: no SGE */
 	RN_CONFORM_LKEY,
 	RN_CONFORM_SRQN, /* SRQ number at the peer */
 	RN_CONFORM_TO,	 /* UD: 1: to the group; 0: to the tester */

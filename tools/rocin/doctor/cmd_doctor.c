@@ -91,8 +91,8 @@ static bool is_peer_open(const char *address, char *text, size_t len)
 /* ---------------------------------------------------------------------------- checks */
 struct doctor {
 	const char *netdevs;
-	const char *program; /* NULL: none was given */
-	const char *peer;    /* NULL: none was given */
+	const char *program; /* program to examine; NULL: none was given */
+	const char *peer;    /* address of a peer; NULL: none was given */
 	struct rn_launch launch;
 	bool prepared;
 	bool is_partly_reached; /* LD_PRELOAD reaches only a part of the program */

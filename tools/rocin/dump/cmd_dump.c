@@ -157,7 +157,7 @@ struct show {
 	struct rn_dump_form form; /* form for standard output; .packet may be NULL */
 	struct rn_dump_lines lines;
 	struct rn_ladder_text ladder;
-	struct rn_dump_page *page; /* NULL: no page */
+	struct rn_dump_page *page; /* the HTML page; NULL: no page is written */
 };
 
 static bool show_packet(void *ctx, const struct rn_dump_packet *d)

@@ -101,7 +101,7 @@ bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
 				       .findings = r->findings };
 	set_label(row, d->p);
 	rn_dump_note(r, row->note);
-	/* Without brackets. */
+	/* The note without the brackets. */
 	len = strlen(row->note);
 	if (len > 3) {
 		memmove(row->note, row->note + 2, len - 3);

@@ -36,7 +36,7 @@ struct rn_ladder_row {
 	/* Diagnostics of the devices about the packet. */
 	char comment[RN_LADDER_COMMENT_MAX];
 	unsigned findings;
-	struct rn_watch_finding finding; /* the most serious finding */
+	struct rn_watch_finding finding; /* the most serious finding about the packet */
 };
 
 /* Fills a row; false if the packet belongs to no half. */

@@ -12,9 +12,9 @@
 #include "tools/rocin/common/packet_text.h"
 
 enum {
-	LADDERS = 64,	/* diagrams on a page */
+	LADDERS = 64,	/* most diagrams on a page */
 	ROWS = 20000,	/* rows of all diagrams together */
-	FINDINGS = 500, /* findings in the list */
+	FINDINGS = 500, /* most findings in the list */
 	LIST_OPEN = 20, /* up to this number of findings the list is shown unfolded */
 	MTU_LEN = 12,
 };

@@ -15,7 +15,7 @@
 /* ---------------------------------------------------------------------- duplicates */
 enum {
 	SLOTS = 1 << 16,
-	SENT_BY_US = 4, /* packet types of Linux cooked mode */
+	SENT_BY_US = 4, /* packet type of outgoing packets in Linux cooked mode */
 	SENT_TO_US = 0,
 	HEAD = 128, /* bytes that, with the last ones, distinguish packets, ... */
 	TAIL = 4,   /* ... the last ones being the ICRC, unless it was cut off */
@@ -114,7 +114,7 @@ struct owner {
 };
 
 struct rn_dump_owners {
-	void *tree; /* a tree of tsearch() */
+	void *tree; /* root of a tree that tsearch() manages */
 };
 
 static int compare(const void *left, const void *right)
@@ -259,7 +259,7 @@ static int link_header(int dlt, const uint8_t *p, uint32_t len)
 	case DLT_LINUX_SLL2:
 		return 20;
 	case DLT_EN10MB:
-		/* 802.1Q and 802.1ad tags */
+		/* skip 802.1Q and 802.1ad tags */
 		while (at + 4 <= len && ((p[at] == 0x81 && p[at + 1] == 0x00) ||
 					 (p[at] == 0x88 && p[at + 1] == 0xa8)))
 			at += 4;
@@ -291,13 +291,13 @@ static void add_findings(struct rn_dump_total *total, const struct rn_watch_verd
 	}
 }
 
-/* State of reading a capture. */
+/* The state while a capture is read. */
 struct reading {
 	const struct rn_dump_source *source;
 	const struct rn_dump_form *form;
 	struct rn_dump_total *total;
 	struct rn_watch *w;
-	struct copies *copies; /* NULL: copies are shown */
+	struct copies *copies; /* packets seen before; NULL: copies are shown as well */
 	struct rn_dump_owners *owners;
 	uint64_t number; /* number of packets so far */
 	rn_ns start;

@@ -19,9 +19,9 @@
 /* The programs in tools/examples, and the texts about each. */
 struct example {
 	const char *name;     /* name of the program */
-	const char *question; /* one line */
-	const char *knobs;    /* value of --pcie */
-	const char *expected; /* what one might expect */
+	const char *question; /* what the example asks, in one line */
+	const char *knobs;    /* value of the option --pcie for the program */
+	const char *expected; /* what a reader might expect the program to do */
 	const char *why;      /* why the expectation is wrong, with the rule */
 	const char *remedy;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* book.c - see book.h. */
+/* book.c - the list of fault rules: parses, adds, removes and prints them. */
 #include "book.h"
 
 #include <errno.h>

@@ -31,7 +31,7 @@ struct fault_args {
 	bool list, json, clear;
 	const char *file;
 	unsigned removes;
-	unsigned remove[REMOVES_MAX]; /* numbers from 0 */
+	unsigned remove[REMOVES_MAX]; /* numbers of the rules to remove, counted from 0 */
 	const char *record;
 	char **rules; /* rules; with --record the program and its arguments */
 	int rule_count;

@@ -637,7 +637,7 @@ struct capture {
 	int fd;
 	struct rn_pcapng buf;
 	uint64_t packets;
-	int rc; /* result of writing */
+	int rc; /* 0, or -errno of writing the file */
 };
 
 static void flush(struct capture *c)
@@ -742,7 +742,7 @@ _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 	_exit(c->rc ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* Signals must be blocked. */
+/* All signals must be blocked in the caller. */
 int rn_lab_capture_start(const char *path, bool quiet, pid_t *pid, char *err,
 			 size_t err_len)
 {

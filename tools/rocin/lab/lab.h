@@ -29,7 +29,8 @@ enum {
 	RN_LAB_FIRST_KEEPER = 2,
 	RN_LAB_MTU_MIN = 1280, /* the minimum that IPv6 requires */
 	RN_LAB_MTU_MAX = 65535,
-	RN_LAB_EXIT_TIMEOUT = 124, /* as timeout(1) */
+	/* Exit status at a timeout, the same as that of timeout(1). */
+	RN_LAB_EXIT_TIMEOUT = 124,
 };
 
 #define RN_LAB_NET4 "10.86.0."
@@ -39,9 +40,10 @@ enum {
 /* What the link of each host does to packets that the host sends. */
 struct rn_lab_link {
 	uint32_t mtu;
-	uint32_t loss, reorder; /* parts per million */
-	rn_ns delay;		/* 0: none */
-	uint64_t rate;		/* bit/s; 0: no limit */
+	/* Packets per million that are lost; that are reordered. */
+	uint32_t loss, reorder;
+	rn_ns delay;   /* delay in ns; 0: none */
+	uint64_t rate; /* bit/s; 0: no limit */
 	uint64_t seed;
 };
 
@@ -59,8 +61,8 @@ struct rn_lab_args {
 	struct rn_lab_link link;
 	struct rn_lab_command *commands; /* at most one per host */
 	unsigned command_count;
-	const char *capture, *json; /* files, or NULL */
-	double timeout;		    /* seconds, 0: none */
+	const char *capture, *json; /* names of files, or NULL */
+	double timeout;		    /* in seconds; 0: no time limit */
 	bool halt;		    /* the first failure ends all programs */
 	bool keep;		    /* hosts are kept until a signal comes */
 	bool quiet;

@@ -9,8 +9,8 @@
 
 /* The means by which the properties of rn_lab_link are achieved. */
 enum {
-	RN_LAB_BY_NETEM = 1 << 0, /* netem: all of them */
-	RN_LAB_BY_TBF = 1 << 1,	  /* tbf: the rate */
+	RN_LAB_BY_NETEM = 1 << 0, /* netem emulates delay, loss, reordering and rate */
+	RN_LAB_BY_TBF = 1 << 1,	  /* tbf limits the rate */
 	RN_LAB_BY_RULES = 1 << 2, /* fault rules in the devices: all but the rate */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* output.c - see lab.h. */
+/* output.c - copies the output of the programs of a lab, line by line, with a prefix. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

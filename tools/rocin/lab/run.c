@@ -332,7 +332,7 @@ struct lab {
 	unsigned count, started, ended;
 	const struct rn_lab_program *failed; /* the first program that failed */
 	unsigned by;
-	pid_t capture; /* process id; 0: none */
+	pid_t capture; /* process id of the capture process; 0: none */
 	int signals, lifeline;
 	/* Grace: RN_NEVER, or when programs that were told to end are killed. */
 	rn_ns begin, timeout, grace;

@@ -15,7 +15,7 @@
 
 /* ----------------------------------------------------------------------------- files */
 enum {
-	FILE_MAX = 4 << 20, /* bytes */
+	FILE_MAX = 4 << 20, /* bytes of the largest test file */
 };
 
 static int add_test(struct rn_report *r, const char *file,

@@ -177,9 +177,9 @@ struct rn_live_shared {
 	/* For workers, and for threads that start by themselves (not launched kernels).
 	 */
 	pthread_barrier_t all;
-	pthread_barrier_t workers; /* for workers only */
+	pthread_barrier_t workers; /* barrier that only workers use */
 	/* Written by the lead before a barrier, read by others after it. */
-	uint64_t seed; /* of the next run */
+	uint64_t seed; /* seed of the next run */
 	/* Of the next run: threads that still wait at this time give up. */
 	uint64_t deadline;
 	bool is_last; /* there is no next run; threads end */
@@ -198,7 +198,8 @@ struct rn_live_shared {
 	 */
 	atomic_flag has_failed;
 	_Atomic bool failed;
-	_Atomic bool is_lost; /* because of the packet loss that the request asked for */
+	_Atomic bool is_lost; /* the failure may come from the packet loss that the user
+				 has asked for */
 	char why[160];
 	_Alignas(RN_LIVE_PAGE) uint8_t host[RN_LITMUS_NODES][RN_LIVE_ARENA];
 };
@@ -243,7 +244,7 @@ struct rn_live {
 	struct rn_gpu_buffer gpu_memory[RN_GPU_MAX]; /* allocated once and kept */
 	bool has_trace;
 
-	/* State of the test. */
+	/* The fields from here on are reset for each test. */
 	struct rn_live_map map;
 	struct ibv_dm *dm[RN_LIVE_MEMORIES]; /* memory on a NIC; else NULL */
 	/* Address for the CPU; NULL for memory on a NIC, which the CPU cannot address. */

@@ -64,8 +64,10 @@ struct rn_live_state {
 };
 
 struct rn_live_step {
-	struct rn_litmus_step step; /* its pointer is invalid */
-	char rule[96];		    /* "": no rule */
+	/* Copied without its memory, so its pointer is invalid here. */
+	struct rn_litmus_step step;
+	/* Name of the rule that the test breaks; empty: none. */
+	char rule[96];
 };
 
 #endif /* RN_LIVE_WIRE_H */

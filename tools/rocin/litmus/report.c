@@ -124,7 +124,7 @@ bool rn_report_is_failure(enum rn_report_status status)
 struct record {
 	uint64_t digest;
 	uint64_t runs;
-	size_t first, count; /* lines with its states */
+	size_t first, count; /* lines of the file that have the states of the test */
 };
 
 struct rn_litmus_memory {
@@ -213,7 +213,7 @@ void rn_litmus_memory_close(struct rn_litmus_memory *m)
 	free(m);
 }
 
-/* FNV-1a hash. */
+/* FNV-1a hash of the bytes, continued from @digest. */
 static uint64_t mix(uint64_t digest, const void *data, size_t len)
 {
 	const uint8_t *at = data;
@@ -299,7 +299,7 @@ int rn_litmus_remember(struct rn_litmus_memory *m, uint64_t digest,
 }
 
 /* ----------------------------------------------------------------------------- rules */
-/* The rules that tests name, and remedies. */
+/* The rules that tests may name, with a remedy for each. */
 
 static const struct rn_litmus_rule rules[] = {
 	{ "P1", "a write without RO does not overtake writes on its route (PCIe A2a)",

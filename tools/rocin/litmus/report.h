@@ -17,14 +17,15 @@
 struct rn_report_state {
 	struct rn_litmus_outcome outcome;
 	uint64_t count; /* number of runs with this final state; explorer: 1 */
-	uint64_t seed;	/* seed of the first such run; explorer: 0 */
+	uint64_t seed;	/* seed of the first run with this final state; explorer: 0 */
 	/* The steps that led to it, in the order of time; NULL: unknown. */
 	struct rn_litmus_step *steps;
 	size_t step_count;
 };
 
 enum rn_report_status {
-	RN_REPORT_OK,		  /* as the verdict says */
+	/* The outcome is as the verdict in the test file says. */
+	RN_REPORT_OK,
 	RN_REPORT_FORBIDDEN_SEEN, /* a forbidden state occurred */
 	RN_REPORT_UNREACHABLE,	  /* explorer, complete: an allowed state cannot occur */
 	/* Allowed, but did not occur: lack of coverage, no error. */
@@ -84,7 +85,7 @@ struct rn_report_state *rn_report_add_state(const struct rn_litmus_test *t,
 					    const struct rn_litmus_outcome *outcome,
 					    uint64_t seed);
 
-/* Copies @steps. */
+/* Copies @steps into @state. */
 void rn_report_set_steps(struct rn_report_state *state,
 			 const struct rn_litmus_step *steps, size_t count);
 
@@ -133,9 +134,9 @@ int rn_litmus_live_run(const struct rn_litmus_options *o,
  * name.
  */
 struct rn_litmus_rule {
-	const char *name;   /* such as "GV1" */
-	const char *says;   /* one sentence */
-	const char *remedy; /* one sentence */
+	const char *name;   /* name of the rule, such as "GV1" */
+	const char *says;   /* what the rule says, in one sentence */
+	const char *remedy; /* what a program must do, in one sentence */
 };
 const struct rn_litmus_rule *rn_litmus_find_rule(const char *name, size_t len);
 
@@ -154,7 +155,7 @@ int rn_report_html(const struct rn_report *r, FILE *to);
 
 /* A stale load: newer bytes were on their way when it read. */
 struct rn_html_stale {
-	size_t step;	/* index of the load */
+	size_t step;	/* index of the load among the steps */
 	uint16_t tlp;	/* number of the write that was still on its way */
 	uint16_t where; /* queue that the write was in; RN_LIST_COUNT: none yet */
 };

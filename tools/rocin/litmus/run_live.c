@@ -268,7 +268,7 @@ static int explain(const struct rn_report_test *test, const struct rn_report_run
 	return rc ? rc : -EIO;
 }
 
-/* Requests @runs more runs. */
+/* Asks rocin-litmus for @runs more runs and waits for its answer. */
 static int request_runs(const struct rn_litmus_options *o,
 			const struct rn_report_test *test, struct rn_report_run *run,
 			uint64_t runs, uint64_t ms)

@@ -23,7 +23,7 @@ struct elf {
 	bool is_elf;
 	/* Another word size than ours; the fields below are not valid. */
 	bool is_other_class;
-	uint16_t machine; /* EM_*; 0 if unknown */
+	uint16_t machine; /* EM_* constant of the ELF header; 0 if unknown */
 	bool is_go;	  /* made by the Go compiler, with or without cgo */
 	/* The dynamic loader that the file names; empty if it has none, and then
 	 * LD_PRELOAD has no effect.

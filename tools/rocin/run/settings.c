@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* settings.c - see settings.h. */
+/* settings.c - parses the options of `rocin run` and `rocin env` and sets the
+ * environment.
+ */
 #include "settings.h"
 
 #include <errno.h>

@@ -252,7 +252,7 @@ static void run_seed(struct rn_world *w, const struct sim_args *args, uint64_t s
 	report_failure(w, args, sum, &plan, &r);
 }
 
-/* Context of run_line(). */
+/* The context that run_line() gets. */
 struct seed_file {
 	struct rn_world *w;
 	const struct sim_args *args;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connections.c - `rocin sim --connections`; see sim.h. */
+/* connections.c - `rocin sim --connections`: runs connecting hosts for each seed. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>

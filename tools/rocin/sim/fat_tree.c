@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fat_tree.c - `rocin sim --topology`; see sim.h. */
+/* fat_tree.c - `rocin sim --topology`: runs one fat tree for each seed. */
 #include "sim.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ struct seed_run {
 	uint64_t seed;
 	struct rn_fat_tree_cfg cfg;
 	struct rn_fat_tree_result r;
-	double seconds; /* run time */
+	double seconds; /* duration of the run in seconds */
 };
 
 static uint64_t per_second(const struct seed_run *s)

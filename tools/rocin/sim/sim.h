@@ -28,7 +28,7 @@ int rn_sim_incast(const struct rn_sim_incast *args);
 /* Worlds of hosts whose programs connect by rdma_cm, one for each seed. */
 
 struct rn_sim_connections {
-	uint64_t first, last; /* seeds */
+	uint64_t first, last; /* range of seeds */
 	uint32_t hosts;	      /* 0: a number that depends on the seed */
 	bool trace, json, hashes;
 };
@@ -40,7 +40,7 @@ int rn_sim_connections(const struct rn_sim_connections *args);
 /* Hosts send through a fat tree of switches, one run for each seed. */
 
 struct rn_sim_fat_tree {
-	uint64_t first, last; /* seeds */
+	uint64_t first, last; /* range of seeds */
 	uint32_t ports;	      /* ports of a switch; 0: --topology was not given */
 	uint32_t hosts;	      /* 0: as many as the tree has room for */
 	uint32_t loss_ppm, flaps;

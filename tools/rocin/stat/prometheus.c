@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* prometheus.c - see stats.h. */
+/* prometheus.c - prints the counters of all devices in the text format of Prometheus. */
 #include <inttypes.h>
 #include <string.h>
 

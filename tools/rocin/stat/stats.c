@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.c - see stats.h. */
+/* stats.c - reads the stats pages of programs and prints their counters. */
 #include "stats.h"
 
 #include <errno.h>

@@ -21,7 +21,7 @@ struct tour_args {
 	bool list, batch, json, no_color;
 	unsigned stop; /* number from 1; 0: all stops */
 	unsigned width;
-	char words[WORDS_MAX]; /* settings */
+	char words[WORDS_MAX]; /* settings as KEY=VALUE words */
 };
 
 static const struct argp_option options[] = {

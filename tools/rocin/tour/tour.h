@@ -26,7 +26,7 @@ struct rn_tour_setting {
 	const char *key;
 	const char *preset;
 	const char *words; /* possible values, "a|b"; NULL: a number */
-	uint32_t min, max; /* limits of a number */
+	uint32_t min, max; /* range, if the setting is a number */
 	const char *knob;  /* PCIe knob that the setting sets, or NULL */
 	const char *help;
 };
@@ -114,8 +114,8 @@ struct rn_tour_packet {
 	/* Diagnostic of the receiving device; empty: none. */
 	char receiver[RN_CAPTURE_COMMENT_MAX];
 	bool is_received;
-	uint64_t number; /* order in the capture */
-	uint8_t *frame;	 /* with link header */
+	uint64_t number; /* position of the packet in the capture */
+	uint8_t *frame;	 /* bytes of the packet, with the link header */
 	uint32_t len;
 };
 
@@ -124,7 +124,7 @@ struct rn_tour_move {
 	uint64_t seq;
 	rn_ns at; /* time since the stop began */
 	char kind[16], from[16], to[16], queue[32];
-	unsigned flags; /* enum rn_tlp_flag */
+	unsigned flags; /* bits of enum rn_tlp_flag */
 	uint64_t addr;
 	uint32_t len;
 };
@@ -151,7 +151,7 @@ struct rn_tour_range {
 };
 
 struct rn_tour_result {
-	uint64_t begin_real, begin_mono; /* ns */
+	uint64_t begin_real, begin_mono; /* start of the stop by both clocks, in ns */
 	struct rn_tour_packet *packet;
 	struct rn_tour_move *move;
 	unsigned packets, moves, wcs, memories, values, ranges;

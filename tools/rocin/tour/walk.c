@@ -33,7 +33,7 @@ struct walk {
 	const struct rn_tour_look *look;
 	int signals;
 	bool is_all_so;
-	bool is_cut; /* ended by a signal */
+	bool is_cut; /* a signal has ended the tour */
 	unsigned next, tried;
 	unsigned rows; /* lines printed since the last question */
 	struct termios before;

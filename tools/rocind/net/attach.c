@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attach.c - see attach.h. */
+/* attach.c - gives a process a slot, with a socket for each address of its device. */
 #include "attach.h"
 
 #include <errno.h>

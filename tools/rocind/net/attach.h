@@ -17,8 +17,8 @@ struct rnd_groups {
 	struct rnd_group *first;
 	/* Where the QPN counter of the slot's next owner starts. */
 	uint16_t next_counter[RND_SLOT_COUNT];
-	/* Not later than `idle_from' of any group without users; RN_NEVER: there are
-	 * none.
+	/* A lower bound of `idle_from' over the groups without users; RN_NEVER: every
+	 * group has users.
 	 */
 	rn_ns idle_from;
 	/* Called for each new group, and for each group before it is closed; may be NULL.
@@ -43,10 +43,10 @@ struct rnd_attachment {
 	struct rnd_group *group[RN_GID_MAX];
 	bool watches; /* addresses of the interface can change, as it is not loopback */
 	bool follows; /* takes new addresses of the interface as well */
-	bool wires;   /* uses local wires */
+	bool wires;   /* the process can use local wires */
 	bool bare;    /* accepts packets without ICRC on local wires */
 	bool up;      /* link state that was reported to the process */
-	int stats_fd; /* -1: none */
+	int stats_fd; /* descriptor of the stats page; -1: none */
 };
 
 void rnd_groups_init(struct rnd_groups *groups);

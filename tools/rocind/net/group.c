@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* group.c - see group.h. */
+/* group.c - opens and closes the SO_REUSEPORT group of sockets of a device address. */
 #include "group.h"
 
 #include <arpa/inet.h>

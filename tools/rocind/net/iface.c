@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* iface.c - see iface.h. */
+/* iface.c - reads name, link state and addresses of an interface by netlink and ioctl().
+ */
 #include "iface.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* port_owner.c - see port_owner.h. */
+/* port_owner.c - finds in /proc which process has bound UDP port 4791. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

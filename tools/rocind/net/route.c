@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* route.c - see route.h. Uses RTM_GETROUTE, see rtnetlink(7). */
+/* route.c - asks the kernel for routes by RTM_GETROUTE messages; see rtnetlink(7). */
 #include "route.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 
 /* A netlink socket, opened at first use. */
 struct rnd_router {
-	int sock; /* -1: not open */
+	int sock; /* netlink socket; -1: not open */
 	uint32_t seq;
 };
 

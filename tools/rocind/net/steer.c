@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* steer.c - see steer.h. */
+/* steer.c - writes the BPF program that chooses the socket of a packet by its destination
+ * QPN.
+ */
 #include "steer.h"
 
 #define QPN_MASK 0xffffffu
@@ -13,7 +15,7 @@ void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
 	enum {
 		TO_ROCIND = RND_STEER_PROGRAM_LEN - 1
 	};
-	/* Jump offsets count from the next instruction. */
+	/* A jump offset of BPF counts from the next instruction. */
 #define ELSE_ROCIND(at) ((uint8_t)(TO_ROCIND - (at)-1))
 	const struct sock_filter text[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* client.c - see client.h. */
+/* client.c - a connection to rocind: reads requests and answers them. */
 #include "client.h"
 
 #include <errno.h>

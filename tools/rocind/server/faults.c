@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* faults.c - see faults.h. */
+/* faults.c - keeps the fault rules and their counts, and sends the rules to clients. */
 #include "faults.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* process.c - see process.h. */
+/* process.c - makes this process an independent daemon. */
 #include "process.h"
 
 #include <dirent.h>

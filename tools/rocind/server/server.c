@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* server.c - see server.h. */
+/* server.c - the sockets and the event loop of rocind. */
 #include "server.h"
 
 #include <errno.h>

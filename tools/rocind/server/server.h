@@ -24,10 +24,10 @@ struct rnd_source {
 	void (*on_ready)(void *ctx); /* may free the source */
 };
 
-struct rnd_client; /* client.h */
+struct rnd_client; /* declared in client.h */
 struct rnd_slot0;
 struct rnd_faults;
-struct rnd_cm; /* cm.h */
+struct rnd_cm; /* declared in cm.h */
 
 struct rnd_server {
 	int epoll_fd;
@@ -47,7 +47,7 @@ struct rnd_server {
 	struct rnd_groups groups;
 	struct rnd_cm *cm;	    /* connection manager */
 	struct rnd_slot0 *slot0;    /* list, one for each group */
-	struct rnd_client *clients; /* list, the oldest first */
+	struct rnd_client *clients; /* list of clients, the oldest first */
 	uint64_t last_client_id;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
 	int64_t since_s;  /* time of the start, Unix time in seconds */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* taps.c - see taps.h. */
+/* taps.c - captures: makes a ring for each captured device and hands it to both
+ * processes.
+ */
 #include "taps.h"
 
 #include <errno.h>

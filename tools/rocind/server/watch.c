@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.c - see watch.h. */
+/* watch.c - compares interfaces with what clients know, and tells the clients of changes.
+ */
 #include "watch.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wires.c - see wires.h. */
+/* wires.c - makes local wires, and ends them. */
 #include "wires.h"
 
 #include <errno.h>

@@ -21,8 +21,9 @@ struct rnd_wire;
 struct rnd_wires {
 	struct rnd_wire
 		*wire[RN_CTL_WIRES_MAX]; /* by bit in the doorbell page; NULL: free */
-	unsigned next;			 /* index to try first */
-	bool is_open;			 /* the two descriptors are open */
+	/* Index at which the search for a free wire starts. */
+	unsigned next;
+	bool is_open; /* the two descriptors are open */
 	/* Its doorbell page, and the eventfd that wakes it. */
 	int page_fd, event_fd;
 };
