@@ -184,7 +184,7 @@ struct rn_storage_req {
 	/* Called with the lock held when the transfer has ended; may be NULL. */
 	void (*ended)(struct rn_storage_req *r);
 	void *owner;
-	struct rn_storage_req *next; /* free for a list of the owner of the request */
+	struct rn_storage_req *next; /* link of a list that the batch or stream keeps */
 };
 
 /* Begins the transfer of @r->io. Returns 0, or -errno, and then the transfer has not

@@ -276,7 +276,7 @@ static void text_arrow(const struct rn_ladder_text *t, const struct rn_ladder_ro
 		side_words(t, "", row->note);
 }
 
-/* A packet without a half is printed as a plain line. */
+/* Prints a packet that belongs to no half (direction of a connection) as a plain line. */
 static void stray(struct rn_ladder_text *t, const struct rn_dump_packet *d)
 {
 	rn_dump_line(&(struct rn_dump_lines){ .to = t->to }, d);

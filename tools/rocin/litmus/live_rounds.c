@@ -638,7 +638,7 @@ static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 	return 0;
 }
 
-/* Takes completions until those of the last messages have come. */
+/* Polls CQ @cq until the completions of all messages that were sent have been taken. */
 static int empty_cq(struct rn_live *l, unsigned cq)
 {
 	unsigned quiet = sends_of(l, cq), receives = receives_of(l, cq);

@@ -50,7 +50,7 @@ struct rn_tour_values;
 struct rn_tour_stop {
 	const char *name, *title;
 	const char *what;  /* text: what the stop is about */
-	const char *calls; /* text about the lines of C */
+	const char *calls; /* text that explains the C code of the stop */
 	const char *wire;  /* text about the packets */
 	const char *pcie;  /* text about the TLPs */
 	/* Text about memory before and after; NULL: memory is not shown. */
