@@ -222,8 +222,8 @@ void rn_vnet_put(struct rn_vnet *v, rn_ns at, uint32_t what, uint32_t arg)
 	put_event(v, at, what, arg);
 }
 
-static void lose(struct rn_vnet *v, const struct rn_vnet_packet *p,
-		 const struct rn_vnet_port *port, enum rn_vnet_loss why)
+static void report_loss(struct rn_vnet *v, const struct rn_vnet_packet *p,
+			const struct rn_vnet_port *port, enum rn_vnet_loss why)
 {
 	v->lost++;
 	if (v->cfg.ops->lost)
@@ -238,14 +238,14 @@ static void double_it(struct rn_vnet *v, const struct rn_vnet_packet *p, rn_ns a
 	if (copy)
 		put_event(v, at, ARRIVAL, index_of(v, copy));
 	else
-		lose(v, p, NULL, RN_VNET_NO_ROOM);
+		report_loss(v, p, NULL, RN_VNET_NO_ROOM);
 }
 
 /* Sends @p, a packet of the pool, on the link of port @number. Returns false if the
  * packet is lost; it is then back in the pool.
  */
-static bool through(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number,
-		    rn_ns late)
+static bool send_on_link(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number,
+			 rn_ns late)
 {
 	struct rn_vnet_port *port = &v->port[number];
 	struct rn_link_fate fate =
@@ -259,7 +259,7 @@ static bool through(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number
 	if (fate.twice)
 		double_it(v, p, fate.again);
 	if (fate.lost) {
-		lose(v, p, port, RN_VNET_ON_LINK);
+		report_loss(v, p, port, RN_VNET_ON_LINK);
 		rn_vnet_drop(v, p);
 		return false;
 	}
@@ -321,7 +321,7 @@ static void send_next(struct rn_vnet *v, uint32_t number)
 	if (p->port != number)
 		release(v, p->port, size_of(p));
 	put_event(v, v->now + rn_link_time(&port->link, size_of(p)), SENT, number);
-	through(v, p, number, 0);
+	send_on_link(v, p, number, 0);
 }
 
 static void wait_at(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number)
@@ -364,7 +364,7 @@ static bool leave_by(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t numbe
 		     rn_ns late)
 {
 	if (!v->cfg.pause_above)
-		return through(v, p, number, late);
+		return send_on_link(v, p, number, late);
 	assert(!late);
 	wait_at(v, p, number);
 	return true;
@@ -411,7 +411,7 @@ static void forward(struct rn_vnet *v, uint32_t node, struct rn_vnet_packet *p)
 		leave_by(v, p, port, 0);
 		return;
 	}
-	lose(v, p, NULL, RN_VNET_NO_WAY);
+	report_loss(v, p, NULL, RN_VNET_NO_WAY);
 	rn_vnet_drop(v, p);
 }
 
@@ -465,7 +465,7 @@ struct rn_vnet_packet *rn_vnet_send(struct rn_vnet *v, const struct rn_vnet_pack
 
 	v->sent++;
 	if (!copy) {
-		lose(v, p, NULL, RN_VNET_NO_ROOM);
+		report_loss(v, p, NULL, RN_VNET_NO_ROOM);
 		return NULL;
 	}
 	copy->port = copy->from;
@@ -486,7 +486,7 @@ static void packet_arrives(struct rn_vnet *v, uint32_t i)
 	uint32_t to = port->to;
 
 	if (p->downs != port->link.downs) {
-		lose(v, p, port, RN_VNET_ON_LINK);
+		report_loss(v, p, port, RN_VNET_ON_LINK);
 		rn_vnet_drop(v, p);
 	} else if (to & RN_VNET_SWITCH) {
 		forward(v, to, p);

@@ -107,7 +107,8 @@ static void check_effect(struct rn_world *w, struct rn_w_end *e, const struct rn
 		rn_w_fail(w, "%llu of QP %x completes before its receive", id, e->qpn);
 }
 
-static void succeed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
+static void check_success(struct rn_world *w, struct rn_w_end *e,
+			  const struct rn_w_wr *wr)
 {
 	w->result->done[wr->opcode]++;
 	if (wr->bad)
@@ -176,7 +177,7 @@ static void check_send(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 				  (unsigned long long)wr->id);
 			return;
 		}
-		succeed(w, e, wr);
+		check_success(w, e, wr);
 	}
 	if (q->head == q->tail) {
 		rn_w_fail(w, "QP %x completes %llu, which is not outstanding", e->qpn,
@@ -192,7 +193,7 @@ static void check_send(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 		if (opcode_of(cqe) != send_opcode(wr->opcode))
 			rn_w_fail(w, "QP %x completes %llu as opcode %u", e->qpn,
 				  (unsigned long long)wr->id, (unsigned)opcode_of(cqe));
-		succeed(w, e, wr);
+		check_success(w, e, wr);
 		return;
 	}
 	if (!is_allowed(w, e, wr, status))

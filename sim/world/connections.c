@@ -16,7 +16,7 @@
 #include "sim/vnet/vnet.h"
 
 enum {
-	LIVES = 128,
+	RECORDS = 128,
 	FLIGHT = 512,  /* CM messages in flight; messages beyond that are lost */
 	LISTENERS = 2, /* one for connections, one for datagrams (SIDR) */
 	PROCESSES = 3,
@@ -36,7 +36,7 @@ enum {
 #define HOUR (3600 * SECOND)
 
 /* What a program knows of one of its connections. */
-struct life {
+struct record {
 	struct rn_cm_conn *conn; /* NULL: the entry is free */
 	unsigned process;
 	bool active, sidr;
@@ -57,7 +57,7 @@ struct host {
 	uint64_t guid;
 	uint32_t qpn; /* QP number that was given out last */
 	struct rn_cm_listener listener[LISTENERS];
-	struct life life[LIVES];
+	struct record record[RECORDS];
 };
 
 struct conns {
@@ -109,15 +109,15 @@ static uint32_t draw(struct conns *w, uint32_t below)
 	return rn_random_below(&w->random, below);
 }
 
-static struct life *life_of(struct host *h, const struct rn_cm_conn *conn)
+static struct record *record_of(struct host *h, const struct rn_cm_conn *conn)
 {
-	for (unsigned i = 0; i < LIVES; i++)
-		if (h->life[i].conn == conn)
-			return &h->life[i];
+	for (unsigned i = 0; i < RECORDS; i++)
+		if (h->record[i].conn == conn)
+			return &h->record[i];
 	return NULL;
 }
 
-static rn_ns think(struct conns *w)
+static rn_ns think_until(struct conns *w)
 {
 	return w->net->now +
 	       (draw(w, 4) ? (rn_ns)draw(w, 1000000) : (rn_ns)draw(w, 15) * SECOND);
@@ -125,21 +125,21 @@ static rn_ns think(struct conns *w)
 
 /* ---- Requests and answers ---- */
 
-static struct life *begin_life(struct conns *w, struct host *h, struct rn_cm_conn *conn,
-			       bool active, bool sidr)
+static struct record *new_record(struct conns *w, struct host *h, struct rn_cm_conn *conn,
+				 bool active, bool sidr)
 {
-	struct life *l = life_of(h, NULL);
+	struct record *l = record_of(h, NULL);
 
 	if (!l) {
 		fail(w, "more connections than entries in the table");
 		return NULL;
 	}
-	*l = (struct life){
+	*l = (struct record){
 		.conn = conn,
 		.process = draw(w, PROCESSES),
 		.active = active,
 		.sidr = sidr,
-		.act_at = active ? RN_NEVER : think(w),
+		.act_at = active ? RN_NEVER : think_until(w),
 	};
 	return l;
 }
@@ -177,7 +177,7 @@ static void request_connection(struct conns *w, struct host *h)
 	bool nobody = draw(w, 10) == 0;
 	uint8_t data[RN_CM_IP_HDR_LEN];
 	struct rn_cm_conn *conn = NULL;
-	struct life *l;
+	struct record *l;
 	int rc;
 
 	rn_cm_ip_hdr_emit(data, &ip);
@@ -197,43 +197,44 @@ static void request_connection(struct conns *w, struct host *h)
 	}
 	trace_event(w, h, "asks", sidr ? "datagrams" : "connection",
 		    rn_cm_conn_info(conn)->local_id);
-	l = begin_life(w, h, conn, true, sidr);
+	l = new_record(w, h, conn, true, sidr);
 	if (l)
 		l->nobody = nobody;
 }
 
-static void leave(struct conns *w, struct host *h, struct life *l)
+static void close_conn(struct conns *w, struct host *h, struct record *l)
 {
 	trace_event(w, h, "leaves", "", rn_cm_conn_info(l->conn)->local_id);
 	rn_cm_close(h->cm, w->net->now, l->conn);
-	*l = (struct life){ 0 };
+	*l = (struct record){ 0 };
 }
 
-static void must(struct conns *w, int rc)
+static void expect_ok(struct conns *w, int rc)
 {
 	if (rc)
 		fail(w, "a call is refused in a state that allows it");
 }
 
-static void refuse_request(struct conns *w, struct host *h, struct life *l)
+static void refuse_request(struct conns *w, struct host *h, struct record *l)
 {
 	static const struct rn_cm_no no = { .reason = RN_CM_REJ_CONSUMER };
 	struct rn_cm_offer none = { 0 };
 
 	w->r->refused++;
 	if (l->sidr)
-		must(w, rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_REJECTED, &none));
+		expect_ok(w,
+			  rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_REJECTED, &none));
 	else
-		must(w, rn_cm_reject(h->cm, w->net->now, l->conn, &no));
-	l->act_at = think(w);
+		expect_ok(w, rn_cm_reject(h->cm, w->net->now, l->conn, &no));
+	l->act_at = think_until(w);
 }
 
-static void answer_request(struct conns *w, struct host *h, struct life *l)
+static void answer_request(struct conns *w, struct host *h, struct record *l)
 {
 	struct rn_cm_offer offer = offer_of(w, h);
 
 	if (!l->sidr && !draw(w, 4) && rn_cm_mra(h->cm, l->conn, 21, draw(w, 2)) == 0) {
-		l->act_at = think(w);
+		l->act_at = think_until(w);
 		return;
 	}
 	l->answered = true;
@@ -241,18 +242,19 @@ static void answer_request(struct conns *w, struct host *h, struct life *l)
 	if (draw(w, 6) == 0) {
 		refuse_request(w, h, l);
 	} else if (l->sidr) {
-		must(w, rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_SUCCESS, &offer));
-		l->act_at = think(w); /* the program only has to leave */
+		expect_ok(w,
+			  rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_SUCCESS, &offer));
+		l->act_at = think_until(w); /* the program only has to leave */
 	} else if (l->active) {
-		must(w, rn_cm_ready(h->cm, l->conn, NULL, 0));
-		l->act_at = think(w);
+		expect_ok(w, rn_cm_ready(h->cm, l->conn, NULL, 0));
+		l->act_at = think_until(w);
 	} else {
-		must(w, rn_cm_accept(h->cm, w->net->now, l->conn, &offer));
+		expect_ok(w, rn_cm_accept(h->cm, w->net->now, l->conn, &offer));
 	}
 }
 
 /* Offers an alternate path on an established connection, or disconnects it. */
-static void go_on(struct conns *w, struct host *h, struct life *l)
+static void change_conn(struct conns *w, struct host *h, struct record *l)
 {
 	struct rn_cm_route route = route_to(w, h, &rn_cm_conn_info(l->conn)->flow.dst);
 	int rc = 0;
@@ -264,26 +266,26 @@ static void go_on(struct conns *w, struct host *h, struct life *l)
 	} else {
 		rc = rn_cm_disconnect(h->cm, w->net->now, l->conn, NULL, 0);
 	}
-	must(w, rc);
-	l->act_at = think(w);
+	expect_ok(w, rc);
+	l->act_at = think_until(w);
 }
 
 /* Checks that a connection that has ended went through time-wait. */
-static void check_end(struct conns *w, const struct life *l)
+static void check_end(struct conns *w, const struct record *l)
 {
 	if (l->seen >> RN_CM_EV_DISCONNECTED & 1 &&
 	    !(l->seen >> RN_CM_EV_TIMEWAIT_EXIT & 1))
 		fail(w, "a connection has ended without a time-wait");
 }
 
-static void act(struct conns *w, struct host *h, struct life *l)
+static void act_on_conn(struct conns *w, struct host *h, struct record *l)
 {
 	const struct rn_cm_info *info = rn_cm_conn_info(l->conn);
 
 	note(w, info->local_id);
 	l->act_at = RN_NEVER;
 	if (draw(w, 12) == 0) {
-		leave(w, h, l);
+		close_conn(w, h, l);
 		return;
 	}
 	switch ((unsigned)info->state) {
@@ -295,11 +297,11 @@ static void act(struct conns *w, struct host *h, struct life *l)
 		answer_request(w, h, l);
 		return;
 	case RN_CM_ESTABLISHED:
-		go_on(w, h, l);
+		change_conn(w, h, l);
 		return;
 	case RN_CM_DREQ_RCVD:
-		must(w, rn_cm_disconnect(h->cm, w->net->now, l->conn, NULL, 0));
-		l->act_at = think(w);
+		expect_ok(w, rn_cm_disconnect(h->cm, w->net->now, l->conn, NULL, 0));
+		l->act_at = think_until(w);
 		return;
 	case RN_CM_DREQ_SENT:
 	case RN_CM_REP_SENT:
@@ -307,10 +309,10 @@ static void act(struct conns *w, struct host *h, struct life *l)
 		return; /* the program waits for an event */
 	case RN_CM_IDLE:
 		check_end(w, l);
-		leave(w, h, l);
+		close_conn(w, h, l);
 		return;
 	default:
-		leave(w, h, l);
+		close_conn(w, h, l);
 	}
 }
 
@@ -321,7 +323,7 @@ static void act(struct conns *w, struct host *h, struct life *l)
 /* Whether event @type may follow the events seen so far, and on this side of the
  * connection.
  */
-static bool is_in_order(const struct life *l, enum rn_cm_event_type type)
+static bool is_in_order(const struct record *l, enum rn_cm_event_type type)
 {
 	const unsigned ends = BIT(REJECTED) | BIT(UNREACHABLE) | BIT(TIMEWAIT_EXIT);
 	unsigned bit = 1u << type;
@@ -361,16 +363,17 @@ static struct host *peer_of(struct conns *w, const struct rn_cm_info *info)
 }
 
 /* The program's record of the other end of a connection; NULL: that program has left. */
-static struct life *other_end(struct conns *w, const struct rn_cm_info *ours)
+static struct record *other_end(struct conns *w, const struct rn_cm_info *ours)
 {
 	struct host *peer = peer_of(w, ours);
 
-	for (unsigned i = 0; i < LIVES; i++) {
+	for (unsigned i = 0; i < RECORDS; i++) {
 		const struct rn_cm_info *theirs =
-			peer->life[i].conn ? rn_cm_conn_info(peer->life[i].conn) : NULL;
+			peer->record[i].conn ? rn_cm_conn_info(peer->record[i].conn)
+					     : NULL;
 
 		if (theirs && ours->remote_id && theirs->local_id == ours->remote_id)
-			return &peer->life[i];
+			return &peer->record[i];
 	}
 	return NULL;
 }
@@ -381,7 +384,7 @@ static struct life *other_end(struct conns *w, const struct rn_cm_info *ours)
 static void check_agreement(struct conns *w, const struct rn_cm_conn *conn)
 {
 	const struct rn_cm_info *ours = rn_cm_conn_info(conn);
-	const struct life *other = other_end(w, ours);
+	const struct record *other = other_end(w, ours);
 
 	if (!other)
 		return;
@@ -395,7 +398,7 @@ static void check_agreement(struct conns *w, const struct rn_cm_conn *conn)
  */
 static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 {
-	const struct life *other = other_end(w, rn_cm_conn_info(ev->conn));
+	const struct record *other = other_end(w, rn_cm_conn_info(ev->conn));
 	enum rn_cm_state state = other ? rn_cm_conn_info(other->conn)->state : RN_CM_IDLE;
 
 	if (ev->status != -ETIMEDOUT || w->loss_ppm > FEW_LOST)
@@ -408,7 +411,7 @@ static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 }
 
 /* Checks that a request for a service without a listener is rejected for that reason. */
-static void check_refusal(struct conns *w, const struct life *l,
+static void check_refusal(struct conns *w, const struct record *l,
 			  const struct rn_cm_event *ev)
 {
 	int want =
@@ -425,9 +428,9 @@ static void check_refusal(struct conns *w, const struct life *l,
 }
 
 /* Checks that each alternate path is reported only once. */
-static void check_offer(struct conns *w, struct life *l)
+static void check_offer(struct conns *w, struct record *l)
 {
-	const struct life *other = other_end(w, rn_cm_conn_info(l->conn));
+	const struct record *other = other_end(w, rn_cm_conn_info(l->conn));
 
 	l->heard++;
 	if (other && l->heard > other->offers)
@@ -442,8 +445,8 @@ static void check_is_new(struct conns *w, const struct host *h,
 {
 	const struct rn_cm_info *info = rn_cm_conn_info(conn);
 
-	for (unsigned i = 0; i < LIVES; i++) {
-		const struct life *l = &h->life[i];
+	for (unsigned i = 0; i < RECORDS; i++) {
+		const struct record *l = &h->record[i];
 		const struct rn_cm_info *other =
 			l->conn ? rn_cm_conn_info(l->conn) : NULL;
 
@@ -466,10 +469,10 @@ static rn_ns timewait_of(const struct rn_cm_info *info)
 	return (rn_ns)4096 << code;
 }
 
-static void watch(struct conns *w, struct host *h)
+static void note_timewait(struct conns *w, struct host *h)
 {
-	for (unsigned i = 0; i < LIVES; i++) {
-		struct life *l = &h->life[i];
+	for (unsigned i = 0; i < RECORDS; i++) {
+		struct record *l = &h->record[i];
 
 		if (l->conn && !l->timewait_from &&
 		    rn_cm_conn_info(l->conn)->state == RN_CM_TIMEWAIT)
@@ -478,19 +481,19 @@ static void watch(struct conns *w, struct host *h)
 }
 
 /* A connection request arrives: makes a record of the connection. */
-static void hear_request(struct conns *w, struct host *h, const struct rn_cm_event *ev)
+static void take_request(struct conns *w, struct host *h, const struct rn_cm_event *ev)
 {
 	bool sidr = ev->type == RN_CM_EV_SIDR_REQ;
 
-	if (life_of(h, ev->conn) || ev->listener != &h->listener[sidr]) {
+	if (record_of(h, ev->conn) || ev->listener != &h->listener[sidr]) {
 		fail(w, "a request comes to somebody else");
 		return;
 	}
 	check_is_new(w, h, ev->conn);
-	begin_life(w, h, ev->conn, false, sidr);
+	new_record(w, h, ev->conn, false, sidr);
 }
 
-static void check_event(struct conns *w, struct life *l, const struct rn_cm_event *ev)
+static void check_event(struct conns *w, struct record *l, const struct rn_cm_event *ev)
 {
 	check_patience(w, ev);
 	if (l->nobody)
@@ -508,29 +511,29 @@ static void check_event(struct conns *w, struct life *l, const struct rn_cm_even
 		fail(w, "a time-wait ends before its time");
 }
 
-static void hear(struct conns *w, struct host *h, const struct rn_cm_event *ev)
+static void take_event(struct conns *w, struct host *h, const struct rn_cm_event *ev)
 {
-	struct life *l;
+	struct record *l;
 
 	note(w, (uint64_t)ev->type);
 	trace_event(w, h, "hears", rn_cm_event_name(ev->type),
 		    rn_cm_conn_info(ev->conn)->local_id);
 	if (ev->type == RN_CM_EV_REQ || ev->type == RN_CM_EV_SIDR_REQ) {
-		hear_request(w, h, ev);
+		take_request(w, h, ev);
 		return;
 	}
-	l = life_of(h, ev->conn);
+	l = record_of(h, ev->conn);
 	if (!l) {
 		fail(w, "an event comes to a program that has left");
 		return;
 	}
 	check_event(w, l, ev);
 	l->seen |= 1u << ev->type;
-	l->act_at = think(w);
+	l->act_at = think_until(w);
 	w->r->resolved += ev->type == RN_CM_EV_SIDR_REP && ev->status == 0;
 	w->r->ended += ev->type == RN_CM_EV_DISCONNECTED;
 	if (ev->type == RN_CM_EV_LAP)
-		must(w, rn_cm_answer_alternate(h->cm, ev->conn, RN_CM_APR_SUCCESS));
+		expect_ok(w, rn_cm_answer_alternate(h->cm, ev->conn, RN_CM_APR_SUCCESS));
 }
 
 /* ---- Messages ---- */
@@ -567,13 +570,13 @@ static void send_message(struct conns *w, const struct host *h, const struct rn_
 static void open_table(struct conns *w, struct host *h)
 {
 	const struct rn_cm_cfg cfg = {
-		.conn_max = LIVES,
+		.conn_max = RECORDS,
 		.seed = rn_random_next(&w->random),
 	};
 
 	h->cm = rn_cm_init(h->block, &cfg);
 	h->qpn = FIRST_QPN;
-	memset(h->life, 0, sizeof(h->life));
+	memset(h->record, 0, sizeof(h->record));
 	rn_cm_listener_ip(&h->listener[0], RN_CM_PS_TCP, PORT, NULL);
 	rn_cm_listener_ip(&h->listener[1], RN_CM_PS_UDP, PORT, gid_of(w, h));
 	for (unsigned i = 0; i < LISTENERS; i++)
@@ -594,13 +597,13 @@ static void crash(struct conns *w, struct host *h, unsigned process)
 {
 	trace_event(w, h, "crashes", "process", process);
 	w->r->crashes++;
-	for (unsigned i = 0; i < LIVES; i++)
-		if (h->life[i].conn && h->life[i].process == process)
-			leave(w, h, &h->life[i]);
+	for (unsigned i = 0; i < RECORDS; i++)
+		if (h->record[i].conn && h->record[i].process == process)
+			close_conn(w, h, &h->record[i]);
 }
 
 /* Lets a process crash or a host reboot. Return: the host. */
-static struct host *trouble(struct conns *w)
+static struct host *cause_fault(struct conns *w)
 {
 	struct host *h = &w->host[draw(w, w->hosts)];
 
@@ -620,7 +623,7 @@ static void drain(struct conns *w, struct host *h)
 	struct rn_cm_tx tx;
 
 	while (rn_cm_next_event(h->cm, &ev))
-		hear(w, h, &ev);
+		take_event(w, h, &ev);
 	while (rn_cm_transmit(h->cm, &tx))
 		send_message(w, h, &tx);
 }
@@ -630,11 +633,11 @@ static void serve_host(struct conns *w, struct host *h)
 	drain(w, h);
 	rn_cm_expire(h->cm, w->net->now);
 	drain(w, h);
-	for (unsigned i = 0; i < LIVES; i++)
-		if (h->life[i].conn && h->life[i].act_at <= w->net->now)
-			act(w, h, &h->life[i]);
+	for (unsigned i = 0; i < RECORDS; i++)
+		if (h->record[i].conn && h->record[i].act_at <= w->net->now)
+			act_on_conn(w, h, &h->record[i]);
 	drain(w, h);
-	watch(w, h);
+	note_timewait(w, h);
 }
 
 /* The time at which the connection manager or a program of the host has something to do.
@@ -645,9 +648,9 @@ static rn_ns deadline(void *ctx, uint32_t host)
 	const struct host *h = &w->host[host];
 	rn_ns next = rn_cm_deadline(h->cm);
 
-	for (unsigned i = 0; i < LIVES; i++)
-		if (h->life[i].conn && h->life[i].act_at < next)
-			next = h->life[i].act_at;
+	for (unsigned i = 0; i < RECORDS; i++)
+		if (h->record[i].conn && h->record[i].act_at < next)
+			next = h->record[i].act_at;
 	return next;
 }
 
@@ -684,7 +687,7 @@ static void happen(void *ctx, uint32_t what, uint32_t arg)
 
 	(void)what, (void)arg;
 	if (w->trouble && (!w->left || draw(w, 6) == 0)) {
-		h = trouble(w);
+		h = cause_fault(w);
 	} else {
 		h = &w->host[draw(w, w->hosts)];
 		request_connection(w, h);
@@ -725,7 +728,7 @@ static void build(struct conns *w)
 
 static int open_hosts(struct conns *w)
 {
-	size_t size = (rn_cm_size(LIVES) + 15) & ~(size_t)15;
+	size_t size = (rn_cm_size(RECORDS) + 15) & ~(size_t)15;
 
 	w->net = rn_vnet_new(&(struct rn_vnet_cfg){ .hosts = RN_CONNECTIONS_HOSTS,
 						    .switches = 1,
@@ -762,8 +765,8 @@ static void check_rest(struct conns *w)
 	for (unsigned n = 0; n < w->hosts; n++) {
 		const struct host *h = &w->host[n];
 
-		for (unsigned i = 0; i < LIVES; i++)
-			if (h->life[i].conn)
+		for (unsigned i = 0; i < RECORDS; i++)
+			if (h->record[i].conn)
 				fail(w, "a program waits for what does not come");
 		if (rn_cm_conn_count(h->cm))
 			fail(w, "an entry is left in a table");

@@ -181,8 +181,8 @@ static uint64_t opened(const struct flow *f)
 	return (uint64_t)messages * f->length;
 }
 
-static void place(const struct host *h, struct flow *f, uint64_t offset,
-		  const uint8_t *bytes, uint32_t len, uint32_t qpn)
+static void check_placement(const struct host *h, struct flow *f, uint64_t offset,
+			    const uint8_t *bytes, uint32_t len, uint32_t qpn)
 {
 	struct tree *t = h->tree;
 
@@ -217,7 +217,7 @@ static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uin
 	f = data_at(h->tree, dst, &offset);
 	if (!f)
 		return RN_MEM_FAULT;
-	place(h, f, offset, src, len, attr.qpn);
+	check_placement(h, f, offset, src, len, attr.qpn);
 	return RN_MEM_DONE;
 }
 
@@ -398,8 +398,8 @@ static void on_expire(void *ctx, uint32_t host)
 	drain(t, host);
 }
 
-static void lost(void *ctx, const struct rn_vnet_packet *p,
-		 const struct rn_vnet_port *port, enum rn_vnet_loss why)
+static void on_loss(void *ctx, const struct rn_vnet_packet *p,
+		    const struct rn_vnet_port *port, enum rn_vnet_loss why)
 {
 	struct tree *t = ctx;
 	struct flow *f = flow_of(t, rn_get_be24(p->bytes + 5));
@@ -450,7 +450,7 @@ static const struct rn_vnet_ops network = {
 	.arrive = on_arrival,
 	.expire = on_expire,
 	.happen = happen,
-	.lost = lost,
+	.lost = on_loss,
 };
 
 /* ---- Traffic ---- */

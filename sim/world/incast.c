@@ -132,15 +132,15 @@ static void look_at_queue(struct incast *x, const struct rn_vnet_port *port)
 		x->queue = queued;
 }
 
-static void queued(void *ctx, const struct rn_vnet_packet *p,
-		   const struct rn_vnet_port *port, rn_ns by)
+static void on_queued(void *ctx, const struct rn_vnet_packet *p,
+		      const struct rn_vnet_port *port, rn_ns by)
 {
 	(void)p, (void)by;
 	look_at_queue(ctx, port);
 }
 
-static void lost(void *ctx, const struct rn_vnet_packet *p,
-		 const struct rn_vnet_port *port, enum rn_vnet_loss why)
+static void on_loss(void *ctx, const struct rn_vnet_packet *p,
+		    const struct rn_vnet_port *port, enum rn_vnet_loss why)
 {
 	(void)p;
 	assert(why == RN_VNET_ON_LINK);
@@ -312,8 +312,8 @@ static const struct rn_vnet_ops network = {
 	.arrive = on_arrival,
 	.expire = on_expire,
 	.happen = happen,
-	.queued = queued,
-	.lost = lost,
+	.queued = on_queued,
+	.lost = on_loss,
 };
 
 static void run_to_end(struct incast *x)

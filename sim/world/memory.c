@@ -304,7 +304,7 @@ static enum rn_mem_result atomic_now(void *ctx, const struct rn_mem_atomic_req *
 }
 
 /* ---- Memory operations that end later ---- */
-static enum rn_mem_result later(struct rn_w_device *d, const struct rn_w_mem_op *op)
+static enum rn_mem_result put_off(struct rn_w_device *d, const struct rn_w_mem_op *op)
 {
 	struct rn_world *w = d->w;
 	rn_ns at = w->net->now + 1 +
@@ -328,22 +328,22 @@ static enum rn_mem_result read_later(void *ctx, void *dst, rn_iova src, uint32_t
 {
 	if (!(attr.flags & RN_MEM_PUSH) && !may_read(ctx, src, len, attr.qpn))
 		return RN_MEM_FAULT;
-	return later(ctx, &(struct rn_w_mem_op){ .dst = dst,
-						 .src = src,
-						 .len = len,
-						 .qpn = attr.qpn,
-						 .tag = tag });
+	return put_off(ctx, &(struct rn_w_mem_op){ .dst = dst,
+						   .src = src,
+						   .len = len,
+						   .qpn = attr.qpn,
+						   .tag = tag });
 }
 
 static enum rn_mem_result atomic_later(void *ctx, const struct rn_mem_atomic_req *req,
 				       uint64_t *orig, struct rn_mem_attr attr,
 				       uint64_t tag)
 {
-	return later(ctx, &(struct rn_w_mem_op){ .is_atomic = true,
-						 .dst = orig,
-						 .atomic = *req,
-						 .qpn = attr.qpn,
-						 .tag = tag });
+	return put_off(ctx, &(struct rn_w_mem_op){ .is_atomic = true,
+						   .dst = orig,
+						   .atomic = *req,
+						   .qpn = attr.qpn,
+						   .tag = tag });
 }
 
 /* Ends a memory operation. It has no effect if its QP has been destroyed or reset. */

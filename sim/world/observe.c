@@ -14,7 +14,7 @@
  * an answer acknowledges every earlier PSN, except READs and atomics, which need answers
  * of their own.
  */
-static rn_ns local(const struct rn_w_end *e)
+static rn_ns local_time(const struct rn_w_end *e)
 {
 	return rn_w_local(&e->pair->w->device[e->dev]);
 }
@@ -44,7 +44,7 @@ void rn_w_account_asked(struct rn_w_end *e, struct rn_psn psn, uint32_t count, b
 	if (psn.v != a->una.v)
 		return;
 	if (a->una.v == e->next_psn.v)
-		a->since = local(e);
+		a->since = local_time(e);
 	a->attempts++;
 }
 
@@ -60,7 +60,7 @@ static void advance(struct rn_w_end *e, struct rn_psn target, bool is_answer)
 	if (a->una.v == from.v)
 		return;
 	a->attempts = rn_psn_before(a->una, e->next_psn);
-	a->since = local(e);
+	a->since = local_time(e);
 	if (rn_psn_before(a->heard, a->una))
 		a->heard = a->una;
 }
@@ -84,7 +84,7 @@ void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer
 	 * working, which restarts the timer.
 	 */
 	a->heard = psn;
-	a->since = local(e);
+	a->since = local_time(e);
 }
 
 static void check_timeouts(struct rn_world *w, struct rn_w_end *e,
@@ -95,9 +95,9 @@ static void check_timeouts(struct rn_world *w, struct rn_w_end *e,
 
 	if (now->timeouts == a->seen.timeouts)
 		return;
-	if (now->timeouts != a->seen.timeouts + 1 || local(e) - a->since < least)
+	if (now->timeouts != a->seen.timeouts + 1 || local_time(e) - a->since < least)
 		rn_w_fail(w, "QP %x counts a timeout %lld ns after its peer was heard of",
-			  e->qpn, (long long)(local(e) - a->since));
+			  e->qpn, (long long)(local_time(e) - a->since));
 }
 
 void rn_w_account_check(struct rn_world *w, struct rn_w_end *e)
@@ -118,7 +118,7 @@ void rn_w_account_check(struct rn_world *w, struct rn_w_end *e)
 			  "were lost",
 			  e->qpn, now.naks, now.implied, a->losses);
 	a->seen = now;
-	a->since = local(e);
+	a->since = local_time(e);
 }
 
 bool rn_w_account_is_spent(const struct rn_w_end *e)
@@ -186,7 +186,7 @@ static uint32_t packets_of(const struct seen *s)
 	return (reth.dma_len + mtu - 1) / mtu;
 }
 
-static uint32_t sum(const struct seen *s)
+static uint32_t payload_sum(const struct seen *s)
 {
 	uint64_t h = s->payload_len + 1;
 
@@ -245,10 +245,10 @@ static void request_leaves(struct rn_world *w, const struct seen *s)
 			  e->next_psn.v);
 	if (ahead < 0 && !rn_w_is_reliable(e))
 		rn_w_fail(w, "QP %x sends PSN %06x again", e->qpn, psn.v);
-	if (payload && ahead < 0 && *known && *known != sum(s))
+	if (payload && ahead < 0 && *known && *known != payload_sum(s))
 		rn_w_fail(w, "QP %x sends other bytes again under PSN %06x", e->qpn,
 			  psn.v);
-	*known = payload ? sum(s) : 0;
+	*known = payload ? payload_sum(s) : 0;
 	if (ahead == 0 && (s->op->flags & RN_OP_FIRST)) {
 		e->started++;
 		if (e->sqd != RN_W_RUNS)

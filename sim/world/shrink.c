@@ -17,7 +17,7 @@ struct search {
 /* The flag that leaves part @i out. Pairs come first, because leaving a pair out removes
  * most.
  */
-static bool *part(struct rn_plan *plan, uint32_t i)
+static bool *part_flag(struct rn_plan *plan, uint32_t i)
 {
 	if (i < plan->pairs)
 		return &plan->pair[i].off;
@@ -44,26 +44,26 @@ static bool still_fails(struct search *s, const struct rn_plan *plan)
 /* Tries the plan without parts @from to @from + @count. Returns true if it still fails;
  * then it becomes the plan.
  */
-static bool without(struct search *s, uint32_t from, uint32_t count)
+static bool try_without(struct search *s, uint32_t from, uint32_t count)
 {
 	struct rn_plan smaller = *s->plan;
 	bool changed = false;
 
-	for (uint32_t i = from; i < from + count && part(&smaller, i); i++) {
-		changed |= !*part(&smaller, i);
-		*part(&smaller, i) = true;
+	for (uint32_t i = from; i < from + count && part_flag(&smaller, i); i++) {
+		changed |= !*part_flag(&smaller, i);
+		*part_flag(&smaller, i) = true;
 	}
 	return changed && still_fails(s, &smaller);
 }
 
-static bool pass(struct search *s, uint32_t chunk)
+static bool try_chunks(struct search *s, uint32_t chunk)
 {
 	uint32_t count = s->plan->pairs + s->plan->faults + s->plan->steps;
 	bool smaller = false;
 
 	/* Starts at the end: the last parts are the least likely to cause the failure. */
 	for (uint32_t at = (count - 1) / chunk + 1; at-- && s->runs < RUNS_MAX;)
-		smaller |= without(s, at * chunk, chunk);
+		smaller |= try_without(s, at * chunk, chunk);
 	return smaller;
 }
 
@@ -121,7 +121,7 @@ unsigned rn_world_shrink(struct rn_world *w, struct rn_plan *plan,
 	s.check = result->check;
 	simplify(&s);
 	for (uint32_t chunk = (count + 1) / 2; chunk; chunk /= 2)
-		while (pass(&s, chunk) && s.runs < RUNS_MAX)
+		while (try_chunks(&s, chunk) && s.runs < RUNS_MAX)
 			;
 	return s.runs + 1;
 }

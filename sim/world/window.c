@@ -107,7 +107,7 @@ static uint32_t take_slot(struct rn_w_end *e, struct rn_random *r)
 	return slot;
 }
 
-static uint32_t rights(const struct rn_w_key *key)
+static uint32_t remote_access(const struct rn_w_key *key)
 {
 	return key->reads ? RN_ACCESS_REMOTE_READ : RN_ACCESS_REMOTE_WRITE;
 }
@@ -126,7 +126,7 @@ static void register_region(struct rn_world *w, struct rn_w_end *e, struct rn_ra
 	attr.key = key->key;
 	attr.va = attr.iova_base = key->address;
 	attr.length = key->len;
-	attr.access = rights(key) | RN_ACCESS_LOCAL_WRITE;
+	attr.access = remote_access(key) | RN_ACCESS_LOCAL_WRITE;
 	rc = rn_mr_init(&key->mr, &attr);
 	assert(rc == 0);
 	rn_dev_add_mr(d->dev, &key->mr);
@@ -148,8 +148,8 @@ static void deregister_region(struct rn_world *w, struct rn_w_end *e)
 	end_key(e, RN_W_REGION);
 }
 
-static void post(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
-		 const struct rn_send_wr *send)
+static void post_key_request(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
+			     const struct rn_send_wr *send)
 {
 	struct rn_w_device *d = &w->device[e->dev];
 
@@ -162,8 +162,9 @@ static void post(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 		rn_w_fail(w, "QP %x does not take a request", e->qpn);
 }
 
-static struct rn_w_wr *prepare(struct rn_world *w, struct rn_w_end *e, unsigned kind,
-			       enum rn_wr_opcode opcode, struct rn_random *r)
+static struct rn_w_wr *new_key_request(struct rn_world *w, struct rn_w_end *e,
+				       unsigned kind, enum rn_wr_opcode opcode,
+				       struct rn_random *r)
 {
 	struct rn_w_wr *wr = rn_w_new_wr(w, &e->sq, 0, e);
 
@@ -191,7 +192,7 @@ static void bind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 
 	if (slot == RN_W_NONE)
 		return;
-	wr = prepare(w, e, kind, RN_WR_BIND_MW, r);
+	wr = new_key_request(w, e, kind, RN_WR_BIND_MW, r);
 	wr->remote_slot = key->slot; /* the slot that the window opened until now */
 	open_up(e, kind, slot, next_key(e, kind));
 	key->state = RN_W_CHANGING;
@@ -203,8 +204,9 @@ static void bind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 	send.remote_addr = key->address;
 	send.bind_length = wr->bad ? sizeof(w->device[0].memory) : key->len;
 	send.bind_region = w->device[e->dev].mr.lkey;
-	send.bind_access = rights(key) | (key->zero_based ? RN_ACCESS_ZERO_BASED : 0);
-	post(w, e, wr, &send);
+	send.bind_access =
+		remote_access(key) | (key->zero_based ? RN_ACCESS_ZERO_BASED : 0);
+	post_key_request(w, e, wr, &send);
 }
 
 static void unbind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
@@ -212,7 +214,7 @@ static void unbind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 {
 	struct rn_w_key *key = &e->key[kind];
 	enum rn_wr_opcode opcode = kind == RN_W_MW2 ? RN_WR_LOCAL_INV : RN_WR_BIND_MW;
-	struct rn_w_wr *wr = prepare(w, e, kind, opcode, r);
+	struct rn_w_wr *wr = new_key_request(w, e, kind, opcode, r);
 	struct rn_send_wr send = { .opcode = opcode };
 
 	key->state = RN_W_CHANGING;
@@ -229,7 +231,7 @@ static void unbind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 	wr->ends_key = true;
 	send.wr_id = wr->id;
 	send.flags = flags_of(wr, r);
-	post(w, e, wr, &send);
+	post_key_request(w, e, wr, &send);
 }
 
 static void change_key(struct rn_world *w, struct rn_w_end *e, unsigned kind,
@@ -290,7 +292,8 @@ void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_
 
 /* ---- Use of the keys ---- */
 /* Makes @wr invalid: it names an old key, or a key of other rights or length. */
-static void misuse(const struct rn_w_key *key, struct rn_w_wr *wr, struct rn_random *r)
+static void make_invalid(const struct rn_w_key *key, struct rn_w_wr *wr,
+			 struct rn_random *r)
 {
 	bool fits =
 		key->state == RN_W_BOUND && key->reads == (wr->opcode == RN_WR_RDMA_READ);
@@ -328,7 +331,7 @@ void rn_w_key_use(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 	    wr->opcode != RN_WR_RDMA_WRITE_WITH_IMM)
 		return;
 	if (is_careless(w, key, r)) {
-		misuse(key, wr, r);
+		make_invalid(key, wr, r);
 		e->bad_posted = true;
 		return;
 	}
@@ -369,8 +372,8 @@ bool rn_w_key_is_gone_here(const struct rn_w_end *e, const struct rn_w_wr *wr)
 /* In a rough plan, lets the region be deregistered a few packets later, while it is in
  * use.
  */
-static void light_fuse(const struct rn_world *w, struct rn_w_key *region,
-		       const struct rn_w_wr *wr)
+static void plan_deregistration(const struct rn_world *w, struct rn_w_key *region,
+				const struct rn_w_wr *wr)
 {
 	region->uses++;
 	if (w->plan.rough && !region->fuse && wr->imm % 4 == 0)
@@ -384,7 +387,7 @@ void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 	struct rn_w_slot *s;
 
 	if (wr->lkey)
-		light_fuse(w, &e->key[RN_W_REGION], wr);
+		plan_deregistration(w, &e->key[RN_W_REGION], wr);
 	if (!wr->key)
 		return;
 	key = &e->peer->key[wr->key - 1];
@@ -394,7 +397,7 @@ void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 	}
 	s = &w->device[e->peer->dev].slot[wr->remote_slot];
 	if (wr->key == RN_W_REGION + 1)
-		light_fuse(w, key, wr);
+		plan_deregistration(w, key, wr);
 	else
 		key->uses++;
 	s->users++;

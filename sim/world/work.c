@@ -211,8 +211,8 @@ static uint32_t choose_flags(const struct rn_w_wr *wr, struct rn_random *r)
 }
 
 /* Sometimes gives a request an invalid rkey. */
-static void maybe_spoil(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
-			struct rn_send_wr *send, struct rn_random *r)
+static void maybe_make_invalid(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
+			       struct rn_send_wr *send, struct rn_random *r)
 {
 	if (rn_random_below(r, 256) || !w->plan.rough || !wr->len ||
 	    !rn_w_is_reliable(e) || wr->rkey)
@@ -297,7 +297,7 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 	rn_w_key_used(w, e, wr);
 	if (is_atomic(wr->opcode))
 		fill_atomic(w, e, wr, &send, r);
-	maybe_spoil(w, e, wr, &send, r);
+	maybe_make_invalid(w, e, wr, &send, r);
 	if (rn_w_type(e) == RN_QPT_UD) {
 		rn_w_address(w, e, wr, &send, &av, r);
 	} else if (takes_receive(wr->opcode)) {
@@ -317,8 +317,8 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 }
 
 /* ----------------------------------------------------------------------- steps */
-static void on_device(struct rn_world *w, struct rn_w_device *d,
-		      const struct rn_plan_step *step, struct rn_random *r)
+static void take_device_step(struct rn_world *w, struct rn_w_device *d,
+			     const struct rn_plan_step *step, struct rn_random *r)
 {
 	uint32_t us = 1 + rn_random_below(r, rn_random_below(r, 2) ? 300 : 20000);
 	struct rn_vnet_host *host = &w->net->host[d->number];
@@ -397,7 +397,7 @@ void rn_w_step(struct rn_world *w, const struct rn_plan_step *step)
 	case RN_DO_DEATH:
 	case RN_DO_STALL:
 	case RN_DO_JUMP:
-		on_device(w, d, step, &r);
+		take_device_step(w, d, step, &r);
 		break;
 	case RN_DO_COUNT:
 		assert(false);

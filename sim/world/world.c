@@ -71,7 +71,8 @@ static struct rn_w_end *addressee(struct rn_world *w, const struct rn_vnet_packe
 }
 
 /* Notes that @p is lost, damaged or overtaken, which may cause @count retries. */
-static void trouble(struct rn_world *w, const struct rn_vnet_packet *p, uint32_t count)
+static void note_trouble(struct rn_world *w, const struct rn_vnet_packet *p,
+			 uint32_t count)
 {
 	struct rn_w_end *e = addressee(w, p);
 	bool request = rn_opcode_info[p->bytes[0]].flags & RN_OP_REQUEST;
@@ -85,9 +86,9 @@ static void trouble(struct rn_world *w, const struct rn_vnet_packet *p, uint32_t
 /* Notes a packet of a former connection, which may cause one retry now and one when an
  * answer to it arrives.
  */
-static void stale(struct rn_world *w, const struct rn_vnet_packet *p)
+static void note_stale(struct rn_world *w, const struct rn_vnet_packet *p)
 {
-	trouble(w, p, 1);
+	note_trouble(w, p, 1);
 	rn_w_account_lost(addressee(w, p), 1);
 	addressee(w, p)->pair->stale++;
 }
@@ -95,7 +96,7 @@ static void stale(struct rn_world *w, const struct rn_vnet_packet *p)
 /* Notes a packet that is delayed by @by ns: as many timeouts may expire as fit into that
  * time.
  */
-static void late(struct rn_world *w, const struct rn_vnet_packet *p, rn_ns by)
+static void note_delay(struct rn_world *w, const struct rn_vnet_packet *p, rn_ns by)
 {
 	struct rn_w_end *e = addressee(w, p);
 	rn_ns timeout = e ? (rn_ns)4096 << e->pair->plan->timeout : RN_NEVER;
@@ -109,7 +110,8 @@ struct fate {
 	rn_ns extra, again;
 };
 
-static void harm(const struct rn_plan_fault *f, struct rn_random *r, struct fate *fate)
+static void apply_fault(const struct rn_plan_fault *f, struct rn_random *r,
+			struct fate *fate)
 {
 	rn_ns by = rn_random_below(r, (uint32_t)f->by);
 
@@ -146,7 +148,7 @@ static struct fate fate_of(struct rn_world *w, const struct rn_vnet_packet *p)
 
 		if (!f->off && f->dev == p->to && f->from <= w->net->now &&
 		    w->net->now < f->until && rn_random_ppm(&w->fault_random[i], f->ppm))
-			harm(f, &w->fault_random[i], &fate);
+			apply_fault(f, &w->fault_random[i], &fate);
 	}
 	return fate;
 }
@@ -171,14 +173,14 @@ static void send_copy(struct rn_world *w, const struct rn_vnet_packet *pkt,
 	if (fate->marked && (p->flow.tclass & 3))
 		p->flow.tclass |= 3;
 	if (fate->damaged) {
-		trouble(w, pkt, 1);
+		note_trouble(w, pkt, 1);
 		damage(p, w->result->hash);
 	}
 	/* The delayed packet causes one retry because it is missing, and another one
 	 * because the packets that were sent meanwhile are behind it.
 	 */
 	if (extra)
-		trouble(w, pkt, 2);
+		note_trouble(w, pkt, 2);
 }
 
 static bool is_of(const struct rn_gid *a, const struct rn_gid *b)
@@ -186,7 +188,7 @@ static bool is_of(const struct rn_gid *a, const struct rn_gid *b)
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-static uint32_t members(struct rn_world *w, uint32_t dev)
+static uint32_t count_members(struct rn_world *w, uint32_t dev)
 {
 	uint32_t count = 0;
 
@@ -205,7 +207,7 @@ static void send_out(struct rn_world *w, const struct rn_vnet_packet *pkt)
 
 	if (fate.lost) {
 		rn_w_say(w, "    is lost");
-		trouble(w, pkt, 1);
+		note_trouble(w, pkt, 1);
 	} else {
 		send_copy(w, pkt, &fate, fate.extra);
 	}
@@ -220,7 +222,7 @@ static void send_to_group(struct rn_world *w, struct rn_vnet_packet *pkt)
 {
 	rn_w_observe_leaves(w, pkt);
 	for (pkt->to = 0; pkt->to < w->plan.devices; pkt->to++)
-		if (members(w, pkt->to))
+		if (count_members(w, pkt->to))
 			send_out(w, pkt);
 }
 
@@ -248,18 +250,18 @@ void rn_w_leave(struct rn_w_device *d, struct rn_vnet_packet *pkt)
 	send_out(w, pkt);
 }
 
-static void queued(void *ctx, const struct rn_vnet_packet *p,
-		   const struct rn_vnet_port *port, rn_ns by)
+static void on_queued(void *ctx, const struct rn_vnet_packet *p,
+		      const struct rn_vnet_port *port, rn_ns by)
 {
 	(void)port;
-	late(ctx, p, by);
+	note_delay(ctx, p, by);
 }
 
-static void lost(void *ctx, const struct rn_vnet_packet *p,
-		 const struct rn_vnet_port *port, enum rn_vnet_loss why)
+static void on_loss(void *ctx, const struct rn_vnet_packet *p,
+		    const struct rn_vnet_port *port, enum rn_vnet_loss why)
 {
 	(void)port, (void)why;
-	trouble(ctx, p, 1);
+	note_trouble(ctx, p, 1);
 }
 
 static void on_arrival(void *ctx, uint32_t device, struct rn_vnet_packet *p)
@@ -275,7 +277,7 @@ static void on_arrival(void *ctx, uint32_t device, struct rn_vnet_packet *p)
 	if (p->damaged)
 		; /* a damaged packet must have no effect */
 	else if (addressee(w, p) && addressee(w, p)->pair->connection != p->tag)
-		stale(w, p);
+		note_stale(w, p);
 	else
 		rn_w_observe_arrives(w, p);
 	rn_vnet_receive(w->net, device, p);
@@ -475,8 +477,8 @@ static const struct rn_vnet_ops network = {
 	.arrive = on_arrival,
 	.expire = on_expire,
 	.happen = happen,
-	.queued = queued,
-	.lost = lost,
+	.queued = on_queued,
+	.lost = on_loss,
 };
 
 static void late_acks(struct rn_world *w)
@@ -598,7 +600,7 @@ static void for_each_end(struct rn_world *w, each_end *f)
 			f(w, &w->pair[i / 2].end[i % 2]);
 }
 
-static void top_up(struct rn_world *w, struct rn_w_end *e)
+static void post_all_receives(struct rn_world *w, struct rn_w_end *e)
 {
 	struct rn_random r = rn_random_of(w->plan.seed, e->qpn);
 
@@ -606,7 +608,7 @@ static void top_up(struct rn_world *w, struct rn_w_end *e)
 		rn_w_post_recvs(w, e, RN_W_WRS, &r);
 }
 
-static void give_up(struct rn_world *w, struct rn_w_end *e)
+static void move_to_error(struct rn_world *w, struct rn_w_end *e)
 {
 	if (e->alive)
 		rn_w_to_error(w, e);
@@ -628,11 +630,11 @@ static void finish(struct rn_world *w)
 {
 	rn_w_say(w, "faults end");
 	w->calm = true;
-	for_each_end(w, top_up);
+	for_each_end(w, post_all_receives);
 	if (!until_quiet(w))
 		return;
 	for_each_end(w, rn_w_check_done);
-	for_each_end(w, give_up);
+	for_each_end(w, move_to_error);
 	if (!until_quiet(w))
 		return;
 	for_each_end(w, rn_w_check_flushed);

@@ -333,7 +333,7 @@ static struct rn_watch_call *find_call(struct rn_watch *w, const struct rn_gid *
 }
 
 /* A REQ came. A REQ that is sent again has the same content. */
-static void called(struct rn_watch_job *job, const struct rn_cm_req *req)
+static void note_req(struct rn_watch_job *job, const struct rn_cm_req *req)
 {
 	const struct rn_flow *flow = &job->p->flow;
 	struct rn_watch *w = job->w;
@@ -368,13 +368,13 @@ static void begin_connected_half(struct rn_watch *w, struct rn_watch_flow *f,
 	f->msn_low = f->msn_high = 0;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
 /* A REP came: now both QPs and PSNs are known. A REP that is sent again finds no REQ. */
-static void answered(struct rn_watch_job *job, const struct rn_cm_rep *rep)
+static void note_rep(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 {
 	const struct rn_flow *flow = &job->p->flow;
 	struct rn_watch *w = job->w;
@@ -392,13 +392,13 @@ static void answered(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 		return;
 	rn_watch_pair(w, there, back, true);
 	begin_connected_half(w, there, rep->start_psn, c->pmtu,
-			     least(c->init_depth, rep->resp_res));
+			     min_u32(c->init_depth, rep->resp_res));
 	begin_connected_half(w, back, c->start_psn, c->pmtu,
-			     least(rep->init_depth, c->resp_res));
+			     min_u32(rep->init_depth, c->resp_res));
 }
 
 /* A DREQ came: a packet whose PSN is not the next one now begins a new connection. */
-static void left(struct rn_watch_job *job, const struct rn_cm_dreq *dreq)
+static void note_dreq(struct rn_watch_job *job, const struct rn_cm_dreq *dreq)
 {
 	const struct rn_flow *flow = &job->p->flow;
 	struct rn_watch_flow *f =
@@ -423,11 +423,11 @@ static void watch_mad(struct rn_watch_job *job)
 	    rn_cm_msg_parse(&msg, hdr.attr_id, mad + RN_MAD_HDR_LEN))
 		return;
 	if (msg.attr == RN_CM_REQ)
-		called(job, &msg.req);
+		note_req(job, &msg.req);
 	else if (msg.attr == RN_CM_REP)
-		answered(job, &msg.rep);
+		note_rep(job, &msg.rep);
 	else if (msg.attr == RN_CM_DREQ)
-		left(job, &msg.dreq);
+		note_dreq(job, &msg.dreq);
 }
 
 /* --------------------------------------------------------------------------- packets */
@@ -448,7 +448,7 @@ void rn_watch_say(struct rn_watch_job *job, enum rn_watch_rule rule, const char 
 	va_end(ap);
 }
 
-static void reply(struct rn_watch_job *job, struct rn_watch_flow *f)
+static void watch_response(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	struct rn_watch_flow *requests = rn_watch_asker(job, f);
 
@@ -463,7 +463,7 @@ static void reply(struct rn_watch_job *job, struct rn_watch_flow *f)
 }
 
 /* A CNP goes to the sender of the marked packets. */
-static void notify(struct rn_watch_job *job, struct rn_watch_flow *f)
+static void note_cnp(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	if (f->peer == RN_WATCH_NONE)
 		return;
@@ -472,7 +472,7 @@ static void notify(struct rn_watch_job *job, struct rn_watch_flow *f)
 	job->w->flow[f->peer]->half.n.cnps++;
 }
 
-static void request(struct rn_watch_job *job, struct rn_watch_flow *f)
+static void watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	job->out->half = rn_watch_number(job->w, f);
 	f->half.class = rn_opcode_class(job->p->bth.opcode);
@@ -524,11 +524,11 @@ void rn_watch_packet(struct rn_watch *w, rn_ns at, const struct rn_packet *p,
 	if (!f)
 		return;
 	if (p->op->flags & RN_OP_REQUEST)
-		request(&job, f);
+		watch_request(&job, f);
 	else if (p->op->flags & RN_OP_RESPONSE)
-		reply(&job, f);
+		watch_response(&job, f);
 	else
-		notify(&job, f);
+		note_cnp(&job, f);
 	count_findings(&job);
 }
 

@@ -242,7 +242,7 @@ static bool make_record_room(struct rn_watch_flow *f)
 	return true;
 }
 
-static void forget(struct rn_watch_flow *f)
+static void drop_oldest(struct rn_watch_flow *f)
 {
 	f->head++;
 	f->count--;
@@ -256,16 +256,16 @@ static void forget_oldest(struct rn_watch_flow *f)
 {
 	while (f->count > 1 && ((f->next.v - rn_watch_at(f, 0)->psn.v) & RN_PSN_MASK) >=
 				       PSN_HALF - RN_WATCH_FAR) {
-		forget(f);
+		drop_oldest(f);
 	}
 }
 
-static void remember(struct rn_watch_flow *f, const struct rn_watch_record *r)
+static void add_record(struct rn_watch_flow *f, const struct rn_watch_record *r)
 {
 	if (!make_record_room(f)) {
 		if (!f->count)
 			return;
-		forget(f);
+		drop_oldest(f);
 	}
 	*rn_watch_at(f, f->count) = *r;
 	f->count++;
@@ -334,7 +334,7 @@ static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_pa
 /* Requests before @psn were missed: it is not known how many messages they were, and
  * which message was in progress.
  */
-static void miss(struct rn_watch_flow *f, struct rn_psn psn)
+static void lose_counts(struct rn_watch_flow *f, struct rn_psn psn)
 {
 	f->knows_message = f->has_msn = f->has_credits = false;
 	f->kind = 0;
@@ -364,7 +364,7 @@ static void infer_span(struct rn_watch_flow *f, const struct rn_packet *p)
 	most = read_span(r->dma_len, PMTU_MIN);
 	r->is_span_inferred = true;
 	set_span(f, r, (uint32_t)span < most ? (uint32_t)span : most);
-	miss(f, p->bth.psn);
+	lose_counts(f, p->bth.psn);
 }
 
 static void check_mtu(struct rn_watch_job *job, struct rn_watch_flow *f)
@@ -490,32 +490,32 @@ static void note_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 		check_credit(job, f);
 	}
 	if (f->half.class != RN_CLASS_UC)
-		remember(f, &(struct rn_watch_record){
-				    .psn = p->bth.psn,
-				    .span = span,
-				    .opcode = p->bth.opcode,
-				    .payload_len = p->payload_len,
-				    .va = flags & RN_OP_ATOMIC_ETH ? p->atomic.va
-								   : p->reth.va,
-				    .rkey = flags & RN_OP_ATOMIC_ETH ? p->atomic.rkey
-								     : p->reth.rkey,
-				    .dma_len = p->reth.dma_len,
-				    .swap_add = p->atomic.swap_add,
-				    .compare = p->atomic.compare,
-				    .messages = f->messages,
-				    .ends_message = (flags & RN_OP_LAST) != 0,
-				    .first_at = job->at,
-				    .last_at = job->at,
-			    });
+		add_record(f, &(struct rn_watch_record){
+				      .psn = p->bth.psn,
+				      .span = span,
+				      .opcode = p->bth.opcode,
+				      .payload_len = p->payload_len,
+				      .va = flags & RN_OP_ATOMIC_ETH ? p->atomic.va
+								     : p->reth.va,
+				      .rkey = flags & RN_OP_ATOMIC_ETH ? p->atomic.rkey
+								       : p->reth.rkey,
+				      .dma_len = p->reth.dma_len,
+				      .swap_add = p->atomic.swap_add,
+				      .compare = p->atomic.compare,
+				      .messages = f->messages,
+				      .ends_message = (flags & RN_OP_LAST) != 0,
+				      .first_at = job->at,
+				      .last_at = job->at,
+			      });
 	f->next = rn_psn_add(p->bth.psn, span ? span : 1);
 	forget_oldest(f);
 	job->out->is_new = true;
 	f->half.n.sent_bytes += p->payload_len;
 }
 
-static void skip(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t missing)
+static void note_gap(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t missing)
 {
-	miss(f, job->p->bth.psn);
+	lose_counts(f, job->p->bth.psn);
 	f->half.n.missing += missing;
 	job->out->missing = missing;
 	rn_watch_say(job, RN_RULE_GAP, "%" PRIu32 " missing before %" PRIu32, missing,
@@ -729,7 +729,7 @@ static bool is_explained(const struct rn_watch_flow *f, enum rn_watch_cause caus
  * again, or it is the first and nothing was answered: either the response did not arrive,
  * or a QP was made anew. Then the state is in doubt.
  */
-static void doubt(struct rn_watch_job *job, struct rn_watch_flow *f)
+static void doubt_restart(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	struct rn_psn psn = job->p->bth.psn;
 	bool is_first = psn.v == f->first.v;
@@ -810,7 +810,7 @@ static struct rn_watch_record *find_first(struct rn_watch_flow *f,
 	return NULL;
 }
 
-static void place(struct rn_watch_job *job, struct rn_watch_flow *f)
+static void place_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	struct rn_psn psn = job->p->bth.psn;
 	int32_t d = rn_psn_diff(psn, f->next);
@@ -830,11 +830,11 @@ static void place(struct rn_watch_job *job, struct rn_watch_flow *f)
 	/* UC does not repeat requests: any other PSN is simply the next one (9.8.2.2). */
 	if (d < 0 && f->half.class != RN_CLASS_UC) {
 		note_retransmission(job, f, r);
-		doubt(job, f);
+		doubt_restart(job, f);
 		return;
 	}
 	if (d != 0)
-		skip(job, f, d > 0 ? (uint32_t)d : 0);
+		note_gap(job, f, d > 0 ? (uint32_t)d : 0);
 	note_request(job, f);
 }
 
@@ -849,7 +849,7 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 		rn_watch_begin(job->w, f, psn);
 	}
 	infer_span(f, job->p);
-	place(job, f);
+	place_request(job, f);
 	f->asked = job->w->packets;
 	if (f->is_doubted)
 		job->out->findings = before;

@@ -116,8 +116,8 @@ static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn
 	rn_watch_count_done(f, job->at, bytes);
 }
 
-static void measure(struct rn_watch_job *job, struct rn_watch_flow *f,
-		    const struct rn_watch_record *r)
+static void measure_rtt(struct rn_watch_job *job, struct rn_watch_flow *f,
+			const struct rn_watch_record *r)
 {
 	/* A request that was sent twice gives no round trip time (Karn's algorithm). */
 	if (!r || r->is_resent || rn_psn_before(job->p->bth.psn, f->una))
@@ -145,7 +145,7 @@ static void acknowledge(struct rn_watch_job *job, struct rn_watch_flow *f,
 			return;
 		}
 	} else {
-		measure(job, f, r);
+		measure_rtt(job, f, r);
 	}
 	advance(job, f, rn_psn_add(job->p->bth.psn, 1));
 }
@@ -190,8 +190,8 @@ static void note_nak(struct rn_watch_job *job, struct rn_watch_flow *f)
 		f->nak = (struct rn_watch_nak){ .is_seq = true, .psn = psn };
 }
 
-static void ack(struct rn_watch_job *job, struct rn_watch_flow *f,
-		struct rn_watch_record *r)
+static void note_ack(struct rn_watch_job *job, struct rn_watch_flow *f,
+		     struct rn_watch_record *r)
 {
 	enum rn_aeth_type type = rn_aeth_type(job->p->aeth.syndrome);
 
@@ -254,8 +254,8 @@ static bool is_fit(struct rn_watch_job *job, const struct rn_watch_record *r)
 /* A READ response tells the PMTU, and the last one the number of PSNs, if this READ is
  * really what it answers.
  */
-static void learn(struct rn_watch_job *job, struct rn_watch_flow *f,
-		  struct rn_watch_record *r, uint32_t k)
+static void learn_sizes(struct rn_watch_job *job, struct rn_watch_flow *f,
+			struct rn_watch_record *r, uint32_t k)
 {
 	const struct rn_packet *p = job->p;
 
@@ -319,7 +319,7 @@ static void read_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 	struct rn_psn psn = job->p->bth.psn;
 	uint32_t k = (uint32_t)rn_psn_diff(psn, r->psn);
 
-	learn(job, f, r, k);
+	learn_sizes(job, f, r, k);
 	if (!r->span || r->is_span_inferred) {
 		if (job->is_muted)
 			rn_watch_doubt(f);
@@ -334,7 +334,7 @@ static void read_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 		return;
 	}
 	if (k == 0)
-		measure(job, f, r);
+		measure_rtt(job, f, r);
 	/* A response behind a gap will be requested again, and does not count. */
 	if (k > r->got)
 		return;
@@ -368,7 +368,7 @@ static void note_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 		read_response(job, f, r);
 		return;
 	}
-	measure(job, f, r);
+	measure_rtt(job, f, r);
 	r->is_done = true;
 	advance(job, f, rn_psn_add(p->bth.psn, 1));
 }
@@ -420,7 +420,7 @@ void rn_watch_response(struct rn_watch_job *job, struct rn_watch_flow *f)
 	check_after_nak(job, f);
 	r = rn_watch_record(f, p->bth.psn);
 	if (p->op->kind == RN_OP_KIND_ACK)
-		ack(job, f, r);
+		note_ack(job, f, r);
 	else
 		note_response(job, f, r);
 	rn_watch_count_window(f, job->at);

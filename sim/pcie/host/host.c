@@ -402,7 +402,7 @@ struct answer {
 	enum rn_mem_result result;
 };
 
-static void answered(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
+static void store_answer(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
 {
 	struct answer *a = arg;
 
@@ -413,7 +413,7 @@ static void answered(void *arg, const struct rn_tlp *tlp, enum rn_mem_result res
 int rn_host_ask(struct rn_host *h, struct rn_tlp *tlp, void *bytes)
 {
 	struct answer a = { 0 };
-	int index = rn_host_issue(h, tlp, bytes, answered, &a);
+	int index = rn_host_issue(h, tlp, bytes, store_answer, &a);
 
 	if (index < 0)
 		return -EFAULT;

@@ -327,7 +327,7 @@ void rn_host_replay_resume(struct rn_host *h)
 		go_on_at_random(h);
 }
 
-static void diverge(struct rn_host *h)
+static void report_divergence(struct rn_host *h)
 {
 	fprintf(stderr,
 		"rocin: replay: the program does not do what it did (choice %u of %u); "
@@ -370,7 +370,7 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 		    (c->event == t->events && c->by_time != by_time))
 			break;
 		if (c->event < t->events || !make_choice(h, c)) {
-			diverge(h);
+			report_divergence(h);
 			break;
 		}
 		t->next++;
@@ -408,5 +408,5 @@ void rn_host_replay_tick(struct rn_host *h, bool is_time_due)
 
 	rn_host_replay(h, true);
 	if (t->is_replaying && is_time_due && ++t->idle_ticks > STUCK_TICKS)
-		diverge(h);
+		report_divergence(h);
 }

@@ -105,7 +105,7 @@ const char *rn_pcie_agent_name(unsigned agent, char *buf, size_t len)
 
 /* ----------------------------------------------------------------- control */
 /* Locks the hierarchy; returns NULL, without the lock, if this process has none. */
-static struct rn_host *enter(void)
+static struct rn_host *lock_host(void)
 {
 	struct rn_host *h = rn_host_is_forked() ? NULL : rn_host_get();
 
@@ -116,7 +116,7 @@ static struct rn_host *enter(void)
 
 struct rn_pcie_knobs rn_pcie_live_knobs(void)
 {
-	struct rn_host *h = enter();
+	struct rn_host *h = lock_host();
 	struct rn_pcie_knobs knobs;
 
 	rn_pcie_preset(&knobs, RN_PCIE_STRICT);
@@ -135,7 +135,7 @@ int rn_pcie_set_knobs(const struct rn_pcie_knobs *k)
 
 	if (err)
 		return err;
-	h = enter();
+	h = lock_host();
 	if (!h)
 		return rn_host_is_forked() ? 0 : -ENOMEM;
 	rn_host_force_all(h);
@@ -146,7 +146,7 @@ int rn_pcie_set_knobs(const struct rn_pcie_knobs *k)
 
 void rn_pcie_seed(uint64_t seed)
 {
-	struct rn_host *h = enter();
+	struct rn_host *h = lock_host();
 	struct rn_pcie_knobs knobs;
 
 	if (!h)
@@ -162,7 +162,7 @@ void rn_pcie_seed(uint64_t seed)
 
 void rn_pcie_drain(void)
 {
-	struct rn_host *h = enter();
+	struct rn_host *h = lock_host();
 
 	if (!h)
 		return;
@@ -172,7 +172,7 @@ void rn_pcie_drain(void)
 
 void rn_pcie_step(unsigned moves)
 {
-	struct rn_host *h = enter();
+	struct rn_host *h = lock_host();
 
 	if (!h)
 		return;
@@ -183,7 +183,7 @@ void rn_pcie_step(unsigned moves)
 uint64_t rn_pcie_pending(const void *addr, size_t len)
 {
 	uint64_t lo = (uintptr_t)addr, hi = lo + len, bytes = 0;
-	struct rn_host *h = enter();
+	struct rn_host *h = lock_host();
 
 	if (!h)
 		return 0;
@@ -202,7 +202,7 @@ uint64_t rn_pcie_pending(const void *addr, size_t len)
 
 void rn_pcie_counters(struct rn_pcie_counters *out)
 {
-	struct rn_host *h = enter();
+	struct rn_host *h = lock_host();
 
 	memset(out, 0, sizeof(*out));
 	if (!h)

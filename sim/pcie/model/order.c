@@ -123,8 +123,8 @@ static bool is_other_packet(const struct rn_tlp *later, const struct rn_tlp *ear
 /* The knob that leaves two payload writes of a NIC unordered, as text for people, or NULL
  * if no knob does.
  */
-static const char *freedom(const struct rn_tlp *later, const struct rn_tlp *earlier,
-			   const struct rn_pcie_knobs *knobs)
+static const char *pass_reason(const struct rn_tlp *later, const struct rn_tlp *earlier,
+			       const struct rn_pcie_knobs *knobs)
 {
 	if (!is_plain_data(later) || !is_plain_data(earlier))
 		return NULL;
@@ -145,14 +145,14 @@ bool rn_order_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier,
 {
 	if (is_lock(earlier))
 		return false;
-	return rn_may_pass(later, earlier) || freedom(later, earlier, knobs);
+	return rn_may_pass(later, earlier) || pass_reason(later, earlier, knobs);
 }
 
 const char *rn_order_rule(const struct rn_tlp *later, const struct rn_tlp *earlier,
 			  const struct rn_pcie_knobs *knobs)
 {
 	const struct cell *cell = cell_of(later, earlier);
-	const char *why = freedom(later, earlier, knobs);
+	const char *why = pass_reason(later, earlier, knobs);
 
 	if (is_lock(earlier))
 		return "V9: nothing passes the write of a NIC atomic";

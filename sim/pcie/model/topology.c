@@ -53,8 +53,8 @@ static void to_peer(const struct rn_pcie_knobs *knobs, unsigned from, unsigned t
 }
 
 /* Adds the queues between two agents, for requests and completions alike. */
-static void cross(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
-		  struct rn_route *route)
+static void add_queues(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
+		       struct rn_route *route)
 {
 	if (from == RN_AGENT_CPU)
 		from_cpu(knobs, to, route);
@@ -77,7 +77,7 @@ bool rn_topology_route(const struct rn_pcie_knobs *knobs, unsigned from, unsigne
 		return false;
 	if (knobs->nic_queues == RN_NIC_PERQP && rn_agent_is_nic(from) && stream != 0)
 		add_queue(route, RN_QUEUE_STREAM + stream_number(from, stream));
-	cross(knobs, from, to, route);
+	add_queues(knobs, from, to, route);
 	return true;
 }
 
@@ -100,7 +100,7 @@ void rn_topology_answer(const struct rn_pcie_knobs *knobs, unsigned from, unsign
 	assert(from < RN_AGENT_COUNT && to < RN_AGENT_COUNT);
 	*route = (struct rn_route){ 0 };
 	if (from != to)
-		cross(knobs, from, to, route);
+		add_queues(knobs, from, to, route);
 }
 
 /* ---- Names ---- */

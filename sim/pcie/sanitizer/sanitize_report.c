@@ -298,7 +298,7 @@ static struct {
 	size_t used;
 } out;
 
-static void __attribute__((format(printf, 1, 2))) say(const char *fmt, ...)
+static void __attribute__((format(printf, 1, 2))) add_text(const char *fmt, ...)
 {
 	size_t room = sizeof(out.text) - out.used;
 	va_list ap;
@@ -315,7 +315,7 @@ static void say_stack(const char *what, uint32_t stack)
 {
 	if (!stack)
 		return;
-	say("  stack       %s\n", what);
+	add_text("  stack       %s\n", what);
 	out.used += stack_text(stack, out.text + out.used, sizeof(out.text) - out.used);
 }
 
@@ -356,7 +356,7 @@ static bool is_new_finding(enum rn_san_kind kind, uint64_t key)
 
 static void say_head(enum rn_san_kind kind)
 {
-	say("rocin: finding %u: %s\n", finding_count, rn_san_kind_text(kind));
+	add_text("rocin: finding %u: %s\n", finding_count, rn_san_kind_text(kind));
 }
 
 /* ---------------------------------------------------- lines of a report */
@@ -367,10 +367,11 @@ static void say_place(rn_iova addr)
 	struct rn_gpu_where where;
 
 	if (rn_gpu_find(at, &where) < 0)
-		say("%#llx, host memory", (unsigned long long)addr);
+		add_text("%#llx, host memory", (unsigned long long)addr);
 	else
-		say("%#llx, byte %zu of %zu in memory of gpu%d", (unsigned long long)addr,
-		    where.offset, where.buffer.len, rn_gpu_number(where.gpu));
+		add_text("%#llx, byte %zu of %zu in memory of gpu%d",
+			 (unsigned long long)addr, where.offset, where.buffer.len,
+			 rn_gpu_number(where.gpu));
 }
 
 static void say_reader(const struct rn_san_read *r)
@@ -378,20 +379,20 @@ static void say_reader(const struct rn_san_read *r)
 	char name[16];
 
 	rn_agent_name(r->reader, name, sizeof(name));
-	say("  read        %llu byte%s at ", (unsigned long long)r->len,
-	    r->len == 1 ? "" : "s");
+	add_text("  read        %llu byte%s at ", (unsigned long long)r->len,
+		 r->len == 1 ? "" : "s");
 	say_place(r->addr);
 	if (r->request)
-		say(", by %s for %s %s, wr_id %#llx, QP %#x\n", name,
-		    rn_san_is_send(r->request->opcode) ? "a" : "an",
-		    rn_san_wr_name(r->request->opcode),
-		    (unsigned long long)r->request->wr_id, r->qpn);
+		add_text(", by %s for %s %s, wr_id %#llx, QP %#x\n", name,
+			 rn_san_is_send(r->request->opcode) ? "a" : "an",
+			 rn_san_wr_name(r->request->opcode),
+			 (unsigned long long)r->request->wr_id, r->qpn);
 	else if (rn_agent_is_gpu(r->reader))
-		say(", by a kernel of %s\n", name);
+		add_text(", by a kernel of %s\n", name);
 	else if (rn_agent_is_nic(r->reader))
-		say(", by %s for the peer of QP %#x\n", name, r->qpn);
+		add_text(", by %s for the peer of QP %#x\n", name, r->qpn);
 	else
-		say(", by %s%s\n", r->reader == RN_AGENT_CPU ? "the " : "", name);
+		add_text(", by %s%s\n", r->reader == RN_AGENT_CPU ? "the " : "", name);
 }
 
 static void say_writer(const struct rn_tlp *tlp)
@@ -401,22 +402,23 @@ static void say_writer(const struct rn_tlp *tlp)
 	char name[16];
 
 	rn_agent_name(tlp->requester, name, sizeof(name));
-	say("  written by  ");
+	add_text("  written by  ");
 	if (!rn_agent_is_nic(tlp->requester)) {
-		say("%s, a file read\n", name);
+		add_text("%s, a file read\n", name);
 		return;
 	}
 	if (msg == tlp->msg) {
-		say("%s, message %u of the peer of QP %#x\n", name, msg, tlp->stream);
+		add_text("%s, message %u of the peer of QP %#x\n", name, msg,
+			 tlp->stream);
 		return;
 	}
 	wr = rn_san_wr_find(rn_san_qp(tlp->requester, tlp->stream, false), msg);
 	if (wr)
-		say("%s, our %s, wr_id %#llx, request %u of QP %#x\n", name,
-		    rn_san_wr_name(wr->opcode), (unsigned long long)wr->wr_id, msg,
-		    tlp->stream);
+		add_text("%s, our %s, wr_id %#llx, request %u of QP %#x\n", name,
+			 rn_san_wr_name(wr->opcode), (unsigned long long)wr->wr_id, msg,
+			 tlp->stream);
 	else
-		say("%s, our request %u of QP %#x\n", name, msg, tlp->stream);
+		add_text("%s, our request %u of QP %#x\n", name, msg, tlp->stream);
 }
 
 static void say_completion(const struct rn_tlp *tlp)
@@ -425,15 +427,15 @@ static void say_completion(const struct rn_tlp *tlp)
 	const struct rn_san_completion *c = by ? &rn_san.completions[by - 1] : NULL;
 	long long us = c ? (long long)(rn_host_now() - c->when) / 1000 : 0;
 
-	say("  completion  ");
+	add_text("  completion  ");
 	if (!c)
-		say("none has been taken\n");
+		add_text("none has been taken\n");
 	else if (c->is_storage)
-		say("of the transfer, taken %lld us before\n", us);
+		add_text("of the transfer, taken %lld us before\n", us);
 	else
-		say("%s, wr_id %#llx, number %u of QP %#x, taken %lld us before\n",
-		    rn_san_wc_name(c->opcode), (unsigned long long)c->wr_id, c->msg,
-		    c->qpn, us);
+		add_text("%s, wr_id %#llx, number %u of QP %#x, taken %lld us before\n",
+			 rn_san_wc_name(c->opcode), (unsigned long long)c->wr_id, c->msg,
+			 c->qpn, us);
 }
 
 void rn_san_report_read(const struct rn_san_read *r)
@@ -458,9 +460,10 @@ void rn_san_report_read(const struct rn_san_read *r)
 	say_reader(r);
 	say_writer(tlp);
 	say_completion(tlp);
-	say("  waits in    %s, %u bytes%s\n", rn_queue_name(queue, name, sizeof(name)),
-	    tlp->len, tlp->flags & RN_TLP_RO ? ", relaxed ordering" : "");
-	say("  rule        %s\n  remedy      %s\n", words.rule, words.remedy);
+	add_text("  waits in    %s, %u bytes%s\n",
+		 rn_queue_name(queue, name, sizeof(name)), tlp->len,
+		 tlp->flags & RN_TLP_RO ? ", relaxed ordering" : "");
+	add_text("  rule        %s\n  remedy      %s\n", words.rule, words.remedy);
 	say_stack(r->request ? "where that was posted:" : "of the read:", r->stack);
 	write_out();
 }
@@ -468,16 +471,16 @@ void rn_san_report_read(const struct rn_san_read *r)
 /* ---------------------------------------------------------------- requests */
 static void say_request(const char *label, const struct rn_san_wr *wr)
 {
-	say("  %-10s  %s, wr_id %#llx, request %u", label, rn_san_wr_name(wr->opcode),
-	    (unsigned long long)wr->wr_id, wr->msg);
+	add_text("  %-10s  %s, wr_id %#llx, request %u", label,
+		 rn_san_wr_name(wr->opcode), (unsigned long long)wr->wr_id, wr->msg);
 	for (unsigned i = 0; i < wr->range_count; i++)
-		say("%s %llu bytes at %#llx", i ? "," : ";",
-		    (unsigned long long)wr->range[i].len,
-		    (unsigned long long)wr->range[i].addr);
+		add_text("%s %llu bytes at %#llx", i ? "," : ";",
+			 (unsigned long long)wr->range[i].len,
+			 (unsigned long long)wr->range[i].addr);
 	if (!rn_san_is_send(wr->opcode))
-		say("; remote %#llx, rkey %#x", (unsigned long long)wr->remote_addr,
-		    wr->rkey);
-	say("\n");
+		add_text("; remote %#llx, rkey %#x", (unsigned long long)wr->remote_addr,
+			 wr->rkey);
+	add_text("\n");
 }
 
 static uint64_t key_of(const struct rn_san_qp *q, const struct rn_san_wr *wr)
@@ -495,14 +498,18 @@ void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
 		return;
 	say_head(RN_SAN_SOURCE);
 	say_request("request", wr);
-	say("  queue       QP %#x of %s\n", q->qpn,
-	    rn_agent_name(q->agent, name, sizeof(name)));
-	say("  rule        V2: the buffer belongs to the device until the completion has "
-	    "been taken, and\n"
-	    "              its bytes are read late; the peer may get old or new ones\n"
-	    "  remedy      take the completion of this request, or of a later one of the "
-	    "queue, before\n"
-	    "              the buffer is written; or post it with IBV_SEND_INLINE\n");
+	add_text("  queue       QP %#x of %s\n", q->qpn,
+		 rn_agent_name(q->agent, name, sizeof(name)));
+	add_text(
+		"  rule        V2: the buffer belongs to the device until the completion "
+		"has "
+		"been taken, and\n"
+		"              its bytes are read late; the peer may get old or new "
+		"ones\n"
+		"  remedy      take the completion of this request, or of a later one of "
+		"the "
+		"queue, before\n"
+		"              the buffer is written; or post it with IBV_SEND_INLINE\n");
 	say_stack("of the store:", store);
 	say_stack("where it was posted:", wr->stack);
 	write_out();
@@ -518,16 +525,19 @@ void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *firs
 	say_head(RN_SAN_FENCE);
 	say_request("first", first);
 	say_request("then", second);
-	say("  queue       QP %#x of %s\n", q->qpn,
-	    rn_agent_name(q->agent, name, sizeof(name)));
+	add_text("  queue       QP %#x of %s\n", q->qpn,
+		 rn_agent_name(q->agent, name, sizeof(name)));
 	if (is_local)
-		say("  rule        V6: the second may read its source before the first "
-		    "has filled it\n");
+		add_text("  rule        V6: the second may read its source before the "
+			 "first "
+			 "has filled it\n");
 	else
-		say("  rule        V6: the second may change the remote bytes before the "
-		    "first has read them\n");
-	say("  remedy      post the second with IBV_SEND_FENCE, or take the completion "
-	    "of the first before\n");
+		add_text("  rule        V6: the second may change the remote bytes "
+			 "before the "
+			 "first has read them\n");
+	add_text("  remedy      post the second with IBV_SEND_FENCE, or take the "
+		 "completion "
+		 "of the first before\n");
 	say_stack("where the second was posted:", second->stack);
 	write_out();
 }
@@ -545,9 +555,9 @@ static void at_exit(int status, void *arg)
 	if (getpid() != process || different == 0)
 		return;
 	rn_host_lock(rn_san.host);
-	say("rocin: %llu finding%s (%llu occurrence%s) in %s, process %d\n", different,
-	    different == 1 ? "" : "s", all, all == 1 ? "" : "s",
-	    program_invocation_short_name, (int)process);
+	add_text("rocin: %llu finding%s (%llu occurrence%s) in %s, process %d\n",
+		 different, different == 1 ? "" : "s", all, all == 1 ? "" : "s",
+		 program_invocation_short_name, (int)process);
 	write_out();
 	rn_host_unlock(rn_san.host);
 	if (status == 0 && rn_san.options.exit_code)

@@ -40,7 +40,7 @@ int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
 }
 
 /* The other process has ended; unless it was killed, it has stored the reason. */
-static int gone(struct rn_bench_end *end)
+static int fail_peer_gone(struct rn_bench_end *end)
 {
 	atomic_store(&end->shared->failed, true);
 	return -1;
@@ -58,11 +58,11 @@ int rn_bench_exchange(struct rn_bench_end *end, const void *mine, void *theirs,
 		n = send(end->meet_fd, mine, len, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)len)
-		return gone(end);
+		return fail_peer_gone(end);
 	do
 		n = recv(end->meet_fd, theirs, len, MSG_WAITALL);
 	while (n < 0 && errno == EINTR);
-	return n == (ssize_t)len ? 0 : gone(end);
+	return n == (ssize_t)len ? 0 : fail_peer_gone(end);
 }
 
 int rn_bench_meet(struct rn_bench_end *end)

@@ -80,7 +80,7 @@ static const char *const wire_name[RN_BENCH_WIRE_COUNT] = {
 	[RN_BENCH_OVER_BESIDE] = "beside",
 };
 
-static const char *after(const char *text, const char *prefix)
+static const char *text_after(const char *text, const char *prefix)
 {
 	size_t len = strlen(prefix);
 
@@ -104,10 +104,10 @@ static int read_word(struct rn_bench_cell *cell, const char *word)
 	const char *value;
 	uint32_t processes;
 
-	value = after(word, "qps=");
+	value = text_after(word, "qps=");
 	if (value)
 		return rn_bench_read_size(value, 1, RN_BENCH_QPS_MAX, &cell->qps);
-	value = after(word, "processes=");
+	value = text_after(word, "processes=");
 	if (value) {
 		if (rn_bench_read_size(value, 2, 2 * RN_BENCH_PAIRS_MAX, &processes) ||
 		    processes % 2)
@@ -115,7 +115,7 @@ static int read_word(struct rn_bench_cell *cell, const char *word)
 		cell->pairs = processes / 2;
 		return 0;
 	}
-	value = after(word, "rcvbuf=");
+	value = text_after(word, "rcvbuf=");
 	if (value)
 		return rn_bench_read_size(value, RN_BENCH_RCVBUF_MIN, 1 << 30,
 					  &cell->rcvbuf);
@@ -138,7 +138,7 @@ static int read_item(struct rn_bench_cell *cell, const char *name)
 	return -EINVAL;
 }
 
-static bool spreads(enum rn_bench_item item)
+static bool can_spread(enum rn_bench_item item)
 {
 	const struct rn_bench_item_info *info = &rn_bench_item_info[item];
 
@@ -154,7 +154,7 @@ static void normalize_cell(struct rn_bench_cell *cell)
 
 	if (family != RN_BENCH_VERBS)
 		cell->wire = RN_BENCH_OVER_UDP;
-	if (!spreads(cell->item))
+	if (!can_spread(cell->item))
 		cell->qps = 1;
 	if (family != RN_BENCH_UDP && family != RN_BENCH_VERBS)
 		cell->rcvbuf = 0;
@@ -331,7 +331,7 @@ struct choices {
 	bool by_name;
 };
 
-static uint32_t choice(const struct rn_bench_list *list, unsigned i, uint32_t otherwise)
+static uint32_t value_or(const struct rn_bench_list *list, unsigned i, uint32_t otherwise)
 {
 	return list->count ? list->value[i] : otherwise;
 }
@@ -375,7 +375,7 @@ static int add_sizes(struct rn_bench_plan *plan, const struct choices *c,
 	int rc = 0;
 
 	for (unsigned i = 0; rc == 0 && i < choice_count(&c->args->sizes); i++) {
-		cell.len = choice(&c->args->sizes, i, own);
+		cell.len = value_or(&c->args->sizes, i, own);
 		if (cell.len <= info->len_max)
 			rc = add_wires(plan, c, cell);
 	}
@@ -391,8 +391,8 @@ static int add_choices(struct rn_bench_plan *plan, const struct choices *c,
 	for (unsigned i = 0; rc == 0 && i < choice_count(&c->args->qps); i++)
 		for (unsigned j = 0; rc == 0 && j < choice_count(&c->args->processes);
 		     j++) {
-			cell.qps = choice(&c->args->qps, i, qps);
-			cell.pairs = choice(&c->args->processes, j, 2 * pairs) / 2;
+			cell.qps = value_or(&c->args->qps, i, qps);
+			cell.pairs = value_or(&c->args->processes, j, 2 * pairs) / 2;
 			rc = add_sizes(plan, c, cell);
 		}
 	return rc;
@@ -434,7 +434,7 @@ static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 
 	for (unsigned k = 0; k < sizes; k++) {
 		one.sizes.count = 1;
-		one.sizes.value[0] = choice(&c->args->sizes, k, 0);
+		one.sizes.value[0] = value_or(&c->args->sizes, k, 0);
 		if (!c->args->sizes.count)
 			one.sizes.value[0] = sweep_sizes[k];
 		for (unsigned i = 0; i < RN_BENCH_ITEM_COUNT; i++) {

@@ -382,7 +382,8 @@ static bool is_transient(void)
 }
 
 /* Ends the sender's slice: waits until all that was sent has arrived. */
-static int settle(struct rn_bench_end *end, struct rn_bench_meter *m, uint64_t sent)
+static int await_arrival(struct rn_bench_end *end, struct rn_bench_meter *m,
+			 uint64_t sent)
 {
 	atomic_store(&end->shared->sent, sent);
 	atomic_store(&end->shared->stop, true);
@@ -395,7 +396,7 @@ static int settle(struct rn_bench_end *end, struct rn_bench_meter *m, uint64_t s
 }
 
 /* Has the receiver more to do? After `stop` it goes on until it has received all. */
-static bool unsettled(const struct rn_bench_end *end, uint64_t received)
+static bool has_more_to_receive(const struct rn_bench_end *end, uint64_t received)
 {
 	return !rn_bench_stopped(end) || (!atomic_load(&end->shared->failed) &&
 					  received != atomic_load(&end->shared->sent));
@@ -405,7 +406,7 @@ static int receive_super_packets(struct rn_bench_end *end, struct udp *u)
 {
 	uint64_t received = 0;
 
-	while (unsettled(end, received)) {
+	while (has_more_to_receive(end, received)) {
 		ssize_t n = recv(u->fd, u->buf, sizeof(u->buf), MSG_DONTWAIT);
 
 		if (n < 0 && is_transient()) {
@@ -440,14 +441,14 @@ static int send_super_packets(struct rn_bench_end *end, struct udp *u,
 		else if (!is_transient())
 			return rn_bench_fail(end, "UDP send: %s", strerror(errno));
 	}
-	return settle(end, m, sent);
+	return await_arrival(end, m, sent);
 }
 
 static int receive_batches(struct rn_bench_end *end, struct udp *u)
 {
 	uint64_t received = 0;
 
-	while (unsettled(end, received)) {
+	while (has_more_to_receive(end, received)) {
 		int n = recvmmsg(u->fd, u->msg, BATCH, MSG_DONTWAIT, NULL);
 		const uint8_t *last;
 
@@ -488,7 +489,7 @@ static int send_batches(struct rn_bench_end *end, struct udp *u, struct rn_bench
 		else if (!is_transient())
 			return rn_bench_fail(end, "UDP sendmmsg: %s", strerror(errno));
 	}
-	return settle(end, m, sent);
+	return await_arrival(end, m, sent);
 }
 
 static int run_udp_bw(struct rn_bench_end *end, void *state, double *result)
@@ -560,7 +561,7 @@ static int run_udp_lat(struct rn_bench_end *end, void *state, double *result)
 			return rn_bench_fail(end, "UDP delivered something else");
 	}
 	*result = rn_bench_meter_us_each(&m);
-	return settle(end, &m, 0);
+	return await_arrival(end, &m, 0);
 }
 
 const struct rn_bench_ops rn_bench_udp_bw_ops = {

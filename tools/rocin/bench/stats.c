@@ -72,7 +72,7 @@ static double u_of(const double *a, unsigned n, const double *b, unsigned m)
 }
 
 /* Sum of t^3 - t over the groups of t equal values in both samples. */
-static double ties(const double *a, unsigned n, const double *b, unsigned m)
+static double tie_sum(const double *a, unsigned n, const double *b, unsigned m)
 {
 	unsigned i = 0, j = 0;
 	double sum = 0;
@@ -150,7 +150,7 @@ struct rn_bench_shift rn_bench_compare(double *a, unsigned a_count, double *b,
 	if (n == 0 || m == 0)
 		return s;
 	u = u_of(a, n, b, m);
-	tied = ties(a, n, b, m);
+	tied = tie_sum(a, n, b, m);
 	if (tied <= 0 && n <= EXACT_MAX && m <= EXACT_MAX)
 		s.p = exact_p(n, m, u);
 	else

@@ -295,7 +295,7 @@ static int check_sum(struct rn_bench_end *end, const struct rn_bench_verbs *v,
 	return 0;
 }
 
-static int check(struct rn_bench_end *end, void *state)
+static int check_data(struct rn_bench_end *end, void *state)
 {
 	struct rn_bench_verbs *v = state;
 	uint64_t sent = atomic_load(&end->shared->sent);
@@ -389,7 +389,7 @@ const struct rn_bench_ops rn_bench_stream_ops = {
 	.open = open_verbs,
 	.fill = fill_buffers,
 	.run = run_end,
-	.check = check,
+	.check = check_data,
 	.close = close_verbs,
 };
 
@@ -496,8 +496,8 @@ static int await_word(struct rn_bench_end *end, struct rn_bench_verbs *v,
 					      : await_send(end, v, m);
 }
 
-static int ping(struct rn_bench_end *end, struct rn_bench_verbs *v,
-		struct rn_bench_meter *m)
+static int run_ping(struct rn_bench_end *end, struct rn_bench_verbs *v,
+		    struct rn_bench_meter *m)
 {
 	uint64_t done = 0;
 
@@ -515,7 +515,7 @@ static int ping(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	return transmit_word(end, v);
 }
 
-static int pong(struct rn_bench_end *end, struct rn_bench_verbs *v)
+static int run_pong(struct rn_bench_end *end, struct rn_bench_verbs *v)
 {
 	int rc;
 
@@ -539,8 +539,8 @@ static int run_ping_pong(struct rn_bench_end *end, void *state, double *result)
 	struct rn_bench_meter m;
 
 	if (end->role == RN_BENCH_RECEIVER)
-		return pong(end, v);
-	if (ping(end, v, &m))
+		return run_pong(end, v);
+	if (run_ping(end, v, &m))
 		return -1;
 	*result = rn_bench_meter_us_each(&m);
 	return 0;

@@ -281,7 +281,7 @@ static const struct argp_option options[] = {
 };
 
 /* An empty field of the dialog counts as not given. */
-static const char *filled(const char *arg)
+static const char *text_or_null(const char *arg)
 {
 	return *arg ? arg : NULL;
 }
@@ -290,35 +290,35 @@ static error_t parse_value(int key, char *arg, struct extcap_args *args)
 {
 	switch (key) {
 	case KEY_INTERFACE:
-		args->interface = filled(arg);
+		args->interface = text_or_null(arg);
 		return 0;
 	case KEY_FILTER:
 		args->filter = arg;
 		return 0;
 	case KEY_FIFO:
-		args->fifo = filled(arg);
+		args->fifo = text_or_null(arg);
 		return 0;
 	case KEY_RELOAD:
-		args->reload = filled(arg);
+		args->reload = text_or_null(arg);
 		return 0;
 	case KEY_PID:
-		args->pid = strcmp(arg, "0") == 0 ? NULL : filled(arg);
+		args->pid = strcmp(arg, "0") == 0 ? NULL : text_or_null(arg);
 		return 0;
 	case KEY_QP:
-		args->qp = filled(arg);
+		args->qp = text_or_null(arg);
 		return 0;
 	case KEY_SNAPLEN:
-		args->snaplen = filled(arg);
+		args->snaplen = text_or_null(arg);
 		return 0;
 	case KEY_BUFFER:
-		args->buffer = filled(arg);
+		args->buffer = text_or_null(arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static void check(const struct extcap_args *args, struct argp_state *state)
+static void check_args(const struct extcap_args *args, struct argp_state *state)
 {
 	bool needs_interface = args->dlts || args->config || args->capture;
 
@@ -360,7 +360,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		args->remove = true;
 		return 0;
 	case ARGP_KEY_END:
-		check(args, state);
+		check_args(args, state);
 		return 0;
 	default:
 		return parse_value(key, arg, args);
@@ -512,7 +512,7 @@ static int capture(const struct extcap_args *args)
 		{ "--qp", args->qp },
 		{ "--snaplen", args->snaplen },
 		{ "--buffer", args->buffer },
-		{ "--filter", args->filter ? filled(args->filter) : NULL },
+		{ "--filter", args->filter ? text_or_null(args->filter) : NULL },
 	};
 	char *argv[2 + 2 * RN_ARRAY_SIZE(all) + 1] = { name, quiet };
 	int argc = 2;

@@ -167,8 +167,8 @@ static uint64_t srq_number(const struct rn_agent *a, const struct ibv_srq *srq)
 /* Sets @number to the object of an event, as the tester numbers it; false for events of
  * the port or the device.
  */
-static bool concerns(const struct rn_agent *a, const struct ibv_async_event *ev,
-		     uint64_t *number)
+static bool is_of_scenario(const struct rn_agent *a, const struct ibv_async_event *ev,
+			   uint64_t *number)
 {
 	switch ((int)ev->event_type) {
 	case IBV_EVENT_CQ_ERR:
@@ -201,7 +201,7 @@ static bool take_event(struct rn_agent *a, struct rn_conform_line *l)
 
 	if (ibv_get_async_event(a->ctx, &ev))
 		return false;
-	found = concerns(a, &ev, &number);
+	found = is_of_scenario(a, &ev, &number);
 	if (found) {
 		l->count = 3;
 		l->n[0] = RN_CONFORM_EVENT;
@@ -417,7 +417,7 @@ static int choose_gids(struct rn_agent *a, uint8_t wanted)
 	return 0;
 }
 
-static uint32_t abilities(struct ibv_context *ctx)
+static uint32_t device_abilities(struct ibv_context *ctx)
 {
 	struct ibv_device_attr_ex attr;
 	uint64_t caps;
@@ -462,12 +462,12 @@ int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index)
 		ibv_close_device(a->ctx);
 		return -ENOENT;
 	}
-	a->can = abilities(a->ctx);
+	a->can = device_abilities(a->ctx);
 	return 0;
 }
 
 /* -------------------------------------------------------------------- answers */
-static int hello(struct rn_agent *a, struct rn_conform_line *l)
+static int answer_hello(struct rn_agent *a, struct rn_conform_line *l)
 {
 	l->count = 7;
 	l->n[0] = RN_CONFORM_VERSION;
@@ -551,7 +551,7 @@ void rn_agent_answer(struct rn_agent *a, struct rn_conform_line *l)
 		const char *word;
 		int (*run)(struct rn_agent *a, struct rn_conform_line *l);
 	} verbs[] = {
-		{ "hello", hello },
+		{ "hello", answer_hello },
 		{ "begin", begin_scenario },
 		{ "mr", rn_agent_add_mr },
 		{ "mw", rn_agent_add_mw },

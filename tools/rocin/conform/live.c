@@ -124,7 +124,7 @@ static void drop_event(void *ctx)
 	((struct rn_live_target *)ctx)->events_taken++;
 }
 
-static bool comp(void *ctx, unsigned queue)
+static bool take_comp_event(void *ctx, unsigned queue)
 {
 	struct rn_live_target *t = ctx;
 
@@ -290,14 +290,14 @@ static int post_receive(struct rn_live_target *t, const struct rn_scn_line *l)
 	return rn_live_ask(t, &line);
 }
 
-static int modify(struct rn_live_target *t, const struct rn_scn_line *l)
+static int modify_by_line(struct rn_live_target *t, const struct rn_scn_line *l)
 {
 	struct rn_qp_attr attr = rn_scene_attr(t->names, l);
 
 	return modify_qp(t, l->subject, &attr, rn_scene_attr_mask(l));
 }
 
-static int revive(struct rn_live_target *t, const struct rn_scn_line *l)
+static int revive_qp(struct rn_live_target *t, const struct rn_scn_line *l)
 {
 	const struct rn_scn_object *o = &t->s->qp[l->subject];
 	struct rn_scn_line line = rn_scene_revived(o, l);
@@ -328,9 +328,9 @@ static int call_agent(void *ctx, const struct rn_scn_line *l)
 	case RN_SCN_RECV:
 		return post_receive(ctx, l);
 	case RN_SCN_MODIFY:
-		return modify(ctx, l);
+		return modify_by_line(ctx, l);
 	case RN_SCN_REVIVE:
-		return revive(ctx, l);
+		return revive_qp(ctx, l);
 	case RN_SCN_ARM:
 		return ask_of(ctx, "arm", l,
 			      rn_scn_get(l, RN_F_ARM, RN_CQ_ARM_NEXT) ==
@@ -548,7 +548,7 @@ static const char *why_not_address(const struct rn_live_side *side, bool ipv6)
 }
 
 /* Texts for abilities that objects or posts need and the device lacks. */
-static const char *lacks(uint32_t can, uint32_t needed)
+static const char *missing_ability(uint32_t can, uint32_t needed)
 {
 	static const struct {
 		uint32_t ability;
@@ -685,7 +685,7 @@ static const char *why_not(struct rn_live_target *t, const struct rn_scenario *s
 			why = "verbs leave out what a half of XRC has no use for";
 	}
 	if (!why)
-		why = lacks(t->can, needed);
+		why = missing_ability(t->can, needed);
 	if (!why && frees_bound(s))
 		why = "verbs keep a region that a window is bound to";
 	if (!why && cqes_wanted(s) < RN_LIVE_CQES && !make_queues(t, s, &cqes) &&
@@ -784,7 +784,7 @@ void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o)
 		.drop_wc = drop_wc,
 		.drop_event = drop_event,
 		.query = query,
-		.comp = comp,
+		.comp = take_comp_event,
 		.memory = memory,
 		.counter = counter,
 		.skips = is_skipped,

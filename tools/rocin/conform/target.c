@@ -176,7 +176,7 @@ static void read_ancillary(struct msghdr *m, struct rn_flow *flow)
 	}
 }
 
-static struct rn_gid sender(const union rn_sockaddr *from)
+static struct rn_gid sender_gid(const union rn_sockaddr *from)
 {
 	struct rn_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
 
@@ -204,7 +204,7 @@ bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p)
 		return false;
 	p->len = (uint32_t)n;
 	/* sin_port and sin6_port are at the same offset. */
-	p->flow = (struct rn_flow){ .src = sender(&from),
+	p->flow = (struct rn_flow){ .src = sender_gid(&from),
 				    .dst = *gid,
 				    .sport = ntohs(from.in.sin_port) };
 	read_ancillary(&m, &p->flow);
@@ -288,7 +288,7 @@ static void close_counters(struct rn_conform_stats *c)
 
 /* ------------------------------------------------------------------------ the target */
 /* An IPv4 address as a GID. */
-static struct rn_gid mapped(uint32_t address)
+static struct rn_gid mapped_gid(uint32_t address)
 {
 	struct rn_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
 
@@ -301,8 +301,8 @@ static struct rn_gid mapped(uint32_t address)
  */
 static struct rn_gid own_address(unsigned which)
 {
-	return mapped(UINT32_C(127) << 24 | (90 + which) << 16 |
-		      ((uint32_t)getpid() & 0xffff));
+	return mapped_gid(UINT32_C(127) << 24 | (90 + which) << 16 |
+			  ((uint32_t)getpid() & 0xffff));
 }
 
 /* A multicast group: 239.0.0.0/8 is for use within an organisation, ff1e::/16 is
@@ -314,7 +314,7 @@ static struct rn_gid own_group(bool ipv6)
 	struct rn_gid gid = { { 0xff, 0x1e } };
 
 	if (!ipv6)
-		return mapped(UINT32_C(239) << 24 | pid);
+		return mapped_gid(UINT32_C(239) << 24 | pid);
 	rn_put_be32(gid.raw + 12, pid);
 	return gid;
 }
@@ -324,7 +324,7 @@ static bool read_address(const char *text, struct rn_gid *gid)
 	struct in_addr v4;
 
 	if (inet_pton(AF_INET, text, &v4) == 1) {
-		*gid = mapped(ntohl(v4.s_addr));
+		*gid = mapped_gid(ntohl(v4.s_addr));
 		return true;
 	}
 	return inet_pton(AF_INET6, text, gid->raw) == 1;

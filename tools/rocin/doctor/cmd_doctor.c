@@ -105,9 +105,9 @@ enum finding {
 	FAULT
 };
 
-static void say(struct doctor *d, enum finding f, const char *fmt, ...)
+static void print_finding(struct doctor *d, enum finding f, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-static void say(struct doctor *d, enum finding f, const char *fmt, ...)
+static void print_finding(struct doctor *d, enum finding f, const char *fmt, ...)
 {
 	static const char *const mark[] = {
 		[GOOD] = "ok   ", [NOTE] = "note ", [FAULT] = "FAULT"
@@ -127,9 +127,9 @@ static void check_runtime_dir(struct doctor *d)
 	char dir[RN_RUNTIME_PATH_MAX], err[512];
 
 	if (rn_runtime_dir(dir, sizeof(dir), err, sizeof(err)))
-		say(d, FAULT, "%s", err);
+		print_finding(d, FAULT, "%s", err);
 	else
-		say(d, GOOD, "runtime directory %s", dir);
+		print_finding(d, GOOD, "runtime directory %s", dir);
 }
 
 /* Checks the route of IPv6 multicast, which the loopback interface does not have by
@@ -143,11 +143,12 @@ static void check_groups(struct doctor *d, const struct rn_netdev *dev)
 	for (unsigned i = 0; i < dev->gid_count; i++)
 		has_ipv6 |= !rn_gid_is_ipv4(&dev->gid[i]);
 	if (has_ipv6 && rn_group_route(&group, dev->ifindex) == -ENETUNREACH)
-		say(d, NOTE,
-		    "%s: IPv6 multicast has no route on %s; ip -6 route add %s ff00::/8 "
-		    "dev %s%s",
-		    dev->ibdev, dev->ifname, is_lo ? "local" : "multicast", dev->ifname,
-		    is_lo ? "" : " table local");
+		print_finding(d, NOTE,
+			      "%s: IPv6 multicast has no route on %s; ip -6 route add %s "
+			      "ff00::/8 "
+			      "dev %s%s",
+			      dev->ibdev, dev->ifname, is_lo ? "local" : "multicast",
+			      dev->ifname, is_lo ? "" : " table local");
 }
 
 static void check_devices(struct doctor *d)
@@ -155,7 +156,7 @@ static void check_devices(struct doctor *d)
 	char err[512];
 
 	if (rn_launch_prepare(&d->launch, d->netdevs, err, sizeof(err))) {
-		say(d, FAULT, "%s", err);
+		print_finding(d, FAULT, "%s", err);
 		return;
 	}
 	d->prepared = true;
@@ -163,22 +164,26 @@ static void check_devices(struct doctor *d)
 		const struct rn_netdev *dev = &d->launch.devs[i];
 
 		if (!rn_netdev_path_mtu(dev->mtu))
-			say(d, FAULT,
-			    "%s: MTU %u of %s is too small; set it to 352 or more",
-			    dev->ibdev, dev->mtu, dev->ifname);
+			print_finding(
+				d, FAULT,
+				"%s: MTU %u of %s is too small; set it to 352 or more",
+				dev->ibdev, dev->mtu, dev->ifname);
 		else if (!dev->up)
-			say(d, FAULT, "%s: %s is down; ip link set %s up", dev->ibdev,
-			    dev->ifname, dev->ifname);
+			print_finding(d, FAULT, "%s: %s is down; ip link set %s up",
+				      dev->ibdev, dev->ifname, dev->ifname);
 		else
-			say(d, GOOD, "%s on %s, %u address%s, path MTU %u", dev->ibdev,
-			    dev->ifname, dev->gid_count, dev->gid_count == 1 ? "" : "es",
-			    rn_netdev_path_mtu(dev->mtu));
+			print_finding(d, GOOD, "%s on %s, %u address%s, path MTU %u",
+				      dev->ibdev, dev->ifname, dev->gid_count,
+				      dev->gid_count == 1 ? "" : "es",
+				      rn_netdev_path_mtu(dev->mtu));
 		if (dev->up && strcmp(dev->ifname, "lo") != 0)
-			say(d, NOTE,
-			    "%s: a firewall between it and other hosts must let UDP port "
-			    "4791 through, in both directions; try: rocin doctor "
-			    "--peer=ADDRESS",
-			    dev->ibdev);
+			print_finding(
+				d, NOTE,
+				"%s: a firewall between it and other hosts must let UDP "
+				"port "
+				"4791 through, in both directions; try: rocin doctor "
+				"--peer=ADDRESS",
+				dev->ibdev);
 		if (dev->up)
 			check_groups(d, dev);
 	}
@@ -195,22 +200,27 @@ static void judge_probe_line(struct doctor *d, char *line, unsigned *ours)
 		text = line + strlen(line);
 	if (!strcmp(line, "device")) {
 		(*ours)++;
-		say(d, GOOD, "libibverbs lists %s, opens it and makes a queue pair",
-		    text);
+		print_finding(d, GOOD,
+			      "libibverbs lists %s, opens it and makes a queue pair",
+			      text);
 	} else if (!strcmp(line, "other-device")) {
-		say(d, NOTE, "libibverbs lists %s too, which is not ours", text);
+		print_finding(d, NOTE, "libibverbs lists %s too, which is not ours",
+			      text);
 	} else if (!strcmp(line, "no-libibverbs")) {
-		say(d, FAULT, "libibverbs cannot be loaded (%s); apt install libibverbs1",
-		    text);
+		print_finding(d, FAULT,
+			      "libibverbs cannot be loaded (%s); apt install libibverbs1",
+			      text);
 	} else if (!strcmp(line, "no-qp")) {
 		(*ours)++;
-		say(d, FAULT, "no queue pair on %s; the reason stands above", text);
+		print_finding(d, FAULT, "no queue pair on %s; the reason stands above",
+			      text);
 	} else if (!strcmp(line, "no-open") || !strcmp(line, "no-list")) {
-		say(d, FAULT, "libibverbs failed: %s %s; the reason stands above", line,
-		    text);
+		print_finding(d, FAULT,
+			      "libibverbs failed: %s %s; the reason stands above", line,
+			      text);
 	} else {
 		text[-1] = text == line ? '\0' : ' ';
-		say(d, NOTE, "%s", line);
+		print_finding(d, NOTE, "%s", line);
 	}
 }
 
@@ -240,7 +250,7 @@ static void check_libibverbs(struct doctor *d)
 		return;
 	fflush(stdout);
 	if (pipe(pipe_fd) || (pid = fork()) < 0) {
-		say(d, FAULT, "cannot start a process: %s", strerror(errno));
+		print_finding(d, FAULT, "cannot start a process: %s", strerror(errno));
 		return;
 	}
 	if (pid == 0)
@@ -256,11 +266,13 @@ static void check_libibverbs(struct doctor *d)
 		fclose(in);
 	waitpid(pid, &status, 0);
 	if (WIFSIGNALED(status))
-		say(d, FAULT, "the trial program died of signal %d", WTERMSIG(status));
+		print_finding(d, FAULT, "the trial program died of signal %d",
+			      WTERMSIG(status));
 	else if (ours == 0)
-		say(d, FAULT,
-		    "libibverbs does not list our devices: the preload did not take "
-		    "effect, or the plugin refused (see above)");
+		print_finding(
+			d, FAULT,
+			"libibverbs does not list our devices: the preload did not take "
+			"effect, or the plugin refused (see above)");
 }
 
 static void check_program(struct doctor *d)
@@ -273,14 +285,14 @@ static void check_program(struct doctor *d)
 	fault = rn_program_check(d->program, path, sizeof(path), text, sizeof(text));
 	d->is_partly_reached = fault != RN_PROGRAM_OK && !rn_program_is_fault(fault);
 	if (d->is_partly_reached)
-		say(d, NOTE, "%s", text);
+		print_finding(d, NOTE, "%s", text);
 	else if (fault == RN_PROGRAM_OK)
-		say(d, GOOD,
-		    "LD_PRELOAD reaches %s (unless it loads libibverbs with "
-		    "RTLD_DEEPBIND, which nothing can see from outside)",
-		    path);
+		print_finding(d, GOOD,
+			      "LD_PRELOAD reaches %s (unless it loads libibverbs with "
+			      "RTLD_DEEPBIND, which nothing can see from outside)",
+			      path);
 	else
-		say(d, FAULT, "%s", text);
+		print_finding(d, FAULT, "%s", text);
 }
 
 static void check_environment(struct doctor *d)
@@ -288,17 +300,21 @@ static void check_environment(struct doctor *d)
 	const char *tree = getenv("ROCIN_TREE"), *preload = getenv("LD_PRELOAD");
 
 	if (tree && (!preload || !strstr(preload, "librocin-kernel.so")))
-		say(d, FAULT,
-		    "ROCIN_TREE is set but LD_PRELOAD was lost on the way here (sudo, "
-		    "ssh and mpirun do that); put rocin run behind them");
+		print_finding(d, FAULT,
+			      "ROCIN_TREE is set but LD_PRELOAD was lost on the way here "
+			      "(sudo, "
+			      "ssh and mpirun do that); put rocin run behind them");
 	else if (tree && access(tree, R_OK))
-		say(d, FAULT,
-		    "ROCIN_TREE names %s, which is not there; use rocin run again", tree);
+		print_finding(
+			d, FAULT,
+			"ROCIN_TREE names %s, which is not there; use rocin run again",
+			tree);
 	else if (tree)
-		say(d, GOOD, "this shell runs under rocin run");
+		print_finding(d, GOOD, "this shell runs under rocin run");
 	else
-		say(d, NOTE,
-		    "programs find the devices only under: rocin run -- PROGRAM");
+		print_finding(
+			d, NOTE,
+			"programs find the devices only under: rocin run -- PROGRAM");
 }
 
 /* Reports fault rules that are active: forgotten ones look like a broken network. */
@@ -309,11 +325,13 @@ static void check_faults(struct doctor *d)
 	struct rn_rocind_faults now = { .fd = -1 };
 
 	if (own && *own)
-		say(d, NOTE, "ROCIN_FAULT makes things go wrong on purpose: %s", own);
+		print_finding(d, NOTE, "ROCIN_FAULT makes things go wrong on purpose: %s",
+			      own);
 	if (r && rn_rocind_faults(r, &now, NULL, 0) == 0 && now.fd >= 0)
-		say(d, NOTE,
-		    "rules make things go wrong on purpose: rocin fault lists them, "
-		    "rocin fault --clear removes them");
+		print_finding(
+			d, NOTE,
+			"rules make things go wrong on purpose: rocin fault lists them, "
+			"rocin fault --clear removes them");
 	if (now.fd >= 0)
 		close(now.fd);
 	rn_rocind_close(r);
@@ -325,14 +343,17 @@ static void check_system(struct doctor *d)
 	struct rlimit files;
 
 	if (access("/proc/self/fd", X_OK))
-		say(d, NOTE,
-		    "/proc is not mounted: works, but less can be said in messages");
+		print_finding(
+			d, NOTE,
+			"/proc is not mounted: works, but less can be said in messages");
 	if (rmem >= 0 && rmem < 1 << 20)
-		say(d, NOTE, "net.core.rmem_max is %ld: works; 4194304 or more is faster",
-		    rmem);
+		print_finding(
+			d, NOTE,
+			"net.core.rmem_max is %ld: works; 4194304 or more is faster",
+			rmem);
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < 64)
-		say(d, FAULT, "only %lu descriptors may be open; ulimit -n 256",
-		    (unsigned long)files.rlim_cur);
+		print_finding(d, FAULT, "only %lu descriptors may be open; ulimit -n 256",
+			      (unsigned long)files.rlim_cur);
 }
 
 /* Checks for the permission that a raw packet QP needs. */
@@ -343,12 +364,14 @@ static void check_raw_packets(struct doctor *d)
 	if (fd >= 0)
 		close(fd);
 	else if (errno == EPERM || errno == EACCES)
-		say(d, NOTE,
-		    "no CAP_NET_RAW: all works but raw packet queue pairs, which "
-		    "answer EPERM; run as root in the namespace of the network");
+		print_finding(
+			d, NOTE,
+			"no CAP_NET_RAW: all works but raw packet queue pairs, which "
+			"answer EPERM; run as root in the namespace of the network");
 	else
-		say(d, NOTE, "no packet sockets here (%s): no raw packet queue pairs",
-		    strerror(errno));
+		print_finding(d, NOTE,
+			      "no packet sockets here (%s): no raw packet queue pairs",
+			      strerror(errno));
 }
 
 /* Checks for memfd_create(), with which rocind, in the same sandbox, makes the shared
@@ -360,18 +383,21 @@ static void check_local_wires(struct doctor *d)
 	int fd = memfd_create("rocin-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (set && !strcmp(set, "off"))
-		say(d, NOTE,
-		    "ROCIN_LOCAL is off: packets between processes of this host "
-		    "go by UDP");
+		print_finding(
+			d, NOTE,
+			"ROCIN_LOCAL is off: packets between processes of this host "
+			"go by UDP");
 	else if (fd < 0)
-		say(d, NOTE,
-		    "memfd_create fails (%s): packets between processes of this host go "
-		    "by UDP, which is slower; allow it in the sandbox",
-		    strerror(errno));
+		print_finding(d, NOTE,
+			      "memfd_create fails (%s): packets between processes of "
+			      "this host go "
+			      "by UDP, which is slower; allow it in the sandbox",
+			      strerror(errno));
 	else
-		say(d, GOOD,
-		    "packets between processes of this host and user go through shared "
-		    "memory; rocin run --local=off shows them to tcpdump");
+		print_finding(d, GOOD,
+			      "packets between processes of this host and user go "
+			      "through shared "
+			      "memory; rocin run --local=off shows them to tcpdump");
 	if (fd >= 0)
 		close(fd);
 }
@@ -388,12 +414,13 @@ static void check_io(struct doctor *d)
 		return;
 	u = rn_uring_open(RN_URING_AT_ONCE, 1, why, sizeof(why));
 	if (u)
-		say(d, GOOD, "packets by UDP go by io_uring (ROCIN_IO)");
+		print_finding(d, GOOD, "packets by UDP go by io_uring (ROCIN_IO)");
 	else
-		say(d, NOTE,
-		    "ROCIN_IO is uring, but %s: devices work by epoll, sendmsg and "
-		    "recvmsg",
-		    why);
+		print_finding(
+			d, NOTE,
+			"ROCIN_IO is uring, but %s: devices work by epoll, sendmsg and "
+			"recvmsg",
+			why);
 	rn_uring_close(u);
 }
 
@@ -439,7 +466,7 @@ static void check_peer(struct doctor *d)
 	bool is_good = !d->peer || is_peer_open(d->peer, text, sizeof(text));
 
 	if (d->peer)
-		say(d, is_good ? GOOD : FAULT, "%s", text);
+		print_finding(d, is_good ? GOOD : FAULT, "%s", text);
 }
 
 int rn_cmd_doctor(int argc, char **argv)

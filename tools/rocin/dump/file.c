@@ -75,7 +75,7 @@ static int open_pcap(struct rn_dump_file *f, int first)
 	return -EINVAL;
 }
 
-static int64_t stamp(const struct pcap_pkthdr *h)
+static int64_t time_of(const struct pcap_pkthdr *h)
 {
 	if (h->ts.tv_usec < 0 || h->ts.tv_usec >= NS_PER_S || h->ts.tv_sec < 0 ||
 	    h->ts.tv_sec > SECONDS_MAX)
@@ -96,7 +96,7 @@ static int next_of_pcap(struct rn_dump_file *f, struct rn_pcapng_found *found)
 	if (rc != 1)
 		return 0;
 	*found = (struct rn_pcapng_found){ .link_type = (uint16_t)pcap_datalink(f->pcap),
-					   .time = stamp(h),
+					   .time = time_of(h),
 					   .len = h->len,
 					   .cap = h->caplen,
 					   .data = data,

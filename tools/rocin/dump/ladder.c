@@ -209,7 +209,8 @@ static int width_of(const struct rn_ladder_text *t)
 	return width < WIDTH_MAX ? width : WIDTH_MAX;
 }
 
-static void head(struct rn_ladder_text *t, const struct rn_watch *w, uint32_t ladder)
+static void print_head(struct rn_ladder_text *t, const struct rn_watch *w,
+		       uint32_t ladder)
 {
 	char end[RN_LADDER_END_MAX], right[RN_LADDER_END_MAX + 16];
 	int used, room;
@@ -277,7 +278,7 @@ static void text_arrow(const struct rn_ladder_text *t, const struct rn_ladder_ro
 }
 
 /* Prints a packet that belongs to no half (direction of a connection) as a plain line. */
-static void stray(struct rn_ladder_text *t, const struct rn_dump_packet *d)
+static void print_stray(struct rn_ladder_text *t, const struct rn_dump_packet *d)
 {
 	rn_dump_line(&(struct rn_dump_lines){ .to = t->to }, d);
 	t->ladder = RN_WATCH_NONE;
@@ -291,12 +292,12 @@ bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d)
 	char text[RN_DUMP_SAID_MAX];
 
 	if (!rn_ladder_row(&row, d)) {
-		stray(t, d);
+		print_stray(t, d);
 		return true;
 	}
 	ladder = rn_ladder_of(d->watch, row.half);
 	if (ladder != t->ladder)
-		head(t, d->watch, ladder);
+		print_head(t, d->watch, ladder);
 	else if (row.at - t->at >= TEXT_PAUSE)
 		side_words(t, ":", rn_dump_time(row.at - t->at, text));
 	if (d->shows_owner) {
@@ -400,8 +401,8 @@ static unsigned height_of(const struct rn_ladder_picture *p)
 	return height;
 }
 
-static void words(FILE *to, const char *class, unsigned x, unsigned y, const char *anchor,
-		  const char *text)
+static void write_words(FILE *to, const char *class, unsigned x, unsigned y,
+			const char *anchor, const char *text)
 {
 	char look[LOOK_MAX];
 
@@ -409,7 +410,7 @@ static void words(FILE *to, const char *class, unsigned x, unsigned y, const cha
 	rn_svg_text(to, look, x, y, anchor, "%s", text);
 }
 
-static void silence(FILE *to, unsigned y, rn_ns length)
+static void draw_silence(FILE *to, unsigned y, rn_ns length)
 {
 	char text[RN_DUMP_TIME_MAX];
 
@@ -419,11 +420,12 @@ static void silence(FILE *to, unsigned y, rn_ns length)
 		rn_svg_line(to, "class='silence'", from, y + SILENCE / 2.0,
 			    from + (APART - SILENCE_TEXT) / 2.0, y + SILENCE / 2.0);
 	}
-	words(to, "n", LEFT + APART / 2, y + SILENCE / 2 + 4, "middle",
-	      rn_dump_time(length, text));
+	write_words(to, "n", LEFT + APART / 2, y + SILENCE / 2 + 4, "middle",
+		    rn_dump_time(length, text));
 }
 
-static void arrow(FILE *to, const struct rn_ladder_row *row, bool to_right, unsigned y)
+static void draw_arrow(FILE *to, const struct rn_ladder_row *row, bool to_right,
+		       unsigned y)
 {
 	unsigned from = to_right ? LEFT : RIGHT, end = to_right ? RIGHT : LEFT;
 	unsigned back = to_right ? end - 9 : end + 9, tip = y + SLOPE;
@@ -445,8 +447,8 @@ static void verdict(FILE *to, const struct rn_ladder_row *row, unsigned y)
 	char text[RN_DUMP_FINDING_MAX];
 
 	if (!row->findings) {
-		words(to, row->look == RN_LADDER_AGAIN ? "label-again" : "n", RIGHT + 12,
-		      y, "start", row->note);
+		write_words(to, row->look == RN_LADDER_AGAIN ? "label-again" : "n",
+			    RIGHT + 12, y, "start", row->note);
 		return;
 	}
 	snprintf(text, sizeof(text), "%s %s%s%s",
@@ -456,12 +458,12 @@ static void verdict(FILE *to, const struct rn_ladder_row *row, unsigned y)
 		text[NOTE_LEN] = '\0';
 	fprintf(to, "<g><title>%s (%s; IBTA %s): %s</title>", rule->name, rule->test,
 		rule->source, rule->says);
-	words(to, f->level == RN_WATCH_VIOLATION ? "bad" : "doubt", RIGHT + 12, y,
-	      "start", text);
+	write_words(to, f->level == RN_WATCH_VIOLATION ? "bad" : "doubt", RIGHT + 12, y,
+		    "start", text);
 	fputs("</g>\n", to);
 }
 
-static void tooltip(FILE *to, const char *text)
+static void write_tooltip(FILE *to, const char *text)
 {
 	fputs("<title>", to);
 	rn_html_text(to, text);
@@ -470,7 +472,7 @@ static void tooltip(FILE *to, const char *text)
 
 /* Writes the diagnostics of the devices below the note; the tooltip has their full text.
  */
-static void said(FILE *to, const struct rn_ladder_row *row, unsigned y)
+static void write_comment(FILE *to, const struct rn_ladder_row *row, unsigned y)
 {
 	bool is_alone = !row->findings && !row->note[0];
 	bool is_long = strlen(row->comment) > SAID_LEN;
@@ -479,7 +481,7 @@ static void said(FILE *to, const struct rn_ladder_row *row, unsigned y)
 	snprintf(start, sizeof(start), "%s", row->comment);
 	cut_text(start, is_long ? SAID_LEN - 3 : SAID_LEN);
 	snprintf(text, sizeof(text), "%s%s", start, is_long ? "..." : "");
-	words(to, "said", RIGHT + 12, is_alone ? y : y + SAID_DOWN, "start", text);
+	write_words(to, "said", RIGHT + 12, is_alone ? y : y + SAID_DOWN, "start", text);
 }
 
 static void packet(FILE *to, const struct rn_ladder_row *row, bool to_right, unsigned y)
@@ -489,21 +491,21 @@ static void packet(FILE *to, const struct rn_ladder_row *row, bool to_right, uns
 	snprintf(text, sizeof(text), "%.6f", (double)row->at / 1e9);
 	fputs("<g>", to);
 	if (row->comment[0])
-		tooltip(to, row->comment);
-	words(to, "n", LEFT - 10, y + 8, "end", text);
-	arrow(to, row, to_right, y);
+		write_tooltip(to, row->comment);
+	write_words(to, "n", LEFT - 10, y + 8, "end", text);
+	draw_arrow(to, row, to_right, y);
 	snprintf(text, sizeof(text), "%s", row->label);
 	if (strlen(text) > NOTE_LEN)
 		text[NOTE_LEN] = '\0';
-	words(to, row->look == RN_LADDER_NAK ? "label-nak" : "label", LEFT + APART / 2,
-	      y - LABEL_UP, "middle", text);
+	write_words(to, row->look == RN_LADDER_NAK ? "label-nak" : "label",
+		    LEFT + APART / 2, y - LABEL_UP, "middle", text);
 	if (row->comment[0])
-		said(to, row, y + 8);
+		write_comment(to, row, y + 8);
 	fputs("</g>\n", to);
 	verdict(to, row, y + 8);
 }
 
-static void frame(FILE *to, const struct rn_ladder_picture *p, unsigned height)
+static void draw_frame(FILE *to, const struct rn_ladder_picture *p, unsigned height)
 {
 	char end[RN_LADDER_END_MAX];
 
@@ -512,9 +514,9 @@ static void frame(FILE *to, const struct rn_ladder_picture *p, unsigned height)
 
 		fputs("<g>", to);
 		if (owner)
-			tooltip(to, owner);
-		words(to, "end", i ? RIGHT : LEFT, 20, "middle",
-		      rn_ladder_end(p->w, p->ladder, i == 1, end));
+			write_tooltip(to, owner);
+		write_words(to, "end", i ? RIGHT : LEFT, 20, "middle",
+			    rn_ladder_end(p->w, p->ladder, i == 1, end));
 		fputs("</g>\n", to);
 		rn_svg_line(to, "class='life'", i ? RIGHT : LEFT, 28, i ? RIGHT : LEFT,
 			    height - 4);
@@ -537,14 +539,14 @@ void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file)
 			     .height = height,
 			     .style = { is_file ? file_style : NULL, rn_ladder_style },
 		     });
-	frame(to, p, height);
+	draw_frame(to, p, height);
 	for (size_t i = 0; i < p->rows; i++) {
 		const struct rn_ladder_row *row = &p->row[i];
 
 		if (!is_in(p, row))
 			continue;
 		if (at >= 0 && row->at - at >= PAUSE) {
-			silence(to, y - 12, row->at - at);
+			draw_silence(to, y - 12, row->at - at);
 			y += SILENCE;
 		}
 		packet(to, row, is_to_right(p->w, row), y);

@@ -54,7 +54,7 @@ void rn_dump_arrival_words(const struct rn_dump_arrival *a, char text[RN_DUMP_SA
 		snprintf(text, RN_DUMP_SAID_MAX, "as it arrived: %s", a->comment);
 }
 
-static void said(const struct rn_dump_lines *lines, const char *text)
+static void print_comment(const struct rn_dump_lines *lines, const char *text)
 {
 	fprintf(lines->to, "%14s# %s\n", "", text);
 }
@@ -67,7 +67,7 @@ void rn_dump_line_arrival(void *ctx, const struct rn_dump_arrival *a)
 	if (lines->findings_only)
 		return;
 	rn_dump_arrival_words(a, text);
-	said(lines, text);
+	print_comment(lines, text);
 }
 
 bool rn_dump_line(void *ctx, const struct rn_dump_packet *d)
@@ -80,7 +80,7 @@ bool rn_dump_line(void *ctx, const struct rn_dump_packet *d)
 		return true;
 	if (d->shows_owner && !lines->findings_only) {
 		rn_dump_owner_words(d, owner);
-		said(lines, owner);
+		print_comment(lines, owner);
 	}
 	rn_packet_words(d->p, text, sizeof(text));
 	rn_dump_note(d->verdict, note);
@@ -88,7 +88,7 @@ bool rn_dump_line(void *ctx, const struct rn_dump_packet *d)
 		rn_gid_text(&d->p->flow.src, src), rn_gid_text(&d->p->flow.dst, dst),
 		text, note);
 	if (d->comment && d->comment[0])
-		said(lines, d->comment);
+		print_comment(lines, d->comment);
 	for (unsigned i = 0; i < d->verdict->findings; i++) {
 		char finding[RN_DUMP_FINDING_MAX];
 
@@ -238,7 +238,7 @@ bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d)
 	return true;
 }
 
-static json_t *resends(const struct rn_watch_counts *n)
+static json_t *resends_json(const struct rn_watch_counts *n)
 {
 	json_t *o = json_object();
 
@@ -305,7 +305,7 @@ static void set_counts(json_t *o, const struct rn_watch_counts *n)
 		set_integer(o, "credits", n->credits);
 }
 
-static json_t *half(const struct rn_watch_half *h)
+static json_t *half_json(const struct rn_watch_half *h)
 {
 	char src[RN_GID_TEXT_MAX], dst[RN_GID_TEXT_MAX];
 	const struct rn_watch_counts *n = &h->n;
@@ -322,7 +322,7 @@ static json_t *half(const struct rn_watch_half *h)
 	if (h->pmtu)
 		set_integer(o, "pmtu", h->pmtu);
 	set_counts(o, n);
-	json_object_set_new(o, "resends", resends(n));
+	json_object_set_new(o, "resends", resends_json(n));
 	if (n->rtts)
 		json_object_set_new(o, "rtt",
 				    json_pack("{s:I, s:f, s:f, s:f, s:f}", "count",
@@ -342,7 +342,7 @@ int rn_dump_json_stats(void *ctx, const struct rn_watch *w)
 
 	for (uint32_t i = 0; i < rn_watch_halves(w); i++) {
 		json_t *o = rn_dump_is_told(rn_watch_half(w, i))
-				    ? half(rn_watch_half(w, i))
+				    ? half_json(rn_watch_half(w, i))
 				    : NULL;
 
 		if (o) {

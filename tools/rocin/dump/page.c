@@ -151,7 +151,7 @@ static void text(FILE *to, const char *t)
 	rn_html_text(to, t);
 }
 
-static void head(FILE *to, const struct rn_dump_page *page)
+static void write_head(FILE *to, const struct rn_dump_page *page)
 {
 	char time[RN_DUMP_TIME_MAX];
 
@@ -211,7 +211,7 @@ static const char *path_mtu(const struct rn_watch_half *h, char text[MTU_LEN])
 	return h->pmtu ? text : "";
 }
 
-static void counts(FILE *to, const struct rn_watch *w)
+static void write_counts(FILE *to, const struct rn_watch *w)
 {
 	fputs("<h2>Queue pairs</h2>\n<div class='scroll'><table><tr><th>Requests "
 	      "of<th>MTU<th>Messages<th>Packets<th>Bytes<th>Gbit/"
@@ -268,8 +268,8 @@ static void plots(FILE *to, const struct rn_watch *w, uint32_t ladder)
 	}
 }
 
-static void whose(FILE *to, const struct rn_dump_page *page, const struct rn_watch *w,
-		  uint32_t ladder, bool is_right)
+static void write_owner(FILE *to, const struct rn_dump_page *page,
+			const struct rn_watch *w, uint32_t ladder, bool is_right)
 {
 	const char *owner = rn_ladder_owner(w, ladder, is_right, page->owners);
 	char end[RN_LADDER_END_MAX];
@@ -296,7 +296,7 @@ static void diagram(FILE *to, const struct rn_dump_page *page, const struct rn_w
 	text(to, rn_ladder_end(w, drawn->ladder, true, end));
 	fputs("</h2>\n", to);
 	for (unsigned i = 0; i < 2; i++)
-		whose(to, page, w, drawn->ladder, i == 1);
+		write_owner(to, page, w, drawn->ladder, i == 1);
 	plots(to, w, drawn->ladder);
 	if (drawn->rows > RN_LADDER_ROWS)
 		fprintf(to, "<p class='dim'>The first %d of %" PRIu64 " packets:</p>\n",
@@ -317,8 +317,8 @@ static int print_page(FILE *to, const void *watched)
 	const struct rn_dump_page *page = ((const struct watched *)watched)->page;
 	const struct rn_watch *w = ((const struct watched *)watched)->w;
 
-	head(to, page);
-	counts(to, w);
+	write_head(to, page);
+	write_counts(to, w);
 	list_findings(to, page);
 	/* Halves that were paired only later share one diagram. */
 	for (unsigned i = 0; i < page->ladders; i++)

@@ -253,7 +253,8 @@ static void print_list(void)
 }
 
 /* ----------------------------------------------------------------------- running */
-static void become(const struct example *x, const char *program, bool mended, int out)
+static void exec_example(const struct example *x, const char *program, bool mended,
+			 int out)
 {
 	char *argv[] = { (char *)x->name, mended ? (char *)"--mended" : NULL, NULL };
 
@@ -282,7 +283,7 @@ static int run_program(const struct example *x, const char *program, bool mended
 	pid = fork();
 	if (pid == 0) {
 		close(fd[0]);
-		become(x, program, mended, fd[1]);
+		exec_example(x, program, mended, fd[1]);
 	}
 	close(fd[1]);
 	while (pid > 0 && len < OUTPUT_MAX - 1 &&

@@ -195,7 +195,7 @@ static void add_on(struct parsing *p, struct on *on, struct argp_state *state)
 	}
 }
 
-static void collect(struct parsing *p, struct argp_state *state)
+static void collect_commands(struct parsing *p, struct argp_state *state)
 {
 	struct rn_lab_args *args = p->args;
 
@@ -276,7 +276,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		p->program = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
-		collect(p, state);
+		collect_commands(p, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -321,7 +321,7 @@ static void parse_options(int argc, char **argv, struct rn_lab_args *args)
 
 /* ----------------------------------------------------------------------- the command */
 /* Blocks the signals that are passed on to the lab. */
-static void block(sigset_t *set)
+static void block_signals(sigset_t *set)
 {
 	static const int handed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };
 
@@ -334,7 +334,7 @@ static void block(sigset_t *set)
 /* Passes signals on to the lab, which decides what they mean; the third one kills it.
  * Returns the wait status of the lab.
  */
-static int attend(pid_t lab, const sigset_t *set)
+static int pass_signals(pid_t lab, const sigset_t *set)
 {
 	unsigned told = 0;
 	int status;
@@ -377,7 +377,7 @@ int rn_cmd_lab(int argc, char **argv)
 		rn_complain("%s", strerror(errno));
 		return RN_EXIT_FAILURE;
 	}
-	block(&set);
+	block_signals(&set);
 	lab = rn_lab_clone(&user);
 	if (lab == 0) {
 		close(lifeline[1]);
@@ -389,7 +389,7 @@ int rn_cmd_lab(int argc, char **argv)
 		return RN_EXIT_FAILURE;
 	}
 	close(lifeline[0]);
-	status = attend(lab, &set);
+	status = pass_signals(lab, &set);
 	if (args.command_count > 0 && args.commands[0].is_shell)
 		take_terminal();
 	if (WIFEXITED(status))

@@ -154,7 +154,7 @@ static int map_user(const struct rn_lab_user *user)
 	return rc ? rc : write_file("/proc/self/gid_map", map);
 }
 
-static int refused(int rc, char *err, size_t err_len)
+static int say_refused(int rc, char *err, size_t err_len)
 {
 	rn_lab_say_refused(-rc, err, err_len);
 	return rc;
@@ -165,9 +165,9 @@ int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len)
 	int rc = user->has_ns ? map_user(user) : 0;
 
 	if (rc)
-		return refused(rc, err, err_len);
+		return say_refused(rc, err, err_len);
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		return refused(-errno, err, err_len);
+		return say_refused(-errno, err, err_len);
 	if (!mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		return 0;
 	if (errno != EPERM)
@@ -267,7 +267,7 @@ static int set_up_namespace(unsigned host, unsigned hosts, char *err, size_t err
 
 	snprintf(name, sizeof(name), "h%u\n", host + 1);
 	if (sethostname(name, strlen(name) - 1))
-		return refused(-errno, err, err_len);
+		return say_refused(-errno, err, err_len);
 	mount_sys();
 	if (mount("tmpfs", RN_LAB_SHM, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777"))
 		return rn_fail(
@@ -456,8 +456,8 @@ static int start_keeper(const struct rn_lab_args *args, unsigned host, struct ke
 	return 0;
 }
 
-static int hear(const struct keeper *k, unsigned host, unsigned *by, char *err,
-		size_t err_len)
+static int receive_report(const struct keeper *k, unsigned host, unsigned *by, char *err,
+			  size_t err_len)
 {
 	struct report r;
 
@@ -481,7 +481,7 @@ static int connect_all(const struct rn_lab_args *args, struct keeper *keepers,
 	rn_lab_net_prepare(false);
 	rc = rn_lab_switch_make(nl, &args->link, err, err_len);
 	for (unsigned i = 0; i < args->hosts && !rc; i++) {
-		rc = hear(&keepers[i], i, by, err, err_len);
+		rc = receive_report(&keepers[i], i, by, err, err_len);
 		if (!rc)
 			rc = rn_lab_cable_make(nl, &args->link, i, keepers[i].pid, err,
 					       err_len);
@@ -489,7 +489,7 @@ static int connect_all(const struct rn_lab_args *args, struct keeper *keepers,
 			(void)!send(keepers[i].sock, "", 1, MSG_NOSIGNAL);
 	}
 	for (unsigned i = 0; i < args->hosts && !rc; i++)
-		rc = hear(&keepers[i], i, by, err, err_len);
+		rc = receive_report(&keepers[i], i, by, err, err_len);
 	nl_socket_free(nl);
 	return rc;
 }
@@ -640,7 +640,7 @@ struct capture {
 	int rc; /* 0, or -errno of writing the file */
 };
 
-static void flush(struct capture *c)
+static void flush_capture(struct capture *c)
 {
 	const uint8_t *at = c->buf.data;
 	size_t left = c->buf.len;
@@ -674,7 +674,7 @@ static void on_packet(u_char *ctx, const struct pcap_pkthdr *hdr, const u_char *
 	rn_pcapng_packet(&c->buf, &packet);
 	c->packets++;
 	if (c->buf.len >= FLUSH_AT)
-		flush(c);
+		flush_capture(c);
 }
 
 static int open_port(struct capture *c, char *err, size_t err_len)
@@ -704,7 +704,7 @@ static int open_file(struct capture *c, const char *path, char *err, size_t err_
 	rn_pcapng_section(&c->buf, NULL, NULL, "rocin lab " ROCIN_VERSION);
 	rn_pcapng_interface(&c->buf, DLT_EN10MB, "switch", "All hosts of the lab",
 			    SNAPLEN);
-	flush(c);
+	flush_capture(c);
 	return 0;
 }
 
@@ -714,7 +714,7 @@ static int take_all(struct capture *c)
 
 	while (!c->rc && (n = pcap_dispatch(c->pcap, -1, on_packet, (u_char *)c)) > 0)
 		all += n;
-	flush(c);
+	flush_capture(c);
 	return all;
 }
 

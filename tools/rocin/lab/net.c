@@ -65,7 +65,7 @@ static void put_text(struct nl_msg *m, int type, const char *text)
 /* Begins a nested attribute, which nla_nest_end() ends; without the flag NLA_F_NESTED,
  * which nla_nest_start() would set and ip(8) and tc(8) do not.
  */
-static struct nlattr *nest(struct nl_msg *m, int type)
+static struct nlattr *begin_nested(struct nl_msg *m, int type)
 {
 	struct nlattr *at = nlmsg_tail(nlmsg_hdr(m));
 
@@ -85,7 +85,7 @@ static int note_errno(struct sockaddr_nl *from, struct nlmsgerr *answer, void *e
 
 /* Sends and frees a message and waits for the answer. Returns 0, or the kernel's -errno.
  */
-static int talk(struct nl_sock *nl, struct nl_msg *m)
+static int send_message(struct nl_sock *nl, struct nl_msg *m)
 {
 	int error = 0, rc;
 
@@ -136,7 +136,7 @@ static struct nl_msg *qdisc_message(int index)
 }
 
 /* A probability in units of netem, in which 2^32 - 1 means always. */
-static uint32_t chance(uint32_t ppm)
+static uint32_t netem_probability(uint32_t ppm)
 {
 	return (uint32_t)(((uint64_t)ppm * UINT32_MAX + PPM / 2) / PPM);
 }
@@ -154,9 +154,10 @@ static void put_rate(struct nl_msg *m, uint64_t bytes)
 struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link)
 {
 	const struct tc_netem_qopt opt = { .limit = NETEM_LIMIT,
-					   .loss = chance(link->loss),
+					   .loss = netem_probability(link->loss),
 					   .gap = link->reorder ? 1 : 0 };
-	const struct tc_netem_reorder reorder = { .probability = chance(link->reorder) };
+	const struct tc_netem_reorder reorder = { .probability = netem_probability(
+							  link->reorder) };
 	int64_t delay = link->delay;
 	struct nlattr *options;
 	struct nl_msg *m;
@@ -165,7 +166,7 @@ struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link)
 		delay = RN_USEC(REORDER_DELAY_US);
 	m = qdisc_message(index);
 	put_text(m, TCA_KIND, "netem");
-	options = nest(m, TCA_OPTIONS);
+	options = begin_nested(m, TCA_OPTIONS);
 	append(m, &opt, sizeof(opt));
 	if (delay)
 		put_attribute(m, TCA_NETEM_LATENCY64, &delay, sizeof(delay));
@@ -195,7 +196,7 @@ struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link)
 	opt.limit = (uint32_t)burst + TBF_QUEUE;
 	m = qdisc_message(index);
 	put_text(m, TCA_KIND, "tbf");
-	options = nest(m, TCA_OPTIONS);
+	options = begin_nested(m, TCA_OPTIONS);
 	put_attribute(m, TCA_TBF_PARMS, &opt, sizeof(opt));
 	put_u32(m, TCA_TBF_BURST, (uint32_t)burst);
 	if (bytes >= UINT32_MAX)
@@ -340,7 +341,7 @@ static int set_up(struct nl_sock *nl, int index)
 	struct nl_msg *m;
 
 	m = message(RTM_NEWLINK, 0, &link, sizeof(link));
-	return talk(nl, m);
+	return send_message(nl, m);
 }
 
 static int make_bridge(struct nl_sock *nl, uint32_t mtu)
@@ -352,9 +353,9 @@ static int make_bridge(struct nl_sock *nl, uint32_t mtu)
 	m = message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &link, sizeof(link));
 	put_text(m, IFLA_IFNAME, BRIDGE);
 	put_u32(m, IFLA_MTU, mtu);
-	info = nest(m, IFLA_LINKINFO);
+	info = begin_nested(m, IFLA_LINKINFO);
 	put_text(m, IFLA_INFO_KIND, "bridge");
-	data = nest(m, IFLA_INFO_DATA);
+	data = begin_nested(m, IFLA_INFO_DATA);
 	put_u32(m, IFLA_BR_FORWARD_DELAY, 0);
 	/* No multicast snooping: there is no querier, so all ports get all multicast
 	 * packets.
@@ -362,7 +363,7 @@ static int make_bridge(struct nl_sock *nl, uint32_t mtu)
 	put_attribute(m, IFLA_BR_MCAST_SNOOPING, "", 1);
 	nla_nest_end(m, data);
 	nla_nest_end(m, info);
-	return talk(nl, m);
+	return send_message(nl, m);
 }
 
 int rn_lab_switch_make(struct nl_sock *nl, const struct rn_lab_link *link, char *err,
@@ -396,10 +397,10 @@ static int make_veth(struct nl_sock *nl, uint32_t mtu, unsigned host, pid_t keep
 	put_text(m, IFLA_IFNAME, name);
 	put_u32(m, IFLA_MTU, mtu);
 	put_u32(m, IFLA_MASTER, if_nametoindex(BRIDGE));
-	info = nest(m, IFLA_LINKINFO);
+	info = begin_nested(m, IFLA_LINKINFO);
 	put_text(m, IFLA_INFO_KIND, "veth");
-	data = nest(m, IFLA_INFO_DATA);
-	peer = nest(m, VETH_INFO_PEER);
+	data = begin_nested(m, IFLA_INFO_DATA);
+	peer = begin_nested(m, VETH_INFO_PEER);
 	append(m, &link, sizeof(link));
 	put_text(m, IFLA_IFNAME, RN_LAB_INTERFACE);
 	put_u32(m, IFLA_MTU, mtu);
@@ -408,7 +409,7 @@ static int make_veth(struct nl_sock *nl, uint32_t mtu, unsigned host, pid_t keep
 	nla_nest_end(m, peer);
 	nla_nest_end(m, data);
 	nla_nest_end(m, info);
-	return talk(nl, m);
+	return send_message(nl, m);
 }
 
 int rn_lab_cable_make(struct nl_sock *nl, const struct rn_lab_link *link, unsigned host,
@@ -443,7 +444,7 @@ static int add_address(struct nl_sock *nl, int index, int family, const void *ad
 	m = message(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &fixed, sizeof(fixed));
 	put_attribute(m, IFA_LOCAL, address, len);
 	put_attribute(m, IFA_ADDRESS, address, len);
-	return talk(nl, m);
+	return send_message(nl, m);
 }
 
 /* A route for multicast, because programs that join a group rarely name the interface. */
@@ -461,7 +462,7 @@ static int add_group_route(struct nl_sock *nl, int index)
 	m = message(RTM_NEWROUTE, NLM_F_CREATE, &route, sizeof(route));
 	put_attribute(m, RTA_DST, &groups, sizeof(groups));
 	put_u32(m, RTA_OIF, (uint32_t)index);
-	return talk(nl, m);
+	return send_message(nl, m);
 }
 
 static int add_addresses(struct nl_sock *nl, int index, unsigned host)
@@ -503,15 +504,15 @@ static int await_carrier(void)
 /* Installs the queueing discipline. netem does everything. Without netem, tbf limits the
  * rate, and fault rules in the devices do the rest.
  */
-static int shape(struct nl_sock *nl, int index, const struct rn_lab_link *link,
-		 unsigned *by, char *err, size_t err_len)
+static int set_queueing(struct nl_sock *nl, int index, const struct rn_lab_link *link,
+			unsigned *by, char *err, size_t err_len)
 {
 	int rc;
 
 	*by = 0;
 	if (!link->loss && !link->reorder && !link->delay && !link->rate)
 		return 0;
-	rc = talk(nl, rn_lab_netem_msg(index, link));
+	rc = send_message(nl, rn_lab_netem_msg(index, link));
 	if (rc == 0) {
 		*by = RN_LAB_BY_NETEM;
 		return 0;
@@ -519,7 +520,7 @@ static int shape(struct nl_sock *nl, int index, const struct rn_lab_link *link,
 	if (rc != -ENOENT && rc != -EOPNOTSUPP)
 		return rn_fail(err, err_len, rc, "netem cannot be set up: %m");
 	if (link->rate) {
-		rc = talk(nl, rn_lab_tbf_msg(index, link));
+		rc = send_message(nl, rn_lab_tbf_msg(index, link));
 		if (rc)
 			return rn_fail(
 				err, err_len, rc,
@@ -552,7 +553,7 @@ int rn_lab_host_connect(const struct rn_lab_link *link, unsigned host, unsigned 
 	if (rc)
 		(void)rn_fail(err, err_len, rc, "h%u cannot be connected: %m", host + 1);
 	else
-		rc = shape(nl, index, link, by, err, err_len);
+		rc = set_queueing(nl, index, link, by, err, err_len);
 	nl_socket_free(nl);
 	return rc;
 }

@@ -74,7 +74,7 @@ static int write_lines(struct rn_lab_stream *s)
 	return rc;
 }
 
-static void shut(struct rn_lab_stream *s)
+static void close_stream(struct rn_lab_stream *s)
 {
 	close(s->from);
 	s->from = -1;
@@ -91,10 +91,10 @@ int rn_lab_stream_read(struct rn_lab_stream *s)
 			s->used += (size_t)n;
 			rc = write_lines(s);
 		} else if (n == 0) {
-			shut(s);
+			close_stream(s);
 		} else if (errno != EINTR) {
 			if (errno != EAGAIN)
-				shut(s);
+				close_stream(s);
 			break;
 		}
 	}
@@ -110,6 +110,6 @@ int rn_lab_stream_end(struct rn_lab_stream *s)
 	int rc = rn_lab_stream_read(s);
 
 	if (s->from >= 0)
-		shut(s);
+		close_stream(s);
 	return rc ? rc : rn_lab_stream_read(s);
 }

@@ -104,7 +104,7 @@ static void connect_streams(int out, int err)
 }
 
 /* Starts the program; returns an exit status if that failed. */
-static int become(const struct rn_lab_args *args, const struct rn_lab_command *c)
+static int exec_on_host(const struct rn_lab_args *args, const struct rn_lab_command *c)
 {
 	static struct rn_launch launch;
 	char err[512];
@@ -168,7 +168,7 @@ static int start_program(struct rn_lab_program *p, const struct rn_lab_args *arg
 		if (!is_shell)
 			connect_streams(out[1], err[1]);
 		restore_signals();
-		_exit(become(args, p->command));
+		_exit(exec_on_host(args, p->command));
 	}
 	rc = p->pid < 0 ? -errno : 0;
 	if (p->pid > 0)
@@ -190,7 +190,7 @@ static void set_status(struct rn_lab_program *p, int wait_status)
 
 /* --------------------------------------------------------------------------- reports */
 /* Prints a sentence that begins with "rocin lab:", unless --quiet was given. */
-static void say(const struct rn_lab_args *args, const char *fmt, ...)
+static void print_note(const struct rn_lab_args *args, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -206,7 +206,7 @@ static void say(const struct rn_lab_args *args, const char *fmt, ...)
 /* Names the means by which packets are treated. Rules treat only packets of devices, so
  * the text says that other packets are not affected.
  */
-static const char *means(unsigned by)
+static const char *means_text(unsigned by)
 {
 	if (by & RN_LAB_BY_NETEM)
 		return ", by netem";
@@ -234,10 +234,11 @@ static void report_begin(const struct rn_lab_args *args, unsigned by)
 			 n, n);
 	}
 	rn_lab_link_text(&args->link, link, sizeof(link));
-	say(args,
-	    "h1%s: " RN_LAB_NET4 "1, " RN_LAB_NET6 "1%s on " RN_LAB_INTERFACE
-	    ", MTU %u%s%s%s",
-	    to, more, args->link.mtu, *link ? "; " : "", link, *link ? means(by) : "");
+	print_note(args,
+		   "h1%s: " RN_LAB_NET4 "1, " RN_LAB_NET6 "1%s on " RN_LAB_INTERFACE
+		   ", MTU %u%s%s%s",
+		   to, more, args->link.mtu, *link ? "; " : "", link,
+		   *link ? means_text(by) : "");
 }
 
 static double seconds(rn_ns time)
@@ -256,13 +257,15 @@ static void report_end(const struct rn_lab_args *args, const struct rn_lab_progr
 	for (unsigned i = 0; i < count; i++)
 		good += all[i].has_ended && all[i].status == 0;
 	if (!failed)
-		say(args, "%u of %u ended well, %.2f s", good, count, seconds(time));
+		print_note(args, "%u of %u ended well, %.2f s", good, count,
+			   seconds(time));
 	else
-		say(args,
-		    "%u of %u ended well, %.2f s; first h%u failed, with status %d "
-		    "after %.2f s",
-		    good, count, seconds(time), failed->command->host + 1, failed->status,
-		    seconds(failed->end - failed->begin));
+		print_note(
+			args,
+			"%u of %u ended well, %.2f s; first h%u failed, with status %d "
+			"after %.2f s",
+			good, count, seconds(time), failed->command->host + 1,
+			failed->status, seconds(failed->end - failed->begin));
 }
 
 static json_t *program_json(const struct rn_lab_program *p)
@@ -413,7 +416,7 @@ static void take_signal(struct lab *lab)
 			continue;
 		}
 		if (lab->is_over) {
-			say(lab->args, "told twice: what still runs is killed");
+			print_note(lab->args, "told twice: what still runs is killed");
 			lab->grace = 0;
 		}
 		/* A signal that ends kept hosts is no failure. */
@@ -505,7 +508,7 @@ static bool is_done(const struct lab *lab)
 	return !is_busy && (lab->is_over || !lab->args->keep);
 }
 
-static void loop(struct lab *lab)
+static void run_loop(struct lab *lab)
 {
 	bool said = false;
 
@@ -514,10 +517,11 @@ static void loop(struct lab *lab)
 
 		if (!said && lab->args->keep && lab->ended == lab->count) {
 			said = true;
-			say(lab->args,
-			    "the hosts stay until Ctrl-C; rocin lab-exec --lab=%d h1 "
-			    "goes there",
-			    (int)lab->args->pid);
+			print_note(
+				lab->args,
+				"the hosts stay until Ctrl-C; rocin lab-exec --lab=%d h1 "
+				"goes there",
+				(int)lab->args->pid);
 		}
 		poll_lab(lab, turn);
 		look_at_clock(lab);
@@ -628,7 +632,7 @@ int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 		rn_complain("%s", err);
 	else {
 		report_begin(args, lab.by);
-		loop(&lab);
+		run_loop(&lab);
 		status = finish(&lab);
 	}
 	free(lab.programs);

@@ -298,7 +298,8 @@ static const struct rn_report_state *state_of(const struct rn_report_run *run,
 }
 
 /* Explains the outcome in a sentence for readers who do not know the model. */
-static void say(FILE *to, const struct rn_litmus_test *t, const struct rn_report_state *s)
+static void explain_outcome(FILE *to, const struct rn_litmus_test *t,
+			    const struct rn_report_state *s)
 {
 	struct rn_html_stale stale;
 	const struct rn_litmus_step *load;
@@ -356,7 +357,7 @@ static void picture(FILE *to, const struct rn_litmus_test *t,
 	fputs("</code> comes about with <code>", to);
 	rn_html_text(to, run->knobs);
 	fputs("</code></summary>\n", to);
-	say(to, t, s);
+	explain_outcome(to, t, s);
 	rn_html_picture(to, t, s);
 	legend(to);
 	fputs("</details>\n", to);

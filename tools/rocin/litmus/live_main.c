@@ -94,7 +94,7 @@ static void clear_results(void)
 }
 
 /* Runs the test in this worker. Returns 0, or -1 after rn_live_fail(). */
-static int work(struct rn_live *l)
+static int run_worker(struct rn_live *l)
 {
 	int rc = rn_live_set_layer(l);
 
@@ -107,7 +107,7 @@ static int work(struct rn_live *l)
 	return rc;
 }
 
-static void share(struct rn_live *l, unsigned workers)
+static void set_up_shared(struct rn_live *l, unsigned workers)
 {
 	struct rn_live_shared *s = l->shared;
 	pthread_barrierattr_t attr;
@@ -126,10 +126,10 @@ static void share(struct rn_live *l, unsigned workers)
 
 static int serve_here(struct rn_live *l)
 {
-	share(l, 1);
+	set_up_shared(l, 1);
 	l->nodes = UINT32_MAX;
 	l->is_lead = true;
-	if (work(l)) {
+	if (run_worker(l)) {
 		if (atomic_load(&l->shared->is_lost))
 			(void)answer_results(&results, true);
 		else
@@ -144,7 +144,7 @@ static _Noreturn void play_node(struct rn_live *l, unsigned node)
 {
 	l->nodes = 1u << node;
 	l->is_lead = node == 0;
-	if (work(l) || (l->is_lead && answer_results(&results, false)))
+	if (run_worker(l) || (l->is_lead && answer_results(&results, false)))
 		_exit(1);
 	rn_live_close_devices(l);
 	_exit(0);
@@ -194,7 +194,7 @@ static int serve_in_processes(struct rn_live *l)
 {
 	pid_t pid[RN_LITMUS_NODES] = { 0 }, mine = getpid();
 
-	share(l, l->test->nodes);
+	set_up_shared(l, l->test->nodes);
 	for (unsigned i = 0; i < l->test->nodes; i++) {
 		pid[i] = fork();
 		if (pid[i] == 0) {
@@ -211,7 +211,7 @@ static int serve_in_processes(struct rn_live *l)
 	return wait_for_nodes(l, pid, l->test->nodes);
 }
 
-static const char *cannot(struct rn_live *l, char *why, size_t why_len)
+static const char *why_not(struct rn_live *l, char *why, size_t why_len)
 {
 	const struct rn_litmus_test *t = l->test;
 	bool needs_library = false;
@@ -246,7 +246,7 @@ static int serve_request(struct rn_live *l, const struct rn_live_request *reques
 	l->request = request;
 	l->test = &request->test;
 	clear_results();
-	why = cannot(l, text, sizeof(text));
+	why = why_not(l, text, sizeof(text));
 	if (why)
 		return send_response(RN_LIVE_CANNOT, why);
 	rc = request->processes ? serve_in_processes(l) : serve_here(l);

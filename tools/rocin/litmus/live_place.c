@@ -26,7 +26,7 @@ struct layout {
 	size_t why_len;
 };
 
-static bool cannot(struct layout *y, const char *sentence)
+static bool set_reason(struct layout *y, const char *sentence)
 {
 	snprintf(y->why, y->why_len, "%s", sentence);
 	return false;
@@ -48,7 +48,7 @@ static bool add_nic(struct layout *y, unsigned node, unsigned agent)
 	if (rn_live_find_nic(map, node, agent) < map->nics)
 		return true;
 	if (map->nics == RN_LIVE_NICS)
-		return cannot(y, "needs more NICs than one process has");
+		return set_reason(y, "needs more NICs than one process has");
 	map->nic[map->nics++] = (struct rn_live_nic_name){ .node = (uint8_t)node,
 							   .agent = (uint8_t)agent };
 	return true;
@@ -89,12 +89,13 @@ static bool add_agents(struct layout *y)
 		unsigned agent = t->location[i].agent, memory;
 
 		if (agent >= RN_AGENT_NVME)
-			return cannot(y, "a drive has no memory that others can name");
+			return set_reason(y,
+					  "a drive has no memory that others can name");
 		if (rn_agent_is_nic(agent) && !add_nic(y, t->location[i].node, agent))
 			return false;
 		memory = add_memory(y->map, t->location[i].node, agent);
 		if (memory == RN_LIVE_MEMORIES)
-			return cannot(y, "needs more memories than one process has");
+			return set_reason(y, "needs more memories than one process has");
 		y->map->place[i].memory = (uint8_t)memory;
 	}
 	/* A kernel needs its GPU even if no location is there. */
@@ -102,24 +103,24 @@ static bool add_agents(struct layout *y)
 		if (rn_agent_is_gpu(t->thread[i].agent) &&
 		    add_memory(y->map, t->thread[i].node, t->thread[i].agent) ==
 			    RN_LIVE_MEMORIES)
-			return cannot(y, "needs more GPUs than one process has");
+			return set_reason(y, "needs more GPUs than one process has");
 	return true;
 }
 
 static const char side_by_side[] =
 	"one message goes to locations that cannot lie side by side";
 
-static bool chain(struct layout *y, unsigned first, unsigned second)
+static bool chain_locations(struct layout *y, unsigned first, unsigned second)
 {
 	/* A location cannot be placed behind itself. */
 	for (unsigned i = second; i != RN_LITMUS_NONE; i = y->next[i])
 		if (i == first)
-			return cannot(y, side_by_side);
+			return set_reason(y, side_by_side);
 	if (y->next[first] == second)
 		return true;
 	if (y->next[first] != RN_LITMUS_NONE || y->prev[second] != RN_LITMUS_NONE ||
 	    y->map->place[first].memory != y->map->place[second].memory)
-		return cannot(y, side_by_side);
+		return set_reason(y, side_by_side);
 	y->next[first] = (uint8_t)second;
 	y->prev[second] = (uint8_t)first;
 	return true;
@@ -135,8 +136,8 @@ static bool chain_elements(struct layout *y, const struct rn_litmus_instr *in)
 	if (!is_write && in->op != RN_LITMUS_READ)
 		return true;
 	for (unsigned i = 0; i + 1 < in->count; i++)
-		if (!chain(y, is_write ? in->dst[i] : in->src[i].loc,
-			   is_write ? in->dst[i + 1] : in->src[i + 1].loc))
+		if (!chain_locations(y, is_write ? in->dst[i] : in->src[i].loc,
+				     is_write ? in->dst[i + 1] : in->src[i + 1].loc))
 			return false;
 	return true;
 }
@@ -171,7 +172,7 @@ static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 		return !names_location(in) ||
 		       (thread->agent == RN_AGENT_CPU && in->op != RN_LITMUS_DMA) ||
 		       !is_on_other(y, in->loc, RN_AGENT_CPU) ||
-		       cannot(y, "no kernel and no drive can name memory on a NIC");
+		       set_reason(y, "no kernel and no drive can name memory on a NIC");
 	if (is_atomic)
 		ok = !is_on_other(y, in->loc, q->peer_nic) &&
 		     !is_on_other(y, in->dst[0], q->nic);
@@ -179,14 +180,14 @@ static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 		ok = ok && !is_on_other(y, in->dst[i], is_read ? q->nic : q->peer_nic) &&
 		     (is_flush || in->src[i].is_inline ||
 		      !is_on_other(y, in->src[i].loc, is_read ? q->peer_nic : q->nic));
-	return ok || cannot(y, "memory on a NIC can be named through that NIC only");
+	return ok || set_reason(y, "memory on a NIC can be named through that NIC only");
 }
 
 static bool look_at(struct layout *y, const struct rn_litmus_thread *thread,
 		    const struct rn_litmus_instr *in)
 {
 	if (in->op == RN_LITMUS_FLUSH && in->count > 1)
-		return cannot(y, "a FLUSH names one range of memory");
+		return set_reason(y, "a FLUSH names one range of memory");
 	if (in->op == RN_LITMUS_DMA)
 		y->is_dma[in->loc] = true;
 	return can_reach(y, thread, in) && chain_elements(y, in);
@@ -235,7 +236,7 @@ static bool place_chain(struct layout *y, unsigned loc)
 		if (size == 0)
 			size = sizeof(int64_t);
 		if (at % SMALLEST_ELEMENT != past_granule(y, loc) % SMALLEST_ELEMENT)
-			return cannot(y, side_by_side);
+			return set_reason(y, side_by_side);
 		y->map->place[loc].bytes = y->is_dma[loc] ? RN_LIVE_PAGE : size;
 		y->map->place[loc].offset = at;
 		at += y->is_dma[loc] ? RN_LIVE_PAGE : y->map->element;
@@ -243,7 +244,7 @@ static bool place_chain(struct layout *y, unsigned loc)
 	y->used[memory] = at;
 	return at <= (rn_agent_is_nic(y->map->memory[memory].agent) ? RN_LIVE_DM
 								    : RN_LIVE_STAGE) ||
-	       cannot(y, "its locations need more memory than a test has here");
+	       set_reason(y, "its locations need more memory than a test has here");
 }
 
 bool rn_live_map(const struct rn_litmus_test *t, uint32_t granule,
@@ -260,7 +261,8 @@ bool rn_live_map(const struct rn_litmus_test *t, uint32_t granule,
 		if (t->location[i].size > map->element)
 			map->element = round_up(t->location[i].size, SMALLEST_ELEMENT);
 	if (map->element > RN_LIVE_PAGE)
-		return cannot(&y, "its locations need more memory than a test has here");
+		return set_reason(&y,
+				  "its locations need more memory than a test has here");
 	if (!add_agents(&y) || !look_at_program(&y))
 		return false;
 	for (unsigned i = 0; i < t->locations; i++)

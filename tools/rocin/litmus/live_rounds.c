@@ -699,7 +699,7 @@ static int drop_surplus(struct rn_live *l)
 	return rc;
 }
 
-static int quiet(struct rn_live *l)
+static int finish_messages(struct rn_live *l)
 {
 	for (unsigned i = 0; i < l->test->qps; i++)
 		if (l->qp[i].side[0] &&
@@ -725,7 +725,7 @@ static int64_t final_of(struct rn_live *l, unsigned loc)
 	return *(const volatile int64_t *)(const void *)rn_live_address(l, loc);
 }
 
-static void collect(struct rn_live *l)
+static void collect_final(struct rn_live *l)
 {
 	for (unsigned i = 0; i < l->test->locations; i++)
 		if (rn_live_plays(l, l->test->location[i].node))
@@ -740,12 +740,13 @@ static int run_once(struct rn_live *l, struct rn_live_player *players)
 	pthread_barrier_wait(&l->shared->all);
 	pthread_barrier_wait(&l->shared->all);
 	l->ended = rn_live_now();
-	if (atomic_load(&l->shared->failed) || end_kernels(l, players) || quiet(l))
+	if (atomic_load(&l->shared->failed) || end_kernels(l, players) ||
+	    finish_messages(l))
 		return -1;
 	pthread_barrier_wait(&l->shared->workers);
 	if (drop_surplus(l))
 		return -1;
-	collect(l);
+	collect_final(l);
 	pthread_barrier_wait(&l->shared->workers);
 	return 0;
 }
@@ -794,7 +795,7 @@ static void count(struct rn_live *l, struct rn_live_results *res)
 }
 
 /* The lead decides whether there is another run. */
-static void lead(struct rn_live *l, uint64_t done, uint64_t began)
+static void decide_next_run(struct rn_live *l, uint64_t done, uint64_t began)
 {
 	const struct rn_live_request *r = l->request;
 	uint64_t now = rn_live_now();
@@ -815,7 +816,7 @@ int rn_live_rounds(struct rn_live *l, struct rn_live_results *results)
 		return -1;
 	for (uint64_t done = 0;; done++) {
 		if (l->is_lead)
-			lead(l, done, began);
+			decide_next_run(l, done, began);
 		pthread_barrier_wait(&l->shared->workers);
 		if (l->shared->is_last)
 			break;

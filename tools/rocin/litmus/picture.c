@@ -223,7 +223,7 @@ static const struct lane *find_lane(const struct picture *p, unsigned node, bool
 	return NULL;
 }
 
-static unsigned middle(const struct lane *lane)
+static unsigned lane_middle(const struct lane *lane)
 {
 	return lane->x + lane->width / 2;
 }
@@ -265,9 +265,10 @@ static void draw_lanes(const struct picture *p)
 		const struct lane *l = &p->lane[i];
 		char name[NAME_MAX_LEN];
 
-		rn_svg_line(p->to, "class='lane'", middle(l), TOP - 6, middle(l), bottom);
+		rn_svg_line(p->to, "class='lane'", lane_middle(l), TOP - 6,
+			    lane_middle(l), bottom);
 		rn_svg_text(p->to, l->is_queue ? "class='dim'" : "class='head'",
-			    middle(l), 38, "middle", "%s", lane_name(l, name));
+			    lane_middle(l), 38, "middle", "%s", lane_name(l, name));
 	}
 }
 
@@ -352,7 +353,7 @@ static void draw_end(const struct picture *p, const struct rn_litmus_step *s,
 }
 
 /* Horizontal offset, so that TLPs in the same queue are drawn side by side. */
-static unsigned aside(const struct rn_litmus_step *s)
+static unsigned tlp_offset(const struct rn_litmus_step *s)
 {
 	return s->tlp % 3 * APART;
 }
@@ -362,7 +363,7 @@ static void draw_tlp(const struct picture *p, size_t from)
 {
 	const struct rn_litmus_step *sent = &p->step[from];
 	const struct lane *lane = find_lane(p, sent->node, false, sent->agent);
-	struct point at = { lane ? middle(lane) : 0, row_y(from) }, to;
+	struct point at = { lane ? lane_middle(lane) : 0, row_y(from) }, to;
 
 	for (size_t i = from + 1; i < p->count; i++) {
 		const struct rn_litmus_step *s = &p->step[i];
@@ -374,7 +375,8 @@ static void draw_tlp(const struct picture *p, size_t from)
 			if (!lane)
 				continue;
 			/* The TLP entered this queue when it left the place before. */
-			to = (struct point){ middle(lane) + aside(s), at.y + ROW / 2 };
+			to = (struct point){ lane_middle(lane) + tlp_offset(s),
+					     at.y + ROW / 2 };
 			draw_line(p, s, at, to);
 			at = (struct point){ to.x, row_y(i) };
 			draw_line(p, s, to, at);
@@ -384,7 +386,7 @@ static void draw_tlp(const struct picture *p, size_t from)
 			lane = find_lane(p, sent->node, false, sent->agent);
 			to = (struct point){ at.x, row_y(i) };
 			if (s->kind == RN_STEP_COMPLETE && lane)
-				to.x = middle(lane);
+				to.x = lane_middle(lane);
 			draw_line(p, s, at, to);
 			draw_end(p, s, to);
 			at = to;
@@ -401,7 +403,7 @@ static void draw_sent(const struct picture *p, size_t i)
 	if (!lane)
 		return;
 	snprintf(look, sizeof(look), "class='%s'", class_of(s));
-	rn_svg_text(p->to, look, middle(lane) - 6, row_y(i) + 4, "end", "%s",
+	rn_svg_text(p->to, look, lane_middle(lane) - 6, row_y(i) + 4, "end", "%s",
 		    short_name(s, name));
 	draw_tlp(p, i);
 }
@@ -445,7 +447,7 @@ static void draw_instr(const struct picture *p, size_t i)
 		    is_stale		       ? "class='stale'"
 		    : s->kind == RN_STEP_INSTR ? "class='head'"
 					       : "class='dim'",
-		    middle(lane), row_y(i) + 4, "middle", "%s", note);
+		    lane_middle(lane), row_y(i) + 4, "middle", "%s", note);
 }
 
 /* Draws a line from where a completion became visible to the poll that took it. */
@@ -473,8 +475,8 @@ static void draw_seen(const struct picture *p, size_t poll)
 		    p->step[i].node == p->step[made].node)
 			from = find_lane(p, p->step[i].node, true, p->step[i].from);
 	if (from)
-		rn_svg_line(p->to, "class='seen'", middle(from), row_y(made), middle(to),
-			    row_y(poll) - 8);
+		rn_svg_line(p->to, "class='seen'", lane_middle(from), row_y(made),
+			    lane_middle(to), row_y(poll) - 8);
 }
 
 void rn_html_picture(FILE *to, const struct rn_litmus_test *t,

@@ -53,7 +53,7 @@ static const struct rn_report_verdict *main_verdict(const struct rn_report_run *
 	return best;
 }
 
-static void cell(const struct rn_report_run *run, char *buf, size_t len)
+static void format_cell(const struct rn_report_run *run, char *buf, size_t len)
 {
 	const struct rn_report_verdict *v = run ? main_verdict(run) : NULL;
 	uint64_t all = 0;
@@ -107,7 +107,7 @@ static bool is_used(const struct rn_report *r, int column)
 }
 
 /* Writes "3/3": how many verdicts of knob sets without a column are as expected. */
-static void others(const struct rn_report_test *test, char *buf, size_t len)
+static void format_others(const struct rn_report_test *test, char *buf, size_t len)
 {
 	size_t good = 0, all = 0;
 
@@ -140,11 +140,11 @@ static void print_table(const struct rn_report *r, FILE *to)
 		for (size_t k = 0; k < RN_ARRAY_SIZE(columns); k++) {
 			if (!is_used(r, (int)k))
 				continue;
-			cell(run_in(r->test[i], (int)k), text, sizeof(text));
+			format_cell(run_in(r->test[i], (int)k), text, sizeof(text));
 			fprintf(to, " %-*s", CELL_WIDTH, text);
 		}
 		if (has_others) {
-			others(r->test[i], text, sizeof(text));
+			format_others(r->test[i], text, sizeof(text));
 			fprintf(to, " %s", text);
 		}
 		fputc('\n', to);

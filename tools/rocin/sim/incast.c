@@ -49,7 +49,7 @@ static const char style[] =
 	".grid{stroke:#ddd}.frame{fill:none;stroke:#999}"
 	".rate{fill:none;stroke-width:1.4}.queue{fill:#7a869a;fill-opacity:.55}";
 
-static void frame(FILE *to, const struct panel *p)
+static void draw_frame(FILE *to, const struct panel *p)
 {
 	for (unsigned i = 0; i <= STEPS; i++) {
 		unsigned y = p->y + p->height - i * p->height / STEPS;
@@ -62,8 +62,8 @@ static void frame(FILE *to, const struct panel *p)
 		    (struct rn_svg_box){ p->x, p->y, PLOT, p->height }, NULL);
 }
 
-static void point(FILE *to, const struct panel *p, const struct rn_incast_result *r,
-		  uint32_t k, double value)
+static void draw_point(FILE *to, const struct panel *p, const struct rn_incast_result *r,
+		       uint32_t k, double value)
 {
 	double share = value < p->top ? value / p->top : 1;
 
@@ -80,7 +80,7 @@ static void rates(FILE *to, const struct panel *p, const struct rn_incast_result
 			 360 * i / r->cfg.senders);
 		rn_svg_points_begin(to, "polyline", look);
 		for (uint32_t k = 0; k < r->samples; k++)
-			point(to, p, r, k, r->sample[k].kbps[i] / 1e6);
+			draw_point(to, p, r, k, r->sample[k].kbps[i] / 1e6);
 		rn_svg_points_end(to);
 	}
 }
@@ -88,14 +88,14 @@ static void rates(FILE *to, const struct panel *p, const struct rn_incast_result
 static void queue(FILE *to, const struct panel *p, const struct rn_incast_result *r)
 {
 	rn_svg_points_begin(to, "polygon", "class='queue'");
-	point(to, p, r, 0, 0);
+	draw_point(to, p, r, 0, 0);
 	for (uint32_t k = 0; k < r->samples; k++)
-		point(to, p, r, k, r->sample[k].queue / 1e6);
-	point(to, p, r, r->samples - 1, 0);
+		draw_point(to, p, r, k, r->sample[k].queue / 1e6);
+	draw_point(to, p, r, r->samples - 1, 0);
 	rn_svg_points_end(to);
 }
 
-static void column(FILE *to, const struct column *pic, unsigned left)
+static void draw_column(FILE *to, const struct column *pic, unsigned left)
 {
 	const struct rn_incast_result *r = pic->result;
 	const struct panel above = { left + LEFT, TOP, RATES,
@@ -104,9 +104,9 @@ static void column(FILE *to, const struct column *pic, unsigned left)
 				     r->cfg.link.queue / 1e6, " MB" };
 
 	rn_svg_text(to, "class='title'", above.x, 20, NULL, "%s", pic->title);
-	frame(to, &above);
+	draw_frame(to, &above);
 	rates(to, &above, r);
-	frame(to, &below);
+	draw_frame(to, &below);
 	queue(to, &below, r);
 	rn_svg_text(to, "", below.x, below.y - 8, NULL,
 		    "bytes in the queue of the link; %" PRIu64 " packets dropped",
@@ -128,7 +128,7 @@ static void draw_columns(FILE *to, const struct column *p, unsigned count)
 			 });
 	rn_svg_background(to);
 	for (unsigned i = 0; i < count; i++)
-		column(to, &p[i], i * COLUMN);
+		draw_column(to, &p[i], i * COLUMN);
 	rn_svg_end(to);
 }
 

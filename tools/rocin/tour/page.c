@@ -62,7 +62,7 @@ void rn_tour_wrap(FILE *to, const struct rn_tour_look *look, unsigned indent,
 	wrap(to, look, space, space, text);
 }
 
-static void head(FILE *to, const struct rn_tour_look *look, const char *text)
+static void print_head(FILE *to, const struct rn_tour_look *look, const char *text)
 {
 	fprintf(to, "%s%s%s\n", bold(look), text, plain(look));
 }
@@ -91,7 +91,7 @@ static void show_calls(FILE *to, const struct rn_tour_look *look,
 	const char *code = rn_tour_code(c->v->stop->name);
 	bool has_values = false;
 
-	head(to, look, "The calls");
+	print_head(to, look, "The calls");
 	rn_tour_wrap(to, look, INDENT, c->v->stop->calls);
 	fputc('\n', to);
 	while (code && *code) {
@@ -144,7 +144,7 @@ static void show_wire(FILE *to, const struct rn_tour_look *look,
 					 .right = "B",
 					 .ladder = RN_WATCH_NONE };
 
-	head(to, look, "On the wire");
+	print_head(to, look, "On the wire");
 	rn_tour_wrap(to, look, INDENT, c->v->stop->wire);
 	fputc('\n', to);
 	for (unsigned i = 0; i < c->r->packets; i++) {
@@ -167,7 +167,7 @@ static void show_pcie(FILE *to, const struct rn_tour_look *look,
 	struct rn_tour_row row[RN_TOUR_ROWS_MAX];
 	unsigned rows = rn_tour_rows(c->r, row);
 
-	head(to, look, "On PCIe");
+	print_head(to, look, "On PCIe");
 	rn_tour_wrap(to, look, INDENT, c->v->stop->pcie);
 	fprintf(to, "\n%*s  %-8s  %-7s    %-7s  %6s  %4s\n", RN_LADDER_INDENT - 2,
 		"done at (s)", "TLP", "from", "to", "bytes", "TLPs");
@@ -197,7 +197,7 @@ static void show_memory(FILE *to, const struct rn_tour_look *look,
 {
 	char label[40];
 
-	head(to, look, "In memory");
+	print_head(to, look, "In memory");
 	rn_tour_wrap(to, look, INDENT, c->v->stop->memory);
 	fputc('\n', to);
 	for (unsigned i = 0; i < c->r->memories; i++) {
@@ -214,7 +214,7 @@ static void show_claims(FILE *to, const struct rn_tour_look *look,
 {
 	const char *red = look->has_colour ? "\033[31m" : "";
 
-	head(to, look, "What happened, checked");
+	print_head(to, look, "What happened, checked");
 	for (unsigned i = 0; i < c->count; i++)
 		fprintf(to, "%s  [%s] %s%s\n", c->claim[i].is_so ? "" : red,
 			c->claim[i].is_so ? "ok" : "NOT SO", c->claim[i].text,
@@ -226,9 +226,9 @@ static void show_tries(FILE *to, const struct rn_tour_look *look,
 {
 	const struct rn_tour_stop *s = c->v->stop;
 
-	head(to, look,
-	     look->is_asking && s->attempt[0].words ? "Try this (t does the first)"
-						    : "Try this");
+	print_head(to, look,
+		   look->is_asking && s->attempt[0].words ? "Try this (t does the first)"
+							  : "Try this");
 	for (unsigned i = 0; i < RN_TOUR_TRIES_MAX; i++) {
 		const struct rn_tour_try *t = &s->attempt[i];
 

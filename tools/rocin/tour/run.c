@@ -212,8 +212,8 @@ static char *const *make_argv(const struct rn_tour_values *v)
 	return argv;
 }
 
-static void become(const struct rn_tour_place *place, const struct rn_tour_values *v,
-		   int in, int out)
+static void exec_stop(const struct rn_tour_place *place, const struct rn_tour_values *v,
+		      int in, int out)
 {
 	char rule[128] = "";
 	sigset_t none;
@@ -249,7 +249,7 @@ static int start_program(struct run *run, const struct rn_tour_place *place)
 	fflush(NULL);
 	run->pid = fork();
 	if (run->pid == 0)
-		become(place, run->v, in[0], out[1]);
+		exec_stop(place, run->v, in[0], out[1]);
 	close(in[0]);
 	close(out[1]);
 	run->to = in[1];
@@ -337,7 +337,7 @@ static int take_lines(struct run *run)
 	return run->used < sizeof(run->line) - 1 ? 1 : -EPROTO;
 }
 
-static int follow(struct run *run, int signals)
+static int follow_program(struct run *run, int signals)
 {
 	struct pollfd pfd[] = { { .fd = signals, .events = POLLIN },
 				{ .fd = run->from, .events = POLLIN } };
@@ -413,7 +413,7 @@ int rn_tour_run(const struct rn_tour_place *place, const struct rn_tour_values *
 	if (!rc)
 		rc = start_program(&run, place);
 	if (!rc)
-		rc = follow(&run, signals);
+		rc = follow_program(&run, signals);
 	rc = wait_for_end(&run, rc);
 	if (!rc)
 		rc = read_rings(&run);

@@ -73,8 +73,8 @@ static int complain(const struct rn_tour_setting *s, const char *word, int len, 
 	return -EINVAL;
 }
 
-static int unknown(const struct rn_tour_stop *stop, const char *word, int len, char *err,
-		   size_t err_len)
+static int fail_unknown(const struct rn_tour_stop *stop, const char *word, int len,
+			char *err, size_t err_len)
 {
 	size_t used = (size_t)snprintf(err, err_len,
 				       "the stop \"%s\" has no setting \"%.*s\"; it has",
@@ -98,7 +98,7 @@ int rn_tour_set(struct rn_tour_values *v, const char *words, char *err, size_t e
 		size_t value_len;
 
 		if (key >= len || i == RN_TOUR_SETTINGS_MAX)
-			return unknown(v->stop, words, (int)len, err, err_len);
+			return fail_unknown(v->stop, words, (int)len, err, err_len);
 		value_len = len - key - 1;
 		if (value_len >= RN_TOUR_VALUE_MAX ||
 		    !(v->stop->setting[i].words
@@ -583,7 +583,7 @@ bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 	      .help = "path MTU: bytes of the message in one packet" }
 /* clang-format on */
 
-static void lose(const struct rn_tour_values *v, char *rule, size_t len)
+static void lost_rule(const struct rn_tour_values *v, char *rule, size_t len)
 {
 	const char *lost = rn_tour_word(v, "lost");
 
@@ -790,7 +790,7 @@ const struct rn_tour_stop rn_tour_stops[RN_TOUR_STOPS] = {
 			     { .words = "lost=ack",
 			       .see = "B has everything; it is sent again, and taken "
 				      "once" } },
-		.fault = lose,
+		.fault = lost_rule,
 		.check = claims_of_lost,
 	},
 	{

@@ -186,8 +186,8 @@ static enum action show_part(struct walk *w, unsigned now, unsigned part,
 }
 
 /* Runs a stop, and shows the parts from @first to @last. */
-static enum action visit(struct walk *w, const struct rn_tour_values *v, unsigned first,
-			 unsigned last)
+static enum action run_stop(struct walk *w, const struct rn_tour_values *v,
+			    unsigned first, unsigned last)
 {
 	unsigned now = (unsigned)(v->stop - rn_tour_stops);
 	struct rn_tour_result result;
@@ -233,7 +233,7 @@ static enum action try_one(struct walk *w, const struct rn_tour_stop *stop)
 	rn_tour_wrap(stdout, w->look, 2, t->see);
 	putchar('\n');
 	w->rows += 4;
-	return visit(w, &v, RN_TOUR_PART_WIRE, RN_TOUR_PART_CLAIMS);
+	return run_stop(w, &v, RN_TOUR_PART_WIRE, RN_TOUR_PART_CLAIMS);
 }
 
 /* ------------------------------------------------------------------------- walk */
@@ -285,7 +285,7 @@ static void walk(struct walk *w, unsigned first, unsigned last, const char *word
 		if (words && rn_tour_set(&v, words, w->err, sizeof(w->err)))
 			return;
 		w->tried = 0;
-		action = visit(w, &v, 0, RN_TOUR_PARTS - 1);
+		action = run_stop(w, &v, 0, RN_TOUR_PARTS - 1);
 		if (w->look->is_asking)
 			action = decide(w, now, action);
 		switch (action) {

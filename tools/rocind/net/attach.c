@@ -58,12 +58,12 @@ void rnd_groups_fini(struct rnd_groups *groups)
 
 /* ---- Users of a group ---- */
 
-static void enter(struct rnd_group *group)
+static void add_user(struct rnd_group *group)
 {
 	group->users++;
 }
 
-static void leave(struct rnd_group *group)
+static void remove_user(struct rnd_group *group)
 {
 	assert(group->users);
 	if (--group->users)
@@ -187,12 +187,12 @@ static int get_group(struct rnd_groups *groups, const struct wanted *w,
 			return rc;
 		add_group(groups, group);
 	}
-	enter(group);
+	add_user(group);
 	*out = group;
 	return 0;
 }
 
-static int reach(struct rnd_group *group, unsigned slot)
+static int reach_group(struct rnd_group *group, unsigned slot)
 {
 	int rc;
 
@@ -210,7 +210,7 @@ int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t
 	int rc = get_group(groups, &w, &group, err, err_len);
 
 	if (rc == 0)
-		leave(group);
+		remove_user(group);
 	return rc;
 }
 
@@ -235,7 +235,7 @@ static void leave_groups(const struct rnd_attachment *a)
 {
 	for (uint32_t i = 0; i < a->gid_count; i++)
 		if (a->group[i])
-			leave(a->group[i]);
+			remove_user(a->group[i]);
 }
 
 /* Returns the smallest slot that is free in every group of @a, or 0. */
@@ -284,7 +284,7 @@ static void look_at_interface(struct rnd_attachment *a, bool all_addresses)
 static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_len)
 {
 	for (uint32_t i = 0; i < a->gid_count; i++) {
-		int rc = reach(a->group[i], a->slot);
+		int rc = reach_group(a->group[i], a->slot);
 
 		if (rc)
 			return rn_fail(err, err_len, rc,
@@ -349,7 +349,7 @@ void rnd_detach_gid(struct rnd_attachment *a, unsigned idx)
 	rnd_group_drain(group, a->slot);
 	group->taken[a->slot] = false;
 	a->group[idx] = NULL;
-	leave(group);
+	remove_user(group);
 }
 
 void rnd_detach(struct rnd_attachment *a)
@@ -378,9 +378,9 @@ int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned
 	rc = get_group(groups, &w, &group, NULL, 0);
 	if (rc)
 		return rc;
-	rc = group->taken[a->slot] ? -EUSERS : reach(group, a->slot);
+	rc = group->taken[a->slot] ? -EUSERS : reach_group(group, a->slot);
 	if (rc) {
-		leave(group);
+		remove_user(group);
 		return rc;
 	}
 	rnd_group_drain(group, a->slot);

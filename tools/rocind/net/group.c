@@ -63,7 +63,7 @@ static bool set_int(int fd, int level, int name, int value)
 }
 
 /* Sets an option without which only speed or a counter is lost. */
-static void prefer(int fd, int level, int name, int value)
+static void try_option(int fd, int level, int name, int value)
 {
 	if (!set_int(fd, level, name, value))
 		rn_log(RN_LOG_DEBUG, "socket option %d of level %d: %m", name, level);
@@ -72,7 +72,7 @@ static void prefer(int fd, int level, int name, int value)
 static void enlarge_receive_buffer(int fd)
 {
 	if (!set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
-		prefer(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
+		try_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
 }
 
 /* IP_PMTUDISC_DO and no connect(): then the kernel sends IPv4 identification 0. The ICRC
@@ -82,17 +82,17 @@ static int set_options(int fd, int family)
 {
 	enlarge_receive_buffer(fd);
 	if (!set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES))
-		prefer(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES);
-	prefer(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+		try_option(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES);
+	try_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
 	if (family == AF_INET) {
-		prefer(fd, IPPROTO_IP, IP_RECVTOS, 1);
-		prefer(fd, IPPROTO_IP, IP_RECVTTL, 1);
+		try_option(fd, IPPROTO_IP, IP_RECVTOS, 1);
+		try_option(fd, IPPROTO_IP, IP_RECVTTL, 1);
 		return set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) ? 0
 										: -errno;
 	}
-	prefer(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-	prefer(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-	prefer(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+	try_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+	try_option(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+	try_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	if (!set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) ||
 	    !set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO))
 		return -errno;
@@ -209,7 +209,7 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 /* Attaches the steering program, which serves the whole group and may be replaced while
  * packets arrive.
  */
-static int steer(const struct rnd_group *group)
+static int attach_program(const struct rnd_group *group)
 {
 	struct sock_filter text[RND_STEER_PROGRAM_LEN];
 	const struct sock_fprog prog = { .len = RND_STEER_PROGRAM_LEN, .filter = text };
@@ -235,15 +235,15 @@ int rnd_group_reach(struct rnd_group *group, unsigned slot)
 			rc = fd;
 			break;
 		}
-		prefer(fd, IPPROTO_UDP, UDP_GRO, 1);
+		try_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 		group->sock[group->sock_count++] = fd;
 		/* The program must be attached before the third socket joins: without one
 		 * the kernel would spread packets by a hash.
 		 */
 		if (group->sock_count == 2)
-			rc = steer(group);
+			rc = attach_program(group);
 	}
-	return rc ? rc : steer(group);
+	return rc ? rc : attach_program(group);
 }
 
 void rnd_group_drain(const struct rnd_group *group, unsigned slot)
@@ -265,7 +265,7 @@ void rnd_group_close(struct rnd_group *group)
 	 */
 	for (unsigned i = group->sock_count; i-- > 0;) {
 		if (i)
-			prefer(group->sock[i], SOL_SOCKET, SO_REUSEADDR, 1);
+			try_option(group->sock[i], SOL_SOCKET, SO_REUSEADDR, 1);
 		close(group->sock[i]);
 	}
 	free(group);

@@ -82,7 +82,7 @@ static struct rnd_link *find_link(const struct rnd_links *links, uint32_t ifinde
 	return NULL;
 }
 
-static void forget(struct rnd_links *links, uint32_t ifindex)
+static void forget_link(struct rnd_links *links, uint32_t ifindex)
 {
 	struct rnd_link *link = find_link(links, ifindex);
 
@@ -139,7 +139,7 @@ uint32_t rnd_links_take(struct rnd_links *links, const struct nlmsghdr *msg)
 		return 0;
 	known = find_link(links, link.ifindex);
 	if (msg->nlmsg_type == RTM_DELLINK) {
-		forget(links, link.ifindex);
+		forget_link(links, link.ifindex);
 	} else if (!known) {
 		add_link(links, &link);
 	} else if (event == IFLA_EVENT_BONDING_FAILOVER &&

@@ -49,7 +49,7 @@ bool rnd_is_activated(void)
 	       number_from_env("LISTEN_FDS") > 0;
 }
 
-static bool has(int fd, int option, int wanted)
+static bool has_option(int fd, int option, int wanted)
 {
 	socklen_t len = sizeof(int);
 	int value;
@@ -71,7 +71,8 @@ static bool leads_here(const char *dir, const char *name, const struct sockaddr_
 	return same;
 }
 
-static int check(int fd, const char *dir, const char *name, char *err, size_t err_len)
+static int check_listener(int fd, const char *dir, const char *name, char *err,
+			  size_t err_len)
 {
 	/* One byte longer than what the kernel writes, so that the path always ends with
 	 * NUL.
@@ -82,8 +83,8 @@ static int check(int fd, const char *dir, const char *name, char *err, size_t er
 	} addr = { .bytes = { 0 } };
 	socklen_t len = sizeof(addr.un);
 
-	if (!has(fd, SO_DOMAIN, AF_UNIX) || !has(fd, SO_TYPE, SOCK_SEQPACKET) ||
-	    !has(fd, SO_ACCEPTCONN, 1))
+	if (!has_option(fd, SO_DOMAIN, AF_UNIX) ||
+	    !has_option(fd, SO_TYPE, SOCK_SEQPACKET) || !has_option(fd, SO_ACCEPTCONN, 1))
 		return rn_fail(
 			err, err_len, -EINVAL,
 			"descriptor %d, which was passed, is no listening "
@@ -112,7 +113,7 @@ int rnd_activation_take(const char *dir, const char *name, char *err, size_t err
 	if (count > 1)
 		return rn_fail(err, err_len, -EINVAL,
 			       "%ld sockets were passed; rocind listens at one", count);
-	rc = check(FIRST_FD, dir, name, err, err_len);
+	rc = check_listener(FIRST_FD, dir, name, err, err_len);
 	if (rc)
 		return rc;
 	if (fcntl(FIRST_FD, F_SETFD, FD_CLOEXEC) < 0 ||

@@ -77,7 +77,7 @@ static void tell_end(struct rnd_client *client, uint64_t id)
 
 /* ---- Pairs of capture and device ---- */
 
-static bool wants(const struct rnd_client *capture, const struct rnd_client *device)
+static bool is_captured(const struct rnd_client *capture, const struct rnd_client *device)
 {
 	const struct rnd_taps *t = &capture->taps;
 
@@ -114,7 +114,7 @@ static void connect_pair(struct rnd_client *capture, struct rnd_client *device)
 					.size = what->size };
 	int ring;
 
-	if (!wants(capture, device))
+	if (!is_captured(capture, device))
 		return;
 	ring = make_ring(what->size);
 	if (ring < 0) {
@@ -214,9 +214,9 @@ void rnd_taps_attached(struct rnd_client *client)
 void rnd_taps_close(struct rnd_client *client)
 {
 	for (struct rnd_client *c = client->server->clients; c; c = c->next) {
-		if (c != client && wants(client, c))
+		if (c != client && is_captured(client, c))
 			tell_end(c, client->id);
-		if (c != client && wants(c, client))
+		if (c != client && is_captured(c, client))
 			tell_end(c, client->id);
 	}
 	rnd_cm_end_capture(client->server->cm, client->id);

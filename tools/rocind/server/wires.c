@@ -36,7 +36,7 @@ struct rnd_wire {
 /* ---- Memory ---- */
 
 /* Seals the size, so that no process can truncate the memory and make an access fault. */
-static int seal(int fd)
+static int seal_size(int fd)
 {
 	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0
 		       ? -errno
@@ -66,7 +66,7 @@ static int make_page(void)
 	if (fd < 0)
 		return fd;
 	rc = posix_fallocate(fd, 0, RN_DOORBELL_BYTES);
-	rc = rc ? -rc : seal(fd);
+	rc = rc ? -rc : seal_size(fd);
 	if (rc == 0)
 		return fd;
 	close(fd);
@@ -92,7 +92,7 @@ static int format_rings(int fd)
 	for (unsigned i = 0; i < 2; i++)
 		rn_ring_format(mem + (size_t)i * RN_WIRE_RING_BYTES, RN_WIRE_CAPACITY);
 	munmap(mem, RN_WIRE_BYTES);
-	return seal(fd);
+	return seal_size(fd);
 }
 
 static int make_rings(void)
