@@ -45,7 +45,7 @@ struct rn_packet {
 	enum rn_packet_icrc icrc;
 	const uint8_t *at; /* first byte of the BTH */
 	uint32_t said;	   /* bytes from BTH to ICRC, as the UDP length says */
-	uint32_t have;	   /* bytes of them in the capture; at most @said */
+	uint32_t have;	   /* how many of these bytes the capture has; at most @said */
 	struct rn_bth bth;
 	const struct rn_opcode_info *op; /* description of bth.opcode */
 	/* Headers; those that op->flags names are valid. */

@@ -28,7 +28,8 @@ enum {
 struct rn_watch_record {
 	struct rn_psn psn;
 	uint32_t span; /* number of PSNs; 0: a READ while the PMTU is unknown */
-	/* Upper limit that follows from the PSN of the next request. */
+	/* @span is only an upper limit, which follows from the PSN of the next request.
+	 */
 	bool is_span_inferred;
 	uint8_t opcode;
 	/* Sent again; a READ was sent again for its remaining data. */
@@ -100,7 +101,9 @@ struct rn_watch_flow {
 	struct rn_psn next;	 /* PSN after the newest request */
 	struct rn_psn una;	 /* oldest PSN that is not acknowledged */
 	struct rn_psn resent_to; /* PSN after the last request that was sent again */
-	/* Going back ends at this PSN: it is after all that was sent before the retry. */
+	/* First PSN after everything that was sent before the requester went back to send
+	 * again; requests from this PSN on are new.
+	 */
 	struct rn_psn recover;
 	struct rn_watch_record *record; /* ring of records; @room is a power of two */
 	uint32_t room, head, count;

@@ -217,7 +217,9 @@ static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 	}
 	if (count < 2)
 		return count;
-	/* The choice among them may be wrong. */
+	/* The choice may be wrong, so the responses of these halves break no rule for
+	 * now.
+	 */
 	LIST_FOREACH(g, &w->loose, loose)
 	if (is_asker(g, f, psn, since))
 		rn_watch_doubt(g);
@@ -278,7 +280,9 @@ static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_
 			g->confirmed = job->w->packets;
 		return g;
 	}
-	/* Does @g get a second response, or another half its first one? */
+	/* The response may be a second one for @g, or the first one for another half; so
+	 * it breaks no rule.
+	 */
 	job->is_muted = is_sent || count > 1;
 	if (is_sent &&
 	    (waits_for(g, psn) || !waits_for(best, psn) || g->asked > best->begun))

@@ -660,7 +660,7 @@ static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
 	rn_watch_count_done(f, job->at, job->p->payload_len);
 }
 
-/* Compares with the first time. Returns true if the request is the same. */
+/* Compares the request with its first transmission. Returns true if both are equal. */
 static bool is_same(struct rn_watch_job *job, struct rn_watch_flow *f,
 		    struct rn_watch_record *r)
 {

@@ -71,7 +71,8 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 		f->has_credits = false;
 		return;
 	}
-	/* The largest number that the MSN can mean here. */
+	/* The MSN as a count of messages, taken as large as it can be, plus the credits.
+	 */
 	limit = (uint32_t)msn_diff(job->p->aeth.msn - (uint32_t)f->msn_low, f->msn_ref) +
 		credits;
 	if (!f->has_credits || (int32_t)(limit - f->credit_limit) > 0)

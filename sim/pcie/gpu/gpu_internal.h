@@ -58,7 +58,7 @@ enum rn_trap_state {
 struct rn_trap_space {
 	unsigned on_way; /* TLPs that write to its memory or come from it */
 	enum rn_trap_state state;
-	/* Since all pages were closed, single ones have been opened. */
+	/* Single pages have been opened since all pages were closed. */
 	bool has_stepped;
 	/* The GPU is watched; the fault handler reads this without the lock. */
 	_Atomic bool is_active;
@@ -221,9 +221,11 @@ void rn_trap_on_load(void (*fn)(struct rn_gpu *gpu, uintptr_t addr));
  * the SIGSEGV handler walks the list without a lock.
  */
 struct rn_declared {
-	/* In the list of all; set before the object is published. */
+	/* Next object in the list of all declared memory; set before the object is
+	 * published.
+	 */
 	struct rn_declared *next;
-	/* In the list of its GPU, rn_trap_space.declared. */
+	/* Next object in the list of its GPU, rn_trap_space.declared. */
 	struct rn_declared *next_of_gpu;
 	struct rn_gpu *gpu;	/* constant */
 	uintptr_t lo, hi;	/* constant */

@@ -120,7 +120,8 @@ static bool does_time_move(const struct rn_host *h)
 	return rn_host_knobs(h)->hold_ns || rn_fabric_wanted(h->fabric) > 0;
 }
 
-/* When the thread has to look again; RN_NEVER: not before a TLP is issued. */
+/* When the thread that moves TLPs has to run again; RN_NEVER: not before a TLP is issued.
+ */
 static rn_ns next_look(struct rn_host *h, rn_ns now)
 {
 	const struct rn_pcie_knobs *k = rn_host_knobs(h);

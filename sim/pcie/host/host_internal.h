@@ -221,7 +221,9 @@ int rn_host_tape_open(const struct rn_pcie_knobs *k, struct rn_host_tape *t, cha
 		      size_t err_len);
 void rn_host_tape_close(struct rn_host_tape *t);
 
-/* Replaces the tape of the hierarchy by @t; the tape before it is closed. */
+/* Replaces the recording of choices (tape) of the hierarchy by @t, and closes the old
+ * one.
+ */
 void rn_host_tape_insert(struct rn_host *h, const struct rn_host_tape *t);
 
 /* Counts an event: a call of the program that issues or moves TLPs. */

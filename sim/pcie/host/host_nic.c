@@ -20,7 +20,9 @@ enum {
 	WORD = 8,
 	OPS_PER_BLOCK = 64,
 	STEPS_PER_POLL = 6,
-	/* The program waits for a CQE that may have much data before it. */
+	/* More in adversarial mode, where much data may have to move before the CQE
+	 * that the program polls for.
+	 */
 	STEPS_PER_POLL_ADVERSARIAL = 64,
 	/* tlp.tag of the read and the write of an atomic that the NIC makes under its
 	 * lock.

@@ -93,7 +93,7 @@ static unsigned draw_queue(struct rn_driver *d, const struct rn_fabric *f, unsig
 	return q;
 }
 
-/* Some TLP of the queue that may move; the head always may. */
+/* Draws a TLP of the queue that may leave it; the first TLP always may. */
 static unsigned draw_tlp(struct rn_driver *d, const struct rn_fabric *f, unsigned queue)
 {
 	bool from_tail = rn_random_scaled(&d->random, FROM_TAIL_ONE_IN) == 0;

@@ -25,7 +25,7 @@ struct rn_fabric {
 	uint32_t capacity, count, wanted;
 	uint16_t free; /* index of the first free place */
 	uint16_t oldest, youngest;
-	/* Of rn_fabric_force_if(): moves on when the TLP that it points to is freed. */
+	/* The position of rn_fabric_force_if(); it moves on when its TLP is freed. */
 	uint16_t cursor;
 	uint16_t first[RN_LIST_COUNT], last[RN_LIST_COUNT];
 	struct rn_tlp tlp[];

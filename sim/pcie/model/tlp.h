@@ -26,7 +26,8 @@ enum rn_tlp_flag {
 	RN_TLP_DATA = 1 << 5,
 	/* A read that is issued to push writes ahead of it; its bytes are not used. */
 	RN_TLP_FLUSH = 1 << 6,
-	/* Between devices below one switch: routed so, whatever rc.p2p says. */
+	/* Both devices are below one switch, which passes the TLP whatever rc.p2p says.
+	 */
 	RN_TLP_NEAR = 1 << 7,
 };
 
@@ -71,7 +72,7 @@ struct rn_tlp {
 	uint8_t flags; /* enum rn_tlp_flag */
 	/* Agent whose requester ID the TLP carries; in a completion, the completer. */
 	uint8_t requester;
-	/* Agent in whose memory it is performed; in a completion, the reader. */
+	/* Agent in whose memory the TLP is performed; in a completion, the reader. */
 	uint8_t target;
 	/* QP of a NIC, 0 if none; chooses the queue with nic.queues=perqp. */
 	uint32_t stream;

@@ -89,9 +89,9 @@ static double tie_sum(const double *a, unsigned n, const double *b, unsigned m)
 	return sum;
 }
 
-/* The exact p. ways(n, m, u) is the number of orders of n and m values with statistic u:
- * ways(n, m, u) = ways(n - 1, m, u - m) + ways(n, m - 1, u). It is computed for all n at
- * once.
+/* The exact p-value. ways(n, m, u) is the number of orders of n and m values with
+ * statistic u: ways(n, m, u) = ways(n - 1, m, u - m) + ways(n, m - 1, u). It is computed
+ * for all n at once.
  */
 static double exact_p(unsigned n, unsigned m, double u)
 {

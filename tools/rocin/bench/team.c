@@ -95,7 +95,9 @@ static bool pin(const struct rn_bench_end *end, bool alone)
 	return sched_setaffinity(0, sizeof(mine), &mine) == 0;
 }
 
-/* The number of pairs is the same for all cells of a team. */
+/* Binds the process to a processor, once; any cell will do, because all cells of a team
+ * have the same number of pairs.
+ */
 static int pin_for(struct member *m, unsigned cell)
 {
 	if (m->pin && !m->end->pinned)
@@ -187,7 +189,7 @@ bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cel
 
 	if (a->pairs != b->pairs || (fa == RN_BENCH_VERBS) != (fb == RN_BENCH_VERBS))
 		return false;
-	/* For sockets without a device the cells hold all parameters. */
+	/* Socket cells share no device settings, so any of them fit one team. */
 	return fa != RN_BENCH_VERBS ||
 	       (a->wire == b->wire && a->qps == b->qps && a->rcvbuf == b->rcvbuf);
 }

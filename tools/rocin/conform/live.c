@@ -170,7 +170,7 @@ static void take_all(struct rn_live_target *t)
 		;
 }
 
-/* Drops everything that has come. */
+/* Drops all packets, completions and events that have arrived. */
 static void forget_arrivals(struct rn_live_target *t)
 {
 	take_all(t);

@@ -39,7 +39,7 @@ struct rn_ladder_row {
 	struct rn_watch_finding finding; /* the most serious finding about the packet */
 };
 
-/* Fills a row; false if the packet belongs to no half. */
+/* Fills a row; false if the packet belongs to no known QP. */
 bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d);
 /* Adds the diagnostic of the receiving device to the comment of the row. */
 void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arrival *a);

@@ -17,8 +17,8 @@ enum {
 	SLOTS = 1 << 16,
 	SENT_BY_US = 4, /* packet type of outgoing packets in Linux cooked mode */
 	SENT_TO_US = 0,
-	HEAD = 128, /* bytes that, with the last ones, distinguish packets, ... */
-	TAIL = 4,   /* ... the last ones being the ICRC, unless it was cut off */
+	HEAD = 128, /* first bytes of a packet that are compared to find copies */
+	TAIL = 4, /* last bytes that are compared, too: the ICRC unless it was cut off */
 };
 
 /* The packets with this checksum that were captured when sent, and not yet when received.

@@ -327,7 +327,9 @@ void rn_lab_net_prepare(bool has_ipv6)
 
 	write_setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", off);
 	write_setting("/proc/sys/net/ipv6/conf/default/disable_ipv6", off);
-	/* Addresses are usable at once, and only those are used that we set. */
+	/* Turns off duplicate address detection, so that addresses are usable at once,
+	 * and all automatic addresses.
+	 */
 	write_setting("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
 	write_setting("/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1");
 	write_setting("/proc/sys/net/ipv6/conf/default/router_solicitations", "0");

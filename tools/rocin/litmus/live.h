@@ -85,7 +85,7 @@ enum {
 	RN_LIVE_MEMORIES = RN_LITMUS_NODES + RN_GPU_MAX + RN_NIC_MAX,
 	/* Bytes of the host memory of a node, and of the memory of a GPU. */
 	RN_LIVE_ARENA = 1 << 20,
-	/* Offset in such a memory where sources of inline data begin. */
+	/* Offset in the host memory of a node where sources of inline data begin. */
 	RN_LIVE_STAGE = 256 << 10,
 	RN_LIVE_PAGE = 4096,
 	/* Size of memory on a NIC, which is also its alignment. */

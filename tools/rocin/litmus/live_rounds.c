@@ -110,7 +110,7 @@ static struct who requester_of(const struct rn_live *l, const struct rn_pcie_mov
 {
 	struct who who = who_is(l, m->requester);
 
-	/* For the CPU: that of the node whose memory it accesses. */
+	/* All nodes share the CPU agent, so the node is that of the memory accessed. */
 	if (m->requester == RN_AGENT_CPU)
 		who.node = who_is(l, m->target).node;
 	return who;
@@ -794,7 +794,7 @@ static void count(struct rn_live *l, struct rn_live_results *res)
 	res->state[i].count++;
 }
 
-/* The lead decides whether there is another run. */
+/* Called by the lead worker: decides whether the other workers start another run. */
 static void decide_next_run(struct rn_live *l, uint64_t done, uint64_t began)
 {
 	const struct rn_live_request *r = l->request;

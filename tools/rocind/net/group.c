@@ -62,7 +62,7 @@ static bool set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* Sets an option without which only speed or a counter is lost. */
+/* Sets a socket option whose failure costs only speed or a counter. */
 static void try_option(int fd, int level, int name, int value)
 {
 	if (!set_int(fd, level, name, value))

@@ -124,7 +124,7 @@ int rnd_activation_take(const char *dir, const char *name, char *err, size_t err
 
 enum {
 	LISTEN_BACKLOG = 256,
-	/* Packets read at a time, so that a flood does not delay clients. */
+	/* Most packets read at a time, so that a flood does not delay clients. */
 	SLOT0_PACKETS_MAX = 64,
 	/* An address without users is kept for this time, or for the idle time of rocind
 	 * if that is shorter: servers may be started again, and rocind still answers
