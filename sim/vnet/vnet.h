@@ -249,8 +249,9 @@ uint32_t rn_vnet_host_of(const struct rn_vnet *v, const struct rn_gid *gid);
 bool rn_vnet_build(struct rn_vnet *v, uint32_t host, unsigned what,
 		   struct rn_vnet_packet *p, struct rn_tx *tx);
 
-/* The same, with a packet of the pool, which the caller passes to rn_vnet_go() or
- * rn_vnet_drop(). NULL: no packet may leave, or the pool is empty.
+/* Builds a packet as rn_vnet_build() does, in a packet of the pool, which the caller
+ * passes to rn_vnet_go() or rn_vnet_drop(). NULL: no packet may leave, or the pool is
+ * empty.
  */
 struct rn_vnet_packet *rn_vnet_take(struct rn_vnet *v, uint32_t host, unsigned what,
 				    struct rn_tx *tx);

@@ -157,7 +157,9 @@ struct rn_watch_job {
 	rn_ns at;
 	const struct rn_packet *p;
 	struct rn_watch_verdict *out;
-	/* It is not known which request this response answers, so it breaks no rule. */
+	/* The request that this response answers is not known, so the response breaks no
+	 * rule.
+	 */
 	bool is_muted;
 };
 

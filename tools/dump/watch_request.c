@@ -844,7 +844,9 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	unsigned before = job->out->findings;
 
 	if (!f->has_begun) {
-		/* Its pairing comes from responses of a connection that may be over. */
+		/* The pairing of this half comes from responses of a connection that may
+		 * be over.
+		 */
 		rn_watch_loosen(job->w, f);
 		rn_watch_begin(job->w, f, psn);
 	}

@@ -354,7 +354,7 @@ static void note_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 	f->half.n.read_responses++;
 	if (!r)
 		return;
-	/* It may answer a request that was missed. */
+	/* The response may answer a request that the capture has missed. */
 	if (r->is_span_inferred && p->op->kind != RN_OP_KIND_READ_RESPONSE) {
 		rn_watch_doubt(f);
 		return;

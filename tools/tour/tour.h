@@ -66,7 +66,7 @@ void tour_end(struct tour *t);
 /* CLOCK_REALTIME in ns, as in the times of packets. */
 uint64_t tour_now(void);
 
-/* These print a line each. */
+/* Each of these functions prints one line. */
 void tour_tell_range(const char *name, const void *addr, uint64_t len);
 void tour_tell_memory(const char *name, const char *when, const void *addr);
 void tour_tell_value(const char *name, uint64_t value);

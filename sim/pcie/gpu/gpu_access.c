@@ -376,7 +376,8 @@ static int start_thread(struct rn_gpu_kernel *k)
 	return -err;
 }
 
-/* Rings the doorbell of the launch, which pushes what other TLPs on the CPU's path push.
+/* Issues the doorbell write of a launch. Like every TLP on the CPU's path to the GPU, it
+ * pushes the writes in front of it.
  */
 static void ring_bell(struct rn_gpu *gpu)
 {

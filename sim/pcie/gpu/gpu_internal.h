@@ -125,7 +125,9 @@ bool rn_gpu_is_off(const struct rn_gpu *gpu);
 extern struct rn_gpu_counts {
 	_Atomic uint64_t launches, bar_reads, bar_writes, flushes, flushes_skipped;
 	_Atomic uint64_t freed_accesses;
-	/* These are counted by trap.c. */
+	/* trap.c counts: closings of the BAR, trapped loads, pages opened for system
+	 * calls, and pages that could not be closed.
+	 */
 	_Atomic uint64_t closings, loads_trapped, syscalls_opened, not_closed;
 } rn_gpu_counts;
 
@@ -240,11 +242,14 @@ struct rn_declared {
 	ino_t inode; /* inode of the memfd */
 };
 
-/* As rn_gpu_region_add(), for memory that is not an allocation of a GPU. */
+/* Adds a registration as rn_gpu_region_add() does, for memory that is not an allocation
+ * of a GPU.
+ */
 int rn_declared_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 		    uint64_t len, uint32_t access);
 
-/* As rn_gpu_find(), for declared memory. */
+/* Finds the GPU and offset behind an address as rn_gpu_find() does, for declared memory.
+ */
 int rn_declared_find(uintptr_t addr, struct rn_gpu_where *out);
 
 /* The GPU to which the page at @addr was declared, if that page has been replaced by a

@@ -94,7 +94,9 @@ struct rn_host {
 };
 
 /* ---------------------------------------------------------------- host.c */
-/* As rn_host_get(); if it returns NULL, @err gets a sentence that says why. */
+/* Returns the hierarchy as rn_host_get() does; if it returns NULL, @err gets a sentence
+ * with the reason.
+ */
 struct rn_host *rn_host_make(char *err, size_t err_len);
 
 /* True in a child of fork(), where the hierarchy does not work. */
@@ -105,8 +107,8 @@ bool rn_host_is_forked(void);
  */
 int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs);
 
-/* The same with a new tape. Returns 0, or -errno with a sentence in @err, and then
- * nothing has changed.
+/* Restarts the hierarchy as rn_host_restart() does, with a new recording (tape). Returns
+ * 0; or -errno with a sentence in @err, and then nothing has changed.
  */
 int rn_host_restart_with_tape(struct rn_host *h, const struct rn_pcie_knobs *knobs,
 			      char *err, size_t err_len);
@@ -205,7 +207,7 @@ bool rn_host_nic_wants_wake(struct rn_host_nic *nic);
 void rn_host_nic_wake(struct rn_host_nic *nic);
 
 /* ---------------------------------------------------------------- host_dm.c */
-/* These are as rocin/host_api.h describes them. */
+/* rocin/host_api.h describes these functions. */
 int rn_host_dm_add(struct rn_host_nic *nic, rn_iova addr, uint64_t len);
 void rn_host_dm_remove(struct rn_host_nic *nic, rn_iova addr);
 int rn_host_dm_write(struct rn_host_nic *nic, rn_iova addr, const void *src,

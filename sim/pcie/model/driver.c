@@ -5,10 +5,11 @@
 #include "driver.h"
 
 enum {
-	STALL_ONE_IN = 32, /* one choice of this many stalls the chosen queue ... */
-	STALL_MEAN = 64,   /* ... for this many choices on average */
+	STALL_ONE_IN = 32, /* one choice in this many stalls the queue that was chosen */
+	/* Choices during which a stalled queue is left out, on average. */
+	STALL_MEAN = 64,
 	STALL_MAX = 1024,
-	/* One walk of this many begins at the tail of the queue, the others at its head.
+	/* One walk in this many begins at the tail of the queue, the others at its head.
 	 */
 	FROM_TAIL_ONE_IN = 4,
 };

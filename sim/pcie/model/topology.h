@@ -28,14 +28,17 @@ enum {
 	RN_QUEUE_C2C = RN_QUEUE_DOWN + RN_AGENT_COUNT,
 	/* Plus the number of the GPU; leads from GPU to CPU. */
 	RN_QUEUE_C2C_UP = RN_QUEUE_C2C + RN_AGENT_COUNT,
-	/* + target * RN_AGENT_COUNT + requester: through another root port (rc.p2p=split)
+	/* Plus target * RN_AGENT_COUNT + requester; leads through another root port
+	 * (rc.p2p=split).
 	 */
 	RN_QUEUE_SPLIT = RN_QUEUE_C2C_UP + RN_AGENT_COUNT,
 	RN_QUEUE_STREAM = RN_QUEUE_SPLIT + RN_AGENT_COUNT * RN_AGENT_COUNT,
-	/* + hash of a QP: completion entries not written yet; see rn_topology_entry(). */
+	/* Plus the hash of a QP; for completion entries not written yet, see
+	 * rn_topology_entry().
+	 */
 	RN_QUEUE_ENTRY = RN_QUEUE_STREAM + RN_STREAM_QUEUES,
 	RN_QUEUE_COUNT = RN_QUEUE_ENTRY + RN_STREAM_QUEUES,
-	/* With the insides of GPUs behind the queues: RN_QUEUE_COUNT + GPU. */
+	/* Number of lists: all queues, and one list for the inside of each GPU. */
 	RN_LIST_COUNT = RN_QUEUE_COUNT + RN_AGENT_COUNT,
 };
 

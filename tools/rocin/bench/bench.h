@@ -110,8 +110,8 @@ struct rn_bench_meter {
 
 void rn_bench_meter_start(struct rn_bench_meter *m, struct rn_bench_end *end);
 
-/* As rn_bench_meter_start(); each call of rn_bench_meter_runs() after the first one ends
- * one round trip, whose time is recorded.
+/* Starts the meter as rn_bench_meter_start() does; each call of rn_bench_meter_runs()
+ * after the first one ends one round trip, whose time is recorded.
  */
 void rn_bench_meter_start_trips(struct rn_bench_meter *m, struct rn_bench_end *end);
 

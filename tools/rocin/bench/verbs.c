@@ -249,7 +249,8 @@ static int open_verbs(struct rn_bench_end *end, void **state)
 	v->link.remote_va += v->rx_offset;
 	if (post_receives(end, v))
 		return -1;
-	/* The other process sends only after this, when all receives are posted. */
+	/* The other process sends only after this meeting, when all receives are posted.
+	 */
 	return rn_bench_meet(end);
 }
 
@@ -458,7 +459,7 @@ static int await_send(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	return 1;
 }
 
-/* As await_send() for a WRITE: spins on memory and makes no verbs call meanwhile. */
+/* Waits for a WRITE: spins on memory and makes no verbs call meanwhile. */
 static int await_write(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		       struct rn_bench_meter *m)
 {

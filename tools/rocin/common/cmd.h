@@ -7,8 +7,8 @@
 
 #include "rocin/types.h"
 
-/* Exit statuses of rocin itself; a program that it runs has its own. As env(1) and
- * nohup(1) do.
+/* Exit statuses of rocin itself, the same as those of env(1) and nohup(1). When rocin
+ * runs a program, its exit status is that of the program.
  */
 enum {
 	RN_EXIT_FAILURE = 1,	  /* the command did not succeed */

@@ -96,8 +96,8 @@ struct rn_dump_total {
 	/* Packets that were not parsed, by reason. */
 	uint64_t skipped[RN_PACKET_SKIP_COUNT];
 	uint64_t other[RN_DUMP_OTHERS]; /* other packets, by class */
-	uint64_t no_link; /* packets with a link type that is not supported, ... */
-	int link_type;	  /* ... and the last such link type, DLT_... */
+	uint64_t no_link; /* number of packets whose link type is not supported */
+	int link_type;	  /* DLT_... of the last packet counted in @no_link */
 };
 
 /**

@@ -165,7 +165,8 @@ static int change_rules(struct rn_fault_book *b, struct fault_args *args, char *
 
 	qsort(args->remove, args->removes, sizeof(args->remove[0]), by_number);
 	for (unsigned i = 0; i < args->removes; i++) {
-		/* The same number twice: it now belongs to another rule. */
+		/* If a number is given twice, the second one would now mean another rule.
+		 */
 		if (i > 0 && args->remove[i] == args->remove[i - 1])
 			continue;
 		if (rn_fault_book_remove(b, args->remove[i]))

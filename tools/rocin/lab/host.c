@@ -147,7 +147,7 @@ static int map_user(const struct rn_lab_user *user)
 
 	snprintf(map, sizeof(map), "%u %u 1\n", (unsigned)user->uid, (unsigned)user->uid);
 	rc = write_file("/proc/self/uid_map", map);
-	/* Without this an unprivileged process may not map groups. */
+	/* Unless setgroups() is denied, an unprivileged process may not map groups. */
 	if (!rc)
 		rc = write_file("/proc/self/setgroups", "deny");
 	snprintf(map, sizeof(map), "%u %u 1\n", (unsigned)user->gid, (unsigned)user->gid);

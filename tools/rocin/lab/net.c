@@ -478,7 +478,7 @@ static int add_addresses(struct nl_sock *nl, int index, unsigned host)
 		rc = add_address(nl, index, AF_INET6, &v6, 64);
 	if (!rc)
 		rc = add_address(nl, index, AF_INET6, &local, 64);
-	/* This machine has no IPv6, or it is not permitted. */
+	/* The machine has no IPv6, or IPv6 is not permitted. */
 	return rc == -EAFNOSUPPORT || rc == -EOPNOTSUPP || rc == -EACCES ? 0 : rc;
 }
 

@@ -220,8 +220,8 @@ static const char *means_text(unsigned by)
 	return ", by tbf";
 }
 
-/* Reports the hosts, the properties of their links, and by which means: @by is
- * RN_LAB_BY_...
+/* Reports the hosts, the properties of their links, and the means that achieve them: @by
+ * is RN_LAB_BY_...
  */
 static void report_begin(const struct rn_lab_args *args, unsigned by)
 {

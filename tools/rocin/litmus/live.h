@@ -180,7 +180,7 @@ struct rn_live_shared {
 	pthread_barrier_t workers; /* barrier that only workers use */
 	/* Written by the lead before a barrier, read by others after it. */
 	uint64_t seed; /* seed of the next run */
-	/* Of the next run: threads that still wait at this time give up. */
+	/* Threads that still wait in the next run at this time give up. */
 	uint64_t deadline;
 	bool is_last; /* there is no next run; threads end */
 	/* Number of workers that have taken all their completions of this run. */

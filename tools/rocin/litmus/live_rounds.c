@@ -408,7 +408,7 @@ static void add_moves(struct rn_live *l, struct rn_live_list *list)
 
 /* --------------------------------------------------------------- steps of the last run
  */
-/* What the threads and the TLPs of the last run did. */
+/* The steps that threads and TLPs took in the last run. */
 
 static bool has_location(const struct rn_litmus_instr *in)
 {

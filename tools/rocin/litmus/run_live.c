@@ -28,7 +28,7 @@ enum {
 	RUN_MS = 200, /* maximum time of one run in ms */
 	KNOBS_MAX = 512,
 	RUNS = 100, /* default number of runs */
-	/* One run of this many is repeated with packet loss if an allowed state did not
+	/* One run in this many is repeated with packet loss if an allowed state did not
 	 * occur.
 	 */
 	LOSSY_ONE_IN = 4,

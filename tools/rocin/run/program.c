@@ -21,7 +21,9 @@ enum {
 
 struct elf {
 	bool is_elf;
-	/* Another word size than ours; the fields below are not valid. */
+	/* The file has another word size than this program; the fields below are not
+	 * valid.
+	 */
 	bool is_other_class;
 	uint16_t machine; /* EM_* constant of the ELF header; 0 if unknown */
 	bool is_go;	  /* made by the Go compiler, with or without cgo */
@@ -248,7 +250,7 @@ static const char *drops_env_remedy(const char *path)
 	return NULL;
 }
 
-/* What messages say about a program after its file name. */
+/* Texts that follow the file name of a program in messages. */
 static const char *const sentences[] = {
 	[RN_PROGRAM_NOT_EXECUTABLE] = "cannot be executed",
 	[RN_PROGRAM_SETUID] = "is set-user-ID, set-group-ID or has file capabilities, so "

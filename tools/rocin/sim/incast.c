@@ -30,13 +30,13 @@ enum {
 	STEPS = 4, /* number of grid intervals */
 };
 
-/* One run; runs are drawn side by side, rates above, queue below. */
+/* One run. Runs are drawn side by side, each with the rates above the queue. */
 struct column {
 	const char *title;
 	const struct rn_incast_result *result;
 };
 
-/* One panel: its place and its axis. */
+/* The place and the axis of one panel. */
 struct panel {
 	unsigned x, y, height;
 	double top; /* value at the upper edge */

@@ -87,8 +87,9 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 /* Releases the slot and closes the stats page; does nothing without a slot. */
 void rnd_detach(struct rnd_attachment *a);
 
-/* The same at the end of rocind, when all groups are closed, too. The sockets are not
- * drained, because the process may live on and read the packets in them.
+/* Ends an attachment as rnd_detach() does, at the end of rocind, when all groups are
+ * closed, too. The sockets are not drained, because the process may live on and read the
+ * packets in them.
  */
 void rnd_abandon(struct rnd_attachment *a);
 

@@ -357,7 +357,9 @@ ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room)
 {
 	union rnd_sockaddr sa = { 0 };
-	/* With room for the count of packets that the socket lost (SO_RXQ_OVFL). */
+	/* The buffer has room for the count of packets that the socket lost
+	 * (SO_RXQ_OVFL).
+	 */
 	union {
 		char buf[3 * CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;

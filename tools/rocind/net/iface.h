@@ -14,7 +14,9 @@ struct rnd_iface {
 	char name[16];
 	bool up;
 	bool is_loopback;
-	/* False: it has more addresses than a GID table holds, or they cannot be read. */
+	/* False: the interface has more addresses than a GID table holds, or they cannot
+	 * be read.
+	 */
 	bool knows_gids;
 	uint32_t gid_count; /* may be 0 */
 	struct rn_gid gid[RN_GID_MAX];

@@ -52,8 +52,8 @@ static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours
 	       (rn_gid_is_ipv4(ours) && memcmp(theirs, &any4, sizeof(any4)) == 0);
 }
 
-/* Of several sockets returns the one that was opened first: in the group of another
- * rocind this is its own socket, not that of a client.
+/* Returns, of several sockets, the one that was opened first: in a group of another
+ * rocind that is rocind's own socket, not that of a client.
  */
 static struct entry search_table(const char *table, const struct rn_gid *ours)
 {

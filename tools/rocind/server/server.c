@@ -74,8 +74,8 @@ static bool leads_here(const char *dir, const char *name, const struct sockaddr_
 static int check_listener(int fd, const char *dir, const char *name, char *err,
 			  size_t err_len)
 {
-	/* One byte longer than what the kernel writes, so that the path always ends with
-	 * NUL.
+	/* The array is one byte longer than what the kernel writes, so that the path
+	 * always ends with NUL.
 	 */
 	union {
 		struct sockaddr_un un;

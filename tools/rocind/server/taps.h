@@ -17,7 +17,7 @@
 
 struct rnd_client;
 
-/* What a client captures; all zeros: nothing. */
+/* The devices that a client captures; all zeros: none. */
 struct rnd_taps {
 	bool is_open;
 	struct rn_ctl_capture what;

@@ -15,8 +15,8 @@ int rnd_watch_open(void);
  */
 void rnd_watch_changed(struct rnd_server *server);
 
-/* The same for one client, which may be closed by it. Called after the client has
- * attached, because its knowledge may be out of date.
+/* Reports changes to one client, which may be closed by the call. Called after the client
+ * has attached, because what it knows may be out of date.
  */
 void rnd_watch_update(struct rnd_client *client);
 

@@ -24,7 +24,7 @@ struct rnd_wires {
 	/* Index at which the search for a free wire starts. */
 	unsigned next;
 	bool is_open; /* the two descriptors are open */
-	/* Its doorbell page, and the eventfd that wakes it. */
+	/* Doorbell page of the process, and the eventfd that wakes it. */
 	int page_fd, event_fd;
 };
 
