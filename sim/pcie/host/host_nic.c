@@ -632,7 +632,9 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 		return 0;
 	rn_host_lock(nic->host);
 	if (nic->host->tape.is_on)
-		/* The device will see which operations have ended. */
+		/* Recorded as an event, because the device now learns which operations
+		 * have ended, and may act on that.
+		 */
 		rn_host_event(nic->host);
 	list = take_ended(nic);
 	rn_host_unlock(nic->host);

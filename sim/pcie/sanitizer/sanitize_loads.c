@@ -476,8 +476,8 @@ static void close_page_of_gpu(void *arg, uintptr_t page)
 		rn_trap_close_page(gpu, page);
 }
 
-/* Called by trap.c in the SIGSEGV handler: an access of the CPU has met a closed page of
- * @gpu at @addr, and its read has pushed what it pushes.
+/* Called by trap.c in the SIGSEGV handler: the CPU has accessed a closed page of @gpu at
+ * @addr, and the read TLP of this access has pushed the writes in front of it.
  */
 static void judge_cpu_load(struct rn_gpu *gpu, uintptr_t addr)
 {

@@ -58,9 +58,13 @@ enum rn_program_fault {
 	 */
 	RN_PROGRAM_DROPS_ENV,
 	RN_PROGRAM_NO_INTERPRETER, /* a script whose interpreter does not exist */
-	/* The following are no faults: the program works, as the text says. */
-	RN_PROGRAM_GO, /* Go with C libraries: calls of these are reached */
-	/* A script: the interpreter is not reached, programs that it starts are. */
+	/* The following are no faults: the program works with a limitation. In a Go
+	 * program LD_PRELOAD reaches only the calls of its C libraries.
+	 */
+	RN_PROGRAM_GO,
+	/* LD_PRELOAD does not reach the interpreter of the script, but it reaches the
+	 * programs that the script starts.
+	 */
 	RN_PROGRAM_SCRIPT,
 };
 

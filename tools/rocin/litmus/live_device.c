@@ -51,7 +51,7 @@ int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len)
 }
 
 /* ------------------------------------------------------------------------- the layer */
-/* Sets the knobs of the layer for each run. */
+/* Sets the knobs of the simulated PCIe layer for each run. */
 
 int rn_live_set_layer(struct rn_live *l)
 {
