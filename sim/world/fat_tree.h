@@ -69,7 +69,7 @@ struct rn_fat_tree_result {
 	uint64_t wanted;    /* requests that the run has to complete */
 	uint64_t completed; /* requests that have completed */
 	uint64_t bytes;	    /* bytes placed in the memory of receivers */
-	uint64_t events;    /* events of the simulation */
+	uint64_t events;    /* events and timers that the network has delivered */
 	uint64_t packets;   /* packets that hosts have sent */
 	uint64_t lost;	    /* lost packets, those lost in full queues included */
 	uint64_t dropped;   /* packets lost because a queue was full */

@@ -268,7 +268,9 @@ struct rn_bench_sent {
 	uint64_t all, local;
 };
 
-/* A team, whose cells need the same environment and the same number of processes. */
+/* A team: the processes that measure all cells which need the same environment and the
+ * same number of processes.
+ */
 struct rn_bench_team {
 	struct rn_bench_cell like;
 	const struct rn_bench_plan *plan;
