@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cqe.h - completion queue entries as they lie in the ring, and the ring's owner.
+/* cqe.h - completion queue entries as they lie in the ring, and the
+ * device's part of a CQ.
  *
  * Numbers of enum values equal those of <infiniband/verbs.h>.
  */
@@ -10,17 +11,18 @@
 
 #include "rocin/types.h"
 
-/* A CQE as it lies in the ring; written with one rn_mem_ops.write, so that `ctl`
- * becomes visible last. 64 bytes.
+/* A CQE as it lies in the ring: 64 bytes, written by one rn_mem_ops.write, so that
+ * `ctl` becomes visible last.
  */
 struct rn_cqe {
 	uint64_t wr_id;
 	uint64_t timestamp_ns;
 	uint32_t byte_len;
-	uint32_t imm; /* immediate as a number (verbs: ntohl), or the R_Key invalidated */
+	/* Immediate as a number (verbs: ntohl), or the R_Key that was invalidated. */
+	uint32_t imm;
 	uint32_t qpn;
 	uint32_t src_qpn;    /* UD */
-	uint32_t vendor_err; /* enum rn_syndrome (syndrome.h): why, for people */
+	uint32_t vendor_err; /* enum rn_syndrome (syndrome.h): the reason, for people */
 	uint32_t sgid_index; /* UD */
 	uint16_t pkey_index;
 	uint8_t sl; /* UD: enum rn_l3_type of the packet, as RoCE has no SL */
@@ -30,8 +32,9 @@ struct rn_cqe {
 
 static_assert(sizeof(struct rn_cqe) == 64, "one CQE is one cache line");
 
-/* ctl: bits 63..32 lap of the ring (1, 2, ...), 31..16 flags, 15..8 opcode, 7..0 status.
- * An entry is valid for a consumer index when its lap is the index's lap.
+/* ctl: bits 63..32 number of the lap round the ring (1, 2, ...), 31..16
+ * flags, 15..8 opcode, 7..0 status. A CQE is valid for a consumer index if it
+ * has the lap of that index.
  */
 static inline uint64_t rn_cqe_ctl(uint32_t lap, uint16_t flags, uint8_t opcode,
 				  uint8_t status)
@@ -40,9 +43,9 @@ static inline uint64_t rn_cqe_ctl(uint32_t lap, uint16_t flags, uint8_t opcode,
 	       status;
 }
 
-/* What lies in the 40 bytes before the data of a UD receive. Annex 17, A17.4.5.1, wants a
- * flag for it in the CQE; verbs have no place for one, so NICs use the SL, in which
- * programs look: bit 3 UDP, bits 2..0 the kind of header.
+/* Kind of the header in the 40 bytes before the data of a UD receive. Annex A17,
+ * A17.4.5.1, wants a flag for it in the CQE. Verbs have no field for that, so NICs use
+ * the SL, in which programs look: bit 3 means UDP, bits 2..0 are the kind of IP header.
  */
 enum rn_l3_type {
 	RN_L3_IPV6 = 1 << 3 | 1,
@@ -54,7 +57,7 @@ enum rn_wc_flag { /* numbers of enum ibv_wc_flags, and ours from bit 14 */
 	RN_WC_WITH_IMM = 1 << 1,
 	RN_WC_IP_CSUM_OK = 1 << 2,
 	RN_WC_WITH_INV = 1 << 3,
-	RN_WC_SKIP = 1 << 14, /* its QP was reset or destroyed: not for the program */
+	RN_WC_SKIP = 1 << 14, /* the QP was reset or destroyed: polling skips this CQE */
 };
 
 enum rn_wc_opcode { /* numbers of enum ibv_wc_opcode */
@@ -95,27 +98,31 @@ enum rn_cq_arm {
 	RN_CQ_ARM_NEXT,	     /* next CQE */
 };
 
-/* The device's side of a CQ. Embedded in the owner's object; the ring is the owner's. */
+/* The device's part of a CQ. It is embedded in an object of the caller, who also
+ * owns the ring.
+ */
 struct rn_cq {
-	rn_iova ring;	   /* capacity entries of struct rn_cqe */
+	rn_iova ring;	   /* address of `capacity` entries of struct rn_cqe */
 	uint32_t capacity; /* power of two */
-	uint32_t producer; /* CQEs ever written; loaded (relaxed) by who polls as well */
-	/* CQEs ever taken. Stored (release) by the program that polls, loaded (acquire)
-	 * by the device to see that the ring is full. Shape: message passing; the
-	 * partner is rn_cq_push(): a slot is reused only after its reader is done.
+	/* CQEs ever written; loaded (relaxed) by the thread that polls, too. */
+	uint32_t producer;
+	/* CQEs ever taken. Stored (release) by the program's thread that polls,
+	 * loaded (acquire) by the device to see whether the ring is full. Shape:
+	 * message passing; the partner is rn_cq_push(): a slot is reused only after
+	 * its reader is done with it.
 	 */
 	_Atomic uint32_t consumer;
 	enum rn_cq_arm armed;
-	bool overrun; /* a CQE was lost; the CQ takes no more */
+	bool overrun; /* a CQE was lost; the CQ takes no more CQEs */
 	bool event_pending, error_pending;
 	struct rn_cq *next_event;
-	/* Moderation: see rn_cq_moderate(). */
+	/* Moderation of events, see rn_cq_moderate(). */
 	uint32_t hold_count;
 	rn_ns hold_period;
-	uint32_t held;	  /* CQEs that the armed CQ has not told about */
-	rn_ns held_until; /* valid while held */
+	uint32_t held; /* CQEs since the CQ was armed for which no event was raised yet */
+	rn_ns held_until; /* valid while held > 0 */
 	struct rn_cq *next_held;
-	void *owner; /* the creator's */
+	void *owner; /* the caller's pointer */
 };
 
 #endif /* RN_CQE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* crc32.h - the CRC-32 of Ethernet and of the ICRC, by the fastest means of this
- * processor.
+/* crc32.h - the CRC-32 of Ethernet and of the ICRC, by the fastest
+ * instructions that the processor has.
  *
  * Threads: any; nothing here has state.
  */
@@ -13,36 +13,37 @@ enum {
 	RN_CRC32_HEAD = 64 /* bytes */
 };
 
-/* The CRC of RN_CRC32_HEAD bytes at @head and, behind them, @len at @p. It begins with an
- * empty register, not with ones, so leading zeros are as if they were not there; a
- * message that is to begin with ones has its first four bytes inverted. The result is
- * inverted as usual.
+/* The CRC of RN_CRC32_HEAD bytes at @head, followed by @len bytes at @p. The
+ * register is initially zero, not all ones, so leading zero bytes have no effect;
+ * for a CRC that begins with ones, the caller inverts the first four bytes. The
+ * result is inverted as usual.
  *
- * Whoever writes the head just before does so by whole words: then it is read back at
- * once, and otherwise when all stores before it have reached the cache.
+ * A caller that writes the head just before should write whole words: they can then be
+ * read back at once, and otherwise only when all stores before have reached the cache.
  */
 uint32_t rn_crc32(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p, size_t len);
 
-/* How many bytes at a time, from the slowest to the fastest. */
+/* Ways to compute it, by bytes at a time, from the slowest to the fastest. */
 enum rn_crc32_means {
 	RN_CRC32_PLAIN, /* by libdeflate */
 	RN_CRC32_BY_32,
 	RN_CRC32_BY_64,
 };
 
-/* The best of this processor. */
+/* The fastest way that this processor has. */
 enum rn_crc32_means rn_crc32_best(void);
 
-/* As rn_crc32(), by means that are not better than the best: for tests. */
+/* As rn_crc32(), by @means, which must not exceed rn_crc32_best(); for tests. */
 uint32_t rn_crc32_by(enum rn_crc32_means means, const uint64_t head[RN_CRC32_HEAD / 8],
 		     const uint8_t *p, size_t len);
 
-/* What the last bytes of a message have to do with its CRC: 16 bytes that can stand for
- * them, if their number is a power of two from RN_CRC32_PART_MIN to RN_CRC32_PART_MAX.
+/* What is needed of the last bytes of a message to compute its CRC without reading them
+ * again: 16 bytes that replace them. Their number must be a power of two from
+ * RN_CRC32_PART_MIN to RN_CRC32_PART_MAX.
  */
 struct rn_crc32_part {
 	uint64_t w[2];
-	uint32_t len; /* bytes that it stands for; 0: none */
+	uint32_t len; /* number of bytes that are replaced; 0: none */
 };
 
 enum {
@@ -50,22 +51,23 @@ enum {
 	RN_CRC32_PART_MAX = 4096,
 };
 
-/* Can rn_crc32_copy() do @len bytes? On some processors it never can. */
+/* Can rn_crc32_copy() copy @len bytes? On some processors it never can. */
 bool rn_crc32_can_copy(size_t len);
 
-/* Copy and find out in one pass, without a second look at @src: *@part is true of what
- * lies at @dst now, whoever writes to @src meanwhile. They do not overlap.
+/* Copy @len bytes and fill in *@part in one pass, reading @src only once: *@part fits the
+ * bytes at @dst, even if somebody writes to @src meanwhile. The ranges do not overlap.
  */
 void rn_crc32_copy(uint8_t *dst, const uint8_t *src, uint32_t len,
 		   struct rn_crc32_part *part);
 
-/* As rn_crc32_copy(), by means that are not better than the best, nor plain: for tests.
+/* As rn_crc32_copy(), by @means, which must not exceed rn_crc32_best() nor be
+ * RN_CRC32_PLAIN; for tests.
  */
 void rn_crc32_copy_by(enum rn_crc32_means means, uint8_t *dst, const uint8_t *src,
 		      uint32_t len, struct rn_crc32_part *part);
 
-/* As rn_crc32(), with @len bytes at @p, a multiple of 16, and those of @part (which is
- * not empty) behind them.
+/* As rn_crc32(): the CRC of the head, @len bytes at @p (a multiple of 16), and the bytes
+ * that @part, which is not empty, replaces.
  */
 uint32_t rn_crc32_with(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p,
 		       size_t len, const struct rn_crc32_part *part);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* diagnostic.h - what the device thinks of a packet, for captures.
  *
- * Lies in memory that processes of one build share: fixed layout, host byte order.
+ * The struct lies in memory that processes of one build share: fixed
+ * layout, host byte order.
  */
 #ifndef RN_DIAGNOSTIC_H
 #define RN_DIAGNOSTIC_H
@@ -9,11 +10,16 @@
 #include "rocin/types.h"
 
 enum rn_diagnostic_kind {
-	RN_DIAGNOSTIC_COUNTED = 1, /* code: enum rn_stat that the packet was counted in */
-	RN_DIAGNOSTIC_REFUSED,	   /* a request; code: enum rn_objection */
-	RN_DIAGNOSTIC_RESENT,	   /* a request; code: enum rn_stat, the reason */
-	RN_DIAGNOSTIC_NAK,	   /* an acknowledgement; code: AETH syndrome */
-	RN_DIAGNOSTIC_FAULT, /* code: enum rn_diagnostic_fault; key: its rule, from 1 */
+	/* Code: enum rn_stat, the counter that the packet was counted in. */
+	RN_DIAGNOSTIC_COUNTED = 1,
+	RN_DIAGNOSTIC_REFUSED, /* a request was refused; code: enum rn_objection */
+	/* A request was sent again; code: enum rn_stat, the reason. */
+	RN_DIAGNOSTIC_RESENT,
+	RN_DIAGNOSTIC_NAK, /* a NAK was sent; code: AETH syndrome */
+	/* A fault rule applied; code: enum rn_diagnostic_fault; key:
+	 * number of the rule, from 1.
+	 */
+	RN_DIAGNOSTIC_FAULT,
 };
 
 /* Why a responder refuses a request. */
@@ -36,10 +42,10 @@ enum rn_objection {
 	RN_OBJECTION_COUNT
 };
 
-/* What a rule about faults has done to a packet. */
+/* What a fault rule has done to a packet. */
 enum rn_diagnostic_fault {
 	RN_DIAGNOSTIC_DROPPED = 1,
-	RN_DIAGNOSTIC_INJECTED, /* a copy: nobody but the rule has sent it */
+	RN_DIAGNOSTIC_INJECTED, /* a copy that only the rule has sent */
 	RN_DIAGNOSTIC_CHANGED,
 	RN_DIAGNOSTIC_DELAYED,
 };
@@ -47,10 +53,12 @@ enum rn_diagnostic_fault {
 struct rn_diagnostic {
 	uint16_t kind; /* enum rn_diagnostic_kind */
 	uint8_t is_sent;
-	uint8_t is_response; /* of a packet sent: acknowledgement, READ response */
+	uint8_t is_response; /* sent packet: it is an acknowledgement or a response */
 	uint32_t code;
-	uint32_t dest_qpn, psn; /* of a packet sent */
-	/* Of RN_DIAGNOSTIC_REFUSED: the memory that the request names; len 0: none. */
+	uint32_t dest_qpn, psn; /* of the sent packet */
+	/* RN_DIAGNOSTIC_REFUSED: the memory that the request names; len 0:
+	 * it names none.
+	 */
 	uint32_t key, len;
 	uint64_t va;
 };

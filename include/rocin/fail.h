@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fail.h - misfortunes that a device can be told to have, for those who test programs.
+/* fail.h - errors that a device can be told to have, to test how programs handle them.
  *
  * Threads: as transport.h.
  */
@@ -8,13 +8,14 @@
 
 #include "rocin/transport.h"
 
-/* The device gives the QP up, as for an error of its own: it goes to ERR as by
- * rn_qp_modify(), and raises QP_FATAL. Nothing in RESET and ERR.
+/* Make the QP fail as if by an error of the device: it goes to ERR as by rn_qp_modify(),
+ * and raises QP_FATAL. Does nothing in RESET and ERR.
  */
 void rn_qp_fail(struct rn_dev *dev, struct rn_qp *qp, rn_ns now);
 
-/* The CQ of the QP's send or receive queue loses a completion as if it were full: CQ_ERR,
- * and every QP that completes there goes to ERR. Nothing if the QP has no such CQ.
+/* Make the CQ of the QP's send or receive queue lose a completion as if it were
+ * full: it raises CQ_ERR, and every QP that completes to it goes to ERR. Does
+ * nothing if the QP has no such CQ.
  */
 void rn_qp_overrun(struct rn_dev *dev, struct rn_qp *qp, rn_ns now, bool of_send_cq);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mad.h - management datagrams and the messages of the connection manager: byte layout,
- * parsed form, parse and emit.
+/* mad.h - management datagrams (MADs) and the messages of the connection manager: byte
+ * layout, parsed form, parse and emit.
  *
- * A MAD is 256 bytes: a header of 24 and 232 of data. What the data means says the
- * attribute. As in wire.h, a parsed struct is in host order; emit writes zeros where a
- * field is reserved, and a field that does not fit its bits is a bug of the caller
- * (assert).
+ * A MAD is 256 bytes: a header of 24 bytes and 232 bytes of data, whose meaning
+ * depends on the attribute. As in wire.h, a parsed struct is in host order; emit
+ * writes zeros into reserved fields; a value that does not fit its field is a bug of
+ * the caller (assert).
  *
- * Private data is always the whole field, padded with zeros: its length is not on the
- * wire.
+ * Private data is always the whole field, padded with zeros: its length is
+ * not on the wire.
  *
  * Threads: any; nothing here has state.
- * Source: IBTA Vol 1, 13.4 (MADs), 12.6 and 12.7 (CM messages), Annex A11 (IP CM
- * service).
+ * Source: IBTA Vol 1, 13.4 (MADs), 12.6 and 12.7 (CM messages), Annex A11
+ * (IP CM service).
  */
 #ifndef RN_MAD_H
 #define RN_MAD_H
@@ -37,20 +37,20 @@ enum rn_mad_class {
 };
 
 enum {
-	RN_MAD_CM_VERSION = 2, /* ClassVersion of the CM */
+	RN_MAD_CM_VERSION = 2, /* ClassVersion of CM messages */
 };
 
 enum rn_mad_method {
 	RN_MAD_GET = 0x01,
 	RN_MAD_SET = 0x02,
-	RN_MAD_SEND = 0x03, /* of all CM messages */
+	RN_MAD_SEND = 0x03, /* method of all CM messages */
 	RN_MAD_GET_RESP = 0x81,
 };
 
 enum {
 	RN_MAD_STATUS_BAD_VERSION = 0x0004,
 	RN_MAD_STATUS_BAD_METHOD_ATTR =
-		0x000c, /* method and attribute do not go together */
+		0x000c, /* this attribute does not have this method */
 };
 
 enum {
@@ -64,12 +64,12 @@ struct rn_mad_hdr {
 	uint8_t method;
 	uint16_t status;
 	uint16_t class_specific;
-	uint64_t tid; /* transaction: an answer has that of its question */
+	uint64_t tid; /* transaction ID: an answer has the one of its request */
 	uint16_t attr_id;
 	uint32_t attr_mod;
 };
 
-/* Read or write the first RN_MAD_HDR_LEN bytes of a MAD, which the caller has. */
+/* Read or write the first RN_MAD_HDR_LEN bytes of a MAD, all of which must be there. */
 void rn_mad_hdr_parse(struct rn_mad_hdr *hdr, const uint8_t *mad);
 void rn_mad_hdr_emit(uint8_t *mad, const struct rn_mad_hdr *hdr);
 
@@ -89,7 +89,7 @@ enum rn_cm_attr {
 	RN_CM_APR,
 };
 
-/* Bytes of private data, and of additional information (ARI). */
+/* Bytes of the fields for private data and additional information (ARI). */
 enum {
 	RN_CM_REQ_DATA = 92,
 	RN_CM_MRA_DATA = 222,
@@ -106,11 +106,11 @@ enum {
 	RN_CM_ARI_LEN = 72,
 };
 
-/* Which message a MRA or a REJ is about. */
+/* Which message an MRA or a REJ is about. */
 enum rn_cm_about {
 	RN_CM_ABOUT_REQ = 0,
 	RN_CM_ABOUT_REP = 1,
-	RN_CM_ABOUT_OTHER = 2, /* of a MRA: LAP */
+	RN_CM_ABOUT_OTHER = 2, /* in an MRA: LAP */
 };
 
 /* Reasons of a REJ (IBTA Vol 1, table "REJ reason codes"). */
@@ -118,18 +118,18 @@ enum rn_cm_reason {
 	RN_CM_REJ_NO_QP = 1,
 	RN_CM_REJ_NO_EEC = 2,
 	RN_CM_REJ_NO_RESOURCES = 3,
-	RN_CM_REJ_TIMEOUT = 4, /* ARI: CA GUID of the sender */
+	RN_CM_REJ_TIMEOUT = 4, /* ARI: CA GUID of the rejecting node */
 	RN_CM_REJ_UNSUPPORTED = 5,
 	RN_CM_REJ_INVALID_COMM_ID = 6,
 	RN_CM_REJ_INVALID_COMM_INSTANCE = 7,
 	RN_CM_REJ_INVALID_SERVICE_ID = 8, /* nobody listens */
 	RN_CM_REJ_INVALID_TRANSPORT = 9,
 	RN_CM_REJ_STALE_CONN = 10,
-	RN_CM_REJ_INVALID_GID = 12, /* ARI: a GID that would do */
+	RN_CM_REJ_INVALID_GID = 12, /* ARI: a GID that would be accepted */
 	RN_CM_REJ_INVALID_ALT_GID = 18,
 	RN_CM_REJ_INVALID_MTU = 26,
 	RN_CM_REJ_INSUFFICIENT_RESOURCES = 27,
-	RN_CM_REJ_CONSUMER = 28, /* the program said no */
+	RN_CM_REJ_CONSUMER = 28, /* rejected by the program */
 	RN_CM_REJ_DUPLICATE_COMM_ID = 30,
 	RN_CM_REJ_CLASS_VERSION = 31,
 	RN_CM_REJ_VENDOR_OPTION = 35,
@@ -140,7 +140,7 @@ enum rn_cm_transport {
 	RN_CM_TRANSPORT_RC = 0,
 	RN_CM_TRANSPORT_UC = 1,
 	RN_CM_TRANSPORT_RD = 2,
-	RN_CM_TRANSPORT_EXTENDED = 3, /* which one says ext_transport: 1 is XRC */
+	RN_CM_TRANSPORT_EXTENDED = 3, /* ext_transport says which; 1 is XRC */
 };
 
 enum rn_cm_sidr_status {
@@ -160,8 +160,8 @@ enum rn_cm_ap_status {
 	RN_CM_APR_IS_CURRENT = 5,
 };
 
-/* A path from the sender's point of view. RoCE has no LIDs: 0xffff where the path is
- * routed, 0 else (Annex A16).
+/* A path from the sender's point of view. RoCE has no LIDs: they are 0xffff if the path
+ * is routed, else 0 (Annex A16).
  */
 struct rn_cm_path_rec {
 	uint16_t local_lid;
@@ -180,20 +180,20 @@ struct rn_cm_path_rec {
 /* Times are codes of 5 bits: 4.096 us * 2^code. */
 struct rn_cm_req {
 	uint32_t local_id;
-	uint32_t vendor_id; /* 24 bits; enhanced connection establishment */
+	uint32_t vendor_id; /* 24 bits; for enhanced connection establishment (ECE) */
 	uint64_t service_id;
 	uint64_t ca_guid;
 	uint32_t qkey;
-	uint32_t qpn;	     /* 24 bits */
-	uint8_t resp_res;    /* READs and atomics that the sender takes at a time */
+	uint32_t qpn;	  /* 24 bits */
+	uint8_t resp_res; /* READs and atomics that the sender can respond to at a time */
 	uint32_t local_eecn; /* 24 bits */
-	uint8_t init_depth;  /* those that it makes */
+	uint8_t init_depth;  /* READs and atomics that the sender will have outstanding */
 	uint32_t remote_eecn;
-	uint8_t remote_resp_timeout; /* the receiver shall answer within */
+	uint8_t remote_resp_timeout; /* time within which the receiver has to answer */
 	uint8_t transport;	     /* enum rn_cm_transport */
 	bool flow_control;
-	uint32_t start_psn;	    /* 24 bits: the first that the sender wants to see */
-	uint8_t local_resp_timeout; /* the sender will answer within */
+	uint32_t start_psn; /* 24 bits: first PSN that the sender of the REQ expects */
+	uint8_t local_resp_timeout; /* time within which the sender will answer */
 	uint8_t retry_count;	    /* 3 bits, for the receiver's QP */
 	uint16_t pkey;
 	uint8_t mtu; /* 4 bits: enum ibv_mtu */
@@ -204,7 +204,7 @@ struct rn_cm_req {
 	uint8_t ext_transport; /* 3 bits */
 	bool sap_supported;
 	struct rn_cm_path_rec primary,
-		alternate; /* alternate: all zeros if there is none */
+		alternate; /* all zeros if there is no alternate path */
 	uint8_t data[RN_CM_REQ_DATA];
 };
 
@@ -217,7 +217,7 @@ struct rn_cm_mra {
 };
 
 struct rn_cm_rej {
-	uint32_t local_id; /* 0: the sender has none yet */
+	uint32_t local_id; /* 0: the sender has no ID yet */
 	uint32_t remote_id;
 	uint8_t about;	 /* enum rn_cm_about */
 	uint8_t ari_len; /* 7 bits: valid bytes of @ari */
@@ -231,7 +231,7 @@ struct rn_cm_rep {
 	uint32_t remote_id;
 	uint32_t qkey;
 	uint32_t qpn;	    /* 24 bits */
-	uint32_t eecn;	    /* 24 bits; of XRC the target's QPN */
+	uint32_t eecn;	    /* 24 bits; for XRC the target's QPN */
 	uint32_t start_psn; /* as in a REQ */
 	uint8_t resp_res;   /* as in a REQ */
 	uint8_t init_depth; /* as in a REQ */
@@ -241,7 +241,7 @@ struct rn_cm_rep {
 	uint8_t rnr_retry_count; /* 3 bits */
 	bool srq;
 	uint64_t ca_guid;
-	uint8_t vendor_hi, vendor_mid, vendor_low; /* of 24 bits */
+	uint8_t vendor_hi, vendor_mid, vendor_low; /* the 24 bits of the vendor ID */
 	uint8_t data[RN_CM_REP_DATA];
 };
 
@@ -255,7 +255,7 @@ struct rn_cm_ids {
 struct rn_cm_dreq {
 	uint32_t local_id;
 	uint32_t remote_id;
-	uint32_t remote_qpn; /* 24 bits: the receiver's */
+	uint32_t remote_qpn; /* 24 bits: QPN of the receiver */
 	uint8_t data[RN_CM_DREQ_DATA];
 };
 
@@ -270,7 +270,7 @@ struct rn_cm_sidr_rep {
 	uint32_t request_id;
 	uint8_t status; /* enum rn_cm_sidr_status */
 	uint8_t ari_len;
-	uint16_t vendor_hi; /* of 24 bits */
+	uint16_t vendor_hi; /* upper bits of the 24 of the vendor ID */
 	uint32_t qpn;	    /* 24 bits */
 	uint8_t vendor_low;
 	uint64_t service_id;
@@ -282,7 +282,7 @@ struct rn_cm_sidr_rep {
 struct rn_cm_lap {
 	uint32_t local_id;
 	uint32_t remote_id;
-	uint32_t remote_qpn;	     /* 24 bits: the receiver's */
+	uint32_t remote_qpn;	     /* 24 bits: QPN of the receiver */
 	uint8_t remote_resp_timeout; /* 5 bits */
 	struct rn_cm_path_rec alternate;
 	uint8_t data[RN_CM_LAP_DATA];
@@ -327,10 +327,10 @@ int rn_cm_msg_parse(struct rn_cm_msg *msg, uint16_t attr, const uint8_t *data);
 /* Write @msg into the RN_MAD_DATA_LEN bytes at @data. */
 void rn_cm_msg_emit(uint8_t *data, const struct rn_cm_msg *msg);
 
-/* "REQ", "SIDR_REP", ...; NULL if @attr is no CM message. */
+/* "REQ", "SIDR_REP", ...; NULL if @attr is not a CM message. */
 const char *rn_cm_msg_name(uint16_t attr);
 
-/* Bytes of private data that a message of this kind has room for. */
+/* Bytes of private data in a message of this kind. */
 uint32_t rn_cm_data_len(enum rn_cm_attr attr);
 
 /* ---- RDMA IP CM service ---- */
@@ -348,7 +348,8 @@ static inline uint64_t rn_cm_service_id(enum rn_cm_port_space ps, uint16_t port)
 	return (uint64_t)ps << 16 | port;
 }
 
-/* True for a service ID of Annex A11: private data of a REQ begins with an IP CM header.
+/* Is this a service ID of Annex A11? Then the private data of a REQ
+ * begins with an IP CM header.
  */
 static inline bool rn_cm_service_is_ip(uint64_t service_id)
 {
@@ -359,18 +360,19 @@ enum {
 	RN_CM_IP_HDR_LEN = 36
 };
 
-/* The first bytes of the private data of a REQ or SIDR_REQ to such a service. */
+/* The first bytes of the private data of a REQ or SIDR_REQ to an IP service. */
 struct rn_cm_ip_hdr {
 	uint16_t src_port;
-	struct rn_gid src; /* IPv4 addresses mapped */
+	struct rn_gid src; /* IPv4 addresses are mapped into IPv6 */
 	struct rn_gid dst; /* of the same family */
 };
 
-/* Return: 0, or -EPROTO: major version not 0, neither IPv4 nor IPv6; @hdr is untouched.
+/* Return: 0, or -EPROTO, with @hdr untouched: the major version is not 0, or the
+ * address family is unknown.
  */
 int rn_cm_ip_hdr_parse(struct rn_cm_ip_hdr *hdr, const uint8_t *p);
 
-/* Return: the byte after it. */
+/* Return: the byte after the header. */
 uint8_t *rn_cm_ip_hdr_emit(uint8_t *p, const struct rn_cm_ip_hdr *hdr);
 
 #endif /* RN_MAD_H */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mcast.h - multicast groups: which UD queue pairs get a copy of what is sent to one.
+/* mcast.h - multicast groups: which UD queue pairs receive a copy of a packet to a group.
  *
- * A group is named by its MGID: ::ffff:a.b.c.d for an IPv4 group, an IPv6 group by
- * itself (IBTA Annex A17). A packet to QPN 0xffffff of a group goes to every QP that is
- * attached to it and passes P_Key and Q_Key, and takes a receive WQE of each (IBTA Vol 1,
- * 10.5.2). That the packets come to this host is up to whoever drives the device.
+ * A group is named by its MGID: ::ffff:a.b.c.d for an IPv4 group, the address itself for
+ * an IPv6 group (IBTA Annex A17). A packet to QPN 0xffffff and a group goes to every QP
+ * that is attached to the group and passes the checks of P_Key and Q_Key, and takes a
+ * receive WQE of each (IBTA Vol 1, 10.5.2). The driver of the device sees to it that
+ * packets of the group reach this host.
  *
  * Threads: as transport.h.
  */
@@ -17,8 +18,8 @@
 struct rn_dev;
 struct rn_qp;
 
-/* One QP in one group. The caller allocates it; the fields are the device's while it is
- * attached.
+/* The membership of one QP in one group. The caller allocates it; its fields belong to
+ * the device while the QP is attached.
  */
 struct rn_mcast {
 	struct rn_hnode node; /* key: hash of the MGID */
@@ -26,20 +27,21 @@ struct rn_mcast {
 	struct rn_qp *qp;
 };
 
-/* Let @qp, a UD QP in any state that is not in the group yet, take part. It stays until
- * rn_mcast_detach(), through RESET too; it must leave before it is destroyed.
+/* Attach @qp to the group. It is a UD QP in any state, and not a member yet. It
+ * stays a member until rn_mcast_detach(), through RESET too, and must be
+ * detached before it is destroyed.
  */
 void rn_mcast_attach(struct rn_dev *dev, struct rn_mcast *m, struct rn_qp *qp,
 		     const struct rn_gid *mgid);
 
-/* @m is the caller's again. */
+/* Detach the QP; @m is the caller's again. */
 void rn_mcast_detach(struct rn_dev *dev, struct rn_mcast *m);
 
-/* NULL if @qp is not in the group. */
+/* The membership of @qp in the group; NULL if it is no member. */
 struct rn_mcast *rn_mcast_find(const struct rn_dev *dev, const struct rn_qp *qp,
 			       const struct rn_gid *mgid);
 
-/* QPs in the group. */
+/* Number of QPs in the group. */
 uint32_t rn_mcast_members(const struct rn_dev *dev, const struct rn_gid *mgid);
 
 #endif /* RN_MCAST_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mem.h - how the device reaches memory.
+/* mem.h - how the device accesses memory.
  *
- * The transport has no pointer to any application buffer or completion ring. All of
- * them are reached through struct rn_mem_ops, so the same transport runs over plain
- * stores (`direct`) and over a model of PCIe ordering (sim/pcie). Each operation is
- * named after the TLP that it produces.
+ * The transport has no pointer to any application buffer or completion ring. It accesses
+ * them through struct rn_mem_ops, so the same transport runs over plain stores
+ * (`direct`) and over a model of PCIe ordering (sim/pcie). Each operation is named after
+ * the TLP that it produces.
  */
 #ifndef RN_MEM_H
 #define RN_MEM_H
@@ -15,7 +15,7 @@
 
 enum rn_mem_result {
 	RN_MEM_DONE,	/* finished before return; results are valid */
-	RN_MEM_PENDING, /* rn_dev_mem_done(tag) follows, later or never */
+	RN_MEM_PENDING, /* rn_dev_mem_done(tag) follows later, or never */
 	RN_MEM_FAULT,	/* no such address, or the memory behind it is gone */
 };
 
@@ -23,11 +23,12 @@ enum rn_mem_result {
 enum rn_mem_flag {
 	RN_MEM_RELAXED = 1 << 0,  /* RO: may pass earlier posted writes */
 	RN_MEM_ID_ORDER = 1 << 1, /* IDO */
-	RN_MEM_CQE = 1 << 2,	  /* a completion entry: never relaxed */
-	RN_MEM_RESPONSE = 1 << 3, /* bytes that a READ or atomic of ours brought back */
+	RN_MEM_CQE = 1 << 2,	  /* a CQE: never relaxed */
+	/* Bytes of the response to a READ or atomic of this QP. */
+	RN_MEM_RESPONSE = 1 << 3,
 	RN_MEM_WRITE = 1 << 4, /* payload of one packet of a WRITE, without immediate */
-	/* A read for what it pushes, not for its bytes; a write, of one word, that passes
-	 * nothing and is no payload.
+	/* Ordering matters, not the data: a read is made for the writes that it pushes; a
+	 * write, of one word, passes no other write and is no payload.
 	 */
 	RN_MEM_PUSH = 1 << 5,
 };
@@ -35,16 +36,18 @@ enum rn_mem_flag {
 struct rn_mem_attr {
 	uint32_t qpn;	/* requester ID of the access; 0: the device itself */
 	uint32_t flags; /* enum rn_mem_flag */
-	/* Message that the access belongs to. As requester (gather, RN_MEM_RESPONSE) the
-	 * number of the work request in its send queue, 0 for the first after RESET; as
-	 * responder the MSN that counts the message, modulo 2^24 (UD: counted likewise).
-	 * RN_MEM_CQE: the same number for the CQE of that message.
+	/* Number of the message that the access belongs to. For a requester (gather,
+	 * RN_MEM_RESPONSE) it is the number of the work request in its send queue, 0 for
+	 * the first after RESET. For a responder it is the MSN that counts the message,
+	 * modulo 2^24 (UD counts likewise). With RN_MEM_CQE it is the number of the
+	 * message that the CQE completes.
 	 */
 	uint32_t msg;
 };
 
-/* Made in a register: a pair of fields that was stored one by one can be read as a pair
- * only once both stores have reached the cache, and so it would be read at each call.
+/* Both fields are stored as one 64-bit value. If they were stored one by one,
+ * the pair could be loaded as a whole only after both stores had reached the
+ * cache, at a cost in each call.
  */
 static inline struct rn_mem_attr rn_mem_attr_of(uint32_t qpn, uint32_t flags,
 						uint32_t msg)
@@ -75,16 +78,16 @@ struct rn_mem_atomic_req {
 };
 
 struct rn_mem_ops {
-	/* True if no operation ever answers PENDING: the core then keeps no staging
-	 * buffers.
+	/* True if no operation ever answers PENDING: the core then
+	 * needs no bounce buffers.
 	 */
 	bool always_done;
 
-	/* Posted write (MWr) of @len >= 1 bytes. Returns DONE once accepted, which need
-	 * not be once visible; @src may be reused at once. Never PENDING. Bytes go upward
-	 * in address order; the last naturally aligned word is stored last, with release
-	 * semantics; an aligned write of 1, 2, 4 or 8 bytes is one store.
-	 * On FAULT some leading bytes may have been written.
+	/* Posted write (MWr) of @len >= 1 bytes. Returns DONE once the write is accepted,
+	 * which may be before it is visible; @src may be reused at once. Never PENDING.
+	 * Bytes are written in ascending address order; the last naturally aligned word
+	 * is stored last, with release semantics; an aligned write of 1, 2, 4 or 8 bytes
+	 * is one store. After FAULT some leading bytes may have been written.
 	 */
 	enum rn_mem_result (*write)(void *ctx, rn_iova dst, const void *src, uint32_t len,
 				    struct rn_mem_attr attr);
@@ -95,16 +98,16 @@ struct rn_mem_ops {
 	enum rn_mem_result (*read)(void *ctx, void *dst, rn_iova src, uint32_t len,
 				   struct rn_mem_attr attr, uint64_t tag);
 
-	/* NULL, or as read, with always_done, for a payload that is to be signed: *@part
-	 * says what the bytes at @dst are to a CRC, or is empty when that does not come
-	 * for nothing. Not for words that must be read by one load.
+	/* NULL, or as `read`, which then always answers DONE: for a payload that goes
+	 * into a packet with an ICRC. *@part describes the bytes at @dst for the CRC, or
+	 * is empty if that would cost extra. Not for words that must be read by one load.
 	 */
 	enum rn_mem_result (*read_part)(void *ctx, void *dst, rn_iova src, uint32_t len,
 					struct rn_mem_attr attr,
 					struct rn_crc32_part *part);
 
-	/* AtomicOp (FetchAdd, CAS). @orig receives the value found, host order; it must
-	 * stay valid as @dst of read does.
+	/* AtomicOp (FetchAdd, CAS). @orig receives the value found, in host order; it
+	 * must stay valid as @dst of `read` does.
 	 */
 	enum rn_mem_result (*atomic)(void *ctx, const struct rn_mem_atomic_req *req,
 				     uint64_t *orig, struct rn_mem_attr attr,

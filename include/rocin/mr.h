@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mr.h - memory regions and windows: keys, bounds, rights.
+/* mr.h - memory regions and windows: keys, bounds, access rights.
  *
- * A key is index << 8 | key byte. The index finds the region in the device's key table,
- * the byte distinguishes successive uses of one index. L_Key and R_Key of a region are
- * equal.
+ * A key is index << 8 | key byte. The index finds the region in the device's key
+ * table, the byte distinguishes successive uses of one index. The L_Key and
+ * R_Key of a region are equal.
  *
  * Threads: none of these functions locks.
  */
@@ -23,40 +23,46 @@ enum {
 /* What a key stands for. */
 enum rn_mr_kind {
 	RN_MR_KIND_MR,
-	RN_MR_KIND_MW1,	 /* memory window of type 1: opens memory to its domain */
-	RN_MR_KIND_MW2,	 /* of type 2: to the queue pair that bound it */
-	RN_MR_KIND_NULL, /* reads as zeros, swallows writes; local keys only */
+	/* Memory window of type 1: its key is for the whole protection domain. */
+	RN_MR_KIND_MW1,
+	RN_MR_KIND_MW2, /* memory window of type 2: its key is for the QP that bound it */
+	RN_MR_KIND_NULL, /* reads as zeros, discards writes; has no R_Key */
 };
 
-/* A region, a null region, or a window: what is bound of a region has bounds and rights
- * of its own.
+/* A memory region, a null region, or a memory window. A bound window has bounds and
+ * access rights of its own.
  */
 struct rn_mr {
-	struct rn_hnode node; /* in the key table; key: index of the L_Key */
-	uint32_t lkey;	      /* and R_Key */
-	uint32_t pd;	      /* number of the protection domain */
-	uint64_t va;	      /* first address as peers and work requests name it */
-	uint64_t length;      /* bytes */
-	rn_iova iova_base;    /* device address of @va */
-	uint32_t access;      /* RN_ACCESS_* */
+	/* In the key table, where the key is the index of the L_Key. */
+	struct rn_hnode node;
+	uint32_t lkey;	   /* the R_Key is the same */
+	uint32_t pd;	   /* number of the protection domain */
+	uint64_t va;	   /* first address, as used by peers and in work requests */
+	uint64_t length;   /* bytes */
+	rn_iova iova_base; /* device address of @va */
+	uint32_t access;   /* RN_ACCESS_* */
 	enum rn_mr_kind kind;
-	/* False: being deregistered, or a window that is not bound; every use is refused.
+	/* False: the region is being deregistered, or the window is not bound;
+	 * every access is refused.
 	 */
 	bool valid;
 	uint32_t
-		windows; /* MR: those bound to it; the region may go when there is none */
-	/* Windows; the queue pair keeps a list of those of type 2 that it has bound. */
-	struct rn_mr *region; /* NULL while not bound */
-	uint32_t qpn;	      /* MW2, while bound */
+		/* MR: number of windows bound to it; must be 0 before it is freed. */
+		windows;
+	/* The fields below are for windows. The QP keeps a list of its
+	 * bound windows of type 2.
+	 */
+	struct rn_mr *region; /* region that the window is bound to; NULL: not bound */
+	uint32_t qpn;	      /* type 2, while bound: the QP */
 	struct rn_mr *next_window, **window_link;
 };
 
-/* What a region shall be. */
+/* Properties of a region to be made. */
 struct rn_mr_attr {
 	uint32_t key;
 	uint32_t pd;
-	uint64_t va;	 /* ignored with RN_ACCESS_ZERO_BASED: the region starts at 0 */
-	uint64_t length; /* bytes; 0 is legal, and only empty ranges fit */
+	uint64_t va;	 /* ignored with RN_ACCESS_ZERO_BASED: addresses count from 0 */
+	uint64_t length; /* bytes; may be 0, then only empty ranges lie in it */
 	rn_iova iova_base;
 	uint32_t access;
 };
@@ -76,16 +82,16 @@ struct rn_mr_attr {
  */
 int rn_mr_init(struct rn_mr *mr, const struct rn_mr_attr *attr);
 
-/* A null region: every address is in it. As rn_mr_init() otherwise. */
+/* Make a null region, which contains every address. Otherwise as rn_mr_init(). */
 void rn_mr_init_null(struct rn_mr *mr, uint32_t key, uint32_t pd);
 
-/* A window that is not bound; @kind: RN_MR_KIND_MW1 or MW2. As rn_mr_init() otherwise.
- * Binding takes a work request and may change the key byte of @mr->lkey.
+/* Make a window that is not bound; @kind: RN_MR_KIND_MW1 or MW2. Otherwise as
+ * rn_mr_init(). Binding takes a work request and may change the key byte of @mr->lkey.
  */
 void rn_mw_init(struct rn_mr *mr, enum rn_mr_kind kind, uint32_t key, uint32_t pd);
 
-/* Does [va, va + len) lie in the region? In offsets, which cannot wrap once the start is
- * known to lie inside.
+/* Does [@va, @va + @len) lie in the region? Compared as offsets, which cannot wrap once
+ * the start is known to lie inside.
  */
 static inline bool rn_mr_contains(const struct rn_mr *mr, uint64_t va, uint64_t len)
 {
@@ -94,43 +100,46 @@ static inline bool rn_mr_contains(const struct rn_mr *mr, uint64_t va, uint64_t 
 	return va >= mr->va && offset <= mr->length && len <= mr->length - offset;
 }
 
-/* Why a key does not open memory. Remotely all of these are one NAK. */
+/* Why an access with a key is refused. A peer gets the same NAK for all of these. */
 enum rn_key_result {
 	RN_KEY_OK,
-	RN_KEY_UNKNOWN, /* no such index, or another key byte */
-	RN_KEY_INVALID, /* object is not valid, or not for this use */
-	RN_KEY_PD,	/* of another protection domain */
-	RN_KEY_QP,	/* window of another queue pair */
-	RN_KEY_ACCESS,	/* a right is missing */
-	RN_KEY_RANGE,	/* leaves the region */
+	RN_KEY_UNKNOWN, /* no object with this index, or its key byte differs */
+	RN_KEY_INVALID, /* the object is not valid, or not for this use */
+	RN_KEY_PD,	/* it belongs to another protection domain */
+	RN_KEY_QP,	/* it is a window of another QP */
+	RN_KEY_ACCESS,	/* an access right is missing */
+	RN_KEY_RANGE,	/* the range is not inside the region */
 	RN_KEY_RESULT_COUNT,
 };
 
-/* One wish to touch memory. */
+/* An access to memory that is to be checked. */
 struct rn_key_use {
 	uint32_t key;	 /* as received or posted, host order */
-	uint32_t pd;	 /* of the queue pair */
-	uint32_t qpn;	 /* its number; matters to remote uses only */
+	uint32_t pd;	 /* protection domain of the queue pair */
+	uint32_t qpn;	 /* number of the queue pair; used for remote accesses only */
 	uint64_t va;	 /* first byte, in the address space of the region */
 	uint64_t len;	 /* bytes */
-	uint32_t access; /* RN_ACCESS_* bits all of which the region must grant */
-	bool whole;	 /* all of the region, whatever @va and @len say */
+	uint32_t access; /* RN_ACCESS_* bits, all of which the region must grant */
+	bool whole;	 /* the whole region, whatever @va and @len say */
 };
 
 /**
  * rn_mr_check_remote() - May a peer's request touch this memory?
  * @tab:	Key table of the device
- * @use:	What it wants; @use->access: at least one bit of RN_ACCESS_REMOTE_MASK
+ * @use:	The access; @use->access: at least one bit of RN_ACCESS_REMOTE_MASK
  * @iova:	Out: device address of the first byte; untouched on failure
  * @mr:		Out: the region; untouched on failure; NULL if not wanted
  *
  * Checks in the order of enum rn_key_result. A range that wraps past 2^64 leaves the
  * region. A request of length 0 is not checked at all (IBTA Vol 1: not even
- * its key), so the caller does not ask; if it does, 0 bytes are judged like any range.
+ * its key), so the caller does not call this; if it does, 0 bytes are checked like any
+ * range.
  *
- * The answer is valid until the key table or the region changes: ask again per packet.
+ * The result is valid until the key table or the region changes, so each packet is
+ * checked.
  *
- * Return: RN_KEY_OK or the first objection. IBTA Vol 1, R_Key validation.
+ * Return: RN_KEY_OK or the result of the first check that failed. IBTA Vol 1, R_Key
+ * validation.
  */
 enum rn_key_result rn_mr_check_remote(const struct rn_htab *tab,
 				      const struct rn_key_use *use, rn_iova *iova,
@@ -139,19 +148,19 @@ enum rn_key_result rn_mr_check_remote(const struct rn_htab *tab,
 /**
  * rn_mr_check_local() - May a work request's scatter or gather entry touch this memory?
  * @tab:	Key table of the device
- * @use:	What it wants; @use->access: RN_ACCESS_LOCAL_WRITE to scatter, 0 to gather
+ * @use:	The access; @use->access: RN_ACCESS_LOCAL_WRITE to scatter, 0 to gather
  * @iova:	Out: device address of the first byte; untouched on failure
  * @mr:		Out: the region; untouched on failure; NULL if not wanted
  *
  * As rn_mr_check_remote(), for L_Keys; a window has none. A null region has no memory:
- * the caller looks at (*@mr)->kind, and @iova means nothing. Entries of length 0 are not
- * checked by the caller either.
+ * the caller looks at (*@mr)->kind, and @iova is meaningless. The caller does not check
+ * entries of length 0 either.
  */
 enum rn_key_result rn_mr_check_local(const struct rn_htab *tab,
 				     const struct rn_key_use *use, rn_iova *iova,
 				     struct rn_mr **mr);
 
-/* For people: "unknown key"; never NULL. */
+/* A text for people, such as "unknown key"; never NULL. */
 const char *rn_key_result_name(enum rn_key_result result);
 
 #endif /* RN_MR_H */

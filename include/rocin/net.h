@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net.h - what carries packets: UDP sockets, a pair in one process, and what is put in
- * front of them (tap, faults).
+/* net.h - interface of the back ends that carry packets (UDP sockets, shared memory), and
+ * of the layers in front of them (captures, faults).
  *
- * A middleware has the same operations as what it wraps, so faults and captures are
- * composition. Threads: all calls under the lock of the engine that owns the chain.
+ * A layer has the same operations as the back end that it wraps, so faults and
+ * captures are added by composition. Threads: all calls are made under the lock of the
+ * engine that owns the chain.
  */
 #ifndef RN_NET_H
 #define RN_NET_H
@@ -11,36 +12,35 @@
 #include "rocin/transport.h"
 
 enum {
-	RN_SUPER_SEGMENTS = 64, /* UDP_MAX_SEGMENTS of the kernels that we serve */
-	RN_SUPER_BYTES = 65507, /* UDP payload of one send */
+	RN_SUPER_SEGMENTS = 64, /* UDP_MAX_SEGMENTS of the kernels that we support */
+	RN_SUPER_BYTES = 65507, /* largest UDP payload of one send */
 	RN_RX_BATCH = 64,
 };
 
-/* The socket that a super-packet leaves by, as far as the ICRC covers what that socket
- * puts into headers.
+/* The socket by which a super-packet leaves: those properties of it that
+ * the ICRC covers.
  */
 struct rn_tx_socket {
-	uint8_t id; /* 0: that of the source address, with its port, and first_id 0 */
+	uint8_t id; /* 0: the unconnected socket of the source address; first_id is 0 */
 	uint16_t sport;
 	uint16_t first_id; /* IPv4 identification of the first packet */
 };
 
-/* Packets of equal length (the last may be shorter) with one flow and one destination
- * process, back to back at @data, each with its ICRC (identification = its position if
- * the back end sends it as a GSO super-packet, else 0; see rn_net.gso; and as much more
- * as its socket says).
+/* A super-packet: packets of equal length (the last may be shorter) with one flow and one
+ * destination process, one behind the other at @data, each with its ICRC. The
+ * identification that the ICRC assumes is rn_super_ip_id().
  */
 struct rn_super {
 	const struct rn_flow *flow; /* with the source port of its socket */
-	uint32_t sgid_index;	    /* which socket */
+	uint32_t sgid_index; /* index of the source address, and so of the socket */
 	const uint8_t *data;
-	uint32_t len;	  /* bytes of all */
-	uint32_t seg_len; /* bytes of each but the last */
+	uint32_t len;	  /* bytes of all packets */
+	uint32_t seg_len; /* bytes of each packet but the last */
 	uint32_t count;	  /* 1 .. RN_SUPER_SEGMENTS */
 	struct rn_tx_socket tx_socket;
 };
 
-/* Bytes of the packet that begins @at bytes into it. */
+/* Length of the packet that begins at offset @at of the super-packet. */
 static inline uint32_t rn_super_packet_len(const struct rn_super *s, uint32_t at)
 {
 	uint32_t left = s->len - at;
@@ -48,7 +48,7 @@ static inline uint32_t rn_super_packet_len(const struct rn_super *s, uint32_t at
 	return left < s->seg_len ? left : s->seg_len;
 }
 
-/* Identification of the packet at @position; nothing for IPv6. */
+/* IPv4 identification of the packet at @position, counted from 0; not used with IPv6. */
 static inline uint16_t rn_super_ip_id(const struct rn_tx_socket *tx_socket, bool gso,
 				      uint32_t position)
 {
@@ -56,46 +56,47 @@ static inline uint16_t rn_super_ip_id(const struct rn_tx_socket *tx_socket, bool
 }
 
 struct rn_net_ops {
-	/* Returns 0; -EAGAIN (the socket is full: try the same again later); another
-	 * -errno (the packets are lost, which the transport repairs; counted by the
-	 * caller).
+	/* Send a super-packet. Return: 0; -EAGAIN: the socket is full, try the same
+	 * super-packet again later; another -errno: the packets are lost, which the
+	 * transport repairs and the caller counts.
 	 */
 	int (*transmit)(void *ctx, const struct rn_super *super);
 
-	/* Take what waits from the wire, non-blocking: fills @rx, up to RN_RX_BATCH
-	 * entries, whose data stay valid until the next call. Returns the number of
-	 * packets; 0 if nothing waits; -EAGAIN if something did and no packet is left of
-	 * it (an empty datagram, one for somebody else, packets that a rule drops): the
-	 * caller counts that as if packets had come, and may ask again.
+	/* Receive without blocking: fills in @rx with up to RN_RX_BATCH packets, whose
+	 * data stay valid until the next call. Return: the number of packets; 0 if none
+	 * was waiting; -EAGAIN if something was taken and no packet is left of it (an
+	 * empty datagram, one for another process, packets that a fault rule drops): the
+	 * caller counts that as if packets had come, and may call again.
 	 *
-	 * Bound, whatever the senders do: one call takes at most one datagram off the
-	 * sockets, empty ones counted, and looks at 3 * RN_RX_BATCH records of each
-	 * ring; a middleware calls what it wraps once at most. (By io_uring a call may
-	 * read some datagrams ahead, which the next ones hand out.)
+	 * One call is bounded, whatever the senders do: it takes at most one datagram off
+	 * the sockets, even an empty one, and looks at 3 * RN_RX_BATCH records of each
+	 * ring; a layer calls the one that it wraps at most once. (With io_uring a call
+	 * may read some datagrams ahead, which later calls return.)
 	 */
 	int (*receive)(void *ctx, struct rn_rx *rx);
 
-	/* May be NULL: there is one only. Which socket the next super-packet of
-	 * this flow, to the process @dest_slot, leaves by: it is the next to leave by
-	 * that one, or does not leave at all.
+	/* NULL if there is only one socket. Returns the socket by which the next
+	 * super-packet of this flow, to the process @dest_slot, will leave. That
+	 * super-packet must be the next one by this socket, or not be sent at all.
 	 */
 	struct rn_tx_socket (*tx_socket)(void *ctx, const struct rn_flow *flow,
 					 uint32_t sgid_index, uint32_t dest_slot);
 
-	/* May be NULL, as the next two: a back end whose wire is memory has packets built
-	 * in it. Where the next packet from @flow->src to @flow->dst and the process
-	 * @dest_slot can be built, RN_PACKET_MAX + RN_ICRC_LEN bytes, or NULL: not in
-	 * place, use transmit(). Only while no super-packet is to be tried again. Nothing
-	 * has happened until commit(), which may as well not be called.
+	/* NULL, like the next two, unless packets can be built in the memory that carries
+	 * them. Returns room of RN_PACKET_MAX + RN_ICRC_LEN bytes for the next packet
+	 * from @flow->src to @flow->dst and the process @dest_slot; NULL: use transmit()
+	 * instead. Only while no super-packet waits to be tried again. Nothing has
+	 * happened before commit(), and commit() need not be called.
 	 */
 	uint8_t *(*reserve)(void *ctx, const struct rn_flow *flow, uint32_t dest_slot);
 
-	/* Behind the last reserve(), with its flow: the packet is there, @len bytes with
-	 * its ICRC (identification 0), or with zeros if rn_net.bare.
+	/* After the last reserve(), with its flow: the packet has been built,
+	 * @len bytes with its ICRC (for identification 0), or with zeros in
+	 * its place if rn_net.bare.
 	 */
 	void (*commit)(void *ctx, const struct rn_flow *flow, uint32_t len);
 
-	/* What has been committed leaves now, if it has not yet. */
+	/* All committed packets become visible to the peer now, if they are not yet. */
 	void (*publish)(void *ctx);
 };
 
@@ -103,22 +104,22 @@ struct rn_net {
 	const struct rn_net_ops *ops;
 	void *ctx;
 	/* Several packets leave as one GSO super-packet, and the identification of each
-	 * is its position; false: one by one, with identification 0. May turn false, when
-	 * the kernel says no.
+	 * is its position. False: they leave one by one, with identification 0. May turn
+	 * false when the kernel refuses GSO.
 	 */
 	bool gso;
-	/* The packet that the last reserve() gave room for goes without an ICRC, as the
-	 * two ends have agreed. Packets of transmit() always have theirs.
+	/* The packet for which the last reserve() gave room needs no ICRC, as the two
+	 * ends have agreed. Packets given to transmit() always have one.
 	 */
 	bool bare;
-	/* Of the super-packet that transmit() last returned 0 for, so many packets, from
-	 * the first on, have left twice: they lie in the ring of a peer that has stopped
-	 * reading, and went by UDP with the rest.
+	/* So many packets, from the first on, of the super-packet for which transmit()
+	 * last returned 0 have left twice: they lie in the ring of a peer that has
+	 * stopped reading, and were sent by UDP with the rest.
 	 */
 	uint32_t twice;
 };
 
-/* What @net says, or that there is one socket only. */
+/* The socket that @net will use, or the only one. */
 static inline struct rn_tx_socket rn_net_tx_socket(const struct rn_net *net,
 						   const struct rn_flow *flow,
 						   uint32_t sgid_index,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* netdev.h - what a rocin device is made of: one interface and a set of its addresses.
+/* netdev.h - what a rocin device stands for: one network interface and a set of
+ * its addresses.
  *
  * Every part that must agree on the list of devices (the sysfs tree, the provider,
- * rocind) gets it from rn_netdev_discover() with the same specification, so that
- * rocin0 is the same thing to all of them.
+ * rocind) gets it from rn_netdev_discover() with the same specification, so rocin0 is the
+ * same device in all of them.
  */
 #ifndef RN_NETDEV_H
 #define RN_NETDEV_H
@@ -24,12 +25,13 @@ struct rn_gid {
 };
 
 struct rn_netdev {
-	char ibdev[32];	 /* "rocin0", "rocin1", ... in order of the specification */
-	char ifname[16]; /* existing interface of this network namespace */
+	char ibdev[32];	 /* "rocin0", "rocin1", ... in the order of the specification */
+	char ifname[16]; /* name of an interface of this network namespace */
 	uint32_t ifindex;
-	uint32_t mtu;	    /* bytes, of the interface */
-	bool up;	    /* IFF_UP and IFF_RUNNING when discovered */
-	bool all_addresses; /* none were named, so those that come later count, too */
+	uint32_t mtu; /* bytes, of the interface */
+	bool up;      /* IFF_UP and IFF_RUNNING when discovered */
+	/* No addresses were specified, so later ones belong to it, too. */
+	bool all_addresses;
 	uint64_t node_guid; /* host order; unique per host, namespace and device */
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
 	struct rn_gid gid[RN_GID_MAX];
@@ -57,7 +59,7 @@ static inline bool rn_gid_is_multicast(const struct rn_gid *gid)
 }
 
 /**
- * rn_netdev_discover() - Turn a specification into devices
+ * rn_netdev_discover() - Make the list of devices that a specification describes
  * @spec:	"IF[:ADDR[+ADDR...]][,IF...]", for instance "lo:127.0.0.2,eth0". NULL or
  *		"" means "lo", and "lo" without addresses means 127.0.0.1 and ::1. Any
  *		other interface without addresses means all of its addresses, IPv4 first,
@@ -78,8 +80,8 @@ static inline bool rn_gid_is_multicast(const struct rn_gid *gid)
 int rn_netdev_discover(const char *spec, struct rn_netdev *devs, unsigned max, char *err,
 		       size_t err_len);
 
-/* Path MTU (256..4096) that fits an interface MTU: 96 bytes of headers at most
- * (as Linux' iboe_get_mtu() has it), rounded down to a legal value; 0 if below 256.
+/* Path MTU (256..4096) that fits an interface MTU: it leaves 96 bytes for headers (as
+ * Linux' iboe_get_mtu() does) and is rounded down to a legal value; 0 if below 256.
  */
 static inline uint32_t rn_netdev_path_mtu(uint32_t if_mtu)
 {
@@ -89,9 +91,9 @@ static inline uint32_t rn_netdev_path_mtu(uint32_t if_mtu)
 	return 0;
 }
 
-/* How fast an interface says that its link is, in 1000 bits per second, at most
- * 4000000000; 0 if it does not say, as loopback and virtual interfaces, or there is none
- * of this name in the network namespace.
+/* Link rate of an interface in kbit/s, at most 4000000000. 0 if the interface does
+ * not report one, as loopback and virtual interfaces, or if the network namespace has
+ * no interface of this name.
  */
 uint32_t rn_netdev_rate(const char *ifname);
 

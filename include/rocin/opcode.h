@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* opcode.h - what each BTH opcode means: who handles it, which headers follow.
+/* opcode.h - what each BTH opcode means: which half of the QP handles
+ * it, which headers follow.
  *
  * Bits 7:5 of an opcode are its transport class, bits 4:0 its operation. The operation
- * numbers are those of RC in every class, so a requester composes an opcode as
- * class | operation: RN_CLASS_XRC | RN_RC_WRITE_ONLY == RN_XRC_WRITE_ONLY.
+ * numbers are those of RC in every class, so a requester composes an opcode as class |
+ * operation: RN_CLASS_XRC | RN_RC_WRITE_ONLY == RN_XRC_WRITE_ONLY.
  *
- * Headers follow the BTH in this order, those that the flags name:
- * DETH, XRCETH, FETH, RETH or AtomicETH or AETH, AtomicAckETH, ImmDt or IETH; then
- * payload.
+ * Headers follow the BTH in this order, if the opcode's flags name them: DETH, XRCETH,
+ * FETH, RETH or AtomicETH or AETH, AtomicAckETH, ImmDt or IETH; then payload.
  *
  * Source: IBTA Vol 1 table 38, Annexes A14, A17 and A19.
  */
@@ -19,7 +19,7 @@
 enum rn_opcode_class {
 	RN_CLASS_RC = 0x00,
 	RN_CLASS_UC = 0x20,
-	RN_CLASS_RD = 0x40, /* reliable datagram: no opcode of it is known here */
+	RN_CLASS_RD = 0x40, /* reliable datagram: not supported */
 	RN_CLASS_UD = 0x60,
 	RN_CLASS_CNP = 0x80,
 	RN_CLASS_XRC = 0xa0,
@@ -70,7 +70,9 @@ enum rn_opcode {
 	RN_UD_SEND_ONLY = 0x64,
 	RN_UD_SEND_ONLY_IMM = 0x65,
 
-	/* As real adapters send it; 0x80, which some analysers list, is not. */
+	/* Congestion notification, as adapters send it; not 0x80, which some
+	 * analysers list.
+	 */
 	RN_CNP = 0x81,
 
 	RN_XRC_SEND_FIRST = 0xa0,
@@ -100,19 +102,21 @@ enum rn_opcode {
 	RN_XRC_ATOMIC_WRITE = 0xbd,
 };
 
-/* Flags of an opcode. Exactly one of the first three is set in a known one. */
+/* Flags of an opcode. A known opcode has exactly one of the first three. */
 enum {
 	RN_OP_REQUEST = 1 << 0,	 /* goes to the responder */
 	RN_OP_RESPONSE = 1 << 1, /* goes to the requester */
-	RN_OP_NOTIFY = 1 << 2,	 /* CNP: neither; 16 zero bytes follow the BTH */
+	/* CNP: goes to congestion control; 16 zero bytes follow the BTH. */
+	RN_OP_NOTIFY = 1 << 2,
 
 	/* Position in a message, or in the response to a READ. "Only" packets, and
-	 * requests of a single packet, are both. Acknowledgements are neither.
+	 * requests of a single packet, have both flags. Acknowledgements have neither.
 	 */
 	RN_OP_FIRST = 1 << 3,
 	RN_OP_LAST = 1 << 4, /* ends the message */
 
-	RN_OP_PAYLOAD = 1 << 5, /* may carry payload; all others must not */
+	/* May carry payload; packets without this flag must not. */
+	RN_OP_PAYLOAD = 1 << 5,
 	RN_OP_RETH = 1 << 6,
 	RN_OP_AETH = 1 << 7,
 	RN_OP_ATOMIC_ETH = 1 << 8,
@@ -123,19 +127,20 @@ enum {
 	RN_OP_XRCETH = 1 << 13,
 	RN_OP_FETH = 1 << 14,
 
-	RN_OP_RECV_WQE_TAKEN = 1 << 15, /* takes a receive WQE from the queue */
-	RN_OP_COMPLETES_RECV = 1 << 16, /* completes the one taken here or before */
+	RN_OP_RECV_WQE_TAKEN = 1 << 15, /* takes a receive WQE from the receive queue */
+	/* Completes the receive WQE that this message has taken. */
+	RN_OP_COMPLETES_RECV = 1 << 16,
 
-	/* The responder keeps the request and answers it by itself, with a response that
-	 * no acknowledgement stands for. Such requests count against max_rd_atomic.
+	/* The responder keeps the request and answers it with a response of its own,
+	 * which no acknowledgement replaces. Such requests count against max_rd_atomic.
 	 */
 	RN_OP_ANSWERED = 1 << 17,
-	RN_OP_WORD = 1 << 18, /* is about 8 bytes, which have to be aligned */
+	RN_OP_WORD = 1 << 18, /* accesses 8 bytes, which must be aligned */
 };
 
-/* What a request asks for, or what a response answers. */
+/* What a request does, or what kind of answer a response is. */
 enum rn_op_kind {
-	RN_OP_KIND_NONE, /* not a known opcode */
+	RN_OP_KIND_NONE, /* unknown opcode */
 	RN_OP_KIND_SEND,
 	RN_OP_KIND_WRITE,
 	RN_OP_KIND_READ,
@@ -149,17 +154,17 @@ enum rn_op_kind {
 };
 
 struct rn_opcode_info {
-	const char *name; /* "RC_SEND_FIRST"; NULL: not a known opcode */
-	uint32_t flags;	  /* RN_OP_*; 0: not a known opcode */
-	uint8_t hdr_len;  /* BTH and all headers that follow it, bytes */
+	const char *name; /* "RC_SEND_FIRST"; NULL: unknown opcode */
+	uint32_t flags;	  /* RN_OP_*; 0: unknown opcode */
+	uint8_t hdr_len;  /* bytes of the BTH and all headers that follow it */
 	uint8_t kind;	  /* enum rn_op_kind */
-	uint8_t access;	  /* RN_ACCESS_* that a request needs; FLUSH: its FETH says it */
+	uint8_t access;	  /* RN_ACCESS_* that a request needs; for FLUSH see its FETH */
 };
 
-/* Indexed by any byte; a row of zeros is an opcode that nobody defined. */
+/* Indexed by the opcode byte; the row of an undefined opcode is all zeros. */
 extern const struct rn_opcode_info rn_opcode_info[256];
 
-/* Class of any opcode, known or not. */
+/* Transport class of any opcode, known or not. */
 static inline enum rn_opcode_class rn_opcode_class(uint8_t opcode)
 {
 	return (enum rn_opcode_class)(opcode & 0xe0);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp_types.h - types, states and attributes of queue pairs; numbers are those of verbs.
+/* qp_types.h - types, states and attributes of queue pairs; the numbers are
+ * those of verbs.
  */
 #ifndef RN_QP_TYPES_H
 #define RN_QP_TYPES_H
 
 #include "rocin/types.h"
 
-/* As enum ibv_qp_type; GSI, which has no number there, as in the kernel. */
+/* As enum ibv_qp_type; GSI, which that does not have, as in the kernel. */
 enum rn_qp_type {
 	RN_QPT_GSI = 1,
 	RN_QPT_RC = 2,
@@ -34,10 +35,10 @@ enum rn_qp_state {
 enum rn_mig_state {
 	RN_MIG_MIGRATED,
 	RN_MIG_REARM,
-	RN_MIG_ARMED, /* the device's doing; no program asks for it */
+	RN_MIG_ARMED, /* set by the device alone; a program cannot ask for it */
 };
 
-/* Attributes given to one modify call, as enum ibv_qp_attr_mask. */
+/* Attributes of a modify call, as enum ibv_qp_attr_mask. */
 #define RN_ATTR_STATE (1u << 0)
 #define RN_ATTR_CUR_STATE (1u << 1)
 #define RN_ATTR_EN_SQD_ASYNC_NOTIFY (1u << 2)
@@ -61,7 +62,9 @@ enum rn_mig_state {
 #define RN_ATTR_DEST_QPN (1u << 20)
 #define RN_ATTR_RATE_LIMIT (1u << 25)
 
-/* For people: "RTS", "RC"; "?" for a number that is not in the enumeration. */
+/* Texts for people, such as "RTS" and "RC"; "?" for a number that is not in
+ * the enumeration.
+ */
 const char *rn_qp_state_name(enum rn_qp_state state);
 const char *rn_qp_type_name(enum rn_qp_type type);
 

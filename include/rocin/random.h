@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* random.h - seeded sequences of numbers: SplitMix64 (Steele, Lea, Flood: Fast splittable
- * pseudorandom number generators, 2014). Any seed will do, 0 too.
+/* random.h - seeded sequences of pseudorandom numbers: SplitMix64 (Steele, Lea, Flood:
+ * Fast splittable pseudorandom number generators, 2014). Any seed is valid, 0 too.
  *
- * Equal seeds give equal sequences, on any machine. A concern that draws from a sequence
- * of its own does not shift what others draw.
+ * Equal seeds give equal sequences, on any machine. Code that draws from a sequence of
+ * its own does not shift the numbers that other code draws.
  */
 #ifndef RN_RANDOM_H
 #define RN_RANDOM_H
@@ -29,27 +29,29 @@ static inline uint64_t rn_random_next(struct rn_random *r)
 	return rn_random_mix(r->state);
 }
 
-/* Number @n, from 0, of the sequence that begins with @state. */
+/* Number @n, counted from 0, of the sequence that begins with @state. */
 static inline uint64_t rn_random_at(uint64_t state, uint64_t n)
 {
 	return rn_random_mix(state + (n + 1) * RN_RANDOM_STEP);
 }
 
-/* The sequence of concern @concern under @seed. */
+/* A sequence for the purpose numbered @concern, under @seed. */
 static inline struct rn_random rn_random_of(uint64_t seed, uint64_t concern)
 {
 	return (struct rn_random){ rn_random_mix(seed * 0x9e37 + 1) ^
 				   rn_random_mix(concern + 0x5eed) };
 }
 
-/* 0 .. @below - 1; @below >= 1. */
+/* A number from 0 to @below - 1; @below >= 1. */
 static inline uint32_t rn_random_below(struct rn_random *r, uint32_t below)
 {
 	assert(below > 0);
 	return (uint32_t)(rn_random_next(r) % below);
 }
 
-/* 0 .. @below - 1, without a division; the bias is 2^-32 at most. */
+/* A number from 0 to @below - 1, computed without a division; the bias is
+ * 2^-32 at most.
+ */
 static inline uint32_t rn_random_scaled(struct rn_random *r, uint32_t below)
 {
 	return (uint32_t)((rn_random_next(r) >> 32) * below >> 32);

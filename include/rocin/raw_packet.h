@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* raw_packet.h - queue pairs of type RAW_PACKET: whole Ethernet frames, in and out.
+/* raw_packet.h - queue pairs of type RAW_PACKET: whole Ethernet frames, in
+ * both directions.
  *
- * They share queues, states and completions with all others, but nothing of the RoCE
- * transport: their frames leave and come by the functions here, never by
- * rn_dev_transmit() and rn_dev_receive(). Which frame is for which QP is the caller's to
- * say.
+ * They have queues, states and completions like all others, but do not use the RoCE
+ * transport: their frames leave and arrive by the functions here, never by
+ * rn_dev_transmit() and rn_dev_receive(). The caller decides which frame is for which QP.
  *
  * Threads: as transport.h.
  */
@@ -14,8 +14,9 @@
 #include "rocin/transport.h"
 
 enum {
-	RN_FRAME_MIN = 14,	   /* addresses and type; padding is the wire's */
-	RN_FRAME_MAX = 65536 + 18, /* the MTU of lo, Ethernet header and a VLAN tag */
+	RN_FRAME_MIN = 14, /* addresses and type; shorter frames are padded on the wire */
+	/* The MTU of lo, plus Ethernet header and a VLAN tag. */
+	RN_FRAME_MAX = 65536 + 18,
 };
 
 /**
@@ -27,9 +28,9 @@ enum {
  * @cap:	At least RN_FRAME_MAX
  * @flags:	Out: enum rn_send_flag of the work request; checksums are the caller's
  *
- * The work request is complete with that, as it is once a NIC has read the frame. One of
- * a length outside of RN_FRAME_MIN .. RN_FRAME_MAX fails with LOC_LEN_ERR, one that
- * cannot be read with LOC_PROT_ERR, and the QP goes to SQE. QPs take turns.
+ * The work request is complete with that, as it is once a NIC has read the frame. A frame
+ * of a length outside of RN_FRAME_MIN .. RN_FRAME_MAX fails with LOC_LEN_ERR, a frame
+ * whose memory cannot be read with LOC_PROT_ERR, and the QP goes to SQE. QPs take turns.
  *
  * Return: bytes in @buf; 0: nothing may leave now.
  */
@@ -41,7 +42,7 @@ struct rn_rx_frame {
 	const uint8_t *data; /* not kept */
 	uint32_t len;	     /* bytes, 1 .. RN_FRAME_MAX */
 	bool checksums_ok;   /* for RN_WC_IP_CSUM_OK */
-	uint32_t tag;	     /* for rn_cqe.imm: that of the rule which steered it here */
+	uint32_t tag; /* for rn_cqe.imm: tag of the flow rule that steered the frame */
 };
 
 /**

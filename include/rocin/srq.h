@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* srq.h - receives that several queue pairs share.
  *
- * A QP takes a WQE when a message that needs one begins (SEND), or ends (WRITE with
- * immediate), and from then on the WQE is the QP's own: another QP's message takes the
- * next. What a QP had taken when it was reset or destroyed is lost. The L_Keys of a WQE
- * are judged by the protection domain of the SRQ, whatever that of the QP is.
+ * A QP takes a WQE when a message that needs one begins (SEND) or ends (WRITE with
+ * immediate). From then on the WQE belongs to that QP: a message to another QP takes the
+ * next one. A WQE that a QP had taken when it was reset or destroyed is lost. The L_Keys
+ * of a WQE are checked against the protection domain of the SRQ, not of the QP.
  *
- * A basic SRQ serves the QPs made with it (rn_qp_init.srq), and its receives complete in
- * their CQs. An SRQ of an XRC domain is named by every request packet that comes to an
- * XRC_RECV QP of that domain; its receives complete in its own CQ, and R_Keys are judged
- * by its protection domain, as the QP has none.
+ * A basic SRQ serves the QPs created with it (rn_qp_init.srq), and its receives complete
+ * to their CQs. An SRQ of an XRC domain is named in every request packet that comes to an
+ * XRC_RECV QP of that domain. Its receives complete to its own CQ, and R_Keys are checked
+ * against its protection domain, because the QP has none.
  *
- * A peer that was refused for want of a receive tries again when its RNR timer ends:
- * posting does not call it.
+ * A peer that got an RNR NAK because no receive was posted tries again when its RNR timer
+ * ends: posting a receive does not notify it.
  *
  * Threads: as transport.h: one device belongs to one thread at a time.
  * Source: IBTA Vol 1, 10.2.9 (SRQ) and Annex A14 (XRC).
@@ -36,31 +36,32 @@ struct rn_srq_init {
 	uint32_t max_wr;  /* 0 .. RN_WR_MAX */
 	uint32_t max_sge; /* 0 .. RN_SGE_MAX */
 	uint32_t xrcd;	  /* number of the XRC domain; 0: a basic SRQ */
-	struct rn_cq *cq; /* of an XRC domain: where its receives complete */
+	struct rn_cq *cq; /* XRC domain: CQ of its receives */
 	void *owner;
 };
 
 struct rn_srq_attr {
 	uint32_t max_wr, max_sge;
-	uint32_t limit;	 /* 0: none armed */
-	uint32_t posted; /* receives that wait */
+	uint32_t limit;	 /* 0: the limit is not armed */
+	uint32_t posted; /* receives posted and not taken */
 };
 
 size_t rn_srq_size(void);
 
-/* Bytes of the ring of such an SRQ; 0 if an argument is out of range. */
+/* Bytes of the ring of an SRQ; 0 if an argument is out of range. */
 size_t rn_srq_ring_size(uint32_t max_wr, uint32_t max_sge);
 
-/* Set up an SRQ in @mem (rn_srq_size() bytes) with @ring (rn_srq_ring_size() bytes), both
- * 8-byte aligned and of any content. Both stay the caller's and live until
- * rn_srq_destroy(). @return the SRQ, at the start of @mem.
+/* Set up an SRQ in @mem (rn_srq_size() bytes) with @ring (rn_srq_ring_size()
+ * bytes), both 8-byte aligned and of any content. Both belong to the caller and
+ * must live until rn_srq_destroy().
+ * Return: the SRQ, at the start of @mem.
  */
 struct rn_srq *rn_srq_create(struct rn_dev *dev, void *mem, void *ring,
 			     const struct rn_srq_init *init);
 
-/* Forget the SRQ, its receives and its events, without CQEs. No QP made with it may
- * exist any more. Messages of XRC_RECV QPs that it took part in are refused from their
- * next packet on.
+/* Destroy the SRQ with its receives and events, without CQEs. No QP created with
+ * it may exist any more. A message of an XRC_RECV QP for this SRQ is refused
+ * from its next packet on.
  */
 void rn_srq_destroy(struct rn_srq *srq);
 
@@ -70,11 +71,11 @@ int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr);
 /**
  * rn_srq_set_limit() - Ask for one RN_EVENT_SRQ_LIMIT_REACHED
  * @srq:	SRQ
- * @limit:	Receives; 0 takes the wish back
+ * @limit:	Number of receives; 0 disarms the limit
  *
  * The event comes when a QP takes a receive and fewer than @limit are left; the limit is
- * then 0 again. An SRQ that holds fewer when the limit is set raises it at the next take,
- * not at once.
+ * then 0 again. If the SRQ holds fewer already, the event comes when the next
+ * receive is taken, not at once.
  *
  * Return: 0, or -EINVAL if @limit is more than the SRQ holds.
  */
@@ -94,7 +95,7 @@ int rn_srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old);
 void rn_srq_query(const struct rn_srq *srq, struct rn_srq_attr *attr);
 void *rn_srq_owner(const struct rn_srq *srq);
 
-/* As rn_dev_grow_qp_table(). */
+/* See rn_dev_grow_qp_table(). */
 void **rn_dev_grow_srq_table(struct rn_dev *dev, void **bucket, uint32_t count);
 bool rn_dev_has_srqn(const struct rn_dev *dev, uint32_t srqn);
 

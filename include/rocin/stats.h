@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* stats.h - every counter of a device, declared once, and the page that shows them.
  *
- * Names are those of the hw_counters of existing drivers where one exists (rdma(8),
- * mlx5 and rxe), so that scripts written for hardware find what they know.
+ * The names are those of the hw_counters of existing drivers where one exists (rdma(8),
+ * mlx5 and rxe), so scripts written for hardware find the names that they know.
  *
- * The page is a memfd that the process owns and writes; rocind and `rocin stat` read it
- * with pread(), never by mapping it, so a process that truncates its page hurts nobody.
- * Every field is written with relaxed 8- or 4-byte stores; readers may see two counters
- * of different moments, never a torn one.
+ * The page is a memfd that the process owns and writes. rocind and `rocin stat` read it
+ * with pread(), never by mapping it, so a process that truncates its page harms nobody.
+ * Every field is written with relaxed 8- or 4-byte stores: two counters that are read may
+ * be of different moments, but no value is torn.
  */
 #ifndef RN_STATS_H
 #define RN_STATS_H
@@ -95,7 +95,7 @@ enum {
 	RN_STATS_COUNTERS_MAX = 96, /* room for later counters without a new layout */
 };
 
-/* One QP as `rocin stat` shows it; 64 bytes. qpn 0: the record is free. */
+/* Record of one QP as `rocin stat` shows it; 64 bytes. qpn 0: the record is free. */
 struct rn_stats_qp {
 	uint32_t qpn;
 	uint32_t dest_qpn;
@@ -104,20 +104,22 @@ struct rn_stats_qp {
 	uint8_t cc_phase; /* 0: no limit; 1: recovery, 2: additive, 3: hyper increase */
 	uint8_t reserved;
 	uint32_t sq_depth;	/* WQEs not completed */
-	uint32_t rq_depth;	/* receives posted and not consumed */
+	uint32_t rq_depth;	/* receives posted and not yet consumed */
 	uint32_t retransmitted; /* packets */
 	struct rn_gid dest_gid;
 	uint64_t tx_packets;
 	uint64_t rx_packets;
-	uint32_t cc_rate; /* kbps by congestion control when it last sent; 0: no limit */
+	/* Rate limit in kbit/s by congestion control when the QP last sent; 0: none. */
+	uint32_t cc_rate;
 	uint32_t reserved_tail;
 };
 
-/* What ROCIN_IO=uring has come to. */
+/* Whether io_uring is in use (ROCIN_IO=uring). */
 enum rn_stats_io {
-	RN_STATS_IO_PLAIN, /* it is not set */
+	RN_STATS_IO_PLAIN, /* not asked for */
 	RN_STATS_IO_URING,
-	RN_STATS_IO_REFUSED, /* epoll, sendmsg() and recvmsg(), at least in part */
+	/* Epoll, sendmsg() and recvmsg() are used, at least in part. */
+	RN_STATS_IO_REFUSED,
 };
 
 enum {
@@ -137,22 +139,23 @@ struct rn_stats_page {
 	char ibdev[32];
 	char comm[32]; /* name of the program, NUL-terminated */
 	uint32_t io;   /* enum rn_stats_io */
-	/* Priority of the background thread of a program in a real-time class; 0: it is
-	 * in none, or RN_STATS_REALTIME_REFUSED.
+	/* Priority of the background thread, if the program is in a real-time class; 0 if
+	 * not; or RN_STATS_REALTIME_REFUSED.
 	 */
 	uint32_t realtime;
 	uint8_t reserved[32];
 	uint64_t counter[RN_STATS_COUNTERS_MAX];
 };
 
-/* What rules about faults have done in this process; in the page at
- * RN_STATS_FAULTS_OFFSET. Rules are numbered as in the text that they came in.
+/* Counts of the fault rules in this process; at RN_STATS_FAULTS_OFFSET in the page. Rules
+ * are numbered in the order of the text that they came in.
  */
 struct rn_stats_faults {
-	uint64_t generation; /* of the rules that came from rocind; 0: never any */
-	uint64_t own_hits;   /* of the rules of the environment */
-	uint64_t seen[64];   /* packets and calls that a rule is about */
-	uint64_t hits[64];   /* of those, what it was done to */
+	/* Generation of the rules that came from rocind; 0: none came yet. */
+	uint64_t generation;
+	uint64_t own_hits; /* hits of the rules of the environment */
+	uint64_t seen[64]; /* packets and calls that each rule is about */
+	uint64_t hits[64]; /* those of them to which the rule was applied */
 };
 
 enum {

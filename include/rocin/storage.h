@@ -53,51 +53,54 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 enum {
-	/* Bytes: direct transfers are aligned to it in memory, in the file, and in
-	 * length.
+	/* Alignment in bytes of direct transfers: address in memory, offset
+	 * in the file, and length.
 	 */
 	RN_STORAGE_ALIGNMENT = 4096,
-	RN_STORAGE_BATCH_MAX = 128, /* transfers of one batch */
+	RN_STORAGE_BATCH_MAX = 128, /* transfers in one batch */
 };
 
 /* ------------------------------------------------------------------ the driver */
 struct rn_storage_properties {
-	unsigned drives;	    /* that a file may be put on */
-	size_t alignment;	    /* RN_STORAGE_ALIGNMENT */
-	size_t direct_bytes_max;    /* of one command of the drive; more is split */
-	size_t bounce_bytes;	    /* of one piece of a bounced transfer */
-	unsigned batch_max;	    /* RN_STORAGE_BATCH_MAX */
-	bool is_ordered;	    /* the layer is off: data first, then completions */
-	char policy[64];	    /* in force */
-	uint64_t direct, gpu, host; /* transfers that took each way, since open */
+	unsigned drives;  /* number of drives that a file may be put on */
+	size_t alignment; /* RN_STORAGE_ALIGNMENT */
+	/* Largest command of the drive; longer transfers are split. */
+	size_t direct_bytes_max;
+	size_t bounce_bytes; /* bytes of one piece of a bounced transfer */
+	unsigned batch_max;  /* RN_STORAGE_BATCH_MAX */
+	bool is_ordered; /* the layer is off: data is always visible before completions */
+	char policy[64]; /* policy in force */
+	uint64_t direct, gpu, host; /* number of transfers by each route, since open */
 	uint64_t p2p;
-	uint64_t faults; /* TLPs of a drive to memory that was gone */
+	uint64_t faults; /* TLPs of a drive to memory that was not there any more */
 };
 
 /**
  * rn_storage_driver_open() - Start using storage
  *
- * Counted: as many rn_storage_driver_close() end it. The other calls open it once for
- * themselves if nobody has.
+ * Calls are counted: as many calls of rn_storage_driver_close() are needed. The other
+ * functions open the driver once by themselves if it is not open.
  *
  * Return: 0; -EINVAL: a variable of the environment is not understood, see
  *	   rn_storage_last_error(); -ENOMEM, -EAGAIN: no thread; -ENODEV: a forked child.
  */
 int rn_storage_driver_open(void);
 
-/* Return: 0; -EBUSY: files, buffers, batches or streams are left; -EINVAL: not open. */
+/* Stop using storage. Return: 0; -EBUSY: files, buffers, batches or streams are
+ * left; -EINVAL: not open.
+ */
 int rn_storage_driver_close(void);
 
 int rn_storage_driver_properties(struct rn_storage_properties *properties);
 
-/* As the variables of the environment; NULL: the default. Transfers under way keep their
- * routes. -EINVAL with rn_storage_last_error().
+/* Set what the variables of the environment set; NULL: the default. Transfers under way
+ * keep their routes. Return: 0; -EINVAL, see rn_storage_last_error().
  */
 int rn_storage_set_policy(const char *policy);
 int rn_storage_set_near(const char *near);
 
 /* One sentence on the last failure of this thread, "" if there was none. Valid until the
- * next call of this thread.
+ * next storage call of this thread.
  */
 const char *rn_storage_last_error(void);
 
@@ -105,7 +108,7 @@ const char *rn_storage_last_error(void);
 struct rn_storage_file;
 
 /**
- * rn_storage_handle_register() - Make a file known
+ * rn_storage_handle_register() - Register an open file for transfers
  * @file:	Out
  * @fd:		Open regular file or block device; duplicated, so it may be closed.
  *		Opened with O_DIRECT or without
@@ -114,10 +117,12 @@ struct rn_storage_file;
  */
 int rn_storage_handle_register(struct rn_storage_file **file, int fd);
 
-/* Waits for transfers under way. NULL is ignored. */
+/* Forget the file, after transfers under way have ended. NULL is ignored. */
 void rn_storage_handle_deregister(struct rn_storage_file *file);
 
-/* Which drive the file is on (0 at first). -EINVAL: no such drive. */
+/* Put the file on a drive (at first it is on drive 0). Return: 0; -EINVAL:
+ * no such drive.
+ */
 int rn_storage_handle_set_drive(struct rn_storage_file *file, unsigned drive);
 
 /**
@@ -133,7 +138,7 @@ int rn_storage_handle_set_drive(struct rn_storage_file *file, unsigned drive);
 int rn_storage_buffer_register(void *base, size_t len);
 
 /* Return: 0; -ENOENT: @base is not the start of a registered buffer; -EBUSY: a transfer
- * of it is under way.
+ * to or from it is under way.
  */
 int rn_storage_buffer_deregister(void *base);
 
@@ -146,15 +151,17 @@ enum rn_storage_way {
 	RN_STORAGE_WAY_COUNT,
 };
 
-/* Why not directly; RN_STORAGE_PREFERRED if the way is the first of the policy. */
+/* Why the first route of the policy was not taken; RN_STORAGE_PREFERRED if it was. */
 enum rn_storage_reason {
 	RN_STORAGE_PREFERRED,
 	RN_STORAGE_UNREGISTERED, /* buffer not registered */
-	RN_STORAGE_UNALIGNED,	 /* address, offset or length */
+	RN_STORAGE_UNALIGNED,	 /* address, offset or length is not aligned */
 	RN_STORAGE_BEYOND_BAR,	 /* device memory that peers cannot reach */
 	RN_STORAGE_ROOT_PORTS,	 /* drive and GPU are below different root ports */
-	RN_STORAGE_NOT_ROUTED,	 /* the same, and peers are not let through */
-	RN_STORAGE_NO_OTHER_GPU, /* none below the drive's switch to bounce through */
+	/* The same, and the root complex does not route peer-to-peer traffic. */
+	RN_STORAGE_NOT_ROUTED,
+	/* No other GPU below the drive's switch to bounce through. */
+	RN_STORAGE_NO_OTHER_GPU,
 	RN_STORAGE_REASON_COUNT,
 };
 
@@ -162,21 +169,22 @@ struct rn_storage_route {
 	enum rn_storage_way way;
 	enum rn_storage_reason reason;
 	unsigned drive;
-	int gpu;     /* that the buffer belongs to; -1: host memory */
-	int via_gpu; /* RN_STORAGE_GPU: where it bounces; else -1 */
+	int gpu;     /* GPU that the buffer belongs to; -1: host memory */
+	int via_gpu; /* RN_STORAGE_GPU: the GPU through which it bounces; else -1 */
 };
 
-/* "direct", "unaligned"; never NULL. */
+/* A name or text such as "direct" and "buffer not registered"; never NULL. */
 const char *rn_storage_way_name(enum rn_storage_way way);
 const char *rn_storage_reason_text(enum rn_storage_reason reason);
 
-/* One line: "nvme0 -> host memory -> gpu1 (host): drive and GPU are below different root
- * ports". Return: bytes needed without the terminator, as snprintf().
+/* The route in one line, such as "nvme0 -> host memory -> gpu1 (host): drive and
+ * GPU are below different root ports". Return: bytes needed without the
+ * terminator, as snprintf().
  */
 int rn_storage_route_text(const struct rn_storage_route *route, char *buf, size_t len);
 
 /**
- * rn_storage_plan() - Which way would this transfer take, and why?
+ * rn_storage_plan() - Which route would this transfer take, and why?
  *
  * Arguments as of rn_storage_read(). Return: 0; the errors of rn_storage_read() that need
  * no transfer; -EHOSTUNREACH: the policy leaves no way.
@@ -186,7 +194,7 @@ int rn_storage_plan(const struct rn_storage_file *file, const void *base, size_t
 
 /* ----------------------------------------------------------------- one transfer */
 /**
- * rn_storage_read() - From the file into memory
+ * rn_storage_read() - Read from the file into memory
  * @base:	Start of a registered buffer, or of any memory
  * @size:	Bytes
  * @file_offset, @buf_offset: Where to begin, bytes
@@ -200,13 +208,16 @@ int rn_storage_plan(const struct rn_storage_file *file, const void *base, size_t
 ssize_t rn_storage_read(struct rn_storage_file *file, void *base, size_t size,
 			off_t file_offset, off_t buf_offset);
 
-/* From memory into the file; as rn_storage_read(), and -ENOSPC, -EFBIG. The drive takes
- * the bytes when it gets to them: the buffer must not change before the call returns.
+/* Write from memory to the file. As rn_storage_read(), and also -ENOSPC, -EFBIG.
+ * The drive reads the bytes at some time during the call, so the buffer must not
+ * change before it returns.
  */
 ssize_t rn_storage_write(struct rn_storage_file *file, const void *base, size_t size,
 			 off_t file_offset, off_t buf_offset);
 
-/* Wait until all that drives have sent is in memory and a GPU sees it. For tests. */
+/* Wait until all data that drives have sent is in memory and visible to
+ * GPUs. For tests.
+ */
 void rn_storage_settle(void);
 
 /* ---------------------------------------------------------------------- batches */
@@ -217,11 +228,11 @@ enum rn_storage_op {
 
 enum rn_storage_status {
 	RN_STORAGE_WAITING,  /* in the queue of the drive */
-	RN_STORAGE_PENDING,  /* the drive has begun */
+	RN_STORAGE_PENDING,  /* the drive has begun the transfer */
 	RN_STORAGE_COMPLETE, /* result >= 0 */
 	RN_STORAGE_FAILED,   /* result < 0 */
 	RN_STORAGE_CANCELED, /* result -ECANCELED; some bytes may have moved */
-	RN_STORAGE_INVALID,  /* refused when submitted: result -EINVAL ... */
+	RN_STORAGE_INVALID, /* refused when submitted: result -EINVAL or another -errno */
 };
 
 struct rn_storage_io {
@@ -230,7 +241,7 @@ struct rn_storage_io {
 	void *base;
 	size_t size;
 	off_t file_offset, buf_offset;
-	void *cookie; /* the caller's */
+	void *cookie; /* any value of the caller, for the event */
 };
 
 struct rn_storage_event {
@@ -242,7 +253,9 @@ struct rn_storage_event {
 
 struct rn_storage_batch;
 
-/* @max: transfers at one time, 1 .. RN_STORAGE_BATCH_MAX. 0, -EINVAL, -ENOMEM. */
+/* Make a batch with room for @max transfers, 1 .. RN_STORAGE_BATCH_MAX.
+ * Return: 0, -EINVAL, -ENOMEM.
+ */
 int rn_storage_batch_setup(struct rn_storage_batch **batch, unsigned max);
 
 /**
@@ -258,8 +271,8 @@ int rn_storage_batch_submit(struct rn_storage_batch *batch, unsigned count,
 			    const struct rn_storage_io *ios);
 
 /**
- * rn_storage_batch_status() - Take what has ended
- * @min:	Wait until as many have ended (or all there are)
+ * rn_storage_batch_status() - Take the events of transfers that have ended
+ * @min:	Wait until so many transfers have ended (or all that there are)
  * @max:	Room in @events
  * @timeout_ns:	How long to wait; < 0: for ever
  *
@@ -271,30 +284,33 @@ int rn_storage_batch_submit(struct rn_storage_batch *batch, unsigned count,
 int rn_storage_batch_status(struct rn_storage_batch *batch, unsigned min, unsigned max,
 			    struct rn_storage_event *events, int64_t timeout_ns);
 
-/* The state of one transfer that has not been reported yet; the oldest with this cookie.
- * -ENOENT: none.
+/* Status of the oldest transfer with this cookie that has not been reported yet. Return:
+ * 0; -ENOENT: there is none.
  */
 int rn_storage_batch_peek(struct rn_storage_batch *batch, const void *cookie,
 			  enum rn_storage_status *status);
 
-/* What has not begun ends as RN_STORAGE_CANCELED, what has begun does so soon or
- * completes. All are still reported. Return: transfers that had not ended.
+/* Cancel transfers: those that have not begun end as RN_STORAGE_CANCELED; those that
+ * have begun do so soon, or complete. All are still reported. Return: number of
+ * transfers that had not ended.
  */
 int rn_storage_batch_cancel(struct rn_storage_batch *batch);
 
-/* Cancels, waits, forgets. NULL is ignored. */
+/* Cancel all transfers, wait for them, and free the batch. NULL is ignored. */
 void rn_storage_batch_destroy(struct rn_storage_batch *batch);
 
 /* ---------------------------------------------------------------------- streams */
-/* A queue of work that is done in order: each item begins when the one before it has
- * ended, and what a read has brought is visible to all that follows in the stream.
+/* A queue of work items that are done in order: each item begins when the one before it
+ * has ended, and what a read has brought is visible to all later items of the stream.
  */
 struct rn_storage_stream;
 
-/* 0, -ENOMEM, -EAGAIN: no thread. */
+/* Return: 0, -ENOMEM, -EAGAIN: no thread. */
 int rn_storage_stream_create(struct rn_storage_stream **stream);
 
-/* Waits for what was queued. NULL is ignored. Not from a callback of the stream. */
+/* Free the stream, after all queued items have ended. NULL is ignored. Not to be called
+ * from a callback of the stream.
+ */
 void rn_storage_stream_destroy(struct rn_storage_stream *stream);
 
 /**
@@ -313,18 +329,18 @@ int rn_storage_write_async(struct rn_storage_file *file, const void *base,
 			   const off_t *buf_offset, ssize_t *done,
 			   struct rn_storage_stream *stream);
 
-/* Queue a launch (rn_gpu_launch()). The item ends when the kernel has ended, with its
- * error.
+/* Queue a launch of a kernel (rn_gpu_launch()). The item ends, with the kernel's error,
+ * when the kernel has ended.
  */
 int rn_storage_stream_launch(struct rn_storage_stream *stream, struct rn_gpu *gpu,
 			     rn_gpu_kernel_fn *kernel, void *arg);
 
-/* Queue a call of @fn in a thread of the stream. */
+/* Queue a call of @fn in the thread of the stream. */
 int rn_storage_stream_callback(struct rn_storage_stream *stream, void (*fn)(void *arg),
 			       void *arg);
 
-/* Wait until all that is queued so far has ended. Return: 0, or the first error of an
- * item (read, write or launch) since the last call.
+/* Wait until all items queued so far have ended. Return: 0, or the first error of an item
+ * (read, write or launch) since the last call.
  */
 int rn_storage_stream_synchronize(struct rn_storage_stream *stream);
 

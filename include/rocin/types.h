@@ -8,16 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Nanoseconds on the monotonic clock of the driver: wall time in the daemon,
- * virtual time in the simulator. Never a wall-clock date.
+/* Nanoseconds on the monotonic clock of the driver: real time in a process, virtual time
+ * in the simulator. Never a date.
  */
 typedef int64_t rn_ns;
 #define RN_NEVER INT64_MAX
 #define RN_USEC(n) ((rn_ns)(n)*1000)
 #define RN_MSEC(n) ((rn_ns)(n)*1000000)
 
-/* An address as the device sees it (IOVA). A plain integer on purpose: it cannot
- * be dereferenced, only handed to struct rn_mem_ops.
+/* An address as the device sees it (IOVA). It is a plain integer so that it cannot be
+ * dereferenced, only passed to struct rn_mem_ops.
  */
 typedef uint64_t rn_iova;
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* wire.h - RoCEv2 headers: byte layout, parsed form, parse and emit.
  *
- * Two layers, and nothing skips one:
+ * There are two layers, and no code skips one:
  *   bytes   <->  rn_get_be*()/rn_put_be*()   the only byte-order code of the core
  *   header  <->  rn_*_parse()/rn_*_emit()    one pair per header
- * Which headers follow the BTH, and in which order, says opcode.h.
+ * opcode.h says which headers follow the BTH, and in which order.
  *
- * A parsed struct is in host order and holds only values that could have been sent.
- * A parse function never reads past @end, returns 0 or -EMSGSIZE (fewer bytes than the
+ * A parsed struct is in host order and holds only values that could have been sent. A
+ * parse function never reads past @end, returns 0 or -EMSGSIZE (fewer bytes than the
  * header has), and leaves its result untouched on failure; the caller advances by the
- * header's length. An emit function writes exactly the header's length at @p, which the
- * caller has made room for, and returns the byte after it. A field that does not fit its
- * bits on the wire is a bug of the caller (assert).
+ * header's length. An emit function writes exactly the header's length at @p, for which
+ * the caller has made room, and returns the byte after it. A value that does not fit its
+ * field on the wire is a bug of the caller (assert).
  *
  * Threads: any; nothing here has state.
  * Source: IBTA Vol 1 chapter 9, Annexes A14 (XRC), A17 (RoCEv2) and A19 (FLUSH).
@@ -38,7 +38,7 @@ enum {
 	RN_FETH_LEN = 4,
 	RN_CNP_RESERVED_LEN = 16, /* zero bytes between BTH and ICRC of a CNP */
 	RN_ICRC_LEN = 4,
-	RN_GRH_LEN = 40, /* room for the IP header before the data of a UD receive */
+	RN_GRH_LEN = 40, /* the IP header in front of the data of a UD receive */
 	RN_HDR_LEN_MAX = RN_BTH_LEN + RN_XRCETH_LEN + RN_ATOMIC_ETH_LEN,
 };
 
@@ -48,10 +48,10 @@ enum {
 
 /* Base Transport Header. */
 struct rn_bth {
-	uint8_t opcode;	 /* enum rn_opcode, or a value that is not in it */
-	bool solicited;	 /* SE: raise a solicited completion event at the responder */
-	bool migreq;	 /* M: 1 = "Migrated": there is no other path to go to */
-	bool ack_req;	 /* A */
+	uint8_t opcode; /* enum rn_opcode, or a value that is not in it */
+	bool solicited; /* SE: raise a solicited completion event at the responder */
+	bool migreq; /* MigReq: 1 means "Migrated": there is no alternate path to go to */
+	bool ack_req;	 /* AckReq: an acknowledgement is requested */
 	bool fecn;	 /* not covered by the ICRC */
 	bool becn;	 /* not covered by the ICRC; 1 in a CNP */
 	uint8_t pad_cnt; /* 0..3 bytes after the payload */
@@ -88,7 +88,7 @@ struct rn_deth {
 };
 
 enum {
-	RN_FLUSH_GLOBAL = 1 << 0,     /* placement: visible to everybody */
+	RN_FLUSH_GLOBAL = 1 << 0, /* placement: visible to every agent of the system */
 	RN_FLUSH_PERSISTENT = 1 << 1, /* placement: survives power loss */
 
 	RN_FLUSH_RANGE = 0, /* selectivity: the bytes that the RETH names */
@@ -169,7 +169,7 @@ static inline uint8_t *rn_put_le32(uint8_t *p, uint32_t v)
 	return p + 4;
 }
 
-/* PadCnt for @payload_len bytes: fills up to a multiple of 4. */
+/* PadCnt: number of pad bytes that fill @payload_len up to a multiple of 4. */
 static inline uint8_t rn_pad_cnt(uint32_t payload_len)
 {
 	return (uint8_t)(-payload_len & 3);
@@ -222,8 +222,8 @@ uint8_t *rn_xrceth_emit(uint8_t *p, uint32_t srqn);
 int rn_feth_parse(struct rn_feth *feth, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_feth_emit(uint8_t *p, const struct rn_feth *feth);
 
-/* What an AETH syndrome says: bits 6:5. A set bit 7, which nobody defines, is reserved
- * too; receivers drop reserved ones.
+/* Type of an AETH, bits 6:5 of its syndrome. If bit 7 is set, which is undefined, the
+ * type is reserved, too; receivers drop reserved types.
  */
 enum rn_aeth_type {
 	RN_AETH_ACK = 0, /* value: credit code */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* word.h - words and numbers of the texts that Rocin reads: scenarios, litmus tests,
- * rules about faults, settings of the PCIe layer. Each has a grammar of its own on top.
+/* word.h - words and numbers in the texts that Rocin reads: scenarios, litmus tests,
+ * fault rules, settings of the PCIe layer. Each of these has a grammar of its own on top.
  *
- * No strtoull() and no isspace(): the texts need no NUL, and the program may have set a
- * locale.
+ * strtoull() and isspace() are not used: the texts need no NUL at the end, and the
+ * program may have set a locale.
  */
 #ifndef RN_WORD_H
 #define RN_WORD_H
@@ -14,7 +14,7 @@
 
 struct rn_word {
 	const char *at;
-	size_t len; /* 0: there is none */
+	size_t len; /* 0: there is no word */
 };
 
 static inline bool rn_char_is_digit(char c)
@@ -22,7 +22,7 @@ static inline bool rn_char_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Within a line. */
+/* White space within a line. */
 static inline bool rn_char_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
@@ -33,7 +33,7 @@ static inline bool rn_char_is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* What is next from @at on, up to a blank. */
+/* The first word from @at on, up to the next blank. */
 static inline struct rn_word rn_word_first(const char *at, const char *end)
 {
 	const char *to;
@@ -50,7 +50,7 @@ static inline bool rn_word_is(struct rn_word w, const char *text)
 	return strlen(text) == w.len && memcmp(w.at, text, w.len) == 0;
 }
 
-/* 16: it is none. */
+/* Value of a hexadecimal digit; 16 if @c is none. */
 static inline unsigned rn_char_digit(char c)
 {
 	if (rn_char_is_digit(c))
@@ -62,7 +62,9 @@ static inline unsigned rn_char_digit(char c)
 	return 16;
 }
 
-/* A number of nothing but digits; false: it is none, or over 64 bits. */
+/* Read a number that consists of digits only. Return: false if it does
+ * not, or exceeds 64 bits.
+ */
 static inline bool rn_word_digits(struct rn_word w, unsigned base, uint64_t *number)
 {
 	uint64_t n = 0;
@@ -80,7 +82,7 @@ static inline bool rn_word_digits(struct rn_word w, unsigned base, uint64_t *num
 	return true;
 }
 
-/* Decimal, or hexadecimal behind 0x. */
+/* Read a decimal number, or a hexadecimal one with 0x before it. */
 static inline bool rn_word_number(struct rn_word w, uint64_t *number)
 {
 	if (w.len > 2 && w.at[0] == '0' && w.at[1] == 'x')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* work_request.h - what a program asks a queue to do.
+/* work_request.h - the work requests that a program posts.
  *
  * Numbers of enum values equal those of <infiniband/verbs.h>.
  */
@@ -9,13 +9,15 @@
 #include "rocin/netdev.h"
 
 struct rn_sge {
-	/* As registered; for inline data a pointer that is valid during the call. */
+	/* An address in the region; for inline data, a pointer that is valid
+	 * during the call.
+	 */
 	uint64_t addr;
 	uint32_t len; /* bytes */
 	uint32_t lkey;
 };
 
-/* Address vector: what an AH or the AV of a connected QP says. */
+/* Address vector: of an AH, or of a connected QP. */
 struct rn_av {
 	struct rn_gid dgid;
 	uint32_t flow_label;
@@ -26,8 +28,9 @@ struct rn_av {
 };
 
 /* clang-format off */
-/* The operations: symbol, number (of enum ibv_wr_opcode), and what they are called in
- * scenarios, by `rocin sim` and in sentences. A list of X: tables of names are made of it.
+/* The operations: symbol, number (of enum ibv_wr_opcode), and their names in
+ * scenarios, in `rocin sim` and in sentences. X is a macro, so that tables of names
+ * can be made of the list.
  */
 #define RN_WR_OPCODES(X)                                                                       \
 	X(RDMA_WRITE,            0, "write",        "write",        "RDMA WRITE")                \
@@ -51,23 +54,25 @@ enum rn_wr_opcode {
 	RN_WR_COUNT,
 };
 
-/* What the peer answers a request with. */
+/* How the peer answers a request. */
 enum rn_wr_answer {
-	RN_ANSWER_NONE,	  /* nothing goes to the wire */
-	RN_ANSWER_ACK,	  /* an acknowledgement covers it */
-	RN_ANSWER_DATA,	  /* READ responses */
-	RN_ANSWER_ATOMIC, /* an atomic acknowledgement */
-	RN_ANSWER_EMPTY,  /* a READ response without data: it has been placed */
+	RN_ANSWER_NONE,	  /* nothing is sent */
+	RN_ANSWER_ACK,	  /* by an acknowledgement, which may cover several requests */
+	RN_ANSWER_DATA,	  /* by READ responses */
+	RN_ANSWER_ATOMIC, /* by an atomic acknowledgement */
+	/* By a READ response without data, which says that it was placed. */
+	RN_ANSWER_EMPTY,
 };
 
-/* One row per work request opcode. What its packets are like says rn_opcode_info[]. */
+/* One row per work request opcode. rn_opcode_info[] describes the packets. */
 struct rn_wr_info {
-	uint8_t answer;			   /* enum rn_wr_answer */
-	uint8_t first, middle, last, only; /* operation numbers, see opcode.h */
-	uint8_t wc_opcode;		   /* enum rn_wc_opcode */
-	bool takes_recv; /* at the peer: SE is sent, credits are needed */
-	bool may_inline; /* may carry its data in the request */
-	uint16_t types;	 /* bits 1 << enum rn_qp_type: queue pairs that do it */
+	uint8_t answer; /* enum rn_wr_answer */
+	/* Operation numbers of the packets, see opcode.h. */
+	uint8_t first, middle, last, only;
+	uint8_t wc_opcode; /* enum rn_wc_opcode */
+	bool takes_recv; /* takes a receive at the peer: SE is sent, credits are needed */
+	bool may_inline; /* may carry its data in the work request */
+	uint16_t types;	 /* bits 1 << enum rn_qp_type: types of QPs that support it */
 };
 extern const struct rn_wr_info rn_wr_info[RN_WR_COUNT];
 
@@ -76,32 +81,35 @@ enum rn_send_flag { /* numbers of enum ibv_send_flags */
 	RN_SEND_SIGNALED = 1 << 1,
 	RN_SEND_SOLICITED = 1 << 2,
 	RN_SEND_INLINE = 1 << 3,
-	RN_SEND_IP_CSUM = 1 << 4, /* raw packet QPs: for whoever sends the frame */
+	RN_SEND_IP_CSUM = 1 << 4, /* raw packet QPs; done by the sender of the frame */
 };
 
 struct rn_send_wr {
 	uint64_t wr_id;
 	enum rn_wr_opcode opcode;
 	uint32_t flags; /* enum rn_send_flag */
-	uint32_t imm;	/* immediate as a number (verbs: ntohl), or R_Key to invalidate */
+	/* Immediate as a number (verbs: ntohl), or the R_Key to invalidate. */
+	uint32_t imm;
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint64_t compare_add, swap; /* host order */
-	/* RN_WR_BIND_MW: [remote_addr, remote_addr + bind_length) of the region is to be
-	 * reached by rkey, which names the window by its index and brings a key byte. 0
-	 * bytes end the binding of a window of type 1.
+	/* RN_WR_BIND_MW: bind the window that rkey names by its index to [remote_addr,
+	 * remote_addr + bind_length) of the region; the key byte of rkey is the new one.
+	 * A length of 0 ends the binding of a window of type 1.
 	 */
 	uint64_t bind_length;
-	uint32_t bind_region, bind_access; /* L_Key; RN_ACCESS_* */
-	/* RN_WR_FLUSH: how the bytes at remote_addr are to be placed, RN_FLUSH_GLOBAL |
-	 * RN_FLUSH_PERSISTENT, and which: RN_FLUSH_RANGE or RN_FLUSH_MR. See wire.h.
+	uint32_t bind_region, bind_access; /* L_Key of the region; RN_ACCESS_* */
+	/* RN_WR_FLUSH: length of the range at remote_addr; placement,
+	 * RN_FLUSH_GLOBAL | RN_FLUSH_PERSISTENT; and selectivity, RN_FLUSH_RANGE or
+	 * RN_FLUSH_MR. See wire.h.
 	 */
 	uint32_t flush_length;
 	uint8_t flush_placement, flush_selectivity;
 	const struct rn_av *av;		  /* UD; copied */
 	uint32_t remote_qpn, remote_qkey; /* UD */
 	uint32_t remote_srqn;		  /* XRC_SEND; 24 bits */
-	const struct rn_sge *sg; /* copied; with RN_SEND_INLINE the bytes are copied */
+	/* Copied; with RN_SEND_INLINE the bytes are copied, too. */
+	const struct rn_sge *sg;
 	uint32_t num_sge;
 };
 
