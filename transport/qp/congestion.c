@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* congestion.c - how fast a queue pair sends: congestion control and pacing.
  *
- * Congestion control is DCQCN. At its notification point a packet that a switch has
- * marked makes the device tell the sender. A notification has no PSN, is never
- * acknowledged and leaves before anything else. It is sent for requests and responses
- * alike, whether or not they were expected. Groups are not answered: every member would
- * be. At the reaction point a notification cuts the rate of the queue pair, which then
- * recovers.
+ * Congestion control is DCQCN. As its notification point, the device sends a
+ * congestion notification (CNP) to the sender of a packet that a switch has marked. A
+ * notification has no PSN, is never acknowledged and leaves before anything else. It
+ * is sent for requests and responses alike, whether or not they were expected. For
+ * packets to a multicast group none is sent, because every member would send one. As
+ * the reaction point, the device cuts the rate of the queue pair that a notification
+ * is for; the rate then recovers.
  *
- * Pacing lets packets leave at the lower of two rates: what the program has asked for,
- * and what congestion control allows. pace.next is when everything that left has been
- * paid for at that rate. It lags behind the clock by the burst at most, so a pause is
- * worth no more than that. Acknowledgements are never held back; responses to READs and
- * atomics only by congestion control: the program's rate is for its own requests. pace.on
- * says that any of this is to be looked at; it is off in a queue pair without a rate, and
- * that costs it one branch.
+ * Pacing lets packets leave at the lower of two rates: the limit that the program has
+ * set, and the one that congestion control allows. pace.next is the time at which
+ * everything sent so far has been paid for at that rate. It lags behind the clock by at
+ * most the burst size, so a pause earns no more than that. Acknowledgements are never
+ * held back. Responses to READs and atomics are held back only by congestion control: the
+ * program's limit is for its own requests. pace.on says that any of this applies; a queue
+ * pair without a rate pays one branch.
  */
 #include "congestion.h"
 
@@ -25,7 +26,8 @@
 /* ------------------------------------------------------------ DCQCN: the rate */
 void rn_dcqcn_defaults(struct rn_dcqcn_params *p, uint32_t line)
 {
-	const uint32_t step = line / 1000 ? line / 1000 : 1; /* 40 Mbit/s of 40 Gbit/s */
+	/* The paper has 40 Mbit/s for 40 Gbit/s. */
+	const uint32_t step = line / 1000 ? line / 1000 : 1;
 
 	assert(line > 0 && line <= RN_DCQCN_LINE_MAX);
 	*p = (struct rn_dcqcn_params){
@@ -58,7 +60,7 @@ static void count_step(uint16_t *steps)
 		++*steps;
 }
 
-/* An increase is due, by time or by bytes; its step depends on both counts. */
+/* An increase is due, by time or by bytes. Its step depends on both counts. */
 static void increase_rate(struct rn_dcqcn *d, const struct rn_dcqcn_params *p)
 {
 	const uint32_t most = d->times > d->fills ? d->times : d->fills;
@@ -75,7 +77,7 @@ static void increase_rate(struct rn_dcqcn *d, const struct rn_dcqcn_params *p)
 		rise = p->ai;
 	}
 	d->target = at_most(d->target + rise, p->line);
-	/* Rounded up, or the line would never be reached. */
+	/* Rounded up, or the rate of the line would never be reached. */
 	d->rate = (uint32_t)(((uint64_t)d->target + d->rate + 1) / 2);
 	if (d->rate >= p->line)
 		d->phase = RN_DCQCN_FREE;
@@ -132,17 +134,23 @@ bool rn_dcqcn_notify(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns 
 }
 
 /* --------------------------------------------------------------------- pacing */
-/* Paid for by a pause where no burst was asked for; a sleeping driver wakes up late. */
+/* A pause of at most this length is made up for by sending faster, if the program has set
+ * no burst size. A driver that sleeps wakes up late, so this must not be zero.
+ */
 #define CREDIT RN_MSEC(1)
 #define CREDIT_CONGESTED RN_USEC(200)
 
-/* 2^32 bytes are less than 2^63 ns even at 1 kbps. */
+/* Time that @bytes take at the present rate. 2^32 bytes take less than
+ * 2^63 ns even at 1 kbit/s.
+ */
 static rn_ns time_of(const struct rn_qp *qp, uint32_t bytes)
 {
 	return (rn_ns)(bytes * UINT64_C(8000000) / qp->req.pace.kbps);
 }
 
-/* Is there a limit by congestion control, obeyed or not? */
+/* Has congestion control limited the rate, whether or not the device
+ * applies the limit?
+ */
 static bool is_limited(const struct rn_qp *qp)
 {
 	return qp->cc && rn_dcqcn_limits(&qp->cc->rate);
@@ -172,7 +180,9 @@ static void follow_rate(struct rn_qp *qp, rn_ns now)
 
 	if (is_obeyed(qp) && (kbps == 0 || qp->cc->rate.rate < kbps))
 		kbps = qp->cc->rate.rate;
-	/* At most one packet has not been paid for; the rest is paid at the new rate. */
+	/* At most one packet has not been paid for; what is left of it
+	 * is paid at the new rate.
+	 */
 	if (before == 0 || (kbps == 0 && req->pace.next > now))
 		req->pace.next = now;
 	else if (req->pace.next > now && kbps != before)
@@ -189,7 +199,7 @@ void rn_qp_pace(struct rn_qp *qp, rn_ns now, uint32_t kbps, uint32_t burst)
 
 	req->pace.limit = kbps;
 	req->pace.burst = burst;
-	if (!is_obeyed(qp)) /* what the network is owed stays */
+	if (!is_obeyed(qp)) /* the congestion limit's debt stays */
 		req->pace.next = now;
 	req->pace.deadline = RN_NEVER;
 	follow_rate(qp, now);
@@ -209,7 +219,7 @@ void rn_pace_reset(struct rn_qp *qp)
 	follow_rate(qp, req->pace.next);
 }
 
-/* The rate may rise while a packet waits: it is looked at again then. */
+/* The rate may rise while a packet waits, so the QP checks again at that time. */
 static void wait_for_rate(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;
@@ -237,13 +247,13 @@ bool rn_pace_may_send(struct rn_qp *qp, rn_ns now)
 	return false;
 }
 
-/* The responses that are left in ERR are not held back. */
+/* In ERR, the responses that are left are not held back. */
 bool rn_pace_may_respond(struct rn_qp *qp, rn_ns now)
 {
 	return !is_obeyed(qp) || qp->state == RN_QPS_ERR || rn_pace_may_send(qp, now);
 }
 
-/* How much time of a pause is made up for by sending faster, at most. */
+/* For how much time of a pause a QP may make up by sending faster. */
 static rn_ns credit_of(const struct rn_qp *qp)
 {
 	if (is_obeyed(qp))
@@ -324,7 +334,7 @@ static uint32_t sender_of(const struct rn_qp *qp, const struct rn_packet *p)
 	if (qp->type != RN_QPT_UD)
 		return qp->attr.dest_qpn;
 	if (rn_deth_parse(&deth, p->ext, p->payload))
-		assert(false); /* op->hdr_len was compared with the packet */
+		assert(false); /* receive.c has compared op->hdr_len with the packet */
 	return deth.src_qpn;
 }
 
@@ -379,7 +389,7 @@ void rn_cnp_receive(struct rn_qp *qp, rn_ns now)
 	if (!rn_dcqcn_notify(&qp->cc->rate, &qp->dev->cc, now))
 		return;
 	follow_rate(qp, now);
-	/* Time that was saved before the congestion is not made up for. */
+	/* Time saved before the congestion does not count any more. */
 	if (qp->req.pace.next < now)
 		qp->req.pace.next = now;
 }

@@ -35,41 +35,44 @@ struct rn_packet;
 #define RN_DCQCN_LINE_MAX 4000000000u
 
 struct rn_dcqcn_params {
-	uint32_t line;	    /* of the port: where a limit ends */
-	uint32_t min;	    /* no cut goes below */
-	uint32_t ai, hai;   /* what the target rises by, additive and hyper increase */
-	uint32_t bytes;	    /* B: sent between two increases */
-	unsigned gain;	    /* g = 2^-gain */
-	unsigned fast;	    /* F: steps of fast recovery */
-	rn_ns alpha_period; /* K: alpha falls when there was no notification for so long
-			     */
-	rn_ns increase_period; /* T: between two increases */
-	rn_ns cut_period;      /* at most one cut in so long */
+	uint32_t line;	  /* of the port's line: a limit ends when the rate reaches it */
+	uint32_t min;	  /* no cut goes below this rate */
+	uint32_t ai, hai; /* added to the target rate in additive and in hyper increase */
+	uint32_t bytes;	  /* B: bytes sent between two increases */
+	unsigned gain;	  /* g = 2^-gain */
+	unsigned fast;	  /* F: number of steps of fast recovery */
+	rn_ns alpha_period;    /* K: alpha falls when no notification came for so long */
+	rn_ns increase_period; /* T: time between two increases */
+	rn_ns cut_period;      /* at most one cut in this time */
 };
 
-#define RN_DCQCN_ONE (1u << 30) /* alpha = 1 */
+#define RN_DCQCN_ONE (1u << 30) /* stands for alpha = 1 */
 
 enum rn_dcqcn_phase {
-	RN_DCQCN_FREE, /* no limit */
+	RN_DCQCN_FREE, /* the rate is not limited */
 	RN_DCQCN_RECOVERY,
 	RN_DCQCN_ADDITIVE,
 	RN_DCQCN_HYPER,
 	RN_DCQCN_PHASES
 };
 
-/* All zeros: free. What is below @phase counts only while there is a limit. */
+/* Congestion control state of one QP. All zeros: not limited. The fields below `phase`
+ * are valid only while there is a limit.
+ */
 struct rn_dcqcn {
 	uint8_t phase;	       /* enum rn_dcqcn_phase */
-	uint16_t times, fills; /* increases by time and by bytes since the cut */
-	uint32_t rate;	       /* R_C */
-	uint32_t target;       /* R_T */
-	uint32_t alpha;	       /* of RN_DCQCN_ONE */
+	uint16_t times, fills; /* increases by time and by bytes since the last cut */
+	uint32_t rate;	       /* R_C, the current rate */
+	uint32_t target;       /* R_T, the target rate */
+	uint32_t alpha;	       /* in units of 1 / RN_DCQCN_ONE */
 	uint32_t sent;	       /* bytes since the last increase by bytes */
 	rn_ns alpha_at, increase_at;
-	rn_ns cut_at; /* when a further cut may be */
+	rn_ns cut_at; /* earliest time of a further cut */
 };
 
-/* The values of the paper, which are those of a line of 40 Gbit/s, for one of @line. */
+/* Fill in the values of the paper, which are meant for a line of 40
+ * Gbit/s, scaled to @line.
+ */
 void rn_dcqcn_defaults(struct rn_dcqcn_params *p, uint32_t line);
 
 static inline bool rn_dcqcn_limits(const struct rn_dcqcn *d)
@@ -77,66 +80,80 @@ static inline bool rn_dcqcn_limits(const struct rn_dcqcn *d)
 	return d->phase != RN_DCQCN_FREE;
 }
 
-/**
- * rn_dcqcn_notify() - A congestion notification has come
- *
- * Return: whether the rate was cut; not if it was a short time ago.
+/* A congestion notification has come. Return: true if the rate was cut; false if the last
+ * cut was too short a time ago.
  */
 bool rn_dcqcn_notify(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns now);
 
-/* Time has passed. The rate changes next at d->increase_at if nothing is sent. */
+/* Catch up with the steps that are due by time until @now. If nothing is sent, the rate
+ * changes next at d->increase_at.
+ */
 void rn_dcqcn_advance(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns now);
 
-/* @bytes were sent. */
+/* The QP has sent @bytes. */
 void rn_dcqcn_sent(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, uint32_t bytes);
 
 /* --------------------------------------------------------- of a queue pair */
-/* Between two notifications of one queue pair, at least. */
+/* A queue pair sends at most one congestion notification in this time. */
 #define RN_CNP_PERIOD RN_USEC(50)
 
-/* DSCP 48, as NICs send by default, and ECT(0): marked rather than dropped. */
+/* Traffic class of a congestion notification: DSCP 48, as NICs use by default, and
+ * ECT(0), so that a switch marks the packet rather than drops it.
+ */
 #define RN_CNP_TCLASS (48 << 2 | RN_ECN_ECT0)
 
 struct rn_pace {
-	uint32_t kbps;	/* in force; 0: as fast as can be */
-	uint32_t limit; /* kbps that the program asked for; 0: none */
-	uint32_t burst; /* bytes */
-	bool on;	/* false: rn_pace_...() need not be asked */
-	rn_ns next;	/* before it no request leaves */
-	rn_ns deadline; /* one waits; RN_NEVER: none does */
+	uint32_t kbps;	/* rate limit in force; 0: none */
+	uint32_t limit; /* rate limit in kbit/s that the program asked for; 0: none */
+	uint32_t burst; /* bytes that may be sent at once */
+	bool on;	/* false: rn_pace_may_send() and its kind need not be called */
+	rn_ns next;	/* no request leaves before this time */
+	rn_ns deadline; /* when a request that waits may leave; RN_NEVER: none waits */
 };
 
-/* Behind the QP's block, if the device has congestion control. */
+/* Lies behind the QP in its block, if the device has congestion control. */
 struct rn_cc {
 	struct rn_qp *qp;
 	struct rn_dcqcn rate;
-	rn_ns next_cnp; /* not before */
-	/* A notification that has not left: link in dev->cnps, and where it goes. */
+	rn_ns next_cnp; /* no notification leaves before this time */
+	/* A notification that has not left yet: link in dev->cnps, and where
+	 * the packet goes.
+	 */
 	struct rn_list due;
 	struct rn_flow to;
 	uint32_t to_qpn;
 };
 
-/* The traffic class of what leaves: with congestion control, capable of being marked. */
+/* Traffic class of our packets. With congestion control they say
+ * ECT(0): a switch may mark them.
+ */
 uint8_t rn_cc_tclass(const struct rn_dev *dev, uint8_t tclass);
 
-/* Of a QP with pace.on. False: it is put to work again when the next may leave. */
+/* May a QP with pace.on send a request (or a response) now? If not, it is scheduled again
+ * when the next one may leave.
+ */
 bool rn_pace_may_send(struct rn_qp *qp, rn_ns now);
 bool rn_pace_may_respond(struct rn_qp *qp, rn_ns now);
-/* A request or response of so many bytes without ICRC; 0: there was none. */
+/* The QP has built a request (or a response) of @len bytes without ICRC;
+ * 0: it had none.
+ */
 void rn_pace_sent(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_pace_responded(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_pace_expire(struct rn_qp *qp, rn_ns now);
-void rn_pace_reset(struct rn_qp *qp); /* the program's rate is forgotten */
+void rn_pace_reset(struct rn_qp *qp); /* also forgets the program's rate limit */
 
-/* Of a QP with cc only, but for rn_cc_init() and rn_cc_reset(): */
+/* All but rn_cc_init() and rn_cc_reset() are only for QPs that have `cc`. */
 void rn_cc_init(struct rn_qp *qp);
 void rn_cc_reset(struct rn_qp *qp);
-/* A packet that a switch has marked was accepted: tell its sender, if it is time. */
+/* A packet that a switch has marked was accepted: notify its sender, unless that
+ * was done a short time ago.
+ */
 void rn_cnp_answer(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
-/* A notification for the QP has come. */
+/* A congestion notification for @qp has come. */
 void rn_cnp_receive(struct rn_qp *qp, rn_ns now);
-/* Build the first of dev->cnps, which is not empty; @qp: who sends it. */
+/* Build the first notification of dev->cnps, which is not empty. @qp:
+ * out, the QP that sends it.
+ */
 uint32_t rn_cnp_build(struct rn_dev *dev, struct rn_build *b, struct rn_qp **qp);
 
 #endif /* RN_CONGESTION_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* datagram.c - UD on the receiving side: nothing is ever answered.
+/* datagram.c - UD on the receiving side: a datagram is never acknowledged.
  *
  * Source: IBTA Vol 1, 9.6.1.4.1 and 9.8.3, Annex A17 (the IP header in place of the GRH).
  */
@@ -27,13 +27,15 @@ static uint16_t ip_checksum(const uint8_t *hdr, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* The identification is not known any more; 0 is what most senders use. */
+/* The IPv4 identification of the packet is not known here; 0 is what
+ * most senders use.
+ */
 static void write_ipv4(uint8_t *hdr, const struct rn_flow *flow, uint32_t udp_len)
 {
 	uint8_t *p = hdr;
 	uint8_t *checksum;
 
-	*p++ = 0x45; /* version 4, 5 words */
+	*p++ = 0x45; /* version 4, header of 5 words */
 	*p++ = flow->tclass;
 	p = rn_put_be16(p, (uint16_t)(IPV4_HDR_LEN + udp_len));
 	p = rn_put_be16(p, 0); /* identification */
@@ -59,7 +61,9 @@ static void write_ipv6(uint8_t *hdr, const struct rn_flow *flow, uint32_t udp_le
 	memcpy(p + 16, flow->dst.raw, sizeof(flow->dst.raw));
 }
 
-/* The 40 bytes before the data of a UD receive: the IP header, an IPv4 one at the end. */
+/* The 40 bytes in front of the data of a UD receive hold the IP header; an IPv4 header
+ * takes the last 20 of them.
+ */
 static void write_grh(uint8_t *grh, const struct rn_packet *p)
 {
 	uint32_t udp_len = UDP_HDR_LEN + p->wire_len;
@@ -110,7 +114,7 @@ void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	struct rn_deth deth;
 	int err = rn_deth_parse(&deth, p->ext, p->payload);
 
-	assert(!err); /* op->hdr_len was compared with the packet */
+	assert(!err); /* receive.c has compared op->hdr_len with the packet */
 	if (deth.qkey != qp->attr.qkey) {
 		rn_count(qp->dev, RN_STAT_RX_BAD_QKEY);
 		return;

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* modify.c - attributes and states of queue pairs, and automatic path migration.
  *
- * Which modify calls are legal is a table; the code below it only looks attr_rules up. An
- * absent entry (allowed == false) is a refused transition. RTS to SQE is absent: only the
- * device itself makes it. The rate is an attribute where a kernel has it for raw packets,
- * but of the types that are paced here.
+ * Which modify calls are legal is a table. A transition without an entry (allowed ==
+ * false) is refused. RTS to SQE has no entry: only the device itself makes that
+ * transition. The rate limit is an attribute of the QP types that are paced here; Linux
+ * has it for raw packet QPs.
  *
- *   MIGRATED  M is 1 in all packets that leave, and means nothing in those that come.
- *   REARM     The program has loaded another path. M is 0. The first packet with M 0
- *             says that the peer has loaded one, too: ARMED.
- *   ARMED     M is 0. The QP changes over to the other path when the program says so,
- *             when no retry is left, or when the peer does: a packet with M 1 comes by
- *             that path. Then it is MIGRATED, with the event PATH_MIG.
+ *   MIGRATED  The MigReq bit is 1 in all packets that leave, and is ignored in
+ *             packets that arrive.
+ *   REARM     The program has loaded an alternate path. MigReq is 0. The first
+ *             packet with MigReq 0 says that the peer has loaded one, too: the QP is
+ *             ARMED.
+ *   ARMED     MigReq is 0. The QP changes to the alternate path when the program says
+ *             so, when no retry is left, or when the peer does: then a packet with
+ *             MigReq 1 arrives by that path. The QP is then MIGRATED and raises
+ *             PATH_MIG.
  *
- * A packet with M 1 that comes by the first path is an old one that was overtaken, and as
- * good as any. One that comes by neither asks for a path that this end does not know: it
- * is dropped, and the first of them raises PATH_MIG_ERR.
+ * A packet with MigReq 1 that arrives by the primary path is an old one that was
+ * overtaken, and is accepted. One that arrives by neither path asks for a path that this
+ * end does not know: it is dropped, and the first of them raises PATH_MIG_ERR.
  *
  * Source: IBTA Vol 1, 17.2.8.
  */
@@ -28,7 +31,7 @@
 struct transition {
 	bool allowed;
 	uint32_t required; /* every one of these attributes must be given */
-	uint32_t optional; /* these may be given; any other is refused */
+	uint32_t optional; /* these may be given; any other attribute is refused */
 };
 
 enum column {
@@ -243,11 +246,11 @@ enum {
 	RETRY_MAX = 7,
 };
 
-/* One attribute: its bit, whether the value given is in range, how it is taken over. */
+/* One attribute: its bit, the check of its value, and the field that it is copied to. */
 struct attr_rule {
 	uint32_t bit;
 	bool (*in_range)(const struct rn_dev *dev, const struct rn_qp_attr *a);
-	size_t offset, size; /* of the field; 0 bytes: nothing to take over */
+	size_t offset, size; /* of the field; size 0: nothing is copied */
 };
 
 static bool any_value(const struct rn_dev *dev, const struct rn_qp_attr *a)
@@ -413,7 +416,7 @@ static void set_path(struct rn_qp *qp)
 	}
 }
 
-/* What is on its way was sent by the path that is left: it goes once more. */
+/* The packets in flight were sent by the old path: they are sent again. */
 static void migrate(struct rn_qp *qp)
 {
 	assert(qp->attr.mig_state == RN_MIG_ARMED);

@@ -10,7 +10,7 @@
 #include "transport/object/memory.h"
 #include "transport/object/srq.h"
 
-/* The budget: 2 KiB per RC QP besides its WQEs, which is the provider's part as well. */
+/* Budget: an RC QP takes 2 KiB besides its WQEs, which include the provider's part. */
 static_assert(sizeof(struct rn_qp) <= 1216, "a QP without its WQEs fits 2 KiB");
 static_assert(sizeof(struct rn_send_wqe) % _Alignof(struct rn_sge) == 0,
 	      "SGEs follow a send WQE");
@@ -22,7 +22,7 @@ enum {
 	ALIGN = 64,
 };
 
-/* How the block of a QP is divided. */
+/* Offsets and sizes of the parts of a QP's block. */
 struct layout {
 	uint32_t send_stride, recv_stride;
 	uint32_t send_capacity, recv_capacity; /* powers of two */
@@ -35,7 +35,7 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Bytes that a WQE needs behind struct rn_send_wqe. */
+/* Bytes that a send WQE needs behind struct rn_send_wqe. */
 static uint32_t send_extra(const struct rn_qp_init *in)
 {
 	uint32_t sges = in->max_send_sge * (uint32_t)sizeof(struct rn_sge);
@@ -71,7 +71,7 @@ static bool init_is_sane(const struct rn_qp_init *in)
 	       in->max_inline <= RN_INLINE_MAX;
 }
 
-/* SGEs of a receive WQE. In an XRC domain it may come from any SRQ. */
+/* Number of SGEs of a receive WQE. In an XRC domain the WQE may come from any SRQ. */
 static uint32_t recv_sges(const struct rn_qp_init *in)
 {
 	if (in->type == RN_QPT_XRC_RECV)
@@ -79,19 +79,19 @@ static uint32_t recv_sges(const struct rn_qp_init *in)
 	return in->srq ? in->srq->rq.max_sge : in->max_recv_sge;
 }
 
-/* What is gathered before it leaves: a packet's payload, or a frame. */
+/* Size of the requester's bounce buffer: a packet's payload, or an Ethernet frame. */
 static size_t stage_len(const struct rn_qp_init *in)
 {
 	return in->type == RN_QPT_RAW_PACKET ? align_up(RN_FRAME_MAX) : RN_MTU_MAX;
 }
 
-/* Does it answer READs and atomics of the peer? */
+/* Does a QP of this type answer READs and atomics of the peer? */
 static bool answers(enum rn_qp_type type)
 {
 	return type == RN_QPT_RC || type == RN_QPT_XRC_RECV;
 }
 
-/* Does it send READs and atomics of its own? */
+/* Does a QP of this type send READs and atomics of its own? */
 static bool asks(enum rn_qp_type type)
 {
 	return type == RN_QPT_RC || type == RN_QPT_XRC_SEND;
@@ -201,7 +201,7 @@ static void stop(struct rn_qp *qp)
 	rn_timer_remove(&qp->dev->timers, &qp->timer);
 	rn_window_withdraw(qp);
 	rn_read_window_withdraw(qp);
-	if (rn_rsp_work_due(qp)) /* they may have waited for the timer */
+	if (rn_rsp_work_due(qp)) /* responses may have waited for the timer */
 		rn_dev_schedule(qp->dev, qp);
 	else
 		rn_list_remove(&qp->work_link);
@@ -271,7 +271,9 @@ static bool lost_cqe(const struct rn_qp *qp)
 	       (qp->recv_cq && qp->recv_cq->overrun) || qp->rsp.cq_lost;
 }
 
-/* Every QP with a CQ that lost a CQE. Their flush CQEs may overrun further ones. */
+/* Move every QP with a CQ that lost a CQE to ERR. The flush CQEs may overrun further CQs,
+ * so this is repeated until none does.
+ */
 void rn_qp_fail_overrun(struct rn_dev *dev, rn_ns now)
 {
 	while (dev->cq_failed) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* requester.c - from the send queue to request packets: RC, UC and UD.
  *
- * rn_req_build() finds the WQE whose packet leaves next, asks the windows whether it may,
- * fetches the payload and writes the headers. SEND and WRITE are cut into packets; READ,
- * atomics, ATOMIC WRITE and FLUSH are answered one by one by the peer, and count against
- * max_rd_atomic.
+ * rn_req_build() finds the WQE whose packet leaves next, asks the windows whether the
+ * packet may leave, fetches the payload and writes the headers. SEND and WRITE are cut
+ * into packets. READ, atomics, ATOMIC WRITE and FLUSH are each answered by a response of
+ * the peer, and count against max_rd_atomic.
  *
  * Source: IBTA Vol 1, 9.7.3 (RC requests), 9.8 (UC), 9.8.3 (UD), 10.8.3 (ordering), 9.4.4
  * (READ), 9.4.5 (atomics), A19 (ATOMIC WRITE, FLUSH).
@@ -19,21 +19,23 @@
 /* One packet of a request. */
 struct segment {
 	struct rn_psn psn;
-	uint32_t offset, len; /* of the payload in the message, bytes */
+	/* Bytes of the message: where the payload begins, and its length. */
+	uint32_t offset, len;
 	uint8_t opcode;
 	bool last;
 };
 
-/* Below this rate, in kbps, RN_ACK_REQ_EVERY packets may take as long as the peer's
- * acknowledgement is waited for.
+/* Rate in kbit/s below which RN_ACK_REQ_EVERY packets may take longer to send than the
+ * requester waits for an acknowledgement.
  */
 enum {
 	SLOW = 1000000
 };
 
 /* ----------------------------------------------------------- may a WQE start? */
-/* A WQE that takes a receive of the peer starts when there is one for it. One more may
- * always go, and finds out (IBTA Vol 1, 9.7.7.2.5: the limited WQE).
+/* May a WQE start that takes a receive of the peer? It may if the peer has advertised a
+ * credit for it. One WQE may always be sent without a credit, to find out whether there
+ * is one now (IBTA Vol 1, 9.7.7.2.5: the limited WQE).
  */
 static bool has_credit(const struct rn_requester *req, const struct rn_send_wqe *wqe)
 {
@@ -51,7 +53,7 @@ static bool may_start(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
 	return has_credit(req, wqe);
 }
 
-/* The WQE whose packet is to leave next, NULL if none may. */
+/* The WQE whose packet is to leave next; NULL if no packet may leave. */
 static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 {
 	const struct rn_requester *req = &qp->req;
@@ -65,7 +67,8 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	if (req->asks && req->charged.v != req->una.v)
 		return NULL;
 	wqe = rn_wq_at(&req->sq, req->cur);
-	if (wqe->state == RN_WQE_DONE) /* failed here, waits for its turn to say so */
+	/* It failed locally, and its CQE waits for older WQEs. */
+	if (wqe->state == RN_WQE_DONE)
 		return NULL;
 	if (wqe->state == RN_WQE_POSTED && !may_start(qp, wqe))
 		return NULL;
@@ -73,7 +76,7 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 }
 
 /* -------------------------------------------------------- starting, moving on */
-/* PSN of the packet of @wqe, which is at cur, that leaves next. */
+/* PSN of the packet that leaves next. @wqe is the one at req->cur. */
 static struct rn_psn psn_to_send(const struct rn_requester *req,
 				 const struct rn_send_wqe *wqe)
 {
@@ -82,7 +85,7 @@ static struct rn_psn psn_to_send(const struct rn_requester *req,
 	return rn_psn(wqe->first_psn + req->cur_packet);
 }
 
-/* PSNs of a message of @length bytes. */
+/* Number of PSNs that a message of @length bytes takes. */
 static uint32_t count_packets(const struct rn_qp *qp, uint32_t length)
 {
 	return length ? ((length - 1) >> rn_req_mtu_shift(qp)) + 1 : 1;
@@ -99,16 +102,18 @@ static void start_wqe(struct rn_requester *req, struct rn_send_wqe *wqe)
 	req->next_psn = rn_psn_add(req->next_psn, wqe->packet_count);
 }
 
-/* A message, or one READ request of several, leaves for the first time. */
+/* A message, or one READ request of several, is sent for the first time. */
 static void count_message(struct rn_requester *req, const struct rn_send_wqe *wqe)
 {
 	req->ssn = rn_psn(req->ssn + 1).v;
-	/* The peer's MSN will count it, so its credits reach one further. */
+	/* The request takes no receive, but the peer's MSN counts it: its credits
+	 * reach one message further.
+	 */
 	if (req->credit_limited && !rn_wqe_info(wqe)->takes_recv)
 		req->lsn = rn_psn(req->lsn + 1).v;
 }
 
-/* @count packets of @wqe were built. True if those were the last. */
+/* @count packets of @wqe were built. Return: true if they were the last ones of @wqe. */
 static bool move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
 		    uint32_t count)
 {
@@ -120,7 +125,9 @@ static bool move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
 	return true;
 }
 
-/* The WQE at cur cannot be sent. Its CQE comes when the older ones are complete. */
+/* The WQE at req->cur cannot be sent. Its error CQE comes when all
+ * older WQEs are complete.
+ */
 static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 enum rn_wc_status status)
 {
@@ -131,8 +138,9 @@ static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 }
 
 /* -------------------------------------------------------------------- payload */
-/* Memory that may answer later: the payload of one packet is gathered into a buffer, and
- * the packet built when it is there. Going back may make it one that nobody wants.
+/* Used if the memory may answer later: the payload of one packet is read into the bounce
+ * buffer, and the packet is built when the payload is there. If the QP goes back
+ * meanwhile, the payload may belong to a packet that is not wanted any more.
  */
 static enum rn_mem_result fetch_staged(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				       struct rn_psn psn, uint32_t offset, uint32_t len)
@@ -148,7 +156,9 @@ static enum rn_mem_result fetch_staged(struct rn_qp *qp, struct rn_send_wqe *wqe
 		result = rn_gather(qp, rn_wqe_sge(qp, wqe), wqe->num_sge, offset,
 				   stage->buf, len, rn_mem_tag(qp, RN_TAG_REQ),
 				   &stage->outstanding, NULL);
-		/* A list may fail in the middle, with reads of its start under way. */
+		/* An SGE in the middle of the list may fail while reads of
+		 * earlier ones are pending.
+		 */
 		stage->fault = result == RN_MEM_FAULT;
 		stage->waiting = stage->outstanding > 0;
 	}
@@ -173,7 +183,7 @@ void rn_req_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-// NOLINTNEXTLINE(readability-function-size): what, from where and to where
+// NOLINTNEXTLINE(readability-function-size): each parameter is needed
 enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				struct rn_psn psn, uint32_t offset, uint32_t len,
 				uint8_t *dst, struct rn_crc32_part *part)
@@ -226,7 +236,7 @@ static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b,
 	return rn_bth_emit(b->buf, &bth);
 }
 
-/* In XRC every request names the SRQ that it is for. */
+/* In XRC every request names the SRQ that its receive comes from. */
 static uint8_t *emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			    uint8_t *p)
 {
@@ -259,7 +269,9 @@ static bool is_solicited(const struct rn_send_wqe *wqe, const struct segment *s)
 	       rn_wqe_info(wqe)->takes_recv;
 }
 
-/* Zeros after the payload at @p, of @len bytes. Returns the length of the packet. */
+/* Write the pad bytes behind the payload of @len bytes at @p.
+ * Return: length of the packet.
+ */
 static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
 {
 	uint8_t pad = rn_pad_cnt(len);
@@ -270,16 +282,17 @@ static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
 }
 
 /* ----------------------------------------------------------- acknowledgements */
-/* Within a message so often that an acknowledgement comes back and opens the window even
- * if the end of what is in flight does not fit into the peer's buffer: the loss then
- * shows by a NAK of what follows, and not by a timeout.
+/* Is it time to ask for an acknowledgement within a message? That is done so often that
+ * an acknowledgement comes back and opens the window even if the end of what is in flight
+ * does not fit into the peer's buffer. The loss then shows by a NAK of the packets that
+ * follow, rather than by a timeout.
  */
 static bool is_ack_overdue(const struct rn_qp *qp)
 {
 	uint64_t since = (uint64_t)qp->req.since_ack_req << rn_req_mtu_shift(qp);
 
 	if (qp->req.pace.kbps &&
-	    qp->req.pace.kbps < SLOW) /* the next is long in coming */
+	    qp->req.pace.kbps < SLOW) /* the next packet leaves only after a long time */
 		return true;
 	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->peer->window / 4;
 }
@@ -343,7 +356,9 @@ static struct segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *w
 	return s;
 }
 
-/* A packet of @wqe was built: count it, and complete what is complete by that. */
+/* A packet of @wqe was built. Count it, and complete the WQE if that was the last
+ * packet of a UC or UD message.
+ */
 static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *wqe,
 			 const struct segment *s)
 {
@@ -400,7 +415,9 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 	s.opcode = rn_wqe_info(wqe)->only | RN_CLASS_UD;
 	payload = b->buf + rn_opcode_info[s.opcode].hdr_len;
 	wqe->packet_count = 1;
-	/* Too long for one packet: no packet and no error (C10-93.1.1). */
+	/* A message too long for one datagram completes with success and
+	 * sends no packet (C10-93.1.1).
+	 */
 	if (wqe->length > qp->dev->cfg.mtu_max) {
 		segment_sent(qp, now, wqe, &s);
 		return 0;
@@ -426,7 +443,9 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 }
 
 /* -------------------------------------- READ, atomics, ATOMIC WRITE and FLUSH */
-/* A request that is answered one by one was built; its response has @bytes. */
+/* A READ, atomic, ATOMIC WRITE or FLUSH request was built. @last: PSN of its last
+ * response; @bytes: length of the READ data.
+ */
 static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 {
 	struct rn_requester *req = &qp->req;
@@ -438,7 +457,7 @@ static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 	rn_read_window_charge(qp, bytes);
 }
 
-/* A request was built that takes @packets PSNs and brings @bytes of response. */
+/* As note_read_sent(); the request takes @packets PSNs from @psn on. */
 static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 struct rn_psn psn, uint32_t packets, uint32_t bytes)
 {
@@ -461,8 +480,8 @@ static bool may_request(struct rn_qp *qp, rn_ns now, uint32_t bytes)
 	       rn_read_window_open(qp, now, bytes);
 }
 
-/* Build the request of @wqe, or the next of several READs. 0: it may not leave now, or
- * has failed.
+/* Build the READ request of @wqe, or the next one of several. Return: its length; 0
+ * if it may not leave now.
  */
 static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			   struct rn_build *b)
@@ -515,7 +534,9 @@ static uint8_t *emit_feth(const struct rn_send_wqe *wqe, uint8_t *p)
 	return rn_feth_emit(p, &feth);
 }
 
-/* A request of one packet: an atomic, ATOMIC WRITE, FLUSH. */
+/* Build a request of one packet: an atomic, ATOMIC WRITE or FLUSH. Return: its length; 0
+ * if it may not leave now, or has failed.
+ */
 static uint32_t build_single(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			     struct rn_build *b)
 {
@@ -550,9 +571,9 @@ static uint32_t build_single(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wq
 }
 
 /* ------------------------------------------------------------ the next packet */
-/* A WQE that only changes keys, at its place in the order of the queue: it is over before
- * the next one starts. An invalidation also waits for everything before it to complete
- * (IBTA Vol 1, 10.6.5.1).
+/* Execute a WQE that only changes keys (BIND_MW or LOCAL_INV) when its turn in the queue
+ * comes; it is done before the next WQE starts. An invalidation also waits until every
+ * WQE before it has completed (IBTA Vol 1, 10.6.5.1).
  */
 static void execute_here(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 {
@@ -576,8 +597,8 @@ static void execute_here(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 	rn_req_finish_local(qp, now);
 }
 
-/* On to the next that has something to send: after going back, WQEs that ended here lie
- * between those to be sent again.
+/* Move cur to the next WQE that has something to send: after going back, there may be
+ * local operations that are done among the WQEs to be sent again.
  */
 static void skip_ended(struct rn_requester *req)
 {
@@ -623,8 +644,8 @@ uint32_t rn_req_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 			return 0;
 		cur = qp->req.cur;
 		len = build_wqe(qp, now, wqe, b);
-		/* No packet, but the next WQE's turn: a datagram too long to send, or a
-		 * WQE that sends nothing.
+		/* Try the next WQE if this one has no packet: it is a datagram too long
+		 * to send, or a local operation.
 		 */
 	} while (len == 0 && qp->req.cur != cur);
 	return len;

@@ -20,15 +20,19 @@
 #include "qp.h"
 
 enum {
-	/* PSNs that may be outstanding; the protocol ends at 2^23. */
+	/* PSNs that one QP may have outstanding. The protocol itself allows 2^23. */
 	RN_OUTSTANDING_MAX = 1 << 22,
-	/* PSNs of one READ request, so that none exceeds the limit by itself. */
+	/* PSNs of one READ request, so that no request alone exceeds
+	 * RN_OUTSTANDING_MAX.
+	 */
 	RN_READ_PACKETS_MAX = 1 << 20,
-	/* Packets between two that ask for an acknowledgement, at most. */
+	/* At most so many packets are sent between two that ask for an
+	 * acknowledgement.
+	 */
 	RN_ACK_REQ_EVERY = 64,
 };
 
-/* stage.psn of a payload that is for no packet any more. */
+/* Value of stage.psn if the payload in the bounce buffer is not wanted any more. */
 #define RN_STAGE_NOBODY ((struct rn_psn){ UINT32_MAX })
 
 static inline const struct rn_wr_info *rn_wqe_info(const struct rn_send_wqe *wqe)
@@ -41,13 +45,13 @@ static inline struct rn_send_wqe *rn_req_head(const struct rn_qp *qp)
 	return rn_wq_at(&qp->req.sq, qp->req.sq.head);
 }
 
-/* log2 of the path MTU. */
+/* Base-2 logarithm of the path MTU in bytes. */
 static inline unsigned rn_req_mtu_shift(const struct rn_qp *qp)
 {
 	return (unsigned)__builtin_ctz(qp->attr.path_mtu);
 }
 
-/* Bytes of a WQE's packet @packet. */
+/* Payload bytes of packet number @packet of a WQE. */
 static inline uint32_t rn_req_packet_len(const struct rn_qp *qp,
 					 const struct rn_send_wqe *wqe, uint32_t packet)
 {
@@ -56,15 +60,16 @@ static inline uint32_t rn_req_packet_len(const struct rn_qp *qp,
 	return rest < qp->attr.path_mtu ? rest : qp->attr.path_mtu;
 }
 
-/* The local ACK timer runs out after so many times what its code says: not before T and
- * not after 4 T (IBTA Vol 1, 9.7.6.1.3). The longest, because a peer made of software may
- * not be let run for a while, and loses nothing meanwhile; losses show by other signs.
+/* The local ACK timer runs out after 4 T, where T is the time that its code
+ * stands for. IBTA Vol 1, 9.7.6.1.3 allows T to 4 T. The longest is taken,
+ * because a peer in software may not get the processor for a while and yet loses
+ * nothing; losses show by other signs.
  */
 enum {
 	RN_REQ_ACK_TIMEOUTS = 4,
 };
 
-/* When the local ACK timer that starts at @now runs out. */
+/* When a local ACK timer that starts at @now runs out. */
 static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
 {
 	rn_ns timeout = rn_ack_timeout_ns(qp->attr.timeout);
@@ -75,50 +80,59 @@ static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
 }
 
 /* ------------------------------------------------------------- send_queue.c */
-/* Complete the WQE at head; CQE if it is signaled or @status is an error. */
+/* Complete the WQE at sq.head, with a CQE if it is signaled or @status is an error. */
 void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
-/* Complete the WQE at head with an error: RC to ERR, UC and UD to SQE. */
+/* Complete the WQE at sq.head with an error. An RC QP goes to ERR, UC and UD to SQE. */
 void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
-/* Complete the WQE at head, which ended here with success. */
+/* Complete the WQE at sq.head, a local operation (RN_WQE_DONE) that
+ * ended with success.
+ */
 void rn_req_retire_ended(struct rn_qp *qp, rn_ns now);
-/* The WQEs at head that ended here while older ones were unacknowledged: their turn to
- * complete has come. To be called whenever head has moved. Returns true if one had
- * failed, and the queue with it.
+/* Complete the local operations (RN_WQE_DONE) that are at sq.head now and had to wait for
+ * older WQEs to be acknowledged. To be called whenever sq.head has moved. Return: true if
+ * one of them had failed, so that the QP has gone to ERR.
  */
 bool rn_req_finish_local(struct rn_qp *qp, rn_ns now);
-/* SQD: nothing that was started is left; tell. */
+/* In SQD: raise SQ_DRAINED if every WQE that was started has completed. */
 void rn_req_check_drained(struct rn_qp *qp);
 
-/* The one that is @behind the oldest of those on the wire; the QP has room for any. */
+/* The request number @behind, counted from the oldest one on the wire. The ring must
+ * not be empty (rd_room > 0).
+ */
 static inline struct rn_rd_sent *rn_rd_at(const struct rn_requester *req, uint32_t behind)
 {
 	return &req->rd[(req->rd_head + behind) & (req->rd_room - 1u)];
 }
 
-/* READ and atomic requests on the wire. */
-void rn_req_read_answered(struct rn_qp *qp); /* the oldest, completely */
-void rn_req_reads_forget(struct rn_qp *qp);  /* all: they will be sent again, or never */
-/* Packets that the READ request has that covers packet @packet of @wqe, from there on.
- * Requests end at multiples of the chunk, so that one sent again never reaches into
- * another: a responder answers only duplicates that lie within one original.
+/* Book-keeping of the READ and atomic requests on the wire. */
+void rn_req_read_answered(struct rn_qp *qp); /* the oldest has been answered completely */
+/* All are taken off: they will be sent again, or never. */
+void rn_req_reads_forget(struct rn_qp *qp);
+/* Number of response packets of the READ request that covers packet @packet of @wqe, from
+ * that packet on. Requests end at multiples of the chunk size, so that a READ that is
+ * sent again never reaches into another request: a responder answers only duplicates that
+ * lie within one original request.
  */
 uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			     uint32_t packet);
 
 /* -------------------------------------------------------------- requester.c */
-/* Bytes [@offset, @offset + @len) of @wqe, the payload of packet @psn, to @dst. PENDING:
- * ask again, the QP is scheduled when they have come. @part: as of rn_gather().
+/* Copy bytes [@offset, @offset + @len) of @wqe, the payload of packet @psn, to @dst. If
+ * the memory answers PENDING, the QP is scheduled when the bytes have come and calls
+ * again. @part: as for rn_gather().
  */
 enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				struct rn_psn psn, uint32_t offset, uint32_t len,
 				uint8_t *dst, struct rn_crc32_part *part);
 
 /* ------------------------------------------------------------- retransmit.c */
-/* What is not acknowledged will be sent again. Neither a retry nor a loss yet. */
+/* Go back to una: all unacknowledged packets will be sent again. The caller decides
+ * whether that costs a retry and counts as a loss.
+ */
 void rn_req_go_back(struct rn_qp *qp);
 
-/* @qp, with nothing in flight, is about to send. Its timer is armed for ack_deadline
- * later, and for this then.
+/* To be called when @qp, with nothing in flight, is about to send: start to watch for
+ * progress. The caller arms qp->timer afterwards, for ack_deadline and for this deadline.
  */
 void rn_probe_burst(struct rn_qp *qp, rn_ns now);
 

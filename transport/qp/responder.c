@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* responder.c - request packets of a connected QP: judged, executed, or answered again.
+/* responder.c - request packets of a connected QP: checked, executed, or answered again.
  *
- * A request is loaded (headers parsed, remote memory looked up), judged by a list of
- * checks in the specification's order, and executed: data is placed first, then the
- * receive completes, then the peer is told (response.c). act() is the only place where a
- * verdict on a reliable QP changes anything. UC shares loading, judging and executing,
- * and never answers.
+ * A request is loaded (headers parsed, remote memory looked up), checked in the order
+ * that the specification gives, and executed: data is placed first, then the receive
+ * completes, then the acknowledgement becomes due (response.c). act() is the only place
+ * where a verdict on a reliable QP changes anything. UC shares loading, checking and
+ * executing, and never answers.
  *
- * Source: IBTA Vol 1, 9.4 (operations), 9.7.4, 9.7.5 (.1: duplicates), 9.8 (UC), 9.9.3,
- * C9-148 (MSN).
+ * Source: IBTA Vol 1, 9.4 (operations), 9.7.4, 9.7.5 (.1: duplicates), 9.8
+ * (UC), 9.9.3, C9-148 (MSN).
  */
 #include "responder.h"
 
@@ -37,7 +37,8 @@ static void look_up_write(struct rn_request *q, const struct rn_qp *qp)
 		use.va = q->reth.va;
 		use.len = q->reth.dma_len;
 	} else if (rsp->message == RN_MSG_WRITE) {
-		/* The key is looked up for each packet, as the region may be gone by now.
+		/* The key is looked up for each packet, because the region may have been
+		 * deregistered since the first packet.
 		 */
 		use.key = rsp->write_rkey;
 		use.va = rsp->write_va + rsp->received;
@@ -46,7 +47,7 @@ static void look_up_write(struct rn_request *q, const struct rn_qp *qp)
 	look_up(q, qp, &use);
 }
 
-/* op->hdr_len was compared with the packet, so no header is cut off. */
+/* receive.c has compared op->hdr_len with the packet, so no header is cut off. */
 static void parse_headers(struct rn_request *q)
 {
 	const uint8_t *at = q->p->ext;
@@ -76,7 +77,7 @@ static void parse_headers(struct rn_request *q)
 	assert(!err);
 }
 
-/* Some bits and values of a FETH are reserved. */
+/* Does a FETH have no reserved bits and values? */
 static bool is_flush_known(const struct rn_feth *feth)
 {
 	const uint8_t known = RN_FLUSH_GLOBAL | RN_FLUSH_PERSISTENT;
@@ -85,7 +86,7 @@ static bool is_flush_known(const struct rn_feth *feth)
 	       feth->selectivity <= RN_FLUSH_MR;
 }
 
-/* Right that both queue pair and region must grant. */
+/* Access rights that both the queue pair and the memory region must grant. */
 static uint32_t needed_access(const struct rn_request *q)
 {
 	return q->flags & RN_OP_FETH ? rn_flush_access(q->feth.placement)
@@ -112,7 +113,8 @@ static void load_request(struct rn_request *q, const struct rn_qp *qp,
 	} else if (q->flags & RN_OP_FETH) {
 		if (!is_flush_known(&q->feth))
 			return;
-		/* A FLUSH of 0 bytes is looked up as well: the key says what is flushed.
+		/* A FLUSH of 0 bytes is looked up as well: its key names
+		 * the region to be flushed.
 		 */
 		use = rn_flush_use(&q->reth, &q->feth, use);
 		q->key = rn_mr_check_remote(&qp->dev->mrs, &use, &q->iova, &q->mr);
@@ -141,7 +143,9 @@ static enum rn_verdict check_psn(const struct rn_qp *qp, const struct rn_request
 	return ahead < 0 ? RN_V_DUPLICATE : RN_V_NEXT;
 }
 
-/* XRC: a message is for one SRQ from its first packet to its last. */
+/* XRC: is the request for the SRQ of the message in progress? All packets of a
+ * message name the same SRQ.
+ */
 static bool is_of_srq(const struct rn_qp *qp, const struct rn_request *q)
 {
 	const struct rn_responder *rsp = &qp->rsp;
@@ -216,7 +220,9 @@ static enum rn_verdict check_resource(const struct rn_qp *qp, const struct rn_re
 		return RN_V_NO_RESOURCE;
 	if (rn_res_count(rsp) < max)
 		return RN_V_NEXT;
-	/* The oldest that has to make room must have been answered. */
+	/* The ring is full: the oldest request, which has to make room,
+	 * must have been answered.
+	 */
 	return rn_res_at(rsp, (uint8_t)(rsp->res_tail - max))->answered
 		       ? RN_V_NEXT
 		       : RN_V_NO_RESOURCE;
@@ -232,7 +238,7 @@ static enum rn_verdict check_recv_queue(const struct rn_qp *qp,
 
 static enum rn_verdict check_dma_len_max(const struct rn_request *q)
 {
-	/* The bytes that a FLUSH names are not those of a message. */
+	/* The length of a FLUSH is not that of a message. */
 	return q->flags & RN_OP_RETH && !(q->flags & RN_OP_FETH) &&
 			       q->reth.dma_len > RN_MSG_MAX
 		       ? RN_V_TOO_LONG
@@ -244,7 +250,9 @@ static enum rn_verdict check_key(const struct rn_request *q)
 	return q->key == RN_KEY_OK ? RN_V_NEXT : RN_V_BAD_KEY;
 }
 
-/* A region may start at any byte of memory, so that both addresses matter. */
+/* A region may start at any byte of memory, so that both the virtual address and the
+ * address in memory must be aligned.
+ */
 static enum rn_verdict check_alignment(const struct rn_request *q)
 {
 	uint64_t va;
@@ -282,8 +290,8 @@ static enum rn_verdict check_dma_len(const struct rn_qp *qp, const struct rn_req
 								  : RN_V_NEXT;
 }
 
-/* The checks after that of the PSN, in the specification's order of precedence.
- * RN_V_NEXT: execute it.
+/* All checks but that of the PSN, in the order of precedence of the specification.
+ * Return: RN_V_NEXT if the request is to be executed.
  */
 static enum rn_verdict judge_request(const struct rn_qp *qp, const struct rn_request *q)
 {
@@ -344,7 +352,7 @@ static enum rn_verdict place_write(struct rn_qp *qp, const struct rn_request *q)
 	if (q->p->payload_len) {
 		uint32_t flags = q->flags & RN_OP_IMM ? 0 : RN_MEM_WRITE;
 
-		assert(q->mr); /* its key was checked */
+		assert(q->mr); /* the R_Key was checked */
 		attr = rn_mem_attr_of(qp->qpn, flags | rn_mem_flags(q->mr),
 				      rn_rsp_next_msn(qp));
 		if (cfg->mem->write(cfg->mem_ctx, q->iova, q->p->payload,
@@ -406,9 +414,10 @@ static enum rn_verdict execute_message(struct rn_qp *qp, rn_ns now,
 }
 
 /* ---------------------------- executing READ, atomics, ATOMIC WRITE and FLUSH */
-/* A free resource at the end of the ring; check_resource() saw to it that what has to
- * make room was answered. A duplicate of that which is being answered is forgotten: the
- * requester does not wait for it, or it would have one request too many.
+/* Take a free resource at the end of the ring. check_resource() has seen to it that the
+ * oldest one, which has to make room, was answered. If a duplicate of the oldest request
+ * is being answered, that is given up: the requester cannot be waiting for it, or it
+ * would have more requests outstanding than agreed.
  */
 static struct rn_resource *new_resource(struct rn_qp *qp, const struct rn_request *q)
 {
@@ -446,7 +455,9 @@ static void execute_read(struct rn_qp *qp, const struct rn_request *q)
 	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
 }
 
-/* The newest resource, an operation on memory, is to be carried out and answered. */
+/* The newest resource is an operation on memory: carry it out when its
+ * turn comes, and answer it.
+ */
 static enum rn_verdict await_turn(struct rn_qp *qp, rn_ns now, struct rn_resource *r)
 {
 	r->phase = RN_ATOMIC_WAITING;
@@ -495,8 +506,8 @@ static enum rn_verdict execute_flush(struct rn_qp *qp, rn_ns now,
 	return await_turn(qp, now, r);
 }
 
-/* What an accepted request does, except for what it tells the peer: data, resources, CQE,
- * MSN. RN_V_NEXT or one of the last three verdicts.
+/* Execute an accepted request: data, resources, CQE and MSN; everything but the answer to
+ * the peer. Return: RN_V_NEXT or one of the last three verdicts.
  */
 static enum rn_verdict execute_request(struct rn_qp *qp, rn_ns now,
 				       const struct rn_request *q)
@@ -526,7 +537,9 @@ static enum rn_verdict execute_request(struct rn_qp *qp, rn_ns now,
 }
 
 /* ----------------------------------------------------------------- duplicates */
-/* The newest request whose responses include @psn; false if it is not kept any more. */
+/* Find the newest request that has @psn among the PSNs of its responses. Return: false if
+ * it is not kept any more.
+ */
 static bool find_resource(const struct rn_responder *rsp, struct rn_psn psn,
 			  uint8_t *index)
 {
@@ -541,7 +554,9 @@ static bool find_resource(const struct rn_responder *rsp, struct rn_psn psn,
 	return false;
 }
 
-/* Is @q the READ @r, or the rest of it from some packet on, or a part of that? */
+/* Is @q a duplicate of the READ @r, of a part of it, or of its rest from
+ * some packet on?
+ */
 static bool is_part_of_read(const struct rn_qp *qp, const struct rn_resource *r,
 			    const struct rn_request *q)
 {
@@ -569,8 +584,8 @@ static void repeat_read(struct rn_qp *qp, const struct rn_request *q)
 		uint32_t offset =
 			(uint32_t)rn_psn_diff(psn, r->first) * qp->attr.path_mtu;
 
-		/* That response is still to come; and nothing may be left out of a READ
-		 * that was never answered to its end.
+		/* The response for @psn has not been sent yet; or this duplicate asks for
+		 * less than the rest of a READ that was never answered completely.
 		 */
 		if (!rn_psn_before(psn, r->next) || q->reth.dma_len != r->length - offset)
 			return;
@@ -593,10 +608,10 @@ static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 	if (r->kind != RN_OP_KIND_ATOMIC || r->va != q->atomic.va ||
 	    r->rkey != q->atomic.rkey || (r->atomic_op == RN_MEM_CMP_SWAP) != swap)
 		return;
-	rn_rsp_due(qp, i); /* at once, or still */
+	rn_rsp_due(qp, i); /* now, or when the operation is done */
 }
 
-/* A duplicate of an ATOMIC WRITE or a FLUSH is answered again. */
+/* Answer a duplicate of an ATOMIC WRITE or a FLUSH again. */
 static void repeat_placement(struct rn_qp *qp, const struct rn_request *q)
 {
 	const struct rn_resource *r;
@@ -609,8 +624,9 @@ static void repeat_placement(struct rn_qp *qp, const struct rn_request *q)
 		rn_rsp_due(qp, i);
 }
 
-/* The newest PSN that may be acknowledged to a requester that asks again for @psn: a
- * plain acknowledgement does not cover a READ or atomic that it may still wait for.
+/* Acknowledge a duplicate with @psn: with the newest PSN for which that is
+ * allowed. A plain ACK must not cover a READ or atomic whose response the
+ * requester may still wait for.
  */
 static void repeat_ack(struct rn_qp *qp, struct rn_psn psn)
 {
@@ -644,14 +660,15 @@ static void repeat_request(struct rn_qp *qp, const struct rn_request *q)
 }
 
 /* ------------------------------------------------------------------- verdicts */
-/* What a request that cannot be executed brings about. IBTA Vol 1, 9.9.3: class A is
- * OPERR, class C is INV and ACC, class J tells the peer nothing.
+/* What the responder does about a request that cannot be executed. IBTA Vol 1, 9.9.3:
+ * class A sends NAK Remote Operational Error, class C NAK Invalid Request or Remote
+ * Access Error, class J nothing.
  */
 struct outcome {
-	bool silent; /* no NAK */
+	bool silent; /* no NAK is sent */
 	enum rn_nak_code nak;
-	enum rn_wc_status recv;	   /* of the receive WQE in use */
-	enum rn_async_event event; /* if none is in use */
+	enum rn_wc_status recv;	   /* status of the receive WQE in use */
+	enum rn_async_event event; /* event if no receive WQE is in use */
 };
 
 #define INV RN_NAK_INVALID_REQ
@@ -777,7 +794,9 @@ void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 }
 
 /* ------------------------------------------------------------------------- UC */
-/* Forget the message in progress; the receive WQE that it took serves the next one. */
+/* Forget the message in progress. The receive WQE that it took serves
+ * the next message.
+ */
 static void abandon_message(struct rn_responder *rsp)
 {
 	rsp->message = RN_MSG_NONE;
@@ -816,8 +835,9 @@ void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	enum rn_verdict v;
 
 	load_request(&q, qp, p);
-	/* A packet that does not go on with the message ends it, and if it starts none
-	 * itself, everything is dropped until one does (the sequence check sees to it).
+	/* A packet that does not continue the message in progress ends it. If the packet
+	 * starts no message either, all packets are dropped until one does;
+	 * check_sequence() sees to that.
 	 */
 	if (!continues_message(rsp, &q))
 		abandon_message(rsp);

@@ -1,53 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* responder.h - a request packet while it is judged, and what the peer is told.
+/* responder.h - a request packet while it is checked, and the acknowledgements.
  *
- * responder.c loads a request, judges it and executes it; what follows a verdict differs
- * between RC and UC. response.c has the answers.
+ * responder.c parses a request, checks it and executes it; what follows a verdict differs
+ * between RC and UC. response.c sends the acknowledgements and responses.
  */
 #ifndef RN_RESPONDER_H
 #define RN_RESPONDER_H
 
 #include "transport/object/srq.h"
 
-/* What is to become of a request packet. In the order in which the specification wants
- * objections to be found: all above RN_V_RNR come from checks that precede the one for a
- * receive WQE, so for those below it a WQE that the packet needs is there.
+/* What becomes of a request packet. The verdicts stand in the order in which the
+ * specification checks: those above RN_V_RNR are found before the check for a receive
+ * WQE, so for those below RN_V_RNR a WQE is there if the packet needs one.
  */
 enum rn_verdict {
-	RN_V_NEXT, /* no objection */
+	RN_V_NEXT, /* no check has failed */
 	RN_V_OUT_OF_SEQUENCE,
 	RN_V_DUPLICATE,
 	RN_V_UNSUPPORTED,
-	RN_V_BAD_SRQ, /* XRC: no such SRQ in the domain, or another within a message */
-	RN_V_BAD_SEQUENCE,  /* opcode does not fit the message in progress */
+	/* XRC: the domain has no such SRQ, or it changed within a message. */
+	RN_V_BAD_SRQ,
+	RN_V_BAD_SEQUENCE,  /* the opcode does not fit the message in progress */
 	RN_V_NOT_PERMITTED, /* the QP does not allow this kind of access */
 	RN_V_BAD_PAYLOAD_LEN,
-	RN_V_NO_RESOURCE, /* more READs and atomics than agreed */
+	RN_V_NO_RESOURCE, /* more READs and atomics than max_dest_rd_atomic */
 	RN_V_RNR,
-	RN_V_TOO_LONG, /* more than 2^31 bytes */
+	RN_V_TOO_LONG, /* longer than 2^31 bytes */
 	RN_V_BAD_KEY,
 	RN_V_MISALIGNED,
 	RN_V_RECV_TOO_SHORT,
-	RN_V_BAD_DMA_LEN, /* payload does not add up to the length announced */
-	/* Found while executing. */
-	RN_V_RECV_PROT, /* the receive WQE does not open its memory */
-	RN_V_MEM_FAULT, /* the remote memory is gone */
+	RN_V_BAD_DMA_LEN, /* the payload does not add up to the announced DMA length */
+	/* The verdicts below are found while the request is executed. */
+	RN_V_RECV_PROT, /* protection error at the SGEs of the receive WQE */
+	RN_V_MEM_FAULT, /* the remote memory is not there any more */
 	RN_V_BAD_INVALIDATE,
 	RN_V_COUNT
 };
 
 struct rn_request {
 	const struct rn_packet *p;
-	uint32_t flags; /* RN_OP_* of the opcode */
+	uint32_t flags; /* flags RN_OP_* of the opcode */
 	enum rn_op_kind kind;
-	struct rn_reth reth;	     /* if RN_OP_RETH */
-	struct rn_atomic_eth atomic; /* if RN_OP_ATOMIC_ETH */
-	struct rn_feth feth;	     /* if RN_OP_FETH */
-	uint32_t imm;		     /* if RN_OP_IMM; if RN_OP_IETH the R_Key */
-	uint32_t srqn;		     /* if RN_OP_XRCETH */
-	struct rn_srq *srq; /* that receives come from; NULL: none, or none such */
-	/* Remote memory that the request opens (First, Only, READ, atomic: all of it) or
-	 * that this packet goes on with. No bytes: RN_KEY_OK, mr NULL.
+	struct rn_reth reth;	     /* valid if RN_OP_RETH */
+	struct rn_atomic_eth atomic; /* valid if RN_OP_ATOMIC_ETH */
+	struct rn_feth feth;	     /* valid if RN_OP_FETH */
+	uint32_t imm;  /* valid if RN_OP_IMM; if RN_OP_IETH it is the R_Key */
+	uint32_t srqn; /* valid if RN_OP_XRCETH */
+	/* SRQ from which the request takes receive WQEs; NULL: none. */
+	struct rn_srq *srq;
+	/* Result of the R_Key check, and the remote memory: all of it for a First, Only,
+	 * READ or atomic, the remaining part for a Middle or Last. If the request has no
+	 * bytes, `key` is RN_KEY_OK and `mr` is NULL.
 	 */
 	enum rn_key_result key;
 	rn_iova iova;
@@ -60,7 +63,9 @@ static inline uint32_t rn_flush_access(uint8_t placement)
 	       (placement & RN_FLUSH_PERSISTENT ? RN_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
-/* What a FLUSH wants of memory; of @use domain and queue pair are filled in. */
+/* The access to memory that a FLUSH needs. The caller has filled in protection
+ * domain and queue pair in @use.
+ */
 static inline struct rn_key_use rn_flush_use(const struct rn_reth *reth,
 					     const struct rn_feth *feth,
 					     struct rn_key_use use)
@@ -74,23 +79,28 @@ static inline struct rn_key_use rn_flush_use(const struct rn_reth *reth,
 }
 
 /* --------------------------------------------------------------- response.c */
-/* Acknowledge everything up to @psn. Joins an acknowledgement that still waits. */
+/* Acknowledge every request up to @psn. If an acknowledgement already
+ * waits, the two are joined.
+ */
 void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn);
 
-/* A request with this PSN was accepted: take back a SEQ or RNR NAK that has not left, or
- * move it behind the request, if packets after it were dropped.
+/* A request with this PSN was accepted. A SEQ or RNR NAK that has not left yet is taken
+ * back, or, if packets after the request were dropped, moved to the PSN behind it.
  */
 void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q);
 
-/* SEQ or RNR NAK for exp_psn. */
+/* Send a SEQ or RNR NAK for exp_psn. */
 void rn_rsp_nak(struct rn_qp *qp, uint8_t syndrome);
 
-/* INV, ACC or OPERR NAK for @psn, and the QP to ERR. Responses to earlier READs and
- * atomics still leave, then the NAK, then nothing.
+/* Send an Invalid Request, Remote Access or Remote Operational NAK for @psn, and
+ * move the QP to ERR. Responses to earlier READs and atomics still leave, then
+ * the NAK, then nothing more.
  */
 void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_psn psn);
 
-/* The QP has room for any. */
+/* Entry of the ring for @index, which counts up without bound. res_room
+ * must not be 0.
+ */
 static inline struct rn_resource *rn_res_at(const struct rn_responder *rsp, uint8_t index)
 {
 	return &rsp->res[index & (rsp->res_room - 1u)];
@@ -101,21 +111,23 @@ static inline uint8_t rn_res_count(const struct rn_responder *rsp)
 	return (uint8_t)(rsp->res_tail - rsp->res_head);
 }
 
-/* Responses that @length bytes take. */
+/* Number of response packets that a READ of @length bytes takes. */
 uint32_t rn_read_packets(const struct rn_qp *qp, uint32_t length);
 
-/* The responses of resource @index are due from its `next` on. */
+/* The responses of resource @index are to be sent from its `next` on. */
 void rn_rsp_due(struct rn_qp *qp, uint8_t index);
 
-/* Make room for a newer resource. */
+/* Drop the oldest resource, to make room for a newer one. */
 void rn_rsp_forget_oldest(struct rn_qp *qp);
 
-/* Start the next atomic, ATOMIC WRITE or FLUSH of the QP if none is under way. A failed
- * one gives up its resource.
+/* Start the next atomic, ATOMIC WRITE or FLUSH of the QP unless one is running. An
+ * operation that fails gives up its resource.
  */
 void rn_operation_start(struct rn_qp *qp, rn_ns now);
 
-/* A receive was posted to the queue of @qp itself. */
+/* A receive was posted to the QP's own receive queue: an ACK may have to tell
+ * the peer of new credits.
+ */
 void rn_credit_posted(struct rn_qp *qp);
 
 #endif /* RN_RESPONDER_H */

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* response.c - what a responder sends: acknowledgements, NAKs, and the responses to
- * READs, atomics, ATOMIC WRITE and FLUSH, which it carries out; and its state in each
- * state of the QP.
+/* response.c - what a responder sends: ACKs, NAKs, and the responses to READs,
+ * atomics, ATOMIC WRITE and FLUSH, which are carried out here; and the responder's
+ * part of QP state changes.
  *
- * An acknowledgement is one per QP: a newer one replaces it, a NAK includes it. It waits
- * for the READ and atomic responses before it, which leave in the order of their PSNs,
- * and is on dev->acks exactly while it waits for nothing but the driver.
+ * A QP has at most one acknowledgement waiting: a newer one replaces it, and a
+ * NAK includes it. It waits for the READ and atomic responses before it, which
+ * leave in the order of their PSNs, and is on dev->acks exactly while it waits
+ * for nothing but the driver.
  *
- * Where the device is set to it, each ACK carries the number of receives that no message
- * has taken (its credits), rounded down to what its code can say. It counts from the MSN
- * beside it; an ACK whose MSN has been overtaken promises less than there is, never more.
- * Of receives that several queue pairs share nobody can promise any: no credits then. The
- * requester's side is take_credits() in retransmit.c and has_credit() in requester.c.
+ * If the device is configured so, each ACK carries the number of receives that no message
+ * has taken (credits), rounded down to a value that the AETH can express. Credits count
+ * from the MSN in the same AETH, so an ACK that other messages have overtaken promises
+ * less than there is, never more. Receives of an SRQ, which several queue pairs share,
+ * cannot be promised to one of them: such QPs advertise no credits. The requester's side
+ * is take_credits() in retransmit.c and has_credit() in requester.c.
  *
  * Atomics, ATOMIC WRITE and FLUSH are executed once, one at a time and in order, while
- * their resource waits to be answered. An ATOMIC WRITE is one aligned store, and never
- * relaxed. Where memory may answer later it also waits until every READ before it has its
- * bytes. A FLUSH is a read of one byte of what it names: a read pushes the writes before
- * it on its way to that memory, and its completion comes behind them. Nothing lies
- * between the device and memory that never answers later. What the memory then survives
- * is its own property, so both placements end alike.
+ * their resource waits to be answered. An ATOMIC WRITE is one aligned store, and never a
+ * relaxed-ordering write. Where memory may answer later, it also waits until every READ
+ * before it has its bytes. A FLUSH is a read of one byte of the range that it names: the
+ * read pushes earlier writes ahead of it on the way to that memory, and its completion
+ * arrives behind them. If memory always answers at once, nothing lies between the device
+ * and the memory, and no read is needed. Whether the memory is persistent is its own
+ * property, so both placement types do the same.
  *
  * Source: IBTA Vol 1, 9.4.5, 9.7.5, 9.7.7.2 (credits) and A19.
  */
@@ -43,7 +46,7 @@ static bool syndrome_is_fatal(uint8_t syndrome)
 	       rn_aeth_value(syndrome) != RN_NAK_PSN_SEQ;
 }
 
-/* Protection domain that the R_Key of a resource is judged by. */
+/* Protection domain against which the R_Key of a resource is checked. */
 static uint32_t resource_pd(const struct rn_qp *qp, const struct rn_resource *r)
 {
 	return rn_qp_rkey_pd(qp, rn_srq_find(qp, rn_get_be24(r->srqn)));
@@ -60,7 +63,7 @@ static uint32_t free_receives(const struct rn_responder *rsp)
 	return rn_wq_count(&rsp->rq) - (rsp->recv_taken ? 1 : 0);
 }
 
-/* Syndrome of an AETH of type ACK that leaves now. */
+/* Syndrome of an ACK that leaves now, with the present credits. */
 static uint8_t credit_syndrome(struct rn_qp *qp)
 {
 	uint8_t code = RN_AETH_NO_CREDIT;
@@ -83,7 +86,9 @@ static bool ack_is_ready(const struct rn_qp *qp)
 	       rn_psn_before(rsp->ack_psn, rn_res_at(rsp, rsp->res_cur)->next);
 }
 
-/* On dev->acks or off it, after anything that ack_is_ready() looks at has changed. */
+/* Put the QP on dev->acks or take it off. To be called after anything has changed that
+ * ack_is_ready() looks at.
+ */
 static void update_ack(struct rn_qp *qp)
 {
 	if (ack_is_ready(qp))
@@ -109,7 +114,7 @@ void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn)
 
 	if (rsp->ack_due) {
 		rn_count(qp->dev, RN_STAT_ACK_COALESCED);
-		/* The PSN of a NAK is newer than anything to be acknowledged. */
+		/* The PSN of a waiting NAK is newer than any PSN to be acknowledged. */
 		if (!rn_psn_before(rsp->ack_psn, psn))
 			return;
 	}
@@ -129,7 +134,7 @@ void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_
 {
 	struct rn_responder *rsp = &qp->rsp;
 
-	/* First, so that rn_rsp_flush() sees why the QP goes to ERR. */
+	/* Before rn_qp_error(), so that rn_rsp_flush() sees why the QP goes to ERR. */
 	rsp->ack_due = true;
 	rsp->ack_syndrome = rn_aeth_syndrome(RN_AETH_NAK, (uint8_t)code);
 	rsp->ack_psn = psn;
@@ -159,19 +164,23 @@ void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q)
 		if (message && q->p->bth.ack_req)
 			rn_rsp_ack(qp, covered, msn);
 	} else if (!rn_psn_before(rsp->gap_psn, rsp->exp_psn)) {
-		/* The packet asked for came before the NAK had left, and what was
-		 * dropped behind it is wanted still.
+		/* The packet that the NAK asks for came before the NAK had left. Packets
+		 * behind it were dropped, so the NAK now asks for those.
 		 */
 		rsp->nak_pending = true;
 		set_ack(qp, rn_aeth_syndrome(RN_AETH_NAK, RN_NAK_PSN_SEQ), rsp->exp_psn,
 			rsp->msn);
 	} else {
-		/* The NAK is pointless; what it acknowledged stays acknowledged. */
+		/* The NAK is not needed any more, but what it would have
+		 * acknowledged is acknowledged.
+		 */
 		set_ack(qp, SYNDROME_ACK, covered, msn & RN_PSN_MASK);
 	}
 }
 
-/* What came last is a READ or the like, which a plain ACK does not cover. */
+/* Was the last request a READ, atomic, ATOMIC WRITE or FLUSH, which a
+ * plain ACK must not cover?
+ */
 static bool was_answered_request(const struct rn_responder *rsp)
 {
 	const struct rn_resource *last;
@@ -182,8 +191,8 @@ static bool was_answered_request(const struct rn_responder *rsp)
 	return rn_psn_add(last->last, 1).v == rsp->exp_psn.v;
 }
 
-/* A requester that was told of none sends one message to try and waits for its fate. The
- * last ACK once more, with what there is now, saves it that.
+/* A requester without credits sends one message to find out and waits for the result. To
+ * save that time, the last ACK is sent again, with the present credits.
  */
 void rn_credit_posted(struct rn_qp *qp)
 {
@@ -229,7 +238,7 @@ static void count_nak(struct rn_dev *dev, uint8_t syndrome)
 		rn_count(dev, by_code[rn_aeth_value(syndrome)]);
 }
 
-/* What is acknowledged next has to be in memory. */
+/* What is about to be acknowledged has to be in memory first. */
 static void settle_acked(const struct rn_qp *qp)
 {
 	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
@@ -259,7 +268,7 @@ uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return (uint32_t)(p - b->buf);
 }
 
-/* The waiting acknowledgement, built in place of a response. */
+/* Build the waiting acknowledgement in place of a response. */
 static uint32_t build_ack_now(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
 	rn_list_remove(&qp->ack_link);
@@ -285,7 +294,9 @@ void rn_rsp_due(struct rn_qp *qp, uint8_t index)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* The resource at res_cur is not due any more: on to the next that is. */
+/* The resource at res_cur has been answered: move res_cur to the next
+ * one that is due.
+ */
 static void next_resource(struct rn_qp *qp)
 {
 	struct rn_responder *rsp = &qp->rsp;
@@ -315,8 +326,9 @@ bool rn_rsp_work_due(const struct rn_qp *qp)
 					  : r->phase == RN_ATOMIC_DONE;
 }
 
-/* The memory of resource @index cannot be reached any more. A duplicate is forgotten
- * (duplicates are never NAKed); otherwise NAK ACC in place of the next response.
+/* The memory of resource @index cannot be accessed any more. If this is a duplicate, it
+ * is forgotten (duplicates are never NAKed); otherwise a Remote Access NAK takes the
+ * place of the next response.
  */
 static void fail_resource(struct rn_qp *qp, rn_ns now, uint8_t index)
 {
@@ -328,8 +340,8 @@ static void fail_resource(struct rn_qp *qp, rn_ns now, uint8_t index)
 		next_resource(qp);
 		return;
 	}
-	/* It and whatever came after it has never happened; but that it was accepted is
-	 * said once its first response has left (C9-148), and stands.
+	/* This request and the ones behind it count as not executed. But if a response to
+	 * it has left, its MSN has been reported (C9-148) and stands.
 	 */
 	rsp->res_tail = index;
 	rsp->msn = (r->next.v != r->first.v ? r->msn : r->msn - 1) & RN_MSN_MASK;
@@ -374,7 +386,9 @@ static enum rn_mem_result count_fault(const struct rn_qp *qp, enum rn_mem_result
 	return result;
 }
 
-/* Where the memory is now: it may have gone while the operation waited for its turn. */
+/* Look up the memory of an 8-byte operation now, because it may have been deregistered
+ * while the operation waited for its turn.
+ */
 static bool find_word(const struct rn_qp *qp, const struct rn_resource *r,
 		      uint32_t access, rn_iova *iova, struct rn_mr **mr)
 {
@@ -470,9 +484,10 @@ static enum rn_mem_result run_operation(struct rn_qp *qp, const struct rn_resour
 	return RN_MEM_FAULT;
 }
 
-/* Memory that is always done is read when the response is built: a READ that is to see
- * the old bytes is fenced, as with any other write. A SEND behind the ATOMIC WRITE could
- * not wait for it.
+/* Must resource @index, an ATOMIC WRITE, wait for earlier READs? Not if memory always
+ * answers at once: it is then read when the response is built, and a READ that must see
+ * the old bytes needs a fence, as with any other write. Waiting would let a later SEND
+ * overtake the ATOMIC WRITE.
  */
 static bool must_wait(const struct rn_qp *qp, uint8_t index)
 {
@@ -517,8 +532,8 @@ void rn_operation_start(struct rn_qp *qp, rn_ns now)
 	}
 }
 
-/* An index that is not in the ring any more, or names another request: the QP was reset
- * or failed meanwhile.
+/* The memory has executed the operation. The index may not be in the ring any more, or
+ * may stand for another request, if the QP was reset or failed meanwhile.
  */
 static void operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result)
 {
@@ -540,8 +555,8 @@ static void operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result r
 }
 
 /* ------------------------------------------------------------------ responses */
-/* Read through the staging buffer: the memory may answer later than the packet has to
- * leave the builder.
+/* Read through the bounce buffer, because the memory may answer after the function that
+ * builds the packet has returned.
  */
 static enum rn_mem_result read_staged(struct rn_qp *qp, const struct rn_resource *r,
 				      const struct rn_mr *mr, rn_iova iova, uint32_t len)
@@ -556,7 +571,7 @@ static enum rn_mem_result read_staged(struct rn_qp *qp, const struct rn_resource
 	struct rn_psn psn = r->next;
 	enum rn_mem_result result;
 
-	assert(!rsp->stage.waiting); /* rn_rsp_work_due() */
+	assert(!rsp->stage.waiting); /* rn_rsp_work_due() has checked that */
 	if (rsp->stage.ready && rsp->stage.psn.v == psn.v && rsp->stage.len == len) {
 		rsp->stage.ready = false;
 		return rsp->stage.fault ? RN_MEM_FAULT : RN_MEM_DONE;
@@ -572,8 +587,8 @@ static enum rn_mem_result read_staged(struct rn_qp *qp, const struct rn_resource
 	return result;
 }
 
-/* Payload of the response that leaves next, @len bytes at @va, into @dst. */
-// NOLINTNEXTLINE(readability-function-size): what, from where and to where
+/* Read the payload of the response that leaves next, @len bytes at @va, into @dst. */
+// NOLINTNEXTLINE(readability-function-size): each parameter is needed
 static enum rn_mem_result read_payload(struct rn_qp *qp, const struct rn_resource *r,
 				       uint64_t va, uint8_t *dst, uint32_t len,
 				       struct rn_crc32_part *part)
@@ -676,7 +691,7 @@ static uint32_t build_atomic(struct rn_qp *qp, struct rn_build *b)
 	return (uint32_t)(p - b->buf);
 }
 
-/* The response to an ATOMIC WRITE or FLUSH says that it is done. */
+/* Build the response to an ATOMIC WRITE or FLUSH that has been executed. */
 static uint32_t build_placed(struct rn_qp *qp, struct rn_build *b)
 {
 	struct rn_resource *r = rn_res_at(&qp->rsp, qp->rsp.res_cur);
@@ -699,7 +714,7 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	switch ((int)rn_res_at(&qp->rsp, qp->rsp.res_cur)->kind) {
 	case RN_OP_KIND_READ:
 		len = build_read(qp, now, b);
-		/* An ATOMIC WRITE may have waited for it. */
+		/* An ATOMIC WRITE may have waited for this READ. */
 		if (!qp->dev->cfg.mem->always_done)
 			rn_operation_start(qp, now);
 		return len;
@@ -712,12 +727,15 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 
 uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
-	/* More than one turn only if the duplicate of a READ had to be forgotten. */
+	/* The loop runs more than once only if a duplicate of a READ had
+	 * to be forgotten.
+	 */
 	while (rn_rsp_work_due(qp)) {
 		uint32_t len;
 
-		/* Some requesters do not take a response for an acknowledgement of the
-		 * SENDs and WRITEs before it; after it, they would find it stale.
+		/* The ACK goes first: some requesters do not take a response as an
+		 * acknowledgement of the SENDs and WRITEs before it, and would find an
+		 * ACK that comes after it stale.
 		 */
 		if (ack_is_ready(qp))
 			return build_ack_now(qp, now, b);
@@ -758,7 +776,9 @@ void rn_rsp_reset(struct rn_qp *qp)
 				      .res_room = old.res_room };
 	rsp->rq.head = 0;
 	rsp->rq.tail = 0;
-	/* Reads that the memory has not answered yet will still write to these. */
+	/* The memory will still write to these when it answers pending
+	 * reads and atomics.
+	 */
 	rsp->atomic = old.atomic;
 	rsp->stage = old.stage;
 	rsp->stage.len = RN_STAGE_STALE;
@@ -775,7 +795,9 @@ void rn_rsp_flush(struct rn_qp *qp, rn_ns now)
 	struct rn_responder *rsp = &qp->rsp;
 
 	if (!rsp->ack_due || !syndrome_is_fatal(rsp->ack_syndrome)) {
-		/* An acknowledgement that waits for nothing is as good as sent. */
+		/* An acknowledgement that waits for nothing but the driver
+		 * counts as sent.
+		 */
 		rsp->ack_due = ack_is_ready(qp) && syndrome_is_ack(rsp->ack_syndrome);
 		rsp->res_head = rsp->res_tail;
 		rsp->res_cur = rsp->res_tail;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* retransmit.c - what comes back to a reliable requester, and what is sent again.
+/* retransmit.c - a reliable requester: incoming acknowledgements, and retransmission.
  *
- * An acknowledgement, NAK or response moves una on and completes requests. A NAK, a gap
+ * An acknowledgement, NAK or response advances una and completes requests. A NAK, a gap
  * between responses or the local ACK timer makes the requester go back to una.
  *
- * Packets may also be lost where nobody will say so. A full socket buffer loses the end
- * of what was sent. A receiver reports a gap only when something comes behind it, and
- * only once; so if nothing follows, or if the packets sent again are lost as well, only
- * the local ACK timer is left. Programs set that to tens of milliseconds or seconds,
- * which is right for a network that hardly ever loses, and an age for this one. So for a
- * while after a loss, each QP towards that peer that makes no progress goes back
- * by itself; so does, without a loss, one that has sent in its turn (window.c), behind
- * which it sends nothing for long. That costs no retry, leaves the local ACK timer alone,
- * and to the peer looks like any other duplicate.
+ * Some losses are reported by nobody. A full socket buffer loses the end of what was
+ * sent. A receiver reports a gap only when a packet comes behind it, and only once; so if
+ * no packet follows, or if the packets that were sent again are lost as well, only the
+ * local ACK timer is left. Programs set that to tens of milliseconds or seconds, which is
+ * right for a network that hardly ever loses packets, and far too long for this one. So
+ * for a while after a loss, each QP towards that peer that makes no progress goes back by
+ * itself. So does, without a known loss, a QP that has sent in its turn (window.c),
+ * because it sends nothing behind that for long. Going back in this way costs no retry,
+ * leaves the local ACK timer alone, and looks to the peer like any other duplicate.
  *
- * Where nothing was lost yet, each burst is watched from afar: if nothing comes back for
- * many round trips, and the local ACK timer is far from its end, the QP goes back as
+ * While nothing has been lost yet, each burst is watched from afar: if nothing comes back
+ * for many round trips, and the local ACK timer is far from its end, the QP goes back as
  * well, each time after twice as long.
  *
- * A QP that goes back without knowing of a loss asks with one packet (req.asks): a peer
- * that was only slow acknowledges everything, and nothing is sent again for nothing.
+ * A QP that goes back without knowing of a loss first sends one packet (req.asks): a peer
+ * that was only slow acknowledges everything, and the rest need not be sent again.
  *
  * Source: IBTA Vol 1, 9.7.5 (responses; .2 of READs, .3 of atomics), 9.7.6 (timeouts),
  * 9.9.2 (requester errors).
@@ -30,11 +30,11 @@
 
 enum advance {
 	REACHED,
-	STOPPED_AT_GAP, /* stopped at a READ or atomic that has not been answered */
+	STOPPED_AT_GAP, /* a READ or atomic before the target has not been answered */
 	QP_FAILED,	/* the QP is in ERR */
 };
 
-/* What a NAK that ends the QP means for the WQE that it names. */
+/* By NAK code: what a NAK that ends the QP means for the WQE that it names. */
 static const struct fatal_nak {
 	bool fatal;
 	uint8_t status; /* enum rn_wc_status */
@@ -47,20 +47,24 @@ static const struct fatal_nak {
 	/* clang-format on */
 };
 
-/* How long no progress is suspicious: at least this, and several round trips. */
+/* A QP without progress becomes suspicious after this time or PROBE_RTTS round
+ * trips, whichever is longer.
+ */
 #define PROBE_MIN RN_MSEC(2)
-/* The same where nothing is known to have been lost: rather a peer that is not let run.
+/* The same, if no loss is known: it is more likely that the peer does not get
+ * the processor.
  */
 #define FIRST_MIN RN_MSEC(100)
 enum {
 	PROBE_RTTS = 4,
 	FIRST_RTTS = 16,
 };
-/* How long after a loss we are suspicious at all. */
+/* How long after a loss a QP is watched closely. */
 #define WATCH RN_MSEC(200)
 
 /* ----------------------------------------------------------------- going back */
-/* The next packet is the one at una: going back, or acknowledged further than sent again.
+/* The next packet to be sent is the one at una: the QP goes back, or more has been
+ * acknowledged than was sent again.
  */
 static void resume_at_una(struct rn_qp *qp)
 {
@@ -83,7 +87,7 @@ void rn_req_go_back(struct rn_qp *qp)
 		rn_window_uncharge(qp, req->in_flight);
 	resume_at_una(qp);
 	req->resent = req->high;
-	/* The first packet asks for an acknowledgement: progress shows early. */
+	/* The first packet asks for an acknowledgement, so that progress shows early. */
 	req->since_ack_req = RN_ACK_REQ_EVERY;
 	req->asks = req->listens = false;
 	req->ack_deadline = RN_NEVER;
@@ -96,7 +100,7 @@ static rn_ns times_rtt(const struct rn_peer *peer, unsigned times, rn_ns least)
 	return peer->rtt * times > least ? peer->rtt * times : least;
 }
 
-/* How long to wait: longer if the responses behind a gap come far apart. */
+/* How long to wait for progress: longer if the responses behind a gap come far apart. */
 static rn_ns patience(const struct rn_qp *qp)
 {
 	rn_ns wait = times_rtt(qp->peer, PROBE_RTTS, PROBE_MIN);
@@ -129,7 +133,8 @@ static void watch_closely(struct rn_qp *qp, rn_ns now, bool lossy)
 	rn_dev_arm_timer(qp->dev, qp);
 }
 
-/* In case that what leaves now is lost. Where the local ACK timer runs out soon, it does.
+/* Watch what leaves now, in case that it is lost. Not if the local ACK timer
+ * runs out soon.
  */
 static void watch_from_afar(struct rn_qp *qp, rn_ns now)
 {
@@ -151,12 +156,15 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now)
 	struct rn_peer *peer = qp->peer;
 
 	if (rn_window_takes_turns(peer)) {
-		/* What it has sent is all for now, and nothing behind it would show that
-		 * it is lost.
+		/* The QP has sent all that it may for now, and no later packet would show
+		 * the peer that these are lost.
 		 */
 		watch_closely(qp, now, false);
 	} else if (rn_psn_before(qp->req.charged, qp->req.high)) {
-		return; /* sent again, and watched if there was a reason */
+		/* Packets sent again are already being watched, if
+		 * there was a reason.
+		 */
+		return;
 	} else if (peer->suspicion > 0) {
 		peer->suspicion--;
 		watch_closely(qp, now, true);
@@ -165,7 +173,9 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now)
 	}
 }
 
-/* @qp has heard from its peer of a loss: watch all QPs that share the way for a while. */
+/* @qp has learned from its peer of a loss: watch all QPs that send to this
+ * peer for a while.
+ */
 static void watch_all_closely(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_list *link, *next;
@@ -201,9 +211,10 @@ static void go_back_unasked(struct rn_qp *qp, rn_ns now)
 	rn_window_loss(qp, now);
 }
 
-/* Of a peer that was but slow, everything is acknowledged, what was not sent again too,
- * and at any time. What was lost is missed until it comes again, and then acknowledged at
- * once.
+/* Does this acknowledgement come as quickly as one of a packet that was lost and
+ * then sent again? A slow peer acknowledges everything, at any time, including
+ * packets that were not sent again. A peer that misses a packet acknowledges it at
+ * once when it comes again.
  */
 static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
 {
@@ -216,7 +227,9 @@ static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
 	return now - qp->burst_at <= PROBE_MIN + qp->peer->rtt_least;
 }
 
-/* Round trips of a peer that stands still now and then may be long. */
+/* A peer that now and then stands still has long round trips, so the wait is limited
+ * by the local ACK timeout.
+ */
 static rn_ns listening_time(const struct rn_qp *qp, rn_ns now)
 {
 	rn_ns ack_deadline = rn_req_ack_deadline(qp, now);
@@ -225,7 +238,7 @@ static rn_ns listening_time(const struct rn_qp *qp, rn_ns now)
 	return wait < ack_deadline - now ? wait : ack_deadline - now;
 }
 
-/* Send nothing again while answers come (req.listens). */
+/* Send nothing again while late answers come in (req.listens). */
 static void listen_for_answers(struct rn_qp *qp, rn_ns now)
 {
 	qp->req.listens = true;
@@ -235,7 +248,7 @@ static void listen_for_answers(struct rn_qp *qp, rn_ns now)
 	rn_dev_arm_timer(qp->dev, qp);
 }
 
-/* una has advanced, or an answer came from behind it. */
+/* una has advanced, or a response came from behind a gap. */
 static void go_on_watching(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_probe *probe = &qp->req.probe;
@@ -261,19 +274,21 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 	if (probe->deadline > now)
 		return;
 	probe->deadline = RN_NEVER;
-	/* No more answers: ask for the rest, with one packet. */
+	/* No further answers have come: ask for the rest, with one packet. */
 	if (qp->req.listens) {
 		qp->req.listens = false;
 		rn_dev_schedule(qp->dev, qp);
 	}
-	/* Nothing is under way: do not wake up for nothing. */
+	/* Nothing is in flight: the timer need not run. */
 	if (!qp->peer || qp->req.una.v == qp->req.high.v)
 		return;
 	if (!is_stuck(qp)) {
 		go_on_watching(qp, now);
 		return;
 	}
-	/* Sending the same again does not help with a peer that is silent for so long. */
+	/* The peer has been silent for the whole watch: sending the
+	 * same again does not help.
+	 */
 	if (probe->is_close && now >= probe->until)
 		return;
 	if (!probe->lossy && rn_window_holds(qp, now)) {
@@ -281,7 +296,9 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 		return;
 	}
 	go_back_unasked(qp, now);
-	/* Under a close watch that would breed suspicion of a peer that is but slow. */
+	/* Only a distant watch sets this: under a close one, a peer that is merely slow
+	 * would be suspected of losses.
+	 */
 	if (!probe->is_close)
 		probe->was_silent = true;
 	probe->wait += probe->is_close ? patience(qp) : probe->wait;
@@ -289,7 +306,7 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 }
 
 /* ------------------------------------------------------------------- progress */
-/* The peer has said what it has: what is missing may be sent again. */
+/* The peer has told what it has received: what is missing may be sent again. */
 static void stop_asking(struct rn_qp *qp)
 {
 	if (!qp->req.asks)
@@ -298,9 +315,9 @@ static void stop_asking(struct rn_qp *qp)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* una has moved, after silence. What was sent again is answered at once, if it had been
- * lost; a peer that was slow answers the first copy of everything, one by one, and what
- * was sent again last of all.
+/* una has advanced after the QP went back. If the packet sent again was lost the first
+ * time, the acknowledgement comes at once. A slow peer acknowledges the first copies of
+ * all packets, one by one, and those that were sent again last of all.
  */
 static void hear_answer(struct rn_qp *qp, rn_ns now)
 {
@@ -318,7 +335,7 @@ static void hear_answer(struct rn_qp *qp, rn_ns now)
 		listen_for_answers(qp, now);
 }
 
-/* una has moved. @credit: bytes that are not in flight any more. */
+/* una has advanced. @credit: bytes that are no longer in flight. */
 static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 {
 	struct rn_requester *req = &qp->req;
@@ -353,7 +370,7 @@ static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 		rn_dev_schedule(qp->dev, qp);
 }
 
-/* Bytes in the window of the packets of @wqe from una up to @stop. */
+/* Bytes that the packets of @wqe from una up to @stop take of the window. */
 static uint32_t charged_bytes(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			      struct rn_psn stop)
 {
@@ -371,7 +388,9 @@ static uint32_t charged_bytes(const struct rn_qp *qp, const struct rn_send_wqe *
 	return bytes;
 }
 
-/* Every SEND and WRITE packet before @target is acknowledged. */
+/* Every SEND and WRITE packet before @target is acknowledged: advance una and complete
+ * the WQEs. A READ or atomic that has not been answered stops this.
+ */
 static enum advance advance_una(struct rn_qp *qp, rn_ns now, struct rn_psn target)
 {
 	struct rn_requester *req = &qp->req;
@@ -420,7 +439,9 @@ static void count_charge(struct rn_requester *req)
 	r->implied += req->back_why == RN_STAT_IMPLIED_NAK_SEQ_ERR;
 }
 
-/* Go back at the price of one transport retry. False: there was none left. */
+/* Go back and spend one transport retry. Return: false if there was none
+ * left, and the QP is in ERR.
+ */
 static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 {
 	count_charge(&qp->req);
@@ -434,7 +455,9 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	}
 	qp->req.retry_left--;
 	rn_req_go_back(qp);
-	/* The peer may be slow rather than packets be lost, if nothing came at all. */
+	/* If nothing came at all, it is possible that the peer is slow and no
+	 * packet was lost.
+	 */
 	qp->req.asks = qp->req.probe.was_silent = !heard;
 	if (heard)
 		rn_window_suspect(qp);
@@ -443,10 +466,10 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	return true;
 }
 
-/* A NAK for the packet at una is about what was sent before the QP last went back: since
- * then nothing has left, or nothing behind that packet, which is what a NAK comes for.
- * Going back again would change nothing but the retry counter. A peer such as rxe follows
- * an RNR NAK with a NAK for the packets behind it.
+/* Is a NAK for the packet at una about packets that were sent before the QP last went
+ * back? It is if nothing was sent since, or nothing behind the packet at una, because
+ * only a later packet causes a NAK. Going back again would change nothing but the retry
+ * counter. A peer such as rxe sends, after an RNR NAK, a NAK for the packets behind it.
  */
 static bool is_back_already(const struct rn_qp *qp)
 {
@@ -457,9 +480,10 @@ static bool is_back_already(const struct rn_qp *qp)
 		req->charged.v != req->high.v);
 }
 
-/* A response behind a gap. One newer than any before shows that the peer is at work, and
- * that what was asked for again waits behind it: the timer starts anew. There are only so
- * many packets for which that can be so.
+/* A response has come from behind a gap. If its PSN is newer than any before, the
+ * peer is at work, and the packets that were sent again wait behind that: the
+ * local ACK timer starts anew. That can happen only once per packet in flight, so
+ * it does not go on for ever.
  */
 static void hear_behind_gap(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
@@ -475,14 +499,14 @@ static void hear_behind_gap(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		req->ack_deadline = rn_req_ack_deadline(qp, now);
 }
 
-/* A response is missing that later ones prove to have been sent. @psn: of the packet that
- * the later one answers.
+/* A response is missing, as a later one proves: an implied NAK. @psn: PSN of the request
+ * packet that the later response answers.
  */
 static void imply_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
 	hear_behind_gap(qp, now, psn);
-	/* What answers a packet that has not left again yet says nothing of the answers
-	 * to those that have.
+	/* A response to a packet that has not been sent again yet tells nothing about the
+	 * answers to those that have been.
 	 */
 	if (qp->req.implied_nak || !rn_psn_before(psn, qp->req.charged)) {
 		rn_count(qp->dev, RN_STAT_RX_DROPPED);
@@ -521,8 +545,8 @@ static void receive_ack(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		imply_nak(qp, now, psn);
 }
 
-/* A NAK of @psn also acknowledges all packets before it. Return: true if the requests
- * that they belong to have been completed and the QP has not gone to ERR.
+/* A NAK of @psn also acknowledges all packets before it. Return: true if una has reached
+ * @psn and the QP has not gone to ERR.
  */
 static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
@@ -565,7 +589,9 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	if (!advance_to_nak(qp, now, psn))
 		return;
 	if (is_back_already(qp)) {
-		/* It has what precedes, and says what is missing: no need to ask. */
+		/* The peer has everything before @psn and names the missing
+		 * packet: no need to ask first.
+		 */
 		stop_asking(qp);
 		return;
 	}
@@ -573,7 +599,9 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	go_back_for_retry(qp, now, true);
 }
 
-/* True if @psn is of the READ or atomic at the head, which has not been answered. */
+/* Does @psn belong to the WQE at sq.head, a READ or atomic that has not
+ * been answered?
+ */
 static bool is_of_head(const struct rn_qp *qp, struct rn_psn psn)
 {
 	const struct rn_send_wqe *wqe = rn_req_head(qp);
@@ -588,7 +616,9 @@ static void receive_fatal_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn,
 
 	if (advance == QP_FAILED)
 		return;
-	/* A READ that was refused after responses that were lost: it fails either way. */
+	/* The NAK is for the READ at sq.head, whose earlier responses were
+	 * lost: it fails either way.
+	 */
 	if (advance == STOPPED_AT_GAP && !is_of_head(qp, psn)) {
 		imply_nak(qp, now, psn);
 		return;
@@ -631,8 +661,9 @@ static void receive_acknowledge(struct rn_qp *qp, rn_ns now, const struct rn_pac
 	}
 }
 
-/* An acknowledgement of what had been acknowledged last tells of new receives, or answers
- * what was sent again: then no more answers to the first copies are to come.
+/* An acknowledgement of the PSN that was acknowledged last either advertises new
+ * receives (credits), or answers a packet that was sent again: then no further answers
+ * to first copies will come.
  */
 static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 {
@@ -651,8 +682,9 @@ static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 }
 
 /* -------------------------------------------------- READ and atomic responses */
-/* The WQE that a response with PSN @psn answers: what precedes it is complete and una is
- * @psn. NULL: the response is out of turn, and has been dealt with.
+/* Find the WQE that a response with PSN @psn answers: everything before @psn
+ * is complete and una is @psn. Return: NULL if the response is out of order;
+ * then it has been dealt with.
  */
 static struct rn_send_wqe *find_answered(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
@@ -668,7 +700,7 @@ static struct rn_send_wqe *find_answered(struct rn_qp *qp, rn_ns now, struct rn_
 	return NULL;
 }
 
-/* An AETH in a READ or atomic response must acknowledge. */
+/* The AETH of a READ or atomic response must be an ACK; its credits are used. */
 static bool aeth_acknowledges(struct rn_qp *qp, const struct rn_packet *p)
 {
 	struct rn_aeth aeth;
@@ -682,8 +714,8 @@ static bool aeth_acknowledges(struct rn_qp *qp, const struct rn_packet *p)
 	return true;
 }
 
-/* True if una is the last PSN of the READ request that it belongs to. Right after going
- * back none is on the wire, and an answer to the old one may still come.
+/* Is una the last PSN of the READ request that it belongs to? Right after going back, no
+ * READ request is on the wire, but a response to the earlier copy may still come.
  */
 static bool ends_request(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
 {
@@ -694,7 +726,7 @@ static bool ends_request(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
 	return rn_req_read_packets(qp, wqe, wqe->progress) == 1;
 }
 
-/* @return RN_WC_SUCCESS, or what the READ completes with. */
+/* Return: RN_WC_SUCCESS, or the status that the READ completes with. */
 static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
 					     const struct rn_send_wqe *wqe,
 					     const struct rn_packet *p)
@@ -712,8 +744,9 @@ static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
 		return RN_WC_BAD_RESP_ERR;
 	if (last != ends_request(qp, wqe))
 		return RN_WC_BAD_RESP_ERR;
-	/* What was asked for twice may be answered by a mixture of both answers, and rxe
-	 * answers a READ that goes on in the middle with MIDDLE or LAST.
+	/* READ responses to a request that was sent twice may be a mixture of both sets
+	 * of responses. And rxe answers a READ request that continues in the middle
+	 * with Middle or Last opcodes.
 	 */
 	if (!rn_psn_before(req->una, req->resent) && first == req->rd_begun)
 		return RN_WC_BAD_RESP_ERR;
@@ -722,7 +755,7 @@ static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
 	return RN_WC_SUCCESS;
 }
 
-/* The packet at una is answered. */
+/* The packet at una has been answered by a READ or atomic response. */
 static void complete_packet(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 {
 	struct rn_requester *req = &qp->req;
@@ -808,11 +841,13 @@ void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 		receive_atomic_response(qp, now, p);
 		return;
 	default:
-		assert(false); /* requests go to the responder */
+		assert(false); /* receive.c hands requests to the responder */
 	}
 }
 
-/* Tell the driver of a peer that is silent. One timeout may be a lost packet. */
+/* Tell the driver that a peer is silent, but not after the first timeout: one
+ * timeout may be a lost packet.
+ */
 static void note_silence(struct rn_qp *qp)
 {
 	if (qp->req.retry_left > 0 && qp->req.retry_left == qp->attr.retry_cnt)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* send_queue.c - work requests become WQEs, and WQEs become completions.
  *
- * The send queue of a QP from posting to retirement, in each state of the QP; and posting
- * to the receive queue, which shares the checks.
+ * This is the send queue of a QP from posting to completion, in each state of the QP.
+ * Posting to the receive queue is here as well, because it shares the checks.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,17 +15,22 @@ enum {
 	WORD_LEN = 8
 };
 
-/* A work request whose Q_Key has this bit is sent with the QP's own; IBTA Vol 1, 10.2.5.
+/* If the most significant bit of a work request's Q_Key is set, the QP's own Q_Key is
+ * sent (IBTA Vol 1, 10.2.5).
  */
 #define QKEY_OWN (1u << 31)
 
 /* -------------------------------------------------------------------- posting */
-/* Inline data takes the place of the SGEs, so their number does not matter to the WQE. */
+/* Does the data of @wr fit into a WQE? Inline data lies in the place of the SGEs, so the
+ * number of SGEs does not matter then.
+ */
 static bool data_fits(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
 {
 	uint32_t op = rn_opcode_info[rn_wr_info[wr->opcode].only].flags;
 
-	/* A word fits where the operands of an atomic would be. */
+	/* The 8 bytes of an ATOMIC WRITE always fit: they take the place
+	 * of an atomic's operands.
+	 */
 	if (wr->flags & RN_SEND_INLINE)
 		return len <= qp->max_inline || op & RN_OP_WORD;
 	return wr->num_sge <= qp->req.sq.max_sge;
@@ -69,7 +74,7 @@ static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint6
 	return 0;
 }
 
-/* @len: how many bytes it names. */
+/* @len: out, the number of bytes that @wr names. */
 static int check_request(const struct rn_qp *qp, const struct rn_send_wr *wr,
 			 uint64_t *len)
 {
@@ -96,7 +101,7 @@ static void copy_inline(uint8_t *to, const struct rn_send_wr *wr)
 	for (uint32_t i = 0; i < wr->num_sge; i++) {
 		if (wr->sg[i].len == 0)
 			continue;
-		/* Inline data: here, and only here, an address is a pointer. */
+		/* For inline data, and only here, the address in an SGE is a pointer. */
 		// NOLINTNEXTLINE(performance-no-int-to-ptr)
 		memcpy(to, (const void *)(uintptr_t)wr->sg[i].addr, wr->sg[i].len);
 		to += wr->sg[i].len;
@@ -191,7 +196,7 @@ int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 }
 
 /* --------------------------------------------------------------------- states */
-/* Nothing is on the wire any more. */
+/* Nothing is on the wire any more: forget all that concerns packets in flight. */
 static void quiesce(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;
@@ -213,8 +218,8 @@ static void quiesce(struct rn_qp *qp)
 	req->stage.psn = RN_STAGE_NOBODY;
 }
 
-/* Reads into the staging buffer that have not ended go on; mem_done drops what they
- * bring.
+/* Pending reads into the bounce buffer go on; rn_req_mem_done()
+ * discards what they bring.
  */
 void rn_req_reset(struct rn_qp *qp)
 {
@@ -261,7 +266,7 @@ void rn_req_sqd(struct rn_qp *qp, rn_ns now)
 	uint32_t limit = req->cur;
 
 	(void)now;
-	/* After going back, WQEs behind cur have been started as well. */
+	/* After going back, some WQEs behind cur have been started as well. */
 	for (; limit != req->sq.tail; limit++) {
 		const struct rn_send_wqe *wqe = rn_wq_at(&req->sq, limit);
 
@@ -328,7 +333,7 @@ void rn_req_retire_ended(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_requester *req = &qp->req;
 
-	/* After going back cur may be behind it. */
+	/* After going back, cur may be at this WQE. */
 	if (req->cur == req->sq.head)
 		req->cur++;
 	rn_req_retire(qp, now, RN_WC_SUCCESS);
@@ -417,7 +422,7 @@ void *rn_qp_lend_reads(struct rn_qp *qp, void *mem, uint32_t count)
 	return old.rd;
 }
 
-/* --------------------------------------------------------- for others to know */
+/* ---------------------------------------------------- queries from outside */
 uint32_t rn_qp_sq_room(const struct rn_qp *qp)
 {
 	return qp->req.sq.max_wr - rn_wq_count(&qp->req.sq);

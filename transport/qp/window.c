@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* window.c - what queue pairs may have under way: the window of a peer, and of READs.
+/* window.c - how much queue pairs may have in flight: the peer window and
+ * the READ window.
  *
- * The window of a peer is shared by all QPs that send to one process of one address.
- * Nobody knows the receive buffer of a peer's socket, so it is found out as TCP does: the
- * window doubles per round trip until the first loss. After each loss it starts anew at
- * its minimum, doubles up to three quarters of what was too much, and feels its way from
- * there: the buffer does not change, so there is no hurry.
+ * A peer window is shared by all RC QPs that send to one process (address and slot). The
+ * size of the receive buffer of the peer's socket is not known, so it is found out as TCP
+ * does: the window doubles per round trip until the first loss. After each loss it starts
+ * at its minimum again, doubles up to three quarters of the size that was too much, and
+ * from there grows slowly: the buffer does not change, so there is no hurry.
  *
  * A QP with nothing in flight may always send a packet, so that a few QPs make progress
- * whatever the others do. Many would drown the peer's buffer by that, and a packet that
- * arrives alone is acknowledged alone, which costs half as much again. So when many wait
- * they take turns in the order in which they came: each may send so many bytes (its
- * grant) and then queues again.
+ * whatever the others do. Many QPs would overrun the peer's buffer that way, and a packet
+ * that arrives alone is acknowledged alone, which costs half as much again. So when many
+ * QPs wait, they take turns in the order in which they came: each may send a number of
+ * bytes (its grant) and then queues again.
  *
- * The window of READs is the room for responses that all QPs of the device share. QPs
- * that do not fit stand in line. The first is called when there is room, and that room is
- * its own: whoever has just had a response would take it otherwise, time and again, for
- * it is always there first. If it needs more it keeps its place.
+ * The READ window is the room for READ responses that all QPs of the device share. A QP
+ * whose request does not fit is queued. The first of the queue is scheduled when there is
+ * room, and that room is reserved for it: otherwise a QP that has just received a
+ * response would take it time and again, because it always comes first. A QP that needs
+ * more room keeps its place.
  */
 #include "window.h"
 
@@ -26,40 +28,46 @@
 #include "requester.h"
 
 enum {
-	/* Beyond the threshold: by window / GROWTH, then twice that, three times ... */
+	/* Beyond the threshold the window grows by window / GROWTH, then by twice that,
+	 * three times that, and so on.
+	 */
 	GROWTH = 32,
-	/* What a packet takes in the window besides its payload when we guess how many
-	 * waiting QPs to wake.
+	/* Bytes that a packet is assumed to take in the window besides its payload, when
+	 * we estimate how many waiting QPs to wake.
 	 */
 	OVERHEAD = 64,
-	/* A turn: what room there is, within these parts of the window; but not more
-	 * than a super-packet.
+	/* Bytes of a turn: the free room, but at least window / TURN_SHARE_MIN and at
+	 * most window / TURN_SHARE_MAX, and not more than a super-packet.
 	 */
 	TURN_SHARE_MIN = 16,
 	TURN_SHARE_MAX = 4,
 	TURN_MAX = 64 << 10,
-	/* A QP that has the window for itself and must wait goes on when so much may be
-	 * sent, or such a part of the window: a super-packet. One of a few packets costs
-	 * nearly as much.
+	/* A QP that has the window for itself and must wait goes on when a whole burst
+	 * fits again: a super-packet, or window / BURST_SHARE if that is less. A
+	 * super-packet of a few packets costs nearly as much to send as a full one.
 	 */
 	BURST = 64 << 10,
 	BURST_SHARE = 3,
-	/* Of so many bursts one at least is lost again, if the loss was none of a full
-	 * buffer. Counted, not timed, so that it holds for a program that says little.
+	/* After a loss so many bursts are watched closely. If the loss was not that
+	 * of a full buffer, at least one in so many bursts will be lost again.
+	 * Bursts are counted, rather than time, so that this also holds for a
+	 * program that sends seldom.
 	 */
 	SUSPICION = 1000,
 };
 
-/* Time between two steps of growth, and between a loss and the last echo of it. */
+/* Time between two steps of growth. Losses within this time after a
+ * loss may be echoes of it.
+ */
 #define EPOCH RN_MSEC(1)
 
-/* What is in flight may never be acknowledged: to QPs that are gone, from QPs that do not
- * look after it (timeout 0). Whoever waits behind it gets a turn after this.
+/* Bytes in flight may never be acknowledged: to QPs that are gone, or from QPs whose
+ * local ACK timeout is 0. A QP that waits behind such bytes gets a turn after this time.
  */
 #define STUCK RN_MSEC(1)
 
-/* A QP that has no READ under way waits at most so long for the others: their peer may be
- * dead.
+/* A QP with no READ in flight waits at most so long for READs of other
+ * QPs, whose peer may be dead.
  */
 #define PATIENCE RN_MSEC(1)
 
@@ -149,7 +157,7 @@ void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
 	if (!peer)
 		return;
 	peer->holds_at = now;
-	/* Only a change of it matters, so 32 bits of it do. */
+	/* Only a change of the counter matters, so 32 bits of it are enough. */
 	peer->taken = (uint32_t)(taken ^ taken >> 32);
 }
 
@@ -173,7 +181,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* What a full packet takes of the window. */
+/* Bytes that a full packet takes of the window. */
 static uint32_t packet_of(const struct rn_qp *qp)
 {
 	return qp->attr.path_mtu + RN_PACKET_COST;
@@ -197,7 +205,7 @@ static uint32_t turn_of(const struct rn_peer *peer, const struct rn_qp *qp)
 	return turn > packet_of(qp) ? turn : packet_of(qp);
 }
 
-/* Take it off the list of those that wait, if it is there. */
+/* Take the QP off the list of waiting QPs, if it is there. */
 static void stop_waiting(struct rn_qp *qp)
 {
 	if (!rn_list_is_linked(&qp->window_link))
@@ -206,7 +214,7 @@ static void stop_waiting(struct rn_qp *qp)
 	qp->peer->waiters--;
 }
 
-/* Put it at the end of those that wait, unless it is among them. */
+/* Put the QP at the end of the list of waiting QPs, unless it is there already. */
 static void wait_for_turn(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_peer *peer = qp->peer;
@@ -237,7 +245,7 @@ static struct rn_qp *first_waiter(const struct rn_peer *peer)
 	return RN_CONTAINER_OF(link, struct rn_qp, window_link);
 }
 
-/* The QP that has waited longest gets its turn. */
+/* Give the turn to the QP that has waited longest. */
 static void admit(struct rn_peer *peer)
 {
 	struct rn_qp *qp = first_waiter(peer);
@@ -251,10 +259,11 @@ static void admit(struct rn_peer *peer)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* Room for a packet is enough: the QP whose packet closed the window has asked for an
- * acknowledgement, which need not be of more than that. While more is in flight than the
- * window allows now, much of which is likely lost, half of what gets out of it may be
- * replaced: somebody must go on, or all would wait for their timers.
+/* May the first waiting QP have its turn? Room for a packet is enough: the QP whose
+ * packet closed the window has asked for an acknowledgement, which need not be of more
+ * than that. While more is in flight than the window now allows, much of which is likely
+ * lost, half of the bytes that leave the window may be replaced: if no QP went on, all
+ * would wait for their timers.
  */
 static bool may_admit(struct rn_peer *peer)
 {
@@ -264,7 +273,7 @@ static bool may_admit(struct rn_peer *peer)
 	if ((peer->in_flight == 0 && peer->granted == 0) ||
 	    room_in(peer) >= packet_of(qp))
 		return true;
-	/* Its whole turn has to be paid for, or even more would be in flight. */
+	/* The whole turn has to fit in, or even more would be in flight. */
 	turn = turn_of(peer, qp);
 	if (peer->replace < turn)
 		return false;
@@ -278,7 +287,9 @@ static uint32_t burst_of(const struct rn_peer *peer)
 	return min_u32(BURST, peer->window / BURST_SHARE);
 }
 
-/* What the burst comes to with another packet of @len, which may begin the next one. */
+/* Bytes of the burst with another packet of @len, which begins a new burst if
+ * the present one is full.
+ */
 static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
 {
 	uint32_t sent = qp->req.burst + len;
@@ -286,9 +297,9 @@ static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
 	return sent <= burst_of(qp->peer) ? sent : len;
 }
 
-/* Would another packet, after one of @before bytes, begin a burst that cannot be whole,
- * so that it had better wait for more room? With others about there may be no other way
- * than to send what one can.
+/* Would the next packet, after one of @before bytes, begin a burst for which the window
+ * has too little room? Then it is better to wait. This is only so for a QP that has the
+ * window for itself: with others there may be no other way than to send what fits.
  */
 static bool burst_is_too_little(const struct rn_qp *qp, uint32_t before)
 {
@@ -302,8 +313,8 @@ static bool burst_is_too_little(const struct rn_qp *qp, uint32_t before)
 	return (uint64_t)peer->in_flight + before + burst > peer->window;
 }
 
-/* The same, of one that waits: room will come, for its last packet has asked for an
- * acknowledgement.
+/* Must @qp wait because the next burst does not fit? Room will come, because the last
+ * packet has asked for an acknowledgement.
  */
 static bool burst_waits(const struct rn_qp *qp)
 {
@@ -329,7 +340,7 @@ static void wake_few(struct rn_peer *peer)
 	}
 }
 
-/* Schedule those whose turn it is, now that @freed bytes are not in flight any more. */
+/* Schedule the QPs whose turn it is, now that @freed bytes are no longer in flight. */
 static void wake_waiters(struct rn_peer *peer, uint32_t freed)
 {
 	if (peer->in_flight > peer->window)
@@ -351,7 +362,9 @@ void rn_window_yield(struct rn_qp *qp)
 	if (!peer || (qp->req.grant == 0 && peer->waiters == 0))
 		return;
 	return_grant(qp);
-	/* It may itself be the first of those that wait: not for less than a packet. */
+	/* @qp may itself be the first in the queue, so it is not woken for less
+	 * than a packet.
+	 */
 	if (rn_window_takes_turns(peer) ||
 	    (peer->waiters > 0 && room_in(peer) >= packet_of(first_waiter(peer))))
 		wake_waiters(peer, 0);
@@ -377,13 +390,13 @@ void rn_window_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now)
 	peer->moved = false;
 }
 
-/* May it send a packet of @len, after having sent @before? */
+/* May the QP send a packet of @len bytes, after having sent @before bytes? */
 static inline bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len)
 {
 	const struct rn_peer *peer = qp->peer;
 	uint64_t need = (uint64_t)before + len;
 
-	/* The window may have become smaller since it was granted. */
+	/* The window may have become smaller since the grant was given. */
 	if (qp->req.grant >= need && qp->req.grant_cuts == peer->cuts)
 		return true;
 	if (rn_window_takes_turns(peer))
@@ -460,7 +473,7 @@ static void grow_window(struct rn_peer *peer, rn_ns now, uint32_t max, uint32_t 
 {
 	uint32_t add = len;
 
-	/* A window that is not used says nothing about a larger one. */
+	/* A window that is not used up gives no reason to make it larger. */
 	if (peer->window >= max || !peer->limited)
 		return;
 	if (peer->window >= peer->threshold) {
@@ -474,9 +487,9 @@ static void grow_window(struct rn_peer *peer, rn_ns now, uint32_t max, uint32_t 
 	peer->window = add < max - peer->window ? peer->window + add : max;
 }
 
-/* The first acknowledgement of a burst tells the round trip. After going back it may
- * be of the first copy, and then tells too little: so the longest one counts, for a
- * while.
+/* The first acknowledgement of a burst tells the round trip time. After going back, it
+ * may be the acknowledgement of the first copy, and then the time is too short. So the
+ * longest value counts, and fades slowly.
  */
 static void measure_rtt(struct rn_qp *qp, rn_ns now)
 {
@@ -512,13 +525,14 @@ void rn_window_uncharge(struct rn_qp *qp, uint32_t len)
 	wake_waiters(qp->peer, len);
 }
 
-/* Where doubling is to end after a loss. */
+/* The threshold after a loss, in bytes, where doubling is to end. */
 static uint32_t lower_threshold(const struct rn_peer *peer, rn_ns now, uint32_t min)
 {
 	bool again = peer->cuts > 0 && now - peer->cut_at < EPOCH &&
 		     peer->window < peer->threshold;
-	/* Soon after another loss, while still doubling: much of the former burst was
-	 * still in the way, so the present window tells nothing about the room.
+	/* This loss comes soon after another one, while the window still doubles: much of
+	 * the former burst was still in the peer's buffer, so the size of the present
+	 * window tells nothing about the room.
 	 */
 	uint32_t less = again ? peer->threshold - peer->threshold / 8
 			      : peer->window - peer->window / 4;
@@ -530,12 +544,12 @@ bool rn_window_loss(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_peer *peer = qp->peer;
 
-	/* Several QPs notice one overflow, each when it hears of its own packets. */
+	/* Several QPs notice one overflow, each when it learns of its own packets. */
 	if (!peer || (peer->cuts != qp->cuts_seen && now - peer->cut_at < EPOCH))
 		return false;
 	peer->threshold = lower_threshold(peer, now, qp->dev->cfg.window_min);
-	/* What was sent before stands in the peer's buffer still, though it is not
-	 * counted any more when a QP has gone back: so from small beginnings.
+	/* Packets sent before still lie in the peer's buffer, although they are not
+	 * counted any more once a QP has gone back. So the window starts at its minimum.
 	 */
 	peer->window = qp->dev->cfg.window_min;
 	peer->acked = 0;
@@ -552,8 +566,8 @@ void rn_window_suspect(struct rn_qp *qp)
 }
 
 /* -------------------------------------------------------------------- leaving */
-/* The window outlives the QP that lent it room: the youngest member lends it next. (The
- * youngest, because QPs are mostly destroyed in the order in which they were made.)
+/* The window outlives the QP that holds its struct: move the struct into the youngest
+ * member. (QPs are mostly destroyed in the order in which they were created.)
  */
 static void move_to_heir(struct rn_peer *old)
 {
@@ -587,7 +601,9 @@ void rn_window_leave(struct rn_qp *qp)
 
 	if (!peer)
 		return;
-	/* It waits for this window no longer: another path may have room. */
+	/* The QP does not wait for this window any longer: its new path
+	 * may have room.
+	 */
 	if (rn_list_is_linked(&qp->window_link))
 		rn_dev_schedule(qp->dev, qp);
 	rn_window_uncharge(qp, qp->req.in_flight);
@@ -634,7 +650,7 @@ static bool read_fits(const struct rn_dev *dev, uint32_t bytes)
 	       (uint64_t)dev->read_in_flight + bytes <= dev->cfg.read_window;
 }
 
-/* The response to an atomic takes no room. */
+/* The response to an atomic takes no room (@bytes is 0). */
 static bool may_read(const struct rn_qp *qp, uint32_t bytes)
 {
 	return bytes == 0 || qp->req.read_pass ||
