@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cq.c - completion queues: entries, arming, moderation; and events waiting to be taken.
+/* cq.c - completion queues: entries, arming, moderation; and queues of events.
  *
- * Moderation holds events back so that one stands for several CQEs. A CQ that is held
- * back is linked in the device until it fires. Few are at a time, so the list is looked
- * through.
+ * Moderation holds events back so that one event stands for several CQEs. A CQ whose
+ * event is held back is linked in the device until the event is raised. There are few
+ * such CQs at a time, so the list is searched linearly.
  *
- * An event is a bit in its object plus the object's place in one of two queues of the
- * device, so that raising one needs no memory and forgetting an object is complete.
+ * An event is a bit in its object, and the object's place in one of the
+ * device's queues. So raising an event needs no memory, and an object that is
+ * destroyed leaves no event behind.
  */
 #include "srq.h"
 #include "syndrome.h"
@@ -74,10 +75,12 @@ static void take_cq_event(struct rn_dev *dev, struct rn_event *ev)
 		forget_events(dev, cq);
 		return;
 	}
-	cq->event_pending = false; /* the error comes with the next call */
+	cq->event_pending = false; /* the CQ error follows with the next call */
 }
 
-/* What happens to a QP that works was there before what put an end to it. */
+/* Events of a working QP (such as COMM_EST) happened before the one that ended its work,
+ * so they are delivered first.
+ */
 static unsigned first_event(uint32_t pending)
 {
 	const uint32_t at_work = 1u << RN_EVENT_COMM_EST | 1u << RN_EVENT_SQ_DRAINED |
@@ -158,7 +161,9 @@ static void fire_now(struct rn_dev *dev, struct rn_cq *cq)
 	rn_event_raise_cq(dev, cq, false);
 }
 
-/* The CQ is armed for a CQE that came: fire it now, or hold it back for a while. */
+/* A CQE has come for which the CQ is armed: raise the completion event now, or
+ * hold it back for a while.
+ */
 static void fire_or_hold(struct rn_dev *dev, struct rn_cq *cq, rn_ns now)
 {
 	if (!is_moderated(dev, cq) || cq->held + 1 >= cq->hold_count)
@@ -233,9 +238,9 @@ void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode)
 static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp)
 {
 	if (qp->type == RN_QPT_XRC_RECV)
-		qp->rsp.cq_lost = true; /* the CQ is not its own */
+		qp->rsp.cq_lost = true; /* an XRC_RECV QP completes to the CQ of an SRQ */
 	rn_count(dev, RN_STAT_CQ_OVERRUN);
-	/* A QP that is in ERR already has nothing more to lose. */
+	/* A QP that is in ERR already loses nothing more. */
 	if (!cq->overrun || qp->state != RN_QPS_ERR)
 		dev->cq_failed = true;
 	if (cq->overrun)
@@ -260,8 +265,8 @@ static bool is_armed_for(const struct rn_cq *cq, const struct rn_completion *c)
 	return cq->armed == RN_CQ_ARM_NEXT || c->solicited || c->status != RN_WC_SUCCESS;
 }
 
-/* Which message a CQE is about, see rn_mem_attr.msg. It is the one counted last, unless
- * the message was not received to its end.
+/* Number of the message that a CQE is about, see rn_mem_attr.msg. For a receive it is the
+ * message counted last, or the next one if the message was not received completely.
  */
 static uint32_t message_of(const struct rn_qp *qp, const struct rn_completion *c)
 {
@@ -289,7 +294,9 @@ static bool is_of(uint8_t syndrome, enum rn_wc_status status)
 	       (syndrome == RN_SYN_SILENCE || syndrome == RN_SYN_SEQUENCE);
 }
 
-/* The requester learns by a status what the peer said, the responder what it said. */
+/* The vendor syndrome of a CQE. For a requester it says what the peer answered, for a
+ * responder what it answered itself.
+ */
 static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c)
 {
 	static const uint8_t by_status[] = {

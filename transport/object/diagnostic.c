@@ -17,7 +17,9 @@ static void say(const struct rn_dev *dev, const struct rn_diagnostic *diagnostic
 		dev->diagnostic(dev->diagnostic_ctx, diagnostic, rx);
 }
 
-/* Does the counter say nothing of a packet, or what another diagnostic says? */
+/* Is there no diagnostic for this counter, because it says nothing about the packet being
+ * received, or because another diagnostic says it?
+ */
 static bool is_silent(enum rn_stat stat)
 {
 	static const bool silent[RN_STAT_COUNT] = {
@@ -42,7 +44,7 @@ void rn_diagnostic_counted(struct rn_dev *dev, enum rn_stat stat)
 		say(dev, &diagnostic, dev->arriving);
 }
 
-/* The memory that a request names. */
+/* Fill in the remote memory that a request names. */
 static void name_memory(struct rn_diagnostic *diagnostic, const struct rn_request *q)
 {
 	if (q->flags & RN_OP_RETH) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* memory.c - memory as a device sees it: regions and windows, the table of their keys,
- * and the lists of scatter/gather entries that name them.
+/* memory.c - memory regions and windows, the table of their keys, and copying between
+ * memory and packets by lists of SGEs.
  */
 #include "memory.h"
 
@@ -26,7 +26,9 @@ int rn_mr_init(struct rn_mr *mr, const struct rn_mr_attr *attr)
 	if (attr->access & (RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_ATOMIC) &&
 	    !(attr->access & RN_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
-	/* The last byte, not the end: a region may reach up to 2^64. */
+	/* The last byte is checked, not the end, because a
+	 * region may reach up to 2^64.
+	 */
 	if (attr->length > 0 && va + (attr->length - 1) < va)
 		return -EINVAL;
 
@@ -69,7 +71,9 @@ void rn_mw_init(struct rn_mr *mr, enum rn_mr_kind kind, uint32_t key, uint32_t p
 }
 
 /* -------------------------------------------------------------------- windows */
-/* LOCAL_WRITE says nothing about a window; programs set it as they do for regions. */
+/* Access flags that a BIND_MW may have. LOCAL_WRITE means nothing for a window, but
+ * programs set it as they do for regions.
+ */
 #define BIND_KNOWN (RN_ACCESS_REMOTE_MASK | RN_ACCESS_LOCAL_WRITE | RN_ACCESS_ZERO_BASED)
 
 static struct rn_mr *find_key(const struct rn_qp *qp, uint32_t key)
@@ -84,7 +88,9 @@ static bool is_window(const struct rn_mr *mr)
 	return mr->kind == RN_MR_KIND_MW1 || mr->kind == RN_MR_KIND_MW2;
 }
 
-/* The window that a BIND_MW names by its index; NULL if it cannot be bound. */
+/* Find the window that a BIND_MW names by the index in its key;
+ * NULL if it cannot be bound.
+ */
 static struct rn_mr *find_bindable(const struct rn_qp *qp, uint32_t key)
 {
 	struct rn_mr *mw = find_key(qp, key);
@@ -96,8 +102,8 @@ static struct rn_mr *find_bindable(const struct rn_qp *qp, uint32_t key)
 	return mw;
 }
 
-/* What the region must grant besides MW_BIND: a peer's writes are local ones, too
- * (C10-74), and only some memory can be flushed.
+/* Access rights that a region must have for a window with @access: besides MW_BIND, local
+ * write for remote writes and atomics (C10-74), and the right to be flushed.
  */
 static uint32_t needed_of_region(uint32_t access)
 {
@@ -109,7 +115,9 @@ static uint32_t needed_of_region(uint32_t access)
 	return needed;
 }
 
-/* The region that the window can be bound to; NULL: it cannot. */
+/* Find the region that the window is to be bound to; NULL if
+ * it cannot be bound to it.
+ */
 static struct rn_mr *find_region(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 				 const struct rn_wqe_bind *bind)
 {
@@ -223,7 +231,7 @@ void rn_mw_forget_qp(struct rn_qp *qp)
 		unbind(qp->windows);
 }
 
-/* ------------------------------------------------------ the table of a device */
+/* ----------------------------------------------- the device's table of keys */
 void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr)
 {
 	int rc = rn_htab_insert(&dev->mrs, &mr->node);
@@ -253,7 +261,7 @@ const struct rn_mr *rn_dev_find_mr(const struct rn_dev *dev, uint32_t key_index)
 }
 
 /* ------------------------------------------------------------------- accesses */
-/* Kinds that each sort of key may stand for. */
+/* Kinds of objects that an L_Key (LOCAL) or R_Key (REMOTE) may stand for. */
 enum {
 	LOCAL = 1 << RN_MR_KIND_MR | 1 << RN_MR_KIND_NULL,
 	REMOTE = 1 << RN_MR_KIND_MR | 1 << RN_MR_KIND_MW1 | 1 << RN_MR_KIND_MW2,
@@ -276,7 +284,9 @@ static inline enum rn_key_result check_access(const struct rn_htab *tab,
 		return RN_KEY_INVALID;
 	if (mr->pd != use->pd)
 		return RN_KEY_PD;
-	/* Type 2B: domain and queue pair. IBTA Vol 1, 10.6.7.2.5. */
+	/* Type 2B: protection domain and queue pair are
+	 * checked. IBTA Vol 1, 10.6.7.2.5.
+	 */
 	if (mr->kind == RN_MR_KIND_MW2 && mr->qpn != use->qpn)
 		return RN_KEY_QP;
 	if ((mr->access & use->access) != use->access)
@@ -340,9 +350,9 @@ const char *rn_key_result_name(enum rn_key_result result)
 /* A position in a list of SGEs. */
 struct cursor {
 	const struct rn_sge *sg;
-	uint32_t num_sge; /* left, the current one included */
-	uint32_t skip;	  /* bytes of the current one that lie behind us */
-	uint32_t pd;	  /* protection domain that the keys must be of */
+	uint32_t num_sge; /* SGEs left, including the current one */
+	uint32_t skip;	  /* bytes of the current SGE that have been passed */
+	uint32_t pd;	  /* protection domain that the L_Keys must belong to */
 };
 
 static struct cursor seek(const struct rn_sge *sg, uint32_t num_sge, uint32_t offset,
@@ -358,7 +368,9 @@ static struct cursor seek(const struct rn_sge *sg, uint32_t num_sge, uint32_t of
 	return c;
 }
 
-/* Bytes of the piece at the cursor, at most @len; 0 at the end of the list. Moves on. */
+/* Take the next piece: what is left of the SGE at the cursor, at most @len bytes, and
+ * move the cursor behind it. Return: its length; 0 at the end of the list.
+ */
 static uint32_t next_piece(struct cursor *c, uint32_t len, struct rn_key_use *use)
 {
 	uint32_t n;
@@ -380,7 +392,9 @@ static uint32_t next_piece(struct cursor *c, uint32_t len, struct rn_key_use *us
 	return n;
 }
 
-/* Most lists have one entry, and of those that have more the first is the header. */
+/* Does the range lie in the first SGE? It mostly does: most lists have one SGE, and in
+ * longer ones the first is often a header that is read alone.
+ */
 static bool is_in_first(const struct rn_sge *sg, uint32_t num_sge, uint32_t offset,
 			uint32_t len)
 {
@@ -414,8 +428,8 @@ static void note_fault(struct rn_qp *qp)
 	qp->why = RN_SYN_LOCAL_MEMORY;
 }
 
-/* ---------------------------------------------------------------- into memory */
-/* @flags, @msg: see struct rn_mem_attr. */
+/* --------------------------------------------------------- packet to memory */
+/* @flags and @msg are those of struct rn_mem_attr. */
 static enum rn_wc_status scatter_piece(struct rn_qp *qp, const struct rn_key_use *use,
 				       const uint8_t *from, uint32_t flags, uint32_t msg)
 {
@@ -435,13 +449,13 @@ static enum rn_wc_status scatter_piece(struct rn_qp *qp, const struct rn_key_use
 	return RN_WC_LOC_PROT_ERR;
 }
 
-/* A list, and whose: what its keys must be of. */
+/* A list of SGEs, and the protection domain that its L_Keys must belong to. */
 struct list {
 	const struct rn_sge *sg;
 	uint32_t num_sge, pd;
 };
 
-// NOLINTNEXTLINE(readability-function-size): as rn_scatter(), and what the bytes are
+// NOLINTNEXTLINE(readability-function-size): each parameter is needed
 static enum rn_wc_status scatter(struct rn_qp *qp, struct list list, uint32_t offset,
 				 const void *src, uint32_t len, uint32_t flags,
 				 uint32_t msg)
@@ -489,8 +503,8 @@ enum rn_wc_status rn_scatter_response(struct rn_qp *qp, struct rn_send_wqe *wqe,
 	return scatter(qp, list, offset, src, len, RN_MEM_RESPONSE, qp->req.sq.head);
 }
 
-/* -------------------------------------------------------------- out of memory */
-// NOLINTNEXTLINE(readability-function-size): those of rn_mem_ops.read
+/* --------------------------------------------------------- memory to packet */
+// NOLINTNEXTLINE(readability-function-size): the parameters of rn_mem_ops.read
 enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint32_t len,
 			       struct rn_mem_attr attr, uint64_t tag,
 			       struct rn_crc32_part *part)
@@ -502,8 +516,8 @@ enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint3
 	return mem->read(dev->cfg.mem_ctx, dst, src, len, attr, tag);
 }
 
-/* One entry or a part of it, at @use; as rn_gather(). */
-// NOLINTNEXTLINE(readability-function-size): what, where it goes and who hears of it
+/* Copy one SGE or a part of it, which @use describes; as rn_gather(). */
+// NOLINTNEXTLINE(readability-function-size): each parameter is needed
 static inline enum rn_mem_result gather_piece(struct rn_qp *qp,
 					      const struct rn_key_use *use, void *dst,
 					      uint64_t tag, uint32_t *outstanding,
@@ -529,7 +543,7 @@ static inline enum rn_mem_result gather_piece(struct rn_qp *qp,
 	return result;
 }
 
-// NOLINTNEXTLINE(readability-function-size): a list, a range of it and where it goes
+// NOLINTNEXTLINE(readability-function-size): each parameter is needed
 enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, void *dst, uint32_t len, uint64_t tag,
 			     uint32_t *outstanding, struct rn_crc32_part *part)
@@ -552,7 +566,9 @@ enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 		enum rn_mem_result r;
 
 		assert(n > 0); /* the WQE's length is the sum of its SGEs */
-		/* The CRC is that of the whole payload, so several pieces have none. */
+		/* The CRC is that of the whole payload, so it is not computed for a
+		 * payload of several pieces.
+		 */
 		r = gather_piece(qp, &use, to, tag, outstanding,
 				 to == dst && n == len ? part : NULL);
 		if (r == RN_MEM_FAULT)

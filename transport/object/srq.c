@@ -60,7 +60,9 @@ struct rn_srq *rn_srq_create(struct rn_dev *dev, void *mem, void *ring,
 	return srq;
 }
 
-/* What XRC_RECV QPs have taken goes as well: its SRQ says how it would complete. */
+/* The SRQ is destroyed: also drop the receive WQEs that XRC_RECV QPs have taken from it,
+ * because they could complete only through this SRQ.
+ */
 static void take_back(const struct rn_srq *srq)
 {
 	const struct rn_htab *qps = &srq->dev->qps;
@@ -149,7 +151,7 @@ void *rn_srq_owner(const struct rn_srq *srq)
 	return srq->owner;
 }
 
-/* ------------------------------------------------------------------- taking */
+/* ------------------------------------------------------ taking receive WQEs */
 struct rn_recv_wqe *rn_srq_head(const struct rn_srq *srq)
 {
 	return rn_wq_count(&srq->rq) > 0 ? rn_wq_at(&srq->rq, srq->rq.head) : NULL;
@@ -178,7 +180,9 @@ void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr)
 
 	*wqe = (struct rn_recv_wqe){
 		.wr_id = wr->wr_id,
-		/* No message is longer than 2^31 bytes, so no one sees the ceiling. */
+		/* No message is longer than 2^31 bytes, so
+		 * the limit is never noticed.
+		 */
 		.length = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
 		.num_sge = wr->num_sge,
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wqe.h - work requests as they wait in a queue, and the ring that they wait in. */
+/* wqe.h - work queue entries (WQEs), and the rings that hold them. */
 #ifndef RN_WQE_H
 #define RN_WQE_H
 
@@ -7,26 +7,30 @@
 
 /* ------------------------------------------------------------- send queue */
 enum rn_wqe_state {
-	RN_WQE_POSTED,	/* no packet has been built */
-	RN_WQE_STARTED, /* has PSNs; some packets may be on the wire */
-	RN_WQE_DONE,	/* ended here, waits for older ones to complete first */
+	RN_WQE_POSTED,	/* no packet of it has been built */
+	RN_WQE_STARTED, /* it has PSNs; some packets may be on the wire */
+	RN_WQE_DONE,	/* it ended locally, and waits for older WQEs to complete */
 };
 
-/* A send WQE; slots are sq.stride bytes apart, SGEs or inline bytes follow the struct. */
+/* A send WQE. The slots of the ring are sq.stride bytes apart; SGEs or inline
+ * bytes follow the struct.
+ */
 struct rn_send_wqe {
 	uint64_t wr_id;
 	uint64_t remote_addr; /* UD: not used */
 	uint32_t rkey;	      /* UD: Q_Key */
 	uint32_t length;      /* bytes of the message */
-	uint32_t imm; /* or R_Key to invalidate; FLUSH: placement | selectivity << 8 */
-	uint32_t first_psn;    /* valid from STARTED on */
-	uint32_t packet_count; /* PSNs that it takes, >= 1; valid from STARTED on */
-	uint32_t progress;     /* READ/atomic: responses received, in packets */
-	uint8_t opcode;	       /* enum rn_wr_opcode */
-	uint8_t flags;	       /* enum rn_send_flag */
+	/* Or the R_Key to invalidate; FLUSH: placement | selectivity << 8. */
+	uint32_t imm;
+	uint32_t first_psn; /* valid once STARTED */
+	/* Number of PSNs that it takes, at least 1; valid once STARTED. */
+	uint32_t packet_count;
+	uint32_t progress; /* READ, atomic: number of response packets received */
+	uint8_t opcode;	   /* enum rn_wr_opcode */
+	uint8_t flags;	   /* enum rn_send_flag */
 	uint8_t num_sge;
 	uint8_t state;	 /* enum rn_wqe_state */
-	uint8_t status;	 /* enum rn_wc_status to complete with */
+	uint8_t status;	 /* status to complete with, enum rn_wc_status; valid if DONE */
 	uint8_t srqn[3]; /* XRC_SEND: number of the SRQ, big-endian */
 	/* RC atomics: struct rn_wqe_atomic, then SGEs. UD: struct rn_wqe_ud, then SGEs.
 	 * BIND_MW: struct rn_wqe_bind, with the range at remote_addr.
@@ -50,7 +54,7 @@ struct rn_wqe_ud {
 };
 
 enum {
-	/* struct rn_wqe_ud, so that SGEs can follow. */
+	/* Size of struct rn_wqe_ud, rounded up so that SGEs can follow. */
 	RN_WQE_UD_PART = (sizeof(struct rn_wqe_ud) + 7) & ~7u,
 	RN_WQE_ATOMIC_PART = sizeof(struct rn_wqe_atomic),
 };
@@ -93,7 +97,7 @@ static inline uint64_t rn_sge_sum(const struct rn_sge *sg, uint32_t num_sge)
 	return sum;
 }
 
-/* Make @wqe, a slot with room for its SGEs, what @wr asks for. */
+/* Fill in @wqe, a slot with room for its SGEs, from @wr. */
 void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr);
 
 /* --------------------------------------------------------------- rings */
@@ -103,12 +107,12 @@ static inline uint32_t rn_power_of_two(uint32_t count)
 	return count <= 1 ? 1 : 1u << (32 - __builtin_clz(count - 1));
 }
 
-/* Ring of WQEs. head and tail count up for ever; slot = index & (capacity - 1). */
+/* Ring of WQEs. head and tail only count up; a slot is index & (capacity - 1). */
 struct rn_wq {
-	uint8_t *slot; /* inside the QP's block, or the ring of an SRQ */
+	uint8_t *slot; /* first slot: in the QP's block, or in the ring of an SRQ */
 	uint32_t stride, capacity, max_sge, max_wr;
-	uint32_t head; /* oldest not completed */
-	uint32_t tail; /* next free */
+	uint32_t head; /* oldest WQE that is not completed */
+	uint32_t tail; /* where the next WQE goes */
 };
 
 static inline uint32_t rn_wq_count(const struct rn_wq *wq)
