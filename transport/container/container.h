@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* container.h - from a member that links an object back to the object. */
+/* container.h - from a pointer to a member of a struct to the struct. */
 #ifndef RN_CONTAINER_H
 #define RN_CONTAINER_H
 
 #include "rocin/types.h"
 
-/* @ptr must point to member @member of a @type; NULL is not allowed. */
+/* @ptr must point to member @member of a struct @type, and not be NULL. */
 #define RN_CONTAINER_OF(ptr, type, member)                             \
 	({                                                             \
 		__typeof__(((type *)0)->member) *rn_member_ = (ptr);   \

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* key_table.c - chained hash table on the caller's memory. */
+/* key_table.c - hash table with chaining, in memory of the caller. */
 #include "key_table.h"
 
 #include <errno.h>
 
-/* Where the chain points to the node with this key, or to its end. */
+/* The link that points to the node with this key, or the NULL
+ * at the end of its chain.
+ */
 static struct rn_hnode **find_link(const struct rn_htab *tab, uint32_t key)
 {
 	struct rn_hnode **link = &tab->bucket[rn_htab_bucket_of(tab, key)];
@@ -68,7 +70,7 @@ struct rn_hnode **rn_htab_rehash(struct rn_htab *tab, struct rn_hnode **bucket,
 	return old.bucket;
 }
 
-/* First node of the first chain from bucket @b on that has one. */
+/* First node of the first non-empty chain from bucket @b on. */
 static struct rn_hnode *first_from(const struct rn_htab *tab, uint32_t b)
 {
 	for (; b <= tab->mask; b++)

@@ -13,13 +13,14 @@
 #include "rocin/hnode.h"
 
 struct rn_htab {
-	struct rn_hnode **bucket; /* @mask + 1 chains */
+	struct rn_hnode **bucket; /* @mask + 1 heads of chains */
 	uint32_t mask;
 	uint32_t count; /* objects in the table */
 };
 
-/* @bucket: @bucket_count (a power of two) pointers, owned by the caller, which must
- * outlive their use here; contents do not matter.
+/* @bucket: an array of @bucket_count pointers (a power of two), owned by the
+ * caller, which must stay until it is replaced or the table is not used any more.
+ * Its contents do not matter.
  */
 void rn_htab_init(struct rn_htab *tab, struct rn_hnode **bucket, uint32_t bucket_count);
 
@@ -36,7 +37,9 @@ static inline uint32_t rn_htab_bucket_of(const struct rn_htab *tab, uint32_t key
 {
 	const uint32_t golden = 0x9e3779b1u;
 
-	/* The upper bits of the product, as many as the table has. */
+	/* Multiply instead of mask: takes as many upper bits of the
+	 * product as the table has.
+	 */
 	return (uint32_t)((uint64_t)(key * golden) * ((uint64_t)tab->mask + 1) >> 32);
 }
 
@@ -63,9 +66,11 @@ static inline bool rn_htab_is_crowded(const struct rn_htab *tab)
 }
 
 /* Visit every object once, in no meaningful order:
- *	for (node = rn_htab_first(tab); node; node = rn_htab_next(tab, node))
- * Insertion and rehash are not allowed meanwhile. An object may be removed once the one
- * after it has been asked for.
+ *
+ *   for (node = rn_htab_first(tab); node; node = rn_htab_next(tab, node))
+ *
+ * No object may be inserted and the table not rehashed meanwhile. An object may be
+ * removed once rn_htab_next() has returned the one after it.
  */
 struct rn_hnode *rn_htab_first(const struct rn_htab *tab);
 struct rn_hnode *rn_htab_next(const struct rn_htab *tab, const struct rn_hnode *node);

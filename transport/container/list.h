@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* list.h - intrusive doubly linked list.
  *
- * One struct for the head and for the member that links an object. A head, and an object
- * that is on no list, points to itself; both must be initialised. An object may be freed
- * only when it is on no list.
+ * The same struct is the head of a list and the member by which an object is linked. A
+ * head of an empty list, and an object that is on no list, point to themselves; both must
+ * be initialised. An object may be freed only when it is on no list.
  */
 #ifndef RN_LIST_H
 #define RN_LIST_H
@@ -52,7 +52,7 @@ static inline void rn_list_push_front(struct rn_list *head, struct rn_list *node
 	rn_list_insert_before(head->next, node);
 }
 
-/* Harmless for a node that is on no list. */
+/* Take @node off its list. Harmless for a node that is on no list. */
 static inline void rn_list_remove(struct rn_list *node)
 {
 	node->next->prev = node->prev;
@@ -99,7 +99,7 @@ static inline void rn_list_splice_back(struct rn_list *to, struct rn_list *from)
 #define rn_list_for_each(node, head) \
 	for ((node) = (head)->next; (node) != (head); (node) = (node)->next)
 
-/* @node may be removed in the body, and only @node; @tmp holds the one after it. */
+/* @node may be removed in the body, but no other node; @tmp holds the next one. */
 #define rn_list_for_each_safe(node, tmp, head)                              \
 	for ((node) = (head)->next, (tmp) = (node)->next; (node) != (head); \
 	     (node) = (tmp), (tmp) = (node)->next)

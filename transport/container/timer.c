@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* timer.c - pairing heap of timers. */
+/* timer.c - timers in a pairing heap. */
 #include "timer.h"
 
 static bool is_before(const struct rn_timer *a, const struct rn_timer *b)
@@ -9,7 +9,7 @@ static bool is_before(const struct rn_timer *a, const struct rn_timer *b)
 	return a->seq < b->seq;
 }
 
-/* Join two heaps, either of which may be empty. Both roots are without siblings. */
+/* Join two heaps, either of which may be empty. Both roots have no siblings. */
 static struct rn_timer *meld(struct rn_timer *a, struct rn_timer *b)
 {
 	struct rn_timer *first, *second;
@@ -27,7 +27,7 @@ static struct rn_timer *meld(struct rn_timer *a, struct rn_timer *b)
 	return first;
 }
 
-/* Cut the first node off a chain of siblings. */
+/* Take the first node off a chain of siblings. */
 static struct rn_timer *take_first(struct rn_timer **chain)
 {
 	struct rn_timer *t = *chain;
@@ -39,8 +39,8 @@ static struct rn_timer *take_first(struct rn_timer **chain)
 	return t;
 }
 
-/* One heap out of siblings: join them in pairs from the left, then the pairs from the
- * right. That order is what makes the amortised bound.
+/* Make one heap out of siblings: join them in pairs from the left, then join the pairs
+ * from the right. The amortised bound depends on that order.
  */
 static struct rn_timer *meld_siblings(struct rn_timer *chain)
 {
@@ -65,7 +65,7 @@ static void set_root(struct rn_timer_heap *heap, struct rn_timer *root)
 		root->prev = root;
 }
 
-/* Take a timer that is not the root, with all below it, out of its siblings. */
+/* Take a timer that is not the root, with the timers below it, out of its siblings. */
 static void cut(struct rn_timer *t)
 {
 	if (t->prev->child == t)

@@ -15,19 +15,21 @@
 
 /* All zeros: not armed. */
 struct rn_timer {
-	rn_ns deadline;		/* valid while armed */
-	uint64_t seq;		/* start order; valid while armed */
+	rn_ns deadline; /* valid while armed */
+	uint64_t seq;	/* order in which timers were started; valid while armed */
 	struct rn_timer *child; /* first of the timers below this one */
-	struct rn_timer *next;	/* next of those below the same parent */
-	struct rn_timer *prev;	/* previous of those, the parent for the first, itself for
-				 * the root; NULL: not armed
-				 */
+	struct rn_timer *next;	/* next sibling: timer below the same parent */
+	/* Previous sibling; for the first sibling its parent, for the root
+	 * itself; NULL: not armed.
+	 */
+	struct rn_timer *prev;
 };
 
 /* All zeros: empty. */
 struct rn_timer_heap {
-	struct rn_timer *root; /* earliest; NULL if none is armed */
-	uint64_t seq;	       /* timers started ever */
+	/* Timer with the earliest deadline; NULL if none is armed. */
+	struct rn_timer *root;
+	uint64_t seq; /* number of timers ever started */
 };
 
 static inline bool rn_timer_is_armed(const struct rn_timer *t)
@@ -35,7 +37,9 @@ static inline bool rn_timer_is_armed(const struct rn_timer *t)
 	return t->prev != NULL;
 }
 
-/* Start a timer that is not armed. @deadline may be past, but not RN_NEVER. */
+/* Start a timer that is not armed. @deadline may have passed,
+ * but must not be RN_NEVER.
+ */
 void rn_timer_add(struct rn_timer_heap *heap, struct rn_timer *t, rn_ns deadline);
 
 /* Stop a timer. Harmless if it is not armed. */
@@ -58,8 +62,8 @@ static inline rn_ns rn_timer_next_deadline(const struct rn_timer_heap *heap)
 	return heap->root ? heap->root->deadline : RN_NEVER;
 }
 
-/* Take the first timer whose deadline is @now or earlier; NULL if there is none. It is
- * not armed any more; its owner acts, and may start it again.
+/* Take the first timer whose deadline is @now or earlier; NULL if there is none. The
+ * timer is not armed any more; its owner may start it again.
  */
 struct rn_timer *rn_timer_pop(struct rn_timer_heap *heap, rn_ns now);
 

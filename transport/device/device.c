@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* device.c - the device: tables, packets out, timers. Packets in: receive.c. */
+/* device.c - the device: tables, outgoing packets, timers.
+ * Incoming packets: receive.c.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +9,7 @@
 #include "transport/object/syndrome.h"
 #include "transport/qp/requester.h"
 
-/* Packets of one QP that leave in a row: what fills a super-packet of small ones. */
+/* Number of packets that one QP may send in a row: as many as a super-packet holds. */
 enum {
 	QUANTUM = 64
 };
@@ -29,7 +31,7 @@ static bool cfg_is_sane(const struct rn_dev_cfg *c)
 	if (c->window_min == 0 || c->window_start < c->window_min ||
 	    c->window_max < c->window_start)
 		return false;
-	/* Sums of windows and a packet stay below 2^32. */
+	/* Sums of a window and a packet must stay below 2^32. */
 	if (c->window_max > RN_MSG_MAX || c->read_window > RN_MSG_MAX)
 		return false;
 	if (c->read_chunk < c->mtu_max || c->read_window < c->read_chunk)
@@ -84,7 +86,9 @@ void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid
 
 /* ------------------------------------------------------------------ tables */
 
-/* The old array goes back to the caller unless it is the built-in one. */
+/* Move a table to a larger array. Return: the old array, which the caller may free; NULL
+ * if it is the built-in one.
+ */
 static void **grow(struct rn_htab *tab, struct rn_hnode **builtin, void **bucket,
 		   uint32_t count)
 {
@@ -210,7 +214,8 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	const bool paced = qp->req.pace.on;
 	uint32_t len;
 
-	if (!paced && qp->rsp.res_cur == qp->rsp.res_tail) /* nothing was asked for */
+	/* No READ or atomic is to be answered. */
+	if (!paced && qp->rsp.res_cur == qp->rsp.res_tail)
 		return 0;
 	if (paced && !rn_pace_may_respond(qp, now))
 		return 0;
@@ -235,7 +240,7 @@ static uint32_t build_request(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return len;
 }
 
-/* Responses go first: a peer waits for them already. */
+/* Responses go before requests, because a peer is already waiting for them. */
 static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
 	uint32_t len;
@@ -250,10 +255,11 @@ static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return build_request(qp, now, b);
 }
 
-/* An acknowledgement goes along with the requests of its QP. Behind the last: it is
- * smaller, so that both can be one super-packet, which the peer opens at its end. Not
- * with one behind which the window ends: whoever polls for the acknowledgement would have
- * it, and go, before the rest has come.
+/* Build the acknowledgement of @qp that goes out along with its requests. It goes behind
+ * the last request: being smaller, it can end the same super-packet, and the peer
+ * processes that packet from its end. It does not go behind a request that closes the
+ * window: a program that polls for the acknowledgement would see it and stop polling
+ * before the rest has arrived.
  */
 static uint32_t build_along(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
@@ -267,10 +273,11 @@ static bool may_go_along(const struct rn_qp *qp, unsigned what)
 	return what & RN_TX_ALONG && rn_list_is_linked(&qp->ack_link);
 }
 
-/* Ahead of a message that the peer's program hears of and that is not one super-packet
- * with it. Programs count on what hardware does, which has acknowledged before anybody
- * can answer: that their request is complete when they are answered (tgt takes a command
- * of iSER for a part of the login otherwise).
+/* Must the acknowledgement go before the request? It must if the peer's program is
+ * notified of the request (it takes a receive) and both cannot be in one super-packet.
+ * Programs rely on the behaviour of hardware, which has acknowledged before anybody can
+ * answer: when they receive an answer, their own request has completed. (Otherwise tgt
+ * takes an iSER command for a part of the login.)
  */
 static bool goes_ahead(const struct rn_qp *qp, unsigned what)
 {
@@ -300,7 +307,8 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 		if (qp->burst >= QUANTUM) {
 			rn_list_remove(link);
 			rn_dev_schedule(dev, qp);
-			qp->burst = 1; /* what goes along goes with those before */
+			/* The ACK can go in a super-packet with the packets before. */
+			qp->burst = 1;
 			continue;
 		}
 		len = goes_ahead(qp, what) ? build_along(qp, now, b) : 0;
@@ -367,7 +375,9 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 		struct rn_qp *qp = RN_CONTAINER_OF(t, struct rn_qp, timer);
 
 		rn_req_expire(qp, now);
-		/* On the way it may have been armed for a deadline that has passed. */
+		/* It may have been armed, in rn_req_expire(), for a
+		 * deadline that has passed by now.
+		 */
 		rn_timer_remove(&dev->timers, t);
 		rn_dev_arm_timer(dev, qp);
 		assert(!rn_timer_is_armed(t) || t->deadline > now);

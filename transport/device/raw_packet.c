@@ -6,14 +6,16 @@
 #include "transport/object/srq.h"
 #include "transport/qp/requester.h"
 
-/* Frames count for the QP alone: the device's counters are about RoCE packets. */
+/* Frames are counted for the QP alone: the counters of the
+ * device are about RoCE packets.
+ */
 static void count_frame(uint64_t *frames)
 {
 	__atomic_store_n(frames, *frames + 1, __ATOMIC_RELAXED);
 }
 
-/* --------------------------------------------------------------------- out */
-/* The WQE whose frame is to leave next, NULL if none may. */
+/* --------------------------------------------------------------- frames out */
+/* The WQE whose frame is to leave next; NULL if none may leave. */
 static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 {
 	const struct rn_requester *req = &qp->req;
@@ -24,7 +26,9 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	return req->cur == limit ? NULL : rn_wq_at(&req->sq, req->cur);
 }
 
-/* A frame has one PSN as far as the queue is concerned, which no packet carries. */
+/* The frame has been built. In the send queue it takes one PSN,
+ * which no packet carries.
+ */
 static void frame_left(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_requester *req = &qp->req;
@@ -83,7 +87,7 @@ uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size
 	return 0;
 }
 
-/* ---------------------------------------------------------------------- in */
+/* ---------------------------------------------------------------- frames in */
 static bool receives(const struct rn_qp *qp)
 {
 	return qp->state != RN_QPS_RESET && qp->state != RN_QPS_INIT &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* receive.c - a packet off the wire on its way to a queue pair, or to those of a group.
+/* receive.c - from a received packet to its queue pair, or to the members of its group.
  *
- * Every objection is a counter and nothing else: the packet is dropped, and no state
- * changes. IBTA Vol 1, 9.6.1 (packet header validation).
+ * A packet that fails a check is counted and dropped; no other state changes. IBTA Vol 1,
+ * 9.6.1 (packet header validation).
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "transport/qp/qp.h"
 
 /* ------------------------------------------------------------ multicast groups */
-/* Groups differ in their last bytes. */
+/* Addresses of groups mostly differ in their last bytes. */
 static uint32_t hash_group(const struct rn_gid *mgid)
 {
 	uint64_t hi = rn_get_be64(mgid->raw), lo = rn_get_be64(mgid->raw + 8);
@@ -23,7 +23,7 @@ static uint32_t chain_of(uint32_t key)
 	return key % RN_MCAST_CHAINS;
 }
 
-/* The first entry from @n on that is of this group. */
+/* The first member of this group in a chain, from @n on; NULL if there is none. */
 static struct rn_mcast *find_member(struct rn_hnode *n, uint32_t key,
 				    const struct rn_gid *mgid)
 {
@@ -78,7 +78,7 @@ void rn_mcast_attach(struct rn_dev *dev, struct rn_mcast *m, struct rn_qp *qp,
 	assert(rn_gid_is_multicast(mgid));
 	assert(!rn_mcast_find(dev, qp, mgid));
 	*m = (struct rn_mcast){ .node.key = hash_group(mgid), .mgid = *mgid, .qp = qp };
-	/* Members get their copies in the order in which they came. */
+	/* Members receive their copies in the order in which they joined. */
 	end = &dev->mcasts[chain_of(m->node.key)];
 	while (*end)
 		end = &(*end)->next;
@@ -100,7 +100,7 @@ void rn_mcast_detach(struct rn_dev *dev, struct rn_mcast *m)
 }
 
 /* ------------------------------------------------------------------ the checks */
-/* What a check answers when it has no objection. */
+/* Value that a check returns if the packet passes. */
 #define FINE RN_STAT_COUNT
 
 struct arrival {
@@ -108,12 +108,15 @@ struct arrival {
 	rn_ns now;
 	const struct rn_rx *rx;
 	struct rn_packet p;
-	struct rn_mcast *member; /* whose turn it is, of a packet to a group; or NULL */
-	struct rn_qp *qp;	 /* once find_qp has run; member's own */
+	/* Packet to a group: the member that receives it now.
+	 * NULL for a unicast packet.
+	 */
+	struct rn_mcast *member;
+	struct rn_qp *qp; /* valid once find_qp() has run, or the member's QP */
 };
 
-/* What is known of the sender. Two that take turns in one place would be guessed wrong
- * each time.
+/* What is known of the sender's numbering of IPv4 packets. Entries are kept in sets: if
+ * two senders shared one entry, each would spoil the other's guess.
  */
 static struct rn_icrc_hint *hint_of(struct rn_dev *dev, const struct rn_flow *flow)
 {
@@ -170,7 +173,9 @@ static enum rn_stat check_bth(struct arrival *a)
 
 static enum rn_stat take_cnp(struct arrival *a);
 
-/* Undefined operations of RC and XRC pass: the responder answers them. */
+/* Undefined opcodes of RC and XRC pass, because the responder has
+ * to answer them with a NAK.
+ */
 static enum rn_stat check_opcode(struct arrival *a)
 {
 	uint8_t opcode = a->p.bth.opcode;
@@ -229,14 +234,14 @@ static bool is_response(const struct arrival *a)
 	return (a->p.op->flags & RN_OP_RESPONSE) != 0;
 }
 
-/* An XRC queue pair takes requests or responses, depending on its half. */
+/* An XRC queue pair takes either requests or responses, depending on its type. */
 static enum rn_stat check_class(struct arrival *a)
 {
 	static const uint8_t class_of[RN_QPT_COUNT] = {
 		[RN_QPT_RC] = RN_CLASS_RC,
 		[RN_QPT_UC] = RN_CLASS_UC,
 		[RN_QPT_UD] = RN_CLASS_UD,
-		[RN_QPT_RAW_PACKET] = 0xff, /* no packet of ours is for it */
+		[RN_QPT_RAW_PACKET] = 0xff, /* no RoCE packet is for a raw packet QP */
 		[RN_QPT_XRC_SEND] = RN_CLASS_XRC,
 		[RN_QPT_XRC_RECV] = RN_CLASS_XRC,
 	};
@@ -266,7 +271,9 @@ static enum rn_stat check_state(struct arrival *a)
 		       : RN_STAT_RX_BAD_STATE;
 }
 
-/* Ours is always the default key, a full member: limited members may talk to us. */
+/* Our P_Key is always the default one with full membership, so
+ * limited members may send to us.
+ */
 static enum rn_stat check_pkey(struct arrival *a)
 {
 	return (a->p.bth.pkey & 0x7fff) == (RN_PKEY_DEFAULT & 0x7fff)
@@ -281,8 +288,9 @@ static enum rn_stat check_source(struct arrival *a)
 	return rn_apm_takes(a->qp, &a->p) ? FINE : RN_STAT_RX_BAD_SOURCE;
 }
 
-/* A congestion notification ends here, and is counted in any case. It may come for what
- * responses do, so what a QP receives otherwise does not matter.
+/* Handle a congestion notification completely. It is counted in any case. A
+ * QP may get one because of its responses, so the state of the QP matters
+ * less than for other packets.
  */
 static enum rn_stat take_cnp(struct arrival *a)
 {
@@ -309,7 +317,7 @@ static enum rn_stat take_cnp(struct arrival *a)
 	return RN_STAT_RP_CNP_HANDLED;
 }
 
-/* In the specification's order: the packet, and who it is for ... */
+/* The checks of the packet and of its destination, in the order of the specification. */
 static enum rn_stat check_packet(struct arrival *a)
 {
 	enum rn_stat objection = check_size(a);
@@ -321,7 +329,7 @@ static enum rn_stat check_packet(struct arrival *a)
 	return objection == FINE ? check_header_len(a) : objection;
 }
 
-/* ... and what a QP thinks of it: each member of a group for itself. */
+/* The checks against the QP; for a multicast packet they are made for each member. */
 static enum rn_stat check_for_qp(struct arrival *a)
 {
 	enum rn_stat objection = check_class(a);
@@ -332,7 +340,9 @@ static enum rn_stat check_for_qp(struct arrival *a)
 }
 
 /* --------------------------------------------------------------- handing over */
-/* The first request tells a passive side that the active one is ready to send. */
+/* The first request tells a passive QP (in RTR) that the
+ * active side is ready to send.
+ */
 static void note_first_request(struct rn_qp *qp)
 {
 	if (qp->state != RN_QPS_RTR || qp->type == RN_QPT_UD || qp->rsp.comm_est)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* crc32.c - libdeflate, and on processors with VPCLMULQDQ our own folding.
+/* crc32.c - CRC-32 by libdeflate or, on processors with VPCLMULQDQ, by our own folding.
  *
- * libdeflate 1.14, which distributions ship, folds 16 bytes at a time; 64 take a third of
- * the time for a 4 KiB packet. Method: Gopal et al., "Fast CRC Computation for Generic
- * Polynomials Using PCLMULQDQ Instruction", Intel 2009: a piece of the message may be
- * replaced by its product with x^D mod P, added D bits further on. What is left in the
- * end is 16 bytes with the same CRC as all that went before.
+ * libdeflate 1.14, which distributions ship, folds 16 bytes at a time; folding 64 bytes
+ * takes a third of the time for a packet of 4 KiB. Method: Gopal et al., "Fast CRC
+ * Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009: a piece
+ * of the message may be replaced by its product with x^D mod P, added D bits further on.
+ * What is left in the end is 16 bytes with the same CRC as the whole message.
  */
 #include <libdeflate.h>
 
@@ -23,8 +23,8 @@
 #define FOLD_32 __attribute__((target("vpclmulqdq,pclmul,avx2")))
 #define FOLD_64 __attribute__((target("vpclmulqdq,pclmul,avx2,avx512f,avx512vl")))
 
-/* Pairs { x^(D+32), x^(D-32) } mod P, bit-reflected and shifted left by one, for a
- * distance of D bits.
+/* Pairs { x^(D+32), x^(D-32) } mod P, bit-reflected and shifted left by one, which move
+ * 16 bytes forward by D bits.
  */
 #define BY_32768 0x000000005ad8a92c, 0x00000001b3b1a484
 #define BY_16384 0x0000000153c7bc22, 0x00000001a03baef6
@@ -37,7 +37,9 @@
 #define BY_256 0x00000000f1da05aa, 0x000000015a546366
 #define BY_128 0x00000001751997d0, 0x00000000ccaa009e
 
-/* For the last 16 bytes, bit-reflected: x^64 mod P, shifted as above; P; x^64 div P. */
+/* For the reduction of the last 16 bytes, bit-reflected: x^64 mod P, shifted
+ * as above; P; x^64 div P.
+ */
 #define X_64 0x0000000163cd6124
 #define POLYNOMIAL 0x00000001db710641
 #define QUOTIENT 0x00000001f7011641
@@ -53,7 +55,7 @@ static inline FOLD_32 __m128i load16(const uint8_t *p)
 	return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-/* @a moved on by the distance of @k, and added to @next. */
+/* Move @a forward by the distance that @k stands for, and add @next. */
 static inline FOLD_32 __m128i fold16(__m128i a, __m128i k, __m128i next)
 {
 	__m128i low = _mm_clmulepi64_si128(a, k, 0x00);
@@ -62,8 +64,8 @@ static inline FOLD_32 __m128i fold16(__m128i a, __m128i k, __m128i next)
 	return _mm_xor_si128(_mm_xor_si128(low, high), next);
 }
 
-/* The CRC of 16 bytes that begin with an empty register: down to 12 bytes, to 8, and then
- * the remainder of these by Barrett.
+/* The CRC of 16 bytes, where the register is empty before: reduce them to 12 bytes, to 8,
+ * and take the remainder by Barrett reduction.
  */
 static inline FOLD_32 uint32_t reduce16(__m128i x)
 {
@@ -80,7 +82,9 @@ static inline FOLD_32 uint32_t reduce16(__m128i x)
 	return ~(uint32_t)_mm_extract_epi32(_mm_xor_si128(x, q), 1);
 }
 
-/* @x stands for all before @p. */
+/* Fold the @len bytes at @p into @x, which stands for all
+ * bytes before @p, and reduce.
+ */
 static inline FOLD_32 uint32_t finish(__m128i x, const uint8_t *p, size_t len)
 {
 	const __m128i k = pair16(BY_128);
@@ -98,8 +102,8 @@ static inline FOLD_32 __m256i pair32(long long low, long long high)
 	return _mm256_set_epi64x(high, low, high, low);
 }
 
-/* Volatile: a compiler would make one long load of four, and that has to wait until the
- * four stores before it have reached the cache.
+/* Volatile, so that the compiler does not make one long load of four short ones: a long
+ * load would have to wait until the four stores before it have reached the cache.
  */
 static inline long long word(const uint64_t *w)
 {
@@ -124,14 +128,14 @@ static inline FOLD_32 __m256i fold32(__m256i a, __m256i k, __m256i next)
 	return _mm256_xor_si256(_mm256_xor_si256(low, high), next);
 }
 
-/* The first half, moved on to the last. */
+/* Move the first half forward and add it to the last. */
 static inline FOLD_32 __m128i join32(__m256i a)
 {
 	return fold16(_mm256_castsi256_si128(a), pair16(BY_128),
 		      _mm256_extracti128_si256(a, 1));
 }
 
-/* 128 bytes to 32. */
+/* Fold 128 bytes to 32. */
 static inline FOLD_32 __m256i join128(__m256i a, __m256i b, __m256i c, __m256i d)
 {
 	const __m256i near = pair32(BY_256);
@@ -183,7 +187,7 @@ static inline FOLD_64 __m512i fold64(__m512i a, __m512i k, __m512i next)
 		     _mm512_clmulepi64_epi128(a, k, 0x11), next);
 }
 
-/* The first three quarters, each moved on to the last. */
+/* Move the first three quarters forward and add them to the last. */
 static inline FOLD_64 __m128i join64(__m512i a)
 {
 	const __m128i last = _mm512_extracti32x4_epi32(a, 3);
@@ -205,7 +209,7 @@ static inline FOLD_64 __m512i words64(const uint64_t *w)
 	return _mm512_inserti64x4(_mm512_castsi256_si512(words32(w)), words32(w + 4), 1);
 }
 
-/* 256 bytes to 64. */
+/* Fold 256 bytes to 64. */
 static inline FOLD_64 __m512i join256(__m512i a, __m512i b, __m512i c, __m512i d)
 {
 	const __m512i k = pair64(BY_1024);
@@ -239,10 +243,14 @@ static FOLD_64 uint32_t crc_by_64(const uint64_t *head, const uint8_t *p, size_t
 typedef long long unaligned256 __attribute__((vector_size(32), aligned(1), may_alias));
 typedef long long unaligned512 __attribute__((vector_size(64), aligned(1), may_alias));
 
-/* Program and device meet in this memory without telling a sanitizer how. */
+/* The program and the device access this memory at the same time, in a way that a
+ * sanitizer cannot know to be correct.
+ */
 #define RACY __attribute__((no_sanitize("thread", "address", "undefined")))
 
-/* What is folded is what is stored: the compiler must not load it once more. */
+/* Copy 32 (or 64) bytes and return them. The bytes folded are those stored: the compiler
+ * must not load them a second time, when the program may have changed them.
+ */
 static inline RACY FOLD_32 __m256i move32(uint8_t *dst, const uint8_t *src)
 {
 	__m256i v = (__m256i) * (const unaligned256 *)src;
@@ -315,7 +323,7 @@ static FOLD_32 __m128i pair_of_length(size_t len)
 	}
 }
 
-/* The head is short: wider registers would not be faster. */
+/* The head is short, so wider registers would not be faster. */
 static FOLD_32 uint32_t crc_with_part(const uint64_t *head, const uint8_t *p, size_t len,
 				      const struct rn_crc32_part *part)
 {

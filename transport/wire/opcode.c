@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* opcode.c - the opcode tables: a row per opcode of packets, and of work requests.
+/* opcode.c - the opcode tables: a row for each packet opcode and
+ * each work request opcode.
  *
- * The header length is computed from the flags, so the two cannot drift. Classes share
- * their rows: UC is RC without READ, atomics and invalidation; an XRC request is an RC
- * request with an XRCETH.
+ * The header length is computed from the flags, so the two always agree. Classes
+ * share their rows: UC is RC without READ, atomics and invalidation; an XRC request
+ * is an RC request with an XRCETH.
  */
 #include "rocin/opcode.h"
 

@@ -4,7 +4,7 @@
 
 #include "rocin/wire.h"
 
-/* Byte offsets and masks, copied from the drawings of the headers in the IBTA text. */
+/* Byte offsets and masks, as in the figures of the headers in the IBTA specification. */
 enum {
 	BTH_OPCODE = 0,
 	BTH_FLAGS = 1, /* SE:1 M:1 PadCnt:2 TVer:4 */
@@ -70,7 +70,9 @@ int rn_bth_parse(struct rn_bth *bth, const uint8_t *p, const uint8_t *end)
 	return 0;
 }
 
-/* As three words, see rn_put_be32(): the ICRC is computed right after. */
+/* Written as three words, see rn_put_be32(), because the ICRC
+ * reads them right afterwards.
+ */
 uint8_t *rn_bth_emit(uint8_t *p, const struct rn_bth *bth)
 {
 	uint32_t flags = (bth->solicited ? BTH_SE : 0u) | (bth->migreq ? BTH_M : 0u) |
@@ -240,7 +242,7 @@ uint8_t *rn_feth_emit(uint8_t *p, const struct rn_feth *feth)
 				      feth->placement);
 }
 
-/* IBTA Vol 1, AETH credit count encoding: from 8 on, two steps per doubling. */
+/* IBTA Vol 1, encoding of AETH credit counts: from 8 on, two steps per doubling. */
 static const uint32_t credits_of_code[RN_AETH_VALUE_MASK + 1] = {
 	0,    1,    2,	  3,	 4,	6,     8,     12,   /* 0x00 */
 	16,   24,   32,	  48,	 64,	96,    128,   192,  /* 0x08 */
