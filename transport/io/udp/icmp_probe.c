@@ -11,7 +11,9 @@
 #include "transport/io/host/own_fd.h"
 #include "transport/io/rocind/ctl_socket.h"
 
-/* Also what the kernel takes for passing, such as that a host does not answer to ARP. */
+/* Also report errors that the kernel takes for transient, such as a host that does not
+ * answer to ARP.
+ */
 static void ask_for_all(int fd, int family)
 {
 	static const int on = 1;

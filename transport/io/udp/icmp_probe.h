@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* icmp_probe.h - does a host refuse what is sent to its RoCEv2 port?
+/* icmp_probe.h - does a host refuse packets to its RoCEv2 port?
  *
- * The sockets of a device cannot learn that: they are not connected, and of a group with
- * one address, of which the kernel gives an error to any. So an empty datagram, which
- * every device drops, goes to the same port from a socket of its own, and what ICMP says
- * of that is said of the device's packets as well.
+ * The sockets of a device cannot tell. They are not connected, and several of them share
+ * one address, so the kernel reports an ICMP error to any of them. So an empty datagram,
+ * which every device drops, is sent to the same port from a separate connected socket; an
+ * ICMP error for it applies to the device's packets as well.
  *
  * Threads: any; no state. Nothing here waits, and nothing is a cancellation point.
  */
@@ -22,10 +22,12 @@
  */
 int rn_icmp_probe_send(const struct rn_flow *flow);
 
-/* What has come back: 0 (nothing yet) or an errno value, once. */
+/* Has an ICMP error come back? Return: 0 (not yet) or its errno value, which is
+ * reported once.
+ */
 int rn_icmp_probe_answer(int fd);
 
-/* What an errno value of a probe says of the peer, in words that follow "refuses packets:
+/* What an errno value of a probe says about the peer, as text to follow "refuses packets:
  * "; NULL if it is about something else.
  */
 const char *rn_icmp_probe_meaning(int err);

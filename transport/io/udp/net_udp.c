@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_udp.c - see net_udp.h: sending super-packets, which socket to read next, reading
- * by system calls or by io_uring, and cutting what was read into packets.
+/* net_udp.c - UDP sockets: sending super-packets, choosing the socket to read next,
+ * reading by system calls or by io_uring, and cutting datagrams into packets.
  */
 #include "net_udp.h"
 
@@ -123,9 +123,7 @@ unsigned rn_rx_split_next(struct rn_rx_split *s, const struct rn_flow *flow,
 	return n;
 }
 
-/* A datagram that was received. It is valid until io_uring is asked for more, or, of a
- * system call, until the next one.
- */
+/* A received datagram. It is valid until the next one is read. */
 struct datagram {
 	struct msghdr *msg; /* its source and control messages */
 	const uint8_t *data;
@@ -133,8 +131,8 @@ struct datagram {
 };
 
 /* ------------------------------------------------------------ sockets in use */
-/* u->order lists the sockets: first those in use, which are asked in turn, then the
- * others, which are asked now and then, then empty places.
+/* u->order lists the sockets: first those in use, which are read in turn, then the
+ * others, which are read now and then, then unused entries.
  */
 static void swap_places(struct rn_udp *u, unsigned a, unsigned b)
 {
@@ -166,36 +164,36 @@ static void not_in_use(struct rn_udp *u, unsigned idx)
 }
 
 /* --------------------------------------------------------- datagrams by io_uring */
-/* Whatever thread polls does so by a system call that has ended all its requests when it
- * returns; none stays under way. (One that did, such as a receive that goes on and on,
- * would belong to the thread that made it: uring.h.) What is won is that one call takes
- * several datagrams of a socket that has many.
+/* The thread that polls submits its requests by a system call that has ended all of them
+ * when it returns; none stays pending. (A pending one, such as a multishot receive, would
+ * belong to the thread that submitted it, see uring.h.) The gain is that one call
+ * receives several datagrams of a socket that has many.
  */
 enum {
-	AHEAD = 4, /* datagrams of one call: more of this size leave the cache */
+	AHEAD = 4, /* datagrams of one call; more of this size do not fit the cache */
 	BUF = 65536,
 	CONTROL = 256,
 };
 
-/* Where one datagram is received to. */
+/* Where one datagram is received. */
 struct uring_slot {
 	struct msghdr msg;
 	struct iovec iov;
 	struct sockaddr_storage from;
 	_Alignas(struct cmsghdr) uint8_t control[CONTROL];
-	int len; /* or -errno */
+	int len; /* bytes received, or -errno */
 };
 
-/* The queue, and what it has received and not handed out. */
+/* The io_uring queue, and the datagrams that were received and not delivered. */
 struct rn_net_uring {
 	struct rn_uring *uring;
-	unsigned ahead;	      /* to ask for: more when all that were asked for came */
-	unsigned next, count; /* slots not handed out yet */
+	unsigned ahead; /* datagrams to ask for: more if all that were asked for came */
+	unsigned next, count; /* slots not delivered yet */
 	struct uring_slot slot[AHEAD];
 	uint8_t buf[AHEAD][BUF];
 };
 
-/* Return: the queue, or NULL with errno and a sentence as rn_uring_open(). */
+/* Return: the queue, or NULL with errno and a sentence in @err, as rn_uring_open(). */
 static struct rn_net_uring *uring_new(char *err, size_t err_len)
 {
 	struct rn_net_uring *n = malloc(sizeof(*n));
@@ -222,8 +220,8 @@ static void uring_free(struct rn_net_uring *n)
 	free(n);
 }
 
-/* Hand over @count requests, tagged from 0 on. All must have ended: their memory is ours
- * again.
+/* Submit @count requests, which have the tags 0 .. @count - 1. When this returns, all
+ * have ended and their memory may be reused.
  */
 static int perform_requests(struct rn_net_uring *n, unsigned count, int *result)
 {
@@ -258,7 +256,7 @@ static void prepare_receive(struct rn_net_uring *n, unsigned idx, int fd)
 		assert(!"room for AHEAD requests");
 }
 
-/* True if uring_next() has one: no socket shows it. */
+/* Would uring_next() return a datagram? No socket is readable because of it. */
 static bool uring_holds(const struct rn_net_uring *n)
 {
 	for (unsigned i = n->next; i < n->count; i++)
@@ -267,14 +265,14 @@ static bool uring_holds(const struct rn_net_uring *n)
 	return false;
 }
 
-/* What is kept is lost. */
+/* The datagrams that were not delivered are lost. */
 static void uring_forget(struct rn_net_uring *n)
 {
 	n->next = n->count = 0;
 }
 
-/* A datagram that was received along with an earlier one, of the same socket. Return:
- * there is one.
+/* Take a datagram that was received together with an earlier one from the same socket.
+ * Return: false if there is none.
  */
 static bool uring_next(struct rn_net_uring *n, struct datagram *d)
 {
@@ -292,10 +290,11 @@ static bool uring_next(struct rn_net_uring *n, struct datagram *d)
 	return false;
 }
 
-/* Ask a socket; nothing is kept. An error of the socket is one of what it has sent, and
- * means no datagram. @found: out, uring_next() has it.
+/* Receive datagrams from a socket, when none is left from before. An error of the socket
+ * is about a packet that it has sent, and means that there is no datagram. @found: out,
+ * uring_next() has one.
  *
- * Return: 0, or -errno: io_uring is of no more use.
+ * Return: 0, or -errno: io_uring cannot be used any more.
  */
 static int uring_receive(struct rn_net_uring *n, int fd, bool *found)
 {
@@ -322,7 +321,9 @@ static int uring_receive(struct rn_net_uring *n, int fd, bool *found)
 	return 0;
 }
 
-/* sendmsg(). @result: out, 0 or its -errno. Return: as above; then nothing was sent. */
+/* Send by io_uring. @result: out, what sendmsg() would return, 0 or -errno. Return: 0, or
+ * -errno: nothing was sent, and io_uring cannot be used any more.
+ */
 static int uring_send(struct rn_net_uring *n, int fd, const struct msghdr *msg,
 		      int *result)
 {
@@ -335,16 +336,19 @@ static int uring_send(struct rn_net_uring *n, int fd, const struct msghdr *msg,
 	return rc;
 }
 
-/* io_uring fails with @rc: go on without. */
+/* io_uring has failed with @rc: go on without it. */
 static void fall_back(struct rn_udp *u, int rc)
 {
 	rn_log(RN_LOG_WARN, "io_uring fails (%s); packets go by sendmsg and recvmsg",
 	       strerrordesc_np(-rc));
-	u->failed_uring = u->uring; /* packets that were delivered lie there */
+	/* Not freed yet: delivered packets lie in its memory. */
+	u->failed_uring = u->uring;
 	u->uring = NULL;
 }
 
-/* Destination and control messages: the same for all packets of a super-packet. */
+/* Destination and control messages, which are the same for all packets of
+ * a super-packet.
+ */
 struct envelope {
 	union rn_sockaddr to;
 	socklen_t to_len;
@@ -371,7 +375,9 @@ static void add_int(struct envelope *e, int level, int type, int value)
 	add_cmsg(e, level, type, &value, sizeof(value));
 }
 
-/* The routing table may send a group by another interface, or know none. */
+/* Name the interface for a multicast packet: the routing table may have
+ * another one, or none.
+ */
 static void add_interface(const struct rn_udp *u, const struct rn_flow *f,
 			  struct envelope *e)
 {
@@ -399,7 +405,9 @@ static void fill_envelope(const struct rn_udp *u, const struct udp_sock *s,
 		rn_gid_sockaddr_on(&e->to, &f->dst, RN_ROCE_PORT, rn_udp_ifindex(u, f));
 	if (f->tclass != s->tclass)
 		add_int(e, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
-	/* A hop limit of 0 could not leave the host; that of a socket is for unicast. */
+	/* A packet with hop limit 0 could not leave the host. The hop limit of a socket
+	 * is for unicast only.
+	 */
 	if (f->hop_limit != 0 && (to_group || f->hop_limit != s->hop_limit))
 		add_int(e, level, s->is_ipv4 ? IP_TTL : IPV6_HOPLIMIT, f->hop_limit);
 	if (to_group)
@@ -446,7 +454,9 @@ static int send_whole(struct rn_udp *u, const struct udp_sock *s, struct envelop
 	return rn_udp_send_message(u, s->fd, &msg);
 }
 
-/* Packets from u->sent on, from @data. On -EAGAIN u->sent says where to go on. */
+/* Send the packets of a super-packet one by one, from number u->sent on; @data holds all
+ * of them. On -EAGAIN u->sent says where to continue.
+ */
 static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope *e,
 		     const struct rn_super *super, const uint8_t *data)
 {
@@ -478,13 +488,13 @@ static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope
 	return err;
 }
 
-/* The kernel took exception to the super-packet as such (or to this packet). */
+/* Did the kernel refuse super-packets, rather than fail to send this one? */
 static bool gso_refused(int err)
 {
 	return err == -EINVAL || err == -EIO || err == -ENOPROTOOPT || err == -EOPNOTSUPP;
 }
 
-/* Sign the packets once more, for the identification that single packets have. */
+/* Copy the packets with new ICRCs, for the identification that single packets have. */
 static bool reseal(struct rn_udp *u, const struct rn_super *super)
 {
 	if (!u->reseal)
@@ -526,7 +536,7 @@ static int udp_transmit(void *ctx, const struct rn_super *super)
 	assert(super->sgid_index < u->sock_count);
 	assert(super->len <= RN_SUPER_BYTES);
 	if (s->fd < 0) {
-		u->sent = 0; /* the rest of it is lost */
+		u->sent = 0; /* the rest of the super-packet is lost */
 		return -EADDRNOTAVAIL;
 	}
 	mark_in_use(u, super->sgid_index);
@@ -550,9 +560,12 @@ static int udp_transmit(void *ctx, const struct rn_super *super)
 
 /* ------------------------------------------------------------------- receiving */
 enum {
-	LOOK_ANYWAY = 256,    /* calls, though those in use never run dry */
-	TURN = 8,	      /* packets from one socket before the next has its turn */
-	IDLE_AFTER = 1 << 14, /* vain looks at a socket before it counts as unused */
+	/* Calls after which the others are read, even if those in use
+	 * always have packets.
+	 */
+	LOOK_ANYWAY = 256,
+	TURN = 8,	      /* packets from one socket before the next one is read */
+	IDLE_AFTER = 1 << 14, /* reads without success before a socket counts as unused */
 };
 
 static void count_overflow(struct rn_udp *u, uint32_t *last, uint32_t overflow)
@@ -565,7 +578,7 @@ static void count_overflow(struct rn_udp *u, uint32_t *last, uint32_t overflow)
 	*last = overflow;
 }
 
-/* One datagram, from a socket that @dst is bound to. */
+/* Take one datagram from a socket that is bound to @dst. */
 static void take_datagram(struct rn_udp *u, const struct datagram *d,
 			  const struct rn_gid *dst, uint32_t *overflow)
 {
@@ -575,7 +588,7 @@ static void take_datagram(struct rn_udp *u, const struct datagram *d,
 	rn_rx_meta(d->msg, &meta);
 	if (meta.has_overflow)
 		count_overflow(u, overflow, meta.overflow);
-	/* To the same group, but on another interface: not for this device. */
+	/* A packet to the same group on another interface is not for this device. */
 	if (meta.ifindex != 0 && meta.ifindex != u->ifindex)
 		len = 0;
 	u->rx_flow.dst = *dst;
@@ -586,7 +599,9 @@ static void take_datagram(struct rn_udp *u, const struct datagram *d,
 	rn_rx_split_init(&u->split, d->data, len, meta.seg_len);
 }
 
-/* Errors of a socket are errors of packets that it sent: nothing to read. */
+/* An error of the socket is about a packet that it has sent: there is
+ * nothing to read.
+ */
 static bool read_by_call(struct rn_udp *u, int fd, const struct rn_gid *dst,
 			 uint32_t *overflow)
 {
@@ -674,7 +689,7 @@ static void next_turn(struct rn_udp *u)
 		u->cursor = 0;
 }
 
-/* The sockets in use, beginning with the one that had something last. */
+/* Read the sockets in use, beginning with the one that had a packet last. */
 static bool read_active(struct rn_udp *u)
 {
 	for (unsigned tries = u->active; tries > 0; tries--) {
@@ -692,7 +707,7 @@ static bool read_active(struct rn_udp *u)
 	return false;
 }
 
-/* All the others, of which one may have got its first packet. */
+/* Read all other sockets, one of which may have its first packet. */
 static bool read_others(struct rn_udp *u)
 {
 	struct timespec now = { 0 };
@@ -708,7 +723,7 @@ static bool read_others(struct rn_udp *u)
 		fds[n] = (struct pollfd){ .fd = u->sock[other].fd, .events = POLLIN };
 		idx[n++] = other;
 	}
-	if (n <= 1) /* then recvmsg() alone is cheaper */
+	if (n <= 1) /* for one socket, recvmsg() alone is cheaper than ppoll() */
 		return n == 1 && read_socket(u, idx[0]);
 	if (syscall(SYS_ppoll, fds, n, &now, NULL, 0) <= 0)
 		return false;
@@ -763,7 +778,7 @@ static void close_fd(int fd)
 		rn_fd_close(fd);
 }
 
-/* What the socket puts into packets when sendmsg() says nothing. */
+/* Find out what the socket puts into packets that are sent without control messages. */
 static void learn_defaults(struct udp_sock *s)
 {
 	int level = s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6;

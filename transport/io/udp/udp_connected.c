@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* udp_connected.c - sockets that are connected, each to one destination of many packets.
  *
- * A connected socket keeps its route, and needs neither address nor control message: of
- * the 4 us that a super-packet costs over loopback, or the 2.6 us of a packet, this saves
- * half a microsecond. Packets only leave by it: those who answer do so to port 4791, and
- * its own port is one of the dynamic range, as with hardware, which tells streams apart
- * by their source ports. A firewall that follows connections would take the two
- * directions for two of them, so only addresses of this host are reached like that.
+ * A connected socket keeps its route, and a send needs neither address nor control
+ * message: of the 4 us that a super-packet costs over loopback, or the 2.6 us of a
+ * packet, this saves half a microsecond. Such a socket only sends: peers answer to
+ * port 4791. Its own port is one of the dynamic range, as with hardware, which
+ * distinguishes streams by their source ports. A firewall that tracks connections
+ * would take the two directions for two connections, so connected sockets are used
+ * only for addresses of this host.
  *
  * The kernel numbers the IPv4 packets of a connected socket by a counter of that socket,
- * which begins anywhere, and the ICRC covers the number. So it is learned before: packets
- * to the host itself come back by the error queue, with their headers, because a time
- * stamp was asked for. What does not behave as described here is not used.
+ * which begins anywhere, and the ICRC covers the number. So the counter is learned first:
+ * probe packets to the host itself come back by the error queue, with their headers,
+ * because a time stamp was requested for them. A socket that does not behave as described
+ * here is not used.
  */
 #include <errno.h>
 #include <linux/net_tstamp.h>
@@ -25,13 +27,14 @@
 
 enum {
 	WORTHWHILE = 64, /* super-packets to a destination before it gets a socket */
-	STALE = 1 << 10, /* those to another one before that gets the place */
-	/* Dynamic ports that the kernel does not give to others by itself, unless it was
-	 * told to; a power of two of them.
+	/* super-packets to another destination before that takes its entry. */
+	STALE = 1 << 10,
+	/* First of the dynamic ports to try: the kernel does not choose from these by
+	 * default. A power of two of them.
 	 */
 	PORT_FIRST = 0xf000,
 	PORT_TRIES = 8,
-	MAC_MAX = 64, /* in front of the IP header */
+	MAC_MAX = 64, /* bytes of link-layer header in front of the IP header */
 	IPV4_LEN = 20,
 	UDP_LEN = 8,
 	PROBE_MAX = 2,
@@ -49,7 +52,7 @@ enum {
 	CUT_SPACE = CMSG_SPACE(sizeof(uint16_t))
 };
 
-/* Super-packets of @msg are cut by @cut; 0: it is one packet. */
+/* Set the segment length of the super-packet @msg to @cut; 0: it is a single packet. */
 static void tell_cut(struct msghdr *msg, uint8_t control[CUT_SPACE], uint16_t cut)
 {
 	struct cmsghdr *c = (struct cmsghdr *)(void *)control;
@@ -63,8 +66,8 @@ static void tell_cut(struct msghdr *msg, uint8_t control[CUT_SPACE], uint16_t cu
 }
 
 /* ---------------------------------------------------------------- identification */
-/* A socket of an address of this host, which takes what is sent to it. @to: out, where
- * that is. Return: -1 if there is no such address.
+/* Open a socket at an address of this host, to receive the probes. @to: out, its address.
+ * Return: -1 if the host has no such address.
  */
 static int open_sink(const struct rn_gid *gid, uint32_t ifindex, union rn_sockaddr *to)
 {
@@ -80,7 +83,7 @@ static int open_sink(const struct rn_gid *gid, uint32_t ifindex, union rn_sockad
 	return -1;
 }
 
-/* @segments packets of one byte as one super-packet. */
+/* Send @segments packets of one byte as one super-packet. */
 static bool send_probe(int fd, const union rn_sockaddr *to, unsigned segments)
 {
 	_Alignas(struct cmsghdr) uint8_t control[CUT_SPACE];
@@ -96,8 +99,8 @@ static bool send_probe(int fd, const union rn_sockaddr *to, unsigned segments)
 	return syscall(SYS_sendmsg, fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* The identification of a probe of @segments bytes that has come back. False: it has not,
- * or is something else.
+/* Read the identification of a probe of @segments bytes that has come back. Return: false
+ * if it has not, or if the packet is something else.
  */
 static bool read_probe(int fd, unsigned segments, uint16_t *id)
 {
@@ -124,7 +127,9 @@ static bool probe_id(int fd, const union rn_sockaddr *to, unsigned segments, uin
 	return send_probe(fd, to, segments) && read_probe(fd, segments, id);
 }
 
-/* The counter goes on by one with each super-packet, however many packets that has. */
+/* Does the counter advance by one with each super-packet, however many
+ * packets that has?
+ */
 static bool counts_supers(int fd, const union rn_sockaddr *to, uint16_t *next_id)
 {
 	uint16_t id[3];
@@ -136,7 +141,7 @@ static bool counts_supers(int fd, const union rn_sockaddr *to, uint16_t *next_id
 	return id[1] == (uint16_t)(id[0] + 1) && id[2] == (uint16_t)(id[1] + 1);
 }
 
-/* @to: the sink of an IPv4 address */
+/* @to: a receiving socket (open_sink()) at the destination's IPv4 address */
 static bool learn_id(int fd, const union rn_sockaddr *to, uint16_t *next_id)
 {
 	return rn_udp_set_int(fd, SOL_SOCKET, SO_TIMESTAMPING,
@@ -151,11 +156,11 @@ static void set_options(int fd, const struct udp_sock *s, const struct rn_flow *
 	int room = 0;
 	socklen_t len = sizeof(room);
 
-	/* The kernel doubles what it is told. */
+	/* The kernel doubles the value that it is given. */
 	if (getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &room, &len) == 0 &&
 	    !rn_udp_set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, room / 2))
 		(void)rn_udp_set_int(fd, SOL_SOCKET, SO_SNDBUF, room / 2);
-	(void)rn_udp_set_int(fd, SOL_SOCKET, SO_RCVBUF, 0); /* nothing is to come in */
+	(void)rn_udp_set_int(fd, SOL_SOCKET, SO_RCVBUF, 0); /* no packet is expected */
 	if (f->hop_limit)
 		(void)rn_udp_set_int(fd, s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
 				     s->is_ipv4 ? IP_TTL : IPV6_UNICAST_HOPS,
@@ -188,7 +193,7 @@ static bool bind_dynamic(int fd, struct udp_connected *o, uint32_t ifindex)
 	return false;
 }
 
-/* @sink: of the destination */
+/* @sink: a receiving socket at the destination's address */
 static bool prepare_socket(int fd, struct rn_udp *u, struct udp_connected *o,
 			   const union rn_sockaddr *sink)
 {
@@ -286,7 +291,7 @@ struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
 }
 
 /* -------------------------------------------------------------------- sending */
-/* With a control message for the length of the packets, 0: there is one. */
+/* Send with a control message for the segment length @cut; 0: a single packet. */
 static int send_told(struct rn_udp *u, const struct udp_connected *o,
 		     const struct rn_super *super, uint16_t cut)
 {
@@ -298,7 +303,9 @@ static int send_told(struct rn_udp *u, const struct udp_connected *o,
 	return rn_udp_send_message(u, o->fd, &msg);
 }
 
-/* Does the socket cut this one right if nothing is said? */
+/* Does the socket, as it is set, cut this super-packet right without a
+ * control message?
+ */
 static bool cuts_so(const struct udp_connected *o, const struct rn_super *super)
 {
 	if (super->count > 1)
@@ -306,8 +313,8 @@ static bool cuts_so(const struct udp_connected *o, const struct rn_super *super)
 	return o->cut == 0 || super->len <= o->cut;
 }
 
-/* What says nothing is cheaper: 0.1 us of the 0.4 us that a destination and a length
- * cost. A socket gets used to a length when that comes twice in a row.
+/* Sending without a control message is cheaper by 0.1 us of the 0.4 us that address and
+ * length cost. The socket is set to a segment length when that occurs twice in a row.
  */
 static int send_by(struct rn_udp *u, struct udp_connected *o,
 		   const struct rn_super *super)
@@ -334,14 +341,18 @@ int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super)
 	int rc;
 
 	if (!o->is_used || o->fd < 0 || o->sport != super->tx_socket.sport)
-		return -EADDRNOTAVAIL; /* it has gone, and nobody else signs like it */
+		/* The socket was closed, and no other can send what was
+		 * signed for it.
+		 */
+		return -EADDRNOTAVAIL;
 	rc = send_by(u, o, super);
-	if (rc == -ECONNREFUSED) /* that an earlier packet was; this one has not left */
+	/* Error of an earlier packet; this one has not been sent. */
+	if (rc == -ECONNREFUSED)
 		rc = send_by(u, o, super);
 	if (rc == -EAGAIN)
 		return rc;
 	o->next_id++;
-	if (rc) { /* has the kernel counted it? */
+	if (rc) { /* it is not known whether the kernel has counted this packet */
 		close_socket(o);
 		o->is_barred = true;
 	}

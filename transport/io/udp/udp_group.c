@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* udp_group.c - multicast groups of a device: a socket for each, read through one epoll
- * set that stands beside the sockets of the addresses.
+/* udp_group.c - multicast groups of a device: one socket per group, read through one
+ * epoll set that has a place beside the sockets of the addresses.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -16,7 +16,7 @@
 #include "transport/io/rocind/ctl_socket.h"
 #include "udp_internal.h"
 
-/* As glibc of older distributions lacks them. */
+/* glibc of older distributions lacks these. */
 #ifndef IP_MULTICAST_ALL
 #define IP_MULTICAST_ALL 49
 #endif
@@ -25,10 +25,13 @@
 #endif
 
 enum {
-	BUFFER_BYTES = 8 << 20, /* asked for, as rocind does for the others */
+	/* Requested receive buffer, as rocind does for the other sockets. */
+	BUFFER_BYTES = 8 << 20,
 };
 
-/* Facts about each packet; their lack costs a counter or a field of the header. */
+/* Ask for facts about each packet. If the kernel refuses, a counter or a field of a
+ * header is missing.
+ */
 static void ask_for_facts(int fd, int family)
 {
 	if (!rn_udp_set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
@@ -44,12 +47,13 @@ static void ask_for_facts(int fd, int family)
 	rn_udp_set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 }
 
-/* Packets of this interface only. The kernel looks at the interface for IPv4, once
- * memberships of other sockets do not count; for IPv6 it tells, see rn_udp_read().
+/* Bind and join so that only packets of this interface are received. For IPv4 the kernel
+ * checks the interface, once memberships of other sockets do not count
+ * (IP_MULTICAST_ALL); for IPv6 it reports the interface, see take_datagram().
  */
 static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
-	union rn_sockaddr addr; /* its scope is looked at for groups of narrow scope */
+	union rn_sockaddr addr; /* the scope matters for link-local groups */
 	socklen_t len = rn_gid_sockaddr(&addr, mgid, RN_ROCE_PORT, ifindex);
 	struct ip_mreqn v4 = { .imr_ifindex = (int)ifindex };
 	struct ipv6_mreq v6 = { .ipv6mr_interface = ifindex };
@@ -70,7 +74,9 @@ static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 	return ok ? 0 : -errno;
 }
 
-/* A fork() child may hold a copy of the socket, which would stay in the group. */
+/* A fork() child may have a copy of the socket, which would keep the membership: drop
+ * it explicitly.
+ */
 void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
 	union rn_sockaddr addr;
@@ -104,7 +110,7 @@ int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 	socklen_t len = rn_gid_sockaddr(&addr, mgid, RN_ROCE_PORT, ifindex);
 	int fd, rc = 0;
 
-	if (rn_gid_is_ipv4(mgid)) /* the interface is enough */
+	if (rn_gid_is_ipv4(mgid)) /* no route is needed, the interface is enough */
 		return 0;
 	fd = open_socket(AF_INET6);
 	if (fd < 0)
@@ -128,9 +134,9 @@ static bool is_loopback(uint32_t ifindex)
 	return is;
 }
 
-/* The kernel lets a socket into an IPv6 group of the loopback interface, and then has no
- * route for what is sent to it: nothing would ever come. (On others the route comes with
- * the link.)
+/* Would the socket never receive anything? The kernel lets a socket join an IPv6 group on
+ * the loopback interface, and then has no route for packets to the group. (On other
+ * interfaces the route appears when the link comes up.)
  */
 static bool is_in_vain(const struct rn_gid *mgid, uint32_t ifindex)
 {
@@ -157,7 +163,7 @@ int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex)
 	if (rc == 0)
 		return fd;
 	rn_fd_close(fd);
-	/* net.ipv4.igmp_max_memberships, net.core.optmem_max */
+	/* limits are net.ipv4.igmp_max_memberships and net.core.optmem_max */
 	return rc == -ENOBUFS ? -ENOMEM : rc;
 }
 
@@ -238,7 +244,9 @@ bool rn_udp_read_groups(struct rn_udp *u)
 	struct epoll_event ev;
 	struct udp_group *g;
 
-	/* One at a time: the set puts it behind the others that are ready. */
+	/* One socket per call: the epoll set then puts it behind the others
+	 * that are ready.
+	 */
 	if (syscall(SYS_epoll_pwait, rn_udp_groups_fd(u), &ev, 1, 0, NULL, 0) != 1)
 		return false;
 	g = ev.data.ptr;
