@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* doorbell.c - store first, look afterwards. */
+/* doorbell.c - both sides of a doorbell: each stores first and loads afterwards. */
 #include "doorbell.h"
 
 #include <stdatomic.h>
 
-/* Everything here is sequentially consistent but where a comment says why it need not be.
+/* All accesses are sequentially consistent, except where a comment says why
+ * they need not be.
  */
 struct rn_doorbell {
 	_Alignas(128) _Atomic uint32_t sleeping;
@@ -20,8 +21,8 @@ bool rn_doorbell_ring(struct rn_doorbell *peer, unsigned idx)
 
 	assert(idx < RN_DOORBELL_RINGS);
 	word = &peer->ready[idx / 64];
-	/* A set bit that the consumer takes later is a look at the ring after what was
-	 * published; so the line is not written for each burst.
+	/* If the bit is set already, the consumer takes it later and looks at the ring
+	 * after this publication. So the line need not be written for each burst.
 	 */
 	if (!(atomic_load(word) & bit))
 		atomic_fetch_or(word, bit);
@@ -35,7 +36,7 @@ void rn_doorbell_announce(struct rn_doorbell *own)
 
 void rn_doorbell_awake(struct rn_doorbell *own)
 {
-	/* Seen late, it is a wake-up in vain. */
+	/* If a producer sees this late, it causes a useless wake-up, no more. */
 	if (atomic_load_explicit(&own->sleeping, memory_order_relaxed))
 		atomic_store_explicit(&own->sleeping, 0, memory_order_relaxed);
 }

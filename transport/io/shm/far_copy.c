@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* far_copy.c - see far_copy.h */
+/* far_copy.c - copying by string instructions and past the caches; see far_copy.h. */
 #include "far_copy.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ enum {
 
 static bool has_fast_strings, has_line_stores;
 
-/* Enhanced REP MOVSB: CPUID leaf 7, EBX bit 9. */
+/* Is there Enhanced REP MOVSB? CPUID leaf 7, EBX bit 9. */
 static void __attribute__((constructor)) look_at_processor(void)
 {
 	unsigned a, b, c, d;
@@ -38,7 +38,7 @@ bool rn_far_copy_has_past(void)
 	return has_line_stores;
 }
 
-/* Whole lines. What is stored later is seen later. */
+/* Store whole lines. The fence makes later stores visible after them. */
 static void __attribute__((target("avx512f")))
 stream_lines(uint8_t *dst, const uint8_t *src, size_t len)
 {
@@ -85,8 +85,8 @@ void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	if (len >= RN_FAR_COPY_MIN && copy_string(dst, src, len))
 		return;
-	/* The compiler knows how many bytes it can be at most, and would take string
-	 * instructions, which are slow to begin: the library's memcpy() is not.
+	/* Hide @len from the compiler: it knows an upper bound, and would use string
+	 * instructions, which are slow to start; the library's memcpy() is not.
 	 */
 	__asm__("" : "+r"(len));
 	memcpy(dst, src, len);
@@ -100,10 +100,11 @@ void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len)
 
 /* ------------------------------------------------------------- which way is faster */
 enum {
-	TRY_EVERY = 64, /* bursts */
-	SMOOTH = 4,	/* bursts that a mean is over */
-	MARGIN = 16,	/* the other way must be faster by one part of so many */
-	SPREAD_MAX = 2, /* times the mean: the processor was somebody else's */
+	TRY_EVERY = 64, /* bursts between two tries of the other function */
+	SMOOTH = 4,	/* bursts over which the mean is taken */
+	MARGIN = 16,	/* the other function must be faster by 1 / MARGIN */
+	/* Times above this multiple of the mean are cut: the thread was interrupted. */
+	SPREAD_MAX = 2,
 	BYTES_PER_MB = 1 << 20,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* local_wires.c - wires that come and go, and which destination has one. */
+/* local_wires.c - setting up and removing wires, and which destination has one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +17,18 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-/* Until we ask again, after an answer that may become another one: the peer attaches. */
+/* Time after which we ask for a wire again, if the answer may have changed because the
+ * peer has attached.
+ */
 #define ASK_SOON RN_MSEC(1000)
 #define ASK_LATER RN_MSEC(10000)
 
-/* A wire that was lost is asked for after ASK_SOON, then 2, 4 ... times that. */
+/* After a wire was lost, we ask again after ASK_SOON, then after 2, 4 ... times that. */
 #define LOSSES_MAX 6
 
-/* Who sends to very many destinations must not keep rocind busy with each of them. */
+/* A process that sends to very many destinations must not overload rocind
+ * with requests.
+ */
 #define ASKS_MAX 16
 #define ASKS_PER RN_MSEC(100)
 
@@ -68,7 +72,7 @@ static bool is_own_gid(const struct rn_local *l, const struct rn_gid *gid)
 	return false;
 }
 
-/* Can there be a wire at all? */
+/* Can there be a wire to this destination at all? */
 static bool is_eligible(const struct rn_local *l, const struct rn_rocind_ends *ends)
 {
 	if (rn_gid_is_multicast(&ends->peer) || ends->peer_slot == 0)
@@ -98,8 +102,8 @@ static void ask_for_wire(struct rn_local *l, struct local_path *path)
 		if (path->losses < LOSSES_MAX)
 			path->losses++;
 	}
-	/* The answer says when to ask again. None comes if rocind believes that there is
-	 * a wire.
+	/* rocind's answer sets the time to ask again. No answer comes if rocind believes
+	 * that there is a wire.
 	 */
 	path->ask_at = now + ASK_LATER + (ASK_SOON << path->losses);
 	path->lost = true;
@@ -125,7 +129,7 @@ struct local_path *rn_local_path(struct rn_local *l, const struct rn_flow *flow,
 	return path;
 }
 
-/* What was known about these ends, if it still is. */
+/* What is known about these ends, if it has not been replaced in the table. */
 static struct local_path *known_path(struct rn_local *l,
 				     const struct rn_rocind_ends *ends)
 {
@@ -135,7 +139,9 @@ static struct local_path *known_path(struct rn_local *l,
 }
 
 /* ---------------------------------------------------------------------- coming */
-/* A fork() child must not have it: what is written there is read by others. */
+/* MADV_DONTFORK: a fork() child must not have the mapping, since others read what is
+ * written there.
+ */
 static void *map_shared(int fd, size_t len)
 {
 	void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -146,7 +152,9 @@ static void *map_shared(int fd, size_t len)
 	return mem;
 }
 
-/* The doorbell is the same beside each wire. */
+/* Map our doorbell, which rocind sends with each wire and which is the
+ * same each time.
+ */
 static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 {
 	if (l->page)
@@ -164,8 +172,9 @@ static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 	return -EMFILE;
 }
 
-/* The last quarter of the descriptors that the process may have is the program's: a wire
- * takes one, and makes packets faster, not possible.
+/* Is the descriptor below the last quarter of those that the process may have?
+ * That quarter is left to the program: a wire takes a descriptor, but only makes
+ * packets faster.
  */
 static bool is_spare(int fd)
 {
@@ -186,7 +195,7 @@ static void free_wire(struct local_wire *w)
 	free(w);
 }
 
-/* Return: 0 or -errno; @w is to be freed either way. */
+/* Return: 0 or -errno; the caller frees @w on failure. */
 static int open_wire(struct local_wire *w, const struct rn_rocind_wire *wire)
 {
 	size_t own = (size_t)wire->role * RN_WIRE_RING_BYTES;
@@ -229,7 +238,7 @@ static struct local_wire *make_wire(struct rn_local *l, const struct rn_rocind_e
 	return NULL;
 }
 
-/* Some ring has memory now, which it may not need for long. */
+/* A ring has memory now, which it may not need for long: check again later. */
 static void look_again(struct rn_local *l)
 {
 	rn_ns at = rn_local_now() + RN_LOCAL_REST;
@@ -246,7 +255,7 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 	struct local_wire *w;
 	int rc = 0;
 
-	if (old) /* its peer has gone, and what is left unread is lost */
+	if (old) /* its peer has gone, and packets left unread in it are lost */
 		rn_local_remove(l, old);
 	w = make_wire(l, ends, wire);
 	if (!w) {
@@ -373,8 +382,8 @@ void rn_local_close_doorbell(struct rn_local *l)
 }
 
 /* ---------------------------------------------------------------------- memory */
-/* What cannot be had must not be touched later. Older kernels do not know the call, and
- * give the pages when they are touched.
+/* Allocate pages now, because if that fails, they must not be touched later. Older
+ * kernels do not know MADV_POPULATE_WRITE, and allocate pages when they are touched.
  */
 static bool populate_memory(uint8_t *at, size_t len)
 {
@@ -393,12 +402,12 @@ void rn_local_fit(struct local_wire *w, rn_ns now)
 
 void rn_local_resize(struct local_wire *w)
 {
-	/* What went wrong, or cannot be now, the next packet shows. */
+	/* If it fails or is not possible now, the next packet shows it. */
 	(void)rn_ring_resize(&w->send, w->want);
 }
 
-/* Nothing in the data of a ring that has been read matters any more, to neither end. So
- * it goes without a word to the peer, which need not wake for it.
+/* The data of a ring that has been read completely matters to neither end, so its pages
+ * are given back without telling the peer, which need not wake up for that.
  */
 static void give_back(struct local_wire *w)
 {
@@ -432,7 +441,7 @@ void rn_local_rest(struct rn_local *l)
 
 bool rn_local_fetch(struct rn_local *l, struct local_wire *w)
 {
-	/* Where the record lies that makes it small. */
+	/* where the record lies that makes the ring small */
 	uint8_t *next = w->send.data + (w->send.off & ~(RN_RING_CONTROL - 1u));
 
 	if (!populate_memory(w->send.data, RN_RING_SIZE_MIN) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_local.c - see net_local.h: packets through rings, or past them, and those that are
- * built in a ring. Wires come and go in local_wires.c.
+/* net_local.c - sending and receiving through rings, or past them by UDP, and building
+ * packets in a ring. Wires are set up and removed in local_wires.c.
  */
 #include "net_local.h"
 
@@ -17,28 +17,37 @@
 #include "transport/io/host/own_fd.h"
 
 enum {
-	HOP_LIMIT = 64, /* of a flow that names none: as the sockets have it */
+	HOP_LIMIT = 64, /* hop limit of a flow that names none, as sockets have it */
 
-	/* A look at the sockets is a system call, several times as dear as one at the
-	 * rings: while these are in use, sockets get one of so many calls that found
-	 * something, or several times as many that did not; and one of so many of these
-	 * once a packet is not a moment away any more.
+	/* Reading the sockets is a system call, which costs several times as much as
+	 * looking at the rings. While rings are in use, the sockets are read once in
+	 * LOOK_BUSY calls that found something in a ring, or in LOOK_VAIN times as many
+	 * that did not; and once in LOOK_QUIET calls if no packet has come for a moment.
 	 */
 	LOOK_BUSY = 64,
 	LOOK_VAIN = 8,
 	LOOK_QUIET = 8,
-	DRAIN_MAX = 1024, /* reads: more than a socket's buffer holds */
-	QUIET_MAX = 4096, /* calls without anything in a ring: they are not in use */
-	LIVELY_MAX = 64,  /* calls in vain: some microseconds, a turn of the scheduler */
-	SCAN_MAX = 8, /* with more wires, only those that were rung for are looked at */
-	SCAN_EVERY = 64, /* calls after which all are, whatever the doorbell says */
+	DRAIN_MAX = 1024, /* reads of the sockets: more than their buffers can hold */
+	/* Calls that find nothing after which rings count as not in use. */
+	QUIET_MAX = 4096,
+	/* Calls that find nothing: some microseconds, about a scheduler switch. */
+	LIVELY_MAX = 64,
+	/* With more wires than this, only rings that were rung are looked at. */
+	SCAN_MAX = 8,
+	/* Calls after which all rings are looked at, whatever the doorbell says. */
+	SCAN_EVERY = 64,
 
-	/* Packets that are built in a ring. */
-	SHOW_AT = 8 * 1024, /* bytes: the peer reads them while the next are built */
+	/* Limits for packets that are built in a ring. */
+	/* Bytes to be shown to the peer, which reads them while the next
+	 * packets are built.
+	 */
+	SHOW_AT = 8 * 1024,
 	SHOW_AT_STREAM = 32 * 1024,
-	SHOWS = 8, /* one of so many rings for the peer, the first of a burst at least */
-	FEW = 4,   /* packets of a burst: a message, an acknowledgement and a little */
-	MANY = 32, /* likewise: as one message it would be long */
+	/* Of so many times that packets are shown, one also rings the doorbell. */
+	SHOWS = 8,
+	/* Packets of a short burst: a message, an acknowledgement and a few more. */
+	FEW = 4,
+	MANY = 32, /* packets of a long burst: a stream */
 };
 
 /* -------------------------------------------------------------------- transmit */
@@ -46,19 +55,21 @@ static void wake_peer(const struct local_wire *w)
 {
 	uint64_t one = 1;
 
-	/* It fails when the counter is full: then the peer is awake. */
+	/* The write fails if the counter is full; then the peer is awake. */
 	if (rn_own_fd_is_there(w->peer_event))
 		(void)!syscall(SYS_write, w->peer_event, &one, sizeof(one));
 }
 
-/* The peer may read what was put into the ring, and is woken if it sleeps. */
+/* Publish the packets in the ring, and wake the peer if it sleeps. */
 static void let_go(struct local_wire *w)
 {
 	if (rn_ring_publish(&w->send) && rn_doorbell_ring(w->peer_page, w->peer_bit))
 		wake_peer(w);
 }
 
-/* The ring is full. Return: -EAGAIN, or -ENOBUFS if the packets are not to wait. */
+/* The ring is full. Return: -EAGAIN, or -ENOBUFS if the packets are not
+ * to wait for it.
+ */
 static int no_space(struct local_wire *w)
 {
 	rn_ns now = rn_local_now();
@@ -74,7 +85,9 @@ static int no_space(struct local_wire *w)
 	return -ENOBUFS;
 }
 
-/* Return: 0, -EAGAIN with l->sent telling how far it went, or why packets are lost. */
+/* Return: 0; -EAGAIN, and l->sent says how many packets were sent; or another -errno if
+ * packets are lost.
+ */
 static int send_by_ring(struct rn_local *l, struct local_wire *w,
 			const struct rn_super *super)
 {
@@ -87,7 +100,8 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	l->sent = 0;
 	if (w->is_away && !rn_local_fetch(l, w))
 		return -ENOBUFS;
-	if (w->is_stuck && rn_ring_is_read(&w->send)) /* before more lies in it */
+	/* Checked before more packets are put into the ring. */
+	if (w->is_stuck && rn_ring_is_read(&w->send))
 		w->is_stuck = false;
 	for (; i < super->count; i++) {
 		if (w->want != w->send.size)
@@ -100,7 +114,8 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 			break;
 	}
 	let_go(w);
-	l->net.twice = rc ? i : 0; /* if they leave by UDP after all */
+	/* Number of packets sent twice if they go by UDP after all. */
+	l->net.twice = rc ? i : 0;
 	if (i > first) {
 		end = i < super->count ? i * super->seg_len : super->len;
 		rn_local_count(l, RN_STAT_LOCAL_TX_PACKETS, i - first);
@@ -151,7 +166,7 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 				return rc;
 		}
 	}
-	/* Of a ring that has gone or is full: all leave once more. */
+	/* The ring has gone or is full: all packets of the super-packet leave again. */
 	l->sent = 0;
 	rc = l->udp->ops->transmit(l->udp->ctx, super);
 	l->udp_begun = rc == -EAGAIN;
@@ -159,7 +174,7 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 	return rc;
 }
 
-/* Rings have none. */
+/* A packet that goes through a ring has no socket. */
 static struct rn_tx_socket local_tx_socket(void *ctx, const struct rn_flow *flow,
 					   uint32_t sgid_index, uint32_t dest_slot)
 {
@@ -170,9 +185,9 @@ static struct rn_tx_socket local_tx_socket(void *ctx, const struct rn_flow *flow
 	return rn_net_tx_socket(l->udp, flow, sgid_index, dest_slot);
 }
 
-/* ---------------------------------------------------- building in the ring itself */
-/* Where a packet is built that will be copied to @at: its payload aligned, behind a BTH,
- * and half a page away from where it goes.
+/* ---------------------------------------------- building in the ring itself */
+/* Where to build a packet that will be copied to @at: its payload, behind a BTH, is
+ * aligned, and it is half a page away from @at modulo the page size.
  */
 static uint8_t *apart_from(struct rn_local *l, const uint8_t *at)
 {
@@ -182,7 +197,7 @@ static uint8_t *apart_from(struct rn_local *l, const uint8_t *at)
 	return l->build + offset / line * line + line - RN_BTH_LEN;
 }
 
-/* See struct rn_net_ops. */
+/* The `publish` operation of struct rn_net_ops. */
 static void local_publish(void *ctx)
 {
 	struct rn_local *l = ctx;
@@ -225,9 +240,9 @@ static bool is_stream(const struct local_wire *w)
 	return w->burst_before >= MANY;
 }
 
-/* Does the peer get what has been built, in the middle of a burst? In a stream it has
- * enough to do, and each change of the tail, which it may be looking at, takes as long as
- * a good part of a packet.
+/* Is it time, in the middle of a burst, to show the peer what has been built? In a stream
+ * the peer has enough to do, and each change of the tail, which the peer may be polling,
+ * takes as long as a good part of a packet.
  */
 static bool is_to_show(const struct local_wire *w)
 {
@@ -245,9 +260,10 @@ static void show_burst(struct rn_local *l, struct local_wire *w)
 		rn_ring_show(&w->send);
 }
 
-/* Where bursts are short somebody waits: what this one begins with, an acknowledgement
- * that goes ahead of its answer or a message ahead of its acknowledgement, is read while
- * the other is built. In a stream the peer would be disturbed, and find little.
+/* Is the first packet of a burst shown at once? If bursts are short, the peer waits: it
+ * can read the first packet (an acknowledgement ahead of a message, or the other way
+ * round) while the second is built. In a stream this would disturb the peer, which
+ * would find little.
  */
 static bool goes_ahead(const struct local_wire *w)
 {
@@ -262,7 +278,8 @@ static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 
 	meta.flags = l->net.bare ? RN_RING_BARE : 0;
 	if (l->apart)
-		(void)!rn_ring_send(&w->send, &meta, l->apart, len); /* there is space */
+		/* rn_ring_reserve() has found that there is space. */
+		(void)!rn_ring_send(&w->send, &meta, l->apart, len);
 	else
 		rn_ring_commit(&w->send, &meta, len);
 	w->is_long = len >= RN_FAR_COPY_MIN;
@@ -292,7 +309,7 @@ static void fill_flow(const struct rn_local *l, const struct local_wire *w,
 					  meta->hop_limit ? meta->hop_limit : HOP_LIMIT };
 }
 
-/* What is to be thought of the ICRC. The packet lies in memory of our own. */
+/* How the ICRC of a packet is to be checked. The packet lies in memory of our own. */
 static enum rn_rx_icrc judge_icrc(const struct rn_local *l, const struct local_wire *w,
 				  const struct rn_flow *flow,
 				  const struct rn_ring_packet *pkt)
@@ -312,8 +329,8 @@ static bool same_flow(const struct rn_ring_meta *a, const struct rn_ring_meta *b
 	       a->hop_limit == b->hop_limit;
 }
 
-/* Return: packets; -EAGAIN: none, but the wire is not dry. One that is dry and has lost
- * its peer is gone afterwards.
+/* Read packets from a wire. Return: their number; -EAGAIN: none, but the ring is not
+ * empty; 0: the ring is empty. A wire that is empty and whose peer has gone is removed.
  */
 static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 {
@@ -351,7 +368,7 @@ static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 	return 0;
 }
 
-/* Which rings may have something. */
+/* Find the rings that may have something. */
 static void look_at_doorbell(struct rn_local *l)
 {
 	bool all = l->wires <= SCAN_MAX || l->quiet % SCAN_EVERY == 0 || l->look;
@@ -361,7 +378,9 @@ static void look_at_doorbell(struct rn_local *l)
 			l->present[k] & (all ? UINT64_MAX : rn_doorbell_take(l->page, k));
 }
 
-/* The first wire with its bit set, from @from on; RN_ROCIND_WIRES_MAX: none. */
+/* The first wire from number @from on that has its bit in l->ready;
+ * RN_ROCIND_WIRES_MAX: none.
+ */
 static unsigned next_ready(const struct rn_local *l, unsigned from)
 {
 	while (from < RN_ROCIND_WIRES_MAX) {
@@ -374,7 +393,7 @@ static unsigned next_ready(const struct rn_local *l, unsigned from)
 	return from;
 }
 
-/* In turn, from the one behind that which had something last. */
+/* Read the wires @from .. @to - 1 in turn, until one has packets. */
 static int read_from(struct rn_local *l, unsigned from, unsigned to, struct rn_rx *rx)
 {
 	for (unsigned i = next_ready(l, from); i < to; i = next_ready(l, i + 1)) {
@@ -388,7 +407,8 @@ static int read_from(struct rn_local *l, unsigned from, unsigned to, struct rn_r
 		if (n == 0)
 			l->ready[i / 64] &= ~(UINT64_C(1) << i % 64);
 	}
-	return 0; /* a wire with much that is no packet has its turn with the next call */
+	/* A wire with many records but no packet is read again by the next call. */
+	return 0;
 }
 
 static int read_rings(struct rn_local *l, struct rn_rx *rx)
@@ -418,8 +438,8 @@ static int read_sockets(struct rn_local *l, struct rn_rx *rx)
 	return n;
 }
 
-/* A fresh wire has something: what its peer sent before is in the sockets by now, and
- * comes first.
+/* A fresh wire has something: packets that its peer sent before are in our sockets by
+ * now, and are read first.
  */
 static void begin_drain(struct rn_local *l)
 {
@@ -534,7 +554,7 @@ void rn_local_awake(struct rn_local *l)
 		rn_doorbell_awake(l->page);
 }
 
-/* ------------------------------------------------------------- making and ending it */
+/* ---------------------------------------------------- making and freeing it */
 static const struct rn_net_ops local_ops = {
 	.transmit = local_transmit,
 	.tx_socket = local_tx_socket,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ring.c - see ring.h: the memory of a ring, the producer's end, the consumer's end.
+/* ring.c - the memory of a ring, the producer's end, the consumer's end.
  *
- * The producer believes one value of the other side: the head, which says what may be
- * written over. A consumer that lies about it harms what it receives itself, no more.
+ * The producer trusts one value of the other side: the head, which says what may be
+ * overwritten. A consumer that lies about it harms only what it receives itself.
  *
- * The consumer judges in this order: the tail when it is loaded; of each record its tag,
- * then its length, then whether it lies within what the tail and the data give. A packet
- * is copied out and folded for its ICRC in one pass, which takes no longer than checking
- * it where it lies: the check then need not read the payload, and what is placed later is
- * what was checked.
+ * The consumer checks in this order: the tail when it is loaded; of each record the tag,
+ * then the length, then whether the record lies within the tail and the data. A packet is
+ * copied out and folded for its ICRC in one pass, which takes no longer than checking it
+ * in place. The check of the ICRC then need not read the payload, and what is placed
+ * later is what was checked.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,7 +29,7 @@ void rn_ring_format(void *mem, uint32_t capacity)
 	atomic_store_explicit(&shared->magic, RN_RING_MAGIC, memory_order_release);
 }
 
-/* Is @shared what rn_ring_format(@capacity) made? */
+/* Was @shared made by rn_ring_format(@capacity)? */
 static bool is_formatted(const struct rn_ring_shared *shared, uint32_t capacity)
 {
 	return atomic_load_explicit(&shared->magic, memory_order_acquire) ==
@@ -61,7 +61,7 @@ const char *rn_ring_fault_text(enum rn_ring_fault fault)
 
 /* ------------------------------------------------------------------ the producer */
 enum {
-	NEXT_LINES = 3, /* a short message and an acknowledgement */
+	NEXT_LINES = 3, /* lines of a short message and an acknowledgement */
 };
 
 enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem, uint32_t capacity)
@@ -78,7 +78,7 @@ enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem, uint32_t
 	return s->fault;
 }
 
-/* How far the consumer is: one load, judged against what it can have read. */
+/* Load the consumer's position once, and check that it is possible. */
 static void look_at_head(struct rn_ring_send *s)
 {
 	uint64_t head = atomic_load_explicit(&s->shared->head, memory_order_acquire);
@@ -94,7 +94,7 @@ static uint32_t space(const struct rn_ring_send *s)
 	return s->size - (uint32_t)(s->tail - s->head);
 }
 
-/* Are there @need bytes? */
+/* Is there space for @need bytes? */
 static bool has_space(struct rn_ring_send *s, uint32_t need)
 {
 	if (need <= space(s))
@@ -132,7 +132,9 @@ static void advance_tail(struct rn_ring_send *s, uint32_t bytes)
 	s->off = (s->off + bytes) & (s->size - 1);
 }
 
-/* Bytes that are left before the end of the data, if @need are not. */
+/* Bytes that are left before the end of the data, if a record of @need bytes does not fit
+ * there; else 0.
+ */
 static uint32_t pad_before(const struct rn_ring_send *s, uint32_t need)
 {
 	uint32_t left = s->size - s->off;
@@ -140,7 +142,9 @@ static uint32_t pad_before(const struct rn_ring_send *s, uint32_t need)
 	return need > left ? left : 0;
 }
 
-/* @pad bytes of nothing, if not 0, and the header of a packet. */
+/* Write a pad record of @pad bytes, if that is not 0, and the header of a
+ * packet record.
+ */
 static void begin_record(struct rn_ring_send *s, uint32_t pad, uint32_t len,
 			 const struct rn_ring_meta *meta)
 {
@@ -190,9 +194,9 @@ void rn_ring_commit(struct rn_ring_send *s, const struct rn_ring_meta *meta, uin
 	advance_tail(s, rn_ring_need(len));
 }
 
-/* The consumer was the last to have the lines of what comes next: they are asked for now,
- * while nobody waits, and not when the next record is stored, before whose tail they must
- * be here.
+/* The consumer's cache has the lines where the next records go. They are fetched now,
+ * while nobody waits, rather than when the next record is stored: they must be here
+ * before its tail can be seen.
  */
 static void fetch_next(const struct rn_ring_send *s)
 {
@@ -254,8 +258,8 @@ int rn_ring_resize(struct rn_ring_send *s, uint32_t size)
 	if (s->fault)
 		return -EPIPE;
 	unread = (uint32_t)(s->tail - s->head);
-	/* What is unread must be in one piece, or it would be where new records go. If so
-	 * there is space for one of RN_RING_ALIGN bytes: unread <= off < size.
+	/* The unread part must not wrap, or new records would overwrite it. Then there is
+	 * space for a record of RN_RING_ALIGN bytes: unread <= off < size.
 	 */
 	if (s->head < s->resized || (size < s->size ? unread > 0 : unread > s->off))
 		return -EAGAIN;
@@ -274,7 +278,7 @@ uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now)
 		s->fulls_since = now;
 		s->fulls = 0;
 	}
-	/* What waits for a consumer that has stopped is not idle. */
+	/* A ring that waits for a consumer that has stopped is not idle. */
 	if (s->tail != s->idle_tail || !rn_ring_is_read(s)) {
 		s->idle_tail = s->tail;
 		s->idle_since = now;
@@ -318,8 +322,9 @@ static void publish_head(struct rn_ring_recv *r)
 	atomic_store_explicit(&r->shared->head, r->head, memory_order_release);
 }
 
-/* When all up to the last one is read. Against the capacity: a record on the way may say
- * that the ring is larger from there on. A tail that went back is too far away as well.
+/* Load the producer's position once everything up to the last one is read. It is checked
+ * against the capacity, because a record on the way may enlarge the ring. A tail that
+ * went back is too far away as well.
  */
 static void look_at_tail(struct rn_ring_recv *r)
 {
@@ -332,7 +337,7 @@ static void look_at_tail(struct rn_ring_recv *r)
 		r->tail = tail;
 }
 
-/* The producer stores the flag after its last tail, so that is looked for once more. */
+/* The producer stores the flag after its last tail, so the tail is loaded once more. */
 static void look_for_the_end(struct rn_ring_recv *r)
 {
 	if (!atomic_load_explicit(&r->shared->send_closed, memory_order_acquire))
@@ -358,7 +363,7 @@ static void apply_size(struct rn_ring_recv *r, uint64_t size)
 	advance_head(r, RN_RING_ALIGN);
 }
 
-/* A pad or a packet of @bytes: is it there, and in one piece? */
+/* Does a pad or packet record of @bytes lie before the tail, and within the data? */
 static bool is_within(struct rn_ring_recv *r, uint32_t bytes)
 {
 	if (bytes > r->tail - r->head || bytes > r->size - r->off)
@@ -366,8 +371,8 @@ static bool is_within(struct rn_ring_recv *r, uint32_t bytes)
 	return !r->fault;
 }
 
-/* How many of the last bytes before the ICRC rn_icrc_check_with() can do without: with
- * what is before them, headers in most packets, a multiple of 16.
+/* How many of the last bytes before the ICRC rn_icrc_check_with() need not read again.
+ * The bytes before them, which are headers in most packets, must be a multiple of 16.
  */
 static uint32_t part_len(uint32_t len)
 {
@@ -380,8 +385,8 @@ static uint32_t part_len(uint32_t len)
 	return rn_crc32_can_copy(part) && (most - part) % 16 == 0 ? part : 0;
 }
 
-/* @p->len bytes from @src to @room or a little behind it, where stores of the payload are
- * aligned.
+/* Copy @p->len bytes from @src to @room, or a little behind that, so that stores of the
+ * payload are aligned.
  */
 static void copy_out(struct rn_ring_packet *p, uint8_t *room, const uint8_t *src)
 {
@@ -401,8 +406,8 @@ static void copy_out(struct rn_ring_packet *p, uint8_t *room, const uint8_t *src
 	p->data = room;
 }
 
-/* The record at the head, which is before the tail. Return: it was a packet, and @p is
- * filled.
+/* Take the record at the head, which is before the tail. Return: true if it is a packet;
+ * then @p is filled in.
  */
 static bool take_record(struct rn_ring_recv *r, struct rn_ring_packet *p, uint8_t *room)
 {
@@ -430,7 +435,7 @@ static bool take_record(struct rn_ring_recv *r, struct rn_ring_packet *p, uint8_
 	return false;
 }
 
-/* Space is given back in time for the producer to go on, and not with each record. */
+/* Give back space early enough for the producer to go on, but not with each record. */
 static void give_back(struct rn_ring_recv *r)
 {
 	if (r->head - r->published >= r->size / 4)

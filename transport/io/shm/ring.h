@@ -3,28 +3,29 @@
  *
  * One ring is one direction: a single producer (struct rn_ring_send) and a single
  * consumer (struct rn_ring_recv). Packets, BTH to ICRC, are the same as in a UDP
- * datagram; what a socket would tell beside the bytes goes along in struct rn_ring_meta.
+ * datagram; what a socket would report beside the bytes is in struct rn_ring_meta.
  *
  *   memory   | control page: magic, version, capacity | tail | head | data ...
  *   record   | length, tag | meta | packet ... | up to the next multiple of 64 |
  *
  * Positions count bytes and never wrap; tail is where the producer writes next, head
- * where the consumer reads next. The tag of a record follows from its position, so one
- * that is stale or torn shows. A record is in one piece: where it does not fit before the
- * end of the data, a pad goes first. Only the first bytes of the data are in use, the
- * ring's size; the producer changes it between two records, and says so in a record.
+ * where the consumer reads next. The tag of a record is computed from its position, so a
+ * stale or torn record is recognised. A record is contiguous: if it does not fit before
+ * the end of the data, a pad record comes first. Only the first bytes of the data are
+ * used, as many as the ring's size; the producer changes the size between two records, by
+ * a record that says so.
  *
- * Nothing that stands in the shared memory is believed. Each value is loaded once and
- * judged before it is used; what decides where and how much is kept in private memory. A
- * value that the protocol rules out poisons this end for good (enum rn_ring_fault). No
- * call waits for the other end, whether it is slow, stopped, dead or hostile, and none
- * touches memory outside of what the caller gave. A producer that dies in the middle of a
- * record has not moved the tail: the record does not exist.
+ * Nothing in the shared memory is trusted. Each value is loaded once and checked before
+ * it is used; state that decides where and how much to copy is kept in private memory. A
+ * value that the protocol excludes disables this end for good (enum rn_ring_fault). No
+ * call waits for the other end, whether it is slow, stopped, dead or hostile, and no call
+ * accesses memory outside of what the caller gave. A producer that dies in the middle of
+ * a record has not moved the tail: the record does not exist.
  *
- * No system call, no allocation. Waking a consumer that sleeps is doorbell.h's.
+ * No system call, no allocation. doorbell.h wakes a consumer that sleeps.
  *
- * Threads: each end belongs to one thread (or one lock); the two ends need nothing in
- * common but the memory.
+ * Threads: each end belongs to one thread (or one lock); the two ends share nothing
+ * but the memory.
  */
 #ifndef RN_RING_H
 #define RN_RING_H
@@ -33,59 +34,67 @@
 
 enum {
 	RN_RING_CONTROL = 4096, /* bytes before the data: one page */
-	RN_RING_ALIGN = 64,	/* records begin at multiples of it */
+	RN_RING_ALIGN = 64,	/* records begin at multiples of this */
 	RN_RING_HEADER = 16,	/* bytes of a record before the packet */
 
-	RN_RING_SIZE_MIN = 16 << 10, /* at the start; a power of two, as all sizes */
+	RN_RING_SIZE_MIN = 16 << 10, /* initial size; all sizes are powers of two */
 	RN_RING_SIZE_MAX = 1 << 20,
 
 	RN_RING_PACKET_MIN = 16,   /* a BTH and an ICRC */
-	RN_RING_PACKET_MAX = 4224, /* RN_PACKET_MAX and an ICRC, and a little */
+	RN_RING_PACKET_MAX = 4224, /* RN_PACKET_MAX, an ICRC, and a few bytes more */
 
-	RN_RING_ROOM_MIN = 8192, /* of rn_ring_receive() */
+	RN_RING_ROOM_MIN = 8192, /* least room for rn_ring_receive() */
 };
 
 /* What UDP and IP headers would say: struct rn_flow without what a pair of processes has
- * agreed on before. The ring passes it on and judges nothing in it.
+ * agreed on before. The ring passes it on unchecked.
  */
 struct rn_ring_meta {
-	uint16_t path;	/* which of the addresses of the two; meaning is the caller's */
+	/* Which of the addresses of the two processes; defined by the caller. */
+	uint16_t path;
 	uint16_t sport; /* UDP source port */
 	uint8_t tclass; /* DSCP and ECN */
 	uint8_t hop_limit;
-	uint8_t gro_idx; /* position in the super-packet: the identification */
-	uint8_t flags;	 /* enum rn_ring_flags; others mean nothing */
+	uint8_t gro_idx; /* position in the super-packet, and so the identification */
+	uint8_t flags;	 /* enum rn_ring_flags; other bits are ignored */
 };
 
 enum rn_ring_flags {
-	RN_RING_BARE = 1 << 0, /* no ICRC: zeros are where it would be */
+	RN_RING_BARE = 1 << 0, /* no ICRC: there are zeros in its place */
 };
 
 struct rn_ring_packet {
-	const uint8_t *data; /* BTH to ICRC, in the room of rn_ring_receive() */
+	const uint8_t *data; /* BTH to ICRC, in the buffer given to rn_ring_receive() */
 	uint32_t len;	     /* RN_RING_PACKET_MIN .. RN_RING_PACKET_MAX */
-	/* Of the bytes before the ICRC, found out while they were copied; or none, also
-	 * of a packet that is bare.
+	/* CRC of the last bytes before the ICRC, computed while they were copied; empty
+	 * if that was not possible or the packet has no ICRC.
 	 */
 	struct rn_crc32_part part;
 	struct rn_ring_meta meta;
 };
 
-/* Why an end of a ring does no more. */
+/* Why an end of a ring does not work any more. */
 enum rn_ring_fault {
 	RN_RING_OK,
-	RN_RING_CLOSED,	    /* the other end said that it stops: not an offence */
-	RN_RING_BAD_MAGIC,  /* no ring, or of another version or capacity */
-	RN_RING_BAD_HEAD,   /* consumer: before where it was, behind the tail, odd */
-	RN_RING_BAD_TAIL,   /* producer: before the head, more than the ring holds, odd */
-	RN_RING_BAD_TAG,    /* the record at the head is not the one of this position */
-	RN_RING_BAD_LENGTH, /* no packet is so short, or so long */
-	RN_RING_BAD_EXTENT, /* the record goes past the tail or the end of the data */
-	RN_RING_BAD_SIZE, /* a new size that is no power of two or not within capacity */
+	RN_RING_CLOSED,	   /* the other end has closed it: not a violation */
+	RN_RING_BAD_MAGIC, /* not a ring, or of another version or capacity */
+	/* Seen by the producer: head moved back, beyond the tail, or misaligned. */
+	RN_RING_BAD_HEAD,
+	/* Seen by the consumer: tail before the head, beyond the ring's capacity,
+	 * or misaligned.
+	 */
+	RN_RING_BAD_TAIL,
+	/* The record at the head does not have the tag of its position. */
+	RN_RING_BAD_TAG,
+	RN_RING_BAD_LENGTH, /* not the length of a packet */
+	/* The record extends beyond the tail or the end of the data. */
+	RN_RING_BAD_EXTENT,
+	/* The new size is not a power of two, or exceeds the capacity. */
+	RN_RING_BAD_SIZE,
 	RN_RING_FAULT_COUNT
 };
 
-/* A sentence for people, without full stop: "the peer's tail ...". Never NULL. */
+/* Text for people, without a full stop: "the peer's tail ...". Never NULL. */
 const char *rn_ring_fault_text(enum rn_ring_fault fault);
 
 /* Bytes of memory for a ring that may grow up to @capacity bytes of data. */
@@ -94,32 +103,32 @@ static inline size_t rn_ring_bytes(uint32_t capacity)
 	return RN_RING_CONTROL + (size_t)capacity;
 }
 
-/* Make a ring of rn_ring_bytes(@capacity) bytes of zeros. By whoever makes the memory,
- * before either end has it. @mem is aligned to a page, @capacity a power of two,
- * RN_RING_SIZE_MIN .. RN_RING_SIZE_MAX. Touches the control page alone.
+/* Make a ring in rn_ring_bytes(@capacity) bytes of zeros. Called by the process that
+ * allocates the memory, before either end has it. @mem is aligned to a page; @capacity is
+ * a power of two, RN_RING_SIZE_MIN .. RN_RING_SIZE_MAX. Writes the control page only.
  */
 void rn_ring_format(void *mem, uint32_t capacity);
 
 /* ---------------------------------------------------------------- producer */
-/* Private to ring.c but for @fault, @size, @past_caches and the counters. */
+/* Private to ring.c except @fault, @size, @past_caches and the counters. */
 struct rn_ring_send {
 	struct rn_ring_shared *shared;
 	uint8_t *data;
-	uint64_t tail;	    /* of the next record */
-	uint64_t published; /* the tail that the consumer may know */
-	uint64_t told;	    /* that of the last rn_ring_publish() */
-	uint64_t head;	    /* as last seen */
-	uint64_t resized;   /* behind the last record that changed the size */
-	uint32_t off;	    /* of tail in data */
+	uint64_t tail;	    /* position of the next record */
+	uint64_t published; /* tail that the consumer may have seen */
+	uint64_t told;	    /* tail at the last rn_ring_publish() */
+	uint64_t head;	    /* head as last seen */
+	uint64_t resized;   /* position behind the last record that changed the size */
+	uint32_t off;	    /* offset of tail in data */
 	uint32_t size;	    /* bytes of data in use */
 	uint32_t capacity;
 	enum rn_ring_fault fault;
-	/* For rn_ring_advice(). */
-	uint32_t fulls; /* since fulls_since */
+	/* The next four are for rn_ring_advice(). */
+	uint32_t fulls; /* sends that found no space since fulls_since */
 	rn_ns fulls_since, idle_since;
-	uint64_t idle_tail; /* at idle_since */
+	uint64_t idle_tail; /* tail at idle_since */
 
-	bool past_caches; /* long packets go by rn_far_copy_past(); the caller's to set */
+	bool past_caches; /* copy long packets by rn_far_copy_past(); set by the caller */
 
 	uint64_t full_count; /* sends that found no space, ever */
 };
@@ -152,39 +161,40 @@ enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem,
 int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 		 const uint8_t *pkt, uint32_t len);
 
-/* As rn_ring_send() of a packet that is built where it lies: room for RN_RING_PACKET_MAX
- * bytes, or NULL, when rn_ring_send() of such a packet would fail. The consumer may write
- * there as well, at any time: what is read back is not to be believed.
+/* As rn_ring_send() for a packet that is built in the ring. Return: room for
+ * RN_RING_PACKET_MAX bytes; NULL if rn_ring_send() of such a packet would fail. The
+ * consumer can write to this memory at any time, so the caller must not trust what
+ * it reads back.
  */
 uint8_t *rn_ring_reserve(struct rn_ring_send *s);
 
-/* The packet is there. Right after the rn_ring_reserve() that gave room for it. */
+/* The packet has been built in the room that the last rn_ring_reserve() gave. */
 void rn_ring_commit(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 		    uint32_t len);
 
-/* Bytes that wait for rn_ring_publish(). */
+/* Number of bytes that rn_ring_publish() would publish. */
 static inline uint32_t rn_ring_unpublished(const struct rn_ring_send *s)
 {
 	return (uint32_t)(s->tail - s->published);
 }
 
-/* Let a consumer that is awake see what was sent, in the middle of a burst: does not wait
- * for what was stored before to leave the processor, as rn_ring_publish() does, which
- * must follow at the end.
+/* In the middle of a burst, let a consumer that is awake see what was sent. Unlike
+ * rn_ring_publish(), which must follow at the end, this does not wait until earlier
+ * stores have left the processor.
  */
 void rn_ring_show(struct rn_ring_send *s);
 
 /* Let the consumer see what was sent since the last call: once per burst, and before the
  * thread leaves the engine. Sequentially consistent, so rn_doorbell_ring() may follow.
- * Return: there was something, so the doorbell is to be rung.
+ * Return: true if there was something, so the doorbell is to be rung.
  */
 bool rn_ring_publish(struct rn_ring_send *s);
 
-/* Everything published has been read, as far as the consumer says. */
+/* Has the consumer read everything that was published, as far as it says? */
 bool rn_ring_is_read(struct rn_ring_send *s);
 
-/* True if the consumer has not closed its end, nor taken all that it may know of. @taken:
- * bytes that it has taken, ever.
+/* True if the consumer has not closed its end, and has not read everything that was
+ * published. @taken: number of bytes that it has read, ever.
  */
 bool rn_ring_is_held(struct rn_ring_send *s, uint64_t *taken);
 
@@ -208,24 +218,26 @@ enum {
 	RN_RING_FULLS = 16
 };
 
-/* The size that the ring ought to have: twice as much after RN_RING_FULLS sends within a
- * millisecond that found no space, the least when it was empty for a second, else what
- * it has. To be asked after each -EAGAIN, and now and then.
+/* The size that the ring ought to have: twice the present size after RN_RING_FULLS sends
+ * within a millisecond that found no space; the minimum if it was empty for a second;
+ * otherwise the present size. To be called after each -EAGAIN, and now and then.
  */
 uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now);
 
-/* Tell the consumer that no more will come; what was published stays. Then -EPIPE. */
+/* Tell the consumer that no more packets will come; what was published stays. Further
+ * sends fail with -EPIPE.
+ */
 void rn_ring_send_close(struct rn_ring_send *s);
 
 /* ---------------------------------------------------------------- consumer */
-/* Private to ring.c but for @fault and @size. */
+/* Private to ring.c except @fault and @size. */
 struct rn_ring_recv {
 	struct rn_ring_shared *shared;
 	const uint8_t *data;
-	uint64_t head;	    /* of the next record */
-	uint64_t published; /* the head that the producer may know */
-	uint64_t tail;	    /* as last seen and judged */
-	uint32_t off;	    /* of head in data */
+	uint64_t head;	    /* position of the next record */
+	uint64_t published; /* head that the producer may have seen */
+	uint64_t tail;	    /* tail as last seen and checked */
+	uint32_t off;	    /* offset of head in data */
 	uint32_t size;	    /* bytes of data in use */
 	uint32_t capacity;
 	enum rn_ring_fault fault;
@@ -241,8 +253,8 @@ enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem,
  * @pkts:	Out: the packets, in the order in which they were sent
  * @max:	Entries of @pkts
  * @room:	Out: private memory that the bytes are copied to; @pkts points into it
- * @room_len:	At least RN_RING_ROOM_MIN: then a call that finds packets gives one or
- *more
+ * @room_len:	At least RN_RING_ROOM_MIN, so that a call returns at least one packet if
+ *		there is any
  *
  * The bytes are read once, and are the caller's from then on: whatever the producer does
  * to the ring later does not matter. What they say is as trustworthy as what comes off a
@@ -258,26 +270,25 @@ enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem,
 unsigned rn_ring_receive(struct rn_ring_recv *r, struct rn_ring_packet *pkts,
 			 unsigned max, uint8_t *room, size_t room_len);
 
-/* The last rn_ring_receive() has left something that it knew of. */
+/* Has the last rn_ring_receive() left records that it had seen? */
 bool rn_ring_has_more(const struct rn_ring_recv *r);
 
-/* Is there something that rn_ring_receive() would look at? One sequentially consistent
- * load: to be asked after rn_doorbell_announce() and before sleeping. False after a
- * fault.
+/* Is there something for rn_ring_receive()? One sequentially consistent load: to be
+ * called after rn_doorbell_announce() and before sleeping. False after a fault.
  */
 bool rn_ring_waits(const struct rn_ring_recv *r);
 
 /* Tell the producer that nothing will be read any more: its next call that finds no space
- * says -EPIPE. Then rn_ring_receive() gives nothing.
+ * returns -EPIPE. rn_ring_receive() returns nothing from now on.
  */
 void rn_ring_recv_close(struct rn_ring_recv *r);
 
-/* How the memory of a local wire is laid out: the ring of role 0, which process 0 sends
- * by, then that of role 1.
+/* Layout of the memory of a local wire: first the ring of role 0, by which process 0
+ * sends, then the ring of role 1.
  */
 enum {
-	/* Half of a usual L2 cache: with more, what the producer writes has left it
-	 * before the consumer reads it.
+	/* Half of a usual L2 cache: with more, what the producer writes has left the
+	 * cache before the consumer reads it.
 	 */
 	RN_WIRE_CAPACITY = 256 << 10,
 	RN_WIRE_RING_BYTES = RN_RING_CONTROL + RN_WIRE_CAPACITY,

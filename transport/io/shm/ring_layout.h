@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ring_layout.h - what lies in the shared memory of a ring. */
+/* ring_layout.h - the shared memory of a ring. */
 #ifndef RN_RING_LAYOUT_H
 #define RN_RING_LAYOUT_H
 
@@ -10,17 +10,18 @@
 enum {
 	RN_RING_MAGIC = 0x526e5267, /* "RnRg" */
 	RN_RING_VERSION = 1,
-	/* Two lines: processors fetch the neighbour of a line as well. */
+	/* Two cache lines: processors also prefetch the neighbour of a line. */
 	RN_RING_APART = 128,
 };
 
-/* Lengths that are not those of a packet. */
-#define RN_RING_PAD UINT32_MAX		/* the record goes up to the end of the data */
-#define RN_RING_RESIZE (UINT32_MAX - 1) /* the meta word is the size from here on */
+/* Values of the length field that mark records without a packet. */
+#define RN_RING_PAD UINT32_MAX		/* the record extends to the end of the data */
+#define RN_RING_RESIZE (UINT32_MAX - 1) /* the meta word is the new size */
 
-/* Each line has one writer, if nobody lies. tail and head: shape MP, release by the
- * writer, acquire by the reader; the tail is stored sequentially consistently, for the
- * doorbell. The closed flags follow the last tail or head of their writer.
+/* Each cache line has one writer, unless a peer cheats. tail and head: shape MP,
+ * release by the writer, acquire by the reader; the tail is stored sequentially
+ * consistently, for the doorbell. The closed flags are stored after the last tail
+ * or head of their writer.
  */
 struct rn_ring_shared {
 	_Atomic uint32_t magic;
@@ -36,11 +37,12 @@ struct rn_ring_shared {
 
 static_assert(sizeof(struct rn_ring_shared) <= RN_RING_CONTROL, "fits its page");
 
-/* The header of a record: two words, each written and read in one piece. They belong to
- * whoever the tail gives them to; atomic because a peer that lies writes at any time.
+/* The header of a record: two words, each written and read as a whole. They are
+ * owned by the side that the tail gives them to; atomic because a hostile peer may
+ * write at any time.
  */
 struct rn_ring_header {
-	_Atomic uint64_t what; /* length, tag << 32 */
+	_Atomic uint64_t what; /* length | tag << 32 */
 	_Atomic uint64_t meta;
 };
 
@@ -52,7 +54,7 @@ static inline uint32_t rn_ring_tag(uint64_t position)
 	return (uint32_t)(position / RN_RING_ALIGN);
 }
 
-/* Bytes of a record with a packet of @len bytes. */
+/* Bytes of a record that holds a packet of @len bytes. */
 static inline uint32_t rn_ring_need(uint32_t len)
 {
 	return (RN_RING_HEADER + len + RN_RING_ALIGN - 1) & ~(RN_RING_ALIGN - 1u);
