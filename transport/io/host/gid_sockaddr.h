@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gid_sockaddr.h - a GID as the sockets of the kernel take it. */
+/* gid_sockaddr.h - from a GID to a socket address of the kernel. */
 #ifndef RN_GID_SOCKADDR_H
 #define RN_GID_SOCKADDR_H
 
@@ -14,7 +14,8 @@ union rn_sockaddr {
 	struct sockaddr_in6 in6;
 };
 
-/* @scope: interface index of a link-local address; nothing for IPv4. Return: its length.
+/* Fill in @a. @scope: interface index, for a link-local address; ignored for IPv4.
+ * Return: length of the address.
  */
 static inline socklen_t rn_gid_sockaddr(union rn_sockaddr *a, const struct rn_gid *gid,
 					uint16_t port, uint32_t scope)
@@ -33,7 +34,7 @@ static inline socklen_t rn_gid_sockaddr(union rn_sockaddr *a, const struct rn_gi
 	return sizeof(a->in6);
 }
 
-/* Likewise, of an address whose scope is looked at only if it is link-local. */
+/* As rn_gid_sockaddr(), but @ifindex is used only if the address is link-local. */
 static inline socklen_t rn_gid_sockaddr_on(union rn_sockaddr *a, const struct rn_gid *gid,
 					   uint16_t port, uint32_t ifindex)
 {

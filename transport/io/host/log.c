@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* log.c - see log.h. */
+/* log.c - writing log lines to standard error or a file. */
 #include "log.h"
 
 #include <errno.h>
@@ -19,9 +19,9 @@
 static const char *const level_names[] = { "error", "warn", "info", "debug", "trace" };
 static_assert(RN_ARRAY_SIZE(level_names) == RN_LOG_LEVEL_COUNT, "one name per level");
 
-/* What ROCIN_LOG said, packed into one word so that it becomes valid with one store:
- * level in the low 8 bits, 0x100 if a file was named, the descriptor above.
- * Two threads may both read the environment; the second to finish throws its copy away.
+/* The setting of ROCIN_LOG, packed into one word so that it becomes valid with one store:
+ * level in the low 8 bits, TO_FILE if a file was named, the descriptor above. Two threads
+ * may both read the environment; the second one discards its result.
  */
 enum {
 	UNREAD = -1,
@@ -31,7 +31,9 @@ enum {
 };
 static _Atomic int target = UNREAD;
 
-/* write() without its cancellation point and without its SIGPIPE. */
+/* Write a line without a cancellation point, and without SIGPIPE if standard error is
+ * a closed pipe.
+ */
 static void write_line(int fd, const char *line, size_t len)
 {
 	const struct timespec at_once = { 0 };
@@ -149,7 +151,7 @@ void rn_log(enum rn_log_level level, const char *fmt, ...)
 	len = vsnprintf(line + prefix, sizeof(line) - (size_t)prefix - 1, fmt, args);
 	va_end(args);
 	if (len >= 0) {
-		/* Leave room for the newline also where the message was cut off. */
+		/* There is room for the newline even if the message was cut off. */
 		size_t end = strlen(line);
 
 		line[end] = '\n';

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* log.h - one line for a person, written only if ROCIN_LOG asks for it.
+/* log.h - log lines for people, written only if ROCIN_LOG asks for them.
  *
- * ROCIN_LOG=LEVEL[:FILE], LEVEL one of error, warn, info, debug, trace. Without it
- * nothing is ever written: this code runs inside other people's programs. Without FILE
- * lines go to what was standard error at the first call; a FILE is appended to.
+ * ROCIN_LOG=LEVEL[:FILE], where LEVEL is error, warn, info, debug or trace. Without it
+ * nothing is ever written, because this code runs inside other people's programs.
+ * Without FILE, lines go to the file that was standard error at the first call; a FILE
+ * is appended to.
  *
  * Threads: any. No lock is held, errno is kept, no call is a cancellation point, and a
  * closed pipe as standard error raises no SIGPIPE. A line is one write(2), so lines of
- * several threads or processes do not mix. A fork child goes on with the same file and
+ * several threads or processes do not mix. A fork child continues with the same file and
  * its own process id.
  */
 #ifndef RN_LOG_H
@@ -28,20 +29,23 @@ enum {
 	RN_LOG_LINE_MAX = 1024, /* bytes with prefix and newline; more is cut off */
 };
 
-/* Writes "rocin[PID]: MESSAGE\n" if ROCIN_LOG asks for @level or a more talkative one. */
+/* Write the line "rocin[PID]: MESSAGE" if ROCIN_LOG asks for @level or a
+ * more verbose one.
+ */
 void rn_log(enum rn_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* True if rn_log(@level) would write: to spare the work of preparing a message. */
+/* Would rn_log(@level) write? To avoid the work of preparing a message. */
 bool rn_log_on(enum rn_log_level level);
 
-/* Is @spec what ROCIN_LOG may be? Its file is not looked at. Return: 0, or -EINVAL with a
- * sentence.
+/* Is @spec a valid value of ROCIN_LOG? The file is not opened. Return: 0, or -EINVAL with
+ * a sentence in @err.
  */
 int rn_log_check(const char *spec, char *err, size_t err_len);
 
-/* The open file of ROCIN_LOG=LEVEL:FILE, or -1 (silent, or standard error). Opens it now,
- * so that a daemon can do so before it changes its directory. Stays owned by the log.
+/* The open file of ROCIN_LOG=LEVEL:FILE, or -1 (no log, or standard error). Opens the
+ * file now, so that a daemon can do so before it changes its directory. The descriptor
+ * stays owned by the log.
  */
 int rn_log_file_fd(void);
 

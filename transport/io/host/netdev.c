@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* netdev.c - see rocin/netdev.h. */
+/* netdev.c - from a specification to a list of devices; see rocin/netdev.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,14 +24,15 @@
 /* One run of rn_netdev_discover(). */
 struct discovery {
 	struct ifaddrs *all;
-	struct rn_netdev *devs; /* caller's array; the first @count are complete */
+	/* The caller's array, of which the first @count are complete. */
+	struct rn_netdev *devs;
 	unsigned max;
 	unsigned count;
 	char *err;
 	size_t err_len;
 };
 
-/* What getifaddrs() tells of one interface, apart from its addresses. */
+/* What getifaddrs() reports of one interface, apart from its addresses. */
 struct iface {
 	unsigned flags;
 	uint8_t mac[6];
@@ -77,7 +78,9 @@ static bool gid_parse(struct rn_gid *gid, const char *text, size_t len)
 	return inet_pton(AF_INET6, copy, gid->raw) == 1;
 }
 
-/* The IPv4 address label of ifconfig ("eth0:1") is no interface name of its own. */
+/* Does the entry belong to interface @ifname? The part of the name behind a colon, as in
+ * "eth0:1", is the label of an IPv4 address.
+ */
 static bool is_on(const struct ifaddrs *ifa, const char *ifname)
 {
 	size_t len = strcspn(ifa->ifa_name, ":");
@@ -111,9 +114,9 @@ static bool has_address(const struct discovery *d, const char *ifname,
 	return false;
 }
 
-/* An IPv6 address that duplicate address detection has not cleared cannot be bound.
- * getifaddrs() does not tell; if_inet6 has the flags of <linux/if_addr.h>. Without it
- * (no /proc) every address counts as cleared.
+/* May the IPv6 address be bound? Not before duplicate address detection has passed it.
+ * getifaddrs() does not tell; /proc/net/if_inet6 has the flags of <linux/if_addr.h>.
+ * Without that file (no /proc) every address counts as usable.
  */
 static bool is_cleared(const struct rn_gid *want, uint32_t ifindex)
 {
@@ -257,8 +260,9 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
 	return hash;
 }
 
-/* What tells this host and namespace from others. Containers of one host share the boot
- * id and differ in the namespace; hosts cloned from one image differ in the boot id.
+/* A hash that distinguishes this host and network namespace from others. Containers of
+ * one host share the boot id but differ in the namespace; hosts cloned from one image
+ * differ in the boot id.
  */
 static uint64_t hash_of_place(void)
 {
@@ -288,8 +292,9 @@ static uint64_t hash_of_place(void)
 	return hash;
 }
 
-/* EUI-64 in the way of IPv6 for a card with a MAC, but with hashed bits in the place of
- * ff:fe, since two devices may share a card, and containers a MAC. All hash elsewhere.
+/* The node GUID. For a card with a MAC it is an EUI-64 as in IPv6, but with hashed bits
+ * in place of ff:fe, because two devices may share a card, and containers a MAC. Without
+ * a MAC it is a hash.
  */
 static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface)
 {
@@ -332,7 +337,9 @@ static bool find_iface(const struct discovery *d, const char *ifname, struct ifa
 	return found;
 }
 
-/* Index and MTU; false if the interface has gone meanwhile. */
+/* Find index and MTU of the interface. Return: false if the interface
+ * has disappeared.
+ */
 static bool query_iface(struct rn_netdev *dev)
 {
 	struct ifreq req = { 0 };
@@ -435,7 +442,7 @@ uint32_t rn_netdev_rate(const char *ifname)
 	if (fd < 0)
 		return 0;
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", ifname);
-	/* -1 is what a link says that is down, or has no rate. */
+	/* A link that is down, or has no rate, reports -1. */
 	if (ioctl(fd, SIOCETHTOOL, &request) == 0)
 		mbps = ethtool_cmd_speed(&cmd);
 	rn_fd_close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* own_fd.c - see own_fd.h. */
+/* own_fd.c - which descriptors of the process are ours; see own_fd.h. */
 #include "own_fd.h"
 
 #include <dlfcn.h>
@@ -17,11 +17,11 @@ enum {
 
 struct identity {
 	dev_t dev;
-	ino_t ino; /* of descriptors without a file: one for all of them */
+	ino_t ino; /* several kinds of descriptors without a file share one inode */
 };
 
-/* Shape: message passing; an identity is written before the bit that says that it is
- * there, by the one who owns the descriptor.
+/* Bits of descriptors that are kept, and their identities. Shape: message passing; the
+ * owner of a descriptor writes its identity before it sets the bit.
  */
 static _Atomic uint64_t kept[WORDS];
 static struct identity identities[RN_OWN_FD_MAX];
@@ -67,7 +67,8 @@ static void offer_to_watcher(void)
 
 	if (!at)
 		return;
-	memcpy(&watch, &at, sizeof(watch)); /* ISO C has no cast for it */
+	/* ISO C has no cast from an object pointer to a function pointer. */
+	memcpy(&watch, &at, sizeof(watch));
 	watch(rn_own_fd_next);
 }
 
@@ -141,7 +142,7 @@ void rn_fd_close(int fd)
 {
 	int cancel_state;
 
-	if (!rn_own_fd_forget(fd)) /* a file of the program's has the number */
+	if (!rn_own_fd_forget(fd)) /* the number belongs to a file of the program now */
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	close(fd);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* own_fd.h - descriptors of ours in other people's processes.
+/* own_fd.h - our descriptors in other people's processes.
  *
- * A program may close what it does not know, all from 3 on for instance. Where somebody
- * sees its calls of close() and their kind (sim/kernel), what is kept here stays open:
- * to the program it is as if it was not there. Others close by bare system calls, and
- * then open files of their own, which get our numbers: so what is kept is known by its
- * inode too, and nothing but that is closed as ours.
+ * A program may close descriptors that it does not know, for instance all from 3 on.
+ * If sim/kernel intercepts its calls of close() and similar ones, the descriptors that
+ * are kept here stay open: to the program they seem not to exist. Other programs close
+ * them by bare system calls and then open files of their own, which get our numbers.
+ * So a kept descriptor is also identified by its inode, and only if that agrees is it
+ * closed as ours.
  *
  * Threads: any; rn_own_fd_next() is async-signal-safe.
  */
@@ -17,36 +18,40 @@
 #define RN_FD_WATCH_SYMBOL "rocin_watch_fds"
 
 enum {
-	RN_OWN_FD_MAX = 1 << 16, /* larger ones are not kept: nobody has so many */
+	RN_OWN_FD_MAX = 1 << 16, /* larger descriptors are not kept */
 	RN_OWN_FD_NONE = INT32_MAX,
 };
 
-/* The first descriptor from @from on that is kept; RN_OWN_FD_NONE: there is none, or
- * this is a child of the process that keeps them.
+/* The first kept descriptor from @from on; RN_OWN_FD_NONE: there is none, or this is a
+ * child of the process that keeps them.
  */
 typedef int rn_own_fd_next_fn(int from);
 rn_own_fd_next_fn rn_own_fd_next;
 
-/* What the library that sees the calls exports by the name above. */
+/* Type of the function RN_FD_WATCH_SYMBOL, which the library that intercepts the
+ * calls exports.
+ */
 typedef void rn_fd_watch_fn(rn_own_fd_next_fn *next);
 
-/* Keep @fd until rn_own_fd_forget(), which goes before close(). Return: @fd. One below 0
- * is ignored.
+/* Keep @fd until rn_own_fd_forget(), which must be called before close(). Return: @fd; a
+ * negative one is ignored.
  */
 int rn_own_fd_keep(int fd);
 
-/* Return: false if @fd was kept and is something else now, which is not ours to close. */
+/* Stop keeping @fd. Return: false if it was kept and is another file now, which we
+ * must not close.
+ */
 bool rn_own_fd_forget(int fd);
 
-/* Is @fd, if it is kept, still what it was? For where a system call does not matter. */
+/* Is @fd still the same file, if it is kept? Costs a system call. */
 bool rn_own_fd_is_there(int fd);
 
-/* Are all that are kept? A system call for each. */
+/* Are all kept descriptors still the same files? Costs a system call for each. */
 bool rn_own_fd_all_there(void);
 
 /* ------------------------------------------------- descriptors, kept or not */
-/* Moves a descriptor above the three standard ones, for programs that close and reopen
- * those. Return: the descriptor, close-on-exec; or -errno with @fd closed.
+/* Move a descriptor above the three standard ones, for the sake of programs that close
+ * and reopen those. Return: the descriptor, close-on-exec; or -errno with @fd closed.
  */
 int rn_fd_raise(int fd);
 
@@ -55,8 +60,8 @@ int rn_fd_raise(int fd);
  */
 int rn_fd_own(int fd);
 
-/* close(), which is no cancellation point here; nothing if @fd was kept and is something
- * else now. (Not by syscall(2): ThreadSanitizer would take the next owner of the number
+/* As close(), but not a cancellation point; does nothing if @fd was kept and is another
+ * file now. (Not by syscall(2): ThreadSanitizer would take the next owner of the number
  * for this one.)
  */
 void rn_fd_close(int fd);

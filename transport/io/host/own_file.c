@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 enum {
-	NAME_TRIES = 64, /* files of one process under one name */
+	NAME_TRIES = 64, /* files of one process with the same name */
 };
 
-/* @pattern with "%p" replaced; false if it does not fit. */
+/* Copy @pattern with "%p" replaced. Return: false if it does not fit. */
 static bool expand_pid(char *out, size_t out_len, const char *pattern)
 {
 	size_t n = 0;
@@ -33,7 +33,9 @@ static bool expand_pid(char *out, size_t out_len, const char *pattern)
 	return true;
 }
 
-/* Open and lock one name. -EWOULDBLOCK: somebody writes there. */
+/* Open and lock one name. Return: the descriptor; -EWOULDBLOCK if another process
+ * writes to the file.
+ */
 static int open_locked(const char *name)
 {
 	int low = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

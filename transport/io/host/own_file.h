@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* own_file.h - a file that the process which opened it alone writes to: no other process
- * is writing to it when it is opened, or does afterwards.
+/* own_file.h - a file that only the process which opened it writes to: no other process
+ * was writing to it when it was opened, and none does afterwards.
  *
- * Of a fork child, which inherits what is buffered, nothing reaches the file, also not at
- * its exit. After the first failure, and from the limit on file sizes on (RLIMIT_FSIZE,
- * beyond which a program would be killed), nothing does either: the file ends there.
+ * A fork child inherits buffered data, but nothing of it reaches the file, not even at
+ * the child's exit. After the first failure the file ends, and so it does at the limit on
+ * file sizes (RLIMIT_FSIZE), beyond which a program would be killed.
  *
  * Threads: a file belongs to one lock.
  */
@@ -16,7 +16,7 @@
 #include "rocin/types.h"
 
 enum {
-	RN_FREE_NAME_MAX = 4096 /* bytes of a name, with the 0 */
+	RN_FREE_NAME_MAX = 4096 /* bytes of a name, including the NUL */
 };
 
 /**
@@ -35,13 +35,13 @@ int rn_free_name_open(char *path, size_t size, const char *pattern);
 struct rn_own_file {
 	int fd;
 	pid_t pid;
-	uint64_t left; /* bytes that it may still have */
+	uint64_t left; /* bytes that may still be written */
 };
 
-/* @fd is at the beginning of an empty file, and stays the caller's. */
+/* @fd is an empty file, and stays the caller's. */
 void rn_own_file_init(struct rn_own_file *f, int fd);
 
-/* All or, without a word, as much as there may be. */
+/* Write all of @data or, without telling, as much as is possible. */
 void rn_own_file_write(struct rn_own_file *f, const void *data, size_t len);
 
 #endif /* RN_OWN_FILE_H */

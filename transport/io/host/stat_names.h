@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stat_names.h - what the counters are called, and what they count, for people. */
+/* stat_names.h - names and descriptions of the counters, for people. */
 #ifndef RN_STAT_NAMES_H
 #define RN_STAT_NAMES_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* uring.c - see uring.h: by liburing, whose header Rocin was built with, or not at all.
- */
+/* uring.c - io_uring by liburing, if Rocin was built with its header; see uring.h. */
 #include "uring.h"
 
 #include <errno.h>
@@ -18,7 +17,7 @@
 
 #include "own_fd.h"
 
-/* Of Linux 5.18 to 6.1, and so of later headers than some distribution has. */
+/* These came with Linux 5.18 to 6.1, so the headers of some distributions lack them. */
 enum {
 	SETUP_SUBMIT_ALL = 1 << 7,
 	SETUP_COOP_TASKRUN = 1 << 8,
@@ -43,7 +42,9 @@ struct rn_uring {
 static struct uring_api api;
 static bool has_api;
 
-/* Stays loaded: a program may open and close devices all day. */
+/* Load the library and find its functions. It stays loaded, because a program may open
+ * and close devices often.
+ */
 static void load_liburing(void)
 {
 	void *lib = dlopen("liburing.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -56,7 +57,9 @@ static void load_liburing(void)
 		{ "io_uring_ring_dontfork", &api.dontfork },
 		{ "io_uring_submit", &api.submit },
 		{ "io_uring_submit_and_wait", &api.submit_and_wait },
-		/* Of 2.3: before, struct io_uring lacked what headers look at now. */
+		/* in 2.3 or later: before, struct io_uring lacked members that the
+		 * header now uses
+		 */
 		{ "io_uring_register", &api.enroll },
 	};
 
@@ -71,7 +74,9 @@ static void load_liburing(void)
 }
 
 /* ----------------------------------------------------------------- open, close */
-/* As good as this kernel knows how: what it does not know it answers with EINVAL. */
+/* Make a queue with the best flags that this kernel knows: it answers
+ * EINVAL to others.
+ */
 static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries)
 {
 	static const unsigned flags[][3] = {
@@ -90,7 +95,7 @@ static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries
 		rc = api.init(entries, &u->ring, &p);
 		if (rc < 0)
 			continue;
-		if (p.features & IORING_FEAT_FAST_POLL) /* Linux 5.7: all we use */
+		if (p.features & IORING_FEAT_FAST_POLL) /* Linux 5.7: all that we use */
 			return 0;
 		api.exit(&u->ring);
 		return -ENOSYS;
@@ -101,11 +106,14 @@ static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries
 static void leave_ring(struct rn_uring *u)
 {
 	if (!rn_own_fd_forget(u->ring.ring_fd))
-		u->ring.ring_fd = -1; /* a file of the program's has the number */
+		/* The number belongs to a file of the program now. */
+		u->ring.ring_fd = -1;
 	api.exit(&u->ring);
 }
 
-/* Above the standard descriptors, and not the fork children's. */
+/* Move the queue's descriptor above the standard ones, and keep its memory from
+ * fork children.
+ */
 static int keep_ring_fd(struct rn_uring *u)
 {
 	int fd = rn_fd_raise(u->ring.ring_fd);
@@ -175,7 +183,7 @@ void rn_uring_close(struct rn_uring *u)
 
 int rn_uring_begin(struct rn_uring *u)
 {
-	/* io_uring_enable_rings() does this, and is not exported. */
+	/* This is what io_uring_enable_rings() does, which liburing does not export. */
 	return api.enroll((unsigned)u->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL,
 			  0);
 }
@@ -247,7 +255,7 @@ bool rn_uring_next(struct rn_uring *u, uint64_t *tag, int *result)
 	return false;
 }
 
-#else /* there is no queue */
+#else /* built without liburing */
 
 struct rn_uring *rn_uring_open(enum rn_uring_use use, unsigned entries, char *err,
 			       size_t err_len)

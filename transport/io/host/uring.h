@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* uring.h - io_uring: a queue of requests and one of their ends, by liburing.
+/* uring.h - io_uring: a queue of requests and one of their completions, by liburing.
  *
- * liburing is loaded when a queue is first wanted: by default none is, and a plugin that
- * needed the library could not be loaded at all where it is missing.
+ * liburing is loaded when a queue is first wanted. By default none is, and a plugin that
+ * depended on the library could not be loaded where it is missing.
  *
- * What a request waits for is served by the thread that submitted it: its end is worked
- * out there, and another thread learns of it no earlier than that one enters the kernel.
- * A program's threads come and go and share a device, so there are two ways to use a
- * queue, and no third:
+ * A request that waits is completed in the context of the thread that submitted it; other
+ * threads learn of the completion no earlier than that thread enters the kernel. Threads
+ * of a program come and go and share a device, so a queue is used in one of two ways:
  *
- *   RN_URING_SLEEPER	one thread submits requests that wait, and waits for them
- *   RN_URING_AT_ONCE	any thread, under one lock; only requests that have ended when
- *			rn_uring_submit() returns (MSG_DONTWAIT)
+ *   RN_URING_SLEEPER  one thread submits requests that wait, and waits for them
+ *   RN_URING_AT_ONCE  any thread, under one lock, submits requests that have completed
+ *                     when rn_uring_submit() returns (MSG_DONTWAIT)
  *
- * Fork children inherit neither the memory nor the right to use the queue: they must not
- * call anything here for it.
+ * Fork children inherit neither the memory nor the right to use the queue: they must call
+ * no function here for it.
  */
 #ifndef RN_URING_H
 #define RN_URING_H
@@ -43,34 +42,36 @@ enum rn_uring_use {
 struct rn_uring *rn_uring_open(enum rn_uring_use use, unsigned entries, char *err,
 			       size_t err_len);
 
-/* Requests under way are cancelled some time later: end those that hold a descriptor
- * before. NULL is ignored.
+/* Requests that are pending are cancelled some time later, so end those that hold a
+ * descriptor before. NULL is ignored.
  */
 void rn_uring_close(struct rn_uring *u);
 
-/* RN_URING_SLEEPER: the calling thread is the one, from now on. Return: 0 or -errno. */
+/* RN_URING_SLEEPER: from now on the calling thread is the one that submits.
+ * Return: 0 or -errno.
+ */
 int rn_uring_begin(struct rn_uring *u);
 
-/* Prepare a request; @tag comes back with its end. Return: false if @entries are prepared
- * already.
+/* Prepare a request; @tag is returned with its completion. Return: false if @entries
+ * requests are prepared already.
  *
- * poll: ends when @fd is readable, at once if it is, or with -ECANCELED.
- * unpoll: cancels the poll of tag @which; ends with -ENOENT if there is none.
+ * poll: completes when @fd is readable, at once if it is, or with -ECANCELED. unpoll:
+ * cancels the poll that has the tag @which; completes with -ENOENT if there is none.
  * recv, send: recvmsg() and sendmsg() with MSG_DONTWAIT, for RN_URING_AT_ONCE; @msg and
- * what it points to must live until the end.
+ * what it points to must live until the completion.
  */
 bool rn_uring_poll(struct rn_uring *u, int fd, uint64_t tag);
 bool rn_uring_unpoll(struct rn_uring *u, uint64_t which, uint64_t tag);
 bool rn_uring_recv(struct rn_uring *u, int fd, struct msghdr *msg, uint64_t tag);
 bool rn_uring_send(struct rn_uring *u, int fd, const struct msghdr *msg, uint64_t tag);
 
-/* Hand over what is prepared, and wait until @ends requests have ended (0: do not wait).
- * One system call; no cancellation point. Return: 0 or -errno (-EINTR too).
+/* Submit the prepared requests, and wait until @ends requests have completed (0: do not
+ * wait). One system call; no cancellation point. Return: 0 or -errno (-EINTR too).
  */
 int rn_uring_submit(struct rn_uring *u, unsigned ends);
 
-/* Take the end of a request: its tag and its result (-errno or what the call returns).
- * Return: false if there is none.
+/* Take the completion of a request: its tag and its result (-errno or what the call
+ * returns). Return: false if there is none.
  */
 bool rn_uring_next(struct rn_uring *u, uint64_t *tag, int *result);
 
