@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mem_direct.c - rn_mem_ops over plain loads and stores.
  *
- * Copies have a loop of their own: memcpy() may store in any order (glibc stores the
- * first bytes last), and its "rep movsb" from 2 KiB on is twenty times slower on some
- * processors when source and destination lie at almost the same offset of a page, as the
+ * Copies have their own loop. memcpy() may store in any order (glibc stores the first
+ * bytes last), and its "rep movsb" from 2 KiB on is twenty times slower on some
+ * processors if source and destination lie at almost the same offset of a page, as the
  * payload of a packet and a page of the program do.
  */
 #include "mem_direct.h"
@@ -14,13 +14,15 @@
 
 #include "mem_guard.h"
 
-/* The one place where an address of the device becomes a pointer. */
+/* The only place where an address of the device becomes a pointer. */
 static inline void *pointer(rn_iova addr)
 {
 	return (void *)(uintptr_t)addr; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* Program and device meet in this memory without telling a sanitizer how. */
+/* The program and the device access this memory at the same time, in a way that a
+ * sanitizer cannot know to be correct.
+ */
 #define RACY __attribute__((no_sanitize("thread", "address", "undefined")))
 
 #define BLOCK ((size_t)64) /* bytes; a cache line */
@@ -30,13 +32,13 @@ typedef uint32_t unaligned32 __attribute__((aligned(1), may_alias));
 typedef uint16_t unaligned16 __attribute__((aligned(1), may_alias));
 typedef uint64_t vec16 __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* Keeps the compiler from reordering stores, or from making a memcpy() of the loop. */
+/* Keep the compiler from reordering stores and from turning the loop into a memcpy(). */
 static inline void keep_order(void)
 {
 	__asm__ volatile("" ::: "memory");
 }
 
-/* One store of @size (1, 2, 4, 8) bytes, naturally aligned, after all before it. */
+/* One store of @size (1, 2, 4, 8) bytes, naturally aligned, after all earlier stores. */
 static inline RACY void store_release(void *dst, const void *src, unsigned size)
 {
 	switch (size) {
@@ -79,7 +81,7 @@ static inline RACY void load_once(void *dst, const void *src, unsigned size)
 	}
 }
 
-/* Largest naturally aligned piece at @addr that is not longer than @len. */
+/* Size of the largest naturally aligned store at @addr that is not longer than @len. */
 static inline unsigned piece(uintptr_t addr, size_t len)
 {
 	unsigned size = 8;
@@ -94,7 +96,7 @@ static inline bool is_one_word(uintptr_t addr, size_t len)
 	return len <= 8 && (len & (len - 1)) == 0 && (addr & (len - 1)) == 0;
 }
 
-/* Whole blocks, upward. */
+/* Copy whole blocks, in ascending order. */
 static RACY void copy_blocks(uint8_t *dst, const uint8_t *src, size_t blocks)
 {
 	for (; blocks > 0; blocks--, dst += BLOCK, src += BLOCK) {
@@ -130,7 +132,7 @@ copy_blocks_avx2(uint8_t *dst, const uint8_t *src, size_t blocks)
 }
 #endif
 
-/* Chosen when the library is loaded; constant from then on. */
+/* Chosen when the library is loaded, and constant from then on. */
 static void (*copy_body)(uint8_t *dst, const uint8_t *src, size_t blocks) = copy_blocks;
 
 #if defined(__x86_64__)
@@ -142,7 +144,9 @@ static void __attribute__((constructor)) choose_copy_body(void)
 }
 #endif
 
-/* As long as more follows: pieces of 16 bytes, upward. Returns how many bytes. */
+/* Copy pieces of 16 bytes in ascending order, as long as more bytes follow. Return:
+ * number of bytes copied.
+ */
 static inline RACY size_t copy_pieces(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	size_t at = 0;
@@ -154,12 +158,14 @@ static inline RACY size_t copy_pieces(uint8_t *dst, const uint8_t *src, size_t l
 	return at;
 }
 
-/* Bytes go upward; each piece is one store and the last one releases. */
+/* Copy in ascending order; each piece is one store, and the last one has
+ * release semantics.
+ */
 static RACY void copy_up(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	unsigned n;
 
-	/* Blocks before the last one; of that, the words one by one. */
+	/* Copy all blocks but the last; the words of that are stored one by one. */
 	if (len > 2 * (size_t)BLOCK) {
 		size_t blocks;
 
@@ -194,7 +200,9 @@ static RACY void copy_up(uint8_t *dst, const uint8_t *src, size_t len)
 	}
 }
 
-/* To where nobody looks meanwhile: no order of stores, and bytes may be stored twice. */
+/* Copy to memory that no other thread reads meanwhile: stores need no order, and bytes
+ * may be stored twice.
+ */
 static RACY void copy_in(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	if (len < 16 || len > 2 * BLOCK) {
@@ -308,7 +316,7 @@ static RACY uint64_t do_atomic(const struct rn_mem_atomic_req *req)
 	return found;
 }
 
-/* The word exists now; that it still does at the next instruction is hoped. */
+/* The word was there a moment ago; the atomic relies on it being there still. */
 static enum rn_mem_result vm_atomic(const struct rn_mem_atomic_req *req, uint64_t *orig)
 {
 	uint64_t probe;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mem_guard.c - the handler of SIGSEGV and SIGBUS, in front of the program's own.
+/* mem_guard.c - the handler of SIGSEGV and SIGBUS, in front of the program's own handler.
  *
- * The handler does not jump: it changes the interrupted context so that the thread goes
- * on in land(), and returns. So the kernel restores the signal mask and an alternate
- * stack that disarms itself, and only then the guarded function is left.
+ * The handler does not jump. It changes the interrupted context so that the thread
+ * continues in land(), and returns. So the kernel restores the signal mask and an
+ * alternate stack that disarms itself, and only then the guarded function is left.
  *
  * Handlers found in front of ours form a chain, newest first. A program that replaced our
- * handler usually calls what it replaced, which is us: on_chain() sees that and goes to
- * the next older one, so no two handlers call each other for ever.
+ * handler usually calls the handler that it replaced, which is ours: on_chain() notices
+ * that and calls the next older one, so no two handlers call each other for ever.
  *
- * Where somebody sees the program's calls of sigaction() (signal_watch.h) ours stays the
- * one that the kernel knows: what the program sets is put behind it, and is what it is
- * told when it asks. To look whether the handler is still there before each access would
- * cost 0.25 us of system call for each signal and as much for the mask, at accesses that
- * take 0.02 us; by process_vm_writev() an access takes 0.6 to 1.5 us.
+ * If a library intercepts the program's calls of sigaction() (signal_watch.h), our
+ * handler stays the one that the kernel knows: what the program sets is put behind it,
+ * and is reported when the program asks. Without it, checking before each access whether
+ * our handler is still there would cost 0.25 us of system call for each signal and as
+ * much for the mask, while an access takes 0.02 us; by process_vm_writev() an access
+ * takes 0.6 to 1.5 us.
  */
 #include "mem_guard.h"
 
@@ -29,25 +30,28 @@
 #include "signal_watch.h"
 
 enum {
-	CHAIN_MAX = 64,		 /* different handlers of the program that we remember */
+	CHAIN_MAX = 64, /* different handlers of the program that are remembered */
 	KERNEL_MASK = _NSIG / 8, /* bytes of a signal mask */
-	REFRESH_EVERY = 1024,	 /* accesses; a look at the mask costs 0.2 us */
+	/* Accesses between two checks of the mask, which cost 0.2 us each. */
+	REFRESH_EVERY = 1024,
 };
 
 struct chained {
 	struct sigaction act;
-	struct chained *older; /* NULL: nothing but the default action is left */
-	_Atomic(struct chained *) before; /* the newest when it was last set */
-	_Atomic bool spent;		  /* SA_RESETHAND: has run once */
-	_Atomic bool complete;		  /* @act and @older are there */
+	struct chained *older; /* NULL: only the default action is left */
+	/* The newest entry when this one was last set. */
+	_Atomic(struct chained *) before;
+	_Atomic bool spent;    /* SA_RESETHAND: it has run once */
+	_Atomic bool complete; /* @act and @older are valid */
 };
 
 struct guarded_signal {
 	int sig;
-	_Atomic unsigned count; /* entries of pool that were given out */
+	_Atomic unsigned count; /* entries of pool in use */
 	struct chained pool[CHAIN_MAX];
-	/* Written by who sets a handler, read by handlers of any thread. Shape: message
-	 * passing; an entry's action and what is older never change once it is here.
+	/* The newest handler of the program. Written by threads that set a handler, read
+	 * by handlers in any thread. Shape: message passing; @act and @older of an entry
+	 * do not change once the entry is here.
 	 */
 	_Atomic(struct chained *) newest;
 };
@@ -55,7 +59,7 @@ struct guarded_signal {
 static struct guarded_signal signals[] = { { .sig = SIGSEGV }, { .sig = SIGBUS } };
 static atomic_flag installing = ATOMIC_FLAG_INIT;
 static _Atomic bool ready;
-static _Atomic pid_t owner; /* the process that has installed */
+static _Atomic pid_t owner; /* the process that has installed the handlers */
 static _Atomic(rn_guard_trap_fn *) trap;
 
 __thread struct rn_guard_thread rn_guard_thread;
@@ -65,7 +69,9 @@ static struct guarded_signal *find_signal(int sig)
 	return &signals[sig == SIGBUS];
 }
 
-/* Whoever sees calls of sigaction() shall know this one from the program's. */
+/* Set the kernel's action, in such a way that an intercepting library knows the call from
+ * the program's.
+ */
 static int set_action(int sig, const struct sigaction *act)
 {
 	struct rn_guard_thread *t = &rn_guard_thread;
@@ -84,7 +90,7 @@ static _Noreturn void __attribute__((no_sanitize("thread"))) land(void)
 	RN_GUARD_JUMP(rn_guard_thread.current);
 }
 
-/* Make the interrupted thread go on in land() as if it had called it. */
+/* Make the interrupted thread continue in land() as if it had called that function. */
 static bool redirect(ucontext_t *uc)
 {
 #if defined(__x86_64__)
@@ -92,7 +98,8 @@ static bool redirect(ucontext_t *uc)
 
 	reg[REG_RIP] = (greg_t)(uintptr_t)land;
 	reg[REG_RSP] = ((reg[REG_RSP] - 128) & ~(greg_t)15) - 8;
-	reg[REG_EFL] &= ~(greg_t)0x400; /* direction flag, clear in every function */
+	/* Direction flag, which is clear at the start of every function. */
+	reg[REG_EFL] &= ~(greg_t)0x400;
 	return true;
 #elif defined(__aarch64__)
 	uc->uc_mcontext.pc = (uintptr_t)land;
@@ -108,9 +115,9 @@ static bool is_guarded(const struct rn_guard *g, const siginfo_t *info)
 {
 	uintptr_t at = (uintptr_t)info->si_addr;
 
-	if (!g || info->si_code <= 0) /* sent by somebody, not a fault */
+	if (!g || info->si_code <= 0) /* sent by kill() or the like, not a fault */
 		return false;
-	/* An address that no pointer can hold comes without the address. */
+	/* For a non-canonical address the kernel reports no address. */
 	return info->si_code == SI_KERNEL || (at >= g->lo && at < g->hi);
 }
 
@@ -127,7 +134,7 @@ static void take_default(int sig, siginfo_t *info)
 		syscall(SYS_tgkill, getpid(), tid, sig);
 }
 
-/* What the kernel would have done had this action been in force. */
+/* Do what the kernel would have done if this action had been in force. */
 static void deliver(struct chained *c, int sig, siginfo_t *info, void *ctx)
 {
 	const struct sigaction *act = &c->act;
@@ -151,9 +158,9 @@ static void deliver(struct chained *c, int sig, siginfo_t *info, void *ctx)
 		act->sa_handler(sig);
 }
 
-/* Called by one of the handlers that we called: it hands on what it got from us, from
- * deeper in the stack. (Had it jumped out, a new signal would come with a frame that is
- * not deeper, or with other siginfo.)
+/* Is this called by one of the handlers that we called, which passes on the signal that
+ * it got from us? Then siginfo is the same and the stack is deeper. (If the handler had
+ * jumped out, a new signal would have other siginfo or a frame that is not deeper.)
  */
 static bool on_chain(const struct rn_guard_thread *t, const siginfo_t *info,
 		     const char *here)
@@ -185,7 +192,8 @@ static void pass_on(int sig, siginfo_t *info, void *ctx)
 static bool was_store(const ucontext_t *uc)
 {
 #if defined(__x86_64__)
-	return (uc->uc_mcontext.gregs[REG_ERR] & 2) != 0; /* of the page fault */
+	/* Of the page-fault error code. */
+	return (uc->uc_mcontext.gregs[REG_ERR] & 2) != 0;
 #else
 	(void)uc;
 	return false;
@@ -234,7 +242,9 @@ static bool is_ours(const struct sigaction *act)
 	return act->sa_flags & SA_SIGINFO && act->sa_sigaction == on_fault;
 }
 
-/* Of the masks as much as the kernel knows: sigaction() leaves the rest as it was. */
+/* The masks are compared as far as the kernel knows them: sigaction() leaves the
+ * rest as it was.
+ */
 static bool is_same_action(const struct sigaction *a, const struct sigaction *b)
 {
 	return a->sa_handler == b->sa_handler && a->sa_flags == b->sa_flags &&
@@ -248,8 +258,8 @@ static unsigned known_entries(struct guarded_signal *s)
 	return count < CHAIN_MAX ? count : CHAIN_MAX;
 }
 
-/* An entry for this action: the one that we have, or a new one. Two threads, or a signal
- * handler amid it, may come to have two.
+/* Find the entry for this action, or add one. Two threads, or a signal handler that
+ * interrupts this, may add it twice.
  */
 static struct chained *remember(struct guarded_signal *s, const struct sigaction *act)
 {
@@ -270,7 +280,7 @@ static struct chained *remember(struct guarded_signal *s, const struct sigaction
 	return c;
 }
 
-/* The action that the kernel knows; nobody in between is to answer for it. */
+/* The action that the kernel knows, not what an intercepting library would report. */
 static int get_action(int sig, struct sigaction *found)
 {
 	struct rn_guard_thread *t = &rn_guard_thread;
@@ -308,7 +318,7 @@ int rn_guard_install(void)
 {
 	int err = 0;
 
-	/* Not a mutex: a fork in another thread would leave it locked for the child. */
+	/* Not a mutex: after a fork in another thread the child would find it locked. */
 	if (atomic_flag_test_and_set(&installing))
 		return 0;
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(signals) && !err; i++)
@@ -320,7 +330,7 @@ int rn_guard_install(void)
 }
 
 /* ------------------------------------------------------- what the program calls */
-/* What the program would be told by the kernel, were there no handler of ours. */
+/* The action that the kernel would report if our handler did not exist. */
 static void show_action(const struct chained *c, bool is_spent, struct sigaction *old)
 {
 	*old = c->act;
@@ -328,7 +338,9 @@ static void show_action(const struct chained *c, bool is_spent, struct sigaction
 		old->sa_handler = SIG_DFL;
 }
 
-/* A child, which may share our memory (vfork), is nobody's device. */
+/* Is our handler in front in this process? A child, which may share our memory (vfork),
+ * has no device.
+ */
 static bool is_in_front(const struct guarded_signal *s)
 {
 	return !rn_guard_thread.is_setting && atomic_load(&ready) &&
@@ -344,18 +356,21 @@ static bool take_action(int sig, const struct sigaction *act, struct sigaction *
 	if (!is_in_front(s))
 		return false;
 	was = atomic_load(&s->newest);
-	if (act && is_ours(act)) { /* it was told of ours before somebody looked on */
+	/* The program was told of our handler before calls were intercepted. */
+	if (act && is_ours(act)) {
 		c = atomic_load(&was->before) ? atomic_load(&was->before) : was;
 	} else {
 		c = act ? remember(s, act) : was;
 	}
-	if (!c) { /* no room: the kernel will have the program's, and copies take long */
+	/* No room: the kernel gets the program's handler, and copies become slow. */
+	if (!c) {
 		atomic_store(&ready, false);
 		return false;
 	}
 	is_spent = atomic_load(&c->spent);
 	if (act) {
-		if (!is_ours(act)) /* what comes back with ours is as it was left */
+		/* Restoring ours restores the state of the handler behind it. */
+		if (!is_ours(act))
 			atomic_store(&c->spent, false);
 		was = atomic_exchange(&s->newest, c);
 	}
@@ -374,7 +389,9 @@ static void mask_changed(void)
 	rn_guard_thread.until_refresh = 0;
 }
 
-/* By one copy of this file only, as its handler is not to be behind another's. */
+/* Only one copy of this file passes @first, because its handler must not be behind
+ * another copy's.
+ */
 void rn_guard_watch(bool first)
 {
 	static const struct rn_signal_watch front = { .take_action = take_action,
@@ -388,7 +405,8 @@ void rn_guard_watch(bool first)
 
 	if (!at)
 		return;
-	memcpy(&watch, &at, sizeof(watch)); /* ISO C has no cast for it */
+	/* ISO C has no cast from an object pointer to a function pointer. */
+	memcpy(&watch, &at, sizeof(watch));
 	(void)watch(first ? &front : &behind);
 }
 
