@@ -17,14 +17,15 @@ enum {
 	MAGIC = 0x526e4362, /* "RnCb" */
 	WORDS = sizeof(struct rn_cm_answers) / sizeof(uint64_t),
 	LINE = 64,
-	RESERVE_FIRST = 64, /* entries at first, then twice as many each time */
-	READS_MAX = 16,	    /* the writer may be stopped in the middle */
+	RESERVE_FIRST = 64, /* entries at first; their number is doubled when needed */
+	READS_MAX = 16, /* attempts: the writer may have been stopped while it writes */
 };
 
-/* A sequence lock: @seq is odd while the words are written. Shape MP, twice: a reader
- * that sees a new word sees the odd @seq that came before (release by each word, acquire
- * by each word, so that the second look at @seq comes last), one that sees the even @seq
- * sees all words before it (release, acquire). No fences: ThreadSanitizer knows none.
+/* A sequence lock: @seq is odd while the words are written. Shape MP, twice. A reader
+ * that sees a new word also sees the odd @seq before it (each word is stored with release
+ * and loaded with acquire, so that the second load of @seq comes last). A reader that
+ * sees the even @seq sees all words before it (release, acquire). Fences are not used,
+ * because ThreadSanitizer does not know them.
  */
 struct entry {
 	_Alignas(LINE) _Atomic uint32_t seq;
@@ -38,7 +39,8 @@ struct head {
 };
 
 struct rn_cm_board_memory {
-	_Alignas(LINE) struct head head; /* written before anybody has it */
+	/* Written before any other process has the memory. */
+	_Alignas(LINE) struct head head;
 	struct entry entry[RN_CM_BOARD_IDS];
 };
 
@@ -70,7 +72,7 @@ static int open_memory(struct rn_cm_board *b)
 	if (map == MAP_FAILED)
 		return -errno;
 	b->mem = map;
-	/* Ours is the last mapping that can be written. */
+	/* From now on only the mapping above can write the memory. */
 	return fcntl(b->fd, F_ADD_SEALS,
 		     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0
 		       ? -errno
@@ -147,7 +149,7 @@ const struct rn_cm_board_memory *rn_cm_board_map(const struct rn_cm_board_memory
 	return mem == MAP_FAILED ? NULL : mem;
 }
 
-/* Return: false if it was written meanwhile. */
+/* Copy an entry. Return: false if it was written meanwhile. */
 static bool copy_entry(const struct entry *e, uint64_t word[WORDS])
 {
 	uint32_t seq = atomic_load_explicit(&e->seq, memory_order_acquire);

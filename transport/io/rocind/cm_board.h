@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_board.h - what rocind shows of the ids of rdma_cm, so that nobody need ask.
+/* cm_board.h - answers about rdma_cm ids that rocind publishes in shared memory.
  *
- * More than a third of the commands that librdmacm writes for a connection ask what
- * rocind knows and nothing else: QUERY_ROUTE and INIT_QP_ATTR. rocind keeps the answers
- * in memory that all programs of its user may read, and brings them up to date before it
- * answers a command or announces an event. Refusals are not shown: who finds no answer
- * here asks. DISCONNECT needs no answer where it cannot be refused (rocin/cmdev.h,
- * @one_way).
+ * More than a third of the commands that librdmacm writes for a connection only query
+ * what rocind knows: QUERY_ROUTE and INIT_QP_ATTR. rocind keeps the answers in memory
+ * that all programs of its user can read, and updates them before it answers a command
+ * or announces an event. Refusals are not shown: if there is no answer here, the
+ * program asks rocind. DISCONNECT needs no answer where it cannot be refused
+ * (rocin/cmdev.h, @one_way).
  *
- * The memory is a memfd of rocind's, which nobody else can write, sealed so that it never
- * becomes shorter. Ids of high numbers are not shown. Answers are in the layout of
- * <rdma/rdma_user_cm.h>, host byte order.
+ * The memory is a memfd of rocind's, which no other process can write, sealed so that it
+ * never shrinks. Ids with high numbers are not shown. Answers have the layout of
+ * <rdma/rdma_user_cm.h>, in host byte order.
  */
 #ifndef RN_CM_BOARD_H
 #define RN_CM_BOARD_H
@@ -18,17 +18,19 @@
 #include "rocin/types.h"
 
 enum {
-	RN_CMBOARD_ROUTE_LEN = 200, /* struct rdma_ucm_query_route_resp to ibdev_index */
-	RN_CMBOARD_QP_LEN = 144,    /* struct ib_uverbs_qp_attr */
-	RN_CMBOARD_QP_STATES = 3,   /* INIT, RTR, RTS: enum ibv_qp_state from 1 on */
+	/* struct rdma_ucm_query_route_resp up to ibdev_index. */
+	RN_CMBOARD_ROUTE_LEN = 200,
+	RN_CMBOARD_QP_LEN = 144,  /* struct ib_uverbs_qp_attr */
+	RN_CMBOARD_QP_STATES = 3, /* INIT, RTR, RTS: enum ibv_qp_state from 1 on */
 };
 
-/* Of one id. */
+/* The answers about one id. */
 struct rn_cm_answers {
-	uint64_t channel;  /* number in the name of its descriptor, cmdev.h; 0: no id */
-	uint64_t birth;	   /* no other id has it, whatever its number */
-	uint32_t has_qp;   /* bit for each of @qp that there is */
-	uint32_t has_conn; /* not 0: DISCONNECT gives 0 */
+	/* Number in the name of the id's descriptor, cmdev.h; 0: no id. */
+	uint64_t channel;
+	uint64_t birth;	   /* unique number of the id, never used again */
+	uint32_t has_qp;   /* bit i: qp[i] is valid */
+	uint32_t has_conn; /* not 0: DISCONNECT would return 0 */
 	uint8_t route[RN_CMBOARD_ROUTE_LEN];
 	uint8_t qp[RN_CMBOARD_QP_STATES][RN_CMBOARD_QP_LEN];
 };
@@ -38,14 +40,14 @@ enum {
 	RN_CM_BOARD_IDS = 8192,
 };
 
-struct rn_cm_board_memory; /* cm_board.c */
+struct rn_cm_board_memory; /* defined in cm_board.c */
 
 /* ---- rocind's side. Threads: one. ---- */
 
 struct rn_cm_board {
-	struct rn_cm_board_memory *mem; /* NULL: there is none */
-	int fd;				/* for programs */
-	uint32_t reserved;		/* entries that have memory */
+	struct rn_cm_board_memory *mem; /* NULL: there is no board */
+	int fd;				/* descriptor to be passed to programs */
+	uint32_t reserved;		/* number of entries that have memory */
 };
 
 /**
@@ -58,7 +60,7 @@ struct rn_cm_board {
 int rn_cm_board_open(struct rn_cm_board *b, uint32_t rocind, rn_ns now);
 void rn_cm_board_close(struct rn_cm_board *b);
 
-/* Show the answers of the id of this number. NULL: there is none. */
+/* Publish the answers about the id with this number. NULL: there is no such id. */
 void rn_cm_board_show(struct rn_cm_board *b, uint32_t number,
 		      const struct rn_cm_answers *answers);
 

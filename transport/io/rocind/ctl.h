@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ctl.h - messages between rocind and its clients.
  *
- * Local SOCK_SEQPACKET socket, one message per packet, fixed layout, host byte order
- * (both ends are one machine). Every message begins with struct rn_ctl_hdr and is exactly
- * as long as its type says. The client speaks first (HELLO); from then on each request
- * gets exactly one answer, and events may come between. Descriptors travel beside a
- * message (SCM_RIGHTS), in the order that the message gives.
+ * They go over a local SOCK_SEQPACKET socket, one message per packet, with fixed
+ * layouts in host byte order (both ends are on one machine). Every message begins with
+ * struct rn_ctl_hdr and is exactly as long as its type says. The client speaks first
+ * (HELLO). From then on each request gets exactly one answer, and events may come
+ * between. Descriptors travel beside a message (SCM_RIGHTS), in the order that the
+ * message defines.
  *
  * The layouts of struct rn_ctl_hdr, rn_ctl_hello and rn_ctl_refused are the same in every
- * version, so that ends of different versions can say so.
+ * version, so that ends of different versions can tell each other.
  */
 #ifndef RN_CTL_H
 #define RN_CTL_H
@@ -18,41 +19,46 @@
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
 	RN_CTL_VERSION = 8,	   /* raised with any change of layout or meaning */
-	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence with its NUL */
-	RN_CTL_SLOT_MAX = 255,	   /* low 8 bits of a QPN; slot 0 is rocind's own */
-	RN_CTL_DROP_MAX = 16,	   /* room for reasons of drops */
-	RN_CTL_RULES_MAX = 64,	   /* about faults */
-	RN_CTL_WIRES_MAX = 128,	   /* local wires that end in one process */
-	RN_CTL_CAPTURES_MAX = 4,   /* at the same time */
+	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence, including its NUL */
+	/* Slots are the low 8 bits of a QPN; slot 0 is rocind's own. */
+	RN_CTL_SLOT_MAX = 255,
+	RN_CTL_DROP_MAX = 16,	 /* number of reasons for drops */
+	RN_CTL_RULES_MAX = 64,	 /* number of fault rules */
+	RN_CTL_WIRES_MAX = 128,	 /* local wires that end in one process */
+	RN_CTL_CAPTURES_MAX = 4, /* at the same time */
 };
 
 enum rn_ctl_type {
-	/* client to rocind */
+	/* requests, from client to rocind */
 	RN_CTL_HELLO = 1,
 	RN_CTL_ATTACH = 2, /* may carry one descriptor: the statistics page */
 	RN_CTL_DETACH = 3,
 	RN_CTL_LIST = 4,
 	RN_CTL_STATUS = 5,
 	RN_CTL_SHUTDOWN = 6,
-	RN_CTL_FAULTS_SET = 7, /* may carry one descriptor: the text of rules, sealed */
+	/* May carry one descriptor: the text of the rules, sealed. */
+	RN_CTL_FAULTS_SET = 7,
 	RN_CTL_FAULTS_GET = 8,
 	RN_CTL_CM_OPEN = 9,
-	/* Without an answer: an event says what became of it, sooner or later. */
+	/* These have no answer: an event reports the result, sooner or later. */
 	RN_CTL_WIRE_ASK = 10,
 	RN_CTL_WIRE_DROP = 11,
-	RN_CTL_CAPTURE = 12, /* once; the connection has no device */
+	RN_CTL_CAPTURE = 12, /* once per connection, which must have no device */
 
 	/* answers */
 	RN_CTL_WELCOME = 64,
-	RN_CTL_REFUSED = 65,  /* to any request */
+	RN_CTL_REFUSED = 65,  /* may answer any request */
 	RN_CTL_ATTACHED = 66, /* carries sock_count sockets, by GID index */
 	RN_CTL_DETACHED = 67,
-	RN_CTL_CLIENT = 68, /* may carry one descriptor: that client's statistics page */
+	RN_CTL_CLIENT = 68, /* may carry one descriptor: the client's statistics page */
 	RN_CTL_LIST_END = 69,
 	RN_CTL_STATUS_REPLY = 70,
 	RN_CTL_STOPPING = 71, /* sent when the sockets are closed; end of file follows */
-	RN_CTL_FAULTS_REPLY = 72, /* carries the text if has_text; to both requests */
-	/* carries one descriptor: cmdev.h; and, if there is one, the board: cm_board.h */
+	/* Carries the text if has_text; answers both requests. */
+	RN_CTL_FAULTS_REPLY = 72,
+	/* Carries the descriptor of cmdev.h and, if there is one, the board
+	 * of cm_board.h.
+	 */
 	RN_CTL_CM_OPENED = 73,
 	RN_CTL_CAPTURING = 74,
 
@@ -63,9 +69,10 @@ enum rn_ctl_type {
 	RN_CTL_FAULTS = 131, /* carries the text if has_text */
 	RN_CTL_WIRE = 132,   /* carries RN_CTL_WIRE_FDS descriptors */
 	RN_CTL_WIRE_DOWN = 133,
-	RN_CTL_TAP = 134,	 /* to a device; carries one descriptor: the ring */
-	RN_CTL_TAP_SOURCE = 135, /* to a capture; the ring, and a page if has_stats */
-	RN_CTL_TAP_END = 136,	 /* to either */
+	RN_CTL_TAP = 134, /* to a device; carries one descriptor: the ring for packets */
+	/* To a capture; carries the ring, and a page if has_stats. */
+	RN_CTL_TAP_SOURCE = 135,
+	RN_CTL_TAP_END = 136, /* to a device or a capture */
 };
 
 struct rn_ctl_hdr {
@@ -101,10 +108,14 @@ struct rn_ctl_attach {
 	char ifname[16];    /* NUL-terminated */
 	uint32_t ifindex;   /* also the scope of link-local addresses */
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
-	uint32_t up; /* link state that the client knows; it is told when it differs */
-	uint32_t all_addresses; /* 1: addresses that the interface gets later, too */
-	uint32_t wires;		/* 1: takes local wires */
-	uint32_t bare; /* 1: whose packets need no ICRC; 0 also: never heard of */
+	uint32_t up; /* link state as the client knows it; an event tells if it differs */
+	/* 1: addresses that the interface gets later belong to it, too. */
+	uint32_t all_addresses;
+	uint32_t wires; /* 1: the client accepts local wires */
+	/* 1: its packets need no ICRC; 0 also from clients that do not
+	 * know the field.
+	 */
+	uint32_t bare;
 	struct rn_gid gid[RN_GID_MAX];
 };
 
@@ -116,7 +127,8 @@ struct rn_ctl_attached {
 	uint32_t reserved;
 };
 
-/* Open /dev/infiniband/rdma_cm. The connection is not needed any more after the answer.
+/* Open /dev/infiniband/rdma_cm. After the answer the connection is not
+ * needed any more.
  */
 struct rn_ctl_cm_open {
 	struct rn_ctl_hdr hdr;
@@ -125,12 +137,12 @@ struct rn_ctl_cm_open {
 
 struct rn_ctl_list {
 	struct rn_ctl_hdr hdr;
-	uint64_t after; /* id of the client shown last; 0 to begin */
+	uint64_t after; /* id of the client that was listed last; 0 at first */
 };
 
 struct rn_ctl_client {
 	struct rn_ctl_hdr hdr;
-	uint64_t id; /* grows with every connection */
+	uint64_t id; /* increases with every connection */
 	int32_t pid;
 	uint32_t slot;
 	char ibdev[32];
@@ -170,11 +182,12 @@ struct rn_ctl_port {
 	uint32_t reserved;
 };
 
-/* Rules about faults for all clients, from now on and for those to come. */
+/* New fault rules for all present and future clients. */
 struct rn_ctl_faults_set {
 	struct rn_ctl_hdr hdr;
-	uint64_t generation; /* of the rules that the client knows */
-	/* Which of those is each of the new ones, so that it keeps its counts; 255: none.
+	uint64_t generation; /* generation of the rules that the client knows */
+	/* For each new rule, the number of the old rule that it replaces, so that it
+	 * keeps its counts; 255: none.
 	 */
 	uint8_t from[RN_CTL_RULES_MAX];
 };
@@ -184,7 +197,7 @@ struct rn_ctl_faults_reply {
 	uint64_t generation;
 	uint32_t has_text;
 	uint32_t reserved;
-	/* By rule, in processes that have ended; see struct rn_stats_faults. */
+	/* Counts by rule, of processes that have ended; see struct rn_stats_faults. */
 	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
 };
 
@@ -195,19 +208,20 @@ struct rn_ctl_faults {
 	uint32_t reserved;
 };
 
-/* The ends of a local wire, seen from the process that the message comes from or goes to.
+/* The ends of a local wire, as seen by the process that sends or
+ * receives the message.
  */
 struct rn_ctl_ends {
 	struct rn_gid local, peer;
 	uint32_t peer_slot;
-	/* RN_CTL_WIRE_ASK: 1: this end has none, whatever rocind believes. Else 0, which
-	 * is also what those say who do not know of it.
+	/* In RN_CTL_WIRE_ASK, 1: this end has no wire, whatever rocind believes.
+	 * Otherwise 0, also from clients that do not know the field.
 	 */
 	uint32_t lost;
 };
 
-/* Ask for the wire (RN_CTL_WIRE_ASK), or say that it is broken (RN_CTL_WIRE_DROP): then
- * these two get none again.
+/* Ask for a wire (RN_CTL_WIRE_ASK), or tell that it is broken (RN_CTL_WIRE_DROP): then
+ * the two processes get none again.
  */
 struct rn_ctl_wire_ask {
 	struct rn_ctl_hdr hdr;
@@ -219,22 +233,23 @@ enum {
 	RN_CTL_WIRE_RINGS,	/* memory of struct rn_ring_pair, sealed */
 	RN_CTL_WIRE_PEER_PAGE,	/* memory of the peer's doorbell, sealed */
 	RN_CTL_WIRE_PEER_EVENT, /* eventfd that wakes the peer */
-	RN_CTL_WIRE_PAGE,	/* the same two of the process itself; equal each time */
+	RN_CTL_WIRE_PAGE, /* page and eventfd of the process itself; equal each time */
 	RN_CTL_WIRE_EVENT,
 	RN_CTL_WIRE_FDS
 };
 
-/* There is a wire from now on; both ends are told. */
+/* A wire has been made; both ends are told. */
 struct rn_ctl_wire {
 	struct rn_ctl_hdr hdr;
 	struct rn_ctl_ends ends;
-	uint32_t role;	   /* 0 or 1: the ring that this end sends by */
-	uint32_t bit;	   /* of this wire in the own page, below RN_CTL_WIRES_MAX */
-	uint32_t peer_bit; /* and in the peer's */
-	uint32_t bare;	   /* 1: packets may lack their ICRC: both ends have said so */
+	uint32_t role; /* 0 or 1: the ring by which this end sends */
+	/* Bit of this wire in this process' doorbell, below RN_CTL_WIRES_MAX. */
+	uint32_t bit;
+	uint32_t peer_bit; /* bit of this wire in the peer's doorbell */
+	uint32_t bare; /* 1: packets may lack their ICRC, because both ends accept that */
 };
 
-/* There is none: the peer has gone (err 0), or the wire is refused or broken. */
+/* There is no wire: the peer has gone (err 0), or the wire is refused or broken. */
 struct rn_ctl_wire_down {
 	struct rn_ctl_hdr hdr;
 	struct rn_ctl_ends ends;
@@ -242,44 +257,43 @@ struct rn_ctl_wire_down {
 	uint32_t reserved;
 };
 
-/* Capture the packets of every device in use, from now on and until the connection ends.
- */
+/* Capture the packets of every device in use, from now on until the connection ends. */
 struct rn_ctl_capture {
 	struct rn_ctl_hdr hdr;
-	char ibdev[32];	  /* this one alone, NUL-terminated; empty: all */
-	int32_t pid;	  /* of this process alone; 0: all */
-	uint32_t qpn;	  /* struct rn_capture_filter */
-	uint32_t snaplen; /* likewise */
-	uint32_t size;	  /* bytes of data of each ring */
+	char ibdev[32];	  /* only this device, NUL-terminated; empty: all devices */
+	int32_t pid;	  /* only devices of this process; 0: all */
+	uint32_t qpn;	  /* see struct rn_capture_filter */
+	uint32_t snaplen; /* see struct rn_capture_filter */
+	uint32_t size;	  /* data bytes of each ring */
 };
 
-/* Somebody captures: write packets into the ring. */
+/* To a device that is captured: write packets into the ring. */
 struct rn_ctl_tap {
 	struct rn_ctl_hdr hdr;
-	uint64_t id; /* of the capture */
+	uint64_t id; /* identifies the capture */
 	uint32_t qpn, snaplen, size;
 	uint32_t reserved;
 };
 
-/* A device whose packets are in the ring from now on. */
+/* To a capture: a device whose packets are in the ring from now on. */
 struct rn_ctl_tap_source {
 	struct rn_ctl_hdr hdr;
-	uint64_t id; /* of the device; as in struct rn_ctl_client */
+	uint64_t id; /* identifies the device; as in struct rn_ctl_client */
 	int32_t pid;
 	uint32_t slot;
 	uint32_t size;
-	uint32_t has_stats; /* 1: its statistics page comes, too */
+	uint32_t has_stats; /* 1: the device's statistics page comes with the message */
 	char ibdev[32];
 	char ifname[16];
 };
 
-/* The other end has gone. What is in the ring can still be read. */
+/* The other end has gone. Packets in the ring can still be read. */
 struct rn_ctl_tap_end {
 	struct rn_ctl_hdr hdr;
 	uint64_t id;
 };
 
-/* Any message; the size of a receive buffer. */
+/* Any message; also used as a receive buffer. */
 union rn_ctl_msg {
 	struct rn_ctl_hdr hdr;
 	struct rn_ctl_hello hello;
@@ -305,9 +319,7 @@ union rn_ctl_msg {
 	struct rn_ctl_tap_end tap_end;
 };
 
-/* Length that a message of this type must have, or 0 if there is no such type. Requests
- * and answers not listed are a header alone.
- */
+/* Length that a message of this type must have; 0 if there is no such type. */
 static inline size_t rn_ctl_len(uint32_t type)
 {
 	static const uint16_t len[] = {

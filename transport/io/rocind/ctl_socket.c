@@ -39,7 +39,7 @@ int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
 	return 0;
 }
 
-/* Room for the descriptors of one message, aligned as the CMSG macros want it. */
+/* Room for the descriptors of one message, aligned for the CMSG macros. */
 union fd_control {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(RN_CTL_FD_PASSED_MAX * sizeof(int))];
@@ -95,7 +95,9 @@ static int take_fd(struct rn_ctl_packet *pkt, int fd)
 	return 0;
 }
 
-/* Every descriptor that the kernel installed ends up in @pkt, so that none is lost. */
+/* Every descriptor that the kernel has installed is put into @pkt, so that
+ * none is leaked.
+ */
 static int take_fds(struct rn_ctl_packet *pkt, struct msghdr *mh)
 {
 	int rc = 0;
@@ -131,7 +133,9 @@ int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt)
 	if (len < 0)
 		return -errno;
 	rc = take_fds(pkt, &mh);
-	/* A packet of no bytes is not told apart from the end; no message is empty. */
+	/* An empty packet cannot be distinguished from end of file; no
+	 * message is empty.
+	 */
 	if (rc == 0 && len == 0)
 		rc = -ECONNRESET;
 	if (rc == 0 && (mh.msg_flags & MSG_TRUNC))
@@ -140,7 +144,9 @@ int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt)
 	    ((size_t)len < sizeof(pkt->msg.hdr) || pkt->msg.hdr.magic != RN_CTL_MAGIC ||
 	     pkt->msg.hdr.len != (size_t)len))
 		rc = -EBADMSG;
-	/* There is room for as many as can come: the table was full. */
+	/* The control buffer holds as many as can come, so the descriptor
+	 * table was full.
+	 */
 	if (rc == 0 && (mh.msg_flags & MSG_CTRUNC))
 		rc = -EMFILE;
 	if (rc)

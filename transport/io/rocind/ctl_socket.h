@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ctl_socket.h - how both ends of the control socket name it, send and receive.
+/* ctl_socket.h - address of the control socket, and sending and receiving for both ends.
  *
  * Threads: any; no state. Nothing here waits, and nothing raises SIGPIPE.
  */
@@ -11,9 +11,10 @@
 #include "ctl.h"
 
 enum {
-	RN_CTL_FD_MAX = RN_GID_MAX, /* descriptors beside one message */
-	/* The most that a sender can pass (SCM_MAX_FD in the kernel). A receiver has room
-	 * for all: those that find none are closed by the kernel, which lingers.
+	RN_CTL_FD_MAX = RN_GID_MAX, /* most descriptors beside one message */
+	/* The most descriptors that a sender can pass (SCM_MAX_FD in the kernel). A
+	 * receiver has room for all of them: the kernel closes those without room, and
+	 * that may wait (SO_LINGER).
 	 */
 	RN_CTL_FD_PASSED_MAX = 253,
 };
@@ -42,7 +43,7 @@ int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
  */
 int rn_ctl_send(int sock, const void *msg, const int *fds, unsigned fd_count);
 
-/* One received message. fd[] belong to the receiver of the struct. */
+/* One received message. Whoever has the struct owns the descriptors in fd[]. */
 struct rn_ctl_packet {
 	union rn_ctl_msg msg;
 	unsigned fd_count;
@@ -61,17 +62,17 @@ struct rn_ctl_packet {
  */
 int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt);
 
-/* Is it of our version, of a known type and of that type's length?
+/* Is the message of our version, of a known type and of that type's length?
  * Return: 0, -EPROTONOSUPPORT (another version), -EBADMSG.
  */
 int rn_ctl_check(const struct rn_ctl_packet *pkt);
 
-/* Close a descriptor that came from another process, without waiting: one of a socket
- * that lingers (SO_LINGER) would wait for whoever is at its other end.
+/* Close a descriptor that came from another process, without waiting: closing a socket
+ * with SO_LINGER set would wait for its other end.
  */
 void rn_ctl_shed_fd(int fd);
 
-/* Close the descriptors that came with the message, likewise. */
+/* Close the descriptors that came with the message, by rn_ctl_shed_fd(). */
 void rn_ctl_close_fds(struct rn_ctl_packet *pkt);
 
 #endif /* RN_CTL_SOCKET_H */

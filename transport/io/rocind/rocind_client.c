@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* rocind_client.c - one connection to rocind: its events, its requests and their answers.
- * See rocind_client.h; rocind_start.c makes it.
+ * See rocind_client.h; rocind_start.c opens the connection.
  */
 #include "rocind_client.h"
 
@@ -26,7 +26,9 @@ static struct rn_rocind_ends ends_of(const struct rn_ctl_ends *ends)
 					.peer_slot = ends->peer_slot };
 }
 
-/* Fill @event from a message about a wire. Return: false if it makes no sense. */
+/* Fill in @event from a message about a wire. Return: false if the message
+ * makes no sense.
+ */
 static bool read_wire_event(const struct rn_ctl_packet *pkt,
 			    struct rn_rocind_event *event)
 {
@@ -58,8 +60,8 @@ static bool read_wire_event(const struct rn_ctl_packet *pkt,
 	return true;
 }
 
-/* There is a wire, but not room for its descriptors: rocind is told, and @event says that
- * there is none.
+/* A wire was made, but this process has no room for its descriptors: tell rocind, and
+ * make @event say that there is none.
  */
 static void decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
 			 struct rn_rocind_event *event)
@@ -70,7 +72,7 @@ static void decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
 					   .text = -1,
 					   .ends = ends_of(&wire->ends),
 					   .err = EMFILE };
-	/* If rocind does not hear it, the peer finds the ring full, and goes by UDP. */
+	/* If rocind does not get this, the peer finds the ring full and goes by UDP. */
 	(void)rn_rocind_drop_wire(r, &event->ends);
 }
 
@@ -107,8 +109,8 @@ static bool read_source(const struct rn_ctl_packet *pkt, struct rn_rocind_tap *t
 	return true;
 }
 
-/* Fill @event from a message about a capture, whose descriptors are then the event's.
- * Return: false if it makes no sense.
+/* Fill in @event from a message about a capture; the event then owns the descriptors.
+ * Return: false if the message makes no sense.
  */
 static bool read_tap_event(const struct rn_ctl_packet *pkt, struct rn_rocind_event *event)
 {
@@ -156,7 +158,7 @@ static bool is_event(const struct rn_ctl_packet *pkt)
 	return pkt->msg.hdr.type >= RN_CTL_GID_CHANGE;
 }
 
-/* Takes the descriptors of @pkt. Return: 0 or -EBADMSG. */
+/* Queue the event in @pkt, and take its descriptors. Return: 0 or -EBADMSG. */
 static int accept_event(struct rn_rocind *r, struct rn_ctl_packet *pkt)
 {
 	struct rn_rocind_event event = { .gid_idx = RN_GID_MAX, .sock = -1, .text = -1 };
@@ -207,8 +209,8 @@ bad:
 	return -EBADMSG;
 }
 
-/* The descriptors of a message found no room. A wire or a capture is something that one
- * can do without. Return: 0 or -EMFILE.
+/* There was no room for the descriptors of a message. A wire or a capture is not
+ * necessary, so it is declined or ignored. Return: 0; -EMFILE for any other message.
  */
 static int go_without_fds(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
 {
@@ -227,8 +229,8 @@ static int go_without_fds(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
 
 /* ---- One request, one answer ---- */
 
-/* Writes the sentence for -ETIMEDOUT, -EBADMSG, or else a lost connection, which this is
- * from now on. Return: -ETIMEDOUT, -EBADMSG or -ECONNRESET.
+/* Give up the connection, and write the sentence for @rc: -ETIMEDOUT, -EBADMSG, -EMFILE,
+ * or a lost connection. Return: that error, or -ECONNRESET.
  */
 static int lose_connection(struct rn_rocind *r, int rc, const struct rn_complaint *c)
 {
@@ -247,7 +249,7 @@ static int lose_connection(struct rn_rocind *r, int rc, const struct rn_complain
 	return rn_fail(c->err, c->err_len, -ECONNRESET, "rocind has ended");
 }
 
-/* Next message, waiting until @deadline. */
+/* Receive the next message, waiting until @deadline. */
 static int receive_until(struct rn_rocind *r, struct rn_ctl_packet *pkt, rn_ns deadline)
 {
 	struct pollfd pfd = { .fd = r->sock, .events = POLLIN };
@@ -273,8 +275,9 @@ static int read_refusal(const struct rn_ctl_packet *pkt, const struct rn_complai
 		       (int)strnlen(refused->text, sizeof(refused->text)), refused->text);
 }
 
-/* Return: 0 with an answer of type @want (or @other) in @pkt, whose descriptors are the
- * caller's, or a negative errno with the sentence written.
+/* Receive messages until the answer comes. Return: 0 with an answer of type @want (or
+ * @other) in @pkt, whose descriptors are the caller's; or a negative errno with the
+ * sentence written.
  */
 static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 			enum rn_ctl_type want, enum rn_ctl_type other,
@@ -289,7 +292,7 @@ static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 			continue;
 		if (rc)
 			return lose_connection(r, rc, c);
-		/* A refusal is the same in every version. */
+		/* The layout of a refusal is the same in every version. */
 		if (pkt->msg.hdr.type == RN_CTL_REFUSED) {
 			rn_ctl_close_fds(pkt);
 			rc = read_refusal(pkt, c);
@@ -308,7 +311,7 @@ static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 	return lose_connection(r, -EBADMSG, c);
 }
 
-/* Sends @msg with at most one descriptor and waits for the answer, as await_answer(). */
+/* Send @msg with at most one descriptor and wait for the answer, as await_answer(). */
 int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,
 		      struct rn_ctl_packet *pkt, enum rn_ctl_type want,
 		      const struct rn_complaint *c)
@@ -348,7 +351,7 @@ int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out)
 			break;
 		if (rc == -EINTR || (rc == -EMFILE && go_without_fds(r, &pkt) == 0))
 			continue;
-		/* Without a request under way nothing but events may come. */
+		/* While no request is pending, only events may come. */
 		if (rc == 0 && !is_event(&pkt)) {
 			rn_ctl_close_fds(&pkt);
 			rc = -EBADMSG;
@@ -388,7 +391,7 @@ void rn_rocind_close(struct rn_rocind *r)
 
 void rn_rocind_abandon(struct rn_rocind *r)
 {
-	/* The daemon sees an end of file only when the parent's copy is closed too. */
+	/* rocind sees end of file only when the parent's copy is closed as well. */
 	rn_rocind_close(r);
 }
 
@@ -441,7 +444,7 @@ int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats
 	return rc;
 }
 
-/* A request and an answer that are a header alone. */
+/* Send a request that is only a header, and wait for an answer that is only a header. */
 static int plain_request(struct rn_rocind *r, enum rn_ctl_type type,
 			 enum rn_ctl_type want, const struct rn_complaint *c)
 {
@@ -531,7 +534,7 @@ int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *er
 	return rc;
 }
 
-/* Return: 0 with one client in @out and the cursor moved on, 1 at the end, or -errno. */
+/* Return: 0 with one client in @out and the cursor advanced; 1 at the end; or -errno. */
 static int next_client(struct rn_rocind *r, struct rn_ctl_list *cursor,
 		       struct rn_rocind_client *out, const struct rn_complaint *c)
 {
@@ -653,7 +656,7 @@ int rn_rocind_capture(struct rn_rocind *r, const struct rn_rocind_capture *what,
 	before = rn_rocind_cancel_off();
 	rc = rn_rocind_request(r, &msg, -1, &pkt, RN_CTL_CAPTURING, &c);
 	if (rc == 0)
-		rn_ctl_close_fds(&pkt); /* there ought to be none */
+		rn_ctl_close_fds(&pkt); /* none is expected */
 	rn_rocind_cancel_restore(before);
 	return rc;
 }
@@ -668,7 +671,7 @@ void rn_rocind_close_tap(const struct rn_rocind_tap *tap)
 
 /* ---- Faults ---- */
 
-/* Takes the descriptors of @pkt. */
+/* Fill in @out from the answer, and take its descriptors. */
 static int take_faults(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 		       struct rn_rocind_faults *out, const struct rn_complaint *c)
 {

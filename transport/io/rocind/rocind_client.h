@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_client.h - talk to rocind, which owns UDP port 4791; start it if need be.
+/* rocind_client.h - connection to rocind, which owns UDP port 4791; starts
+ * it if necessary.
  *
- * One connection stands for one device of one process: attach once, keep the connection
- * as long as the device lives. Closing it, or dying, gives the slot back. A process with
- * two devices holds two connections.
+ * One connection stands for one device of one process: attach once, and keep the
+ * connection as long as the device lives. When the connection is closed or the process
+ * dies, the slot is given back. A process with two devices has two connections.
  *
- * Runs inside other people's programs: descriptors are close-on-exec and above 2, no
- * signal is raised (neither SIGPIPE nor SIGCHLD), the daemon is no child that the
- * program's wait() could see, no call is a cancellation point, and every call is bounded
- * in time (RN_ROCIND_TIMEOUT_MS, times ROCIN_TIMEOUT_SCALE, for the start and for each
- * answer).
+ * This runs inside other people's programs: descriptors are close-on-exec and above 2,
+ * no signal is raised (neither SIGPIPE nor SIGCHLD), the daemon is not a child that the
+ * program's wait() could find, no call is a cancellation point, and every call is
+ * bounded in time (RN_ROCIND_TIMEOUT_MS, times ROCIN_TIMEOUT_SCALE, for starting rocind
+ * and for each answer).
  *
- * A sentence in @err is for a person, without a newline. @err may be NULL with
- * @err_len 0.
+ * A sentence in @err is for a person, without a newline. @err may be NULL
+ * with @err_len 0.
  *
  * Threads: no locks and no hidden state; one connection belongs to one thread at a time.
- * fork(): the child must call nothing but rn_rocind_abandon() on an inherited connection.
+ * fork(): the child must call only rn_rocind_abandon() on an inherited connection.
  */
 #ifndef RN_ROCIND_CLIENT_H
 #define RN_ROCIND_CLIENT_H
@@ -24,111 +25,117 @@
 
 enum {
 	RN_ROCIND_TIMEOUT_MS = 5000,
-	RN_ROCIND_RULES_MAX = 64,  /* about faults */
+	RN_ROCIND_RULES_MAX = 64,  /* number of fault rules */
 	RN_ROCIND_WIRES_MAX = 128, /* local wires of one connection */
 };
 
-struct rn_rocind; /* a connection */
+struct rn_rocind; /* one connection */
 
 /* What a process needs to carry packets of one device. */
 struct rn_attach {
-	unsigned slot;	      /* 1..255: low 8 bits of every QPN of this device */
-	uint32_t qpn_counter; /* 1..65535: QPN = counter << 8 | slot. Start here; after
-			       * 65535 comes 1, never 0: QPNs below 256 are rocind's
-			       */
-	unsigned sock_count;  /* gid_count of the device */
+	unsigned slot; /* 1..255: low 8 bits of every QPN of this device */
+	/* 1..65535, where to start: QPN = counter << 8 | slot. After 65535 comes 1, never
+	 * 0, because QPNs below 256 belong to rocind.
+	 */
+	uint32_t qpn_counter;
+	unsigned sock_count;  /* number of sockets: gid_count of the device */
 	int sock[RN_GID_MAX]; /* by GID index; bound UDP sockets, owned by the caller */
 };
 
 enum rn_rocind_event_kind {
-	RN_ROCIND_GONE,	       /* rocind ended: close the data sockets at once */
-	RN_ROCIND_GID_ADDED,   /* gid_idx, gid, sock */
-	RN_ROCIND_GID_REMOVED, /* gid_idx, gid */
+	RN_ROCIND_GONE,	       /* rocind has ended: close the data sockets at once */
+	RN_ROCIND_GID_ADDED,   /* valid: gid_idx, gid, sock */
+	RN_ROCIND_GID_REMOVED, /* valid: gid_idx, gid */
 	RN_ROCIND_PORT_UP,
 	RN_ROCIND_PORT_DOWN,
-	RN_ROCIND_FAULTS,     /* generation, text: rules about faults have changed */
-	RN_ROCIND_WIRE,	      /* ends, wire: there is a local wire */
-	RN_ROCIND_WIRE_DOWN,  /* ends, err: there is none, or none any more */
-	RN_ROCIND_TAP,	      /* tap: somebody captures this device */
-	RN_ROCIND_TAP_SOURCE, /* tap: a device that we capture */
-	RN_ROCIND_TAP_END,    /* tap.id: the other end of it has gone */
+	RN_ROCIND_FAULTS,     /* valid: generation, text; the fault rules have changed */
+	RN_ROCIND_WIRE,	      /* valid: ends, wire; a local wire was made */
+	RN_ROCIND_WIRE_DOWN,  /* valid: ends, err; there is no wire, or no longer */
+	RN_ROCIND_TAP,	      /* valid: tap; this device is captured */
+	RN_ROCIND_TAP_SOURCE, /* valid: tap; a device that we capture */
+	RN_ROCIND_TAP_END,    /* valid: tap.id; the other end has gone */
 };
 
-/* The two ends of a local wire: an address of ours, one of the peer, and its slot. */
+/* The two ends of a local wire: an address of ours, an address of the
+ * peer, and its slot.
+ */
 struct rn_rocind_ends {
 	struct rn_gid local, peer;
 	unsigned peer_slot;
 };
 
-/* What an end of a local wire consists of. The descriptors are the receiver's own. */
+/* One end of a local wire. The receiver of the struct owns the descriptors. */
 struct rn_rocind_wire {
 	unsigned role; /* 0 or 1; see ring.h */
-	unsigned bit;  /* below RN_ROCIND_WIRES_MAX: of this wire in the own doorbell */
+	unsigned bit;  /* bit of this wire in our doorbell, below RN_ROCIND_WIRES_MAX */
 	unsigned peer_bit;
-	bool bare;		   /* both ends take packets without ICRC */
+	bool bare;		   /* both ends accept packets without ICRC */
 	int rings;		   /* RN_WIRE_BYTES of memory */
 	int peer_page, peer_event; /* doorbell of the peer, eventfd that wakes it */
-	int page, event;	   /* our own; the same ones beside each wire */
+	int page, event;	   /* our own doorbell; the same with each wire */
 };
 
-/* The ring that packets of a device go by to a capture. */
+/* A ring by which the packets of a device go to a capture. */
 struct rn_rocind_tap {
-	uint64_t id; /* of the other end */
-	int ring;    /* memory of capture_ring.h, the receiver's own */
+	uint64_t id; /* identifies the other end */
+	int ring;    /* memory of capture_ring.h, owned by the receiver */
 	uint32_t size;
 	uint32_t qpn, snaplen; /* RN_ROCIND_TAP: struct rn_capture_filter */
-	/* RN_ROCIND_TAP_SOURCE: */
+	/* The fields below are valid with RN_ROCIND_TAP_SOURCE. */
 	int32_t pid;
 	unsigned slot;
 	char ibdev[32], ifname[16];
-	int stats_fd; /* as in struct rn_rocind_client, the receiver's own; or -1 */
+	int stats_fd; /* as in struct rn_rocind_client, owned by the receiver; or -1 */
 };
 
 struct rn_rocind_event {
 	enum rn_rocind_event_kind kind;
-	unsigned gid_idx; /* place in the GID table, or RN_GID_MAX */
+	unsigned gid_idx; /* index in the GID table, or RN_GID_MAX */
 	struct rn_gid gid;
-	int sock; /* RN_ROCIND_GID_ADDED: bound UDP socket, the receiver's own; else -1 */
-	int text; /* RN_ROCIND_FAULTS: file, the receiver's own; -1: no rules; else -1 */
+	/* RN_ROCIND_GID_ADDED: bound UDP socket, owned by the receiver; else -1. */
+	int sock;
+	/* RN_ROCIND_FAULTS: file, owned by the receiver, -1: no rules; else -1. */
+	int text;
 	uint64_t generation;
 	struct rn_rocind_ends ends;
-	struct rn_rocind_wire wire; /* RN_ROCIND_WIRE only */
-	struct rn_rocind_tap tap;   /* RN_ROCIND_TAP... only */
+	struct rn_rocind_wire wire; /* valid with RN_ROCIND_WIRE */
+	struct rn_rocind_tap tap;   /* valid with RN_ROCIND_TAP and its kind */
 	int err; /* RN_ROCIND_WIRE_DOWN: positive errno value; 0: the peer has gone */
 };
 
-/* One attached process, as rn_rocind_list() shows it. */
+/* One attached process, as reported by rn_rocind_list(). */
 struct rn_rocind_client {
-	int32_t pid; /* 0: of a process id namespace that rocind cannot see */
+	int32_t pid; /* 0: in a process id namespace that rocind cannot see */
 	unsigned slot;
 	char ibdev[32];
 	char ifname[16];
 	uint32_t gid_count;
-	struct rn_gid gid[RN_GID_MAX]; /* all zero: that address is gone */
-	int stats_fd; /* struct rn_stats_page for pread(), the callee's own; -1: none */
+	struct rn_gid gid[RN_GID_MAX]; /* all zero: the address was removed */
+	/* struct rn_stats_page for pread(), owned by the callee; -1: none. */
+	int stats_fd;
 };
 
-/* Packets that reached slot 0, which are those that belong to no process. */
+/* Why slot 0 dropped packets: it receives those that belong to no process. */
 enum rn_rocind_drop {
 	RN_ROCIND_DROP_SHORT,	     /* shorter than a BTH */
 	RN_ROCIND_DROP_QP0,	     /* QPN 0 */
 	RN_ROCIND_DROP_QP1,	     /* QPN 1: connection manager */
 	RN_ROCIND_DROP_RESERVED,     /* QPN 2..255 */
 	RN_ROCIND_DROP_MULTICAST,    /* QPN 0xffffff */
-	RN_ROCIND_DROP_UNKNOWN_SLOT, /* QPN of a slot that nobody had */
+	RN_ROCIND_DROP_UNKNOWN_SLOT, /* QPN of a slot that no process has */
 	RN_ROCIND_DROP_COUNT
 };
 
 struct rn_rocind_status {
 	int32_t pid;
 	char version[32];
-	int64_t since_s;   /* Unix time of its start */
-	uint32_t idle_ms;  /* ends after so long without clients; 0: never */
-	uint32_t clients;  /* connections, this one included */
-	uint32_t attached; /* of them, those that hold a slot */
+	int64_t since_s;   /* Unix time of its start, in seconds */
+	uint32_t idle_ms;  /* rocind ends after so long without clients; 0: never */
+	uint32_t clients;  /* connections, including this one */
+	uint32_t attached; /* connections that hold a slot */
 	uint32_t groups;   /* device addresses whose port 4791 is held */
 	/* Of the connection manager: descriptors that programs have open, their ids,
-	 * ports that are taken, connections, those in time-wait too.
+	 * ports in use, and connections, including those in time-wait.
 	 */
 	uint32_t cm_channels, cm_ids, cm_ports, cm_connections;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
@@ -147,7 +154,7 @@ struct rn_rocind_status {
  */
 struct rn_rocind *rn_rocind_connect(const char *rocind_path, char *err, size_t err_len);
 
-/* The same without starting anything: errno ENOENT when no rocind is running. */
+/* As rn_rocind_connect(), without starting rocind: errno ENOENT if none is running. */
 struct rn_rocind *rn_rocind_connect_running(char *err, size_t err_len);
 
 /**
@@ -170,13 +177,14 @@ int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats
 		     struct rn_attach *out, char *err, size_t err_len);
 
 /* Give the slot back. The connection stays and may attach again. Close the sockets
- * first: packets that arrive later belong to nobody. Return: 0, -ENOTCONN (not attached),
- * or as rn_rocind_attach().
+ * before: packets that arrive later belong to no process. Return: 0, -ENOTCONN (not
+ * attached), or as rn_rocind_attach().
  */
 int rn_rocind_detach(struct rn_rocind *r, char *err, size_t err_len);
 
-/* For poll(): readable when rn_rocind_event() has something to say. An event that came in
- * during another call does not show here: ask rn_rocind_event() once after each call.
+/* A descriptor for poll(): readable if rn_rocind_event() may have an event. An event that
+ * arrived during another call does not make it readable: call rn_rocind_event() once
+ * after each call.
  */
 int rn_rocind_fd(const struct rn_rocind *r);
 
@@ -187,7 +195,7 @@ int rn_rocind_fd(const struct rn_rocind *r);
  */
 int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
 
-/* Local wires are welcome, @bare: with packets that have no ICRC. To be said before
+/* Accept local wires; @bare: with packets that have no ICRC. To be called before
  * rn_rocind_attach().
  */
 void rn_rocind_take_wires(struct rn_rocind *r, bool bare);
@@ -211,26 +219,27 @@ int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends, b
 /* Close the descriptors of a wire. */
 void rn_rocind_close_wire(const struct rn_rocind_wire *wire);
 
-/* Say that a wire is broken, or not wanted: the other end is told, and there will be none
- * again. Never waits. Return: as rn_rocind_ask_wire().
+/* Tell that a wire is broken, or not wanted: the other end is told, and there will be
+ * none again. Never waits. Return: as rn_rocind_ask_wire().
  */
 int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
 
-/* Called once for each attached process; a value other than 0 ends the list. */
+/* Called for each attached process; a return value other than 0 ends the list. */
 typedef int (*rn_rocind_on_client)(void *ctx, const struct rn_rocind_client *client);
 
-/* Return: 0, what @on_client returned if not 0, or as rn_rocind_attach(). */
+/* Return: 0, the value that @on_client returned if not 0, or as rn_rocind_attach(). */
 int rn_rocind_list(struct rn_rocind *r, rn_rocind_on_client on_client, void *ctx,
 		   char *err, size_t err_len);
 
 int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *err,
 		     size_t err_len);
 
-/* Rules about faults, which rocind keeps and does not read. */
+/* The fault rules, which rocind stores without reading them. */
 struct rn_rocind_faults {
-	uint64_t generation; /* one more with each change; 0: there were never any */
-	int fd;		     /* text for pread(), the caller's own; -1: no rules */
-	/* By rule, what struct rn_stats_faults counts, in processes that have ended. */
+	/* Incremented with each change; 0: there were never any rules. */
+	uint64_t generation;
+	int fd; /* file with the text, for pread(), owned by the caller; -1: no rules */
+	/* Counts by rule, as in struct rn_stats_faults, of processes that have ended. */
 	uint64_t seen[RN_ROCIND_RULES_MAX], hits[RN_ROCIND_RULES_MAX];
 };
 
@@ -253,12 +262,12 @@ int rn_rocind_set_faults(struct rn_rocind *r, struct rn_rocind_faults *now, int 
 			 const uint8_t from[RN_ROCIND_RULES_MAX], char *err,
 			 size_t err_len);
 
-/* Which devices, and what of their packets. */
+/* The devices to be captured, and the part of their packets. */
 struct rn_rocind_capture {
-	const char *ibdev; /* NULL: all */
+	const char *ibdev; /* NULL: all devices */
 	int32_t pid;	   /* 0: of any process */
 	uint32_t qpn, snaplen;
-	uint32_t size; /* bytes of each ring; rn_capture_is_size() */
+	uint32_t size; /* data bytes of each ring; rn_capture_is_size() */
 };
 
 /**
@@ -273,7 +282,7 @@ struct rn_rocind_capture {
 int rn_rocind_capture(struct rn_rocind *r, const struct rn_rocind_capture *what,
 		      char *err, size_t err_len);
 
-/* Close the descriptors. */
+/* Close the descriptors of @tap. */
 void rn_rocind_close_tap(const struct rn_rocind_tap *tap);
 
 /**
@@ -281,20 +290,20 @@ void rn_rocind_close_tap(const struct rn_rocind_tap *tap);
  * @netdevs:	As rn_netdev_discover() takes it, shorter than 2048 bytes
  * @board:	Out: a descriptor for rn_cm_board_map(), the caller's, or -1
  *
- * Return: a descriptor (rocin/cmdev.h), close-on-exec, above 2, of its own: the
- *connection may be closed. Or -EINVAL, or as rn_rocind_attach().
+ * Return: a descriptor (rocin/cmdev.h), close-on-exec, above 2, which stays valid if the
+ * connection to rocind is closed; -EINVAL; or as rn_rocind_attach().
  */
 int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char *err,
 		      size_t err_len);
 
-/* Ask rocind to end, for all its clients. Return: 0 once it has let go of the ports. */
+/* Ask rocind to end, for all its clients. Return: 0 once it has released the ports. */
 int rn_rocind_shutdown(struct rn_rocind *r, char *err, size_t err_len);
 
-/* Close the connection; gives the slot back if there is one. NULL is ignored. */
+/* Close the connection, which gives its slot back. NULL is ignored. */
 void rn_rocind_close(struct rn_rocind *r);
 
-/* In a fork child: drop the inherited connection without a trace at rocind, for which the
- * parent stays attached. NULL is ignored.
+/* In a fork child: drop the inherited connection in such a way that the parent stays
+ * attached. NULL is ignored.
  */
 void rn_rocind_abandon(struct rn_rocind *r);
 

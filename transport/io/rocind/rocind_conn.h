@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_conn.h - one connection to rocind: what making it and using it share.
+/* rocind_conn.h - one connection to rocind: what opening it and using it share.
  *
- * Private to rocind_client.c and rocind_start.c; rocind itself waits as long as they do.
+ * Private to rocind_client.c and rocind_start.c; rocind itself uses the same timeouts.
  * One connection belongs to one thread at a time.
  */
 #ifndef RN_ROCIND_CONN_H
@@ -14,9 +14,9 @@
 #include "timeout_scale.h"
 #include "transport/io/host/clock.h"
 
-/* Events that may come while one request waits for its answer. Two for each address, some
- * for the link, and each wire up and down; a program that lets more pile up has stopped
- * listening.
+/* Events that may arrive while one request waits for its answer: two for each address,
+ * some for the link, and each wire up and down. A program that lets more accumulate has
+ * stopped listening.
  */
 enum {
 	RN_ROCIND_EVENT_MAX = 4 * RN_GID_MAX + 2 * RN_ROCIND_WIRES_MAX,
@@ -24,14 +24,15 @@ enum {
 
 struct rn_rocind {
 	int sock;
-	bool gone; /* end of file, farewell or nonsense came: nothing is sent any more */
+	/* End of file, GOING_DOWN or a bad message came: nothing more is sent. */
+	bool gone;
 	bool takes_wires, takes_bare;
-	unsigned event_head; /* of event[], a ring */
+	unsigned event_head; /* index of the first event in event[], a ring */
 	unsigned event_count;
 	struct rn_rocind_event event[RN_ROCIND_EVENT_MAX];
 };
 
-/* Where to say why. */
+/* Where to write the sentence that explains an error. */
 struct rn_complaint {
 	char *err;
 	size_t err_len;
@@ -58,7 +59,7 @@ static inline rn_ns rn_rocind_now(void)
 	return rn_clock(CLOCK_MONOTONIC);
 }
 
-/* Milliseconds from now to @deadline, rounded up so that a wait never ends early. */
+/* Milliseconds until @deadline, rounded up so that a wait never ends early. */
 static inline int rn_rocind_ms_until(rn_ns deadline)
 {
 	rn_ns left = deadline - rn_rocind_now();
@@ -66,13 +67,13 @@ static inline int rn_rocind_ms_until(rn_ns deadline)
 	return left <= 0 ? 0 : (int)((left + RN_MSEC(1) - 1) / RN_MSEC(1));
 }
 
-/* How long rocind may take to start, and for each answer. */
+/* How long rocind may take to start, and to answer each request, in milliseconds. */
 static inline int rn_rocind_timeout_ms(void)
 {
 	return RN_ROCIND_TIMEOUT_MS * (int)rn_timeout_scale();
 }
 
-/* No call of the client is a cancellation point: its caller may hold locks. */
+/* No call of the client is a cancellation point, because its caller may hold locks. */
 static inline int rn_rocind_cancel_off(void)
 {
 	int before;

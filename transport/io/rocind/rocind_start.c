@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_start.c - find the running rocind, or its program, and start it from
- * inside a program that must not notice. See rocind_start.h, and rocind_client.h for
- * connecting.
+/* rocind_start.c - find a running rocind or its program, and start that from inside a
+ * program that must not notice. See rocind_start.h, and rocind_client.h for connecting.
  */
 #include "rocind_start.h"
 
@@ -40,7 +39,7 @@ static int format_program(char *path, size_t path_len, const char *dir, size_t d
 	return access(path, X_OK) == 0 ? 0 : -ENOENT;
 }
 
-/* @file lies in the directory of programs or in that of plugins. */
+/* Look for rocind if @file lies in the directory of programs or in that of plugins. */
 static int look_beside(const char *file, char *path, size_t path_len)
 {
 	char real[PATH_MAX];
@@ -86,7 +85,9 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 				       "the path of rocind is too long");
 		return 0;
 	}
-	/* For the program itself dladdr() may give a bare argv[0], which says nothing. */
+	/* For the program itself dladdr() may return a bare argv[0], which
+	 * does not help.
+	 */
 	if (dladdr((const void *)&rn_rocind_find, &here) && here.dli_fname &&
 	    strchr(here.dli_fname, '/') &&
 	    look_beside(here.dli_fname, path, path_len) == 0)
@@ -101,43 +102,47 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 }
 
 /* ------------------------------------------------------- starting it unseen */
-/* fork() is out: it runs the program's atfork handlers, copies its page tables and makes
- * a child that the program's wait() finds. Instead two clones share our memory (as vfork
- * does) until the second has called execve():
+/* fork() cannot be used: it runs the program's atfork handlers, copies its page tables
+ * and makes a child that the program's wait() finds. Instead two clones share our memory
+ * (as vfork does) until the second has called execve():
  *
- *	this thread --clone--> middle --clone--> daemon
- *	 (suspended)          (suspended)        dup2, execve
+ *   this thread --clone--> middle --clone--> daemon
+ *    (suspended)         (suspended)       dup2, execve
  *
- * The middle process has exit signal 0, so it causes no SIGCHLD and only a wait with
- * __WCLONE sees it; we wait for it at once. Its end makes the daemon an orphan. (A single
- * clone with exit signal 0 would not do: execve() sets the exit signal to SIGCHLD.)
+ * The middle process has exit signal 0, so it causes no SIGCHLD, and only a wait with
+ * __WCLONE finds it; we wait for it at once. When it ends, the daemon becomes an
+ * orphan. (A single clone with exit signal 0 would not do: execve() sets the exit
+ * signal to SIGCHLD.)
  *
  * Until execve() the clones run on our memory with all signals blocked, and make system
- * calls only through syscall(), which no sanitizer or interposer replaces. Their errno is
- * ours too; rn_rocind_start() saves it.
+ * calls only through syscall(), which no sanitizer or interposer replaces. They share our
+ * errno, which rn_rocind_start() saves.
  */
 #define ON_SHARED_MEMORY __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/* Bytes of stack for each clone; they call little more than syscall(). */
+/* Bytes of stack for each clone, which calls little more than syscall(). */
 static const size_t CLONE_STACK = 64 * (size_t)1024;
 
 /* clone() under a name that ThreadSanitizer does not intercept: it takes every clone for
- * a fork() and runs what follows one twice on the memory that the clones share.
+ * a fork(), and would do its work after a fork twice on the memory that the clones share.
  */
 // NOLINTNEXTLINE(cert-dcl51-cpp): glibc's own name
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
-/* Read, and in part written, by the clones. */
+/* Read, and partly written, by the clones. */
 struct launch {
 	const char *path;
 	char *const *argv;
 	char *const *envp;
-	/* Above RN_ROCIND_READY_FD, so that dup3() clears close-on-exec. -1: none */
+	/* Above RN_ROCIND_READY_FD, so that dup3() clears
+	 * close-on-exec. -1: not open.
+	 */
 	int null_fd;
 	int ready_fd;
-	int say_fd; /* its standard error, as long as it has none of its own */
-	int await_ready_fd, hear_fd; /* our ends of these */
-	char *daemon_stack; /* its end: stacks grow down on every supported machine */
+	int say_fd; /* the daemon's standard error until it has opened its own */
+	int await_ready_fd, hear_fd; /* our ends of ready_fd and say_fd */
+	/* Top of the stack, which grows down on every supported machine. */
+	char *daemon_stack;
 	volatile int error; /* errno of the step that failed, or 0 */
 };
 
@@ -170,15 +175,16 @@ ON_SHARED_MEMORY static int run_middle(void *arg)
 	return 0;
 }
 
-/* The kernel's signal set: pthread_sigmask() would leave out the two that the C library
- * keeps for itself, whose handlers must not run on our memory in a clone either.
+/* Set the kernel's signal mask. pthread_sigmask() would leave out the two signals
+ * that the C library reserves for itself, whose handlers must not run on our memory
+ * in a clone either.
  */
 static void set_signal_mask(uint64_t mask, uint64_t *before)
 {
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, before, sizeof(mask));
 }
 
-/* Return: 0 when the daemon's program runs, or -errno. */
+/* Return: 0 once the daemon's program runs, or -errno. */
 static int spawn(struct launch *launch)
 {
 	uint64_t before;
@@ -205,7 +211,7 @@ static int spawn(struct launch *launch)
 	return rc;
 }
 
-/* NAME=VALUE in @buf if the variable is set. Return: true if it was added. */
+/* Write NAME=VALUE to @buf if the variable is set. Return: true if it was written. */
 static bool pass_variable(char *buf, size_t len, const char *name)
 {
 	const char *value = secure_getenv(name);
@@ -220,7 +226,9 @@ bool rn_rocind_is_idle_time(const char *value)
 	return len > 0 && len < 10 && strspn(value, "0123456789") == len;
 }
 
-/* ROCIN_IDLE_MS if it is a number, else NULL: a daemon must not fail for a slip in it. */
+/* ROCIN_IDLE_MS if it is a number, else NULL: a mistake in it must not keep the daemon
+ * from starting.
+ */
 static const char *idle_time(void)
 {
 	const char *value = secure_getenv("ROCIN_IDLE_MS");
@@ -271,10 +279,11 @@ static int spawn_with_clean_environment(struct launch *launch, const char *dir)
 	return rc;
 }
 
-/* What the program wrote to its standard error, as one line: the dynamic linker says
- * there which library is missing. It has ended, or is late: nobody waits for more.
+/* Read what the program wrote to its standard error, as one line: the dynamic linker
+ * reports there which library is missing. The program has ended, or is late, so this does
+ * not wait for more.
  *
- * Return: false if it was nothing.
+ * Return: false if it wrote nothing.
  */
 static bool read_said(int fd, char *said, size_t said_len)
 {
@@ -291,8 +300,8 @@ static bool read_said(int fd, char *said, size_t said_len)
 	return len > 0;
 }
 
-/* Wait for the daemon's first words, which come as one write: a newline when it listens,
- * a sentence when it cannot. (Not the end of file alone: a child that another thread
+/* Wait for the daemon's report, which comes as one write: a newline when it listens, a
+ * sentence when it cannot. (End of file alone is not enough: a child that another thread
  * forks meanwhile holds a copy of the writing end.)
  *
  * Return: 0, -EIO (the sentence is in @err), -ETIMEDOUT.
@@ -328,7 +337,9 @@ static int await_ready(const struct launch *launch, int timeout_ms, char *err,
 		       launch->path, timeout_ms, said);
 }
 
-/* Moves @fd to @floor or above. Return: descriptor or -errno; @fd is closed. */
+/* Move @fd to number @floor or above. Return: the descriptor, or -errno;
+ * @fd is closed.
+ */
 static int raise_to(int fd, int floor)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, floor);
@@ -338,7 +349,9 @@ static int raise_to(int fd, int floor)
 	return rc;
 }
 
-/* Return: 0 with the descriptor in @out, or -errno with -1 there. */
+/* Move @fd above RN_ROCIND_READY_FD. Return: 0 with the descriptor in @out, or -errno
+ * with -1 there.
+ */
 static int keep_raised(int fd, int *out)
 {
 	int rc = raise_to(fd, RN_ROCIND_READY_FD + 1);
@@ -367,7 +380,7 @@ static void close_descriptor(int *fd)
 	*fd = -1;
 }
 
-/* Return: 0, or -errno; close_descriptor() each either way. */
+/* Return: 0, or -errno; the caller closes all by close_descriptor() in both cases. */
 static int open_descriptors(struct launch *launch)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
@@ -375,7 +388,7 @@ static int open_descriptors(struct launch *launch)
 
 	if (rc == 0)
 		rc = open_pipe(&launch->await_ready_fd, &launch->ready_fd, 0);
-	/* Neither end waits: whoever says more than the pipe holds says it in vain. */
+	/* Neither end blocks: what does not fit into the pipe is lost. */
 	if (rc == 0)
 		rc = open_pipe(&launch->hear_fd, &launch->say_fd, O_NONBLOCK);
 	return rc;
@@ -409,7 +422,9 @@ int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err
 }
 
 /* ------------------------------------------------------------- connecting */
-/* Return: 0, -EPERM, or what connect() said (-EAGAIN: its queue is full). */
+/* Return: 0, -EPERM, or the error of connect() (-EAGAIN: the queue of the
+ * socket is full).
+ */
 static int open_connection(struct rn_rocind *r, const char *dir)
 {
 	struct sockaddr_un addr;
@@ -442,7 +457,9 @@ static int open_connection(struct rn_rocind *r, const char *dir)
 	return rc;
 }
 
-/* Return: 0, -ECONNRESET (it ended before it had taken us in: try again), or final. */
+/* Say hello. Return: 0; -ECONNRESET (rocind ended before it accepted us: try again);
+ * other errors are final.
+ */
 static int greet(struct rn_rocind *r, const struct rn_complaint *c)
 {
 	struct rn_ctl_hello hello = { .hdr = rn_ctl_hdr(RN_CTL_HELLO),
@@ -478,7 +495,7 @@ static int try_once(struct rn_rocind *r, const char *dir, const struct rn_compla
 		       dir);
 }
 
-/* Nobody listens, or somebody who is about to end. */
+/* Does @rc mean that no rocind listens, or one that is about to end? */
 static bool is_absence(int rc)
 {
 	return rc == -ENOENT || rc == -ECONNREFUSED || rc == -ECONNRESET;
@@ -495,8 +512,9 @@ static int start_daemon(const char *wish, const char *dir, const struct rn_compl
 	return rn_rocind_start(path, dir, rn_rocind_timeout_ms(), c->err, c->err_len);
 }
 
-/* Try, start, try again: a daemon may end between any two steps, or another
- * process may have started one. Waits grow, since either takes a few milliseconds.
+/* Connect, start rocind, and connect again, until the deadline: a daemon may end between
+ * any two steps, or another process may have started one. The waits grow, because
+ * starting and ending take a few milliseconds.
  */
 static int connect_until(struct rn_rocind *r, const char *wish, const char *dir,
 			 bool may_start, const struct rn_complaint *c)

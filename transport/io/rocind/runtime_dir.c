@@ -14,8 +14,8 @@
 
 #include "transport/io/host/sentence.h"
 
-/* Is @path, which exists, a directory that only we can enter, and can we write to it?
- * @is_foreign: out: somebody else has made it
+/* Is the existing @path a directory that only we can enter, and can we write to it?
+ * @is_foreign: out, another user owns it.
  */
 static int check_private(const char *path, bool *is_foreign, char *err, size_t err_len)
 {
@@ -47,13 +47,15 @@ static int check_private(const char *path, bool *is_foreign, char *err, size_t e
 	return 0;
 }
 
-/* Return: 0, -EPERM (exists, not private), or why it cannot be created or written to. */
+/* Return: 0, -EPERM (it exists and is not private), or why it cannot be created
+ * or written to.
+ */
 static int make_private(const char *path, bool *is_foreign, char *err, size_t err_len)
 {
 	*is_foreign = false;
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
 		return check_private(path, is_foreign, err, err_len);
-	/* -EPERM is check_private()'s word. */
+	/* -EPERM is reserved for check_private(). */
 	return rn_fail(err, err_len, errno == EPERM ? -EACCES : -errno,
 		       "%s cannot be created: %m; set ROCIN_RUNTIME_DIR to a private "
 		       "directory",
@@ -89,8 +91,9 @@ static int use_explicit(const char *wish, char *dir, size_t dir_len, char *err,
 
 /* ---- Where all users can make directories ---- */
 
-/* Whoever else has the same name for it has another number outside: root of a namespace
- * of its user is the user who made that.
+/* The number of our user outside its user namespace. Another user with the same
+ * number inside has another one outside: root of a namespace is, outside, the user
+ * who created it.
  */
 static unsigned user_outside(void)
 {
@@ -105,7 +108,9 @@ static unsigned user_outside(void)
 	return found;
 }
 
-/* The first by name of the directories NAME.* that are ours. Return: 0 or -ENOENT. */
+/* Of the directories NAME.* that are ours, find the first by name.
+ * Return: 0 or -ENOENT.
+ */
 static int find_own(char *dir, size_t dir_len, const char *parent, const char *name)
 {
 	char best[NAME_MAX + 1] = "", path[RN_RUNTIME_PATH_MAX];
@@ -127,9 +132,9 @@ static int find_own(char *dir, size_t dir_len, const char *parent, const char *n
 	return best[0] ? format_path(dir, dir_len, parent, best) : -ENOENT;
 }
 
-/* Another user has the name, by chance or to keep us out: one that nobody can guess does
- * as well, and is found by its owner. Of two that are made at the same time the first by
- * name is meant. Return: 0 or -errno.
+/* Another user owns the name, by chance or on purpose: make a directory with a name that
+ * cannot be guessed, which its owner finds again. If two are made at the same time, the
+ * first by name is used. Return: 0 or -errno.
  */
 static int make_own(char *dir, size_t dir_len, const char *parent, const char *name)
 {
@@ -149,7 +154,9 @@ static int make_own(char *dir, size_t dir_len, const char *parent, const char *n
 	return rc;
 }
 
-/* Return: 0, -EPERM (it is ours, and not private), or why it is of no use. */
+/* Return: 0, -EPERM (the directory is ours, but not private), or why it
+ * cannot be used.
+ */
 static int use_candidate(char *dir, size_t dir_len, const char *parent, const char *name,
 			 char *err, size_t err_len)
 {
@@ -161,7 +168,7 @@ static int use_candidate(char *dir, size_t dir_len, const char *parent, const ch
 	rc = make_private(dir, &is_foreign, err, err_len);
 	if (!is_foreign || make_own(dir, dir_len, parent, name) == 0)
 		return is_foreign ? 0 : rc;
-	return -EACCES; /* with the sentence that says whose it is */
+	return -EACCES; /* with the sentence that says whose directory it is */
 }
 
 int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len)
@@ -185,7 +192,7 @@ int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len)
 	};
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(candidates); i++) {
-		/* The XDG specification: a relative path is to be ignored. */
+		/* The XDG specification says that a relative path is to be ignored. */
 		if (!candidates[i].parent || candidates[i].parent[0] != '/')
 			continue;
 		rc = use_candidate(dir, dir_len, candidates[i].parent, candidates[i].name,

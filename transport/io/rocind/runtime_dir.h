@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* runtime_dir.h - the private directory where processes of one user find one another.
+/* runtime_dir.h - the private directory where the processes of one user find each other.
  *
- * The first of these that can be used: $ROCIN_RUNTIME_DIR, $XDG_RUNTIME_DIR/rocin,
- * /dev/shm/rocin-UID, $TMPDIR/rocin-UID (/tmp where TMPDIR is unset). UID is the number
- * that the effective user has outside its user namespace: "unshare -r" makes nobody root.
+ * It is the first of these that can be used: $ROCIN_RUNTIME_DIR, $XDG_RUNTIME_DIR/rocin,
+ * /dev/shm/rocin-UID, $TMPDIR/rocin-UID (/tmp if TMPDIR is not set). UID is the number of
+ * the effective user outside its user namespace, because "unshare -r" makes anybody root.
  *
- * A candidate that cannot be created or written to is passed over, except
- * ROCIN_RUNTIME_DIR, which somebody chose on purpose. Where another user has the name
- * there is one more beside it, with six letters that nobody can guess
- * ("rocin-1000.Xa3dQv"): so whoever is first does not keep the others out, and no more
- * than that can be chosen for us, since only a directory of our own is ever used. One of
- * ours that others may enter is an error.
+ * A candidate that cannot be created or written to is skipped, except ROCIN_RUNTIME_DIR,
+ * which was chosen on purpose. If another user owns a directory of that name, a directory
+ * is used whose name ends in six letters that nobody can guess ("rocin-1000.Xa3dQv"). So
+ * a user who comes first cannot keep others out, and cannot choose the directory for
+ * them, because only a directory of our own is ever used. If our own directory is
+ * accessible to others, that is an error.
  *
- * Names in it carry the network namespace, since a device is a matter of one namespace:
- * "rocind-4026531840.sock". All paths are absolute. The environment is read with
- * secure_getenv(), so it does not steer a set-user-ID program.
+ * File names in it contain the network namespace, because devices belong to one
+ * namespace: "rocind-4026531840.sock". All paths are absolute. The environment is read
+ * with secure_getenv(), so it does not affect a set-user-ID program.
  *
  * Threads: any; no state.
  */
@@ -24,7 +24,8 @@
 #include "rocin/types.h"
 
 enum {
-	RN_RUNTIME_PATH_MAX = 1024, /* bytes with the final NUL; longer: -ENAMETOOLONG */
+	/* Bytes including the NUL; a longer path is -ENAMETOOLONG. */
+	RN_RUNTIME_PATH_MAX = 1024,
 };
 
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* timeout_scale.c - see timeout_scale.h */
+/* timeout_scale.c - see timeout_scale.h. */
 #include "timeout_scale.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ int rn_timeout_scale_read(uint32_t *scale, char *err, size_t err_len)
 	*scale = 1;
 	if (len == 0)
 		return 0;
-	/* Digits alone: strtoul() would take signs and spaces. */
+	/* Only digits are allowed; strtoul() would accept signs and spaces. */
 	value = strspn(text, "0123456789") == len && len < 10 ? strtoul(text, NULL, 10)
 							      : 0;
 	if (value < 1 || value > RN_TIMEOUT_SCALE_MAX)

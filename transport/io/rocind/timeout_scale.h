@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* timeout_scale.h - ROCIN_TIMEOUT_SCALE=N: whatever waits for somebody who may be stopped
- * by a debugger waits N times as long.
+/* timeout_scale.h - ROCIN_TIMEOUT_SCALE=N: timeouts for a peer that a debugger may have
+ * stopped are N times as long.
  *
  * Read with secure_getenv(). Threads: any.
  */
@@ -18,7 +18,7 @@
  */
 int rn_timeout_scale_read(uint32_t *scale, char *err, size_t err_len);
 
-/* The same where nobody can be told that it is wrong: then 1. */
+/* As rn_timeout_scale_read(), without an error message: 1 if the value is wrong. */
 uint32_t rn_timeout_scale(void);
 
 #endif /* RN_TIMEOUT_SCALE_H */
