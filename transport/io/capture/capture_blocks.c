@@ -14,7 +14,7 @@
 #include "transport/io/host/clock.h"
 #include "transport/io/host/stat_names.h"
 
-/* Packet types of the link header. */
+/* Packet types in the header of Linux cooked mode. */
 enum {
 	SENT_TO_US = 0,
 	SENT_BY_US = 4,
@@ -56,8 +56,7 @@ struct rn_capture_packet *rn_capture_packet_new(const struct rn_capture_record *
 	return p;
 }
 
-/* -------------------------------------------------- diagnostics of the device in words
- */
+/* ----------------------------------------------------- texts of diagnostics */
 static const char *const objection_text[RN_OBJECTION_COUNT] = {
 	[RN_OBJECTION_OTHER] = "request refused",
 	[RN_OBJECTION_UNSUPPORTED] = "request refused: this QP does not serve its opcode",
@@ -85,7 +84,7 @@ static const char *const objection_text[RN_OBJECTION_COUNT] = {
 	[RN_OBJECTION_INVALIDATE] = "request refused: its R_Key cannot be invalidated",
 };
 
-/* What a packet was counted in, said of the packet. */
+/* Text about a packet that was counted in @stat. */
 static const char *counted_text(uint32_t stat)
 {
 	static const char *const text[RN_STAT_COUNT] = {
@@ -231,10 +230,11 @@ void rn_capture_blocks_interface(struct rn_pcapng *p, const struct rn_capture_or
 	char program[32], text[200];
 
 	snprintf(program, sizeof(program), "%s", o->program);
-	for (char *c = program; *c; c++) /* files and Wireshark want text */
+	/* Wireshark and other readers want printable text. */
+	for (char *c = program; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
-	if (o->slot == 0) /* nobody's device */
+	if (o->slot == 0) /* rocind itself, not a device */
 		snprintf(text, sizeof(text),
 			 "rocind, process %" PRId32 ", the connection manager", o->pid);
 	else

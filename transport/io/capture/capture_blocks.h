@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture_blocks.h - packets out of a ring as the blocks of a capture file show them:
- * what `rocin capture` writes of the programs that run, and ROCIN_PCAP of its own.
+/* capture_blocks.h - from packets in a ring to the blocks of a capture file; used by
+ * `rocin capture` for running programs, and by ROCIN_PCAP for a program's own packets.
  *
  * No I/O. Threads: as pcapng.h.
  */
@@ -15,10 +15,10 @@
 
 enum {
 	RN_CAPTURE_COMMENT_MAX = 600,
-	/* Linux cooked mode, DLT_LINUX_SLL: there is no link header, and this one says
-	 * which way a packet goes, in a classic file too. (libpcap reads no file with two
-	 * interfaces of type RAW: it compares a number that it has mapped with one that
-	 * it has not.)
+	/* Linux cooked mode, DLT_LINUX_SLL: there is no link header, and this one tells
+	 * the direction of a packet, in a classic capture file too. (libpcap cannot read
+	 * a file with two interfaces of type RAW: it compares a link type that it has
+	 * mapped with one that it has not.)
 	 */
 	RN_CAPTURE_LINK_TYPE = 113,
 	RN_CAPTURE_LINK_HDR = 16,
@@ -28,8 +28,8 @@ enum {
 struct rn_capture_packet {
 	TAILQ_ENTRY(rn_capture_packet) link;
 	struct rn_capture_record rec;
-	char comment[RN_CAPTURE_COMMENT_MAX]; /* empty: the device has said nothing */
-	uint32_t len;			      /* with all headers, on the wire */
+	char comment[RN_CAPTURE_COMMENT_MAX]; /* empty: there is no diagnostic */
+	uint32_t len;			      /* bytes on the wire, with all headers */
 	uint32_t cap;			      /* bytes of frame[] */
 	uint8_t frame[];
 };
@@ -47,11 +47,12 @@ struct rn_capture_packet {
 struct rn_capture_packet *rn_capture_packet_new(const struct rn_capture_record *rec,
 						const uint8_t *body);
 
-/* Append what @diagnostic says to the comment. */
+/* Append the text of @diagnostic to the comment. */
 void rn_capture_packet_diagnostic(struct rn_capture_packet *p,
 				  const struct rn_diagnostic *diagnostic);
 
-/* Words for @diagnostic, which may be nonsense. Return: characters written, without NUL.
+/* Write a text for @diagnostic, which may be invalid. Return: characters written,
+ * without the NUL.
  */
 size_t rn_diagnostic_text(const struct rn_diagnostic *diagnostic, char *text, size_t len);
 
@@ -60,26 +61,28 @@ enum {
 	RN_CAPTURE_SNAPLEN = RN_CAPTURE_BODY_MAX + RN_CAPTURE_HDR_MAX,
 };
 
-/* Whose packets. */
+/* The device that captured packets belong to. */
 struct rn_capture_origin {
 	const char *ibdev, *ifname;
 	const char *program; /* any bytes; empty: not known */
 	int32_t pid;
-	unsigned slot; /* 0: the connection manager's */
+	unsigned slot; /* 0: rocind's connection manager */
 };
 
-/* What a file begins with. */
+/* Write the section header that a file begins with. */
 void rn_capture_blocks_begin(struct rn_pcapng *p);
 
-/* @snaplen: bytes of a record at most; 0: all */
+/* @snaplen: most bytes of a packet that are recorded; 0: all. */
 void rn_capture_blocks_interface(struct rn_pcapng *p, const struct rn_capture_origin *o,
 				 uint32_t snaplen);
 
-/* @interface: in the order of their descriptions, from 0 */
+/* @interface: index of its interface description, from 0. */
 void rn_capture_blocks_packet(struct rn_pcapng *p, uint32_t interface,
 			      const struct rn_capture_packet *packet, uint32_t snaplen);
 
-/* @packets: that are in the file, or would be; @missed: that no memory was for */
+/* @packets: packets that are in the file; @missed: packets for which there
+ * was no memory.
+ */
 void rn_capture_blocks_statistics(struct rn_pcapng *p, uint32_t interface,
 				  uint64_t packets, uint64_t missed);
 

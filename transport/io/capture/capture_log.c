@@ -20,20 +20,21 @@ enum {
 TAILQ_HEAD(queue, rn_capture_packet);
 
 struct rn_capture_log {
-	struct queue queue;   /* of which the device may still say something */
-	struct rn_pcapng buf; /* blocks on their way to the file */
+	struct queue queue;   /* packets about which diagnostics may still come */
+	struct rn_pcapng buf; /* blocks to be written to the file */
 	struct rn_own_file file;
 	int fd;
 	rn_ns flush_due;
-	bool is_last;		  /* the program ends: nobody may come to flush */
-	uint64_t number;	  /* of the last packet */
-	uint64_t written, missed; /* packets; missed: there was no memory */
-	uint64_t told;		  /* of missed, in the file */
-	uint64_t counted;	  /* all of them, in the last statistics */
+	bool is_last;	 /* the program is about to end, so nobody may flush later */
+	uint64_t number; /* number of the last packet */
+	/* Packets written, and packets missed for want of memory. */
+	uint64_t written, missed;
+	uint64_t told;	  /* missed packets that the file tells of */
+	uint64_t counted; /* written + missed, in the last statistics block */
 	char path[RN_FREE_NAME_MAX];
 };
 
-/* A full disk shortens the capture, nothing else. */
+/* If the disk is full, the capture ends early; nothing else fails. */
 void rn_capture_log_flush(struct rn_capture_log *log)
 {
 	if (log->buf.len)
@@ -118,7 +119,7 @@ static int begin_file(struct rn_capture_log *log, const char *path,
 	rn_capture_blocks_interface(&log->buf, origin, 0);
 	if (log->buf.failed)
 		return -ENOMEM;
-	rn_capture_log_flush(log); /* who looks now sees an empty capture */
+	rn_capture_log_flush(log); /* a reader of the file now sees an empty capture */
 	return 0;
 }
 

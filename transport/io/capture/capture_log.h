@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture_log.h - the packets of one device, and what it thinks of them, in a pcapng file
- * that its own process writes.
+/* capture_log.h - the packets of one device, with its diagnostics, in a pcapng file that
+ * its own process writes.
  *
- * The blocks are those of capture_blocks.h. A packet is kept until it is said that no
- * diagnostic about it will come, and its block until there are some KiB of them or a
- * flush; so the file (own_file.h) ends with a whole block, also if the program is killed.
+ * The blocks are those of capture_blocks.h. A packet is kept until no more
+ * diagnostics about it can come; its block is kept until there are some KiB of
+ * blocks, or until a flush. So the file (own_file.h) ends with a complete block, even
+ * if the program is killed.
  *
  * Threads: a log belongs to one lock. In a fork child: no call.
  */
@@ -15,7 +16,7 @@
 
 struct rn_capture_log;
 
-/* Does the name ask for one? It ends in .pcapng. */
+/* Does the file name end in .pcapng, so that such a log is wanted? */
 bool rn_capture_log_is_name(const char *path);
 
 /**
@@ -31,7 +32,7 @@ struct rn_capture_log *rn_capture_log_open(const char *path,
 					   const struct rn_capture_origin *origin,
 					   char *err, size_t err_len);
 
-/* As rn_capture_log_finish(), and closes the file. NULL is ignored. */
+/* Finish the log by rn_capture_log_finish(), and close the file. NULL is ignored. */
 void rn_capture_log_close(struct rn_capture_log *log);
 
 /**
@@ -44,25 +45,27 @@ void rn_capture_log_close(struct rn_capture_log *log);
 uint64_t rn_capture_log_put(struct rn_capture_log *log,
 			    const struct rn_capture_record *rec, const void *body);
 
-/* About packet @number, if rn_capture_log_release() has not come since. */
+/* Add a diagnostic to packet @number, unless rn_capture_log_release()
+ * was called since.
+ */
 void rn_capture_log_diagnostic(struct rn_capture_log *log, uint64_t number,
 			       const struct rn_diagnostic *diagnostic);
 
-/* All has been said about the packets that there are. */
+/* No more diagnostics will come about the packets so far. */
 void rn_capture_log_release(struct rn_capture_log *log);
 
-/* When rn_capture_log_flush() should be called (CLOCK_MONOTONIC), a tenth of a second
- * after the first block that is still buffered; RN_NEVER if none is.
+/* Time at which rn_capture_log_flush() should be called (CLOCK_MONOTONIC): a tenth of a
+ * second after the first block that is still buffered; RN_NEVER if none is.
  */
 rn_ns rn_capture_log_flush_due(const struct rn_capture_log *log);
 void rn_capture_log_flush(struct rn_capture_log *log);
 
-/* Releases, writes how many packets there were, and flushes: the program may end. What
- * comes then is no more buffered.
+/* Release all packets, write the packet counts, and flush: the program may end. Later
+ * blocks are written at once.
  */
 void rn_capture_log_finish(struct rn_capture_log *log);
 
-/* Name of the file, with nothing left to replace. */
+/* Name of the file, with "%p" replaced. */
 const char *rn_capture_log_path(const struct rn_capture_log *log);
 
 #endif /* RN_CAPTURE_LOG_H */

@@ -11,13 +11,13 @@
 #define MAGIC 0x31504352u /* "RCP1" */
 
 enum {
-	/* Two lines: processors fetch the neighbour of a line as well. */
+	/* Two cache lines: processors also prefetch the neighbour of a line. */
 	APART = 128,
-	GIVE_BACK = 4, /* a quarter of the ring at a time */
+	GIVE_BACK = 4, /* space is given back a quarter of the ring at a time */
 };
 
-/* Each line has one writer. tail and head: shape MP, release by the writer, acquire by
- * the reader.
+/* Each cache line has one writer. tail and head: shape MP, release by the writer, acquire
+ * by the reader.
  */
 struct rn_capture_shared {
 	_Atomic uint32_t magic;
@@ -77,12 +77,14 @@ static bool has_room(struct rn_capture_writer *w, uint64_t need)
 	head = atomic_load_explicit(&w->shared->head, memory_order_acquire);
 	w->is_broken |= head < w->head || head > w->tail;
 	if (w->is_broken)
-		return false; /* a reader that lies gets nothing */
+		return false; /* a reader with an impossible head gets no more records */
 	w->head = head;
 	return w->tail + need - w->head <= w->size;
 }
 
-/* Position of a record of @size bytes in one piece, or NULL. */
+/* Reserve a contiguous place for a record of @size bytes. Return: its address;
+ * NULL: no room.
+ */
 static uint8_t *make_room(struct rn_capture_writer *w, uint32_t size)
 {
 	uint32_t off = (uint32_t)(w->tail & (w->size - 1));
@@ -91,7 +93,9 @@ static uint8_t *make_room(struct rn_capture_writer *w, uint32_t size)
 	if (!has_room(w, (uint64_t)pad + size))
 		return NULL;
 	if (pad) {
-		/* The first two fields: a pad may be as short as one alignment. */
+		/* Only the first two fields, because a pad may be as short as
+		 * RN_CAPTURE_ALIGN.
+		 */
 		struct rn_capture_record rec = { .size = pad, .kind = RN_CAPTURE_PAD };
 
 		memcpy(w->data + off, &rec, RN_CAPTURE_ALIGN);
@@ -165,7 +169,7 @@ int rn_capture_reader_init(struct rn_capture_reader *r, void *mem, uint32_t size
 	return 0;
 }
 
-/* False: the tail is none. */
+/* Load the writer's tail. Return: false if it is impossible. */
 static bool load_tail(struct rn_capture_reader *r)
 {
 	uint64_t tail = atomic_load_explicit(&r->shared->tail, memory_order_acquire);
@@ -200,7 +204,9 @@ static bool is_record(const struct rn_capture_reader *r, uint32_t off, uint64_t 
 	       rec->cap == sizeof(struct rn_diagnostic);
 }
 
-/* Copy the header at the head: what the writer does to it later does not matter. */
+/* Copy the record at the head, so that it does not matter if the writer
+ * changes it later.
+ */
 static int load_record(struct rn_capture_reader *r)
 {
 	uint32_t off = (uint32_t)(r->head & (r->size - 1));

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture_ring.h - packets of a running program on their way to whoever captures them.
+/* capture_ring.h - packets of a running program on their way to a capture.
  *
- * One ring for each device and capture: a single writer, the engine that owns the device,
- * and a single reader. Records lie one after the other in memory that both have mapped;
- * one that does not fit before the end of the data begins at its start, behind a pad.
+ * There is one ring for each device and capture, with a single writer, the engine that
+ * owns the device, and a single reader. Records lie one after the other in memory that
+ * both have mapped. A record that does not fit before the end of the data begins at the
+ * start, behind a pad record.
  *
  *   memory   | control page: magic, size, counts | tail | head | data ...
  *   record   | struct rn_capture_record | body ... | up to the next multiple of 16 |
  *
- * The writer never waits: what does not fit is counted and missing. Neither end wakes the
- * other, so that a packet costs the writer a copy and no system call; the reader looks
- * every few milliseconds.
+ * The writer never waits: a packet that does not fit is counted and missing. Neither end
+ * wakes the other, so that a packet costs the writer a copy and no system call; the
+ * reader looks every few milliseconds.
  *
- * Neither believes what the other writes: each value is loaded once and judged. A reader
- * that meets nonsense stops (-EPROTO); a writer that meets a head that cannot be takes
- * the ring for full, for good.
+ * Neither end trusts what the other writes: each value is loaded once and checked. A
+ * reader that finds an impossible value stops (-EPROTO); a writer that finds an
+ * impossible head treats the ring as full, for good.
  *
  * Threads: each end belongs to one thread or one lock.
  */
@@ -26,7 +27,7 @@
 enum {
 	RN_CAPTURE_CONTROL = 4096, /* bytes before the data */
 	RN_CAPTURE_ALIGN = 16,
-	RN_CAPTURE_SIZE_MIN = 256 << 10, /* of the data; a power of two */
+	RN_CAPTURE_SIZE_MIN = 256 << 10, /* least bytes of data; a power of two */
 	RN_CAPTURE_SIZE_MAX = 1 << 30,
 	RN_CAPTURE_BODY_MAX = 65535,
 };
@@ -39,20 +40,23 @@ enum rn_capture_kind {
 
 enum rn_capture_flag {
 	RN_CAPTURE_SENT = 1 << 0,
-	RN_CAPTURE_UNSENT = 1 << 1, /* dropped on purpose before it was on the wire */
+	/* Dropped by a fault rule before it was on the wire. */
+	RN_CAPTURE_UNSENT = 1 << 1,
 };
 
 struct rn_capture_record {
-	uint32_t size; /* of the record, a multiple of RN_CAPTURE_ALIGN */
+	uint32_t size; /* bytes of the record, a multiple of RN_CAPTURE_ALIGN */
 	uint16_t kind;
 	uint16_t flags;
-	uint32_t len;	 /* of the packet as it was on the wire */
-	uint32_t cap;	 /* bytes of the body */
-	uint64_t time;	 /* CLOCK_REALTIME, ns */
-	uint64_t number; /* of the packet; from 1, without those that are missing */
-	uint32_t qpn;	 /* local queue pair, as far as it is known; 0 */
+	uint32_t len;  /* bytes of the packet as it was on the wire */
+	uint32_t cap;  /* bytes of the body */
+	uint64_t time; /* CLOCK_REALTIME, ns */
+	/* Number of the packet, from 1; missing packets are not numbered. */
+	uint64_t number;
+	uint32_t qpn;	 /* local queue pair, if it is known; else 0 */
 	uint32_t missed; /* packets that did not fit since the last record */
-	uint16_t ip_id;	 /* sent: IPv4 identification; else: place in the super-packet */
+	/* Sent: IPv4 identification; received: position in the super-packet. */
+	uint16_t ip_id;
 	uint16_t reserved[3];
 	struct rn_flow flow;
 };
@@ -71,7 +75,9 @@ static inline bool rn_capture_is_size(uint64_t size)
 	       (size & (size - 1)) == 0;
 }
 
-/* Make a ring of zeros. By whoever makes the memory, before an end has it. */
+/* Make a ring in memory of zeros. Called by the process that allocates the memory, before
+ * either end has it.
+ */
 void rn_capture_format(void *mem, uint32_t size);
 
 /* ------------------------------------------------------------------ the writer */
@@ -83,18 +89,19 @@ struct rn_capture_writer {
 	uint32_t size;
 	uint64_t tail, published, head;
 	uint64_t packets, missed; /* ever */
-	uint32_t missed_since;	  /* the last packet that fitted */
-	bool is_full;	/* something did not fit, and the reader has not moved since */
-	bool is_broken; /* full for good: its reader lies */
+	uint32_t missed_since;	  /* packets missed since the last one that fitted */
+	bool is_full; /* a record did not fit, and the reader has not moved since */
+	/* Full for good, because the reader has written an impossible head. */
+	bool is_broken;
 };
 
-/* Return: 0 or -EPROTO (no ring of this size). */
+/* Return: 0 or -EPROTO (not a ring of this size). */
 int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size);
 
 /**
  * rn_capture_put() - Append a record
- * @rec:	Kind, flags, len, time, qpn, ip_id, flow; the rest is filled in here. For
- *a diagnostic also number
+ * @rec:	Kind, flags, len, time, qpn, ip_id, flow, and of a diagnostic also number;
+ *		the other fields are filled in here
  * @body:	rec->cap bytes, at most RN_CAPTURE_BODY_MAX
  *
  * The reader sees it after rn_capture_publish(). A packet that does not fit is counted,
@@ -107,13 +114,15 @@ int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size
 uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *rec,
 			const void *body);
 
-/* Nothing would fit: whoever reads has not moved since something did not. */
+/* Would no record fit, because one did not and the reader has not moved since? */
 bool rn_capture_is_full(struct rn_capture_writer *w);
 
-/* Count packets that are not put at all; the reader sees that at once. */
+/* Count packets that are not put into the ring; the reader sees the count at once. */
 void rn_capture_miss(struct rn_capture_writer *w, uint32_t packets);
 
-/* Let the reader see what was put. Diagnostics about a packet come before that. */
+/* Let the reader see the records so far. Diagnostics about a packet must
+ * be put before.
+ */
 void rn_capture_publish(struct rn_capture_writer *w);
 
 /* ------------------------------------------------------------------ the reader */
@@ -122,22 +131,23 @@ struct rn_capture_reader {
 	const uint8_t *data;
 	uint32_t size;
 	uint64_t tail, head;
-	uint64_t passed; /* bytes that the writer does not know yet to be free */
+	uint64_t passed; /* bytes read that the writer has not been told of */
 	bool has_record;
-	struct rn_capture_record rec; /* the next one, copied */
+	struct rn_capture_record rec; /* the next record, copied */
 	uint8_t body[RN_CAPTURE_BODY_MAX];
 };
 
 /* Return: as rn_capture_writer_init(). */
 int rn_capture_reader_init(struct rn_capture_reader *r, void *mem, uint32_t size);
 
-/* Copy the next record to @r->rec and @r->body, where it stays until
- * rn_capture_pass(). Return: 0, -EAGAIN (none), -EPROTO (nonsense: it is over).
+/* Copy the next record to @r->rec and @r->body, where it stays until rn_capture_pass().
+ * Return: 0, -EAGAIN (there is none), -EPROTO (an invalid record: the ring cannot be
+ * read any more).
  */
 int rn_capture_peek(struct rn_capture_reader *r);
 void rn_capture_pass(struct rn_capture_reader *r);
 
-/* What the writer has counted. */
+/* Read the counts of the writer: packets recorded and missed. */
 void rn_capture_counts(const struct rn_capture_reader *r, uint64_t *packets,
 		       uint64_t *missed);
 

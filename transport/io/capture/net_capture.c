@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* net_capture.c - see net_capture.h.
  *
- * Packets go to sinks: the rings of those who capture, and the log of this process. A
- * packet received is put there at once and published with the next call: by then the
- * device has said what it thinks of it. What it thinks of a packet that it sends it says
- * before, while it builds it; that waits here until the packet comes by.
+ * Packets go to sinks: the rings of captures, and the log of this process. A received
+ * packet is put there at once and published with the next call, when all diagnostics
+ * about it have come. Diagnostics about a packet to be sent come before the packet, while
+ * the device builds it; they wait here until the packet comes.
  *
- * While nobody reads, packets go by without being looked at.
+ * While no reader has room, packets are counted without being looked at.
  */
 #include "net_capture.h"
 
@@ -25,43 +25,45 @@
 struct ring_sink {
 	uint64_t id;
 	struct rn_capture_filter filter;
-	struct rn_capture_writer ring; /* shared NULL: free */
+	struct rn_capture_writer ring; /* ring.shared is NULL: the entry is free */
 };
 
 struct sinks {
-	/* Bit by bit: rings that there are; those that want some packets only. */
+	/* Bit sets: entries of `ring` in use; and those of them that want
+	 * only some packets.
+	 */
 	unsigned rings, choosy;
 	struct ring_sink ring[RN_CAPTURES_MAX];
-	struct rn_capture_log *log; /* or NULL */
+	struct rn_capture_log *log; /* the process' own log, or NULL */
 };
 
-/* What a packet is called in each; 0: it is not there. */
+/* Number of a packet in each sink; 0: the packet is not there. */
 struct numbers {
 	uint64_t ring[RN_CAPTURES_MAX], log;
 };
 
-/* The queue pairs of a packet; 0: not known. */
+/* The two queue pairs of a packet; 0: not known. */
 struct ends {
 	uint32_t local, remote;
 };
 
 enum wish {
-	NOBODY,	 /* no capture is about a queue pair of the packet */
-	NO_ROOM, /* one is, and its ring is full */
+	NOBODY,	 /* no capture wants packets of these queue pairs */
+	NO_ROOM, /* a capture wants the packet, but its ring is full */
 	WANTED,
 };
 
 enum {
-	/* Packets that are built and not transmitted: a super-packet and one more. More
-	 * only wait behind a fault.
+	/* Packets that have been built and not transmitted: a super-packet and one more.
+	 * More wait only behind a fault rule.
 	 */
 	WAITING_MAX = RN_SUPER_SEGMENTS + 1,
-	UD_SRC_QPN = RN_BTH_LEN + 5, /* where the DETH has it */
+	UD_SRC_QPN = RN_BTH_LEN + 5, /* offset of the source QPN in a packet with DETH */
 	PASSED = 8,
-	LAST = 4, /* the two ways of a connection and of another one */
+	LAST = 4, /* both directions of a connection, and of another one */
 };
 
-/* Packets that nobody had room for, and the rings that would have wanted such ones. */
+/* Packets for which no ring had room, and the rings that would have wanted them. */
 struct passed {
 	struct rn_flow flow;
 	uint32_t dest;
@@ -69,7 +71,7 @@ struct passed {
 	unsigned rings;
 };
 
-/* Who sends such packets. */
+/* The local QP that sends packets with this flow and destination. */
 struct sender {
 	struct rn_flow flow;
 	uint32_t dest, sender;
@@ -82,8 +84,8 @@ struct rn_capture {
 	void *host_ctx;
 	struct sinks sinks;
 
-	unsigned received; /* by the last call */
-	bool is_judged;	   /* the device has said what it thinks of them */
+	unsigned received; /* number of packets received by the last call */
+	bool is_judged;	   /* no more diagnostics about them will come */
 	const uint8_t *packet[RN_RX_BATCH];
 	struct numbers number[RN_RX_BATCH];
 	uint8_t bth[RN_RX_BATCH][RN_BTH_LEN];
@@ -91,10 +93,10 @@ struct rn_capture {
 	unsigned waiting;
 	struct rn_diagnostic wait[WAITING_MAX];
 
-	bool is_passed; /* there is something in passed[] */
+	bool is_passed; /* passed[] has entries */
 	struct passed passed[PASSED];
 
-	struct sender last[LAST]; /* that were looked up */
+	struct sender last[LAST]; /* recent results of the lookup */
 };
 
 /* ------------------------------------------------------ the rings and the log */
@@ -104,8 +106,8 @@ static inline bool is_filtered_in(const struct rn_capture_filter *f,
 	return !f->qpn || f->qpn == ends->local || f->qpn == ends->remote;
 }
 
-/* Rings that want packets of these queue pairs, bit by bit. This is what a packet costs
- * that nobody captures.
+/* Bit set of the rings that want packets of these queue pairs. This is the whole cost of
+ * a packet that no capture wants.
  */
 static inline unsigned sinks_about(const struct sinks *s, const struct ends *ends)
 {
@@ -120,7 +122,7 @@ static inline unsigned sinks_about(const struct sinks *s, const struct ends *end
 	return rings;
 }
 
-/* As rn_capture_add(). */
+/* Arguments and return values of rn_capture_add(). */
 static int sinks_add(struct sinks *s, uint64_t id, int fd, uint32_t size,
 		     const struct rn_capture_filter *filter)
 {
@@ -138,7 +140,7 @@ static int sinks_add(struct sinks *s, uint64_t id, int fd, uint32_t size,
 		   fd, 0);
 	if (mem == MAP_FAILED)
 		return -errno;
-	/* A child has no part in it. */
+	/* A fork child must not write to the ring. */
 	(void)madvise(mem, rn_capture_ring_bytes(size), MADV_DONTFORK);
 	*r = (struct ring_sink){ .id = id, .filter = *filter };
 	rc = rn_capture_writer_init(&r->ring, mem, size);
@@ -168,7 +170,7 @@ static void sinks_remove(struct sinks *s, uint64_t id)
 			end_ring(s, &s->ring[i]);
 }
 
-/* Ends all, and closes the log. */
+/* End all captures, and close the log. */
 static void sinks_end(struct sinks *s)
 {
 	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
@@ -178,7 +180,7 @@ static void sinks_end(struct sinks *s)
 	s->log = NULL;
 }
 
-/* Nobody has room, whatever the packet. */
+/* Has no sink room for any packet? */
 static bool sinks_are_full(struct sinks *s)
 {
 	if (s->log)
@@ -189,7 +191,7 @@ static bool sinks_are_full(struct sinks *s)
 	return true;
 }
 
-/* @rings: sinks_about() */
+/* @rings: result of sinks_about(). */
 static enum wish sinks_wish(struct sinks *s, unsigned rings)
 {
 	if (s->log)
@@ -211,7 +213,7 @@ static uint64_t put_in_ring(struct ring_sink *r, struct rn_capture_record *rec,
 	return rn_capture_put(&r->ring, rec, packet);
 }
 
-/* As rn_capture_put(), to all whom it concerns. */
+/* Put a packet into all sinks that want it, as rn_capture_put(). @out: its numbers. */
 static void sinks_put(struct sinks *s, struct rn_capture_record *rec,
 		      const struct ends *ends, const uint8_t *packet, struct numbers *out)
 {
@@ -241,14 +243,16 @@ static void sinks_diagnostic(struct sinks *s, const struct numbers *about,
 		rn_capture_log_diagnostic(s->log, about->log, diagnostic);
 }
 
-/* Count packets that are not put, to @rings. */
+/* Count @packets as missed in @rings. */
 static void sinks_miss(struct sinks *s, unsigned rings, unsigned packets)
 {
 	for (unsigned left = rings; left; left &= left - 1)
 		rn_capture_miss(&s->ring[__builtin_ctz(left)].ring, packets);
 }
 
-/* Let readers see what there is. @is_final: no diagnostic about it will come. */
+/* Let readers see the records so far. @is_final: no more diagnostics about
+ * them will come.
+ */
 static void sinks_publish(struct sinks *s, bool is_final)
 {
 	for (unsigned left = s->rings; left; left &= left - 1)
@@ -276,7 +280,7 @@ static bool is_datagram(const uint8_t *pkt, uint32_t len)
 	return len >= RN_BTH_LEN && pkt[0] >> 5 == RN_CLASS_UD >> 5;
 }
 
-/* Connected queue pair that a packet is for; 0: it is for another. */
+/* The connected queue pair that a packet is for; 0: it is for another type. */
 static inline uint32_t dest_of(const uint8_t *pkt, uint32_t len)
 {
 	return len < RN_BTH_LEN || is_datagram(pkt, len) ? 0 : rn_get_be24(pkt + 5);
@@ -295,7 +299,7 @@ static inline struct ends find_ends(struct rn_capture *c, bool is_sent,
 		other = len < UD_SRC_QPN + 3 ? 0 : rn_get_be24(pkt + UD_SRC_QPN);
 	else if (is_sent)
 		other = find_sender(c, flow, dest);
-	else if (c->sinks.choosy) /* nobody else wants to know */
+	else if (c->sinks.choosy) /* only a filter by QP needs the peer */
 		other = c->host->peer(c->host_ctx, dest);
 	return is_sent ? (struct ends){ other, dest } : (struct ends){ dest, other };
 }
@@ -323,7 +327,7 @@ static __attribute__((noinline)) unsigned rings_about(struct rn_capture *c, bool
 	return sinks_about(&c->sinks, &ends);
 }
 
-/* Who sent one says its flow; who receives one it says itself. */
+/* Does @p describe such packets? For received packets the destination suffices. */
 static inline bool is_passed_so(const struct passed *p, bool is_sent, uint32_t dest,
 				const struct rn_flow *flow)
 {
@@ -344,8 +348,8 @@ static __attribute__((noinline)) void learn_passed(struct rn_capture *c, struct 
 	c->is_passed = true;
 }
 
-/* Rings that miss such a packet. To count them is all that there is to do: while all
- * rings are full, connected queue pairs are looked up once, and may have become others.
+/* Bit set of the rings that miss this packet. Counting it is all that is done: as long as
+ * all rings are full, connected queue pairs are looked up only once, even if they change.
  */
 static unsigned passed_rings(struct rn_capture *c, bool is_sent,
 			     const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
@@ -356,7 +360,7 @@ static unsigned passed_rings(struct rn_capture *c, bool is_sent,
 	if (!c->sinks.choosy)
 		return c->sinks.rings;
 	dest = dest_of(pkt, len);
-	if (!dest) /* says itself who sent it */
+	if (!dest) /* a datagram names its sender itself */
 		return rings_about(c, is_sent, flow, pkt, len);
 	p = &c->passed[(dest >> 8 << 1 | is_sent) % PASSED];
 	if (!is_passed_so(p, is_sent, dest, flow))
@@ -371,7 +375,9 @@ static void pass_by(struct rn_capture *c, bool is_sent, const struct rn_flow *fl
 	c->waiting = 0;
 }
 
-/* How many of @n packets received, from the first on, are about the same queue pairs. */
+/* How many of @n received packets, from the first on, have the same
+ * destination queue pair?
+ */
 static unsigned count_alike(const struct rn_rx *rx, unsigned n)
 {
 	uint32_t dest = dest_of(rx->data, rx->len);
@@ -415,7 +421,7 @@ static bool is_about(const struct rn_diagnostic *r, const uint8_t *pkt, uint32_t
 	       (r->is_response != 0) == rn_capture_is_response(pkt);
 }
 
-/* What was said about this packet while it was built. */
+/* Write the diagnostics that came while this packet was built. */
 static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 			 const struct numbers *number)
 {
@@ -431,8 +437,8 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 	c->waiting = kept;
 }
 
-/* The first @count packets of @super, which are all from one queue pair to one. @time:
- * before it was handed on, as nobody receives it earlier.
+/* Record the first @count packets of @super, which all have the same queue pairs. @time:
+ * the time before they were transmitted, so that it is not later than their reception.
  */
 static void record_super(struct rn_capture *c, const struct rn_super *super,
 			 uint32_t count, const struct ends *ends, bool gso, uint64_t time)
@@ -455,7 +461,7 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 	}
 }
 
-/* Nobody captures these: what was said about them is not kept either. */
+/* No capture wants these packets: drop the diagnostics about them as well. */
 static void forget_super(struct rn_capture *c, const struct rn_super *super)
 {
 	static const struct numbers nowhere;
@@ -519,7 +525,7 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_diagnostic *what,
 }
 
 /* ------------------------------------------------------------------- receiving */
-/* The @i-th of a batch. */
+/* Record packet number @i of a batch. */
 static void record_received(struct rn_capture *c, uint64_t time, const struct rn_rx *rx,
 			    unsigned i, const struct ends *ends)
 {
@@ -555,13 +561,15 @@ static void record_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned 
 		for (unsigned k = i; k < end; k++)
 			record_received(c, time, &rx[k], k, &ends);
 	}
-	if (time) { /* somebody has got one of them at least */
+	if (time) { /* at least one packet was recorded */
 		c->received = n;
 		c->is_judged = false;
 	}
 }
 
-/* Not inline: most calls find nothing, and this wants registers. */
+/* noinline: most calls of receive() find nothing, and this function needs
+ * many registers.
+ */
 static __attribute__((noinline)) int take_batch(struct rn_capture *c,
 						const struct rn_rx *rx, int n)
 {
@@ -583,7 +591,7 @@ static int capture_receive(void *ctx, struct rn_rx *rx)
 	return n <= 0 ? n : take_batch(c, rx, n);
 }
 
-/* Which of the last batch; the number of them if it was none. */
+/* Index of a packet in the last batch; c->received if it was not in it. */
 static unsigned find_received(const struct rn_capture *c, const struct rn_rx *rx)
 {
 	unsigned i = 0;
@@ -592,7 +600,9 @@ static unsigned find_received(const struct rn_capture *c, const struct rn_rx *rx
 		i++;
 	if (i < c->received || rx->len < RN_BTH_LEN)
 		return i;
-	/* Rules about faults work on copies; of two that are equal, the later one. */
+	/* Fault rules make copies of packets, so compare headers; of two equal ones
+	 * take the later.
+	 */
 	for (i = c->received; i > 0; i--)
 		if (c->packet[i - 1] && memcmp(c->bth[i - 1], rx->data, RN_BTH_LEN) == 0)
 			return i - 1;
@@ -621,7 +631,7 @@ void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *dia
 int rn_capture_add(struct rn_capture *c, uint64_t id, int fd, uint32_t size,
 		   const struct rn_capture_filter *filter)
 {
-	c->received = 0; /* numbers mean nothing to a ring that is new */
+	c->received = 0; /* the numbers of the last batch are not valid for a new ring */
 	return sinks_add(&c->sinks, id, fd, size, filter);
 }
 

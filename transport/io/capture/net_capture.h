@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_capture.h - middleware that shows every packet of a device to those who capture.
+/* net_capture.h - a layer that copies every packet of a device to its captures.
  *
- * Stands next to the wire and hands on what it is given, unchanged. For each capture
- * there is a ring (capture_ring.h); a reader that is slow misses packets, the device
- * never waits for it. The process itself may keep a log (capture_log.h).
+ * It stands next to the wire and passes packets on unchanged. Each capture has a ring
+ * (capture_ring.h); a slow reader misses packets, and the device never waits for it. The
+ * process itself may keep a log (capture_log.h).
  *
  * Threads: as net.h.
  */
@@ -17,17 +17,18 @@ enum {
 	RN_CAPTURES_MAX = 4, /* at the same time */
 };
 
-/* What a capture asks for. */
+/* The packets that a capture wants. */
 struct rn_capture_filter {
-	uint32_t qpn;	  /* of either end; 0: any */
-	uint32_t snaplen; /* bytes of a packet, BTH first; 0: all */
+	uint32_t qpn; /* number of either QP; 0: any */
+	/* Bytes of a packet that are recorded, from the BTH on; 0: all. */
+	uint32_t snaplen;
 };
 
-/* The device that the packets belong to. Called under its lock. */
+/* Callbacks to the device that the packets belong to. Called under its lock. */
 struct rn_capture_host {
-	/* Local QP that sends to @dest_qpn by @flow, or 0. Only of connected QPs. */
+	/* The connected local QP that sends to @dest_qpn with @flow, or 0. */
 	uint32_t (*sender)(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
-	/* QP that local @qpn is connected to, or 0. */
+	/* The QP that the local QP @qpn is connected to, or 0. */
 	uint32_t (*peer)(void *ctx, uint32_t qpn);
 };
 
@@ -38,7 +39,7 @@ struct rn_capture_log;
 struct rn_capture *rn_capture_new(struct rn_net *inner,
 				  const struct rn_capture_host *host, void *host_ctx);
 
-/* Ends all captures. NULL is ignored. */
+/* End all captures and free the layer. NULL is ignored. */
 void rn_capture_free(struct rn_capture *c);
 
 struct rn_net *rn_capture_net(struct rn_capture *c);
@@ -55,13 +56,13 @@ struct rn_net *rn_capture_net(struct rn_capture *c);
 int rn_capture_add(struct rn_capture *c, uint64_t id, int fd, uint32_t size,
 		   const struct rn_capture_filter *filter);
 
-/* End one. Unknown ids are ignored. */
+/* End a capture. Unknown ids are ignored. */
 void rn_capture_remove(struct rn_capture *c, uint64_t id);
 
-/* From now on all packets are in @log, too, which belongs to the middleware. */
+/* From now on all packets are also written to @log, which this layer owns. */
 void rn_capture_set_log(struct rn_capture *c, struct rn_capture_log *log);
 
-/* There is none, and no log: it can be taken away. */
+/* Is there neither a capture nor a log? Then the layer can be removed. */
 bool rn_capture_is_idle(const struct rn_capture *c);
 
 /**
@@ -75,18 +76,20 @@ bool rn_capture_is_idle(const struct rn_capture *c);
 void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *diagnostic,
 			   const struct rn_rx *rx);
 
-/* Is the packet, a BTH at least, an answer? struct rn_diagnostic says so of one sent. */
+/* Is the packet, of which at least the BTH is there, an acknowledgement or response? See
+ * rn_diagnostic.is_response.
+ */
 bool rn_capture_is_response(const uint8_t *packet);
 
-/* All has been said about what was received: let those who capture see all that there is.
- * Happens by itself with the next receive().
+/* No more diagnostics will come about the packets received last: let captures see all
+ * records. The next receive() does this, too.
  */
 void rn_capture_flush(struct rn_capture *c);
 
 /**
  * rn_capture_unsent() - Show a packet that the wire never carries
- * @what:	A diagnostic of RN_DIAGNOSTIC_FAULT: is_sent: dropped by a rule on its way
- *out; else made up by one, and given to the device
+ * @what:	A diagnostic of kind RN_DIAGNOSTIC_FAULT. If is_sent, a rule dropped the
+ *		outgoing packet; otherwise a rule injected it, and the device received it
  */
 void rn_capture_unsent(struct rn_capture *c, const struct rn_diagnostic *what,
 		       const struct rn_flow *flow, const uint8_t *packet, uint32_t len);

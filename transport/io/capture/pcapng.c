@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pcapng.c - see pcapng.h. Section numbers are those of the draft. */
+/* pcapng.c - see pcapng.h. Section numbers are those of the pcapng draft. */
 #include "pcapng.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static uint16_t udp_checksum(const struct rn_flow *f, const uint8_t *udp,
 	sum = sum16(sum, f->dst.raw + skip, 16 - skip);
 	sum = sum16(sum, udp, UDP_LEN);
 	sum = sum16(sum, payload, len);
-	/* 0 would mean that there is no checksum. */
+	/* A checksum of 0 means that there is none, so 0xffff stands for 0. */
 	return sum == 0xffff ? 0xffff : (uint16_t)~sum;
 }
 
@@ -103,10 +103,10 @@ uint16_t rn_frame_ip_id(const struct rn_flow *f, const uint8_t *packet, uint32_t
 
 /* ---------------------------------------------------------------------- blocks */
 enum block {
-	BLOCK_SECTION = 0x0a0d0d0a, /* 4.1 */
-	BLOCK_INTERFACE = 1,	    /* 4.2 */
-	BLOCK_STATISTICS = 5,	    /* 4.6 */
-	BLOCK_PACKET = 6,	    /* 4.3 */
+	BLOCK_SECTION = 0x0a0d0d0a, /* section 4.1 */
+	BLOCK_INTERFACE = 1,	    /* section 4.2 */
+	BLOCK_STATISTICS = 5,	    /* section 4.6 */
+	BLOCK_PACKET = 6,	    /* section 4.3 */
 };
 
 enum {
@@ -169,14 +169,16 @@ static void put32(struct rn_pcapng *p, uint32_t v)
 	append_bytes(p, &v, sizeof(v));
 }
 
-/* The high word first, whatever the byte order. */
+/* The high word comes first, whatever the byte order. */
 static void put_time(struct rn_pcapng *p, uint64_t ns)
 {
 	put32(p, (uint32_t)(ns >> 32));
 	put32(p, (uint32_t)ns);
 }
 
-/* Up to a multiple of 4, which every block and option begins at. */
+/* Append @data, padded to a multiple of 4 bytes, where the next block or
+ * option begins.
+ */
 static void put_padded(struct rn_pcapng *p, const void *data, size_t len)
 {
 	static const uint8_t zeros[4];
@@ -202,7 +204,7 @@ static void put_text(struct rn_pcapng *p, enum option code, const char *text)
 }
 
 /* ---------------------------------------------------------------------- blocks */
-/* Return: where it begins. */
+/* Begin a block. Return: its offset in the buffer. */
 static size_t begin_block(struct rn_pcapng *p, enum block type)
 {
 	size_t at = p->len;
@@ -212,7 +214,9 @@ static size_t begin_block(struct rn_pcapng *p, enum block type)
 	return at;
 }
 
-/* Its length stands at both ends. A block that has no room is not there at all. */
+/* End a block: its length stands at both ends. A block without room is
+ * removed completely.
+ */
 static void end(struct rn_pcapng *p, size_t at)
 {
 	uint32_t len = (uint32_t)(p->len - at + sizeof(len));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pcapng.h - what capture files are made of: the IP and UDP headers that the kernel put
- * around a packet or took off, and the blocks of a pcapng file, which libpcap reads, but
- * does not write.
+/* pcapng.h - parts of capture files: the IP and UDP headers that the kernel adds
+ * to a packet or removes, and the blocks of a pcapng file, which libpcap can read
+ * but not write.
  *
- * A file is one section: a section header, then an interface description before the first
- * packet of each interface, packets, and statistics when an interface ends. Times have
- * nanoseconds. Host byte order, which the file says.
+ * A file is one section: a section header, an interface description before the first
+ * packet of each interface, packets, and statistics when an interface ends. Times are in
+ * nanoseconds. The byte order is that of the host; the file says which.
  *
- * No I/O. Threads: a buffer belongs to one. Sources: draft-ietf-opsawg-pcapng-02; RFC
- * 791, 8200, 768, 1071.
+ * No I/O. Threads: a buffer belongs to one thread.
+ * Sources: draft-ietf-opsawg-pcapng-02; RFC 791, 8200, 768, 1071.
  */
 #ifndef RN_PCAPNG_H
 #define RN_PCAPNG_H
@@ -36,46 +36,49 @@ enum {
 size_t rn_frame_headers(uint8_t *out, const struct rn_flow *f, uint16_t ip_id,
 			const uint8_t *payload, size_t len);
 
-/* The IPv4 identification that makes the ICRC of a packet received right, which a socket
- * does not show; 0 if none does. @place: of the packet in its super-packet.
+/* Find the IPv4 identification of a received packet, which a socket does not show: the
+ * one with which the ICRC is right; 0 if there is none. @place: position of the packet in
+ * its super-packet.
  */
 uint16_t rn_frame_ip_id(const struct rn_flow *f, const uint8_t *packet, uint32_t len,
 			uint16_t place);
 
-/* What has been written; all zeros to begin with. data belongs to it. */
+/* Buffer for blocks; initially all zeros. It owns @data. */
 struct rn_pcapng {
 	uint8_t *data;
 	size_t len, cap;
 	bool failed; /* out of memory: the last block is missing */
 };
 
-/* Forgets what was written, keeps the memory. */
+/* Empty the buffer, but keep its memory. */
 void rn_pcapng_clear(struct rn_pcapng *p);
 void rn_pcapng_free(struct rn_pcapng *p);
 
-/* Any text may be NULL. Of each at most 65535 bytes are written. */
+/* Write a section header. Each text may be NULL; at most 65535 bytes of
+ * it are written.
+ */
 void rn_pcapng_section(struct rn_pcapng *p, const char *hardware, const char *os,
 		       const char *program);
 
-/* @link_type: LINKTYPE_... of <pcap/dlt.h>'s registry */
+/* Write an interface description. @link_type: a LINKTYPE_ number, see <pcap/dlt.h>. */
 void rn_pcapng_interface(struct rn_pcapng *p, uint16_t link_type, const char *name,
 			 const char *description, uint32_t snaplen);
 
 struct rn_pcapng_packet {
-	uint32_t interface; /* in the order of their descriptions, from 0 */
+	uint32_t interface; /* index of its interface description, from 0 */
 	uint64_t time;	    /* ns since 1970 */
-	uint32_t len;	    /* on the wire */
-	uint32_t cap;	    /* of @data */
+	uint32_t len;	    /* bytes on the wire */
+	uint32_t cap;	    /* bytes of @data */
 	const uint8_t *data;
 	bool is_outbound;
-	uint64_t missed;     /* packets just before this one that are not in the file */
+	uint64_t missed;     /* packets that are missing just before this one */
 	uint32_t queue;	     /* written if not 0 */
 	const char *comment; /* UTF-8, or NULL */
 };
 
 void rn_pcapng_packet(struct rn_pcapng *p, const struct rn_pcapng_packet *packet);
 
-/* @received: packets that there were, those that are missing too. */
+/* Write interface statistics. @received: number of packets, including missing ones. */
 void rn_pcapng_statistics(struct rn_pcapng *p, uint32_t interface, uint64_t time,
 			  uint64_t received, uint64_t missed);
 

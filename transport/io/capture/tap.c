@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tap.c - see tap.h: first the capture file, with libpcap at arm's length, then the
- * middleware that records every packet.
+/* tap.c - see tap.h: the capture file, written through libpcap, and the layer that
+ * records every packet.
  */
 #include "tap.h"
 
@@ -22,7 +22,7 @@ enum {
 	SNAPLEN = 65535,
 };
 
-/* The functions of libpcap that are called. */
+/* The functions of libpcap that are used. */
 struct pcap_api {
 	__typeof__(&pcap_open_dead_with_tstamp_precision) open_dead;
 	__typeof__(&pcap_dump_fopen) dump_fopen;
@@ -35,10 +35,10 @@ struct tap_file {
 	struct pcap_api api;
 	void *lib;
 	pcap_t *pcap;
-	FILE *stream; /* owns fd */
+	FILE *stream; /* owns @fd */
 	struct rn_own_file own;
 	int fd;
-	pcap_dumper_t *dumper; /* owns stream */
+	pcap_dumper_t *dumper; /* owns @stream */
 	char path[RN_FREE_NAME_MAX];
 };
 
@@ -68,7 +68,7 @@ static bool find_symbols(struct tap_file *f)
 
 static bool load_libpcap(struct tap_file *f)
 {
-	/* Debian's name, and everybody else's. */
+	/* The name in Debian, and the names elsewhere. */
 	static const char *const names[] = { "libpcap.so.0.8", "libpcap.so.1",
 					     "libpcap.so" };
 
@@ -119,7 +119,7 @@ static void free_file(struct tap_file *f)
 	free(f);
 }
 
-/* As rn_tap_open(). */
+/* Arguments and errors of rn_tap_open(). */
 static struct tap_file *open_file(const char *path, char *err, size_t err_len)
 {
 	struct tap_file *f = calloc(1, sizeof(*f));
@@ -155,13 +155,13 @@ static void close_file(struct tap_file *f)
 {
 	if (!f)
 		return;
-	f->api.dump_close(f->dumper); /* closes the stream and the descriptor */
+	f->api.dump_close(f->dumper); /* also closes the stream and the descriptor */
 	f->stream = NULL;
 	f->fd = -1;
 	free_file(f);
 }
 
-/* One record with the present time: @len bytes, IP header first. */
+/* Write one record with the present time: @len bytes, which begin with the IP header. */
 static void write_record(struct tap_file *f, const uint8_t *data, uint32_t len)
 {
 	struct pcap_pkthdr hdr = { .caplen = len, .len = len };
@@ -169,7 +169,7 @@ static void write_record(struct tap_file *f, const uint8_t *data, uint32_t len)
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	hdr.ts.tv_sec = ts.tv_sec;
-	hdr.ts.tv_usec = ts.tv_nsec; /* the file says that these are nanoseconds */
+	hdr.ts.tv_usec = ts.tv_nsec; /* the file says that this field holds nanoseconds */
 	f->api.dump((u_char *)f->dumper, &hdr, data);
 }
 
@@ -203,7 +203,7 @@ static void after_records(struct rn_tap *t)
 		rn_tap_flush(t);
 }
 
-/* The first @count packets of @super. */
+/* Record the first @count packets of @super. */
 static void record_super(struct rn_tap *t, const struct rn_super *super, uint32_t count,
 			 bool gso)
 {
@@ -304,7 +304,7 @@ rn_ns rn_tap_flush_due(const struct rn_tap *t)
 
 void rn_tap_flush(struct rn_tap *t)
 {
-	/* A full disk shortens the capture, nothing else. */
+	/* If the disk is full, the capture ends early; nothing else fails. */
 	(void)fflush(t->file->stream);
 	t->flush_due = RN_NEVER;
 }

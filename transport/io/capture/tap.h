@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tap.h - write every packet of a device to a classic capture file, both directions.
+/* tap.h - writes every packet of a device to a classic capture file, in both directions.
  *
- * A pcap file with nanosecond times and link type RAW (IP headers first), one RoCEv2
- * packet per record. What the device sends is recorded as it leaves the host,
- * super-packets cut into packets; of what it receives, the headers that a socket does not
- * show are put back: the IPv4 identification is the one that makes the ICRC right, 0 if
- * none does; the UDP checksum is written as if the sender had made one.
+ * The file is a pcap file with nanosecond times and link type RAW (IP headers first),
+ * one RoCEv2 packet per record. Sent packets are recorded as they leave the host,
+ * with super-packets cut into packets. For received packets, the headers that a
+ * socket does not show are reconstructed: the IPv4 identification is the one with
+ * which the ICRC is right, or 0 if there is none; the UDP checksum is written as if
+ * the sender had computed one.
  *
- * libpcap is loaded when the tap is opened: no program that takes no capture carries it.
- * A pcapng file, which has more to say, is written by capture_log.h.
+ * libpcap is loaded when the tap is opened, so programs without a capture do not load it.
+ * A pcapng file, which holds more information, is written by capture_log.h.
  *
  * Threads: as net.h.
  */
@@ -31,20 +32,20 @@ struct rn_tap;
 struct rn_tap *rn_tap_open(const char *path, struct rn_net *inner, char *err,
 			   size_t err_len);
 
-/* Writes what is buffered and closes the file. In a fork child: writes nothing. @inner is
- * not freed. NULL is ignored.
+/* Write the buffered records and close the file. In a fork child nothing is written.
+ * @inner is not freed. NULL is ignored.
  */
 void rn_tap_close(struct rn_tap *t);
 
 struct rn_net *rn_tap_net(struct rn_tap *t);
 
-/* When rn_tap_flush() should be called (CLOCK_MONOTONIC), within a second of the first
- * record that is still buffered; RN_NEVER if none is.
+/* Time at which rn_tap_flush() should be called (CLOCK_MONOTONIC): within a second of the
+ * first record that is still buffered; RN_NEVER if none is.
  */
 rn_ns rn_tap_flush_due(const struct rn_tap *t);
 void rn_tap_flush(struct rn_tap *t);
 
-/* Name of the file that is written, with nothing left to replace. */
+/* Name of the file, with "%p" replaced. */
 const char *rn_tap_path(const struct rn_tap *t);
 
 #endif /* RN_TAP_H */
