@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault_rules.c - judges packets by rules, tells packets apart for their dice, and
- * damages, rewrites and answers them.
+/* fault_rules.c - evaluating fault rules, the fates of packets, and changing and
+ * answering packets.
  */
 #include "fault_rules.h"
 
@@ -18,25 +18,25 @@
 /* ------------------------------------------------------------------------- fates */
 enum {
 	BUCKETS = 256,
-	/* The oldest stream goes when there are more: 9 MB. */
+	/* If there are more streams, the oldest is dropped: 9 MB in all. */
 	STREAMS_MAX = 8192,
-	/* PSNs behind the newest whose passing is counted: what is sent again lies within
-	 * the send window, which is smaller.
+	/* For so many PSNs behind the newest, it is counted how often they have passed.
+	 * Retransmitted packets lie within the send window, which is smaller.
 	 */
 	RECENT = 1024,
 };
 
-/* Packets of one queue pair that ask, or that answer, in one direction. */
+/* The requests, or the responses, of one queue pair in one direction. */
 struct stream {
 	LIST_ENTRY(stream) in_bucket;
 	TAILQ_ENTRY(stream) by_age;
 	uint32_t qpn, kind;
-	uint32_t first;	 /* PSN */
-	uint32_t newest; /* counted from @first */
+	uint32_t first;	 /* first PSN of the connection */
+	uint32_t newest; /* newest PSN, relative to @first */
 	uint32_t connections;
 	uint64_t passed;
 	bool has_begun;
-	uint8_t times[RECENT]; /* that a PSN has passed */
+	uint8_t times[RECENT]; /* how often each recent PSN has passed */
 };
 
 LIST_HEAD(bucket, stream);
@@ -120,7 +120,7 @@ static struct stream *find_stream(struct rn_fault_fates *f, uint32_t qpn, uint32
 	return s;
 }
 
-/* A connection that begins with another PSN begins its counts. */
+/* If the first PSN changes, it is another connection, whose counts begin anew. */
 static void begin_connection(struct stream *s, uint32_t first)
 {
 	if (s->has_begun && s->first == first)
@@ -132,13 +132,17 @@ static void begin_connection(struct stream *s, uint32_t first)
 	memset(s->times, 0, sizeof(s->times));
 }
 
-/* How often @offset has passed before this time. */
+/* Return: how often the packet with PSN @offset (relative to the first) has
+ * passed before.
+ */
 static uint64_t count_time(struct stream *s, uint32_t offset)
 {
 	int32_t ahead = rn_psn_diff(rn_psn(offset), rn_psn(s->newest));
 	uint8_t *times = &s->times[offset % RECENT];
 
-	/* Older than is counted: by all that has passed, so that not each is lost. */
+	/* The PSN is too old to be counted by itself: use the number of all packets, so
+	 * that such packets do not all have the same fate.
+	 */
 	if (ahead <= -RECENT)
 		return UINT8_MAX + s->passed;
 	if (ahead > 0) {
@@ -181,7 +185,7 @@ enum {
 	MILLION = 1000000
 };
 
-/* xorshift64*, Vigna 2014. */
+/* The next number of xorshift64*, Vigna 2014. */
 static uint64_t draw_next(uint64_t *state)
 {
 	uint64_t x = *state;
@@ -193,7 +197,9 @@ static uint64_t draw_next(uint64_t *state)
 	return x * 0x2545f4914f6cdd1dull;
 }
 
-/* Neighbouring seeds give unlike streams; never 0. */
+/* Mix a seed with a stream number, so that neighbouring seeds give unrelated
+ * sequences; never 0.
+ */
 static uint64_t stream_seed(uint64_t seed, uint64_t stream)
 {
 	uint64_t z = rn_random_at(seed * 1000003 + stream, 0);
@@ -309,7 +315,7 @@ static bool matches_packet(const struct rn_fault_rule *r, const struct rn_fault_
 	       (!r->has_psn || is_psn_in(r, p->psn));
 }
 
-/* The seen-th that matches: is it to be hit? */
+/* The packet is number r->seen of those that match: is it one of those to be hit? */
 static bool is_its_turn(const struct rn_fault_rule *r)
 {
 	if (r->seen < r->nth || (r->nth_last && r->seen > r->nth_last))
@@ -327,7 +333,9 @@ static bool decide_hit(struct rn_fault_rule *r, const uint64_t *fate)
 	r->seen++;
 	if (!is_its_turn(r))
 		return false;
-	/* The die is thrown by every packet that comes so far, also beyond the limit. */
+	/* The random number is drawn for every packet that gets here, even
+	 * beyond the limit.
+	 */
 	if (r->chance < MILLION &&
 	    (throw_dice(&r->dice, fate) >> 32) % MILLION >= r->chance)
 		return false;
@@ -364,7 +372,7 @@ int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call)
 }
 
 /* ------------------------------------------------------------------------- bytes */
-/* Attribute of the CM message in a packet to or from QP1; 0: it is none. */
+/* Attribute of the CM message in a packet to QP1; 0: it has none. */
 static uint16_t look_at_mad(const uint8_t *pkt, uint32_t len)
 {
 	const uint8_t *mad = pkt + RN_BTH_LEN + RN_DETH_LEN;
@@ -387,7 +395,9 @@ bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p)
 	return true;
 }
 
-/* Offset of a header in a packet with @opcode, in the order of opcode.h. */
+/* Offset of a header in a packet with @opcode; the headers have the
+ * order of opcode.h.
+ */
 static uint32_t find_header(uint8_t opcode, uint32_t header)
 {
 	static const struct {

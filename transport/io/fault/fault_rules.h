@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault_rules.h - which packets meet a fault, and which: rules, read from text, and the
- * engine that judges one packet after the other. rocin-fault(5) describes the language.
+/* fault_rules.h - fault rules: which packets a fault happens to, and which fault. Reading
+ * rules from text, and evaluating them for one packet after the other. rocin-fault(5)
+ * describes the language.
  *
- * Every packet meets every rule: what one rule does to it does not hide it from the
- * others, so that rules and their dice do not move each other. The same seed, rules and
- * packets give the same verdicts, whatever packets came before them: see rn_fault_fate().
+ * Every packet is checked against every rule, whatever other rules do to it, so that
+ * rules and their random numbers do not affect each other. The same seed, rules and
+ * packets give the same verdicts, whatever packets came before: see rn_fault_fate().
  *
  * Threads: no hidden state; a set of rules belongs to one thread at a time.
  */
@@ -17,13 +18,14 @@
 #include "rocin/word.h"
 
 enum {
-	RN_FAULT_RULES_MAX = 64,   /* one bit each in a verdict */
-	RN_FAULT_TEXT_MAX = 32768, /* bytes of the text of a set, with its NUL */
-	RN_FAULT_SETS_MAX = 4,	   /* fields that one rule rewrites */
+	RN_FAULT_RULES_MAX = 64, /* one bit of a verdict for each rule */
+	/* Bytes of the text of a rule set, including the NUL. */
+	RN_FAULT_TEXT_MAX = 32768,
+	RN_FAULT_SETS_MAX = 4, /* fields that one rule can rewrite */
 	RN_FAULT_OPS = 256,
 };
 
-/* Which way a packet goes, seen from the device that has the rules. */
+/* Direction of a packet, as seen by the device that has the rules. */
 enum rn_fault_dir {
 	RN_FAULT_TX,
 	RN_FAULT_RX,
@@ -32,27 +34,27 @@ enum rn_fault_dir {
 
 enum rn_fault_act {
 	RN_FAULT_DROP,
-	RN_FAULT_DUPLICATE, /* @copies more */
-	RN_FAULT_DELAY,	    /* by @time */
-	RN_FAULT_REORDER,   /* behind the @places packets that follow */
-	RN_FAULT_CORRUPT,   /* one byte */
-	RN_FAULT_MARK,	    /* ECN: congestion experienced */
-	RN_FAULT_SET,	    /* header fields */
-	RN_FAULT_NAK,	    /* instead of it, its sender gets @syndrome */
-	RN_FAULT_KILL,	    /* the local QP goes to ERR */
-	RN_FAULT_OVERRUN,   /* a CQ of the local QP */
-	RN_FAULT_CUT,	    /* the link is down for @time */
-	RN_FAULT_FAIL,	    /* a verbs call fails with @error; meets no packets */
+	RN_FAULT_DUPLICATE, /* send @copies more */
+	RN_FAULT_DELAY,	    /* send it @time later */
+	RN_FAULT_REORDER,   /* send it behind the next @places packets */
+	RN_FAULT_CORRUPT,   /* change one byte */
+	RN_FAULT_MARK,	    /* set the ECN mark "congestion experienced" */
+	RN_FAULT_SET,	    /* rewrite header fields */
+	RN_FAULT_NAK,	    /* drop it, and answer its sender with @syndrome */
+	RN_FAULT_KILL,	    /* move the local QP to ERR */
+	RN_FAULT_OVERRUN,   /* overrun a CQ of the local QP */
+	RN_FAULT_CUT,	    /* take the link down for @time */
+	RN_FAULT_FAIL, /* make a verbs call fail with @error; applies to no packets */
 	RN_FAULT_ACTS
 };
 
-/* A field of a header: bits of a big-endian number of @len bytes. */
+/* A header field: some bits of a big-endian number of @len bytes. */
 struct rn_fault_field {
 	const char *name; /* "bth.psn" */
-	uint32_t header;  /* RN_OP_* flag of the header; 0: the BTH */
-	uint8_t offset;	  /* in the header, bytes */
+	uint32_t header;  /* RN_OP_* flag of its header; 0: the BTH */
+	uint8_t offset;	  /* bytes from the start of the header */
 	uint8_t len;	  /* 1 .. 8 bytes */
-	uint8_t shift;	  /* of the lowest bit of the field */
+	uint8_t shift;	  /* number of its lowest bit */
 	uint8_t bits;
 };
 
@@ -62,50 +64,56 @@ struct rn_fault_change {
 };
 
 struct rn_fault_rule {
-	/* Which packets. Fields that are 0 or empty match everything. */
+	/* Conditions on packets. A field that is 0 or empty matches everything. */
 	char dev[32];	  /* "rocin0" */
-	char program[16]; /* as in /proc/PID/comm */
+	char program[16]; /* name as in /proc/PID/comm */
 	int32_t pid;
 	bool in_dir[RN_FAULT_DIRS];
-	uint32_t qpn;			 /* of the local QP */
-	uint32_t qp;			 /* the qp-th QP that the process made, from 1 */
+	uint32_t qpn; /* number of the local QP */
+	uint32_t qp;  /* the local QP is number @qp of the process, from 1 */
 	uint64_t ops[RN_FAULT_OPS / 64]; /* one bit for each BTH opcode */
-	uint16_t mads; /* bit attribute - RN_CM_REQ of each CM message; 0: any packet */
+	/* Bit (attribute - RN_CM_REQ) for each CM message; 0: any packet. */
+	uint16_t mads;
 	bool has_psn;
 	uint32_t psn_first, psn_last; /* a range that may wrap */
-	uint32_t call;		      /* RN_FAULT_FAIL: number in rn_fault_calls */
+	uint32_t call;		      /* RN_FAULT_FAIL: index in rn_fault_calls */
 
-	/* Which of those: from the nth on to nth_last, every one or each every-th; of
-	 * them by chance, and so many at most.
+	/* Which of the matching packets are hit: those from the nth to nth_last, each of
+	 * them or each every-th, with a probability, and at most so many.
 	 */
-	uint64_t nth, nth_last; /* from 1; nth_last 0: no end */
+	uint64_t nth, nth_last; /* counted from 1; nth_last 0: without end */
 	uint64_t every;
-	uint32_t chance; /* parts per million */
-	uint64_t count;	 /* 0: no limit */
+	uint32_t chance; /* probability in parts per million */
+	uint64_t count;	 /* most packets to be hit; 0: no limit */
 
 	enum rn_fault_act act;
 	uint32_t copies;
-	rn_ns time; /* 0: CUT until the rule is gone */
+	rn_ns time; /* CUT with 0: until the rule is removed */
 	uint32_t places;
 	bool has_at;
-	int32_t at;	/* CORRUPT: byte from the BTH on; negative: from the end, -1 the
-			 * last of the ICRC
-			 */
-	uint8_t flip;	/* CORRUPT: what the byte is xored with; 0: one bit by chance */
-	bool good_icrc; /* CORRUPT, SET: the ICRC is made right afterwards */
+	/* CORRUPT: index of the byte from the BTH on; negative: from the end, -1 being
+	 * the last byte of the ICRC.
+	 */
+	int32_t at;
+	uint8_t flip;	/* CORRUPT: XORed into the byte; 0: invert one random bit */
+	bool good_icrc; /* CORRUPT, SET: compute the ICRC again afterwards */
 	uint8_t syndrome;
-	bool of_send_cq; /* OVERRUN: which */
+	bool of_send_cq; /* OVERRUN: the send CQ, rather than the receive CQ */
 	int error;	 /* FAIL: positive errno */
 	unsigned changes;
 	struct rn_fault_change change[RN_FAULT_SETS_MAX];
 
-	unsigned number; /* in the text that it came from, from 0 */
-	bool is_bare;	 /* names no packets: CUT begins at once */
-	uint64_t id;	 /* of its text: the same rule in another set */
+	unsigned number; /* position in the text that it came from, from 0 */
+	bool is_bare;	 /* no conditions on packets: CUT begins at once */
+	/* Hash of the rule's text: identifies the same rule in another set. */
+	uint64_t id;
 
-	uint64_t seen; /* packets that the first group of fields matches */
+	uint64_t seen; /* packets that match the conditions */
 	uint64_t hits;
-	uint64_t dice, where; /* of packets with a fate the seeds, else the states */
+	/* Random numbers for @chance and @at: seeds if packets have a
+	 * fate, else states.
+	 */
+	uint64_t dice, where;
 };
 
 struct rn_fault_rules {
@@ -114,20 +122,20 @@ struct rn_fault_rules {
 	struct rn_fault_rule rule[RN_FAULT_RULES_MAX];
 };
 
-/* What rules look at. */
+/* What rules check of a packet. */
 struct rn_fault_packet {
 	enum rn_fault_dir dir;
 	uint8_t opcode;
-	uint16_t mad; /* attribute of a CM message; 0: it is none */
+	uint16_t mad; /* attribute of a CM message; 0: not a CM message */
 	uint32_t psn;
-	uint32_t qpn; /* of the local QP; 0: not known */
+	uint32_t qpn; /* number of the local QP; 0: not known */
 	uint32_t qp;  /* its number in order of creation, from 1; 0: not known */
-	/* What the dice are thrown with; false: they are thrown in turn. */
+	/* Random numbers are computed from @fate if has_fate, else drawn in sequence. */
 	bool has_fate;
 	uint64_t fate;
 };
 
-/* Names of the verbs calls that can fail, in the order of rn_fault_rule.call. */
+/* Names of the verbs calls that can fail; rn_fault_rule.call is an index. */
 extern const char *const rn_fault_calls[];
 extern const unsigned rn_fault_call_count;
 
@@ -144,16 +152,16 @@ extern const unsigned rn_fault_call_count;
 int rn_fault_rules_parse(const char *text, const char *name, struct rn_fault_rules *rules,
 			 char *err, size_t err_len);
 
-/* The text of a file, for free(); NULL with errno and a sentence: EINVAL (it has a NUL),
- * EFBIG, or why it cannot be read.
+/* Read a file with rules. Return: its text, for free(); NULL with errno and a sentence:
+ * EINVAL (the file contains a NUL), EFBIG, or why it cannot be read.
  */
 char *rn_fault_file(const char *path, char *err, size_t err_len);
 
-/* The short form: probabilities of packets sent, in parts per million. */
+/* The short form: probabilities for sent packets, in parts per million. */
 struct rn_fault_spec {
 	uint32_t drop;
 	uint32_t dup;	  /* sent twice */
-	uint32_t reorder; /* sent after the next one */
+	uint32_t reorder; /* sent after the next packet */
 	uint32_t corrupt; /* one bit inverted */
 	uint64_t seed;
 };
@@ -170,7 +178,9 @@ struct rn_fault_spec {
 int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
 		   size_t err_len);
 
-/* The same as rules. Each kind has dice of its own, whatever the others are. */
+/* Turn the short form into rules. Each rule has random numbers of its own, whatever the
+ * other rules are.
+ */
 void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *rules);
 
 /**
@@ -184,69 +194,75 @@ int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
 		  size_t err_len);
 
 /* ----------------------------------------------------------------------- numbers */
-/* Numbers and words as the texts about faults write them. Each function takes @len bytes
- * at @s, which need no NUL, and answers false, with nothing written, if they are not what
- * is read. No strtod(): the program may have set a locale in which the decimal point is a
- * comma.
+/* Numbers and words in texts about faults. Each function takes @len bytes at @s,
+ * which need no NUL, and returns false, with nothing written, if they are not as
+ * expected. strtod() is not used: the program may have set a locale in which the
+ * decimal point is a comma.
  */
 
-/* Is it this word? */
+/* Are the bytes this word? */
 static inline bool rn_fault_is_word(const char *s, size_t len, const char *word)
 {
 	return rn_word_is((struct rn_word){ s, len }, word);
 }
 
-/* "12.5%": 0 to 100 with up to four decimals, to parts per million. */
+/* A percentage such as "12.5%", 0 to 100 with up to four decimals, in
+ * parts per million.
+ */
 bool rn_fault_percent(const char *s, size_t len, uint64_t *ppm);
 
-/* Decimal, up to 19 digits. */
+/* A decimal number of up to 19 digits. */
 bool rn_fault_decimal(const char *s, size_t len, uint64_t *value);
 
-/* "20us", "1.5ms", "3s": over 0, at most an hour. */
+/* A time such as "20us", "1.5ms" or "3s": more than 0, at most an hour. */
 bool rn_fault_time(const char *s, size_t len, rn_ns *time);
 
 /* ------------------------------------------------------------------ sets of rules */
-/* Keep the rules that can match on this device and in this process. */
+/* Keep only the rules that can match on this device and in this process. */
 void rn_fault_rules_select(struct rn_fault_rules *rules, const char *dev, int32_t pid,
 			   const char *program);
 
-/* Add those of @more that fit; their dice are seeded by its seed. */
+/* Add the rules of @more, as many as fit; their random numbers depend on its seed. */
 void rn_fault_rules_append(struct rn_fault_rules *rules,
 			   const struct rn_fault_rules *more);
 
-/* A rule that stands in @old too goes on where it was there: counts and dice. */
+/* A rule that is also in @old continues with the counts and random numbers
+ * that it had there.
+ */
 void rn_fault_rules_carry(struct rn_fault_rules *rules, const struct rn_fault_rules *old);
 
-/* True if a rule must know the local QP of a packet. */
+/* Does a rule need the local QP of a packet? */
 bool rn_fault_rules_want_qp(const struct rn_fault_rules *rules);
 
-/* True if chance decides what becomes of a packet. */
+/* Does a rule for packets depend on random numbers? */
 bool rn_fault_rules_have_chance(const struct rn_fault_rules *rules);
 
-/* True if one of @rules is about packets. */
+/* Is one of @rules about packets? */
 bool rn_fault_rules_meet_packets(const struct rn_fault_rules *rules);
 
-/* True if one of @rules is about verbs calls, which it makes fail. */
+/* Is one of @rules about verbs calls? */
 bool rn_fault_rules_meet_calls(const struct rn_fault_rules *rules);
 
 /* ----------------------------------------------------------------------- judging */
-/* Judge one packet. Return: a bit for each rule that hits it; they have counted it. */
+/* Evaluate the rules for one packet, and count it. Return: a bit for each
+ * rule that hits it.
+ */
 uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_packet *p);
 
-/* The next of the calls numbered @call begins. Return: positive errno that it is to fail
- * with, or 0.
+/* The next one of the verbs calls numbered @call begins. Return: the positive errno with
+ * which it is to fail, or 0.
  */
 int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call);
 
 /* ------------------------------------------------------------------------- fates */
-/* What makes a packet the same packet in another run of a program, so that the same seed
- * does the same to it.
+/* The fate of a packet is a number that is the same for the same packet in another run of
+ * a program, so that the same seed has the same effect on it.
  *
  * QPNs, PSNs, ports and the order of packets of several queue pairs differ from run to
- * run. What stays: the queue pair by the order in which its process made them; the way
- * the packet goes; whether it asks or answers; its PSN counted from the first of the
- * connection; and how often this PSN has passed before. Datagrams, whose PSNs mean
- * nothing to who receives them, are counted as they pass.
+ * run. These stay the same: the queue pair, by the order in which its process created
+ * them; the direction of the packet; whether it is a request or a response; its PSN
+ * relative to the first of the connection; and how often this PSN has passed before.
+ * Datagrams, whose PSNs are meaningless to the receiver, are numbered as they pass.
  */
 
 enum {
@@ -255,7 +271,7 @@ enum {
 
 struct rn_fault_fates;
 
-/* NULL without memory. */
+/* Return: NULL if there is no memory. */
 struct rn_fault_fates *rn_fault_fates_new(void);
 void rn_fault_fates_free(struct rn_fault_fates *fates);
 
@@ -270,42 +286,44 @@ void rn_fault_fates_free(struct rn_fault_fates *fates);
 uint64_t rn_fault_fate(struct rn_fault_fates *fates, const struct rn_fault_packet *p,
 		       uint32_t first);
 
-/* Does a packet with this opcode belong to what the peer asks, not to what we ask? */
+/* Does the packet belong to requests of the peer (and responses to them), rather than to
+ * requests of our own?
+ */
 bool rn_fault_is_of_peer(const struct rn_fault_packet *p);
 
 /* ------------------------------------------------------------------------- bytes */
-/* What a rule does to the bytes of one packet. */
+/* What a rule does to the bytes of a packet. */
 
 enum {
 	RN_FAULT_NAK_LEN = 20, /* BTH, AETH, ICRC */
 };
 
-/* What became of the ICRC of a packet. */
+/* State of the ICRC of a packet that was changed. */
 enum rn_fault_icrc {
-	RN_FAULT_ICRC_KEPT,  /* as it was */
-	RN_FAULT_ICRC_STALE, /* to be made right */
-	RN_FAULT_ICRC_WRONG, /* left wrong on purpose */
+	RN_FAULT_ICRC_KEPT,  /* unchanged */
+	RN_FAULT_ICRC_STALE, /* has to be computed again */
+	RN_FAULT_ICRC_WRONG, /* is to stay wrong */
 };
 
-/* Opcode and PSN for the judge. False: shorter than a BTH with its ICRC; nothing is
- * written.
+/* Fill in opcode, PSN and CM attribute of a packet. Return: false, with nothing written,
+ * if it is shorter than a BTH and an ICRC.
  */
 bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p);
 
-/* Carry out CORRUPT or SET on @len bytes, BTH to ICRC. Bytes and fields that the packet
- * does not reach stay. @icrc is brought up to date; WRONG stays.
+/* Apply a CORRUPT or SET rule to @len bytes, BTH to ICRC. Bytes and fields beyond the end
+ * of the packet are ignored. @icrc is updated; RN_FAULT_ICRC_WRONG stays.
  */
 void rn_fault_edit(struct rn_fault_rule *rule, const uint64_t *fate, uint8_t *pkt,
 		   uint32_t len, enum rn_fault_icrc *icrc);
 
-/* The acknowledgement with @aeth to a request, signed for identification 0.
- * @request: at least a BTH; @flow: of the answer; @dest_qpn: the requester.
+/* Write an acknowledgement with @aeth to a request, with its ICRC for identification 0.
+ * @request: at least the BTH; @flow: of the acknowledgement; @dest_qpn: the requester.
  */
 void rn_fault_answer(uint8_t nak[RN_FAULT_NAK_LEN], const uint8_t *request,
 		     const struct rn_flow *flow, uint32_t dest_qpn,
 		     const struct rn_aeth *aeth);
 
-/* Give an answer another MSN, and sign it again. */
+/* Change the MSN of such an acknowledgement, and compute its ICRC again. */
 void rn_fault_answer_msn(uint8_t nak[RN_FAULT_NAK_LEN], const struct rn_flow *flow,
 			 uint32_t msn);
 

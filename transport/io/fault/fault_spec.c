@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault_spec.c - the short form of faults, which is probabilities in one word; numbers as
- * it and the rules have them; and the text of a file.
+/* fault_spec.c - the short form of faults, which is a list of probabilities; numbers in
+ * it and in rules; and reading a file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@ enum {
 	HOUR_S = 3600,
 };
 
-/* "12.5" in units of which @unit (a power of ten) make one. Returns what is read of @s;
- * 0: nothing.
+/* Read a decimal number such as "12.5", multiplied by @unit (a power of ten), with at
+ * most @digits digits before the point. Return: characters read; 0: not a number.
  */
 static size_t read_fixed(const char *s, size_t len, size_t digits, uint64_t unit,
 			 uint64_t *value)
@@ -85,7 +85,7 @@ bool rn_fault_time(const char *s, size_t len, rn_ns *time)
 /* ---------------------------------------------------------------- the short form */
 struct item {
 	const char *name;
-	size_t offset; /* of the uint32_t in struct rn_fault_spec */
+	size_t offset; /* offset of the uint32_t in struct rn_fault_spec */
 };
 
 static const struct item items[] = {
@@ -99,7 +99,7 @@ enum {
 	SEED_ITEM = RN_ARRAY_SIZE(items)
 };
 
-/* Index of items that "NAME" names, SEED_ITEM, or -1. */
+/* Return: index in items; SEED_ITEM; or -1: unknown name. */
 static int find_item(const char *name, size_t len)
 {
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(items); i++)
@@ -108,7 +108,7 @@ static int find_item(const char *name, size_t len)
 	return len == 4 && memcmp(name, "seed", 4) == 0 ? SEED_ITEM : -1;
 }
 
-/* One "NAME=VALUE" of @len bytes. */
+/* Read one "NAME=VALUE" of @len bytes. */
 static bool parse_item(const char *s, size_t len, struct rn_fault_spec *spec,
 		       unsigned *seen)
 {
@@ -186,10 +186,10 @@ void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *r
 
 /* ------------------------------------------------------------------------- files */
 enum {
-	PATIENCE_MS = 10000, /* of a pipe, until its writer says something */
+	PATIENCE_MS = 10000, /* how long to wait for the writer of a pipe */
 };
 
-/* read() from what was opened without waiting; a pipe that has a writer is waited for. */
+/* Read from a descriptor that is non-blocking, but wait for the writer of a pipe. */
 static ssize_t read_some(int fd, char *buf, size_t size)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
@@ -204,7 +204,7 @@ static ssize_t read_some(int fd, char *buf, size_t size)
 	}
 }
 
-/* 0, -EFBIG, or -errno. */
+/* Return: 0, -EFBIG, or -errno. */
 static int read_file(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault_text.c - the language of the rules (rocin-fault(5)): an action, then conditions,
- * each a word or NAME=VALUE.
+/* fault_text.c - the language of fault rules (rocin-fault(5)): an action, then
+ * conditions, each a word or NAME=VALUE.
  *
- * Words and actions stand in tables, which say what each does to a rule. What a user
- * gives may be a file or the short form instead (fault_spec.c).
+ * Tables list the words and actions, with the functions that read them. A user may also
+ * give a file or the short form (fault_spec.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,19 +16,19 @@
 #include "rocin/word.h"
 #include "transport/io/host/sentence.h"
 
-/* One word: NAME or NAME=VALUE. */
+/* One item of a rule: NAME or NAME=VALUE. */
 struct piece {
-	const char *name, *value; /* value NULL: no "=" */
+	const char *name, *value; /* value is NULL if there is no "=" */
 	size_t name_len, value_len;
 };
 
-/* A condition, or what says more about the action. */
+/* A condition, or a detail of the action. */
 struct word {
 	const char *name;
 	bool (*read)(struct rn_fault_rule *r, const struct piece *p);
-	uint32_t acts;	      /* that it goes with */
-	bool of_packet;	      /* it says which packets, not which device */
-	const char *expected; /* NULL: it takes no value */
+	uint32_t acts;	      /* bit set of the actions that it may go with */
+	bool of_packet;	      /* a condition on packets, rather than on devices */
+	const char *expected; /* for error messages; NULL: the word takes no value */
 };
 
 struct action {
@@ -40,8 +40,8 @@ struct action {
 
 /* ------------------------------------------------------------- what rules can name */
 /* clang-format off */
-/* Every field that a rule can rewrite; ends with an empty row.
- * Source: IBTA Vol 1, 9.2 to 9.3, A14, A19.
+/* Every field that a rule can rewrite; ends with an empty row. Source: IBTA Vol 1, 9.2 to
+ * 9.3, A14, A19.
  */
 static const struct rn_fault_field fields[] = {
 	/* name            header               byte len shift bits */
@@ -87,7 +87,7 @@ enum {
 };
 
 /* ---------------------------------------------------------------------- numbers */
-/* Decimal, or 0x and up to 16 digits. */
+/* A decimal number, or 0x and up to 16 hexadecimal digits. */
 static bool read_number(const char *s, size_t len, uint64_t *value)
 {
 	if (len < 2 || s[0] != '0' || s[1] != 'x')
@@ -95,7 +95,7 @@ static bool read_number(const char *s, size_t len, uint64_t *value)
 	return len <= 18 && rn_word_digits((struct rn_word){ s + 2, len - 2 }, 16, value);
 }
 
-/* "FIRST..LAST", or one number for both. */
+/* A range "FIRST..LAST", or one number for both. */
 static bool read_range(const char *s, size_t len, uint64_t *first, uint64_t *last)
 {
 	const char *dots = memmem(s, len, "..", 2);
@@ -121,8 +121,8 @@ static bool is_same_letter(char c, char upper)
 	return c == upper || (upper >= 'A' && upper <= 'Z' && c == upper - 'A' + 'a');
 }
 
-/* Does the pattern, in which "*" is anything, match the whole @name? Where it does not
- * fit behind a star, the last star takes one byte more.
+/* Does the pattern, in which "*" stands for any text, match the whole @name? If the part
+ * behind a star does not fit, the last star takes one character more.
  */
 static bool is_like(const char *s, size_t len, const char *name)
 {
@@ -177,8 +177,8 @@ static bool add_ops(const char *s, size_t len, uint64_t *ops)
 	return found;
 }
 
-/* Opcodes, with commas: names with any "*" in them, of which the transport may be left
- * out, numbers, "request" and "response".
+/* Opcodes, separated by commas: names, which may contain "*" and omit the transport;
+ * numbers; "request" and "response".
  */
 static bool read_opcodes(const char *s, size_t len, uint64_t ops[RN_FAULT_OPS / 64])
 {
@@ -210,7 +210,9 @@ static uint16_t like_mads(const char *s, size_t len)
 	return found;
 }
 
-/* Names of CM messages, with commas, and any "*" in them: bit attribute - RN_CM_REQ. */
+/* Names of CM messages, separated by commas, which may contain "*". @mads: bit (attribute
+ * - RN_CM_REQ) for each.
+ */
 static bool read_mad_names(const char *s, size_t len, uint16_t *mads)
 {
 	uint16_t found = 0, some;
@@ -233,7 +235,7 @@ static bool read_mad_names(const char *s, size_t len, uint16_t *mads)
 }
 
 /* -------------------------------------------------------------- NAKs and errnos */
-/* "rnr", "rnr:12", "seq", "invalid", "access", "operation". */
+/* A NAK or RNR NAK: "rnr", "rnr:12", "seq", "invalid", "access", "operation". */
 static bool read_syndrome(const char *s, size_t len, uint8_t *syndrome)
 {
 	static const struct {
@@ -245,7 +247,7 @@ static bool read_syndrome(const char *s, size_t len, uint8_t *syndrome)
 		{ "access", RN_NAK_REMOTE_ACCESS },
 		{ "operation", RN_NAK_REMOTE_OP },
 	};
-	uint64_t timer = 1; /* code: 10 us */
+	uint64_t timer = 1; /* RNR timer code 1: 10 us */
 
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(naks); i++) {
 		if (!rn_fault_is_word(s, len, naks[i].name))
@@ -262,7 +264,7 @@ static bool read_syndrome(const char *s, size_t len, uint8_t *syndrome)
 	return true;
 }
 
-/* "ENOMEM" or a number from 1 to 4095. */
+/* An error such as "ENOMEM", or a number from 1 to 4095. */
 static bool read_errno(const char *s, size_t len, int *error)
 {
 	uint64_t number;
@@ -544,17 +546,17 @@ static const struct action actions[] = {
 
 /* ------------------------------------------------------------------- reading words */
 enum {
-	WORD_SHOWN = 60, /* bytes of a wrong word in an error */
+	WORD_SHOWN = 60, /* bytes of a wrong word that an error message shows */
 };
 
-/* Where the reader is. */
+/* Position of the reader. */
 struct cursor {
-	const char *name; /* of the text */
+	const char *name; /* name of the text, for error messages */
 	unsigned line;
-	const char *at, *end; /* of the rule */
+	const char *at, *end; /* the rest of the rule */
 	char *err;
 	size_t err_len;
-	uint64_t seen; /* words of the rule, by their place in words */
+	uint64_t seen; /* bit set of the words of the rule so far, by index in words */
 	bool has_icrc;
 };
 
@@ -624,7 +626,7 @@ static bool is_any_op_left(const struct rn_fault_rule *r)
 	return (r->ops[0] | r->ops[1] | r->ops[2] | r->ops[3]) != 0;
 }
 
-/* "bth.psn=7" */
+/* Read a field to be rewritten, such as "bth.psn=7". */
 static int read_change(const struct cursor *c, struct rn_fault_rule *r,
 		       const struct piece *p)
 {
@@ -673,7 +675,7 @@ static int read_word(struct cursor *c, struct rn_fault_rule *r, const struct pie
 	return words[i].read(r, p) ? 0 : refuse_word(c, p, words[i].expected);
 }
 
-/* What the rule as a whole must be. */
+/* Check and complete the rule as a whole. */
 static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_norecv)
 {
 	bool bare = true;
@@ -683,7 +685,7 @@ static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_
 			bare = false;
 	r->is_bare = bare;
 	if (r->every > 1 && r->nth == r->nth_last)
-		r->nth_last = 0; /* the nth, and each every-th after it */
+		r->nth_last = 0; /* the nth packet, and every every-th one after it */
 	if (r->act == RN_FAULT_SET && r->changes == 0)
 		return refuse_rule(c, "set without a field, such as bth.psn=7");
 	if (r->act == RN_FAULT_FAIL && r->call == UINT32_MAX)
@@ -693,7 +695,7 @@ static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_
 			return refuse_rule(c, "norecv is about packets received: rx");
 		keep_ops(r, RN_OP_RECV_WQE_TAKEN, false);
 		r->in_dir[RN_FAULT_RX] = true;
-		r->syndrome = 0x21; /* RNR NAK, 10 us */
+		r->syndrome = 0x21; /* RNR NAK, timer code 1: 10 us */
 	} else if (r->act == RN_FAULT_NAK) {
 		keep_ops(r, RN_OP_REQUEST, true);
 	}
@@ -704,7 +706,7 @@ static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_
 	return 0;
 }
 
-/* Words apart by one blank: how they are written does not matter. FNV-1a. */
+/* Hash of the words of a rule, whatever the white space between them. FNV-1a. */
 static uint64_t identify(const char *s, const char *end)
 {
 	uint64_t hash = 0xcbf29ce484222325ull;
@@ -749,7 +751,7 @@ static int read_rule(struct cursor *c, struct rn_fault_rule *r, const struct pie
 	return rc ? rc : finish_rule(c, r, is_named(first, "norecv"));
 }
 
-/* "seed=7" */
+/* Read "seed=7". */
 static int read_seed(struct cursor *c, const struct piece *p, uint64_t *seed)
 {
 	struct piece more;
@@ -778,7 +780,7 @@ static int read_statement(struct cursor *c, struct rn_fault_rules *rules)
 	return 0;
 }
 
-/* One line without its comment. */
+/* Read one line without its comment. */
 static int read_line(struct cursor *c, const char *line, size_t len,
 		     struct rn_fault_rules *rules)
 {
@@ -825,7 +827,7 @@ int rn_fault_rules_parse(const char *text, const char *name, struct rn_fault_rul
 }
 
 /* ---------------------------------------------------------------------- any form */
-/* Rules from a file. Return: 0, -EINVAL, or -errno of open() and read(), -EFBIG. */
+/* Read rules from a file. Return: 0, -EINVAL, -errno of open() and read(), or -EFBIG. */
 static int load_rules(const char *path, struct rn_fault_rules *rules, char *err,
 		      size_t err_len)
 {
@@ -850,7 +852,9 @@ int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
 		rn_fault_of_spec(&spec, rules);
 		return 0;
 	}
-	/* One word that is no rule either was meant as the short form. */
+	/* A single word with "=" that is not a rule either is reported as a
+	 * wrong short form.
+	 */
 	if (!strpbrk(text, " \t\n;") && strchr(text, '=') &&
 	    rn_fault_rules_parse(text, "rule", rules, NULL, 0))
 		return -EINVAL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* net_fault.c - see net_fault.h.
  *
- * Each direction is a lane. What has come through the rules is "ready" and leaves in that
- * order as soon as the other side takes it, so a full socket underneath changes when
- * packets leave but never which fault they meet. What waits is "held", sorted by time.
+ * Each direction has two queues. A packet that the rules let through is "ready" and
+ * leaves in that order as soon as the other side accepts it; so a full socket underneath
+ * changes when packets leave, but not which faults happen to them. A packet that has to
+ * wait is "held", sorted by time.
  */
 #include "net_fault.h"
 
@@ -17,42 +18,45 @@
 #include "rocin/opcode.h"
 #include "transport/io/host/clock.h"
 
-#define RETRY_AFTER RN_USEC(200)  /* a socket that was full */
-#define REORDER_WAITS RN_MSEC(10) /* for packets to go ahead */
+#define RETRY_AFTER RN_USEC(200)  /* time after which a full socket is tried again */
+#define REORDER_WAITS RN_MSEC(10) /* longest wait for the packets that go first */
 
 enum {
-	HELD_MAX = 16 << 20, /* bytes in one lane */
-	ORDERS_MAX = 64,     /* more are not given between two receive() */
+	HELD_MAX = 16 << 20, /* most bytes held in one direction */
+	ORDERS_MAX = 64,     /* most orders between two calls of receive() */
 	ECN_CE = 3,
 };
 
-/* A packet that waits: for its time, for others to go first, or for somebody to take it.
+/* A packet that waits: for its time, for other packets to go first, or
+ * to be accepted.
  */
 struct item {
 	TAILQ_ENTRY(item) link;
 	rn_ns due;
-	uint32_t behind; /* packets that go first; 0: @due alone counts */
+	uint32_t behind; /* packets that have to go first; 0: only @due counts */
 	struct rn_flow flow;
 	uint32_t sgid_index;
 	uint32_t len;
-	uint32_t seg_len, count; /* a super-packet that its back end has begun, or one */
+	/* A super-packet that the back end has begun, or a single packet. */
+	uint32_t seg_len, count;
 	uint16_t gro_idx;
 	bool has_fate;
-	uint64_t fate;	      /* of the packet, see rn_fault_fate() */
-	uint32_t answers_for; /* an answer of this local QP, whose MSN is still open; 0 */
+	uint64_t fate; /* see rn_fault_fate() */
+	/* It is an answer of this local QP, and its MSN is not known yet; else 0. */
+	uint32_t answers_for;
 	uint8_t data[];
 };
 
 TAILQ_HEAD(list, item);
 
-/* Packets of one direction. */
+/* The queues of one direction. */
 struct lane {
 	struct list ready, held;
 	size_t held_bytes;
-	bool has_reordered; /* one of @held is behind others */
+	bool has_reordered; /* a packet in @held waits for others to go first */
 };
 
-/* What the device is told with the next receive(). */
+/* An order that the device gets with the next receive(). */
 struct pending {
 	enum rn_fault_order what;
 	uint32_t qpn;
@@ -65,7 +69,7 @@ struct rn_fault {
 	const struct rn_fault_host *host;
 	void *host_ctx;
 	struct lane lane[RN_FAULT_DIRS];
-	struct list given; /* to the device, until the next receive() */
+	struct list given; /* packets that the device has, until the next receive() */
 	bool wants_qp, wants_fate, has_counted;
 	struct rn_fault_fates *fates;
 	bool has_begun; /* @inner has begun with the next super-packet */
@@ -77,7 +81,7 @@ struct rn_fault {
 	struct rn_fault_rules rules;
 };
 
-/* What the rules want of one packet. */
+/* The combined effect of the rules on one packet. */
 struct plan {
 	bool is_dropped;
 	uint32_t copies, places;
@@ -86,7 +90,7 @@ struct plan {
 };
 
 /* ------------------------------------------------------------------------- lanes */
-/* A packet of @len bytes, copied, or NULL. free() ends it. */
+/* Copy a packet of @len bytes. Return: the copy, for free(); NULL: no memory. */
 static struct item *new_item(const struct rn_flow *flow, const uint8_t *data,
 			     uint32_t len)
 {
@@ -136,8 +140,8 @@ static void let_go(struct lane *l, struct item *it)
 	TAILQ_INSERT_TAIL(&l->ready, it, link);
 }
 
-/* Until @it->due, or as many as @it->behind says have gone ahead. What is due first goes
- * early when 16 MiB wait.
+/* Hold a packet until @it->due, or until @it->behind packets have gone first. If more
+ * than HELD_MAX bytes are held, the packets that are due first leave early.
  */
 static void hold_back(struct lane *l, struct item *it)
 {
@@ -156,7 +160,7 @@ static void hold_back(struct lane *l, struct item *it)
 		let_go(l, TAILQ_FIRST(&l->held));
 }
 
-/* What is due at @now becomes ready. */
+/* Packets that are due at @now become ready. */
 static void release_due(struct lane *l, rn_ns now)
 {
 	struct item *it;
@@ -165,7 +169,7 @@ static void release_due(struct lane *l, rn_ns now)
 		let_go(l, it);
 }
 
-/* A packet has gone ahead of the one that is behind others, if there is one. */
+/* A packet leaves: count it for the packet that waits for others to go first, if any. */
 static void go_ahead(struct lane *l)
 {
 	struct item *it;
@@ -194,7 +198,7 @@ static void queue_order(struct rn_fault *f, enum rn_fault_order what, uint32_t q
 		f->order[f->orders++] = (struct pending){ what, qpn };
 }
 
-/* The link goes down as the rule says. */
+/* Take the link down as the rule says. */
 static void begin_cut(struct rn_fault *f, const struct rn_fault_rule *r)
 {
 	if (!f->is_cut)
@@ -204,7 +208,7 @@ static void begin_cut(struct rn_fault *f, const struct rn_fault_rule *r)
 	f->cut_by = r->id;
 }
 
-/* It comes up again. */
+/* Bring the link up again. */
 static void end_cut(struct rn_fault *f)
 {
 	f->is_cut = false;
@@ -224,7 +228,9 @@ static uint32_t find_qp(const struct rn_fault *f, enum rn_fault_dir dir,
 	return f->host ? f->host->sender(f->host_ctx, flow, dest) : 0;
 }
 
-/* Its sender gets an answer in its place: the peer, or our own QP. */
+/* Answer the sender of a packet, which is the peer or our own QP, in place
+ * of its receiver.
+ */
 static void answer_sender(struct rn_fault *f, enum rn_fault_dir dir,
 			  const struct item *it, uint8_t syndrome)
 {
@@ -248,7 +254,9 @@ static void answer_sender(struct rn_fault *f, enum rn_fault_dir dir,
 	reply = qpn ? new_item(&flow, nak, sizeof(nak)) : NULL;
 	if (!reply)
 		return;
-	/* The device has not seen yet what came with the request, before it. */
+	/* The device has not seen the packets that came before the request, so its MSN is
+	 * filled in later.
+	 */
 	reply->answers_for = dir == RN_FAULT_RX ? own : 0;
 	reply->sgid_index = f->host->sgid(f->host_ctx, &flow.src);
 	TAILQ_INSERT_TAIL(&f->lane[dir == RN_FAULT_TX ? RN_FAULT_RX : RN_FAULT_TX].ready,
@@ -261,7 +269,7 @@ static bool is_reliable(uint8_t opcode)
 	       rn_opcode_class(opcode) == RN_CLASS_XRC;
 }
 
-/* What rule @r does to @it at once; the rest is in @plan. */
+/* Do what rule @r does to @it at once; the rest is noted in @plan. */
 static void apply_rule(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_rule *r,
 		       struct item *it, struct plan *plan)
 {
@@ -327,7 +335,7 @@ static void show_counts(struct rn_fault *f)
 	f->has_counted = false;
 }
 
-/* What came before the request has been seen by now. */
+/* The device has seen by now what came before the request: fill in the MSN. */
 static void close_answer(const struct rn_fault *f, struct item *it)
 {
 	uint32_t psn = rn_get_be24(it->data + 9);
@@ -337,7 +345,7 @@ static void close_answer(const struct rn_fault *f, struct item *it)
 	it->answers_for = 0;
 }
 
-/* Send what is ready. Return: 0 or -EAGAIN. */
+/* Send the packets that are ready. Return: 0 or -EAGAIN. */
 static int send_ready(struct rn_fault *f)
 {
 	struct list *ready = &f->lane[RN_FAULT_TX].ready;
@@ -409,7 +417,7 @@ static enum rn_diagnostic_fault done_to(const struct plan *plan)
 						   : RN_DIAGNOSTIC_CHANGED;
 }
 
-/* @it has been judged; it is the lane's from now on. */
+/* Apply the rules in @verdict to @it, which this function owns from now on. */
 static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it,
 		      uint64_t verdict)
 {
@@ -418,7 +426,9 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it
 	for (uint64_t left = verdict; left; left &= left - 1)
 		apply_rule(f, dir, &f->rules.rule[__builtin_ctzll(left)], it, &plan);
 	if (plan.is_dropped || f->is_cut) {
-		/* Who hears of it has seen what would have left before it. */
+		/* Earlier packets leave first, so that a capture that is told of the drop
+		 * has seen them.
+		 */
 		if (dir == RN_FAULT_TX)
 			(void)send_ready(f);
 		tell_host(f, dir, it, RN_DIAGNOSTIC_DROPPED, verdict);
@@ -442,7 +452,7 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it
 	hand_on(f, dir, it, &plan);
 }
 
-/* A packet, and what rules think of it. */
+/* The verdict on a packet, and its fate. */
 struct judged {
 	uint64_t verdict, fate;
 };
@@ -482,11 +492,11 @@ static void set_fate(const struct rn_fault *f, struct item *it, const struct jud
 }
 
 /* ------------------------------------------------------------------------- sending */
-/* Every packet of @super by itself, signed for that. */
+/* Send every packet of @super by itself, with the ICRC of a single packet. */
 static void send_split(struct rn_fault *f, const struct rn_super *super,
 		       const struct judged *judged)
 {
-	/* Then the identification of each is its position. */
+	/* in a super-packet, the identification is the position */
 	bool was_joined = f->net.gso && rn_flow_is_ipv4(super->flow);
 
 	for (uint32_t i = 0; i < super->count; i++) {
@@ -505,7 +515,9 @@ static void send_split(struct rn_fault *f, const struct rn_super *super,
 	}
 }
 
-/* @inner may have sent a part of @super, which must leave as it is. False: no memory. */
+/* Queue @super as a whole, because @inner may have sent a part of it. Return:
+ * false: no memory.
+ */
 static bool keep_whole(struct rn_fault *f, const struct rn_super *super)
 {
 	struct item *it = new_item(super->flow, super->data, super->len);
@@ -523,7 +535,9 @@ static int pass_whole(struct rn_fault *f, const struct rn_super *super)
 {
 	int rc = f->inner->ops->transmit(f->inner->ctx, super);
 
-	/* What has been judged is taken, however full the socket is. */
+	/* Packets that rules have been applied to are accepted, even if the
+	 * socket is full.
+	 */
 	if (rc == -EAGAIN && keep_whole(f, super))
 		rc = 0;
 	f->net.gso = f->inner->gso;
@@ -581,7 +595,9 @@ static int give_ready(struct rn_fault *f, struct rn_rx *rx)
 	return n;
 }
 
-/* Return: false if the batch passes as it is. */
+/* Apply the rules to a batch of received packets. Return: false if it
+ * passes unchanged.
+ */
 static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 {
 	struct judged judged[RN_RX_BATCH];
@@ -612,7 +628,7 @@ static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 	return true;
 }
 
-/* What is due, whatever comes in. */
+/* Do what is due by time, whatever arrives. */
 static void serve_due(struct rn_fault *f)
 {
 	rn_ns now = time_now(f);
