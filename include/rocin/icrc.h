@@ -83,7 +83,7 @@ enum {
 /**
  * rn_icrc_check() - Verify the ICRC of a received packet
  * @hint:	What is remembered of this flow, updated if the packet is accepted. Or
- *NULL
+ *		NULL
  * @f:		What is known of the IP and UDP headers; @f->src is not trusted
  * @pkt:	First byte of the BTH
  * @len:	Bytes from BTH to the last byte of the ICRC, any value
@@ -97,10 +97,11 @@ enum {
  *   not of the same packet), or
  *   with @exact, one of the next after a packet that was refused: a sender whose counter
  *   began anywhere loses one packet, and two numbers in sequence are no accident.
+ *
  * The packet is read once, whatever the outcome.
  *
- * Return: RN_ICRC_OK, RN_ICRC_OK_SOLVED (IPv4 and not @exact), or RN_ICRC_BAD, also for a
- *	   packet too short to hold a BTH or too long for an IPv4 datagram, and for
+ * Return: RN_ICRC_OK, RN_ICRC_OK_SOLVED (IPv4 and not @exact), or RN_ICRC_BAD, also for
+ *	   a packet too short to hold a BTH or too long for an IPv4 datagram, and for
  *	   addresses of two families.
  */
 enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_flow *f,

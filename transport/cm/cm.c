@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm.c - the connection manager's way in, way out and clock. What the messages do stands
- * in connect.c, end.c and sidr.c.
+/* cm.c - messages in and out of the connection manager, events, and timers. What the
+ * messages do is in connect.c, end.c and sidr.c.
  *
- * A connection keeps the message that it sent last, and one timer. While an answer is
+ * A connection keeps the message that it sent last, and has one timer. While an answer is
  * due, the timer sends that message again; in time-wait it ends the connection.
  */
 #include "cm.h"
@@ -87,9 +87,7 @@ void rn_cm_set_user(struct rn_cm_conn *conn, void *user)
 	conn->info.user = user;
 }
 
-/* Linux' cm_ack_timeout(). Codes are logarithms: the sum of two times is the larger, one
- * up if the other is nearly as large.
- */
+/* Do the values of an offer fit their fields in the messages? */
 bool rn_cm_offer_is_good(const struct rn_cm_offer *o, uint32_t room)
 {
 	return o->data_len <= room && o->qpn <= RN_QPN_MASK && o->psn <= RN_QPN_MASK &&
@@ -133,7 +131,7 @@ static void write_mad(uint8_t *mad, const struct rn_cm_msg *msg, uint64_t tid,
 void rn_cm_prepare(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 		   uint64_t tid, uint32_t attr_mod)
 {
-	/* What was to be said before is not true any more. */
+	/* The message that was to be sent before is not valid any more. */
 	rn_list_remove(&conn->tx);
 	rn_cm_calm(cm, conn);
 	write_mad(conn->out, msg, tid, attr_mod);
@@ -153,7 +151,7 @@ void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg
 	rn_cm_say_again(cm, conn);
 }
 
-/* Back to where a packet came from. */
+/* The flow back to the sender of a packet. */
 static struct rn_flow back(const struct rn_flow *f)
 {
 	return (struct rn_flow){
@@ -205,13 +203,13 @@ bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx)
 
 /* ---- Time ---- */
 
-/* A host answers within microseconds, a program mostly within milliseconds. The timeouts
- * that were agreed are for the slowest, and the number of retries for all losses there
- * may be: some may be spent early, so that one loss is no wait of seconds.
+/* A host answers within microseconds, a program mostly within milliseconds. The agreed
+ * timeouts are meant for the slowest, and the number of retries for all losses that may
+ * occur. So some retries are made early, and one loss does not cost a wait of seconds.
  */
 #define EARLY RN_MSEC(200)
 enum {
-	EARLY_PART = 3, /* one in so many */
+	EARLY_PART = 3, /* the early retries are one third */
 };
 
 static rn_ns next_wait(struct rn_cm_conn *conn)
@@ -263,14 +261,14 @@ void rn_cm_to_idle(struct rn_cm *cm, struct rn_cm_conn *conn)
 void rn_cm_to_timewait(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
 	rn_cm_taken(conn);
-	/* The peer's time-wait may be over first, and its QPN in use again. */
+	/* The peer's time-wait may end first, and then it may use its QPN again. */
 	rn_cm_unindex_qpn(cm, conn);
 	conn->info.state = RN_CM_TIMEWAIT;
 	rn_timer_rearm(&cm->timers, &conn->timer,
 		       now + rn_cm_time(conn->info.qp.timeout));
 }
 
-/* No answer, and no retries left. */
+/* There was no answer, and no retries are left. */
 static void give_up(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
 	rn_cm_stat(cm, RN_CM_STAT_TIMEOUTS);
@@ -304,7 +302,7 @@ static void give_up(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 	case RN_CM_STATE_COUNT:
 		break;
 	}
-	assert(false); /* no answer is due in another state */
+	assert(false); /* no answer is due in any other state */
 }
 
 static void expire_one(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
@@ -347,12 +345,12 @@ void rn_cm_raise(struct rn_cm *cm, struct rn_cm_conn *conn, enum rn_cm_event_typ
 		rn_list_push_back(&cm->events, &conn->ev);
 }
 
-/* Which message's private data an event shows. */
+/* Fill in the private data and status that an event shows. */
 static void describe(const struct rn_cm_conn *conn, struct rn_cm_event *ev)
 {
 	static const struct {
-		uint8_t attr; /* 0: none */
-		bool is_end;  /* in end_data */
+		uint8_t attr; /* attribute of the message; 0: none */
+		bool is_end;  /* the data is in end_data */
 		bool ari, status;
 	} rows[] = {
 		[RN_CM_EV_REQ] = { RN_CM_REQ, false, false, false },
@@ -413,7 +411,7 @@ static void (*const handlers[])(struct rn_cm *cm, struct rn_cm_in *in) = {
 	[RN_CM_APR] = rn_cm_on_apr,
 };
 
-/* Return: what is wrong with it, or RN_CM_STAT_RX. */
+/* Parse a message. Return: RN_CM_STAT_RX, or why it is dropped. */
 static enum rn_cm_stat parse(struct rn_cm_in *in, const struct rn_cm_rx *rx)
 {
 	in->flow = rx->flow;

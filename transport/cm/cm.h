@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm.h - the table of the connection manager from the inside.
+/* cm.h - the structs of the connection manager, and the functions between its files.
  *
- * A connection is on up to three chains: by our communication ID always; by the peer's,
- * with its CA GUID and address, from when that is known to the end of time-wait; by the
- * peer's QPN, likewise, until time-wait.
+ * A connection is on up to three hash chains: always by our communication ID; by the
+ * peer's ID, CA GUID and address, from when these are known until the end of time-wait;
+ * and by the peer's QPN, CA GUID and address, likewise, until time-wait begins.
  */
 #ifndef RN_CM_PRIVATE_H
 #define RN_CM_PRIVATE_H
@@ -19,13 +19,16 @@
 #include "transport/container/timer.h"
 
 enum {
-	RN_CM_REPLIES = 16, /* answers that belong to no connection, until drained */
+	/* Answers that belong to no connection, until they are taken. */
+	RN_CM_REPLIES = 16,
 	RN_CM_TIME_CODE_MAX = 25,
-	/* Whose copies are known, however late they come. TIDs have no order. */
+	/* LAPs that are remembered, so that late copies are recognised. Transaction IDs
+	 * have no order.
+	 */
 	RN_CM_LAPS = 4,
 };
 
-/* What became of a LAP. */
+/* State of the LAP exchange. */
 enum rn_cm_lap_state {
 	RN_CM_LAP_NONE,
 	RN_CM_LAP_SENT,
@@ -35,39 +38,43 @@ enum rn_cm_lap_state {
 
 struct rn_cm_conn {
 	struct rn_cm_info info;
-	struct rn_timer timer;	 /* resend, or the end of time-wait */
+	struct rn_timer timer;	 /* resends the last message, or ends time-wait */
 	struct rn_hnode by_id;	 /* always */
-	struct rn_hnode by_peer; /* while info.remote_id is that of a live conversation */
+	struct rn_hnode by_peer; /* while info.remote_id belongs to a live connection */
 	struct rn_hnode by_qpn;
 	bool in_peer, in_qpn;
-	bool is_open; /* the driver holds it */
+	bool is_open; /* the driver has not closed it */
 	bool is_sidr;
-	enum rn_cm_lap_state lap;	 /* while RN_CM_ESTABLISHED */
-	struct rn_list tx;		 /* on rn_cm.tx while @out is to be sent */
-	struct rn_list ev;		 /* on rn_cm.events while @events is not 0 */
-	uint16_t events;		 /* bits by enum rn_cm_event_type */
-	struct rn_cm_listener *listener; /* whose backlog it is in, or NULL */
-	struct rn_cm_conn *next;	 /* in that, or in the free list */
-	uint64_t tid;			 /* of the exchange that set it up */
-	uint64_t lap_tid[RN_CM_LAPS];	 /* of those received, the last one first */
-	uint8_t laps_heard;		 /* how many of @lap_tid there are */
+	enum rn_cm_lap_state lap; /* valid in RN_CM_ESTABLISHED */
+	struct rn_list tx;	  /* in rn_cm.tx while @out is to be sent */
+	struct rn_list ev;	  /* in rn_cm.events while @events is not 0 */
+	uint16_t events;	  /* bits by enum rn_cm_event_type */
+	/* Listener in whose backlog the request is, or NULL. */
+	struct rn_cm_listener *listener;
+	struct rn_cm_conn *next; /* next in that backlog, or in the free list */
+	uint64_t tid;		 /* transaction ID of the exchange that set it up */
+	/* Transaction IDs of received LAPs, the last one first. */
+	uint64_t lap_tid[RN_CM_LAPS];
+	uint8_t laps_heard; /* number of entries in @lap_tid */
 	uint32_t local_qpn;
 	uint64_t local_guid;
-	uint8_t lifetime;    /* active: code; for the ACK timeout */
-	uint8_t max_retries; /* of our messages */
+	uint8_t lifetime;    /* active: packet lifetime code, for the ACK timeout */
+	uint8_t max_retries; /* number of times that a message of ours is sent again */
 	uint8_t retries_left;
-	uint8_t early_left; /* of these, that come after @early, which doubles */
+	uint8_t early_left; /* early retries that are left: after @early, which doubles */
 	rn_ns early;
-	rn_ns interval;	    /* of resending @out */
-	rn_ns mra_from;	    /* before that, who asks again is not told to wait */
+	rn_ns interval;	    /* time after which @out is sent again */
+	rn_ns mra_from;	    /* before this time a repeated message gets no MRA */
 	rn_ns resp_timeout; /* how long the peer may take to answer */
 	int status;
 	uint8_t ari_len;
-	uint8_t out_attr; /* of @out */
+	uint8_t out_attr; /* attribute of the message in @out */
 	uint8_t out[RN_MAD_LEN];
 	uint8_t ari[RN_CM_ARI_LEN];
-	uint8_t open_data[RN_CM_DATA_MAX]; /* of REQ, REP, RTU, SIDR, LAP */
-	uint8_t end_data[RN_CM_DATA_MAX];  /* of REJ, DREQ, DREP, APR */
+	/* Private data of the REQ, REP, RTU, SIDR or LAP message. */
+	uint8_t open_data[RN_CM_DATA_MAX];
+	/* Private data of the REJ, DREQ, DREP or APR message. */
+	uint8_t end_data[RN_CM_DATA_MAX];
 };
 
 struct rn_cm_index {
@@ -78,22 +85,23 @@ struct rn_cm_index {
 struct rn_cm {
 	struct rn_cm_cfg cfg;
 	struct rn_random random;
-	uint64_t secret; /* in the hashes of what peers choose */
+	uint64_t secret; /* mixed into the hashes of values that peers choose */
 	uint64_t tid_count;
 	struct rn_timer_heap timers;
 	struct rn_list tx;
 	struct rn_list events;
-	struct rn_cm_listener *listeners; /* those that ask for more come first */
+	/* Listeners that compare more bits come first. */
+	struct rn_cm_listener *listeners;
 	struct rn_cm_index by_id, by_peer, by_qpn;
 	struct rn_cm_conn *conns;
 	struct rn_cm_conn *free;
-	uint32_t fresh; /* conns[fresh] and later were never used */
-	uint32_t count; /* in use */
+	uint32_t fresh; /* entries from conns[fresh] on were never used */
+	uint32_t count; /* entries in use */
 	unsigned reply_first, reply_count;
 	struct rn_cm_tx replies[RN_CM_REPLIES];
 };
 
-/* A message while it is looked at. */
+/* A received message while it is handled. */
 struct rn_cm_in {
 	rn_ns now;
 	const struct rn_flow *flow;
@@ -113,8 +121,8 @@ static inline bool rn_cm_same_gid(const struct rn_gid *a, const struct rn_gid *b
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* 4.096 us * 2^code. What would be more than 137 s is that: no entry is held for hours on
- * the word of a peer.
+/* 4.096 us * 2^code, but at most 137 s, so that a peer cannot make us keep an
+ * entry for hours.
  */
 static inline rn_ns rn_cm_time(uint8_t code)
 {
@@ -123,10 +131,12 @@ static inline rn_ns rn_cm_time(uint8_t code)
 
 /* ---- table.c: entries and how they are found ---- */
 
-/* A connection that the driver holds, in IDLE, with a communication ID; NULL: full. */
+/* Take an entry for a connection in IDLE, with a communication ID; the driver holds it.
+ * NULL: the table is full.
+ */
 struct rn_cm_conn *rn_cm_conn_new(struct rn_cm *cm);
 
-/* Give the entry back if nobody holds it and nothing is left to say. */
+/* Free the entry if the driver has closed it and nothing is left to be sent. */
 void rn_cm_conn_release(struct rn_cm *cm, struct rn_cm_conn *conn);
 
 void rn_cm_index_peer(struct rn_cm *cm, struct rn_cm_conn *conn);
@@ -134,44 +144,44 @@ void rn_cm_index_qpn(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_unindex(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_unindex_qpn(struct rn_cm *cm, struct rn_cm_conn *conn);
 
-/* The connection of our ID @local_id, if the peer's is @remote_id or not known yet, and
- * the message comes from its address.
+/* The connection with our ID @local_id, if the peer's ID is @remote_id or not known yet,
+ * and the message came from the peer's address.
  */
 struct rn_cm_conn *rn_cm_find(struct rn_cm *cm, const struct rn_cm_in *in,
 			      uint32_t local_id, uint32_t remote_id);
 
-/* The connection of the peer's ID. A lookup of a service (SIDR) has a GUID of 0. */
+/* The connection with the peer's ID. The GUID of a SIDR lookup is 0. */
 struct rn_cm_conn *rn_cm_find_peer(struct rn_cm *cm, const struct rn_gid *addr,
 				   uint64_t guid, uint32_t remote_id);
 
-/* The connection of the peer's QP. */
+/* The connection with the peer's QP. */
 struct rn_cm_conn *rn_cm_find_qpn(struct rn_cm *cm, const struct rn_gid *addr,
 				  uint64_t guid, uint32_t qpn);
 
 /* ---- cm.c: what all exchanges share ---- */
 
-/* @conn->out becomes this message, and is sent. */
+/* Put a message into @conn->out, and send it. */
 void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 	       uint64_t tid, uint32_t attr_mod);
 
-/* The same, but not sent before rn_cm_say_again(). */
+/* As rn_cm_say(), but the message is sent only by rn_cm_say_again(). */
 void rn_cm_prepare(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 		   uint64_t tid, uint32_t attr_mod);
 void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn);
 
-/* An answer that belongs to no connection, to who sent @in. */
+/* Send a message that belongs to no connection to the sender of @in. */
 void rn_cm_reply(struct rn_cm *cm, const struct rn_cm_in *in,
 		 const struct rn_cm_msg *msg);
 
-/* Send what was said again until told otherwise, max_retries times, and give up after so
- * many and one @interval. The first third of them comes early, as what was lost costs
- * little to repeat, and the others are spread over what remains.
+/* Send the last message again, max_retries times, until rn_cm_calm(); then wait for one
+ * more @interval and give up. The first third of the retries comes early, because
+ * repeating a message costs little; the others are spread over the remaining time.
  */
 void rn_cm_insist(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn, rn_ns interval);
 void rn_cm_calm(struct rn_cm *cm, struct rn_cm_conn *conn);
 
-/* To one who asks again while the program thinks: what it waits for takes long. Silence
- * while it need not expect an answer yet: who repeats early would be told to wait long.
+/* The peer has repeated its message while the program thinks: send the MRA again, unless
+ * the peer repeated earlier than agreed: it would then be told to wait for long.
  */
 void rn_cm_ask_patience(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 
@@ -184,10 +194,10 @@ void rn_cm_to_timewait(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 
 uint64_t rn_cm_new_tid(struct rn_cm *cm, const struct rn_cm_conn *conn);
 
-/* Into a field of @room bytes, padded with zeros. */
+/* Copy private data into a field of @room bytes, padded with zeros. */
 void rn_cm_put_data(uint8_t *field, uint32_t room, const uint8_t *data, uint32_t len);
 
-/* Take a private data field of a message into one of the connection. */
+/* Copy a private data field of a message into a field of the connection. */
 void rn_cm_keep(uint8_t *field, const uint8_t *data, uint32_t len);
 
 /* ---- connect.c, end.c, sidr.c: handlers of messages ---- */
@@ -204,30 +214,30 @@ void rn_cm_on_sidr_rep(struct rn_cm *cm, struct rn_cm_in *in);
 void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in);
 void rn_cm_on_apr(struct rn_cm *cm, struct rn_cm_in *in);
 
-/* True if all values fit their fields, and @room bytes the private data. */
+/* Do all values fit their fields, and the private data into @room bytes? */
 bool rn_cm_offer_is_good(const struct rn_cm_offer *offer, uint32_t room);
 
-/* True for a route that a request can be sent along. */
+/* Can a request be sent along this route? */
 bool rn_cm_route_is_good(const struct rn_cm_route *route);
 void rn_cm_path_of_route(struct rn_cm_path_rec *path, const struct rn_cm_route *route,
 			 uint8_t ack_timeout);
 
-/* DREQ on an established connection. */
+/* Send a DREQ on an established connection. */
 void rn_cm_send_dreq(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 		     const uint8_t *data, uint32_t data_len);
 void rn_cm_send_rej(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_no *no);
 void rn_cm_send_sidr_rep(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status,
 			 const struct rn_cm_offer *offer);
 
-/* Listener of a request: the best that matches, or NULL. *@known: one listens for the
- * service, whether it matches or not.
+/* The listener of a request: the best that matches, or NULL. *@known: some listener has
+ * the service, whether it matches or not.
  */
 struct rn_cm_listener *rn_cm_match(struct rn_cm *cm, const struct rn_cm_in *in,
 				   uint64_t service_id, const uint8_t *data, bool *known);
 
-/* A connection, or a SIDR request, for a request that is new: it waits in @l's backlog
- * for its answer. NULL: no room, which is counted. Silence is right then: the peer asks
- * again, and there may be room.
+/* Take an entry for a new request (REQ or SIDR), which waits in @l's backlog for the
+ * program's answer. NULL: no room, which is counted. The request is then ignored: the
+ * peer repeats it, and there may be room.
  */
 struct rn_cm_conn *rn_cm_conn_wanted(struct rn_cm *cm, struct rn_cm_listener *l);
 

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connect.c - setting up connections, and alternate paths for those that are up.
+/* connect.c - setting up connections, and alternate paths of established ones.
  *
- * The side that asks: REQ out, REP in, RTU out. The side that is asked: REQ in, REP out,
- * RTU in. A REQ is looked at in the order in which Linux does: is it one that came
- * before, does the peer use a QP that we think is connected, is anybody listening, is the
- * path ours. Either side may load an alternate path later: LAP, and APR for an answer.
+ * The active side sends a REQ, receives a REP and sends an RTU; the passive side receives
+ * the REQ, sends the REP and receives the RTU. A REQ is checked in the order in which
+ * Linux does it: is it a duplicate, does the peer use a QP that we think is connected,
+ * does somebody listen, is the path ours? Either side may load an alternate path later: a
+ * LAP, answered by an APR.
  */
 #include "cm.h"
 
-/* ------------------------------------------------------------ the side that asks */
-/* The local ACK timeout code for a path of packet lifetime @lifetime to a device that
- * delays its ACKs by @ack_delay, as Linux has it: the sum of both, rounded up.
+/* -------------------------------------------------------------- active side */
+/* The local ACK timeout code for a path with packet lifetime code @lifetime, to a
+ * device with ACK delay code @ack_delay, as Linux' cm_ack_timeout() computes it. Codes
+ * are logarithms, so the sum of two times is the larger one, plus 1 if the other is
+ * nearly as large.
  */
 static uint8_t ack_timeout_code(uint8_t ack_delay, uint8_t lifetime)
 {
-	int code = lifetime + 1; /* there and back */
+	int code = lifetime + 1; /* in both directions */
 
 	if (code >= ack_delay)
 		code += ack_delay >= code - 1;
@@ -178,7 +181,7 @@ static void repeat_rtu(struct rn_cm *cm, struct rn_cm_conn *conn)
 		rn_cm_say(cm, conn, &msg, conn->tid, 0);
 }
 
-/* The answer to one that had been received: the RTU, or the MRA, was lost. */
+/* A REP that had been received came again, because the RTU or the MRA was lost. */
 static void repeat_rep(struct rn_cm *cm, const struct rn_cm_in *in,
 		       struct rn_cm_conn *conn)
 {
@@ -189,7 +192,9 @@ static void repeat_rep(struct rn_cm *cm, const struct rn_cm_in *in,
 		rn_cm_ask_patience(cm, in->now, conn);
 }
 
-/* A REP says who the peer is. What it grants beyond what was asked for is of no use. */
+/* Take over the values of the REP. What the peer grants beyond what was asked
+ * for is ignored.
+ */
 static void take_rep(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 {
 	const struct rn_cm_rep *rep = &in->msg.rep;
@@ -213,7 +218,9 @@ static void take_rep(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 	rn_cm_keep(conn->open_data, rep->data, sizeof(rep->data));
 }
 
-/* Another connection's: the peer has forgotten that one. */
+/* Does the REP name a QP that belongs to another connection, which the peer
+ * has forgotten?
+ */
 static bool is_stale_rep(struct rn_cm *cm, const struct rn_cm_in *in,
 			 const struct rn_cm_conn *conn)
 {
@@ -279,7 +286,7 @@ int rn_cm_ready(struct rn_cm *cm, struct rn_cm_conn *conn, const uint8_t *data,
 	return 0;
 }
 
-/* -------------------------------------------------------- the side that is asked */
+/* ------------------------------------------------------------- passive side */
 static void refuse(struct rn_cm *cm, const struct rn_cm_in *in, uint16_t reason)
 {
 	struct rn_cm_msg msg = {
@@ -299,7 +306,7 @@ static void refuse(struct rn_cm *cm, const struct rn_cm_in *in, uint16_t reason)
 	rn_cm_reply(cm, in, &msg);
 }
 
-/* A REQ that came before. */
+/* A REQ that was received before has come again. */
 static void repeat_req(struct rn_cm *cm, const struct rn_cm_in *in,
 		       struct rn_cm_conn *conn)
 {
@@ -310,10 +317,14 @@ static void repeat_req(struct rn_cm *cm, const struct rn_cm_in *in,
 		rn_cm_stat(cm, RN_CM_STAT_STALE);
 		refuse(cm, in, RN_CM_REJ_STALE_CONN);
 	}
-	/* Else: the program still thinks, or the REP is sent again by its timer. */
+	/* Otherwise the program has not answered yet, or the REP is sent
+	 * again by its timer.
+	 */
 }
 
-/* Return: true if the peer has begun anew with a QP that we think is connected. */
+/* Has the peer begun a new connection with a QP that we think is connected? Then it is
+ * rejected. Return: true if so.
+ */
 static bool is_stale_req(struct rn_cm *cm, const struct rn_cm_in *in)
 {
 	const struct rn_cm_req *req = &in->msg.req;
@@ -338,7 +349,7 @@ static bool is_usable_path(const struct rn_cm_path_rec *p)
 	       !rn_gid_is_multicast(&p->local_gid);
 }
 
-/* Return: a reason to say no, or 0. */
+/* Return: the reason to reject a REQ, or 0. */
 static uint16_t why_refuse(const struct rn_cm_in *in)
 {
 	const struct rn_cm_req *req = &in->msg.req;
@@ -352,13 +363,13 @@ static uint16_t why_refuse(const struct rn_cm_in *in)
 		return RN_CM_REJ_INVALID_GID;
 	if (req->mtu < 1 || req->mtu > 5)
 		return RN_CM_REJ_INVALID_MTU;
-	/* Linux' rdma_cm refuses it so, as what consumers of its CM do. */
+	/* Linux' rdma_cm rejects it with this reason, as a consumer of the CM. */
 	if (rn_cm_service_is_ip(req->service_id) && rn_cm_ip_hdr_parse(&ip, req->data))
 		return RN_CM_REJ_CONSUMER;
 	return 0;
 }
 
-/* As we send: what is the sender's is the remote end. */
+/* The path as we send along it: the sender's local side is our remote side. */
 static struct rn_cm_path_rec turned(const struct rn_cm_path_rec *p)
 {
 	struct rn_cm_path_rec path = *p;
@@ -391,7 +402,8 @@ static void take_req(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 		.tclass = req->primary.tclass,
 		.hop_limit = req->primary.hop_limit ? req->primary.hop_limit : 64,
 	};
-	/* What the peer takes at a time is what we may ask for, and the other way round.
+	/* What the peer can respond to at a time is what we may have outstanding, and the
+	 * other way round.
 	 */
 	info->qp = (struct rn_cm_qp){
 		.dest_qpn = req->qpn,
@@ -449,7 +461,8 @@ void rn_cm_on_req(struct rn_cm *cm, struct rn_cm_in *in)
 	l = rn_cm_match(cm, in, req->service_id, req->data, &known);
 	reason = known ? why_refuse(in) : RN_CM_REJ_INVALID_SERVICE_ID;
 	if (!reason && !l)
-		reason = RN_CM_REJ_CONSUMER; /* as Linux: of another address */
+		/* As Linux: the listener has another address. */
+		reason = RN_CM_REJ_CONSUMER;
 	if (reason)
 		refuse(cm, in, reason);
 	else
@@ -548,7 +561,7 @@ int rn_cm_established(struct rn_cm *cm, struct rn_cm_conn *conn)
 	return 0;
 }
 
-/* --------------------------------------------------------------- alternate paths */
+/* ---------------------------------------------------------- alternate paths */
 int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 			 const struct rn_cm_route *route)
 {
@@ -572,7 +585,7 @@ int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* Which of those before has come again, 0 being the last; RN_CM_LAPS: it is new. */
+/* Which of the LAPs before has come again? 0 is the last one; RN_CM_LAPS: it is new. */
 static unsigned find_lap(const struct rn_cm_conn *conn, uint64_t tid)
 {
 	for (unsigned i = 0; i < conn->laps_heard; i++)
@@ -604,8 +617,8 @@ void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in)
 		rn_cm_stat(cm, RN_CM_STAT_DROP_STATE);
 		return;
 	}
-	/* Came before: the APR or the MRA was lost, or the program thinks. One before
-	 * the last has been answered, and its copy was late.
+	/* A duplicate: the APR or the MRA was lost, or the program has not answered yet.
+	 * A duplicate of an older LAP, which has been answered, is only late.
 	 */
 	before = find_lap(conn, in->hdr.tid);
 	if (before < RN_CM_LAPS) {

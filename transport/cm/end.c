@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* end.c - patience, refusals and farewells: MRA, REJ, DREQ, DREP, and closing. */
+/* end.c - MRA, REJ, DREQ, DREP, and closing a connection. */
 #include "cm.h"
 
 /* ---- MRA ---- */
@@ -44,10 +44,10 @@ void rn_cm_ask_patience(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 }
 
 enum {
-	ABOUT_NOTHING = 4, /* no value of two bits */
+	ABOUT_NOTHING = 4, /* not a value of the two-bit field */
 };
 
-/* The message that waits for an answer in this state. */
+/* Which message of ours waits for an answer in this state? */
 static unsigned awaited(const struct rn_cm_conn *conn)
 {
 	if (conn->info.state == RN_CM_REQ_SENT || conn->info.state == RN_CM_MRA_REQ_RCVD)
@@ -86,7 +86,7 @@ void rn_cm_on_mra(struct rn_cm *cm, struct rn_cm_in *in)
 
 /* ---- REJ ---- */
 
-/* What a refusal is about follows from what was heard last. */
+/* Which message a REJ is about: the one that was received last. */
 static uint8_t about(const struct rn_cm_conn *conn)
 {
 	if (conn->info.state == RN_CM_REQ_RCVD || conn->info.state == RN_CM_MRA_REQ_SENT)
@@ -101,7 +101,7 @@ void rn_cm_send_rej(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_c
 	struct rn_cm_msg msg = {
 		.attr = RN_CM_REJ,
 		.rej = {
-			/* The peer has not seen our ID yet. */
+			/* The peer does not know our ID yet. */
 			.local_id = conn->info.state == RN_CM_REQ_RCVD
 					    ? 0
 					    : conn->info.local_id,
@@ -118,7 +118,7 @@ void rn_cm_send_rej(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_c
 	rn_cm_say(cm, conn, &msg, conn->tid, 0);
 }
 
-/* States in which a side may say no. */
+/* Is this a state in which either side may send a REJ? */
 static bool may_reject(enum rn_cm_state state)
 {
 	return state >= RN_CM_REQ_SENT && state <= RN_CM_MRA_REP_RCVD;
@@ -140,7 +140,7 @@ int rn_cm_reject(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* One that timed out on us before it learned our ID names itself by its GUID. */
+/* A peer whose timer ran out before it knew our ID identifies itself by its GUID. */
 static struct rn_cm_conn *find_rejected(struct rn_cm *cm, const struct rn_cm_in *in)
 {
 	const struct rn_cm_rej *rej = &in->msg.rej;
@@ -155,7 +155,7 @@ static struct rn_cm_conn *find_rejected(struct rn_cm *cm, const struct rn_cm_in 
 	return rn_cm_find(cm, in, rej->remote_id, rej->local_id);
 }
 
-/* Return: false if a REJ means nothing in this state. */
+/* Act on a REJ. Return: false if a REJ is not valid in this state. */
 static bool obey_rej(struct rn_cm *cm, const struct rn_cm_in *in, struct rn_cm_conn *conn)
 {
 	bool is_stale = in->msg.rej.reason == RN_CM_REJ_STALE_CONN;
@@ -261,7 +261,9 @@ int rn_cm_disconnect(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* Also to one whom we do not know, or no longer: it may go. */
+/* Send a DREP for a connection that we do not know, or no longer, so that
+ * the peer can end.
+ */
 static void reply_drep(struct rn_cm *cm, const struct rn_cm_in *in)
 {
 	struct rn_cm_msg msg = {
@@ -289,7 +291,7 @@ void rn_cm_on_dreq(struct rn_cm *cm, struct rn_cm_in *in)
 		rn_cm_stat(cm, RN_CM_STAT_DROP_UNKNOWN);
 		return;
 	}
-	/* In time-wait or after it our DREP was lost. */
+	/* In or after time-wait, our DREP was lost. */
 	if (state == RN_CM_TIMEWAIT || state == RN_CM_IDLE || state == RN_CM_DREQ_RCVD) {
 		rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
 		if (state != RN_CM_DREQ_RCVD)
@@ -307,7 +309,7 @@ void rn_cm_on_dreq(struct rn_cm *cm, struct rn_cm_in *in)
 	conn->info.state = RN_CM_DREQ_RCVD;
 	rn_cm_keep(conn->end_data, dreq->data, sizeof(dreq->data));
 	rn_cm_raise(cm, conn, RN_CM_EV_DISCONNECTED, 0);
-	/* Who has asked for the same agrees. */
+	/* Both sides have sent a DREQ, so this side agrees. */
 	if (crossed || !conn->is_open)
 		send_drep(cm, in->now, conn, NULL, 0);
 }
@@ -333,7 +335,7 @@ void rn_cm_on_drep(struct rn_cm *cm, struct rn_cm_in *in)
 
 /* ---- Closing ---- */
 
-/* The last word to the peer, if one is due. */
+/* Send the last message to the peer, if one is due. */
 static void say_farewell(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
 	struct rn_cm_no no = { .reason = RN_CM_REJ_CONSUMER };
@@ -383,7 +385,7 @@ void rn_cm_close(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 	conn->is_open = false;
 	conn->events = 0;
 	rn_list_remove(&conn->ev);
-	/* An answer that is lost is asked for again; so long it can be repeated. */
+	/* If the answer is lost, the peer asks again: it can be repeated for so long. */
 	if (conn->info.state == RN_CM_SIDR_REP_SENT)
 		rn_timer_rearm(&cm->timers, &conn->timer,
 			       now + 2 * rn_cm_time(cm->cfg.resp_timeout));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gsi.c - see gsi.h. */
+/* gsi.c - queue pair 1: parsing and building packets with MADs; see gsi.h. */
 #include "rocin/gsi.h"
 
 #include "rocin/icrc.h"
@@ -7,8 +7,9 @@
 
 enum {
 	PKEY_DEFAULT = 0xffff,
-	PKEY_DEFAULT_LIMITED = 0x7fff, /* a limited member may talk to a full one */
-	SPORT = 0xc001,		       /* one flow: it has nothing to be spread over */
+	PKEY_DEFAULT_LIMITED = 0x7fff, /* limited members may send to full members */
+	/* Always the same UDP source port, since there is nothing to spread. */
+	SPORT = 0xc001,
 
 	/* Offsets in the data of a ClassPortInfo. */
 	CPI_BASE_VERSION = 0,
@@ -31,7 +32,9 @@ const char *rn_gsi_verdict_name(enum rn_gsi_verdict verdict)
 	return verdict_names[verdict];
 }
 
-/* Other lengths are dropped in silence (IBTA Vol 1, 13.5.3.1). */
+/* Is this a packet with a MAD? Packets of another length are dropped silently (IBTA
+ * Vol 1, 13.5.3.1).
+ */
 static bool is_mad_packet(const uint8_t *pkt, size_t len, struct rn_deth *deth)
 {
 	const uint8_t *end = pkt + len;
@@ -50,7 +53,7 @@ static bool is_cm(const struct rn_mad_hdr *hdr)
 	return hdr->mgmt_class == RN_MAD_CLASS_CM;
 }
 
-/* Which versions and attributes of the CM there are. */
+/* Write a ClassPortInfo, which names the supported version of the CM. */
 static void answer_class_port_info(const struct rn_gsi *gsi, uint8_t *reply)
 {
 	uint8_t *data = reply + RN_MAD_HDR_LEN;

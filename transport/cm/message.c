@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* message.c - CM messages: a row for each field, and one reader and one writer of rows;
- * the header of a MAD, and of the private data of the RDMA IP CM service.
+/* message.c - CM messages: a table row for each field, with one reader and one writer of
+ * rows; the header of a MAD; and the IP CM header in private data.
  */
 #include <errno.h>
 #include <string.h>
@@ -8,10 +8,13 @@
 #include "rocin/mad.h"
 #include "rocin/wire.h"
 
-/* Where a field is on the wire and in the parsed struct. */
+/* Position of a field on the wire and in the parsed struct. */
 struct field {
-	uint16_t bit;	 /* from the start of the message, most significant bit first */
-	uint16_t width;	 /* bits; more than 64: bytes */
+	/* From the start of the message, where bit 0 is the most significant
+	 * bit of byte 0.
+	 */
+	uint16_t bit;
+	uint16_t width;	 /* bits; more than 64: an array of bytes */
 	uint16_t member; /* offset in struct rn_cm_msg */
 	uint16_t size;	 /* bytes of the member */
 };
@@ -222,7 +225,7 @@ static uint64_t get_bits(const uint8_t *p, unsigned bit, unsigned width)
 {
 	uint64_t value = 0;
 
-	/* Fields of whole bytes are most of them, and some are 64 bits. */
+	/* Most fields consist of whole bytes, some of 64 bits. */
 	while (width >= 8 && bit % 8 == 0) {
 		value = value << 8 | p[bit / 8];
 		bit += 8;
@@ -233,7 +236,7 @@ static uint64_t get_bits(const uint8_t *p, unsigned bit, unsigned width)
 	return value;
 }
 
-/* The bits at the place are zero until now. */
+/* The bits must be zero before. */
 static void put_bits(uint8_t *p, unsigned bit, unsigned width, uint64_t value)
 {
 	assert(width == 64 || value >> width == 0);
@@ -251,7 +254,7 @@ static void put_bits(uint8_t *p, unsigned bit, unsigned width, uint64_t value)
 static void store(void *member, unsigned size, uint64_t value)
 {
 	switch (size) {
-	case 1: /* bool, too: its fields have one bit */
+	case 1: /* also bool, whose fields have one bit */
 		*(uint8_t *)member = (uint8_t)value;
 		return;
 	case 2:
@@ -333,12 +336,12 @@ enum {
 
 /* Offsets in an IP CM header. */
 enum {
-	IP_CM_VERSION = 0, /* upper 4 bits: major */
+	IP_CM_VERSION = 0, /* upper 4 bits: major version */
 	IP_VERSION = 1,	   /* upper 4 bits */
 	IP_SRC_PORT = 2,
 	IP_SRC = 4,
 	IP_DST = 20,
-	IP_V4 = 12, /* of an IPv4 address within its 16 bytes */
+	IP_V4 = 12, /* start of an IPv4 address in the 16 bytes of its field */
 };
 
 void rn_mad_hdr_parse(struct rn_mad_hdr *hdr, const uint8_t *mad)

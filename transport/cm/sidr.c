@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sidr.c - service ID resolution: which QP, with which Q_Key, serves datagrams. */
+/* sidr.c - service ID resolution (SIDR): which QP, with which Q_Key,
+ * serves datagrams.
+ */
 #include "cm.h"
 
 int rn_cm_sidr_request(struct rn_cm *cm, rn_ns now, uint64_t service_id,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* table.c - entries of the connection manager and the chains on which they are found; who
- * gets a request, by service ID and leading bytes of private data.
+/* table.c - the table of connections and the hash chains to find them; and finding the
+ * listener of a request, by service ID and leading bytes of private data.
  */
 #include "cm.h"
 
@@ -9,7 +9,9 @@ enum {
 	CHAINS_MAX = 1 << 20,
 };
 
-/* A power of two: chains of one or two when the table is full. */
+/* Number of hash chains, a power of two, so that a chain has one or two entries if the
+ * table is full.
+ */
 static uint32_t chain_count(uint32_t conn_max)
 {
 	uint32_t n = 16;
@@ -97,8 +99,8 @@ static void take_out(struct rn_cm_index *index, struct rn_hnode *node)
 	*at = node->next;
 }
 
-/* Communication IDs and QPNs of peers are theirs to choose: with a secret in it nobody
- * makes long chains.
+/* Peers choose their communication IDs and QPNs. The hash contains a secret, so that
+ * nobody can choose them so as to make long chains.
  */
 static uint32_t hash(const struct rn_cm *cm, const struct rn_gid *addr, uint64_t guid,
 		     uint32_t number)
@@ -245,9 +247,9 @@ uint64_t rn_cm_new_tid(struct rn_cm *cm, const struct rn_cm_conn *conn)
 }
 
 enum {
-	IP_VERSION_BYTE = 1, /* of an IP CM header: upper 4 bits */
+	IP_VERSION_BYTE = 1, /* in an IP CM header, upper 4 bits */
 	IP_DST_BYTE = 20,
-	IP_V4_BYTE = 12, /* of an IPv4 address within its 16 bytes */
+	IP_V4_BYTE = 12, /* start of an IPv4 address in the 16 bytes of its field */
 };
 
 void rn_cm_listener_ip(struct rn_cm_listener *l, enum rn_cm_port_space ps, uint16_t port,
@@ -261,7 +263,7 @@ void rn_cm_listener_ip(struct rn_cm_listener *l, enum rn_cm_port_space ps, uint1
 	};
 	if (!addr)
 		return;
-	/* Before an IPv4 address stand 12 bytes of which the receiver knows nothing. */
+	/* The 12 bytes before an IPv4 address are undefined. */
 	skip = rn_gid_is_ipv4(addr) ? IP_V4_BYTE : 0;
 	l->compare[IP_VERSION_BYTE] = skip ? 4 << 4 : 6 << 4;
 	l->compare_mask[IP_VERSION_BYTE] = 0xf0;

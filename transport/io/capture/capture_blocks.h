@@ -36,11 +36,12 @@ struct rn_capture_packet {
 
 /**
  * rn_capture_packet_new() - Put link, IP and UDP headers around a record's packet
- * @rec:	Of kind RN_CAPTURE_PACKET, as a reader has found it
+ * @rec:	Record of kind RN_CAPTURE_PACKET, checked by the reader
  * @body:	Its rec->cap bytes
  *
- * What is known only of a whole packet is left out of one that was cut: the UDP checksum
- * is 0, and the identification of one received is its place in its super-packet.
+ * For a packet that was cut, what depends on the whole packet is not known: the UDP
+ * checksum is 0, and the IPv4 identification of a received packet is its position in its
+ * super-packet.
  *
  * Return: a packet for free(), or NULL: no memory.
  */

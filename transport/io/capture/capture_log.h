@@ -22,7 +22,7 @@ bool rn_capture_log_is_name(const char *path);
 /**
  * rn_capture_log_open() - Begin a file
  * @path:	Its name, as own_file.h says
- * @origin:	Whose packets; copied into the file
+ * @origin:	The device; described in the file
  * @err:	Out on failure: one sentence
  *
  * Return: a log for rn_capture_log_close(), or NULL with errno: ENAMETOOLONG, ENOMEM, or
@@ -37,10 +37,10 @@ void rn_capture_log_close(struct rn_capture_log *log);
 
 /**
  * rn_capture_log_put() - Append a packet
- * @rec:	As of rn_capture_put(), with cap and without number
+ * @rec:	As for rn_capture_put(), with cap and without number
  * @body:	Its rec->cap bytes
  *
- * Return: the number of the packet, 0 if there was no memory for it; it is counted then.
+ * Return: the number of the packet; 0 if there was no memory, and it counts as missed.
  */
 uint64_t rn_capture_log_put(struct rn_capture_log *log,
 			    const struct rn_capture_record *rec, const void *body);

@@ -104,12 +104,11 @@ int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size
  *		the other fields are filled in here
  * @body:	rec->cap bytes, at most RN_CAPTURE_BODY_MAX
  *
- * The reader sees it after rn_capture_publish(). A packet that does not fit is counted,
- * a diagnostic that does not is gone; and so is what comes then, until the reader gives
- * memory back: one gap instead of many.
+ * The reader sees it after rn_capture_publish(). A packet that does not fit is counted as
+ * missed; a diagnostic that does not fit is dropped. So are all later records until the
+ * reader gives memory back, which makes one gap instead of many.
  *
- * Return: the number of the packet, 0 if there was no room; of a diagnostic
- *	   nothing of use.
+ * Return: the number of the packet, 0 if there was no room; meaningless for a diagnostic.
  */
 uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *rec,
 			const void *body);

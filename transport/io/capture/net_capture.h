@@ -45,13 +45,13 @@ void rn_capture_free(struct rn_capture *c);
 struct rn_net *rn_capture_net(struct rn_capture *c);
 
 /**
- * rn_capture_add() - Begin to write to a ring
- * @id:		Of the capture
+ * rn_capture_add() - Begin to write to the ring of a capture
+ * @id:		Identifies the capture
  * @fd:		Memory of the ring; stays the caller's
  * @size:	Bytes of its data
  *
- * Return: 0, -EPROTO (no ring), -EMFILE (RN_CAPTURES_MAX are there), or why it cannot be
- *	   mapped.
+ * Return: 0, -EPROTO (not a ring), -EMFILE (there are RN_CAPTURES_MAX already), or why
+ *	   it cannot be mapped.
  */
 int rn_capture_add(struct rn_capture *c, uint64_t id, int fd, uint32_t size,
 		   const struct rn_capture_filter *filter);
@@ -66,12 +66,12 @@ void rn_capture_set_log(struct rn_capture *c, struct rn_capture_log *log);
 bool rn_capture_is_idle(const struct rn_capture *c);
 
 /**
- * rn_capture_diagnostic() - Say what the device thinks
- * @diagnostic:	Of a packet that is about to be transmitted (is_sent), or of one that the
- *		last receive() gave
- * @rx:		The latter, as receive() gave it or copied
+ * rn_capture_diagnostic() - Add a diagnostic of the device to a packet
+ * @diagnostic:	About a packet that is about to be transmitted (is_sent), or about one
+ *		that the last receive() returned
+ * @rx:		The received packet, or a copy of it
  *
- * About a packet that is not captured: nothing.
+ * Does nothing if the packet is not captured.
  */
 void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *diagnostic,
 			   const struct rn_rx *rx);
@@ -87,7 +87,7 @@ bool rn_capture_is_response(const uint8_t *packet);
 void rn_capture_flush(struct rn_capture *c);
 
 /**
- * rn_capture_unsent() - Show a packet that the wire never carries
+ * rn_capture_unsent() - Capture a packet that the wire never carries
  * @what:	A diagnostic of kind RN_DIAGNOSTIC_FAULT. If is_sent, a rule dropped the
  *		outgoing packet; otherwise a rule injected it, and the device received it
  */

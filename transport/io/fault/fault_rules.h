@@ -141,9 +141,9 @@ extern const unsigned rn_fault_call_count;
 
 /* ----------------------------------------------------------------------- reading */
 /**
- * rn_fault_rules_parse() - Read rules: one a line, or several with ";" between them
+ * rn_fault_rules_parse() - Read rules: one per line, or several separated by ";"
  * @text:	At most RN_FAULT_TEXT_MAX bytes
- * @name:	Of the text, for errors: a file, or what the user knows it as
+ * @name:	Name of the text for error messages, such as a file name
  * @rules:	Out; untouched on failure
  * @err:	Out on failure: "NAME:LINE: what is wrong and what is expected"
  *
@@ -168,8 +168,8 @@ struct rn_fault_spec {
 
 /**
  * rn_fault_parse() - Read "drop=1%,dup=0.5%,reorder=1%,corrupt=0.1%,seed=7"
- * @text:	Any of these, in any order, each at most once; percentages of 0 to 100
- * with up to four decimals. What is not named is 0; the seed is 1
+ * @text:	Any of these items, in any order, each at most once; percentages of 0 to
+ *		100 with up to four decimals. The default is 0, of the seed 1
  * @spec:	Out; untouched on failure
  * @err:	Out on failure: one sentence
  *
@@ -188,7 +188,7 @@ void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *r
  * @text:	As in ROCIN_FAULT
  * @rules:	Out; untouched on failure
  *
- * Return: 0, -EINVAL, or -errno of open() and read(), or -EFBIG, with a sentence.
+ * Return: 0, or with a sentence in @err: -EINVAL, -errno of open() and read(), -EFBIG.
  */
 int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
 		  size_t err_len);
@@ -276,12 +276,11 @@ struct rn_fault_fates *rn_fault_fates_new(void);
 void rn_fault_fates_free(struct rn_fault_fates *fates);
 
 /**
- * rn_fault_fate() - The number that @p has in every run
- * @first:	PSN that the requests of its connection and direction begin with, or
- *		RN_FAULT_NO_PSN: that of the first that passed
+ * rn_fault_fate() - The fate of packet @p, and count it as having passed
+ * @first:	First PSN of the requests of its connection and direction, or
+ *		RN_FAULT_NO_PSN: the PSN of the first packet that passed
  *
- * Counts it as having passed. Without memory for a queue pair that is new all its packets
- * have the same number.
+ * If there is no memory for a new queue pair, all its packets have the same fate.
  */
 uint64_t rn_fault_fate(struct rn_fault_fates *fates, const struct rn_fault_packet *p,
 		       uint32_t first);

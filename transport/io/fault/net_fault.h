@@ -69,13 +69,15 @@ struct rn_fault_host {
 struct rn_fault;
 
 /**
- * rn_fault_new() - Put faults in front of a back end
- * @inner:	What really transmits; must outlive the result
- * @has_begun:	It has answered -EAGAIN to what is transmitted next, which passes whole
- * @stats:	RN_STAT_COUNT counters: FAULT_DROPPED is written
- * @host:	Constant; NULL: only what needs no device happens, by CLOCK_MONOTONIC
+ * rn_fault_new() - Put a layer for faults in front of a back end
+ * @inner:	The back end; must outlive the result
+ * @has_begun:	@inner has answered -EAGAIN to the super-packet that is transmitted next,
+ *		which therefore passes unchanged
+ * @stats:	RN_STAT_COUNT counters, of which FAULT_DROPPED is written
+ * @host:	Constant. NULL: only faults that need no device happen; the clock is
+ *		CLOCK_MONOTONIC
  *
- * Return: the middleware without rules, or NULL with errno ENOMEM.
+ * Return: the layer, without rules, or NULL with errno ENOMEM.
  */
 struct rn_fault *rn_fault_new(struct rn_net *inner, bool has_begun, uint64_t *stats,
 			      const struct rn_fault_host *host, void *host_ctx);

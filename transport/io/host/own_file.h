@@ -21,11 +21,11 @@ enum {
 
 /**
  * rn_free_name_open() - Create, lock and empty a file
- * @path:	Out: its name, with nothing left to replace
+ * @path:	Out: the name of the file, with "%p" replaced
  * @size:	Bytes of @path
- * @pattern:	Name; "%p" in it stands for the process id. A file that is being written
- *		to is left alone: ".PID" is added to the name then (and a number, if that
- *		is taken too). An old file is overwritten.
+ * @pattern:	Name; "%p" in it stands for the process id. If another process is writing
+ *		to that file, ".PID" is added to the name (and a number, if that is taken,
+ *		too). An old file is overwritten.
  *
  * Return: a descriptor above 2, open for reading and writing, close-on-exec, with a
  *	   flock() on it; -ENAMETOOLONG, or why the file cannot be written.

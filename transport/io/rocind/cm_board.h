@@ -53,9 +53,9 @@ struct rn_cm_board {
 /**
  * rn_cm_board_open() - Make a board
  * @rocind:	Upper half of the numbers of its channels
- * @now:	Tells boards of one process number apart
+ * @now:	Distinguishes boards of processes with the same number
  *
- * Return: 0, or -errno: then nothing is shown, and the others work as before.
+ * Return: 0, or -errno: then nothing is shown, and the other functions do nothing.
  */
 int rn_cm_board_open(struct rn_cm_board *b, uint32_t rocind, rn_ns now);
 void rn_cm_board_close(struct rn_cm_board *b);
@@ -68,21 +68,22 @@ void rn_cm_board_show(struct rn_cm_board *b, uint32_t number,
 
 /**
  * rn_cm_board_map() - Map a board that came from rocind
- * @current:	The one that is mapped already, or NULL
- * @fd:		Stays the caller's
+ * @current:	The board that is mapped already, or NULL
+ * @fd:		Descriptor of a board; stays the caller's
  *
- * Return: @current if it is the same; the mapping, for good; or NULL.
+ * Return: @current if it is the same board; otherwise a new mapping, which stays for
+ *	   good; NULL if it cannot be mapped.
  */
 const struct rn_cm_board_memory *rn_cm_board_map(const struct rn_cm_board_memory *current,
 						 int fd);
 
 /**
- * rn_cm_board_read() - Copy the answers of an id
- * @mem:	May be NULL
- * @channel:	Of the descriptor that the id is asked of
+ * rn_cm_board_read() - Copy the answers about an id
+ * @mem:	The board; may be NULL
+ * @channel:	Number of the descriptor that the program has used
  *
- * Return: false if the board is not that of the channel's rocind, if no id of this number
- *	   is shown that belongs to the channel, or if it changes all the time.
+ * Return: false if the board belongs to another rocind than the channel, if it shows no
+ *	   id with this number for the channel, or if the entry changes all the time.
  */
 bool rn_cm_board_read(const struct rn_cm_board_memory *mem, uint64_t channel,
 		      uint32_t number, struct rn_cm_answers *out);

@@ -53,11 +53,11 @@ struct rn_ctl_packet {
 /**
  * rn_ctl_receive() - Take one message from the socket
  * @pkt:	Out: on success a message whose magic and length agree with what arrived.
- *		Its version and type are not judged: rn_ctl_check()
+ *		Its version and type are not checked: rn_ctl_check()
  *
  * Return: 0, -EAGAIN (nothing there), -ECONNRESET (end of file), -EBADMSG (not a message
- *	   of this protocol; it is consumed), -EMFILE (as 0, but this process may have no
- *	   more descriptors, and got none of those that came along), or another system
+ *	   of this protocol; it is consumed), -EMFILE (as 0, but the descriptors of the
+ *	   message were closed, because this process may have no more), or another system
  *	   error. On any failure no descriptor is left open.
  */
 int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt);

@@ -189,9 +189,10 @@ int rn_rocind_detach(struct rn_rocind *r, char *err, size_t err_len);
 int rn_rocind_fd(const struct rn_rocind *r);
 
 /**
- * rn_rocind_event() - Next event, without waiting
+ * rn_rocind_event() - Take the next event, without waiting
  *
- * Return: 0 with @out filled, or -EAGAIN. RN_ROCIND_GONE is final and repeated.
+ * Return: 0 with @out filled in, or -EAGAIN: no event. RN_ROCIND_GONE is final: every
+ *	   later call returns it again.
  */
 int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
 
@@ -201,16 +202,17 @@ int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
 void rn_rocind_take_wires(struct rn_rocind *r, bool bare);
 
 /**
- * rn_rocind_ask_wire() - Ask for shared memory that packets to another process go by
- * @ends:	Where from and where to
- * @lost:	There was a wire, but not any more: rocind may not know that
+ * rn_rocind_ask_wire() - Ask for a local wire to another process, which is shared memory
+ * @ends:	The two ends
+ * @lost:	There was a wire and is none any more, which rocind may not know
  *
- * Never waits. An event follows, RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN with why not:
- * EHOSTUNREACH (no process of this rocind has that address and slot), EOPNOTSUPP (it, or
- * we, do not want any), EMLINK (RN_ROCIND_WIRES_MAX are there), EPIPE (one was broken),
- * EADDRNOTAVAIL (not our address), EMFILE (this process may have no more descriptors), or
- * what stood in the way of the memory (ENOSYS, EPERM, ENOMEM, EMFILE ...). None follows
- * if there is a wire already and it is not @lost, or is younger than a second.
+ * Never waits. An event follows: RN_ROCIND_WIRE, or RN_ROCIND_WIRE_DOWN with the reason:
+ * EHOSTUNREACH (no process of this rocind has that address and slot), EOPNOTSUPP (one of
+ * the two processes does not accept wires), EMLINK (there are RN_ROCIND_WIRES_MAX
+ * already), EPIPE (a wire between them was broken), EADDRNOTAVAIL (not our address),
+ * EMFILE (this process may have no more descriptors), or the error of allocating the
+ * memory (ENOSYS, EPERM, ENOMEM, EMFILE ...). No event follows if there is a wire that
+ * is not @lost or is younger than a second.
  *
  * Return: 0, -EAGAIN (rocind is busy: later), or -ECONNRESET.
  */
@@ -248,15 +250,15 @@ int rn_rocind_faults(struct rn_rocind *r, struct rn_rocind_faults *out, char *er
 		     size_t err_len);
 
 /**
- * rn_rocind_set_faults() - Give every process other rules
- * @now:	In: the generation that is known here; out: as they are now
+ * rn_rocind_set_faults() - Replace the fault rules of every process
+ * @now:	In: the generation that the caller knows; out: the new state
  * @fd:		memfd with the text, sealed against any change; -1: no rules. Stays the
  *		caller's
- * @from:	Which of the known rules is each new one, so that it keeps its counts;
- *		255: none
+ * @from:	For each new rule the old rule that it replaces, so that it keeps its
+ *		counts; 255: none
  *
- * Return: 0, -EAGAIN (somebody else changed them first), -EINVAL (no such text), or as
- *	   rn_rocind_status(); @now is untouched then.
+ * Return: 0, -EAGAIN (somebody else has changed them meanwhile), -EINVAL (no such text),
+ *	   or as rn_rocind_status(); @now is untouched then.
  */
 int rn_rocind_set_faults(struct rn_rocind *r, struct rn_rocind_faults *now, int fd,
 			 const uint8_t from[RN_ROCIND_RULES_MAX], char *err,
@@ -271,10 +273,10 @@ struct rn_rocind_capture {
 };
 
 /**
- * rn_rocind_capture() - Capture the packets of devices that are in use, and will be
+ * rn_rocind_capture() - Capture the packets of devices in use, now and later
  *
  * Events follow, for each device: RN_ROCIND_TAP_SOURCE, and RN_ROCIND_TAP_END when its
- * program has ended. Closing the connection ends it all.
+ * program has ended. Closing the connection ends the capture.
  *
  * Return: 0, -EBUSY (RN_CAPTURES_MAX are under way), -EINVAL (size or name), -EALREADY
  *	   (this connection has a device, or captures already), or as rn_rocind_status().

@@ -47,7 +47,7 @@ struct rn_complaint {
  *
  * Events that come meanwhile are kept for rn_rocind_event().
  *
- * Return: 0, what rocind refused with, -ECONNRESET, -ETIMEDOUT, -EBADMSG, or why the
+ * Return: 0, the error of rocind's refusal, -ECONNRESET, -ETIMEDOUT, -EBADMSG, or why the
  *	   message cannot be sent. The sentence is written.
  */
 int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,

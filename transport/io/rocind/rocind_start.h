@@ -35,20 +35,20 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
  * rn_rocind_start() - Start a daemon and wait until it listens or has given up
  * @path:	Program
  * @dir:	Runtime directory to give it
- * @timeout_ms:	For the wait
+ * @timeout_ms:	How long to wait
  *
  * The daemon gets a session of its own, /dev/null as standard files, and of the
  * environment only PATH, TMPDIR, XDG_RUNTIME_DIR, ROCIN_LOG, ROCIN_TIMEOUT_SCALE and
- * ROCIN_RUNTIME_DIR=@dir. Not LD_LIBRARY_PATH: it serves all programs of its user, and
- * must not run with the libraries of the one that came first, which may go away with it.
- * Standard error is a pipe to here until it has put /dev/null in its place, so that what
- * keeps it from starting is heard.
- * It is orphaned at birth: neither wait() nor SIGCHLD of this process ever tells of it,
- * unless this process asked for orphans (PR_SET_CHILD_SUBREAPER, or process 1).
- * ROCIN_IDLE_MS, if rn_rocind_is_idle_time(), becomes its --idle-ms option.
+ * ROCIN_RUNTIME_DIR=@dir. It does not get LD_LIBRARY_PATH: it serves all programs of its
+ * user, and must not depend on libraries of the first of them, which may be removed. Its
+ * standard error is a pipe to this function until it replaces that by /dev/null, so that
+ * an error that keeps it from starting is reported. It is an orphan from the start:
+ * neither wait() nor SIGCHLD of this process ever reports it, unless this process is the
+ * reaper of orphans (PR_SET_CHILD_SUBREAPER, or process 1). ROCIN_IDLE_MS, if
+ * rn_rocind_is_idle_time(), becomes its --idle-ms option.
  *
- * Return: 0 (it listens, or another one was quicker), -ETIMEDOUT, -EIO (it failed and
- *	   @err says why), or why no process could be made.
+ * Return: 0 (a daemon listens, perhaps started by another process), -ETIMEDOUT, -EIO (it
+ *	   failed, and @err says why), or why no process could be created.
  */
 int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err,
 		    size_t err_len);

@@ -36,14 +36,14 @@ enum {
  * @err_len:	Bytes in @err
  *
  * Return: 0, or -EINVAL (ROCIN_RUNTIME_DIR is not absolute), -EPERM (not a directory of
- *	   ours with mode 0700), -ENAMETOOLONG, or why the last candidate is of no use.
+ *	   ours with mode 0700), -ENAMETOOLONG, or why the last candidate cannot be used.
  */
 int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len);
 
 /**
  * rn_runtime_name() - File name for this network namespace
  * @name:	Out: "<stem>-<netns><suffix>"; <netns> is the inode number of the calling
- *		thread's network namespace, "0" where /proc does not tell
+ *		thread's network namespace, "0" if /proc does not tell
  * @name_len:	Bytes in @name; stem and suffix plus 22 are enough
  */
 void rn_runtime_name(char *name, size_t name_len, const char *stem, const char *suffix);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /**
- * rn_timeout_scale_read() - Read and check it
+ * rn_timeout_scale_read() - Read and check ROCIN_TIMEOUT_SCALE
  * @scale:	Out: 1 to RN_TIMEOUT_SCALE_MAX; 1 if it is not set, or wrong
  *
  * Return: 0, or -EINVAL with the sentence in @err.

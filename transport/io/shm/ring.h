@@ -134,11 +134,11 @@ struct rn_ring_send {
 };
 
 /**
- * rn_ring_send_init() - Begin to produce
+ * rn_ring_send_init() - Set up the producer's end
  * @s:		Out: the end; @s->fault as returned
- * @mem:	Formatted memory, of which nobody has been the producer before; page
- *		aligned, mapped for reading and writing as long as @s is used
- * @capacity:	As it was formatted, by the word of whom one trusts
+ * @mem:	Formatted memory, which has had no producer before; page aligned, mapped
+ *		for reading and writing as long as @s is used
+ * @capacity:	Capacity that it was formatted with, from a trusted source
  *
  * Return: RN_RING_OK, or RN_RING_BAD_MAGIC.
  */
@@ -148,14 +148,14 @@ enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem,
 /**
  * rn_ring_send() - Put one packet into the ring
  * @s:		Producer
- * @meta:	What goes along
+ * @meta:	Sent with the packet
  * @pkt:	BTH to ICRC
  * @len:	RN_RING_PACKET_MIN .. RN_RING_PACKET_MAX
  *
- * The consumer sees it after rn_ring_publish().
+ * The consumer sees the packet after rn_ring_publish().
  *
  * Return: 0; -EAGAIN (no space: publish, and try again when the consumer may have read);
- *	   -EPIPE (@s->fault says why: nothing will ever go again; what was sent before
+ *	   -EPIPE (@s->fault says why: no packet can be sent any more; earlier packets
  *	   may or may not be read).
  */
 int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
@@ -199,18 +199,18 @@ bool rn_ring_is_read(struct rn_ring_send *s);
 bool rn_ring_is_held(struct rn_ring_send *s, uint64_t *taken);
 
 /**
- * rn_ring_resize() - Use more or less of the memory from the next record on
+ * rn_ring_resize() - Change the size of the ring from the next record on
  * @s:		Producer
  * @size:	A power of two, RN_RING_SIZE_MIN .. capacity
  *
- * The caller has made sure that memory for the larger size is there (budget; pages
- * allocated, so that touching them cannot fail). What a smaller size leaves behind may be
- * given back only after rn_ring_is_read(): the record that says so may lie in it.
+ * The caller has allocated the pages for a larger size, so that accessing them cannot
+ * fail. Memory that a smaller size does not use may be given back only after
+ * rn_ring_is_read(), because the record with the new size may lie in it.
  *
- * Return: 0 (also if that is the size already); -EAGAIN (not at this moment: larger while
- *	   what is unread wraps, smaller while anything is unread, either while the last
- *	   change is; go on and try again);
- *	   -EPIPE.
+ * Return: 0 (also if the ring has this size already); -EAGAIN: not possible now, continue
+ *	   and try again (a ring cannot grow while its unread part wraps, cannot shrink
+ *	   while it has an unread part, and cannot do either while the last change is
+ *	   unread); -EPIPE.
  */
 int rn_ring_resize(struct rn_ring_send *s, uint32_t size);
 
@@ -256,16 +256,16 @@ enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem,
  * @room_len:	At least RN_RING_ROOM_MIN, so that a call returns at least one packet if
  *		there is any
  *
- * The bytes are read once, and are the caller's from then on: whatever the producer does
- * to the ring later does not matter. What they say is as trustworthy as what comes off a
- * network. The producer gets its space back every quarter of the ring, and when it runs
- * dry.
+ * The bytes are copied once, so it does not matter what the producer does to the ring
+ * later. They are to be trusted no more than packets from a network. The producer gets
+ * its space back after every quarter of the ring, and when the ring is empty.
  *
- * Bound: looks at 3 * @max records, as a producer that means well has no more for @max
- * packets; rn_ring_has_more() then.
+ * One call looks at 3 * @max records at most, which is all that an honest producer writes
+ * for @max packets; after more, rn_ring_has_more() is true.
  *
- * Return: entries filled; 0 when there is nothing, and ever after a fault (@r->fault).
- *	   Packets before a bad record are still given; the fault shows by then.
+ * Return: entries filled in; 0 if the ring is empty, and always after a fault
+ *	   (@r->fault). Packets before a bad record are still returned; @r->fault is set
+ *	   by then.
  */
 unsigned rn_ring_receive(struct rn_ring_recv *r, struct rn_ring_packet *pkts,
 			 unsigned max, uint8_t *room, size_t room_len);

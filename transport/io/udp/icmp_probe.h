@@ -14,11 +14,11 @@
 #include "rocin/flow.h"
 
 /**
- * rn_icmp_probe_send() - Send the datagram
- * @flow:	From where and to whom; ifindex for link-local addresses
+ * rn_icmp_probe_send() - Send a probe
+ * @flow:	Its addresses; ifindex for link-local ones
  *
- * Return: descriptor for rn_icmp_probe_answer(), the caller's to close; or -errno, which
- *	   may be the answer already, see rn_icmp_probe_meaning().
+ * Return: a descriptor for rn_icmp_probe_answer(), which the caller closes; or -errno,
+ *	   which may already say why, see rn_icmp_probe_meaning().
  */
 int rn_icmp_probe_send(const struct rn_flow *flow);
 

@@ -60,17 +60,18 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 int rn_udp_fd(const struct rn_udp *u, unsigned idx);
 
 /**
- * rn_group_open() - A socket that receives what is sent to a multicast group
- * @mgid:	::ffff:a.b.c.d or an IPv6 group. ff0e::ffff:a.b.c.d, which RoCE v1 has for
- *		IPv4 groups, is an IPv6 group like any other
- * @ifindex:	Interface; packets that come in by others are not taken
+ * rn_group_open() - Open a socket that receives the packets of a multicast group
+ * @mgid:	::ffff:a.b.c.d or an IPv6 group. ff0e::ffff:a.b.c.d, which RoCE v1 has
+ *		for IPv4 groups, is an IPv6 group like any other
+ * @ifindex:	Interface; packets that arrive by others are not received
  *
- * May have to wait for the kernel's lock of all interfaces: not for a data path.
+ * May have to wait for the kernel's global interface lock (RTNL), so it does not belong
+ * on a data path.
  *
  * Return: descriptor for rn_udp_join(), or -EADDRINUSE (a program holds port 4791 of the
- *	   group for itself), -ENODEV (no such interface, or it has no IPv6), -ENETUNREACH
- *	   (IPv6 on the loopback interface, which has no route to groups unless one was
- *	   added), -EAFNOSUPPORT, -EMFILE, -ENFILE, -ENOMEM (also when
+ *	   group for itself), -ENODEV (no such interface, or it has no IPv6),
+ *	   -ENETUNREACH (IPv6 on the loopback interface, which has no route to groups
+ *	   unless one was added), -EAFNOSUPPORT, -EMFILE, -ENFILE, -ENOMEM (also when
  *	   net.ipv4.igmp_max_memberships is 0).
  */
 int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex);
