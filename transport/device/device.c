@@ -89,8 +89,8 @@ void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid
 /* Move a table to a larger array. Return: the old array, which the caller may free; NULL
  * if it is the built-in one.
  */
-static void **grow(struct rn_htab *tab, struct rn_hnode **builtin, void **bucket,
-		   uint32_t count)
+static void **grow_table(struct rn_htab *tab, struct rn_hnode **builtin, void **bucket,
+			 uint32_t count)
 {
 	struct rn_hnode **old = rn_htab_rehash(tab, (struct rn_hnode **)bucket, count);
 
@@ -99,17 +99,17 @@ static void **grow(struct rn_htab *tab, struct rn_hnode **builtin, void **bucket
 
 void **rn_dev_grow_qp_table(struct rn_dev *dev, void **bucket, uint32_t count)
 {
-	return grow(&dev->qps, dev->qp_bucket0, bucket, count);
+	return grow_table(&dev->qps, dev->qp_bucket0, bucket, count);
 }
 
 void **rn_dev_grow_mr_table(struct rn_dev *dev, void **bucket, uint32_t count)
 {
-	return grow(&dev->mrs, dev->mr_bucket0, bucket, count);
+	return grow_table(&dev->mrs, dev->mr_bucket0, bucket, count);
 }
 
 void **rn_dev_grow_srq_table(struct rn_dev *dev, void **bucket, uint32_t count)
 {
-	return grow(&dev->srqs, dev->srq_bucket0, bucket, count);
+	return grow_table(&dev->srqs, dev->srq_bucket0, bucket, count);
 }
 
 bool rn_dev_has_srqn(const struct rn_dev *dev, uint32_t srqn)

@@ -94,7 +94,7 @@ static bool receives(const struct rn_qp *qp)
 	       qp->state != RN_QPS_ERR;
 }
 
-static bool take(struct rn_qp *qp, rn_ns now, const struct rn_rx_frame *f)
+static bool place_frame(struct rn_qp *qp, rn_ns now, const struct rn_rx_frame *f)
 {
 	struct rn_recv_wqe *wqe = rn_qp_take_recv(qp, qp->srq);
 	struct rn_completion c = {
@@ -129,7 +129,7 @@ bool rn_qp_receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		rn_count(dev, RN_STAT_RX_NO_RECV);
 		return false;
 	}
-	taken = take(qp, now, f);
+	taken = place_frame(qp, now, f);
 	if (taken && qp->stats)
 		count_frame(&qp->stats->rx_packets);
 	rn_dev_settle(dev, now);

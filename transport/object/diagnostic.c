@@ -10,8 +10,9 @@ void rn_dev_set_diagnostic(struct rn_dev *dev, rn_diagnostic_fn *fn, void *ctx)
 	dev->diagnostic_ctx = ctx;
 }
 
-static void say(const struct rn_dev *dev, const struct rn_diagnostic *diagnostic,
-		const struct rn_rx *rx)
+static void report_diagnostic(const struct rn_dev *dev,
+			      const struct rn_diagnostic *diagnostic,
+			      const struct rn_rx *rx)
 {
 	if (dev->diagnostic)
 		dev->diagnostic(dev->diagnostic_ctx, diagnostic, rx);
@@ -41,7 +42,7 @@ void rn_diagnostic_counted(struct rn_dev *dev, enum rn_stat stat)
 						  .code = stat };
 
 	if (dev->arriving && !is_silent(stat))
-		say(dev, &diagnostic, dev->arriving);
+		report_diagnostic(dev, &diagnostic, dev->arriving);
 }
 
 /* Fill in the remote memory that a request names. */
@@ -83,7 +84,7 @@ void rn_diagnostic_refused(struct rn_qp *qp, const struct rn_request *q,
 	if (!qp->dev->diagnostic || !qp->dev->arriving)
 		return;
 	name_memory(&diagnostic, q);
-	say(qp->dev, &diagnostic, qp->dev->arriving);
+	report_diagnostic(qp->dev, &diagnostic, qp->dev->arriving);
 }
 
 void rn_diagnostic_resent(struct rn_qp *qp, struct rn_psn psn)
@@ -94,7 +95,7 @@ void rn_diagnostic_resent(struct rn_qp *qp, struct rn_psn psn)
 						  .dest_qpn = qp->attr.dest_qpn,
 						  .psn = psn.v };
 
-	say(qp->dev, &diagnostic, NULL);
+	report_diagnostic(qp->dev, &diagnostic, NULL);
 }
 
 void rn_diagnostic_nak(struct rn_qp *qp, uint8_t syndrome, struct rn_psn psn)
@@ -107,5 +108,5 @@ void rn_diagnostic_nak(struct rn_qp *qp, uint8_t syndrome, struct rn_psn psn)
 						  .psn = psn.v };
 
 	if (rn_aeth_type(syndrome) != RN_AETH_ACK)
-		say(qp->dev, &diagnostic, NULL);
+		report_diagnostic(qp->dev, &diagnostic, NULL);
 }

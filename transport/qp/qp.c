@@ -86,13 +86,13 @@ static size_t stage_len(const struct rn_qp_init *in)
 }
 
 /* Does a QP of this type answer READs and atomics of the peer? */
-static bool answers(enum rn_qp_type type)
+static bool executes_reads(enum rn_qp_type type)
 {
 	return type == RN_QPT_RC || type == RN_QPT_XRC_RECV;
 }
 
 /* Does a QP of this type send READs and atomics of its own? */
-static bool asks(enum rn_qp_type type)
+static bool sends_reads(enum rn_qp_type type)
 {
 	return type == RN_QPT_RC || type == RN_QPT_XRC_SEND;
 }
@@ -106,9 +106,9 @@ static struct layout layout_of(const struct rn_dev *dev, const struct rn_qp_init
 		.send_capacity = rn_power_of_two(in->max_send_wr),
 		.recv_capacity = rn_power_of_two(in->max_recv_wr),
 		.req_stage = !dev->cfg.mem->always_done && in->max_send_wr > 0,
-		.rsp_stage = !dev->cfg.mem->always_done && answers(in->type),
-		.res = answers(in->type) && !in->lent_resources,
-		.rd = asks(in->type) && !in->lent_resources,
+		.rsp_stage = !dev->cfg.mem->always_done && executes_reads(in->type),
+		.res = executes_reads(in->type) && !in->lent_resources,
+		.rd = sends_reads(in->type) && !in->lent_resources,
 	};
 
 	l.send_at = align_up(sizeof(struct rn_qp));
@@ -196,7 +196,7 @@ struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_ini
 	return qp;
 }
 
-static void stop(struct rn_qp *qp)
+static void stop_sending(struct rn_qp *qp)
 {
 	rn_timer_remove(&qp->dev->timers, &qp->timer);
 	rn_window_withdraw(qp);
@@ -215,7 +215,7 @@ void rn_qp_reset(struct rn_qp *qp)
 	rn_cc_reset(qp);
 	rn_req_reset(qp);
 	rn_rsp_reset(qp);
-	stop(qp);
+	stop_sending(qp);
 	rn_list_remove(&qp->work_link);
 	rn_list_remove(&qp->ack_link);
 	qp->attr = (struct rn_qp_attr){ .state = RN_QPS_RESET };
@@ -247,7 +247,7 @@ void rn_qp_error(struct rn_qp *qp, rn_ns now)
 	qp->req.draining = false;
 	rn_window_uncharge(qp, qp->req.in_flight);
 	rn_rsp_flush(qp, now);
-	stop(qp);
+	stop_sending(qp);
 	if (rn_qp_uses_srq(qp))
 		rn_event_raise(qp, RN_EVENT_LAST_WQE_REACHED);
 	rn_qp_publish(qp);
@@ -261,7 +261,7 @@ void rn_qp_sq_error(struct rn_qp *qp, rn_ns now)
 	qp->state = RN_QPS_SQE;
 	rn_req_flush(qp, now);
 	qp->req.draining = false;
-	stop(qp);
+	stop_sending(qp);
 	rn_qp_publish(qp);
 }
 

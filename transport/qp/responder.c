@@ -3,9 +3,9 @@
  *
  * A request is loaded (headers parsed, remote memory looked up), checked in the order
  * that the specification gives, and executed: data is placed first, then the receive
- * completes, then the acknowledgement becomes due (response.c). act() is the only place
- * where a verdict on a reliable QP changes anything. UC shares loading, checking and
- * executing, and never answers.
+ * completes, then the acknowledgement becomes due (response.c). act_on_verdict() is the
+ * only place where a verdict on a reliable QP changes anything. UC shares loading,
+ * checking and executing, and never answers.
  *
  * Source: IBTA Vol 1, 9.4 (operations), 9.7.4, 9.7.5 (.1: duplicates), 9.8
  * (UC), 9.9.3, C9-148 (MSN).
@@ -705,8 +705,8 @@ static const struct outcome outcomes[RN_V_COUNT] = {
 #undef REQ_ERR
 #undef ACCESS_ERR
 
-static void refuse(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
-		   enum rn_verdict v)
+static void refuse_request(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
+			   enum rn_verdict v)
 {
 	const struct outcome *o = &outcomes[v];
 	bool recv_in_use =
@@ -740,8 +740,8 @@ static void out_of_sequence(struct rn_qp *qp, const struct rn_request *q)
 		rsp->gap_psn = q->p->bth.psn;
 }
 
-static void act(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
-		enum rn_verdict v)
+static void act_on_verdict(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
+			   enum rn_verdict v)
 {
 	switch (v) {
 	case RN_V_NEXT:
@@ -771,7 +771,7 @@ static void act(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
 	case RN_V_RECV_PROT:
 	case RN_V_MEM_FAULT:
 	case RN_V_BAD_INVALIDATE:
-		refuse(qp, now, q, v);
+		refuse_request(qp, now, q, v);
 		return;
 	case RN_V_COUNT:
 		break;
@@ -790,7 +790,7 @@ void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 		v = judge_request(qp, &q);
 	if (v == RN_V_NEXT)
 		v = execute_request(qp, now, &q);
-	act(qp, now, &q, v);
+	act_on_verdict(qp, now, &q, v);
 }
 
 /* ------------------------------------------------------------------------- UC */

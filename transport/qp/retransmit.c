@@ -101,7 +101,7 @@ static rn_ns times_rtt(const struct rn_peer *peer, unsigned times, rn_ns least)
 }
 
 /* How long to wait for progress: longer if the responses behind a gap come far apart. */
-static rn_ns patience(const struct rn_qp *qp)
+static rn_ns progress_wait(const struct rn_qp *qp)
 {
 	rn_ns wait = times_rtt(qp->peer, PROBE_RTTS, PROBE_MIN);
 	rn_ns apart = PROBE_RTTS * qp->req.heard_apart;
@@ -128,7 +128,7 @@ static void watch_closely(struct rn_qp *qp, rn_ns now, bool lossy)
 	if (is_watched)
 		return;
 	probe->is_close = true;
-	probe->wait = patience(qp);
+	probe->wait = progress_wait(qp);
 	start_watch(qp, now);
 	rn_dev_arm_timer(qp->dev, qp);
 }
@@ -233,7 +233,7 @@ static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
 static rn_ns listening_time(const struct rn_qp *qp, rn_ns now)
 {
 	rn_ns ack_deadline = rn_req_ack_deadline(qp, now);
-	rn_ns wait = patience(qp);
+	rn_ns wait = progress_wait(qp);
 
 	return wait < ack_deadline - now ? wait : ack_deadline - now;
 }
@@ -263,7 +263,7 @@ static void go_on_watching(struct rn_qp *qp, rn_ns now)
 		return;
 	}
 	probe->is_close = true;
-	probe->wait = patience(qp);
+	probe->wait = progress_wait(qp);
 	start_watch(qp, now);
 }
 
@@ -301,7 +301,7 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 	 */
 	if (!probe->is_close)
 		probe->was_silent = true;
-	probe->wait += probe->is_close ? patience(qp) : probe->wait;
+	probe->wait += probe->is_close ? progress_wait(qp) : probe->wait;
 	start_watch(qp, now);
 }
 

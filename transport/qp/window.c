@@ -246,7 +246,7 @@ static struct rn_qp *first_waiter(const struct rn_peer *peer)
 }
 
 /* Give the turn to the QP that has waited longest. */
-static void admit(struct rn_peer *peer)
+static void give_turn(struct rn_peer *peer)
 {
 	struct rn_qp *qp = first_waiter(peer);
 	uint32_t grant = turn_of(peer, qp);
@@ -350,7 +350,7 @@ static void wake_waiters(struct rn_peer *peer, uint32_t freed)
 	while (rn_window_takes_turns(peer)) {
 		if (!may_admit(peer))
 			return;
-		admit(peer);
+		give_turn(peer);
 	}
 	wake_few(peer);
 }
@@ -386,7 +386,7 @@ void rn_window_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now)
 		return;
 	rn_timer_add(&dev->watches, watch, now + STUCK);
 	if (!peer->moved)
-		admit(peer);
+		give_turn(peer);
 	peer->moved = false;
 }
 

@@ -85,7 +85,7 @@ static inline FOLD_32 uint32_t reduce16(__m128i x)
 /* Fold the @len bytes at @p into @x, which stands for all
  * bytes before @p, and reduce.
  */
-static inline FOLD_32 uint32_t finish(__m128i x, const uint8_t *p, size_t len)
+static inline FOLD_32 uint32_t finish_crc(__m128i x, const uint8_t *p, size_t len)
 {
 	const __m128i k = pair16(BY_128);
 	uint32_t crc;
@@ -162,7 +162,7 @@ static FOLD_32 uint32_t crc_by_32(const uint64_t *head, const uint8_t *p, size_t
 	}
 	for (; len >= 32; p += 32, len -= 32)
 		x = fold32(x, near, load32(p));
-	return finish(join32(x), p, len);
+	return finish_crc(join32(x), p, len);
 }
 
 /* --------------------------------------------------------- 64 bytes at a time */
@@ -236,7 +236,7 @@ static FOLD_64 uint32_t crc_by_64(const uint64_t *head, const uint8_t *p, size_t
 	}
 	for (; len >= 64; p += 64, len -= 64)
 		x = fold64(x, near, load64(p));
-	return finish(join64(x), p, len);
+	return finish_crc(join64(x), p, len);
 }
 
 /* -------------------------------------------------------------- copy and fold */

@@ -85,7 +85,7 @@ static bool has_room(struct rn_capture_writer *w, uint64_t need)
 /* Reserve a contiguous place for a record of @size bytes. Return: its address;
  * NULL: no room.
  */
-static uint8_t *make_room(struct rn_capture_writer *w, uint32_t size)
+static uint8_t *reserve_record(struct rn_capture_writer *w, uint32_t size)
 {
 	uint32_t off = (uint32_t)(w->tail & (w->size - 1));
 	uint32_t pad = off + size > w->size ? w->size - off : 0;
@@ -129,7 +129,7 @@ uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *r
 
 	assert(rec->cap <= RN_CAPTURE_BODY_MAX);
 	rec->size = record_size(rec->cap);
-	at = rn_capture_is_full(w) ? NULL : make_room(w, rec->size);
+	at = rn_capture_is_full(w) ? NULL : reserve_record(w, rec->size);
 	if (!at) {
 		w->is_full = true;
 		rn_capture_miss(w, is_packet);

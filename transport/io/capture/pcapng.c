@@ -217,7 +217,7 @@ static size_t begin_block(struct rn_pcapng *p, enum block type)
 /* End a block: its length stands at both ends. A block without room is
  * removed completely.
  */
-static void end(struct rn_pcapng *p, size_t at)
+static void end_block(struct rn_pcapng *p, size_t at)
 {
 	uint32_t len = (uint32_t)(p->len - at + sizeof(len));
 
@@ -254,7 +254,7 @@ void rn_pcapng_section(struct rn_pcapng *p, const char *hardware, const char *os
 	put_text(p, SHB_OS, os);
 	put_text(p, SHB_USERAPPL, program);
 	put_option(p, OPT_END, NULL, 0);
-	end(p, at);
+	end_block(p, at);
 }
 
 void rn_pcapng_interface(struct rn_pcapng *p, uint16_t link_type, const char *name,
@@ -270,7 +270,7 @@ void rn_pcapng_interface(struct rn_pcapng *p, uint16_t link_type, const char *na
 	put_text(p, IF_DESCRIPTION, description);
 	put_option(p, IF_TSRESOL, &resolution, sizeof(resolution));
 	put_option(p, OPT_END, NULL, 0);
-	end(p, at);
+	end_block(p, at);
 }
 
 void rn_pcapng_packet(struct rn_pcapng *p, const struct rn_pcapng_packet *packet)
@@ -290,7 +290,7 @@ void rn_pcapng_packet(struct rn_pcapng *p, const struct rn_pcapng_packet *packet
 	if (packet->queue)
 		put_option(p, EPB_QUEUE, &packet->queue, sizeof(packet->queue));
 	put_option(p, OPT_END, NULL, 0);
-	end(p, at);
+	end_block(p, at);
 }
 
 void rn_pcapng_statistics(struct rn_pcapng *p, uint32_t interface, uint64_t time,
@@ -303,5 +303,5 @@ void rn_pcapng_statistics(struct rn_pcapng *p, uint32_t interface, uint64_t time
 	put_option(p, ISB_IFRECV, &received, sizeof(received));
 	put_option(p, ISB_IFDROP, &missed, sizeof(missed));
 	put_option(p, OPT_END, NULL, 0);
-	end(p, at);
+	end_block(p, at);
 }

@@ -120,7 +120,7 @@ static void free_file(struct tap_file *f)
 }
 
 /* Arguments and errors of rn_tap_open(). */
-static struct tap_file *open_file(const char *path, char *err, size_t err_len)
+static struct tap_file *open_capture_file(const char *path, char *err, size_t err_len)
 {
 	struct tap_file *f = calloc(1, sizeof(*f));
 	int rc = 0;
@@ -270,7 +270,7 @@ struct rn_tap *rn_tap_open(const char *path, struct rn_net *inner, char *err,
 		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for a capture");
 		return NULL;
 	}
-	t->file = open_file(path, err, err_len);
+	t->file = open_capture_file(path, err, err_len);
 	if (!t->file) {
 		int saved = errno;
 

@@ -131,7 +131,7 @@ static void drop_all(struct list *list)
 	TAILQ_INIT(list);
 }
 
-static void let_go(struct lane *l, struct item *it)
+static void release_held(struct lane *l, struct item *it)
 {
 	TAILQ_REMOVE(&l->held, it, link);
 	l->held_bytes -= it->len;
@@ -157,7 +157,7 @@ static void hold_back(struct lane *l, struct item *it)
 	if (it->behind)
 		l->has_reordered = true;
 	while (l->held_bytes > HELD_MAX)
-		let_go(l, TAILQ_FIRST(&l->held));
+		release_held(l, TAILQ_FIRST(&l->held));
 }
 
 /* Packets that are due at @now become ready. */
@@ -166,7 +166,7 @@ static void release_due(struct lane *l, rn_ns now)
 	struct item *it;
 
 	while ((it = TAILQ_FIRST(&l->held)) && it->due <= now)
-		let_go(l, it);
+		release_held(l, it);
 }
 
 /* A packet leaves: count it for the packet that waits for others to go first, if any. */
@@ -183,7 +183,7 @@ static void go_ahead(struct lane *l)
 	if (it->behind > 1)
 		it->behind--;
 	else
-		let_go(l, it);
+		release_held(l, it);
 }
 
 /* ----------------------------------------------------------- what rules want done */

@@ -81,14 +81,14 @@ static bool gid_parse(struct rn_gid *gid, const char *text, size_t len)
 /* Does the entry belong to interface @ifname? The part of the name behind a colon, as in
  * "eth0:1", is the label of an IPv4 address.
  */
-static bool is_on(const struct ifaddrs *ifa, const char *ifname)
+static bool is_entry_of(const struct ifaddrs *ifa, const char *ifname)
 {
 	size_t len = strcspn(ifa->ifa_name, ":");
 
 	return strlen(ifname) == len && memcmp(ifa->ifa_name, ifname, len) == 0;
 }
 
-static bool gid_of(const struct ifaddrs *ifa, struct rn_gid *gid)
+static bool gid_of_entry(const struct ifaddrs *ifa, struct rn_gid *gid)
 {
 	if (!ifa->ifa_addr)
 		return false;
@@ -109,7 +109,8 @@ static bool has_address(const struct discovery *d, const char *ifname,
 	struct rn_gid gid;
 
 	for (const struct ifaddrs *ifa = d->all; ifa; ifa = ifa->ifa_next)
-		if (is_on(ifa, ifname) && gid_of(ifa, &gid) && gid_equal(&gid, want))
+		if (is_entry_of(ifa, ifname) && gid_of_entry(ifa, &gid) &&
+		    gid_equal(&gid, want))
 			return true;
 	return false;
 }
@@ -199,7 +200,7 @@ static int add_all_addresses(struct discovery *d, struct rn_netdev *dev)
 			struct rn_gid gid;
 			int its_kind, rc;
 
-			if (!is_on(ifa, dev->ifname) || !gid_of(ifa, &gid))
+			if (!is_entry_of(ifa, dev->ifname) || !gid_of_entry(ifa, &gid))
 				continue;
 			its_kind = rn_gid_is_ipv4(&gid)		? IPV4
 				   : rn_gid_is_link_local(&gid) ? LINK_LOCAL
@@ -324,7 +325,7 @@ static bool find_iface(const struct discovery *d, const char *ifname, struct ifa
 	for (const struct ifaddrs *ifa = d->all; ifa; ifa = ifa->ifa_next) {
 		const struct sockaddr_ll *ll = (struct sockaddr_ll *)ifa->ifa_addr;
 
-		if (!is_on(ifa, ifname))
+		if (!is_entry_of(ifa, ifname))
 			continue;
 		found = true;
 		out->flags = ifa->ifa_flags;

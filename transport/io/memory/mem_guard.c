@@ -135,7 +135,7 @@ static void take_default(int sig, siginfo_t *info)
 }
 
 /* Do what the kernel would have done if this action had been in force. */
-static void deliver(struct chained *c, int sig, siginfo_t *info, void *ctx)
+static void deliver_signal(struct chained *c, int sig, siginfo_t *info, void *ctx)
 {
 	const struct sigaction *act = &c->act;
 	sigset_t mask = act->sa_mask;
@@ -185,7 +185,7 @@ static void pass_on(int sig, siginfo_t *info, void *ctx)
 	t->chain_frame = here;
 	t->chain_next = c->older;
 	t->current = NULL; /* the program's handler may never return */
-	deliver(c, sig, info, ctx);
+	deliver_signal(c, sig, info, ctx);
 	*t = outer;
 }
 

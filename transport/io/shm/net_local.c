@@ -61,7 +61,7 @@ static void wake_peer(const struct local_wire *w)
 }
 
 /* Publish the packets in the ring, and wake the peer if it sleeps. */
-static void let_go(struct local_wire *w)
+static void publish_and_wake(struct local_wire *w)
 {
 	if (rn_ring_publish(&w->send) && rn_doorbell_ring(w->peer_page, w->peer_bit))
 		wake_peer(w);
@@ -113,7 +113,7 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 		if (rc)
 			break;
 	}
-	let_go(w);
+	publish_and_wake(w);
 	/* Number of packets sent twice if they go by UDP after all. */
 	l->net.twice = rc ? i : 0;
 	if (i > first) {
@@ -206,7 +206,7 @@ static void local_publish(void *ctx)
 	l->shows = 0;
 	if (!w)
 		return;
-	let_go(w);
+	publish_and_wake(w);
 	if (w->pace.began)
 		w->send.past_caches =
 			rn_copy_pace_end(&w->pace, rn_clock(CLOCK_MONOTONIC),
@@ -255,7 +255,7 @@ static bool is_to_show(const struct local_wire *w)
 static void show_burst(struct rn_local *l, struct local_wire *w)
 {
 	if (l->shows++ % SHOWS == 0)
-		let_go(w);
+		publish_and_wake(w);
 	else
 		rn_ring_show(&w->send);
 }

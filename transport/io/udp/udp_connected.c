@@ -209,7 +209,7 @@ static bool prepare_socket(int fd, struct rn_udp *u, struct udp_connected *o,
 	       (!s->is_ipv4 || learn_id(fd, sink, &o->next_id));
 }
 
-static int open_socket(struct rn_udp *u, struct udp_connected *o)
+static int open_connected_socket(struct rn_udp *u, struct udp_connected *o)
 {
 	union rn_sockaddr to;
 	int sink = open_sink(&o->flow.dst, rn_udp_ifindex(u, &o->flow), &to), fd;
@@ -227,7 +227,7 @@ static int open_socket(struct rn_udp *u, struct udp_connected *o)
 
 static void open_connected(struct rn_udp *u, struct udp_connected *o)
 {
-	o->fd = rn_own_fd_keep(open_socket(u, o));
+	o->fd = rn_own_fd_keep(open_connected_socket(u, o));
 	o->is_barred = o->fd < 0;
 }
 

@@ -96,7 +96,7 @@ void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 	rn_fd_close(fd);
 }
 
-static int open_socket(int family)
+static int open_group_socket(int family)
 {
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -112,7 +112,7 @@ int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 
 	if (rn_gid_is_ipv4(mgid)) /* no route is needed, the interface is enough */
 		return 0;
-	fd = open_socket(AF_INET6);
+	fd = open_group_socket(AF_INET6);
 	if (fd < 0)
 		return fd;
 	if (!rn_udp_set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ifindex) ||
@@ -125,7 +125,7 @@ int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 static bool is_loopback(uint32_t ifindex)
 {
 	struct ifreq req = { .ifr_ifindex = (int)ifindex };
-	int fd = open_socket(AF_UNIX);
+	int fd = open_group_socket(AF_UNIX);
 	bool is = fd >= 0 && ioctl(fd, SIOCGIFNAME, &req) == 0 &&
 		  ioctl(fd, SIOCGIFFLAGS, &req) == 0 && (req.ifr_flags & IFF_LOOPBACK);
 
@@ -155,7 +155,7 @@ int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex)
 
 	if (is_in_vain(mgid, ifindex))
 		return -ENETUNREACH;
-	fd = open_socket(family);
+	fd = open_group_socket(family);
 	if (fd < 0)
 		return fd;
 	ask_for_facts(fd, family);
