@@ -93,11 +93,11 @@ struct rn_requester {
 	 * be slow. So it sends one packet again, and the rest only when the
 	 * answer shows that it was lost.
 	 */
-	bool asks;
+	bool sends_one;
 	/* Late answers to the first copies of the packets are coming in: nothing is sent
 	 * again while that goes on, since it may not be needed.
 	 */
-	bool listens;
+	bool awaits_late;
 	bool draining;	    /* SQD: requests of started WQEs are still to finish */
 	bool drained_event; /* SQ_DRAINED was raised since the QP entered SQD */
 	/* read_deadline has passed: send a READ request even if the READ

@@ -60,11 +60,11 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	uint32_t limit = qp->state == RN_QPS_SQD ? req->sqd_limit : req->sq.tail;
 	struct rn_send_wqe *wqe;
 
-	if (req->rnr_waiting || req->listens || req->cur == limit)
+	if (req->rnr_waiting || req->awaits_late || req->cur == limit)
 		return NULL;
 	if (rn_psn_diff(req->charged, req->una) >= RN_OUTSTANDING_MAX)
 		return NULL;
-	if (req->asks && req->charged.v != req->una.v)
+	if (req->sends_one && req->charged.v != req->una.v)
 		return NULL;
 	wqe = rn_wq_at(&req->sq, req->cur);
 	/* It failed locally, and its CQE waits for older WQEs. */

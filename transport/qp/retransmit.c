@@ -18,8 +18,8 @@
  * for many round trips, and the local ACK timer is far from its end, the QP goes back as
  * well, each time after twice as long.
  *
- * A QP that goes back without knowing of a loss first sends one packet (req.asks): a peer
- * that was only slow acknowledges everything, and the rest need not be sent again.
+ * A QP that goes back without knowing of a loss first sends one packet (req.sends_one):
+ * a peer that was only slow acknowledges everything, and the rest need not be sent again.
  *
  * Source: IBTA Vol 1, 9.7.5 (responses; .2 of READs, .3 of atomics), 9.7.6 (timeouts),
  * 9.9.2 (requester errors).
@@ -89,7 +89,7 @@ void rn_req_go_back(struct rn_qp *qp)
 	req->resent = req->high;
 	/* The first packet asks for an acknowledgement, so that progress shows early. */
 	req->since_ack_req = RN_ACK_REQ_EVERY;
-	req->asks = req->listens = false;
+	req->sends_one = req->awaits_late = false;
 	req->ack_deadline = RN_NEVER;
 	rn_dev_schedule(qp->dev, qp);
 }
@@ -201,12 +201,12 @@ static bool is_stuck(const struct rn_qp *qp)
 	       req->heard.v == req->probe.heard.v;
 }
 
-static void go_back_unasked(struct rn_qp *qp, rn_ns now)
+static void go_back_on_suspicion(struct rn_qp *qp, rn_ns now)
 {
 	rn_ns ack_deadline = qp->req.ack_deadline;
 
 	rn_req_go_back(qp);
-	qp->req.asks = !qp->req.probe.lossy;
+	qp->req.sends_one = !qp->req.probe.lossy;
 	qp->req.ack_deadline = ack_deadline;
 	rn_window_loss(qp, now);
 }
@@ -230,7 +230,7 @@ static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
 /* A peer that now and then stands still has long round trips, so the wait is limited
  * by the local ACK timeout.
  */
-static rn_ns listening_time(const struct rn_qp *qp, rn_ns now)
+static rn_ns late_answer_wait(const struct rn_qp *qp, rn_ns now)
 {
 	rn_ns ack_deadline = rn_req_ack_deadline(qp, now);
 	rn_ns wait = progress_wait(qp);
@@ -238,12 +238,12 @@ static rn_ns listening_time(const struct rn_qp *qp, rn_ns now)
 	return wait < ack_deadline - now ? wait : ack_deadline - now;
 }
 
-/* Send nothing again while late answers come in (req.listens). */
-static void listen_for_answers(struct rn_qp *qp, rn_ns now)
+/* Send nothing again while late answers come in (req.awaits_late). */
+static void await_late_answers(struct rn_qp *qp, rn_ns now)
 {
-	qp->req.listens = true;
+	qp->req.awaits_late = true;
 	qp->req.probe.is_close = qp->req.probe.lossy = false;
-	qp->req.probe.wait = listening_time(qp, now);
+	qp->req.probe.wait = late_answer_wait(qp, now);
 	start_watch(qp, now);
 	rn_dev_arm_timer(qp->dev, qp);
 }
@@ -274,9 +274,9 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 	if (probe->deadline > now)
 		return;
 	probe->deadline = RN_NEVER;
-	/* No further answers have come: ask for the rest, with one packet. */
-	if (qp->req.listens) {
-		qp->req.listens = false;
+	/* No further late answers have come: send one packet of the rest. */
+	if (qp->req.awaits_late) {
+		qp->req.awaits_late = false;
 		rn_dev_schedule(qp->dev, qp);
 	}
 	/* Nothing is in flight: the timer need not run. */
@@ -295,7 +295,7 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 		start_watch(qp, now);
 		return;
 	}
-	go_back_unasked(qp, now);
+	go_back_on_suspicion(qp, now);
 	/* Only a distant watch sets this: under a close one, a peer that is merely slow
 	 * would be suspected of losses.
 	 */
@@ -307,11 +307,11 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 
 /* ------------------------------------------------------------------- progress */
 /* The peer has told what it has received: what is missing may be sent again. */
-static void stop_asking(struct rn_qp *qp)
+static void resume_sending(struct rn_qp *qp)
 {
-	if (!qp->req.asks)
+	if (!qp->req.sends_one)
 		return;
-	qp->req.asks = qp->req.listens = false;
+	qp->req.sends_one = qp->req.awaits_late = false;
 	rn_dev_schedule(qp->dev, qp);
 }
 
@@ -327,12 +327,12 @@ static void hear_answer(struct rn_qp *qp, rn_ns now)
 	if (req->probe.was_silent && at_once)
 		rn_window_suspect(qp);
 	req->probe.was_silent = false;
-	if (!req->asks)
+	if (!req->sends_one)
 		return;
 	if (at_once || req->una.v == req->high.v)
-		stop_asking(qp);
+		resume_sending(qp);
 	else
-		listen_for_answers(qp, now);
+		await_late_answers(qp, now);
 }
 
 /* una has advanced. @credit: bytes that are no longer in flight. */
@@ -360,7 +360,7 @@ static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 		req->ack_deadline = rn_req_ack_deadline(qp, now);
 	} else {
 		req->ack_deadline = RN_NEVER;
-		if (!req->probe.is_close && !req->listens)
+		if (!req->probe.is_close && !req->awaits_late)
 			req->probe.deadline = RN_NEVER;
 		assert(req->in_flight == 0);
 		assert(req->rd_count == 0);
@@ -458,7 +458,7 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	/* If nothing came at all, it is possible that the peer is slow and no
 	 * packet was lost.
 	 */
-	qp->req.asks = qp->req.probe.was_silent = !heard;
+	qp->req.sends_one = qp->req.probe.was_silent = !heard;
 	if (heard)
 		rn_window_suspect(qp);
 	if (rn_window_loss(qp, now) && heard)
@@ -592,7 +592,7 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		/* The peer has everything before @psn and names the missing
 		 * packet: no need to ask first.
 		 */
-		stop_asking(qp);
+		resume_sending(qp);
 		return;
 	}
 	qp->req.back_why = RN_STAT_PACKET_SEQ_ERR;
@@ -677,8 +677,8 @@ static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 	if (rn_aeth_type(aeth.syndrome) != RN_AETH_ACK)
 		return;
 	take_credits(qp, &aeth);
-	if (qp->req.listens)
-		stop_asking(qp);
+	if (qp->req.awaits_late)
+		resume_sending(qp);
 }
 
 /* -------------------------------------------------- READ and atomic responses */

@@ -213,7 +213,7 @@ static void quiesce(struct rn_qp *qp)
 	req->read_deadline = req->probe.deadline = req->pace.deadline = RN_NEVER;
 	req->read_pass = false;
 	req->rnr_waiting = req->implied_nak = req->draining = false;
-	req->asks = req->listens = false;
+	req->sends_one = req->awaits_late = false;
 	req->since_ack_req = 0;
 	req->stage.psn = RN_STAGE_NOBODY;
 }
