@@ -50,7 +50,7 @@ struct item {
 TAILQ_HEAD(list, item);
 
 /* The queues of one direction. */
-struct lane {
+struct queues {
 	struct list ready, held;
 	size_t held_bytes;
 	bool has_reordered; /* a packet in @held waits for others to go first */
@@ -68,7 +68,7 @@ struct rn_fault {
 	uint64_t *stats;
 	const struct rn_fault_host *host;
 	void *host_ctx;
-	struct lane lane[RN_FAULT_DIRS];
+	struct queues queues[RN_FAULT_DIRS];
 	struct list given; /* packets that the device has, until the next receive() */
 	bool wants_qp, wants_fate, has_counted;
 	struct rn_fault_fates *fates;
@@ -89,7 +89,7 @@ struct plan {
 	enum rn_fault_icrc icrc;
 };
 
-/* ------------------------------------------------------------------------- lanes */
+/* ------------------------------------------------------------------------ queues */
 /* Copy a packet of @len bytes. Return: the copy, for free(); NULL: no memory. */
 static struct item *new_item(const struct rn_flow *flow, const uint8_t *data,
 			     uint32_t len)
@@ -131,59 +131,59 @@ static void drop_all(struct list *list)
 	TAILQ_INIT(list);
 }
 
-static void release_held(struct lane *l, struct item *it)
+static void release_held(struct queues *q, struct item *it)
 {
-	TAILQ_REMOVE(&l->held, it, link);
-	l->held_bytes -= it->len;
+	TAILQ_REMOVE(&q->held, it, link);
+	q->held_bytes -= it->len;
 	if (it->behind)
-		l->has_reordered = false;
-	TAILQ_INSERT_TAIL(&l->ready, it, link);
+		q->has_reordered = false;
+	TAILQ_INSERT_TAIL(&q->ready, it, link);
 }
 
 /* Hold a packet until @it->due, or until @it->behind packets have gone first. If more
  * than HELD_MAX bytes are held, the packets that are due first leave early.
  */
-static void hold_back(struct lane *l, struct item *it)
+static void hold_back(struct queues *q, struct item *it)
 {
-	struct item *before = TAILQ_LAST(&l->held, list);
+	struct item *before = TAILQ_LAST(&q->held, list);
 
 	while (before && before->due > it->due)
 		before = TAILQ_PREV(before, list, link);
 	if (before)
-		TAILQ_INSERT_AFTER(&l->held, before, it, link);
+		TAILQ_INSERT_AFTER(&q->held, before, it, link);
 	else
-		TAILQ_INSERT_HEAD(&l->held, it, link);
-	l->held_bytes += it->len;
+		TAILQ_INSERT_HEAD(&q->held, it, link);
+	q->held_bytes += it->len;
 	if (it->behind)
-		l->has_reordered = true;
-	while (l->held_bytes > HELD_MAX)
-		release_held(l, TAILQ_FIRST(&l->held));
+		q->has_reordered = true;
+	while (q->held_bytes > HELD_MAX)
+		release_held(q, TAILQ_FIRST(&q->held));
 }
 
 /* Packets that are due at @now become ready. */
-static void release_due(struct lane *l, rn_ns now)
+static void release_due(struct queues *q, rn_ns now)
 {
 	struct item *it;
 
-	while ((it = TAILQ_FIRST(&l->held)) && it->due <= now)
-		release_held(l, it);
+	while ((it = TAILQ_FIRST(&q->held)) && it->due <= now)
+		release_held(q, it);
 }
 
 /* A packet leaves: count it for the packet that waits for others to go first, if any. */
-static void go_ahead(struct lane *l)
+static void go_ahead(struct queues *q)
 {
 	struct item *it;
 
-	if (!l->has_reordered)
+	if (!q->has_reordered)
 		return;
-	TAILQ_FOREACH(it, &l->held, link)
+	TAILQ_FOREACH(it, &q->held, link)
 	if (it->behind)
 		break;
 	assert(it);
 	if (it->behind > 1)
 		it->behind--;
 	else
-		release_held(l, it);
+		release_held(q, it);
 }
 
 /* ----------------------------------------------------------- what rules want done */
@@ -259,8 +259,9 @@ static void answer_sender(struct rn_fault *f, enum rn_fault_dir dir,
 	 */
 	reply->answers_for = dir == RN_FAULT_RX ? own : 0;
 	reply->sgid_index = f->host->sgid(f->host_ctx, &flow.src);
-	TAILQ_INSERT_TAIL(&f->lane[dir == RN_FAULT_TX ? RN_FAULT_RX : RN_FAULT_TX].ready,
-			  reply, link);
+	TAILQ_INSERT_TAIL(
+		&f->queues[dir == RN_FAULT_TX ? RN_FAULT_RX : RN_FAULT_TX].ready, reply,
+		link);
 }
 
 static bool is_reliable(uint8_t opcode)
@@ -348,7 +349,7 @@ static void close_answer(const struct rn_fault *f, struct item *it)
 /* Send the packets that are ready. Return: 0 or -EAGAIN. */
 static int send_ready(struct rn_fault *f)
 {
-	struct list *ready = &f->lane[RN_FAULT_TX].ready;
+	struct list *ready = &f->queues[RN_FAULT_TX].ready;
 	struct item *it, *next;
 
 	if (f->has_begun)
@@ -375,18 +376,18 @@ static int send_ready(struct rn_fault *f)
 static void hand_on(struct rn_fault *f, enum rn_fault_dir dir, struct item *it,
 		    const struct plan *plan)
 {
-	struct lane *l = &f->lane[dir];
+	struct queues *q = &f->queues[dir];
 
 	if (plan->delay > 0) {
 		it->due = time_now(f) + plan->delay;
-		hold_back(l, it);
-	} else if (plan->places > 0 && !l->has_reordered) {
+		hold_back(q, it);
+	} else if (plan->places > 0 && !q->has_reordered) {
 		it->behind = plan->places;
 		it->due = time_now(f) + REORDER_WAITS;
-		hold_back(l, it);
+		hold_back(q, it);
 	} else {
-		TAILQ_INSERT_TAIL(&l->ready, it, link);
-		go_ahead(l);
+		TAILQ_INSERT_TAIL(&q->ready, it, link);
+		go_ahead(q);
 	}
 }
 
@@ -447,7 +448,7 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it
 
 		tell_host(f, dir, it, RN_DIAGNOSTIC_INJECTED, verdict);
 		if (copy)
-			TAILQ_INSERT_TAIL(&f->lane[dir].ready, copy, link);
+			TAILQ_INSERT_TAIL(&f->queues[dir].ready, copy, link);
 	}
 	hand_on(f, dir, it, &plan);
 }
@@ -527,7 +528,7 @@ static bool keep_whole(struct rn_fault *f, const struct rn_super *super)
 	it->sgid_index = super->sgid_index;
 	it->seg_len = super->seg_len;
 	it->count = super->count;
-	TAILQ_INSERT_TAIL(&f->lane[RN_FAULT_TX].ready, it, link);
+	TAILQ_INSERT_TAIL(&f->queues[RN_FAULT_TX].ready, it, link);
 	return true;
 }
 
@@ -555,7 +556,7 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 		f->has_begun = false;
 		return pass_whole(f, super);
 	}
-	release_due(&f->lane[RN_FAULT_TX], time_now(f));
+	release_due(&f->queues[RN_FAULT_TX], time_now(f));
 	if (send_ready(f))
 		return -EAGAIN;
 	for (uint32_t i = 0; i < super->count; i++) {
@@ -570,7 +571,7 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 		count_dropped(f, super->count);
 		return 0;
 	}
-	if (!any && !f->lane[RN_FAULT_TX].has_reordered)
+	if (!any && !f->queues[RN_FAULT_TX].has_reordered)
 		return pass_whole(f, super);
 	send_split(f, super, judged);
 	send_ready(f);
@@ -580,7 +581,7 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 /* ----------------------------------------------------------------------- receiving */
 static int give_ready(struct rn_fault *f, struct rn_rx *rx)
 {
-	struct list *ready = &f->lane[RN_FAULT_RX].ready;
+	struct list *ready = &f->queues[RN_FAULT_RX].ready;
 	struct item *it;
 	int n = 0;
 
@@ -612,7 +613,7 @@ static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 		count_dropped(f, (uint32_t)n);
 		return true;
 	}
-	if (!any && !f->lane[RN_FAULT_RX].has_reordered)
+	if (!any && !f->queues[RN_FAULT_RX].has_reordered)
 		return false;
 	for (int i = 0; i < n; i++) {
 		struct item *it = new_item(rx[i].flow, rx[i].data, rx[i].len);
@@ -638,8 +639,8 @@ static void serve_due(struct rn_fault *f)
 	for (unsigned i = 0; i < f->orders; i++)
 		f->host->obey(f->host_ctx, f->order[i].what, f->order[i].qpn);
 	f->orders = 0;
-	release_due(&f->lane[RN_FAULT_TX], now);
-	release_due(&f->lane[RN_FAULT_RX], now);
+	release_due(&f->queues[RN_FAULT_TX], now);
+	release_due(&f->queues[RN_FAULT_RX], now);
 	send_ready(f);
 	show_counts(f);
 }
@@ -680,8 +681,8 @@ void rn_fault_set_rules(struct rn_fault *f, const struct rn_fault_rules *rules)
 	f->wants_qp = rn_fault_rules_want_qp(&f->rules);
 	f->wants_fate = rn_fault_rules_have_chance(&f->rules);
 	f->has_counted = true;
-	release_due(&f->lane[RN_FAULT_TX], RN_NEVER);
-	release_due(&f->lane[RN_FAULT_RX], RN_NEVER);
+	release_due(&f->queues[RN_FAULT_TX], RN_NEVER);
+	release_due(&f->queues[RN_FAULT_RX], RN_NEVER);
 	if (f->is_cut && !has_rule(&f->rules, f->cut_by))
 		end_cut(f);
 	for (unsigned i = 0; i < f->rules.count; i++) {
@@ -724,8 +725,8 @@ struct rn_fault *rn_fault_new(struct rn_net *inner, bool has_begun, uint64_t *st
 	f->host_ctx = host_ctx;
 	TAILQ_INIT(&f->given);
 	for (unsigned i = 0; i < RN_FAULT_DIRS; i++) {
-		TAILQ_INIT(&f->lane[i].ready);
-		TAILQ_INIT(&f->lane[i].held);
+		TAILQ_INIT(&f->queues[i].ready);
+		TAILQ_INIT(&f->queues[i].held);
 	}
 	return f;
 }
@@ -736,8 +737,8 @@ void rn_fault_free(struct rn_fault *f)
 		return;
 	drop_all(&f->given);
 	for (unsigned i = 0; i < RN_FAULT_DIRS; i++) {
-		drop_all(&f->lane[i].ready);
-		drop_all(&f->lane[i].held);
+		drop_all(&f->queues[i].ready);
+		drop_all(&f->queues[i].held);
 	}
 	rn_fault_fates_free(f->fates);
 	free(f);
@@ -762,13 +763,13 @@ rn_ns rn_fault_due(const struct rn_fault *f, rn_ns now)
 {
 	rn_ns at = f->is_cut ? f->cut_until : RN_NEVER;
 
-	if (f->orders > 0 || !TAILQ_EMPTY(&f->lane[RN_FAULT_RX].ready))
+	if (f->orders > 0 || !TAILQ_EMPTY(&f->queues[RN_FAULT_RX].ready))
 		return now;
-	if (!TAILQ_EMPTY(&f->lane[RN_FAULT_TX].ready))
+	if (!TAILQ_EMPTY(&f->queues[RN_FAULT_TX].ready))
 		at = earlier(at, now + RETRY_AFTER);
 	for (unsigned i = 0; i < RN_FAULT_DIRS; i++)
-		if (!TAILQ_EMPTY(&f->lane[i].held))
-			at = earlier(at, TAILQ_FIRST(&f->lane[i].held)->due);
+		if (!TAILQ_EMPTY(&f->queues[i].held))
+			at = earlier(at, TAILQ_FIRST(&f->queues[i].held)->due);
 	return at;
 }
 
