@@ -58,7 +58,7 @@ struct rn_cmdev_call {
 	 * means. When the command arrives, that id may have moved to another descriptor,
 	 * and its short number may belong to another id, which is left alone.
 	 */
-	uint64_t birth;
+	uint64_t serial;
 	/* Of MIGRATE_ID: the number in the name of the descriptor that
 	 * the id comes from, or 0.
 	 */

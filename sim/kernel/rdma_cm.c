@@ -537,7 +537,7 @@ static int disconnect(int fd, uint64_t number, struct command *c)
 		return -ENODATA;
 	c->call.seq = rnk_cm_path_next_seq(path);
 	c->call.one_way = 1;
-	c->call.birth = answers.birth;
+	c->call.serial = answers.serial;
 	if (send_command(rnk_cm_path_fd(path), c, -1) == 0)
 		return 0;
 	c->call.one_way = 0;

@@ -277,11 +277,11 @@ static void a_disconnect_finds_the_id_that_it_means(void **state)
 	establish(net, &p);
 	other = open_channel(net, 0);
 	cmd.id = p.client_id;
-	rq.birth = net->host[0].shown[p.client_id].answers.birth + 1;
+	rq.serial = net->host[0].shown[p.client_id].answers.serial + 1;
 	assert_int_equal(rnd_ucma_command(p.client, net->now, &rq, &reply), -ENOENT);
 	deliver(net);
 	no_event(net, p.server);
-	rq.birth--;
+	rq.serial--;
 	assert_int_equal(rnd_ucma_command(other, net->now, &rq, &reply), 0);
 	deliver(net);
 	event(net, p.server, RND_EV_DISCONNECTED);

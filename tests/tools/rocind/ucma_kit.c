@@ -169,7 +169,7 @@ static void check_id(struct host *h, struct rnd_id *id)
 
 	assert_true(h->shown[id->number].is_there);
 	assert_ptr_equal(h->shown[id->number].user, id->ch->user);
-	assert_int_equal(shown.birth, id->birth);
+	assert_int_equal(shown.serial, id->serial);
 	assert_int_equal(shown.has_conn, id->conn != NULL);
 	assert_int_equal(
 		ask(id, RDMA_USER_CM_CMD_QUERY_ROUTE, &query, sizeof(query), &reply), 0);

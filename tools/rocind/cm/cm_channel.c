@@ -137,7 +137,7 @@ static int obey(struct rnd_cm_channel *ch, const struct message *m,
 		.out_len = call->out_len,
 		.option_len = call->option_len,
 		.from = find_other(ch->cm, call->from),
-		.birth = call->one_way ? call->birth : 0,
+		.serial = call->one_way ? call->serial : 0,
 	};
 
 	reply->len = 0;

@@ -438,10 +438,10 @@ int rnd_cmd_reject(const struct rnd_call *c)
 /* ---- Either side ---- */
 
 /* The program knew the id; it may have moved to another channel since. */
-static int find_by_birth(const struct rnd_call *c, uint32_t number, struct rnd_id **id)
+static int find_by_serial(const struct rnd_call *c, uint32_t number, struct rnd_id **id)
 {
 	*id = rnd_table_get(&c->ch->ucma->ids, number);
-	return *id && (*id)->birth == c->rq->birth ? 0 : -ENOENT;
+	return *id && (*id)->serial == c->rq->serial ? 0 : -ENOENT;
 }
 
 int rnd_cmd_disconnect(const struct rnd_call *c)
@@ -451,8 +451,8 @@ int rnd_cmd_disconnect(const struct rnd_call *c)
 	int rc;
 
 	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = c->rq->birth ? find_by_birth(c, cmd.id, &id)
-			  : rnd_id_find(c->ch, cmd.id, &id);
+	rc = c->rq->serial ? find_by_serial(c, cmd.id, &id)
+			   : rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (!id->conn)

@@ -64,7 +64,7 @@ struct rnd_id *rnd_id_new(struct rnd_ucma_channel *ch, enum rn_cm_port_space ps,
 		return NULL;
 	}
 	id->ch = ch;
-	id->birth = ++ucma->births;
+	id->serial = ++ucma->last_serial;
 	id->ps = ps;
 	id->qp_type = qp_type;
 	id->v6only = ucma->cfg.v6only;

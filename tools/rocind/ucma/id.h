@@ -74,7 +74,7 @@ struct rnd_mcast {
 
 struct rnd_id {
 	uint32_t number;
-	uint64_t birth;
+	uint64_t serial;
 	uint64_t uid; /* 0: asked for, and the program has not accepted yet */
 	struct rnd_ucma_channel *ch;
 	struct rn_list link; /* rnd_ucma_channel.ids */
@@ -124,7 +124,7 @@ struct rnd_ucma {
 	struct rnd_table mcasts; /* struct rnd_mcast */
 	struct rnd_id *named;	 /* by the command that is under way, or NULL */
 	struct rn_random random;
-	uint64_t births;
+	uint64_t last_serial;
 };
 
 /* ---- ids (id.c) ---- */

@@ -77,7 +77,7 @@ void rnd_id_show(struct rnd_id *id)
 	/* Nobody may know of one that is only asked for. */
 	if (!cfg->ops->show || id->asked_for)
 		return;
-	answers.birth = id->birth;
+	answers.serial = id->serial;
 	answers.has_conn = id->conn != NULL;
 	rnd_answer_route(id, &route);
 	memcpy(answers.route, &route, sizeof(answers.route));

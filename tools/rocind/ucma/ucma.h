@@ -107,10 +107,10 @@ struct rnd_ucma_request {
 	size_t option_len;
 	/* Of MIGRATE_ID: the channel that its descriptor names; NULL: it names none. */
 	struct rnd_ucma_channel *from;
-	/* Of DISCONNECT: rn_cm_answers.birth of the id, of whatever channel it is by now;
-	 * 0: it is one of this channel.
+	/* Of DISCONNECT: rn_cm_answers.serial of the id to disconnect, whatever channel
+	 * it belongs to by now; 0: the id is one of this channel.
 	 */
-	uint64_t birth;
+	uint64_t serial;
 };
 
 struct rnd_ucma_reply {

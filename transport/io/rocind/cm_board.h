@@ -28,7 +28,7 @@ enum {
 struct rn_cm_answers {
 	/* Number in the name of the id's descriptor, cmdev.h; 0: no id. */
 	uint64_t channel;
-	uint64_t birth;	   /* unique number of the id, never used again */
+	uint64_t serial;   /* unique number of the id, never used again */
 	uint32_t has_qp;   /* bit i: qp[i] is valid */
 	uint32_t has_conn; /* not 0: DISCONNECT would return 0 */
 	uint8_t route[RN_CMBOARD_ROUTE_LEN];
