@@ -265,8 +265,8 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 	}
 	if (rnp_wire_has_file(&e->wire) && rnp_wire_flush_due(&e->wire) <= now)
 		rnp_wire_flush(&e->wire);
-	if (e->wire.local && rn_local_rest_due(e->wire.local) <= now)
-		rn_local_rest(e->wire.local);
+	if (e->wire.local && rn_local_trim_due(e->wire.local) <= now)
+		rn_local_trim(e->wire.local);
 }
 
 static bool acks_leave(const struct rnp_engine *e, rn_ns now, enum rnp_acks acks,
@@ -331,7 +331,7 @@ static rn_ns next_deadline(const struct rnp_engine *e, rn_ns now)
 	if (e->is_blocked || e->is_raw_blocked)
 		at = earlier(at, now + RETRY_AFTER);
 	if (e->wire.local)
-		at = earlier(at, rn_local_rest_due(e->wire.local));
+		at = earlier(at, rn_local_trim_due(e->wire.local));
 	if (rnp_wire_has_file(&e->wire))
 		at = earlier(at, rnp_wire_flush_due(&e->wire));
 	if (e->wire.fault)

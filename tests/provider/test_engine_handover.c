@@ -74,8 +74,8 @@ bool __wrap_rn_local_announce(struct rn_local *l)
 }
 
 /* The thread wakes once for memory that is not used, and would find what was lost. */
-rn_ns __wrap_rn_local_rest_due(const struct rn_local *l);
-rn_ns __wrap_rn_local_rest_due(const struct rn_local *l)
+rn_ns __wrap_rn_local_trim_due(const struct rn_local *l);
+rn_ns __wrap_rn_local_trim_due(const struct rn_local *l)
 {
 	(void)l;
 	return RN_NEVER;

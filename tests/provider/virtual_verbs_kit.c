@@ -120,8 +120,8 @@ void __wrap_rn_local_look_everywhere(struct rn_local *l)
 	(void)l;
 }
 
-rn_ns __wrap_rn_local_rest_due(const struct rn_local *l);
-rn_ns __wrap_rn_local_rest_due(const struct rn_local *l)
+rn_ns __wrap_rn_local_trim_due(const struct rn_local *l);
+rn_ns __wrap_rn_local_trim_due(const struct rn_local *l)
 {
 	(void)l;
 	return RN_NEVER;

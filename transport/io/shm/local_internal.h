@@ -37,7 +37,7 @@ struct local_wire {
 	bool is_drained_for; /* the sockets are being read so that this wire can be */
 	bool is_closing;     /* the peer has gone: what it has sent is left to read */
 	uint32_t want; /* size that the sending ring is to have, at the next chance */
-	uint64_t rest_tail; /* tail of the sending ring at the last rn_local_rest() */
+	uint64_t trim_tail; /* tail of the sending ring at the last rn_local_trim() */
 	bool is_away;	    /* the sending ring has given back its memory */
 	/* Since when the ring has been full; 0: it had space when last checked. */
 	rn_ns full_since;
@@ -98,7 +98,7 @@ struct rn_local {
 	/* When idle rings are checked next; RN_NEVER: all have given
 	 * back their memory.
 	 */
-	rn_ns rest_at;
+	rn_ns trim_at;
 
 	unsigned drain; /* reads of the sockets that are left for fresh wires */
 	bool look;	/* read the sockets because the caller asked for it */

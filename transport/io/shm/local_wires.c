@@ -241,10 +241,10 @@ static struct local_wire *make_wire(struct rn_local *l, const struct rn_rocind_e
 /* A ring has memory now, which it may not need for long: check again later. */
 static void look_again(struct rn_local *l)
 {
-	rn_ns at = rn_local_now() + RN_LOCAL_REST;
+	rn_ns at = rn_local_now() + RN_LOCAL_IDLE;
 
-	if (at < l->rest_at)
-		l->rest_at = at;
+	if (at < l->trim_at)
+		l->trim_at = at;
 }
 
 int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
@@ -415,12 +415,12 @@ static void give_back(struct local_wire *w)
 		w->is_away = madvise(w->send.data, RN_WIRE_CAPACITY, MADV_REMOVE) == 0;
 }
 
-rn_ns rn_local_rest_due(const struct rn_local *l)
+rn_ns rn_local_trim_due(const struct rn_local *l)
 {
-	return l->rest_at;
+	return l->trim_at;
 }
 
-void rn_local_rest(struct rn_local *l)
+void rn_local_trim(struct rn_local *l)
 {
 	bool all_away = true;
 
@@ -429,12 +429,12 @@ void rn_local_rest(struct rn_local *l)
 
 		if (!w || w->is_away)
 			continue;
-		if (w->send.tail == w->rest_tail)
+		if (w->send.tail == w->trim_tail)
 			give_back(w);
-		w->rest_tail = w->send.tail;
+		w->trim_tail = w->send.tail;
 		all_away = all_away && w->is_away;
 	}
-	l->rest_at = RN_NEVER;
+	l->trim_at = RN_NEVER;
 	if (!all_away)
 		look_again(l);
 }

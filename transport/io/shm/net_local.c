@@ -576,7 +576,7 @@ struct rn_local *rn_local_new(const struct rn_local_cfg *cfg)
 	l->net = (struct rn_net){ .ops = &local_ops, .ctx = l, .gso = l->udp->gso };
 	l->event_fd = -1;
 	l->quiet = LIVELY_MAX;
-	l->rest_at = RN_NEVER;
+	l->trim_at = RN_NEVER;
 	return l;
 }
 

@@ -9,7 +9,7 @@
  * new ring, so no packet is overtaken.
  *
  * A ring grows when it is full again and again. A ring that has not been used
- * for RN_LOCAL_REST gives back all but its first page, and begins small when it
+ * for RN_LOCAL_IDLE gives back all but its first page, and begins small when it
  * is used again.
  *
  * A full ring is reported as -EAGAIN, as a full socket is. If the peer has not read for
@@ -31,7 +31,7 @@
 #include "transport/io/udp/net_udp.h"
 
 #define RN_LOCAL_PATIENCE RN_MSEC(50)
-#define RN_LOCAL_REST RN_MSEC(1000) /* at least so long, at most twice as long */
+#define RN_LOCAL_IDLE RN_MSEC(1000) /* at least so long, at most twice as long */
 
 struct rn_local;
 
@@ -108,15 +108,15 @@ void rn_local_seal(struct rn_local *l, bool on);
  */
 bool rn_local_is_lively(const struct rn_local *l);
 
-/* Time at which rn_local_rest() is next worth calling; RN_NEVER if no ring has
+/* Time at which rn_local_trim() is next worth calling; RN_NEVER if no ring has
  * memory to give back.
  */
-rn_ns rn_local_rest_due(const struct rn_local *l);
+rn_ns rn_local_trim_due(const struct rn_local *l);
 
 /* Give back the memory of rings that have not been used since the last call, which should
- * be RN_LOCAL_REST ago.
+ * be RN_LOCAL_IDLE ago.
  */
-void rn_local_rest(struct rn_local *l);
+void rn_local_trim(struct rn_local *l);
 
 /* Number of wires. */
 unsigned rn_local_wires(const struct rn_local *l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_net_local_rest.c - rings that are not used give back their memory. */
+/* test_net_local_trim.c - rings that are not used give back their memory. */
 #include "local_kit.h"
 
 enum {
@@ -21,11 +21,11 @@ static unsigned resident(const struct peer *p, bool from_peer)
 	return n;
 }
 
-static void rest(struct world *w)
+static void idle(struct world *w)
 {
-	assert_true(rn_local_rest_due(w->local) <= kit_now + RN_LOCAL_REST);
-	kit_now += RN_LOCAL_REST;
-	rn_local_rest(w->local);
+	assert_true(rn_local_trim_due(w->local) <= kit_now + RN_LOCAL_IDLE);
+	kit_now += RN_LOCAL_IDLE;
+	rn_local_trim(w->local);
 }
 
 static void ring_without_use_gives_back_its_memory(void **state)
@@ -34,15 +34,15 @@ static void ring_without_use_gives_back_its_memory(void **state)
 	struct peer *p;
 	uint32_t sent;
 
-	assert_true(rn_local_rest_due(w->local) == RN_NEVER);
+	assert_true(rn_local_trim_due(w->local) == RN_NEVER);
 	p = lay(w, 0);
 	sent = use_all(w, p);
 	assert_int_equal(resident(p, false), PAGES);
-	rest(w);
+	idle(w);
 	assert_int_equal(resident(p, false), PAGES); /* it was in use until just now */
-	rest(w);
+	idle(w);
 	assert_int_equal(resident(p, false), 0);
-	assert_true(rn_local_rest_due(w->local) == RN_NEVER); /* nothing wakes for it */
+	assert_true(rn_local_trim_due(w->local) == RN_NEVER); /* nothing wakes for it */
 
 	for (unsigned i = 0; i < 3; i++, sent++) {
 		assert_int_equal(send_to(w, 1, 1, sent), 0);
@@ -50,9 +50,9 @@ static void ring_without_use_gives_back_its_memory(void **state)
 	}
 	assert_int_equal(p->recv.size, RN_RING_SIZE_MIN);
 	assert_in_range(resident(p, false), 1, RN_RING_SIZE_MIN / PAGE + 1);
-	assert_false(rn_local_rest_due(w->local) == RN_NEVER);
-	rest(w);
-	rest(w);
+	assert_false(rn_local_trim_due(w->local) == RN_NEVER);
+	idle(w);
+	idle(w);
 	assert_int_equal(resident(p, false), 0);
 	use_all(w, p); /* and it can grow once more */
 	assert_int_equal(w->dropped, 0);
@@ -68,12 +68,12 @@ static void packets_that_nobody_has_read_stay(void **state)
 	assert_in_ring(w, other, 2);
 	assert_true(ring_is_dry(w, other));
 	for (unsigned i = 0; i < 4; i++)
-		rest(w);
+		idle(w);
 	assert_true(resident(p, false) > 0);
 	assert_int_equal(resident(other, false), 0);
 	assert_in_ring(w, p, 1);
 	assert_true(ring_is_dry(w, p));
-	rest(w);
+	idle(w);
 	assert_int_equal(resident(p, false), 0);
 }
 
@@ -84,7 +84,7 @@ static void ring_of_the_peer_is_left_alone(void **state)
 	struct peer *p = lay(w, 0);
 
 	peer_sends(w, p, 1);
-	rest(w);
+	idle(w);
 	assert_int_equal(resident(p, false), 0); /* that of the device was never used */
 	assert_true(resident(p, true) > 0);
 	assert_int_equal(next_number(w), 1);
@@ -99,8 +99,8 @@ static void packets_are_built_in_a_ring_that_was_away(void **state)
 	for (uint32_t i = 0; i < 40; i++) {
 		uint8_t *at;
 
-		rest(w);
-		rest(w);
+		idle(w);
+		idle(w);
 		at = w->net->ops->reserve(w->net->ctx, &w->flow, 1);
 		assert_non_null(at);
 		memcpy(at, super_to(w, 1, 1, i).data, LEN);
