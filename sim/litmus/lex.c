@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "parse_internal.h"
-#include "rocin/word.h"
+#include "rocin/token.h"
 #include "sim/pcie/model/text.h"
 
 static bool is_space(char c)

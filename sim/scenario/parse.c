@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rocin/word.h"
+#include "rocin/token.h"
 #include "scenario.h"
 #include "sim/pcie/model/text.h"
 
@@ -93,14 +93,14 @@ static const char *find_setup(const char *name, size_t len)
 }
 
 /* -------------------------------------------------------------------------- words */
-static struct rn_word peek_word(const struct line_tokens *w)
+static struct rn_token peek_word(const struct line_tokens *w)
 {
-	return rn_word_first(w->at, w->end);
+	return rn_token_first(w->at, w->end);
 }
 
-static struct rn_word next_word(struct line_tokens *w)
+static struct rn_token next_word(struct line_tokens *w)
 {
-	struct rn_word word = peek_word(w);
+	struct rn_token word = peek_word(w);
 
 	w->at = word.at + word.len;
 	return word;
@@ -113,7 +113,7 @@ static const struct {
 
 /* "0", "5us", "1.5ms", "2T" (ACK timeouts); "2T+5us" is not one. Nine digits before the
  * point and nine behind it are enough for everybody. */
-static bool parse_duration(struct rn_word word, struct rn_scn_time *time)
+static bool parse_duration(struct rn_token word, struct rn_scn_time *time)
 {
 	uint64_t whole = 0, part = 0, scale = 1;
 	size_t i = 0;
@@ -134,12 +134,12 @@ static bool parse_duration(struct rn_word word, struct rn_scn_time *time)
 	word.len -= i;
 	if (word.len == 0)
 		return whole == 0 && scale == 1;
-	if (rn_word_is(word, "T")) {
+	if (rn_token_is(word, "T")) {
 		time->timeouts = (uint32_t)whole;
 		return scale == 1;
 	}
 	for (i = 0; i < RN_ARRAY_SIZE(units); i++) {
-		if (!rn_word_is(word, units[i].name))
+		if (!rn_token_is(word, units[i].name))
 			continue;
 		time->ns = (rn_ns)(whole * units[i].ns + part * units[i].ns / scale);
 		return true;
@@ -150,8 +150,8 @@ static bool parse_duration(struct rn_word word, struct rn_scn_time *time)
 /* Note the place of @word (its end of the line if it is empty) and a sentence made of two
  * parts. Always false.
  */
-static bool refuse(const struct line_tokens *w, struct rn_word word, const char *sentence,
-		   const char *more)
+static bool refuse(const struct line_tokens *w, struct rn_token word,
+		   const char *sentence, const char *more)
 {
 	struct rn_text t;
 
@@ -183,10 +183,10 @@ static bool find_word(const struct rn_scn_word *table, const char *at, size_t le
 	return false;
 }
 
-static uint8_t find_region(const struct rn_scenario *s, struct rn_word name)
+static uint8_t find_region(const struct rn_scenario *s, struct rn_token name)
 {
 	for (unsigned i = 0; i < s->mrs; i++)
-		if (rn_word_is(name, s->mr[i].name))
+		if (rn_token_is(name, s->mr[i].name))
 			return (uint8_t)i;
 	return RN_SCN_ABSOLUTE;
 }
@@ -195,12 +195,12 @@ static uint8_t find_region(const struct rn_scenario *s, struct rn_word name)
 static bool parse_address(struct parser *p, struct line_tokens *w, struct rn_scn_line *l,
 			  enum rn_scn_field f)
 {
-	struct rn_word word = next_word(w);
+	struct rn_token word = next_word(w);
 	const char *plus = memchr(word.at, '+', word.len);
-	struct rn_word name = { word.at, plus ? (size_t)(plus - word.at) : word.len };
+	struct rn_token name = { word.at, plus ? (size_t)(plus - word.at) : word.len };
 
 	l->region[f] = RN_SCN_ABSOLUTE;
-	if (rn_word_number(word, &l->value[f]))
+	if (rn_token_number(word, &l->value[f]))
 		return true;
 	l->region[f] = find_region(p->s, name);
 	l->value[f] = 0;
@@ -208,8 +208,8 @@ static bool parse_address(struct parser *p, struct line_tokens *w, struct rn_scn
 		return refuse(w, word, "expected a region as m+128, or a number", "");
 	if (!plus)
 		return true;
-	name = (struct rn_word){ plus + 1, word.len - name.len - 1 };
-	if (!rn_word_number(name, &l->value[f]))
+	name = (struct rn_token){ plus + 1, word.len - name.len - 1 };
+	if (!rn_token_number(name, &l->value[f]))
 		return refuse(w, word, "the offset is no number", "");
 	return true;
 }
@@ -218,18 +218,19 @@ static bool parse_address(struct parser *p, struct line_tokens *w, struct rn_scn
 static bool parse_region(struct parser *p, struct line_tokens *w, struct rn_scn_line *l,
 			 enum rn_scn_field f)
 {
-	struct rn_word word = next_word(w);
+	struct rn_token word = next_word(w);
 	const char *change = memchr(word.at, '^', word.len);
-	struct rn_word name = { word.at, change ? (size_t)(change - word.at) : word.len };
-	struct rn_word bits = { word.at + name.len + 1, word.len - name.len - 1 };
+	struct rn_token name = { word.at,
+				 change ? (size_t)(change - word.at) : word.len };
+	struct rn_token bits = { word.at + name.len + 1, word.len - name.len - 1 };
 
 	l->region[f] = RN_SCN_ABSOLUTE;
-	if (rn_word_number(word, &l->value[f]))
+	if (rn_token_number(word, &l->value[f]))
 		return true;
 	l->region[f] = find_region(p->s, name);
 	l->value[f] = 0;
 	if (l->region[f] == RN_SCN_ABSOLUTE ||
-	    (change && !rn_word_number(bits, &l->value[f])))
+	    (change && !rn_token_number(bits, &l->value[f])))
 		return refuse(w, word, "expected a region as m or m^1, or a key", "");
 	return true;
 }
@@ -238,14 +239,14 @@ static bool parse_region(struct parser *p, struct line_tokens *w, struct rn_scn_
 static bool parse_srq_number(struct parser *p, struct line_tokens *w,
 			     struct rn_scn_line *l, enum rn_scn_field f)
 {
-	struct rn_word word = next_word(w);
+	struct rn_token word = next_word(w);
 
 	l->region[f] = RN_SCN_ABSOLUTE;
-	if (rn_word_number(word, &l->value[f]))
+	if (rn_token_number(word, &l->value[f]))
 		return true;
 	l->value[f] = 0;
 	for (unsigned i = 0; i < p->s->srqs; i++) {
-		if (!rn_word_is(word, p->s->srq[i].name))
+		if (!rn_token_is(word, p->s->srq[i].name))
 			continue;
 		l->region[f] = (uint8_t)i;
 		return true;
@@ -258,7 +259,7 @@ static bool parse_words(struct line_tokens *w, struct rn_scn_line *l, enum rn_sc
 			bool several)
 {
 	const struct rn_scn_field_info *info = &rn_scn_fields[f];
-	struct rn_word word = next_word(w), rest = word;
+	struct rn_token word = next_word(w), rest = word;
 
 	l->value[f] = 0;
 	do {
@@ -280,7 +281,7 @@ static bool parse_words(struct line_tokens *w, struct rn_scn_line *l, enum rn_sc
 static bool parse_letters(struct line_tokens *w, struct rn_scn_line *l,
 			  enum rn_scn_field f)
 {
-	struct rn_word word = next_word(w);
+	struct rn_token word = next_word(w);
 
 	if (!word.len || word.len > sizeof(l->value[f]))
 		return refuse(w, word, "expected at most 8 letters after ",
@@ -295,13 +296,13 @@ static bool parse_letters(struct line_tokens *w, struct rn_scn_line *l,
 static bool parse_field(struct parser *p, struct line_tokens *w, struct rn_scn_line *l,
 			enum rn_scn_field f)
 {
-	struct rn_word word;
+	struct rn_token word;
 
 	l->given |= RN_F_BIT(f);
 	switch (rn_scn_fields[f].form) {
 	case RN_SCN_NUMBER:
 		word = next_word(w);
-		return rn_word_number(word, &l->value[f]) ||
+		return rn_token_number(word, &l->value[f]) ||
 		       refuse(w, word, "expected a number after ", rn_scn_fields[f].name);
 	case RN_SCN_ADDRESS:
 		return parse_address(p, w, l, f);
@@ -324,7 +325,7 @@ static bool parse_field(struct parser *p, struct line_tokens *w, struct rn_scn_l
 }
 
 /* Which field @word begins. A bare one is recognised by its value. */
-static enum rn_scn_field find_field(struct rn_word word, enum rn_scn_verb verb,
+static enum rn_scn_field find_field(struct rn_token word, enum rn_scn_verb verb,
 				    bool *bare)
 {
 	uint64_t value;
@@ -336,7 +337,7 @@ static enum rn_scn_field find_field(struct rn_word word, enum rn_scn_verb verb,
 			continue;
 		*bare = info->form == RN_SCN_BARE;
 		if (*bare ? find_word(info->words, word.at, word.len, &value)
-			  : rn_word_is(word, info->name))
+			  : rn_token_is(word, info->name))
 			return (enum rn_scn_field)i;
 	}
 	return RN_F_COUNT;
@@ -346,10 +347,10 @@ static enum rn_scn_field find_field(struct rn_word word, enum rn_scn_verb verb,
 static bool parse_fields(struct parser *p, struct line_tokens *w, struct rn_scn_line *l)
 {
 	rn_scn_set seen = l->verb == RN_SCN_CHECK ? RN_F_BIT(RN_F_AT) : 0;
-	struct rn_word word;
+	struct rn_token word;
 
 	while ((word = peek_word(w)).len) {
-		bool bare, no = l->verb == RN_SCN_PACKET && rn_word_is(word, "no");
+		bool bare, no = l->verb == RN_SCN_PACKET && rn_token_is(word, "no");
 		enum rn_scn_field f;
 
 		if (no) {
@@ -378,10 +379,10 @@ static bool parse_fields(struct parser *p, struct line_tokens *w, struct rn_scn_
 static bool parse_rules(struct parser *p, struct line_tokens *w)
 {
 	struct rn_scenario *s = p->s;
-	struct rn_word word = next_word(w);
+	struct rn_token word = next_word(w);
 	size_t len;
 
-	if (!rn_word_is(word, "#"))
+	if (!rn_token_is(word, "#"))
 		return refuse(w, word, "the first line is \"# RULE[, RULE]: sentence\"",
 			      "");
 	do {
@@ -402,10 +403,10 @@ static bool parse_rules(struct parser *p, struct line_tokens *w)
 
 /* ---------------------------------------------------------------- declarations */
 static struct rn_scn_object *find_object(struct rn_scn_object *o, unsigned count,
-					 struct rn_word name)
+					 struct rn_token name)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (rn_word_is(name, o[i].name))
+		if (rn_token_is(name, o[i].name))
 			return &o[i];
 	return NULL;
 }
@@ -414,7 +415,7 @@ static struct rn_scn_object *declare_object(struct line_tokens *w,
 					    struct rn_scn_object *o, unsigned *count,
 					    unsigned max)
 {
-	struct rn_word name = next_word(w);
+	struct rn_token name = next_word(w);
 	struct rn_scn_object *found = find_object(o, *count, name);
 
 	if (found)
@@ -441,7 +442,7 @@ static bool parse_object_fields(struct parser *p, struct line_tokens *w,
 
 static bool parse_device(struct parser *p, struct line_tokens *w)
 {
-	struct rn_word word = next_word(w);
+	struct rn_token word = next_word(w);
 	const struct {
 		const char *word;
 		bool *is_said;
@@ -453,7 +454,7 @@ static bool parse_device(struct parser *p, struct line_tokens *w)
 	};
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(words); i++)
-		if (rn_word_is(word, words[i].word)) {
+		if (rn_token_is(word, words[i].word)) {
 			*words[i].is_said = true;
 			return true;
 		}
@@ -464,7 +465,7 @@ static bool parse_qp(struct parser *p, struct line_tokens *w)
 {
 	struct rn_scenario *s = p->s;
 	struct rn_scn_object *o = declare_object(w, s->qp, &s->qps, RN_SCN_QPS);
-	struct rn_word word;
+	struct rn_token word;
 	uint64_t type;
 
 	if (!o)
@@ -484,13 +485,13 @@ static bool parse_qp(struct parser *p, struct line_tokens *w)
 /* "+0", "+5us", "+1T..4T" */
 static bool parse_time(struct line_tokens *w, struct rn_scn_line *l)
 {
-	struct rn_word word = next_word(w);
-	struct rn_word first = { word.at + 1, word.len - 1 }, last;
+	struct rn_token word = next_word(w);
+	struct rn_token first = { word.at + 1, word.len - 1 }, last;
 
 	for (size_t i = 0; i + 1 < first.len; i++) {
 		if (first.at[i] != '.' || first.at[i + 1] != '.')
 			continue;
-		last = (struct rn_word){ first.at + i + 2, first.len - i - 2 };
+		last = (struct rn_token){ first.at + i + 2, first.len - i - 2 };
 		first.len = i;
 		if (parse_duration(first, &l->from) && parse_duration(last, &l->to))
 			return true;
@@ -505,10 +506,10 @@ static bool parse_time(struct line_tokens *w, struct rn_scn_line *l)
 static bool parse_object(struct line_tokens *w, const struct rn_scn_object *o,
 			 unsigned count, uint8_t *index, const char *what)
 {
-	struct rn_word name = next_word(w);
+	struct rn_token name = next_word(w);
 
 	for (unsigned i = 0; i < count; i++) {
-		if (!rn_word_is(name, o[i].name))
+		if (!rn_token_is(name, o[i].name))
 			continue;
 		*index = (uint8_t)i;
 		return true;
@@ -518,10 +519,10 @@ static bool parse_object(struct line_tokens *w, const struct rn_scn_object *o,
 
 static bool parse_opcode(struct line_tokens *w, struct rn_scn_line *l)
 {
-	struct rn_word word = next_word(w);
+	struct rn_token word = next_word(w);
 
 	for (unsigned i = 0; i < 256; i++) {
-		if (!rn_opcode_info[i].name || !rn_word_is(word, rn_opcode_info[i].name))
+		if (!rn_opcode_info[i].name || !rn_token_is(word, rn_opcode_info[i].name))
 			continue;
 		l->opcode = (uint8_t)i;
 		return true;
@@ -532,7 +533,7 @@ static bool parse_opcode(struct line_tokens *w, struct rn_scn_line *l)
 static bool parse_named(struct line_tokens *w, struct rn_scn_line *l,
 			const struct rn_scn_word *table, const char *what)
 {
-	struct rn_word word = next_word(w);
+	struct rn_token word = next_word(w);
 	uint64_t value;
 
 	if (!find_word(table, word.at, word.len, &value))
@@ -544,7 +545,7 @@ static bool parse_named(struct line_tokens *w, struct rn_scn_line *l,
 /* A queue pair, or, where @l may be about one, an SRQ. */
 static bool parse_queue(struct parser *p, struct line_tokens *w, struct rn_scn_line *l)
 {
-	struct rn_word name = peek_word(w);
+	struct rn_token name = peek_word(w);
 	struct rn_scenario *s = p->s;
 
 	l->of_srq = l->verb == RN_SCN_LIMIT;
@@ -592,7 +593,7 @@ static bool parse_connection(struct parser *p, struct line_tokens *w,
 
 static bool parse_counter(struct line_tokens *w, struct rn_scn_line *l)
 {
-	struct rn_word word = peek_word(w);
+	struct rn_token word = peek_word(w);
 	uint64_t value;
 
 	if (!find_word(rn_scn_cm_counters, word.at, word.len, &value))
@@ -604,7 +605,7 @@ static bool parse_counter(struct line_tokens *w, struct rn_scn_line *l)
 static bool parse_subject(struct parser *p, struct line_tokens *w, struct rn_scn_line *l)
 {
 	const struct rn_scenario *s = p->s;
-	struct rn_word name = peek_word(w);
+	struct rn_token name = peek_word(w);
 
 	if (rn_scn_is_cm_call(l->verb) || (about_connection(l->verb) != l->verb &&
 					   find_object(p->s->conn, s->conns, name) &&
@@ -643,15 +644,15 @@ static bool parse_subject(struct parser *p, struct line_tokens *w, struct rn_scn
 
 static bool parse_verb(struct line_tokens *w, struct rn_scn_line *l)
 {
-	struct rn_word word = next_word(w);
+	struct rn_token word = next_word(w);
 
-	if (rn_word_is(word, ">?")) {
+	if (rn_token_is(word, ">?")) {
 		l->verb = RN_SCN_PACKET;
 		l->given |= RN_F_BIT(RN_F_OPTIONAL);
 		return true;
 	}
 	for (unsigned i = RN_SCN_POST; i < RN_SCN_VERBS; i++) {
-		if (!rn_word_is(word, rn_scn_verb_name[i]))
+		if (!rn_token_is(word, rn_scn_verb_name[i]))
 			continue;
 		l->verb = (enum rn_scn_verb)i;
 		return true;
@@ -668,7 +669,7 @@ static bool is_expectation(enum rn_scn_verb verb)
 static bool parse_line(struct parser *p, struct line_tokens *w, bool timed)
 {
 	struct rn_scn_line *l = &p->s->line[p->s->lines];
-	struct rn_word start = peek_word(w);
+	struct rn_token start = peek_word(w);
 
 	if (p->s->lines == RN_SCN_LINES)
 		return refuse(w, start, "too many lines; 200 are enough", "");
@@ -726,7 +727,7 @@ static bool parse_lines(struct parser *p, const char *text, size_t len, uint32_t
 static bool parse_declaration(struct parser *p, struct line_tokens *w)
 {
 	struct rn_scenario *s = p->s;
-	struct rn_word word = peek_word(w);
+	struct rn_token word = peek_word(w);
 	const struct {
 		const char *word;
 		enum rn_scn_verb verb;
@@ -739,19 +740,19 @@ static bool parse_declaration(struct parser *p, struct line_tokens *w)
 		{ "conn", RN_SCN_CONN, s->conn, &s->conns, RN_SCN_CONNS },
 	};
 
-	if (rn_word_is(word, "recv") || rn_word_is(word, "end"))
+	if (rn_token_is(word, "recv") || rn_token_is(word, "end"))
 		return parse_line(p, w, false);
 	next_word(w);
 	for (size_t i = 0; i < RN_ARRAY_SIZE(kinds); i++)
-		if (rn_word_is(word, kinds[i].word))
+		if (rn_token_is(word, kinds[i].word))
 			return parse_object_fields(p, w,
 						   declare_object(w, kinds[i].objects,
 								  kinds[i].count,
 								  kinds[i].max),
 						   kinds[i].verb);
-	if (rn_word_is(word, "qp"))
+	if (rn_token_is(word, "qp"))
 		return parse_qp(p, w);
-	if (rn_word_is(word, "device"))
+	if (rn_token_is(word, "device"))
 		return parse_device(p, w);
 	return refuse(w, word,
 		      "expected setup, device, mr, mw, srq, qp, conn, recv, end "
@@ -767,7 +768,7 @@ static bool parse_of_setup(struct parser *p, struct line_tokens *w)
 
 static bool parse_setup(struct parser *p, struct line_tokens *w)
 {
-	struct rn_word word = next_word(w);
+	struct rn_token word = next_word(w);
 	const char *text = find_setup(word.at, word.len);
 
 	if (!text)
@@ -779,9 +780,9 @@ static bool parse_setup(struct parser *p, struct line_tokens *w)
 
 static bool parse_statement(struct parser *p, struct line_tokens *w)
 {
-	struct rn_word word = peek_word(w);
+	struct rn_token word = peek_word(w);
 
-	if (!rn_word_is(word, "setup"))
+	if (!rn_token_is(word, "setup"))
 		return parse_of_setup(p, w);
 	next_word(w);
 	return parse_setup(p, w);
@@ -801,7 +802,7 @@ int rn_scenario_parse(struct rn_scenario *s, const char *text, size_t len,
 		return -EPROTO;
 	nowhere.number = p.number + 1;
 	if (!p.ended) {
-		refuse(&nowhere, (struct rn_word){ text, 0 },
+		refuse(&nowhere, (struct rn_token){ text, 0 },
 		       "the last line is \"end\" or \"end quiet\"", "");
 		return -EPROTO;
 	}

@@ -54,7 +54,7 @@ static void words(const uint8_t *data, size_t size)
 	if (size)
 		memcpy(text, data, size);
 	rn_pcie_preset(&k, RN_PCIE_TYPICAL);
-	rc = rn_knobs_parse_words(&k, (struct rn_word){ text, size }, why, sizeof(why));
+	rc = rn_knobs_parse_words(&k, (struct rn_token){ text, size }, why, sizeof(why));
 	require(rc == 0 || rc == -EINVAL);
 	require((rc == 0) == (why[0] == '\0') && is_sentence(why));
 	if (rc == 0 && rn_pcie_check(&k, why, sizeof(why)) == 0)

@@ -26,7 +26,7 @@ static bool is_blank(char c)
 }
 
 /* @w without leading and trailing blanks. */
-static struct rn_word trim_word(struct rn_word w)
+static struct rn_token trim_word(struct rn_token w)
 {
 	while (w.len > 0 && is_blank(w.at[0])) {
 		w.at++;
@@ -37,13 +37,13 @@ static struct rn_word trim_word(struct rn_word w)
 	return w;
 }
 
-struct rn_word rn_word_cut(struct rn_word *text, char mark)
+struct rn_token rn_token_cut(struct rn_token *text, char mark)
 {
-	struct rn_word before = *text;
+	struct rn_token before = *text;
 	const char *at = text->len ? memchr(text->at, mark, text->len) : NULL;
 
 	if (!at) {
-		*text = (struct rn_word){ NULL, 0 };
+		*text = (struct rn_token){ NULL, 0 };
 		return before;
 	}
 	before.len = (size_t)(at - text->at);
@@ -55,7 +55,7 @@ struct rn_word rn_word_cut(struct rn_word *text, char mark)
 /* Adds the word in quotes for an error message: unprintable bytes become '?', a long word
  * is cut short.
  */
-static void add_word(struct rn_text *t, struct rn_word w)
+static void add_word(struct rn_text *t, struct rn_token w)
 {
 	size_t shown = w.len < SHOWN_MAX ? w.len : SHOWN_MAX;
 
@@ -69,12 +69,12 @@ static void add_word(struct rn_text *t, struct rn_word w)
 }
 
 /* The index of word @w in a list such as "none|owner|all", from 0. */
-static bool word_to_choice(struct rn_word w, const char *choices, uint64_t *out)
+static bool word_to_choice(struct rn_token w, const char *choices, uint64_t *out)
 {
-	struct rn_word left = { choices, strlen(choices) };
+	struct rn_token left = { choices, strlen(choices) };
 
 	for (uint64_t n = 0; left.at; n++) {
-		struct rn_word choice = rn_word_cut(&left, '|');
+		struct rn_token choice = rn_token_cut(&left, '|');
 
 		if (choice.len == w.len && memcmp(choice.at, w.at, w.len) == 0) {
 			*out = n;
@@ -85,26 +85,26 @@ static bool word_to_choice(struct rn_word w, const char *choices, uint64_t *out)
 }
 
 /* Name of choice @n; empty if the list is shorter. */
-static struct rn_word choice_name(const char *choices, uint64_t n)
+static struct rn_token choice_name(const char *choices, uint64_t n)
 {
-	struct rn_word left = { choices, strlen(choices) }, name = { choices, 0 };
+	struct rn_token left = { choices, strlen(choices) }, name = { choices, 0 };
 
 	for (uint64_t i = 0; i <= n; i++) {
 		if (!left.at)
-			return (struct rn_word){ choices, 0 };
-		name = rn_word_cut(&left, '|');
+			return (struct rn_token){ choices, 0 };
+		name = rn_token_cut(&left, '|');
 	}
 	return name;
 }
 
 /* Reads a decimal number, or a hexadecimal one after 0x. */
-static bool word_to_number(struct rn_word w, uint64_t *out)
+static bool word_to_number(struct rn_token w, uint64_t *out)
 {
 	bool hex = w.len > 2 && w.at[0] == '0' && (w.at[1] == 'x' || w.at[1] == 'X');
 
 	if (hex)
-		return rn_word_digits((struct rn_word){ w.at + 2, w.len - 2 }, 16, out);
-	return rn_word_digits(w, 10, out);
+		return rn_token_digits((struct rn_token){ w.at + 2, w.len - 2 }, 16, out);
+	return rn_token_digits(w, 10, out);
 }
 
 static bool multiply(uint64_t value, uint64_t by, uint64_t *out)
@@ -116,7 +116,7 @@ static bool multiply(uint64_t value, uint64_t by, uint64_t *out)
 }
 
 /* Reads a number that may have the suffix K, M, G or T (powers of 1024). */
-static bool word_to_size(struct rn_word w, uint64_t *out)
+static bool word_to_size(struct rn_token w, uint64_t *out)
 {
 	static const char units[] = { 'K', 'M', 'G', 'T' };
 	const char *unit = w.len ? memchr(units, w.at[w.len - 1], sizeof(units)) : NULL;
@@ -125,7 +125,7 @@ static bool word_to_size(struct rn_word w, uint64_t *out)
 	if (!unit)
 		return word_to_number(w, out);
 	w.len--;
-	return rn_word_digits(w, 10, &value) &&
+	return rn_token_digits(w, 10, &value) &&
 	       multiply(value, UINT64_C(1) << 10 * (unit - units + 1), out);
 }
 
@@ -136,19 +136,19 @@ static const struct {
 } time_units[] = { { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 } };
 
 /* Reads a decimal number with the suffix ns, us, ms or s; the result is in ns. */
-static bool word_to_time(struct rn_word w, uint64_t *out)
+static bool word_to_time(struct rn_token w, uint64_t *out)
 {
 	size_t digits = 0;
 	uint64_t value;
 
 	while (digits < w.len && rn_char_is_digit(w.at[digits]))
 		digits++;
-	if (!rn_word_digits((struct rn_word){ w.at, digits }, 10, &value))
+	if (!rn_token_digits((struct rn_token){ w.at, digits }, 10, &value))
 		return false;
 	w.at += digits;
 	w.len -= digits;
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(time_units); i++)
-		if (rn_word_is(w, time_units[i].name))
+		if (rn_token_is(w, time_units[i].name))
 			return multiply(value, time_units[i].ns, out);
 	return false;
 }
@@ -438,7 +438,7 @@ static void set_field(struct rn_pcie_knobs *k, const struct row *row, uint64_t v
 }
 
 /* ---- Values ---- */
-static bool is_file_name(struct rn_word w)
+static bool is_file_name(struct rn_token w)
 {
 	if (w.len == 0 || w.len >= sizeof(common.replay))
 		return false;
@@ -474,7 +474,7 @@ static bool is_in_range(unsigned knob, uint64_t value)
 	return false;
 }
 
-static bool read_number(unsigned knob, const char *choices, struct rn_word w,
+static bool read_number(unsigned knob, const char *choices, struct rn_token w,
 			uint64_t *value)
 {
 	switch (rows[knob].form) {
@@ -486,13 +486,13 @@ static bool read_number(unsigned knob, const char *choices, struct rn_word w,
 		return word_to_number(w, value);
 	case SIZE_OR_ALL:
 		*value = 0;
-		return rn_word_is(w, "all") || (word_to_size(w, value) && *value != 0);
+		return rn_token_is(w, "all") || (word_to_size(w, value) && *value != 0);
 	case TIME_OR_INF:
 		*value = 0;
-		return rn_word_is(w, "inf") || (word_to_time(w, value) && *value != 0);
+		return rn_token_is(w, "inf") || (word_to_time(w, value) && *value != 0);
 	case COUNT_OR_INF:
 		*value = 0;
-		return rn_word_is(w, "inf") || (word_to_number(w, value) && *value != 0);
+		return rn_token_is(w, "inf") || (word_to_number(w, value) && *value != 0);
 	case FILE_NAME:
 		break;
 	}
@@ -501,7 +501,7 @@ static bool read_number(unsigned knob, const char *choices, struct rn_word w,
 }
 
 static bool read_value(struct rn_pcie_knobs *k, unsigned knob, const char *choices,
-		       struct rn_word w)
+		       struct rn_token w)
 {
 	uint64_t value;
 
@@ -523,15 +523,15 @@ static bool read_value(struct rn_pcie_knobs *k, unsigned knob, const char *choic
 /* Index of the knob with this name or alias, or -1. @choices gets the values that may be
  * written after this name.
  */
-static int find_knob(struct rn_word name, const char **choices)
+static int find_knob(struct rn_token name, const char **choices)
 {
 	for (int i = 0; i < KNOB_COUNT; i++) {
 		const struct rn_pcie_knob *knob = &rn_pcie_knob_list[i];
-		bool is_alias = knob->alias && rn_word_is(name, knob->alias);
+		bool is_alias = knob->alias && rn_token_is(name, knob->alias);
 
 		*choices = is_alias && rows[i].alias_values ? rows[i].alias_values
 							    : knob->values;
-		if (is_alias || rn_word_is(name, knob->name))
+		if (is_alias || rn_token_is(name, knob->name))
 			return i;
 	}
 	return -1;
@@ -540,7 +540,7 @@ static int find_knob(struct rn_word name, const char **choices)
 /* Sets a knob from text; false if the knob has no such value, and then @k is unchanged.
  */
 static bool read_knob(struct rn_pcie_knobs *k, int knob, const char *choices,
-		      struct rn_word value)
+		      struct rn_token value)
 {
 	return read_value(k, (unsigned)knob, choices, value);
 }
@@ -553,7 +553,7 @@ static bool is_knob_valid(const struct rn_pcie_knobs *k, int knob)
 	if (rows[knob].form == FILE_NAME) {
 		name = const_file_name(k, (unsigned)knob);
 		len = strnlen(name, sizeof(k->replay));
-		return len == 0 || is_file_name((struct rn_word){ name, len });
+		return len == 0 || is_file_name((struct rn_token){ name, len });
 	}
 	return is_in_range((unsigned)knob, get_field(k, &rows[knob]));
 }
@@ -576,7 +576,7 @@ static void add_knob_range(struct rn_text *t, int knob, const char *choices)
 static void add_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int knob)
 {
 	uint64_t value = rows[knob].form == FILE_NAME ? 0 : get_field(k, &rows[knob]);
-	struct rn_word name;
+	struct rn_token name;
 
 	switch (rows[knob].form) {
 	case CHOICE:
@@ -614,30 +614,30 @@ static void add_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int
 
 /* ---- Parsing ---- */
 /* Finds a mode by its name; litmus files write "adv" for adversarial. */
-static bool find_mode(struct rn_word w, enum rn_pcie_mode *mode)
+static bool find_mode(struct rn_token w, enum rn_pcie_mode *mode)
 {
-	if (rn_word_is(w, "adv")) {
+	if (rn_token_is(w, "adv")) {
 		*mode = RN_PCIE_ADVERSARIAL;
 		return true;
 	}
 	for (unsigned i = 0; i < RN_PCIE_MODE_COUNT; i++)
-		if (rn_word_is(w, rn_pcie_mode_name(i))) {
+		if (rn_token_is(w, rn_pcie_mode_name(i))) {
 			*mode = i;
 			return true;
 		}
 	return false;
 }
 
-static int refuse_word(struct rn_text *t, struct rn_word w, const char *why)
+static int refuse_word(struct rn_text *t, struct rn_token w, const char *why)
 {
 	add_word(t, w);
 	rn_text_add(t, why);
 	return -EINVAL;
 }
 
-static int parse_knob(struct rn_pcie_knobs *k, struct rn_word word, struct rn_text *err)
+static int parse_knob(struct rn_pcie_knobs *k, struct rn_token word, struct rn_text *err)
 {
-	struct rn_word value = word, name = trim_word(rn_word_cut(&value, '='));
+	struct rn_token value = word, name = trim_word(rn_token_cut(&value, '='));
 	const char *choices;
 	int knob = find_knob(name, &choices);
 
@@ -652,11 +652,11 @@ static int parse_knob(struct rn_pcie_knobs *k, struct rn_word word, struct rn_te
 	return -EINVAL;
 }
 
-static int parse_word(struct rn_pcie_knobs *k, struct rn_word word, struct rn_text *err)
+static int parse_word(struct rn_pcie_knobs *k, struct rn_token word, struct rn_text *err)
 {
-	struct rn_word value = word, name = trim_word(rn_word_cut(&value, '='));
+	struct rn_token value = word, name = trim_word(rn_token_cut(&value, '='));
 	enum rn_pcie_mode mode;
-	bool is_mode = rn_word_is(name, "mode");
+	bool is_mode = rn_token_is(name, "mode");
 
 	if (word.len == 0)
 		return refuse_word(err, word, ": a word is missing between commas");
@@ -674,7 +674,7 @@ static int parse_word(struct rn_pcie_knobs *k, struct rn_word word, struct rn_te
 	return 0;
 }
 
-int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_word text, char *err,
+int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_token text, char *err,
 			 size_t err_len)
 {
 	struct rn_text t;
@@ -684,7 +684,7 @@ int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_word text, char *err
 	if (trim_word(text).len == 0)
 		return 0;
 	while (rc == 0 && text.at)
-		rc = parse_word(k, trim_word(rn_word_cut(&text, ',')), &t);
+		rc = parse_word(k, trim_word(rn_token_cut(&text, ',')), &t);
 	return rc;
 }
 
@@ -701,9 +701,9 @@ static const struct {
 /* Does @k have the value that @word, "knob=value", names? */
 static bool has_value(const struct rn_pcie_knobs *k, const char *word)
 {
-	struct rn_word value = { word, strlen(word) };
+	struct rn_token value = { word, strlen(word) };
 	struct rn_pcie_knobs with = *k;
-	struct rn_word name = rn_word_cut(&value, '=');
+	struct rn_token name = rn_token_cut(&value, '=');
 	const char *choices;
 	int knob = find_knob(name, &choices);
 	bool is_known = knob >= 0 && read_knob(&with, knob, choices, value);
@@ -830,14 +830,14 @@ static ssize_t read_file(const char *name, char *buf, size_t size)
 	return n;
 }
 
-static int parse_lines(struct rn_pcie_knobs *k, const char *name, struct rn_word text,
+static int parse_lines(struct rn_pcie_knobs *k, const char *name, struct rn_token text,
 		       struct rn_text *err)
 {
 	char why[256];
 
 	for (unsigned number = 1; text.at; number++) {
-		struct rn_word line = rn_word_cut(&text, '\n');
-		struct rn_word words = rn_word_cut(&line, '#');
+		struct rn_token line = rn_token_cut(&text, '\n');
+		struct rn_token words = rn_token_cut(&line, '#');
 		int rc = rn_knobs_parse_words(k, words, why, sizeof(why));
 
 		if (rc == 0)
@@ -858,7 +858,7 @@ static int parse_file(struct rn_pcie_knobs *k, const char *name, struct rn_text 
 	ssize_t len = read_file(name, buf, sizeof(buf));
 
 	if (len >= 0)
-		return parse_lines(k, name, (struct rn_word){ buf, (size_t)len }, err);
+		return parse_lines(k, name, (struct rn_token){ buf, (size_t)len }, err);
 	rn_text_add(err, name);
 	rn_text_add(err, ": ");
 	rn_text_add(err, len == -EFBIG ? "longer than 16384 bytes" : strerror((int)-len));
@@ -875,7 +875,7 @@ int rn_pcie_parse(struct rn_pcie_knobs *k, const char *text, char *err, size_t e
 	if (text[0] == '@')
 		rc = parse_file(&read, text + 1, &t);
 	else
-		rc = rn_knobs_parse_words(&read, (struct rn_word){ text, strlen(text) },
+		rc = rn_knobs_parse_words(&read, (struct rn_token){ text, strlen(text) },
 					  err, err_len);
 	if (rc == 0)
 		rc = rn_pcie_check(&read, err, err_len);

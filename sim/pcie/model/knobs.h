@@ -4,7 +4,7 @@
 #define RN_KNOBS_H
 
 #include "rocin/pcie.h"
-#include "rocin/word.h"
+#include "rocin/token.h"
 #include "text.h"
 
 /* Parses MODE[,KNOB=VALUE]... as rn_pcie_parse() does, but not @FILE; a text of blanks
@@ -12,14 +12,14 @@
  * not checked for contradictions: rn_pcie_check() does that. Returns 0, or -EINVAL with a
  * sentence in @err; @k may be changed then.
  */
-int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_word text, char *err,
+int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_token text, char *err,
 			 size_t err_len);
 
 /* Cuts @text at the first @mark. Returns the part before the mark and leaves the part
  * behind it in @text; without a mark it returns all and leaves an empty word with at ==
  * NULL.
  */
-struct rn_word rn_word_cut(struct rn_word *text, char mark);
+struct rn_token rn_token_cut(struct rn_token *text, char mark);
 
 /* Does the knob at index @knob of rn_pcie_knob_list differ between @a and @b? */
 bool rn_knob_differs(const struct rn_pcie_knobs *a, const struct rn_pcie_knobs *b,

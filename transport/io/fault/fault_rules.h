@@ -13,9 +13,9 @@
 #define RN_FAULT_RULES_H
 
 #include "rocin/flow.h"
+#include "rocin/token.h"
 #include "rocin/types.h"
 #include "rocin/wire.h"
-#include "rocin/word.h"
 
 enum {
 	RN_FAULT_RULES_MAX = 64, /* one bit of a verdict for each rule */
@@ -203,7 +203,7 @@ int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
 /* Are the bytes this word? */
 static inline bool rn_fault_is_word(const char *s, size_t len, const char *word)
 {
-	return rn_word_is((struct rn_word){ s, len }, word);
+	return rn_token_is((struct rn_token){ s, len }, word);
 }
 
 /* A percentage such as "12.5%", 0 to 100 with up to four decimals, in

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "fault_rules.h"
-#include "rocin/word.h"
+#include "rocin/token.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 
@@ -58,7 +58,7 @@ bool rn_fault_percent(const char *s, size_t len, uint64_t *ppm)
 
 bool rn_fault_decimal(const char *s, size_t len, uint64_t *value)
 {
-	return len <= 19 && rn_word_digits((struct rn_word){ s, len }, 10, value);
+	return len <= 19 && rn_token_digits((struct rn_token){ s, len }, 10, value);
 }
 
 bool rn_fault_time(const char *s, size_t len, rn_ns *time)

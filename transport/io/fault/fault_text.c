@@ -12,8 +12,8 @@
 #include "fault_rules.h"
 #include "rocin/mad.h"
 #include "rocin/opcode.h"
+#include "rocin/token.h"
 #include "rocin/wire.h"
-#include "rocin/word.h"
 #include "transport/io/host/sentence.h"
 
 /* One item of a rule: NAME or NAME=VALUE. */
@@ -92,7 +92,8 @@ static bool read_number(const char *s, size_t len, uint64_t *value)
 {
 	if (len < 2 || s[0] != '0' || s[1] != 'x')
 		return rn_fault_decimal(s, len, value);
-	return len <= 18 && rn_word_digits((struct rn_word){ s + 2, len - 2 }, 16, value);
+	return len <= 18 &&
+	       rn_token_digits((struct rn_token){ s + 2, len - 2 }, 16, value);
 }
 
 /* A range "FIRST..LAST", or one number for both. */

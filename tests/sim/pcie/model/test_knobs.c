@@ -114,18 +114,18 @@ static void every_choice_of_every_knob_can_be_said(void **state)
 	(void)state;
 	for (unsigned i = 0; rn_pcie_knob_list[i].name; i++) {
 		const struct rn_pcie_knob *knob = &rn_pcie_knob_list[i];
-		struct rn_word left = { knob->values, strlen(knob->values) };
+		struct rn_token left = { knob->values, strlen(knob->values) };
 
 		assert_true(strlen(knob->help) > 10);
 		if (strpbrk(knob->values, "ABCDEFGHIJKLMNOPQRSTUVWXYZ.") != NULL)
 			continue;
 		while (left.at) {
-			struct rn_word value = rn_word_cut(&left, '|');
+			struct rn_token value = rn_token_cut(&left, '|');
 			char text[100];
 
 			snprintf(text, sizeof(text), "%s=%.*s%s", knob->name,
 				 (int)value.len, value.at,
-				 rn_word_is(value, "replay") ? ",replay=x" : "");
+				 rn_token_is(value, "replay") ? ",replay=x" : "");
 			parsed(text);
 		}
 	}
@@ -289,7 +289,7 @@ static void a_nul_byte_is_refused(void **state)
 	(void)state;
 	rn_pcie_preset(&k, RN_PCIE_TYPICAL);
 	assert_int_equal(rn_knobs_parse_words(&k,
-					      (struct rn_word){ text, sizeof(text) - 1 },
+					      (struct rn_token){ text, sizeof(text) - 1 },
 					      err, sizeof(err)),
 			 -EINVAL);
 	assert_string_equal(err, "\"seed=1?\": has a NUL byte");

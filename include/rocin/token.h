@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* word.h - words and numbers in the texts that Rocin reads: scenarios, litmus tests,
+/* token.h - tokens and numbers in the texts that Rocin reads: scenarios, litmus tests,
  * fault rules, settings of the PCIe layer. Each of these has a grammar of its own on top.
  *
  * strtoull() and isspace() are not used: the texts need no NUL at the end, and the
  * program may have set a locale.
  */
-#ifndef RN_WORD_H
-#define RN_WORD_H
+#ifndef RN_TOKEN_H
+#define RN_TOKEN_H
 
 #include <string.h>
 
 #include "rocin/types.h"
 
-struct rn_word {
+struct rn_token {
 	const char *at;
-	size_t len; /* 0: there is no word */
+	size_t len; /* 0: there is no token */
 };
 
 static inline bool rn_char_is_digit(char c)
@@ -33,8 +33,8 @@ static inline bool rn_char_is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The first word from @at on, up to the next blank. */
-static inline struct rn_word rn_word_first(const char *at, const char *end)
+/* The first token from @at on, up to the next blank. */
+static inline struct rn_token rn_token_first(const char *at, const char *end)
 {
 	const char *to;
 
@@ -42,10 +42,10 @@ static inline struct rn_word rn_word_first(const char *at, const char *end)
 		at++;
 	for (to = at; to < end && !rn_char_is_blank(*to);)
 		to++;
-	return (struct rn_word){ at, (size_t)(to - at) };
+	return (struct rn_token){ at, (size_t)(to - at) };
 }
 
-static inline bool rn_word_is(struct rn_word w, const char *text)
+static inline bool rn_token_is(struct rn_token w, const char *text)
 {
 	return strlen(text) == w.len && memcmp(w.at, text, w.len) == 0;
 }
@@ -65,7 +65,7 @@ static inline unsigned rn_char_digit(char c)
 /* Read a number that consists of digits only. Return: false if it does
  * not, or exceeds 64 bits.
  */
-static inline bool rn_word_digits(struct rn_word w, unsigned base, uint64_t *number)
+static inline bool rn_token_digits(struct rn_token w, unsigned base, uint64_t *number)
 {
 	uint64_t n = 0;
 
@@ -83,12 +83,12 @@ static inline bool rn_word_digits(struct rn_word w, unsigned base, uint64_t *num
 }
 
 /* Read a decimal number, or a hexadecimal one with 0x before it. */
-static inline bool rn_word_number(struct rn_word w, uint64_t *number)
+static inline bool rn_token_number(struct rn_token w, uint64_t *number)
 {
 	if (w.len > 2 && w.at[0] == '0' && w.at[1] == 'x')
-		return rn_word_digits((struct rn_word){ w.at + 2, w.len - 2 }, 16,
-				      number);
-	return rn_word_digits(w, 10, number);
+		return rn_token_digits((struct rn_token){ w.at + 2, w.len - 2 }, 16,
+				       number);
+	return rn_token_digits(w, 10, number);
 }
 
-#endif /* RN_WORD_H */
+#endif /* RN_TOKEN_H */
