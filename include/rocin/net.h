@@ -92,7 +92,7 @@ struct rn_net_ops {
 
 	/* After the last reserve(), with its flow: the packet has been built,
 	 * @len bytes with its ICRC (for identification 0), or with zeros in
-	 * its place if rn_net.bare.
+	 * its place if rn_net.no_icrc.
 	 */
 	void (*commit)(void *ctx, const struct rn_flow *flow, uint32_t len);
 
@@ -111,7 +111,7 @@ struct rn_net {
 	/* The packet for which the last reserve() gave room needs no ICRC, as the two
 	 * ends have agreed. Packets given to transmit() always have one.
 	 */
-	bool bare;
+	bool no_icrc;
 	/* So many packets, from the first on, of the super-packet for which transmit()
 	 * last returned 0 have left twice: they lie in the ring of a peer that has
 	 * stopped reading, and were sent by UDP with the rest.

@@ -66,7 +66,7 @@
 	X(LOCAL_TX_BYTES,      "local_sent_bytes",             "bytes sent through shared memory, of sent_bytes")\
 	X(LOCAL_RX_PACKETS,    "local_rcvd_pkts",              "packets received through shared memory, of rcvd_pkts")\
 	X(LOCAL_RX_BYTES,      "local_rcvd_bytes",             "bytes received through shared memory, of rcvd_bytes")\
-	X(LOCAL_TX_BARE,       "local_sent_bare_pkts",         "packets without ICRC, of local_sent_pkts")       \
+	X(LOCAL_TX_NO_ICRC,    "local_sent_bare_pkts",         "packets without ICRC, of local_sent_pkts")       \
 	X(LOCAL_SPOILT,        "local_spoilt",                 "local wires given up because the peer broke their rules")\
 	X(LOCAL_RENEWED,       "local_renewed",                "times that another local wire was asked for: the last was lost, and the peer is there still")\
 	X(TX_DROPPED,          "tx_dropped",                   "packets that the socket refused")                \

@@ -166,8 +166,8 @@ enum rn_tx_what {
 	RN_TX_ACKS = 1 << 1, /* acknowledgements and NAKs, which may also be deferred */
 	/* Acknowledgements, if their QP has something else to send. */
 	RN_TX_ALONG = 1 << 2,
-	RN_TX_BARE = 1 << 3,   /* the packet gets no ICRC, so rn_tx.part is not needed */
-	RN_TX_SINGLY = 1 << 4, /* the caller does not join packets to super-packets */
+	RN_TX_NO_ICRC = 1 << 3, /* the packet gets no ICRC, so rn_tx.part is not needed */
+	RN_TX_SINGLY = 1 << 4,	/* the caller does not join packets to super-packets */
 	RN_TX_ALL = RN_TX_WORK | RN_TX_ACKS,
 };
 

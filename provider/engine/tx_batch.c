@@ -154,17 +154,17 @@ static int build_in_place(struct rnp_tx_batch *s, const struct rn_net *net, rn_n
 
 	for (unsigned n = 0; n < max; n++) {
 		uint8_t *at = net->ops->reserve(net->ctx, flow, s->label.dest_slot);
-		unsigned bare = at && net->bare ? RN_TX_BARE : 0;
+		unsigned no_icrc = at && net->no_icrc ? RN_TX_NO_ICRC : 0;
 
 		if (!at)
 			return -EAGAIN;
-		if (!build_at(s, at, now, what | RN_TX_SINGLY | bare))
+		if (!build_at(s, at, now, what | RN_TX_SINGLY | no_icrc))
 			return 0;
 		if (!same_label(&s->next, &s->label)) {
 			memcpy(tail(s), at, s->next_len - RN_ICRC_LEN);
 			return -EAGAIN;
 		}
-		if (bare)
+		if (no_icrc)
 			memset(at + s->next_len - RN_ICRC_LEN, 0, RN_ICRC_LEN);
 		else
 			rn_icrc_seal_with(flow, 0, at, s->next_len - RN_ICRC_LEN,

@@ -386,7 +386,7 @@ static void wire_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	(void)ctx;
 	assert_int_equal(flow->sport, flows[0].sport);
 	assert_int_equal(rn_get_le32(place + len - RN_ICRC_LEN),
-			 net.bare ? 0 : rn_icrc(flow, 0, place, len - RN_ICRC_LEN));
+			 net.no_icrc ? 0 : rn_icrc(flow, 0, place, len - RN_ICRC_LEN));
 	memset(place, 0xee, sizeof(place)); /* what the next finds there */
 	place_room--;
 	placed++;
@@ -436,7 +436,7 @@ static void packets_on_a_wire_without_icrcs_have_zeros_there(void **state)
 {
 	(void)state;
 	use_place(100);
-	net.bare = true;
+	net.no_icrc = true;
 	give(5, 1000, 0, 0x201);
 	send_all();
 	assert_int_equal(placed, 5);

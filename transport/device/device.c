@@ -336,7 +336,7 @@ uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *
 	struct rn_build b = { .buf = buf,
 			      .cap = cap,
 			      .tx = tx,
-			      .part = what & RN_TX_BARE ? NULL : &tx->part };
+			      .part = what & RN_TX_NO_ICRC ? NULL : &tx->part };
 	uint32_t len;
 
 	assert(cap >= RN_PACKET_MAX);

@@ -163,7 +163,7 @@ static void who_gets_none_is_told_why(void **state)
 	close_side(&b);
 }
 
-static void packets_are_bare_where_both_ends_take_them(void **state)
+static void packets_lack_icrc_where_both_ends_take_them(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
@@ -173,10 +173,10 @@ static void packets_are_bare_where_both_ends_take_them(void **state)
 
 		ask(&a, &b);
 		w = await_wire(&a, &b);
-		assert_int_equal(w.bare, i == 3);
+		assert_int_equal(w.no_icrc, i == 3);
 		close_wire(&w);
 		w = await_wire(&b, &a);
-		assert_int_equal(w.bare, i == 3);
+		assert_int_equal(w.no_icrc, i == 3);
 		close_wire(&w);
 		close_side(&a);
 		close_side(&b);
@@ -330,7 +330,7 @@ int main(void)
 		test(no_end_can_make_the_memory_shorter),
 		test(two_who_ask_at_once_get_one_wire),
 		test(who_gets_none_is_told_why),
-		test(packets_are_bare_where_both_ends_take_them),
+		test(packets_lack_icrc_where_both_ends_take_them),
 		test(who_asks_and_does_not_read_keeps_its_device),
 		test(the_end_of_one_is_told_to_the_other),
 		test(a_process_that_was_killed_is_gone_too),

@@ -16,7 +16,7 @@ struct side {
 	struct rn_gid gid;
 };
 
-static inline struct side open_at(struct rn_gid gid, bool takes_wires, bool bare)
+static inline struct side open_at(struct rn_gid gid, bool takes_wires, bool no_icrc)
 {
 	struct side s = { .r = kit_connect(), .gid = gid };
 	struct rn_netdev dev = kit_device(1);
@@ -24,7 +24,7 @@ static inline struct side open_at(struct rn_gid gid, bool takes_wires, bool bare
 
 	dev.gid[0] = s.gid;
 	if (takes_wires)
-		rn_rocind_take_wires(s.r, bare);
+		rn_rocind_take_wires(s.r, no_icrc);
 	if (rn_rocind_attach(s.r, &dev, -1, &s.a, why, sizeof(why)))
 		fail_msg("%s", why);
 	return s;

@@ -315,7 +315,7 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 				      .ifindex = msg->ifindex,
 				      .gid_count = msg->gid_count,
 				      .wires = msg->wires == 1,
-				      .bare = msg->bare == 1,
+				      .no_icrc = msg->no_icrc == 1,
 				      .up = msg->up != 0 };
 	int rc = check_request(msg, err, err_len);
 

@@ -44,7 +44,7 @@ struct rnd_attachment {
 	bool watches; /* addresses of the interface can change, as it is not loopback */
 	bool follows; /* takes new addresses of the interface as well */
 	bool wires;   /* the process can use local wires */
-	bool bare;    /* accepts packets without ICRC on local wires */
+	bool no_icrc; /* accepts packets without ICRC on local wires */
 	bool up;      /* link state that was reported to the process */
 	int stats_fd; /* descriptor of the stats page; -1: none */
 };

@@ -164,8 +164,8 @@ static int tell_up(const struct rnd_wire *w, unsigned role, int rings)
 					 .role = role,
 					 .bit = w->bit[role],
 					 .peer_bit = w->bit[!role],
-					 .bare = w->end[0]->attachment.bare &&
-						 w->end[1]->attachment.bare };
+					 .no_icrc = w->end[0]->attachment.no_icrc &&
+						    w->end[1]->attachment.no_icrc };
 	const int fds[RN_CTL_WIRE_FDS] = {
 		[RN_CTL_WIRE_RINGS] = rings,
 		[RN_CTL_WIRE_PEER_PAGE] = peer->page_fd,

@@ -307,7 +307,7 @@ static bool is_one_of(uint16_t mads, uint16_t mad)
 
 static bool matches_packet(const struct rn_fault_rule *r, const struct rn_fault_packet *p)
 {
-	if (r->act == RN_FAULT_FAIL || (r->act == RN_FAULT_CUT && r->is_bare))
+	if (r->act == RN_FAULT_FAIL || (r->act == RN_FAULT_CUT && r->is_unconditional))
 		return false;
 	return r->in_dir[p->dir] && (r->ops[p->opcode / 64] >> p->opcode % 64 & 1) &&
 	       (!r->qpn || r->qpn == p->qpn) && (!r->qp || r->qp == p->qp) &&

@@ -103,8 +103,8 @@ struct rn_fault_rule {
 	unsigned changes;
 	struct rn_fault_change change[RN_FAULT_SETS_MAX];
 
-	unsigned number; /* position in the text that it came from, from 0 */
-	bool is_bare;	 /* no conditions on packets: CUT begins at once */
+	unsigned number;       /* position in the text that it came from, from 0 */
+	bool is_unconditional; /* no conditions on packets: CUT begins at once */
 	/* Hash of the rule's text: identifies the same rule in another set. */
 	uint64_t id;
 

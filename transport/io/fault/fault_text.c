@@ -679,12 +679,12 @@ static int read_word(struct cursor *c, struct rn_fault_rule *r, const struct pie
 /* Check and complete the rule as a whole. */
 static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_norecv)
 {
-	bool bare = true;
+	bool unconditional = true;
 
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(words); i++)
 		if (words[i].of_packet && c->seen >> i & 1)
-			bare = false;
-	r->is_bare = bare;
+			unconditional = false;
+	r->is_unconditional = unconditional;
 	if (r->every > 1 && r->nth == r->nth_last)
 		r->nth_last = 0; /* the nth packet, and every every-th one after it */
 	if (r->act == RN_FAULT_SET && r->changes == 0)

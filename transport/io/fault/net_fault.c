@@ -688,7 +688,7 @@ void rn_fault_set_rules(struct rn_fault *f, const struct rn_fault_rules *rules)
 	for (unsigned i = 0; i < f->rules.count; i++) {
 		struct rn_fault_rule *r = &f->rules.rule[i];
 
-		if (r->act != RN_FAULT_CUT || !r->is_bare || r->hits > 0)
+		if (r->act != RN_FAULT_CUT || !r->is_unconditional || r->hits > 0)
 			continue;
 		r->seen = r->hits = 1;
 		begin_cut(f, r);

@@ -115,7 +115,7 @@ struct rn_ctl_attach {
 	/* 1: its packets need no ICRC; 0 also from clients that do not
 	 * know the field.
 	 */
-	uint32_t bare;
+	uint32_t no_icrc;
 	struct rn_gid gid[RN_GID_MAX];
 };
 
@@ -246,7 +246,8 @@ struct rn_ctl_wire {
 	/* Bit of this wire in this process' doorbell, below RN_CTL_WIRES_MAX. */
 	uint32_t bit;
 	uint32_t peer_bit; /* bit of this wire in the peer's doorbell */
-	uint32_t bare; /* 1: packets may lack their ICRC, because both ends accept that */
+	/* 1: packets may lack their ICRC, because both ends accept that. */
+	uint32_t no_icrc;
 };
 
 /* There is no wire: the peer has gone (err 0), or the wire is refused or broken. */

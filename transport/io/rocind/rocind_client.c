@@ -50,7 +50,7 @@ static bool read_wire_event(const struct rn_ctl_packet *pkt,
 		.role = up->role,
 		.bit = up->bit,
 		.peer_bit = up->peer_bit,
-		.bare = up->bare == 1,
+		.no_icrc = up->no_icrc == 1,
 		.rings = pkt->fd[RN_CTL_WIRE_RINGS],
 		.peer_page = pkt->fd[RN_CTL_WIRE_PEER_PAGE],
 		.peer_event = pkt->fd[RN_CTL_WIRE_PEER_EVENT],
@@ -406,7 +406,7 @@ static int request_attach(struct rn_rocind *r, const struct rn_netdev *dev, int 
 				     .up = dev->up,
 				     .all_addresses = dev->all_addresses,
 				     .wires = r->takes_wires,
-				     .bare = r->takes_bare };
+				     .no_icrc = r->takes_no_icrc };
 	struct rn_ctl_packet pkt = { .fd_count = 0 };
 	const struct rn_ctl_attached *answer = &pkt.msg.attached;
 	int rc;
@@ -590,10 +590,10 @@ int rn_rocind_list(struct rn_rocind *r, rn_rocind_on_client on_client, void *ctx
 
 static_assert((int)RN_ROCIND_WIRES_MAX == (int)RN_CTL_WIRES_MAX, "same wires");
 
-void rn_rocind_take_wires(struct rn_rocind *r, bool bare)
+void rn_rocind_take_wires(struct rn_rocind *r, bool no_icrc)
 {
 	r->takes_wires = true;
-	r->takes_bare = bare;
+	r->takes_no_icrc = no_icrc;
 }
 
 static int send_about_wire(struct rn_rocind *r, enum rn_ctl_type type,

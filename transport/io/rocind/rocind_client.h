@@ -69,7 +69,7 @@ struct rn_rocind_wire {
 	unsigned role; /* 0 or 1; see ring.h */
 	unsigned bit;  /* bit of this wire in our doorbell, below RN_ROCIND_WIRES_MAX */
 	unsigned peer_bit;
-	bool bare;		   /* both ends accept packets without ICRC */
+	bool no_icrc;		   /* both ends accept packets without ICRC */
 	int rings;		   /* RN_WIRE_BYTES of memory */
 	int peer_page, peer_event; /* doorbell of the peer, eventfd that wakes it */
 	int page, event;	   /* our own doorbell; the same with each wire */
@@ -196,10 +196,10 @@ int rn_rocind_fd(const struct rn_rocind *r);
  */
 int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
 
-/* Accept local wires; @bare: with packets that have no ICRC. To be called before
+/* Accept local wires; @no_icrc: with packets that have no ICRC. To be called before
  * rn_rocind_attach().
  */
-void rn_rocind_take_wires(struct rn_rocind *r, bool bare);
+void rn_rocind_take_wires(struct rn_rocind *r, bool no_icrc);
 
 /**
  * rn_rocind_ask_wire() - Ask for a local wire to another process, which is shared memory

@@ -26,7 +26,7 @@ struct rn_rocind {
 	int sock;
 	/* End of file, GOING_DOWN or a bad message came: nothing more is sent. */
 	bool gone;
-	bool takes_wires, takes_bare;
+	bool takes_wires, takes_no_icrc;
 	unsigned event_head; /* index of the first event in event[], a ring */
 	unsigned event_count;
 	struct rn_rocind_event event[RN_ROCIND_EVENT_MAX];

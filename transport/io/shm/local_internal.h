@@ -29,7 +29,7 @@ struct local_wire {
 	struct rn_ring_recv recv;
 	struct rn_doorbell *peer_page;
 	int peer_event;
-	bool may_be_bare; /* both ends have agreed to do without ICRCs */
+	bool may_omit_icrc; /* both ends have agreed to do without ICRCs */
 	/* The wire is new. Packets that the peer sent by UDP before may still be in our
 	 * sockets, so the ring is not read yet.
 	 */

@@ -226,7 +226,7 @@ static struct local_wire *make_wire(struct rn_local *l, const struct rn_rocind_e
 	w->bit = wire->bit;
 	w->peer_bit = wire->peer_bit;
 	w->peer_event = -1;
-	w->may_be_bare = wire->bare;
+	w->may_omit_icrc = wire->no_icrc;
 	w->is_fresh = true;
 	w->want = RN_RING_SIZE_MIN;
 	if (!rc)

@@ -229,7 +229,7 @@ static uint8_t *local_reserve(void *ctx, const struct rn_flow *flow, uint32_t de
 	if (w->want != w->send.size)
 		rn_local_resize(w);
 	l->place = w;
-	l->net.bare = w->may_be_bare;
+	l->net.no_icrc = w->may_omit_icrc;
 	at = rn_ring_reserve(&w->send);
 	l->apart = at && w->is_long ? apart_from(l, at) : NULL;
 	return l->apart ? l->apart : at;
@@ -276,7 +276,7 @@ static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	struct local_wire *w = l->place;
 	struct rn_ring_meta meta = rn_local_meta(flow);
 
-	meta.flags = l->net.bare ? RN_RING_BARE : 0;
+	meta.flags = l->net.no_icrc ? RN_RING_NO_ICRC : 0;
 	if (l->apart)
 		/* rn_ring_reserve() has found that there is space. */
 		(void)!rn_ring_send(&w->send, &meta, l->apart, len);
@@ -286,8 +286,8 @@ static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	w->full_since = 0;
 	rn_local_count(l, RN_STAT_LOCAL_TX_PACKETS, 1);
 	rn_local_count(l, RN_STAT_LOCAL_TX_BYTES, len);
-	if (l->net.bare)
-		rn_local_count(l, RN_STAT_LOCAL_TX_BARE, 1);
+	if (l->net.no_icrc)
+		rn_local_count(l, RN_STAT_LOCAL_TX_NO_ICRC, 1);
 	if (++w->burst == 1 && is_stream(w) && w->is_long && rn_far_copy_has_past())
 		rn_copy_pace_begin(&w->pace, rn_clock(CLOCK_MONOTONIC), w->send.tail);
 	if (is_to_show(w))
@@ -315,7 +315,7 @@ static enum rn_rx_icrc judge_icrc(const struct rn_local *l, const struct local_w
 				  const struct rn_ring_packet *pkt)
 {
 	/* Our peers number packets as we do. */
-	if (!(pkt->meta.flags & RN_RING_BARE) || !w->may_be_bare)
+	if (!(pkt->meta.flags & RN_RING_NO_ICRC) || !w->may_omit_icrc)
 		return RN_RX_ICRC_EXACT;
 	if (!l->seals)
 		return RN_RX_ICRC_NONE;

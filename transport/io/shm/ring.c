@@ -390,7 +390,7 @@ static uint32_t part_len(uint32_t len)
  */
 static void copy_out(struct rn_ring_packet *p, uint8_t *room, const uint8_t *src)
 {
-	uint32_t part = p->meta.flags & RN_RING_BARE ? 0 : part_len(p->len);
+	uint32_t part = p->meta.flags & RN_RING_NO_ICRC ? 0 : part_len(p->len);
 	uint32_t before = p->len - RN_ICRC_LEN - part;
 
 	if (part == 0) {

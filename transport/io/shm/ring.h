@@ -60,7 +60,7 @@ struct rn_ring_meta {
 };
 
 enum rn_ring_flags {
-	RN_RING_BARE = 1 << 0, /* no ICRC: there are zeros in its place */
+	RN_RING_NO_ICRC = 1 << 0, /* no ICRC: there are zeros in its place */
 };
 
 struct rn_ring_packet {

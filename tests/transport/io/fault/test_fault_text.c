@@ -63,7 +63,7 @@ static void every_condition_is_read(void **state)
 	assert_int_equal(r.every, 2);
 	assert_int_equal(r.chance, 5000);
 	assert_int_equal(r.count, 6);
-	assert_false(r.is_bare);
+	assert_false(r.is_unconditional);
 }
 
 static void rule_without_conditions_is_about_every_packet_sent(void **state)
@@ -77,7 +77,7 @@ static void rule_without_conditions_is_about_every_packet_sent(void **state)
 	assert_int_equal(r.nth_last, 0);
 	assert_int_equal(r.every, 1);
 	assert_int_equal(r.chance, 1000000);
-	assert_true(r.is_bare);
+	assert_true(r.is_unconditional);
 	for (unsigned op = 0; op < 256; op++)
 		assert_true(has_op(&r, op));
 }

@@ -48,7 +48,7 @@ struct world {
 	struct rn_gid gid[RN_GID_MAX];
 	uint64_t stats[RN_STAT_COUNT];
 
-	bool bare; /* wires that are laid from now on are for packets without ICRC */
+	bool no_icrc; /* wires that are laid from now on are for packets without ICRC */
 
 	/* What rocind was asked. */
 	unsigned asked, dropped;
@@ -200,7 +200,7 @@ static inline int try_to_lay(struct world *w, unsigned n)
 					   p->memory + (RN_WIRE_RING_BYTES - own),
 					   RN_WIRE_CAPACITY),
 			 RN_RING_OK);
-	wire.bare = w->bare;
+	wire.no_icrc = w->no_icrc;
 	wire.rings = rings;
 	wire.peer_page = page;
 	wire.peer_event = dup(p->event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_net_local_bare.c - packets without ICRC, where both ends of a wire take them. */
+/* test_net_local_no_icrc.c - packets without ICRC, where both ends accept them. */
 #include "local_kit.h"
 
 #include "rocin/icrc.h"
@@ -14,7 +14,7 @@ static struct rn_ring_packet built_packet(struct world *w)
 
 	assert_non_null(at);
 	memcpy(at, super_to(w, 1, 1, 3).data, LEN);
-	if (w->net->bare)
+	if (w->net->no_icrc)
 		memset(at + LEN - RN_ICRC_LEN, 0, RN_ICRC_LEN);
 	else
 		rn_icrc_seal(&w->flow, 0, at, LEN - RN_ICRC_LEN);
@@ -26,9 +26,9 @@ static struct rn_ring_packet built_packet(struct world *w)
 }
 
 /* One packet of 4 KiB without ICRC from the first peer, whatever was agreed. */
-static struct rn_rx bare_packet_from_peer(struct world *w)
+static struct rn_rx packet_without_icrc_from_peer(struct world *w)
 {
-	const struct rn_ring_meta meta = { .sport = 7, .flags = RN_RING_BARE | 0x40 };
+	const struct rn_ring_meta meta = { .sport = 7, .flags = RN_RING_NO_ICRC | 0x40 };
 	struct rn_super s = super_to(w, SLOT, 1, 5);
 	struct peer *p = &w->peer[0];
 
@@ -61,23 +61,23 @@ static void packets_have_icrcs_unless_agreed(void **state)
 	assert_int_equal(
 		rn_icrc_check_with(NULL, &w->flow, pkt.data, pkt.len, 0, true, &pkt.part),
 		RN_ICRC_OK);
-	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_BARE], 0);
+	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_NO_ICRC], 0);
 }
 
-static void packets_are_bare_once_agreed(void **state)
+static void packets_lack_icrc_once_agreed(void **state)
 {
 	struct world *w = *state;
 	struct rn_ring_packet pkt;
 	struct rn_rx rx;
 
-	w->bare = true;
+	w->no_icrc = true;
 	lay(w, 0);
 	pkt = built_packet(w);
-	assert_int_equal(pkt.meta.flags, RN_RING_BARE);
+	assert_int_equal(pkt.meta.flags, RN_RING_NO_ICRC);
 	assert_memory_equal(pkt.data + LEN - RN_ICRC_LEN, none, RN_ICRC_LEN);
 	assert_int_equal(pkt.part.len, 0);
-	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_BARE], 1);
-	rx = bare_packet_from_peer(w);
+	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_NO_ICRC], 1);
+	rx = packet_without_icrc_from_peer(w);
 	assert_int_equal(rx.icrc, RN_RX_ICRC_NONE);
 	assert_true(is_blank(&rx));
 	/* What is not built in place has one, and is judged by it. */
@@ -89,7 +89,7 @@ static void packets_are_bare_once_agreed(void **state)
 	assert_int_equal(w->rx[0].icrc, RN_RX_ICRC_EXACT);
 }
 
-static void bare_packet_from_who_has_not_agreed_has_a_wrong_icrc(void **state)
+static void packet_without_icrc_from_who_has_not_agreed_has_a_wrong_icrc(void **state)
 {
 	struct world *w = *state;
 	struct rn_rx rx;
@@ -97,7 +97,7 @@ static void bare_packet_from_who_has_not_agreed_has_a_wrong_icrc(void **state)
 	lay(w, 0);
 	for (unsigned seals = 0; seals < 2; seals++) {
 		rn_local_seal(w->local, seals);
-		rx = bare_packet_from_peer(w);
+		rx = packet_without_icrc_from_peer(w);
 		assert_int_equal(rx.icrc, RN_RX_ICRC_EXACT);
 		assert_int_equal(verdict(&rx), RN_ICRC_BAD);
 	}
@@ -108,15 +108,15 @@ static void who_looks_at_packets_sees_icrcs(void **state)
 	struct world *w = *state;
 	struct rn_rx rx;
 
-	w->bare = true;
+	w->no_icrc = true;
 	lay(w, 0);
 	rn_local_seal(w->local, true);
-	rx = bare_packet_from_peer(w);
+	rx = packet_without_icrc_from_peer(w);
 	assert_false(is_blank(&rx));
 	assert_int_equal(rx.icrc, RN_RX_ICRC_EXACT);
 	assert_int_equal(verdict(&rx), RN_ICRC_OK);
 	rn_local_seal(w->local, false);
-	rx = bare_packet_from_peer(w);
+	rx = packet_without_icrc_from_peer(w);
 	assert_int_equal(rx.icrc, RN_RX_ICRC_NONE);
 	assert_true(is_blank(&rx));
 }
@@ -125,8 +125,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(packets_have_icrcs_unless_agreed),
-		test(packets_are_bare_once_agreed),
-		test(bare_packet_from_who_has_not_agreed_has_a_wrong_icrc),
+		test(packets_lack_icrc_once_agreed),
+		test(packet_without_icrc_from_who_has_not_agreed_has_a_wrong_icrc),
 		test(who_looks_at_packets_sees_icrcs),
 	};
 
