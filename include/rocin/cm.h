@@ -392,7 +392,7 @@ struct rn_cm_listener {
 void rn_cm_listener_ip(struct rn_cm_listener *l, enum rn_cm_port_space ps, uint16_t port,
 		       const struct rn_gid *addr);
 
-/* Return: 0, or -EADDRINUSE if a listener for exactly the same exists. */
+/* Return: 0, or -EADDRINUSE if a listener for exactly the same requests exists. */
 int rn_cm_listen(struct rn_cm *cm, struct rn_cm_listener *l);
 
 /* Requests that wait for an answer stay, but without a listener. */

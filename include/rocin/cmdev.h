@@ -36,8 +36,9 @@ enum {
 	RN_CMDEV_IN_MAX = 512,	   /* longest command of the ABI: 304 */
 	RN_CMDEV_OPTION_MAX = 512, /* longest value of SET_OPTION */
 	RN_CMDEV_OUT_MAX = 512,	   /* longest answer: 440 */
-	/* So many events are announced at a time; further ones as these are taken. The
-	 * buffer of a socket holds about 270 messages.
+	/* At most this many events are announced to the program at a time; further
+	 * events are announced as the program takes these. The buffer of a socket holds
+	 * about 270 messages.
 	 */
 	RN_CMDEV_MARKS_MAX = 128,
 };

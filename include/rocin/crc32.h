@@ -23,14 +23,16 @@ enum {
  */
 uint32_t rn_crc32(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p, size_t len);
 
-/* Ways to compute it, by bytes at a time, from the slowest to the fastest. */
+/* Ways to compute the CRC: the number of bytes that one step takes in, from the slowest
+ * way to the fastest.
+ */
 enum rn_crc32_means {
 	RN_CRC32_PLAIN, /* by libdeflate */
 	RN_CRC32_BY_32,
 	RN_CRC32_BY_64,
 };
 
-/* The fastest way that this processor has. */
+/* The fastest way that this processor supports. */
 enum rn_crc32_means rn_crc32_best(void);
 
 /* As rn_crc32(), by @means, which must not exceed rn_crc32_best(); for tests. */

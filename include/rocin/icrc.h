@@ -67,14 +67,16 @@ enum rn_icrc_verdict {
 struct rn_icrc_hint {
 	uint16_t last_id;  /* identification of the last packet accepted */
 	uint16_t first_id; /* identification of the first packet of its super-packet */
-	/* One more than that of a packet that was refused; valid if @has_next. */
+	/* One more than the identification of a packet that was refused;
+	 * valid if @has_next.
+	 */
 	uint16_t next_id;
 	uint8_t habit; /* how the sender numbers its packets; private to icrc.c */
 	bool has_next;
 };
 
-/* A sender with one counter for all destinations may have sent this many packets to
- * others since its last packet to us.
+/* A sender that numbers its packets to all destinations by one counter may have sent this
+ * many packets to other hosts since its last packet to us.
  */
 enum {
 	RN_ICRC_ID_AHEAD = 16

@@ -45,9 +45,9 @@ struct rn_mem_attr {
 	uint32_t msg;
 };
 
-/* Both fields are stored as one 64-bit value. If they were stored one by one,
- * the pair could be loaded as a whole only after both stores had reached the
- * cache, at a cost in each call.
+/* @qpn and @flags are stored as one 64-bit value. If they were stored one by one, the
+ * pair could be loaded as a whole only after both stores had reached the cache, which
+ * would cost time in each call.
  */
 static inline struct rn_mem_attr rn_mem_attr_of(uint32_t qpn, uint32_t flags,
 						uint32_t msg)

@@ -112,9 +112,10 @@ struct rn_net {
 	 * ends have agreed. Packets given to transmit() always have one.
 	 */
 	bool no_icrc;
-	/* So many packets, from the first on, of the super-packet for which transmit()
-	 * last returned 0 have left twice: they lie in the ring of a peer that has
-	 * stopped reading, and were sent by UDP with the rest.
+	/* Number of packets, from the first on, of the super-packet for which
+	 * transmit() last returned 0, that have left twice: they lie in the ring of a
+	 * peer that has stopped reading, and were sent by UDP together with the rest of
+	 * the super-packet.
 	 */
 	uint32_t twice;
 };

@@ -7,7 +7,7 @@
 
 #include "rocin/types.h"
 
-/* As enum ibv_qp_type; GSI, which that does not have, as in the kernel. */
+/* As enum ibv_qp_type. GSI, which verbs do not have, has its number in the kernel. */
 enum rn_qp_type {
 	RN_QPT_GSI = 1,
 	RN_QPT_RC = 2,
@@ -19,7 +19,7 @@ enum rn_qp_type {
 	RN_QPT_COUNT,
 };
 
-/* As enum ibv_qp_state. */
+/* The states have the numbers of enum ibv_qp_state. */
 enum rn_qp_state {
 	RN_QPS_RESET,
 	RN_QPS_INIT,

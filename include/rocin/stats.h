@@ -116,9 +116,11 @@ struct rn_stats_qp {
 
 /* Whether io_uring is in use (ROCIN_IO=uring). */
 enum rn_stats_io {
-	RN_STATS_IO_PLAIN, /* not asked for */
+	RN_STATS_IO_PLAIN, /* the program has not asked for io_uring */
 	RN_STATS_IO_URING,
-	/* Epoll, sendmsg() and recvmsg() are used, at least in part. */
+	/* The program has asked for io_uring, but epoll, sendmsg() and recvmsg() are
+	 * used, at least in part.
+	 */
 	RN_STATS_IO_REFUSED,
 };
 

@@ -158,7 +158,9 @@ enum rn_storage_reason {
 	RN_STORAGE_UNALIGNED,	 /* address, offset or length is not aligned */
 	RN_STORAGE_BEYOND_BAR,	 /* device memory that peers cannot reach */
 	RN_STORAGE_ROOT_PORTS,	 /* drive and GPU are below different root ports */
-	/* The same, and the root complex does not route peer-to-peer traffic. */
+	/* Drive and GPU are below different root ports, and the root complex does not
+	 * route peer-to-peer traffic between them.
+	 */
 	RN_STORAGE_NOT_ROUTED,
 	/* No other GPU below the drive's switch to bounce through. */
 	RN_STORAGE_NO_OTHER_GPU,

@@ -19,7 +19,7 @@
 #include "transport/container/timer.h"
 
 enum {
-	/* Answers that belong to no connection, until they are taken. */
+	/* Room for answers that belong to no connection and wait to be sent. */
 	RN_CM_REPLIES = 16,
 	RN_CM_TIME_CODE_MAX = 25,
 	/* LAPs that are remembered, so that late copies are recognised. Transaction IDs
@@ -61,7 +61,10 @@ struct rn_cm_conn {
 	uint8_t lifetime;    /* active: packet lifetime code, for the ACK timeout */
 	uint8_t max_retries; /* number of times that a message of ours is sent again */
 	uint8_t retries_left;
-	uint8_t early_left; /* early retries that are left: after @early, which doubles */
+	/* Early retries that are left; @early, the time before the next one,
+	 * doubles each time.
+	 */
+	uint8_t early_left;
 	rn_ns early;
 	rn_ns interval;	    /* time after which @out is sent again */
 	rn_ns mra_from;	    /* before this time a repeated message gets no MRA */
@@ -188,7 +191,7 @@ void rn_cm_ask_patience(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 void rn_cm_raise(struct rn_cm *cm, struct rn_cm_conn *conn, enum rn_cm_event_type type,
 		 int status);
 
-/* Forget the peer. */
+/* The connection goes to IDLE and forgets its peer. */
 void rn_cm_to_idle(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_to_timewait(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 

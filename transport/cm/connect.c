@@ -363,7 +363,9 @@ static uint16_t why_refuse(const struct rn_cm_in *in)
 		return RN_CM_REJ_INVALID_GID;
 	if (req->mtu < 1 || req->mtu > 5)
 		return RN_CM_REJ_INVALID_MTU;
-	/* Linux' rdma_cm rejects it with this reason, as a consumer of the CM. */
+	/* Linux' rdma_cm, which is a consumer of the CM, rejects such a REQ
+	 * with this reason.
+	 */
 	if (rn_cm_service_is_ip(req->service_id) && rn_cm_ip_hdr_parse(&ip, req->data))
 		return RN_CM_REJ_CONSUMER;
 	return 0;
@@ -461,7 +463,9 @@ void rn_cm_on_req(struct rn_cm *cm, struct rn_cm_in *in)
 	l = rn_cm_match(cm, in, req->service_id, req->data, &known);
 	reason = known ? why_refuse(in) : RN_CM_REJ_INVALID_SERVICE_ID;
 	if (!reason && !l)
-		/* As Linux: the listener has another address. */
+		/* The listener has another address. Linux rejects such a REQ
+		 * with this reason.
+		 */
 		reason = RN_CM_REJ_CONSUMER;
 	if (reason)
 		refuse(cm, in, reason);
@@ -585,7 +589,9 @@ int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* Which of the LAPs before has come again? 0 is the last one; RN_CM_LAPS: it is new. */
+/* Which of the LAPs received before is this one a copy of? 0: the last one; RN_CM_LAPS:
+ * of none, the LAP is new.
+ */
 static unsigned find_lap(const struct rn_cm_conn *conn, uint64_t tid)
 {
 	for (unsigned i = 0; i < conn->laps_heard; i++)

@@ -10,7 +10,7 @@
 #include "transport/qp/qp.h"
 
 /* ------------------------------------------------------------ multicast groups */
-/* Addresses of groups mostly differ in their last bytes. */
+/* The addresses of groups mostly differ in their last bytes, so the hash uses those. */
 static uint32_t hash_group(const struct rn_gid *mgid)
 {
 	uint64_t hi = rn_get_be64(mgid->raw), lo = rn_get_be64(mgid->raw + 8);
@@ -108,8 +108,8 @@ struct arrival {
 	rn_ns now;
 	const struct rn_rx *rx;
 	struct rn_packet p;
-	/* Packet to a group: the member that receives it now.
-	 * NULL for a unicast packet.
+	/* Packet to a group: the member that receives it now. NULL for a
+	 * unicast packet.
 	 */
 	struct rn_mcast *member;
 	struct rn_qp *qp; /* valid once find_qp() has run, or the member's QP */
@@ -173,8 +173,8 @@ static enum rn_stat check_bth(struct arrival *a)
 
 static enum rn_stat take_cnp(struct arrival *a);
 
-/* Undefined opcodes of RC and XRC pass, because the responder has
- * to answer them with a NAK.
+/* Undefined opcodes of RC and XRC pass, because the responder has to answer
+ * them with a NAK.
  */
 static enum rn_stat check_opcode(struct arrival *a)
 {
@@ -271,8 +271,8 @@ static enum rn_stat check_state(struct arrival *a)
 		       : RN_STAT_RX_BAD_STATE;
 }
 
-/* Our P_Key is always the default one with full membership, so
- * limited members may send to us.
+/* Our P_Key is always the default one with full membership, so limited members
+ * may send to us.
  */
 static enum rn_stat check_pkey(struct arrival *a)
 {
@@ -340,8 +340,8 @@ static enum rn_stat check_for_qp(struct arrival *a)
 }
 
 /* --------------------------------------------------------------- handing over */
-/* The first request tells a passive QP (in RTR) that the
- * active side is ready to send.
+/* The first request tells a passive QP (in RTR) that the active side is
+ * ready to send.
  */
 static void note_first_request(struct rn_qp *qp)
 {

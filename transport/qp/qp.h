@@ -237,7 +237,9 @@ struct rn_responder {
 	 * exactly while that may happen.
 	 */
 	bool ack_due;
-	/* The first bits of the AETH: ACK, RNR NAK or NAK, and their value. */
+	/* The syndrome of the AETH: ACK, RNR NAK or NAK, with credits, timer
+	 * code or NAK code.
+	 */
 	uint8_t ack_syndrome;
 	struct rn_psn ack_psn;
 	uint32_t ack_msn;
@@ -321,7 +323,9 @@ struct rn_qp {
 	struct rn_peer own_peer;
 	struct rn_list peer_link, busy_link, window_link;
 	uint32_t cuts_seen; /* value of peer->cuts when the burst in flight began */
-	/* When that burst began; RN_NEVER once a packet of it was acknowledged. */
+	/* When the burst in flight began; RN_NEVER once a packet of the burst
+	 * was acknowledged.
+	 */
 	rn_ns burst_at;
 	struct rn_list read_link; /* in dev->read_waiting */
 	/* UD: number of multicast groups that the QP is attached to. */

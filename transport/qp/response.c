@@ -776,7 +776,7 @@ void rn_rsp_reset(struct rn_qp *qp)
 				      .res_room = old.res_room };
 	rsp->rq.head = 0;
 	rsp->rq.tail = 0;
-	/* The memory will still write to these when it answers pending
+	/* The memory will still write to stage and atomic when it answers pending
 	 * reads and atomics.
 	 */
 	rsp->atomic = old.atomic;

@@ -51,7 +51,7 @@ static const struct fatal_nak {
  * trips, whichever is longer.
  */
 #define PROBE_MIN RN_MSEC(2)
-/* The same, if no loss is known: it is more likely that the peer does not get
+/* As PROBE_MIN, if no loss is known: then it is more likely that the peer does not get
  * the processor.
  */
 #define FIRST_MIN RN_MSEC(100)
@@ -156,13 +156,13 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now)
 	struct rn_peer *peer = qp->peer;
 
 	if (rn_window_takes_turns(peer)) {
-		/* The QP has sent all that it may for now, and no later packet would show
-		 * the peer that these are lost.
+		/* The QP has sent all that it may for now. If these packets are lost, no
+		 * later packet shows the peer that they are missing.
 		 */
 		watch_closely(qp, now, false);
 	} else if (rn_psn_before(qp->req.charged, qp->req.high)) {
-		/* Packets sent again are already being watched, if
-		 * there was a reason.
+		/* The burst consists of packets that are sent again: the QP watches them
+		 * already, if there was a reason to.
 		 */
 		return;
 	} else if (peer->suspicion > 0) {

@@ -22,7 +22,7 @@ enum {
 	 * (measured on Linux 6.18).
 	 */
 	RN_PACKET_COST = 256,
-	/* If so many QPs of a peer wait for room, they take turns. */
+	/* If this many QPs of a peer wait for room, they take turns. */
 	RN_WINDOW_MANY = 16,
 };
 

@@ -60,7 +60,7 @@ enum {
 	WAITING_MAX = RN_SUPER_SEGMENTS + 1,
 	UD_SRC_QPN = RN_BTH_LEN + 5, /* offset of the source QPN in a packet with DETH */
 	PASSED = 8,
-	LAST = 4, /* both directions of a connection, and of another one */
+	LAST = 4, /* enough for both directions of two connections */
 };
 
 /* Packets for which no ring had room, and the rings that would have wanted them. */
@@ -327,7 +327,9 @@ static __attribute__((noinline)) unsigned rings_about(struct rn_capture *c, bool
 	return sinks_about(&c->sinks, &ends);
 }
 
-/* Does @p describe such packets? For received packets the destination suffices. */
+/* Does @p describe packets of this direction, destination and flow? For received packets
+ * the destination suffices.
+ */
 static inline bool is_passed_so(const struct passed *p, bool is_sent, uint32_t dest,
 				const struct rn_flow *flow)
 {

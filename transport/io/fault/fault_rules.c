@@ -20,8 +20,8 @@ enum {
 	BUCKETS = 256,
 	/* If there are more streams, the oldest is dropped: 9 MB in all. */
 	STREAMS_MAX = 8192,
-	/* For so many PSNs behind the newest, it is counted how often they have passed.
-	 * Retransmitted packets lie within the send window, which is smaller.
+	/* The counts of how often a PSN has passed cover this many PSNs behind the
+	 * newest. Retransmitted packets lie within the send window, which is smaller.
 	 */
 	RECENT = 1024,
 };

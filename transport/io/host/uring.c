@@ -17,7 +17,9 @@
 
 #include "own_fd.h"
 
-/* These came with Linux 5.18 to 6.1, so the headers of some distributions lack them. */
+/* These flags came with Linux 5.18 to 6.1, so the headers of some
+ * distributions lack them.
+ */
 enum {
 	SETUP_SUBMIT_ALL = 1 << 7,
 	SETUP_COOP_TASKRUN = 1 << 8,
@@ -57,8 +59,8 @@ static void load_liburing(void)
 		{ "io_uring_ring_dontfork", &api.dontfork },
 		{ "io_uring_submit", &api.submit },
 		{ "io_uring_submit_and_wait", &api.submit_and_wait },
-		/* in 2.3 or later: before, struct io_uring lacked members that the
-		 * header now uses
+		/* Exported by liburing 2.3 and later. In earlier versions struct io_uring
+		 * lacks members that the header now uses.
 		 */
 		{ "io_uring_register", &api.enroll },
 	};
@@ -95,7 +97,8 @@ static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries
 		rc = api.init(entries, &u->ring, &p);
 		if (rc < 0)
 			continue;
-		if (p.features & IORING_FEAT_FAST_POLL) /* Linux 5.7: all that we use */
+		/* Linux 5.7, which has all that we use. */
+		if (p.features & IORING_FEAT_FAST_POLL)
 			return 0;
 		api.exit(&u->ring);
 		return -ENOSYS;

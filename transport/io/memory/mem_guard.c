@@ -192,7 +192,7 @@ static void pass_on(int sig, siginfo_t *info, void *ctx)
 static bool was_store(const ucontext_t *uc)
 {
 #if defined(__x86_64__)
-	/* Of the page-fault error code. */
+	/* Bit 1 of the page-fault error code is set if the access was a write. */
 	return (uc->uc_mcontext.gregs[REG_ERR] & 2) != 0;
 #else
 	(void)uc;

@@ -86,8 +86,9 @@ void rn_guard_watch(bool first);
 typedef bool rn_guard_trap_fn(uintptr_t addr);
 void rn_guard_set_trap(rn_guard_trap_fn *fn);
 
-/* For use in that function: was the faulting access a store? (False if the machine does
- * not tell.) And the context that the handler was given (ucontext_t).
+/* For use in a function of type rn_guard_trap_fn: was the faulting access a store?
+ * False if the machine does not tell. And the context that the signal handler was
+ * given (ucontext_t).
  */
 bool rn_guard_is_store(void);
 void *rn_guard_context(void);

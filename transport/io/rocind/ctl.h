@@ -29,7 +29,7 @@ enum {
 };
 
 enum rn_ctl_type {
-	/* requests, from client to rocind */
+	/* Requests, from a client to rocind. */
 	RN_CTL_HELLO = 1,
 	RN_CTL_ATTACH = 2, /* may carry one descriptor: the statistics page */
 	RN_CTL_DETACH = 3,
@@ -40,10 +40,13 @@ enum rn_ctl_type {
 	RN_CTL_FAULTS_SET = 7,
 	RN_CTL_FAULTS_GET = 8,
 	RN_CTL_CM_OPEN = 9,
-	/* These have no answer: an event reports the result, sooner or later. */
+	/* RN_CTL_WIRE_ASK and RN_CTL_WIRE_DROP have no answer: an event reports the
+	 * result, sooner or later.
+	 */
 	RN_CTL_WIRE_ASK = 10,
 	RN_CTL_WIRE_DROP = 11,
-	RN_CTL_CAPTURE = 12, /* once per connection, which must have no device */
+	/* At most once per connection, and only if the connection has no device. */
+	RN_CTL_CAPTURE = 12,
 
 	/* answers */
 	RN_CTL_WELCOME = 64,
@@ -54,7 +57,9 @@ enum rn_ctl_type {
 	RN_CTL_LIST_END = 69,
 	RN_CTL_STATUS_REPLY = 70,
 	RN_CTL_STOPPING = 71, /* sent when the sockets are closed; end of file follows */
-	/* Carries the text if has_text; answers both requests. */
+	/* Answers FAULTS_SET and FAULTS_GET. Carries a descriptor with the text of the
+	 * rules if has_text.
+	 */
 	RN_CTL_FAULTS_REPLY = 72,
 	/* Carries the descriptor of cmdev.h and, if there is one, the board
 	 * of cm_board.h.
@@ -62,12 +67,13 @@ enum rn_ctl_type {
 	RN_CTL_CM_OPENED = 73,
 	RN_CTL_CAPTURING = 74,
 
-	/* events, from rocind */
+	/* Events, from rocind to a client. */
 	RN_CTL_GID_CHANGE = 128, /* carries one socket if added */
 	RN_CTL_PORT = 129,
 	RN_CTL_GOING_DOWN = 130,
-	RN_CTL_FAULTS = 131, /* carries the text if has_text */
-	RN_CTL_WIRE = 132,   /* carries RN_CTL_WIRE_FDS descriptors */
+	/* Carries a descriptor with the text of the rules if has_text. */
+	RN_CTL_FAULTS = 131,
+	RN_CTL_WIRE = 132, /* carries RN_CTL_WIRE_FDS descriptors */
 	RN_CTL_WIRE_DOWN = 133,
 	RN_CTL_TAP = 134, /* to a device; carries one descriptor: the ring for packets */
 	/* To a capture; carries the ring, and a page if has_stats. */

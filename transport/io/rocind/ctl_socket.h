@@ -13,8 +13,8 @@
 enum {
 	RN_CTL_FD_MAX = RN_GID_MAX, /* most descriptors beside one message */
 	/* The most descriptors that a sender can pass (SCM_MAX_FD in the kernel). A
-	 * receiver has room for all of them: the kernel closes those without room, and
-	 * that may wait (SO_LINGER).
+	 * receiver has room for all of them: the kernel would close those without room,
+	 * and closing a socket may wait (SO_LINGER).
 	 */
 	RN_CTL_FD_PASSED_MAX = 253,
 };

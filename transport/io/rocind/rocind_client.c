@@ -656,7 +656,7 @@ int rn_rocind_capture(struct rn_rocind *r, const struct rn_rocind_capture *what,
 	before = rn_rocind_cancel_off();
 	rc = rn_rocind_request(r, &msg, -1, &pkt, RN_CTL_CAPTURING, &c);
 	if (rc == 0)
-		rn_ctl_close_fds(&pkt); /* none is expected */
+		rn_ctl_close_fds(&pkt); /* no descriptors are expected with this answer */
 	rn_rocind_cancel_restore(before);
 	return rc;
 }

@@ -36,7 +36,9 @@ void rn_doorbell_announce(struct rn_doorbell *own)
 
 void rn_doorbell_awake(struct rn_doorbell *own)
 {
-	/* If a producer sees this late, it causes a useless wake-up, no more. */
+	/* If a producer sees late that this process is awake, it wakes the process
+	 * needlessly, no more.
+	 */
 	if (atomic_load_explicit(&own->sleeping, memory_order_relaxed))
 		atomic_store_explicit(&own->sleeping, 0, memory_order_relaxed);
 }

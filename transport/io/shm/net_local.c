@@ -43,7 +43,9 @@ enum {
 	 */
 	SHOW_AT = 8 * 1024,
 	SHOW_AT_STREAM = 32 * 1024,
-	/* Of so many times that packets are shown, one also rings the doorbell. */
+	/* Of this many times that packets are shown to the peer, one also
+	 * rings the doorbell.
+	 */
 	SHOWS = 8,
 	/* Packets of a short burst: a message, an acknowledgement and a few more. */
 	FEW = 4,
@@ -100,7 +102,9 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	l->sent = 0;
 	if (w->is_away && !rn_local_fetch(l, w))
 		return -ENOBUFS;
-	/* Checked before more packets are put into the ring. */
+	/* Checked before more packets are put into the ring: a ring that has been read is
+	 * not stuck any more.
+	 */
 	if (w->is_stuck && rn_ring_is_read(&w->send))
 		w->is_stuck = false;
 	for (; i < super->count; i++) {

@@ -31,7 +31,10 @@
 #include "transport/io/udp/net_udp.h"
 
 #define RN_LOCAL_PATIENCE RN_MSEC(50)
-#define RN_LOCAL_IDLE RN_MSEC(1000) /* at least so long, at most twice as long */
+/* An idle ring is trimmed after this time at the earliest, after twice this time
+ * at the latest.
+ */
+#define RN_LOCAL_IDLE RN_MSEC(1000)
 
 struct rn_local;
 

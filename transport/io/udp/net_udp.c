@@ -170,12 +170,15 @@ static void not_in_use(struct rn_udp *u, unsigned idx)
  * receives several datagrams of a socket that has many.
  */
 enum {
-	AHEAD = 4, /* datagrams of one call; more of this size do not fit the cache */
+	/* Datagrams received by one call; more datagrams of this size do not
+	 * fit the cache.
+	 */
+	AHEAD = 4,
 	BUF = 65536,
 	CONTROL = 256,
 };
 
-/* Where one datagram is received. */
+/* The memory into which one datagram is received. */
 struct uring_slot {
 	struct msghdr msg;
 	struct iovec iov;
@@ -187,8 +190,11 @@ struct uring_slot {
 /* The io_uring queue, and the datagrams that were received and not delivered. */
 struct rn_net_uring {
 	struct rn_uring *uring;
-	unsigned ahead; /* datagrams to ask for: more if all that were asked for came */
-	unsigned next, count; /* slots not delivered yet */
+	/* Number of datagrams to request next; it grows when all requested
+	 * ones have come.
+	 */
+	unsigned ahead;
+	unsigned next, count; /* slots whose datagrams are not delivered yet */
 	struct uring_slot slot[AHEAD];
 	uint8_t buf[AHEAD][BUF];
 };

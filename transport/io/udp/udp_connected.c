@@ -341,8 +341,8 @@ int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super)
 	int rc;
 
 	if (!o->is_used || o->fd < 0 || o->sport != super->tx_socket.sport)
-		/* The socket was closed, and no other can send what was
-		 * signed for it.
+		/* The socket was closed, and by no other socket may a packet leave whose
+		 * ICRC was computed for this one.
 		 */
 		return -EADDRNOTAVAIL;
 	rc = send_by(u, o, super);
