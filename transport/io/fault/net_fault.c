@@ -336,7 +336,9 @@ static void show_counts(struct rn_fault *f)
 	f->has_counted = false;
 }
 
-/* The device has seen by now what came before the request: fill in the MSN. */
+/* By now the device has seen the packets before the request that @it answers: fill in
+ * the MSN of the answer.
+ */
 static void close_answer(const struct rn_fault *f, struct item *it)
 {
 	uint32_t psn = rn_get_be24(it->data + 9);
