@@ -386,7 +386,7 @@ void rn_cm_close(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 	conn->events = 0;
 	rn_list_remove(&conn->ev);
 	/* If the SIDR_REP is lost, the peer sends its SIDR_REQ again: keep the entry for
-	 * so long that the SIDR_REP can be repeated.
+	 * some time, so that the SIDR_REP can be repeated.
 	 */
 	if (conn->info.state == RN_CM_SIDR_REP_SENT)
 		rn_timer_rearm(&cm->timers, &conn->timer,

@@ -41,9 +41,10 @@ struct rn_dcqcn_params {
 	uint32_t bytes;	  /* B: bytes sent between two increases */
 	unsigned gain;	  /* g = 2^-gain */
 	unsigned fast;	  /* F: number of steps of fast recovery */
-	rn_ns alpha_period;    /* K: alpha falls when no notification came for so long */
+	/* K: alpha falls when no notification has come for this time. */
+	rn_ns alpha_period;
 	rn_ns increase_period; /* T: time between two increases */
-	rn_ns cut_period;      /* at most one cut in this time */
+	rn_ns cut_period;      /* shortest time between two cuts */
 };
 
 #define RN_DCQCN_ONE (1u << 30) /* stands for alpha = 1 */

@@ -26,7 +26,7 @@ enum {
 	 * RN_OUTSTANDING_MAX.
 	 */
 	RN_READ_PACKETS_MAX = 1 << 20,
-	/* At most so many packets are sent between two that ask for an
+	/* At most this many packets are sent between two packets that ask for an
 	 * acknowledgement.
 	 */
 	RN_ACK_REQ_EVERY = 64,

@@ -48,9 +48,9 @@ enum {
 	 */
 	BURST = 64 << 10,
 	BURST_SHARE = 3,
-	/* After a loss so many bursts are watched closely. If the loss was not that
-	 * of a full buffer, at least one in so many bursts will be lost again.
-	 * Bursts are counted, rather than time, so that this also holds for a
+	/* Number of bursts that are watched closely after a loss. If the loss was not
+	 * that of a full buffer, at least one packet in this many bursts will be lost
+	 * again. Bursts are counted, rather than time, so that this also holds for a
 	 * program that sends seldom.
 	 */
 	SUSPICION = 1000,
@@ -66,8 +66,8 @@ enum {
  */
 #define STUCK RN_MSEC(1)
 
-/* A QP with no READ in flight waits at most so long for READs of other
- * QPs, whose peer may be dead.
+/* The longest time that a QP with no READ in flight waits for READs of other QPs, whose
+ * peer may be dead.
  */
 #define PATIENCE RN_MSEC(1)
 

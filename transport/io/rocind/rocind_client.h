@@ -129,8 +129,9 @@ enum rn_rocind_drop {
 struct rn_rocind_status {
 	int32_t pid;
 	char version[32];
-	int64_t since_s;   /* Unix time of its start, in seconds */
-	uint32_t idle_ms;  /* rocind ends after so long without clients; 0: never */
+	int64_t since_s; /* Unix time of its start, in seconds */
+	/* rocind ends when it has had no clients for this time; 0: never. */
+	uint32_t idle_ms;
 	uint32_t clients;  /* connections, including this one */
 	uint32_t attached; /* connections that hold a slot */
 	uint32_t groups;   /* device addresses whose port 4791 is held */

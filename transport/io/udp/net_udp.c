@@ -566,7 +566,7 @@ static int udp_transmit(void *ctx, const struct rn_super *super)
 
 /* ------------------------------------------------------------------- receiving */
 enum {
-	/* Calls after which the others are read, even if those in use
+	/* Receive calls after which the sockets not in use are read, even if those in use
 	 * always have packets.
 	 */
 	LOOK_ANYWAY = 256,
