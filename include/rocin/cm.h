@@ -27,6 +27,7 @@
 #define RN_CM_H
 
 #include "rocin/flow.h"
+#include "rocin/gsi.h"
 #include "rocin/mad.h"
 
 struct rn_cm;
@@ -102,10 +103,14 @@ struct rn_cm_rx {
 	const uint8_t *mad; /* RN_MAD_LEN bytes */
 };
 
+/* A message on its way out, in the packet that will carry it. */
 struct rn_cm_tx {
 	struct rn_flow flow; /* @sport is 0 */
 	uint32_t dest_qpn;
-	uint8_t mad[RN_MAD_LEN];
+	/* RN_GSI_PACKET_LEN bytes of which the MAD is written, for rn_gsi_seal(). They
+	 * are the table's, and valid until its next call.
+	 */
+	uint8_t *pkt;
 };
 
 /* A MAD has arrived at QP1 of one of our addresses. Never fails: a bad

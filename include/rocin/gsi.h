@@ -19,13 +19,15 @@
 #define RN_GSI_QKEY 0x80010000u
 
 enum {
-	/* Bytes from BTH to ICRC of a packet with a MAD. */
-	RN_GSI_PACKET_LEN = RN_BTH_LEN + RN_DETH_LEN + RN_MAD_LEN + RN_ICRC_LEN,
+	/* Bytes from BTH to ICRC of a packet with a MAD, and the offset of the MAD in it.
+	 */
+	RN_GSI_MAD_AT = RN_BTH_LEN + RN_DETH_LEN,
+	RN_GSI_PACKET_LEN = RN_GSI_MAD_AT + RN_MAD_LEN + RN_ICRC_LEN,
 };
 
 enum rn_gsi_verdict {
 	RN_GSI_CM,    /* a CM message, for rn_cm_receive() */
-	RN_GSI_REPLY, /* send the reply that rn_gsi_receive() has written */
+	RN_GSI_REPLY, /* send the packet rn_gsi_mad.reply */
 	/* Not a UD SEND ONLY to QPN 1, or wrong P_Key, Q_Key or length. */
 	RN_GSI_DROP_PACKET,
 	RN_GSI_DROP_ICRC,
@@ -45,8 +47,11 @@ struct rn_gsi {
 
 struct rn_gsi_mad {
 	uint32_t src_qpn;
-	const uint8_t *mad;	   /* points into the packet */
-	uint8_t reply[RN_MAD_LEN]; /* with RN_GSI_REPLY: goes to @src_qpn of the sender */
+	const uint8_t *mad; /* points into the packet */
+	/* With RN_GSI_REPLY: a packet whose MAD is written and which goes to @src_qpn of
+	 * the sender, sealed by rn_gsi_seal().
+	 */
+	uint8_t reply[RN_GSI_PACKET_LEN];
 };
 
 /**
@@ -61,12 +66,14 @@ enum rn_gsi_verdict rn_gsi_receive(struct rn_gsi *gsi, const struct rn_flow *flo
 				   struct rn_gsi_mad *out);
 
 /**
- * rn_gsi_emit() - Make the packet of a MAD
- * @flow:	Its addresses and UDP source port, which the ICRC covers; if the port
- *		is 0, one is chosen and set
- * @pkt:	Out: RN_GSI_PACKET_LEN bytes, ICRC included (IPv4 identification 0)
+ * rn_gsi_seal() - Write the headers and the ICRC around a MAD that is in its packet
+ * @flow:	The packet's addresses and UDP source port, which the ICRC covers; if the
+ *		port is 0, one is chosen and set
+ * @pkt:	RN_GSI_PACKET_LEN bytes with the MAD at RN_GSI_MAD_AT. The headers before
+ *		the MAD and the ICRC behind it are written (IPv4 identification 0); the
+ *MAD does not change, so a packet may be sealed again each time it is sent.
  */
-void rn_gsi_emit(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,
-		 const uint8_t *mad, uint8_t *pkt);
+void rn_gsi_seal(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,
+		 uint8_t *pkt);
 
 #endif /* RN_GSI_H */

@@ -58,17 +58,18 @@ void rn_virtual_cm_receive(struct rn_virtual_cm *v, rn_ns now,
 						  .mad = mad.mad });
 	if (verdict != RN_GSI_REPLY)
 		return;
-	v->reply = (struct rn_cm_tx){
-		.flow = { .src = p->flow.dst, .dst = p->flow.src, .hop_limit = 64 },
-		.dest_qpn = mad.src_qpn,
-	};
-	memcpy(v->reply.mad, mad.reply, sizeof(v->reply.mad));
+	v->reply = mad;
+	v->reply_flow = (struct rn_flow){ .src = p->flow.dst,
+					  .dst = p->flow.src,
+					  .hop_limit = 64 };
 	v->has_reply = true;
 }
 
 bool rn_virtual_cm_transmit(struct rn_virtual_cm *v, rn_ns now, struct rn_scene_packet *p)
 {
-	struct rn_cm_tx tx = v->reply;
+	struct rn_cm_tx tx = { .flow = v->reply_flow,
+			       .dest_qpn = v->reply.src_qpn,
+			       .pkt = v->reply.reply };
 
 	if (!v->has_reply && !rn_cm_transmit(v->cm, &tx))
 		return false;
@@ -76,7 +77,8 @@ bool rn_virtual_cm_transmit(struct rn_virtual_cm *v, rn_ns now, struct rn_scene_
 	p->at = now;
 	p->flow = tx.flow;
 	p->len = RN_GSI_PACKET_LEN;
-	rn_gsi_emit(&v->gsi, &p->flow, tx.dest_qpn, tx.mad, p->bytes);
+	rn_gsi_seal(&v->gsi, &p->flow, tx.dest_qpn, tx.pkt);
+	memcpy(p->bytes, tx.pkt, RN_GSI_PACKET_LEN);
 	return true;
 }
 

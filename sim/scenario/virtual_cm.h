@@ -26,8 +26,11 @@ struct rn_virtual_cm {
 	struct rn_scene_cm_event event[RN_VIRTUAL_CM_EVENTS];
 	struct rn_cm_conn *of[RN_VIRTUAL_CM_EVENTS]; /* the connection of each */
 	unsigned events, events_taken;
-	/* An answer of queue pair 1 that is no CM message. */
-	struct rn_cm_tx reply;
+	/* An answer of queue pair 1 that is no CM message: what it had to say, and to
+	 * whom.
+	 */
+	struct rn_gsi_mad reply;
+	struct rn_flow reply_flow;
 	bool has_reply;
 };
 

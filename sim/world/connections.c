@@ -549,7 +549,7 @@ static void send_message(struct conns *w, const struct host *h, const struct rn_
 				    .len = RN_MAD_LEN };
 	unsigned copies = rn_random_ppm(&w->network, w->double_ppm) ? 2 : 1;
 
-	memcpy(p.bytes, tx->mad, RN_MAD_LEN);
+	memcpy(p.bytes, tx->pkt + RN_GSI_MAD_AT, RN_MAD_LEN);
 	w->r->messages++;
 	w->r->doubled += copies - 1;
 	for (; copies; copies--) {

@@ -74,21 +74,23 @@ static unsigned drain_packets(void)
 	unsigned count = 0;
 
 	for (; rn_cm_transmit(w.cm, &tx); count++) {
-		uint8_t again[RN_MAD_DATA_LEN], pkt[RN_GSI_PACKET_LEN];
+		const uint8_t *sent = tx.pkt + RN_GSI_MAD_AT;
+		uint8_t again[RN_MAD_DATA_LEN];
 		struct rn_mad_hdr hdr;
 		struct rn_gsi_mad mad;
 		struct rn_cm_msg msg;
 
-		rn_mad_hdr_parse(&hdr, tx.mad);
+		rn_mad_hdr_parse(&hdr, sent);
 		require(hdr.mgmt_class == RN_MAD_CLASS_CM && hdr.method == RN_MAD_SEND);
-		require(rn_cm_msg_parse(&msg, hdr.attr_id, tx.mad + RN_MAD_HDR_LEN) == 0);
+		require(rn_cm_msg_parse(&msg, hdr.attr_id, sent + RN_MAD_HDR_LEN) == 0);
 		rn_cm_msg_emit(again, &msg);
-		require(memcmp(again, tx.mad + RN_MAD_HDR_LEN, sizeof(again)) == 0);
-		rn_gsi_emit(&w.gsi, &tx.flow, tx.dest_qpn, tx.mad, pkt);
-		require(rn_gsi_receive(&w.gsi, &tx.flow, pkt, sizeof(pkt), &mad) ==
-				RN_GSI_CM ||
+		require(memcmp(again, sent + RN_MAD_HDR_LEN, sizeof(again)) == 0);
+		rn_gsi_seal(&w.gsi, &tx.flow, tx.dest_qpn, tx.pkt);
+		require(memcmp(again, sent + RN_MAD_HDR_LEN, sizeof(again)) == 0);
+		require(rn_gsi_receive(&w.gsi, &tx.flow, tx.pkt, RN_GSI_PACKET_LEN,
+				       &mad) == RN_GSI_CM ||
 			tx.dest_qpn != RN_QPN_GSI);
-		w.id[w.next_id++ % IDS] = rn_get_be32(tx.mad + RN_MAD_HDR_LEN);
+		w.id[w.next_id++ % IDS] = rn_get_be32(sent + RN_MAD_HDR_LEN);
 	}
 	return count;
 }

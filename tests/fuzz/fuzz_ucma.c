@@ -110,13 +110,12 @@ static void deliver(uint8_t lost)
 	struct rn_cm_tx tx;
 
 	for (unsigned n = 0; n < PACKETS_MAX; n++) {
+		struct rn_cm_rx rx = { .flow = &tx.flow, .src_qpn = 1 };
 		unsigned from = n % 2;
-		const struct rn_cm_rx rx = { .flow = &tx.flow,
-					     .src_qpn = 1,
-					     .mad = tx.mad };
 
 		if (!rnd_ucma_transmit(host[from].ucma, &tx) || (lost >> n % 8 & 1))
 			continue;
+		rx.mad = tx.pkt + RN_GSI_MAD_AT;
 		if (tx.flow.dst.raw[15] < 2)
 			rnd_ucma_packet(host[tx.flow.dst.raw[15]].ucma, now, &rx);
 	}

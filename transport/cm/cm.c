@@ -111,9 +111,11 @@ void rn_cm_keep(uint8_t *field, const uint8_t *data, uint32_t len)
 	memcpy(field, data, len);
 }
 
-static void write_mad(uint8_t *mad, const struct rn_cm_msg *msg, uint64_t tid,
+/* The one place where a MAD is made: in the packet that carries it. */
+static void write_mad(uint8_t *pkt, const struct rn_cm_msg *msg, uint64_t tid,
 		      uint32_t attr_mod)
 {
+	uint8_t *mad = pkt + RN_GSI_MAD_AT;
 	const struct rn_mad_hdr hdr = {
 		.base_version = RN_MAD_BASE_VERSION,
 		.mgmt_class = RN_MAD_CLASS_CM,
@@ -135,7 +137,6 @@ void rn_cm_prepare(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm
 	rn_list_remove(&conn->tx);
 	rn_cm_calm(cm, conn);
 	write_mad(conn->out, msg, tid, attr_mod);
-	conn->out_attr = (uint8_t)msg->attr;
 }
 
 void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn)
@@ -165,25 +166,29 @@ static struct rn_flow back(const struct rn_flow *f)
 
 void rn_cm_reply(struct rn_cm *cm, const struct rn_cm_in *in, const struct rn_cm_msg *msg)
 {
-	struct rn_cm_tx *tx;
+	struct rn_cm_answer *answer;
 
 	if (cm->reply_count == RN_CM_REPLIES) {
 		rn_cm_stat(cm, RN_CM_STAT_DROP_FULL);
 		return;
 	}
-	tx = &cm->replies[(cm->reply_first + cm->reply_count++) % RN_CM_REPLIES];
-	tx->flow = back(in->flow);
-	tx->dest_qpn = in->src_qpn;
-	write_mad(tx->mad, msg, in->hdr.tid, 0);
+	answer = &cm->replies[(cm->reply_first + cm->reply_count++) % RN_CM_REPLIES];
+	answer->flow = back(in->flow);
+	answer->dest_qpn = in->src_qpn;
+	write_mad(answer->out, msg, in->hdr.tid, 0);
 }
 
 bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx)
 {
-	struct rn_list *node;
+	struct rn_cm_answer *answer;
 	struct rn_cm_conn *conn;
+	struct rn_list *node;
 
 	if (cm->reply_count) {
-		*tx = cm->replies[cm->reply_first];
+		answer = &cm->replies[cm->reply_first];
+		*tx = (struct rn_cm_tx){ .flow = answer->flow,
+					 .dest_qpn = answer->dest_qpn,
+					 .pkt = answer->out };
 		cm->reply_first = (cm->reply_first + 1) % RN_CM_REPLIES;
 		cm->reply_count--;
 		rn_cm_stat(cm, RN_CM_STAT_TX);
@@ -193,10 +198,11 @@ bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx)
 	if (!node)
 		return false;
 	conn = RN_CONTAINER_OF(node, struct rn_cm_conn, tx);
-	tx->flow = conn->info.flow;
-	tx->dest_qpn = RN_QPN_GSI;
-	memcpy(tx->mad, conn->out, RN_MAD_LEN);
+	*tx = (struct rn_cm_tx){ .flow = conn->info.flow,
+				 .dest_qpn = RN_QPN_GSI,
+				 .pkt = conn->out };
 	rn_cm_stat(cm, RN_CM_STAT_TX);
+	/* An entry that nobody needs any more keeps its bytes until it is taken anew. */
 	rn_cm_conn_release(cm, conn);
 	return true;
 }

@@ -71,13 +71,20 @@ struct rn_cm_conn {
 	rn_ns resp_timeout; /* how long the peer may take to answer */
 	int status;
 	uint8_t ari_len;
-	uint8_t out_attr; /* attribute of the message in @out */
-	uint8_t out[RN_MAD_LEN];
+	/* The packet of the message that was sent last; its MAD is written. */
+	uint8_t out[RN_GSI_PACKET_LEN];
 	uint8_t ari[RN_CM_ARI_LEN];
 	/* Private data of the REQ, REP, RTU, SIDR or LAP message. */
 	uint8_t open_data[RN_CM_DATA_MAX];
 	/* Private data of the REJ, DREQ, DREP or APR message. */
 	uint8_t end_data[RN_CM_DATA_MAX];
+};
+
+/* An answer that belongs to no connection, as a REJ of an unknown ID does. */
+struct rn_cm_answer {
+	struct rn_flow flow;
+	uint32_t dest_qpn;
+	uint8_t out[RN_GSI_PACKET_LEN]; /* a packet whose MAD is written */
 };
 
 struct rn_cm_index {
@@ -101,7 +108,7 @@ struct rn_cm {
 	uint32_t fresh; /* entries from conns[fresh] on were never used */
 	uint32_t count; /* entries in use */
 	unsigned reply_first, reply_count;
-	struct rn_cm_tx replies[RN_CM_REPLIES];
+	struct rn_cm_answer replies[RN_CM_REPLIES];
 };
 
 /* A received message while it is handled. */

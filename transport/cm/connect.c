@@ -167,6 +167,15 @@ static void refuse_rep(struct rn_cm *cm, const struct rn_cm_in *in, uint16_t rea
 	rn_cm_reply(cm, in, &msg);
 }
 
+/* The kind of message that was said last. */
+static uint16_t said_last(const struct rn_cm_conn *conn)
+{
+	struct rn_mad_hdr hdr;
+
+	rn_mad_hdr_parse(&hdr, conn->out + RN_GSI_MAD_AT);
+	return hdr.attr_id;
+}
+
 static void repeat_rtu(struct rn_cm *cm, struct rn_cm_conn *conn)
 {
 	struct rn_cm_msg msg = {
@@ -175,7 +184,7 @@ static void repeat_rtu(struct rn_cm *cm, struct rn_cm_conn *conn)
 			 .remote_id = conn->info.remote_id },
 	};
 
-	if (conn->out_attr == RN_CM_RTU)
+	if (said_last(conn) == RN_CM_RTU)
 		rn_cm_say_again(cm, conn);
 	else if (conn->lap == RN_CM_LAP_NONE)
 		rn_cm_say(cm, conn, &msg, conn->tid, 0);
@@ -629,9 +638,9 @@ void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in)
 	before = find_lap(conn, in->hdr.tid);
 	if (before < RN_CM_LAPS) {
 		rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
-		if (before == 0 && conn->out_attr == RN_CM_APR)
+		if (before == 0 && said_last(conn) == RN_CM_APR)
 			rn_cm_say_again(cm, conn);
-		else if (before == 0 && conn->out_attr == RN_CM_MRA)
+		else if (before == 0 && said_last(conn) == RN_CM_MRA)
 			rn_cm_ask_patience(cm, in->now, conn);
 		return;
 	}

@@ -65,8 +65,9 @@ static void answer_class_port_info(const struct rn_gsi *gsi, uint8_t *reply)
 }
 
 static bool answer(const struct rn_gsi *gsi, const struct rn_mad_hdr *hdr,
-		   const uint8_t *mad, uint8_t *reply)
+		   const uint8_t *mad, uint8_t *pkt)
 {
+	uint8_t *reply = pkt + RN_GSI_MAD_AT;
 	struct rn_mad_hdr to = *hdr;
 
 	if (hdr->method != RN_MAD_GET && hdr->method != RN_MAD_SET)
@@ -89,7 +90,7 @@ static bool answer(const struct rn_gsi *gsi, const struct rn_mad_hdr *hdr,
 static enum rn_gsi_verdict look(const struct rn_gsi *gsi, const struct rn_flow *flow,
 				const uint8_t *pkt, size_t len, struct rn_gsi_mad *out)
 {
-	const uint8_t *mad = pkt + RN_BTH_LEN + RN_DETH_LEN;
+	const uint8_t *mad = pkt + RN_GSI_MAD_AT;
 	struct rn_mad_hdr hdr;
 	struct rn_deth deth;
 
@@ -118,8 +119,8 @@ enum rn_gsi_verdict rn_gsi_receive(struct rn_gsi *gsi, const struct rn_flow *flo
 	return verdict;
 }
 
-void rn_gsi_emit(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,
-		 const uint8_t *mad, uint8_t *pkt)
+void rn_gsi_seal(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,
+		 uint8_t *pkt)
 {
 	const struct rn_bth bth = {
 		.opcode = RN_UD_SEND_ONLY,
@@ -134,7 +135,6 @@ void rn_gsi_emit(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,
 	gsi->psn = rn_psn_add(gsi->psn, 1);
 	if (!flow->sport)
 		flow->sport = SPORT;
-	p = rn_deth_emit(p, &deth);
-	memcpy(p, mad, RN_MAD_LEN);
+	rn_deth_emit(p, &deth);
 	rn_icrc_seal(flow, 0, pkt, RN_GSI_PACKET_LEN - RN_ICRC_LEN);
 }

@@ -150,7 +150,8 @@ static struct packet packet_of(const struct rn_flow *flow, const uint8_t *mad)
 	static struct rn_gsi gsi;
 	struct packet p = { .flow = *flow, .len = RN_GSI_PACKET_LEN };
 
-	rn_gsi_emit(&gsi, &p.flow, RN_QPN_GSI, mad, p.data);
+	memcpy(p.data + RN_GSI_MAD_AT, mad, RN_MAD_LEN);
+	rn_gsi_seal(&gsi, &p.flow, RN_QPN_GSI, p.data);
 	return p;
 }
 
@@ -191,7 +192,7 @@ static struct packet lookup(void)
 					    &route, &offer, &conn),
 			 0);
 	assert_true(rn_cm_transmit(cm, &tx));
-	p = packet_of(&tx.flow, tx.mad);
+	p = packet_of(&tx.flow, tx.pkt + RN_GSI_MAD_AT);
 	free(block);
 	return p;
 }

@@ -136,7 +136,8 @@ void deliver(struct net *net)
 				unsigned to = tx.flow.dst.raw[15] - 1u;
 				const struct rn_cm_rx rx = { .flow = &tx.flow,
 							     .src_qpn = 1,
-							     .mad = tx.mad };
+							     .mad = tx.pkt +
+								    RN_GSI_MAD_AT };
 
 				any = true;
 				if (to < 2)

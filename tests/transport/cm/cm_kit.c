@@ -77,12 +77,24 @@ void kit_ip_data(const struct kit *k, uint8_t data[RN_CM_REQ_DATA])
 		*p++ = c;
 }
 
-struct rn_cm_tx kit_take(struct end *e, enum rn_cm_attr attr, struct rn_cm_msg *msg)
+bool kit_transmit(struct end *e, struct kit_message *m)
 {
-	struct rn_mad_hdr hdr;
 	struct rn_cm_tx tx;
 
-	assert_true(rn_cm_transmit(e->cm, &tx));
+	if (!rn_cm_transmit(e->cm, &tx))
+		return false;
+	m->flow = tx.flow;
+	m->dest_qpn = tx.dest_qpn;
+	memcpy(m->mad, tx.pkt + RN_GSI_MAD_AT, sizeof(m->mad));
+	return true;
+}
+
+struct kit_message kit_take(struct end *e, enum rn_cm_attr attr, struct rn_cm_msg *msg)
+{
+	struct rn_mad_hdr hdr;
+	struct kit_message tx;
+
+	assert_true(kit_transmit(e, &tx));
 	rn_mad_hdr_parse(&hdr, tx.mad);
 	assert_int_equal(hdr.base_version, 1);
 	assert_int_equal(hdr.mgmt_class, 7);
@@ -98,12 +110,12 @@ struct rn_cm_tx kit_take(struct end *e, enum rn_cm_attr attr, struct rn_cm_msg *
 
 void kit_quiet(struct end *e)
 {
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 
-	assert_false(rn_cm_transmit(e->cm, &tx));
+	assert_false(kit_transmit(e, &tx));
 }
 
-void kit_give(struct kit *k, struct end *to, const struct rn_cm_tx *tx)
+void kit_give(struct kit *k, struct end *to, const struct kit_message *tx)
 {
 	uint8_t *mad = malloc(RN_MAD_LEN); /* exact: ASan sees a read one past it */
 	struct rn_flow flow = tx->flow;
@@ -120,7 +132,7 @@ struct rn_cm_msg kit_pass(struct kit *k, struct end *from, struct end *to,
 			  enum rn_cm_attr attr)
 {
 	struct rn_cm_msg msg;
-	struct rn_cm_tx tx = kit_take(from, attr, &msg);
+	struct kit_message tx = kit_take(from, attr, &msg);
 
 	kit_give(k, to, &tx);
 	return msg;
@@ -199,8 +211,8 @@ enum rn_cm_state kit_state(const struct rn_cm_conn *conn)
 	return rn_cm_conn_info(conn)->state;
 }
 
-struct rn_cm_tx kit_compose(const struct end *from, const struct end *to,
-			    const struct rn_cm_msg *msg, uint64_t tid)
+struct kit_message kit_compose(const struct end *from, const struct end *to,
+			       const struct rn_cm_msg *msg, uint64_t tid)
 {
 	const struct rn_mad_hdr hdr = {
 		.base_version = RN_MAD_BASE_VERSION,
@@ -210,7 +222,7 @@ struct rn_cm_tx kit_compose(const struct end *from, const struct end *to,
 		.tid = tid,
 		.attr_id = (uint16_t)msg->attr,
 	};
-	struct rn_cm_tx tx = {
+	struct kit_message tx = {
 		.flow = { .src = from->gid, .dst = to->gid },
 		.dest_qpn = 1,
 	};

@@ -47,14 +47,24 @@ struct rn_cm_offer kit_offer(const struct end *e, uint32_t qpn);
 /* Private data of a REQ from a to b: IP CM header, then 'a', 'b', 'c' ... */
 void kit_ip_data(const struct kit *k, uint8_t data[RN_CM_REQ_DATA]);
 
+/* A message that the test has taken: a copy, which stays as it is. */
+struct kit_message {
+	struct rn_flow flow;
+	uint32_t dest_qpn;
+	uint8_t mad[RN_MAD_LEN];
+};
+
+/* What @e has to send next. Return: false if that is nothing. */
+bool kit_transmit(struct end *e, struct kit_message *m);
+
 /* The next message of @e, which must be of this kind, as bytes and parsed. */
-struct rn_cm_tx kit_take(struct end *e, enum rn_cm_attr attr, struct rn_cm_msg *msg);
+struct kit_message kit_take(struct end *e, enum rn_cm_attr attr, struct rn_cm_msg *msg);
 
 /* @e has nothing to send. */
 void kit_quiet(struct end *e);
 
 /* Hand a message over. */
-void kit_give(struct kit *k, struct end *to, const struct rn_cm_tx *tx);
+void kit_give(struct kit *k, struct end *to, const struct kit_message *tx);
 
 /* Take the next message of @from, of this kind, and hand it over. */
 struct rn_cm_msg kit_pass(struct kit *k, struct end *from, struct end *to,
@@ -80,7 +90,7 @@ void kit_establish(struct kit *k, struct rn_cm_conn **active,
 enum rn_cm_state kit_state(const struct rn_cm_conn *conn);
 
 /* Make a message of @from of its own, as a peer that is not a state machine would. */
-struct rn_cm_tx kit_compose(const struct end *from, const struct end *to,
-			    const struct rn_cm_msg *msg, uint64_t tid);
+struct kit_message kit_compose(const struct end *from, const struct end *to,
+			       const struct rn_cm_msg *msg, uint64_t tid);
 
 #endif /* RN_TEST_CM_KIT_H */

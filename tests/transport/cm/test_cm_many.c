@@ -44,16 +44,16 @@ static struct rn_cm_conn *connect_qp(uint32_t qpn)
 /* Everything that both ends have to say to each other. */
 static void exchange(void)
 {
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 	bool more = true;
 
 	while (more) {
 		more = false;
-		while (rn_cm_transmit(kit.a.cm, &tx)) {
+		while (kit_transmit(&kit.a, &tx)) {
 			kit_give(&kit, &kit.b, &tx);
 			more = true;
 		}
-		while (rn_cm_transmit(kit.b.cm, &tx)) {
+		while (kit_transmit(&kit.b, &tx)) {
 			kit_give(&kit, &kit.a, &tx);
 			more = true;
 		}
@@ -107,7 +107,7 @@ static void thousands_are_made_and_broken(void **state)
 			.attr = RN_CM_REQ,
 			.req = { .local_id = 1, .ca_guid = kit.a.guid, .qpn = 0x100 + i },
 		};
-		struct rn_cm_tx tx = kit_compose(&kit.a, &kit.b, &req, 1);
+		struct kit_message tx = kit_compose(&kit.a, &kit.b, &req, 1);
 		struct rn_cm_msg msg;
 
 		kit_give(&kit, &kit.b, &tx);

@@ -154,7 +154,7 @@ static void the_passive_side_answers_as_another_one_did(void **state)
 	struct rn_cm_msg theirs, ours;
 	struct rn_cm_conn *conn;
 	struct rn_cm_rx rx;
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 	struct kit k;
 
 	(void)state;
@@ -197,7 +197,7 @@ static void the_active_side_asks_as_another_one_did(void **state)
 	struct rn_cm_route route;
 	struct rn_cm_offer offer;
 	struct rn_cm_conn *conn;
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 	struct kit k;
 
 	(void)state;

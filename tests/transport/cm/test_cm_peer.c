@@ -8,7 +8,7 @@
 
 static void give(struct end *from, struct end *to, const struct rn_cm_msg *msg)
 {
-	struct rn_cm_tx tx = kit_compose(from, to, msg, 1);
+	struct kit_message tx = kit_compose(from, to, msg, 1);
 
 	kit_give(&kit, to, &tx);
 }
@@ -34,7 +34,7 @@ static void request_is_early_until_somebody_listens(void **state)
 	struct rn_flow flow = { .src = kit.a.gid, .dst = kit.b.gid };
 	struct rn_cm_rx rx = { .flow = &flow };
 	struct rn_cm_msg msg;
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 
 	(void)state;
 	rn_cm_unlisten(kit.b.cm, &kit.listener);
@@ -260,7 +260,7 @@ static void a_rep_may_grant_nothing(void **state)
 static void an_rtu_is_repeated_with_its_private_data(void **state)
 {
 	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
-	struct rn_cm_tx rep;
+	struct kit_message rep;
 	struct rn_cm_msg msg;
 
 	(void)state;
@@ -294,7 +294,7 @@ static void a_qpn_is_free_for_its_owner_when_timewait_begins(void **state)
 /* A REQ that was under way for long finds its connection gone. */
 static void an_old_req_in_timewait_is_stale(void **state)
 {
-	struct rn_cm_tx req;
+	struct kit_message req;
 	struct rn_cm_msg msg;
 
 	(void)state;
@@ -317,7 +317,7 @@ static void a_lost_sidr_rep_is_repeated(void **state)
 {
 	struct rn_cm_route route = kit_route(&kit.a, &kit.b);
 	struct rn_cm_offer question = { 0 }, reply = kit_offer(&kit.b, 0x33);
-	struct rn_cm_tx req, first, again;
+	struct kit_message req, first, again;
 	struct rn_cm_listener udp;
 	struct rn_cm_msg msg;
 

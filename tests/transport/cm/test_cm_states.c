@@ -77,7 +77,7 @@ static void a_call_in_another_state_changes_nothing(void **state)
 static void requests_that_cannot_be_are_refused_with_the_reason(void **state)
 {
 	struct rn_cm_msg good, req, rej;
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 
 	(void)state;
 	kit_connect(&kit);
@@ -144,7 +144,7 @@ static void the_listener_that_asks_for_most_gets_the_request(void **state)
 static void a_full_backlog_is_silence(void **state)
 {
 	struct rn_cm_msg msg;
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 
 	(void)state;
 	kit.listener.backlog = 1;
@@ -166,7 +166,7 @@ static void a_full_backlog_is_silence(void **state)
 static void who_is_accepted_leaves_the_backlog(void **state)
 {
 	struct rn_cm_msg msg;
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 
 	(void)state;
 	kit.listener.backlog = 1;
@@ -225,9 +225,45 @@ static void a_full_table_is_silence_and_enomem(void **state)
 	assert_int_equal(kit.b.stats[RN_CM_STAT_DROP_FULL], 1);
 }
 
+/* It is built once, in the packet that carries it, whose headers are written each time.
+ */
+static void what_is_said_again_is_the_packet_that_was_built(void **state)
+{
+	struct rn_cm_tx first, again;
+	struct rn_gsi gsi = { 0 };
+	uint8_t mad[RN_MAD_LEN];
+
+	(void)state;
+	kit_connect(&kit);
+	assert_true(rn_cm_transmit(kit.a.cm, &first));
+	memcpy(mad, first.pkt + RN_GSI_MAD_AT, sizeof(mad));
+	rn_gsi_seal(&gsi, &first.flow, first.dest_qpn, first.pkt);
+	kit_next_deadline(&kit, &kit.a);
+	assert_true(rn_cm_transmit(kit.a.cm, &again));
+	assert_ptr_equal(again.pkt, first.pkt);
+	assert_memory_equal(again.pkt + RN_GSI_MAD_AT, mad, sizeof(mad));
+	assert_int_equal(again.flow.sport, 0);
+}
+
+/* The last word of a connection that nobody holds, whose entry is free with that. */
+static void a_last_word_outlives_its_connection(void **state)
+{
+	struct rn_mad_hdr hdr;
+	struct rn_cm_tx tx;
+
+	(void)state;
+	passive = kit_request(&kit, &active);
+	rn_cm_close(kit.b.cm, kit.now, passive);
+	assert_true(rn_cm_transmit(kit.b.cm, &tx));
+	assert_int_equal(rn_cm_conn_count(kit.b.cm), 0);
+	rn_mad_hdr_parse(&hdr, tx.pkt + RN_GSI_MAD_AT);
+	assert_int_equal(hdr.attr_id, RN_CM_REJ);
+	assert_memory_equal(&tx.flow.dst, &kit.a.gid, sizeof(kit.a.gid));
+}
+
 static void disconnects_that_cross_end_it_once_on_each_side(void **state)
 {
-	struct rn_cm_tx from_a, from_b;
+	struct kit_message from_a, from_b;
 	struct rn_cm_msg msg;
 
 	(void)state;
@@ -336,7 +372,7 @@ static void closing_what_is_established_disconnects_it(void **state)
 static void an_mra_about_the_rep_makes_it_wait(void **state)
 {
 	rn_ns start;
-	struct rn_cm_tx rep;
+	struct kit_message rep;
 	struct rn_cm_msg msg;
 
 	(void)state;
@@ -368,7 +404,7 @@ static void an_mra_that_nobody_waits_for_is_ignored(void **state)
 	(void)state;
 	kit_establish(&kit, &active, &passive);
 	for (uint8_t about = 0; about < 4; about++) {
-		struct rn_cm_tx tx;
+		struct kit_message tx;
 
 		mra.mra.local_id = rn_cm_conn_info(passive)->local_id;
 		mra.mra.remote_id = rn_cm_conn_info(active)->local_id;
@@ -383,7 +419,7 @@ static void an_mra_that_nobody_waits_for_is_ignored(void **state)
 static void messages_of_another_address_are_ignored(void **state)
 {
 	struct rn_cm_msg msg;
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 
 	(void)state;
 	kit_establish(&kit, &active, &passive);
@@ -411,7 +447,7 @@ static void who_is_asked_sees_the_path_from_its_end(void **state)
 static void answers_are_not_marked_as_congested(void **state)
 {
 	struct rn_cm_msg msg;
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 
 	(void)state;
 	kit_establish(&kit, &active, &passive);
@@ -428,7 +464,7 @@ static void answers_beyond_their_room_are_dropped(void **state)
 {
 	struct rn_cm_msg msg;
 	unsigned taken = 0;
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 
 	(void)state;
 	kit_establish(&kit, &active, &passive);
@@ -439,7 +475,7 @@ static void answers_beyond_their_room_are_dropped(void **state)
 		tx.mad[15] = (uint8_t)i; /* the low byte of the transaction */
 		kit_give(&kit, &kit.b, &tx);
 	}
-	while (rn_cm_transmit(kit.b.cm, &tx)) {
+	while (kit_transmit(&kit.b, &tx)) {
 		assert_int_equal(tx.mad[15], taken & 0xff);
 		taken++;
 	}
@@ -466,7 +502,7 @@ static void a_listener_of_an_interface_hears_no_other(void **state)
 static void who_guesses_a_guid_has_not_the_address(void **state)
 {
 	struct rn_cm_msg rej;
-	struct rn_cm_tx tx;
+	struct kit_message tx;
 
 	(void)state;
 	kit_close(&kit);
@@ -487,7 +523,7 @@ static void who_guesses_a_guid_has_not_the_address(void **state)
 static void an_alternate_path_is_offered_and_taken(void **state)
 {
 	struct rn_cm_route route = kit_route(&kit.a, &kit.b);
-	struct rn_cm_tx lap;
+	struct kit_message lap;
 	struct rn_cm_msg msg;
 
 	(void)state;
@@ -526,7 +562,7 @@ static void an_alternate_path_is_offered_and_taken(void **state)
 static void an_old_offer_of_a_path_is_no_new_one(void **state)
 {
 	struct rn_cm_route route = kit_route(&kit.a, &kit.b);
-	struct rn_cm_tx first, lap;
+	struct kit_message first, lap;
 	struct rn_cm_msg msg;
 
 	(void)state;
@@ -554,7 +590,7 @@ static void a_stale_rep_is_refused(void **state)
 {
 	struct rn_cm_conn *first, *old;
 	struct rn_cm_msg msg;
-	struct rn_cm_tx rep;
+	struct kit_message rep;
 
 	(void)state;
 	kit_establish(&kit, &first, &old);
@@ -590,6 +626,8 @@ int main(void)
 		TEST(who_is_accepted_leaves_the_backlog),
 		TEST(events_that_nobody_took_yet_wait_in_their_order),
 		TEST(a_full_table_is_silence_and_enomem),
+		TEST(what_is_said_again_is_the_packet_that_was_built),
+		TEST(a_last_word_outlives_its_connection),
 		TEST(disconnects_that_cross_end_it_once_on_each_side),
 		TEST(a_peer_that_is_gone_is_disconnected_by_time),
 		TEST(closing_before_an_answer_names_the_guid),

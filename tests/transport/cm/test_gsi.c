@@ -217,13 +217,13 @@ static void questions_of_other_classes_are_answered(void **state)
 		p.mad[200] = 0x5a;
 		assert_int_equal(send_to(&gsi, &p, &from_peer, &mad), RN_GSI_REPLY);
 		assert_int_equal(mad.src_qpn, 0x77);
-		rn_mad_hdr_parse(&hdr, mad.reply);
+		rn_mad_hdr_parse(&hdr, mad.reply + MAD_AT);
 		assert_int_equal(hdr.method, 0x81);
 		assert_int_equal(hdr.status, rows[i].status);
 		assert_int_equal(hdr.mgmt_class, rows[i].class);
 		assert_int_equal(hdr.attr_id, rows[i].attr);
 		assert_true(hdr.tid == UINT64_C(0xab) << 56);
-		assert_int_equal(mad.reply[200], 0x5a);
+		assert_int_equal(mad.reply[MAD_AT + 200], 0x5a);
 	}
 }
 
@@ -238,12 +238,12 @@ static void the_cm_says_which_versions_it_has(void **state)
 	p.mad[3] = 1;
 	p.mad[17] = 1; /* ClassPortInfo */
 	assert_int_equal(send_to(&gsi, &p, &from_peer, &mad), RN_GSI_REPLY);
-	rn_mad_hdr_parse(&hdr, mad.reply);
+	rn_mad_hdr_parse(&hdr, mad.reply + MAD_AT);
 	assert_int_equal(hdr.method, 0x81);
 	assert_int_equal(hdr.status, 0);
-	assert_int_equal(mad.reply[24], 1);  /* base version */
-	assert_int_equal(mad.reply[25], 2);  /* class version */
-	assert_int_equal(mad.reply[31], 20); /* response time */
+	assert_int_equal(mad.reply[MAD_AT + 24], 1);  /* base version */
+	assert_int_equal(mad.reply[MAD_AT + 25], 2);  /* class version */
+	assert_int_equal(mad.reply[MAD_AT + 31], 20); /* response time */
 }
 
 static void what_leaves_is_a_ud_send_to_qpn_1(void **state)
@@ -256,20 +256,24 @@ static void what_leaves_is_a_ud_send_to_qpn_1(void **state)
 	struct rn_gsi gsi = { .psn = { 0xffffff } }, peer = { .resp_timeout = 20 };
 	struct rn_flow flow = from_peer;
 	uint8_t pkt[RN_GSI_PACKET_LEN];
-	struct packet p = good();
+	const struct packet p = good();
 	struct rn_gsi_mad mad;
 
 	(void)state;
 	flow.sport = 0;
-	rn_gsi_emit(&gsi, &flow, 1, p.mad, pkt);
+	memcpy(pkt + MAD_AT, p.mad, RN_MAD_LEN);
+	rn_gsi_seal(&gsi, &flow, 1, pkt);
 	assert_memory_equal(pkt, head, sizeof(head));
 	assert_memory_equal(pkt + MAD_AT, p.mad, RN_MAD_LEN);
 	assert_int_equal(gsi.psn.v, 0);
 	assert_true(flow.sport >= 0xc000); /* chosen */
 	assert_int_equal(rn_gsi_receive(&peer, &flow, pkt, sizeof(pkt), &mad), RN_GSI_CM);
+	/* Again, as when it is resent: with the next PSN, and the same MAD. */
 	flow.sport = RN_ROCE_PORT;
-	rn_gsi_emit(&gsi, &flow, 1, p.mad, pkt);
+	rn_gsi_seal(&gsi, &flow, 1, pkt);
 	assert_int_equal(flow.sport, RN_ROCE_PORT); /* as given */
+	assert_int_equal(rn_get_be24(pkt + 9), 0);
+	assert_memory_equal(pkt + MAD_AT, p.mad, RN_MAD_LEN);
 	assert_int_equal(rn_gsi_receive(&peer, &flow, pkt, sizeof(pkt), &mad), RN_GSI_CM);
 }
 

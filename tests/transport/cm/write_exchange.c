@@ -57,7 +57,8 @@ static void write_mad(struct end *from, struct rn_flow flow, const uint8_t *mad)
 {
 	uint8_t pkt[RN_GSI_PACKET_LEN];
 
-	rn_gsi_emit(&gsi[from == &kit.b], &flow, RN_QPN_GSI, mad, pkt);
+	memcpy(pkt + RN_GSI_MAD_AT, mad, RN_MAD_LEN);
+	rn_gsi_seal(&gsi[from == &kit.b], &flow, RN_QPN_GSI, pkt);
 	write_packet(&flow, pkt, sizeof(pkt));
 }
 
@@ -65,7 +66,7 @@ static void write_mad(struct end *from, struct rn_flow flow, const uint8_t *mad)
 static void pass(struct end *from, struct end *to, enum rn_cm_attr attr)
 {
 	struct rn_cm_msg msg;
-	struct rn_cm_tx tx = kit_take(from, attr, &msg);
+	struct kit_message tx = kit_take(from, attr, &msg);
 
 	write_mad(from, tx.flow, tx.mad);
 	if (to)
@@ -168,15 +169,15 @@ static void a_question(void)
 	};
 	struct rn_flow there = { .src = kit.a.gid, .dst = kit.b.gid };
 	struct rn_flow back = { .src = kit.b.gid, .dst = kit.a.gid };
-	uint8_t mad[RN_MAD_LEN] = { 0 }, pkt[RN_GSI_PACKET_LEN];
+	uint8_t pkt[RN_GSI_PACKET_LEN] = { 0 };
 	struct rn_gsi_mad in;
 
-	rn_mad_hdr_emit(mad, &hdr);
-	rn_gsi_emit(&gsi[0], &there, RN_QPN_GSI, mad, pkt);
+	rn_mad_hdr_emit(pkt + RN_GSI_MAD_AT, &hdr);
+	rn_gsi_seal(&gsi[0], &there, RN_QPN_GSI, pkt);
 	write_packet(&there, pkt, sizeof(pkt));
 	assert_int_equal(rn_gsi_receive(&gsi[1], &there, pkt, sizeof(pkt), &in),
 			 RN_GSI_REPLY);
-	write_mad(&kit.b, back, in.reply);
+	write_mad(&kit.b, back, in.reply + RN_GSI_MAD_AT);
 }
 
 static const char *path;

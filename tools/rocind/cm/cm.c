@@ -27,14 +27,13 @@ enum {
 
 /* ---- Packets ---- */
 
-static void send_mad(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_qpn,
-		     const uint8_t *mad)
+/* @pkt: its MAD is written. */
+static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_qpn,
+			uint8_t *pkt)
 {
-	uint8_t pkt[RN_GSI_PACKET_LEN];
-
 	flow->sport = RN_ROCE_PORT;
-	rn_gsi_emit(&cm->gsi, flow, dest_qpn, mad, pkt);
-	rnd_cm_net_send(cm->net, flow, pkt, sizeof(pkt));
+	rn_gsi_seal(&cm->gsi, flow, dest_qpn, pkt);
+	rnd_cm_net_send(cm->net, flow, pkt, RN_GSI_PACKET_LEN);
 }
 
 /* False: it is to be dropped. */
@@ -60,7 +59,7 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 			rnd_ucma_packet(cm->ucma, rnd_now(), &rx);
 		return true;
 	case RN_GSI_REPLY:
-		send_mad(cm, &back, mad.src_qpn, mad.reply);
+		send_packet(cm, &back, mad.src_qpn, mad.reply);
 		return true;
 	case RN_GSI_DROP_PACKET:
 	case RN_GSI_DROP_ICRC:
@@ -130,7 +129,7 @@ void rnd_cm_flush(struct rnd_cm *cm)
 
 	take_early(cm);
 	while (rnd_ucma_transmit(cm->ucma, &tx))
-		send_mad(cm, &tx.flow, tx.dest_qpn, tx.mad);
+		send_packet(cm, &tx.flow, tx.dest_qpn, tx.pkt);
 	if (cm->timer.fd >= 0)
 		set_timer(cm);
 }

@@ -301,18 +301,18 @@ static void messages_of_the_connection_manager_are_seen(void **state)
 	struct rn_fault_packet p = { 0 };
 	struct rn_gsi gsi = { 0 };
 	struct rn_flow to = flow;
-	uint8_t mad[RN_MAD_LEN] = { 0 }, pkt[RN_GSI_PACKET_LEN];
+	uint8_t pkt[RN_GSI_PACKET_LEN] = { 0 };
 
 	(void)state;
-	rn_mad_hdr_emit(mad, &hdr);
-	rn_gsi_emit(&gsi, &to, 1, mad, pkt);
+	rn_mad_hdr_emit(pkt + RN_GSI_MAD_AT, &hdr);
+	rn_gsi_seal(&gsi, &to, 1, pkt);
 	assert_true(rn_fault_look(pkt, sizeof(pkt), &p));
 	assert_int_equal(p.mad, RN_CM_REP);
 	assert_int_equal(rn_fault_judge(&rules, &p), 5);
 	assert_true(rn_fault_look(pkt, sizeof(pkt) - 4, &p));
 	assert_int_equal(p.mad, 0);
 	assert_int_equal(rn_fault_judge(&rules, &p), 4);
-	rn_gsi_emit(&gsi, &to, 2, mad, pkt);
+	rn_gsi_seal(&gsi, &to, 2, pkt);
 	assert_true(rn_fault_look(pkt, sizeof(pkt), &p));
 	assert_int_equal(p.mad, 0);
 }
