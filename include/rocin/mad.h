@@ -205,7 +205,6 @@ struct rn_cm_req {
 	bool sap_supported;
 	struct rn_cm_path_rec primary,
 		alternate; /* all zeros if there is no alternate path */
-	uint8_t data[RN_CM_REQ_DATA];
 };
 
 struct rn_cm_mra {
@@ -213,7 +212,6 @@ struct rn_cm_mra {
 	uint32_t remote_id;
 	uint8_t about;		 /* enum rn_cm_about */
 	uint8_t service_timeout; /* 5 bits */
-	uint8_t data[RN_CM_MRA_DATA];
 };
 
 struct rn_cm_rej {
@@ -223,7 +221,6 @@ struct rn_cm_rej {
 	uint8_t ari_len; /* 7 bits: valid bytes of @ari */
 	uint16_t reason; /* enum rn_cm_reason */
 	uint8_t ari[RN_CM_ARI_LEN];
-	uint8_t data[RN_CM_REJ_DATA];
 };
 
 struct rn_cm_rep {
@@ -242,28 +239,24 @@ struct rn_cm_rep {
 	bool srq;
 	uint64_t ca_guid;
 	uint8_t vendor_hi, vendor_mid, vendor_low; /* the 24 bits of the vendor ID */
-	uint8_t data[RN_CM_REP_DATA];
 };
 
 /* RTU and DREP. */
 struct rn_cm_ids {
 	uint32_t local_id;
 	uint32_t remote_id;
-	uint8_t data[RN_CM_RTU_DATA];
 };
 
 struct rn_cm_dreq {
 	uint32_t local_id;
 	uint32_t remote_id;
 	uint32_t remote_qpn; /* 24 bits: QPN of the receiver */
-	uint8_t data[RN_CM_DREQ_DATA];
 };
 
 struct rn_cm_sidr_req {
 	uint32_t request_id;
 	uint16_t pkey;
 	uint64_t service_id;
-	uint8_t data[RN_CM_SIDR_REQ_DATA];
 };
 
 struct rn_cm_sidr_rep {
@@ -276,7 +269,6 @@ struct rn_cm_sidr_rep {
 	uint64_t service_id;
 	uint32_t qkey;
 	uint8_t ari[RN_CM_ARI_LEN];
-	uint8_t data[RN_CM_SIDR_REP_DATA];
 };
 
 struct rn_cm_lap {
@@ -285,7 +277,6 @@ struct rn_cm_lap {
 	uint32_t remote_qpn;	     /* 24 bits: QPN of the receiver */
 	uint8_t remote_resp_timeout; /* 5 bits */
 	struct rn_cm_path_rec alternate;
-	uint8_t data[RN_CM_LAP_DATA];
 };
 
 struct rn_cm_apr {
@@ -294,11 +285,15 @@ struct rn_cm_apr {
 	uint8_t ari_len;
 	uint8_t status; /* enum rn_cm_ap_status */
 	uint8_t ari[RN_CM_ARI_LEN];
-	uint8_t data[RN_CM_APR_DATA];
 };
 
 struct rn_cm_msg {
 	enum rn_cm_attr attr;
+	/* Private data. Of a message that was read it is the whole field, where that
+	 * stands in the MAD; of one that is to be written, what the field begins with.
+	 */
+	const uint8_t *data;
+	uint32_t data_len;
 	union {
 		struct rn_cm_req req;
 		struct rn_cm_mra mra;
@@ -318,13 +313,15 @@ struct rn_cm_msg {
  * rn_cm_msg_parse() - Read a CM message
  * @msg:	Out; untouched on failure
  * @attr:	Attribute of the MAD
- * @data:	RN_MAD_DATA_LEN bytes
+ * @data:	RN_MAD_DATA_LEN bytes, which have to stay as long as @msg->data is used
  *
  * Return: 0, or -EPROTO if @attr is no CM message.
  */
 int rn_cm_msg_parse(struct rn_cm_msg *msg, uint16_t attr, const uint8_t *data);
 
-/* Write @msg into the RN_MAD_DATA_LEN bytes at @data. */
+/* Write @msg into the RN_MAD_DATA_LEN bytes at @data. Private data that is longer than
+ * its field is a bug of the caller (assert).
+ */
 void rn_cm_msg_emit(uint8_t *data, const struct rn_cm_msg *msg);
 
 /* "REQ", "SIDR_REP", ...; NULL if @attr is not a CM message. */

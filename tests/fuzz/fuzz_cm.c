@@ -146,8 +146,11 @@ static void receive(struct script *s)
 
 	rn_mad_hdr_emit(mad, &hdr);
 	if (hdr.attr_id == RN_CM_REQ) {
+		static const uint8_t ipv4[] = { 0, 0x40 };
 		struct rn_cm_msg msg = {
 			.attr = RN_CM_REQ,
+			.data = ipv4,
+			.data_len = sizeof(ipv4),
 			.req = { .local_id = 1 + which % 4u,
 				 .service_id = rn_cm_service_id(RN_CM_PS_TCP, which % 3),
 				 .ca_guid = 0x11,
@@ -157,8 +160,7 @@ static void receive(struct script *s)
 				 .max_cm_retries = 2,
 				 .primary = { .local_gid = address(1),
 					      .remote_gid = address(2),
-					      .ack_timeout = 19 },
-				 .data = { 0, 0x40 } },
+					      .ack_timeout = 19 } },
 		};
 
 		rn_cm_msg_emit(data, &msg);

@@ -97,18 +97,10 @@ bool rn_cm_offer_is_good(const struct rn_cm_offer *o, uint32_t room)
 
 /* ---- Saying ---- */
 
-void rn_cm_put_data(uint8_t *field, uint32_t room, const uint8_t *data, uint32_t len)
+void rn_cm_keep(uint8_t field[RN_CM_DATA_MAX], const struct rn_cm_msg *msg)
 {
-	assert(len <= room);
-	memset(field, 0, room);
-	if (len)
-		memcpy(field, data, len);
-}
-
-void rn_cm_keep(uint8_t *field, const uint8_t *data, uint32_t len)
-{
-	assert(len <= RN_CM_DATA_MAX);
-	memcpy(field, data, len);
+	assert(msg->data_len <= RN_CM_DATA_MAX);
+	memcpy(field, msg->data, msg->data_len);
 }
 
 /* The one place where a MAD is made: in the packet that carries it. */
@@ -450,9 +442,8 @@ bool rn_cm_is_early(struct rn_cm *cm, const struct rn_cm_rx *rx)
 	if (parse(&in, rx) != RN_CM_STAT_RX)
 		return false;
 	if (in.msg.attr == RN_CM_REQ)
-		rn_cm_match(cm, &in, in.msg.req.service_id, in.msg.req.data, &known);
+		rn_cm_match(cm, &in, in.msg.req.service_id, in.msg.data, &known);
 	else if (in.msg.attr == RN_CM_SIDR_REQ)
-		rn_cm_match(cm, &in, in.msg.sidr_req.service_id, in.msg.sidr_req.data,
-			    &known);
+		rn_cm_match(cm, &in, in.msg.sidr_req.service_id, in.msg.data, &known);
 	return !known;
 }

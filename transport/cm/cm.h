@@ -204,11 +204,9 @@ void rn_cm_to_timewait(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 
 uint64_t rn_cm_new_tid(struct rn_cm *cm, const struct rn_cm_conn *conn);
 
-/* Copy private data into a field of @room bytes, padded with zeros. */
-void rn_cm_put_data(uint8_t *field, uint32_t room, const uint8_t *data, uint32_t len);
-
-/* Copy a private data field of a message into a field of the connection. */
-void rn_cm_keep(uint8_t *field, const uint8_t *data, uint32_t len);
+/* Keep the private data of a message in a field of the connection, for the event of it.
+ */
+void rn_cm_keep(uint8_t field[RN_CM_DATA_MAX], const struct rn_cm_msg *msg);
 
 /* ---- connect.c, end.c, sidr.c: handlers of messages ---- */
 

@@ -75,6 +75,8 @@ static void fill_req(const struct rn_cm *cm, const struct rn_cm_conn *conn,
 {
 	*msg = (struct rn_cm_msg){
 		.attr = RN_CM_REQ,
+		.data = offer->data,
+		.data_len = offer->data_len,
 		.req = {
 			.local_id = conn->info.local_id,
 			.vendor_id = offer->vendor_id,
@@ -99,7 +101,6 @@ static void fill_req(const struct rn_cm *cm, const struct rn_cm_conn *conn,
 			.primary = conn->info.qp.path,
 		},
 	};
-	rn_cm_put_data(msg->req.data, RN_CM_REQ_DATA, offer->data, offer->data_len);
 }
 
 int rn_cm_connect(struct rn_cm *cm, rn_ns now, uint64_t service_id,
@@ -224,7 +225,7 @@ static void take_rep(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 	info->qp.rnr_retry = rep->rnr_retry_count;
 	info->qp.timeout = ack_timeout_code(rep->ack_delay, conn->lifetime);
 	info->qp.path.ack_timeout = info->qp.timeout;
-	rn_cm_keep(conn->open_data, rep->data, sizeof(rep->data));
+	rn_cm_keep(conn->open_data, &in->msg);
 }
 
 /* Does the REP name a QP that belongs to another connection, which the peer
@@ -282,6 +283,8 @@ int rn_cm_ready(struct rn_cm *cm, struct rn_cm_conn *conn, const uint8_t *data,
 {
 	struct rn_cm_msg msg = {
 		.attr = RN_CM_RTU,
+		.data = data,
+		.data_len = data_len,
 		.rtu = { .local_id = conn->info.local_id,
 			 .remote_id = conn->info.remote_id },
 	};
@@ -289,7 +292,6 @@ int rn_cm_ready(struct rn_cm *cm, struct rn_cm_conn *conn, const uint8_t *data,
 	if (data_len > RN_CM_RTU_DATA || (conn->info.state != RN_CM_REP_RCVD &&
 					  conn->info.state != RN_CM_MRA_REP_SENT))
 		return -EINVAL;
-	rn_cm_put_data(msg.rtu.data, RN_CM_RTU_DATA, data, data_len);
 	rn_cm_say(cm, conn, &msg, conn->tid, 0);
 	conn->info.state = RN_CM_ESTABLISHED;
 	return 0;
@@ -375,7 +377,7 @@ static uint16_t why_refuse(const struct rn_cm_in *in)
 	/* Linux' rdma_cm, which is a consumer of the CM, rejects such a REQ
 	 * with this reason.
 	 */
-	if (rn_cm_service_is_ip(req->service_id) && rn_cm_ip_hdr_parse(&ip, req->data))
+	if (rn_cm_service_is_ip(req->service_id) && rn_cm_ip_hdr_parse(&ip, in->msg.data))
 		return RN_CM_REJ_CONSUMER;
 	return 0;
 }
@@ -433,7 +435,7 @@ static void take_req(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 	conn->mra_from = in->now + rn_cm_time(req->remote_resp_timeout) / 2;
 	conn->max_retries = req->max_cm_retries;
 	conn->resp_timeout = rn_cm_time(req->local_resp_timeout);
-	rn_cm_keep(conn->open_data, req->data, sizeof(req->data));
+	rn_cm_keep(conn->open_data, &in->msg);
 }
 
 static void new_conn(struct rn_cm *cm, const struct rn_cm_in *in,
@@ -469,7 +471,7 @@ void rn_cm_on_req(struct rn_cm *cm, struct rn_cm_in *in)
 	}
 	if (is_stale_req(cm, in))
 		return;
-	l = rn_cm_match(cm, in, req->service_id, req->data, &known);
+	l = rn_cm_match(cm, in, req->service_id, in->msg.data, &known);
 	reason = known ? why_refuse(in) : RN_CM_REJ_INVALID_SERVICE_ID;
 	if (!reason && !l)
 		/* The listener has another address. Linux rejects such a REQ
@@ -491,6 +493,8 @@ static void fill_rep(const struct rn_cm *cm, const struct rn_cm_conn *conn,
 
 	*msg = (struct rn_cm_msg){
 		.attr = RN_CM_REP,
+		.data = offer->data,
+		.data_len = offer->data_len,
 		.rep = {
 			.local_id = conn->info.local_id,
 			.remote_id = conn->info.remote_id,
@@ -510,7 +514,6 @@ static void fill_rep(const struct rn_cm *cm, const struct rn_cm_conn *conn,
 			.vendor_low = (uint8_t)offer->vendor_id,
 		},
 	};
-	rn_cm_put_data(msg->rep.data, RN_CM_REP_DATA, offer->data, offer->data_len);
 }
 
 int rn_cm_accept(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
@@ -559,7 +562,7 @@ void rn_cm_on_rtu(struct rn_cm *cm, struct rn_cm_in *in)
 		rn_cm_stat(cm, RN_CM_STAT_DROP_STATE);
 		return;
 	}
-	rn_cm_keep(conn->open_data, rtu->data, sizeof(rtu->data));
+	rn_cm_keep(conn->open_data, &in->msg);
 	establish(cm, conn);
 }
 
@@ -656,7 +659,7 @@ void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in)
 	conn->info.qp.alternate.remote_lid = lap->alternate.local_lid;
 	conn->info.qp.alternate.local_gid = lap->alternate.remote_gid;
 	conn->info.qp.alternate.remote_gid = lap->alternate.local_gid;
-	rn_cm_keep(conn->open_data, lap->data, sizeof(lap->data));
+	rn_cm_keep(conn->open_data, &in->msg);
 	rn_cm_raise(cm, conn, RN_CM_EV_LAP, 0);
 }
 
@@ -693,7 +696,7 @@ void rn_cm_on_apr(struct rn_cm *cm, struct rn_cm_in *in)
 	rn_cm_calm(cm, conn);
 	rn_list_remove(&conn->tx);
 	conn->lap = RN_CM_LAP_NONE;
-	rn_cm_keep(conn->end_data, apr->data, sizeof(apr->data));
+	rn_cm_keep(conn->end_data, &in->msg);
 	conn->ari_len =
 		apr->ari_len < RN_CM_ARI_LEN ? apr->ari_len : (uint8_t)RN_CM_ARI_LEN;
 	memcpy(conn->ari, apr->ari, RN_CM_ARI_LEN);

@@ -100,6 +100,8 @@ void rn_cm_send_rej(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_c
 {
 	struct rn_cm_msg msg = {
 		.attr = RN_CM_REJ,
+		.data = no->data,
+		.data_len = no->data_len,
 		.rej = {
 			/* The peer does not know our ID yet. */
 			.local_id = conn->info.state == RN_CM_REQ_RCVD
@@ -112,8 +114,8 @@ void rn_cm_send_rej(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_c
 		},
 	};
 
-	rn_cm_put_data(msg.rej.ari, RN_CM_ARI_LEN, no->ari, no->ari_len);
-	rn_cm_put_data(msg.rej.data, RN_CM_REJ_DATA, no->data, no->data_len);
+	if (no->ari_len)
+		memcpy(msg.rej.ari, no->ari, no->ari_len);
 	rn_cm_stat(cm, RN_CM_STAT_REJ_SENT);
 	rn_cm_say(cm, conn, &msg, conn->tid, 0);
 }
@@ -206,7 +208,7 @@ void rn_cm_on_rej(struct rn_cm *cm, struct rn_cm_in *in)
 		return;
 	}
 	rn_cm_stat(cm, RN_CM_STAT_REJ_RECEIVED);
-	rn_cm_keep(conn->end_data, rej->data, sizeof(rej->data));
+	rn_cm_keep(conn->end_data, &in->msg);
 	conn->ari_len =
 		rej->ari_len < RN_CM_ARI_LEN ? rej->ari_len : (uint8_t)RN_CM_ARI_LEN;
 	memcpy(conn->ari, rej->ari, RN_CM_ARI_LEN);
@@ -220,13 +222,14 @@ void rn_cm_send_dreq(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 {
 	struct rn_cm_msg msg = {
 		.attr = RN_CM_DREQ,
+		.data = data,
+		.data_len = data_len,
 		.dreq = { .local_id = conn->info.local_id,
 			  .remote_id = conn->info.remote_id,
 			  .remote_qpn = conn->info.qp.dest_qpn },
 	};
 
 	assert(conn->info.state == RN_CM_ESTABLISHED);
-	rn_cm_put_data(msg.dreq.data, RN_CM_DREQ_DATA, data, data_len);
 	rn_cm_say(cm, conn, &msg, rn_cm_new_tid(cm, conn), 0);
 	conn->info.state = RN_CM_DREQ_SENT;
 	rn_cm_insist(cm, now, conn, conn->resp_timeout);
@@ -237,11 +240,12 @@ static void send_drep(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 {
 	struct rn_cm_msg msg = {
 		.attr = RN_CM_DREP,
+		.data = data,
+		.data_len = data_len,
 		.drep = { .local_id = conn->info.local_id,
 			  .remote_id = conn->info.remote_id },
 	};
 
-	rn_cm_put_data(msg.drep.data, RN_CM_DREP_DATA, data, data_len);
 	rn_cm_say(cm, conn, &msg, conn->tid, 0);
 	rn_cm_to_timewait(cm, now, conn);
 }
@@ -307,7 +311,7 @@ void rn_cm_on_dreq(struct rn_cm *cm, struct rn_cm_in *in)
 	rn_cm_calm(cm, conn);
 	conn->tid = in->hdr.tid;
 	conn->info.state = RN_CM_DREQ_RCVD;
-	rn_cm_keep(conn->end_data, dreq->data, sizeof(dreq->data));
+	rn_cm_keep(conn->end_data, &in->msg);
 	rn_cm_raise(cm, conn, RN_CM_EV_DISCONNECTED, 0);
 	/* Both sides have sent a DREQ, so this side agrees. */
 	if (crossed || !conn->is_open)
@@ -328,7 +332,7 @@ void rn_cm_on_drep(struct rn_cm *cm, struct rn_cm_in *in)
 		return;
 	}
 	rn_list_remove(&conn->tx);
-	rn_cm_keep(conn->end_data, drep->data, RN_CM_DREQ_DATA);
+	rn_cm_keep(conn->end_data, &in->msg);
 	rn_cm_to_timewait(cm, in->now, conn);
 	rn_cm_raise(cm, conn, RN_CM_EV_DISCONNECTED, 0);
 }

@@ -77,7 +77,6 @@ static const struct field req_fields[] = {
 	FIELD( 138, 4,  1, req.alternate.subnet_local),
 	FIELD( 139, 0,  5, req.alternate.ack_timeout),
 	FIELD( 139, 5,  1, req.sap_supported),
-	BYTES( 140, req.data),
 };
 
 static const struct field mra_fields[] = {
@@ -85,7 +84,6 @@ static const struct field mra_fields[] = {
 	FIELD(   4, 0, 32, mra.remote_id),
 	FIELD(   8, 0,  2, mra.about),
 	FIELD(   9, 0,  5, mra.service_timeout),
-	BYTES(  10, mra.data),
 };
 
 static const struct field rej_fields[] = {
@@ -95,7 +93,6 @@ static const struct field rej_fields[] = {
 	FIELD(   9, 0,  7, rej.ari_len),
 	FIELD(  10, 0, 16, rej.reason),
 	BYTES(  12, rej.ari),
-	BYTES(  84, rej.data),
 };
 
 static const struct field rep_fields[] = {
@@ -116,27 +113,23 @@ static const struct field rep_fields[] = {
 	FIELD(  27, 0,  3, rep.rnr_retry_count),
 	FIELD(  27, 3,  1, rep.srq),
 	FIELD(  28, 0, 64, rep.ca_guid),
-	BYTES(  36, rep.data),
 };
 
 static const struct field ids_fields[] = {
 	FIELD(   0, 0, 32, rtu.local_id),
 	FIELD(   4, 0, 32, rtu.remote_id),
-	BYTES(   8, rtu.data),
 };
 
 static const struct field dreq_fields[] = {
 	FIELD(   0, 0, 32, dreq.local_id),
 	FIELD(   4, 0, 32, dreq.remote_id),
 	FIELD(   8, 0, 24, dreq.remote_qpn),
-	BYTES(  12, dreq.data),
 };
 
 static const struct field sidr_req_fields[] = {
 	FIELD(   0, 0, 32, sidr_req.request_id),
 	FIELD(   4, 0, 16, sidr_req.pkey),
 	FIELD(   8, 0, 64, sidr_req.service_id),
-	BYTES(  16, sidr_req.data),
 };
 
 static const struct field sidr_rep_fields[] = {
@@ -149,7 +142,6 @@ static const struct field sidr_rep_fields[] = {
 	FIELD(  12, 0, 64, sidr_rep.service_id),
 	FIELD(  20, 0, 32, sidr_rep.qkey),
 	BYTES(  24, sidr_rep.ari),
-	BYTES(  96, sidr_rep.data),
 };
 
 static const struct field lap_fields[] = {
@@ -168,7 +160,6 @@ static const struct field lap_fields[] = {
 	FIELD(  62, 0,  4, lap.alternate.sl),
 	FIELD(  62, 4,  1, lap.alternate.subnet_local),
 	FIELD(  63, 0,  5, lap.alternate.ack_timeout),
-	BYTES(  64, lap.data),
 };
 
 static const struct field apr_fields[] = {
@@ -177,17 +168,18 @@ static const struct field apr_fields[] = {
 	FIELD(   8, 0,  8, apr.ari_len),
 	FIELD(   9, 0,  8, apr.status),
 	BYTES(  12, apr.ari),
-	BYTES(  84, apr.data),
 };
 /* clang-format on */
 
-#define ROW(attr_, fields_) \
-	[RN_CM_##attr_ - RN_CM_REQ] = { #attr_, fields_, RN_ARRAY_SIZE(fields_) }
+#define ROW(attr_, fields_)                                                      \
+	[RN_CM_##attr_ - RN_CM_REQ] = { #attr_, fields_, RN_ARRAY_SIZE(fields_), \
+					RN_CM_##attr_##_DATA }
 
 static const struct layout {
 	const char *name;
-	const struct field *fields; /* the last is the private data */
-	unsigned count;
+	const struct field *fields;
+	uint16_t count;
+	uint16_t data_len; /* private data: the last bytes of each message */
 } layouts[] = {
 	ROW(REQ, req_fields),		ROW(MRA, mra_fields),
 	ROW(REJ, rej_fields),		ROW(REP, rep_fields),
@@ -216,7 +208,7 @@ uint32_t rn_cm_data_len(enum rn_cm_attr attr)
 	const struct layout *l = layout_of((uint16_t)attr);
 
 	assert(l);
-	return l->fields[l->count - 1].size;
+	return l->data_len;
 }
 
 /* ---- Bits ---- */
@@ -301,6 +293,8 @@ int rn_cm_msg_parse(struct rn_cm_msg *msg, uint16_t attr, const uint8_t *data)
 		else
 			store(member, f->size, get_bits(data, f->bit, f->width));
 	}
+	msg->data = data + RN_MAD_DATA_LEN - l->data_len;
+	msg->data_len = l->data_len;
 	return 0;
 }
 
@@ -319,6 +313,9 @@ void rn_cm_msg_emit(uint8_t *data, const struct rn_cm_msg *msg)
 		else
 			put_bits(data, f->bit, f->width, load(member, f->size));
 	}
+	assert(msg->data_len <= l->data_len);
+	if (msg->data_len)
+		memcpy(data + RN_MAD_DATA_LEN - l->data_len, msg->data, msg->data_len);
 }
 
 /* Offsets in a MAD. */

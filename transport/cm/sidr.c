@@ -31,8 +31,8 @@ int rn_cm_sidr_request(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 	msg.sidr_req.request_id = conn->info.local_id;
 	msg.sidr_req.pkey = conn->info.qp.pkey;
 	msg.sidr_req.service_id = service_id;
-	rn_cm_put_data(msg.sidr_req.data, RN_CM_SIDR_REQ_DATA, offer->data,
-		       offer->data_len);
+	msg.data = offer->data;
+	msg.data_len = offer->data_len;
 	rn_cm_say(cm, conn, &msg, conn->tid, offer->vendor_option);
 	rn_cm_insist(cm, now, conn, rn_cm_time(cm->cfg.resp_timeout));
 	*out = conn;
@@ -75,7 +75,7 @@ static void take_request(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 	info->qp.path.tclass = info->flow.tclass;
 	info->qp.path.hop_limit = info->flow.hop_limit;
 	conn->tid = in->hdr.tid;
-	rn_cm_keep(conn->open_data, req->data, sizeof(req->data));
+	rn_cm_keep(conn->open_data, &in->msg);
 }
 
 static void new_request(struct rn_cm *cm, const struct rn_cm_in *in,
@@ -110,11 +110,11 @@ void rn_cm_on_sidr_req(struct rn_cm *cm, struct rn_cm_in *in)
 			rn_cm_say_again(cm, old);
 		return;
 	}
-	l = rn_cm_match(cm, in, req->service_id, req->data, &known);
+	l = rn_cm_match(cm, in, req->service_id, in->msg.data, &known);
 	if (!known)
 		refuse(cm, in, RN_CM_SIDR_UNSUPPORTED);
 	else if (!l || (rn_cm_service_is_ip(req->service_id) &&
-			rn_cm_ip_hdr_parse(&ip, req->data)))
+			rn_cm_ip_hdr_parse(&ip, in->msg.data)))
 		refuse(cm, in, RN_CM_SIDR_REJECTED);
 	else
 		new_request(cm, in, l);
@@ -138,9 +138,10 @@ void rn_cm_send_sidr_rep(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t stat
 		msg.sidr_rep.vendor_low = (uint8_t)offer->vendor_id;
 		attr_mod = offer->vendor_option;
 	}
-	if (offer)
-		rn_cm_put_data(msg.sidr_rep.data, RN_CM_SIDR_REP_DATA, offer->data,
-			       offer->data_len);
+	if (offer) {
+		msg.data = offer->data;
+		msg.data_len = offer->data_len;
+	}
 	rn_cm_say(cm, conn, &msg, conn->tid, attr_mod);
 	conn->info.state = RN_CM_SIDR_REP_SENT;
 }
@@ -177,7 +178,7 @@ void rn_cm_on_sidr_rep(struct rn_cm *cm, struct rn_cm_in *in)
 	conn->info.qp.qkey = rep->qkey;
 	conn->info.vendor_id = (uint32_t)rep->vendor_hi << 8 | rep->vendor_low;
 	conn->info.vendor_option = in->hdr.attr_mod;
-	rn_cm_keep(conn->open_data, rep->data, sizeof(rep->data));
+	rn_cm_keep(conn->open_data, &in->msg);
 	conn->ari_len =
 		rep->ari_len < RN_CM_ARI_LEN ? rep->ari_len : (uint8_t)RN_CM_ARI_LEN;
 	memcpy(conn->ari, rep->ari, RN_CM_ARI_LEN);

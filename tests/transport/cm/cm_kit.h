@@ -17,6 +17,7 @@
 
 enum {
 	KIT_CONNS = 16,
+	KIT_TAKEN = 32,
 	KIT_PORT = 7174,
 };
 
@@ -57,7 +58,9 @@ struct kit_message {
 /* What @e has to send next. Return: false if that is nothing. */
 bool kit_transmit(struct end *e, struct kit_message *m);
 
-/* The next message of @e, which must be of this kind, as bytes and parsed. */
+/* The next message of @e, which must be of this kind, as bytes and parsed. @msg->data
+ * stays for KIT_TAKEN more.
+ */
 struct kit_message kit_take(struct end *e, enum rn_cm_attr attr, struct rn_cm_msg *msg);
 
 /* @e has nothing to send. */

@@ -142,7 +142,7 @@ static void a_req_holds_what_rping_asked_for(void **state)
 	assert_int_equal(msg.req.primary.rate, 0);
 	assert_int_equal(msg.req.primary.hop_limit, 64);
 	assert_int_equal(msg.req.primary.ack_timeout, 19);
-	assert_int_equal(rn_cm_ip_hdr_parse(&ip, msg.req.data), 0);
+	assert_int_equal(rn_cm_ip_hdr_parse(&ip, msg.data), 0);
 	assert_memory_equal(&ip.src, &packet[0].flow.src, 16);
 	assert_memory_equal(&ip.dst, &packet[0].flow.dst, 16);
 }
@@ -214,8 +214,8 @@ static void the_active_side_asks_as_another_one_did(void **state)
 		.init_depth = 1,
 		.retry_count = 7,
 		.rnr_retry_count = 7,
-		.data = theirs.req.data,
-		.data_len = sizeof(theirs.req.data),
+		.data = theirs.data,
+		.data_len = theirs.data_len,
 	};
 	assert_int_equal(rn_cm_connect(k.a.cm, k.now, theirs.req.service_id, &route,
 				       &offer, &conn),

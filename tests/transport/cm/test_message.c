@@ -88,6 +88,29 @@ static void what_is_no_cm_message_is_not_parsed(void **state)
 	assert_int_equal(msg.req.local_id, 0x5a5a5a5a);
 }
 
+/* What was read points into the MAD; what is written is followed by zeros. */
+static void private_data_is_read_and_written_where_it_stands(void **state)
+{
+	uint8_t in[RN_MAD_DATA_LEN] = { 0 }, out[RN_MAD_DATA_LEN];
+	struct rn_cm_msg msg;
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(rows); i++) {
+		const uint32_t at = RN_MAD_DATA_LEN - rows[i].data;
+
+		assert_int_equal(rn_cm_msg_parse(&msg, (uint16_t)rows[i].attr, in), 0);
+		assert_ptr_equal(msg.data + msg.data_len, in + RN_MAD_DATA_LEN);
+		assert_int_equal(msg.data_len, rows[i].data);
+		msg.data = (const uint8_t *)"abc";
+		msg.data_len = 2;
+		memset(out, 0xff, sizeof(out));
+		rn_cm_msg_emit(out, &msg);
+		assert_memory_equal(out + at, "ab", 2);
+		for (uint32_t j = at + 2; j < RN_MAD_DATA_LEN; j++)
+			assert_int_equal(out[j], 0);
+	}
+}
+
 /* Fields side by side in one byte. */
 static void narrow_fields_stand_where_the_tables_have_them(void **state)
 {
@@ -199,6 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_bit_is_one_fields_or_reserved),
 		cmocka_unit_test(what_is_no_cm_message_is_not_parsed),
+		cmocka_unit_test(private_data_is_read_and_written_where_it_stands),
 		cmocka_unit_test(narrow_fields_stand_where_the_tables_have_them),
 		cmocka_unit_test(a_mad_header_is_24_bytes),
 		cmocka_unit_test(an_ip_cm_header_is_36_bytes),
