@@ -70,7 +70,6 @@ struct rn_cmdev_answer {
 	int32_t rc; /* 0 or -errno */
 	uint32_t len;
 	uint32_t seq;
-	uint32_t about;	    /* of GET_EVENT: number of the id that the event is about */
 	uint32_t wants_end; /* not 0: the program has to send RN_CMDEV_END next */
 };
 

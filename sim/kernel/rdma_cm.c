@@ -23,7 +23,6 @@
 #include "rocin/cmdev.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/rocind/cm_board.h"
 #include "transport/io/rocind/rocind_client.h"
 
 /* ---- Paths of commands ---- */
@@ -255,21 +254,6 @@ bool rnk_cm_is_node(const char *mapped)
 	return tree && strncmp(mapped, tree, len) == 0 && strcmp(mapped + len, node) == 0;
 }
 
-/* Of the rocind that has opened the last channel; those of others are asked. Shape MP:
- * who sees the pointer sees the mapping.
- */
-static _Atomic(const struct rn_cm_board_memory *) board;
-
-/* A mapping that another takes the place of stays: a thread may be reading it. */
-static void take_board(int fd)
-{
-	const struct rn_cm_board_memory *mem = rn_cm_board_map(atomic_load(&board), fd);
-
-	if (mem)
-		atomic_store(&board, mem);
-	close(fd);
-}
-
 static int open_by_rocind(void)
 {
 	const char *netdevs = getenv("ROCIN_NETDEVS");
@@ -281,8 +265,10 @@ static int open_by_rocind(void)
 		fd = rn_rocind_open_cm(r, netdevs ? netdevs : "", &board_fd, why,
 				       sizeof(why));
 	rn_rocind_close(r);
-	if (board_fd >= 0)
-		take_board(board_fd);
+	if (board_fd >= 0) {
+		rnk_cm_ids_take_board(board_fd);
+		close(board_fd);
+	}
 	if (fd < 0)
 		rn_log(RN_LOG_ERROR, "rdma_cm cannot be opened: %s", why);
 	return fd;
@@ -310,30 +296,52 @@ int rnk_cm_open(int flags)
 
 /* ---- Commands ---- */
 
-/* Where a command has the address of its answer; the others have none. */
-static const struct {
-	bool answers;
-	uint8_t at;
-} answer_place[] = {
-	[RDMA_USER_CM_CMD_CREATE_ID] = { true,
-					 offsetof(struct rdma_ucm_create_id, response) },
-	[RDMA_USER_CM_CMD_DESTROY_ID] = { true, offsetof(struct rdma_ucm_destroy_id,
-							 response) },
-	[RDMA_USER_CM_CMD_QUERY_ROUTE] = { true,
-					   offsetof(struct rdma_ucm_query, response) },
-	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = { true, offsetof(struct rdma_ucm_init_qp_attr,
-							   response) },
-	[RDMA_USER_CM_CMD_GET_EVENT] = { true,
-					 offsetof(struct rdma_ucm_get_event, response) },
-	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = { true, offsetof(struct rdma_ucm_join_ip_mcast,
-							    response) },
-	[RDMA_USER_CM_CMD_LEAVE_MCAST] = { true, offsetof(struct rdma_ucm_destroy_id,
-							  response) },
-	[RDMA_USER_CM_CMD_MIGRATE_ID] = { true, offsetof(struct rdma_ucm_migrate_id,
-							 response) },
-	[RDMA_USER_CM_CMD_QUERY] = { true, offsetof(struct rdma_ucm_query, response) },
-	[RDMA_USER_CM_CMD_JOIN_MCAST] = { true, offsetof(struct rdma_ucm_join_mcast,
-							 response) },
+/* Where a command has the number of what it is about, and the address of its answer. */
+static const struct place {
+	bool has_id, has_group, answers;
+	uint16_t id_at;
+	uint8_t answer_at;
+} places[] = {
+#define ID(cmd, type, field) \
+	[RDMA_USER_CM_CMD_##cmd] = { .has_id = true, .id_at = offsetof(type, field) }
+#define ANSWER(cmd, type)    \
+	[RDMA_USER_CM_CMD_## \
+		cmd] = { .answers = true, .answer_at = offsetof(type, response) }
+#define BOTH(cmd, type)                                           \
+	[RDMA_USER_CM_CMD_##cmd] = { .has_id = true,              \
+				     .id_at = offsetof(type, id), \
+				     .answers = true,             \
+				     .answer_at = offsetof(type, response) }
+	ANSWER(CREATE_ID, struct rdma_ucm_create_id),
+	BOTH(DESTROY_ID, struct rdma_ucm_destroy_id),
+	ID(BIND_IP, struct rdma_ucm_bind_ip, id),
+	ID(RESOLVE_IP, struct rdma_ucm_resolve_ip, id),
+	ID(RESOLVE_ROUTE, struct rdma_ucm_resolve_route, id),
+	BOTH(QUERY_ROUTE, struct rdma_ucm_query),
+	ID(CONNECT, struct rdma_ucm_connect, id),
+	ID(LISTEN, struct rdma_ucm_listen, id),
+	ID(ACCEPT, struct rdma_ucm_accept, id),
+	ID(REJECT, struct rdma_ucm_reject, id),
+	ID(DISCONNECT, struct rdma_ucm_disconnect, id),
+	BOTH(INIT_QP_ATTR, struct rdma_ucm_init_qp_attr),
+	ANSWER(GET_EVENT, struct rdma_ucm_get_event),
+	ID(SET_OPTION, struct rdma_ucm_set_option, id),
+	ID(NOTIFY, struct rdma_ucm_notify, id),
+	BOTH(JOIN_IP_MCAST, struct rdma_ucm_join_ip_mcast),
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = {
+		.has_group = true,
+		.id_at = offsetof(struct rdma_ucm_destroy_id, id),
+		.answers = true,
+		.answer_at = offsetof(struct rdma_ucm_destroy_id, response),
+	},
+	BOTH(MIGRATE_ID, struct rdma_ucm_migrate_id),
+	BOTH(QUERY, struct rdma_ucm_query),
+	ID(BIND, struct rdma_ucm_bind, id),
+	ID(RESOLVE_ADDR, struct rdma_ucm_resolve_addr, id),
+	BOTH(JOIN_MCAST, struct rdma_ucm_join_mcast),
+#undef ID
+#undef ANSWER
+#undef BOTH
 };
 
 /* One command in flight. The kernel copies from and to the program's memory, so a wrong
@@ -345,7 +353,8 @@ struct command {
 	struct rn_cmdev_call call;
 	void *option;
 	void *out; /* NULL: there is no answer */
-	uint32_t about;
+	struct place place;
+	uint32_t number; /* of the id or the group that it is about, if there is one */
 };
 
 static uint64_t value_at(const struct command *c, size_t at, size_t len)
@@ -374,11 +383,14 @@ static int read_command(struct command *c, const void *buf, size_t len)
 		return -EINVAL;
 	c->call.cmd = c->hdr.cmd;
 	c->call.in_len = c->hdr.in < RN_CMDEV_IN_MAX ? c->hdr.in : RN_CMDEV_IN_MAX;
-	if (c->hdr.cmd < sizeof(answer_place) / sizeof(answer_place[0]) &&
-	    answer_place[c->hdr.cmd].answers) {
-		c->out = pointer_at(c, answer_place[c->hdr.cmd].at);
+	if (c->hdr.cmd < sizeof(places) / sizeof(places[0]))
+		c->place = places[c->hdr.cmd];
+	if (c->place.answers) {
+		c->out = pointer_at(c, c->place.answer_at);
 		c->call.out_len = c->hdr.out;
 	}
+	if (c->place.has_id || c->place.has_group)
+		c->number = (uint32_t)value_at(c, c->place.id_at, sizeof(c->number));
 	if (c->hdr.cmd == RDMA_USER_CM_CMD_SET_OPTION) {
 		c->option = pointer_at(c, offsetof(struct rdma_ucm_set_option, optval));
 		c->call.option_len = (uint32_t)value_at(
@@ -441,7 +453,6 @@ static int receive_answer(int path, struct command *c, struct rn_cmdev_answer *a
 		return errno == ECONNRESET ? -ESHUTDOWN : -errno;
 	if ((size_t)len < sizeof(*answer))
 		return -ESHUTDOWN;
-	c->about = answer->about;
 	return answer->rc;
 }
 
@@ -491,32 +502,29 @@ static int copy_out(const struct command *c, const void *answer, size_t len)
 	return n >= 0 || errno == EFAULT ? -EFAULT : -ENODATA;
 }
 
-/* Queries are answered from memory that rocind shares with us (cm_board.h), without a
- * command to it.
+/* Queries are answered from what rocind shows of the id (cm_board.h), without a command
+ * to it.
  */
 static int look_up(int fd, uint64_t number, const struct command *c)
 {
-	struct rn_cm_answers answers;
-	uint32_t id, state;
+	struct rn_cm_answers shown;
+	uint32_t state;
 
-	if (c->hdr.cmd == RDMA_USER_CM_CMD_QUERY_ROUTE)
-		id = (uint32_t)value_at(c, offsetof(struct rdma_ucm_query, id), 4);
-	else if (c->hdr.cmd == RDMA_USER_CM_CMD_INIT_QP_ATTR)
-		id = (uint32_t)value_at(c, offsetof(struct rdma_ucm_init_qp_attr, id), 4);
-	else
+	if (c->hdr.cmd != RDMA_USER_CM_CMD_QUERY_ROUTE &&
+	    c->hdr.cmd != RDMA_USER_CM_CMD_INIT_QP_ATTR)
 		return -ENODATA;
 	/* What it has shown is no more true when it has gone. */
-	if (!rn_cm_board_read(atomic_load(&board), number, id, &answers) || has_gone(fd))
+	if (!rnk_cm_ids_read(number, c->number, &shown) || has_gone(fd))
 		return -ENODATA;
 	if (c->hdr.cmd == RDMA_USER_CM_CMD_QUERY_ROUTE)
-		return copy_out(c, answers.route, sizeof(answers.route));
+		return copy_out(c, shown.route, sizeof(shown.route));
 	/* enum ibv_qp_state: INIT is 1 */
 	state = (uint32_t)value_at(c, offsetof(struct rdma_ucm_init_qp_attr, qp_state),
 				   4) -
 		1;
-	if (state >= RN_CMBOARD_QP_STATES || !(answers.has_qp >> state & 1))
+	if (state >= RN_CMBOARD_QP_STATES || !(shown.has_qp >> state & 1))
 		return -ENODATA;
-	return copy_out(c, answers.qp[state], sizeof(answers.qp[state]));
+	return copy_out(c, shown.qp[state], sizeof(shown.qp[state]));
 }
 
 /* DISCONNECT of an id that has a connection, without waiting for rocind. What follows on
@@ -525,61 +533,62 @@ static int look_up(int fd, uint64_t number, const struct command *c)
  */
 static int disconnect(int fd, uint64_t number, struct command *c)
 {
-	struct rn_cm_answers answers;
+	struct rn_cm_answers shown;
 	struct rnk_cm_path *path;
-	uint32_t id;
 
 	if (c->hdr.cmd != RDMA_USER_CM_CMD_DISCONNECT)
 		return -ENODATA;
-	id = (uint32_t)value_at(c, offsetof(struct rdma_ucm_disconnect, id), 4);
-	if (!rn_cm_board_read(atomic_load(&board), number, id, &answers) ||
-	    !answers.has_conn || rnk_cm_path_get(fd, number, &path))
+	if (!rnk_cm_ids_read(number, c->number, &shown) || !shown.has_conn ||
+	    rnk_cm_path_get(fd, number, &path))
 		return -ENODATA;
 	c->call.seq = rnk_cm_path_next_seq(path);
 	c->call.one_way = 1;
-	c->call.serial = answers.serial;
+	c->call.serial = shown.serial;
 	if (send_command(rnk_cm_path_fd(path), c, -1) == 0)
 		return 0;
 	c->call.one_way = 0;
 	return -ENODATA;
 }
 
-static struct rnk_cm_deed deed_of(uint64_t number, const struct command *c)
+/* rocind has gone. @life: of what the command is about, before it was sent; or NULL. */
+static int obey_alone(uint64_t number, const struct command *c,
+		      const struct rn_cm_life *life)
 {
-	return (struct rnk_cm_deed){ .channel = number,
-				     .from = c->call.from,
-				     .cmd = c->hdr.cmd,
-				     .in = c->in,
-				     .in_len = c->hdr.in,
-				     .out = c->out,
-				     .out_len = c->call.out_len,
-				     .about = c->about };
-}
-
-static int obey_alone(uint64_t number, const struct command *c)
-{
-	const struct rnk_cm_deed deed = deed_of(number, c);
-
-	return rnk_cm_ids_obey(&deed);
+	switch (c->hdr.cmd) {
+	case RDMA_USER_CM_CMD_GET_EVENT:
+		return rnk_cm_ids_get_event(number, c->out, c->call.out_len);
+	case RDMA_USER_CM_CMD_DESTROY_ID:
+		return rnk_cm_ids_end(RN_CM_KIND_ID, number, c->number, life, c->out,
+				      c->call.out_len);
+	case RDMA_USER_CM_CMD_LEAVE_MCAST:
+		return rnk_cm_ids_end(RN_CM_KIND_GROUP, number, c->number, life, c->out,
+				      c->call.out_len);
+	default:
+		/* As the kernel has it for an id whose device is gone. */
+		return life && life->has_device ? -EIO : -ENODEV;
+	}
 }
 
 /* Not cancelled in the middle: the answer would be lost. */
 static int obey(int fd, uint64_t number, struct command *c)
 {
-	struct rnk_cm_deed deed;
+	struct rn_cm_life life;
+	bool is_shown;
 	int before, rc;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	rc = look_up(fd, number, c);
 	if (rc == -ENODATA)
 		rc = disconnect(fd, number, c);
-	if (rc == -ENODATA)
+	if (rc == -ENODATA) {
+		/* rocind may destroy the id, and end before it says so. */
+		is_shown = (c->place.has_id || c->place.has_group) &&
+			   rnk_cm_ids_read_life(c->place.has_id ? RN_CM_KIND_ID
+								: RN_CM_KIND_GROUP,
+						number, c->number, &life);
 		rc = exchange(fd, number, c);
-	if (rc == 0) {
-		deed = deed_of(number, c);
-		rnk_cm_ids_note(&deed);
-	} else if (rc == -ESHUTDOWN) {
-		rc = obey_alone(number, c);
+		if (rc == -ESHUTDOWN)
+			rc = obey_alone(number, c, is_shown ? &life : NULL);
 	}
 	pthread_setcancelstate(before, NULL);
 	return rc;
@@ -597,7 +606,7 @@ static int get_event(int fd, uint64_t number, struct command *c)
 
 		if (len < 0 && errno != ECONNRESET)
 			return -errno;
-		rc = len > 0 ? obey(fd, number, c) : obey_alone(number, c);
+		rc = len > 0 ? obey(fd, number, c) : obey_alone(number, c, NULL);
 		if (rc != -EAGAIN)
 			return rc;
 	}

@@ -22,6 +22,7 @@
 
 #include "rocin/cmdev.h"
 #include "tools/rocind/cm/cm.h"
+#include "transport/io/rocind/cm_board.h"
 
 ssize_t __real_getrandom(void *buf, size_t len, unsigned flags);
 ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags);
@@ -726,6 +727,31 @@ static void marks_of_events_that_wait_are_not_taken_back(void **state)
 	end_program(&p);
 }
 
+/* What a program needs of its ids then is on the board, which is its own. */
+static void ids_are_known_when_rocind_has_ended_in_order(void **state)
+{
+	struct program p = start_program();
+	uint32_t id = create_id(&p);
+	const struct rn_cm_board_memory *mem =
+		rn_cm_board_map(NULL, rnd_cm_board_fd(server.cm));
+	uint64_t number = number_of(p.channel);
+	struct rn_cm_life life;
+
+	assert_non_null(mem);
+	assert_int_equal(bind_id(&p, id, 0), 0);
+	cause_event();
+	assert_int_equal(get_event(&p), 0);
+	assert_int_equal(get_event(&p), -EAGAIN);
+	server_teardown(state);
+	assert_true(rn_cm_board_read_life(mem, RN_CM_KIND_ID, number, id, &life));
+	assert_int_equal(life.uid, 1);
+	assert_int_equal(life.events_reported, 1);
+	assert_int_equal(life.has_device, 1);
+	close(p.channel);
+	close(p.way);
+	server_setup(state);
+}
+
 /* 1024, unless the administrator has said otherwise. */
 static unsigned first_free_port(void)
 {
@@ -793,6 +819,7 @@ int main(void)
 		TEST(a_descriptor_that_comes_with_a_call_is_closed),
 		TEST(events_beyond_a_number_are_announced_when_others_are_taken),
 		TEST(marks_of_events_that_wait_are_not_taken_back),
+		TEST(ids_are_known_when_rocind_has_ended_in_order),
 		TEST(privileged_ports_are_for_the_privileged),
 		TEST(a_channel_that_cannot_be_watched_leaves_nothing_open),
 	};

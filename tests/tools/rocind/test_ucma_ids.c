@@ -262,6 +262,57 @@ static void a_group_is_joined(void **state)
 	rnd_ucma_close(ch, net->now);
 }
 
+/* Each command looks at all that is shown, and so do these, of the group too. */
+static void a_group_moves_with_its_id(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *a = open_channel(net, 0), *b = open_channel(net, 0);
+	uint32_t id = create_id(net, a, CLIENT_UID, RDMA_PS_UDP);
+	struct rdma_ucm_join_ip_mcast join = { .id = id, .addr = ip(239, 5, 0) };
+	struct rdma_ucm_migrate_id cmd = { .id = id };
+	struct rdma_ucm_create_id_resp group;
+	struct rnd_ucma_reply reply;
+	const struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_MIGRATE_ID,
+					     .in = &cmd,
+					     .in_len = sizeof(cmd),
+					     .out_len = sizeof(uint32_t),
+					     .from = a };
+
+	assert_int_equal(bind_ip(net, a, id, ip(10, 1, 0)), 0);
+	assert_int_equal(COMMAND(net, a, JOIN_IP_MCAST, join, group), 0);
+	assert_int_equal(rnd_ucma_command(b, net->now, &rq, &reply), 0);
+	event(net, b, RND_EV_MULTICAST_JOIN);
+	assert_int_equal(
+		net->host[0].lives[RN_CM_KIND_GROUP][group.id].life.events_reported, 1);
+	rnd_ucma_close(a, net->now);
+	rnd_ucma_close(b, net->now);
+}
+
+/* Whoever waits for it to be acknowledged must have got it. */
+static void an_event_counts_when_the_answer_is_sent(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *ch = open_channel(net, 0);
+	uint32_t id = create_id(net, ch, CLIENT_UID, RDMA_PS_TCP);
+	const struct rn_cm_life *life = &net->host[0].lives[RN_CM_KIND_ID][id].life;
+	const struct rdma_ucm_get_event cmd = { 0 };
+	struct rnd_ucma_reply reply;
+	const struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_GET_EVENT,
+					     .in = &cmd,
+					     .in_len = sizeof(cmd),
+					     .out_len = RND_UCMA_REPLY_MAX };
+
+	assert_int_equal(life->uid, CLIENT_UID);
+	assert_int_equal(life->has_device, 0);
+	assert_int_equal(resolve_ip(net, ch, id, ip(10, 2, 1)), 0);
+	assert_int_equal(life->has_device, 1); /* before the event is taken */
+	assert_int_equal(rnd_ucma_command(ch, net->now, &rq, &reply), 0);
+	assert_int_equal(life->events_reported, 0);
+	rnd_ucma_answered(net->host[0].ucma);
+	assert_int_equal(life->events_reported, 1);
+	rnd_ucma_close(ch, net->now);
+}
+
 /* One that has been sent ahead means the id that it was sent for, and no later one. */
 static void a_disconnect_finds_the_id_that_it_means(void **state)
 {
@@ -326,6 +377,8 @@ int main(void)
 		TEST(an_id_moves_with_its_events),
 		TEST(a_full_backlog_makes_clients_wait),
 		TEST(a_group_is_joined),
+		TEST(a_group_moves_with_its_id),
+		TEST(an_event_counts_when_the_answer_is_sent),
 		TEST(a_disconnect_finds_the_id_that_it_means),
 		TEST(rubbish_is_refused),
 	};

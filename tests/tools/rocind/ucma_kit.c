@@ -56,12 +56,26 @@ static void show(void *ctx, void *user, uint32_t number, struct rn_cm_answers *a
 		h->shown[number].answers = *answers;
 }
 
+static void show_life(void *ctx, void *user, enum rn_cm_kind kind, uint32_t number,
+		      struct rn_cm_life *life)
+{
+	struct host *h = ctx;
+
+	if (number >= SHOWN_MAX)
+		return;
+	h->lives[kind][number].is_there = life != NULL;
+	h->lives[kind][number].user = user;
+	if (life)
+		h->lives[kind][number].life = *life;
+}
+
 static const struct rnd_ucma_ops ops = {
 	.hold = hold,
 	.route = route,
 	.is_local = is_local,
 	.ready = ready,
 	.show = show,
+	.show_life = show_life,
 };
 
 static struct rn_gid gid4(uint8_t last)
@@ -190,6 +204,29 @@ static void check_id(struct host *h, struct rnd_id *id)
 	}
 }
 
+/* What outlives rocind is what it knows, of each id and group that the program knows. */
+static void check_lives(struct host *h, uint32_t number)
+{
+	const struct rnd_id *id = rnd_table_get(&h->ucma->ids, number);
+	const struct rnd_mcast *mc = rnd_table_get(&h->ucma->mcasts, number);
+	const struct rn_cm_life *life = &h->lives[RN_CM_KIND_ID][number].life;
+
+	assert_int_equal(h->lives[RN_CM_KIND_ID][number].is_there, id && !id->asked_for);
+	assert_int_equal(h->lives[RN_CM_KIND_GROUP][number].is_there, mc != NULL);
+	if (id && !id->asked_for) {
+		assert_ptr_equal(h->lives[RN_CM_KIND_ID][number].user, id->ch->user);
+		assert_int_equal(life->uid, id->uid);
+		assert_int_equal(life->events_reported, id->events_reported);
+		assert_int_equal(life->has_device, id->dev != NULL);
+	}
+	life = &h->lives[RN_CM_KIND_GROUP][number].life;
+	if (mc) {
+		assert_ptr_equal(h->lives[RN_CM_KIND_GROUP][number].user,
+				 mc->id->ch->user);
+		assert_int_equal(life->events_reported, mc->events_reported);
+	}
+}
+
 static void check_shown(struct net *net)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -198,6 +235,7 @@ static void check_shown(struct net *net)
 		for (uint32_t number = 0; number < SHOWN_MAX; number++) {
 			struct rnd_id *id = rnd_table_get(&h->ucma->ids, number);
 
+			check_lives(h, number);
 			if (!id || id->asked_for)
 				assert_false(h->shown[number].is_there);
 			else if (id->dev || h->shown[number].is_there)
@@ -219,6 +257,7 @@ int command(struct net *net, struct rnd_ucma_channel *ch, uint32_t cmd, const vo
 
 	if (out && reply.len)
 		memcpy(out, reply.data, reply.len < out_len ? reply.len : out_len);
+	rnd_ucma_answered(ch->ucma);
 	deliver(net);
 	check_shown(net);
 	return rc;

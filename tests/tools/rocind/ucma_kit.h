@@ -40,6 +40,11 @@ struct host {
 		void *user; /* of its channel */
 		struct rn_cm_answers answers;
 	} shown[SHOWN_MAX]; /* by number of the id */
+	struct {
+		bool is_there;
+		void *user;
+		struct rn_cm_life life;
+	} lives[RN_CM_KINDS][SHOWN_MAX];
 };
 
 struct net {
@@ -56,6 +61,7 @@ void deliver(struct net *net);
 
 /* ---- A program ---- */
 
+/* A command whose answer the program has got. */
 int command(struct net *net, struct rnd_ucma_channel *ch, uint32_t cmd, const void *in,
 	    size_t in_len, void *out, size_t out_len);
 

@@ -197,12 +197,24 @@ static void show(void *ctx, void *user, uint32_t number, struct rn_cm_answers *a
 	rn_cm_board_show(&cm->board, number, answers);
 }
 
+static void show_life(void *ctx, void *user, enum rn_cm_kind kind, uint32_t number,
+		      struct rn_cm_life *life)
+{
+	const struct rnd_cm_channel *ch = user;
+	struct rnd_cm *cm = ctx;
+
+	if (life)
+		life->channel = ch->number;
+	rn_cm_board_show_life(&cm->board, kind, number, life);
+}
+
 static const struct rnd_ucma_ops ops = {
 	.hold = hold,
 	.route = route,
 	.is_local = is_local,
 	.ready = ready,
 	.show = show,
+	.show_life = show_life,
 };
 
 /* ---- Coming and going ---- */
@@ -314,12 +326,14 @@ void rnd_cm_free(struct rnd_cm *cm)
 {
 	if (!cm)
 		return;
+	/* What is shown stays with the programs: to them we are gone, and not their ids.
+	 */
+	rn_cm_board_close(&cm->board);
 	while (cm->channels)
 		rnd_cm_channel_close(cm->channels);
 	rnd_source_close(&cm->timer);
 	rnd_router_close(&cm->router);
 	rnd_ucma_free(cm->ucma);
-	rn_cm_board_close(&cm->board);
 	rnd_cm_net_free(cm->net);
 	free(cm);
 }

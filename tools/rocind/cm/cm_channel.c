@@ -154,7 +154,7 @@ static int obey(struct rnd_cm_channel *ch, const struct message *m,
 static void answer(const struct rnd_cm_path *path, const struct message *m)
 {
 	struct rnd_cm_channel *ch = path->ch;
-	struct rnd_ucma_reply reply = { .about = 0 };
+	struct rnd_ucma_reply reply;
 	struct rn_cmdev_answer head = { .rc = obey(ch, m, &reply), .seq = m->call.seq };
 	struct iovec iov[] = { { &head, sizeof(head) }, { reply.data, reply.len } };
 	const struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
@@ -162,11 +162,11 @@ static void answer(const struct rnd_cm_path *path, const struct message *m)
 	if (m->call.cmd == RDMA_USER_CM_CMD_LISTEN && head.rc == 0)
 		rn_log(RN_LOG_INFO, "a program listens for connections");
 	head.len = (uint32_t)reply.len;
-	head.about = reply.about;
 	head.wants_end = ch->marks > rnd_ucma_event_count(ch->ucma);
 	if (!m->call.one_way &&
 	    sendmsg(path->sock.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		rn_log(RN_LOG_DEBUG, "an answer is not taken: %m");
+	rnd_ucma_answered(ch->cm->ucma);
 	announce(ch);
 }
 

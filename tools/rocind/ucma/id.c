@@ -96,6 +96,8 @@ void rnd_id_destroy(struct rnd_id *id, rn_ns now)
 
 	if (ucma->named == id)
 		ucma->named = NULL;
+	if (ucma->reported == id)
+		ucma->reported = NULL;
 	rnd_id_hide(id);
 	rnd_event_forget(id, NULL, now);
 	while (!rn_list_is_empty(&id->mcasts))
@@ -123,6 +125,8 @@ void rnd_id_migrate(struct rnd_id *id, struct rnd_ucma_channel *to)
 	struct rnd_ucma_channel *from = id->ch;
 
 	move_id(id, to);
+	for (struct rn_list *l = id->mcasts.next; l != &id->mcasts; l = l->next)
+		rnd_mcast_show(RN_CONTAINER_OF(l, struct rnd_mcast, link));
 	for (struct rn_list *l = from->events.next, *next; l != &from->events; l = next) {
 		struct rnd_event *ev = RN_CONTAINER_OF(l, struct rnd_event, link);
 

@@ -123,6 +123,9 @@ struct rnd_ucma {
 	struct rnd_table ids;	 /* struct rnd_id */
 	struct rnd_table mcasts; /* struct rnd_mcast */
 	struct rnd_id *named;	 /* by the command that is under way, or NULL */
+	/* By the last command, in an event; or NULL. */
+	struct rnd_id *reported;
+	struct rnd_mcast *reported_group;
 	struct rn_random random;
 	uint64_t last_serial;
 };
@@ -143,6 +146,8 @@ void rnd_id_migrate(struct rnd_id *id, struct rnd_ucma_channel *to);
 
 /* An id has left the group (mcast.c). */
 void rnd_mcast_free(struct rnd_mcast *mc);
+/* What outlives us of it is shown. */
+void rnd_mcast_show(const struct rnd_mcast *mc);
 
 uint32_t rnd_ucma_random(struct rnd_ucma *ucma);
 
@@ -205,6 +210,7 @@ int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr);
 /* ... and showing it. */
 void rnd_id_show(struct rnd_id *id);
+void rnd_id_show_life(const struct rnd_id *id);
 void rnd_id_hide(const struct rnd_id *id);
 /* What the CM tells. */
 void rnd_take_cm_events(struct rnd_ucma *ucma, rn_ns now);

@@ -42,11 +42,32 @@ static struct rnd_mcast *new_group(struct rnd_id *id, uint64_t uid)
 	mc->uid = uid;
 	rn_list_init(&mc->link);
 	rn_list_push_back(&id->mcasts, &mc->link);
+	rnd_mcast_show(mc);
 	return mc;
+}
+
+void rnd_mcast_show(const struct rnd_mcast *mc)
+{
+	const struct rnd_ucma_channel *ch = mc->id->ch;
+	const struct rnd_ucma_cfg *cfg = &ch->ucma->cfg;
+	struct rn_cm_life life = { .uid = mc->uid,
+				   .events_reported = mc->events_reported };
+
+	if (cfg->ops->show_life)
+		cfg->ops->show_life(cfg->ctx, ch->user, RN_CM_KIND_GROUP, mc->number,
+				    &life);
 }
 
 void rnd_mcast_free(struct rnd_mcast *mc)
 {
+	const struct rnd_ucma_channel *ch = mc->id->ch;
+	const struct rnd_ucma_cfg *cfg = &ch->ucma->cfg;
+
+	if (ch->ucma->reported_group == mc)
+		ch->ucma->reported_group = NULL;
+	if (cfg->ops->show_life)
+		cfg->ops->show_life(cfg->ctx, ch->user, RN_CM_KIND_GROUP, mc->number,
+				    NULL);
 	rnd_table_remove(&mc->id->ch->ucma->mcasts, mc->number);
 	rn_list_remove(&mc->link);
 	free(mc);

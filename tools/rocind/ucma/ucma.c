@@ -68,6 +68,18 @@ static_assert(offsetof(struct rdma_ucm_query_route_resp, ibdev_index) ==
 static_assert(sizeof(struct ib_uverbs_qp_attr) == RN_CMBOARD_QP_LEN,
 	      "as <rdma/rdma_user_cm.h> has it");
 
+void rnd_id_show_life(const struct rnd_id *id)
+{
+	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
+	struct rn_cm_life life = { .uid = id->uid,
+				   .events_reported = id->events_reported,
+				   .has_device = id->dev != NULL };
+
+	if (cfg->ops->show_life)
+		cfg->ops->show_life(cfg->ctx, id->ch->user, RN_CM_KIND_ID, id->number,
+				    &life);
+}
+
 void rnd_id_show(struct rnd_id *id)
 {
 	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
@@ -90,14 +102,17 @@ void rnd_id_show(struct rnd_id *id)
 		answers.has_qp |= 1u << i;
 	}
 	cfg->ops->show(cfg->ctx, id->ch->user, id->number, &answers);
+	rnd_id_show_life(id);
 }
 
 void rnd_id_hide(const struct rnd_id *id)
 {
 	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
 
-	if (cfg->ops->show)
-		cfg->ops->show(cfg->ctx, id->ch->user, id->number, NULL);
+	if (!cfg->ops->show)
+		return;
+	cfg->ops->show(cfg->ctx, id->ch->user, id->number, NULL);
+	cfg->ops->show_life(cfg->ctx, id->ch->user, RN_CM_KIND_ID, id->number, NULL);
 }
 
 /* ---- SET_OPTION ---- */
@@ -406,6 +421,7 @@ static int cmd_create_id(const struct rnd_call *c)
 	if (!id)
 		return -ENOMEM;
 	id->uid = cmd.uid;
+	c->ch->ucma->named = id;
 	resp.id = id->number;
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
@@ -455,10 +471,11 @@ static int cmd_get_event(const struct rnd_call *c)
 		return -EAGAIN;
 	ev = RN_CONTAINER_OF(first, struct rnd_event, link);
 	resp = ev->resp;
-	c->reply->about = ev->id->number;
 	ev->id->events_reported++;
+	c->ch->ucma->reported = ev->id;
 	if (ev->mcast)
 		ev->mcast->events_reported++;
+	c->ch->ucma->reported_group = ev->mcast;
 	if (ev->new_id) {
 		ev->new_id->asked_for = NULL;
 		c->ch->ucma->named = ev->new_id;
@@ -516,7 +533,6 @@ int rnd_ucma_command(struct rnd_ucma_channel *ch, rn_ns now,
 	int rc;
 
 	reply->len = 0;
-	reply->about = 0;
 	if (rq->cmd >= RN_ARRAY_SIZE(commands))
 		return -EINVAL;
 	if (!commands[rq->cmd].call)
@@ -524,9 +540,21 @@ int rnd_ucma_command(struct rnd_ucma_channel *ch, rn_ns now,
 	if (rq->out_len < commands[rq->cmd].out)
 		return -ENOSPC;
 	ch->ucma->named = NULL;
+	ch->ucma->reported = NULL;
+	ch->ucma->reported_group = NULL;
 	rc = commands[rq->cmd].call(&call);
 	if (ch->ucma->named)
 		rnd_id_show(ch->ucma->named);
 	rnd_take_cm_events(ch->ucma, now);
 	return rc;
+}
+
+void rnd_ucma_answered(struct rnd_ucma *ucma)
+{
+	if (ucma->reported)
+		rnd_id_show_life(ucma->reported);
+	if (ucma->reported_group)
+		rnd_mcast_show(ucma->reported_group);
+	ucma->reported = NULL;
+	ucma->reported_group = NULL;
 }

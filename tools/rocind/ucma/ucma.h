@@ -53,6 +53,10 @@ struct rnd_ucma_ops {
 	 */
 	void (*show)(void *ctx, void *user, uint32_t number,
 		     struct rn_cm_answers *answers);
+	/* The same of what is to outlive us, of an id or a group. Both or none are NULL.
+	 */
+	void (*show_life)(void *ctx, void *user, enum rn_cm_kind kind, uint32_t number,
+			  struct rn_cm_life *life);
 };
 
 struct rnd_ucma_cfg {
@@ -114,8 +118,7 @@ struct rnd_ucma_request {
 };
 
 struct rnd_ucma_reply {
-	size_t len;	/* 0: nothing to write back */
-	uint32_t about; /* of GET_EVENT: number of the id that the event is of */
+	size_t len; /* 0: nothing to write back */
 	uint8_t data[RND_UCMA_REPLY_MAX];
 };
 
@@ -128,6 +131,11 @@ struct rnd_ucma_reply {
  */
 int rnd_ucma_command(struct rnd_ucma_channel *ch, rn_ns now,
 		     const struct rnd_ucma_request *rq, struct rnd_ucma_reply *reply);
+
+/* The answer to the last command has been sent, or never will be: the event in it, if
+ * there is one, counts as reported from now on for who reads what is shown.
+ */
+void rnd_ucma_answered(struct rnd_ucma *ucma);
 
 /* A MAD for the CM came to QP1 of an address that is held. */
 void rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx);

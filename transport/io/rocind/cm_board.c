@@ -32,6 +32,14 @@ struct entry {
 	_Atomic uint64_t word[WORDS];
 };
 
+/* Shape MP: who sees the channel sees what was written before it. There is no sequence
+ * lock: these words are read when rocind has gone, and it may have been in the middle.
+ */
+struct life {
+	_Atomic uint64_t channel, uid;
+	_Atomic uint32_t events_reported, has_device;
+};
+
 struct head {
 	uint32_t magic;
 	uint32_t rocind;
@@ -41,7 +49,12 @@ struct head {
 struct rn_cm_board_memory {
 	/* Written before any other process has the memory. */
 	_Alignas(LINE) struct head head;
+	/* Entries of @life that have memory, of each kind; the numbers only grow. A
+	 * program reads no entry beyond them, because reading it would allocate memory.
+	 */
+	_Atomic uint32_t lives[RN_CM_KINDS];
 	struct entry entry[RN_CM_BOARD_IDS];
+	_Alignas(LINE) struct life life[RN_CM_KINDS][RN_CM_BOARD_LIVES];
 };
 
 /* ---- rocind's side ---- */
@@ -54,6 +67,18 @@ static bool reserve(struct rn_cm_board *b, uint32_t count)
 	if (fallocate(b->fd, 0, 0, (off_t)len) < 0)
 		return false;
 	b->reserved = count;
+	return true;
+}
+
+static bool reserve_lives(struct rn_cm_board *b, enum rn_cm_kind kind, uint32_t count)
+{
+	size_t at = offsetof(struct rn_cm_board_memory, life) +
+		    kind * sizeof(b->mem->life[kind]);
+
+	if (fallocate(b->fd, 0, (off_t)at, (off_t)(count * sizeof(struct life))) < 0)
+		return false;
+	b->lives[kind] = count;
+	atomic_store_explicit(&b->mem->lives[kind], count, memory_order_release);
 	return true;
 }
 
@@ -132,6 +157,37 @@ void rn_cm_board_show(struct rn_cm_board *b, uint32_t number,
 	atomic_store_explicit(&e->seq, seq + 2, memory_order_release);
 }
 
+static bool has_room_for_life(struct rn_cm_board *b, enum rn_cm_kind kind,
+			      uint32_t number)
+{
+	uint32_t count = b->lives[kind] ? b->lives[kind] : RESERVE_FIRST;
+
+	if (!b->mem || number >= RN_CM_BOARD_LIVES)
+		return false;
+	while (count <= number)
+		count *= 2;
+	return count == b->lives[kind] || reserve_lives(b, kind, count);
+}
+
+void rn_cm_board_show_life(struct rn_cm_board *b, enum rn_cm_kind kind, uint32_t number,
+			   const struct rn_cm_life *life)
+{
+	struct life *to;
+
+	if (!has_room_for_life(b, kind, number))
+		return;
+	to = &b->mem->life[kind][number];
+	if (!life) {
+		atomic_store_explicit(&to->channel, 0, memory_order_relaxed);
+		return;
+	}
+	atomic_store_explicit(&to->uid, life->uid, memory_order_relaxed);
+	atomic_store_explicit(&to->events_reported, life->events_reported,
+			      memory_order_relaxed);
+	atomic_store_explicit(&to->has_device, life->has_device, memory_order_relaxed);
+	atomic_store_explicit(&to->channel, life->channel, memory_order_release);
+}
+
 /* ---- A program's side ---- */
 
 const struct rn_cm_board_memory *rn_cm_board_map(const struct rn_cm_board_memory *current,
@@ -173,4 +229,29 @@ bool rn_cm_board_read(const struct rn_cm_board_memory *mem, uint64_t channel,
 		return out->channel == channel;
 	}
 	return false;
+}
+
+uint32_t rn_cm_board_lives(const struct rn_cm_board_memory *mem, enum rn_cm_kind kind)
+{
+	return atomic_load_explicit(&mem->lives[kind], memory_order_acquire);
+}
+
+bool rn_cm_board_read_life(const struct rn_cm_board_memory *mem, enum rn_cm_kind kind,
+			   uint64_t channel, uint32_t number, struct rn_cm_life *out)
+{
+	const struct life *from;
+
+	if (!mem || mem->head.rocind != channel >> 32 ||
+	    number >= rn_cm_board_lives(mem, kind))
+		return false;
+	from = &mem->life[kind][number];
+	*out = (struct rn_cm_life){
+		.channel = atomic_load_explicit(&from->channel, memory_order_acquire),
+		.uid = atomic_load_explicit(&from->uid, memory_order_relaxed),
+		.events_reported = atomic_load_explicit(&from->events_reported,
+							memory_order_relaxed),
+		.has_device =
+			atomic_load_explicit(&from->has_device, memory_order_relaxed),
+	};
+	return out->channel == channel;
 }

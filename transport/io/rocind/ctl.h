@@ -18,7 +18,7 @@
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
-	RN_CTL_VERSION = 8,	   /* raised with any change of layout or meaning */
+	RN_CTL_VERSION = 9,	   /* raised with any change of layout or meaning */
 	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence, including its NUL */
 	/* Slots are the low 8 bits of a QPN; slot 0 is rocind's own. */
 	RN_CTL_SLOT_MAX = 255,

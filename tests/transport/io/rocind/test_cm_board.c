@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -102,6 +101,52 @@ static void numbers_that_are_too_high_are_not_shown(void **state)
 	assert_true(rn_cm_board_read(b->mem, CHANNEL, RN_CM_BOARD_IDS - 1, &out));
 }
 
+/* What outlives rocind: it is there when rocind and its mapping have gone. */
+static void a_life_outlives_its_rocind(void **state)
+{
+	struct both *b = *state;
+	const struct rn_cm_life life = { CHANNEL, 0x1122334455667788, 3, 1 };
+	struct rn_cm_life out;
+
+	for (enum rn_cm_kind kind = 0; kind < RN_CM_KINDS; kind++) {
+		assert_int_equal(rn_cm_board_lives(b->mem, kind), 0);
+		assert_false(rn_cm_board_read_life(b->mem, kind, CHANNEL, NUMBER, &out));
+		rn_cm_board_show_life(&b->board, kind, NUMBER, &life);
+		assert_true(rn_cm_board_lives(b->mem, kind) > NUMBER);
+		assert_false(
+			rn_cm_board_read_life(b->mem, kind, CHANNEL + 1, NUMBER, &out));
+		assert_false(
+			rn_cm_board_read_life(b->mem, kind, CHANNEL, NUMBER + 1, &out));
+	}
+	rn_cm_board_show_life(&b->board, RN_CM_KIND_GROUP, NUMBER, NULL);
+	assert_false(
+		rn_cm_board_read_life(b->mem, RN_CM_KIND_GROUP, CHANNEL, NUMBER, &out));
+	rn_cm_board_close(&b->board);
+	assert_true(rn_cm_board_read_life(b->mem, RN_CM_KIND_ID, CHANNEL, NUMBER, &out));
+	assert_memory_equal(&out, &life, sizeof(life));
+	/* Nobody is there to show anything. */
+	rn_cm_board_show_life(&b->board, RN_CM_KIND_ID, NUMBER, NULL);
+	assert_true(rn_cm_board_read_life(b->mem, RN_CM_KIND_ID, CHANNEL, NUMBER, &out));
+}
+
+static void lives_of_high_numbers_have_memory_when_they_are_shown(void **state)
+{
+	struct both *b = *state;
+	const uint32_t last = RN_CM_BOARD_LIVES - 1;
+	const struct rn_cm_life life = { .channel = CHANNEL, .uid = 7 };
+	struct rn_cm_life out;
+
+	rn_cm_board_show_life(&b->board, RN_CM_KIND_ID, RN_CM_BOARD_LIVES, &life);
+	assert_int_equal(rn_cm_board_lives(b->mem, RN_CM_KIND_ID), 0);
+	rn_cm_board_show_life(&b->board, RN_CM_KIND_ID, NUMBER, &life);
+	rn_cm_board_show_life(&b->board, RN_CM_KIND_ID, last, &life);
+	assert_int_equal(rn_cm_board_lives(b->mem, RN_CM_KIND_ID), RN_CM_BOARD_LIVES);
+	assert_true(rn_cm_board_read_life(b->mem, RN_CM_KIND_ID, CHANNEL, last, &out));
+	assert_true(rn_cm_board_read_life(b->mem, RN_CM_KIND_ID, CHANNEL, NUMBER, &out));
+	assert_false(
+		rn_cm_board_read_life(b->mem, RN_CM_KIND_GROUP, CHANNEL, NUMBER, &out));
+}
+
 static void a_board_is_mapped_once(void **state)
 {
 	struct both *b = *state;
@@ -143,16 +188,16 @@ static void nobody_else_can_write(void **state)
 /* ---- While it is written ---- */
 
 /* The sequence number of an entry, with which each begins; a head of one line is before
- * them.
+ * them, and each has whole lines.
  */
 static _Atomic uint32_t *seq_of(struct rn_cm_board *board, uint32_t number)
 {
-	const size_t head = 64;
-	struct stat st;
+	const size_t line = 64;
+	const size_t entry =
+		(sizeof(uint64_t) + sizeof(struct rn_cm_answers) + line - 1) / line *
+		line;
 
-	assert_int_equal(fstat(board->fd, &st), 0);
-	return (void *)((uint8_t *)board->mem + head +
-			number * (((size_t)st.st_size - head) / RN_CM_BOARD_IDS));
+	return (void *)((uint8_t *)board->mem + line + number * entry);
 }
 
 /* rocind may be stopped in the middle: then one asks, as where there is no answer. */
@@ -220,6 +265,11 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(numbers_that_are_too_high_are_not_shown,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_life_outlives_its_rocind, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			lives_of_high_numbers_have_memory_when_they_are_shown, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(a_board_is_mapped_once, setup, teardown),
 		cmocka_unit_test(what_is_no_board_is_not_mapped),
 		cmocka_unit_test_setup_teardown(nobody_else_can_write, setup, teardown),
