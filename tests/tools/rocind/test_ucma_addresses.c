@@ -399,8 +399,8 @@ static struct rnd_port_user user_at(uint8_t last)
 {
 	struct rnd_port_user u = {
 		.ps = RN_CM_PS_TCP,
-		.addr = { .family = AF_INET,
-			  .gid = { .raw = { [10] = 0xff, 0xff, 10, 0, 0, last } } }
+		.src = { .family = AF_INET,
+			 .gid = { .raw = { [10] = 0xff, 0xff, 10, 0, 0, last } } }
 	};
 
 	return u;
@@ -420,12 +420,12 @@ static void an_ephemeral_port_is_one_that_nobody_has(void **state)
 				 i < 3 ? 0 : -EADDRNOTAVAIL);
 	}
 	/* From where chance says, round the range. */
-	assert_int_equal(u[0].addr.port, 40001);
-	assert_int_equal(u[1].addr.port, 40002);
-	assert_int_equal(u[2].addr.port, 40000);
+	assert_int_equal(u[0].src.port, 40001);
+	assert_int_equal(u[1].src.port, 40002);
+	assert_int_equal(u[2].src.port, 40000);
 	rnd_port_release(&ports, &u[1]);
 	assert_int_equal(rnd_port_take(&ports, &u[3], 0), 0);
-	assert_int_equal(u[3].addr.port, 40002);
+	assert_int_equal(u[3].src.port, 40002);
 }
 
 int main(void)

@@ -28,6 +28,23 @@ static void ports_are_taken_once(void **state)
 	rnd_ucma_close(b, net->now);
 }
 
+static void an_id_that_was_not_bound_has_no_address(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *ch = open_channel(net, 0);
+	uint32_t holder = create_id(net, ch, 1, RDMA_PS_TCP);
+	uint32_t id = create_id(net, ch, 1, RDMA_PS_TCP);
+	const struct rdma_ucm_query query = { .id = id };
+	const struct sockaddr_in6 none = { 0 };
+	struct rdma_ucm_query_route_resp resp;
+
+	assert_int_equal(bind_ip(net, ch, holder, ip(10, 1, TCP_PORT)), 0);
+	assert_int_equal(bind_ip(net, ch, id, ip(10, 1, TCP_PORT)), -EADDRINUSE);
+	assert_int_equal(COMMAND(net, ch, QUERY_ROUTE, query, resp), 0);
+	assert_memory_equal(&resp.src_addr, &none, sizeof(none));
+	rnd_ucma_close(ch, net->now);
+}
+
 static void a_port_that_may_be_shared_listens_once(void **state)
 {
 	struct net *net = *state;
@@ -367,6 +384,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, ucma_kit_setup, ucma_kit_teardown)
 		TEST(ports_are_taken_once),
+		TEST(an_id_that_was_not_bound_has_no_address),
 		TEST(a_port_that_may_be_shared_listens_once),
 		TEST(addresses_are_ours_or_refused),
 		TEST(loopback_stands_for_all_addresses),

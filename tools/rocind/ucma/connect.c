@@ -63,14 +63,15 @@ static void set_ends(struct rnd_id *id, const struct rn_cm_ip_hdr *hdr, uint16_t
 {
 	uint16_t family = rn_gid_is_ipv4(&hdr->dst) ? AF_INET : AF_INET6;
 
-	id->src = (struct rnd_address){ .family = family, .port = port, .gid = hdr->dst };
-	id->dst = (struct rnd_address){ .family = family,
-					.port = hdr->src_port,
-					.gid = hdr->src };
+	id->port.src =
+		(struct rnd_address){ .family = family, .port = port, .gid = hdr->dst };
+	id->port.dst = (struct rnd_address){ .family = family,
+					     .port = hdr->src_port,
+					     .gid = hdr->src };
 	if (rn_gid_is_link_local(&hdr->dst))
-		id->src.scope = scope;
+		id->port.src.scope = scope;
 	if (rn_gid_is_link_local(&hdr->src))
-		id->dst.scope = scope;
+		id->port.dst.scope = scope;
 }
 
 static struct rnd_id *new_passive(struct rnd_id *listener, const struct rn_cm_event *ev)
@@ -81,16 +82,16 @@ static struct rnd_id *new_passive(struct rnd_id *listener, const struct rn_cm_ev
 
 	if (!ev->data || rn_cm_ip_hdr_parse(&hdr, ev->data))
 		return NULL;
-	id = rnd_id_new(listener->ch, listener->ps, listener->qp_type);
+	id = rnd_id_new(listener->ch, listener->port.ps, listener->qp_type);
 	if (!id)
 		return NULL;
-	set_ends(id, &hdr, listener->src.port, info->flow.ifindex);
+	set_ends(id, &hdr, listener->port.src.port, info->flow.ifindex);
 	id->state = RND_ID_CONNECT;
 	id->tos = info->flow.tclass;
 	id->asked_for = listener;
-	id->dev = rnd_find_dev(
-		listener->ch,
-		&(struct rnd_address){ .gid = info->flow.src, .scope = id->src.scope });
+	id->dev = rnd_find_dev(listener->ch,
+			       &(struct rnd_address){ .gid = info->flow.src,
+						      .scope = id->port.src.scope });
 	return id;
 }
 
@@ -227,14 +228,15 @@ enum {
 static void fill_listener(struct rnd_id *id, uint32_t backlog)
 {
 	struct rn_cm_listener *l = &id->listener;
-	bool any = rnd_address_is_any(&id->src);
+	bool any = rnd_address_is_any(&id->port.src);
 
-	rn_cm_listener_ip(l, id->ps, id->src.port, any ? NULL : &id->src.gid);
+	rn_cm_listener_ip(l, id->port.ps, id->port.src.port,
+			  any ? NULL : &id->port.src.gid);
 	l->user = id;
 	l->backlog = backlog > 0 && backlog < BACKLOG_MAX ? backlog : BACKLOG_MAX;
-	if (any && (id->src.family == AF_INET || id->v6only)) {
+	if (any && (id->port.src.family == AF_INET || id->port.v6only)) {
 		/* IP version, in the second byte of the IP CM header */
-		l->compare[1] = id->src.family == AF_INET ? 0x40 : 0x60;
+		l->compare[1] = id->port.src.family == AF_INET ? 0x40 : 0x60;
 		l->compare_mask[1] = 0xf0;
 	}
 }
@@ -306,9 +308,9 @@ enum {
 static void put_header(const struct rnd_id *id, struct rn_cm_offer *offer,
 		       uint8_t data[REQUEST_DATA_MAX])
 {
-	const struct rn_cm_ip_hdr hdr = { .src_port = id->src.port,
-					  .src = id->src.gid,
-					  .dst = id->dst.gid };
+	const struct rn_cm_ip_hdr hdr = { .src_port = id->port.src.port,
+					  .src = id->port.src.gid,
+					  .dst = id->port.dst.gid };
 	uint8_t *end = rn_cm_ip_hdr_emit(data, &hdr);
 
 	memcpy(end, offer->data, offer->data_len);
@@ -319,7 +321,7 @@ static void put_header(const struct rnd_id *id, struct rn_cm_offer *offer,
 static int connect_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_connect *cmd)
 {
 	struct rn_cm_offer offer = offer_of(id, &cmd->conn_param, &cmd->ece);
-	uint64_t service = rn_cm_service_id(id->ps, id->dst.port);
+	uint64_t service = rn_cm_service_id(id->port.ps, id->port.dst.port);
 	struct rn_cm *cm = id->ch->ucma->cm;
 	uint8_t data[REQUEST_DATA_MAX];
 	struct rn_cm_route route;
@@ -369,8 +371,7 @@ static int accept_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_accept 
 		offer.rnr_retry_count = cmd->conn_param.rnr_retry_count & 7;
 		rc = rn_cm_accept(cm, now, id->conn, &offer);
 	} else {
-		id->qkey = RND_UDP_QKEY;
-		offer.qkey = id->qkey;
+		offer.qkey = RND_UDP_QKEY;
 		rc = rn_cm_sidr_reply(cm, id->conn, RN_CM_SIDR_SUCCESS, &offer);
 	}
 	if (rc == 0)

@@ -65,9 +65,9 @@ struct rnd_id *rnd_id_new(struct rnd_ucma_channel *ch, enum rn_cm_port_space ps,
 	}
 	id->ch = ch;
 	id->serial = ++ucma->last_serial;
-	id->ps = ps;
+	id->port.ps = ps;
 	id->qp_type = qp_type;
-	id->v6only = ucma->cfg.v6only;
+	id->port.v6only = ucma->cfg.v6only;
 	id->psn = rnd_ucma_random(ucma) & 0xffffff;
 	rn_list_init(&id->link);
 	rn_list_init(&id->mcasts);

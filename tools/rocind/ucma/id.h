@@ -43,7 +43,7 @@ enum rnd_event_type {
 	RND_EV_TIMEWAIT_EXIT,
 };
 
-/* Q_Key of datagram QPs that have said nothing else (RDMA_UDP_QKEY). */
+/* Q_Key of datagram QPs (RDMA_UDP_QKEY). */
 #define RND_UDP_QKEY 0x01234567u
 
 /* A device as programs know it. */
@@ -82,22 +82,18 @@ struct rnd_id {
 	uint32_t events_reported;
 
 	enum rnd_id_state state;
-	enum rn_cm_port_space ps;
-	uint8_t qp_type; /* enum ibv_qp_type */
-	struct rnd_address src, dst;
-	struct rnd_port_user port;
+	uint8_t qp_type;		/* enum ibv_qp_type */
+	struct rnd_port_user port;	/* its ends, whether or not it has the port */
 	const struct rnd_ucma_dev *dev; /* NULL: of any */
 
 	uint8_t tos;
 	uint8_t ack_timeout;
 	bool has_ack_timeout;
-	bool v6only; /* AFONLY */
 
 	struct rn_cm_listener listener;
 	struct rn_cm_conn *conn;  /* or NULL */
 	struct rnd_id *asked_for; /* listener, until GET_EVENT takes the request */
 	uint32_t psn;		  /* the first that our QP is to receive */
-	uint32_t qkey;
 };
 
 struct rnd_event {

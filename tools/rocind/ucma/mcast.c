@@ -19,9 +19,9 @@ static void fill_event(const struct rnd_id *id, const struct rnd_address *group,
 	struct rdma_ucm_ud_param *ud = &out->resp.param.ud;
 
 	ud->qp_num = MULTICAST_QPN;
-	ud->qkey = id->qkey ? id->qkey : RND_UDP_QKEY;
+	ud->qkey = RND_UDP_QKEY;
 	ud->ah_attr = (struct ib_uverbs_ah_attr){
-		.grh = { .sgid_index = rnd_gid_index(id->dev, &id->src.gid),
+		.grh = { .sgid_index = rnd_gid_index(id->dev, &id->port.src.gid),
 			 .hop_limit = 1,
 			 .traffic_class = id->tos },
 		.is_global = 1,
@@ -93,7 +93,7 @@ static int join(const struct rnd_call *c, const struct rdma_ucm_join_mcast *cmd)
 	 */
 	if (!id->dev || id->qp_type != IBV_QPT_UD ||
 	    (id->state != RND_ID_BOUND && id->state != RND_ID_ADDR_RESOLVED) ||
-	    !rn_gid_is_multicast(&group.gid) || group.family != id->src.family)
+	    !rn_gid_is_multicast(&group.gid) || group.family != id->port.src.family)
 		return -EINVAL;
 	mc = new_group(id, cmd->uid);
 	if (!mc)

@@ -3,6 +3,7 @@
 #include "ports.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 
 void rnd_ports_init(struct rnd_ports *p, uint16_t first, uint16_t last, uint16_t free)
 {
@@ -21,6 +22,11 @@ static struct rnd_port_user *user_of(struct rn_list *link)
 	return RN_CONTAINER_OF(link, struct rnd_port_user, link);
 }
 
+static bool speaks_one_family(const struct rnd_port_user *u)
+{
+	return u->v6only || u->src.family == AF_INET;
+}
+
 /* May @u have @port beside those who have it? */
 static int check(struct rnd_ports *p, const struct rnd_port_user *u, uint16_t port,
 		 bool reuse)
@@ -30,13 +36,14 @@ static int check(struct rnd_ports *p, const struct rnd_port_user *u, uint16_t po
 	for (struct rn_list *l = head->next; l != head; l = l->next) {
 		const struct rnd_port_user *other = user_of(l);
 
-		if (other == u || other->ps != u->ps || other->addr.port != port ||
+		if (other == u || other->ps != u->ps || other->src.port != port ||
 		    (reuse && other->reuse) ||
-		    (u->v6only && other->v6only && u->addr.family != other->addr.family))
+		    (speaks_one_family(u) && speaks_one_family(other) &&
+		     u->src.family != other->src.family))
 			continue;
-		if (rnd_address_is_any(&u->addr) || rnd_address_is_any(&other->addr))
+		if (rnd_address_is_any(&u->src) || rnd_address_is_any(&other->src))
 			return -EADDRNOTAVAIL;
-		if (rnd_address_same(&u->addr, &other->addr))
+		if (rnd_address_same(&u->src, &other->src))
 			return -EADDRINUSE;
 	}
 	return 0;
@@ -56,13 +63,13 @@ static bool is_unique(struct rnd_ports *p, const struct rnd_port_user *u, uint16
 	for (struct rn_list *l = head->next; l != head; l = l->next) {
 		const struct rnd_port_user *other = user_of(l);
 
-		if (other->ps != u->ps || other->addr.port != port)
+		if (other->ps != u->ps || other->src.port != port)
 			continue;
 		if (!u->dst.port || u->dst.port == port)
 			return false;
 		if (other->dst.port && other->dst.port != u->dst.port)
 			continue;
-		if (!may_differ(&u->addr, &other->addr) &&
+		if (!may_differ(&u->src, &other->src) &&
 		    !may_differ(&u->dst, &other->dst))
 			return false;
 	}
@@ -71,7 +78,7 @@ static bool is_unique(struct rnd_ports *p, const struct rnd_port_user *u, uint16
 
 static void enter(struct rnd_ports *p, struct rnd_port_user *u, uint16_t port)
 {
-	u->addr.port = port;
+	u->src.port = port;
 	rn_list_push_back(bucket(p, port), &u->link);
 	p->count++;
 }
@@ -96,19 +103,19 @@ int rnd_port_take(struct rnd_ports *p, struct rnd_port_user *u, uint32_t random)
 	int rc;
 
 	assert(!rn_list_is_linked(&u->link));
-	if (u->addr.port == 0)
+	if (u->src.port == 0)
 		return take_any(p, u, random);
-	if (u->addr.port < p->free)
+	if (u->src.port < p->free)
 		return -EACCES;
-	rc = check(p, u, u->addr.port, u->reuse);
+	rc = check(p, u, u->src.port, u->reuse);
 	if (rc == 0)
-		enter(p, u, u->addr.port);
+		enter(p, u, u->src.port);
 	return rc;
 }
 
 int rnd_port_listen(struct rnd_ports *p, struct rnd_port_user *u)
 {
-	int rc = u->reuse ? check(p, u, u->addr.port, false) : 0;
+	int rc = u->reuse ? check(p, u, u->src.port, false) : 0;
 
 	if (rc == 0)
 		u->reuse = false;

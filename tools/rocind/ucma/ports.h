@@ -11,14 +11,16 @@
 #include "rocin/mad.h"
 #include "transport/container/list.h"
 
-/* One id in the table; its owner fills in the first part before rnd_port_take(). */
+/* The ends of one id, and its entry in the table; its owner fills in the first part
+ * before rnd_port_take().
+ */
 struct rnd_port_user {
 	enum rn_cm_port_space ps;
-	struct rnd_address addr; /* port 0: any that is free */
-	struct rnd_address dst;	 /* family 0: none */
-	bool reuse;		 /* REUSEADDR */
-	bool v6only;		 /* of its own family only */
-	struct rn_list link;	 /* linked: it has the port addr.port */
+	struct rnd_address src; /* port 0: any that is free */
+	struct rnd_address dst; /* family 0: none */
+	bool reuse;		/* REUSEADDR */
+	bool v6only;		/* AFONLY */
+	struct rn_list link;	/* linked: it has the port src.port */
 };
 
 enum {
@@ -39,7 +41,7 @@ void rnd_ports_init(struct rnd_ports *p, uint16_t first, uint16_t last, uint16_t
  * @u:		Initialised link
  * @random:	Where to begin to look for a free one
  *
- * Return: 0 with @u->addr.port set, -EACCES (privileged), -EADDRNOTAVAIL (a wildcard
+ * Return: 0 with @u->src.port set, -EACCES (privileged), -EADDRNOTAVAIL (a wildcard
  *	   stands against it, or none is free), -EADDRINUSE.
  */
 int rnd_port_take(struct rnd_ports *p, struct rnd_port_user *u, uint32_t random);

@@ -25,8 +25,8 @@ static void fill_path(const struct rnd_id *id, struct ib_user_path_rec *rec)
 {
 	struct rn_cm_route route;
 
-	memcpy(rec->sgid, id->src.gid.raw, sizeof(rec->sgid));
-	memcpy(rec->dgid, id->dst.gid.raw, sizeof(rec->dgid));
+	memcpy(rec->sgid, id->port.src.gid.raw, sizeof(rec->sgid));
+	memcpy(rec->dgid, id->port.dst.gid.raw, sizeof(rec->dgid));
 	rec->pkey = htobe16(0xffff);
 	if (!has_path(id))
 		return;
@@ -46,8 +46,8 @@ static void fill_path(const struct rnd_id *id, struct ib_user_path_rec *rec)
 void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp *resp)
 {
 	*resp = (struct rdma_ucm_query_route_resp){ 0 };
-	rnd_address_write(&id->src, (uint8_t *)&resp->src_addr);
-	rnd_address_write(&id->dst, (uint8_t *)&resp->dst_addr);
+	rnd_address_write(&id->port.src, (uint8_t *)&resp->src_addr);
+	rnd_address_write(&id->port.dst, (uint8_t *)&resp->dst_addr);
 	if (!id->dev)
 		return;
 	resp->node_guid = htobe64(id->dev->nd.node_guid);
@@ -94,8 +94,10 @@ static int query_addr(const struct rnd_call *c, const struct rnd_id *id)
 
 	if (c->rq->out_len < offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
 		return -ENOSPC;
-	resp.src_size = (uint16_t)rnd_address_write(&id->src, (uint8_t *)&resp.src_addr);
-	resp.dst_size = (uint16_t)rnd_address_write(&id->dst, (uint8_t *)&resp.dst_addr);
+	resp.src_size =
+		(uint16_t)rnd_address_write(&id->port.src, (uint8_t *)&resp.src_addr);
+	resp.dst_size =
+		(uint16_t)rnd_address_write(&id->port.dst, (uint8_t *)&resp.dst_addr);
 	return rnd_call_answer(c, &resp,
 			       offsetof(struct rdma_ucm_query_addr_resp, ibdev_index));
 }
@@ -116,7 +118,7 @@ static void put_gid(const struct rnd_id *id, const struct rnd_address *a, void *
 	struct sockaddr_ib_wire ib = {
 		.family = AF_IB,
 		.pkey = id->dev ? htobe16(0xffff) : 0,
-		.sid = htobe64(rn_cm_service_id(id->ps, a->port)),
+		.sid = htobe64(rn_cm_service_id(id->port.ps, a->port)),
 		.sid_mask = UINT64_MAX,
 	};
 
@@ -131,8 +133,8 @@ static int query_gid(const struct rnd_call *c, const struct rnd_id *id)
 	if (c->rq->out_len < offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
 		return -ENOSPC;
 	resp.src_size = resp.dst_size = sizeof(struct sockaddr_ib_wire);
-	put_gid(id, &id->src, &resp.src_addr);
-	put_gid(id, &id->dst, &resp.dst_addr);
+	put_gid(id, &id->port.src, &resp.src_addr);
+	put_gid(id, &id->port.dst, &resp.dst_addr);
 	return rnd_call_answer(c, &resp,
 			       offsetof(struct rdma_ucm_query_addr_resp, ibdev_index));
 }
@@ -145,8 +147,8 @@ static void put_path_record(const struct rnd_id *id, uint8_t rec[64])
 
 	rnd_id_route(id, &route);
 	label = htobe32(route.flow_label << 8 | HOP_LIMIT);
-	memcpy(rec + 8, id->dst.gid.raw, 16);
-	memcpy(rec + 24, id->src.gid.raw, 16);
+	memcpy(rec + 8, id->port.dst.gid.raw, 16);
+	memcpy(rec + 24, id->port.src.gid.raw, 16);
 	memcpy(rec + 44, &label, sizeof(label));
 	rec[48] = id->tos;
 	rec[49] = 0x81; /* reversible, one path */
@@ -208,13 +210,13 @@ void rnd_ah_attr(const struct rnd_id *id, struct ib_uverbs_ah_attr *ah)
 	rnd_id_route(id, &route);
 	*ah = (struct ib_uverbs_ah_attr){
 		.grh = { .flow_label = route.flow_label,
-			 .sgid_index = rnd_gid_index(id->dev, &id->src.gid),
+			 .sgid_index = rnd_gid_index(id->dev, &id->port.src.gid),
 			 .hop_limit = HOP_LIMIT,
 			 .traffic_class = id->tos },
 		.is_global = 1,
 		.port_num = PORT,
 	};
-	memcpy(ah->grh.dgid, id->dst.gid.raw, sizeof(ah->grh.dgid));
+	memcpy(ah->grh.dgid, id->port.dst.gid.raw, sizeof(ah->grh.dgid));
 }
 
 static void attr_init(const struct rnd_id *id, struct ib_uverbs_qp_attr *attr)
@@ -223,7 +225,7 @@ static void attr_init(const struct rnd_id *id, struct ib_uverbs_qp_attr *attr)
 	attr->port_num = PORT;
 	if (id->qp_type == IBV_QPT_UD) {
 		attr->qp_attr_mask |= IBV_QP_QKEY;
-		attr->qkey = id->qkey ? id->qkey : RND_UDP_QKEY;
+		attr->qkey = RND_UDP_QKEY;
 		return;
 	}
 	attr->qp_attr_mask |= IBV_QP_ACCESS_FLAGS;

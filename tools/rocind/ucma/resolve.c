@@ -80,16 +80,13 @@ static int take_port(struct rnd_id *id, const struct rnd_address *addr)
 	struct rnd_ucma *ucma = id->ch->ucma;
 	int rc;
 
-	id->port.ps = id->ps;
-	id->port.addr = *addr;
-	id->port.dst = id->dst;
-	id->port.v6only = id->v6only || addr->family == AF_INET;
+	id->port.src = *addr;
 	rc = rnd_port_take(&ucma->ports, &id->port, rnd_ucma_random(ucma));
 	if (rc)
-		return rc;
-	id->src = id->port.addr;
-	id->state = RND_ID_BOUND;
-	return 0;
+		id->port.src = (struct rnd_address){ 0 };
+	else
+		id->state = RND_ID_BOUND;
+	return rc;
 }
 
 /* The loopback address stands for all of ours, where it is no device's (cma_any_addr() in
@@ -131,7 +128,7 @@ int rnd_id_bind(struct rnd_id *id, const struct rnd_address *wanted)
 	if (rn_gid_is_link_local(&addr->gid) && !addr->scope)
 		return -EINVAL;
 	if (rnd_address_is_any(addr)) {
-		rc = hold_all(id->ch, addr->family, id->v6only);
+		rc = hold_all(id->ch, addr->family, id->port.v6only);
 	} else {
 		dev = rnd_find_dev(id->ch, addr);
 		if (!dev)
@@ -218,9 +215,9 @@ static struct rnd_ucma_dev *choose_dev(const struct rnd_id *id,
 				continue;
 			for (uint32_t i = 0; i < nd->gid_count; i++) {
 				if (rn_gid_is_ipv4(&nd->gid[i]) !=
-					    rn_gid_is_ipv4(&id->dst.gid) ||
+					    rn_gid_is_ipv4(&id->port.dst.gid) ||
 				    rn_gid_is_link_local(&nd->gid[i]) !=
-					    rn_gid_is_link_local(&id->dst.gid))
+					    rn_gid_is_link_local(&id->port.dst.gid))
 					continue;
 				*src = nd->gid[i];
 				return ch->dev[d];
@@ -239,11 +236,12 @@ static int loop_back(struct rnd_id *id)
 		const struct rn_netdev *nd = &ch->dev[d]->nd;
 
 		for (uint32_t i = 0; i < nd->gid_count; i++) {
-			if (rn_gid_is_ipv4(&nd->gid[i]) != (id->dst.family == AF_INET))
+			if (rn_gid_is_ipv4(&nd->gid[i]) !=
+			    (id->port.dst.family == AF_INET))
 				continue;
-			id->dst.gid = nd->gid[i];
+			id->port.dst.gid = nd->gid[i];
 			if (rn_gid_is_link_local(&nd->gid[i]))
-				id->dst.scope = nd->ifindex;
+				id->port.dst.scope = nd->ifindex;
 			return 0;
 		}
 	}
@@ -254,21 +252,21 @@ static int loop_back(struct rnd_id *id)
 static int find_way(struct rnd_id *id)
 {
 	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
-	bool is_bound = !rnd_address_is_any(&id->src);
+	bool is_bound = !rnd_address_is_any(&id->port.src);
 	struct rnd_ucma_route route;
 	struct rnd_ucma_dev *dev;
 	struct rn_gid src;
 	int rc;
 
-	if (rnd_address_is_any(&id->dst) && loop_back(id))
+	if (rnd_address_is_any(&id->port.dst) && loop_back(id))
 		return ENODEV;
-	rc = cfg->ops->route(cfg->ctx, &id->dst.gid, id->dst.scope,
-			     is_bound ? &id->src.gid : NULL, &route);
+	rc = cfg->ops->route(cfg->ctx, &id->port.dst.gid, id->port.dst.scope,
+			     is_bound ? &id->port.src.gid : NULL, &route);
 	if (rc)
 		return rc;
 	if (is_bound) {
-		dev = rnd_find_dev(id->ch, &id->src);
-		src = id->src.gid;
+		dev = rnd_find_dev(id->ch, &id->port.src);
+		src = id->port.src.gid;
 	} else {
 		dev = choose_dev(id, &route, &src);
 	}
@@ -278,11 +276,10 @@ static int find_way(struct rnd_id *id)
 	if (rc)
 		return -rc;
 	id->dev = dev;
-	id->src.gid = src;
-	id->src.family = id->dst.family;
+	id->port.src.gid = src;
+	id->port.src.family = id->port.dst.family;
 	if (rn_gid_is_link_local(&src))
-		id->src.scope = dev->nd.ifindex;
-	id->port.addr = id->src;
+		id->port.src.scope = dev->nd.ifindex;
 	return 0;
 }
 
@@ -295,20 +292,19 @@ static int resolve(struct rnd_id *id, const struct rnd_address *src,
 	if (rn_gid_is_link_local(&dst->gid) && !dst->scope)
 		return -EINVAL;
 	if (id->state == RND_ID_IDLE) {
-		id->dst = *dst;
+		id->port.dst = *dst;
 		rc = rnd_id_bind(id, src ? src : &any);
 		if (rc) {
-			id->dst = (struct rnd_address){ 0 };
+			id->port.dst = (struct rnd_address){ 0 };
 			return rc;
 		}
 	}
-	if (id->state != RND_ID_BOUND || id->src.family != dst->family)
+	if (id->state != RND_ID_BOUND || id->port.src.family != dst->family)
 		return -EINVAL;
-	id->dst = *dst;
+	id->port.dst = *dst;
 	rc = find_way(id);
 	if (rc < 0)
 		return rc;
-	id->port.dst = id->dst;
 	if (rc == 0)
 		id->state = RND_ID_ADDR_RESOLVED;
 	rnd_event_queue(id, rc ? RND_EV_ADDR_ERROR : RND_EV_ADDR_RESOLVED, -rc);
@@ -376,13 +372,13 @@ int rnd_cmd_resolve_route(const struct rnd_call *c)
 /* drivers/infiniband/core/cma.c, cma_resolve_iboe_route(). */
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route)
 {
-	uint32_t label = ntohl(id->dst.flowinfo) & 0xfffff;
+	uint32_t label = ntohl(id->port.dst.flowinfo) & 0xfffff;
 
 	if (!label)
-		label = ((uint32_t)id->src.port * 31 + id->dst.port) & 0xfffff;
+		label = ((uint32_t)id->port.src.port * 31 + id->port.dst.port) & 0xfffff;
 	*route = (struct rn_cm_route){
-		.flow = { .src = id->src.gid,
-			  .dst = id->dst.gid,
+		.flow = { .src = id->port.src.gid,
+			  .dst = id->port.dst.gid,
 			  .ifindex = id->dev->nd.ifindex,
 			  .tclass = id->tos },
 		.flow_label = label,

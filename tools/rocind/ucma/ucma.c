@@ -130,8 +130,7 @@ static int set_v6only(struct rnd_id *id, bool on)
 {
 	if (id->state != RND_ID_IDLE && id->state != RND_ID_BOUND)
 		return -EINVAL;
-	id->v6only = on;
-	id->port.v6only = on || id->src.family == AF_INET;
+	id->port.v6only = on;
 	return 0;
 }
 
