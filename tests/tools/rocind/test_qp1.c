@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <netinet/in.h>
+#include <rdma/rdma_user_cm.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -18,7 +20,6 @@
 #include "rocin/cm.h"
 #include "rocin/gsi.h"
 #include "tools/rocind/cm/cm_channel.h"
-#include "tools/rocind/cm/cm_net.h"
 #include "transport/io/capture/capture_ring.h"
 
 bool __wrap_rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
@@ -156,9 +157,8 @@ static struct packet packet_of(const struct rn_flow *flow, const uint8_t *mad)
 }
 
 /* The peer asks which versions of the CM there are, and gets its answer at once. */
-static struct packet question(uint8_t tclass)
+static struct packet question_by(const struct rn_flow *flow)
 {
-	const struct rn_flow flow = { .src = theirs, .dst = ours, .tclass = tclass };
 	const struct rn_mad_hdr hdr = { .base_version = RN_MAD_BASE_VERSION,
 					.mgmt_class = RN_MAD_CLASS_CM,
 					.class_version = RN_MAD_CM_VERSION,
@@ -167,11 +167,17 @@ static struct packet question(uint8_t tclass)
 	uint8_t mad[RN_MAD_LEN] = { 0 };
 
 	rn_mad_hdr_emit(mad, &hdr);
-	return packet_of(&flow, mad);
+	return packet_of(flow, mad);
+}
+
+static struct packet question(uint8_t tclass)
+{
+	return question_by(
+		&(struct rn_flow){ .src = theirs, .dst = ours, .tclass = tclass });
 }
 
 /* The peer looks up a datagram service. */
-static struct packet lookup(void)
+static struct packet lookup_of(uint16_t service)
 {
 	const struct rn_cm_ip_hdr hdr = { .src_port = 1, .src = theirs, .dst = ours };
 	uint8_t data[RN_CM_IP_HDR_LEN];
@@ -188,13 +194,18 @@ static struct packet lookup(void)
 	assert_int_equal(posix_memalign(&block, 16, rn_cm_size(1)), 0);
 	cm = rn_cm_init(block, &(struct rn_cm_cfg){ .conn_max = 1, .seed = 1 });
 	assert_int_equal(rn_cm_sidr_request(cm, now,
-					    rn_cm_service_id(RN_CM_PS_UDP, SERVICE),
+					    rn_cm_service_id(RN_CM_PS_UDP, service),
 					    &route, &offer, &conn),
 			 0);
 	assert_true(rn_cm_transmit(cm, &tx));
 	p = packet_of(&tx.flow, tx.pkt + RN_GSI_MAD_AT);
 	free(block);
 	return p;
+}
+
+static struct packet lookup(void)
+{
+	return lookup_of(SERVICE);
 }
 
 static bool take(const struct packet *p)
@@ -319,6 +330,83 @@ static void the_timer_runs_out_with_the_first_of_those_that_wait(void **state)
 	assert_int_equal(sent_count, 2);
 }
 
+/* Who finds no room is refused at once. */
+static void there_is_an_end_to_waiting_room(void **state)
+{
+	const struct packet p = lookup();
+
+	(void)state;
+	add_group(&ours, 0);
+	for (unsigned i = 0; i < RND_CM_EARLY_MAX; i++)
+		assert_true(take(&p));
+	assert_int_equal(sent_count, 0);
+	assert_true(take(&p));
+	assert_int_equal(sent_count, 1);
+}
+
+static int command(struct rnd_ucma_channel *ch, uint32_t cmd, const void *in, size_t len,
+		   struct rnd_ucma_reply *reply)
+{
+	const struct rnd_ucma_request rq = {
+		.cmd = cmd, .in = in, .in_len = len, .out_len = RND_UCMA_REPLY_MAX
+	};
+
+	return rnd_ucma_command(ch, now, &rq, reply);
+}
+
+/* Of all addresses that a program without devices has: of none that it would hold. */
+static void listen_for(struct rnd_ucma_channel *ch, uint16_t service)
+{
+	const struct sockaddr_in any = { .sin_family = AF_INET,
+					 .sin_port = htons(service) };
+	const struct rdma_ucm_create_id create = { .uid = 1, .ps = RDMA_PS_UDP };
+	struct rdma_ucm_bind_ip bind_cmd = { 0 };
+	struct rdma_ucm_listen listen_cmd = { .backlog = 8 };
+	struct rdma_ucm_create_id_resp resp;
+	struct rnd_ucma_reply reply;
+
+	assert_int_equal(
+		command(ch, RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create), &reply),
+		0);
+	memcpy(&resp, reply.data, sizeof(resp));
+	bind_cmd.id = listen_cmd.id = resp.id;
+	memcpy(&bind_cmd.addr, &any, sizeof(any));
+	assert_int_equal(command(ch, RDMA_USER_CM_CMD_BIND_IP, &bind_cmd,
+				 sizeof(bind_cmd), &reply),
+			 0);
+	assert_int_equal(command(ch, RDMA_USER_CM_CMD_LISTEN, &listen_cmd,
+				 sizeof(listen_cmd), &reply),
+			 0);
+}
+
+/* The others wait on, in their order. */
+static void who_is_listened_for_waits_no_longer(void **state)
+{
+	const struct packet wanted = lookup(), other = lookup_of(SERVICE + 1);
+	struct rnd_cm_channel nobody = { .cm = server.cm };
+	struct rnd_ucma_channel *ch;
+
+	(void)state;
+	add_group(&ours, 0);
+	assert_true(take(&other));
+	nobody.ucma = ch = rnd_ucma_open(server.cm->ucma, NULL, 0, &nobody);
+	assert_non_null(ch);
+	nobody.sock.fd = -1;
+	assert_true(take(&wanted));
+	now++;
+	assert_true(take(&other));
+	listen_for(ch, SERVICE);
+	rnd_cm_flush(server.cm);
+	/* Of a program without devices; it is turned away. */
+	assert_int_equal(sent_count, 1);
+	assert_int_equal(server.cm->early_count, 2);
+	now = server.cm->early[0].until;
+	rnd_cm_flush(server.cm);
+	assert_int_equal(sent_count, 2);
+	assert_int_equal(server.cm->early[0].until, now + 1);
+	rnd_ucma_close(ch, now);
+}
+
 /* By rules of faults, which are about the packets of queue pair 1, too. */
 static void a_packet_that_is_delayed_is_taken_when_it_is_due(void **state)
 {
@@ -360,27 +448,26 @@ static void rules_that_are_taken_back_hold_nothing_any_more(void **state)
 static void a_packet_from_a_link_local_address_leaves_by_its_interface(void **state)
 {
 	const struct rn_gid gid = { .raw = { 0xfe, 0x80, [15] = 1 } };
-	const struct rn_flow flow = { .src = gid, .dst = gid, .ifindex = IFINDEX };
-	const uint8_t pkt[RN_GSI_PACKET_LEN] = { 100 };
+	const struct packet p = question_by(
+		&(struct rn_flow){ .src = gid, .dst = gid, .ifindex = IFINDEX });
 	const struct rnd_group *right;
 
 	(void)state;
 	add_group(&gid, IFINDEX + 1);
 	right = add_group(&gid, IFINDEX);
 	add_group(&gid, IFINDEX + 2);
-	rnd_cm_net_send(server.cm->net, &flow, pkt, sizeof(pkt));
+	assert_true(take(&p));
 	assert_int_equal(sent_count, 1);
 	assert_ptr_equal(sent.group, right);
 }
 
 static void a_packet_from_an_address_that_has_gone_is_lost(void **state)
 {
-	const struct rn_flow flow = { .src = ours, .dst = theirs };
-	const uint8_t pkt[RN_GSI_PACKET_LEN] = { 100 };
+	const struct packet p = question(0);
 
 	(void)state;
 	add_group(&theirs, 0);
-	rnd_cm_net_send(server.cm->net, &flow, pkt, sizeof(pkt));
+	assert_true(take(&p));
 	assert_int_equal(sent_count, 0);
 }
 
@@ -431,6 +518,8 @@ int main(void)
 		TEST(a_request_waits_for_its_listener_and_no_longer_than_so),
 		TEST(the_timer_is_set_again_after_it_has_run_out),
 		TEST(the_timer_runs_out_with_the_first_of_those_that_wait),
+		TEST(there_is_an_end_to_waiting_room),
+		TEST(who_is_listened_for_waits_no_longer),
 		TEST(a_packet_that_is_delayed_is_taken_when_it_is_due),
 		TEST(rules_that_are_taken_back_hold_nothing_any_more),
 		TEST(a_packet_from_a_link_local_address_leaves_by_its_interface),

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm.c - see cm.h. */
+/* cm.c - see cm.h: QP1's packets in and out, a timer, and what the ids ask of their
+ * surroundings.
+ *
+ * Packets pass the rules about faults (`rocin fault`), and captures behind them as long
+ * as there are any, on their way between the sockets of the groups and the connection
+ * manager.
+ */
 #include "cm.h"
 
 #include <errno.h>
@@ -12,8 +18,8 @@
 #include <unistd.h>
 
 #include "cm_channel.h"
-#include "cm_net.h"
 #include "rocin/gsi.h"
+#include "rocin/wire.h"
 #include "tools/rocind/net/clock.h"
 #include "tools/rocind/net/route.h"
 #include "transport/io/host/log.h"
@@ -25,15 +31,182 @@ enum {
 	PORT_PRIVILEGED_END = 1024,
 };
 
+/* ---- The sockets ---- */
+
+static int send_by_group(void *ctx, const struct rn_super *super)
+{
+	const struct rnd_cm *cm = ctx;
+	const struct rn_flow *flow = super->flow;
+	uint32_t scope = rn_gid_is_link_local(&flow->src) ? flow->ifindex : 0;
+	const struct rnd_group *group =
+		rnd_group_find(&cm->server->groups, &flow->src, scope);
+
+	/* The interface has lost the address: as if the packet were lost. */
+	if (group && !rnd_group_send(group, flow, super->data, super->len))
+		rn_log(RN_LOG_DEBUG, "a management datagram is not sent: %m");
+	return 0;
+}
+
+static int give_arrived(void *ctx, struct rn_rx *rx)
+{
+	struct rnd_cm *cm = ctx;
+
+	if (!cm->arrived.data)
+		return 0;
+	rx[0] = cm->arrived;
+	cm->arrived = (struct rn_rx){ 0 };
+	return 1;
+}
+
+static const struct rn_net_ops socket_ops = {
+	.transmit = send_by_group,
+	.receive = give_arrived,
+};
+
+/* ---- What rules and captures ask; there are no queue pairs but QP1 ---- */
+
+static rn_ns time_now(void *ctx)
+{
+	(void)ctx;
+	return rnd_now();
+}
+
+static uint32_t no_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn)
+{
+	(void)ctx;
+	(void)flow;
+	(void)dest_qpn;
+	return 0;
+}
+
+static uint32_t no_qp(void *ctx, uint32_t qpn)
+{
+	(void)ctx;
+	(void)qpn;
+	return 0;
+}
+
+static uint32_t no_sgid(void *ctx, const struct rn_gid *gid)
+{
+	(void)ctx;
+	(void)gid;
+	return RN_GID_MAX;
+}
+
+static void disobey(void *ctx, enum rn_fault_order order, uint32_t qpn)
+{
+	(void)ctx;
+	(void)order;
+	(void)qpn;
+}
+
+static void show_counts(void *ctx, const struct rn_fault_rules *rules)
+{
+	(void)ctx;
+	(void)rules;
+}
+
+static void tell_capture(void *ctx, const struct rn_fault_news *news)
+{
+	const struct rn_rx rx = { .data = news->packet, .len = news->len };
+	const struct rnd_cm *cm = ctx;
+	struct rn_diagnostic what = news->what;
+
+	if (!cm->capture)
+		return;
+	if (news->is_unsent) {
+		rn_capture_unsent(cm->capture, &what, news->flow, news->packet,
+				  news->len);
+		return;
+	}
+	if (news->len < RN_BTH_LEN)
+		return;
+	what.dest_qpn = rn_get_be24(news->packet + 5);
+	what.psn = rn_get_be24(news->packet + 9);
+	rn_capture_diagnostic(cm->capture, &what, &rx);
+}
+
+static const struct rn_fault_host fault_host = {
+	.now = time_now,
+	.sender = no_sender,
+	.peer = no_qp,
+	.place = no_qp,
+	.sgid = no_sgid,
+	.obey = disobey,
+	.show = show_counts,
+	.tell = tell_capture,
+};
+
+static const struct rn_capture_host capture_host = {
+	.sender = no_sender,
+	.peer = no_qp,
+};
+
+/* ---- Requests that come before their listener ---- */
+
+/* Both ends of perftest -R close a first connection and go on to a second one, the client
+ * without asking whether the server listens again. Behind a kernel, to whom a command is
+ * a system call, the server is first. Here each command is a message to this process, so
+ * a request for a service that nobody listens for waits for a listener for as long as a
+ * busy machine may need, and is refused then.
+ */
+
+/* Keep a copy: the packet is its receiver's. False: there is no room. */
+static bool hold_early(struct rnd_cm *cm, const struct rn_cm_rx *rx)
+{
+	struct rnd_cm_early *e = &cm->early[cm->early_count];
+
+	if (cm->early_count == RND_CM_EARLY_MAX)
+		return false;
+	e->until = rnd_now() + RND_CM_EARLY_FOR;
+	e->flow = *rx->flow;
+	e->src_qpn = rx->src_qpn;
+	memcpy(e->mad, rx->mad, sizeof(e->mad));
+	cm->early_count++;
+	return true;
+}
+
+/* Those whose listener has come, or that have waited for long enough. */
+static void take_early(struct rnd_cm *cm)
+{
+	rn_ns now = cm->early_count ? rnd_now() : 0;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < cm->early_count; i++) {
+		struct rnd_cm_early *e = &cm->early[i];
+		const struct rn_cm_rx rx = { .flow = &e->flow,
+					     .src_qpn = e->src_qpn,
+					     .mad = e->mad };
+
+		if (now >= e->until || !rnd_ucma_is_early(cm->ucma, &rx)) {
+			rnd_ucma_packet(cm->ucma, now, &rx);
+		} else {
+			if (kept < i)
+				cm->early[kept] = *e;
+			kept++;
+		}
+	}
+	cm->early_count = kept;
+}
+
 /* ---- Packets ---- */
 
-/* @pkt: its MAD is written. */
+/* @pkt: its MAD is written. What cannot be sent is lost. */
 static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_qpn,
 			uint8_t *pkt)
 {
+	struct rn_net *out = rn_fault_net(cm->fault);
+	const struct rn_super one = {
+		.flow = flow,
+		.data = pkt,
+		.len = RN_GSI_PACKET_LEN,
+		.seg_len = RN_GSI_PACKET_LEN,
+		.count = 1,
+	};
+
 	flow->sport = RN_ROCE_PORT;
 	rn_gsi_seal(&cm->gsi, flow, dest_qpn, pkt);
-	rnd_cm_net_send(cm->net, flow, pkt, RN_GSI_PACKET_LEN);
+	out->ops->transmit(out->ctx, &one);
 }
 
 /* False: it is to be dropped. */
@@ -54,8 +227,7 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 	case RN_GSI_CM:
 		rx.src_qpn = mad.src_qpn;
 		rx.mad = mad.mad;
-		if (!rnd_ucma_is_early(cm->ucma, &rx) ||
-		    !rnd_cm_early_hold(&cm->early, rnd_now(), &rx))
+		if (!rnd_ucma_is_early(cm->ucma, &rx) || !hold_early(cm, &rx))
 			rnd_ucma_packet(cm->ucma, rnd_now(), &rx);
 		return true;
 	case RN_GSI_REPLY:
@@ -73,33 +245,15 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 /* What has come, and what had waited. False: some of it is to be dropped. */
 static bool take_packets(struct rnd_cm *cm)
 {
+	struct rn_net *in = rn_fault_net(cm->fault);
 	struct rn_rx rx[RN_RX_BATCH];
 	bool good = true;
 	int n;
 
-	while ((n = rnd_cm_net_receive(cm->net, rx)) > 0)
+	while ((n = in->ops->receive(in->ctx, rx)) > 0)
 		for (int i = 0; i < n; i++)
 			good = take_packet(cm, &rx[i]) && good;
 	return good;
-}
-
-/* Those whose listener has come, or that have waited for long enough. */
-static void take_early(struct rnd_cm *cm)
-{
-	struct rnd_cm_early_req req;
-	rn_ns now = cm->early.count ? rnd_now() : 0;
-
-	for (unsigned i = 0; i < cm->early.count;) {
-		struct rn_cm_rx rx = rnd_cm_early_rx(&cm->early.req[i]);
-
-		if (now < cm->early.req[i].until && rnd_ucma_is_early(cm->ucma, &rx)) {
-			i++;
-			continue;
-		}
-		rnd_cm_early_take(&cm->early, i, &req);
-		rx = rnd_cm_early_rx(&req);
-		rnd_ucma_packet(cm->ucma, now, &rx);
-	}
 }
 
 /* A deadline that moves away leaves the timer as it is: it is looked at again when that
@@ -108,12 +262,12 @@ static void take_early(struct rnd_cm *cm)
 static void set_timer(struct rnd_cm *cm)
 {
 	rn_ns at = rnd_ucma_deadline(cm->ucma);
-	rn_ns due = rnd_cm_net_due(cm->net, rnd_now());
+	rn_ns due = rn_fault_due(cm->fault, rnd_now());
 	struct itimerspec when = { 0 };
 
 	at = due < at ? due : at;
-	due = rnd_cm_early_due(&cm->early);
-	at = due < at ? due : at;
+	if (cm->early_count && cm->early[0].until < at)
+		at = cm->early[0].until;
 	if (at >= cm->timer_at)
 		return;
 	cm->timer_at = at;
@@ -151,6 +305,74 @@ static void on_timer(void *ctx)
 		return;
 	cm->timer_at = RN_NEVER;
 	on_timer_due(cm);
+}
+
+/* ---- Captures ---- */
+
+static void drop_idle_capture(struct rnd_cm *cm)
+{
+	if (!cm->capture || !rn_capture_is_idle(cm->capture))
+		return;
+	rn_fault_set_inner(cm->fault, &cm->sockets);
+	rn_capture_free(cm->capture);
+	cm->capture = NULL;
+}
+
+int rnd_cm_capture(struct rnd_cm *cm, uint64_t id, int ring, uint32_t size,
+		   const struct rn_capture_filter *filter)
+{
+	int rc;
+
+	if (!cm->capture) {
+		cm->capture = rn_capture_new(&cm->sockets, &capture_host, cm);
+		if (!cm->capture)
+			return -ENOMEM;
+		rn_fault_set_inner(cm->fault, rn_capture_net(cm->capture));
+	}
+	rc = rn_capture_add(cm->capture, id, ring, size, filter);
+	drop_idle_capture(cm);
+	return rc;
+}
+
+void rnd_cm_end_capture(struct rnd_cm *cm, uint64_t id)
+{
+	if (!cm || !cm->capture)
+		return;
+	rn_capture_remove(cm->capture, id);
+	drop_idle_capture(cm);
+}
+
+/* ---- Rules ---- */
+
+static void set_rules(struct rnd_cm *cm, const char *text)
+{
+	static struct rn_fault_rules rules; /* large; all of rocind is one thread */
+	char why[200];
+
+	rules.count = 0;
+	if (text && rn_fault_rules_parse(text, "rules", &rules, why, sizeof(why)))
+		rn_log(RN_LOG_WARN, "the connection manager keeps no rules: %s", why);
+	/* It serves all devices, so rules about one are not for it. */
+	rn_fault_rules_select(&rules, "", getpid(), "rocind");
+	rn_fault_set_rules(cm->fault, &rules);
+}
+
+void rnd_cm_set_faults(struct rnd_cm *cm, const char *text)
+{
+	set_rules(cm, text);
+	/* What earlier ones hold goes on its way. */
+	if (cm->ucma)
+		on_timer_due(cm);
+}
+
+void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits)
+{
+	const struct rn_fault_rules *rules = rn_fault_rules(cm->fault);
+
+	for (unsigned i = 0; i < rules->count; i++) {
+		seen[rules->rule[i].number] += rules->rule[i].seen;
+		hits[rules->rule[i].number] += rules->rule[i].hits;
+	}
 }
 
 /* ---- What ucma asks for ---- */
@@ -296,7 +518,7 @@ bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t 
 	/* Who asks is refused, even if no program has opened the device yet. */
 	if (start(cm))
 		return false;
-	rnd_cm_net_arrive(cm->net, flow, pkt, (uint32_t)len);
+	cm->arrived = (struct rn_rx){ .flow = flow, .data = pkt, .len = (uint32_t)len };
 	good = take_packets(cm);
 	rnd_cm_flush(cm);
 	return good;
@@ -308,12 +530,13 @@ struct rnd_cm *rnd_cm_new(struct rnd_server *server)
 
 	if (!cm)
 		return NULL;
-	cm->net = rnd_cm_net_new(server);
-	if (!cm->net) {
+	cm->server = server;
+	cm->sockets = (struct rn_net){ .ops = &socket_ops, .ctx = cm };
+	cm->fault = rn_fault_new(&cm->sockets, false, cm->stats, &fault_host, cm);
+	if (!cm->fault) {
 		free(cm);
 		return NULL;
 	}
-	cm->server = server;
 	cm->timer.fd = -1;
 	cm->timer_at = RN_NEVER;
 	cm->router.sock = -1;
@@ -334,32 +557,9 @@ void rnd_cm_free(struct rnd_cm *cm)
 	rnd_source_close(&cm->timer);
 	rnd_router_close(&cm->router);
 	rnd_ucma_free(cm->ucma);
-	rnd_cm_net_free(cm->net);
+	rn_fault_free(cm->fault);
+	rn_capture_free(cm->capture);
 	free(cm);
-}
-
-int rnd_cm_capture(struct rnd_cm *cm, uint64_t id, int ring, uint32_t size,
-		   const struct rn_capture_filter *filter)
-{
-	return rnd_cm_net_capture(cm->net, id, ring, size, filter);
-}
-
-void rnd_cm_end_capture(struct rnd_cm *cm, uint64_t id)
-{
-	if (cm)
-		rnd_cm_net_end_capture(cm->net, id);
-}
-
-void rnd_cm_set_faults(struct rnd_cm *cm, const char *text)
-{
-	rnd_cm_net_set_rules(cm->net, text);
-	if (cm->ucma)
-		on_timer_due(cm);
-}
-
-void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits)
-{
-	rnd_cm_net_count(cm->net, seen, hits);
 }
 
 int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,

@@ -48,17 +48,17 @@ void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out);
 bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t *pkt,
 		   size_t len);
 
-/* Its packets go to a capture from now on, and no more: see cm_net.h. @cm: NULL has none.
- */
+/* Show all its packets to a capture; see rn_capture_add(). Return: as it, or -ENOMEM. */
 struct rn_capture_filter;
 int rnd_cm_capture(struct rnd_cm *cm, uint64_t id, int ring, uint32_t size,
 		   const struct rn_capture_filter *filter);
+/* No more. Unknown ids are ignored. @cm: NULL has none. */
 void rnd_cm_end_capture(struct rnd_cm *cm, uint64_t id);
 
 /* The rules about faults are these from now on; NULL: there are none. */
 void rnd_cm_set_faults(struct rnd_cm *cm, const char *text);
 
-/* Add what they have met here; see rnd_cm_net_count(). */
+/* Add what each rule, by its place in the text, has seen and hit here. */
 void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits);
 
 #endif /* RND_CM_H */

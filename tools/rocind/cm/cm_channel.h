@@ -4,10 +4,11 @@
 #define RND_CM_CHANNEL_H
 
 #include "cm.h"
-#include "cm_early.h"
 #include "rocin/gsi.h"
 #include "tools/rocind/net/route.h"
 #include "tools/rocind/ucma/ucma.h"
+#include "transport/io/capture/net_capture.h"
+#include "transport/io/fault/net_fault.h"
 #include "transport/io/rocind/cm_board.h"
 
 /* By which the commands of one thread come. */
@@ -27,11 +28,29 @@ struct rnd_cm_channel {
 	struct rnd_cm_path *paths;
 };
 
+enum {
+	RND_CM_EARLY_MAX = 32 /* at a time; more are refused at once */
+};
+#define RND_CM_EARLY_FOR RN_MSEC(100)
+
+/* A request that has come before its listener. */
+struct rnd_cm_early {
+	rn_ns until;
+	struct rn_flow flow;
+	uint32_t src_qpn;
+	uint8_t mad[RN_MAD_LEN];
+};
+
 struct rnd_cm {
 	struct rnd_server *server;
-	struct rnd_ucma *ucma; /* NULL until the first channel */
-	struct rnd_cm_net *net;
-	struct rnd_cm_early early;
+	struct rnd_ucma *ucma;	    /* NULL until the first channel */
+	struct rn_net sockets;	    /* of the groups, for QP1's packets */
+	struct rn_capture *capture; /* before them, or NULL: nobody captures */
+	struct rn_fault *fault;	    /* before all */
+	struct rn_rx arrived;	    /* @data is NULL: nothing */
+	uint64_t stats[RN_STAT_COUNT];
+	struct rnd_cm_early early[RND_CM_EARLY_MAX]; /* the oldest first */
+	unsigned early_count;
 	struct rn_gsi gsi;
 	struct rnd_source timer;
 	rn_ns timer_at; /* when it expires; RN_NEVER: it does not run */

@@ -2,7 +2,7 @@
 /* faults.h - fault rules: stored for clients to come, sent to clients that are there.
  *
  * rocind passes the text on unchanged, as a sealed memfd. It parses the rules only for
- * the packets that it sends and receives itself, those of QP1 (cm_net.h).
+ * the packets that it sends and receives itself, those of QP1 (cm/cm.h).
  */
 #ifndef RND_FAULTS_H
 #define RND_FAULTS_H
