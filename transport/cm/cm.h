@@ -139,7 +139,7 @@ static inline rn_ns rn_cm_time(uint8_t code)
 	return (rn_ns)4096 << (code < RN_CM_TIME_CODE_MAX ? code : RN_CM_TIME_CODE_MAX);
 }
 
-/* ---- table.c: entries and how they are found ---- */
+/* ---- Entries and how they are found (cm.c) ---- */
 
 /* Take an entry for a connection in IDLE, with a communication ID; the driver holds it.
  * NULL: the table is full.
@@ -168,7 +168,7 @@ struct rn_cm_conn *rn_cm_find_peer(struct rn_cm *cm, const struct rn_gid *addr,
 struct rn_cm_conn *rn_cm_find_qpn(struct rn_cm *cm, const struct rn_gid *addr,
 				  uint64_t guid, uint32_t qpn);
 
-/* ---- cm.c: what all exchanges share ---- */
+/* ---- What all exchanges share (cm.c) ---- */
 
 /* Put a message into @conn->out, and send it. */
 void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,

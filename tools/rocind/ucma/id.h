@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <rdma/rdma_user_cm.h>
 
-#include "address.h"
 #include "ports.h"
 #include "rocin/random.h"
 #include "transport/container/list.h"
@@ -126,7 +125,7 @@ struct rnd_ucma {
 	uint64_t last_serial;
 };
 
-/* ---- ids (id.c) ---- */
+/* ---- Ids (ucma.c) ---- */
 
 struct rnd_id *rnd_id_new(struct rnd_ucma_channel *ch, enum rn_cm_port_space ps,
 			  uint8_t qp_type);
@@ -137,19 +136,8 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 /* Everything that hangs on it goes: connection, port, groups, events. */
 void rnd_id_destroy(struct rnd_id *id, rn_ns now);
 
-/* Move the id with its events. */
-void rnd_id_migrate(struct rnd_id *id, struct rnd_ucma_channel *to);
-
-/* An id has left the group (mcast.c). */
-void rnd_mcast_free(struct rnd_mcast *mc);
-/* What outlives us of it is shown. */
-void rnd_mcast_show(const struct rnd_mcast *mc);
-
 uint32_t rnd_ucma_random(struct rnd_ucma *ucma);
 
-/* Enter an object under the smallest free number. Return: false if out of memory. */
-bool rnd_table_add(struct rnd_table *t, void *object, uint32_t *number);
-void rnd_table_remove(struct rnd_table *t, uint32_t number);
 /* NULL if there is none of this number. */
 void *rnd_table_get(const struct rnd_table *t, uint32_t number);
 
@@ -160,8 +148,6 @@ void *rnd_table_get(const struct rnd_table *t, uint32_t number);
  */
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type,
 				  int status);
-/* Drop the events of an id, or of one of its groups. */
-void rnd_event_forget(struct rnd_id *id, const struct rnd_mcast *mcast, rn_ns now);
 
 /* ---- commands ---- */
 
@@ -185,9 +171,6 @@ rnd_call_fn rnd_cmd_connect, rnd_cmd_listen, rnd_cmd_accept, rnd_cmd_reject,
 	rnd_cmd_disconnect, rnd_cmd_notify;
 /* query */
 rnd_call_fn rnd_cmd_query_route, rnd_cmd_query, rnd_cmd_init_qp_attr;
-/* option, mcast */
-rnd_call_fn rnd_cmd_set_option, rnd_cmd_join_ip_mcast, rnd_cmd_join_mcast,
-	rnd_cmd_leave_mcast;
 
 /* ---- shared between them ---- */
 
@@ -206,8 +189,6 @@ int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr);
 /* ... and showing it. */
 void rnd_id_show(struct rnd_id *id);
-void rnd_id_show_life(const struct rnd_id *id);
-void rnd_id_hide(const struct rnd_id *id);
 /* What the CM tells. */
 void rnd_take_cm_events(struct rnd_ucma *ucma, rn_ns now);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ports.h - who has which port of which port space.
+/* ports.h - socket addresses as rdma_cm programs write them, and who has which port of
+ * which port space.
  *
  * Source: drivers/infiniband/core/cma.c (cma_get_port()). The port spaces are the CM's
  * own: TCP ports of sockets are others.
@@ -7,9 +8,45 @@
 #ifndef RND_PORTS_H
 #define RND_PORTS_H
 
-#include "address.h"
 #include "rocin/mad.h"
+#include "rocin/netdev.h"
 #include "transport/container/list.h"
+
+/* ---- Addresses ---- */
+
+struct rnd_address {
+	uint16_t family;   /* AF_INET, AF_INET6, or 0: none yet */
+	uint16_t port;	   /* host order */
+	struct rn_gid gid; /* IPv4 mapped; of a wildcard all zero */
+	uint32_t scope;	   /* interface of a link-local address */
+	uint32_t flowinfo; /* as in the socket address */
+};
+
+enum {
+	RND_SOCKADDR_MAX = 28 /* bytes of a struct sockaddr_in6 */
+};
+
+/* Bytes that a socket address of this family has; 0: the family is none of ours. */
+size_t rnd_address_size(uint16_t family);
+
+/**
+ * rnd_address_read() - Take in a socket address
+ * @sa:		Of @len bytes, any alignment
+ *
+ * Return: 0, -EAFNOSUPPORT, -EINVAL (too short).
+ */
+int rnd_address_read(struct rnd_address *a, const void *sa, size_t len);
+
+/* Write it as a socket address; all zero if it has no family.
+ * Return: rnd_address_size().
+ */
+size_t rnd_address_write(const struct rnd_address *a, uint8_t sa[RND_SOCKADDR_MAX]);
+
+bool rnd_address_is_any(const struct rnd_address *a);
+/* 127.0.0.1 or ::1 */
+bool rnd_address_is_localhost(const struct rnd_address *a);
+
+/* ---- Ports ---- */
 
 /* The ends of one id, and its entry in the table; its owner fills in the first part
  * before rnd_port_take().

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ucma.c - channels and the commands that are written to them. */
+/* ucma.c - channels with their ids, groups and events, what is shown of these, and the
+ * commands that are written to a channel. Those about addresses, connections and queries
+ * stand in the other files.
+ */
 #include "ucma.h"
 
 #include <errno.h>
@@ -38,7 +41,8 @@ static void event_free(struct rnd_event *ev)
 	free(ev);
 }
 
-void rnd_event_forget(struct rnd_id *id, const struct rnd_mcast *mcast, rn_ns now)
+/* Drop the events of an id, or of one of its groups. */
+static void forget_events(struct rnd_id *id, const struct rnd_mcast *mcast, rn_ns now)
 {
 	struct rn_list *head = &id->ch->events;
 
@@ -68,7 +72,7 @@ static_assert(offsetof(struct rdma_ucm_query_route_resp, ibdev_index) ==
 static_assert(sizeof(struct ib_uverbs_qp_attr) == RN_CMBOARD_QP_LEN,
 	      "as <rdma/rdma_user_cm.h> has it");
 
-void rnd_id_show_life(const struct rnd_id *id)
+static void show_life(const struct rnd_id *id)
 {
 	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
 	struct rn_cm_life life = { .uid = id->uid,
@@ -102,10 +106,10 @@ void rnd_id_show(struct rnd_id *id)
 		answers.has_qp |= 1u << i;
 	}
 	cfg->ops->show(cfg->ctx, id->ch->user, id->number, &answers);
-	rnd_id_show_life(id);
+	show_life(id);
 }
 
-void rnd_id_hide(const struct rnd_id *id)
+static void hide_id(const struct rnd_id *id)
 {
 	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
 
@@ -115,97 +119,192 @@ void rnd_id_hide(const struct rnd_id *id)
 	cfg->ops->show_life(cfg->ctx, id->ch->user, RN_CM_KIND_ID, id->number, NULL);
 }
 
-/* ---- SET_OPTION ---- */
+/* ---- Objects by number ---- */
 
-static int set_reuse(struct rnd_id *id, bool on)
+uint32_t rnd_ucma_random(struct rnd_ucma *ucma)
 {
-	if (id->state == RND_ID_IDLE || (on && id->state != RND_ID_LISTEN)) {
-		id->port.reuse = on;
-		return 0;
+	return (uint32_t)(rn_random_next(&ucma->random) >> 32);
+}
+
+static bool grow(struct rnd_table *t)
+{
+	uint32_t more = t->max ? 2 * t->max : 16;
+	void **at = (void **)realloc((void *)t->at, more * sizeof(*at));
+
+	if (!at)
+		return false;
+	memset((void *)(at + t->max), 0, (more - t->max) * sizeof(*at));
+	t->at = at;
+	t->max = more;
+	return true;
+}
+
+/* Enter an object under the smallest free number. Return: false if out of memory. */
+static bool table_add(struct rnd_table *t, void *object, uint32_t *number)
+{
+	uint32_t i = 0;
+
+	if (t->count == t->max) {
+		i = t->max;
+		if (!grow(t))
+			return false;
 	}
-	return -EINVAL;
+	while (t->at[i])
+		i++;
+	t->at[i] = object;
+	t->count++;
+	*number = i;
+	return true;
 }
 
-static int set_v6only(struct rnd_id *id, bool on)
+static void table_remove(struct rnd_table *t, uint32_t number)
 {
-	if (id->state != RND_ID_IDLE && id->state != RND_ID_BOUND)
-		return -EINVAL;
-	id->port.v6only = on;
-	return 0;
+	assert(rnd_table_get(t, number));
+	t->at[number] = NULL;
+	t->count--;
 }
 
-static int set_ack_timeout(struct rnd_id *id, uint8_t timeout)
+void *rnd_table_get(const struct rnd_table *t, uint32_t number)
 {
-	bool is_reliable = id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_SEND;
-
-	/* The field of a QP has five bits, at which Linux does not look here. */
-	if (!is_reliable || timeout > 31)
-		return -EINVAL;
-	id->ack_timeout = timeout;
-	id->has_ack_timeout = true;
-	return 0;
+	return number < t->max ? t->at[number] : NULL;
 }
 
-static int set_of_id(struct rnd_id *id, uint32_t name, const void *value, size_t len)
-{
-	bool is_byte = name == RDMA_OPTION_ID_TOS || name == RDMA_OPTION_ID_ACK_TIMEOUT;
-	uint8_t byte = 0;
-	int number = 0;
+/* ---- Groups that ids have joined ---- */
 
-	if (name > RDMA_OPTION_ID_ACK_TIMEOUT)
-		return -ENOSYS;
-	if (len != (is_byte ? sizeof(byte) : sizeof(number)))
-		return -EINVAL;
-	memcpy(is_byte ? (void *)&byte : (void *)&number, value, len);
-	switch (name) {
-	case RDMA_OPTION_ID_TOS:
-		id->tos = byte;
-		return 0;
-	case RDMA_OPTION_ID_REUSEADDR:
-		return set_reuse(id, number != 0);
-	case RDMA_OPTION_ID_AFONLY:
-		return set_v6only(id, number != 0);
-	default:
-		return set_ack_timeout(id, byte);
+static void show_group(const struct rnd_mcast *mc)
+{
+	const struct rnd_ucma_channel *ch = mc->id->ch;
+	const struct rnd_ucma_cfg *cfg = &ch->ucma->cfg;
+	struct rn_cm_life life = { .uid = mc->uid,
+				   .events_reported = mc->events_reported };
+
+	if (cfg->ops->show_life)
+		cfg->ops->show_life(cfg->ctx, ch->user, RN_CM_KIND_GROUP, mc->number,
+				    &life);
+}
+
+static struct rnd_mcast *new_group(struct rnd_id *id, uint64_t uid)
+{
+	struct rnd_mcast *mc = calloc(1, sizeof(*mc));
+
+	if (!mc || !table_add(&id->ch->ucma->mcasts, mc, &mc->number)) {
+		free(mc);
+		return NULL;
 	}
+	mc->id = id;
+	mc->uid = uid;
+	rn_list_init(&mc->link);
+	rn_list_push_back(&id->mcasts, &mc->link);
+	show_group(mc);
+	return mc;
 }
 
-/* The path of a RoCE port is the route's: what the program brings is only looked at. */
-static int set_path(struct rnd_id *id, const void *paths, size_t len)
+static void free_group(struct rnd_mcast *mc)
 {
-	const uint32_t whole = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
-	struct ib_path_rec_data path = { 0 };
+	const struct rnd_ucma_channel *ch = mc->id->ch;
+	const struct rnd_ucma_cfg *cfg = &ch->ucma->cfg;
 
-	if (len % sizeof(path))
+	if (ch->ucma->reported_group == mc)
+		ch->ucma->reported_group = NULL;
+	if (cfg->ops->show_life)
+		cfg->ops->show_life(cfg->ctx, ch->user, RN_CM_KIND_GROUP, mc->number,
+				    NULL);
+	table_remove(&mc->id->ch->ucma->mcasts, mc->number);
+	rn_list_remove(&mc->link);
+	free(mc);
+}
+
+/* ---- Ids ---- */
+
+struct rnd_id *rnd_id_new(struct rnd_ucma_channel *ch, enum rn_cm_port_space ps,
+			  uint8_t qp_type)
+{
+	struct rnd_ucma *ucma = ch->ucma;
+	struct rnd_id *id = calloc(1, sizeof(*id));
+
+	if (!id || !table_add(&ucma->ids, id, &id->number)) {
+		free(id);
+		return NULL;
+	}
+	id->ch = ch;
+	id->serial = ++ucma->last_serial;
+	id->port.ps = ps;
+	id->qp_type = qp_type;
+	id->port.v6only = ucma->cfg.v6only;
+	id->psn = rnd_ucma_random(ucma) & 0xffffff;
+	rn_list_init(&id->link);
+	rn_list_init(&id->mcasts);
+	rn_list_init(&id->port.link);
+	rn_list_push_back(&ch->ids, &id->link);
+	return id;
+}
+
+int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id)
+{
+	struct rnd_id *found = rnd_table_get(&ch->ucma->ids, number);
+
+	/* One that is asked for is there when the program has seen the request. */
+	if (!found || found->asked_for)
+		return -ENOENT;
+	if (found->ch != ch)
 		return -EINVAL;
-	for (size_t at = 0; at < len && path.flags != whole; at += sizeof(path))
-		memcpy(&path, (const char *)paths + at, sizeof(path));
-	if (path.flags != whole)
-		return -EINVAL;
-	if (id->state != RND_ID_ADDR_RESOLVED)
-		return -EINVAL;
-	id->state = RND_ID_ROUTE_RESOLVED;
-	rnd_event_queue(id, RND_EV_ROUTE_RESOLVED, 0);
+	ch->ucma->named = found;
+	*id = found;
 	return 0;
 }
 
-int rnd_cmd_set_option(const struct rnd_call *c)
+void rnd_id_destroy(struct rnd_id *id, rn_ns now)
 {
-	struct rdma_ucm_set_option cmd;
-	struct rnd_id *id;
-	int rc;
+	struct rnd_ucma *ucma = id->ch->ucma;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (cmd.optlen > RND_UCMA_OPTION_MAX || cmd.optlen != c->rq->option_len)
-		return -EINVAL;
-	rc = rnd_id_find(c->ch, cmd.id, &id);
-	if (rc)
-		return rc;
-	if (cmd.level == RDMA_OPTION_ID)
-		return set_of_id(id, cmd.optname, c->rq->option, cmd.optlen);
-	if (cmd.level == RDMA_OPTION_IB && cmd.optname == RDMA_OPTION_IB_PATH)
-		return set_path(id, c->rq->option, cmd.optlen);
-	return -ENOSYS;
+	if (ucma->named == id)
+		ucma->named = NULL;
+	if (ucma->reported == id)
+		ucma->reported = NULL;
+	hide_id(id);
+	forget_events(id, NULL, now);
+	while (!rn_list_is_empty(&id->mcasts))
+		free_group(RN_CONTAINER_OF(id->mcasts.next, struct rnd_mcast, link));
+	if (id->state == RND_ID_LISTEN)
+		rn_cm_unlisten(ucma->cm, &id->listener);
+	if (id->conn)
+		rn_cm_close(ucma->cm, now, id->conn);
+	rnd_port_release(&ucma->ports, &id->port);
+	rn_list_remove(&id->link);
+	table_remove(&ucma->ids, id->number);
+	free(id);
+}
+
+static void move_id(struct rnd_id *id, struct rnd_ucma_channel *to)
+{
+	rn_list_remove(&id->link);
+	rn_list_push_back(&to->ids, &id->link);
+	id->ch = to;
+}
+
+/* Move an id with its events. Ids that are asked for stay behind their listener, which
+ * must be destroyed first. */
+static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
+{
+	struct rnd_ucma_channel *from = id->ch;
+
+	move_id(id, to);
+	for (struct rn_list *l = id->mcasts.next; l != &id->mcasts; l = l->next)
+		show_group(RN_CONTAINER_OF(l, struct rnd_mcast, link));
+	for (struct rn_list *l = from->events.next, *next; l != &from->events; l = next) {
+		struct rnd_event *ev = RN_CONTAINER_OF(l, struct rnd_event, link);
+
+		next = l->next;
+		if (ev->id != id)
+			continue;
+		if (ev->new_id)
+			move_id(ev->new_id, to);
+		rn_list_remove(l);
+		from->event_count--;
+		rn_list_push_back(&to->events, l);
+		to->event_count++;
+		to->ucma->cfg.ops->ready(to->ucma->cfg.ctx, to->user);
+	}
 }
 
 /* ---- The whole ---- */
@@ -455,7 +554,7 @@ static int cmd_migrate_id(const struct rnd_call *c)
 	if (rc)
 		return rc;
 	if (id->ch != c->ch)
-		rnd_id_migrate(id, c->ch);
+		migrate_id(id, c->ch);
 	resp.events_reported = id->events_reported;
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
@@ -481,6 +580,206 @@ static int cmd_get_event(const struct rnd_call *c)
 		rn_cm_taken(ev->new_id->conn);
 	}
 	event_free(ev);
+	return rnd_call_answer(c, &resp, sizeof(resp));
+}
+
+/* ---- SET_OPTION ---- */
+
+static int set_reuse(struct rnd_id *id, bool on)
+{
+	if (id->state == RND_ID_IDLE || (on && id->state != RND_ID_LISTEN)) {
+		id->port.reuse = on;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int set_v6only(struct rnd_id *id, bool on)
+{
+	if (id->state != RND_ID_IDLE && id->state != RND_ID_BOUND)
+		return -EINVAL;
+	id->port.v6only = on;
+	return 0;
+}
+
+static int set_ack_timeout(struct rnd_id *id, uint8_t timeout)
+{
+	bool is_reliable = id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_SEND;
+
+	/* The field of a QP has five bits, at which Linux does not look here. */
+	if (!is_reliable || timeout > 31)
+		return -EINVAL;
+	id->ack_timeout = timeout;
+	id->has_ack_timeout = true;
+	return 0;
+}
+
+static int set_of_id(struct rnd_id *id, uint32_t name, const void *value, size_t len)
+{
+	bool is_byte = name == RDMA_OPTION_ID_TOS || name == RDMA_OPTION_ID_ACK_TIMEOUT;
+	uint8_t byte = 0;
+	int number = 0;
+
+	if (name > RDMA_OPTION_ID_ACK_TIMEOUT)
+		return -ENOSYS;
+	if (len != (is_byte ? sizeof(byte) : sizeof(number)))
+		return -EINVAL;
+	memcpy(is_byte ? (void *)&byte : (void *)&number, value, len);
+	switch (name) {
+	case RDMA_OPTION_ID_TOS:
+		id->tos = byte;
+		return 0;
+	case RDMA_OPTION_ID_REUSEADDR:
+		return set_reuse(id, number != 0);
+	case RDMA_OPTION_ID_AFONLY:
+		return set_v6only(id, number != 0);
+	default:
+		return set_ack_timeout(id, byte);
+	}
+}
+
+/* The path of a RoCE port is the route's: what the program brings is only looked at. */
+static int set_path(struct rnd_id *id, const void *paths, size_t len)
+{
+	const uint32_t whole = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
+	struct ib_path_rec_data path = { 0 };
+
+	if (len % sizeof(path))
+		return -EINVAL;
+	for (size_t at = 0; at < len && path.flags != whole; at += sizeof(path))
+		memcpy(&path, (const char *)paths + at, sizeof(path));
+	if (path.flags != whole)
+		return -EINVAL;
+	if (id->state != RND_ID_ADDR_RESOLVED)
+		return -EINVAL;
+	id->state = RND_ID_ROUTE_RESOLVED;
+	rnd_event_queue(id, RND_EV_ROUTE_RESOLVED, 0);
+	return 0;
+}
+
+static int cmd_set_option(const struct rnd_call *c)
+{
+	struct rdma_ucm_set_option cmd;
+	struct rnd_id *id;
+	int rc;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	if (cmd.optlen > RND_UCMA_OPTION_MAX || cmd.optlen != c->rq->option_len)
+		return -EINVAL;
+	rc = rnd_id_find(c->ch, cmd.id, &id);
+	if (rc)
+		return rc;
+	if (cmd.level == RDMA_OPTION_ID)
+		return set_of_id(id, cmd.optname, c->rq->option, cmd.optlen);
+	if (cmd.level == RDMA_OPTION_IB && cmd.optname == RDMA_OPTION_IB_PATH)
+		return set_path(id, c->rq->option, cmd.optlen);
+	return -ENOSYS;
+}
+
+/* ---- Multicast ---- */
+
+/* On RoCE the group is the IP group: what it takes is an address, which the QP is
+ * attached to; the network is told when that happens.
+ */
+
+enum {
+	MULTICAST_QPN = 0xffffff
+};
+
+static void fill_event(const struct rnd_id *id, const struct rnd_address *group,
+		       struct rnd_event *out)
+{
+	struct rdma_ucm_ud_param *ud = &out->resp.param.ud;
+
+	ud->qp_num = MULTICAST_QPN;
+	ud->qkey = RND_UDP_QKEY;
+	ud->ah_attr = (struct ib_uverbs_ah_attr){
+		.grh = { .sgid_index = rnd_gid_index(id->dev, &id->port.src.gid),
+			 .hop_limit = 1,
+			 .traffic_class = id->tos },
+		.is_global = 1,
+		.port_num = 1,
+	};
+	memcpy(ud->ah_attr.grh.dgid, group->gid.raw, sizeof(ud->ah_attr.grh.dgid));
+}
+
+static int join(const struct rnd_call *c, const struct rdma_ucm_join_mcast *cmd)
+{
+	struct rdma_ucm_create_id_resp resp = { 0 };
+	struct rnd_address group;
+	struct rnd_event *out;
+	struct rnd_mcast *mc;
+	struct rnd_id *id;
+	int rc;
+
+	if (cmd->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
+		return -EINVAL;
+	if (rnd_address_read(&group, &cmd->addr, cmd->addr_size))
+		return -EINVAL;
+	rc = rnd_id_find(c->ch, cmd->id, &id);
+	if (rc)
+		return rc;
+	/* A group by name only: of the interface's own choosing, which it does not make.
+	 */
+	if (!id->dev || id->qp_type != IBV_QPT_UD ||
+	    (id->state != RND_ID_BOUND && id->state != RND_ID_ADDR_RESOLVED) ||
+	    !rn_gid_is_multicast(&group.gid) || group.family != id->port.src.family)
+		return -EINVAL;
+	mc = new_group(id, cmd->uid);
+	if (!mc)
+		return -ENOMEM;
+	out = rnd_event_queue(id, RND_EV_MULTICAST_JOIN, 0);
+	if (!out) {
+		free_group(mc);
+		return -ENOMEM;
+	}
+	out->mcast = mc;
+	out->resp.uid = mc->uid;
+	out->resp.id = mc->number;
+	fill_event(id, &group, out);
+	resp.id = mc->number;
+	return rnd_call_answer(c, &resp, sizeof(resp));
+}
+
+static int cmd_join_ip_mcast(const struct rnd_call *c)
+{
+	struct rdma_ucm_join_ip_mcast cmd;
+	struct rdma_ucm_join_mcast join_cmd = { 0 };
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	join_cmd.uid = cmd.uid;
+	join_cmd.id = cmd.id;
+	join_cmd.addr_size = sizeof(cmd.addr);
+	join_cmd.join_flags = RDMA_MC_JOIN_FLAG_FULLMEMBER;
+	memcpy(&join_cmd.addr, &cmd.addr, sizeof(cmd.addr));
+	return join(c, &join_cmd);
+}
+
+static int cmd_join_mcast(const struct rnd_call *c)
+{
+	struct rdma_ucm_join_mcast cmd;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	if (!cmd.addr_size || cmd.addr_size > sizeof(cmd.addr))
+		return -EINVAL;
+	return join(c, &cmd);
+}
+
+static int cmd_leave_mcast(const struct rnd_call *c)
+{
+	struct rdma_ucm_destroy_id cmd;
+	struct rdma_ucm_destroy_id_resp resp;
+	struct rnd_mcast *mc;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	mc = rnd_table_get(&c->ch->ucma->mcasts, cmd.id);
+	if (!mc)
+		return -ENOENT;
+	if (mc->id->ch != c->ch)
+		return -EINVAL;
+	forget_events(mc->id, mc, c->now);
+	resp.events_reported = mc->events_reported;
+	free_group(mc);
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
 
@@ -510,18 +809,18 @@ static const struct {
 	[RDMA_USER_CM_CMD_GET_EVENT] = { cmd_get_event,
 					 offsetof(struct rdma_ucm_event_resp, reserved) },
 	[RDMA_USER_CM_CMD_GET_OPTION] = { NULL, 0 },
-	[RDMA_USER_CM_CMD_SET_OPTION] = { rnd_cmd_set_option, 0 },
+	[RDMA_USER_CM_CMD_SET_OPTION] = { cmd_set_option, 0 },
 	[RDMA_USER_CM_CMD_NOTIFY] = { rnd_cmd_notify, 0 },
-	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = { rnd_cmd_join_ip_mcast,
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = { cmd_join_ip_mcast,
 					     sizeof(struct rdma_ucm_create_id_resp) },
-	[RDMA_USER_CM_CMD_LEAVE_MCAST] = { rnd_cmd_leave_mcast,
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = { cmd_leave_mcast,
 					   sizeof(struct rdma_ucm_destroy_id_resp) },
 	[RDMA_USER_CM_CMD_MIGRATE_ID] = { cmd_migrate_id,
 					  sizeof(struct rdma_ucm_migrate_resp) },
 	[RDMA_USER_CM_CMD_QUERY] = { rnd_cmd_query, 0 },
 	[RDMA_USER_CM_CMD_BIND] = { rnd_cmd_bind, 0 },
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = { rnd_cmd_resolve_addr, 0 },
-	[RDMA_USER_CM_CMD_JOIN_MCAST] = { rnd_cmd_join_mcast,
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = { cmd_join_mcast,
 					  sizeof(struct rdma_ucm_create_id_resp) },
 };
 
@@ -551,9 +850,9 @@ int rnd_ucma_command(struct rnd_ucma_channel *ch, rn_ns now,
 void rnd_ucma_answered(struct rnd_ucma *ucma)
 {
 	if (ucma->reported)
-		rnd_id_show_life(ucma->reported);
+		show_life(ucma->reported);
 	if (ucma->reported_group)
-		rnd_mcast_show(ucma->reported_group);
+		show_group(ucma->reported_group);
 	ucma->reported = NULL;
 	ucma->reported_group = NULL;
 }
