@@ -41,25 +41,6 @@ static void event_free(struct rnd_event *ev)
 	free(ev);
 }
 
-/* Drop the events of an id, or of one of its groups. */
-static void forget_events(struct rnd_id *id, const struct rnd_mcast *mcast, rn_ns now)
-{
-	struct rn_list *head = &id->ch->events;
-
-	for (struct rn_list *l = head->next, *next; l != head; l = next) {
-		struct rnd_event *ev = RN_CONTAINER_OF(l, struct rnd_event, link);
-		struct rnd_id *asked_for = ev->new_id;
-
-		next = l->next;
-		if (ev->id != id || (mcast && ev->mcast != mcast))
-			continue;
-		event_free(ev);
-		/* Nobody can answer that request any more. */
-		if (asked_for)
-			rnd_id_destroy(asked_for, now);
-	}
-}
-
 /* ---- The board ---- */
 
 /* What may be asked about an id is shown where programs look it up (cm_board.h): the
@@ -253,7 +234,8 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 	return 0;
 }
 
-void rnd_id_destroy(struct rnd_id *id, rn_ns now)
+/* Everything that hangs on it but events. */
+static void free_id(struct rnd_id *id, rn_ns now)
 {
 	struct rnd_ucma *ucma = id->ch->ucma;
 
@@ -262,7 +244,6 @@ void rnd_id_destroy(struct rnd_id *id, rn_ns now)
 	if (ucma->reported == id)
 		ucma->reported = NULL;
 	hide_id(id);
-	forget_events(id, NULL, now);
 	while (!rn_list_is_empty(&id->mcasts))
 		free_group(RN_CONTAINER_OF(id->mcasts.next, struct rnd_mcast, link));
 	if (id->state == RND_ID_LISTEN)
@@ -273,6 +254,33 @@ void rnd_id_destroy(struct rnd_id *id, rn_ns now)
 	rn_list_remove(&id->link);
 	table_remove(&ucma->ids, id->number);
 	free(id);
+}
+
+/* Drop the events of an id, or of one of its groups. */
+static void forget_events(struct rnd_id *id, const struct rnd_mcast *mcast, rn_ns now)
+{
+	struct rn_list *head = &id->ch->events;
+
+	for (struct rn_list *l = head->next, *next; l != head; l = next) {
+		struct rnd_event *ev = RN_CONTAINER_OF(l, struct rnd_event, link);
+		struct rnd_id *asked_for = ev->new_id;
+
+		next = l->next;
+		if (ev->id != id || (mcast && ev->mcast != mcast))
+			continue;
+		event_free(ev);
+		/* Nobody can answer that request any more. It has no events: the program
+		 * has not accepted it.
+		 */
+		if (asked_for)
+			free_id(asked_for, now);
+	}
+}
+
+void rnd_id_destroy(struct rnd_id *id, rn_ns now)
+{
+	forget_events(id, NULL, now);
+	free_id(id, now);
 }
 
 static void move_id(struct rnd_id *id, struct rnd_ucma_channel *to)
@@ -562,13 +570,11 @@ static int cmd_migrate_id(const struct rnd_call *c)
 static int cmd_get_event(const struct rnd_call *c)
 {
 	struct rn_list *first = rn_list_first(&c->ch->events);
-	struct rdma_ucm_event_resp resp;
 	struct rnd_event *ev;
 
 	if (!first)
 		return -EAGAIN;
 	ev = RN_CONTAINER_OF(first, struct rnd_event, link);
-	resp = ev->resp;
 	ev->id->events_reported++;
 	c->ch->ucma->reported = ev->id;
 	if (ev->mcast)
@@ -579,8 +585,9 @@ static int cmd_get_event(const struct rnd_call *c)
 		c->ch->ucma->named = ev->new_id;
 		rn_cm_taken(ev->new_id->conn);
 	}
+	rnd_call_answer(c, &ev->resp, sizeof(ev->resp));
 	event_free(ev);
-	return rnd_call_answer(c, &resp, sizeof(resp));
+	return 0;
 }
 
 /* ---- SET_OPTION ---- */
