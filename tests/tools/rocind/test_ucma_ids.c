@@ -279,7 +279,7 @@ static void a_group_is_joined(void **state)
 	rnd_ucma_close(ch, net->now);
 }
 
-/* Each command looks at all that is shown, and so do these, of the group too. */
+/* What is shown of it, too, and before anything else happens to it. */
 static void a_group_moves_with_its_id(void **state)
 {
 	struct net *net = *state;
@@ -298,6 +298,7 @@ static void a_group_moves_with_its_id(void **state)
 	assert_int_equal(bind_ip(net, a, id, ip(10, 1, 0)), 0);
 	assert_int_equal(COMMAND(net, a, JOIN_IP_MCAST, join, group), 0);
 	assert_int_equal(rnd_ucma_command(b, net->now, &rq, &reply), 0);
+	assert_ptr_equal(net->host[0].lives[RN_CM_KIND_GROUP][group.id].user, b->user);
 	event(net, b, RND_EV_MULTICAST_JOIN);
 	assert_int_equal(
 		net->host[0].lives[RN_CM_KIND_GROUP][group.id].life.events_reported, 1);
