@@ -510,9 +510,6 @@ static int look_up(int fd, uint64_t number, const struct command *c)
 	struct rn_cm_answers shown;
 	uint32_t state;
 
-	if (c->hdr.cmd != RDMA_USER_CM_CMD_QUERY_ROUTE &&
-	    c->hdr.cmd != RDMA_USER_CM_CMD_INIT_QP_ATTR)
-		return -ENODATA;
 	/* What it has shown is no more true when it has gone. */
 	if (!rnk_cm_ids_read(number, c->number, &shown) || has_gone(fd))
 		return -ENODATA;
@@ -536,8 +533,6 @@ static int disconnect(int fd, uint64_t number, struct command *c)
 	struct rn_cm_answers shown;
 	struct rnk_cm_path *path;
 
-	if (c->hdr.cmd != RDMA_USER_CM_CMD_DISCONNECT)
-		return -ENODATA;
 	if (!rnk_cm_ids_read(number, c->number, &shown) || !shown.has_conn ||
 	    rnk_cm_path_get(fd, number, &path))
 		return -ENODATA;
@@ -550,10 +545,14 @@ static int disconnect(int fd, uint64_t number, struct command *c)
 	return -ENODATA;
 }
 
-/* rocind has gone. @life: of what the command is about, before it was sent; or NULL. */
+/* rocind has gone. @life: what it showed before it was asked to end something; NULL: of
+ * other commands, or nothing.
+ */
 static int obey_alone(uint64_t number, const struct command *c,
 		      const struct rn_cm_life *life)
 {
+	struct rn_cm_life last;
+
 	switch (c->hdr.cmd) {
 	case RDMA_USER_CM_CMD_GET_EVENT:
 		return rnk_cm_ids_get_event(number, c->out, c->call.out_len);
@@ -565,31 +564,56 @@ static int obey_alone(uint64_t number, const struct command *c,
 				      c->call.out_len);
 	default:
 		/* As the kernel has it for an id whose device is gone. */
-		return life && life->has_device ? -EIO : -ENODEV;
+		return c->place.has_id &&
+				       rnk_cm_ids_read_life(RN_CM_KIND_ID, number,
+							    c->number, &last) &&
+				       last.has_device
+			       ? -EIO
+			       : -ENODEV;
+	}
+}
+
+/* By rocind. It may end the id, and be gone before it says so. */
+static int end(int fd, uint64_t number, struct command *c, enum rn_cm_kind kind)
+{
+	struct rn_cm_life life;
+	bool is_shown = rnk_cm_ids_read_life(kind, number, c->number, &life);
+	int rc = exchange(fd, number, c);
+
+	return rc == -ESHUTDOWN ? obey_alone(number, c, is_shown ? &life : NULL) : rc;
+}
+
+/* What needs no rocind, or no answer of it, or what it showed before. Return: as the
+ * command; -ENODATA: it is one for rocind.
+ */
+static int obey_specially(int fd, uint64_t number, struct command *c)
+{
+	switch (c->hdr.cmd) {
+	case RDMA_USER_CM_CMD_QUERY_ROUTE:
+	case RDMA_USER_CM_CMD_INIT_QP_ATTR:
+		return look_up(fd, number, c);
+	case RDMA_USER_CM_CMD_DISCONNECT:
+		return disconnect(fd, number, c);
+	case RDMA_USER_CM_CMD_DESTROY_ID:
+		return end(fd, number, c, RN_CM_KIND_ID);
+	case RDMA_USER_CM_CMD_LEAVE_MCAST:
+		return end(fd, number, c, RN_CM_KIND_GROUP);
+	default:
+		return -ENODATA;
 	}
 }
 
 /* Not cancelled in the middle: the answer would be lost. */
 static int obey(int fd, uint64_t number, struct command *c)
 {
-	struct rn_cm_life life;
-	bool is_shown;
 	int before, rc;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	rc = look_up(fd, number, c);
+	rc = obey_specially(fd, number, c);
 	if (rc == -ENODATA)
-		rc = disconnect(fd, number, c);
-	if (rc == -ENODATA) {
-		/* rocind may destroy the id, and end before it says so. */
-		is_shown = (c->place.has_id || c->place.has_group) &&
-			   rnk_cm_ids_read_life(c->place.has_id ? RN_CM_KIND_ID
-								: RN_CM_KIND_GROUP,
-						number, c->number, &life);
 		rc = exchange(fd, number, c);
-		if (rc == -ESHUTDOWN)
-			rc = obey_alone(number, c, is_shown ? &life : NULL);
-	}
+	if (rc == -ESHUTDOWN)
+		rc = obey_alone(number, c, NULL);
 	pthread_setcancelstate(before, NULL);
 	return rc;
 }

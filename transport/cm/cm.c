@@ -335,9 +335,9 @@ uint64_t rn_cm_new_tid(struct rn_cm *cm, const struct rn_cm_conn *conn)
 /* ---- Listeners ---- */
 
 enum {
-	IP_VERSION_BYTE = 1, /* of an IP CM header: upper 4 bits */
+	IP_VERSION_BYTE = 1, /* in an IP CM header, upper 4 bits */
 	IP_DST_BYTE = 20,
-	IP_V4_BYTE = 12, /* of an IPv4 address within its 16 bytes */
+	IP_V4_BYTE = 12, /* start of an IPv4 address in the 16 bytes of its field */
 };
 
 void rn_cm_listener_ip(struct rn_cm_listener *l, enum rn_cm_port_space ps, uint16_t port,
@@ -351,7 +351,7 @@ void rn_cm_listener_ip(struct rn_cm_listener *l, enum rn_cm_port_space ps, uint1
 	};
 	if (!addr)
 		return;
-	/* Before an IPv4 address stand 12 bytes of which the receiver knows nothing. */
+	/* The 12 bytes before an IPv4 address are undefined. */
 	skip = rn_gid_is_ipv4(addr) ? IP_V4_BYTE : 0;
 	l->compare[IP_VERSION_BYTE] = skip ? 4 << 4 : 6 << 4;
 	l->compare_mask[IP_VERSION_BYTE] = 0xf0;

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <rdma/rdma_user_cm.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,6 +16,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "sim/kernel/cm_ids.h"
 
 enum {
 	MORE_THAN_WAYS = 6, /* channels */
@@ -254,6 +258,74 @@ static void a_channel_whose_other_end_has_gone_is_told(void **state)
 	close(c.fd);
 }
 
+/* ---- Commands that rocind has not answered ---- */
+
+struct ending {
+	const struct channel *c;
+	struct rdma_ucm_destroy_id_resp resp;
+	int error;
+};
+
+static void *destroy_id_1(void *arg)
+{
+	struct ending *e = arg;
+	struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_destroy_id cmd;
+	} order = { { RDMA_USER_CM_CMD_DESTROY_ID, sizeof(order.cmd), sizeof(e->resp) },
+		    { .response = (uintptr_t)&e->resp, .id = 1 } };
+	ssize_t rc = rnk_cm_write(e->c->fd, e->c->number, &order, sizeof(order));
+
+	e->error = rc == (ssize_t)sizeof(order) ? 0 : errno;
+	return NULL;
+}
+
+static int listen_on(const struct channel *c, uint32_t id)
+{
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_listen cmd;
+	} order = { { RDMA_USER_CM_CMD_LISTEN, sizeof(order.cmd), 0 }, { .id = id } };
+
+	return rnk_cm_write(c->fd, c->number, &order, sizeof(order)) < 0 ? errno : 0;
+}
+
+/* It has destroyed the first id of three, and dies before it says so. */
+static void an_id_is_destroyed_though_rocind_dies_over_it(void **state)
+{
+	struct channel c = open_channel();
+	struct rn_cm_life life = {
+		.channel = c.number, .uid = 1, .events_reported = 2, .has_device = 1
+	};
+	struct ending e = { .c = &c };
+	struct rn_cm_board board;
+	pthread_t program;
+	char command[1024];
+	int end;
+
+	(void)state;
+	assert_int_equal(rn_cm_board_open(&board, (uint32_t)(c.number >> 32), 1), 0);
+	rnk_cm_ids_take_board(board.fd);
+	rn_cm_board_show_life(&board, RN_CM_KIND_ID, 1, &life);
+	rn_cm_board_show_life(&board, RN_CM_KIND_ID, 2, &life);
+	life.has_device = 0;
+	rn_cm_board_show_life(&board, RN_CM_KIND_ID, 3, &life);
+	assert_int_equal(pthread_create(&program, NULL, destroy_id_1, &e), 0);
+	while ((end = take_end(&c)) < 0)
+		usleep(100);
+	assert_true(recv(end, command, sizeof(command), 0) > 0);
+	rn_cm_board_show_life(&board, RN_CM_KIND_ID, 1, NULL);
+	close(c.rocinds);
+	close(end);
+	pthread_join(program, NULL);
+	assert_int_equal(e.error, 0);
+	assert_int_equal(e.resp.events_reported, 2);
+	assert_int_equal(listen_on(&c, 2), EIO);
+	assert_int_equal(listen_on(&c, 3), ENODEV);
+	close(c.fd);
+	rn_cm_board_close(&board);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +335,7 @@ int main(void)
 		cmocka_unit_test(a_descriptor_that_is_the_programs_by_now_is_not_used),
 		cmocka_unit_test(a_descriptor_that_is_the_programs_by_now_is_not_closed),
 		cmocka_unit_test(a_channel_whose_other_end_has_gone_is_told),
+		cmocka_unit_test(an_id_is_destroyed_though_rocind_dies_over_it),
 		cmocka_unit_test(the_path_used_longest_ago_makes_room),
 	};
 
