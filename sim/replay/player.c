@@ -62,8 +62,7 @@ void rn_player_free(struct rn_player *p, void *block, size_t bytes)
 /* ---------------------------------------------------------- parts of a call */
 /* Kind and owner of the record at @at; 0 at the end of the file, and when it is broken.
  */
-static uint64_t peek(struct rn_player *p, uint64_t at, enum rn_rec_kind *kind,
-		     uint8_t *dev)
+static uint64_t peek(struct rn_player *p, uint64_t at, unsigned *kind, uint8_t *dev)
 {
 	ssize_t n = rn_rec_peek(p->data + at, p->len - at, kind, dev);
 
@@ -81,7 +80,7 @@ static bool get(struct rn_player *p, uint64_t at, struct rn_rec *rec)
 struct rn_rec *rn_player_next(struct rn_player_dev *d)
 {
 	struct rn_player *p = d->p;
-	enum rn_rec_kind kind;
+	unsigned kind;
 	uint64_t n;
 	uint8_t dev;
 
@@ -130,7 +129,7 @@ static bool look_ahead(struct rn_player_dev *d, uint64_t begin)
 {
 	struct rn_player *p = d->p;
 	uint64_t at = begin, n;
-	enum rn_rec_kind kind;
+	unsigned kind;
 	uint8_t dev;
 
 	d->has_outcome = false;
@@ -201,21 +200,21 @@ static bool take_time(struct rn_player *p, const struct rn_rec *rec)
 	return true;
 }
 
-static bool is_about_object(enum rn_rec_kind kind)
+static bool is_about_object(unsigned kind)
 {
 	switch ((int)kind) {
-	case RN_REC_DEV_INIT:
-	case RN_REC_DEV_FINI:
-	case RN_REC_SET_GID:
-	case RN_REC_RECEIVE:
-	case RN_REC_TRANSMIT:
-	case RN_REC_EXPIRE:
-	case RN_REC_PEER_HOLDS:
-	case RN_REC_MEM_DONE:
-	case RN_REC_DEV_ERROR:
-	case RN_REC_TAKE_EVENT:
-	case RN_REC_GROW:
-	case RN_REC_TRANSMIT_FRAME:
+	case RN_CALL_DEV_INIT:
+	case RN_CALL_DEV_FINI:
+	case RN_CALL_SET_GID:
+	case RN_CALL_RECEIVE:
+	case RN_CALL_TRANSMIT:
+	case RN_CALL_EXPIRE:
+	case RN_CALL_PEER_HOLDS:
+	case RN_CALL_MEM_DONE:
+	case RN_CALL_DEV_ERROR:
+	case RN_CALL_TAKE_EVENT:
+	case RN_CALL_GROW:
+	case RN_CALL_TRANSMIT_FRAME:
 		return false;
 	default:
 		return true;
@@ -229,7 +228,7 @@ static bool make_call(struct rn_player *p, uint64_t behind)
 
 	if (rec->dev == RN_REC_NO_DEV || p->r->at < p->next[rec->dev])
 		return rn_player_broken(p, "a call is out of place");
-	if (rec->kind == RN_REC_DEV_INIT && !rn_player_dev_init(p, rec))
+	if (rec->kind == RN_CALL_DEV_INIT && !rn_player_dev_init(p, rec))
 		return false;
 	d = p->dev[rec->dev];
 	if (!d)

@@ -94,9 +94,35 @@ static bool set_gid(struct rn_player_dev *d, const struct rn_rec_gid *g)
 	return true;
 }
 
+/* A call that brings packets, or takes one. */
+static void make(struct rn_player_dev *d, struct rn_call *call)
+{
+	struct rn_rec is;
+
+	d->call = call;
+	if (call->kind == RN_CALL_RECEIVE)
+		rn_dev_receive(d->dev, call->now, call->u.receive.pkts,
+			       call->u.receive.count);
+	else if (call->kind == RN_CALL_TRANSMIT)
+		call->result = rn_dev_transmit(d->dev, call->now, call->u.transmit.what,
+					       call->u.transmit.buf, call->u.transmit.cap,
+					       call->u.transmit.tx);
+	else
+		call->result = rn_dev_transmit_frame(
+			d->dev, call->now, call->u.transmit.buf, call->u.transmit.cap,
+			call->u.transmit.flags);
+	d->call = NULL;
+	rn_rec_outcome(call, &is);
+	rn_player_outcome(d, &is);
+}
+
 static bool receive(struct rn_player_dev *d, const struct rn_rec *rec)
 {
 	const struct rn_rec_receive *r = &rec->u.receive;
+	struct rn_call call = { .kind = RN_CALL_RECEIVE,
+				.dev = d->dev,
+				.now = rec->now,
+				.u.receive = { d->rx, r->count } };
 
 	for (uint32_t i = 0; i < r->count; i++) {
 		const struct rn_rec_rx *rx = &r->rx[i];
@@ -109,52 +135,29 @@ static bool receive(struct rn_player_dev *d, const struct rn_rec *rec)
 					   .gro_idx = rx->gro_idx,
 					   .icrc = rx->icrc };
 	}
-	d->rx_count = r->count;
 	d->p->r->packets_in += r->count;
-	rn_dev_receive(d->dev, rec->now, d->rx, r->count);
-	d->rx_count = 0;
-	rn_player_done(d);
+	make(d, &call);
 	return true;
 }
 
 static bool transmit(struct rn_player_dev *d, const struct rn_rec *rec)
 {
 	struct rn_player *p = d->p;
-	struct rn_rec is = { .kind = RN_REC_PACKET };
-	struct rn_tx tx;
-
-	d->buf = p->packet;
-	d->cap = RN_PACKET_MAX;
-	is.u.packet.len = rn_dev_transmit(d->dev, rec->now, rec->u.what, p->packet,
-					  RN_PACKET_MAX, &tx);
-	d->buf = NULL;
-	is.u.packet.data = p->packet;
-	if (is.u.packet.len > 0) {
-		is.u.packet.flow = *tx.flow;
-		is.u.packet.dest_qpn = tx.dest_qpn;
-		is.u.packet.src_qpn = tx.src_qpn;
-		is.u.packet.response = tx.response;
-		p->r->packets_out++;
-	}
-	rn_player_outcome(d, &is);
-	return true;
-}
-
-static bool transmit_frame(struct rn_player_dev *d, rn_ns now)
-{
-	struct rn_player *p = d->p;
-	struct rn_rec is = { .kind = RN_REC_FRAME };
+	bool is_frame = rec->kind == RN_CALL_TRANSMIT_FRAME;
 	uint32_t flags = 0;
+	struct rn_tx tx;
+	struct rn_call call = { .kind = (enum rn_call_kind)rec->kind,
+				.dev = d->dev,
+				.now = rec->now,
+				.u.transmit = { .buf = p->packet,
+						.cap = is_frame ? RN_FRAME_MAX
+								: RN_PACKET_MAX,
+						.tx = &tx,
+						.flags = &flags,
+						.what = rec->u.what } };
 
-	d->buf = p->packet;
-	d->cap = RN_FRAME_MAX;
-	is.u.packet.len =
-		rn_dev_transmit_frame(d->dev, now, p->packet, RN_FRAME_MAX, &flags);
-	d->buf = NULL;
-	is.u.packet.data = p->packet;
-	is.u.packet.flags = is.u.packet.len > 0 ? flags : 0;
-	p->r->packets_out += is.u.packet.len > 0;
-	rn_player_outcome(d, &is);
+	make(d, &call);
+	p->r->packets_out += call.result > 0;
 	return true;
 }
 
@@ -197,9 +200,9 @@ static bool grow(struct rn_player_dev *d, const struct rn_rec_grow *g)
 	bucket = calloc(g->count, sizeof(*bucket));
 	if (!bucket)
 		return rn_player_no_memory(d->p);
-	if (g->table == RN_REC_TABLE_QP)
+	if (g->table == RN_CALL_TABLE_QP)
 		old = rn_dev_grow_qp_table(d->dev, bucket, g->count);
-	else if (g->table == RN_REC_TABLE_MR)
+	else if (g->table == RN_CALL_TABLE_MR)
 		old = rn_dev_grow_mr_table(d->dev, bucket, g->count);
 	else
 		old = rn_dev_grow_srq_table(d->dev, bucket, g->count);
@@ -224,34 +227,33 @@ bool rn_player_dev_call(struct rn_player *p, struct rn_player_dev *d,
 			const struct rn_rec *rec)
 {
 	switch ((int)rec->kind) {
-	case RN_REC_DEV_INIT:
+	case RN_CALL_DEV_INIT:
 		return init(d, &rec->u.dev_init);
-	case RN_REC_DEV_FINI:
+	case RN_CALL_DEV_FINI:
 		return fini(d);
-	case RN_REC_SET_GID:
+	case RN_CALL_SET_GID:
 		return set_gid(d, &rec->u.gid);
-	case RN_REC_RECEIVE:
+	case RN_CALL_RECEIVE:
 		return receive(d, rec);
-	case RN_REC_TRANSMIT:
+	case RN_CALL_TRANSMIT:
+	case RN_CALL_TRANSMIT_FRAME:
 		return transmit(d, rec);
-	case RN_REC_PEER_HOLDS:
+	case RN_CALL_PEER_HOLDS:
 		return peer_holds(d, rec);
-	case RN_REC_EXPIRE:
+	case RN_CALL_EXPIRE:
 		rn_dev_expire(d->dev, rec->now);
 		rn_player_done(d);
 		return true;
-	case RN_REC_MEM_DONE:
+	case RN_CALL_MEM_DONE:
 		return mem_done(d, rec);
-	case RN_REC_DEV_ERROR:
+	case RN_CALL_DEV_ERROR:
 		rn_dev_error(d->dev, rec->now);
 		rn_player_done(d);
 		return true;
-	case RN_REC_TAKE_EVENT:
+	case RN_CALL_TAKE_EVENT:
 		return take_event(d);
-	case RN_REC_GROW:
+	case RN_CALL_GROW:
 		return grow(d, &rec->u.grow);
-	case RN_REC_TRANSMIT_FRAME:
-		return transmit_frame(d, rec->now);
 	default:
 		return rn_player_broken(p, "there is no such call");
 	}

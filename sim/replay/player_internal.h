@@ -69,16 +69,14 @@ struct rn_player_dev {
 	unsigned objects; /* all but CQs that are not used */
 	struct rn_player_pending *pending;
 	rn_ns now;
-	void **bucket[3]; /* enum rn_rec_table: those that have grown, or NULL */
+	void **bucket[3]; /* enum rn_call_table: those that have grown, or NULL */
 
 	/* The call that is made. */
-	uint64_t cursor;     /* where to look for what the core does next */
-	bool has_outcome;    /* false: the file ends before */
-	struct rn_rec *came; /* the recorded outcome */
-	const uint8_t *buf;  /* packet or frame that is built */
-	size_t cap;
+	uint64_t cursor;	    /* where to look for what the core does next */
+	bool has_outcome;	    /* false: the file ends before */
+	struct rn_rec *came;	    /* the recorded outcome */
+	const struct rn_call *call; /* of packets; or NULL */
 	struct rn_rx rx[RN_REC_RX_MAX];
-	uint32_t rx_count;
 };
 
 enum {

@@ -114,7 +114,7 @@ static enum rn_mem_result write_replayed(void *ctx, rn_iova dst, const void *src
 
 	if (!was)
 		return RN_MEM_DONE;
-	rn_rec_place_write(&is.u.write, d->rx, d->rx_count, src);
+	rn_rec_place_write(d->call, &is.u.write, src);
 	is.u.write.result = was->u.write.result;
 	rn_player_compare(d->p, was, &is);
 	if (was->u.write.result != RN_MEM_DONE && was->u.write.result != RN_MEM_FAULT)
@@ -169,7 +169,7 @@ static enum rn_mem_result read_replayed(void *ctx, void *dst, rn_iova src, uint3
 
 	if (!was)
 		return RN_MEM_FAULT;
-	is.u.read.at = rn_rec_place_read(d->buf, d->cap, dst);
+	is.u.read.at = rn_rec_place_read(d->call, dst);
 	is.u.read.result = was->u.read.result;
 	is.u.read.number = was->u.read.number;
 	is.u.read.data = was->u.read.data;

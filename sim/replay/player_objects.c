@@ -76,7 +76,7 @@ static bool cq_lone(struct rn_player *p, const struct rn_rec *rec)
 
 	if (!o)
 		return rn_player_broken(p, "there is no such CQ");
-	if (rec->kind == RN_REC_CQ_MOVE) {
+	if (rec->kind == RN_CALL_CQ_MOVE) {
 		if (!ring_is_sane(p, &rec->u.cq))
 			return false;
 		rn_cq_move(&o->cq, rec->u.cq.ring, rec->u.cq.capacity);
@@ -201,7 +201,7 @@ static bool qp_fail(struct rn_player_dev *d, const struct rn_rec *rec)
 
 	if (!o)
 		return false;
-	if (rec->kind == RN_REC_QP_FAIL)
+	if (rec->kind == RN_CALL_QP_FAIL)
 		rn_qp_fail(d->dev, o->qp, rec->now);
 	else
 		rn_qp_overrun(d->dev, o->qp, rec->now, rec->u.what);
@@ -373,34 +373,34 @@ bool rn_player_object_call(struct rn_player *p, struct rn_player_dev *d,
 			   const struct rn_rec *rec)
 {
 	switch ((int)rec->kind) {
-	case RN_REC_CQ_MODERATE:
+	case RN_CALL_CQ_MODERATE:
 		return cq_moderate(d, rec);
-	case RN_REC_CQ_FINI:
+	case RN_CALL_CQ_FINI:
 		return cq_fini(d, rec);
-	case RN_REC_QP_CREATE:
+	case RN_CALL_QP_CREATE:
 		return qp_create(d, rec);
-	case RN_REC_QP_MODIFY:
+	case RN_CALL_QP_MODIFY:
 		return qp_modify(d, rec);
-	case RN_REC_QP_DESTROY:
+	case RN_CALL_QP_DESTROY:
 		return qp_destroy(d, rec);
-	case RN_REC_QP_FAIL:
-	case RN_REC_QP_OVERRUN:
+	case RN_CALL_QP_FAIL:
+	case RN_CALL_QP_OVERRUN:
 		return qp_fail(d, rec);
-	case RN_REC_POST_SEND:
+	case RN_CALL_POST_SEND:
 		return post_send(d, rec);
-	case RN_REC_POST_RECV:
+	case RN_CALL_POST_RECV:
 		return post_recv(d, rec);
-	case RN_REC_RECEIVE_FRAME:
+	case RN_CALL_RECEIVE_FRAME:
 		return receive_frame(d, rec);
-	case RN_REC_ADD_MR:
+	case RN_CALL_ADD_MR:
 		return add_mr(d, rec);
-	case RN_REC_REMOVE_MR:
+	case RN_CALL_REMOVE_MR:
 		return remove_mr(d, rec);
-	case RN_REC_SRQ_CREATE:
+	case RN_CALL_SRQ_CREATE:
 		return rn_player_srq_create(d, rec);
-	case RN_REC_MCAST_ATTACH:
+	case RN_CALL_MCAST_ATTACH:
 		return mcast_attach(d, rec);
-	case RN_REC_MCAST_DETACH:
+	case RN_CALL_MCAST_DETACH:
 		return mcast_detach(d, rec);
 	default:
 		return rn_player_broken(p, "there is no such call");
@@ -410,12 +410,12 @@ bool rn_player_object_call(struct rn_player *p, struct rn_player_dev *d,
 bool rn_player_lone_call(struct rn_player *p, const struct rn_rec *rec)
 {
 	switch ((int)rec->kind) {
-	case RN_REC_CQ_INIT:
+	case RN_CALL_CQ_INIT:
 		return cq_init(p, rec);
-	case RN_REC_CQ_MOVE:
-	case RN_REC_CQ_ARM:
+	case RN_CALL_CQ_MOVE:
+	case RN_CALL_CQ_ARM:
 		return cq_lone(p, rec);
-	case RN_REC_QP_PACE:
+	case RN_CALL_QP_PACE:
 		return qp_pace(p, rec);
 	default:
 		return rn_player_srq_lone(p, rec);

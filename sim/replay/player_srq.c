@@ -77,16 +77,16 @@ bool rn_player_srq_lone(struct rn_player *p, const struct rn_rec *rec)
 
 	if (!o)
 		return rn_player_broken(p, "there is no such SRQ");
-	if (rec->kind == RN_REC_SRQ_DESTROY) {
+	if (rec->kind == RN_CALL_SRQ_DESTROY) {
 		if (!rn_player_may_go(o))
 			return false;
 		rn_srq_destroy(o->srq);
 		rn_player_remove(p, o);
 		return true;
 	}
-	if (rec->kind == RN_REC_SRQ_RESIZE) {
+	if (rec->kind == RN_CALL_SRQ_RESIZE) {
 		is.result = srq_resize(p, o, rec->u.srq.number);
-	} else if (rec->kind == RN_REC_SRQ_SET_LIMIT) {
+	} else if (rec->kind == RN_CALL_SRQ_SET_LIMIT) {
 		is.result = rn_srq_set_limit(o->srq, rec->u.srq.number);
 	} else {
 		const struct rn_recv_wr wr = { .wr_id = post->wr.wr_id,

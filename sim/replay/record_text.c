@@ -158,7 +158,7 @@ void rn_rec_text(const struct rn_rec *rec, char *text, size_t size)
 	const struct rn_rec_write *w = &rec->u.write;
 
 	add(&o, "%s", rn_rec_name(rec->kind));
-	if (rec->kind == RN_REC_RECEIVE)
+	if (rec->kind == RN_CALL_RECEIVE)
 		add_receive(&o, &rec->u.receive);
 	else if (rec->kind == RN_REC_PACKET && packet->len == 0)
 		add(&o, " none");

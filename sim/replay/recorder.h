@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* recorder.h - writes what goes in and out of the core to a file.
  *
- * Nobody calls it: a program that is linked with rn_recorder has its calls into the core
- * led through recorder_*.c (ld --wrap), and one that is not pays nothing. What is
- * recorded, and in which form: recording.h.
+ * Nobody calls it: what is linked with rn_recorder has its core tapped (rocin/call.h)
+ * when it is loaded. What is recorded, and in which form: recording.h.
  *
  *   ROCIN_RECORD        the file, named as rn_free_name_open() says
  *   ROCIN_RECORD_LIMIT  its bytes at most; then the recording ends and the run goes on
@@ -13,7 +12,7 @@
  * device has a file of its own.
  *
  * Threads: calls of one device are serialised by its caller, so their order in the file
- * is the run. Files are guarded by a lock in recorder_file.c.
+ * is the run. Files are guarded by a lock in recorder.c.
  */
 #ifndef RN_RECORDER_H
 #define RN_RECORDER_H
@@ -25,12 +24,12 @@
  */
 bool rn_recorder_open(void);
 
-/* Append a record; nothing happens once the file has ended, but that it is counted if it
- * ended because of an error.
+/* Append a record; nothing happens once the file has ended. False: the recording has
+ * failed, and lacks it.
  */
-void rn_recorder_put(const struct rn_rec *rec);
+bool rn_recorder_put(const struct rn_rec *rec);
 
-/* Count records that are lost in @counter, of the youngest device; NULL: nowhere. */
-void rn_recorder_count_in(uint64_t *counter);
+/* True: it ended before its time, or could not begin. */
+bool rn_recorder_has_failed(void);
 
 #endif /* RN_RECORDER_H */

@@ -9,12 +9,12 @@
 
 const uint8_t rn_rec_magic[8] = { 'r', 'o', 'c', 'i', 'n', 'r', 'e', 'c' };
 
-const char *rn_rec_name(enum rn_rec_kind kind)
+const char *rn_rec_name(unsigned kind)
 {
 	return (unsigned)kind < RN_REC_KINDS ? rn_rec_kinds[kind].name : "?";
 }
 
-enum rn_rec_class rn_rec_class(enum rn_rec_kind kind)
+enum rn_rec_class rn_rec_class(unsigned kind)
 {
 	assert((unsigned)kind < RN_REC_KINDS);
 	return rn_rec_kinds[kind].class;
@@ -66,7 +66,7 @@ size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room)
 }
 
 /* Return: bytes of the record with its head; 0 at the end; -EPROTO. */
-static ssize_t frame(const uint8_t *in, size_t left, enum rn_rec_kind *kind)
+static ssize_t frame(const uint8_t *in, size_t left, unsigned *kind)
 {
 	uint32_t len;
 
@@ -79,7 +79,7 @@ static ssize_t frame(const uint8_t *in, size_t left, enum rn_rec_kind *kind)
 	if (len > RN_REC_MAX || len > left - 4 || in[4] == RN_REC_END_OF_FILE ||
 	    in[4] >= RN_REC_KINDS)
 		return -EPROTO;
-	*kind = (enum rn_rec_kind)in[4];
+	*kind = in[4];
 	return (ssize_t)len + 4;
 }
 
@@ -91,7 +91,7 @@ static bool dev_is_sane(const struct rn_rec *rec)
 ssize_t rn_rec_get(const uint8_t *in, size_t left, struct rn_rec *rec)
 {
 	struct rn_visit v = { .mode = RN_VISIT_GET };
-	enum rn_rec_kind kind;
+	unsigned kind;
 	ssize_t len = frame(in, left, &kind);
 
 	rec->kind = kind;
@@ -107,7 +107,7 @@ ssize_t rn_rec_get(const uint8_t *in, size_t left, struct rn_rec *rec)
 	return v.failed || v.left > 0 || !dev_is_sane(rec) ? -EPROTO : len;
 }
 
-ssize_t rn_rec_peek(const uint8_t *in, size_t left, enum rn_rec_kind *kind, uint8_t *dev)
+ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *dev)
 {
 	ssize_t len = frame(in, left, kind);
 
@@ -124,14 +124,73 @@ void rn_rec_list(const struct rn_rec *rec, rn_visit_see *see, void *arg)
 	visit(&v, (struct rn_rec *)rec);
 }
 
-/* ------------------------------------------------------------ where bytes are */
-void rn_rec_place_write(struct rn_rec_write *w, const struct rn_rx *rx, uint32_t count,
-			const void *src)
+/* ---------------------------------------------------------------- outcomes */
+static void packet_outcome(const struct rn_call *c, struct rn_rec *rec)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		uintptr_t offset = (uintptr_t)src - (uintptr_t)rx[i].data;
+	struct rn_rec_packet *packet = &rec->u.packet;
+	const struct rn_tx *tx = c->u.transmit.tx;
 
-		if (offset > rx[i].len || w->len > rx[i].len - offset)
+	packet->len = (uint32_t)c->result;
+	packet->data = c->u.transmit.buf;
+	if (packet->len == 0)
+		return;
+	if (c->kind == RN_CALL_TRANSMIT_FRAME) {
+		packet->flags = *c->u.transmit.flags;
+		return;
+	}
+	packet->flow = *tx->flow;
+	packet->dest_qpn = tx->dest_qpn;
+	packet->src_qpn = tx->src_qpn;
+	packet->response = tx->response;
+}
+
+static void event_outcome(const struct rn_call *c, struct rn_rec *rec)
+{
+	if (!c->result)
+		return;
+	rec->u.event.some = true;
+	rec->u.event.completion = c->u.event->completion;
+	rec->u.event.async = c->u.event->completion ? 0 : c->u.event->async;
+}
+
+void rn_rec_outcome(const struct rn_call *c, struct rn_rec *rec)
+{
+	*rec = (struct rn_rec){ .kind = RN_REC_DONE };
+	switch ((int)c->kind) {
+	case RN_CALL_QP_MODIFY:
+	case RN_CALL_POST_SEND:
+	case RN_CALL_POST_RECV:
+	case RN_CALL_RECEIVE_FRAME:
+		rec->kind = RN_REC_RESULT;
+		rec->result = (int32_t)c->result;
+		break;
+	case RN_CALL_TRANSMIT:
+		rec->kind = RN_REC_PACKET;
+		packet_outcome(c, rec);
+		break;
+	case RN_CALL_TRANSMIT_FRAME:
+		rec->kind = RN_REC_FRAME;
+		packet_outcome(c, rec);
+		break;
+	case RN_CALL_TAKE_EVENT:
+		rec->kind = RN_REC_EVENT;
+		event_outcome(c, rec);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ------------------------------------------------------------ where bytes are */
+void rn_rec_place_write(const struct rn_call *c, struct rn_rec_write *w, const void *src)
+{
+	unsigned count = c && c->kind == RN_CALL_RECEIVE ? c->u.receive.count : 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct rn_rx *rx = &c->u.receive.pkts[i];
+		uintptr_t offset = (uintptr_t)src - (uintptr_t)rx->data;
+
+		if (offset > rx->len || w->len > rx->len - offset)
 			continue;
 		w->packet = i + 1;
 		w->offset = (uint32_t)offset;
@@ -141,11 +200,14 @@ void rn_rec_place_write(struct rn_rec_write *w, const struct rn_rx *rx, uint32_t
 	w->data_len = w->len;
 }
 
-uint32_t rn_rec_place_read(const uint8_t *buf, size_t cap, const void *dst)
+uint32_t rn_rec_place_read(const struct rn_call *c, const void *dst)
 {
-	uintptr_t offset = (uintptr_t)dst - (uintptr_t)buf;
+	uintptr_t offset;
 
-	return buf && offset < cap ? (uint32_t)offset + 1 : 0;
+	if (!c || (c->kind != RN_CALL_TRANSMIT && c->kind != RN_CALL_TRANSMIT_FRAME))
+		return 0;
+	offset = (uintptr_t)dst - (uintptr_t)c->u.transmit.buf;
+	return offset < c->u.transmit.cap ? (uint32_t)offset + 1 : 0;
 }
 
 /* ------------------------------------------------------------------ header */

@@ -29,9 +29,7 @@
 
 #include <sys/types.h>
 
-#include "rocin/mcast.h"
-#include "rocin/mr.h"
-#include "rocin/raw_packet.h"
+#include "rocin/call.h"
 #include "visit.h"
 
 enum {
@@ -48,45 +46,10 @@ extern const uint8_t rn_rec_magic[8];
 enum rn_rec_kind {
 	RN_REC_END_OF_FILE, /* never in a file */
 
-	/* Calls; named as the functions of the core. */
-	RN_REC_DEV_INIT,
-	RN_REC_DEV_FINI,
-	RN_REC_SET_GID,
-	RN_REC_RECEIVE,
-	RN_REC_TRANSMIT,
-	RN_REC_EXPIRE,
-	RN_REC_PEER_HOLDS,
-	RN_REC_MEM_DONE,
-	RN_REC_DEV_ERROR,
-	RN_REC_TAKE_EVENT,
-	RN_REC_GROW,
-	RN_REC_CQ_INIT,
-	RN_REC_CQ_MOVE,
-	RN_REC_CQ_ARM,
-	RN_REC_CQ_MODERATE,
-	RN_REC_CQ_FINI,
-	RN_REC_QP_CREATE,
-	RN_REC_QP_MODIFY,
-	RN_REC_QP_PACE,
-	RN_REC_QP_DESTROY,
-	RN_REC_QP_FAIL,
-	RN_REC_QP_OVERRUN,
-	RN_REC_POST_SEND,
-	RN_REC_POST_RECV,
-	RN_REC_ADD_MR,
-	RN_REC_REMOVE_MR,
-	RN_REC_SRQ_CREATE,
-	RN_REC_SRQ_POST_RECV,
-	RN_REC_SRQ_SET_LIMIT,
-	RN_REC_SRQ_RESIZE,
-	RN_REC_SRQ_DESTROY,
-	RN_REC_MCAST_ATTACH,
-	RN_REC_MCAST_DETACH,
-	RN_REC_TRANSMIT_FRAME,
-	RN_REC_RECEIVE_FRAME,
+	/* Calls: enum rn_call_kind. */
 
 	/* What the core does during a call. */
-	RN_REC_READ,
+	RN_REC_READ = RN_CALL_KINDS,
 	RN_REC_WRITE,
 	RN_REC_ATOMIC,
 	RN_REC_BEFORE_ACK,
@@ -148,14 +111,8 @@ struct rn_rec_mem_done {
 	uint32_t len;
 };
 
-enum rn_rec_table {
-	RN_REC_TABLE_QP,
-	RN_REC_TABLE_MR,
-	RN_REC_TABLE_SRQ,
-};
-
 struct rn_rec_grow {
-	enum rn_rec_table table;
+	enum rn_call_table table;
 	uint32_t count;
 };
 
@@ -266,7 +223,7 @@ struct rn_rec_event {
 };
 
 struct rn_rec {
-	enum rn_rec_kind kind;
+	unsigned kind;	/* enum rn_call_kind, enum rn_rec_kind */
 	uint8_t dev;	/* RN_REC_NO_DEV: of a lone call */
 	rn_ns now;	/* of calls that are given a time */
 	uint64_t id;	/* of the object that the call is about */
@@ -309,8 +266,8 @@ struct rn_rec_header {
 };
 
 /* For people: "post_send". */
-const char *rn_rec_name(enum rn_rec_kind kind);
-enum rn_rec_class rn_rec_class(enum rn_rec_kind kind);
+const char *rn_rec_name(unsigned kind);
+enum rn_rec_class rn_rec_class(unsigned kind);
 
 /* Write @rec at @out. Return: bytes, head included; 0: more than @room. */
 size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room);
@@ -326,18 +283,22 @@ size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room);
 ssize_t rn_rec_get(const uint8_t *in, size_t left, struct rn_rec *rec);
 
 /* Kind and device of the record at @in alone. As rn_rec_get(). */
-ssize_t rn_rec_peek(const uint8_t *in, size_t left, enum rn_rec_kind *kind, uint8_t *dev);
+ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *dev);
 
 /* Show every field of @rec, from dev on. */
 void rn_rec_list(const struct rn_rec *rec, rn_visit_see *see, void *arg);
 
-/* Say where @src, which @w writes, lies: in one of the packets that came, or elsewhere.
+/* What came out of @call: a record without device, and of an event without its object. */
+void rn_rec_outcome(const struct rn_call *call, struct rn_rec *rec);
+
+/* Say where @src, which @w writes, lies: in one of the packets that came by @call (or
+ * NULL), or elsewhere.
  */
-void rn_rec_place_write(struct rn_rec_write *w, const struct rn_rx *rx, uint32_t count,
+void rn_rec_place_write(const struct rn_call *call, struct rn_rec_write *w,
 			const void *src);
 
-/* 1 + offset of @dst in the packet that is built in @cap bytes at @buf; 0: elsewhere. */
-uint32_t rn_rec_place_read(const uint8_t *buf, size_t cap, const void *dst);
+/* 1 + offset of @dst in the packet that @call (or NULL) builds; 0: elsewhere. */
+uint32_t rn_rec_place_read(const struct rn_call *call, const void *dst);
 
 /* As rn_rec_put() and rn_rec_get(). -EBADMSG: another kind of file; -ENOTSUP: another
  * version of the format, which is in @h then.

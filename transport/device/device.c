@@ -49,6 +49,8 @@ int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg)
 		return -EINVAL;
 	memset(dev, 0, sizeof(*dev));
 	dev->cfg = *cfg;
+	if (rn_tap.attach)
+		dev->tap = rn_tap.attach(dev, &dev->cfg);
 	if (!cfg->timeout_scale)
 		dev->cfg.timeout_scale = 1;
 	rn_htab_init(&dev->qps, dev->qp_bucket0, RN_ARRAY_SIZE(dev->qp_bucket0));
@@ -69,6 +71,8 @@ int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg)
 
 void rn_dev_fini(struct rn_dev *dev)
 {
+	RN_TAP(dev, .kind = RN_CALL_DEV_FINI);
+
 	assert(dev->qps.count == 0);
 	assert(dev->mrs.count == 0);
 	assert(dev->srqs.count == 0);
@@ -80,6 +84,8 @@ void rn_dev_fini(struct rn_dev *dev)
 
 void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid)
 {
+	RN_TAP(dev, .kind = RN_CALL_SET_GID, .u.set_gid = { gid, index });
+
 	assert(index < dev->cfg.gid_count);
 	dev->cfg.gid[index] = *gid;
 }
@@ -89,27 +95,32 @@ void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid
 /* Move a table to a larger array. Return: the old array, which the caller may free; NULL
  * if it is the built-in one.
  */
-static void **grow_table(struct rn_htab *tab, struct rn_hnode **builtin, void **bucket,
+static void **grow_table(struct rn_dev *dev, enum rn_call_table which, void **bucket,
 			 uint32_t count)
 {
-	struct rn_hnode **old = rn_htab_rehash(tab, (struct rn_hnode **)bucket, count);
+	struct rn_htab *const tab[] = { &dev->qps, &dev->mrs, &dev->srqs };
+	struct rn_hnode **const builtin[] = { dev->qp_bucket0, dev->mr_bucket0,
+					      dev->srq_bucket0 };
+	struct rn_hnode **old;
+	RN_TAP(dev, .kind = RN_CALL_GROW, .u.grow = { bucket, count, which });
 
-	return old == builtin ? NULL : (void **)old;
+	old = rn_htab_rehash(tab[which], (struct rn_hnode **)bucket, count);
+	return old == builtin[which] ? NULL : (void **)old;
 }
 
 void **rn_dev_grow_qp_table(struct rn_dev *dev, void **bucket, uint32_t count)
 {
-	return grow_table(&dev->qps, dev->qp_bucket0, bucket, count);
+	return grow_table(dev, RN_CALL_TABLE_QP, bucket, count);
 }
 
 void **rn_dev_grow_mr_table(struct rn_dev *dev, void **bucket, uint32_t count)
 {
-	return grow_table(&dev->mrs, dev->mr_bucket0, bucket, count);
+	return grow_table(dev, RN_CALL_TABLE_MR, bucket, count);
 }
 
 void **rn_dev_grow_srq_table(struct rn_dev *dev, void **bucket, uint32_t count)
 {
-	return grow_table(&dev->srqs, dev->srq_bucket0, bucket, count);
+	return grow_table(dev, RN_CALL_TABLE_SRQ, bucket, count);
 }
 
 bool rn_dev_has_srqn(const struct rn_dev *dev, uint32_t srqn)
@@ -330,7 +341,7 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 	return 0;
 }
 
-uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
+static uint32_t transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
 			 size_t cap, struct rn_tx *tx)
 {
 	struct rn_build b = { .buf = buf,
@@ -346,6 +357,15 @@ uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *
 	if (!len && (what & RN_TX_WORK))
 		len = transmit_work(dev, now, what, &b);
 	return len;
+}
+
+uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
+			 size_t cap, struct rn_tx *tx)
+{
+	RN_TAP(dev, .kind = RN_CALL_TRANSMIT, .now = now,
+	       .u.transmit = { .buf = buf, .cap = cap, .tx = tx, .what = what });
+
+	return RN_TAP_RESULT(transmit(dev, now, what, buf, cap, tx));
 }
 
 /* ------------------------------------------------------------------ timers */
@@ -370,6 +390,7 @@ bool rn_dev_silent(struct rn_dev *dev, struct rn_flow *flow)
 void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 {
 	struct rn_timer *t;
+	RN_TAP(dev, .kind = RN_CALL_EXPIRE, .now = now);
 
 	while ((t = rn_timer_pop(&dev->timers, now))) {
 		struct rn_qp *qp = RN_CONTAINER_OF(t, struct rn_qp, timer);
@@ -393,10 +414,14 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
 		     enum rn_mem_result result)
 {
-	struct rn_hnode *node = rn_htab_find(&dev->qps, (uint32_t)(tag >> 8));
+	struct rn_hnode *node;
 	struct rn_qp *qp;
+	RN_TAP(dev, .kind = RN_CALL_MEM_DONE, .now = now, .u.mem_done = { tag, result });
 
 	assert(result != RN_MEM_PENDING);
+	if (rn_shown)
+		tag = rn_shown->u.mem_done.tag;
+	node = rn_htab_find(&dev->qps, (uint32_t)(tag >> 8));
 	if (!node)
 		return;
 	qp = RN_CONTAINER_OF(node, struct rn_qp, node);
@@ -415,6 +440,8 @@ void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
 
 void rn_dev_error(struct rn_dev *dev, rn_ns now)
 {
+	RN_TAP(dev, .kind = RN_CALL_DEV_ERROR, .now = now);
+
 	dev->unmoderated = true;
 	rn_cq_fire_due(dev, RN_NEVER);
 	for (struct rn_hnode *n = rn_htab_first(&dev->qps); n;

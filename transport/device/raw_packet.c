@@ -67,7 +67,7 @@ static uint32_t build_frame(struct rn_qp *qp, rn_ns now, uint8_t *buf, uint32_t 
 	return len;
 }
 
-uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size_t cap,
+static uint32_t transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size_t cap,
 			       uint32_t *flags)
 {
 	struct rn_list *link;
@@ -85,6 +85,15 @@ uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size
 			return len;
 	}
 	return 0;
+}
+
+uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size_t cap,
+			       uint32_t *flags)
+{
+	RN_TAP(dev, .kind = RN_CALL_TRANSMIT_FRAME, .now = now,
+	       .u.transmit = { .buf = buf, .cap = cap, .flags = flags });
+
+	return RN_TAP_RESULT(transmit_frame(dev, now, buf, cap, flags));
 }
 
 /* ---------------------------------------------------------------- frames in */
@@ -115,8 +124,8 @@ static bool place_frame(struct rn_qp *qp, rn_ns now, const struct rn_rx_frame *f
 	return c.status == RN_WC_SUCCESS;
 }
 
-bool rn_qp_receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
-			 const struct rn_rx_frame *f)
+static bool receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+			  const struct rn_rx_frame *f)
 {
 	bool taken;
 
@@ -135,4 +144,13 @@ bool rn_qp_receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	rn_dev_settle(dev, now);
 	rn_qp_publish(qp);
 	return taken;
+}
+
+bool rn_qp_receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+			 const struct rn_rx_frame *f)
+{
+	RN_TAP(dev, .kind = RN_CALL_RECEIVE_FRAME, .object = qp, .now = now,
+	       .u.frame = f);
+
+	return RN_TAP_RESULT(receive_frame(dev, qp, now, f));
 }

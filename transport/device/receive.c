@@ -73,6 +73,7 @@ void rn_mcast_attach(struct rn_dev *dev, struct rn_mcast *m, struct rn_qp *qp,
 		     const struct rn_gid *mgid)
 {
 	struct rn_hnode **end;
+	RN_TAP(dev, .kind = RN_CALL_MCAST_ATTACH, .object = m, .u.mcast = { qp, mgid });
 
 	assert(qp->dev == dev && qp->type == RN_QPT_UD);
 	assert(rn_gid_is_multicast(mgid));
@@ -89,6 +90,7 @@ void rn_mcast_attach(struct rn_dev *dev, struct rn_mcast *m, struct rn_qp *qp,
 void rn_mcast_detach(struct rn_dev *dev, struct rn_mcast *m)
 {
 	struct rn_hnode **at = &dev->mcasts[chain_of(m->node.key)];
+	RN_TAP(dev, .kind = RN_CALL_MCAST_DETACH, .object = m);
 
 	assert(m->qp->mcast_count > 0);
 	while (*at != &m->node) {
@@ -410,12 +412,27 @@ static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 	}
 }
 
-void rn_dev_receive(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
-		    unsigned count)
+/* Return: so many of @count packets have been taken. */
+static unsigned receive_some(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
+			     unsigned count)
 {
+	RN_TAP(dev, .kind = RN_CALL_RECEIVE, .now = now, .u.receive = { pkts, count });
+
+	if (rn_shown)
+		count = rn_shown->u.receive.count;
 	for (unsigned i = 0; i < count; i++) {
 		dev->arriving = &pkts[i];
 		receive_one(dev, now, &pkts[i]);
 	}
 	dev->arriving = NULL;
+	return count;
+}
+
+void rn_dev_receive(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
+		    unsigned count)
+{
+	unsigned taken;
+
+	for (; count > 0; count -= taken, pkts += taken)
+		taken = receive_some(dev, now, pkts, count);
 }

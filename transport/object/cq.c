@@ -113,7 +113,7 @@ static void take_srq_event(struct rn_dev *dev, struct rn_event *ev)
 							event_link) };
 }
 
-bool rn_dev_event(struct rn_dev *dev, struct rn_event *ev)
+static bool take_event(struct rn_dev *dev, struct rn_event *ev)
 {
 	if (dev->cq_events)
 		take_cq_event(dev, ev);
@@ -124,6 +124,13 @@ bool rn_dev_event(struct rn_dev *dev, struct rn_event *ev)
 	else
 		return false;
 	return true;
+}
+
+bool rn_dev_event(struct rn_dev *dev, struct rn_event *ev)
+{
+	RN_TAP(dev, .kind = RN_CALL_TAKE_EVENT, .u.event = ev);
+
+	return RN_TAP_RESULT(take_event(dev, ev));
 }
 
 /* ----------------------------------------------------------------- moderation */
@@ -196,6 +203,8 @@ void rn_cq_fire_due(struct rn_dev *dev, rn_ns now)
 void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns period)
 {
 	rn_ns begun = cq->held_until - cq->hold_period;
+	RN_TAP(dev, .kind = RN_CALL_CQ_MODERATE, .object = cq,
+	       .u.moderate = { count, period });
 
 	cq->hold_count = count;
 	cq->hold_period = period;
@@ -206,12 +215,32 @@ void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns 
 		fire_now(dev, cq);
 }
 
+/* ------------------------------------------------------------ who is shown calls */
+struct rn_tap rn_tap;
+
+static bool is_cq_tapped(void)
+{
+	return __builtin_expect(rn_tap.cq_call != NULL, false);
+}
+
+static void show_ring(enum rn_call_kind kind, struct rn_cq *cq)
+{
+	const struct rn_call call = { .kind = kind,
+				      .object = cq,
+				      .u.ring = { .ring = cq->ring,
+						  .capacity = cq->capacity } };
+
+	rn_tap.cq_call(&call);
+}
+
 /* ---------------------------------------------------------- completion queues */
 void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner)
 {
 	assert(capacity >= 1 && capacity <= RN_CQE_MAX);
 	assert((capacity & (capacity - 1)) == 0);
 	*cq = (struct rn_cq){ .ring = ring, .capacity = capacity, .owner = owner };
+	if (is_cq_tapped())
+		show_ring(RN_CALL_CQ_INIT, cq);
 }
 
 void rn_cq_move(struct rn_cq *cq, rn_iova ring, uint32_t capacity)
@@ -220,10 +249,14 @@ void rn_cq_move(struct rn_cq *cq, rn_iova ring, uint32_t capacity)
 	assert((capacity & (capacity - 1)) == 0);
 	__atomic_store_n(&cq->ring, ring, __ATOMIC_RELAXED);
 	cq->capacity = capacity;
+	if (is_cq_tapped())
+		show_ring(RN_CALL_CQ_MOVE, cq);
 }
 
 void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq)
 {
+	RN_TAP(dev, .kind = RN_CALL_CQ_FINI, .object = cq);
+
 	forget_held(dev, cq);
 	forget_events(dev, cq);
 }
@@ -232,6 +265,9 @@ void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode)
 {
 	if (cq->armed != RN_CQ_ARM_NEXT)
 		cq->armed = mode;
+	if (is_cq_tapped())
+		rn_tap.cq_call(&(struct rn_call){
+			.kind = RN_CALL_CQ_ARM, .object = cq, .u.arm = mode });
 }
 
 /* -------------------------------------------------------------------- entries */

@@ -41,6 +41,8 @@ struct rn_srq *rn_srq_create(struct rn_dev *dev, void *mem, void *ring,
 {
 	struct rn_srq *srq = mem;
 	int rc;
+	RN_TAP(dev, .kind = RN_CALL_SRQ_CREATE, .object = mem,
+	       .u.srq = { .init = init, .ring = ring });
 
 	assert(init->srqn >= 1 && init->srqn <= RN_SRQN_MAX);
 	assert(rn_srq_ring_size(init->max_wr, init->max_sge) > 0);
@@ -80,6 +82,8 @@ static void take_back(const struct rn_srq *srq)
 
 void rn_srq_destroy(struct rn_srq *srq)
 {
+	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_DESTROY, .object = srq);
+
 	assert(srq->qps == 0);
 	take_back(srq);
 	rn_list_remove(&srq->event_link);
@@ -97,7 +101,7 @@ struct rn_srq *rn_srq_find(const struct rn_qp *qp, uint32_t srqn)
 	return srq->xrcd && srq->xrcd == qp->xrcd ? srq : NULL;
 }
 
-int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr)
+static int srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr)
 {
 	struct rn_wq *rq = &srq->rq;
 
@@ -110,7 +114,14 @@ int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr)
 	return 0;
 }
 
-int rn_srq_set_limit(struct rn_srq *srq, uint32_t limit)
+int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr)
+{
+	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_POST_RECV, .object = srq, .u.recv = wr);
+
+	return RN_TAP_RESULT(srq_post_recv(srq, wr));
+}
+
+static int srq_set_limit(struct rn_srq *srq, uint32_t limit)
 {
 	if (limit > srq->rq.max_wr)
 		return -EINVAL;
@@ -118,7 +129,15 @@ int rn_srq_set_limit(struct rn_srq *srq, uint32_t limit)
 	return 0;
 }
 
-int rn_srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old)
+int rn_srq_set_limit(struct rn_srq *srq, uint32_t limit)
+{
+	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_SET_LIMIT, .object = srq,
+	       .u.srq.number = limit);
+
+	return RN_TAP_RESULT(srq_set_limit(srq, limit));
+}
+
+static int srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old)
 {
 	const struct rn_wq from = srq->rq;
 	struct rn_wq *rq = &srq->rq;
@@ -134,6 +153,14 @@ int rn_srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old)
 	}
 	*old = from.slot;
 	return 0;
+}
+
+int rn_srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old)
+{
+	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_RESIZE, .object = srq,
+	       .u.srq = { .ring = ring, .old = old, .number = max_wr });
+
+	return RN_TAP_RESULT(srq_resize(srq, ring, max_wr, old));
 }
 
 void rn_srq_query(const struct rn_srq *srq, struct rn_srq_attr *attr)

@@ -578,8 +578,8 @@ static bool has_room(const struct rn_qp *qp, const struct rn_qp_attr *attr, uint
 		attr->max_rd_atomic <= qp->req.rd_room);
 }
 
-int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
-		 const struct rn_qp_attr *attr, uint32_t mask)
+static int modify_qp(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		     const struct rn_qp_attr *attr, uint32_t mask)
 {
 	enum rn_qp_state from = qp->state;
 	enum rn_qp_state to = mask & RN_ATTR_STATE ? attr->state : from;
@@ -598,6 +598,15 @@ int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	rn_dev_settle(dev, now);
 	rn_qp_publish(qp);
 	return 0;
+}
+
+int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		 const struct rn_qp_attr *attr, uint32_t mask)
+{
+	RN_TAP(dev, .kind = RN_CALL_QP_MODIFY, .object = qp, .now = now,
+	       .u.modify = { attr, mask });
+
+	return RN_TAP_RESULT(modify_qp(dev, qp, now, attr, mask));
 }
 
 uint32_t rn_qp_msn(const struct rn_qp *qp)

@@ -139,8 +139,8 @@ static void fill_parts(const struct rn_qp *qp, struct rn_send_wqe *wqe,
 		memcpy(rn_wqe_sge(qp, wqe), wr->sg, wr->num_sge * sizeof(*wr->sg));
 }
 
-int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
-		    const struct rn_send_wr *wr)
+static int post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		     const struct rn_send_wr *wr)
 {
 	struct rn_wq *sq = &qp->req.sq;
 	struct rn_send_wqe *wqe;
@@ -175,8 +175,16 @@ int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	return 0;
 }
 
-int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
-		    const struct rn_recv_wr *wr)
+int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		    const struct rn_send_wr *wr)
+{
+	RN_TAP(dev, .kind = RN_CALL_POST_SEND, .object = qp, .now = now, .u.send = wr);
+
+	return RN_TAP_RESULT(post_send(dev, qp, now, wr));
+}
+
+static int post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		     const struct rn_recv_wr *wr)
 {
 	struct rn_wq *rq = &qp->rsp.rq;
 
@@ -193,6 +201,14 @@ int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	rn_dev_settle(dev, now);
 	rn_qp_publish(qp);
 	return 0;
+}
+
+int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		    const struct rn_recv_wr *wr)
+{
+	RN_TAP(dev, .kind = RN_CALL_POST_RECV, .object = qp, .now = now, .u.recv = wr);
+
+	return RN_TAP_RESULT(post_recv(dev, qp, now, wr));
 }
 
 /* --------------------------------------------------------------------- states */

@@ -2,10 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Every function of the core that the provider calls is recorded, or is known to change
 # nothing that goes in or out; and so is every field of what the core is given.
-# usage: record-complete.sh SOURCE-DIRECTORY RECORDED(;-separated) LIB.a...
+# usage: record-complete.sh SOURCE-DIRECTORY LIB.a...
 set -eu
-source=$1 recorded=${2//;/|}
-shift 2
+source=$1
+shift
+# Functions that show their calls (include/rocin/call.h).
+recorded=$(awk '/^[a-z].*\(/ { name = match($0, /rn_[a-z_]*\(/) ? substr($0, RSTART, RLENGTH - 1) : "" }
+	/RN_TAP\(|rn_tap\.(attach|cq_call)\(|show_ring\(RN_CALL|grow\(dev, RN_CALL|receive_some\(dev, now/ { if (name) print name }' \
+	"$source"/transport/{device,object,qp}/*.c | sort -u | paste -sd '|')
+for kind in $(sed -n '/^enum rn_call_kind/,/^}/s/^\t\(RN_CALL_[A-Z_]*\)[ ,].*/\1/p' "$source/include/rocin/call.h"); do
+	[ "$kind" = RN_CALL_DEV_INIT ] || grep -qw "$kind" "$source"/transport/{device,object,qp}/*.c ||
+		{ echo "the core shows no $kind"; exit 1; }
+done
 # They only look at the core, or at a structure before the core has it; the record of a QP
 # in the statistics and its owner are not looked at by the core, who is told diagnostics
 # answers nothing, and who is silent is forgotten without a trace. Where responder

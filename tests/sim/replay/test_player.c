@@ -72,7 +72,7 @@ static void cut(void)
 {
 	struct rn_rec_header h;
 	ssize_t n = rn_rec_get_header(file.data, file.len, &h);
-	enum rn_rec_kind kind;
+	unsigned kind;
 	uint8_t dev;
 
 	for (size_t at = 0; n > 0; at += (size_t)n,
@@ -124,7 +124,7 @@ static struct rn_rec part(unsigned i)
 }
 
 /* The first part from @from on that is of this kind. */
-static unsigned find(enum rn_rec_kind kind, unsigned from)
+static unsigned find(unsigned kind, unsigned from)
 {
 	for (unsigned i = from; i < film.parts; i++)
 		if (part(i).kind == kind)
@@ -244,7 +244,7 @@ static void calls_of_two_devices_may_overlap(void **state)
 
 static void a_call_does_not_begin_within_another(void **state)
 {
-	unsigned call = find(RN_REC_POST_SEND, 1);
+	unsigned call = find(RN_CALL_POST_SEND, 1);
 	struct rn_rec other = part(call);
 
 	(void)state;
@@ -292,8 +292,8 @@ static void an_access_of_another_kind_has_no_answer(void **state)
 /* The first device ends; before that its timers run at @now. */
 static void expire_at(rn_ns now)
 {
-	unsigned at = find(RN_REC_DEV_FINI, 1);
-	struct rn_rec rec = { .kind = RN_REC_EXPIRE, .dev = part(at).dev, .now = now };
+	unsigned at = find(RN_CALL_DEV_FINI, 1);
+	struct rn_rec rec = { .kind = RN_CALL_EXPIRE, .dev = part(at).dev, .now = now };
 
 	make_room(at, 2);
 	put(at, &rec);
@@ -304,10 +304,10 @@ static void expire_at(rn_ns now)
 /* Of the device that the first queue pair belongs to, and that ends first. */
 static rn_ns last_time(void)
 {
-	const struct rn_rec create = part(find(RN_REC_QP_CREATE, 1));
+	const struct rn_rec create = part(find(RN_CALL_QP_CREATE, 1));
 	rn_ns last = 0;
 
-	assert_int_equal(create.dev, part(find(RN_REC_DEV_FINI, 1)).dev);
+	assert_int_equal(create.dev, part(find(RN_CALL_DEV_FINI, 1)).dev);
 	for (unsigned i = 1; i < film.parts; i++) {
 		struct rn_rec rec = part(i);
 
@@ -341,12 +341,12 @@ static void times_are_in_range_and_go_forward(void **state)
 /* The rate of the first queue pair is set at @now, before any is destroyed. */
 static void pace_at(rn_ns now)
 {
-	struct rn_rec create = part(find(RN_REC_QP_CREATE, 1));
+	struct rn_rec create = part(find(RN_CALL_QP_CREATE, 1));
 	struct rn_rec rec = {
-		.kind = RN_REC_QP_PACE, .dev = RN_REC_NO_DEV, .now = now, .id = create.id
+		.kind = RN_CALL_QP_PACE, .dev = RN_REC_NO_DEV, .now = now, .id = create.id
 	};
 
-	insert(find(RN_REC_QP_DESTROY, 1), &rec);
+	insert(find(RN_CALL_QP_DESTROY, 1), &rec);
 }
 
 static void a_rate_is_set_at_a_time_that_goes_forward(void **state)
@@ -382,7 +382,7 @@ static void memory_that_answers_at_once_never_answers_later(void **state)
 
 static void another_result_is_a_difference(void **state)
 {
-	unsigned at = find(RN_REC_RESULT, find(RN_REC_POST_SEND, 1));
+	unsigned at = find(RN_REC_RESULT, find(RN_CALL_POST_SEND, 1));
 	struct rn_rec rec = part(at);
 	struct rn_replay_result r;
 

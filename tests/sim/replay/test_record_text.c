@@ -61,7 +61,7 @@ static struct rn_rec *received(const struct rn_flow *flow, uint32_t count)
 {
 	static struct rn_rec rec;
 
-	rec = (struct rn_rec){ .kind = RN_REC_RECEIVE, .u.receive.count = count };
+	rec = (struct rn_rec){ .kind = RN_CALL_RECEIVE, .u.receive.count = count };
 	for (uint32_t i = 0; i < count; i++) {
 		rec.u.receive.rx[i].flow = *flow;
 		rec.u.receive.rx[i].data = packet;

@@ -378,7 +378,7 @@ static struct rn_rec_mem_done find_end(const struct kit_file *file)
 	for (size_t at = (size_t)n;
 	     (n = rn_rec_get(file->data + at, file->len - at, &rec)) > 0;
 	     at += (size_t)n) {
-		if (rec.kind != RN_REC_MEM_DONE)
+		if (rec.kind != RN_CALL_MEM_DONE)
 			continue;
 		found = rec.u.mem_done;
 		count++;

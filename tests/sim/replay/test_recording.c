@@ -44,7 +44,7 @@ static void assert_comes_back(const struct rn_rec *rec)
 	static struct text before, after;
 	size_t len = rn_rec_put(rec, bytes, sizeof(bytes));
 	struct rn_rec back;
-	enum rn_rec_kind kind;
+	unsigned kind;
 	uint8_t dev;
 
 	assert_true(len > 0);
@@ -88,7 +88,7 @@ static void test_every_kind_comes_back(void **state)
 {
 	(void)state;
 	for (int kind = RN_REC_END_OF_FILE + 1; kind < RN_REC_KINDS; kind++) {
-		struct rn_rec rec = { .kind = (enum rn_rec_kind)kind, .dev = 3 };
+		struct rn_rec rec = { .kind = (unsigned)kind, .dev = 3 };
 
 		rec.id = rec.kind == RN_REC_OVERRUN ? UINT64_C(0x7fff12345678) : 0;
 		assert_comes_back(&rec);
@@ -106,18 +106,18 @@ static void test_numbers_keep_their_sign_and_size(void **state)
 	assert_comes_back(&rec);
 	rn_rec_get(bytes, sizeof(bytes), &rec);
 	assert_int_equal(rec.result, -EINVAL);
-	rec = (struct rn_rec){ .kind = RN_REC_CQ_MODERATE, .u.cq.period = RN_NEVER };
+	rec = (struct rn_rec){ .kind = RN_CALL_CQ_MODERATE, .u.cq.period = RN_NEVER };
 	assert_comes_back(&rec);
 }
 
 static void test_packets_and_inline_data_come_back(void **state)
 {
-	struct rn_rec rec = { .kind = RN_REC_RECEIVE, .now = -1 };
+	struct rn_rec rec = { .kind = RN_CALL_RECEIVE, .now = -1 };
 
 	(void)state;
 	fill_receive(&rec);
 	assert_comes_back(&rec);
-	rec = (struct rn_rec){ .kind = RN_REC_POST_SEND };
+	rec = (struct rn_rec){ .kind = RN_CALL_POST_SEND };
 	fill_post(&rec);
 	assert_comes_back(&rec);
 }
@@ -161,7 +161,7 @@ static void test_a_record_has_no_bytes_behind_its_fields(void **state)
 {
 	(void)state;
 	for (int kind = RN_REC_END_OF_FILE + 1; kind < RN_REC_KINDS; kind++) {
-		struct rn_rec rec = { .kind = (enum rn_rec_kind)kind, .dev = 3 };
+		struct rn_rec rec = { .kind = (unsigned)kind, .dev = 3 };
 		size_t len = rn_rec_put(&rec, bytes, sizeof(bytes));
 		uint32_t longer = (uint32_t)len - 4 + 1;
 
@@ -228,7 +228,7 @@ static ssize_t get_exactly(const uint8_t *in, size_t len, struct rn_rec *rec)
 
 static void test_a_record_that_is_cut_off_is_none(void **state)
 {
-	struct rn_rec rec = { .kind = RN_REC_RECEIVE };
+	struct rn_rec rec = { .kind = RN_CALL_RECEIVE };
 	size_t len;
 
 	(void)state;
@@ -243,7 +243,7 @@ static void test_a_record_that_is_cut_off_is_none(void **state)
 
 static void test_no_room_writes_no_record(void **state)
 {
-	struct rn_rec rec = { .kind = RN_REC_POST_SEND };
+	struct rn_rec rec = { .kind = RN_CALL_POST_SEND };
 	size_t len;
 
 	(void)state;
@@ -254,7 +254,7 @@ static void test_no_room_writes_no_record(void **state)
 		assert_int_equal(rn_rec_put(&rec, bytes, n), 0);
 		assert_int_equal(rn_rec_get(bytes, sizeof(bytes), &rec), 0);
 		memset(&rec, 0, sizeof(rec));
-		rec.kind = RN_REC_POST_SEND;
+		rec.kind = RN_CALL_POST_SEND;
 		fill_post(&rec);
 	}
 }
@@ -269,7 +269,7 @@ static uint64_t next_random(uint64_t *seed)
 
 static void test_rubbish_is_refused_or_a_record(void **state)
 {
-	struct rn_rec rec = { .kind = RN_REC_POST_SEND };
+	struct rn_rec rec = { .kind = RN_CALL_POST_SEND };
 	uint8_t good[512], bad[512];
 	uint64_t seed = 1;
 	unsigned refused = 0;

@@ -83,7 +83,7 @@ static void find_records(void)
 {
 	struct rn_rec_header h;
 	ssize_t n = rn_rec_get_header(data, len, &h);
-	enum rn_rec_kind kind;
+	unsigned kind;
 	uint8_t dev;
 
 	assert_true(n > 0);
@@ -138,10 +138,10 @@ static void test_worlds_are_the_same_again(void **state)
 }
 
 /* The n-th record of a kind, from 0; false: there are not so many. */
-static bool find(enum rn_rec_kind kind, unsigned number, unsigned *index)
+static bool find(unsigned kind, unsigned number, unsigned *index)
 {
 	for (unsigned i = 0; i < records; i++) {
-		enum rn_rec_kind is;
+		unsigned is;
 		uint8_t dev;
 
 		rn_rec_peek(data + record_at[i], len - record_at[i], &is, &dev);
@@ -216,7 +216,7 @@ static void test_a_call_that_is_missing_is_noticed(void **state)
 	size_t n;
 
 	(void)state;
-	assert_true(find(RN_REC_POST_SEND, 3, &index));
+	assert_true(find(RN_CALL_POST_SEND, 3, &index));
 	n = record_at[index + 2] - record_at[index]; /* and its result */
 	memmove(data + record_at[index], data + record_at[index] + n,
 		len - record_at[index] - n);

@@ -33,7 +33,6 @@ static int own_path(char *path, size_t len)
 static int find_plugin(struct rn_launch *l, char *err, size_t err_len)
 {
 	char self[PATH_MAX], joined[PATH_MAX + sizeof(RN_BIN_TO_PLUGIN) + 2];
-	const char *record = getenv("ROCIN_RECORD"), *plugin = "librocin";
 	char *slash;
 
 	if (own_path(self, sizeof(self)) || !(slash = strrchr(self, '/'))) {
@@ -46,8 +45,6 @@ static int find_plugin(struct rn_launch *l, char *err, size_t err_len)
 		snprintf(err, err_len, "%s is missing; install Rocin again", joined);
 		return -ENOENT;
 	}
-	if (record && *record)
-		plugin = "librocin-record";
 	if (strpbrk(l->plugin_dir, " :;\t")) {
 		snprintf(err, err_len,
 			 "\"%s\" has a space, colon or semicolon in it, which LD_PRELOAD "
@@ -59,7 +56,7 @@ static int find_plugin(struct rn_launch *l, char *err, size_t err_len)
 		     l->plugin_dir) >= (int)sizeof(l->preload) ||
 	    snprintf(l->gpu, sizeof(l->gpu), "%s/librocin-gpu.so.0", l->plugin_dir) >=
 		    (int)sizeof(l->gpu) ||
-	    snprintf(l->driver, sizeof(l->driver), "%s/%s", l->plugin_dir, plugin) >=
+	    snprintf(l->driver, sizeof(l->driver), "%s/librocin", l->plugin_dir) >=
 		    (int)sizeof(l->driver)) {
 		snprintf(err, err_len, "the path of the plugin is too long");
 		return -ENAMETOOLONG;
