@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* player.c - from record to record; begin and end of a call. */
+/* player.c - from record to record: where a call begins and ends, and what differs. */
 #include "player.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "player_internal.h"
+#include "record_text.h"
 
 enum {
 	PROGRESS_EVERY = 65536, /* calls */
@@ -57,6 +58,155 @@ void rn_player_free(struct rn_player *p, void *block, size_t bytes)
 {
 	free(block);
 	p->memory -= bytes;
+}
+
+/* -------------------------------------------------------- what differs, in words */
+enum {
+	FIELDS = 512, /* of a record; a full RECEIVE is not compared */
+};
+
+struct seen {
+	const char *name;
+	uint64_t value;
+	const uint8_t *data;
+};
+
+struct list {
+	unsigned count;
+	struct seen seen[FIELDS];
+};
+
+static void see(void *arg, const char *name, uint64_t value, const uint8_t *data)
+{
+	struct list *l = arg;
+
+	if (l->count < FIELDS)
+		l->seen[l->count++] = (struct seen){ name, value, data };
+}
+
+static bool is_equal(const struct seen *a, const struct seen *b)
+{
+	if (a->value != b->value || strcmp(a->name, b->name) != 0)
+		return false;
+	return !a->data || memcmp(a->data, b->data, a->value) == 0;
+}
+
+/* Up to eight bytes from @at on. */
+static void bytes_text(const struct seen *s, uint64_t at, char *text, size_t size)
+{
+	int n = snprintf(text, size, "%llu bytes", (unsigned long long)s->value);
+
+	if (at >= s->value || n < 0)
+		return;
+	n += snprintf(text + n, size - (size_t)n,
+		      ", from %llu on:", (unsigned long long)at);
+	for (uint64_t i = at; i < s->value && i < at + 8 && n < (int)size; i++)
+		n += snprintf(text + n, size - (size_t)n, " %02x", s->data[i]);
+}
+
+static void value_text(const struct seen *s, char *text, size_t size)
+{
+	if (s->value < 10)
+		snprintf(text, size, "%llu", (unsigned long long)s->value);
+	else
+		snprintf(text, size, "%llu (0x%llx)", (unsigned long long)s->value,
+			 (unsigned long long)s->value);
+}
+
+static struct rn_replay_field *next_field(struct rn_replay_result *r, const char *name)
+{
+	struct rn_replay_field *f;
+
+	if (r->fields == RN_REPLAY_FIELDS)
+		return NULL;
+	f = &r->field[r->fields++];
+	snprintf(f->name, sizeof(f->name), "%s", name);
+	return f;
+}
+
+static void add_field(struct rn_replay_result *r, const struct seen *was,
+		      const struct seen *is)
+{
+	struct rn_replay_field *f = next_field(r, was->name);
+	uint64_t at = 0;
+
+	if (!f)
+		return;
+	if (!was->data || !is->data) {
+		value_text(was, f->recorded, sizeof(f->recorded));
+		value_text(is, f->replayed, sizeof(f->replayed));
+		return;
+	}
+	while (at < was->value && at < is->value && was->data[at] == is->data[at])
+		at++;
+	bytes_text(was, at, f->recorded, sizeof(f->recorded));
+	bytes_text(is, at, f->replayed, sizeof(f->replayed));
+}
+
+/* Fields of the headers, of two packets that can be read. */
+static void add_packet_fields(void *arg, const char *name, uint64_t was, uint64_t is)
+{
+	const struct seen a = { name, was, NULL }, b = { name, is, NULL };
+
+	add_field(arg, &a, &b);
+}
+
+static void add_fields(struct rn_replay_result *r, const struct rn_rec *was,
+		       const struct rn_rec *is)
+{
+	struct list a = { 0 }, b = { 0 };
+
+	rn_rec_list(was, see, &a);
+	rn_rec_list(is, see, &b);
+	for (unsigned i = 0; i < a.count && i < b.count; i++)
+		if (!is_equal(&a.seen[i], &b.seen[i]))
+			add_field(r, &a.seen[i], &b.seen[i]);
+	if (was->kind == RN_REC_PACKET && was->u.packet.len > 0 && is->u.packet.len > 0)
+		rn_rec_compare_packets(&was->u.packet, &is->u.packet, add_packet_fields,
+				       r);
+}
+
+/* The core did @is where @was is recorded. */
+static void differ(struct rn_player *p, const struct rn_rec *was, const struct rn_rec *is)
+{
+	struct rn_replay_result *r = p->r;
+
+	if (p->stop)
+		return;
+	p->stop = true;
+	r->end = RN_REPLAY_DIFFERENT;
+	snprintf(r->why, sizeof(r->why), "call %llu (%s) goes another way",
+		 (unsigned long long)r->calls, rn_rec_name(p->rec.kind));
+	rn_rec_text(was, r->recorded, sizeof(r->recorded));
+	if (is)
+		rn_rec_text(is, r->replayed, sizeof(r->replayed));
+	if (was && is && was->kind == is->kind)
+		add_fields(r, was, is);
+}
+
+/* Equal without looking at names; most are. */
+static bool same(const struct rn_rec *was, const struct rn_rec *is)
+{
+	struct list a, b;
+
+	if (was->kind != is->kind)
+		return false;
+	a.count = b.count = 0;
+	rn_rec_list(was, see, &a);
+	rn_rec_list(is, see, &b);
+	if (a.count != b.count)
+		return false;
+	for (unsigned i = 0; i < a.count; i++)
+		if (!is_equal(&a.seen[i], &b.seen[i]))
+			return false;
+	return true;
+}
+
+void rn_player_compare(struct rn_player *p, const struct rn_rec *was,
+		       const struct rn_rec *is)
+{
+	if (!p->stop && !same(was, is))
+		differ(p, was, is);
 }
 
 /* ---------------------------------------------------------- parts of a call */
@@ -166,23 +316,9 @@ void rn_player_outcome(struct rn_player_dev *d, struct rn_rec *is)
 		return;
 	left = rn_player_next(d);
 	if (left)
-		rn_player_differs(p, left, is);
+		differ(p, left, is);
 	else if (!p->stop && d->has_outcome)
 		rn_player_compare(p, d->came, is);
-}
-
-void rn_player_done(struct rn_player_dev *d)
-{
-	struct rn_rec is = { .kind = RN_REC_DONE };
-
-	rn_player_outcome(d, &is);
-}
-
-void rn_player_result(struct rn_player_dev *d, int result)
-{
-	struct rn_rec is = { .kind = RN_REC_RESULT, .result = result };
-
-	rn_player_outcome(d, &is);
 }
 
 /* ------------------------------------------------------------------- calls */
@@ -200,27 +336,6 @@ static bool take_time(struct rn_player *p, const struct rn_rec *rec)
 	return true;
 }
 
-static bool is_about_object(unsigned kind)
-{
-	switch ((int)kind) {
-	case RN_CALL_DEV_INIT:
-	case RN_CALL_DEV_FINI:
-	case RN_CALL_SET_GID:
-	case RN_CALL_RECEIVE:
-	case RN_CALL_TRANSMIT:
-	case RN_CALL_EXPIRE:
-	case RN_CALL_PEER_HOLDS:
-	case RN_CALL_MEM_DONE:
-	case RN_CALL_DEV_ERROR:
-	case RN_CALL_TAKE_EVENT:
-	case RN_CALL_GROW:
-	case RN_CALL_TRANSMIT_FRAME:
-		return false;
-	default:
-		return true;
-	}
-}
-
 static bool make_call(struct rn_player *p, uint64_t behind)
 {
 	const struct rn_rec *rec = &p->rec;
@@ -228,7 +343,7 @@ static bool make_call(struct rn_player *p, uint64_t behind)
 
 	if (rec->dev == RN_REC_NO_DEV || p->r->at < p->next[rec->dev])
 		return rn_player_broken(p, "a call is out of place");
-	if (rec->kind == RN_CALL_DEV_INIT && !rn_player_dev_init(p, rec))
+	if (rec->kind == RN_CALL_DEV_INIT && !rn_player_add_dev(p, rec))
 		return false;
 	d = p->dev[rec->dev];
 	if (!d)
@@ -238,9 +353,7 @@ static bool make_call(struct rn_player *p, uint64_t behind)
 	if (rec->now && rec->now < d->now)
 		return rn_player_broken(p, "time goes backwards");
 	d->now = rec->now ? rec->now : d->now;
-	if (is_about_object(rec->kind))
-		return rn_player_object_call(p, d, rec);
-	return rn_player_dev_call(p, d, rec);
+	return rn_player_make_call(p, d, rec);
 }
 
 /* A part of a call that was made already. */
@@ -297,7 +410,7 @@ static bool step(struct rn_player *p, uint64_t *at)
 	else if (class == RN_REC_CALL)
 		go_on = make_call(p, *at + (uint64_t)n);
 	else
-		go_on = rn_player_lone_call(p, &p->rec);
+		go_on = rn_player_make_call(p, NULL, &p->rec);
 	*at += (uint64_t)n;
 	return go_on && !p->stop;
 }
@@ -340,9 +453,6 @@ void rn_replay(const uint8_t *data, size_t len, const struct rn_replay_cfg *cfg,
 	at = read_header(p);
 	while (!p->stop && step(p, &at))
 		continue;
-	for (unsigned i = 0; i < RN_REC_DEVS; i++)
-		if (p->dev[i])
-			rn_player_dev_free(p->dev[i]);
 	rn_player_remove_all(p);
 	free(p);
 }

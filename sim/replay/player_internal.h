@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* player_internal.h - inside of the player.
  *
- *   player.c	       from record to record; begin and end of a call
- *   player_mem.c      memory as the core reaches it: what was recorded
- *   player_dev.c      calls about a device
- *   player_objects.c  calls about queue pairs, regions, completion and receive queues
- *   player_srq.c      calls about shared receive queues
- *   player_table.c    objects by the numbers that they have in the file
- *   difference.c      what differs, in words
+ *   player.c	     from record to record; begin and end of a call; what differs, in
+ * words player_calls.c  calls, and the objects that they are about player_mem.c    memory
+ * as the core reaches it: what was recorded
  */
 #ifndef RN_PLAYER_INTERNAL_H
 #define RN_PLAYER_INTERNAL_H
@@ -75,7 +71,7 @@ struct rn_player_dev {
 	uint64_t cursor;	    /* where to look for what the core does next */
 	bool has_outcome;	    /* false: the file ends before */
 	struct rn_rec *came;	    /* the recorded outcome */
-	const struct rn_call *call; /* of packets; or NULL */
+	const struct rn_call *call; /* NULL: none */
 	struct rn_rx rx[RN_REC_RX_MAX];
 };
 
@@ -96,6 +92,9 @@ struct rn_player {
 	struct rn_player_object *cqs;
 	struct rn_rec rec, outcome, expected;
 	uint8_t packet[RN_FRAME_MAX]; /* a packet is shorter */
+	struct rn_tx tx;
+	uint32_t flags; /* of a frame */
+	struct rn_event event;
 };
 
 /* ---------------------------------------------------------------- player.c */
@@ -108,11 +107,28 @@ void rn_player_free(struct rn_player *p, void *block, size_t bytes);
 
 /* The core ended a call: compare with what was recorded. */
 void rn_player_outcome(struct rn_player_dev *d, struct rn_rec *is);
-void rn_player_done(struct rn_player_dev *d);
-void rn_player_result(struct rn_player_dev *d, int result);
 
 /* The next access of the call, into p->expected; NULL: there is no more. */
 struct rn_rec *rn_player_next(struct rn_player_dev *d);
+
+/* Stops the player if two records are not equal. */
+void rn_player_compare(struct rn_player *p, const struct rn_rec *was,
+		       const struct rn_rec *is);
+
+/* ---------------------------------------------------------- player_calls.c */
+/* The device of RN_CALL_DEV_INIT, before the call is made. */
+bool rn_player_add_dev(struct rn_player *p, const struct rn_rec *rec);
+
+/* Make a call, which says no device if @d is NULL; false: the player stops. */
+bool rn_player_make_call(struct rn_player *p, struct rn_player_dev *d,
+			 const struct rn_rec *rec);
+
+struct rn_player_object *rn_player_find(struct rn_player *p, enum rn_player_kind kind,
+					uint64_t id);
+/* The CQ of @d whose ring holds @addr, or NULL. Devices may have the same addresses. */
+struct rn_player_object *rn_player_cq_at(const struct rn_player_dev *d, rn_iova addr);
+
+void rn_player_remove_all(struct rn_player *p);
 
 /* ------------------------------------------------------------ player_mem.c */
 void rn_player_mem_init(struct rn_player_dev *d, const struct rn_rec_dev_init *init,
@@ -120,56 +136,5 @@ void rn_player_mem_init(struct rn_player_dev *d, const struct rn_rec_dev_init *i
 void rn_player_mem_forget(struct rn_player_dev *d, uint32_t qpn);
 /* Put what an access brought where it is awaited; false: the file is broken. */
 bool rn_player_mem_end(struct rn_player_dev *d, const struct rn_rec_mem_done *m);
-
-/* ------------------------------------------- player_dev.c, player_objects.c */
-/* Make a call; false: the player stops. */
-bool rn_player_dev_call(struct rn_player *p, struct rn_player_dev *d,
-			const struct rn_rec *rec);
-bool rn_player_object_call(struct rn_player *p, struct rn_player_dev *d,
-			   const struct rn_rec *rec);
-bool rn_player_lone_call(struct rn_player *p, const struct rn_rec *rec);
-bool rn_player_dev_init(struct rn_player *p, const struct rn_rec *rec);
-void rn_player_dev_free(struct rn_player_dev *d);
-
-/* The object of the call, which belongs to @d; NULL: the file is broken. */
-struct rn_player_object *rn_player_subject(struct rn_player_dev *d,
-					   enum rn_player_kind kind, uint64_t id);
-/* A CQ that @d may use from now on; NULL: the file is broken. */
-struct rn_player_object *rn_player_usable_cq(struct rn_player_dev *d, uint64_t id);
-/* @o uses @used (or NULL), which must not go before it. */
-void rn_player_use(struct rn_player_object *o, unsigned i, struct rn_player_object *used);
-bool rn_player_may_go(const struct rn_player_object *o);
-
-enum {
-	RN_PLAYER_SGES = RN_SGE_MAX + 1, /* the core refuses more, however many */
-};
-
-/* The list of a work request as the core wants it; false: the file is broken. */
-bool rn_player_make_sg(struct rn_player *p, const struct rn_rec_post *post,
-		       struct rn_sge sg[RN_PLAYER_SGES]);
-uint32_t rn_player_num_sge(const struct rn_rec_post *post);
-
-/* ------------------------------------------------------------ player_srq.c */
-bool rn_player_srq_create(struct rn_player_dev *d, const struct rn_rec *rec);
-bool rn_player_srq_lone(struct rn_player *p, const struct rn_rec *rec);
-
-/* ----------------------------------------------------------- player_table.c */
-struct rn_player_object *rn_player_find(struct rn_player *p, enum rn_player_kind kind,
-					uint64_t id);
-/* NULL: no memory, or there is one (the player stops). */
-struct rn_player_object *rn_player_add(struct rn_player *p, enum rn_player_kind kind,
-				       uint64_t id, struct rn_player_dev *d);
-void rn_player_remove(struct rn_player *p, struct rn_player_object *o);
-void rn_player_remove_all(struct rn_player *p);
-/* The CQ of @d whose ring holds @addr, or NULL. Devices may have the same addresses. */
-struct rn_player_object *rn_player_cq_at(const struct rn_player_dev *d, rn_iova addr);
-
-/* ------------------------------------------------------------ difference.c */
-/* The core did @is where @was is recorded (either may be NULL: nothing). */
-void rn_player_differs(struct rn_player *p, const struct rn_rec *was,
-		       const struct rn_rec *is);
-/* Stops the player if two records are not equal. */
-void rn_player_compare(struct rn_player *p, const struct rn_rec *was,
-		       const struct rn_rec *is);
 
 #endif /* RN_PLAYER_INTERNAL_H */

@@ -21,7 +21,7 @@ static struct rn_rec *expect(struct rn_player_dev *d, const struct rn_rec *is)
 		return NULL; /* the file ends here */
 	if (was && was->kind == is->kind)
 		return was;
-	rn_player_differs(p, was ? was : d->came, is);
+	rn_player_compare(p, was ? was : d->came, is);
 	return NULL;
 }
 

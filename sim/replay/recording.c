@@ -157,6 +157,7 @@ void rn_rec_outcome(const struct rn_call *c, struct rn_rec *rec)
 {
 	*rec = (struct rn_rec){ .kind = RN_REC_DONE };
 	switch ((int)c->kind) {
+	case RN_CALL_DEV_INIT:
 	case RN_CALL_QP_MODIFY:
 	case RN_CALL_POST_SEND:
 	case RN_CALL_POST_RECV:
