@@ -20,9 +20,10 @@
  *   either, and no other call in between: they change nothing;
  * - calls that only look at the device are left out.
  *
- * Each record: length of what follows (4 bytes, little-endian), kind (1 byte), fields as
- * visit.h writes them. A length of 0 ends the file: the room behind it was reserved by a
- * program that was killed.
+ * Each record: length of what follows (4 bytes, little-endian), kind (1 byte), fields:
+ * numbers in groups of seven bits, the lowest first; bytes after their number. So a file
+ * does not depend on sizes, padding and byte order. A length of 0 ends the file: the room
+ * behind it was reserved by a program that was killed.
  */
 #ifndef RN_RECORDING_H
 #define RN_RECORDING_H
@@ -30,7 +31,6 @@
 #include <sys/types.h>
 
 #include "rocin/call.h"
-#include "visit.h"
 
 enum {
 	RN_REC_VERSION = 4, /* of the format: other versions cannot be read */
@@ -285,8 +285,11 @@ ssize_t rn_rec_get(const uint8_t *in, size_t left, struct rn_rec *rec);
 /* Kind and device of the record at @in alone. As rn_rec_get(). */
 ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *dev);
 
+/* @data: NULL for a number, else @value bytes. */
+typedef void rn_rec_see(void *arg, const char *name, uint64_t value, const uint8_t *data);
+
 /* Show every field of @rec, from dev on. */
-void rn_rec_list(const struct rn_rec *rec, rn_visit_see *see, void *arg);
+void rn_rec_list(const struct rn_rec *rec, rn_rec_see *see, void *arg);
 
 /* What came out of @call: a record without device, and of an event without its object. */
 void rn_rec_outcome(const struct rn_call *call, struct rn_rec *rec);
