@@ -58,7 +58,35 @@ enum rn_call_table {
 	RN_CALL_TABLE_SRQ,
 };
 
-/* The arguments of one call, named as those of the function. */
+struct rn_call_gid {
+	uint32_t index;
+	struct rn_gid gid;
+};
+
+struct rn_call_peer_holds {
+	struct rn_gid gid;
+	uint32_t slot;
+	uint64_t taken;
+};
+
+struct rn_call_grow {
+	enum rn_call_table table;
+	uint32_t count;
+};
+
+struct rn_call_cq {
+	rn_iova ring;	   /* INIT, MOVE */
+	uint32_t capacity; /* INIT, MOVE */
+	enum rn_cq_arm arm;
+	uint32_t count; /* MODERATE */
+	rn_ns period;	/* MODERATE */
+};
+
+struct rn_call_pace {
+	uint32_t kbps, burst;
+};
+
+/* The arguments of one call, named as those of the function, that make a difference. */
 struct rn_call {
 	enum rn_call_kind kind;
 	struct rn_dev *dev; /* NULL: rn_cq_init(), rn_cq_move(), rn_cq_arm() */
@@ -66,16 +94,7 @@ struct rn_call {
 	rn_ns now;
 	int64_t result; /* what the function has returned, if that is a number */
 	union {
-		const struct rn_dev_cfg *cfg;
-		struct {
-			const struct rn_gid *gid;
-			uint32_t index;
-		} set_gid;
-		struct {
-			const struct rn_gid *gid;
-			uint64_t taken;
-			uint8_t slot;
-		} peer_holds;
+		struct rn_call_gid set_gid;
 		struct {
 			const struct rn_rx *pkts;
 			unsigned count; /* begin() may make it smaller */
@@ -87,42 +106,25 @@ struct rn_call {
 			uint32_t *flags;
 			unsigned what;
 		} transmit;
+		struct rn_call_peer_holds peer_holds;
 		struct {
 			uint64_t tag; /* begin() may put another in its place */
 			enum rn_mem_result result;
 		} mem_done;
-		struct {
-			void **bucket;
-			uint32_t count;
-			enum rn_call_table table;
-		} grow;
 		struct rn_event *event;
-		struct { /* INIT, MOVE */
-			rn_iova ring;
-			uint32_t capacity;
-			void *owner;
-		} ring;
-		enum rn_cq_arm arm;
-		struct {
-			uint32_t count;
-			rn_ns period;
-		} moderate;
+		struct rn_call_grow grow;
+		struct rn_call_cq cq;
 		const struct rn_qp_init *qp;
 		struct {
 			const struct rn_qp_attr *attr;
 			uint32_t mask;
 		} modify;
-		struct {
-			uint32_t kbps, burst;
-		} pace;
-		bool of_send_cq;
+		struct rn_call_pace pace;
+		uint32_t of_send_cq;
 		const struct rn_send_wr *send;
 		const struct rn_recv_wr *recv;
-		struct {
-			const struct rn_srq_init *init;
-			void *ring, **old;
-			uint32_t number; /* limit, max_wr */
-		} srq;
+		const struct rn_srq_init *srq;
+		uint32_t number; /* limit or max_wr of an SRQ */
 		struct {
 			struct rn_qp *qp;
 			const struct rn_gid *mgid;

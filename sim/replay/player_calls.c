@@ -235,7 +235,7 @@ static bool init_dev(struct turn *t)
 
 static bool set_gid(struct turn *t)
 {
-	const struct rn_rec_gid *g = &t->rec->u.gid;
+	const struct rn_call_gid *g = &t->rec->u.gid;
 
 	if (g->index >= t->d->gid_count)
 		return rn_player_broken(t->p, "the GID table has no such entry");
@@ -245,7 +245,7 @@ static bool set_gid(struct turn *t)
 
 static bool peer_holds(struct turn *t)
 {
-	const struct rn_rec_peer_holds *h = &t->rec->u.peer_holds;
+	const struct rn_call_peer_holds *h = &t->rec->u.peer_holds;
 
 	if (h->slot > UINT8_MAX)
 		return rn_player_broken(t->p, "no process has such a slot");
@@ -255,7 +255,7 @@ static bool peer_holds(struct turn *t)
 
 static bool grow(struct turn *t)
 {
-	const struct rn_rec_grow *g = &t->rec->u.grow;
+	const struct rn_call_grow *g = &t->rec->u.grow;
 	void **bucket, **old;
 
 	if (g->count == 0 || g->count > TABLE_MAX || g->count & (g->count - 1) ||
@@ -321,16 +321,12 @@ static bool transmit(struct turn *t)
 
 static bool receive_frame(struct turn *t)
 {
-	const struct rn_rec_rx_frame *f = &t->rec->u.rx_frame;
-	const struct rn_rx_frame frame = { .data = f->data,
-					   .len = f->len,
-					   .checksums_ok = f->checksums_ok,
-					   .tag = f->tag };
+	const struct rn_rx_frame *f = &t->rec->u.rx_frame;
 
 	if (t->o->type != RN_QPT_RAW_PACKET || f->len == 0 || f->len > RN_FRAME_MAX)
 		return rn_player_broken(t->p, "a QP gets no such frame");
 	t->p->r->packets_in++;
-	t->call.result = rn_qp_receive_frame(t->dev, t->o->qp, t->rec->now, &frame);
+	t->call.result = rn_qp_receive_frame(t->dev, t->o->qp, t->rec->now, f);
 	return true;
 }
 
@@ -356,7 +352,7 @@ static bool ring_is_sane(const struct turn *t)
 
 static bool cq_init(struct turn *t)
 {
-	const struct rn_rec_cq *c = &t->rec->u.cq;
+	const struct rn_call_cq *c = &t->rec->u.cq;
 
 	if (!ring_is_sane(t))
 		return false;
@@ -388,7 +384,7 @@ static bool cq_arm(struct turn *t)
 
 static bool cq_moderate(struct turn *t)
 {
-	const struct rn_rec_cq *c = &t->rec->u.cq;
+	const struct rn_call_cq *c = &t->rec->u.cq;
 
 	if (c->period < 0 || c->period > PERIOD_MAX)
 		return rn_player_broken(t->p, "a time is out of range");
@@ -458,7 +454,7 @@ static bool qp_modify(struct turn *t)
 
 static bool qp_pace(struct turn *t)
 {
-	const struct rn_rec_pace *pace = &t->rec->u.pace;
+	const struct rn_call_pace *pace = &t->rec->u.pace;
 
 	if (t->rec->now < t->o->dev->now)
 		return rn_player_broken(t->p, "time goes backwards");

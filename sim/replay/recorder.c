@@ -602,14 +602,6 @@ static void describe_qp(const struct rn_qp_init *init, struct rn_rec_qp_init *r)
 				      .srq = id_of(init->srq) };
 }
 
-static void describe_frame(const struct rn_rx_frame *f, struct rn_rec_rx_frame *r)
-{
-	*r = (struct rn_rec_rx_frame){ .data = f->data,
-				       .len = f->len,
-				       .tag = f->tag,
-				       .checksums_ok = f->checksums_ok };
-}
-
 /* Work requests and packets: all that comes by the thousand. */
 static bool describe_traffic(const struct rn_call *c, struct rn_rec *rec)
 {
@@ -628,41 +620,10 @@ static bool describe_traffic(const struct rn_call *c, struct rn_rec *rec)
 		describe_recv(c->u.recv, &rec->u.post);
 		return true;
 	case RN_CALL_RECEIVE_FRAME:
-		describe_frame(c->u.frame, &rec->u.rx_frame);
+		rec->u.rx_frame = *c->u.frame;
 		return true;
 	default:
 		return false;
-	}
-}
-
-static void describe_queue(const struct rn_call *c, struct rn_rec *rec)
-{
-	switch ((int)c->kind) {
-	case RN_CALL_CQ_INIT:
-	case RN_CALL_CQ_MOVE:
-		rec->u.cq.ring = c->u.ring.ring;
-		rec->u.cq.capacity = c->u.ring.capacity;
-		break;
-	case RN_CALL_CQ_ARM:
-		rec->u.cq.arm = c->u.arm;
-		break;
-	case RN_CALL_CQ_MODERATE:
-		rec->u.cq.count = c->u.moderate.count;
-		rec->u.cq.period = c->u.moderate.period;
-		break;
-	case RN_CALL_QP_OVERRUN:
-		rec->u.what = c->u.of_send_cq;
-		break;
-	case RN_CALL_SRQ_CREATE:
-		rec->u.srq.init = *c->u.srq.init;
-		rec->u.srq.cq = id_of(c->u.srq.init->cq);
-		break;
-	case RN_CALL_SRQ_SET_LIMIT:
-	case RN_CALL_SRQ_RESIZE:
-		rec->u.srq.number = c->u.srq.number;
-		break;
-	default:
-		break;
 	}
 }
 
@@ -670,17 +631,19 @@ static void describe_other(const struct rn_call *c, struct rn_rec *rec)
 {
 	switch ((int)c->kind) {
 	case RN_CALL_SET_GID:
-		rec->u.gid = (struct rn_rec_gid){ .index = c->u.set_gid.index,
-						  .gid = *c->u.set_gid.gid };
+		rec->u.gid = c->u.set_gid;
 		break;
 	case RN_CALL_PEER_HOLDS:
-		rec->u.peer_holds =
-			(struct rn_rec_peer_holds){ .gid = *c->u.peer_holds.gid,
-						    .slot = c->u.peer_holds.slot,
-						    .taken = c->u.peer_holds.taken };
+		rec->u.peer_holds = c->u.peer_holds;
 		break;
 	case RN_CALL_GROW:
-		rec->u.grow = (struct rn_rec_grow){ c->u.grow.table, c->u.grow.count };
+		rec->u.grow = c->u.grow;
+		break;
+	case RN_CALL_CQ_INIT:
+	case RN_CALL_CQ_MOVE:
+	case RN_CALL_CQ_ARM:
+	case RN_CALL_CQ_MODERATE:
+		rec->u.cq = c->u.cq;
 		break;
 	case RN_CALL_QP_CREATE:
 		describe_qp(c->u.qp, &rec->u.qp_init);
@@ -690,17 +653,28 @@ static void describe_other(const struct rn_call *c, struct rn_rec *rec)
 							.attr = *c->u.modify.attr };
 		break;
 	case RN_CALL_QP_PACE:
-		rec->u.pace = (struct rn_rec_pace){ c->u.pace.kbps, c->u.pace.burst };
+		rec->u.pace = c->u.pace;
+		break;
+	case RN_CALL_QP_OVERRUN:
+		rec->u.what = c->u.of_send_cq;
 		break;
 	case RN_CALL_ADD_MR:
 		rec->u.mr = *(const struct rn_mr *)c->object;
+		break;
+	case RN_CALL_SRQ_CREATE:
+		rec->u.srq.init = *c->u.srq;
+		rec->u.srq.cq = id_of(c->u.srq->cq);
+		break;
+	case RN_CALL_SRQ_SET_LIMIT:
+	case RN_CALL_SRQ_RESIZE:
+		rec->u.srq.number = c->u.number;
 		break;
 	case RN_CALL_MCAST_ATTACH:
 		rec->u.mcast = (struct rn_rec_mcast){ .qp = id_of(c->u.mcast.qp),
 						      .mgid = *c->u.mcast.mgid };
 		break;
 	default:
-		describe_queue(c, rec);
+		break;
 	}
 }
 
@@ -854,7 +828,7 @@ static void follow_cqs(struct recorded_dev *d, const struct rn_call *c)
 		use_cq(d, c->u.qp->recv_cq);
 		break;
 	case RN_CALL_SRQ_CREATE:
-		use_cq(d, c->u.srq.init->cq);
+		use_cq(d, c->u.srq->cq);
 		break;
 	case RN_CALL_CQ_FINI:
 		forget_cq(d, c->object);
@@ -938,7 +912,7 @@ static void *attach(struct rn_dev *dev, struct rn_dev_cfg *cfg)
 	d->stats = cfg->stats;
 	put_init(d, cfg);
 	replace_memory(d, cfg);
-	rn_tap.cq_call = cq_call;
+	__atomic_store_n(&rn_tap.cq_call, cq_call, __ATOMIC_RELAXED);
 	return d;
 }
 

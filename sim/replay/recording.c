@@ -279,7 +279,6 @@ static const struct field modify[] = {
 	R(modify.attr, cur_state),
 	R(modify.attr, path_mtu),
 	R(modify.attr, qkey),
-
 	R(modify.attr, rq_psn),
 	R(modify.attr, sq_psn),
 	R(modify.attr, dest_qpn),

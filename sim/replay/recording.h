@@ -79,17 +79,6 @@ struct rn_rec_dev_init {
 	bool always_done, has_read_part, has_before_ack;
 };
 
-struct rn_rec_gid {
-	uint32_t index;
-	struct rn_gid gid;
-};
-
-struct rn_rec_peer_holds {
-	struct rn_gid gid;
-	uint32_t slot;
-	uint64_t taken;
-};
-
 struct rn_rec_rx {
 	struct rn_flow flow;
 	const uint8_t *data;
@@ -111,19 +100,6 @@ struct rn_rec_mem_done {
 	uint32_t len;
 };
 
-struct rn_rec_grow {
-	enum rn_call_table table;
-	uint32_t count;
-};
-
-struct rn_rec_cq {
-	rn_iova ring;	   /* INIT, MOVE */
-	uint32_t capacity; /* INIT, MOVE */
-	enum rn_cq_arm arm;
-	uint32_t count; /* MODERATE */
-	rn_ns period;	/* MODERATE */
-};
-
 struct rn_rec_qp_init {
 	struct rn_qp_init init;		/* pointers: NULL */
 	uint64_t send_cq, recv_cq, srq; /* 0: none */
@@ -132,10 +108,6 @@ struct rn_rec_qp_init {
 struct rn_rec_modify {
 	uint32_t mask;
 	struct rn_qp_attr attr;
-};
-
-struct rn_rec_pace {
-	uint32_t kbps, burst;
 };
 
 struct rn_rec_sge {
@@ -161,12 +133,6 @@ struct rn_rec_srq {
 struct rn_rec_mcast {
 	uint64_t qp;
 	struct rn_gid mgid;
-};
-
-struct rn_rec_rx_frame {
-	const uint8_t *data;
-	uint32_t len, tag;
-	bool checksums_ok;
 };
 
 struct rn_rec_read {
@@ -230,21 +196,21 @@ struct rn_rec {
 	int32_t result; /* RESULT, and what a lone call returned */
 	union {
 		struct rn_rec_dev_init dev_init;
-		struct rn_rec_gid gid;
-		struct rn_rec_peer_holds peer_holds;
+		struct rn_call_gid gid;
+		struct rn_call_peer_holds peer_holds;
 		struct rn_rec_receive receive;
 		uint32_t what; /* TRANSMIT; QP_OVERRUN: 1 for the CQ of the send queue */
 		struct rn_rec_mem_done mem_done;
-		struct rn_rec_grow grow;
-		struct rn_rec_cq cq;
+		struct rn_call_grow grow;
+		struct rn_call_cq cq;
 		struct rn_rec_qp_init qp_init;
 		struct rn_rec_modify modify;
-		struct rn_rec_pace pace;
+		struct rn_call_pace pace;
 		struct rn_rec_post post; /* POST_SEND, POST_RECV, SRQ_POST_RECV */
 		struct rn_mr mr;	 /* what rn_mr_init() and rn_mw_init() set */
 		struct rn_rec_srq srq;
 		struct rn_rec_mcast mcast;
-		struct rn_rec_rx_frame rx_frame;
+		struct rn_rx_frame rx_frame;
 		struct rn_rec_read read;
 		struct rn_rec_write write;
 		struct rn_rec_atomic atomic;

@@ -84,7 +84,7 @@ void rn_dev_fini(struct rn_dev *dev)
 
 void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid)
 {
-	RN_TAP(dev, .kind = RN_CALL_SET_GID, .u.set_gid = { gid, index });
+	RN_TAP(dev, .kind = RN_CALL_SET_GID, .u.set_gid = { index, *gid });
 
 	assert(index < dev->cfg.gid_count);
 	dev->cfg.gid[index] = *gid;
@@ -102,7 +102,7 @@ static void **grow_table(struct rn_dev *dev, enum rn_call_table which, void **bu
 	struct rn_hnode **const builtin[] = { dev->qp_bucket0, dev->mr_bucket0,
 					      dev->srq_bucket0 };
 	struct rn_hnode **old;
-	RN_TAP(dev, .kind = RN_CALL_GROW, .u.grow = { bucket, count, which });
+	RN_TAP(dev, .kind = RN_CALL_GROW, .u.grow = { which, count });
 
 	old = rn_htab_rehash(tab[which], (struct rn_hnode **)bucket, count);
 	return old == builtin[which] ? NULL : (void **)old;

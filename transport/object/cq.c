@@ -204,7 +204,7 @@ void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns 
 {
 	rn_ns begun = cq->held_until - cq->hold_period;
 	RN_TAP(dev, .kind = RN_CALL_CQ_MODERATE, .object = cq,
-	       .u.moderate = { count, period });
+	       .u.cq = { .count = count, .period = period });
 
 	cq->hold_count = count;
 	cq->hold_period = period;
@@ -220,15 +220,17 @@ struct rn_tap rn_tap;
 
 static bool is_cq_tapped(void)
 {
-	return __builtin_expect(rn_tap.cq_call != NULL, false);
+	/* Atomic: a device may begin while another is at work. */
+	return __builtin_expect(
+		__atomic_load_n(&rn_tap.cq_call, __ATOMIC_RELAXED) != NULL, false);
 }
 
 static void show_ring(enum rn_call_kind kind, struct rn_cq *cq)
 {
 	const struct rn_call call = { .kind = kind,
 				      .object = cq,
-				      .u.ring = { .ring = cq->ring,
-						  .capacity = cq->capacity } };
+				      .u.cq = { .ring = cq->ring,
+						.capacity = cq->capacity } };
 
 	rn_tap.cq_call(&call);
 }
@@ -267,7 +269,7 @@ void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode)
 		cq->armed = mode;
 	if (is_cq_tapped())
 		rn_tap.cq_call(&(struct rn_call){
-			.kind = RN_CALL_CQ_ARM, .object = cq, .u.arm = mode });
+			.kind = RN_CALL_CQ_ARM, .object = cq, .u.cq.arm = mode });
 }
 
 /* -------------------------------------------------------------------- entries */

@@ -41,8 +41,7 @@ struct rn_srq *rn_srq_create(struct rn_dev *dev, void *mem, void *ring,
 {
 	struct rn_srq *srq = mem;
 	int rc;
-	RN_TAP(dev, .kind = RN_CALL_SRQ_CREATE, .object = mem,
-	       .u.srq = { .init = init, .ring = ring });
+	RN_TAP(dev, .kind = RN_CALL_SRQ_CREATE, .object = mem, .u.srq = init);
 
 	assert(init->srqn >= 1 && init->srqn <= RN_SRQN_MAX);
 	assert(rn_srq_ring_size(init->max_wr, init->max_sge) > 0);
@@ -131,8 +130,7 @@ static int srq_set_limit(struct rn_srq *srq, uint32_t limit)
 
 int rn_srq_set_limit(struct rn_srq *srq, uint32_t limit)
 {
-	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_SET_LIMIT, .object = srq,
-	       .u.srq.number = limit);
+	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_SET_LIMIT, .object = srq, .u.number = limit);
 
 	return RN_TAP_RESULT(srq_set_limit(srq, limit));
 }
@@ -157,8 +155,7 @@ static int srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **ol
 
 int rn_srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old)
 {
-	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_RESIZE, .object = srq,
-	       .u.srq = { .ring = ring, .old = old, .number = max_wr });
+	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_RESIZE, .object = srq, .u.number = max_wr);
 
 	return RN_TAP_RESULT(srq_resize(srq, ring, max_wr, old));
 }

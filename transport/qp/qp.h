@@ -420,12 +420,12 @@ static inline void rn_tap_leave(struct rn_call *const *shown)
  * is initialised with what follows the device, and shown again when the function returns.
  * Within, rn_shown is what begin() has made of it, or NULL.
  */
-#define RN_TAP(device, ...)                                                          \
-	struct rn_call *const rn_shown __attribute__((cleanup(rn_tap_leave))) =      \
-		__builtin_expect((device)->tap != NULL, false)                       \
-			? rn_tap.begin(                                              \
-				  (device)->tap,                                     \
-				  &(struct rn_call){ .dev = (device), __VA_ARGS__ }) \
+#define RN_TAP(device, ...)                                                             \
+	struct rn_call *const rn_shown __attribute__((cleanup(rn_tap_leave), unused)) = \
+		__builtin_expect((device)->tap != NULL, false)                          \
+			? rn_tap.begin(                                                 \
+				  (device)->tap,                                        \
+				  &(struct rn_call){ .dev = (device), __VA_ARGS__ })    \
 			: NULL
 
 /* What the function returns, if that is a number. */

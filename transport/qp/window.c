@@ -154,7 +154,7 @@ void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
 {
 	struct rn_peer *peer = find_peer(dev, gid, slot);
 	RN_TAP(dev, .kind = RN_CALL_PEER_HOLDS, .now = now,
-	       .u.peer_holds = { gid, taken, slot });
+	       .u.peer_holds = { *gid, slot, taken });
 
 	if (!peer)
 		return;
