@@ -338,11 +338,6 @@ struct recorded_dev {
 	uint32_t cq_count, cq_room;
 };
 
-static uint64_t id_of(const void *object)
-{
-	return (uintptr_t)object;
-}
-
 static void put_record(const struct recorded_dev *d, struct rn_rec *rec)
 {
 	uint64_t *lost = &d->stats[RN_STAT_RECORD_LOST];
@@ -403,7 +398,7 @@ static void note_overruns(struct recorded_dev *d)
 		if (d->cqs[i].overrun || !d->cqs[i].cq->overrun)
 			continue;
 		d->cqs[i].overrun = true;
-		rec.id = id_of(d->cqs[i].cq);
+		rec.id = rn_rec_id(d->cqs[i].cq);
 		put_record(d, &rec);
 	}
 }
@@ -546,148 +541,6 @@ static void replace_memory(struct recorded_dev *d, struct rn_dev_cfg *cfg)
 		cfg->before_ack = before_ack_recorded;
 }
 
-/* ---------------------------------------------------------- calls into records */
-static void describe_packets(const struct rn_call *c, struct rn_rec_receive *r)
-{
-	const struct rn_rx *rx = c->u.receive.pkts;
-
-	r->count = c->u.receive.count;
-	for (uint32_t i = 0; i < r->count; i++)
-		r->rx[i] = (struct rn_rec_rx){ .flow = *rx[i].flow,
-					       .data = rx[i].data,
-					       .len = rx[i].len,
-					       .gro_idx = rx[i].gro_idx,
-					       .icrc = rx[i].icrc };
-}
-
-static void describe_sg(struct rn_rec_post *p, const struct rn_sge *sg, uint32_t num_sge)
-{
-	uint64_t inline_len = 0;
-
-	p->count = num_sge < RN_SGE_MAX ? num_sge : RN_SGE_MAX;
-	for (uint32_t i = 0; i < p->count; i++) {
-		p->sg[i] = (struct rn_rec_sge){ .sge = sg[i] };
-		inline_len += sg[i].len;
-	}
-	/* The core looks at no more than that, and neither do we. */
-	if (!(p->wr.flags & RN_SEND_INLINE) || inline_len > RN_INLINE_MAX)
-		return;
-	for (uint32_t i = 0; i < p->count; i++) {
-		// NOLINTNEXTLINE(performance-no-int-to-ptr)
-		p->sg[i].data = (const uint8_t *)(uintptr_t)sg[i].addr;
-		p->sg[i].len = sg[i].len;
-	}
-}
-
-static void describe_send(const struct rn_send_wr *wr, struct rn_rec_post *p)
-{
-	p->wr = *wr;
-	p->has_av = wr->av;
-	if (wr->av)
-		p->av = *wr->av;
-	describe_sg(p, wr->sg, wr->num_sge);
-}
-
-static void describe_recv(const struct rn_recv_wr *wr, struct rn_rec_post *p)
-{
-	p->wr = (struct rn_send_wr){ .wr_id = wr->wr_id, .num_sge = wr->num_sge };
-	describe_sg(p, wr->sg, wr->num_sge);
-}
-
-static void describe_qp(const struct rn_qp_init *init, struct rn_rec_qp_init *r)
-{
-	*r = (struct rn_rec_qp_init){ .init = *init,
-				      .send_cq = id_of(init->send_cq),
-				      .recv_cq = id_of(init->recv_cq),
-				      .srq = id_of(init->srq) };
-}
-
-/* Work requests and packets: all that comes by the thousand. */
-static bool describe_traffic(const struct rn_call *c, struct rn_rec *rec)
-{
-	switch ((int)c->kind) {
-	case RN_CALL_RECEIVE:
-		describe_packets(c, &rec->u.receive);
-		return true;
-	case RN_CALL_TRANSMIT:
-		rec->u.what = c->u.transmit.what;
-		return true;
-	case RN_CALL_POST_SEND:
-		describe_send(c->u.send, &rec->u.post);
-		return true;
-	case RN_CALL_POST_RECV:
-	case RN_CALL_SRQ_POST_RECV:
-		describe_recv(c->u.recv, &rec->u.post);
-		return true;
-	case RN_CALL_RECEIVE_FRAME:
-		rec->u.rx_frame = *c->u.frame;
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void describe_other(const struct rn_call *c, struct rn_rec *rec)
-{
-	switch ((int)c->kind) {
-	case RN_CALL_SET_GID:
-		rec->u.gid = c->u.set_gid;
-		break;
-	case RN_CALL_PEER_HOLDS:
-		rec->u.peer_holds = c->u.peer_holds;
-		break;
-	case RN_CALL_GROW:
-		rec->u.grow = c->u.grow;
-		break;
-	case RN_CALL_CQ_INIT:
-	case RN_CALL_CQ_MOVE:
-	case RN_CALL_CQ_ARM:
-	case RN_CALL_CQ_MODERATE:
-		rec->u.cq = c->u.cq;
-		break;
-	case RN_CALL_QP_CREATE:
-		describe_qp(c->u.qp, &rec->u.qp_init);
-		break;
-	case RN_CALL_QP_MODIFY:
-		rec->u.modify = (struct rn_rec_modify){ .mask = c->u.modify.mask,
-							.attr = *c->u.modify.attr };
-		break;
-	case RN_CALL_QP_PACE:
-		rec->u.pace = c->u.pace;
-		break;
-	case RN_CALL_QP_OVERRUN:
-		rec->u.what = c->u.of_send_cq;
-		break;
-	case RN_CALL_ADD_MR:
-		rec->u.mr = *(const struct rn_mr *)c->object;
-		break;
-	case RN_CALL_SRQ_CREATE:
-		rec->u.srq.init = *c->u.srq;
-		rec->u.srq.cq = id_of(c->u.srq->cq);
-		break;
-	case RN_CALL_SRQ_SET_LIMIT:
-	case RN_CALL_SRQ_RESIZE:
-		rec->u.srq.number = c->u.number;
-		break;
-	case RN_CALL_MCAST_ATTACH:
-		rec->u.mcast = (struct rn_rec_mcast){ .qp = id_of(c->u.mcast.qp),
-						      .mgid = *c->u.mcast.mgid };
-		break;
-	default:
-		break;
-	}
-}
-
-static void describe(const struct rn_call *c, struct rn_rec *rec)
-{
-	rec->kind = c->kind;
-	rec->now = c->now;
-	rec->id = id_of(c->object);
-	rec->result = (int32_t)c->result;
-	if (!describe_traffic(c, rec))
-		describe_other(c, rec);
-}
-
 /* ------------------------------------------------------- devices come and go */
 static _Atomic uint64_t numbers_taken; /* bits */
 
@@ -734,7 +587,7 @@ static void put_call(struct recorded_dev *d, const struct rn_call *c)
 {
 	struct rn_rec rec;
 
-	describe(c, &rec);
+	rn_rec_call(c, &rec);
 	d->drained = 0;
 	put_record(d, &rec);
 }
@@ -742,10 +595,10 @@ static void put_call(struct recorded_dev *d, const struct rn_call *c)
 static uint64_t object_of(const struct rn_event *ev)
 {
 	if (ev->completion || ev->async == RN_EVENT_CQ_ERR)
-		return id_of(ev->cq);
+		return rn_rec_id(ev->cq);
 	if (ev->async == RN_EVENT_SRQ_LIMIT_REACHED)
-		return id_of(ev->srq);
-	return id_of(ev->qp);
+		return rn_rec_id(ev->srq);
+	return rn_rec_id(ev->qp);
 }
 
 static void put_outcome(struct recorded_dev *d, const struct rn_call *c)
@@ -781,7 +634,7 @@ static void put_mem_done(struct recorded_dev *d, struct rn_call *c)
 
 	(void)take_pending(d, c->u.mem_done.tag, &p);
 	c->u.mem_done.tag = p.tag;
-	describe(c, &rec);
+	rn_rec_call(c, &rec);
 	m = &rec.u.mem_done;
 	*m = (struct rn_rec_mem_done){ .tag = p.tag, .result = c->u.mem_done.result };
 	if (p.dst) {
@@ -895,7 +748,7 @@ static void cq_call(const struct rn_call *c)
 {
 	struct rn_rec rec;
 
-	describe(c, &rec);
+	rn_rec_call(c, &rec);
 	rec.dev = RN_REC_NO_DEV;
 	(void)rn_recorder_put(&rec);
 }

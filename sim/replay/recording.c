@@ -617,6 +617,148 @@ void rn_rec_list(const struct rn_rec *rec, rn_rec_see *see, void *arg)
 	visit(&v, (struct rn_rec *)rec);
 }
 
+/* ---------------------------------------------------------- calls into records */
+static void describe_packets(const struct rn_call *c, struct rn_rec_receive *r)
+{
+	const struct rn_rx *rx = c->u.receive.pkts;
+
+	r->count = c->u.receive.count;
+	for (uint32_t i = 0; i < r->count; i++)
+		r->rx[i] = (struct rn_rec_rx){ .flow = *rx[i].flow,
+					       .data = rx[i].data,
+					       .len = rx[i].len,
+					       .gro_idx = rx[i].gro_idx,
+					       .icrc = rx[i].icrc };
+}
+
+static void describe_sg(struct rn_rec_post *p, const struct rn_sge *sg, uint32_t num_sge)
+{
+	uint64_t inline_len = 0;
+
+	p->count = num_sge < RN_SGE_MAX ? num_sge : RN_SGE_MAX;
+	for (uint32_t i = 0; i < p->count; i++) {
+		p->sg[i] = (struct rn_rec_sge){ .sge = sg[i] };
+		inline_len += sg[i].len;
+	}
+	/* The core looks at no more than that, and neither do we. */
+	if (!(p->wr.flags & RN_SEND_INLINE) || inline_len > RN_INLINE_MAX)
+		return;
+	for (uint32_t i = 0; i < p->count; i++) {
+		// NOLINTNEXTLINE(performance-no-int-to-ptr)
+		p->sg[i].data = (const uint8_t *)(uintptr_t)sg[i].addr;
+		p->sg[i].len = sg[i].len;
+	}
+}
+
+static void describe_send(const struct rn_send_wr *wr, struct rn_rec_post *p)
+{
+	p->wr = *wr;
+	p->has_av = wr->av;
+	if (wr->av)
+		p->av = *wr->av;
+	describe_sg(p, wr->sg, wr->num_sge);
+}
+
+static void describe_recv(const struct rn_recv_wr *wr, struct rn_rec_post *p)
+{
+	p->wr = (struct rn_send_wr){ .wr_id = wr->wr_id, .num_sge = wr->num_sge };
+	describe_sg(p, wr->sg, wr->num_sge);
+}
+
+static void describe_qp(const struct rn_qp_init *init, struct rn_rec_qp_init *r)
+{
+	*r = (struct rn_rec_qp_init){ .init = *init,
+				      .send_cq = rn_rec_id(init->send_cq),
+				      .recv_cq = rn_rec_id(init->recv_cq),
+				      .srq = rn_rec_id(init->srq) };
+}
+
+/* Work requests and packets: all that comes by the thousand. */
+static bool describe_traffic(const struct rn_call *c, struct rn_rec *rec)
+{
+	switch ((int)c->kind) {
+	case RN_CALL_RECEIVE:
+		describe_packets(c, &rec->u.receive);
+		return true;
+	case RN_CALL_TRANSMIT:
+		rec->u.what = c->u.transmit.what;
+		return true;
+	case RN_CALL_POST_SEND:
+		describe_send(c->u.send, &rec->u.post);
+		return true;
+	case RN_CALL_POST_RECV:
+	case RN_CALL_SRQ_POST_RECV:
+		describe_recv(c->u.recv, &rec->u.post);
+		return true;
+	case RN_CALL_RECEIVE_FRAME:
+		rec->u.rx_frame = *c->u.frame;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void describe_other(const struct rn_call *c, struct rn_rec *rec)
+{
+	switch ((int)c->kind) {
+	case RN_CALL_SET_GID:
+		rec->u.gid = c->u.set_gid;
+		break;
+	case RN_CALL_PEER_HOLDS:
+		rec->u.peer_holds = c->u.peer_holds;
+		break;
+	case RN_CALL_GROW:
+		rec->u.grow = c->u.grow;
+		break;
+	case RN_CALL_CQ_INIT:
+	case RN_CALL_CQ_MOVE:
+	case RN_CALL_CQ_ARM:
+	case RN_CALL_CQ_MODERATE:
+		rec->u.cq = c->u.cq;
+		break;
+	case RN_CALL_QP_CREATE:
+		describe_qp(c->u.qp, &rec->u.qp_init);
+		break;
+	case RN_CALL_QP_MODIFY:
+		rec->u.modify = (struct rn_rec_modify){ .mask = c->u.modify.mask,
+							.attr = *c->u.modify.attr };
+		break;
+	case RN_CALL_QP_PACE:
+		rec->u.pace = c->u.pace;
+		break;
+	case RN_CALL_QP_OVERRUN:
+		rec->u.what = c->u.of_send_cq;
+		break;
+	case RN_CALL_ADD_MR:
+		rec->u.mr = *(const struct rn_mr *)c->object;
+		break;
+	case RN_CALL_SRQ_CREATE:
+		rec->u.srq.init = *c->u.srq;
+		rec->u.srq.cq = rn_rec_id(c->u.srq->cq);
+		break;
+	case RN_CALL_SRQ_SET_LIMIT:
+	case RN_CALL_SRQ_RESIZE:
+		rec->u.srq.number = c->u.number;
+		break;
+	case RN_CALL_MCAST_ATTACH:
+		rec->u.mcast = (struct rn_rec_mcast){ .qp = rn_rec_id(c->u.mcast.qp),
+						      .mgid = *c->u.mcast.mgid };
+		break;
+	default:
+		break;
+	}
+}
+
+void rn_rec_call(const struct rn_call *c, struct rn_rec *rec)
+{
+	rec->kind = c->kind;
+	rec->now = c->now;
+	rec->id = rn_rec_id(c->object);
+	rec->result = (int32_t)c->result;
+	if (!describe_traffic(c, rec))
+		describe_other(c, rec);
+}
+
 /* ---------------------------------------------------------------- outcomes */
 static void packet_outcome(const struct rn_call *c, struct rn_rec *rec)
 {

@@ -257,6 +257,16 @@ typedef void rn_rec_see(void *arg, const char *name, uint64_t value, const uint8
 /* Show every field of @rec, from dev on. */
 void rn_rec_list(const struct rn_rec *rec, rn_rec_see *see, void *arg);
 
+/* The number that names @object in a file. */
+static inline uint64_t rn_rec_id(const void *object)
+{
+	return (uintptr_t)object;
+}
+
+/* What went in: a record without device, and of RN_CALL_MEM_DONE without its arguments.
+ */
+void rn_rec_call(const struct rn_call *call, struct rn_rec *rec);
+
 /* What came out of @call: a record without device, and of an event without its object. */
 void rn_rec_outcome(const struct rn_call *call, struct rn_rec *rec);
 
