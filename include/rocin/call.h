@@ -138,7 +138,7 @@ struct rn_tap {
 	/* A device begins with @cfg, in which memory may be replaced. Return: what call()
 	 * is given, or NULL: the calls of this device are not shown.
 	 */
-	void *(*attach)(struct rn_dev *dev, struct rn_dev_cfg *cfg);
+	void *(*attach)(struct rn_dev_cfg *cfg);
 	/* Before and after a call; begin() returns @call. */
 	struct rn_call *(*begin)(void *tap, struct rn_call *call);
 	void (*end)(void *tap, const struct rn_call *call);

@@ -753,11 +753,10 @@ static void cq_call(const struct rn_call *c)
 	(void)rn_recorder_put(&rec);
 }
 
-static void *attach(struct rn_dev *dev, struct rn_dev_cfg *cfg)
+static void *attach(struct rn_dev_cfg *cfg)
 {
 	struct recorded_dev *d = rn_recorder_open() ? make_dev() : NULL;
 
-	(void)dev;
 	if (!d && rn_recorder_has_failed())
 		cfg->stats[RN_STAT_RECORD_LOST]++;
 	if (!d)

@@ -103,7 +103,7 @@ inside install -d -o 65534 -g 65534 /tmp/user /tmp/user/recording
 printf 'eval "$(rocin env)"\n' >"$root/tmp/user/.profile"
 as_user env HOME=/tmp/user sh -lc ibv_devices | grep rocin0 || fail 'a login shell'
 as_user rocin run --record=/tmp/user/recording/%p.rec -- ibv_devinfo -d rocin0 >"$work/devinfo" 2>&1 ||
-	fail "the recording plugin beside the driver file: $(cat "$work/devinfo")"
+	fail "a recording beside the driver file: $(cat "$work/devinfo")"
 [ -n "$(find "$root/tmp/user/recording" -name '*.rec')" ] || fail 'nothing was recorded'
 # As the manual has it; systemd reads NAME=VALUE lines from it.
 page=$(inside sh -c 'zcat /usr/share/man/man7/rocin.7.gz || cat /usr/share/man/man7/rocin.7' 2>/dev/null)

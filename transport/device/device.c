@@ -50,7 +50,7 @@ int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg)
 	memset(dev, 0, sizeof(*dev));
 	dev->cfg = *cfg;
 	if (rn_tap.attach)
-		dev->tap = rn_tap.attach(dev, &dev->cfg);
+		dev->tap = rn_tap.attach(&dev->cfg);
 	if (!cfg->timeout_scale)
 		dev->cfg.timeout_scale = 1;
 	rn_htab_init(&dev->qps, dev->qp_bucket0, RN_ARRAY_SIZE(dev->qp_bucket0));
