@@ -14,7 +14,7 @@
 
 /* The numbers stand in recordings. */
 enum rn_call_kind {
-	RN_CALL_DEV_INIT = 1, /* shown by rn_tap.attach */
+	RN_CALL_DEV_INIT = 1, /* shown by rn_call_hook.attach */
 	RN_CALL_DEV_FINI,
 	RN_CALL_SET_GID,
 	RN_CALL_RECEIVE,
@@ -134,18 +134,18 @@ struct rn_call {
 };
 
 /* Who is shown calls; NULL: nobody. */
-struct rn_tap {
+struct rn_call_hook {
 	/* A device begins with @cfg, in which memory may be replaced. Return: what call()
 	 * is given, or NULL: the calls of this device are not shown.
 	 */
 	void *(*attach)(struct rn_dev_cfg *cfg);
 	/* Before and after a call; begin() returns @call. */
-	struct rn_call *(*begin)(void *tap, struct rn_call *call);
-	void (*end)(void *tap, const struct rn_call *call);
+	struct rn_call *(*begin)(void *hook, struct rn_call *call);
+	void (*end)(void *hook, const struct rn_call *call);
 	/* After a call about a CQ that says no device. */
 	void (*cq_call)(const struct rn_call *call);
 };
 
-extern struct rn_tap rn_tap;
+extern struct rn_call_hook rn_call_hook;
 
 #endif /* RN_CALL_H */

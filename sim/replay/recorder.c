@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* recorder.c - the file of a recording, and the tap of the core (rocin/call.h) that fills
- * it.
+/* recorder.c - the file of a recording, and the hook in the core (rocin/call.h) that
+ * fills it.
  *
  * A window of the file is mapped, and room in it is reserved first: a full disk ends the
  * recording, not the program. So does somebody who makes the file shorter meanwhile:
@@ -654,9 +654,9 @@ static bool waits_for_end(const struct recorded_dev *d, const struct rn_call *c)
 	return c->kind == RN_CALL_TAKE_EVENT || rn_rec_class(c->kind) == RN_REC_LONE;
 }
 
-static struct rn_call *call_begins(void *tap, struct rn_call *c)
+static struct rn_call *call_begins(void *hook, struct rn_call *c)
 {
-	struct recorded_dev *d = tap;
+	struct recorded_dev *d = hook;
 
 	d->call = c;
 	if (waits_for_end(d, c))
@@ -704,9 +704,9 @@ static void end_transmit(struct recorded_dev *d, const struct rn_call *c)
 		d->drained |= what;
 }
 
-static void call_ends(void *tap, const struct rn_call *c)
+static void call_ends(void *hook, const struct rn_call *c)
 {
-	struct recorded_dev *d = tap;
+	struct recorded_dev *d = hook;
 
 	d->call = NULL;
 	if (rn_rec_class(c->kind) == RN_REC_LONE) {
@@ -764,7 +764,7 @@ static void *attach(struct rn_dev_cfg *cfg)
 	d->stats = cfg->stats;
 	put_init(d, cfg);
 	replace_memory(d, cfg);
-	__atomic_store_n(&rn_tap.cq_call, cq_call, __ATOMIC_RELAXED);
+	__atomic_store_n(&rn_call_hook.cq_call, cq_call, __ATOMIC_RELAXED);
 	return d;
 }
 
@@ -777,9 +777,9 @@ static void after_fork(void)
 
 static void __attribute__((constructor)) begin_with_program(void)
 {
-	rn_tap.attach = attach;
-	rn_tap.begin = call_begins;
-	rn_tap.end = call_ends;
+	rn_call_hook.attach = attach;
+	rn_call_hook.begin = call_begins;
+	rn_call_hook.end = call_ends;
 	pthread_atfork(NULL, NULL, after_fork);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* recorder.h - writes what goes in and out of the core to a file.
  *
- * Nobody calls it: what is linked with rn_recorder has its core tapped (rocin/call.h)
+ * Nobody calls it: what is linked with rn_recorder has a hook in its core (rocin/call.h)
  * when it is loaded. What is recorded, and in which form: recording.h.
  *
  *   ROCIN_RECORD        the file, named as rn_free_name_open() says

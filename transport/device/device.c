@@ -49,8 +49,8 @@ int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg)
 		return -EINVAL;
 	memset(dev, 0, sizeof(*dev));
 	dev->cfg = *cfg;
-	if (rn_tap.attach)
-		dev->tap = rn_tap.attach(&dev->cfg);
+	if (rn_call_hook.attach)
+		dev->hook = rn_call_hook.attach(&dev->cfg);
 	if (!cfg->timeout_scale)
 		dev->cfg.timeout_scale = 1;
 	rn_htab_init(&dev->qps, dev->qp_bucket0, RN_ARRAY_SIZE(dev->qp_bucket0));
@@ -71,7 +71,7 @@ int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg)
 
 void rn_dev_fini(struct rn_dev *dev)
 {
-	RN_TAP(dev, .kind = RN_CALL_DEV_FINI);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_DEV_FINI);
 
 	assert(dev->qps.count == 0);
 	assert(dev->mrs.count == 0);
@@ -84,7 +84,7 @@ void rn_dev_fini(struct rn_dev *dev)
 
 void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid)
 {
-	RN_TAP(dev, .kind = RN_CALL_SET_GID, .u.set_gid = { index, *gid });
+	RN_SHOW_CALL(dev, .kind = RN_CALL_SET_GID, .u.set_gid = { index, *gid });
 
 	assert(index < dev->cfg.gid_count);
 	dev->cfg.gid[index] = *gid;
@@ -102,7 +102,7 @@ static void **grow_table(struct rn_dev *dev, enum rn_call_table which, void **bu
 	struct rn_hnode **const builtin[] = { dev->qp_bucket0, dev->mr_bucket0,
 					      dev->srq_bucket0 };
 	struct rn_hnode **old;
-	RN_TAP(dev, .kind = RN_CALL_GROW, .u.grow = { which, count });
+	RN_SHOW_CALL(dev, .kind = RN_CALL_GROW, .u.grow = { which, count });
 
 	old = rn_htab_rehash(tab[which], (struct rn_hnode **)bucket, count);
 	return old == builtin[which] ? NULL : (void **)old;
@@ -362,10 +362,10 @@ static uint32_t transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *
 uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
 			 size_t cap, struct rn_tx *tx)
 {
-	RN_TAP(dev, .kind = RN_CALL_TRANSMIT, .now = now,
-	       .u.transmit = { .buf = buf, .cap = cap, .tx = tx, .what = what });
+	RN_SHOW_CALL(dev, .kind = RN_CALL_TRANSMIT, .now = now,
+		     .u.transmit = { .buf = buf, .cap = cap, .tx = tx, .what = what });
 
-	return RN_TAP_RESULT(transmit(dev, now, what, buf, cap, tx));
+	return RN_SHOW_RESULT(transmit(dev, now, what, buf, cap, tx));
 }
 
 /* ------------------------------------------------------------------ timers */
@@ -390,7 +390,7 @@ bool rn_dev_silent(struct rn_dev *dev, struct rn_flow *flow)
 void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 {
 	struct rn_timer *t;
-	RN_TAP(dev, .kind = RN_CALL_EXPIRE, .now = now);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_EXPIRE, .now = now);
 
 	while ((t = rn_timer_pop(&dev->timers, now))) {
 		struct rn_qp *qp = RN_CONTAINER_OF(t, struct rn_qp, timer);
@@ -416,7 +416,8 @@ void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
 {
 	struct rn_hnode *node;
 	struct rn_qp *qp;
-	RN_TAP(dev, .kind = RN_CALL_MEM_DONE, .now = now, .u.mem_done = { tag, result });
+	RN_SHOW_CALL(dev, .kind = RN_CALL_MEM_DONE, .now = now,
+		     .u.mem_done = { tag, result });
 
 	assert(result != RN_MEM_PENDING);
 	if (rn_shown)
@@ -440,7 +441,7 @@ void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
 
 void rn_dev_error(struct rn_dev *dev, rn_ns now)
 {
-	RN_TAP(dev, .kind = RN_CALL_DEV_ERROR, .now = now);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_DEV_ERROR, .now = now);
 
 	dev->unmoderated = true;
 	rn_cq_fire_due(dev, RN_NEVER);

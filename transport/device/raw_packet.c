@@ -90,10 +90,10 @@ static uint32_t transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size
 uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size_t cap,
 			       uint32_t *flags)
 {
-	RN_TAP(dev, .kind = RN_CALL_TRANSMIT_FRAME, .now = now,
-	       .u.transmit = { .buf = buf, .cap = cap, .flags = flags });
+	RN_SHOW_CALL(dev, .kind = RN_CALL_TRANSMIT_FRAME, .now = now,
+		     .u.transmit = { .buf = buf, .cap = cap, .flags = flags });
 
-	return RN_TAP_RESULT(transmit_frame(dev, now, buf, cap, flags));
+	return RN_SHOW_RESULT(transmit_frame(dev, now, buf, cap, flags));
 }
 
 /* ---------------------------------------------------------------- frames in */
@@ -149,8 +149,8 @@ static bool receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 bool rn_qp_receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 			 const struct rn_rx_frame *f)
 {
-	RN_TAP(dev, .kind = RN_CALL_RECEIVE_FRAME, .object = qp, .now = now,
-	       .u.frame = f);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_RECEIVE_FRAME, .object = qp, .now = now,
+		     .u.frame = f);
 
-	return RN_TAP_RESULT(receive_frame(dev, qp, now, f));
+	return RN_SHOW_RESULT(receive_frame(dev, qp, now, f));
 }

@@ -73,7 +73,8 @@ void rn_mcast_attach(struct rn_dev *dev, struct rn_mcast *m, struct rn_qp *qp,
 		     const struct rn_gid *mgid)
 {
 	struct rn_hnode **end;
-	RN_TAP(dev, .kind = RN_CALL_MCAST_ATTACH, .object = m, .u.mcast = { qp, mgid });
+	RN_SHOW_CALL(dev, .kind = RN_CALL_MCAST_ATTACH, .object = m,
+		     .u.mcast = { qp, mgid });
 
 	assert(qp->dev == dev && qp->type == RN_QPT_UD);
 	assert(rn_gid_is_multicast(mgid));
@@ -90,7 +91,7 @@ void rn_mcast_attach(struct rn_dev *dev, struct rn_mcast *m, struct rn_qp *qp,
 void rn_mcast_detach(struct rn_dev *dev, struct rn_mcast *m)
 {
 	struct rn_hnode **at = &dev->mcasts[chain_of(m->node.key)];
-	RN_TAP(dev, .kind = RN_CALL_MCAST_DETACH, .object = m);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_MCAST_DETACH, .object = m);
 
 	assert(m->qp->mcast_count > 0);
 	while (*at != &m->node) {
@@ -416,7 +417,8 @@ static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 static unsigned receive_some(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
 			     unsigned count)
 {
-	RN_TAP(dev, .kind = RN_CALL_RECEIVE, .now = now, .u.receive = { pkts, count });
+	RN_SHOW_CALL(dev, .kind = RN_CALL_RECEIVE, .now = now,
+		     .u.receive = { pkts, count });
 
 	if (rn_shown)
 		count = rn_shown->u.receive.count;

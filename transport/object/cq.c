@@ -128,9 +128,9 @@ static bool take_event(struct rn_dev *dev, struct rn_event *ev)
 
 bool rn_dev_event(struct rn_dev *dev, struct rn_event *ev)
 {
-	RN_TAP(dev, .kind = RN_CALL_TAKE_EVENT, .u.event = ev);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_TAKE_EVENT, .u.event = ev);
 
-	return RN_TAP_RESULT(take_event(dev, ev));
+	return RN_SHOW_RESULT(take_event(dev, ev));
 }
 
 /* ----------------------------------------------------------------- moderation */
@@ -203,8 +203,8 @@ void rn_cq_fire_due(struct rn_dev *dev, rn_ns now)
 void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns period)
 {
 	rn_ns begun = cq->held_until - cq->hold_period;
-	RN_TAP(dev, .kind = RN_CALL_CQ_MODERATE, .object = cq,
-	       .u.cq = { .count = count, .period = period });
+	RN_SHOW_CALL(dev, .kind = RN_CALL_CQ_MODERATE, .object = cq,
+		     .u.cq = { .count = count, .period = period });
 
 	cq->hold_count = count;
 	cq->hold_period = period;
@@ -216,13 +216,13 @@ void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns 
 }
 
 /* ------------------------------------------------------------ who is shown calls */
-struct rn_tap rn_tap;
+struct rn_call_hook rn_call_hook;
 
-static bool is_cq_tapped(void)
+static bool is_cq_call_shown(void)
 {
 	/* Atomic: a device may begin while another is at work. */
 	return __builtin_expect(
-		__atomic_load_n(&rn_tap.cq_call, __ATOMIC_RELAXED) != NULL, false);
+		__atomic_load_n(&rn_call_hook.cq_call, __ATOMIC_RELAXED) != NULL, false);
 }
 
 static void show_ring(enum rn_call_kind kind, struct rn_cq *cq)
@@ -232,7 +232,7 @@ static void show_ring(enum rn_call_kind kind, struct rn_cq *cq)
 				      .u.cq = { .ring = cq->ring,
 						.capacity = cq->capacity } };
 
-	rn_tap.cq_call(&call);
+	rn_call_hook.cq_call(&call);
 }
 
 /* ---------------------------------------------------------- completion queues */
@@ -241,7 +241,7 @@ void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner)
 	assert(capacity >= 1 && capacity <= RN_CQE_MAX);
 	assert((capacity & (capacity - 1)) == 0);
 	*cq = (struct rn_cq){ .ring = ring, .capacity = capacity, .owner = owner };
-	if (is_cq_tapped())
+	if (is_cq_call_shown())
 		show_ring(RN_CALL_CQ_INIT, cq);
 }
 
@@ -251,13 +251,13 @@ void rn_cq_move(struct rn_cq *cq, rn_iova ring, uint32_t capacity)
 	assert((capacity & (capacity - 1)) == 0);
 	__atomic_store_n(&cq->ring, ring, __ATOMIC_RELAXED);
 	cq->capacity = capacity;
-	if (is_cq_tapped())
+	if (is_cq_call_shown())
 		show_ring(RN_CALL_CQ_MOVE, cq);
 }
 
 void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq)
 {
-	RN_TAP(dev, .kind = RN_CALL_CQ_FINI, .object = cq);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_CQ_FINI, .object = cq);
 
 	forget_held(dev, cq);
 	forget_events(dev, cq);
@@ -267,8 +267,8 @@ void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode)
 {
 	if (cq->armed != RN_CQ_ARM_NEXT)
 		cq->armed = mode;
-	if (is_cq_tapped())
-		rn_tap.cq_call(&(struct rn_call){
+	if (is_cq_call_shown())
+		rn_call_hook.cq_call(&(struct rn_call){
 			.kind = RN_CALL_CQ_ARM, .object = cq, .u.cq.arm = mode });
 }
 

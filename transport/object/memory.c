@@ -234,7 +234,7 @@ void rn_mw_forget_qp(struct rn_qp *qp)
 /* ----------------------------------------------- the device's table of keys */
 void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr)
 {
-	RN_TAP(dev, .kind = RN_CALL_ADD_MR, .object = mr);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_ADD_MR, .object = mr);
 	int rc = rn_htab_insert(&dev->mrs, &mr->node);
 
 	assert(rc == 0);
@@ -242,7 +242,7 @@ void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr)
 
 void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr)
 {
-	RN_TAP(dev, .kind = RN_CALL_REMOVE_MR, .object = mr);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_REMOVE_MR, .object = mr);
 
 	if (mr->region)
 		unbind(mr);

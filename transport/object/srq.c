@@ -41,7 +41,7 @@ struct rn_srq *rn_srq_create(struct rn_dev *dev, void *mem, void *ring,
 {
 	struct rn_srq *srq = mem;
 	int rc;
-	RN_TAP(dev, .kind = RN_CALL_SRQ_CREATE, .object = mem, .u.srq = init);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_SRQ_CREATE, .object = mem, .u.srq = init);
 
 	assert(init->srqn >= 1 && init->srqn <= RN_SRQN_MAX);
 	assert(rn_srq_ring_size(init->max_wr, init->max_sge) > 0);
@@ -81,7 +81,7 @@ static void take_back(const struct rn_srq *srq)
 
 void rn_srq_destroy(struct rn_srq *srq)
 {
-	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_DESTROY, .object = srq);
+	RN_SHOW_CALL(srq->dev, .kind = RN_CALL_SRQ_DESTROY, .object = srq);
 
 	assert(srq->qps == 0);
 	take_back(srq);
@@ -115,9 +115,10 @@ static int srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr)
 
 int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr)
 {
-	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_POST_RECV, .object = srq, .u.recv = wr);
+	RN_SHOW_CALL(srq->dev, .kind = RN_CALL_SRQ_POST_RECV, .object = srq,
+		     .u.recv = wr);
 
-	return RN_TAP_RESULT(srq_post_recv(srq, wr));
+	return RN_SHOW_RESULT(srq_post_recv(srq, wr));
 }
 
 static int srq_set_limit(struct rn_srq *srq, uint32_t limit)
@@ -130,9 +131,10 @@ static int srq_set_limit(struct rn_srq *srq, uint32_t limit)
 
 int rn_srq_set_limit(struct rn_srq *srq, uint32_t limit)
 {
-	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_SET_LIMIT, .object = srq, .u.number = limit);
+	RN_SHOW_CALL(srq->dev, .kind = RN_CALL_SRQ_SET_LIMIT, .object = srq,
+		     .u.number = limit);
 
-	return RN_TAP_RESULT(srq_set_limit(srq, limit));
+	return RN_SHOW_RESULT(srq_set_limit(srq, limit));
 }
 
 static int srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old)
@@ -155,9 +157,10 @@ static int srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **ol
 
 int rn_srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old)
 {
-	RN_TAP(srq->dev, .kind = RN_CALL_SRQ_RESIZE, .object = srq, .u.number = max_wr);
+	RN_SHOW_CALL(srq->dev, .kind = RN_CALL_SRQ_RESIZE, .object = srq,
+		     .u.number = max_wr);
 
-	return RN_TAP_RESULT(srq_resize(srq, ring, max_wr, old));
+	return RN_SHOW_RESULT(srq_resize(srq, ring, max_wr, old));
 }
 
 void rn_srq_query(const struct rn_srq *srq, struct rn_srq_attr *attr)

@@ -196,8 +196,8 @@ static void follow_rate(struct rn_qp *qp, rn_ns now)
 void rn_qp_pace(struct rn_qp *qp, rn_ns now, uint32_t kbps, uint32_t burst)
 {
 	struct rn_requester *req = &qp->req;
-	RN_TAP(qp->dev, .kind = RN_CALL_QP_PACE, .object = qp, .now = now,
-	       .u.pace = { kbps, burst });
+	RN_SHOW_CALL(qp->dev, .kind = RN_CALL_QP_PACE, .object = qp, .now = now,
+		     .u.pace = { kbps, burst });
 
 	req->pace.limit = kbps;
 	req->pace.burst = burst;

@@ -603,10 +603,10 @@ static int modify_qp(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		 const struct rn_qp_attr *attr, uint32_t mask)
 {
-	RN_TAP(dev, .kind = RN_CALL_QP_MODIFY, .object = qp, .now = now,
-	       .u.modify = { attr, mask });
+	RN_SHOW_CALL(dev, .kind = RN_CALL_QP_MODIFY, .object = qp, .now = now,
+		     .u.modify = { attr, mask });
 
-	return RN_TAP_RESULT(modify_qp(dev, qp, now, attr, mask));
+	return RN_SHOW_RESULT(modify_qp(dev, qp, now, attr, mask));
 }
 
 uint32_t rn_qp_msn(const struct rn_qp *qp)

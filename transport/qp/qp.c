@@ -166,7 +166,7 @@ struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_ini
 	struct layout l = layout_of(dev, init);
 	struct rn_qp *qp = mem;
 	int rc;
-	RN_TAP(dev, .kind = RN_CALL_QP_CREATE, .object = mem, .u.qp = init);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_QP_CREATE, .object = mem, .u.qp = init);
 
 	assert(init_is_sane(init));
 	assert((uintptr_t)mem % ALIGN == 0);
@@ -225,7 +225,7 @@ void rn_qp_reset(struct rn_qp *qp)
 
 void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp)
 {
-	RN_TAP(dev, .kind = RN_CALL_QP_DESTROY, .object = qp);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_QP_DESTROY, .object = qp);
 
 	assert(qp->dev == dev);
 	assert(qp->mcast_count == 0);
@@ -393,7 +393,7 @@ bool rn_qp_unacked(const struct rn_qp *qp)
 
 void rn_qp_fail(struct rn_dev *dev, struct rn_qp *qp, rn_ns now)
 {
-	RN_TAP(dev, .kind = RN_CALL_QP_FAIL, .object = qp, .now = now);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_QP_FAIL, .object = qp, .now = now);
 
 	if (qp->state == RN_QPS_RESET || qp->state == RN_QPS_ERR)
 		return;
@@ -406,8 +406,8 @@ void rn_qp_fail(struct rn_dev *dev, struct rn_qp *qp, rn_ns now)
 void rn_qp_overrun(struct rn_dev *dev, struct rn_qp *qp, rn_ns now, bool of_send_cq)
 {
 	struct rn_cq *cq = of_send_cq ? qp->send_cq : qp->recv_cq;
-	RN_TAP(dev, .kind = RN_CALL_QP_OVERRUN, .object = qp, .now = now,
-	       .u.of_send_cq = of_send_cq);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_QP_OVERRUN, .object = qp, .now = now,
+		     .u.of_send_cq = of_send_cq);
 
 	if (!cq || cq->overrun)
 		return;

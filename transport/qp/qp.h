@@ -362,7 +362,7 @@ enum {
 
 struct rn_dev {
 	struct rn_dev_cfg cfg;
-	void *tap; /* NULL: calls are not shown */
+	void *hook; /* NULL: calls are not shown */
 	struct rn_htab qps, mrs, srqs;
 	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16], *srq_bucket0[16];
 	/* Hash chains of struct rn_peer, see window.c. */
@@ -410,26 +410,26 @@ struct rn_dev {
 };
 
 /* ----------------------------------------------------------- calls that are shown */
-static inline void rn_tap_leave(struct rn_call *const *shown)
+static inline void rn_call_leave(struct rn_call *const *shown)
 {
 	if (__builtin_expect(*shown != NULL, false))
-		rn_tap.end((*shown)->dev->tap, *shown);
+		rn_call_hook.end((*shown)->dev->hook, *shown);
 }
 
 /* At the head of a function that the driver calls: the call is shown, as struct rn_call
  * is initialised with what follows the device, and shown again when the function returns.
  * Within, rn_shown is what begin() has made of it, or NULL.
  */
-#define RN_TAP(device, ...)                                                             \
-	struct rn_call *const rn_shown __attribute__((cleanup(rn_tap_leave), unused)) = \
-		__builtin_expect((device)->tap != NULL, false)                          \
-			? rn_tap.begin(                                                 \
-				  (device)->tap,                                        \
-				  &(struct rn_call){ .dev = (device), __VA_ARGS__ })    \
+#define RN_SHOW_CALL(device, ...)                                                        \
+	struct rn_call *const rn_shown __attribute__((cleanup(rn_call_leave), unused)) = \
+		__builtin_expect((device)->hook != NULL, false)                          \
+			? rn_call_hook.begin(                                            \
+				  (device)->hook,                                        \
+				  &(struct rn_call){ .dev = (device), __VA_ARGS__ })     \
 			: NULL
 
 /* What the function returns, if that is a number. */
-#define RN_TAP_RESULT(value)                                   \
+#define RN_SHOW_RESULT(value)                                  \
 	({                                                     \
 		__typeof__(value) rn_value = (value);          \
 		if (__builtin_expect(rn_shown != NULL, false)) \

@@ -178,9 +178,10 @@ static int post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		    const struct rn_send_wr *wr)
 {
-	RN_TAP(dev, .kind = RN_CALL_POST_SEND, .object = qp, .now = now, .u.send = wr);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_POST_SEND, .object = qp, .now = now,
+		     .u.send = wr);
 
-	return RN_TAP_RESULT(post_send(dev, qp, now, wr));
+	return RN_SHOW_RESULT(post_send(dev, qp, now, wr));
 }
 
 static int post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
@@ -206,9 +207,10 @@ static int post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		    const struct rn_recv_wr *wr)
 {
-	RN_TAP(dev, .kind = RN_CALL_POST_RECV, .object = qp, .now = now, .u.recv = wr);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_POST_RECV, .object = qp, .now = now,
+		     .u.recv = wr);
 
-	return RN_TAP_RESULT(post_recv(dev, qp, now, wr));
+	return RN_SHOW_RESULT(post_recv(dev, qp, now, wr));
 }
 
 /* --------------------------------------------------------------------- states */

@@ -153,8 +153,8 @@ void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
 		       uint8_t slot, uint64_t taken)
 {
 	struct rn_peer *peer = find_peer(dev, gid, slot);
-	RN_TAP(dev, .kind = RN_CALL_PEER_HOLDS, .now = now,
-	       .u.peer_holds = { *gid, slot, taken });
+	RN_SHOW_CALL(dev, .kind = RN_CALL_PEER_HOLDS, .now = now,
+		     .u.peer_holds = { *gid, slot, taken });
 
 	if (!peer)
 		return;
