@@ -8,7 +8,7 @@ source=$1
 shift
 # Functions that show their calls (include/rocin/call.h).
 recorded=$(awk '/^[a-z].*\(/ { name = match($0, /rn_[a-z_]*\(/) ? substr($0, RSTART, RLENGTH - 1) : "" }
-	/RN_SHOW_CALL\(|rn_call_hook\.(attach|cq_call)\(|show_ring\(RN_CALL|grow\(dev, RN_CALL|receive_some\(dev, now/ { if (name) print name }' \
+	/RN_SHOW_CALL\(|rn_call_hook\.(attach|cq_call)\(|show_ring\(RN_CALL|grow_table\(dev, RN_CALL|receive_some\(dev, now/ { if (name) print name }' \
 	"$source"/transport/{device,object,qp}/*.c | sort -u | paste -sd '|')
 for kind in $(sed -n '/^enum rn_call_kind/,/^}/s/^\t\(RN_CALL_[A-Z_]*\)[ ,].*/\1/p' "$source/include/rocin/call.h"); do
 	[ "$kind" = RN_CALL_DEV_INIT ] || grep -qw "$kind" "$source"/transport/{device,object,qp}/*.c ||
