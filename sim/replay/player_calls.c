@@ -4,6 +4,7 @@
  * Each is checked first: no byte of a file may make the core see what its callers must
  * not do.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,9 +192,11 @@ bool rn_player_add_dev(struct rn_player *p, const struct rn_rec *rec)
 
 static void free_dev(struct rn_player_dev *d)
 {
-	struct rn_player *p = d->p;
+	struct rn_player *p;
 	struct rn_player_pending *next;
 
+	assert(d);
+	p = d->p;
 	for (struct rn_player_pending *w = d->pending; w; w = next) {
 		next = w->next;
 		rn_player_free(p, w, sizeof(*w));
@@ -608,6 +611,13 @@ static bool mcast_attach(struct turn *t)
 }
 
 /* ------------------------------------------------------------ a call is made */
+/* The object that the call is about, of a kind that has one. */
+static struct rn_player_object *object(const struct turn *t)
+{
+	assert(t->o);
+	return t->o;
+}
+
 /* Calls that may go wrong in no other way than by their object. False: another call. */
 static bool make_plain(struct turn *t)
 {
@@ -623,13 +633,13 @@ static bool make_plain(struct turn *t)
 		t->call.result = rn_dev_event(t->dev, &t->p->event);
 		return true;
 	case RN_CALL_QP_FAIL:
-		rn_qp_fail(t->dev, t->o->qp, t->rec->now);
+		rn_qp_fail(t->dev, object(t)->qp, t->rec->now);
 		return true;
 	case RN_CALL_QP_OVERRUN:
-		rn_qp_overrun(t->dev, t->o->qp, t->rec->now, t->rec->u.what);
+		rn_qp_overrun(t->dev, object(t)->qp, t->rec->now, t->rec->u.what);
 		return true;
 	case RN_CALL_SRQ_SET_LIMIT:
-		t->call.result = rn_srq_set_limit(t->o->srq, t->rec->u.srq.number);
+		t->call.result = rn_srq_set_limit(object(t)->srq, t->rec->u.srq.number);
 		return true;
 	default:
 		return false;
@@ -648,20 +658,20 @@ static bool make_end(struct turn *t)
 		rn_dev_fini(t->dev);
 		break;
 	case RN_CALL_CQ_FINI:
-		rn_cq_fini(t->dev, &t->o->cq);
+		rn_cq_fini(t->dev, &object(t)->cq);
 		break;
 	case RN_CALL_QP_DESTROY:
-		rn_player_mem_forget(t->d, t->o->qpn);
-		rn_qp_destroy(t->dev, t->o->qp);
+		rn_player_mem_forget(t->d, object(t)->qpn);
+		rn_qp_destroy(t->dev, object(t)->qp);
 		break;
 	case RN_CALL_REMOVE_MR:
-		rn_dev_remove_mr(t->dev, &t->o->mr);
+		rn_dev_remove_mr(t->dev, &object(t)->mr);
 		break;
 	case RN_CALL_SRQ_DESTROY:
-		rn_srq_destroy(t->o->srq);
+		rn_srq_destroy(object(t)->srq);
 		break;
 	default:
-		rn_mcast_detach(t->dev, &t->o->mcast);
+		rn_mcast_detach(t->dev, &object(t)->mcast);
 	}
 	return true;
 }
@@ -716,6 +726,7 @@ static uint64_t object_of(const struct rn_event *ev)
 {
 	const struct rn_player_object *o;
 
+	assert(ev);
 	if (ev->completion || ev->async == RN_EVENT_CQ_ERR)
 		o = ev->cq->owner;
 	else if (ev->async == RN_EVENT_SRQ_LIMIT_REACHED)

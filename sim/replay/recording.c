@@ -143,8 +143,10 @@ struct field {
 
 /* Members, and members of a member, which are shown by the name of the last. */
 #define N(s, m) { #m, offsetof(s, m), SIZE_OF(s, m), TYPE_OF(s, m) }
+/* NOLINTBEGIN(bugprone-macro-parentheses): members have none. */
 #define NIN(s, path, m) { #m, offsetof(s, path.m), SIZE_OF(s, path.m), TYPE_OF(s, path.m) }
 #define GID(s, path, m) { #m, offsetof(s, path.m), SIZE_OF(s, path.m), GIDS }
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define DATA(s, m, len) { "data", offsetof(s, m), offsetof(s, len), BYTES }
 
 /* The same of a record. */

@@ -244,8 +244,10 @@ static void free_id(struct rnd_id *id, rn_ns now)
 	if (ucma->reported == id)
 		ucma->reported = NULL;
 	hide_id(id);
-	while (!rn_list_is_empty(&id->mcasts))
-		free_group(RN_CONTAINER_OF(id->mcasts.next, struct rnd_mcast, link));
+	for (struct rn_list *l = id->mcasts.next, *next; l != &id->mcasts; l = next) {
+		next = l->next;
+		free_group(RN_CONTAINER_OF(l, struct rnd_mcast, link));
+	}
 	if (id->state == RND_ID_LISTEN)
 		rn_cm_unlisten(ucma->cm, &id->listener);
 	if (id->conn)
@@ -290,8 +292,9 @@ static void move_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 	id->ch = to;
 }
 
-/* Move an id with its events. Ids that are asked for stay behind their listener, which
- * must be destroyed first. */
+/* Move an id with its events. In the list of the channel a requested id comes behind its
+ * listener, which must be destroyed first.
+ */
 static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 {
 	struct rnd_ucma_channel *from = id->ch;
@@ -444,8 +447,12 @@ struct rnd_ucma_channel *rnd_ucma_open(struct rnd_ucma *ucma,
 void rnd_ucma_close(struct rnd_ucma_channel *ch, rn_ns now)
 {
 	/* Requests that wait in the queue go with their listeners. */
-	while (!rn_list_is_empty(&ch->ids))
-		rnd_id_destroy(RN_CONTAINER_OF(ch->ids.next, struct rnd_id, link), now);
+	while (!rn_list_is_empty(&ch->ids)) {
+		struct rn_list *first = ch->ids.next;
+
+		rnd_id_destroy(RN_CONTAINER_OF(first, struct rnd_id, link), now);
+		assert(ch->ids.next != first);
+	}
 	assert(rn_list_is_empty(&ch->events));
 	rn_list_remove(&ch->link);
 	free(ch);

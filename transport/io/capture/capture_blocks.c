@@ -169,27 +169,27 @@ static int fault_words(const struct rn_diagnostic *r, char *text, size_t len)
 			what ? what : "met", r->key);
 }
 
-size_t rn_diagnostic_text(const struct rn_diagnostic *r, char *text, size_t len)
+size_t rn_diagnostic_text(const struct rn_diagnostic *diagnostic, char *text, size_t len)
 {
 	int n = 0;
 
 	*text = '\0';
-	switch (r->kind) {
+	switch (diagnostic->kind) {
 	case RN_DIAGNOSTIC_COUNTED:
-		if (r->code < RN_STAT_COUNT)
-			n = snprintf(text, len, "%s", counted_text(r->code));
+		if (diagnostic->code < RN_STAT_COUNT)
+			n = snprintf(text, len, "%s", counted_text(diagnostic->code));
 		break;
 	case RN_DIAGNOSTIC_REFUSED:
-		n = refused_text(r, text, len);
+		n = refused_text(diagnostic, text, len);
 		break;
 	case RN_DIAGNOSTIC_RESENT:
-		n = resent_text(r, text, len);
+		n = resent_text(diagnostic, text, len);
 		break;
 	case RN_DIAGNOSTIC_NAK:
-		n = nak_text(r, text, len);
+		n = nak_text(diagnostic, text, len);
 		break;
 	case RN_DIAGNOSTIC_FAULT:
-		n = fault_words(r, text, len);
+		n = fault_words(diagnostic, text, len);
 		break;
 	default:
 		break;
