@@ -148,12 +148,22 @@ enum rn_op_kind {
 	RN_OP_KIND_CNP,
 };
 
+/* What the peer answers a request with. */
+enum rn_op_answer {
+	RN_ANSWER_NONE,	  /* nothing: it is none, or does not go to the wire */
+	RN_ANSWER_ACK,	  /* an acknowledgement covers it */
+	RN_ANSWER_DATA,	  /* READ responses */
+	RN_ANSWER_ATOMIC, /* an atomic acknowledgement */
+	RN_ANSWER_EMPTY,  /* a READ response without data: it is done */
+};
+
 struct rn_opcode_info {
 	const char *name; /* "RC_SEND_FIRST"; NULL: not a known opcode */
 	uint32_t flags;	  /* RN_OP_*; 0: not a known opcode */
 	uint8_t hdr_len;  /* BTH and all headers that follow it, bytes */
 	uint8_t kind;	  /* enum rn_op_kind */
 	uint8_t access;	  /* RN_ACCESS_* that a request needs; FLUSH: its FETH says it */
+	uint8_t answer;	  /* enum rn_op_answer */
 };
 
 /* Indexed by any byte; a row of zeros is an opcode that nobody defined. */

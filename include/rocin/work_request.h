@@ -51,18 +51,9 @@ enum rn_wr_opcode {
 	RN_WR_COUNT,
 };
 
-/* What the peer answers a request with. */
-enum rn_wr_answer {
-	RN_ANSWER_NONE,	  /* nothing goes to the wire */
-	RN_ANSWER_ACK,	  /* an acknowledgement covers it */
-	RN_ANSWER_DATA,	  /* READ responses */
-	RN_ANSWER_ATOMIC, /* an atomic acknowledgement */
-	RN_ANSWER_EMPTY,  /* a READ response without data: it has been placed */
-};
-
 /* One row per work request opcode. What its packets are like says rn_opcode_info[]. */
 struct rn_wr_info {
-	uint8_t answer;			   /* enum rn_wr_answer */
+	uint8_t answer;			   /* enum rn_op_answer */
 	uint8_t first, middle, last, only; /* operation numbers, see opcode.h */
 	uint8_t wc_opcode;		   /* enum rn_wc_opcode */
 	bool takes_recv; /* at the peer: SE is sent, credits are needed */
