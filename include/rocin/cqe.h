@@ -57,18 +57,26 @@ enum rn_wc_flag { /* numbers of enum ibv_wc_flags, and ours from bit 14 */
 	RN_WC_SKIP = 1 << 14, /* its QP was reset or destroyed: not for the program */
 };
 
-enum rn_wc_opcode { /* numbers of enum ibv_wc_opcode */
-	RN_WC_SEND = 0,
-	RN_WC_RDMA_WRITE = 1,
-	RN_WC_RDMA_READ = 2,
-	RN_WC_COMP_SWAP = 3,
-	RN_WC_FETCH_ADD = 4,
-	RN_WC_BIND_MW = 5,
-	RN_WC_LOCAL_INV = 6,
-	RN_WC_FLUSH = 8,
-	RN_WC_ATOMIC_WRITE = 9,
-	RN_WC_RECV = 128,
-	RN_WC_RECV_RDMA_WITH_IMM = 129,
+/* clang-format off */
+/* What completes: symbol, number (of enum ibv_wc_opcode), what it is called in sentences. */
+#define RN_WC_OPCODES(X)                                       \
+	X(SEND,                 0, "SEND")                     \
+	X(RDMA_WRITE,           1, "RDMA WRITE")               \
+	X(RDMA_READ,            2, "RDMA READ")                \
+	X(COMP_SWAP,            3, "compare and swap")         \
+	X(FETCH_ADD,            4, "fetch and add")            \
+	X(BIND_MW,              5, "bind")                     \
+	X(LOCAL_INV,            6, "local invalidate")         \
+	X(FLUSH,                8, "FLUSH")                    \
+	X(ATOMIC_WRITE,         9, "ATOMIC WRITE")             \
+	X(RECV,               128, "receive of a SEND")        \
+	X(RECV_RDMA_WITH_IMM, 129, "receive of an immediate")
+/* clang-format on */
+
+enum rn_wc_opcode {
+#define X(symbol, number, words) RN_WC_##symbol = (number),
+	RN_WC_OPCODES(X)
+#undef X
 };
 
 enum rn_wc_status { /* numbers of enum ibv_wc_status */
