@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rocin/work_request.h"
+
 /* ----------------------------------------------------------------------- queue pairs */
 static enum ibv_mtu mtu_of(uint64_t bytes)
 {
@@ -220,10 +222,6 @@ static int poll_for_tester(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ----------------------------------------------------------------------- send queues */
-enum {
-	WR_FLUSH = 14, /* headers of release 44 do not name it */
-};
-
 /* Where the bytes at an address of the scenario are; NULL: in no region of it. This
  * process must not be led to read anything else.
  */
@@ -322,8 +320,8 @@ static int post_send(struct rn_agent *a, struct rn_conform_line *l)
 		wr.invalidate_rkey = (uint32_t)n[RN_CONFORM_IMM];
 	else
 		wr.imm_data = htonl((uint32_t)n[RN_CONFORM_IMM]);
-	if (wr.opcode == (enum ibv_wr_opcode)WR_FLUSH) /* a length, not bytes of ours */
-		wr.num_sge = 1;
+	if (n[RN_CONFORM_OPCODE] == RN_WR_FLUSH)
+		wr.num_sge = 1; /* a length, not bytes of ours */
 	return ibv_post_send(a->qp[n[0]].qp, &wr, &bad);
 }
 
@@ -365,10 +363,6 @@ static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ------------------------------------------------------------------------ the device */
-/* In the capabilities of a device; headers of release 44 do not name it. */
-#define CAN_FLUSH_GLOBAL (UINT64_C(1) << 38)
-#define CAN_ATOMIC_WRITE (UINT64_C(1) << 40)
-
 enum {
 	GIDS = 256,	       /* that are looked at */
 	OUR_VENDOR = 0x524f43, /* takes a FLUSH by ibv_post_send(), reads from sockets */
@@ -409,29 +403,40 @@ static int choose_gids(struct rn_agent *a, uint8_t wanted)
 	return 0;
 }
 
+/* Of the requests that not every device does. */
+static uint32_t operations(uint64_t caps, bool is_ours)
+{
+	uint32_t can = 0;
+
+	for (unsigned opcode = 0; opcode < RN_WR_COUNT; opcode++) {
+		const struct rn_conform_operation *op = rn_conform_operation(opcode);
+
+		if (op && caps & op->cap && (is_ours || !op->is_ours))
+			can |= op->ability;
+	}
+	return can;
+}
+
 static uint32_t abilities(struct ibv_context *ctx)
 {
 	struct ibv_device_attr_ex attr;
 	uint64_t caps;
+	bool is_ours;
 
 	if (ibv_query_device_ex(ctx, NULL, &attr))
 		return 0;
 	caps = attr.orig_attr.device_cap_flags | attr.device_cap_flags_ex;
-	return (attr.orig_attr.max_srq ? RN_CONFORM_CAN_SRQ : 0) |
+	is_ours = attr.orig_attr.vendor_id == OUR_VENDOR;
+	return operations(caps, is_ours) |
+	       (attr.orig_attr.max_srq ? RN_CONFORM_CAN_SRQ : 0) |
 	       (caps & IBV_DEVICE_XRC ? RN_CONFORM_CAN_XRC : 0) |
 	       (caps & IBV_DEVICE_MEM_WINDOW ? RN_CONFORM_CAN_MW1 : 0) |
 	       (caps & (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)
 			? RN_CONFORM_CAN_MW2
 			: 0) |
 	       (attr.orig_attr.max_mcast_grp ? RN_CONFORM_CAN_GROUP : 0) |
-	       (caps & CAN_FLUSH_GLOBAL && attr.orig_attr.vendor_id == OUR_VENDOR
-			? RN_CONFORM_CAN_FLUSH
-			: 0) |
-	       (caps & CAN_ATOMIC_WRITE ? RN_CONFORM_CAN_ATOMIC_WRITE : 0) |
 	       (caps & IBV_DEVICE_AUTO_PATH_MIG ? RN_CONFORM_CAN_MIGRATE : 0) |
-	       (attr.orig_attr.vendor_id == OUR_VENDOR
-			? RN_CONFORM_CAN_SOLVE | RN_CONFORM_CAN_UNMAP
-			: 0);
+	       (is_ours ? RN_CONFORM_CAN_SOLVE | RN_CONFORM_CAN_UNMAP : 0);
 }
 
 int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index)
