@@ -149,7 +149,7 @@ static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *w
 
 	if (wr->len == 0 || !rn_wr_has_data(wr->opcode))
 		return true;
-	if (wr->opcode == RN_WR_ATOMIC_WRITE)
+	if (write && flags & RN_OP_WORD)
 		wr->pattern &= UINT64_C(0xfffffff8ffffffff); /* aligned */
 	if (!wr->is_inline && !wr->lkey) {
 		wr->slot = rn_w_slot_take(d, back ? RN_W_SINK : RN_W_SOURCE, e->qpn,
