@@ -126,4 +126,32 @@ struct rn_cq {
 	void *owner; /* the creator's */
 };
 
+enum {
+	RN_CQE_MAX = 1 << 22, /* per CQ */
+};
+
+struct rn_dev;
+
+/* @capacity: power of two, 1 .. RN_CQE_MAX. The ring must be zeroed. */
+void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner);
+
+/* Another ring, which holds the CQEs that were not taken yet, each at its place there.
+ * Who loads cq->ring meanwhile gets the old one or the new one.
+ */
+void rn_cq_move(struct rn_cq *cq, rn_iova ring, uint32_t capacity);
+
+/* No QP may use the CQ any more. Pending events are forgotten. */
+void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq);
+
+/* ibv_req_notify_cq(): NEXT overrides SOLICITED, SOLICITED never downgrades NEXT. Only
+ * CQEs that come after this fire.
+ */
+void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode);
+
+/* Moderation: an armed CQ fires when @count CQEs that it is armed for have come, or
+ * @period ns after the first of them. 0 for either: at the first. What is held back now
+ * is judged by the new values.
+ */
+void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns period);
+
 #endif /* RN_CQE_H */

@@ -6,7 +6,10 @@
 #ifndef RN_FAIL_H
 #define RN_FAIL_H
 
-#include "rocin/transport.h"
+#include "rocin/types.h"
+
+struct rn_dev;
+struct rn_qp;
 
 /* The device gives the QP up, as for an error of its own: it goes to ERR as by
  * rn_qp_modify(), and raises QP_FATAL. Nothing in RESET and ERR.

@@ -3,7 +3,7 @@
 #ifndef RN_FLOW_H
 #define RN_FLOW_H
 
-#include "rocin/netdev.h"
+#include "rocin/gid.h"
 
 /* From the packet's own point of view: @src is who sent it. Both addresses are of one
  * family; rn_gid_is_ipv4(&src) tells which. The UDP destination port is RN_ROCE_PORT.

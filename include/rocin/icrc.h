@@ -15,12 +15,14 @@
 #ifndef RN_ICRC_H
 #define RN_ICRC_H
 
-#include "rocin/crc32.h"
-#include "rocin/flow.h"
-#include "rocin/wire.h"
+#include "rocin/types.h"
 
-/* Longest packet, BTH to last pad byte, that fits an IPv4 datagram. */
+struct rn_crc32_part;
+struct rn_flow;
+
 enum {
+	RN_ICRC_LEN = 4, /* bytes on the wire, behind the last pad byte */
+	/* Longest packet, BTH to last pad byte, that fits an IPv4 datagram. */
 	RN_ICRC_DATA_MAX = 65535 - 20 - 8 - RN_ICRC_LEN
 };
 

@@ -13,6 +13,7 @@
 #include "rocin/access.h"
 #include "rocin/hnode.h"
 
+struct rn_dev;
 struct rn_htab;
 
 enum {
@@ -153,5 +154,20 @@ enum rn_key_result rn_mr_check_local(const struct rn_htab *tab,
 
 /* For people: "unknown key"; never NULL. */
 const char *rn_key_result_name(enum rn_key_result result);
+
+/* Make @mr reachable by its keys (lkey == rkey, chosen by the caller, index not in use);
+ * the block stays the caller's and must live until rn_dev_remove_mr(), which ends the
+ * binding of a window, and of all windows that are bound to a region (@mr->windows).
+ */
+void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr);
+void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr);
+
+/* Key tables grow by a larger block: @count (a power of two) pointers, zeroed by the
+ * callee. The old block, or NULL for the built-in first one, is returned to the caller.
+ */
+void **rn_dev_grow_mr_table(struct rn_dev *dev, void **bucket, uint32_t count);
+bool rn_dev_has_mr_index(const struct rn_dev *dev, uint32_t key_index);
+/* What has this index in its keys, of whatever kind; NULL: nothing. */
+const struct rn_mr *rn_dev_find_mr(const struct rn_dev *dev, uint32_t key_index);
 
 #endif /* RN_MR_H */

@@ -6,8 +6,14 @@
 #ifndef RN_WORK_REQUEST_H
 #define RN_WORK_REQUEST_H
 
-#include "rocin/netdev.h"
-#include "rocin/opcode.h"
+#include "rocin/gid.h"
+
+enum {
+	RN_SGE_MAX = 32,       /* per WQE, either queue */
+	RN_INLINE_MAX = 1024,  /* bytes */
+	RN_WR_MAX = 16384,     /* per queue */
+	RN_MSG_MAX = 1u << 31, /* bytes; IBTA 9.7.2 */
+};
 
 struct rn_sge {
 	/* As registered; for inline data a pointer that is valid during the call. */
@@ -51,38 +57,6 @@ enum rn_wr_opcode {
 #undef X
 	RN_WR_COUNT,
 };
-
-/* One row per work request opcode. What its packets are like says rn_opcode_info[]. */
-struct rn_wr_info {
-	uint8_t answer;			   /* enum rn_op_answer */
-	uint8_t first, middle, last, only; /* operation numbers, see opcode.h */
-	uint8_t wc_opcode;		   /* enum rn_wc_opcode */
-	bool takes_recv; /* at the peer: SE is sent, credits are needed */
-	bool may_inline; /* may carry its data in the request */
-	uint16_t types;	 /* bits 1 << enum rn_qp_type: queue pairs that do it */
-};
-extern const struct rn_wr_info rn_wr_info[RN_WR_COUNT];
-
-/* RN_OP_* of the request that is sent as one packet; 0: nothing goes to the wire. */
-static inline uint32_t rn_wr_flags(enum rn_wr_opcode opcode)
-{
-	const struct rn_wr_info *info = &rn_wr_info[opcode];
-
-	return info->answer == RN_ANSWER_NONE ? 0 : rn_opcode_info[info->only].flags;
-}
-
-/* Do its SGEs name where to put what the peer answers? */
-static inline bool rn_wr_brings_data(enum rn_wr_opcode opcode)
-{
-	return rn_wr_info[opcode].answer == RN_ANSWER_DATA ||
-	       rn_wr_info[opcode].answer == RN_ANSWER_ATOMIC;
-}
-
-/* Do its SGEs name memory at all? The bytes that a FLUSH names are the peer's. */
-static inline bool rn_wr_has_data(enum rn_wr_opcode opcode)
-{
-	return rn_wr_flags(opcode) & RN_OP_PAYLOAD || rn_wr_brings_data(opcode);
-}
 
 enum rn_send_flag { /* numbers of enum ibv_send_flags */
 	RN_SEND_FENCE = 1 << 0,

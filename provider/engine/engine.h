@@ -12,8 +12,13 @@
 #ifndef RNP_ENGINE_H
 #define RNP_ENGINE_H
 
-#include "rocin/transport.h"
+#include "rocin/work_request.h"
 
+struct rn_dev;
+struct rn_event;
+struct rn_netdev;
+struct rn_qp;
+struct rn_stats_qp;
 struct rnp_engine;
 struct rnp_pcie;
 struct rnp_raw_link;

@@ -27,6 +27,7 @@
 #include "pcie.h"
 #include "policy.h"
 #include "provider/raw/raw_socket.h"
+#include "rocin/netdev.h"
 #include "rocin/types.h"
 #include "settings.h"
 #include "stats_page.h"
@@ -37,7 +38,6 @@
 struct rn_attach;
 struct rn_rocind;
 struct rn_rocind_event;
-
 struct rnp_engine;
 
 /* What there is once per process, and what a fork() child must not inherit. It lives in a

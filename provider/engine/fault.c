@@ -9,6 +9,10 @@
 
 #include "engine_internal.h"
 #include "rocin/fail.h"
+#include "rocin/psn.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/transport.h"
 #include "transport/io/fault/fault_rules.h"
 #include "transport/io/fault/net_fault.h"
 #include "transport/io/host/log.h"

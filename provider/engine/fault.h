@@ -7,8 +7,9 @@
 #ifndef RNP_FAULT_H
 #define RNP_FAULT_H
 
-#include "rocin/flow.h"
+#include "rocin/types.h"
 
+struct rn_flow;
 struct rnp_engine;
 
 enum {

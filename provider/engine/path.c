@@ -10,6 +10,8 @@
 
 #include "engine_internal.h"
 #include "fd.h"
+#include "rocin/icrc.h"
+#include "rocin/transport.h"
 #include "rocin/wire.h"
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/log.h"

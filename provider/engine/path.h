@@ -5,9 +5,9 @@
 #ifndef RNP_PATH_H
 #define RNP_PATH_H
 
-#include "rocin/netdev.h"
-#include "rocin/transport.h"
 #include "rocin/work_request.h"
+
+struct rn_netdev;
 
 /**
  * rnp_port_mtu() - Path MTU that the interface of a device carries now

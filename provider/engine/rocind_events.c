@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "engine_internal.h"
+#include "rocin/transport.h"
 #include "sim/kernel/sysfs_tree.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"

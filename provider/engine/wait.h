@@ -18,7 +18,7 @@
 
 #include <pthread.h>
 
-#include "rocin/netdev.h"
+#include "rocin/gid.h"
 
 struct rn_uring;
 

@@ -8,6 +8,7 @@
 
 #include "engine_internal.h"
 #include "pcie.h"
+#include "rocin/transport.h"
 #include "rocin/wire.h"
 #include "transport/io/capture/capture_log.h"
 #include "transport/io/capture/net_capture.h"

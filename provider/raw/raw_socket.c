@@ -18,9 +18,10 @@
 
 #include "frame.h"
 #include "provider/engine/fd.h"
+#include "rocin/netdev.h"
 #include "rocin/raw_packet.h"
 #include "rocin/stats.h"
-#include "rocin/transport.h"
+#include "rocin/work_request.h"
 
 enum {
 	RCVBUF = 4 << 20,

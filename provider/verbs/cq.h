@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rocin/transport.h"
+#include "rocin/cqe.h"
 
 static inline enum ibv_wc_status rnp_cqe_status(const struct rn_cqe *cqe)
 {

@@ -25,6 +25,10 @@
 #include "provider/engine/fd.h"
 #include "provider/engine/path.h"
 #include "rocin/mr.h"
+#include "rocin/netdev.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/srq.h"
 #include "transport/io/host/sentence.h"
 
 /* ---------------------------------------------------------------- numbers and limits */

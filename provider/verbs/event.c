@@ -19,6 +19,9 @@
 #include <unistd.h>
 
 #include "provider/engine/fd.h"
+#include "rocin/event.h"
+#include "rocin/queue_pair.h"
+#include "rocin/srq.h"
 #include "transport/io/host/log.h"
 #include "wq.h"
 

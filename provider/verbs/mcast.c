@@ -11,6 +11,7 @@
 
 #include "provider.h"
 #include "rocin/mcast.h"
+#include "rocin/netdev.h"
 #include "transport/io/udp/net_udp.h"
 
 struct rnp_mcast {

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "provider.h"
+#include "rocin/netdev.h"
 
 static struct rnp_pd_handle *to_pd_handle(struct ibv_pd *pd)
 {

@@ -19,8 +19,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "rocin/transport.h"
-
+struct rn_av;
+struct rn_netdev;
 struct rnp_context;
 struct rnp_td;
 

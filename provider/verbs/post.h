@@ -7,7 +7,7 @@
 
 #include "provider.h"
 #include "provider/engine/trace_points.h"
-#include "rocin/transport.h"
+#include "rocin/queue_pair.h"
 
 /**
  * rnp_send_wr_from() - Convert one work request

@@ -31,11 +31,12 @@
 #include "provider/engine/pcie.h"
 #include "provider/raw/rss.h"
 #include "rocin/mr.h"
-#include "rocin/transport.h"
+#include "rocin/work_request.h"
 
-struct rnp_wr_list;
-struct rnp_wq;
+struct rn_srq;
 struct rnp_rwq_table;
+struct rnp_wq;
+struct rnp_wr_list;
 
 /* A completion channel that at least one CQ of ours uses. */
 struct rnp_channel {

@@ -5,6 +5,8 @@
 
 #include "provider/engine/trace_points.h"
 #include "provider/raw/raw_socket.h"
+#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
 #include "wq.h"
 
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")

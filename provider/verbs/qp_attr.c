@@ -9,6 +9,8 @@
 #include "provider.h"
 #include "provider/engine/path.h"
 #include "provider/engine/trace_points.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
 
 /* -------------------------------------------------------- between verbs and the core */
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")

@@ -5,7 +5,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "rocin/transport.h"
+struct rn_netdev;
+struct rn_qp_attr;
 
 /**
  * rnp_qp_attr_from() - Convert what a program wants to change

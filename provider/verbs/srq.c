@@ -4,6 +4,7 @@
 
 #include "post.h"
 #include "provider.h"
+#include "rocin/srq.h"
 
 enum {
 	RING_ALIGN = 64

@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 
+#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
+
 /* Returns a positive errno if such a queue cannot exist. The QP behind it checks its
  * length.
  */

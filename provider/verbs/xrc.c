@@ -12,6 +12,7 @@
 
 #include "provider.h"
 #include "provider/engine/fd.h"
+#include "rocin/queue_pair.h"
 
 struct rnp_xrc_domain {
 	LIST_ENTRY(rnp_xrc_domain) link;

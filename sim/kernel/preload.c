@@ -33,6 +33,7 @@
 #include "next.h"
 #include "rdma_cm.h"
 #include "redirect.h"
+#include "rocin/netdev.h"
 #include "uverbs.h"
 
 /* Before most other constructors, so that they already find the devices. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "player_internal.h"
+#include "rocin/transport.h"
 
 enum {
 	TABLE_MAX = 1 << 22, /* chains */

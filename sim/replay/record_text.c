@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rocin/icrc.h"
+#include "rocin/wire.h"
 #include "sim/scenario/describe.h"
 #include "sim/scenario/fields.h"
 #include "sim/scenario/packet.h"

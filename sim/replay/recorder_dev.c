@@ -5,6 +5,9 @@
 #include <stdlib.h>
 
 #include "recorder_internal.h"
+#include "rocin/rx_tx.h"
+#include "rocin/stats.h"
+#include "rocin/transport.h"
 #include "transport/io/host/log.h"
 
 /* Devices that are recorded, at the place of their number. */

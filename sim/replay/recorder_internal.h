@@ -10,6 +10,10 @@
 #define RN_RECORDER_INTERNAL_H
 
 #include "recorder.h"
+#include "rocin/mem.h"
+
+struct rn_dev_cfg;
+struct rn_rx;
 
 /* A read or atomic that answered PENDING. The tag that the memory was given is @number:
  * those of the core are not unique.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "recording_fields.h"
+#include "rocin/rx_tx.h"
 
 const uint8_t rn_rec_magic[8] = { 'r', 'o', 'c', 'i', 'n', 'r', 'e', 'c' };
 

@@ -29,10 +29,20 @@
 
 #include <sys/types.h>
 
+#include "rocin/cqe.h"
+#include "rocin/dev_cfg.h"
+#include "rocin/event.h"
+#include "rocin/flow.h"
 #include "rocin/mcast.h"
+#include "rocin/mem.h"
 #include "rocin/mr.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
 #include "rocin/raw_packet.h"
+#include "rocin/srq.h"
 #include "visit.h"
+
+struct rn_rx;
 
 enum {
 	RN_REC_VERSION = 4, /* of the format: other versions cannot be read */

@@ -3,7 +3,9 @@
 #include "calls.h"
 
 #include "fields.h"
+#include "rocin/queue_pair.h"
 #include "rocin/wire.h"
+#include "rocin/wr_info.h"
 
 enum {
 	RECV_ROOM = 4096, /* receive N lands at (N - 1) * this in region r, if not said */

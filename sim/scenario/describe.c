@@ -5,6 +5,7 @@
 #include "describe.h"
 #include "fields.h"
 #include "mads.h"
+#include "rocin/cqe.h"
 #include "rocin/wire.h"
 #include "sim/pcie/model/text.h"
 

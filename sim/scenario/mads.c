@@ -8,6 +8,7 @@
 #include "mads.h"
 #include "rocin/gsi.h"
 #include "rocin/icrc.h"
+#include "rocin/psn.h"
 
 enum {
 	PEER_ID = 0x0a000001,

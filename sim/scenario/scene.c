@@ -5,6 +5,8 @@
 
 #include "describe.h"
 #include "fields.h"
+#include "rocin/cqe.h"
+#include "rocin/event.h"
 #include "rocin/wire.h"
 #include "scene_internal.h"
 #include "sim/pcie/model/text.h"

@@ -11,6 +11,9 @@
 #define RN_SCENE_H
 
 #include "packet.h"
+#include "rocin/stats.h"
+
+struct rn_qp_attr;
 
 /* A completion. */
 struct rn_scene_wc {

@@ -8,6 +8,8 @@
 
 #include "calls.h"
 #include "mads.h"
+#include "rocin/queue_pair.h"
+#include "rocin/srq.h"
 #include "sim/pcie/model/text.h"
 #include "sim/vnet/host.h"
 #include "virtual_internal.h"

@@ -3,11 +3,14 @@
 #ifndef RN_VIRTUAL_INTERNAL_H
 #define RN_VIRTUAL_INTERNAL_H
 
+#include "rocin/cqe.h"
 #include "rocin/mcast.h"
 #include "rocin/mr.h"
 #include "sim/vnet/vnet.h"
 #include "virtual.h"
 #include "virtual_cm.h"
+
+struct rn_srq;
 
 enum {
 	RN_VIRTUAL_MEMORY = 1 << 20, /* bytes for regions, from address RN_VIRTUAL_BASE */

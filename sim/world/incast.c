@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/cqe.h"
 #include "rocin/mr.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/stats.h"
 #include "sim/vnet/host.h"
 #include "sim/vnet/vnet.h"
 

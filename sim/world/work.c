@@ -2,6 +2,8 @@
 /* work.c - what programs do in a world: post, and meet with misfortune. */
 #include <string.h>
 
+#include "rocin/transport.h"
+#include "rocin/wr_info.h"
 #include "world_internal.h"
 
 enum {

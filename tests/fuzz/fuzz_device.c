@@ -11,6 +11,8 @@
  * impossible, it asserts.)
  */
 #include "device_check.h"
+#include "rocin/flow.h"
+#include "rocin/psn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

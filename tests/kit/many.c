@@ -5,7 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/dev_cfg.h"
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/rx_tx.h"
+#include "rocin/transport.h"
 #include "transport/io/memory/mem_direct.h"
 
 enum {

@@ -18,6 +18,7 @@
 #include "provider/engine/engine.h"
 #include "provider/engine/engine_internal.h"
 #include "rocin/access.h"
+#include "rocin/cqe.h"
 #include "rocin/mr.h"
 
 enum {

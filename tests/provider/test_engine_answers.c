@@ -6,6 +6,8 @@
  * Where the background thread of end 1 must not run, virtual time does not go on by
  * itself.
  */
+#include "rocin/queue_pair.h"
+#include "rocin/transport.h"
 #include "virtual_kit.h"
 
 #include <stdlib.h>

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "provider/engine/path.h"
+#include "rocin/netdev.h"
 
 enum {
 	LOOKUPS = 10000,

@@ -5,6 +5,8 @@
 #include <libdeflate.h>
 #include <string.h>
 
+#include "rocin/icrc.h"
+
 enum {
 	LRH_LEN = 8, /* stands before an IP header in what the ICRC covers: ones */
 	IPV4_LEN = 20,

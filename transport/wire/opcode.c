@@ -12,6 +12,7 @@
 #include "rocin/qp_types.h"
 #include "rocin/wire.h"
 #include "rocin/work_request.h"
+#include "rocin/wr_info.h"
 
 #define HDR_LEN(fl)                                                                      \
 	(RN_BTH_LEN + ((fl)&RN_OP_NOTIFY ? RN_CNP_RESERVED_LEN : 0) +                    \

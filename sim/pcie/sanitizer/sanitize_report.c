@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rocin/transport.h"
+#include "rocin/cqe.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 

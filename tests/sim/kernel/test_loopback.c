@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_loopback.c - interfaces as libfabric is to see them. */
+#include "rocin/gid.h"
+#include "rocin/netdev.h"
 #include "sim/kernel/loopback.h"
 
 #include <setjmp.h>

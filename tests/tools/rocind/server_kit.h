@@ -5,6 +5,7 @@
 #ifndef SERVER_KIT_H
 #define SERVER_KIT_H
 
+#include "rocin/gid.h"
 #include "tools/rocind/server/server.h"
 
 /* cmocka.h needs these before it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_dev.c - configuration, turns of the queue pairs, acknowledgements apart. */
+#include "rocin/srq.h"
 #include "tests/kit/raw.h"
 #include "transport/qp/qp.h"
 

@@ -7,6 +7,8 @@
 #include <time.h>
 
 #include "conform.h"
+#include "rocin/cqe.h"
+#include "rocin/queue_pair.h"
 #include "sim/scenario/calls.h"
 #include "sim/scenario/fields.h"
 #include "tools/rocin/common/cmd.h"

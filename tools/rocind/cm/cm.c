@@ -14,6 +14,7 @@
 #include "cm_channel.h"
 #include "cm_net.h"
 #include "rocin/gsi.h"
+#include "rocin/netdev.h"
 #include "tools/rocind/net/clock.h"
 #include "tools/rocind/net/route.h"
 #include "transport/io/host/log.h"

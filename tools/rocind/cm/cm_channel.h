@@ -10,6 +10,8 @@
 #include "tools/rocind/ucma/ucma.h"
 #include "transport/io/rocind/cm_board.h"
 
+struct rn_netdev;
+
 /* By which the commands of one thread come. */
 struct rnd_cm_path {
 	struct rnd_cm_path *next;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "rocin/flow.h"
+#include "rocin/stats.h"
 #include "rocin/wire.h"
 #include "tools/rocind/net/clock.h"
 #include "transport/io/host/log.h"

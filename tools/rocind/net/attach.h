@@ -9,6 +9,7 @@
 #define RND_ATTACH_H
 
 #include "group.h"
+#include "rocin/gid.h"
 
 /* All addresses that this rocind holds. Who is about to use a group that others have left
  * has it counted among its users first, so that none is given back under somebody.

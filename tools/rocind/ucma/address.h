@@ -3,7 +3,7 @@
 #ifndef RND_ADDRESS_H
 #define RND_ADDRESS_H
 
-#include "rocin/netdev.h"
+#include "rocin/gid.h"
 
 struct rnd_address {
 	uint16_t family;   /* AF_INET, AF_INET6, or 0: none yet */

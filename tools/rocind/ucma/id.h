@@ -8,6 +8,7 @@
 
 #include "address.h"
 #include "ports.h"
+#include "rocin/netdev.h"
 #include "rocin/random.h"
 #include "transport/container/list.h"
 #include "ucma.h"

@@ -11,10 +11,11 @@
 #ifndef RN_FAULT_RULES_H
 #define RN_FAULT_RULES_H
 
-#include "rocin/flow.h"
 #include "rocin/types.h"
 #include "rocin/wire.h"
 #include "rocin/word.h"
+
+struct rn_flow;
 
 enum {
 	RN_FAULT_RULES_MAX = 64,   /* one bit each in a verdict */

@@ -15,6 +15,8 @@
 #include "rocin/diagnostic.h"
 #include "rocin/net.h"
 
+struct rn_gid;
+
 /* What happens to the device itself. */
 enum rn_fault_order {
 	RN_FAULT_ORDER_KILL,	     /* the QP goes to ERR */
