@@ -86,6 +86,11 @@ void rn_qp_set_stats(struct rn_qp *qp, struct rn_stats_qp *stats);
 int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		 const struct rn_qp_attr *attr, uint32_t mask);
 
+/* RN_ATTR_* that a QP of @type must be given to go on to @to, RN_ATTR_STATE among them:
+ * to INIT, RTR or RTS from the state before.
+ */
+uint32_t rn_qp_required(enum rn_qp_type type, enum rn_qp_state to);
+
 void rn_qp_query(const struct rn_qp *qp, struct rn_qp_attr *attr);
 
 /* Messages that the peer's requests have completed here, modulo 2^24: the MSN of an
