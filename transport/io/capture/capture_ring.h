@@ -93,8 +93,8 @@ int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size
 
 /**
  * rn_capture_put() - Append a record
- * @rec:	Kind, flags, len, time, qpn, ip_id, flow; the rest is filled in here. For
- *a diagnostic also number
+ * @rec:	Kind, flags, len, time, qpn, ip_id, flow, and of a diagnostic the number;
+ *		the rest is filled in here
  * @body:	rec->cap bytes, at most RN_CAPTURE_BODY_MAX
  *
  * The reader sees it after rn_capture_publish(). A packet that does not fit is counted,
