@@ -27,6 +27,12 @@ bool rn_read_seconds(const char *text, double least, double most, double *second
 struct argp_option;
 struct argp_state;
 
+/* The value of the option @name, from @least to @most; ends with wrong usage if it is no
+ * such number.
+ */
+uint32_t rn_option_number(struct argp_state *state, const char *name, const char *arg,
+			  uint32_t least, uint32_t most);
+
 /* End with wrong usage: @arg is no value for the option @key, which @options has. The
  * sentence names it, and says what it is for.
  */
