@@ -2,10 +2,11 @@
 /* pair.c - one or two devices on a wire in virtual time: objects, posting, completions.
  */
 #include "pair_internal.h"
-#include "rocin/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "rocin/transport.h"
 
 enum {
 	PD = 1,

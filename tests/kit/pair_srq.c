@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* pair_srq.c - one or two devices on a wire in virtual time: shared receive queues. */
 #include "pair_internal.h"
-#include "rocin/srq.h"
 
 #include <stdlib.h>
+
+#include "rocin/srq.h"
 
 enum {
 	PD = 1,

@@ -6,11 +6,12 @@
  * Where the background thread of end 1 must not run, virtual time does not go on by
  * itself.
  */
-#include "rocin/queue_pair.h"
-#include "rocin/transport.h"
 #include "virtual_kit.h"
 
 #include <stdlib.h>
+
+#include "rocin/queue_pair.h"
+#include "rocin/transport.h"
 
 enum {
 	TIMEOUT = 20, /* 4 s: nothing is acknowledged because it came again */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_loopback.c - interfaces as libfabric is to see them. */
-#include "rocin/gid.h"
-#include "rocin/netdev.h"
 #include "sim/kernel/loopback.h"
 
 #include <setjmp.h>
@@ -15,6 +13,9 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
+
+#include "rocin/gid.h"
+#include "rocin/netdev.h"
 
 enum {
 	ENTRIES = 4

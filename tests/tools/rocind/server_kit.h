@@ -5,7 +5,6 @@
 #ifndef SERVER_KIT_H
 #define SERVER_KIT_H
 
-#include "rocin/gid.h"
 #include "tools/rocind/server/server.h"
 
 /* cmocka.h needs these before it. */
@@ -16,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "rocin/gid.h"
 #include "tools/rocind/server/client.h"
 #include "transport/io/rocind/ctl_socket.h"
 

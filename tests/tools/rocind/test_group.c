@@ -2,7 +2,6 @@
 /* test_group.c - the sockets of one address: how they are opened, and what goes in and
  * out of the first of them.
  */
-#include "rocin/flow.h"
 #include "server_kit.h"
 
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rocin/flow.h"
 #include "tools/rocind/net/group.h"
 #include "tools/rocind/net/steer.h"
 

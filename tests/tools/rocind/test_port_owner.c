@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_port_owner.c - which process owns a port, by what the kernel says of its sockets.
  */
-#include "rocin/gid.h"
 #include "tools/rocind/net/port_owner.h"
 
 /* cmocka.h needs these before it. */
@@ -16,6 +15,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "rocin/gid.h"
 
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode);

@@ -5,7 +5,6 @@
 #ifndef UCMA_KIT_H
 #define UCMA_KIT_H
 
-#include "rocin/netdev.h"
 #include "tools/rocind/ucma/ucma.h"
 
 /* cmocka.h needs these before it. */
@@ -23,6 +22,7 @@
 #include <rdma/rdma_user_cm.h>
 #include <string.h>
 
+#include "rocin/netdev.h"
 #include "tools/rocind/ucma/id.h"
 
 enum {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_dev.c - configuration, turns of the queue pairs, acknowledgements apart. */
-#include "rocin/srq.h"
 #include "tests/kit/raw.h"
 #include "transport/qp/qp.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "rocin/srq.h"
 
 static void device_refuses_a_configuration_out_of_range(void **state)
 {
