@@ -60,18 +60,26 @@ enum rn_wc_flag { /* numbers of enum ibv_wc_flags, and ours from bit 14 */
 	RN_WC_SKIP = 1 << 14, /* the QP was reset or destroyed: polling skips this CQE */
 };
 
-enum rn_wc_opcode { /* numbers of enum ibv_wc_opcode */
-	RN_WC_SEND = 0,
-	RN_WC_RDMA_WRITE = 1,
-	RN_WC_RDMA_READ = 2,
-	RN_WC_COMP_SWAP = 3,
-	RN_WC_FETCH_ADD = 4,
-	RN_WC_BIND_MW = 5,
-	RN_WC_LOCAL_INV = 6,
-	RN_WC_FLUSH = 8,
-	RN_WC_ATOMIC_WRITE = 9,
-	RN_WC_RECV = 128,
-	RN_WC_RECV_RDMA_WITH_IMM = 129,
+/* clang-format off */
+/* What completes: symbol, number (of enum ibv_wc_opcode), what it is called in sentences. */
+#define RN_WC_OPCODES(X)                                       \
+	X(SEND,                 0, "SEND")                     \
+	X(RDMA_WRITE,           1, "RDMA WRITE")               \
+	X(RDMA_READ,            2, "RDMA READ")                \
+	X(COMP_SWAP,            3, "compare and swap")         \
+	X(FETCH_ADD,            4, "fetch and add")            \
+	X(BIND_MW,              5, "bind")                     \
+	X(LOCAL_INV,            6, "local invalidate")         \
+	X(FLUSH,                8, "FLUSH")                    \
+	X(ATOMIC_WRITE,         9, "ATOMIC WRITE")             \
+	X(RECV,               128, "receive of a SEND")        \
+	X(RECV_RDMA_WITH_IMM, 129, "receive of an immediate")
+/* clang-format on */
+
+enum rn_wc_opcode {
+#define X(symbol, number, words) RN_WC_##symbol = (number),
+	RN_WC_OPCODES(X)
+#undef X
 };
 
 enum rn_wc_status { /* numbers of enum ibv_wc_status */
@@ -124,5 +132,34 @@ struct rn_cq {
 	struct rn_cq *next_held;
 	void *owner; /* the caller's pointer */
 };
+
+enum {
+	RN_CQE_MAX = 1 << 22, /* CQEs of one CQ */
+};
+
+struct rn_dev;
+
+/* @capacity: power of two, 1 .. RN_CQE_MAX. The ring must be zeroed. */
+void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner);
+
+/* Change to another ring, into which the caller has copied the CQEs that were
+ * not taken yet, each at its place there. A thread that loads cq->ring meanwhile
+ * gets the old or the new one.
+ */
+void rn_cq_move(struct rn_cq *cq, rn_iova ring, uint32_t capacity);
+
+/* No QP may use the CQ any more. Its pending events are dropped. */
+void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq);
+
+/* ibv_req_notify_cq(): NEXT overrides SOLICITED, SOLICITED does not override NEXT. Only
+ * CQEs that come after this call raise an event.
+ */
+void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode);
+
+/* Event moderation: an armed CQ raises its event when @count CQEs for which it is armed
+ * have come, or @period ns after the first of them. If either is 0, it does so at the
+ * first. A CQ whose event is held back now uses the new values.
+ */
+void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns period);
 
 #endif /* RN_CQE_H */

@@ -6,7 +6,10 @@
 #ifndef RN_FAIL_H
 #define RN_FAIL_H
 
-#include "rocin/transport.h"
+#include "rocin/types.h"
+
+struct rn_dev;
+struct rn_qp;
 
 /* Make the QP fail as if by an error of the device: it goes to ERR as by rn_qp_modify(),
  * and raises QP_FATAL. Does nothing in RESET and ERR.

@@ -3,7 +3,7 @@
 #ifndef RN_FLOW_H
 #define RN_FLOW_H
 
-#include "rocin/netdev.h"
+#include "rocin/gid.h"
 
 /* @src is the sender and @dst the receiver of the packet, in either direction. Both
  * addresses are of one family; rn_gid_is_ipv4(&src) tells which. The UDP

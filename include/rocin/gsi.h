@@ -12,9 +12,11 @@
 #ifndef RN_GSI_H
 #define RN_GSI_H
 
-#include "rocin/flow.h"
+#include "rocin/icrc.h"
 #include "rocin/mad.h"
 #include "rocin/wire.h"
+
+struct rn_flow;
 
 #define RN_GSI_QKEY 0x80010000u
 

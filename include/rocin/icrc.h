@@ -15,9 +15,14 @@
 #ifndef RN_ICRC_H
 #define RN_ICRC_H
 
-#include "rocin/crc32.h"
-#include "rocin/flow.h"
-#include "rocin/wire.h"
+#include "rocin/types.h"
+
+struct rn_crc32_part;
+struct rn_flow;
+
+enum {
+	RN_ICRC_LEN = 4 /* bytes on the wire, behind the last pad byte */
+};
 
 /* Bytes from BTH to last pad byte of the longest packet that fits an IPv4 datagram. */
 enum {

@@ -17,8 +17,7 @@
 #ifndef RN_MAD_H
 #define RN_MAD_H
 
-#include "rocin/netdev.h"
-#include "rocin/types.h"
+#include "rocin/gid.h"
 
 enum {
 	RN_MAD_LEN = 256,

@@ -12,8 +12,8 @@
 #ifndef RN_MCAST_H
 #define RN_MCAST_H
 
+#include "rocin/gid.h"
 #include "rocin/hnode.h"
-#include "rocin/netdev.h"
 
 struct rn_dev;
 struct rn_qp;

@@ -11,7 +11,9 @@
 
 #include <string.h>
 
-#include "rocin/crc32.h"
+#include "rocin/types.h"
+
+struct rn_crc32_part;
 
 enum rn_mem_result {
 	RN_MEM_DONE,	/* finished before return; results are valid */

@@ -13,6 +13,7 @@
 #include "rocin/access.h"
 #include "rocin/hnode.h"
 
+struct rn_dev;
 struct rn_htab;
 
 enum {
@@ -162,5 +163,22 @@ enum rn_key_result rn_mr_check_local(const struct rn_htab *tab,
 
 /* A text for people, such as "unknown key"; never NULL. */
 const char *rn_key_result_name(enum rn_key_result result);
+
+/* struct rn_mr is in rocin/mr.h. rn_dev_add_mr() makes @mr accessible by its keys (lkey
+ * == rkey, chosen by the caller, index not in use). The struct stays the caller's and
+ * must live until rn_dev_remove_mr(), which also ends the binding of a window, or of all
+ * windows that are bound to the region (@mr->windows).
+ */
+void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr);
+void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr);
+
+/* Move a key table to a larger array of @count (a power of two) pointers, which the
+ * callee zeroes. Return: the old array, or NULL if that was the built-in one.
+ */
+void **rn_dev_grow_mr_table(struct rn_dev *dev, void **bucket, uint32_t count);
+/* or NULL */
+bool rn_dev_has_mr_index(const struct rn_dev *dev, uint32_t key_index);
+/* The region or window that has this index in its keys; NULL: none. */
+const struct rn_mr *rn_dev_find_mr(const struct rn_dev *dev, uint32_t key_index);
 
 #endif /* RN_MR_H */

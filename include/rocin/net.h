@@ -9,7 +9,9 @@
 #ifndef RN_NET_H
 #define RN_NET_H
 
-#include "rocin/transport.h"
+#include "rocin/rx_tx.h"
+
+struct rn_flow;
 
 enum {
 	RN_SUPER_SEGMENTS = 64, /* UDP_MAX_SEGMENTS of the kernels that we support */

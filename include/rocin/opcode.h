@@ -153,12 +153,23 @@ enum rn_op_kind {
 	RN_OP_KIND_CNP,
 };
 
+/* How the peer answers a request. */
+enum rn_op_answer {
+	RN_ANSWER_NONE,	  /* nothing is sent: it is no request, or stays local */
+	RN_ANSWER_ACK,	  /* by an acknowledgement, which may cover several requests */
+	RN_ANSWER_DATA,	  /* by READ responses */
+	RN_ANSWER_ATOMIC, /* by an atomic acknowledgement */
+	/* By a READ response without data, which says that it was placed. */
+	RN_ANSWER_EMPTY,
+};
+
 struct rn_opcode_info {
 	const char *name; /* "RC_SEND_FIRST"; NULL: unknown opcode */
 	uint32_t flags;	  /* RN_OP_*; 0: unknown opcode */
 	uint8_t hdr_len;  /* bytes of the BTH and all headers that follow it */
 	uint8_t kind;	  /* enum rn_op_kind */
 	uint8_t access;	  /* RN_ACCESS_* that a request needs; for FLUSH see its FETH */
+	uint8_t answer;	  /* enum rn_op_answer */
 };
 
 /* Indexed by the opcode byte; the row of an undefined opcode is all zeros. */

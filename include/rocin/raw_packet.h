@@ -11,7 +11,10 @@
 #ifndef RN_RAW_PACKET_H
 #define RN_RAW_PACKET_H
 
-#include "rocin/transport.h"
+#include "rocin/types.h"
+
+struct rn_dev;
+struct rn_qp;
 
 enum {
 	RN_FRAME_MIN = 14, /* addresses and type; shorter frames are padded on the wire */

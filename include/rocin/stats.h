@@ -12,7 +12,7 @@
 #ifndef RN_STATS_H
 #define RN_STATS_H
 
-#include "rocin/netdev.h"
+#include "rocin/gid.h"
 
 /* clang-format off */
 /*    symbol               name                            what it counts */

@@ -22,7 +22,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "rocin/psn.h"
+#include "rocin/types.h"
 
 /* Bytes on the wire. */
 enum {
@@ -37,8 +37,7 @@ enum {
 	RN_XRCETH_LEN = 4,
 	RN_FETH_LEN = 4,
 	RN_CNP_RESERVED_LEN = 16, /* zero bytes between BTH and ICRC of a CNP */
-	RN_ICRC_LEN = 4,
-	RN_GRH_LEN = 40, /* the IP header in front of the data of a UD receive */
+	RN_GRH_LEN = 40,	  /* the IP header in front of the data of a UD receive */
 	RN_HDR_LEN_MAX = RN_BTH_LEN + RN_XRCETH_LEN + RN_ATOMIC_ETH_LEN,
 };
 

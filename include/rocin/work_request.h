@@ -6,7 +6,14 @@
 #ifndef RN_WORK_REQUEST_H
 #define RN_WORK_REQUEST_H
 
-#include "rocin/netdev.h"
+#include "rocin/gid.h"
+
+enum {
+	RN_SGE_MAX = 32,       /* SGEs of a WQE, in either queue */
+	RN_INLINE_MAX = 1024,  /* bytes of inline data */
+	RN_WR_MAX = 16384,     /* WQEs of one queue */
+	RN_MSG_MAX = 1u << 31, /* bytes of a message; IBTA Vol 1, 9.7.2 */
+};
 
 struct rn_sge {
 	/* An address in the region; for inline data, a pointer that is valid
@@ -53,28 +60,6 @@ enum rn_wr_opcode {
 #undef X
 	RN_WR_COUNT,
 };
-
-/* How the peer answers a request. */
-enum rn_wr_answer {
-	RN_ANSWER_NONE,	  /* nothing is sent */
-	RN_ANSWER_ACK,	  /* by an acknowledgement, which may cover several requests */
-	RN_ANSWER_DATA,	  /* by READ responses */
-	RN_ANSWER_ATOMIC, /* by an atomic acknowledgement */
-	/* By a READ response without data, which says that it was placed. */
-	RN_ANSWER_EMPTY,
-};
-
-/* One row per work request opcode. rn_opcode_info[] describes the packets. */
-struct rn_wr_info {
-	uint8_t answer; /* enum rn_wr_answer */
-	/* Operation numbers of the packets, see opcode.h. */
-	uint8_t first, middle, last, only;
-	uint8_t wc_opcode; /* enum rn_wc_opcode */
-	bool takes_recv; /* takes a receive at the peer: SE is sent, credits are needed */
-	bool may_inline; /* may carry its data in the work request */
-	uint16_t types;	 /* bits 1 << enum rn_qp_type: types of QPs that support it */
-};
-extern const struct rn_wr_info rn_wr_info[RN_WR_COUNT];
 
 enum rn_send_flag { /* numbers of enum ibv_send_flags */
 	RN_SEND_FENCE = 1 << 0,

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "engine_internal.h"
-#include "rocin/netdev.h"
+#include "rocin/transport.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/sentence.h"
 

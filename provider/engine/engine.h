@@ -12,7 +12,16 @@
 #ifndef RNP_ENGINE_H
 #define RNP_ENGINE_H
 
-#include "rocin/transport.h"
+#include "rocin/types.h"
+#include "rocin/work_request.h"
+
+struct rn_av;
+struct rn_dev;
+struct rn_event;
+struct rn_gid;
+struct rn_netdev;
+struct rn_qp;
+struct rn_stats_qp;
 
 struct rnp_engine;
 struct rnp_path_mtu;

@@ -27,7 +27,6 @@
 #include "pcie.h"
 #include "policy.h"
 #include "provider/raw/raw_socket.h"
-#include "rocin/flow.h"
 #include "rocin/net.h"
 #include "rocin/netdev.h"
 #include "rocin/stats.h"
@@ -41,6 +40,7 @@ struct rn_attach;
 struct rn_capture;
 struct rn_capture_host;
 struct rn_capture_log;
+struct rn_dev_cfg;
 struct rn_fault_host;
 struct rn_fault_rules;
 struct rn_rocind;

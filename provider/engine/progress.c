@@ -17,7 +17,11 @@
 #include <sched.h>
 
 #include "engine_internal.h"
+#include "rocin/event.h"
 #include "rocin/opcode.h"
+#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
+#include "rocin/transport.h"
 #include "rocin/wire.h"
 #include "trace_points.h"
 #include "transport/io/capture/net_capture.h"

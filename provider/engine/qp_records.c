@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine_internal.h"
+#include "rocin/queue_pair.h"
 #include "transport/io/host/own_fd.h"
 
 /* ------------------------------------------------------------------- QP numbers */

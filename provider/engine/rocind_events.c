@@ -11,6 +11,10 @@
 
 #include "engine_internal.h"
 #include "rocin/fail.h"
+#include "rocin/psn.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/transport.h"
 #include "rocin/wire.h"
 #include "sim/kernel/sysfs_tree.h"
 #include "transport/io/capture/capture_log.h"

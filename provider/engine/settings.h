@@ -29,7 +29,7 @@
 #ifndef RNP_SETTINGS_H
 #define RNP_SETTINGS_H
 
-#include "rocin/transport.h"
+#include "rocin/dev_cfg.h"
 #include "transport/io/fault/net_fault.h"
 
 enum rnp_local {

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "rocin/icrc.h"
+#include "rocin/stats.h"
+#include "rocin/transport.h"
 #include "trace_points.h"
 #include "transport/io/host/log.h"
 

@@ -11,7 +11,10 @@
 #ifndef RNP_TX_BATCH_H
 #define RNP_TX_BATCH_H
 
+#include "rocin/flow.h"
 #include "rocin/net.h"
+
+struct rn_dev;
 
 enum {
 	RNP_TX_BATCH_BYTES = 2 * RN_SUPER_BYTES + 2 * RN_PACKET_MAX,

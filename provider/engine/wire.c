@@ -12,7 +12,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "rocin/icrc.h"
+#include "rocin/transport.h"
 #include "rocin/wire.h"
+#include "rocin/work_request.h"
 #include "transport/io/capture/capture_log.h"
 #include "transport/io/capture/net_capture.h"
 #include "transport/io/capture/tap.h"

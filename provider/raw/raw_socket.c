@@ -17,9 +17,10 @@
 #include <unistd.h>
 
 #include "frame.h"
+#include "rocin/netdev.h"
 #include "rocin/raw_packet.h"
 #include "rocin/stats.h"
-#include "rocin/transport.h"
+#include "rocin/work_request.h"
 #include "transport/io/host/own_fd.h"
 
 enum {

@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "rocin/transport.h"
-
 struct rnp_engine;
 struct rnp_engine_hooks;
 struct rnp_hca;

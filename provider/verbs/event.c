@@ -20,6 +20,9 @@
 #include <unistd.h>
 
 #include "provider.h"
+#include "rocin/event.h"
+#include "rocin/queue_pair.h"
+#include "rocin/srq.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 

@@ -3,11 +3,13 @@
  * thread domains, and address handles.
  */
 #include "provider.h"
+#include "rocin/netdev.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
 
 static struct rnp_pd_handle *to_pd_handle(struct ibv_pd *pd)
 {

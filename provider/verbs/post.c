@@ -11,6 +11,9 @@
 #include "library.h"
 #include "provider.h"
 #include "provider/engine/trace_points.h"
+#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
+#include "rocin/srq.h"
 
 /* -------------------------------------------- a send request in the form of the core */
 RNP_SAME(RN_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE);

@@ -8,7 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include "provider.h"
-#include "rocin/transport.h"
+#include "rocin/work_request.h"
 
 /**
  * rnp_send_wr_from() - Convert one work request

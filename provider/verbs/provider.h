@@ -35,9 +35,12 @@
 #include "provider/engine/pcie.h"
 #include "provider/raw/flow_steer.h"
 #include "provider/raw/rss.h"
+#include "rocin/cqe.h"
 #include "rocin/mr.h"
-#include "rocin/transport.h"
+#include "rocin/work_request.h"
 
+struct rn_qp_attr;
+struct rn_srq;
 struct rnp_wr_list;
 
 /* --------------------------------------------------------- the device and its events */

@@ -7,6 +7,8 @@
 
 #include "provider/engine/engine.h"
 #include "provider/engine/trace_points.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
 
 /* -------------------------------------------------------- between verbs and the core */
 RNP_SAME(RN_QPS_RESET, IBV_QPS_RESET);

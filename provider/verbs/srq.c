@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "provider.h"
+#include "rocin/queue_pair.h"
+#include "rocin/srq.h"
 #include "transport/io/host/own_fd.h"
 
 enum {

@@ -7,6 +7,9 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "rocin/gid.h"
+#include "rocin/netdev.h"
+
 bool rnk_loopback_is_for(const void *caller)
 {
 	static const char *const names[] = { "libfabric", "libverbs-fi" };

@@ -13,7 +13,7 @@
 #include <ifaddrs.h>
 #include <stdbool.h>
 
-#include "rocin/netdev.h"
+struct rn_netdev;
 
 /* Is this code of libfabric, or of a provider that it has loaded? */
 bool rnk_loopback_is_for(const void *caller);

@@ -36,6 +36,7 @@
 #include "loopback.h"
 #include "rdma_cm.h"
 #include "redirect.h"
+#include "rocin/netdev.h"
 #include "uverbs.h"
 
 /* Before most other constructors, so that they already find the devices. */

@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include "rdma_cm.h"
+#include "rocin/gid.h"
+#include "rocin/netdev.h"
 
 /* ---- Entries ---- */
 

@@ -17,7 +17,9 @@
 #ifndef RN_SYSFS_TREE_H
 #define RN_SYSFS_TREE_H
 
-#include "rocin/netdev.h"
+#include "rocin/types.h"
+
+struct rn_netdev;
 
 /**
  * rn_sysfs_tree_write() - Make the tree for some devices

@@ -66,6 +66,17 @@ struct rn_litmus_cq {
 	uint8_t nic;
 };
 
+/* The work requests: symbol, and which request of verbs it is (RN_WR_*). */
+#define RN_LITMUS_REQUESTS(X)        \
+	X(WRITE, RDMA_WRITE)         \
+	X(IMM, RDMA_WRITE_WITH_IMM)  \
+	X(SEND, SEND)                \
+	X(READ, RDMA_READ)           \
+	X(FAA, ATOMIC_FETCH_AND_ADD) \
+	X(CAS, ATOMIC_CMP_AND_SWP)   \
+	X(FLUSH, FLUSH)              \
+	X(AWRITE, ATOMIC_WRITE)
+
 enum rn_litmus_op {
 	RN_LITMUS_ST,
 	RN_LITMUS_LD,
@@ -73,16 +84,11 @@ enum rn_litmus_op {
 	RN_LITMUS_WAIT,
 	RN_LITMUS_MRD,
 	RN_LITMUS_MWR,
-	RN_LITMUS_WRITE, /* first of the work requests */
-	RN_LITMUS_IMM,
-	RN_LITMUS_SEND,
-	RN_LITMUS_READ,
-	RN_LITMUS_FAA,
-	RN_LITMUS_CAS,
-	RN_LITMUS_FLUSH,
-	RN_LITMUS_AWRITE, /* last of them */
-	RN_LITMUS_POLL,	  /* blocking, of `cq` */
-	RN_LITMUS_TRYP,	  /* reg = 1 if a CQE was there */
+#define X(symbol, request) RN_LITMUS_##symbol,
+	RN_LITMUS_REQUESTS(X)
+#undef X
+	RN_LITMUS_POLL, /* blocking, of `cq` */
+	RN_LITMUS_TRYP, /* reg = 1 if a CQE was there */
 	RN_LITMUS_LAUNCH,
 	RN_LITMUS_DMA,
 	RN_LITMUS_DMACQE,
@@ -92,7 +98,7 @@ enum rn_litmus_op {
 
 static inline bool rn_litmus_is_work(enum rn_litmus_op op)
 {
-	return op >= RN_LITMUS_WRITE && op <= RN_LITMUS_AWRITE;
+	return op >= RN_LITMUS_WRITE && op < RN_LITMUS_POLL;
 }
 
 /* A number or a register. */

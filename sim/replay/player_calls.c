@@ -10,6 +10,7 @@
 
 #include "player_internal.h"
 #include "rocin/fail.h"
+#include "rocin/transport.h"
 
 enum {
 	TABLE_MAX = 1 << 22,   /* chains */

@@ -9,6 +9,15 @@
 #define RN_PLAYER_INTERNAL_H
 
 #include "player.h"
+#include "rocin/cqe.h"
+#include "rocin/event.h"
+#include "rocin/mem.h"
+#include "rocin/qp_types.h"
+#include "rocin/rx_tx.h"
+#include "rocin/stats.h"
+#include "rocin/work_request.h"
+
+struct rn_dev_cfg;
 
 enum rn_player_kind {
 	RN_PLAYER_CQ,

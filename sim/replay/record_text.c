@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rocin/cqe.h"
 #include "rocin/icrc.h"
 #include "sim/scenario/describe.h"
 #include "sim/scenario/packet.h"

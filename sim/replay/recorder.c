@@ -24,6 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rocin/cqe.h"
+#include "rocin/rx_tx.h"
+#include "rocin/stats.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_file.h"
 #include "transport/io/memory/mem_direct.h"

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rocin/rx_tx.h"
+
 const uint8_t rn_rec_magic[8] = { 'r', 'o', 'c', 'i', 'n', 'r', 'e', 'c' };
 
 /* ------------------------------------------------------------------- values */

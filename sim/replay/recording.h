@@ -31,6 +31,13 @@
 #include <sys/types.h>
 
 #include "rocin/call.h"
+#include "rocin/dev_cfg.h"
+#include "rocin/event.h"
+#include "rocin/flow.h"
+#include "rocin/mem.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/srq.h"
 
 enum {
 	RN_REC_VERSION = 4, /* of the format: other versions cannot be read */

@@ -2,7 +2,9 @@
 /* calls.c - a program's calls of a scenario: from the fields of a line to verbs. */
 #include "calls.h"
 
+#include "rocin/queue_pair.h"
 #include "rocin/wire.h"
+#include "rocin/wr_info.h"
 #include "scenario.h"
 
 enum {
@@ -180,12 +182,8 @@ void rn_scene_send_wr(const struct rn_scenario *s, const struct rn_scene_names *
 		      const struct rn_scn_line *l, struct rn_scene_send *out)
 {
 	enum rn_wr_opcode kind = (enum rn_wr_opcode)rn_scn_get(l, RN_F_KIND, RN_WR_SEND);
-	bool atomic =
-		kind == RN_WR_ATOMIC_CMP_AND_SWP || kind == RN_WR_ATOMIC_FETCH_AND_ADD;
-	uint64_t len = rn_scn_get(
-		l, RN_F_LEN, atomic || kind == RN_WR_ATOMIC_WRITE ? sizeof(uint64_t) : 0);
-	bool bare = kind == RN_WR_BIND_MW || kind == RN_WR_FLUSH;
-	bool brings = atomic || kind == RN_WR_RDMA_READ;
+	uint64_t len = rn_scn_get(l, RN_F_LEN, rn_wr_flags(kind) & RN_OP_WORD ? 8 : 0);
+	bool brings = rn_wr_brings_data(kind);
 	bool to_group = rn_scn_get(l, RN_F_TO, RN_SCN_TO_ONE) == RN_SCN_TO_GROUP;
 
 	out->av =
@@ -212,7 +210,7 @@ void rn_scene_send_wr(const struct rn_scenario *s, const struct rn_scene_names *
 		.remote_qpn = to_group ? RN_QPN_MULTICAST : n->peer_qpn,
 		.remote_qkey = (uint32_t)rn_scn_get(l, RN_F_QKEY, 0x11111111),
 		.sg = &out->sge,
-		.num_sge = len && !bare ? 1 : 0,
+		.num_sge = len && rn_wr_has_data(kind) ? 1 : 0,
 	};
 }
 

@@ -4,6 +4,7 @@
 #define RN_SCENE_CALLS_H
 
 #include "packet.h"
+#include "rocin/qp_attr.h"
 
 /* A work request with what it points to. */
 struct rn_scene_send {

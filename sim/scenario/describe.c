@@ -4,6 +4,7 @@
 
 #include "describe.h"
 #include "packet.h"
+#include "rocin/cqe.h"
 #include "rocin/wire.h"
 #include "scenario.h"
 #include "sim/pcie/model/text.h"

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "rocin/access.h"
-#include "rocin/transport.h"
+#include "rocin/cqe.h"
+#include "rocin/event.h"
+#include "rocin/stats.h"
 #include "rocin/wire.h"
+#include "rocin/work_request.h"
 
 const char *const rn_scn_verb_name[RN_SCN_VERBS] = {
 	[RN_SCN_QP] = "qp",

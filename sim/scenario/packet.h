@@ -7,8 +7,7 @@
 #ifndef RN_SCENE_PACKET_H
 #define RN_SCENE_PACKET_H
 
-#include "rocin/flow.h"
-#include "rocin/transport.h"
+#include "rocin/rx_tx.h"
 #include "scenario.h"
 
 enum {

@@ -11,7 +11,10 @@
 #define RN_SCENE_H
 
 #include "packet.h"
+#include "rocin/stats.h"
 #include "rocin/wire.h"
+
+struct rn_qp_attr;
 
 /* A completion. */
 struct rn_scene_wc {

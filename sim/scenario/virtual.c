@@ -8,8 +8,11 @@
 
 #include "calls.h"
 #include "packet.h"
+#include "rocin/cqe.h"
 #include "rocin/mcast.h"
 #include "rocin/mr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/srq.h"
 #include "sim/pcie/model/text.h"
 #include "sim/vnet/host.h"
 #include "sim/vnet/vnet.h"

@@ -3,7 +3,10 @@
 #ifndef RN_VNET_HOST_H
 #define RN_VNET_HOST_H
 
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
+#include "rocin/mem.h"
+#include "rocin/rx_tx.h"
 #include "rocin/transport.h"
 #include "rocin/wire.h"
 

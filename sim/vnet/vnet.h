@@ -30,8 +30,12 @@
 
 #include "heap.h"
 #include "link.h"
-#include "rocin/transport.h"
+#include "rocin/flow.h"
+#include "rocin/icrc.h"
+#include "rocin/rx_tx.h"
 #include "rocin/wire.h"
+
+struct rn_dev;
 
 enum {
 	RN_VNET_NOBODY = UINT32_MAX,

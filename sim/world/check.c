@@ -4,6 +4,8 @@
  */
 #include <string.h>
 
+#include "rocin/event.h"
+#include "rocin/srq.h"
 #include "world_internal.h"
 
 enum {

@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/cqe.h"
 #include "rocin/mr.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/stats.h"
 #include "sim/vnet/host.h"
 
 enum {
@@ -575,13 +579,6 @@ static void start_device(struct tree *t, uint32_t i)
 
 static void bring_up(struct tree *t, struct rn_qp *qp, uint32_t host, uint32_t peer)
 {
-	static const uint32_t mask[] = {
-		RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_ACCESS_FLAGS,
-		RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
-			RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER,
-		RN_ATTR_SQ_PSN | RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
-			RN_ATTR_MAX_RD_ATOMIC,
-	};
 	struct rn_qp_attr attr = {
 		.path_mtu = RN_MTU_MAX,
 		.rq_psn = PSN,
@@ -597,12 +594,12 @@ static void bring_up(struct tree *t, struct rn_qp *qp, uint32_t host, uint32_t p
 		.av = { .dgid = t->net->host[peer].gid, .hop_limit = 64 },
 	};
 
-	for (unsigned i = 0; i < RN_ARRAY_SIZE(mask); i++) {
+	for (unsigned state = RN_QPS_INIT; state <= RN_QPS_RTS; state++) {
 		int rc;
 
-		attr.state = (enum rn_qp_state)(RN_QPS_INIT + i);
+		attr.state = (enum rn_qp_state)state;
 		rc = rn_qp_modify(t->host[host].dev, qp, 0, &attr,
-				  RN_ATTR_STATE | mask[i]);
+				  rn_qp_required(RN_QPT_RC, attr.state));
 		assert(rc == 0);
 	}
 }

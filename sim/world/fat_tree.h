@@ -24,7 +24,7 @@
 #ifndef RN_WORLD_FAT_TREE_H
 #define RN_WORLD_FAT_TREE_H
 
-#include "rocin/transport.h"
+#include "rocin/dev_cfg.h"
 #include "sim/vnet/topology.h"
 
 enum rn_fat_tree_traffic {

@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/cqe.h"
 #include "rocin/mr.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/stats.h"
 #include "sim/vnet/host.h"
 #include "sim/vnet/vnet.h"
 
@@ -371,13 +375,6 @@ static void start_device(struct incast *x, uint32_t i, uint32_t its_switch)
 static void bring_up(struct device *d, struct rn_qp *qp, const struct rn_gid *peer,
 		     uint32_t dest_qpn)
 {
-	static const uint32_t mask[] = {
-		RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_ACCESS_FLAGS,
-		RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
-			RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER,
-		RN_ATTR_SQ_PSN | RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
-			RN_ATTR_MAX_RD_ATOMIC,
-	};
 	struct rn_qp_attr attr = {
 		.path_mtu = RN_MTU_MAX,
 		.rq_psn = PSN,
@@ -393,11 +390,12 @@ static void bring_up(struct device *d, struct rn_qp *qp, const struct rn_gid *pe
 		.av = { .dgid = *peer, .hop_limit = 64 },
 	};
 
-	for (unsigned i = 0; i < RN_ARRAY_SIZE(mask); i++) {
+	for (unsigned state = RN_QPS_INIT; state <= RN_QPS_RTS; state++) {
 		int rc;
 
-		attr.state = (enum rn_qp_state)(RN_QPS_INIT + i);
-		rc = rn_qp_modify(d->dev, qp, 0, &attr, RN_ATTR_STATE | mask[i]);
+		attr.state = (enum rn_qp_state)state;
+		rc = rn_qp_modify(d->dev, qp, 0, &attr,
+				  rn_qp_required(RN_QPT_RC, attr.state));
 		assert(rc == 0);
 	}
 }

@@ -15,7 +15,7 @@
 #ifndef RN_WORLD_INCAST_H
 #define RN_WORLD_INCAST_H
 
-#include "rocin/transport.h"
+#include "rocin/dev_cfg.h"
 #include "sim/vnet/link.h"
 
 enum {

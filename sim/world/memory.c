@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "rocin/transport.h"
 #include "world_internal.h"
 
 enum {

@@ -36,31 +36,6 @@ static struct rn_qp_attr attributes(const struct rn_w_end *e, const uint32_t psn
 	};
 }
 
-/* The attributes that each state change on the way to RTS requires. */
-static uint32_t step_mask(enum rn_qp_state to, enum rn_qp_type type)
-{
-	const uint32_t init = RN_ATTR_PKEY_INDEX | RN_ATTR_PORT;
-	const uint32_t path =
-		RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN;
-	bool asks = type == RN_QPT_RC || type == RN_QPT_XRC_SEND;
-	bool answers = type == RN_QPT_RC || type == RN_QPT_XRC_RECV;
-
-	switch ((int)to) {
-	case RN_QPS_INIT:
-		return init | (type == RN_QPT_UD ? RN_ATTR_QKEY : RN_ATTR_ACCESS_FLAGS);
-	case RN_QPS_RTR:
-		return type == RN_QPT_UD ? 0
-					 : path | (answers ? RN_ATTR_MAX_DEST_RD_ATOMIC |
-								     RN_ATTR_MIN_RNR_TIMER
-							   : 0);
-	default:
-		return RN_ATTR_SQ_PSN | (asks || answers ? RN_ATTR_TIMEOUT : 0) |
-		       (asks ? RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
-					RN_ATTR_MAX_RD_ATOMIC
-			     : 0);
-	}
-}
-
 static bool bring_up(struct rn_world *w, struct rn_w_end *e, const uint32_t psn[2])
 {
 	static const enum rn_qp_state step[] = { RN_QPS_INIT, RN_QPS_RTR, RN_QPS_RTS };
@@ -73,7 +48,7 @@ static bool bring_up(struct rn_world *w, struct rn_w_end *e, const uint32_t psn[
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(step); i++) {
 		attr.state = step[i];
 		if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &attr,
-				 RN_ATTR_STATE | step_mask(step[i], rn_w_type(e)))) {
+				 rn_qp_required(rn_w_type(e), step[i]))) {
 			rn_w_fail(w, "QP %x cannot be brought to %s", e->qpn,
 				  rn_qp_state_name(step[i]));
 			return false;

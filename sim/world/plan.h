@@ -8,7 +8,8 @@
 #ifndef RN_WORLD_PLAN_H
 #define RN_WORLD_PLAN_H
 
-#include "rocin/transport.h"
+#include "rocin/dev_cfg.h"
+#include "rocin/qp_types.h"
 #include "sim/vnet/link.h"
 
 enum {

@@ -4,6 +4,8 @@
  */
 #include <string.h>
 
+#include "rocin/transport.h"
+#include "rocin/wr_info.h"
 #include "world_internal.h"
 
 enum {
@@ -137,20 +139,9 @@ static uint32_t choose_len(const struct rn_plan_pair *p, struct rn_random *r)
 	}
 }
 
-static bool takes_receive(enum rn_wr_opcode op)
-{
-	return op == RN_WR_SEND || op == RN_WR_SEND_WITH_IMM ||
-	       op == RN_WR_SEND_WITH_INV || op == RN_WR_RDMA_WRITE_WITH_IMM;
-}
-
 static bool is_atomic(enum rn_wr_opcode op)
 {
-	return op == RN_WR_ATOMIC_FETCH_AND_ADD || op == RN_WR_ATOMIC_CMP_AND_SWP;
-}
-
-static bool is_word(enum rn_wr_opcode op)
-{
-	return is_atomic(op) || op == RN_WR_ATOMIC_WRITE;
+	return rn_wr_info[op].answer == RN_ANSWER_ATOMIC;
 }
 
 /* Takes slots for @wr at both ends. Returns false if no slot is free. */
@@ -158,13 +149,13 @@ static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *w
 {
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_w_device *far = &w->device[e->peer->dev];
-	bool back = wr->opcode == RN_WR_RDMA_READ || is_atomic(wr->opcode);
-	bool write = wr->opcode == RN_WR_RDMA_WRITE || wr->opcode == RN_WR_ATOMIC_WRITE ||
-		     wr->opcode == RN_WR_RDMA_WRITE_WITH_IMM;
+	uint32_t flags = rn_wr_flags(wr->opcode);
+	bool back = rn_wr_brings_data(wr->opcode);
+	bool write = flags & RN_OP_PAYLOAD && flags & RN_OP_RETH;
 
-	if (wr->len == 0 || wr->opcode == RN_WR_FLUSH)
+	if (wr->len == 0 || !rn_wr_has_data(wr->opcode))
 		return true;
-	if (wr->opcode == RN_WR_ATOMIC_WRITE)
+	if (write && flags & RN_OP_WORD)
 		/* Keeps the slot's offset a multiple of 8, as an atomic write requires.
 		 */
 		wr->pattern &= UINT64_C(0xfffffff8ffffffff);
@@ -226,7 +217,7 @@ static void maybe_make_invalid(struct rn_world *w, struct rn_w_end *e, struct rn
 static bool can_be_inline(const struct rn_w_wr *wr)
 {
 	return wr->len && wr->len <= RN_W_INLINE &&
-	       (takes_receive(wr->opcode) || wr->opcode == RN_WR_RDMA_WRITE);
+	       (rn_wr_info[wr->opcode].takes_recv || wr->opcode == RN_WR_RDMA_WRITE);
 }
 
 /* Inline data: the program may change the bytes as soon as the request is posted. */
@@ -271,7 +262,7 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 		return;
 	wr = rn_w_new_wr(w, &e->sq, 0, e);
 	wr->opcode = choose_opcode(e, r);
-	wr->len = is_word(wr->opcode) ? 8 : choose_len(e->pair->plan, r);
+	wr->len = rn_wr_flags(wr->opcode) & RN_OP_WORD ? 8 : choose_len(e->pair->plan, r);
 	wr->signaled = rn_random_below(r, 4) || e->sq.tail - e->sq.head > RN_W_WRS / 2;
 	wr->pattern = rn_random_next(r);
 	wr->imm = (uint32_t)rn_random_next(r);
@@ -285,7 +276,7 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 	send.flags = choose_flags(wr, r);
 	send.imm = wr->imm;
 	list_bytes(d, wr, &send, sg, bytes, r);
-	send.flush_length = wr->opcode == RN_WR_FLUSH ? wr->len : 0;
+	send.flush_length = rn_wr_has_data(wr->opcode) ? 0 : wr->len;
 	send.flush_placement = RN_FLUSH_GLOBAL;
 	send.remote_srqn = XRC_SRQN;
 	send.rkey = far->mr.lkey;
@@ -300,7 +291,7 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 	maybe_make_invalid(w, e, wr, &send, r);
 	if (rn_w_type(e) == RN_QPT_UD) {
 		rn_w_address(w, e, wr, &send, &av, r);
-	} else if (takes_receive(wr->opcode)) {
+	} else if (rn_wr_info[wr->opcode].takes_recv) {
 		wr->index = e->messages_sent++;
 		e->expected[wr->index % RN_ARRAY_SIZE(e->expected)] = *wr;
 	}

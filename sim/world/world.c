@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/event.h"
+#include "rocin/transport.h"
 #include "world_internal.h"
 
 enum {

@@ -34,6 +34,7 @@
 #define RN_WORLD_H
 
 #include "plan.h"
+#include "rocin/work_request.h"
 
 struct rn_world;
 

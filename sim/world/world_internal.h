@@ -3,14 +3,20 @@
 #ifndef RN_WORLD_INTERNAL_H
 #define RN_WORLD_INTERNAL_H
 
+#include "rocin/cqe.h"
 #include "rocin/icrc.h"
 #include "rocin/mcast.h"
+#include "rocin/mem.h"
 #include "rocin/mr.h"
 #include "rocin/opcode.h"
-#include "rocin/transport.h"
+#include "rocin/psn.h"
+#include "rocin/queue_pair.h"
+#include "rocin/stats.h"
 #include "rocin/wire.h"
 #include "sim/vnet/vnet.h"
 #include "world.h"
+
+struct rn_event;
 
 enum {
 	RN_W_SLOTS = 512,

@@ -15,7 +15,11 @@
 #include <cmocka.h>
 
 #include "rocin/access.h"
+#include "rocin/cqe.h"
 #include "rocin/mr.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/stats.h"
 #include "sim/scenario/packet.h"
 #include "sim/scenario/scenario.h"
 #include "sim/vnet/host.h"
@@ -260,7 +264,6 @@ static void make_qp(const struct capture *c, const struct rn_gid *peer)
 		.max_recv_sge = 1,
 	};
 	struct rn_qp_attr attr = {
-		.state = RN_QPS_INIT,
 		.port_num = 1,
 		.access = ALL & RN_ACCESS_REMOTE_MASK,
 		.av = { .dgid = *peer, .hop_limit = 64 },
@@ -280,23 +283,12 @@ static void make_qp(const struct capture *c, const struct rn_gid *peer)
 
 	assert_non_null(block);
 	qp = rn_qp_create(dev, block, &init);
-	assert_int_equal(rn_qp_modify(dev, qp, 1, &attr,
-				      RN_ATTR_STATE | RN_ATTR_PKEY_INDEX | RN_ATTR_PORT |
-					      RN_ATTR_ACCESS_FLAGS),
-			 0);
-	attr.state = RN_QPS_RTR;
-	assert_int_equal(rn_qp_modify(dev, qp, 1, &attr,
-				      RN_ATTR_STATE | RN_ATTR_AV | RN_ATTR_PATH_MTU |
-					      RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
-					      RN_ATTR_MAX_DEST_RD_ATOMIC |
-					      RN_ATTR_MIN_RNR_TIMER),
-			 0);
-	attr.state = RN_QPS_RTS;
-	assert_int_equal(rn_qp_modify(dev, qp, 1, &attr,
-				      RN_ATTR_STATE | RN_ATTR_SQ_PSN | RN_ATTR_TIMEOUT |
-					      RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
-					      RN_ATTR_MAX_RD_ATOMIC),
-			 0);
+	for (unsigned state = RN_QPS_INIT; state <= RN_QPS_RTS; state++) {
+		attr.state = (enum rn_qp_state)state;
+		assert_int_equal(rn_qp_modify(dev, qp, 1, &attr,
+					      rn_qp_required(RN_QPT_RC, attr.state)),
+				 0);
+	}
 }
 
 static void destroy(void)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ctl_sides.h"
+#include "rocin/netdev.h"
 #include "transport/io/rocind/rocind_conn.h"
 
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);

@@ -6,6 +6,7 @@
 #define RN_DEVICE_CHECK_H
 
 #include "device_world.h"
+#include "rocin/cqe.h"
 
 static inline void note_post(struct world *w, unsigned qp, enum note_queue queue,
 			     bool signaled)

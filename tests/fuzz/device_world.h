@@ -6,10 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/cqe.h"
+#include "rocin/dev_cfg.h"
 #include "rocin/icrc.h"
 #include "rocin/mcast.h"
 #include "rocin/mr.h"
 #include "rocin/opcode.h"
+#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
+#include "rocin/srq.h"
+#include "rocin/stats.h"
 #include "rocin/transport.h"
 #include "rocin/wire.h"
 #include "sim/vnet/vnet.h"

@@ -11,6 +11,7 @@
  * impossible, it asserts.)
  */
 #include "device_check.h"
+#include "rocin/psn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,27 +56,6 @@ static void modify(struct world *w)
 		forget_posts(w, i);
 }
 
-static uint32_t mask_to(enum rn_qp_type type, enum rn_qp_state to)
-{
-	bool ud = type == RN_QPT_UD, recv = type == RN_QPT_XRC_RECV;
-	bool asks = type == RN_QPT_RC || type == RN_QPT_XRC_SEND;
-	bool answers = type == RN_QPT_RC || recv;
-
-	if (to == RN_QPS_INIT)
-		return RN_ATTR_PKEY_INDEX | RN_ATTR_PORT |
-		       (ud ? RN_ATTR_QKEY : RN_ATTR_ACCESS_FLAGS);
-	if (to == RN_QPS_RTS)
-		return RN_ATTR_SQ_PSN |
-		       (asks ? RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
-					RN_ATTR_MAX_RD_ATOMIC
-			     : 0) |
-		       (recv ? RN_ATTR_TIMEOUT : 0);
-	if (to == RN_QPS_RTR && !ud)
-		return RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
-		       (answers ? RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER : 0);
-	return 0;
-}
-
 /* RESET to RTS, which a script of random bytes would hardly find. */
 static void connect(struct world *w, unsigned i)
 {
@@ -88,7 +68,7 @@ static void connect(struct world *w, unsigned i)
 	for (unsigned s = RN_QPS_INIT; s <= RN_QPS_RTS; s++) {
 		attr.state = (enum rn_qp_state)s;
 		require(rn_qp_modify(w->dev, w->qp[i], w->net->now, &attr,
-				     RN_ATTR_STATE | mask_to(types[i], attr.state)) == 0);
+				     rn_qp_required(types[i], attr.state)) == 0);
 	}
 }
 

@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
+#include "rocin/stats.h"
 #include "rocin/wire.h"
 #include "script.h"
 #include "transport/io/fault/net_fault.h"

@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 
 #include "rocin/crc32.h"
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
+#include "rocin/wire.h"
 #include "script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <rdma/rdma_user_cm.h>
 
+#include "rocin/netdev.h"
 #include "script.h"
 #include "tools/rocind/ucma/ucma.h"
 

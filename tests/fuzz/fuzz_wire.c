@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"

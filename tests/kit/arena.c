@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/crc32.h"
 #include "rocin/random.h"
 
 enum {

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/flow.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
 #include "sim/vnet/host.h"
 #include "transport/io/memory/mem_direct.h"
 
@@ -125,14 +128,6 @@ static void new_qp(struct many *m, unsigned k, unsigned i)
 	m->qp[k][i] = rn_qp_create(s->dev, m->block[k][i], &init);
 }
 
-static void modify(struct many *m, unsigned k, unsigned i, struct rn_qp_attr *attr,
-		   enum rn_qp_state state, uint32_t mask)
-{
-	attr->state = state;
-	assert(rn_qp_modify(m->side[k].dev, m->qp[k][i], m->now, attr,
-			    RN_ATTR_STATE | mask) == 0);
-}
-
 static void connect_qp(struct many *m, unsigned k, unsigned i)
 {
 	struct rn_qp_attr attr = {
@@ -146,14 +141,11 @@ static void connect_qp(struct many *m, unsigned k, unsigned i)
 		.rnr_retry = 7,
 	};
 
-	modify(m, k, i, &attr, RN_QPS_INIT,
-	       RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_ACCESS_FLAGS);
-	modify(m, k, i, &attr, RN_QPS_RTR,
-	       RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
-		       RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER);
-	modify(m, k, i, &attr, RN_QPS_RTS,
-	       RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY | RN_ATTR_SQ_PSN |
-		       RN_ATTR_MAX_RD_ATOMIC);
+	for (unsigned state = RN_QPS_INIT; state <= RN_QPS_RTS; state++) {
+		attr.state = (enum rn_qp_state)state;
+		assert(rn_qp_modify(m->side[k].dev, m->qp[k][i], m->now, &attr,
+				    rn_qp_required(RN_QPT_RC, attr.state)) == 0);
+	}
 }
 
 static struct rn_sge sge_of(const struct many *m, unsigned k, unsigned i)

@@ -12,9 +12,12 @@
 #ifndef RN_MANY_H
 #define RN_MANY_H
 
+#include "rocin/cqe.h"
 #include "rocin/mr.h"
 #include "rocin/random.h"
-#include "rocin/transport.h"
+#include "rocin/stats.h"
+
+struct rn_qp;
 
 struct many_cfg {
 	unsigned qps;

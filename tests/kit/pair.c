@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "rocin/srq.h"
+#include "rocin/transport.h"
+
 enum {
 	PD = 1,
 	QKEY = 0x1ee7,
@@ -592,37 +595,6 @@ struct rn_qp_attr pair_attr(const struct pair_qp *q, unsigned dev, uint32_t dest
 	};
 }
 
-/* What each step of a QP's way to RTS must name (qp_state.c). */
-static uint32_t step_mask(enum rn_qp_type type, enum rn_qp_state to)
-{
-	static const uint32_t rc[RN_QPS_COUNT] = {
-		[RN_QPS_INIT] = RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_ACCESS_FLAGS,
-		[RN_QPS_RTR] = RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN |
-			       RN_ATTR_RQ_PSN | RN_ATTR_MAX_DEST_RD_ATOMIC |
-			       RN_ATTR_MIN_RNR_TIMER,
-		[RN_QPS_RTS] = RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
-			       RN_ATTR_SQ_PSN | RN_ATTR_MAX_RD_ATOMIC,
-	};
-	static const uint32_t uc[RN_QPS_COUNT] = {
-		[RN_QPS_INIT] = RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_ACCESS_FLAGS,
-		[RN_QPS_RTR] =
-			RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN,
-		[RN_QPS_RTS] = RN_ATTR_SQ_PSN,
-	};
-	static const uint32_t ud[RN_QPS_COUNT] = {
-		[RN_QPS_INIT] = RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_QKEY,
-		[RN_QPS_RTS] = RN_ATTR_SQ_PSN,
-	};
-
-	if (type == RN_QPT_XRC_SEND)
-		return RN_ATTR_STATE | (to == RN_QPS_RTR ? uc : rc)[to];
-	if (type == RN_QPT_XRC_RECV && to == RN_QPS_RTS)
-		return RN_ATTR_STATE | RN_ATTR_TIMEOUT | RN_ATTR_SQ_PSN;
-	if (type == RN_QPT_XRC_RECV)
-		return RN_ATTR_STATE | rc[to];
-	return RN_ATTR_STATE | (type == RN_QPT_RC ? rc : type == RN_QPT_UC ? uc : ud)[to];
-}
-
 void pair_modify_until(struct pair_qp *q, const struct rn_qp_attr *attr,
 		       enum rn_qp_state until)
 {
@@ -631,7 +603,7 @@ void pair_modify_until(struct pair_qp *q, const struct rn_qp_attr *attr,
 	for (enum rn_qp_state s = RN_QPS_INIT; s <= until && s <= RN_QPS_RTS; s++) {
 		a.state = s;
 		assert_int_equal(rn_qp_modify(q->p->dev[q->dev], q->qp, q->p->net->now,
-					      &a, step_mask(q->type, s)),
+					      &a, rn_qp_required(q->type, s)),
 				 0);
 	}
 	collect_events(q->p);

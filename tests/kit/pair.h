@@ -20,12 +20,19 @@
 #include <cmocka.h>
 
 #include "arena.h"
+#include "rocin/cqe.h"
+#include "rocin/dev_cfg.h"
+#include "rocin/event.h"
 #include "rocin/icrc.h"
 #include "rocin/mr.h"
 #include "rocin/opcode.h"
-#include "rocin/transport.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/stats.h"
 #include "rocin/wire.h"
 #include "sim/vnet/vnet.h"
+
+struct rn_srq_init;
 
 enum {
 	PAIR_OBJECTS = 64,	 /* QPs, CQs and MRs of one world, each */

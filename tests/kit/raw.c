@@ -2,6 +2,8 @@
 /* raw.c - a peer made of packets: the test writes them and reads the answers. */
 #include "raw.h"
 
+#include "rocin/psn.h"
+
 static void rc0(struct rn_qp_attr *a)
 {
 	a->sq_psn = RAW_PSN_TX;

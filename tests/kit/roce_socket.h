@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "rocin/netdev.h"
+#include "rocin/gid.h"
 
 #ifndef UDP_GRO
 #define UDP_GRO 104

@@ -11,6 +11,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "rocin/event.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
 #include "tests/kit/roce_socket.h"
 #include "transport/io/rocind/rocind_client.h"
 
@@ -171,18 +174,10 @@ void kit_close_pair(struct kit_end k[2])
 }
 
 /* --------------------------------------------------------------------- connection */
-static void modify(struct kit_end *k, const struct rn_qp_attr *attr, uint32_t mask)
-{
-	assert_int_equal(rn_qp_modify(rnp_engine_dev(k->e), k->qp, rnp_engine_now(), attr,
-				      mask | RN_ATTR_STATE),
-			 0);
-}
-
 void kit_connect(struct kit_end *k, const struct rn_gid *peer_gid, uint32_t peer_qpn,
 		 uint8_t timeout)
 {
 	struct rn_qp_attr attr = {
-		.state = RN_QPS_INIT,
 		.port_num = 1,
 		.access = RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ |
 			  RN_ACCESS_REMOTE_ATOMIC,
@@ -200,15 +195,13 @@ void kit_connect(struct kit_end *k, const struct rn_gid *peer_gid, uint32_t peer
 	};
 
 	rnp_engine_lock(k->e);
-	modify(k, &attr, RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_ACCESS_FLAGS);
-	attr.state = RN_QPS_RTR;
-	modify(k, &attr,
-	       RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
-		       RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER);
-	attr.state = RN_QPS_RTS;
-	modify(k, &attr,
-	       RN_ATTR_SQ_PSN | RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
-		       RN_ATTR_MAX_RD_ATOMIC);
+	for (unsigned state = RN_QPS_INIT; state <= RN_QPS_RTS; state++) {
+		attr.state = (enum rn_qp_state)state;
+		assert_int_equal(rn_qp_modify(rnp_engine_dev(k->e), k->qp,
+					      rnp_engine_now(), &attr,
+					      rn_qp_required(RN_QPT_RC, attr.state)),
+				 0);
+	}
 	rnp_engine_kick(k->e);
 	rnp_engine_unlock(k->e);
 }

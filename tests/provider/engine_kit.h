@@ -18,7 +18,9 @@
 #include "provider/engine/engine.h"
 #include "provider/engine/engine_internal.h"
 #include "rocin/access.h"
+#include "rocin/cqe.h"
 #include "rocin/mr.h"
+#include "rocin/work_request.h"
 
 enum {
 	KIT_DEVICES = 2, /* "rocin0" and "rocin1" */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "rocin/random.h"
+#include "rocin/transport.h"
 
 enum {
 	SEEDS = 300,

@@ -2,6 +2,8 @@
 /* test_engine_reply.c - the acknowledgement that goes along with the program's reply,
  * and waits for it; who has the sockets meanwhile. In virtual time.
  */
+#include "rocin/queue_pair.h"
+#include "rocin/transport.h"
 #include "virtual_kit.h"
 
 enum {

@@ -10,6 +10,9 @@
 
 #include <stdlib.h>
 
+#include "rocin/queue_pair.h"
+#include "rocin/transport.h"
+
 enum {
 	TIMEOUT = 20, /* 4 s: nothing is acknowledged because it came again */
 	MUCH = 16,    /* answers: the next is waited for */

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "provider/engine/engine_internal.h"
+#include "rocin/work_request.h"
 
 enum {
 	LOOKUPS = 10000,
@@ -89,7 +90,8 @@ static void another_address_of_the_device_has_another_socket(void **state)
 	dev.gid[0] = ipv4(77);
 	assert_true(rnp_path_carries(&paths, &dev, &av, 4096));
 	assert_int_equal(made, before + 2);
-	assert_int_equal(getsockname(paths.path[0].fd, (struct sockaddr *)&name, &len), 0);
+	assert_int_equal(getsockname(paths.path[0].fd, (struct sockaddr *)&name, &len),
+			 0);
 	assert_int_equal(((const uint8_t *)&name)[7], 77);
 	rnp_path_mtu_close(&paths);
 }

@@ -23,9 +23,9 @@
 #include <cmocka.h>
 
 #include "provider/raw/raw_socket.h"
+#include "rocin/netdev.h"
 #include "rocin/raw_packet.h"
 #include "rocin/stats.h"
-#include "rocin/transport.h"
 
 enum {
 	MTU = 1500,

@@ -11,6 +11,9 @@
 
 #include "provider/engine/tx_batch.h"
 #include "rocin/icrc.h"
+#include "rocin/stats.h"
+#include "rocin/transport.h"
+#include "rocin/wire.h"
 
 enum {
 	SUPERS = 512

@@ -10,7 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
+#include "rocin/psn.h"
+#include "rocin/wire.h"
 #include "verbs_kit.h"
 
 static bool event_waits(const struct ibv_context *ctx, int timeout_ms)

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "rocin/queue_pair.h"
+#include "rocin/transport.h"
+
 enum {
 	QUEUE = 1024,		/* super-packets on the wire to one end */
 	CPU_CLOCK = 0x7fff0001, /* a clockid_t that no kernel has */

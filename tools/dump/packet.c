@@ -5,6 +5,8 @@
 #include <libdeflate.h>
 #include <string.h>
 
+#include "rocin/icrc.h"
+
 enum {
 	/* An LRH before the IP header; the ICRC covers it as 8 bytes of ones. */
 	LRH_LEN = 8,

@@ -10,7 +10,6 @@
 #define RN_ROCE_PACKET_H
 
 #include "rocin/flow.h"
-#include "rocin/netdev.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
 

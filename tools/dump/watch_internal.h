@@ -6,6 +6,7 @@
 #include <sys/queue.h>
 
 #include "rocin/mad.h"
+#include "rocin/psn.h"
 #include "watch.h"
 
 enum {

@@ -217,38 +217,37 @@ static void note_ack(struct rn_watch_job *job, struct rn_watch_flow *f,
 /* ---- Responses with data ---- */
 
 static const char *const wants[] = {
-	[RN_OP_KIND_READ] = "READ responses",
-	[RN_OP_KIND_ATOMIC] = "an atomic acknowledge",
-	[RN_OP_KIND_FLUSH] = "a READ response without data",
-	[RN_OP_KIND_ATOMIC_WRITE] = "a READ response without data",
+	[RN_ANSWER_NONE] = "nothing",
+	[RN_ANSWER_ACK] = "an ACK",
+	[RN_ANSWER_DATA] = "READ responses",
+	[RN_ANSWER_ATOMIC] = "an atomic acknowledge",
+	[RN_ANSWER_EMPTY] = "a READ response without data",
 };
 
 static bool is_fit(struct rn_watch_job *job, const struct rn_watch_record *r)
 {
-	uint8_t kind = rn_opcode_info[r->opcode].kind;
+	enum rn_op_answer answer = (enum rn_op_answer)rn_opcode_info[r->opcode].answer;
 	const struct rn_packet *p = job->p;
-	bool fits;
+	bool fits = false;
 
-	switch (kind) {
-	case RN_OP_KIND_READ:
+	switch (answer) {
+	case RN_ANSWER_DATA:
 		fits = p->op->kind == RN_OP_KIND_READ_RESPONSE;
 		break;
-	case RN_OP_KIND_ATOMIC:
+	case RN_ANSWER_ATOMIC:
 		fits = p->op->kind == RN_OP_KIND_ATOMIC_ACK;
 		break;
-	case RN_OP_KIND_FLUSH:
-	case RN_OP_KIND_ATOMIC_WRITE:
+	case RN_ANSWER_EMPTY:
 		fits = rn_opcode_operation(p->bth.opcode) == RN_RC_READ_RESPONSE_ONLY &&
 		       p->payload_len == 0;
 		break;
-	default:
-		fits = false;
+	case RN_ANSWER_ACK:
+	case RN_ANSWER_NONE:
 		break;
 	}
 	if (!fits)
 		rn_watch_say(job, RN_RULE_RESPONSE_KIND, "%s to %s; it wants %s",
-			     p->op->name, rn_opcode_info[r->opcode].name,
-			     rn_watch_is_answered(r->opcode) ? wants[kind] : "an ACK");
+			     p->op->name, rn_opcode_info[r->opcode].name, wants[answer]);
 	return fits;
 }
 

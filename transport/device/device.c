@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rocin/srq.h"
 #include "transport/object/memory.h"
 #include "transport/object/syndrome.h"
 #include "transport/qp/requester.h"

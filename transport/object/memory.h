@@ -15,6 +15,8 @@
 #ifndef RN_MEMORY_H
 #define RN_MEMORY_H
 
+#include "rocin/cqe.h"
+#include "rocin/mem.h"
 #include "transport/qp/qp.h"
 
 /* ------------------------------------------------------------------- windows */

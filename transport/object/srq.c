@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rocin/srq.h"
+
 static uint32_t stride_for(uint32_t max_sge)
 {
 	return (uint32_t)(sizeof(struct rn_recv_wqe) + max_sge * sizeof(struct rn_sge));

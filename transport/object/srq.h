@@ -7,7 +7,10 @@
 #ifndef RN_TRANSPORT_SRQ_H
 #define RN_TRANSPORT_SRQ_H
 
+#include "rocin/qp_types.h"
 #include "transport/qp/qp.h"
+
+struct rn_cq;
 
 struct rn_srq {
 	struct rn_hnode node; /* key: the SRQ number */

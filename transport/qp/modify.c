@@ -212,6 +212,14 @@ int rn_qp_modify_check(enum rn_qp_type type, enum rn_qp_state from, enum rn_qp_s
 	return 0;
 }
 
+uint32_t rn_qp_required(enum rn_qp_type type, enum rn_qp_state to)
+{
+	int column = column_of(type);
+
+	assert(column >= 0 && to >= RN_QPS_INIT && to <= RN_QPS_RTS);
+	return RN_ATTR_STATE | transitions[to - 1][to][column].required;
+}
+
 const char *rn_qp_state_name(enum rn_qp_state state)
 {
 	static const char *const names[] = {

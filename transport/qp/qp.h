@@ -29,11 +29,19 @@
 #include <string.h>
 
 #include "rocin/call.h"
+#include "rocin/cqe.h"
+#include "rocin/dev_cfg.h"
+#include "rocin/event.h"
 #include "rocin/icrc.h"
+#include "rocin/mem.h"
 #include "rocin/mr.h"
 #include "rocin/opcode.h"
+#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
+#include "rocin/stats.h"
 #include "rocin/transport.h"
 #include "rocin/wire.h"
+#include "rocin/wr_info.h"
 
 #include "congestion.h"
 #include "transport/container/key_table.h"

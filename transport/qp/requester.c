@@ -613,7 +613,7 @@ static void skip_ended(struct rn_requester *req)
 static uint32_t build_wqe(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			  struct rn_build *b)
 {
-	switch ((enum rn_wr_answer)rn_wqe_info(wqe)->answer) {
+	switch ((enum rn_op_answer)rn_wqe_info(wqe)->answer) {
 	case RN_ANSWER_ACK:
 		if (qp->type == RN_QPT_UD)
 			return build_datagram(qp, now, wqe, b);

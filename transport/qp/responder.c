@@ -652,10 +652,9 @@ static void repeat_request(struct rn_qp *qp, const struct rn_request *q)
 		repeat_read(qp, q);
 	else if (q->kind == RN_OP_KIND_ATOMIC)
 		repeat_atomic(qp, q);
-	else if (q->kind == RN_OP_KIND_ATOMIC_WRITE || q->kind == RN_OP_KIND_FLUSH)
+	else if (q->flags & RN_OP_ANSWERED)
 		repeat_placement(qp, q);
-	else if ((q->kind == RN_OP_KIND_SEND || q->kind == RN_OP_KIND_WRITE) &&
-		 q->p->bth.ack_req)
+	else if (q->flags & RN_OP_REQUEST && q->p->bth.ack_req)
 		repeat_ack(qp, q->p->bth.psn);
 }
 

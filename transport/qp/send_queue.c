@@ -9,6 +9,7 @@
 
 #include "requester.h"
 #include "responder.h"
+#include "rocin/srq.h"
 #include "transport/object/diagnostic.h"
 
 enum {

@@ -8,8 +8,8 @@
 #ifndef RN_WINDOW_H
 #define RN_WINDOW_H
 
+#include "rocin/gid.h"
 #include "rocin/hnode.h"
-#include "rocin/netdev.h"
 #include "rocin/psn.h"
 #include "rocin/types.h"
 #include "transport/container/list.h"

@@ -5,7 +5,9 @@
 #include <endian.h>
 
 #include "rocin/crc32.h"
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
+#include "rocin/wire.h"
 
 enum {
 	IPV4_LEN = 20,

@@ -13,6 +13,7 @@
 #include "rocin/qp_types.h"
 #include "rocin/wire.h"
 #include "rocin/work_request.h"
+#include "rocin/wr_info.h"
 
 #define HDR_LEN(fl)                                                                      \
 	(RN_BTH_LEN + ((fl)&RN_OP_NOTIFY ? RN_CNP_RESERVED_LEN : 0) +                    \
@@ -28,8 +29,10 @@
 		      .flags = (fl),          \
 		      .hdr_len = HDR_LEN(fl), \
 		      .kind = RN_OP_KIND_##k, \
-		      .access = ACCESS_##k }
+		      .access = ACCESS_##k,   \
+		      .answer = ANSWER_##k }
 
+/* Of each kind: the right that it needs, and what it is answered with. */
 #define ACCESS_SEND 0
 #define ACCESS_WRITE RN_ACCESS_REMOTE_WRITE
 #define ACCESS_READ RN_ACCESS_REMOTE_READ
@@ -40,6 +43,17 @@
 #define ACCESS_ACK 0
 #define ACCESS_ATOMIC_ACK 0
 #define ACCESS_CNP 0
+
+#define ANSWER_SEND RN_ANSWER_ACK
+#define ANSWER_WRITE RN_ANSWER_ACK
+#define ANSWER_READ RN_ANSWER_DATA
+#define ANSWER_ATOMIC RN_ANSWER_ATOMIC
+#define ANSWER_ATOMIC_WRITE RN_ANSWER_EMPTY
+#define ANSWER_FLUSH RN_ANSWER_EMPTY
+#define ANSWER_READ_RESPONSE RN_ANSWER_NONE
+#define ANSWER_ACK RN_ANSWER_NONE
+#define ANSWER_ATOMIC_ACK RN_ANSWER_NONE
+#define ANSWER_CNP RN_ANSWER_NONE
 
 #define REQ RN_OP_REQUEST
 #define RSP RN_OP_RESPONSE
@@ -106,23 +120,24 @@ const struct rn_opcode_info rn_opcode_info[256] = {
 #define ON_RAW (1 << RN_QPT_RAW_PACKET)
 
 #define MESSAGE(what, end)                                                    \
-	RN_ANSWER_ACK, RN_RC_##what##_FIRST, RN_RC_##what##_MIDDLE,            \
+	ANSWER_##what, RN_RC_##what##_FIRST, RN_RC_##what##_MIDDLE,            \
 		RN_RC_##what##_LAST##end, RN_RC_##what##_ONLY##end
-#define SINGLE(answer, op) RN_ANSWER_##answer, op, op, op, op
+#define SINGLE(kind, op) ANSWER_##kind, op, op, op, op
+#define LOCAL RN_ANSWER_NONE, 0, 0, 0, 0
 
 const struct rn_wr_info rn_wr_info[RN_WR_COUNT] = {
-	/*                              answer, operations                    completion          receive inline types */
-	[RN_WR_RDMA_WRITE]           = { MESSAGE(WRITE, ),                    RN_WC_RDMA_WRITE,   false,  true,  ON_RC | ON_UC },
-	[RN_WR_RDMA_WRITE_WITH_IMM]  = { MESSAGE(WRITE, _IMM),                RN_WC_RDMA_WRITE,   true,   true,  ON_RC | ON_UC },
-	[RN_WR_SEND]                 = { MESSAGE(SEND, ),                     RN_WC_SEND,         true,   true,  ON_RC | ON_UC | ON_UD | ON_RAW },
-	[RN_WR_SEND_WITH_IMM]        = { MESSAGE(SEND, _IMM),                 RN_WC_SEND,         true,   true,  ON_RC | ON_UC | ON_UD },
-	[RN_WR_SEND_WITH_INV]        = { MESSAGE(SEND, _INV),                 RN_WC_SEND,         true,   true,  ON_RC },
-	[RN_WR_RDMA_READ]            = { SINGLE(DATA, RN_RC_READ_REQUEST),    RN_WC_RDMA_READ,    false,  false, ON_RC },
-	[RN_WR_ATOMIC_CMP_AND_SWP]   = { SINGLE(ATOMIC, RN_RC_CMP_SWAP),      RN_WC_COMP_SWAP,    false,  false, ON_RC },
-	[RN_WR_ATOMIC_FETCH_AND_ADD] = { SINGLE(ATOMIC, RN_RC_FETCH_ADD),     RN_WC_FETCH_ADD,    false,  false, ON_RC },
-	[RN_WR_ATOMIC_WRITE]         = { SINGLE(EMPTY, RN_RC_ATOMIC_WRITE),   RN_WC_ATOMIC_WRITE, false,  true,  ON_RC },
-	[RN_WR_FLUSH]                = { SINGLE(EMPTY, RN_RC_FLUSH),          RN_WC_FLUSH,        false,  false, ON_RC },
-	[RN_WR_LOCAL_INV]            = { SINGLE(NONE, 0),                     RN_WC_LOCAL_INV,    false,  false, ON_RC | ON_UC },
-	[RN_WR_BIND_MW]              = { SINGLE(NONE, 0),                     RN_WC_BIND_MW,      false,  false, ON_RC | ON_UC },
+	/*                              answer, operations                             completion          receive inline types */
+	[RN_WR_RDMA_WRITE]           = { MESSAGE(WRITE, ),                         RN_WC_RDMA_WRITE,   false,  true,  ON_RC | ON_UC },
+	[RN_WR_RDMA_WRITE_WITH_IMM]  = { MESSAGE(WRITE, _IMM),                     RN_WC_RDMA_WRITE,   true,   true,  ON_RC | ON_UC },
+	[RN_WR_SEND]                 = { MESSAGE(SEND, ),                          RN_WC_SEND,         true,   true,  ON_RC | ON_UC | ON_UD | ON_RAW },
+	[RN_WR_SEND_WITH_IMM]        = { MESSAGE(SEND, _IMM),                      RN_WC_SEND,         true,   true,  ON_RC | ON_UC | ON_UD },
+	[RN_WR_SEND_WITH_INV]        = { MESSAGE(SEND, _INV),                      RN_WC_SEND,         true,   true,  ON_RC },
+	[RN_WR_RDMA_READ]            = { SINGLE(READ, RN_RC_READ_REQUEST),         RN_WC_RDMA_READ,    false,  false, ON_RC },
+	[RN_WR_ATOMIC_CMP_AND_SWP]   = { SINGLE(ATOMIC, RN_RC_CMP_SWAP),           RN_WC_COMP_SWAP,    false,  false, ON_RC },
+	[RN_WR_ATOMIC_FETCH_AND_ADD] = { SINGLE(ATOMIC, RN_RC_FETCH_ADD),          RN_WC_FETCH_ADD,    false,  false, ON_RC },
+	[RN_WR_ATOMIC_WRITE]         = { SINGLE(ATOMIC_WRITE, RN_RC_ATOMIC_WRITE), RN_WC_ATOMIC_WRITE, false,  true,  ON_RC },
+	[RN_WR_FLUSH]                = { SINGLE(FLUSH, RN_RC_FLUSH),               RN_WC_FLUSH,        false,  false, ON_RC },
+	[RN_WR_LOCAL_INV]            = { LOCAL,                                    RN_WC_LOCAL_INV,    false,  false, ON_RC | ON_UC },
+	[RN_WR_BIND_MW]              = { LOCAL,                                    RN_WC_BIND_MW,      false,  false, ON_RC | ON_UC },
 };
 /* clang-format on */

@@ -2,6 +2,7 @@
 /* wire.c - parse and emit each header, and the code tables of the AETH. */
 #include <errno.h>
 
+#include "rocin/psn.h"
 #include "rocin/wire.h"
 
 /* Byte offsets and masks, as in the figures of the headers in the IBTA specification. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/cqe.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/host/host_internal.h"

@@ -5,7 +5,7 @@
 #ifndef RN_SANITIZE_INTERNAL_H
 #define RN_SANITIZE_INTERNAL_H
 
-#include "rocin/transport.h"
+#include "rocin/work_request.h"
 #include "sanitize.h"
 #include "sim/pcie/model/fabric.h"
 

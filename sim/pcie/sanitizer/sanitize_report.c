@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rocin/transport.h"
+#include "rocin/cqe.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 
@@ -54,32 +54,13 @@ const char *rn_san_wr_name(unsigned opcode)
 
 const char *rn_san_wc_name(unsigned opcode)
 {
-	switch (opcode) {
-	case RN_WC_RECV:
-		return "receive of a SEND";
-	case RN_WC_RECV_RDMA_WITH_IMM:
-		return "receive of an immediate";
-	case RN_WC_SEND:
-		return "SEND";
-	case RN_WC_RDMA_WRITE:
-		return "RDMA WRITE";
-	case RN_WC_RDMA_READ:
-		return "RDMA READ";
-	case RN_WC_COMP_SWAP:
-		return "compare and swap";
-	case RN_WC_FETCH_ADD:
-		return "fetch and add";
-	case RN_WC_BIND_MW:
-		return "bind";
-	case RN_WC_LOCAL_INV:
-		return "local invalidate";
-	case RN_WC_FLUSH:
-		return "FLUSH";
-	case RN_WC_ATOMIC_WRITE:
-		return "ATOMIC WRITE";
-	default:
-		return "completion";
-	}
+	static const char *const text[] = {
+#define X(symbol, number, words) [RN_WC_##symbol] = (words),
+		RN_WC_OPCODES(X)
+#undef X
+	};
+
+	return opcode < RN_ARRAY_SIZE(text) && text[opcode] ? text[opcode] : "completion";
 }
 
 /* Does the CPU's path to the GPU share the queue in which this write waits, so that an

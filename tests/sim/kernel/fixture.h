@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rocin/gid.h"
 #include "rocin/netdev.h"
 
 static inline struct rn_gid ipv4_gid(uint8_t a, uint8_t b, uint8_t c, uint8_t d)

@@ -14,6 +14,9 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "rocin/gid.h"
+#include "rocin/netdev.h"
+
 enum {
 	ENTRIES = 4
 };

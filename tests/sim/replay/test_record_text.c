@@ -12,6 +12,9 @@
 #include "rocin/cqe.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
+#include "rocin/psn.h"
+#include "rocin/rx_tx.h"
+#include "rocin/wire.h"
 #include "sim/replay/record_text.h"
 
 enum {

@@ -7,6 +7,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "rocin/cqe.h"
+#include "rocin/rx_tx.h"
+#include "rocin/stats.h"
+#include "rocin/transport.h"
 #include "sim/replay/player.h"
 #include "sim/replay/recorder.h"
 

@@ -8,7 +8,11 @@
 
 #include <cmocka.h>
 
+#include "rocin/dev_cfg.h"
+#include "rocin/mem.h"
 #include "rocin/mr.h"
+#include "rocin/stats.h"
+#include "rocin/transport.h"
 #include "sim/vnet/topology.h"
 
 enum {

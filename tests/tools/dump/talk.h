@@ -16,6 +16,9 @@
 
 #include <cmocka.h>
 
+#include "rocin/flow.h"
+#include "rocin/icrc.h"
+#include "rocin/psn.h"
 #include "tools/dump/watch.h"
 
 enum {

@@ -13,6 +13,8 @@
 
 #include <sys/types.h>
 
+#include "rocin/gid.h"
+#include "rocin/netdev.h"
 #include "transport/io/rocind/rocind_client.h"
 
 enum {

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "rocin/gid.h"
 #include "tools/rocind/server/client.h"
 #include "transport/io/rocind/ctl_socket.h"
 

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rocin/gid.h"
+
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode);
 

@@ -5,6 +5,7 @@
 #ifndef UCMA_KIT_H
 #define UCMA_KIT_H
 
+#include "rocin/netdev.h"
 #include "tools/rocind/ucma/ucma.h"
 
 /* cmocka.h needs these before it. */

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rocin/srq.h"
+
 static void device_refuses_a_configuration_out_of_range(void **state)
 {
 	struct rn_dev *dev = malloc(rn_dev_size());

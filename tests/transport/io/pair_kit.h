@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/flow.h"
 #include "transport/io/udp/udp_internal.h"
 
 enum {

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rocin/srq.h"
+
 enum {
 	LEN = 2048, /* of each receive */
 	ROOM = 64,  /* receives in the region */

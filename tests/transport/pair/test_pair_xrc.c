@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_pair_xrc.c - XRC end to end. */
+#include "rocin/srq.h"
 #include "tests/kit/pair.h"
 
 enum {

@@ -3,6 +3,7 @@
  * shared receive queue: nothing but what is open changes, and every receive that was
  * posted to a queue that lives completes at most once.
  */
+#include "rocin/srq.h"
 #include "tests/kit/raw.h"
 #include "transport/object/srq.h"
 

@@ -2,6 +2,7 @@
 /* test_responder_ack.c - when acknowledgements and NAKs leave, and which: E14, F12 and
  * more of tests/rules.md.
  */
+#include "rocin/transport.h"
 #include "tests/kit/rc0.h"
 
 enum {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_responder_read.c - READ responses: E10 to E17 of tests/rules.md, and slow memory.
  */
+#include "rocin/transport.h"
 #include "tests/kit/rc0.h"
 
 enum {

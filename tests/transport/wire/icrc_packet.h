@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
 
 enum {

@@ -14,6 +14,7 @@
 
 #include "icrc_packet.h"
 #include "icrc_vectors.h"
+#include "rocin/wire.h"
 
 enum {
 	IPV4_LEN = 20,

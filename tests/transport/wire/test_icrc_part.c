@@ -7,7 +7,10 @@
 
 #include <cmocka.h>
 
+#include "rocin/crc32.h"
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
+#include "rocin/wire.h"
 
 enum {
 	EXTENSIONS_MAX = 32,

@@ -67,17 +67,6 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static unsigned number(struct argp_state *state, const char *option, const char *arg,
-		       unsigned max)
-{
-	uint64_t v = 0;
-
-	if (!rn_read_number(arg, 1, max, &v))
-		argp_error(state, "--%s takes a number from 1 to %u, not \"%s\"", option,
-			   max, arg);
-	return (unsigned)v;
-}
-
 /* Calls @each for each word of a list that is separated by commas. */
 static void split(struct argp_state *state, char *arg,
 		  void (*each)(struct argp_state *state, void *to, const char *word),
@@ -110,12 +99,13 @@ static void add_size(struct argp_state *state, void *to, const char *word)
 
 static void add_qps(struct argp_state *state, void *to, const char *word)
 {
-	append(state, to, number(state, "qps", word, RN_BENCH_QPS_MAX));
+	append(state, to, rn_option_number(state, "qps", word, 1, RN_BENCH_QPS_MAX));
 }
 
 static void add_processes(struct argp_state *state, void *to, const char *word)
 {
-	unsigned n = number(state, "processes", word, 2 * RN_BENCH_PAIRS_MAX);
+	uint32_t n =
+		rn_option_number(state, "processes", word, 1, 2 * RN_BENCH_PAIRS_MAX);
 
 	if (n % 2)
 		argp_error(state, "--processes takes even numbers, not \"%s\"", word);
@@ -156,13 +146,14 @@ static error_t parse_how(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'r':
-		args->rounds = number(state, "rounds", arg, RN_BENCH_ROUNDS_MAX);
+		args->rounds =
+			rn_option_number(state, "rounds", arg, 1, RN_BENCH_ROUNDS_MAX);
 		return 0;
 	case 's':
-		args->slice_ms = number(state, "slice-ms", arg, 60000);
+		args->slice_ms = rn_option_number(state, "slice-ms", arg, 1, 60000);
 		return 0;
 	case 't':
-		args->time_s = number(state, "time", arg, 86400);
+		args->time_s = rn_option_number(state, "time", arg, 1, 86400);
 		return 0;
 	case 'n':
 		args->netdevs = arg;

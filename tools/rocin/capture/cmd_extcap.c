@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "rocin/netdev.h"
 #include "rocin/types.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/stat/stats.h"

@@ -44,6 +44,17 @@ bool rn_read_seconds(const char *text, double least, double most, double *second
 	return true;
 }
 
+uint32_t rn_option_number(struct argp_state *state, const char *name, const char *arg,
+			  uint32_t least, uint32_t most)
+{
+	uint64_t value = least;
+
+	if (!rn_read_number(arg, least, most, &value))
+		argp_error(state, "--%s takes a number from %u to %u, not \"%s\"", name,
+			   least, most, arg);
+	return (uint32_t)value;
+}
+
 void rn_bad_value(struct argp_state *state, const struct argp_option *options, int key,
 		  const char *arg)
 {

@@ -29,6 +29,12 @@ bool rn_read_seconds(const char *text, double least, double most, double *second
 struct argp_option;
 struct argp_state;
 
+/* The value of the option @name, from @least to @most; ends with wrong usage if it is no
+ * such number.
+ */
+uint32_t rn_option_number(struct argp_state *state, const char *name, const char *arg,
+			  uint32_t least, uint32_t most);
+
 /* Ends the program with a usage error: @arg is no valid value for the option @key of
  * @options. The message has the name of the option and its help text.
  */

@@ -7,7 +7,6 @@
 
 #include <arpa/inet.h>
 
-#include "rocin/netdev.h"
 #include "tools/dump/packet.h"
 
 enum {

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rocin/work_request.h"
+
 /* ----------------------------------------------------------------------- queue pairs */
 static enum ibv_mtu mtu_of(uint64_t bytes)
 {
@@ -223,10 +225,6 @@ static int poll_for_tester(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ----------------------------------------------------------------------- send queues */
-enum {
-	WR_FLUSH = 14, /* IBV_WR_FLUSH, which headers of rdma-core 44 do not have */
-};
-
 /* Finds the bytes at an address of the scenario; NULL if they are in none of its regions.
  * A tester must not make this process read other memory.
  */
@@ -327,7 +325,7 @@ static int post_send(struct rn_agent *a, struct rn_conform_line *l)
 		wr.invalidate_rkey = (uint32_t)n[RN_CONFORM_IMM];
 	else
 		wr.imm_data = htonl((uint32_t)n[RN_CONFORM_IMM]);
-	if (wr.opcode == (enum ibv_wr_opcode)WR_FLUSH) /* the SGE has only a length */
+	if (n[RN_CONFORM_OPCODE] == RN_WR_FLUSH) /* the SGE has only a length */
 		wr.num_sge = 1;
 	return ibv_post_send(a->qp[n[0]].qp, &wr, &bad);
 }
@@ -370,10 +368,6 @@ static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ------------------------------------------------------------------------ the device */
-/* Device capability bits, which headers of rdma-core 44 do not have. */
-#define CAN_FLUSH_GLOBAL (UINT64_C(1) << 38)
-#define CAN_ATOMIC_WRITE (UINT64_C(1) << 40)
-
 enum {
 	GIDS = 256, /* number of GID table entries that are examined */
 	/* Vendor ID of Rocin, which accepts FLUSH by ibv_post_send() and does not pin
@@ -417,29 +411,40 @@ static int choose_gids(struct rn_agent *a, uint8_t wanted)
 	return 0;
 }
 
+/* Of the requests that not every device does. */
+static uint32_t operations(uint64_t caps, bool is_ours)
+{
+	uint32_t can = 0;
+
+	for (unsigned opcode = 0; opcode < RN_WR_COUNT; opcode++) {
+		const struct rn_conform_operation *op = rn_conform_operation(opcode);
+
+		if (op && caps & op->cap && (is_ours || !op->is_ours))
+			can |= op->ability;
+	}
+	return can;
+}
+
 static uint32_t device_abilities(struct ibv_context *ctx)
 {
 	struct ibv_device_attr_ex attr;
 	uint64_t caps;
+	bool is_ours;
 
 	if (ibv_query_device_ex(ctx, NULL, &attr))
 		return 0;
 	caps = attr.orig_attr.device_cap_flags | attr.device_cap_flags_ex;
-	return (attr.orig_attr.max_srq ? RN_CONFORM_CAN_SRQ : 0) |
+	is_ours = attr.orig_attr.vendor_id == OUR_VENDOR;
+	return operations(caps, is_ours) |
+	       (attr.orig_attr.max_srq ? RN_CONFORM_CAN_SRQ : 0) |
 	       (caps & IBV_DEVICE_XRC ? RN_CONFORM_CAN_XRC : 0) |
 	       (caps & IBV_DEVICE_MEM_WINDOW ? RN_CONFORM_CAN_MW1 : 0) |
 	       (caps & (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)
 			? RN_CONFORM_CAN_MW2
 			: 0) |
 	       (attr.orig_attr.max_mcast_grp ? RN_CONFORM_CAN_GROUP : 0) |
-	       (caps & CAN_FLUSH_GLOBAL && attr.orig_attr.vendor_id == OUR_VENDOR
-			? RN_CONFORM_CAN_FLUSH
-			: 0) |
-	       (caps & CAN_ATOMIC_WRITE ? RN_CONFORM_CAN_ATOMIC_WRITE : 0) |
 	       (caps & IBV_DEVICE_AUTO_PATH_MIG ? RN_CONFORM_CAN_MIGRATE : 0) |
-	       (attr.orig_attr.vendor_id == OUR_VENDOR
-			? RN_CONFORM_CAN_SOLVE | RN_CONFORM_CAN_UNMAP
-			: 0);
+	       (is_ours ? RN_CONFORM_CAN_SOLVE | RN_CONFORM_CAN_UNMAP : 0);
 }
 
 int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index)

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/netdev.h"
 #include "rocin/stats.h"
 #include "sim/scenario/scene.h"
 #include "wire.h"

@@ -7,6 +7,8 @@
 #include <time.h>
 
 #include "conform.h"
+#include "rocin/cqe.h"
+#include "rocin/queue_pair.h"
 #include "sim/scenario/calls.h"
 #include "sim/scenario/scenario.h"
 #include "tools/rocin/common/cmd.h"
@@ -406,10 +408,12 @@ static void name_needs(const struct rn_scenario *s, unsigned qp,
 	for (unsigned i = 0; i < s->lines; i++) {
 		const struct rn_scn_line *p = &s->line[i];
 		uint64_t len = rn_scn_get(p, RN_F_LEN, 0);
+		const struct rn_conform_operation *op;
 
 		if (p->verb != RN_SCN_POST || p->subject != qp)
 			continue;
-		if (rn_scn_get(p, RN_F_KIND, RN_WR_SEND) == RN_WR_ATOMIC_WRITE)
+		op = rn_conform_operation(rn_scn_get(p, RN_F_KIND, RN_WR_SEND));
+		if (op && op->by_call)
 			l->n[RN_CONFORM_QP_EX] = 1;
 		if (rn_scn_has(p, RN_F_INLINE) && len > l->n[RN_CONFORM_QP_INLINE])
 			l->n[RN_CONFORM_QP_INLINE] = len;
@@ -559,11 +563,12 @@ static const char *missing_ability(uint32_t can, uint32_t needed)
 		{ RN_CONFORM_CAN_MW1, "the device has no memory windows of type 1" },
 		{ RN_CONFORM_CAN_MW2, "the device has no memory windows of type 2" },
 		{ RN_CONFORM_CAN_GROUP, "the device joins no multicast groups" },
-		{ RN_CONFORM_CAN_FLUSH, "the agent cannot post a FLUSH there" },
-		{ RN_CONFORM_CAN_ATOMIC_WRITE, "the device has no ATOMIC WRITE" },
 		{ RN_CONFORM_CAN_MIGRATE, "the device does not migrate to other paths" },
 		{ RN_CONFORM_CAN_SOLVE, "sockets send identification 0, which it sees" },
 		{ RN_CONFORM_CAN_UNMAP, "the device keeps the memory of a region" },
+#define X(symbol, bit, cap, ours, by_call, why) { RN_CONFORM_CAN_##symbol, why },
+		RN_CONFORM_OPERATIONS(X)
+#undef X
 	};
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(reasons); i++)
@@ -594,7 +599,7 @@ static bool is_to(const struct rn_scn_line *l, uint64_t to)
 
 static uint32_t line_needs(const struct rn_scn_line *l)
 {
-	uint64_t kind = rn_scn_get(l, RN_F_KIND, RN_WR_SEND);
+	const struct rn_conform_operation *op;
 
 	if (l->verb == RN_SCN_JOIN || is_to(l, RN_SCN_TO_GROUP))
 		return RN_CONFORM_CAN_GROUP;
@@ -606,9 +611,8 @@ static uint32_t line_needs(const struct rn_scn_line *l)
 		return RN_CONFORM_CAN_UNMAP;
 	if (l->verb != RN_SCN_POST)
 		return 0;
-	return kind == RN_WR_FLUSH	    ? RN_CONFORM_CAN_FLUSH
-	       : kind == RN_WR_ATOMIC_WRITE ? RN_CONFORM_CAN_ATOMIC_WRITE
-					    : 0;
+	op = rn_conform_operation(rn_scn_get(l, RN_F_KIND, RN_WR_SEND));
+	return op ? op->ability : 0;
 }
 
 /* Some lines cannot be run by a program with verbs, or by a socket. */

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "conform.h"
-#include "rocin/netdev.h"
 #include "rocin/wire.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/stat/stats.h"

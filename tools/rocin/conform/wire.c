@@ -10,6 +10,20 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "rocin/work_request.h"
+
+const struct rn_conform_operation *rn_conform_operation(uint64_t opcode)
+{
+	static const struct rn_conform_operation list[RN_WR_COUNT] = {
+#define X(symbol, bit, cap, ours, by_call, why) \
+	[RN_WR_##symbol] = { 1 << (bit), UINT64_C(1) << (cap), ours, by_call, why },
+		RN_CONFORM_OPERATIONS(X)
+#undef X
+	};
+
+	return opcode < RN_WR_COUNT && list[opcode].why ? &list[opcode] : NULL;
+}
+
 int rn_conform_send(struct rn_conform_wire *w, const struct rn_conform_line *l)
 {
 	char text[RN_CONFORM_LINE];

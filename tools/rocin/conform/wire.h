@@ -44,21 +44,42 @@ enum {
 
 #define RN_CONFORM_ANYWHERE UINT64_MAX
 
+/* clang-format off */
+/* The requests that not every device does: symbol, bit of its ability, bit of
+ * ibv_device_attr_ex.device_cap_flags_ex that tells of it, does ibv_post_send() take it on
+ * our devices alone, does only a call of its own post it, and what one says who lacks it.
+ */
+#define RN_CONFORM_OPERATIONS(X)                                                       \
+	X(FLUSH,        5, 38, true,  false, "the agent cannot post a FLUSH there")    \
+	X(ATOMIC_WRITE, 6, 40, false, true,  "the device has no ATOMIC WRITE")
+/* clang-format on */
+
 /* Abilities of the device, in the answer to `hello`. */
 enum rn_conform_can {
+#define X(symbol, bit, cap, ours, by_call, why) RN_CONFORM_CAN_##symbol = 1 << (bit),
+	RN_CONFORM_OPERATIONS(X)
+#undef X
 	RN_CONFORM_CAN_SRQ = 1 << 0,
 	RN_CONFORM_CAN_XRC = 1 << 1,
 	RN_CONFORM_CAN_MW1 = 1 << 2,
 	RN_CONFORM_CAN_MW2 = 1 << 3,
 	RN_CONFORM_CAN_GROUP = 1 << 4,
-	RN_CONFORM_CAN_FLUSH = 1 << 5,
-	RN_CONFORM_CAN_ATOMIC_WRITE = 1 << 6,
 	RN_CONFORM_CAN_MIGRATE = 1 << 7,
 	/* Finds the IPv4 identification of a packet from its ICRC. */
 	RN_CONFORM_CAN_SOLVE = 1 << 8,
 	RN_CONFORM_CAN_UNMAP =
 		1 << 9, /* does not pin pages: munmap() takes the memory of an MR away */
 };
+
+struct rn_conform_operation {
+	uint32_t ability; /* enum rn_conform_can */
+	uint64_t cap;
+	bool is_ours, by_call;
+	const char *why;
+};
+
+/* NULL: every device does it. */
+const struct rn_conform_operation *rn_conform_operation(uint64_t opcode);
 
 /* Indices of the numbers of `qp`. */
 enum rn_conform_qp {

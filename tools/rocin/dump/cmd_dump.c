@@ -59,27 +59,16 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static unsigned long number(struct argp_state *state, const char *name, const char *arg,
-			    unsigned long least, unsigned long most)
-{
-	uint64_t value = least;
-
-	if (!rn_read_number(arg, least, most, &value))
-		argp_error(state, "--%s takes a number from %lu to %lu, not \"%s\"", name,
-			   least, most, arg);
-	return value;
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct dump_args *args = state->input;
 
 	switch (key) {
 	case 'c':
-		args->source.count = number(state, "count", arg, 1, UINT32_MAX);
+		args->source.count = rn_option_number(state, "count", arg, 1, UINT32_MAX);
 		return 0;
 	case KEY_QP:
-		args->source.qp = (uint32_t)number(state, "qp", arg, 0, RN_QPN_MASK);
+		args->source.qp = rn_option_number(state, "qp", arg, 0, RN_QPN_MASK);
 		args->source.has_qp = true;
 		return 0;
 	case KEY_CHECK:

@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "rocin/flow.h"
 #include "rocin/types.h"
 #include "tools/dump/pcapng.h"
 #include "tools/dump/watch.h"

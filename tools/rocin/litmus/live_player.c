@@ -317,24 +317,13 @@ static void flush_side(const struct rn_live *l, const struct rn_litmus_instr *in
 
 static enum ibv_wr_opcode opcode_of(const struct rn_litmus_instr *in)
 {
-	switch (in->op) {
-	case RN_LITMUS_WRITE:
-		return IBV_WR_RDMA_WRITE;
-	case RN_LITMUS_IMM:
-		return IBV_WR_RDMA_WRITE_WITH_IMM;
-	case RN_LITMUS_SEND:
-		return IBV_WR_SEND;
-	case RN_LITMUS_READ:
-		return IBV_WR_RDMA_READ;
-	case RN_LITMUS_FAA:
-		return IBV_WR_ATOMIC_FETCH_AND_ADD;
-	case RN_LITMUS_AWRITE:
-		return IBV_WR_ATOMIC_WRITE;
-	case RN_LITMUS_FLUSH:
-		return (enum ibv_wr_opcode)RN_WR_FLUSH;
-	default:
-		return IBV_WR_ATOMIC_CMP_AND_SWP;
-	}
+	static const uint8_t opcode[RN_LITMUS_OP_COUNT] = {
+#define X(symbol, request) [RN_LITMUS_##symbol] = RN_WR_##request,
+		RN_LITMUS_REQUESTS(X)
+#undef X
+	};
+
+	return (enum ibv_wr_opcode)opcode[in->op];
 }
 
 /* Posts the work request of an instruction; @reg has the registers of the thread, for

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "provider/engine/settings.h"
-#include "rocin/netdev.h"
 #include "rocin/pcie.h"
 #include "sim/pcie/gpu/declare.h"
 #include "sim/pcie/sanitizer/sanitize.h"

@@ -19,6 +19,7 @@
 
 #include "cm_channel.h"
 #include "rocin/gsi.h"
+#include "rocin/netdev.h"
 #include "rocin/wire.h"
 #include "tools/rocind/net/clock.h"
 #include "tools/rocind/net/route.h"

@@ -9,6 +9,8 @@
 
 #include "tools/rocind/server/server.h"
 
+struct rn_flow;
+struct rn_gid;
 struct rnd_cm;
 
 /* Return: NULL if out of memory. Nothing else is needed until a channel opens. */

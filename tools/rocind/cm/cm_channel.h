@@ -5,11 +5,14 @@
 
 #include "cm.h"
 #include "rocin/gsi.h"
+#include "rocin/stats.h"
 #include "tools/rocind/net/route.h"
 #include "tools/rocind/ucma/ucma.h"
 #include "transport/io/capture/net_capture.h"
 #include "transport/io/fault/net_fault.h"
 #include "transport/io/rocind/cm_board.h"
+
+struct rn_netdev;
 
 /* By which the commands of one thread come. */
 struct rnd_cm_path {

@@ -9,6 +9,7 @@
 #define RND_ATTACH_H
 
 #include "group.h"
+#include "rocin/gid.h"
 
 /* All groups of this rocind, one for each address. Code that is about to use a group
  * counts itself as a user first, so that the group is not closed meanwhile.

@@ -21,8 +21,10 @@
 
 #include <netinet/in.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "transport/io/rocind/ctl.h"
+
+struct rn_flow;
 
 enum {
 	RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1

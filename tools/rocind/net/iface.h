@@ -7,7 +7,7 @@
 
 #include <linux/netlink.h>
 
-#include "rocin/netdev.h"
+#include "rocin/gid.h"
 #include "rocin/types.h"
 
 struct rnd_iface {

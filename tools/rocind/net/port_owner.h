@@ -4,7 +4,9 @@
 #ifndef RND_PORT_OWNER_H
 #define RND_PORT_OWNER_H
 
-#include "rocin/netdev.h"
+#include "rocin/types.h"
+
+struct rn_gid;
 
 /* Writes "UDP port 4791 of ADDRESS is held by WHO; stop it or ...". WHO comes from /proc,
  * as far as that is readable. Always returns -EADDRINUSE.

@@ -19,6 +19,7 @@
 
 #include "client.h"
 #include "faults.h"
+#include "rocin/flow.h"
 #include "rocin/gsi.h"
 #include "tools/rocind/cm/cm.h"
 #include "tools/rocind/net/clock.h"

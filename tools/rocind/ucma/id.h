@@ -7,6 +7,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "ports.h"
+#include "rocin/netdev.h"
 #include "rocin/random.h"
 #include "transport/container/list.h"
 #include "ucma.h"

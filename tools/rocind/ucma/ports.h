@@ -9,7 +9,6 @@
 #define RND_PORTS_H
 
 #include "rocin/mad.h"
-#include "rocin/netdev.h"
 #include "transport/container/list.h"
 
 /* ---- Addresses ---- */

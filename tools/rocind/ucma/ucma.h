@@ -20,9 +20,9 @@
 #define RND_UCMA_H
 
 #include "rocin/cm.h"
-#include "rocin/netdev.h"
 #include "transport/io/rocind/cm_board.h"
 
+struct rn_netdev;
 struct rnd_ucma;
 struct rnd_ucma_channel;
 

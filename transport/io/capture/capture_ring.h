@@ -24,6 +24,7 @@
 
 #include "rocin/flow.h"
 
+
 enum {
 	RN_CAPTURE_CONTROL = 4096, /* bytes before the data */
 	RN_CAPTURE_ALIGN = 16,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
 

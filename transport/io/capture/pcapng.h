@@ -13,8 +13,9 @@
 #ifndef RN_PCAPNG_H
 #define RN_PCAPNG_H
 
-#include "rocin/flow.h"
 #include "rocin/types.h"
+
+struct rn_flow;
 
 enum {
 	RN_FRAME_HDR_MAX = 40 + 8

@@ -12,10 +12,11 @@
 #ifndef RN_FAULT_RULES_H
 #define RN_FAULT_RULES_H
 
-#include "rocin/flow.h"
 #include "rocin/token.h"
 #include "rocin/types.h"
 #include "rocin/wire.h"
+
+struct rn_flow;
 
 enum {
 	RN_FAULT_RULES_MAX = 64, /* one bit of a verdict for each rule */

@@ -14,8 +14,10 @@
 #include <sys/queue.h>
 
 #include "fault_rules.h"
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
+#include "rocin/stats.h"
 #include "transport/io/host/clock.h"
 
 #define RETRY_AFTER RN_USEC(200)  /* time after which a full socket is tried again */

@@ -15,6 +15,8 @@
 #include "rocin/diagnostic.h"
 #include "rocin/net.h"
 
+struct rn_gid;
+
 /* Effects of rules on the device itself. */
 enum rn_fault_order {
 	RN_FAULT_ORDER_KILL,	     /* move the QP to ERR */

@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "rocin/netdev.h"
+#include "rocin/gid.h"
 
 union rn_sockaddr {
 	struct sockaddr sa;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "own_fd.h"
+#include "rocin/gid.h"
 #include "rocin/netdev.h"
 #include "sentence.h"
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "mem_guard.h"
+#include "rocin/crc32.h"
 
 /* The only place where an address of the device becomes a pointer. */
 static inline void *pointer(rn_iova addr)

@@ -14,7 +14,7 @@
 #ifndef RN_CTL_H
 #define RN_CTL_H
 
-#include "rocin/netdev.h"
+#include "rocin/gid.h"
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */

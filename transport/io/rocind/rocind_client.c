@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rocin/netdev.h"
 #include "rocind_conn.h"
 #include "transport/io/capture/capture_ring.h"
 #include "transport/io/capture/net_capture.h"

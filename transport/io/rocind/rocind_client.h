@@ -21,7 +21,9 @@
 #ifndef RN_ROCIND_CLIENT_H
 #define RN_ROCIND_CLIENT_H
 
-#include "rocin/netdev.h"
+#include "rocin/gid.h"
+
+struct rn_netdev;
 
 enum {
 	RN_ROCIND_TIMEOUT_MS = 5000,

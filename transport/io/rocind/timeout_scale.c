@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/transport.h"
+#include "rocin/dev_cfg.h"
 #include "transport/io/host/sentence.h"
 
 int rn_timeout_scale_read(uint32_t *scale, char *err, size_t err_len)

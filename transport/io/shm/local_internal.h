@@ -9,6 +9,8 @@
 #include "far_copy.h"
 #include "net_local.h"
 #include "ring.h"
+#include "rocin/flow.h"
+#include "rocin/stats.h"
 #include "transport/io/host/clock.h"
 
 enum {

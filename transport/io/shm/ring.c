@@ -15,6 +15,7 @@
 
 #include "far_copy.h"
 #include "ring_layout.h"
+#include "rocin/icrc.h"
 #include "rocin/wire.h"
 
 void rn_ring_format(void *mem, uint32_t capacity)

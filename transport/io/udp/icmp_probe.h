@@ -11,7 +11,7 @@
 #ifndef RN_ICMP_PROBE_H
 #define RN_ICMP_PROBE_H
 
-#include "rocin/flow.h"
+struct rn_flow;
 
 /**
  * rn_icmp_probe_send() - Send a probe

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "rocin/icrc.h"
+#include "rocin/stats.h"
 #include "rocin/types.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"

@@ -25,6 +25,8 @@
 
 #include "rocin/net.h"
 
+struct rn_gid;
+
 enum {
 	RN_UDP_LOOK_EVERY = 16
 };

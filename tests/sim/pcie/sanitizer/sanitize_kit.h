@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rocin/transport.h"
+#include "rocin/cqe.h"
+#include "rocin/work_request.h"
 #include "sim/pcie/sanitizer/sanitize.h"
 #include "tests/sim/pcie/host/host_kit.h"
 

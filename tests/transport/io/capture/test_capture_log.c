@@ -21,6 +21,7 @@
 
 #include "capture_kit.h"
 #include "rocin/icrc.h"
+#include "rocin/stats.h"
 
 enum {
 	PACKET = 101, /* odd: there is padding */

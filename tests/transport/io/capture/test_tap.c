@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "rocin/icrc.h"
+#include "rocin/wire.h"
 #include "tests/transport/io/pair_kit.h"
 #include "transport/io/capture/tap.h"
 

@@ -5,6 +5,7 @@
 #ifndef RN_FAULT_KIT_H
 #define RN_FAULT_KIT_H
 
+#include "rocin/gid.h"
 #include "transport/io/fault/net_fault.h"
 
 struct world {

@@ -12,6 +12,7 @@
 #include "fault_kit.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
+#include "rocin/stats.h"
 #include "tests/transport/io/pair_kit.h"
 
 enum {

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "rocin/flow.h"
 #include "rocin/gsi.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "fault_kit.h"
+#include "rocin/stats.h"
 #include "tests/transport/io/pair_kit.h"
 
 enum {

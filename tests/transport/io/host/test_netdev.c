@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_netdev.c - specifications of devices on the loopback interface, and on others. */
-#include "rocin/netdev.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>
@@ -18,6 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+
+#include "rocin/gid.h"
+#include "rocin/netdev.h"
 
 /* ---- Interfaces that this machine does not have ---- */
 

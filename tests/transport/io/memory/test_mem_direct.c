@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "rocin/crc32.h"
 #include "transport/io/memory/mem_direct.h"
 
 static const struct rn_mem_attr attr;

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "rocin/flow.h"
+#include "rocin/stats.h"
 #include "rocin/wire.h"
 #include "tests/kit/roce_socket.h"
 #include "transport/io/shm/doorbell.h"

@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
+#include "rocin/stats.h"
 #include "tests/kit/io_kind.h"
 #include "tests/kit/roce_socket.h"
 #include "transport/io/udp/net_udp.h"

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "rocin/stats.h"
 #include "tests/kit/io_kind.h"
 #include "tests/kit/roce_socket.h"
 #include "tests/transport/io/fault/fault_kit.h"

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "rocin/icrc.h"
+#include "rocin/stats.h"
 #include "tests/kit/descriptors.h"
 #include "tests/kit/io_kind.h"
 #include "tests/kit/roce_socket.h"
