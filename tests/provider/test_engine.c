@@ -202,7 +202,8 @@ static void who_looks_seldom_takes_all_that_has_come(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
 	assert_int_equal(
-		rnp_engine_step(b->e, now + RN_USEC(5), RNP_DRAIN_APP, RNP_ACKS_IF_DRY), 1);
+		rnp_engine_step(b->e, now + RN_USEC(5), RNP_DRAIN_APP, RNP_ACKS_IF_DRY),
+		1);
 	assert_int_equal(
 		rnp_engine_step(b->e, now + RN_USEC(50), RNP_DRAIN_APP, RNP_ACKS_IF_DRY),
 		3);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* gsi.c - queue pair 1: parsing and building packets with MADs; see gsi.h. */
-#include "rocin/flow.h"
 #include "rocin/gsi.h"
+#include "rocin/flow.h"
 
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"

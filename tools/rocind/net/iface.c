@@ -15,7 +15,6 @@
 
 #include "rocin/netdev.h"
 
-
 static_assert(sizeof(((struct rnd_iface *)0)->name) == IFNAMSIZ, "as the kernel has it");
 
 static bool read_flags(const char name[IFNAMSIZ], unsigned *flags)

@@ -24,7 +24,6 @@
 
 #include "rocin/flow.h"
 
-
 enum {
 	RN_CAPTURE_CONTROL = 4096, /* bytes before the data */
 	RN_CAPTURE_ALIGN = 16,

@@ -55,8 +55,8 @@ bool rn_own_fd_all_there(void);
  */
 int rn_fd_raise(int fd);
 
-/* Raises and keeps a descriptor that a system call has just made; -1 stays -1. Return: the
- * descriptor, or -1 with errno.
+/* Raises and keeps a descriptor that a system call has just made; -1 stays -1. Return:
+ * the descriptor, or -1 with errno.
  */
 int rn_fd_own(int fd);
 

@@ -8,7 +8,6 @@
 
 #include "rocin/netdev.h"
 
-
 static void what_has_no_rate_says_none(void **state)
 {
 	(void)state;
