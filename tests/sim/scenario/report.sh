@@ -13,13 +13,16 @@ trap 'rm -rf "$work"' EXIT
 
 "$rocin" conform --rules "$tests/rules.md" --junit "$work/x.xml" --json "$tests/sim/scenario" \
 	>"$work/x.json" || fail "status $?"
-python3 - "$work" "$tests/sim/scenario/uncovered.txt" <<'PY' || fail 'the report'
-import json, sys, xml.dom.minidom
-work, listed = sys.argv[1:]
+python3 - "$work" "$tests/sim/scenario/uncovered.txt" "$tests/rules.md" <<'PY' || fail 'the report'
+import json, re, sys, xml.dom.minidom
+work, listed, rules = sys.argv[1:]
 report = json.load(open(work + '/x.json'))
 suite = xml.dom.minidom.parse(work + '/x.xml').documentElement
 assert int(suite.getAttribute('tests')) == report['scenarios'] == len(report['cases'])
 assert report['failed'] == 0 and suite.getAttribute('failures') == '0'
+rows = set(re.findall(r'^\| ([A-Z]+[0-9]+[a-z]?) \|', open(rules).read(), re.M))
+strange = {case['file']: rule for case in report['cases'] for rule in case['rules'] if rule not in rows}
+assert not strange, f'no such row in rules.md: {strange}'
 missing = report['rules_without_scenario']
 known = [line.split()[0] for line in open(listed) if line[0] not in '#\n']
 print(f"{report['scenarios']} scenarios, {len(missing)} rules without one")
