@@ -34,16 +34,19 @@ pids+=("$server")
 wait_for grep -q listening "$work/server" || fail 'the server does not listen'
 daemon=$(daemon_pid)
 
-# The first one fills the pools of both.
-storm 1
-[ "$(cm_counts channels ids ports)" = '1 1 1' ] || fail "left behind: $(cm_counts channels ids ports)"
-fds="$(descriptors "$daemon") $(descriptors "$server")"
-storm "$seconds"
-echo "connections per second: $rate"
-[ "${rate%.*}" -ge "$least" ] || fail "fewer than $least"
-[ "$(cm_counts channels ids ports)" = '1 1 1' ] || fail "left behind: $(cm_counts channels ids ports)"
-now="$(descriptors "$daemon") $(descriptors "$server")"
-[ "$now" = "$fds" ] || fail "descriptors of rocind and the server: $fds, then $now"
+# The first storm fills the pools of both, and so does the first one whose two programs run at
+# the same time, which may be a later one: once the number of descriptors may grow.
+fds=()
+for duration in 1 "$seconds" 1; do
+	storm "$duration"
+	[ "$duration" != "$seconds" ] || best=$rate
+	[ "$(cm_counts channels ids ports)" = '1 1 1' ] || fail "left behind: $(cm_counts channels ids ports)"
+	fds+=("$(descriptors "$daemon") $(descriptors "$server")")
+done
+echo "connections per second: $best"
+[ "${best%.*}" -ge "$least" ] || fail "fewer than $least"
+[ "$(printf '%s\n' "${fds[@]}" | sort -u | wc -l)" -le 2 ] ||
+	fail "descriptors of rocind and the server grow: ${fds[*]}"
 # A slot of the table for each connection that is in time-wait; the table has an end.
 [ "$(kilobytes "$daemon")" -lt 131072 ] || fail "rocind takes $(kilobytes "$daemon") KiB"
 wait_for is_over || fail "$(cm_counts connections) connections stay in time-wait"
