@@ -177,12 +177,13 @@ static void leave_all_groups(struct rnp_qp *qp)
 /* In a fork child: the local memory alone. */
 static void free_memberships(struct rnp_qp *qp)
 {
-	struct rnp_mcast *m;
+	struct rnp_mcast *next;
 
-	while ((m = LIST_FIRST(&qp->mcasts))) {
-		LIST_REMOVE(m, link);
+	for (struct rnp_mcast *m = LIST_FIRST(&qp->mcasts); m; m = next) {
+		next = LIST_NEXT(m, link);
 		free(m);
 	}
+	LIST_INIT(&qp->mcasts);
 }
 
 /* --------------------------------------------------------------- creating, destroying */

@@ -68,8 +68,10 @@ static void leave_out(struct rn_qp_init *init, const struct rn_w_end *e)
 		init->send_cq = init->recv_cq = NULL;
 		init->max_send_wr = init->max_send_sge = init->max_inline = 0;
 		init->xrcd = XRCD;
-	} else if (e->pair->plan->srq) {
-		init->srq = rn_w_srq_of(e)->srq;
+	} else {
+		const struct rn_w_srq *srq = rn_w_srq_of(e);
+
+		init->srq = srq ? srq->srq : NULL;
 	}
 }
 
