@@ -41,7 +41,7 @@ def counted(tests):
             len(re.findall(r"^RDMA ", x.read_text(), re.M)) for x in (tests / "sim/litmus").glob("*.litmus")
         ),
         "broken models": len(list((tests / "sim/litmus/broken").glob("*.patch"))),
-        "tests of pyverbs": len(lines(tests / "e2e/pyverbs-skips.txt")),
+        "tests of pyverbs": len(lines(tests / "e2e/suites/pyverbs-skips.txt")),
         "fuzz targets": len(list((tests / "fuzz").glob("fuzz_*.c"))),
     }
 

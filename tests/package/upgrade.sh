@@ -6,8 +6,8 @@
 # usage: upgrade.sh BUILD-DIRECTORY
 #
 # The other two are built here, of these very sources with other numbers.
-# shellcheck source=../e2e/lib.sh
-. "$(dirname "$0")/../e2e/lib.sh"
+# shellcheck source=../e2e/kit/lib.sh
+. "$(dirname "$0")/../e2e/kit/lib.sh"
 build=$1
 source=$(cd "$(dirname "$0")/../.." && pwd)
 prefix=$work/prefix

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* verbs_apm_path.c - a connection that outlives the way it was made over. The device has
- * two addresses, and the route to the first goes: tests/e2e/apm.sh runs it.
+ * two addresses, and the route to the first goes: tests/e2e/network/apm.sh runs it.
  */
 #include <arpa/inet.h>
 #include <stdio.h>

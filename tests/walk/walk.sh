@@ -6,8 +6,8 @@
 # --long: the seeds of seeds.txt, then one after the other until the time is over.
 # ROCIN_PCIE is for the device.
 knobs=${ROCIN_PCIE:-}
-# shellcheck source=../e2e/lib.sh
-. "$(dirname "$0")/../e2e/lib.sh"
+# shellcheck source=../e2e/kit/lib.sh
+. "$(dirname "$0")/../e2e/kit/lib.sh"
 
 # gcc's ThreadSanitizer does not survive the clone() that starts rocind on demand.
 rocind --idle-ms=60000 || fail "rocind ended with status $?"

@@ -7,8 +7,8 @@
 # processor seldom get in between each other. So PERCENT is 0 in the quick check, where only
 # what is forbidden counts. RUNS is where it begins; as long as some tests have not been run,
 # or too little has been seen, as many are added.
-# shellcheck source=../../e2e/lib.sh
-. "$(dirname "$0")/../../e2e/lib.sh"
+# shellcheck source=../../e2e/kit/lib.sh
+. "$(dirname "$0")/../../e2e/kit/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 runs=$1 percent=$2 rounds=15
 shift 2

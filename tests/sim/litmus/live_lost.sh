@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # live_lost.sh - what is lost on UC ends no run, in one process or in one for each node: the
 # last messages of a run are sent again until whoever waits for them has them.
-# shellcheck source=../../e2e/lib.sh
-. "$(dirname "$0")/../../e2e/lib.sh"
+# shellcheck source=../../e2e/kit/lib.sh
+. "$(dirname "$0")/../../e2e/kit/lib.sh"
 
 cat >"$work/lost.litmus" <<'END'
 RDMA lost

@@ -8,7 +8,7 @@ here=$(dirname "$0")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$1" "$work/cm.pcap" >/dev/null || { echo 'FAILED: nothing was written'; exit 1; }
-"$here/../../e2e/judge-capture.sh" "$work/cm.pcap"
+"$here/../../e2e/kit/judge-capture.sh" "$work/cm.pcap"
 tshark -r "$work/cm.pcap" -T pdml >"$work/cm.pdml" 2>/dev/null
 /usr/bin/python3 - "$work/cm.pdml" <<'PY'
 import sys

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# budget-capture.sh - what captures cost the program that is captured, in instructions for a
+# WRITE of 4 KiB: nothing when there is none, and less than 5 % when whoever captures does
+# not read, so that the ring is full, or captures another queue pair.
+# shellcheck source=../kit/lib.sh
+. "$(dirname "$0")/../kit/lib.sh"
+# shellcheck source=instructions.sh
+. "$(dirname "$0")/instructions.sh"
+
+# What the captures of the next runs are told; "own" is the queue pair of the run.
+options=()
+
+# stopped_reader QP: of the smallest ring, which the first hundred WRITEs fill
+stopped_reader() {
+	rm -f "$work/capture.err"
+	setsid rocin capture "${options[@]/own/$1}" --buffer 256 -w - >"$work/capture.out" 2>"$work/capture.err" &
+	reader=$!
+	pids+=("$reader")
+	wait_for grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+	kill -STOP "$reader"
+}
+end_reader() {
+	kill -CONT "$reader"
+	kill -INT "$reader"
+	wait "$reader" || fail "$(cat "$work/capture.err")"
+}
+
+# cheap WHAT OPTION...: a capture with these, of a reader that has stopped
+cheap() {
+	local what=$1 alone beside
+	shift
+	options=("$@")
+	rm -f "$work"/{alone,beside}.*
+	for _ in {1..10}; do
+		before=true after=true
+		per_write alone
+		alone=$counted
+		before=stopped_reader after=end_reader
+		per_write beside
+		beside=$counted
+		said="$alone instructions for a WRITE of 4 KiB, $beside beside $what"
+		echo "$said"
+		[ $((beside * 100)) -gt $((alone * 105)) ] || break
+	done
+	[ $((beside * 100)) -le $((alone * 105)) ] || fail "$said"
+	echo "ok: $said"
+}
+missed() {
+	grep -qE ' [1-9][0-9]* missed$' "$work/capture.err" || fail "the ring was not full: $(cat "$work/capture.err")"
+}
+cheap 'a capture that does not read'
+missed
+cheap 'a capture of its queue pair that does not read' -q own
+missed
+cheap 'a capture of another queue pair' -q 5
+tail -1 "$work/capture.err"

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# cm-threads.sh - threads and processes that share descriptors of rdma_cm; under
+# ThreadSanitizer where built with it.
+# shellcheck source=../kit/lib.sh
+. "$(dirname "$0")/../kit/lib.sh"
+
+# rocind is there already, see threads.sh.
+rocind --idle-ms=30000 || fail "rocind ended with status $?"
+for seed in 1 2; do
+	timeout 1800 rocin run --netdev lo -- "$ROCIN_TESTS/cm_threads" "$seed" 1500 >"$work/out" 2>&1
+	status=$?
+	head -100 "$work/out"
+	[ "$status" = 0 ] || fail "seed $seed ended with status $status"
+done
+left=$(cm_counts channels ids ports)
+[ "$left" = '0 0 0' ] || fail "left behind: $left"

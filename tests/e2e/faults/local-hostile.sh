@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# local-hostile.sh - a third process writes rubbish at random into the memory by which two
+# programs talk: every byte arrives all the same, by UDP if need be.
+#
+# usage: local-hostile.sh payload|records|control|closed|doorbell|all
+# shellcheck source=../kit/lib.sh
+. "$(dirname "$0")/../kit/lib.sh"
+mode=$1 seed=${ROCIN_SEED:-$$}
+limit=1800
+export ROCIN_LOG=warn
+
+# users: process ids of those whose packets go by a local wire
+users() {
+	rocin stat --json | python3 -c '
+import json, sys
+for c in json.load(sys.stdin):
+    if c["hw_counters"].get("local_sent_pkts", 0) > 100:
+        print(c["pid"])'
+}
+are_two() { [ "$(users | wc -l)" = 2 ]; }
+
+# An end that has lost its wire asks for another, which rocind lays.
+renewed=
+is_renewed() {
+	rocin stat --json | python3 -c '
+import json, sys
+sys.exit(not any(c["hw_counters"].get("local_renewed") for c in json.load(sys.stdin)))'
+}
+
+over() { ! kill -0 "$1" 2>/dev/null; }
+are_two_or_over() { are_two || over "$program"; }
+
+# scribble NAME COMMAND...: the command runs two programs, one of which is scribbled at; false
+# if they had ended, or nearly, before that could begin
+scribble() {
+	local name=$1 program victim scribbler status
+	shift
+	(
+		pids=()
+		trap 'end_now "${pids[@]}"' EXIT
+		"$@"
+	) &
+	program=$!
+	pids+=("$program")
+	wait_for are_two_or_over || fail "$name: no local wire"
+	victim=$(users | head -1)
+	timeout "$limit" "$ROCIN_TESTS/scribble" "$mode" "$seed" "${victim:-0}" >"$work/scribble.out" 2>&1 &
+	scribbler=$!
+	pids+=("$scribbler")
+	while [ "$mode" = closed ] && [ -z "$renewed" ] && kill -0 "$scribbler" 2>/dev/null; do
+		is_renewed && renewed=yes
+		sleep 0.1
+	done
+	wait "$scribbler"
+	status=$?
+	[ "$status" != 77 ] || skip 'the memory of another process cannot be mapped here'
+	[ "$status" = 0 ] || [ "$status" = 3 ] || fail "$name: scribble: $(cat "$work/scribble.out")"
+	wait "$program" || fail "$name: seed $seed"
+	[ "$status" = 0 ] || return 1
+	echo "ok: $name, $mode, seed $seed: $(cat "$work/scribble.out")"
+}
+
+given_up() { cat "$work"/*.out | grep -c 'a local wire is given up'; }
+
+# longer NAME COMMAND...: once more for longer, if a busy machine took its time
+verify_for() { verify_pair 'verify' --type rc -n $(($1 * 15000)) --max 20000; }
+perftest_for() {
+	local program=$2 seconds=$1
+	shift 2
+	next_port
+	pair "$program" "$program" -x 0 -F -D "$seconds" -p "$port" "$@" -- \
+		"$program" -x 0 -F -D "$seconds" -p "$port" "$@" 127.0.0.1
+}
+longer() {
+	local name=$1 command=$2 seconds
+	shift 2
+	for seconds in 1 5 25 75; do
+		! scribble "$name" "$command" "$seconds" "$@" || return 0
+	done
+	fail "$name: it has ended before anything was written"
+}
+
+longer verify verify_for
+case $mode in
+records | control) [ "$(given_up)" -gt 0 ] || fail 'no wire was given up' ;;
+esac
+longer ib_write_bw perftest_for ib_write_bw
+longer ib_send_bw perftest_for ib_send_bw -s 64
+[ "$mode" != closed ] || [ -n "$renewed" ] || fail 'no wire was asked for again'

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* hasty.c - small mistakes with memory, by name, and the same things done right; for the
+ * sanitizer. One process, two RC queue pairs.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/e2e/kit/loop.h"
+
+enum {
+	LEN = 256,
+};
+
+static struct loop l;
+static uint8_t *here, *there; /* LEN bytes each, both registered */
+static struct ibv_mr *mr;
+static unsigned to_poll;
+
+static void post(enum ibv_wr_opcode opcode, void *local, uint32_t len, const void *remote,
+		 unsigned flags)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)local,
+			       .length = len,
+			       .lkey = mr->lkey };
+	struct ibv_send_wr *bad, wr = { .wr_id = 0x70 + to_poll,
+					.sg_list = &sge,
+					.num_sge = 1,
+					.opcode = opcode,
+					.send_flags = flags };
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = (uintptr_t)remote;
+		wr.wr.atomic.rkey = mr->rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)remote;
+		wr.wr.rdma.rkey = mr->rkey;
+	}
+	EXPECT(ibv_post_send(l.qp[0], &wr, &bad) == 0);
+	to_poll += (flags & IBV_SEND_SIGNALED) != 0;
+}
+
+static void poll_all(void)
+{
+	struct ibv_wc wc;
+	int n;
+
+	while (to_poll) {
+		n = ibv_poll_cq(l.cq, 1, &wc);
+		EXPECT(n >= 0);
+		EXPECT(n == 0 || wc.status == IBV_WC_SUCCESS);
+		to_poll -= (unsigned)n;
+	}
+}
+
+static void write_there(void *local, unsigned flags)
+{
+	post(IBV_WR_RDMA_WRITE, local, LEN, there, IBV_SEND_SIGNALED | flags);
+}
+
+/* --------------------------------------------------------------- the buffer */
+static void source(void)
+{
+	write_there(here, 0);
+	here[0]++;
+	poll_all();
+}
+
+static void last_byte(void)
+{
+	write_there(here, 0);
+	here[LEN - 1]++;
+	poll_all();
+}
+
+/* Of whole pages the store itself is seen. */
+static void page(void)
+{
+	post(IBV_WR_RDMA_WRITE, here, 4096, there, IBV_SEND_SIGNALED);
+	here[100]++;
+	poll_all();
+}
+
+/* The second completion covers the first request, too; until then nothing does. */
+static void source_unsignaled(void)
+{
+	post(IBV_WR_RDMA_WRITE, here, LEN / 2, there, 0);
+	write_there(here, 0);
+	here[0]++;
+	poll_all();
+}
+
+static void polled(void)
+{
+	post(IBV_WR_RDMA_WRITE, here, LEN / 2, there, 0);
+	write_there(here, 0);
+	poll_all();
+	memset(here, 2, LEN);
+	write_there(here, 0);
+	poll_all();
+}
+
+static void inlined(void)
+{
+	post(IBV_WR_RDMA_WRITE, here, 32, there, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+	memset(here, 2, LEN);
+	poll_all();
+}
+
+/* What the device writes is no store of the program. */
+static void received_into(void)
+{
+	write_there(here, 0);
+	post(IBV_WR_RDMA_WRITE, there, LEN, here, IBV_SEND_SIGNALED);
+	poll_all();
+}
+
+static void thrice(void)
+{
+	for (int i = 0; i < 3; i++)
+		source();
+}
+
+/* ---------------------------------------------------------------- the fence */
+static void read_here(unsigned flags)
+{
+	post(IBV_WR_RDMA_READ, here, LEN, there, IBV_SEND_SIGNALED | flags);
+}
+
+static void fence_local(void)
+{
+	read_here(0);
+	post(IBV_WR_RDMA_WRITE, here + 8, 8, there + LEN - 8, IBV_SEND_SIGNALED);
+	poll_all();
+}
+
+static void fence_remote(void)
+{
+	read_here(0);
+	post(IBV_WR_RDMA_WRITE, there, 8, there + 8, IBV_SEND_SIGNALED);
+	poll_all();
+}
+
+static void fence_atomic(void)
+{
+	post(IBV_WR_ATOMIC_FETCH_AND_ADD, here, 8, there, IBV_SEND_SIGNALED);
+	post(IBV_WR_RDMA_WRITE, there + 64, 8, there, IBV_SEND_SIGNALED);
+	poll_all();
+}
+
+/* A fence of a request between the two serves both. */
+static void fenced(void)
+{
+	read_here(0);
+	post(IBV_WR_RDMA_WRITE, here, 8, there, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+	post(IBV_WR_RDMA_WRITE, here, 8, there, IBV_SEND_SIGNALED);
+	poll_all();
+	read_here(0);
+	poll_all();
+	write_there(here, 0);
+	poll_all();
+	/* Nothing in common. */
+	post(IBV_WR_RDMA_READ, here, 8, there, IBV_SEND_SIGNALED);
+	post(IBV_WR_RDMA_WRITE, here + 8, 8, there + 8, IBV_SEND_SIGNALED);
+	/* The order of these is kept. */
+	post(IBV_WR_RDMA_WRITE, here + 16, 8, there + 16, IBV_SEND_SIGNALED);
+	post(IBV_WR_RDMA_READ, here + 24, 8, there + 16, IBV_SEND_SIGNALED);
+	poll_all();
+}
+
+static void both(void)
+{
+	source();
+	fence_local();
+}
+
+/* ------------------------------------------------------------------ the end */
+static void fails(void)
+{
+	source();
+	exit(3);
+}
+
+/* The child finds nothing and ends with 0. */
+static void forks(void)
+{
+	int status;
+	pid_t pid;
+
+	source();
+	pid = fork();
+	EXPECT(pid >= 0);
+	if (pid == 0)
+		exit(0);
+	EXPECT(waitpid(pid, &status, 0) == pid);
+	EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{ "source", source },
+	{ "source-last-byte", last_byte },
+	{ "page", page },
+	{ "source-unsignaled", source_unsignaled },
+	{ "polled", polled },
+	{ "inlined", inlined },
+	{ "received-into", received_into },
+	{ "thrice", thrice },
+	{ "fence-local", fence_local },
+	{ "fence-remote", fence_remote },
+	{ "fence-atomic", fence_atomic },
+	{ "fenced", fenced },
+	{ "both", both },
+	{ "fails", fails },
+	{ "forks", forks },
+};
+
+int main(int argc, char **argv)
+{
+	bool found = false;
+
+	EXPECT(argc == 2);
+	loop_open(&l);
+	here = aligned_alloc(4096, 8192);
+	EXPECT(here);
+	memset(here, 1, 8192);
+	there = here + 4096;
+	mr = ibv_reg_mr(l.pd, here, 8192,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	EXPECT(mr);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (strcmp(cases[i].name, argv[1]) != 0)
+			continue;
+		cases[i].run();
+		found = true;
+	}
+	EXPECT(found);
+	ibv_dereg_mr(mr);
+	free(here);
+	loop_close(&l);
+	return 0;
+}

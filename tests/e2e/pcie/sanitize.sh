@@ -1,0 +1,199 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# sanitize.sh - what `rocin run --sanitize` reports, what it leaves alone, and how programs
+# end under it.
+#
+# usage: sanitize.sh findings|examples|device|pingpong|perftest|verify
+# shellcheck source=../kit/lib.sh
+. "$(dirname "$0")/../kit/lib.sh"
+
+# sanitized STATUS COMMAND...: run under the sanitizer; messages go to $work/err
+sanitized() {
+	local expected=$1 status
+	shift
+	timeout "$limit" rocin run --netdev "lo:$addr_a" --sanitize${sanitize:+=$sanitize} \
+		${knobs:+--pcie=$knobs} -- "$@" >"$work/out" 2>"$work/err"
+	status=$?
+	[ "$status" = "$expected" ] ||
+		fail "$*: status $status, not $expected: $(cat "$work/out" "$work/err")"
+}
+
+says() {
+	local text
+	for text in "$@"; do
+		grep -qF -- "$text" "$work/err" || fail "no '$text' in: $(cat "$work/err")"
+	done
+}
+
+silent() {
+	! grep -q 'rocin: ' "$work/err" || fail "$*: $(cat "$work/err")"
+	echo "ok: silent: $*"
+}
+
+# finds CASE TEXT...: the case of hasty.c has one finding with these texts
+finds() {
+	local name=$1
+	shift
+	sanitized 66 "$ROCIN_TESTS/hasty" "$name"
+	says 'rocin: finding 1: ' 'rocin: 1 finding (' 'in hasty, process' "$@"
+	! grep -q 'finding 2' "$work/err" || fail "$name: $(cat "$work/err")"
+	echo "ok: $name"
+}
+
+sanitize='' knobs=''
+case $1 in
+findings)
+	finds source 'source changed' 'RDMA WRITE, wr_id 0x70, request 0; 256 bytes at 0x' \
+		'take the completion of this request' '(1 occurrence)' 'where it was posted:' '/hasty+0x'
+	finds source-last-byte 'source changed'
+	finds page 'source changed' 'where it was posted:'
+	sanitize=all finds page 'source changed' 'of the store:' 'where it was posted:'
+	sanitized 66 "$ROCIN_TESTS/hasty" source-unsignaled
+	says 'source changed' '2 findings'
+	finds thrice 'source changed' '(3 occurrences)'
+	finds fence-local 'missing fence' 'first       RDMA READ, wr_id 0x70' \
+		'then        RDMA WRITE, wr_id 0x71' 'read its source before' 'IBV_SEND_FENCE'
+	finds fence-remote 'missing fence' 'change the remote bytes before'
+	finds fence-atomic 'missing fence' 'first       fetch and add'
+	sanitized 66 "$ROCIN_TESTS/hasty" both
+	says 'finding 1: source changed' 'finding 2: missing fence' 'rocin: 2 findings (2 occurrences)'
+	for name in polled inlined received-into fenced; do
+		sanitized 0 "$ROCIN_TESTS/hasty" "$name"
+		silent "$name"
+	done
+	for knobs in ibta typical,seed=3; do
+		finds source 'source changed'
+		finds fence-local 'missing fence'
+	done
+	knobs=''
+
+	# How programs end.
+	sanitized 3 "$ROCIN_TESTS/hasty" fails
+	says 'rocin: 1 finding'
+	sanitized 66 "$ROCIN_TESTS/hasty" forks
+	[ "$(grep -c 'rocin: 1 finding (' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
+	sanitize=on,exitcode=7 sanitized 7 "$ROCIN_TESTS/hasty" source
+	sanitize=all,exitcode=0 sanitized 0 "$ROCIN_TESTS/hasty" source
+	says 'rocin: 1 finding'
+	sanitize=log="$work/log.%p" sanitized 66 "$ROCIN_TESTS/hasty" source
+	silent 'a log'
+	cat "$work"/log.* >"$work/err"
+	says 'source changed' 'rocin: 1 finding'
+	# Of programs that the program starts.
+	sanitized 66 sh -c "$ROCIN_TESTS/hasty source; exec $ROCIN_TESTS/hasty fence-local"
+	[ "$(grep -c 'rocin: 1 finding (' "$work/err")" = 2 ] || fail "$(cat "$work/err")"
+	echo 'ok: how programs end'
+
+	ROCIN_LOG=trace sanitized 0 "$ROCIN_TESTS/hasty" polled
+	says 'sanitizer: on, PCIe layer: adversarial'
+	knobs=typical,seed=3 ROCIN_LOG=trace sanitized 0 "$ROCIN_TESTS/hasty" polled
+	says 'sanitizer: on, PCIe layer: typical,seed=3'
+
+	# What is refused.
+	sanitize=everything sanitized 64 true
+	says '"everything" is not on, all, off'
+	knobs=strict sanitized 64 true
+	says 'holds no data back'
+	sanitize=off sanitized 0 "$ROCIN_TESTS/hasty" source
+	silent off
+	;;
+examples)
+	examples=$(find "$ROCIN_BIN/.." -maxdepth 4 -type d -path '*/rocin/examples' | head -1)
+	worst=driver=adversarial,hold=inf,hold.polls=inf
+	# example NAME KNOBS TEXT...: says so as it is, nothing when mended
+	example() {
+		local name=$1
+		knobs=$2
+		shift 2
+		sanitized 1 "$examples/$name"
+		says 'rocin: finding 1: ' "$@"
+		sanitized 0 "$examples/$name" --mended
+		silent "$name --mended"
+	}
+	example read-completion "typical,gpu.ordering=none,$worst" 'stale read' \
+		'by a kernel of gpu0' 'our RDMA READ' 'waits in    inside:gpu0' 'GV1' \
+		'rn_gpu_flush()' 'of the read:'
+	example write-immediate "typical,gpu.ordering=none,$worst" 'stale read' \
+		'receive of an immediate' 'GV1'
+	example write-send "typical,gpu.ordering=none,$worst" 'stale read' 'receive of a SEND'
+	example cpu-flag "typical,$worst" 'stale read' 'waits in    dn:gpu0,' 'D2a' \
+		'rn_gpu_wait_host()'
+	example loopback-read "typical,gpu.ordering=none,rc.p2p=split,$worst" 'stale read' \
+		'waits in    dn:gpu0<nic0,' 'B2a' 'loopback QP'
+	example storage-completion "typical,gpu.ordering=none,$worst" 'stale read' \
+		'nvme0, a file read' 'GV1'
+	example storage-route "typical,rc.p2p=split,$worst" 'stale read' 'dn:gpu0<nvme0'
+	example load-then-send "typical,rc.p2p=split,$worst" 'stale read' \
+		'by nic0 for an RDMA WRITE with immediate' 'where that was posted:'
+	example source-reuse adversarial 'source changed'
+	# Whether one of its messages is seen half is chance, and being watched takes time.
+	sanitize=all knobs=ibta
+	timeout "$limit" rocin run --netdev "lo:$addr_a" --sanitize=all --pcie=ibta -- \
+		"$examples/last-byte" >"$work/out" 2>"$work/err"
+	[ $? -le 1 ] || fail "last-byte: $(cat "$work/out" "$work/err")"
+	says 'rocin: finding 1: ' 'unordered read' 'host memory, by the cpu' \
+		'none has been taken' 'poll a completion'
+	sanitized 0 "$examples/last-byte" --mended
+	silent 'last-byte --mended'
+	;;
+device)
+	# Memory that the program takes for ordinary is a GPU's, below another root port: a
+	# completion says nothing there. Below one switch the CPU's loads push the data.
+	export ROCIN_SANITIZE=on,log=$work/log ROCIN_PCIE_DEVICE=all
+	export ROCIN_PCIE=adversarial,driver=adversarial,hold=inf,hold.polls=inf
+	(verify_pair 'device memory, split' --type rc -n 100 --timeout 18) >"$work/said" 2>&1 &&
+		fail 'verify is right although its loads push nothing'
+	cat "$work/log" "$work/said" >"$work/err"
+	says 'stale read' 'in memory of gpu0, by the cpu' 'completion  ' \
+		'waits in    dn:gpu0<nic0' 'of the read:' '/verify+0x'
+	rm "$work/log"
+	ROCIN_PCIE=typical verify_pair 'device memory, shared' --type rc -n 100 --timeout 18
+	[ ! -s "$work/log" ] || fail "findings: $(cat "$work/log")"
+	;;
+pingpong | perftest | verify)
+	# Programs that do nothing wrong: they end with 0, and no finding was printed.
+	export ROCIN_SANITIZE=on,log=$work/log ROCIN_PCIE=adversarial
+	both() {
+		next_port
+		pair "$*" "$@" -p "$port" -- "$@" -p "$port" 127.0.0.1
+	}
+	if [ "$1" = pingpong ]; then
+		both ibv_rc_pingpong -g 0 -n 100 -c
+		both ibv_rc_pingpong -g 0 -n 100 -c -e -s 100000
+		both ibv_uc_pingpong -g 0 -n 100
+		both ibv_ud_pingpong -g 0 -n 100
+	elif [ "$1" = perftest ]; then
+		for program in write_bw read_bw send_bw atomic_bw write_lat read_lat send_lat; do
+			both "ib_$program" -x 0 -F -n 100
+		done
+		both ib_send_bw -x 0 -F -n 50 -c UD
+		both ib_write_bw -x 0 -F -n 20 -q 4 -b
+	else
+		for kind in rc uc ud; do
+			verify_pair "$kind" --type "$kind" -n 300 --timeout 16
+			verify_pair "$kind, events" --type "$kind" -n 200 --events --timeout 16
+		done
+		ROCIN_FAULT=drop=1%,seed=3 verify_pair 'rc, 1 % loss' --type rc -n 200 \
+			--lossy --timeout 13
+	fi
+	# Nor with `all`, but for who watches memory instead of completions.
+	export ROCIN_SANITIZE=all,log=$work/log
+	if [ "$1" = pingpong ]; then
+		both ibv_rc_pingpong -g 0 -n 100 -c -s 100000
+	elif [ "$1" = perftest ]; then
+		both ib_write_bw -x 0 -F -n 50
+	else
+		verify_pair 'all: rc' --type rc -n 200 --timeout 16
+	fi
+	[ ! -s "$work/log" ] || fail "findings: $(cat "$work/log")"
+	[ -e "$work/log" ] || fail 'the sanitizer was not there'
+	if [ "$1" = perftest ]; then
+		ROCIN_SANITIZE+=,exitcode=0
+		both ib_write_lat -x 0 -F -n 20
+		grep -q 'unordered read' "$work/log" || fail 'ib_write_lat watches memory'
+	fi
+	;;
+*)
+	fail "usage: $0 findings|examples|device|pingpong|perftest|verify"
+	;;
+esac

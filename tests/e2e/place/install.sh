@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# install.sh - what `cmake --install` puts somewhere works from there.
+#
+# usage: install.sh BUILD-DIRECTORY
+# shellcheck source=../kit/lib.sh
+. "$(dirname "$0")/../kit/lib.sh"
+LD_PRELOAD='' cmake --install "$1" --prefix "$work/prefix" >"$work/install.log" ||
+	fail "cmake --install: $(tail -3 "$work/install.log")"
+PATH=$work/prefix/bin:$PATH
+[ "$(command -v rocin)" = "$work/prefix/bin/rocin" ] || fail 'rocin is not installed'
+for page in man1/rocin.1 man1/rocin-bench.1 man1/rocin-tour.1 man5/rocin-litmus.5 man7/rocin.7 man7/rocin-pcie.7 man8/rocind.8; do
+	[ -s "$work/prefix/share/man/$page" ] || fail "$page is missing"
+done
+rocin doctor --netdev "lo:$addr_a" -- ibv_rc_pingpong || fail 'rocin doctor'
+next_port
+pair 'the installed tree' ibv_rc_pingpong -g 0 -c -p "$port" -- \
+	ibv_rc_pingpong -g 0 -c -p "$port" 127.0.0.1
+rocin example write-immediate || fail 'rocin example'
+rocin tour --stop gpu || fail 'rocin tour'
+rocin litmus --backend=live --runs=5 "$(dirname "$0")/../../sim/litmus/07-completions.litmus" ||
+	fail 'rocin litmus'
+
+# A program of somebody else, against the installed headers and library.
+cat >"$work/gpu.c" <<'END'
+#include <rocin/gpu.h>
+#include <rocin/pcie.h>
+#include <rocin/storage.h>
+#include <stdio.h>
+
+int main(void)
+{
+	struct rn_pcie_knobs live = rn_pcie_live_knobs();
+	struct rn_gpu_buffer buffer;
+	char knobs[128];
+
+	if (rn_gpu_alloc(rn_gpu_open(0), 4096, 0, &buffer) != 0)
+		return 1;
+	rn_pcie_format(&live, knobs, sizeof(knobs));
+	puts(knobs);
+	return rn_gpu_free(buffer.bar) != 0;
+}
+END
+lib=$(dirname "$(find "$work/prefix" -name 'librocin-gpu.so')")
+LD_PRELOAD='' cc -Wall -Werror -I "$work/prefix/include" "$work/gpu.c" -L "$lib" -lrocin-gpu \
+	-Wl,-rpath,"$lib" -o "$work/gpu" || fail 'a program against the installed headers'
+[ "$(ROCIN_PCIE=typical "$work/gpu")" = typical ] || fail 'that program'

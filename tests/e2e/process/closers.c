@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* closers.c - programs that close descriptors which they have not opened.
+ *
+ * usage: closers [range|N]
+ *
+ * Without an argument they do so by close_range(), closefrom(), close() and dup2(), and
+ * all goes on. Otherwise by bare system calls: all descriptors at once (range) or the
+ * N-th of them, and with a file of the program's in each place. The device may die, the
+ * program does not, and its file is what it was. Status 3: there is no N-th.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/e2e/kit/loop.h"
+
+enum {
+	MOST = 256,
+	POLLS = 200000, /* more than between two looks at the descriptors */
+};
+
+static uint8_t buf[2][4096];
+static struct ibv_mr *mr;
+static struct loop l;
+static bool was_open[MOST]; /* before the device was opened */
+static unsigned seen;
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* libibverbs has some of its own, which it hands to the program. */
+static bool is_the_librarys(int fd)
+{
+	return fd == l.ctx->cmd_fd || fd == l.ctx->async_fd;
+}
+
+/* For who reads why it failed. */
+static void name(int fd)
+{
+	char path[32], what[64] = "";
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, what, sizeof(what) - 1) > 0)
+		printf("%d: %s\n", fd, what);
+}
+
+static void open_device(void)
+{
+	for (int fd = 0; fd < MOST; fd++)
+		was_open[fd] = is_open(fd);
+	loop_open(&l);
+	mr = ibv_reg_mr(l.pd, buf, sizeof(buf),
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	EXPECT(mr);
+}
+
+static struct loop_request request(void)
+{
+	return (struct loop_request){ .opcode = IBV_WR_RDMA_WRITE,
+				      .local = buf[0],
+				      .len = sizeof(buf[0]),
+				      .lkey = mr->lkey,
+				      .remote = buf[1],
+				      .rkey = mr->rkey };
+}
+
+static void expect_to_work(void)
+{
+	struct loop_request r = request();
+
+	memset(buf[0], (int)++seen, sizeof(buf[0]));
+	EXPECT(loop_run(&l, &r, NULL) == IBV_WC_SUCCESS);
+	EXPECT(memcmp(buf[0], buf[1], sizeof(buf[0])) == 0);
+}
+
+/* ------------------------------------------------------------------ by the library */
+static void nothing_of_the_devices_is_closed(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ours = 0, status, fd;
+	pid_t pid;
+
+	open_device();
+	expect_to_work();
+	for (fd = 3; fd < MOST; fd++) {
+		if (was_open[fd] || !is_open(fd) || is_the_librarys(fd))
+			continue;
+		ours++;
+		name(fd);
+		errno = 0;
+		EXPECT(close(fd) == -1 && errno == EBADF);
+		EXPECT(dup2(null, fd) == -1 && errno == EBUSY);
+		EXPECT(dup3(null, fd, O_CLOEXEC) == -1 && errno == EBUSY);
+		EXPECT(is_open(fd));
+	}
+	EXPECT(ours >= 4); /* a timer, a doorbell, a set, a socket */
+	EXPECT(is_open(null));
+	expect_to_work();
+	/* A child closes its own copies. */
+	pid = fork();
+	if (pid == 0) {
+		EXPECT(close_range(3, ~0u, 0) == 0);
+		for (fd = 3; fd < MOST; fd++)
+			EXPECT(!is_open(fd));
+		_exit(0);
+	}
+	EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
+	expect_to_work();
+	EXPECT(close_range(3, ~0u, 0) == 0);
+	EXPECT(!is_open(null));
+	expect_to_work();
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	EXPECT(null >= 3);
+	closefrom(3);
+	EXPECT(!is_open(null));
+	for (unsigned i = 0; i < 100; i++)
+		expect_to_work();
+}
+
+/* ------------------------------------------------------------- by bare system calls */
+static void use_and_end(void)
+{
+	struct loop_request r = request();
+	struct ibv_sge sge = { .addr = (uintptr_t)r.local,
+			       .length = r.len,
+			       .lkey = r.lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.rdma = { (uintptr_t)r.remote, r.rkey } },
+			   *bad;
+	const struct timespec moment = { .tv_nsec = 20000000 };
+	struct ibv_wc wc;
+
+	for (unsigned i = 0; i < POLLS; i++) {
+		if (i % 1000 == 0)
+			(void)ibv_post_send(l.qp[0], &wr, &bad);
+		if (i % 50000 == 0)
+			nanosleep(&moment, NULL); /* the device's thread has its turn */
+		(void)ibv_poll_cq(l.cq, 1, &wc);
+	}
+	/* What libibverbs has closed of its own is none of this. */
+	for (unsigned i = 0; i < 2; i++)
+		(void)ibv_destroy_qp(l.qp[i]);
+	(void)ibv_dereg_mr(mr);
+}
+
+static void close_barely(const char *which)
+{
+	static const char text[] = "what the program keeps here";
+	char found[sizeof(text)];
+	int n = strcmp(which, "range") == 0 ? -1 : atoi(which), at = 0;
+	bool mine[MOST] = { false };
+
+	open_device();
+	expect_to_work();
+	for (int fd = 3; fd < MOST; fd++) {
+		if (was_open[fd] || !is_open(fd) || is_the_librarys(fd))
+			continue;
+		if (n >= 0 && at++ != n)
+			continue;
+		mine[fd] = true;
+	}
+	if (n >= at)
+		exit(3);
+	for (int fd = 3; fd < MOST; fd++) {
+		int file;
+
+		if (!mine[fd])
+			continue;
+		(void)syscall(SYS_close, fd); /* the device may have closed it itself */
+		file = memfd_create("mine", MFD_CLOEXEC);
+		EXPECT(file >= 0 && write(file, text, sizeof(text)) == sizeof(text));
+		EXPECT(lseek(file, 0, SEEK_SET) == 0);
+		EXPECT(file == fd || syscall(SYS_dup3, file, fd, O_CLOEXEC) == fd);
+	}
+	use_and_end();
+	for (int fd = 3; fd < MOST; fd++) {
+		if (!mine[fd])
+			continue;
+		EXPECT(is_open(fd));
+		EXPECT(lseek(fd, 0, SEEK_CUR) == 0);
+		EXPECT(lseek(fd, 0, SEEK_END) == sizeof(text));
+		EXPECT(pread(fd, found, sizeof(found), 0) == sizeof(text));
+		EXPECT(memcmp(found, text, sizeof(text)) == 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		close_barely(argv[1]);
+	else
+		nothing_of_the_devices_is_closed();
+	puts("closers: all as it should be");
+	return 0;
+}

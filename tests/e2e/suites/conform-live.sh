@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# conform-live.sh - the conformance suite against devices of ours over UDP: the same
+# results as in virtual time, but for what conform-live-skips.txt lists; and what the
+# tester says of a target that is of no use.
+#
+# It runs in a network namespace of its own, where addresses of IPv6 can be had; where none
+# can be made, what needs them is skipped. Most of the time is spent waiting for nothing to
+# happen, so there are several devices, each with a tester and a share of the suite.
+
+# shellcheck disable=SC2034 # by lib.sh
+network=own
+# shellcheck source=../kit/lib.sh
+. "$(dirname "$0")/../kit/lib.sh"
+here=$(dirname "$0")
+suite=$here/../../sim/scenario
+shares=4
+
+# The documentation's addresses: those of the scenario that looks at an IPv6 header.
+ipv6=''
+if [ -n "$own_network" ]; then
+	ip -6 addr add 2001:db8::1/128 dev lo nodad 2>/dev/null &&
+		ip -6 addr add 2001:db8::2/128 dev lo nodad && ipv6=+2001:db8::1
+fi
+
+# agent_address N: that of an agent; the first has an IPv6 address, too
+agent_address() {
+	echo "127.$((20 + 16 * $1 + $$ / 65536 % 16)).$(($$ / 256 % 256)).$(($$ % 256))"
+}
+agents=()
+start_agent() {
+	local at
+	at=$(agent_address "$1")
+	[ "$1" != 0 ] || at=$at$ipv6
+	local netdev=("--netdev=lo:$at")
+	[ "$1" = 0 ] || netdev=(--netdev "lo:$at")
+	rocin conform --agent "${netdev[@]}" >"$work/agent$1" 2>&1 &
+	agents[$1]=$!
+	pids+=("$!")
+	wait_for grep -q '^listening' "$work/agent$1" ||
+		fail "agent: $(cat "$work/agent$1")"
+}
+
+# expect_2 TEXT COMMAND...: it ends with 2 and says so in one line
+expect_2() {
+	local text=$1
+	shift
+	timeout 1800 "$@" >"$work/out" 2>&1
+	local status=$?
+	[ "$status" = 2 ] || fail "$*: status $status: $(cat "$work/out")"
+	[ "$(wc -l <"$work/out")" = 1 ] || fail "$*: $(cat "$work/out")"
+	grep -q "$text" "$work/out" || fail "$*: $(cat "$work/out")"
+}
+
+first=$(agent_address 0)
+has_tester() {
+	[ -n "$(ss -tnH state established src "$first:18516")" ]
+}
+
+expect_2 'no agent' rocin conform --target "$first" "$suite"
+for n in $(seq 0 $((shares - 1))); do
+	start_agent "$n"
+done
+
+# Rubbish ends the connection, not the agent; nor does sense in the wrong places.
+python3 - "$first" <<'PY' || fail "rubbish: $(cat "$work/agent0")"
+import random, socket, sys
+words = {'hello': 1, 'begin': 7, 'mr': 4, 'mw': 2, 'srq': 3, 'qp': 8, 'modify': 20, 'unmap': 1, 'post': 16,
+         'bind': 9, 'recv': 5, 'srecv': 5, 'limit': 2, 'group': 2, 'poll': 0, 'query': 1,
+         'memory': 3, 'dereg': 1, 'arm': 2, 'frob': 2}
+numbers = [0, 1, 2, 3, 4, 7, 8, 9, 10, 16, 64, 4096, 0xffff, 1 << 31, (1 << 32) - 1,
+           1 << 63, (1 << 64) - 1]
+draw = random.Random(4791)
+
+def connect():
+    s = socket.create_connection((sys.argv[1], 18516), 60)
+    return s, s.makefile('rw')
+
+def ask(f, text):
+    f.write(text + '\n')
+    f.flush()
+    try:
+        return f.readline()
+    except ConnectionResetError:
+        return ''
+
+for text in 'qp x', 'x' * 2000, 'poll  1', '', 'poll 1\0', 'arm' + ' 0' * 41:
+    s, f = connect()
+    answer = ask(f, text)
+    assert answer == '' or answer.startswith('no '), (text, answer)
+    s.close()
+s, f = connect()
+for i in range(4000):
+    word = draw.choice(list(words))
+    if i % 100 == 0:
+        text = 'begin 10 0 7f0000010000ffff 0 0 0 0'
+    else:
+        count = words[word] if draw.random() < 0.95 else draw.randrange(12)
+        text = ' '.join([word] + ['%x' % draw.choice(numbers) for _ in range(count)])
+    answer = ask(f, text)
+    assert answer.startswith(('ok', 'no ')), (i, text, answer)
+assert ask(f, 'hello 2').startswith('ok 2 ')
+PY
+
+# The suite, dealt out.
+mapfile -t files < <(find "$suite" -name '*.scn' | LC_ALL=C sort)
+testers=()
+for n in $(seq 0 $((shares - 1))); do
+	share=()
+	for i in "${!files[@]}"; do
+		if grep -q '^device ipv6' "${files[i]}"; then
+			[ "$n" = 0 ] && share+=("${files[i]}")
+		elif [ $((i % shares)) = "$n" ]; then
+			share+=("${files[i]}")
+		fi
+	done
+	own=()
+	[ "$n" != 0 ] || [ -z "$ipv6" ] || own=(--address 2001:db8::2)
+	timeout 1800 rocin conform --target "$(agent_address "$n")" "${own[@]}" --slack 10000 \
+		--junit "$work/$n.xml" "${share[@]}" >"$work/report$n" &
+	testers+=("$!")
+	pids+=("$!")
+done
+for n in "${!testers[@]}"; do
+	wait "${testers[n]}" || fail "status $?: $(grep -v ': skipped: ' "$work/report$n")"
+	tail -1 "$work/report$n"
+done
+cat "$work"/report? >"$work/report"
+sed -n 's|.*/scenario/\(.*\): skipped: |\1 |p' "$work/report" | LC_ALL=C sort >"$work/skips"
+grep -v '^#' "$here/conform-live-skips.txt" >"$work/expected"
+if [ -z "$ipv6" ]; then
+	for file in $(grep -l '^device ipv6' "${files[@]}"); do
+		sed -i "\|^${file#"$suite/"} |d" "$work/expected"
+		echo "${file#"$suite/"} of IPv6, and the device has no such address" >>"$work/expected"
+	done
+fi
+LC_ALL=C sort "$work/expected" | diff - "$work/skips" || fail 'other skips'
+[ "$(cat "$work"/?.xml | grep -c '<skipped')" = "$(wc -l <"$work/skips")" ] || fail 'JUnit'
+[ "$(cat "$work"/?.xml | grep -c '<testcase')" = "${#files[@]}" ] || fail 'not all were run'
+
+# The agent dies while a tester is at work.
+rocin conform --target "$first" "$suite/H-requester" >"$work/out" 2>&1 &
+tester=$!
+pids+=("$tester")
+wait_for has_tester || fail 'no tester'
+kill -9 "${agents[0]}"
+wait "$tester"
+[ $? = 2 ] || fail "agent killed: $(cat "$work/out")"
+[ "$(wc -l <"$work/out")" = 1 ] || fail "agent killed: $(cat "$work/out")"
+
+# One that speaks another version.
+python3 - "$addr_b" >"$work/other" <<'PY' &
+import socket, sys
+s = socket.create_server((sys.argv[1], 18516))
+print('listening', flush=True)
+c = s.accept()[0]
+c.recv(100)
+c.sendall(b'ok 63 0 0\n')
+c.recv(100)
+PY
+pids+=("$!")
+wait_for grep -q "^listening" "$work/other" || fail 'no agent of another version'
+expect_2 'version 99' rocin conform --target "$addr_b" "$suite"
