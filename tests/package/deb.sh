@@ -22,7 +22,7 @@ if [ -z "${ROCIN_DEB_INSIDE:-}" ]; then
 	if [ "$where" = clean ]; then
 		command -v debootstrap >/dev/null || skip 'debootstrap is not installed'
 		timeout 900 debootstrap --variant=minbase \
-			--include=ibverbs-utils,libdeflate0,libjansson4,libpcap0.8,iproute2 \
+			--include=ibverbs-utils,libdeflate0,libjansson4,libmnl0,libpcap0.8,iproute2 \
 			bookworm "$work/root" >"$work/debootstrap.log" 2>&1 ||
 			fail "debootstrap: $(tail -3 "$work/debootstrap.log")"
 	fi

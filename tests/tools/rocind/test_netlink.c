@@ -126,6 +126,110 @@ static void an_answer_that_never_came_is_not_waited_for(void **state)
 	assert_int_equal(route.ifindex, OIF);
 }
 
+/* The interface that is understood of an answer of @len bytes whose attribute has
+ * @attr_len, 0 if none.
+ */
+static uint32_t understood(struct rig *rig, size_t len, unsigned short attr_len)
+{
+	struct {
+		struct answer answer;
+		uint32_t more;
+	} a = { .answer = { .hdr = { .nlmsg_len = (uint32_t)len,
+				     .nlmsg_type = RTM_NEWROUTE,
+				     .nlmsg_seq = rig->router.seq + 1 },
+			    .attr = { .rta_len = attr_len, .rta_type = RTA_OIF },
+			    .oif = OIF } };
+	struct rnd_ucma_route route;
+
+	assert_int_equal(send(rig->kernel, &a, len, 0), len);
+	assert_int_equal(rnd_route(&rig->router, &far, 0, NULL, &route), 0);
+	return route.ifindex;
+}
+
+static void an_attribute_of_a_wrong_length_is_passed_over(void **state)
+{
+	const size_t whole = sizeof(struct answer);
+	struct rig *rig = *state;
+
+	assert_int_equal(understood(rig, whole, RTA_LENGTH(4)), OIF);
+	for (unsigned short len = 0; len < RTA_LENGTH(4); len++)
+		assert_int_equal(understood(rig, whole, len), 0);
+	assert_int_equal(understood(rig, whole + 4, RTA_LENGTH(8)), 0);
+	assert_int_equal(understood(rig, whole, RTA_LENGTH(4) + 1), 0);
+	assert_int_equal(understood(rig, whole, UINT16_MAX), 0);
+	/* Cut off */
+	for (unsigned cut = 1; cut <= RTA_LENGTH(4); cut++)
+		assert_int_equal(understood(rig, whole - cut, RTA_LENGTH(4)), 0);
+}
+
+static void an_answer_without_a_body_is_none(void **state)
+{
+	static const uint32_t lengths[] = { 0,
+					    NLMSG_HDRLEN - 1,
+					    NLMSG_LENGTH(0),
+					    NLMSG_LENGTH(sizeof(struct rtmsg) - 1),
+					    NLMSG_HDRLEN + sizeof(struct rtmsg) + 1,
+					    (uint32_t)INT32_MAX + NLMSG_HDRLEN,
+					    UINT32_MAX - NLMSG_HDRLEN };
+	struct rig *rig = *state;
+	struct rnd_ucma_route route;
+
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		const struct answer a = { .hdr = { .nlmsg_len = lengths[i],
+						   .nlmsg_type = RTM_NEWROUTE,
+						   .nlmsg_seq = i + 1 } };
+
+		assert_int_equal(send(rig->kernel, &a, offsetof(struct answer, attr), 0),
+				 offsetof(struct answer, attr));
+		assert_int_equal(rnd_route(&rig->router, &far, 0, NULL, &route), -EIO);
+	}
+}
+
+static void an_error_is_told_if_it_is_whole(void **state)
+{
+	struct {
+		struct nlmsghdr hdr;
+		struct nlmsgerr error;
+	} a = { .hdr = { .nlmsg_type = NLMSG_ERROR },
+		.error = { .error = -EHOSTUNREACH } };
+	struct rig *rig = *state;
+	struct rnd_ucma_route route;
+
+	for (uint32_t len = sizeof(a); len >= NLMSG_HDRLEN; len--) {
+		a.hdr.nlmsg_len = len;
+		a.hdr.nlmsg_seq = rig->router.seq + 1;
+		assert_int_equal(send(rig->kernel, &a, len, 0), len);
+		assert_int_equal(rnd_route(&rig->router, &far, 0, NULL, &route),
+				 len == sizeof(a) ? -EHOSTUNREACH : -EIO);
+	}
+}
+
+/* The last attribute is not padded; an older answer has left another one behind it. */
+static void what_lies_behind_an_answer_is_not_read(void **state)
+{
+	struct {
+		struct answer answer;
+		struct rtattr attr;
+		uint32_t oif;
+	} a = { .answer = { .hdr = { .nlmsg_len = sizeof(a),
+				     .nlmsg_type = RTM_NEWROUTE,
+				     .nlmsg_seq = 5 },
+			    .attr = { .rta_len = RTA_LENGTH(1), .rta_type = RTA_TABLE } },
+		.attr = { .rta_len = RTA_LENGTH(4), .rta_type = RTA_OIF },
+		.oif = OIF };
+	struct rig *rig = *state;
+	struct rnd_ucma_route route;
+
+	rig->router.seq = 5;
+	assert_int_equal(send(rig->kernel, &a, sizeof(a), 0), sizeof(a));
+	a.answer.hdr.nlmsg_seq = 6;
+	a.answer.hdr.nlmsg_len = offsetof(struct answer, oif) + 1;
+	assert_int_equal(send(rig->kernel, &a, a.answer.hdr.nlmsg_len, 0),
+			 a.answer.hdr.nlmsg_len);
+	assert_int_equal(rnd_route(&rig->router, &far, 0, NULL, &route), 0);
+	assert_int_equal(route.ifindex, 0);
+}
+
 /* The interface that the question names, 0 if it names none. */
 static uint32_t asked_for(struct rig *rig)
 {
@@ -187,6 +291,10 @@ int main(void)
 		TEST(a_socket_full_of_other_answers_is_given_up),
 		TEST(an_answer_that_never_came_is_not_waited_for),
 		TEST(a_scope_is_part_of_the_question),
+		TEST(an_attribute_of_a_wrong_length_is_passed_over),
+		TEST(an_answer_without_a_body_is_none),
+		TEST(an_error_is_told_if_it_is_whole),
+		TEST(what_lies_behind_an_answer_is_not_read),
 		TEST(news_without_end_do_not_hold_rocind_up),
 	};
 

@@ -3,7 +3,7 @@
 #include "route.h"
 
 #include <errno.h>
-#include <linux/netlink.h>
+#include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,10 +17,10 @@ enum {
 	STALE_MAX = 16,
 };
 
-struct question {
+/* Room for the destination, the source and the interface. */
+union question {
+	char buf[128];
 	struct nlmsghdr hdr;
-	struct rtmsg rt;
-	char attrs[64];
 };
 
 static unsigned address_of(const struct rn_gid *gid, const uint8_t **bytes)
@@ -31,40 +31,34 @@ static unsigned address_of(const struct rn_gid *gid, const uint8_t **bytes)
 	return is_v4 ? 4 : 16;
 }
 
-static void add_attribute(struct question *q, uint16_t type, const void *value,
-			  unsigned len)
+static void put_attribute(union question *q, uint16_t type, const void *value, size_t len)
 {
-	struct rtattr *attr =
-		(struct rtattr *)((char *)q + NLMSG_ALIGN(q->hdr.nlmsg_len));
+	bool fits = mnl_attr_put_check(&q->hdr, sizeof(*q), type, len, value);
 
-	attr->rta_type = type;
-	attr->rta_len = (uint16_t)RTA_LENGTH(len);
-	memcpy(RTA_DATA(attr), value, len);
-	q->hdr.nlmsg_len = NLMSG_ALIGN(q->hdr.nlmsg_len) + RTA_ALIGN(attr->rta_len);
-	assert(q->hdr.nlmsg_len <= sizeof(*q));
+	assert(fits);
 }
 
-static struct question question(const struct rn_gid *dst, uint32_t scope,
-				const struct rn_gid *src)
+static union question question(const struct rn_gid *dst, uint32_t scope,
+			       const struct rn_gid *src)
 {
+	union question q = { 0 };
+	struct nlmsghdr *hdr = mnl_nlmsg_put_header(&q);
+	struct rtmsg *rt = mnl_nlmsg_put_extra_header(hdr, sizeof(*rt));
 	const uint8_t *bytes;
 	unsigned len = address_of(dst, &bytes);
-	struct question q = {
-		.hdr = { .nlmsg_len = NLMSG_LENGTH(sizeof(q.rt)),
-			 .nlmsg_type = RTM_GETROUTE,
-			 .nlmsg_flags = NLM_F_REQUEST },
-		.rt = { .rtm_family = len == 4 ? AF_INET : AF_INET6,
-			.rtm_dst_len = (uint8_t)(8 * len) },
-	};
 
-	add_attribute(&q, RTA_DST, bytes, len);
+	hdr->nlmsg_type = RTM_GETROUTE;
+	hdr->nlmsg_flags = NLM_F_REQUEST;
+	rt->rtm_family = len == 4 ? AF_INET : AF_INET6;
+	rt->rtm_dst_len = (uint8_t)(8 * len);
+	put_attribute(&q, RTA_DST, bytes, len);
 	if (src) {
 		len = address_of(src, &bytes);
-		q.rt.rtm_src_len = (uint8_t)(8 * len);
-		add_attribute(&q, RTA_SRC, bytes, len);
+		rt->rtm_src_len = (uint8_t)(8 * len);
+		put_attribute(&q, RTA_SRC, bytes, len);
 	}
 	if (scope)
-		add_attribute(&q, RTA_OIF, &scope, sizeof(scope));
+		put_attribute(&q, RTA_OIF, &scope, sizeof(scope));
 	return q;
 }
 
@@ -78,19 +72,30 @@ static struct rn_gid gid_of(const void *bytes, unsigned len)
 	return gid;
 }
 
-static void read_answer(struct nlmsghdr *hdr, struct rnd_ucma_route *out)
+static int read_route_attribute(const struct nlattr *attr, void *out)
 {
-	const struct rtmsg *rt = NLMSG_DATA(hdr);
-	unsigned len = (unsigned)RTM_PAYLOAD(hdr);
+	struct rnd_ucma_route *route = out;
+	uint16_t type = mnl_attr_get_type(attr);
+	uint16_t len = mnl_attr_get_payload_len(attr);
 
+	if (type == RTA_OIF && mnl_attr_validate(attr, MNL_TYPE_U32) == 0)
+		route->ifindex = mnl_attr_get_u32(attr);
+	if (type == RTA_PREFSRC && (len == 4 || len == 16))
+		route->src = gid_of(mnl_attr_get_payload(attr), len);
+	return MNL_CB_OK;
+}
+
+static int read_answer(const struct nlmsghdr *hdr, struct rnd_ucma_route *out)
+{
+	const struct rtmsg *rt = mnl_nlmsg_get_payload(hdr);
+	size_t len = mnl_nlmsg_get_payload_len(hdr);
+
+	if (len < sizeof(*rt))
+		return -EIO;
 	out->is_local = rt->rtm_type == RTN_LOCAL;
-	for (struct rtattr *a = RTM_RTA(rt); RTA_OK(a, len); a = RTA_NEXT(a, len)) {
-		if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof(out->ifindex))
-			memcpy(&out->ifindex, RTA_DATA(a), sizeof(out->ifindex));
-		if (a->rta_type == RTA_PREFSRC &&
-		    (RTA_PAYLOAD(a) == 4 || RTA_PAYLOAD(a) == 16))
-			out->src = gid_of(RTA_DATA(a), (unsigned)RTA_PAYLOAD(a));
-	}
+	(void)mnl_attr_parse_payload(rt + 1, len - sizeof(*rt), read_route_attribute,
+				     out);
+	return 0;
 }
 
 void rnd_router_close(struct rnd_router *r)
@@ -131,11 +136,19 @@ static int take_reply(struct rnd_router *r, union reply *reply)
 	return -EIO;
 }
 
-static int query_kernel(struct rnd_router *r, struct question *q,
+static int error_of(const struct nlmsghdr *hdr)
+{
+	const struct nlmsgerr *error = mnl_nlmsg_get_payload(hdr);
+
+	if (mnl_nlmsg_get_payload_len(hdr) < sizeof(*error) || !error->error)
+		return -EIO;
+	return error->error;
+}
+
+static int query_kernel(struct rnd_router *r, union question *q,
 			struct rnd_ucma_route *out)
 {
 	union reply reply;
-	const struct nlmsgerr *error;
 	int rc;
 
 	q->hdr.nlmsg_seq = ++r->seq;
@@ -144,20 +157,17 @@ static int query_kernel(struct rnd_router *r, struct question *q,
 	rc = take_reply(r, &reply);
 	if (rc)
 		return rc;
-	if (reply.hdr.nlmsg_type == NLMSG_ERROR) {
-		error = NLMSG_DATA(&reply.hdr);
-		return error->error ? error->error : -EIO;
-	}
+	if (reply.hdr.nlmsg_type == NLMSG_ERROR)
+		return error_of(&reply.hdr);
 	if (reply.hdr.nlmsg_type != RTM_NEWROUTE)
 		return -EIO;
-	read_answer(&reply.hdr, out);
-	return 0;
+	return read_answer(&reply.hdr, out);
 }
 
 int rnd_route(struct rnd_router *r, const struct rn_gid *dst, uint32_t scope,
 	      const struct rn_gid *src, struct rnd_ucma_route *out)
 {
-	struct question q = question(dst, scope, src);
+	union question q = question(dst, scope, src);
 	int rc = open_router(r);
 
 	if (rc)
