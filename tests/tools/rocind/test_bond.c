@@ -93,6 +93,73 @@ static void links_are_told_apart(void **state)
 	rnd_links_free(&links);
 }
 
+/* A failover to an address of @address_len bytes, which all are @byte; the message ends
+ * @cut bytes early.
+ */
+static uint32_t take_odd(struct rnd_links *links, uint8_t byte, size_t address_len,
+			 size_t event_len, unsigned cut)
+{
+	static const uint32_t event[2] = { IFLA_EVENT_BONDING_FAILOVER };
+	uint8_t address[RND_LINK_ADDRESS_MAX + 1];
+	struct message m = { .hdr = { .nlmsg_type = RTM_NEWLINK,
+				      .nlmsg_len = NLMSG_LENGTH(sizeof(m.info)) },
+			     .info = { .ifi_index = BOND } };
+
+	memset(address, byte, sizeof(address));
+	put(&m, IFLA_ADDRESS, address, address_len);
+	put(&m, IFLA_EVENT, event, event_len);
+	m.hdr.nlmsg_len -= cut;
+	return rnd_links_take(links, &m.hdr);
+}
+
+static void an_event_of_a_wrong_length_is_none(void **state)
+{
+	struct rnd_links links = { 0 };
+
+	(void)state;
+	assert_int_equal(take_odd(&links, 1, 6, 4, 0), 0);
+	assert_int_equal(take_odd(&links, 2, 6, 2, 0), 0);
+	assert_int_equal(take_odd(&links, 2, 6, 8, 0), 0);
+	for (unsigned cut = 1; cut <= 8; cut++)
+		assert_int_equal(take_odd(&links, 2, 6, 4, cut), 0);
+	assert_int_equal(take_odd(&links, 2, 6, 4, 0), BOND);
+	rnd_links_free(&links);
+}
+
+static void an_address_that_is_too_long_is_none(void **state)
+{
+	struct rnd_links links = { 0 };
+
+	(void)state;
+	assert_int_equal(take_odd(&links, 1, RND_LINK_ADDRESS_MAX + 1, 4, 0), 0);
+	assert_int_equal(take_odd(&links, 2, RND_LINK_ADDRESS_MAX + 1, 4, 0), 0);
+	assert_int_equal(take_odd(&links, 1, RND_LINK_ADDRESS_MAX, 4, 0), BOND);
+	assert_int_equal(take_odd(&links, 2, RND_LINK_ADDRESS_MAX, 4, 0), BOND);
+	assert_int_equal(take_odd(&links, 2, RND_LINK_ADDRESS_MAX, 4, 0), 0);
+	rnd_links_free(&links);
+}
+
+/* The last attribute is not padded, and another one lies behind the message. */
+static void what_lies_behind_a_message_is_not_read(void **state)
+{
+	static const uint32_t event = IFLA_EVENT_BONDING_FAILOVER;
+	const uint8_t address[5] = { 2 };
+	struct message m = { .hdr = { .nlmsg_type = RTM_NEWLINK,
+				      .nlmsg_len = NLMSG_LENGTH(sizeof(m.info)) },
+			     .info = { .ifi_index = BOND } };
+	struct rnd_links links = { 0 };
+	uint32_t end;
+
+	(void)state;
+	assert_int_equal(take(&links, RTM_NEWLINK, BOND, 1, IFLA_EVENT_NONE), 0);
+	end = m.hdr.nlmsg_len + (uint32_t)RTA_LENGTH(sizeof(address));
+	put(&m, IFLA_ADDRESS, address, sizeof(address));
+	put(&m, IFLA_EVENT, &event, sizeof(event));
+	m.hdr.nlmsg_len = end;
+	assert_int_equal(rnd_links_take(&links, &m.hdr), 0);
+	rnd_links_free(&links);
+}
+
 static void a_message_without_a_body_says_nothing(void **state)
 {
 	const struct nlmsghdr hdr = { .nlmsg_type = RTM_NEWLINK,
@@ -110,6 +177,9 @@ int main(void)
 		cmocka_unit_test(a_failover_to_another_address_is_told),
 		cmocka_unit_test(other_changes_are_not),
 		cmocka_unit_test(links_are_told_apart),
+		cmocka_unit_test(an_event_of_a_wrong_length_is_none),
+		cmocka_unit_test(an_address_that_is_too_long_is_none),
+		cmocka_unit_test(what_lies_behind_a_message_is_not_read),
 		cmocka_unit_test(a_message_without_a_body_says_nothing),
 	};
 

@@ -283,6 +283,46 @@ static void news_without_end_do_not_hold_rocind_up(void **state)
 	assert_int_equal(unread(rig->router.sock), 0);
 }
 
+struct link_news {
+	struct nlmsghdr hdr;
+	struct ifinfomsg info;
+	char more[4];
+	struct nlmsghdr next;
+	struct ifinfomsg next_info;
+};
+
+/* A message whose length is wrong ends a datagram; another one lies behind it. */
+static void a_message_of_a_wrong_length_is_the_last(void **state)
+{
+	const uint32_t link_len = NLMSG_LENGTH(sizeof(struct ifinfomsg));
+	const uint32_t lengths[] = { 0,
+				     NLMSG_HDRLEN - 1,
+				     link_len + 1,
+				     sizeof(struct link_news) + 1,
+				     (uint32_t)INT32_MAX + NLMSG_HDRLEN,
+				     UINT32_MAX - NLMSG_HDRLEN + 1 };
+	struct link_news news = { .hdr = { .nlmsg_type = NLMSG_NOOP },
+				  .next = { .nlmsg_len = link_len,
+					    .nlmsg_type = RTM_NEWLINK },
+				  .next_info = { .ifi_index = OIF } };
+	struct rig *rig = *state;
+	struct rnd_server server = { .netlink.fd = rig->router.sock };
+
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		size_t len = lengths[i] == link_len + 1 ? link_len + 1 : sizeof(news);
+
+		news.hdr.nlmsg_len = lengths[i];
+		assert_int_equal(send(rig->kernel, &news, len, 0), len);
+		rnd_watch_changed(&server);
+		assert_int_equal(server.links.count, 0);
+	}
+	news.hdr.nlmsg_len = offsetof(struct link_news, next);
+	assert_int_equal(send(rig->kernel, &news, sizeof(news), 0), sizeof(news));
+	rnd_watch_changed(&server);
+	assert_int_equal(server.links.count, 1);
+	rnd_links_free(&server.links);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -295,6 +335,7 @@ int main(void)
 		TEST(an_answer_without_a_body_is_none),
 		TEST(an_error_is_told_if_it_is_whole),
 		TEST(what_lies_behind_an_answer_is_not_read),
+		TEST(a_message_of_a_wrong_length_is_the_last),
 		TEST(news_without_end_do_not_hold_rocind_up),
 	};
 

@@ -4,6 +4,7 @@
 #include "iface.h"
 
 #include <errno.h>
+#include <libmnl/libmnl.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -67,13 +68,14 @@ bool rnd_iface_has(const struct rnd_iface *iface, const struct rn_gid *gid)
 
 struct rnd_links_question rnd_links_question(void)
 {
-	static_assert(sizeof(struct ifinfomsg) == 16, "as the kernel has it");
-	return (struct rnd_links_question){
-		.hdr = { .nlmsg_len = sizeof(struct rnd_links_question),
-			 .nlmsg_type = RTM_GETLINK,
-			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.body = { AF_UNSPEC },
-	};
+	struct rnd_links_question q = { 0 };
+	struct nlmsghdr *hdr = mnl_nlmsg_put_header(&q);
+
+	static_assert(sizeof(struct ifinfomsg) == sizeof(q.body), "as the kernel has it");
+	(void)mnl_nlmsg_put_extra_header(hdr, sizeof(q.body)); /* AF_UNSPEC */
+	hdr->nlmsg_type = RTM_GETLINK;
+	hdr->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	return q;
 }
 
 static struct rnd_link *find_link(const struct rnd_links *links, uint32_t ifindex)
@@ -104,27 +106,37 @@ static void add_link(struct rnd_links *links, const struct rnd_link *link)
 	links->at[links->count++] = *link;
 }
 
-static bool read_link(const struct nlmsghdr *msg, struct rnd_link *link, uint32_t *event)
-{
-	const struct ifinfomsg *info = NLMSG_DATA(msg);
-	const struct rtattr *attr = IFLA_RTA(info);
-	size_t len = msg->nlmsg_len;
+struct link_message {
+	struct rnd_link link;
+	uint32_t event;
+};
 
-	*event = IFLA_EVENT_NONE;
-	if (len < NLMSG_LENGTH(sizeof(*info)))
-		return false;
-	len -= NLMSG_LENGTH(sizeof(*info));
-	*link = (struct rnd_link){ .ifindex = (uint32_t)info->ifi_index };
-	for (; RTA_OK(attr, len); attr = RTA_NEXT(attr, len)) {
-		if (attr->rta_type == IFLA_ADDRESS &&
-		    RTA_PAYLOAD(attr) <= RND_LINK_ADDRESS_MAX) {
-			link->len = (uint8_t)RTA_PAYLOAD(attr);
-			memcpy(link->address, RTA_DATA(attr), link->len);
-		} else if (attr->rta_type == IFLA_EVENT &&
-			   RTA_PAYLOAD(attr) == sizeof(*event)) {
-			memcpy(event, RTA_DATA(attr), sizeof(*event));
-		}
+static int read_link_attribute(const struct nlattr *attr, void *out)
+{
+	struct link_message *m = out;
+	uint16_t type = mnl_attr_get_type(attr);
+	uint16_t len = mnl_attr_get_payload_len(attr);
+
+	if (type == IFLA_ADDRESS && len <= RND_LINK_ADDRESS_MAX) {
+		m->link.len = (uint8_t)len;
+		memcpy(m->link.address, mnl_attr_get_payload(attr), len);
 	}
+	if (type == IFLA_EVENT && mnl_attr_validate(attr, MNL_TYPE_U32) == 0)
+		m->event = mnl_attr_get_u32(attr);
+	return MNL_CB_OK;
+}
+
+static bool read_link(const struct nlmsghdr *msg, struct link_message *out)
+{
+	const struct ifinfomsg *info = mnl_nlmsg_get_payload(msg);
+	size_t len = mnl_nlmsg_get_payload_len(msg);
+
+	if (len < sizeof(*info))
+		return false;
+	*out = (struct link_message){ .link.ifindex = (uint32_t)info->ifi_index,
+				      .event = IFLA_EVENT_NONE };
+	(void)mnl_attr_parse_payload(info + 1, len - sizeof(*info), read_link_attribute,
+				     out);
 	return true;
 }
 
@@ -133,22 +145,22 @@ static bool read_link(const struct nlmsghdr *msg, struct rnd_link *link, uint32_
  */
 uint32_t rnd_links_take(struct rnd_links *links, const struct nlmsghdr *msg)
 {
-	struct rnd_link link, *known;
-	uint32_t event;
+	struct link_message m;
+	struct rnd_link *known;
 
 	if ((msg->nlmsg_type != RTM_NEWLINK && msg->nlmsg_type != RTM_DELLINK) ||
-	    !read_link(msg, &link, &event))
+	    !read_link(msg, &m))
 		return 0;
-	known = find_link(links, link.ifindex);
+	known = find_link(links, m.link.ifindex);
 	if (msg->nlmsg_type == RTM_DELLINK) {
-		forget_link(links, link.ifindex);
+		forget_link(links, m.link.ifindex);
 	} else if (!known) {
-		add_link(links, &link);
-	} else if (event == IFLA_EVENT_BONDING_FAILOVER &&
-		   (known->len != link.len ||
-		    memcmp(known->address, link.address, link.len) != 0)) {
-		*known = link;
-		return link.ifindex;
+		add_link(links, &m.link);
+	} else if (m.event == IFLA_EVENT_BONDING_FAILOVER &&
+		   (known->len != m.link.len ||
+		    memcmp(known->address, m.link.address, m.link.len) != 0)) {
+		*known = m.link;
+		return m.link.ifindex;
 	}
 	return 0;
 }

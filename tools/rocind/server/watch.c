@@ -4,7 +4,7 @@
 #include "watch.h"
 
 #include <errno.h>
-#include <linux/netlink.h>
+#include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -149,11 +149,13 @@ void rnd_watch_update(struct rnd_client *client)
 	}
 }
 
-static void take_links(struct rnd_server *server, const void *news, size_t len)
+/* NLMSG_OK(), because mnl_nlmsg_ok() before libmnl 1.0.5 takes any length from 2 GiB on.
+ */
+static void take_links(struct rnd_server *server, const void *news, int len)
 {
 	const struct nlmsghdr *msg = news;
 
-	for (; NLMSG_OK(msg, len); msg = NLMSG_NEXT(msg, len)) {
+	for (; NLMSG_OK(msg, (ssize_t)len); msg = mnl_nlmsg_next(msg, &len)) {
 		uint32_t ifindex = rnd_links_take(&server->links, msg);
 
 		if (ifindex)
@@ -174,7 +176,7 @@ void rnd_watch_changed(struct rnd_server *server)
 		ssize_t len = recv(server->netlink.fd, &news, sizeof(news), 0);
 
 		if (len > 0)
-			take_links(server, &news, (size_t)len);
+			take_links(server, &news, (int)len);
 		else if (len < 0 && errno != ENOBUFS && errno != EINTR)
 			break;
 	}
