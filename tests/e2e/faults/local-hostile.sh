@@ -73,9 +73,10 @@ perftest_for() {
 		"$program" -x 0 -F -D "$seconds" -p "$port" "$@" 127.0.0.1
 }
 longer() {
-	local name=$1 command=$2 seconds
+	local name=$1 command=$2 seconds first=1
 	shift 2
-	for seconds in 1 5 25 75; do
+	[ "$mode" != closed ] || first=3 # a lost wire is laid anew, and that has to be seen
+	for seconds in $first 15 75; do
 		! scribble "$name" "$command" "$seconds" "$@" || return 0
 	done
 	fail "$name: it has ended before anything was written"
