@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* congestion.c - how fast a queue pair sends: congestion control and pacing.
+/* congestion.c - limits the rate at which a queue pair sends: congestion control
+ * and pacing.
  *
  * Congestion control is DCQCN. As its notification point, the device sends a
- * congestion notification (CNP) to the sender of a packet that a switch has marked. A
- * notification has no PSN, is never acknowledged and leaves before anything else. It
- * is sent for requests and responses alike, whether or not they were expected. For
- * packets to a multicast group none is sent, because every member would send one. As
- * the reaction point, the device cuts the rate of the queue pair that a notification
- * is for; the rate then recovers.
+ * congestion notification (CNP) to the sender of a packet that a switch has marked. A CNP
+ * has no PSN, is never acknowledged and is sent before all other packets. Marked requests
+ * and marked responses both cause a CNP, even if they are duplicates or out of order.
+ * Marked multicast packets cause none, because every member of the group would send one.
+ * As the reaction point, the device cuts the rate of the queue pair to which a CNP is
+ * addressed; the rate then recovers.
  *
  * Pacing lets packets leave at the lower of two rates: the limit that the program has
  * set, and the one that congestion control allows. pace.next is the time at which
- * everything sent so far has been paid for at that rate. It lags behind the clock by at
- * most the burst size, so a pause earns no more than that. Acknowledgements are never
- * held back. Responses to READs and atomics are held back only by congestion control: the
- * program's limit is for its own requests. pace.on says that any of this applies; a queue
- * pair without a rate pays one branch.
+ * everything sent so far would have left at exactly that rate; the next packet waits
+ * until then. After a pause, pace.next may lie in the past by at most the time of one
+ * burst, so a pause allows no more than one burst at full speed. Acknowledgements are
+ * never held back. Responses to READs and atomics are held back only by congestion
+ * control: the program's limit is for its own requests. pace.on is false if neither limit
+ * applies; such a queue pair executes only one extra branch per packet.
  */
 #include "congestion.h"
 
@@ -23,10 +25,12 @@
 
 #include "qp.h"
 
-/* ------------------------------------------------------------ DCQCN: the rate */
+/* --------------------------------------------------------- DCQCN: rate control */
 void rn_dcqcn_defaults(struct rn_dcqcn_params *p, uint32_t line)
 {
-	/* The paper has 40 Mbit/s for 40 Gbit/s. */
+	/* In the paper the additive increase is 40 Mbit/s on a 40 Gbit/s port: 1/1000 of
+	 * its rate.
+	 */
 	const uint32_t step = line / 1000 ? line / 1000 : 1;
 
 	assert(line > 0 && line <= RN_DCQCN_LINE_MAX);
@@ -60,7 +64,9 @@ static void count_step(uint16_t *steps)
 		++*steps;
 }
 
-/* An increase is due, by time or by bytes. Its step depends on both counts. */
+/* Performs one rate increase, which is due by time or by bytes sent. The size of the step
+ * depends on how many increases of each kind there were since the last cut.
+ */
 static void increase_rate(struct rn_dcqcn *d, const struct rn_dcqcn_params *p)
 {
 	const uint32_t most = d->times > d->fills ? d->times : d->fills;
@@ -77,7 +83,7 @@ static void increase_rate(struct rn_dcqcn *d, const struct rn_dcqcn_params *p)
 		rise = p->ai;
 	}
 	d->target = at_most(d->target + rise, p->line);
-	/* Rounded up, or the rate of the line would never be reached. */
+	/* Rounded up; otherwise the rate would never reach the rate of the port. */
 	d->rate = (uint32_t)(((uint64_t)d->target + d->rate + 1) / 2);
 	if (d->rate >= p->line)
 		d->phase = RN_DCQCN_FREE;
@@ -134,22 +140,23 @@ bool rn_dcqcn_notify(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns 
 }
 
 /* --------------------------------------------------------------------- pacing */
-/* A pause of at most this length is made up for by sending faster, if the program has set
- * no burst size. A driver that sleeps wakes up late, so this must not be zero.
+/* Longest pause that is made up for by sending faster afterwards, if the program has set
+ * no burst size. The thread that sends may wake up late, and the rate would not be
+ * reached if this were zero.
  */
 #define CREDIT RN_MSEC(1)
 #define CREDIT_CONGESTED RN_USEC(200)
 
-/* Time that @bytes take at the present rate. 2^32 bytes take less than
- * 2^63 ns even at 1 kbit/s.
+/* Time that sending @bytes takes at the present rate. 2^32 bytes take less than 2^63 ns
+ * even at 1 kbit/s.
  */
 static rn_ns time_of(const struct rn_qp *qp, uint32_t bytes)
 {
 	return (rn_ns)(bytes * UINT64_C(8000000) / qp->req.pace.kbps);
 }
 
-/* Has congestion control limited the rate, whether or not the device
- * applies the limit?
+/* Returns true if congestion control has computed a rate limit, even if the device is
+ * configured only to observe it.
  */
 static bool is_limited(const struct rn_qp *qp)
 {
@@ -180,8 +187,8 @@ static void follow_rate(struct rn_qp *qp, rn_ns now)
 
 	if (is_obeyed(qp) && (kbps == 0 || qp->cc->rate.rate < kbps))
 		kbps = qp->cc->rate.rate;
-	/* At most one packet has not been paid for; what is left of it
-	 * is paid at the new rate.
+	/* pace.next lies in the future by the time of at most one packet. The part of
+	 * that packet that is still to be waited for is converted to the new rate.
 	 */
 	if (before == 0 || (kbps == 0 && req->pace.next > now))
 		req->pace.next = now;
@@ -201,7 +208,8 @@ void rn_qp_pace(struct rn_qp *qp, rn_ns now, uint32_t kbps, uint32_t burst)
 
 	req->pace.limit = kbps;
 	req->pace.burst = burst;
-	if (!is_obeyed(qp)) /* the congestion limit's debt stays */
+	/* Under congestion control, the wait for the last packet stays in force. */
+	if (!is_obeyed(qp))
 		req->pace.next = now;
 	req->pace.deadline = RN_NEVER;
 	follow_rate(qp, now);
@@ -221,7 +229,9 @@ void rn_pace_reset(struct rn_qp *qp)
 	follow_rate(qp, req->pace.next);
 }
 
-/* The rate may rise while a packet waits, so the QP checks again at that time. */
+/* Sets the timer for the time when the next packet may leave, or for the next rate
+ * increase if that comes first, because the rate may rise while the packet waits.
+ */
 static void wait_for_rate(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;
@@ -249,13 +259,13 @@ bool rn_pace_may_send(struct rn_qp *qp, rn_ns now)
 	return false;
 }
 
-/* In ERR, the responses that are left are not held back. */
+/* Responses that are left in state ERR are not delayed. */
 bool rn_pace_may_respond(struct rn_qp *qp, rn_ns now)
 {
 	return !is_obeyed(qp) || qp->state == RN_QPS_ERR || rn_pace_may_send(qp, now);
 }
 
-/* For how much time of a pause a QP may make up by sending faster. */
+/* Length of the pause that the QP may make up for by sending faster. */
 static rn_ns credit_of(const struct rn_qp *qp)
 {
 	if (is_obeyed(qp))
@@ -336,7 +346,7 @@ static uint32_t sender_of(const struct rn_qp *qp, const struct rn_packet *p)
 	if (qp->type != RN_QPT_UD)
 		return qp->attr.dest_qpn;
 	if (rn_deth_parse(&deth, p->ext, p->payload))
-		assert(false); /* receive.c has compared op->hdr_len with the packet */
+		assert(false); /* receive.c has checked the packet against op->hdr_len */
 	return deth.src_qpn;
 }
 
@@ -391,7 +401,7 @@ void rn_cnp_receive(struct rn_qp *qp, rn_ns now)
 	if (!rn_dcqcn_notify(&qp->cc->rate, &qp->dev->cc, now))
 		return;
 	follow_rate(qp, now);
-	/* Time saved before the congestion does not count any more. */
+	/* A pause before the congestion gives no right to send faster now. */
 	if (qp->req.pace.next < now)
 		qp->req.pace.next = now;
 }

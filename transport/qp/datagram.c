@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* datagram.c - UD on the receiving side: a datagram is never acknowledged.
+/* datagram.c - receives UD datagrams, which are never acknowledged.
  *
  * Source: IBTA Vol 1, 9.6.1.4.1 and 9.8.3, Annex A17 (the IP header in place of the GRH).
  */
@@ -27,15 +27,15 @@ static uint16_t ip_checksum(const uint8_t *hdr, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* The IPv4 identification of the packet is not known here; 0 is what
- * most senders use.
+/* Writes the IPv4 header of the packet as far as it is known. The identification is not
+ * known; 0 is what most senders use.
  */
 static void write_ipv4(uint8_t *hdr, const struct rn_flow *flow, uint32_t udp_len)
 {
 	uint8_t *p = hdr;
 	uint8_t *checksum;
 
-	*p++ = 0x45; /* version 4, header of 5 words */
+	*p++ = 0x45; /* version 4, header length 5 words */
 	*p++ = flow->tclass;
 	p = rn_put_be16(p, (uint16_t)(IPV4_HDR_LEN + udp_len));
 	p = rn_put_be16(p, 0); /* identification */
@@ -61,8 +61,8 @@ static void write_ipv6(uint8_t *hdr, const struct rn_flow *flow, uint32_t udp_le
 	memcpy(p + 16, flow->dst.raw, sizeof(flow->dst.raw));
 }
 
-/* The 40 bytes in front of the data of a UD receive hold the IP header; an IPv4 header
- * takes the last 20 of them.
+/* Writes the 40 bytes in front of the data of a UD receive (the place of the GRH). They
+ * hold the IP header; an IPv4 header occupies the last 20 of them.
  */
 static void write_grh(uint8_t *grh, const struct rn_packet *p)
 {
@@ -82,7 +82,7 @@ static uint32_t find_sgid(const struct rn_dev *dev, const struct rn_gid *gid)
 	for (uint32_t i = 0; i < dev->cfg.gid_count; i++)
 		if (!memcmp(dev->cfg.gid[i].raw, gid->raw, sizeof(gid->raw)))
 			return i;
-	return 0; /* the address was removed while the packet waited in the socket */
+	return 0; /* the GID was removed while the packet waited in the socket */
 }
 
 static bool place_datagram(struct rn_qp *qp, struct rn_recv_wqe *wqe,

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* modify.c - attributes and states of queue pairs, and automatic path migration.
  *
- * Which modify calls are legal is a table. A transition without an entry (allowed ==
+ * A table says which modify calls are legal. A transition without an entry (allowed ==
  * false) is refused. RTS to SQE has no entry: only the device itself makes that
- * transition. The rate limit is an attribute of the QP types that are paced here; Linux
- * has it for raw packet QPs.
+ * transition. The rate limit is an attribute of all QP types whose sending is paced
+ * here; in Linux only raw packet QPs have it.
  *
  *   MIGRATED  The MigReq bit is 1 in all packets that leave, and is ignored in
  *             packets that arrive.
  *   REARM     The program has loaded an alternate path. MigReq is 0. The first
  *             packet with MigReq 0 says that the peer has loaded one, too: the QP is
  *             ARMED.
- *   ARMED     MigReq is 0. The QP changes to the alternate path when the program says
- *             so, when no retry is left, or when the peer does: then a packet with
- *             MigReq 1 arrives by that path. The QP is then MIGRATED and raises
- *             PATH_MIG.
+ *   ARMED     MigReq is 0. The QP changes to the alternate path when the program modifies
+ *             it to MIGRATED, when no retry is left, or when a packet with MigReq 1
+ *             arrives by that path. The QP is then MIGRATED and raises PATH_MIG.
  *
  * A packet with MigReq 1 that arrives by the primary path is an old one that was
- * overtaken, and is accepted. One that arrives by neither path asks for a path that this
- * end does not know: it is dropped, and the first of them raises PATH_MIG_ERR.
+ * overtaken, and is accepted. One that arrives by neither path is dropped, because this
+ * end does not know that path; the first of them raises PATH_MIG_ERR.
  *
  * Source: IBTA Vol 1, 17.2.8.
  */
@@ -27,11 +26,11 @@
 
 #include "requester.h"
 
-/* ---------------------------------------------------- which changes are legal */
+/* -------------------------------------------------------- legal modify calls */
 struct transition {
 	bool allowed;
-	uint32_t required; /* every one of these attributes must be given */
-	uint32_t optional; /* these may be given; any other attribute is refused */
+	uint32_t required; /* attributes that must all be given */
+	uint32_t optional; /* attributes that may be given; all others are refused */
 };
 
 enum column {
@@ -248,17 +247,19 @@ const char *rn_qp_type_name(enum rn_qp_type type)
 	return column < 0 ? "?" : names[column];
 }
 
-/* --------------------------------------------------------------------- values */
+/* ------------------------------------------------------------ attribute values */
 enum {
 	TIMER_CODE_MAX = 31,
 	RETRY_MAX = 7,
 };
 
-/* One attribute: its bit, the check of its value, and the field that it is copied to. */
+/* One attribute: its bit, the function that checks its value, and the member of
+ * rn_qp.attr that it is copied to.
+ */
 struct attr_rule {
 	uint32_t bit;
 	bool (*in_range)(const struct rn_dev *dev, const struct rn_qp_attr *a);
-	size_t offset, size; /* of the field; size 0: nothing is copied */
+	size_t offset, size; /* of that member; size 0: nothing is copied */
 };
 
 static bool any_value(const struct rn_dev *dev, const struct rn_qp_attr *a)
@@ -424,7 +425,9 @@ static void set_path(struct rn_qp *qp)
 	}
 }
 
-/* The packets in flight were sent by the old path: they are sent again. */
+/* Makes the alternate path the primary one. Packets in flight, which were sent by the old
+ * path, will be sent again.
+ */
 static void migrate(struct rn_qp *qp)
 {
 	assert(qp->attr.mig_state == RN_MIG_ARMED);

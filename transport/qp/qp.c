@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp.c - queue pairs: creating and destroying them; error and flush. */
+/* qp.c - creates and destroys queue pairs, and moves them to the error states. */
 #include "qp.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "transport/object/memory.h"
 #include "transport/object/srq.h"
 
-/* Budget: an RC QP takes 2 KiB besides its WQEs, which include the provider's part. */
+/* Memory budget of an RC QP: 2 KiB without its WQEs, including the provider's part. */
 static_assert(sizeof(struct rn_qp) <= 1216, "a QP without its WQEs fits 2 KiB");
 static_assert(sizeof(struct rn_send_wqe) % _Alignof(struct rn_sge) == 0,
 	      "SGEs follow a send WQE");
@@ -22,7 +22,7 @@ enum {
 	ALIGN = 64,
 };
 
-/* Offsets and sizes of the parts of a QP's block. */
+/* Offsets and sizes of the parts of a QP's memory block. */
 struct layout {
 	uint32_t send_stride, recv_stride;
 	uint32_t send_capacity, recv_capacity; /* powers of two */
@@ -35,7 +35,7 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Bytes that a send WQE needs behind struct rn_send_wqe. */
+/* Bytes that the slot of a send WQE needs behind struct rn_send_wqe. */
 static uint32_t send_extra(const struct rn_qp_init *in)
 {
 	uint32_t sges = in->max_send_sge * (uint32_t)sizeof(struct rn_sge);
@@ -71,7 +71,9 @@ static bool init_is_sane(const struct rn_qp_init *in)
 	       in->max_inline <= RN_INLINE_MAX;
 }
 
-/* Number of SGEs of a receive WQE. In an XRC domain the WQE may come from any SRQ. */
+/* Number of SGEs that a receive WQE may have. For an XRC_RECV QP it is the maximum,
+ * because the WQE may come from any SRQ of the XRC domain.
+ */
 static uint32_t recv_sges(const struct rn_qp_init *in)
 {
 	if (in->type == RN_QPT_XRC_RECV)
@@ -79,19 +81,20 @@ static uint32_t recv_sges(const struct rn_qp_init *in)
 	return in->srq ? in->srq->rq.max_sge : in->max_recv_sge;
 }
 
-/* Size of the requester's bounce buffer: a packet's payload, or an Ethernet frame. */
+/* Size of the requester's bounce buffer: the payload of a packet, or an Ethernet frame.
+ */
 static size_t stage_len(const struct rn_qp_init *in)
 {
 	return in->type == RN_QPT_RAW_PACKET ? align_up(RN_FRAME_MAX) : RN_MTU_MAX;
 }
 
-/* Does a QP of this type answer READs and atomics of the peer? */
+/* Returns true if a QP of this type answers READs and atomics of its peer. */
 static bool executes_reads(enum rn_qp_type type)
 {
 	return type == RN_QPT_RC || type == RN_QPT_XRC_RECV;
 }
 
-/* Does a QP of this type send READs and atomics of its own? */
+/* Returns true if a QP of this type can send READs and atomics. */
 static bool sends_reads(enum rn_qp_type type)
 {
 	return type == RN_QPT_RC || type == RN_QPT_XRC_SEND;
@@ -202,7 +205,7 @@ static void stop_sending(struct rn_qp *qp)
 	rn_timer_remove(&qp->dev->timers, &qp->timer);
 	rn_window_withdraw(qp);
 	rn_read_window_withdraw(qp);
-	if (rn_rsp_work_due(qp)) /* responses may have waited for the timer */
+	if (rn_rsp_work_due(qp)) /* the timer, now stopped, may have delayed responses */
 		rn_dev_schedule(qp->dev, qp);
 	else
 		rn_list_remove(&qp->work_link);
@@ -274,8 +277,8 @@ static bool lost_cqe(const struct rn_qp *qp)
 	       (qp->recv_cq && qp->recv_cq->overrun) || qp->rsp.cq_lost;
 }
 
-/* Move every QP with a CQ that lost a CQE to ERR. The flush CQEs may overrun further CQs,
- * so this is repeated until none does.
+/* Moves every QP to ERR whose CQ has lost a CQE. The flush CQEs that this adds may
+ * overrun further CQs, so it is repeated until no CQ has lost one.
  */
 void rn_qp_fail_overrun(struct rn_dev *dev, rn_ns now)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp.h - the structs of a queue pair and of the device, and the functions between files.
+/* qp.h - the structs of a queue pair and of the device, and the functions that the files
+ * of the transport call in each other.
  *
- * transport/device     what a driver calls
+ * transport/device     the functions that the engine or simulator calls
  *   device.c     the device: tables, packets out, timers
  *   receive.c    packets in: checks them and finds their QPs; multicast groups
  *   raw_packet.c Ethernet frames, in both directions
@@ -12,15 +13,15 @@
  *   requester.c  send queue -> request packets                            (RC, UC, UD)
  *   retransmit.c ACKs, NAKs and responses coming in; timers; going back   (RC)
  *   window.c     how much may be in flight: the peer window and the READ window
- *   congestion.c pacing; congestion notifications and the rate
+ *   congestion.c pacing; congestion control (DCQCN)
  *   responder.c  request packets: checked, executed, answered again       (RC, UC)
  *   response.c   ACKs, NAKs and responses going out; atomics, FLUSH       (RC)
- *   datagram.c   UD on the receiving side
+ *   datagram.c   received UD datagrams
  * transport/object     what queue pairs use and share
  *   cq.c         completion queues and events
  *   srq.c        shared receive queues
  *   memory.c     memory regions and windows; lists of SGEs
- *   diagnostic.c what the device thinks of a packet, told to captures
+ *   diagnostic.c reports about single packets, for captures
  * transport/container  intrusive lists, timers and hash tables
  */
 #ifndef RN_QP_H
@@ -51,113 +52,135 @@
 #include "window.h"
 
 /* --------------------------------------------------------------- requester */
-/* How one QP notices lost packets of which no NAK tells: it goes back after a time
- * without progress. See retransmit.c.
+/* State by which one QP detects lost packets that no NAK reports: if the QP makes no
+ * progress for some time, it sends all unacknowledged packets again. See retransmit.c.
  */
 struct rn_probe {
-	rn_ns deadline; /* RN_NEVER: the QP is not being watched */
+	rn_ns deadline; /* end of the present wait; RN_NEVER: progress is not watched */
 	rn_ns wait;
-	rn_ns until; /* end of a close watch */
-	/* req.una and req.heard as they were when the wait began: the QP makes progress
-	 * if one of them has moved since.
+	rn_ns until; /* close watch: time at which it ends */
+	/* Values of req.una and req.heard when the wait began. If neither has changed at
+	 * its end, the QP has made no progress.
 	 */
 	struct rn_psn una, heard;
-	bool is_close;	 /* close watch (short waits, for a reason), or distant */
-	bool lossy;	 /* the reason for the close watch is a lost packet */
-	bool was_silent; /* the QP went back because nothing came from the peer */
+	/* True: close watch, with short waits; false: distant watch, with long ones. */
+	bool is_close;
+	/* Close watch: it was started because a packet was lost. */
+	bool lossy;
+	/* The last retransmission was started because nothing came from the peer. */
+	bool was_silent;
 };
 
-/* One READ, atomic, ATOMIC WRITE or FLUSH request that has been sent and not
- * been answered completely.
+/* One READ, atomic, ATOMIC WRITE or FLUSH request that has been sent and not been
+ * answered completely.
  */
 struct rn_rd_sent {
 	uint32_t last_psn; /* PSN of the last response */
-	/* Payload of a READ's responses; counted in dev->read_in_flight. */
+	/* Length of the data of a READ, which is counted in dev->read_in_flight; else 0.
+	 */
 	uint32_t bytes;
 };
 
 struct rn_requester {
 	struct rn_wq sq;
-	struct rn_psn next_psn; /* first PSN of the next WQE that starts */
-	struct rn_psn una;	/* oldest PSN not acknowledged */
-	struct rn_psn high;	/* one past the newest PSN ever sent */
-	/* Newest PSN that the peer has answered, behind a gap too; not before una. */
+	struct rn_psn next_psn; /* first PSN of the next WQE that gets PSNs */
+	struct rn_psn una;	/* oldest unacknowledged PSN */
+	struct rn_psn high;	/* newest PSN ever sent, plus 1 */
+	/* Newest PSN for which a response has arrived, even if responses before it are
+	 * missing; not before una.
+	 */
 	struct rn_psn heard;
-	rn_ns heard_at;	     /* when `heard` or una moved last */
-	rn_ns heard_apart;   /* longest time between two answers that came behind a gap */
-	uint32_t cur;	     /* index in sq of the WQE whose packet leaves next */
-	uint32_t cur_packet; /* number of that packet within its WQE, from 0 */
-	uint32_t burst;	     /* bytes already sent of the present burst; see window.c */
-	/* Request packets since the last one with the AckReq bit. */
+	rn_ns heard_at; /* time of the last change of `heard` or una */
+	/* Longest time between two responses that arrived behind a missing one. */
+	rn_ns heard_apart;
+	uint32_t cur; /* index in sq of the WQE whose packet is sent next */
+	/* Number, from 0, of the packet within WQE `cur` that is sent next. */
+	uint32_t cur_packet;
+	/* Bytes of the present burst that were sent; see burst_with() in window.c. */
+	uint32_t burst;
+	/* Number of request packets sent since the last one with the AckReq bit. */
 	uint32_t since_ack_req;
 	uint8_t retry_left, rnr_left;
 	struct rn_retries charged_retries;
-	bool rnr_waiting; /* an RNR timer runs: no requests leave */
-	/* A later response has proved that one is missing, and a retry was spent on
-	 * going back. Until the missing response comes, further responses behind the gap
-	 * do not count as new losses.
+	bool rnr_waiting; /* an RNR timer runs: no request may leave */
+	/* A later response has proved that an earlier one is missing (implied NAK), and a
+	 * retry was spent. Until the missing response arrives, further responses behind
+	 * it do not count as new losses.
 	 */
 	bool implied_nak;
-	/* The QP went back because nothing came from the peer, which may only
-	 * be slow. So it sends one packet again, and the rest only when the
-	 * answer shows that it was lost.
+	/* Retransmission began because nothing came from the peer, which may only be
+	 * slow. So only the packet at una is sent again; the others follow when its
+	 * acknowledgement shows that packets were lost.
 	 */
 	bool sends_one;
-	/* Late answers to the first copies of the packets are coming in: nothing is sent
-	 * again while that goes on, since it may not be needed.
+	/* A slow peer is acknowledging the first copies of the packets one by one:
+	 * nothing is sent again until these acknowledgements stop coming.
 	 */
 	bool awaits_late;
-	bool draining;	    /* SQD: requests of started WQEs are still to finish */
+	bool draining;	    /* SQD: some WQEs that have started are not complete yet */
 	bool drained_event; /* SQ_DRAINED was raised since the QP entered SQD */
-	/* read_deadline has passed: send a READ request even if the READ
-	 * window is full.
+	/* The wait for room in the READ window has timed out: the next READ request may
+	 * be sent even if the window is full.
 	 */
 	bool read_pass;
-	/* Set by rn_window_holds() and cleared when una moves: `taken` is then what
-	 * peer->taken was when the QP last asked.
+	/* While set, @taken is the value of peer->taken that rn_window_holds() saw last.
+	 * Cleared when una advances, or when peer->taken has changed.
 	 */
 	bool knows_taken;
 	uint32_t taken;
-	uint32_t sqd_limit; /* SQD: WQEs from this index of sq on must not start */
-	rn_ns ack_deadline; /* end of the local ACK timer; RN_NEVER: it does not run */
+	uint32_t sqd_limit; /* SQD: index in sq of the first WQE that must not start */
+	rn_ns ack_deadline; /* expiry of the local ACK timer; RN_NEVER: it does not run */
 	rn_ns rnr_deadline;
-	rn_ns read_deadline; /* end of the wait for room in the READ window */
+	/* End of the wait for room in the READ window; RN_NEVER: no wait. */
+	rn_ns read_deadline;
 	struct rn_pace pace;
 	struct rn_probe probe;
-	/* READ, atomic, ATOMIC WRITE and FLUSH requests on the wire, oldest
-	 * first: a ring of which max_rd_atomic entries are used; see
-	 * rn_rd_at(). rd_head only counts up.
+	/* READ, atomic, ATOMIC WRITE and FLUSH requests that have been sent and not been
+	 * answered completely, oldest first: a ring of which max_rd_atomic entries are
+	 * used; see rn_rd_at(). rd_head counts up and wraps.
 	 */
 	uint8_t rd_head, rd_count;
-	uint8_t rd_room; /* entries that `rd` has: 0 or a power of two */
-	bool rd_begun;	 /* the oldest request has been answered in part */
-	/* In the QP's block, or lent by the driver; NULL if rd_room is 0. */
+	uint8_t rd_room; /* number of entries in `rd`: 0 or a power of two */
+	bool rd_begun;	 /* a part of the oldest request in `rd` has been answered */
+	/* The ring: in the QP's memory block, or lent by rn_qp_lend_reads(); NULL if
+	 * rd_room is 0.
+	 */
 	struct rn_rd_sent *rd;
-	/* PSNs before this one have been sent more than once, so READ responses to the
-	 * first and to the second copy may arrive in any mixture.
+	/* First PSN that has been sent only once. Before it, READ responses to the first
+	 * and to the second copy of a request may arrive mixed.
 	 */
 	struct rn_psn resent;
-	enum rn_stat back_why; /* reason why the QP went back last */
+	enum rn_stat back_why; /* reason of the last retransmission */
 	/* End-to-end flow control, in use once the peer has advertised credits (IBTA Vol
-	 * 1, 9.7.7.2). Sequence numbers of messages have 24 bits.
+	 * 1, 9.7.7.2). Message numbers (ssn, lsn) have 24 bits.
 	 */
-	/* credit_off: the peer once advertised "no credit limit", which is final. */
+	/* credit_off: the peer once advertised "no credit limit", so credits are ignored
+	 * from then on.
+	 */
 	bool credit_limited, credit_off;
 	uint32_t ssn; /* number of the message that was started last */
-	/* Number of the last message for which the peer has posted a receive. */
+	/* Number of the last message that the peer's credits allow: it has a receive
+	 * for it.
+	 */
 	uint32_t lsn;
-	uint32_t in_flight;    /* bytes of this QP that are counted in peer->in_flight */
-	uint32_t grant;	       /* bytes that the QP may send in its turn */
-	uint32_t grant_cuts;   /* the grant is valid while peer->cuts has this value */
-	struct rn_psn charged; /* packets before this PSN are counted in in_flight */
-	/* Bounce buffer for the payload of one request packet, used while the memory back
-	 * end answers reads with PENDING.
+	uint32_t in_flight; /* bytes of this QP that are part of peer->in_flight */
+	/* Bytes that the QP may still send in its turn to use the peer window. */
+	uint32_t grant;
+	/* Value of peer->cuts when the grant was given; if it changed, the grant is
+	 * void .
+	 */
+	uint32_t grant_cuts;
+	/* End of the PSNs that are counted in in_flight; next PSN to be sent. */
+	struct rn_psn charged;
+	/* Bounce buffer for the payload of one request packet, used if the memory back
+	 * end may answer a read with PENDING.
 	 */
 	struct {
 		uint8_t *buf; /* RN_MTU_MAX bytes; NULL if mem->always_done */
 		bool waiting, ready, fault;
-		struct rn_psn psn;    /* PSN of the packet whose payload this is */
-		uint32_t outstanding; /* reads that the memory has not answered yet */
+		struct rn_psn psn; /* PSN of the packet whose payload is in `buf` */
+		/* Number of reads that the memory has not answered yet. */
+		uint32_t outstanding;
 	} stage;
 };
 
@@ -167,34 +190,40 @@ enum {
 };
 
 enum rn_atomic_phase {
-	RN_ATOMIC_WAITING, /* an earlier atomic of this QP has to end first */
-	RN_ATOMIC_RUNNING, /* the memory answered PENDING */
-	RN_ATOMIC_DONE,	   /* `value` holds what the memory contained before */
+	/* Not started: an earlier operation of this QP has to end first. */
+	RN_ATOMIC_WAITING,
+	RN_ATOMIC_RUNNING, /* started: the memory answered PENDING */
+	RN_ATOMIC_DONE,	   /* executed: `value` holds what was in memory before */
 };
 
-/* One READ, atomic, ATOMIC WRITE or FLUSH request that this QP has received. It is kept
- * after it was answered, so that a duplicate can be answered as well.
+/* A READ, atomic, ATOMIC WRITE or FLUSH request that this QP has received (responder
+ * resource). It is kept after it was answered, so that a duplicate can be answered
+ * as well.
  */
 struct rn_resource {
-	/* enum rn_op_kind; several READs may be in progress, of the other kinds one. */
+	/* enum rn_op_kind. Several READs may be in progress at a time, but only one
+	 * request of the other kinds.
+	 */
 	uint8_t kind : 3;
 	uint8_t atomic_op : 1; /* enum rn_mem_atomic */
 	uint8_t phase : 2;     /* enum rn_atomic_phase; unused for a READ */
 	bool answered : 1;     /* every response has been sent at least once */
-	bool due : 1;	       /* the responses from `next` on are still to be sent */
+	bool due : 1;	       /* responses, from PSN `next` on, are still to be sent */
 	/* XRC_RECV: number of the SRQ in the request's XRCETH, big-endian. */
 	uint8_t srqn[3];
 	struct rn_psn first, last; /* PSNs of the responses */
 	struct rn_psn next; /* PSN of the response to be sent next; valid if `due` */
-	uint32_t msn;	    /* MSN in the responses: this request is counted */
+	/* MSN in the AETH of the responses; it counts this request, too. */
+	uint32_t msn;
 	uint32_t rkey;
 	uint64_t va;
 	union {
 		struct {
-			uint32_t length; /* bytes that a READ or FLUSH covers */
+			/* Number of bytes that the READ or FLUSH covers. */
+			uint32_t length;
 			union {
-				/* READ: the part that is being sent: all of it, or what a
-				 * duplicate request asks for.
+				/* READ: the part of it that is being sent: the whole, or
+				 * what a duplicate request has asked for.
 				 */
 				struct {
 					struct rn_psn first;
@@ -204,8 +233,9 @@ struct rn_resource {
 			};
 		};
 		struct {
-			/* Atomic: the operand, and once DONE the value found, in host
-			 * byte order. ATOMIC WRITE: the bytes to be written.
+			/* Atomic: the operand, replaced by the old value in memory once
+			 * the phase is DONE; in host byte order. ATOMIC WRITE: the bytes
+			 * to be written.
 			 */
 			uint64_t value;
 			uint64_t compare;
@@ -224,63 +254,77 @@ enum rn_message {
 
 struct rn_responder {
 	struct rn_wq rq;
-	/* SRQ that the WQE at rq.head was taken from; NULL: it is the QP's own. */
+	/* SRQ from which the WQE at rq.head was taken; NULL: the WQE was posted to
+	 * this QP.
+	 */
 	struct rn_srq *taken_from;
 
 	struct rn_psn exp_psn;
-	uint32_t msn; /* messages completed, 24 bits */
-	/* Kind of the message of which some packets have come and some have not. */
+	uint32_t msn; /* number of messages completed, 24 bits */
+	/* Kind of the message in progress: some of its packets have arrived, but not the
+	 * last one.
+	 */
 	enum rn_message message;
-	/* A SEQ or RNR NAK was sent; no other NAK is until the packet exp_psn comes. */
+	/* A PSN sequence or RNR NAK was sent (or is due) for exp_psn. No further NAK is
+	 * sent until that packet arrives.
+	 */
 	bool nak_pending;
-	/* The receive WQE at rq.head belongs to the message in progress. */
+	/* The receive WQE at rq.head has been assigned to the message in progress. */
 	bool recv_taken;
-	bool comm_est;	   /* RN_EVENT_COMM_EST was raised */
-	bool cq_lost;	   /* XRC_RECV: a CQE of this QP found its CQ full */
-	bool told_none;	   /* the ACK that was sent last advertised no credits */
-	uint32_t received; /* bytes received so far of the message in progress */
-	/* Where the WRITE in progress goes. */
+	bool comm_est; /* RN_EVENT_COMM_EST was raised */
+	/* XRC_RECV: a CQE of this QP was lost because the CQ was full. */
+	bool cq_lost;
+	bool told_none;	   /* the ACK that was sent last advertised 0 credits */
+	uint32_t received; /* bytes of the message in progress that have arrived */
+	/* Destination of the WRITE in progress. */
 	uint64_t write_va;
 	uint32_t write_rkey, write_total;
-	/* Acknowledgement that is to be sent. The QP is on dev->acks
-	 * exactly while that may happen.
+	/* An ACK or NAK is to be sent. The QP is on dev->acks if it may be sent now, and
+	 * is not if READ or atomic responses have to be sent before it.
 	 */
 	bool ack_due;
-	/* The syndrome of the AETH: ACK, RNR NAK or NAK, with credits, timer
-	 * code or NAK code.
+	/* AETH syndrome to be sent: ACK, RNR NAK or NAK, with credits, timer code or
+	 * NAK code.
 	 */
 	uint8_t ack_syndrome;
 	struct rn_psn ack_psn;
 	uint32_t ack_msn;
-	/* Newest PSN that was dropped since a SEQ or RNR NAK became due. */
-	struct rn_psn gap_psn;
-	/* Received READ and atomic requests in the order of their PSNs: a
-	 * ring of which max_dest_rd_atomic entries are used; see rn_res_at().
-	 * The indices only count up.
+	/* Newest PSN of a packet that was dropped since a PSN sequence or RNR NAK
+	 * became due.
 	 */
-	uint8_t res_head; /* oldest request that is kept */
-	/* Oldest request with responses to be sent; res_tail if there is none. */
+	struct rn_psn gap_psn;
+	/* Ring of received READ, atomic, ATOMIC WRITE and FLUSH requests, in the order of
+	 * their PSNs; max_dest_rd_atomic entries are used, see rn_res_at(). The indices
+	 * count up and wrap.
+	 */
+	uint8_t res_head; /* index of the oldest request that is kept */
+	/* Index of the oldest request with responses still to be sent; res_tail if there
+	 * is none.
+	 */
 	uint8_t res_cur;
-	uint8_t res_tail; /* where the next request goes */
-	uint8_t res_room; /* entries that `res` has: 0 or a power of two */
-	/* In the QP's block, or lent by the driver; NULL if res_room is 0. */
+	uint8_t res_tail; /* index for the next request */
+	uint8_t res_room; /* number of entries in `res`: 0 or a power of two */
+	/* The ring: in the QP's memory block, or lent by rn_qp_lend_resources(); NULL if
+	 * res_room is 0.
+	 */
 	struct rn_resource *res;
-	/* The atomic that the memory is executing. It survives RESET, since the memory
-	 * answers later all the same.
+	/* The atomic that the memory back end is executing. Kept at RESET, because the
+	 * memory answers later all the same.
 	 */
 	struct {
 		bool running;
-		uint8_t index;	/* the request's index in the ring */
-		uint64_t value; /* where the memory stores the value that it found */
+		uint8_t index;	/* index of the request in the ring */
+		uint64_t value; /* the memory stores the old value here */
 	} atomic;
-	/* Bounce buffer for the payload of one READ response, used if the memory answers
-	 * PENDING. It survives RESET, since the memory answers later all the same.
+	/* Bounce buffer for the payload of one READ response, used if the memory back
+	 * end may answer PENDING. Kept at RESET, because the memory answers later all
+	 * the same.
 	 */
 	struct {
 		uint8_t *buf; /* RN_MTU_MAX bytes; NULL if mem->always_done */
 		bool waiting, ready, fault;
-		struct rn_psn psn; /* PSN of the response whose payload this is */
-		/* Bytes; RN_STAGE_STALE: the response is not wanted any more. */
+		struct rn_psn psn; /* PSN of the response whose payload is in `buf` */
+		/* Bytes in `buf`; RN_STAGE_STALE: the response is not needed any more. */
 		uint32_t len;
 	} stage;
 };
@@ -291,10 +335,10 @@ static_assert((RN_RD_ATOMIC_MAX & (RN_RD_ATOMIC_MAX - 1)) == 0 && RN_RD_ATOMIC_M
 	      "indices of the rings of 8 bits wrap at 256");
 
 /* ------------------------------------------------------------------ the QP */
-/* Automatic path migration: what is not in attr.alt and attr.mig_state. */
+/* State of automatic path migration, besides attr.alt and attr.mig_state. */
 struct rn_apm {
 	bool loaded;  /* attr.alt was set since the QP last migrated */
-	bool refused; /* PATH_MIG_ERR was raised since the QP was armed */
+	bool refused; /* PATH_MIG_ERR was raised since the QP was last armed */
 };
 
 struct rn_qp {
@@ -304,14 +348,14 @@ struct rn_qp {
 	enum rn_qp_state state;
 	uint32_t qpn, pd, max_inline;
 	bool sq_sig_all;
-	/* NULL: the QP has no such queue. */
+	/* CQs of the two queues; NULL: the QP type has no such queue. */
 	struct rn_cq *send_cq, *recv_cq;
 	struct rn_srq *srq; /* SRQ that the QP was created with, or NULL */
 	uint32_t xrcd;	    /* XRC_RECV: number of its XRC domain */
 
-	struct rn_qp_attr attr; /* attributes as they were last set */
-	/* Connected QPs: src is our address, dst the peer's. UD: the flow of the
-	 * packet that was built last.
+	struct rn_qp_attr attr; /* attributes, as they were set last */
+	/* Connected QPs: addresses of the connection, where src is the local one. UD: the
+	 * flow of the packet that was built last.
 	 */
 	struct rn_flow flow;
 	struct rn_apm apm;
@@ -320,45 +364,55 @@ struct rn_qp {
 	struct rn_responder rsp;
 	struct rn_cc *cc; /* NULL: the device has no congestion control */
 
-	/* Fires at the earliest deadline of the requester, or earlier. */
+	/* Timer of the requester. It is set to the earliest of the requester's deadlines,
+	 * or to an earlier time.
+	 */
 	struct rn_timer timer;
-	/* In dev->work while the QP has requests or responses to build; a raw
-	 * packet QP in dev->frames.
+	/* Link in dev->work while the QP has requests or responses to build; for a raw
+	 * packet QP, link in dev->frames.
 	 */
 	struct rn_list work_link;
 	struct rn_list ack_link; /* in dev->acks while an acknowledgement is to be sent */
-	struct rn_peer *peer;	 /* RC and XRC in RTR and later; NULL otherwise */
-	/* Storage that this QP may lend to the table of peers, see struct rn_peer. */
+	/* Shared window towards the peer process; RC and XRC in RTR and later, else
+	 * NULL .
+	 */
+	struct rn_peer *peer;
+	/* Memory in which the struct rn_peer of this QP's peer may be stored, see there.
+	 */
 	struct rn_peer own_peer;
 	struct rn_list peer_link, busy_link, window_link;
-	uint32_t cuts_seen; /* value of peer->cuts when the burst in flight began */
-	/* When the burst in flight began; RN_NEVER once a packet of the burst
+	/* Value of peer->cuts when the packets in flight began to be sent. */
+	uint32_t cuts_seen;
+	/* Time at which the packets in flight began to be sent; RN_NEVER once one of them
 	 * was acknowledged.
 	 */
 	rn_ns burst_at;
 	struct rn_list read_link; /* in dev->read_waiting */
 	/* UD: number of multicast groups that the QP is attached to. */
 	uint32_t mcast_count;
-	uint32_t burst; /* packets built since the QP came to the front of dev->work */
+	/* Number of packets built since the QP became the first of dev->work. */
+	uint32_t burst;
 
 	struct rn_mr *windows; /* memory windows of type 2 that are bound to this QP */
 
-	/* Enum rn_syndrome found last: the cause, for statuses that have
-	 * several causes.
+	/* Cause of the last error, enum rn_syndrome, for a completion status that may
+	 * have several causes.
 	 */
 	uint8_t why;
-	/* Events to be delivered: bits 1 << enum rn_async_event. */
+	/* Asynchronous events that have not been delivered yet: bits 1 <<
+	 * enum rn_async_event.
+	 */
 	uint32_t async_pending;
 	struct rn_list event_link;
 	struct rn_stats_qp *stats;
 	void *owner;
 };
 
-/* What is known of a remote socket, which numbers its IPv4 packets
- * independently of others.
+/* What the receiver remembers of one remote socket to check the ICRC of its IPv4 packets:
+ * each socket numbers its packets separately.
  */
 struct rn_sender {
-	uint16_t tag; /* hash of its address and port; 0: the entry is free */
+	uint16_t tag; /* hash of the socket's address and port; 0: the entry is free */
 	struct rn_icrc_hint hint;
 };
 
@@ -370,63 +424,76 @@ enum {
 
 struct rn_dev {
 	struct rn_dev_cfg cfg;
-	void *hook; /* NULL: calls are not shown */
+	/* Recorder of the calls into this device, see rocin/call.h; NULL: none. */
+	void *hook;
 	struct rn_htab qps, mrs, srqs;
 	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16], *srq_bucket0[16];
-	/* Hash chains of struct rn_peer, see window.c. */
+	/* Hash chains of struct rn_peer, by address and slot; see window.c. */
 	struct rn_hnode *peer_bucket[256];
-	/* Hash chains of struct rn_mcast, see receive.c. */
+	/* Hash chains of struct rn_mcast, by group; see receive.c. */
 	struct rn_hnode *mcasts[RN_MCAST_CHAINS];
-	struct rn_timer_heap timers;  /* struct rn_qp.timer */
-	struct rn_timer_heap watches; /* struct rn_peer.watch */
-	struct rn_list work, acks;    /* struct rn_qp.work_link and ack_link */
-	struct rn_list frames;	      /* raw packet QPs that have frames to build */
-	/* Struct rn_cc of QPs that have a congestion notification to send. */
+	struct rn_timer_heap timers;  /* running timers, struct rn_qp.timer */
+	struct rn_timer_heap watches; /* running timers, struct rn_peer.watch */
+	/* Lists of QPs, by struct rn_qp.work_link and ack_link. */
+	struct rn_list work, acks;
+	struct rn_list frames; /* raw packet QPs that have frames to build */
+	/* List of struct rn_cc of QPs that have a congestion notification to send. */
 	struct rn_list cnps;
 	struct rn_dcqcn_params cc; /* valid if cfg.cc */
-	/* CQs with an event; singly linked through next_event, oldest first. */
+	/* List of CQs that have an event to be delivered, oldest first; singly linked
+	 * through next_event.
+	 */
 	struct rn_cq *cq_events;
 	struct rn_cq **cq_events_tail;
 	struct rn_list qp_events, srq_events;
-	/* CQs whose event is held back by moderation; singly linked through
-	 * next_held, in any order.
+	/* List of CQs whose event is delayed by moderation, in any order; singly linked
+	 * through next_held.
 	 */
 	struct rn_cq *held_cqs;
-	/* The device is dead, and nobody serves its timers: no CQ event is held back. */
+	/* No CQ event is delayed any more, because the device has lost its network access
+	 * and nobody serves its timers (rn_dev_error()).
+	 */
 	bool unmoderated;
-	struct rn_qp *last_qp; /* QP of the packet that was received last */
-	uint32_t requests;     /* number of received packets that were requests */
-	uint32_t received;     /* number of receives that were completed */
-	/* A CQ lost a CQE: its QPs go to ERR before the call into the device returns. */
+	struct rn_qp *last_qp; /* QP to which the last received packet was addressed */
+	uint32_t requests;     /* number of received request packets, modulo 2^32 */
+	uint32_t received;     /* number of completed receives, modulo 2^32 */
+	/* A CQ has lost a CQE: its QPs are moved to ERR before the call into the
+	 * device returns.
+	 */
 	bool cq_failed;
-	rn_diagnostic_fn *diagnostic; /* called with each diagnostic; may be NULL */
+	/* Function that is called with each diagnostic; may be NULL. */
+	rn_diagnostic_fn *diagnostic;
 	void *diagnostic_ctx;
-	/* The packet within rn_dev_receive(); NULL otherwise. */
+	/* The packet that rn_dev_receive() is processing; NULL outside of it. */
 	const struct rn_rx *arriving;
-	/* Bytes of READ responses that QPs have asked for and not received. */
+	/* Bytes of READ responses that QPs have requested and not received yet. */
 	uint32_t read_in_flight;
-	struct rn_list read_waiting; /* QPs that the READ window has stopped: window.c */
-	/* QP that was dequeued from read_waiting and has not tried
-	 * again yet; or NULL.
+	/* QPs that wait for room in the READ window, see window.c. */
+	struct rn_list read_waiting;
+	/* QP that is next to use the READ window: it was removed from read_waiting and
+	 * scheduled, but has not tried to send yet. Or NULL.
 	 */
 	struct rn_qp *read_turn;
-	struct rn_flow silent; /* what rn_dev_silent() answers; valid if has_silent */
+	/* Result of the next rn_dev_silent(); valid if has_silent. */
+	struct rn_flow silent;
 	bool has_silent;
-	/* In sets of RN_SENDER_WAYS entries, by hash. */
+	/* Hash table with sets of RN_SENDER_WAYS entries. */
 	struct rn_sender sender[RN_SENDERS];
-	unsigned sender_turn; /* which entry of a full set is replaced next */
+	/* Counter that selects the entry to be replaced in a full set. */
+	unsigned sender_turn;
 };
 
-/* ----------------------------------------------------------- calls that are shown */
+/* -------------------------------------------------------- recording of calls */
 static inline void rn_call_leave(struct rn_call *const *shown)
 {
 	if (__builtin_expect(*shown != NULL, false))
 		rn_call_hook.end((*shown)->dev->hook, *shown);
 }
 
-/* At the head of a function that the driver calls: the call is shown, as struct rn_call
- * is initialised with what follows the device, and shown again when the function returns.
- * Within, rn_shown is what begin() has made of it, or NULL.
+/* Reports a call into the device to the recorder, if there is one (rocin/call.h). Stands
+ * at the head of the function that was called; its arguments initialise struct rn_call.
+ * The end of the call is reported when the function returns. rn_shown is what
+ * rn_call_hook.begin() returned, or NULL.
  */
 #define RN_SHOW_CALL(device, ...)                                                        \
 	struct rn_call *const rn_shown __attribute__((cleanup(rn_call_leave), unused)) = \
@@ -436,7 +503,7 @@ static inline void rn_call_leave(struct rn_call *const *shown)
 				  &(struct rn_call){ .dev = (device), __VA_ARGS__ })     \
 			: NULL
 
-/* What the function returns, if that is a number. */
+/* Records @value as the result of the function, and returns it. */
 #define RN_SHOW_RESULT(value)                                  \
 	({                                                     \
 		__typeof__(value) rn_value = (value);          \
@@ -445,16 +512,16 @@ static inline void rn_call_leave(struct rn_call *const *shown)
 		rn_value;                                      \
 	})
 
-/* -------------------------------------------------------- counting, scheduling */
-/* Called with each counter that says something about the packet being
- * received; in diagnostic.c.
+/* ------------------------------------------------------ counting and scheduling */
+/* Called with each counter that is incremented, to report to a capture those that are
+ * about the packet being received; in diagnostic.c.
  */
 void rn_diagnostic_counted(struct rn_dev *dev, enum rn_stat stat);
 
 static inline void rn_count(struct rn_dev *dev, enum rn_stat stat)
 {
-	/* A relaxed atomic store, because another process may read the
-	 * page of counters meanwhile.
+	/* A relaxed atomic store, because another process may read the page of counters
+	 * at the same time.
 	 */
 	__atomic_store_n(&dev->cfg.stats[stat], dev->cfg.stats[stat] + 1,
 			 __ATOMIC_RELAXED);
@@ -468,8 +535,8 @@ static inline void rn_count_n(struct rn_dev *dev, enum rn_stat stat, uint64_t n)
 			 __ATOMIC_RELAXED);
 }
 
-/* The QP may have requests or responses to build: put it at the end of dev->work unless
- * it is there already. That is harmless if it turns out to have none.
+/* Puts the QP at the end of dev->work unless it is on that list already, because it may
+ * have requests or responses to build. Harmless if it has none.
  */
 static inline void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp)
 {
@@ -480,8 +547,8 @@ static inline void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp)
 			  &qp->work_link);
 }
 
-/* The QP has an acknowledgement to send (rsp.ack_due): put it at the
- * end of dev->acks.
+/* Puts the QP, which has an acknowledgement to send (rsp.ack_due), at the end
+ * of dev->acks.
  */
 static inline void rn_dev_schedule_ack(struct rn_dev *dev, struct rn_qp *qp)
 {
@@ -494,8 +561,8 @@ static inline rn_ns rn_earlier(rn_ns a, rn_ns b)
 	return a < b ? a : b;
 }
 
-/* Arm qp->timer for the earliest of the deadlines of qp->req. A timer that is set to an
- * earlier time is left alone: when it fires, nothing is due and it is armed again.
+/* Sets qp->timer to the earliest of the deadlines in qp->req. A timer that is set to an
+ * earlier time is left as it is: when it fires, nothing is due and it is set again.
  */
 static inline void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp)
 {
@@ -510,7 +577,7 @@ static inline void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp)
 		rn_timer_rearm(&dev->timers, &qp->timer, at);
 }
 
-/* A packet whose headers have been parsed, on its way to a QP. */
+/* A received packet whose headers have been parsed. */
 struct rn_packet {
 	struct rn_bth bth;
 	const struct rn_opcode_info *op;
@@ -522,21 +589,24 @@ struct rn_packet {
 	uint32_t wire_len;    /* bytes from the BTH to the end of the ICRC */
 };
 
-/* A packet being built. The builder writes it at `buf` and returns its length. */
+/* A packet to be built. The function that builds it writes it at `buf` and returns
+ * its length.
+ */
 struct rn_build {
 	uint8_t *buf;
 	size_t cap;
 	struct rn_tx *tx;
-	/* CRC of the payload, filled in while it is copied; NULL: not wanted. */
+	/* Receives the CRC of the payload, computed while it is copied; NULL: not wanted.
+	 */
 	struct rn_crc32_part *part;
 };
 
 /* --------------------------------------------------------------------- cq.c */
-/* Add a CQE to @cq (rn_cq_push() fills in the lap of its control word) and raise the
- * completion event if the CQ is armed for it. If the ring is full, the CQE is lost,
- * CQ_ERR is raised and every QP of the CQ goes to ERR with QP_FATAL. The QPs do so only
- * before the call into the device returns, so that the state of a QP never changes under
- * the caller of this function.
+/* Adds a CQE to @cq (filling in the lap in its control word), and raises the completion
+ * event if the CQ is armed for it. If the ring is full, the CQE is lost, CQ_ERR is
+ * raised, and every QP of the CQ goes to ERR with QP_FATAL. The QPs go to ERR only
+ * before the call into the device returns, so the state of a QP never changes during
+ * this function.
  */
 struct rn_completion {
 	uint64_t wr_id;
@@ -550,7 +620,7 @@ struct rn_completion {
 void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
 		const struct rn_completion *c);
 
-rn_ns rn_cq_held_deadline(const struct rn_dev *dev); /* RN_NEVER: no event is held back */
+rn_ns rn_cq_held_deadline(const struct rn_dev *dev); /* RN_NEVER: no event is delayed */
 void rn_cq_fire_due(struct rn_dev *dev, rn_ns now);
 
 void rn_event_raise(struct rn_qp *qp, enum rn_async_event event);
@@ -559,24 +629,28 @@ void rn_event_raise_cq(struct rn_dev *dev, struct rn_cq *cq, bool error);
 void rn_event_forget_qp(struct rn_qp *qp);
 
 /* --------------------------------------------------------------------- qp.c */
-/* Move the QP to ERR: its timers stop, every WQE that is not completed is flushed in
- * order, and no further packet leaves. The caller has pushed the CQE of the WQE at fault
- * before. Does nothing in RESET and ERR.
+/* Moves the QP to ERR: its timers stop, every WQE that is not complete is flushed in
+ * order, and no further packet leaves. The caller has added the CQE of the WQE that
+ * failed before. Does nothing in RESET and ERR.
  */
 void rn_qp_error(struct rn_qp *qp, rn_ns now);
-/* UC, UD: move the QP to SQE. Its send WQEs are flushed; receiving goes on. */
+/* Moves a UC or UD QP to SQE: its send WQEs are flushed, and it goes on receiving. */
 void rn_qp_sq_error(struct rn_qp *qp, rn_ns now);
-void rn_qp_reset(struct rn_qp *qp); /* move the QP to RESET, without CQEs */
+void rn_qp_reset(struct rn_qp *qp); /* moves the QP to RESET, without CQEs */
 void rn_qp_fail_overrun(struct rn_dev *dev, rn_ns now);
 
-/* To be called at the end of every step that may have pushed a CQE, see rn_cq_push(). */
+/* Moves QPs to ERR whose CQ has lost a CQE. To be called at the end of every step that
+ * may have added a CQE, see rn_cq_push().
+ */
 static inline void rn_dev_settle(struct rn_dev *dev, rn_ns now)
 {
 	if (dev->cq_failed)
 		rn_qp_fail_overrun(dev, now);
 }
 
-/* Update the statistics record of the QP, which other processes read. */
+/* Copies the present state of the QP to its statistics record, which other
+ * processes read.
+ */
 static inline void rn_qp_publish(struct rn_qp *qp)
 {
 	struct rn_stats_qp *s = qp->stats;
@@ -590,7 +664,7 @@ static inline void rn_qp_publish(struct rn_qp *qp)
 
 #define RN_MSN_MASK 0xffffffu
 
-/* MSN that the message in progress will have when it is complete. */
+/* Returns the MSN that the message in progress will have when it is complete. */
 static inline uint32_t rn_rsp_next_msn(const struct rn_qp *qp)
 {
 	return (qp->rsp.msn + 1) & RN_MSN_MASK;
@@ -601,7 +675,9 @@ static inline bool rn_gid_is(const struct rn_gid *a, const struct rn_gid *b)
 	return memcmp(a->raw, b->raw, sizeof(a->raw)) == 0;
 }
 
-/* Does a packet with the flow @in come from the peer that packets with @out go to? */
+/* Returns true if a packet with flow @in comes from the peer to which packets with flow
+ * @out are sent.
+ */
 static inline bool rn_flow_is_back(const struct rn_flow *in, const struct rn_flow *out)
 {
 	return rn_gid_is(&in->src, &out->dst) && rn_gid_is(&in->dst, &out->src) &&
@@ -614,8 +690,8 @@ static inline bool rn_apm_is_migrated(const struct rn_qp *qp)
 	return qp->attr.mig_state == RN_MIG_MIGRATED;
 }
 
-/* Does the QP acknowledge, retransmit and execute READs and atomics? RC and
- * both kinds of XRC QP do.
+/* Returns true if the QP type acknowledges, retransmits, and executes READs and atomics:
+ * RC and both XRC types.
  */
 static inline bool rn_qp_is_reliable(const struct rn_qp *qp)
 {
@@ -628,7 +704,9 @@ static inline bool rn_qp_is_xrc(const struct rn_qp *qp)
 	return qp->type == RN_QPT_XRC_SEND || qp->type == RN_QPT_XRC_RECV;
 }
 
-/* The SGEs (or inline bytes) of a send WQE, which lie behind its atomic or UD part. */
+/* The SGEs (or inline bytes) of a send WQE. They are stored behind its atomic, bind or
+ * UD part.
+ */
 static inline void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe)
 {
 	uint8_t *p = (uint8_t *)(wqe + 1);
@@ -640,32 +718,32 @@ static inline void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe)
 	return p;
 }
 
-/* Complete the receive WQE at rq.head with @c, whose wr_id is filled in
- * here, and free it.
+/* Completes the receive WQE at rq.head and removes it. @c: contents of the CQE; wr_id is
+ * filled in here.
  */
 void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c);
-/* Complete the receive WQE at rq.head with the error @status, and free it. */
+/* Completes the receive WQE at rq.head with error @status and removes it. */
 void rn_qp_fail_recv(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
-/* UC and UD: the message is longer than the receive WQE of the SRQ. The WQE completes
- * with an error and the QP lives on (IBTA Vol 1, 9.9.3, class E).
+/* UC and UD: completes a receive WQE of the SRQ that is shorter than the message with an
+ * error. The QP stays usable (IBTA Vol 1, 9.9.3, class E).
  */
 void rn_qp_recv_too_short(struct rn_qp *qp, rn_ns now);
-/* Fill in the source (from the GID table) and destination of a flow from an address
+/* Fills in the source (from the GID table) and the destination of @flow from an address
  * vector. Return: false if the source GID is unused.
  */
 bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow *flow);
 
 /* ----------------------------------------------------------------- modify.c */
 /**
- * rn_qp_modify_check() - Is this change of state legal with these attributes?
+ * rn_qp_modify_check() - Check whether a change of state is legal with these attributes
  * @type:	Type of the queue pair
  * @from:	State it is in
  * @to:		State asked for; @from if the call does not contain RN_ATTR_STATE
  * @attrs:	RN_ATTR_* bits that the call contains
  *
- * Checks which attributes are given, not their values. The caller checks whether
- * RN_ATTR_CUR_STATE names the present state, and whether a draining queue may be
- * modified.
+ * Checks which attributes are given, not their values. The caller checks that the
+ * value of RN_ATTR_CUR_STATE is the present state, and whether a draining queue may
+ * be modified.
  *
  * Return: 0; -EINVAL if there is no such transition (or type, or state), an attribute
  *	   that it requires is missing, or one is given that is neither required, optional
@@ -676,60 +754,63 @@ bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow
 int rn_qp_modify_check(enum rn_qp_type type, enum rn_qp_state from, enum rn_qp_state to,
 		       uint32_t attrs);
 
-/* Is a packet that came by another path than the QP's primary one a request to
- * migrate to the alternate path?
+/* Returns true if packet @p, which did not come by the primary path of the QP, is a
+ * request to migrate to its alternate path.
  */
 bool rn_apm_takes(struct rn_qp *qp, const struct rn_packet *p);
-/* To be called with each packet that has passed all checks of its headers, before
- * anything else is done about it: the QP may migrate, or be armed.
+/* Updates the migration state for a received packet: the QP may migrate or become ARMED.
+ * To be called when the packet has passed all checks of its headers, before it is
+ * processed otherwise.
  */
 void rn_apm_received(struct rn_qp *qp, const struct rn_packet *p);
-/* No transport retry is left. Return: true if the QP has migrated instead, with
- * all of its retries again.
+/* Called when no transport retry is left. Return: true if the QP has migrated to its
+ * alternate path, where it has all retries again.
  */
 bool rn_apm_escape(struct rn_qp *qp);
 
 /* ------------------------------------------------- requester.c, send_queue.c */
-/* Build the next request packet of the QP. Return: its length in bytes;
- * 0 if none may leave now.
+/* Builds the next request packet of the QP. Return: its length in bytes; 0 if none may
+ * leave now.
  */
 uint32_t rn_req_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
-void rn_req_reset(struct rn_qp *qp); /* at RESET: forget everything */
-/* At RTS: sq_psn and other attributes are valid. */
+void rn_req_reset(struct rn_qp *qp); /* at RESET: initialises the requester */
+/* At RTS: starts with the attributes (sq_psn and others) that are now valid. */
 void rn_req_rts(struct rn_qp *qp, rn_ns now);
-/* From RTS to SQD: drain the WQEs that have started. */
+/* From RTS to SQD: no WQE starts any more; those that have started are completed. */
 void rn_req_sqd(struct rn_qp *qp, rn_ns now);
-/* Complete all WQEs of the SQ with flush errors. */
+/* Completes all WQEs of the send queue with flush errors. */
 void rn_req_flush(struct rn_qp *qp, rn_ns now);
 void rn_req_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result);
 bool rn_req_idle(const struct rn_qp *qp);
 
 /* ------------------------------------------------------------- retransmit.c */
-/* RC: an ACK, NAK, READ response or atomic response has arrived. The caller has checked
- * the QP's state and the packet's path.
+/* RC: processes an ACK, NAK, READ response or atomic response. The caller has checked the
+ * state of the QP and the path of the packet.
  */
 void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
-/* Act on the deadlines that have passed. */
+/* Performs what is due at the requester's deadlines that have passed. */
 void rn_req_expire(struct rn_qp *qp, rn_ns now);
 
 /* -------------------------------------------------- responder.c, response.c */
 void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
-/* Build the next READ or atomic response. Return: its length in bytes; 0 if
- * there is none.
+/* Builds the next READ or atomic response. Return: its length in bytes; 0 if there
+ * is none.
  */
 uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
-/* Build the acknowledgement that is due. Return: its length in bytes; 0 if there is none,
+/* Builds the acknowledgement that is due. Return: its length in bytes; 0 if none is due,
  * or if READ or atomic responses have to leave before it.
  */
 uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b);
 void rn_rsp_reset(struct rn_qp *qp);
-void rn_rsp_rtr(struct rn_qp *qp); /* at RTR: rq_psn and other attributes are valid */
-/* Complete all WQEs of the RQ with flush errors. */
+/* At RTR: starts with the attributes (rq_psn and others) that are now valid. */
+void rn_rsp_rtr(struct rn_qp *qp);
+/* Completes all WQEs of the receive queue with flush errors. */
 void rn_rsp_flush(struct rn_qp *qp, rn_ns now);
 void rn_rsp_mem_done(struct rn_qp *qp, rn_ns now, uint64_t tag,
 		     enum rn_mem_result result);
-bool rn_rsp_work_due(const struct rn_qp *qp); /* can READ or atomic responses be built? */
+/* Returns true if READ or atomic responses can be built. */
+bool rn_rsp_work_due(const struct rn_qp *qp);
 
 /* --------------------------------------------------------------- datagram.c */
 void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
