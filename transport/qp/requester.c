@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* requester.c - from the send queue to request packets: RC, UC and UD.
+/* requester.c - builds request packets from the send queue: RC, UC and UD.
  *
- * rn_req_build() finds the WQE whose packet leaves next, asks the windows whether the
- * packet may leave, fetches the payload and writes the headers. SEND and WRITE are cut
- * into packets. READ, atomics, ATOMIC WRITE and FLUSH are each answered by a response of
- * the peer, and count against max_rd_atomic.
+ * rn_req_build() finds the WQE whose packet leaves next, checks that the peer window or
+ * the READ window has room, fetches the payload and writes the headers. SEND and WRITE
+ * are cut into packets. READ, atomics, ATOMIC WRITE and FLUSH requests wait for a
+ * response of their own (no acknowledgement of a later request completes them) and count
+ * against max_rd_atomic.
  *
  * Source: IBTA Vol 1, 9.7.3 (RC requests), 9.8 (UC), 9.8.3 (UD), 10.8.3 (ordering), 9.4.4
  * (READ), 9.4.5 (atomics), A19 (ATOMIC WRITE, FLUSH).
@@ -16,26 +17,26 @@
 #include "transport/object/diagnostic.h"
 #include "transport/object/memory.h"
 
-/* One packet of a request. */
+/* One request packet of a SEND or WRITE. */
 struct segment {
 	struct rn_psn psn;
-	/* Bytes of the message: where the payload begins, and its length. */
+	/* Offset of the payload in the message, and its length, in bytes. */
 	uint32_t offset, len;
 	uint8_t opcode;
 	bool last;
 };
 
-/* Rate in kbit/s below which RN_ACK_REQ_EVERY packets may take longer to send than the
- * requester waits for an acknowledgement.
+/* Rates below this one (kbit/s) are slow: sending RN_ACK_REQ_EVERY packets may take
+ * longer than the local ACK timeout, so every packet asks for an acknowledgement.
  */
 enum {
 	SLOW = 1000000
 };
 
-/* ----------------------------------------------------------- may a WQE start? */
-/* May a WQE start that takes a receive of the peer? It may if the peer has advertised a
- * credit for it. One WQE may always be sent without a credit, to find out whether there
- * is one now (IBTA Vol 1, 9.7.7.2.5: the limited WQE).
+/* ------------------------------------------------------- conditions for a start */
+/* Returns true if the peer's credits allow the WQE to start. Only a WQE that takes a
+ * receive WQE of the peer needs a credit. One such WQE may always be sent without a
+ * credit, to find out whether there is one now (IBTA Vol 1, 9.7.7.2.5: the limited WQE).
  */
 static bool has_credit(const struct rn_requester *req, const struct rn_send_wqe *wqe)
 {
@@ -53,7 +54,7 @@ static bool may_start(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
 	return has_credit(req, wqe);
 }
 
-/* The WQE whose packet is to leave next; NULL if no packet may leave. */
+/* Returns the WQE whose packet is to be sent next; NULL if no packet may leave now. */
 static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 {
 	const struct rn_requester *req = &qp->req;
@@ -67,7 +68,7 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	if (req->sends_one && req->charged.v != req->una.v)
 		return NULL;
 	wqe = rn_wq_at(&req->sq, req->cur);
-	/* It failed locally, and its CQE waits for older WQEs. */
+	/* This WQE has failed locally; its error CQE waits for older WQEs to complete. */
 	if (wqe->state == RN_WQE_DONE)
 		return NULL;
 	if (wqe->state == RN_WQE_POSTED && !may_start(qp, wqe))
@@ -75,8 +76,8 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	return wqe;
 }
 
-/* -------------------------------------------------------- starting, moving on */
-/* PSN of the packet that leaves next. @wqe is the one at req->cur. */
+/* ------------------------------------------------- progress in the send queue */
+/* Returns the PSN of the packet that is sent next; @wqe is the WQE at req->cur. */
 static struct rn_psn psn_to_send(const struct rn_requester *req,
 				 const struct rn_send_wqe *wqe)
 {
@@ -85,13 +86,13 @@ static struct rn_psn psn_to_send(const struct rn_requester *req,
 	return rn_psn(wqe->first_psn + req->cur_packet);
 }
 
-/* Number of PSNs that a message of @length bytes takes. */
+/* Returns the number of PSNs that a message of @length bytes needs. */
 static uint32_t count_packets(const struct rn_qp *qp, uint32_t length)
 {
 	return length ? ((length - 1) >> rn_req_mtu_shift(qp)) + 1 : 1;
 }
 
-/* Give the WQE its PSNs if it has none. */
+/* Assigns PSNs to the WQE, unless it has them already. */
 static void start_wqe(struct rn_requester *req, struct rn_send_wqe *wqe)
 {
 	if (wqe->state != RN_WQE_POSTED)
@@ -102,18 +103,20 @@ static void start_wqe(struct rn_requester *req, struct rn_send_wqe *wqe)
 	req->next_psn = rn_psn_add(req->next_psn, wqe->packet_count);
 }
 
-/* A message, or one READ request of several, is sent for the first time. */
+/* Counts a message, or one READ request of several, that is sent for the first time. */
 static void count_message(struct rn_requester *req, const struct rn_send_wqe *wqe)
 {
 	req->ssn = rn_psn(req->ssn + 1).v;
-	/* The request takes no receive, but the peer's MSN counts it: its credits
-	 * reach one message further.
+	/* This request takes no receive WQE of the peer, but is counted in the peer's
+	 * MSN. The peer's credits count from its MSN, so they reach one message further.
 	 */
 	if (req->credit_limited && !rn_wqe_info(wqe)->takes_recv)
 		req->lsn = rn_psn(req->lsn + 1).v;
 }
 
-/* @count packets of @wqe were built. Return: true if they were the last ones of @wqe. */
+/* Moves req->cur and cur_packet on, after @count packets of @wqe were built. Return: true
+ * if these were the last packets of @wqe.
+ */
 static bool move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
 		    uint32_t count)
 {
@@ -125,8 +128,8 @@ static bool move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
 	return true;
 }
 
-/* The WQE at req->cur cannot be sent. Its error CQE comes when all
- * older WQEs are complete.
+/* Marks the WQE at req->cur, which cannot be sent, as failed. Its error CQE is added when
+ * all older WQEs are complete.
  */
 static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 enum rn_wc_status status)
@@ -138,9 +141,10 @@ static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 }
 
 /* -------------------------------------------------------------------- payload */
-/* Used if the memory may answer later: the payload of one packet is read into the bounce
- * buffer, and the packet is built when the payload is there. If the QP goes back
- * meanwhile, the payload may belong to a packet that is not wanted any more.
+/* Reads the payload of packet @psn through the bounce buffer, for memory that may answer
+ * later. The packet is built when the payload has arrived. After retransmission has
+ * begun meanwhile, the buffer may hold the payload of a packet that is not the next one
+ * any more.
  */
 static enum rn_mem_result fetch_staged(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				       struct rn_psn psn, uint32_t offset, uint32_t len)
@@ -156,8 +160,7 @@ static enum rn_mem_result fetch_staged(struct rn_qp *qp, struct rn_send_wqe *wqe
 		result = rn_gather(qp, rn_wqe_sge(qp, wqe), wqe->num_sge, offset,
 				   stage->buf, len, rn_mem_tag(qp, RN_TAG_REQ),
 				   &stage->outstanding, NULL);
-		/* An SGE in the middle of the list may fail while reads of
-		 * earlier ones are pending.
+		/* This SGE may have failed while reads of earlier SGEs are still pending.
 		 */
 		stage->fault = result == RN_MEM_FAULT;
 		stage->waiting = stage->outstanding > 0;
@@ -236,7 +239,9 @@ static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b,
 	return rn_bth_emit(b->buf, &bth);
 }
 
-/* In XRC every request names the SRQ that its receive comes from. */
+/* Writes the XRCETH: in XRC, every request names the SRQ from which its receive WQE
+ * is taken.
+ */
 static uint8_t *emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			    uint8_t *p)
 {
@@ -269,8 +274,8 @@ static bool is_solicited(const struct rn_send_wqe *wqe, const struct segment *s)
 	       rn_wqe_info(wqe)->takes_recv;
 }
 
-/* Write the pad bytes behind the payload of @len bytes at @p.
- * Return: length of the packet.
+/* Writes the pad bytes behind the payload, which has @len bytes and begins at @p. Return:
+ * length of the packet.
  */
 static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
 {
@@ -282,17 +287,18 @@ static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
 }
 
 /* ----------------------------------------------------------- acknowledgements */
-/* Is it time to ask for an acknowledgement within a message? That is done so often that
- * an acknowledgement comes back and opens the window even if the end of what is in flight
- * does not fit into the peer's buffer. The loss then shows by a NAK of the packets that
- * follow, rather than by a timeout.
+/* Returns true if the next packet has to ask for an acknowledgement although the message
+ * goes on behind it. That is so often enough that, even if the last packets in flight do
+ * not fit into the peer's buffer, an acknowledgement of earlier ones comes back and lets
+ * more packets leave. Their arrival makes the peer report the loss by a NAK, which is
+ * faster than a timeout.
  */
 static bool is_ack_overdue(const struct rn_qp *qp)
 {
 	uint64_t since = (uint64_t)qp->req.since_ack_req << rn_req_mtu_shift(qp);
 
 	if (qp->req.pace.kbps &&
-	    qp->req.pace.kbps < SLOW) /* the next packet leaves only after a long time */
+	    qp->req.pace.kbps < SLOW) /* the next packet leaves only after a long pause */
 		return true;
 	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->peer->window / 4;
 }
@@ -311,7 +317,7 @@ static bool wants_ack(struct rn_qp *qp, const struct segment *s)
 	return true;
 }
 
-/* A request that takes the PSNs [@psn, @end) was built. */
+/* Updates PSNs and timers after a request was built that takes the PSNs [@psn, @end). */
 static void note_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn end)
 {
 	struct rn_requester *req = &qp->req;
@@ -356,8 +362,8 @@ static struct segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *w
 	return s;
 }
 
-/* A packet of @wqe was built. Count it, and complete the WQE if that was the last
- * packet of a UC or UD message.
+/* Counts a packet of @wqe that was built. For UC and UD, completes the WQE after its
+ * last packet.
  */
 static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *wqe,
 			 const struct segment *s)
@@ -415,8 +421,8 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 	s.opcode = rn_wqe_info(wqe)->only | RN_CLASS_UD;
 	payload = b->buf + rn_opcode_info[s.opcode].hdr_len;
 	wqe->packet_count = 1;
-	/* A message too long for one datagram completes with success and
-	 * sends no packet (C10-93.1.1).
+	/* A message that is too long for one datagram completes with success, although no
+	 * packet is sent (C10-93.1.1).
 	 */
 	if (wqe->length > qp->dev->cfg.mtu_max) {
 		segment_sent(qp, now, wqe, &s);
@@ -443,8 +449,9 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 }
 
 /* -------------------------------------- READ, atomics, ATOMIC WRITE and FLUSH */
-/* A READ, atomic, ATOMIC WRITE or FLUSH request was built. @last: PSN of its last
- * response; @bytes: length of the READ data.
+/* Adds a READ, atomic, ATOMIC WRITE or FLUSH request that was built to the ring of
+ * requests that wait for responses. @last: PSN of its last response; @bytes: length of
+ * the READ data.
  */
 static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 {
@@ -457,7 +464,9 @@ static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 	rn_read_window_charge(qp, bytes);
 }
 
-/* As note_read_sent(); the request takes @packets PSNs from @psn on. */
+/* As note_read_sent(), and updates PSNs and windows. The request takes @packets PSNs,
+ * beginning with @psn.
+ */
 static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 struct rn_psn psn, uint32_t packets, uint32_t bytes)
 {
@@ -480,8 +489,8 @@ static bool may_request(struct rn_qp *qp, rn_ns now, uint32_t bytes)
 	       rn_read_window_open(qp, now, bytes);
 }
 
-/* Build the READ request of @wqe, or the next one of several. Return: its length; 0
- * if it may not leave now.
+/* Builds a READ request for @wqe: the only one, or the next of several. Return: its
+ * length in bytes; 0 if it may not leave now.
  */
 static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			   struct rn_build *b)
@@ -534,8 +543,8 @@ static uint8_t *emit_feth(const struct rn_send_wqe *wqe, uint8_t *p)
 	return rn_feth_emit(p, &feth);
 }
 
-/* Build a request of one packet: an atomic, ATOMIC WRITE or FLUSH. Return: its length; 0
- * if it may not leave now, or has failed.
+/* Builds a request that is always one packet: an atomic, ATOMIC WRITE or FLUSH. Return:
+ * its length in bytes; 0 if it may not leave now, or has failed.
  */
 static uint32_t build_single(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			     struct rn_build *b)
@@ -571,8 +580,8 @@ static uint32_t build_single(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wq
 }
 
 /* ------------------------------------------------------------ the next packet */
-/* Execute a WQE that only changes keys (BIND_MW or LOCAL_INV) when its turn in the queue
- * comes; it is done before the next WQE starts. An invalidation also waits until every
+/* Executes a WQE that sends no packet: BIND_MW or LOCAL_INV. It is executed when it is
+ * the next in the queue, and before the next WQE starts. LOCAL_INV also waits until every
  * WQE before it has completed (IBTA Vol 1, 10.6.5.1).
  */
 static void execute_here(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
@@ -597,8 +606,8 @@ static void execute_here(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 	rn_req_finish_local(qp, now);
 }
 
-/* Move cur to the next WQE that has something to send: after going back, there may be
- * local operations that are done among the WQEs to be sent again.
+/* Moves req->cur to the next WQE that has something to send. When packets are sent again,
+ * there may be local operations between their WQEs that have been executed already.
  */
 static void skip_ended(struct rn_requester *req)
 {
@@ -644,8 +653,8 @@ uint32_t rn_req_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 			return 0;
 		cur = qp->req.cur;
 		len = build_wqe(qp, now, wqe, b);
-		/* Try the next WQE if this one has no packet: it is a datagram too long
-		 * to send, or a local operation.
+		/* If this WQE had no packet to send (a datagram that is too long, or a
+		 * local operation), try the next one.
 		 */
 	} while (len == 0 && qp->req.cur != cur);
 	return len;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* requester.h - what the files of the requester share.
+/* requester.h - constants and functions shared by requester.c, retransmit.c, send_queue.c
+ * and window.c.
  *
  * The send queue, by index:   head <= cur <= tail
  *   [head, cur)  packets built; RC: waiting to be acknowledged
@@ -11,8 +12,8 @@
  *   [charged, high)  sent before and to be sent again
  *   charged          PSN of the packet that leaves next
  *
- * una lies in the WQE at head, and going back always means going back to una: what an
- * acknowledgement or NAK covers is completed first.
+ * una lies in the WQE at head. Going back (retransmission) always starts at una: the
+ * packets that an acknowledgement or NAK covers are completed before.
  */
 #ifndef RN_REQUESTER_H
 #define RN_REQUESTER_H
@@ -20,19 +21,19 @@
 #include "qp.h"
 
 enum {
-	/* PSNs that one QP may have outstanding. The protocol itself allows 2^23. */
+	/* Largest number of PSNs that one QP may have outstanding. The protocol
+	 * allows 2^23.
+	 */
 	RN_OUTSTANDING_MAX = 1 << 22,
-	/* PSNs of one READ request, so that no request alone exceeds
-	 * RN_OUTSTANDING_MAX.
+	/* Largest number of PSNs of one READ request, so that no single request
+	 * exceeds RN_OUTSTANDING_MAX.
 	 */
 	RN_READ_PACKETS_MAX = 1 << 20,
-	/* At most this many packets are sent between two packets that ask for an
-	 * acknowledgement.
-	 */
+	/* Largest number of packets sent until one asks for an acknowledgement. */
 	RN_ACK_REQ_EVERY = 64,
 };
 
-/* Value of stage.psn if the payload in the bounce buffer is not wanted any more. */
+/* Value of stage.psn if no packet needs the payload in the bounce buffer any more. */
 #define RN_STAGE_NOBODY ((struct rn_psn){ UINT32_MAX })
 
 static inline const struct rn_wr_info *rn_wqe_info(const struct rn_send_wqe *wqe)
@@ -51,7 +52,7 @@ static inline unsigned rn_req_mtu_shift(const struct rn_qp *qp)
 	return (unsigned)__builtin_ctz(qp->attr.path_mtu);
 }
 
-/* Payload bytes of packet number @packet of a WQE. */
+/* Returns the number of payload bytes of packet number @packet, from 0, of a WQE. */
 static inline uint32_t rn_req_packet_len(const struct rn_qp *qp,
 					 const struct rn_send_wqe *wqe, uint32_t packet)
 {
@@ -60,16 +61,16 @@ static inline uint32_t rn_req_packet_len(const struct rn_qp *qp,
 	return rest < qp->attr.path_mtu ? rest : qp->attr.path_mtu;
 }
 
-/* The local ACK timer runs out after 4 T, where T is the time that its code
- * stands for. IBTA Vol 1, 9.7.6.1.3 allows T to 4 T. The longest is taken,
- * because a peer in software may not get the processor for a while and yet loses
- * nothing; losses show by other signs.
+/* Factor between the local ACK timeout T that the code stands for and the expiry of the
+ * timer. IBTA Vol 1, 9.7.6.1.3 allows T to 4 T. The largest is used, because a peer in
+ * software may not get the processor for a while without losing packets, and real losses
+ * are noticed in other ways (retransmit.c).
  */
 enum {
 	RN_REQ_ACK_TIMEOUTS = 4,
 };
 
-/* When a local ACK timer that starts at @now runs out. */
+/* Returns the time at which a local ACK timer that starts at @now expires. */
 static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
 {
 	rn_ns timeout = rn_ack_timeout_ns(qp->attr.timeout);
@@ -80,59 +81,64 @@ static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
 }
 
 /* ------------------------------------------------------------- send_queue.c */
-/* Complete the WQE at sq.head, with a CQE if it is signaled or @status is an error. */
-void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
-/* Complete the WQE at sq.head with an error. An RC QP goes to ERR, UC and UD to SQE. */
-void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
-/* Complete the WQE at sq.head, a local operation (RN_WQE_DONE) that
- * ended with success.
+/* Completes the WQE at sq.head. A CQE is added if the WQE is signaled or @status is
+ * an error.
  */
+void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
+/* Completes the WQE at sq.head with an error. An RC QP then goes to ERR, a UC or UD QP
+ * to SQE.
+ */
+void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
+/* Completes the WQE at sq.head, a local operation (RN_WQE_DONE) that has succeeded. */
 void rn_req_retire_ended(struct rn_qp *qp, rn_ns now);
-/* Complete the local operations (RN_WQE_DONE) that are at sq.head now and had to wait for
- * older WQEs to be acknowledged. To be called whenever sq.head has moved. Return: true if
- * one of them had failed, so that the QP has gone to ERR.
+/* Completes the local operations (RN_WQE_DONE) at sq.head that had to wait for older
+ * WQEs. To be called whenever sq.head has moved. Return: true if one of them had failed
+ * and the QP has gone to ERR.
  */
 bool rn_req_finish_local(struct rn_qp *qp, rn_ns now);
 /* In SQD: raise SQ_DRAINED if every WQE that was started has completed. */
 void rn_req_check_drained(struct rn_qp *qp);
 
-/* The request number @behind, counted from the oldest one on the wire. The ring must
- * not be empty (rd_room > 0).
+/* Returns an entry of the ring of requests that wait for responses; @behind counts from
+ * the oldest (0). The ring must not be empty (rd_room > 0).
  */
 static inline struct rn_rd_sent *rn_rd_at(const struct rn_requester *req, uint32_t behind)
 {
 	return &req->rd[(req->rd_head + behind) & (req->rd_room - 1u)];
 }
 
-/* Book-keeping of the READ and atomic requests on the wire. */
-void rn_req_read_answered(struct rn_qp *qp); /* the oldest has been answered completely */
-/* All are taken off: they will be sent again, or never. */
+/* The oldest READ or atomic request has been answered completely: removes it from
+ * the ring.
+ */
+void rn_req_read_answered(struct rn_qp *qp);
+/* Removes all requests from the ring: they will be sent again, or never. */
 void rn_req_reads_forget(struct rn_qp *qp);
-/* Number of response packets of the READ request that covers packet @packet of @wqe, from
- * that packet on. Requests end at multiples of the chunk size, so that a READ that is
- * sent again never reaches into another request: a responder answers only duplicates that
- * lie within one original request.
+/* Returns the number of response packets, from packet @packet on, of the READ request
+ * that covers packet @packet of @wqe. Requests end at multiples of the chunk size. So a
+ * READ that is sent again never reaches into another request: a responder answers only
+ * duplicates that lie within one original request.
  */
 uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			     uint32_t packet);
 
 /* -------------------------------------------------------------- requester.c */
-/* Copy bytes [@offset, @offset + @len) of @wqe, the payload of packet @psn, to @dst. If
- * the memory answers PENDING, the QP is scheduled when the bytes have come and calls
- * again. @part: as for rn_gather().
+/* Copies bytes [@offset, @offset + @len) of the data of @wqe, the payload of packet @psn,
+ * to @dst. If the memory answers PENDING, the QP is scheduled when the bytes have
+ * arrived, and calls this again. @part: as for rn_gather().
  */
 enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				struct rn_psn psn, uint32_t offset, uint32_t len,
 				uint8_t *dst, struct rn_crc32_part *part);
 
 /* ------------------------------------------------------------- retransmit.c */
-/* Go back to una: all unacknowledged packets will be sent again. The caller decides
- * whether that costs a retry and counts as a loss.
+/* Starts retransmission at una: all unacknowledged packets will be sent again. The caller
+ * decides whether that costs a retry and counts as a loss.
  */
 void rn_req_go_back(struct rn_qp *qp);
 
-/* To be called when @qp, with nothing in flight, is about to send: start to watch for
- * progress. The caller arms qp->timer afterwards, for ack_deadline and for this deadline.
+/* Starts to watch @qp for progress. To be called when the QP has nothing in flight and is
+ * about to send. The caller sets qp->timer afterwards, for ack_deadline and the deadline
+ * of the watch.
  */
 void rn_probe_burst(struct rn_qp *qp, rn_ns now);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* responder.c - request packets of a connected QP: checked, executed, or answered again.
+/* responder.c - checks and executes the request packets of a connected QP, or answers
+ * them again if they are duplicates.
  *
  * A request is loaded (headers parsed, remote memory looked up), checked in the order
- * that the specification gives, and executed: data is placed first, then the receive
- * completes, then the acknowledgement becomes due (response.c). act_on_verdict() is the
- * only place where a verdict on a reliable QP changes anything. UC shares loading,
- * checking and executing, and never answers.
+ * that the specification gives, and executed: first its data is written to memory, then
+ * the receive WQE completes, then an acknowledgement becomes due (response.c).
+ * act_on_verdict() is the only place where a verdict on a reliable QP changes anything.
+ * UC uses the same functions to load, check and execute, and never answers.
  *
  * Source: IBTA Vol 1, 9.4 (operations), 9.7.4, 9.7.5 (.1: duplicates), 9.8
  * (UC), 9.9.3, C9-148 (MSN).
@@ -37,8 +38,8 @@ static void look_up_write(struct rn_request *q, const struct rn_qp *qp)
 		use.va = q->reth.va;
 		use.len = q->reth.dma_len;
 	} else if (rsp->message == RN_MSG_WRITE) {
-		/* The key is looked up for each packet, because the region may have been
-		 * deregistered since the first packet.
+		/* Look up the key for each packet, because the region may have been
+		 * deregistered since the first packet of the message.
 		 */
 		use.key = rsp->write_rkey;
 		use.va = rsp->write_va + rsp->received;
@@ -47,7 +48,9 @@ static void look_up_write(struct rn_request *q, const struct rn_qp *qp)
 	look_up(q, qp, &use);
 }
 
-/* receive.c has compared op->hdr_len with the packet, so no header is cut off. */
+/* Parses the extension headers. None is cut off, because receive.c has compared
+ * op->hdr_len with the packet.
+ */
 static void parse_headers(struct rn_request *q)
 {
 	const uint8_t *at = q->p->ext;
@@ -77,7 +80,7 @@ static void parse_headers(struct rn_request *q)
 	assert(!err);
 }
 
-/* Does a FETH have no reserved bits and values? */
+/* Returns true if the FETH contains no reserved bits or values. */
 static bool is_flush_known(const struct rn_feth *feth)
 {
 	const uint8_t known = RN_FLUSH_GLOBAL | RN_FLUSH_PERSISTENT;
@@ -86,7 +89,7 @@ static bool is_flush_known(const struct rn_feth *feth)
 	       feth->selectivity <= RN_FLUSH_MR;
 }
 
-/* Access rights that both the queue pair and the memory region must grant. */
+/* Returns the access rights that both the queue pair and the memory region must grant. */
 static uint32_t needed_access(const struct rn_request *q)
 {
 	return q->flags & RN_OP_FETH ? rn_flush_access(q->feth.placement)
@@ -113,8 +116,8 @@ static void load_request(struct rn_request *q, const struct rn_qp *qp,
 	} else if (q->flags & RN_OP_FETH) {
 		if (!is_flush_known(&q->feth))
 			return;
-		/* A FLUSH of 0 bytes is looked up as well: its key names
-		 * the region to be flushed.
+		/* Done even for a FLUSH of 0 bytes, because its key names the region to
+		 * be flushed.
 		 */
 		use = rn_flush_use(&q->reth, &q->feth, use);
 		q->key = rn_mr_check_remote(&qp->dev->mrs, &use, &q->iova, &q->mr);
@@ -143,8 +146,8 @@ static enum rn_verdict check_psn(const struct rn_qp *qp, const struct rn_request
 	return ahead < 0 ? RN_V_DUPLICATE : RN_V_NEXT;
 }
 
-/* XRC: is the request for the SRQ of the message in progress? All packets of a
- * message name the same SRQ.
+/* XRC: returns true if the SRQ that the request names exists and, within a SEND message,
+ * is the same as in the packets before.
  */
 static bool is_of_srq(const struct rn_qp *qp, const struct rn_request *q)
 {
@@ -220,8 +223,8 @@ static enum rn_verdict check_resource(const struct rn_qp *qp, const struct rn_re
 		return RN_V_NO_RESOURCE;
 	if (rn_res_count(rsp) < max)
 		return RN_V_NEXT;
-	/* The ring is full: the oldest request, which has to make room,
-	 * must have been answered.
+	/* The ring is full, and its oldest request is to be overwritten: only if it has
+	 * been answered.
 	 */
 	return rn_res_at(rsp, (uint8_t)(rsp->res_tail - max))->answered
 		       ? RN_V_NEXT
@@ -238,7 +241,7 @@ static enum rn_verdict check_recv_queue(const struct rn_qp *qp,
 
 static enum rn_verdict check_dma_len_max(const struct rn_request *q)
 {
-	/* The length of a FLUSH is not that of a message. */
+	/* The DMA length of a FLUSH is not the length of a message, and may be longer. */
 	return q->flags & RN_OP_RETH && !(q->flags & RN_OP_FETH) &&
 			       q->reth.dma_len > RN_MSG_MAX
 		       ? RN_V_TOO_LONG
@@ -250,8 +253,8 @@ static enum rn_verdict check_key(const struct rn_request *q)
 	return q->key == RN_KEY_OK ? RN_V_NEXT : RN_V_BAD_KEY;
 }
 
-/* A region may start at any byte of memory, so that both the virtual address and the
- * address in memory must be aligned.
+/* Checks that both the virtual address and the address in memory are aligned to 8 bytes.
+ * They may differ, because a region may start at any byte of memory.
  */
 static enum rn_verdict check_alignment(const struct rn_request *q)
 {
@@ -290,8 +293,8 @@ static enum rn_verdict check_dma_len(const struct rn_qp *qp, const struct rn_req
 								  : RN_V_NEXT;
 }
 
-/* All checks but that of the PSN, in the order of precedence of the specification.
- * Return: RN_V_NEXT if the request is to be executed.
+/* Performs all checks but that of the PSN, in the order of the specification. Return:
+ * RN_V_NEXT if the request is to be executed, else the first objection.
  */
 static enum rn_verdict judge_request(const struct rn_qp *qp, const struct rn_request *q)
 {
@@ -414,10 +417,11 @@ static enum rn_verdict execute_message(struct rn_qp *qp, rn_ns now,
 }
 
 /* ---------------------------- executing READ, atomics, ATOMIC WRITE and FLUSH */
-/* Take a free resource at the end of the ring. check_resource() has seen to it that the
- * oldest one, which has to make room, was answered. If a duplicate of the oldest request
- * is being answered, that is given up: the requester cannot be waiting for it, or it
- * would have more requests outstanding than agreed.
+/* Adds an entry for request @q to the ring of READ and atomic requests; if the ring
+ * is full, the oldest entry is dropped. check_resource() has checked that the oldest
+ * was answered. If it is being answered again because of a duplicate, that ends: the
+ * requester cannot be waiting for it, or it would have more requests outstanding
+ * than agreed.
  */
 static struct rn_resource *new_resource(struct rn_qp *qp, const struct rn_request *q)
 {
@@ -455,8 +459,8 @@ static void execute_read(struct rn_qp *qp, const struct rn_request *q)
 	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
 }
 
-/* The newest resource is an operation on memory: carry it out when its
- * turn comes, and answer it.
+/* Starts the newest resource, an operation on memory, or lets it wait until earlier ones
+ * have ended. It is answered when it has been executed.
  */
 static enum rn_verdict await_turn(struct rn_qp *qp, rn_ns now, struct rn_resource *r)
 {
@@ -506,8 +510,8 @@ static enum rn_verdict execute_flush(struct rn_qp *qp, rn_ns now,
 	return await_turn(qp, now, r);
 }
 
-/* Execute an accepted request: data, resources, CQE and MSN; everything but the answer to
- * the peer. Return: RN_V_NEXT or one of the last three verdicts.
+/* Executes an accepted request: data, resource, CQE and MSN, but not the acknowledgement.
+ * Return: RN_V_NEXT, or one of the verdicts from RN_V_RECV_PROT on.
  */
 static enum rn_verdict execute_request(struct rn_qp *qp, rn_ns now,
 				       const struct rn_request *q)
@@ -532,13 +536,13 @@ static enum rn_verdict execute_request(struct rn_qp *qp, rn_ns now,
 	case RN_OP_KIND_CNP:
 		break;
 	}
-	assert(false); /* the checks let no other kind pass */
+	assert(false); /* the checks have refused all other kinds */
 	return RN_V_UNSUPPORTED;
 }
 
 /* ----------------------------------------------------------------- duplicates */
-/* Find the newest request that has @psn among the PSNs of its responses. Return: false if
- * it is not kept any more.
+/* Finds the newest stored request that has @psn among the PSNs of its responses. Return:
+ * false if none is stored.
  */
 static bool find_resource(const struct rn_responder *rsp, struct rn_psn psn,
 			  uint8_t *index)
@@ -554,8 +558,7 @@ static bool find_resource(const struct rn_responder *rsp, struct rn_psn psn,
 	return false;
 }
 
-/* Is @q a duplicate of the READ @r, of a part of it, or of its rest from
- * some packet on?
+/* Returns true if @q repeats the READ @r, a part of it, or its rest from some packet on.
  */
 static bool is_part_of_read(const struct rn_qp *qp, const struct rn_resource *r,
 			    const struct rn_request *q)
@@ -584,8 +587,9 @@ static void repeat_read(struct rn_qp *qp, const struct rn_request *q)
 		uint32_t offset =
 			(uint32_t)rn_psn_diff(psn, r->first) * qp->attr.path_mtu;
 
-		/* The response for @psn has not been sent yet; or this duplicate asks for
-		 * less than the rest of a READ that was never answered completely.
+		/* Ignore the duplicate if the response with this PSN has not been sent
+		 * for the first time yet, or if it asks for less than the rest of a READ
+		 * that has not been answered completely.
 		 */
 		if (!rn_psn_before(psn, r->next) || q->reth.dma_len != r->length - offset)
 			return;
@@ -608,10 +612,10 @@ static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 	if (r->kind != RN_OP_KIND_ATOMIC || r->va != q->atomic.va ||
 	    r->rkey != q->atomic.rkey || (r->atomic_op == RN_MEM_CMP_SWAP) != swap)
 		return;
-	rn_rsp_due(qp, i); /* now, or when the operation is done */
+	rn_rsp_due(qp, i); /* sent now, or when the operation has been executed */
 }
 
-/* Answer a duplicate of an ATOMIC WRITE or a FLUSH again. */
+/* Repeats the response to an ATOMIC WRITE or a FLUSH. */
 static void repeat_placement(struct rn_qp *qp, const struct rn_request *q)
 {
 	const struct rn_resource *r;
@@ -624,9 +628,8 @@ static void repeat_placement(struct rn_qp *qp, const struct rn_request *q)
 		rn_rsp_due(qp, i);
 }
 
-/* Acknowledge a duplicate with @psn: with the newest PSN for which that is
- * allowed. A plain ACK must not cover a READ or atomic whose response the
- * requester may still wait for.
+/* Acknowledges a duplicate with @psn. The ACK has the newest PSN that is allowed: it must
+ * not cover a READ or atomic whose response the requester may still wait for.
  */
 static void repeat_ack(struct rn_qp *qp, struct rn_psn psn)
 {
@@ -645,7 +648,8 @@ static void repeat_ack(struct rn_qp *qp, struct rn_psn psn)
 	rn_rsp_ack(qp, rn_psn_add(rsp->exp_psn, RN_PSN_MASK), rsp->msn);
 }
 
-/* Answer a request that was executed before, without executing it again. */
+/* Repeats the response to a request that was executed before, without executing it again.
+ */
 static void repeat_request(struct rn_qp *qp, const struct rn_request *q)
 {
 	if (q->kind == RN_OP_KIND_READ)
@@ -659,15 +663,16 @@ static void repeat_request(struct rn_qp *qp, const struct rn_request *q)
 }
 
 /* ------------------------------------------------------------------- verdicts */
-/* What the responder does about a request that cannot be executed. IBTA Vol 1, 9.9.3:
- * class A sends NAK Remote Operational Error, class C NAK Invalid Request or Remote
- * Access Error, class J nothing.
+/* What the responder does about a request that it refuses (IBTA Vol 1, 9.9.3): class A
+ * sends a NAK Remote Operational Error, class C a NAK Invalid Request or Remote Access
+ * Error, class J no NAK.
  */
 struct outcome {
 	bool silent; /* no NAK is sent */
 	enum rn_nak_code nak;
-	enum rn_wc_status recv;	   /* status of the receive WQE in use */
-	enum rn_async_event event; /* event if no receive WQE is in use */
+	/* Status with which the receive WQE in use completes. */
+	enum rn_wc_status recv;
+	enum rn_async_event event; /* event that is raised if no receive WQE is in use */
 };
 
 #define INV RN_NAK_INVALID_REQ
@@ -793,9 +798,7 @@ void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 }
 
 /* ------------------------------------------------------------------------- UC */
-/* Forget the message in progress. The receive WQE that it took serves
- * the next message.
- */
+/* Abandons the message in progress. Its receive WQE will be used by the next message. */
 static void abandon_message(struct rn_responder *rsp)
 {
 	rsp->message = RN_MSG_NONE;
@@ -835,8 +838,8 @@ void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 
 	load_request(&q, qp, p);
 	/* A packet that does not continue the message in progress ends it. If the packet
-	 * starts no message either, all packets are dropped until one does;
-	 * check_sequence() sees to that.
+	 * does not begin a message either, check_sequence() refuses it and all that
+	 * follow until one does.
 	 */
 	if (!continues_message(rsp, &q))
 		abandon_message(rsp);
