@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* response.c - what a responder sends: ACKs, NAKs, and the responses to READs,
- * atomics, ATOMIC WRITE and FLUSH, which are carried out here; and the responder's
+/* response.c - builds what a responder sends: ACKs, NAKs, and the responses to READs,
+ * atomics, ATOMIC WRITE and FLUSH. Executes the last three, and contains the responder's
  * part of QP state changes.
  *
  * A QP has at most one acknowledgement waiting: a newer one replaces it, and a
- * NAK includes it. It waits for the READ and atomic responses before it, which
- * leave in the order of their PSNs, and is on dev->acks exactly while it waits
- * for nothing but the driver.
+ * NAK includes it. READ and atomic responses with smaller PSNs have to be sent before it.
+ * Once they are, or if there are none, the QP is on dev->acks until the acknowledgement
+ * is sent.
  *
- * If the device is configured so, each ACK carries the number of receives that no message
- * has taken (credits), rounded down to a value that the AETH can express. Credits count
- * from the MSN in the same AETH, so an ACK that other messages have overtaken promises
- * less than there is, never more. Receives of an SRQ, which several queue pairs share,
- * cannot be promised to one of them: such QPs advertise no credits. The requester's side
- * is take_credits() in retransmit.c and has_credit() in requester.c.
+ * If the device is configured to do so, each ACK carries the number of receive WQEs that
+ * no message has taken (credits), rounded down to a value that the AETH can express.
+ * Credits count from the MSN in the same AETH, so an ACK that other messages have
+ * overtaken promises less than there is, never more. Receive WQEs of an SRQ cannot
+ * be promised to one of the queue pairs that share it, so a QP with an SRQ
+ * advertises no credits. The requester's side is take_credits() in retransmit.c and
+ * has_credit() in requester.c.
  *
- * Atomics, ATOMIC WRITE and FLUSH are executed once, one at a time and in order, while
- * their resource waits to be answered. An ATOMIC WRITE is one aligned store, and never a
- * relaxed-ordering write. Where memory may answer later, it also waits until every READ
- * before it has its bytes. A FLUSH is a read of one byte of the range that it names: the
- * read pushes earlier writes ahead of it on the way to that memory, and its completion
- * arrives behind them. If memory always answers at once, nothing lies between the device
- * and the memory, and no read is needed. Whether the memory is persistent is its own
+ * Atomics, ATOMIC WRITE and FLUSH are executed once, one at a time and in order, and are
+ * answered afterwards. An ATOMIC WRITE is one aligned store, and never a relaxed-ordering
+ * write. If the memory may answer reads later, an ATOMIC WRITE also waits until every
+ * READ before it has been answered. A FLUSH is a read of one byte of the range that it
+ * names: the read pushes earlier writes ahead of it on the way to that memory, and when
+ * it completes, those writes have arrived. If memory always answers at once, writes are
+ * never on their way, and no read is needed. Whether the memory is persistent is its own
  * property, so both placement types do the same.
  *
  * Source: IBTA Vol 1, 9.4.5, 9.7.5, 9.7.7.2 (credits) and A19.
@@ -46,7 +47,7 @@ static bool syndrome_is_fatal(uint8_t syndrome)
 	       rn_aeth_value(syndrome) != RN_NAK_PSN_SEQ;
 }
 
-/* Protection domain against which the R_Key of a resource is checked. */
+/* Returns the protection domain against which the R_Key of a resource is checked. */
 static uint32_t resource_pd(const struct rn_qp *qp, const struct rn_resource *r)
 {
 	return rn_qp_rkey_pd(qp, rn_srq_find(qp, rn_get_be24(r->srqn)));
@@ -63,7 +64,7 @@ static uint32_t free_receives(const struct rn_responder *rsp)
 	return rn_wq_count(&rsp->rq) - (rsp->recv_taken ? 1 : 0);
 }
 
-/* Syndrome of an ACK that leaves now, with the present credits. */
+/* Returns the syndrome of an ACK that is sent now, with the present credits. */
 static uint8_t credit_syndrome(struct rn_qp *qp)
 {
 	uint8_t code = RN_AETH_NO_CREDIT;
@@ -75,7 +76,7 @@ static uint8_t credit_syndrome(struct rn_qp *qp)
 	return rn_aeth_syndrome(RN_AETH_ACK, code);
 }
 
-/* --------------------------------------------- the acknowledgement that waits */
+/* -------------------------------------------------- the pending acknowledgement */
 static bool ack_is_ready(const struct rn_qp *qp)
 {
 	const struct rn_responder *rsp = &qp->rsp;
@@ -86,8 +87,8 @@ static bool ack_is_ready(const struct rn_qp *qp)
 	       rn_psn_before(rsp->ack_psn, rn_res_at(rsp, rsp->res_cur)->next);
 }
 
-/* Put the QP on dev->acks or take it off. To be called after anything has changed that
- * ack_is_ready() looks at.
+/* Puts the QP on dev->acks if its acknowledgement may be sent now, or takes it off. To be
+ * called after a change of anything that ack_is_ready() depends on.
  */
 static void update_ack(struct rn_qp *qp)
 {
@@ -114,7 +115,8 @@ void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn)
 
 	if (rsp->ack_due) {
 		rn_count(qp->dev, RN_STAT_ACK_COALESCED);
-		/* The PSN of a waiting NAK is newer than any PSN to be acknowledged. */
+		/* A pending NAK stays: its PSN is newer than any PSN to be acknowledged.
+		 */
 		if (!rn_psn_before(rsp->ack_psn, psn))
 			return;
 	}
@@ -134,7 +136,9 @@ void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_
 {
 	struct rn_responder *rsp = &qp->rsp;
 
-	/* Before rn_qp_error(), so that rn_rsp_flush() sees why the QP goes to ERR. */
+	/* This is set before rn_qp_error(), because rn_rsp_flush() must find that the QP
+	 * goes to ERR with a NAK to be sent.
+	 */
 	rsp->ack_due = true;
 	rsp->ack_syndrome = rn_aeth_syndrome(RN_AETH_NAK, (uint8_t)code);
 	rsp->ack_psn = psn;
@@ -164,22 +168,23 @@ void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q)
 		if (message && q->p->bth.ack_req)
 			rn_rsp_ack(qp, covered, msn);
 	} else if (!rn_psn_before(rsp->gap_psn, rsp->exp_psn)) {
-		/* The packet that the NAK asks for came before the NAK had left. Packets
-		 * behind it were dropped, so the NAK now asks for those.
+		/* The packet that the NAK asks for came before the NAK was sent, but
+		 * packets behind it were dropped. So the NAK now asks for the first
+		 * of those.
 		 */
 		rsp->nak_pending = true;
 		set_ack(qp, rn_aeth_syndrome(RN_AETH_NAK, RN_NAK_PSN_SEQ), rsp->exp_psn,
 			rsp->msn);
 	} else {
-		/* The NAK is not needed any more, but what it would have
-		 * acknowledged is acknowledged.
+		/* The NAK is not needed any more. An ACK takes its place, for what the
+		 * NAK would have acknowledged.
 		 */
 		set_ack(qp, SYNDROME_ACK, covered, msn & RN_PSN_MASK);
 	}
 }
 
-/* Was the last request a READ, atomic, ATOMIC WRITE or FLUSH, which a
- * plain ACK must not cover?
+/* Returns true if the last request was a READ, atomic, ATOMIC WRITE or FLUSH. A plain ACK
+ * must not cover these.
  */
 static bool was_answered_request(const struct rn_responder *rsp)
 {
@@ -191,8 +196,9 @@ static bool was_answered_request(const struct rn_responder *rsp)
 	return rn_psn_add(last->last, 1).v == rsp->exp_psn.v;
 }
 
-/* A requester without credits sends one message to find out and waits for the result. To
- * save that time, the last ACK is sent again, with the present credits.
+/* Sends the last ACK again, with the present credits, if the last one advertised none.
+ * Otherwise the requester would have to send one message without a credit, and wait for
+ * its result, to find out that there are credits.
  */
 void rn_credit_posted(struct rn_qp *qp)
 {
@@ -238,7 +244,9 @@ static void count_nak(struct rn_dev *dev, uint8_t syndrome)
 		rn_count(dev, by_code[rn_aeth_value(syndrome)]);
 }
 
-/* What is about to be acknowledged has to be in memory first. */
+/* Calls the memory back end so that all data that is about to be acknowledged is in
+ * memory first.
+ */
 static void settle_acked(const struct rn_qp *qp)
 {
 	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
@@ -268,7 +276,7 @@ uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return (uint32_t)(p - b->buf);
 }
 
-/* Build the waiting acknowledgement in place of a response. */
+/* Builds the acknowledgement that is due, when a response was asked for. */
 static uint32_t build_ack_now(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
 	rn_list_remove(&qp->ack_link);
@@ -294,9 +302,7 @@ void rn_rsp_due(struct rn_qp *qp, uint8_t index)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* The resource at res_cur has been answered: move res_cur to the next
- * one that is due.
- */
+/* Moves res_cur, whose resource has been answered, to the next resource that is due. */
 static void next_resource(struct rn_qp *qp)
 {
 	struct rn_responder *rsp = &qp->rsp;
@@ -326,9 +332,10 @@ bool rn_rsp_work_due(const struct rn_qp *qp)
 					  : r->phase == RN_ATOMIC_DONE;
 }
 
-/* The memory of resource @index cannot be accessed any more. If this is a duplicate, it
- * is forgotten (duplicates are never NAKed); otherwise a Remote Access NAK takes the
- * place of the next response.
+/* Fails the resource at @index, whose memory cannot be accessed any more. If it was
+ * being answered again for a duplicate, it is only dropped from the work to do, because
+ * duplicates are never NAKed; otherwise a Remote Access NAK is sent in place of the
+ * next response.
  */
 static void fail_resource(struct rn_qp *qp, rn_ns now, uint8_t index)
 {
@@ -340,8 +347,9 @@ static void fail_resource(struct rn_qp *qp, rn_ns now, uint8_t index)
 		next_resource(qp);
 		return;
 	}
-	/* This request and the ones behind it count as not executed. But if a response to
-	 * it has left, its MSN has been reported (C9-148) and stands.
+	/* This request and later ones count as not executed. But if a response to
+	 * this request has been sent, its MSN has been reported (C9-148) and is not
+	 * taken back.
 	 */
 	rsp->res_tail = index;
 	rsp->msn = (r->next.v != r->first.v ? r->msn : r->msn - 1) & RN_MSN_MASK;
@@ -386,8 +394,8 @@ static enum rn_mem_result count_fault(const struct rn_qp *qp, enum rn_mem_result
 	return result;
 }
 
-/* Look up the memory of an 8-byte operation now, because it may have been deregistered
- * while the operation waited for its turn.
+/* Looks up the memory of an 8-byte operation. Done when the operation is executed,
+ * because the region may have been deregistered while the operation waited.
  */
 static bool find_word(const struct rn_qp *qp, const struct rn_resource *r,
 		      uint32_t access, rn_iova *iova, struct rn_mr **mr)
@@ -484,10 +492,10 @@ static enum rn_mem_result run_operation(struct rn_qp *qp, const struct rn_resour
 	return RN_MEM_FAULT;
 }
 
-/* Must resource @index, an ATOMIC WRITE, wait for earlier READs? Not if memory always
- * answers at once: it is then read when the response is built, and a READ that must see
- * the old bytes needs a fence, as with any other write. Waiting would let a later SEND
- * overtake the ATOMIC WRITE.
+/* Returns true if the resource at @index is an ATOMIC WRITE that must wait for an earlier
+ * READ. It need not wait if memory always answers at once: a READ then reads memory when
+ * its response is built, and as with any other write, the program needs a fence if the
+ * READ must see the old bytes. Waiting would let a later SEND overtake the ATOMIC WRITE.
  */
 static bool must_wait(const struct rn_qp *qp, uint8_t index)
 {
@@ -532,8 +540,9 @@ void rn_operation_start(struct rn_qp *qp, rn_ns now)
 	}
 }
 
-/* The memory has executed the operation. The index may not be in the ring any more, or
- * may stand for another request, if the QP was reset or failed meanwhile.
+/* Finishes the operation that the memory has executed. If the QP was reset or failed
+ * meanwhile, the ring has no entry for it any more, or another request in its place; both
+ * are recognised by the phase.
  */
 static void operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result)
 {
@@ -555,8 +564,8 @@ static void operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result r
 }
 
 /* ------------------------------------------------------------------ responses */
-/* Read through the bounce buffer, because the memory may answer after the function that
- * builds the packet has returned.
+/* Reads the payload of a response through the bounce buffer, because the memory may
+ * answer after the function that builds the packet has returned.
  */
 static enum rn_mem_result read_staged(struct rn_qp *qp, const struct rn_resource *r,
 				      const struct rn_mr *mr, rn_iova iova, uint32_t len)
@@ -571,7 +580,7 @@ static enum rn_mem_result read_staged(struct rn_qp *qp, const struct rn_resource
 	struct rn_psn psn = r->next;
 	enum rn_mem_result result;
 
-	assert(!rsp->stage.waiting); /* rn_rsp_work_due() has checked that */
+	assert(!rsp->stage.waiting); /* rn_rsp_work_due() has checked this */
 	if (rsp->stage.ready && rsp->stage.psn.v == psn.v && rsp->stage.len == len) {
 		rsp->stage.ready = false;
 		return rsp->stage.fault ? RN_MEM_FAULT : RN_MEM_DONE;
@@ -587,7 +596,7 @@ static enum rn_mem_result read_staged(struct rn_qp *qp, const struct rn_resource
 	return result;
 }
 
-/* Read the payload of the response that leaves next, @len bytes at @va, into @dst. */
+/* Reads the payload of the next response, @len bytes at @va, into @dst. */
 // NOLINTNEXTLINE(readability-function-size): each parameter is needed
 static enum rn_mem_result read_payload(struct rn_qp *qp, const struct rn_resource *r,
 				       uint64_t va, uint8_t *dst, uint32_t len,
@@ -691,7 +700,7 @@ static uint32_t build_atomic(struct rn_qp *qp, struct rn_build *b)
 	return (uint32_t)(p - b->buf);
 }
 
-/* Build the response to an ATOMIC WRITE or FLUSH that has been executed. */
+/* Builds the response to an ATOMIC WRITE or FLUSH that has been executed. */
 static uint32_t build_placed(struct rn_qp *qp, struct rn_build *b)
 {
 	struct rn_resource *r = rn_res_at(&qp->rsp, qp->rsp.res_cur);
@@ -727,15 +736,14 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 
 uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
-	/* The loop runs more than once only if a duplicate of a READ had
-	 * to be forgotten.
+	/* More than one round is needed only if a duplicate of a READ had to be dropped.
 	 */
 	while (rn_rsp_work_due(qp)) {
 		uint32_t len;
 
-		/* The ACK goes first: some requesters do not take a response as an
-		 * acknowledgement of the SENDs and WRITEs before it, and would find an
-		 * ACK that comes after it stale.
+		/* Send the ACK first. Some requesters do not take a response as an
+		 * acknowledgement of the SENDs and WRITEs before it, and would ignore an
+		 * ACK with a smaller PSN that comes after it.
 		 */
 		if (ack_is_ready(qp))
 			return build_ack_now(qp, now, b);
@@ -776,8 +784,8 @@ void rn_rsp_reset(struct rn_qp *qp)
 				      .res_room = old.res_room };
 	rsp->rq.head = 0;
 	rsp->rq.tail = 0;
-	/* The memory will still write to stage and atomic when it answers pending
-	 * reads and atomics.
+	/* Stage and atomic are kept: the memory still writes to them when it answers
+	 * pending reads and atomics.
 	 */
 	rsp->atomic = old.atomic;
 	rsp->stage = old.stage;
@@ -795,9 +803,7 @@ void rn_rsp_flush(struct rn_qp *qp, rn_ns now)
 	struct rn_responder *rsp = &qp->rsp;
 
 	if (!rsp->ack_due || !syndrome_is_fatal(rsp->ack_syndrome)) {
-		/* An acknowledgement that waits for nothing but the driver
-		 * counts as sent.
-		 */
+		/* An ACK that could be sent now is still sent; all others are dropped. */
 		rsp->ack_due = ack_is_ready(qp) && syndrome_is_ack(rsp->ack_syndrome);
 		rsp->res_head = rsp->res_tail;
 		rsp->res_cur = rsp->res_tail;

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* retransmit.c - a reliable requester: incoming acknowledgements, and retransmission.
+/* retransmit.c - processes the acknowledgements and responses of a reliable requester,
+ * and retransmits.
  *
- * An acknowledgement, NAK or response advances una and completes requests. A NAK, a gap
- * between responses or the local ACK timer makes the requester go back to una.
+ * An acknowledgement, NAK or response advances una (the oldest unacknowledged PSN) and
+ * completes requests. A NAK, a gap between responses or the local ACK timer makes the
+ * requester go back to una: it sends all packets from una on again.
  *
- * Some losses are reported by nobody. A full socket buffer loses the end of what was
- * sent. A receiver reports a gap only when a packet comes behind it, and only once; so if
- * no packet follows, or if the packets that were sent again are lost as well, only the
- * local ACK timer is left. Programs set that to tens of milliseconds or seconds, which is
- * right for a network that hardly ever loses packets, and far too long for this one. So
- * for a while after a loss, each QP towards that peer that makes no progress goes back by
- * itself. So does, without a known loss, a QP that has sent in its turn (window.c),
- * because it sends nothing behind that for long. Going back in this way costs no retry,
- * leaves the local ACK timer alone, and looks to the peer like any other duplicate.
+ * Some losses cause no NAK. A full socket buffer loses the last packets that were sent. A
+ * receiver reports a gap only when a packet behind it arrives, and only once; so if no
+ * packet follows, or if the packets that were sent again are lost as well, only the local
+ * ACK timer notices the loss. Programs set that timer to tens of milliseconds or seconds,
+ * which is far too long for a network that loses packets often. So for a while after a
+ * loss, each QP that sends to the same peer is watched closely: it goes back after a few
+ * round trips without progress. The same holds, without a known loss, for a QP that has
+ * used its turn in a peer window shared by many QPs (window.c), because it sends no
+ * further packets for a long time. Going back in this way costs no retry, leaves the
+ * local ACK timer alone, and looks to the peer like any other duplicate.
  *
- * While nothing has been lost yet, each burst is watched from afar: if nothing comes back
- * for many round trips, and the local ACK timer is far from its end, the QP goes back as
- * well, each time after twice as long.
+ * While no loss is known, the watch is distant: the QP goes back if nothing comes back
+ * for many round trips and the local ACK timer is far from its end, each time after twice
+ * as long.
  *
  * A QP that goes back without knowing of a loss first sends one packet (req.sends_one):
  * a peer that was only slow acknowledges everything, and the rest need not be sent again.
@@ -30,11 +33,13 @@
 
 enum advance {
 	REACHED,
-	STOPPED_AT_GAP, /* a READ or atomic before the target has not been answered */
+	STOPPED_AT_GAP, /* an unanswered READ or atomic lies before the target */
 	QP_FAILED,	/* the QP is in ERR */
 };
 
-/* By NAK code: what a NAK that ends the QP means for the WQE that it names. */
+/* Indexed by NAK code: for a NAK that ends the QP, the completion status of the WQE that
+ * it refuses, and the counter.
+ */
 static const struct fatal_nak {
 	bool fatal;
 	uint8_t status; /* enum rn_wc_status */
@@ -47,24 +52,24 @@ static const struct fatal_nak {
 	/* clang-format on */
 };
 
-/* A QP without progress becomes suspicious after this time or PROBE_RTTS round
- * trips, whichever is longer.
+/* Shortest time without progress after which a QP that is watched closely goes back; the
+ * time is PROBE_RTTS round trips if that is longer.
  */
 #define PROBE_MIN RN_MSEC(2)
-/* As PROBE_MIN, if no loss is known: then it is more likely that the peer does not get
- * the processor.
+/* The same for a distant watch (with FIRST_RTTS). Longer, because no loss is known: more
+ * likely the peer does not get the processor.
  */
 #define FIRST_MIN RN_MSEC(100)
 enum {
 	PROBE_RTTS = 4,
 	FIRST_RTTS = 16,
 };
-/* How long after a loss a QP is watched closely. */
+/* Time after a loss for which a QP is watched closely. */
 #define WATCH RN_MSEC(200)
 
 /* ----------------------------------------------------------------- going back */
-/* The next packet to be sent is the one at una: the QP goes back, or more has been
- * acknowledged than was sent again.
+/* Makes the packet at una the next one to be sent. Used to go back, and when more has
+ * been acknowledged than was sent again.
  */
 static void resume_at_una(struct rn_qp *qp)
 {
@@ -87,20 +92,23 @@ void rn_req_go_back(struct rn_qp *qp)
 		rn_window_uncharge(qp, req->in_flight);
 	resume_at_una(qp);
 	req->resent = req->high;
-	/* The first packet asks for an acknowledgement, so that progress shows early. */
+	/* Let the first packet ask for an acknowledgement, so that progress shows early.
+	 */
 	req->since_ack_req = RN_ACK_REQ_EVERY;
 	req->sends_one = req->awaits_late = false;
 	req->ack_deadline = RN_NEVER;
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* ------------------------------------------------ losses that show by silence */
+/* ------------------------------------------------- detection of silent losses */
 static rn_ns times_rtt(const struct rn_peer *peer, unsigned times, rn_ns least)
 {
 	return peer->rtt * times > least ? peer->rtt * times : least;
 }
 
-/* How long to wait for progress: longer if the responses behind a gap come far apart. */
+/* Returns how long to wait for progress. The time is longer if responses behind a missing
+ * one come in large intervals.
+ */
 static rn_ns progress_wait(const struct rn_qp *qp)
 {
 	rn_ns wait = times_rtt(qp->peer, PROBE_RTTS, PROBE_MIN);
@@ -133,9 +141,7 @@ static void watch_closely(struct rn_qp *qp, rn_ns now, bool lossy)
 	rn_dev_arm_timer(qp->dev, qp);
 }
 
-/* Watch what leaves now, in case that it is lost. Not if the local ACK timer
- * runs out soon.
- */
+/* Starts a distant watch, unless the local ACK timer expires soon anyway. */
 static void watch_from_afar(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_probe *probe = &qp->req.probe;
@@ -156,13 +162,13 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now)
 	struct rn_peer *peer = qp->peer;
 
 	if (rn_window_takes_turns(peer)) {
-		/* The QP has sent all that it may for now. If these packets are lost, no
-		 * later packet shows the peer that they are missing.
+		/* The QP has used its turn and sends no further packet for now, so if
+		 * these packets are lost, the peer cannot notice.
 		 */
 		watch_closely(qp, now, false);
 	} else if (rn_psn_before(qp->req.charged, qp->req.high)) {
-		/* The burst consists of packets that are sent again: the QP watches them
-		 * already, if there was a reason to.
+		/* The QP is sending packets again: if there is a reason to watch it, the
+		 * watch runs already.
 		 */
 		return;
 	} else if (peer->suspicion > 0) {
@@ -173,8 +179,8 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now)
 	}
 }
 
-/* @qp has learned from its peer of a loss: watch all QPs that send to this
- * peer for a while.
+/* Watches all QPs that send to the peer of @qp closely for a while, because @qp has
+ * learned of a loss from the peer.
  */
 static void watch_all_closely(struct rn_qp *qp, rn_ns now)
 {
@@ -211,10 +217,10 @@ static void go_back_on_suspicion(struct rn_qp *qp, rn_ns now)
 	rn_window_loss(qp, now);
 }
 
-/* Does this acknowledgement come as quickly as one of a packet that was lost and
- * then sent again? A slow peer acknowledges everything, at any time, including
- * packets that were not sent again. A peer that misses a packet acknowledges it at
- * once when it comes again.
+/* Returns true if the acknowledgement came as quickly as that of a packet that was lost
+ * and then sent again. A peer that had missed a packet acknowledges it at once when it
+ * comes again. A slow peer acknowledges everything at any time, including packets that
+ * were not sent again.
  */
 static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
 {
@@ -227,8 +233,8 @@ static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
 	return now - qp->burst_at <= PROBE_MIN + qp->peer->rtt_least;
 }
 
-/* A peer that now and then stands still has long round trips, so the wait is limited
- * by the local ACK timeout.
+/* Returns how long to wait for further late acknowledgements. The time is limited by the
+ * local ACK timeout, because a peer that stops now and then has long round trips.
  */
 static rn_ns late_answer_wait(const struct rn_qp *qp, rn_ns now)
 {
@@ -238,7 +244,7 @@ static rn_ns late_answer_wait(const struct rn_qp *qp, rn_ns now)
 	return wait < ack_deadline - now ? wait : ack_deadline - now;
 }
 
-/* Send nothing again while late answers come in (req.awaits_late). */
+/* Stops sending packets again while late acknowledgements come in (req.awaits_late). */
 static void await_late_answers(struct rn_qp *qp, rn_ns now)
 {
 	qp->req.awaits_late = true;
@@ -248,7 +254,9 @@ static void await_late_answers(struct rn_qp *qp, rn_ns now)
 	rn_dev_arm_timer(qp->dev, qp);
 }
 
-/* una has advanced, or a response came from behind a gap. */
+/* Starts the next wait of the watch: una has advanced, or a response behind a missing one
+ * has arrived.
+ */
 static void go_on_watching(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_probe *probe = &qp->req.probe;
@@ -274,7 +282,7 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 	if (probe->deadline > now)
 		return;
 	probe->deadline = RN_NEVER;
-	/* No further late answers have come: send one packet of the rest. */
+	/* No further late acknowledgements have come: send the packet at una again. */
 	if (qp->req.awaits_late) {
 		qp->req.awaits_late = false;
 		rn_dev_schedule(qp->dev, qp);
@@ -286,8 +294,8 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 		go_on_watching(qp, now);
 		return;
 	}
-	/* The peer has been silent for the whole watch: sending the
-	 * same again does not help.
+	/* The peer has been silent during the whole close watch: sending the same again
+	 * does not help.
 	 */
 	if (probe->is_close && now >= probe->until)
 		return;
@@ -296,8 +304,8 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 		return;
 	}
 	go_back_on_suspicion(qp, now);
-	/* Only a distant watch sets this: under a close one, a peer that is merely slow
-	 * would be suspected of losses.
+	/* Only a distant watch sets this. Under a close watch, a peer that is merely slow
+	 * would be taken for one that loses packets.
 	 */
 	if (!probe->is_close)
 		probe->was_silent = true;
@@ -306,7 +314,9 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 }
 
 /* ------------------------------------------------------------------- progress */
-/* The peer has told what it has received: what is missing may be sent again. */
+/* Ends the state in which only one packet is sent again: the peer has told what it has
+ * received, so the missing packets may be sent.
+ */
 static void resume_sending(struct rn_qp *qp)
 {
 	if (!qp->req.sends_one)
@@ -315,9 +325,10 @@ static void resume_sending(struct rn_qp *qp)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* una has advanced after the QP went back. If the packet sent again was lost the first
- * time, the acknowledgement comes at once. A slow peer acknowledges the first copies of
- * all packets, one by one, and those that were sent again last of all.
+/* Decides, after una has advanced, whether the peer had lost packets or was only slow. If
+ * the packet that was sent again had been lost the first time, its acknowledgement comes
+ * at once. A slow peer acknowledges the first copies of all packets, one by one, and the
+ * copies that were sent again last.
  */
 static void hear_answer(struct rn_qp *qp, rn_ns now)
 {
@@ -335,7 +346,9 @@ static void hear_answer(struct rn_qp *qp, rn_ns now)
 		await_late_answers(qp, now);
 }
 
-/* una has advanced. @credit: bytes that are no longer in flight. */
+/* Updates the state of the requester after una has advanced. @credit: number of bytes
+ * that are no longer in flight.
+ */
 static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 {
 	struct rn_requester *req = &qp->req;
@@ -370,7 +383,9 @@ static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 		rn_dev_schedule(qp->dev, qp);
 }
 
-/* Bytes that the packets of @wqe from una up to @stop take of the window. */
+/* Returns the bytes that the packets of @wqe, from una up to @stop, occupy in the
+ * peer window.
+ */
 static uint32_t charged_bytes(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			      struct rn_psn stop)
 {
@@ -388,8 +403,9 @@ static uint32_t charged_bytes(const struct rn_qp *qp, const struct rn_send_wqe *
 	return bytes;
 }
 
-/* Every SEND and WRITE packet before @target is acknowledged: advance una and complete
- * the WQEs. A READ or atomic that has not been answered stops this.
+/* Advances una to @target and completes the WQEs on the way, because every SEND and
+ * WRITE packet before @target is acknowledged. Stops at a READ or atomic that has not
+ * been answered.
  */
 static enum advance advance_una(struct rn_qp *qp, rn_ns now, struct rn_psn target)
 {
@@ -439,8 +455,8 @@ static void count_charge(struct rn_requester *req)
 	r->implied += req->back_why == RN_STAT_IMPLIED_NAK_SEQ_ERR;
 }
 
-/* Go back and spend one transport retry. Return: false if there was none
- * left, and the QP is in ERR.
+/* Goes back and spends one transport retry. @heard: the peer has reported the loss.
+ * Return: false if no retry was left and the QP is in ERR.
  */
 static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 {
@@ -455,8 +471,8 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	}
 	qp->req.retry_left--;
 	rn_req_go_back(qp);
-	/* If nothing came at all, it is possible that the peer is slow and no
-	 * packet was lost.
+	/* If nothing came from the peer, it may be slow, and no packet may have
+	 * been lost.
 	 */
 	qp->req.sends_one = qp->req.probe.was_silent = !heard;
 	if (heard)
@@ -466,10 +482,10 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	return true;
 }
 
-/* Is a NAK for the packet at una about packets that were sent before the QP last went
- * back? It is if nothing was sent since, or nothing behind the packet at una, because
- * only a later packet causes a NAK. Going back again would change nothing but the retry
- * counter. A peer such as rxe sends, after an RNR NAK, a NAK for the packets behind it.
+/* Returns true if a NAK for the packet at una reports a loss after which the QP has gone
+ * back already. That is so if nothing has been sent since, or only the packet at una,
+ * because only a later packet causes a NAK. Going back again would only spend a retry. A
+ * peer such as rxe sends, after an RNR NAK, a NAK for the packets behind it.
  */
 static bool is_back_already(const struct rn_qp *qp)
 {
@@ -480,10 +496,10 @@ static bool is_back_already(const struct rn_qp *qp)
 		req->charged.v != req->high.v);
 }
 
-/* A response has come from behind a gap. If its PSN is newer than any before, the
- * peer is at work, and the packets that were sent again wait behind that: the
- * local ACK timer starts anew. That can happen only once per packet in flight, so
- * it does not go on for ever.
+/* Notes that the response for @psn has arrived although an earlier one is missing. If
+ * @psn is newer than all before, the peer is working, and the packets that were sent
+ * again wait in its queue: the local ACK timer starts anew. That happens at most once per
+ * packet in flight, so it ends.
  */
 static void hear_behind_gap(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
@@ -499,14 +515,14 @@ static void hear_behind_gap(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		req->ack_deadline = rn_req_ack_deadline(qp, now);
 }
 
-/* A response is missing, as a later one proves: an implied NAK. @psn: PSN of the request
- * packet that the later response answers.
+/* Treats a missing response as an implied NAK, because a later one has arrived. @psn: PSN
+ * that the later response answers.
  */
 static void imply_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
 	hear_behind_gap(qp, now, psn);
-	/* A response to a packet that has not been sent again yet tells nothing about the
-	 * answers to those that have been.
+	/* This is a response to the first copy of a packet that has not been sent again
+	 * yet. It does not tell whether the answers to those sent again are lost.
 	 */
 	if (qp->req.implied_nak || !rn_psn_before(psn, qp->req.charged)) {
 		rn_count(qp->dev, RN_STAT_RX_DROPPED);
@@ -545,8 +561,8 @@ static void receive_ack(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		imply_nak(qp, now, psn);
 }
 
-/* A NAK of @psn also acknowledges all packets before it. Return: true if una has reached
- * @psn and the QP has not gone to ERR.
+/* Completes all packets before @psn, which a NAK of @psn also acknowledges. Return: true
+ * if una has reached @psn and the QP is not in ERR.
  */
 static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
@@ -589,8 +605,8 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	if (!advance_to_nak(qp, now, psn))
 		return;
 	if (is_back_already(qp)) {
-		/* The peer has everything before @psn and names the missing
-		 * packet: no need to ask first.
+		/* The NAK shows that the peer is not slow, but misses this packet: send
+		 * the others, too.
 		 */
 		resume_sending(qp);
 		return;
@@ -599,8 +615,8 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	go_back_for_retry(qp, now, true);
 }
 
-/* Does @psn belong to the WQE at sq.head, a READ or atomic that has not
- * been answered?
+/* Returns true if @psn belongs to the WQE at sq.head, a READ or atomic that has not
+ * been answered.
  */
 static bool is_of_head(const struct rn_qp *qp, struct rn_psn psn)
 {
@@ -616,9 +632,7 @@ static void receive_fatal_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn,
 
 	if (advance == QP_FAILED)
 		return;
-	/* The NAK is for the READ at sq.head, whose earlier responses were
-	 * lost: it fails either way.
-	 */
+	/* If earlier responses to the same READ were lost, it fails all the same. */
 	if (advance == STOPPED_AT_GAP && !is_of_head(qp, psn)) {
 		imply_nak(qp, now, psn);
 		return;
@@ -661,9 +675,9 @@ static void receive_acknowledge(struct rn_qp *qp, rn_ns now, const struct rn_pac
 	}
 }
 
-/* An acknowledgement of the PSN that was acknowledged last either advertises new
- * receives (credits), or answers a packet that was sent again: then no further answers
- * to first copies will come.
+/* Processes a response whose PSN is outside of the outstanding ones. An ACK of the newest
+ * acknowledged PSN may advertise new receives (credits). It may also answer a packet that
+ * was sent again; then no acknowledgements of first copies will follow.
  */
 static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 {
@@ -682,9 +696,8 @@ static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 }
 
 /* -------------------------------------------------- READ and atomic responses */
-/* Find the WQE that a response with PSN @psn answers: everything before @psn
- * is complete and una is @psn. Return: NULL if the response is out of order;
- * then it has been dealt with.
+/* Finds the WQE that a response with @psn answers. All WQEs before it are completed, and
+ * una is @psn. Return: NULL if the response is out of order and has been dealt with.
  */
 static struct rn_send_wqe *find_answered(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
@@ -700,7 +713,9 @@ static struct rn_send_wqe *find_answered(struct rn_qp *qp, rn_ns now, struct rn_
 	return NULL;
 }
 
-/* The AETH of a READ or atomic response must be an ACK; its credits are used. */
+/* Returns true if the AETH of a READ or atomic response, if it has one, is an ACK, and
+ * takes the credits from it.
+ */
 static bool aeth_acknowledges(struct rn_qp *qp, const struct rn_packet *p)
 {
 	struct rn_aeth aeth;
@@ -714,8 +729,9 @@ static bool aeth_acknowledges(struct rn_qp *qp, const struct rn_packet *p)
 	return true;
 }
 
-/* Is una the last PSN of the READ request that it belongs to? Right after going back, no
- * READ request is on the wire, but a response to the earlier copy may still come.
+/* Returns true if una is the last PSN of a READ request. Right after going back, the
+ * ring of sent requests is empty, but a response to the first copy of the request may
+ * still arrive.
  */
 static bool ends_request(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
 {
@@ -726,7 +742,9 @@ static bool ends_request(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
 	return rn_req_read_packets(qp, wqe, wqe->progress) == 1;
 }
 
-/* Return: RN_WC_SUCCESS, or the status that the READ completes with. */
+/* Checks a response to a READ, ATOMIC WRITE or FLUSH. Return: RN_WC_SUCCESS, or the
+ * status with which the WQE completes.
+ */
 static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
 					     const struct rn_send_wqe *wqe,
 					     const struct rn_packet *p)
@@ -744,9 +762,10 @@ static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
 		return RN_WC_BAD_RESP_ERR;
 	if (last != ends_request(qp, wqe))
 		return RN_WC_BAD_RESP_ERR;
-	/* READ responses to a request that was sent twice may be a mixture of both sets
-	 * of responses. And rxe answers a READ request that continues in the middle
-	 * with Middle or Last opcodes.
+	/* The opcode must be First or Only exactly if the request has had no response
+	 * yet. This is not checked for requests that were sent twice, because responses
+	 * to both copies may arrive mixed, and rxe answers a READ request that continues
+	 * in the middle with Middle or Last opcodes.
 	 */
 	if (!rn_psn_before(req->una, req->resent) && first == req->rd_begun)
 		return RN_WC_BAD_RESP_ERR;
@@ -755,7 +774,8 @@ static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
 	return RN_WC_SUCCESS;
 }
 
-/* The packet at una has been answered by a READ or atomic response. */
+/* Advances una by one: the packet at una has been answered by a READ or atomic response.
+ */
 static void complete_packet(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 {
 	struct rn_requester *req = &qp->req;
@@ -841,12 +861,12 @@ void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 		receive_atomic_response(qp, now, p);
 		return;
 	default:
-		assert(false); /* receive.c hands requests to the responder */
+		assert(false); /* receive.c passes requests to the responder */
 	}
 }
 
-/* Tell the driver that a peer is silent, but not after the first timeout: one
- * timeout may be a lost packet.
+/* Reports through rn_dev_silent() that a peer is silent. Not after the first timeout,
+ * which may be due to a lost packet.
  */
 static void note_silence(struct rn_qp *qp)
 {
