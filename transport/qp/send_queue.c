@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* send_queue.c - work requests become WQEs, and WQEs become completions.
+/* send_queue.c - turns work requests into WQEs, and WQEs into completions.
  *
- * This is the send queue of a QP from posting to completion, in each state of the QP.
- * Posting to the receive queue is here as well, because it shares the checks.
+ * Contains the send queue of a QP from posting to completion, in each state of the QP,
+ * and posting to the receive queue, which uses the same checks.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,15 +22,15 @@ enum {
 #define QKEY_OWN (1u << 31)
 
 /* -------------------------------------------------------------------- posting */
-/* Does the data of @wr fit into a WQE? Inline data lies in the place of the SGEs, so the
- * number of SGEs does not matter then.
+/* Returns true if the data of @wr fits into a WQE. Inline data is stored in place of the
+ * SGEs, so the number of SGEs does not matter then.
  */
 static bool data_fits(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
 {
 	uint32_t op = rn_opcode_info[rn_wr_info[wr->opcode].only].flags;
 
-	/* The 8 bytes of an ATOMIC WRITE always fit: they take the place
-	 * of an atomic's operands.
+	/* The 8 bytes of an ATOMIC WRITE always fit, because they are stored in place of
+	 * an atomic's operands.
 	 */
 	if (wr->flags & RN_SEND_INLINE)
 		return len <= qp->max_inline || op & RN_OP_WORD;
@@ -75,7 +75,9 @@ static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint6
 	return 0;
 }
 
-/* @len: out, the number of bytes that @wr names. */
+/* Checks a work request; as rn_qp_check_send(). @len: out, the number of bytes that
+ * it names.
+ */
 static int check_request(const struct rn_qp *qp, const struct rn_send_wr *wr,
 			 uint64_t *len)
 {
@@ -102,7 +104,9 @@ static void copy_inline(uint8_t *to, const struct rn_send_wr *wr)
 	for (uint32_t i = 0; i < wr->num_sge; i++) {
 		if (wr->sg[i].len == 0)
 			continue;
-		/* For inline data, and only here, the address in an SGE is a pointer. */
+		/* For inline data, and only for it, the address in an SGE is a pointer of
+		 * this process.
+		 */
 		// NOLINTNEXTLINE(performance-no-int-to-ptr)
 		memcpy(to, (const void *)(uintptr_t)wr->sg[i].addr, wr->sg[i].len);
 		to += wr->sg[i].len;
@@ -215,7 +219,7 @@ int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 }
 
 /* --------------------------------------------------------------------- states */
-/* Nothing is on the wire any more: forget all that concerns packets in flight. */
+/* Resets all that concerns packets in flight, when none is in flight any more. */
 static void quiesce(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;
@@ -237,9 +241,7 @@ static void quiesce(struct rn_qp *qp)
 	req->stage.psn = RN_STAGE_NOBODY;
 }
 
-/* Pending reads into the bounce buffer go on; rn_req_mem_done()
- * discards what they bring.
- */
+/* Pending reads into the bounce buffer go on; rn_req_mem_done() discards their data. */
 void rn_req_reset(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;
@@ -285,7 +287,7 @@ void rn_req_sqd(struct rn_qp *qp, rn_ns now)
 	uint32_t limit = req->cur;
 
 	(void)now;
-	/* After going back, some WQEs behind cur have been started as well. */
+	/* When packets are sent again, some WQEs behind cur may have started before. */
 	for (; limit != req->sq.tail; limit++) {
 		const struct rn_send_wqe *wqe = rn_wq_at(&req->sq, limit);
 
@@ -352,7 +354,7 @@ void rn_req_retire_ended(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_requester *req = &qp->req;
 
-	/* After going back, cur may be at this WQE. */
+	/* When packets are sent again, cur may be at this WQE. */
 	if (req->cur == req->sq.head)
 		req->cur++;
 	rn_req_retire(qp, now, RN_WC_SUCCESS);
@@ -441,7 +443,7 @@ void *rn_qp_lend_reads(struct rn_qp *qp, void *mem, uint32_t count)
 	return old.rd;
 }
 
-/* ---------------------------------------------------- queries from outside */
+/* ------------------------------------------------ queries about the send queue */
 uint32_t rn_qp_sq_room(const struct rn_qp *qp)
 {
 	return qp->req.sq.max_wr - rn_wq_count(&qp->req.sq);

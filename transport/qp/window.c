@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* window.c - how much queue pairs may have in flight: the peer window and
- * the READ window.
+/* window.c - limits the bytes that queue pairs have in flight: the peer window and the
+ * READ window.
  *
- * A peer window is shared by all RC QPs that send to one process (address and slot). The
- * size of the receive buffer of the peer's socket is not known, so it is found out as TCP
- * does: the window doubles per round trip until the first loss. After each loss it starts
- * at its minimum again, doubles up to three quarters of the size that was too much, and
- * from there grows slowly: the buffer does not change, so there is no hurry.
+ * A peer window is the limit of unacknowledged bytes that all RC QPs of this device that
+ * send to one process share. The process is identified by its address and slot (the low
+ * byte of its QPNs). The size of the receive buffer of the peer's socket is not known, so
+ * it is estimated as in TCP: the window doubles per round trip until the first loss.
+ * After each loss it starts at its minimum again, doubles up to three quarters of the
+ * size at which the loss occurred, and from there grows slowly: the buffer does not
+ * change, so there is no hurry.
  *
- * A QP with nothing in flight may always send a packet, so that a few QPs make progress
- * whatever the others do. Many QPs would overrun the peer's buffer that way, and a packet
- * that arrives alone is acknowledged alone, which costs half as much again. So when many
- * QPs wait, they take turns in the order in which they came: each may send a number of
- * bytes (its grant) and then queues again.
+ * A QP with nothing in flight may always send a packet, so that a few QPs make
+ * progress whatever the other QPs do. Many QPs would overrun the peer's buffer in this
+ * way; besides, a packet that arrives alone is acknowledged alone, which costs half as
+ * much again. So when RN_WINDOW_MANY QPs wait, they take turns, first come, first
+ * served: in its turn, a QP may send a number of bytes (its grant); then it goes to
+ * the end of the queue.
  *
- * The READ window is the room for READ responses that all QPs of the device share. A QP
- * whose request does not fit is queued. The first of the queue is scheduled when there is
- * room, and that room is reserved for it: otherwise a QP that has just received a
- * response would take it time and again, because it always comes first. A QP that needs
- * more room keeps its place.
+ * The READ window is the limit of outstanding READ response bytes that all QPs of the
+ * device share. A QP whose request does not fit is queued. When there is room, the first
+ * QP of the queue is scheduled, and the room is reserved for it; otherwise a QP that has
+ * just received a response would always be faster and take the room. If the room is too
+ * small for the first QP, it stays the first.
  */
 #include "window.h"
 
@@ -28,50 +31,52 @@
 #include "requester.h"
 
 enum {
-	/* Beyond the threshold the window grows by window / GROWTH, then by twice that,
-	 * three times that, and so on.
+	/* Growth beyond the threshold: by window / GROWTH in the first step, twice that
+	 * in the second, three times in the third, and so on.
 	 */
 	GROWTH = 32,
-	/* Bytes that a packet is assumed to take in the window besides its payload, when
-	 * we estimate how many waiting QPs to wake.
+	/* Bytes that a packet is assumed to occupy in the window besides its payload, in
+	 * the estimate of how many waiting QPs can be scheduled.
 	 */
 	OVERHEAD = 64,
-	/* Bytes of a turn: the free room, but at least window / TURN_SHARE_MIN and at
-	 * most window / TURN_SHARE_MAX, and not more than a super-packet.
+	/* Bytes that a QP may send in its turn: the free room, but at least
+	 * window / TURN_SHARE_MIN, and at most window / TURN_SHARE_MAX and
+	 * TURN_MAX (a super-packet).
 	 */
 	TURN_SHARE_MIN = 16,
 	TURN_SHARE_MAX = 4,
 	TURN_MAX = 64 << 10,
-	/* A QP that has the window for itself and must wait goes on when a whole burst
-	 * fits again: a super-packet, or window / BURST_SHARE if that is less. A
-	 * super-packet of a few packets costs nearly as much to send as a full one.
+	/* If a QP that uses the window alone has to wait, it waits until a whole burst
+	 * fits: a super-packet, or window / BURST_SHARE if that is less. Sending a
+	 * super-packet of a few packets costs nearly as much as sending a full one.
 	 */
 	BURST = 64 << 10,
 	BURST_SHARE = 3,
-	/* Number of bursts that are watched closely after a loss. If the loss was not
-	 * that of a full buffer, at least one packet in this many bursts will be lost
-	 * again. Bursts are counted, rather than time, so that this also holds for a
-	 * program that sends seldom.
+	/* Number of bursts after a loss that are watched closely (retransmit.c). If the
+	 * loss was not caused by a full buffer, a packet is likely to be lost again
+	 * within so many bursts. The limit is a number of bursts, not a time, so that it
+	 * also holds for a program that sends rarely.
 	 */
 	SUSPICION = 1000,
 };
 
-/* Time between two steps of growth. Losses within this time after a
- * loss may be echoes of it.
+/* Shortest time between two steps of growth. A loss within this time after another loss
+ * may have the same cause.
  */
 #define EPOCH RN_MSEC(1)
 
-/* Bytes in flight may never be acknowledged: to QPs that are gone, or from QPs whose
- * local ACK timeout is 0. A QP that waits behind such bytes gets a turn after this time.
+/* Time after which a waiting QP gets a turn although no acknowledgement has come. Bytes
+ * in flight may never be acknowledged: the QP that they were sent to may not exist any
+ * more, or the QP that sent them may have no local ACK timeout.
  */
 #define STUCK RN_MSEC(1)
 
-/* The longest time that a QP with no READ in flight waits for READs of other QPs, whose
+/* Longest time that a QP with no READ in flight waits for the READs of other QPs, whose
  * peer may be dead.
  */
 #define PATIENCE RN_MSEC(1)
 
-/* ------------------------------------------------------------------ the peers */
+/* -------------------------------------------------------------- table of peers */
 static uint32_t hash_peer(const struct rn_gid *gid, uint8_t slot)
 {
 	uint64_t hi = rn_get_be64(gid->raw), lo = rn_get_be64(gid->raw + 8);
@@ -159,7 +164,7 @@ void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
 	if (!peer)
 		return;
 	peer->holds_at = now;
-	/* Only a change of the counter matters, so 32 bits of it are enough. */
+	/* Only the fact that the counter changes matters, so 32 bits of it are enough. */
 	peer->taken = (uint32_t)(taken ^ taken >> 32);
 }
 
@@ -183,13 +188,13 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Bytes that a full packet takes of the window. */
+/* Returns the bytes that a packet of full size occupies in the window. */
 static uint32_t packet_of(const struct rn_qp *qp)
 {
 	return qp->attr.path_mtu + RN_PACKET_COST;
 }
 
-/* Bytes of the window that are neither in flight nor granted. */
+/* Returns the bytes of the window that are neither in flight nor granted to a QP. */
 static uint32_t room_in(const struct rn_peer *peer)
 {
 	uint64_t used = (uint64_t)peer->in_flight + peer->granted;
@@ -197,7 +202,7 @@ static uint32_t room_in(const struct rn_peer *peer)
 	return used < peer->window ? (uint32_t)(peer->window - used) : 0;
 }
 
-/* Bytes that @qp may send when its turn has come: at least a packet. */
+/* Returns the number of bytes that @qp may send in its turn; at least a packet. */
 static uint32_t turn_of(const struct rn_peer *peer, const struct rn_qp *qp)
 {
 	uint32_t room = room_in(peer), least = peer->window / TURN_SHARE_MIN;
@@ -207,7 +212,7 @@ static uint32_t turn_of(const struct rn_peer *peer, const struct rn_qp *qp)
 	return turn > packet_of(qp) ? turn : packet_of(qp);
 }
 
-/* Take the QP off the list of waiting QPs, if it is there. */
+/* Removes the QP from the list of waiting QPs. Harmless if it is not on the list. */
 static void stop_waiting(struct rn_qp *qp)
 {
 	if (!rn_list_is_linked(&qp->window_link))
@@ -216,7 +221,7 @@ static void stop_waiting(struct rn_qp *qp)
 	qp->peer->waiters--;
 }
 
-/* Put the QP at the end of the list of waiting QPs, unless it is there already. */
+/* Puts the QP at the end of the list of waiting QPs, unless it is on the list already. */
 static void wait_for_turn(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_peer *peer = qp->peer;
@@ -231,7 +236,7 @@ static void wait_for_turn(struct rn_qp *qp, rn_ns now)
 	}
 }
 
-/* The QP does not use the rest of its grant. */
+/* Takes back the part of its grant that the QP has not used. */
 static void return_grant(struct rn_qp *qp)
 {
 	assert(qp->req.grant <= qp->peer->granted);
@@ -247,7 +252,7 @@ static struct rn_qp *first_waiter(const struct rn_peer *peer)
 	return RN_CONTAINER_OF(link, struct rn_qp, window_link);
 }
 
-/* Give the turn to the QP that has waited longest. */
+/* Gives a grant to the QP that has waited longest, and schedules it. */
 static void give_turn(struct rn_peer *peer)
 {
 	struct rn_qp *qp = first_waiter(peer);
@@ -261,11 +266,12 @@ static void give_turn(struct rn_peer *peer)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* May the first waiting QP have its turn? Room for a packet is enough: the QP whose
- * packet closed the window has asked for an acknowledgement, which need not be of more
- * than that. While more is in flight than the window now allows, much of which is likely
- * lost, half of the bytes that leave the window may be replaced: if no QP went on, all
- * would wait for their timers.
+/* Returns true if the first waiting QP may have its turn. Free room for one packet
+ * is enough: one QP has asked for an acknowledgement when it filled the window,
+ * and that may free no more. While more is in flight than a reduced window allows,
+ * much of it is likely lost. If all QPs waited until it is acknowledged, they
+ * would wait for their timers. So half of the bytes that leave the window may then
+ * be replaced (peer->replace).
  */
 static bool may_admit(struct rn_peer *peer)
 {
@@ -275,7 +281,9 @@ static bool may_admit(struct rn_peer *peer)
 	if ((peer->in_flight == 0 && peer->granted == 0) ||
 	    room_in(peer) >= packet_of(qp))
 		return true;
-	/* The whole turn has to fit in, or even more would be in flight. */
+	/* peer->replace must suffice for the whole turn, or the bytes in flight
+	 * would increase.
+	 */
 	turn = turn_of(peer, qp);
 	if (peer->replace < turn)
 		return false;
@@ -289,8 +297,8 @@ static uint32_t burst_of(const struct rn_peer *peer)
 	return min_u32(BURST, peer->window / BURST_SHARE);
 }
 
-/* Bytes of the burst with another packet of @len, which begins a new burst if
- * the present one is full.
+/* Returns the bytes that the present burst has with another packet of @len bytes. If the
+ * burst is full, the packet begins a new one.
  */
 static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
 {
@@ -299,9 +307,9 @@ static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
 	return sent <= burst_of(qp->peer) ? sent : len;
 }
 
-/* Would the next packet, after one of @before bytes, begin a burst for which the window
- * has too little room? Then it is better to wait. This is only so for a QP that has the
- * window for itself: with others there may be no other way than to send what fits.
+/* Returns true if the next packet, after one of @before bytes (0: none), would begin a
+ * burst that does not fit into the window. Only for a QP that uses the window alone: if
+ * other QPs use it as well, there may never be room for a whole burst.
  */
 static bool burst_is_too_little(const struct rn_qp *qp, uint32_t before)
 {
@@ -315,8 +323,8 @@ static bool burst_is_too_little(const struct rn_qp *qp, uint32_t before)
 	return (uint64_t)peer->in_flight + before + burst > peer->window;
 }
 
-/* Must @qp wait because the next burst does not fit? Room will come, because the last
- * packet has asked for an acknowledgement.
+/* Returns true if @qp must wait because its next burst does not fit. Room will come,
+ * because its last packet has asked for an acknowledgement.
  */
 static bool burst_waits(const struct rn_qp *qp)
 {
@@ -324,8 +332,8 @@ static bool burst_waits(const struct rn_qp *qp)
 	       burst_is_too_little(qp, 0);
 }
 
-/* ---------------------------------------------------------------- who goes on */
-/* Schedule as many of the waiting QPs as can send a packet each. */
+/* ----------------------------------------------------- scheduling of waiting QPs */
+/* Schedules as many waiting QPs as can send one packet each. */
 static void wake_few(struct rn_peer *peer)
 {
 	uint32_t room = room_in(peer);
@@ -342,7 +350,7 @@ static void wake_few(struct rn_peer *peer)
 	}
 }
 
-/* Schedule the QPs whose turn it is, now that @freed bytes are no longer in flight. */
+/* Schedules QPs that may send, now that @freed bytes are no longer in flight. */
 static void wake_waiters(struct rn_peer *peer, uint32_t freed)
 {
 	if (peer->in_flight > peer->window)
@@ -364,8 +372,8 @@ void rn_window_yield(struct rn_qp *qp)
 	if (!peer || (qp->req.grant == 0 && peer->waiters == 0))
 		return;
 	return_grant(qp);
-	/* @qp may itself be the first in the queue, so it is not woken for less
-	 * than a packet.
+	/* The first QP in the queue may be @qp itself: do not schedule it if it could not
+	 * send a packet.
 	 */
 	if (rn_window_takes_turns(peer) ||
 	    (peer->waiters > 0 && room_in(peer) >= packet_of(first_waiter(peer))))
@@ -392,13 +400,14 @@ void rn_window_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now)
 	peer->moved = false;
 }
 
-/* May the QP send a packet of @len bytes, after having sent @before bytes? */
+/* Returns true if the QP may send a packet of @len bytes after having sent @before bytes.
+ */
 static inline bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len)
 {
 	const struct rn_peer *peer = qp->peer;
 	uint64_t need = (uint64_t)before + len;
 
-	/* The window may have become smaller since the grant was given. */
+	/* A grant is void if the window was reduced after it was given. */
 	if (qp->req.grant >= need && qp->req.grant_cuts == peer->cuts)
 		return true;
 	if (rn_window_takes_turns(peer))
@@ -470,12 +479,12 @@ static void release_bytes(struct rn_qp *qp, uint32_t len)
 	}
 }
 
-/* ----------------------------------------------------------------------- size */
+/* ----------------------------------------------------------- size of the window */
 static void grow_window(struct rn_peer *peer, rn_ns now, uint32_t max, uint32_t len)
 {
 	uint32_t add = len;
 
-	/* A window that is not used up gives no reason to make it larger. */
+	/* Only a window that has stopped a QP is made larger. */
 	if (peer->window >= max || !peer->limited)
 		return;
 	if (peer->window >= peer->threshold) {
@@ -489,9 +498,10 @@ static void grow_window(struct rn_peer *peer, rn_ns now, uint32_t max, uint32_t 
 	peer->window = add < max - peer->window ? peer->window + add : max;
 }
 
-/* The first acknowledgement of a burst tells the round trip time. After going back, it
- * may be the acknowledgement of the first copy, and then the time is too short. So the
- * longest value counts, and fades slowly.
+/* Measures the round trip time from the first packet of a burst to its first
+ * acknowledgement. If packets were sent again, that may be the acknowledgement of an
+ * earlier copy, and the time is too short. So the estimate follows longer values at once
+ * and shorter ones slowly.
  */
 static void measure_rtt(struct rn_qp *qp, rn_ns now)
 {
@@ -527,14 +537,15 @@ void rn_window_uncharge(struct rn_qp *qp, uint32_t len)
 	wake_waiters(qp->peer, len);
 }
 
-/* The threshold after a loss, in bytes, where doubling is to end. */
+/* Returns the size in bytes, after a loss, up to which the window is to double. */
 static uint32_t lower_threshold(const struct rn_peer *peer, rn_ns now, uint32_t min)
 {
 	bool again = peer->cuts > 0 && now - peer->cut_at < EPOCH &&
 		     peer->window < peer->threshold;
-	/* This loss comes soon after another one, while the window still doubles: much of
-	 * the former burst was still in the peer's buffer, so the size of the present
-	 * window tells nothing about the room.
+	/* If this loss comes soon after another one, while the window still doubles, much
+	 * of the burst before was still in the peer's buffer. Then the present size of
+	 * the window does not tell how large the buffer is, and the threshold is only
+	 * lowered by 1/8.
 	 */
 	uint32_t less = again ? peer->threshold - peer->threshold / 8
 			      : peer->window - peer->window / 4;
@@ -546,12 +557,14 @@ bool rn_window_loss(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_peer *peer = qp->peer;
 
-	/* Several QPs notice one overflow, each when it learns of its own packets. */
+	/* Several QPs notice one overflow of the buffer, at different times. Only the
+	 * first of these losses counts.
+	 */
 	if (!peer || (peer->cuts != qp->cuts_seen && now - peer->cut_at < EPOCH))
 		return false;
 	peer->threshold = lower_threshold(peer, now, qp->dev->cfg.window_min);
-	/* Packets sent before still lie in the peer's buffer, although they are not
-	 * counted any more once a QP has gone back. So the window starts at its minimum.
+	/* Start at the minimum: packets that were sent before may still be in the peer's
+	 * buffer, although the QPs that went back do not count them as in flight.
 	 */
 	peer->window = qp->dev->cfg.window_min;
 	peer->acked = 0;
@@ -567,9 +580,9 @@ void rn_window_suspect(struct rn_qp *qp)
 		qp->peer->suspicion = SUSPICION;
 }
 
-/* -------------------------------------------------------------------- leaving */
-/* The window outlives the QP that holds its struct: move the struct into the youngest
- * member. (QPs are mostly destroyed in the order in which they were created.)
+/* -------------------------------------------------------------- leaving a window */
+/* Moves the struct of a window, whose QP leaves, into the member that joined last. (QPs
+ * are mostly destroyed in the order in which they were created.)
  */
 static void move_to_heir(struct rn_peer *old)
 {
@@ -603,8 +616,8 @@ void rn_window_leave(struct rn_qp *qp)
 
 	if (!peer)
 		return;
-	/* The QP does not wait for this window any longer: its new path
-	 * may have room.
+	/* The QP does not wait for this window any longer, and its new path may
+	 * have room.
 	 */
 	if (rn_list_is_linked(&qp->window_link))
 		rn_dev_schedule(qp->dev, qp);
@@ -652,7 +665,9 @@ static bool read_fits(const struct rn_dev *dev, uint32_t bytes)
 	       (uint64_t)dev->read_in_flight + bytes <= dev->cfg.read_window;
 }
 
-/* The response to an atomic takes no room (@bytes is 0). */
+/* Returns true if @qp may send its READ request now. Requests with @bytes 0, such as
+ * atomics, need no room.
+ */
 static bool may_read(const struct rn_qp *qp, uint32_t bytes)
 {
 	return bytes == 0 || qp->req.read_pass ||

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* window.h - how much a queue pair may have in flight: the peer window and
- * the READ window.
+/* window.h - limits the bytes that queue pairs have in flight: the peer window and the
+ * READ window.
  *
- * All RC QPs that send to one process share the window of that peer. The room for READ
- * responses is shared by all QPs of the device.
+ * The peer window limits the unacknowledged bytes of all RC QPs that send to the same
+ * process. The READ window limits the outstanding READ response bytes of all QPs of
+ * the device.
  */
 #ifndef RN_WINDOW_H
 #define RN_WINDOW_H
@@ -16,60 +17,62 @@
 #include "transport/container/timer.h"
 
 enum {
-	/* Bytes that a packet costs in the window besides its payload. They stand for
-	 * the headers and for what a receiving kernel keeps per packet: 832 bytes for
-	 * a packet that comes alone, under 100 for one of 64 in a super-packet
-	 * (measured on Linux 6.18).
+	/* Bytes that a packet occupies in the window besides its payload, for its headers
+	 * and for what the receiving kernel stores per packet: 832 bytes for a packet
+	 * that arrives alone, under 100 for one of 64 in a super-packet (measured on
+	 * Linux 6.18).
 	 */
 	RN_PACKET_COST = 256,
-	/* If this many QPs of a peer wait for room, they take turns. */
+	/* Number of QPs waiting for room in a peer window from which on they take turns.
+	 */
 	RN_WINDOW_MANY = 16,
 };
 
 struct rn_dev;
 struct rn_qp;
 
-/* What the RC QPs of this device that send to one process (an address and a slot) have in
- * flight together. The struct lies inside one of its member QPs, and moves into another
- * member when that QP leaves.
+/* Peer window: what all RC QPs of this device that send to one process have in flight
+ * together. The process is identified by address and slot. The struct is stored inside
+ * one of these QPs, and moves to another one when that QP leaves.
  */
 struct rn_peer {
-	struct rn_hnode node; /* key: hash of address and slot */
+	struct rn_hnode node; /* key: hash of @gid and @slot */
 	struct rn_gid gid;
-	uint8_t slot; /* low byte of the destination QPN */
-	bool limited; /* the window has stopped a QP since nothing was in flight */
-	bool moved;   /* something was acknowledged since `watch` last expired */
-	struct rn_list members; /* all QPs of the peer, by struct rn_qp.peer_link */
+	uint8_t slot; /* number of the process: low byte of its QPNs */
+	bool limited; /* the window has stopped a QP since in_flight was last 0 */
+	bool moved;   /* bytes were acknowledged since the timer `watch` last expired */
+	/* All QPs that share the window, by struct rn_qp.peer_link. */
+	struct rn_list members;
 	struct rn_list busy; /* QPs with packets in flight, by struct rn_qp.busy_link */
-	/* QPs stopped by the window, by struct rn_qp.window_link. */
+	/* QPs that wait for room in the window, by struct rn_qp.window_link. */
 	struct rn_list waiting;
 	uint32_t waiters; /* length of `waiting` */
-	uint32_t
-		/* Bytes that QPs whose turn it is may still send: the sum of
-		 * their req.grant.
-		 */
-		granted;
-	/* Bytes that may be sent although more is in flight than the window allows. */
+	/* Bytes that QPs may still send in their turns: the sum of req.grant of
+	 * the members.
+	 */
+	uint32_t granted;
+	/* Bytes that may be sent in turns although in_flight exceeds the window. */
 	uint32_t replace;
-	struct rn_timer watch; /* runs while QPs take turns; in dev->watches */
-	uint32_t window;       /* bytes that may be unacknowledged */
-	uint32_t threshold;    /* below this size the window doubles per round trip */
-	/* Bytes that are unacknowledged: the sum of req.in_flight of the members. */
+	/* Timer that gives a turn if nothing is acknowledged; in dev->watches. */
+	struct rn_timer watch;
+	uint32_t window; /* largest number of unacknowledged bytes */
+	/* Size in bytes below which the window doubles per round trip. */
+	uint32_t threshold;
+	/* Number of unacknowledged bytes: the sum of req.in_flight of the members. */
 	uint32_t in_flight;
-	/* Beyond the threshold: bytes acknowledged since the window last grew. */
+	/* Bytes acknowledged since the last growth beyond the threshold. */
 	uint32_t acked;
-	uint32_t steps; /* steps of growth beyond the threshold since the last loss */
-	uint32_t cuts;	/* number of losses that have made the window smaller */
-	rn_ns cut_at;	/* time of the last such loss; valid if cuts > 0 */
-	rn_ns grown_at; /* time of the last step of growth beyond the threshold */
-	rn_ns rtt; /* estimate of the round trip time, rather the longest than the mean */
+	uint32_t steps;	 /* number of growths beyond the threshold since the last loss */
+	uint32_t cuts;	 /* number of losses for which the window was reduced */
+	rn_ns cut_at;	 /* time of the last of these losses; valid if cuts > 0 */
+	rn_ns grown_at;	 /* time of the last growth beyond the threshold */
+	rn_ns rtt;	 /* estimate of the round trip time, near the longest ones */
 	rn_ns rtt_least; /* shortest round trip time ever measured; 0: none yet */
-	/* From rn_dev_peer_holds(): a counter of what the peer has read, and
-	 * when the driver reported it.
+	/* Last rn_dev_peer_holds(): its counter of what the peer has read, and its time.
 	 */
 	uint32_t taken;
 	rn_ns holds_at;
-	/* Number of bursts to be watched closely, because something was lost. */
+	/* Number of bursts that are still to be watched closely after a loss. */
 	uint32_t suspicion;
 };
 
@@ -78,71 +81,74 @@ static inline bool rn_window_takes_turns(const struct rn_peer *peer)
 	return peer->waiters >= RN_WINDOW_MANY;
 }
 
-/* Add the QP to the window of its peer: at RTR and when the path
- * changes. RC and XRC only.
+/* Lets the QP share the window of its peer. To be called at RTR and when the path has
+ * changed. RC and XRC only.
  */
 void rn_window_join(struct rn_qp *qp);
-/* Take the QP out of its peer's window, at RESET and destroy, with all that it
- * has in flight.
+/* Removes the QP, with all that it has in flight, from its peer's window. To be called at
+ * RESET and before it is destroyed or its path changes.
  */
 void rn_window_leave(struct rn_qp *qp);
 
-/* The functions below keep qp->req.in_flight and peer->in_flight in step. They do nothing
- * for a QP without a peer (UC, UD), which may always send.
+/* The functions below keep qp->req.in_flight and peer->in_flight consistent. They do
+ * nothing for a QP without a peer (UC, UD), which may always send.
  */
 
-/* May @qp send a packet that takes @len bytes of the window? If not, the QP is queued on
- * peer->waiting and scheduled again when its turn comes.
+/* Return: true if @qp may send a packet that occupies @len bytes of the window. If false,
+ * the QP is queued on peer->waiting, and scheduled again when it may send.
  */
 bool rn_window_may_send(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_window_charge(struct rn_qp *qp, rn_ns now, uint32_t len);
-/* Return: true if, after a packet of @len, this QP could not send another one now. */
+/* Return: true if, after a packet of @len bytes, this QP could not send another one now.
+ */
 bool rn_window_closes(const struct rn_qp *qp, uint32_t len);
-/* The QP's turn is over: it has nothing (more) to send, or may not send. */
+/* Ends the QP's turn, because it has nothing more to send or may not send now. */
 void rn_window_yield(struct rn_qp *qp);
-/* The QP does not want to send any more: take it out of the queue. */
+/* Removes the QP, which has nothing to send any more, from the queue. */
 void rn_window_withdraw(struct rn_qp *qp);
-/* @len bytes were acknowledged: the window grows, and waiting QPs are scheduled. */
+/* Subtracts @len bytes that were acknowledged: the window grows, and waiting QPs
+ * are scheduled.
+ */
 void rn_window_credit(struct rn_qp *qp, rn_ns now, uint32_t len);
-/* @len bytes are in flight no longer, because they were given up or will be sent again:
- * the window does not grow.
+/* Subtracts @len bytes that are given up or will be sent again. The window does not grow.
  */
 void rn_window_uncharge(struct rn_qp *qp, uint32_t len);
-/* A NAK, a gap or a timeout shows a loss: the window starts at its minimum again, see
- * window.c. Return: false if this loss is an echo of one that was counted already.
+/* Reduces the window to its minimum, because a NAK, a missing response or a timeout
+ * shows a loss. Return: false if the loss probably has the same cause as one that was
+ * counted already.
  */
 bool rn_window_loss(struct rn_qp *qp, rn_ns now);
-/* The timer of a peer has expired. */
+/* Handles the expiry of the timer of a peer window. */
 void rn_window_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now);
 
-/* Do the packets of @qp lie unread before its peer, which has read nothing since this was
- * last asked? Such packets are not lost. See rn_dev_peer_holds().
+/* Return: true if the packets of @qp have arrived at its peer and are not lost, but the
+ * peer process has not read anything since the last call. See rn_dev_peer_holds().
  */
 bool rn_window_holds(struct rn_qp *qp, rn_ns now);
 
-/* A packet was lost on the way to @qp's peer, or back: watch the peer's next
- * bursts closely.
+/* Lets the next bursts to @qp's peer be watched closely, because a packet was lost on the
+ * way there or back.
  */
 void rn_window_suspect(struct rn_qp *qp);
 
 /* --------------------------------------------------------- READ responses */
-/* All QPs together ask for no more bytes by READs than our own sockets
- * can hold (cfg.read_window).
+/* The READ window: all QPs together request no more bytes by READs than the sockets of
+ * this process can hold (cfg.read_window).
  */
 
-/* May @qp send a READ request for @bytes? If not, the QP is queued and scheduled
- * again when its turn comes.
+/* Return: true if @qp may send a READ request for @bytes. If false, the QP is queued, and
+ * scheduled again when it may send.
  */
 bool rn_read_window_open(struct rn_qp *qp, rn_ns now, uint32_t bytes);
 
-/* @qp has sent a READ request for @bytes. */
+/* Adds @bytes, for which @qp has sent a READ request. */
 void rn_read_window_charge(struct rn_qp *qp, uint32_t bytes);
-/* @bytes of READ responses have come, or will never come. */
+/* Subtracts @bytes of READ responses that have arrived, or will never arrive. */
 void rn_read_window_credit(struct rn_dev *dev, uint32_t bytes);
 
-/* If it is the turn of @qp, pass the turn on: @qp does not use it now. */
+/* If @qp is the QP that may send next, gives the turn to the next QP of the queue. */
 void rn_read_window_yield(struct rn_qp *qp);
-/* @qp does not want to send READ requests any more: take it out of the queue. */
+/* Removes @qp, which has no READ requests to send any more, from the queue. */
 void rn_read_window_withdraw(struct rn_qp *qp);
 
 #endif /* RN_WINDOW_H */
