@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* key_table.c - hash table with chaining, in memory of the caller. */
+/* key_table.c - hash table with chaining, in memory that the caller provides. */
 #include "key_table.h"
 
 #include <errno.h>
 
-/* The link that points to the node with this key, or the NULL
- * at the end of its chain.
+/* Returns the link that points to the node with this key; if there is none, the NULL link
+ * at the end of the chain.
  */
 static struct rn_hnode **find_link(const struct rn_htab *tab, uint32_t key)
 {
@@ -70,7 +70,7 @@ struct rn_hnode **rn_htab_rehash(struct rn_htab *tab, struct rn_hnode **bucket,
 	return old.bucket;
 }
 
-/* First node of the first non-empty chain from bucket @b on. */
+/* Returns the first node of the first non-empty chain from bucket @b on. */
 static struct rn_hnode *first_from(const struct rn_htab *tab, uint32_t b)
 {
 	for (; b <= tab->mask; b++)

@@ -26,13 +26,13 @@ static inline bool rn_list_is_empty(const struct rn_list *head)
 	return head->next == head;
 }
 
-/* True while @node is on a list. */
+/* Returns true if @node is on a list. */
 static inline bool rn_list_is_linked(const struct rn_list *node)
 {
 	return node->next != node;
 }
 
-/* Put @node, which is on no list, before @pos. */
+/* Inserts @node, which is on no list, before @pos. */
 static inline void rn_list_insert_before(struct rn_list *pos, struct rn_list *node)
 {
 	assert(!rn_list_is_linked(node));
@@ -52,7 +52,7 @@ static inline void rn_list_push_front(struct rn_list *head, struct rn_list *node
 	rn_list_insert_before(head->next, node);
 }
 
-/* Take @node off its list. Harmless for a node that is on no list. */
+/* Removes @node from its list. Harmless for a node that is on no list. */
 static inline void rn_list_remove(struct rn_list *node)
 {
 	node->next->prev = node->prev;
@@ -60,7 +60,7 @@ static inline void rn_list_remove(struct rn_list *node)
 	rn_list_init(node);
 }
 
-/* First and last node, NULL if the list is empty. */
+/* Return the first or the last node; NULL if the list is empty. */
 static inline struct rn_list *rn_list_first(const struct rn_list *head)
 {
 	assert(head->next);
@@ -73,7 +73,7 @@ static inline struct rn_list *rn_list_last(const struct rn_list *head)
 	return rn_list_is_empty(head) ? NULL : head->prev;
 }
 
-/* Take the first node off the list, NULL if there is none. */
+/* Removes and returns the first node; NULL if the list is empty. */
 static inline struct rn_list *rn_list_pop_front(struct rn_list *head)
 {
 	struct rn_list *node = rn_list_first(head);
@@ -83,7 +83,9 @@ static inline struct rn_list *rn_list_pop_front(struct rn_list *head)
 	return node;
 }
 
-/* Move all nodes of @from, in order, behind those of @to; @from is empty afterwards. */
+/* Moves all nodes of @from, in their order, behind those of @to; @from is
+ * empty afterwards.
+ */
 static inline void rn_list_splice_back(struct rn_list *to, struct rn_list *from)
 {
 	if (rn_list_is_empty(from))
@@ -95,11 +97,13 @@ static inline void rn_list_splice_back(struct rn_list *to, struct rn_list *from)
 	rn_list_init(from);
 }
 
-/* @node must not be removed in the body. */
+/* Iterates over a list. @node must not be removed in the body. */
 #define rn_list_for_each(node, head) \
 	for ((node) = (head)->next; (node) != (head); (node) = (node)->next)
 
-/* @node may be removed in the body, but no other node; @tmp holds the next one. */
+/* Iterates over a list. @node may be removed in the body, but no other node may; @tmp
+ * holds the next node.
+ */
 #define rn_list_for_each_safe(node, tmp, head)                              \
 	for ((node) = (head)->next, (tmp) = (node)->next; (node) != (head); \
 	     (node) = (tmp), (tmp) = (node)->next)

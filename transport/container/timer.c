@@ -9,7 +9,7 @@ static bool is_before(const struct rn_timer *a, const struct rn_timer *b)
 	return a->seq < b->seq;
 }
 
-/* Join two heaps, either of which may be empty. Both roots have no siblings. */
+/* Joins two heaps, either of which may be empty. Neither root has siblings. */
 static struct rn_timer *meld(struct rn_timer *a, struct rn_timer *b)
 {
 	struct rn_timer *first, *second;
@@ -27,7 +27,7 @@ static struct rn_timer *meld(struct rn_timer *a, struct rn_timer *b)
 	return first;
 }
 
-/* Take the first node off a chain of siblings. */
+/* Removes and returns the first node of a chain of siblings. */
 static struct rn_timer *take_first(struct rn_timer **chain)
 {
 	struct rn_timer *t = *chain;
@@ -39,8 +39,8 @@ static struct rn_timer *take_first(struct rn_timer **chain)
 	return t;
 }
 
-/* Make one heap out of siblings: join them in pairs from the left, then join the pairs
- * from the right. The amortised bound depends on that order.
+/* Makes one heap of siblings: joins them in pairs from the left, then joins the pairs
+ * from the right. The amortised bound depends on this order.
  */
 static struct rn_timer *meld_siblings(struct rn_timer *chain)
 {
@@ -65,7 +65,9 @@ static void set_root(struct rn_timer_heap *heap, struct rn_timer *root)
 		root->prev = root;
 }
 
-/* Take a timer that is not the root, with the timers below it, out of its siblings. */
+/* Removes a timer that is not the root from its siblings; the timers below it stay
+ * below it.
+ */
 static void cut(struct rn_timer *t)
 {
 	if (t->prev->child == t)

@@ -13,23 +13,23 @@
 
 #include "container.h"
 
-/* All zeros: not armed. */
+/* A timer; all zeros: not armed. */
 struct rn_timer {
 	rn_ns deadline; /* valid while armed */
-	uint64_t seq;	/* order in which timers were started; valid while armed */
-	struct rn_timer *child; /* first of the timers below this one */
-	struct rn_timer *next;	/* next sibling: timer below the same parent */
-	/* Previous sibling; for the first sibling its parent, for the root
-	 * itself; NULL: not armed.
+	uint64_t seq;	/* counts the starts of timers in the heap; valid while armed */
+	struct rn_timer *child; /* first child in the heap */
+	struct rn_timer *next;	/* next sibling in the heap: it has the same parent */
+	/* Previous sibling; the parent for a first sibling; the timer itself for the
+	 * root; NULL if not armed.
 	 */
 	struct rn_timer *prev;
 };
 
-/* All zeros: empty. */
+/* A heap of timers; all zeros: empty. */
 struct rn_timer_heap {
 	/* Timer with the earliest deadline; NULL if none is armed. */
 	struct rn_timer *root;
-	uint64_t seq; /* number of timers ever started */
+	uint64_t seq; /* number of times that a timer was started */
 };
 
 static inline bool rn_timer_is_armed(const struct rn_timer *t)
@@ -37,33 +37,32 @@ static inline bool rn_timer_is_armed(const struct rn_timer *t)
 	return t->prev != NULL;
 }
 
-/* Start a timer that is not armed. @deadline may have passed,
- * but must not be RN_NEVER.
+/* Starts a timer that is not armed. @deadline may have passed, but must not be RN_NEVER.
  */
 void rn_timer_add(struct rn_timer_heap *heap, struct rn_timer *t, rn_ns deadline);
 
-/* Stop a timer. Harmless if it is not armed. */
+/* Stops a timer. Harmless if it is not armed. */
 void rn_timer_remove(struct rn_timer_heap *heap, struct rn_timer *t);
 
-/* Stop and start with a new deadline and a new place in the start order; RN_NEVER only
- * stops. Works on an armed timer and on one that is not.
+/* Stops a timer, armed or not, and starts it with a new deadline, as the last in the
+ * order of starts. RN_NEVER: only stops it.
  */
 void rn_timer_rearm(struct rn_timer_heap *heap, struct rn_timer *t, rn_ns deadline);
 
-/* The timer that expires first, or NULL. It stays armed. */
+/* Returns the timer that expires first, which stays armed; NULL if none is armed. */
 static inline struct rn_timer *rn_timer_peek(const struct rn_timer_heap *heap)
 {
 	return heap->root;
 }
 
-/* When the next timer expires; RN_NEVER if none is armed. */
+/* Returns the deadline of the timer that expires first; RN_NEVER if none is armed. */
 static inline rn_ns rn_timer_next_deadline(const struct rn_timer_heap *heap)
 {
 	return heap->root ? heap->root->deadline : RN_NEVER;
 }
 
-/* Take the first timer whose deadline is @now or earlier; NULL if there is none. The
- * timer is not armed any more; its owner may start it again.
+/* Removes and returns the first timer whose deadline is @now or earlier; NULL if there is
+ * none. The timer is not armed any more, and its owner may start it again.
  */
 struct rn_timer *rn_timer_pop(struct rn_timer_heap *heap, rn_ns now);
 

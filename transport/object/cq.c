@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cq.c - completion queues: entries, arming, moderation; and queues of events.
+/* cq.c - completion queues: entries, arming, event moderation; and the queues of events
+ * that the device delivers.
  *
- * Moderation holds events back so that one event stands for several CQEs. A CQ whose
- * event is held back is linked in the device until the event is raised. There are few
- * such CQs at a time, so the list is searched linearly.
+ * Moderation delays completion events so that one event stands for several CQEs. A CQ
+ * whose event is delayed is on a list of the device until the event is raised. There are
+ * few such CQs at a time, so the list is searched linearly.
  *
- * An event is a bit in its object, and the object's place in one of the
- * device's queues. So raising an event needs no memory, and an object that is
- * destroyed leaves no event behind.
+ * A pending event is a bit in its object (CQ, QP or SRQ), which is linked in one of the
+ * device's event queues. So raising an event needs no memory, and the events of an object
+ * vanish when it is destroyed.
  */
 #include "srq.h"
 #include "syndrome.h"
@@ -75,11 +76,11 @@ static void take_cq_event(struct rn_dev *dev, struct rn_event *ev)
 		forget_events(dev, cq);
 		return;
 	}
-	cq->event_pending = false; /* the CQ error follows with the next call */
+	cq->event_pending = false; /* the next call delivers the error event of the CQ */
 }
 
-/* Events of a working QP (such as COMM_EST) happened before the one that ended its work,
- * so they are delivered first.
+/* Returns the event to be delivered first. Events of a working QP (such as COMM_EST) come
+ * before the event that moved it to ERR, because they happened earlier.
  */
 static unsigned first_event(uint32_t pending)
 {
@@ -168,8 +169,8 @@ static void fire_now(struct rn_dev *dev, struct rn_cq *cq)
 	rn_event_raise_cq(dev, cq, false);
 }
 
-/* A CQE has come for which the CQ is armed: raise the completion event now, or
- * hold it back for a while.
+/* Raises the completion event of a CQ that was armed for a new CQE, now or, under
+ * moderation, later.
  */
 static void fire_or_hold(struct rn_dev *dev, struct rn_cq *cq, rn_ns now)
 {
@@ -215,12 +216,14 @@ void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns 
 		fire_now(dev, cq);
 }
 
-/* ------------------------------------------------------------ who is shown calls */
+/* ------------------------------------------------ recording of calls about a CQ */
 struct rn_call_hook rn_call_hook;
 
 static bool is_cq_call_shown(void)
 {
-	/* Atomic: a device may begin while another is at work. */
+	/* Atomic, because a device may be opened, which sets the hook, while another is
+	 * in use.
+	 */
 	return __builtin_expect(
 		__atomic_load_n(&rn_call_hook.cq_call, __ATOMIC_RELAXED) != NULL, false);
 }
@@ -276,9 +279,11 @@ void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode)
 static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp)
 {
 	if (qp->type == RN_QPT_XRC_RECV)
-		qp->rsp.cq_lost = true; /* an XRC_RECV QP completes to the CQ of an SRQ */
+		/* An XRC_RECV QP has no CQ; this was the CQ of an SRQ. */
+		qp->rsp.cq_lost = true;
 	rn_count(dev, RN_STAT_CQ_OVERRUN);
-	/* A QP that is in ERR already loses nothing more. */
+	/* After the first lost CQE, nothing is left to be done for a QP that is in ERR.
+	 */
 	if (!cq->overrun || qp->state != RN_QPS_ERR)
 		dev->cq_failed = true;
 	if (cq->overrun)
@@ -287,7 +292,9 @@ static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp)
 	rn_event_raise_cq(dev, cq, true);
 }
 
-/* Errors of the send queue are counted in send_queue.c. */
+/* Counts a completion with error of a receive. Those of sends are counted
+ * in send_queue.c.
+ */
 static void count_error(struct rn_dev *dev, const struct rn_completion *c)
 {
 	if (!(c->opcode & RN_WC_RECV))
@@ -303,8 +310,9 @@ static bool is_armed_for(const struct rn_cq *cq, const struct rn_completion *c)
 	return cq->armed == RN_CQ_ARM_NEXT || c->solicited || c->status != RN_WC_SUCCESS;
 }
 
-/* Number of the message that a CQE is about, see rn_mem_attr.msg. For a receive it is the
- * message counted last, or the next one if the message was not received completely.
+/* Returns the number of the message that a CQE is about, see rn_mem_attr.msg. For a
+ * receive it is the number of the last message, or of the next one if the CQE is about a
+ * message that was not received completely.
  */
 static uint32_t message_of(const struct rn_qp *qp, const struct rn_completion *c)
 {
@@ -332,8 +340,8 @@ static bool is_of(uint8_t syndrome, enum rn_wc_status status)
 	       (syndrome == RN_SYN_SILENCE || syndrome == RN_SYN_SEQUENCE);
 }
 
-/* The vendor syndrome of a CQE. For a requester it says what the peer answered, for a
- * responder what it answered itself.
+/* Returns the vendor error of a CQE. For a requester it depends on the peer's answer, for
+ * a responder on its own answer to the peer.
  */
 static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c)
 {

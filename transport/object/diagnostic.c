@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* diagnostic.c - see diagnostic.h and rocin/diagnostic.h. */
+/* diagnostic.c - implements diagnostic.h and rocin/diagnostic.h. */
 #include "diagnostic.h"
 
 #include "rocin/diagnostic.h"
@@ -18,8 +18,8 @@ static void report_diagnostic(const struct rn_dev *dev,
 		dev->diagnostic(dev->diagnostic_ctx, diagnostic, rx);
 }
 
-/* Is there no diagnostic for this counter, because it says nothing about the packet being
- * received, or because another diagnostic says it?
+/* Returns true if no diagnostic is made for this counter, because the counter is not
+ * about the packet being received, or because there is a more precise diagnostic.
  */
 static bool is_silent(enum rn_stat stat)
 {
@@ -45,7 +45,7 @@ void rn_diagnostic_counted(struct rn_dev *dev, enum rn_stat stat)
 		report_diagnostic(dev, &diagnostic, dev->arriving);
 }
 
-/* Fill in the remote memory that a request names. */
+/* Fills in the remote memory range that a request accesses. */
 static void name_memory(struct rn_diagnostic *diagnostic, const struct rn_request *q)
 {
 	if (q->flags & RN_OP_RETH) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* memory.c - memory regions and windows, the table of their keys, and copying between
- * memory and packets by lists of SGEs.
+ * packets and the memory that SGEs describe.
  */
 #include "memory.h"
 
@@ -26,8 +26,8 @@ int rn_mr_init(struct rn_mr *mr, const struct rn_mr_attr *attr)
 	if (attr->access & (RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_ATOMIC) &&
 	    !(attr->access & RN_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
-	/* The last byte is checked, not the end, because a
-	 * region may reach up to 2^64.
+	/* Checks the address of the last byte, not of the byte after it, because a region
+	 * may end at 2^64.
 	 */
 	if (attr->length > 0 && va + (attr->length - 1) < va)
 		return -EINVAL;
@@ -71,7 +71,7 @@ void rn_mw_init(struct rn_mr *mr, enum rn_mr_kind kind, uint32_t key, uint32_t p
 }
 
 /* -------------------------------------------------------------------- windows */
-/* Access flags that a BIND_MW may have. LOCAL_WRITE means nothing for a window, but
+/* Access flags that a BIND_MW may have. LOCAL_WRITE has no meaning for a window, but
  * programs set it as they do for regions.
  */
 #define BIND_KNOWN (RN_ACCESS_REMOTE_MASK | RN_ACCESS_LOCAL_WRITE | RN_ACCESS_ZERO_BASED)
@@ -88,8 +88,8 @@ static bool is_window(const struct rn_mr *mr)
 	return mr->kind == RN_MR_KIND_MW1 || mr->kind == RN_MR_KIND_MW2;
 }
 
-/* Find the window that a BIND_MW names by the index in its key;
- * NULL if it cannot be bound.
+/* Finds the window that a BIND_MW names by the index in its key. Return: NULL if there is
+ * none, or if it may not be bound.
  */
 static struct rn_mr *find_bindable(const struct rn_qp *qp, uint32_t key)
 {
@@ -102,8 +102,9 @@ static struct rn_mr *find_bindable(const struct rn_qp *qp, uint32_t key)
 	return mw;
 }
 
-/* Access rights that a region must have for a window with @access: besides MW_BIND, local
- * write for remote writes and atomics (C10-74), and the right to be flushed.
+/* Returns the access rights that a region must have so that a window with @access can be
+ * bound to it: MW_BIND, local write for remote writes and atomics (C10-74), and the FLUSH
+ * rights of the window.
  */
 static uint32_t needed_of_region(uint32_t access)
 {
@@ -115,8 +116,8 @@ static uint32_t needed_of_region(uint32_t access)
 	return needed;
 }
 
-/* Find the region that the window is to be bound to; NULL if
- * it cannot be bound to it.
+/* Finds the region to which a BIND_MW binds a window. Return: NULL if there is none, or
+ * if the window may not be bound to it.
  */
 static struct rn_mr *find_region(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 				 const struct rn_wqe_bind *bind)
@@ -154,7 +155,7 @@ static void add_to_qp(struct rn_mr *mw, struct rn_qp *qp)
 	qp->windows = mw;
 }
 
-/* End the binding of a window, if it has one. */
+/* Ends the binding of a window, if it is bound. */
 static void unbind(struct rn_mr *mw)
 {
 	mw->valid = false;
@@ -170,7 +171,7 @@ static void unbind(struct rn_mr *mw)
 		mw->next_window->window_link = mw->window_link;
 }
 
-/* End the bindings of all windows to the region. */
+/* Ends the bindings of all windows that are bound to the region. */
 static void unbind_all_of_region(struct rn_dev *dev, const struct rn_mr *region)
 {
 	for (struct rn_hnode *n = rn_htab_first(&dev->mrs); n && region->windows;
@@ -287,8 +288,8 @@ static inline enum rn_key_result check_access(const struct rn_htab *tab,
 		return RN_KEY_INVALID;
 	if (mr->pd != use->pd)
 		return RN_KEY_PD;
-	/* Type 2B: protection domain and queue pair are
-	 * checked. IBTA Vol 1, 10.6.7.2.5.
+	/* A window of type 2B can be accessed through one queue pair only (IBTA Vol
+	 * 1, 10.6.7.2.5).
 	 */
 	if (mr->kind == RN_MR_KIND_MW2 && mr->qpn != use->qpn)
 		return RN_KEY_QP;
@@ -353,8 +354,8 @@ const char *rn_key_result_name(enum rn_key_result result)
 /* A position in a list of SGEs. */
 struct cursor {
 	const struct rn_sge *sg;
-	uint32_t num_sge; /* SGEs left, including the current one */
-	uint32_t skip;	  /* bytes of the current SGE that have been passed */
+	uint32_t num_sge; /* number of SGEs left, including the current one */
+	uint32_t skip;	  /* offset in the current SGE */
 	uint32_t pd;	  /* protection domain that the L_Keys must belong to */
 };
 
@@ -371,8 +372,9 @@ static struct cursor seek(const struct rn_sge *sg, uint32_t num_sge, uint32_t of
 	return c;
 }
 
-/* Take the next piece: what is left of the SGE at the cursor, at most @len bytes, and
- * move the cursor behind it. Return: its length; 0 at the end of the list.
+/* Fills in @use for the next bytes at the cursor, which lie in one SGE: the rest of that
+ * SGE, but at most @len bytes. Moves the cursor behind them. Return: their number; 0 at
+ * the end of the list.
  */
 static uint32_t next_piece(struct cursor *c, uint32_t len, struct rn_key_use *use)
 {
@@ -395,8 +397,8 @@ static uint32_t next_piece(struct cursor *c, uint32_t len, struct rn_key_use *us
 	return n;
 }
 
-/* Does the range lie in the first SGE? It mostly does: most lists have one SGE, and in
- * longer ones the first is often a header that is read alone.
+/* Returns true if the range lies in the first SGE. This is the usual case: most lists
+ * have one SGE, and in longer lists the first is often a header that is read alone.
  */
 static bool is_in_first(const struct rn_sge *sg, uint32_t num_sge, uint32_t offset,
 			uint32_t len)
@@ -432,7 +434,9 @@ static void note_fault(struct rn_qp *qp)
 }
 
 /* --------------------------------------------------------- packet to memory */
-/* @flags and @msg are those of struct rn_mem_attr. */
+/* Copies bytes from a packet to the part of an SGE that @use describes. @flags and @msg
+ * are those of struct rn_mem_attr.
+ */
 static enum rn_wc_status scatter_piece(struct rn_qp *qp, const struct rn_key_use *use,
 				       const uint8_t *from, uint32_t flags, uint32_t msg)
 {
@@ -519,7 +523,7 @@ enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint3
 	return mem->read(dev->cfg.mem_ctx, dst, src, len, attr, tag);
 }
 
-/* Copy one SGE or a part of it, which @use describes; as rn_gather(). */
+/* Copies the SGE, or the part of it, that @use describes to a packet; as rn_gather(). */
 // NOLINTNEXTLINE(readability-function-size): each parameter is needed
 static inline enum rn_mem_result gather_piece(struct rn_qp *qp,
 					      const struct rn_key_use *use, void *dst,
@@ -568,9 +572,9 @@ enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 		uint32_t n = next_piece(&c, len, &use);
 		enum rn_mem_result r;
 
-		assert(n > 0); /* the WQE's length is the sum of its SGEs */
-		/* The CRC is that of the whole payload, so it is not computed for a
-		 * payload of several pieces.
+		assert(n > 0); /* the length of the WQE is the sum of its SGEs */
+		/* @part is for the whole payload, so it is filled in only if the payload
+		 * is one piece.
 		 */
 		r = gather_piece(qp, &use, to, tag, outstanding,
 				 to == dst && n == len ? part : NULL);

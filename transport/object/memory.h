@@ -20,57 +20,59 @@
 #include "transport/qp/qp.h"
 
 /* ------------------------------------------------------------------- windows */
-/* Execute a BIND_MW. Return: RN_WC_SUCCESS, or RN_WC_MW_BIND_ERR with nothing changed. */
+/* Executes a BIND_MW. Return: RN_WC_SUCCESS, or RN_WC_MW_BIND_ERR with nothing changed.
+ */
 enum rn_wc_status rn_mw_bind(struct rn_qp *qp, struct rn_send_wqe *wqe);
 
-/* End the binding of the window of type 2 that has exactly this key, because of a
- * LOCAL_INV, or a SEND with invalidate of the peer. A free window stays free. Return:
- * false, with nothing changed, if there is no such window, or it belongs to another
- * protection domain, or is bound to another queue pair.
+/* Ends the binding of the type 2 window with exactly this key, for a LOCAL_INV or for the
+ * peer's SEND with invalidate. Has no effect on a window that is not bound. Return:
+ * false, with nothing changed, if there is no such window, or if it belongs to another
+ * protection domain or is bound to another queue pair.
  */
 bool rn_mw_invalidate(struct rn_qp *qp, uint32_t key);
 
-/* End the bindings of all type 2 windows that are bound to the queue pair. */
+/* Ends the bindings of all type 2 windows that are bound to the queue pair. */
 void rn_mw_forget_qp(struct rn_qp *qp);
 
 /* -------------------------------------------------------------- lists of SGEs */
-/* Copy @len bytes from @src to offset @offset of the list of SGEs, whose L_Keys must
- * grant LOCAL_WRITE. Return: RN_WC_SUCCESS, RN_WC_LOC_LEN_ERR (the list is too short) or
- * RN_WC_LOC_PROT_ERR (wrong key, bounds or right, or the memory is not there).
+/* Copies @len bytes from @src to offset @offset of the memory that the SGEs describe;
+ * their L_Keys must grant LOCAL_WRITE. Return: RN_WC_SUCCESS, RN_WC_LOC_LEN_ERR (the list
+ * is too short) or RN_WC_LOC_PROT_ERR (wrong key, bounds or right, or the memory does not
+ * exist any more).
  */
 enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, const void *src, uint32_t len);
 
-/* As rn_scatter(), for the data of a READ or atomic response; @wqe is the
- * oldest in the send queue.
+/* As rn_scatter(), for the data of a READ or atomic response. @wqe, to which the SGEs
+ * belong, is the oldest WQE of the send queue.
  */
 enum rn_wc_status rn_scatter_response(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				      uint32_t offset, const void *src, uint32_t len);
 
-/* Read memory by rn_mem_ops.read, or by rn_mem_ops.read_part if there is
- * one and @part is not NULL.
+/* Reads memory by rn_mem_ops.read or, if @part is not NULL and the memory back end has
+ * it, by rn_mem_ops.read_part.
  */
 enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint32_t len,
 			       struct rn_mem_attr attr, uint64_t tag,
 			       struct rn_crc32_part *part);
 
-/* Flags (enum rn_mem_flag) of an access to a region. */
+/* Returns the flags (enum rn_mem_flag) for accesses to a region. */
 static inline uint32_t rn_mem_flags(const struct rn_mr *mr)
 {
 	return mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0;
 }
 
-/* Copy bytes [@offset, @offset + @len) of the list of SGEs to @dst. Return:
- * RN_MEM_PENDING if some reads have not ended yet: their number is added to
- * *@outstanding, and each ends with rn_dev_mem_done(@tag). RN_MEM_FAULT also stands for
- * wrong keys. @part: as for rn_mem_read().
+/* Copies bytes [@offset, @offset + @len) of the memory that the SGEs describe to @dst.
+ * Return: RN_MEM_DONE; RN_MEM_FAULT, also if a key is wrong; RN_MEM_PENDING if some reads
+ * have not ended yet. The number of these is added to *@outstanding, and each ends with
+ * rn_dev_mem_done(@tag). @part: as for rn_mem_read().
  */
 enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, void *dst, uint32_t len, uint64_t tag,
 			     uint32_t *outstanding, struct rn_crc32_part *part);
 
-/* --------------------------------------------------------------- mem tags */
-/* The tag of a pending access to memory is QPN << 8 | part. */
+/* ------------------------------------------------- tags of pending accesses */
+/* Who made an access to memory that is pending. Its tag is QPN << 8 | part. */
 enum rn_mem_part {
 	RN_TAG_REQ = 1,
 	RN_TAG_RSP_READ = 2,

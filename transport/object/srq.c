@@ -63,8 +63,8 @@ struct rn_srq *rn_srq_create(struct rn_dev *dev, void *mem, void *ring,
 	return srq;
 }
 
-/* The SRQ is destroyed: also drop the receive WQEs that XRC_RECV QPs have taken from it,
- * because they could complete only through this SRQ.
+/* Drops the receive WQEs that XRC_RECV QPs have taken from the SRQ, which is being
+ * destroyed. They could complete only through this SRQ.
  */
 static void take_back(const struct rn_srq *srq)
 {
@@ -209,8 +209,7 @@ void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr)
 
 	*wqe = (struct rn_recv_wqe){
 		.wr_id = wr->wr_id,
-		/* No message is longer than 2^31 bytes, so
-		 * the limit is never noticed.
+		/* An upper limit is enough, because no message is longer than 2^31 bytes.
 		 */
 		.length = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
 		.num_sge = wr->num_sge,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* srq.h - the struct of an SRQ, and how a QP gets receive WQEs from it.
+/* srq.h - the struct of an SRQ, and the functions by which a QP gets receive WQEs
+ * from it.
  *
- * A QP without an SRQ completes the WQEs of rsp.rq in their order. With an SRQ, rsp.rq
- * has room for a single WQE: the one taken for the message in progress.
+ * rsp.rq of a QP without an SRQ is its receive queue. For a QP with an SRQ, rsp.rq has a
+ * single slot, to which the WQE for the message in progress is moved.
  */
 #ifndef RN_TRANSPORT_SRQ_H
 #define RN_TRANSPORT_SRQ_H
@@ -16,27 +17,30 @@ struct rn_srq {
 	struct rn_hnode node; /* key: the SRQ number */
 	struct rn_dev *dev;
 	uint32_t pd, xrcd;
-	struct rn_cq *cq; /* XRC: CQ of the receives; NULL: each QP has its own */
+	/* XRC: CQ of the receives; NULL (basic SRQ): they complete to the CQ of each QP .
+	 */
+	struct rn_cq *cq;
 	struct rn_wq rq;
 	uint32_t limit;
-	uint32_t qps; /* number of QPs created with this SRQ */
+	uint32_t qps; /* number of QPs that were created with this SRQ */
 	struct rn_list event_link;
 	void *owner;
 };
 
-/* The SRQ with this number, if it is in the XRC domain of @qp; NULL if not. */
+/* Returns the SRQ with this number; NULL if there is none in the XRC domain of @qp. */
 struct rn_srq *rn_srq_find(const struct rn_qp *qp, uint32_t srqn);
 
-/* The SRQ's oldest WQE; NULL if there is none. */
+/* Returns the oldest WQE of the SRQ; NULL if the SRQ is empty. */
 struct rn_recv_wqe *rn_srq_head(const struct rn_srq *srq);
 
-/* Move the WQE at rn_srq_head(), which is not NULL, to the QP. Raises SRQ_LIMIT_REACHED
- * if fewer than the limit are left. Return: the WQE at its new place.
+/* Moves the WQE at rn_srq_head(), which must not be NULL, to the QP. Raises
+ * SRQ_LIMIT_REACHED if fewer than @srq->limit are left. Return: the WQE at its new place.
  */
 struct rn_recv_wqe *rn_srq_take(struct rn_srq *srq, struct rn_qp *qp);
 
-/* The receive WQE of the message in progress or, if there is none, of the message that
- * starts now; NULL if no WQE is posted. @srq: the SRQ that serves the message, or NULL.
+/* Returns the receive WQE of the message in progress or, if no message is in progress,
+ * the WQE for the next message. @srq: the SRQ that serves the message, or NULL. Return:
+ * NULL if no WQE is posted.
  */
 static inline struct rn_recv_wqe *rn_qp_next_recv(const struct rn_qp *qp,
 						  const struct rn_srq *srq)
@@ -48,8 +52,8 @@ static inline struct rn_recv_wqe *rn_qp_next_recv(const struct rn_qp *qp,
 	return srq ? rn_srq_head(srq) : NULL;
 }
 
-/* Move the WQE at rn_qp_next_recv(), which is not NULL, to rsp.rq.head unless it is there
- * already. Return: the WQE at its new place.
+/* Moves the WQE at rn_qp_next_recv(), which must not be NULL, to rsp.rq.head unless it is
+ * there already. Return: the WQE at its new place.
  */
 static inline struct rn_recv_wqe *rn_qp_take_recv(struct rn_qp *qp, struct rn_srq *srq)
 {
@@ -61,13 +65,13 @@ static inline struct rn_recv_wqe *rn_qp_take_recv(struct rn_qp *qp, struct rn_sr
 	return rn_srq_take(srq, qp);
 }
 
-/* Protection domain of the receive WQE at rsp.rq.head. */
+/* Returns the protection domain of the receive WQE at rsp.rq.head. */
 static inline uint32_t rn_qp_recv_pd(const struct rn_qp *qp)
 {
 	return qp->rsp.taken_from ? qp->rsp.taken_from->pd : qp->pd;
 }
 
-/* Protection domain against which R_Keys of a request are checked; @srq
+/* Returns the protection domain against which the R_Keys of a request are checked; @srq
  * as for rn_qp_next_recv().
  */
 static inline uint32_t rn_qp_rkey_pd(const struct rn_qp *qp, const struct rn_srq *srq)
@@ -75,8 +79,8 @@ static inline uint32_t rn_qp_rkey_pd(const struct rn_qp *qp, const struct rn_srq
 	return qp->type == RN_QPT_XRC_RECV && srq ? srq->pd : qp->pd;
 }
 
-/* Does the QP take receives from an SRQ? Then LAST_WQE_REACHED tells the program
- * that no more will be taken.
+/* Returns true if the QP takes receives from an SRQ. The event LAST_WQE_REACHED tells the
+ * program when such a QP will take no more.
  */
 static inline bool rn_qp_uses_srq(const struct rn_qp *qp)
 {

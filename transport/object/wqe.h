@@ -7,34 +7,36 @@
 
 /* ------------------------------------------------------------- send queue */
 enum rn_wqe_state {
-	RN_WQE_POSTED,	/* no packet of it has been built */
-	RN_WQE_STARTED, /* it has PSNs; some packets may be on the wire */
-	RN_WQE_DONE,	/* it ended locally, and waits for older WQEs to complete */
+	RN_WQE_POSTED,	/* no packet of this WQE has been built */
+	RN_WQE_STARTED, /* PSNs are assigned; some packets may have been sent */
+	RN_WQE_DONE,	/* ended without a packet; waits for older WQEs to complete */
 };
 
-/* A send WQE. The slots of the ring are sq.stride bytes apart; SGEs or inline
- * bytes follow the struct.
- */
+/* A send WQE, in a slot of the ring; its SGEs or inline bytes follow the struct. */
 struct rn_send_wqe {
 	uint64_t wr_id;
 	uint64_t remote_addr; /* UD: not used */
 	uint32_t rkey;	      /* UD: Q_Key */
 	uint32_t length;      /* bytes of the message */
-	/* Or the R_Key to invalidate; FLUSH: placement | selectivity << 8. */
+	/* Immediate data, or the R_Key to invalidate; FLUSH: placement | selectivity
+	 * << 8.
+	 */
 	uint32_t imm;
 	uint32_t first_psn; /* valid once STARTED */
-	/* Number of PSNs that it takes, at least 1; valid once STARTED. */
+	/* Number of PSNs of the WQE, at least 1; valid once STARTED. */
 	uint32_t packet_count;
 	uint32_t progress; /* READ, atomic: number of response packets received */
 	uint8_t opcode;	   /* enum rn_wr_opcode */
 	uint8_t flags;	   /* enum rn_send_flag */
 	uint8_t num_sge;
-	uint8_t state;	 /* enum rn_wqe_state */
-	uint8_t status;	 /* status to complete with, enum rn_wc_status; valid if DONE */
+	uint8_t state; /* enum rn_wqe_state */
+	/* Enum rn_wc_status with which the WQE completes; valid if DONE. */
+	uint8_t status;
 	uint8_t srqn[3]; /* XRC_SEND: number of the SRQ, big-endian */
-	/* RC atomics: struct rn_wqe_atomic, then SGEs. UD: struct rn_wqe_ud, then SGEs.
-	 * BIND_MW: struct rn_wqe_bind, with the range at remote_addr.
-	 * Inline: bytes in place of the SGEs. Otherwise SGEs. See rn_wqe_sge().
+	/* What follows the struct. RC atomics: struct rn_wqe_atomic, then SGEs.
+	 * UD: struct rn_wqe_ud, then SGEs. BIND_MW: struct rn_wqe_bind, with the
+	 * range at remote_addr. Inline: bytes in place of the SGEs. Otherwise
+	 * SGEs. See rn_wqe_sge().
 	 */
 };
 
@@ -79,7 +81,7 @@ struct rn_recv_wqe {
 	uint64_t wr_id;
 	uint32_t length; /* bytes of all SGEs */
 	uint32_t num_sge;
-	/* SGEs follow */
+	/* The SGEs follow the struct. */
 };
 
 static inline struct rn_sge *rn_recv_sge(struct rn_recv_wqe *wqe)
@@ -87,7 +89,7 @@ static inline struct rn_sge *rn_recv_sge(struct rn_recv_wqe *wqe)
 	return (struct rn_sge *)(wqe + 1);
 }
 
-/* Bytes of a list of SGEs. */
+/* Returns the number of bytes of a list of SGEs. */
 static inline uint64_t rn_sge_sum(const struct rn_sge *sg, uint32_t num_sge)
 {
 	uint64_t sum = 0;
@@ -97,22 +99,26 @@ static inline uint64_t rn_sge_sum(const struct rn_sge *sg, uint32_t num_sge)
 	return sum;
 }
 
-/* Fill in @wqe, a slot with room for its SGEs, from @wr. */
+/* Fills in @wqe, a slot with room for the SGEs, from @wr. */
 void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr);
 
 /* --------------------------------------------------------------- rings */
-/* Slots of a ring for @count entries: the next power of two, at least 1. */
+/* Returns the number of slots of a ring for @count entries: the next power of two, at
+ * least 1.
+ */
 static inline uint32_t rn_power_of_two(uint32_t count)
 {
 	return count <= 1 ? 1 : 1u << (32 - __builtin_clz(count - 1));
 }
 
-/* Ring of WQEs. head and tail only count up; a slot is index & (capacity - 1). */
+/* A ring of WQEs. head and tail count up without limit; slot number: index & (capacity
+ * - 1).
+ */
 struct rn_wq {
 	uint8_t *slot; /* first slot: in the QP's block, or in the ring of an SRQ */
 	uint32_t stride, capacity, max_sge, max_wr;
-	uint32_t head; /* oldest WQE that is not completed */
-	uint32_t tail; /* where the next WQE goes */
+	uint32_t head; /* index of the oldest WQE that is not complete */
+	uint32_t tail; /* index for the next WQE */
 };
 
 static inline uint32_t rn_wq_count(const struct rn_wq *wq)
