@@ -10,7 +10,9 @@
 #include "transport/object/syndrome.h"
 #include "transport/qp/requester.h"
 
-/* Number of packets that one QP may send in a row: as many as a super-packet holds. */
+/* Largest number of packets that one QP may send in a row: as many as a
+ * super-packet holds.
+ */
 enum {
 	QUANTUM = 64
 };
@@ -32,7 +34,7 @@ static bool cfg_is_sane(const struct rn_dev_cfg *c)
 	if (c->window_min == 0 || c->window_start < c->window_min ||
 	    c->window_max < c->window_start)
 		return false;
-	/* Sums of a window and a packet must stay below 2^32. */
+	/* The sum of a window and a packet must stay below 2^32. */
 	if (c->window_max > RN_MSG_MAX || c->read_window > RN_MSG_MAX)
 		return false;
 	if (c->read_chunk < c->mtu_max || c->read_window < c->read_chunk)
@@ -93,8 +95,8 @@ void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid
 
 /* ------------------------------------------------------------------ tables */
 
-/* Move a table to a larger array. Return: the old array, which the caller may free; NULL
- * if it is the built-in one.
+/* Moves a key table to a larger array. Return: the old array, which the caller may free;
+ * NULL if it is the built-in one.
  */
 static void **grow_table(struct rn_dev *dev, enum rn_call_table which, void **bucket,
 			 uint32_t count)
@@ -226,7 +228,7 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	const bool paced = qp->req.pace.on;
 	uint32_t len;
 
-	/* No READ or atomic is to be answered. */
+	/* The QP has no READ or atomic to answer. */
 	if (!paced && qp->rsp.res_cur == qp->rsp.res_tail)
 		return 0;
 	if (paced && !rn_pace_may_respond(qp, now))
@@ -252,7 +254,9 @@ static uint32_t build_request(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return len;
 }
 
-/* Responses go before requests, because a peer is already waiting for them. */
+/* Builds the next response or, if there is none, the next request. Responses are sent
+ * first because the peer is already waiting for them.
+ */
 static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
 	uint32_t len;
@@ -267,11 +271,11 @@ static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return build_request(qp, now, b);
 }
 
-/* Build the acknowledgement of @qp that goes out along with its requests. It goes behind
- * the last request: being smaller, it can end the same super-packet, and the peer
- * processes that packet from its end. It does not go behind a request that closes the
- * window: a program that polls for the acknowledgement would see it and stop polling
- * before the rest has arrived.
+/* Builds the acknowledgement of @qp that is sent together with its requests. It is sent
+ * behind the last request: being shorter, it can be the last packet of the same
+ * super-packet, and the peer processes a super-packet from its end. It is not sent behind
+ * a request that fills the window: a program that polls for the acknowledgement would
+ * find it and stop polling before the remaining requests have arrived.
  */
 static uint32_t build_along(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
@@ -285,11 +289,12 @@ static bool may_go_along(const struct rn_qp *qp, unsigned what)
 	return what & RN_TX_ALONG && rn_list_is_linked(&qp->ack_link);
 }
 
-/* Must the acknowledgement go before the request? It must if the peer's program is
- * notified of the request (it takes a receive) and both cannot be in one super-packet.
- * Programs rely on the behaviour of hardware, which has acknowledged before anybody can
- * answer: when they receive an answer, their own request has completed. (Otherwise tgt
- * takes an iSER command for a part of the login.)
+/* Returns true if the acknowledgement must be sent before the request: the peer's program
+ * is notified of the request (it takes a receive WQE), and both packets cannot be in one
+ * super-packet. Programs rely on the behaviour of hardware, where the acknowledgement of
+ * a request arrives before any answer of the peer's program, so that when they receive
+ * the answer, their own request has completed. (Otherwise tgt takes an iSER command for a
+ * part of the login.)
  */
 static bool goes_ahead(const struct rn_qp *qp, unsigned what)
 {
@@ -319,7 +324,9 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 		if (qp->burst >= QUANTUM) {
 			rn_list_remove(link);
 			rn_dev_schedule(dev, qp);
-			/* The ACK can go in a super-packet with the packets before. */
+			/* Not 0, because the ACK may still be sent in a super-packet with
+			 * the packets before.
+			 */
 			qp->burst = 1;
 			continue;
 		}
@@ -397,8 +404,8 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 		struct rn_qp *qp = RN_CONTAINER_OF(t, struct rn_qp, timer);
 
 		rn_req_expire(qp, now);
-		/* It may have been armed, in rn_req_expire(), for a
-		 * deadline that has passed by now.
+		/* rn_req_expire() may have set the timer for a deadline that has passed
+		 * by now.
 		 */
 		rn_timer_remove(&dev->timers, t);
 		rn_dev_arm_timer(dev, qp);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* raw_packet.c - queue pairs of type RAW_PACKET: Ethernet frames, in both directions. */
+/* raw_packet.c - sends and receives the Ethernet frames of RAW_PACKET queue pairs. */
 #include "rocin/raw_packet.h"
 
 #include "transport/object/memory.h"
 #include "transport/object/srq.h"
 #include "transport/qp/requester.h"
 
-/* Frames are counted for the QP alone: the counters of the
- * device are about RoCE packets.
+/* Counts a frame in the statistics of the QP only, because the counters of the device are
+ * about RoCE packets.
  */
 static void count_frame(uint64_t *frames)
 {
 	__atomic_store_n(frames, *frames + 1, __ATOMIC_RELAXED);
 }
 
-/* --------------------------------------------------------------- frames out */
-/* The WQE whose frame is to leave next; NULL if none may leave. */
+/* ------------------------------------------------------------- sent frames */
+/* Returns the WQE whose frame is to be sent next; NULL if none may be sent. */
 static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 {
 	const struct rn_requester *req = &qp->req;
@@ -26,8 +26,8 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	return req->cur == limit ? NULL : rn_wq_at(&req->sq, req->cur);
 }
 
-/* The frame has been built. In the send queue it takes one PSN,
- * which no packet carries.
+/* Completes the WQE whose frame has been built. In the send queue it takes one PSN, which
+ * no packet carries.
  */
 static void frame_left(struct rn_qp *qp, rn_ns now)
 {
@@ -96,7 +96,7 @@ uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size
 	return RN_SHOW_RESULT(transmit_frame(dev, now, buf, cap, flags));
 }
 
-/* ---------------------------------------------------------------- frames in */
+/* ---------------------------------------------------------- received frames */
 static bool receives(const struct rn_qp *qp)
 {
 	return qp->state != RN_QPS_RESET && qp->state != RN_QPS_INIT &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* receive.c - from a received packet to its queue pair, or to the members of its group.
+/* receive.c - checks a received packet and passes it to its queue pair, or to the members
+ * of its multicast group.
  *
  * A packet that fails a check is counted and dropped; no other state changes. IBTA Vol 1,
  * 9.6.1 (packet header validation).
@@ -10,7 +11,9 @@
 #include "transport/qp/qp.h"
 
 /* ------------------------------------------------------------ multicast groups */
-/* The addresses of groups mostly differ in their last bytes, so the hash uses those. */
+/* Returns a hash of the group's address. It uses the last bytes, in which the addresses
+ * of groups usually differ.
+ */
 static uint32_t hash_group(const struct rn_gid *mgid)
 {
 	uint64_t hi = rn_get_be64(mgid->raw), lo = rn_get_be64(mgid->raw + 8);
@@ -23,7 +26,9 @@ static uint32_t chain_of(uint32_t key)
 	return key % RN_MCAST_CHAINS;
 }
 
-/* The first member of this group in a chain, from @n on; NULL if there is none. */
+/* Returns the first member of this group in a hash chain, from @n on; NULL if there
+ * is none.
+ */
 static struct rn_mcast *find_member(struct rn_hnode *n, uint32_t key,
 				    const struct rn_gid *mgid)
 {
@@ -36,7 +41,7 @@ static struct rn_mcast *find_member(struct rn_hnode *n, uint32_t key,
 	return NULL;
 }
 
-/* First member of the group, or NULL. */
+/* Returns the first member of the group; NULL if there is none. */
 static struct rn_mcast *first_member(const struct rn_dev *dev, const struct rn_gid *mgid)
 {
 	uint32_t key = hash_group(mgid);
@@ -44,7 +49,7 @@ static struct rn_mcast *first_member(const struct rn_dev *dev, const struct rn_g
 	return find_member(dev->mcasts[chain_of(key)], key, mgid);
 }
 
-/* The member after @m, or NULL. */
+/* Returns the next member of the same group; NULL if there is none. */
 static struct rn_mcast *next_member(const struct rn_mcast *m)
 {
 	return find_member(m->node.next, m->node.key, &m->mgid);
@@ -80,7 +85,8 @@ void rn_mcast_attach(struct rn_dev *dev, struct rn_mcast *m, struct rn_qp *qp,
 	assert(rn_gid_is_multicast(mgid));
 	assert(!rn_mcast_find(dev, qp, mgid));
 	*m = (struct rn_mcast){ .node.key = hash_group(mgid), .mgid = *mgid, .qp = qp };
-	/* Members receive their copies in the order in which they joined. */
+	/* Append, because members receive their copies in the order in which they joined.
+	 */
 	end = &dev->mcasts[chain_of(m->node.key)];
 	while (*end)
 		end = &(*end)->next;
@@ -102,8 +108,8 @@ void rn_mcast_detach(struct rn_dev *dev, struct rn_mcast *m)
 	m->qp->mcast_count--;
 }
 
-/* ------------------------------------------------------------------ the checks */
-/* Value that a check returns if the packet passes. */
+/* --------------------------------------------------------- checks of a packet */
+/* Value that a check returns if the packet passes it. */
 #define FINE RN_STAT_COUNT
 
 struct arrival {
@@ -111,15 +117,17 @@ struct arrival {
 	rn_ns now;
 	const struct rn_rx *rx;
 	struct rn_packet p;
-	/* Packet to a group: the member that receives it now. NULL for a
+	/* The member to which a multicast packet is passed now; NULL for a
 	 * unicast packet.
 	 */
 	struct rn_mcast *member;
-	struct rn_qp *qp; /* valid once find_qp() has run, or the member's QP */
+	/* QP of a unicast packet, valid after find_qp(); or QP of @member. */
+	struct rn_qp *qp;
 };
 
-/* What is known of the sender's numbering of IPv4 packets. Entries are kept in sets: if
- * two senders shared one entry, each would spoil the other's guess.
+/* Returns what is remembered of the sender's numbering of IPv4 packets. The hash table
+ * has several entries per hash, because two senders that shared one entry would make each
+ * other's packet numbers unpredictable.
  */
 static struct rn_icrc_hint *hint_of(struct rn_dev *dev, const struct rn_flow *flow)
 {
@@ -176,8 +184,8 @@ static enum rn_stat check_bth(struct arrival *a)
 
 static enum rn_stat take_cnp(struct arrival *a);
 
-/* Undefined opcodes of RC and XRC pass, because the responder has to answer
- * them with a NAK.
+/* Checks the opcode. Undefined opcodes of RC and XRC pass, because the responder has to
+ * answer them with a NAK.
  */
 static enum rn_stat check_opcode(struct arrival *a)
 {
@@ -237,14 +245,16 @@ static bool is_response(const struct arrival *a)
 	return (a->p.op->flags & RN_OP_RESPONSE) != 0;
 }
 
-/* An XRC queue pair takes either requests or responses, depending on its type. */
+/* Checks that the opcode is of the transport class of the QP. An XRC queue pair accepts
+ * either requests or responses, depending on its type.
+ */
 static enum rn_stat check_class(struct arrival *a)
 {
 	static const uint8_t class_of[RN_QPT_COUNT] = {
 		[RN_QPT_RC] = RN_CLASS_RC,
 		[RN_QPT_UC] = RN_CLASS_UC,
 		[RN_QPT_UD] = RN_CLASS_UD,
-		[RN_QPT_RAW_PACKET] = 0xff, /* no RoCE packet is for a raw packet QP */
+		[RN_QPT_RAW_PACKET] = 0xff, /* no class: accepts no RoCE packet */
 		[RN_QPT_XRC_SEND] = RN_CLASS_XRC,
 		[RN_QPT_XRC_RECV] = RN_CLASS_XRC,
 	};
@@ -274,8 +284,8 @@ static enum rn_stat check_state(struct arrival *a)
 		       : RN_STAT_RX_BAD_STATE;
 }
 
-/* Our P_Key is always the default one with full membership, so limited members
- * may send to us.
+/* Checks the P_Key. The local P_Key is always the default one with full membership, so
+ * limited members may send to this device.
  */
 static enum rn_stat check_pkey(struct arrival *a)
 {
@@ -291,9 +301,9 @@ static enum rn_stat check_source(struct arrival *a)
 	return rn_apm_takes(a->qp, &a->p) ? FINE : RN_STAT_RX_BAD_SOURCE;
 }
 
-/* Handle a congestion notification completely. It is counted in any case. A
- * QP may get one because of its responses, so the state of the QP matters
- * less than for other packets.
+/* Checks a congestion notification (CNP) and passes it to congestion control. It is
+ * counted even if it is dropped. Fewer states are excluded than for other packets,
+ * because a QP may also get a CNP because of its responses.
  */
 static enum rn_stat take_cnp(struct arrival *a)
 {
@@ -320,7 +330,9 @@ static enum rn_stat take_cnp(struct arrival *a)
 	return RN_STAT_RP_CNP_HANDLED;
 }
 
-/* The checks of the packet and of its destination, in the order of the specification. */
+/* Performs the checks of the packet and of its destination, in the order of
+ * the specification.
+ */
 static enum rn_stat check_packet(struct arrival *a)
 {
 	enum rn_stat objection = check_size(a);
@@ -332,7 +344,9 @@ static enum rn_stat check_packet(struct arrival *a)
 	return objection == FINE ? check_header_len(a) : objection;
 }
 
-/* The checks against the QP; for a multicast packet they are made for each member. */
+/* Performs the checks that depend on the QP; for a multicast packet, they are performed
+ * for each member.
+ */
 static enum rn_stat check_for_qp(struct arrival *a)
 {
 	enum rn_stat objection = check_class(a);
@@ -342,9 +356,9 @@ static enum rn_stat check_for_qp(struct arrival *a)
 	return objection == FINE ? check_source(a) : objection;
 }
 
-/* --------------------------------------------------------------- handing over */
-/* The first request tells a passive QP (in RTR) that the active side is
- * ready to send.
+/* ------------------------------------------------- delivery to the queue pair */
+/* Raises COMM_EST at the first request to a QP in RTR, which tells the passive side that
+ * the active side is ready to send.
  */
 static void note_first_request(struct rn_qp *qp)
 {
@@ -413,7 +427,9 @@ static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 	}
 }
 
-/* Return: so many of @count packets have been taken. */
+/* Processes received packets; a recorder may reduce their number. Return: the number of
+ * packets processed.
+ */
 static unsigned receive_some(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
 			     unsigned count)
 {

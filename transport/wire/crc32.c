@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* crc32.c - CRC-32 by libdeflate or, on processors with VPCLMULQDQ, by our own folding.
+/* crc32.c - computes the CRC-32 by libdeflate or, on processors with VPCLMULQDQ, by
+ * folding code of its own.
  *
  * libdeflate 1.14, which distributions ship, folds 16 bytes at a time; folding 64 bytes
- * takes a third of the time for a packet of 4 KiB. Method: Gopal et al., "Fast CRC
- * Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009: a piece
- * of the message may be replaced by its product with x^D mod P, added D bits further on.
- * What is left in the end is 16 bytes with the same CRC as the whole message.
+ * takes a third of the time for a packet of 4 KiB. Method (Gopal et al., "Fast CRC
+ * Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009): the CRC
+ * stays the same if a piece of the message is removed and its product with x^D mod P is
+ * added to the bytes D bits further on. This is repeated until 16 bytes with the CRC of
+ * the whole message remain.
  */
 #include <libdeflate.h>
 
@@ -23,8 +25,8 @@
 #define FOLD_32 __attribute__((target("vpclmulqdq,pclmul,avx2")))
 #define FOLD_64 __attribute__((target("vpclmulqdq,pclmul,avx2,avx512f,avx512vl")))
 
-/* Pairs { x^(D+32), x^(D-32) } mod P, bit-reflected and shifted left by one, which move
- * 16 bytes forward by D bits.
+/* BY_D: pairs { x^(D+32), x^(D-32) } mod P, bit-reflected and shifted left by one. A
+ * multiplication with them moves 16 bytes forward by D bits.
  */
 #define BY_32768 0x000000005ad8a92c, 0x00000001b3b1a484
 #define BY_16384 0x0000000153c7bc22, 0x00000001a03baef6
@@ -37,8 +39,8 @@
 #define BY_256 0x00000000f1da05aa, 0x000000015a546366
 #define BY_128 0x00000001751997d0, 0x00000000ccaa009e
 
-/* For the reduction of the last 16 bytes, bit-reflected: x^64 mod P, shifted
- * as above; P; x^64 div P.
+/* Constants for the reduction of the last 16 bytes, bit-reflected: x^64 mod P, shifted as
+ * above; P; x^64 div P.
  */
 #define X_64 0x0000000163cd6124
 #define POLYNOMIAL 0x00000001db710641
@@ -55,7 +57,7 @@ static inline FOLD_32 __m128i load16(const uint8_t *p)
 	return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-/* Move @a forward by the distance that @k stands for, and add @next. */
+/* Moves @a forward by the distance that the constants @k stand for, and adds @next. */
 static inline FOLD_32 __m128i fold16(__m128i a, __m128i k, __m128i next)
 {
 	__m128i low = _mm_clmulepi64_si128(a, k, 0x00);
@@ -64,8 +66,8 @@ static inline FOLD_32 __m128i fold16(__m128i a, __m128i k, __m128i next)
 	return _mm_xor_si128(_mm_xor_si128(low, high), next);
 }
 
-/* The CRC of 16 bytes, where the register is empty before: reduce them to 12 bytes, to 8,
- * and take the remainder by Barrett reduction.
+/* Returns the CRC of 16 bytes, with a CRC register that is 0 before: reduces them to 12
+ * bytes, then to 8, and takes the remainder by Barrett reduction.
  */
 static inline FOLD_32 uint32_t reduce16(__m128i x)
 {
@@ -82,8 +84,8 @@ static inline FOLD_32 uint32_t reduce16(__m128i x)
 	return ~(uint32_t)_mm_extract_epi32(_mm_xor_si128(x, q), 1);
 }
 
-/* Fold the @len bytes at @p into @x, which stands for all
- * bytes before @p, and reduce.
+/* Returns the CRC of the bytes that have been folded into @x, followed by the @len bytes
+ * at @p.
  */
 static inline FOLD_32 uint32_t finish_crc(__m128i x, const uint8_t *p, size_t len)
 {
@@ -102,8 +104,8 @@ static inline FOLD_32 __m256i pair32(long long low, long long high)
 	return _mm256_set_epi64x(high, low, high, low);
 }
 
-/* Volatile, so that the compiler does not make one long load of four short ones: a long
- * load would have to wait until the four stores before it have reached the cache.
+/* Reads one word. Volatile, so that the compiler does not combine four reads into a wide
+ * one, which would have to wait until the four stores before it have reached the cache.
  */
 static inline long long word(const uint64_t *w)
 {
@@ -128,14 +130,14 @@ static inline FOLD_32 __m256i fold32(__m256i a, __m256i k, __m256i next)
 	return _mm256_xor_si256(_mm256_xor_si256(low, high), next);
 }
 
-/* Move the first half forward and add it to the last. */
+/* Folds 32 bytes to 16: moves the first half forward and adds it to the second. */
 static inline FOLD_32 __m128i join32(__m256i a)
 {
 	return fold16(_mm256_castsi256_si128(a), pair16(BY_128),
 		      _mm256_extracti128_si256(a, 1));
 }
 
-/* Fold 128 bytes to 32. */
+/* Folds 128 bytes to 32. */
 static inline FOLD_32 __m256i join128(__m256i a, __m256i b, __m256i c, __m256i d)
 {
 	const __m256i near = pair32(BY_256);
@@ -187,7 +189,8 @@ static inline FOLD_64 __m512i fold64(__m512i a, __m512i k, __m512i next)
 		     _mm512_clmulepi64_epi128(a, k, 0x11), next);
 }
 
-/* Move the first three quarters forward and add them to the last. */
+/* Folds 64 bytes to 16: moves the first three quarters forward and adds them to the last.
+ */
 static inline FOLD_64 __m128i join64(__m512i a)
 {
 	const __m128i last = _mm512_extracti32x4_epi32(a, 3);
@@ -209,7 +212,7 @@ static inline FOLD_64 __m512i words64(const uint64_t *w)
 	return _mm512_inserti64x4(_mm512_castsi256_si512(words32(w)), words32(w + 4), 1);
 }
 
-/* Fold 256 bytes to 64. */
+/* Folds 256 bytes to 64. */
 static inline FOLD_64 __m512i join256(__m512i a, __m512i b, __m512i c, __m512i d)
 {
 	const __m512i k = pair64(BY_1024);
@@ -243,13 +246,14 @@ static FOLD_64 uint32_t crc_by_64(const uint64_t *head, const uint8_t *p, size_t
 typedef long long unaligned256 __attribute__((vector_size(32), aligned(1), may_alias));
 typedef long long unaligned512 __attribute__((vector_size(64), aligned(1), may_alias));
 
-/* The program and the device access this memory at the same time, in a way that a
- * sanitizer cannot know to be correct.
+/* Attribute of functions that read memory while the program may write to it. That is
+ * intended, and the caller handles it, but a sanitizer would report it.
  */
 #define RACY __attribute__((no_sanitize("thread", "address", "undefined")))
 
-/* Copy 32 (or 64) bytes and return them. The bytes folded are those stored: the compiler
- * must not load them a second time, when the program may have changed them.
+/* Copies 32 (or 64) bytes and returns them. The bytes returned, which go into the CRC,
+ * must be those stored. So the compiler must not load them from @src a second time, when
+ * the program may have changed them.
  */
 static inline RACY FOLD_32 __m256i move32(uint8_t *dst, const uint8_t *src)
 {
@@ -323,7 +327,9 @@ static FOLD_32 __m128i pair_of_length(size_t len)
 	}
 }
 
-/* The head is short, so wider registers would not be faster. */
+/* Returns the CRC of the head, @len bytes at @p and the bytes that @part replaces. The
+ * bytes before the part are few, so wider registers would not be faster.
+ */
 static FOLD_32 uint32_t crc_with_part(const uint64_t *head, const uint8_t *p, size_t len,
 				      const struct rn_crc32_part *part)
 {
@@ -335,7 +341,7 @@ static FOLD_32 uint32_t crc_with_part(const uint64_t *head, const uint8_t *p, si
 	return reduce16(fold16(x, pair_of_length(part->len), rest));
 }
 
-/* ---------------------------------------------------------------------- entry */
+/* ------------------------------------------------------------ public functions */
 enum rn_crc32_means rn_crc32_best(void)
 {
 	if (!__builtin_cpu_supports("vpclmulqdq") || !__builtin_cpu_supports("avx2"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* icrc.c - the ICRC: a CRC-32 over the packet, with ones in place of fields
- * that routers may change.
+/* icrc.c - the ICRC: a CRC-32 over the packet in which fields that routers may change are
+ * replaced by ones.
  */
 #include <endian.h>
 
@@ -13,28 +13,29 @@ enum {
 	IPV4_LEN = 20,
 	UDP_LEN = 8,
 
-	IPV4_ID = 4, /* byte offset of the identification in the header */
+	IPV4_ID = 4, /* byte offset of the identification in the IPv4 header */
 	IPV4_VERSION_IHL = 0x45,
 	IPV4_DF = 0x4000,
 	IP_PROTO_UDP = 17,
 
-	/* Number of bytes of the pseudo packet from the identification to the BTH. */
+	/* Number of bytes from the identification to the BTH. */
 	ID_TO_BTH = IPV4_LEN - IPV4_ID + UDP_LEN,
 };
 
-/* Stands for four bytes that may change on the way. Of the eight ones in place of the
- * LRH, the initial value of the CRC cancels the first four.
+/* Replaces four bytes that may change on the way. The specification puts eight bytes of
+ * ones before the IP header, in place of an LRH; the initial value of the CRC cancels the
+ * first four of them, so only the other four are written.
  */
 #define ONES 0xffffffffu
 
-/* Two 32-bit words in big-endian order. */
+/* Returns two 32-bit words, both in big-endian order, as one 64-bit word. */
 static uint64_t pair(uint32_t first, uint32_t second)
 {
 	return htobe64((uint64_t)first << 32 | second);
 }
 
-/* Write the rest of the LRH, and the IPv4 header but for the last four
- * bytes of its destination.
+/* Writes the remaining four bytes in place of the LRH, and the IPv4 header except for the
+ * last four bytes of its destination.
  */
 static void put_ipv4(uint64_t *w, const struct rn_flow *f, uint16_t id, uint32_t udp_len)
 {
@@ -62,7 +63,9 @@ static void put_ipv6(uint64_t *w, const struct rn_flow *f, uint32_t udp_len)
 	w[4] = pair(rn_get_be32(dst + 4), rn_get_be32(dst + 8));
 }
 
-/* Write what the ICRC covers from the LRH to the BTH. @len: bytes from the BTH on. */
+/* Writes what the ICRC covers from the LRH to the BTH. @len: number of bytes from the
+ * BTH on.
+ */
 static void put_head(uint64_t *w, const struct rn_flow *f, uint16_t ip_id,
 		     const uint8_t *bth, size_t len)
 {
@@ -78,8 +81,8 @@ static void put_head(uint64_t *w, const struct rn_flow *f, uint16_t ip_id,
 		put_ipv6(w, f, udp_len);
 	w[5] = pair(rn_get_be32(f->dst.raw + 12),
 		    (uint32_t)f->sport << 16 | RN_ROCE_PORT);
-	/* Length and checksum of UDP; the BTH, in which FECN, BECN and
-	 * reserved bits may change.
+	/* Length and checksum of UDP, and the BTH, in which FECN, BECN and reserved bits
+	 * are replaced.
 	 */
 	w[6] = pair(udp_len << 16 | 0xffff, rn_get_be32(bth));
 	w[7] = pair(0xff000000 | rn_get_be32(bth + 4), rn_get_be32(bth + 8));
@@ -93,8 +96,8 @@ uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, si
 	return rn_crc32(head, bth + RN_BTH_LEN, len - RN_BTH_LEN);
 }
 
-/* As rn_icrc(), but uses the CRC of the payload in @part, if possible, and does
- * not read the payload again.
+/* As rn_icrc(), but if possible takes the CRC of the payload from @part and does not read
+ * the payload again.
  */
 static uint32_t icrc_with(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth,
 			  size_t len, const struct rn_crc32_part *part)
@@ -121,7 +124,9 @@ void rn_icrc_seal_with(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, si
 	rn_put_le32(pkt + len, icrc_with(f, ip_id, pkt, len, part));
 }
 
-/* Product of two polynomials over GF(2) modulo the CRC-32 polynomial. Bit 31 is x^0. */
+/* Returns the product of two polynomials over GF(2) modulo the CRC-32 polynomial. Bit 31
+ * is x^0.
+ */
 static uint32_t multiply(uint32_t a, uint32_t b)
 {
 	uint32_t product = 0;
@@ -134,13 +139,14 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 	return product;
 }
 
-/* The difference between two CRC registers @len equal bytes before it became @diff. Each
- * byte multiplies the difference by x^8, so this multiplies by x^-8 to the power @len.
+/* Returns the difference of two CRC registers as it was before they took in @len equal
+ * bytes, if it is @diff afterwards. Each byte multiplies the difference by x^8, so this
+ * multiplies @diff by x^-8 to the power @len.
  */
 static uint32_t move_back(uint32_t diff, size_t len)
 {
-	/* x^(-8 * 2^i). The order of x is 2^32 - 1, so this
-	 * is x^(2^32 - 1 - 8 * 2^i).
+	/* back[i] is x^(-8 * 2^i). The order of x is 2^32 - 1, so that is x^(2^32 - 1 - 8
+	 * * 2^i).
 	 */
 	static const uint32_t back[16] = {
 		0x6567cb95, 0xd7125358, 0x5b358fd3, 0x2e9bb40b, 0x12a59a49, 0x8df9403d,
@@ -156,26 +162,28 @@ static uint32_t move_back(uint32_t diff, size_t len)
 	return diff;
 }
 
-/* Find the change of the identification that makes the ICRC of a packet of @len bytes
- * differ by @diff. The CRC register takes in a byte by XOR into its low 8 bits, so a
- * difference in the two bytes of the identification alone, moved back to just before
- * them, is within the low 16 bits. Return: false if no identification explains @diff.
+/* Finds the change of the identification that changes the ICRC of a packet of @len bytes
+ * by @diff. The CRC register takes in a byte by XOR into its low 8 bits. So if only the
+ * two bytes of the identification differ, the difference of the registers, computed back
+ * to just before these bytes, lies within the low 16 bits. Return: false if no change of
+ * the identification gives @diff.
  */
 static bool solve_id(uint32_t diff, size_t len, uint16_t *id_diff)
 {
 	uint32_t before = move_back(diff, ID_TO_BTH + len);
 
-	/* The first byte is in the low bits. */
+	/* The first byte of the identification is in the low bits. */
 	*id_diff = (uint16_t)(before << 8 | before >> 8);
 	return before <= 0xffff;
 }
 
-/* How a sender chooses identifications of its IPv4 packets. */
+/* How a sender chooses the identifications of its IPv4 packets. */
 enum habit {
 	HABIT_POSITION, /* position in the super-packet, 0 for a single packet */
 	HABIT_ZERO,
-	HABIT_COUNTER, /* a counter of packets */
-	HABIT_SUPERS,  /* a counter of super-packets, plus the position in one of them */
+	HABIT_COUNTER, /* value of a counter of all packets */
+	/* A counter of super-packets, plus the position in the super-packet. */
+	HABIT_SUPERS,
 };
 
 static uint16_t guess_id(const struct rn_icrc_hint *hint, uint16_t gro_idx)
@@ -187,7 +195,9 @@ static uint16_t guess_id(const struct rn_icrc_hint *hint, uint16_t gro_idx)
 	return hint->habit == HABIT_ZERO ? 0 : (uint16_t)(hint->last_id + 1);
 }
 
-/* Does @id belong to the super-packet that came last, or to one soon after? */
+/* Returns true if @id belongs to the last super-packet of this sender, or to one that it
+ * may have sent soon after.
+ */
 static bool is_of_supers(const struct rn_icrc_hint *hint, uint16_t id, uint16_t gro_idx)
 {
 	uint16_t ahead = (uint16_t)(id - gro_idx - hint->first_id);
@@ -203,8 +213,8 @@ static bool is_expected(const struct rn_icrc_hint *hint, uint16_t id, uint16_t g
 			is_of_supers(hint, id, gro_idx));
 }
 
-/* For exact checking: does @id come soon after one that was refused? If not, it is
- * refused as well, and remembered.
+/* For exact checking: returns true if @id follows shortly after that of a packet that was
+ * refused. If it does not, this packet is refused, too, and its @id is remembered.
  */
 static bool follows_refused(struct rn_icrc_hint *hint, uint16_t id)
 {
@@ -218,7 +228,7 @@ static bool follows_refused(struct rn_icrc_hint *hint, uint16_t id)
 	return follows;
 }
 
-/* The guess was wrong: find the habit that explains @id. */
+/* Returns the habit that explains @id, after the guess was wrong. */
 static uint8_t habit_of(const struct rn_icrc_hint *hint, uint16_t id, uint16_t gro_idx)
 {
 	if (id == gro_idx)
@@ -243,8 +253,8 @@ enum rn_icrc_verdict rn_icrc_check_with(struct rn_icrc_hint *hint,
 
 	if (len < RN_BTH_LEN + RN_ICRC_LEN || data_len > RN_ICRC_DATA_MAX)
 		return RN_ICRC_BAD;
-	/* An IPv6 header may hold any source, an IPv4-mapped address too, and not every
-	 * kernel drops such packets.
+	/* An IPv6 header may hold an IPv4-mapped source address, and not every kernel
+	 * drops such packets.
 	 */
 	if (rn_gid_is_ipv4(&f->src) != rn_gid_is_ipv4(&f->dst))
 		return RN_ICRC_BAD;

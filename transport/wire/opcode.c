@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* opcode.c - the opcode tables: a row for each packet opcode and
- * each work request opcode.
+/* opcode.c - two tables: properties of each packet opcode, and of each work
+ * request opcode.
  *
- * The header length is computed from the flags, so the two always agree. Classes
- * share their rows: UC is RC without READ, atomics and invalidation; an XRC request
- * is an RC request with an XRCETH.
+ * The header length is computed from the flags, so both always agree. Transport classes
+ * share their rows: UC is RC without READ, atomics and invalidation; an XRC request is an
+ * RC request with an XRCETH.
  */
 #include "rocin/opcode.h"
 
@@ -32,7 +32,7 @@
 		      .access = ACCESS_##k,   \
 		      .answer = ANSWER_##k }
 
-/* Of each kind: the right that it needs, and what it is answered with. */
+/* For each kind of packet: the access right that it needs, and how it is answered. */
 #define ACCESS_SEND 0
 #define ACCESS_WRITE RN_ACCESS_REMOTE_WRITE
 #define ACCESS_READ RN_ACCESS_REMOTE_READ

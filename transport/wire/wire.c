@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wire.c - parse and emit each header, and the code tables of the AETH. */
+/* wire.c - functions that parse and write each header, and the tables of the
+ * AETH's codes.
+ */
 #include <errno.h>
 
 #include "rocin/psn.h"
@@ -41,7 +43,7 @@ enum {
 
 	XRCETH_SRQN = 1, /* after 8 reserved bits */
 
-	FETH_LAST = 3, /* reserved:2 selectivity:2 placement:4; 24 reserved bits before */
+	FETH_LAST = 3, /* reserved:2 selectivity:2 placement:4, after 24 reserved bits */
 	FETH_SELECTIVITY_SHIFT = 4,
 	FETH_SELECTIVITY_MASK = 0x3,
 	FETH_PLACEMENT_MASK = 0xf,
@@ -71,8 +73,8 @@ int rn_bth_parse(struct rn_bth *bth, const uint8_t *p, const uint8_t *end)
 	return 0;
 }
 
-/* Written as three words, see rn_put_be32(), because the ICRC
- * reads them right afterwards.
+/* Written as three words (see rn_put_be32()), because the ICRC code reads these words
+ * right afterwards.
  */
 uint8_t *rn_bth_emit(uint8_t *p, const struct rn_bth *bth)
 {
@@ -243,7 +245,9 @@ uint8_t *rn_feth_emit(uint8_t *p, const struct rn_feth *feth)
 				      feth->placement);
 }
 
-/* IBTA Vol 1, encoding of AETH credit counts: from 8 on, two steps per doubling. */
+/* Credits for each credit code. IBTA Vol 1, encoding of AETH credit counts: from 8 on,
+ * two steps per doubling.
+ */
 static const uint32_t credits_of_code[RN_AETH_VALUE_MASK + 1] = {
 	0,    1,    2,	  3,	 4,	6,     8,     12,   /* 0x00 */
 	16,   24,   32,	  48,	 64,	96,    128,   192,  /* 0x08 */
@@ -268,7 +272,7 @@ uint8_t rn_aeth_credit_code(uint32_t credits)
 
 rn_ns rn_rnr_timer_ns(uint8_t code)
 {
-	/* Units of 10 us. IBTA Vol 1 table 45. */
+	/* Wait for each timer code, in units of 10 us. IBTA Vol 1 table 45. */
 	static const uint32_t wait[RN_AETH_VALUE_MASK + 1] = {
 		65536, 1,    2,	   3,	  4,	 6,	8,     12,    /* 0x00 */
 		16,    24,   32,   48,	  64,	 96,	128,   192,   /* 0x08 */
