@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* call.h - calls into the core as data, and who is shown them.
+/* call.h - the hook by which a recorder sees the calls into the core (the transport), and
+ * the form in which it sees them.
  *
- * A recorder (sim/replay) is shown every call that can change what the core does, when it
- * begins and when it ends. Without one, a function pays for this with a branch at either
- * end that is never taken. Calls that only look at the core are shown to nobody.
+ * A recorder (sim/replay) is called when a call that can change what the core does
+ * begins, and when it ends. Without a recorder, this costs each function two branches
+ * that are never taken. Calls that only query the core are not reported.
  */
 #ifndef RN_CALL_H
 #define RN_CALL_H
@@ -20,9 +21,9 @@
 #include "rocin/rx_tx.h"
 #include "rocin/srq.h"
 
-/* The numbers stand in recordings. */
+/* Functions of the core that are reported. Recordings contain these numbers. */
 enum rn_call_kind {
-	RN_CALL_DEV_INIT = 1, /* shown by rn_call_hook.attach */
+	RN_CALL_DEV_INIT = 1, /* reported by rn_call_hook.attach instead of begin */
 	RN_CALL_DEV_FINI,
 	RN_CALL_SET_GID,
 	RN_CALL_RECEIVE,
@@ -83,31 +84,36 @@ struct rn_call_grow {
 };
 
 struct rn_call_cq {
-	rn_iova ring;	   /* INIT, MOVE */
-	uint32_t capacity; /* INIT, MOVE */
+	rn_iova ring;	   /* rn_cq_init(), rn_cq_move() */
+	uint32_t capacity; /* rn_cq_init(), rn_cq_move() */
 	enum rn_cq_arm arm;
-	uint32_t count; /* MODERATE */
-	rn_ns period;	/* MODERATE */
+	uint32_t count; /* rn_cq_moderate() */
+	rn_ns period;	/* rn_cq_moderate() */
 };
 
 struct rn_call_pace {
 	uint32_t kbps, burst;
 };
 
-/* The arguments of one call, named as those of the function, that make a difference. */
+/* One call. Contains those arguments that make a difference, with the names that they
+ * have in the function.
+ */
 struct rn_call {
 	enum rn_call_kind kind;
-	struct rn_dev *dev; /* NULL: rn_cq_init(), rn_cq_move(), rn_cq_arm() */
-	void *object; /* CQ, QP, SRQ, region or group; the block of one that is made */
+	struct rn_dev *dev; /* NULL in rn_cq_init(), rn_cq_move() and rn_cq_arm() */
+	/* CQ, QP, SRQ, region or group; for a create call, the memory block of the
+	 * object .
+	 */
+	void *object;
 	rn_ns now;
-	int64_t result; /* what the function has returned, if that is a number */
+	int64_t result; /* return value of the function, if that is a number */
 	union {
 		struct rn_call_gid set_gid;
 		struct {
 			const struct rn_rx *pkts;
-			unsigned count; /* begin() may make it smaller */
+			unsigned count; /* begin() may reduce it */
 		} receive;
-		struct { /* also of a frame */
+		struct { /* rn_dev_transmit() and rn_dev_transmit_frame() */
 			uint8_t *buf;
 			size_t cap;
 			struct rn_tx *tx;
@@ -116,7 +122,7 @@ struct rn_call {
 		} transmit;
 		struct rn_call_peer_holds peer_holds;
 		struct {
-			uint64_t tag; /* begin() may put another in its place */
+			uint64_t tag; /* begin() may replace it */
 			enum rn_mem_result result;
 		} mem_done;
 		struct rn_event *event;
@@ -141,16 +147,19 @@ struct rn_call {
 	} u;
 };
 
-/* Who is shown calls; NULL: nobody. */
+/* Functions of the recorder; NULL where there is none. */
 struct rn_call_hook {
-	/* A device begins with @cfg, in which memory may be replaced. Return: what call()
-	 * is given, or NULL: the calls of this device are not shown.
+	/* Called when a device is initialised with @cfg, in which the recorder may
+	 * replace the memory back end. Return: pointer that is passed to begin() and
+	 * end() as @hook; NULL: the calls of this device are not reported.
 	 */
 	void *(*attach)(struct rn_dev_cfg *cfg);
-	/* Before and after a call; begin() returns @call. */
+	/* Called before and after a call. begin() returns @call or a replacement, which
+	 * the function then uses and which is passed to end().
+	 */
 	struct rn_call *(*begin)(void *hook, struct rn_call *call);
 	void (*end)(void *hook, const struct rn_call *call);
-	/* After a call about a CQ that says no device. */
+	/* Called after a call about a CQ in which no device is given. */
 	void (*cq_call)(const struct rn_call *call);
 };
 

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm.h - the connection manager without I/O: connections that were asked
- * for, and what was agreed.
+/* cm.h - the connection manager: a protocol machine without I/O that establishes and
+ * ends connections.
  *
  *   Inputs   rn_cm_receive(), rn_cm_expire(), and the calls of programs
  *   Outputs  rn_cm_transmit(), rn_cm_next_event(), rn_cm_deadline()
  *
  * It keeps a table of connections, active and passive, and of service lookups (SIDR) by
- * UD programs. It knows no QP: the caller sets up the QP as rn_cm_info.qp says. One table
- * may serve all devices of a network namespace.
+ * UD programs. It does not access QPs: the caller sets up its QP with the attributes in
+ * rn_cm_info.qp. One table may serve all devices of a network namespace.
  *
- * After every input the caller takes all outputs: all packets, all events. A packet that
- * has not been taken is replaced by the next packet of the same connection.
+ * After every input the caller fetches all outputs: all packets and all events. A packet
+ * that has not been fetched is replaced by the next packet of the same connection.
  *
  * A connection belongs to the caller from the call that created it, or the event that
- * announced it, until rn_cm_close(). Messages that the protocol still needs after that
- * are sent, and the entry is reused when its time-wait is over.
+ * announced it, until rn_cm_close(). Messages that the protocol still requires are
+ * sent after that, and the entry of the table is reused when the connection's
+ * time-wait is over.
  *
  * Nothing here blocks, allocates or reads a clock, and random numbers come from
  * rn_cm_cfg.seed alone: equal inputs give equal outputs.
  *
  * Threads: none of these functions locks.
  * Source: IBTA Vol 1, chapter 12; Annexes A11 (IP CM service) and A17 (RoCEv2). Where
- * these leave a choice, it does what Linux' ib_cm does.
+ * these leave a choice, this implementation follows ib_cm of Linux.
  */
 #ifndef RN_CM_H
 #define RN_CM_H
@@ -33,121 +34,140 @@
 struct rn_cm;
 struct rn_cm_conn;
 
-/* Codes of times: 4.096 us * 2^code. */
+/* Time codes; a code stands for 4.096 us * 2^code. */
 enum {
-	RN_CM_RESP_TIMEOUT = 20,     /* default: 4.3 s */
+	RN_CM_RESP_TIMEOUT = 20,     /* default time to answer a message: 4.3 s */
 	RN_CM_LIFETIME_DEFAULT = 18, /* packet lifetime of a RoCE path: 1.07 s */
-	RN_CM_MRA_TIMEOUT = 24,	     /* service timeout that rdma_cm asks for */
+	RN_CM_MRA_TIMEOUT = 24,	     /* service timeout in the MRAs that rdma_cm sends */
 	RN_CM_MAX_RETRIES = 15,
 	RN_CM_ACK_DELAY_DEFAULT = 15,
 };
 
 enum rn_cm_stat {
-	RN_CM_STAT_RX,	       /* messages received and understood */
-	RN_CM_STAT_TX,	       /* messages handed out, including those sent again */
-	RN_CM_STAT_RESENT,     /* messages sent again because no answer came in time */
-	RN_CM_STAT_TIMEOUTS,   /* messages given up, after all retries */
+	RN_CM_STAT_RX, /* valid messages received */
+	RN_CM_STAT_TX, /* messages sent, including retransmissions */
+	/* Messages sent again because the answer did not come in time. */
+	RN_CM_STAT_RESENT,
+	RN_CM_STAT_TIMEOUTS,   /* messages given up after all retries */
 	RN_CM_STAT_DUPLICATES, /* messages received more than once */
-	RN_CM_STAT_STALE,      /* REJ sent with reason 10, stale connection */
+	RN_CM_STAT_STALE,      /* REJs sent with reason 10, stale connection */
 	RN_CM_STAT_REJ_SENT,
 	RN_CM_STAT_REJ_RECEIVED,
-	/* MAD version not 1, class not CM version 2, or method not Send. */
+	/* Messages dropped: MAD version not 1, class not CM version 2, or method
+	 * not Send.
+	 */
 	RN_CM_STAT_DROP_HEADER,
-	RN_CM_STAT_DROP_ATTR,	 /* not a CM message, or with illegal fields */
-	RN_CM_STAT_DROP_UNKNOWN, /* for no connection, or for one of another peer */
-	RN_CM_STAT_DROP_STATE,	 /* not expected in the connection's state */
-	RN_CM_STAT_DROP_FULL,	 /* table or backlog is full, or no room for an answer */
+	RN_CM_STAT_DROP_ATTR, /* dropped: no CM message, or illegal fields */
+	/* Dropped: for no connection, or for that of another peer. */
+	RN_CM_STAT_DROP_UNKNOWN,
+	/* Dropped: not expected in the state of the connection. */
+	RN_CM_STAT_DROP_STATE,
+	/* Dropped: table or backlog full, or no room for the answer. */
+	RN_CM_STAT_DROP_FULL,
 	RN_CM_STAT_COUNT
 };
 
-/* Name of a counter, such as "resent", for programs that print it. */
+/* Returns the name of a counter, such as "resent", for programs that print it. */
 const char *rn_cm_stat_name(enum rn_cm_stat stat);
 
 struct rn_cm_cfg {
-	/* Connections at a time, including those in time-wait; at least 1. */
+	/* Largest number of connections at a time, including those in time-wait; at
+	 * least 1.
+	 */
 	uint32_t conn_max;
-	uint64_t seed; /* for communication IDs and transaction IDs */
-	/* Code of the time within which we answer, and peers have to; 0: default. */
+	uint64_t seed; /* seed of the communication IDs and transaction IDs */
+	/* Time code: this side answers within that time, and requires peers to do so;
+	 * 0: default.
+	 */
 	uint8_t resp_timeout;
-	uint8_t ack_delay;   /* code of the delay of ACKs of the device; 0: default */
-	uint8_t max_retries; /* how often a message is sent again; 0: default */
-	/* Our timeouts are multiplied by this (0 means 1, at most 1000). The times that
-	 * are told to peers do not change.
+	uint8_t ack_delay;   /* time code of the device's ACK delay; 0: default */
+	uint8_t max_retries; /* number of retransmissions of a message; 0: default */
+	/* Factor for the timeouts of this side; 0 means 1, at most 1000. The times that
+	 * are sent to peers are not multiplied.
 	 */
 	uint32_t timeout_scale;
-	uint64_t *stats; /* RN_CM_STAT_COUNT counters, or NULL */
+	uint64_t *stats; /* array of RN_CM_STAT_COUNT counters, or NULL */
 };
 
-/* Size in bytes of a table with room for @conn_max connections. */
+/* Returns the size in bytes of a table with room for @conn_max connections. */
 size_t rn_cm_size(uint32_t conn_max);
 
 /**
  * rn_cm_init() - Make an empty table
- * @block:	rn_cm_size(@cfg->conn_max) bytes, aligned to 16, whatever they contain;
- *		not touched before a connection needs them
+ * @block:	rn_cm_size(@cfg->conn_max) bytes, aligned to 16, with any contents; only
+ *		written when a connection needs them
  * @cfg:	Copied
  *
- * There is no function to end the use of a table: the block is the caller's again when it
- * makes no more calls.
+ * There is no function that destroys a table: the caller may free the block when it makes
+ * no more calls.
  */
 struct rn_cm *rn_cm_init(void *block, const struct rn_cm_cfg *cfg);
 
-/* Connections in use, including those in time-wait. */
+/* Returns the number of connections in use, including those in time-wait. */
 uint32_t rn_cm_conn_count(const struct rn_cm *cm);
 
 /* ---- Packets ---- */
 
 struct rn_cm_rx {
-	const struct rn_flow *flow; /* as received: @src is the peer */
+	/* Flow of the packet: @src is the address of the peer. */
+	const struct rn_flow *flow;
 	uint32_t src_qpn;
 	const uint8_t *mad; /* RN_MAD_LEN bytes */
 };
 
-/* A message on its way out, in the packet that will carry it. */
+/* A message to be sent, in the packet that carries it. */
 struct rn_cm_tx {
-	struct rn_flow flow; /* @sport is 0 */
+	struct rn_flow flow; /* addresses of the packet; @sport is 0 */
 	uint32_t dest_qpn;
-	/* RN_GSI_PACKET_LEN bytes of which the MAD is written, for rn_gsi_seal(). They
-	 * are the table's, and valid until its next call.
+	/* RN_GSI_PACKET_LEN bytes that contain the MAD; rn_gsi_seal() adds the rest. They
+	 * belong to the table, and are valid until the next call for this table.
 	 */
 	uint8_t *pkt;
 };
 
-/* A MAD has arrived at QP1 of one of our addresses. Never fails: a bad
- * MAD is counted.
+/* Processes a MAD that has arrived at QP1 of one of the local addresses. Never fails: an
+ * invalid MAD is counted and dropped.
  */
 void rn_cm_receive(struct rn_cm *cm, rn_ns now, const struct rn_cm_rx *rx);
 
-/* Is this a request (REQ, SIDR_REQ) for a service that nobody listens for, which would be
- * rejected now? Changes nothing.
+/* Returns true if this is a request (REQ or SIDR_REQ) for a service that has no listener
+ * yet, so that rn_cm_receive() would reject it. Changes nothing.
  */
 bool rn_cm_is_early(struct rn_cm *cm, const struct rn_cm_rx *rx);
 
-/* Take the next MAD to be sent. Return: false if there is none;
- * otherwise @tx is filled in.
+/* Fetches the next MAD to be sent. Return: true, with @tx filled in; false: there
+ * is none.
  */
 bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx);
 
-/* Time at which rn_cm_expire() has to be called; RN_NEVER: no timer runs. */
+/* Returns the time at which rn_cm_expire() has to be called; RN_NEVER: no timer runs. */
 rn_ns rn_cm_deadline(const struct rn_cm *cm);
 
-/* Perform what is due at @now: retransmissions, timeouts, ends of time-wait. */
+/* Performs what is due at @now: retransmissions, timeouts, ends of time-waits. */
 void rn_cm_expire(struct rn_cm *cm, rn_ns now);
 
 /* ---- Events ---- */
 
 /* Several events of one connection are delivered in the order of this enum. */
 enum rn_cm_event_type {
-	RN_CM_EV_REQ,	   /* passive: a connection is requested; data of the REQ */
-	RN_CM_EV_SIDR_REQ, /* passive: a UD service is requested; data of the SIDR_REQ */
-	RN_CM_EV_REP, /* active: accepted; call rn_cm_ready() next; data of the REP */
-	RN_CM_EV_SIDR_REP, /* status: enum rn_cm_sidr_status; data of the SIDR_REP, ARI */
-	RN_CM_EV_ESTABLISHED,  /* passive: the RTU has come; its data */
-	RN_CM_EV_LAP,	       /* the peer offers an alternate path; data of the LAP */
-	RN_CM_EV_APR,	       /* status: enum rn_cm_ap_status, or -ETIMEDOUT; ARI */
-	RN_CM_EV_REJECTED,     /* status: enum rn_cm_reason; data of the REJ, ARI */
-	RN_CM_EV_UNREACHABLE,  /* no answer to REQ, REP or SIDR_REQ: status -ETIMEDOUT */
-	RN_CM_EV_DISCONNECTED, /* DREQ or DREP came; or status -ETIMEDOUT */
+	RN_CM_EV_REQ, /* passive: a peer requests a connection. Data of the REQ */
+	/* Passive: a peer requests a UD service. Data of the SIDR_REQ. */
+	RN_CM_EV_SIDR_REQ,
+	RN_CM_EV_REP, /* active: accepted; call rn_cm_ready() next. Data of the REP */
+	/* Active: answer to a SIDR_REQ. status: enum rn_cm_sidr_status; data of the
+	 * SIDR_REP, ARI .
+	 */
+	RN_CM_EV_SIDR_REP,
+	RN_CM_EV_ESTABLISHED, /* passive: the RTU has arrived. Data of the RTU */
+	RN_CM_EV_LAP,	      /* the peer offers an alternate path. Data of the LAP */
+	/* Answer to a LAP. status: enum rn_cm_ap_status, or -ETIMEDOUT; ARI. */
+	RN_CM_EV_APR,
+	/* Rejected by the peer. status: enum rn_cm_reason; data of the REJ, ARI. */
+	RN_CM_EV_REJECTED,
+	/* No answer to a REQ, REP or SIDR_REQ. status: -ETIMEDOUT. */
+	RN_CM_EV_UNREACHABLE,
+	/* A DREQ or DREP has arrived, or no DREP (status: -ETIMEDOUT). */
+	RN_CM_EV_DISCONNECTED,
 	RN_CM_EV_TIMEWAIT_EXIT,
 	RN_CM_EV_COUNT
 };
@@ -159,11 +179,11 @@ struct rn_cm_listener;
 struct rn_cm_event {
 	enum rn_cm_event_type type;
 	struct rn_cm_conn *conn;
-	/* Of RN_CM_EV_REQ and _SIDR_REQ; NULL: it has been removed. */
+	/* Listener to which a RN_CM_EV_REQ or _SIDR_REQ belongs; NULL: it was removed. */
 	struct rn_cm_listener *listener;
-	int status; /* 0 unless the event says otherwise */
-	/* Private data and additional reject information (ARI): whole fields, valid until
-	 * the next call that concerns the connection. NULL if the event has none.
+	int status; /* see enum rn_cm_event_type; 0 if nothing is said there */
+	/* Private data and additional reject information (ARI) of the message: the whole
+	 * fields, valid until the next call about the connection. NULL: none.
 	 */
 	const uint8_t *data;
 	uint32_t data_len;
@@ -171,7 +191,7 @@ struct rn_cm_event {
 	uint32_t ari_len;
 };
 
-/* Take the next event. Return: false if there is none; otherwise @ev is filled in. */
+/* Fetches the next event. Return: true, with @ev filled in; false: there is none. */
 bool rn_cm_next_event(struct rn_cm *cm, struct rn_cm_event *ev);
 
 /* ---- Connections ---- */
@@ -179,9 +199,9 @@ bool rn_cm_next_event(struct rn_cm *cm, struct rn_cm_event *ev);
 /* clang-format off */
 enum rn_cm_state {
 	RN_CM_IDLE,
-	RN_CM_REQ_SENT, RN_CM_MRA_REQ_RCVD,		/* active */
+	RN_CM_REQ_SENT, RN_CM_MRA_REQ_RCVD,		/* states of the active side */
 	RN_CM_REP_RCVD, RN_CM_MRA_REP_SENT,
-	RN_CM_REQ_RCVD, RN_CM_MRA_REQ_SENT,		/* passive */
+	RN_CM_REQ_RCVD, RN_CM_MRA_REQ_SENT,		/* states of the passive side */
 	RN_CM_REP_SENT, RN_CM_MRA_REP_RCVD,
 	RN_CM_ESTABLISHED,
 	RN_CM_DREQ_SENT, RN_CM_DREQ_RCVD, RN_CM_TIMEWAIT,
@@ -192,8 +212,8 @@ enum rn_cm_state {
 
 const char *rn_cm_state_name(enum rn_cm_state state);
 
-/* The attributes that the QP needs. Complete on the active side with RN_CM_EV_REP, on the
- * passive side with rn_cm_accept().
+/* Attributes for the caller's QP. Complete on the active side when RN_CM_EV_REP is
+ * delivered, on the passive side after rn_cm_accept().
  */
 struct rn_cm_qp {
 	uint32_t dest_qpn;
@@ -205,8 +225,9 @@ struct rn_cm_qp {
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
 	uint16_t pkey;
-	uint32_t qkey;			       /* from a SIDR_REP */
-	struct rn_cm_path_rec path, alternate; /* as the QP sends: local is our side */
+	uint32_t qkey; /* UD: Q_Key of a SIDR_REP */
+	/* local_*: this side, remote_*: the peer. */
+	struct rn_cm_path_rec path, alternate;
 };
 
 struct rn_cm_info {
@@ -219,32 +240,34 @@ struct rn_cm_info {
 	uint32_t remote_id; /* 0: not known yet */
 	uint64_t remote_guid;
 	uint64_t service_id;
-	uint32_t vendor_id, vendor_option; /* from the peer (ECE) */
-	struct rn_flow flow;		   /* flow of our MADs: @src is our address */
+	/* Enhanced connection establishment (ECE): values of the peer. */
+	uint32_t vendor_id, vendor_option;
+	/* Addresses of this side's MADs: @src is the local address. */
+	struct rn_flow flow;
 	struct rn_cm_qp qp;
-	void *user; /* set by the caller */
+	void *user; /* pointer of the caller, see rn_cm_set_user() */
 };
 
-/* Valid until rn_cm_close(). */
+/* Returns what is known of a connection; valid until rn_cm_close(). */
 const struct rn_cm_info *rn_cm_conn_info(const struct rn_cm_conn *conn);
 void rn_cm_set_user(struct rn_cm_conn *conn, void *user);
 
-/* Where a connection goes; found by routing. */
+/* Path to the peer, which the caller has determined by routing. */
 struct rn_cm_route {
 	struct rn_flow flow; /* src, dst, ifindex, tclass, hop_limit (0: 64) */
 	uint32_t flow_label; /* 20 bits */
 	uint16_t pkey;	     /* 0: 0xffff */
 	uint8_t mtu;	     /* enum ibv_mtu, 1..5 */
 	uint8_t sl;	     /* 4 bits */
-	uint8_t rate;	     /* enum ibv_rate; 0: the port's */
+	uint8_t rate;	     /* enum ibv_rate; 0: rate of the port */
 	uint8_t lifetime;    /* packet lifetime code, at most 31; 0: default */
 };
 
-/* What one end offers in a REQ, REP or SIDR_REP. */
+/* Attributes that one side sends in a REQ, REP or SIDR_REP. */
 struct rn_cm_offer {
 	uint64_t ca_guid;
 	uint32_t qpn;	   /* 24 bits */
-	uint32_t psn;	   /* 24 bits: first PSN that it wants to receive */
+	uint32_t psn;	   /* 24 bits: first PSN that this side wants to receive */
 	uint32_t qkey;	   /* datagram services only */
 	uint8_t transport; /* enum rn_cm_transport; in a REQ only */
 	uint8_t ext_transport;
@@ -260,9 +283,9 @@ struct rn_cm_offer {
 
 /**
  * rn_cm_connect() - Request a connection: send a REQ
- * @service_id:	The listener's; for an IP service (rn_cm_service_is_ip()) the private data
- *		must begin with an IP CM header
- * @out:	The connection, in REQ_SENT
+ * @service_id: Service ID of the listener. For an IP service (rn_cm_service_is_ip()) the
+ *		private data must begin with an IP CM header
+ * @out:	Out: the connection, in state REQ_SENT
  *
  * The next event is RN_CM_EV_REP, _REJECTED or _UNREACHABLE.
  *
@@ -274,16 +297,15 @@ int rn_cm_connect(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 		  const struct rn_cm_route *route, const struct rn_cm_offer *offer,
 		  struct rn_cm_conn **out);
 
-/* Passive, after RN_CM_EV_REQ: accept with a REP. The next event is RN_CM_EV_ESTABLISHED,
- * _REJECTED or _UNREACHABLE.
- * Return: 0, -EINVAL (private data too long, a value that does not fit
- * its field, wrong state).
+/* Accepts a connection with a REP: passive side, after RN_CM_EV_REQ. The next event is
+ * RN_CM_EV_ESTABLISHED, _REJECTED or _UNREACHABLE. Return: 0, -EINVAL (private data too
+ * long, a value that does not fit its field, wrong state).
  */
 int rn_cm_accept(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 		 const struct rn_cm_offer *offer);
 
-/* Active, after RN_CM_EV_REP: the QP is in RTS, so send an RTU.
- * Return: as rn_cm_accept().
+/* Sends an RTU: active side, after RN_CM_EV_REP, when the caller's QP is in RTS. Return:
+ * as rn_cm_accept().
  */
 int rn_cm_ready(struct rn_cm *cm, struct rn_cm_conn *conn, const uint8_t *data,
 		uint32_t data_len);
@@ -293,7 +315,7 @@ int rn_cm_ready(struct rn_cm *cm, struct rn_cm_conn *conn, const uint8_t *data,
  * @reason:	enum rn_cm_reason
  * @ari:	Additional information of @ari_len bytes, or NULL
  *
- * The connection is idle afterwards, or in time-wait if a REP had been sent.
+ * Afterwards the connection is idle or, if a REP had been sent, in time-wait.
  *
  * Return: as rn_cm_accept().
  */
@@ -318,48 +340,48 @@ int rn_cm_reject(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
  */
 int rn_cm_mra(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t timeout, bool delayed);
 
-/* Passive: data arrived before the RTU did, so the peer is ready.
- * RN_CM_EV_ESTABLISHED follows.
- * Return: 0, -EISCONN, -EINVAL (wrong state).
+/* Reports that data has arrived before the RTU, so the peer is ready: passive side.
+ * RN_CM_EV_ESTABLISHED follows. Return: 0, -EISCONN (it is established already), -EINVAL
+ * (wrong state).
  */
 int rn_cm_established(struct rn_cm *cm, struct rn_cm_conn *conn);
 
-/* End an established connection with a DREQ or, after RN_CM_EV_DISCONNECTED, answer the
- * peer's DREQ with a DREP.
- * Return: as rn_cm_accept().
+/* Ends an established connection with a DREQ, or answers the peer's DREQ with a DREP
+ * after RN_CM_EV_DISCONNECTED. Return: as rn_cm_accept().
  */
 int rn_cm_disconnect(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 		     const uint8_t *data, uint32_t data_len);
 
-/* Established: offer the peer an alternate path with a LAP. RN_CM_EV_APR follows.
- * Return: 0, -EINVAL (as rn_cm_connect(); wrong state), -EALREADY (a LAP is outstanding).
+/* Offers the peer an alternate path with a LAP; the connection is established.
+ * RN_CM_EV_APR follows. Return: 0, -EINVAL (as rn_cm_connect(), or wrong state),
+ * -EALREADY (a LAP is outstanding).
  */
 int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 			 const struct rn_cm_route *route);
 
-/* Answer a LAP (RN_CM_EV_LAP) with an APR. @status: enum rn_cm_ap_status; with
- * RN_CM_APR_SUCCESS the path becomes rn_cm_qp.alternate.
- * Return: 0, -EINVAL (there is no LAP to answer).
+/* Answers a LAP (RN_CM_EV_LAP) with an APR. @status: enum rn_cm_ap_status; with
+ * RN_CM_APR_SUCCESS the path becomes rn_cm_qp.alternate. Return: 0, -EINVAL (there is no
+ * LAP to answer).
  */
 int rn_cm_answer_alternate(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status);
 
-/* Ask for a datagram service with a SIDR_REQ, as UD programs do to connect.
- * RN_CM_EV_SIDR_REP or _UNREACHABLE follows. As rn_cm_connect(); of @offer only
- * the private data is used.
+/* Requests a UD service with a SIDR_REQ. RN_CM_EV_SIDR_REP or _UNREACHABLE follows.
+ * Arguments and return values as for rn_cm_connect(); only the private data of @offer
+ * is used.
  */
 int rn_cm_sidr_request(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 		       const struct rn_cm_route *route, const struct rn_cm_offer *offer,
 		       struct rn_cm_conn **out);
 
-/* Answer RN_CM_EV_SIDR_REQ. @status: enum rn_cm_sidr_status. Of @offer, QPN, Q_Key, ECE
- * and private data are used, and only with RN_CM_SIDR_SUCCESS.
- * Return: as rn_cm_accept().
+/* Answers a request for a UD service (RN_CM_EV_SIDR_REQ). @status: enum
+ * rn_cm_sidr_status. QPN, Q_Key, ECE and private data of @offer are used, and only with
+ * RN_CM_SIDR_SUCCESS. Return: as rn_cm_accept().
  */
 int rn_cm_sidr_reply(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status,
 		     const struct rn_cm_offer *offer);
 
-/* The caller does not use the connection any more, in whatever state it is. A connection
- * being established is rejected (with reason timeout if nothing was heard of the peer),
+/* Ends the caller's use of a connection, in any state. A connection that is being
+ * established is rejected (with reason "timeout" if nothing was received from the peer),
  * an established one is disconnected. No more events follow.
  */
 void rn_cm_close(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
@@ -368,19 +390,21 @@ void rn_cm_close(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 
 enum {
 	RN_CM_COMPARE_LEN =
-		64 /* leading bytes of the private data that a listener may compare */
+		64 /* longest prefix of the private data that a listener may compare */
 };
 
-/* A listener lies in the caller's memory, at the same address as long as it listens. Of
- * several that match a request, the one that compares the most bits gets it.
+/* A listener for requests. It lies in memory of the caller, which must not move it while
+ * it is in use. If several listeners match a request, it goes to the one that compares
+ * the most bits.
  */
 struct rn_cm_listener {
 	uint64_t service_id;
-	uint64_t service_mask; /* bits that are compared; all ones: one service */
+	/* Bits of the service ID that are compared; all ones: a single service. */
+	uint64_t service_mask;
 	uint8_t compare[RN_CM_COMPARE_LEN];
 	uint8_t compare_mask[RN_CM_COMPARE_LEN];
-	uint32_t ifindex; /* only requests that arrived by this interface; 0: any */
-	/* Requests that may wait for the program's answer; 0: no limit. */
+	uint32_t ifindex; /* interface at which requests must arrive; 0: any */
+	/* Largest number of requests that wait for the program's answer; 0: no limit. */
 	uint32_t backlog;
 	void *user;
 
@@ -388,23 +412,26 @@ struct rn_cm_listener {
 	struct rn_cm_listener *next;
 	struct rn_cm_conn *pending;
 	uint32_t pending_count;
-	uint32_t bits; /* number of bits that are compared */
+	uint32_t bits; /* number of service ID, address and data bits that are compared */
 };
 
-/* Fill in a listener for a port of an IP service: at @addr, or at all addresses of both
- * families (NULL). The caller sets the other fields.
+/* Fills in a listener for a port of an IP service at @addr, or at all addresses of both
+ * families (NULL). The caller sets the other members.
  */
 void rn_cm_listener_ip(struct rn_cm_listener *l, enum rn_cm_port_space ps, uint16_t port,
 		       const struct rn_gid *addr);
 
-/* Return: 0, or -EADDRINUSE if a listener for exactly the same requests exists. */
+/* Starts listening. Return: 0, or -EADDRINUSE if there is a listener for exactly the
+ * same requests.
+ */
 int rn_cm_listen(struct rn_cm *cm, struct rn_cm_listener *l);
 
-/* Requests that wait for an answer stay, but without a listener. */
+/* Stops listening. Requests that wait for an answer are kept, without a listener. */
 void rn_cm_unlisten(struct rn_cm *cm, struct rn_cm_listener *l);
 
-/* The program has seen a request, so it no longer counts against the backlog of its
- * listener. rn_cm_accept(), rn_cm_reject() and rn_cm_close() imply this.
+/* Notes that the program has seen a request, so that it no longer counts against the
+ * backlog of its listener. rn_cm_accept(), rn_cm_reject() and rn_cm_close() do this
+ * as well.
  */
 void rn_cm_taken(struct rn_cm_conn *conn);
 

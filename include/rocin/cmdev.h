@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmdev.h - what is sent over a descriptor that stands for /dev/infiniband/rdma_cm.
+/* cmdev.h - messages between rocind and a descriptor that a program has in place
+ * of /dev/infiniband/rdma_cm.
  *
- * The descriptor is one end of a SOCK_SEQPACKET pair, whose other end rocind has. rocind
+ * The descriptor is one end of a SOCK_SEQPACKET pair; rocind has the other end. rocind
  * sends one byte for each event that it queues. So the descriptor is readable when there
  * is an event, blocks or not as the program has set it, and may be inherited, duplicated
- * and closed in any way. To take an event, a thread reads one byte and then asks for the
- * event; the bytes are all alike.
+ * and closed in any way. To get an event, a thread reads one byte and then sends the
+ * command GET_EVENT; all bytes are alike.
  *
  * Commands go over another pair of sockets, one pair per thread: the thread hands one
  * end of it to rocind over the descriptor, with a message of one byte. So threads
@@ -13,16 +14,17 @@
  * command is one message: struct rn_cmdev_call, @in_len bytes that the program wrote
  * behind its command header, and @option_len bytes that the command points at. Unless
  * the command is one-way, there is one answer: struct rn_cmdev_answer and @len bytes.
- * A thread that left a command without waiting for the answer (a signal handler may
- * jump) tells late answers by @seq.
+ * A thread may abandon a command before its answer arrives (a signal handler may jump out
+ * of the call); it recognises the late answer by its @seq.
  *
- * If an id is destroyed, the bytes of its events have to be removed; rocind does that,
- * and asks for the program's end of the pair to do so (@wants_end, RN_CMDEV_END).
+ * When an id is destroyed, the bytes of its events have to be removed from the socket.
+ * rocind does that, and for this purpose requests the program's end of the pair
+ * (@wants_end, RN_CMDEV_END).
  *
- * Commands that only query need not go to rocind: cm_board.h.
+ * Commands that only query can be answered without rocind, see cm_board.h.
  *
- * When rocind has gone, the program's end is readable for ever and reports end of file;
- * sim/kernel/cm_ids.h says what the program is told then.
+ * When rocind has ended, the program's end is always readable and reports end of file;
+ * sim/kernel/cm_ids.h describes what the program's calls return then.
  *
  * Both ends run on one machine as one user, so the byte order is that of the host. rocind
  * checks all that it receives.
@@ -33,35 +35,35 @@
 #include "rocin/types.h"
 
 enum {
-	RN_CMDEV_IN_MAX = 512,	   /* longest command of the ABI: 304 */
-	RN_CMDEV_OPTION_MAX = 512, /* longest value of SET_OPTION */
-	RN_CMDEV_OUT_MAX = 512,	   /* longest answer: 440 */
-	/* At most this many events are announced to the program at a time; further
-	 * events are announced as the program takes these. The buffer of a socket holds
-	 * about 270 messages.
+	RN_CMDEV_IN_MAX = 512,	   /* bytes; the longest command of the ABI has 304 */
+	RN_CMDEV_OPTION_MAX = 512, /* bytes; the longest value of SET_OPTION */
+	RN_CMDEV_OUT_MAX = 512,	   /* bytes; the longest answer has 440 */
+	/* Largest number of events that are announced to the program at a time; further
+	 * ones are announced when the program has read some of these. The buffer of a
+	 * socket holds about 270 messages.
 	 */
 	RN_CMDEV_MARKS_MAX = 128,
 };
 
-/* Not a command of the ABI: the program's end of the pair is passed as a
- * descriptor with it, see above.
+/* Number of a message that is no command of the ABI: it carries the program's end of the
+ * pair as a descriptor, see above.
  */
 #define RN_CMDEV_END UINT32_MAX
 
 struct rn_cmdev_call {
 	uint32_t cmd; /* enum in <rdma/rdma_user_cm.h> */
 	uint32_t in_len;
-	uint32_t out_len; /* room for the answer in the program's buffer */
+	uint32_t out_len; /* bytes of the program's buffer for the answer */
 	uint32_t option_len;
-	uint32_t seq;	  /* repeated in the answer */
+	uint32_t seq;	  /* number of the command, repeated in the answer */
 	uint32_t one_way; /* not 0: no answer is sent */
-	/* Of a one-way DISCONNECT: the unique number (cm_board.h) of the id that it
-	 * means. When the command arrives, that id may have moved to another descriptor,
-	 * and its short number may belong to another id, which is left alone.
+	/* For a one-way DISCONNECT: unique number (cm_board.h) of the id. By the time
+	 * rocind receives the command, that id may have moved to another descriptor, and
+	 * its short number may belong to another id, which must not be disconnected.
 	 */
 	uint64_t serial;
-	/* Of MIGRATE_ID: the number in the name of the descriptor that
-	 * the id comes from, or 0.
+	/* For MIGRATE_ID: number in the name of the descriptor from which the id is
+	 * moved, or 0.
 	 */
 	uint64_t from;
 };
@@ -73,10 +75,10 @@ struct rn_cmdev_answer {
 	uint32_t wants_end; /* not 0: the program has to send RN_CMDEV_END next */
 };
 
-/* The name of the program's end, by which it is recognised (getsockname()): an
- * abstract address of this prefix and 16 hexadecimal digits. The lower half of
- * the number is random, because any user of the network namespace could bind a
- * name that can be guessed.
+/* Prefix of the name of the program's end, by which that end is recognised
+ * (getsockname()): an abstract address of this prefix and 16 hexadecimal digits. The
+ * lower half of the number is random, because any user of the network namespace could
+ * bind a name that can be guessed.
  */
 #define RN_CMDEV_NAME "rocin-rdma_cm-"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cqe.h - completion queue entries as they lie in the ring, and the
- * device's part of a CQ.
+/* cqe.h - format of completion queue entries in the ring, and the device's part of a CQ.
  *
  * Numbers of enum values equal those of <infiniband/verbs.h>.
  */
@@ -11,8 +10,8 @@
 
 #include "rocin/types.h"
 
-/* A CQE as it lies in the ring: 64 bytes, written by one rn_mem_ops.write, so that
- * `ctl` becomes visible last.
+/* A CQE in the ring: 64 bytes, written by one rn_mem_ops.write, in which `ctl` becomes
+ * visible last.
  */
 struct rn_cqe {
 	uint64_t wr_id;
@@ -21,20 +20,21 @@ struct rn_cqe {
 	/* Immediate as a number (verbs: ntohl), or the R_Key that was invalidated. */
 	uint32_t imm;
 	uint32_t qpn;
-	uint32_t src_qpn;    /* UD */
-	uint32_t vendor_err; /* enum rn_syndrome (syndrome.h): the reason, for people */
-	uint32_t sgid_index; /* UD */
+	uint32_t src_qpn; /* UD: QPN of the sender */
+	/* Enum rn_syndrome (syndrome.h): detailed reason, for people. */
+	uint32_t vendor_err;
+	uint32_t sgid_index; /* UD: index of the destination address */
 	uint16_t pkey_index;
-	uint8_t sl; /* UD: enum rn_l3_type of the packet, as RoCE has no SL */
+	uint8_t sl; /* UD: enum rn_l3_type of the packet, since RoCE has no SL */
 	uint8_t reserved[13];
 	uint64_t ctl; /* RN_CQE_CTL(): lap, flags, opcode, status */
 };
 
 static_assert(sizeof(struct rn_cqe) == 64, "one CQE is one cache line");
 
-/* ctl: bits 63..32 number of the lap round the ring (1, 2, ...), 31..16
- * flags, 15..8 opcode, 7..0 status. A CQE is valid for a consumer index if it
- * has the lap of that index.
+/* Fields of ctl: bits 63..32 number of the lap round the ring (1, 2, ...), 31..16 flags,
+ * 15..8 opcode, 7..0 status. A CQE is valid for a consumer index if it has the lap number
+ * of that index.
  */
 static inline uint64_t rn_cqe_ctl(uint32_t lap, uint16_t flags, uint8_t opcode,
 				  uint8_t status)
@@ -43,25 +43,29 @@ static inline uint64_t rn_cqe_ctl(uint32_t lap, uint16_t flags, uint8_t opcode,
 	       status;
 }
 
-/* Kind of the header in the 40 bytes before the data of a UD receive. Annex A17,
- * A17.4.5.1, wants a flag for it in the CQE. Verbs have no field for that, so NICs use
- * the SL, in which programs look: bit 3 means UDP, bits 2..0 are the kind of IP header.
+/* Kind of the IP header in the 40 bytes before the data of a UD receive. Annex A17,
+ * A17.4.5.1, requires a flag for it in the CQE. Verbs have no field for that, so NICs
+ * report it in the SL, where programs look for it: bit 3 means UDP, bits 2..0 are the
+ * kind of IP header.
  */
 enum rn_l3_type {
 	RN_L3_IPV6 = 1 << 3 | 1,
 	RN_L3_IPV4 = 1 << 3 | 2,
 };
 
-enum rn_wc_flag { /* numbers of enum ibv_wc_flags, and ours from bit 14 */
+enum rn_wc_flag { /* numbers of enum ibv_wc_flags; those of Rocin from bit 14 on */
 	RN_WC_GRH = 1 << 0,
 	RN_WC_WITH_IMM = 1 << 1,
 	RN_WC_IP_CSUM_OK = 1 << 2,
 	RN_WC_WITH_INV = 1 << 3,
-	RN_WC_SKIP = 1 << 14, /* the QP was reset or destroyed: polling skips this CQE */
+	/* To be skipped when polling: the QP was reset or destroyed. */
+	RN_WC_SKIP = 1 << 14,
 };
 
 /* clang-format off */
-/* What completes: symbol, number (of enum ibv_wc_opcode), what it is called in sentences. */
+/* Opcodes of completions: symbol, number (of enum ibv_wc_opcode), name in messages to
+ * the user.
+ */
 #define RN_WC_OPCODES(X)                                       \
 	X(SEND,                 0, "SEND")                     \
 	X(RDMA_WRITE,           1, "RDMA WRITE")               \
@@ -102,63 +106,67 @@ enum rn_wc_status { /* numbers of enum ibv_wc_status */
 
 enum rn_cq_arm {
 	RN_CQ_UNARMED,
-	RN_CQ_ARM_SOLICITED, /* next CQE that is solicited or in error */
-	RN_CQ_ARM_NEXT,	     /* next CQE */
+	RN_CQ_ARM_SOLICITED, /* for the next CQE that is solicited or has an error */
+	RN_CQ_ARM_NEXT,	     /* for the next CQE */
 };
 
-/* The device's part of a CQ. It is embedded in an object of the caller, who also
- * owns the ring.
+/* The device's part of a CQ. It is embedded in an object of the caller, who also owns
+ * the ring.
  */
 struct rn_cq {
-	rn_iova ring;	   /* address of `capacity` entries of struct rn_cqe */
+	rn_iova ring;	   /* device address of `capacity` entries of struct rn_cqe */
 	uint32_t capacity; /* power of two */
-	/* CQEs ever written; loaded (relaxed) by the thread that polls, too. */
+	/* Number of CQEs ever written; also loaded (relaxed) by the thread that polls. */
 	uint32_t producer;
-	/* CQEs ever taken. Stored (release) by the program's thread that polls,
-	 * loaded (acquire) by the device to see whether the ring is full. Shape:
-	 * message passing; the partner is rn_cq_push(): a slot is reused only after
-	 * its reader is done with it.
+	/* Number of CQEs ever polled. Stored (release) by the thread that polls, loaded
+	 * (acquire) by the device to check whether the ring is full. Shape: message
+	 * passing; the partner is rn_cq_push(): a slot is reused only after its reader is
+	 * done with it.
 	 */
 	_Atomic uint32_t consumer;
 	enum rn_cq_arm armed;
-	bool overrun; /* a CQE was lost; the CQ takes no more CQEs */
+	bool overrun; /* a CQE was lost; no CQE is added any more */
 	bool event_pending, error_pending;
 	struct rn_cq *next_event;
-	/* Moderation of events, see rn_cq_moderate(). */
+	/* Event moderation: @count and @period of rn_cq_moderate(). */
 	uint32_t hold_count;
 	rn_ns hold_period;
-	uint32_t held; /* CQEs since the CQ was armed for which no event was raised yet */
-	rn_ns held_until; /* valid while held > 0 */
+	uint32_t held; /* number of CQEs whose event is being delayed */
+	/* Time at which the delayed event is raised; valid if held > 0. */
+	rn_ns held_until;
 	struct rn_cq *next_held;
-	void *owner; /* the caller's pointer */
+	void *owner; /* pointer of the caller, for its own use */
 };
 
 enum {
-	RN_CQE_MAX = 1 << 22, /* CQEs of one CQ */
+	RN_CQE_MAX = 1 << 22, /* largest number of CQEs of one CQ */
 };
 
 struct rn_dev;
 
-/* @capacity: power of two, 1 .. RN_CQE_MAX. The ring must be zeroed. */
+/* Initialises a CQ. @ring: zeroed; @capacity: power of two, 1 .. RN_CQE_MAX; @owner: any
+ * pointer of the caller.
+ */
 void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner);
 
-/* Change to another ring, into which the caller has copied the CQEs that were
- * not taken yet, each at its place there. A thread that loads cq->ring meanwhile
- * gets the old or the new one.
+/* Replaces the ring by another one, into which the caller has copied all CQEs that have
+ * not been polled yet, each to the place that its index has in the new ring. A thread
+ * that loads cq->ring at the same time gets the old or the new ring.
  */
 void rn_cq_move(struct rn_cq *cq, rn_iova ring, uint32_t capacity);
 
-/* No QP may use the CQ any more. Its pending events are dropped. */
+/* Ends the use of a CQ, whose pending events are dropped. No QP may use it any more. */
 void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq);
 
-/* ibv_req_notify_cq(): NEXT overrides SOLICITED, SOLICITED does not override NEXT. Only
- * CQEs that come after this call raise an event.
+/* Arms the CQ as ibv_req_notify_cq() does: NEXT overrides SOLICITED, SOLICITED does not
+ * override NEXT. Only CQEs that are added after this call raise an event.
  */
 void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode);
 
-/* Event moderation: an armed CQ raises its event when @count CQEs for which it is armed
- * have come, or @period ns after the first of them. If either is 0, it does so at the
- * first. A CQ whose event is held back now uses the new values.
+/* Sets event moderation: an armed CQ raises its event when @count CQEs for which it is
+ * armed have been added, or @period ns after the first of them. If either is 0, it
+ * raises the event at the first. The new values also hold for an event that is being
+ * delayed now.
  */
 void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns period);
 

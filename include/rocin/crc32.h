@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* crc32.h - the CRC-32 of Ethernet and of the ICRC, by the fastest
+/* crc32.h - the CRC-32 of Ethernet and of the ICRC, computed with the fastest
  * instructions that the processor has.
  *
  * Threads: any; nothing here has state.
@@ -13,18 +13,19 @@ enum {
 	RN_CRC32_HEAD = 64 /* bytes */
 };
 
-/* The CRC of RN_CRC32_HEAD bytes at @head, followed by @len bytes at @p. The
- * register is initially zero, not all ones, so leading zero bytes have no effect;
- * for a CRC that begins with ones, the caller inverts the first four bytes. The
- * result is inverted as usual.
+/* Returns the CRC of RN_CRC32_HEAD bytes at @head, followed by @len bytes at @p. The
+ * register is initially zero, not all ones, so leading zero bytes have no effect; for a
+ * CRC that begins with ones, the caller inverts the first four bytes. The result is
+ * inverted as usual.
  *
- * A caller that writes the head just before should write whole words: they can then be
- * read back at once, and otherwise only when all stores before have reached the cache.
+ * A caller that has just written the head should have written it in whole words. Words
+ * can be read back at once; bytes can be read as words only after all stores have reached
+ * the cache.
  */
 uint32_t rn_crc32(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p, size_t len);
 
-/* Ways to compute the CRC: the number of bytes that one step takes in, from the slowest
- * way to the fastest.
+/* Implementations, from the slowest to the fastest. RN_CRC32_BY_n processes n bytes
+ * per step.
  */
 enum rn_crc32_means {
 	RN_CRC32_PLAIN, /* by libdeflate */
@@ -32,20 +33,22 @@ enum rn_crc32_means {
 	RN_CRC32_BY_64,
 };
 
-/* The fastest way that this processor supports. */
+/* Returns the fastest implementation that this processor supports. */
 enum rn_crc32_means rn_crc32_best(void);
 
-/* As rn_crc32(), by @means, which must not exceed rn_crc32_best(); for tests. */
+/* As rn_crc32(), with implementation @means, which must not exceed rn_crc32_best().
+ * For tests.
+ */
 uint32_t rn_crc32_by(enum rn_crc32_means means, const uint64_t head[RN_CRC32_HEAD / 8],
 		     const uint8_t *p, size_t len);
 
-/* What is needed of the last bytes of a message to compute its CRC without reading them
- * again: 16 bytes that replace them. Their number must be a power of two from
- * RN_CRC32_PART_MIN to RN_CRC32_PART_MAX.
+/* A replacement for the last bytes of a message: 16 bytes from which its CRC can be
+ * computed without reading the last bytes again. The number of bytes replaced must be a
+ * power of two from RN_CRC32_PART_MIN to RN_CRC32_PART_MAX.
  */
 struct rn_crc32_part {
 	uint64_t w[2];
-	uint32_t len; /* number of bytes that are replaced; 0: none */
+	uint32_t len; /* number of bytes replaced; 0: none */
 };
 
 enum {
@@ -53,23 +56,25 @@ enum {
 	RN_CRC32_PART_MAX = 4096,
 };
 
-/* Can rn_crc32_copy() copy @len bytes? On some processors it never can. */
+/* Returns true if rn_crc32_copy() can copy @len bytes; on some processors it never can.
+ */
 bool rn_crc32_can_copy(size_t len);
 
-/* Copy @len bytes and fill in *@part in one pass, reading @src only once: *@part fits the
- * bytes at @dst, even if somebody writes to @src meanwhile. The ranges do not overlap.
+/* Copies @len bytes and computes *@part in one pass. @src is read only once, so *@part is
+ * right for the bytes at @dst even if another thread writes to @src meanwhile. The ranges
+ * must not overlap.
  */
 void rn_crc32_copy(uint8_t *dst, const uint8_t *src, uint32_t len,
 		   struct rn_crc32_part *part);
 
-/* As rn_crc32_copy(), by @means, which must not exceed rn_crc32_best() nor be
- * RN_CRC32_PLAIN; for tests.
+/* As rn_crc32_copy(), with implementation @means, which must not exceed rn_crc32_best()
+ * nor be RN_CRC32_PLAIN. For tests.
  */
 void rn_crc32_copy_by(enum rn_crc32_means means, uint8_t *dst, const uint8_t *src,
 		      uint32_t len, struct rn_crc32_part *part);
 
-/* As rn_crc32(): the CRC of the head, @len bytes at @p (a multiple of 16), and the bytes
- * that @part, which is not empty, replaces.
+/* As rn_crc32(): returns the CRC of the head, then @len bytes at @p (a multiple of 16),
+ * then the bytes that @part replaces. @part must not be empty.
  */
 uint32_t rn_crc32_with(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p,
 		       size_t len, const struct rn_crc32_part *part);

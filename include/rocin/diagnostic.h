@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* diagnostic.h - what the device thinks of a packet, for captures.
+/* diagnostic.h - remarks of the device on single packets, for captures: why a packet was
+ * dropped, refused or sent again.
  *
- * The struct lies in memory that processes of one build share: fixed
- * layout, host byte order.
+ * The struct is passed in shared memory between processes of the same build, so it has a
+ * fixed layout, in host byte order.
  */
 #ifndef RN_DIAGNOSTIC_H
 #define RN_DIAGNOSTIC_H
@@ -10,7 +11,7 @@
 #include "rocin/types.h"
 
 enum rn_diagnostic_kind {
-	/* Code: enum rn_stat, the counter that the packet was counted in. */
+	/* A received packet was counted; code: enum rn_stat, the counter. */
 	RN_DIAGNOSTIC_COUNTED = 1,
 	RN_DIAGNOSTIC_REFUSED, /* a request was refused; code: enum rn_objection */
 	/* A request was sent again; code: enum rn_stat, the reason. */
@@ -22,7 +23,7 @@ enum rn_diagnostic_kind {
 	RN_DIAGNOSTIC_FAULT,
 };
 
-/* Why a responder refuses a request. */
+/* Reason why a responder refuses a request. */
 enum rn_objection {
 	RN_OBJECTION_OTHER,
 	RN_OBJECTION_UNSUPPORTED,
@@ -42,10 +43,10 @@ enum rn_objection {
 	RN_OBJECTION_COUNT
 };
 
-/* What a fault rule has done to a packet. */
+/* Effect of a fault rule on a packet. */
 enum rn_diagnostic_fault {
 	RN_DIAGNOSTIC_DROPPED = 1,
-	RN_DIAGNOSTIC_INJECTED, /* a copy that only the rule has sent */
+	RN_DIAGNOSTIC_INJECTED, /* this packet is an additional copy, sent by the rule */
 	RN_DIAGNOSTIC_CHANGED,
 	RN_DIAGNOSTIC_DELAYED,
 };
@@ -53,12 +54,10 @@ enum rn_diagnostic_fault {
 struct rn_diagnostic {
 	uint16_t kind; /* enum rn_diagnostic_kind */
 	uint8_t is_sent;
-	uint8_t is_response; /* sent packet: it is an acknowledgement or a response */
+	uint8_t is_response; /* of a sent packet: acknowledgement or response */
 	uint32_t code;
 	uint32_t dest_qpn, psn; /* of the sent packet */
-	/* RN_DIAGNOSTIC_REFUSED: the memory that the request names; len 0:
-	 * it names none.
-	 */
+	/* RN_DIAGNOSTIC_REFUSED: remote memory that the request accesses; len 0: none. */
 	uint32_t key, len;
 	uint64_t va;
 };

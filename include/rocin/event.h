@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* event.h - what a device tells its driver: armed CQs that fired, asynchronous events. */
+/* event.h - events that a device reports: completion events of armed CQs, and
+ * asynchronous events.
+ */
 #ifndef RN_EVENT_H
 #define RN_EVENT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fail.h - errors that a device can be told to have, to test how programs handle them.
+/* fail.h - simulates errors of a device, to test how programs handle them.
  *
  * Threads: as transport.h.
  */
@@ -11,14 +11,14 @@
 struct rn_dev;
 struct rn_qp;
 
-/* Make the QP fail as if by an error of the device: it goes to ERR as by rn_qp_modify(),
+/* Makes the QP fail as by an error of the device: it goes to ERR, as by rn_qp_modify(),
  * and raises QP_FATAL. Does nothing in RESET and ERR.
  */
 void rn_qp_fail(struct rn_dev *dev, struct rn_qp *qp, rn_ns now);
 
-/* Make the CQ of the QP's send or receive queue lose a completion as if it were
- * full: it raises CQ_ERR, and every QP that completes to it goes to ERR. Does
- * nothing if the QP has no such CQ.
+/* Makes the CQ of the QP's send queue (@of_send_cq) or receive queue lose a completion as
+ * if it were full: the CQ raises CQ_ERR, and every QP that completes to it goes to ERR.
+ * Does nothing if the QP has no such CQ.
  */
 void rn_qp_overrun(struct rn_dev *dev, struct rn_qp *qp, rn_ns now, bool of_send_cq);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gid.h - addresses of RoCEv2. */
+/* gid.h - GIDs, the addresses of RoCEv2. */
 #ifndef RN_GID_H
 #define RN_GID_H
 
 #include "rocin/types.h"
 
 enum {
-	RN_GID_MAX = 16,     /* entries of a GID table; advertised and enforced */
+	RN_GID_MAX = 16,     /* largest number of entries of a GID table */
 	RN_ROCE_PORT = 4791, /* IBTA Annex A17: UDP destination port of RoCEv2 */
 };
 
@@ -23,13 +23,13 @@ static inline bool rn_gid_is_ipv4(const struct rn_gid *gid)
 	return __builtin_memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
 }
 
-/* True for fe80::/10: the address means something only on one interface. */
+/* True for fe80::/10, link-local addresses, which are valid on one interface only. */
 static inline bool rn_gid_is_link_local(const struct rn_gid *gid)
 {
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
-/* True for an IPv6 group (ff00::/8) and a mapped IPv4 one (224.0.0.0/4). */
+/* True for IPv6 groups (ff00::/8) and mapped IPv4 groups (224.0.0.0/4). */
 static inline bool rn_gid_is_multicast(const struct rn_gid *gid)
 {
 	return gid->raw[0] == 0xff ||
