@@ -23,7 +23,7 @@ bool rn_capture_log_is_name(const char *path);
  * rn_capture_log_open() - Begin a file
  * @path:	Its name, as own_file.h says
  * @origin:	The device; described in the file
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: the error text, one sentence
  *
  * Return: a log for rn_capture_log_close(), or NULL with errno: ENAMETOOLONG, ENOMEM, or
  *	   why the file cannot be written.

@@ -24,7 +24,7 @@ struct rn_tap;
  * rn_tap_open() - Start a capture in front of a back end
  * @path:	File, named as own_file.h says
  * @inner:	The back end; must outlive the result
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: the error text, one sentence
  *
  * Return: the tap, or NULL with errno: ENOENT (no libpcap), ENAMETOOLONG, ENOMEM, or why
  *	   the file cannot be written.

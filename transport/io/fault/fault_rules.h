@@ -172,7 +172,7 @@ struct rn_fault_spec {
  * @text:	Any of these items, in any order, each at most once; percentages of 0 to
  *		100 with up to four decimals. The default is 0, of the seed 1
  * @spec:	Out; untouched on failure
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: the error text, one sentence
  *
  * Return: 0 or -EINVAL.
  */
@@ -189,7 +189,7 @@ void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *r
  * @text:	As in ROCIN_FAULT
  * @rules:	Out; untouched on failure
  *
- * Return: 0, or with a sentence in @err: -EINVAL, -errno of open() and read(), -EFBIG.
+ * Return: 0, or with an error text in @err: -EINVAL, -errno of open() and read(), -EFBIG.
  */
 int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
 		  size_t err_len);

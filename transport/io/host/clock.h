@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* clock.h - the time of one of the kernel's clocks. Threads: any. */
+/* clock.h - reads a clock of the kernel, as a number of nanoseconds. Threads: any. */
 #ifndef RN_CLOCK_H
 #define RN_CLOCK_H
 

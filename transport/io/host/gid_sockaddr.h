@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gid_sockaddr.h - from a GID to a socket address of the kernel. */
+/* gid_sockaddr.h - makes a socket address from a GID and a port. */
 #ifndef RN_GID_SOCKADDR_H
 #define RN_GID_SOCKADDR_H
 
@@ -14,8 +14,8 @@ union rn_sockaddr {
 	struct sockaddr_in6 in6;
 };
 
-/* Fill in @a. @scope: interface index, for a link-local address; ignored for IPv4.
- * Return: length of the address.
+/* Fill in @a from @gid and @port. @scope: interface index for a link-local address;
+ * ignored for IPv4. Return: length of the address in bytes.
  */
 static inline socklen_t rn_gid_sockaddr(union rn_sockaddr *a, const struct rn_gid *gid,
 					uint16_t port, uint32_t scope)
@@ -34,7 +34,9 @@ static inline socklen_t rn_gid_sockaddr(union rn_sockaddr *a, const struct rn_gi
 	return sizeof(a->in6);
 }
 
-/* As rn_gid_sockaddr(), but @ifindex is used only if the address is link-local. */
+/* As rn_gid_sockaddr(), but for an address that is not link-local the scope is 0 instead
+ * of @ifindex.
+ */
 static inline socklen_t rn_gid_sockaddr_on(union rn_sockaddr *a, const struct rn_gid *gid,
 					   uint16_t port, uint32_t ifindex)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* log.c - writing log lines to standard error or a file. */
+/* log.c - see log.h. */
 #include "log.h"
 
 #include <errno.h>
@@ -19,9 +19,10 @@
 static const char *const level_names[] = { "error", "warn", "info", "debug", "trace" };
 static_assert(RN_ARRAY_SIZE(level_names) == RN_LOG_LEVEL_COUNT, "one name per level");
 
-/* The setting of ROCIN_LOG, packed into one word so that it becomes valid with one store:
- * level in the low 8 bits, TO_FILE if a file was named, the descriptor above. Two threads
- * may both read the environment; the second one discards its result.
+/* The setting of ROCIN_LOG, packed into one int so that one store makes it valid: the
+ * level in the low 8 bits, TO_FILE if a file was named, and the descriptor above. UNREAD:
+ * the environment was not read yet; SILENT: nothing is logged. If two threads read the
+ * environment at the same time, the second one discards its result.
  */
 enum {
 	UNREAD = -1,
@@ -31,8 +32,8 @@ enum {
 };
 static _Atomic int target = UNREAD;
 
-/* Write a line without a cancellation point, and without SIGPIPE if standard error is
- * a closed pipe.
+/* Write a line to @fd. Not a cancellation point; if @fd is a pipe that nobody reads, the
+ * SIGPIPE of the write is consumed here.
  */
 static void write_line(int fd, const char *line, size_t len)
 {
@@ -151,7 +152,7 @@ void rn_log(enum rn_log_level level, const char *fmt, ...)
 	len = vsnprintf(line + prefix, sizeof(line) - (size_t)prefix - 1, fmt, args);
 	va_end(args);
 	if (len >= 0) {
-		/* There is room for the newline even if the message was cut off. */
+		/* The message was cut off early enough to leave room for the newline. */
 		size_t end = strlen(line);
 
 		line[end] = '\n';

@@ -29,23 +29,23 @@ enum {
 	RN_LOG_LINE_MAX = 1024, /* bytes with prefix and newline; more is cut off */
 };
 
-/* Write the line "rocin[PID]: MESSAGE" if ROCIN_LOG asks for @level or a
- * more verbose one.
+/* Write the line "rocin[PID]: MESSAGE" if ROCIN_LOG has the level @level or a more
+ * verbose one.
  */
 void rn_log(enum rn_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Would rn_log(@level) write? To avoid the work of preparing a message. */
+/* Would rn_log(@level) write a line? A caller may ask before it prepares a message. */
 bool rn_log_on(enum rn_log_level level);
 
-/* Is @spec a valid value of ROCIN_LOG? The file is not opened. Return: 0, or -EINVAL with
- * a sentence in @err.
+/* Check a value of ROCIN_LOG without opening its file. Return: 0; or -EINVAL, with an
+ * error text in @err.
  */
 int rn_log_check(const char *spec, char *err, size_t err_len);
 
-/* The open file of ROCIN_LOG=LEVEL:FILE, or -1 (no log, or standard error). Opens the
- * file now, so that a daemon can do so before it changes its directory. The descriptor
- * stays owned by the log.
+/* Return: the descriptor of the file in ROCIN_LOG=LEVEL:FILE, owned by the log; -1 if
+ * there is no log or it goes to standard error. Opens the file if it is not open yet, so
+ * a daemon calls this before it changes its directory.
  */
 int rn_log_file_fd(void);
 

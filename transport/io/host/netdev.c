@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* netdev.c - from a specification to a list of devices; see rocin/netdev.h. */
+/* netdev.c - finds the interfaces and addresses that ROCIN_NETDEVS names;
+ * see rocin/netdev.h.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +24,10 @@
 #include "rocin/netdev.h"
 #include "sentence.h"
 
-/* One run of rn_netdev_discover(). */
+/* State of one call of rn_netdev_discover(). */
 struct discovery {
 	struct ifaddrs *all;
-	/* The caller's array, of which the first @count are complete. */
+	/* the caller's array, of which the first @count entries are complete */
 	struct rn_netdev *devs;
 	unsigned max;
 	unsigned count;
@@ -79,8 +81,8 @@ static bool gid_parse(struct rn_gid *gid, const char *text, size_t len)
 	return inet_pton(AF_INET6, copy, gid->raw) == 1;
 }
 
-/* Does the entry belong to interface @ifname? The part of the name behind a colon, as in
- * "eth0:1", is the label of an IPv4 address.
+/* Does the entry of getifaddrs() belong to interface @ifname? In a name such as "eth0:1",
+ * the part from the colon on is the label of an IPv4 address and not compared.
  */
 static bool is_entry_of(const struct ifaddrs *ifa, const char *ifname)
 {
@@ -116,9 +118,10 @@ static bool has_address(const struct discovery *d, const char *ifname,
 	return false;
 }
 
-/* May the IPv6 address be bound? Not before duplicate address detection has passed it.
- * getifaddrs() does not tell; /proc/net/if_inet6 has the flags of <linux/if_addr.h>.
- * Without that file (no /proc) every address counts as usable.
+/* Can a socket be bound to the IPv6 address @want? False while duplicate address
+ * detection runs or if it has failed, unless the address is optimistic. getifaddrs() does
+ * not report this; /proc/net/if_inet6 does, by flags of <linux/if_addr.h>. Without that
+ * file (no /proc) every address counts as usable.
  */
 static bool is_cleared(const struct rn_gid *want, uint32_t ifindex)
 {
@@ -252,7 +255,7 @@ static int add_listed_addresses(struct discovery *d, struct rn_netdev *dev,
 
 /* ---- Identity ---- */
 
-/* FNV-1a, 64 bit: spreads a few bytes, needs no strength. */
+/* FNV-1a, 64 bits: a fast hash that is not cryptographic. */
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
@@ -262,9 +265,9 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
 	return hash;
 }
 
-/* A hash that distinguishes this host and network namespace from others. Containers of
- * one host share the boot id but differ in the namespace; hosts cloned from one image
- * differ in the boot id.
+/* Compute a hash that differs between hosts and between network namespaces. Containers of
+ * one host have the same boot id but different namespaces; hosts cloned from one image
+ * have different boot ids.
  */
 static uint64_t hash_of_place(void)
 {
@@ -294,9 +297,9 @@ static uint64_t hash_of_place(void)
 	return hash;
 }
 
-/* The node GUID. For a card with a MAC it is an EUI-64 as in IPv6, but with hashed bits
- * in place of ff:fe, because two devices may share a card, and containers a MAC. Without
- * a MAC it is a hash.
+/* Compute the node GUID. For an interface with a MAC address it is an EUI-64 as in IPv6,
+ * but with 16 bits of a hash in place of ff:fe, because two devices may share an
+ * interface, and two containers a MAC address. Otherwise it is a hash.
  */
 static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface)
 {
@@ -339,7 +342,7 @@ static bool find_iface(const struct discovery *d, const char *ifname, struct ifa
 	return found;
 }
 
-/* Find index and MTU of the interface. Return: false if the interface
+/* Fill in index and MTU of the interface @dev->ifname. Return: false if the interface
  * has disappeared.
  */
 static bool query_iface(struct rn_netdev *dev)
@@ -428,7 +431,7 @@ int rn_netdev_discover(const char *spec, struct rn_netdev *devs, unsigned max, c
 	return rc ? rc : (int)d.count;
 }
 
-/* ---- How fast the link is ---- */
+/* ---- Link speed ---- */
 
 enum {
 	MBPS_MAX = 4000000
@@ -444,7 +447,7 @@ uint32_t rn_netdev_rate(const char *ifname)
 	if (fd < 0)
 		return 0;
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", ifname);
-	/* A link that is down, or has no rate, reports -1. */
+	/* The kernel reports -1 for a link that is down or has no speed. */
 	if (ioctl(fd, SIOCETHTOOL, &request) == 0)
 		mbps = ethtool_cmd_speed(&cmd);
 	rn_fd_close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* own_fd.c - which descriptors of the process are ours; see own_fd.h. */
+/* own_fd.c - the set of Rocin's own descriptors in a program's process; see own_fd.h. */
 #include "own_fd.h"
 
 #include <dlfcn.h>
@@ -17,11 +17,13 @@ enum {
 
 struct identity {
 	dev_t dev;
-	ino_t ino; /* several kinds of descriptors without a file share one inode */
+	/* equal for all descriptors of a kind that has no file, such as eventfds */
+	ino_t ino;
 };
 
-/* Bits of descriptors that are kept, and their identities. Shape: message passing; the
- * owner of a descriptor writes its identity before it sets the bit.
+/* Which descriptors are kept, one bit for each, and the identity of each. Memory order:
+ * message passing (MP); the owner of a descriptor writes its identity before it sets
+ * the bit.
  */
 static _Atomic uint64_t kept[WORDS];
 static struct identity identities[RN_OWN_FD_MAX];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* own_fd.h - our descriptors in other people's processes.
+/* own_fd.h - protects the descriptors that Rocin opens in a program's process.
  *
- * A program may close descriptors that it does not know, for instance all from 3 on.
- * If sim/kernel intercepts its calls of close() and similar ones, the descriptors that
- * are kept here stay open: to the program they seem not to exist. Other programs close
- * them by bare system calls and then open files of their own, which get our numbers.
- * So a kept descriptor is also identified by its inode, and only if that agrees is it
- * closed as ours.
+ * A program may close descriptors that it has not opened, for instance all from 3 on. If
+ * the preloaded library (sim/kernel) intercepts the program's calls of close() and
+ * similar functions, the descriptors that are kept here stay open, and to the program
+ * they seem not to exist. A program that closes them by bare system calls may then open a
+ * file of its own that gets the same number. So the inode of a kept descriptor is
+ * recorded, and the descriptor is closed as ours only if its inode is still the same.
  *
  * Threads: any; rn_own_fd_next() is async-signal-safe.
  */
@@ -22,47 +22,52 @@ enum {
 	RN_OWN_FD_NONE = INT32_MAX,
 };
 
-/* The first kept descriptor from @from on; RN_OWN_FD_NONE: there is none, or this is a
- * child of the process that keeps them.
+/* Return: the lowest kept descriptor that is not below @from; RN_OWN_FD_NONE if there is
+ * none, or if this process is a fork child of the process that keeps them.
  */
 typedef int rn_own_fd_next_fn(int from);
 rn_own_fd_next_fn rn_own_fd_next;
 
-/* Type of the function RN_FD_WATCH_SYMBOL, which the library that intercepts the
- * calls exports.
+/* Type of the function that the preloaded library exports under the name
+ * RN_FD_WATCH_SYMBOL. It is called once, with rn_own_fd_next() as @next.
  */
 typedef void rn_fd_watch_fn(rn_own_fd_next_fn *next);
 
-/* Keep @fd until rn_own_fd_forget(), which must be called before close(). Return: @fd; a
- * negative one is ignored.
+/* Keep @fd, that is, protect it as above until rn_own_fd_forget(), which must be called
+ * before close(). Return: @fd. A negative @fd is ignored.
  */
 int rn_own_fd_keep(int fd);
 
-/* Stop keeping @fd. Return: false if it was kept and is another file now, which we
- * must not close.
+/* Stop keeping @fd. Return: false if @fd was kept, but the number belongs to another file
+ * now, which must not be closed; otherwise true.
  */
 bool rn_own_fd_forget(int fd);
 
-/* Is @fd still the same file, if it is kept? Costs a system call. */
+/* False if @fd is kept, but the number belongs to another file now; otherwise true. Costs
+ * a system call.
+ */
 bool rn_own_fd_is_there(int fd);
 
-/* Are all kept descriptors still the same files? Costs a system call for each. */
+/* True if rn_own_fd_is_there() is true for all kept descriptors. Costs a system call for
+ * each of them.
+ */
 bool rn_own_fd_all_there(void);
 
-/* ------------------------------------------------- descriptors, kept or not */
-/* Move a descriptor above the three standard ones, for the sake of programs that close
- * and reopen those. Return: the descriptor, close-on-exec; or -errno with @fd closed.
+/* ----------------------------------------------------------- any descriptor */
+/* Move @fd above the three standard descriptors, because some programs close and reopen
+ * those. Return: the new descriptor, close-on-exec, or @fd if it is above already; on
+ * failure -errno, and @fd is closed.
  */
 int rn_fd_raise(int fd);
 
-/* Raises and keeps a descriptor that a system call has just made; -1 stays -1. Return:
- * the descriptor, or -1 with errno.
+/* Move a descriptor that a system call has just returned above the standard ones, and
+ * keep it. Return: the descriptor; or -1 with errno, also if @fd is negative.
  */
 int rn_fd_own(int fd);
 
-/* As close(), but not a cancellation point; does nothing if @fd was kept and is another
- * file now. (Not by syscall(2): ThreadSanitizer would take the next owner of the number
- * for this one.)
+/* Stop keeping @fd and close it, unless the number belongs to another file now. Not a
+ * cancellation point. (close() is called rather than syscall(2): otherwise
+ * ThreadSanitizer would mistake the next file with this number for the same one.)
  */
 void rn_fd_close(int fd);
 

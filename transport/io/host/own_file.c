@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 enum {
-	NAME_TRIES = 64, /* files of one process with the same name */
+	NAME_TRIES = 64, /* names that are tried after the one that was given */
 };
 
-/* Copy @pattern with "%p" replaced. Return: false if it does not fit. */
+/* Copy @pattern with "%p" replaced by the process id. Return: false if the result does
+ * not fit.
+ */
 static bool expand_pid(char *out, size_t out_len, const char *pattern)
 {
 	size_t n = 0;
@@ -33,8 +35,8 @@ static bool expand_pid(char *out, size_t out_len, const char *pattern)
 	return true;
 }
 
-/* Open and lock one name. Return: the descriptor; -EWOULDBLOCK if another process
- * writes to the file.
+/* Open, lock and empty the file @name. Return: the descriptor; -EWOULDBLOCK if another
+ * process holds the lock, that is, writes to the file; or another -errno.
  */
 static int open_locked(const char *name)
 {

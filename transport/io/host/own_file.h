@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* own_file.h - a file that only the process which opened it writes to: no other process
- * was writing to it when it was opened, and none does afterwards.
+/* own_file.h - an output file that is locked, so that only the process that has opened it
+ * writes to it.
  *
- * A fork child inherits buffered data, but nothing of it reaches the file, not even at
- * the child's exit. After the first failure the file ends, and so it does at the limit on
- * file sizes (RLIMIT_FSIZE), beyond which a program would be killed.
+ * In a fork child, rn_own_file_write() does nothing, so data that libc had buffered at
+ * the fork does not reach the file twice. After the first failed write nothing more is
+ * written; the same holds at the limit on file sizes (RLIMIT_FSIZE), because a write
+ * beyond it would kill the program.
  *
- * Threads: a file belongs to one lock.
+ * Threads: the calls for one file are made under one lock.
  */
 #ifndef RN_OWN_FILE_H
 #define RN_OWN_FILE_H
@@ -24,8 +25,8 @@ enum {
  * @path:	Out: the name of the file, with "%p" replaced
  * @size:	Bytes of @path
  * @pattern:	Name; "%p" in it stands for the process id. If another process is writing
- *		to that file, ".PID" is added to the name (and a number, if that is taken,
- *		too). An old file is overwritten.
+ *		to that file, ".PID" is added to the name; if that file is being written
+ *		as well, also a number. An old file is overwritten.
  *
  * Return: a descriptor above 2, open for reading and writing, close-on-exec, with a
  *	   flock() on it; -ENAMETOOLONG, or why the file cannot be written.
@@ -38,10 +39,10 @@ struct rn_own_file {
 	uint64_t left; /* bytes that may still be written */
 };
 
-/* @fd is an empty file, and stays the caller's. */
+/* Begin to write to @fd, an empty file. The caller still closes @fd. */
 void rn_own_file_init(struct rn_own_file *f, int fd);
 
-/* Write all of @data or, without telling, as much as is possible. */
+/* Write @data. What cannot be written is dropped, and no error is reported. */
 void rn_own_file_write(struct rn_own_file *f, const void *data, size_t len);
 
 #endif /* RN_OWN_FILE_H */

@@ -44,8 +44,8 @@ struct rn_uring {
 static struct uring_api api;
 static bool has_api;
 
-/* Load the library and find its functions. It stays loaded, because a program may open
- * and close devices often.
+/* Load the library and find its functions. It is never unloaded, because a program may
+ * open and close devices often.
  */
 static void load_liburing(void)
 {
@@ -76,8 +76,8 @@ static void load_liburing(void)
 }
 
 /* ----------------------------------------------------------------- open, close */
-/* Make a queue with the best flags that this kernel knows: it answers
- * EINVAL to others.
+/* Make a queue with the first entry of `flags` that this kernel accepts; for flags that
+ * it does not know the kernel returns EINVAL.
  */
 static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries)
 {
@@ -97,7 +97,9 @@ static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries
 		rc = api.init(entries, &u->ring, &p);
 		if (rc < 0)
 			continue;
-		/* Linux 5.7, which has all that we use. */
+		/* The feature came with Linux 5.7, which has everything that is
+		 * used here.
+		 */
 		if (p.features & IORING_FEAT_FAST_POLL)
 			return 0;
 		api.exit(&u->ring);
@@ -114,8 +116,8 @@ static void leave_ring(struct rn_uring *u)
 	api.exit(&u->ring);
 }
 
-/* Move the queue's descriptor above the standard ones, and keep its memory from
- * fork children.
+/* Move the queue's descriptor above the standard ones, and keep fork children from
+ * inheriting the queue's memory. Return: 0 or -errno.
  */
 static int keep_ring_fd(struct rn_uring *u)
 {

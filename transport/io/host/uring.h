@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* uring.h - io_uring: a queue of requests and one of their completions, by liburing.
  *
- * liburing is loaded when a queue is first wanted. By default none is, and a plugin that
- * depended on the library could not be loaded where it is missing.
+ * liburing is loaded when the first queue is opened. The plugin is not linked with it,
+ * because it must also load on machines without liburing.
  *
  * A request that waits is completed in the context of the thread that submitted it; other
  * threads learn of the completion no earlier than that thread enters the kernel. Threads
@@ -32,7 +32,7 @@ enum rn_uring_use {
  * rn_uring_open() - Make a queue
  * @entries:	Requests that may be prepared before they are submitted; rounded up to a
  *		power of two
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: the error text, one sentence
  *
  * Return: the queue, or NULL with errno: EOPNOTSUPP (built without liburing), ENOENT
  *	   (no liburing.so.2 of 2.3 or later), ENOSYS (the kernel has no io_uring, an old
@@ -42,13 +42,13 @@ enum rn_uring_use {
 struct rn_uring *rn_uring_open(enum rn_uring_use use, unsigned entries, char *err,
 			       size_t err_len);
 
-/* Requests that are pending are cancelled some time later, so end those that hold a
- * descriptor before. NULL is ignored.
+/* Close the queue. NULL is ignored. Pending requests are cancelled some time later, so
+ * the caller first ends those that hold a descriptor open.
  */
 void rn_uring_close(struct rn_uring *u);
 
-/* RN_URING_SLEEPER: from now on the calling thread is the one that submits.
- * Return: 0 or -errno.
+/* Make the calling thread the one that submits requests, for RN_URING_SLEEPER. Return: 0
+ * or -errno.
  */
 int rn_uring_begin(struct rn_uring *u);
 
@@ -66,12 +66,13 @@ bool rn_uring_recv(struct rn_uring *u, int fd, struct msghdr *msg, uint64_t tag)
 bool rn_uring_send(struct rn_uring *u, int fd, const struct msghdr *msg, uint64_t tag);
 
 /* Submit the prepared requests, and wait until @ends requests have completed (0: do not
- * wait). One system call; no cancellation point. Return: 0 or -errno (-EINTR too).
+ * wait). Makes one system call, which is not a cancellation point. Return: 0 or -errno
+ * (also -EINTR).
  */
 int rn_uring_submit(struct rn_uring *u, unsigned ends);
 
-/* Take the completion of a request: its tag and its result (-errno or what the call
- * returns). Return: false if there is none.
+/* Take one completion: @tag of the request, and @result, which is -errno or what the call
+ * returned. Return: false if no completion is there.
  */
 bool rn_uring_next(struct rn_uring *u, uint64_t *tag, int *result);
 

@@ -15,14 +15,14 @@
 #include "mem_guard.h"
 #include "rocin/crc32.h"
 
-/* The only place where an address of the device becomes a pointer. */
+/* Convert an address, as the device uses it, to a pointer. */
 static inline void *pointer(rn_iova addr)
 {
 	return (void *)(uintptr_t)addr; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* The program and the device access this memory at the same time, in a way that a
- * sanitizer cannot know to be correct.
+/* For functions whose accesses race with those of the program by design; a sanitizer
+ * would report them as errors.
  */
 #define RACY __attribute__((no_sanitize("thread", "address", "undefined")))
 
@@ -82,7 +82,9 @@ static inline RACY void load_once(void *dst, const void *src, unsigned size)
 	}
 }
 
-/* Size of the largest naturally aligned store at @addr that is not longer than @len. */
+/* Return: size in bytes of the largest naturally aligned store at @addr that is not
+ * longer than @len.
+ */
 static inline unsigned piece(uintptr_t addr, size_t len)
 {
 	unsigned size = 8;
@@ -133,7 +135,7 @@ copy_blocks_avx2(uint8_t *dst, const uint8_t *src, size_t blocks)
 }
 #endif
 
-/* Chosen when the library is loaded, and constant from then on. */
+/* Copies whole blocks. Set when the library is loaded, and never changed afterwards. */
 static void (*copy_body)(uint8_t *dst, const uint8_t *src, size_t blocks) = copy_blocks;
 
 #if defined(__x86_64__)
@@ -145,8 +147,8 @@ static void __attribute__((constructor)) choose_copy_body(void)
 }
 #endif
 
-/* Copy pieces of 16 bytes in ascending order, as long as more bytes follow. Return:
- * number of bytes copied.
+/* Copy 16 bytes at a time in ascending order, but leave 1 to 16 bytes at the end to the
+ * caller. Return: number of bytes copied.
  */
 static inline RACY size_t copy_pieces(uint8_t *dst, const uint8_t *src, size_t len)
 {
@@ -159,14 +161,14 @@ static inline RACY size_t copy_pieces(uint8_t *dst, const uint8_t *src, size_t l
 	return at;
 }
 
-/* Copy in ascending order; each piece is one store, and the last one has
+/* Copy in ascending order. Each piece is written by one store, the last one with
  * release semantics.
  */
 static RACY void copy_up(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	unsigned n;
 
-	/* Copy all blocks but the last; the words of that are stored one by one. */
+	/* Copy all blocks but the last one; its words are stored one by one below. */
 	if (len > 2 * (size_t)BLOCK) {
 		size_t blocks;
 
@@ -201,8 +203,8 @@ static RACY void copy_up(uint8_t *dst, const uint8_t *src, size_t len)
 	}
 }
 
-/* Copy to memory that no other thread reads meanwhile: stores need no order, and bytes
- * may be stored twice.
+/* Copy to memory that no other thread reads meanwhile. The stores need no order, and
+ * bytes may be stored twice.
  */
 static RACY void copy_in(uint8_t *dst, const uint8_t *src, size_t len)
 {
@@ -214,7 +216,7 @@ static RACY void copy_in(uint8_t *dst, const uint8_t *src, size_t len)
 	*(vec16 *)(dst + len - 16) = *(const vec16 *)(src + len - 16);
 }
 
-/* --------------------------------------------------- without signal handler */
+/* ------------------------ copying by system calls, without a signal handler */
 static enum rn_mem_result vm_write(rn_iova dst, const void *src, size_t len)
 {
 	struct iovec from = { (void *)src, len };
@@ -235,7 +237,7 @@ static enum rn_mem_result vm_read(void *dst, rn_iova src, size_t len)
 		       : RN_MEM_FAULT;
 }
 
-/* ------------------------------------------------------------------ the ops */
+/* ---------------------------------------------------- the memory operations */
 static RACY enum rn_mem_result direct_write(void *ctx, rn_iova dst, const void *src,
 					    uint32_t len, struct rn_mem_attr attr)
 {
@@ -317,7 +319,9 @@ static RACY uint64_t do_atomic(const struct rn_mem_atomic_req *req)
 	return found;
 }
 
-/* The word was there a moment ago; the atomic relies on it being there still. */
+/* Execute an atomic without a fault handler: first read the word by a system call, to see
+ * whether it is mapped. If the program unmaps it right after that, the atomic faults.
+ */
 static enum rn_mem_result vm_atomic(const struct rn_mem_atomic_req *req, uint64_t *orig)
 {
 	uint64_t probe;

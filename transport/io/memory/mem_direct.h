@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mem_direct.h - memory operations on the memory of this process, with
- * nothing in between.
+/* mem_direct.h - memory operations (struct rn_mem_ops) by plain loads and stores in the
+ * memory of this process.
  *
  * An address is a virtual address of the process. Writes become visible at once, in
  * address order, the last aligned word with release semantics; atomics are those of the
- * CPU. Memory that is not there any more, or cannot be written, answers FAULT
- * (mem_guard.h). If no signal handler can be installed, copies go through
- * process_vm_readv() and process_vm_writev(), which are slower and not atomic.
+ * CPU. An access to memory that is not mapped any more, or may not be accessed in this
+ * way, returns RN_MEM_FAULT (mem_guard.h). If no signal handler can be installed, copies
+ * go through process_vm_readv() and process_vm_writev(), which are slower and not atomic.
  *
  * Threads: any.
  */
@@ -15,11 +15,11 @@
 
 #include "rocin/mem.h"
 
-/* The context argument is not used: NULL. */
+/* The operations. Their context argument is not used and may be NULL. */
 extern const struct rn_mem_ops rn_mem_direct_ops;
 
-/* Install the fault handler, see rn_guard_install(). If that fails, the slow
- * functions are used.
+/* Install the fault handler. Return: as rn_guard_install(). After a failure, the
+ * operations copy by system calls.
  */
 int rn_mem_direct_init(void);
 

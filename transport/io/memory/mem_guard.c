@@ -30,18 +30,19 @@
 #include "signal_watch.h"
 
 enum {
-	CHAIN_MAX = 64, /* different handlers of the program that are remembered */
+	/* number of different handlers of the program that can be recorded */
+	CHAIN_MAX = 64,
 	KERNEL_MASK = _NSIG / 8, /* bytes of a signal mask */
-	/* Accesses between two checks of the mask, which cost 0.2 us each. */
+	/* accesses between two reads of the signal mask, which cost 0.2 us each */
 	REFRESH_EVERY = 1024,
 };
 
 struct chained {
 	struct sigaction act;
 	struct chained *older; /* NULL: only the default action is left */
-	/* The newest entry when this one was last set. */
+	/* value of @newest of the signal when this entry last became the newest one */
 	_Atomic(struct chained *) before;
-	_Atomic bool spent;    /* SA_RESETHAND: it has run once */
+	_Atomic bool spent;    /* the handler has SA_RESETHAND and has run once */
 	_Atomic bool complete; /* @act and @older are valid */
 };
 
@@ -50,8 +51,8 @@ struct guarded_signal {
 	_Atomic unsigned count; /* entries of pool in use */
 	struct chained pool[CHAIN_MAX];
 	/* The newest handler of the program. Written by threads that set a handler, read
-	 * by handlers in any thread. Shape: message passing; @act and @older of an entry
-	 * do not change once the entry is here.
+	 * by handlers in any thread. Memory order: message passing (MP); @act and @older
+	 * of an entry do not change once `newest` points to it.
 	 */
 	_Atomic(struct chained *) newest;
 };
@@ -69,8 +70,8 @@ static struct guarded_signal *find_signal(int sig)
 	return &signals[sig == SIGBUS];
 }
 
-/* Set the kernel's action, in such a way that an intercepting library knows the call from
- * the program's.
+/* Set the kernel's action for @sig. rn_guard_thread.is_setting tells a library that
+ * intercepts sigaction() that the call does not come from the program.
  */
 static int set_action(int sig, const struct sigaction *act)
 {
@@ -84,7 +85,7 @@ static int set_action(int sig, const struct sigaction *act)
 	return rc;
 }
 
-/* --------------------------------------------------------- leaving a guard */
+/* ------------------------------------ continuing behind the guarded access */
 static _Noreturn void __attribute__((no_sanitize("thread"))) land(void)
 {
 	RN_GUARD_JUMP(rn_guard_thread.current);
@@ -98,7 +99,7 @@ static bool redirect(ucontext_t *uc)
 
 	reg[REG_RIP] = (greg_t)(uintptr_t)land;
 	reg[REG_RSP] = ((reg[REG_RSP] - 128) & ~(greg_t)15) - 8;
-	/* Direction flag, which is clear at the start of every function. */
+	/* Clear the direction flag, as it has to be at the start of every function. */
 	reg[REG_EFL] &= ~(greg_t)0x400;
 	return true;
 #elif defined(__aarch64__)
@@ -117,11 +118,11 @@ static bool is_guarded(const struct rn_guard *g, const siginfo_t *info)
 
 	if (!g || info->si_code <= 0) /* sent by kill() or the like, not a fault */
 		return false;
-	/* For a non-canonical address the kernel reports no address. */
+	/* For a non-canonical address the kernel reports SI_KERNEL and no address. */
 	return info->si_code == SI_KERNEL || (at >= g->lo && at < g->hi);
 }
 
-/* ------------------------------------------------------------------- chain */
+/* -------------------------------------------------- the program's handlers */
 static void take_default(int sig, siginfo_t *info)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
@@ -134,7 +135,7 @@ static void take_default(int sig, siginfo_t *info)
 		syscall(SYS_tgkill, getpid(), tid, sig);
 }
 
-/* Do what the kernel would have done if this action had been in force. */
+/* Handle the signal as the kernel would if the action @c->act were in force. */
 static void deliver_signal(struct chained *c, int sig, siginfo_t *info, void *ctx)
 {
 	const struct sigaction *act = &c->act;
@@ -158,9 +159,9 @@ static void deliver_signal(struct chained *c, int sig, siginfo_t *info, void *ct
 		act->sa_handler(sig);
 }
 
-/* Is this called by one of the handlers that we called, which passes on the signal that
- * it got from us? Then siginfo is the same and the stack is deeper. (If the handler had
- * jumped out, a new signal would have other siginfo or a frame that is not deeper.)
+/* Was this handler called by another handler that we have called, which passes the signal
+ * on to us? True if siginfo is the same and the stack is deeper. (If that handler had
+ * jumped out, a new signal would have other siginfo, or a frame that is not deeper.)
  */
 static bool on_chain(const struct rn_guard_thread *t, const siginfo_t *info,
 		     const char *here)
@@ -236,14 +237,14 @@ static void on_fault(int sig, siginfo_t *info, void *ctx)
 	errno = saved;
 }
 
-/* ----------------------------------------------------------------- install */
+/* -------------------------------------------------- installing the handler */
 static bool is_ours(const struct sigaction *act)
 {
 	return act->sa_flags & SA_SIGINFO && act->sa_sigaction == on_fault;
 }
 
-/* The masks are compared as far as the kernel knows them: sigaction() leaves the
- * rest as it was.
+/* Compare two actions. Of the masks, only the bytes that the kernel uses are compared,
+ * because sigaction() does not write the rest.
  */
 static bool is_same_action(const struct sigaction *a, const struct sigaction *b)
 {
@@ -259,7 +260,8 @@ static unsigned known_entries(struct guarded_signal *s)
 }
 
 /* Find the entry for this action, or add one. Two threads, or a signal handler that
- * interrupts this, may add it twice.
+ * interrupts this function, may add the same action twice. Return:
+ * NULL if no entry is free.
  */
 static struct chained *remember(struct guarded_signal *s, const struct sigaction *act)
 {
@@ -280,7 +282,9 @@ static struct chained *remember(struct guarded_signal *s, const struct sigaction
 	return c;
 }
 
-/* The action that the kernel knows, not what an intercepting library would report. */
+/* Read the kernel's action for @sig, rather than what an intercepting library would
+ * report. Return: 0; or -1 with errno.
+ */
 static int get_action(int sig, struct sigaction *found)
 {
 	struct rn_guard_thread *t = &rn_guard_thread;
@@ -329,8 +333,10 @@ int rn_guard_install(void)
 	return err;
 }
 
-/* ------------------------------------------------------- what the program calls */
-/* The action that the kernel would report if our handler did not exist. */
+/* ------------------------------------------ calls of sigaction() by the program */
+/* Write to @old the action that the kernel would report if our handler did not exist.
+ * @is_spent: the action had SA_RESETHAND and has run.
+ */
 static void show_action(const struct chained *c, bool is_spent, struct sigaction *old)
 {
 	*old = c->act;
@@ -338,8 +344,8 @@ static void show_action(const struct chained *c, bool is_spent, struct sigaction
 		old->sa_handler = SIG_DFL;
 }
 
-/* Is our handler in front in this process? A child, which may share our memory (vfork),
- * has no device.
+/* Is our handler the one that the kernel knows, in front of the program's? False in a
+ * child, which may share our memory (vfork) and has no device.
  */
 static bool is_in_front(const struct guarded_signal *s)
 {
@@ -356,20 +362,26 @@ static bool take_action(int sig, const struct sigaction *act, struct sigaction *
 	if (!is_in_front(s))
 		return false;
 	was = atomic_load(&s->newest);
-	/* The program was told of our handler before calls were intercepted. */
+	/* The program got our handler from sigaction() before calls were intercepted, and
+	 * sets it again: restore the entry that was in front before.
+	 */
 	if (act && is_ours(act)) {
 		c = atomic_load(&was->before) ? atomic_load(&was->before) : was;
 	} else {
 		c = act ? remember(s, act) : was;
 	}
-	/* No room: the kernel gets the program's handler, and copies become slow. */
+	/* All entries are used: let the kernel have the program's handler. Copies are
+	 * then made by system calls, which are slow.
+	 */
 	if (!c) {
 		atomic_store(&ready, false);
 		return false;
 	}
 	is_spent = atomic_load(&c->spent);
 	if (act) {
-		/* Restoring ours restores the state of the handler behind it. */
+		/* If the program sets our handler again, a handler behind it that was
+		 * spent stays spent.
+		 */
 		if (!is_ours(act))
 			atomic_store(&c->spent, false);
 		was = atomic_exchange(&s->newest, c);
@@ -389,8 +401,8 @@ static void mask_changed(void)
 	rn_guard_thread.until_refresh = 0;
 }
 
-/* Only one copy of this file passes @first, because its handler must not be behind
- * another copy's.
+/* Only one copy of this file in the process passes @first = true, because its handler
+ * must not be behind the handler of another copy.
  */
 void rn_guard_watch(bool first)
 {

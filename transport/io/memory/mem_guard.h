@@ -32,8 +32,9 @@
 
 #include "rocin/types.h"
 
-/* clang knows __builtin_setjmp() only on some machines. It is cheaper than _setjmp(),
- * because the compiler itself saves the registers that it needs.
+/* RN_GUARD_FAULTED() uses __builtin_setjmp(), which is cheaper than _setjmp(),
+ * because the compiler saves only the registers that it needs. clang has it only on
+ * some machines.
  */
 #if defined(__x86_64__) || !defined(__clang__)
 typedef void *rn_guard_jmp[5];
@@ -48,47 +49,52 @@ typedef jmp_buf rn_guard_jmp;
 
 struct rn_guard {
 	rn_guard_jmp jmp;
-	/* First byte and one past the last byte, rounded to whole pages. */
+	/* the range that may fault, rounded to whole pages: first byte, and one past
+	 * the last
+	 */
 	uintptr_t lo, hi;
-	bool unblocked; /* the thread had the signals blocked: @mask has to be restored */
+	/* the thread had blocked the signals, so rn_guard_leave() restores @mask */
+	bool unblocked;
 	sigset_t mask;
 };
 
 /* Install the handler, or put it back in front if the program has replaced it. To be
- * called when memory is registered, and now and then.
+ * called when memory is registered, and from time to time.
  *
- * Return: 0; -ENOSPC if the program has replaced the handler too often; or the
- * error of sigaction(). After an error rn_guard_ready() is false, and the caller
- * copies by other means.
+ * Return: 0; -ENOSPC if the program has set more different handlers than can be recorded;
+ * or the error of sigaction(). After an error rn_guard_ready() is false, and the caller
+ * copies by system calls instead.
  */
 int rn_guard_install(void);
 
 bool rn_guard_ready(void);
 
-/* The program has successfully set @act for SIGSEGV or SIGBUS. Put our handler in front
- * of it; or, if the program has put our handler back, forget the newest handler that was
- * found in front. Does nothing while this thread is in a call of sigaction() from here.
- * Called by the library that intercepts such calls; async-signal-safe.
+/* Put our handler in front of @act, which the program has just set for SIGSEGV or SIGBUS.
+ * If @act is our own handler, forget the newest of the program's handlers instead. Does
+ * nothing while this thread is in a call of sigaction() from here. Called by the library
+ * that intercepts such calls; async-signal-safe.
  */
 void rn_guard_renew(int sig, const struct sigaction *act);
 
-/* If a library intercepts the program's calls of sigaction() and of functions that change
- * signal masks, register with it. From then on no such call takes our handler away, and a
- * thread that has blocked the signals is noticed at its next access. @first: the handler
- * of this copy of the file is the one that the kernel has; otherwise it is put in front
- * again after each such call. To be called once, not in a signal handler.
+/* Register with the library that intercepts the program's calls of sigaction() and of
+ * functions that change signal masks, if there is one. From then on no such call removes
+ * our handler, and a thread that blocks the signals is noticed at its next access.
+ * @first: this copy of the file owns the handler that the kernel knows; false: after each
+ * call of the program, our handler is put in front again. To be called once, not in a
+ * signal handler.
  */
 void rn_guard_watch(bool first);
 
-/* Called first at every SIGSEGV, in the handler; returns true if the faulting instruction
- * is to run again. One function per copy of this file; it must not fault itself.
+/* A function that the handler calls first at every SIGSEGV, with the faulting address. It
+ * returns true if the faulting instruction is to run again. There is one such function
+ * for each copy of this file; it must not fault itself.
  */
 typedef bool rn_guard_trap_fn(uintptr_t addr);
 void rn_guard_set_trap(rn_guard_trap_fn *fn);
 
-/* For use in a function of type rn_guard_trap_fn: was the faulting access a store?
- * False if the machine does not tell. And the context that the signal handler was
- * given (ucontext_t).
+/* For use in a function of type rn_guard_trap_fn. rn_guard_is_store() returns true if the
+ * faulting access was a store, as far as the machine reports that; rn_guard_context()
+ * returns the ucontext_t of the signal handler.
  */
 bool rn_guard_is_store(void);
 void *rn_guard_context(void);
@@ -101,19 +107,23 @@ struct rn_guard_thread {
 	bool is_setting;	  /* in a call of sigaction() from mem_guard.c */
 	bool is_store;		  /* the last fault was caused by a store */
 	void *context;		  /* ucontext_t of the last fault */
-	/* Position in the chain of older handlers, while one of them runs;
-	 * see on_chain().
+	/* position in the chain of the program's handlers while one of them runs;
+	 * see on_chain()
 	 */
 	const siginfo_t *chain_info;
 	const char *chain_frame;
 	void *chain_next;
 };
 
-/* Initial-exec, because accessing it in a signal handler must not allocate memory. */
+/* The TLS model is initial-exec, because accessing the variable in a signal handler must
+ * not allocate memory.
+ */
 extern __thread struct rn_guard_thread rn_guard_thread
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Check whether the thread has the signals blocked, and if so unblock them for @g. */
+/* Read the thread's signal mask and unblock the two signals; @g keeps the old mask if one
+ * of them was blocked.
+ */
 void rn_guard_unblock(struct rn_guard *g, struct rn_guard_thread *t);
 void rn_guard_restore_mask(const struct rn_guard *g);
 
@@ -130,7 +140,7 @@ static inline void rn_guard_enter(struct rn_guard *g, uintptr_t addr, size_t len
 	__asm__ volatile("" ::: "memory");
 }
 
-/* To be called after an access, also after a fault. */
+/* End the guarded access; to be called after a fault as well. */
 static inline void rn_guard_leave(const struct rn_guard *g)
 {
 	__asm__ volatile("" ::: "memory");

@@ -148,7 +148,7 @@ struct rn_rocind_status {
  * rn_rocind_connect() - Connect to this namespace's rocind; start it if there is none
  * @rocind_path: Program to start, or NULL: $ROCIN_ROCIND, else beside this code as built
  *		or installed, else in PATH
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: the error text, one sentence
  * @err_len:	Bytes in @err
  *
  * Return: the connection, or NULL with errno: ENOENT (no program to start), ETIMEDOUT,

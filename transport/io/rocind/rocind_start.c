@@ -304,7 +304,7 @@ static bool read_said(int fd, char *said, size_t said_len)
  * sentence when it cannot. (End of file alone is not enough: a child that another thread
  * forks meanwhile holds a copy of the writing end.)
  *
- * Return: 0, -EIO (the sentence is in @err), -ETIMEDOUT.
+ * Return: 0, -EIO (the error text is in @err), -ETIMEDOUT.
  */
 static int await_ready(const struct launch *launch, int timeout_ms, char *err,
 		       size_t err_len)

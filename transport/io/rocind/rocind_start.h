@@ -26,7 +26,7 @@ enum {
  * Order: @wish, $ROCIN_ROCIND, beside the file that holds this code (as built or
  * installed), beside the running program, PATH.
  *
- * Return: 0, -ENOENT (none found; a sentence in @err), -ENAMETOOLONG.
+ * Return: 0, -ENOENT (none found; an error text in @err), -ENAMETOOLONG.
  */
 int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 		   size_t err_len);

@@ -32,7 +32,7 @@ enum {
  * rn_runtime_dir() - Find or create the runtime directory
  * @dir:	Out: absolute path without a final slash
  * @dir_len:	Bytes in @dir; RN_RUNTIME_PATH_MAX is always enough
- * @err:	Out on failure: one sentence naming the path and the remedy
+ * @err:	Out on failure: the error text, which names the path and the remedy
  * @err_len:	Bytes in @err
  *
  * Return: 0, or -EINVAL (ROCIN_RUNTIME_DIR is not absolute), -EPERM (not a directory of

@@ -14,7 +14,7 @@
  * rn_timeout_scale_read() - Read and check ROCIN_TIMEOUT_SCALE
  * @scale:	Out: 1 to RN_TIMEOUT_SCALE_MAX; 1 if it is not set, or wrong
  *
- * Return: 0, or -EINVAL with the sentence in @err.
+ * Return: 0, or -EINVAL with the error text in @err.
  */
 int rn_timeout_scale_read(uint32_t *scale, char *err, size_t err_len);
 

@@ -200,7 +200,7 @@ struct rn_net_uring {
 	uint8_t buf[AHEAD][BUF];
 };
 
-/* Return: the queue, or NULL with errno and a sentence in @err, as rn_uring_open(). */
+/* Return: the queue, or NULL with errno and an error text in @err, as rn_uring_open(). */
 static struct rn_net_uring *uring_new(char *err, size_t err_len)
 {
 	struct rn_net_uring *n = malloc(sizeof(*n));
