@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm.c - what all messages share: the table of connections and the listeners, the way
- * out, the timers, events, and the way in. What the messages do is in connect.c, end.c
- * and sidr.c.
+/* cm.c - what all messages share: the table of connections, the listeners, timers,
+ * events, sending and receiving. connect.c, end.c and sidr.c handle the messages.
  *
- * A connection keeps the message that it sent last, and has one timer. While an answer is
- * due, the timer sends that message again; in time-wait it ends the connection.
+ * A connection keeps the message that it sent last, and has one timer. While the peer's
+ * answer is due, the timer sends that message again; in time-wait it ends the connection.
  */
 #include "cm.h"
 
@@ -88,15 +87,15 @@ void rn_cm_set_user(struct rn_cm_conn *conn, void *user)
 	conn->info.user = user;
 }
 
-/* ---- The block ---- */
+/* ---- Memory ---- */
 
 enum {
 	BLOCK_ALIGN = 16,
 	CHAINS_MAX = 1 << 20,
 };
 
-/* Number of hash chains, a power of two, so that a chain has one or two entries if the
- * table is full.
+/* Number of hash chains in an index: a power of two, at least @conn_max if CHAINS_MAX
+ * allows, so that a chain is short even if the table is full.
  */
 static uint32_t chain_count(uint32_t conn_max)
 {
@@ -158,7 +157,7 @@ uint32_t rn_cm_conn_count(const struct rn_cm *cm)
 	return cm->count;
 }
 
-/* ---- Chains ---- */
+/* ---- Hash chains ---- */
 
 static struct rn_hnode **chain(const struct rn_cm_index *index, uint32_t key)
 {
@@ -185,8 +184,8 @@ static void take_out(struct rn_cm_index *index, struct rn_hnode *node)
 	*at = node->next;
 }
 
-/* Peers choose their communication IDs and QPNs. The hash contains a secret, so that
- * nobody can choose them so as to make long chains.
+/* Hash the values that identify a peer, or a QP of it. Peers choose their communication
+ * IDs and QPNs, so a secret is mixed in: nobody can choose values that make long chains.
  */
 static uint32_t hash(const struct rn_cm *cm, const struct rn_gid *addr, uint64_t guid,
 		     uint32_t number)
@@ -284,7 +283,7 @@ void rn_cm_unindex(struct rn_cm *cm, struct rn_cm_conn *conn)
 	conn->in_peer = false;
 }
 
-/* ---- Entries ---- */
+/* ---- Connections ---- */
 
 struct rn_cm_conn *rn_cm_conn_new(struct rn_cm *cm)
 {
@@ -351,7 +350,7 @@ void rn_cm_listener_ip(struct rn_cm_listener *l, enum rn_cm_port_space ps, uint1
 	};
 	if (!addr)
 		return;
-	/* The 12 bytes before an IPv4 address are undefined. */
+	/* The 12 bytes in front of an IPv4 address are undefined and not compared. */
 	skip = rn_gid_is_ipv4(addr) ? IP_V4_BYTE : 0;
 	l->compare[IP_VERSION_BYTE] = skip ? 4 << 4 : 6 << 4;
 	l->compare_mask[IP_VERSION_BYTE] = 0xf0;
@@ -483,9 +482,8 @@ void rn_cm_taken(struct rn_cm_conn *conn)
 	l->pending_count--;
 }
 
-/* ---- Saying ---- */
+/* ---- Messages to be sent ---- */
 
-/* Do the values of an offer fit their fields in the messages? */
 bool rn_cm_offer_is_good(const struct rn_cm_offer *o, uint32_t room)
 {
 	return o->data_len <= room && o->qpn <= RN_QPN_MASK && o->psn <= RN_QPN_MASK &&
@@ -499,7 +497,7 @@ void rn_cm_keep(uint8_t field[RN_CM_DATA_MAX], const struct rn_cm_msg *msg)
 	memcpy(field, msg->data, msg->data_len);
 }
 
-/* The one place where a MAD is made: in the packet that carries it. */
+/* Write the MAD of @msg into the packet that will carry it. All MADs are written here. */
 static void write_mad(uint8_t *pkt, const struct rn_cm_msg *msg, uint64_t tid,
 		      uint32_t attr_mod)
 {
@@ -521,7 +519,7 @@ static void write_mad(uint8_t *pkt, const struct rn_cm_msg *msg, uint64_t tid,
 void rn_cm_prepare(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 		   uint64_t tid, uint32_t attr_mod)
 {
-	/* The message that was to be sent before is not valid any more. */
+	/* The previous message is replaced, so it must not be sent any more. */
 	rn_list_remove(&conn->tx);
 	rn_cm_calm(cm, conn);
 	write_mad(conn->out, msg, tid, attr_mod);
@@ -540,7 +538,7 @@ void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg
 	rn_cm_say_again(cm, conn);
 }
 
-/* The flow back to the sender of a packet. */
+/* Return: the flow of an answer to a packet with flow @f. */
 static struct rn_flow back(const struct rn_flow *f)
 {
 	return (struct rn_flow){
@@ -590,20 +588,23 @@ bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx)
 				 .dest_qpn = RN_QPN_GSI,
 				 .pkt = conn->out };
 	rn_cm_stat(cm, RN_CM_STAT_TX);
-	/* An entry that nobody needs any more keeps its bytes until it is taken anew. */
+	/* An entry that is freed here keeps its bytes until it is allocated again, so @tx
+	 * stays valid.
+	 */
 	rn_cm_conn_release(cm, conn);
 	return true;
 }
 
-/* ---- Time ---- */
+/* ---- Timers ---- */
 
-/* A host answers within microseconds, a program mostly within milliseconds. The agreed
- * timeouts are meant for the slowest, and the number of retries for all losses that may
- * occur. So some retries are made early, and one loss does not cost a wait of seconds.
+/* Time before the first early retry. A host answers within microseconds, and a program
+ * usually within milliseconds, but the agreed timeouts suit the slowest, and the number
+ * of retries the greatest loss. So some retries are made early, and the loss of one
+ * message does not cost seconds.
  */
 #define EARLY RN_MSEC(200)
 enum {
-	EARLY_PART = 3, /* the early retries are one third */
+	EARLY_PART = 3, /* one retry in EARLY_PART is made early */
 };
 
 static rn_ns next_wait(struct rn_cm_conn *conn)
@@ -655,14 +656,16 @@ void rn_cm_to_idle(struct rn_cm *cm, struct rn_cm_conn *conn)
 void rn_cm_to_timewait(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
 	rn_cm_taken(conn);
-	/* The peer's time-wait may end first, and then it may use its QPN again. */
+	/* The peer's time-wait may end before ours. Then the peer may use its QPN for
+	 * another connection.
+	 */
 	rn_cm_unindex_qpn(cm, conn);
 	conn->info.state = RN_CM_TIMEWAIT;
 	rn_timer_rearm(&cm->timers, &conn->timer,
 		       now + rn_cm_time(conn->info.qp.timeout));
 }
 
-/* There was no answer, and no retries are left. */
+/* Act on a message of ours that got no answer after all retries. */
 static void give_up(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
 	rn_cm_stat(cm, RN_CM_STAT_TIMEOUTS);
@@ -739,12 +742,12 @@ void rn_cm_raise(struct rn_cm *cm, struct rn_cm_conn *conn, enum rn_cm_event_typ
 		rn_list_push_back(&cm->events, &conn->ev);
 }
 
-/* Fill in the private data and status that an event shows. */
+/* Fill in private data, ARI and status of an event. */
 static void describe(const struct rn_cm_conn *conn, struct rn_cm_event *ev)
 {
 	static const struct {
-		uint8_t attr; /* attribute of the message; 0: none */
-		bool is_end;  /* the data is in end_data */
+		uint8_t attr; /* message that has the private data; 0: none */
+		bool is_end;  /* the private data is in end_data, not in open_data */
 		bool ari, status;
 	} rows[] = {
 		[RN_CM_EV_REQ] = { RN_CM_REQ, false, false, false },
@@ -805,7 +808,9 @@ static void (*const handlers[])(struct rn_cm *cm, struct rn_cm_in *in) = {
 	[RN_CM_APR] = rn_cm_on_apr,
 };
 
-/* Parse a message. Return: RN_CM_STAT_RX, or why it is dropped. */
+/* Parse a received message. Return: RN_CM_STAT_RX; or the counter of the reason to
+ * drop it.
+ */
 static enum rn_cm_stat parse(struct rn_cm_in *in, const struct rn_cm_rx *rx)
 {
 	in->flow = rx->flow;

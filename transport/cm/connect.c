@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connect.c - setting up connections, and alternate paths of established ones.
+/* connect.c - sets up connections, and loads alternate paths of established ones.
  *
  * The active side sends a REQ, receives a REP and sends an RTU; the passive side receives
- * the REQ, sends the REP and receives the RTU. A REQ is checked in the order in which
- * Linux does it: is it a duplicate, does the peer use a QP that we think is connected,
- * does somebody listen, is the path ours? Either side may load an alternate path later: a
- * LAP, answered by an APR.
+ * the REQ, sends the REP and receives the RTU. A REQ is checked in the same order as by
+ * Linux: whether it is a duplicate, whether it names a QP that we think is connected,
+ * whether there is a listener, and whether the path is valid. Either side may load an
+ * alternate path later: it sends a LAP, and the other side answers by an APR.
  */
 #include "cm.h"
 
 /* -------------------------------------------------------------- active side */
-/* The local ACK timeout code for a path with packet lifetime code @lifetime, to a
- * device with ACK delay code @ack_delay, as Linux' cm_ack_timeout() computes it. Codes
- * are logarithms, so the sum of two times is the larger one, plus 1 if the other is
+/* Compute the local ACK timeout code for a path with packet lifetime code @lifetime and a
+ * peer with ACK delay code @ack_delay, as Linux' cm_ack_timeout() does. Codes are
+ * logarithms, so the sum of two times has the larger code, plus 1 if the other code is
  * nearly as large.
  */
 static uint8_t ack_timeout_code(uint8_t ack_delay, uint8_t lifetime)
 {
-	int code = lifetime + 1; /* in both directions */
+	int code = lifetime + 1; /* the lifetime counts in both directions */
 
 	if (code >= ack_delay)
 		code += ack_delay >= code - 1;
@@ -168,7 +168,7 @@ static void refuse_rep(struct rn_cm *cm, const struct rn_cm_in *in, uint16_t rea
 	rn_cm_reply(cm, in, &msg);
 }
 
-/* The kind of message that was said last. */
+/* Return: the type (attribute) of the message that was sent last. */
 static uint16_t said_last(const struct rn_cm_conn *conn)
 {
 	struct rn_mad_hdr hdr;
@@ -191,7 +191,7 @@ static void repeat_rtu(struct rn_cm *cm, struct rn_cm_conn *conn)
 		rn_cm_say(cm, conn, &msg, conn->tid, 0);
 }
 
-/* A REP that had been received came again, because the RTU or the MRA was lost. */
+/* Handle a duplicate of a REP: our RTU or MRA was lost, so send it again. */
 static void repeat_rep(struct rn_cm *cm, const struct rn_cm_in *in,
 		       struct rn_cm_conn *conn)
 {
@@ -202,8 +202,8 @@ static void repeat_rep(struct rn_cm *cm, const struct rn_cm_in *in,
 		rn_cm_ask_patience(cm, in->now, conn);
 }
 
-/* Take over the values of the REP. What the peer grants beyond what was asked
- * for is ignored.
+/* Copy the values of the REP to the connection. Resources that the peer grants beyond
+ * what was requested are ignored.
  */
 static void take_rep(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 {
@@ -228,8 +228,8 @@ static void take_rep(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 	rn_cm_keep(conn->open_data, &in->msg);
 }
 
-/* Does the REP name a QP that belongs to another connection, which the peer
- * has forgotten?
+/* Does the REP name a QP that belongs to another connection of ours? Then the peer has
+ * forgotten that connection: the REP is rejected, and a DREQ ends the old connection.
  */
 static bool is_stale_rep(struct rn_cm *cm, const struct rn_cm_in *in,
 			 const struct rn_cm_conn *conn)
@@ -317,7 +317,7 @@ static void refuse(struct rn_cm *cm, const struct rn_cm_in *in, uint16_t reason)
 	rn_cm_reply(cm, in, &msg);
 }
 
-/* A REQ that was received before has come again. */
+/* Handle a duplicate of a REQ. */
 static void repeat_req(struct rn_cm *cm, const struct rn_cm_in *in,
 		       struct rn_cm_conn *conn)
 {
@@ -328,13 +328,13 @@ static void repeat_req(struct rn_cm *cm, const struct rn_cm_in *in,
 		rn_cm_stat(cm, RN_CM_STAT_STALE);
 		refuse(cm, in, RN_CM_REJ_STALE_CONN);
 	}
-	/* Otherwise the program has not answered yet, or the REP is sent
-	 * again by its timer.
+	/* In other states the program has not answered yet, or the timer sends the
+	 * REP again.
 	 */
 }
 
-/* Has the peer begun a new connection with a QP that we think is connected? Then it is
- * rejected. Return: true if so.
+/* Does the REQ name a QP of the peer that belongs to a connection of ours? Then the peer
+ * has forgotten that connection: the REQ is rejected, and a DREQ ends the old connection.
  */
 static bool is_stale_req(struct rn_cm *cm, const struct rn_cm_in *in)
 {
@@ -360,7 +360,7 @@ static bool is_usable_path(const struct rn_cm_path_rec *p)
 	       !rn_gid_is_multicast(&p->local_gid);
 }
 
-/* Return: the reason to reject a REQ, or 0. */
+/* Check the values of a REQ. Return: the reason to reject it, or 0. */
 static uint16_t why_refuse(const struct rn_cm_in *in)
 {
 	const struct rn_cm_req *req = &in->msg.req;
@@ -382,7 +382,7 @@ static uint16_t why_refuse(const struct rn_cm_in *in)
 	return 0;
 }
 
-/* The path as we send along it: the sender's local side is our remote side. */
+/* Return: the path @p of a REQ as seen from our side, with local and remote exchanged. */
 static struct rn_cm_path_rec turned(const struct rn_cm_path_rec *p)
 {
 	struct rn_cm_path_rec path = *p;
@@ -415,8 +415,8 @@ static void take_req(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 		.tclass = req->primary.tclass,
 		.hop_limit = req->primary.hop_limit ? req->primary.hop_limit : 64,
 	};
-	/* What the peer can respond to at a time is what we may have outstanding, and the
-	 * other way round.
+	/* The number of RDMA READs and atomics that the peer can respond to is the number
+	 * that we may have outstanding, and vice versa.
 	 */
 	info->qp = (struct rn_cm_qp){
 		.dest_qpn = req->qpn,
@@ -474,8 +474,8 @@ void rn_cm_on_req(struct rn_cm *cm, struct rn_cm_in *in)
 	l = rn_cm_match(cm, in, req->service_id, in->msg.data, &known);
 	reason = known ? why_refuse(in) : RN_CM_REJ_INVALID_SERVICE_ID;
 	if (!reason && !l)
-		/* The listener has another address. Linux rejects such a REQ
-		 * with this reason.
+		/* A listener has the service ID, but another address. Linux rejects such
+		 * a REQ with this reason.
 		 */
 		reason = RN_CM_REJ_CONSUMER;
 	if (reason)
@@ -601,8 +601,8 @@ int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* Which of the LAPs received before is this one a copy of? 0: the last one; RN_CM_LAPS:
- * of none, the LAP is new.
+/* Find the LAP among those received before. Return: 0: a duplicate of the last one; 1 ..
+ * RN_CM_LAPS - 1: of an older one; RN_CM_LAPS: this LAP is new.
  */
 static unsigned find_lap(const struct rn_cm_conn *conn, uint64_t tid)
 {
@@ -635,8 +635,9 @@ void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in)
 		rn_cm_stat(cm, RN_CM_STAT_DROP_STATE);
 		return;
 	}
-	/* A duplicate: the APR or the MRA was lost, or the program has not answered yet.
-	 * A duplicate of an older LAP, which has been answered, is only late.
+	/* A duplicate of the last LAP comes if the APR or the MRA was lost, or if the
+	 * program has not answered yet. A duplicate of an older LAP, which has been
+	 * answered, was delayed and is ignored.
 	 */
 	before = find_lap(conn, in->hdr.tid);
 	if (before < RN_CM_LAPS) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* end.c - MRA, REJ, DREQ, DREP, and closing a connection. */
+/* end.c - MRA (a request for more time), REJ, DREQ, DREP, and closing a connection. */
 #include "cm.h"
 
 /* ---- MRA ---- */
@@ -44,10 +44,10 @@ void rn_cm_ask_patience(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 }
 
 enum {
-	ABOUT_NOTHING = 4, /* not a value of the two-bit field */
+	ABOUT_NOTHING = 4, /* not a value of the two-bit field in an MRA */
 };
 
-/* Which message of ours waits for an answer in this state? */
+/* Return: which message of ours waits for an answer in this state, as an MRA names it. */
 static unsigned awaited(const struct rn_cm_conn *conn)
 {
 	if (conn->info.state == RN_CM_REQ_SENT || conn->info.state == RN_CM_MRA_REQ_RCVD)
@@ -86,7 +86,7 @@ void rn_cm_on_mra(struct rn_cm *cm, struct rn_cm_in *in)
 
 /* ---- REJ ---- */
 
-/* Which message a REJ is about: the one that was received last. */
+/* Return: which message of the peer a REJ from us is about: the last one received. */
 static uint8_t about(const struct rn_cm_conn *conn)
 {
 	if (conn->info.state == RN_CM_REQ_RCVD || conn->info.state == RN_CM_MRA_REQ_SENT)
@@ -103,7 +103,7 @@ void rn_cm_send_rej(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_c
 		.data = no->data,
 		.data_len = no->data_len,
 		.rej = {
-			/* The peer does not know our ID yet. */
+			/* While the peer does not know our ID, the REJ has 0 instead. */
 			.local_id = conn->info.state == RN_CM_REQ_RCVD
 					    ? 0
 					    : conn->info.local_id,
@@ -142,7 +142,9 @@ int rn_cm_reject(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* A peer whose timer ran out before it knew our ID identifies itself by its GUID. */
+/* Find the connection that a REJ is about. A peer that gave up before it knew our ID
+ * identifies itself by the CA GUID in the ARI.
+ */
 static struct rn_cm_conn *find_rejected(struct rn_cm *cm, const struct rn_cm_in *in)
 {
 	const struct rn_cm_rej *rej = &in->msg.rej;
@@ -157,7 +159,9 @@ static struct rn_cm_conn *find_rejected(struct rn_cm *cm, const struct rn_cm_in 
 	return rn_cm_find(cm, in, rej->remote_id, rej->local_id);
 }
 
-/* Act on a REJ. Return: false if a REJ is not valid in this state. */
+/* Change the state as a received REJ demands. Return: false if a REJ is not valid in
+ * this state.
+ */
 static bool obey_rej(struct rn_cm *cm, const struct rn_cm_in *in, struct rn_cm_conn *conn)
 {
 	bool is_stale = in->msg.rej.reason == RN_CM_REJ_STALE_CONN;
@@ -265,8 +269,8 @@ int rn_cm_disconnect(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* Send a DREP for a connection that we do not know, or no longer, so that
- * the peer can end.
+/* Answer a DREQ for a connection that is not known, or not any more, by a DREP, so that
+ * the peer does not wait.
  */
 static void reply_drep(struct rn_cm *cm, const struct rn_cm_in *in)
 {
@@ -295,7 +299,9 @@ void rn_cm_on_dreq(struct rn_cm *cm, struct rn_cm_in *in)
 		rn_cm_stat(cm, RN_CM_STAT_DROP_UNKNOWN);
 		return;
 	}
-	/* In or after time-wait, our DREP was lost. */
+	/* In or after time-wait, a DREQ comes because our DREP was lost; in DREQ_RCVD the
+	 * program has not answered yet.
+	 */
 	if (state == RN_CM_TIMEWAIT || state == RN_CM_IDLE || state == RN_CM_DREQ_RCVD) {
 		rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
 		if (state != RN_CM_DREQ_RCVD)
@@ -313,7 +319,9 @@ void rn_cm_on_dreq(struct rn_cm *cm, struct rn_cm_in *in)
 	conn->info.state = RN_CM_DREQ_RCVD;
 	rn_cm_keep(conn->end_data, &in->msg);
 	rn_cm_raise(cm, conn, RN_CM_EV_DISCONNECTED, 0);
-	/* Both sides have sent a DREQ, so this side agrees. */
+	/* If both sides have sent a DREQ, or the program has closed the connection,
+	 * nobody else will answer.
+	 */
 	if (crossed || !conn->is_open)
 		send_drep(cm, in->now, conn, NULL, 0);
 }
@@ -339,7 +347,7 @@ void rn_cm_on_drep(struct rn_cm *cm, struct rn_cm_in *in)
 
 /* ---- Closing ---- */
 
-/* Send the last message to the peer, if one is due. */
+/* Tell the peer that the connection ends here, as its state requires. */
 static void say_farewell(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
 	struct rn_cm_no no = { .reason = RN_CM_REJ_CONSUMER };
@@ -389,8 +397,8 @@ void rn_cm_close(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 	conn->is_open = false;
 	conn->events = 0;
 	rn_list_remove(&conn->ev);
-	/* If the SIDR_REP is lost, the peer sends its SIDR_REQ again: keep the entry for
-	 * some time, so that the SIDR_REP can be repeated.
+	/* Keep the entry for some time: if the SIDR_REP is lost, the peer sends its
+	 * SIDR_REQ again, and the SIDR_REP can be repeated.
 	 */
 	if (conn->info.state == RN_CM_SIDR_REP_SENT)
 		rn_timer_rearm(&cm->timers, &conn->timer,

@@ -10,7 +10,9 @@
 enum {
 	PKEY_DEFAULT = 0xffff,
 	PKEY_DEFAULT_LIMITED = 0x7fff, /* limited members may send to full members */
-	/* Always the same UDP source port, since there is nothing to spread. */
+	/* UDP source port of all packets; one is enough, as their load need not
+	 * be distributed
+	 */
 	SPORT = 0xc001,
 
 	/* Offsets in the data of a ClassPortInfo. */
@@ -34,8 +36,8 @@ const char *rn_gsi_verdict_name(enum rn_gsi_verdict verdict)
 	return verdict_names[verdict];
 }
 
-/* Is this a packet with a MAD? Packets of another length are dropped silently (IBTA
- * Vol 1, 13.5.3.1).
+/* Is this a packet to QP1 with a MAD? Packets with another length are dropped silently
+ * (IBTA Vol 1, 13.5.3.1).
  */
 static bool is_mad_packet(const uint8_t *pkt, size_t len, struct rn_deth *deth)
 {
@@ -55,7 +57,7 @@ static bool is_cm(const struct rn_mad_hdr *hdr)
 	return hdr->mgmt_class == RN_MAD_CLASS_CM;
 }
 
-/* Write a ClassPortInfo, which names the supported version of the CM. */
+/* Write the data of a ClassPortInfo, which contains the supported version of the CM. */
 static void answer_class_port_info(const struct rn_gsi *gsi, uint8_t *reply)
 {
 	uint8_t *data = reply + RN_MAD_HDR_LEN;

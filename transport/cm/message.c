@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* message.c - CM messages: a table row for each field, with one reader and one writer of
- * rows; the header of a MAD; and the IP CM header in private data.
+/* message.c - reads and writes CM messages by a table with a row for each field; also the
+ * header of a MAD, and the IP CM header in private data.
  */
 #include <errno.h>
 #include <string.h>
@@ -8,14 +8,15 @@
 #include "rocin/mad.h"
 #include "rocin/wire.h"
 
-/* Position of a field on the wire and in the parsed struct. */
+/* Position of a field in a message, and of the member of struct rn_cm_msg that holds
+ * its value.
+ */
 struct field {
-	/* From the start of the message, where bit 0 is the most significant
-	 * bit of byte 0.
+	/* bits from the start of the message; bit 0 is the most significant bit of byte 0
 	 */
 	uint16_t bit;
-	uint16_t width;	 /* bits; more than 64: an array of bytes */
-	uint16_t member; /* offset in struct rn_cm_msg */
+	uint16_t width;	 /* bits of the field; more than 64: an array of bytes */
+	uint16_t member; /* offset of the member in struct rn_cm_msg */
 	uint16_t size;	 /* bytes of the member */
 };
 
@@ -179,7 +180,7 @@ static const struct layout {
 	const char *name;
 	const struct field *fields;
 	uint16_t count;
-	uint16_t data_len; /* private data: the last bytes of each message */
+	uint16_t data_len; /* bytes of private data, which end each message */
 } layouts[] = {
 	ROW(REQ, req_fields),		ROW(MRA, mra_fields),
 	ROW(REJ, rej_fields),		ROW(REP, rep_fields),
@@ -217,7 +218,9 @@ static uint64_t get_bits(const uint8_t *p, unsigned bit, unsigned width)
 {
 	uint64_t value = 0;
 
-	/* Most fields consist of whole bytes, some of 64 bits. */
+	/* Take whole bytes at a time, as long as the field is aligned: most fields
+	 * consist of such bytes.
+	 */
 	while (width >= 8 && bit % 8 == 0) {
 		value = value << 8 | p[bit / 8];
 		bit += 8;
@@ -228,7 +231,7 @@ static uint64_t get_bits(const uint8_t *p, unsigned bit, unsigned width)
 	return value;
 }
 
-/* The bits must be zero before. */
+/* Write a field into bits that are zero. */
 static void put_bits(uint8_t *p, unsigned bit, unsigned width, uint64_t value)
 {
 	assert(width == 64 || value >> width == 0);
@@ -246,7 +249,7 @@ static void put_bits(uint8_t *p, unsigned bit, unsigned width, uint64_t value)
 static void store(void *member, unsigned size, uint64_t value)
 {
 	switch (size) {
-	case 1: /* also bool, whose fields have one bit */
+	case 1: /* also bool, for fields of one bit */
 		*(uint8_t *)member = (uint8_t)value;
 		return;
 	case 2:

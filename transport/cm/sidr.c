@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sidr.c - service ID resolution (SIDR): which QP, with which Q_Key,
- * serves datagrams.
+/* sidr.c - service ID resolution (SIDR): a peer asks for the QP, and its Q_Key, that
+ * serves datagrams for a service ID.
  */
 #include "cm.h"
 
@@ -39,7 +39,7 @@ int rn_cm_sidr_request(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 	return 0;
 }
 
-/* ---- The side that is asked ---- */
+/* ---- The side that answers ---- */
 
 static void refuse(struct rn_cm *cm, const struct rn_cm_in *in, uint8_t status)
 {
@@ -157,7 +157,7 @@ int rn_cm_sidr_reply(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status,
 	return 0;
 }
 
-/* ---- The side that asked ---- */
+/* ---- The side that asks ---- */
 
 void rn_cm_on_sidr_rep(struct rn_cm *cm, struct rn_cm_in *in)
 {
