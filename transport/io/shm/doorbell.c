@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* doorbell.c - both sides of a doorbell: each stores first and loads afterwards. */
+/* doorbell.c - see doorbell.h. */
 #include "doorbell.h"
 
 #include <stdatomic.h>
@@ -21,8 +21,9 @@ bool rn_doorbell_ring(struct rn_doorbell *peer, unsigned idx)
 
 	assert(idx < RN_DOORBELL_RINGS);
 	word = &peer->ready[idx / 64];
-	/* If the bit is set already, the consumer takes it later and looks at the ring
-	 * after this publication. So the line need not be written for each burst.
+	/* If the bit is set already, the consumer has not taken it yet, and so looks
+	 * at the ring after this publication. Then the cache line is not written for
+	 * each burst.
 	 */
 	if (!(atomic_load(word) & bit))
 		atomic_fetch_or(word, bit);
@@ -36,8 +37,8 @@ void rn_doorbell_announce(struct rn_doorbell *own)
 
 void rn_doorbell_awake(struct rn_doorbell *own)
 {
-	/* If a producer sees late that this process is awake, it wakes the process
-	 * needlessly, no more.
+	/* Relaxed: a producer that still sees the old value only wakes a process that
+	 * is awake.
 	 */
 	if (atomic_load_explicit(&own->sleeping, memory_order_relaxed))
 		atomic_store_explicit(&own->sleeping, 0, memory_order_relaxed);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* doorbell.h - how a sleeping process learns that one of its rings is no longer empty.
  *
- * There is one page per process, which all its peers map. It holds a word that says that
- * the process sleeps, and a bit for each of its rings that may have something. The caller
- * has a descriptor beside it that wakes the process (an eventfd in its epoll set).
+ * There is one page of shared memory per process, the doorbell, which all its peers map.
+ * It holds a flag that the process sleeps, and a bit for each of its rings, set if the
+ * ring may have packets. Beside the page, the peers have a descriptor that wakes the
+ * process (an eventfd in its epoll set).
  *
  *   producer                             consumer
  *   rn_ring_publish()                    rn_doorbell_announce()
@@ -13,8 +14,8 @@
  *
  * Each side stores first and loads afterwards, all sequentially consistent, so at least
  * one of the two sees the other's store (shape: store buffering).
- * tests/transport/io/shm/test_doorbell_model.c walks all orders of it on a machine with
- * store buffers.
+ * tests/transport/io/shm/test_doorbell_model.c checks all orders of these accesses on a
+ * machine with store buffers.
  *
  * Every peer can write to the page. A hostile peer may at most cause work, by a bit that
  * is set without reason or a useless wake-up, or delay packets until the lease or a timer
@@ -30,31 +31,34 @@
 #include "rocin/types.h"
 
 enum {
-	RN_DOORBELL_BYTES = 4096, /* bytes of memory; all zeros: the process is awake */
-	RN_DOORBELL_RINGS = 1024, /* number of bits */
+	/* bytes of the page; all zeros: the process is awake, and no bit is set */
+	RN_DOORBELL_BYTES = 4096,
+	RN_DOORBELL_RINGS = 1024, /* number of bits, one for each ring */
 	RN_DOORBELL_WORDS = RN_DOORBELL_RINGS / 64,
 };
 
 struct rn_doorbell; /* lies in shared memory */
 
 /* ---------------------------------------------------------------- producer */
-/* Something was published to ring @idx (< RN_DOORBELL_RINGS, numbered by the consumer).
- * Return: true if its process sleeps: the caller writes to its descriptor.
+/* Tell the process of @peer that packets were published to its ring @idx (<
+ * RN_DOORBELL_RINGS, numbered by the consumer). Return: true if that process sleeps, so
+ * that the caller has to write to its descriptor.
  */
 bool rn_doorbell_ring(struct rn_doorbell *peer, unsigned idx);
 
 /* ---------------------------------------------------------------- consumer */
-/* From now on producers wake this process, until one has done so or rn_doorbell_awake()
- * is called. Afterwards the caller must look for what was published before.
+/* Announce that this process will sleep: from now on producers wake it, until one has
+ * done so or rn_doorbell_awake() is called. Afterwards the caller must look once more for
+ * packets that were published before.
  */
 void rn_doorbell_announce(struct rn_doorbell *own);
 
-/* The process is awake: no wake-up is wanted any more. */
+/* Announce that the process is awake, so producers need not wake it. */
 void rn_doorbell_awake(struct rn_doorbell *own);
 
-/* Take the bits of rings 64 * @word .. 64 * @word + 63 that were rung since the last
- * call; cheap if none was. The caller reads each of them until it is empty, or sets its
- * bit again by rn_doorbell_remember().
+/* Read and clear the bits of rings 64 * @word .. 64 * @word + 63, which were set since
+ * the last call; cheap if none was. The caller reads each of these rings until it is
+ * empty, or sets its bit again by rn_doorbell_remember().
  */
 uint64_t rn_doorbell_take(struct rn_doorbell *own, unsigned word);
 

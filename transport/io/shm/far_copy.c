@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* far_copy.c - copying by string instructions and past the caches; see far_copy.h. */
+/* far_copy.c - see far_copy.h. */
 #include "far_copy.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ enum {
 
 static bool has_fast_strings, has_line_stores;
 
-/* Is there Enhanced REP MOVSB? CPUID leaf 7, EBX bit 9. */
+/* Find out whether the processor has Enhanced REP MOVSB (CPUID leaf 7, EBX bit 9). */
 static void __attribute__((constructor)) look_at_processor(void)
 {
 	unsigned a, b, c, d;
@@ -38,7 +38,9 @@ bool rn_far_copy_has_past(void)
 	return has_line_stores;
 }
 
-/* Store whole lines. The fence makes later stores visible after them. */
+/* Store whole cache lines that bypass the caches. The fence makes later stores visible
+ * only after them.
+ */
 static void __attribute__((target("avx512f")))
 stream_lines(uint8_t *dst, const uint8_t *src, size_t len)
 {
@@ -85,8 +87,8 @@ void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	if (len >= RN_FAR_COPY_MIN && copy_string(dst, src, len))
 		return;
-	/* Hide @len from the compiler: it knows an upper bound, and would use string
-	 * instructions, which are slow to start; the library's memcpy() is not.
+	/* Hide the upper bound of @len from the compiler, which would otherwise use
+	 * string instructions. They are slow to start; memcpy() of the library is not.
 	 */
 	__asm__("" : "+r"(len));
 	memcpy(dst, src, len);
@@ -98,12 +100,16 @@ void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len)
 		rn_far_copy(dst, src, len);
 }
 
-/* ------------------------------------------------------------- which way is faster */
+/* ---------------------------------------------------- choosing the faster function */
 enum {
-	TRY_EVERY = 64, /* bursts between two tries of the other function */
-	SMOOTH = 4,	/* bursts over which the mean is taken */
-	MARGIN = 16,	/* the other function must be faster by 1 / MARGIN */
-	/* Times above this multiple of the mean are cut: the thread was interrupted. */
+	/* bursts between two trials of the function that is slower so far */
+	TRY_EVERY = 64,
+	SMOOTH = 4, /* number of bursts over which the mean time is smoothed */
+	/* rn_far_copy_past() is chosen if it is faster by 1 / MARGIN of its time */
+	MARGIN = 16,
+	/* A time above this multiple of the mean is reduced to it: the thread
+	 * was interrupted.
+	 */
 	SPREAD_MAX = 2,
 	BYTES_PER_MB = 1 << 20,
 };

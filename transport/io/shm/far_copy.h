@@ -14,48 +14,54 @@
 
 enum {
 	RN_FAR_COPY_MIN =
-		/* Bytes from which on a string instruction is worth its
-		 * start-up time.
+		/* least number of bytes for which a string instruction is worth its
+		 * start-up time
 		 */
 		1024,
 };
 
-/* As memcpy(). The bytes may be stored in any order; later stores come after them. It is
- * fastest if @dst and @src do not begin at almost the same offset in a page.
+/* Copy as memcpy() does. The bytes may be stored in any order, but before all later
+ * stores. Fastest if @dst and @src do not begin at almost the same offset in a page.
  */
 void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len);
 
-/* Does rn_far_copy_past() differ from rn_far_copy() on this processor? */
+/* Does rn_far_copy_past() bypass the caches on this processor? Otherwise it
+ * is rn_far_copy().
+ */
 bool rn_far_copy_has_past(void);
 
-/* As rn_far_copy(), but whole lines bypass the caches: they go to memory while this
- * processor continues. Faster if the other processor is far away, and much slower if the
- * two share a cache, so it has to be tried.
+/* As rn_far_copy(), but whole cache lines bypass the caches: they go to memory while this
+ * processor continues. Faster if the other processor shares no cache with this one, and
+ * much slower otherwise, so both functions have to be tried.
  */
 void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len);
 
-/* Finds out which of the two functions is faster now, for a stream of packets
- * copied to one place.
+/* Measurements that tell which of rn_far_copy() and rn_far_copy_past() is faster now, for
+ * a stream of packets copied to one ring.
  *
- * String instructions take 90 ns for 4 KiB if the processors share a cache, and three
+ * String instructions take 90 ns for 4 KiB if the two processors share a cache, and three
  * times that if they do not. Bypassing the caches takes the same time everywhere, most of
- * it while the next packet is being built. No property of the machine tells which is
- * faster, and the processors of a virtual machine may move. So bursts are timed, and the
- * other function is tried now and then.
+ * it while the next packet is being built. No property of the machine says which is
+ * faster, and the processors of a virtual machine may move. So bursts are timed, and from
+ * time to time the slower function is tried again.
  */
 struct rn_copy_pace {
-	rn_ns began;	   /* start of the burst that is timed; 0: none is */
-	uint64_t began_at; /* bytes copied before that burst */
-	/* Ns per MiB, of rn_far_copy() and of rn_far_copy_past(); 0: not known. */
+	/* time when the burst that is being timed began; 0: none is being timed */
+	rn_ns began;
+	uint64_t began_at; /* number of bytes copied before that burst */
+	/* mean time in ns per MiB: [0] of rn_far_copy(), [1] of rn_far_copy_past(); 0:
+	 * not known
+	 */
 	uint64_t per_mb[2];
-	unsigned bursts; /* bursts timed so far */
+	unsigned bursts; /* number of bursts timed so far */
 };
 
-/* A burst begins. @at: bytes copied so far. */
+/* Begin to time a burst. @at: number of bytes copied so far. */
 void rn_copy_pace_begin(struct rn_copy_pace *p, rn_ns now, uint64_t at);
 
-/* The burst has ended. @past: it was copied by rn_far_copy_past(). Return: whether the
- * next burst should be; @past if no burst had begun.
+/* End the timing of a burst. @past: the burst was copied by rn_far_copy_past().
+ * Return: whether to copy the next burst by rn_far_copy_past(); @past if no burst was
+ * being timed.
  */
 bool rn_copy_pace_end(struct rn_copy_pace *p, rn_ns now, uint64_t at, bool past);
 

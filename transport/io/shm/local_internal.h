@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* local_internal.h - state shared by net_local.c (packets) and local_wires.c (wires that
- * are set up and removed).
+/* local_internal.h - state shared by net_local.c (sending and receiving packets) and
+ * local_wires.c (setting up and removing local wires).
  */
 #ifndef RN_LOCAL_INTERNAL_H
 #define RN_LOCAL_INTERNAL_H
@@ -14,53 +14,72 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	LOCAL_PATHS = 512, /* destinations that are remembered; a power of two */
-	/* Bytes of packets taken out at a time: few enough for the L1 cache. */
+	LOCAL_PATHS = 512, /* entries in the table of destinations; a power of two */
+	/* bytes of packets that one call copies out of a ring; they fit into the L1 cache
+	 */
 	LOCAL_ROOM = 16 * 1024,
 	LOCAL_PAGE = 4096,
 	LOCAL_BUILD = LOCAL_PAGE + RN_RING_PACKET_MAX + RN_RING_ALIGN,
 	LOCAL_WORDS = RN_ROCIND_WIRES_MAX / 64,
 };
 
-/* One end of a wire. */
+/* One end of a local wire, which is a pair of rings in shared memory between two
+ * processes of this machine.
+ */
 struct local_wire {
 	struct rn_rocind_ends ends;
 	unsigned bit, peer_bit;
-	uint8_t *memory; /* RN_WIRE_BYTES of shared memory */
+	uint8_t *memory; /* RN_WIRE_BYTES of shared memory, with both rings */
 	struct rn_ring_send send;
 	struct rn_ring_recv recv;
 	struct rn_doorbell *peer_page;
 	int peer_event;
 	bool may_omit_icrc; /* both ends have agreed to do without ICRCs */
-	/* The wire is new. Packets that the peer sent by UDP before may still be in our
-	 * sockets, so the ring is not read yet.
+	/* The local wire is new. Packets that the peer sent by UDP before may still be in
+	 * our sockets, so the receiving ring is not read before the sockets are empty.
 	 */
 	bool is_fresh;
-	bool is_drained_for; /* the sockets are being read so that this wire can be */
-	bool is_closing;     /* the peer has gone: what it has sent is left to read */
-	uint32_t want; /* size that the sending ring is to have, at the next chance */
-	uint64_t trim_tail; /* tail of the sending ring at the last rn_local_trim() */
-	bool is_away;	    /* the sending ring has given back its memory */
-	/* Since when the ring has been full; 0: it had space when last checked. */
+	/* the sockets are being read until they are empty, so that this ring can be
+	 * read then
+	 */
+	bool is_drained_for;
+	/* the peer has gone; the packets that it has sent are still to be read */
+	bool is_closing;
+	/* size that the sending ring is to get as soon as it can be changed */
+	uint32_t want;
+	/* @send.tail at the last call of rn_local_trim(); if equal now, the ring was
+	 * idle since
+	 */
+	uint64_t trim_tail;
+	/* the memory of the sending ring's data was given back to the kernel */
+	bool is_away;
+	/* time since when the sending ring has been full; 0: it had space when
+	 * last checked
+	 */
 	rn_ns full_since;
-	/* The last packet was long: build the next one elsewhere and copy it. */
+	/* the last packet was long, so the next one is built in private memory and copied
+	 */
 	bool is_long;
-	bool is_stuck; /* the peer has not read for long, so packets go by UDP */
-	/* Packets built since the ring was last published, and in the
-	 * burst before that.
+	/* the peer has not read for RN_LOCAL_PATIENCE, so packets go by UDP */
+	bool is_stuck;
+	/* number of packets built since the ring was last published, and in the
+	 * burst before
 	 */
 	uint32_t burst, burst_before;
 	struct rn_copy_pace pace;
 };
 
-/* What is known about a destination. */
+/* An entry of the table of destinations. */
 struct local_path {
 	bool is_used;
 	struct rn_rocind_ends ends;
-	struct local_wire *wire; /* NULL: packets go by UDP */
-	rn_ns ask_at;	/* time at which to ask for a wire; RN_NEVER: not again */
-	bool lost;	/* a wire was lost, but rocind may believe that there is one */
-	uint8_t losses; /* number of wires lost after rocind had set them up */
+	/* the local wire to the destination; NULL: packets go by UDP */
+	struct local_wire *wire;
+	/* time at which to request a local wire from rocind; RN_NEVER: not again */
+	rn_ns ask_at;
+	/* there was a local wire and is none now, which rocind may not know */
+	bool lost;
+	uint8_t losses; /* number of times that such a loss was reported to rocind */
 };
 
 struct rn_local {
@@ -68,44 +87,54 @@ struct rn_local {
 	struct rn_local_cfg cfg;
 	struct rn_net *udp;
 
-	struct local_wire *wire[RN_ROCIND_WIRES_MAX]; /* by doorbell bit */
-	unsigned wires;				      /* number of wires */
-	unsigned fresh;		  /* number of wires that are is_fresh */
-	struct rn_doorbell *page; /* own doorbell page; NULL before the first wire */
+	/* indexed by the number of the bit in our doorbell */
+	struct local_wire *wire[RN_ROCIND_WIRES_MAX];
+	unsigned wires;		  /* number of wires */
+	unsigned fresh;		  /* number of local wires with is_fresh set */
+	struct rn_doorbell *page; /* our doorbell; NULL before the first local wire */
 	int event_fd;
-	uint64_t present[LOCAL_WORDS]; /* bits of `wire` that are not NULL */
-	uint64_t ready[LOCAL_WORDS]; /* bits of rings that were rung and are not empty */
-	unsigned cursor;	     /* wire to be read next */
+	uint64_t present[LOCAL_WORDS]; /* bit i: wire[i] is not NULL */
+	/* bit i: the receiving ring of wire[i] may have packets */
+	uint64_t ready[LOCAL_WORDS];
+	unsigned cursor; /* index of the wire whose ring is read next */
 
-	unsigned asks; /* wires asked for since asks_since */
+	unsigned asks; /* number of local wires requested since @asks_since */
 	rn_ns asks_since;
 
-	/* State of sending. `sent` belongs to the super-packet that was
-	 * answered by -EAGAIN.
-	 */
-	/* Packets that came without an ICRC get one before they are delivered. */
+	/* packets that came without an ICRC get one before they are delivered */
 	bool seals;
-	uint32_t sent; /* packets of that super-packet that are in a ring */
-	bool hurry;    /* a packet that finds its ring full goes by UDP at once */
-	/* Wire in whose ring a packet is being built; or NULL. */
+	/* The super-packet that was last answered by -EAGAIN: how many of its packets are
+	 * in a ring already. It is sent again, and continues there.
+	 */
+	uint32_t sent;
+	bool hurry; /* a packet that finds its ring full goes by UDP at once */
+	/* local wire in whose sending ring packets are being built; or NULL */
 	struct local_wire *place;
-	unsigned shows; /* times that packets were shown to the peer in this burst */
-	/* Private memory in which the packet is built, to be copied to the
-	 * ring; or NULL.
+	/* number of times that packets of this burst were made visible to the peer */
+	unsigned shows;
+	/* private memory in which the packet is built that is copied to the ring
+	 * afterwards; NULL: it is built in the ring
 	 */
 	uint8_t *apart;
-	/* The super-packet goes by UDP, even if a wire has been set up meanwhile. */
+	/* the super-packet was begun by UDP and continues there, even if a local wire has
+	 * been set up meanwhile
+	 */
 	bool udp_begun;
 
-	/* When idle rings are checked next; RN_NEVER: all have given
-	 * back their memory.
+	/* time at which idle rings are checked next; RN_NEVER: all have given back
+	 * their memory
 	 */
 	rn_ns trim_at;
 
-	unsigned drain; /* reads of the sockets that are left for fresh wires */
-	bool look;	/* read the sockets because the caller asked for it */
-	unsigned quiet; /* receive calls since a ring had something */
-	unsigned busy;	/* receive calls since the sockets were read, weighted by cost */
+	/* number of reads of the sockets that are left before fresh rings are read */
+	unsigned drain;
+	/* read the sockets until they are empty, because the caller requested it */
+	bool look;
+	unsigned quiet; /* number of receive calls since one found a packet in a ring */
+	/* number of receive calls since the sockets were read; one that found a packet
+	 * counts LOOK_VAIN times
+	 */
+	unsigned busy;
 
 	struct local_path path[LOCAL_PATHS];
 	struct rn_flow rx_flow[RN_RX_BATCH];
@@ -113,7 +142,7 @@ struct rn_local {
 	_Alignas(64) uint8_t build[LOCAL_BUILD];
 };
 
-/* CLOCK_MONOTONIC, which may lag by some milliseconds. */
+/* Return: the time of CLOCK_MONOTONIC, late by up to some milliseconds. */
 static inline rn_ns rn_local_now(void)
 {
 	return rn_clock(CLOCK_MONOTONIC_COARSE);
@@ -134,45 +163,43 @@ static inline struct rn_ring_meta rn_local_meta(const struct rn_flow *flow)
 }
 
 /* ------------------------------------------------------------------ local_wires.c */
-/* What is known about the destination of @flow and @slot; asks for a wire if
- * it is time to.
+/* Return: the entry for the destination of @flow and @slot, created if there is none.
+ * Requests a local wire from rocind if it is time to.
  */
 struct local_path *rn_local_path(struct rn_local *l, const struct rn_flow *flow,
 				 unsigned slot);
 
-/* The peer broke the protocol, or the memory is not as it should be: remove the wire, and
- * never ask for one again.
+/* Remove a local wire and never request it again, because the peer broke the protocol or
+ * the memory is not as it should be. @why: for the log.
  */
 void rn_local_break(struct rn_local *l, struct local_wire *w, const char *why);
 
-/* The ring says that the peer has closed it. Either rocind will say so as well, or it is
- * not true: the peer can write the flag. So a wire is asked for again after a while,
- * which doubles each time.
+/* Stop using a local wire, because its ring says that the peer has closed it. Either
+ * rocind will report the same, or the peer has set the flag without reason. So the local
+ * wire is requested again after a while, which doubles each time.
  */
 void rn_local_lose(struct rn_local *l, const struct local_wire *w);
 
-/* The wire has ended and everything that the peer sent has been read: free it. */
+/* Free a local wire, whose packets have all been read or are given up. */
 void rn_local_remove(struct rn_local *l, struct local_wire *w);
 
-/* The peer of the wire has gone: nothing is sent to it any more; what it has sent is
+/* Handle that the peer has gone: nothing is sent to it any more, and what it has sent is
  * still received.
  */
 void rn_local_peer_gone(struct rn_local *l, struct local_wire *w);
 
-/* Give the ring as much memory as the traffic needs: rn_local_fit() decides when there
- * was no space, rn_local_resize() changes the ring when that is possible, which is
- * once per round.
+/* Adapt the memory of a sending ring to the traffic. rn_local_fit(), called when a packet
+ * found no space, decides whether the ring grows; rn_local_resize() changes its size when
+ * that is possible, which is once per round of the ring.
  */
 void rn_local_fit(struct local_wire *w, rn_ns now);
 void rn_local_resize(struct local_wire *w);
 
-/* Allocate memory for a ring that has given back its own. Return: whether
- * that succeeded.
- */
+/* Allocate memory for a sending ring that has given it back. Return: true on success. */
 bool rn_local_fetch(struct rn_local *l, struct local_wire *w);
 
-/* Close both rings of a wire, whose peer still reads what was sent; or
- * close our doorbell.
+/* Close both rings and free our end; the peer can still read what was sent.
+ * rn_local_close_doorbell(): unmap our doorbell and close its descriptor.
  */
 void rn_local_close(struct local_wire *w);
 void rn_local_close_doorbell(struct rn_local *l);

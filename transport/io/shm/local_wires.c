@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* local_wires.c - setting up and removing wires, and which destination has one. */
+/* local_wires.c - sets up and removes local wires (shared-memory links between two
+ * processes of this machine), and keeps the table of destinations that have one.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,22 +19,24 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-/* Time after which we ask for a wire again, if the answer may have changed because the
- * peer has attached.
+/* Time after which a local wire is requested again: ASK_SOON if the reason may have ended
+ * because the peer has attached, otherwise ASK_LATER.
  */
 #define ASK_SOON RN_MSEC(1000)
 #define ASK_LATER RN_MSEC(10000)
 
-/* After a wire was lost, we ask again after ASK_SOON, then after 2, 4 ... times that. */
+/* After a local wire was lost, it is requested again after ASK_SOON, then after 2, 4 ...
+ * times that, up to 2^LOSSES_MAX times.
+ */
 #define LOSSES_MAX 6
 
-/* A process that sends to very many destinations must not overload rocind
- * with requests.
+/* At most ASKS_MAX requests are sent to rocind in ASKS_PER, so that a process with very
+ * many destinations does not overload it.
  */
 #define ASKS_MAX 16
 #define ASKS_PER RN_MSEC(100)
 
-/* ------------------------------------------------------------------------ paths */
+/* -------------------------------------------------------- table of destinations */
 static bool same_gid(const struct rn_gid *a, const struct rn_gid *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
@@ -72,7 +76,9 @@ static bool is_own_gid(const struct rn_local *l, const struct rn_gid *gid)
 	return false;
 }
 
-/* Can there be a wire to this destination at all? */
+/* Can a local wire to this destination exist? Not to a multicast group, to rocind itself
+ * (slot 0), or to this process.
+ */
 static bool is_eligible(const struct rn_local *l, const struct rn_rocind_ends *ends)
 {
 	if (rn_gid_is_multicast(&ends->peer) || ends->peer_slot == 0)
@@ -102,8 +108,8 @@ static void ask_for_wire(struct rn_local *l, struct local_path *path)
 		if (path->losses < LOSSES_MAX)
 			path->losses++;
 	}
-	/* rocind's answer sets the time to ask again. No answer comes if rocind believes
-	 * that there is a wire.
+	/* rocind's answer sets a new time to ask again. This one counts if no answer
+	 * comes, because rocind believes that the local wire exists.
 	 */
 	path->ask_at = now + ASK_LATER + (ASK_SOON << path->losses);
 	path->lost = true;
@@ -129,7 +135,7 @@ struct local_path *rn_local_path(struct rn_local *l, const struct rn_flow *flow,
 	return path;
 }
 
-/* What is known about these ends, if it has not been replaced in the table. */
+/* Return: the entry of this destination; NULL if it is not in the table any more. */
 static struct local_path *known_path(struct rn_local *l,
 				     const struct rn_rocind_ends *ends)
 {
@@ -138,9 +144,9 @@ static struct local_path *known_path(struct rn_local *l,
 	return path->is_used && same_ends(&path->ends, ends) ? path : NULL;
 }
 
-/* ---------------------------------------------------------------------- coming */
-/* MADV_DONTFORK: a fork() child must not have the mapping, since others read what is
- * written there.
+/* ------------------------------------------------------------------ setting up */
+/* Map shared memory. A fork() child does not inherit the mapping (MADV_DONTFORK), because
+ * the peer acts on what is written there.
  */
 static void *map_shared(int fd, size_t len)
 {
@@ -152,8 +158,8 @@ static void *map_shared(int fd, size_t len)
 	return mem;
 }
 
-/* Map our doorbell, which rocind sends with each wire and which is the
- * same each time.
+/* Map our doorbell at the first local wire. rocind sends the same one with each
+ * later one.
  */
 static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 {
@@ -172,9 +178,9 @@ static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 	return -EMFILE;
 }
 
-/* Is the descriptor below the last quarter of those that the process may have?
- * That quarter is left to the program: a wire takes a descriptor, but only makes
- * packets faster.
+/* May @fd be used for a local wire? Not if it is in the last quarter of the descriptors
+ * that the process may have: that quarter is left to the program, because packets can
+ * also go by UDP.
  */
 static bool is_spare(int fd)
 {
@@ -195,7 +201,9 @@ static void free_wire(struct local_wire *w)
 	free(w);
 }
 
-/* Return: 0 or -errno; the caller frees @w on failure. */
+/* Map the memory of @wire and set up both rings in @w. Return: 0 or -errno; the caller
+ * frees @w on failure.
+ */
 static int open_wire(struct local_wire *w, const struct rn_rocind_wire *wire)
 {
 	size_t own = (size_t)wire->role * RN_WIRE_RING_BYTES;
@@ -238,7 +246,9 @@ static struct local_wire *make_wire(struct rn_local *l, const struct rn_rocind_e
 	return NULL;
 }
 
-/* A ring has memory now, which it may not need for long: check again later. */
+/* Schedule a call of rn_local_trim(), because a ring has memory now that it may not need
+ * for long.
+ */
 static void look_again(struct rn_local *l)
 {
 	rn_ns at = rn_local_now() + RN_LOCAL_IDLE;
@@ -255,7 +265,8 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 	struct local_wire *w;
 	int rc = 0;
 
-	if (old) /* its peer has gone, and packets left unread in it are lost */
+	/* the peer of the old one has gone, and what is left in its ring is lost */
+	if (old)
 		rn_local_remove(l, old);
 	w = make_wire(l, ends, wire);
 	if (!w) {
@@ -280,7 +291,7 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 	return 0;
 }
 
-/* ----------------------------------------------------------------------- going */
+/* -------------------------------------------------------------------- removing */
 static void forget_wire(struct rn_local *l, const struct local_wire *w, rn_ns ask_at)
 {
 	struct local_path *path = known_path(l, &w->ends);
@@ -340,7 +351,7 @@ void rn_local_break(struct rn_local *l, struct local_wire *w, const char *why)
 static rn_ns when_to_ask_again(int err)
 {
 	switch (err) {
-	case 0: /* another process may get the slot */
+	case 0: /* another process may get this slot later */
 	case EHOSTUNREACH:
 		return rn_local_now() + ASK_SOON;
 	case EPIPE:
@@ -381,9 +392,10 @@ void rn_local_close_doorbell(struct rn_local *l)
 	l->event_fd = -1;
 }
 
-/* ---------------------------------------------------------------------- memory */
-/* Allocate pages now, because if that fails, they must not be touched later. Older
- * kernels do not know MADV_POPULATE_WRITE, and allocate pages when they are touched.
+/* --------------------------------------------------------- memory of the rings */
+/* Allocate pages now. If that fails, they must not be accessed later, as that would raise
+ * SIGBUS. Kernels before 5.14 do not know MADV_POPULATE_WRITE, and allocate a page when
+ * it is accessed. Return: false on failure.
  */
 static bool populate_memory(uint8_t *at, size_t len)
 {
@@ -402,12 +414,14 @@ void rn_local_fit(struct local_wire *w, rn_ns now)
 
 void rn_local_resize(struct local_wire *w)
 {
-	/* If it fails or is not possible now, the next packet shows it. */
+	/* An error may be ignored: the ring keeps its size, and the next packet
+	 * tries again.
+	 */
 	(void)rn_ring_resize(&w->send, w->want);
 }
 
-/* The data of a ring that has been read completely matters to neither end, so its pages
- * are given back without telling the peer, which need not wake up for that.
+/* Give back the pages of a sending ring that has been read completely. Neither end needs
+ * its data any more, so the peer is not told and need not wake up.
  */
 static void give_back(struct local_wire *w)
 {
@@ -441,7 +455,7 @@ void rn_local_trim(struct rn_local *l)
 
 bool rn_local_fetch(struct rn_local *l, struct local_wire *w)
 {
-	/* where the record lies that makes the ring small */
+	/* the record that makes the ring small will be written here */
 	uint8_t *next = w->send.data + (w->send.off & ~(RN_RING_CONTROL - 1u));
 
 	if (!populate_memory(w->send.data, RN_RING_SIZE_MIN) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_local.c - sending and receiving through rings, or past them by UDP, and building
- * packets in a ring. Wires are set up and removed in local_wires.c.
+/* net_local.c - sends and receives packets through rings or, where there is none, by UDP,
+ * and builds packets in a ring. Local wires are set up and removed in local_wires.c.
  */
 #include "net_local.h"
 
@@ -19,37 +19,44 @@
 enum {
 	HOP_LIMIT = 64, /* hop limit of a flow that names none, as sockets have it */
 
-	/* Reading the sockets is a system call, which costs several times as much as
-	 * looking at the rings. While rings are in use, the sockets are read once in
-	 * LOOK_BUSY calls that found something in a ring, or in LOOK_VAIN times as many
-	 * that did not; and once in LOOK_QUIET calls if no packet has come for a moment.
+	/* How often the sockets are read while rings are in use: a system call costs
+	 * several times as much as looking at the rings. It is once in LOOK_BUSY calls
+	 * that found packets in a ring, or in LOOK_VAIN times as many that did not; and
+	 * once in LOOK_QUIET calls if no packet has come for LIVELY_MAX calls.
 	 */
 	LOOK_BUSY = 64,
 	LOOK_VAIN = 8,
 	LOOK_QUIET = 8,
-	DRAIN_MAX = 1024, /* reads of the sockets: more than their buffers can hold */
-	/* Calls that find nothing after which rings count as not in use. */
+	/* most reads of the sockets before a new ring is read; their buffers cannot
+	 * hold more
+	 */
+	DRAIN_MAX = 1024,
+	/* number of calls without a packet after which rings count as not in use */
 	QUIET_MAX = 4096,
-	/* Calls that find nothing: some microseconds, about a scheduler switch. */
+	/* number of calls without a packet that take some microseconds, like a
+	 * scheduler switch
+	 */
 	LIVELY_MAX = 64,
-	/* With more wires than this, only rings that were rung are looked at. */
+	/* If there are more local wires than this, only rings whose doorbell bit is set
+	 * are read.
+	 */
 	SCAN_MAX = 8,
-	/* Calls after which all rings are looked at, whatever the doorbell says. */
+	/* number of calls without a packet after which all rings are read, whatever the
+	 * doorbell has
+	 */
 	SCAN_EVERY = 64,
 
 	/* Limits for packets that are built in a ring. */
-	/* Bytes to be shown to the peer, which reads them while the next
-	 * packets are built.
+	/* Number of unpublished bytes after which they are made visible to the peer,
+	 * which reads them while the next packets are built: normally, and in a stream.
 	 */
 	SHOW_AT = 8 * 1024,
 	SHOW_AT_STREAM = 32 * 1024,
-	/* Of this many times that packets are shown to the peer, one also
-	 * rings the doorbell.
-	 */
+	/* One in this many times, the doorbell is rung as well. */
 	SHOWS = 8,
-	/* Packets of a short burst: a message, an acknowledgement and a few more. */
+	/* most packets of a short burst: a message, an acknowledgement and a few more */
 	FEW = 4,
-	MANY = 32, /* packets of a long burst: a stream */
+	MANY = 32, /* least packets of a long burst: a stream */
 };
 
 /* -------------------------------------------------------------------- transmit */
@@ -57,7 +64,9 @@ static void wake_peer(const struct local_wire *w)
 {
 	uint64_t one = 1;
 
-	/* The write fails if the counter is full; then the peer is awake. */
+	/* The write fails only if the counter of the eventfd is full; then the peer
+	 * is awake.
+	 */
 	if (rn_own_fd_is_there(w->peer_event))
 		(void)!syscall(SYS_write, w->peer_event, &one, sizeof(one));
 }
@@ -69,8 +78,8 @@ static void publish_and_wake(struct local_wire *w)
 		wake_peer(w);
 }
 
-/* The ring is full. Return: -EAGAIN, or -ENOBUFS if the packets are not
- * to wait for it.
+/* Handle a full ring. Return: -EAGAIN if the packets are to wait for space; -ENOBUFS if
+ * they are to go by UDP.
  */
 static int no_space(struct local_wire *w)
 {
@@ -87,8 +96,8 @@ static int no_space(struct local_wire *w)
 	return -ENOBUFS;
 }
 
-/* Return: 0; -EAGAIN, and l->sent says how many packets were sent; or another -errno if
- * packets are lost.
+/* Send a super-packet through a ring. Return: 0; -EAGAIN, with the number of packets sent
+ * so far in l->sent; or another -errno: the packets are to go by UDP, or are lost.
  */
 static int send_by_ring(struct rn_local *l, struct local_wire *w,
 			const struct rn_super *super)
@@ -102,8 +111,8 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	l->sent = 0;
 	if (w->is_away && !rn_local_fetch(l, w))
 		return -ENOBUFS;
-	/* Checked before more packets are put into the ring: a ring that has been read is
-	 * not stuck any more.
+	/* If the peer has read the ring, it is not stuck any more. Checked here, before
+	 * more packets are put into the ring.
 	 */
 	if (w->is_stuck && rn_ring_is_read(&w->send))
 		w->is_stuck = false;
@@ -118,7 +127,7 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 			break;
 	}
 	publish_and_wake(w);
-	/* Number of packets sent twice if they go by UDP after all. */
+	/* if the super-packet goes by UDP after all, these packets leave twice */
 	l->net.twice = rc ? i : 0;
 	if (i > first) {
 		end = i < super->count ? i * super->seg_len : super->len;
@@ -170,7 +179,9 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 				return rc;
 		}
 	}
-	/* The ring has gone or is full: all packets of the super-packet leave again. */
+	/* There is no ring, or it is full: send the whole super-packet by UDP, also
+	 * packets that are in the ring already.
+	 */
 	l->sent = 0;
 	rc = l->udp->ops->transmit(l->udp->ctx, super);
 	l->udp_begun = rc == -EAGAIN;
@@ -178,7 +189,8 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 	return rc;
 }
 
-/* A packet that goes through a ring has no socket. */
+/* Return: the connected socket for a destination; none if its packets go through a ring.
+ */
 static struct rn_tx_socket local_tx_socket(void *ctx, const struct rn_flow *flow,
 					   uint32_t sgid_index, uint32_t dest_slot)
 {
@@ -189,9 +201,9 @@ static struct rn_tx_socket local_tx_socket(void *ctx, const struct rn_flow *flow
 	return rn_net_tx_socket(l->udp, flow, sgid_index, dest_slot);
 }
 
-/* ---------------------------------------------- building in the ring itself */
-/* Where to build a packet that will be copied to @at: its payload, behind a BTH, is
- * aligned, and it is half a page away from @at modulo the page size.
+/* ----------------------------------------------- building packets in a ring */
+/* Return: private memory for a packet that will be copied to @at. The payload, behind a
+ * BTH, is aligned, and the offset in the page differs from that of @at by half a page.
  */
 static uint8_t *apart_from(struct rn_local *l, const uint8_t *at)
 {
@@ -201,7 +213,7 @@ static uint8_t *apart_from(struct rn_local *l, const uint8_t *at)
 	return l->build + offset / line * line + line - RN_BTH_LEN;
 }
 
-/* The `publish` operation of struct rn_net_ops. */
+/* End a burst: the `publish` operation of struct rn_net_ops. */
 static void local_publish(void *ctx)
 {
 	struct rn_local *l = ctx;
@@ -244,9 +256,9 @@ static bool is_stream(const struct local_wire *w)
 	return w->burst_before >= MANY;
 }
 
-/* Is it time, in the middle of a burst, to show the peer what has been built? In a stream
- * the peer has enough to do, and each change of the tail, which the peer may be polling,
- * takes as long as a good part of a packet.
+/* In the middle of a burst, is it time to make the packets built so far visible to the
+ * peer? In a stream this happens less often: the peer is busy anyway, and each change of
+ * the tail, which the peer may be polling, costs as much time as a good part of a packet.
  */
 static bool is_to_show(const struct local_wire *w)
 {
@@ -264,10 +276,9 @@ static void show_burst(struct rn_local *l, struct local_wire *w)
 		rn_ring_show(&w->send);
 }
 
-/* Is the first packet of a burst shown at once? If bursts are short, the peer waits: it
- * can read the first packet (an acknowledgement ahead of a message, or the other way
- * round) while the second is built. In a stream this would disturb the peer, which
- * would find little.
+/* Is the first packet of a burst made visible at once? Yes if bursts are short: the peer
+ * waits, and can read the first of two packets (a message and an acknowledgement) while
+ * the second is built. In a stream this would disturb the peer for one packet.
  */
 static bool goes_ahead(const struct local_wire *w)
 {
@@ -282,7 +293,7 @@ static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 
 	meta.flags = l->net.no_icrc ? RN_RING_NO_ICRC : 0;
 	if (l->apart)
-		/* rn_ring_reserve() has found that there is space. */
+		/* It does not fail: rn_ring_reserve() has found that there is space. */
 		(void)!rn_ring_send(&w->send, &meta, l->apart, len);
 	else
 		rn_ring_commit(&w->send, &meta, len);
@@ -313,12 +324,16 @@ static void fill_flow(const struct rn_local *l, const struct local_wire *w,
 					  meta->hop_limit ? meta->hop_limit : HOP_LIMIT };
 }
 
-/* How the ICRC of a packet is to be checked. The packet lies in memory of our own. */
+/* Decide how the ICRC of a received packet is to be checked. If captures or the like
+ * need it, a packet without an ICRC gets one here, in the private memory that it was
+ * copied to.
+ */
 static enum rn_rx_icrc judge_icrc(const struct rn_local *l, const struct local_wire *w,
 				  const struct rn_flow *flow,
 				  const struct rn_ring_packet *pkt)
 {
-	/* Our peers number packets as we do. */
+	/* Exact: our peers number packets as we do, so the IPv4 identification is known.
+	 */
 	if (!(pkt->meta.flags & RN_RING_NO_ICRC) || !w->may_omit_icrc)
 		return RN_RX_ICRC_EXACT;
 	if (!l->seals)
@@ -333,8 +348,9 @@ static bool same_flow(const struct rn_ring_meta *a, const struct rn_ring_meta *b
 	       a->hop_limit == b->hop_limit;
 }
 
-/* Read packets from a wire. Return: their number; -EAGAIN: none, but the ring is not
- * empty; 0: the ring is empty. A wire that is empty and whose peer has gone is removed.
+/* Read packets from a ring. Return: their number; -EAGAIN: no packet yet, but the ring
+ * has more records; 0: the ring is empty. If the ring is empty and its peer has gone, or
+ * after a fault, the local wire is removed.
  */
 static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 {
@@ -372,7 +388,7 @@ static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 	return 0;
 }
 
-/* Find the rings that may have something. */
+/* Set the bits in l->ready of the rings that may have packets. */
 static void look_at_doorbell(struct rn_local *l)
 {
 	bool all = l->wires <= SCAN_MAX || l->quiet % SCAN_EVERY == 0 || l->look;
@@ -382,8 +398,8 @@ static void look_at_doorbell(struct rn_local *l)
 			l->present[k] & (all ? UINT64_MAX : rn_doorbell_take(l->page, k));
 }
 
-/* The first wire from number @from on that has its bit in l->ready;
- * RN_ROCIND_WIRES_MAX: none.
+/* Return: index of the first wire from @from on whose bit in l->ready is set;
+ * RN_ROCIND_WIRES_MAX if there is none.
  */
 static unsigned next_ready(const struct rn_local *l, unsigned from)
 {
@@ -397,7 +413,9 @@ static unsigned next_ready(const struct rn_local *l, unsigned from)
 	return from;
 }
 
-/* Read the wires @from .. @to - 1 in turn, until one has packets. */
+/* Read the rings of the wires @from .. @to - 1 in turn, until one has packets. Return:
+ * the number of packets.
+ */
 static int read_from(struct rn_local *l, unsigned from, unsigned to, struct rn_rx *rx)
 {
 	for (unsigned i = next_ready(l, from); i < to; i = next_ready(l, i + 1)) {
@@ -411,7 +429,9 @@ static int read_from(struct rn_local *l, unsigned from, unsigned to, struct rn_r
 		if (n == 0)
 			l->ready[i / 64] &= ~(UINT64_C(1) << i % 64);
 	}
-	/* A wire with many records but no packet is read again by the next call. */
+	/* A ring with many records but no packet keeps its bit and is read again by the
+	 * next call.
+	 */
 	return 0;
 }
 
@@ -442,8 +462,8 @@ static int read_sockets(struct rn_local *l, struct rn_rx *rx)
 	return n;
 }
 
-/* A fresh wire has something: packets that its peer sent before are in our sockets by
- * now, and are read first.
+/* If a fresh ring has packets, start to read the sockets until they are empty: what the
+ * peer has sent by UDP before is there by now, and must be received first.
  */
 static void begin_drain(struct rn_local *l)
 {
@@ -558,7 +578,7 @@ void rn_local_awake(struct rn_local *l)
 		rn_doorbell_awake(l->page);
 }
 
-/* ---------------------------------------------------- making and freeing it */
+/* ------------------------------------------------------------- construction */
 static const struct rn_net_ops local_ops = {
 	.transmit = local_transmit,
 	.tx_socket = local_tx_socket,

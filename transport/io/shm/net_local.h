@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_local.h - packets to processes of the same rocind through shared memory, all others
- * through the UDP sockets behind it.
+/* net_local.h - sends packets to processes of the same rocind through shared memory, and
+ * all others through the UDP sockets.
  *
- * The packets are the same on both, byte for byte. With the first packet to a process,
- * this back end asks rocind for a wire (a pair of rings). Until rocind has made it, and
- * if it cannot, packets go by UDP. All traffic to and from one address of a process
- * changes over together: what is in the sockets is read before the first packet out of a
- * new ring, so no packet is overtaken.
+ * A packet consists of the same bytes in both cases. At the first packet to a process,
+ * this back end requests a local wire from rocind: two rings in shared memory, one for
+ * each direction. Packets go by UDP until rocind has made it, and for good if rocind
+ * cannot. All traffic between an address of this process and the peer changes over
+ * together: what is in the sockets is read before the first packet from a new ring, so
+ * packets are not reordered.
  *
- * A ring grows when it is full again and again. A ring that has not been used
- * for RN_LOCAL_IDLE gives back all but its first page, and begins small when it
- * is used again.
+ * A ring grows if it is full again and again. A ring that has not been used for
+ * RN_LOCAL_IDLE gives back its memory, and begins small when it is used again.
  *
- * A full ring is reported as -EAGAIN, as a full socket is. If the peer has not read for
- * RN_LOCAL_PATIENCE, packets to it go by UDP until it does, and the kernel drops what is
- * too much: other peers must not wait for a process that is stopped.
+ * If a ring is full, transmit() returns -EAGAIN, as for a full socket. If the peer has
+ * not read for RN_LOCAL_PATIENCE, packets to it go by UDP until it reads again, and the
+ * kernel drops those that its socket cannot hold: other peers must not wait for a process
+ * that is stopped.
  *
  * If both ends have agreed, packets that are built in a ring have no ICRC. From any other
  * peer, a packet without ICRC counts as one with a wrong ICRC.
  *
- * A peer that breaks the protocol of a ring loses the wire and gets none again: both go
- * on by UDP. Nothing that it writes can do more harm (ring.h, doorbell.h).
+ * If a peer breaks the protocol of a ring, the local wire is removed and not made again;
+ * both sides continue by UDP. Nothing that the peer writes to the memory can do more harm
+ * (ring.h, doorbell.h).
  *
  * Threads: as net.h.
  */
@@ -31,8 +33,8 @@
 #include "transport/io/udp/net_udp.h"
 
 #define RN_LOCAL_PATIENCE RN_MSEC(50)
-/* An idle ring is trimmed after this time at the earliest, after twice this time
- * at the latest.
+/* An idle ring gives back its memory after this time at the earliest, and after twice
+ * this time at the latest.
  */
 #define RN_LOCAL_IDLE RN_MSEC(1000)
 
@@ -41,12 +43,12 @@ struct rn_local;
 struct rn_local_cfg {
 	struct rn_udp *udp; /* must outlive this back end */
 	uint32_t ifindex;
-	unsigned slot;		  /* our own slot: packets to it need no wire */
-	const struct rn_gid *gid; /* our own addresses, RN_GID_MAX of them */
-	/* RN_STAT_COUNT counters, of which those of LOCAL_* are written. */
+	unsigned slot;		  /* slot of this process: the low byte of its QPNs */
+	const struct rn_gid *gid; /* addresses of this device, RN_GID_MAX of them */
+	/* RN_STAT_COUNT counters; those with LOCAL_ in their name are written */
 	uint64_t *stats;
-	/* Ask for a wire, or tell that one is broken; as rn_rocind_ask_wire() and
-	 * rn_rocind_drop_wire().
+	/* Request a local wire, or report that one is broken; as rn_rocind_ask_wire()
+	 * and rn_rocind_drop_wire().
 	 */
 	int (*ask)(void *ctx, const struct rn_rocind_ends *ends, bool lost);
 	int (*drop)(void *ctx, const struct rn_rocind_ends *ends);
@@ -56,72 +58,74 @@ struct rn_local_cfg {
 /* Return: the back end, or NULL with errno ENOMEM. */
 struct rn_local *rn_local_new(const struct rn_local_cfg *cfg);
 
-/* Closes the rings, so that the peers notice, and unmaps all memory. NULL is ignored. */
+/* Close the rings, so that the peers notice, and unmap all memory. NULL is ignored. */
 void rn_local_free(struct rn_local *l);
 
 struct rn_net *rn_local_net(struct rn_local *l);
 
-/* Call @holds for each live peer that has not read all of its ring, with the number of
- * bytes that it has read: for rn_dev_peer_holds().
+/* Call @holds for each live peer that has not read everything in its ring, for
+ * rn_dev_peer_holds(). @taken: number of bytes that the peer has read, ever.
  */
 typedef void rn_local_holds(void *ctx, const struct rn_rocind_ends *ends, uint64_t taken);
 void rn_local_who_holds(struct rn_local *l, rn_local_holds *holds, void *ctx);
 
-/* rocind has made a wire. The descriptors of @wire are owned from now on, also on
- * failure. Return: 0, or -errno: the wire cannot be used, and rocind has been told.
+/* Set up a local wire that rocind has made. The descriptors of @wire are owned from now
+ * on, also on failure. Return: 0; or -errno: the wire cannot be used, and rocind has
+ * been told.
  */
 int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		const struct rn_rocind_wire *wire);
 
-/* The wire has ended, or there is none, for the reason @err (0: the peer has gone). What
- * the peer has sent before is still received.
+/* Remove a local wire that has ended, or note that there is none. @err: the reason, as in
+ * RN_ROCIND_WIRE_DOWN; 0: the peer has gone. What the peer has sent is still received.
  */
 void rn_local_down(struct rn_local *l, const struct rn_rocind_ends *ends, int err);
 
-/* A descriptor for epoll: readable when a peer has woken us. -1 before the first wire,
- * then always the same. The caller reads it until it is empty. Stays owned by @l.
+/* Return: a descriptor for epoll, readable after a peer has woken us, until the caller
+ * has read it; -1 before the first local wire, and always the same afterwards. Stays
+ * owned by @l.
  */
 int rn_local_event_fd(const struct rn_local *l);
 
-/* From now on peers wake us. Return: false if something waits already; then
- * nobody wakes us.
+/* Prepare to sleep: from now on peers wake this process. Return: true; false if a ring
+ * has packets already, and then peers do not wake it.
  */
 bool rn_local_announce(struct rn_local *l);
 
-/* Peers need not wake us any more. */
+/* End what rn_local_announce() has begun: peers need not wake this process any more. */
 void rn_local_awake(struct rn_local *l);
 
-/* The next calls of receive() read the sockets until they are empty, even while
- * rings are busy.
+/* Make the next calls of receive() read the sockets until they are empty, even while
+ * rings have packets.
  */
 void rn_local_look_everywhere(struct rn_local *l);
 
 /* @hurry: a packet that finds its ring full goes by UDP instead of waiting, because its
- * QP or the program is about to end. It may overtake packets in the ring.
+ * QP or the program is about to end. The packet may overtake packets in the ring.
  */
 void rn_local_hurry(struct rn_local *l, bool hurry);
 
-/* @on: packets that came without an ICRC get one before they are delivered, because
- * something inspects them.
+/* @on: packets that came without an ICRC get one before they are delivered, because a
+ * capture or a fault rule inspects them.
  */
 void rn_local_seal(struct rn_local *l, bool on);
 
-/* Have the rings been found empty only a few times since the last packet? Then the next
- * packet is probably near, and yielding the processor would take longer.
+/* Have the rings been polled only a few times since the last packet? Then the next packet
+ * is probably near, and yielding the processor would take longer than waiting for it.
  */
 bool rn_local_is_lively(const struct rn_local *l);
 
-/* Time at which rn_local_trim() is next worth calling; RN_NEVER if no ring has
+/* Return: the time at which rn_local_trim() is to be called next; RN_NEVER if no ring has
  * memory to give back.
  */
 rn_ns rn_local_trim_due(const struct rn_local *l);
 
-/* Give back the memory of rings that have not been used since the last call, which should
- * be RN_LOCAL_IDLE ago.
+/* Give back the memory of rings that have not been used since the last call. To be called
+ * every RN_LOCAL_IDLE.
  */
 void rn_local_trim(struct rn_local *l);
 
-/* Number of wires. */
+/* Return: the number of local wires. */
 unsigned rn_local_wires(const struct rn_local *l);
 
 #endif /* RN_NET_LOCAL_H */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ring.c - the memory of a ring, the producer's end, the consumer's end.
+/* ring.c - the two ends of a ring, producer and consumer; see ring.h.
  *
- * The producer trusts one value of the other side: the head, which says what may be
- * overwritten. A consumer that lies about it harms only what it receives itself.
+ * The producer uses one value that the other side writes: the head, up to which space
+ * may be overwritten. A consumer that stores a wrong head only damages what it
+ * receives itself.
  *
- * The consumer checks in this order: the tail when it is loaded; of each record the tag,
- * then the length, then whether the record lies within the tail and the data. A packet is
- * copied out and folded for its ICRC in one pass, which takes no longer than checking it
- * in place. The check of the ICRC then need not read the payload, and what is placed
- * later is what was checked.
+ * The consumer checks the tail when it is loaded; then, of each record, first the tag,
+ * then the length, then whether the record lies before the tail and within the data. A
+ * packet is copied out and summed for its ICRC in one pass, which takes no longer than
+ * checking it in place. So the check of the ICRC need not read the payload again, and the
+ * bytes that are used later are those that were checked.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,7 +31,7 @@ void rn_ring_format(void *mem, uint32_t capacity)
 	atomic_store_explicit(&shared->magic, RN_RING_MAGIC, memory_order_release);
 }
 
-/* Was @shared made by rn_ring_format(@capacity)? */
+/* Was @shared initialised by rn_ring_format() with this @capacity? */
 static bool is_formatted(const struct rn_ring_shared *shared, uint32_t capacity)
 {
 	return atomic_load_explicit(&shared->magic, memory_order_acquire) ==
@@ -62,7 +63,7 @@ const char *rn_ring_fault_text(enum rn_ring_fault fault)
 
 /* ------------------------------------------------------------------ the producer */
 enum {
-	NEXT_LINES = 3, /* lines of a short message and an acknowledgement */
+	NEXT_LINES = 3, /* cache lines of a short message and an acknowledgement */
 };
 
 enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem, uint32_t capacity)
@@ -79,7 +80,7 @@ enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem, uint32_t
 	return s->fault;
 }
 
-/* Load the consumer's position once, and check that it is possible. */
+/* Load the consumer's position (the head), and check it. */
 static void look_at_head(struct rn_ring_send *s)
 {
 	uint64_t head = atomic_load_explicit(&s->shared->head, memory_order_acquire);
@@ -95,7 +96,7 @@ static uint32_t space(const struct rn_ring_send *s)
 	return s->size - (uint32_t)(s->tail - s->head);
 }
 
-/* Is there space for @need bytes? */
+/* Is there space for @need bytes? Loads the head only if the last one is not enough. */
 static bool has_space(struct rn_ring_send *s, uint32_t need)
 {
 	if (need <= space(s))
@@ -133,8 +134,8 @@ static void advance_tail(struct rn_ring_send *s, uint32_t bytes)
 	s->off = (s->off + bytes) & (s->size - 1);
 }
 
-/* Bytes that are left before the end of the data, if a record of @need bytes does not fit
- * there; else 0.
+/* Return: number of bytes to be skipped before a record of @need bytes: what is left up
+ * to the end of the data if the record does not fit there; otherwise 0.
  */
 static uint32_t pad_before(const struct rn_ring_send *s, uint32_t need)
 {
@@ -143,8 +144,7 @@ static uint32_t pad_before(const struct rn_ring_send *s, uint32_t need)
 	return need > left ? left : 0;
 }
 
-/* Write a pad record of @pad bytes, if that is not 0, and the header of a
- * packet record.
+/* Write a pad record of @pad bytes, if @pad is not 0, and the header of a packet record.
  */
 static void begin_record(struct rn_ring_send *s, uint32_t pad, uint32_t len,
 			 const struct rn_ring_meta *meta)
@@ -195,9 +195,9 @@ void rn_ring_commit(struct rn_ring_send *s, const struct rn_ring_meta *meta, uin
 	advance_tail(s, rn_ring_need(len));
 }
 
-/* The consumer's cache has the lines where the next records go. They are fetched now,
- * while nobody waits, rather than when the next record is stored: they must be here
- * before its tail can be seen.
+/* Fetch the cache lines of the next records for writing. The consumer's cache has
+ * them, and they have to be here before the next tail can be published; now nobody
+ * waits for that.
  */
 static void fetch_next(const struct rn_ring_send *s)
 {
@@ -259,8 +259,9 @@ int rn_ring_resize(struct rn_ring_send *s, uint32_t size)
 	if (s->fault)
 		return -EPIPE;
 	unread = (uint32_t)(s->tail - s->head);
-	/* The unread part must not wrap, or new records would overwrite it. Then there is
-	 * space for a record of RN_RING_ALIGN bytes: unread <= off < size.
+	/* A ring cannot grow while its unread part wraps, because the larger ring would
+	 * have these bytes elsewhere. If it does not wrap, unread <= off < size, so there
+	 * is space for the record, which has RN_RING_ALIGN bytes.
 	 */
 	if (s->head < s->resized || (size < s->size ? unread > 0 : unread > s->off))
 		return -EAGAIN;
@@ -279,7 +280,8 @@ uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now)
 		s->fulls_since = now;
 		s->fulls = 0;
 	}
-	/* A ring that waits for a consumer that has stopped is not idle. */
+	/* A ring whose consumer has stopped, and has not read it, does not count as idle.
+	 */
 	if (s->tail != s->idle_tail || !rn_ring_is_read(s)) {
 		s->idle_tail = s->tail;
 		s->idle_since = now;
@@ -298,7 +300,10 @@ void rn_ring_send_close(struct rn_ring_send *s)
 
 /* ------------------------------------------------------------------ the consumer */
 enum {
-	RECORDS_EACH = 3, /* a pad, a change of size, a packet */
+	/* most records that a producer writes for one packet: a pad, a change of size,
+	 * the packet
+	 */
+	RECORDS_EACH = 3,
 };
 
 enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem, uint32_t capacity)
@@ -323,9 +328,9 @@ static void publish_head(struct rn_ring_recv *r)
 	atomic_store_explicit(&r->shared->head, r->head, memory_order_release);
 }
 
-/* Load the producer's position once everything up to the last one is read. It is checked
- * against the capacity, because a record on the way may enlarge the ring. A tail that
- * went back is too far away as well.
+/* Load the producer's position (the tail) after everything before the old one has been
+ * read, and check it. It may be ahead by up to the capacity, because a record that was
+ * not read yet may enlarge the ring. The check also finds a tail that went back.
  */
 static void look_at_tail(struct rn_ring_recv *r)
 {
@@ -338,7 +343,9 @@ static void look_at_tail(struct rn_ring_recv *r)
 		r->tail = tail;
 }
 
-/* The producer stores the flag after its last tail, so the tail is loaded once more. */
+/* Check whether the producer has closed the ring. The producer sets the flag after its
+ * last tail, so the tail is loaded once more.
+ */
 static void look_for_the_end(struct rn_ring_recv *r)
 {
 	if (!atomic_load_explicit(&r->shared->send_closed, memory_order_acquire))
@@ -372,8 +379,9 @@ static bool is_within(struct rn_ring_recv *r, uint32_t bytes)
 	return !r->fault;
 }
 
-/* How many of the last bytes before the ICRC rn_icrc_check_with() need not read again.
- * The bytes before them, which are headers in most packets, must be a multiple of 16.
+/* Return: how many of the last bytes before the ICRC can be summed while they are copied,
+ * so that rn_icrc_check_with() need not read them. The number of bytes before them, in
+ * most packets the headers, is a multiple of 16.
  */
 static uint32_t part_len(uint32_t len)
 {
@@ -386,8 +394,8 @@ static uint32_t part_len(uint32_t len)
 	return rn_crc32_can_copy(part) && (most - part) % 16 == 0 ? part : 0;
 }
 
-/* Copy @p->len bytes from @src to @room, or a little behind that, so that stores of the
- * payload are aligned.
+/* Copy the bytes of a packet from @src to @room, or a little behind it, so that the
+ * stores of the payload are aligned.
  */
 static void copy_out(struct rn_ring_packet *p, uint8_t *room, const uint8_t *src)
 {
@@ -407,8 +415,8 @@ static void copy_out(struct rn_ring_packet *p, uint8_t *room, const uint8_t *src
 	p->data = room;
 }
 
-/* Take the record at the head, which is before the tail. Return: true if it is a packet;
- * then @p is filled in.
+/* Read the record at the head, which lies before the tail. Return: true if it is a
+ * packet, which is then described in @p.
  */
 static bool take_record(struct rn_ring_recv *r, struct rn_ring_packet *p, uint8_t *room)
 {
@@ -436,7 +444,9 @@ static bool take_record(struct rn_ring_recv *r, struct rn_ring_packet *p, uint8_
 	return false;
 }
 
-/* Give back space early enough for the producer to go on, but not with each record. */
+/* Publish the head, which gives the space back, so early that the producer can continue,
+ * but not for each record.
+ */
 static void give_back(struct rn_ring_recv *r)
 {
 	if (r->head - r->published >= r->size / 4)

@@ -33,9 +33,9 @@
 #include "rocin/crc32.h"
 
 enum {
-	RN_RING_CONTROL = 4096, /* bytes before the data: one page */
+	RN_RING_CONTROL = 4096, /* bytes of the control page in front of the data */
 	RN_RING_ALIGN = 64,	/* records begin at multiples of this */
-	RN_RING_HEADER = 16,	/* bytes of a record before the packet */
+	RN_RING_HEADER = 16,	/* bytes of the record header in front of the packet */
 
 	RN_RING_SIZE_MIN = 16 << 10, /* initial size; all sizes are powers of two */
 	RN_RING_SIZE_MAX = 1 << 20,
@@ -43,20 +43,25 @@ enum {
 	RN_RING_PACKET_MIN = 16,   /* a BTH and an ICRC */
 	RN_RING_PACKET_MAX = 4224, /* RN_PACKET_MAX, an ICRC, and a few bytes more */
 
-	RN_RING_ROOM_MIN = 8192, /* least room for rn_ring_receive() */
+	RN_RING_ROOM_MIN = 8192, /* least size of @room in rn_ring_receive() */
 };
 
-/* What UDP and IP headers would say: struct rn_flow without what a pair of processes has
- * agreed on before. The ring passes it on unchecked.
+/* What UDP and IP headers would contain: the fields of struct rn_flow that two processes
+ * have not agreed on before. The ring passes them on unchecked.
  */
 struct rn_ring_meta {
-	/* Which of the addresses of the two processes; defined by the caller. */
+	/* number that stands for a pair of addresses of the two processes; defined by
+	 * the caller
+	 */
 	uint16_t path;
 	uint16_t sport; /* UDP source port */
 	uint8_t tclass; /* DSCP and ECN */
 	uint8_t hop_limit;
-	uint8_t gro_idx; /* position in the super-packet, and so the identification */
-	uint8_t flags;	 /* enum rn_ring_flags; other bits are ignored */
+	/* position of the packet in its super-packet, which is also its
+	 * IPv4 identification
+	 */
+	uint8_t gro_idx;
+	uint8_t flags; /* enum rn_ring_flags; other bits are ignored */
 };
 
 enum rn_ring_flags {
@@ -67,13 +72,13 @@ struct rn_ring_packet {
 	const uint8_t *data; /* BTH to ICRC, in the buffer given to rn_ring_receive() */
 	uint32_t len;	     /* RN_RING_PACKET_MIN .. RN_RING_PACKET_MAX */
 	/* CRC of the last bytes before the ICRC, computed while they were copied; empty
-	 * if that was not possible or the packet has no ICRC.
+	 * if that was not possible, or if the packet has no ICRC
 	 */
 	struct rn_crc32_part part;
 	struct rn_ring_meta meta;
 };
 
-/* Why an end of a ring does not work any more. */
+/* Reason why an end of a ring cannot be used any more. */
 enum rn_ring_fault {
 	RN_RING_OK,
 	RN_RING_CLOSED,	   /* the other end has closed it: not a violation */
@@ -94,43 +99,48 @@ enum rn_ring_fault {
 	RN_RING_FAULT_COUNT
 };
 
-/* Text for people, without a full stop: "the peer's tail ...". Never NULL. */
+/* Return: a text for people about the fault, without a full stop: "the peer's tail ...".
+ * Never NULL.
+ */
 const char *rn_ring_fault_text(enum rn_ring_fault fault);
 
-/* Bytes of memory for a ring that may grow up to @capacity bytes of data. */
+/* Return: number of bytes of memory for a ring with up to @capacity bytes of data. */
 static inline size_t rn_ring_bytes(uint32_t capacity)
 {
 	return RN_RING_CONTROL + (size_t)capacity;
 }
 
-/* Make a ring in rn_ring_bytes(@capacity) bytes of zeros. Called by the process that
- * allocates the memory, before either end has it. @mem is aligned to a page; @capacity is
- * a power of two, RN_RING_SIZE_MIN .. RN_RING_SIZE_MAX. Writes the control page only.
+/* Initialise a ring in rn_ring_bytes(@capacity) bytes of zeros, before either end is set
+ * up. @mem is aligned to a page; @capacity is a power of two, RN_RING_SIZE_MIN ..
+ * RN_RING_SIZE_MAX. Writes only the control page.
  */
 void rn_ring_format(void *mem, uint32_t capacity);
 
 /* ---------------------------------------------------------------- producer */
-/* Private to ring.c except @fault, @size, @past_caches and the counters. */
+/* The producer's end. Private to ring.c except @fault, @size, @past_caches
+ * and @full_count.
+ */
 struct rn_ring_send {
 	struct rn_ring_shared *shared;
 	uint8_t *data;
 	uint64_t tail;	    /* position of the next record */
-	uint64_t published; /* tail that the consumer may have seen */
+	uint64_t published; /* newest tail that the consumer may have loaded */
 	uint64_t told;	    /* tail at the last rn_ring_publish() */
-	uint64_t head;	    /* head as last seen */
+	uint64_t head;	    /* head as last loaded */
 	uint64_t resized;   /* position behind the last record that changed the size */
-	uint32_t off;	    /* offset of tail in data */
+	uint32_t off;	    /* offset of the next record in @data */
 	uint32_t size;	    /* bytes of data in use */
 	uint32_t capacity;
 	enum rn_ring_fault fault;
-	/* The next four are for rn_ring_advice(). */
-	uint32_t fulls; /* sends that found no space since fulls_since */
+	/* @fulls, @fulls_since, @idle_since and @idle_tail are used by rn_ring_advice().
+	 */
+	uint32_t fulls; /* number of sends that found no space since @fulls_since */
 	rn_ns fulls_since, idle_since;
-	uint64_t idle_tail; /* tail at idle_since */
+	uint64_t idle_tail; /* @tail at @idle_since */
 
 	bool past_caches; /* copy long packets by rn_far_copy_past(); set by the caller */
 
-	uint64_t full_count; /* sends that found no space, ever */
+	uint64_t full_count; /* number of sends that ever found no space */
 };
 
 /**
@@ -161,14 +171,16 @@ enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem,
 int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 		 const uint8_t *pkt, uint32_t len);
 
-/* As rn_ring_send() for a packet that is built in the ring. Return: room for
+/* Reserve space in the ring, in which the caller builds a packet. Return: room for
  * RN_RING_PACKET_MAX bytes; NULL if rn_ring_send() of such a packet would fail. The
- * consumer can write to this memory at any time, so the caller must not trust what
- * it reads back.
+ * consumer can write to this memory at any time, so the caller must not trust what it
+ * reads back.
  */
 uint8_t *rn_ring_reserve(struct rn_ring_send *s);
 
-/* The packet has been built in the room that the last rn_ring_reserve() gave. */
+/* Put the packet into the ring that was built in the room from the
+ * last rn_ring_reserve().
+ */
 void rn_ring_commit(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 		    uint32_t len);
 
@@ -178,22 +190,23 @@ static inline uint32_t rn_ring_unpublished(const struct rn_ring_send *s)
 	return (uint32_t)(s->tail - s->published);
 }
 
-/* In the middle of a burst, let a consumer that is awake see what was sent. Unlike
- * rn_ring_publish(), which must follow at the end, this does not wait until earlier
- * stores have left the processor.
+/* Make the packets sent so far visible to a consumer that polls the ring, in the middle
+ * of a burst. Unlike rn_ring_publish(), which must be called at the end of the burst,
+ * this does not wait until earlier stores have left the processor.
  */
 void rn_ring_show(struct rn_ring_send *s);
 
-/* Let the consumer see what was sent since the last call: once per burst, and before the
- * thread leaves the engine. Sequentially consistent, so rn_doorbell_ring() may follow.
- * Return: true if there was something, so the doorbell is to be rung.
+/* Make the packets sent so far visible to the consumer. To be called once per burst, and
+ * before the thread leaves the engine. The store is sequentially consistent, so
+ * rn_doorbell_ring() may follow. Return: true if there are packets since the last call,
+ * so the doorbell is to be rung.
  */
 bool rn_ring_publish(struct rn_ring_send *s);
 
-/* Has the consumer read everything that was published, as far as it says? */
+/* True if, by the head that it has stored, the consumer has read everything. */
 bool rn_ring_is_read(struct rn_ring_send *s);
 
-/* True if the consumer has not closed its end, and has not read everything that was
+/* True if the consumer has not closed its end and has not read everything that was
  * published. @taken: number of bytes that it has read, ever.
  */
 bool rn_ring_is_held(struct rn_ring_send *s, uint64_t *taken);
@@ -218,32 +231,33 @@ enum {
 	RN_RING_FULLS = 16
 };
 
-/* The size that the ring ought to have: twice the present size after RN_RING_FULLS sends
- * within a millisecond that found no space; the minimum if it was empty for a second;
- * otherwise the present size. To be called after each -EAGAIN, and now and then.
+/* Return: the size that the ring should get: twice the present size after RN_RING_FULLS
+ * sends within a millisecond that found no space; the minimum if the ring was empty for
+ * a second; otherwise the present size. To be called after each -EAGAIN, and from time
+ * to time.
  */
 uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now);
 
-/* Tell the consumer that no more packets will come; what was published stays. Further
- * sends fail with -EPIPE.
+/* Tell the consumer that no more packets will come; it can still read what was published.
+ * Further sends fail with -EPIPE.
  */
 void rn_ring_send_close(struct rn_ring_send *s);
 
 /* ---------------------------------------------------------------- consumer */
-/* Private to ring.c except @fault and @size. */
+/* The consumer's end. Private to ring.c except @fault and @size. */
 struct rn_ring_recv {
 	struct rn_ring_shared *shared;
 	const uint8_t *data;
 	uint64_t head;	    /* position of the next record */
-	uint64_t published; /* head that the producer may have seen */
-	uint64_t tail;	    /* tail as last seen and checked */
-	uint32_t off;	    /* offset of head in data */
+	uint64_t published; /* newest head that the producer may have loaded */
+	uint64_t tail;	    /* tail as last loaded and checked */
+	uint32_t off;	    /* offset of the next record in @data */
 	uint32_t size;	    /* bytes of data in use */
 	uint32_t capacity;
 	enum rn_ring_fault fault;
 };
 
-/* As rn_ring_send_init(), for the other end. */
+/* Set up the consumer's end; arguments and result as of rn_ring_send_init(). */
 enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem,
 				     uint32_t capacity);
 
@@ -270,16 +284,16 @@ enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem,
 unsigned rn_ring_receive(struct rn_ring_recv *r, struct rn_ring_packet *pkts,
 			 unsigned max, uint8_t *room, size_t room_len);
 
-/* Has the last rn_ring_receive() left records that it had seen? */
+/* Has the last rn_ring_receive() left records unread that it knew of? */
 bool rn_ring_has_more(const struct rn_ring_recv *r);
 
-/* Is there something for rn_ring_receive()? One sequentially consistent load: to be
+/* Are there records for rn_ring_receive()? Makes one sequentially consistent load; to be
  * called after rn_doorbell_announce() and before sleeping. False after a fault.
  */
 bool rn_ring_waits(const struct rn_ring_recv *r);
 
-/* Tell the producer that nothing will be read any more: its next call that finds no space
- * returns -EPIPE. rn_ring_receive() returns nothing from now on.
+/* Tell the producer that nothing will be read any more: its next send that finds no space
+ * returns -EPIPE. From now on rn_ring_receive() returns 0.
  */
 void rn_ring_recv_close(struct rn_ring_recv *r);
 
@@ -287,8 +301,8 @@ void rn_ring_recv_close(struct rn_ring_recv *r);
  * sends, then the ring of role 1.
  */
 enum {
-	/* Half of a usual L2 cache: with more, what the producer writes has left the
-	 * cache before the consumer reads it.
+	/* Half of the size of a usual L2 cache. In a larger ring, what the producer
+	 * writes would leave the cache before the consumer reads it.
 	 */
 	RN_WIRE_CAPACITY = 256 << 10,
 	RN_WIRE_RING_BYTES = RN_RING_CONTROL + RN_WIRE_CAPACITY,

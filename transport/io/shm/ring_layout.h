@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ring_layout.h - the shared memory of a ring. */
+/* ring_layout.h - layout of the shared memory of a ring; see ring.h. */
 #ifndef RN_RING_LAYOUT_H
 #define RN_RING_LAYOUT_H
 
@@ -10,18 +10,21 @@
 enum {
 	RN_RING_MAGIC = 0x526e5267, /* "RnRg" */
 	RN_RING_VERSION = 1,
-	/* Two cache lines: processors also prefetch the neighbour of a line. */
+	/* distance between the variables of the two sides: two cache lines, because
+	 * processors also prefetch the neighbour of a line
+	 */
 	RN_RING_APART = 128,
 };
 
-/* Values of the length field that mark records without a packet. */
-#define RN_RING_PAD UINT32_MAX		/* the record extends to the end of the data */
-#define RN_RING_RESIZE (UINT32_MAX - 1) /* the meta word is the new size */
+/* Values of the length field in records that hold no packet. */
+/* the record extends to the end of the data and is skipped */
+#define RN_RING_PAD UINT32_MAX
+#define RN_RING_RESIZE (UINT32_MAX - 1) /* the meta word is the new size of the ring */
 
-/* Each cache line has one writer, unless a peer cheats. tail and head: shape MP,
- * release by the writer, acquire by the reader; the tail is stored sequentially
- * consistently, for the doorbell. The closed flags are stored after the last tail
- * or head of their writer.
+/* The control page. Each cache line has one writer, unless a peer cheats. Memory order of
+ * tail and head: message passing (MP), release by the writer, acquire by the reader; the
+ * tail is stored sequentially consistently where the doorbell needs that. A side stores
+ * its closed flag after its last tail or head.
  */
 struct rn_ring_shared {
 	_Atomic uint32_t magic;
@@ -37,9 +40,9 @@ struct rn_ring_shared {
 
 static_assert(sizeof(struct rn_ring_shared) <= RN_RING_CONTROL, "fits its page");
 
-/* The header of a record: two words, each written and read as a whole. They are
- * owned by the side that the tail gives them to; atomic because a hostile peer may
- * write at any time.
+/* The header of a record: two words, each written and read as a whole. Records before the
+ * tail belong to the consumer, free space to the producer; the words are atomic because a
+ * hostile peer may write at any time.
  */
 struct rn_ring_header {
 	_Atomic uint64_t what; /* length | tag << 32 */
@@ -54,7 +57,7 @@ static inline uint32_t rn_ring_tag(uint64_t position)
 	return (uint32_t)(position / RN_RING_ALIGN);
 }
 
-/* Bytes of a record that holds a packet of @len bytes. */
+/* Return: bytes of a record that holds a packet of @len bytes. */
 static inline uint32_t rn_ring_need(uint32_t len)
 {
 	return (RN_RING_HEADER + len + RN_RING_ALIGN - 1) & ~(RN_RING_ALIGN - 1u);
