@@ -17,23 +17,30 @@ enum {
 	MAGIC = 0x526e4362, /* "RnCb" */
 	WORDS = sizeof(struct rn_cm_answers) / sizeof(uint64_t),
 	LINE = 64,
-	RESERVE_FIRST = 64, /* entries at first; their number is doubled when needed */
-	READS_MAX = 16, /* attempts: the writer may have been stopped while it writes */
+	/* number of entries that get memory at first; it is doubled when needed */
+	RESERVE_FIRST = 64,
+	/* attempts to read an entry; the writer may have been stopped in the middle
+	 * of writing
+	 */
+	READS_MAX = 16,
 };
 
-/* A sequence lock: @seq is odd while the words are written. Shape MP, twice. A reader
- * that sees a new word also sees the odd @seq before it (each word is stored with release
- * and loaded with acquire, so that the second load of @seq comes last). A reader that
- * sees the even @seq sees all words before it (release, acquire). Fences are not used,
- * because ThreadSanitizer does not know them.
+/* An entry of answers under a sequence lock: @seq is odd while the words are written.
+ * Memory order: message passing (MP), twice. A reader that sees a new word also sees the
+ * odd @seq before it (each word is stored with release and loaded with acquire, so that
+ * the second load of @seq comes last). A reader that sees the even @seq sees all words
+ * before it (release, acquire). Fences are not used, because ThreadSanitizer does not
+ * know them.
  */
 struct entry {
 	_Alignas(LINE) _Atomic uint32_t seq;
 	_Atomic uint64_t word[WORDS];
 };
 
-/* Shape MP: who sees the channel sees what was written before it. There is no sequence
- * lock: these words are read when rocind has gone, and it may have been in the middle.
+/* The shared form of struct rn_cm_life. Memory order: message passing (MP); a reader
+ * that sees @channel sees the other fields, which were written before. There is no
+ * sequence lock: rocind may have ended in the middle of writing, and the fields are
+ * read afterwards.
  */
 struct life {
 	_Atomic uint64_t channel, uid;
@@ -47,17 +54,17 @@ struct head {
 };
 
 struct rn_cm_board_memory {
-	/* Written before any other process has the memory. */
+	/* written before any other process has the memory */
 	_Alignas(LINE) struct head head;
-	/* Entries of @life that have memory, of each kind; the numbers only grow. A
-	 * program reads no entry beyond them, because reading it would allocate memory.
+	/* For each kind, the number of entries of @life that have memory; it only grows.
+	 * A program reads no entry beyond, because reading it would allocate memory.
 	 */
 	_Atomic uint32_t lives[RN_CM_KINDS];
 	struct entry entry[RN_CM_BOARD_IDS];
 	_Alignas(LINE) struct life life[RN_CM_KINDS][RN_CM_BOARD_LIVES];
 };
 
-/* ---- rocind's side ---- */
+/* ---- rocind's functions ---- */
 
 static bool reserve(struct rn_cm_board *b, uint32_t count)
 {
@@ -97,7 +104,7 @@ static int open_memory(struct rn_cm_board *b)
 	if (map == MAP_FAILED)
 		return -errno;
 	b->mem = map;
-	/* From now on only the mapping above can write the memory. */
+	/* From now on no other mapping can be made that writes the memory. */
 	return fcntl(b->fd, F_ADD_SEALS,
 		     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0
 		       ? -errno
@@ -188,7 +195,7 @@ void rn_cm_board_show_life(struct rn_cm_board *b, enum rn_cm_kind kind, uint32_t
 	atomic_store_explicit(&to->channel, life->channel, memory_order_release);
 }
 
-/* ---- A program's side ---- */
+/* ---- Functions of a program ---- */
 
 const struct rn_cm_board_memory *rn_cm_board_map(const struct rn_cm_board_memory *current,
 						 int fd)
@@ -205,7 +212,7 @@ const struct rn_cm_board_memory *rn_cm_board_map(const struct rn_cm_board_memory
 	return mem == MAP_FAILED ? NULL : mem;
 }
 
-/* Copy an entry. Return: false if it was written meanwhile. */
+/* Copy an entry of answers. Return: false if it was being written. */
 static bool copy_entry(const struct entry *e, uint64_t word[WORDS])
 {
 	uint32_t seq = atomic_load_explicit(&e->seq, memory_order_acquire);

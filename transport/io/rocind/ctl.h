@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ctl.h - messages between rocind and its clients.
  *
- * They go over a local SOCK_SEQPACKET socket, one message per packet, with fixed
+ * Messages go over a local SOCK_SEQPACKET socket, one message per packet, with fixed
  * layouts in host byte order (both ends are on one machine). Every message begins with
  * struct rn_ctl_hdr and is exactly as long as its type says. The client speaks first
  * (HELLO). From then on each request gets exactly one answer, and events may come
@@ -9,7 +9,7 @@
  * message defines.
  *
  * The layouts of struct rn_ctl_hdr, rn_ctl_hello and rn_ctl_refused are the same in every
- * version, so that ends of different versions can tell each other.
+ * version, so that a client and a rocind of different versions can report that.
  */
 #ifndef RN_CTL_H
 #define RN_CTL_H
@@ -19,13 +19,16 @@
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
 	RN_CTL_VERSION = 9,	   /* raised with any change of layout or meaning */
-	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence, including its NUL */
-	/* Slots are the low 8 bits of a QPN; slot 0 is rocind's own. */
+	RN_CTL_TEXT_LEN = 400,	   /* bytes of an error text, including its NUL */
+	/* Largest slot. A slot is the number of a process among the users of an address,
+	 * and the low 8 bits of its QPNs; slot 0 is rocind's own.
+	 */
 	RN_CTL_SLOT_MAX = 255,
-	RN_CTL_DROP_MAX = 16,	 /* number of reasons for drops */
-	RN_CTL_RULES_MAX = 64,	 /* number of fault rules */
-	RN_CTL_WIRES_MAX = 128,	 /* local wires that end in one process */
-	RN_CTL_CAPTURES_MAX = 4, /* at the same time */
+	RN_CTL_DROP_MAX = 16,  /* number of reasons for drops */
+	RN_CTL_RULES_MAX = 64, /* number of fault rules */
+	/* number of local wires (links by shared memory) that one process can have */
+	RN_CTL_WIRES_MAX = 128,
+	RN_CTL_CAPTURES_MAX = 4, /* number of captures at the same time */
 };
 
 enum rn_ctl_type {
@@ -36,49 +39,55 @@ enum rn_ctl_type {
 	RN_CTL_LIST = 4,
 	RN_CTL_STATUS = 5,
 	RN_CTL_SHUTDOWN = 6,
-	/* May carry one descriptor: the text of the rules, sealed. */
+	/* May carry one descriptor: a sealed memfd with the text of the rules. */
 	RN_CTL_FAULTS_SET = 7,
 	RN_CTL_FAULTS_GET = 8,
 	RN_CTL_CM_OPEN = 9,
-	/* RN_CTL_WIRE_ASK and RN_CTL_WIRE_DROP have no answer: an event reports the
-	 * result, sooner or later.
+	/* RN_CTL_WIRE_ASK (request a local wire) and RN_CTL_WIRE_DROP (give one up) have
+	 * no answer: an event reports the result, sooner or later.
 	 */
 	RN_CTL_WIRE_ASK = 10,
 	RN_CTL_WIRE_DROP = 11,
-	/* At most once per connection, and only if the connection has no device. */
+	/* Begins a capture; at most once per connection, and only if the connection has
+	 * not attached a device.
+	 */
 	RN_CTL_CAPTURE = 12,
 
-	/* answers */
+	/* Answers, from rocind to a client. */
 	RN_CTL_WELCOME = 64,
-	RN_CTL_REFUSED = 65,  /* may answer any request */
-	RN_CTL_ATTACHED = 66, /* carries sock_count sockets, by GID index */
+	RN_CTL_REFUSED = 65, /* may answer any request */
+	/* carries sock_count sockets, in the order of the GID indices */
+	RN_CTL_ATTACHED = 66,
 	RN_CTL_DETACHED = 67,
 	RN_CTL_CLIENT = 68, /* may carry one descriptor: the client's statistics page */
 	RN_CTL_LIST_END = 69,
 	RN_CTL_STATUS_REPLY = 70,
 	RN_CTL_STOPPING = 71, /* sent when the sockets are closed; end of file follows */
-	/* Answers FAULTS_SET and FAULTS_GET. Carries a descriptor with the text of the
-	 * rules if has_text.
+	/* Answers FAULTS_SET and FAULTS_GET. If has_text, carries a descriptor of the
+	 * text of the rules.
 	 */
 	RN_CTL_FAULTS_REPLY = 72,
-	/* Carries the descriptor of cmdev.h and, if there is one, the board
-	 * of cm_board.h.
+	/* Carries the descriptor of the rdma_cm device (rocin/cmdev.h) and, if there is
+	 * one, that of the board (cm_board.h).
 	 */
 	RN_CTL_CM_OPENED = 73,
 	RN_CTL_CAPTURING = 74,
 
 	/* Events, from rocind to a client. */
-	RN_CTL_GID_CHANGE = 128, /* carries one socket if added */
+	RN_CTL_GID_CHANGE = 128, /* carries one socket if a GID was added */
 	RN_CTL_PORT = 129,
 	RN_CTL_GOING_DOWN = 130,
-	/* Carries a descriptor with the text of the rules if has_text. */
+	/* If has_text, carries a descriptor of the text of the rules. */
 	RN_CTL_FAULTS = 131,
 	RN_CTL_WIRE = 132, /* carries RN_CTL_WIRE_FDS descriptors */
 	RN_CTL_WIRE_DOWN = 133,
-	RN_CTL_TAP = 134, /* to a device; carries one descriptor: the ring for packets */
-	/* To a capture; carries the ring, and a page if has_stats. */
+	/* to a device; carries the ring into which it is to write its packets */
+	RN_CTL_TAP = 134,
+	/* To a capture: a device is being captured. Carries the ring of its packets, and
+	 * its statistics page if has_stats.
+	 */
 	RN_CTL_TAP_SOURCE = 135,
-	RN_CTL_TAP_END = 136, /* to a device or a capture */
+	RN_CTL_TAP_END = 136, /* to a device or a capture: the other one has ended */
 };
 
 struct rn_ctl_hdr {
@@ -105,7 +114,7 @@ struct rn_ctl_refused {
 	struct rn_ctl_hdr hdr;
 	int32_t err; /* errno value, positive */
 	uint32_t reserved;
-	char text[RN_CTL_TEXT_LEN]; /* one sentence, NUL-terminated */
+	char text[RN_CTL_TEXT_LEN]; /* the error text, NUL-terminated */
 };
 
 struct rn_ctl_attach {
@@ -114,12 +123,13 @@ struct rn_ctl_attach {
 	char ifname[16];    /* NUL-terminated */
 	uint32_t ifindex;   /* also the scope of link-local addresses */
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
-	uint32_t up; /* link state as the client knows it; an event tells if it differs */
-	/* 1: addresses that the interface gets later belong to it, too. */
+	/* 1: the client believes that the link is up; an event follows if it is not so */
+	uint32_t up;
+	/* 1: addresses that the interface gets later are added to the device */
 	uint32_t all_addresses;
 	uint32_t wires; /* 1: the client accepts local wires */
-	/* 1: its packets need no ICRC; 0 also from clients that do not
-	 * know the field.
+	/* 1: the client accepts packets without ICRC; 0 also from a client that does not
+	 * know the field
 	 */
 	uint32_t no_icrc;
 	struct rn_gid gid[RN_GID_MAX];
@@ -133,9 +143,7 @@ struct rn_ctl_attached {
 	uint32_t reserved;
 };
 
-/* Open /dev/infiniband/rdma_cm. After the answer the connection is not
- * needed any more.
- */
+/* Open /dev/infiniband/rdma_cm. After the answer the client may close the connection. */
 struct rn_ctl_cm_open {
 	struct rn_ctl_hdr hdr;
 	char netdevs[2048]; /* ROCIN_NETDEVS of the program, NUL-terminated */
@@ -143,12 +151,14 @@ struct rn_ctl_cm_open {
 
 struct rn_ctl_list {
 	struct rn_ctl_hdr hdr;
-	uint64_t after; /* id of the client that was listed last; 0 at first */
+	/* @id of the last client that was listed; 0: begin with the first */
+	uint64_t after;
 };
 
 struct rn_ctl_client {
 	struct rn_ctl_hdr hdr;
-	uint64_t id; /* increases with every connection */
+	/* unique number of the connection, higher than those of earlier ones */
+	uint64_t id;
 	int32_t pid;
 	uint32_t slot;
 	char ibdev[32];
@@ -178,7 +188,9 @@ struct rn_ctl_status_reply {
 struct rn_ctl_gid_change {
 	struct rn_ctl_hdr hdr;
 	uint32_t gid_idx;
-	uint32_t added; /* 1: added, a socket comes with this message; 0: removed */
+	/* 1: the GID was added, and a socket comes with this message; 0: it was removed
+	 */
+	uint32_t added;
 	struct rn_gid gid;
 };
 
@@ -188,12 +200,15 @@ struct rn_ctl_port {
 	uint32_t reserved;
 };
 
-/* New fault rules for all present and future clients. */
+/* Replace the fault rules of all present and future clients. */
 struct rn_ctl_faults_set {
 	struct rn_ctl_hdr hdr;
-	uint64_t generation; /* generation of the rules that the client knows */
-	/* For each new rule, the number of the old rule that it replaces, so that it
-	 * keeps its counts; 255: none.
+	/* generation of the rules that the client has read; if rocind has others now,
+	 * it refuses
+	 */
+	uint64_t generation;
+	/* For each new rule, the number of the old rule whose counts it continues;
+	 * 255: none.
 	 */
 	uint8_t from[RN_CTL_RULES_MAX];
 };
@@ -203,78 +218,88 @@ struct rn_ctl_faults_reply {
 	uint64_t generation;
 	uint32_t has_text;
 	uint32_t reserved;
-	/* Counts by rule, of processes that have ended; see struct rn_stats_faults. */
+	/* for each rule, the counts of processes that have ended; see
+	 * struct rn_stats_faults
+	 */
 	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
 };
 
 struct rn_ctl_faults {
 	struct rn_ctl_hdr hdr;
 	uint64_t generation;
-	uint32_t has_text; /* 0: there are no rules any more */
+	uint32_t has_text; /* 0: there are no rules now */
 	uint32_t reserved;
 };
 
-/* The ends of a local wire, as seen by the process that sends or
- * receives the message.
+/* The two ends of a local wire; "local" is the end of the process that sends or receives
+ * the message.
  */
 struct rn_ctl_ends {
 	struct rn_gid local, peer;
 	uint32_t peer_slot;
-	/* In RN_CTL_WIRE_ASK, 1: this end has no wire, whatever rocind believes.
-	 * Otherwise 0, also from clients that do not know the field.
+	/* In RN_CTL_WIRE_ASK, 1: this end has lost the local wire that rocind may believe
+	 * to exist. Otherwise 0, also from a client that does not know the field.
 	 */
 	uint32_t lost;
 };
 
-/* Ask for a wire (RN_CTL_WIRE_ASK), or tell that it is broken (RN_CTL_WIRE_DROP): then
- * the two processes get none again.
+/* Request a local wire (RN_CTL_WIRE_ASK), or report that it is broken (RN_CTL_WIRE_DROP),
+ * after which the two processes do not get one again.
  */
 struct rn_ctl_wire_ask {
 	struct rn_ctl_hdr hdr;
 	struct rn_ctl_ends ends;
 };
 
-/* Descriptors beside RN_CTL_WIRE, in this order. */
+/* Descriptors that RN_CTL_WIRE carries, in this order. */
 enum {
 	RN_CTL_WIRE_RINGS,	/* memory of struct rn_ring_pair, sealed */
 	RN_CTL_WIRE_PEER_PAGE,	/* memory of the peer's doorbell, sealed */
 	RN_CTL_WIRE_PEER_EVENT, /* eventfd that wakes the peer */
-	RN_CTL_WIRE_PAGE, /* page and eventfd of the process itself; equal each time */
+	/* doorbell page and eventfd of the receiver; the same with each local wire */
+	RN_CTL_WIRE_PAGE,
 	RN_CTL_WIRE_EVENT,
 	RN_CTL_WIRE_FDS
 };
 
-/* A wire has been made; both ends are told. */
+/* A local wire has been made; sent to both ends. */
 struct rn_ctl_wire {
 	struct rn_ctl_hdr hdr;
 	struct rn_ctl_ends ends;
-	uint32_t role; /* 0 or 1: the ring by which this end sends */
-	/* Bit of this wire in this process' doorbell, below RN_CTL_WIRES_MAX. */
+	uint32_t role; /* 0 or 1: number of the ring by which this end sends */
+	/* number of the bit for this local wire in the receiver's doorbell,
+	 * below RN_CTL_WIRES_MAX
+	 */
 	uint32_t bit;
-	uint32_t peer_bit; /* bit of this wire in the peer's doorbell */
+	/* number of the bit for this local wire in the peer's doorbell */
+	uint32_t peer_bit;
 	/* 1: packets may lack their ICRC, because both ends accept that. */
 	uint32_t no_icrc;
 };
 
-/* There is no wire: the peer has gone (err 0), or the wire is refused or broken. */
+/* There is no local wire, or not any more: the peer has gone (err 0), or the local wire
+ * was refused or is broken.
+ */
 struct rn_ctl_wire_down {
 	struct rn_ctl_hdr hdr;
 	struct rn_ctl_ends ends;
-	int32_t err; /* errno value, positive; 0 */
+	int32_t err; /* positive errno value, or 0 */
 	uint32_t reserved;
 };
 
-/* Capture the packets of every device in use, from now on until the connection ends. */
+/* Capture the packets of every device in use, also of later ones, until the connection
+ * is closed.
+ */
 struct rn_ctl_capture {
 	struct rn_ctl_hdr hdr;
 	char ibdev[32];	  /* only this device, NUL-terminated; empty: all devices */
-	int32_t pid;	  /* only devices of this process; 0: all */
+	int32_t pid;	  /* only devices of this process; 0: of all processes */
 	uint32_t qpn;	  /* see struct rn_capture_filter */
 	uint32_t snaplen; /* see struct rn_capture_filter */
 	uint32_t size;	  /* data bytes of each ring */
 };
 
-/* To a device that is captured: write packets into the ring. */
+/* To a device: a capture has begun, and the device writes its packets into the ring. */
 struct rn_ctl_tap {
 	struct rn_ctl_hdr hdr;
 	uint64_t id; /* identifies the capture */
@@ -282,7 +307,7 @@ struct rn_ctl_tap {
 	uint32_t reserved;
 };
 
-/* To a capture: a device whose packets are in the ring from now on. */
+/* To a capture: the packets of a device are in the ring from now on. */
 struct rn_ctl_tap_source {
 	struct rn_ctl_hdr hdr;
 	uint64_t id; /* identifies the device; as in struct rn_ctl_client */
@@ -294,7 +319,9 @@ struct rn_ctl_tap_source {
 	char ifname[16];
 };
 
-/* The other end has gone. Packets in the ring can still be read. */
+/* The capture, or the device, at the other end of the ring has ended. Packets in the ring
+ * can still be read.
+ */
 struct rn_ctl_tap_end {
 	struct rn_ctl_hdr hdr;
 	uint64_t id;
@@ -326,7 +353,8 @@ union rn_ctl_msg {
 	struct rn_ctl_tap_end tap_end;
 };
 
-/* Length that a message of this type must have; 0 if there is no such type. */
+/* Return: the length that a message of this type must have; 0 if there is no such type.
+ */
 static inline size_t rn_ctl_len(uint32_t type)
 {
 	static const uint16_t len[] = {
@@ -367,7 +395,7 @@ static inline size_t rn_ctl_len(uint32_t type)
 	return type < RN_ARRAY_SIZE(len) ? len[type] : 0;
 }
 
-/* Header of a new message of this type. */
+/* Return: the header of a new message of this type. */
 static inline struct rn_ctl_hdr rn_ctl_hdr(enum rn_ctl_type type)
 {
 	return (struct rn_ctl_hdr){
@@ -378,7 +406,7 @@ static inline struct rn_ctl_hdr rn_ctl_hdr(enum rn_ctl_type type)
 	};
 }
 
-/* Layout is shared between processes, possibly of different builds. */
+/* The layouts are shared between processes, possibly of different builds. */
 static_assert(sizeof(struct rn_ctl_hdr) == 16, "same in every version");
 static_assert(sizeof(struct rn_ctl_hello) == 48, "same in every version");
 static_assert(sizeof(struct rn_ctl_refused) == 24 + RN_CTL_TEXT_LEN,

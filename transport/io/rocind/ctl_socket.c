@@ -39,7 +39,7 @@ int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
 	return 0;
 }
 
-/* Room for the descriptors of one message, aligned for the CMSG macros. */
+/* Buffer for the descriptors of one message, aligned for the CMSG macros. */
 union fd_control {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(RN_CTL_FD_PASSED_MAX * sizeof(int))];
@@ -95,8 +95,8 @@ static int take_fd(struct rn_ctl_packet *pkt, int fd)
 	return 0;
 }
 
-/* Every descriptor that the kernel has installed is put into @pkt, so that
- * none is leaked.
+/* Move every descriptor that came with the message into @pkt, so that none is leaked.
+ * Return: 0 or -EBADMSG.
  */
 static int take_fds(struct rn_ctl_packet *pkt, struct msghdr *mh)
 {
@@ -133,8 +133,8 @@ int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt)
 	if (len < 0)
 		return -errno;
 	rc = take_fds(pkt, &mh);
-	/* An empty packet cannot be distinguished from end of file; no
-	 * message is empty.
+	/* An empty packet cannot be distinguished from end of file, but no message
+	 * is empty.
 	 */
 	if (rc == 0 && len == 0)
 		rc = -ECONNRESET;
@@ -144,8 +144,8 @@ int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt)
 	    ((size_t)len < sizeof(pkt->msg.hdr) || pkt->msg.hdr.magic != RN_CTL_MAGIC ||
 	     pkt->msg.hdr.len != (size_t)len))
 		rc = -EBADMSG;
-	/* The control buffer holds as many as can come, so the descriptor
-	 * table was full.
+	/* The control buffer has room for as many descriptors as can come, so it was the
+	 * descriptor table that was full.
 	 */
 	if (rc == 0 && (mh.msg_flags & MSG_CTRUNC))
 		rc = -EMFILE;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ctl_socket.h - address of the control socket, and sending and receiving for both ends.
- *
- * Threads: any; no state. Nothing here waits, and nothing raises SIGPIPE.
+/* ctl_socket.h - makes the address of the control socket, and sends and receives
+ * messages, for client and rocind.
  */
 #ifndef RN_CTL_SOCKET_H
 #define RN_CTL_SOCKET_H
@@ -11,10 +10,10 @@
 #include "ctl.h"
 
 enum {
-	RN_CTL_FD_MAX = RN_GID_MAX, /* most descriptors beside one message */
+	RN_CTL_FD_MAX = RN_GID_MAX, /* most descriptors that one message carries */
 	/* The most descriptors that a sender can pass (SCM_MAX_FD in the kernel). A
-	 * receiver has room for all of them: the kernel would close those without room,
-	 * and closing a socket may wait (SO_LINGER).
+	 * receiver provides room for all of them, because the kernel would close those
+	 * without room, and closing a socket may block (SO_LINGER).
 	 */
 	RN_CTL_FD_PASSED_MAX = 253,
 };
@@ -43,7 +42,7 @@ int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
  */
 int rn_ctl_send(int sock, const void *msg, const int *fds, unsigned fd_count);
 
-/* One received message. Whoever has the struct owns the descriptors in fd[]. */
+/* One received message. The owner of the struct also owns the descriptors in fd[]. */
 struct rn_ctl_packet {
 	union rn_ctl_msg msg;
 	unsigned fd_count;
@@ -62,13 +61,13 @@ struct rn_ctl_packet {
  */
 int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt);
 
-/* Is the message of our version, of a known type and of that type's length?
+/* Check that a message is of our version, of a known type and of that type's length.
  * Return: 0, -EPROTONOSUPPORT (another version), -EBADMSG.
  */
 int rn_ctl_check(const struct rn_ctl_packet *pkt);
 
-/* Close a descriptor that came from another process, without waiting: closing a socket
- * with SO_LINGER set would wait for its other end.
+/* Close a descriptor that came from another process without blocking, even if it is a
+ * socket with SO_LINGER set.
  */
 void rn_ctl_shed_fd(int fd);
 

@@ -27,8 +27,8 @@ static struct rn_rocind_ends ends_of(const struct rn_ctl_ends *ends)
 					.peer_slot = ends->peer_slot };
 }
 
-/* Fill in @event from a message about a wire. Return: false if the message
- * makes no sense.
+/* Fill in @event from a message about a local wire. Return: false if the message is
+ * not valid.
  */
 static bool read_wire_event(const struct rn_ctl_packet *pkt,
 			    struct rn_rocind_event *event)
@@ -61,8 +61,8 @@ static bool read_wire_event(const struct rn_ctl_packet *pkt,
 	return true;
 }
 
-/* A wire was made, but this process has no room for its descriptors: tell rocind, and
- * make @event say that there is none.
+/* Decline a local wire that rocind has made, because this process has no room for its
+ * descriptors: tell rocind, and make @event say that there is no local wire.
  */
 static void decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
 			 struct rn_rocind_event *event)
@@ -73,7 +73,8 @@ static void decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
 					   .text = -1,
 					   .ends = ends_of(&wire->ends),
 					   .err = EMFILE };
-	/* If rocind does not get this, the peer finds the ring full and goes by UDP. */
+	/* If this does not reach rocind, the peer finds the ring full and sends by UDP.
+	 */
 	(void)rn_rocind_drop_wire(r, &event->ends);
 }
 
@@ -110,8 +111,8 @@ static bool read_source(const struct rn_ctl_packet *pkt, struct rn_rocind_tap *t
 	return true;
 }
 
-/* Fill in @event from a message about a capture; the event then owns the descriptors.
- * Return: false if the message makes no sense.
+/* Fill in @event from a message about a capture. The event then owns the descriptors.
+ * Return: false if the message is not valid.
  */
 static bool read_tap_event(const struct rn_ctl_packet *pkt, struct rn_rocind_event *event)
 {
@@ -159,7 +160,9 @@ static bool is_event(const struct rn_ctl_packet *pkt)
 	return pkt->msg.hdr.type >= RN_CTL_GID_CHANGE;
 }
 
-/* Queue the event in @pkt, and take its descriptors. Return: 0 or -EBADMSG. */
+/* Queue the event that @pkt reports; the event then owns the descriptors. Return: 0
+ * or -EBADMSG.
+ */
 static int accept_event(struct rn_rocind *r, struct rn_ctl_packet *pkt)
 {
 	struct rn_rocind_event event = { .gid_idx = RN_GID_MAX, .sock = -1, .text = -1 };
@@ -210,8 +213,9 @@ bad:
 	return -EBADMSG;
 }
 
-/* There was no room for the descriptors of a message. A wire or a capture is not
- * necessary, so it is declined or ignored. Return: 0; -EMFILE for any other message.
+/* Handle a message whose descriptors were closed, because this process may have no more.
+ * A local wire is declined, and a request to be captured is ignored. Return: 0; -EMFILE
+ * for any other message.
  */
 static int go_without_fds(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
 {
@@ -228,10 +232,11 @@ static int go_without_fds(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
 	return 0;
 }
 
-/* ---- One request, one answer ---- */
+/* ---- Requests and answers ---- */
 
-/* Give up the connection, and write the sentence for @rc: -ETIMEDOUT, -EBADMSG, -EMFILE,
- * or a lost connection. Return: that error, or -ECONNRESET.
+/* Stop using the connection, and write the error text for @rc: -ETIMEDOUT, -EBADMSG,
+ * -EMFILE, or any other: rocind has ended. Return: @rc if it is one of these three,
+ * otherwise -ECONNRESET.
  */
 static int lose_connection(struct rn_rocind *r, int rc, const struct rn_complaint *c)
 {
@@ -276,9 +281,9 @@ static int read_refusal(const struct rn_ctl_packet *pkt, const struct rn_complai
 		       (int)strnlen(refused->text, sizeof(refused->text)), refused->text);
 }
 
-/* Receive messages until the answer comes. Return: 0 with an answer of type @want (or
- * @other) in @pkt, whose descriptors are the caller's; or a negative errno with the
- * sentence written.
+/* Receive messages until the answer to a request comes. Return: 0 with the answer, of
+ * type @want or @other, in @pkt, whose descriptors are the caller's; or a negative errno,
+ * and the error text is written.
  */
 static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 			enum rn_ctl_type want, enum rn_ctl_type other,
@@ -312,7 +317,6 @@ static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 	return lose_connection(r, -EBADMSG, c);
 }
 
-/* Send @msg with at most one descriptor and wait for the answer, as await_answer(). */
 int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,
 		      struct rn_ctl_packet *pkt, enum rn_ctl_type want,
 		      const struct rn_complaint *c)
@@ -352,7 +356,7 @@ int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out)
 			break;
 		if (rc == -EINTR || (rc == -EMFILE && go_without_fds(r, &pkt) == 0))
 			continue;
-		/* While no request is pending, only events may come. */
+		/* While no request is pending, only events are valid. */
 		if (rc == 0 && !is_event(&pkt)) {
 			rn_ctl_close_fds(&pkt);
 			rc = -EBADMSG;
@@ -392,7 +396,9 @@ void rn_rocind_close(struct rn_rocind *r)
 
 void rn_rocind_abandon(struct rn_rocind *r)
 {
-	/* rocind sees end of file only when the parent's copy is closed as well. */
+	/* rocind notices the end of the connection only when the parent closes its
+	 * copy, too.
+	 */
 	rn_rocind_close(r);
 }
 
@@ -445,7 +451,7 @@ int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats
 	return rc;
 }
 
-/* Send a request that is only a header, and wait for an answer that is only a header. */
+/* Send a request that consists only of a header, and wait for an answer that does. */
 static int plain_request(struct rn_rocind *r, enum rn_ctl_type type,
 			 enum rn_ctl_type want, const struct rn_complaint *c)
 {
@@ -535,7 +541,9 @@ int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *er
 	return rc;
 }
 
-/* Return: 0 with one client in @out and the cursor advanced; 1 at the end; or -errno. */
+/* Request the next client of the list. Return: 0 with the client in @out and the cursor
+ * advanced; 1 at the end of the list; or -errno.
+ */
 static int next_client(struct rn_rocind *r, struct rn_ctl_list *cursor,
 		       struct rn_rocind_client *out, const struct rn_complaint *c)
 {
@@ -672,7 +680,7 @@ void rn_rocind_close_tap(const struct rn_rocind_tap *tap)
 
 /* ---- Faults ---- */
 
-/* Fill in @out from the answer, and take its descriptors. */
+/* Fill in @out from the answer; it then owns the descriptor. Return: 0 or -errno. */
 static int take_faults(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 		       struct rn_rocind_faults *out, const struct rn_complaint *c)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_client.h - connection to rocind, which owns UDP port 4791; starts
- * it if necessary.
+/* rocind_client.h - connects to rocind, the daemon that owns UDP port 4791, and starts it
+ * if necessary.
  *
  * One connection stands for one device of one process: attach once, and keep the
- * connection as long as the device lives. When the connection is closed or the process
- * dies, the slot is given back. A process with two devices has two connections.
+ * connection as long as the device exists. When the connection is closed or the process
+ * dies, the slot of the device (the low byte of its QPNs) is free again. A process with
+ * two devices has two connections.
  *
- * This runs inside other people's programs: descriptors are close-on-exec and above 2,
- * no signal is raised (neither SIGPIPE nor SIGCHLD), the daemon is not a child that the
- * program's wait() could find, no call is a cancellation point, and every call is
+ * This code runs inside other people's programs: descriptors are close-on-exec and above
+ * 2, no signal is raised (neither SIGPIPE nor SIGCHLD), the daemon is not a child that
+ * the program's wait() could find, no call is a cancellation point, and every call is
  * bounded in time (RN_ROCIND_TIMEOUT_MS, times ROCIN_TIMEOUT_SCALE, for starting rocind
  * and for each answer).
  *
- * A sentence in @err is for a person, without a newline. @err may be NULL
- * with @err_len 0.
+ * The error text in @err is one sentence for a person, without a newline. @err may be
+ * NULL with @err_len 0.
  *
  * Threads: no locks and no hidden state; one connection belongs to one thread at a time.
  * fork(): the child must call only rn_rocind_abandon() on an inherited connection.
@@ -33,15 +34,15 @@ enum {
 
 struct rn_rocind; /* one connection */
 
-/* What a process needs to carry packets of one device. */
+/* What a process gets to carry the packets of one device. */
 struct rn_attach {
-	unsigned slot; /* 1..255: low 8 bits of every QPN of this device */
-	/* 1..65535, where to start: QPN = counter << 8 | slot. After 65535 comes 1, never
-	 * 0, because QPNs below 256 belong to rocind.
+	unsigned slot; /* 1 .. 255: low 8 bits of every QPN of this device */
+	/* 1 .. 65535: counter of the first QPN; a QPN is counter << 8 | slot. After 65535
+	 * comes 1, never 0, because QPNs below 256 belong to rocind.
 	 */
 	uint32_t qpn_counter;
-	unsigned sock_count;  /* number of sockets: gid_count of the device */
-	int sock[RN_GID_MAX]; /* by GID index; bound UDP sockets, owned by the caller */
+	unsigned sock_count;  /* number of sockets, gid_count of the device */
+	int sock[RN_GID_MAX]; /* bound UDP sockets by GID index, owned by the caller */
 };
 
 enum rn_rocind_event_kind {
@@ -50,16 +51,18 @@ enum rn_rocind_event_kind {
 	RN_ROCIND_GID_REMOVED, /* valid: gid_idx, gid */
 	RN_ROCIND_PORT_UP,
 	RN_ROCIND_PORT_DOWN,
-	RN_ROCIND_FAULTS,     /* valid: generation, text; the fault rules have changed */
-	RN_ROCIND_WIRE,	      /* valid: ends, wire; a local wire was made */
-	RN_ROCIND_WIRE_DOWN,  /* valid: ends, err; there is no wire, or no longer */
-	RN_ROCIND_TAP,	      /* valid: tap; this device is captured */
-	RN_ROCIND_TAP_SOURCE, /* valid: tap; a device that we capture */
-	RN_ROCIND_TAP_END,    /* valid: tap.id; the other end has gone */
+	RN_ROCIND_FAULTS, /* valid: generation, text; the fault rules have changed */
+	RN_ROCIND_WIRE,	  /* valid: ends, wire; a local wire was made */
+	/* valid: ends, err; there is no local wire, or not any more */
+	RN_ROCIND_WIRE_DOWN,
+	RN_ROCIND_TAP,	      /* valid: tap; a capture of this device has begun */
+	RN_ROCIND_TAP_SOURCE, /* valid: tap; our capture gets the packets of a device */
+	/* valid: tap.id; the capture, or the captured device, has ended */
+	RN_ROCIND_TAP_END,
 };
 
-/* The two ends of a local wire: an address of ours, an address of the
- * peer, and its slot.
+/* The two ends of a local wire (a link by shared memory): an address of ours, an address
+ * of the peer, and the peer's slot.
  */
 struct rn_rocind_ends {
 	struct rn_gid local, peer;
@@ -68,21 +71,25 @@ struct rn_rocind_ends {
 
 /* One end of a local wire. The receiver of the struct owns the descriptors. */
 struct rn_rocind_wire {
-	unsigned role; /* 0 or 1; see ring.h */
-	unsigned bit;  /* bit of this wire in our doorbell, below RN_ROCIND_WIRES_MAX */
+	/* 0 or 1: number of the ring by which this end sends; see ring.h */
+	unsigned role;
+	/* number of its bit in our doorbell, below RN_ROCIND_WIRES_MAX */
+	unsigned bit;
 	unsigned peer_bit;
-	bool no_icrc;		   /* both ends accept packets without ICRC */
-	int rings;		   /* RN_WIRE_BYTES of memory */
-	int peer_page, peer_event; /* doorbell of the peer, eventfd that wakes it */
-	int page, event;	   /* our own doorbell; the same with each wire */
+	bool no_icrc; /* both ends accept packets without ICRC */
+	int rings;    /* descriptor of RN_WIRE_BYTES of memory */
+	/* descriptors: the peer's doorbell, and the eventfd that wakes the peer */
+	int peer_page, peer_event;
+	/* descriptors of our own doorbell; the same with each local wire */
+	int page, event;
 };
 
-/* A ring by which the packets of a device go to a capture. */
+/* A ring by which the packets of one device go to one capture. */
 struct rn_rocind_tap {
-	uint64_t id; /* identifies the other end */
-	int ring;    /* memory of capture_ring.h, owned by the receiver */
+	uint64_t id; /* identifies the capture or, in our capture, the device */
+	int ring;    /* descriptor of the ring (capture_ring.h), owned by the receiver */
 	uint32_t size;
-	uint32_t qpn, snaplen; /* RN_ROCIND_TAP: struct rn_capture_filter */
+	uint32_t qpn, snaplen; /* valid with RN_ROCIND_TAP: struct rn_capture_filter */
 	/* The fields below are valid with RN_ROCIND_TAP_SOURCE. */
 	int32_t pid;
 	unsigned slot;
@@ -94,37 +101,46 @@ struct rn_rocind_event {
 	enum rn_rocind_event_kind kind;
 	unsigned gid_idx; /* index in the GID table, or RN_GID_MAX */
 	struct rn_gid gid;
-	/* RN_ROCIND_GID_ADDED: bound UDP socket, owned by the receiver; else -1. */
+	/* with RN_ROCIND_GID_ADDED a bound UDP socket, owned by the receiver;
+	 * otherwise -1
+	 */
 	int sock;
-	/* RN_ROCIND_FAULTS: file, owned by the receiver, -1: no rules; else -1. */
+	/* with RN_ROCIND_FAULTS a file with the rules, owned by the receiver, or -1:
+	 * there are no rules; otherwise -1
+	 */
 	int text;
 	uint64_t generation;
 	struct rn_rocind_ends ends;
 	struct rn_rocind_wire wire; /* valid with RN_ROCIND_WIRE */
-	struct rn_rocind_tap tap;   /* valid with RN_ROCIND_TAP and its kind */
-	int err; /* RN_ROCIND_WIRE_DOWN: positive errno value; 0: the peer has gone */
+	/* valid with RN_ROCIND_TAP, RN_ROCIND_TAP_SOURCE and RN_ROCIND_TAP_END */
+	struct rn_rocind_tap tap;
+	/* with RN_ROCIND_WIRE_DOWN a positive errno value, or 0: the peer has gone */
+	int err;
 };
 
 /* One attached process, as reported by rn_rocind_list(). */
 struct rn_rocind_client {
-	int32_t pid; /* 0: in a process id namespace that rocind cannot see */
+	/* 0: the process is in a process id namespace that rocind cannot see */
+	int32_t pid;
 	unsigned slot;
 	char ibdev[32];
 	char ifname[16];
 	uint32_t gid_count;
-	struct rn_gid gid[RN_GID_MAX]; /* all zero: the address was removed */
-	/* struct rn_stats_page for pread(), owned by the callee; -1: none. */
+	struct rn_gid gid[RN_GID_MAX]; /* all zeros: the address was removed */
+	/* file with struct rn_stats_page, for pread(), owned by the callee; -1: none */
 	int stats_fd;
 };
 
-/* Why slot 0 dropped packets: it receives those that belong to no process. */
+/* Reasons for which rocind has dropped packets. It receives, as slot 0, the packets that
+ * belong to no process.
+ */
 enum rn_rocind_drop {
 	RN_ROCIND_DROP_SHORT,	     /* shorter than a BTH */
 	RN_ROCIND_DROP_QP0,	     /* QPN 0 */
 	RN_ROCIND_DROP_QP1,	     /* QPN 1: connection manager */
 	RN_ROCIND_DROP_RESERVED,     /* QPN 2..255 */
 	RN_ROCIND_DROP_MULTICAST,    /* QPN 0xffffff */
-	RN_ROCIND_DROP_UNKNOWN_SLOT, /* QPN of a slot that no process has */
+	RN_ROCIND_DROP_UNKNOWN_SLOT, /* QPN with the slot of no process */
 	RN_ROCIND_DROP_COUNT
 };
 
@@ -135,10 +151,11 @@ struct rn_rocind_status {
 	/* rocind ends when it has had no clients for this time; 0: never. */
 	uint32_t idle_ms;
 	uint32_t clients;  /* connections, including this one */
-	uint32_t attached; /* connections that hold a slot */
-	uint32_t groups;   /* device addresses whose port 4791 is held */
-	/* Of the connection manager: descriptors that programs have open, their ids,
-	 * ports in use, and connections, including those in time-wait.
+	uint32_t attached; /* number of connections that have a slot */
+	/* number of addresses of devices whose port 4791 rocind has bound */
+	uint32_t groups;
+	/* Numbers of the connection manager: descriptors that programs have open, their
+	 * ids, ports in use, and connections, including those in time-wait.
 	 */
 	uint32_t cm_channels, cm_ids, cm_ports, cm_connections;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
@@ -179,15 +196,15 @@ struct rn_rocind *rn_rocind_connect_running(char *err, size_t err_len);
 int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats_fd,
 		     struct rn_attach *out, char *err, size_t err_len);
 
-/* Give the slot back. The connection stays and may attach again. Close the sockets
- * before: packets that arrive later belong to no process. Return: 0, -ENOTCONN (not
- * attached), or as rn_rocind_attach().
+/* Give the slot back. The connection remains and may attach again. The caller closes the
+ * sockets before, because packets that arrive later belong to no process. Return: 0,
+ * -ENOTCONN (not attached), or as rn_rocind_attach().
  */
 int rn_rocind_detach(struct rn_rocind *r, char *err, size_t err_len);
 
-/* A descriptor for poll(): readable if rn_rocind_event() may have an event. An event that
- * arrived during another call does not make it readable: call rn_rocind_event() once
- * after each call.
+/* Return: a descriptor for poll(), readable if rn_rocind_event() may have an event. An
+ * event that arrived while another function waited for its answer does not make it
+ * readable: call rn_rocind_event() once after each such call.
  */
 int rn_rocind_fd(const struct rn_rocind *r);
 
@@ -199,15 +216,15 @@ int rn_rocind_fd(const struct rn_rocind *r);
  */
 int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
 
-/* Accept local wires; @no_icrc: with packets that have no ICRC. To be called before
- * rn_rocind_attach().
+/* Let this process accept local wires. @no_icrc: it also accepts packets without ICRC on
+ * them. To be called before rn_rocind_attach().
  */
 void rn_rocind_take_wires(struct rn_rocind *r, bool no_icrc);
 
 /**
- * rn_rocind_ask_wire() - Ask for a local wire to another process, which is shared memory
+ * rn_rocind_ask_wire() - Request a local wire to another process: shared memory
  * @ends:	The two ends
- * @lost:	There was a wire and is none any more, which rocind may not know
+ * @lost:	There was a local wire and is none now, which rocind may not know
  *
  * Never waits. An event follows: RN_ROCIND_WIRE, or RN_ROCIND_WIRE_DOWN with the reason:
  * EHOSTUNREACH (no process of this rocind has that address and slot), EOPNOTSUPP (one of
@@ -224,31 +241,38 @@ int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends, b
 /* Close the descriptors of a wire. */
 void rn_rocind_close_wire(const struct rn_rocind_wire *wire);
 
-/* Tell that a wire is broken, or not wanted: the other end is told, and there will be
- * none again. Never waits. Return: as rn_rocind_ask_wire().
+/* Report that a local wire is broken, or not wanted: the peer is told, and the two
+ * processes do not get one again. Never waits. Return: as rn_rocind_ask_wire().
  */
 int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
 
-/* Called for each attached process; a return value other than 0 ends the list. */
+/* Type of a function that is called for each attached process. A return value other than
+ * 0 ends the list.
+ */
 typedef int (*rn_rocind_on_client)(void *ctx, const struct rn_rocind_client *client);
 
-/* Return: 0, the value that @on_client returned if not 0, or as rn_rocind_attach(). */
+/* Call @on_client for each attached process. Return: 0; the value of @on_client that
+ * ended the list; or as rn_rocind_attach().
+ */
 int rn_rocind_list(struct rn_rocind *r, rn_rocind_on_client on_client, void *ctx,
 		   char *err, size_t err_len);
 
 int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *err,
 		     size_t err_len);
 
-/* The fault rules, which rocind stores without reading them. */
+/* The fault rules as a text, which rocind stores without parsing it. */
 struct rn_rocind_faults {
-	/* Incremented with each change; 0: there were never any rules. */
+	/* number of changes so far; 0: there were never any rules */
 	uint64_t generation;
-	int fd; /* file with the text, for pread(), owned by the caller; -1: no rules */
-	/* Counts by rule, as in struct rn_stats_faults, of processes that have ended. */
+	/* file with the text, for pread(), owned by the caller; -1: there are no rules */
+	int fd;
+	/* for each rule, the counts of processes that have ended; see
+	 * struct rn_stats_faults
+	 */
 	uint64_t seen[RN_ROCIND_RULES_MAX], hits[RN_ROCIND_RULES_MAX];
 };
 
-/* Return: 0, or as rn_rocind_status(). */
+/* Read the fault rules. Return: 0, or as rn_rocind_status(). */
 int rn_rocind_faults(struct rn_rocind *r, struct rn_rocind_faults *out, char *err,
 		     size_t err_len);
 
@@ -257,8 +281,8 @@ int rn_rocind_faults(struct rn_rocind *r, struct rn_rocind_faults *out, char *er
  * @now:	In: the generation that the caller knows; out: the new state
  * @fd:		memfd with the text, sealed against any change; -1: no rules. Stays the
  *		caller's
- * @from:	For each new rule the old rule that it replaces, so that it keeps its
- *		counts; 255: none
+ * @from:	For each new rule, the number of the old rule whose counts it continues;
+ *		255: none
  *
  * Return: 0, -EAGAIN (somebody else has changed them meanwhile), -EINVAL (no such text),
  *	   or as rn_rocind_status(); @now is untouched then.
@@ -267,10 +291,10 @@ int rn_rocind_set_faults(struct rn_rocind *r, struct rn_rocind_faults *now, int 
 			 const uint8_t from[RN_ROCIND_RULES_MAX], char *err,
 			 size_t err_len);
 
-/* The devices to be captured, and the part of their packets. */
+/* What a capture records: which devices, which of their packets, and how much of each. */
 struct rn_rocind_capture {
 	const char *ibdev; /* NULL: all devices */
-	int32_t pid;	   /* 0: of any process */
+	int32_t pid;	   /* only devices of this process; 0: of all processes */
 	uint32_t qpn, snaplen;
 	uint32_t size; /* data bytes of each ring; rn_capture_is_size() */
 };
@@ -287,7 +311,7 @@ struct rn_rocind_capture {
 int rn_rocind_capture(struct rn_rocind *r, const struct rn_rocind_capture *what,
 		      char *err, size_t err_len);
 
-/* Close the descriptors of @tap. */
+/* Close the descriptors that @tap owns. */
 void rn_rocind_close_tap(const struct rn_rocind_tap *tap);
 
 /**
@@ -301,13 +325,15 @@ void rn_rocind_close_tap(const struct rn_rocind_tap *tap);
 int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char *err,
 		      size_t err_len);
 
-/* Ask rocind to end, for all its clients. Return: 0 once it has released the ports. */
+/* Make rocind end, for all its clients. Return: 0 once it has closed its sockets; or
+ * as rn_rocind_status().
+ */
 int rn_rocind_shutdown(struct rn_rocind *r, char *err, size_t err_len);
 
 /* Close the connection, which gives its slot back. NULL is ignored. */
 void rn_rocind_close(struct rn_rocind *r);
 
-/* In a fork child: drop the inherited connection in such a way that the parent stays
+/* In a fork child, free the inherited connection in such a way that the parent stays
  * attached. NULL is ignored.
  */
 void rn_rocind_abandon(struct rn_rocind *r);

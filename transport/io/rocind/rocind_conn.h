@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_conn.h - one connection to rocind: what opening it and using it share.
+/* rocind_conn.h - struct rn_rocind, one connection to rocind, as used by rocind_client.c
+ * and rocind_start.c.
  *
- * Private to rocind_client.c and rocind_start.c; rocind itself uses the same timeouts.
- * One connection belongs to one thread at a time.
+ * Private to these two files; rocind itself uses the same timeouts. One connection
+ * belongs to one thread at a time.
  */
 #ifndef RN_ROCIND_CONN_H
 #define RN_ROCIND_CONN_H
@@ -14,9 +15,9 @@
 #include "timeout_scale.h"
 #include "transport/io/host/clock.h"
 
-/* Events that may arrive while one request waits for its answer: two for each address,
- * some for the link, and each wire up and down. A program that lets more accumulate has
- * stopped listening.
+/* Number of events that can be queued while one request waits for its answer: two for
+ * each address, some for the link, and two for each local wire. A program for which more
+ * accumulate does not read them any more.
  */
 enum {
 	RN_ROCIND_EVENT_MAX = 4 * RN_GID_MAX + 2 * RN_ROCIND_WIRES_MAX,
@@ -24,15 +25,18 @@ enum {
 
 struct rn_rocind {
 	int sock;
-	/* End of file, GOING_DOWN or a bad message came: nothing more is sent. */
+	/* rocind has ended or announced its end, or a message was not valid: nothing more
+	 * is sent
+	 */
 	bool gone;
 	bool takes_wires, takes_no_icrc;
-	unsigned event_head; /* index of the first event in event[], a ring */
+	/* index of the first queued event in event[], which is used as a ring */
+	unsigned event_head;
 	unsigned event_count;
 	struct rn_rocind_event event[RN_ROCIND_EVENT_MAX];
 };
 
-/* Where to write the sentence that explains an error. */
+/* Buffer for the error text. */
 struct rn_complaint {
 	char *err;
 	size_t err_len;
@@ -48,7 +52,7 @@ struct rn_complaint {
  * Events that come meanwhile are kept for rn_rocind_event().
  *
  * Return: 0, the error of rocind's refusal, -ECONNRESET, -ETIMEDOUT, -EBADMSG, or why the
- *	   message cannot be sent. The sentence is written.
+ *	   message cannot be sent. The error text is written.
  */
 int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,
 		      struct rn_ctl_packet *pkt, enum rn_ctl_type want,
@@ -59,7 +63,7 @@ static inline rn_ns rn_rocind_now(void)
 	return rn_clock(CLOCK_MONOTONIC);
 }
 
-/* Milliseconds until @deadline, rounded up so that a wait never ends early. */
+/* Return: milliseconds until @deadline, rounded up so that a wait never ends early. */
 static inline int rn_rocind_ms_until(rn_ns deadline)
 {
 	rn_ns left = deadline - rn_rocind_now();
@@ -67,13 +71,15 @@ static inline int rn_rocind_ms_until(rn_ns deadline)
 	return left <= 0 ? 0 : (int)((left + RN_MSEC(1) - 1) / RN_MSEC(1));
 }
 
-/* How long rocind may take to start, and to answer each request, in milliseconds. */
+/* Return: milliseconds that rocind may take to start, and to answer each request. */
 static inline int rn_rocind_timeout_ms(void)
 {
 	return RN_ROCIND_TIMEOUT_MS * (int)rn_timeout_scale();
 }
 
-/* No call of the client is a cancellation point, because its caller may hold locks. */
+/* Disable cancellation of the thread: no function of the client is a cancellation point,
+ * because its caller may hold locks. Return: the old state.
+ */
 static inline int rn_rocind_cancel_off(void)
 {
 	int before;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_start.c - find a running rocind or its program, and start that from inside a
- * program that must not notice. See rocind_start.h, and rocind_client.h for connecting.
+/* rocind_start.c - finds a running rocind or its program, and starts the program in
+ * such a way that the process does not notice. See rocind_start.h, and rocind_client.h
+ * for connecting.
  */
 #include "rocind_start.h"
 
@@ -28,7 +29,7 @@
 #include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 
-/* --------------------------------------------------- where its program is */
+/* ---------------------------------------------------- finding the program */
 static int format_program(char *path, size_t path_len, const char *dir, size_t dir_len,
 			  const char *rest)
 {
@@ -39,7 +40,9 @@ static int format_program(char *path, size_t path_len, const char *dir, size_t d
 	return access(path, X_OK) == 0 ? 0 : -ENOENT;
 }
 
-/* Look for rocind if @file lies in the directory of programs or in that of plugins. */
+/* Look for rocind relative to @file, in case @file lies in the directory of programs or
+ * in that of plugins. Return: 0 or -errno.
+ */
 static int look_beside(const char *file, char *path, size_t path_len)
 {
 	char real[PATH_MAX];
@@ -85,8 +88,8 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 				       "the path of rocind is too long");
 		return 0;
 	}
-	/* For the program itself dladdr() may return a bare argv[0], which
-	 * does not help.
+	/* For the program itself dladdr() may return argv[0] without a directory, which
+	 * is of no use.
 	 */
 	if (dladdr((const void *)&rn_rocind_find, &here) && here.dli_fname &&
 	    strchr(here.dli_fname, '/') &&
@@ -101,7 +104,7 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 		"ROCIN_ROCIND to its path");
 }
 
-/* ------------------------------------------------------- starting it unseen */
+/* ------------------------------------------------------ starting the daemon */
 /* fork() cannot be used: it runs the program's atfork handlers, copies its page tables
  * and makes a child that the program's wait() finds. Instead two clones share our memory
  * (as vfork does) until the second has called execve():
@@ -109,7 +112,7 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
  *   this thread --clone--> middle --clone--> daemon
  *    (suspended)         (suspended)       dup2, execve
  *
- * The middle process has exit signal 0, so it causes no SIGCHLD, and only a wait with
+ * The process "middle" has exit signal 0, so it causes no SIGCHLD, and only a wait with
  * __WCLONE finds it; we wait for it at once. When it ends, the daemon becomes an
  * orphan. (A single clone with exit signal 0 would not do: execve() sets the exit
  * signal to SIGCHLD.)
@@ -123,24 +126,24 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 /* Bytes of stack for each clone, which calls little more than syscall(). */
 static const size_t CLONE_STACK = 64 * (size_t)1024;
 
-/* clone() under a name that ThreadSanitizer does not intercept: it takes every clone for
- * a fork(), and would do its work after a fork twice on the memory that the clones share.
+/* The name of clone() that ThreadSanitizer does not intercept. It would treat every clone
+ * as a fork(), and do its work after a fork twice on the memory that the clones share.
  */
 // NOLINTNEXTLINE(cert-dcl51-cpp): glibc's own name
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
-/* Read, and partly written, by the clones. */
+/* Arguments of the clones, which also write some of them. */
 struct launch {
 	const char *path;
 	char *const *argv;
 	char *const *envp;
-	/* Above RN_ROCIND_READY_FD, so that dup3() clears
-	 * close-on-exec. -1: not open.
+	/* Descriptors for the daemon, above RN_ROCIND_READY_FD so that dup3() clears
+	 * close-on-exec; -1: not open.
 	 */
 	int null_fd;
 	int ready_fd;
-	int say_fd; /* the daemon's standard error until it has opened its own */
-	int await_ready_fd, hear_fd; /* our ends of ready_fd and say_fd */
+	int say_fd; /* the daemon's standard error until it replaces that */
+	int await_ready_fd, hear_fd; /* our ends of the pipes @ready_fd and @say_fd */
 	/* Top of the stack, which grows down on every supported machine. */
 	char *daemon_stack;
 	volatile int error; /* errno of the step that failed, or 0 */
@@ -175,16 +178,16 @@ ON_SHARED_MEMORY static int run_middle(void *arg)
 	return 0;
 }
 
-/* Set the kernel's signal mask. pthread_sigmask() would leave out the two signals
- * that the C library reserves for itself, whose handlers must not run on our memory
- * in a clone either.
+/* Set the kernel's signal mask to @mask. pthread_sigmask() would never block the two
+ * signals that the C library reserves for itself, whose handlers must not run on our
+ * memory in a clone either.
  */
 static void set_signal_mask(uint64_t mask, uint64_t *before)
 {
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, before, sizeof(mask));
 }
 
-/* Return: 0 once the daemon's program runs, or -errno. */
+/* Start the daemon by two clones. Return: 0 once its program runs, or -errno. */
 static int spawn(struct launch *launch)
 {
 	uint64_t before;
@@ -226,8 +229,8 @@ bool rn_rocind_is_idle_time(const char *value)
 	return len > 0 && len < 10 && strspn(value, "0123456789") == len;
 }
 
-/* ROCIN_IDLE_MS if it is a number, else NULL: a mistake in it must not keep the daemon
- * from starting.
+/* Return: the value of ROCIN_IDLE_MS; NULL if it is not set or is not a number, because
+ * such a mistake must not keep the daemon from starting.
  */
 static const char *idle_time(void)
 {
@@ -279,11 +282,9 @@ static int spawn_with_clean_environment(struct launch *launch, const char *dir)
 	return rc;
 }
 
-/* Read what the program wrote to its standard error, as one line: the dynamic linker
- * reports there which library is missing. The program has ended, or is late, so this does
- * not wait for more.
- *
- * Return: false if it wrote nothing.
+/* Read, as one line, what the daemon's program wrote to its standard error; for instance,
+ * the dynamic linker names a missing library there. Does not wait for more, because the
+ * program has ended or is late. Return: false if it wrote nothing.
  */
 static bool read_said(int fd, char *said, size_t said_len)
 {
@@ -300,9 +301,9 @@ static bool read_said(int fd, char *said, size_t said_len)
 	return len > 0;
 }
 
-/* Wait for the daemon's report, which comes as one write: a newline when it listens, a
- * sentence when it cannot. (End of file alone is not enough: a child that another thread
- * forks meanwhile holds a copy of the writing end.)
+/* Wait for the daemon's report, which comes as one write: a newline when it listens, an
+ * error text when it cannot. (End of file alone would not be enough: a child that another
+ * thread forks meanwhile has a copy of the writing end.)
  *
  * Return: 0, -EIO (the error text is in @err), -ETIMEDOUT.
  */
@@ -337,8 +338,8 @@ static int await_ready(const struct launch *launch, int timeout_ms, char *err,
 		       launch->path, timeout_ms, said);
 }
 
-/* Move @fd to number @floor or above. Return: the descriptor, or -errno;
- * @fd is closed.
+/* Replace @fd by a descriptor with number @floor or above. Return: the new descriptor, or
+ * -errno; @fd is closed in both cases.
  */
 static int raise_to(int fd, int floor)
 {
@@ -349,8 +350,8 @@ static int raise_to(int fd, int floor)
 	return rc;
 }
 
-/* Move @fd above RN_ROCIND_READY_FD. Return: 0 with the descriptor in @out, or -errno
- * with -1 there.
+/* Move @fd above RN_ROCIND_READY_FD. Return: 0 with the new descriptor in @out, or -errno
+ * with -1 in @out.
  */
 static int keep_raised(int fd, int *out)
 {
@@ -380,7 +381,9 @@ static void close_descriptor(int *fd)
 	*fd = -1;
 }
 
-/* Return: 0, or -errno; the caller closes all by close_descriptor() in both cases. */
+/* Open /dev/null and the pipes. Return: 0 or -errno; in both cases the caller closes all
+ * of them by close_descriptor().
+ */
 static int open_descriptors(struct launch *launch)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
@@ -388,7 +391,7 @@ static int open_descriptors(struct launch *launch)
 
 	if (rc == 0)
 		rc = open_pipe(&launch->await_ready_fd, &launch->ready_fd, 0);
-	/* Neither end blocks: what does not fit into the pipe is lost. */
+	/* Neither end of this pipe blocks: what does not fit into the pipe is lost. */
 	if (rc == 0)
 		rc = open_pipe(&launch->hear_fd, &launch->say_fd, O_NONBLOCK);
 	return rc;
@@ -422,8 +425,8 @@ int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err
 }
 
 /* ------------------------------------------------------------- connecting */
-/* Return: 0, -EPERM, or the error of connect() (-EAGAIN: the queue of the
- * socket is full).
+/* Connect to the socket in @dir. Return: 0, -EPERM (rocind runs as another user), or the
+ * error of connect() (-EAGAIN: too many connections wait to be accepted).
  */
 static int open_connection(struct rn_rocind *r, const char *dir)
 {
@@ -457,8 +460,8 @@ static int open_connection(struct rn_rocind *r, const char *dir)
 	return rc;
 }
 
-/* Say hello. Return: 0; -ECONNRESET (rocind ended before it accepted us: try again);
- * other errors are final.
+/* Exchange HELLO and WELCOME. Return: 0; -ECONNRESET (rocind ended before it answered:
+ * try again); other errors are final.
  */
 static int greet(struct rn_rocind *r, const struct rn_complaint *c)
 {
@@ -495,7 +498,7 @@ static int try_once(struct rn_rocind *r, const char *dir, const struct rn_compla
 		       dir);
 }
 
-/* Does @rc mean that no rocind listens, or one that is about to end? */
+/* Does the error @rc mean that no rocind listens, or only one that is about to end? */
 static bool is_absence(int rc)
 {
 	return rc == -ENOENT || rc == -ECONNREFUSED || rc == -ECONNRESET;
@@ -512,9 +515,9 @@ static int start_daemon(const char *wish, const char *dir, const struct rn_compl
 	return rn_rocind_start(path, dir, rn_rocind_timeout_ms(), c->err, c->err_len);
 }
 
-/* Connect, start rocind, and connect again, until the deadline: a daemon may end between
- * any two steps, or another process may have started one. The waits grow, because
- * starting and ending take a few milliseconds.
+/* Try to connect, starting rocind in between if @may_start, until the deadline: a daemon
+ * may end between any two steps, or another process may have started one. The pauses
+ * grow, because starting and ending take a few milliseconds.
  */
 static int connect_until(struct rn_rocind *r, const char *wish, const char *dir,
 			 bool may_start, const struct rn_complaint *c)

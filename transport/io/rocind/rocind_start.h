@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_start.h - find rocind's program and start it, unnoticed by the program
- * that we are in.
+/* rocind_start.h - finds rocind's program and starts it, in such a way that the program
+ * that this code is part of does not notice.
  *
  * Threads: any; no state.
  */
@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Descriptor that a daemon started by rn_rocind_start() finds open. The daemon writes to
- * it once: a newline when it listens (or another rocind does), or the sentence that says
- * why it cannot.
+/* Number of a descriptor that is open in a daemon started by rn_rocind_start(). The
+ * daemon writes to it once: a newline when it (or another rocind) listens, or the error
+ * text that says why it cannot.
  */
 enum {
 	RN_ROCIND_READY_FD = 3,
@@ -53,7 +53,7 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err,
 		    size_t err_len);
 
-/* Is @value a number of milliseconds that --idle-ms accepts? */
+/* Is @value a number of milliseconds that rocind's option --idle-ms accepts? */
 bool rn_rocind_is_idle_time(const char *value);
 
 #endif /* RN_ROCIND_START_H */

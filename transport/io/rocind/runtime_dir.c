@@ -14,8 +14,8 @@
 
 #include "transport/io/host/sentence.h"
 
-/* Is the existing @path a directory that only we can enter, and can we write to it?
- * @is_foreign: out, another user owns it.
+/* Check that the existing @path is a directory that only our user can enter, and that we
+ * can write to it. @is_foreign: out, another user owns it. Return: 0 or -errno.
  */
 static int check_private(const char *path, bool *is_foreign, char *err, size_t err_len)
 {
@@ -47,15 +47,15 @@ static int check_private(const char *path, bool *is_foreign, char *err, size_t e
 	return 0;
 }
 
-/* Return: 0, -EPERM (it exists and is not private), or why it cannot be created
- * or written to.
+/* Create the directory @path, or check it if it exists. Return: 0, -EPERM (it exists and
+ * is not private), or why it cannot be created or written to.
  */
 static int make_private(const char *path, bool *is_foreign, char *err, size_t err_len)
 {
 	*is_foreign = false;
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
 		return check_private(path, is_foreign, err, err_len);
-	/* -EPERM is reserved for check_private(). */
+	/* -EPERM means that the directory is not private, see check_private(). */
 	return rn_fail(err, err_len, errno == EPERM ? -EACCES : -errno,
 		       "%s cannot be created: %m; set ROCIN_RUNTIME_DIR to a private "
 		       "directory",
@@ -89,11 +89,11 @@ static int use_explicit(const char *wish, char *dir, size_t dir_len, char *err,
 	return make_private(dir, &is_foreign, err, err_len);
 }
 
-/* ---- Where all users can make directories ---- */
+/* ---- Directories in a place for all users ---- */
 
-/* The number of our user outside its user namespace. Another user with the same
- * number inside has another one outside: root of a namespace is, outside, the user
- * who created it.
+/* Return: the number of our user outside its user namespace. It differs between users
+ * that have the same number inside: for instance, root of a namespace is, outside, the
+ * user who created it.
  */
 static unsigned user_outside(void)
 {
@@ -108,8 +108,8 @@ static unsigned user_outside(void)
 	return found;
 }
 
-/* Of the directories NAME.* that are ours, find the first by name.
- * Return: 0 or -ENOENT.
+/* Find those directories NAME.* in @parent that are ours and private, and write the path
+ * of the first by name to @dir. Return: 0 or -ENOENT.
  */
 static int find_own(char *dir, size_t dir_len, const char *parent, const char *name)
 {
@@ -132,9 +132,9 @@ static int find_own(char *dir, size_t dir_len, const char *parent, const char *n
 	return best[0] ? format_path(dir, dir_len, parent, best) : -ENOENT;
 }
 
-/* Another user owns the name, by chance or on purpose: make a directory with a name that
- * cannot be guessed, which its owner finds again. If two are made at the same time, the
- * first by name is used. Return: 0 or -errno.
+/* Find or make a directory of ours with a name that nobody can guess, because another
+ * user owns the plain name, by chance or on purpose. If two processes make one at the
+ * same time, both use the first by name. Return: 0 or -errno.
  */
 static int make_own(char *dir, size_t dir_len, const char *parent, const char *name)
 {
@@ -154,8 +154,8 @@ static int make_own(char *dir, size_t dir_len, const char *parent, const char *n
 	return rc;
 }
 
-/* Return: 0, -EPERM (the directory is ours, but not private), or why it
- * cannot be used.
+/* Use the directory @name in @parent, or one of ours beside it. Return: 0, -EPERM (the
+ * directory is ours, but not private), or why it cannot be used.
  */
 static int use_candidate(char *dir, size_t dir_len, const char *parent, const char *name,
 			 char *err, size_t err_len)
@@ -168,7 +168,7 @@ static int use_candidate(char *dir, size_t dir_len, const char *parent, const ch
 	rc = make_private(dir, &is_foreign, err, err_len);
 	if (!is_foreign || make_own(dir, dir_len, parent, name) == 0)
 		return is_foreign ? 0 : rc;
-	return -EACCES; /* with the sentence that says whose directory it is */
+	return -EACCES; /* @err says whose directory it is */
 }
 
 int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len)
@@ -192,7 +192,7 @@ int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len)
 	};
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(candidates); i++) {
-		/* The XDG specification says that a relative path is to be ignored. */
+		/* The XDG specification demands that a relative path is ignored. */
 		if (!candidates[i].parent || candidates[i].parent[0] != '/')
 			continue;
 		rc = use_candidate(dir, dir_len, candidates[i].parent, candidates[i].name,

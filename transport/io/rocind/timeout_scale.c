@@ -18,7 +18,7 @@ int rn_timeout_scale_read(uint32_t *scale, char *err, size_t err_len)
 	*scale = 1;
 	if (len == 0)
 		return 0;
-	/* Only digits are allowed; strtoul() would accept signs and spaces. */
+	/* Only digits are allowed, although strtoul() accepts signs and spaces. */
 	value = strspn(text, "0123456789") == len && len < 10 ? strtoul(text, NULL, 10)
 							      : 0;
 	if (value < 1 || value > RN_TIMEOUT_SCALE_MAX)

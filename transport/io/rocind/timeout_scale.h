@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* timeout_scale.h - ROCIN_TIMEOUT_SCALE=N: timeouts for a peer that a debugger may have
- * stopped are N times as long.
+/* timeout_scale.h - ROCIN_TIMEOUT_SCALE=N: makes the timeouts for a peer, which a
+ * debugger may have stopped, N times as long.
  *
  * Read with secure_getenv(). Threads: any.
  */
