@@ -12,8 +12,8 @@
 #include "transport/io/host/own_fd.h"
 #include "transport/io/rocind/ctl_socket.h"
 
-/* Also report errors that the kernel takes for transient, such as a host that does not
- * answer to ARP.
+/* Make the socket also report errors that the kernel regards as transient, such as a host
+ * that does not answer ARP.
  */
 static void ask_for_all(int fd, int family)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* icmp_probe.h - does a host refuse packets to its RoCEv2 port?
+/* icmp_probe.h - finds out whether a host refuses packets to its RoCEv2 port.
  *
- * The sockets of a device cannot tell. They are not connected, and several of them share
- * one address, so the kernel reports an ICMP error to any of them. So an empty datagram,
- * which every device drops, is sent to the same port from a separate connected socket; an
- * ICMP error for it applies to the device's packets as well.
+ * The sockets of a device cannot be used for that: they are not connected, and several of
+ * them share one address, so the kernel reports an ICMP error to any of them. Instead, a
+ * separate connected socket sends an empty datagram, which every device drops, to the
+ * same port. An ICMP error for the datagram holds for the device's packets as well.
  *
- * Threads: any; no state. Nothing here waits, and nothing is a cancellation point.
+ * Threads: any; no state. No function waits, and none is a cancellation point.
  */
 #ifndef RN_ICMP_PROBE_H
 #define RN_ICMP_PROBE_H
@@ -15,20 +15,20 @@ struct rn_flow;
 
 /**
  * rn_icmp_probe_send() - Send a probe
- * @flow:	Its addresses; ifindex for link-local ones
+ * @flow:	Flow to probe; its addresses are used, and ifindex for link-local ones
  *
  * Return: a descriptor for rn_icmp_probe_answer(), which the caller closes; or -errno,
- *	   which may already say why, see rn_icmp_probe_meaning().
+ *	   which may already be the reason, see rn_icmp_probe_meaning().
  */
 int rn_icmp_probe_send(const struct rn_flow *flow);
 
-/* Has an ICMP error come back? Return: 0 (not yet) or its errno value, which is
- * reported once.
+/* Return: the errno value of the ICMP error that has come back for the probe, which is
+ * reported once; 0: none yet.
  */
 int rn_icmp_probe_answer(int fd);
 
-/* What an errno value of a probe says about the peer, as text to follow "refuses packets:
- * "; NULL if it is about something else.
+/* Return: what the errno value of a probe says about the peer, as text to follow "refuses
+ * packets: "; NULL if it says nothing about the peer.
  */
 const char *rn_icmp_probe_meaning(int err);
 

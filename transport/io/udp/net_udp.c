@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_udp.c - UDP sockets: sending super-packets, choosing the socket to read next,
- * reading by system calls or by io_uring, and cutting datagrams into packets.
+/* net_udp.c - the back end for UDP sockets: sends super-packets, chooses the socket to be
+ * read next, reads it by system calls or by io_uring, and cuts datagrams into packets.
  */
 #include "net_udp.h"
 
@@ -27,8 +27,10 @@
 #define UDP_GRO 104
 #endif
 
-/* -------------------------------------------------- from a datagram to packets */
-/* Value of a control message that the kernel sends as one byte or as an int. */
+/* ---------------------------------------------- cutting datagrams into packets */
+/* Return: the value of a control message, which the kernel sends as one byte or as
+ * an int.
+ */
 static uint32_t cmsg_value(const struct cmsghdr *c)
 {
 	int v = 0;
@@ -124,7 +126,7 @@ unsigned rn_rx_split_next(struct rn_rx_split *s, const struct rn_flow *flow,
 	return n;
 }
 
-/* A received datagram. It is valid until the next one is read. */
+/* A received datagram, valid until the next one is read. */
 struct datagram {
 	struct msghdr *msg; /* its source and control messages */
 	const uint8_t *data;
@@ -132,8 +134,9 @@ struct datagram {
 };
 
 /* ------------------------------------------------------------ sockets in use */
-/* u->order lists the sockets: first those in use, which are read in turn, then the
- * others, which are read now and then, then unused entries.
+/* u->order holds the indices of all sockets: first those in use, which are read in
+ * turn, then the others, which are read less often, then unused entries. This swaps two
+ * of its places.
  */
 static void swap_places(struct rn_udp *u, unsigned a, unsigned b)
 {
@@ -164,22 +167,22 @@ static void not_in_use(struct rn_udp *u, unsigned idx)
 	swap_places(u, u->sock[idx].place, u->active);
 }
 
-/* --------------------------------------------------------- datagrams by io_uring */
-/* The thread that polls submits its requests by a system call that has ended all of them
- * when it returns; none stays pending. (A pending one, such as a multishot receive, would
- * belong to the thread that submitted it, see uring.h.) The gain is that one call
- * receives several datagrams of a socket that has many.
+/* --------------------------------------------------------- receiving by io_uring */
+/* The thread that polls submits its requests by one system call, at whose return all of
+ * them have completed; none stays pending. (A pending one, such as a multishot receive,
+ * would belong to the thread that submitted it, see uring.h.) The gain is that one call
+ * receives several datagrams, if a socket has many.
  */
 enum {
-	/* Datagrams received by one call; more datagrams of this size do not
-	 * fit the cache.
+	/* Most datagrams received by one call; more of BUF bytes do not fit into
+	 * the cache.
 	 */
 	AHEAD = 4,
 	BUF = 65536,
 	CONTROL = 256,
 };
 
-/* The memory into which one datagram is received. */
+/* Memory for one received datagram. */
 struct uring_slot {
 	struct msghdr msg;
 	struct iovec iov;
@@ -188,19 +191,24 @@ struct uring_slot {
 	int len; /* bytes received, or -errno */
 };
 
-/* The io_uring queue, and the datagrams that were received and not delivered. */
+/* The io_uring queue, and the datagrams that were received and not delivered yet. */
 struct rn_net_uring {
 	struct rn_uring *uring;
-	/* Number of datagrams to request next; it grows when all requested
-	 * ones have come.
+	/* number of datagrams to request by the next call; it grows if all requested ones
+	 * have come
 	 */
 	unsigned ahead;
-	unsigned next, count; /* slots whose datagrams are not delivered yet */
+	/* index of the first slot whose datagram is not delivered yet, and number of
+	 * slots filled by the last call
+	 */
+	unsigned next, count;
 	struct uring_slot slot[AHEAD];
 	uint8_t buf[AHEAD][BUF];
 };
 
-/* Return: the queue, or NULL with errno and an error text in @err, as rn_uring_open(). */
+/* Create the queue. Return: the queue; or NULL with errno and an error text in @err,
+ * as rn_uring_open().
+ */
 static struct rn_net_uring *uring_new(char *err, size_t err_len)
 {
 	struct rn_net_uring *n = malloc(sizeof(*n));
@@ -227,8 +235,9 @@ static void uring_free(struct rn_net_uring *n)
 	free(n);
 }
 
-/* Submit @count requests, which have the tags 0 .. @count - 1. When this returns, all
- * have ended and their memory may be reused.
+/* Submit @count requests, which have the tags 0 .. @count - 1, and store their results in
+ * @result by tag. All have completed at the return, so their memory may be reused.
+ * Return: 0 or -errno.
  */
 static int perform_requests(struct rn_net_uring *n, unsigned count, int *result)
 {
@@ -263,7 +272,9 @@ static void prepare_receive(struct rn_net_uring *n, unsigned idx, int fd)
 		assert(!"room for AHEAD requests");
 }
 
-/* Would uring_next() return a datagram? No socket is readable because of it. */
+/* Has the queue a datagram for uring_next()? The socket is not readable any more because
+ * of this datagram.
+ */
 static bool uring_holds(const struct rn_net_uring *n)
 {
 	for (unsigned i = n->next; i < n->count; i++)
@@ -272,14 +283,14 @@ static bool uring_holds(const struct rn_net_uring *n)
 	return false;
 }
 
-/* The datagrams that were not delivered are lost. */
+/* Forget the datagrams that were not delivered; they are lost. */
 static void uring_forget(struct rn_net_uring *n)
 {
 	n->next = n->count = 0;
 }
 
-/* Take a datagram that was received together with an earlier one from the same socket.
- * Return: false if there is none.
+/* Return the next datagram of those that the last uring_receive() has received. Return:
+ * false if there is none.
  */
 static bool uring_next(struct rn_net_uring *n, struct datagram *d)
 {
@@ -297,11 +308,11 @@ static bool uring_next(struct rn_net_uring *n, struct datagram *d)
 	return false;
 }
 
-/* Receive datagrams from a socket, when none is left from before. An error of the socket
- * is about a packet that it has sent, and means that there is no datagram. @found: out,
- * uring_next() has one.
+/* Receive datagrams from a socket, after all earlier ones have been delivered. An error
+ * of the socket refers to a packet that it has sent, and counts as no datagram. @found:
+ * out, uring_next() has a datagram.
  *
- * Return: 0, or -errno: io_uring cannot be used any more.
+ * Return: 0; or -errno: io_uring cannot be used any more.
  */
 static int uring_receive(struct rn_net_uring *n, int fd, bool *found)
 {
@@ -343,18 +354,18 @@ static int uring_send(struct rn_net_uring *n, int fd, const struct msghdr *msg,
 	return rc;
 }
 
-/* io_uring has failed with @rc: go on without it. */
+/* Stop using io_uring, which has failed with @rc. */
 static void fall_back(struct rn_udp *u, int rc)
 {
 	rn_log(RN_LOG_WARN, "io_uring fails (%s); packets go by sendmsg and recvmsg",
 	       strerrordesc_np(-rc));
-	/* Not freed yet: delivered packets lie in its memory. */
+	/* It is not freed yet, because packets that were delivered lie in its memory. */
 	u->failed_uring = u->uring;
 	u->uring = NULL;
 }
 
-/* Destination and control messages, which are the same for all packets of
- * a super-packet.
+/* Destination address and control messages of a super-packet, which are the same for all
+ * its packets.
  */
 struct envelope {
 	union rn_sockaddr to;
@@ -382,8 +393,8 @@ static void add_int(struct envelope *e, int level, int type, int value)
 	add_cmsg(e, level, type, &value, sizeof(value));
 }
 
-/* Name the interface for a multicast packet: the routing table may have
- * another one, or none.
+/* Add a control message with the interface for a multicast packet; the routing table may
+ * have another one, or none.
  */
 static void add_interface(const struct rn_udp *u, const struct rn_flow *f,
 			  struct envelope *e)
@@ -412,8 +423,8 @@ static void fill_envelope(const struct rn_udp *u, const struct udp_sock *s,
 		rn_gid_sockaddr_on(&e->to, &f->dst, RN_ROCE_PORT, rn_udp_ifindex(u, f));
 	if (f->tclass != s->tclass)
 		add_int(e, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
-	/* A packet with hop limit 0 could not leave the host. The hop limit of a socket
-	 * is for unicast only.
+	/* A packet with hop limit 0 could not leave the host, so 0 is not sent. The hop
+	 * limit that is set for the socket holds for unicast only.
 	 */
 	if (f->hop_limit != 0 && (to_group || f->hop_limit != s->hop_limit))
 		add_int(e, level, s->is_ipv4 ? IP_TTL : IPV6_HOPLIMIT, f->hop_limit);
@@ -461,8 +472,8 @@ static int send_whole(struct rn_udp *u, const struct udp_sock *s, struct envelop
 	return rn_udp_send_message(u, s->fd, &msg);
 }
 
-/* Send the packets of a super-packet one by one, from number u->sent on; @data holds all
- * of them. On -EAGAIN u->sent says where to continue.
+/* Send the packets of a super-packet one by one, beginning with number u->sent. @data:
+ * all packets. On -EAGAIN, u->sent is where to continue.
  */
 static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope *e,
 		     const struct rn_super *super, const uint8_t *data)
@@ -495,13 +506,17 @@ static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope
 	return err;
 }
 
-/* Did the kernel refuse super-packets, rather than fail to send this one? */
+/* Does @err mean that the kernel does not accept super-packets at all, rather than that
+ * this one could not be sent?
+ */
 static bool gso_refused(int err)
 {
 	return err == -EINVAL || err == -EIO || err == -ENOPROTOOPT || err == -EOPNOTSUPP;
 }
 
-/* Copy the packets with new ICRCs, for the identification that single packets have. */
+/* Copy the packets and compute their ICRCs for identification 0, which single packets
+ * have. Return: false if there is no memory.
+ */
 static bool reseal(struct rn_udp *u, const struct rn_super *super)
 {
 	if (!u->reseal)
@@ -565,27 +580,29 @@ static int udp_transmit(void *ctx, const struct rn_super *super)
 	return send_resealed(u, s, &e, super);
 }
 
-/* ------------------------------------------------------------------- receiving */
+/* ----------------------------------------------------------- receiving packets */
 enum {
-	/* Receive calls after which the sockets not in use are read, even if those in use
-	 * always have packets.
+	/* number of receive calls after which the sockets not in use are read as well,
+	 * even if those in use always have packets
 	 */
 	LOOK_ANYWAY = 256,
-	TURN = 8,	      /* packets from one socket before the next one is read */
-	IDLE_AFTER = 1 << 14, /* reads without success before a socket counts as unused */
+	/* most packets read from one socket before the next one is read */
+	TURN = 8,
+	/* reads without a packet after which a socket counts as not in use */
+	IDLE_AFTER = 1 << 14,
 };
 
 static void count_overflow(struct rn_udp *u, uint32_t *last, uint32_t overflow)
 {
 	uint64_t *counter = &u->stats[RN_STAT_SOCK_OVERFLOW];
 
-	/* The kernel counts super-packets, modulo 2^32. */
+	/* The counter of the kernel counts super-packets, modulo 2^32. */
 	__atomic_store_n(counter, *counter + (uint32_t)(overflow - *last),
 			 __ATOMIC_RELAXED);
 	*last = overflow;
 }
 
-/* Take one datagram from a socket that is bound to @dst. */
+/* Begin to deliver the packets of a datagram from a socket that is bound to @dst. */
 static void take_datagram(struct rn_udp *u, const struct datagram *d,
 			  const struct rn_gid *dst, uint32_t *overflow)
 {
@@ -595,7 +612,9 @@ static void take_datagram(struct rn_udp *u, const struct datagram *d,
 	rn_rx_meta(d->msg, &meta);
 	if (meta.has_overflow)
 		count_overflow(u, overflow, meta.overflow);
-	/* A packet to the same group on another interface is not for this device. */
+	/* A packet to the same multicast group that came by another interface is not for
+	 * this device.
+	 */
 	if (meta.ifindex != 0 && meta.ifindex != u->ifindex)
 		len = 0;
 	u->rx_flow.dst = *dst;
@@ -606,8 +625,8 @@ static void take_datagram(struct rn_udp *u, const struct datagram *d,
 	rn_rx_split_init(&u->split, d->data, len, meta.seg_len);
 }
 
-/* An error of the socket is about a packet that it has sent: there is
- * nothing to read.
+/* Read a datagram by recvmsg(). An error of the socket refers to a packet that it has
+ * sent, and counts as no datagram. Return: false if there is none.
  */
 static bool read_by_call(struct rn_udp *u, int fd, const struct rn_gid *dst,
 			 uint32_t *overflow)
@@ -696,7 +715,9 @@ static void next_turn(struct rn_udp *u)
 		u->cursor = 0;
 }
 
-/* Read the sockets in use, beginning with the one that had a packet last. */
+/* Read the sockets in use, beginning with the one that had a packet last. Return: true if
+ * a packet was found.
+ */
 static bool read_active(struct rn_udp *u)
 {
 	for (unsigned tries = u->active; tries > 0; tries--) {
@@ -714,7 +735,9 @@ static bool read_active(struct rn_udp *u)
 	return false;
 }
 
-/* Read all other sockets, one of which may have its first packet. */
+/* Read the sockets not in use, one of which may have its first packet. Return: true if a
+ * packet was found.
+ */
 static bool read_others(struct rn_udp *u)
 {
 	struct timespec now = { 0 };
@@ -730,7 +753,7 @@ static bool read_others(struct rn_udp *u)
 		fds[n] = (struct pollfd){ .fd = u->sock[other].fd, .events = POLLIN };
 		idx[n++] = other;
 	}
-	if (n <= 1) /* for one socket, recvmsg() alone is cheaper than ppoll() */
+	if (n <= 1) /* for one socket, recvmsg() is cheaper than ppoll() and recvmsg() */
 		return n == 1 && read_socket(u, idx[0]);
 	if (syscall(SYS_ppoll, fds, n, &now, NULL, 0) <= 0)
 		return false;
@@ -772,7 +795,7 @@ void rn_udp_look_everywhere(struct rn_udp *u)
 	u->vain = RN_UDP_LOOK_EVERY;
 }
 
-/* ----------------------------------------------------------- making and ending it */
+/* ------------------------------------------------------------------- construction */
 static const struct rn_net_ops udp_ops = {
 	.transmit = udp_transmit,
 	.receive = udp_receive,
@@ -785,7 +808,9 @@ static void close_fd(int fd)
 		rn_fd_close(fd);
 }
 
-/* Find out what the socket puts into packets that are sent without control messages. */
+/* Read the traffic class and hop limit that the socket puts into packets without
+ * control messages.
+ */
 static void learn_defaults(struct udp_sock *s)
 {
 	int level = s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6;

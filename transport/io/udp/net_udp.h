@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_udp.h - packets through UDP sockets, one socket per GID of the device.
+/* net_udp.h - sends and receives packets through UDP sockets, one socket per GID of
+ * the device.
  *
  * Sending takes one sendmsg() per super-packet (UDP_SEGMENT), or sendmmsg() of single
- * packets once the kernel has refused UDP_SEGMENT. Receiving takes one datagram per call,
- * which UDP_GRO may make many packets. Both, except sendmmsg(), can go through io_uring.
- * Of several sockets, the ones in use are read in turn, the others every
- * RN_UDP_LOOK_EVERY calls that find nothing.
+ * packets once the kernel has refused UDP_SEGMENT. Receiving takes one call per datagram,
+ * which UDP_GRO may have merged from many packets. Both, except sendmmsg(), can go
+ * through io_uring. If there are several sockets, those in use are read in turn, and the
+ * others after every RN_UDP_LOOK_EVERY calls that find nothing.
  *
- * A multicast group has a socket of its own, bound to the group's address with
- * SO_REUSEADDR and a member on the device's interface. The kernel gives each such socket
- * of the host a copy, including the sender's, whichever process and user has it; so no
- * process needs to own the port of a group.
+ * Each multicast group has a socket of its own, bound to the group's address with
+ * SO_REUSEADDR, which has joined the group on the device's interface. The kernel delivers
+ * a copy of a packet to each such socket of the host, also on the host of the sender,
+ * whichever process and user the socket belongs to; so no process needs to own the port
+ * of a group.
  *
  * The sockets are bound, not connected, with IP_MTU_DISCOVER = DO, so that the IPv4
- * identification of each packet is its position in its super-packet. A destination of
- * many packets on this host gets a connected socket of its own, provided that the
- * kernel's numbering of packets from it can be predicted (rn_net_ops.tx_socket). No call
- * blocks, none is a cancellation point.
+ * identification of each packet is its position in its super-packet. A destination on
+ * this host that gets many packets has a connected socket of its own, provided that the
+ * identifications of its packets can be predicted (rn_net_ops.tx_socket). No call blocks,
+ * and none is a cancellation point.
  *
  * Threads: as net.h.
  */
@@ -35,30 +37,36 @@ struct rn_udp;
 
 struct rn_udp_cfg {
 	unsigned sock_count;
-	const int *sock; /* sockets by GID index; owned from now on; -1: no socket */
-	const struct rn_gid *gid; /* addresses that they are bound to */
+	const int *sock; /* sockets by GID index, owned from now on; -1: no socket */
+	const struct rn_gid *gid; /* addresses that the sockets are bound to */
 	uint32_t ifindex;	  /* scope of link-local addresses */
-	bool gso;		  /* try to send super-packets */
-	bool connected;		  /* connected sockets, see above */
-	bool uring;		  /* use io_uring, where there is one */
-	uint64_t *stats;	  /* RN_STAT_COUNT counters: SOCK_OVERFLOW is written */
+	bool gso;		  /* try to send super-packets (UDP_SEGMENT) */
+	bool connected;		  /* use connected sockets, see above */
+	bool uring;		  /* use io_uring if the kernel has it */
+	/* RN_STAT_COUNT counters, of which SOCK_OVERFLOW is written */
+	uint64_t *stats;
 };
 
-/* Return: the back end, or NULL with errno ENOMEM; then the sockets are closed. */
+/* Create the back end. Return: the back end; or NULL with errno ENOMEM, and the sockets
+ * are closed.
+ */
 struct rn_udp *rn_udp_new(const struct rn_udp_cfg *cfg);
 
-/* Closes the sockets. NULL is ignored. */
+/* Free the back end and close its sockets. NULL is ignored. */
 void rn_udp_free(struct rn_udp *u);
 
-/* Operations; rn_net.gso turns false when the kernel refuses super-packets. */
+/* Return: the operations of the back end. rn_net.gso becomes false when the kernel
+ * refuses super-packets.
+ */
 struct rn_net *rn_udp_net(struct rn_udp *u);
 
-/* Replace the socket of GID index @idx by @fd (owned from now on), or by none (-1); the
- * old one is closed. Packets read from it and not delivered yet are lost.
+/* Replace the socket of GID index @idx by @fd, which is owned from now on, or by none
+ * (-1), and close the old one. Packets that were read from the old one and not delivered
+ * yet are lost.
  */
 void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid);
 
-/* Socket by GID index, -1 if there is none. Stays owned by @u. */
+/* Return: the socket of a GID index, -1 if there is none. It stays owned by @u. */
 int rn_udp_fd(const struct rn_udp *u, unsigned idx);
 
 /**
@@ -78,41 +86,43 @@ int rn_udp_fd(const struct rn_udp *u, unsigned idx);
  */
 int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex);
 
-/* Leave the group, also for copies of the socket in fork() children, and close it.
- * -1 is ignored.
+/* Leave the group and close the socket. Copies of the socket in fork() children lose the
+ * membership, too. A negative @fd is ignored.
  */
 void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex);
 
-/* Could a packet to a group leave by an interface? Return: 0; -ENETUNREACH: the interface
- * has no route to it; or the error of a socket call.
+/* Check that a packet to a group could leave by an interface. Return: 0; -ENETUNREACH:
+ * the interface has no route to the group; or the error of a socket call.
  */
 int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex);
 
-/* Read from the socket of a group that was not joined yet. Return: 0, and @fd is owned
- * from now on; or -ENOMEM or -EMFILE, and @fd stays the caller's.
+/* Receive the packets of a group, which was not joined before, from its socket
+ * @fd. Return: 0, and @fd is owned from now on; or -ENOMEM or -EMFILE, and @fd
+ * stays the caller's.
  */
 int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid, int fd);
 
-/* Stop reading a group. Return: the socket, which the caller closes by rn_group_close();
- * -1 if the group was not joined.
+/* Stop receiving the packets of a group. Return: the socket, which the caller closes by
+ * rn_group_close(); -1 if the group was not joined.
  */
 int rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid);
 
-/* A descriptor for epoll: readable if a packet waits in any group. -1 before the first
- * rn_udp_join(), always the same afterwards. Stays owned by @u.
+/* Return: a descriptor for epoll, readable if a packet waits in the socket of any
+ * group; -1 before the first rn_udp_join(), and always the same afterwards. It stays
+ * owned by @u.
  */
 int rn_udp_groups_fd(const struct rn_udp *u);
 
-/* Has @u received packets that it has not delivered yet, so that no socket shows
- * them as readable?
+/* Has @u packets that it has received and not delivered yet? Its sockets are not readable
+ * because of them.
  */
 bool rn_udp_holds(const struct rn_udp *u);
 
 /* Is io_uring in use now? */
 bool rn_udp_by_uring(const struct rn_udp *u);
 
-/* The next call of receive() that finds nothing looks at every socket, because epoll says
- * that one is readable.
+/* Make the next call of receive() that finds nothing in the sockets in use read all
+ * others, too. To be called when epoll reports that a socket is readable.
  */
 void rn_udp_look_everywhere(struct rn_udp *u);
 

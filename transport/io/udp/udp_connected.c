@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* udp_connected.c - sockets that are connected, each to one destination of many packets.
+/* udp_connected.c - sockets that are each connected to one destination of many packets.
  *
- * A connected socket keeps its route, and a send needs neither address nor control
- * message: of the 4 us that a super-packet costs over loopback, or the 2.6 us of a
- * packet, this saves half a microsecond. Such a socket only sends: peers answer to
- * port 4791. Its own port is one of the dynamic range, as with hardware, which
- * distinguishes streams by their source ports. A firewall that tracks connections
- * would take the two directions for two connections, so connected sockets are used
- * only for addresses of this host.
+ * A connected socket keeps its route, and sending by it needs neither address nor control
+ * message. This saves half a microsecond of the 4 us that a super-packet costs over
+ * loopback, or of the 2.6 us of a single packet. Such a socket only sends: peers answer
+ * to port 4791. Its own port is a dynamic one, as with hardware, which distinguishes
+ * streams by their source ports. A firewall that tracks connections would take the two
+ * directions for two connections, so connected sockets are used only for addresses of
+ * this host.
  *
  * The kernel numbers the IPv4 packets of a connected socket by a counter of that socket,
- * which begins anywhere, and the ICRC covers the number. So the counter is learned first:
- * probe packets to the host itself come back by the error queue, with their headers,
- * because a time stamp was requested for them. A socket that does not behave as described
- * here is not used.
+ * which begins anywhere, and the ICRC covers this number. So the counter is read first:
+ * probe packets are sent to the host itself, and come back with their headers by the
+ * error queue, because a time stamp was requested for them. A socket that does not behave
+ * as described here is not used.
  */
 #include <errno.h>
 #include <linux/net_tstamp.h>
@@ -26,11 +26,14 @@
 #include "udp_internal.h"
 
 enum {
-	WORTHWHILE = 64, /* super-packets to a destination before it gets a socket */
-	/* super-packets to another destination before that takes its entry. */
+	/* super-packets to a destination after which it gets a connected socket */
+	WORTHWHILE = 64,
+	/* super-packets to other destinations with the same table entry after which
+	 * the entry is given to the last of them
+	 */
 	STALE = 1 << 10,
-	/* First of the dynamic ports to try: the kernel does not choose from these by
-	 * default. A power of two of them.
+	/* First port to try, and number of ports (a power of two). By default the kernel
+	 * does not choose dynamic ports in this range.
 	 */
 	PORT_FIRST = 0xf000,
 	PORT_TRIES = 8,
@@ -52,7 +55,9 @@ enum {
 	CUT_SPACE = CMSG_SPACE(sizeof(uint16_t))
 };
 
-/* Set the segment length of the super-packet @msg to @cut; 0: it is a single packet. */
+/* Add a control message with the segment length @cut to the super-packet @msg; 0: it is a
+ * single packet.
+ */
 static void tell_cut(struct msghdr *msg, uint8_t control[CUT_SPACE], uint16_t cut)
 {
 	struct cmsghdr *c = (struct cmsghdr *)(void *)control;
@@ -65,9 +70,9 @@ static void tell_cut(struct msghdr *msg, uint8_t control[CUT_SPACE], uint16_t cu
 	msg->msg_controllen = CUT_SPACE;
 }
 
-/* ---------------------------------------------------------------- identification */
-/* Open a socket at an address of this host, to receive the probes. @to: out, its address.
- * Return: -1 if the host has no such address.
+/* ----------------------------------------------- reading the IPv4 identification */
+/* Open a socket at an address of this host, which receives the probes. @to: out, the
+ * address and port of the socket. Return: the socket; -1 if the host has no such address.
  */
 static int open_sink(const struct rn_gid *gid, uint32_t ifindex, union rn_sockaddr *to)
 {
@@ -83,7 +88,7 @@ static int open_sink(const struct rn_gid *gid, uint32_t ifindex, union rn_sockad
 	return -1;
 }
 
-/* Send @segments packets of one byte as one super-packet. */
+/* Send @segments packets of one byte as one super-packet. Return: false on failure. */
 static bool send_probe(int fd, const union rn_sockaddr *to, unsigned segments)
 {
 	_Alignas(struct cmsghdr) uint8_t control[CUT_SPACE];
@@ -99,8 +104,9 @@ static bool send_probe(int fd, const union rn_sockaddr *to, unsigned segments)
 	return syscall(SYS_sendmsg, fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* Read the identification of a probe of @segments bytes that has come back. Return: false
- * if it has not, or if the packet is something else.
+/* Read a probe with @segments bytes of payload, which has come back, and store its IPv4
+ * identification in @id. Return: false if none has come back, or if the packet is
+ * something else.
  */
 static bool read_probe(int fd, unsigned segments, uint16_t *id)
 {
@@ -127,8 +133,8 @@ static bool probe_id(int fd, const union rn_sockaddr *to, unsigned segments, uin
 	return send_probe(fd, to, segments) && read_probe(fd, segments, id);
 }
 
-/* Does the counter advance by one with each super-packet, however many
- * packets that has?
+/* Send three probes: does the counter advance by one with each super-packet, however many
+ * packets that has? @next_id: out, the next value.
  */
 static bool counts_supers(int fd, const union rn_sockaddr *to, uint16_t *next_id)
 {
@@ -141,7 +147,10 @@ static bool counts_supers(int fd, const union rn_sockaddr *to, uint16_t *next_id
 	return id[1] == (uint16_t)(id[0] + 1) && id[2] == (uint16_t)(id[1] + 1);
 }
 
-/* @to: a receiving socket (open_sink()) at the destination's IPv4 address */
+/* Read the counter of the socket @fd. @to: address of a socket from open_sink() at the
+ * destination's IPv4 address. @next_id: out, the identification of the next packet.
+ * Return: false if the counter does not behave as expected.
+ */
 static bool learn_id(int fd, const union rn_sockaddr *to, uint16_t *next_id)
 {
 	return rn_udp_set_int(fd, SOL_SOCKET, SO_TIMESTAMPING,
@@ -150,13 +159,15 @@ static bool learn_id(int fd, const union rn_sockaddr *to, uint16_t *next_id)
 	       rn_udp_set_int(fd, SOL_SOCKET, SO_TIMESTAMPING, 0);
 }
 
-/* ---------------------------------------------------------------- opening, closing */
+/* ------------------------------------------------------------- opening and closing */
 static void set_options(int fd, const struct udp_sock *s, const struct rn_flow *f)
 {
 	int room = 0;
 	socklen_t len = sizeof(room);
 
-	/* The kernel doubles the value that it is given. */
+	/* The kernel doubles the value that it is given, so half of what it reports
+	 * is set.
+	 */
 	if (getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &room, &len) == 0 &&
 	    !rn_udp_set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, room / 2))
 		(void)rn_udp_set_int(fd, SOL_SOCKET, SO_SNDBUF, room / 2);
@@ -193,7 +204,9 @@ static bool bind_dynamic(int fd, struct udp_connected *o, uint32_t ifindex)
 	return false;
 }
 
-/* @sink: a receiving socket at the destination's address */
+/* Bind, configure and connect @fd. @sink: address of a socket from open_sink() at the
+ * destination's address.
+ */
 static bool prepare_socket(int fd, struct rn_udp *u, struct udp_connected *o,
 			   const union rn_sockaddr *sink)
 {
@@ -248,7 +261,7 @@ void rn_udp_close_connected(struct rn_udp *u, unsigned sgid_index)
 	}
 }
 
-/* -------------------------------------------------------------------------- use */
+/* ------------------------------------------------------------ choosing a socket */
 static bool is_for(const struct udp_connected *o, const struct rn_flow *f,
 		   uint32_t sgid_index)
 {
@@ -290,8 +303,10 @@ struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
 				      .first_id = o->next_id };
 }
 
-/* -------------------------------------------------------------------- sending */
-/* Send with a control message for the segment length @cut; 0: a single packet. */
+/* ------------------------------------------------------------ sending packets */
+/* Send a super-packet with a control message for the segment length @cut; 0: it is a
+ * single packet.
+ */
 static int send_told(struct rn_udp *u, const struct udp_connected *o,
 		     const struct rn_super *super, uint16_t cut)
 {
@@ -303,8 +318,8 @@ static int send_told(struct rn_udp *u, const struct udp_connected *o,
 	return rn_udp_send_message(u, o->fd, &msg);
 }
 
-/* Does the socket, as it is set, cut this super-packet right without a
- * control message?
+/* Would the socket, with the segment length that is set for it, cut this super-packet
+ * right without a control message?
  */
 static bool cuts_so(const struct udp_connected *o, const struct rn_super *super)
 {
@@ -313,8 +328,9 @@ static bool cuts_so(const struct udp_connected *o, const struct rn_super *super)
 	return o->cut == 0 || super->len <= o->cut;
 }
 
-/* Sending without a control message is cheaper by 0.1 us of the 0.4 us that address and
- * length cost. The socket is set to a segment length when that occurs twice in a row.
+/* Send a super-packet, if possible without a control message: that is cheaper by 0.1 us
+ * of the 0.4 us that address and segment length cost. A segment length is set for the
+ * socket when two super-packets in a row have it.
  */
 static int send_by(struct rn_udp *u, struct udp_connected *o,
 		   const struct rn_super *super)
@@ -341,18 +357,20 @@ int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super)
 	int rc;
 
 	if (!o->is_used || o->fd < 0 || o->sport != super->tx_socket.sport)
-		/* The socket was closed, and by no other socket may a packet leave whose
-		 * ICRC was computed for this one.
+		/* The socket was closed meanwhile. The ICRC was computed for its packets,
+		 * so no other socket may send them.
 		 */
 		return -EADDRNOTAVAIL;
 	rc = send_by(u, o, super);
-	/* Error of an earlier packet; this one has not been sent. */
+	/* This is the error of an earlier packet, reported now; the present one was
+	 * not sent.
+	 */
 	if (rc == -ECONNREFUSED)
 		rc = send_by(u, o, super);
 	if (rc == -EAGAIN)
 		return rc;
 	o->next_id++;
-	if (rc) { /* it is not known whether the kernel has counted this packet */
+	if (rc) { /* the kernel may or may not have counted this packet */
 		close_socket(o);
 		o->is_barred = true;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* udp_group.c - multicast groups of a device: one socket per group, read through one
- * epoll set that has a place beside the sockets of the addresses.
+/* udp_group.c - multicast groups of a device: one socket per group. All are read through
+ * one epoll set, which is treated like one of the sockets of the addresses.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -25,12 +25,14 @@
 #endif
 
 enum {
-	/* Requested receive buffer, as rocind does for the other sockets. */
+	/* size of the receive buffer to request, the same as rocind does for the
+	 * other sockets
+	 */
 	BUFFER_BYTES = 8 << 20,
 };
 
-/* Ask for facts about each packet. If the kernel refuses, a counter or a field of a
- * header is missing.
+/* Request control messages with each packet (such as its interface) and a large buffer.
+ * If the kernel refuses one, a counter or a field of a header is missing.
  */
 static void ask_for_facts(int fd, int family)
 {
@@ -47,13 +49,14 @@ static void ask_for_facts(int fd, int family)
 	rn_udp_set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 }
 
-/* Bind and join so that only packets of this interface are received. For IPv4 the kernel
- * checks the interface, once memberships of other sockets do not count
- * (IP_MULTICAST_ALL); for IPv6 it reports the interface, see take_datagram().
+/* Bind the socket and join the group so that only packets of this interface are received.
+ * For IPv4 the kernel compares the interface, if memberships of other sockets do not
+ * count (IP_MULTICAST_ALL is 0); for IPv6 it only reports the interface, which
+ * take_datagram() compares.
  */
 static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
-	union rn_sockaddr addr; /* the scope matters for link-local groups */
+	union rn_sockaddr addr; /* the scope is used for link-local groups */
 	socklen_t len = rn_gid_sockaddr(&addr, mgid, RN_ROCE_PORT, ifindex);
 	struct ip_mreqn v4 = { .imr_ifindex = (int)ifindex };
 	struct ipv6_mreq v6 = { .ipv6mr_interface = ifindex };
@@ -74,8 +77,8 @@ static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 	return ok ? 0 : -errno;
 }
 
-/* A fork() child may have a copy of the socket, which would keep the membership: drop
- * it explicitly.
+/* The membership is dropped explicitly, because a fork() child may have a copy of the
+ * socket, which would keep the membership.
  */
 void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
@@ -110,7 +113,7 @@ int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 	socklen_t len = rn_gid_sockaddr(&addr, mgid, RN_ROCE_PORT, ifindex);
 	int fd, rc = 0;
 
-	if (rn_gid_is_ipv4(mgid)) /* no route is needed, the interface is enough */
+	if (rn_gid_is_ipv4(mgid)) /* IPv4 needs no route to a group, only the interface */
 		return 0;
 	fd = open_group_socket(AF_INET6);
 	if (fd < 0)
@@ -134,9 +137,9 @@ static bool is_loopback(uint32_t ifindex)
 	return is;
 }
 
-/* Would the socket never receive anything? The kernel lets a socket join an IPv6 group on
- * the loopback interface, and then has no route for packets to the group. (On other
- * interfaces the route appears when the link comes up.)
+/* Would a socket of this group never receive anything? The kernel lets a socket join an
+ * IPv6 group on the loopback interface, but has no route for packets to the group there.
+ * (On other interfaces the route appears when the link comes up.)
  */
 static bool is_in_vain(const struct rn_gid *mgid, uint32_t ifindex)
 {
@@ -163,7 +166,7 @@ int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex)
 	if (rc == 0)
 		return fd;
 	rn_fd_close(fd);
-	/* limits are net.ipv4.igmp_max_memberships and net.core.optmem_max */
+	/* the limit is net.ipv4.igmp_max_memberships or net.core.optmem_max */
 	return rc == -ENOBUFS ? -ENOMEM : rc;
 }
 
@@ -244,8 +247,8 @@ bool rn_udp_read_groups(struct rn_udp *u)
 	struct epoll_event ev;
 	struct udp_group *g;
 
-	/* One socket per call: the epoll set then puts it behind the others
-	 * that are ready.
+	/* Read one socket per call: the epoll set then puts it behind the others that
+	 * are ready.
 	 */
 	if (syscall(SYS_epoll_pwait, rn_udp_groups_fd(u), &ev, 1, 0, NULL, 0) != 1)
 		return false;
