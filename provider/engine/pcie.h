@@ -31,7 +31,7 @@ struct rnp_pcie {
  * and @err says so although 0 is returned.
  *
  * Return: 0, with @p->nic NULL if the layer is off or strict; -EINVAL: ROCIN_PCIE cannot
- *be parsed, or the library cannot be loaded; -ENOSPC, -ENOMEM of attaching.
+ * be parsed, or the library cannot be loaded; -ENOSPC, -ENOMEM of attaching.
  */
 int rnp_pcie_open(struct rnp_pcie *p, const char *knobs,
 		  const struct rn_host_nic_cfg *cfg, char *err, size_t err_len);

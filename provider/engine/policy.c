@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* policy.c - who makes progress, when a post leaves and when an ACK does. policy.h
- * explains the policy, its invariants and its constants. In this order: the reply
- * predictor, ACKs, the lease, polls, posts, the background thread, events.
+/* policy.c - decides which thread receives packets, when posted requests leave and when
+ * an ACK does. policy.h explains the policy, its invariants and its constants.
  */
 #include "policy.h"
 
@@ -37,7 +36,9 @@ static bool is_backed_off(const struct rnp_backoff *b)
 	return b->left > 0;
 }
 
-/* An opportunity. Return: true if it is left out. */
+/* Counts an opportunity to use the practice. Return: true if the practice is left
+ * out now.
+ */
 static bool leave_out(struct rnp_backoff *b)
 {
 	if (b->left == 0)
@@ -53,7 +54,8 @@ static bool replies(const struct rnp_policy *p)
 }
 
 /* Does the program reply to each request with one post? A program that posts several
- * between polls goes on polling for all of them, and needs a lease to gather them.
+ * times between polls goes on polling for all completions, and needs a lease to gather
+ * its posts.
  */
 static bool replies_singly(const struct rnp_policy *p)
 {
@@ -61,8 +63,8 @@ static bool replies_singly(const struct rnp_policy *p)
 	       !is_backed_off(&p->replies.early);
 }
 
-/* The background thread has received. A program replies neither to a part of a message
- * nor to an acknowledgement.
+/* Notes that the background thread has received a request to which a reply may come. A
+ * program replies neither to a part of a message nor to an acknowledgement.
  */
 static void expect_reply(struct rnp_replies *r, rn_ns now, bool is_amid_message,
 			 uint32_t requests)
@@ -75,7 +77,7 @@ static void expect_reply(struct rnp_replies *r, rn_ns now, bool is_amid_message,
 	r->found_at = now;
 }
 
-/* A post: is it a reply in time? */
+/* Judges whether a post is a reply in time to the request noted last. */
 static void judge_reply(struct rnp_replies *r, rn_ns now)
 {
 	leave_out(&r->early);
@@ -88,9 +90,10 @@ static void judge_reply(struct rnp_replies *r, rn_ns now)
 	r->found_at = 0;
 }
 
-/* A program whose peer's requests complete receives polls for these completions, and a
- * program that gets no requests (it READs) waits for none. Neither stops polling when its
- * post is acknowledged.
+/* Notes at a post whether the requests that came since the post before can be seen in
+ * memory only (@sees_memory). If they have completed receive WQEs, the program polls for
+ * these completions; if none came (the program READs), it waits for none. In both cases
+ * the program goes on polling after its post is acknowledged.
  */
 static void note_what_came(struct rnp_replies *r, struct rnp_counts counts)
 {
@@ -99,7 +102,9 @@ static void note_what_came(struct rnp_replies *r, struct rnp_counts counts)
 	r->at_post = counts;
 }
 
-/* A program that polls after its post was acknowledged does not look at memory. */
+/* Notes a poll. If it comes after the program's post was acknowledged, the program does
+ * not look at memory, so the predictor was wrong.
+ */
 static void note_polls_on(struct rnp_replies *r)
 {
 	if (!r->has_left)
@@ -109,15 +114,17 @@ static void note_polls_on(struct rnp_replies *r)
 	back_off(&r->early, RNP_EARLY_BACKOFF);
 }
 
-/* Without an ACK to send there is no request to reply to, nor in the middle of a message.
+/* Is there no request that the program could reply to? There is none if no ACK is due, or
+ * in the middle of a message.
  */
 static bool has_no_reply(struct rnp_facts f)
 {
 	return !f.has_acks_due || f.is_amid_message;
 }
 
-/* Is the post acknowledged that the program polled for, so that it will look at memory
- * next? */
+/* Has the program got the acknowledgement that it polled for, so that it will look at
+ * memory next?
+ */
 static bool leaves(struct rnp_policy *p, struct rnp_facts f)
 {
 	struct rnp_replies *r = &p->replies;
@@ -129,26 +136,27 @@ static bool leaves(struct rnp_policy *p, struct rnp_facts f)
 	return r->has_left;
 }
 
-/* May the program have the sockets from its first empty poll on? */
+/* May the program have an early lease, from its first empty poll on? */
 static bool may_lease_early(const struct rnp_policy *p)
 {
 	return replies_singly(p) && p->replies.asked;
 }
 
 /* ------------------------------------------------------------------------ ACKs */
-/* The peer of a program that replies polls for the acknowledgement of its request. If the
- * reply comes along with the ACK, the peer receives it in that poll; otherwise the peer
- * stops polling, and the reply waits for its background thread.
+/* Holds ACKs if the program replies. The peer of such a program polls for the
+ * acknowledgement of its request. If the reply comes along with the ACK, the peer
+ * receives both in that poll; otherwise the peer stops polling, and the reply waits for
+ * its background thread.
  */
 enum rnp_acks rnp_policy_acks(const struct rnp_policy *p)
 {
 	return replies(p) ? RNP_ACKS_HELD : RNP_ACKS_NOW;
 }
 
-/* The end of a message that the program replies to is acknowledged with the reply,
- * however long message and reply are, and also while the peer's window holds back a part
+/* If the program replies, the end of a message is acknowledged with the reply, however
+ * long message and reply are, and also while the flow-control window holds back a part
  * of the reply. In the middle of a message ACKs leave, as the peer may need them to go
- * on.
+ * on sending.
  */
 bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks acks,
 			   unsigned found, bool is_amid_message, bool is_reply_in_part)
@@ -206,7 +214,7 @@ void rnp_policy_account(struct rnp_policy *p, rn_ns cpu)
 	p->cpu.at_renewal = cpu;
 }
 
-/* The sockets were drained at @now. */
+/* Begins a lease at @now, when all packets that had come were received. */
 static unsigned take_lease(struct rnp_policy *p, rn_ns now)
 {
 	p->turn = RNP_LEASED;
@@ -215,8 +223,8 @@ static unsigned take_lease(struct rnp_policy *p, rn_ns now)
 	return RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU;
 }
 
-/* A pending timer is kept, which costs nothing, if it fires in the second half of the
- * lease that begins now.
+/* Sets the timer to the end of the lease. If a pending timer fires in the second half of
+ * the lease, it is kept, which costs nothing, and the lease ends with it.
  */
 static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
 {
@@ -229,7 +237,9 @@ static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
 	return todo;
 }
 
-/* A lease whose end will be noticed: so its timer may be far off. */
+/* Begins an early lease. It may be long, since its end is noticed: the program polls
+ * until its post is acknowledged.
+ */
 static unsigned take_early_lease(struct rnp_policy *p, rn_ns now)
 {
 	unsigned todo = take_lease(p, now);
@@ -239,7 +249,9 @@ static unsigned take_early_lease(struct rnp_policy *p, rn_ns now)
 	return todo | set_timer_unless_near(p, now);
 }
 
-/* The leases of a program that replies run out often, so they stay short for longer. */
+/* Does the program poll steadily? The leases of a program that replies run out often, so
+ * it has to poll for longer before it counts as steady.
+ */
 static bool is_steady(const struct rnp_policy *p, rn_ns now)
 {
 	return now - p->polling.steady_since >
@@ -276,8 +288,9 @@ unsigned rnp_policy_given(struct rnp_policy *p, rn_ns now, bool is_on)
 }
 
 /* ----------------------------------------------------------------------- polls */
-/* A program that posts a stream polls for its completions, so its streak need not be
- * long. */
+/* A program that posts a stream polls for its completions, so a few polls are enough for
+ * a lease.
+ */
 enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 {
 	struct rnp_batching *b = &p->batching;
@@ -288,13 +301,14 @@ enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 		p->polling.streak_need = p->times.streak;
 	b->posts = 0;
 	/* With the sockets on, deferred ACKs would not leave if this was the last poll:
-	 * no lease ends, and no packet wakes the background thread.
+	 * no lease ends later, and no packet wakes the background thread.
 	 */
 	return p->turn == RNP_LEASED || replies(p) ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW;
 }
 
-/* A poll after a gap: the program does not poll steadily, so the next gap must be noticed
- * soon. */
+/* Notes a poll after a gap: the program does not poll steadily, so its lease is made
+ * short, that the next gap is noticed soon.
+ */
 static unsigned note_gap(struct rnp_policy *p, rn_ns now)
 {
 	p->polling.steady_since = now;
@@ -304,8 +318,8 @@ static unsigned note_gap(struct rnp_policy *p, rn_ns now)
 	return set_timer(p, now + p->lease.length);
 }
 
-/* Polls that take the sockets back. Armed CQs raise the number to the highest at most, as
- * the program may have forgotten them.
+/* Returns the number of polls needed for a lease. Armed CQs raise the number, but not
+ * above @streak_max, as the program may have forgotten that it armed them.
  */
 static uint32_t streak_needed(const struct rnp_policy *p)
 {
@@ -350,8 +364,8 @@ unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, struct rnp_facts f,
 }
 
 /* ----------------------------------------------------------------------- posts */
-/* May the requests wait for others? Only if the program will poll soon, which then sends
- * them without a timer. If it does not, the end of the lease does.
+/* May the requests wait for others? Only if the program will poll soon: that poll sends
+ * them without a timer. If the program does not poll, they leave at the end of the lease.
  */
 static bool may_gather(struct rnp_policy *p, rn_ns now, const struct rnp_post *post)
 {
@@ -365,9 +379,9 @@ static bool may_gather(struct rnp_policy *p, rn_ns now, const struct rnp_post *p
 	       (b->since == 0 || now - b->since < RNP_GATHER_FOR);
 }
 
-/* May the core be asked later for the packets of these requests? If they are a part of a
- * stream, and all that are held fit into one super-packet. For a few requests it is
- * better to have their packets built when the program polls.
+/* May the packets of these requests be built later? Yes if the requests are a part of a
+ * stream, and all held requests fit into one super-packet. Few requests are better built
+ * when the program posts, as less is left to do when it polls.
  */
 static bool may_hold(const struct rnp_batching *b, const struct rnp_post *post)
 {
@@ -430,8 +444,9 @@ void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open)
 }
 
 /* ------------------------------------------------------- the background thread */
-/* Did the polling thread use its processor for something else than polls? Then it will do
- * so again. If it slept, or had no processor, nothing follows from its absence.
+/* Did the polling thread use its processor for something else than polls? Then it
+ * is expected to do so again. If it slept or had no processor, nothing follows from
+ * its absence.
  */
 static bool is_poller_busy(const struct rnp_policy *p, rn_ns now, rn_ns cpu)
 {
@@ -451,8 +466,9 @@ unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu)
 	return RNP_GIVE_SOCKETS | (replies(p) ? RNP_HOLD_ACKS : 0);
 }
 
-/* If packets were waiting and the program was busy, it looks at memory and polls in
- * between. It must then poll longer before it gets a lease.
+/* Reacts to packets that waited for the end of a lease while the program was busy. Such a
+ * program looks at memory and polls in between, so it must poll longer before it gets a
+ * lease again.
  */
 void rnp_policy_took_over(struct rnp_policy *p, bool found)
 {
@@ -474,8 +490,8 @@ enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now)
 	return RNP_ACKS_NOW;
 }
 
-/* The thread looks again unless a reply is expected. Then it sleeps, as the program may
- * need this processor and a yield may not be enough to get it.
+/* Lets the background thread look again unless a reply is expected. If one is, the thread
+ * sleeps, as the program may need this processor and a yield may not be enough to get it.
  */
 unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, bool is_amid_message,
 			     uint32_t requests)
@@ -484,7 +500,9 @@ unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, bool is_amid_messa
 	return replies(p) ? 0 : RNP_LOOK_AGAIN;
 }
 
-/* Has the polling thread used a processor since this was asked last? */
+/* Has the polling thread used a processor for more than a quarter of the time since the
+ * last call?
+ */
 static bool does_poller_spin(struct rnp_cpu *c, rn_ns now, rn_ns cpu)
 {
 	bool spins = cpu - c->at_look > (now - c->looked) / 4;
@@ -494,8 +512,8 @@ static bool does_poller_spin(struct rnp_cpu *c, rn_ns now, rn_ns cpu)
 	return spins;
 }
 
-/* The back-off ends early if it was the polling thread that used the processor, and that
- * thread sleeps now.
+/* Is looking again left out? The back-off ends early if the polling thread had used the
+ * processor and sleeps now.
  */
 static bool is_look_left_out(struct rnp_policy *p, rn_ns now, rn_ns cpu)
 {

@@ -1,32 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* policy.h - who makes progress, when a post leaves and when an ACK does.
+/* policy.h - decides which thread receives packets, when posted requests leave and when
+ * an ACK does.
  *
  * A device in software needs a thread that receives. While the threads of the program
- *poll, receiving in these polls costs nothing extra; while they do not, a background
- *thread receives, and each of its wake-ups costs tens of microseconds. The policy
- *predicts what the program does next and decides which of them receives. It is a pure
- *function: it gets a state, an event with what the loop has observed, and a time; it
- *changes the state and returns the actions that the loop (progress.c) is to perform. It
- *reads no clock, takes no lock and calls nobody, so test_policy.c runs it in virtual time
- *against models of programs and machines.
+ * poll, receiving in these polls costs nothing extra; while they do not, a background
+ * thread receives, and each of its wake-ups costs tens of microseconds. The policy
+ * predicts what the program does next and decides which of them receives. It is a pure
+ * function: it gets a state, an event with what the loop has observed, and a time; it
+ * changes the state and returns the actions that the loop (progress.c) is to perform. It
+ * reads no clock, takes no lock and calls nobody, so test_policy.c runs it in virtual
+ * time against models of programs and machines.
  *
- * The two turns
+ * Two states (enum rnp_turn) say who receives
  *
- *	RNP_ARMED	the sockets are on in the set that the background thread sleeps
- *			on: a packet wakes it.
- *	RNP_LEASED	the sockets are off, and a timer is pending. It stands for "the
- *			program still polls" and is set anew while that is true.
+ *	RNP_ARMED	The background thread does: it sleeps in epoll_wait() or the
+ *			like until a packet makes a socket readable.
+ *	RNP_LEASED	The program does, in its polls: the background thread is not
+ *			notified of packets, and a timer is pending, the end of the
+ *			lease. Each poll may put the end off.
+ *
+ * "The sockets are on" means that they are enabled in the set that the background thread
+ * waits on; they are on in RNP_ARMED and off in RNP_LEASED. "The program looks at memory"
+ * means that it waits by reading memory that its peer writes, without any call.
  *
  * RNP_ARMED becomes RNP_LEASED after enough polls in a row; with the first empty poll of
- *a program that is expected to poll until its post is acknowledged; and while a program
- * lingers. RNP_LEASED becomes RNP_ARMED when the timer fires and the program has not
- *polled; when the program has got the completion that it polled for; when the program
- *arms a CQ; and when it has lingered in vain.
+ * a program that is expected to poll until its post is acknowledged; and while a program
+ * lingers, that is, goes on polling for a moment before it sleeps for an event.
+ * RNP_LEASED becomes RNP_ARMED when the timer fires and the program has not polled; when
+ * the program has got the completion that it polled for; when the program arms a CQ; and
+ * when it has lingered in vain.
  *
  * The estimators, each a struct below, answer: Does the program poll? What does its
- *polling thread do between polls? Does the program reply to requests that it finds in
- *memory? How many requests does it post between polls? And for each practice that can
- *fail there is a back-off.
+ * polling thread do between polls? Does the program reply to requests that it finds in
+ * memory? How many requests does it post between polls? For each practice that can fail
+ * there is a back-off.
  *
  * What must hold, whatever the program does
  *
@@ -35,7 +42,7 @@
  * - The background thread looks for packets without sleeping for a bounded time only.
  * - An ACK is held for at most RNP_ACK_HOLD while the sockets are on, and until the next
  *   poll or the end of the lease otherwise.
- * - In peace nothing happens: without packets and polls no timer is set.
+ * - Without packets and polls no timer is set, so an idle device uses no processor time.
  */
 #ifndef RNP_POLICY_H
 #define RNP_POLICY_H
@@ -45,31 +52,35 @@
 struct rn_qp;
 
 /* --------------------------------------------------------------------- constants */
-/* Durations of the hand-over. They are fields, as a test of races has much shorter ones.
+/* Durations and numbers of polls that decide when the program and the background thread
+ * take over receiving from each other. They are fields, not constants, as a test of races
+ * uses much shorter ones.
  */
 struct rnp_lease_times {
-	/* ns. When the program stops polling without notice, a packet waits for so long,
-	 * and for a wake-up. A shorter lease would cost more: setting a timer to before
-	 * the next tick of the scheduler (1 to 4 ms) takes 12 us on a virtual machine,
-	 * setting it beyond that tick 1 us. A lease is renewed after three quarters of
-	 * it.
+	/* ns. Length of a lease. If the program stops polling without notice, a packet
+	 * waits for the rest of the lease and for a wake-up. A shorter lease would cost
+	 * more: setting a timer to before the next tick of the scheduler (1 to 4 ms)
+	 * takes 12 us on a virtual machine, setting it beyond that tick 1 us. A lease is
+	 * renewed after three quarters of its length.
 	 */
 	rn_ns lease;
-	/* ns. The lease of a program that polls steadily: its timer is set once in
-	 * `lease', to a time beyond the next tick.
+	/* ns. Length of the lease of a program that polls steadily. It is renewed after
+	 * the time @lease, so its timer is always set to a time beyond the next tick.
 	 */
 	rn_ns long_lease;
-	/* ns. Polling without a gap for so long is steady. It is more than a long lease,
-	 * so that a program that polls and sleeps by turns has the short lease.
+	/* ns. A program that has polled without a gap for so long polls steadily. It is
+	 * more than a long lease, so that a program that polls and sleeps by turns has
+	 * the short lease.
 	 */
 	rn_ns steady;
-	/* Polls. So many in a row take sockets back that are on: fewer than a program
-	 * makes while it waits for a round trip (12 us; a poll takes half a microsecond),
-	 * more than a program makes that polls only now and then.
+	/* Polls. After so many in a row with the sockets on, the program gets a lease. It
+	 * is fewer than a program makes while it waits for a round trip (12 us; a poll
+	 * takes half a microsecond), and more than a program makes that polls only now
+	 * and then.
 	 */
 	uint32_t streak;
-	/* Polls. The longest streak, needed of a program that has often stopped polling:
-	 * 8 ms of polling, as much as `steady'.
+	/* Polls. Upper limit of the number that a program needs for a lease after it has
+	 * often stopped polling: 8 ms of polling, as much as @steady.
 	 */
 	uint32_t streak_max;
 };
@@ -77,108 +88,119 @@ struct rnp_lease_times {
 extern const struct rnp_lease_times rnp_lease_times;
 
 enum {
-	/* Factor on the streak while CQs are armed. Such a program waits for events, and
-	 * drains its CQ before it sleeps, so polls do not show that it goes on polling.
+	/* Factor on the polls needed for a lease while CQs are armed. Such a program
+	 * waits for events, and drains its CQ before it sleeps, so its polls do not show
+	 * that it goes on polling.
 	 */
 	RNP_STREAK_EVENTS = 16,
-	/* Factor on the streak each time that a busy program let a lease run out while
-	 * packets waited. Five times lead from the shortest streak to the longest.
+	/* Factor on the polls needed for a lease each time that a lease of a busy
+	 * program ran out while packets waited. Applied five times it leads from @streak
+	 * to @streak_max.
 	 */
 	RNP_STREAK_FACTOR = 4,
 
-	/* Replies in time. After so many in a row the next reply is waited for. */
+	/* Replies. After so many replies in time in a row, ACKs are held for the
+	 * next reply.
+	 */
 	RNP_REPLIES = 4,
-	/* Replies. The highest confidence, which three misses in a row bring to nothing.
+	/* Replies. Upper limit of rnp_replies.confidence; three late replies bring it
+	 * below RNP_REPLIES.
 	 */
 	RNP_REPLIES_MAX = 16,
-	/* Posts without an early lease after an early lease has run out. That cost the
-	 * peer a lease of 5 ms: less than 20 us for each of so many round trips of 12 us.
+	/* Posts for which no early lease is taken after one has run out. The peer has
+	 * then waited for 5 ms, a long lease; spread over so many posts, that is less
+	 * than 20 us for each.
 	 */
 	RNP_EARLY_BACKOFF = 256,
 
-	/* Wake-ups after which the background thread does not look again, since a yield
-	 * took long: up to 4 ms, a tick of the scheduler, which is 16 us for each of
-	 * these wake-ups.
+	/* Wake-ups after which the background thread does not look again, because a yield
+	 * took long. The yield may take 4 ms, a tick of the scheduler; spread over so
+	 * many wake-ups, that is 16 us for each.
 	 */
 	RNP_LOOK_BACKOFF = 255,
 
-	/* Times in a row that lingering found nothing. Then the events of this program
-	 * come later, and lingering is tried again only now and then.
+	/* Times in a row that lingering found no packet. After so many, lingering is
+	 * tried only now and then, as the events of this program come later.
 	 */
 	RNP_LINGER_MISSES = 4,
-	/* Times that lingering is left out then. The 50 us of a vain one are less than 1
-	 * us for each event.
+	/* Times that lingering is left out after RNP_LINGER_MISSES failures. Lingering in
+	 * vain costs 50 us; spread over so many times, less than 1 us.
 	 */
 	RNP_LINGER_BACKOFF = 63,
 
-	/* Requests between two polls. A program that posts so many posts a stream, so
-	 * more requests will follow the first; one that posts fewer waits for each of
-	 * them.
+	/* Requests. A program that posts so many between two polls posts a stream, so
+	 * more requests will follow the first; a program that posts fewer waits for each
+	 * of them.
 	 */
 	RNP_STREAM = 8,
-	/* Posts that leave at once, after one had to wait for the end of a lease. */
+	/* Posts that leave at once after a post had to wait for the end of a lease. */
 	RNP_GATHER_BACKOFF = 64,
 	/* Bytes of a packet besides its payload, at least: BTH and ICRC. */
 	RNP_PACKET_OVERHEAD = 16,
 
-	/* Packets, one super-packet. ACKs leave at least so often even if there is always
-	 * something to receive: a peer with a short send queue would stop meanwhile.
+	/* Packets, as many as a super-packet holds. After so many received packets ACKs
+	 * leave even if there is always something more to receive: otherwise a peer with
+	 * a short send queue would have to stop.
 	 */
 	RNP_ACK_EVERY = 64,
-	/* Packets. Likewise if a reply is expected that the ACKs can go along with: as
-	 * many as one step of a poll finds (RNP_DRAIN_APP super-packets).
+	/* Packets. Like RNP_ACK_EVERY, if a reply is expected that can carry the ACKs
+	 * along: as many as one step of a poll receives (RNP_DRAIN_APP super-packets).
 	 */
 	RNP_ACK_EVERY_ANSWERED = 512,
 };
 
-/* For so long after a packet the background thread looks for more before it sleeps: a
+/* ns. How long after a packet the background thread looks for more before it sleeps: a
  * round trip to the program's peer (12 us between processors, twice that on a busy
- * machine). A READ of a program that does not poll takes 17 us with it and 40 us without;
- * a ping-pong with completion events 23 us and 48 us (two processors).
+ * machine). Measured with and without it on two processors: a READ of a program that does
+ * not poll takes 17 us and 40 us, a ping-pong with completion events 23 us and 48 us.
  */
 #define RNP_LOOK_FOR RN_USEC(30)
-/* The longest time that it looks even if packets keep coming: then it serves the timer
- * and rocind.
+/* ns. How long the background thread looks for packets at most, even if packets keep
+ * coming; after that it serves the timer and rocind.
  */
 #define RNP_LOOK_MAX RN_MSEC(2)
-/* A yield that took longer than this cost too much: to sleep and be woken would have cost
- * 25 us, the difference above, and several times that on a busy machine.
+/* ns. A sched_yield() that took longer was too expensive: to sleep and be woken would
+ * have cost 25 us, and several times that on a busy machine.
  */
 #define RNP_YIELD_DEAR RN_USEC(200)
 
-/* A reply within this time after its request is in time. Meanwhile the background thread
- * wakes up, and the program sees the bytes in memory, for which it may have to get a
- * processor (25 us each, and several times that on a busy machine).
+/* ns. A reply is in time if it comes within this time after its request. It includes the
+ * wake-up of the background thread and the time in which the program sees the bytes in
+ * memory, for which it may have to get a processor (25 us each, and several times that on
+ * a busy machine).
  */
 #define RNP_REPLY_WITHIN RN_USEC(200)
-/* While the sockets are on, an ACK waits for so long for a reply that it can go along
- * with. That is longer than the shortest ACK timeout of a requester (8 us), and as long
- * as a wake-up, which delays any other ACK of such a program, too. A requester has to add
- * the Local CA ACK Delay that the device advertises, 16.8 ms (code 12).
+/* ns. How long an ACK waits at most for a reply that can carry it along, while the
+ * sockets are on. It is more than the shortest ACK timeout of a requester (8 us), but a
+ * requester has to add the Local CA ACK Delay that the device advertises, 16.8 ms (code
+ * 12). It is as long as a wake-up, which delays any other ACK of such a program, too.
  */
 #define RNP_ACK_HOLD RN_USEC(60)
-/* An ACK waits for so long for the end of a reply whose first part has left and whose
- * rest the peer's window holds back: 64 KiB take so long at 1 Gbit/s.
+/* ns. How long an ACK waits for the end of a reply whose first part has left and whose
+ * rest has to wait for the flow-control window towards the peer: 64 KiB take so long at
+ * 1 Gbit/s.
  */
 #define RNP_REPLY_FOR RN_USEC(500)
 
-/* A program that polled so recently, half a lease ago, will soon poll again: the requests
- * that it posts may wait for that poll.
+/* ns. A program that polled less than this ago, half a lease, is expected to poll soon:
+ * the requests that it posts may wait for that poll.
  */
 #define RNP_GATHER_POLLED RN_USEC(500)
-/* Once the first request has waited for so long, the next post sends all that have
- * gathered. A super-packet of 64 KiB takes so long on a wire of 10 Gbit/s (52 us).
+/* ns. Once the first of the gathered requests has waited for so long, the next post sends
+ * all of them. A super-packet of 64 KiB takes so long on a link of 10 Gbit/s (52 us).
  */
 #define RNP_GATHER_FOR RN_USEC(50)
 
 /* ----------------------------------------------------------------------- actions */
-/* What the loop is to do, in the order of these bits. */
+/* Actions that the loop is to perform, in the order of these bits. */
 enum rnp_action {
-	/* Switch the sockets off in the background thread's set: the program serves them.
+	/* Disable the sockets in the set that the background thread waits on: the
+	 * program receives.
 	 */
 	RNP_TAKE_SOCKETS = 1u << 0,
-	/* Switch the sockets on, tell the policy by rnp_policy_given() whether that
-	 * worked, and receive packets that came in the meantime.
+	/* Enable the sockets in the set that the background thread waits on, tell the
+	 * policy by rnp_policy_given() whether that worked, and receive packets that came
+	 * in the meantime.
 	 */
 	RNP_GIVE_SOCKETS = 1u << 1,
 	/* Tell the policy by rnp_policy_account() how much CPU time the calling thread,
@@ -187,31 +209,38 @@ enum rnp_action {
 	RNP_ACCOUNT_CPU = 1u << 2,
 	/* Set the timer to rnp_policy.timer_at. */
 	RNP_SET_TIMER = 1u << 3,
-	/* Polling is steady: the sockets will stay off, so they may leave the set. */
+	/* Remove the sockets from the epoll set: the program polls steadily, so they will
+	 * stay off.
+	 */
 	RNP_REST_SOCKETS = 1u << 4,
-	/* Polling has just become steady: make sure that the memory guard's signal
-	 * handler is called first, as the program may have installed its own since.
+	/* Make sure that the memory guard's signal handler is called before one that the
+	 * program may have installed since. Polling has just become steady.
 	 */
 	RNP_CHECK_HANDLER = 1u << 5,
-	/* The background thread looks for packets a few times more before it sleeps. */
+	/* Let the background thread look for packets a few times more before it sleeps.
+	 */
 	RNP_LOOK_AGAIN = 1u << 6,
-	/* With RNP_GIVE_SOCKETS: ACKs of packets that are received now wait for a reply.
+	/* With RNP_GIVE_SOCKETS: hold the ACKs of the packets that are received now, for
+	 * a reply.
 	 */
 	RNP_HOLD_ACKS = 1u << 7,
 
-	/* After a post: hold the request; the core is not asked for its packets yet. */
+	/* After a post: hold the request, that is, do not let the core build its
+	 * packets yet.
+	 */
 	RNP_HOLD = 1u << 8,
 	/* After a post: build packets, and leave the last super-packet open for more. */
 	RNP_GATHER = 1u << 9,
-	/* After a post: an ACK that this QP has to send goes along behind the request. */
+	/* After a post: send an ACK that this QP owes behind the packets of the request.
+	 */
 	RNP_ACK_ALONG = 1u << 10,
 };
 
 /* What becomes of acknowledgements in a step of the device. */
 enum rnp_acks {
-	RNP_ACKS_IF_DRY, /* they leave if there was nothing to receive */
-	RNP_ACKS_NOW,	 /* they leave, as the next step may be far off */
-	RNP_ACKS_HELD,	 /* they wait for a reply of the program, which is expected */
+	RNP_ACKS_IF_DRY, /* ACKs leave if there was nothing to receive */
+	RNP_ACKS_NOW,	 /* ACKs leave, as the next step may be far off */
+	RNP_ACKS_HELD,	 /* ACKs wait for the reply that is expected of the program */
 };
 
 /* ------------------------------------------------------------------------- state */
@@ -220,44 +249,44 @@ enum rnp_turn {
 	RNP_LEASED, /* the program's threads poll; the timer runs out if they stop */
 };
 
-/* A practice that has just cost more than it saves is left out for a number of
- * opportunities, so that its cost is spread over them.
+/* Counts how often a practice, such as an early lease, is still left out after it has
+ * cost more than it saves. So its cost is spread over many opportunities.
  */
 struct rnp_backoff {
-	uint32_t
-		left; /* opportunities that are still left out; 0: the practice is used */
+	/* opportunities that are still left out; 0: the practice is used */
+	uint32_t left;
 };
 
-/* The time for which the program counts as serving the sockets. */
+/* The time for which the program is expected to receive in its polls. */
 struct rnp_lease {
-	rn_ns length;  /* times.lease or times.long_lease */
-	rn_ns begun;   /* when the lease was taken or renewed last */
-	bool is_early; /* taken by the first poll, as the end of polling will be noticed
-			*/
+	rn_ns length; /* times.lease or times.long_lease */
+	rn_ns begun;  /* when the lease was taken or renewed last */
+	/* taken by the first empty poll after a post, see struct rnp_replies */
+	bool is_early;
 };
 
 /* Does the program poll, and steadily? */
 struct rnp_polling {
 	rn_ns last;	      /* time of the last poll */
-	rn_ns steady_since;   /* no gap between polls since then */
-	uint32_t streak;      /* polls and posts since the sockets are on */
-	uint32_t streak_need; /* so many take the sockets back */
+	rn_ns steady_since;   /* when polls without a gap began */
+	uint32_t streak;      /* polls and posts in a row while the sockets are on */
+	uint32_t streak_need; /* value of @streak at which a lease begins */
 	uint32_t armed_cqs;
 };
 
-/* CPU-time accounting of the polling thread: what did it do when it did not poll? A
- * thread that computed or looked at memory used its processor. If it slept, or had no
- * processor, that says nothing about how the program polls.
+/* CPU-time accounting of the polling thread: what did the thread do when it did not poll?
+ * If it used its processor, it computed or looked at memory. If it slept or had no
+ * processor, nothing follows about how the program polls.
  */
 struct rnp_cpu {
-	rn_ns at_renewal; /* CPU time that it had used when the lease was renewed */
-	rn_ns at_look;	  /* CPU time that it had used at the time ... */
-	rn_ns looked;	  /* ... when does_poller_spin() was asked last */
+	rn_ns at_renewal; /* CPU time of the thread when the lease was renewed */
+	rn_ns at_look; /* CPU time of the thread at the last call of does_poller_spin() */
+	rn_ns looked;  /* time of the last call of does_poller_spin() */
 };
 
-/* Counters of the core. */
+/* Counters of the transport core. */
 struct rnp_counts {
-	uint32_t requests; /* received */
+	uint32_t requests; /* requests that the device has received */
 	uint32_t receives; /* receive WQEs that these requests have completed */
 };
 
@@ -271,11 +300,11 @@ struct rnp_counts {
  * at once, and while both ends do so a round trip takes no longer than with programs that
  * poll for everything.
  *
- * A disturbance ends that state: an ACK comes alone, so the program looks at memory and
- * nobody polls. Therefore a program that replies in time gets the sockets with its first
- * empty poll after a post (an early lease), and the background thread gets them back as
- * soon as the ACK has come without a reply. The background thread then receives one
- * reply, and the two programs are in step again.
+ * Any delay ends that state: an ACK comes alone, so the program looks at memory and
+ * nobody polls. Therefore a program that replies in time gets a lease with its first
+ * empty poll after a post (an early lease), and the lease ends as soon as the ACK has
+ * come without a reply. The background thread then receives one reply, and the two
+ * programs are in step again.
  */
 struct rnp_replies {
 	uint32_t confidence; /* recent replies in time; halved by each late one */
@@ -283,58 +312,65 @@ struct rnp_replies {
 			      * reply yet; 0: none
 			      */
 	uint32_t requests;   /* rnp_counts.requests at that time */
-	/* Counters at the last post. Since the post before, requests came and none of
-	 * them consumed a receive WQE: only memory shows them to the program.
+	/* Counters at the last post, and whether the requests that came since the
+	 * post before can be seen in memory only, because none of them completed a
+	 * receive WQE.
 	 */
 	struct rnp_counts at_post;
 	bool sees_memory;
-	const struct rn_qp
-		*asked; /* last QP posted to, if not acknowledged yet; or NULL */
+	/* last QP posted to, if that post is not acknowledged yet; or NULL */
+	const struct rn_qp *asked;
 	rn_ns asked_at;
-	bool has_left; /* the program went to look at memory; no post or poll since */
+	/* the program is thought to look at memory: its last post was acknowledged, and
+	 * since then it has neither posted nor polled
+	 */
+	bool has_left;
 	struct rnp_backoff early;
 };
 
 /* ACKs that have not left. */
 struct rnp_ack_hold {
-	uint32_t packets; /* packets received since ACKs left last */
-	rn_ns since;	  /* since then ACKs wait with the sockets on; 0: none do */
+	uint32_t packets; /* packets received since the last ACKs were sent */
+	/* when the oldest ACK that waits was due; 0: none waits, or the sockets are off
+	 */
+	rn_ns since;
 };
 
 /* Doorbell batching: which requests leave together. */
 struct rnp_batching {
-	uint32_t posts;	     /* requests since the program polled last */
-	uint32_t run;	     /* posts between the two polls before that, if any */
-	rn_ns since;	     /* since then a super-packet is open; 0: none is */
-	uint32_t held;	     /* requests whose packets the core was not asked for */
+	uint32_t posts; /* requests since the program polled last */
+	uint32_t run;	/* requests posted between the two polls before, if any */
+	/* when the oldest request that has not left was posted; 0: all have left */
+	rn_ns since;
+	uint32_t held;	     /* requests whose packets have not been built (RNP_HOLD) */
 	uint64_t held_bytes; /* bytes of these requests */
 	struct rnp_backoff backoff;
 };
 
-/* Looking again after a packet. */
+/* How long the background thread looks for packets after it has received one. */
 struct rnp_look {
-	rn_ns until; /* the end, unless a packet comes */
-	rn_ns last;  /* the end in any case */
+	rn_ns until; /* end of looking, unless a packet comes */
+	rn_ns last;  /* end of looking in any case */
 	struct rnp_backoff backoff;
-	bool did_spin; /* what does_poller_spin() said last */
+	bool did_spin; /* result of the last does_poller_spin() */
 };
 
-/* Keeping the sockets for a moment when an event-driven program goes to sleep. */
+/* Lingering: an event-driven program goes on polling for a moment before it sleeps. */
 struct rnp_linger {
-	uint32_t missed; /* times in a row without a packet */
+	uint32_t missed; /* times in a row that lingering ended without a completion */
 	struct rnp_backoff backoff;
 };
 
 /* What the program did when its lease ran out. */
 struct rnp_lapse {
 	bool was_busy;	    /* its polling thread used the processor */
-	bool was_gathering; /* packets waited for its next poll */
+	bool was_gathering; /* requests waited for its next poll to be sent */
 };
 
 struct rnp_policy {
 	struct rnp_lease_times times;
 	enum rnp_turn turn;
-	/* The expiry that the timer really has; 0: it fired and was not set again. */
+	/* Time for which the timer is set; 0: it fired and was not set again. */
 	rn_ns timer_at;
 	struct rnp_lease lease;
 	struct rnp_polling polling;
@@ -348,110 +384,125 @@ struct rnp_policy {
 };
 
 /* ------------------------------------------------------------------------ events */
-/* What the loop has observed of the core. It is passed by value, so that a poll has it in
- * registers. Each event says which fields it reads.
+/* What the loop has observed of the core, for events, each of which says which fields it
+ * reads. The struct is passed by value, so that a poll has it in registers.
  */
 struct rnp_facts {
 	bool has_acks_due;     /* there are ACKs to send */
 	bool is_amid_message;  /* the last packet was not the end of its message */
-	bool is_asked_unacked; /* replies.asked waits for an acknowledgement */
+	bool is_asked_unacked; /* the QP rnp_replies.asked waits for an acknowledgement */
 };
 
-/* At attach: the background thread serves the sockets. */
+/* Initializes @p: the background thread receives (RNP_ARMED). */
 void rnp_policy_init(struct rnp_policy *p);
 
 /* Of the functions below, those without another comment return enum rnp_action. */
 
 /* --- A thread of the program polls. */
-/* Before the poll receives. */
+/* Notes that a poll begins. Return: whether ACKs leave in it. */
 enum rnp_acks rnp_policy_poll(struct rnp_policy *p);
 
-/* The poll has drained the sockets. Only this event and lingering take a lease, and only
- * this event renews it, so no packet is left for the background thread when a lease
- * begins.
- * @deadline: the next time at which a step is needed, or RN_NEVER; it counts while the
- * sockets are on. Reads is_asked_unacked, and if rnp_policy_wants_acks() has_acks_due and
- * is_amid_message.
+/* Notes that the poll has received all that had come. Only this event and lingering begin
+ * a lease, and only this event renews it, so no packet is left for the background thread
+ * when a lease begins.
+ *
+ * @deadline: the next time at which a step is needed, or RN_NEVER; read only while the
+ * sockets are on. Of @f it reads is_asked_unacked, and if rnp_policy_wants_acks() also
+ * has_acks_due and is_amid_message.
  */
 unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, struct rnp_facts f,
 			   rn_ns deadline);
 
-/* Does rnp_policy_polled() read the facts about ACKs? During a lease it seldom does. */
+/* Does rnp_policy_polled() read has_acks_due and is_amid_message? During a lease it
+ * seldom does.
+ */
 static inline bool rnp_policy_wants_acks(const struct rnp_policy *p,
 					 bool is_asked_unacked)
 {
 	return p->turn == RNP_ARMED || (p->replies.asked && !is_asked_unacked);
 }
 
-/* RNP_ACCOUNT_CPU. @cpu: CPU time that the polling thread has used. */
+/* Performs RNP_ACCOUNT_CPU. @cpu: CPU time that the polling thread has used. */
 void rnp_policy_account(struct rnp_policy *p, rn_ns cpu);
 
 /* --- The program posts to a send queue. */
 struct rnp_post {
-	uint32_t count; /* requests */
+	uint32_t count; /* number of requests */
 	uint64_t bytes;
-	bool is_unacked; /* its QP waits for an acknowledgement */
-	bool is_sending; /* its QP is in RTS; in ERR there are completions to report */
+	bool is_unacked; /* its QP waits for an acknowledgement of earlier requests */
+	/* its QP is in RTS, so packets will leave; false in ERR, where the requests are
+	 * only flushed
+	 */
+	bool is_sending;
 };
 
 unsigned rnp_policy_post(struct rnp_policy *p, rn_ns now, const struct rnp_post *post);
 
-/* Requests were posted to @qp and not held, and the loop has transmitted. Reads
- * has_acks_due, and is_asked_unacked, which is about @qp.
+/* Notes that requests were posted to @qp and not held, and that the loop has sent
+ * packets. Reads has_acks_due, and is_asked_unacked, which is about @qp.
  */
 void rnp_policy_posted(struct rnp_policy *p, rn_ns now, const struct rn_qp *qp,
 		       struct rnp_facts f, struct rnp_counts counts);
 
-/* The loop has transmitted. @work: including held requests. @is_open: a super-packet is
- * open. */
+/* Notes that the loop has sent packets. @work: also those of held requests. @is_open: the
+ * last super-packet is kept open for more packets.
+ */
 void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open);
 
 /* --- Both. */
 /* Do ACKs leave in this step? @found: super-packets that this step has received.
- * @is_reply_in_part: only a part of the requests of replies.asked has left; it counts
+ * @is_reply_in_part: of the requests of the QP replies.asked only a part has left; read
  * only if rnp_policy_acks() is RNP_ACKS_HELD.
  */
 bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks acks,
 			   unsigned found, bool is_amid_message, bool is_reply_in_part);
 
-/* The core waits for a time, @at; while the sockets are on, the timer is set for it. */
+/* Sets the timer for @at, the next deadline of the core, while the sockets are on. */
 unsigned rnp_policy_deadline(struct rnp_policy *p, rn_ns at);
 
-/* After receiving with the sockets on: sets the timer so that held ACKs leave in time. */
+/* Sets the timer so that held ACKs leave in time; called after receiving with the
+ * sockets on.
+ */
 unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now, bool has_acks_due);
 
-/* What becomes of ACKs when a thread receives that does not poll. */
+/* Returns whether ACKs are held when the background thread receives. */
 enum rnp_acks rnp_policy_acks(const struct rnp_policy *p);
 
-/* RNP_GIVE_SOCKETS was tried. @is_on: it worked; otherwise the kernel had no room, and
- * the background thread looks when the timer fires.
+/* Notes that RNP_GIVE_SOCKETS was tried. @is_on: it worked; otherwise the kernel had no
+ * memory to add a socket to the epoll set, and the background thread looks for packets
+ * when the timer fires.
  */
 unsigned rnp_policy_given(struct rnp_policy *p, rn_ns now, bool is_on);
 
 /* --- The background thread. */
-/* The timer has fired, in either turn: it is not pending any more. */
+/* Notes that the timer has fired and is not pending any more. */
 static inline void rnp_policy_fired(struct rnp_policy *p)
 {
 	p->timer_at = 0;
 }
 
-/* The timer fired during a lease. @cpu: CPU time that the polling thread has used. */
+/* Decides what to do when the timer has fired during a lease: end the lease, or extend it
+ * if the program has polled lately. @cpu: CPU time that the polling thread has used.
+ */
 unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 
-/* The lease has ended, and the background thread has received. @found: whether there was
- * a packet.
+/* Notes that the background thread has received after the end of a lease. @found: there
+ * was a packet.
  */
 void rnp_policy_took_over(struct rnp_policy *p, bool found);
 
-/* The background thread was woken with the sockets on. */
+/* Notes that the background thread was woken with the sockets on. Return: what becomes of
+ * ACKs in its step.
+ */
 enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now);
 
-/* The background thread has received packets: a reply may follow. */
+/* Notes that the background thread has received packets, to which the program may reply.
+ */
 unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, bool is_amid_message,
 			     uint32_t requests);
 
-/* RNP_LOOK_AGAIN begins. @cpu: CPU time of the polling thread, if rnp_policy_wants_cpu().
- * Return: false if looking again is left out.
+/* Begins RNP_LOOK_AGAIN. @cpu: CPU time of the polling thread, if rnp_policy_wants_cpu().
+ * Return: false if the back-off says not to look again.
  */
 bool rnp_policy_look(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 
@@ -460,34 +511,36 @@ static inline bool rnp_policy_wants_cpu(const struct rnp_policy *p)
 	return p->look.backoff.left > 0;
 }
 
-/* Before each yield: does the thread go on looking? */
+/* Does the background thread go on looking for packets? Asked before each yield. */
 bool rnp_policy_looks_on(const struct rnp_policy *p, rn_ns now);
 
-/* A yield took RNP_YIELD_DEAR or more. */
+/* Notes that a yield took more than RNP_YIELD_DEAR. */
 void rnp_policy_yield_was_dear(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 
-/* Looking again has found packets. */
+/* Notes that looking again has found packets. */
 void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, bool is_amid_message,
 			   uint32_t requests);
 
 /* --- Events. */
-/* @lingers: the program will linger before it sleeps. */
+/* Notes that the program has armed a CQ. @lingers: the program will linger before
+ * it sleeps.
+ */
 unsigned rnp_policy_cq_armed(struct rnp_policy *p, bool lingers);
 void rnp_policy_cq_unarmed(struct rnp_policy *p);
 
 /* Shall the program linger? */
 bool rnp_policy_may_linger(struct rnp_policy *p);
 
-/* Lingering begins, and the sockets were drained. */
+/* Notes that lingering begins; all packets that had come were received. */
 unsigned rnp_policy_linger(struct rnp_policy *p, rn_ns now);
 
-/* Lingering is over. @found: whether a completion came. */
+/* Notes that lingering is over. @found: a completion came. */
 void rnp_policy_lingered(struct rnp_policy *p, bool found);
 
-/* The program goes to sleep, after lingering in vain or without lingering. */
+/* Notes that the program goes to sleep, after lingering in vain or without lingering. */
 unsigned rnp_policy_sleeps(const struct rnp_policy *p);
 
-/* A queue pair is destroyed. */
+/* Notes that @qp is destroyed. */
 static inline void rnp_policy_forget(struct rnp_policy *p, const struct rn_qp *qp)
 {
 	if (p->replies.asked == qp)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* settings.h - the ROCIN_* variables of the provider, which are read and checked in one
- *place. (ROCIN_LOG and the variables of rocind's client are read where they are used.)
+ * place. (ROCIN_LOG and the variables of rocind's client are read where they are used.)
  *
  *	ROCIN_NETDEVS		devices, see rn_netdev_discover()
  *	ROCIN_GSO		on | off: several packets per system call

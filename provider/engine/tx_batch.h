@@ -36,8 +36,8 @@ struct rnp_label {
 
 struct rnp_tx_batch {
 	struct rn_dev *dev;
-	const struct rn_gid
-		*gid;	 /* table of RN_GID_MAX; which socket a source stands for */
+	/* table of RN_GID_MAX; which socket a source stands for */
+	const struct rn_gid *gid;
 	uint64_t *stats; /* TX_DROPPED, TX_TOO_LONG are written */
 
 	struct rnp_label label; /* of the open super-packet */
@@ -76,7 +76,7 @@ void rnp_tx_batch_init(struct rnp_tx_batch *s, struct rn_dev *dev,
  * The last super-packet stays open for more packets: rnp_tx_batch_flush() sends it.
  *
  * Return: 0 (the core has nothing more that may leave), 1 (@max was reached) or -EAGAIN
- *(the socket is full; nothing is lost).
+ * (the socket is full; nothing is lost).
  */
 int rnp_tx_batch_fill(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
 		      unsigned what, unsigned max);

@@ -9,9 +9,9 @@
  *	defaults		whatever is left
  *
  * A frame ends in the first stage in which a rule matches, unless all matching rules
- *there let it pass (dont_trap). Every QP with a matching rule of that stage gets the
- *frame, each QP once; if one of the rules drops it, none does. A QP with RSS hands the
- *frame to one queue.
+ * there let it pass (dont_trap). Every QP with a matching rule of that stage gets the
+ * frame, each QP once; if one of the rules drops it, none does. A QP with RSS hands the
+ * frame to one queue.
  *
  * Threads: nothing here locks; guarded by the engine lock.
  */

@@ -158,11 +158,11 @@ struct rnp_mr {
 	struct rnp_abi_mr base;
 	struct rn_mr core;
 	LIST_ENTRY(rnp_mr) link;
-	struct rnp_mr
-		*origin; /* of an import: the region itself; no field below counts */
-	unsigned held;	 /* the program, the device, imports; engine lock */
-	bool gone;	 /* removed from the device; engine lock */
-	void *map;	 /* mapping of a descriptor, unmapped at the end; or NULL */
+	/* of an import: the region itself; no field below counts */
+	struct rnp_mr *origin;
+	unsigned held; /* the program, the device, imports; engine lock */
+	bool gone;     /* removed from the device; engine lock */
+	void *map;     /* mapping of a descriptor, unmapped at the end; or NULL */
 	size_t map_len;
 	struct rnp_dm *dm; /* the memory on the NIC; NULL: memory of the program */
 };
@@ -234,8 +234,8 @@ struct rnp_cq {
 	bool has_wall_ns;
 
 	/* Hints, written by threads that poll or arm the CQ; relaxed. */
-	atomic_uint
-		since_drain;   /* polls that found something and left the engine alone */
+	/* polls that found something and left the engine alone */
+	atomic_uint since_drain;
 	atomic_bool linger;    /* ibv_req_notify_cq() was called, and no poll since */
 	atomic_bool was_empty; /* the last poll found nothing */
 
@@ -299,8 +299,8 @@ struct rnp_qp {
 	 */
 	struct rnp_qp *next_handle;
 	uint32_t async_events; /* as in struct rnp_cq; engine lock */
-	struct rnp_wr_list
-		*wr; /* requests built by ibv_wr_*(); NULL: a QP without them */
+	/* requests built by ibv_wr_*(); NULL: a QP without them */
+	struct rnp_wr_list *wr;
 };
 
 /* ---------------------------------------------------------------- receive work queues
@@ -421,7 +421,7 @@ static inline void rnp_unlock_engine(struct rnp_engine *e, int cancel_state)
  * @library:	That library
  * @origin:	The context whose open file it shares, locked by rnp_open_with(), or NULL
  * @err:	Out: a sentence if the call fails, or if the device works without
- *something that the environment asks for
+ * something that the environment asks for
  *
  * Return: 0 or -errno; then the context is as it was.
  */

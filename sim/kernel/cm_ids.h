@@ -43,7 +43,7 @@ int rnk_cm_ids_get_event(uint64_t channel, void *out, size_t out_len);
 /**
  * rnk_cm_ids_end() - Destroy an id, or leave a group
  * @life:	What was shown of it before rocind was asked to do so, which it may have
- *done; NULL: nothing
+ * done; NULL: nothing
  * @out:	Of @out_len bytes, for struct rdma_ucm_destroy_id_resp
  *
  * Return: 0, -ENOSPC, -ENODEV (there is none).

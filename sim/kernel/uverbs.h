@@ -41,9 +41,9 @@ int rnk_uverbs_ioctl(void *arg);
  *			NULL
  *
  * It is a pipe whose two ends are one descriptor. Reading returns what was written, in
- *order. Since the descriptor is its own writer there is never an end of file, POLLHUP or
- *SIGPIPE, and O_NONBLOCK set by the program works. The provider opens a description of
- *its own from /proc/self/fd to write events.
+ * order. Since the descriptor is its own writer there is never an end of file, POLLHUP or
+ * SIGPIPE, and O_NONBLOCK set by the program works. The provider opens a description of
+ * its own from /proc/self/fd to write events.
  *
  * Close-on-exec, and above the three standard descriptors. Nobody keeps a record of it:
  * the program may close it in whatever way it likes.
