@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* background.c - the background thread, which sleeps until it is its turn.
+/* background.c - the background thread, which receives while the program does not poll.
  *
- * The thread waits in rnp_wait_sleep() and for the engine lock, nowhere else, and never
- * spins. As it runs in the program's process, it takes no signal (but those of its own
- * faults, which cannot be blocked), has a small stack, and runs on all processors of the
- * process, not only on those that the thread which opened the device was pinned to.
+ * The thread blocks in rnp_wait_sleep() and for the engine lock, nowhere else, and never
+ * spins. As it runs in the program's process, it takes no signal (except those of its own
+ * faults, which cannot be blocked), has a small stack, and may run on all processors of
+ * the process, not only on those that the thread which opened the device was pinned to.
  */
 #include <errno.h>
 #include <sched.h>
@@ -24,11 +24,12 @@
 enum {
 	STACK = 256 * 1024,
 	JOIN_SECONDS = 1,
-	SLICE_NS = 100 * 1000, /* the shortest that the kernel grants */
+	SLICE_NS = 100 * 1000, /* the shortest time slice that the kernel grants */
 };
 
-/* The affinity when the plugin was loaded, most likely before the program pinned a
- * thread. */
+/* CPU affinity at the time when the plugin was loaded, probably before the program pinned
+ * a thread.
+ */
 static cpu_set_t process_cpus;
 static bool has_process_cpus;
 
@@ -38,8 +39,10 @@ static void __attribute__((constructor)) note_affinity(void)
 		sched_getaffinity(getpid(), sizeof(process_cpus), &process_cpus) == 0;
 }
 
-/* --------------------------------------------------------------------- the thread */
-/* True if the timer has fired; it may have been set anew since it woke the thread. */
+/* -------------------------------------------------------- main loop of the thread */
+/* Reads the timer. Return: true if it has fired; false if it was set anew since it woke
+ * the thread.
+ */
 static bool take_timer(const struct rnp_engine *e)
 {
 	uint64_t times;
@@ -48,7 +51,9 @@ static bool take_timer(const struct rnp_engine *e)
 	       read(e->timer_fd, &times, sizeof(times)) == (ssize_t)sizeof(times);
 }
 
-/* Accesses to memory that end from here on wake the thread again. */
+/* Resets the eventfd by which the thread is woken: memory accesses that end from here on
+ * wake it again.
+ */
 static void take_wake(const struct rnp_engine *e)
 {
 	uint64_t times;
@@ -58,8 +63,8 @@ static void take_wake(const struct rnp_engine *e)
 		(void)!read(e->wake_fd, &times, sizeof(times));
 }
 
-/* The value of the counter does not matter, as a peer may write any: packets are found in
- * the rings.
+/* Resets the eventfd of local wires. The value of its counter does not matter, as a peer
+ * may write any: packets are found in the rings.
  */
 static void take_local(const struct rnp_engine *e)
 {
@@ -84,8 +89,9 @@ static void handle_wakeup(struct rnp_engine *e, uint32_t tags)
 	rnp_progress_background(e, timer_fired);
 }
 
-/* The kernel's struct sched_attr, first version, which glibc does not declare
- * before 2.41. */
+/* First version of the kernel's struct sched_attr, which glibc does not declare
+ * before 2.41.
+ */
 struct sched_attr_v0 {
 	uint32_t size, policy;
 	uint64_t flags;
@@ -94,9 +100,9 @@ struct sched_attr_v0 {
 	uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-/* Ask for short slices, so that this thread, when it is woken, preempts a program that
- * computes or looks at memory (Linux 6.12 and later; elsewhere nothing happens). It runs
- * for microseconds.
+/* Requests short time slices of the scheduler, so that this thread, when it is woken,
+ * preempts a program that computes or looks at memory (Linux 6.12 and later; elsewhere
+ * nothing happens). The thread runs for microseconds.
  */
 static void ask_for_short_slices(void)
 {
@@ -110,7 +116,9 @@ static void ask_for_short_slices(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* For `rocin stat`: is io_uring in use? A sandbox may take it away at any time. */
+/* Writes to the statistics page whether io_uring is in use; a sandbox may forbid it at
+ * any time.
+ */
 static void note_io(struct rnp_engine *e)
 {
 	uint32_t io = RN_STATS_IO_PLAIN;
@@ -150,9 +158,9 @@ static void *background_main(void *arg)
 	return NULL;
 }
 
-/* All signals are blocked but those that a fault of this thread raises: the kernel kills
- * a process whose fault cannot be delivered, and the memory guard (mem_guard.h) handles
- * them.
+/* Blocks all signals except those that a fault of this thread raises: the kernel kills
+ * a process whose fault cannot be delivered, and the memory guard (mem_guard.h)
+ * handles them.
  */
 static void block_signals(sigset_t *old)
 {
@@ -176,7 +184,8 @@ static int start_thread(struct rnp_engine *e)
 	pthread_attr_setstacksize(&attr, STACK);
 	block_signals(&old); /* the new thread inherits the mask */
 	rc = pthread_create(&e->thread, &attr, background_main, e);
-	if (rc == EINVAL || rc == EAGAIN) /* a program with much thread-local storage */
+	/* the stack may be too small for the program's thread-local storage */
+	if (rc == EINVAL || rc == EAGAIN)
 		rc = pthread_create(&e->thread, NULL, background_main, e);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
@@ -188,7 +197,7 @@ static int start_thread(struct rnp_engine *e)
 	return 0;
 }
 
-/* ------------------------------------------------------------------- start, stop */
+/* ---------------------------------------------------------------- start and stop */
 static int open_wait(struct rnp_engine *e, char *err, size_t err_len)
 {
 	char why[300];
@@ -252,8 +261,8 @@ int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
 		       e->netdev.ibdev, strerrordesc_np(-rc));
 }
 
-/* Return: false if the program has closed every descriptor that could wake the thread.
- * Then the thread sleeps for ever, and must keep its engine.
+/* Waits for the thread to end. Return: false if the program has closed every descriptor
+ * that could wake the thread, which then sleeps for ever; its engine must not be freed.
  */
 static bool join_thread(struct rnp_engine *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* engine.c - the engines of this process: get, put, attach, exit, fork; the numbers of
- * its queue pairs and its multicast groups.
+/* engine.c - the engines of this process: their creation, attaching to rocind, their
+ * multicast groups, fork() and exit.
  */
 #include "engine.h"
 
@@ -20,18 +20,18 @@
 
 enum {
 	RCVBUF_WANTED = 8 << 20,
-	RCVBUF_STOCK = 212992, /* net.core.rmem_default */
+	RCVBUF_STOCK = 212992, /* default of net.core.rmem_default */
 	EXIT_TRIES = 50,
 };
 
-/* ------------------------------------------------------------- once per process */
+/* --------------------------------------------------------- state of the process */
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
 
 static _Atomic(struct rnp_process *) page;
 
-/* Kernels before Linux 4.14 do not wipe the page, so this does it after fork(). */
+/* Zeroes the page after fork(), for kernels before Linux 4.14, which do not. */
 static void wipe(void)
 {
 	struct rnp_process *p = atomic_load(&page);
@@ -50,7 +50,7 @@ static struct rnp_process *new_page(void)
 	if (p == MAP_FAILED)
 		return NULL;
 	is_wiped = madvise(p, len, MADV_WIPEONFORK) == 0;
-	/* Another thread may have been faster. */
+	/* Another thread may have installed a page first. */
 	if (!atomic_compare_exchange_strong(&page, &expected, p)) {
 		munmap(p, len);
 		return expected;
@@ -63,7 +63,7 @@ static struct rnp_process *new_page(void)
 	return p;
 }
 
-/* The page if there is one. */
+/* Returns the page, or NULL if there is none yet. */
 static struct rnp_process *process_if_any(void)
 {
 	return atomic_load(&page);
@@ -76,7 +76,7 @@ struct rnp_process *rnp_process(void)
 	return p ? p : new_page();
 }
 
-/* A zeroed glibc mutex is an unlocked one. */
+/* The page is zeroed, and a zeroed glibc mutex is an unlocked one. */
 void rnp_process_lock(struct rnp_process *p)
 {
 	struct timespec ts;
@@ -85,7 +85,7 @@ void rnp_process_lock(struct rnp_process *p)
 	if (atomic_load(&p->epoch) != 0)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	/* It differs from the epoch of any ancestor, which began earlier. */
+	/* The epoch differs from that of any ancestor process, which began earlier. */
 	atomic_store(&p->epoch, (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec);
 }
 
@@ -139,9 +139,10 @@ struct rn_dev *rnp_engine_dev(struct rnp_engine *e)
 	return e->dev;
 }
 
-/* ------------------------------------------------------------------ making one */
-/* The receive buffer that a socket gets if it asks for @wanted bytes, as rocind's sockets
- * do. */
+/* ------------------------------------------------------- creation of an engine */
+/* Returns the receive buffer that a socket gets if it requests @wanted bytes, as rocind's
+ * sockets do.
+ */
 static uint32_t probe_rcvbuf(int wanted)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -255,7 +256,8 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 	return 0;
 }
 
-/* Called in any thread when accesses have ended: the background thread collects them. */
+/* Wakes the background thread to collect accesses that have ended; called in any thread.
+ */
 static void wake_for_memory(void *arg)
 {
 	rnp_background_wake(arg);
@@ -288,9 +290,9 @@ static void destroy_engine(struct rnp_engine *e)
 {
 	bool ended;
 
-	rnp_pcie_close(&e->pcie); /* which may still wake the thread */
+	rnp_pcie_close(&e->pcie); /* may still wake the thread */
 	ended = rnp_background_stop(e);
-	rnp_wire_close(&e->wire); /* before rocind gives the slot to another */
+	rnp_wire_close(&e->wire); /* before rocind gives the slot to another process */
 	rnp_icmp_probe_end(&e->icmp_probe);
 	rn_rocind_close(e->rocind);
 	rnp_engine_close_raw(e);
@@ -389,7 +391,7 @@ static struct rnp_engine *get_locked(struct rnp_process *process, const char *ib
 {
 	struct rnp_engine *e = find_engine(process, ibdev);
 
-	/* A dead engine is replaced, and lives on for the contexts that have it. */
+	/* A dead engine is replaced, and remains for the contexts that use it. */
 	if (e && !rnp_engine_dead(e))
 		return e;
 	e = create_engine(process, ibdev, err, err_len);
@@ -470,7 +472,9 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		.gid = e->gid,
 		.ifindex = e->netdev.ifindex,
 		.gso = e->set.gso,
-		/* Peers with ROCIN_ICRC=exact, too, would lose the first packet. */
+		/* With exact ICRCs, a peer that also has them would lose the
+		 * first packet.
+		 */
 		.connected = !e->set.icrc_exact,
 		.uring = e->set.io == RNP_IO_URING,
 		.stats = e->stats.page->counter,
@@ -530,7 +534,8 @@ static int attach_locked(struct rnp_engine *e, char *err, size_t err_len)
 	}
 	rn_log(RN_LOG_INFO, "%s: slot %u, %u addresses", e->netdev.ibdev, a.slot,
 	       a.sock_count);
-	rnp_rocind_events(e); /* events that came before the answer */
+	/* events that came before the answer to the attach request */
+	rnp_rocind_events(e);
 	return 0;
 }
 
@@ -555,10 +560,10 @@ int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len)
 }
 
 /* -------------------------------------------------------------- multicast groups */
-/* The process opens sockets of groups itself. rocind owns port 4791 of the device's
- * addresses, as a packet to such an address is for one process. A packet to a group is
- * for every member, and the kernel gives a copy to each socket, also to sockets of other
- * users.
+/* The process opens the sockets of multicast groups itself, while rocind owns port 4791
+ * of the device's addresses. A packet to such an address is for one process. A packet to
+ * a group is for every member, and the kernel gives a copy to each socket, also to
+ * sockets of other users.
  */
 int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
 {
@@ -584,7 +589,9 @@ int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid)
 }
 
 /* ------------------------------------------------------------------------------ exit */
-/* A thread that was ended with the lock held never releases it: do not wait long. */
+/* Tries to take a lock for EXIT_TRIES milliseconds only: a thread that was ended with the
+ * lock held never releases it.
+ */
 static bool try_hard(pthread_mutex_t *lock)
 {
 	struct timespec pause = { .tv_nsec = 1000000 };
@@ -597,8 +604,9 @@ static bool try_hard(pthread_mutex_t *lock)
 	return false;
 }
 
-/* Most programs end without closing their devices. A peer must not wait in vain for the
- * acknowledgement of a request that the program has received.
+/* Sends the last acknowledgements at exit, as most programs end without closing their
+ * devices. A peer must not wait in vain for the acknowledgement of a request that the
+ * program has received.
  */
 static void __attribute__((destructor)) send_last_at_exit(void)
 {

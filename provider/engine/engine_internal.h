@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* engine_internal.h - the inside of the engine.
+/* engine_internal.h - declarations that the files of the engine share.
  *
- *   engine.c	       the engines of this process: get, put, attach; multicast groups
- *   qp_records.c      numbers of queue pairs, and their records in the statistics page
- *   policy.c	       who makes progress, when a post leaves and when an ACK does
- *   progress.c	       the time, one step of the device, and the loop around the policy
- *   background.c      the background thread
- *   wait.c	       what the background thread sleeps on, its timer and its priority
- *   rocind_events.c   what comes and goes: link, addresses, local wires, captures, faults
- *   tx_batch.c	       joins packets into super-packets
- *   wire.c	       the back ends below the core, and what the network carries
- *   pcie.c	       finds the library of the simulated PCIe hierarchy
- *   settings.c	       settings from the environment
+ *	engine.c	  the engines of this process: get, put, attach; multicast groups
+ *	qp_records.c	  numbers of queue pairs, and their records in the statistics page
+ *	policy.c	  which thread receives, when posted requests and ACKs leave
+ *	progress.c	  the time, one step of the device, and the loop around the policy
+ *	background.c	  the background thread
+ *	wait.c		  the descriptors that the background thread waits for, its timer
+ *			  and its priority
+ *	rocind_events.c	  changes of link and addresses, local wires, captures, faults
+ *	tx_batch.c	  joins packets into super-packets
+ *	wire.c		  the back ends below the core, and the MTU of the network
+ *	pcie.c		  finds the library of the simulated PCIe hierarchy
+ *	settings.c	  settings from the environment
  *
  * The engine lock guards everything here unless a comment says otherwise.
  */
@@ -48,84 +49,92 @@ struct rn_rocind_tap;
 struct rn_tap;
 struct rn_uring;
 
-/* ---------------------------------------------------------- what queue pairs have */
+/* --------------------------------------------- numbers and records of queue pairs */
 enum {
 	RNP_QPN_COUNTERS = 65536,
-	/* At most so many numbers rest; beyond that the oldest may be used again early.
+	/* How many QP numbers can rest at the same time; if there are more, the oldest
+	 * may be used again early.
 	 */
 	RNP_QPN_RESTING = 4096,
 	RNP_STATS_QP_MAX = 65536,
 };
 
-/* A QP number rests for so long after its queue pair was destroyed: longer than a peer
- * goes on sending to a queue pair that does not answer, with the usual timeouts.
+/* ns. How long a QP number rests, that is, is not used again, after its queue pair was
+ * destroyed: longer than a peer with the usual timeouts goes on sending to a queue pair
+ * that does not answer.
  */
 #define RNP_QPN_REST RN_MSEC(4000)
 
-/* Queue pair numbers of one process: (counter << 8) | slot. The counter runs through
- * 1..65535 and begins anew, so a number rests as long as it can. A number that was used
- * less than RNP_QPN_REST ago is passed over even then, since packets for its former queue
- * pair may still be on their way.
+/* Allocator of the queue pair numbers of one process: (counter << 8) | slot. The counter
+ * runs through 1..65535 and begins anew, so that a number is unused for as long as
+ * possible. A number that was released less than RNP_QPN_REST ago is skipped, since
+ * packets for its former queue pair may still be on their way.
  */
 struct rnp_qpns {
-	unsigned slot;			      /* 1..255 */
-	uint32_t next;			      /* counter to try next */
-	uint32_t live;			      /* numbers given out */
-	uint64_t busy[RNP_QPN_COUNTERS / 64]; /* given out, or resting */
+	unsigned slot; /* number of the process at its address, 1..255 */
+	uint32_t next; /* counter to try next */
+	uint32_t live; /* numbers given out */
+	/* bit set: the counter is in use or resting */
+	uint64_t busy[RNP_QPN_COUNTERS / 64];
 	struct {
 		uint16_t counter;
 		rn_ns since;
 	} rest[RNP_QPN_RESTING];
-	uint32_t rest_head, rest_tail; /* count up for ever */
+	uint32_t rest_head, rest_tail; /* of the ring @rest; both only increase */
 };
 
-/* The statistics of one device in this process, where rocind and `rocin stat` can read
- * them (include/rocin/stats.h). The page grows for queue pairs without moving, because
+/* Statistics of one device in this process, in memory that rocind and `rocin stat` can
+ * map (include/rocin/stats.h). The page grows for queue pairs without moving, because
  * address space for all of them is reserved at once. Where memfd_create() is forbidden
- * the page is private memory that nobody else sees.
+ * the page is private memory that no other process sees.
  */
 struct rnp_stats {
 	struct rn_stats_page *page;
-	int fd;	       /* -1: private memory */
-	int share_fd;  /* of the same file, for readers; -1: none */
-	uint32_t hint; /* index of the record to look at first */
+	int fd;	       /* memfd of the page; -1: private memory */
+	int share_fd;  /* the same file, opened for reading only; -1: none */
+	uint32_t hint; /* first index that may be free */
 	uint64_t used[RNP_STATS_QP_MAX / 64];
 };
 
-/* --------------------------------------------------------------- below the core */
-/* The back ends of a device:
+/* ----------------------------------------------------- back ends below the core */
+/* The back ends of a device, which carry its packets:
  *
- *	core -> [faults] -> [capture] -> [tap] -> [local wires] -> UDP sockets
+ * core -> [faults] -> [capture] -> [tap] -> [local wires] -> UDP sockets
  *
- * Tap and capture stand next to the wire: they show what really leaves. Faults and
- * captures come and go while the rest stays.
+ * Faults and captures are inserted and removed while the device is in use. Tap and
+ * capture stand behind the faults, so that they record what really leaves. Local wires
+ * are shared-memory links to other processes of this machine.
  */
 struct rnp_wire {
-	struct rn_net
-		*net; /* the first of the chain; NULL before opening, after closing */
+	/* first back end of the chain; NULL before opening and after closing */
+	struct rn_net *net;
 	struct rn_udp *udp;
 	struct rn_local *local;	    /* NULL: all packets go by UDP */
-	struct rn_tap *tap;	    /* NULL: no classic capture file */
-	struct rn_capture *capture; /* NULL: nobody captures */
+	struct rn_tap *tap;	    /* NULL: no capture file of the simple kind (tap) */
+	struct rn_capture *capture; /* NULL: no capture is running */
 	struct rn_capture_log *log; /* file of @capture, which owns it; or NULL */
 	struct rn_fault *fault;	    /* NULL: no rule is about packets */
 };
 
 enum {
-	RNP_FAULT_CACHE = 256, /* QPs of peers whose local QP is remembered */
+	RNP_FAULT_CACHE = 256, /* entries of a cache: remote QP to local QP */
 };
 
 /* The rules about faults of one device. */
 struct rnp_faults {
-	struct rn_fault_rules *own, *live; /* of the environment, from rocind; or NULL */
-	struct rn_fault_rules *calls;	   /* those of both about calls; or NULL */
-	uint32_t first;	     /* counter of the first QP number of the process */
-	bool is_cut, was_up; /* a rule has cut the link; the link without that rule */
-	uint32_t cache[RNP_FAULT_CACHE]; /* indices of records in the statistics page */
+	/* rules of ROCIN_FAULT, and those received from rocind; or NULL */
+	struct rn_fault_rules *own, *live;
+	/* those of @own and @live that are about verbs calls; or NULL */
+	struct rn_fault_rules *calls;
+	uint32_t first; /* counter in the first QP number of the process */
+	/* a rule has taken the link down; state of the link without that rule */
+	bool is_cut, was_up;
+	/* hash of the remote QP number -> index of a record in the statistics page */
+	uint32_t cache[RNP_FAULT_CACHE];
 };
 
-/* Sockets that ask the kernel for the path MTU from each address of a device; zeros to
- * begin with. No call on them waits.
+/* Sockets by which the kernel is asked for the path MTU, one for each address of a
+ * device. Zero-initialized. No call on them blocks.
  */
 struct rnp_path_mtu {
 	struct {
@@ -134,84 +143,86 @@ struct rnp_path_mtu {
 	} path[RN_GID_MAX];
 };
 
-/* The ICMP probe: is a peer silent because its host refuses packets to port 4791? A probe
- * is sent only after a queue pair has waited for its peer in vain, twice in a row.
+/* The ICMP probe, a datagram that finds out whether a peer is silent because its host
+ * refuses packets to port 4791. It is sent only after a queue pair has waited for its
+ * peer in vain twice in a row.
  */
 struct rnp_icmp_probe {
-	int fd;		    /* of the last probe, while no answer has come; -1 */
-	struct rn_gid peer; /* the host that was probed last */
-	struct rn_gid said; /* the host that a line was logged about last */
-	rn_ns next;	    /* no other probe is sent before that time */
+	int fd; /* socket of the last probe, while no answer has come; -1: none */
+	struct rn_gid peer; /* host that was probed last */
+	struct rn_gid said; /* host of the last logged refusal */
+	rn_ns next;	    /* time before which no other probe is sent */
 };
 
-/* ----------------------------------------------- what the background thread sleeps on */
+/* ----------------------------------- descriptors that the background thread waits for */
 enum {
-	/* Descriptors: some for the device, a socket for each address, and those that
-	 * were removed but whose requests to io_uring have not ended.
+	/* Most descriptors in a set: some for the device, a socket for each address, and
+	 * those that were removed but whose requests to io_uring have not ended.
 	 */
 	RNP_WAIT_MAX = 4 * RN_GID_MAX,
 	RNP_WAIT_TAGS = 31,
 };
 
-/* What rnp_wait_sleep() returns when the program has closed the epoll set. */
+/* Returned by rnp_wait_sleep() when the program has closed the epoll set. */
 #define RNP_WAIT_BROKEN (1u << 31)
 
 struct rnp_wait_source {
-	int fd; /* -1: free */
+	int fd; /* -1: this entry is free */
 	uint8_t tag;
 	bool on;
-	bool rests;	/* taken out of the epoll set while it is off */
-	bool gone;	/* removed, but its request has not ended */
-	bool pending;	/* a request is under way ... */
-	bool cancelled; /* ... and another that ends it, which may fail */
+	bool rests;	/* removed from the epoll set while it is off */
+	bool gone;	/* removed, but its request to io_uring has not ended */
+	bool pending;	/* an io_uring request to poll @fd is under way */
+	bool cancelled; /* a request to cancel that one is under way; it may fail */
 };
 
-/* A set of descriptors, in one of two forms: an epoll set, or requests to io_uring. They
- * behave alike: descriptors are looked at again each time, so one that was not read to
- * its end wakes the thread at once. One that was switched off may wake the thread once
- * more.
+/* A set of descriptors, in one of two forms: an epoll set, or poll requests to io_uring.
+ * Both are level-triggered: a descriptor that was not read to its end wakes the thread at
+ * once. A descriptor that was switched off may wake the thread once more.
  *
  * The program's threads change the set while the background thread sleeps. An epoll set
- * they can change themselves. Requests to io_uring are served by the thread that made
- * them, so that thread is woken to make others. Switching the sockets off needs no
+ * they change themselves. Requests to io_uring can be made only by the thread that waits
+ * for them, so that thread is woken to make them. Switching the sockets off needs no
  * wake-up, as a request ends with the first packet and is not made again.
  */
 struct rnp_wait {
-	int epoll_fd;		/* an empty set while there is @uring */
+	int epoll_fd;		/* empty while @uring is used */
 	struct rn_uring *uring; /* NULL: epoll */
-	bool has_begun;		/* the thread has made itself known to @uring */
+	bool has_begun;		/* the thread has registered with @uring */
 	bool is_asleep;
-	bool is_woken; /* by a change of the set */
+	bool is_woken; /* the set has changed: @wake_fd was written to */
 	int wake_fd;
 	struct rnp_wait_source source[RNP_WAIT_MAX];
 };
 
-/* What a descriptor in the set of an engine is. */
+/* Kind of a descriptor in the set of an engine. */
 enum rnp_tag {
 	RNP_TAG_TIMER,
-	RNP_TAG_WAKE, /* the thread is to end, or memory has answered */
+	RNP_TAG_WAKE, /* the thread must end, or accesses to memory have completed */
 	RNP_TAG_ROCIND,
 	RNP_TAG_SOCKET,
-	RNP_TAG_LOCAL, /* a peer has put packets into a ring */
+	RNP_TAG_LOCAL, /* eventfd: a peer has put packets into a ring of a local wire */
 };
 
 /* ----------------------------------------------------------------- the engine itself */
-/* What there is once per process, and what a fork() child must not inherit. It lives in a
- * page that the kernel zeroes in a child (MADV_WIPEONFORK). In the child the lock is
- * free, the list of engines is empty, and the epoch is another: an engine that was made
- * in an older epoch belongs to the parent, whatever state its memory was copied in.
+/* State that exists once per process and that a fork() child must not inherit: it lives
+ * in a page that the kernel zeroes in the child (MADV_WIPEONFORK). In the child the lock
+ * is free, the list of engines is empty, and the epoch is a new one. An engine of an
+ * older epoch belongs to the parent, whatever state its memory was copied in.
  */
 struct rnp_process {
-	pthread_mutex_t lock;	    /* guards: engines, the first store to epoch */
-	_Atomic uint64_t epoch;	    /* 0: nobody has asked yet */
+	pthread_mutex_t lock; /* guards: engines, the first store to epoch */
+	/* start time of the process's use of Rocin; 0: not used yet */
+	_Atomic uint64_t epoch;
 	struct rnp_engine *engines; /* linked through rnp_engine.next */
 };
 
-/* The time that the core was told last. */
+/* The time that was passed to the core last. */
 struct rnp_clock {
 	rn_ns now;
-	uint64_t ticks; /* the processor's counter when a post or a poll read it last */
-	bool is_exact;	/* a program reads times of completions */
+	/* the processor's cycle counter at @now, if a post or a poll set it */
+	uint64_t ticks;
+	bool is_exact; /* the program reads completion timestamps */
 };
 
 struct rnp_owner {
@@ -220,27 +231,30 @@ struct rnp_owner {
 };
 
 struct rnp_engine {
-	struct rnp_engine *next;     /* rnp_process.lock */
-	struct rnp_process *process; /* constant */
-	uint64_t epoch;		     /* constant: of the process that made the engine */
+	struct rnp_engine *next;     /* list of rnp_process; guarded by its lock */
+	struct rnp_process *process; /* never changes */
+	uint64_t epoch; /* never changes: epoch of the process that made the engine */
 
 	pthread_mutex_t lock;
 	const struct rnp_engine_hooks *hooks;
 	struct rnp_owner *owners;
 	struct rn_netdev netdev;
-	struct rn_gid gid[RN_GID_MAX]; /* as the core has it; all zero: unused */
+	struct rn_gid gid[RN_GID_MAX]; /* the core's GID table; all zero: unused */
 	struct rnp_path_mtu paths;
 	struct rnp_settings set;
-	char *tree; /* constant: the folder in which the preloaded library shows our
-		     * files; or NULL
-		     */
+	/* never changes: folder with the simulated sysfs files, which the engine keeps up
+	 * to date; or NULL
+	 */
+	char *tree;
 	struct rnp_stats stats;
-	struct rnp_pcie pcie; /* constant */
+	struct rnp_pcie pcie; /* never changes */
 	struct rn_dev *dev;
 
 	bool attached;
-	_Atomic bool dead;	  /* DEVICE_FATAL; set under the lock, read anywhere */
-	struct rn_rocind *rocind; /* NULL: a test gave the sockets, or rocind has ended */
+	/* IBV_EVENT_DEVICE_FATAL was raised; set under the lock, read without it */
+	_Atomic bool dead;
+	/* NULL: not attached, a test gave the sockets, or rocind has ended */
+	struct rn_rocind *rocind;
 	struct rnp_qpns qpns;
 	struct rnp_wire wire;
 	struct rnp_faults faults;
@@ -248,22 +262,24 @@ struct rnp_engine {
 	struct rnp_icmp_probe icmp_probe;
 	struct rnp_raw_link raw; /* Ethernet frames of raw packet QPs */
 	struct rnp_policy policy;
-	uint32_t polls;	  /* of the program */
-	clockid_t poller; /* CPU time of the thread that renewed the lease */
-	int poller_at;	  /* real-time: the processor that polled last */
-	/* The next packet is likely close behind, so a thread that polls in vain does not
-	 * yield. Written under the lock, or because the lock was taken.
+	uint32_t polls;	  /* number of polls by the program */
+	clockid_t poller; /* CPU-time clock of the thread that renewed the lease */
+	/* processor on which a real-time thread polled last; -1: not known */
+	int poller_at;
+	/* The next packet is expected soon, so a thread that polls in vain does not
+	 * yield. Written by the thread that holds the lock, and by threads that failed to
+	 * get it.
 	 */
 	atomic_bool is_lively;
 	struct rnp_clock clock;
-	rn_ns looked_at;     /* when the last step looked for packets */
+	rn_ns looked_at;     /* when a step last looked for packets */
 	uint32_t not_dry;    /* steps in a row that left packets in the socket */
-	bool is_blocked;     /* the socket took no more: packets wait */
-	bool is_raw_blocked; /* likewise a frame */
+	bool is_blocked;     /* the socket was full, so packets wait */
+	bool is_raw_blocked; /* the packet socket was full, so a frame waits */
 
 	pthread_t thread;
 	bool has_thread;
-	int realtime; /* priority that was asked for the thread; 0: none */
+	int realtime; /* real-time priority requested for the thread; 0: none */
 	bool closing;
 	struct rnp_wait wait;
 	int timer_fd, wake_fd; /* -1: none */
@@ -275,23 +291,26 @@ static inline bool rnp_is_inherited(const struct rnp_engine *e)
 	return atomic_load_explicit(&e->process->epoch, memory_order_relaxed) != e->epoch;
 }
 
-/* False before attaching, and after the death of rocind. */
+/* Has the engine sockets? Not before attaching, and not after rocind has ended. */
 static inline bool rnp_has_sockets(const struct rnp_engine *e)
 {
 	return e->attached && e->wire.net;
 }
 
 /* ----------------------------------------------------------------- engine.c */
-/* The part of rnp_engine_attach() that follows rocind's answer; lock held. @a's sockets
- * are taken over, also on failure.
+/* Opens the back ends and starts the background thread: the part of
+ * rnp_engine_attach() after rocind's answer. Lock held. The sockets of @a are owned
+ * from now on, also on failure.
  */
 int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		     size_t err_len);
 
-/* Create the page if there is none yet. NULL if memory is short. */
+/* Returns the page of the process, after creating it if there is none yet. NULL: not
+ * enough memory.
+ */
 struct rnp_process *rnp_process(void);
 
-/* Lock, and give this process its epoch. */
+/* Takes the lock, and sets the epoch of this process if it has none. */
 void rnp_process_lock(struct rnp_process *p);
 void rnp_process_unlock(struct rnp_process *p);
 
@@ -299,104 +318,115 @@ void rnp_process_unlock(struct rnp_process *p);
 /* None of these functions locks. */
 void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter);
 
-/* Return: 0 with *@qpn, or -ENOMEM: all numbers are in use or resting. */
+/* Allocates a QP number. Return: 0 with *@qpn, or -ENOMEM: all numbers are in use
+ * or resting.
+ */
 int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn);
 
-/* @qpn is free again after a rest. */
+/* Releases @qpn, which rests before it is used again. */
 void rnp_qpns_give(struct rnp_qpns *q, rn_ns now, uint32_t qpn);
 
-/* Return: 0 or -ENOMEM. */
+/* Creates and maps the statistics page of device @ibdev. Return: 0 or -ENOMEM. */
 int rnp_stats_open(struct rnp_stats *s, const char *ibdev);
 
-/* Unmaps and closes. */
+/* Unmaps the page and closes its descriptors. */
 void rnp_stats_close(struct rnp_stats *s);
 
-/* A zeroed record, or NULL if memory for it is short: the queue pair works without one.
+/* Allocates a zeroed record. NULL: not enough memory; the queue pair works without
+ * a record.
  */
 struct rn_stats_qp *rnp_stats_take(struct rnp_stats *s);
 
-/* NULL is ignored. */
+/* Releases a record; NULL is ignored. */
 void rnp_stats_give(struct rnp_stats *s, struct rn_stats_qp *rec);
 
 /* --------------------------------------------------------------- progress.c */
-/* A time for a poll: at most two microseconds ago, and not before what the core was told,
- * unless the program may see it: then now.
+/* Returns the time for a poll: at most two microseconds old, and not before the time that
+ * was passed to the core last. It is exact if the program reads completion timestamps.
  */
 rn_ns rnp_clock_poll_time(struct rnp_engine *e);
 
 enum {
-	RNP_DRAIN_APP = 8, /* super-packets per call of the program */
+	RNP_DRAIN_APP = 8, /* most super-packets that one call of the program receives */
 	RNP_DRAIN_BACKGROUND = 64,
 };
 
-/* Receive, expire, transmit, take events. Return: super-packets received. */
+/* Performs one step: receives, lets timers expire, sends, and handles events. @drain:
+ * most super-packets to receive. Return: number of super-packets received.
+ */
 unsigned rnp_engine_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 			 enum rnp_acks acks);
 
 void rnp_engine_take_events(struct rnp_engine *e);
 
-/* One step by a thread of the program. */
+/* Performs a step in a poll of the program, and tells the policy. */
 void rnp_progress_poll(struct rnp_engine *e);
 
-/* One step by the background thread, which was woken. */
+/* Performs a step in the background thread, which was woken. */
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired);
 
-/* Memory has answered: a step of the background thread, in either turn. */
+/* Hands completed accesses to memory to the core and sends what follows from them; called
+ * by the background thread in either state of the policy.
+ */
 void rnp_progress_memory(struct rnp_engine *e);
 
-/* In RNP_ARMED the timer carries the deadlines of the core, which may have changed. */
+/* In RNP_ARMED, sets the timer for the next deadline of the core, which may have changed.
+ */
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
 
-/* The device is dead: rocind has ended, or the program has closed descriptors (@robbed).
+/* Makes the device dead: closes its sockets and raises IBV_EVENT_DEVICE_FATAL. @robbed:
+ * the program has closed descriptors of the device; otherwise rocind has ended.
  */
 void rnp_engine_die(struct rnp_engine *e, bool robbed);
 
-/* Has the program closed a descriptor of the device by a bare system call? Then
- * the device is dead, and no number is used that may be another file's now. It makes some
- * system calls: to be called now and then.
+/* Makes the device dead if the program has closed one of its descriptors by a bare system
+ * call, so that no descriptor is used that may be another file's now. To be called now
+ * and then, as it makes some system calls.
  */
 void rnp_check_descriptors(struct rnp_engine *e);
 
 /* ------------------------------------------------------------- background.c */
-/* Opens the set, the timer and the wake-up, and starts the thread. Return: 0 or -errno
- * with a sentence.
+/* Opens the set, the timer and the eventfd, and starts the thread. Return: 0, or -errno
+ * with an error text.
  */
 int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len);
 
 /* Ends the thread, waits for it, and closes the descriptors; lock not held. Return: false
- * if the thread could not be ended: then @e must stay.
+ * if the thread could not be ended, so that @e must not be freed.
  */
 bool rnp_background_stop(struct rnp_engine *e);
 
 /* --------------------------------------------------------------------- wait.c */
-/* Switch all sockets in the set on or off. Return: false if the kernel has no room for a
- * socket that rested, so all are off.
+/* Switches all sockets in the set on or off. Return: false if a socket could not be added
+ * to the epoll set again, so that all are off.
  */
 bool rnp_background_listen(struct rnp_engine *e, bool on);
 
-/* The sockets are off and will stay so for a while. */
+/* Removes the sockets, which are off and will stay off for a while, from the epoll set.
+ */
 void rnp_background_rest(struct rnp_engine *e);
 
-/* Add a socket that appeared later. */
+/* Adds a descriptor to the set. Return: 0 or -errno. */
 int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on);
 
-/* Before a descriptor in the set is closed: a fork() child may hold a copy, which would
- * keep it in the set for ever. -1 is ignored.
+/* Removes a descriptor from the set, before it is closed: a fork() child may hold a copy,
+ * which would keep it in the set for ever. -1 is ignored.
  */
 void rnp_background_remove(struct rnp_engine *e, int fd);
 
 void rnp_background_set_timer(struct rnp_engine *e, rn_ns at);
 
-/* Make the thread collect what memory has answered; any thread, never blocks. */
+/* Wakes the background thread; from any thread, never blocks. */
 void rnp_background_wake(struct rnp_engine *e);
 
-/* If the calling thread is in a real-time class the background thread is above it from
- * now on, as far as the process may.
+/* If the calling thread is in a real-time class, gives the background thread a higher
+ * priority, as far as the process may.
  */
 void rnp_background_outrank(struct rnp_engine *e);
 
-/* The set alone. All calls are under one lock, which rnp_wait_sleep() gives up meanwhile,
- * as pthread_cond_wait() does. One thread sleeps.
+/* The set of descriptors, without an engine. All calls are made with one lock held,
+ * which rnp_wait_sleep() releases while it sleeps, as pthread_cond_wait() does. Only one
+ * thread sleeps.
  *
  * After rnp_wait_init() nothing is open: rnp_wait_close(), rnp_wait_remove() and
  * rnp_wait_switch() do nothing.
@@ -404,109 +434,117 @@ void rnp_background_outrank(struct rnp_engine *e);
 void rnp_wait_init(struct rnp_wait *w);
 
 /**
- * rnp_wait_open() - Make a set
- * @wake_fd:	An eventfd of the caller's that is in the set: written to when the thread
- *		must look at the set anew
- * @uring:	By io_uring
+ * rnp_wait_open() - Create a set
+ * @wake_fd: An eventfd that the caller has added to the set; written to when the
+ * thread must
+ *	look at the set anew
+ * @uring: Use io_uring, not epoll
  *
- * Return: 0 or -errno; of io_uring, with a sentence, as rn_uring_open() has them.
+ * Return: 0 or -errno; if io_uring fails, an error of rn_uring_open(), with an
+ * error text.
  */
 int rnp_wait_open(struct rnp_wait *w, int wake_fd, bool uring, char *err, size_t err_len);
 
-/* The thread that slept and will not sleep again ends its requests, so that sockets that
- * are closed afterwards are gone.
+/* Ends the requests of the calling thread, which slept and will not sleep again, so that
+ * sockets that are closed afterwards are really closed.
  */
 void rnp_wait_end(struct rnp_wait *w, pthread_mutex_t *lock);
 
-/* The thread is gone, or there never was one. */
+/* Closes the set, after the thread has ended or was never started. */
 void rnp_wait_close(struct rnp_wait *w);
 
-/* @tag < RNP_WAIT_TAGS. Return: 0, -EEXIST, -ENOSPC, or why epoll refuses @fd. */
+/* Adds @fd; @tag < RNP_WAIT_TAGS. Return: 0, -EEXIST, -ENOSPC, or the error
+ * of epoll_ctl().
+ */
 int rnp_wait_add(struct rnp_wait *w, int fd, unsigned tag, bool on);
 
-/* Wake the thread for @fd, or do not. A descriptor that is not in the set is ignored.
- * Return: 0, or why epoll does not take back a descriptor that rested: it is off still.
+/* Switches on or off whether @fd wakes the thread. A descriptor that is not in the set is
+ * ignored. Return: 0, or the error of epoll_ctl() if a resting descriptor cannot be added
+ * again: it remains off.
  */
 int rnp_wait_switch(struct rnp_wait *w, int fd, bool on);
 
-/* What is off will stay so for a while, so it leaves the epoll set: a sender reports each
- * packet to a set that the socket is in, even while it is off.
+/* Removes the descriptors that are off from the epoll set, as they will stay off for a
+ * while: a sender spends time on every set that its socket is in, even while the socket
+ * is off.
  */
 void rnp_wait_rest(struct rnp_wait *w);
 
-/* Before @fd is closed: a fork() child may hold a copy, which would keep it in an epoll
- * set for ever. A descriptor that is not in the set is ignored.
+/* Removes @fd from the set, before it is closed: a fork() child may hold a copy, which
+ * would keep it in an epoll set for ever. A descriptor that is not in the set is ignored.
  */
 void rnp_wait_remove(struct rnp_wait *w, int fd);
 
-/* Gives up @lock and sleeps until a descriptor is readable. Return: bits of their tags,
- * which may be none; or RNP_WAIT_BROKEN alone.
+/* Releases @lock and sleeps until a descriptor is readable. Return: bit mask of the tags
+ * of readable descriptors, which may be 0; or RNP_WAIT_BROKEN alone.
  */
 uint32_t rnp_wait_sleep(struct rnp_wait *w, pthread_mutex_t *lock);
 
 /* ---------------------------------------------------------- rocind_events.c */
-/* Take all that rocind has said. */
+/* Receives and handles all messages of rocind that have come. */
 void rnp_rocind_events(struct rnp_engine *e);
 
-/* False: the engine wants no local wires. */
+/* Fills in @cfg for local wires. Return: false if the engine uses none. */
 bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg);
 
-/* The device is opened: rules of the environment, as far as they are about calls, begin.
- * Return: 0 or -ENOMEM with a sentence.
+/* Reads the fault rules of the environment when the device is opened, and applies those
+ * about calls. Return: 0, or -ENOMEM with an error text.
  */
 int rnp_fault_open(struct rnp_engine *e, char *err, size_t err_len);
 
-/* The device has its sockets: rules about packets begin. @first: counter of the first QP
- * number. Return: as above.
+/* Applies the fault rules about packets, now that the device has its sockets. @first:
+ * counter in the first QP number. Return: 0, or -ENOMEM with an error text.
  */
 int rnp_fault_start(struct rnp_engine *e, uint32_t first, char *err, size_t err_len);
 
-/* Other rules from rocind: a text in @fd, which is closed; -1: none. A text that cannot
- * be understood is logged, and means no rules.
+/* Replaces the fault rules that came from rocind by the text in @fd, which is closed; -1:
+ * no rules. If the text cannot be understood, that is logged, and there are no rules.
  */
 void rnp_fault_live(struct rnp_engine *e, int fd, uint64_t generation);
 
-/* The interface's link is up or down now: the device's own stays down while a rule has
- * cut it.
+/* Notes that the interface's link is up or down. The device's link stays down while a
+ * fault rule has taken it down.
  */
 void rnp_fault_link(struct rnp_engine *e, bool up);
 
-/* The device ends. */
+/* Frees the fault rules. */
 void rnp_fault_free(struct rnp_engine *e);
 
-/* The local QP of the engine @ctx that is connected to QP @dest_qpn at the other end of
- * @flow; 0: none.
+/* Returns the number of the local QP of engine @ctx that is connected to QP @dest_qpn at
+ * the other end of @flow; 0: none.
  */
 uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
 
-/* Begin the log that ROCIN_PCAP asks for, if it does; see rn_capture_log_open(). Return:
- * 0 or -errno with a sentence.
+/* Starts the capture log if ROCIN_PCAP asks for one, see rn_capture_log_open(). Return:
+ * 0, or -errno with an error text.
  */
 int rnp_capture_start(struct rnp_engine *e, unsigned slot, char *err, size_t err_len);
 
 /* --------------------------------------------------------------------- wire.c */
 /**
- * rnp_wire_open() - Build the chain on sockets
- * @w:		Out
- * @cfg:	Sockets; owned from now on, also on failure
- * @local:	Local wires, but for the field @udp; NULL: none
- * @set:	Capture, if it is a classic one
+ * rnp_wire_open() - Build the chain of back ends on sockets
+ * @w: Out
+ * @cfg: Sockets; owned from now on, also on failure
+ * @local: Settings of local wires, except the field @udp; NULL: no local wires
+ * @set: Settings; ROCIN_PCAP is used if it names a simple capture file (tap)
  *
- * Return: 0 or -errno with a sentence.
+ * Return: 0, or -errno with an error text.
  */
 int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 		  const struct rn_local_cfg *local, const struct rnp_settings *set,
 		  char *err, size_t err_len);
 
-/* Put faults in front, which are not there yet; see rn_fault_new(). Return: 0 or -ENOMEM.
+/* Inserts the back end that applies fault rules at the front of the chain, where there is
+ * none yet; see rn_fault_new(). Return: 0 or -ENOMEM.
  */
 int rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stats,
 		       const struct rn_fault_host *host, void *host_ctx);
 
-/* Take them away if they are idle. */
+/* Removes the back end of fault rules if it holds no packets back. */
 void rnp_wire_remove_fault(struct rnp_wire *w);
 
-/* The same for captures: see rn_capture_new(). */
+/* Inserts the back end that captures packets; see rn_capture_new(). Return: 0 or -ENOMEM.
+ */
 int rnp_wire_add_capture(struct rnp_wire *w, const struct rn_capture_host *host,
 			 void *host_ctx);
 void rnp_wire_remove_capture(struct rnp_wire *w);
@@ -517,22 +555,26 @@ static inline bool rnp_wire_has_file(const struct rnp_wire *w)
 	return w->log || w->tap;
 }
 
-/* When rnp_wire_flush() should be called, for the captures of this process; RN_NEVER if
- * nothing is buffered.
+/* Returns the time at which rnp_wire_flush() should be called, to write the captures of
+ * this process to their file; RN_NEVER if nothing is buffered.
  */
 rn_ns rnp_wire_flush_due(const struct rnp_wire *w);
 void rnp_wire_flush(struct rnp_wire *w);
 
-/* The same, and as if no packet came any more: the program may end. */
+/* Writes all that is buffered, as if no packet came any more: the program may end. */
 void rnp_wire_finish_files(struct rnp_wire *w);
 
-/* Closes the sockets and ends the capture. Harmless if nothing is open. */
+/* Frees the chain: closes the sockets and ends the captures. Does nothing if nothing
+ * is open.
+ */
 void rnp_wire_close(struct rnp_wire *w);
 
-/* Give a socket of rocind the receive buffer that the settings ask for. */
+/* Sets the receive buffer of a socket from rocind to the size in the settings, if they
+ * have one.
+ */
 void rnp_limit_socket(const struct rnp_engine *e, int fd);
 
-/* Fill in the memory of a device: what reaches it, and how; see struct rn_dev_cfg. */
+/* Sets the functions by which the device accesses memory, in struct rn_dev_cfg. */
 void rnp_set_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie);
 
 void rnp_path_mtu_close(struct rnp_path_mtu *p);
@@ -540,8 +582,9 @@ void rnp_path_mtu_close(struct rnp_path_mtu *p);
 void rnp_icmp_probe_init(struct rnp_icmp_probe *k);
 void rnp_icmp_probe_end(struct rnp_icmp_probe *k);
 
-/* Timers have run out: if that is about a silent peer, probe it. The answer to a probe is
- * looked for at once, as on loopback it has come, and when the next timer runs out.
+/* Sends an ICMP probe if timers have run out because a peer is silent. The answer is
+ * looked for at once, as on loopback it has come already, and when the next timer
+ * runs out.
  */
 void rnp_icmp_probe_silent(struct rnp_engine *e, rn_ns now);
 

@@ -44,11 +44,13 @@ rnp_before_ack_fn *rnp_pcie_before_ack(const struct rnp_pcie *p)
 
 #else
 
-/* One per process; written once, when the first device is opened. */
+/* Interface of the library, one per process; written when the library is found. */
 static _Atomic(const struct rn_host_api *) host;
 static atomic_bool was_on;
 
-/* The library stands beside the plugin. It is never unloaded: it has threads. */
+/* Loads the library from the folder of the plugin. It is never unloaded, as it
+ * has threads.
+ */
 static void *load_beside_plugin(char *err, size_t err_len)
 {
 	static const char here;
@@ -71,7 +73,9 @@ static void *load_beside_plugin(char *err, size_t err_len)
 	return lib;
 }
 
-/* Return: 0, with *@api NULL if there is no library and @wanted is false; or -errno. */
+/* Finds the interface of the library. @wanted: load the library if it is not there.
+ * Return: 0, with *@api NULL if there is no library and @wanted is false; or -errno.
+ */
 static int find(bool wanted, const struct rn_host_api **api, char *err, size_t err_len)
 {
 	rn_host_api_fn *get;

@@ -14,43 +14,46 @@
 
 #include "rocin/host_api.h"
 
-/* Constant while the device is open. */
+/* Connection of a device to the hierarchy; does not change while the device is open. */
 struct rnp_pcie {
-	const struct rn_host_api *api; /* NULL: no such library here */
-	struct rn_host_nic *nic;       /* NULL: off */
+	const struct rn_host_api *api; /* NULL: the library is not loaded */
+	struct rn_host_nic *nic;       /* NULL: the device is not in the hierarchy */
 };
 
 /**
- * rnp_pcie_open() - Put a device below the hierarchy, if one is wanted
+ * rnp_pcie_open() - Attach a device to the hierarchy, if ROCIN_PCIE is set
  * @p:		Out
  * @knobs:	ROCIN_PCIE, or NULL
- * @cfg:	What to attach; copied
- * @err:	Out on failure: one sentence
+ * @cfg:	The device to attach; copied
+ * @err:	Out on failure: error text
  *
- * A child of fork() has no hierarchy of its own: the device works, with the layer off,
- * and @err says so although 0 is returned.
+ * A fork() child has no hierarchy of its own: its device works without, and @err says so
+ * although 0 is returned.
  *
- * Return: 0, with @p->nic NULL if the layer is off or strict; -EINVAL: ROCIN_PCIE cannot
- * be parsed, or the library cannot be loaded; -ENOSPC, -ENOMEM of attaching.
+ * Return: 0, with @p->nic NULL if the device was not attached; -EINVAL: ROCIN_PCIE cannot
+ * be parsed, or the library cannot be loaded; -ENOSPC, -ENOMEM: attaching failed.
  */
 int rnp_pcie_open(struct rnp_pcie *p, const char *knobs,
 		  const struct rn_host_nic_cfg *cfg, char *err, size_t err_len);
 
-/* Accesses that are on their way are performed, and then @cfg.wake is not called any
- * more. Harmless if the layer is off.
+/* Completes the accesses that are under way and detaches the device; after that @cfg.wake
+ * is not called any more. Does nothing if the device is not attached.
  */
 void rnp_pcie_close(struct rnp_pcie *p);
 
 /**
- * rnp_pcie_dmabuf() - Device memory behind a descriptor, see rn_host_api.dmabuf
+ * rnp_pcie_dmabuf() - Find the simulated device memory of a dma-buf, see
+ * rn_host_api.dmabuf
  *
  * The library may have been loaded after the device was opened.
  *
- * Return: as there; -ENOENT where there is no library.
+ * Return: that of rn_host_api.dmabuf; -ENOENT if the library is not loaded.
  */
 int rnp_pcie_dmabuf(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
 
-/* For struct rn_dev_cfg: settle_acked() where the knobs want it, else NULL. */
+/* Returns the function for rn_dev_cfg.before_ack: settle_acked() if ROCIN_PCIE has ACKs
+ * sent only after data is placed, else NULL.
+ */
 typedef void rnp_before_ack_fn(void *mem_ctx, uint32_t qpn);
 rnp_before_ack_fn *rnp_pcie_before_ack(const struct rnp_pcie *p);
 
@@ -64,7 +67,7 @@ static inline bool rnp_pcie_is_on(const struct rnp_pcie *p)
 #endif
 }
 
-/* The knobs in force; NULL: off. */
+/* Returns the settings from ROCIN_PCIE; NULL: the device is not in the hierarchy. */
 static inline const struct rn_pcie_knobs *rnp_pcie_knobs(const struct rnp_pcie *p)
 {
 	return rnp_pcie_is_on(p) ? p->api->knobs() : NULL;
@@ -120,7 +123,7 @@ static inline void rnp_pcie_dm_remove(const struct rnp_pcie *p, rn_iova addr)
 		p->api->dm_remove(p->nic, addr);
 }
 
-/* These two only if rnp_pcie_is_on(). */
+/* The next two functions may be called only if rnp_pcie_is_on(). */
 static inline int rnp_pcie_dm_write(const struct rnp_pcie *p, rn_iova addr,
 				    const void *src, uint64_t len)
 {
@@ -139,7 +142,7 @@ static inline void rnp_pcie_doorbell(const struct rnp_pcie *p)
 		p->api->doorbell(p->nic);
 }
 
-/* Does a sanitizer look at work requests and completions? */
+/* Does the sanitizer of the hierarchy look at work requests and completions? */
 static inline bool rnp_pcie_is_watched(const struct rnp_pcie *p)
 {
 	return rnp_pcie_is_on(p) && p->api->posted && p->api->polled;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* progress.c - the loop around the policy: it observes, tells the policy what has
  * happened, and performs the actions that the policy asks for. In this order: the time;
- * one step of the device (packets in, core, packets out, events); and who makes steps:
- * the program's threads in polls and posts, and the background thread, which is woken.
- * policy.h decides whose turn it is, when a lease begins and ends, and when a post or an
- * ACK leaves.
+ * one step of the device (receive, run the core, send, handle events); and who makes
+ * steps: the program's threads in polls and posts, and the background thread when it is
+ * woken. policy.h decides which thread receives, when a lease begins and ends, and when a
+ * post or an ACK leaves.
  *
- * - A packet is not lost when the turn changes. Switching the sockets on looks at them
- * once more (level-triggered). Switching them off is followed by setting the timer, at
- * whose end the packet is found.
+ * - No packet is lost when receiving passes from one thread to the other. Switching the
+ * sockets on reports packets that are there already (level-triggered). Switching them off
+ * is followed by setting the timer, and when that fires the sockets are read.
  * - The core's timers expire only when there is nothing to receive: a process that was
  * stopped for a while must not send again what has been acknowledged.
  */
@@ -32,26 +32,41 @@
 #include "transport/io/rocind/rocind_client.h"
 
 enum {
-	/* Ticks of the processor's counter, which runs at 1 GHz at least: at most 2 us.
+	/* Ticks of the processor's cycle counter, which runs at 1 GHz at least: so at
+	 * most 2 us.
 	 */
 	NEAR_TICKS = 2000,
-	SEND_MAX = 32, /* super-packets out per step */
-	/* Steps after which timers expire although packets wait. */
+	SEND_MAX = 32, /* most super-packets that one step sends */
+	/* Steps in a row that left packets in the socket, after which timers
+	 * expire nevertheless.
+	 */
 	NOT_DRY_MAX = 64,
-	SMALL = 512, /* bytes: likely a whole message; one more recvmsg() would matter */
-	MOVES_MAX = 256, /* looks for answers of memory after one batch of packets */
-	MOVES_IDLE = 4,	 /* looks in a row without an answer */
-	LOOK_AT_DESCRIPTORS = 4096, /* polls; the check takes some microseconds */
-	TAKE_MAX = 32,		    /* steps, which receive more than the sockets hold */
+	/* bytes; a packet of at most so many is probably a whole message, and not worth
+	 * another recvmsg() to look for more
+	 */
+	SMALL = 512,
+	/* most attempts to collect completed memory accesses after one batch of packets
+	 */
+	MOVES_MAX = 256,
+	/* attempts in a row that collected nothing, after which to stop */
+	MOVES_IDLE = 4,
+	/* polls between two checks of the descriptors, each of which takes
+	 * some microseconds
+	 */
+	LOOK_AT_DESCRIPTORS = 4096,
+	/* most steps to receive everything; they receive more than the sockets can hold
+	 */
+	TAKE_MAX = 32,
 };
 
 static_assert((int)RNP_ACK_EVERY_ANSWERED == RN_SUPER_SEGMENTS * RNP_DRAIN_APP,
 	      "as much as one step of a poll finds");
 
-#define RETRY_AFTER RN_USEC(200) /* a socket that was full is tried again */
+/* ns after which sending to a full socket is tried again */
+#define RETRY_AFTER RN_USEC(200)
 
-/* After so long without receiving, more than one acknowledgement has likely come: sending
- * a super-packet takes half of this time.
+/* ns. After so long without receiving, more than one acknowledgement has probably come:
+ * sending a super-packet takes half of this time.
  */
 #define LONG_AGO RN_USEC(20)
 
@@ -68,13 +83,17 @@ rn_ns rnp_engine_now(void)
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* At most two microseconds ago, and not before what the core was told; tells it. */
+/* Returns a time at most two microseconds old, and not before the time that was passed to
+ * the core last; keeps it as that time.
+ */
 static rn_ns nearly_now(struct rnp_engine *e)
 {
 #if defined(__x86_64__)
 	uint64_t ticks = __builtin_ia32_rdtsc();
 
-	/* On another processor the counter may be behind: that counts as long ago. */
+	/* On another processor the counter may be less than @ticks: the unsigned
+	 * difference is large then.
+	 */
 	if (ticks - e->clock.ticks < NEAR_TICKS)
 		return e->clock.now;
 	e->clock.ticks = ticks;
@@ -107,9 +126,9 @@ void rnp_engine_keep_exact_time(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------------------ one step */
-/* Is the last of these packets an acknowledgement, and are all others requests? (An ACK
- * behind responses must stay behind them: received first, it would mean that they are
- * lost.)
+/* Is the last of these packets an acknowledgement, and are all others requests? If the
+ * others are responses, the ACK must stay behind them: received first, it would mean that
+ * the responses are lost.
  */
 static bool has_ack_along(const struct rn_rx *rx, unsigned count)
 {
@@ -124,9 +143,9 @@ static bool has_ack_along(const struct rn_rx *rx, unsigned count)
 	return true;
 }
 
-/* An acknowledgement that came along with a request, such as a reply, is the last packet
- * of the super-packet. The core gets it first, so that for the program its own request
- * completes before the reply to it arrives.
+/* Hands received packets to the core. An acknowledgement that was sent along with a
+ * request, such as a reply, is the last packet of the super-packet. The core gets it
+ * first, so that for the program its own request completes before the reply arrives.
  */
 static void receive_batch(struct rnp_engine *e, rn_ns now, const struct rn_rx *rx,
 			  unsigned count)
@@ -136,13 +155,14 @@ static void receive_batch(struct rnp_engine *e, rn_ns now, const struct rn_rx *r
 	rn_dev_receive(e->dev, now, rx, count);
 }
 
-/* At most @max calls of the wire, each of which takes a bounded number of packets.
- * Return: how many calls found packets.
+/* Receives packets by at most @max calls of the back end, each of which returns a bounded
+ * number of packets. @dry: out: nothing is left to receive. Return: number of calls that
+ * returned packets.
  *
  * @eager: go on after a single small packet. Otherwise the loop ends there, as a polling
- * program wants its completion and gets the rest with the next poll; but not after
- * LONG_AGO, as a sender that receives one acknowledgement in each poll would keep its
- * window closed.
+ * program wants its completion and gets the rest with the next poll. It goes on, however,
+ * if the last look was LONG_AGO: a sender that receives only one acknowledgement in each
+ * poll would keep its window closed.
  */
 static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eager,
 			bool *dry)
@@ -185,7 +205,7 @@ static void memory_done(void *arg, uint64_t tag, enum rn_mem_result result)
 	rn_dev_mem_done(c->dev, c->now, tag, result);
 }
 
-/* Hand reads and atomics that have ended to the core. Return: how many. */
+/* Hands completed reads and atomic accesses of memory to the core. Return: how many. */
 static unsigned collect_memory(struct rnp_engine *e, rn_ns now)
 {
 	struct collector c = { .dev = e->dev, .now = now };
@@ -203,8 +223,9 @@ void rnp_engine_take_events(struct rnp_engine *e)
 	}
 }
 
-/* Let the core build packets, and send them. Return: 0, or another value if packets are
- * left. */
+/* Lets the core build packets, and sends them. Return: 0, or another value if packets
+ * are left.
+ */
 static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
 	int rc = 0;
@@ -224,7 +245,9 @@ static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gat
 	return rc;
 }
 
-/* Transmit without receiving. @gather: leave the last super-packet open for more. */
+/* Sends packets without receiving. @gather: leave the last super-packet open for
+ * more packets.
+ */
 static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
 	e->clock.now = now;
@@ -238,7 +261,7 @@ static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather
 			gather && !rnp_tx_batch_is_empty(&e->batch));
 }
 
-/* An engine and a time, for callbacks. */
+/* The engine and the current time, as argument of callbacks. */
 struct moment {
 	struct rnp_engine *e;
 	rn_ns now;
@@ -298,7 +321,7 @@ unsigned rnp_engine_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	}
 	if (rnp_pcie_is_on(&e->pcie))
 		collect_memory(e, now);
-	/* A packet that stops the timer may wait in a ring. */
+	/* A packet that stops the timer that has run out may wait in a ring. */
 	if (e->wire.local && rn_dev_deadline(e->dev) <= now)
 		rn_local_look_everywhere(e->wire.local);
 	found = receive(e, now, drain, acks != RNP_ACKS_IF_DRY, &dry);
@@ -321,8 +344,8 @@ static rn_ns earlier(rn_ns a, rn_ns b)
 	return a < b ? a : b;
 }
 
-/* The next time at which a step is needed: for a timer of the core, a socket that was
- * full, or a capture to be written. RN_NEVER: not before a packet comes.
+/* Returns the next time at which a step is needed: for a timer of the core, a socket that
+ * was full, or a capture to be written. RN_NEVER: not before a packet comes.
  */
 static rn_ns next_deadline(const struct rnp_engine *e, rn_ns now)
 {
@@ -343,7 +366,7 @@ static rn_ns next_deadline(const struct rnp_engine *e, rn_ns now)
 	return at;
 }
 
-/* ------------------------------------------------------------ what is observed */
+/* ------------------------------------------------- observations for the policy */
 static rn_ns cpu_time(clockid_t clock)
 {
 	struct timespec ts;
@@ -358,7 +381,7 @@ static bool has_acks_due(const struct rnp_engine *e)
 	return rnp_has_sockets(e) && rn_dev_acks_due(e->dev);
 }
 
-/* ------------------------------------------------------------ what is performed */
+/* -------------------------------------------------------- actions of the policy */
 static void take_sockets(struct rnp_engine *e)
 {
 	rnp_background_listen(e, false);
@@ -366,7 +389,8 @@ static void take_sockets(struct rnp_engine *e)
 		rn_local_awake(e->wire.local);
 }
 
-/* The calling thread polls, and renews the lease. */
+/* Tells the policy the CPU time of the calling thread, which polls and renews the lease.
+ */
 static void account_cpu(struct rnp_engine *e)
 {
 	rnp_background_outrank(e);
@@ -389,7 +413,9 @@ static void perform_actions(struct rnp_engine *e, unsigned todo)
 		rn_mem_direct_init();
 }
 
-/* Performs all actions but those that receive or look again. Mostly there is none. */
+/* Performs the actions @todo, except those that receive or look again, which the caller
+ * performs. In most polls there is none.
+ */
 static inline void perform(struct rnp_engine *e, unsigned todo)
 {
 	if (todo)
@@ -407,9 +433,9 @@ static void limit_acks(struct rnp_engine *e, rn_ns now)
 	perform(e, rnp_policy_limit_acks(&e->policy, now, has_acks_due(e)));
 }
 
-/* Received packets may wait for memory while the program does not poll, so the accesses
- * are moved on here. On a busy machine a wake-up for each of them could take longer than
- * the peer's timeout.
+/* Lets the simulated PCIe accesses of received packets proceed while the program does
+ * not poll. On a busy machine a wake-up for each of them could take longer than the
+ * peer's timeout.
  */
 static void move_memory(struct rnp_engine *e, rn_ns now)
 {
@@ -432,7 +458,7 @@ static void look_everywhere(struct rnp_engine *e)
 		rn_udp_look_everywhere(e->wire.udp);
 }
 
-/* One step with the sockets on. Return: super-packets received. */
+/* Performs one step while the sockets are on. Return: super-packets received. */
 static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks acks)
 {
 	unsigned found;
@@ -445,9 +471,9 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks ack
 	return found;
 }
 
-/* The background thread may sleep now. Packets in a ring make no socket readable, so
- * peers are told to wake the thread from now on; the thread looks once more if a packet
- * came before.
+/* Tells peers on local wires that the background thread may sleep now, so that they wake
+ * it: packets in a ring make no socket readable. If a packet came before, the thread is
+ * woken to look once more.
  */
 static void announce_sleep(struct rnp_engine *e)
 {
@@ -456,7 +482,7 @@ static void announce_sleep(struct rnp_engine *e)
 		rnp_background_wake(e);
 }
 
-/* RNP_GIVE_SOCKETS: the background thread serves the sockets from now on. Packets that
+/* Performs RNP_GIVE_SOCKETS: from now on the background thread receives. Packets that
  * came in the meantime are received here. Return: super-packets received.
  */
 static unsigned give_sockets(struct rnp_engine *e, rn_ns now, unsigned todo)
@@ -495,7 +521,8 @@ static void after_poll(struct rnp_engine *e, rn_ns now)
 	}
 }
 
-/* @found: packets, so that more are likely on their way. */
+/* Notes whether the next packet is expected soon. @found: packets were received just now.
+ */
 static void note_life(struct rnp_engine *e, bool found)
 {
 	bool is_lively = found || (e->wire.local && rn_local_is_lively(e->wire.local));
@@ -566,7 +593,7 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* -------------------------------------------------------- steps that verbs ask for */
+/* ----------------------------------------------------------- steps for other verbs */
 void rnp_engine_kick(struct rnp_engine *e)
 {
 	rn_ns now = rnp_engine_now();
@@ -578,7 +605,7 @@ void rnp_engine_kick(struct rnp_engine *e)
 
 void rnp_engine_send_last(struct rnp_engine *e)
 {
-	/* Only the ACKs: the peer's sockets do not hold as much as a ring does. */
+	/* Only the ACKs: a peer's socket does not hold as much as a ring does. */
 	if (e->wire.local) {
 		rn_local_hurry(e->wire.local, true);
 		transmit(e, rnp_engine_now(), RN_TX_ACKS, false);
@@ -595,7 +622,7 @@ bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)
 		return false;
 	for (;;) {
 		rnp_pcie_drain(&e->pcie, qpn);
-		/* When an atomic has ended, the next of its QP begins. */
+		/* When an atomic access has ended, the next one of its QP begins. */
 		if (collect_memory(e, rnp_engine_now()) == 0)
 			return ended;
 		ended = true;
@@ -624,10 +651,10 @@ void rnp_engine_drain(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------------- the end of a device */
-/* Without rocind nobody owns the port. First packets that have arrived are received, such
- * as the last acknowledgement of a peer that ended together with rocind. Then the sockets
- * are closed, so that a new rocind can have the port, and the program learns that its
- * device is dead.
+/* Without rocind no process owns port 4791. First packets that have arrived are
+ * received, such as the last acknowledgement of a peer that ended together with rocind.
+ * Then the sockets are closed, so that a new rocind can have the port, and the program
+ * gets IBV_EVENT_DEVICE_FATAL.
  */
 void rnp_engine_die(struct rnp_engine *e, bool robbed)
 {
@@ -667,10 +694,10 @@ void rnp_check_descriptors(struct rnp_engine *e)
 }
 
 /* -------------------------------------------------------- the background thread */
-/* Lets other threads have the processor. A thread that does not yield keeps it until the
- * next tick of the scheduler, milliseconds later, while a wake-up would take it from that
- * thread at once: so after a long yield the background thread sleeps for a while instead.
- * Gives up the lock meanwhile.
+/* Yields the processor, with the lock released. A program thread that gets it may keep it
+ * until the next tick of the scheduler, milliseconds later, while a wake-up would preempt
+ * that thread at once. So after a long yield the policy lets the background thread sleep
+ * instead, for a number of times.
  */
 static void yield_processor(struct rnp_engine *e)
 {
@@ -686,9 +713,9 @@ static void yield_processor(struct rnp_engine *e)
 					  cpu_time(e->poller));
 }
 
-/* After a packet another one is often close behind: the answer to what a program that
- * looks at memory sends next. Waking up costs tens of microseconds, so the thread looks a
- * few times more. Gives up the lock in between.
+/* Looks for packets a few times more before the thread sleeps, as a wake-up costs tens of
+ * microseconds. After a packet another one is often close behind: the answer to what a
+ * program that looks at memory sends next. Releases the lock in between.
  */
 static void look_again(struct rnp_engine *e, rn_ns now)
 {
@@ -712,7 +739,9 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 	}
 }
 
-/* The background thread has received something. */
+/* Tells the policy that the background thread has received packets, and looks again if it
+ * says so.
+ */
 static void after_packets(struct rnp_engine *e, rn_ns now)
 {
 	unsigned todo = rnp_policy_received(
@@ -722,7 +751,7 @@ static void after_packets(struct rnp_engine *e, rn_ns now)
 		look_again(e, now);
 }
 
-/* The timer has fired during a lease. */
+/* Ends or extends the lease after the timer has fired during it. */
 static void end_lease(struct rnp_engine *e, rn_ns now)
 {
 	unsigned todo = rnp_policy_lease_ends(&e->policy, now, cpu_time(e->poller));
@@ -738,7 +767,7 @@ static void end_lease(struct rnp_engine *e, rn_ns now)
 	limit_acks(e, now);
 }
 
-/* The sockets are on: the background thread serves them. */
+/* Performs a step of the background thread while the sockets are on. */
 static void serve_armed(struct rnp_engine *e, rn_ns now)
 {
 	if (serve_sockets(e, now, rnp_policy_woken(&e->policy, now)) > 0)
@@ -788,8 +817,9 @@ void rnp_engine_cq_unarmed(struct rnp_engine *e)
 	rnp_policy_cq_unarmed(&e->policy);
 }
 
-/* The program's thread keeps the sockets for a moment, so that the packet that it waits
- * for does not wake the background thread.
+/* Begins to linger: the program's thread receives for a moment longer, so that the
+ * packet that it waits for does not wake the background thread. Return: false if it must
+ * not linger.
  */
 static bool begin_linger_locked(struct rnp_engine *e)
 {

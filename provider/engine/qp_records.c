@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp_records.c - what each queue pair has in the engine: its number, and its record in
- * the statistics page of this process and device.
+/* qp_records.c - the number of each queue pair, and its record in the statistics page of
+ * this process and device.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter)
 	memset(q, 0, sizeof(*q));
 	q->slot = slot;
 	q->next = counter;
-	flip(q, 0); /* packets to QPNs below 256 go to rocind */
+	flip(q, 0); /* never allocated: packets to QPNs below 256 go to rocind */
 }
 
 int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn)
@@ -53,7 +53,9 @@ int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn)
 		uint32_t counter = q->next;
 
 		q->next = (q->next + 1) % RNP_QPN_COUNTERS;
-		/* The last number of slot 255 means all members of a multicast group. */
+		/* QPN 0xffffff, the last of slot 255, addresses all members of a
+		 * multicast group.
+		 */
 		if (is_busy(q, counter) || (counter << 8 | q->slot) == 0xffffff)
 			continue;
 		flip(q, counter);
@@ -74,9 +76,9 @@ void rnp_qpns_give(struct rnp_qpns *q, rn_ns now, uint32_t qpn)
 	q->live--;
 }
 
-/* --------------------------------------------------------------- the statistics page */
+/* ------------------------------------------------------------------- statistics page */
 enum {
-	GROW = 64, /* records at first, then twice as many each time */
+	GROW = 64, /* number of records at first; doubled each time */
 	MAP_LEN = RN_STATS_QP_OFFSET + RNP_STATS_QP_MAX * (int)sizeof(struct rn_stats_qp),
 };
 
@@ -90,7 +92,7 @@ static size_t file_len(uint32_t capacity)
 	return RN_STATS_QP_OFFSET + capacity * sizeof(struct rn_stats_qp);
 }
 
-/* Allocates memory for @len bytes, so that no store raises SIGBUS. */
+/* Allocates memory for @len bytes of the file, so that no store raises SIGBUS. */
 static int reserve(const struct rnp_stats *s, size_t len)
 {
 	if (s->fd < 0)
@@ -98,7 +100,7 @@ static int reserve(const struct rnp_stats *s, size_t len)
 	return fallocate(s->fd, 0, 0, (off_t)len) < 0 ? -errno : 0;
 }
 
-/* A descriptor for readers, without the right to write. */
+/* Opens a descriptor of the page for readers, without the right to write. */
 static int open_for_readers(int fd)
 {
 	char path[64];
@@ -120,7 +122,7 @@ static void open_file(struct rnp_stats *s)
 		s->fd = -1;
 		return;
 	}
-	/* So that no process with a descriptor can truncate the page. */
+	/* Prevents any process with a descriptor from truncating the page. */
 	fcntl(s->fd, F_ADD_SEALS, F_SEAL_SHRINK);
 	s->share_fd = open_for_readers(s->fd);
 }
@@ -205,7 +207,7 @@ void rnp_stats_give(struct rnp_stats *s, struct rn_stats_qp *rec)
 		s->hint = i;
 }
 
-/* --------------------------------------------------------- both, for a queue pair */
+/* ---------------------------------------------- number and record of a queue pair */
 int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn)
 {
 	assert(e->attached);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_events.c - what comes and goes while a device is in use, mostly because rocind
- * says so: the link and the addresses, local wires, captures, and rules about faults. The
- * rules and the capture that the environment asks for are begun here, too.
+/* rocind_events.c - handles changes while a device is in use, which rocind reports: the
+ * link and the addresses, local wires (shared-memory links to other processes of this
+ * machine), captures, and fault rules. It also starts the rules and the capture that the
+ * environment asks for.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -32,8 +33,8 @@ static void tell_owners(struct rnp_engine *e, int ibv_event_type)
 		e->hooks->on_device_event(o->owner, ibv_event_type);
 }
 
-/* Writes the files of the port anew, before the program hears of a change. Processes that
- * share the tree write the same.
+/* Writes the simulated sysfs files of the port anew, before the program hears of a
+ * change. Processes that share the files write the same contents.
  */
 static void show_port(const struct rnp_engine *e)
 {
@@ -82,7 +83,9 @@ bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg
 	return true;
 }
 
-/* RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN. Takes over the descriptors of @ev. */
+/* Handles RN_ROCIND_WIRE, a new local wire, and RN_ROCIND_WIRE_DOWN, the end of one. Owns
+ * the descriptors of @ev.
+ */
 static void take_wire(struct rnp_engine *e, const struct rn_rocind_event *ev)
 {
 	struct rn_local *local = e->wire.local;
@@ -106,10 +109,11 @@ static void take_wire(struct rnp_engine *e, const struct rn_rocind_event *ev)
 	if (is_first && rn_local_event_fd(local) >= 0)
 		rnp_background_add(e, rn_local_event_fd(local), RNP_TAG_LOCAL, true);
 	rnp_progress_deadline(
-		e, rnp_engine_now()); /* an unused wire gives its memory back */
+		/* the time at which an unused wire releases its memory */
+		e, rnp_engine_now());
 }
 
-/* ------------------------------------- what rules and captures ask about the device */
+/* --------------------------------------------- lookups for fault rules and captures */
 static rn_ns engine_time(void *ctx)
 {
 	(void)ctx;
@@ -137,7 +141,8 @@ static bool is_sender(const struct rn_stats_qp *rec, const struct rn_flow *flow,
 	       memcmp(&rec->dest_gid, &flow->dst, sizeof(flow->dst)) == 0;
 }
 
-/* A packet of a connected QP does not name its sender, so the destination is looked up.
+/* Finds the sender by the destination, as a packet of a connected QP does not name
+ * its sender.
  */
 uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn)
 {
@@ -186,8 +191,8 @@ static uint32_t find_msn(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer)
 	return of_peer ? rn_qp_peer_msn(qp, rn_psn(psn)) : rn_qp_msn(qp);
 }
 
-/* The how-manieth QP of the process has this number? Numbers are given out one after the
- * other, see rnp_qpns_take().
+/* Returns the ordinal of the QP with this number among the QPs of the process, from 1 on;
+ * 0: none. Numbers are allocated in ascending order, see rnp_qpns_take().
  */
 static uint32_t find_place(void *ctx, uint32_t qpn)
 {
@@ -217,7 +222,7 @@ static const struct rn_capture_host capture_host = {
 	.peer = find_peer,
 };
 
-/* A diagnostic of the core about a packet. */
+/* Passes a diagnostic of the core about a packet to the captures. */
 static void on_diagnostic(void *ctx, const struct rn_diagnostic *diagnostic,
 			  const struct rn_rx *rx)
 {
@@ -320,7 +325,7 @@ static void end_capture(struct rnp_engine *e, const struct rn_rocind_tap *tap)
 	drop_if_idle(e);
 }
 
-/* --------------------------------------------------------------- what rules order */
+/* ---------------------------------------------------------- orders of fault rules */
 static void cut_link(struct rnp_engine *e, bool down)
 {
 	struct rnp_faults *f = &e->faults;
@@ -389,7 +394,7 @@ static uint64_t show_rules(const struct rnp_engine *e, const struct rn_fault_rul
 	return own_hits;
 }
 
-/* Write the counters of all rules to the statistics page, for rocind and `rocin fault`.
+/* Writes the counters of all rules to the statistics page, for rocind and `rocin fault`.
  */
 static void show_all_rules(const struct rnp_engine *e)
 {
@@ -421,18 +426,18 @@ static const struct rn_fault_host fault_host = {
 	.tell = tell_capture,
 };
 
-/* ---------------------------------------------------------------------- the rules */
+/* -------------------------------------------------------------------- fault rules */
 static int insert_faults(struct rnp_engine *e)
 {
-	/* If the socket is full, a super-packet may have left in part. */
+	/* If the socket is full, a part of a super-packet may have been sent. */
 	bool has_begun = rnp_tx_batch_flush(&e->batch, e->wire.net) != 0;
 
 	return rnp_wire_add_fault(&e->wire, has_begun, e->stats.page->counter,
 				  &fault_host, e);
 }
 
-/* The rules are gone: packets that they delayed reach the device, and the back end that
- * applied the rules is removed.
+/* Removes the back end that applied fault rules, after there are none any more: packets
+ * that they delayed are received first.
  */
 static void remove_faults(struct rnp_engine *e)
 {
@@ -440,8 +445,9 @@ static void remove_faults(struct rnp_engine *e)
 	struct rn_rx rx[RN_RX_BATCH];
 	int n = 1;
 
-	/* If more packets are delayed, the back end stays, without rules, until they
-	 * change. */
+	/* If more packets are delayed, the back end stays without rules until the next
+	 * change of the rules.
+	 */
 	for (unsigned i = 0; i < RNP_DRAIN_BACKGROUND && n != 0; i++) {
 		n = e->wire.net->ops->receive(e->wire.net->ctx, rx);
 		if (n > 0)
@@ -467,7 +473,7 @@ static int apply_to_packets(struct rnp_engine *e, const struct rn_fault_rules *a
 	return 0;
 }
 
-/* The device takes over @all, or frees it. */
+/* Applies the rules in @all that are about verbs calls. Owns @all. */
 static void apply_to_calls(struct rnp_engine *e, struct rn_fault_rules *all)
 {
 	struct rn_fault_rules *old = e->faults.calls;
@@ -485,7 +491,7 @@ static void apply_to_calls(struct rnp_engine *e, struct rn_fault_rules *all)
 	free(old);
 }
 
-/* Apply the rules of the environment and those of rocind, in this order. */
+/* Applies the rules of the environment and those of rocind, in this order. */
 static int apply_rules(struct rnp_engine *e)
 {
 	const struct rnp_faults *f = &e->faults;
@@ -555,7 +561,7 @@ int rnp_fault_start(struct rnp_engine *e, uint32_t first, char *err, size_t err_
 			      : 0;
 }
 
-/* The rules in the file, or NULL. */
+/* Reads the rules in the file @fd. NULL: they cannot be read, which is logged. */
 static struct rn_fault_rules *read_live(const struct rnp_engine *e, int fd)
 {
 	struct rn_fault_rules *rules = malloc(sizeof(*rules));
@@ -670,7 +676,7 @@ void rnp_rocind_events(struct rnp_engine *e)
 		case RN_ROCIND_TAP_END:
 			end_capture(e, &ev.tap);
 			break;
-		case RN_ROCIND_TAP_SOURCE: /* for processes that capture */
+		case RN_ROCIND_TAP_SOURCE: /* meant for processes that capture */
 			rn_rocind_close_tap(&ev.tap);
 			break;
 		case RN_ROCIND_PORT_UP:

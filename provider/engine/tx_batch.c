@@ -39,8 +39,9 @@ static void count_dropped(struct rnp_tx_batch *s, uint32_t packets)
 	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
 }
 
-/* The link has a smaller MTU now, or a router on the path has one, so the path MTU that
- * the QP was connected with is too large. This is logged once, and always counted.
+/* Counts packets that were too long for the network, and logs the first: the link has a
+ * smaller MTU now, or a router on the path has one, so the path MTU that the QP was
+ * connected with is too large.
  */
 static void count_too_long(struct rnp_tx_batch *s, uint32_t packets)
 {
@@ -58,7 +59,7 @@ static void count_too_long(struct rnp_tx_batch *s, uint32_t packets)
 	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
 }
 
-/* The 8 bytes of @f from @at on. */
+/* Returns the 8 bytes of @f at offset @at. */
 static inline uint64_t flow_word(const struct rn_flow *f, size_t at)
 {
 	uint64_t w;
@@ -67,7 +68,7 @@ static inline uint64_t flow_word(const struct rn_flow *f, size_t at)
 	return w;
 }
 
-/* Compared by words, as this is done for each packet. */
+/* Are two flows equal? Compared by words, as this is done for each packet. */
 static bool same_flow(const struct rn_flow *a, const struct rn_flow *b)
 {
 	return flow_word(a, 0) == flow_word(b, 0) && flow_word(a, 8) == flow_word(b, 8) &&
@@ -76,7 +77,9 @@ static bool same_flow(const struct rn_flow *a, const struct rn_flow *b)
 	       flow_word(a, 32) == flow_word(b, 32);
 }
 
-/* Index of the GID that is the source address; RN_GID_MAX: the address was removed. */
+/* Finds the index of the GID that is the source address; RN_GID_MAX: the address
+ * was removed.
+ */
 static uint32_t find_sgid(const struct rnp_tx_batch *s, const struct rn_flow *flow)
 {
 	uint32_t i = 0;
@@ -86,7 +89,8 @@ static uint32_t find_sgid(const struct rnp_tx_batch *s, const struct rn_flow *fl
 	return i;
 }
 
-/* Label the packet that was built. False if its source address was removed. */
+/* Sets the label of the packet that was built. False if its source address was removed.
+ */
 static bool make_label(struct rnp_tx_batch *s)
 {
 	const struct rn_tx *tx = &s->next_tx;
@@ -105,8 +109,9 @@ static bool make_label(struct rnp_tx_batch *s)
 	return label->sgid_index < RN_GID_MAX;
 }
 
-/* Where the next packet is built: behind the open super-packet, which it may become a
- * part of. */
+/* Returns the place where the next packet is built: behind the open super-packet, which
+ * it may become a part of.
+ */
 static uint8_t *tail(struct rnp_tx_batch *s)
 {
 	return s->buf + s->start + s->len;
@@ -117,8 +122,8 @@ static bool same_label(const struct rnp_label *a, const struct rnp_label *b)
 	return a->dest_slot == b->dest_slot && same_flow(&a->flow, &b->flow);
 }
 
-/* Build one packet at @where, which is behind the open super-packet unless that is empty.
- * False if the core has none.
+/* Builds one packet at @where: behind the open super-packet, or in a local wire's memory
+ * if that is empty. False if the core has none.
  */
 static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned what)
 {
@@ -136,7 +141,9 @@ static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned
 	return true;
 }
 
-/* Packets that were built in place become visible before others leave. */
+/* Makes packets that were built in a local wire's memory visible to the peer, before
+ * others leave.
+ */
 static void publish_placed(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	if (s->is_placed)
@@ -144,10 +151,10 @@ static void publish_placed(struct rnp_tx_batch *s, const struct rn_net *net)
 	s->is_placed = false;
 }
 
-/* Build packets in the memory of the wire, as long as they have the label of the last
- * ones. The first packet with another label is moved behind the empty super-packet.
- * Return: 0 (the core has no more packets), 1 (@max packets) or -EAGAIN (the others
- * cannot be built in place).
+/* Builds packets in the memory of a local wire, as long as they have the label of the
+ * last ones. The first packet with another label is moved behind the empty super-packet.
+ * Return: 0 (the core has no more packets), 1 (@max packets were built) or -EAGAIN (the
+ * others cannot be built in place).
  */
 static int build_in_place(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
 			  unsigned what, unsigned max)
@@ -206,7 +213,7 @@ static void choose_tx_socket(struct rnp_tx_batch *s, const struct rn_net *net)
 		s->flow.sport = s->tx_socket.sport;
 }
 
-/* The packet behind the (empty) super-packet begins a new one. */
+/* Begins a new super-packet with the packet behind the open one, which is empty. */
 static void begin_super(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	assert(s->count == 0);
@@ -222,7 +229,8 @@ static void begin_super(struct rnp_tx_batch *s, const struct rn_net *net)
 	choose_tx_socket(s, net);
 }
 
-/* Add the ICRC, which depends on the place in the super-packet, and append the packet. */
+/* Adds the ICRC, which depends on the place in the super-packet, and appends the packet.
+ */
 static void append_packet(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	uint16_t ip_id = rn_super_ip_id(&s->tx_socket, net->gso, s->count);
@@ -241,7 +249,9 @@ static bool is_full(const struct rnp_tx_batch *s)
 	       s->len + s->seg_len > RN_SUPER_BYTES;
 }
 
-/* Return: 0 or -EAGAIN. */
+/* Sends the open super-packet. Return: 0, also if it was dropped, or -EAGAIN if the
+ * socket is full.
+ */
 static int send_open(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	const struct rn_super super = {

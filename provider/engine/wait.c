@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wait.c - what the background thread sleeps on, by epoll or by io_uring; and what other
- * threads do with it: they change its set, set its timer, wake it, and see to its
- * priority.
+/* wait.c - the set of descriptors that the background thread waits for, by epoll or by
+ * io_uring; and what other threads do with it: they change the set, set the timer, wake
+ * the thread, and set its priority.
  */
 #include "engine_internal.h"
 
@@ -20,7 +20,7 @@
 
 enum {
 	ENTRIES = 2 * RNP_WAIT_MAX, /* a request and its cancellation */
-	CANCEL = 1 << 16,	    /* in the tag: the end of a cancellation */
+	CANCEL = 1 << 16, /* flag in the user data: completion of a cancellation */
 };
 
 /* --------------------------------------------------------------------- sources */
@@ -49,7 +49,7 @@ static int control_epoll(const struct rnp_wait *w, int op,
 	return epoll_ctl(w->epoll_fd, op, s->fd, &ev) < 0 ? -errno : 0;
 }
 
-/* io_uring fails: go on with the epoll set. */
+/* Goes on with the epoll set after io_uring has failed. */
 static void fall_back(struct rnp_wait *w, int rc)
 {
 	rn_log(RN_LOG_WARN, "io_uring fails (%s); going on with epoll",
@@ -69,13 +69,13 @@ static void fall_back(struct rnp_wait *w, int rc)
 }
 
 /* -------------------------------------------------------------------- by io_uring */
-/* For each descriptor that is on there is one request to poll it, which ends when the
- * descriptor is readable. Requests that have ended are made anew by the system call that
- * waits for the next. A new request looks at its descriptor at once, so no packet is
- * overlooked.
+/* For each descriptor that is on there is one poll request, which completes when the
+ * descriptor is readable. Requests that have completed are made anew by the system call
+ * that waits for the next completion. A new request checks its descriptor at once, so no
+ * packet is overlooked.
  *
- * The timer stays a timerfd, which any thread can set; a timeout of io_uring could be
- * moved by the sleeping thread alone.
+ * The timer is a timerfd, which any thread can set; a timeout of io_uring could be
+ * changed only by the thread that sleeps.
  */
 static int uring_open(struct rnp_wait *w, char *err, size_t err_len)
 {
@@ -83,7 +83,9 @@ static int uring_open(struct rnp_wait *w, char *err, size_t err_len)
 	return w->uring ? 0 : -errno;
 }
 
-/* A source was added, switched on or removed. */
+/* Wakes the sleeping thread to make requests, after a source was added, switched on
+ * or removed.
+ */
 static void uring_changed(struct rnp_wait *w)
 {
 	if (!w->is_asleep || w->is_woken)
@@ -94,8 +96,9 @@ static void uring_changed(struct rnp_wait *w)
 		(void)eventfd_write(w->wake_fd, 1);
 }
 
-/* Make the requests that are wanted and not under way. There is room, as each sleep
- * submits all. */
+/* Makes the requests that are wanted and not under way. There is room, as each sleep
+ * submits all.
+ */
 static void make_requests(struct rnp_wait *w)
 {
 	for (unsigned i = 0; i < RNP_WAIT_MAX; i++) {
@@ -110,7 +113,9 @@ static void make_requests(struct rnp_wait *w)
 	}
 }
 
-/* A request has ended. Return: the bit of its tag, or 0; or -errno in @rc. */
+/* Handles the completion of a request. Return: the bit of its tag, or 0. If the request
+ * failed, *@rc is its -errno.
+ */
 static uint32_t end_request(struct rnp_wait *w, uint64_t idx, int result, int *rc)
 {
 	struct rnp_wait_source *s = &w->source[idx];
@@ -127,9 +132,9 @@ static uint32_t end_request(struct rnp_wait *w, uint64_t idx, int result, int *r
 	return s->on ? 1u << s->tag : 0;
 }
 
-/* The kernel found no request to cancel, as the request was just being woken up. If
- * another thread has read the packet meanwhile, the request waits on, and must be
- * cancelled again.
+/* Lets a request be cancelled again. The kernel found no request to cancel, as the
+ * request was just being completed. If another thread has read the packet meanwhile, the
+ * request goes on waiting.
  */
 static void cancel_again(struct rnp_wait *w, uint64_t idx)
 {
@@ -201,7 +206,7 @@ static void uring_end(struct rnp_wait *w, pthread_mutex_t *lock)
 		uring_sleep(w, lock);
 }
 
-/* -------------------------------------------------------------------- the set */
+/* --------------------------------------------------------- set of descriptors */
 int rnp_wait_add(struct rnp_wait *w, int fd, unsigned tag, bool on)
 {
 	struct rnp_wait_source *s = find_free_source(w);
@@ -328,7 +333,7 @@ uint32_t rnp_wait_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
 	return w->uring ? uring_sleep(w, lock) : epoll_sleep(w, lock);
 }
 
-/* ------------------------------------------------- the set and the timer of an engine */
+/* ------------------------------------------------ set, timer and wake-up of an engine */
 int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on)
 {
 	return rnp_wait_add(&e->wait, fd, tag, on);
@@ -351,8 +356,8 @@ bool rnp_background_listen(struct rnp_engine *e, bool on)
 {
 	if (switch_all(e, on) == 0)
 		return true;
-	/* All or none: a socket that is on would wake this thread during the program's
-	 * lease.
+	/* Switch all of them or none: a socket that is on would wake this thread during
+	 * a lease.
 	 */
 	switch_all(e, false);
 	return false;
@@ -389,12 +394,12 @@ void rnp_background_wake(struct rnp_engine *e)
 	(void)!write(e->wake_fd, &one, sizeof(one));
 }
 
-/* ---------------------------------------------- programs of a real-time class */
-/* A real-time thread that spins keeps its processor from all threads below it, and from
- * threads of the same priority for a tenth of a second or for ever. A network card needs
- * no processor, but the background thread does, to receive the packets that such a
- * program waits for. So it gets a priority above those of the program's threads. It
- * sleeps unless there is something to do, and then runs for microseconds.
+/* ---------------------------------------------- programs in a real-time class */
+/* A real-time thread that spins keeps its processor from all threads of lower priority,
+ * and from threads of the same priority for a tenth of a second or for ever. The
+ * background thread needs a processor to receive the packets that such a program waits
+ * for, unlike a network card. So it gets a priority above those of the program's threads.
+ * It sleeps unless there is something to do, and then runs for microseconds.
  */
 static void tell_priority(struct rnp_engine *e, uint32_t what)
 {
@@ -426,7 +431,7 @@ void rnp_background_outrank(struct rnp_engine *e)
 		return;
 	if (param.sched_priority < most)
 		param.sched_priority++;
-	/* A priority that was refused is not asked for again. */
+	/* A priority that was refused is not requested again. */
 	if (param.sched_priority <= e->realtime)
 		return;
 	e->realtime = param.sched_priority;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* wire.c - what is below the core of a device: the chain of back ends, which the engine
- * builds and rocind_events.c extends; what the network carries now, which may be less
- * than when it was asked; and why a peer is silent, if its host says so by ICMP.
+ * builds and rocind_events.c extends; the path MTU that the network carries now, which
+ * may be less than before; and the ICMP probe, which tells why a peer is silent.
  */
 #include "engine_internal.h"
 
@@ -40,7 +40,7 @@ static int add_tap(struct rnp_wire *w, const struct rnp_settings *set, char *err
 	return 0;
 }
 
-/* The back end at the end of the chain. */
+/* Returns the last back end of the chain. */
 static struct rn_net *base_net(const struct rnp_wire *w)
 {
 	return w->local ? rn_local_net(w->local) : rn_udp_net(w->udp);
@@ -55,8 +55,9 @@ static int add_local(struct rnp_wire *w, const struct rn_local_cfg *local)
 	return w->local ? 0 : -ENOMEM;
 }
 
-/* rocind gives its sockets the largest receive buffer; ROCIN_RCVBUF is for trying smaller
- * ones. */
+/* Sets the receive buffer of a socket to ROCIN_RCVBUF, for trying smaller ones: rocind
+ * has given its sockets the largest.
+ */
 void rnp_limit_socket(const struct rnp_engine *e, int fd)
 {
 	int size = (int)e->set.rcvbuf;
@@ -65,8 +66,9 @@ void rnp_limit_socket(const struct rnp_engine *e, int fd)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 
-/* With a capture or faults in front, packets on a local wire have an ICRC, as on a
- * network. */
+/* Lets packets on a local wire have an ICRC, as on a network, if a capture or fault rules
+ * see them.
+ */
 static void update_local_icrc(struct rnp_wire *w)
 {
 	if (w->local)
@@ -95,7 +97,7 @@ int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 	return rc;
 }
 
-/* The back end that faults are put in front of. */
+/* Returns the back end in front of which that of fault rules is inserted. */
 static struct rn_net *under_fault(const struct rnp_wire *w)
 {
 	if (w->capture)
@@ -103,7 +105,7 @@ static struct rn_net *under_fault(const struct rnp_wire *w)
 	return w->tap ? rn_tap_net(w->tap) : base_net(w);
 }
 
-/* Builds the chain anew after a change below the faults. */
+/* Builds the chain anew after a change behind the back end of fault rules. */
 static void rebuild_chain(struct rnp_wire *w)
 {
 	w->net = under_fault(w);
@@ -198,13 +200,15 @@ void rnp_set_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie)
 	cfg->before_ack = rnp_pcie_before_ack(pcie);
 }
 
-/* ----------------------------------------------------------- what the network carries */
+/* --------------------------------------------------------------------------- path MTU */
 
 enum {
 	IPV4_LEN = 20,
 	IPV6_LEN = 40,
 	UDP_LEN = 8,
-	/* Of a packet with a full payload: a WRITE Only with immediate, over XRC. */
+	/* Most headers that a packet with a full payload has: those of a WRITE Only with
+	 * immediate, over XRC.
+	 */
 	HEADERS = UDP_LEN + RN_BTH_LEN + RN_XRCETH_LEN + RN_RETH_LEN + RN_IMM_LEN +
 		  RN_ICRC_LEN,
 };
@@ -239,8 +243,9 @@ void rnp_path_mtu_close(struct rnp_path_mtu *p)
 		close_path(&p->path[i].fd);
 }
 
-/* A socket bound to @src, since the route may depend on the source. Return: 0 if there is
- * none. */
+/* Opens a socket bound to @src, since the route may depend on the source. Return: the
+ * socket, or 0 on failure.
+ */
 static int open_path(const struct rn_gid *src, uint32_t ifindex)
 {
 	int fd = rn_fd_own(socket(rn_gid_is_ipv4(src) ? AF_INET : AF_INET6,
@@ -253,7 +258,7 @@ static int open_path(const struct rn_gid *src, uint32_t ifindex)
 	return fd > 0 ? fd : 0;
 }
 
-/* The MTU of the path to an address, IP header included; 0: not known. */
+/* Returns the MTU of the path to an address, IP header included; 0: not known. */
 static uint32_t query_path_mtu(int fd, const struct rn_gid *dst, uint32_t ifindex)
 {
 	bool ipv4 = rn_gid_is_ipv4(dst);
@@ -261,7 +266,7 @@ static uint32_t query_path_mtu(int fd, const struct rn_gid *dst, uint32_t ifinde
 	socklen_t len = rn_gid_sockaddr_on(&a, dst, RN_ROCE_PORT, ifindex);
 	int mtu = 0;
 
-	/* connect() looks the route up again, as the former one may be gone. */
+	/* connect() looks up the route again, which may have changed. */
 	if (connect(fd, &a.sa, len) < 0)
 		return 0;
 	len = sizeof(mtu);
@@ -309,7 +314,7 @@ bool rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev,
 
 /* ---------------------------------------------------------------- the ICMP probe */
 enum {
-	PAUSE_MS = 1000, /* between probes, as hosts limit the rate of ICMP messages */
+	PAUSE_MS = 1000, /* ms between probes, as hosts limit the rate of ICMP messages */
 };
 
 void rnp_icmp_probe_init(struct rnp_icmp_probe *k)
@@ -324,7 +329,7 @@ void rnp_icmp_probe_end(struct rnp_icmp_probe *k)
 	k->fd = -1;
 }
 
-/* Counts a refusal, and logs it once for each peer, unless several peers alternate. */
+/* Counts a refusal, and logs it unless the last logged one was by the same peer. */
 static void log_refusal(struct rnp_engine *e, int err)
 {
 	struct rnp_icmp_probe *k = &e->icmp_probe;
