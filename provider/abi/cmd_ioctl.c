@@ -25,11 +25,13 @@
 
 typedef int (*ioctl_fn)(int fd, unsigned long request, ...);
 
-static pthread_mutex_t patch_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: the slot */
-static ioctl_fn next_ioctl; /* the former value of the slot; set before the slot is */
+/* guards: changes of the GOT slot */
+static pthread_mutex_t patch_lock = PTHREAD_MUTEX_INITIALIZER;
+/* former value of the GOT slot; set before the slot is changed */
+static ioctl_fn next_ioctl;
 
-/* -------------------------------------------------------------- answers of the plugin */
-/* Is the descriptor a device node of Rocin? These are /dev/null under another name. */
+/* ------------------------------------------------------------------ answers to ioctls */
+/* Is the descriptor a device node of Rocin, which is /dev/null under another name? */
 static bool is_ours(int fd)
 {
 	int saved_errno = errno;
@@ -49,9 +51,9 @@ static struct ib_uverbs_attr *find_attr(struct ib_uverbs_ioctl_hdr *hdr, unsigne
 	return NULL;
 }
 
-/* A write() command in an ioctl: the probe, which a kernel finds too short, or the
- * creation of a completion channel. For everything else libibverbs calls the plugin, not
- * the kernel.
+/* Answers a write() command that comes in an ioctl: the probe for ioctls, which a kernel
+ * refuses as too short, or the creation of a completion channel. For everything else
+ * libibverbs calls the plugin, not the kernel.
  */
 static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 {
@@ -75,7 +77,9 @@ static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 	return 0;
 }
 
-/* Sent by ibv_import_device(). */
+/* Answers UVERBS_METHOD_ASYNC_EVENT_ALLOC, which ibv_import_device() sends, with a
+ * new pipe.
+ */
 static int alloc_async_event(struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct ib_uverbs_attr *handle =
@@ -148,7 +152,9 @@ struct dynamic {
 	struct relocations plt, other;
 };
 
-/* glibc has added the load address to the pointers in the dynamic section. */
+/* Reads the dynamic section of a library. glibc has added the load address to the
+ * pointers in it.
+ */
 static struct dynamic read_dynamic(const struct link_map *map)
 {
 	struct dynamic d = { 0 };
@@ -242,7 +248,7 @@ static int look_for_relro(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* Works on read-only relocations, too. 0 or -errno of mprotect(). */
+/* Stores @fn in a GOT slot, also a read-only one. Return: 0 or -errno of mprotect(). */
 static int set_slot(void *handle, void **slot, void *fn)
 {
 	const struct link_map *map = map_of(handle);
@@ -256,7 +262,7 @@ static int set_slot(void *handle, void **slot, void *fn)
 	dl_iterate_phdr(look_for_relro, &q);
 	if (mprotect(page, page_size, PROT_READ | PROT_WRITE))
 		return -errno;
-	/* Other threads may be calling through it. */
+	/* Other threads may be calling through the slot. */
 	__atomic_store_n(slot, fn, __ATOMIC_RELEASE);
 	if (q.inside)
 		mprotect(page, page_size, PROT_READ);
@@ -264,9 +270,9 @@ static int set_slot(void *handle, void **slot, void *fn)
 }
 /* NOLINTEND(performance-no-int-to-ptr) */
 
-/* ----------------------------------------------------------------------------- check */
-/* The request that libibverbs sends first to probe for ioctls; the error "too short"
- * means that there are some.
+/* --------------------------------------------------------------- probe for an answer */
+/* Is the request answered by which libibverbs finds out whether there are ioctls? The
+ * answer must be the error "too short".
  */
 static bool is_answered(ioctl_fn ask, int cmd_fd)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_ioctl.h - answers to the ioctls that libibverbs sends to the kernel.
  *
- * Under `rocin run` the preloaded library answers them. Where that is not loaded, or
- * libibverbs was loaded in a way that bypasses it, the request would go to /dev/null, and
- * libibverbs would take an uninitialised number for a completion channel. So this is
- * checked when a device is opened, and if need be the plugin answers itself.
+ * Under `rocin run` the preloaded library answers them. Where that library is not loaded,
+ * or libibverbs was loaded in a way that bypasses it, the ioctl would go to /dev/null,
+ * and libibverbs would use an uninitialised number as completion channel. So each opening
+ * of a device checks that ioctls are answered, and if they are not, the plugin answers
+ * them itself.
  */
 #ifndef RNP_CMD_IOCTL_H
 #define RNP_CMD_IOCTL_H
@@ -14,10 +15,10 @@
 /**
  * rnp_cmd_ensure() - Make sure that requests on @cmd_fd are answered
  * @verbs:	Handle of the loaded libibverbs
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: error text
  *
- * Asks the way libibverbs does, through its own reference to ioctl(). If nobody answers,
- * that reference is redirected to the plugin, once per process.
+ * Sends a probe through the reference to ioctl() that libibverbs uses. If there is no
+ * answer, that reference is redirected to the plugin, once per process.
  *
  * Return: 0, or -ENOSYS if the requests would stay unanswered.
  */
@@ -25,7 +26,7 @@ int rnp_cmd_ensure(void *verbs, int cmd_fd, char *err, size_t err_len);
 
 /**
  * rnp_got_find() - Find the slot of the GOT through which a library calls a function
- * @handle:	Of the calling library, from dlopen()
+ * @handle:	Handle of the calling library, from dlopen()
  * @symbol:	Name of the function
  *
  * Return: address of the slot, which holds the address of the function (or of the code

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* driver_abi.c - learns from the library how it is laid out; see driver_abi.h. */
+/* driver_abi.c - finds out the private struct layouts of the loaded libibverbs;
+ * see driver_abi.h.
+ */
 #include "driver_abi.h"
 
 #include <assert.h>
@@ -30,10 +32,11 @@ static_assert(sizeof(struct ibv_context) == 328, "ibv_context");
 
 enum {
 	HIDDEN = INT_MIN
-}; /* not to be seen in any public struct */
+}; /* in no public struct */
 
-/* Where a public struct shows the operation: bytes from struct ibv_context, which is the
- * last member of struct verbs_context. New releases add in front, so these stay.
+/* Place of an operation in a public struct, in bytes from struct ibv_context, which is
+ * the last member of struct verbs_context. New releases add members at the front, so
+ * these offsets do not change.
  */
 #define IN_EXT(field)                                 \
 	((int)offsetof(struct verbs_context, field) - \
@@ -41,8 +44,9 @@ enum {
 #define IN_CONTEXT(field) ((int)offsetof(struct ibv_context, ops.field))
 #define BEFORE_EXT(words) (IN_EXT(query_port) - (words) * (int)sizeof(void *))
 
-/* since: length of the shortest table that has the operation. Releases 36 to 58 have 76,
- * 59 to 61 have 79, 62 and 63 have 81, 64 has 83.
+/* An operation of libibverbs. @since: length of the shortest table that has it; releases
+ * 36 to 58 have 76 entries, 59 to 61 have 79, 62 and 63 have 81, 64 has 83. @where: place
+ * in a public struct, or HIDDEN.
  */
 struct op_info {
 	const char *name;
@@ -141,16 +145,16 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
 /* --------------------------------------------------------------- the scratch context */
 enum {
 	SCRATCH_LEN = 8192
-}; /* bytes; struct verbs_context has 648 to 696 */
+}; /* bytes; more than struct verbs_context, which has 648 to 696 */
 
 struct scratch {
 	struct rnp_abi_device device;
-	char *block; /* from the library: a struct verbs_context at its start */
+	char *block; /* allocated by the library; begins with a struct verbs_context */
 	struct ibv_context *context;
 	void *marks[RNP_ABI_SLOTS];
 };
 
-/* Addresses that no function has. */
+/* Marks: distinct addresses, none of which is that of a function. */
 static char mark_bytes[RNP_ABI_SLOTS];
 
 static int find_context(struct rnp_abi *abi, struct scratch *s, char *err, size_t err_len)
@@ -176,7 +180,9 @@ static int find_context(struct rnp_abi *abi, struct scratch *s, char *err, size_
 		       "this libibverbs has a struct verbs_context that is not known");
 }
 
-/* The word at @where bytes from the context; NULL if the library's struct is shorter. */
+/* Returns the word at @where bytes from the context; NULL if the library's struct
+ * is shorter.
+ */
 static void *shown_at(const struct rnp_abi *abi, const struct scratch *s, int where)
 {
 	void *word;
@@ -187,8 +193,8 @@ static void *shown_at(const struct rnp_abi *abi, const struct scratch *s, int wh
 	return word;
 }
 
-/* libibverbs copies all operations into memory of its own: as many marks, one after the
- * other, as its table has entries.
+/* Counts the entries of the library's table. libibverbs copies all operations into memory
+ * of its own, so as many marks stand there one after the other.
  */
 static unsigned count_marks(void *copy)
 {
@@ -260,10 +266,10 @@ static int learn_ops(struct rnp_abi *abi, struct scratch *s, char *err, size_t e
 	return assign_slots(abi, s, err, err_len);
 }
 
-/* The flag that makes a struct ibv_qp answer as a struct ibv_qp_ex. */
+/* Flag that makes libibverbs treat a struct ibv_qp as a struct ibv_qp_ex. */
 static const uint32_t qp_ex_flag = 1 << 1;
 
-/* Which word of an otherwise empty QP makes libibverbs take it for an extended QP? */
+/* Finds the word of the QP in which libibverbs looks for qp_ex_flag, by trying. */
 static int learn_qp(struct rnp_abi *abi, char *err, size_t err_len)
 {
 	size_t at = sizeof(struct ibv_qp);
@@ -291,7 +297,7 @@ int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len)
 	struct scratch s = { .device.refcount = 1 };
 	int rc;
 
-	/* Descriptor -1: the request that the library sends to it fails harmlessly. */
+	/* The command that the library sends to descriptor -1 fails harmlessly. */
 	s.block = abi->lib.init_and_alloc_context(&s.device.device, -1, SCRATCH_LEN, NULL,
 						  0);
 	if (!s.block)

@@ -5,10 +5,10 @@
  * releases. This file and library.h are the only places that know the private layouts.
  * Layouts that have not changed since release 36 are structs. Three things do change: the
  * size of struct verbs_context, the place of each operation in the table, and the length
- * of struct ibv_qp_ex. They are learned from the library itself when the plugin is
- * loaded: rnp_abi_learn().
+ * of struct ibv_qp_ex. rnp_abi_learn() finds them out from the library itself when the
+ * plugin is loaded.
  *
- * Layouts are facts about the x86-64 and aarch64 binaries of rdma-core 36 to 64.
+ * All layouts hold for the x86-64 and aarch64 binaries of rdma-core 36 to 64.
  */
 #ifndef RNP_DRIVER_ABI_H
 #define RNP_DRIVER_ABI_H
@@ -22,8 +22,8 @@
 #include "provider/verbs/library.h"
 
 /* Every operation of every known release, in the order of the library's table, which is
- * alphabetical. The numbers are those of the plugin; struct rnp_abi.slot has the position
- * in the table of the library that is loaded.
+ * alphabetical. These numbers are private to the plugin; rnp_abi.slot has the position in
+ * the table of the library that is loaded.
  */
 /* clang-format off */
 #define RNP_OPS(X) \
@@ -54,7 +54,8 @@ enum rnp_op {
 /* clang-format on */
 
 enum {
-	RNP_ABI_SLOTS = 160, /* more than any known table: the library reads no further */
+	/* longer than any known table, so that the library does not read past the end */
+	RNP_ABI_SLOTS = 160,
 	RNP_ABI_NO_SLOT = 0xff,
 };
 
@@ -83,18 +84,22 @@ struct rnp_abi_sysfs_dev {
 	struct timespec time_created;
 };
 
-/* First member of a driver's device. The driver zeroes it; the library fills it in. */
+/* First member of a driver's device struct. The driver zeroes it; the library fills
+ * it in.
+ */
 struct rnp_abi_device {
 	struct ibv_device device;
 	const void *ops;
-	int refcount; /* atomic, of the library */
+	int refcount; /* atomic; used by the library */
 	struct rnp_abi_list_node entry;
 	struct rnp_abi_sysfs_dev *sysfs;
 	uint64_t core_support; /* RNP_ABI_OPTIONAL_MR_ACCESS */
 };
 
 enum {
-	/* Optional bits of access flags are understood, so they need not be removed. */
+	/* The driver understands optional access flags, so the library need not
+	 * remove them.
+	 */
 	RNP_ABI_OPTIONAL_MR_ACCESS = 1 << 0,
 };
 
@@ -105,7 +110,7 @@ struct rnp_abi_device_ops {
 	const void *match_table;
 	const void *static_providers;
 	bool (*match_device)(struct rnp_abi_sysfs_dev *sysfs_dev);
-	/* Owns @cmd_fd from the start, also when it fails. */
+	/* Owns @cmd_fd, also on failure. */
 	struct verbs_context *(*alloc_context)(struct ibv_device *device, int cmd_fd,
 					       void *private_data);
 	struct verbs_context *(*import_context)(struct ibv_device *device, int cmd_fd);
@@ -113,7 +118,7 @@ struct rnp_abi_device_ops {
 	void (*uninit_device)(struct rnp_abi_device *device);
 };
 
-/* ------------------------------------------------------ layouts that are learned */
+/* ------------------------------------------ layouts that differ between releases */
 /* The private functions of the library, found by dlsym(). */
 struct rnp_abi_lib {
 	void (*register_driver)(const struct rnp_abi_device_ops *ops);
@@ -127,15 +132,16 @@ struct rnp_abi_lib {
 
 struct rnp_abi {
 	struct rnp_abi_lib lib;
-	size_t context_size; /* of struct verbs_context; struct ibv_context is its end */
-	unsigned op_count;   /* length of its table of operations */
-	unsigned qp_ex_len;  /* bytes of struct ibv_qp_ex; the word after it is a mask */
+	/* bytes of struct verbs_context, which ends with struct ibv_context */
+	size_t context_size;
+	unsigned op_count;  /* entries in its table of operations */
+	unsigned qp_ex_len; /* bytes of struct ibv_qp_ex; the word after it is a mask */
 	uint8_t slot[RNP_OP_COUNT]; /* place in the table, or RNP_ABI_NO_SLOT */
 };
 
 /**
  * rnp_abi_find_lib() - Find the private functions of a loaded libibverbs
- * @handle:	From dlopen()
+ * @handle:	Handle of the library, from dlopen()
  * @version:	Private ABI version, part of a symbol's name: 34, 57, 59, 64 ...
  * @err:	Out on failure: one sentence
  *
@@ -145,35 +151,35 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
 		     size_t err_len);
 
 /**
- * rnp_abi_learn() - Learn the layouts of this library
+ * rnp_abi_learn() - Find out the layouts of the loaded library
  * @abi:	Out; @abi->lib is filled in by the caller
  * @err:	Out on failure: one sentence that says what does not fit
  *
- * Makes a scratch context, gives it a table of distinct marks as operations and looks
- * where the library puts them. About 65 operations stand in public structs too; each of
- * these must be where the list above says. Nothing is called through the marks.
+ * Makes a temporary context, gives it a table of distinct marks as operations and looks
+ * where the library stores them. About 65 operations stand in public structs too; each of
+ * them must be where the list of the plugin says. No mark is ever called.
  *
  * Return: 0; -ENOMEM; -EPROTO if anything is not as known.
  */
 int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len);
 
-/* An operation of the plugin. */
+/* An operation of libibverbs and the function of the plugin that performs it. */
 struct rnp_abi_op {
 	enum rnp_op op;
 	void (*fn)(void);
 };
 
-/* Put operations into @table (RNP_ABI_SLOTS entries) for rnp_abi_lib.set_ops(), which
- * leaves alone what is NULL there. Operations that the library does not know are left
- * out.
+/* Puts operations into @table (RNP_ABI_SLOTS entries) for rnp_abi_lib.set_ops(), which
+ * ignores NULL entries. Operations that the library does not know are left out.
  */
 void rnp_abi_fill_table(const struct rnp_abi *abi, const struct rnp_abi_op *ops,
 			unsigned count, void **table);
 
-/* Make ibv_qp_to_qp_ex() answer for this QP, which is zeroed otherwise. */
+/* Sets a flag in the QP, which is zeroed otherwise, so that ibv_qp_to_qp_ex() accepts it.
+ */
 void rnp_abi_mark_qp_ex(const struct rnp_abi *abi, union rnp_abi_qp *qp);
 
-/* For messages and tests: "poll_cq". */
+/* Returns the name of an operation, such as "poll_cq", for messages and tests. */
 const char *rnp_abi_op_name(enum rnp_op op);
 
 #endif /* RNP_DRIVER_ABI_H */

@@ -4,10 +4,10 @@
  * By the manual pages, verbs that return a number return the value of errno on failure,
  * and verbs that return a pointer set errno; programs look at either, and call perror().
  * So each operation, whatever it returns, sets errno if it fails and keeps it if it
- * succeeds: here, where all of them pass. Functions that the program calls by pointers of
- * the extended objects (ibv_start_poll(), ibv_wr_complete()) call rnp_set_errno()
- * themselves, and so do verbs that post, for speed: if they succeed, errno may have
- * changed.
+ * succeeds; the wrappers in this file do that for all of them. Functions that the program
+ * calls by pointers of the extended objects (ibv_start_poll(), ibv_wr_complete()) call
+ * rnp_set_errno() themselves. So do the verbs that post, for speed; if they succeed,
+ * errno may have changed.
  */
 #include "ops.h"
 
@@ -15,8 +15,9 @@
 
 #include "provider/verbs/provider.h"
 
-/* A call that succeeds may have handled failures on its way, which set errno; and
- * rdma_accept() moves a QP to ERR between its own failure and its return.
+/* Sets errno to @rc, or restores it if the call has succeeded: the call may have handled
+ * failures that set errno. Programs depend on that: rdma_accept() moves a QP to ERR
+ * between its own failure and its return.
  */
 static int set_errno(int rc, int saved_errno)
 {
@@ -233,10 +234,14 @@ RETURNS_POINTER(struct ibv_mr, reg_mr,
 	(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access),
 	(pd, addr, length, hca_va, access))
 
-/* Those not here keep the library's dummies, which answer EOPNOTSUPP. */
+/* Operations that are not in this table keep the library's default, which fails
+ * with EOPNOTSUPP.
+ */
 #define OP(name) { RNP_OP_##name, (void (*)(void))op_##name }
 #define QUICK(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
-/* Nothing of them is an errno: rnp_poll_cq() returns a negative one, and sets it. */
+/* Operations that do not return a positive errno: rnp_poll_cq() returns a negative one,
+ * and sets errno.
+ */
 #define PLAIN(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
 static const struct rnp_abi_op ops[] = {
 	PLAIN(cq_event),
@@ -318,9 +323,9 @@ const struct rnp_abi_op *rnp_ops(unsigned *count)
 	return ops;
 }
 
-/* ------------------------------------------------ calls that fault rules may fail */
+/* ------------------------------------------- calls that fault rules can make fail */
 
-/* In the order of rn_fault_calls. */
+/* Indices in rn_fault_calls. */
 enum call {
 	CALL_ALLOC_PD,
 	CALL_REG_MR,
@@ -338,8 +343,9 @@ enum call {
 	CALL_MODIFY_SRQ,
 };
 
-/* Return: the positive errno that a fault rule lets the call fail with, which is in
- * errno, too; or 0. In a fork child there are no rules, and the call itself fails.
+/* Asks the fault rules whether the call must fail. Return: the positive errno to fail
+ * with, which is in errno, too; or 0. In a fork() child there are no rules, and the call
+ * itself fails.
  */
 static int injected_error(struct ibv_context *context, enum call call)
 {
@@ -350,7 +356,7 @@ static int injected_error(struct ibv_context *context, enum call call)
 		       : rnp_set_errno(rnp_engine_call_error(ctx->engine, call));
 }
 
-/* ---------------------------------------------------------------- pointers, or errno */
+/* ------------------------------------------------------- calls that return a pointer */
 static struct ibv_pd *inject_alloc_pd(struct ibv_context *context)
 {
 	return injected_error(context, CALL_ALLOC_PD) ? NULL : op_alloc_pd(context);
@@ -426,7 +432,7 @@ static struct ibv_mw *inject_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	return injected_error(pd->context, CALL_ALLOC_MW) ? NULL : op_alloc_mw(pd, type);
 }
 
-/* ---------------------------------------------------------------------------- errnos */
+/* -------------------------------------------------------- calls that return an errno */
 static int inject_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	int error = injected_error(qp->context, CALL_MODIFY_QP);

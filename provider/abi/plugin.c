@@ -18,18 +18,19 @@
 #include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 
-/* Written by the constructor only. */
+/* State of the plugin, written only by the constructor of the library. */
 static struct {
 	void *verbs;
 	struct rnp_abi abi;
 	struct rnp_library library;
 	void *table[RNP_ABI_SLOTS];
-	void *fault_table[RNP_ABI_SLOTS]; /* of calls that fault rules are about */
+	void *fault_table[RNP_ABI_SLOTS]; /* operations that ask the fault rules first */
 } plugin;
 
 /* -------------------------------------------------------------------------- contexts */
-/* The block of a context is the library's struct verbs_context, as long as the library
- * says, with struct ibv_context at its end; struct rnp_context starts there and goes on.
+/* Returns the start of the memory block of a context. The block begins with the library's
+ * struct verbs_context, whose length differs between releases and whose end is struct
+ * ibv_context; struct rnp_context begins with that struct ibv_context.
  */
 static char *block_of(struct rnp_context *ctx)
 {
@@ -41,7 +42,7 @@ static struct verbs_context *public_part(struct rnp_context *ctx)
 	return ctx ? (struct verbs_context *)(void *)block_of(ctx) : NULL;
 }
 
-/* Owns @cmd_fd from here on. */
+/* Allocates a context; owns @cmd_fd from now on. */
 static struct rnp_context *new_block(struct ibv_device *device, int cmd_fd)
 {
 	size_t before = plugin.abi.context_size - sizeof(struct ibv_context);
@@ -51,7 +52,7 @@ static struct rnp_context *new_block(struct ibv_device *device, int cmd_fd)
 	return block ? (struct rnp_context *)(block + before) : NULL;
 }
 
-/* Give back the library's part, with cmd_fd and async_fd. */
+/* Frees a context: closes cmd_fd and async_fd, and frees the library's part. */
 static void free_block(struct rnp_context *ctx)
 {
 	void *block = block_of(ctx);
@@ -70,7 +71,9 @@ static void mark_qp_ex(union rnp_abi_qp *qp)
 	rnp_abi_mark_qp_ex(&plugin.abi, qp);
 }
 
-/* @origin: the context whose open file @cmd_fd is, or NULL. Owns @cmd_fd. */
+/* Opens a context; owns @cmd_fd. @origin: the context whose descriptor @cmd_fd is a copy
+ * of; NULL: none.
+ */
 static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 					const struct rnp_context *origin)
 {
@@ -118,8 +121,9 @@ static void *import_from(struct rnp_context *origin, void *arg)
 	return open_context(origin->base.device, *cmd_fd, origin);
 }
 
-/* libibverbs takes all devices of Rocin for one character device, so @device may be
- * another one. */
+/* Imports a context. @device may be another one of Rocin's devices, as all have the same
+ * device number, so the device of the context is used.
+ */
 static struct verbs_context *import_context(struct ibv_device *device, int cmd_fd)
 {
 	(void)device;
@@ -138,7 +142,7 @@ static void free_context(struct ibv_context *context)
 }
 
 /* --------------------------------------------------------------------------- devices */
-/* "rocin" and a number. */
+/* Is the device named "rocin" and a number? */
 static bool match_device(struct rnp_abi_sysfs_dev *sysfs_dev)
 {
 	static const char prefix[] = "rocin";
@@ -156,7 +160,8 @@ static struct rnp_abi_device *alloc_device(struct rnp_abi_sysfs_dev *sysfs_dev)
 	struct rnp_abi_device *device = calloc(1, sizeof(*device));
 
 	(void)sysfs_dev;
-	/* Without it libibverbs removes IBV_ACCESS_RELAXED_ORDERING from registrations.
+	/* Without this flag libibverbs removes IBV_ACCESS_RELAXED_ORDERING
+	 * from registrations.
 	 */
 	if (device)
 		device->core_support = RNP_ABI_OPTIONAL_MR_ACCESS;
@@ -180,7 +185,7 @@ static const struct rnp_abi_device_ops device_ops = {
 };
 
 /* ----------------------------------------------------------------------- constructor */
-/* NN of "...-rdmavNN.so", 0 if the name is another. */
+/* Returns the number NN of a file name "...-rdmavNN.so"; 0: another name. */
 static unsigned version_of(const char *path)
 {
 	static const char mark[] = "-rdmav";

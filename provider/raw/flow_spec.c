@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* flow_spec.c - a flow rule as ibv_create_flow() is given it. */
+/* flow_spec.c - parses the flow rules that programs pass to ibv_create_flow(). */
 #include "flow_spec.h"
 
 #include <arpa/inet.h>
@@ -32,7 +32,8 @@ struct reading {
 		memcpy(&(to), &(from), sizeof(to));                     \
 	} while (0)
 
-/* Add a layer that excludes those in @others. */
+/* Adds a header to the rule, unless it is there or one of @others, which exclude it, is.
+ */
 static int add_layer(struct reading *r, uint32_t layer, uint32_t others)
 {
 	struct rnp_flow_match *m = &r->rule->match;
@@ -199,7 +200,7 @@ static bool exists_elsewhere(unsigned type)
 	       type == IBV_FLOW_SPEC_MPLS || type == IBV_FLOW_SPEC_ACTION_HANDLE;
 }
 
-/* One specification. Return: its bytes, or -errno. */
+/* Parses the specification at @at. Return: its length in bytes, or -errno. */
 static int read_spec(struct reading *r, const uint8_t *at)
 {
 	struct ibv_flow_spec s = { 0 };
@@ -226,7 +227,7 @@ static unsigned be16_of(const uint8_t p[2])
 	return (unsigned)p[0] << 8 | p[1];
 }
 
-/* Can a frame match? A rule that no frame can match is a mistake. */
+/* Can any frame match the rule? If not, the rule is a mistake of the program. */
 static bool is_possible(const struct rnp_flow_match *m)
 {
 	bool tcp = m->layers & RNP_LAYER_TCP, udp = m->layers & RNP_LAYER_UDP;
@@ -237,7 +238,7 @@ static bool is_possible(const struct rnp_flow_match *m)
 	    ((m->layers & RNP_LAYER_IP4 && type != TYPE_IP4) ||
 	     (m->layers & RNP_LAYER_IP6 && type != TYPE_IP6)))
 		return false;
-	/* Behind IPv6 there may be extension headers. */
+	/* Behind IPv6 there may be extension headers, so only IPv4 tells the protocol. */
 	if (m->mask.ip4_proto[0] == 0xff)
 		next = m->value.ip4_proto[0];
 	else
@@ -263,7 +264,9 @@ static int read_kind(const struct ibv_flow_attr *attr, struct rnp_rule *rule)
 	default:
 		return -EINVAL;
 	}
-	/* No rule comes after a default, and a sniffer lets every frame pass anyway. */
+	/* DONT_TRAP makes no sense: no rule comes after a default rule, and a sniffer
+	 * rule lets every frame go on to other rules anyway.
+	 */
 	return attr->num_of_specs || rule->dont_trap ? -EINVAL : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* flow_spec.h - a flow rule as ibv_create_flow() is given it. */
+/* flow_spec.h - parses the flow rules that programs pass to ibv_create_flow(). */
 #ifndef RNP_FLOW_SPEC_H
 #define RNP_FLOW_SPEC_H
 
@@ -8,19 +8,19 @@
 #include "flow_steer.h"
 
 enum {
-	RNP_FLOW_SPECS_MAX = 10, /* per rule; the kernel's limit */
+	RNP_FLOW_SPECS_MAX = 10, /* specifications per rule; the kernel's limit */
 };
 
 /**
- * rnp_flow_spec_parse() - Judge a rule and convert it
- * @attr:	With its specifications behind it, one after the other without gaps and at
- *		any alignment
+ * rnp_flow_spec_parse() - Check a flow rule and convert it
+ * @attr:	The rule, with its specifications behind it, one after the other without
+ *		gaps and at any alignment
  * @rule:	Out: kind, priority, drop, dont_trap, tag, match; the rest is zeroed
- * @counters:	Out: those to be counted by, or NULL
+ * @counters:	Out: counters object that the rule names, or NULL
  *
  * Addresses, ports, types and tags are in network order, as for any device. The VLAN tag
- * is that of the outermost tag, the type what follows the tags; the IPv6 next header is
- * that of the fixed header, while TCP and UDP are found behind extension headers.
+ * is the outermost one, the Ethernet type the one behind the tags; the IPv6 next header
+ * is that of the fixed header, while TCP and UDP are found behind extension headers.
  *
  * Return: 0; -EINVAL: port not 1, an unknown type or flag, a specification of the wrong
  *	   size, two of one layer, layers or types that exclude each other, specifications

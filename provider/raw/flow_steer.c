@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* flow_steer.c - which queue pairs get a frame. */
+/* flow_steer.c - finds the queue pairs that get a frame. */
 #include "flow_steer.h"
 
 #include <stddef.h>
@@ -102,8 +102,8 @@ static bool ends_here(const struct rnp_rule *rule)
 	return rule->kind != RNP_RULE_SNIFFER && !rule->dont_trap;
 }
 
-/* The rules from @first on that are of one stage. Return: the first of the next one, NULL
- * if the frame goes no further.
+/* Applies the rules of the stage that begins with @first. Return: first rule of the next
+ * stage; NULL: the frame is not passed to further stages.
  */
 static struct rnp_rule *pass_stage(struct visit *v, struct rnp_rule *first)
 {

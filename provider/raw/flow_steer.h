@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* flow_steer.h - which queue pairs get a frame: the flow rules of one device, in order.
+/* flow_steer.h - finds the queue pairs that get a frame, by the flow rules of one device.
  *
- * A frame meets the rules stage by stage:
+ * Rules are applied in stages, in this order:
  *
- *	sniffers		get a copy, and the frame goes on
- *	normal rules		by priority, 0 first
- *	multicast defaults	a frame to a group address
- *	defaults		whatever is left
+ *	sniffers		get a copy of every frame
+ *	normal rules		one stage for each priority, 0 first
+ *	multicast defaults	match frames to a group address
+ *	defaults		match all frames
  *
- * A frame ends in the first stage in which a rule matches, unless all matching rules
- * there let it pass (dont_trap). Every QP with a matching rule of that stage gets the
- * frame, each QP once; if one of the rules drops it, none does. A QP with RSS hands the
- * frame to one queue.
+ * A frame is not passed to further stages after one in which a rule other than a sniffer
+ * matches, unless all matching rules there have the flag dont_trap. Every QP with a
+ * matching rule in a stage gets the frame, each QP once; if one of these rules drops
+ * frames, no QP gets it. A QP with RSS hands the frame to one queue.
  *
  * Threads: nothing here locks; guarded by the engine lock.
  */
@@ -30,29 +30,31 @@ enum rnp_rule_kind {
 	RNP_RULE_ALL_DEFAULT,
 };
 
-/* Frames that rules with one counters object have matched. */
+/* Frames that have matched the rules that use one counters object. */
 struct rnp_tally {
 	uint64_t frames, bytes;
 };
 
-/* The caller fills it in before rnp_steer_add(), and owns its memory. */
+/* A flow rule. The caller fills it in before rnp_steer_add(), and owns its memory. */
 struct rnp_rule {
 	enum rnp_rule_kind kind;
 	uint16_t priority; /* of a normal rule */
 	bool drop, dont_trap;
-	uint32_t tag;		     /* handed to deliver */
+	uint32_t tag;		     /* passed to rnp_deliver_fn */
 	struct rnp_flow_match match; /* of a normal rule */
 	void *qp;		     /* the QP that gets the frame */
-	const struct rnp_rss *rss;   /* a queue of this table gets it instead; or NULL */
-	struct rnp_tally *tally;     /* or NULL */
+	/* a queue of this RSS table gets the frame instead; or NULL */
+	const struct rnp_rss *rss;
+	struct rnp_tally *tally; /* counts matching frames; or NULL */
 
 	TAILQ_ENTRY(rnp_rule) link;
-	uint64_t served; /* number of the frame that it delivered last */
+	/* value of rnp_steer.frames when this rule delivered a frame last */
+	uint64_t served;
 };
 
 struct rnp_steer {
 	TAILQ_HEAD(, rnp_rule) rules; /* in the order of the stages */
-	uint64_t frames;	      /* seen so far */
+	uint64_t frames;	      /* frames seen so far */
 };
 
 void rnp_steer_init(struct rnp_steer *s);
@@ -65,10 +67,10 @@ typedef void rnp_deliver_fn(void *arg, void *qp, uint32_t tag);
 /**
  * rnp_steer_frame() - Find the queue pairs that get a frame
  * @frame:	From the destination address on; any length
- * @deliver:	Called for each QP, or the queue that it has chosen; may not change the
- *		rules
+ * @deliver:	Called for each QP, or the queue that RSS has chosen; may not change
+ *		the rules
  *
- * Return: how many QPs got it.
+ * Return: number of QPs that got the frame.
  */
 unsigned rnp_steer_frame(struct rnp_steer *s, const uint8_t *frame, size_t len,
 			 rnp_deliver_fn *deliver, void *arg);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* frame.c - an Ethernet frame: its fields, whether a rule matches them, its checksums. */
+/* frame.c - parses Ethernet frames, matches them with flow rules, and computes checksums.
+ */
 #include "frame.h"
 
 #include <assert.h>
@@ -22,7 +23,7 @@ enum {
 	UDP_LEN = 8,
 	UDP_SUM_AT = 6,
 	EXTENSIONS_MAX = 8,
-	EXTENSION_UNIT = 8, /* bytes that the length of an extension header counts */
+	EXTENSION_UNIT = 8, /* unit of the length of an extension header, bytes */
 	AH_UNIT = 4,
 	PORTS_LEN = 4,
 
@@ -49,7 +50,7 @@ struct rest {
 	size_t len;
 };
 
-/* The next @n bytes, or NULL if there are not as many. */
+/* Returns the next @n bytes and skips them; NULL if there are not as many. */
 static const uint8_t *pull(struct rest *r, size_t n)
 {
 	const uint8_t *at = r->at;
@@ -106,7 +107,8 @@ static void parse_ip4(struct rnp_frame_view *v, struct rest *r)
 		parse_l4(v, r, f->ip4_proto[0]);
 }
 
-/* Step over one extension header. False: there is none, or nothing can be told behind it.
+/* Skips one IPv6 extension header. False: @next is no extension header, or the header is
+ * cut short or that of a later fragment, so that nothing behind it can be parsed.
  */
 static bool skip_extension(struct rnp_frame_view *v, struct rest *r, unsigned *next)
 {
@@ -218,12 +220,14 @@ bool rnp_frame_is_multicast(const struct rnp_frame_view *view)
 }
 
 /* ------------------------------------------------------------------------- checksums */
-/* Where things stand in a frame, from its start; 0 bytes: not there. */
+/* Offsets of headers from the start of a frame, and their lengths in bytes; length 0:
+ * not there.
+ */
 struct parts {
-	size_t ip4, ip4_len;	 /* the header */
-	size_t addrs, addrs_len; /* both addresses */
+	size_t ip4, ip4_len;	 /* IPv4 header */
+	size_t addrs, addrs_len; /* source and destination address of IPv4 or IPv6 */
 	size_t l4, l4_len;	 /* header and data of TCP or UDP */
-	size_t sum;		 /* its checksum */
+	size_t sum;		 /* checksum field of TCP or UDP */
 	uint8_t proto;
 };
 
@@ -240,7 +244,9 @@ static void find_l4(struct parts *p, size_t at, size_t len, uint8_t proto)
 	p->proto = proto;
 }
 
-/* @left: bytes from @at to the end of the frame, padding included. */
+/* Finds the IPv4 header at @at. @left: bytes from @at to the end of the frame,
+ * padding included.
+ */
 static void find_ip4(struct parts *p, const uint8_t *frame, size_t at, size_t left)
 {
 	const uint8_t *ip = frame + at;
@@ -308,7 +314,8 @@ static unsigned fold_sum(uint64_t sum)
 	return (unsigned)sum ^ 0xffff;
 }
 
-/* The sum over the pseudo header and all of TCP or UDP: 0 if the checksum in it is right.
+/* Returns the checksum over the pseudo header and all of TCP or UDP: 0 if the checksum
+ * field in it is right.
  */
 static unsigned l4_sum(const struct parts *p, const uint8_t *frame)
 {
@@ -338,7 +345,7 @@ void rnp_checksum_fill(uint8_t *frame, size_t len)
 		return;
 	put_be16(frame + p.sum, 0);
 	sum = l4_sum(&p, frame);
-	/* 0 says that there is none. */
+	/* In UDP the value 0 means that there is no checksum. */
 	put_be16(frame + p.sum, sum == 0 && p.proto == NEXT_UDP ? 0xffff : sum);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* frame.h - an Ethernet frame: its fields, whether a rule matches them, its checksums.
+/* frame.h - parses Ethernet frames, matches them with flow rules, and computes checksums.
  *
- * A frame is parsed once into the fields that rules can name; a rule is a value and a
- * mask over the same fields. Knows neither verbs nor sockets.
+ * A frame is parsed once into the fields that flow rules can name; a rule is a value and
+ * a mask over the same fields. Nothing here depends on verbs or sockets.
  *
- * Threads: none of these functions locks or keeps anything.
+ * Threads: none of these functions locks or keeps state.
  */
 #ifndef RNP_FRAME_H
 #define RNP_FRAME_H
@@ -13,18 +13,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Headers that a frame has, or that a rule wants it to have. */
+/* Headers that a frame has, or that a rule requires. */
 enum rnp_flow_layer {
-	RNP_LAYER_ETH = 1 << 0, /* absent only from a frame shorter than that header */
+	RNP_LAYER_ETH = 1 << 0, /* absent only if the frame is shorter than that header */
 	RNP_LAYER_VLAN = 1 << 1,
 	RNP_LAYER_IP4 = 1 << 2,
 	RNP_LAYER_IP6 = 1 << 3,
-	RNP_LAYER_TCP = 1 << 4, /* of TCP and UDP the ports; not in a later fragment */
+	/* the ports of TCP; absent from later fragments; so for UDP */
+	RNP_LAYER_TCP = 1 << 4,
 	RNP_LAYER_UDP = 1 << 5,
-	RNP_LAYER_FRAGMENT = 1 << 6, /* of an IP packet, not the whole; not for rules */
+	/* the frame has only a fragment of an IP packet; not used in rules */
+	RNP_LAYER_FRAGMENT = 1 << 6,
 };
 
-/* All in network order, so bytes only: no padding. Zero where the layer is absent. */
+/* Fields of a frame, all in network order and as bytes, so without padding. Zero if the
+ * layer is absent.
+ */
 struct rnp_flow_fields {
 	uint8_t dst_mac[6], src_mac[6];
 	uint8_t ether_type[2]; /* behind the VLAN tags */
@@ -33,12 +37,13 @@ struct rnp_flow_fields {
 	uint8_t ip4_proto[1], ip4_tos[1], ip4_ttl[1];
 	uint8_t ip4_flags[1]; /* RNP_IP4_* */
 	uint8_t ip6_src[16], ip6_dst[16];
-	uint8_t ip6_label[4];				/* 20 bits */
-	uint8_t ip6_next[1], ip6_class[1], ip6_hops[1]; /* next: of the fixed header */
+	uint8_t ip6_label[4]; /* 20 bits */
+	/* ip6_next is that of the fixed header */
+	uint8_t ip6_next[1], ip6_class[1], ip6_hops[1];
 	uint8_t src_port[2], dst_port[2];
 };
 
-enum { /* as the kernel numbers them for flow rules (enum ib_ipv4_flags) */
+enum { /* IPv4 flags, numbered as in the kernel's flow rules (enum ib_ipv4_flags) */
 	RNP_IP4_DONT_FRAG = 1 << 1,
 	RNP_IP4_MORE_FRAG = 1 << 2,
 };
@@ -49,14 +54,14 @@ struct rnp_frame_view {
 };
 
 struct rnp_flow_match {
-	uint32_t layers; /* all of these must be there */
+	uint32_t layers; /* layers that the frame must have */
 	struct rnp_flow_fields value, mask;
 };
 
 /**
- * rnp_frame_parse() - Find the fields of a frame
+ * rnp_frame_parse() - Parse the fields of a frame
  * @view:	Out
- * @frame:	From the destination address on
+ * @frame:	Frame from the destination address on
  * @len:	Bytes, any number; a header that is cut short counts as absent
  */
 void rnp_frame_parse(struct rnp_frame_view *view, const uint8_t *frame, size_t len);
@@ -65,7 +70,9 @@ void rnp_frame_parse(struct rnp_frame_view *view, const uint8_t *frame, size_t l
 bool rnp_flow_matches(const struct rnp_flow_match *match,
 		      const struct rnp_frame_view *view);
 
-/* To a group address, broadcast included; false if there is no address. */
+/* Is the destination a group address, broadcast included? False if the frame is too short
+ * to have one.
+ */
 bool rnp_frame_is_multicast(const struct rnp_frame_view *view);
 
 /* --------------------------------------------------------------------- checksums
@@ -74,13 +81,13 @@ bool rnp_frame_is_multicast(const struct rnp_frame_view *view);
  * tags. RFC 791, 793, 768, 8200 (8.1).
  */
 
-/* Write the checksums of the frame, whatever is in their fields. A header that is cut
- * short, or whose length exceeds the frame, has no checksum.
+/* Fills in the checksums of the frame, whatever their fields contain. A header that is
+ * cut short, or whose length exceeds the frame, is left alone.
  */
 void rnp_checksum_fill(uint8_t *frame, size_t len);
 
-/* The meaning of IBV_WC_IP_CSUM_OK: the frame is IPv4 with TCP or UDP, and both checksums
- * are right. UDP without a checksum counts as right.
+/* Is the frame IPv4 with TCP or UDP, and are both checksums right, as IBV_WC_IP_CSUM_OK
+ * means? UDP without a checksum counts as right.
  */
 bool rnp_checksum_ok(const uint8_t *frame, size_t len);
 

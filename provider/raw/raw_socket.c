@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* raw_socket.c - Ethernet frames of raw packet QPs, on packet sockets. */
+/* raw_socket.c - sends and receives Ethernet frames of raw packet QPs by packet sockets.
+ */
 #include "raw_socket.h"
 
 #include <arpa/inet.h>
@@ -25,11 +26,12 @@
 
 enum {
 	RCVBUF = 4 << 20,
-	TAG_LEN = 4,	/* VLAN: type and TCI */
-	MACS_LEN = 12,	/* before the tag */
+	TAG_LEN = 4,	/* bytes of a VLAN tag: type and TCI */
+	MACS_LEN = 12,	/* bytes of both addresses, which precede the tag */
 	SEND_MAX = 256, /* frames per step */
 	ALL_BYTES = 1 << 18,
-	/* On frames that raw packet QPs send ("ROCR"): tells them from the kernel's own.
+	/* SO_MARK of frames that raw packet QPs send ("ROCR"); it tells them from frames
+	 * of the kernel's network stack.
 	 */
 	MARK = 0x524f4352,
 };
@@ -37,12 +39,15 @@ enum {
 struct rnp_raw {
 	struct rnp_steer steer;
 	unsigned qps;
-	int tx_fd, rx_fd;  /* -1: none */
-	bool is_loopback;  /* frames that are sent are received, too */
-	bool has_mark;	   /* this process, and so likely others, can mark its frames */
-	uint32_t len_max;  /* bytes of the longest frame that the wire carries */
-	uint32_t overflow; /* frames so far that rx_fd had no room for */
-	uint32_t tx_len;   /* > 0: a frame in tx waits for room in the socket */
+	int tx_fd, rx_fd; /* -1: none */
+	/* the interface is lo, where frames that are sent are received, too */
+	bool is_loopback;
+	/* this process, and so probably others, may set the mark on frames */
+	bool has_mark;
+	uint32_t len_max;  /* bytes of the longest frame that the MTU allows */
+	uint32_t overflow; /* frames that were lost so far because rx_fd was full */
+	/* bytes of the frame in @tx, which waits for room in the socket; 0: none */
+	uint32_t tx_len;
 	uint8_t tx[RN_FRAME_MAX];
 	uint8_t rx[TAG_LEN + RN_FRAME_MAX];
 };
@@ -55,7 +60,7 @@ static struct sockaddr_ll address_of(const struct rnp_raw_link *l, uint16_t prot
 				     .sll_ifindex = (int)l->netdev->ifindex };
 }
 
-/* A packet socket that receives nothing yet. -errno on failure. */
+/* Opens a packet socket that receives nothing yet. Return: the socket or -errno. */
 static int open_socket(void)
 {
 	int fd = rn_fd_own(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -101,7 +106,7 @@ static int open_tx(const struct rnp_raw_link *l, struct rnp_raw *raw)
 		rn_fd_close(fd);
 		return rc;
 	}
-	/* Before Linux 5.17 that takes CAP_NET_ADMIN. */
+	/* Before Linux 5.17 setting the mark needs CAP_NET_ADMIN. */
 	raw->has_mark = setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0;
 	raw->tx_fd = fd;
 	return 0;
@@ -132,7 +137,9 @@ int rnp_raw_get(struct rnp_raw_link *l)
 	return 0;
 }
 
-/* There are seldom several; a socket for which there is no room is closed at once. */
+/* Keeps a socket to be closed later without the engine lock. If too many are kept
+ * already, which is rare, it is closed at once.
+ */
 static void retire(struct rnp_raw_link *l, int *fd)
 {
 	int *slot = l->retired.fd;
@@ -182,14 +189,17 @@ void rnp_raw_put(struct rnp_raw_link *l)
 }
 
 /* ----------------------------------------------------------------------------- rules */
-/* Of the frames that this host sends, take only those of raw packet QPs. On lo take none
- * of them, as they arrive there, too.
+/* Sets a filter on the receiving socket: of the frames that this host sends, it receives
+ * only those of raw packet QPs. On lo it receives no outgoing frames, as they come in
+ * there, too.
  */
 static int set_filter(const struct rnp_raw *raw, int fd)
 {
 	const uint32_t type = (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE);
 	const uint32_t mark = (uint32_t)(SKF_AD_OFF + SKF_AD_MARK);
-	/* If this process cannot set the mark, others cannot either: take all frames. */
+	/* If this process cannot set the mark, others probably cannot either: receive
+	 * all frames.
+	 */
 	uint8_t unmarked = raw->has_mark || raw->is_loopback ? 1 : 0;
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, type),
@@ -244,8 +254,8 @@ static int open_rx(struct rnp_raw_link *l)
 	return rc;
 }
 
-/* The frames that the interface must let in for this rule. Without type and address: only
- * those that it lets in anyway.
+/* Returns the packet-socket membership for a rule, which makes the interface receive the
+ * frames that the rule needs. Without type and address: no membership is needed.
  */
 static struct packet_mreq membership_of(const struct rnp_raw_link *l,
 					const struct rnp_rule *rule)
@@ -274,7 +284,9 @@ static struct packet_mreq membership_of(const struct rnp_raw_link *l,
 	return req;
 }
 
-/* If the interface refuses, fewer frames come, and the rule still works for those. */
+/* Adds or drops the membership for a rule. If the interface refuses, fewer frames come,
+ * and the rule works for those.
+ */
 static void change_membership(const struct rnp_raw_link *l, const struct rnp_rule *rule,
 			      int what)
 {
@@ -317,8 +329,8 @@ static void add_stat(struct rnp_raw_link *l, enum rn_stat stat, uint32_t n)
 	__atomic_store_n(c, *c + n, __ATOMIC_RELAXED);
 }
 
-/* The ancillary data of a frame: what the kernel says about it, and how many frames it
- * has dropped so far.
+/* Ancillary data of a frame: what the kernel says about it, and how many frames the
+ * socket has dropped so far.
  */
 struct ancillary {
 	struct tpacket_auxdata aux;
@@ -344,7 +356,9 @@ static struct ancillary read_ancillary(struct msghdr *msg, uint32_t overflow)
 	return r;
 }
 
-/* Put the tag back that the kernel took out of the frame; there is room before it. */
+/* Inserts the VLAN tag again that the kernel has removed from the frame; there is room
+ * before the frame. Return: new start of the frame.
+ */
 static uint8_t *put_tag(uint8_t *frame, const struct tpacket_auxdata *aux)
 {
 	uint8_t *start = frame - TAG_LEN;
@@ -359,7 +373,9 @@ static uint8_t *put_tag(uint8_t *frame, const struct tpacket_auxdata *aux)
 	return start;
 }
 
-/* Take one frame off the socket. Return: its bytes, at *@frame; 0: the socket is dry. */
+/* Receives one frame from the socket, at *@frame. Return: its bytes; 0: the socket
+ * is empty.
+ */
 static size_t take_frame(struct rnp_raw_link *l, const uint8_t **frame)
 {
 	struct rnp_raw *raw = l->raw;
@@ -427,7 +443,7 @@ unsigned rnp_raw_receive(struct rnp_raw_link *l, rn_ns now, unsigned max)
 }
 
 /* -------------------------------------------------------------------------- transmit */
-/* False: there is no room now, try again. */
+/* Sends the frame in @tx. False: the socket is full, try again later. */
 static bool send_frame(struct rnp_raw_link *l)
 {
 	struct rnp_raw *raw = l->raw;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rss.c - receive side scaling: which of several queues gets a frame. */
+/* rss.c - receive side scaling: chooses the queue that gets a frame. */
 #include "rss.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 uint32_t rnp_toeplitz(const uint8_t key[RNP_TOEPLITZ_KEY_LEN], const uint8_t *data,
 		      size_t len)
 {
-	/* The 32 bits of the key that begin at the bit of the input. */
+	/* 32 bits of the key, from the position of the current input bit on. */
 	uint32_t window = (uint32_t)key[0] << 24 | (uint32_t)key[1] << 16 |
 			  (uint32_t)key[2] << 8 | key[3];
 	uint32_t hash = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* library.h - what the verbs objects know of libibverbs beyond the public header of the
- * release that Rocin is built with: its private side, and numbers of newer releases.
+/* library.h - what the verbs objects need of libibverbs beyond the public header that
+ * Rocin is built with: its private structs, and constants of newer releases.
  *
  * Layouts that have not changed since release 36 are structs here, because objects of the
  * plugin begin with them. Layouts that change between releases are described by struct
- * rnp_library, which plugin.c fills in: the verbs objects call nothing of provider/abi by
- * name.
+ * rnp_library, which plugin.c fills in: the verbs objects call no function of
+ * provider/abi by name.
  */
 #ifndef RNP_LIBRARY_H
 #define RNP_LIBRARY_H
@@ -14,7 +14,9 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-/* The core uses the numbers of verbs, so no table translates them. */
+/* Checks that a constant of the core equals that of verbs, so that no table is needed
+ * to translate.
+ */
 #define RNP_SAME(ours, theirs) \
 	static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 
@@ -30,7 +32,7 @@ enum rnp_abi_mr_type {
 struct rnp_abi_mr {
 	struct ibv_mr ibv_mr;
 	int mr_type; /* enum rnp_abi_mr_type */
-	int access;  /* as registered */
+	int access;  /* access flags, as registered */
 };
 
 /* struct ibv_qp_ex ends with function pointers that grew from 20 (release 36) to 21 (44)
@@ -48,26 +50,28 @@ union rnp_abi_cq {
 	struct ibv_cq_ex cq_ex;
 };
 
-/* The library that opened a context. Constant. */
+/* The libibverbs that has opened a context; does not change. */
 struct rnp_library {
 	unsigned qp_ex_len; /* bytes of its struct ibv_qp_ex */
 
-	/* Make ibv_qp_to_qp_ex() answer for this QP, which is zeroed otherwise. */
+	/* Sets a flag in the QP, which is zeroed otherwise, so that ibv_qp_to_qp_ex()
+	 * accepts it.
+	 */
 	void (*mark_qp_ex)(union rnp_abi_qp *qp);
 
-	/* From now on the calls of this context ask rnp_engine_call_error() whether they
-	 * are to fail, or do not ask. Engine lock held.
+	/* Sets whether the verbs calls of the context ask rnp_engine_call_error() first
+	 * if they must fail (@asking). Engine lock held.
 	 */
 	void (*set_call_faults)(struct rnp_context *ctx, bool asking);
 };
 
-/* Numbers of ATOMIC WRITE and FLUSH that <infiniband/verbs.h> of release 44 does not have
- * yet.
+/* Constants of ATOMIC WRITE and FLUSH that <infiniband/verbs.h> of release 44 does not
+ * have yet.
  *
- * A program on such a library can flush all the same: ibv_post_send() takes the opcode
- * RNP_WR_FLUSH, with the range in wr.rdma.remote_addr, wr.rdma.rkey and the sum of the
- * lengths in sg_list (whose addresses and keys do not matter), and the placement and
- * level in imm_data: htonl(placement | level << 8).
+ * A program with such a header can use FLUSH all the same: ibv_post_send() accepts the
+ * opcode RNP_WR_FLUSH, with the start of the range in wr.rdma.remote_addr, its key in
+ * wr.rdma.rkey, its length as the sum of the lengths in sg_list (whose addresses and keys
+ * do not matter), and the placement and level in imm_data: htonl(placement | level << 8).
  */
 enum {
 	RNP_WR_FLUSH = 14,		      /* IBV_WR_FLUSH */

@@ -28,8 +28,8 @@ RNP_SAME(RN_ACCESS_OPTIONAL_RANGE, IBV_ACCESS_OPTIONAL_RANGE);
 /**
  * rnp_access_check() - May a region be registered with these flags?
  *
- * Return: 0; -EINVAL: an unknown flag, or a right for peers to write without the right to
- *	   write locally (IBTA Vol 1, memory registration).
+ * Return: 0; -EINVAL: an unknown flag, or a remote write right without
+ *	   IBV_ACCESS_LOCAL_WRITE (IBTA Vol 1, memory registration).
  */
 static inline int rnp_access_check(uint32_t access)
 {
@@ -47,7 +47,7 @@ static inline int rnp_access_check(uint32_t access)
 	return 0;
 }
 
-/* Will the device write to a region with these flags? */
+/* May the device write to a region with these flags? */
 static inline bool rnp_access_writes(uint32_t access)
 {
 	return access & (RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
@@ -57,7 +57,7 @@ static inline bool rnp_access_writes(uint32_t access)
 /* ----------------------------------------------- pages of the program's memory */
 
 /**
- * rnp_pages_populate() - Check and fault in a range, as pinning does
+ * rnp_pages_populate() - Check access to a range and fault in its pages, as pinning does
  * @addr:	First byte
  * @len:	Bytes; 0 is fine
  * @write:	Whether the device will write to the range
@@ -69,20 +69,23 @@ static inline bool rnp_access_writes(uint32_t access)
  */
 int rnp_pages_populate(const void *addr, size_t len, bool write);
 
-/* Is the whole range mapped? Touches nothing. Return: 0 or -EFAULT. */
+/* Checks that the whole range is mapped, without touching its pages. Return: 0
+ * or -EFAULT.
+ */
 int rnp_pages_mapped(const void *addr, size_t len);
 
-/* The range will be used soon; does not wait, and cannot fail. */
+/* Tells the kernel that the range will be used soon; does not wait, and cannot fail. */
 void rnp_pages_expect(const void *addr, size_t len);
 
-/* A computed address as a pointer. */
+/* Returns a computed address as a pointer. */
 static inline void *rnp_pages_pointer(uintptr_t address)
 {
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): not to be dereferenced here */
 	return (void *)address;
 }
 
-/* The part for old kernels, global for tests. */
+/* Does what rnp_pages_populate() does on old kernels: reads the range. Global for tests.
+ */
 int rnp_pages_read(const void *addr, size_t len);
 
 #endif /* RNP_MR_H */
