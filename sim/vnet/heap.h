@@ -28,7 +28,7 @@ struct rn_heap {
 /* Makes @h an empty heap with room for @max events at @item. */
 void rn_heap_init(struct rn_heap *h, struct rn_heap_item *item, uint32_t max);
 
-/* Returns false if the heap is full. */
+/* Adds an event for the time @at. Returns false if the heap is full. */
 bool rn_heap_put(struct rn_heap *h, rn_ns at, uint32_t what, uint32_t arg);
 
 /* The time of the first event, or RN_NEVER if there is no event. */
@@ -42,12 +42,16 @@ struct rn_heap_item rn_heap_take(struct rn_heap *h);
 
 struct rn_vnet_timer {
 	rn_ns at;
-	uint32_t place; /* this host's position in the heap, if @at is not RN_NEVER */
-	uint32_t nth;	/* host whose timer is at this position of the heap */
+	/* Position of host i's timer in the heap, for element i; unset if @at
+	 * is RN_NEVER.
+	 */
+	uint32_t place;
+	/* Number of the host whose timer is at position i of the heap, for element i. */
+	uint32_t nth;
 };
 
 struct rn_vnet_timers {
-	uint32_t count; /* timers that run */
+	uint32_t count; /* number of timers that run */
 	struct rn_vnet_timer *timer;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host.h - helpers for code that drives a device in virtual time. */
+/* host.h - helpers for tests and simulations that run a device in virtual time. */
 #ifndef RN_VNET_HOST_H
 #define RN_VNET_HOST_H
 
@@ -27,7 +27,7 @@ static inline uint32_t rn_vhost_transmit(struct rn_dev *dev, rn_ns now, unsigned
 	return len + RN_ICRC_LEN;
 }
 
-/* The rn_mem_ops.atomic of simulated hosts that never receive an atomic. */
+/* The rn_mem_ops.atomic of simulated hosts that never receive an atomic request. */
 static inline enum rn_mem_result rn_vhost_no_atomic(void *ctx,
 						    const struct rn_mem_atomic_req *req,
 						    uint64_t *orig,

@@ -2,10 +2,11 @@
 /* link.h - one direction of a link in virtual time: rate, delay, a queue with ECN
  * marking, and faults.
  *
- * A packet waits in the queue of the port until the packets before it have been sent,
- * takes the time of its bytes on the wire and arrives @delay later. A packet that does
- * not fit the queue is lost. A packet whose IP header allows ECN (ECT) is marked as RED
- * does for DCQCN: never while the queue holds less than @ecn_min bytes, always from
+ * A packet waits in the queue of the port until the packets before it have been sent, is
+ * then on the wire for its length divided by the rate, and arrives @delay after that. A
+ * packet that does not fit the queue is lost. A packet whose IP header allows ECN (ECT)
+ * is marked as RED does for DCQCN: never while the queue holds less than @ecn_min bytes,
+ * always from
  * @ecn_max bytes on, and in between with a probability that rises from 0 to @ecn_ppm. On
  * the wire a packet may be lost, duplicated, or delayed so that later packets overtake
  * it. Packets sent while the link is down, and packets on the wire when it goes down, are
@@ -27,7 +28,9 @@ struct rn_link_cfg {
 	rn_ns delay;		   /* propagation delay in ns */
 	uint32_t queue;		   /* bytes that may wait; 0: no limit */
 	uint32_t ecn_min, ecn_max; /* bytes; ecn_max 0: the link marks no packet */
-	/* Marking probability just below ecn_max, in millionths. */
+	/* Probability of marking when the queue holds just under ecn_max bytes,
+	 * in millionths.
+	 */
 	uint32_t ecn_ppm;
 	uint32_t loss_ppm, twice_ppm, late_ppm;
 	/* Longest extra delay, in ns; at least 1 if @twice_ppm or @late_ppm is not 0. */
@@ -37,7 +40,8 @@ struct rn_link_cfg {
 struct rn_link {
 	struct rn_link_cfg cfg;
 	struct rn_random random;
-	rn_ns idle_at; /* when the last packet in the queue will have been sent */
+	/* When the last packet in the queue will have been sent completely. */
+	rn_ns idle_at;
 	bool down;
 	uint32_t downs; /* number of times that the link went down */
 	uint64_t packets, bytes, dropped, marked;
@@ -46,7 +50,8 @@ struct rn_link {
 };
 
 struct rn_link_fate {
-	bool lost;	  /* the queue was full, the link was down, or a random fault */
+	/* The queue was full, the link was down, or a random loss was drawn. */
+	bool lost;
 	bool marked;	  /* the packet gets the ECN codepoint CE */
 	bool twice;	  /* a second copy arrives at the time @again */
 	bool late;	  /* the packet got an extra delay, so others may overtake it */
@@ -63,22 +68,24 @@ enum {
 
 void rn_link_init(struct rn_link *link, const struct rn_link_cfg *cfg, uint64_t seed);
 
-/* Bytes that wait in the queue or are being sent at @now. */
+/* Returns the bytes that wait in the queue or are being sent at @now. */
 uint32_t rn_link_queued(const struct rn_link *link, rn_ns now);
 
 /**
- * rn_link_send() - Put a packet into the queue
+ * rn_link_send() - Put a packet into the queue and decide what happens to it
  * @now:	Time; must not go backwards from call to call
  * @bytes:	Length of the packet, framing included
- * @capable:	The IP header of the packet allows ECN marks (ECT)
+ * @capable:	true if the IP header of the packet allows ECN marks (ECT)
  */
 struct rn_link_fate rn_link_send(struct rn_link *link, rn_ns now, uint32_t bytes,
 				 bool capable);
 
-/* Decides at random, as RED does, whether a packet is marked that meets @queued bytes. */
+/* Decides at random, as RED does, whether a packet gets the ECN mark. @queued: bytes that
+ * are in the queue when the packet comes.
+ */
 bool rn_link_mark(struct rn_link *link, uint32_t queued);
 
-/* Time in ns that sending @bytes takes. */
+/* Returns the time in ns that sending @bytes takes. */
 rn_ns rn_link_time(const struct rn_link *link, uint32_t bytes);
 
 /* Takes the link down or up. Going down loses all packets in the queue and on the wire;

@@ -6,10 +6,10 @@ struct tree {
 	struct rn_vnet *v;
 	uint32_t k, half;
 	const struct rn_link_cfg *link;
-	uint64_t seed; /* of the next link direction that is built */
+	uint64_t seed; /* seed of the link direction that is built next */
 };
 
-/* The place of a host in the tree. */
+/* Where a host is joined to the fat tree: pod, edge switch and port. */
 struct place {
 	uint32_t pod, edge, port;
 };
@@ -49,8 +49,8 @@ static void join_ports(struct tree *t, uint32_t a, uint32_t port_a, uint32_t b,
 	rn_vnet_join(t->v, &from, &to);
 }
 
-/* Joins the switches of one pod. Ports 0 to k/2 - 1 of an edge or aggregation switch go
- * down and the others up; port p of a core switch leads to pod p.
+/* Joins the switches of one pod. Ports 0 to k/2 - 1 of an edge or aggregation switch lead
+ * down, and the others up; port p of a core switch leads to pod p.
  */
 static void join_pod(struct tree *t, uint32_t pod)
 {

@@ -3,10 +3,10 @@
  *
  * A fat tree of @k-port switches has @k pods, each with @k / 2 edge switches and @k / 2
  * aggregation switches, and @k * @k / 4 core switches above the pods. An edge switch has
- * @k / 2 ports for hosts; the other ports of edge and aggregation switches go up, and a
- * packet for a host elsewhere may take any of them.
- * Source: Al-Fares, Loukissas, Vahdat, "A Scalable, Commodity Data Center Network
- * Architecture", SIGCOMM 2008, 3.
+ * @k / 2 ports for hosts; its other ports lead to aggregation switches, and half of the
+ * ports of an aggregation switch lead to core switches. A packet for a host below another
+ * switch may leave by any of these upward ports. Source: Al-Fares, Loukissas, Vahdat, "A
+ * Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008, 3.
  */
 #ifndef RN_VNET_TOPOLOGY_H
 #define RN_VNET_TOPOLOGY_H
@@ -14,11 +14,11 @@
 #include "vnet.h"
 
 enum {
-	RN_FAT_TREE_PORTS = 32, /* most ports that a switch may have */
+	RN_FAT_TREE_PORTS = 32, /* most ports that a switch of a fat tree may have */
 };
 
-/* The most hosts, and the number of switches, of a fat tree of @k-port switches. @k is
- * even.
+/* Numbers of hosts (at most) and of switches of a fat tree of @k-port switches. @k
+ * is even.
  */
 static inline uint32_t rn_fat_tree_hosts(uint32_t k)
 {
@@ -30,9 +30,9 @@ static inline uint32_t rn_fat_tree_switches(uint32_t k)
 	return k * k + k * k / 4;
 }
 
-/* Joins the hosts of @v, at most rn_fat_tree_hosts(@k), by a fat tree and spreads them
- * evenly over its host ports. Every link direction has the settings @link and a seed of
- * its own, counted up from @seed.
+/* Builds the switches and links of a fat tree for the hosts of @v, at most
+ * rn_fat_tree_hosts(@k) of them, and spreads the hosts evenly over its host ports. Every
+ * link direction has the settings @link and a seed of its own, counted up from @seed.
  */
 void rn_vnet_fat_tree(struct rn_vnet *v, uint32_t k, const struct rn_link_cfg *link,
 		      uint64_t seed);

@@ -8,7 +8,7 @@
 #include "host.h"
 
 enum {
-	ARRIVAL, /* arg: packet that reaches the other end of its link */
+	ARRIVAL, /* arg: number of the packet that reaches the other end of its link */
 	/* These events exist only with PFC; arg: port number. */
 	SENT,
 	PAUSE,
@@ -16,7 +16,7 @@ enum {
 };
 
 enum {
-	/* Events of one port at once: one SENT, and some PAUSE and RESUME. */
+	/* Most events of one port at any time: one SENT, and some PAUSE and RESUME. */
 	PORT_EVENTS = 8,
 };
 
@@ -45,7 +45,7 @@ struct rn_vnet *rn_vnet_new(const struct rn_vnet_cfg *cfg)
 	rn_vnet_timers_init(&v->timers, timer, cfg->hosts);
 	v->host = calloc(cfg->hosts, sizeof(*v->host));
 	v->port = calloc(ports_max(cfg), sizeof(*v->port));
-	/* At least one element, because calloc() of size 0 may return NULL. */
+	/* One element more than needed, because calloc() of size 0 may return NULL. */
 	v->route = calloc((size_t)cfg->switches * cfg->hosts + 1, sizeof(*v->route));
 	v->packet = calloc(cfg->packets, sizeof(*v->packet));
 	v->free_packet = calloc(cfg->packets, sizeof(*v->free_packet));
@@ -242,7 +242,7 @@ static void double_it(struct rn_vnet *v, const struct rn_vnet_packet *p, rn_ns a
 }
 
 /* Sends @p, a packet of the pool, on the link of port @number. Returns false if the
- * packet is lost; it is then back in the pool.
+ * packet was lost and put back into the pool.
  */
 static bool send_on_link(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number,
 			 rn_ns late)
@@ -270,8 +270,9 @@ static bool send_on_link(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t n
 }
 
 /* -------------------------------------------------------------- flow control */
-/* Counts @bytes that port @number has sent and that now wait at the switch at the other
- * end of its link; above the limit, the switch sends a PAUSE. release() is the opposite.
+/* Counts @bytes that port @number has sent and that now wait in the switch at the other
+ * end of its link. Above the limit, the switch sends PAUSE to the port. release()
+ * subtracts the bytes again and sends RESUME.
  */
 static void hold(struct rn_vnet *v, uint32_t number, uint32_t bytes)
 {
@@ -301,9 +302,9 @@ static uint32_t size_of(const struct rn_vnet_packet *p)
 	return p->len + RN_LINK_FRAMING;
 }
 
-/* Sends the next waiting packet from port @number, if the port is neither busy nor
- * paused. With PFC the packets wait in the list of the port, so that the link's own queue
- * is empty.
+/* Sends the next waiting packet from port @number if the port is neither sending nor
+ * paused. With PFC packets wait in the list of the port, so the link's own queue
+ * stays empty.
  */
 static void send_next(struct rn_vnet *v, uint32_t number)
 {
@@ -356,9 +357,10 @@ static void flow_control(struct rn_vnet *v, uint32_t what, uint32_t number)
 	send_next(v, number);
 }
 
-/* @p, a packet of the pool, is to leave its node by port @number. @p->port is the port
- * that sent @p to this node or, if the node is the sending host, @number itself. Returns
- * false if the packet is lost; it is then back in the pool.
+/* Lets @p, a packet of the pool, leave its node by port @number, at once or after the
+ * packets that wait there. @p->port is the port that sent @p to this node or, at the host
+ * that sends @p, @number itself. Returns false if the packet was lost and put back into
+ * the pool.
  */
 static bool leave_by(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number,
 		     rn_ns late)
@@ -371,9 +373,9 @@ static bool leave_by(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t numbe
 }
 
 /* ----------------------------------------------------------------- the switch */
-/* The ECMP hash. All packets of a flow get the same value at a switch, but another value
- * at each switch; if the values were the same, the switches of the next tier would use
- * only some of their ports.
+/* Returns the ECMP hash of a flow at switch @node. All packets of a flow get the same
+ * value at one switch. Different switches get different values; otherwise the switches of
+ * the next tier would use only some of their ports.
  */
 static uint32_t hash_of(const struct rn_flow *f, uint32_t node)
 {
@@ -384,8 +386,8 @@ static uint32_t hash_of(const struct rn_flow *f, uint32_t node)
 				       rn_random_mix((uint64_t)node << 16 | f->sport));
 }
 
-/* Chooses by @hash among the ports of @r whose link is up; RN_VNET_NOBODY: all links are
- * down.
+/* Chooses by @hash one of the ports of @r whose link is up. Returns RN_VNET_NOBODY if all
+ * of the links are down.
  */
 static uint32_t port_up(const struct rn_vnet *v, uint32_t node,
 			const struct rn_vnet_route *r, uint32_t hash)
@@ -512,16 +514,16 @@ void rn_vnet_rearm(struct rn_vnet *v, uint32_t host)
 	if (at != RN_NEVER) {
 		at -= h->skew;
 		at = at < h->stalled_until ? h->stalled_until : at;
-		/* A deadline in the past counts as due now, so that overdue hosts are
-		 * served by number.
+		/* A deadline in the past is set to now, so that overdue hosts are served
+		 * in the order of their numbers.
 		 */
 		at = at < v->now ? v->now : at;
 	}
 	rn_vnet_timers_set(&v->timers, host, at);
 }
 
-/* Serves every host whose timer is due, each once: a host whose timer is due again at
- * once waits for the next step.
+/* Serves every host whose timer is due, once and in the order of host numbers. A host
+ * whose timer becomes due again during this waits for the next step.
  */
 static void serve_timers(struct rn_vnet *v)
 {

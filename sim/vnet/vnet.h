@@ -10,15 +10,15 @@
  * with PFC, waits. Time advances from event to event (heap.h); a step costs O(log n) in
  * packets and hosts.
  *
- * The driver of a network, that is the code that uses this file:
+ * The caller, that is the code that runs the simulation:
  *
- * 1. allocates with rn_vnet_new() for the largest network that it will build, and starts
- *    each network with rn_vnet_clear();
+ * 1. allocates with rn_vnet_new() for the largest network that the caller will build, and
+ *    starts each network with rn_vnet_clear();
  * 2. builds it with rn_vnet_add_host(), rn_vnet_add_switch(), rn_vnet_join() and
- *    rn_vnet_route(), or by topology.h; adds events of its own by rn_vnet_put();
- * 3. calls rn_vnet_step() while rn_vnet_next() is not RN_NEVER. The driver's operations
- *    pass packets to the device, take its completions, and send its packets by
- *    rn_vnet_take() and rn_vnet_go();
+ *    rn_vnet_route(), or by topology.h; schedules its own events by rn_vnet_put();
+ * 3. calls rn_vnet_step() while rn_vnet_next() is not RN_NEVER. The functions of
+ *    rn_vnet_ops pass packets to the device, take its completions, and send its packets
+ *    by rn_vnet_take() and rn_vnet_go();
  * 4. calls rn_vnet_rearm() after everything that may have changed the deadline of a host,
  *    except in arrive() and expire() of that host.
  *
@@ -40,17 +40,19 @@ struct rn_dev;
 enum {
 	RN_VNET_NOBODY = UINT32_MAX,
 	RN_VNET_SWITCH = 1u << 31, /* set in a node number if the node is a switch */
-	/* First event number that belongs to the driver. */
+	/* First event number that the caller may use. */
 	RN_VNET_OWN = 16,
 };
 
 struct rn_vnet_packet {
 	struct rn_flow flow;
 	uint32_t from, to; /* host numbers */
-	uint32_t tag;	   /* free for the driver */
-	uint32_t port;	   /* port that sent it last, on whose link it is */
-	uint32_t next;	   /* with PFC: packet that waits behind this one */
-	uint32_t downs;	   /* rn_link.downs of that link when the packet was sent */
+	uint32_t tag;	   /* for use by the caller */
+	uint32_t port;	   /* number of the port that sent the packet last */
+	/* With PFC: next packet in the list of packets that wait at a port. */
+	uint32_t next;
+	/* Value of rn_link.downs when the packet was sent on its link. */
+	uint32_t downs;
 	bool damaged;
 	uint32_t len; /* bytes from BTH to ICRC */
 	uint8_t bytes[RN_PACKET_MAX + RN_ICRC_LEN];
@@ -59,61 +61,74 @@ struct rn_vnet_packet {
 struct rn_vnet_port {
 	struct rn_link link;
 	uint32_t to;   /* node at the other end; RN_VNET_NOBODY: not joined */
-	uint32_t back; /* port of that node */
-	/* The fields from here on are used only with PFC. First and last packet that
-	 * waits to leave by this port; RN_VNET_NOBODY: no packet waits.
+	uint32_t back; /* port of that node which is the other end of the link */
+	/* The fields from here on are used only with PFC. First and last packet of
+	 * the list of packets that wait to leave by this port; RN_VNET_NOBODY: no
+	 * packet waits.
 	 */
 	uint32_t first, last;
-	uint32_t waiting; /* bytes of the packets that wait */
-	/* Bytes that this port sent and that still wait at the other end. */
+	uint32_t waiting; /* bytes of the packets in that list */
+	/* Bytes that this port has sent and that still wait in the switch at the
+	 * other end.
+	 */
 	uint32_t held;
-	bool sends;  /* a packet is being sent */
-	bool told;   /* the other end has sent PAUSE, and no RESUME since */
-	bool paused; /* that PAUSE has reached this port */
+	bool sends; /* a packet is being sent */
+	bool told;  /* the other end has sent PAUSE, and no RESUME after it */
+	/* The last message that reached this port was PAUSE, so it must not send. */
+	bool paused;
 };
 
 struct rn_vnet_host {
-	struct rn_dev *dev; /* NULL: rn_vnet_ops.deadline says when the host has to run */
+	/* NULL: the caller simulates the host, and rn_vnet_ops.deadline must be set. */
+	struct rn_dev *dev;
 	struct rn_gid gid;
-	rn_ns skew;	     /* ns by which its clock is ahead of the simulation's */
+	/* Ns by which the host's clock is ahead of the simulation's. */
+	rn_ns skew;
 	rn_ns stalled_until; /* until then the host does not run; arriving packets wait */
-	/* The timer of this host is set again only after all timers of this instant have
-	 * been served.
+	/* The host's timer expired a second time at this instant; it is set again after
+	 * all other due timers have been served.
 	 */
 	bool waits;
 	uint32_t next_waiting;
 };
 
-/* Ports [@first, @first + @count) of a switch lead to the same host. */
+/* Switch ports [@first, @first + @count), any of which leads to the host of the route. */
 struct rn_vnet_route {
 	uint16_t first, count;
 };
 
 enum rn_vnet_loss {
-	/* Full queue, link down, or random loss; the counters of the link tell which. */
+	/* A full queue, a link that is down, or a random loss; the counters lost and
+	 * dropped of the link tell which.
+	 */
 	RN_VNET_ON_LINK,
-	RN_VNET_NO_ROOM, /* the pool has no free packet */
-	/* No port of the switch towards the host has a link that is up. */
+	RN_VNET_NO_ROOM, /* the packet pool is empty */
+	/* All links that lead from the switch to the host are down. */
 	RN_VNET_NO_WAY,
 };
 
-/* The operations of the driver. @expire is required, @arrive if packets are sent, @happen
- * if the driver has events of its own; the others may be NULL.
+/* Functions of the caller that rn_vnet_step() calls. @expire is required, @arrive if
+ * packets are sent, @happen if the caller schedules events; the others may be NULL.
  */
 struct rn_vnet_ops {
-	/* A packet has reached its host. The driver calls rn_vnet_receive() and then
-	 * handles what the device did. The packet returns to the pool afterwards.
+	/* A packet has reached its host. The function calls rn_vnet_receive() and then
+	 * handles the packets and completions that the device has. The packet then
+	 * returns to the pool.
 	 */
 	void (*arrive)(void *ctx, uint32_t host, struct rn_vnet_packet *p);
-	/* The deadline of @host is reached. The driver calls rn_dev_expire() and then
-	 * handles what the device did.
+	/* The deadline of @host is reached. The function calls rn_dev_expire() and then
+	 * handles the packets and completions that the device has.
 	 */
 	void (*expire)(void *ctx, uint32_t host);
-	/* The deadline of @host by its own clock. NULL: rn_dev_deadline() gives it. */
+	/* Returns the deadline of @host by the host's own clock. NULL: rn_dev_deadline()
+	 * is used.
+	 */
 	rn_ns (*deadline)(void *ctx, uint32_t host);
-	/* An event of the driver is due. */
+	/* An event that the caller scheduled by rn_vnet_put() is due. */
 	void (*happen)(void *ctx, uint32_t what, uint32_t arg);
-	/* @p was put into the queue of @port and reaches the other end in @by ns. */
+	/* @p was put into the queue of @port and will reach the other end @by ns
+	 * from now.
+	 */
 	void (*queued)(void *ctx, const struct rn_vnet_packet *p,
 		       const struct rn_vnet_port *port, rn_ns by);
 	/* @p is lost at @port; @port is NULL if @p reached no port. */
@@ -122,10 +137,11 @@ struct rn_vnet_ops {
 };
 
 struct rn_vnet_cfg {
-	uint32_t hosts, switches; /* most that there will be */
+	uint32_t hosts, switches; /* most hosts and most switches that will be added */
 	uint32_t switch_ports;	  /* ports of one switch, at most 65535 */
 	uint32_t packets;	  /* most packets in flight at once */
-	uint32_t events;	  /* most packets in flight at once */
+	/* Most events of the caller that are scheduled at once. */
+	uint32_t events;
 	/* Priority flow control (PFC): a switch counts the bytes that arrived by a link
 	 * and still wait in its queues, which have no limit then. Above @pause_above
 	 * bytes it pauses the port at the other end of that link, and at half as many it
@@ -139,15 +155,11 @@ struct rn_vnet_cfg {
 struct rn_vnet {
 	struct rn_vnet_cfg cfg;
 	rn_ns now;
-	/* Priority flow control (PFC): a switch counts the bytes that arrived by a link
-	 * and still wait in its queues, which have no limit then. Above @pause_above
-	 * bytes it pauses the port at the other end of that link, and at half as many it
-	 * lets the port continue. 0: no PFC; a full queue loses packets.
-	 */
+	/* number of hosts and of switches that have been added */
 	uint32_t hosts, switches;
 	struct rn_vnet_host *host;
-	/* Host i has port i; switch s has the ports from cfg.hosts + s * cfg.switch_ports
-	 * on.
+	/* Ports by number. Host i has port i; switch s has the ports from number
+	 * cfg.hosts + s * cfg.switch_ports on.
 	 */
 	struct rn_vnet_port *port;
 	/* The route of switch s to host h is element s * cfg.hosts + h. */
@@ -157,27 +169,29 @@ struct rn_vnet {
 	struct rn_vnet_packet *packet;
 	uint32_t *free_packet, free_packets;
 	uint32_t most_packets; /* most packets that were ever in flight at once */
-	bool overflowed;       /* more events at once than the heap has room for */
+	bool overflowed;       /* an event was discarded because the heap was full */
 	uint64_t events;       /* events that were delivered */
 	uint64_t pauses;       /* PAUSE messages that switches have sent */
-	/* Packets given to the network, duplicated by it, arrived at their host, and
-	 * lost.
+	/* Counts of packets that were given to the network, duplicated by a link,
+	 * delivered to their host, and lost.
 	 */
 	uint64_t sent, doubled, arrived, lost;
 };
 
-/* Returns NULL if there is no memory. */
+/* Allocates a network. Returns NULL if there is no memory. */
 struct rn_vnet *rn_vnet_new(const struct rn_vnet_cfg *cfg);
 void rn_vnet_free(struct rn_vnet *v);
 
-/* Memory of @v in bytes. Of the pool, only packets that were ever in use count. */
+/* Returns the memory of @v in bytes. Of the packet pool, only packets that were ever in
+ * use are counted.
+ */
 uint64_t rn_vnet_memory(const struct rn_vnet *v);
 
 /* Removes all hosts, switches, links and packets and sets the time to @now. */
 void rn_vnet_clear(struct rn_vnet *v, rn_ns now);
 
 /* ------------------------------------------------------------------- building */
-/* The address of host @number, which is counted from 0: 10.x.y.z or fd00::x:y:z, where
+/* Returns the address of host @number, counted from 0: 10.x.y.z or fd00::x:y:z, where
  * x.y.z is @number + 1.
  */
 struct rn_gid rn_vnet_gid(uint32_t number, bool ipv6);
@@ -187,14 +201,16 @@ struct rn_gid rn_vnet_gid(uint32_t number, bool ipv6);
  */
 uint32_t rn_vnet_add_host(struct rn_vnet *v, struct rn_dev *dev,
 			  const struct rn_gid *gid);
-/* Return: the number of the switch, which is its node number as well. */
+/* Adds a switch. Return: its node number, which the other functions take as @node. */
 uint32_t rn_vnet_add_switch(struct rn_vnet *v);
 
-/* The number of port @nth of @node. A host has only port 0. */
+/* Returns the number, in the whole network, of port @nth of @node. A host has only
+ * port 0.
+ */
 uint32_t rn_vnet_port_of(const struct rn_vnet *v, uint32_t node, uint32_t nth);
 
-/* One side of a link: a port, and the settings and the seed for the packets that it
- * sends.
+/* One end of a link: a port of a node, the settings of the direction in which this port
+ * sends, and the random seed of that direction.
  */
 struct rn_vnet_side {
 	uint32_t node, nth;
@@ -204,29 +220,34 @@ struct rn_vnet_side {
 void rn_vnet_join(struct rn_vnet *v, const struct rn_vnet_side *a,
 		  const struct rn_vnet_side *b);
 
-/* Switch @node sends packets for @host by one of its ports [@first, @first + @count). */
+/* Sets the route at switch @node for packets to @host: they leave by one of the switch's
+ * ports [@first, @first + @count).
+ */
 void rn_vnet_route(struct rn_vnet *v, uint32_t node, uint32_t host, uint32_t first,
 		   uint32_t count);
 
-/* Takes both directions of the link at @port down or up. */
+/* Takes the link at @port down or up, in both directions. */
 void rn_vnet_set_down(struct rn_vnet *v, uint32_t port, bool down);
 
 /* ----------------------------------------------------------------------- time */
-/* Schedules an event of the driver at the time @at; @what is RN_VNET_OWN or more. */
+/* Schedules a call of rn_vnet_ops.happen() at the time @at; @what is RN_VNET_OWN or more.
+ */
 void rn_vnet_put(struct rn_vnet *v, rn_ns at, uint32_t what, uint32_t arg);
 
-/* The time of the next event or timer; RN_NEVER: there is none. */
+/* Returns the time of the next event or host timer; RN_NEVER: there is none. */
 rn_ns rn_vnet_next(const struct rn_vnet *v);
 
-/* Advances the clock to the next event or timer and delivers either one event or all due
- * timers.
+/* Advances the clock to the next event or host timer and delivers either one event or all
+ * timers that are due.
  */
 void rn_vnet_step(struct rn_vnet *v);
 
-/* The driver says that the deadline of @host may have changed. */
+/* Sets the timer of @host anew. The caller calls this when the deadline of @host may
+ * have changed.
+ */
 void rn_vnet_rearm(struct rn_vnet *v, uint32_t host);
 
-/* The time by the clock of @host. */
+/* Returns the time by the clock of @host. */
 static inline rn_ns rn_vnet_local(const struct rn_vnet *v, uint32_t host)
 {
 	return v->now + v->host[host].skew;
@@ -238,7 +259,7 @@ static inline bool rn_vnet_is_stalled(const struct rn_vnet *v, uint32_t host)
 }
 
 /* -------------------------------------------------------------------- packets */
-/* The host that has the address @gid; RN_VNET_NOBODY: no host has it. */
+/* Returns the host that has the address @gid; RN_VNET_NOBODY: no host has it. */
 uint32_t rn_vnet_host_of(const struct rn_vnet *v, const struct rn_gid *gid);
 
 /**
@@ -253,20 +274,20 @@ uint32_t rn_vnet_host_of(const struct rn_vnet *v, const struct rn_gid *gid);
 bool rn_vnet_build(struct rn_vnet *v, uint32_t host, unsigned what,
 		   struct rn_vnet_packet *p, struct rn_tx *tx);
 
-/* Builds a packet as rn_vnet_build() does, in a packet of the pool, which the caller
- * passes to rn_vnet_go() or rn_vnet_drop(). NULL: no packet may leave, or the pool is
- * empty.
+/* Builds a packet as rn_vnet_build() does, in a packet of the pool. The caller passes it
+ * on to rn_vnet_go() or rn_vnet_drop(). Returns NULL if no packet may leave or the pool
+ * is empty.
  */
 struct rn_vnet_packet *rn_vnet_take(struct rn_vnet *v, uint32_t host, unsigned what,
 				    struct rn_tx *tx);
 
-/* Sends @p, a packet of the pool, by the port of its host. The network owns @p from now
- * on.
+/* Sends @p, a packet of the pool, by the port of its host. From then on the network
+ * owns @p.
  */
 void rn_vnet_go(struct rn_vnet *v, struct rn_vnet_packet *p);
 
-/* Sends a copy of @p, which arrives @late ns later than the link alone would make it.
- * Return: the copy, valid until the next step; NULL: it is lost.
+/* Sends a copy of @p, which arrives @late ns later than the link alone would deliver it.
+ * Return: the copy, valid until the next step; NULL: the copy is lost.
  */
 struct rn_vnet_packet *rn_vnet_send(struct rn_vnet *v, const struct rn_vnet_packet *p,
 				    rn_ns late);

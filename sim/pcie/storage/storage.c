@@ -55,7 +55,8 @@ static void init_once(void)
 {
 	pthread_condattr_t attr;
 
-	/* The clock that rn_host_now() reads. */
+	/* Deadlines of waits are times of CLOCK_MONOTONIC, which rn_host_now() returns.
+	 */
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&rn_storage.changed, &attr);
@@ -210,7 +211,7 @@ int rn_storage_driver_close(void)
 	}
 	bounces = rn_storage.bounces;
 	rn_storage.bounces = NULL;
-	rn_drive_stop_all(); /* also releases the lock */
+	rn_drive_stop_all(); /* returns with the lock released */
 	while (bounces) {
 		struct rn_storage_gpu_bounce *b = bounces;
 
@@ -257,8 +258,8 @@ void rn_storage_settle(void)
 }
 
 /* ------------------------------------------------------------------------- files */
-/* Opens the same file without O_DIRECT; returns @fd itself if it does not have that flag,
- * or -errno.
+/* Opens the same file again without O_DIRECT. Returns the new descriptor, @fd itself if
+ * it does not have that flag, or -errno.
  */
 static int open_plain(int fd)
 {
@@ -304,7 +305,8 @@ int rn_storage_handle_register(struct rn_storage_file **file, int fd)
 	}
 	f->plain_fd = open_plain(f->fd);
 	if (f->plain_fd < 0)
-		f->plain_fd = f->fd; /* unaligned accesses will fail with EINVAL */
+		/* No second descriptor: unaligned accesses will fail with EINVAL. */
+		f->plain_fd = f->fd;
 	*file = f;
 	return 0;
 
@@ -346,8 +348,8 @@ int rn_storage_handle_set_drive(struct rn_storage_file *f, unsigned drive)
 }
 
 /* ----------------------------------------------------------------------- buffers */
-/* Checks that the range can be read and lies in one kind of memory, from its first to its
- * last byte.
+/* Checks that [base, base + len) is host memory or memory of one GPU throughout and can
+ * be read at both ends. Sets @place. Returns 0 or -errno.
  */
 static int check_memory(uintptr_t base, size_t len, struct rn_storage_place *place)
 {
@@ -421,7 +423,9 @@ int rn_storage_buffer_deregister(void *base)
 
 	if (err)
 		return err;
-	/* The memory was freed since the registration. */
+	/* If the memory was freed since the registration, the buffer is found by
+	 * its base.
+	 */
 	if (rn_storage_place_of((uintptr_t)base, &place))
 		place.addr = (uintptr_t)base;
 	rn_storage_lock();

@@ -10,9 +10,11 @@
 
 struct rn_storage_batch {
 	unsigned max, used;
-	/* Started requests that have not been reported, the oldest first. */
+	/* Transfers that were started and have not ended, the oldest first. */
 	struct rn_storage_req *waiting;
-	/* Ended but not reported yet, in the order of ending. */
+	/* Transfers that have ended and were not reported yet, in the order of
+	 * their ends.
+	 */
 	struct rn_storage_req *done, **last;
 	unsigned done_count;
 };
@@ -39,7 +41,9 @@ int rn_storage_batch_setup(struct rn_storage_batch **batch, unsigned max)
 	return 0;
 }
 
-/* Moves a request from the list of started ones to that of ended ones. Lock held. */
+/* Moves a transfer from the list of started to the list of ended transfers. Called with
+ * the lock held.
+ */
 static void move_to_done(struct rn_storage_req *r)
 {
 	struct rn_storage_batch *b = r->owner;
@@ -64,7 +68,9 @@ static void free_list(struct rn_storage_req *r)
 	}
 }
 
-/* Makes a list of requests for @ios, in order; NULL: no memory. */
+/* Makes a list of requests for @ios, in the same order. Returns NULL if there is
+ * no memory.
+ */
 static struct rn_storage_req *make_list(struct rn_storage_batch *b, unsigned count,
 					const struct rn_storage_io *ios)
 {
@@ -149,7 +155,9 @@ static bool has_wanted(const void *arg)
 	return w->batch->done_count >= w->count || !w->batch->waiting;
 }
 
-/* Lock held. */
+/* Writes up to @max ended transfers to @events and frees them. Returns their number.
+ * Called with the lock held.
+ */
 static unsigned report_ended(struct rn_storage_batch *b, unsigned max,
 			     struct rn_storage_event *events)
 {

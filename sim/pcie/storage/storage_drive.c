@@ -3,9 +3,9 @@
  *
  * A drive takes commands from a queue in order. It transfers the bytes by TLPs of its
  * own: writes to memory, and reads of memory that complete later. At the end it writes a
- * completion entry to a ring in host memory. The entry does not pass data on its way to
- * host memory, but it may become visible before data on its way to device memory, which
- * takes another route.
+ * completion entry to a ring in host memory. The entry does not overtake data that the
+ * drive writes to host memory. It may become visible before data that the drive writes to
+ * device memory, which takes another route through PCIe.
  */
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 enum {
 	RING = 256, /* completion entries; a power of two */
 	IDS = 1024, /* commands in progress at one drive; a power of two */
-	BURST = 64, /* TLPs issued per hold of the host lock */
+	BURST = 64, /* TLPs issued before the host lock is released for others */
 	STACK = 256 * 1024,
 };
 
@@ -31,9 +31,9 @@ enum {
 struct drive {
 	pthread_t thread;
 	bool is_running, must_stop;
-	/* Queue of commands that have not begun. */
+	/* Queue of the commands that have not begun. */
 	struct rn_drive_command *first, **last;
-	/* Commands without a completion entry taken yet. */
+	/* Commands, by ID modulo IDS, whose completion entry has not been taken. */
 	struct rn_drive_command *by_id[IDS];
 	uint16_t next_id;
 	uint32_t posted, taken; /* counts of completion entries written and taken */
@@ -46,7 +46,9 @@ static struct drive drives[RN_NVME_MAX];
 struct rn_drive_backing rn_drive_backing = { .read = pread, .write = pwrite };
 
 /* ------------------------------------------------------- callbacks of TLPs */
-/* The command that issued a TLP; NULL if its completion entry has been taken. */
+/* Finds the command that issued a TLP. Returns NULL if the command's completion entry has
+ * been taken.
+ */
 static struct rn_drive_command *command_of(const struct rn_tlp *tlp)
 {
 	struct drive *d = &drives[tlp->requester - RN_AGENT_NVME];
@@ -54,8 +56,8 @@ static struct rn_drive_command *command_of(const struct rn_tlp *tlp)
 	return d->by_id[tlp->tag % IDS];
 }
 
-/* Callback of a data write, which may be performed after its command has completed. This
- * and the following callbacks run under the host lock.
+/* Called when a data write is performed: counts faults. The command may have completed
+ * long before. This and the following callbacks run under the host lock.
  */
 static void write_performed(void *arg, const struct rn_tlp *tlp,
 			    enum rn_mem_result result)
@@ -88,8 +90,8 @@ static void read_completed(void *arg, const struct rn_tlp *tlp, enum rn_mem_resu
 	rn_storage_unlock();
 }
 
-/* Callback of a completion entry: raises the interrupt, which so does not come before the
- * entry.
+/* Called when a completion entry is performed, that is visible: wakes the threads that
+ * wait, as the interrupt of a drive would.
  */
 static void entry_performed(void *arg, const struct rn_tlp *tlp,
 			    enum rn_mem_result result)
@@ -103,7 +105,7 @@ static void entry_performed(void *arg, const struct rn_tlp *tlp,
 }
 
 /* ------------------------------------------------------------ data of a command */
-/* The length of the next TLP: at most max_payload, and within one page. */
+/* Returns the length of the next TLP: at most max_payload, and within one page. */
 static uint32_t tlp_len(uint64_t addr, size_t left)
 {
 	size_t len = rn_host_knobs(rn_storage.host)->max_payload;
@@ -114,7 +116,9 @@ static uint32_t tlp_len(uint64_t addr, size_t left)
 	return (uint32_t)(len < left ? len : left);
 }
 
-/* Transfers @len bytes between @piece and memory. Returns 0 or a positive errno. */
+/* Transfers @len bytes between @piece and memory by TLPs of @kind. Returns 0 or a
+ * positive errno.
+ */
 static int send_piece(struct rn_drive_command *c, enum rn_tlp_kind kind, uint64_t addr,
 		      uint8_t *piece, size_t len)
 {
@@ -166,8 +170,8 @@ static bool must_end(const struct rn_drive_command *c)
 }
 
 /* ------------------------------------------------------------------- commands */
-/* Transfers from file to memory. run_read() and run_write() return the number of bytes;
- * if an error stopped the transfer, *@error is its errno.
+/* Transfers bytes from the file to memory. run_read() and run_write() return the number
+ * of bytes; if an error stopped the transfer, *@error is its errno.
  */
 static size_t run_read(struct drive *d, struct rn_drive_command *c, int *error)
 {
@@ -196,7 +200,7 @@ static size_t run_read(struct drive *d, struct rn_drive_command *c, int *error)
 	return moved;
 }
 
-/* Waits for the completions of all read TLPs. */
+/* Waits until all read TLPs of the command have been completed. */
 static void await_reads(const struct rn_drive_command *c)
 {
 	rn_storage_lock();
@@ -238,7 +242,9 @@ static size_t run_write(struct drive *d, struct rn_drive_command *c, int *error)
 	return moved;
 }
 
-/* Waits for room in the ring; the threads that wait for transfers make it. Lock held. */
+/* Waits for a free entry of the ring; the threads that wait for transfers take entries
+ * from the ring. Returns the number of the entry. Called with the lock held.
+ */
 static uint32_t reserve_entry(struct drive *d)
 {
 	while (d->posted - d->taken == RING)
@@ -270,8 +276,8 @@ static void send_entry(struct drive *d, const struct rn_drive_command *c, size_t
 	rn_host_lock(rn_storage.host);
 	status = rn_host_issue(rn_storage.host, &tlp, &entry, entry_performed, NULL);
 	rn_host_unlock(rn_storage.host);
-	/* The entry could not be issued as a TLP: it is written at once, so that nobody
-	 * waits forever.
+	/* If the entry could not be issued as a TLP, writes it directly: otherwise the
+	 * threads that wait for it would wait forever.
 	 */
 	if (status < 0)
 		__atomic_store_n(&d->ring[n % RING], entry, __ATOMIC_RELEASE);
@@ -324,7 +330,7 @@ int rn_storage_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 		return -ENOMEM;
 	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);
-	/* The thread catches faults of its own copies. */
+	/* This thread's own copies may fault, and the signal handler must catch that. */
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

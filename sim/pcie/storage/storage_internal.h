@@ -8,8 +8,8 @@
  * storage_batch.c	batches: transfers started together
  * storage_stream.c	streams: transfers and kernels in order
  *
- * Locks: rn_storage_lock() guards everything here. The host lock is taken before it: no
- * function of host.h may be called while the storage lock is held.
+ * Locks: rn_storage_lock() guards all that this file declares. The host lock is taken
+ * before it: no function of host.h may be called while the storage lock is held.
  */
 #ifndef RN_STORAGE_INTERNAL_H
 #define RN_STORAGE_INTERNAL_H
@@ -23,44 +23,48 @@
 #include "storage_route.h"
 
 enum {
-	/* Bytes of one piece of a transfer through a bounce buffer. */
+	/* Bytes that a transfer through a bounce buffer copies at a time. */
 	RN_STORAGE_BOUNCE = 256 * 1024,
 };
 
 struct rn_storage_file {
 	int fd;
-	int plain_fd; /* opened without O_DIRECT, for accesses that are not aligned */
+	int plain_fd; /* file descriptor without O_DIRECT, for unaligned accesses */
 	unsigned drive;
-	unsigned active; /* transfers in progress that use the buffer */
+	unsigned active; /* transfers in progress that use the file */
 };
 
 struct rn_storage_buffer {
 	struct rn_storage_buffer *next;
-	/* Address from the user: a buffer is found by it even after its memory is gone.
+	/* Address that the user registered; rn_storage_buffer_deregister() finds the
+	 * buffer by it even after the memory was freed.
 	 */
 	uintptr_t base;
 	size_t len;
-	uint64_t addr; /* address that drives use */
-	int gpu;       /* -1: host memory */
+	uint64_t addr; /* the address at which drives access the memory */
+	int gpu;       /* number of the GPU that has the memory; -1: host memory */
 	unsigned active;
 };
 
 struct rn_storage {
 	pthread_mutex_t lock;
-	/* Signalled when a completion entry was written, a transfer ended, or a queue got
-	 * work.
+	/* Signalled when a completion entry was written, a transfer ended, or work
+	 * was queued.
 	 */
 	pthread_cond_t changed;
 	unsigned opens;
-	/* Opened by a call that needed it, not by rn_storage_driver_open(). */
+	/* The driver was opened by the first call that needed it, not
+	 * by rn_storage_driver_open().
+	 */
 	bool is_implicit;
 	unsigned objects; /* number of files, buffers, batches and streams */
 	struct rn_storage_policy policy;
 	struct rn_storage_near near;
 	struct rn_storage_buffer *buffers;
-	/* GPU bounce buffers that no transfer uses. */
+	/* Free list of bounce buffers in GPUs. */
 	struct rn_storage_gpu_bounce *bounces;
-	uint64_t taken[RN_STORAGE_WAY_COUNT]; /* number of transfers by route */
+	/* Number of transfers that took each route. */
+	uint64_t taken[RN_STORAGE_WAY_COUNT];
 	uint64_t faults;
 	struct rn_host *host;
 	pid_t pid;
@@ -70,7 +74,8 @@ extern struct rn_storage rn_storage;
 void rn_storage_lock(void);
 void rn_storage_unlock(void);
 
-/* Sets the message of rn_storage_last_error(); returns @error. */
+/* Sets the text that rn_storage_last_error() returns, as printf() would. Returns @error.
+ */
 int rn_storage_fail(int error, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -81,29 +86,30 @@ int rn_storage_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);
  * does.
  */
 int rn_storage_need(void);
-/* rn_storage_object_add() calls rn_storage_need() and counts an object; the other
- * function uncounts it.
+/* Counts one more open object, after opening the driver if necessary. Returns 0 or
+ * -errno, as rn_storage_need() does. rn_storage_object_remove() counts one object less.
  */
 int rn_storage_object_add(void);
 void rn_storage_object_remove(void);
 
-/* The registered buffer that contains @addr, an address that drives use; NULL if there is
- * none. Lock held.
+/* Finds the registered buffer that contains @addr, an address that drives use. Returns
+ * NULL if there is none. Called with the lock held.
  */
 struct rn_storage_buffer *rn_storage_buffer_of(uint64_t addr);
 
-/* Finds the memory that contains @base. Returns 0, or -EFAULT if nothing is allocated
- * there.
+/* Finds what memory the user's address @base belongs to. Returns 0, or -EFAULT if nothing
+ * is allocated there.
  */
 struct rn_storage_place {
-	uint64_t addr; /* address that drives use */
-	int gpu;       /* -1: host memory */
+	uint64_t addr; /* address at which drives access the memory */
+	int gpu;       /* number of the GPU that has the memory; -1: host memory */
 	bool is_beyond_bar;
 };
 int rn_storage_place_of(uintptr_t base, struct rn_storage_place *place);
 
-/* Takes a bounce buffer of RN_STORAGE_BOUNCE bytes in GPU memory; such buffers are kept
- * until the driver is closed. NULL: no memory is left.
+/* Takes a bounce buffer of RN_STORAGE_BOUNCE bytes from the free list or from the memory
+ * of @gpu. The buffers are kept until the driver is closed. Returns NULL if the GPU has
+ * no memory left.
  */
 struct rn_storage_gpu_bounce *rn_storage_gpu_bounce_get(int gpu, uint64_t *addr);
 void rn_storage_gpu_bounce_put(struct rn_storage_gpu_bounce *bounce);
@@ -112,37 +118,40 @@ struct rn_storage_req;
 
 /* ------------------------------------------------------------- storage_drive.c */
 enum {
-	RN_DRIVE_PIECE = 128 * 1024, /* bytes that a drive buffers at one time */
+	RN_DRIVE_PIECE = 128 * 1024, /* bytes that a drive buffers at a time */
 	RN_DRIVE_COMMAND_MAX = 16 * 1024 * 1024,
 };
 
 struct rn_drive_command {
 	struct rn_drive_command *next; /* next command in the queue of the drive */
-	/* The transfer that continues when the completion entry is taken. */
+	/* The transfer of which this command is a part; it continues after the command.
+	 */
 	struct rn_storage_req *req;
 	enum rn_storage_op op;
 	int fd;
 	uint64_t addr; /* address of the memory, as drives use it */
 	size_t len;
 	off_t offset;
-	uint8_t target; /* agent that owns the memory */
+	uint8_t target; /* agent (enum rn_agent) that owns the memory */
 	uint8_t flags;	/* flags of its TLPs: RN_TLP_NEAR or 0 */
 	uint8_t drive;
 
-	/* The drive uses the fields from here on. */
+	/* The fields from here on are used only by the drive. */
 	uint16_t id;
 	bool has_begun, is_cancelled;
-	bool has_faulted; /* a TLP found no memory */
-	unsigned reads;	  /* read TLPs whose completion has not arrived */
+	bool has_faulted; /* a TLP of this command hit an unmapped address */
+	unsigned reads;	  /* number of read TLPs whose completion has not arrived */
 };
 
-/* Queues a command; the first one starts the thread of the drive. Lock held. Returns 0,
- * or -EAGAIN if there is no thread or there are too many commands.
+/* Queues a command; the first command of a drive starts the drive's thread. Called with
+ * the lock held. Returns 0, or -EAGAIN if the thread cannot be started or there are too
+ * many commands.
  */
 int rn_drive_submit(struct rn_drive_command *c);
 
-/* Removes a command that has not begun, or asks a running one to stop soon. Lock held.
- * Returns true if the command was removed; then rn_drive_take() never returns it.
+/* Removes a command that has not begun, or asks a running command to stop soon. Called
+ * with the lock held. Returns true if the command was removed; rn_drive_take() will not
+ * return it.
  */
 bool rn_drive_cancel(struct rn_drive_command *c);
 
@@ -154,12 +163,12 @@ bool rn_drive_cancel(struct rn_drive_command *c);
  */
 struct rn_drive_command *rn_drive_take(size_t *count, int *error);
 
-/* Ends the threads of the drives; no command may be queued. Called with the lock held;
- * releases it.
+/* Ends the threads of the drives; no command may be queued. Called with the lock held and
+ * releases the lock.
  */
 void rn_drive_stop_all(void);
 
-/* How a drive accesses its files; tests replace these functions. */
+/* Functions by which a drive accesses its files; tests replace them. */
 struct rn_drive_backing {
 	ssize_t (*read)(int fd, void *buf, size_t len, off_t offset);
 	ssize_t (*write)(int fd, const void *buf, size_t len, off_t offset);
@@ -170,30 +179,34 @@ extern struct rn_drive_backing rn_drive_backing;
 struct rn_storage_req {
 	struct rn_storage_io io;
 	struct rn_storage_route route;
-	struct rn_storage_buffer *buffer; /* NULL: not registered */
-	/* The memory of the first byte of the transfer. */
+	/* Registered buffer with the memory; NULL: not registered. */
+	struct rn_storage_buffer *buffer;
+	/* Where the first byte of the transfer is in memory. */
 	struct rn_storage_place place;
 	enum rn_storage_status status; /* result of the transfer; guarded by the lock */
 	ssize_t result;
 	size_t moved;
 	bool is_cancelled;
-	uint64_t bounce; /* address of the bounce buffer, as drives use it; 0: none */
+	/* Address of the bounce buffer, as drives use it; 0: no bounce buffer. */
+	uint64_t bounce;
 	void *host_bounce;
 	struct rn_storage_gpu_bounce *gpu_bounce;
 	struct rn_drive_command command;
 	/* Called with the lock held when the transfer has ended; may be NULL. */
 	void (*ended)(struct rn_storage_req *r);
 	void *owner;
-	struct rn_storage_req *next; /* link of a list that the batch or stream keeps */
+	/* Next in the list of transfers that the batch or stream keeps. */
+	struct rn_storage_req *next;
 };
 
-/* Begins the transfer of @r->io. Returns 0, or -errno, and then the transfer has not
+/* Begins the transfer of @r->io. Returns 0 or -errno; after an error the transfer has not
  * begun and @ended is not called.
  */
 int rn_storage_req_start(struct rn_storage_req *r);
 
-/* Cancels a transfer. Lock held. Returns true if the drive had not begun; the caller then
- * ends the transfer with rn_storage_req_end_cancelled(), without the lock.
+/* Cancels a transfer. Called with the lock held. Returns true if the drive
+ * had not begun with the transfer; the caller then releases the lock and
+ * calls rn_storage_req_end_cancelled().
  */
 bool rn_storage_req_cancel(struct rn_storage_req *r);
 void rn_storage_req_end_cancelled(struct rn_storage_req *r);
@@ -203,12 +216,12 @@ static inline bool rn_storage_req_has_ended(const struct rn_storage_req *r)
 }
 
 /* Takes completion entries and continues their transfers until @is_over(@arg), which is
- * called with the lock held. Returns false if rn_host_now() reaches @deadline before; 0:
- * no deadline.
+ * called with the lock held, returns true. Returns false if rn_host_now() reaches
+ * @deadline before that; @deadline 0: no deadline.
  */
 bool rn_storage_wait(bool (*is_over)(const void *arg), const void *arg, rn_ns deadline);
 
-/* Makes all writes of drives to [addr, addr + len) visible. */
+/* Forces all writes that drives have issued to [addr, addr + len) to become visible. */
 void rn_storage_settle_range(uint64_t addr, uint64_t len);
 
 /* Starts a transfer, waits for its end and returns its result. */

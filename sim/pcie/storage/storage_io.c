@@ -17,9 +17,10 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	COPY = 4096, /* bytes copied per hold of the host lock */
-	/* Choices of the fabric's driver for each look at the rings. The adversarial
-	 * driver moves only what must go before the entry, so it needs more.
+	COPY = 4096, /* bytes copied before the host lock is released for others */
+	/* TLPs moved at most each time before the rings are read again. The
+	 * adversarial scheduler moves only what must go before the completion entry,
+	 * so it needs more.
 	 */
 	STEPS = 4,
 	STEPS_ADVERSARIAL = 64,
@@ -43,8 +44,8 @@ static int check_io(const struct rn_storage_io *io)
 	return 0;
 }
 
-/* Finds the memory and the registered buffer; counts the transfer as active in file and
- * buffer, so that these cannot be deregistered.
+/* Finds the memory and the registered buffer of the transfer. Counts the transfer as
+ * active in file and buffer, so that these cannot be deregistered.
  */
 static int hold_objects(struct rn_storage_req *r)
 {
@@ -87,7 +88,7 @@ static bool is_aligned(const struct rn_storage_io *io, uint64_t addr)
 		(RN_STORAGE_ALIGNMENT - 1)) == 0;
 }
 
-/* Sets the route and its reason in r->route. */
+/* Chooses the route of the transfer and sets r->route. */
 static int choose_route(struct rn_storage_req *r)
 {
 	struct rn_storage_policy policy;
@@ -138,9 +139,9 @@ int rn_storage_plan(const struct rn_storage_file *file, const void *base, size_t
 }
 
 /* ----------------------------------------------------------------------- copies */
-/* Before a bounce copy with a GPU the CPU would launch work on it, which orders the
- * writes of other devices that came before. Here a read through the BAR pushes these
- * writes.
+/* Pushes earlier writes of other devices to the GPU by a read through its BAR. On real
+ * hardware the CPU would launch a copy on the GPU, which orders these writes before
+ * the copy.
  */
 static void visit_gpu(struct rn_host *h, int gpu, uint64_t addr)
 {
@@ -201,8 +202,8 @@ void rn_storage_settle_range(uint64_t addr, uint64_t len)
 	rn_host_unlock(rn_storage.host);
 }
 
-/* Copies between the bounce buffer and the memory at r->moved. Returns 0 or a positive
- * errno.
+/* Copies @len bytes between the bounce buffer and the memory, at offset r->moved. Returns
+ * 0 or a positive errno.
  */
 static int copy_bounce(struct rn_storage_req *r, size_t len)
 {
@@ -233,7 +234,9 @@ static void put_bounce(struct rn_storage_req *r)
 {
 	if (!r->bounce)
 		return;
-	/* No write may arrive later, when the memory is used for something else. */
+	/* Late writes of a drive must not arrive when the memory is used for
+	 * something else.
+	 */
 	rn_storage_settle_range(r->bounce, RN_STORAGE_BOUNCE);
 	free(r->host_bounce);
 	if (r->gpu_bounce)
@@ -273,14 +276,14 @@ static void end_with(struct rn_storage_req *r, int error)
 
 static int file_descriptor(const struct rn_storage_req *r)
 {
-	/* With O_DIRECT unaligned accesses fail. */
+	/* With O_DIRECT unaligned accesses fail, so these use the other descriptor. */
 	return r->route.reason == RN_STORAGE_UNALIGNED ||
 			       r->route.reason == RN_STORAGE_UNREGISTERED
 		       ? r->io.file->plain_fd
 		       : r->io.file->fd;
 }
 
-/* Sets the memory that the drive accesses, and the flags of its TLPs. */
+/* Sets the memory that the drive accesses and the flags of the command's TLPs. */
 static void aim_command(const struct rn_storage_req *r, struct rn_drive_command *c)
 {
 	int gpu = r->route.way == RN_STORAGE_GPU ? r->route.via_gpu : r->route.gpu;
@@ -292,7 +295,9 @@ static void aim_command(const struct rn_storage_req *r, struct rn_drive_command 
 	c->flags = gpu >= 0 && r->route.way != RN_STORAGE_P2P ? RN_TLP_NEAR : 0;
 }
 
-/* Issues the next command. Returns 0, or a positive errno if none was issued. */
+/* Issues the next command of the transfer. Returns 0, or a positive errno if none
+ * was issued.
+ */
 static int next_command(struct rn_storage_req *r)
 {
 	struct rn_drive_command *c = &r->command;
@@ -318,7 +323,7 @@ static int next_command(struct rn_storage_req *r)
 	return -err;
 }
 
-/* The completion entry of the command was taken: continues the transfer. */
+/* Continues the transfer after the completion entry of its command was taken. */
 static void command_done(struct rn_storage_req *r, size_t count, int error)
 {
 	size_t len = r->command.len;
@@ -360,7 +365,9 @@ int rn_storage_req_start(struct rn_storage_req *r)
 		err = hold_objects(r);
 	if (err)
 		return err;
-	/* The program may have installed its handler in front of ours. */
+	/* Makes our SIGSEGV handler the first one again; the program may have installed
+	 * its own.
+	 */
 	rn_guard_install();
 	err = choose_route(r);
 	if (!err)
@@ -395,8 +402,8 @@ void rn_storage_req_end_cancelled(struct rn_storage_req *r)
 }
 
 /* ---------------------------------------------------------------------- waiting */
-/* Takes one completion entry and continues its transfer. Called with the lock held, which
- * is released meanwhile.
+/* Takes one completion entry and continues its transfer. Called with the lock held;
+ * releases the lock meanwhile. Returns false if there is no entry.
  */
 static bool take_one(void)
 {
@@ -412,8 +419,8 @@ static bool take_one(void)
 	return true;
 }
 
-/* Lets the fabric's driver make choices; a completion entry may be among the TLPs that
- * move.
+/* Lets the simulated PCIe fabric move some TLPs; one of them may be a completion entry.
+ * Called with the lock held; releases the lock meanwhile.
  */
 static void look_again(void)
 {

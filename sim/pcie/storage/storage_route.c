@@ -101,7 +101,9 @@ int rn_storage_policy_format(const struct rn_storage_policy *policy, char *buf,
 	return (int)at;
 }
 
-/* Parses "NAME" and a digit below @limit. Returns the end of the text read, or NULL. */
+/* Parses @name followed by a digit below @limit. Returns the end of the text read,
+ * or NULL.
+ */
 static const char *parse_unit(const char *text, const char *name, unsigned limit,
 			      unsigned *number)
 {
@@ -156,14 +158,15 @@ int rn_storage_near_parse(struct rn_storage_near *near, const char *text, char *
 }
 
 /* ----------------------------------------------------------------------- choice */
-/* Is the memory host memory, or in a GPU below the switch of the drive? */
+/* Is the memory in host memory, or in a GPU that is below the same switch as the drive?
+ */
 static bool is_below_switch(const struct rn_storage_facts *f)
 {
 	return f->gpu < 0 || f->p2p == RN_P2P_SHARED || (f->near_gpus >> f->gpu & 1) != 0;
 }
 
-/* A GPU whose memory can hold the bounce buffer: below the drive's switch, and not the
- * target. -1 if there is none.
+/* Finds a GPU whose memory can hold the bounce buffer: below the drive's switch, and not
+ * the GPU of the transfer itself. Returns -1 if there is none.
  */
 static int via_gpu(const struct rn_storage_facts *f)
 {
@@ -176,7 +179,9 @@ static int via_gpu(const struct rn_storage_facts *f)
 	return -1;
 }
 
-/* Is route @way possible? If so it is set in @route, else *@why says why not. */
+/* Returns true if route @way is possible, and sets it in @route; false: *@why is set to
+ * the reason.
+ */
 static bool try_way(enum rn_storage_way way, const struct rn_storage_facts *f,
 		    struct rn_storage_route *route, enum rn_storage_reason *why)
 {

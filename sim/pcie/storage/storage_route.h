@@ -13,18 +13,18 @@
 #define RN_STORAGE_POLICY_DEFAULT "direct,gpu,host"
 
 struct rn_storage_policy {
-	/* Enum rn_storage_way, the preferred one first. */
+	/* Values of enum rn_storage_way, the preferred route first. */
 	uint8_t way[RN_STORAGE_WAY_COUNT];
 	uint8_t count;
 };
 
-/* GPUs below the switch of each drive, one bit each. */
+/* For each drive, the GPUs below the same switch, as a bit mask of GPU numbers. */
 struct rn_storage_near {
 	uint8_t gpus[RN_NVME_MAX];
 };
 
-/* Parse the two settings. Return 0, or -EINVAL with a sentence that names the wrong word;
- * the struct is unchanged then.
+/* Parse the settings of routes and of neighbours. Return 0, or -EINVAL and an error text
+ * that quotes the wrong word; the struct is unchanged then.
  */
 int rn_storage_policy_parse(struct rn_storage_policy *policy, const char *text, char *err,
 			    size_t err_len);
@@ -37,26 +37,25 @@ int rn_storage_near_parse(struct rn_storage_near *near, const char *text, char *
 int rn_storage_policy_format(const struct rn_storage_policy *policy, char *buf,
 			     size_t len);
 
-/* The facts on which the choice of the route depends. */
+/* What the choice of a route depends on. */
 struct rn_storage_facts {
 	unsigned drive;
 	int gpu;	   /* GPU that owns the memory; -1: host memory */
 	enum rn_p2p p2p;   /* value of the knob rc.p2p */
-	uint8_t near_gpus; /* GPUs below the switch of the drive, one bit each */
-	/* GPUs that exist, one bit each; one of them could hold a bounce buffer. */
+	uint8_t near_gpus; /* GPUs below the switch of the drive, as a bit mask */
+	/* All GPUs that exist, as a bit mask; each could hold the bounce buffer. */
 	uint8_t other_gpus;
 	bool is_registered, is_aligned, is_beyond_bar;
 };
 
 /**
- * rn_storage_route_choose() - Choose the first route of @policy that is possible
+ * rn_storage_route_choose() - Choose the first possible route of @policy
  *
- * @route->reason says why the first route of the policy was not taken. A transfer that a
- * drive cannot do with the memory directly (not registered, not aligned) takes
+ * @route->reason says why the first route of the policy was not chosen. Memory that a
+ * drive cannot access directly (not registered, not aligned) gets the route
  * RN_STORAGE_HOST, whatever the policy says.
  *
- * Return: 0, or -EHOSTUNREACH if no route of the policy is possible (route->reason: why
- *	not the first).
+ * Return: 0, or -EHOSTUNREACH if no route of the policy is possible.
  */
 int rn_storage_route_choose(const struct rn_storage_policy *policy,
 			    const struct rn_storage_facts *facts,

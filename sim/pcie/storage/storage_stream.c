@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_stream.c - streams: a queue of work, and the thread that does it in order. */
+/* storage_stream.c - streams: a queue of transfers, kernel launches and callbacks, and
+ * the thread that does them in order.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,17 +16,17 @@ enum item_kind {
 struct item {
 	struct item *next;
 	enum item_kind kind;
-	/* For an item that is a transfer. */
+	/* Used if the item is a transfer. */
 	enum rn_storage_op op;
 	struct rn_storage_file *file;
 	void *base;
 	const size_t *size;
 	const off_t *file_offset, *buf_offset;
 	ssize_t *done;
-	/* For an item that is a kernel launch. */
+	/* Used if the item is a kernel launch. */
 	struct rn_gpu *gpu;
 	rn_gpu_kernel_fn *kernel;
-	/* For an item that is a callback. */
+	/* Used if the item is a callback. */
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -76,7 +78,9 @@ static int run_item(const struct item *i)
 	return -EINVAL;
 }
 
-/* Waits for the next item; NULL: the stream is destroyed. Lock held. */
+/* Waits for the next item of the queue. Returns NULL when the stream is being destroyed.
+ * Called with the lock held.
+ */
 static struct item *next_item(struct rn_storage_stream *s)
 {
 	struct item *i;
@@ -173,7 +177,7 @@ static int queue_item(struct rn_storage_stream *s, const struct item *item)
 	return 0;
 }
 
-/* Seven parameters, as cuFileReadAsync() has. */
+/* The seven parameters are those of cuFileReadAsync(). */
 /* NOLINTNEXTLINE(readability-function-size) */
 int rn_storage_read_async(struct rn_storage_file *file, void *base, const size_t *size,
 			  const off_t *file_offset, const off_t *buf_offset,
