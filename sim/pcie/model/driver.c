@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* driver.c - the drivers random, adversarial and replay. */
+/* driver.c - the three drivers, that is schedulers, of the fabric: random, adversarial
+ * and replay.
+ */
 #include <string.h>
 
 #include "driver.h"
 
 enum {
 	STALL_ONE_IN = 32, /* one choice in this many stalls the queue that was chosen */
-	/* Choices during which a stalled queue is left out, on average. */
+	/* Mean number of choices in which a stalled queue is left out. */
 	STALL_MEAN = 64,
 	STALL_MAX = 1024,
-	/* One walk in this many begins at the tail of the queue, the others at its head.
+	/* One search of a queue in this many begins at the tail, the others at the head.
 	 */
 	FROM_TAIL_ONE_IN = 4,
 };
@@ -31,8 +33,8 @@ void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t cou
 
 /* ---- Random ---- */
 
-/* The number of failures before the first success of probability 1/2: 0 in half of the
- * cases.
+/* Draws the number of failures before the first success of probability 1/2: 0 in half of
+ * the cases.
  */
 static unsigned draw_geometric(struct rn_driver *d)
 {
@@ -41,8 +43,9 @@ static unsigned draw_geometric(struct rn_driver *d)
 	return bits ? (unsigned)__builtin_ctzll(bits) : 64;
 }
 
-/* Weights make classes of latency: queues near memory are fast, the path through another
- * root port and the inside of a GPU are slow.
+/* Returns the weight of a queue in the random choice, which makes classes of latency:
+ * queues near memory are fast; the route through another root port and the inside of a
+ * GPU are slow.
  */
 static unsigned weight_of(unsigned queue)
 {
@@ -64,7 +67,9 @@ static uint16_t draw_stall(struct rn_driver *d)
 	return (uint16_t)n;
 }
 
-/* Counts the stalls down and returns the weight of all queues that are not stalled. */
+/* Counts down the stall of each queue and returns the sum of the weights of all queues
+ * that are not stalled.
+ */
 static unsigned weigh_queues(struct rn_driver *d, const struct rn_fabric *f)
 {
 	unsigned total = 0;
@@ -94,7 +99,7 @@ static unsigned draw_queue(struct rn_driver *d, const struct rn_fabric *f, unsig
 	return q;
 }
 
-/* Draws a TLP of the queue that may leave it; the first TLP always may. */
+/* Draws a TLP of the queue that may move; the first TLP of a queue always may. */
 static unsigned draw_tlp(struct rn_driver *d, const struct rn_fabric *f, unsigned queue)
 {
 	bool from_tail = rn_random_scaled(&d->random, FROM_TAIL_ONE_IN) == 0;
@@ -129,8 +134,8 @@ static unsigned pick_random(struct rn_driver *d, const struct rn_fabric *f)
 
 /* ---- Adversarial ---- */
 
-/* Follows the blockers of the TLP at @index to the one that may move, and must do so
- * first; @index itself if nothing blocks it.
+/* Follows the chain of blockers from the TLP at @index to the one that may move and must
+ * move first; returns @index itself if nothing blocks it.
  */
 static unsigned root_of(const struct rn_fabric *f, unsigned index)
 {
@@ -141,8 +146,9 @@ static unsigned root_of(const struct rn_fabric *f, unsigned index)
 	return index;
 }
 
-/* With place=any, where data may move in any order, chooses the youngest movable blocker
- * of @index, so that the oldest data is what is missing longest.
+/* Chooses what to move so that the TLP at @index can move later. With place=any, where
+ * data may move in any order, this is the youngest movable TLP that blocks it, so that
+ * the oldest data is missing longest.
  */
 static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 {
@@ -159,8 +165,8 @@ static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 	return root_of(f, index);
 }
 
-/* May this completion entry stay behind? While the NIC sends, more data can still be
- * issued before the entry.
+/* Should this completion entry stay behind? True while the NIC sends, since more data can
+ * still be issued before the entry.
  */
 static bool can_wait(const struct rn_driver *d, const struct rn_tlp *tlp)
 {
@@ -189,7 +195,9 @@ static unsigned pick_adversarial(const struct rn_driver *d, const struct rn_fabr
 
 /* ---- Replay ---- */
 
-/* A recorded choice whose TLP may not move yet stays the next one. */
+/* Returns the next recorded choice, or RN_TLP_NONE if the TLP of that choice may not
+ * move yet.
+ */
 static unsigned pick_replay(struct rn_driver *d, const struct rn_fabric *f)
 {
 	unsigned choice;

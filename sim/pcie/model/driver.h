@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* driver.h - the driver of the fabric: it chooses the next TLP to move.
+/* driver.h - the driver of the fabric, that is its scheduler: chooses the next TLP
+ * to move.
  *
- * random       any TLP that may move; now and then a queue is stalled for a while, so
- *              that TLPs are reordered over long distances, not only with neighbours
- * adversarial  only TLPs that somebody waits for (CQEs, reads, completions, atomics,
- *              doorbells), the youngest first; data moves only when an ordering rule
- *              forces it to go before one of these
- * replay       the choices of an earlier run
+ * random moves any TLP that may move; now and then stalls a queue for a while, so that
+ *              TLPs are reordered over long distances, not only with neighbours
+ *              adversarial moves only TLPs that somebody waits for (CQEs, reads,
+ *              completions, atomics, doorbells), the youngest first; moves data only when
+ *              an ordering rule forces the data to go before one of these TLPs replay
+ *              repeats the choices of an earlier run
  *
  * Threads: none; the caller serialises. The same seed and the same calls give the same
  * choices.
@@ -20,29 +21,30 @@
 struct rn_driver {
 	enum rn_driver_kind kind;
 	struct rn_random random;
-	/* For each queue, how many more choices it is left out of. */
+	/* For each queue, the number of further choices in which it is left out. */
 	uint16_t stalled[RN_LIST_COUNT];
-	/* Choices of the replay driver; the array belongs to the caller. */
+	/* Choices that the replay driver repeats; the array belongs to the caller. */
 	const uint16_t *choices;
 	uint32_t choice_count, choice_next;
-	/* The NIC is still sending and nobody polls for CQEs yet, so more data may be
-	 * issued before the CQEs have to be written.
+	/* The adversarial driver holds back completion entries: the NIC is still
+	 * sending and nobody polls for CQEs yet, so more data may be issued before the
+	 * CQEs are written.
 	 */
 	bool is_sending;
 };
 
 void rn_driver_init(struct rn_driver *d, const struct rn_pcie_knobs *knobs);
 
-/* Makes the driver replay @count choices that rn_driver_pick() returned in an earlier
- * run. A choice whose TLP may not move yet is waited for; after the last choice nothing
- * moves.
+/* Makes the driver repeat @count choices that rn_driver_pick() returned in an earlier
+ * run. While the TLP of the next choice may not move, and after the last choice,
+ * rn_driver_pick() returns RN_TLP_NONE.
  */
 void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t count);
 
-/* Returns the index of the next TLP to move, which is movable, or RN_TLP_NONE if nothing
- * is to move now. RN_TLP_NONE does not mean that the fabric is empty: the random driver
- * stalls queues for some calls, and the adversarial driver holds back TLPs that nobody
- * waits for.
+/* Returns the index of the next TLP to move, or RN_TLP_NONE if nothing is to move now.
+ * The TLP may move by the ordering rules. RN_TLP_NONE does not mean that the fabric is
+ * empty: the random driver stalls queues for some calls, and the adversarial driver holds
+ * back TLPs that nobody waits for.
  */
 unsigned rn_driver_pick(struct rn_driver *d, const struct rn_fabric *f);
 

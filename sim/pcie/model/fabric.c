@@ -20,18 +20,21 @@ static_assert(RN_LIST_COUNT < UINT16_MAX, "a list number fits where an index doe
 
 struct rn_fabric {
 	struct rn_pcie_knobs knobs;
-	uint64_t busy[BUSY_WORDS]; /* one bit per list: the list is not empty */
+	uint64_t busy[BUSY_WORDS]; /* one bit per list, set if the list is not empty */
 	uint64_t next_seq;
 	uint32_t capacity, count, wanted;
 	uint16_t free; /* index of the first free place */
 	uint16_t oldest, youngest;
-	/* The position of rn_fabric_force_if(); it moves on when its TLP is freed. */
+	/* Next TLP that rn_fabric_force_if() looks at; advanced when that TLP is freed.
+	 */
 	uint16_t cursor;
 	uint16_t first[RN_LIST_COUNT], last[RN_LIST_COUNT];
 	struct rn_tlp tlp[];
 };
 
-/* The list that TLP @t is in, or is to be put into, by its state, target and hop. */
+/* Returns the list for TLP @t by its state, target and hop; @t need not be in the
+ * list yet.
+ */
 static unsigned list_of(const struct rn_tlp *t)
 {
 	return t->state == RN_TLP_INSIDE ? RN_QUEUE_COUNT + t->target
@@ -98,8 +101,8 @@ static void unlink_from_list(struct rn_fabric *f, unsigned index)
 	f->wanted -= rn_tlp_is_wanted(t);
 }
 
-/* Takes a free place for a copy of @tlp, which becomes the youngest of all TLPs and is in
- * no queue yet. There must be a free place.
+/* Takes a free place for a copy of @tlp and makes the copy the youngest of all TLPs; it
+ * is not put into a queue yet. There must be a free place. Returns the index.
  */
 static unsigned take_place(struct rn_fabric *f, const struct rn_tlp *tlp)
 {
@@ -239,7 +242,7 @@ void rn_fabric_each_queue(const struct rn_fabric *f,
 		visit(arg, q);
 }
 
-/* Arguments that the moving functions share. */
+/* Arguments that all functions below pass on. */
 struct run {
 	struct rn_fabric *f;
 	const struct rn_fabric_ops *ops;
@@ -247,7 +250,9 @@ struct run {
 };
 
 /* ---- Which TLPs may move ---- */
-/* In the inside of a GPU only writes to the same bytes keep their order. */
+/* May @later pass @earlier? In the inside of a GPU only writes to the same bytes keep
+ * their order; elsewhere the ordering rules decide.
+ */
 static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
 		     const struct rn_tlp *earlier)
 {
@@ -256,8 +261,8 @@ static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
 	return rn_order_may_pass(later, earlier, &f->knobs);
 }
 
-/* Searches from the head, since the first TLP blocks most often and is itself free to
- * move.
+/* Searches from the head of the queue, because its first TLP blocks most often and can
+ * itself move.
  */
 unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index)
 {
@@ -308,8 +313,8 @@ static struct rn_tlp completion_of(const struct rn_tlp *request)
 	return c;
 }
 
-/* The knobs that decide the route of @t. RN_TLP_NEAR overrides rc.p2p, in a copy of the
- * knobs in @near.
+/* Returns the knobs that decide the route of @t. For RN_TLP_NEAR this is a copy in @near,
+ * in which rc.p2p is replaced.
  */
 static const struct rn_pcie_knobs *
 knobs_of(const struct rn_fabric *f, const struct rn_tlp *t, struct rn_pcie_knobs *near)
@@ -342,7 +347,8 @@ static void empty_inside(const struct run *run, unsigned gpu)
 	}
 }
 
-/* Does the arrival of this TLP make the writes in the inside of its GPU visible first? */
+/* Must the writes that wait in a GPU become visible before this TLP is performed there?
+ */
 static bool empties_inside(const struct rn_tlp *t)
 {
 	bool is_bar_read = t->kind == RN_TLP_READ || t->kind == RN_TLP_ATOMIC;
@@ -351,8 +357,9 @@ static bool empties_inside(const struct rn_tlp *t)
 	return is_bar_read || is_bell;
 }
 
-/* The functions for the arrival of a write, a completion and a request return true if the
- * TLP is still on its way: inside a GPU, or back as a completion.
+/* Handles a write that has left its last queue. This and the functions for completions
+ * and requests return true if the TLP is still in the fabric: inside a GPU, or on its way
+ * back as a completion.
  */
 static bool arrive_write(const struct run *run, unsigned index)
 {
@@ -403,7 +410,9 @@ static bool arrive_tlp(const struct run *run, unsigned index)
 	return arrive_request(run, index);
 }
 
-/* Moves the TLP one place onward; true if it is still on its way. */
+/* Moves the TLP to its next queue, or performs it. Returns true if the TLP is still in
+ * the fabric.
+ */
 static bool step_tlp(const struct run *run, unsigned index)
 {
 	struct rn_fabric *f = run->f;
@@ -434,9 +443,9 @@ void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 	step_tlp(&run, index);
 }
 
-/* Moves the TLP at @index until it is done. A blocker stands before its waiter in the
- * same queue, so the chain of blockers ends at a TLP that may move. The chain may be as
- * long as a queue; it is kept in the TLPs (waiter) and not on the stack.
+/* Moves the TLP at @index until it is out of the fabric. A TLP that blocks another stands
+ * before it in the same queue, so the chain of blockers ends at a TLP that may move. The
+ * chain may be as long as a queue; it is kept in rn_tlp.waiter and not on the stack.
  */
 static void force_tlp(const struct run *run, unsigned index)
 {
@@ -474,7 +483,7 @@ void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, vo
 			const void *arg)
 {
 	const struct run run = { f, ops, ctx };
-	/* TLPs issued by the callbacks meanwhile are left out. */
+	/* TLPs that the callbacks issue meanwhile are left out. */
 	uint64_t end = f->next_seq;
 	unsigned index;
 

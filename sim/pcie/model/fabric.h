@@ -6,10 +6,10 @@
  * it in that queue; no other rule blocks or orders TLPs. When a read has been performed,
  * the fabric itself sends the completion back.
  *
- * A GPU whose knob writes-ordering is `none` has an inside: a write that reaches the GPU
- * goes there first and becomes visible to the GPU later, in any order (writes to the same
- * bytes keep their order). A read through the BAR and a doorbell of the CPU make all
- * writes of the inside visible before they are performed themselves.
+ * If the knob writes-ordering of the GPUs is `none`, each GPU has a list called its
+ * inside: a write that has reached the GPU waits there and becomes visible to the GPU
+ * later, in any order (writes to the same bytes keep their order). A read through the BAR
+ * or a doorbell of the CPU first makes all writes in this list visible.
  *
  * The fabric is one block without pointers, of known size, so a copy of the block is a
  * snapshot. The fabric allocates nothing, does no I/O and reads no clock.
@@ -26,8 +26,8 @@ struct rn_fabric;
 
 enum rn_tlp_state {
 	RN_TLP_FREE,
-	RN_TLP_QUEUED, /* In queue route.queue[hop]. */
-	RN_TLP_INSIDE, /* In the inside of a GPU. */
+	RN_TLP_QUEUED, /* In the queue route.queue[hop]. */
+	RN_TLP_INSIDE, /* A write that has reached a GPU and is not visible there yet. */
 };
 
 enum {
@@ -35,38 +35,39 @@ enum {
 	RN_TLP_NONE = 0xffff,
 };
 
-/* Callbacks of the fabric's owner. @tlp is valid during the call; the place of a write
- * that is performed, and of a read that is completed, is free again before the call. A
+/* Callbacks of the fabric's owner. @tlp is valid during the call; the place of a
+ * performed write or a completed read in the fabric is free again before the call. A
  * callback may issue TLPs, but must not move or force any.
  */
 struct rn_fabric_ops {
-	/* Write: its bytes become visible in the target. Read: bytes are taken. AtomicOp:
-	 * both, in one step.
+	/* Performs a TLP. Write: its bytes become visible in the target. Read: the bytes
+	 * are read. AtomicOp: both, in one step.
 	 */
 	void (*perform)(void *ctx, const struct rn_tlp *tlp);
-	/* The completion of a read or AtomicOp has reached the requester. @tlp is the
-	 * completion; its data, tag, addr and len are those of the request.
+	/* Called when the completion of a read or AtomicOp has reached the requester.
+	 * @tlp is the completion; its data, tag, addr and len are those of the request.
 	 */
 	void (*complete)(void *ctx, const struct rn_tlp *tlp);
-	/* For traces; may be NULL. @tlp is about to leave @queue; RN_QUEUE_COUNT stands
-	 * for the inside of a GPU.
+	/* Called before @tlp leaves @queue, for traces; may be NULL. @queue is
+	 * RN_QUEUE_COUNT if @tlp leaves the inside of a GPU.
 	 */
 	void (*moving)(void *ctx, const struct rn_tlp *tlp, unsigned queue);
 };
 
-/* Size in bytes of a fabric that holds up to @tlps TLPs (1 .. RN_TLPS_MAX). */
+/* Returns the size in bytes of a fabric that holds up to @tlps TLPs (1 .. RN_TLPS_MAX).
+ */
 size_t rn_fabric_size(uint32_t tlps);
 
-/* Makes a fabric in @mem: rn_fabric_size() bytes, 8-byte aligned, with any content. The
- * knobs are copied.
+/* Initialises a fabric in @mem, which has rn_fabric_size() bytes, is 8-byte aligned and
+ * may have any content. The knobs are copied.
  */
 struct rn_fabric *rn_fabric_init(void *mem, uint32_t tlps,
 				 const struct rn_pcie_knobs *knobs);
 
 const struct rn_pcie_knobs *rn_fabric_knobs(const struct rn_fabric *f);
 
-/* The number of TLPs on their way, and the number of free places. A read uses one place
- * from its request to its completion.
+/* Return the number of TLPs in the fabric, and the number of free places for TLPs. A read
+ * uses one place from its request to its completion.
  */
 uint32_t rn_fabric_count(const struct rn_fabric *f);
 uint32_t rn_fabric_room(const struct rn_fabric *f);
@@ -85,15 +86,15 @@ uint32_t rn_fabric_room(const struct rn_fabric *f);
 int rn_fabric_issue(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 		    const struct rn_tlp *tlp);
 
-/* The TLP at @index, or NULL if that place is free. */
+/* Returns the TLP at @index, or NULL if that place is free. */
 const struct rn_tlp *rn_fabric_tlp(const struct rn_fabric *f, unsigned index);
 
 /* May the TLP at @index leave its queue or the inside of its GPU now? */
 bool rn_fabric_movable(const struct rn_fabric *f, unsigned index);
 
 /* Writes the indices of the TLPs that may move to @index, at most @max of them: queue by
- * queue, each from its head. Returns how many such TLPs there are, even if more than
- * @max.
+ * queue, each from its head. Returns the number of all such TLPs, even if it is more
+ * than @max.
  */
 unsigned rn_fabric_moves(const struct rn_fabric *f, uint16_t *index, unsigned max);
 
@@ -101,56 +102,60 @@ unsigned rn_fabric_moves(const struct rn_fabric *f, uint16_t *index, unsigned ma
 void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 		    unsigned index);
 
-/* Moves the TLP at @index until it is done: a read until its completion has arrived, a
- * write to a GPU until the GPU sees it. Of the other TLPs only those are moved that this
- * one must not pass.
+/* Moves the TLP at @index until it has been performed and completed; a write to a GPU
+ * until the GPU sees it. Of the other TLPs, moves only those that this one must not pass.
  */
 void rn_fabric_force(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 		     unsigned index);
 
-/* Does the same with each TLP that @match accepts, the oldest first. */
+/* Does the same as rn_fabric_force() with each TLP that @match accepts, the oldest first.
+ */
 void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 			bool (*match)(const struct rn_tlp *tlp, const void *arg),
 			const void *arg);
 
-/* Makes all writes in the inside of GPU @gpu visible, in the order of their arrival. @gpu
- * is an agent number.
+/* Makes all writes that wait in the inside of GPU @gpu visible, in the order of their
+ * arrival. @gpu is an agent number.
  */
 void rn_fabric_empty_inside(struct rn_fabric *f, const struct rn_fabric_ops *ops,
 			    void *ctx, unsigned gpu);
 
-/* Walk through one queue: its first TLP and the one behind another, its last TLP and the
- * one before another; RN_TLP_NONE ends the walk. @queue may be RN_QUEUE_COUNT + a GPU's
- * agent number: the inside of this GPU. For traces, assertions and digests.
+/* Iterate over one queue: return its first TLP and the one behind another, its last TLP
+ * and the one before another; RN_TLP_NONE: there is no further TLP. @queue may be
+ * RN_QUEUE_COUNT + a GPU's agent number: the inside of this GPU. For traces, assertions
+ * and digests.
  */
 unsigned rn_fabric_first(const struct rn_fabric *f, unsigned queue);
 unsigned rn_fabric_next(const struct rn_fabric *f, unsigned index);
 unsigned rn_fabric_last(const struct rn_fabric *f, unsigned queue);
 unsigned rn_fabric_prev(const struct rn_fabric *f, unsigned index);
 
-/* The TLP that stands before @index in its queue and that it must not pass, or
- * RN_TLP_NONE if the TLP at @index may move.
+/* Returns the index of a TLP that stands before @index in the queue and that the TLP at
+ * @index must not pass; RN_TLP_NONE if the TLP at @index may move.
  */
 unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index);
 
-/* Walk through all TLPs in the order of issue, whatever their queue; RN_TLP_NONE ends it.
+/* Iterate over all TLPs in the order of issue, whatever their queue; RN_TLP_NONE: there
+ * is no further TLP.
  */
 unsigned rn_fabric_oldest(const struct rn_fabric *f);
 unsigned rn_fabric_younger(const struct rn_fabric *f, unsigned index);
 unsigned rn_fabric_youngest(const struct rn_fabric *f);
 unsigned rn_fabric_older(const struct rn_fabric *f, unsigned index);
 
-/* The number of TLPs, in queues and insides, that somebody waits for: those for which
- * rn_tlp_is_wanted() is true.
+/* Returns the number of TLPs that somebody waits for: those for which rn_tlp_is_wanted()
+ * is true.
  */
 uint32_t rn_fabric_wanted(const struct rn_fabric *f);
 
-/* The first queue or inside, from number @queue upward, that has a TLP in it, or
- * RN_LIST_COUNT if there is none.
+/* Returns the first queue or inside of a GPU, from number @queue upward, that has a TLP
+ * in it; RN_LIST_COUNT if there is none.
  */
 unsigned rn_fabric_busy_queue(const struct rn_fabric *f, unsigned queue);
 
-/* Calls @visit for each queue that has a TLP in it, by number upward, insides last. */
+/* Calls @visit for each queue that has a TLP in it, in the order of numbers; the insides
+ * of GPUs come last.
+ */
 void rn_fabric_each_queue(const struct rn_fabric *f,
 			  void (*visit)(void *arg, unsigned queue), void *arg);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* knobs.c - the knobs of the model: the table of them, the presets of the modes, parsing
- * and formatting of MODE[,KNOB=VALUE]..., reading the same from a file, and the check for
- * contradictions.
+/* knobs.c - the knobs of the model: their table, the presets of the modes, parsing
+ * and formatting of MODE[,KNOB=VALUE]..., reading such text from a file, and the
+ * check for contradictions.
  */
 #include "knobs.h"
 
@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 enum {
-	SHOWN_MAX = 40, /* bytes of a wrong word that an error message quotes */
-	/* bytes of a word; the longest valid one is replay=FILE */
+	SHOWN_MAX = 40, /* bytes of a wrong word that an error text quotes */
+	/* longest word in bytes; the longest valid word is replay=FILE */
 	WORD_MAX = sizeof(((struct rn_pcie_knobs *)0)->replay) + sizeof("replay=") - 1,
-	FILE_MAX = 16384,    /* bytes of a file of knobs: a page with many comments */
-	PATIENCE_MS = 10000, /* how long a FIFO's writer may stay silent */
+	/* Longest file of knobs in bytes: a page with many comments. */
+	FILE_MAX = 16384,
+	PATIENCE_MS = 10000, /* how long in ms the writer of a FIFO may stay silent */
 };
 
 /* ---- Words and values; a function returns false if the word has no such value ---- */
@@ -25,7 +26,7 @@ static bool is_blank(char c)
 	return rn_char_is_blank(c) || c == '\n';
 }
 
-/* @w without leading and trailing blanks. */
+/* Returns @w without leading and trailing blanks. */
 static struct rn_token trim_word(struct rn_token w)
 {
 	while (w.len > 0 && is_blank(w.at[0])) {
@@ -52,8 +53,8 @@ struct rn_token rn_token_cut(struct rn_token *text, char mark)
 	return before;
 }
 
-/* Adds the word in quotes for an error message: unprintable bytes become '?', a long word
- * is cut short.
+/* Adds the word in quotes to an error text: unprintable bytes become '?', a long word is
+ * cut short.
  */
 static void add_word(struct rn_text *t, struct rn_token w)
 {
@@ -68,7 +69,9 @@ static void add_word(struct rn_text *t, struct rn_token w)
 	rn_text_add(t, shown < w.len ? "...\"" : "\"");
 }
 
-/* The index of word @w in a list such as "none|owner|all", from 0. */
+/* Finds word @w in a list such as "none|owner|all". Sets @out to its index, from 0.
+ * Returns false if the list does not have the word.
+ */
 static bool word_to_choice(struct rn_token w, const char *choices, uint64_t *out)
 {
 	struct rn_token left = { choices, strlen(choices) };
@@ -84,7 +87,7 @@ static bool word_to_choice(struct rn_token w, const char *choices, uint64_t *out
 	return false;
 }
 
-/* Name of choice @n; empty if the list is shorter. */
+/* Returns the word at index @n of such a list; empty if the list is shorter. */
 static struct rn_token choice_name(const char *choices, uint64_t n)
 {
 	struct rn_token left = { choices, strlen(choices) }, name = { choices, 0 };
@@ -97,7 +100,8 @@ static struct rn_token choice_name(const char *choices, uint64_t n)
 	return name;
 }
 
-/* Reads a decimal number, or a hexadecimal one after 0x. */
+/* Reads a decimal number, or a hexadecimal number after 0x. Returns false on other text.
+ */
 static bool word_to_number(struct rn_token w, uint64_t *out)
 {
 	bool hex = w.len > 2 && w.at[0] == '0' && (w.at[1] == 'x' || w.at[1] == 'X');
@@ -115,7 +119,7 @@ static bool multiply(uint64_t value, uint64_t by, uint64_t *out)
 	return true;
 }
 
-/* Reads a number that may have the suffix K, M, G or T (powers of 1024). */
+/* Reads a number with or without a suffix K, M, G or T (powers of 1024). */
 static bool word_to_size(struct rn_token w, uint64_t *out)
 {
 	static const char units[] = { 'K', 'M', 'G', 'T' };
@@ -135,7 +139,7 @@ static const struct {
 	uint64_t ns;
 } time_units[] = { { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 } };
 
-/* Reads a decimal number with the suffix ns, us, ms or s; the result is in ns. */
+/* Reads a decimal number with the suffix ns, us, ms or s. Sets @out in ns. */
 static bool word_to_time(struct rn_token w, uint64_t *out)
 {
 	size_t digits = 0;
@@ -153,7 +157,9 @@ static bool word_to_time(struct rn_token w, uint64_t *out)
 	return false;
 }
 
-/* Adds a time in the largest unit that needs no fraction, as word_to_time() reads it. */
+/* Adds a time to the text, in the largest unit that needs no fraction, in the form that
+ * word_to_time() reads.
+ */
 static void add_time(struct rn_text *t, uint64_t ns)
 {
 	unsigned i = 0;
@@ -226,16 +232,18 @@ void rn_pcie_preset(struct rn_pcie_knobs *k, enum rn_pcie_mode mode)
 }
 
 /* ---- The table of knobs ---- */
-/* The type of a knob's field and the form of its text. */
+/* How the value of a knob is stored and written. */
 enum form {
-	/* An enum; its values are the words of rn_pcie_knob.values, in this order. */
+	/* Stored as an enum, written as one of the words of rn_pcie_knob.values; the enum
+	 * counts them from 0.
+	 */
 	CHOICE,
-	SWITCH,	      /* type bool; the text is 0 or 1 */
-	POWER_OF_TWO, /* type uint32_t; a power of two from min to max */
-	NUMBER,	      /* type uint64_t; any number from min to max */
-	SIZE_OR_ALL,  /* uint64_t; `all` is kept as 0 */
-	TIME_OR_INF,  /* uint64_t; `inf` is kept as 0 */
-	COUNT_OR_INF, /* uint32_t; `inf` is kept as 0 */
+	SWITCH,	      /* stored as bool, written as 0 or 1 */
+	POWER_OF_TWO, /* stored as uint32_t; a power of two from min to max */
+	NUMBER,	      /* stored as uint64_t; any number from min to max */
+	SIZE_OR_ALL,  /* stored as uint64_t; `all` is stored as 0 */
+	TIME_OR_INF,  /* stored as uint64_t; `inf` is stored as 0 */
+	COUNT_OR_INF, /* stored as uint32_t; `inf` is stored as 0 */
 	FILE_NAME,
 };
 
@@ -243,11 +251,12 @@ struct row {
 	enum form form;
 	uint16_t offset;
 	uint16_t min, max;
-	/* Values that are written with the alias instead of the knob's values, or NULL.
+	/* List of the values that may be written after the alias of the knob's name;
+	 * NULL: the knob's own values.
 	 */
 	const char *alias_values;
-	/* How messages describe the values ("granule is ..."); NULL: by the list of
-	 * values.
+	/* How error texts describe the values ("granule is ..."); NULL: as a list of
+	 * the values.
 	 */
 	const char *what;
 };
@@ -449,7 +458,7 @@ static bool is_file_name(struct rn_token w)
 	return true;
 }
 
-/* Is @value one that this knob may have? */
+/* Returns true if the knob may have the value @value. */
 static bool is_in_range(unsigned knob, uint64_t value)
 {
 	const struct row *row = &rows[knob];
@@ -520,8 +529,8 @@ static bool read_value(struct rn_pcie_knobs *k, unsigned knob, const char *choic
 }
 
 /* ---- One knob ---- */
-/* Index of the knob with this name or alias, or -1. @choices gets the values that may be
- * written after this name.
+/* Returns the index of the knob with this name or alias, or -1. Sets @choices to the
+ * values that may be written after this name.
  */
 static int find_knob(struct rn_token name, const char **choices)
 {
@@ -537,7 +546,8 @@ static int find_knob(struct rn_token name, const char **choices)
 	return -1;
 }
 
-/* Sets a knob from text; false if the knob has no such value, and then @k is unchanged.
+/* Sets a knob from text. Returns false if the knob has no such value; @k is
+ * unchanged then.
  */
 static bool read_knob(struct rn_pcie_knobs *k, int knob, const char *choices,
 		      struct rn_token value)
@@ -567,7 +577,9 @@ bool rn_knob_differs(const struct rn_pcie_knobs *a, const struct rn_pcie_knobs *
 	return get_field(a, &rows[knob]) != get_field(b, &rows[knob]);
 }
 
-/* Adds what the values may be: "now|pcie|msg|any", "a number of up to 64 bits". */
+/* Adds a description of the allowed values to the text: "now|pcie|msg|any", "a number of
+ * up to 64 bits".
+ */
 static void add_knob_range(struct rn_text *t, int knob, const char *choices)
 {
 	rn_text_add(t, rows[knob].what ? rows[knob].what : choices);
@@ -689,7 +701,7 @@ int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_token text, char *er
 }
 
 /* ---- Contradictions ---- */
-/* Pairs of settings that contradict each other. */
+/* Pairs of settings that contradict each other, and why. */
 static const struct {
 	const char *a, *b, *why;
 } pairs[] = {
@@ -698,7 +710,7 @@ static const struct {
 	{ "place=now", "driver=replay", "nothing is chosen then" },
 };
 
-/* Does @k have the value that @word, "knob=value", names? */
+/* Returns true if @k has the value that @word, in the form "knob=value", names. */
 static bool has_value(const struct rn_pcie_knobs *k, const char *word)
 {
 	struct rn_token value = { word, strlen(word) };
@@ -790,8 +802,8 @@ int rn_pcie_format(const struct rn_pcie_knobs *k, char *buf, size_t len)
 
 /* ---- Files ---- */
 /* Reads from a file that was opened with O_NONBLOCK, so that opening a FIFO without a
- * writer does not hang. If a FIFO has a writer, waits for its bytes up to PATIENCE_MS.
- * Returns the number of bytes, 0 at the end, or -errno.
+ * writer does not hang. If a FIFO has a writer, waits up to PATIENCE_MS for bytes.
+ * Returns the number of bytes, 0 at the end of the file, or -errno.
  */
 static ssize_t read_some(int fd, char *buf, size_t size)
 {
@@ -810,7 +822,7 @@ static ssize_t read_some(int fd, char *buf, size_t size)
 	return n < 0 ? -errno : n;
 }
 
-/* Reads the whole file into @buf; returns its length, -EFBIG or -errno. */
+/* Reads the whole file into @buf. Returns its length, -EFBIG or another -errno. */
 static ssize_t read_file(const char *name, char *buf, size_t size)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

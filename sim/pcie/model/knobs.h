@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* knobs.h - functions of the parser of rocin/pcie.h that the unit tests call, too. */
+/* knobs.h - functions of the knob parser (rocin/pcie.h) that the unit tests
+ * call directly.
+ */
 #ifndef RN_KNOBS_H
 #define RN_KNOBS_H
 
@@ -7,21 +9,22 @@
 #include "rocin/token.h"
 #include "text.h"
 
-/* Parses MODE[,KNOB=VALUE]... as rn_pcie_parse() does, but not @FILE; a text of blanks
- * has no words and is valid. The text may be given in several pieces, so the result is
- * not checked for contradictions: rn_pcie_check() does that. Returns 0, or -EINVAL with a
- * sentence in @err; @k may be changed then.
+/* Parses MODE[,KNOB=VALUE]... as rn_pcie_parse() does, except that @FILE is not accepted;
+ * blank text is valid and changes nothing. The text may be given in several pieces, so
+ * the result is not checked for contradictions: rn_pcie_check() does that. Returns 0, or
+ * -EINVAL with an error text in @err; @k may be changed then.
  */
 int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_token text, char *err,
 			 size_t err_len);
 
 /* Cuts @text at the first @mark. Returns the part before the mark and leaves the part
- * behind it in @text; without a mark it returns all and leaves an empty word with at ==
- * NULL.
+ * behind the mark in @text. Without a mark, returns all of @text and leaves an empty
+ * token with at == NULL.
  */
 struct rn_token rn_token_cut(struct rn_token *text, char mark);
 
-/* Does the knob at index @knob of rn_pcie_knob_list differ between @a and @b? */
+/* Returns true if the knob at index @knob of rn_pcie_knob_list differs between @a and @b.
+ */
 bool rn_knob_differs(const struct rn_pcie_knobs *a, const struct rn_pcie_knobs *b,
 		     int knob);
 

@@ -2,7 +2,7 @@
 /* order.c - the ordering table of PCIe, and what the knobs of the model add to it. */
 #include "order.h"
 
-/* Conditions under which the later TLP may pass the earlier one. */
+/* Conditions under which the later of two TLPs may pass the earlier one. */
 enum condition {
 	ALWAYS,
 	IF_RO_OR_ID, /* the later TLP has RO, or has IDO and another requester ID */
@@ -63,13 +63,17 @@ static bool has_ro(const struct rn_tlp *later)
 	return (later->flags & RN_TLP_RO) != 0;
 }
 
-/* In a completion the field requester holds the completer's ID. */
+/* Has @later IDO and another ID than @earlier? The ID is that of the requester or, in a
+ * completion, of the completer.
+ */
 static bool has_other_id(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
 	return (later->flags & RN_TLP_IDO) && later->requester != earlier->requester;
 }
 
-/* A transaction is identified by the reader's ID and its tag. */
+/* Do the two completions belong to different transactions? A transaction is identified by
+ * the reader's ID and by its tag.
+ */
 static bool is_other_txn(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
 	return later->txn != earlier->txn || later->target != earlier->target;
@@ -113,15 +117,15 @@ static bool is_plain_data(const struct rn_tlp *tlp)
 	       !(tlp->flags & other);
 }
 
-/* nic.ooo: do the two writes belong to different packets of RDMA WRITEs of one QP? */
+/* For nic.ooo: do the two writes belong to different packets of RDMA WRITEs of one QP? */
 static bool is_other_packet(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
 	return later->packet != 0 && earlier->packet != 0 &&
 	       later->packet != earlier->packet && later->stream == earlier->stream;
 }
 
-/* The knob that leaves two payload writes of a NIC unordered, as text for people, or NULL
- * if no knob does.
+/* Returns the knob that leaves two payload writes of a NIC unordered, as text for people,
+ * or NULL if no knob does.
  */
 static const char *pass_reason(const struct rn_tlp *later, const struct rn_tlp *earlier,
 			       const struct rn_pcie_knobs *knobs)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* order.h - may a TLP overtake an earlier one in the same queue? */
+/* order.h - decides whether a TLP may overtake an earlier one in the same queue. */
 #ifndef RN_ORDER_H
 #define RN_ORDER_H
 
@@ -7,24 +7,24 @@
 #include "tlp.h"
 
 /**
- * rn_may_pass() - The ordering table of PCIe, without the knobs of the model
+ * rn_may_pass() - May @later pass @earlier by the ordering table of PCIe alone?
  * @later:	The TLP that stands behind @earlier
  * @earlier:	A TLP of the same queue and the same traffic class
  *
- * PCIe base specification 2.4.1, rules A2 to D5. Where the table says "may", the answer
- * is true: the model allows all that the standard allows.
+ * PCIe base specification 2.4.1, rules A2 to D5. Returns true where the table leaves the
+ * choice: the model allows all that the standard allows.
  */
 bool rn_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier);
 
-/* May @later pass @earlier under these knobs? The knobs add two things to rn_may_pass():
- * place and nic.ooo let a NIC write data in a freer order (see rocin/pcie.h), and nothing
- * may pass the write half of an atomic that a NIC performs itself.
+/* May @later pass @earlier under these knobs? Differs from rn_may_pass() in two ways: the
+ * knobs place and nic.ooo let a NIC write data in a freer order (see rocin/pcie.h), and
+ * nothing may pass the write half of an atomic that a NIC performs itself.
  */
 bool rn_order_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier,
 		       const struct rn_pcie_knobs *knobs);
 
-/* The rule that decided, as text for people, such as "A2a: a write does not pass a
- * write".
+/* Returns the rule that decides rn_order_may_pass(), as text for people, such as "A2a: a
+ * write does not pass a write".
  */
 const char *rn_order_rule(const struct rn_tlp *later, const struct rn_tlp *earlier,
 			  const struct rn_pcie_knobs *knobs);

@@ -6,9 +6,9 @@
 #include "rocin/types.h"
 
 struct rn_text {
-	char *buf; /* Terminated by NUL at any time, if size > 0. */
+	char *buf; /* NUL-terminated at any time, if size > 0 */
 	size_t size;
-	/* Bytes of the whole text so far, also those that did not fit, without the NUL.
+	/* Length of the whole text so far, including what did not fit, without the NUL.
 	 */
 	size_t used;
 };

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tlp.h - a simulated PCIe transaction (TLP), and the agents that send and serve them. */
+/* tlp.h - a simulated PCIe transaction (TLP), and the agents (CPU, GPUs, NICs, drives)
+ * that send and serve TLPs.
+ */
 #ifndef RN_TLP_H
 #define RN_TLP_H
 
 #include "rocin/types.h"
 
-/* Rows and columns of the ordering table (PCIe base specification 2.4.1). */
+/* Kinds of TLPs: rows and columns of the ordering table (PCIe base specification 2.4.1).
+ */
 enum rn_tlp_kind {
 	RN_TLP_WRITE,	   /* posted memory write */
 	RN_TLP_READ,	   /* read request */
@@ -18,22 +21,25 @@ enum rn_tlp_flag {
 	RN_TLP_RO = 1 << 0,  /* relaxed ordering */
 	RN_TLP_IDO = 1 << 1, /* ID-based ordering */
 	RN_TLP_CQE = 1 << 2, /* a write into a completion ring; never RO */
-	/* Doorbell of the CPU: makes the writes in the inside of the GPU visible. */
+	/* Doorbell of the CPU: before it, all writes that wait in the GPU become visible.
+	 */
 	RN_TLP_BELL = 1 << 3,
-	/* Write half of an atomic that the NIC performs; nothing may pass it. */
+	/* Write half of an atomic that the NIC itself performs; nothing may pass
+	 * this write.
+	 */
 	RN_TLP_LOCK = 1 << 4,
-	/* Payload of a message; the knob `place` is about these writes. */
+	/* Payload of a message; the knob `place` decides how such writes are ordered. */
 	RN_TLP_DATA = 1 << 5,
-	/* A read that is issued to push writes ahead of it; its bytes are not used. */
+	/* A read that is issued to push earlier writes; the bytes read are not used. */
 	RN_TLP_FLUSH = 1 << 6,
-	/* Both devices are below one switch, which passes the TLP whatever rc.p2p says.
+	/* Both devices are below one switch, which forwards the TLP whatever rc.p2p says.
 	 */
 	RN_TLP_NEAR = 1 << 7,
 };
 
-/* Agents of one hierarchy. Each agent has memory, and the number of the agent names this
- * memory as a target: that of the CPU is host memory, that of a GPU lies behind its BAR,
- * that of a NIC is its on-NIC memory.
+/* Agents of one hierarchy. Each agent has memory, and as a target the agent's number
+ * stands for this memory: host memory for the CPU, the memory behind the BAR for a GPU,
+ * on-NIC memory for a NIC.
  */
 enum rn_agent {
 	RN_AGENT_CPU = 0,
@@ -64,55 +70,64 @@ enum {
 /* The queues that a TLP passes, in order. */
 struct rn_route {
 	uint16_t queue[RN_ROUTE_MAX];
-	uint8_t hops; /* 0: there is no queue, the TLP is performed at once */
+	uint8_t hops; /* number of queues; 0: the TLP is performed at once */
 };
 
 struct rn_tlp {
 	uint8_t kind;  /* enum rn_tlp_kind */
 	uint8_t flags; /* enum rn_tlp_flag */
-	/* Agent whose requester ID the TLP carries; in a completion, the completer. */
+	/* Agent whose requester ID the TLP carries; for a completion, the completer. */
 	uint8_t requester;
-	/* Agent in whose memory the TLP is performed; in a completion, the reader. */
+	/* Agent in whose memory the TLP is performed; for a completion, the agent that
+	 * gets it.
+	 */
 	uint8_t target;
-	/* QP of a NIC, 0 if none; chooses the queue with nic.queues=perqp. */
+	/* Number of the QP at a NIC, 0 if none; with nic.queues=perqp it chooses
+	 * the queue.
+	 */
 	uint32_t stream;
 	uint32_t msg; /* number of the message within the stream */
-	/* Transaction ID: completions with the same one keep their order. */
+	/* Transaction ID: completions with the same ID keep their order. */
 	uint32_t txn;
 	uint32_t len; /* bytes */
-	/* Packet of an RDMA WRITE, by a count of the requester; 0 if none. See nic.ooo.
+	/* Number of the RDMA WRITE packet to which the data belongs, counted by the
+	 * requester; 0: none. See nic.ooo.
 	 */
 	uint32_t packet;
-	uint64_t addr; /* address in the target's memory */
-	/* Fields of the issuer, which the fabric never looks at. */
-	uint64_t data; /* index into the issuer's slab, or a value */
+	uint64_t addr; /* address in the memory of the target */
+	/* The fields from here on belong to the issuer; the fabric never reads them. */
+	uint64_t data; /* index of a buffer of the issuer, or a value */
 	uint64_t tag;
 	uint64_t stamp; /* time or sequence count at which the TLP was issued */
 
-	/* Fields of the fabric. */
-	uint64_t seq;	     /* order of issue; a completion has that of its request */
+	/* The fields from here on belong to the fabric. */
+	/* Order of issue; a completion has the number of its request. */
+	uint64_t seq;
 	uint16_t next, prev; /* neighbours in the list of the TLP's queue */
-	uint16_t older, younger; /* neighbours in the list of all TLPs, by seq */
-	/* During rn_fabric_force(): the TLP that waits for this one. */
+	/* Neighbours in the list of all TLPs, which is in the order of seq. */
+	uint16_t older, younger;
+	/* During rn_fabric_force(): index of the TLP that waits until this one has moved.
+	 */
 	uint16_t waiter;
 	uint8_t hop;
 	uint8_t state; /* enum rn_tlp_state of fabric.h */
 	struct rn_route route;
 };
 
-/* Have the two TLPs a byte in common? Both have the same target. */
+/* Returns true if the two TLPs have a byte in common. Both must have the same target. */
 static inline bool rn_tlp_overlap(const struct rn_tlp *a, const struct rn_tlp *b)
 {
 	return a->addr < b->addr + b->len && b->addr < a->addr + a->len;
 }
 
-/* Have the two TLPs no byte in common? */
+/* Returns true if the two TLPs have no byte in common. */
 static inline bool rn_tlp_disjoint(const struct rn_tlp *a, const struct rn_tlp *b)
 {
 	return a->target != b->target || !rn_tlp_overlap(a, b);
 }
 
-/* Does somebody wait for this TLP? True of all TLPs but writes of data. */
+/* Returns true if somebody waits for this TLP, which holds for all TLPs but data writes.
+ */
 static inline bool rn_tlp_is_wanted(const struct rn_tlp *tlp)
 {
 	return tlp->kind != RN_TLP_WRITE ||

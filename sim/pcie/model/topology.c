@@ -9,9 +9,9 @@ static void add_queue(struct rn_route *route, unsigned queue)
 	route->queue[route->hops++] = (uint16_t)queue;
 }
 
-/* The queue of a QP. QPNs of one process count up in the bits above their low byte;
- * numbers that scenarios and tests make up count up from 1. The hash spreads both kinds,
- * and also the first few QPs of different NICs.
+/* Returns the number of a QP's queue, found by a hash. QPNs of one process count up in
+ * the bits above their low byte; QPNs in scenarios and tests count up from 1. The hash
+ * spreads both kinds, and also the first few QPs of different NICs.
  */
 static unsigned stream_number(unsigned nic, uint32_t stream)
 {
@@ -52,7 +52,7 @@ static void to_peer(const struct rn_pcie_knobs *knobs, unsigned from, unsigned t
 		add_queue(route, RN_QUEUE_DOWN + to);
 }
 
-/* Adds the queues between two agents, for requests and completions alike. */
+/* Adds the queues between two agents to @route, for requests and completions alike. */
 static void add_queues(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
 		       struct rn_route *route)
 {
@@ -121,7 +121,7 @@ static void add_agent(struct rn_text *t, unsigned agent)
 	}
 }
 
-/* Kinds of queues whose name has one number; the number is the distance from @first. */
+/* Kinds of queues that are named by one number, which is the distance from @first. */
 static const struct {
 	unsigned first, count;
 	const char *name;
