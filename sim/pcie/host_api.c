@@ -10,8 +10,9 @@
 #include "sim/pcie/sanitizer/sanitize.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* Does the layer change nothing? In this mode memory is written as memcpy() would, and
- * the plugin describes the device to the program as it does without the layer.
+/* Returns true if the simulation changes nothing: memory is written as memcpy()
+ * would write it, and the plugin describes the device to the program as it does
+ * without the simulation.
  */
 static bool is_strict(const struct rn_pcie_knobs *k)
 {
@@ -32,14 +33,14 @@ static const struct rn_pcie_knobs *api_knobs(void)
 static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access)
 {
-	/* Puts the SIGSEGV handler of the guard in front again, in case the program has
+	/* Makes the guard's SIGSEGV handler the first one again, in case the program has
 	 * installed a handler of its own since.
 	 */
 	(void)rn_guard_install();
 	int rc = rn_gpu_region_add(nic, key, addr, len, access);
 
-	/* An on-demand region may change its pages at any time, so the sanitizer cannot
-	 * watch it.
+	/* Not for an on-demand region: it may change its pages at any time, so the
+	 * sanitizer cannot watch it.
 	 */
 	if (rc == 0 && access & RN_ACCESS_LOCAL_WRITE && !(access & RN_ACCESS_ON_DEMAND))
 		rn_sanitize_region_add(nic, key, addr, len);

@@ -12,15 +12,15 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	/* Choices of the driver for each TLP that is issued. Two move a TLP through its
-	 * queues. The random driver stalls queues most of the time, so the more TLPs
-	 * there are, the more choices are needed; the number of TLPs then stays at some
-	 * hundreds.
+	/* Number of choices that the driver makes for each TLP that is issued. Two move a
+	 * TLP through its queues. The random driver stalls queues most of the time, so
+	 * the more TLPs there are, the more choices are needed; the number of TLPs then
+	 * stays at some hundreds.
 	 */
 	STEPS_PER_ISSUE = 2,
 	TLPS_PER_STEP = 16,
-	/* Further slots, for TLPs that are performed at once, inside a callback of
-	 * another TLP.
+	/* Additional slots for TLPs that callbacks of other TLPs issue and that are
+	 * performed at once.
 	 */
 	SLOTS_SPARE = 64,
 	STARTS_MAX = 2,
@@ -29,23 +29,23 @@ enum {
 
 static struct rn_host the_host = { .lock = PTHREAD_MUTEX_INITIALIZER,
 				   .tape = { .fd = -1 } };
-static struct rn_host *host; /* NULL if it could not be made */
+static struct rn_host *host; /* NULL if the hierarchy could not be made */
 static char make_error[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool forked;
 static void (*starts[STARTS_MAX])(struct rn_host *h);
 static unsigned start_count;
 
-/* Thread-local variables that the SIGSEGV handler reads; initial-exec, because the first
- * access to other models may allocate.
+/* Thread-local variables that the SIGSEGV handler reads. They are initial-exec because
+ * with other models the first access may allocate.
  */
 static __thread bool locked __attribute__((tls_model("initial-exec")));
 static __thread bool polling __attribute__((tls_model("initial-exec")));
 
 /* --------------------------------------------------------------- payloads */
-/* Allocates slots for @count TLPs, each with a payload of up to @bytes, all at once.
- * Pages that are mapped later could lie at an address that the program has registered and
- * then unmapped, and late writes would hit them. Returns 0 or -ENOMEM.
+/* Allocates slots for @count TLPs, each with a payload of up to @bytes. All are allocated
+ * here, because pages that are mapped later could lie at an address that the program has
+ * registered and then unmapped, and late writes would damage them. Returns 0 or -ENOMEM.
  */
 static int make_slots(struct rn_host *h, uint32_t count, uint32_t bytes)
 {
@@ -70,8 +70,8 @@ static int make_slots(struct rn_host *h, uint32_t count, uint32_t bytes)
 	return 0;
 }
 
-/* Takes a slot whose payload.bytes points to room for @len bytes (0: none). NULL if no
- * slot is free.
+/* Takes a free slot, with room for @len bytes at payload.bytes unless @len is 0. Returns
+ * NULL if no slot is free.
  */
 static struct rn_host_slot *take_slot(struct rn_host *h, uint32_t len)
 {
@@ -106,7 +106,9 @@ bool rn_host_is_forked(void)
 	return forked;
 }
 
-/* The longest write: a NIC writes at most a granule at once, a drive max_payload. */
+/* Returns the length of the longest write: a NIC writes at most a granule at once, a
+ * drive max_payload bytes.
+ */
 static uint32_t payload_max(const struct rn_pcie_knobs *k)
 {
 	return k->granule > k->max_payload ? k->granule : k->max_payload;
@@ -201,8 +203,8 @@ struct rn_host *rn_host_get(void)
 /* -------------------------------------------------------------------- lock */
 void rn_host_lock(struct rn_host *h)
 {
-	/* A child of fork() does not lock: another thread of the parent may have held the
-	 * lock at the fork.
+	/* A child of fork() does not lock, because another thread of the parent may have
+	 * held the lock at the fork, and in the child nobody would release it.
 	 */
 	if (!forked)
 		pthread_mutex_lock(&h->lock);
@@ -272,7 +274,7 @@ bool rn_host_is_polling(void)
 	return polling;
 }
 
-/* The time, read once per hold of the lock. */
+/* Returns the time in ns, which is read once while the lock is held. */
 static uint64_t now_of(struct rn_host *h)
 {
 	if (!h->now)
@@ -477,8 +479,8 @@ void rn_host_step(struct rn_host *h, unsigned moves)
 static struct rn_host_slot *fill_slot(struct rn_host *h, const struct rn_tlp *tlp,
 				      void *bytes)
 {
-	/* A write is copied, because it may be performed after the caller's buffer is
-	 * gone.
+	/* A write is copied, because the caller may reuse its buffer before the write
+	 * is performed.
 	 */
 	bool is_copied = tlp->kind == RN_TLP_WRITE && !rn_host_is_off(h);
 	struct rn_host_slot *s = take_slot(h, is_copied ? tlp->len : 0);

@@ -5,10 +5,10 @@
  * A program that polls memory makes no calls. It must see each write at most hold_ns
  * after it was issued. The adversarial driver would hold all TLPs for this long and then
  * let them go at once, so that no reordering could be seen. So when the oldest TLP has
- * been held for half of the bound, this thread lets single TLPs go ("leaks" them), the
- * youngest and the oldest in turn: the last bytes of a message arrive, then the first
- * ones, while the middle is still missing. With hold=inf the thread moves TLPs only while
- * somebody waits for one (rn_tlp_is_wanted()).
+ * been held for half of the bound, single TLPs are forced early ("leaked"), the youngest
+ * and the oldest in turn: the last bytes of a message arrive, then the first ones, while
+ * the middle is still missing. With hold=inf the thread moves TLPs only while somebody
+ * waits for one (rn_tlp_is_wanted()).
  */
 #include <errno.h>
 #include <sched.h>
@@ -19,19 +19,21 @@
 #include "host_internal.h"
 
 enum {
-	TICK_NS = 50 * 1000, /* period of the thread while somebody waits for a TLP */
+	/* Period of the thread in ns while somebody waits for a TLP. */
+	TICK_NS = 50 * 1000,
 	STEPS_PER_TICK = 32,
-	LEAKS = 64, /* TLPs that may be leaked in the time of one bound */
+	LEAKS = 64, /* TLPs that may be forced early during one bound */
 	STACK = 128 * 1024,
-	/* Completion entries leave after this time at the latest, which is the default of
-	 * hold, even if hold is longer: a program that sleeps until a completion arrives
-	 * does not poll.
+	/* Completion entries are written after this time at the latest, even if hold is
+	 * longer, because a program that sleeps until a completion arrives does not poll.
+	 * The value is the default of hold.
 	 */
 	ENTRY_WAIT_NS = 2 * 1000 * 1000,
 };
 
 /* --------------------------------------------------------------- the bound */
-/* The number of empty polls since the TLP was issued, of the ring that was polled most.
+/* Returns the number of empty polls since the TLP was issued, of the ring that was
+ * polled most.
  */
 static uint32_t polls_of(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -44,7 +46,7 @@ static uint32_t polls_of(struct rn_host *h, const struct rn_tlp *tlp)
 	return most;
 }
 
-/* Has the TLP been held for 1/@part of the bound? */
+/* Has the TLP been held for 1/@part of the bound, in time or in polls? */
 static bool is_held(struct rn_host *h, const struct rn_tlp *tlp, rn_ns now, unsigned part)
 {
 	const struct rn_pcie_knobs *k = rn_host_knobs(h);
@@ -63,8 +65,8 @@ static bool is_leak_due(struct rn_host *h, rn_ns now)
 	return k->hold_ns && now && now - h->leaked_at >= (rn_ns)(k->hold_ns / LEAKS);
 }
 
-/* The youngest data write, or the youngest TLP if there are only others: a completion
- * entry would push all data before it.
+/* Returns the youngest data write, or the youngest TLP if there are no data writes.
+ * Completion entries come last, because an entry would push all data before it.
  */
 static unsigned youngest_data(const struct rn_fabric *f)
 {
@@ -95,7 +97,7 @@ void rn_host_release(struct rn_host *h, rn_ns now)
 	unsigned oldest;
 
 	if (h->tape.is_replaying)
-		return; /* the replayed choices contain these moves, too */
+		return; /* the replayed choices contain the forced moves, too */
 	while ((oldest = rn_fabric_oldest(h->fabric)) != RN_TLP_NONE &&
 	       is_held(h, rn_fabric_tlp(h->fabric, oldest), now, 1)) {
 		h->counters.released++;
@@ -114,13 +116,16 @@ bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now)
 }
 
 /* -------------------------------------------------------------- the thread */
-/* May time alone move TLPs now? */
+/* May TLPs be moved just because time passes? True if the bound is a time, or if somebody
+ * waits for a TLP.
+ */
 static bool does_time_move(const struct rn_host *h)
 {
 	return rn_host_knobs(h)->hold_ns || rn_fabric_wanted(h->fabric) > 0;
 }
 
-/* When the thread that moves TLPs has to run again; RN_NEVER: not before a TLP is issued.
+/* Returns the time at which the bus thread has to run again; RN_NEVER: not before a TLP
+ * is issued.
  */
 static rn_ns next_look(struct rn_host *h, rn_ns now)
 {
@@ -182,15 +187,15 @@ static void *run_bus(void *arg)
 		if (!h->wake_due && !must_hurry)
 			sleep_until(h, next_look(h, now));
 		h->by_time = false;
-		rn_host_unlock(h); /* also wakes NICs whose operations have ended */
+		rn_host_unlock(h); /* also wakes the NICs that have results to collect */
 		if (must_hurry)
 			sched_yield();
 	}
 	return NULL;
 }
 
-/* Starts the thread with all signals blocked, so that the program's handlers never run in
- * it; only the faults of its own copies are not blocked.
+/* Starts the thread with all signals blocked, so that handlers of the program never run
+ * in it. Only SIGSEGV and SIGBUS are not blocked: this thread's own copies may fault.
  */
 static int start_thread(struct rn_host *h)
 {

@@ -50,11 +50,11 @@ static void write_performed(void *arg, const struct rn_tlp *tlp,
 	struct rn_host_nic *nic = arg;
 
 	(void)tlp;
-	(void)result; /* errors are counted; there is nobody to report them to */
+	(void)result; /* errors have been counted; nobody waits for this result */
 	atomic_fetch_sub(&nic->dm_writes, 1);
 }
 
-/* Host lock held. */
+/* Issues one MMIO write of the CPU. Called with the host lock held. */
 static int write_piece(struct rn_host_nic *nic, struct rn_tlp *tlp, uint8_t *bytes)
 {
 	atomic_fetch_add(&nic->dm_writes, 1);
@@ -64,8 +64,8 @@ static int write_piece(struct rn_host_nic *nic, struct rn_tlp *tlp, uint8_t *byt
 	return -EFAULT;
 }
 
-/* The host lock is released between pieces, so that other threads need not wait for a
- * long copy.
+/* Copies by MMIO reads or writes. Releases the host lock between pieces, so that other
+ * threads need not wait for a long copy.
  */
 static int copy_by_mmio(struct rn_host_nic *nic, unsigned kind, rn_iova addr,
 			uint8_t *bytes, uint64_t len)
@@ -113,7 +113,7 @@ void rn_host_doorbell(struct rn_host_nic *nic)
 {
 	unsigned agent = rn_nic_agent(nic);
 
-	/* A relaxed load is enough: this thread's own writes matter only. */
+	/* A relaxed load is enough, because only this thread's own writes matter. */
 	if (atomic_load_explicit(&nic->dm_writes, memory_order_relaxed) == 0)
 		return;
 	rn_host_lock(nic->host);

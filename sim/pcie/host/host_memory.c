@@ -8,7 +8,7 @@
 #include "transport/io/memory/mem_guard.h"
 
 /* ---------------------------------------------------------------- regions */
-/* The number of regions that begin at or below @addr. */
+/* Returns the number of regions that begin at or below @addr. */
 static unsigned upper_bound(const struct rn_host *h, rn_iova addr)
 {
 	unsigned lo = 0, hi = h->region_count;
@@ -40,7 +40,7 @@ static void make_region_room(struct rn_host *h)
 	if (h->region_count < h->region_room)
 		return;
 	regions = realloc(h->regions, room * sizeof(void *));
-	/* An allocation of a page or so: without it the process cannot go on. */
+	/* Without this allocation of about a page the process cannot go on. */
 	assert(regions);
 	h->regions = regions;
 	h->region_room = room;
@@ -80,8 +80,9 @@ static rn_iova engine_address(struct rn_host *h, rn_iova addr, uint32_t len,
 	return r ? addr + (rn_iova)r->shift : addr;
 }
 
-/* These functions may run inside a guarded access of the same thread: a trapped load of
- * the program may be what moves TLPs. So they save and restore the outer guard.
+/* Saves and restores the guard of this thread. These functions may run inside another
+ * guarded access of the same thread: the handler of a trapped load of the program may
+ * move TLPs.
  */
 enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *src,
 				 uint32_t len)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_nic.c - NICs below the hierarchy: rn_mem_ops that turn accesses into TLPs, results
- * that devices collect, and functions that force TLPs of a NIC to arrive.
+/* host_nic.c - NICs of the hierarchy: the functions of rn_mem_ops, which turn accesses
+ * into TLPs, the results that devices collect, and functions that force TLPs of a NIC
+ * to arrive.
  *
- * A write is cut into TLPs at granule boundaries, because a granule is what may become
- * visible by itself. A read is cut there, too, but into READ_PIECES at most: it matters
- * less that the bytes of a read are taken at different times.
+ * A write is cut into TLPs at granule boundaries, because each granule may become visible
+ * at another time. A read is cut there, too, but into READ_PIECES pieces at most: it
+ * matters less that the bytes of a read are read at different times.
  */
 #include <errno.h>
 #include <sched.h>
@@ -20,33 +21,37 @@ enum {
 	WORD = 8,
 	OPS_PER_BLOCK = 64,
 	STEPS_PER_POLL = 6,
-	/* More in adversarial mode, where much data may have to move before the CQE
-	 * that the program polls for.
+	/* TLPs moved at each poll in adversarial mode. The number is higher than in
+	 * other modes, since much data may have to move before the CQE that the program
+	 * polls for.
 	 */
 	STEPS_PER_POLL_ADVERSARIAL = 64,
-	/* tlp.tag of the read and the write of an atomic that the NIC makes under its
-	 * lock.
+	/* Value of rn_tlp.tag in the read and the write of an atomic that the NIC makes
+	 * under its lock.
 	 */
 	TAG_LOCKED = 1,
 };
 
-/* A read or an atomic that has not been completed to the device. */
+/* A read or an atomic whose result the device has not collected yet. */
 struct rn_nic_op {
-	/* In the list of free or ended ones, or of those that wait for a lock. */
+	/* Next in the list of free operations, of ended operations, or of those that wait
+	 * for a lock.
+	 */
 	struct rn_nic_op *next;
 	struct rn_nic_op *next_active, *prev_active;
 	struct rn_host_nic *nic;
 	uint64_t tag;
 	uint32_t qpn;
-	struct rn_mem_attr attr; /* attributes, if the operation is an atomic */
-	unsigned left;		 /* TLPs that have not been completed yet */
-	bool is_pending;	 /* the device got RN_MEM_PENDING */
+	/* Attributes of the access, if the operation is an atomic. */
+	struct rn_mem_attr attr;
+	unsigned left;	 /* number of TLPs that have not been completed yet */
+	bool is_pending; /* the device got RN_MEM_PENDING for the operation */
 	enum rn_mem_result result;
-	uint64_t *orig; /* atomic: where the value found in memory is stored */
+	uint64_t *orig; /* atomic: address where the value found in memory is stored */
 	struct rn_host_atomic atomic;
 };
 
-/* A lock of a word in memory, on which the NIC performs an atomic. */
+/* Lock of a word in memory while the NIC performs an atomic on it. */
 struct rn_nic_lock {
 	struct rn_nic_lock *next;
 	struct rn_host_nic *nic;
@@ -60,7 +65,9 @@ struct rn_nic_block {
 };
 
 /* --------------------------------------------------------------------- ops */
-/* Takes a new operation; for each TLP the caller adds 1 to @left. NULL: no memory. */
+/* Takes a new operation. The caller adds 1 to @left for each TLP that it issues. Returns
+ * NULL if there is no memory.
+ */
 static struct rn_nic_op *take_op(struct rn_host_nic *nic, uint32_t qpn, uint64_t tag)
 {
 	struct rn_nic_block *b;
@@ -108,8 +115,8 @@ static void give_op(struct rn_nic_op *op)
 	op->nic->free = op;
 }
 
-/* Returns what the device is told when all TLPs of @op have been issued. If that is
- * RN_MEM_DONE or RN_MEM_FAULT, @op is free again.
+/* Returns the result for the device after all TLPs of @op have been issued. If the result
+ * is RN_MEM_DONE or RN_MEM_FAULT, @op has been freed.
  */
 static enum rn_mem_result op_begun(struct rn_nic_op *op)
 {
@@ -126,7 +133,9 @@ static enum rn_mem_result op_begun(struct rn_nic_op *op)
 	return result;
 }
 
-/* One of the events that @left counts has happened. */
+/* Counts down @left and ends the operation at 0. Called when a TLP was completed, or when
+ * the operation no longer waits for a lock.
+ */
 static void op_ended(struct rn_nic_op *op)
 {
 	struct rn_host_nic *nic = op->nic;
@@ -157,7 +166,7 @@ static bool is_relaxed(const struct rn_pcie_knobs *k, struct rn_mem_attr attr)
 	return false;
 }
 
-/* The fields of a TLP that do not depend on the address. */
+/* Returns a TLP with the fields that do not depend on the address. */
 static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 				struct rn_mem_attr attr)
 {
@@ -166,8 +175,8 @@ static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 		.kind = (uint8_t)kind,
 		.requester = (uint8_t)rn_nic_agent(nic),
 		.stream = attr.qpn,
-		/* The MSNs of requests sent and of requests received are different
-		 * counts; the top bit keeps them apart.
+		/* The top bit keeps the MSNs of requests sent and of requests received
+		 * apart, which are counted separately.
 		 */
 		.msg = attr.msg | (attr.flags & RN_MEM_RESPONSE ? UINT32_C(1) << 31 : 0),
 	};
@@ -185,7 +194,9 @@ static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 	return tlp;
 }
 
-/* Sets the target of @tlp. *@end: the address from which on another memory may lie. */
+/* Sets the target of @tlp by its address. *@end: first address behind it that may belong
+ * to other memory.
+ */
 static void aim_tlp(const struct rn_host *h, struct rn_tlp *tlp, rn_iova addr,
 		    rn_iova *end)
 {
@@ -201,8 +212,8 @@ static uint32_t to_boundary(rn_iova addr, uint32_t size)
 }
 
 /* -------------------------------------------------------------------- write */
-/* Tests whether the word around @addr can be written, by adding 0 to it atomically: no
- * other thread notices that.
+/* Tests whether the word around @addr can be written, by atomically adding 0 to it, which
+ * other threads do not notice.
  */
 static bool is_writable(struct rn_host *h, rn_iova addr)
 {
@@ -222,15 +233,15 @@ static bool is_there(struct rn_host *h, rn_iova addr, uint32_t len)
 	return true;
 }
 
-/* The length of the next TLP of a write. */
+/* Returns the length of the next TLP of a write. */
 static uint32_t write_piece(const struct rn_pcie_knobs *k, rn_iova addr, uint32_t left,
 			    uint32_t to_end)
 {
 	uint32_t len = to_boundary(addr, k->granule);
 	bool is_part = (addr & (k->granule - 1)) != 0 || left < k->granule;
 
-	/* In adversarial mode a granule that is not written as a whole is written word by
-	 * word, as hardware need not merge its parts.
+	/* In adversarial mode a granule that is not written completely is written word by
+	 * word, because hardware need not combine its parts into one write.
 	 */
 	if (is_part && k->mode == RN_PCIE_ADVERSARIAL)
 		len = to_boundary(addr, WORD);
@@ -239,7 +250,9 @@ static uint32_t write_piece(const struct rn_pcie_knobs *k, rn_iova addr, uint32_
 	return len < left ? len : left;
 }
 
-/* A completion entry is one TLP, so that it becomes visible as a whole. */
+/* Issues the write of a completion entry. It is one TLP, so that the entry becomes
+ * visible as a whole.
+ */
 static enum rn_mem_result write_cqe(struct rn_host_nic *nic, struct rn_tlp *tlp,
 				    rn_iova dst, const void *src, uint32_t len)
 {
@@ -318,7 +331,7 @@ static void piece_read(void *arg, const struct rn_tlp *tlp, enum rn_mem_result r
 	op_ended(op);
 }
 
-/* Issues one more TLP for @op; false if it could not be issued. */
+/* Issues one more TLP for @op. Returns false if it could not be issued. */
 static bool send_for(struct rn_nic_op *op, struct rn_tlp *tlp, void *bytes,
 		     void (*done)(void *arg, const struct rn_tlp *tlp,
 				  enum rn_mem_result result))
@@ -332,7 +345,9 @@ static bool send_for(struct rn_nic_op *op, struct rn_tlp *tlp, void *bytes,
 	return false;
 }
 
-/* The size of a piece of a read: a power of two that is at least a granule. */
+/* Returns the size of the pieces into which a read is cut: a power of two and at least
+ * a granule.
+ */
 static uint32_t read_size(const struct rn_pcie_knobs *k, uint32_t len)
 {
 	uint32_t size = k->granule;
@@ -391,7 +406,7 @@ static struct rn_nic_lock *find_lock(const struct rn_host_nic *nic, rn_iova addr
 }
 
 /* Locks the word for @op. Returns NULL if @op has to wait for the lock, or if there is no
- * memory (then op->result is set).
+ * memory (then op->result is RN_MEM_FAULT).
  */
 static struct rn_nic_lock *lock_word(struct rn_nic_op *op)
 {
@@ -418,8 +433,8 @@ static struct rn_nic_lock *lock_word(struct rn_nic_op *op)
 	return l;
 }
 
-/* Gives the lock to the next waiting operation that can begin, or frees it if there is
- * none.
+/* Passes the lock to the next waiting operation whose read can be issued, or frees the
+ * lock if there is none.
  */
 static void unlock_word(struct rn_nic_lock *l)
 {
@@ -433,7 +448,7 @@ static void unlock_word(struct rn_nic_lock *l)
 		if (!l->waiting)
 			l->waiting_tail = &l->waiting;
 		has_begun = send_locked_read(op);
-		op_ended(op); /* it no longer waits for the lock */
+		op_ended(op); /* the operation no longer waits for the lock */
 		if (has_begun)
 			return;
 	}
@@ -446,11 +461,13 @@ static void unlock_word(struct rn_nic_lock *l)
 static void locked_written(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
 {
 	(void)tlp;
-	(void)result; /* errors are counted; the word existed when it was read */
+	/* Errors have been counted; the word could be read, so the write succeeds. */
+	(void)result;
 	unlock_word(arg);
 }
 
-/* Computes the word to write; false if the comparison failed, so that nothing is written.
+/* Computes the word to write. Returns false if the comparison failed, so that nothing
+ * is written.
  */
 static bool compute_atomic(const struct rn_host_atomic *a, uint64_t *value)
 {
@@ -465,8 +482,8 @@ static bool compute_atomic(const struct rn_host_atomic *a, uint64_t *value)
 	return false;
 }
 
-/* The lock is released when the write has been performed. That is later than necessary,
- * but legal.
+/* Callback of the read under the lock: computes and issues the write. The lock is
+ * released when the write has been performed, which is later than necessary but legal.
  */
 static void locked_read(void *arg, const struct rn_tlp *request,
 			enum rn_mem_result result)
@@ -480,7 +497,9 @@ static void locked_read(void *arg, const struct rn_tlp *request,
 	assert(l);
 	tlp.flags = (uint8_t)((tlp.flags & RN_TLP_IDO) | RN_TLP_LOCK);
 	tlp.tag = TAG_LOCKED;
-	/* The completion comes from the memory that was read. */
+	/* In a completion the requester is the agent whose memory was read, so the write
+	 * goes there.
+	 */
 	tlp.target = request->requester;
 	tlp.addr = op->atomic.req.dst;
 	tlp.len = sizeof(value);
@@ -556,7 +575,9 @@ static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *
 	if (rn_host_is_forked())
 		return RN_MEM_FAULT;
 	rn_host_lock(nic->host);
-	/* An event even if no TLP is issued, as the atomic may wait for a lock. */
+	/* Counts an event even if no TLP is issued, as the atomic may have to wait for
+	 * a lock.
+	 */
 	rn_host_event(nic->host);
 	op = take_op(nic, attr.qpn, tag);
 	if (op) {
@@ -597,7 +618,7 @@ void rn_host_nic_wake(struct rn_host_nic *nic)
 	atomic_fetch_sub_explicit(&nic->waking, 1, memory_order_release);
 }
 
-/* Host lock held. */
+/* Takes the first ended operation off the list. Called with the host lock held. */
 static struct rn_nic_op *take_ended(struct rn_host_nic *nic)
 {
 	struct rn_nic_op *list = nic->ended;
@@ -632,8 +653,8 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 		return 0;
 	rn_host_lock(nic->host);
 	if (nic->host->tape.is_on)
-		/* Recorded as an event, because the device now learns which operations
-		 * have ended, and may act on that.
+		/* Counts as an event, because the device now learns which operations have
+		 * ended and may act on that.
 		 */
 		rn_host_event(nic->host);
 	list = take_ended(nic);
@@ -649,7 +670,8 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 /* ------------------------------------------------------------------- moving */
 static unsigned counter_of(rn_iova ring)
 {
-	/* Multiplicative hashing: the upper bits of the product are well mixed. */
+	/* This is multiplicative hashing: the upper bits of the product are well mixed.
+	 */
 	return (unsigned)(ring * UINT64_C(0x9e3779b97f4a7c15) >> 60) % RN_HOST_RINGS;
 }
 
@@ -663,8 +685,8 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 	rn_host_lock(h);
 	h->polls++;
 	h->ring_polls[counter_of(ring)]++;
-	/* Ring 0 means that the device looks for work, and not that the program polls a
-	 * CQ.
+	/* Ring 0 means that the device looks for work to do, not that the program polls
+	 * a CQ.
 	 */
 	h->driver.is_sending = ring == 0 && rn_host_do_entries_wait(h, rn_host_now());
 	rn_host_step(h, h->driver.kind == RN_DRIVER_ADVERSARIAL
@@ -678,7 +700,7 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 	rn_host_unlock(h);
 }
 
-/* Selects TLPs of a NIC. */
+/* Which TLPs of a NIC a function below selects. */
 struct match {
 	unsigned agent;
 	uint32_t qpn; /* QP whose TLPs are selected; 0: the TLPs of all QPs */
@@ -701,8 +723,8 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 	       tlp->stream == m->qpn && !(tlp->flags & RN_TLP_CQE);
 }
 
-/* Is the TLP one of this QP, or part of a locked atomic? An atomic of another QP may hold
- * a lock that this QP waits for.
+/* Is the TLP one of this QP, or part of an atomic under a lock? An atomic of another QP
+ * may hold a lock that this QP waits for.
  */
 static bool is_of(const struct rn_tlp *tlp, const void *arg)
 {
@@ -770,8 +792,8 @@ void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn)
 	if (rn_host_is_forked())
 		return;
 	rn_host_lock(h);
-	/* Repeated, because an atomic issues a write after its read, and its end lets
-	 * other atomics begin.
+	/* The loop is needed because an atomic issues a write after its read, and the end
+	 * of one atomic lets others begin.
 	 */
 	while (has_tlp(h, &m))
 		rn_host_force_if(h, is_of, &m);
@@ -832,8 +854,8 @@ void rn_host_detach(struct rn_host_nic *nic)
 	struct rn_nic_block *next;
 
 	if (rn_host_is_forked())
-		/* In a child of fork() the state may be half changed by another thread of
-		 * the parent.
+		/* Does nothing in a child of fork(), as another thread of the parent may
+		 * have been changing the state.
 		 */
 		return;
 	rn_host_drain(nic, 0);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_replay.c - recording the choices of a run (record=FILE) and making them again
- * (driver=replay).
+/* host_replay.c - records the choices of a run (record=FILE) and repeats
+ * them (driver=replay).
  *
  * Calls of the program that issue TLPs, force them or poll a ring are numbered; they are
- * called events. A choice is recorded as the number of the last event before it, and the
- * moved TLP as its number in the order of issue. So a replay need not make a choice at
- * the same time as the recorded run did, only between the same two events. Choices of the
- * bus thread are made before the next event at the latest. A program of one thread that
- * makes the same calls gets the same moves. If the calls differ, a line on standard error
- * says so, and the run goes on with random choices.
+ * called events. A recorded choice consists of the number of the last event before it and
+ * the number of the moved TLP in the order of issue. So a replay need not make a choice
+ * at the same time as the recorded run did, only between the same two events. Choices of
+ * the bus thread are repeated before the next event at the latest. A program of one
+ * thread that makes the same calls gets the same moves. If the calls differ, this is
+ * reported on standard error, and the run continues with random choices.
  *
  *	rocin choices 1
  *	knobs MODE[,KNOB=VALUE]...	 without driver, seed, bounds and files
@@ -28,7 +28,7 @@
 
 enum {
 	LINE_MAX_BYTES = 64,
-	/* Ticks of the bus thread without progress: about a second. */
+	/* calls by the bus thread without progress that end the replay: about a second */
 	STUCK_TICKS = 20000,
 	QUIET_NS = 1000 * 1000,
 };
@@ -112,8 +112,9 @@ static void at_exit(void)
 }
 
 /* ------------------------------------------------------------------ files */
-/* Writes the knobs that decide what a TLP does and where it goes. Those that say which
- * driver chooses, and how long TLPs are held, may differ in a replay.
+/* Writes the knobs that decide what a TLP does and which route it takes. The knobs that
+ * choose the driver and limit how long TLPs are held are left out, as they may differ in
+ * a replay.
  */
 static void format_knobs(const struct rn_pcie_knobs *knobs, char *line, size_t len)
 {
@@ -137,7 +138,7 @@ static int open_record(const struct rn_pcie_knobs *k, struct rn_host_tape *t, ch
 	static bool is_registered; /* guarded by the host lock */
 	char line[1100];
 
-	/* O_NONBLOCK: a FIFO that nobody reads is an error and does not block. */
+	/* With O_NONBLOCK a FIFO without a reader gives an error and does not block. */
 	t->fd = open(k->record, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK,
 		     0666);
 	if (t->fd < 0 || fcntl(t->fd, F_SETFL, 0) < 0) {
@@ -155,7 +156,9 @@ static int open_record(const struct rn_pcie_knobs *k, struct rn_host_tape *t, ch
 	return 0;
 }
 
-/* Parses a line: 1 if it is a choice, 0 if it is the end line, or -EPROTO. */
+/* Parses a line of a recording. Returns 1 if it is a choice, 0 if it is the end line,
+ * or -EPROTO.
+ */
 static int read_line(const char *line, struct rn_host_choice *c)
 {
 	static const char *const marks[] = { "\n", " f\n", " t\n", " ft\n" };
@@ -201,7 +204,9 @@ static int read_choices(FILE *file, struct rn_host_tape *t)
 
 	while (rc == 1 && fgets(line, sizeof(line), file)) {
 		if (!strchr(line, '\n'))
-			/* Incomplete last line: the run was killed while it wrote. */
+			/* The last line is incomplete: the recorded run was killed while
+			 * it wrote the line.
+			 */
 			break;
 		rc = read_line(line, &c);
 		if (rc >= 0 && c.event < event)
@@ -345,7 +350,7 @@ static unsigned find_tlp_by_seq(const struct rn_fabric *f, uint64_t seq)
 	return i != RN_TLP_NONE && rn_fabric_tlp(f, i)->seq == seq ? i : RN_TLP_NONE;
 }
 
-/* Makes the choice; false if that is impossible now. */
+/* Repeats a recorded choice. Returns false if that is impossible now. */
 static bool make_choice(struct rn_host *h, const struct rn_host_choice *c)
 {
 	unsigned index = find_tlp_by_seq(h->fabric, c->seq);
@@ -362,7 +367,7 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	struct rn_host_tape *t = &h->tape;
 	bool was_by_time = h->by_time;
 
-	h->by_time = by_time; /* so that a recording of this replay says the same */
+	h->by_time = by_time; /* so that a recording of this replay has the same mark */
 	while (t->is_replaying && t->next < t->count) {
 		const struct rn_host_choice *c = &t->choices[t->next];
 
@@ -379,9 +384,10 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	h->by_time = was_by_time;
 }
 
-/* Time moves TLPs only if the program has made no call for QUIET_NS. A program that makes
- * calls might or might not see the effect of such a move, and a replay could not repeat
- * that; a program that makes no calls waits until it sees the effect.
+/* The bus thread may move TLPs during a recording only if the program has made no call
+ * for QUIET_NS. A program that makes calls might or might not see the effect of such a
+ * move, and a replay could not repeat that. A program that makes no calls waits until it
+ * sees the effect.
  */
 bool rn_host_may_time_move(const struct rn_host *h, rn_ns now)
 {

@@ -104,7 +104,8 @@ const char *rn_pcie_agent_name(unsigned agent, char *buf, size_t len)
 }
 
 /* ----------------------------------------------------------------- control */
-/* Locks the hierarchy; returns NULL, without the lock, if this process has none. */
+/* Locks the hierarchy. Returns NULL, without the lock, if this process has no hierarchy.
+ */
 static struct rn_host *lock_host(void)
 {
 	struct rn_host *h = rn_host_is_forked() ? NULL : rn_host_get();
@@ -154,7 +155,7 @@ void rn_pcie_seed(uint64_t seed)
 	rn_host_force_all(h);
 	knobs = *rn_host_knobs(h);
 	knobs.seed = seed;
-	/* A recording or replay goes on. If there is no memory, nothing changes. */
+	/* A recording or replay continues. If there is no memory, nothing changes. */
 	(void)rn_host_restart(h, &knobs);
 	rn_host_replay_resume(h);
 	rn_host_unlock(h);

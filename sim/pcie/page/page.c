@@ -19,13 +19,14 @@
 
 enum {
 	WATCHERS_MAX = 2,
-	RETRIES_MAX = 10000, /* faults in a row at one address whose page is open */
-	/* One pin per buffer of a system call that runs, in any thread. Unused entries of
-	 * the array are never touched, so they take no memory.
+	/* Consecutive faults at one address, with its page open, that are tolerated. */
+	RETRIES_MAX = 10000,
+	/* Number of pins: one per buffer of each system call that is running. Unused
+	 * entries of the array are never touched, so they take no memory.
 	 */
 	PINS = 65536,
-	PAGES_MAX = 6, /* most pages that one instruction can access */
-	STEPS = 1000,  /* most single steps of one thread in the time WINDOW */
+	PAGES_MAX = 6, /* most pages that one instruction can access, code included */
+	STEPS = 1000,  /* most single steps of one thread within WINDOW */
 	TRAP_FLAG = 0x100,
 };
 
@@ -35,14 +36,14 @@ static struct rn_host *host;
 static const struct rn_page_watcher *watchers[WATCHERS_MAX];
 static _Atomic unsigned watcher_count;
 
-/* The pages that system calls use at the moment; lo == hi if the entry is free. */
+/* Pins: the pages that running system calls use; lo == hi if the entry is free. */
 static struct pin {
 	uintptr_t lo, hi;
-	/* By watcher: the object from owner(), or NULL if no page is its own. */
+	/* For each watcher the object that its owner() returned, or NULL. */
 	void *owner[WATCHERS_MAX];
 } pins[PINS];
-static unsigned pins_high; /* one past the last entry that was ever used */
-static unsigned pins_low;  /* all entries below are in use */
+static unsigned pins_high; /* index one past the last entry that was ever used */
+static unsigned pins_low;  /* all entries with an index below this are in use */
 
 /* --------------------------------------------------------------- watchers */
 static unsigned count_watchers(void)
@@ -64,8 +65,8 @@ static void open_in_child(void)
 		watchers[i]->in_child();
 }
 
-/* Called before the first watcher is registered; the values set here never change
- * afterwards.
+/* Sets the variables that never change later. Called before the first watcher
+ * is registered.
  */
 static void begin_watching(struct rn_host *h)
 {
@@ -99,7 +100,9 @@ bool rn_page_is_watched(void)
 
 bool rn_page_is_stuck(uintptr_t addr, bool was_closed)
 {
-	/* Initial-exec: the first read in a signal handler must not allocate. */
+	/* Initial-exec, because with other models the first access in a signal handler
+	 * may allocate.
+	 */
 	static __thread uintptr_t latest __attribute__((tls_model("initial-exec")));
 	static __thread unsigned times __attribute__((tls_model("initial-exec")));
 
@@ -117,7 +120,7 @@ bool rn_page_is_pinned(uintptr_t at)
 	return false;
 }
 
-/* The pin with the lowest address among those that overlap [at, hi). */
+/* Returns the pin with the lowest address among those that overlap [at, hi). */
 static const struct pin *next_pin(uintptr_t at, uintptr_t hi)
 {
 	const struct pin *found = NULL;
@@ -173,7 +176,9 @@ static void give_pin(int pin)
 		pins_low = (unsigned)pin;
 }
 
-/* Asks each watcher for its object there; true if any watcher has one. */
+/* Gets the object of each watcher for [addr, addr + len). Returns true if any watcher
+ * has one.
+ */
 static bool find_owners(uintptr_t addr, size_t len, void *owner[WATCHERS_MAX])
 {
 	bool is_found = false;
@@ -195,7 +200,7 @@ int rn_page_pin(uintptr_t addr, size_t len)
 		return -1;
 	rn_host_lock(host);
 	pin = take_pin(rn_page_down(addr), rn_page_up(addr + len));
-	/* If no pin is free, the pages are opened all the same, and may be closed again
+	/* If no pin is free, opens the pages nevertheless; they may be closed again
 	 * before the call has returned.
 	 */
 	for (unsigned i = 0; i < WATCHERS_MAX; i++) {
@@ -229,15 +234,15 @@ void rn_page_unpin(int pin)
 /* ------------------------------------------------------------------ steps */
 /* Runs one instruction of the program with a page open, then closes the page again.
  *
- * A load that is no error opens its page; if the page stayed open, the next load, which
- * may be an error, would not be seen. So the trap flag of x86 makes the processor stop
- * after the instruction that faulted. On other processors the page stays open until
- * something else closes it.
+ * A load that is not reported as an error opens its page; if the page stayed open, the
+ * next load would not fault and could not be checked. So the trap flag of x86 makes the
+ * processor stop after the instruction that faulted. On other processors the page stays
+ * open until something else closes it.
  *
  * A program that accesses such a page often would become very slow, so a thread makes at
- * most STEPS steps in each WINDOW; after that only needed ones. There are no steps in a
- * thread that blocks SIGTRAP, because the kernel would then kill the process, nor under a
- * debugger.
+ * most STEPS steps in each WINDOW; after that only those with @is_needed. No steps are
+ * made in a thread that blocks SIGTRAP, because the kernel would then kill the process,
+ * nor under a debugger.
  */
 struct step {
 	struct {
@@ -247,7 +252,7 @@ struct step {
 	} page[PAGES_MAX];
 	unsigned pages;
 	bool is_armed;
-	unsigned steps; /* steps since the time `since` */
+	unsigned steps; /* number of steps since the time @since */
 	rn_ns since;
 };
 
@@ -272,7 +277,9 @@ static void set_trap_flag(ucontext_t *uc, bool on)
 }
 #endif
 
-/* The host lock is not held here: the instruction was one of the program. */
+/* Closes the pages of the step. The host lock is not held here, because the instruction
+ * that ran was one of the program.
+ */
 static void close_again(void)
 {
 	rn_host_lock(host);
@@ -283,8 +290,8 @@ static void close_again(void)
 	step.is_armed = false;
 }
 
-/* Takes the default action by a new signal: the trapped instruction has run, so the trap
- * does not repeat as a fault would.
+/* Takes the default action by raising the signal anew. Unlike a fault, the trap would not
+ * occur again, because the trapped instruction has run.
  */
 static void take_default(int sig)
 {
@@ -296,7 +303,9 @@ static void take_default(int sig)
 
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
-	/* A trap of an instruction cannot be ignored; one that a process sent can. */
+	/* A trap that an instruction caused cannot be ignored; a signal that a process
+	 * sent can.
+	 */
 	bool is_sent = info->si_code <= 0;
 
 	if (older.sa_flags & SA_SIGINFO)
@@ -347,7 +356,7 @@ void rn_page_step_init(void)
 #endif
 }
 
-/* The program may have installed a SIGTRAP handler of its own in place of ours. */
+/* Returns false if the program has replaced our SIGTRAP handler by its own. */
 static bool is_handler_ours(void)
 {
 	struct sigaction found;

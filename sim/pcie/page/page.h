@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* page.h - protects pages so that the accesses of the program to them are seen.
+/* page.h - protects pages by mprotect(), so that the program's accesses to them fault and
+ * are observed.
  *
  * page.c	watchers, protection, pins, single steps
  * page_calls.c	wrappers of C library functions that hand memory to the kernel
  *
- * A watcher closes pages with rn_page_protect(). A load or store of the program to a
+ * A watcher is a part of this library that observes accesses. It closes pages, that is
+ * takes rights from them, with rn_page_protect(). A load or store of the program to a
  * closed page faults. The SIGSEGV handler then asks the watchers, in the order of
- * registration, whether the page is theirs. The watcher that owns it does its work and
- * opens the page, and the instruction runs again. If the next access is to be seen as
- * well, rn_page_step() has the page closed again after this one instruction.
+ * registration, whether the page is theirs. The watcher to which the page belongs does
+ * its work and opens the page, and the instruction runs again. If the next access must
+ * fault as well, rn_page_step() closes the page again after this one instruction.
  *
  * A system call that accesses a closed page does not run the handler; it fails. So the
- * wrappers pin the buffers of a system call: the watchers open these pages, and they stay
- * open until the call returns.
+ * wrappers pin the buffers of a system call: the watchers open the pages of the buffers,
+ * and the pages stay open until the call returns.
  *
- * Nothing here depends on the kind of memory. Threads: everything runs under the host
- * lock unless a comment says otherwise.
+ * All of this works for any kind of memory. Threads: everything runs under the host lock
+ * unless a comment says otherwise.
  */
 #ifndef RN_PAGE_H
 #define RN_PAGE_H
@@ -26,7 +28,7 @@ enum {
 	RN_PAGE_SIZE = 4096,
 };
 
-/* @addr rounded down and up to a page boundary. */
+/* Round @addr down and up to a page boundary. */
 static inline uintptr_t rn_page_down(uintptr_t addr)
 {
 	return addr & ~(uintptr_t)(RN_PAGE_SIZE - 1);
@@ -39,40 +41,43 @@ static inline uintptr_t rn_page_up(uintptr_t addr)
 
 /* A user of closed pages, and its callbacks. */
 struct rn_page_watcher {
-	/* Has the watcher closed pages at the moment, or may it close some? Then our
-	 * signal handler must stay in front of the program's, and buffers are pinned. Any
-	 * thread, no lock.
+	/* Returns true if the watcher has closed pages or may close some. Then our signal
+	 * handler must stay in front of the program's, and buffers are pinned. Any
+	 * thread; needs no lock.
 	 */
 	bool (*is_on)(void);
-	/* Called in the SIGSEGV handler; this thread may or may not hold the host lock.
-	 * Returns true if @addr is in a page of the watcher and the instruction is to run
-	 * again.
+	/* Called in the SIGSEGV handler for a fault at @addr; this thread may or may not
+	 * hold the host lock. Returns true if the page belongs to the watcher and the
+	 * instruction is to run again.
 	 */
 	bool (*fault)(uintptr_t addr);
-	/* Returns the watcher's object whose pages a system call on [addr, addr + len)
-	 * may access, or NULL if there is none. Any thread, no lock; must be fast.
+	/* Returns the object of the watcher whose pages a system call on [addr, addr +
+	 * len) may access, or NULL if there is none. Any thread; needs no lock; must
+	 * be fast.
 	 */
 	void *(*owner)(uintptr_t addr, size_t len);
-	/* A system call is about to use these pages: the watcher opens them. Returns
-	 * false if none of them can ever be closed.
+	/* Opens the pages of [addr, addr + len), which a system call is about to use.
+	 * Returns false if none of these pages can ever be closed.
 	 */
 	bool (*pinned)(void *owner, uintptr_t addr, size_t len);
-	/* The system call has returned, and no other pin keeps the pages [lo, hi) open.
+	/* Called when the system call has returned and no other pin keeps [lo, hi) open.
 	 */
 	void (*unpinned)(void *owner, uintptr_t lo, uintptr_t hi);
-	/* In a child of fork(), where no TLP is on its way: the watcher opens all its
-	 * pages. Must not lock, as other threads of the parent may have left data half
-	 * changed.
+	/* Opens all pages of the watcher. Called in a child of fork(), where no TLP is
+	 * in flight. Must not lock, as other threads of the parent may have left data
+	 * half changed.
 	 */
 	void (*in_child)(void);
 };
 
-/* Registers @w, which must stay valid until the process ends; a second registration does
- * nothing.
+/* Registers @w, which must stay valid until the process ends. A second registration of
+ * the same watcher does nothing.
  */
 void rn_page_watch(struct rn_host *h, const struct rn_page_watcher *w);
 
-/* Has any watcher closed pages, or may it? Any thread, no lock. */
+/* Returns true if any watcher has closed pages or may close some. Any thread; needs
+ * no lock.
+ */
 bool rn_page_is_watched(void);
 
 enum rn_page_rights {
@@ -81,17 +86,18 @@ enum rn_page_rights {
 	RN_PAGE_CLOSED,
 };
 
-/* Sets what the program may do in the pages [lo, hi); pinned pages stay open. False if
- * mprotect() failed for some of them.
+/* Sets the program's rights to the pages [lo, hi); pinned pages stay open. Returns false
+ * if mprotect() failed for some of the pages.
  */
 bool rn_page_protect(uintptr_t lo, uintptr_t hi, enum rn_page_rights rights);
 bool rn_page_is_pinned(uintptr_t at);
 
 /**
- * rn_page_pin() - A system call is about to use [addr, addr + len)
+ * rn_page_pin() - Open the pages of [addr, addr + len) until a system call on them
+ * has returned
  *
- * If the call is left by cancellation or longjmp(), nobody unpins, and the pages stay
- * open. Host lock not held.
+ * If the call is left by cancellation or longjmp(), the pages are not unpinned and stay
+ * open. Called without the host lock.
  *
  * Return: a number for rn_page_unpin(), or -1 if no page there is closed, or there are
  *	too many pins.
@@ -99,25 +105,27 @@ bool rn_page_is_pinned(uintptr_t at);
 int rn_page_pin(uintptr_t addr, size_t len);
 void rn_page_unpin(int pin);
 
-/* Called once for each fault in the handler, before the instruction runs again: does the
- * same instruction fault forever because nothing is mapped at @addr? An address whose
- * page was closed is mapped; it may also be met open, as another thread may open it in
- * between.
+/* Returns true if the same instruction would fault forever because nothing is mapped at
+ * @addr. The handler calls this once for each fault, before the instruction runs again.
+ * @was_closed: the page was closed, so it is mapped. A mapped page may also be found
+ * open, as another thread may have opened it since the fault.
  */
 bool rn_page_is_stuck(uintptr_t addr, bool was_closed);
 
-/* To be called before the first rn_page_step(), not in a signal handler. */
+/* Prepares single steps. To be called before the first rn_page_step(), and not in a
+ * signal handler.
+ */
 void rn_page_step_init(void);
 
-/* Called in the fault handler: makes @close(@arg, @page) be called, under the host lock,
- * after the instruction that faulted. @is_needed: even if this thread has used up its
- * steps. Returns false if @close will not be called.
+/* Called in the fault handler: after the instruction that faulted has run, @close(@arg,
+ * @page) is called under the host lock. @is_needed: do so even if this thread has made
+ * too many steps lately. Returns false if @close will not be called.
  */
 bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void *arg,
 		  bool is_needed);
 
 /* ----------------------------------------------------------------- page_calls.c */
-/* Is never called: a reference to this function makes the linker take page_calls.c from
+/* Never called: the reference to this function makes the linker take page_calls.c from
  * the static library.
  */
 void rn_page_calls_link(void);

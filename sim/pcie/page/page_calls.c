@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* page_calls.c - system calls on pages that are closed, and those that would take the
- * faults from us.
+/* page_calls.c - wrappers of system calls that use closed pages or replace our
+ * signal handler.
  *
- * The kernel does not run our handler for a fault of its own: it answers EFAULT, or a
- * short count, or drops the datagram. So the pages of a buffer are pinned for the time of
- * the call. What arrives meanwhile in these pages is seen or not, as if the call had read
- * them at its begin.
+ * If the kernel itself faults on a closed page, our handler does not run: the call
+ * returns EFAULT or a short count, or drops the datagram. So the pages of a buffer
+ * are pinned during the call. The call may or may not see data that arrives in these
+ * pages meanwhile.
  *
  * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
  */
@@ -25,7 +25,9 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-	/* Buffers of one call; a vector with more of them in closed pages is rare. */
+	/* Most buffers of one call that are pinned; few vectors have more in
+	 * closed pages.
+	 */
 	PINS_MAX = 128,
 };
 
@@ -99,8 +101,8 @@ static void *find_call(unsigned call)
 	return fn;
 }
 
-/* In a constructor, because a signal handler may be the first to call such a function and
- * must not be inside dlsym().
+/* Looks up all functions in a constructor, because a signal handler may be the first
+ * caller of one of them and must not call dlsym().
  */
 static __attribute__((constructor)) void find_all(void)
 {
@@ -112,15 +114,15 @@ static void *next_of(unsigned call)
 {
 	void *fn = behind[call];
 
-	/* Constructors of other libraries may run before ours. */
+	/* Null if the constructor of another library calls before ours has run. */
 	return fn ? fn : find_call(call);
 }
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a name, not an expression */
 #define NEXT(name) ((__typeof__(name) *)next_of(CALL_##name))
 
-/* Calls the next definition of `name` with `args`; the last arguments are statements that
- * pin buffers in `p`, which are unpinned after the call.
+/* Calls the next definition of `name` with `args`. The last arguments are statements that
+ * pin buffers in `p`; the buffers are unpinned after the call.
  */
 #define HELD_OPEN(type, name, args, ...)  \
 	({                                \
@@ -226,7 +228,9 @@ EXPORT size_t fwrite(const void *buf, size_t size, size_t count, FILE *file)
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* An MR registration uses madvise() to find out whether memory is mapped. */
+/* madvise() is wrapped because MR registration uses it to find out whether memory
+ * is mapped.
+ */
 EXPORT int madvise(void *addr, size_t len, int advice)
 {
 	if (advice != MADV_POPULATE_READ && advice != MADV_POPULATE_WRITE)
@@ -275,8 +279,9 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 /* ----------------------------------------------------------------- signals */
-/* A handler that replaced ours would get the faults of closed pages without knowing what
- * to do. So ours stays in front, and hands all other faults to the program's handler.
+/* Must our handler of @sig stay in front of the program's? A handler that replaced ours
+ * would get the faults of closed pages and could not handle them. Our handler passes all
+ * other faults on to the program's handler.
  */
 static bool is_guarded(int sig)
 {
