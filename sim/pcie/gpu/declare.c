@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* declare.c - parses and applies the rules; see declare.h. */
+/* declare.c - parses rules that declare memory and finds the rule that matches;
+ * see declare.h.
+ */
 #include "declare.h"
 
 #include <errno.h>
@@ -155,8 +157,8 @@ static int parse_word(struct rn_declare_rule *r, const char *word, const struct 
 		"is none of all, size>=, size<=, range=, access=, program=, gpu=");
 }
 
-/* Copies the text before the next character of @stops into @word; *@at moves to that
- * character.
+/* Copies the text before the next character of @stops into @word, and moves *@at to
+ * that character.
  */
 static int next_word(const char **at, const char *stops, char word[WORD_MAX],
 		     const struct parser *p)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* declare.h - rules that declare registered memory to be the memory of a GPU.
+/* declare.h - rules by which registered memory is treated as the memory of a GPU.
  *
  * For programs that do not use GPUs: memory that the program registers with ibv_reg_mr()
  * is treated as device memory if a rule matches it. The rules come from ROCIN_PCIE_DEVICE
@@ -30,7 +30,7 @@ enum {
 struct rn_declare_rule {
 	uint64_t size_min, size_max;
 	uint64_t lo, hi;
-	uint32_t access; /* RN_ACCESS_* bits that must all be set */
+	uint32_t access; /* RN_ACCESS_* flags that the registration must have */
 	char program[RN_DECLARE_NAME];
 	int gpu;
 };
@@ -43,7 +43,7 @@ struct rn_declare {
 /**
  * rn_declare_parse() - Parse rules
  * @out:	Changed only on success
- * @err:	Out on failure: a sentence that names the wrong word
+ * @err:	Out on failure: an error text that quotes the wrong word
  *
  * Return: 0 or -EINVAL.
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* declared.c - ordinary memory that is treated as device memory because a rule says so.
  *
- * When a program registers memory that a rule (declare.h) matches, the memory belongs to
- * a GPU from then on, and NICs access it as they access that GPU. Its whole pages are
- * replaced by a mapping of a memfd with the same contents, so that the hierarchy has a
- * mapping of its own and the program's mapping can be closed (trap.c). If the pages
- * cannot be replaced (shared memory, files, the stack, parts of pages), the memory is
- * still the GPU's, but plain loads of the CPU do not push writes; the log says so once.
+ * When a program registers memory that a rule (declare.h) matches, NICs access the memory
+ * as they access a GPU's memory. Its whole pages are replaced by a mapping of a memfd
+ * with the same contents, so that the simulation has a second mapping and the program's
+ * mapping can be closed (trap.c). If the pages cannot be replaced (shared memory, files,
+ * the stack, parts of pages), the memory is still treated as the GPU's, but plain loads
+ * of the CPU do not push writes; this is logged once.
  *
  * After the replacement a child of fork() shares this memory with its parent.
  */
@@ -35,7 +35,7 @@ struct registration {
 
 static struct {
 	pthread_once_t once;
-	int parsed; /* 0, or -EINVAL if ROCIN_PCIE_DEVICE could not be parsed */
+	int parsed; /* result of parsing ROCIN_PCIE_DEVICE: 0 or -EINVAL */
 	char sentence[200];
 	struct rn_declare rules;
 
@@ -66,9 +66,7 @@ struct mapping {
 	bool is_stack;
 };
 
-/* Skips the rest of a line whose beginning is @line; lines with long file names do not
- * fit.
- */
+/* Reads the rest of a line that did not fit into @line, because a file name is long. */
 static void skip_rest(FILE *maps, const char *line)
 {
 	char rest[512];
@@ -93,7 +91,9 @@ static bool read_mapping(FILE *maps, struct mapping *m)
 	return true;
 }
 
-/* Does @accept accept each mapping of [lo, hi), and is there no gap between them? */
+/* Returns true if the mappings cover [lo, hi) without a gap and @accept accepts each
+ * of them.
+ */
 static bool all_mappings(uintptr_t lo, uintptr_t hi,
 			 bool (*accept)(const struct mapping *m,
 					const struct rn_declared *d),
@@ -129,14 +129,14 @@ static bool is_memfd_of(const struct mapping *m, const struct rn_declared *d)
 	return m->inode == d->inode && m->rights[3] == 's';
 }
 
-/* Are the mappings that replace_pages() made still in place? */
+/* Returns true if the mappings that replace_pages() made are still there. */
 static bool is_in_place(const struct rn_declared *d)
 {
 	return d->engine && all_mappings(d->lo, d->hi, is_memfd_of, d);
 }
 
-/* Replaces the mapping. From mprotect() on, stores of other threads fault and wait in the
- * handler for the host lock.
+/* Moves the pages to the memfd. Stores of other threads fault from mprotect() on and wait
+ * in the handler for the host lock.
  */
 static int move_pages(struct rn_declared *d, int fd, char *engine)
 {
@@ -154,9 +154,9 @@ static int move_pages(struct rn_declared *d, int fd, char *engine)
 }
 
 /* Replaces the pages of @d by those of a memfd with the same contents; sets engine and
- * inode. Host lock held; @d is active already, so that other threads that store to it
- * meanwhile wait in the handler. Returns 0, -ENOTSUP if it is not private anonymous
- * memory, or -ENOMEM.
+ * inode. Called with the host lock held. @d must be active already, so that other threads
+ * that store to its pages meanwhile wait in the handler. Returns 0, -ENOTSUP if the
+ * memory is not private anonymous memory, or -ENOMEM.
  */
 static int replace_pages(struct rn_declared *d)
 {
@@ -170,8 +170,8 @@ static int replace_pages(struct rn_declared *d)
 	fd = memfd_create("rocin-declared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -ENOMEM;
-	/* The file size is sealed: other processes of this user may open the memfd
-	 * through /proc, and truncating it would make our accesses fault.
+	/* The file size is sealed, because other processes of this user may open the
+	 * memfd through /proc, and if they truncated it, our accesses would fault.
 	 */
 	if (ftruncate(fd, (off_t)len) < 0 || fstat(fd, &st) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
@@ -238,8 +238,8 @@ int rn_declared_find(uintptr_t addr, struct rn_gpu_where *out)
 	return 0;
 }
 
-/* The lowest start in (@addr, @end) of a piece that is active or may become active again;
- * @end if there is none.
+/* Returns the lowest start in (@addr, @end) of a piece that is active or may become
+ * active again; @end if there is none.
  */
 static uintptr_t next_active(uintptr_t addr, uintptr_t end)
 {
@@ -265,7 +265,9 @@ static bool is_whole_pages(const struct rn_declared *d)
 	return d->lo % RN_GPU_PAGE == 0 && d->hi % RN_GPU_PAGE == 0;
 }
 
-/* Host lock held; @d is in the list of pieces already. */
+/* Makes @d active and replaces its pages if possible. Called with the host lock held; @d
+ * must be in the list of pieces.
+ */
 static void activate_piece(struct rn_declared *d)
 {
 	struct rn_host *h = d->gpu->host;
@@ -288,7 +290,9 @@ static void activate_piece(struct rn_declared *d)
 	}
 }
 
-/* Host lock held. The pages remain those of the memfd; they are opened. */
+/* Ends the use of the piece. Its pages remain those of the memfd and are opened. Called
+ * with the host lock held.
+ */
 static void deactivate_piece(struct rn_declared *d)
 {
 	struct rn_declared **at = &d->gpu->trap.declared;
@@ -305,8 +309,9 @@ static void deactivate_piece(struct rn_declared *d)
 	rn_gpu_bar_take(d->gpu, -(int64_t)(d->hi - d->lo));
 }
 
-/* An inactive piece of @gpu that holds @addr and whose pages are still those of its
- * memfd. A piece whose pages the program has mapped anew loses its engine mapping.
+/* Finds an inactive piece of @gpu that contains @addr and whose pages are still those
+ * of its memfd. If the program has mapped other pages there, the piece loses its
+ * second mapping.
  */
 static struct rn_declared *reusable_piece(const struct rn_gpu *gpu, uintptr_t addr)
 {
@@ -321,15 +326,16 @@ static struct rn_declared *reusable_piece(const struct rn_gpu *gpu, uintptr_t ad
 	return NULL;
 }
 
-/* Takes a new piece, or with @put_back returns the one that was taken last. The SIGSEGV
- * handler reads pieces, so they must not lie in a page that may be closed: not on the
- * program's heap, which may share a page with registered memory. Pieces are never freed.
- * Host lock held.
+/* Takes a new piece or, with @put_back, gives back the one that was taken last. Pieces
+ * must not lie in a page that may be closed, because the SIGSEGV handler reads them. So
+ * they are not on the program's heap, which may share a page with registered memory.
+ * Pieces are never freed. Called with the host lock held.
  */
 static struct rn_declared *take_piece(bool put_back)
 {
 	enum {
-		BLOCK = 64 * 1024 /* bytes */
+		/* Size of the mappings from which pieces are taken, in bytes. */
+		BLOCK = 64 * 1024
 	};
 	static struct rn_declared *next;
 	static size_t left;
@@ -353,7 +359,7 @@ static struct rn_declared *take_piece(bool put_back)
 	return next++;
 }
 
-/* A new piece from @lo on: the rest of the first page, or as many whole pages as lie
+/* Takes a new piece that begins at @lo: the rest of its first page, or all whole pages
  * before @hi.
  */
 static struct rn_declared *new_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
@@ -373,8 +379,8 @@ static struct rn_declared *new_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t
 	return d;
 }
 
-/* Makes a piece active that begins at @lo (or contains it) and ends at @hi or before.
- * Host lock held.
+/* Sets @out to an active piece that contains @lo and ends at @hi or before: a reused
+ * piece or a new one. Called with the host lock held. Returns 0 or -ENOMEM.
  */
 static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 		      struct rn_declared **out)
@@ -401,7 +407,7 @@ static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 }
 
 /* ----------------------------------------------------------- registrations */
-/* Each piece in [lo, hi) loses one user. Host lock held. */
+/* Takes one user off each piece in [lo, hi). Called with the host lock held. */
 static void release_range(uintptr_t lo, uintptr_t hi)
 {
 	while (lo < hi) {
@@ -414,7 +420,9 @@ static void release_range(uintptr_t lo, uintptr_t hi)
 	}
 }
 
-/* Host lock held. */
+/* Adds one user to each piece in [lo, hi), and makes the pieces that are missing. Called
+ * with the host lock held. Returns 0 or -errno.
+ */
 static int declare_range(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
 	uintptr_t at = lo;
@@ -439,7 +447,8 @@ static int declared_gpu(rn_iova addr, uint64_t len, uint32_t access, struct rn_g
 	int number;
 
 	*gpu = NULL;
-	if (access & RN_ACCESS_ON_DEMAND) /* its pages may change at any time */
+	/* An on-demand region may change its pages at any time. */
+	if (access & RN_ACCESS_ON_DEMAND)
 		return 0;
 	pthread_once(&all.once, read_rules);
 	if (all.parsed)

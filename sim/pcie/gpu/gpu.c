@@ -17,7 +17,8 @@ static struct {
 	int count;
 	uint64_t size;
 	_Atomic bool is_forked;
-	/* Each is published when it is complete, and stays open until the process ends.
+	/* Pointers to the open GPUs. A GPU is entered when it is complete, and stays open
+	 * until the process ends.
 	 */
 	_Atomic(struct rn_gpu *) gpu[RN_GPU_MAX];
 } all = { .once = PTHREAD_ONCE_INIT, .opening = PTHREAD_MUTEX_INITIALIZER };
@@ -43,7 +44,8 @@ int rn_gpu_fail(int err, const char *fmt, ...)
 }
 
 /* ------------------------------------------------------------ environment */
-/* Parses a size such as "4G" to bytes; 0 if it is no size. */
+/* Parses a size such as "4G". Returns the number of bytes, or 0 if the text is no size.
+ */
 static uint64_t parse_size(const char *text)
 {
 	char *end;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gpu_access.c - accesses to memory by the agents in and around a GPU.
+/* gpu_access.c - accesses to memory by the CPU, by kernels and by streams of a GPU.
  *
  * CPU		rn_gpu_bar_load(), rn_gpu_bar_store() and the flush; plain loads: trap.c
  * kernel	rn_gpu_load(), rn_gpu_store(); plain accesses go to the dev view
  * stream	rn_gpu_wait_value32()
  *
- * An access is a TLP if it crosses a link; an access of an agent to its own memory, or
- * with a layer that holds nothing back, is a plain load or store. A kernel is a thread of
- * the process; an access to memory that is not mapped ends the kernel.
+ * An access is a TLP if it crosses a link; an access of an agent to its own memory, and
+ * any access with place=now, is a plain load or store. A kernel is a thread of the
+ * process; an access to memory that is not mapped ends the kernel.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +20,9 @@
 #include "gpu_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* Host lock held. */
+/* Issues a write; forces it if it is a doorbell. Called with the host lock held. Returns
+ * 0 or -EFAULT.
+ */
 static int send_write(struct rn_host *h, struct rn_tlp *tlp, void *bytes)
 {
 	int index = rn_host_issue(h, tlp, bytes, NULL, NULL);
@@ -32,7 +34,9 @@ static int send_write(struct rn_host *h, struct rn_tlp *tlp, void *bytes)
 	return 0;
 }
 
-/* An agent accesses its own memory without a TLP. Host lock held. */
+/* Performs an access of an agent to its own memory, without a TLP. Called with the host
+ * lock held. Returns 0 or -EFAULT.
+ */
 static int send_to_self(struct rn_host *h, const struct rn_tlp *tlp, void *bytes)
 {
 	enum rn_mem_result result =
@@ -43,14 +47,14 @@ static int send_to_self(struct rn_host *h, const struct rn_tlp *tlp, void *bytes
 }
 
 /* Issues one TLP of @requester to the memory at @addr, with an operand of at most 8
- * bytes. A read is forced; a write is posted, and forced only with RN_TLP_BELL. Host lock
- * not held. Returns 0, or -EFAULT if no memory answers.
+ * bytes. Forces a read; a write is posted, and forced only with RN_TLP_BELL. Called
+ * without the host lock. Returns 0, or -EFAULT if nothing is mapped at @addr.
  */
 static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova addr,
 		    void *operand, uint32_t len)
 {
-	/* The hierarchy guards its own accesses, and guards do not nest: save the outer
-	 * one.
+	/* Saves the guard of the caller, because the functions called here set their own
+	 * guards, and guards do not nest.
 	 */
 	struct rn_guard *outer = rn_guard_thread.current;
 	struct rn_host *h = rn_host_get();
@@ -79,8 +83,8 @@ static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova a
 }
 
 /* -------------------------------------------------------- plain accesses */
-/* No sanitizer instrumentation: it would use state that the jump out of a fault does not
- * restore.
+/* Not instrumented by the compiler's sanitizers: these keep state that the jump out of a
+ * fault would not restore.
  */
 #define GUARDED __attribute__((no_sanitize("thread", "address", "undefined")))
 
@@ -148,7 +152,9 @@ static GUARDED int guarded_store(uintptr_t addr, unsigned size, uint64_t value)
 	return 0;
 }
 
-/* Plain access of 1, 2, 4 or 8 aligned bytes; a fault is caught and gives an error. */
+/* Loads 1, 2, 4 or 8 aligned bytes without a TLP. Returns 0, or -EFAULT if the
+ * load faulted.
+ */
 static int plain_load(uintptr_t addr, unsigned size, uint64_t *value)
 {
 	struct rn_guard *outer = rn_guard_thread.current;
@@ -173,7 +179,9 @@ static bool is_access(uintptr_t addr, unsigned size)
 }
 
 /* ------------------------------------------------------------------- MMIO */
-/* Returns 0 if @addr is device memory by an address that the CPU uses. */
+/* Finds the device memory at @addr, which must be an address that the CPU uses. Returns 0
+ * or an error.
+ */
 static int find_bar(const volatile void *addr, unsigned size, struct rn_gpu_where *where)
 {
 	if (rn_gpu_is_forked() || !is_access((uintptr_t)addr, size) ||
@@ -249,7 +257,9 @@ int rn_gpu_flush(struct rn_gpu *gpu, enum rn_gpu_flush_target target,
 }
 
 /* -------------------------------------------------------- waits of a stream */
-/* Called while a thread polls memory: moves a TLP and yields. Host lock not held. */
+/* Moves a TLP and yields the processor; called while a thread polls memory. Called
+ * without the host lock.
+ */
 static void let_time_pass(struct rn_gpu *gpu)
 {
 	if (!rn_gpu_is_off(gpu)) {
@@ -269,7 +279,8 @@ static bool is_met(uint32_t found, uint32_t value, unsigned how)
 	return (int32_t)(found - value) >= 0;
 }
 
-/* Loads a word as the front end of @gpu, which performs the waits of a stream, sees it.
+/* Loads a word as the front end of @gpu sees it, the unit that performs the waits of a
+ * stream. Returns 0 or -EFAULT.
  */
 static int front_end_load(struct rn_gpu *gpu, uintptr_t addr, uint32_t *found)
 {
@@ -325,18 +336,24 @@ struct rn_gpu_kernel {
 	struct rn_gpu *gpu;
 	rn_gpu_kernel_fn *fn;
 	void *arg;
-	bool is_faulted; /* written by the thread, read after it has been joined */
+	/* True if the kernel faulted; written by its thread, read after the thread
+	 * was joined.
+	 */
+	bool is_faulted;
 };
 
 static struct {
-	pthread_mutex_t lock; /* guards rn_gpu.kernels and the `next' of each kernel */
+	pthread_mutex_t lock; /* guards rn_gpu.kernels and @next of each kernel */
 	int64_t next;
 } kernels = { .lock = PTHREAD_MUTEX_INITIALIZER, .next = 1 };
 
 static __thread struct rn_gpu *current_gpu;
-static __thread bool has_faulted; /* an access of this thread has failed */
+/* An access of the kernel that this thread runs has failed. */
+static __thread bool has_faulted;
 
-/* No sanitizer instrumentation: it would use state that the jump does not restore. */
+/* Not instrumented by the compiler's sanitizers: these keep state that the jump would
+ * not restore.
+ */
 static __attribute__((no_sanitize("thread", "address", "undefined"))) bool
 run_guarded(const struct rn_gpu_kernel *k)
 {
@@ -376,7 +393,7 @@ static int start_thread(struct rn_gpu_kernel *k)
 	return -err;
 }
 
-/* Issues the doorbell write of a launch. Like every TLP on the CPU's path to the GPU, it
+/* Writes the doorbell of a launch. Like every TLP from the CPU to the GPU, this write
  * pushes the writes in front of it.
  */
 static void ring_bell(struct rn_gpu *gpu)
@@ -410,8 +427,8 @@ int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg)
 	rn_guard_install();
 	ring_bell(gpu);
 
-	/* The number is assigned under the lock, so that a thread that waits for it finds
-	 * the kernel's thread to join.
+	/* The lock is held from the start of the thread on, so that a thread that waits
+	 * for this number finds the kernel in the list.
 	 */
 	pthread_mutex_lock(&kernels.lock);
 	if (start_thread(k) < 0) {
@@ -437,8 +454,9 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 	return tlp->kind == RN_TLP_WRITE && tlp->requester == rn_gpu_agent(gpu);
 }
 
-/* Joins and frees @k, which is in no list any more. The GPU reports the end of a kernel
- * by a write behind the writes of the kernel, so all writes of the GPU are forced.
+/* Joins the thread of @k and frees @k, which must be in no list. Forces all writes of the
+ * GPU, since it reports the end of a kernel by a write behind the kernel's writes.
+ * Returns 0, or -EFAULT if the kernel faulted.
  */
 static int join_kernel(struct rn_gpu_kernel *k)
 {
@@ -460,8 +478,8 @@ static int join_kernel(struct rn_gpu_kernel *k)
 	return err;
 }
 
-/* Unlinks and returns the newest kernel with a number from @from to @to; NULL if there is
- * none.
+/* Takes the first kernel with a number from @from to @to off the list of @gpu, which
+ * begins with the newest. Returns NULL if there is none.
  */
 static struct rn_gpu_kernel *take_kernel(struct rn_gpu *gpu, int64_t from, int64_t to)
 {
@@ -538,7 +556,9 @@ int rn_gpu_become(struct rn_gpu *gpu)
 	return !gpu && faulted ? rn_gpu_fail(-EFAULT, "an access failed") : 0;
 }
 
-/* Performs one access of the kernel: reads or writes *@value. */
+/* Performs one access of the kernel of this thread: reads or writes *@value. Returns 0
+ * or -EFAULT.
+ */
 static int access_memory(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
 {
 	struct rn_gpu *gpu = current_gpu, *owner;
@@ -558,7 +578,9 @@ static int access_memory(uintptr_t addr, unsigned size, bool is_store, uint64_t 
 	return is_store ? plain_store(addr, size, *value) : plain_load(addr, size, value);
 }
 
-/* Returns 0 or an error, which also makes the kernel fail at its end. */
+/* Performs one access of the kernel. Returns 0 or an error, which also makes the kernel
+ * fail at its end.
+ */
 static int kernel_access(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
 {
 	int err;
@@ -595,9 +617,9 @@ void rn_gpu_store(volatile void *addr, uint64_t value, unsigned size)
 }
 
 /* --------------------------------------------------------------- polling */
-/* Waits until @addr, as this thread's GPU would see it, has the value. Host memory is
- * first read without a TLP: if the value is there, a kernel whose read had arrived at
- * this moment would have seen it, too.
+/* Waits until @addr has the value, as the GPU of this thread sees it. Host memory is
+ * polled without TLPs. This is valid, because a read of the kernel that arrived at the
+ * same moment would have returned the value, too. Returns 0, -EFAULT or -ETIMEDOUT.
  */
 static int wait_for(uintptr_t addr, uint64_t value, unsigned size, int timeout_ms)
 {

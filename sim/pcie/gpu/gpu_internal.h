@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gpu_internal.h - a simulated GPU: its storage, its views, and which memory is its own.
+/* gpu_internal.h - a simulated GPU: its memory, and the mappings (views) of this memory.
  *
  * gpu.c	the GPUs of this process, attributes, counters
  * gpu_memory.c	allocations, dma-buf descriptors, registrations, reports of faults
- * gpu_access.c	accesses of kernels, explicit MMIO of the CPU, flushes, waits
- * trap.c	plain loads and stores of the CPU
- * declare.c	rules by which registered memory is a GPU's
+ * gpu_access.c	accesses of kernels, MMIO calls of the CPU, flushes, waits
+ * trap.c	traps plain loads and stores of the CPU
+ * declare.c	rules by which registered memory is treated as a GPU's
  * declared.c	the memory that these rules have declared
  *
  * view	used by				closed (PROT_NONE) where
@@ -13,8 +13,8 @@
  * dev	kernels				nothing is allocated, or by the sanitizer
  * engine	the hierarchy, to perform TLPs	nothing is allocated
  *
- * All three views map one memfd. A write that is still on its way is visible in none of
- * them.
+ * All three views map one memfd. A write that is still in flight is visible in none of
+ * the views.
  *
  * Locks: the host lock guards regions and struct rn_trap_space. The extents have a lock
  * of their own, which may be taken while the host lock is held, since a fault may have to
@@ -34,17 +34,21 @@ enum {
 	RN_GPU_PAGE = RN_PAGE_SIZE,
 };
 
-/* A range of a GPU's memory that is allocated, or that was freed and is not reused yet.
+/* A range of a GPU's memory that is allocated, or that was freed and whose addresses are
+ * not reused yet.
  */
 struct rn_gpu_extent {
 	struct rn_gpu_extent *next; /* the extents of a GPU are sorted by @start */
-	uint64_t start, len;	    /* bytes in the GPU, whole pages */
-	uint64_t asked;		    /* bytes that the caller asked for */
-	uint64_t number;	    /* counts the allocations of this process */
-	unsigned flags;		    /* enum rn_gpu_alloc_flag */
+	/* Offset in the GPU's memory and length, in whole pages. */
+	uint64_t start, len;
+	uint64_t asked; /* number of bytes that the caller asked for */
+	/* Number of the allocation, counted from the start of the process. */
+	uint64_t number;
+	unsigned flags; /* enum rn_gpu_alloc_flag */
 	bool is_freed, is_reported;
-	uint64_t freed_when; /* counts the calls of free, to find the oldest */
-	void *freed_by;	     /* return address of the call that freed it */
+	/* Value of a counter of all frees, to find the range that was freed first. */
+	uint64_t freed_when;
+	void *freed_by; /* return address of the call that freed it */
 	struct rn_host_region region;
 };
 
@@ -54,15 +58,18 @@ enum rn_trap_state {
 	RN_TRAP_PARTLY, /* open, but the sanitizer keeps some pages closed */
 };
 
-/* The state of the CPU's view of one GPU. */
+/* State of the trap (trap.c) for one GPU, that is of the protection of its pages. */
 struct rn_trap_space {
-	unsigned on_way; /* TLPs that write to its memory or come from it */
+	/* Number of TLPs in flight that write to the GPU's memory or come from it. */
+	unsigned on_way;
 	enum rn_trap_state state;
-	/* Single pages have been opened since all pages were closed. */
+	/* True if single pages have been opened since all pages were closed. */
 	bool has_stepped;
-	/* The GPU is watched; the fault handler reads this without the lock. */
+	/* True if the GPU's pages may be closed; the fault handler reads this without
+	 * the lock.
+	 */
 	_Atomic bool is_active;
-	/* Declared memory that belongs to this GPU, linked by next_of_gpu. */
+	/* List of the declared memory of this GPU, linked by next_of_gpu. */
 	struct rn_declared *declared;
 };
 
@@ -78,15 +85,19 @@ struct rn_gpu {
 	struct rn_host *host;
 	struct rn_trap_space trap;
 
-	/* The following fields are guarded by the lock of gpu_memory.c. */
+	/* The fields from here on are guarded by the lock of the extents in gpu_memory.c.
+	 */
 	struct rn_gpu_extent *extents;
-	/* Bytes allocated; bytes of the BAR that allocations and declared memory take. */
+	/* Number of allocated bytes, and number of bytes that allocations and declared
+	 * memory occupy in the BAR.
+	 */
 	uint64_t used, bar_used;
-	/* End of the highest extent so far; written with both locks held. */
+	/* End of the highest extent that ever was; written with both locks held. */
 	uint64_t high;
 
-	struct rn_gpu_extent bell;     /* the doorbell page: page 0 */
-	uint64_t bells;		       /* count of doorbells; guarded by the host lock */
+	struct rn_gpu_extent bell; /* page 0, to which doorbells are written */
+	/* Number of doorbells written; guarded by the host lock. */
+	uint64_t bells;
 	struct rn_gpu_kernel *kernels; /* guarded by kernels.lock */
 };
 
@@ -103,29 +114,29 @@ static inline void *rn_gpu_pointer(uintptr_t address)
 }
 
 /* ---------------------------------------------------------------- gpu.c */
-/* Sets the message of rn_gpu_last_error(); returns @err. */
+/* Sets the text that rn_gpu_last_error() returns, as printf() would. Returns @err. */
 int rn_gpu_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The GPU @number if it is open; NULL if it is not, or there is no such GPU. No lock
- * needed.
+/* Returns the GPU @number. Returns NULL if it is not open or there is no such GPU. Needs
+ * no lock.
  */
 struct rn_gpu *rn_gpu_opened(int number);
 
-/* True in a child of fork(), which has no GPUs. */
+/* Returns true in a child of fork(), which has no GPUs. */
 bool rn_gpu_is_forked(void);
 
-/* True if the GPU cannot be used: @gpu is NULL, or this is a child of fork(). The caller
- * returns -ENODEV then.
+/* Returns true if the GPU cannot be used: @gpu is NULL, or this is a child of fork(). The
+ * caller must return -ENODEV then.
  */
 bool rn_gpu_is_gone(const struct rn_gpu *gpu);
 
-/* Does the layer hold back no TLPs (place=now)? */
+/* Returns true if TLPs are never in flight (place=now). */
 bool rn_gpu_is_off(const struct rn_gpu *gpu);
 
 extern struct rn_gpu_counts {
 	_Atomic uint64_t launches, bar_reads, bar_writes, flushes, flushes_skipped;
 	_Atomic uint64_t freed_accesses;
-	/* trap.c counts: closings of the BAR, trapped loads, pages opened for system
+	/* Counted by trap.c: closings of the BAR, trapped loads, pages opened for system
 	 * calls, and pages that could not be closed.
 	 */
 	_Atomic uint64_t closings, loads_trapped, syscalls_opened, not_closed;
@@ -135,28 +146,30 @@ extern struct rn_gpu_counts {
 /* Maps the views of a new GPU and its doorbell page. Returns 0 or -errno. */
 int rn_gpu_memory_init(struct rn_gpu *gpu);
 
-/* Finds the GPU that has @addr in one of its views. *@offset gets the offset in the GPU's
- * memory, *@view gets 'b' (bar), 'd' (dev) or 'e' (engine). NULL: no GPU has. No lock
- * needed.
+/* Finds the GPU that has @addr in one of its views. Sets *@offset to the offset in the
+ * GPU's memory and *@view to 'b' (bar), 'd' (dev) or 'e' (engine). Returns NULL if no GPU
+ * has @addr. Needs no lock.
  */
 struct rn_gpu *rn_gpu_of(uintptr_t addr, uint64_t *offset, char *view);
 
-/* Calls @visit with the BAR addresses of each live allocation. @visit runs with the lock
- * of the extents held and must not fault.
+/* Calls @visit with the BAR addresses of each allocation that is not freed. @visit runs
+ * with the lock of the extents held and must not fault.
  */
 void rn_gpu_each_in_bar(struct rn_gpu *gpu,
 			void (*visit)(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi));
 
-/* Does byte @offset belong to a live allocation that has a BAR address? */
+/* Returns true if byte @offset belongs to an allocation that is not freed and has a
+ * BAR address.
+ */
 bool rn_gpu_is_in_bar(struct rn_gpu *gpu, uint64_t offset);
 
-/* Counts @bytes of declared memory as used space of the BAR, or as free again (negative).
- * -ENOMEM if they do not fit.
+/* Adds @bytes of declared memory to the used space of the BAR; negative: subtracts them.
+ * Returns 0, or -ENOMEM if the bytes do not fit.
  */
 int rn_gpu_bar_take(struct rn_gpu *gpu, int64_t bytes);
 
-/* A thread has faulted at @addr. If that is GPU memory which is not allocated, writes a
- * report to stderr, once per extent. Any thread, also in the SIGSEGV handler.
+/* Writes a report to standard error, once per extent, if the fault at @addr was an access
+ * to GPU memory that is not allocated. Any thread, also in the SIGSEGV handler.
  */
 void rn_gpu_report_fault(uintptr_t addr);
 
@@ -169,10 +182,10 @@ int rn_gpu_dmabuf_find(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
  * @nic:	The NIC of the MR
  * @key:	Key that identifies the MR
  *
- * Host lock not held.
+ * Called without the host lock.
  *
- * Return: 0 for host memory; 1 for device memory, whose pages may be closed, so that the
- *	caller must not touch them to find out whether they are mapped (they are);
+ * Return: 0 for host memory; 1 for device memory, its pages are mapped but may be
+ *	closed, so the caller must not access them to test whether they are mapped;
  *	-EFAULT for memory that was freed or never allocated; -EINVAL for an address of
  *	the dev view; -ENOMEM for memory outside the BAR. After an error
  *	rn_gpu_last_error() has a message.
@@ -183,60 +196,60 @@ void rn_gpu_region_remove(const struct rn_host_nic *nic, uint32_t key);
 
 /* ---------------------------------------------------------- gpu_access.c */
 /* --------------------------------------------------------------- trap.c */
-/* Begins to watch @gpu. Does nothing with ROCIN_PCIE_TRAP=off. */
+/* Starts to trap the CPU's accesses to @gpu. Does nothing with ROCIN_PCIE_TRAP=off. */
 void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu);
 
-/* Issues a read of the CPU to the GPU and forces it, which is what a plain load of the
- * CPU does. Host lock held.
+/* Issues a read of the CPU to the GPU and forces it, with the effect of a plain load of
+ * the CPU. Called with the host lock held.
  */
 void rn_gpu_read_flush(struct rn_gpu *gpu);
 
-/* To be called after memory was allocated, freed or declared: protects its pages as the
- * state of the GPU demands.
+/* Protects the GPU's pages as its state demands. To be called after memory was allocated,
+ * freed or declared.
  */
 void rn_trap_refresh(struct rn_gpu *gpu);
 
-/* Closes open pages again, because the next access may have more TLPs to push or may have
- * to be judged by the sanitizer.
+/* Closes open pages again, because the next access may have more TLPs to push, or the
+ * sanitizer may have to check it.
  */
 void rn_trap_close_again(struct rn_gpu *gpu);
 
-/* For the sanitizer, which decides itself which pages are opened. Opens only the page at
- * @page; false if that page is not watched, or cannot be opened.
+/* Opens only the page at @page, for the sanitizer, which decides itself what is opened.
+ * Returns false if the accesses to this page are not trapped or it cannot be opened.
  */
 bool rn_trap_open_page(struct rn_gpu *gpu, uintptr_t page);
 
-/* Opens all pages but @count ones, which are sorted by address. */
+/* Opens all pages except @count ones, which are sorted by address. */
 void rn_trap_open_but(struct rn_gpu *gpu, const uintptr_t *pages, unsigned count);
 
-/* Closes a page that rn_trap_open_page() opened, if the GPU is still watched. */
+/* Closes a page that rn_trap_open_page() opened, unless the GPU is no longer trapped. */
 void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page);
 
-/* Makes @fn be called, in the SIGSEGV handler and under the host lock, when a load or
- * store of the CPU has met a closed page at @addr and its read has pushed what it pushes.
- * @fn then opens the pages that are to be opened. To be called before any GPU is watched.
+/* Registers @fn to be called in the SIGSEGV handler, under the host lock, when a load or
+ * store of the CPU has faulted at @addr, after the read TLP of this access. @fn must open
+ * the pages. To be called before rn_trap_add().
  */
 void rn_trap_on_load(void (*fn)(struct rn_gpu *gpu, uintptr_t addr));
 
 /* ----------------------------------------------------------- declared.c */
-/* A range of declared memory; registrations that overlap share it. Never freed, because
- * the SIGSEGV handler walks the list without a lock.
+/* A range of declared memory, called a piece; overlapping registrations share it. Never
+ * freed, because the SIGSEGV handler walks the list without a lock.
  */
 struct rn_declared {
-	/* Next object in the list of all declared memory; set before the object is
-	 * published.
+	/* Next piece in the list of all pieces; set before the piece is put into
+	 * the list.
 	 */
 	struct rn_declared *next;
-	/* Next object in the list of its GPU, rn_trap_space.declared. */
+	/* Next piece in the list of its GPU, rn_trap_space.declared. */
 	struct rn_declared *next_of_gpu;
-	struct rn_gpu *gpu;	/* constant */
-	uintptr_t lo, hi;	/* constant */
+	struct rn_gpu *gpu;	/* does not change */
+	uintptr_t lo, hi;	/* do not change */
 	_Atomic bool is_active; /* a registration uses the range */
-	/* Number of registrations that use it; guarded by the host lock. */
+	/* Number of registrations that use the piece; guarded by the host lock. */
 	unsigned users;
 	struct rn_host_region region;
-	/* A second mapping of the same pages; NULL if the pages were not replaced, or no
-	 * longer are.
+	/* The second mapping of the same pages. NULL: the program's pages were not
+	 * replaced, or the program has mapped other pages there since.
 	 */
 	char *engine;
 	ino_t inode; /* inode of the memfd */
@@ -248,12 +261,13 @@ struct rn_declared {
 int rn_declared_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 		    uint64_t len, uint32_t access);
 
-/* Finds the GPU and offset behind an address as rn_gpu_find() does, for declared memory.
+/* Finds the GPU and the offset of an address in declared memory, as rn_gpu_find() does
+ * for allocations. Returns 0 or -ENOENT.
  */
 int rn_declared_find(uintptr_t addr, struct rn_gpu_where *out);
 
-/* The GPU to which the page at @addr was declared, if that page has been replaced by a
- * mapping of a memfd; else NULL. Any thread, also in the SIGSEGV handler: needs no lock.
+/* Returns the GPU to which the memory at @addr was declared by an active registration, or
+ * NULL. Any thread, also in the SIGSEGV handler; needs no lock.
  */
 struct rn_gpu *rn_declared_of(uintptr_t addr);
 

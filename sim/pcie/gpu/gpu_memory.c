@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gpu_memory.c - allocations of a GPU, freed ones whose addresses stay reserved, dma-buf
- * descriptors, registrations, and reports of accesses to memory that is not allocated.
+/* gpu_memory.c - allocations of a GPU, freed allocations whose addresses stay
+ * reserved, dma-buf descriptors, registrations, and reports of accesses to memory that
+ * is not allocated.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include "transport/io/memory/mem_guard.h"
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
-/* Guarded by the lock of the table of allocations. */
+/* Guarded by the lock of the extents. */
 static uint64_t allocation_count, free_count;
 
 static void lock_table(void)
@@ -33,8 +34,8 @@ static void unlock_table(void)
 }
 
 /* ------------------------------------------------------------------ views */
-/* The three views lie side by side, so that one comparison tells whether an address is in
- * them.
+/* Maps the three views of a GPU side by side, so that one comparison tells whether an
+ * address is in one of them.
  */
 static int map_views(struct rn_gpu *gpu)
 {
@@ -114,8 +115,8 @@ struct rn_gpu *rn_gpu_of(uintptr_t addr, uint64_t *offset, char *view)
 	return NULL;
 }
 
-/* Protects an extent in the dev and engine views, whose protection depends on allocation
- * only.
+/* Protects the pages of an extent in the dev and engine views, where the protection
+ * depends only on whether the extent is allocated.
  */
 static int protect_views(const struct rn_gpu *gpu, const struct rn_gpu_extent *e,
 			 int prot)
@@ -126,7 +127,9 @@ static int protect_views(const struct rn_gpu *gpu, const struct rn_gpu_extent *e
 	return 0;
 }
 
-/* The extent, live or freed, that contains byte @offset. Table lock held. */
+/* Returns the extent, allocated or freed, that contains byte @offset, or NULL. Called
+ * with the lock of the extents held.
+ */
 static struct rn_gpu_extent *extent_at(struct rn_gpu *gpu, uint64_t offset)
 {
 	struct rn_gpu_extent *e = gpu->extents;
@@ -167,14 +170,14 @@ bool rn_gpu_is_in_bar(struct rn_gpu *gpu, uint64_t offset)
 }
 
 /* ---------------------------------------------------------------- extents */
-/* The end of an extent, including a guard page behind it. */
+/* Returns the end of an extent, including the guard page behind it. */
 static uint64_t end_of(const struct rn_gpu_extent *e)
 {
 	return e->start + e->len + RN_GPU_PAGE;
 }
 
-/* Finds room for @len bytes: returns the link where the new extent is to be inserted, or
- * NULL.
+/* Finds room for @len bytes. Returns the link at which the new extent is to be inserted
+ * in the list, or NULL.
  */
 static struct rn_gpu_extent **find_room(struct rn_gpu *gpu, uint64_t len, uint64_t *start)
 {
@@ -190,7 +193,9 @@ static struct rn_gpu_extent **find_room(struct rn_gpu *gpu, uint64_t len, uint64
 	return at;
 }
 
-/* Drops the extent that was freed longest ago, so that its addresses can be reused. */
+/* Removes the extent that was freed longest ago, so that its addresses can be reused.
+ * Returns false if there is no freed extent.
+ */
 static bool forget_oldest(struct rn_gpu *gpu)
 {
 	struct rn_gpu_extent **oldest = NULL, *gone;
@@ -208,7 +213,8 @@ static bool forget_oldest(struct rn_gpu *gpu)
 }
 
 enum {
-	/* Freed extents that are kept per GPU, to report accesses after free. */
+	/* Number of freed extents that are kept per GPU, to report accesses after free.
+	 */
 	FREED_MAX = 256,
 };
 
@@ -222,7 +228,8 @@ static void bound_freed(struct rn_gpu *gpu)
 		forget_oldest(gpu);
 }
 
-/* Size of the BAR: bytes that other devices can access. */
+/* Returns the size of the BAR, that is the number of bytes that other devices can access.
+ */
 static uint64_t bar_size(const struct rn_gpu *gpu)
 {
 	uint64_t knob = rn_host_knobs(gpu->host)->bar_size;
@@ -251,7 +258,7 @@ int rn_gpu_bar_take(struct rn_gpu *gpu, int64_t bytes)
 }
 
 /* ------------------------------------------------------------ alloc, free */
-/* Host lock held. */
+/* Reserves an address range for a new extent. Called with the host lock held. */
 static int place_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
 	struct rn_gpu_extent **at;
@@ -291,9 +298,9 @@ static void remove_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 	unlock_table();
 }
 
-/* Gives the BAR pages of the extent the protection that the GPU's other BAR pages have
- * now. The others are not protected anew, which would cost more with each allocation.
- * Host lock held.
+/* Links the region of the extent and gives its BAR pages the protection that the GPU's
+ * other BAR pages have. These others are left as they are, because protecting them again
+ * would cost more with each allocation. Called with the host lock held.
  */
 static int link_region(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
@@ -376,7 +383,7 @@ err_free_extent:
 	return err;
 }
 
-/* Forces all TLPs to the extent, then unmaps it. Host lock held. */
+/* Forces all TLPs to the extent, then unmaps it. Called with the host lock held. */
 static void retire_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
 	if (!(e->flags & RN_GPU_DEVICE_ONLY)) {
@@ -494,9 +501,9 @@ int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out)
 }
 
 /* ---------------------------------------------------------------- dma-buf */
-/* A dma-buf is a descriptor of the GPU's memfd, and its file position says which byte is
- * byte 0. So a copy made with dup(), or sent over a socket to the same process, works as
- * well.
+/* A dma-buf is represented by a descriptor of the GPU's memfd; the file position is the
+ * offset of its first byte. So copies by dup() or over a socket to the same process
+ * work, too.
  */
 int rn_gpu_export_dmabuf(const void *ptr, size_t len)
 {
@@ -577,7 +584,8 @@ int rn_gpu_dmabuf_find(int fd, uint64_t offset, uint64_t len, rn_iova *addr)
 }
 
 /* ----------------------------------------------------------- registrations */
-/* Checks that [offset, offset + len) of the BAR lies in one live allocation. */
+/* Checks that [offset, offset + len) of the BAR lies in one allocation that is not freed.
+ */
 static int check_allocated(struct rn_gpu *gpu, uint64_t offset, uint64_t len)
 {
 	const struct rn_gpu_extent *e;
@@ -620,10 +628,13 @@ int rn_gpu_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 /* ------------------------------------------------------------------ report */
 
 enum {
-	REPORTS_MAX = 16, /* reports per process about memory that was never allocated */
+	/* Reports per process of accesses to memory that was never allocated. */
+	REPORTS_MAX = 16,
 };
 
-/* Names an instruction for people: "free_it+0x1c of ./program", or its address. */
+/* Writes the name of an instruction for people: "free_it+0x1c of ./program", or
+ * its address.
+ */
 static void name_code(void *at, char *buf, size_t len)
 {
 	Dl_info info;
@@ -638,9 +649,9 @@ static void name_code(void *at, char *buf, size_t len)
 			 (char *)at - (char *)info.dli_fbase);
 }
 
-/* Names the kind of user that accessed memory through @view. A simulated device copies
- * under a guard of this library; where the layer is off, it copies under the plugin's own
- * guard, which is not visible here.
+/* Returns a name for what accessed memory through @view. A simulated device copies under
+ * a guard of this library; with place=now it copies under the guard of the plugin, which
+ * is not visible here.
  */
 static const char *name_user(const struct rn_gpu *gpu, char view)
 {
@@ -651,7 +662,7 @@ static const char *name_user(const struct rn_gpu *gpu, char view)
 	return rn_gpu_is_off(gpu) ? "by the CPU or a device" : "by the CPU";
 }
 
-/* The extent with the highest start at or below @offset. */
+/* Returns the extent with the highest start at or below @offset. */
 static const struct rn_gpu_extent *extent_below(const struct rn_gpu *gpu, uint64_t offset)
 {
 	const struct rn_gpu_extent *found = NULL;
@@ -664,7 +675,9 @@ static const struct rn_gpu_extent *extent_below(const struct rn_gpu *gpu, uint64
 
 static void say_in_handler(const char *text)
 {
-	/* Not write(), which page_calls.c replaces: this runs in the SIGSEGV handler. */
+	/* Does not call write(), which page_calls.c replaces, because this runs in the
+	 * SIGSEGV handler.
+	 */
 	syscall(SYS_write, STDERR_FILENO, text, strlen(text));
 }
 

@@ -3,13 +3,13 @@
  *
  * While any TLP writes to a GPU's memory or comes from it, all pages of the CPU's view of
  * this memory are closed (PROT_NONE). A load or store then faults; the handler performs a
- * read TLP and opens the pages. A PCIe read pushes the writes ahead of it on its path,
- * and its completion pushes the writes that the GPU has sent, so it matters little which
- * byte is read. Writes that the read does not push (they take another route, or have not
- * come to the common queue yet) stay on their way. The pages are closed again at the next
- * event of this GPU, since the next access may have more to push. For the same reason a
- * plain store, which takes effect at once, does not overtake a write that it must not
- * overtake, on whatever page.
+ * read TLP and opens the pages. A PCIe read pushes the writes in front of it in the same
+ * queues, and the completion pushes the writes that the GPU has sent, so it matters
+ * little which byte is read. Writes that the read does not push (they take another route,
+ * or have not come to the common queue yet) stay in flight. The pages are closed again at
+ * the next event of this GPU, since the next access may have more writes to push. For the
+ * same reason a plain store, which takes effect at once, does not overtake a write that
+ * it must not overtake, on whatever page.
  *
  * The state of a GPU's pages:
  *
@@ -42,8 +42,8 @@ static void set_open(uintptr_t lo, uintptr_t hi)
 		atomic_fetch_add(&rn_gpu_counts.not_closed, 1);
 }
 
-/* Pages, sorted by address, that open_addresses() leaves as they are. Guarded by the host
- * lock.
+/* Pages, sorted by address, that open_addresses() must not open. Guarded by the
+ * host lock.
  */
 static struct {
 	const uintptr_t *page;
@@ -62,9 +62,10 @@ static void open_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 	set_open(lo, hi);
 }
 
-/* Closes pages, except those that system calls use at the moment. madvise() drops the
- * page table entries of these shared pages, which loses no data, so that the next
- * mprotect() costs time for the pages touched since, not for all that were ever touched.
+/* Closes pages, except those that system calls use at the moment. madvise() drops
+ * the page table entries of these shared pages, which loses no data. Then the time
+ * of the next mprotect() depends on the pages touched since, not on all pages that
+ * were ever touched.
  */
 static void close_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
@@ -88,12 +89,12 @@ static void open_pages(struct rn_gpu *gpu)
 	each_declared(gpu, open_addresses);
 }
 
-/* One call closes the BAR from its start to the highest allocation: the gaps between
- * allocations are closed anyway.
+/* Closes the pages of the GPU. One call closes the BAR from its start to the highest
+ * allocation, as the gaps between allocations are closed anyway.
  */
 static void close_pages(struct rn_gpu *gpu)
 {
-	/* Puts the SIGSEGV handler of the guard in front again, in case the program has
+	/* Makes the guard's SIGSEGV handler the first one again, in case the program has
 	 * installed a handler of its own since.
 	 */
 	(void)rn_guard_install();
@@ -161,8 +162,8 @@ void rn_trap_close_again(struct rn_gpu *gpu)
 		close_pages(gpu);
 }
 
-/* A write has come to the queue that the CPU's TLPs use: the CPU's next access pushes
- * more than the last one.
+/* Closes the pages again when a write moves to the queue that the CPU's TLPs use: the
+ * next access of the CPU then pushes more than the last one.
  */
 static void tlp_moving(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -179,7 +180,7 @@ static void tlp_moving(struct rn_host *h, const struct rn_tlp *tlp)
 }
 
 /* --------------------------------------------------------------- the fault */
-/* The GPU whose memory the CPU accesses at @addr, or NULL. */
+/* Returns the GPU whose memory the CPU accesses at @addr, or NULL. */
 static struct rn_gpu *gpu_named(uintptr_t addr)
 {
 	uint64_t offset;
@@ -208,9 +209,9 @@ void rn_gpu_read_flush(struct rn_gpu *gpu)
 	rn_guard_thread.current = outer;
 }
 
-/* Empties the queue that the CPU's TLPs use. Issuing the read let the driver move TLPs,
- * perhaps to a place behind the read; a store of the CPU, which takes effect at once,
- * would overtake them.
+/* Empties the queue that the CPU's TLPs use. When the read was issued, the driver moved
+ * TLPs, perhaps into this queue behind the read. A store of the CPU, which takes effect
+ * at once, would overtake these.
  */
 static void empty_way_of_cpu(struct rn_gpu *gpu)
 {
@@ -235,7 +236,9 @@ void rn_trap_on_load(void (*fn)(struct rn_gpu *gpu, uintptr_t addr))
 	on_load = fn;
 }
 
-/* Handles a load or store of the program to a closed page. Host lock held. */
+/* Handles a load or store of the program to a closed page. Called with the host
+ * lock held.
+ */
 static void meet_access(struct rn_gpu *gpu, uintptr_t addr)
 {
 	push_by_read(gpu);
@@ -246,7 +249,9 @@ static void meet_access(struct rn_gpu *gpu, uintptr_t addr)
 	atomic_fetch_add(&rn_gpu_counts.loads_trapped, 1);
 }
 
-/* False for declared memory whose pages could not be replaced: it is never closed. */
+/* Returns true if the page may be closed; false for declared memory whose pages could not
+ * be replaced.
+ */
 static bool is_watched_page(const struct rn_gpu *gpu, uintptr_t addr)
 {
 	const struct rn_host_region *r = rn_host_region_of(gpu->host, addr);
@@ -307,15 +312,15 @@ static bool meet_fault(uintptr_t addr)
 }
 
 /* ------------------------------------------------------------ system calls */
-static _Atomic bool is_any; /* true once at least one GPU is watched */
+static _Atomic bool is_any; /* true once the accesses to at least one GPU are trapped */
 
 static bool is_on(void)
 {
 	return atomic_load_explicit(&is_any, memory_order_relaxed);
 }
 
-/* Implements rn_page_watcher.owner: the GPU whose memory [at, at + len) begins or ends
- * in.
+/* Implements rn_page_watcher.owner: returns the GPU in whose memory [at, at + len) begins
+ * or ends.
  */
 static void *find_gpu(uintptr_t at, size_t len)
 {
@@ -340,8 +345,8 @@ static bool push_for_call(void *owner, uintptr_t at, size_t len)
 		push_by_read(gpu);
 		open_pages(gpu);
 	}
-	/* Writes are still on their way: the pages that no system call uses are closed
-	 * again, so that the next load of the CPU faults.
+	/* If writes are still in flight, closes the pages that no system call uses, so
+	 * that the next load of the CPU faults.
 	 */
 	if (gpu->trap.on_way)
 		close_pages(gpu);
@@ -365,7 +370,7 @@ static void open_range(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 	(void)rn_page_protect(lo, hi, RN_PAGE_OPEN);
 }
 
-/* Only declared memory is opened: a child has no mapping of a GPU's views. */
+/* Opens declared memory only, because a child has no mapping of a GPU's views. */
 static void open_in_child(void)
 {
 	for (int i = 0; i < RN_GPU_MAX; i++) {
@@ -395,9 +400,7 @@ void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 	if (!trap || strcmp(trap, "off") != 0) {
 		if (!is_on())
 			rn_host_add_hooks(h, &hooks);
-		/* TLPs that are on their way already were not counted: perform them
-		 * first.
-		 */
+		/* Performs the TLPs in flight, which were not counted in on_way. */
 		rn_host_force_all(h);
 		atomic_store(&gpu->trap.is_active, true);
 		atomic_store(&is_any, true);

@@ -24,9 +24,9 @@ enum {
 	RN_QUEUE_HOST = RN_QUEUE_UP + RN_AGENT_COUNT,
 	/* + agent number of the target: queue of all TLPs to the memory of this agent. */
 	RN_QUEUE_DOWN = RN_QUEUE_HOST + RN_AGENT_COUNT,
-	/* + agent number of the GPU: queue from the CPU to this GPU over NVLink-C2C. */
+	/* + agent number of the GPU: queue from the CPU to this GPU with gpu.link=c2c. */
 	RN_QUEUE_C2C = RN_QUEUE_DOWN + RN_AGENT_COUNT,
-	/* + agent number of the GPU: queue from this GPU to the CPU over NVLink-C2C. */
+	/* + agent number of the GPU: queue from this GPU to the CPU with gpu.link=c2c. */
 	RN_QUEUE_C2C_UP = RN_QUEUE_C2C + RN_AGENT_COUNT,
 	/* + target * RN_AGENT_COUNT + requester: queue through another root port, used
 	 * with rc.p2p=split.

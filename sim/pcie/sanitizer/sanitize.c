@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize.c - finds out which writes a completion covers, and which reads come too
- * early.
+/* sanitize.c - determines which writes a completion covers and which reads come
+ * too early.
  *
  * A data write belongs to a NIC, QP, side (send or receive) and message number. It is
  * covered once the program has taken a completion of the same queue with the same or a
@@ -20,11 +20,11 @@
 #include "sim/pcie/page/page.h"
 #include "transport/io/host/log.h"
 
-/* Bit of tlp.msg for data of responses, see tlp_header() in host_nic.c. */
+/* Bit of tlp.msg that marks data of responses, see tlp_header() in host_nic.c. */
 #define RESPONSE (UINT32_C(1) << 31)
 
 enum {
-	SEND_BITS = 31, /* bits of a send queue's message number in a TLP */
+	SEND_BITS = 31, /* number of bits of a send queue's message number in a TLP */
 	RECV_BITS = 24, /* number of bits of an MSN */
 };
 
@@ -44,7 +44,7 @@ static bool is_data_of(const struct rn_tlp *tlp, enum rn_san_side side)
 	       ((tlp->msg & RESPONSE) != 0) == (side == RN_SAN_SEND);
 }
 
-/* Is message number @msg equal to @limit, or before it? */
+/* Returns true if message number @msg is equal to @limit or before it. */
 static bool is_up_to(uint32_t msg, uint32_t limit, enum rn_san_side side)
 {
 	unsigned unused = 32 - (side == RN_SAN_SEND ? SEND_BITS : RECV_BITS);
@@ -89,8 +89,8 @@ static uint16_t remember_completion(const struct rn_san_completion *c)
 	return n;
 }
 
-/* The program has taken completion number @n, which covers messages of @side up to @msg:
- * marks the writes on their way as covered.
+/* Marks writes in flight as covered, after the program has taken completion number @n,
+ * which covers messages of @side up to @msg.
  */
 static void cover_up_to(struct rn_san_qp *q, enum rn_san_side side, uint32_t msg,
 			uint16_t n)
@@ -195,7 +195,7 @@ static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 		note_cqe(h, tlp);
 	if (!is_data_of(tlp, side))
 		return;
-	/* A duplicate of a message that a completion covers already. */
+	/* A duplicate of a message that a completion already covers is covered, too. */
 	q = rn_san_qp(tlp->requester, tlp->stream, false);
 	if (q && q->done[side].is_valid &&
 	    is_up_to(tlp->msg & ~RESPONSE, q->done[side].msg, side))
@@ -207,8 +207,8 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 	(void)h;
 	if (tlp->kind == RN_TLP_WRITE)
 		uncover_write(tlp);
-	/* Writes to a CQ ring are left out: no source lies there, and their lines could
-	 * share an entry of the hash table with lines of a source.
+	/* Writes to a CQ ring are left out: no source buffer lies there, and a cache line
+	 * of the ring could share its hash table entry with a line of a source buffer.
 	 */
 	if (tlp->kind != RN_TLP_READ && !(tlp->flags & RN_TLP_CQE) &&
 	    is_device(tlp->requester))
@@ -280,8 +280,8 @@ unsigned rn_san_covered_pages(unsigned agent, uintptr_t *pages, unsigned room)
 	return count;
 }
 
-/* The request for which a NIC reads its source buffer; NULL if the NIC reads for its
- * peer.
+/* Returns the request for which a NIC reads its source buffer; NULL if the NIC reads for
+ * its peer.
  */
 static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
 					 const struct rn_tlp *tlp)
@@ -296,8 +296,8 @@ static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
 	return NULL;
 }
 
-/* Was the request posted before the covering completion was taken? Then the program has
- * not relied on that completion.
+/* Returns true if the request was posted before the covering completion was taken, so
+ * that the program has not relied on this completion.
  */
 static bool was_posted_before(const struct rn_san_wr *request, const struct rn_tlp *tlp)
 {
@@ -331,7 +331,7 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 	rn_san_report_read(&r);
 }
 
-/* Checks a plain load of the program at @addr, of at least one byte. */
+/* Checks a plain load of the program, as a load of the one byte at @addr. */
 void rn_san_judge_load(unsigned agent, rn_iova addr)
 {
 	struct rn_san_read r = { .reader = agent, .addr = addr, .len = 1 };
@@ -353,7 +353,7 @@ static const struct rn_host_hooks hooks = {
 	.drained = rn_san_forget,
 };
 
-/* Starts the sanitizer if ROCIN_SANITIZE asks for it and the layer is on. */
+/* Starts the sanitizer if ROCIN_SANITIZE asks for it and TLPs can be in flight. */
 static void start_sanitizer(struct rn_host *h)
 {
 	const char *text = getenv("ROCIN_SANITIZE");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_internal.h - declarations shared by the files sanitize*.c. Everything runs
+/* sanitize_internal.h - declarations shared by the files sanitize*.c. All functions run
  * under the host lock unless a comment says otherwise.
  */
 #ifndef RN_SANITIZE_INTERNAL_H
@@ -10,15 +10,17 @@
 #include "sim/pcie/model/fabric.h"
 
 enum {
-	RN_SAN_RANGES = 4,	   /* local ranges (SGEs) that are kept of a request */
-	RN_SAN_COMPLETIONS = 1024, /* completions that are kept: the newest taken ones */
+	/* Number of local ranges (SGEs) of a request that are kept. */
+	RN_SAN_RANGES = 4,
+	/* Number of completions that are kept, the most recently taken ones. */
+	RN_SAN_COMPLETIONS = 1024,
 	RN_SAN_SLOTS = 2 * RN_HOST_TLPS,
-	RN_SAN_HASHES = 8192, /* hash buckets of pages; a power of two */
+	RN_SAN_HASHES = 8192, /* number of hash buckets for pages; a power of two */
 };
 
 enum rn_san_side {
-	RN_SAN_SEND, /* data that responses to this QP's requests bring */
-	RN_SAN_RECV, /* data that the peer's requests bring */
+	RN_SAN_SEND, /* data that arrives in responses to requests of this QP */
+	RN_SAN_RECV, /* data that arrives in requests of the peer */
 	RN_SAN_SIDES
 };
 
@@ -39,12 +41,12 @@ struct rn_san_wr {
 	uint64_t remote_addr, len;
 	uint32_t rkey, msg;
 	uint32_t stack;
-	uint32_t written; /* value of rn_san.written when the request was posted */
-	rn_ns when;	  /* time of the post */
+	uint32_t written; /* value of rn_san.written when this request was posted */
+	rn_ns when;	  /* time of the post in ns */
 	uint8_t opcode;	  /* enum rn_wr_opcode */
 	uint8_t range_count;
 	bool is_used, is_done, has_digest, has_fence;
-	bool is_held; /* the pages of its source are read-only */
+	bool is_held; /* the program cannot write to the pages of the source buffer now */
 	struct rn_host_range range[RN_SAN_RANGES];
 };
 
@@ -54,31 +56,31 @@ struct rn_san_qp {
 	uint32_t qpn;
 	struct {
 		bool is_valid;
-		/* Number of the newest message that a completion covers. */
+		/* Number of the newest message that a taken completion covers. */
 		uint32_t msg;
-		uint16_t completion; /* index of the completion of this request */
+		uint16_t completion; /* index of this completion in rn_san.completions */
 	} done[RN_SAN_SIDES];
 
-	/* A ring: request @msg is at wr[msg % room]. */
+	/* Ring buffer of requests: request @msg is at wr[msg % room]. */
 	struct rn_san_wr *wr;
-	uint32_t room;	     /* a power of two, or 0 */
-	bool has_posted;     /* if so, the following fields are valid */
+	uint32_t room;	     /* length of the ring buffer: a power of two, or 0 */
+	bool has_posted;     /* true: the following fields are valid */
 	uint32_t oldest;     /* number of the oldest request that has not completed */
-	uint32_t past;	     /* number of the newest request, plus 1 */
-	uint32_t reads_open; /* READs and atomics that have not completed */
+	uint32_t past;	     /* number of the newest request plus 1 */
+	uint32_t reads_open; /* number of READs and atomics that have not completed */
 };
 
-/* The state of the sanitizer. covered[]: by slot of a TLP, the index of the completion
- * that covers the write, plus 1; 0 if none does.
+/* State of the sanitizer. covered[i] belongs to the TLP whose payload has slot i: the
+ * index of the completion that covers this write, plus 1; 0: no completion covers it.
  */
 struct rn_san {
 	struct rn_host *host;
 	struct rn_sanitize_options options;
 	uint16_t covered[RN_SAN_SLOTS];
-	unsigned covered_count; /* covered writes on their way */
+	unsigned covered_count; /* number of covered writes in flight */
 	struct rn_san_completion completions[RN_SAN_COMPLETIONS];
 	uint16_t next_completion;
-	uint32_t written; /* number of writes by devices that were performed so far */
+	uint32_t written; /* number of writes by devices that have been performed */
 };
 extern struct rn_san rn_san;
 
@@ -107,30 +109,36 @@ static inline bool rn_san_is_fetch(unsigned opcode)
 }
 
 /* ----------------------------------------------------------------- sanitize.c */
-/* Checks a plain load of @agent at @addr, and reports it if it reads too early. */
+/* Checks a plain load of @agent at @addr and reports it if a write to this byte is
+ * in flight.
+ */
 void rn_san_judge_load(unsigned agent, rn_iova addr);
 
-/* Is a write to [addr, addr + len) on its way although a completion covers it? */
+/* Returns true if a write to [addr, addr + len) is in flight although a completion
+ * covers it.
+ */
 bool rn_san_is_covered(rn_iova addr, uint64_t len);
 
-/* Lists the pages of @agent's memory to which covered writes are on their way, in any
- * order, some perhaps twice. Returns how many entries were written, at most @room.
+/* Lists the pages of @agent's memory to which covered writes are in flight, in any order
+ * and perhaps with duplicates. Returns the number of entries written, at most @room.
  */
 unsigned rn_san_covered_pages(unsigned agent, uintptr_t *pages, unsigned room);
 
 /* -------------------------------------------------------- sanitize_requests.c */
-/* Finds a QP; with @make it is added if it is unknown. NULL: not found, or no memory. */
+/* Finds a QP, and adds it if it is unknown and @make is set. Returns NULL if it was not
+ * found or there is no memory.
+ */
 struct rn_san_qp *rn_san_qp(unsigned agent, uint32_t qpn, bool make);
 
-/* Finds request @msg; NULL if it is not kept, or no longer. */
+/* Finds request @msg. Returns NULL if the request is not kept. */
 struct rn_san_wr *rn_san_wr_find(const struct rn_san_qp *q, uint32_t msg);
 
-/* Finds a request that has not completed and whose source buffer contains @addr, with its
- * QP.
+/* Finds a request that has not completed and whose source buffer contains @addr. Returns
+ * the request and its QP, or NULL.
  */
 struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp);
 
-/* All requests up to @msg have completed. */
+/* Handles the completion of all requests up to @msg. */
 void rn_san_requests_done(struct rn_san_qp *q, uint32_t msg);
 
 /* Implements rn_host_hooks.drained. */
@@ -146,55 +154,56 @@ struct rn_san_cqe {
 void rn_san_cqe_sent(const struct rn_san_cqe *cqe);
 const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot);
 
-/* A device has written [addr, addr + len). */
+/* Notes that a device has written [addr, addr + len). */
 void rn_san_note_write(rn_iova addr, uint64_t len);
 
 /* ----------------------------------------------------------- sanitize_loads.c */
-/* Starts the checks of plain loads and stores; not in a signal handler. */
+/* Starts the checks of plain loads and stores. Not to be called in a signal handler. */
 void rn_san_loads_watch(void);
 
-/* A write on its way became covered (@change 1), or a covered write was performed (-1).
+/* Updates the pages of @tlp: @change is 1 if this write in flight became covered, -1 if
+ * it was covered and has been performed.
  */
 void rn_san_pages_covered(const struct rn_tlp *tlp, int change);
 
-/* Makes the whole pages of a request's source read-only for the program, or writable
- * again.
+/* Takes from the program the right to write to the whole pages of a request's source
+ * buffer, or gives the right back.
  */
 void rn_san_source_hold(struct rn_san_wr *wr, bool hold);
 
-/* The bucket of a page, below RN_SAN_HASHES; declared here for tests. */
+/* Returns the hash bucket of a page, below RN_SAN_HASHES. Declared here for tests. */
 unsigned rn_san_page_hash(uintptr_t at);
 
 /* ---------------------------------------------------------- sanitize_report.c */
-/* Not to be called in a signal handler. */
+/* Prepares the reports. Not to be called in a signal handler. */
 void rn_san_report_init(void);
 
-/* Stores the stack of the caller and returns its number; 0 if there is no room. Has a
- * lock of its own and needs no other.
+/* Stores the stack of the caller. Returns the number of the stack, or 0 if there is no
+ * room. Has a lock of its own and needs no other.
  */
 uint32_t rn_san_stack(void);
 
-/* A read that is reported: @reader reads @len bytes at @addr while write @tlp is still on
- * its way to them. @request: the request for which a NIC gathers data, or NULL. @stack:
- * number of the stack of the load, or 0.
+/* A read that is reported: @reader reads @len bytes at @addr while the write @tlp to
+ * these bytes is in flight. @request: the request for which a NIC reads its source
+ * buffer, or NULL. @stack: number of the stack of the load, or 0.
  */
 struct rn_san_read {
 	unsigned reader; /* agent that reads */
 	rn_iova addr;
 	uint64_t len;
 	const struct rn_tlp *tlp;
-	uint32_t qpn; /* QP for which a NIC reads */
+	uint32_t qpn; /* number of the QP for which a NIC reads */
 	const struct rn_san_wr *request;
 	uint32_t stack;
 };
 void rn_san_report_read(const struct rn_san_read *r);
 
-/* Reports a changed source; @store: number of the stack of the store, or 0. */
+/* Reports a changed source buffer. @store: number of the stack of the store, or 0. */
 void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
 			  uint32_t store);
 
-/* Reports a missing fence. @is_local: the requests' local ranges overlap; else the remote
- * ones do.
+/* Reports a missing fence. @is_local: the local ranges of the two requests overlap;
+ * false: their remote ranges do.
  */
 void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *first,
 			 const struct rn_san_wr *second, bool is_local);
@@ -208,19 +217,19 @@ enum rn_san_kind {
 	RN_SAN_KIND_COUNT
 };
 
-/* The kind in one line of text; never NULL. */
+/* Returns the kind as one line of text; never NULL. */
 const char *rn_san_kind_text(enum rn_san_kind kind);
 
-/* Names such as "RDMA WRITE" and "receive of a SEND"; never NULL. */
+/* Return names such as "RDMA WRITE" and "receive of a SEND"; never NULL. */
 const char *rn_san_wr_name(unsigned opcode); /* enum rn_wr_opcode */
 const char *rn_san_wc_name(unsigned opcode); /* enum rn_wc_opcode */
 
 struct rn_san_words {
-	const char *rule, *remedy; /* further lines are indented by 14 columns */
+	const char *rule, *remedy; /* lines after the first are indented by 14 columns */
 };
 
-/* The rule that explains the finding, and the remedy: @reader reads bytes that @tlp is
- * still to write.
+/* Returns the rule that explains the finding, and the remedy. The finding is that @reader
+ * reads bytes which the write @tlp will change.
  */
 struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned reader,
 				    const struct rn_tlp *tlp, bool is_covered);

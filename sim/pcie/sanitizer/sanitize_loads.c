@@ -2,22 +2,21 @@
 /* sanitize_loads.c - checks plain loads and stores, which fault because their pages are
  * closed.
  *
- *	loads of the CPU from GPU memory: closed while a write is on its way to the GPU
- *		or from it (../gpu/trap.c closes the pages)
- *	loads of a kernel from the dev view of its GPU: while covered writes are on their
- *		way to the page
- *	loads of the CPU from registered host memory (ROCIN_SANITIZE=all): while any data
- *		is on its way to the page
- *	stores of the CPU to the source of a request, whole pages (ROCIN_SANITIZE=all):
- *		until the request completes
+ *	loads of the CPU from GPU memory: closed while a write to the GPU or from it is
+ *		in flight (../gpu/trap.c closes the pages) loads of a kernel from the
+ *		dev view of its GPU: closed while a covered write to the page is in
+ *		flight loads of the CPU from registered host memory
+ *		(ROCIN_SANITIZE=all): closed while any write to the page is in flight
+ *		stores of the CPU to the source of a request, whole pages
+ *		(ROCIN_SANITIZE=all): until the request completes
  *
  * An access faults and is checked, and the page is opened for this instruction, which
- * reads what it would have read without the sanitizer. Where the hierarchy itself
- * accesses host memory, it opens the pages first.
+ * reads what it would have read without the sanitizer. Before the simulation itself
+ * accesses host memory, the pages are opened.
  *
  * If a thread has used up its single steps, all pages of the GPU are opened except those
- * to which covered writes are on their way: so no number of correct loads hides an
- * incorrect one.
+ * to which covered writes are in flight. So an incorrect load is found however many
+ * correct loads come before it.
  */
 #include <stdlib.h>
 
@@ -28,13 +27,13 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	/* Bytes of a source whose pages are made read-only; a longer one is not. */
+	/* Longest source buffer whose pages are made read-only, in bytes. */
 	SOURCE_MAX = 64 * 1024,
 };
 
-/* Hash table of pages, with chaining. An entry without writes and sources is free for
- * another page. Entries are never freed, so a thread that faults still finds a page that
- * was opened before it looked.
+/* Hash table of pages, with chaining. An entry without writes and sources may be reused
+ * for another page. Entries are never freed, so a thread that faulted finds the page even
+ * if another thread has opened the page since.
  */
 static struct page {
 	struct page *next;
@@ -64,7 +63,7 @@ static void protect_again(struct page *p)
 		protect_page(p, p->sources ? RN_PAGE_READ_ONLY : RN_PAGE_OPEN);
 }
 
-/* The entry of a page; NULL if it has none, or its entry was reused. */
+/* Returns the entry of a page; NULL if it has none or its entry was reused. */
 static struct page *page_of(uintptr_t at)
 {
 	struct page *p = &pages[rn_san_page_hash(at)];
@@ -79,8 +78,8 @@ static bool is_free(const struct page *p)
 	return p->writes == 0 && p->sources == 0 && p->rights == RN_PAGE_OPEN;
 }
 
-/* Takes an entry for a page that has none. NULL: no memory; accesses to this page are not
- * checked.
+/* Takes an entry for a page that has none. Returns NULL if there is no memory; accesses
+ * to this page are not checked then.
  */
 static struct page *add_page(uintptr_t at)
 {
@@ -99,8 +98,8 @@ static struct page *add_page(uintptr_t at)
 	return p;
 }
 
-/* The entry whose count is to change. A count that goes down went up before, so that its
- * entry exists.
+/* Returns the entry whose count is to change, and makes it for a count that goes up. For
+ * a count that goes down the entry exists already.
  */
 static struct page *page_to_count(uintptr_t at, int change)
 {
@@ -128,7 +127,9 @@ static void count_pages(uintptr_t addr, uint32_t len, int change)
 		count_page(at, change);
 }
 
-/* Called behind a single step: closes the page again if there still is a reason. */
+/* Called after a single step: closes the page again if writes or sources still
+ * demand that.
+ */
 static void close_page(void *arg, uintptr_t at)
 {
 	struct page *p = page_of(at);
@@ -148,7 +149,7 @@ void rn_san_pages_covered(const struct rn_tlp *tlp, int change)
 	if (!rn_agent_is_gpu(tlp->target))
 		return;
 	gpu = rn_gpu_of(tlp->addr, &offset, &view);
-	/* Declared memory has no dev view. */
+	/* Declared memory has no dev view, so its accesses are not checked here. */
 	if (gpu && view == 'b')
 		count_pages((uintptr_t)gpu->dev + offset, tlp->len, change);
 	gpu = rn_gpu_opened((int)(tlp->target - RN_AGENT_GPU));
@@ -157,8 +158,8 @@ void rn_san_pages_covered(const struct rn_tlp *tlp, int change)
 }
 
 /* ------------------------------------------------------------- host memory */
-/* Registered memory. Only its whole pages are watched: no other data lies in them, nor a
- * stack that is in use.
+/* A range of registered memory. Only its whole pages are protected: no other data lies in
+ * them, nor a stack that is in use.
  */
 static struct region {
 	struct region *next;
@@ -187,8 +188,8 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
 	rn_host_unlock(rn_san.host);
 }
 
-/* Opens a page of a region that is removed. Writes that are still on their way to it will
- * be performed soon.
+/* Opens a page of a region that is being removed. Writes to the page that are still in
+ * flight will be performed soon.
  */
 static void forget_page(struct page *p)
 {
@@ -196,7 +197,7 @@ static void forget_page(struct page *p)
 	p->writes = p->sources = 0;
 }
 
-/* Visits each entry whose page lies in [lo, hi). */
+/* Calls @visit for each entry whose page lies in [lo, hi). */
 static void each_of_range(uintptr_t lo, uintptr_t hi, void (*visit)(struct page *p))
 {
 	for (unsigned i = 0; i < RN_SAN_HASHES; i++)
@@ -236,7 +237,9 @@ static void count_host_pages(const struct rn_tlp *tlp, int change)
 		count_pages(tlp->addr, tlp->len, change);
 }
 
-/* Counts a source for each whole page of @range, if these pages lie in one region. */
+/* Changes the count of sources of each whole page of @range, if these pages lie in
+ * one region.
+ */
 static void count_sources(const struct rn_host_range *range, int change)
 {
 	uintptr_t at = rn_page_up(range->addr);
@@ -305,7 +308,9 @@ static bool is_in_a_region(uintptr_t lo, uintptr_t hi)
 	return r != NULL;
 }
 
-/* Implements rn_page_watcher.owner: host memory, which may be registered. */
+/* Implements rn_page_watcher.owner for host memory: returns an object if the range may be
+ * registered memory.
+ */
 static void *host_memory(uintptr_t addr, size_t len)
 {
 	(void)addr;
@@ -323,7 +328,7 @@ static bool open_for_call(void *owner, uintptr_t addr, size_t len)
 	return true;
 }
 
-/* Protects each page of the range that has an entry: by walking the table or the range,
+/* Protects each page of the range that has an entry again. Walks the table or the range,
  * whichever is shorter.
  */
 static void protect_range_again(void *owner, uintptr_t lo, uintptr_t hi)
@@ -338,8 +343,8 @@ static void protect_range_again(void *owner, uintptr_t lo, uintptr_t hi)
 }
 
 /* -------------------------------- faults on pages that this file closed */
-/* Checks the access; the page is open already. Returns true if a store was reported: then
- * the page need not be closed again.
+/* Checks the access for which the page has been opened. Returns true if a store was
+ * reported; the page need not be closed again then.
  */
 static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
 			 const struct page *p)
@@ -359,8 +364,8 @@ static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
 	return true;
 }
 
-/* Handles a fault of @agent, which loads from or stores to @addr; devices address this
- * byte as @name.
+/* Handles a fault of @agent at a load from or store to @addr; devices use the address
+ * @name for the same byte. Returns true if the instruction is to run again.
  */
 static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 {
@@ -377,12 +382,14 @@ static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_r
 	if (was_closed)
 		protect_page(p, RN_PAGE_OPEN);
 	if (was_closed && !is_locked && !judge_access(agent, addr, name, p))
-		/* A step is needed only for a kernel's loads. The CPU may poll host
-		 * memory, and no completion covers those bytes.
+		/* The step is necessary only for loads of a kernel. The CPU may poll host
+		 * memory, and for bytes that it polls no completion was taken.
 		 */
 		(void)rn_page_step(at, close_page, NULL,
 				   agent != RN_AGENT_CPU && p->writes > 0);
-	/* The page is open: another thread may have opened it since the fault. */
+	/* If the page has an entry and is open, another thread has opened it since
+	 * the fault.
+	 */
 	may_retry = may_retry || p != NULL;
 	if (!is_locked)
 		rn_host_unlock(rn_san.host);
@@ -407,8 +414,8 @@ static bool meet_fault(uintptr_t addr)
 }
 
 enum {
-	/* Room for the pages of all writes on their way. A write that spans pages is
-	 * rare; if the room does not suffice, some of these pages are opened.
+	/* Room for the pages of all covered writes in flight. Writes that span pages are
+	 * rare; if there is not enough room, some of these pages are opened nevertheless.
 	 */
 	COVERED_PAGES = 2 * RN_HOST_TLPS,
 };
@@ -430,7 +437,7 @@ static void sift_down(unsigned at, unsigned count)
 	}
 }
 
-/* Heap sort. Not qsort(), which may call malloc(): this runs in the SIGSEGV handler,
+/* Sorts by heap sort. qsort() may call malloc(), and this runs in the SIGSEGV handler,
  * perhaps while the thread is inside malloc().
  */
 static void sort_pages(unsigned count)
@@ -466,7 +473,7 @@ static void open_but_covered(struct rn_gpu *gpu, uintptr_t page)
 	rn_trap_open_but(gpu, covered_pages, kept);
 }
 
-/* Called behind a single step of the CPU. */
+/* Closes the page after a single step of the CPU. */
 static void close_page_of_gpu(void *arg, uintptr_t page)
 {
 	struct rn_gpu *gpu = arg;
@@ -476,8 +483,9 @@ static void close_page_of_gpu(void *arg, uintptr_t page)
 		rn_trap_close_page(gpu, page);
 }
 
-/* Called by trap.c in the SIGSEGV handler: the CPU has accessed a closed page of @gpu at
- * @addr, and the read TLP of this access has pushed the writes in front of it.
+/* Checks an access of the CPU to a closed page of @gpu at @addr. trap.c calls this in
+ * the SIGSEGV handler, after the read TLP of this access has pushed the writes in front
+ * of it.
  */
 static void judge_cpu_load(struct rn_gpu *gpu, uintptr_t addr)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_options.c - parser of ROCIN_SANITIZE. Needs no other file of the library, so
- * that tools can link it.
+/* sanitize_options.c - parser of ROCIN_SANITIZE. The file needs no other file of the
+ * library, so that tools can link it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err
 					      .exit_code = EXIT_CODE };
 	char word[WORD_MAX];
 
-	/* Options without a level mean on. */
+	/* Options without a level turn the sanitizer on. */
 	if (*text)
 		parsed.level = RN_SANITIZE_ON;
 	while (*text) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_report.c - writes the findings: each once, with a count, and a summary at
- * exit.
+/* sanitize_report.c - writes a report of each finding when it first occurs, and a summary
+ * at exit.
  *
  * Two occurrences are one finding if they are of the same kind and have the same stack;
  * without a stack, if the QP and the opcode are the same. The rules that a report names
@@ -63,8 +63,8 @@ const char *rn_san_wc_name(unsigned opcode)
 	return opcode < RN_ARRAY_SIZE(text) && text[opcode] ? text[opcode] : "completion";
 }
 
-/* Does the CPU's path to the GPU share the queue in which this write waits, so that an
- * access of the CPU pushes it?
+/* Does this write wait in a queue that TLPs from the CPU to the GPU use as well, so that
+ * an access of the CPU pushes the write?
  */
 static bool is_shared_way(const struct rn_pcie_knobs *k, const struct rn_tlp *tlp)
 {
@@ -144,7 +144,7 @@ struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned read
 
 /* ----------------------------------------------------------------- stacks */
 enum {
-	STACKS = 4096, /* a power of two; number 0 means no stack */
+	STACKS = 4096, /* capacity, a power of two; number 0 means no stack */
 	TRIES = 16,
 	FRAMES_MAX = 24,
 	FRAMES_SHOWN = 12,
@@ -166,7 +166,9 @@ static uint64_t hash_of(void *const *frame, uint32_t count)
 	return hash ? hash : 1;
 }
 
-/* stacks_lock held. */
+/* Stores the stack if it is new. Returns its number, or 0 if there is no room. Called
+ * with stacks_lock held.
+ */
 static uint32_t remember_stack(void *const *frame, uint32_t count)
 {
 	uint64_t hash = hash_of(frame, count);
@@ -201,8 +203,9 @@ uint32_t rn_san_stack(void)
 	return stack;
 }
 
-/* Is this a frame that reports leave out: of Rocin's libraries, of the compiler's
- * sanitizers, or the nameless frame of libc by which the kernel enters a signal handler?
+/* Is this a frame that reports leave out? True for frames of Rocin's libraries and of the
+ * compiler's sanitizers, and for the nameless frame of libc by which the kernel enters a
+ * signal handler.
  */
 static bool is_ours(void *at, bool is_first)
 {
@@ -236,8 +239,8 @@ static size_t frame_text(unsigned number, void *at, char *buf, size_t len)
 	return n > 0 && (size_t)n < len ? (size_t)n : 0;
 }
 
-/* Writes the stack's frames, without those left out, into @buf. Returns the number of
- * bytes.
+/* Writes the frames of the stack, except those left out, into @buf. Returns the number of
+ * bytes written.
  */
 static size_t stack_text(uint32_t stack, char *buf, size_t len)
 {
@@ -259,7 +262,8 @@ static size_t stack_text(uint32_t stack, char *buf, size_t len)
 
 /* --------------------------------------------------------------- findings */
 enum {
-	/* Different findings that are kept; further ones are only counted. */
+	/* Number of different findings that are kept; further findings are only counted.
+	 */
 	FINDINGS_MAX = 256,
 	TEXT_MAX = 6144,
 };
@@ -317,7 +321,9 @@ static void write_out(void)
 	out.used = 0;
 }
 
-/* False if the finding is known already, or there are too many findings. */
+/* Counts an occurrence. Returns false if the finding is known already, or if there are
+ * too many findings.
+ */
 static bool is_new_finding(enum rn_san_kind kind, uint64_t key)
 {
 	rn_sanitize_counts.occurrences++;
@@ -525,7 +531,7 @@ void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *firs
 
 /* ----------------------------------------------------------- start, exit */
 /* Writes the summary and sets the exit code. on_exit() handlers that were registered
- * earlier run after this one; exit() inside a handler goes on with them.
+ * earlier run later; if this handler calls exit(), they still run.
  */
 static void at_exit(int status, void *arg)
 {
@@ -562,8 +568,8 @@ static void open_log(const char *path)
 	log_fd = STDERR_FILENO;
 }
 
-/* Calls backtrace() once, because its first call allocates; later it is called in the
- * SIGSEGV handler, where a load of device memory has faulted.
+/* Calls backtrace() once, because its first call allocates memory. Later calls are made
+ * in the SIGSEGV handler, where that is forbidden.
  */
 static void make_first_stack(void)
 {

@@ -3,10 +3,10 @@
  * a request is posted and when it completes.
  *
  * A source buffer must not change until the completion has been taken: a digest of the
- * buffer at the post is compared with one at the completion. Of a range longer than WHOLE
- * bytes only the first and last WHOLE/2 bytes are compared. If a device has written to
- * the buffer meanwhile, the program need not have changed it, so such requests are not
- * checked.
+ * buffer at the post is compared with one at the completion. Of a range longer than
+ * WHOLE bytes only the first and last WHOLE/2 bytes are compared. If a device has
+ * written to the buffer in between, the change may not be the program's, so such
+ * requests are not checked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +17,11 @@
 enum {
 	BUCKETS = 256,
 	WRS_MIN = 16,
-	WRS_MAX = 4096, /* requests kept per QP; older ones are forgotten */
+	WRS_MAX = 4096, /* number of requests kept per QP; older requests are forgotten */
 	CQES_MIN = 1024,
 	CQES_MAX = 1 << 20,
-	WHOLE = 64 * 1024, /* ranges up to this size enter the digest completely */
-	PIECE = 4096,	   /* bytes of the source that are read at one time */
+	WHOLE = 64 * 1024, /* bytes; longer ranges enter the digest only in part */
+	PIECE = 4096,	   /* bytes of the source buffer that are read at a time */
 	LINE = 64,	   /* bytes of a cache line */
 	LINES = 1 << 16,
 };
@@ -100,7 +100,7 @@ static bool grow_queue(struct rn_san_qp *q)
 	return true;
 }
 
-/* Makes a record for request @msg; NULL: no memory. */
+/* Makes a record for request @msg. Returns NULL if there is no memory. */
 static struct rn_san_wr *add_request(struct rn_san_qp *q, uint32_t msg)
 {
 	struct rn_san_wr *wr;
@@ -141,8 +141,8 @@ struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp)
 }
 
 /* -------------------------------------------------------------------- CQEs */
-/* CQEs by the address of their slot: a hash table with open addressing, in which entries
- * are replaced but never removed.
+/* Hash table of CQEs by the address of their slot in the ring, with open addressing;
+ * entries are replaced but never removed.
  */
 static struct {
 	struct rn_san_cqe *entry;
@@ -165,7 +165,7 @@ static bool make_room_for_cqe(void)
 
 	if (cqes.room && cqes.count < cqes.room / 4 * 3)
 		return true;
-	/* CQ rings that no longer exist fill the table: start anew. */
+	/* The table is full of CQEs of rings that no longer exist: empties it. */
 	if (room > CQES_MAX) {
 		memset(cqes.entry, 0, cqes.room * sizeof(*cqes.entry));
 		cqes.count = 0;
@@ -206,7 +206,9 @@ const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot)
 
 /* ------------------------------------------- lines that devices have written */
 
-/* By hash of a cache line: value of rn_san.written when a device last wrote the line. */
+/* For each hash of a cache line: value of rn_san.written when a device last wrote
+ * the line.
+ */
 static uint32_t line_written[LINES];
 
 static uint32_t *line_of(rn_iova addr)
@@ -223,7 +225,7 @@ void rn_san_note_write(rn_iova addr, uint64_t len)
 		*line_of(at) = rn_san.written;
 }
 
-/* Has a device written into the range since rn_san.written was @since? */
+/* Has a device written into the range after rn_san.written was @since? */
 static bool was_written(const struct rn_host_range *r, uint32_t since)
 {
 	rn_iova at = r->addr & ~(rn_iova)(LINE - 1);
@@ -270,7 +272,8 @@ static bool digest_range(rn_iova addr, uint64_t len, uint64_t *digest)
 	return true;
 }
 
-/* False if part of the source is not mapped. */
+/* Computes the digest of the source buffer. Returns false if a part of it is not mapped.
+ */
 static bool digest_source(const struct rn_san_wr *wr, uint64_t *digest)
 {
 	*digest = 1;
@@ -338,16 +341,17 @@ static bool local_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr
 
 static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr *b)
 {
-	/* The responder executes atomics and ATOMIC WRITEs in order. */
+	/* The responder executes an atomic and a later ATOMIC WRITE in order. */
 	if (b->opcode == RN_WR_ATOMIC_WRITE && a->opcode != RN_WR_RDMA_READ)
 		return false;
 	return rn_san_is_write(b->opcode) && a->rkey == b->rkey &&
 	       ranges_touch(a->remote_addr, a->len, b->remote_addr, b->len);
 }
 
-/* Looks for a READ or atomic that the new request depends on, from the newest request
- * back to the last fenced one: requests begin in order, and when the fenced one begins,
- * all READs and atomics before it have completed.
+/* Reports the new request if it depends on a READ or atomic that has not completed.
+ * Searches from the newest request back to the last one with a fence: requests
+ * begin in order, and when the fenced request begins, all READs and atomics before
+ * it have completed.
  */
 static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {
