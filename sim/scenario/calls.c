@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* calls.c - a program's calls of a scenario: from the fields of a line to verbs. */
+/* calls.c - turns lines of a scenario that are calls of the program into arguments
+ * of verbs.
+ */
 #include "calls.h"
 
 #include "rocin/queue_pair.h"
@@ -8,7 +10,10 @@
 #include "scenario.h"
 
 enum {
-	RECV_ROOM = 4096, /* receive N lands at (N - 1) * this in region r, if not said */
+	/* Receive N gets the memory at (N - 1) * RECV_ROOM in region r, unless the line
+	 * says otherwise.
+	 */
+	RECV_ROOM = 4096,
 };
 
 static const struct {
@@ -80,7 +85,7 @@ struct rn_qp_attr rn_scene_attr(const struct rn_scene_names *n,
 	};
 }
 
-/* What each step to RTS takes, by type. */
+/* Returns the RN_ATTR_* flags that the step to state @to requires for this QP type. */
 static uint32_t step_mask(enum rn_qp_type type, enum rn_qp_state to)
 {
 	bool ud = type == RN_QPT_UD;
@@ -149,7 +154,9 @@ struct rn_scn_line rn_scene_revived(const struct rn_scn_object *o,
 	return line;
 }
 
-/* Where a request's bytes are: as said, or from the start of region @mr + @offset. */
+/* Returns the memory of a request: at the address that the line gives, else at @offset in
+ * region @mr.
+ */
 static struct rn_sge sge_of(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			    uint64_t len, unsigned mr, uint64_t offset)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* describe.c - lines of a scenario, and what came instead, as text. */
+/* describe.c - writes lines of a scenario, and what came instead, as text. */
 #include <errno.h>
 
 #include "describe.h"
@@ -84,7 +84,9 @@ void rn_describe_packet(const struct rn_scn_line *l, rn_scn_set fields, char *bu
 	describe(name ? name : "unknown opcode", l, fields, buf, size);
 }
 
-/* What every CM message has need not be said, nor what is 0. */
+/* Leaves out fields with the value that they have in every CM message, and empty
+ * private data.
+ */
 void rn_describe_mad(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 		     size_t size)
 {
@@ -103,7 +105,8 @@ void rn_describe_mad(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 	describe(rn_scn_word_of(rn_scn_mads, l->opcode), l, fields, buf, size);
 }
 
-/* What everybody expects of a packet need not be said. */
+/* Returns the fields of a packet that are worth writing: not those with the usual value.
+ */
 static rn_scn_set worth_saying(const struct rn_scn_line *l)
 {
 	rn_scn_set fields = l->given;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* describe.h - lines of a scenario, and what came instead, as text. */
+/* describe.h - writes lines of a scenario, and what came instead, as text. */
 #ifndef RN_DESCRIBE_H
 #define RN_DESCRIBE_H
 
 #include "scene.h"
 
-/* "RC_ACK psn 100 nak psn_seq msn 0": the fields in @fields that @l gives. */
+/* Writes the fields of @l that are in @fields, as in "RC_ACK psn 100 nak psn_seq msn 0".
+ */
 void rn_describe_packet(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 			size_t size);
 
-/* The same of a CM message. */
+/* Does the same for a CM message. */
 void rn_describe_mad(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 		     size_t size);
 
-/* Any packet as it came, with what is unusual about it. */
+/* Writes any packet that was received, including what is wrong with it. */
 void rn_describe_received(const struct rn_scene_packet *p, char *buf, size_t size);
 
 void rn_describe_wc(const struct rn_scene_wc *wc, char *buf, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet.c - packets of a scenario, CM messages among them: from the fields of a line to
- * bytes, and back.
+/* packet.c - encodes packets of a scenario, CM messages among them, from the fields of a
+ * line, and decodes packets into fields.
  */
 #include "packet.h"
 
@@ -161,7 +161,9 @@ static struct rn_flow flow_of(const struct rn_scene_names *n, const struct rn_sc
 	};
 }
 
-/* Finish a packet that @l makes and that ends at @p: its addresses, ICRC, and faults. */
+/* Finishes the packet of line @l, which ends at @p: sets its addresses and its ICRC, and
+ * makes the faults that the line demands.
+ */
 static void seal(const struct rn_scene_names *n, const struct rn_scn_line *l,
 		 struct rn_scene_packet *out, uint8_t *p)
 {
@@ -175,7 +177,7 @@ static void seal(const struct rn_scene_names *n, const struct rn_scn_line *l,
 		rn_icrc_seal(&out->flow, (uint16_t)rn_scn_get(l, RN_F_ID, 0), out->bytes,
 			     out->len);
 	else
-		rn_put_le32(p, 0); /* no ICRC is right of what has no BTH */
+		rn_put_le32(p, 0); /* a packet without a BTH cannot have a correct ICRC */
 	if (rn_scn_has(l, RN_F_BAD_ICRC))
 		p[3] ^= 1;
 	out->len += RN_ICRC_LEN;
@@ -192,7 +194,7 @@ void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l
 	uint8_t *p = put_bth(out->bytes, n, l, len);
 
 	if (len > RN_MTU_MAX + 32)
-		len = RN_MTU_MAX + 32; /* more than any device takes */
+		len = RN_MTU_MAX + 32; /* longer than any device accepts */
 	p = put_extensions(p, n, l, len);
 	for (uint32_t i = 0; i < len; i++)
 		*p++ = rn_scene_payload(psn, i);
@@ -328,7 +330,9 @@ int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 	put(l, RN_F_TOS, p->flow.tclass);
 	put(l, RN_F_SPORT, p->flow.sport);
 	put_flag(l, RN_F_SE, bth.solicited);
-	/* Of what has an AETH the word says which kind that is. */
+	/* In a packet with an AETH, `ack` says that the AETH is an ACK, not that one
+	 * is requested.
+	 */
 	put_flag(l, RN_F_ACK, bth.ack_req && !(op->flags & RN_OP_AETH));
 	put_flag(l, RN_F_FECN, bth.fecn);
 	put_flag(l, RN_F_BECN, bth.becn);
@@ -340,8 +344,8 @@ int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 }
 
 /* ------------------------------------------------------------ what is expected */
-/* What `ack` means in an acknowledgement that is a NAK is an error; in a request it asks.
- * An acknowledgement that names no syndrome is an ACK.
+/* Returns the fields that are compared. A line about a packet with an AETH that gives no
+ * syndrome expects an ACK. The length is always compared.
  */
 static rn_scn_set wanted_fields(const struct rn_scn_line *l)
 {
@@ -360,7 +364,8 @@ static uint64_t wanted_value(const struct rn_scene_names *n, const struct rn_scn
 			     enum rn_scn_field f)
 {
 	if (!rn_scn_has(l, f))
-		return f == RN_F_ACK; /* as above; len 0 */
+		/* Fields that are not given: ack is expected as said above, len is 0. */
+		return f == RN_F_ACK;
 	return rn_scene_value(n, l, f);
 }
 
@@ -375,8 +380,8 @@ struct rn_scn_line rn_scene_wanted(const struct rn_scene_names *n,
 	return want;
 }
 
-/* ------------------------------------------------------ CM messages: their layouts */
-/* From IBTA Vol 1, 13.4.2 (header), 12.6 and 12.7 (messages). */
+/* ---------------------------------------------------------- layouts of CM messages */
+/* The layouts are from IBTA Vol 1, 13.4.2 (header), 12.6 and 12.7 (messages). */
 enum {
 	PEER_ID = 0x0a000001,
 	PEER_QPN = 0x91,
@@ -389,13 +394,14 @@ enum {
 #define PEER_GUID UINT64_C(0x0200000000000099)
 #define PEER_TID UINT64_C(0x7e57000000000000)
 
-/* Where a field is: bits from the first byte of the MAD. */
+/* Place of a field: first bit, counted from the first byte of the MAD, and width in bits.
+ */
 struct place {
 	uint8_t field; /* enum rn_scn_field */
 	uint16_t bit, width;
 };
 
-/* Byte and bit within the message, as the tables of chapter 12 count them. */
+/* A place by byte and bit within the message, as the tables of chapter 12 count them. */
 #define AT(byte, bit, width, field)                                          \
 	{                                                                    \
 		RN_F_##field, (RN_MAD_HDR_LEN + (byte)) * 8 + (bit), (width) \
@@ -475,7 +481,9 @@ static const struct place apr[] = {
 	{ 0 },
 };
 
-/* Bytes within the message; 0: it has no such. @question: what it answers, 0: nothing. */
+/* Offsets and lengths in bytes within the message; 0: the message has no such part.
+ * @question: kind of message that this kind answers; 0: none.
+ */
 static const struct layout {
 	const struct place *places;
 	uint16_t local_gid, gid, private_at, private_len;
@@ -517,7 +525,7 @@ static uint64_t get_bits(const uint8_t *mad, const struct place *at)
 	return value;
 }
 
-/* What does not fit loses its highest bits. */
+/* Writes a field; of a value that is too large, the highest bits are lost. */
 static void put_bits(uint8_t *mad, const struct place *at, uint64_t value)
 {
 	for (unsigned i = at->bit + at->width; i-- > at->bit; value >>= 1) {
@@ -527,7 +535,7 @@ static void put_bits(uint8_t *mad, const struct place *at, uint64_t value)
 	}
 }
 
-/* ----------------------------------------------------- CM messages: what is known */
+/* ---------------------------------------------------------- state of a connection */
 uint32_t rn_scene_peer_id(unsigned conn)
 {
 	return PEER_ID + conn;
@@ -584,8 +592,8 @@ static uint64_t which_gid(const struct rn_scene_names *n, const uint8_t *raw)
 	return RN_SCN_GID_UNKNOWN;
 }
 
-/* The transaction that an answer of @by belongs to; 0: unknown, or a message that begins
- * one.
+/* Returns the transaction ID that an answer of @by has to repeat. Returns 0 if the ID is
+ * unknown, or if the message begins a transaction.
  */
 static uint64_t transaction(const struct rn_scene_conn *conn, const struct rn_scn_line *l,
 			    unsigned by)
@@ -602,8 +610,8 @@ static uint64_t transaction(const struct rn_scene_conn *conn, const struct rn_sc
 	return asked ? asked : get_bits(conn->last[by][question - RN_CM_REQ], &tid_place);
 }
 
-/* ---------------------------------------------------------- CM messages: encoding */
-/* What a field of a peer's message is if nothing is said. */
+/* -------------------------------------------------------- encoding of CM messages */
+/* Returns the value that a field of a peer's message has if the line does not give it. */
 static uint64_t usual(const struct rn_scn_object *o, const struct rn_scene_conn *conn,
 		      const struct rn_scn_line *l, enum rn_scn_field f)
 {
@@ -664,7 +672,7 @@ static void put_places(uint8_t *mad, const struct place *at,
 	}
 }
 
-/* A routed path between two addresses. */
+/* Writes the path record between the two addresses of the line. */
 static void put_path(uint8_t *mad, const struct rn_scene_names *n, const struct layout *m,
 		     const struct rn_scn_line *l)
 {
@@ -686,7 +694,9 @@ static bool has_ip_header(const uint8_t *mad, unsigned attr)
 	       rn_cm_service_is_ip(get_bits(mad, service));
 }
 
-/* The private data of a message that its sender's program chose. */
+/* Returns the part of the private data that the sender's program chose, that is without
+ * the IP CM header.
+ */
 static const uint8_t *private_data(const uint8_t *mad, unsigned attr, uint32_t *len)
 {
 	const struct layout *m = layout_of(attr);
@@ -758,7 +768,7 @@ void rn_scene_mad_encode(const struct rn_scene_names *n, const struct rn_scn_obj
 	seal(n, l, out, p + RN_MAD_LEN);
 }
 
-/* ---------------------------------------------------------- CM messages: decoding */
+/* -------------------------------------------------------- decoding of CM messages */
 static void read_places(struct rn_scn_line *l, const uint8_t *mad, const struct place *at)
 {
 	for (; at->width; at++)
@@ -773,7 +783,9 @@ bool rn_scene_is_mad(const struct rn_scene_packet *p)
 	       !rn_bth_parse(&bth, p->bytes, p->bytes + p->len) && bth.dest_qpn == 1;
 }
 
-/* The MAD of a packet as queue pair 1 of a port sends it; NULL: it is none. */
+/* Returns the MAD of a packet, or NULL if the packet is not one that queue pair 1 of a
+ * port sends.
+ */
 static const uint8_t *unpack(const struct rn_scene_packet *p)
 {
 	const uint8_t *deth_at = p->bytes + RN_BTH_LEN, *mad = deth_at + RN_DETH_LEN;
@@ -815,8 +827,8 @@ const uint8_t *rn_scene_mad_decode(const struct rn_scene_names *n,
 	return mad;
 }
 
-/* -------------------------------------------------- CM messages: what is expected */
-/* Unless the line says something else. */
+/* ----------------------------------------------------------- expected CM messages */
+/* Sets the expected value of a field unless the line gives one. */
 static void want(struct rn_scn_line *l, enum rn_scn_field f, uint64_t value)
 {
 	if (!rn_scn_has(l, f))
@@ -832,7 +844,7 @@ struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 
 	w.given &= ~(RN_F_BIT(RN_F_AGAIN) | RN_F_BIT(RN_F_OPTIONAL) | RN_F_BIT(RN_F_TO));
 	if (rn_scn_has(l, RN_F_AGAIN))
-		return w; /* all of it is compared */
+		return w; /* the message must equal the earlier one in all bytes */
 	want(&w, RN_F_BASE, RN_MAD_BASE_VERSION);
 	want(&w, RN_F_CLASS, RN_MAD_CLASS_CM);
 	want(&w, RN_F_VERSION, RN_MAD_CM_VERSION);
@@ -840,7 +852,7 @@ struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 	want(&w, RN_F_PRIVATE, 0);
 	if (find_place(m->places, RN_F_REMOTE))
 		want(&w, RN_F_REMOTE, rn_scene_peer_id(l->subject));
-	/* Who rejects a request may have no ID yet. */
+	/* A message that rejects a request may be sent before the sender has an ID. */
 	if (conn->device_id && l->opcode != RN_CM_REJ &&
 	    find_place(m->places, RN_F_LOCAL))
 		want(&w, RN_F_LOCAL, conn->device_id);

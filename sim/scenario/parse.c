@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* parse.c - reads a scenario: the file, its lines, and the words of a line. */
+/* parse.c - parses a scenario: the file, its lines, and the words of a line. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,22 +7,23 @@
 #include "scenario.h"
 #include "sim/pcie/model/text.h"
 
-/* A line that is being read; the comment is not part of it. */
+/* The line that is being parsed, without its comment. */
 struct line_tokens {
 	const char *begin, *at, *end;
-	uint32_t number; /* of the line */
+	uint32_t number; /* number of the line, for error messages */
 	struct rn_scn_error *err;
 };
 
 struct parser {
 	struct rn_scenario *s;
 	struct rn_scn_error *err;
-	uint32_t number; /* of the line of the file */
+	uint32_t number; /* number of the current line of the file */
 	bool ended;
 };
 
 /* ------------------------------------------------------------------------- setups */
-/* The situations from which most scenarios start, in their own language. */
+/* Declarations and lines from which most scenarios start, in the language of scenarios.
+ */
 #define REGIONS                                                              \
 	"mr m len 8192 access all\n"	/* what the peer reads and writes */ \
 	"mr r len 32768 access local\n" /* receives */
@@ -31,7 +32,8 @@ struct parser {
 	"qp 1 rc rts epsn 100 psn 200 mtu 1024 timeout 14 retry 3 rnr_retry 3 " \
 	"rnr_timer 12 rd 2 dest_rd 2 access remote\n"
 
-/* From the side that asks, and from the side that is asked. */
+/* Connections that the device has requested, and connections that the peer has requested.
+ */
 #define ASKED            \
 	"conn c\n"       \
 	"+0 connect c\n" \
@@ -53,7 +55,7 @@ struct parser {
 static const struct {
 	const char *name, *text;
 } setups[] = {
-	/* RC0 of tests/rules.md; rc is the same without receives. */
+	/* Setup rc0 is RC0 of tests/rules.md; rc is the same without receives. */
 	{ "rc0", REGIONS RC "recv 1 wr 1 len 4096\n"
 			    "recv 1 wr 2 len 4096\n" },
 	{ "rc", REGIONS RC },
@@ -83,7 +85,7 @@ static const struct {
 static const char setup_names[] = "rc0, rc, uc0, ud0, asked, answered, active, "
 				  "requested, accepted, passive, looking, looked";
 
-/* The statements behind a name, or NULL. */
+/* Returns the text of the setup with this name, or NULL. */
 static const char *find_setup(const char *name, size_t len)
 {
 	for (size_t i = 0; i < RN_ARRAY_SIZE(setups); i++)
@@ -111,8 +113,9 @@ static const struct {
 	uint64_t ns;
 } units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
 
-/* "0", "5us", "1.5ms", "2T" (ACK timeouts); "2T+5us" is not one. Nine digits before the
- * point and nine behind it are enough for everybody. */
+/* Parses "0", "5us", "1.5ms" or "2T" (ACK timeouts). Does not accept sums such as
+ * "2T+5us", and reads up to nine digits before and behind the point.
+ */
 static bool parse_duration(struct rn_token word, struct rn_scn_time *time)
 {
 	uint64_t whole = 0, part = 0, scale = 1;
@@ -147,8 +150,8 @@ static bool parse_duration(struct rn_token word, struct rn_scn_time *time)
 	return false;
 }
 
-/* Note the place of @word (its end of the line if it is empty) and a sentence made of two
- * parts. Always false.
+/* Sets the error: the place of @word (the end of the line if @word is empty), and a text
+ * made of @sentence and @more. Always returns false.
  */
 static bool refuse(const struct line_tokens *w, struct rn_token word,
 		   const char *sentence, const char *more)
@@ -170,7 +173,9 @@ static bool refuse(const struct line_tokens *w, struct rn_token word,
 }
 
 /* ------------------------------------------------------------------------- fields */
-/* The value of @len bytes at @at in a table; false: they are not there. */
+/* Finds the word of @len bytes at @at in a table. Returns false if the table does not
+ * have it.
+ */
 static bool find_word(const struct rn_scn_word *table, const char *at, size_t len,
 		      uint64_t *value)
 {
@@ -191,7 +196,7 @@ static uint8_t find_region(const struct rn_scenario *s, struct rn_token name)
 	return RN_SCN_ABSOLUTE;
 }
 
-/* "m", "m+128", "0x1000" */
+/* Parses an address: "m", "m+128" or "0x1000". */
 static bool parse_address(struct parser *p, struct line_tokens *w, struct rn_scn_line *l,
 			  enum rn_scn_field f)
 {
@@ -214,7 +219,7 @@ static bool parse_address(struct parser *p, struct line_tokens *w, struct rn_scn
 	return true;
 }
 
-/* "m", "m^1" (the key with bit 0 turned over), or a number */
+/* Parses a key: "m", "m^1" (the key of m with bit 0 inverted), or a number. */
 static bool parse_region(struct parser *p, struct line_tokens *w, struct rn_scn_line *l,
 			 enum rn_scn_field f)
 {
@@ -235,7 +240,7 @@ static bool parse_region(struct parser *p, struct line_tokens *w, struct rn_scn_
 	return true;
 }
 
-/* "s", or a number */
+/* Parses the number of an SRQ: its name or a number. */
 static bool parse_srq_number(struct parser *p, struct line_tokens *w,
 			     struct rn_scn_line *l, enum rn_scn_field f)
 {
@@ -254,7 +259,7 @@ static bool parse_srq_number(struct parser *p, struct line_tokens *w,
 	return refuse(w, word, "expected the name of an SRQ, or its number", "");
 }
 
-/* One of the table, or several with commas. */
+/* Parses one word of a table, or several with commas between them. */
 static bool parse_words(struct line_tokens *w, struct rn_scn_line *l, enum rn_scn_field f,
 			bool several)
 {
@@ -277,7 +282,7 @@ static bool parse_words(struct line_tokens *w, struct rn_scn_line *l, enum rn_sc
 	return true;
 }
 
-/* "hello" */
+/* Parses up to 8 letters, such as "hello". */
 static bool parse_letters(struct line_tokens *w, struct rn_scn_line *l,
 			  enum rn_scn_field f)
 {
@@ -292,7 +297,7 @@ static bool parse_letters(struct line_tokens *w, struct rn_scn_line *l,
 	return true;
 }
 
-/* The value of one field. */
+/* Parses the value of one field. */
 static bool parse_field(struct parser *p, struct line_tokens *w, struct rn_scn_line *l,
 			enum rn_scn_field f)
 {
@@ -324,7 +329,9 @@ static bool parse_field(struct parser *p, struct line_tokens *w, struct rn_scn_l
 	return false;
 }
 
-/* Which field @word begins. A bare one is recognised by its value. */
+/* Returns the field that begins with @word, or RN_F_COUNT. A field without a name is
+ * found by its value, and *@bare is true then.
+ */
 static enum rn_scn_field find_field(struct rn_token word, enum rn_scn_verb verb,
 				    bool *bare)
 {
@@ -343,7 +350,7 @@ static enum rn_scn_field find_field(struct rn_token word, enum rn_scn_verb verb,
 	return RN_F_COUNT;
 }
 
-/* The rest of a line: fields of its verb, each once. */
+/* Parses the rest of a line: fields that its verb may have, each at most once. */
 static bool parse_fields(struct parser *p, struct line_tokens *w, struct rn_scn_line *l)
 {
 	rn_scn_set seen = l->verb == RN_SCN_CHECK ? RN_F_BIT(RN_F_AT) : 0;
@@ -375,7 +382,7 @@ static bool parse_fields(struct parser *p, struct line_tokens *w, struct rn_scn_
 }
 
 /* -------------------------------------------------------------- the first line */
-/* "# B5, B6: A gap is answered once." */
+/* Parses the first line: "# B5, B6: A gap is answered once." */
 static bool parse_rules(struct parser *p, struct line_tokens *w)
 {
 	struct rn_scenario *s = p->s;
@@ -429,7 +436,9 @@ static struct rn_scn_object *declare_object(struct line_tokens *w,
 	return &o[(*count)++];
 }
 
-/* The line that declares @o, again with what it says instead. */
+/* Parses the fields of the declaration of @o. If a later line declares the object again,
+ * its fields replace the earlier ones.
+ */
 static bool parse_object_fields(struct parser *p, struct line_tokens *w,
 				struct rn_scn_object *o, enum rn_scn_verb verb)
 {
@@ -482,7 +491,7 @@ static bool parse_qp(struct parser *p, struct line_tokens *w)
 }
 
 /* ---------------------------------------------------------------- timed lines */
-/* "+0", "+5us", "+1T..4T" */
+/* Parses the time of a line: "+0", "+5us" or "+1T..4T". */
 static bool parse_time(struct line_tokens *w, struct rn_scn_line *l)
 {
 	struct rn_token word = next_word(w);
@@ -542,7 +551,7 @@ static bool parse_named(struct line_tokens *w, struct rn_scn_line *l,
 	return true;
 }
 
-/* A queue pair, or, where @l may be about one, an SRQ. */
+/* Parses the name of a QP, or of an SRQ if this kind of line (@l) allows an SRQ. */
 static bool parse_queue(struct parser *p, struct line_tokens *w, struct rn_scn_line *l)
 {
 	struct rn_token name = peek_word(w);
@@ -556,7 +565,9 @@ static bool parse_queue(struct parser *p, struct line_tokens *w, struct rn_scn_l
 			 : parse_object(w, s->qp, s->qps, &l->subject, "a queue pair");
 }
 
-/* The verb of a line that speaks of a connection instead; the same if there is none. */
+/* Returns the verb that stands for @verb in a line about a connection; @verb itself if
+ * there is none.
+ */
 static enum rn_scn_verb about_connection(enum rn_scn_verb verb)
 {
 	static const enum rn_scn_verb pairs[][2] = {
@@ -690,8 +701,8 @@ static bool parse_line(struct parser *p, struct line_tokens *w, bool timed)
 /* ------------------------------------------------------------------- the file */
 typedef bool parse_fn(struct parser *p, struct line_tokens *w);
 
-/* Every line of @text, without its comment. @number: of a line of the file, for all of
- * them; 0: these are the lines of the file.
+/* Calls @parse for every line of @text, without its comment. @number: 0 if @text is the
+ * file; else the text is a setup, and all its lines have this number of the file.
  */
 static bool parse_lines(struct parser *p, const char *text, size_t len, uint32_t number,
 			parse_fn *parse)

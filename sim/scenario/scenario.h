@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* scenario.h - a conformance scenario: what a text file says, line by line.
+/* scenario.h - a conformance scenario, parsed from a text file line by line.
  *
  *	# B5: A gap is answered by a NAK that names the PSN expected.
  *	setup rc0
@@ -7,22 +7,22 @@
  *	+0    > 1 RC_ACK psn 100 nak psn_seq msn 0
  *	end quiet
  *
- * The first line names the rules that the file pins, then says them in one sentence. A
+ * The first line names the rules that the file tests and states them in one sentence. A
  * declaration makes an object of the device under test: `mr NAME`, `mw NAME`, `srq NAME`,
- * `qp N TYPE`; `device WORD` is about all of them;
- * `setup NAME` stands for a few of them. A timed line does something at a time counted
- * from the line before it, or expects something by then. `<` arrives at the device, `>`
- * leaves it; all that leaves, completes or is raised must be expected.
+ * `qp N TYPE`; `device WORD` sets a property of the device; `setup NAME` stands for
+ * several declarations. A timed line does or expects something at a time that is counted
+ * from the line before. A packet with `<` arrives at the device, a packet with `>` leaves
+ * the device. The scenario must expect all packets, completions and events of the device.
  *
- * `conn NAME` is a connection between a program of the device's and the peer, made by
- * messages of the connection manager. Where a line may speak of a queue pair, a packet or
- * an event, it may speak of a connection, a message and what the program learns.
+ * `conn NAME` is a connection between a program on the device and the peer, made by
+ * messages of the connection manager (CM). A line may name a connection instead of a
+ * queue pair; its packets are then CM messages and its events are CM events.
  *
- * Every line is a verb, its subject, and fields: words with a value. Which fields exist,
- * and what a verb may have, is the table in fields.c. Nothing here knows how a scenario
- * is run: scene.h does.
+ * Every line consists of a verb, the object that it is about, and fields, that is
+ * words with a value. The table in fields.c says which fields a verb may have. scene.h
+ * runs scenarios.
  *
- * Threads: any; no state but the caller's. No allocation.
+ * Threads: any; the only state is the caller's. No allocation.
  */
 #ifndef RN_SCENARIO_H
 #define RN_SCENARIO_H
@@ -33,34 +33,34 @@
 
 enum {
 	RN_SCN_QPS = 8,
-	RN_SCN_MRS = 8, /* windows included */
+	RN_SCN_MRS = 8, /* regions and memory windows */
 	RN_SCN_SRQS = 4,
 	RN_SCN_CONNS = 4,
-	RN_SCN_LINES = 200, /* timed */
+	RN_SCN_LINES = 200, /* timed lines */
 	RN_SCN_RULES = 8,
-	RN_SCN_NAME = 24, /* bytes, with the terminator */
+	RN_SCN_NAME = 24, /* bytes, including the terminating NUL */
 };
 
 /* What a line does. */
 enum rn_scn_verb {
-	RN_SCN_QP, /* declarations */
+	RN_SCN_QP, /* this and the next four are declarations */
 	RN_SCN_MR,
 	RN_SCN_MW,
 	RN_SCN_SRQ,
 	RN_SCN_CONN,
-	RN_SCN_POST, /* the program's calls: may be expected to fail with `error` */
+	RN_SCN_POST, /* calls of the program; with the field `error` a call must fail */
 	RN_SCN_RECV,
 	RN_SCN_MODIFY,
-	RN_SCN_REVIVE, /* from RESET to a state, as the declaration did */
+	RN_SCN_REVIVE, /* brings the QP from RESET to a state as its declaration did */
 	RN_SCN_DEREG,
-	RN_SCN_UNMAP, /* a region's memory goes, the region stays */
-	RN_SCN_ARM,   /* a queue of completions */
-	RN_SCN_LIMIT, /* of an SRQ */
-	RN_SCN_HOLD,  /* no packet leaves until `go` */
+	RN_SCN_UNMAP, /* unmaps the memory of a region that stays registered */
+	RN_SCN_ARM,   /* requests a completion event of a CQ */
+	RN_SCN_LIMIT, /* sets the limit of an SRQ */
+	RN_SCN_HOLD,  /* holds back all packets of the device until `go` */
 	RN_SCN_GO,
-	RN_SCN_JOIN, /* the group of the scenario */
+	RN_SCN_JOIN, /* attaches the QP to the scenario's multicast group */
 	RN_SCN_LEAVE,
-	RN_SCN_LISTEN, /* calls about a connection; each is one of cm.h */
+	RN_SCN_LISTEN, /* calls about a connection; each is a function of cm.h */
 	RN_SCN_UNLISTEN,
 	RN_SCN_CONNECT,
 	RN_SCN_ACCEPT,
@@ -72,32 +72,33 @@ enum rn_scn_verb {
 	RN_SCN_CLOSE,
 	RN_SCN_OFFER_PATH,
 	RN_SCN_ANSWER_PATH,
-	RN_SCN_ASK, /* for a datagram service */
+	RN_SCN_ASK, /* looks up a datagram service (SIDR REQ) */
 	RN_SCN_ANSWER,
-	RN_SCN_INJECT, /* < */
-	RN_SCN_PACKET, /* > */
+	RN_SCN_INJECT, /* `<`: a packet arrives at the device */
+	RN_SCN_PACKET, /* `>`: a packet leaves the device */
 	RN_SCN_WC,
-	RN_SCN_COMP, /* a completion event */
+	RN_SCN_COMP, /* a completion event is expected */
 	RN_SCN_EVENT,
 	RN_SCN_STATE,
 	RN_SCN_QUERY,
 	RN_SCN_CHECK,
 	RN_SCN_COUNT,
-	/* The same words, about connections. */
+	/* The same words in lines about a connection. */
 	RN_SCN_MAD_IN,
 	RN_SCN_MAD_OUT,
 	RN_SCN_CM_EVENT,
 	RN_SCN_CM_STATE,
 	RN_SCN_CM_QUERY,
 	RN_SCN_CM_COUNT,
-	RN_SCN_QUIET, /* nothing happens until then */
+	RN_SCN_QUIET, /* nothing happens up to this time */
 	RN_SCN_END,
 	RN_SCN_VERBS
 };
 
-/* Fields, by how their value is written. fields.c says which verbs take them. */
+/* The fields, sorted by how their value is written. fields.c says which verbs take them.
+ */
 enum rn_scn_field {
-	/* numbers */
+	/* Values that are numbers. */
 	RN_F_PSN,
 	RN_F_EPSN,
 	RN_F_LEN,
@@ -119,8 +120,10 @@ enum rn_scn_field {
 	RN_F_CREDITS,
 	RN_F_RNR,
 	RN_F_SYNDROME,
-	RN_F_FLIP, /* bit of the packet that is turned over after the ICRC was made */
-	RN_F_CUT,  /* bytes left of the packet, ICRC made anew */
+	/* Index of a bit of the packet that is inverted after the ICRC was computed. */
+	RN_F_FLIP,
+	/* Length in bytes to which the packet is cut before the ICRC is computed. */
+	RN_F_CUT,
 	RN_F_TTL,
 	RN_F_TOS,
 	RN_F_SPORT,
@@ -134,26 +137,26 @@ enum rn_scn_field {
 	RN_F_PD,
 	RN_F_SQ,
 	RN_F_RQ,
-	RN_F_BY, /* of a counter */
+	RN_F_BY, /* difference of a counter; of `go`: number of packets */
 	RN_F_OPCODE_NUMBER,
 	RN_F_RESV7,
-	RN_F_CQE, /* entries of both completion queues */
+	RN_F_CQE, /* number of entries of both completion queues */
 	RN_F_TYPE,
 	RN_F_XRCD,
-	RN_F_BELOW, /* receives that an SRQ holds */
-	RN_F_M,	    /* of the BTH */
-	RN_F_ID,    /* IPv4 identification that the ICRC was made for */
-	/* numbers of CM messages */
-	RN_F_BASE, /* the MAD's header */
+	RN_F_BELOW, /* limit of an SRQ */
+	RN_F_M,	    /* MigReq bit of the BTH */
+	RN_F_ID,    /* IPv4 identification for which the ICRC is computed */
+	/* Numbers in CM messages. */
+	RN_F_BASE, /* base version; this and the next five are in the MAD header */
 	RN_F_CLASS,
 	RN_F_VERSION,
 	RN_F_METHOD,
 	RN_F_ATTR_NUMBER,
 	RN_F_TID,
-	RN_F_LOCAL, /* communication IDs; the requester's of a SIDR is its local one */
+	RN_F_LOCAL, /* communication IDs; in a SIDR message LOCAL is the requester's ID */
 	RN_F_REMOTE,
 	RN_F_SERVICE,
-	RN_F_PORT, /* of an IP service */
+	RN_F_PORT, /* port number of an IP service */
 	RN_F_GUID,
 	RN_F_QPN,
 	RN_F_EECN,
@@ -168,42 +171,44 @@ enum rn_scn_field {
 	RN_F_TRANSPORT,
 	RN_F_EXT,
 	RN_F_REASON,
-	RN_F_WAIT, /* service timeout */
-	RN_F_ARI,  /* its length */
+	RN_F_WAIT, /* service timeout of an MRA */
+	RN_F_ARI,  /* length of the additional reject information */
 	RN_F_CM_STATUS,
 	RN_F_IP_VERSION, /* first byte of the IP CM header */
 	RN_F_GSI_QKEY,
 	RN_F_LIFETIME,
 	RN_F_BACKLOG,
-	/* addresses: a region and an offset, or a number */
+	/* Values that are addresses: a region and an offset, or a number. */
 	RN_F_VA,
 	RN_F_AT,
 	RN_F_DATA,
-	/* words of a table */
-	RN_F_RKEY, /* a region's or window's */
+	/* Values that are words of a table. */
+	RN_F_RKEY, /* R_Key of a region or window */
 	RN_F_REGION,
 	RN_F_SRQ,
 	RN_F_NAK,
 	RN_F_STATE,
 	RN_F_STATUS,
-	RN_F_KIND, /* of a work request or completion */
+	RN_F_KIND, /* kind of a work request or completion */
 	RN_F_ACCESS,
 	RN_F_FROM,
 	RN_F_ERROR,
 	RN_F_TO,
-	RN_F_ALT,  /* where the alternate path goes */
+	RN_F_ALT,  /* destination of the alternate path */
 	RN_F_MIG,  /* state of path migration */
-	RN_F_CUR,  /* state that the program believes in */
-	RN_F_WITH, /* attributes that are given with a good value */
+	RN_F_CUR,  /* state in which the program believes the QP is (cur_qp_state) */
+	RN_F_WITH, /* further attributes that are set to valid values */
 	RN_F_PLACEMENT,
 	RN_F_SELECT,
-	RN_F_IS,	/* what memory holds */
-	RN_F_ARM,	/* for which completions */
-	RN_F_ABOUT,	/* of a MRA or REJ */
-	RN_F_GID,	/* of the receiver of a CM message */
-	RN_F_LOCAL_GID, /* of its sender */
-	RN_F_PRIVATE,	/* up to 8 letters, the first in the highest byte; zeros follow */
-	/* flags */
+	RN_F_IS,	/* what memory contains */
+	RN_F_ARM,	/* which completions raise an event */
+	RN_F_ABOUT,	/* the message that an MRA or REJ answers */
+	RN_F_GID,	/* GID of the receiver of a CM message */
+	RN_F_LOCAL_GID, /* GID of the sender of a CM message */
+	/* Up to 8 letters of private data, the first in the highest byte; zeros follow.
+	 */
+	RN_F_PRIVATE,
+	/* Flags without a value. */
 	RN_F_ACK,
 	RN_F_SE,
 	RN_F_FECN,
@@ -212,82 +217,86 @@ enum rn_scn_field {
 	RN_F_UNSIGNALED,
 	RN_F_FENCE,
 	RN_F_INLINE,
-	RN_F_OPTIONAL, /* `>?` */
-	RN_F_FOR_GOOD, /* `end quiet` */
+	RN_F_OPTIONAL, /* `>?`: the packet may be missing */
+	RN_F_FOR_GOOD, /* `end quiet`: nothing may happen even after a long time */
 	RN_F_DRAIN_EVENT,
-	RN_F_AGAIN,   /* byte for byte as the last message of this kind */
-	RN_F_DELAYED, /* an MRA only if the peer asks again */
+	RN_F_AGAIN,   /* equal in all bytes to the last message of this kind */
+	RN_F_DELAYED, /* the MRA is sent only if the peer repeats its message */
 	RN_F_TIMED_OUT,
-	RN_F_UDP, /* a connection that is a lookup of a datagram service */
+	RN_F_UDP, /* the connection stands for a lookup of a datagram service */
 	RN_F_COUNT
 };
 
-/* A set of fields. */
+/* A set of fields, one bit each. */
 __extension__ typedef unsigned __int128 rn_scn_set;
 
 static_assert(RN_F_COUNT <= 128, "one bit each");
 
 #define RN_F_BIT(field) ((rn_scn_set)1 << (field))
 
-/* Where an address field points. */
+/* Value of rn_scn_line.region if the address is not in a region. */
 enum {
 	RN_SCN_ABSOLUTE = 0xff /* not into a region */
 };
 
-/* Time since the line before, in ns or in multiples of the QP's ACK timeout. */
+/* Time since the line before: ns plus a multiple of the QP's ACK timeout. */
 struct rn_scn_time {
 	rn_ns ns;
 	uint32_t timeouts;
 };
 
 struct rn_scn_line {
-	uint32_t number; /* in the file, from 1 */
+	uint32_t number; /* line number in the file, from 1 */
 	enum rn_scn_verb verb;
-	uint8_t subject; /* index of the object; of completions: 0 sends, 1 receives */
-	bool of_srq;	 /* RECV, EVENT: of an SRQ, not of a QP */
-	uint8_t opcode;	 /* of a packet; of a MAD enum rn_cm_attr */
-	/* Of an event or counter: enum rn_async_event, rn_stat; of connections enum
-	 * rn_cm_event_type, rn_cm_state, rn_cm_stat.
+	/* Index of the object; for `wc` and `comp`: 0 sends, 1 receives. */
+	uint8_t subject;
+	bool of_srq;	/* RECV and EVENT: the object is an SRQ, not a QP */
+	uint8_t opcode; /* opcode of the packet; of a CM message enum rn_cm_attr */
+	/* For an event enum rn_async_event, for a counter enum rn_stat. In lines about
+	 * connections: enum rn_cm_event_type, rn_cm_state or rn_cm_stat.
 	 */
 	uint16_t name;
-	struct rn_scn_time from, to; /* equal, but for expectations with a range */
-	rn_scn_set given;	     /* RN_F_BIT() of the fields that are written */
+	/* Time range; equal unless the line is an expectation with a range. */
+	struct rn_scn_time from, to;
+	rn_scn_set given; /* RN_F_BIT() of each field that the line gives */
 	uint64_t value[RN_F_COUNT];
-	/* Of addresses, keys, numbers of SRQs: index of the object, or ABSOLUTE. */
+	/* For fields with an address, a key or an SRQ: index of the object, or ABSOLUTE.
+	 */
 	uint8_t region[RN_F_COUNT];
 };
 
 struct rn_scn_object {
-	char name[RN_SCN_NAME];	 /* "1", "m"; of windows and regions no two are equal */
-	enum rn_qp_type type;	 /* QP */
-	struct rn_scn_line line; /* what was declared; setups and later lines merged */
+	char name[RN_SCN_NAME]; /* "1", "m"; no window has the name of a region */
+	enum rn_qp_type type;	/* type of a QP */
+	/* Fields of the declaration, merged from the setup and later lines. */
+	struct rn_scn_line line;
 };
 
 struct rn_scenario {
 	char rule[RN_SCN_RULES][RN_SCN_NAME];
 	unsigned rules;
-	char title[160]; /* the sentence */
+	char title[160]; /* sentence of the first line */
 	struct rn_scn_object qp[RN_SCN_QPS], mr[RN_SCN_MRS], srq[RN_SCN_SRQS],
 		conn[RN_SCN_CONNS];
 	unsigned qps, mrs, srqs, conns;
-	bool ipv6;    /* all addresses are */
-	bool credits; /* struct rn_dev_cfg */
-	bool exact;   /* icrc_exact */
+	bool ipv6;    /* all addresses are IPv6 */
+	bool credits; /* rn_dev_cfg.credits */
+	bool exact;   /* rn_dev_cfg.icrc_exact */
 	bool cc;      /* congestion control is on */
 	struct rn_scn_line line[RN_SCN_LINES];
 	unsigned lines;
 };
 
-/* Where and why a file was refused. */
+/* Why a file was refused, and at which place. */
 struct rn_scn_error {
 	uint32_t line;	    /* from 1 */
 	uint32_t column;    /* from 1 */
-	char sentence[200]; /* what was expected, without the place */
+	char sentence[200]; /* error text, without the place */
 };
 
 /**
  * rn_scenario_parse() - Read a scenario
- * @s:		Out: overwritten
+ * @s:		Out: the scenario
  * @text:	The file, @len bytes of anything
  * @err:	Out on failure
  *
@@ -301,62 +310,66 @@ static inline bool rn_scn_has(const struct rn_scn_line *l, enum rn_scn_field f)
 	return l->given & RN_F_BIT(f);
 }
 
-/* A call of the program. */
+/* Returns true if the verb is a call of the program. */
 static inline bool rn_scn_is_call(enum rn_scn_verb verb)
 {
 	return verb >= RN_SCN_POST && verb <= RN_SCN_ANSWER;
 }
 
-/* One about a connection. */
+/* Returns true if the verb is a call about a connection. */
 static inline bool rn_scn_is_cm_call(enum rn_scn_verb verb)
 {
 	return verb >= RN_SCN_LISTEN && verb <= RN_SCN_ANSWER;
 }
 
-/* The number of a field, or @otherwise if it is not given. */
+/* Returns the value of a field, or @otherwise if the line does not give the field. */
 static inline uint64_t rn_scn_get(const struct rn_scn_line *l, enum rn_scn_field f,
 				  uint64_t otherwise)
 {
 	return rn_scn_has(l, f) ? l->value[f] : otherwise;
 }
 
-/* ---------------------------------------------------- its words, as tables (fields.c) */
+/* ---------------------------------------- words of the language, as tables (fields.c) */
 struct rn_scn_word {
 	const char *word;
 	uint64_t value;
 };
 
-/* How the value of a field is written. */
+/* Ways in which the value of a field is written. */
 enum rn_scn_form {
 	RN_SCN_NUMBER,	 /* decimal or 0x */
 	RN_SCN_ADDRESS,	 /* REGION+OFFSET, REGION, or a number */
-	RN_SCN_REGION,	 /* the key of a region, REGION or REGION^BITS, or a number */
-	RN_SCN_NUMBERED, /* number of an SRQ: SRQ, or a number */
-	RN_SCN_WORD,	 /* one of a table */
-	RN_SCN_WORDS,	 /* several of a table, or-ed, with commas */
-	RN_SCN_BARE,	 /* one of a table, without the name of the field before it */
-	RN_SCN_LETTERS,	 /* up to 8 of them */
-	RN_SCN_FLAG,	 /* no value */
+	RN_SCN_REGION,	 /* key of a region, as REGION or REGION^BITS, or a number */
+	RN_SCN_NUMBERED, /* name of an SRQ, or a number */
+	RN_SCN_WORD,	 /* one word of a table */
+	/* Several words of a table, separated by commas; the values are or-ed. */
+	RN_SCN_WORDS,
+	/* One word of a table, without the name of the field before it. */
+	RN_SCN_BARE,
+	RN_SCN_LETTERS, /* up to 8 letters */
+	RN_SCN_FLAG,	/* no value: the name alone */
 };
 
 struct rn_scn_field_info {
-	const char *name; /* as written */
+	const char *name; /* name of the field as written */
 	enum rn_scn_form form;
-	const struct rn_scn_word *words; /* ends with an empty row */
-	uint64_t verbs;			 /* 1 << enum rn_scn_verb */
+	const struct rn_scn_word *words; /* table of values; ends with an empty row */
+	/* Verbs that may have the field, 1 << enum rn_scn_verb each. */
+	uint64_t verbs;
 };
 
 extern const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT];
 
-/* "post", "<"; in the order of enum rn_scn_verb. */
+/* Names of the verbs as written ("post", "<"), by enum rn_scn_verb. */
 extern const char *const rn_scn_verb_name[RN_SCN_VERBS];
 
-/* enum rn_wc_status, rn_async_event and enum rn_stat as scenarios write them. */
+/* How scenarios write enum rn_wc_status, rn_async_event and rn_stat. */
 extern const struct rn_scn_word rn_scn_statuses[], rn_scn_events[], rn_scn_counters[],
-	rn_scn_qp_types[], rn_scn_states[], rn_scn_queues[]; /* sends and receives */
+	/* rn_scn_queues: sends, receives. */
+	rn_scn_qp_types[], rn_scn_states[], rn_scn_queues[];
 
-/* Of connections: CM messages by enum rn_cm_attr, rn_cm_event_type, rn_cm_state,
- * rn_cm_stat.
+/* How scenarios write CM messages (enum rn_cm_attr), rn_cm_event_type, rn_cm_state
+ * and rn_cm_stat.
  */
 extern const struct rn_scn_word rn_scn_mads[], rn_scn_cm_events[], rn_scn_cm_states[],
 	rn_scn_cm_counters[];
@@ -367,31 +380,31 @@ enum {
 	RN_SCN_GID_PEER,
 	RN_SCN_GID_OTHER,
 	RN_SCN_GID_NONE,
-	RN_SCN_GID_UNKNOWN, /* none of those; not to be written */
+	RN_SCN_GID_UNKNOWN, /* another address; cannot be written in a scenario */
 };
 
-/* What memory holds: values of RN_F_IS. */
+/* Values of RN_F_IS: what memory contains. */
 enum {
 	RN_SCN_IS_ZERO,
-	RN_SCN_IS_FILL,	   /* what it held in the beginning */
-	RN_SCN_IS_PAYLOAD, /* of the packet with this psn */
-	RN_SCN_IS_NUMBER,  /* orig, as 8 bytes in host order */
+	RN_SCN_IS_FILL,	   /* what the memory contained at the beginning */
+	RN_SCN_IS_PAYLOAD, /* the payload of the packet with PSN psn */
+	RN_SCN_IS_NUMBER,  /* the number orig, as 8 bytes in host byte order */
 };
 
-/* Who sends: values of RN_F_FROM. */
+/* Values of RN_F_FROM: which host sends the packet. */
 enum {
 	RN_SCN_PEER,
-	RN_SCN_OTHER, /* another host than the QP's peer */
+	RN_SCN_OTHER, /* a host other than the QP's peer */
 };
 
-/* To whom: values of RN_F_TO. */
+/* Values of RN_F_TO: to which host the packet goes. */
 enum {
-	RN_SCN_TO_ONE, /* the device, or the QP's peer */
+	RN_SCN_TO_ONE, /* to the device; or from the device to the QP's peer */
 	RN_SCN_TO_GROUP,
 	RN_SCN_TO_OTHER,
 };
 
-/* For people; "?" if it is not in the table. */
+/* Returns the word for @value, or "?" if the table does not have the value. */
 const char *rn_scn_word_of(const struct rn_scn_word *table, uint64_t value);
 
 #endif /* RN_SCENARIO_H */

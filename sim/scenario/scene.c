@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* scene.c - runs a scenario: does its lines in time, wants to see all that comes of it.
+/* scene.c - runs a scenario: executes its lines in time and compares what the
+ * device does.
  */
 #include "scene.h"
 
@@ -15,8 +16,10 @@
 #include "sim/pcie/model/text.h"
 
 enum {
-	FOR_GOOD_S = 100, /* `end quiet`: longer than any timer of a device may run */
-	LOOK_MS = 2,	  /* in real time: from one look to the next */
+	/* `end quiet` waits this long, longer than any timer of a device runs. */
+	FOR_GOOD_S = 100,
+	/* In real time: interval between two checks of the device's state. */
+	LOOK_MS = 2,
 };
 
 struct rn_scene {
@@ -25,12 +28,12 @@ struct rn_scene {
 	void *ctx;
 	struct rn_scene_names names;
 	struct rn_scene_result *r;
-	rn_ns at; /* time of the line before */
+	rn_ns at; /* time at which the line before was executed or met */
 	struct rn_repeats repeats;
 	struct rn_scene_conn conn[RN_SCN_CONNS];
 };
 
-/* ------------------------------------------------------ what went wrong, and when */
+/* ------------------------------------------------------------- failures and times */
 static void say(char *buf, size_t size, const char *text)
 {
 	struct rn_text t;
@@ -39,13 +42,13 @@ static void say(char *buf, size_t size, const char *text)
 	rn_text_add(&t, text);
 }
 
-/* What came, in one word. */
+/* Sets what came instead, as one word. */
 static void came_instead(struct rn_scene *c, const char *word)
 {
 	say(c->r->came, sizeof(c->r->came), word);
 }
 
-/* These say what is wrong, about line @l, and return false. */
+/* This and the next two functions set the error text for line @l; they return false. */
 static bool fail(struct rn_scene *c, const struct rn_scn_line *l, const char *what)
 {
 	c->r->line = l->number;
@@ -80,7 +83,9 @@ static bool fail_time(struct rn_scene *c, const struct rn_scn_line *l, const cha
 	return false;
 }
 
-/* What T stands for: of a connection the response timeout that everybody has. */
+/* Returns what T means in line @l: the QP's ACK timeout; in lines about connections the
+ * response timeout of the connection manager.
+ */
 static rn_ns timeout_of(const struct rn_scene *c, const struct rn_scn_line *l)
 {
 	const struct rn_scn_line *qp = &c->s->qp[l->subject].line;
@@ -91,20 +96,22 @@ static rn_ns timeout_of(const struct rn_scene *c, const struct rn_scn_line *l)
 	return rn_ack_timeout_ns(rn_scene_timeout(&c->names, qp));
 }
 
-/* How long to wait for it. */
+/* Returns the time until which to wait for something that is expected by @until. */
 static rn_ns patience_until(const struct rn_scene *c, rn_ns until)
 {
 	return until + c->ops->slack;
 }
 
-/* When something shall come by @t of a line. */
+/* Returns the time that @t of line @l means. */
 static rn_ns time_of(const struct rn_scene *c, const struct rn_scn_line *l,
 		     const struct rn_scn_time *t)
 {
 	return c->at + t->ns + (t->timeouts ? t->timeouts * timeout_of(c, l) : 0);
 }
 
-/* What a line expects came at @at; true: that is its time, and the next line's begins. */
+/* Checks whether @at, when the expected thing came, is in the range of the line. If so,
+ * returns true, and the next line counts its time from @at.
+ */
 static bool is_in_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns at)
 {
 	rn_ns from = time_of(c, l, &l->from);
@@ -117,16 +124,19 @@ static bool is_in_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns at
 	return fail_time(c, l, at < from ? "too early: " : "too late: ", at);
 }
 
-/* ------------------------------------------------------- requests that come again */
+/* -------------------------------------------------------------- repeated requests */
 enum {
-	TYPE_SHIFT = 5, /* of an opcode: the transport is above */
+	/* The upper bits of an opcode, from this bit on, are the transport. */
+	TYPE_SHIFT = 5,
 	KIND_MASK = (1 << TYPE_SHIFT) - 1,
 	ACKREQ_AT = 8,
 	ACKREQ = 0x80,
-	PSN_AT = 9, /* to the end of the BTH */
+	PSN_AT = 9, /* offset of the PSN, which reaches to the end of the BTH */
 };
 
-/* Responses have the same numbers in all reliable transports, and no others use them. */
+/* Returns true if the packet is a request. The opcodes of responses have the same lower
+ * bits in all reliable transports, and requests do not use these values.
+ */
 static bool is_request(const struct rn_scene_packet *p)
 {
 	unsigned kind = p->bytes[0] & KIND_MASK;
@@ -141,7 +151,7 @@ static void copy_bth(uint8_t *bth, const struct rn_scene_packet *p)
 	bth[ACKREQ_AT] &= (uint8_t)~ACKREQ;
 }
 
-/* Return: true if @p is a READ, and which bytes it asks for. */
+/* Returns true if @p is a READ, and sets the range that it requests. */
 static bool read_range(const struct rn_scene_packet *p, uint64_t *va, uint64_t *end)
 {
 	uint32_t class = p->bytes[0] & ~(uint32_t)KIND_MASK;
@@ -201,7 +211,7 @@ const struct rn_scene_packet *rn_repeats_skip(const struct rn_repeats *r,
 	return p;
 }
 
-/* ------------------------------------------------------- what was not expected */
+/* ----------------------------------------------------------- unexpected output */
 static const struct rn_scene_cm_event *next_cm_event(const struct rn_scene *c)
 {
 	return c->ops->cm ? c->ops->cm->event(c->ctx) : NULL;
@@ -218,7 +228,9 @@ static bool no_cm_event(struct rn_scene *c, const struct rn_scn_line *l)
 	return false;
 }
 
-/* Nothing may be there that no line took: @l comes next. */
+/* Returns true if the device has no packet, completion or event left over; @l is the line
+ * that comes next.
+ */
 static bool nothing_left(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	const struct rn_scene_packet *p = rn_repeats_skip(&c->repeats, c->ops, c->ctx);
@@ -274,7 +286,7 @@ static bool payload_is(struct rn_scene *c, const struct rn_scn_line *l,
 	       !memcmp(memory, payload, len);
 }
 
-/* Whom a line says that a packet goes to. */
+/* Returns the address to which the line says that the packet goes. */
 static const struct rn_gid *receiver_of(const struct rn_scene *c,
 					const struct rn_scn_line *l)
 {
@@ -288,7 +300,9 @@ static const struct rn_gid *receiver_of(const struct rn_scene *c,
 	}
 }
 
-/* The first field in which a packet that came differs; NULL: there is none. */
+/* Returns the name of the first field in which the packet differs from the expected one,
+ * or NULL.
+ */
 static const char *difference(const struct rn_scn_line *want,
 			      const struct rn_scn_line *came)
 {
@@ -328,7 +342,7 @@ static void compare_packet(struct rn_scene *c, const struct rn_scn_line *l,
 	}
 }
 
-/* The first thing that is not as expected, or NULL. */
+/* Returns the first difference of a CM message from the expected one, or NULL. */
 static const char *wrong_about_mad(const struct rn_scene *c, const struct rn_scn_line *l,
 				   const struct rn_scn_line *want,
 				   const struct rn_scene_packet *p, struct rn_text *t)
@@ -382,7 +396,7 @@ static void note_mad(struct rn_scene *c, const struct rn_scn_line *l,
 	rn_scene_mad_note(&c->conn[l->subject], &came, mad);
 }
 
-/* Compare all that the line says; the first difference is the sentence. */
+/* Returns true if the packet is as the line says; otherwise sets the error text. */
 static bool same_packet(struct rn_scene *c, const struct rn_scn_line *l,
 			const struct rn_scene_packet *p)
 {
@@ -402,7 +416,7 @@ static bool same_packet(struct rn_scene *c, const struct rn_scn_line *l,
 	return false;
 }
 
-/* Wait for something; false: it did not come by @until. */
+/* Waits for a packet. Returns false if none has come by @until. */
 static bool wait_packet(struct rn_scene *c, rn_ns until)
 {
 	while (!c->ops->packet(c->ctx) && c->ops->now(c->ctx) < until)
@@ -448,7 +462,9 @@ static const struct rn_scene_wc *next_wc(struct rn_scene *c, const struct rn_scn
 {
 	const struct rn_scene_wc *wc = NULL;
 
-	/* The one that the line means, if either queue shows it. */
+	/* Prefers the completion with the wr_id of the line, if it is first in one of
+	 * the queues.
+	 */
 	for (*queue = 0; *queue < 2; ++*queue) {
 		wc = c->ops->wc(c->ctx, *queue);
 		if (wc && wc->wr_id == rn_scn_get(l, RN_F_WR, wc->wr_id))
@@ -488,7 +504,9 @@ static bool expect_wc(struct rn_scene *c, const struct rn_scn_line *l)
 	const char *wrong;
 	unsigned queue;
 
-	/* In real time the two queues do not show together what came of one packet. */
+	/* In real time completions that one packet caused may appear in the two queues at
+	 * different times.
+	 */
 	while ((!(wc = next_wc(c, l, &queue)) ||
 		(c->ops->slack && wrong_about_wc(c, l, wc))) &&
 	       c->ops->now(c->ctx) < until)
@@ -529,8 +547,10 @@ static bool expect_event(struct rn_scene *c, const struct rn_scn_line *l)
 	return true;
 }
 
-/* ---------------------------------------------------------- what programs learn */
-/* A new request may be of any connection that the program knows nothing of yet. */
+/* -------------------------------------------------------------------- CM events */
+/* Returns true if the event is about the connection of line @l. A new request is
+ * recognised by the communication ID of the peer.
+ */
 static bool is_about(const struct rn_scene_cm_event *ev, const struct rn_scn_line *l)
 {
 	if (ev->type == RN_CM_EV_REQ || ev->type == RN_CM_EV_SIDR_REQ)
@@ -587,7 +607,7 @@ static bool expect_cm_event(struct rn_scene *c, const struct rn_scn_line *l)
 	return true;
 }
 
-/* ------------------------------------------------------------ looking at things */
+/* ------------------------------------------------- checks of the device's state */
 static bool check_qp(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	struct rn_qp_attr attr;
@@ -715,7 +735,9 @@ static bool call(struct rn_scene *c, const struct rn_scn_line *l)
 		  : fail(c, l, "the call succeeded");
 }
 
-/* What a line says of the device now; in real time, soon. */
+/* Checks what a line says about the device's state now; in real time repeats the check
+ * for a short time.
+ */
 static bool look(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	rn_ns until = patience_until(c, c->at);

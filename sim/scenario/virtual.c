@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* virtual.c - the transport as the device of a scenario, in virtual time: memory, what
- * leaves it, objects, calls.
+/* virtual.c - runs scenarios on the transport in virtual time: memory, packets and
+ * completions, objects, calls of the program.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,52 +20,58 @@
 #include "virtual_cm.h"
 
 enum {
-	MEMORY_BYTES = 1 << 20, /* bytes for regions, from address MEMORY_BASE */
+	/* Size of the memory from which regions are taken, which begins at MEMORY_BASE.
+	 */
+	MEMORY_BYTES = 1 << 20,
 	CQES = 1024,
-	QUEUE = 1024, /* packets or events that nobody has looked at */
-	WRS = 64,     /* per queue, unless the scenario says otherwise */
+	QUEUE = 1024, /* most packets, and most events, that wait to be looked at */
+	WRS = 64,     /* default size of each work queue */
 	PD = 1,
-	KEY = 0x155a,	 /* of the first region; the others 0x100 further each */
-	SRQN = 0x51,	 /* of the first SRQ */
-	QPN = 0x11,	 /* of the first QP */
-	PEER_QPN = 0x99, /* what all of them send to */
+	KEY = 0x155a,	 /* key of the first region; each further key is 0x100 higher */
+	SRQN = 0x51,	 /* number of the first SRQ */
+	QPN = 0x11,	 /* number of the first QP */
+	PEER_QPN = 0x99, /* destination QPN of all QPs */
 };
 
 #define MEMORY_BASE UINT64_C(0x100000)
-#define RING_BASE UINT64_C(0x10000000) /* of CQ i: 1 << 20 bytes further each */
+/* Address of the ring of CQ 0; that of CQ i is i << 20 bytes higher. */
+#define RING_BASE UINT64_C(0x10000000)
 
 struct rn_virtual {
 	struct rn_dev *dev;
 	const struct rn_scenario *s;
 	const struct rn_scene_names *names;
-	struct rn_vnet *net; /* the device is its only host: the scenario is the wire */
+	/* Network with the device as its only host; the scenario plays all other hosts.
+	 */
+	struct rn_vnet *net;
 	uint64_t stats[RN_STAT_COUNT];
 
 	uint8_t memory[MEMORY_BYTES];
 	struct rn_mr mr[RN_SCN_MRS];
-	uint64_t offset[RN_SCN_MRS]; /* of the region in memory */
+	uint64_t offset[RN_SCN_MRS]; /* offset of each region in @memory */
 	uint64_t length[RN_SCN_MRS];
-	bool gone[RN_SCN_MRS]; /* deregistered, or never registered */
+	bool gone[RN_SCN_MRS]; /* region is deregistered, or was never registered */
 	bool unmapped[RN_SCN_MRS];
-	unsigned regions; /* that were gone through */
+	unsigned regions; /* number of regions and windows that begin() has handled */
 
-	struct rn_cq cq[2]; /* sends, receives */
+	struct rn_cq cq[2]; /* CQ of sends, CQ of receives */
 	struct rn_cqe ring[2][CQES];
 	rn_ns cqe_at[2][CQES];
-	struct rn_scene_wc wc[2]; /* the one that is looked at */
+	struct rn_scene_wc wc[2]; /* the first completion of each CQ, for wc() */
 
 	struct rn_srq *srq[RN_SCN_SRQS];
 	void *srq_ring[RN_SCN_SRQS];
 
 	struct rn_qp *qp[RN_SCN_QPS];
-	struct rn_mcast mcast[RN_SCN_QPS]; /* in the group of the scenario */
+	/* Memberships of the QPs in the scenario's group. */
+	struct rn_mcast mcast[RN_SCN_QPS];
 	struct rn_scene_packet packet[QUEUE];
 	unsigned packets, packets_taken;
 	struct rn_scene_event event[QUEUE];
 	unsigned events, events_taken;
-	unsigned comps[2]; /* completion events not taken */
-	bool held;	   /* no packet leaves */
-	uint64_t let_go;   /* but so many */
+	unsigned comps[2]; /* completion events of each CQ that no line has taken */
+	bool held;	   /* packets are held back */
+	uint64_t let_go;   /* number of packets that may leave nevertheless */
 	struct rn_virtual_cm cm;
 };
 
@@ -78,7 +84,7 @@ static bool is_unmapped(const struct rn_virtual *v, uint64_t offset)
 	return false;
 }
 
-/* Bytes of a region or a ring; NULL: nothing is there. */
+/* Returns the bytes of a region or a CQ ring; NULL if nothing is at the address. */
 static uint8_t *at_address(struct rn_virtual *v, rn_iova addr, uint32_t len)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -164,8 +170,10 @@ static bool read_memory(void *ctx, unsigned mr, uint64_t offset, void *buf, uint
 	return true;
 }
 
-/* ----------------------------------------------------------- what leaves it */
-/* Room for a packet that may leave, or NULL. */
+/* ----------------------------------------------------- output of the device */
+/* Returns the place for the next packet; NULL if packets are held back or the queue
+ * is full.
+ */
 static struct rn_scene_packet *room(struct rn_virtual *v)
 {
 	return (v->held && !v->let_go) || v->packets - v->packets_taken >= QUEUE
@@ -401,7 +409,9 @@ static void remove_objects(struct rn_virtual *v)
 		free(v->srq_ring[i]);
 		v->srq[i] = NULL;
 	}
-	/* Windows and regions alike: a region takes the windows on it along. */
+	/* Removes regions and windows in the same way; a region removes the windows that
+	 * are bound to it.
+	 */
 	for (unsigned i = 0; i < v->regions; i++)
 		remove_region(v, i);
 }
@@ -470,7 +480,8 @@ static uint32_t depth(const struct rn_scn_object *o, enum rn_scn_field f)
 	return (uint32_t)rn_scn_get(&o->line, f, WRS);
 }
 
-/* One that a queue pair can be made with; NULL: it is of an XRC domain, or no SRQ. */
+/* Returns the SRQ for a queue pair; NULL if there is none or it belongs to an XRC domain.
+ */
 static struct rn_srq *basic_srq(const struct rn_virtual *v, uint8_t i)
 {
 	return i < v->s->srqs && !rn_scn_get(&v->s->srq[i].line, RN_F_XRCD, 0) ? v->srq[i]
@@ -515,7 +526,9 @@ static int add_qp(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
 }
 
 /* ------------------------------------------------------------ beginning and end */
-/* Of both queues: the smallest that a queue pair asks for. */
+/* Returns the size of both completion queues: the smallest that a queue pair asks for,
+ * rounded up to a power of two.
+ */
 static uint32_t cqes(const struct rn_scenario *s)
 {
 	uint64_t count = CQES;
@@ -597,7 +610,9 @@ static int begin_scenario(void *ctx, const struct rn_scenario *s,
 }
 
 /* ---------------------------------------------------------------------- calls */
-/* Inline data is where the program sees it; false: not in the memory of the scenario. */
+/* Replaces the address of inline data by the pointer to the bytes. Returns false if the
+ * data is not in the memory of the scenario.
+ */
 static bool point_at(const struct rn_virtual *v, struct rn_sge *sge)
 {
 	uint64_t offset = sge->addr - MEMORY_BASE;
@@ -648,7 +663,7 @@ static int revive(struct rn_virtual *v, const struct rn_scn_line *l)
 				 modify_qp, v);
 }
 
-/* All may go, or so many. */
+/* Executes `hold`, or `go`: lets all packets leave, or as many as the field `by` says. */
 static void hold_or_go(struct rn_virtual *v, const struct rn_scn_line *l)
 {
 	v->let_go = l->verb == RN_SCN_GO ? rn_scn_get(l, RN_F_BY, 0) : 0;
@@ -700,7 +715,9 @@ static bool has_output(struct rn_virtual *v)
 	       v->comps[0] || v->comps[1] || next_cm_event(v);
 }
 
-/* Timers of the device and of the connection manager are those of one host. */
+/* Returns the next deadline of the device and its connection manager, which are one host
+ * of the network.
+ */
 static rn_ns deadline(void *ctx, uint32_t host)
 {
 	const struct rn_virtual *v = ctx;
@@ -721,7 +738,7 @@ static void expire(void *ctx, uint32_t host)
 		rn_cm_expire(v->cm.cm, v->net->now);
 }
 
-/* From timer to timer, so that each thing happens at its own time. */
+/* Advances the time from timer to timer, so that each timer expires at its own time. */
 static void run(void *ctx, rn_ns until)
 {
 	struct rn_virtual *v = ctx;

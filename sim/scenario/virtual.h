@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* virtual.h - the transport itself as the device of a scenario, in virtual time.
+/* virtual.h - runs scenarios on the transport itself, in virtual time.
  *
- * Nothing here waits, and nothing is random: a scenario takes microseconds and always
- * ends the same way. Time starts at one millisecond.
+ * Nothing sleeps and nothing is random: a scenario takes microseconds and always has the
+ * same result. Time starts at one millisecond.
  */
 #ifndef RN_VIRTUAL_H
 #define RN_VIRTUAL_H
@@ -11,11 +11,13 @@
 
 struct rn_virtual;
 
-/* @return a device for rn_virtual_ops, zeroed; NULL: no memory. */
+/* Allocates a device for rn_virtual_ops, zeroed. Returns NULL if there is no memory. */
 struct rn_virtual *rn_virtual_new(void);
 void rn_virtual_free(struct rn_virtual *v);
 
-/* ctx is the struct rn_virtual; one scenario after the other. */
+/* The argument ctx of these functions is a struct rn_virtual, which runs one scenario
+ * after the other.
+ */
 extern const struct rn_scene_ops rn_virtual_ops;
 
 #endif /* RN_VIRTUAL_H */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	QPN = 0x31, /* of the program's end of the first connection */
+	QPN = 0x31, /* QPN of the program's queue pair of the first connection */
 	PSN = 0x131,
 };
 
@@ -110,7 +110,9 @@ void rn_virtual_cm_take_events(struct rn_virtual_cm *v, rn_ns now)
 	}
 }
 
-/* The connection is known by its index: the address of that byte. */
+/* Makes @conn the connection with index @i. Its user pointer is an address that tells
+ * the index.
+ */
 static void adopt(struct rn_virtual_cm *v, unsigned i, struct rn_cm_conn *conn)
 {
 	v->conn[i] = conn;
@@ -128,7 +130,7 @@ void rn_virtual_cm_take_event(struct rn_virtual_cm *v, unsigned conn)
 }
 
 /* ---------------------------------------------------------------------- calls */
-/* What a call gives besides its connection. */
+/* Arguments of a call besides its connection. */
 struct given {
 	struct rn_cm_offer offer;
 	struct rn_cm_route route;
@@ -150,7 +152,9 @@ static struct rn_cm_route route_of(const struct rn_virtual_cm *v,
 	};
 }
 
-/* Requests to an IP service begin with a header. */
+/* Sets the private data of the line; in requests to an IP service, behind an IP
+ * CM header.
+ */
 static void fill_data(const struct rn_virtual_cm *v, const struct rn_scn_line *l,
 		      struct given *g)
 {
@@ -217,7 +221,7 @@ static int unlisten(struct rn_virtual_cm *v, unsigned i)
 	return 0;
 }
 
-/* Calls that make a connection. */
+/* Executes a call that makes a connection. */
 static int begin_conn(struct rn_virtual_cm *v, rn_ns now, const struct rn_scn_line *l)
 {
 	uint64_t service = rn_scene_service(&v->s->conn[l->subject]);
@@ -255,7 +259,7 @@ static int close_conn(struct rn_virtual_cm *v, rn_ns now, unsigned i)
 	return 0;
 }
 
-/* Calls about a connection that is there. */
+/* Executes a call about a connection that exists. */
 static int call_conn(struct rn_virtual_cm *v, rn_ns now, const struct rn_scn_line *l)
 {
 	struct rn_cm_conn *conn = v->conn[l->subject];
