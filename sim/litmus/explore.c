@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* explore.c - runs of a model: all of them, by depth-first search over its states; one
- * that was found, again, with its steps in words; and one by chance.
+/* explore.c - runs of a model: all runs, by depth-first search over the states; a
+ * repetition of a run that was found, with a text for each step; and one random run.
  *
- * A state that has been seen is known by its 128-bit digest. Moves that are marked eager
- * are taken at once and alone, since they lose no final state; only where none is left
- * the search branches.
+ * A state is recognised by its 128-bit digest. Moves that are marked eager are made at
+ * once and without alternatives, since that loses no final state. The search branches
+ * only in states without eager moves.
  */
 #include "explore.h"
 
@@ -51,7 +51,9 @@ static void add_bytes(uint64_t digest[2], const void *bytes, size_t len)
 		add(digest, word);
 }
 
-/* Not: seq, which only counts, and hop, which its queue tells. */
+/* Adds a TLP to the digest. Leaves out seq, which is only a count, and hop, which follows
+ * from the queue.
+ */
 static void add_tlp(uint64_t digest[2], const struct rn_tlp *tlp)
 {
 	add(digest, (uint64_t)tlp->kind << 56 | (uint64_t)tlp->flags << 48 |
@@ -73,7 +75,9 @@ static void add_fabric(uint64_t digest[2], const struct rn_fabric *f)
 	}
 }
 
-/* The same for equal states, whatever the order of free places in a fabric. */
+/* Computes a digest that is the same for equal states, whatever the order of free places
+ * in a fabric is.
+ */
 static void digest_state(const struct rn_model_plan *plan, const struct rn_model *m,
 			 uint64_t digest[2])
 {
@@ -93,15 +97,15 @@ static void digest_state(const struct rn_model_plan *plan, const struct rn_model
 	}
 }
 
-/* ---- States that were seen ---- */
+/* ---- Known states ---- */
 
-/* Digests, open addressing; {0, 0} is free. */
+/* Hash set of digests with open addressing; {0, 0} is a free slot. */
 struct seen {
 	uint64_t (*slot)[2];
 	size_t slots, used;
 };
 
-/* One level of the search: a state and what may be done in it. */
+/* One level of the search: a state, its possible moves, and the next move to be tried. */
 struct level {
 	struct rn_model *state;
 	struct rn_move move[RN_MODEL_MOVES];
@@ -113,7 +117,7 @@ struct search {
 	struct rn_explore *e;
 	struct seen seen;
 	struct level *level;
-	size_t levels, depth; /* allocated, in use */
+	size_t levels, depth; /* number of levels allocated, and in use */
 	uint64_t max_states;
 };
 
@@ -147,7 +151,7 @@ static int grow(struct seen *seen)
 	return 0;
 }
 
-/* 1: new; 0: seen before; -ENOMEM */
+/* Adds the state to the set. Returns 1 if it is new, 0 if it is known, or -ENOMEM. */
 static int note_state(struct search *s, const struct rn_model *state)
 {
 	uint64_t digest[2];
@@ -169,7 +173,7 @@ static int note_state(struct search *s, const struct rn_model *state)
 	return 1;
 }
 
-/* Pointers to levels are void after this. */
+/* Adds a level. Pointers to levels are invalid afterwards. */
 static int add_level(struct search *s)
 {
 	struct level *more = realloc(s->level, (s->levels + 1) * sizeof(*more));
@@ -184,7 +188,7 @@ static int add_level(struct search *s)
 	return 0;
 }
 
-/* Take eager moves until none is left; then the moves of @l are all that there are. */
+/* Makes eager moves until none is left, and sets @l->moves to the moves that remain. */
 static void settle(const struct search *s, struct level *l)
 {
 	const struct rn_model_run run = { .plan = s->plan, .m = l->state };
@@ -229,7 +233,7 @@ static int add_final(struct search *s)
 	return 0;
 }
 
-/* The state of level[depth] is set: enter it, unless it was seen. */
+/* Enters the state in level[depth] unless it is known. Returns 0 or -ENOMEM. */
 static int enter(struct search *s)
 {
 	struct level *l = &s->level[s->depth];
@@ -248,7 +252,9 @@ static int enter(struct search *s)
 	return 0;
 }
 
-/* One move from the deepest state, or back to the one before. */
+/* Makes the next move from the deepest state, or goes back one level if all its moves
+ * were tried. Returns 0 or -ENOMEM.
+ */
 static int advance(struct search *s)
 {
 	struct rn_model_run run = { .plan = s->plan };
@@ -320,12 +326,12 @@ static const char inside_rule[] = "GV1: what is inside a GPU is visible to it la
 
 /* ---- Steps in words: numbers of TLPs ---- */
 
-/* TLPs on their way, to number them. */
+/* Numbers the TLPs that are in flight. */
 struct tracer {
 	const struct rn_model_plan *plan;
 	const struct rn_model *m;
 	struct rn_trace *trace;
-	uint16_t tlps; /* seen so far */
+	uint16_t tlps; /* number of TLPs seen so far */
 	unsigned known;
 	struct {
 		uint64_t tag;
@@ -484,7 +490,7 @@ static void add_tlp_step(struct rn_text *t, const struct rn_model_plan *plan,
 	}
 }
 
-/* The value that a load has got; nothing of others. */
+/* Adds the value that a load has returned, if the instruction is a load. */
 static void add_result(struct rn_text *t, const struct rn_litmus_instr *in, int64_t value)
 {
 	if (in->op != RN_LITMUS_LD && in->op != RN_LITMUS_MRD && in->op != RN_LITMUS_TRYP)
@@ -493,7 +499,8 @@ static void add_result(struct rn_text *t, const struct rn_litmus_instr *in, int6
 	add_value(t, value);
 }
 
-/* Bytes are read while newer ones for the same place are on their way. */
+/* Adds that bytes are read while a newer write to the same location is in flight, if so.
+ */
 static void add_late(struct rn_text *t, struct tracer *tr, struct rn_litmus_step *step)
 {
 	const struct rn_fabric *f = rn_model_fabric_const(tr->plan, tr->m, step->node);
@@ -557,7 +564,9 @@ static void add_words(struct tracer *tr, struct rn_litmus_step *step,
 
 /* ---- Overtaking ---- */
 
-/* The TLP is still in its queue: whom does it leave behind? */
+/* Sets the TLP that @tlp overtakes in its queue, and the rule that allows this. @tlp is
+ * still in the queue.
+ */
 static void add_passed(struct tracer *tr, struct rn_litmus_step *step,
 		       const struct rn_tlp *tlp)
 {
@@ -636,17 +645,20 @@ void rn_trace_replay(const struct rn_model_plan *plan, struct rn_model *m,
 		;
 }
 
-/* ---- One run: agents by chance, TLPs as the driver of the knobs wants ---- */
+/* ---- Random runs ---- */
 
 enum {
-	STEPS_MAX = 20 * 1000, /* then whoever still waits does so for ever */
-	ANY_ONE_IN = 32,       /* how often a TLP moves that the driver holds back */
+	/* The run ends after so many steps, even if threads still wait. */
+	STEPS_MAX = 20 * 1000,
+	/* One step in so many moves any TLP, even one that the driver holds back. */
+	ANY_ONE_IN = 32,
 };
 
 struct chance {
 	const struct rn_model_run *run;
 	struct rn_driver driver[RN_LITMUS_NODES];
-	struct rn_random agents; /* each fabric's driver has a sequence of its own */
+	/* Chooses agents; each fabric's driver has its own random sequence. */
+	struct rn_random agents;
 };
 
 static void init_chance(struct chance *c, const struct rn_model_run *run, uint64_t seed)
@@ -663,7 +675,7 @@ static void init_chance(struct chance *c, const struct rn_model_run *run, uint64
 	}
 }
 
-/* Let one TLP of some fabric move; false: all drivers hold back. */
+/* Moves one TLP of some fabric. Returns false if all drivers hold their TLPs back. */
 static bool move_some_tlp(struct chance *c)
 {
 	unsigned nodes = c->run->plan->test->nodes,
@@ -682,7 +694,7 @@ static bool move_some_tlp(struct chance *c)
 	return false;
 }
 
-/* One step; false: nothing can move any more. */
+/* Makes one step. Returns false if nothing can move any more. */
 static bool step(struct chance *c)
 {
 	struct rn_move move[RN_MODEL_MOVES];
@@ -693,7 +705,9 @@ static bool step(struct chance *c)
 	if (n == 0)
 		return false;
 	if (n > agents && rn_random_scaled(&c->agents, ANY_ONE_IN) == 0) {
-		/* Threads that spin keep a driver busy for ever. */
+		/* Moves any TLP, because a driver may hold back the TLPs that a spinning
+		 * thread waits for.
+		 */
 		rn_model_move(c->run,
 			      &move[agents + rn_random_scaled(&c->agents, n - agents)]);
 		return true;

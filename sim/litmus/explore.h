@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* explore.h - runs of a test: all final states, by trying every schedule; one of them
- * step by step; one that a seed decides.
+/* explore.h - runs of a litmus test: finds all final states by trying every schedule,
+ * repeats one run step by step, or makes one random run.
  */
 #ifndef RN_LITMUS_EXPLORE_H
 #define RN_LITMUS_EXPLORE_H
 
 #include "model.h"
 
-/* A final state, and the choices that lead to it; eager moves between them are not noted,
- * as they follow.
+/* A final state, and the choices that lead to it. Eager moves are not recorded, because
+ * the replay makes them by itself.
  */
 struct rn_explore_final {
 	struct rn_litmus_outcome outcome;
@@ -17,48 +17,50 @@ struct rn_explore_final {
 };
 
 struct rn_explore {
-	/* In */
-	uint64_t max_states; /* 0: 20 million */
-	bool no_reduction;   /* try all interleavings, also of moves that commute */
-	/* Out */
-	uint64_t states; /* different ones that were seen */
-	bool complete;	 /* every schedule was tried: what is not here cannot happen */
+	/* Set by the caller: */
+	uint64_t max_states; /* give up after so many states; 0: 20 million */
+	bool no_reduction;   /* try all interleavings, even those of moves that commute */
+	/* Set by rn_explore(): */
+	uint64_t states; /* number of different states */
+	/* Every schedule was tried, so no other final state is possible. */
+	bool complete;
 	struct rn_explore_final *final;
 	size_t finals;
 };
 
 /**
- * rn_explore() - Depth first over all moves
+ * rn_explore() - Find all final states by depth-first search over all moves
  *
- * Return: 0; -ENOMEM. rn_explore_free() in both cases.
+ * Return: 0 or -ENOMEM. The caller must call rn_explore_free() in both cases.
  */
 int rn_explore(const struct rn_model_plan *plan, struct rn_explore *e);
 void rn_explore_free(struct rn_explore *e);
 
-/* ---- Runs step by step: one that was found, and one that a seed decides ---- */
+/* ---- Repeated runs and random runs, step by step ---- */
 
-/* Where steps go. */
+/* Array to which the steps of a run are written. */
 struct rn_trace {
 	struct rn_litmus_step *step;
 	size_t room;
-	size_t count; /* wanted; those beyond `room' are lost */
+	size_t count; /* number of steps of the run; steps beyond @room are not stored */
 };
 
 /**
- * rn_trace_replay() - Repeat what rn_explore() found
- * @m:		plan->size bytes to work in; afterwards the final state
- * @choice:	of the same plan
+ * rn_trace_replay() - Repeat a run that rn_explore() found
+ * @m:		Out: the final state; plan->size bytes
+ * @choice:	choices of rn_explore() for the same plan
  */
 void rn_trace_replay(const struct rn_model_plan *plan, struct rn_model *m,
 		     const struct rn_move *choice, size_t choices,
 		     struct rn_trace *trace);
 
 /**
- * rn_trace_run() - One run, as the knobs' driver and @seed want it
- * @m:		plan->size bytes to work in; afterwards the final state
- * @trace:	or NULL
+ * rn_trace_run() - Make one run, in which the driver of the knobs and random
+ * numbers choose
+ * @m:		Out: the final state; plan->size bytes
+ * @trace:	Out: the steps; may be NULL
  *
- * The same seed gives the same run. A thread that waits for ever does not finish.
+ * The same seed gives the same run. A thread may still be waiting when the run ends.
  */
 void rn_trace_run(const struct rn_model_plan *plan, struct rn_model *m, uint64_t seed,
 		  struct rn_litmus_outcome *outcome, struct rn_trace *trace);

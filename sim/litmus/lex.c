@@ -23,7 +23,7 @@ static bool begins(const char *at, const char *end, const char *text)
 	return (size_t)(end - at) >= len && !memcmp(at, text, len);
 }
 
-/* Behind a comment that begins at @at; @at if it never ends. */
+/* Returns the end of the comment that begins at @at; @at if the comment does not end. */
 static const char *behind_comment(const char *at, const char *end)
 {
 	const char *to = at + 2;
@@ -44,7 +44,9 @@ static bool is_at_comment(const struct rn_litmus_parser *p)
 	return begins(p->at, p->end, "(*");
 }
 
-/* A comment that never ends is left for rn_lex_fail(). */
+/* Skips blanks and comments. A comment that does not end stays, so that rn_lex_fail()
+ * reports it.
+ */
 void rn_lex_blank(struct rn_litmus_parser *p)
 {
 	const char *from;
@@ -167,7 +169,7 @@ bool rn_lex_word(struct rn_litmus_parser *p, const char *what, char *word, size_
 	return true;
 }
 
-/* Decimal, up to 9 digits: more tells nothing in a litmus test. */
+/* Takes a decimal number of up to 9 digits, which is enough for litmus tests. */
 bool rn_lex_number(struct rn_litmus_parser *p, int64_t *number)
 {
 	unsigned digits = 0;

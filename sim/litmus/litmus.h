@@ -10,11 +10,11 @@
  *	[gpu=owner] forbidden (B.gpu0:r0=0)
  *	[mode=ibta] forbidden (B.gpu0:r0=0)
  *
- * The words in brackets are knobs (rocin/pcie.h) on top of the mode `typical`, and
- * relaxed=x+y, the regions registered with relaxed ordering. The format stands in
- * rocin-litmus(5).
+ * The words in brackets are knobs (rocin/pcie.h) that change the mode `typical`, and
+ * relaxed=x+y names regions registered with relaxed ordering. rocin-litmus(5) describes
+ * the format.
  *
- * Everything here is plain data without pointers. No allocation, no I/O.
+ * The structs of a test are plain data without pointers. No allocation, no I/O.
  */
 #ifndef RN_LITMUS_H
 #define RN_LITMUS_H
@@ -26,27 +26,30 @@ enum {
 	RN_LITMUS_NODES = 6,
 	RN_LITMUS_LOCATIONS = 16,
 	RN_LITMUS_QPS = 8,
-	RN_LITMUS_CQS = 20, /* two of each QP, and shared ones */
+	RN_LITMUS_CQS = 20, /* two for each QP, and shared ones */
 	RN_LITMUS_THREADS = 8,
-	RN_LITMUS_INSTRS = 24,	/* of a thread */
+	RN_LITMUS_INSTRS = 24,	/* instructions of a thread */
 	RN_LITMUS_OPS = 16,	/* work requests of a test */
-	RN_LITMUS_ELEMENTS = 8, /* granules of a message */
+	RN_LITMUS_ELEMENTS = 8, /* elements (locations) of a message */
 	RN_LITMUS_REGS = 16,
 	RN_LITMUS_TERMS = 8,
 	RN_LITMUS_VERDICTS = 48,
 	RN_LITMUS_OBSERVED = 32,
 	RN_LITMUS_NAME = 16,
 	RN_LITMUS_TEXT = 64,
-	RN_LITMUS_NONE = 0xff, /* where a number means an index */
+	/* No index: the value of a field of type uint8_t that has none. */
+	RN_LITMUS_NONE = 0xff,
 };
 
-/* A location: one granule of memory with a number in it. */
+/* A location: memory with a name that holds one number. */
 struct rn_litmus_location {
 	char name[RN_LITMUS_NAME];
 	uint8_t node;
-	uint8_t agent; /* whose memory, enum rn_agent: RN_AGENT_CPU is host memory */
-	bool relaxed;  /* registered with IBV_ACCESS_RELAXED_ORDERING */
-	uint32_t size; /* bytes, a multiple of 8; every 8 of them hold the number */
+	/* Agent whose memory it is (enum rn_agent); RN_AGENT_CPU is host memory. */
+	uint8_t agent;
+	bool relaxed; /* registered with IBV_ACCESS_RELAXED_ORDERING */
+	/* Size in bytes, a multiple of 8; each 8 bytes hold the same number. */
+	uint32_t size;
 	uint32_t align;
 	int64_t init;
 };
@@ -54,19 +57,22 @@ struct rn_litmus_location {
 struct rn_litmus_qp {
 	char name[RN_LITMUS_NAME];
 	bool uc;
-	uint8_t node, nic;	/* requester; nic: enum rn_agent */
-	uint8_t peer, peer_nic; /* responder */
+	/* Host and NIC of the requester; the NIC as enum rn_agent. */
+	uint8_t node, nic;
+	uint8_t peer, peer_nic; /* host and NIC of the responder */
 	uint8_t send_cq, recv_cq;
 };
 
-/* Each QP has one of its own for each direction, unless the test says `cq c: q,p.r`. */
+/* A CQ. Each QP has one for sends and one for receives, unless the test has a shared CQ:
+ * `cq c: q,p.r`.
+ */
 struct rn_litmus_cq {
 	char name[RN_LITMUS_NAME]; /* "q", "q.r" or "c" */
 	uint8_t node;
 	uint8_t nic;
 };
 
-/* The work requests: symbol, and which request of verbs it is (RN_WR_*). */
+/* Work requests: symbol in this file, and verbs request (RN_WR_*). */
 #define RN_LITMUS_REQUESTS(X)        \
 	X(WRITE, RDMA_WRITE)         \
 	X(IMM, RDMA_WRITE_WITH_IMM)  \
@@ -87,8 +93,8 @@ enum rn_litmus_op {
 #define X(symbol, request) RN_LITMUS_##symbol,
 	RN_LITMUS_REQUESTS(X)
 #undef X
-	RN_LITMUS_POLL, /* blocking, of `cq` */
-	RN_LITMUS_TRYP, /* reg = 1 if a CQE was there */
+	RN_LITMUS_POLL, /* waits for a completion of @cq */
+	RN_LITMUS_TRYP, /* sets @reg to 1 if a CQE was there, else 0 */
 	RN_LITMUS_LAUNCH,
 	RN_LITMUS_DMA,
 	RN_LITMUS_DMACQE,
@@ -111,16 +117,16 @@ struct rn_litmus_value {
 /* Source of one element of a message. */
 struct rn_litmus_source {
 	bool is_inline;
-	uint8_t loc; /* if not inline */
+	uint8_t loc; /* location, if not inline */
 	struct rn_litmus_value value;
 };
 
-/* One instruction. Which fields mean something:
+/* One instruction. The fields that an instruction uses:
  *
  *	st, mwr, dma	loc, value		ld, mrd		reg, loc
  *	wait		loc, value		poll		cq
  *	tryp		reg, cq			launch		thread
- *	dmacqe, pollc	nothing (pollc waits for a completion of any engine of its node)
+ *	dmacqe, pollc nothing (pollc waits for a completion of any DMA engine of its node)
  *	write imm send	qp, count, dst[] (remote), src[] (local or inline)
  *	read		qp, count, dst[] (local), src[] (remote, never inline)
  *	faa		qp, dst[0] (local or NONE), loc (remote), value
@@ -136,25 +142,25 @@ struct rn_litmus_instr {
 	uint8_t dst[RN_LITMUS_ELEMENTS];
 	struct rn_litmus_source src[RN_LITMUS_ELEMENTS];
 	struct rn_litmus_value value, value2;
-	uint8_t work; /* number of this work request in the test; or NONE */
+	uint8_t work; /* number of the work request in the test, or NONE */
 	uint32_t line;
-	char text[RN_LITMUS_TEXT]; /* as written, blanks folded */
+	char text[RN_LITMUS_TEXT]; /* text of the instruction, with single blanks */
 };
 
 struct rn_litmus_thread {
 	char name[RN_LITMUS_NAME]; /* "B.gpu0" */
 	uint8_t node;
-	uint8_t agent;	  /* RN_AGENT_CPU, a GPU, an NVMe drive */
-	bool is_launched; /* begins when some CPU launches it */
+	uint8_t agent;	  /* RN_AGENT_CPU, a GPU or an NVMe drive */
+	bool is_launched; /* starts only when a CPU launches it */
 	uint8_t count;
 	struct rn_litmus_instr instr[RN_LITMUS_INSTRS];
 };
 
-/* What a condition can speak of. */
+/* What a condition can refer to. */
 enum rn_litmus_what {
-	RN_LITMUS_REGISTER, /* of a thread that has finished */
-	RN_LITMUS_MEMORY,   /* after all is quiet */
-	RN_LITMUS_DONE,	    /* 1: the thread has finished */
+	RN_LITMUS_REGISTER, /* register of a thread that has finished */
+	RN_LITMUS_MEMORY,   /* memory after all TLPs have been performed */
+	RN_LITMUS_DONE,	    /* 1 if the thread has finished */
 };
 
 struct rn_litmus_observed {
@@ -163,7 +169,7 @@ struct rn_litmus_observed {
 	char name[RN_LITMUS_TEXT]; /* "B.gpu0:r0", "x", "A.cpu:done" */
 };
 
-/* observed[index] == value, or != */
+/* A term of a condition: observed[@observed] == @value, or != if @is_not. */
 struct rn_litmus_term {
 	uint8_t observed;
 	bool is_not;
@@ -171,26 +177,30 @@ struct rn_litmus_term {
 };
 
 enum rn_litmus_expect {
-	RN_LITMUS_ALLOWED,   /* some final state satisfies the condition; also: exists */
-	RN_LITMUS_FORBIDDEN, /* none does; also: ~exists */
-	RN_LITMUS_ALWAYS,    /* all do: forall */
+	/* Some final state satisfies the condition; also written `exists`. */
+	RN_LITMUS_ALLOWED,
+	RN_LITMUS_FORBIDDEN, /* no final state satisfies it; also written ~exists */
+	RN_LITMUS_ALWAYS,    /* every final state satisfies it; written `forall` */
 };
 
 struct rn_litmus_verdict {
 	uint8_t expect; /* enum rn_litmus_expect */
 	uint8_t count;
-	struct rn_litmus_term term[RN_LITMUS_TERMS]; /* all of them */
-	char knobs[RN_LITMUS_TEXT]; /* for rn_pcie_parse() on top of typical; "" */
-	uint32_t relaxed;	    /* locations, bit per index, besides their own */
+	/* The condition is true if all terms are. */
+	struct rn_litmus_term term[RN_LITMUS_TERMS];
+	/* Changes to the mode typical, for rn_pcie_parse(); may be empty. */
+	char knobs[RN_LITMUS_TEXT];
+	uint32_t relaxed; /* further relaxed locations, a bit mask of indices */
 	uint32_t line;
-	char text[2 * RN_LITMUS_TEXT]; /* the condition as written, without ( ) */
+	char text[2 * RN_LITMUS_TEXT]; /* text of the condition without ( ) */
 };
 
 struct rn_litmus_test {
 	char name[RN_LITMUS_TEXT];
 	char about[4 * RN_LITMUS_TEXT];
-	char rules[RN_LITMUS_TEXT]; /* that decide, as in the manual: "P6 P4 GV1" */
-	char opt[RN_LITMUS_TEXT];   /* knobs of all its verdicts */
+	/* Rules that decide, as the manual names them: "P6 P4 GV1". */
+	char rules[RN_LITMUS_TEXT];
+	char opt[RN_LITMUS_TEXT]; /* knobs of all verdicts of the test */
 	uint32_t line;
 	uint8_t nodes, locations, qps, cqs, threads, works, verdicts, observeds;
 	char node[RN_LITMUS_NODES][RN_LITMUS_NAME];
@@ -202,13 +212,13 @@ struct rn_litmus_test {
 	struct rn_litmus_observed observed[RN_LITMUS_OBSERVED];
 };
 
-/* ---- Reading (parse.c) ---- */
+/* ---- Parsing (parse.c) ---- */
 
 struct rn_litmus_parser {
-	const char *text, *at, *end; /* borrowed */
-	const char *word;	     /* where the last word began */
+	const char *text, *at, *end; /* the text of the file, which the caller owns */
+	const char *word;	     /* beginning of the last word */
 	uint32_t line, word_line;
-	/* After -EINVAL: where, and what was expected there. */
+	/* After -EINVAL: place of the error, and what was expected there. */
 	uint32_t error_line, error_column;
 	char error[2 * RN_LITMUS_TEXT];
 };
@@ -216,31 +226,32 @@ struct rn_litmus_parser {
 void rn_litmus_parser_init(struct rn_litmus_parser *p, const char *text, size_t len);
 
 /**
- * rn_litmus_parse() - The next test of a file
+ * rn_litmus_parse() - Parse the next test of a file
  *
- * Return: 1: @test is filled; 0: the file is over; -EINVAL: see error*. The parser stays
- *	   where it stopped: do not call again.
+ * Return: 1: @test is set; 0: end of the file; -EINVAL: error, error_line and
+ *	   error_column are set, and the function must not be called again.
  */
 int rn_litmus_parse(struct rn_litmus_parser *p, struct rn_litmus_test *test);
 
 /* ---- Knobs ---- */
 
-/* Everything that a run of a test depends on, besides the test. */
+/* Everything besides the test on which its runs depend. */
 struct rn_litmus_setup {
 	struct rn_pcie_knobs knobs;
-	uint32_t relaxed; /* locations, bit per index, besides their own */
+	uint32_t relaxed; /* all relaxed locations, a bit mask of indices */
 };
 
 /**
- * rn_litmus_setup() - Knobs that a verdict speaks of
- * @words:	"gpu=none,relaxed=x+y", knobs on top of typical and of the test's own
+ * rn_litmus_setup() - Get the knobs for a run of a test
+ * @words:	"gpu=none,relaxed=x+y", changes to the mode typical and to the knobs of
+ *	the test
  *
- * Return: 0; -EINVAL with a sentence in @err.
+ * Return: 0, or -EINVAL and an error text in @err.
  */
 int rn_litmus_setup(const struct rn_litmus_test *t, const char *words,
 		    struct rn_litmus_setup *setup, char *err, size_t err_len);
 
-/* The same from a verdict's line. */
+/* Gets the knobs that a verdict is about, as rn_litmus_setup() does. */
 int rn_litmus_verdict_setup(const struct rn_litmus_test *t,
 			    const struct rn_litmus_verdict *v,
 			    struct rn_litmus_setup *setup, char *err, size_t err_len);
@@ -248,14 +259,14 @@ int rn_litmus_verdict_setup(const struct rn_litmus_test *t,
 bool rn_litmus_same_setup(const struct rn_litmus_setup *a,
 			  const struct rn_litmus_setup *b);
 
-/* "typical,gpu.ordering=none,relaxed=x+y" */
+/* Writes the knobs as text: "typical,gpu.ordering=none,relaxed=x+y". */
 void rn_litmus_setup_text(const struct rn_litmus_test *t,
 			  const struct rn_litmus_setup *setup, char *buf, size_t len);
 
 /* ---- Outcomes ---- */
 
-/* A final state, as far as some verdict looks at it: one number per observed[]. A bit of
- * @absent means: none, since the thread has not finished.
+/* A final state: the value of each observed[] of the test. A bit of @absent is set if
+ * there is no value, because the thread has not finished.
  */
 struct rn_litmus_outcome {
 	uint32_t absent;
@@ -266,40 +277,44 @@ bool rn_litmus_same_outcome(const struct rn_litmus_test *t,
 			    const struct rn_litmus_outcome *a,
 			    const struct rn_litmus_outcome *b);
 
-/* Does the condition of @v hold? A term whose value is absent does not, nor its `!='. */
+/* Returns true if the condition of @v is true. A term whose value is absent is false,
+ * even with !=.
+ */
 bool rn_litmus_holds(const struct rn_litmus_verdict *v,
 		     const struct rn_litmus_outcome *outcome);
 
-/* "B.gpu0:r0=0; x=1;" */
+/* Writes the values as text: "B.gpu0:r0=0; x=1;". */
 void rn_litmus_outcome_text(const struct rn_litmus_test *t,
 			    const struct rn_litmus_outcome *outcome, char *buf,
 			    size_t len);
 
-/* ---- Witnesses ---- */
+/* ---- Steps of a run ---- */
 
 enum rn_litmus_step_kind {
 	RN_STEP_INSTR,	  /* a thread executes an instruction */
 	RN_STEP_STORE,	  /* a store leaves the store buffer of its CPU */
 	RN_STEP_NIC,	  /* a NIC starts, executes or answers a work request */
 	RN_STEP_ISSUE,	  /* a TLP is sent */
-	RN_STEP_MOVE,	  /* a TLP goes from one queue to the next */
-	RN_STEP_PERFORM,  /* a write becomes visible, or a read takes its bytes */
-	RN_STEP_COMPLETE, /* the answer of a read has arrived */
+	RN_STEP_MOVE,	  /* a TLP moves from one queue to the next */
+	RN_STEP_PERFORM,  /* a write becomes visible, or a read reads its bytes */
+	RN_STEP_COMPLETE, /* the completion of a read has arrived */
 };
 
-/* One step of a run, for people. Of a TLP: who sent it and where it is. */
+/* One step of a run, to be shown. For a TLP: who sent the TLP and where it is. */
 struct rn_litmus_step {
 	uint8_t kind; /* enum rn_litmus_step_kind */
 	uint8_t node;
-	uint8_t agent;	       /* who acts; of a TLP its requester */
-	uint8_t thread, instr; /* the instruction that this belongs to; or NONE */
+	uint8_t agent;	       /* agent that acts; for a TLP its requester */
+	uint8_t thread, instr; /* instruction that caused the step; or NONE */
 	uint8_t loc;	       /* location read or written; or NONE */
 	uint8_t tlp_kind, tlp_flags;
-	uint16_t tlp;	   /* number of the TLP in this run, from 0; or RN_TLP_NONE */
-	uint16_t from, to; /* queues; RN_LIST_COUNT: none */
-	uint16_t passed;   /* number of the first TLP overtaken in `from'; or NONE */
-	int64_t value;	   /* read or written */
-	const char *rule;  /* that allowed or forced it; or NULL */
+	uint16_t tlp; /* number of the TLP in this run, from 0; or RN_TLP_NONE */
+	/* Queues that the TLP leaves and enters; RN_LIST_COUNT: none. */
+	uint16_t from, to;
+	/* Number of the first TLP that was overtaken in @from; or NONE. */
+	uint16_t passed;
+	int64_t value;		       /* value that was read or written */
+	const char *rule;	       /* rule that allowed or forced the step, or NULL */
 	char text[2 * RN_LITMUS_TEXT]; /* "CQE q.r   up:nic0 -> host<nic0" */
 };
 

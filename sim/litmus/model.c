@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model.c - the machine as a whole: memory, TLPs, threads (CPUs with a store buffer
- * (TSO), GPUs, DMA engines), and the moves of all; NICs are in model_nic.c.
+/* model.c - the state machine: memory, TLPs, threads (CPUs with a TSO store buffer, GPUs,
+ * DMA engines), and all moves except those of NICs, which are in model_nic.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -45,7 +45,7 @@ bool rn_model_is_relaxed(const struct rn_model_plan *plan, unsigned cell)
 	return plan->setup.relaxed >> plan->cell[cell].loc & 1;
 }
 
-/* ---- Threads, and what they find ---- */
+/* ---- Threads and their values ---- */
 
 static struct rn_model_thread *thread_of(const struct rn_model_run *run, unsigned thread)
 {
@@ -102,7 +102,7 @@ static void tell_thread(const struct rn_model_run *run, unsigned kind, unsigned 
 	rn_model_tell(run, &step, NULL);
 }
 
-/* The youngest store to @loc that is still in the buffer; NULL: none. */
+/* Returns the youngest store to @loc that is still in the store buffer, or NULL. */
 static const struct rn_model_store *buffered(const struct rn_model_run *run,
 					     unsigned thread, unsigned loc)
 {
@@ -148,7 +148,7 @@ static void end_load(const struct rn_model_run *run, unsigned thread)
 	finish_load(run, thread, value);
 }
 
-/* ---- TLPs that arrive ---- */
+/* ---- Arrival of TLPs ---- */
 
 struct host {
 	const struct rn_model_run *run;
@@ -207,7 +207,9 @@ static int64_t perform_atomic(const struct host *host, unsigned work)
 	return old;
 }
 
-/* The bytes are taken now; who asked finds them when the completion arrives. */
+/* Performs a read: returns the value that memory has now. The reader gets it when the
+ * completion arrives.
+ */
 static int64_t perform_read(const struct host *host, const struct rn_tlp *tlp)
 {
 	const struct rn_model_plan *plan = host->run->plan;
@@ -300,7 +302,7 @@ static const struct rn_fabric_ops ops = {
 	.moving = moving,
 };
 
-/* ---- TLPs that are sent ---- */
+/* ---- Issue of TLPs ---- */
 
 struct rn_tlp rn_model_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
 			   unsigned requester, unsigned cell)
@@ -363,7 +365,7 @@ static void launch(const struct rn_model_run *run, unsigned thread, unsigned ins
 	rn_model_issue(run, code->node, &tlp);
 }
 
-/* A store, post or launch takes effect beyond its CPU. */
+/* Makes a store, post or launch visible outside its CPU. */
 static void let_out(const struct rn_model_run *run, unsigned thread, unsigned instr,
 		    int64_t value)
 {
@@ -391,7 +393,7 @@ static void do_store(const struct rn_model_run *run, unsigned thread)
 	let_out(run, thread, (unsigned)store.instr, store.value);
 }
 
-/* Inline bytes are copied when the work request is posted, not when it is seen. */
+/* Copies inline data when the work request is posted, not when the NIC sees it. */
 static void take_inline(const struct rn_model_run *run, unsigned thread,
 			const struct rn_litmus_instr *in)
 {
@@ -507,7 +509,9 @@ static void do_dma(const struct rn_model_run *run, unsigned thread)
 
 /* ---- Moves of threads ---- */
 
-/* GPU: its stores to others have arrived. */
+/* Returns true if all stores of the thread are visible: for a CPU the store buffer is
+ * empty, for a GPU its writes have arrived.
+ */
 static bool is_fenced(const struct rn_model_run *run, unsigned thread)
 {
 	const struct rn_litmus_thread *code = code_of(run, thread);
@@ -649,8 +653,8 @@ void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned i
 	rn_fabric_move(rn_model_fabric(run->plan, run->m, node), &ops, &host, index);
 }
 
-/* Does only one agent send into this queue, through one queue? Then entering it from the
- * head of that one changes no order.
+/* Returns true if all TLPs of this queue come from one queue of one agent. Moving the
+ * first TLP of that queue into this one early then changes no order.
  */
 static bool has_one_source(unsigned queue)
 {
@@ -680,7 +684,9 @@ static bool goes_first(const struct rn_fabric *f, unsigned queue, unsigned index
 	return true;
 }
 
-/* Who waits for a CQE only becomes able to go on when it arrives. */
+/* Returns true if the TLP is a CQE that threads only wait for. Its arrival only lets such
+ * a thread continue.
+ */
 static bool is_awaited_cqe(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
 	if (rn_tag_use(tlp->tag) == RN_USE_DMACQE)
@@ -704,7 +710,9 @@ static bool is_eager(const struct rn_model_plan *plan, const struct rn_fabric *f
 	return tlp->kind == RN_TLP_COMPLETION;
 }
 
-/* What a read of @loc through the BAR would find after it has emptied the inside. */
+/* Returns the value that a read of @loc through the BAR would return after all writes
+ * inside the GPU became visible.
+ */
 static int64_t value_behind_bar(const struct rn_model_run *run, const struct rn_fabric *f,
 				unsigned loc)
 {
@@ -731,8 +739,9 @@ static int64_t value_behind_bar(const struct rn_model_run *run, const struct rn_
 	return cell[0];
 }
 
-/* A load of `wait' that finds another value changes nothing but what it has pushed, and
- * that can move by itself: such a load just stays on its way.
+/* Returns true if this load of `wait' would find another value than it waits for. Its
+ * only effect would be to push writes, which can move by themselves, so the load is left
+ * where it is.
  */
 static bool would_miss(const struct rn_model_run *run, const struct rn_fabric *f,
 		       const struct rn_tlp *tlp)
@@ -771,7 +780,7 @@ static void tlp_moves(const struct rn_model_run *run, struct rn_moves *to)
 	}
 }
 
-/* ---- The machine ---- */
+/* ---- The whole state machine ---- */
 
 void rn_model_init(const struct rn_model_plan *plan, struct rn_model *m)
 {

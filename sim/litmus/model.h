@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model.h - a litmus test as a machine: hosts with CPUs, GPUs, drives, NICs and a fabric.
+/* model.h - a litmus test as a state machine: hosts with CPUs, GPUs, drives, NICs and
+ * a fabric.
  *
- *	plan	what a test and a set of knobs fix: cells, work requests, sizes, which
- *		moves commute with everything
- *	model	the state: one flat block, copied with memcpy(), a fabric per host at
- *		its end
- *	move	one step of one agent, or one TLP one place onward
+ *	plan	what a test and its knobs determine in advance: cells, work requests,
+ *		sizes, and which moves commute with all others
+ *	model	the state: one block without pointers, with a fabric per host at its end;
+ *		copied with memcpy()
+ *	move	one step of one agent, or of one TLP to its next queue
  *
- * A NIC is this engine. Requester: work requests start in posting order, a fenced one
+ * A NIC works as follows. Requester: work requests start in posting order, a fenced one
  * when no READ, atomic, FLUSH or ATOMIC WRITE before it is unfinished; their bytes are
  * gathered with one read per granule; packets go out in order. Responder: packets are
- * executed in order (nic.ooo: those of WRITEs in any), READs, atomics, FLUSH and ATOMIC
- * WRITE leave a context that starts in order but later than later WRITEs may be executed;
- * answers leave in order. A packet is a granule.
+ * executed in order (with nic.ooo packets of WRITEs in any order). READs, atomics, FLUSH
+ * and ATOMIC WRITE make a context. Contexts start in order, but WRITEs that come later
+ * may be executed before a context starts. Answers leave in order. A packet is a granule.
  *
  * Threads: none; the caller serialises.
  */
@@ -25,31 +26,32 @@
 enum {
 	RN_MODEL_CELLS = 64,
 	RN_MODEL_PIECES = 16, /* granules of one message */
-	RN_MODEL_BUFFER = 8,  /* stores in a CPU's buffer */
-	RN_MODEL_TLPS = 96,   /* of one host */
+	RN_MODEL_BUFFER = 8,  /* stores in the store buffer of a CPU */
+	RN_MODEL_TLPS = 96,   /* TLPs in flight in one host */
 	RN_MODEL_MOVES = 128,
 };
 
-/* A location whose granules differ reads as this. */
+/* Value that is read from a location whose granules have different values (a torn read).
+ */
 #define RN_MODEL_TORN INT64_C(-999999999)
 
-/* A granule of a location, as far as the location fills it. */
+/* A cell: the part of a location that lies in one granule. */
 struct rn_model_cell {
 	uint8_t loc;
 	uint64_t addr;
 	uint32_t len;
 };
 
-/* One granule of a message. Cells are RN_LITMUS_NONE where there is nothing. */
+/* One granule of a message. A cell is RN_LITMUS_NONE where there is none. */
 struct rn_model_piece {
-	uint8_t remote, local; /* cells at the responder, at the requester */
+	uint8_t remote, local; /* cells at the responder and at the requester */
 };
 
 struct rn_model_work {
 	uint8_t op; /* enum rn_litmus_op */
 	uint8_t thread, instr, qp;
 	bool fence, unsignaled;
-	bool is_alone; /* atomic: no other one of this NIC on the same bytes */
+	bool is_alone; /* atomic: this NIC has no other atomic on the same bytes */
 	uint8_t pieces;
 	struct rn_model_piece piece[RN_MODEL_PIECES];
 };
@@ -57,61 +59,68 @@ struct rn_model_work {
 struct rn_model_plan {
 	const struct rn_litmus_test *test;
 	struct rn_litmus_setup setup;
-	bool is_now; /* place=now: what is issued is performed */
+	bool is_now; /* place=now: a TLP is performed when it is issued */
 	uint8_t cells;
 	uint8_t first_cell[RN_LITMUS_LOCATIONS], cell_count[RN_LITMUS_LOCATIONS];
 	struct rn_model_cell cell[RN_MODEL_CELLS];
 	struct rn_model_work work[RN_LITMUS_OPS];
-	/* Streams of a QP's two ends, counted per NIC from 1. */
+	/* Stream numbers (rn_tlp.stream) of both ends of a QP, counted from 1 in
+	 * each NIC.
+	 */
 	uint8_t stream[RN_LITMUS_QPS], peer_stream[RN_LITMUS_QPS];
 	bool is_posted_by_one[RN_LITMUS_QPS];
-	bool is_only_end[RN_LITMUS_QPS]; /* responder NIC has no other QP, only messages
-					  */
+	/* NIC of the responder has no other QP, and this one only messages. */
+	bool is_only_end[RN_LITMUS_QPS];
 	bool is_polled_by_one[RN_LITMUS_CQS];
-	bool is_tried[RN_LITMUS_CQS]; /* somebody looks without waiting */
-	uint32_t tlps;		      /* room of each fabric */
+	bool is_tried[RN_LITMUS_CQS]; /* a thread polls this CQ without waiting */
+	uint32_t tlps;		      /* number of places for TLPs in each fabric */
 	size_t fabric_at[RN_LITMUS_NODES], size;
 };
 
-/* A store, post or launch on its way out of a CPU. */
+/* A store, post or launch in the store buffer of a CPU. */
 struct rn_model_store {
-	int64_t instr; /* wide, so that the struct has no padding */
+	/* Number of the instruction; 64 bits wide so that the struct has no padding. */
+	int64_t instr;
 	int64_t value;
 };
 
 struct rn_model_thread {
 	uint8_t pc, stores;
-	bool is_started, is_waiting; /* for the answer of a load */
+	/* @is_waiting: a load has been issued and its value has not come. */
+	bool is_started, is_waiting;
 	struct rn_model_store store[RN_MODEL_BUFFER];
 	int64_t loaded;
 	int64_t reg[RN_LITMUS_REGS];
 };
 
 struct rn_model_request {
-	bool is_started;  /* by the requester */
-	bool is_serving;  /* its context at the responder has started */
-	bool is_done;	  /* at the requester */
-	bool is_modified; /* an atomic of the NIC has written */
-	uint8_t position; /* in its send queue */
-	uint8_t answered; /* pieces of a READ that are back */
-	uint16_t gathered, executed, returned; /* pieces, bit each */
+	bool is_started; /* the requester has started the work request */
+	bool is_serving; /* the context at the responder has started */
+	bool is_done;	 /* the requester has the answer */
+	/* The write of an atomic that the NIC performs has been issued. */
+	bool is_modified;
+	uint8_t position; /* index in the send queue */
+	uint8_t answered; /* number of pieces of a READ that the requester has got */
+	uint16_t gathered, executed, returned; /* bit masks of pieces */
 	int64_t value[RN_MODEL_PIECES];
 };
 
 struct rn_model_queue {
-	bool is_broken; /* something was not routed */
+	bool is_broken; /* a TLP could not be routed, so the QP has stopped */
 	uint8_t posted, started, answered;
 	uint8_t work[RN_LITMUS_OPS];
 };
 
 struct rn_model_ring {
 	uint8_t issued, consumed;
-	uint32_t arrived; /* slots, bit each */
+	uint32_t arrived; /* bit mask of slots whose CQE has arrived */
 };
 
-/* Only `threads', `works' ... of the test are used, so a digest can skip the rest. */
+/* Only elements that the test uses (`threads', `works' ...) ever change, so a digest can
+ * leave out the others.
+ */
 struct rn_model {
-	bool is_full; /* a fabric had no room: the test is too large */
+	bool is_full; /* a fabric had no free place: the test is too large */
 	struct rn_model_ring dma[RN_LITMUS_NODES];
 	struct rn_model_ring ring[RN_LITMUS_CQS];
 	struct rn_model_queue qp[RN_LITMUS_QPS];
@@ -121,51 +130,58 @@ struct rn_model {
 };
 
 enum rn_move_kind {
-	RN_MOVE_INSTR,	 /* thread */
-	RN_MOVE_STORE,	 /* thread: the oldest store leaves the buffer */
-	RN_MOVE_START,	 /* qp: the next work request */
-	RN_MOVE_EXECUTE, /* work, piece: a packet at the responder */
-	RN_MOVE_SERVE,	 /* work: its context */
-	RN_MOVE_MODIFY,	 /* work: the NIC's atomic has read and writes */
-	RN_MOVE_ANSWER,	 /* qp: an answer at the requester */
-	RN_MOVE_TLP,	 /* node, index */
+	RN_MOVE_INSTR, /* a thread executes an instruction; who: thread */
+	RN_MOVE_STORE, /* the oldest store leaves the store buffer; who: thread */
+	RN_MOVE_START, /* the next work request starts; who: QP */
+	/* A packet is executed at the responder; who: work request, what: piece. */
+	RN_MOVE_EXECUTE,
+	RN_MOVE_SERVE,	/* a context starts at the responder; who: work request */
+	RN_MOVE_MODIFY, /* the NIC's atomic issues its write; who: work request */
+	RN_MOVE_ANSWER, /* an answer is processed at the requester; who: QP */
+	RN_MOVE_TLP,	/* a TLP moves; who: node, what: index */
 };
 
 struct rn_move {
 	uint8_t kind;
 	uint8_t who;
 	uint16_t what;
-	/* Taking it first loses no final state, so nothing else need be tried. */
+	/* If this move is made first, no final state is lost, so other moves need not
+	 * be tried.
+	 */
 	bool is_eager;
 };
 
-/* For traces. @step: without text, and of a NIC `rule' is a verb: "starts". */
+/* Callback for traces. @step has no text; in a step of a NIC, @step->rule is a verb such
+ * as "starts".
+ */
 struct rn_model_watch {
 	void (*step)(void *arg, const struct rn_litmus_step *step,
 		     const struct rn_tlp *tlp);
 	void *arg;
 };
 
-/* What the functions of the model share. */
+/* Arguments that the functions of the model share. */
 struct rn_model_run {
 	const struct rn_model_plan *plan;
 	struct rn_model *m;
-	const struct rn_model_watch *watch; /* or NULL */
-	bool may_spin; /* loads of `wait' from other memory may miss, and repeat */
+	const struct rn_model_watch *watch; /* called for each step; may be NULL */
+	bool may_spin; /* loads of `wait' may find another value and are then repeated */
 };
 
 /**
- * rn_model_plan() - Prepare a test
+ * rn_model_plan() - Compute the plan of a test
  *
- * Return: 0; -E2BIG: more granules or TLPs than the model has room for.
+ * Return: 0, or -E2BIG if the test has more granules or TLPs than the model has room for.
  */
 int rn_model_plan(struct rn_model_plan *plan, const struct rn_litmus_test *test,
 		  const struct rn_litmus_setup *setup);
 
-/* @m: plan->size bytes, 8-byte aligned. */
+/* Sets the initial state. @m: plan->size bytes, 8-byte aligned. */
 void rn_model_init(const struct rn_model_plan *plan, struct rn_model *m);
 
-/* All moves; at most RN_MODEL_MOVES. 0: the state is final. */
+/* Writes all possible moves to @moves, which has room for RN_MODEL_MOVES. Returns their
+ * number; 0: the state is final.
+ */
 unsigned rn_model_moves(const struct rn_model_run *run, struct rn_move *moves);
 
 void rn_model_move(const struct rn_model_run *run, const struct rn_move *move);

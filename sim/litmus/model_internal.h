@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model_internal.h - what model.c and model_nic.c share, and who looks into a model. */
+/* model_internal.h - declarations shared by model.c, model_nic.c and the code that
+ * shows steps.
+ */
 #ifndef RN_LITMUS_MODEL_INTERNAL_H
 #define RN_LITMUS_MODEL_INTERNAL_H
 
 #include "model.h"
 
-/* What a TLP is for: rn_tlp.tag. */
+/* Purposes of TLPs. rn_tlp.tag holds the purpose with a number and a piece. */
 enum rn_model_use {
-	RN_USE_MEMORY, /* write to all cells of a location, or to one; number: cell */
-	RN_USE_CQE,    /* number: CQ, piece: slot */
-	RN_USE_DMACQE, /* piece: slot */
-	RN_USE_LAUNCH, /* number: thread */
-	RN_USE_LOAD,   /* number: thread */
-	RN_USE_GATHER, /* number: work request, piece */
-	RN_USE_SERVE,  /* the same, at the responder */
-	RN_USE_ATOMIC, /* number: work request */
+	/* Write to a location; number: first cell, piece: number of cells. */
+	RN_USE_MEMORY,
+	RN_USE_CQE,    /* write of a CQE; number: CQ, piece: slot */
+	RN_USE_DMACQE, /* write of a DMA engine's CQE; piece: slot */
+	RN_USE_LAUNCH, /* launch of a GPU thread; number: thread */
+	RN_USE_LOAD,   /* load of a thread; number: thread */
+	/* Read of a message's bytes by the requester; number: work request, piece. */
+	RN_USE_GATHER,
+	/* Read by a context of the responder; number: work request, piece. */
+	RN_USE_SERVE,
+	RN_USE_ATOMIC, /* PCIe AtomicOp, or the atomic of a NIC; number: work request */
 };
 
-/* thread and instr: on whose behalf, for traces. */
+/* Returns the tag of a TLP. @thread and @instr: the instruction that caused it,
+ * for traces.
+ */
 static inline uint64_t rn_model_tag(enum rn_model_use use, unsigned number,
 				    unsigned piece, unsigned thread, unsigned instr)
 {
@@ -50,7 +57,7 @@ static inline unsigned rn_tag_instr(uint64_t tag)
 	return tag & 0xff;
 }
 
-/* Moves found so far. */
+/* List of moves found so far. */
 struct rn_moves {
 	struct rn_move *list;
 	unsigned count;
@@ -102,14 +109,15 @@ static inline const struct rn_litmus_qp *rn_qp(const struct rn_model_run *run,
 	return &run->plan->test->qp[qp];
 }
 
-/* All pieces of a work request, as a mask. */
+/* Returns the bit mask of all pieces of a work request. */
 static inline uint16_t rn_all_pieces(const struct rn_model_work *work)
 {
 	return (uint16_t)((1u << work->pieces) - 1);
 }
 
-/* Does sending a read change nothing but the queue? Then sending it early loses nothing:
- * it blocks nobody, and has to wait for fewer writes.
+/* Returns true if sending a read has no effect except on the queue. Such a read can be
+ * sent early without losing a final state: it blocks no other TLP, and has fewer writes
+ * in front of it.
  */
 static inline bool rn_is_silent(const struct rn_model_plan *plan, unsigned from,
 				unsigned to)
@@ -117,16 +125,16 @@ static inline bool rn_is_silent(const struct rn_model_plan *plan, unsigned from,
 	return !plan->is_now && from != to;
 }
 
-/* model.c: TLPs */
-/* false: not routed */
+/* TLPs (model.c) */
+/* Issues a TLP. Returns false if there is no route. */
 bool rn_model_issue(const struct rn_model_run *run, unsigned node, struct rn_tlp *tlp);
-/* A write or read of one cell; kind, target, addr and len are filled in. */
+/* Returns a write or read of one cell, with kind, target, addr and len set. */
 struct rn_tlp rn_model_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
 			   unsigned requester, unsigned cell);
 void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned index);
 bool rn_model_is_relaxed(const struct rn_model_plan *plan, unsigned cell);
 
-/* model_nic.c */
+/* The NIC (model_nic.c) */
 void rn_model_post(const struct rn_model_run *run, unsigned work);
 void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_start(const struct rn_model_run *run, unsigned qp);
@@ -139,7 +147,7 @@ int64_t rn_model_atomic_result(const struct rn_model_run *run, unsigned work,
 
 void rn_model_do_answer(const struct rn_model_run *run, unsigned qp);
 
-/* model.c: report a step to the watcher, if there is one */
+/* Reports a step to the watcher, if there is one (model.c). */
 void rn_model_tell(const struct rn_model_run *run, const struct rn_litmus_step *step,
 		   const struct rn_tlp *tlp);
 

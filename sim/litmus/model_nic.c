@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model_nic.c - a NIC: work requests up to the wire, packets and contexts at the
- * responder, acknowledgements and CQEs at the requester.
+/* model_nic.c - a NIC: sending of work requests, packets and contexts at the responder,
+ * and answers and CQEs at the requester.
  */
 #include <string.h>
 
@@ -8,7 +8,9 @@
 
 /* ---- Acknowledgements and responses at the requester, and its CQEs ---- */
 
-/* Have the payload writes up to this message arrived? Inside a GPU is arrived. */
+/* Returns true if the payload writes of all messages up to this one have arrived. A write
+ * inside a GPU counts as arrived.
+ */
 static bool is_placed(const struct rn_model_run *run, unsigned work)
 {
 	const struct rn_model_work *w = rn_work(run, work);
@@ -39,14 +41,16 @@ static bool is_returned(const struct rn_model_run *run, unsigned work)
 	return rn_request(run, work)->returned == rn_all_pieces(rn_work(run, work));
 }
 
-/* All that the context of @work does has been done, but for writes on their way. */
+/* Returns true if the context of @work has done all its accesses; its writes may still be
+ * in flight.
+ */
 static bool is_served(const struct rn_model_run *run, unsigned work)
 {
 	return is_returned(run, work) &&
 	       (!is_by_nic(run, work) || rn_request(run, work)->is_modified);
 }
 
-/* Is there something at the requester for this work request? */
+/* Returns true if the requester can process an answer to this work request now. */
 static bool is_answerable(const struct rn_model_run *run, unsigned work)
 {
 	const struct rn_model_work *w = rn_work(run, work);
@@ -65,7 +69,8 @@ static bool is_answerable(const struct rn_model_run *run, unsigned work)
 	return is_served(run, work);
 }
 
-/* Has this NIC nothing on its way that a CQE would wait for? */
+/* Returns true if no write of this NIC is in flight, which a CQE would have to wait for.
+ */
 static bool is_path_free(const struct rn_model_run *run, unsigned node, unsigned nic)
 {
 	const struct rn_fabric *f = rn_model_fabric_const(run->plan, run->m, node);
@@ -80,8 +85,9 @@ static bool is_path_free(const struct rn_model_run *run, unsigned node, unsigned
 	return true;
 }
 
-/* Does the answer write anything? A CQE that finds its way free and that nobody looks for
- * without waiting is as good as nothing.
+/* Returns true if processing the answer early loses no final state, because it writes
+ * nothing that matters: no result, and at most a CQE that no write delays and that
+ * threads only wait for.
  */
 static bool is_eager(const struct rn_model_run *run, unsigned work)
 {
@@ -94,7 +100,9 @@ static bool is_eager(const struct rn_model_run *run, unsigned work)
 		return false;
 	if (w->unsignaled)
 		return true;
-	/* The entry waits where nothing waits for it, and leaves by a move of its own. */
+	/* With place=any the CQE enters a queue of its own and leaves it by a
+	 * separate move.
+	 */
 	if (run->plan->setup.knobs.place == RN_PLACE_ANY)
 		return true;
 	return !run->plan->is_tried[qp->send_cq] && is_path_free(run, qp->node, qp->nic);
@@ -113,7 +121,7 @@ static void answer_moves(const struct rn_model_run *run, struct rn_moves *to)
 	}
 }
 
-/* The result of a READ or atomic goes to local memory like any data. */
+/* Writes the result of a READ or atomic to local memory, like other data. */
 static void write_result(const struct rn_model_run *run, unsigned work, unsigned piece)
 {
 	const struct rn_model_work *w = rn_work(run, work);
@@ -135,7 +143,7 @@ static void write_result(const struct rn_model_run *run, unsigned work, unsigned
 		run->m->qp[w->qp].is_broken = true;
 }
 
-/* @does: "starts" */
+/* Reports a step of a NIC. @does: what it does, such as "starts". */
 static void tell_nic(const struct rn_model_run *run, unsigned node, unsigned nic,
 		     unsigned work, const char *does)
 {
@@ -156,7 +164,7 @@ static void tell_nic(const struct rn_model_run *run, unsigned node, unsigned nic
 	rn_model_tell(run, &step, NULL);
 }
 
-/* A CQE of @work for CQ @cq, sent by @nic of @node. */
+/* Issues a CQE of @work for CQ @cq, written by @nic of @node. */
 static void issue_cqe(const struct rn_model_run *run, unsigned node, unsigned nic,
 		      unsigned stream, unsigned cq, unsigned work)
 {
@@ -178,8 +186,8 @@ static void issue_cqe(const struct rn_model_run *run, unsigned node, unsigned ni
 	rn_model_issue(run, node, &tlp);
 }
 
-/* Answers come in the order of posting, and a request is done with its last one: so CQEs
- * go out in that order too.
+/* Processes the next answer at the requester. Answers are processed in posting order, and
+ * a request is done with its last answer, so CQEs are issued in posting order as well.
  */
 void rn_model_do_answer(const struct rn_model_run *run, unsigned qp)
 {
@@ -205,7 +213,9 @@ void rn_model_do_answer(const struct rn_model_run *run, unsigned qp)
 
 /* ---- Contexts of READs, atomics, FLUSH and ATOMIC WRITE at the responder ---- */
 
-/* An atomic of this NIC holds the lock from its read until its write is in the uplink. */
+/* Returns true if another atomic of this NIC holds the lock of the word: from its read
+ * until its write has left the queue of its QP (nic.queues=perqp).
+ */
 static bool is_locked(const struct rn_model_run *run, unsigned work)
 {
 	const struct rn_model_work *w = rn_work(run, work);
@@ -267,7 +277,7 @@ static bool is_serve_eager(const struct rn_model_run *run, unsigned work)
 	return true;
 }
 
-/* The first context that has not started, if it may. */
+/* Adds the start of the first context that has not started, if it may start. */
 static void serve_next(const struct rn_model_run *run, unsigned qp, struct rn_moves *to)
 {
 	const struct rn_model_queue *q = &run->m->qp[qp];
@@ -293,7 +303,9 @@ static void serve_next(const struct rn_model_run *run, unsigned qp, struct rn_mo
 	}
 }
 
-/* A TLP for one piece, of the end of the QP at @nic. */
+/* Returns a TLP for one piece, sent by the requester's NIC for a gather, else by
+ * the responder's.
+ */
 static struct rn_tlp piece_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
 			       enum rn_model_use use, unsigned work, unsigned piece)
 {
@@ -311,7 +323,7 @@ static struct rn_tlp piece_tlp(const struct rn_model_run *run, enum rn_tlp_kind 
 	return tlp;
 }
 
-/* Send it; if it is not routed the QP breaks. */
+/* Issues a TLP; if there is no route, the QP stops. */
 static void issue_piece(const struct rn_model_run *run, unsigned work, unsigned node,
 			struct rn_tlp *tlp)
 {
@@ -366,7 +378,8 @@ void rn_model_do_serve(const struct rn_model_run *run, unsigned work)
 	}
 }
 
-/* A comparison that failed writes nothing. */
+/* Returns true if the atomic writes: a compare and swap whose comparison failed does not.
+ */
 static bool has_matched(const struct rn_model_run *run, unsigned work, int64_t old)
 {
 	const struct rn_model_work *w = rn_work(run, work);
@@ -396,7 +409,8 @@ static void serve_moves(const struct rn_model_run *run, struct rn_moves *to)
 			rn_add_move(to, RN_MOVE_MODIFY, i, 0, false);
 }
 
-/* The second half of a NIC's atomic: the write, or of a failed comparison only the end.
+/* Makes the second half of an atomic that the NIC performs: issues the write, or only
+ * ends the atomic if the comparison failed.
  */
 void rn_model_do_modify(const struct rn_model_run *run, unsigned work)
 {
@@ -504,7 +518,7 @@ void rn_model_do_start(const struct rn_model_run *run, unsigned qp)
 
 /* ---- Responder: packets ---- */
 
-/* All packets of @work have been executed. */
+/* Returns true if all packets of @work have been executed. */
 static bool is_executed(const struct rn_model_run *run, unsigned work)
 {
 	const struct rn_model_work *w = rn_work(run, work);
@@ -513,13 +527,15 @@ static bool is_executed(const struct rn_model_run *run, unsigned work)
 	return rn_request(run, work)->executed == all;
 }
 
-/* May packets of WRITEs be executed out of order? */
+/* Returns true if packets of WRITEs may be executed out of order. */
 static bool is_any_order(const struct rn_model_run *run)
 {
 	return run->plan->setup.knobs.ooo || run->plan->setup.knobs.place == RN_PLACE_ANY;
 }
 
-/* Writing into a queue that only this QP uses, where it is in order anyway. */
+/* Returns true if the packet writes into a queue that only this QP uses, so that
+ * executing it early changes no order.
+ */
 static bool is_execute_eager(const struct rn_model_run *run,
 			     const struct rn_model_work *w, unsigned piece)
 {
@@ -534,7 +550,9 @@ static bool is_execute_eager(const struct rn_model_run *run,
 	return !(is_last && run->plan->is_tried[qp->recv_cq]);
 }
 
-/* Even then not before an earlier packet for the same bytes, unless those are relaxed. */
+/* May this packet be executed before earlier ones? Not before an earlier packet that
+ * writes the same bytes, unless the location is relaxed.
+ */
 static bool is_overtaking_allowed(const struct rn_model_run *run, unsigned work,
 				  unsigned piece)
 {
@@ -558,8 +576,9 @@ static bool is_overtaking_allowed(const struct rn_model_run *run, unsigned work,
 	return true;
 }
 
-/* The packets of one work request that may be executed now. Those before it all have
- * been if @in_order. Packets leave the requester in order, each with its bytes.
+/* Adds the packets of one work request that may be executed now. @in_order: all packets
+ * of earlier requests have been executed. Packets leave the requester in order, each
+ * after its bytes were gathered.
  */
 static void packet_moves(const struct rn_model_run *run, unsigned work, bool in_order,
 			 struct rn_moves *to)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* parse.c - a litmus file, test by test: header, setup in braces, program, verdicts. */
+/* parse.c - parses a litmus file, test by test: header, setup in braces,
+ * program, verdicts.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "parse_internal.h"
 #include "sim/pcie/model/text.h"
 
-/* ---- What stands in braces: locations, QPs, CQs, flags ---- */
+/* ---- The setup in braces: locations, QPs, CQs, flags ---- */
 
 enum {
-	SIZE_MAX_BYTES = 512, /* of a location */
+	SIZE_MAX_BYTES = 512, /* largest size of a location in bytes */
 };
 
 static bool is_taken(const struct rn_litmus_test *t, const char *name)
@@ -24,7 +26,7 @@ static bool is_power_of_two(int64_t n)
 	return n > 0 && (n & (n - 1)) == 0;
 }
 
-/* size=N align=N, in any order */
+/* Parses size=N and align=N, in any order. */
 static bool parse_extent(struct rn_litmus_parser *p, struct rn_litmus_location *loc)
 {
 	int64_t number;
@@ -44,7 +46,7 @@ static bool parse_extent(struct rn_litmus_parser *p, struct rn_litmus_location *
 	}
 }
 
-/* x@B.host=0; the name and the @ are taken already */
+/* Parses `x@B.host=0'; the name and the @ have been parsed. */
 static bool parse_location(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 			   const char *name)
 {
@@ -91,7 +93,7 @@ static uint8_t add_cq(struct rn_litmus_test *t, const char *name, const char *su
 	return t->cqs++;
 }
 
-/* q: A.nic0->B.nic0 uc; the name and the colon are taken already */
+/* Parses `q: A.nic0->B.nic0 uc'; the name and the colon have been parsed. */
 static bool parse_qp(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 		     const char *name)
 {
@@ -118,7 +120,7 @@ static bool parse_qp(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 	return true;
 }
 
-/* One q or q.r of a shared CQ. */
+/* Parses one member of a shared CQ: q or q.r. */
 static bool parse_cq_member(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 			    struct rn_litmus_cq *cq, bool is_first, uint8_t number)
 {
@@ -146,7 +148,7 @@ static bool parse_cq_member(struct rn_litmus_parser *p, struct rn_litmus_test *t
 	return true;
 }
 
-/* cq c: q, p.r */
+/* Parses `cq c: q, p.r'. */
 static bool parse_cq(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 {
 	char name[RN_LITMUS_NAME];
@@ -168,7 +170,7 @@ static bool parse_cq(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return true;
 }
 
-/* relaxed x, y or relaxed x+y */
+/* Parses `relaxed x, y' or `relaxed x+y'. */
 static bool parse_relaxed(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 {
 	uint8_t loc;
@@ -207,7 +209,9 @@ static bool parse_item(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return rn_lex_fail(p, "'@' of a location or ':' of a QP");
 }
 
-/* Once all locations are known, of which relaxed= names some. */
+/* Checks the knobs of the test after all locations are known, because relaxed=
+ * names locations.
+ */
 static bool check_opt(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 		      const struct rn_litmus_parser *place)
 {
@@ -221,7 +225,7 @@ static bool check_opt(struct rn_litmus_parser *p, const struct rn_litmus_test *t
 	return rn_lex_fail_name(p, "knobs", err);
 }
 
-/* Number of what is observed, which is added if it is new. */
+/* Sets @number to the index of the observed value, which is added if it is new. */
 static bool observe(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 		    const struct rn_litmus_observed *what, uint8_t *number)
 {
@@ -237,7 +241,7 @@ static bool observe(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 	return true;
 }
 
-/* r0 or done, of a thread */
+/* Parses a register such as r0, or `done', of a thread. */
 static bool parse_of_thread(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 			    struct rn_litmus_observed *what, struct rn_text *name)
 {
@@ -297,7 +301,7 @@ static bool parse_term(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 	       observe(p, t, &what, &term->observed);
 }
 
-/* ( term /\ term ... ) */
+/* Parses a condition: ( term /\ term ... ). */
 static bool parse_condition(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 			    struct rn_litmus_verdict *v)
 {
@@ -316,7 +320,9 @@ static bool parse_condition(struct rn_litmus_parser *p, struct rn_litmus_test *t
 	       rn_lex_char(p, ')');
 }
 
-/* Knobs as written; relaxed= is understood with them. */
+/* Parses knobs in brackets and keeps their text. Checks them, and sets the locations that
+ * relaxed= names.
+ */
 static bool parse_knobs(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 			struct rn_litmus_verdict *v)
 {
@@ -382,7 +388,7 @@ static bool parse_setup(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return check_opt(p, t, &opt);
 }
 
-/* ---- [knobs] allowed (condition) ---- */
+/* ---- Verdicts: [knobs] allowed (condition) ---- */
 
 static bool is_at_verdict(struct rn_litmus_parser *p)
 {
@@ -418,7 +424,9 @@ void rn_litmus_parser_init(struct rn_litmus_parser *p, const char *text, size_t 
 	};
 }
 
-/* RDMA NAME, to the end of the line; "one sentence" */
+/* Parses the header: RDMA and a name up to the end of the line, then a sentence
+ * in quotes.
+ */
 static bool parse_header(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 {
 	static const struct rn_lex_text name = { "the name of this test", "\n" };
@@ -470,8 +478,8 @@ static bool parse_threads(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return rn_lex_char(p, ';');
 }
 
-/* One row: a cell per thread, each with an instruction or nothing. Cells that are empty
- * at the end of the row may be left out.
+/* Parses one row of the program: a cell per thread, each with an instruction or empty.
+ * Empty cells at the end of the row may be left out.
  */
 static bool parse_row(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* parse_instr.c - instructions: a table of names, and a function per form. */
+/* parse_instr.c - parses instructions: a table of names, and a function for each form
+ * of operands.
+ */
 #include <string.h>
 
 #include "parse_internal.h"
@@ -13,7 +15,7 @@ struct cell {
 
 /* ---- Operands ---- */
 
-/* A location that loads and stores of this thread reach. */
+/* Parses a location that this thread can load and store, that is one of its host. */
 static bool own_location(struct cell *c)
 {
 	if (!rn_lex_location(c->p, c->t, &c->in->loc))
@@ -68,7 +70,7 @@ static bool is_own_cq(struct cell *c, const char *name, uint8_t cq)
 	return true;
 }
 
-/* q, q.r or the name of a shared CQ */
+/* Parses the name of a CQ: q, q.r or that of a shared CQ. */
 static bool cq_of_thread(struct cell *c, bool is_recv)
 {
 	char name[RN_LITMUS_NAME];
@@ -91,7 +93,7 @@ static bool arrow(struct cell *c)
 	return rn_lex_try_text(c->p, "<-") || rn_lex_fail(c->p, "'<-'");
 }
 
-/* F and U, in any order */
+/* Parses the suffixes F (fence) and U (unsignaled), in any order. */
 static bool suffixes(struct cell *c)
 {
 	for (;;) {
@@ -142,7 +144,7 @@ static bool sources(struct cell *c, uint8_t node, bool may_inline)
 	return true;
 }
 
-/* ---- Forms ---- */
+/* ---- Forms of operands ---- */
 
 static bool form_nothing(struct cell *c)
 {
@@ -182,7 +184,7 @@ static bool form_message(struct cell *c)
 	       sources(c, qp_in(c)->node, true) && suffixes(c);
 }
 
-/* READ, atomics, FLUSH and ATOMIC WRITE stand only on RC. */
+/* Parses a QP that must be RC, for READ, atomics, FLUSH and ATOMIC WRITE. */
 static bool rc_qp(struct cell *c)
 {
 	return qp_of_thread(c) && (!qp_in(c)->uc || rn_lex_refuse(c->p, "an RC QP"));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plan.c - what a test and its knobs fix before it runs. */
+/* plan.c - computes what a test and its knobs determine before it runs. */
 #include <errno.h>
 #include <string.h>
 
 #include "model_internal.h"
 
 enum {
-	PAGE = 4096, /* each location in one of its own */
+	PAGE = 4096, /* bytes; each location has a page of its own */
 };
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
@@ -14,7 +14,9 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* A location begins where its alignment just allows, so that granules split it. */
+/* Divides a location into cells. It begins at the worst address that its alignment
+ * allows, so that granules split it.
+ */
 static int plan_location(struct rn_model_plan *plan, unsigned loc)
 {
 	const struct rn_litmus_location *l = &plan->test->location[loc];
@@ -53,7 +55,7 @@ static int add_piece(struct rn_model_work *work, unsigned remote, unsigned local
 	return 0;
 }
 
-/* Two locations of one size, granule by granule of the remote one. */
+/* Adds the pieces of one element: a piece for each granule of the remote location. */
 static int add_element(const struct rn_model_plan *plan, struct rn_model_work *work,
 		       unsigned remote, unsigned local)
 {
@@ -73,7 +75,7 @@ static int add_element(const struct rn_model_plan *plan, struct rn_model_work *w
 	return 0;
 }
 
-/* FLUSH reads once from each memory that it names. */
+/* Adds the pieces of a FLUSH: one read for each memory that it names. */
 static int plan_flush(const struct rn_model_plan *plan, struct rn_model_work *work,
 		      const struct rn_litmus_instr *in)
 {
@@ -157,7 +159,7 @@ static unsigned ends_of_nic(const struct rn_litmus_test *t, unsigned node, unsig
 	return ends;
 }
 
-/* Does some CPU or GPU read or write the memory of this NIC? */
+/* Returns true if the test has a location in the memory of this NIC. */
 static bool is_device_used(const struct rn_litmus_test *t, unsigned node, unsigned nic)
 {
 	for (unsigned i = 0; i < t->locations; i++)
@@ -213,8 +215,8 @@ static void plan_rings(struct rn_model_plan *plan)
 		}
 }
 
-/* Every granule twice (gathered, and written where it goes; a READ likewise), CQEs at
- * both ends, and the loads and stores of threads.
+/* Returns the most TLPs that can be in flight: each granule twice (gathered and written),
+ * CQEs at both ends, and the loads and stores of threads.
  */
 static uint32_t tlps_needed(const struct rn_model_plan *plan)
 {

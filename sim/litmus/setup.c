@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* setup.c - names of a test, knobs of a run, and outcomes in words. */
+/* setup.c - names in a test, knobs of a run, and outcomes as text. */
 #include <errno.h>
 #include <string.h>
 
@@ -48,7 +48,9 @@ static uint8_t find_node(const struct rn_litmus_test *t, const char *name)
 	return RN_LITMUS_NONE;
 }
 
-/* "gpu3" with @prefix "gpu": @first + 3. A number is one digit. */
+/* Returns @first + N for a @name that is @prefix and the digit N; NONE if it is not, or
+ * if N is not below @count.
+ */
 static uint8_t numbered(const char *name, const char *prefix, unsigned first,
 			unsigned count)
 {
@@ -157,7 +159,7 @@ static size_t word_length(const char *words, const char *stops)
 	return n;
 }
 
-/* x+y, up to a comma */
+/* Adds the locations of a list x+y, which ends at a comma, to @mask. */
 static int read_relaxed(const struct rn_litmus_test *t, const char *list, uint32_t *mask,
 			char *err, size_t err_len)
 {
@@ -180,7 +182,9 @@ static int read_relaxed(const struct rn_litmus_test *t, const char *list, uint32
 	return 0;
 }
 
-/* Each word between commas: ours is taken, the others are gathered in @rest. */
+/* Splits @words at commas: adds the locations of relaxed= to @relaxed, and appends all
+ * other words to @rest.
+ */
 static int split(const struct rn_litmus_test *t, const char *words, struct rn_text *rest,
 		 uint32_t *relaxed, char *err, size_t err_len)
 {
