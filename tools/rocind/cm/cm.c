@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm.c - see cm.h: QP1's packets in and out, a timer, and what the ids ask of their
- * surroundings.
+/* cm.c - runs the connection manager (see cm.h): sends and receives the packets of QP1,
+ * runs a timer, and implements the callbacks of ucma.h.
  *
- * Packets pass the rules about faults (`rocin fault`), and captures behind them as long
- * as there are any, on their way between the sockets of the groups and the connection
- * manager.
+ * Packets between the sockets of the groups and the connection manager pass through fault
+ * injection (`rocin fault`) and, as long as there are captures, through these. Captures
+ * are on the side of the sockets.
  */
 #include "cm.h"
 
@@ -42,7 +42,9 @@ static int send_by_group(void *ctx, const struct rn_super *super)
 	const struct rnd_group *group =
 		rnd_group_find(&cm->server->groups, &flow->src, scope);
 
-	/* The interface has lost the address: as if the packet were lost. */
+	/* If the interface has lost the address there is no group: the packet counts as
+	 * lost on the network.
+	 */
 	if (group && !rnd_group_send(group, flow, super->data, super->len))
 		rn_log(RN_LOG_DEBUG, "a management datagram is not sent: %m");
 	return 0;
@@ -64,7 +66,7 @@ static const struct rn_net_ops socket_ops = {
 	.receive = give_arrived,
 };
 
-/* ---- What rules and captures ask; there are no queue pairs but QP1 ---- */
+/* ---- Callbacks of fault injection and captures; QP1 is the only QP here ---- */
 
 static rn_ns time_now(void *ctx)
 {
@@ -145,14 +147,16 @@ static const struct rn_capture_host capture_host = {
 
 /* ---- Requests that come before their listener ---- */
 
-/* Both ends of perftest -R close a first connection and go on to a second one, the client
- * without asking whether the server listens again. Behind a kernel, to whom a command is
- * a system call, the server is first. Here each command is a message to this process, so
- * a request for a service that nobody listens for waits for a listener for as long as a
- * busy machine may need, and is refused then.
+/* A request for a service that has no listener yet waits up to RND_CM_EARLY_FOR for one,
+ * and is refused then. Such requests are normal: both ends of perftest -R close a first
+ * connection and open a second one, and the client does not wait until the server listens
+ * again. With a kernel the server wins that race, as its command is a system call; here
+ * each command is a message to this process.
  */
 
-/* Keep a copy: the packet is its receiver's. False: there is no room. */
+/* Stores a copy of the request, since its packet belongs to the caller. Returns false if
+ * there is no room.
+ */
 static bool hold_early(struct rnd_cm *cm, const struct rn_cm_rx *rx)
 {
 	struct rnd_cm_early *e = &cm->early[cm->early_count];
@@ -167,7 +171,7 @@ static bool hold_early(struct rnd_cm *cm, const struct rn_cm_rx *rx)
 	return true;
 }
 
-/* Those whose listener has come, or that have waited for long enough. */
+/* Passes on the stored requests whose listener has come or whose time is over. */
 static void take_early(struct rnd_cm *cm)
 {
 	rn_ns now = cm->early_count ? rnd_now() : 0;
@@ -192,7 +196,9 @@ static void take_early(struct rnd_cm *cm)
 
 /* ---- Packets ---- */
 
-/* @pkt: its MAD is written. What cannot be sent is lost. */
+/* Completes the packet whose MAD is in @pkt, and sends it. A packet that cannot be sent
+ * counts as lost.
+ */
 static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_qpn,
 			uint8_t *pkt)
 {
@@ -210,7 +216,7 @@ static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_q
 	out->ops->transmit(out->ctx, &one);
 }
 
-/* False: it is to be dropped. */
+/* Processes a packet to QP1. Returns false if it is dropped. */
 static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 {
 	const struct rn_flow *flow = p->flow;
@@ -243,7 +249,9 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 	return false;
 }
 
-/* What has come, and what had waited. False: some of it is to be dropped. */
+/* Processes the packet that has arrived, and those that fault injection has delayed until
+ * now. Returns false if one of them is dropped.
+ */
 static bool take_packets(struct rnd_cm *cm)
 {
 	struct rn_net *in = rn_fault_net(cm->fault);
@@ -257,8 +265,9 @@ static bool take_packets(struct rnd_cm *cm)
 	return good;
 }
 
-/* A deadline that moves away leaves the timer as it is: it is looked at again when that
- * expires. With each answer that comes in time one does.
+/* Sets the timer to the next deadline, but never to a later time than it already has:
+ * when it expires too early, it is simply set again. That saves a system call for each
+ * answer that comes in time, which moves the deadline away.
  */
 static void set_timer(struct rnd_cm *cm)
 {
@@ -272,7 +281,7 @@ static void set_timer(struct rnd_cm *cm)
 	if (at >= cm->timer_at)
 		return;
 	cm->timer_at = at;
-	/* 0 would stop it. */
+	/* A time of 0 would stop the timer, so it is 1 ns at least. */
 	when.it_value.tv_sec = at / RN_MSEC(1000);
 	when.it_value.tv_nsec = at % RN_MSEC(1000) + (at == 0);
 	timerfd_settime(cm->timer.fd, TFD_TIMER_ABSTIME, &when, NULL);
@@ -289,7 +298,7 @@ void rnd_cm_flush(struct rnd_cm *cm)
 		set_timer(cm);
 }
 
-/* All that needs no new packet. */
+/* Processes what is due by now without any new packet. */
 static void on_timer_due(struct rnd_cm *cm)
 {
 	rnd_ucma_expire(cm->ucma, rnd_now());
@@ -353,7 +362,9 @@ static void set_rules(struct rnd_cm *cm, const char *text)
 	rules.count = 0;
 	if (text && rn_fault_rules_parse(text, "rules", &rules, why, sizeof(why)))
 		rn_log(RN_LOG_WARN, "the connection manager keeps no rules: %s", why);
-	/* It serves all devices, so rules about one are not for it. */
+	/* The connection manager serves all devices, so rules for one device do not apply
+	 * to it.
+	 */
 	rn_fault_rules_select(&rules, "", getpid(), "rocind");
 	rn_fault_set_rules(cm->fault, &rules);
 }
@@ -361,7 +372,7 @@ static void set_rules(struct rnd_cm *cm, const char *text)
 void rnd_cm_set_faults(struct rnd_cm *cm, const char *text)
 {
 	set_rules(cm, text);
-	/* What earlier ones hold goes on its way. */
+	/* Sends the packets that the earlier rules held back. */
 	if (cm->ucma)
 		on_timer_due(cm);
 }
@@ -376,7 +387,7 @@ void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits
 	}
 }
 
-/* ---- What ucma asks for ---- */
+/* ---- Callbacks of ucma ---- */
 
 static int hold(void *ctx, const struct rn_gid *gid, uint32_t scope)
 {
@@ -440,9 +451,11 @@ static const struct rnd_ucma_ops ops = {
 	.show_life = show_life,
 };
 
-/* ---- Coming and going ---- */
+/* ---- Start and end ---- */
 
-/* A number or two from a file of the kernel; what is not there stays. */
+/* Reads one number, or two, from a file in /proc/sys. A value that cannot be read stays
+ * as it is.
+ */
 static void read_setting(const char *path, unsigned *a, unsigned *b)
 {
 	FILE *f = fopen(path, "re");
@@ -483,7 +496,9 @@ static struct rnd_ucma *new_ucma(struct rnd_cm *cm)
 	});
 }
 
-/* The large table is made when the first program opens the device. */
+/* Makes the table of connections, which is large, and the timer, unless they exist.
+ * Called when they are first needed.
+ */
 static int start(struct rnd_cm *cm)
 {
 	int rc;
@@ -516,7 +531,9 @@ bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t 
 {
 	bool good;
 
-	/* Who asks is refused, even if no program has opened the device yet. */
+	/* A connection request must be rejected even if no program has opened the
+	 * device yet.
+	 */
 	if (start(cm))
 		return false;
 	cm->arrived = (struct rn_rx){ .flow = flow, .data = pkt, .len = (uint32_t)len };
@@ -550,7 +567,8 @@ void rnd_cm_free(struct rnd_cm *cm)
 {
 	if (!cm)
 		return;
-	/* What is shown stays with the programs: to them we are gone, and not their ids.
+	/* Programs keep their mapping of the board, and with it the ids on it: for them
+	 * rocind has ended, but their ids still exist.
 	 */
 	rn_cm_board_close(&cm->board);
 	while (cm->channels)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm.h - the connection manager of all programs: ucma.h with sockets and a timer.
+/* cm.h - the connection manager that all programs share: it connects ucma.h, which does
+ * no I/O, to sockets and a timer.
  *
- * Packets to QP1 arrive in slot 0 of the groups (group.h) and leave by its socket.
- * Programs reach it over channels (cmdev.h).
+ * Packets of QP1 are received and sent by the sockets of slot 0 (group.h). Programs send
+ * commands over channels (cmdev.h).
  */
 #ifndef RND_CM_H
 #define RND_CM_H
@@ -13,54 +14,65 @@ struct rn_flow;
 struct rn_gid;
 struct rnd_cm;
 
-/* Return: NULL if out of memory. Nothing else is needed until a channel opens. */
+/* Returns a connection manager, or NULL if out of memory. It is started when the first
+ * channel opens or the first packet comes.
+ */
 struct rnd_cm *rnd_cm_new(struct rnd_server *server);
-/* Closes all channels; says goodbye to peers as far as groups are still open. */
+/* Closes all channels and frees @cm. Peers are sent a DREQ as far as their groups are
+ * still open.
+ */
 void rnd_cm_free(struct rnd_cm *cm);
 
 /**
- * rnd_cm_open() - Make a channel for a program
- * @netdevs:	Its devices, as ROCIN_NETDEVS names them
- * @fd:		Out: the program's end
+ * rnd_cm_open() - Open a channel for a program
+ * @netdevs:	The program's devices, in the syntax of ROCIN_NETDEVS
+ * @fd:	Out: the end of the channel that is for the program
  *
- * Return: 0, or -errno with a sentence.
+ * Return: 0, or -errno with an error text in @err.
  */
 int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
 		size_t err_len);
 
-/* What ids are shown on (cm_board.h), for a program that has a channel; stays ours. -1:
- * there is none.
+/* Returns the descriptor of the memory in which ids are published (cm_board.h), to
+ * be passed to a program that has a channel. It stays open here. -1: there is no
+ * such memory.
  */
 int rnd_cm_board_fd(const struct rnd_cm *cm);
 
-/* Channels that are open: rocind stays as long as there is one. */
+/* Returns the number of open channels; rocind does not end as long as there is one. */
 unsigned rnd_cm_channel_count(const struct rnd_cm *cm);
 
-/* Has a program that uses the connection manager this address? @cm: NULL: none does. */
+/* Does any program with a channel have a device with this address? @cm: NULL: no. */
 bool rnd_cm_wants(const struct rnd_cm *cm, const struct rn_gid *gid, uint32_t scope);
 
-/* An interface has another link address: ids bound to it are told. */
+/* Notifies the ids on this interface that its link address has changed. */
 void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex);
 
-/* What there is, for reports. @cm: NULL has nothing. */
+/* Counts the objects of the connection manager, for reports. @cm: NULL: all are 0. */
 struct rnd_ucma_counts;
 void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out);
 
-/* A packet to QPN 1 came. @pkt: from the BTH on. Return: false if it is to be dropped. */
+/* Processes a packet to QPN 1. @pkt: starts with the BTH. Returns false if the packet
+ * is dropped.
+ */
 bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t *pkt,
 		   size_t len);
 
-/* Show all its packets to a capture; see rn_capture_add(). Return: as it, or -ENOMEM. */
+/* Passes all packets of QP1 to a capture, as rn_capture_add() does. Returns its result,
+ * or -ENOMEM.
+ */
 struct rn_capture_filter;
 int rnd_cm_capture(struct rnd_cm *cm, uint64_t id, int ring, uint32_t size,
 		   const struct rn_capture_filter *filter);
-/* No more. Unknown ids are ignored. @cm: NULL has none. */
+/* Ends the capture @id; does nothing if there is none, or if @cm is NULL. */
 void rnd_cm_end_capture(struct rnd_cm *cm, uint64_t id);
 
-/* The rules about faults are these from now on; NULL: there are none. */
+/* Replaces the fault rules by those in @text; NULL: no rules. */
 void rnd_cm_set_faults(struct rnd_cm *cm, const char *text);
 
-/* Add what each rule, by its place in the text, has seen and hit here. */
+/* Adds to seen[i] and hits[i] how many packets the rule with number i in the text has
+ * seen and hit in this process.
+ */
 void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits);
 
 #endif /* RND_CM_H */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_channel.c - see cm_channel.h and rocin/cmdev.h. */
+/* cm_channel.c - receives the commands of programs over channels, and answers them; see
+ * cm_channel.h and rocin/cmdev.h.
+ */
 #include "cm_channel.h"
 
 #include <errno.h>
@@ -19,20 +21,23 @@
 #include "transport/io/rocind/ctl_socket.h"
 
 enum {
-	/* Of 2^32 names somebody with a million sockets has one in 4096: all draws fail
-	 * once in 2^96 times.
+	/* How many random names are tried. Even if another user has bound a million of
+	 * the 2^32 names, a name is in use with a probability of 1 in 4096, and all draws
+	 * fail with 1 in 2^96.
 	 */
 	NAME_DRAWS = 8,
 };
 
-/* ---- Marks: a byte for each event ---- */
+/* ---- Marks: one byte in the channel for each event ---- */
 
 static void announce(struct rnd_cm_channel *ch)
 {
 	uint32_t events = rnd_ucma_event_count(ch->ucma);
 
 	while (ch->marks < events && ch->marks < RN_CMDEV_MARKS_MAX) {
-		/* A full buffer: what is in it wakes the program, which then asks. */
+		/* If the buffer is full, the bytes in it wake the program, which then
+		 * asks for events.
+		 */
 		if (send(ch->sock.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			return;
 		ch->marks++;
@@ -44,8 +49,9 @@ void rnd_cm_channel_ready(struct rnd_cm_channel *ch)
 	announce(ch);
 }
 
-/* Take the marks of events that are gone out of the program's end. One that a thread has
- * read already is not there: that thread asks for an event and gets the next one.
+/* Reads the marks of events that are gone from @end, the program's end of the channel. A
+ * mark that a thread has read already is not there; that thread asks for an event and
+ * gets the next one.
  */
 static void take_back(struct rnd_cm_channel *ch, int end)
 {
@@ -58,15 +64,17 @@ static void take_back(struct rnd_cm_channel *ch, int end)
 
 /* ---- Commands ---- */
 
-/* A message of a program, as it came. */
+/* A message of a program, as received. */
 struct message {
 	struct rn_cmdev_call call;
 	uint8_t data[RN_CMDEV_IN_MAX + RN_CMDEV_OPTION_MAX];
-	size_t len; /* of all of it */
-	int fd;	    /* that came with it, or -1 */
+	size_t len; /* bytes in all */
+	int fd;	    /* the descriptor that came with the message, or -1 */
 };
 
-/* Of several that come it is the first; the others are closed. Return: how many came. */
+/* Takes the descriptors of a message: *@fd is the first one, or -1; the others are
+ * closed. Returns how many came.
+ */
 static size_t take_fds(struct msghdr *hdr, int *fd)
 {
 	size_t count = 0;
@@ -88,7 +96,7 @@ static size_t take_fds(struct msghdr *hdr, int *fd)
 	return count;
 }
 
-/* Return: 1, 0 (end of file), or -errno. */
+/* Receives a message. Returns 1, 0 (end of file), or -errno. */
 static int receive(int sock, struct message *m)
 {
 	union {
@@ -145,7 +153,7 @@ static int obey(struct rnd_cm_channel *ch, const struct message *m,
 	    m->len - sizeof(*call) != (size_t)call->in_len + call->option_len)
 		return -EINVAL;
 	rq.option = m->data + call->in_len;
-	/* It has read the mark. */
+	/* The thread has read a mark before it asked for an event. */
 	if (call->cmd == RDMA_USER_CM_CMD_GET_EVENT && ch->marks)
 		ch->marks--;
 	return rnd_ucma_command(ch->ucma, rnd_now(), &rq, reply);
@@ -211,9 +219,10 @@ static bool has(int fd, int option, int wanted)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == wanted;
 }
 
-/* Other descriptors could be readable for ever with nothing to read, as a datagram socket
- * that was shut down. Threads' own ends have no name: an end of a channel has, and one
- * that is its own path would keep it open when its program has gone.
+/* Can this descriptor be the socket of a thread (struct rnd_cm_path)? It must be a
+ * connected AF_UNIX socket without a name. Others are refused: a datagram socket that was
+ * shut down would be readable for ever, and the end of a channel, which has a name, would
+ * keep that channel open when its program has ended.
  */
 static bool is_path(int fd)
 {
@@ -226,7 +235,9 @@ static bool is_path(int fd)
 	       len == offsetof(struct sockaddr_un, sun_path);
 }
 
-/* Return: 0, or -errno: the thread sees its end closed. */
+/* Receives commands on @fd from now on. Returns 0, or -errno; then the caller closes @fd,
+ * and the thread reads end of file.
+ */
 static int open_path(struct rnd_cm_channel *ch, int fd)
 {
 	struct rnd_cm_path *path;
@@ -263,9 +274,9 @@ static void on_new_path(void *ctx)
 		rn_ctl_shed_fd(m.fd);
 }
 
-/* ---- Coming and going ---- */
+/* ---- Opening and closing a channel ---- */
 
-/* Return: 0, or -errno. */
+/* Binds @fd to the abstract name of channel @number. Returns 0 or -errno. */
 static int name_end(int fd, uint64_t number)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -279,8 +290,10 @@ static int name_end(int fd, uint64_t number)
 		       : 0;
 }
 
-/* Abstract names are the namespace's, and whoever knows one can take it first: half of
- * the number is one that nobody can guess. The other half is the board's (cm_board.h).
+/* Draws a number for a channel and binds @fd to its name. The low half is random: every
+ * process of the network namespace can bind abstract names, so a name that can be guessed
+ * could already be bound by another one. The high half is the same for all channels of
+ * this rocind (see cm_board.h).
  * Return: 0, or -errno.
  */
 static int number_end(int fd, uint64_t *number)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_channel.h - one descriptor of a program that stands for /dev/infiniband/rdma_cm. */
+/* cm_channel.h - a channel: one open descriptor of a program that acts
+ * as /dev/infiniband/rdma_cm.
+ */
 #ifndef RND_CM_CHANNEL_H
 #define RND_CM_CHANNEL_H
 
@@ -14,7 +16,7 @@
 
 struct rn_netdev;
 
-/* By which the commands of one thread come. */
+/* A socket over which one thread of a program sends its commands. */
 struct rnd_cm_path {
 	struct rnd_cm_path *next;
 	struct rnd_cm_channel *ch;
@@ -25,18 +27,19 @@ struct rnd_cm_channel {
 	struct rnd_cm_channel *next;
 	struct rnd_cm *cm;
 	struct rnd_source sock;
-	uint64_t number; /* in the name of the program's end */
-	uint32_t marks;	 /* bytes sent and, as far as we know, not read */
+	uint64_t number; /* unique; part of the name of the program's end */
+	uint32_t marks;	 /* bytes sent for events and, as far as known, not read */
 	struct rnd_ucma_channel *ucma;
 	struct rnd_cm_path *paths;
 };
 
 enum {
-	RND_CM_EARLY_MAX = 32 /* at a time; more are refused at once */
+	/* maximum that wait at a time; further requests are refused at once */
+	RND_CM_EARLY_MAX = 32
 };
 #define RND_CM_EARLY_FOR RN_MSEC(100)
 
-/* A request that has come before its listener. */
+/* A connection request that came before its listener; it is kept until @until. */
 struct rnd_cm_early {
 	rn_ns until;
 	struct rn_flow flow;
@@ -46,31 +49,34 @@ struct rnd_cm_early {
 
 struct rnd_cm {
 	struct rnd_server *server;
-	struct rnd_ucma *ucma;	    /* NULL until the first channel */
-	struct rn_net sockets;	    /* of the groups, for QP1's packets */
-	struct rn_capture *capture; /* before them, or NULL: nobody captures */
-	struct rn_fault *fault;	    /* before all */
-	struct rn_rx arrived;	    /* @data is NULL: nothing */
+	/* NULL until the first channel opens or the first packet comes */
+	struct rnd_ucma *ucma;
+	/* packets of QP1 to and from the sockets of the groups */
+	struct rn_net sockets;
+	struct rn_capture *capture; /* captures around `sockets'; NULL: there are none */
+	struct rn_fault *fault;	    /* fault injection, around captures and `sockets' */
+	struct rn_rx arrived;	    /* the packet to be processed; @data is NULL: none */
 	uint64_t stats[RN_STAT_COUNT];
 	struct rnd_cm_early early[RND_CM_EARLY_MAX]; /* the oldest first */
 	unsigned early_count;
 	struct rn_gsi gsi;
 	struct rnd_source timer;
-	rn_ns timer_at; /* when it expires; RN_NEVER: it does not run */
+	rn_ns timer_at; /* time at which the timer expires; RN_NEVER: it is stopped */
 	struct rnd_router router;
-	struct rn_cm_board board; /* from the first channel on */
+	struct rn_cm_board board; /* opened together with `ucma' */
 	struct rnd_cm_channel *channels;
 };
 
-/* Return: 0 with the program's end in @fd, or -errno. */
+/* Opens a channel. Returns 0 with the program's end in @fd, or -errno. */
 int rnd_cm_channel_open(struct rnd_cm *cm, const struct rn_netdev *devs, unsigned count,
 			int *fd);
 void rnd_cm_channel_close(struct rnd_cm_channel *ch);
 
-/* An event was queued. */
+/* Notifies the program of an event that was queued. */
 void rnd_cm_channel_ready(struct rnd_cm_channel *ch);
 
-/* Send what the connection manager has to say (cm.c). */
+/* Sends the packets that the connection manager has to send, and sets the timer (cm.c).
+ */
 void rnd_cm_flush(struct rnd_cm *cm);
 
 #endif /* RND_CM_CHANNEL_H */

@@ -15,16 +15,18 @@
 #include "transport/io/host/sentence.h"
 
 enum {
-	/* How far the QPN counter of a slot's next owner starts beyond the start of the
-	 * last owner's, of 65535. So late packets for the last owner have unknown QPNs
-	 * and are dropped.
+	/* The QPN counter of a slot's next owner starts so far beyond the start of the
+	 * last owner's (of 65535). So late packets for the last owner have QPNs that the
+	 * next owner does not know, and are dropped.
 	 */
 	COUNTER_STRIDE = 4096,
-	/* How long to wait for clients of a rocind that died to close their sockets. */
+	/* How long a bind waits for the clients of a rocind that died to close
+	 * their sockets.
+	 */
 	BIND_WAIT_MS = 1000,
 };
 
-/* The counters start at random values, because peers may still send to processes of an
+/* Sets the counters to random values, because peers may still send to processes of an
  * earlier rocind.
  */
 void rnd_groups_init(struct rnd_groups *groups)
@@ -100,8 +102,8 @@ void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now)
 	}
 }
 
-/* If this process has run out of descriptors, closes the group that has been without
- * users for longest. Returns true if the failed call may be repeated.
+/* Closes the group that has had no users for longest, if the call that returned @rc found
+ * no free descriptor. Returns true if it closed one, so that the call may be repeated.
  */
 static bool close_oldest_group(struct rnd_groups *groups, int rc)
 {
@@ -127,8 +129,8 @@ unsigned rnd_groups_count(const struct rnd_groups *groups)
 	return count;
 }
 
-/* Counters run from 1 to 65535. 0 is left out, because QPNs below 256 are not for
- * processes.
+/* Returns the first value of the QPN counter for the slot's next owner, from 1 to 65535.
+ * 0 is left out, because QPNs below 256 are not for processes.
  */
 static uint16_t draw_counter(struct rnd_groups *groups, unsigned slot)
 {
@@ -164,14 +166,14 @@ static void add_group(struct rnd_groups *groups, struct rnd_group *group)
 		groups->on_open(groups->ctx, group);
 }
 
-/* An address, and how long to wait until its port is free. */
+/* An address to open, and the deadline until which to wait for its port. */
 struct wanted {
 	const struct rn_gid *gid;
 	uint32_t scope;
 	rn_ns deadline;
 };
 
-/* Finds or opens the group of an address, and adds a user to it. */
+/* Finds or opens the group of an address, and counts the caller as a user of it. */
 static int get_group(struct rnd_groups *groups, const struct wanted *w,
 		     struct rnd_group **out, char *err, size_t err_len)
 {
@@ -278,8 +280,8 @@ static void look_at_interface(struct rnd_attachment *a, bool all_addresses)
 	a->follows = all_addresses;
 }
 
-/* Prepares the sockets for the slot in all groups, and removes packets for an earlier
- * owner.
+/* Makes sure that all groups have a socket for the slot, and drops the packets in these
+ * sockets that were for an earlier owner.
  */
 static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_len)
 {
@@ -294,8 +296,8 @@ static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_le
 	return 0;
 }
 
-/* Chooses a slot and prepares it in all groups. Returns 0, or -errno with a sentence in
- * @err.
+/* Chooses a slot and prepares it in all groups. Returns 0, or -errno with an error text
+ * in @err.
  */
 static int choose_slot(struct rnd_attachment *a, char *err, size_t err_len)
 {
@@ -369,7 +371,7 @@ void rnd_abandon(struct rnd_attachment *a)
 int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned idx,
 		   const struct rn_gid *gid)
 {
-	/* No wait for the port, because all other clients would wait, too. */
+	/* Does not wait for the port, because all clients would have to wait, too. */
 	const struct wanted w = { gid, scope_of(gid, a->ifindex), 0 };
 	struct rnd_group *group;
 	int rc;

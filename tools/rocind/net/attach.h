@@ -22,16 +22,17 @@ struct rnd_groups {
 	 * group has users.
 	 */
 	rn_ns idle_from;
-	/* Called for each new group, and for each group before it is closed; may be NULL.
+	/* on_open() is called for each new group, on_close() before a group is closed;
+	 * either may be NULL.
 	 */
 	void (*on_open)(void *ctx, struct rnd_group *group);
 	void (*on_close)(void *ctx, struct rnd_group *group);
-	/* Is the group used by anything but processes with slots? May be NULL. */
+	/* Does anything but processes with slots use the group? May be NULL. */
 	bool (*is_wanted)(void *ctx, const struct rnd_group *group);
 	void *ctx;
 };
 
-/* The slot and the addresses that a process holds; slot 0: none. */
+/* The slot that a process holds, and the addresses of its device; slot 0: no slot. */
 struct rnd_attachment {
 	unsigned slot;
 	uint16_t qpn_counter;
@@ -42,8 +43,9 @@ struct rnd_attachment {
 	struct rn_gid gid[RN_GID_MAX];
 	/* NULL: the interface has lost this address. */
 	struct rnd_group *group[RN_GID_MAX];
-	bool watches; /* addresses of the interface can change, as it is not loopback */
-	bool follows; /* takes new addresses of the interface as well */
+	/* changes of the interface's addresses are to be reported; false for loopback */
+	bool watches;
+	bool follows; /* the device gets new addresses of the interface, too */
 	bool wires;   /* the process can use local wires */
 	bool no_icrc; /* accepts packets without ICRC on local wires */
 	bool up;      /* link state that was reported to the process */
@@ -58,29 +60,29 @@ unsigned rnd_groups_count(const struct rnd_groups *groups);
  * rnd_groups_give_back() - Close groups that have had no users for long enough
  * @since:	Close groups whose last user left at this time or before; RN_NEVER: all
  *	groups
- * @now:	For a group that is still wanted, the time without users starts anew at
- *	@now
+ * @now:	Start of a new time without users, for a group that is_wanted() says is
+ *	still used
  */
 void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now);
 
-/* The group of an address, or NULL. @scope: interface index of a link-local address, else
- * 0.
+/* Returns the group of an address, or NULL. @scope: interface index of a link-local
+ * address, else 0.
  */
 struct rnd_group *rnd_group_find(const struct rnd_groups *groups,
 				 const struct rn_gid *gid, uint32_t scope);
 
-/* Opens a group for the address if there is none; it stays open as long as is_wanted()
- * says so. Returns 0, or an error of rnd_group_open().
+/* Opens a group for the address if there is none. The group stays open as long as
+ * is_wanted() returns true for it. Returns 0, or an error of rnd_group_open().
  */
 int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t scope,
 		   char *err, size_t err_len);
 
 /**
- * rnd_attach() - Give a process what its request asks for
+ * rnd_attach() - Give a process the slot and the addresses that its request asks for
  * @a:	Attachment with slot 0 and stats_fd -1; unchanged on failure
  * @msg:	Request; every field is checked
  *
- * Return: 0, or -errno with a sentence in @err; rn_rocind_attach() lists the errors.
+ * Return: 0, or -errno with an error text in @err; rn_rocind_attach() lists the errors.
  */
 int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	       const struct rn_ctl_attach *msg, char *err, size_t err_len);
@@ -88,24 +90,25 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 /* Releases the slot and closes the stats page; does nothing without a slot. */
 void rnd_detach(struct rnd_attachment *a);
 
-/* Ends an attachment as rnd_detach() does, at the end of rocind, when all groups are
- * closed, too. The sockets are not drained, because the process may live on and read the
- * packets in them.
+/* Releases the slot when rocind ends and has closed all groups. Unlike rnd_detach() it
+ * leaves the packets in the sockets, because the process may live on and read them.
  */
 void rnd_abandon(struct rnd_attachment *a);
 
 /**
  * rnd_attach_gid() - Add an address to an attachment
- * @idx:	Index in its GID table: the first unused one, or one whose address was
- *	lost
+ * @idx:	Index in the GID table: the first unused one, or one whose address the
+ *	interface has lost
  *
- * Return: 0; -EUSERS if another process has the slot in the group of this address; or an
- *	error of rnd_group_open(). There is no sentence, as no client asked for this.
+ * Return: 0; -EUSERS if another process already uses this attachment's slot number among
+ *	the users of the address (its group); or an error of rnd_group_open(). No error
+ *	text is written, as no client asked for this.
  */
 int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned idx,
 		   const struct rn_gid *gid);
 
-/* The interface has lost the address at index @idx. */
+/* Removes the address at index @idx, which the interface has lost, from the attachment.
+ */
 void rnd_detach_gid(struct rnd_attachment *a, unsigned idx);
 
 #endif /* RND_ATTACH_H */

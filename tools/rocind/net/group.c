@@ -26,8 +26,8 @@ enum {
 	/* Interval of attempts while old sockets are being closed. */
 	BIND_RETRY_MS = 10,
 	DRAIN_PACKETS_MAX =
-		/* More than any receive buffer holds; so a flood of packets does not
-		 * block.
+		/* more packets than any receive buffer holds; a limit, so that a flood of
+		 * packets does not block the caller
 		 */
 		1 << 16,
 };
@@ -63,7 +63,7 @@ static bool set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* Sets a socket option whose failure costs only speed or a counter. */
+/* Sets a socket option and ignores a failure, which costs only speed or a counter. */
 static void try_option(int fd, int level, int name, int value)
 {
 	if (!set_int(fd, level, name, value))
@@ -76,8 +76,9 @@ static void enlarge_receive_buffer(int fd)
 		try_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
 }
 
-/* IP_PMTUDISC_DO and no connect(): then the kernel sends IPv4 identification 0. The ICRC
- * covers this field, and a sender could not find out another value.
+/* Sets the options that packets need. With IP_PMTUDISC_DO and without connect() the
+ * kernel sends IPv4 identification 0; the ICRC covers this field, and a sender could not
+ * find out another value.
  */
 static int set_options(int fd, int family)
 {
@@ -102,8 +103,9 @@ static int set_options(int fd, int family)
 
 enum manner {
 	ALONE,
-	BESIDE_LEFTOVERS, /* only sockets of a group that was closed may have the port */
-	JOIN,		  /* other sockets of this user may have the port */
+	/* fails unless all other sockets on the port were left by a closed group */
+	BESIDE_LEFTOVERS,
+	JOIN, /* other sockets of this user may be on the port */
 };
 
 /* Returns a bound socket with SO_REUSEPORT and without SO_REUSEADDR, or -errno. */
@@ -132,11 +134,12 @@ static int open_group_socket(const struct rnd_group *group, enum manner manner)
 	return rc;
 }
 
-/* ---- Ownership of the port ---- */
+/* ---- Exclusive bind of the port ---- */
 
-/* Is the port held by sockets of this user? The kernel lets a socket with SO_REUSEPORT
- * bind only beside sockets of the same user that have the option, too. If a packet comes
- * to this socket meanwhile, it was for no process anyway.
+/* Is the port held by sockets of this user? Tries to bind another one: the kernel lets
+ * a socket with SO_REUSEPORT bind only beside sockets of the same user that have the
+ * option, too. A packet that arrives at this socket meanwhile is lost, but it was for
+ * no process.
  */
 static bool held_by_leftovers(const struct rnd_group *group)
 {
@@ -147,9 +150,10 @@ static bool held_by_leftovers(const struct rnd_group *group)
 	return fd >= 0;
 }
 
-/* Binds to the port alone. Sockets that a closed group has left have SO_REUSEADDR, so
- * that a socket with this option can bind beside them. Sockets of an open group do not
- * have it, and sockets of other users are excluded by held_by_leftovers().
+/* Binds socket 0 to the port, if only sockets left by a closed group are on it.
+ * Those have SO_REUSEADDR, so that a socket with this option can bind beside them.
+ * Sockets of an open group do not have it, and sockets of other users are excluded
+ * by held_by_leftovers().
  */
 static int take_port(struct rnd_group *group, rn_ns deadline)
 {
@@ -207,8 +211,8 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 
 /* ---- Slots ---- */
 
-/* Attaches the steering program, which serves the whole group and may be replaced while
- * packets arrive.
+/* Attaches the BPF program that chooses the socket of a packet. It works for the whole
+ * group and may be replaced while packets arrive.
  */
 static int attach_program(const struct rnd_group *group)
 {
@@ -317,7 +321,9 @@ bool rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
 	return sendmsg(group->sock[0], &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* IP_TOS comes as one byte, the other values as an int. */
+/* Returns the value of a control message. IP_TOS comes as one byte, other values as
+ * an int.
+ */
 static uint8_t small_value(const struct cmsghdr *c)
 {
 	int value = 0;
@@ -358,8 +364,8 @@ ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room)
 {
 	union rnd_sockaddr sa = { 0 };
-	/* The buffer has room for the count of packets that the socket lost
-	 * (SO_RXQ_OVFL).
+	/* A third value, besides the two above, is the number of packets that the socket
+	 * lost (SO_RXQ_OVFL).
 	 */
 	union {
 		char buf[3 * CMSG_SPACE(sizeof(int))];

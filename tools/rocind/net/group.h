@@ -2,19 +2,19 @@
 /* group.h - a device address: its group of SO_REUSEPORT sockets on port 4791.
  *
  * sock[i] is the socket with index i in the kernel's group, and the steering program
- * returns this index. So sockets are only ever added at the end, and rocind keeps each
- * open as long as the group exists, whether or not a process holds a copy.
+ * returns this index. So sockets are only added at the end, and rocind keeps each of them
+ * open as long as the group exists, whether or not a process has a copy of it.
  *
- * A group without users is closed after a while. Copies of its sockets may remain, for
+ * A group without users is closed after a while. Copies of its sockets may stay open, for
  * instance in a fork child of a process that had one. When the group is closed its
  * sockets get SO_REUSEADDR, so that the next group of the address can bind beside the
  * remaining copies. The new group gets the packets, because the kernel prefers the socket
  * that was bound last.
  *
  * sock[0] belongs to rocind. It is bound without SO_REUSEPORT and gets the option
- * afterwards, which makes the ownership of the port exclusive. If it were bound with the
- * option, a second rocind of the same user would join the group unnoticed and take
- * packets.
+ * afterwards, so that the bind fails if another rocind has the port. If it were bound
+ * with the option, a second rocind of the same user would join the group unnoticed and
+ * take packets.
  */
 #ifndef RND_GROUP_H
 #define RND_GROUP_H
@@ -39,15 +39,15 @@ struct rnd_group {
 	unsigned sock_count;
 	int sock[RND_SLOT_COUNT];
 	bool taken[RND_SLOT_COUNT]; /* a process has this slot */
-	/* Number of users: slots that are taken, and code that is about to take one or
-	 * reads packets. A group with users is not closed.
+	/* Number of users: slots that processes have, and code that is about to give a
+	 * slot or reads packets. A group with users is not closed.
 	 */
 	unsigned users;
-	rn_ns idle_from; /* when the last user left */
+	rn_ns idle_from; /* time at which the last user left */
 	struct rnd_groups *groups;
 };
 
-/* A local address as text, and in the form that the kernel expects. */
+/* A local address and port in the form that the kernel expects. */
 union rnd_sockaddr {
 	struct sockaddr any;
 	struct sockaddr_in v4;
@@ -70,7 +70,7 @@ void rnd_gid_text(const struct rn_gid *gid, char text[INET6_ADDRSTRLEN]);
 int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t scope,
 		   rn_ns deadline, char *err, size_t err_len);
 
-/* Adds sockets until slot @slot has one, and updates the steering program. Returns 0, or
+/* Adds sockets until slot @slot has one, and replaces the steering program. Returns 0, or
  * an error of a socket call, after which the group can still be used.
  */
 int rnd_group_reach(struct rnd_group *group, unsigned slot);

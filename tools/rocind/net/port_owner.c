@@ -13,11 +13,11 @@
 #include "port_owner.h"
 #include "transport/io/host/sentence.h"
 
-/* A socket in /proc/net/udp or udp6 that holds the port. */
+/* A socket listed in /proc/net/udp or udp6 that has the port. */
 struct entry {
 	bool found;
 	unsigned uid;
-	unsigned long inode; /* 0: a socket of the kernel */
+	unsigned long inode; /* 0: the socket belongs to the kernel */
 };
 
 /* Parses an address, which the kernel prints as 32-bit words in host byte order, in
@@ -39,8 +39,8 @@ static bool parse_address(const char *hex, struct rn_gid *gid)
 	return true;
 }
 
-/* Does a socket bound to @theirs block @ours? The IPv6 wildcard also receives IPv4
- * packets, unless the socket has IPV6_V6ONLY.
+/* Would a socket bound to @theirs prevent a bind to @ours? The IPv6 wildcard also
+ * receives IPv4 packets, unless the socket has IPV6_V6ONLY.
  */
 static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours)
 {
@@ -52,8 +52,9 @@ static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours
 	       (rn_gid_is_ipv4(ours) && memcmp(theirs, &any4, sizeof(any4)) == 0);
 }
 
-/* Returns, of several sockets, the one that was opened first: in a group of another
- * rocind that is rocind's own socket, not that of a client.
+/* Finds the socket in the way in one table of /proc/net; of several, the one that was
+ * opened first: in a group of another rocind that is rocind's own socket, not one of
+ * a client.
  */
 static struct entry search_table(const char *table, const struct rn_gid *ours)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* source.c - descriptors that rocind waits for; see server.h. */
+/* source.c - adds descriptors to the epoll set of rocind and removes them; see server.h.
+ */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>

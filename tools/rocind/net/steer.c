@@ -15,7 +15,9 @@ void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
 	enum {
 		TO_ROCIND = RND_STEER_PROGRAM_LEN - 1
 	};
-	/* A jump offset of BPF counts from the next instruction. */
+	/* Offset of a jump from @at to the instruction that chooses slot 0; BPF counts it
+	 * from the next instruction.
+	 */
 #define ELSE_ROCIND(at) ((uint8_t)(TO_ROCIND - (at)-1))
 	const struct sock_filter text[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),

@@ -14,7 +14,9 @@
 
 enum {
 	RND_STEER_PROGRAM_LEN = 10, /* instructions */
-	/* Bytes of a BTH; the QPN is the low 24 bits at offset 4. */
+	/* Length of a BTH in bytes; its destination QPN is the low 24 bits of the 32-bit
+	 * word at offset 4.
+	 */
 	RND_BTH_LEN = 12,
 };
 
@@ -24,8 +26,8 @@ enum {
 void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
 		       unsigned slot_count);
 
-/* The reason why a packet came to slot 0. @len is the length of the packet; only the
- * first min(@len, RND_BTH_LEN) bytes are read.
+/* Returns the reason why a packet came to slot 0. @len is the length of the packet; only
+ * the first min(@len, RND_BTH_LEN) bytes are read.
  */
 enum rn_rocind_drop rnd_steer_reason(const uint8_t *payload, size_t len);
 

@@ -21,11 +21,13 @@
 #include "watch.h"
 
 #ifndef SO_PEERPIDFD
-/* Since Linux 6.5; the same number on all architectures except sparc and parisc. */
+/* Linux 6.5 and later. The number is the same on all architectures except sparc
+ * and parisc.
+ */
 #define SO_PEERPIDFD 77
 #endif
 
-/* The outcome of a request: keep the connection, or close it. */
+/* What the caller is to do with the connection after a request. */
 enum outcome {
 	KEEP,
 	CLOSE
@@ -80,8 +82,8 @@ static enum outcome on_hello(struct rnd_client *client, struct rn_ctl_packet *pk
 	return send_answer(client, &msg, NULL, 0);
 }
 
-/* Is the descriptor a memfd? A memfd has seals, even if none is set. A read from another
- * kind of file could block, as at the end of the kernel's log.
+/* Is the descriptor a memfd? Only a memfd has seals, even if none is set. Other kinds of
+ * files are refused, because reading from them could block.
  */
 static bool is_memory(int fd)
 {
@@ -121,15 +123,15 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 		socks[i] = a->group[i]->sock[a->slot];
 	rn_log(RN_LOG_INFO, "process %d has slot %u of %s on %s", client->pid, a->slot,
 	       a->ibdev, a->ifname);
-	/* Sent before the answer, so that the process has fault rules and captures before
-	 * its first packet.
+	/* The rules and captures are sent before the answer, so that the process has them
+	 * before its first packet.
 	 */
 	if (rnd_faults_greet(client))
 		return CLOSE;
 	rnd_taps_attached(client);
 	outcome = send_answer(client, &msg, socks, a->gid_count);
-	/* Reports changes of the interface since the process looked at it. That may close
-	 * the client; after KEEP the caller does not use it.
+	/* Reports changes of the interface since the process read its state. That may
+	 * free the client; so it is not used after KEEP.
 	 */
 	if (outcome == KEEP)
 		rnd_watch_update(client);
@@ -215,7 +217,9 @@ static enum outcome on_cm_open(struct rnd_client *client, struct rn_ctl_packet *
 	return outcome;
 }
 
-/* rnd_server_run() sends the answer at the very end. */
+/* Asks rocind to end. The answer is sent by rnd_server_run(), when rocind has closed
+ * its sockets.
+ */
 static enum outcome on_shutdown(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
 	(void)pkt;
@@ -332,7 +336,7 @@ static void on_readable(void *ctx)
 		rnd_client_close(client);
 }
 
-/* ---- Begin and end of a connection ---- */
+/* ---- Opening and closing a connection ---- */
 
 static void on_death(void *ctx)
 {
@@ -351,7 +355,8 @@ static int open_pidfd(int sock, pid_t pid)
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
 		return pidfd;
 	if (errno != ENOPROTOOPT)
-		return -1; /* already dead: the connection ends, too */
+		/* the process has died already; its connection will end, too */
+		return -1;
 	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 

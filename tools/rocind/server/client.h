@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* client.h - a connection to rocind: its requests, its slot, its end. */
+/* client.h - a connection to rocind: its requests, the slot that its process holds, and
+ * its end.
+ */
 #ifndef RND_CLIENT_H
 #define RND_CLIENT_H
 
@@ -11,13 +13,16 @@ struct rnd_client {
 	struct rnd_client *next;
 	struct rnd_server *server;
 	struct rnd_source sock;
-	/* Readable when the process has died, which matters if a fork child keeps the
-	 * connection open. -1 on old kernels.
+	/* pidfd, which becomes readable when the process dies. Closing the connection
+	 * would not show that if a fork child keeps a copy of the socket. -1: the kernel
+	 * is too old for it.
 	 */
 	struct rnd_source pidfd;
 	uint64_t id;
 	int32_t pid;
-	/* Has the same protocol version; only such clients keep rocind running. */
+	/* the client has sent a hello with our protocol version; only such clients keep
+	 * rocind running
+	 */
 	bool is_greeted;
 	struct rnd_attachment attachment;
 	struct rnd_wires wires; /* local wires of the attachment */

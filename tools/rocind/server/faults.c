@@ -19,7 +19,7 @@
 struct rnd_faults {
 	uint64_t generation;
 	int fd; /* -1: there are no rules */
-	/* Counts of processes that have ended. */
+	/* Counts of packets seen and hit, from processes that have ended. */
 	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
 };
 
@@ -30,7 +30,7 @@ bool rnd_faults_are_set(const struct rnd_server *server)
 	return server->faults && server->faults->fd >= 0;
 }
 
-/* Is the descriptor a sealed memfd of limited size, which cannot change any more? */
+/* Is the descriptor a memfd of limited size whose seals forbid every change? */
 static bool is_text(int fd)
 {
 	const int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
@@ -41,7 +41,9 @@ static bool is_text(int fd)
 	       st.st_size < RN_FAULT_TEXT_MAX;
 }
 
-/* Moves the counts of rules that were kept to their new numbers. */
+/* Renumbers the counts after the rules have changed: rule i gets those of the old
+ * rule @from[i].
+ */
 static void move_counts(struct rnd_faults *f, const uint8_t from[RN_CTL_RULES_MAX])
 {
 	const struct rnd_faults old = *f;
@@ -76,8 +78,8 @@ static void tell_all(const struct rnd_client *but)
 	}
 }
 
-/* Gives the rules to the connection manager, whose packets rocind itself sends and
- * receives.
+/* Gives the rules to the connection manager, which applies them to the packets of QP1, as
+ * rocind itself sends and receives those.
  */
 static void tell_cm(const struct rnd_server *server)
 {
@@ -144,8 +146,8 @@ int rnd_faults_greet(const struct rnd_client *client)
 	const struct rnd_faults *f = client->server->faults;
 	const struct rn_ctl_faults msg = event_of(client->server);
 
-	/* Sent also if rules were removed: the stats page of the client says which rules
-	 * it has.
+	/* The event is sent also if there are no rules any more, because the client
+	 * writes into its stats page which rules it has applied.
 	 */
 	return f ? rn_ctl_send(client->sock.fd, &msg, &f->fd, msg.has_text) : 0;
 }

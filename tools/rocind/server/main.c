@@ -23,7 +23,9 @@ struct options {
 	bool foreground;
 	uint32_t idle_ms;
 	const char *idle_text; /* as given on the command line, or NULL */
-	/* Where the process that starts rocind waits for a result; or -1. */
+	/* Descriptor of a pipe to the process that started rocind and waits for the
+	 * result; -1: none does.
+	 */
 	int ready_fd;
 };
 
@@ -89,7 +91,7 @@ static void print_version(FILE *stream, struct argp_state *state)
 	fprintf(stream, "rocind %s\n", ROCIN_VERSION);
 }
 
-/* Connects as a client, which starts rocind in the background, as for any client. */
+/* Starts rocind in the background, by connecting to it as any client does. */
 static int go_into_background(const struct options *options)
 {
 	struct rn_rocind_status status = { 0 };
@@ -114,8 +116,8 @@ static int go_into_background(const struct options *options)
 	return EXIT_SUCCESS;
 }
 
-/* Tells the process that waits for the start: an empty line for success, or an error
- * message.
+/* Reports the result of the start to the process that waits for it: an empty line for
+ * success, or an error message.
  */
 static void report_start(int ready_fd, const char *words)
 {
@@ -134,7 +136,7 @@ static int run_server(const struct options *options)
 	rc = rnd_server_open(&server, options->idle_ms, why, sizeof(why));
 	if (rc)
 		rn_log(RN_LOG_INFO, "%s", why);
-	/* If another rocind was faster, the start counts as successful. */
+	/* -EALREADY: another rocind has started meanwhile. That counts as success. */
 	if (options->ready_fd >= 0)
 		report_start(options->ready_fd, rc == 0 || rc == -EALREADY ? "\n" : why);
 	else if (rc)
@@ -155,7 +157,8 @@ int main(int argc, char **argv)
 	argp_program_version_hook = print_version;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options))
 		return EXIT_FAILURE;
-	/* Started by a service manager, which wants it in the foreground. */
+	/* A service manager started this process and wants it to stay in the foreground.
+	 */
 	if (rnd_is_activated())
 		options.foreground = true;
 	if (options.ready_fd < 0 && !options.foreground)

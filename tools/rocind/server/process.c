@@ -23,7 +23,7 @@ static void close_listed(unsigned first, unsigned last)
 	while (dir && (d = readdir(dir))) {
 		unsigned long fd = strtoul(d->d_name, NULL, 10);
 
-		/* "." and ".." count as 0, which is below any range. */
+		/* "." and ".." give 0, which is below every range that is closed. */
 		if (fd >= first && fd <= last && (int)fd != dirfd(dir))
 			close((int)fd);
 	}
@@ -33,7 +33,7 @@ static void close_listed(unsigned first, unsigned last)
 
 static void close_between(unsigned first, unsigned last)
 {
-	/* close_range() exists since Linux 5.9. Without it and without /proc the
+	/* Before Linux 5.9 there is no close_range(). If /proc is missing as well, the
 	 * descriptors stay open, which does no harm.
 	 */
 	if (first <= last && syscall(SYS_close_range, first, last, 0) < 0)
@@ -50,8 +50,8 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Undoes processor affinity and real-time class, which may be inherited from the program
- * that started rocind. Errors are ignored.
+/* Resets processor affinity and the real-time scheduling class, which rocind inherits
+ * from the program that started it. Errors are ignored.
  */
 static void reset_scheduling(void)
 {
@@ -67,8 +67,8 @@ void rnd_process_detach(int keep_fd)
 {
 	unsigned keep = keep_fd > STDERR_FILENO ? (unsigned)keep_fd : STDERR_FILENO;
 
-	/* Standard input is a pipe to the process that waits for the start; it gets the
-	 * messages until the log is open.
+	/* Standard input is a pipe to the process that waits for the start. It gets our
+	 * error messages until the log file is open.
 	 */
 	(void)dup2(STDIN_FILENO, STDERR_FILENO);
 	close_between(STDERR_FILENO + 1, keep - 1);
@@ -85,7 +85,7 @@ void rnd_process_prepare(void)
 	struct rlimit limit;
 
 	umask(077);
-	signal(SIGPIPE, SIG_IGN); /* the process at the other end of a pipe may be gone */
+	signal(SIGPIPE, SIG_IGN); /* the reader of the pipe may have ended */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);

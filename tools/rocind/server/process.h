@@ -5,15 +5,16 @@
 #ifndef RND_PROCESS_H
 #define RND_PROCESS_H
 
-/* Redirects standard error to standard input, a pipe. Closes every descriptor above the
+/* Detaches the process from its terminal and its parent. Redirects standard error to
+ * standard input, which is a pipe to the parent. Closes every descriptor above the
  * standard ones except @keep_fd (-1: none). Resets inherited signal dispositions, signal
- * mask, processor affinity and real-time class. Changes to the root directory. The log
- * file is opened before that, as its name may be relative.
+ * mask, processor affinity and real-time class. Changes to the root directory. A log file
+ * with a relative name must be opened earlier.
  */
 void rnd_process_detach(int keep_fd);
 
-/* Needed in the foreground, too: files are private, SIGPIPE is ignored, and the limit of
- * descriptors is raised to the hard limit.
+/* Prepares a process in the background or foreground: new files are private to the user,
+ * SIGPIPE is ignored, and the limit of descriptors is raised to the hard limit.
  */
 void rnd_process_prepare(void);
 

@@ -58,7 +58,9 @@ static bool has_option(int fd, int option, int wanted)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == wanted;
 }
 
-/* Do clients that connect to @name in @dir reach the socket that is bound to @addr? */
+/* Does the file @name in @dir, which clients connect to, belong to the socket that is
+ * bound to @addr? The file may be a link.
+ */
 static bool leads_here(const char *dir, const char *name, const struct sockaddr_un *addr)
 {
 	int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -75,8 +77,8 @@ static bool leads_here(const char *dir, const char *name, const struct sockaddr_
 static int check_listener(int fd, const char *dir, const char *name, char *err,
 			  size_t err_len)
 {
-	/* The array is one byte longer than what the kernel writes, so that the path
-	 * always ends with NUL.
+	/* Room for one byte more than the kernel writes, so that the path always ends
+	 * with NUL.
 	 */
 	union {
 		struct sockaddr_un un;
@@ -125,20 +127,22 @@ int rnd_activation_take(const char *dir, const char *name, char *err, size_t err
 
 enum {
 	LISTEN_BACKLOG = 256,
-	/* Most packets read at a time, so that a flood does not delay clients. */
+	/* Maximum number of packets read from slot 0 at a time, so that a flood of them
+	 * does not delay clients.
+	 */
 	SLOT0_PACKETS_MAX = 64,
-	/* An address without users is kept for this time, or for the idle time of rocind
-	 * if that is shorter: servers may be started again, and rocind still answers
+	/* Time for which an address without users stays open; the idle time of rocind is
+	 * used if it is shorter. Servers may be restarted soon, and rocind still answers
 	 * packets for processes that have ended.
 	 */
 	GROUP_IDLE_MS = 10000,
-	/* If fewer descriptors than this are left, addresses without users are closed at
-	 * once. A client with its device and a wire needs fewer, not counting the sockets
-	 * of groups.
+	/* Minimum number of unused descriptors; with fewer, addresses without users are
+	 * closed at once. It suffices for one client with its device and a local wire,
+	 * not counting the sockets of groups.
 	 */
 	SPARE_DESCRIPTORS = 32,
-	/* The time that a new client has to send its hello, even if the idle time is
-	 * shorter. (A client that is too late starts another rocind.)
+	/* Minimum time that a new client has for sending its hello, even if the idle time
+	 * is shorter. (A client that is too late starts another rocind.)
 	 */
 	GREETING_MS = 200,
 };
@@ -156,8 +160,8 @@ static int open_source(struct rnd_server *server, struct rnd_source *source, int
 
 /* ---- Slot 0 ---- */
 
-/* Packets that belong to no process arrive at slot 0. Those for QP1 go to the connection
- * manager; others are counted and dropped.
+/* Slot 0 of an address receives the packets that belong to no process. Packets for QP1 go
+ * to the connection manager; others are counted and dropped.
  */
 struct rnd_slot0 {
 	struct rnd_slot0 *next;
@@ -169,7 +173,9 @@ struct rnd_slot0 {
 static void read_stray_packets(const struct rnd_slot0 *slot0)
 {
 	struct rnd_server *server = slot0->server;
-	/* Longer packets are only counted, so their rest is not needed. */
+	/* Long enough for any packet to QP1; of longer packets, which are dropped, the
+	 * rest is not needed.
+	 */
 	uint8_t pkt[RN_GSI_PACKET_LEN];
 
 	for (unsigned i = 0; i < SLOT0_PACKETS_MAX; i++) {
@@ -187,7 +193,9 @@ static void read_stray_packets(const struct rnd_slot0 *slot0)
 	}
 }
 
-/* Reads packets; counts as a user of the group, which may not be closed meanwhile. */
+/* Reads the packets that have arrived at slot 0. Meanwhile it counts as a user of the
+ * group, so that the group is not closed.
+ */
 static void on_stray_packets(void *ctx)
 {
 	const struct rnd_slot0 *slot0 = ctx;
@@ -207,7 +215,8 @@ static void on_group_open(void *ctx, struct rnd_group *group)
 	rnd_gid_text(&group->gid, address);
 	rn_log(RN_LOG_INFO, "port %d of %s is ours", RN_ROCE_PORT, address);
 	if (!slot0)
-		return; /* packets then stay in the socket's buffer and are not counted */
+		/* packets then stay unread in the socket's buffer and are not counted */
+		return;
 	slot0->server = server;
 	slot0->group = group;
 	slot0->source = (struct rnd_source){ .fd = group->sock[0],
@@ -274,8 +283,9 @@ static void close_groups(struct rnd_server *server)
 
 /* ---- Accepting ---- */
 
-/* No descriptors are left. Without this the waiting connection would make the loop spin.
- * The client sees the end of the connection and tries again for a while.
+/* Accepts a connection and closes it at once, when no descriptors are left; otherwise
+ * epoll would report the connection again and again. The client sees the end of the
+ * connection and tries again for a while.
  */
 static void turn_away(struct rnd_server *server)
 {
@@ -285,9 +295,9 @@ static void turn_away(struct rnd_server *server)
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Closes groups without users if few descriptors are left, which a high number of a new
- * one shows. It must be done in advance, because descriptors that come with a message are
- * lost if there is no room for them.
+/* Closes groups without users if few descriptors are left, which shows in the high number
+ * of @fd, the newest one. This must be done in advance, because a descriptor that comes
+ * with a message is lost if the process has no number for it.
  */
 static void keep_some_spare(struct rnd_server *server, int fd)
 {
@@ -298,7 +308,7 @@ static void keep_some_spare(struct rnd_server *server, int fd)
 		rnd_groups_give_back(&server->groups, RN_NEVER, rnd_now());
 }
 
-/* Returns true if there was a connection to accept. */
+/* Accepts a connection. Returns true if there was one. */
 static bool accept_one(struct rnd_server *server)
 {
 	int fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -335,7 +345,7 @@ static void on_netlink(void *ctx)
 	rnd_watch_changed(ctx);
 }
 
-/* ---- Opening ---- */
+/* ---- Start of rocind ---- */
 
 static int open_signals(void)
 {
@@ -351,8 +361,8 @@ static int open_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Writes our process id to the lock file, for the message of another rocind that cannot
- * lock it.
+/* Writes our process id to the lock file. Another rocind that cannot lock the file names
+ * it in its error message.
  */
 static void sign_lock(int fd)
 {
@@ -367,7 +377,9 @@ static int signed_by(int fd)
 	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
 }
 
-/* The lock file is never removed, because a later rocind must lock the same file. */
+/* Locks the lock file of this runtime directory. The file is never removed, because a
+ * later rocind must lock the same file.
+ */
 static int take_lock(struct rnd_server *server, char *err, size_t err_len)
 {
 	char path[sizeof(server->dir) + 64], name[64];
@@ -409,7 +421,9 @@ static int remove_socket(int fd, struct sockaddr_un *addr)
 	return unlink(addr->sun_path) < 0 ? -errno : 0;
 }
 
-/* We hold the lock, so a socket file that exists belongs to a rocind that died. */
+/* Binds the listening socket to its file. A file that exists already belongs to a rocind
+ * that died, because we hold the lock; so it is removed.
+ */
 static int bind_socket(int fd, struct sockaddr_un *addr)
 {
 	unlink(addr->sun_path);
@@ -538,15 +552,17 @@ static int ms_to_idle(const struct rnd_server *server)
 		return -1;
 	if (server->clients && idle_ms < GREETING_MS)
 		idle_ms = GREETING_MS;
-	/* At least as long as the client that started rocind waits for it; on a busy
-	 * machine that client would otherwise come too late each time.
+	/* The idle time is at least as long as the client that started rocind waits for
+	 * the start. Otherwise that client would find no rocind on a busy machine, each
+	 * time anew.
 	 */
 	if (server->awaits_starter && idle_ms < starter_ms)
 		idle_ms = starter_ms;
 	return ms_until(server->idle_from + RN_MSEC(idle_ms));
 }
 
-/* ms until rocind is to end or a group is to be closed; -1: neither. */
+/* Returns the ms until rocind is to end or a group is to be closed; -1: neither is due.
+ */
 static int ms_to_wait(const struct rnd_server *server)
 {
 	int end = ms_to_idle(server), group;
@@ -557,16 +573,18 @@ static int ms_to_wait(const struct rnd_server *server)
 	return end >= 0 && end < group ? end : group;
 }
 
-/* The order matters: no new clients come, the port is free, then clients are told. The
- * lock is kept until the end, so that no other rocind makes a socket file that this one
- * would remove.
+/* Ends the service, in an order that matters: new clients are refused, the port is
+ * closed, then clients are notified. The lock is held until the end; otherwise a new
+ * rocind could make a socket file, which this one would remove.
  */
 static void say_goodbye(struct rnd_server *server)
 {
 	const struct rn_ctl_hdr down = rn_ctl_hdr(RN_CTL_GOING_DOWN);
 	const struct rn_ctl_hdr stopping = rn_ctl_hdr(RN_CTL_STOPPING);
 
-	/* A service manager that passed the socket goes on listening. */
+	/* A socket passed by a service manager keeps its file: the manager goes
+	 * on listening.
+	 */
 	if (server->passed_fd < 0)
 		with_address(server, remove_socket, -1);
 	rnd_source_close(&server->listener);

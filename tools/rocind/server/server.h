@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* server.h - rocind: one thread, one epoll set.
+/* server.h - the server of rocind, which has one thread and one epoll set.
  *
- * Only one event at a time is read from epoll, so that the function that handles it may
- * free any source: there are no further events that point to a freed one.
+ * Only one event at a time is read from epoll, because the function that handles it may
+ * free any source, and a second event could point to a freed one.
  */
 #ifndef RND_SERVER_H
 #define RND_SERVER_H
@@ -31,11 +31,13 @@ struct rnd_cm; /* declared in cm.h */
 
 struct rnd_server {
 	int epoll_fd;
-	int lock_fd; /* with flock(): proves that this is the only rocind */
-	/* Listening socket that a service manager passed; its file is not removed. */
+	int lock_fd; /* locked with flock() by the only rocind of the runtime directory */
+	/* Listening socket passed by a service manager, whose file is not removed;
+	 * -1: none.
+	 */
 	int passed_fd;
-	/* Closed for a moment to accept and close a connection when no descriptor is
-	 * left.
+	/* Reserve descriptor: when no other is left, it is closed in order to accept a
+	 * connection and close that.
 	 */
 	int spare_fd;
 	char dir[1024]; /* runtime directory */
@@ -52,30 +54,31 @@ struct rnd_server {
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
 	int64_t since_s;  /* time of the start, Unix time in seconds */
 	uint32_t idle_ms; /* 0: rocind never ends by itself */
-	rn_ns idle_from;  /* when a client last came or went */
-	/* A client has started rocind, and no client has connected yet. */
+	rn_ns idle_from;  /* time at which a client last connected or ended */
+	/* rocind was started by a client, and no client has connected yet. */
 	bool awaits_starter;
 	bool stopping;
-	/* The client that asked for the end, or NULL. No requests are served after this
-	 * one, so the client still exists at the end.
+	/* The client that asked rocind to end, or NULL. No requests are processed after
+	 * that one, so the client still exists at the end.
 	 */
 	struct rnd_client *stop_asked_by;
 	struct rnd_faults *faults; /* NULL: there never were rules; see faults.h */
 };
 
 /**
- * rnd_server_open() - Become the rocind of this runtime directory and network namespace
+ * rnd_server_open() - Start to listen as the only rocind of a runtime directory and
+ * network namespace
  * @server:	Out; must not be moved until rnd_server_close()
  * @idle_ms:	End after this time without clients; 0: never
  *
- * Return: 0, and then rocind listens; -EALREADY if there is another rocind; or -errno. On
- *	an error @err has a sentence.
+ * Return: 0 when rocind listens; -EALREADY if there is another rocind; or -errno. On an
+ *	error @err has the error text.
  */
 int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
 		    size_t err_len);
 
-/* Serves clients until rocind is idle, a signal comes or a client asks for the end; then
- * tells all clients.
+/* Serves clients until rocind has been idle for its idle time, a signal comes, or a
+ * client asks for the end. Then notifies all clients of the end.
  */
 void rnd_server_run(struct rnd_server *server);
 
@@ -86,30 +89,32 @@ void rnd_server_close(struct rnd_server *server);
  */
 int rnd_server_init(struct rnd_server *server, uint32_t idle_ms);
 
-/* Starts to wait for input at @source. Returns 0 or -errno. */
+/* Adds @source to the epoll set, for input. Returns 0 or -errno. */
 int rnd_server_watch(struct rnd_server *server, struct rnd_source *source);
 
-/* Stops waiting; does nothing if nothing waits. Closing the descriptor would not suffice:
- * a program may have another descriptor of the same socket, and the kernel would go on
- * reporting events.
+/* Removes the source from the epoll set; does nothing if it is not in there. Closing the
+ * descriptor would not suffice: the kernel would go on reporting events if another
+ * process has a copy of the descriptor.
  */
 void rnd_source_forget(struct rnd_source *source);
 
-/* Stops waiting and closes the descriptor; does nothing if it is -1. */
+/* Removes the source from the epoll set and closes its descriptor; does nothing if that
+ * is -1.
+ */
 void rnd_source_close(struct rnd_source *source);
 
 /* ---- Socket activation ---- */
 
 /* A service manager may pass a listening socket by the convention of sd_listen_fds(3):
- * LISTEN_PID is the process it is for, LISTEN_FDS the number of sockets, and the first
- * one is descriptor 3.
+ * LISTEN_PID is the id of the process that gets the sockets, LISTEN_FDS the number of
+ * sockets, and the first one is descriptor 3.
  *
  * Clients use a name that contains their network namespace, which the file of a systemd
- * unit cannot express. So the unit makes a link with this name; rocind checks that it
- * leads to the socket.
+ * unit cannot express. So the unit makes a symbolic link with this name, and rocind
+ * checks that the link leads to the socket.
  */
 
-/* Was a socket passed to this process? Changes nothing. */
+/* Did a service manager pass a socket to this process? Changes nothing. */
 bool rnd_is_activated(void);
 
 /**
@@ -117,10 +122,10 @@ bool rnd_is_activated(void);
  * @dir:	Runtime directory
  * @name:	File name of the socket that clients connect to
  *
- * Removes the variables from the environment.
+ * Removes LISTEN_PID and its companions from the environment.
  *
  * Return: the socket, non-blocking and close-on-exec; -ENOENT if none was passed; -EINVAL
- *	with a sentence if it is not the socket that clients connect to.
+ *	with an error text if it is not the socket that clients connect to.
  */
 int rnd_activation_take(const char *dir, const char *name, char *err, size_t err_len);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* taps.c - captures: makes a ring for each captured device and hands it to both
- * processes.
+/* taps.c - captures: makes a ring in shared memory for each captured device and passes it
+ * to the capturing process and the captured one.
  */
 #include "taps.h"
 
@@ -32,7 +32,7 @@ static int format(int fd, uint32_t size)
 		return -errno;
 	rn_capture_format(page, size);
 	munmap(page, RN_CAPTURE_CONTROL);
-	/* The size is sealed, so that no process can truncate the memory and make an
+	/* Seals the size, so that no process can truncate the memory and so make an
 	 * access to it fault.
 	 */
 	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0
@@ -122,7 +122,9 @@ static void connect_pair(struct rnd_client *capture, struct rnd_client *device)
 		       strerror(-ring));
 		return;
 	}
-	/* The capture is told first, so that it knows the device before packets come. */
+	/* The capture gets its event first, so that it knows the device before
+	 * packets come.
+	 */
 	tell_capture(capture, device, ring);
 	send_event(device, &msg, &ring, 1);
 	close(ring);
@@ -167,7 +169,7 @@ static void connect_cm(struct rnd_client *capture)
 		       strerror(-rc));
 }
 
-/* ---- Begin and end ---- */
+/* ---- Start and end of captures ---- */
 
 static unsigned count_open(const struct rnd_server *server)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* taps.h - captures: which client captures which devices, and the rings between them.
+/* taps.h - captures: which client captures which devices, and the rings in shared memory
+ * between them.
  *
- * rocind makes a ring for each pair of a capture and a device, and hands it to both
- * processes; it never reads it. Only for packets of QP1, which are its own, rocind acts
- * as a device of its own name. A device that is added later gets its rings when it
- * attaches. What a client has written to a ring before it ended can still be read at the
- * other end.
+ * rocind makes a ring for each pair of a capture and a device, and passes it to both
+ * processes, but never reads it. rocind itself counts as a captured device, named rocind,
+ * for the packets of QP1, which it sends and receives. A device that attaches later gets
+ * its rings then. What a device has written to a ring before its process ended can still
+ * be read by the capture.
  *
- * A client that does not read its events loses its connection, but only later: no client
- * is freed during a call of these functions.
+ * A client that does not read its events loses its connection, but not during a call of
+ * these functions: none of them frees a client.
  */
 #ifndef RND_TAPS_H
 #define RND_TAPS_H
@@ -23,19 +24,20 @@ struct rnd_taps {
 	struct rn_ctl_capture what;
 };
 
-/* A client wants to capture. Returns 0, or -EALREADY, -EBUSY, -EINVAL with a sentence in
- * @err.
+/* Makes the client a capture of the devices named by @what. Returns 0; or -EALREADY,
+ * -EBUSY or -EINVAL with an error text in @err.
  */
 int rnd_taps_open(struct rnd_client *client, const struct rn_ctl_capture *what, char *err,
 		  size_t err_len);
 
-/* The request was answered: connects the capture with all devices. */
+/* Connects the capture with all devices. To be called after its request was answered. */
 void rnd_taps_begin(struct rnd_client *client);
 
-/* A client has attached a device: connects it with all captures. */
+/* Connects the device with all captures. To be called when the client has attached it. */
 void rnd_taps_attached(struct rnd_client *client);
 
-/* A client gives up its device or its capture, or ends. */
+/* Ends the captures of the client's device, and the capture that the client has opened.
+ */
 void rnd_taps_close(struct rnd_client *client);
 
 #endif /* RND_TAPS_H */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wires.c - makes local wires, and ends them. */
+/* wires.c - makes and ends local wires: shared-memory links between two processes of
+ * this machine.
+ */
 #include "wires.h"
 
 #include <errno.h>
@@ -19,10 +21,12 @@
 #include "transport/io/shm/ring.h"
 
 struct rnd_wire {
-	/* By role. Role 0 is the client that asked for the wire. */
+	/* The two clients. Index 0 is the one that asked for the wire. */
 	struct rnd_client *end[2];
 	unsigned gid_idx[2]; /* index of the address at each end */
-	/* Number of the wire at each end, and its bit in the doorbell page. */
+	/* Number of the wire in the table of each client; the same bit in the doorbell
+	 * page of that client belongs to the wire.
+	 */
 	unsigned bit[2];
 	bool is_broken;
 	rn_ns since;
@@ -35,7 +39,9 @@ struct rnd_wire {
 
 /* ---- Memory ---- */
 
-/* Seals the size, so that no process can truncate the memory and make an access fault. */
+/* Seals the size of the memory, so that no process can truncate it and so make an
+ * access fault.
+ */
 static int seal_size(int fd)
 {
 	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0
@@ -73,8 +79,8 @@ static int make_page(void)
 	return rc;
 }
 
-/* Allocates the memory that a ring needs at first here, where a lack of memory can be
- * reported.
+/* Initialises the rings and allocates the memory that they need at first: a lack of
+ * memory can be reported here, but not later.
  */
 static int format_rings(int fd)
 {
@@ -111,7 +117,9 @@ static int make_rings(void)
 
 /* ---- Events to clients ---- */
 
-/* If the client does not read, its connection is shut down; the client is freed later. */
+/* Sends an event. If the client's socket buffer is full, shuts its connection down; the
+ * client is freed later.
+ */
 static void send_event(struct rnd_client *client, const void *msg)
 {
 	int rc = rn_ctl_send(client->sock.fd, msg, NULL, 0);
@@ -142,8 +150,8 @@ static void tell_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
 	send_event(client, &msg);
 }
 
-/* Tells a client that it gets no wire. If the client does not read its events, it simply
- * gets no answer.
+/* Tells a client that it gets no wire. The event is dropped if the client's socket buffer
+ * is full.
  */
 static void send_wire_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
 			   int err)
@@ -188,7 +196,9 @@ static int open_doorbell(struct rnd_wires *wires)
 	page = make_page();
 	if (page < 0)
 		return page;
-	/* Non-blocking, because a peer could fill the counter. */
+	/* Non-blocking, because the peer writes to it, too, and could bring the counter
+	 * to its maximum.
+	 */
 	event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (event < 0) {
 		int rc = -errno;
@@ -209,7 +219,9 @@ static int find_gid(const struct rnd_attachment *a, const struct rn_gid *gid)
 	return -1;
 }
 
-/* Finds the process that gets packets for this slot and address. */
+/* Finds the client that has the slot and the address of @ends, and the index of
+ * that address.
+ */
 static struct rnd_client *find_peer(const struct rnd_client *client,
 				    const struct rn_ctl_ends *ends, int *gid_idx)
 {
@@ -247,8 +259,8 @@ static struct rnd_wire *find_wire(const struct rnd_client *client,
 	return NULL;
 }
 
-/* Uses numbers in turn, so that a client that has not read the end of an old wire still
- * can.
+/* Finds a free number for a wire. Numbers are used in turn, because the client may not
+ * yet have read the event that ended an earlier wire of the same number.
  */
 static int find_place(const struct rnd_wires *wires)
 {
@@ -268,7 +280,7 @@ static void unlink_wire(struct rnd_wire *w)
 	free(w);
 }
 
-/* Sets all of @w except the numbers of the wire. Returns 0 or a positive errno value. */
+/* Fills in @w, except the numbers of the wire. Returns 0 or a positive errno value. */
 static int find_ends(struct rnd_wire *w, struct rnd_client *client,
 		     const struct rn_ctl_ends *ends)
 {
@@ -304,7 +316,8 @@ static int choose_places(struct rnd_wire *w)
 	return 0;
 }
 
-/* The end that did not ask is told first, so that it polls the wire before packets come.
+/* Makes the rings and passes them to both clients, first to the one that did not ask, so
+ * that it polls the wire before packets come.
  */
 static int hand_out(const struct rnd_wire *w)
 {
@@ -316,7 +329,9 @@ static int hand_out(const struct rnd_wire *w)
 	rc = tell_up(w, 1, rings);
 	if (rc == 0) {
 		rc = tell_up(w, 0, rings);
-		/* The client that asked gets no wire, so the other end must be told. */
+		/* The client that asked gets no wire, so the other one must be told that
+		 * its wire has ended.
+		 */
 		if (rc) {
 			struct rn_ctl_ends ends = ends_of(w, 1);
 
@@ -343,7 +358,7 @@ static int add_wire(const struct rnd_wire *plan)
 	return 0;
 }
 
-/* Returns 0 or a positive errno value. */
+/* Makes a wire and passes it to both clients. Returns 0 or a positive errno value. */
 static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
 {
 	struct rnd_wire w = { .is_broken = false };
@@ -384,7 +399,9 @@ static void close_wire(struct rnd_wire *w, const struct rnd_client *client)
 	unsigned role = w->end[0] == client ? 0 : 1;
 	struct rnd_client *peer = w->end[!role];
 	struct rn_ctl_ends theirs = ends_of(w, !role);
-	/* The peer has been told already, or will be told that rocind ends. */
+	/* True if the client at the other end has been notified already, or will be when
+	 * rocind ends.
+	 */
 	bool knows = w->is_broken || client->server->stopping;
 
 	unlink_wire(w);
@@ -400,7 +417,9 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 	int err;
 
 	if (w && !is_broken) {
-		/* If the wire is not lost, both ends have asked at the same time. */
+		/* The wire exists already. If the client has not lost it, both clients
+		 * have asked for it at the same time.
+		 */
 		if (!ends->lost || rnd_now() - w->since < LIFE_MIN)
 			return;
 		rn_log(RN_LOG_INFO, "process %d has lost its local wire to process %d",

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connect.c - ids listen, connect, accept, reject and disconnect, and hear what came of
- * it. */
+/* connect.c - commands by which ids listen, connect, accept, reject and disconnect, and
+ * the events that result from them.
+ */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <string.h>
 
 #include "id.h"
 
-/* ---- Events of the connection manager become events of ids ---- */
+/* ---- Events of ids from events of the connection manager ---- */
 
 static void copy_data(struct rdma_ucm_conn_param *conn, const struct rn_cm_event *ev,
 		      uint32_t skip)
@@ -18,8 +19,8 @@ static void copy_data(struct rdma_ucm_conn_param *conn, const struct rn_cm_event
 	memcpy(conn->private_data, ev->data + skip, conn->private_data_len);
 }
 
-/* What the peer has asked for or granted, with the roles turned round: what it takes at
- * a time is what we may ask for.
+/* Fills in what the peer has requested or granted. Responder resources and initiator
+ * depth are those of our side: the peer's responder resources limit our initiator depth.
  */
 static void fill_conn(struct rnd_event *out, const struct rn_cm_event *ev, uint32_t skip)
 {
@@ -48,16 +49,18 @@ static void fill_ud(struct rnd_event *out, const struct rn_cm_event *ev, uint32_
 	memcpy(ud->private_data, ev->data + skip, ud->private_data_len);
 }
 
-/* A program may think for long: the peer is told so if it asks again. */
+/* Answers a repeated request with an MRA, because the program may take long to accept.
+ * (There is no MRA for SIDR.)
+ */
 static void be_patient(struct rnd_ucma *ucma, const struct rn_cm_event *ev)
 {
 	if (ev->type != RN_CM_EV_SIDR_REQ)
 		rn_cm_mra(ucma->cm, ev->conn, RN_CM_MRA_TIMEOUT, true);
 }
 
-/* ---- Asked ---- */
+/* ---- Events of requests ---- */
 
-/* The ends of the new id, from the request's IP CM header. */
+/* Sets source and destination of a new id, from the IP CM header of the request. */
 static void set_ends(struct rnd_id *id, const struct rn_cm_ip_hdr *hdr, uint16_t port,
 		     uint32_t scope)
 {
@@ -95,7 +98,9 @@ static struct rnd_id *new_passive(struct rnd_id *listener, const struct rn_cm_ev
 	return id;
 }
 
-/* Nobody can take it: as Linux, which says no for a consumer that has no memory. */
+/* Rejects a request for which no id or event could be made. The reason is
+ * RN_CM_REJ_CONSUMER, as Linux has it when it is out of memory.
+ */
 static void turn_away(struct rnd_ucma *ucma, rn_ns now, struct rn_cm_conn *conn)
 {
 	rn_cm_close(ucma->cm, now, conn);
@@ -129,7 +134,7 @@ static void on_request(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_even
 		fill_conn(out, ev, RN_CM_IP_HDR_LEN);
 }
 
-/* ---- Answered ---- */
+/* ---- Events of established and failed connections ---- */
 
 static void on_datagram_service(struct rnd_id *id, const struct rn_cm_event *ev)
 {
@@ -194,7 +199,7 @@ static void on_event(struct rnd_id *id, const struct rn_cm_event *ev)
 		break;
 	case RN_CM_EV_REQ:
 	case RN_CM_EV_SIDR_REQ:
-	case RN_CM_EV_LAP: /* rdma_cm programs cannot say anything to it */
+	case RN_CM_EV_LAP: /* LAP is ignored, as rdma_cm has no way to answer it */
 	case RN_CM_EV_APR:
 	case RN_CM_EV_COUNT:
 		break;
@@ -224,7 +229,9 @@ enum {
 
 /* ---- Listening ---- */
 
-/* Only what is for the program's own addresses: those of its devices, or one. */
+/* Restricts the listener to requests for the address of the id; of a wildcard address
+ * only the IP version is compared.
+ */
 static void fill_listener(struct rnd_id *id, uint32_t backlog)
 {
 	struct rn_cm_listener *l = &id->listener;
@@ -235,7 +242,7 @@ static void fill_listener(struct rnd_id *id, uint32_t backlog)
 	l->user = id;
 	l->backlog = backlog > 0 && backlog < BACKLOG_MAX ? backlog : BACKLOG_MAX;
 	if (any && (id->port.src.family == AF_INET || id->port.v6only)) {
-		/* IP version, in the second byte of the IP CM header */
+		/* The IP version is in the second byte of the IP CM header. */
 		l->compare[1] = id->port.src.family == AF_INET ? 0x40 : 0x60;
 		l->compare_mask[1] = 0xf0;
 	}
@@ -269,7 +276,7 @@ int rnd_cmd_listen(const struct rnd_call *c)
 	return rc;
 }
 
-/* ---- What is offered ---- */
+/* ---- Parameters of a connection ---- */
 
 static struct rn_cm_offer offer_of(const struct rnd_id *id,
 				   const struct rdma_ucm_conn_param *p,
@@ -304,7 +311,9 @@ enum {
 	REQUEST_DATA_MAX = RN_CM_IP_HDR_LEN + UINT8_MAX
 };
 
-/* Private data of a request: the IP CM header, then the program's. */
+/* Puts the IP CM header before the program's private data, as the private data of
+ * a request.
+ */
 static void put_header(const struct rnd_id *id, struct rn_cm_offer *offer,
 		       uint8_t data[REQUEST_DATA_MAX])
 {
@@ -394,10 +403,14 @@ int rnd_cmd_accept(const struct rnd_call *c)
 		return rc;
 	if (id->state != RND_ID_CONNECT || !id->conn)
 		return -EINVAL;
-	/* Without parameters: the active side is ready, after CONNECT_RESPONSE. */
+	/* Without parameters this is the active side, which says after CONNECT_RESPONSE
+	 * that it is ready.
+	 */
 	rc = cmd.conn_param.valid ? accept_id(id, c->now, &cmd)
 				  : rn_cm_ready(c->ch->ucma->cm, id->conn, NULL, 0);
-	/* The peer need not wait for what does not come. */
+	/* Reject the connection on an error, so that the peer does not wait for a reply
+	 * until its timeout.
+	 */
 	if (rc)
 		rn_cm_reject(c->ch->ucma->cm, c->now, id->conn, &no);
 	return rc;
@@ -436,9 +449,11 @@ int rnd_cmd_reject(const struct rnd_call *c)
 	return id->conn ? reject_id(c, id, &cmd) : -EINVAL;
 }
 
-/* ---- Either side ---- */
+/* ---- Both sides ---- */
 
-/* The program knew the id; it may have moved to another channel since. */
+/* Finds an id by number and serial. Looks in all channels, because the id may have been
+ * migrated to another one since the program made the call.
+ */
 static int find_by_serial(const struct rnd_call *c, uint32_t number, struct rnd_id **id)
 {
 	*id = rnd_table_get(&c->ch->ucma->ids, number);
@@ -458,7 +473,9 @@ int rnd_cmd_disconnect(const struct rnd_call *c)
 		return rc;
 	if (!id->conn)
 		return -EINVAL;
-	/* The QP goes to ERR, whether or not there is anybody to say it to. */
+	/* A DREQ is sent if there is a connection. The command succeeds in any case, as
+	 * the program's QP goes to ERR in any case.
+	 */
 	if (id->qp_type != IBV_QPT_UD)
 		rn_cm_disconnect(c->ch->ucma->cm, c->now, id->conn, NULL, 0);
 	return 0;

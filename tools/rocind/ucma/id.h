@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* id.h - ids, their events and the channels they belong to. Private to this folder. */
+/* id.h - ids, their events, and the channels that they belong to. Private to this folder.
+ */
 #ifndef RND_UCMA_ID_H
 #define RND_UCMA_ID_H
 
@@ -12,14 +13,17 @@
 #include "transport/container/list.h"
 #include "ucma.h"
 
-/* As cma.c has them; addresses and routes are resolved at once here. */
+/* States of an id, as in cma.c; without those between query and result, since addresses
+ * and routes are resolved at once here.
+ */
 enum rnd_id_state {
 	RND_ID_IDLE,
 	RND_ID_BOUND,
 	RND_ID_LISTEN,
 	RND_ID_ADDR_RESOLVED,
 	RND_ID_ROUTE_RESOLVED,
-	RND_ID_CONNECT, /* asks, is asked, or is connected */
+	/* has requested a connection, was requested by a peer, or is connected */
+	RND_ID_CONNECT,
 	RND_ID_DISCONNECT,
 };
 
@@ -46,7 +50,7 @@ enum rnd_event_type {
 /* Q_Key of datagram QPs (RDMA_UDP_QKEY). */
 #define RND_UDP_QKEY 0x01234567u
 
-/* A device as programs know it. */
+/* A device of a program; programs with the same device share this structure. */
 struct rnd_ucma_dev {
 	struct rnd_ucma_dev *next;
 	struct rn_netdev nd;
@@ -75,36 +79,40 @@ struct rnd_mcast {
 struct rnd_id {
 	uint32_t number;
 	uint64_t serial;
-	uint64_t uid; /* 0: asked for, and the program has not accepted yet */
+	uint64_t uid; /* 0: made for a request that the program has not accepted yet */
 	struct rnd_ucma_channel *ch;
 	struct rn_list link; /* rnd_ucma_channel.ids */
 	struct rn_list mcasts;
 	uint32_t events_reported;
 
 	enum rnd_id_state state;
-	uint8_t qp_type;		/* enum ibv_qp_type */
-	struct rnd_port_user port;	/* its ends, whether or not it has the port */
-	const struct rnd_ucma_dev *dev; /* NULL: of any */
+	uint8_t qp_type; /* enum ibv_qp_type */
+	/* addresses and ports, whether or not the id holds its port */
+	struct rnd_port_user port;
+	const struct rnd_ucma_dev *dev; /* NULL: not bound to a device */
 
 	uint8_t tos;
 	uint8_t ack_timeout;
 	bool has_ack_timeout;
 
 	struct rn_cm_listener listener;
-	struct rn_cm_conn *conn;  /* or NULL */
-	struct rnd_id *asked_for; /* listener, until GET_EVENT takes the request */
-	uint32_t psn;		  /* the first that our QP is to receive */
+	struct rn_cm_conn *conn; /* NULL: no connection */
+	/* listener of the request that made this id; NULL once GET_EVENT has reported
+	 * the request
+	 */
+	struct rnd_id *asked_for;
+	uint32_t psn; /* first PSN that the id's QP is to receive */
 };
 
 struct rnd_event {
 	struct rn_list link;
 	struct rnd_id *id;
-	struct rnd_mcast *mcast; /* or NULL */
-	struct rnd_id *new_id;	 /* of CONNECT_REQUEST */
+	struct rnd_mcast *mcast; /* group that the event is about, or NULL */
+	struct rnd_id *new_id;	 /* id made for a CONNECT_REQUEST; else NULL */
 	struct rdma_ucm_event_resp resp;
 };
 
-/* Objects by number; it grows. */
+/* Objects by number, in an array that grows. */
 struct rnd_table {
 	void **at; /* NULL: that number is free */
 	uint32_t max, count;
@@ -118,8 +126,10 @@ struct rnd_ucma {
 	struct rnd_ucma_dev *devs;
 	struct rnd_table ids;	 /* struct rnd_id */
 	struct rnd_table mcasts; /* struct rnd_mcast */
-	struct rnd_id *named;	 /* by the command that is under way, or NULL */
-	/* By the last command, in an event; or NULL. */
+	struct rnd_id *named;	 /* id named by the current command, or NULL */
+	/* What the last command has reported in an event (GET_EVENT): an id or a
+	 * multicast group; else NULL.
+	 */
 	struct rnd_id *reported;
 	struct rnd_mcast *reported_group;
 	struct rn_random random;
@@ -131,26 +141,28 @@ struct rnd_ucma {
 struct rnd_id *rnd_id_new(struct rnd_ucma_channel *ch, enum rn_cm_port_space ps,
 			  uint8_t qp_type);
 
-/* The id of this number in this channel. Return: 0, -ENOENT, -EINVAL (another's). */
+/* Finds the id with this number in the channel. Returns 0, -ENOENT, or -EINVAL if the id
+ * belongs to another channel.
+ */
 int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id);
 
-/* Everything that hangs on it goes: connection, port, groups, events. */
+/* Destroys an id with its connection, port, multicast groups and events. */
 void rnd_id_destroy(struct rnd_id *id, rn_ns now);
 
 uint32_t rnd_ucma_random(struct rnd_ucma *ucma);
 
-/* NULL if there is none of this number. */
+/* Returns the object with this number, or NULL. */
 void *rnd_table_get(const struct rnd_table *t, uint32_t number);
 
 /* ---- Events ---- */
 
-/* Queue an event. Return: the event, whose parameters the caller fills in; NULL if out of
- * memory, or if the program does not know the id yet.
+/* Queues an event. Returns the event, whose parameters the caller fills in; NULL if out
+ * of memory, or if the program has not accepted the id yet.
  */
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type,
 				  int status);
 
-/* ---- commands ---- */
+/* ---- Commands ---- */
 
 struct rnd_call {
 	struct rnd_ucma_channel *ch;
@@ -159,38 +171,42 @@ struct rnd_call {
 	struct rnd_ucma_reply *reply;
 };
 
-/* Copy @len bytes of the command to @cmd; what is not there is zero. */
+/* Copies @len bytes of the command to @cmd; if the command is shorter, the rest is zero.
+ */
 void rnd_call_take(const struct rnd_call *c, void *cmd, size_t len);
 int rnd_call_answer(const struct rnd_call *c, const void *data, size_t len);
 
 typedef int rnd_call_fn(const struct rnd_call *c);
-/* address */
+/* Commands about addresses and routes, in resolve.c. */
 rnd_call_fn rnd_cmd_bind_ip, rnd_cmd_bind, rnd_cmd_resolve_ip, rnd_cmd_resolve_addr,
 	rnd_cmd_resolve_route;
-/* connect */
+/* Commands about connections, in connect.c. */
 rnd_call_fn rnd_cmd_connect, rnd_cmd_listen, rnd_cmd_accept, rnd_cmd_reject,
 	rnd_cmd_disconnect, rnd_cmd_notify;
-/* query */
+/* Queries, in query.c. */
 rnd_call_fn rnd_cmd_query_route, rnd_cmd_query, rnd_cmd_init_qp_attr;
 
-/* ---- shared between them ---- */
+/* ---- Functions shared by these files ---- */
 
-/* The device of this channel that has the address. */
+/* Finds the device of this channel that has the address; NULL: none has. */
 struct rnd_ucma_dev *rnd_find_dev(const struct rnd_ucma_channel *ch,
 				  const struct rnd_address *addr);
-/* Index in the device's table of GIDs. */
+/* Returns the index of @gid in the device's GID table; 0 if it is not in there. */
 uint8_t rnd_gid_index(const struct rnd_ucma_dev *dev, const struct rn_gid *gid);
 int rnd_id_bind(struct rnd_id *id, const struct rnd_address *wanted);
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route);
 void rnd_ah_attr(const struct rnd_id *id, struct ib_uverbs_ah_attr *ah);
-/* What programs may ask, for a copy of it to be shown (query.c). */
+/* Fills in the answer of QUERY_ROUTE, for the command and for the board (query.c). */
 void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp *resp);
-/* Return: 0 or -EINVAL. */
+/* Fills in the answer of INIT_QP_ATTR for QP state @state, likewise. Returns 0
+ * or -EINVAL.
+ */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr);
-/* ... and showing it. */
+/* Publishes these answers on the board (ucma.c). */
 void rnd_id_show(struct rnd_id *id);
-/* What the CM tells. */
+/* Makes events of ids from the events that the connection manager has queued (connect.c).
+ */
 void rnd_take_cm_events(struct rnd_ucma *ucma, rn_ns now);
 
 #endif /* RND_UCMA_ID_H */

@@ -94,7 +94,7 @@ bool rnd_address_is_localhost(const struct rnd_address *a)
 	return memcmp(&a->gid, a->family == AF_INET ? &v4 : &v6, sizeof(a->gid)) == 0;
 }
 
-/* Family, address and scope; ports do not count. */
+/* Are family, address and scope equal? Ports are not compared. */
 static bool is_same_address(const struct rnd_address *a, const struct rnd_address *b)
 {
 	return a->family == b->family && a->scope == b->scope &&
@@ -125,7 +125,7 @@ static bool speaks_one_family(const struct rnd_port_user *u)
 	return u->v6only || u->src.family == AF_INET;
 }
 
-/* May @u have @port beside those who have it? */
+/* May @u have @port as well as the present users of it? Returns 0 or -errno. */
 static int check(struct rnd_ports *p, const struct rnd_port_user *u, uint16_t port,
 		 bool reuse)
 {
@@ -152,7 +152,9 @@ static bool may_differ(const struct rnd_address *a, const struct rnd_address *b)
 	return !rnd_address_is_any(a) && !rnd_address_is_any(b) && !is_same_address(a, b);
 }
 
-/* An ephemeral port may be shared by connections between different pairs of ends. */
+/* May @u have the ephemeral port @port? It may be shared by connections that differ in
+ * source or destination.
+ */
 static bool is_unique(struct rnd_ports *p, const struct rnd_port_user *u, uint16_t port)
 {
 	struct rn_list *head = bucket(p, port);

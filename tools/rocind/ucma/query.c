@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* query.c - addresses, routes, and what a QP is to be told. */
+/* query.c - commands that query addresses, routes and the attributes that a QP is to get.
+ */
 #include <endian.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -68,14 +69,16 @@ int rnd_cmd_query_route(const struct rnd_call *c)
 	if (rc)
 		return rc;
 	rnd_answer_route(id, &resp);
-	/* librdmacm has preset the last fields for devices that it knows by name. */
+	/* Leaves out the last fields: librdmacm has preset them for devices that it knows
+	 * by name.
+	 */
 	return rnd_call_answer(c, &resp,
 			       offsetof(struct rdma_ucm_query_route_resp, ibdev_index));
 }
 
 /* ---- QUERY ---- */
 
-/* As far as a device is known. */
+/* Fills in what is known of the id's device; without a device, zeros. */
 static struct rdma_ucm_query_addr_resp addr_of_device(const struct rnd_id *id)
 {
 	struct rdma_ucm_query_addr_resp resp = { 0 };
@@ -102,7 +105,9 @@ static int query_addr(const struct rnd_call *c, const struct rnd_id *id)
 			       offsetof(struct rdma_ucm_query_addr_resp, ibdev_index));
 }
 
-/* struct sockaddr_ib of <rdma/ib.h>, which C programs of user space can hardly include */
+/* struct sockaddr_ib of <rdma/ib.h>, a header that C programs in user space can
+ * hardly include.
+ */
 struct sockaddr_ib_wire {
 	uint16_t family;
 	uint16_t pkey;
@@ -139,7 +144,8 @@ static int query_gid(const struct rnd_call *c, const struct rnd_id *id)
 			       offsetof(struct rdma_ucm_query_addr_resp, ibdev_index));
 }
 
-/* PathRecord as the subnet administrator has it: IBTA Vol 1, 15.2.5.16. */
+/* Writes a PathRecord as a subnet administrator would return it: IBTA Vol 1, 15.2.5.16.
+ */
 static void put_path_record(const struct rnd_id *id, uint8_t rec[64])
 {
 	struct rn_cm_route route;
@@ -275,7 +281,9 @@ static void attr_rts(const struct rnd_id *id, struct ib_uverbs_qp_attr *attr)
 	attr->max_rd_atomic = qp->max_rd_atomic;
 }
 
-/* librdmacm brings QPs for datagrams up on its own, but for INIT. */
+/* For UD QPs only the attributes of INIT are needed; librdmacm knows those of RTR and
+ * RTS itself.
+ */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr)
 {

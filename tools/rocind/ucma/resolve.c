@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* resolve.c - ids are bound to addresses, find their device and the route. */
+/* resolve.c - commands that bind ids to addresses and resolve addresses and routes. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ uint8_t rnd_gid_index(const struct rnd_ucma_dev *dev, const struct rn_gid *gid)
 	return i < 0 ? 0 : (uint8_t)i;
 }
 
-/* enum ibv_mtu of its interface. */
+/* Returns the path MTU of the device's interface, as an enum ibv_mtu. */
 static uint8_t path_mtu(const struct rnd_ucma_dev *dev)
 {
 	uint32_t mtu = rn_netdev_path_mtu(dev->nd.mtu);
@@ -40,7 +40,7 @@ struct rnd_ucma_dev *rnd_find_dev(const struct rnd_ucma_channel *ch,
 	return NULL;
 }
 
-/* Packets to the device's QP1 come to us from now on. */
+/* Makes rocind receive the packets to QP1 of an address, from now on. */
 static int hold_address(const struct rnd_ucma_channel *ch, const struct rnd_ucma_dev *dev,
 			const struct rn_gid *gid)
 {
@@ -50,8 +50,9 @@ static int hold_address(const struct rnd_ucma_channel *ch, const struct rnd_ucma
 			      rn_gid_is_link_local(gid) ? dev->nd.ifindex : 0);
 }
 
-/* A wildcard takes whatever comes to any address of the program's devices. Those that
- * something else holds are left to it, if there is one at least.
+/* Receives packets to QP1 of all addresses of the program's devices, for a wildcard
+ * address. An address that cannot be held, for instance because another program has the
+ * UDP port, is left out, as long as another one can be held.
  */
 static int hold_all(const struct rnd_ucma_channel *ch, uint16_t family, bool only)
 {
@@ -71,7 +72,7 @@ static int hold_all(const struct rnd_ucma_channel *ch, uint16_t family, bool onl
 				rc = held;
 		}
 	}
-	/* Without a device one may listen, for devices that come later. */
+	/* A program without a suitable address may listen all the same. */
 	return rc == -ENODEV ? 0 : rc;
 }
 
@@ -89,8 +90,9 @@ static int take_port(struct rnd_id *id, const struct rnd_address *addr)
 	return rc;
 }
 
-/* The loopback address stands for all of ours, where it is no device's (cma_any_addr() in
- * cma.c). The others of 127.0.0.0/8 are addresses like any here: devices have them.
+/* Replaces the loopback address by the wildcard, unless a device has that address
+ * (cma_any_addr() in cma.c). Other addresses of 127.0.0.0/8 stay as they are, since
+ * devices can have them.
  */
 static struct rnd_address own_or_any(const struct rnd_ucma_channel *ch,
 				     const struct rnd_address *addr)
@@ -163,7 +165,7 @@ int rnd_cmd_bind_ip(const struct rnd_call *c)
 	return bind_to(c, cmd.id, &cmd.addr, sizeof(cmd.addr));
 }
 
-/* Is this the length of the address that stands there? */
+/* Is @size the size of a socket address of the family in @sa? */
 static bool fits(const void *sa, uint16_t size)
 {
 	uint16_t family;
@@ -172,7 +174,8 @@ static bool fits(const void *sa, uint16_t size)
 	return size && size == rnd_address_size(family);
 }
 
-/* Also how librdmacm asks whether there are InfiniBand addresses (AF_IB): there are none.
+/* Binds an id. librdmacm also uses this command to find out whether there are InfiniBand
+ * addresses (AF_IB); there are none.
  */
 int rnd_cmd_bind(const struct rnd_call *c)
 {
@@ -192,8 +195,8 @@ int rnd_cmd_bind(const struct rnd_call *c)
 
 /* ---- Resolving ---- */
 
-/* The device by which a route leaves, and our address on it: the preferred one, else the
- * first of the family.
+/* Finds the device for a route, and the source address on it: the preferred source
+ * address of the route, or else the first suitable address of the device.
  */
 static struct rnd_ucma_dev *choose_dev(const struct rnd_id *id,
 				       const struct rnd_ucma_route *route,
@@ -209,7 +212,9 @@ static struct rnd_ucma_dev *choose_dev(const struct rnd_id *id,
 				*src = route->src;
 				return ch->dev[d];
 			}
-			/* To an address of this machine any device of ours leads. */
+			/* A destination on this machine can be reached from any of the
+			 * program's devices.
+			 */
 			if (pass == 0 ||
 			    (nd->ifindex != route->ifindex && !route->is_local))
 				continue;
@@ -227,7 +232,7 @@ static struct rnd_ucma_dev *choose_dev(const struct rnd_id *id,
 	return NULL;
 }
 
-/* The destination is nowhere in particular: ourselves. */
+/* Replaces a wildcard destination by an address of the program's own devices. */
 static int loop_back(struct rnd_id *id)
 {
 	const struct rnd_ucma_channel *ch = id->ch;
@@ -248,7 +253,9 @@ static int loop_back(struct rnd_id *id)
 	return -ENODEV;
 }
 
-/* Return: 0, -errno for the caller, or a positive errno for ADDR_ERROR. */
+/* Finds the route to the destination, and so the device and the source address. Returns
+ * 0, -errno for the caller, or a positive errno for the event ADDR_ERROR.
+ */
 static int find_way(struct rnd_id *id)
 {
 	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
@@ -311,7 +318,7 @@ static int resolve(struct rnd_id *id, const struct rnd_address *src,
 	return 0;
 }
 
-/* @src has no family where the program names none. */
+/* Resolves a destination. The family of @src_sa is 0 if the program gives no source. */
 static int resolve_between(const struct rnd_call *c, uint32_t number, const void *src_sa,
 			   const void *dst_sa, size_t len)
 {
@@ -369,7 +376,7 @@ int rnd_cmd_resolve_route(const struct rnd_call *c)
 	return 0;
 }
 
-/* drivers/infiniband/core/cma.c, cma_resolve_iboe_route(). */
+/* Source: cma_resolve_iboe_route() in drivers/infiniband/core/cma.c. */
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route)
 {
 	uint32_t label = ntohl(id->port.dst.flowinfo) & 0xfffff;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ucma.c - channels with their ids, groups and events, what is shown of these, and the
- * commands that are written to a channel. Those about addresses, connections and queries
- * stand in the other files.
+/* ucma.c - channels with their ids, multicast groups and events; the publication of
+ * these; and the commands that programs write to a channel. Commands about addresses,
+ * connections and queries are in the other files.
  */
 #include "ucma.h"
 
@@ -12,12 +12,14 @@
 
 #include "id.h"
 
-/* ---- The queue of a channel ---- */
+/* ---- The event queue of a channel ---- */
 
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type, int status)
 {
 	struct rnd_ucma_channel *ch = id->ch;
-	/* As long as the program has not accepted, it does not know the id. */
+	/* Until the program has accepted the id, it does not know it and gets no events
+	 * for it.
+	 */
 	struct rnd_event *ev = id->uid ? calloc(1, sizeof(*ev)) : NULL;
 
 	if (!ev)
@@ -41,10 +43,10 @@ static void event_free(struct rnd_event *ev)
 	free(ev);
 }
 
-/* ---- The board ---- */
+/* ---- Published answers ---- */
 
-/* What may be asked about an id is shown where programs look it up (cm_board.h): the
- * very answers that QUERY_ROUTE and INIT_QP_ATTR would give.
+/* Publishes in memory that programs can read (the board, cm_board.h) the answers that
+ * QUERY_ROUTE and INIT_QP_ATTR would give about each id.
  */
 
 static_assert(offsetof(struct rdma_ucm_query_route_resp, ibdev_index) ==
@@ -71,7 +73,7 @@ void rnd_id_show(struct rnd_id *id)
 	struct rdma_ucm_query_route_resp route = { 0 };
 	struct rn_cm_answers answers = { 0 };
 
-	/* Nobody may know of one that is only asked for. */
+	/* An id whose request has not been reported yet is unknown to programs. */
 	if (!cfg->ops->show || id->asked_for)
 		return;
 	answers.serial = id->serial;
@@ -120,7 +122,7 @@ static bool grow(struct rnd_table *t)
 	return true;
 }
 
-/* Enter an object under the smallest free number. Return: false if out of memory. */
+/* Adds an object under the smallest free number. Returns false if out of memory. */
 static bool table_add(struct rnd_table *t, void *object, uint32_t *number)
 {
 	uint32_t i = 0;
@@ -150,7 +152,7 @@ void *rnd_table_get(const struct rnd_table *t, uint32_t number)
 	return number < t->max ? t->at[number] : NULL;
 }
 
-/* ---- Groups that ids have joined ---- */
+/* ---- Multicast groups that ids have joined ---- */
 
 static void show_group(const struct rnd_mcast *mc)
 {
@@ -224,7 +226,9 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 {
 	struct rnd_id *found = rnd_table_get(&ch->ucma->ids, number);
 
-	/* One that is asked for is there when the program has seen the request. */
+	/* An id made for a request does not exist for the program until GET_EVENT has
+	 * reported the request.
+	 */
 	if (!found || found->asked_for)
 		return -ENOENT;
 	if (found->ch != ch)
@@ -234,7 +238,7 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 	return 0;
 }
 
-/* Everything that hangs on it but events. */
+/* Frees an id with its connection, port and multicast groups, but without its events. */
 static void free_id(struct rnd_id *id, rn_ns now)
 {
 	struct rnd_ucma *ucma = id->ch->ucma;
@@ -258,7 +262,7 @@ static void free_id(struct rnd_id *id, rn_ns now)
 	free(id);
 }
 
-/* Drop the events of an id, or of one of its groups. */
+/* Drops the events of an id, or only those of its multicast group @mcast. */
 static void forget_events(struct rnd_id *id, const struct rnd_mcast *mcast, rn_ns now)
 {
 	struct rn_list *head = &id->ch->events;
@@ -271,8 +275,8 @@ static void forget_events(struct rnd_id *id, const struct rnd_mcast *mcast, rn_n
 		if (ev->id != id || (mcast && ev->mcast != mcast))
 			continue;
 		event_free(ev);
-		/* Nobody can answer that request any more. It has no events: the program
-		 * has not accepted it.
+		/* The id made for a request is freed as well, since the program will
+		 * never hear of the request. It has no events of its own.
 		 */
 		if (asked_for)
 			free_id(asked_for, now);
@@ -292,8 +296,9 @@ static void move_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 	id->ch = to;
 }
 
-/* Move an id with its events. In the list of the channel a requested id comes behind its
- * listener, which must be destroyed first.
+/* Moves an id with its events to another channel. Ids of requests in these events move
+ * after it, so that they come behind their listener in the list; the listener must be
+ * destroyed first.
  */
 static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 {
@@ -318,14 +323,15 @@ static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 	}
 }
 
-/* ---- The whole ---- */
+/* ---- Creation and end ---- */
 
 struct rnd_ucma *rnd_ucma_new(const struct rnd_ucma_cfg *cfg)
 {
 	struct rnd_ucma *ucma = calloc(1, sizeof(*ucma));
 	void *block = NULL;
 
-	/* Pages of the table that no connection has needed yet cost nothing. */
+	/* The table is large, but its pages take no memory until a connection needs them.
+	 */
 	if (ucma && posix_memalign(&block, 16, rn_cm_size(cfg->conn_max)) == 0)
 		ucma->cm = rn_cm_init(block, &(struct rn_cm_cfg){
 						     .conn_max = cfg->conn_max,
@@ -356,7 +362,7 @@ void rnd_ucma_free(struct rnd_ucma *ucma)
 	}
 	free((void *)ucma->ids.at);
 	free((void *)ucma->mcasts.at);
-	free(ucma->cm); /* the block begins with it */
+	free(ucma->cm); /* frees the block, which begins with `cm' */
 	free(ucma);
 }
 
@@ -399,7 +405,9 @@ void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out)
 
 /* ---- Channels ---- */
 
-/* Devices of the same name and interface are one, whichever program has it. */
+/* Finds or makes the entry of a device. A device of the same name and interface has one
+ * entry, even if several programs have it.
+ */
 static struct rnd_ucma_dev *know_dev(struct rnd_ucma *ucma, const struct rn_netdev *nd)
 {
 	struct rnd_ucma_dev *dev;
@@ -446,7 +454,7 @@ struct rnd_ucma_channel *rnd_ucma_open(struct rnd_ucma *ucma,
 
 void rnd_ucma_close(struct rnd_ucma_channel *ch, rn_ns now)
 {
-	/* Requests that wait in the queue go with their listeners. */
+	/* Destroying a listener also destroys the ids of its unreported requests. */
 	while (!rn_list_is_empty(&ch->ids)) {
 		struct rn_list *first = ch->ids.next;
 
@@ -620,7 +628,8 @@ static int set_ack_timeout(struct rnd_id *id, uint8_t timeout)
 {
 	bool is_reliable = id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_SEND;
 
-	/* The field of a QP has five bits, at which Linux does not look here. */
+	/* The timeout of a QP has five bits. Linux does not check that here, but we do.
+	 */
 	if (!is_reliable || timeout > 31)
 		return -EINVAL;
 	id->ack_timeout = timeout;
@@ -652,7 +661,9 @@ static int set_of_id(struct rnd_id *id, uint32_t name, const void *value, size_t
 	}
 }
 
-/* The path of a RoCE port is the route's: what the program brings is only looked at. */
+/* Checks the path record that a program sets, but does not use it: on RoCE the path
+ * follows from the route.
+ */
 static int set_path(struct rnd_id *id, const void *paths, size_t len)
 {
 	const uint32_t whole = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
@@ -692,8 +703,8 @@ static int cmd_set_option(const struct rnd_call *c)
 
 /* ---- Multicast ---- */
 
-/* On RoCE the group is the IP group: what it takes is an address, which the QP is
- * attached to; the network is told when that happens.
+/* On RoCE a multicast group is an IP multicast group. To join needs no more than an
+ * address; the network is notified when the program attaches its QP to the group.
  */
 
 enum {
@@ -733,7 +744,8 @@ static int join(const struct rnd_call *c, const struct rdma_ucm_join_mcast *cmd)
 	rc = rnd_id_find(c->ch, cmd->id, &id);
 	if (rc)
 		return rc;
-	/* A group by name only: of the interface's own choosing, which it does not make.
+	/* A group without address (a wildcard) is refused: for it the interface would
+	 * have to choose an address.
 	 */
 	if (!id->dev || id->qp_type != IBV_QPT_UD ||
 	    (id->state != RND_ID_BOUND && id->state != RND_ID_ADDR_RESOLVED) ||
@@ -797,11 +809,11 @@ static int cmd_leave_mcast(const struct rnd_call *c)
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
 
-/* ---- The table ---- */
+/* ---- Table of commands ---- */
 
 static const struct {
 	rnd_call_fn *call;
-	size_t out; /* room that the answer needs; else ENOSPC */
+	size_t out; /* minimum room for the answer; ENOSPC if there is less */
 } commands[] = {
 	[RDMA_USER_CM_CMD_CREATE_ID] = { cmd_create_id,
 					 sizeof(struct rdma_ucm_create_id_resp) },
