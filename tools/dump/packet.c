@@ -8,14 +8,16 @@
 #include "rocin/icrc.h"
 
 enum {
-	/* An LRH before the IP header; the ICRC covers it as 8 bytes of ones. */
+	/* Length of the LRH of an InfiniBand packet. The ICRC of RoCEv2 covers 8 bytes of
+	 * ones in its place.
+	 */
 	LRH_LEN = 8,
 	IPV4_LEN = 20,
 	IPV4_LEN_MAX = 60,
 	IPV6_LEN = 40,
 	UDP_LEN = 8,
 	IPV4_DF = 0x4000,
-	IPV4_PART = 0x3fff, /* mask: more fragments, or an offset */
+	IPV4_PART = 0x3fff, /* mask of "more fragments" and the fragment offset */
 	IPV4_OFFSET = 0x1fff,
 	IPV6_FRAGMENT_OFFSET = 0xfff8
 };
@@ -31,7 +33,8 @@ enum {
 	NEXT_DESTINATION = 60
 };
 
-/* Length in bytes of the IPv4 header at @ip; 0 if it is not IPv4, or invalid. */
+/* Returns the length in bytes of the IPv4 header at @ip; 0 if it is not IPv4, or invalid.
+ */
 static size_t ipv4_len(const uint8_t *ip, size_t len)
 {
 	size_t said = len ? (ip[0] & 15) * (size_t)4 : 0;
@@ -44,7 +47,7 @@ static bool is_ipv6(const uint8_t *ip, size_t len)
 	return len >= IPV6_LEN && ip[0] >> 4 == 6;
 }
 
-/* Returns the UDP header, or NULL. */
+/* Parses the IP header into @p. Returns the UDP header behind it, or NULL. */
 static const uint8_t *parse_ip(struct rn_packet *p, const uint8_t *ip, size_t len)
 {
 	size_t v4 = ipv4_len(ip, len);
@@ -74,8 +77,8 @@ static const uint8_t *parse_ip(struct rn_packet *p, const uint8_t *ip, size_t le
 	return NULL;
 }
 
-/* Computes the ICRC over the header fields as captured, with ones in place of those that
- * may change on the way. @ip_len: bytes of the IP header that the ICRC covers.
+/* Computes the ICRC over the header fields as captured, with ones in place of the fields
+ * that routers may change. @ip_len: bytes of the IP header that the ICRC covers.
  */
 static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_len)
 {
@@ -115,15 +118,15 @@ static enum rn_packet_icrc check_icrc(const struct rn_packet *p, const uint8_t *
 		return RN_PACKET_ICRC_RIGHT;
 	if (!p->has_options)
 		return RN_PACKET_ICRC_WRONG;
-	/* Annex A17 does not allow options, so it does not say whether the ICRC covers
-	 * them.
+	/* Annex A17 does not allow IPv4 options, so it does not say whether the ICRC
+	 * covers them.
 	 */
 	return icrc_of(p, ip, IPV4_LEN) == icrc ? RN_PACKET_ICRC_RIGHT
 						: RN_PACKET_ICRC_OPEN;
 }
 
-/* Parses the headers behind the BTH, in wire order. Their length was checked, so none of
- * these calls fails.
+/* Parses the headers behind the BTH, in the order in which they are sent. Their total
+ * length was checked, so none of these calls fails.
  */
 static void parse_headers(struct rn_packet *p)
 {
@@ -202,7 +205,9 @@ bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len)
 	return true;
 }
 
-/* Walks the extension headers of IPv6 up to a UDP header. */
+/* Returns the reason why an IPv6 packet was not parsed. Looks for a UDP header behind the
+ * extension headers.
+ */
 static enum rn_packet_skip skipped_ipv6(const uint8_t *ip, size_t len)
 {
 	uint8_t next = ip[6];

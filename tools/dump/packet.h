@@ -36,18 +36,21 @@ enum rn_packet_icrc {
 
 struct rn_packet {
 	struct rn_flow flow;
-	bool is_ipv4;	  /* of the IP header; the addresses in @flow do not tell */
-	bool has_df;	  /* IPv4: may not be fragmented; true for IPv6 */
-	bool is_a_part;	  /* IPv4: the first fragment of a datagram */
+	/* the IP header is IPv4; the addresses in @flow have the same form for
+	 * both versions
+	 */
+	bool is_ipv4;
+	bool has_df;	  /* IPv4: the don't-fragment bit is set; always true for IPv6 */
+	bool is_a_part;	  /* IPv4: the packet is the first fragment of a datagram */
 	bool has_options; /* the IPv4 header has options */
 	enum rn_packet_form form;
 	enum rn_packet_icrc icrc;
 	const uint8_t *at; /* first byte of the BTH */
-	uint32_t said;	   /* bytes from BTH to ICRC, as the UDP length says */
-	uint32_t have;	   /* how many of these bytes the capture has; at most @said */
+	uint32_t said;	   /* bytes from BTH to ICRC, according to the UDP length */
+	uint32_t have;	   /* how many of the @said bytes were captured */
 	struct rn_bth bth;
 	const struct rn_opcode_info *op; /* description of bth.opcode */
-	/* Headers; those that op->flags names are valid. */
+	/* Headers. Those whose flag is set in op->flags are valid. */
 	struct rn_reth reth;
 	struct rn_atomic_eth atomic;
 	struct rn_aeth aeth;
@@ -55,8 +58,9 @@ struct rn_packet {
 	struct rn_feth feth;
 	uint32_t srqn, imm, invalidate;
 	uint64_t original;
-	const uint8_t *payload; /* the capture may have less of it: see @have */
-	uint32_t payload_len;	/* bytes of payload, without padding */
+	/* first byte of the payload; see @have for how much was captured */
+	const uint8_t *payload;
+	uint32_t payload_len; /* bytes of payload in the packet, without padding */
 };
 
 /**
@@ -78,15 +82,15 @@ enum rn_packet_skip {
 	RN_PACKET_SKIP_FRAGMENT,
 	RN_PACKET_SKIP_EXTENSION, /* IPv6 extension headers before UDP port 4791 */
 	RN_PACKET_SKIP_ROCE_V1,
-	/* Empty UDP datagram, which tests whether the port is open. */
+	/* An empty UDP datagram, sent to test whether the port is open. */
 	RN_PACKET_SKIP_EMPTY,
 	RN_PACKET_SKIP_COUNT
 };
 
-/* The reason why rn_packet_parse() returned false for this packet. */
+/* Returns the reason why rn_packet_parse() returned false for this packet. */
 enum rn_packet_skip rn_packet_skipped(const uint8_t *ip, size_t len);
 
-/* The payload, or NULL if the capture has fewer than @len bytes of it. */
+/* Returns the payload, or NULL if fewer than @len bytes of it were captured. */
 const uint8_t *rn_packet_payload(const struct rn_packet *p, uint32_t len);
 
 #endif /* RN_ROCE_PACKET_H */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pcapng.c - see pcapng.h. Section numbers are those of the draft. */
+/* pcapng.c - parses pcapng blocks; see pcapng.h. Section numbers are those of the draft.
+ */
 #include "pcapng.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ enum {
 	MICROSECONDS = 6,
 	NANOSECONDS = 9,
 	POWER_OF_2 = 0x80, /* if_tsresol: flag for powers of 2 */
-	WAY = 3,	   /* epb_flags: mask of the direction */
+	WAY = 3,	   /* mask of the direction in epb_flags */
 	OUTBOUND = 2,
 };
 
@@ -51,7 +52,7 @@ struct rn_pcapng_interface {
 	char name[NAME_LEN], description[DESCRIPTION_LEN];
 };
 
-/* The part of a block that is not parsed yet. */
+/* The rest of a block, which is not parsed yet. */
 struct rest {
 	const struct rn_pcapng_reader *r;
 	const uint8_t *at;
@@ -100,7 +101,8 @@ static int64_t to_ns(const struct rn_pcapng_interface *i, uint64_t units)
 			return 0;
 		s = units >> power;
 		part = units & ((1ULL << power) - 1);
-		/* A fraction of at most 34 bits, times 10^9, fits in 64 bits. */
+		/* The fraction is cut to 34 bits, so that it times 10^9 fits in 64 bits.
+		 */
 		if (power > 34) {
 			part >>= power - 34;
 			power = 34;
@@ -124,8 +126,8 @@ static int64_t to_ns(const struct rn_pcapng_interface *i, uint64_t units)
 }
 
 /* ------------------------------------------------------------------------- texts */
-/* Length in bytes of the UTF-8 character at @p; 0 if it is invalid, or a control
- * character, which could move a terminal's cursor.
+/* Returns the length in bytes of the UTF-8 character at @p; 0 if it is invalid, or a
+ * control character, which could move a terminal's cursor.
  */
 static unsigned character(const uint8_t *p, uint32_t len)
 {
@@ -149,8 +151,8 @@ static unsigned character(const uint8_t *p, uint32_t len)
 	return c < ' ' || (c >= 0x7f && c < 0xa0) ? 0 : n;
 }
 
-/* Appends @p to @text as far as there is room; a character that cannot be shown becomes
- * '?'.
+/* Appends the characters at @p to @text as far as there is room; a character that cannot
+ * be shown becomes '?'.
  */
 static void add_text(char *text, size_t room, const uint8_t *p, uint32_t len)
 {
@@ -177,7 +179,8 @@ static void add_comment(struct rn_pcapng_found *f, const uint8_t *p, uint32_t le
 }
 
 /* ------------------------------------------------------------------------ blocks */
-/* Returns false if there are no more options, or if this one does not fit in the block.
+/* Reads the next option. Returns false if there is none, or if it does not fit in
+ * the block.
  */
 static bool next_option(struct rest *rest, uint16_t *code, const uint8_t **value,
 			uint16_t *len)
@@ -261,7 +264,9 @@ static int set_interface(const struct rn_pcapng_reader *r, uint32_t number,
 	return 0;
 }
 
-/* Parses a packet block: bytes of the packet from block[28] on, and options. */
+/* Parses an Enhanced or an obsolete Packet Block: the packet, which starts at block[28],
+ * and options.
+ */
 static int read_packet(const struct rn_pcapng_reader *r, const uint8_t *block,
 		       uint32_t len, struct rn_pcapng_found *f)
 {
@@ -298,7 +303,9 @@ static int read_packet(const struct rn_pcapng_reader *r, const uint8_t *block,
 	return 1;
 }
 
-/* Parses a Simple Packet Block: no time, no options, always of the first interface. */
+/* Parses a Simple Packet Block, which has no time and no options; its packet belongs to
+ * the first interface.
+ */
 static int read_simple(const struct rn_pcapng_reader *r, const uint8_t *block,
 		       uint32_t len, struct rn_pcapng_found *f)
 {
@@ -315,7 +322,9 @@ static int read_simple(const struct rn_pcapng_reader *r, const uint8_t *block,
 }
 
 /* -------------------------------------------------------------- any block */
-/* Finds the byte order of the section that begins at @head; false if it has none. */
+/* Finds out the byte order of the section that begins at @head. Returns false if it is no
+ * valid section header.
+ */
 static bool has_order(const uint8_t *head, bool *is_swapped)
 {
 	uint32_t magic;
@@ -362,7 +371,8 @@ int rn_pcapng_block(struct rn_pcapng_reader *r, const uint8_t *block, uint32_t l
 		return read_packet(r, block, len, found);
 	case BLOCK_SIMPLE_PACKET:
 		return read_simple(r, block, len, found);
-	default: /* names, statistics, secrets, unknown blocks */
+	/* blocks with names, statistics or secrets, and unknown ones, are skipped */
+	default:
 		return 0;
 	}
 }

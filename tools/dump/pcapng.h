@@ -25,17 +25,19 @@ struct rn_pcapng_interface; /* an interface of the file */
 
 /* A reader; zero-initialized. */
 struct rn_pcapng_reader {
-	bool is_begun;	 /* a Section Header Block was read */
-	bool is_swapped; /* the byte order of the section is not that of this machine */
+	bool is_begun; /* a Section Header Block was read */
+	/* the byte order of the section is the opposite of this machine's */
+	bool is_swapped;
 	struct rn_pcapng_interface *interface;
 	uint32_t interfaces, room;
 };
 
 /* The packet of a block. Texts are UTF-8 on one line, empty if the file has none. */
 struct rn_pcapng_found {
-	uint16_t link_type;  /* LINKTYPE_... */
-	int64_t time;	     /* ns since 1970; 0: no time, or out of range */
-	uint32_t len, cap;   /* bytes of the packet on the wire, and of @data */
+	uint16_t link_type; /* LINKTYPE_... */
+	int64_t time;	    /* ns since 1970; 0: no time, or out of range */
+	/* length of the packet on the wire, and number of bytes in @data */
+	uint32_t len, cap;
 	const uint8_t *data; /* packet data, inside the block in memory */
 	bool is_outbound;    /* false if the file does not say */
 	uint32_t queue;	     /* epb_queue, to which rocin writes the local QPN; 0: none */

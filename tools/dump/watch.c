@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.c - the table of halves, the dispatch of packets, and the counters; see watch.h.
+/* watch.c - the table of halves (see watch.h), the dispatch of packets, and the counters.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@ enum {
 
 /* ---- Table of halves ---- */
 
-/* FNV-1a is good enough: the keys come from a file, and its author gains nothing by
- * making this table slow.
+/* Computes a FNV-1a hash. A stronger one is not needed: the keys come from a file, and
+ * its author gains nothing by making this table slow.
  */
 static uint32_t hash(const struct rn_gid *src, const struct rn_gid *dst, uint32_t qpn)
 {
@@ -124,7 +124,7 @@ uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f
 /* ---------------------------------------------------------------------------- counts */
 enum {
 	RTT_STEPS = 4,	     /* buckets per doubling of the round trip time */
-	BUCKET_FIRST = 1000, /* ns: first width of a slice of time */
+	BUCKET_FIRST = 1000, /* ns: width of a time slice at first */
 };
 
 static const char *const cause_texts[RN_CAUSE_COUNT] = {
@@ -156,7 +156,9 @@ static void fold(struct rn_watch_bucket *into, const struct rn_watch_bucket *b)
 	into->rtt_sum += b->rtt_sum;
 }
 
-/* Doubles the width of the slices, so that they take half of the array. */
+/* Doubles the width of the time slices, by adding up pairs of them, so that they fill
+ * half of the array.
+ */
 static void coarsen(struct rn_watch_flow *f)
 {
 	for (unsigned i = 0; i < RN_WATCH_BUCKETS / 2; i++) {
@@ -180,7 +182,7 @@ static struct rn_watch_bucket *bucket_at(struct rn_watch_flow *f, rn_ns at)
 		f->half.bucket_start = at;
 		f->half.bucket_width = BUCKET_FIRST;
 	}
-	/* The time may be earlier than that of the first packet. */
+	/* The capture may have earlier times than that of the first packet. */
 	if (at <= f->half.bucket_start)
 		return f->bucket;
 	while ((at - f->half.bucket_start) / f->half.bucket_width >= RN_WATCH_BUCKETS)
@@ -260,7 +262,9 @@ void rn_watch_count_credits(struct rn_watch_flow *f, rn_ns at, uint32_t credits)
 
 /* ---- Round trips ---- */
 
-/* The bucket of a round trip time: a quarter of a doubling. */
+/* Returns the bucket of a round trip time. Each doubling of the time has
+ * RTT_STEPS buckets.
+ */
 static unsigned rtt_bucket(rn_ns rtt)
 {
 	unsigned log = 63u - (unsigned)__builtin_clzll((unsigned long long)rtt);
@@ -300,13 +304,13 @@ rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share)
 	       ((seen += n->rtt_bucket[i]) == 0 || (double)seen < want))
 		i++;
 	upper = ((rn_ns)(RTT_STEPS + i % RTT_STEPS + 1) << (i / RTT_STEPS)) / RTT_STEPS;
-	/* The last bucket has no upper end. */
+	/* The last bucket has no upper limit. */
 	return i < RN_WATCH_RTT_BUCKETS - 1 && upper < n->rtt_max ? upper : n->rtt_max;
 }
 
 /* ------------------------------------------------------------- connection management */
-/* Messages of the connection manager tell which QPs belong together, and the first PSN of
- * each.
+/* Messages of the connection manager say which two QPs are connected, and the first PSN
+ * of each.
  */
 
 enum {
@@ -332,7 +336,7 @@ static struct rn_watch_call *find_call(struct rn_watch *w, const struct rn_gid *
 	return NULL;
 }
 
-/* A REQ came. A REQ that is sent again has the same content. */
+/* Processes a REQ. A REQ that is sent again has the same content. */
 static void note_req(struct rn_watch_job *job, const struct rn_cm_req *req)
 {
 	const struct rn_flow *flow = &job->p->flow;
@@ -362,7 +366,7 @@ static void begin_connected_half(struct rn_watch *w, struct rn_watch_flow *f,
 	f->knows_message = true;
 	f->half.pmtu = pmtu;
 	f->depth = depth;
-	/* The first MSN of a connection is 0. */
+	/* The MSN of a new connection starts at 0. */
 	f->has_msn = true;
 	f->msn_ref = 0;
 	f->msn_low = f->msn_high = 0;
@@ -373,7 +377,9 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* A REP came: now both QPs and PSNs are known. A REP that is sent again finds no REQ. */
+/* Processes a REP, with which both QPs and PSNs are known. A REP that is sent again finds
+ * no stored REQ.
+ */
 static void note_rep(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 {
 	const struct rn_flow *flow = &job->p->flow;
@@ -397,7 +403,9 @@ static void note_rep(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 			     min_u32(rep->init_depth, c->resp_res));
 }
 
-/* A DREQ came: a packet whose PSN is not the next one now begins a new connection. */
+/* Processes a DREQ: from now on a packet whose PSN is not the expected one begins a
+ * new connection.
+ */
 static void note_dreq(struct rn_watch_job *job, const struct rn_cm_dreq *dreq)
 {
 	const struct rn_flow *flow = &job->p->flow;
@@ -462,7 +470,7 @@ static void watch_response(struct rn_watch_job *job, struct rn_watch_flow *f)
 	rn_watch_response(job, requests);
 }
 
-/* A CNP goes to the sender of the marked packets. */
+/* Counts a CNP for the half in the other direction, whose packets were marked. */
 static void note_cnp(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	if (f->peer == RN_WATCH_NONE)
@@ -502,7 +510,9 @@ static void count_findings(const struct rn_watch_job *job)
 	}
 }
 
-/* A packet that a receiver would drop says nothing about the connection. */
+/* Would a receiver accept the packet? One that it drops says nothing about
+ * the connection.
+ */
 static bool is_taken(const struct rn_packet *p)
 {
 	return p->form == RN_PACKET_WHOLE && !p->is_a_part &&

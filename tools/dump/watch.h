@@ -5,19 +5,18 @@
  * Inputs	rn_watch_packet(), in the order of the capture
  * Outputs	a verdict for each packet; counters for each half
  *
- * A "half" is all requests that go to one queue pair, with their responses. A packet
- * names only its destination QP, so it does not say which two halves make a connection.
- * That is known from the messages of the connection manager, or it follows from the first
- * response that fits.
+ * A "half" of a connection is all requests that go to one queue pair, with their
+ * responses. A packet names only its destination QP, so it does not say which two halves
+ * make a connection. Messages of the connection manager say so; without them it follows
+ * from the first response whose PSN fits.
  *
- * The listener captures somewhere between the two devices, may have started late, and may
- * miss packets; the network may lose, duplicate and reorder packets. An error that none
- * of this explains is a violation; one that it could explain is a suspicion.
+ * The capture is taken somewhere between the two devices, may have started late, and may
+ * miss packets; the network may lose, duplicate and reorder packets. A broken rule is
+ * called a violation if none of this can explain it, else a suspicion.
  *
- * Threads: these functions do not lock; a watch belongs to one thread. They do no I/O and
- * read no clock.
- * Source: IBTA Vol 1 chapter 9, Annexes A14, A17, A19; the names of the rules are those
- * of tests/rules.md.
+ * Threads: these functions do not lock; a struct rn_watch belongs to one thread. They do
+ * no I/O and read no clock. Source: IBTA Vol 1 chapter 9, Annexes A14, A17, A19; the
+ * names of the rules are those of tests/rules.md.
  */
 #ifndef RN_ROCE_WATCH_H
 #define RN_ROCE_WATCH_H
@@ -25,7 +24,7 @@
 #include "packet.h"
 
 enum rn_watch_level {
-	/* May also be caused by loss, duplication or reordering in the network. */
+	/* Loss, duplication or reordering in the network may also be the cause. */
 	RN_WATCH_SUSPICION,
 	RN_WATCH_VIOLATION,
 };
@@ -93,7 +92,7 @@ struct rn_watch_rule_info {
 extern const struct rn_watch_rule_info rn_watch_rule_info[RN_RULE_COUNT];
 
 enum {
-	RN_WATCH_FINDINGS = 6, /* most findings that are kept per packet */
+	RN_WATCH_FINDINGS = 6, /* maximum number of findings that are kept per packet */
 	RN_WATCH_DETAIL = 96,
 	RN_WATCH_HALVES_MAX = 16384,
 	RN_WATCH_BUCKETS = 128, /* number of time slices in a diagram */
@@ -103,32 +102,44 @@ enum {
 struct rn_watch_finding {
 	enum rn_watch_rule rule;
 	enum rn_watch_level level;
-	char detail[RN_WATCH_DETAIL]; /* "PMTU 1024, payload 1000"; may be empty */
+	/* the values that break the rule, as text: "PMTU 1024, payload 1000"; may
+	 * be empty
+	 */
+	char detail[RN_WATCH_DETAIL];
 };
 
-/* Why a request was sent again, as far as a listener can tell. */
+/* Why a request was sent again, as far as the capture shows. */
 enum rn_watch_cause {
-	RN_CAUSE_NONE,	 /* the packet was not sent again */
-	RN_CAUSE_DOUBLE, /* sent too soon: duplicated by the network or in the capture */
-	/* Seen for the first time, out of order: late, or lost before the listener. */
+	RN_CAUSE_NONE, /* the packet was not sent again */
+	/* came too soon to be a retransmission: duplicated by the network or in
+	 * the capture
+	 */
+	RN_CAUSE_DOUBLE,
+	/* Captured for the first time, but out of order: it was late, or lost before the
+	 * place of the capture.
+	 */
 	RN_CAUSE_LATE,
 	RN_CAUSE_NAK,
 	RN_CAUSE_RNR,
-	RN_CAUSE_READ_GAP, /* the requester asks again for the rest of a READ */
+	/* the requester requests the rest of a READ again, after a gap in the responses
+	 */
+	RN_CAUSE_READ_GAP,
 	RN_CAUSE_TIMEOUT,
-	/* The packet follows another request that was sent again (go-back-N). */
+	/* The packet follows another request that was sent again, as go-back-N demands.
+	 */
 	RN_CAUSE_GO_BACK,
 	RN_CAUSE_COUNT
 };
 
-/* The cause as text, such as "after a NAK"; NULL for RN_CAUSE_NONE. */
+/* Returns the cause as text, such as "after a NAK"; NULL for RN_CAUSE_NONE. */
 const char *rn_watch_cause_text(enum rn_watch_cause cause);
 
 enum {
-	RN_WATCH_NONE = UINT32_MAX, /* number that stands for no half */
+	/* stands for "no half" where a number of a half is expected */
+	RN_WATCH_NONE = UINT32_MAX,
 };
 
-/* The judgement of one packet. */
+/* What was found out about one packet. */
 struct rn_watch_verdict {
 	/* Number of the half of the request, or of the answered request; RN_WATCH_NONE if
 	 * unknown.
@@ -138,18 +149,18 @@ struct rn_watch_verdict {
 	bool is_new;	   /* a request seen for the first time */
 	bool is_duplicate; /* a response seen before, or older than one seen before */
 	uint32_t missing;  /* number of PSNs missing before this request */
-	/* The PSN does not continue the earlier ones: a new connection begins. */
+	/* The PSN shows that a new connection begins. */
 	bool starts_anew;
 	enum rn_watch_cause cause;
-	/* Time since the request was last sent, if it is sent again; of a response, its
-	 * round trip time, or 0.
+	/* For a request that is sent again: the time since it was last sent. For a
+	 * response: its round trip time; 0: not known.
 	 */
 	rn_ns since;
 	unsigned findings;
 	struct rn_watch_finding finding[RN_WATCH_FINDINGS];
 };
 
-/* Statistics of a slice of time. */
+/* Statistics of one time slice. */
 struct rn_watch_bucket {
 	uint64_t bytes; /* bytes of messages that were acknowledged or read */
 	uint32_t resent;
@@ -167,17 +178,19 @@ struct rn_watch_counts {
 	uint64_t requests;   /* request packets, including those sent again */
 	uint64_t messages;   /* complete messages, each counted once */
 	uint64_t sent_bytes; /* bytes of payload, each packet counted once */
-	/* Bytes of @sent_bytes that were acknowledged (UC, UD: sent), and bytes read. */
+	/* Payload bytes that were acknowledged (on UC and UD: sent), and bytes that
+	 * were read.
+	 */
 	uint64_t done_bytes;
 	uint64_t resent, resent_bytes;
 	uint64_t resends[RN_CAUSE_COUNT];
-	uint64_t missing; /* PSNs that were never seen or came late */
+	uint64_t missing; /* PSNs that were never captured, or late */
 	uint64_t responses;
 	uint64_t acks, seq_naks, rnr_naks, fatal_naks, read_responses, duplicates;
 	/* Congestion: packets marked ECN CE, and CNPs to the sender. */
 	uint64_t marked, cnps;
 	uint32_t window_max; /* maximum number of unacknowledged PSNs */
-	uint32_t credits;    /* credits of the last AETH, or RN_CREDITS_UNLIMITED */
+	uint32_t credits;    /* credits in the last AETH, or RN_CREDITS_UNLIMITED */
 	uint64_t rtts;
 	rn_ns rtt_min, rtt_max, rtt_sum;
 	uint32_t rtt_bucket[RN_WATCH_RTT_BUCKETS];
@@ -187,7 +200,7 @@ struct rn_watch_counts {
 struct rn_watch_half {
 	struct rn_gid src, dst;
 	uint32_t qpn;	   /* QPN that the packets of this half are sent to */
-	uint32_t peer_qpn; /* QP of src, to which responses go; valid if @is_paired */
+	uint32_t peer_qpn; /* QPN that the responses go to; valid if @is_paired */
 	bool is_paired;
 	enum rn_opcode_class class;
 	uint32_t pmtu; /* 0: not known */
@@ -200,16 +213,16 @@ struct rn_watch;
 
 /**
  * rn_watch_open() - Create a watch
- * @is_strict:	Neither the network nor the capture loses, duplicates or reorders packets,
- *	so every suspicion is a violation
+ * @is_strict:	The network and the capture are known not to lose, duplicate or reorder
+ *	packets, so a suspicion is reported as a violation
  *
- * Return: NULL if there is no memory.
+ * Return: the watch, or NULL if there is no memory.
  */
 struct rn_watch *rn_watch_open(bool is_strict);
 void rn_watch_close(struct rn_watch *w);
 
 /**
- * rn_watch_packet() - Judge the next packet
+ * rn_watch_packet() - Check the next packet
  * @at:	Time of capture; may be earlier than that of the packet before
  * @out:	Out: the verdict
  *
@@ -218,15 +231,17 @@ void rn_watch_close(struct rn_watch *w);
 void rn_watch_packet(struct rn_watch *w, rn_ns at, const struct rn_packet *p,
 		     struct rn_watch_verdict *out);
 
-/* Halves are numbered from 0. The pointer is valid until the next packet. */
+/* Return the number of halves, and half @i, from 0 on. The pointer is valid until the
+ * next packet.
+ */
 uint32_t rn_watch_halves(const struct rn_watch *w);
 const struct rn_watch_half *rn_watch_half(const struct rn_watch *w, uint32_t i);
 
-/* The number of the half in the other direction, or RN_WATCH_NONE. */
+/* Returns the number of the half in the other direction, or RN_WATCH_NONE. */
 uint32_t rn_watch_peer(const struct rn_watch *w, uint32_t i);
 
-/* The round trip time that a share of @share (0..1) of the measured ones does not exceed,
- * with an error of at most 19 %; 0 if none was measured.
+/* Returns the round trip time that a share of @share (0..1) of the measured ones does not
+ * exceed, with an error of at most 19 %; 0 if none was measured.
  */
 rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share);
 

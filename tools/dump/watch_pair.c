@@ -2,12 +2,12 @@
 /* watch_pair.c - finds the two halves that make a connection, and when the connection
  * ends.
  *
- * QP numbers are used again: the next run of a program often gets the QPNs and the PSNs
- * of the run before. A packet names only its destination QP, so after one end was made
- * anew, a response may answer requests that went to another QP. A response can only
- * answer a request that was sent. If a single half has sent this PSN, the two halves are
- * certainly a pair. If several halves have, one of them is chosen, and nothing that
- * follows counts as a broken rule.
+ * QP numbers are used again: the next run of a program often gets the same QPNs and PSNs
+ * as the run before. A packet names only its destination QP, so if the QP at one side is
+ * a new one, a response may belong to requests that went to another QP than before. But a
+ * response can only answer a request that was sent. If a single half has sent its PSN,
+ * that half and the half of the response are certainly a pair. If several halves have
+ * sent it, one of them is chosen, and what follows is not reported as a broken rule.
  */
 #include <string.h>
 
@@ -135,8 +135,8 @@ void rn_watch_doubt(struct rn_watch_flow *f)
 	f->doubt_to = f->next;
 }
 
-/* Ends the doubt. What responses said meanwhile, and the records of requests, may belong
- * to another connection, so they are dropped.
+/* Ends the uncertainty of the state. Drops what responses said meanwhile, and the records
+ * of requests, since they may belong to another connection.
  */
 void rn_watch_believe(struct rn_watch_flow *f)
 {
@@ -151,8 +151,8 @@ void rn_watch_believe(struct rn_watch_flow *f)
 
 /* ---- The half that a response answers ---- */
 
-/* The PSN after the last request. If that is a READ whose number of PSNs is unknown, the
- * maximum is assumed.
+/* Returns the PSN after the last request. If that is a READ whose number of PSNs is
+ * unknown, assumes the maximum.
  */
 static struct rn_psn sent_to(struct rn_watch_flow *f)
 {
@@ -178,8 +178,9 @@ static bool is_other_way(const struct rn_watch_flow *a, const struct rn_watch_fl
 	       memcmp(&a->half.dst, &b->half.src, sizeof(a->half.dst)) == 0;
 }
 
-/* Prefers the half that waits for an answer, then the half without a peer, then the one
- * that has sent @psn last.
+/* Is @a more likely than @b to have sent the request that a response with @psn answers? A
+ * half that waits for an answer is preferred, then one without a peer, then the one that
+ * has sent @psn last.
  */
 static bool is_likelier(struct rn_watch_flow *a, struct rn_watch_flow *b,
 			struct rn_psn psn)
@@ -197,8 +198,8 @@ static bool is_asker(struct rn_watch_flow *g, const struct rn_watch_flow *f,
 	return g->begun > since && is_other_way(g, f) && has_sent(g, psn);
 }
 
-/* Among the halves that began after packet @since and whose peer is not certain, finds
- * those that have sent @psn. Returns their number; *@best gets the likeliest.
+/* Finds the halves without a certain peer that began after packet @since and have sent
+ * @psn. Returns their number; *@best gets the likeliest.
  */
 static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 			   struct rn_psn psn, uint64_t since, struct rn_watch_flow **best)
@@ -217,8 +218,8 @@ static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 	}
 	if (count < 2)
 		return count;
-	/* The choice may be wrong, so the responses of these halves break no rule for
-	 * now.
+	/* The choice may be wrong, so responses of all these halves are not reported
+	 * for now.
 	 */
 	LIST_FOREACH(g, &w->loose, loose)
 	if (is_asker(g, f, psn, since))
@@ -240,8 +241,8 @@ static struct rn_watch_flow *find_sure(struct rn_watch *w, const struct rn_watch
 	return NULL;
 }
 
-/* The response to @f answers a PSN that its certain peer @g never sent: resolves the
- * contradiction. Returns the half that is answered, or NULL.
+/* Resolves a contradiction: a response to @f answers a PSN that the certain peer @g of @f
+ * never sent. Returns the half that is answered, or NULL.
  */
 static struct rn_watch_flow *doubt_peer(struct rn_watch_job *job, struct rn_watch_flow *f,
 					struct rn_watch_flow *g)
@@ -262,8 +263,8 @@ static struct rn_watch_flow *doubt_peer(struct rn_watch_job *job, struct rn_watc
 	return g;
 }
 
-/* The half that a response to @f answers, if the peer @g of @f is certain. The QP of @f
- * was made anew if some other half has sent requests since @g was last answered.
+/* Finds the half that a response to @f answers, if the peer @g of @f is certain. The QP
+ * of @f is a new one if some other half has sent requests since @g was last answered.
  */
 static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_flow *f,
 				      struct rn_watch_flow *g)
@@ -280,8 +281,8 @@ static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_
 			g->confirmed = job->w->packets;
 		return g;
 	}
-	/* The response may be a second one for @g, or the first one for another half; so
-	 * it breaks no rule.
+	/* The response may be a second one to @g, or the first one to another half; so it
+	 * is not reported.
 	 */
 	job->is_muted = is_sent || count > 1;
 	if (is_sent &&
@@ -319,8 +320,8 @@ struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_f
 {
 	struct rn_watch_flow *g = find_asker(job, f);
 
-	/* Responses since @g began were assigned to another half, and may have been for
-	 * @g.
+	/* Responses that came since @g began were assigned to another half; they may have
+	 * been responses to @g.
 	 */
 	if (g && g != f->answered && f->answered_at > g->begun)
 		rn_watch_doubt(g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_request.c - checks requests: first each by itself, then their order: sequence,
- * sizes, and requests that are sent again.
+/* watch_request.c - checks requests: first each packet by itself, then the sequence of
+ * PSNs, the lengths of messages, and requests that are sent again.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ static bool is_pmtu(uint64_t len)
 	return len >= PMTU_MIN && len <= PAYLOAD_MAX && (len & (len - 1)) == 0;
 }
 
-/* Returns false if no more of the packet can be parsed. */
+/* Checks whether the packet is well-formed. Returns false if no more of it can be parsed.
+ */
 static bool check_form(struct rn_watch_job *job)
 {
 	const struct rn_packet *p = job->p;
@@ -35,7 +36,9 @@ static bool check_form(struct rn_watch_job *job)
 		rn_watch_say(job, RN_RULE_VERSION, "%s", "");
 		return false;
 	case RN_PACKET_NO_OPCODE:
-		/* Opcodes reserved for manufacturers may be defined by them. */
+		/* Opcodes reserved for manufacturers break no rule, as a manufacturer may
+		 * define them.
+		 */
 		if (rn_opcode_class(p->bth.opcode) < RN_CLASS_MANUFACTURER_0)
 			rn_watch_say(job, RN_RULE_OPCODE, "0x%02x", p->bth.opcode);
 		return false;
@@ -66,7 +69,7 @@ static void check_bth(struct rn_watch_job *job)
 		rn_watch_say(job, RN_RULE_MULTICAST, "%s", p->op->name);
 }
 
-/* Checks the payload against the opcode and the position in the message. */
+/* Checks the length of the payload against the opcode and the position in the message. */
 static void check_payload(struct rn_watch_job *job)
 {
 	const struct rn_packet *p = job->p;
@@ -167,7 +170,8 @@ void rn_watch_alone(struct rn_watch_job *job)
 		rn_watch_say(job, RN_RULE_IP_OPTIONS, "%s", "");
 	if (!check_form(job))
 		return;
-	/* The fields of a damaged packet mean nothing. */
+	/* The fields of a packet with a wrong ICRC mean nothing, so they are not checked.
+	 */
 	if (p->icrc == RN_PACKET_ICRC_WRONG || p->icrc == RN_PACKET_ICRC_OPEN)
 		return;
 	check_bth(job);
@@ -278,7 +282,7 @@ static uint32_t read_span(uint32_t dma_len, uint32_t pmtu)
 	return dma_len <= pmtu ? 1 : (dma_len - 1) / pmtu + 1;
 }
 
-/* The READ turned out to have @span PSNs, or at most as many. */
+/* Sets the number of PSNs of READ @r, which has become known, or an upper limit of it. */
 static void set_span(struct rn_watch_flow *f, struct rn_watch_record *r, uint32_t span)
 {
 	r->span = span;
@@ -286,9 +290,9 @@ static void set_span(struct rn_watch_flow *f, struct rn_watch_record *r, uint32_
 	forget_oldest(f);
 }
 
-/* Now that the PMTU is known: checks the READs whose number of PSNs was inferred from the
- * next request. If a READ needs more than that, the state is in doubt; if fewer, a
- * request between the two was missed.
+/* Checks, now that the PMTU is known, the READs whose number of PSNs was inferred from
+ * the next request. If a READ needs more PSNs than that, the state is uncertain; if it
+ * needs fewer, the capture has missed a request between the two.
  */
 static void settle_spans(struct rn_watch_flow *f)
 {
@@ -306,7 +310,7 @@ static void settle_spans(struct rn_watch_flow *f)
 	}
 }
 
-/* Only the newest request can be a READ with an unknown number of PSNs. */
+/* The number of PSNs can be unknown only for the newest request. */
 void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 {
 	struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
@@ -318,7 +322,7 @@ void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 }
 
 /* Does @p request the rest of READ @r from its PSN number @k on? Returns the PMTU that
- * follows from the address, or 0.
+ * follows from the remote address, or 0.
  */
 static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_packet *p,
 			     uint32_t k)
@@ -331,8 +335,8 @@ static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_pa
 	return done % k == 0 && is_pmtu(done / k) ? (uint32_t)(done / k) : 0;
 }
 
-/* Requests before @psn were missed: it is not known how many messages they were, and
- * which message was in progress.
+/* Marks message counts as unknown: the capture has missed requests before @psn, so it is
+ * not known how many messages they were, and which message is in progress.
  */
 static void lose_counts(struct rn_watch_flow *f, struct rn_psn psn)
 {
@@ -341,9 +345,9 @@ static void lose_counts(struct rn_watch_flow *f, struct rn_psn psn)
 	f->msn_since = psn;
 }
 
-/* If the newest request is a READ with an unknown number of PSNs, @p tells more: it asks
- * for the rest of the READ, or its PSN limits the number. It is only a limit, because
- * requests in between may have been missed.
+/* Infers the number of PSNs of the newest request, if that is a READ for which it is
+ * unknown: @p requests the rest of the READ, or its PSN is an upper limit. The number is
+ * not certain, because the capture may have missed requests in between.
  */
 static void infer_span(struct rn_watch_flow *f, const struct rn_packet *p)
 {
@@ -430,8 +434,9 @@ static void check_length(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     f->message_len, flags & RN_OP_LAST ? "" : " and no end");
 }
 
-/* Without a credit the requester may send all requests that consume no receive WQE, and
- * one that does (9.7.7.2). The other requests are counted as credits used and returned.
+/* Checks the use of credits. Without a credit the requester may send all requests that
+ * consume no receive WQE, and one that does (9.7.7.2). A request that consumes no receive
+ * WQE is counted as a credit that is used and returned at once.
  */
 static void check_credit(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -524,7 +529,9 @@ static void note_gap(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t
 
 /* ---- Requests that were sent before ---- */
 
-/* The first PSN of the message that contains @psn, as far as its records are kept. */
+/* Returns the first PSN of the message that contains @psn, as far as its records
+ * are kept.
+ */
 static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
 {
 	uint32_t i = rn_watch_search(f, psn);
@@ -542,8 +549,8 @@ static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
 	return rn_watch_at(f, i)->psn;
 }
 
-/* After a NAK the requester sends from the PSN of the NAK on; many requesters start at
- * the first PSN of this message.
+/* Does the last NAK demand that @psn is sent again? After a NAK the requester sends from
+ * the PSN of the NAK on; many requesters start at the first PSN of its message.
  */
 static bool is_wanted_back(struct rn_watch_flow *f, struct rn_psn psn)
 {
@@ -577,7 +584,7 @@ static enum rn_watch_cause find_cause(struct rn_watch_flow *f, struct rn_psn psn
 	return RN_CAUSE_TIMEOUT;
 }
 
-/* Notes from where on the responses to a repeated READ will come. */
+/* Stores from where on the responses to a repeated READ will come. */
 static void note_anew(struct rn_watch_record *r, uint32_t from)
 {
 	uint32_t seen = r->got > r->beyond ? r->got : r->beyond;
@@ -590,7 +597,7 @@ static void note_anew(struct rn_watch_record *r, uint32_t from)
 	r->anew_at = from;
 }
 
-/* Compares a READ that is sent again with the first one. */
+/* Compares a READ that is sent again with its first transmission. */
 static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     struct rn_watch_record *r)
 {
@@ -618,7 +625,7 @@ static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     done < r->dma_len ? r->dma_len - done : 0);
 }
 
-/* Compares address and operands with those of the first time. */
+/* Compares address and operands with those of the first transmission. */
 static void check_same(struct rn_watch_job *job, struct rn_watch_record *r)
 {
 	const struct rn_packet *p = job->p;
@@ -649,7 +656,9 @@ static void check_rnr_wait(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     (double)(f->nak.until - job->at) / 1e6);
 }
 
-/* A missing packet has come. A packet older than all records was counted already. */
+/* Processes a packet that was missing. If it is older than all records it was
+ * counted already.
+ */
 static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	if (rn_psn_before(job->p->bth.psn, f->una))
@@ -725,9 +734,9 @@ static bool is_explained(const struct rn_watch_flow *f, enum rn_watch_cause caus
 	       (cause == RN_CAUSE_GO_BACK && !f->may_restart);
 }
 
-/* A request was sent again although it was answered, or although it must not be sent
- * again, or it is the first and nothing was answered: either the response did not arrive,
- * or a QP was made anew. Then the state is in doubt.
+/* Marks the state as uncertain if a request came again that had been answered, or that
+ * must not be sent again, or that is the first one while nothing has been answered:
+ * either the response did not arrive, or one side uses a new QP.
  */
 static void doubt_restart(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -750,8 +759,8 @@ static void doubt_restart(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->half.pmtu = 0;
 }
 
-/* A repeated request with different content: if it was answered, or refused for good, or
- * no answer was seen, it may be the request of a new connection.
+/* May a repeated request with different content belong to a new connection? Yes, if the
+ * first one was answered, or refused by a fatal NAK, or no answer was captured.
  */
 static bool may_be_another(const struct rn_watch_flow *f, const struct rn_packet *p)
 {
@@ -765,7 +774,7 @@ static bool may_be_another(const struct rn_watch_flow *f, const struct rn_packet
 	       (psn.v == f->first.v && f->una.v == f->first.v);
 }
 
-/* Returns true if the packet begins a new connection. */
+/* Does the packet begin a new connection? */
 static bool is_another(struct rn_watch_job *job, struct rn_watch_flow *f,
 		       struct rn_watch_record *r)
 {
@@ -779,8 +788,8 @@ static bool is_another(struct rn_watch_job *job, struct rn_watch_flow *f,
 	return true;
 }
 
-/* A new connection begins. Packets that were taken for repeated ones may have been its
- * first.
+/* Starts a new connection. Some packets that were counted as repeated may have been its
+ * first packets.
  */
 static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -796,7 +805,7 @@ static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
 
 /* ---- A request ---- */
 
-/* The record of the request if @p has been sent before, or NULL. */
+/* Returns the record of the request if @p has been sent before, else NULL. */
 static struct rn_watch_record *find_first(struct rn_watch_flow *f,
 					  const struct rn_packet *p)
 {
@@ -805,7 +814,9 @@ static struct rn_watch_record *find_first(struct rn_watch_flow *f,
 
 	if (k == 0 || !r->is_span_inferred || pmtu_of_rest(r, p, k))
 		return r;
-	/* The READ ends before this PSN, and this request was missed the first time. */
+	/* The READ ends before this PSN. The capture has missed the first transmission of
+	 * this request.
+	 */
 	r->span = k;
 	return NULL;
 }
@@ -817,7 +828,8 @@ static void place_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	struct rn_watch_record *r = d < 0 ? find_first(f, job->p) : NULL;
 
 	if (is_another(job, f, r)) {
-		/* The packet may request the rest of a READ whose request was missed. */
+		/* The packet may request the rest of a READ that the capture has missed.
+		 */
 		bool may_be_rest =
 			job->p->op->kind == RN_OP_KIND_READ && (f->is_doubted || d < 0);
 
@@ -844,8 +856,8 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	unsigned before = job->out->findings;
 
 	if (!f->has_begun) {
-		/* The pairing of this half comes from responses of a connection that may
-		 * be over.
+		/* The peer of this half was concluded from responses that may belong to
+		 * an earlier connection.
 		 */
 		rn_watch_loosen(job->w, f);
 		rn_watch_begin(job->w, f, psn);
@@ -856,7 +868,9 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	if (f->is_doubted)
 		job->out->findings = before;
 	f->may_restart = false;
-	/* The request that the NAK asked for has come, so the NAK is settled. */
+	/* The request that the NAK demanded has come, so nothing more is expected
+	 * from it.
+	 */
 	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
 		f->nak.is_seq = f->nak.is_rnr = false;
 	if (f->half.class == RN_CLASS_UC && job->out->is_new) {

@@ -6,14 +6,14 @@
 
 /* ---- Message sequence number ---- */
 
-/* Difference of two MSNs, which count modulo 2^24 as PSNs do. */
+/* Returns the difference of two MSNs, which count modulo 2^24 as PSNs do. */
 static int32_t msn_diff(uint32_t a, uint32_t b)
 {
 	return rn_psn_diff(rn_psn(a), rn_psn(b));
 }
 
-/* Counts the messages of the requests up to @psn; for a NAK, those before it. False if
- * that is not known.
+/* Counts the messages of the requests up to @psn; for a NAK, those before it. Returns
+ * false if the number is not known.
  */
 static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
 			uint32_t *count)
@@ -26,9 +26,9 @@ static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
 	return true;
 }
 
-/* A response with PSN p comes after all messages up to p were completed, and before any
- * message that was not sent. The initial MSN is known from the connection manager, or
- * lies within limits that each AETH can only narrow.
+/* Checks the MSN. A response with PSN p is sent when all messages up to p are complete,
+ * and before any message that was not sent. The initial MSN is known from the connection
+ * manager, or else lies within limits, which each AETH may narrow.
  */
 static void check_msn(struct rn_watch_job *job, struct rn_watch_flow *f, bool is_nak)
 {
@@ -71,7 +71,7 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 		f->has_credits = false;
 		return;
 	}
-	/* The MSN as a count of messages, taken as large as it can be, plus the credits.
+	/* the MSN as a count of messages, the greatest that is possible, plus the credits
 	 */
 	limit = (uint32_t)msn_diff(job->p->aeth.msn - (uint32_t)f->msn_low, f->msn_ref) +
 		credits;
@@ -82,7 +82,7 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 
 /* ---- Progress ---- */
 
-/* All PSNs before @psn are acknowledged. */
+/* Marks all PSNs before @psn as acknowledged. */
 static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn_psn psn)
 {
 	uint32_t i = rn_watch_search(f, f->una);
@@ -102,7 +102,8 @@ static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn
 			bytes += r->payload_len;
 			continue;
 		}
-		/* @psn lies within a READ: only the first part of its responses came
+		/* @psn lies within a READ:	the last part of its responses did
+		 *	not come
 		 * before.
 		 */
 		if (r->is_done || rn_psn_before(psn, rn_psn_add(r->psn, r->span)))
@@ -186,7 +187,7 @@ static void note_nak(struct rn_watch_job *job, struct rn_watch_flow *f)
 	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
 		rn_watch_say(job, RN_RULE_NAK_AGAIN, "%s NAK before",
 			     f->nak.is_rnr ? "an RNR" : "a sequence");
-	/* An RNR NAK for this PSN stays in force: it says when to send again. */
+	/* An RNR NAK for the same PSN stays valid, as it says when to send again. */
 	if (!f->nak.is_rnr || f->nak.psn.v != psn.v)
 		f->nak = (struct rn_watch_nak){ .is_seq = true, .psn = psn };
 }
@@ -205,7 +206,7 @@ static void note_ack(struct rn_watch_job *job, struct rn_watch_flow *f,
 		return;
 	}
 	rn_watch_count_nak(f, job->at);
-	/* A READ may fail after some of its responses were sent. */
+	/* A NAK may follow some of the responses to a READ; these are acknowledged. */
 	if (rn_psn_before(f->una, job->p->bth.psn))
 		advance(job, f, job->p->bth.psn);
 	if (type == RN_AETH_RNR)
@@ -251,8 +252,8 @@ static bool is_fit(struct rn_watch_job *job, const struct rn_watch_record *r)
 	return fits;
 }
 
-/* A READ response tells the PMTU, and the last one the number of PSNs, if this READ is
- * really what it answers.
+/* Learns the PMTU from a READ response, and from the last response the number of PSNs, if
+ * it is certain that they answer this READ.
  */
 static void learn_sizes(struct rn_watch_job *job, struct rn_watch_flow *f,
 			struct rn_watch_record *r, uint32_t k)
@@ -300,7 +301,7 @@ static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     p->payload_len, want);
 }
 
-/* Reports each gap in the READ responses once. */
+/* Reports a gap in the READ responses, once for each gap. */
 static void read_gap(struct rn_watch_job *job, struct rn_watch_flow *f,
 		     struct rn_watch_record *r, uint32_t k)
 {
@@ -335,7 +336,7 @@ static void read_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 	}
 	if (k == 0)
 		measure_rtt(job, f, r);
-	/* A response behind a gap will be requested again, and does not count. */
+	/* A response behind a gap is not counted, because it will be requested again. */
 	if (k > r->got)
 		return;
 	r->got = k + 1;
@@ -353,7 +354,7 @@ static void note_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 	f->half.n.read_responses++;
 	if (!r)
 		return;
-	/* The response may answer a request that the capture has missed. */
+	/* The response may answer a request that is missing in the capture. */
 	if (r->is_span_inferred && p->op->kind != RN_OP_KIND_READ_RESPONSE) {
 		rn_watch_doubt(f);
 		return;
@@ -375,14 +376,14 @@ static void note_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 
 /* ---- Any response ---- */
 
-/* Returns false if the response answers a PSN that was not sent. */
+/* Checks that the response answers a PSN that was sent. Returns false if not. */
 static bool check_sent(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	const struct rn_watch_record *newest =
 		f->count ? rn_watch_at(f, f->count - 1) : NULL;
 	int32_t ahead = rn_psn_diff(job->p->bth.psn, f->next);
 
-	/* The end of the newest request may be unknown. */
+	/* The number of PSNs of the newest request may be unknown. */
 	if (ahead < 0 || (newest && !newest->span))
 		return true;
 	rn_watch_say(job, RN_RULE_UNSENT, "PSN %" PRIu32 ", %" PRId32 " too far",
@@ -396,8 +397,8 @@ static bool is_positive(const struct rn_packet *p)
 	       rn_aeth_type(p->aeth.syndrome) == RN_AETH_ACK;
 }
 
-/* A responder that has sent a fatal NAK answers no PSN from there on. Responses to the
- * PSN of the NAK itself may be duplicates, or were on their way.
+/* Checks that after a fatal NAK the responder answers no PSN behind that of the NAK.
+ * Responses to the PSN of the NAK itself may be duplicates, or were sent before it.
  */
 static void check_after_nak(struct rn_watch_job *job, const struct rn_watch_flow *f)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_rules.c - the table of rules that a listener can check. */
+/* watch_rules.c - the table of rules that can be checked on a capture. */
 #include "watch.h"
 
 #define ROW(r, n, t, s, l, text)                 \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cpu-flag.c - why the GPU's read of a flag in host memory pushes the NIC's writes.
  *
- * The completion has been polled. Here the kernel learns of it without a PCIe read: by a
- * pause that "was always long enough" (the CPU ends it). Mended: the kernel reads a flag
- * in host memory; the completion of this read comes behind the data, over the same link.
+ * The CPU has polled the completion of the NIC. As it is, the kernel learns of that
+ * without a PCIe read: it starts after a pause that "was always long enough". Mended: the
+ * kernel reads a flag in host memory; the completion of this read arrives after the data,
+ * over the same link.
  */
 #include <rocin/gpu.h>
 #include <semaphore.h>

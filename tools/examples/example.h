@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* example.h - what the examples share: a machine with a sender and a receiver in it.
+/* example.h - functions that the examples share; they connect a sender and a receiver.
  *
  * Both are this process: two RC queue pairs of the first RDMA device, connected to each
  * other, each with a CQ of its own. Each example is run as it is, which fails, and with
- * --mended, which does not. Everything here is plain libibverbs; error handling is that
- * of examples.
+ * --mended, which succeeds. All of it is plain libibverbs; an error ends the program.
  */
 #ifndef RN_EXAMPLE_H
 #define RN_EXAMPLE_H
@@ -38,31 +37,31 @@ void example_open(struct example *e, int argc, char **argv);
 /* Ends the program with a message about @what unless @ok. */
 void example_need(bool ok, const char *what);
 
-/* Registers memory; @mem NULL: allocates @len zeroed bytes of host memory. */
+/* Registers @len bytes of memory at @mem; NULL: allocates them as zeroed host memory. */
 struct ibv_mr *example_region(struct example *e, void *mem, size_t len);
 
-/* A request of @len bytes between @local, on this side, and @remote, on the other (NULL
- * for SEND).
+/* A request of @len bytes between @local, memory of this side, and @remote, memory of the
+ * other side (NULL for SEND).
  */
 struct example_request {
 	enum ibv_wr_opcode opcode;
 	struct ibv_mr *local, *remote;
 	size_t local_offset, remote_offset;
 	uint32_t len;
-	unsigned flags; /* IBV_SEND_*; always with IBV_SEND_SIGNALED */
+	unsigned flags; /* IBV_SEND_* flags; IBV_SEND_SIGNALED is added to them */
 };
 void example_post(struct example *e, unsigned qp, struct example_request request);
 
 /* Posts a receive, for a SEND (@mr) or for an immediate (@mr NULL). */
 void example_post_recv(struct example *e, unsigned qp, struct ibv_mr *mr, uint32_t len);
 
-/* Polls until the next completion of @qp comes; it must be a success. */
+/* Polls until the next completion of @qp comes, which must be a success. */
 void example_poll(struct example *e, unsigned qp);
 
-/* Prints a verdict and ends the program, with status 0 if @is_right, else 1:
+/* Prints a line such as these and ends the program, with status 0 if @is_right, else 1:
  *
- *	verdict: right - the kernel read all 4096 new bytes
- *	verdict: wrong - ...
+ * 	verdict: right - the kernel read all 4096 new bytes
+ * 	verdict: wrong - ...
  */
 void example_end(bool is_right, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
@@ -70,7 +69,7 @@ void example_end(bool is_right, const char *fmt, ...)
 /* ------------------------------------------------------------ examples with a GPU */
 enum {
 	DATA = 4096, /* bytes of payload */
-	/* Value of payload bytes that have been written; before, they are 0. */
+	/* Value of payload bytes that have been written; all bytes are 0 at first. */
 	NEW = 0x5a,
 };
 
@@ -80,7 +79,7 @@ enum {
 struct example_kernel {
 	const uint8_t *data; /* address of the payload, as the kernel uses it */
 	uint32_t flag;	     /* flag in host memory; example_count() ignores it */
-	unsigned new_bytes;  /* out: the number of bytes that are NEW */
+	unsigned new_bytes;  /* output: the number of bytes that are NEW */
 };
 void example_wait_and_count(void *kernel);
 /* Like example_wait_and_count(), but without waiting for the flag. */

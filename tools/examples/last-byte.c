@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* last-byte.c - polls the first and the last byte of a WRITE to host memory.
  *
- * When both are new, are all bytes between them? Mended: WRITE WITH IMMEDIATE, and a poll
- * of its completion.
+ * When both bytes are new, the bytes between them need not be. Mended: WRITE WITH
+ * IMMEDIATE, and a poll of its completion.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool is_new(const uint8_t *byte)
 	return __atomic_load_n(byte, __ATOMIC_ACQUIRE) == NEW;
 }
 
-/* Waits for one message; false if some of its bytes are old. */
+/* Waits for one message. Returns false if some of its bytes are old. */
 static bool await_message(struct example *e, const uint8_t *data)
 {
 	if (e->is_mended) {

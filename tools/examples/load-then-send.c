@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* load-then-send.c - read a file into GPU memory, then WRITE that buffer to a peer.
  *
- * Drive, NIC and GPU are below different root ports. When the drive says that it is done,
- * the NIC's read of the buffer can overtake the drive's data: the peer gets what was in
- * the buffer before. Mended: the read is ordered by a stream, and the send comes after.
+ * Drive, NIC and GPU are below different root ports. When the drive reports completion,
+ * the NIC's read of the buffer can overtake the drive's data: the peer gets the old
+ * content of the buffer. Mended: a stream orders the read of the file, and the request is
+ * posted after the stream.
  */
 #include <rocin/gpu.h>
 #include <rocin/storage.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* storage-completion.c - a file is read into GPU memory, as with GPUDirect Storage.
  *
- * The CPU polls the completion of the drive and raises a flag for a kernel that runs.
+ * The CPU polls the completion of the drive and raises a flag for a running kernel.
  * Mended: a stream orders the read and the raising of the flag.
  */
 #include <rocin/gpu.h>

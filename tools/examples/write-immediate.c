@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* write-immediate.c - WRITE WITH IMMEDIATE into GPU memory, for a kernel that runs.
+/* write-immediate.c - WRITE WITH IMMEDIATE into GPU memory, for a running kernel.
  *
  * The receiver polls the completion of the immediate and raises a flag for the kernel.
  * Mended: it launches the kernel after the completion.

@@ -10,7 +10,7 @@
 struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *help; /* NULL: not in the list of commands */
+	const char *help; /* NULL: the command is hidden, that is not listed by --help */
 };
 
 static const struct command commands[] = {
@@ -50,8 +50,7 @@ static void print_help(FILE *to)
 	      to);
 }
 
-/* Calls a command with argv[0] = "rocin NAME", by which argp names the program in
- * messages.
+/* Calls a command with argv[0] = "rocin NAME", so that argp uses this name in messages.
  */
 static int run_command(const struct command *c, int argc, char **argv)
 {
@@ -69,7 +68,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 	return status;
 }
 
-/* Complains if there is no such command. */
+/* Finds a command by name. If there is none, prints an error and returns NULL. */
 static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < RN_ARRAY_SIZE(commands); i++)
@@ -88,8 +87,9 @@ static int help_of(const char *name)
 	return c ? run_command(c, 2, argv) : RN_EXIT_USAGE;
 }
 
-/* MPI launchers start commands on other hosts by a program such as ssh; a link with one
- * of these names leads to `rocin lab-exec`.
+/* Was rocin started under the name of a remote shell? MPI launchers start commands on
+ * other hosts by a program such as ssh; in a lab, a link of that name to rocin runs
+ * `rocin lab-exec' instead.
  */
 static bool is_lab_agent(const char *name)
 {

@@ -5,7 +5,7 @@
 #ifndef RN_TOUR_CODE_H
 #define RN_TOUR_CODE_H
 
-/* The lines for a stop, each with a newline; NULL if there is no such stop. */
+/* Returns the lines for a stop, each with a newline; NULL if there is no such stop. */
 const char *rn_tour_code(const char *stop);
 
 #endif /* RN_TOUR_CODE_H */

@@ -22,7 +22,7 @@
 enum {
 	RN_TOUR_SAMPLE = 24,
 	RN_TOUR_LINE_MAX = 256,
-	RN_TOUR_MOVES_MAX = 4096, /* most moves of TLPs that are printed */
+	RN_TOUR_MOVES_MAX = 4096, /* maximum number of lines "tlp" */
 };
 
 #endif /* RN_TOUR_LINES_H */

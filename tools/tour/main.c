@@ -14,8 +14,8 @@
 enum {
 	SECONDS_MAX = 60, /* time limit of a stop */
 	TIMEOUT = 20,	  /* code of the local ACK timeout: 4.3 s */
-	/* 537 ms. With a much longer timer, the device would resend before it expires,
-	 * because it notices the loss earlier.
+	/* 537 ms. A much longer timer would never expire first, because the device
+	 * notices the loss earlier and resends.
 	 */
 	TIMEOUT_LOST = 15,
 };
@@ -29,7 +29,7 @@ static const struct {
 	{ "lost", tour_lost },	       { "gpu", tour_gpu },
 };
 
-/* `rocin tour` has checked the values. */
+/* Sets an option. The values were checked by `rocin tour'. */
 static void set_option(struct tour *t, const char *word)
 {
 	const struct {
@@ -73,11 +73,11 @@ int main(int argc, char **argv)
 	}
 	for (int k = 2; k < argc; k++)
 		set_option(&t, argv[k]);
-	/* The program must not outlive the tour. */
+	/* The kernel kills the program when `rocin tour' ends. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(SECONDS_MAX);
-	/* A long timeout, unless the stop is about loss: on a busy machine a short one
-	 * could expire although no packet is lost.
+	/* The timeout is long, unless the stop is about loss: on a busy machine a short
+	 * one could expire although no packet is lost.
 	 */
 	t.timeout = stops[i].run == tour_lost ? TIMEOUT_LOST : TIMEOUT;
 	tour_open(&t);

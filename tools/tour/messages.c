@@ -5,7 +5,7 @@
 
 #include "tour.h"
 
-/* Prints the beginning of both buffers. */
+/* Prints the first bytes of both buffers. */
 static void tell_both(const struct tour *t, const char *when)
 {
 	tour_tell_memory("A", when, t->a.buf);

@@ -103,7 +103,7 @@ static void connect_end(const struct tour *t, const struct end *e, const struct 
 		  "RTS");
 }
 
-/* Finds a device by name, because devices of the kernel may also be in the list. */
+/* Finds a device by name. The list may also have devices of the kernel. */
 static struct ibv_device *find_device(struct ibv_device **list, const char *name)
 {
 	for (; *list; list++)
@@ -256,9 +256,9 @@ void tour_await(const char *what)
 }
 
 /* ------------------------------------------------------------------------ PCIe */
-/* Reads both clocks at the same instant: the wall clock between two readings of the
- * other. The attempt with the shortest interval is used, in which the thread was not
- * interrupted.
+/* Reads both clocks at the same instant: CLOCK_REALTIME between two readings of
+ * CLOCK_MONOTONIC. Of several attempts it uses the one with the shortest interval, as the
+ * thread was not interrupted then.
  */
 static void tell_begin(void)
 {

@@ -3,9 +3,9 @@
  * one process, with an RC QP on each, connected to each other. A is the requester, B the
  * responder.
  *
- * Each stop is a function that uses plain libibverbs. The lines between "tour: NAME" and
- * "tour: end" are shown to the user as they are (excerpts.awk), so they are written to be
- * read: at most 76 columns.
+ * Each stop is a function that uses plain libibverbs. `rocin tour' shows the lines
+ * between "tour: NAME" and "tour: end" to the user (excerpts.awk), so they have at most
+ * 76 columns.
  *
  * Results are written to standard output, one per line; lines.h describes them.
  *
@@ -23,9 +23,10 @@ enum {
 	BUFFER = 16384, /* bytes of the buffer at each end */
 	REGION = 4096,	/* bytes of the buffer that the stop `register' registers */
 	DATA = 4096,	/* bytes that the stop `gpu' writes to GPU memory */
-	/* Value of buffer bytes that have been written; before, they are 0. */
+	/* Value of buffer bytes that have been written; all bytes are 0 at first. */
 	NEW = 0x5a,
-	FIRST_PSN_A = 100, /* PSNs that are easy to tell apart */
+	/* first PSN of the requests of A, easy to recognise in a list of packets */
+	FIRST_PSN_A = 100,
 	FIRST_PSN_B = 500,
 };
 
@@ -50,20 +51,20 @@ struct tour {
 /* Ends the program with a message about @what unless @ok. */
 void tour_need(bool ok, const char *what);
 
-/* Opens both devices and connects the QPs. */
+/* Opens both devices and connects their QPs. */
 void tour_open(struct tour *t);
 void tour_close(struct tour *t);
 
-/* Writes text to the buffer of an end. */
+/* Writes @text to the buffer of @e. */
 void tour_write_note(struct end *e, const char *text);
 
-/* Packets and TLPs from here on belong to what the stop shows. */
+/* Marks the beginning of what is shown: packets and TLPs from here on. */
 void tour_begin(struct tour *t);
 
-/* Prints the TLPs so far; later ones are not shown. */
+/* Prints the TLPs that were recorded so far; later ones are not shown. */
 void tour_end(struct tour *t);
 
-/* CLOCK_REALTIME in ns, as in the times of packets. */
+/* Returns CLOCK_REALTIME in ns, the clock of the times of captured packets. */
 uint64_t tour_now(void);
 
 /* Each of these functions prints one line. */
@@ -75,13 +76,15 @@ void tour_tell_wc(const struct end *e, const struct ibv_wc *wc);
 /* Polls until the next completion of @e, and prints it. */
 void tour_poll(const struct end *e);
 
-/* Takes all completions of @e and prints their number, as value "END_left". */
+/* Polls until the CQ of @e is empty, and prints the number of completions as
+ * value "END_left".
+ */
 void tour_look_for_none(const struct end *e);
 
 /* Waits until `rocin tour` has seen the packet that @what names. */
 void tour_await(const char *what);
 
-/* One function for each stop. */
+/* The functions of the stops. */
 void tour_register(struct tour *t);
 void tour_send(struct tour *t);
 void tour_write(struct tour *t);

@@ -118,12 +118,12 @@ void tour_lost(struct tour *t)
 }
 
 /* ------------------------------------------------------------------- stale data */
-/* Arguments and results of a kernel. */
+/* Arguments and results of a kernel that runs on the GPU. */
 struct kernel {
 	const uint8_t *data; /* address of the data, as the GPU uses it */
 	uint32_t flag;	     /* flag in host memory */
-	unsigned count;	     /* out: number of new bytes */
-	uint8_t saw[DATA];   /* out: the bytes that the kernel read */
+	unsigned count;	     /* output: number of new bytes */
+	uint8_t saw[DATA];   /* output: the bytes that the kernel read */
 };
 
 static void wait_and_count(void *arg)

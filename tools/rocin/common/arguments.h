@@ -5,7 +5,7 @@
 
 #include "rocin/types.h"
 
-/* Rows of argp option tables, for options that are the same in several commands. */
+/* Rows of argp option tables, for options that several commands have. */
 #define RN_OPTION_NETDEV(group)                                                         \
 	{                                                                               \
 		"netdev", 'n', "SPEC", 0, "Interfaces and addresses, as for rocin run", \
@@ -17,20 +17,20 @@
 	}
 
 /* Parses a number from @least to @most, decimal or hexadecimal with 0x, without sign and
- * spaces. False: not such a number; @number is not written.
+ * spaces. Returns false if @text is no such number; then @number is not written.
  */
 bool rn_read_number(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
-/* Parses a number of seconds from @least to @most, which may have a fraction. False: not
- * such a number; @seconds is not written.
+/* Parses a number of seconds from @least to @most, which may have a fraction. Returns
+ * false if @text is no such number; then @seconds is not written.
  */
 bool rn_read_seconds(const char *text, double least, double most, double *seconds);
 
 struct argp_option;
 struct argp_state;
 
-/* The value of the option @name, from @least to @most; ends with wrong usage if it is no
- * such number.
+/* Returns @arg, the value of the option @name, as a number from @least to @most. Ends the
+ * program with a usage error if it is no such number.
  */
 uint32_t rn_option_number(struct argp_state *state, const char *name, const char *arg,
 			  uint32_t least, uint32_t most);

@@ -37,11 +37,11 @@ int rn_cmd_fault(int argc, char **argv);
 int rn_cmd_lab(int argc, char **argv);
 int rn_cmd_stop(int argc, char **argv);
 
-/* Not in the list of commands: runs a command on another host of a lab, in place of ssh.
- */
+/* A hidden command: runs a command on another host of a lab, in place of ssh. */
 int rn_cmd_lab_exec(int argc, char **argv);
 
-/* Hidden: `rocin doctor` runs it in the environment in which programs find the devices.
+/* A hidden command, which `rocin doctor` runs in the environment in which programs find
+ * the devices.
  */
 int rn_cmd_probe(int argc, char **argv);
 

@@ -92,7 +92,7 @@ int rn_file_write(const char *path, rn_file_print print, const void *what)
 		return -errno;
 	errno = 0;
 	rc = print(to, what);
-	if (ferror(to)) /* an earlier write may have failed */
+	if (ferror(to)) /* ferror() also reports the failure of an earlier write */
 		rc = errno ? -errno : -EIO;
 	if (fclose(to) && !rc)
 		rc = -errno;

@@ -22,13 +22,13 @@
  */
 ssize_t rn_file_read(const char *path, size_t max, char **bytes);
 
-/* The number at the beginning of a file, such as many files below /proc have; -1 if there
+/* Returns the number at the beginning of a file, such as a file below /proc; -1 if there
  * is none.
  */
 long rn_file_number(const char *path);
 
-/* Called for each line, in which NUL replaces the newline; @number counts from 1. Returns
- * 0, or a value that ends the reading.
+/* Function that is called for each line, in which NUL replaces the newline; @number
+ * counts lines from 1. Returns 0, or another value to end the reading.
  */
 typedef int (*rn_file_line)(void *ctx, char *line, unsigned number);
 

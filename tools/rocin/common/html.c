@@ -55,7 +55,7 @@ static const char style[] =
 	"visible}svg,table.bars,.box{break-inside:avoid}h2,h3{break-after:avoid}"
 	"svg{min-width:0 !important;max-width:100%;height:auto}a{color:inherit}}\n";
 
-/* Writes the entity for @c; false if @c needs none. */
+/* Writes the entity for @c. Returns false if @c needs none. */
 static bool put_entity(FILE *to, char c)
 {
 	static const struct {

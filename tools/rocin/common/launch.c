@@ -13,7 +13,7 @@
 #include "transport/io/host/sentence.h"
 #include "transport/io/rocind/runtime_dir.h"
 
-/* Finds the file of this program, also where /proc is missing. */
+/* Finds the path of this program, even without /proc. */
 static int own_path(char *path, size_t len)
 {
 	ssize_t n = readlink("/proc/self/exe", path, len - 1);
@@ -90,7 +90,7 @@ int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err, size_
 				   sizeof(l->tree), err, err_len);
 }
 
-/* True if @item is an element of @list. */
+/* Is @item an element of @list? */
 static bool listed(const char *list, const char *item, char separator)
 {
 	size_t len = strlen(item);
@@ -101,7 +101,7 @@ static bool listed(const char *list, const char *item, char separator)
 	return false;
 }
 
-/* Adds @item to a list in the environment, unless it is in it. */
+/* Adds @item to a list in the environment, unless it is there already. */
 static int add_to_list(const char *name, const char *item, char separator, bool first)
 {
 	const char *old = getenv(name);
@@ -130,8 +130,8 @@ int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 		(declared && *declared) || (sanitize && strstr(sanitize, "all"));
 	int rc = 0;
 
-	/* At the end of LD_PRELOAD: the runtime of a compiler's sanitizer must come
-	 * first, while our libraries work at any position.
+	/* Our libraries are added at the end of LD_PRELOAD, where they work as well as
+	 * anywhere; the runtime of a compiler's sanitizer must be first.
 	 */
 	if (add_to_list("LD_PRELOAD", l->preload, ':', false) ||
 	    (closes_pages && add_to_list("LD_PRELOAD", l->gpu, ':', false)) ||

@@ -31,7 +31,7 @@ struct rn_launch {
  * rn_launch_prepare() - Find the plugin, discover the devices, write the sysfs tree
  * @l:	Out
  * @netdevs:	Specification (rocin/netdev.h); NULL: $ROCIN_NETDEVS, else the default
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: error text
  *
  * Return: 0 or -errno.
  */
@@ -54,15 +54,16 @@ enum rn_program_fault {
 	RN_PROGRAM_OTHER_MACHINE, /* a program for another architecture */
 	/* Linked with another C library (musl) than the preloaded library. */
 	RN_PROGRAM_MUSL,
-	/* Sudo, ssh and others: the program runs, but does not pass the environment on.
+	/* A program such as sudo or ssh: it runs, but starts programs without
+	 * our environment.
 	 */
 	RN_PROGRAM_DROPS_ENV,
 	RN_PROGRAM_NO_INTERPRETER, /* a script whose interpreter does not exist */
-	/* The following are no faults: the program works with a limitation. In a Go
-	 * program LD_PRELOAD reaches only the calls of its C libraries.
+	/* The faults from here on only limit the program. In a Go program LD_PRELOAD
+	 * affects only the calls of its C libraries.
 	 */
 	RN_PROGRAM_GO,
-	/* LD_PRELOAD does not reach the interpreter of the script, but it reaches the
+	/* LD_PRELOAD does not affect the interpreter of the script, but it affects the
 	 * programs that the script starts.
 	 */
 	RN_PROGRAM_SCRIPT,
@@ -77,14 +78,14 @@ static inline bool rn_program_is_fault(enum rn_program_fault fault)
 	return fault != RN_PROGRAM_OK && fault < RN_PROGRAM_GO;
 }
 
-/* Checks @program, which is searched in PATH as execvp() does. @path gets the file found;
- * @text gets a sentence with the remedy unless the result is RN_PROGRAM_OK;
- * RN_PROGRAM_TEXT_MAX bytes suffice for it.
+/* Checks whether LD_PRELOAD works in @program, which is searched in PATH as execvp()
+ * does. @path gets the file found. Unless the result is RN_PROGRAM_OK, @text gets an
+ * error text with the remedy, of at most RN_PROGRAM_TEXT_MAX bytes.
  */
 enum rn_program_fault rn_program_check(const char *program, char *path, size_t path_len,
 				       char *text, size_t text_len);
 
-/* The ELF machine (EM_*) for which this program was built; 0 if unknown. */
+/* Returns the ELF machine (EM_*) for which this program was built; 0 if unknown. */
 uint16_t rn_program_machine(void);
 
 #endif /* RN_LAUNCH_H */

@@ -7,7 +7,7 @@
 #include "packet_text.h"
 #include "rocin/mad.h"
 
-/* A line that is built piece by piece; what does not fit is cut off. */
+/* A line to which text is appended; text that does not fit is cut off. */
 struct line {
 	char *text;
 	size_t len, used;
@@ -55,7 +55,7 @@ static void add_syndrome(struct line *l, uint8_t syndrome)
 	}
 }
 
-/* The headers behind the BTH, in wire order. */
+/* Adds the headers behind the BTH, in the order in which they are sent. */
 static void add_headers(struct line *l, const struct rn_packet *p)
 {
 	uint32_t flags = p->op->flags;
@@ -174,7 +174,7 @@ static void add_message(struct line *l, const struct rn_cm_msg *m)
 	case RN_CM_RTU:
 	case RN_CM_DREP:
 	case RN_CM_LAP:
-		/* These messages begin with the two communication IDs. */
+		/* These messages begin with the communication IDs of both sides. */
 		add_words(l, " id 0x%" PRIx32 " to 0x%" PRIx32, m->rtu.local_id,
 			  m->rtu.remote_id);
 		break;
@@ -200,7 +200,7 @@ static void add_mad(struct line *l, const struct rn_packet *p)
 	add_message(l, &msg);
 }
 
-/* Adds the packet from its BTH on. */
+/* Adds the part of the packet from its BTH on. */
 static void add_transport(struct line *l, const struct rn_packet *p)
 {
 	const struct rn_bth *bth = &p->bth;

@@ -25,7 +25,7 @@ enum {
  */
 bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len);
 
-/* Describes a packet that was parsed already, without its addresses. */
+/* Describes a parsed packet, without its addresses. */
 void rn_packet_words(const struct rn_packet *p, char *text, size_t text_len);
 
 /* ------------------------------------------------------------------------- addresses */
@@ -33,7 +33,8 @@ enum {
 	RN_GID_TEXT_MAX = INET6_ADDRSTRLEN
 };
 
-/* Writes "127.0.0.1" for a mapped IPv4 address, else IPv6 notation. Returns @text. */
+/* Writes "127.0.0.1" for a mapped IPv4 address, IPv6 notation for others. Returns @text.
+ */
 static inline const char *rn_gid_text(const struct rn_gid *gid,
 				      char text[RN_GID_TEXT_MAX])
 {

@@ -16,7 +16,7 @@
 struct rn_svg_picture {
 	unsigned width, height;
 	const char *look; /* NULL: no attributes */
-	/* Text alternative for people who cannot see the picture; NULL: none. */
+	/* Text alternative, for people who cannot see the picture; NULL: none. */
 	const char *title;
 	/* Style sheets of a picture in a file, ended by NULL. A picture in a page has
 	 * none: they belong into the head of the page.
@@ -40,11 +40,13 @@ void rn_svg_rect(FILE *to, const char *look, struct rn_svg_box box, const char *
 void rn_svg_circle(FILE *to, const char *look, double x, double y, double radius,
 		   const char *title);
 
-/* @corner:	x and y of each corner. */
+/* Draws a triangle. @corner: x and y of each of the three corners. */
 void rn_svg_triangle(FILE *to, const char *look, const double corner[6],
 		     const char *title);
 
-/* Shapes with any number of corners: @element is "polyline" or "polygon". */
+/* Draw a shape with any number of corners, from begin to end. @element: "polyline"
+ * or "polygon".
+ */
 void rn_svg_points_begin(FILE *to, const char *element, const char *look);
 void rn_svg_point(FILE *to, double x, double y);
 void rn_svg_points_end(FILE *to);
@@ -58,7 +60,7 @@ void rn_svg_text(FILE *to, const char *look, double x, double y, const char *anc
 void rn_svg_text_with_title(FILE *to, const char *look, double x, double y,
 			    const char *text, const char *title);
 
-/* Writes text in two parts; the second has the style of notes (class 'n'). */
+/* Writes text in two parts, the second one in the style of notes (class 'n'). */
 void rn_svg_text_in_two(FILE *to, const char *look, double x, double y, const char *text,
 			const char *second);
 

@@ -28,8 +28,9 @@
 
 /* -------------------------------------------------------------------------- the peer */
 enum {
-	WAIT_MS = 500, /* ms to wait for an ICMP error: longer than a round trip */
-	PROBES = 2,    /* datagrams sent, as hosts limit the rate of ICMP errors */
+	/* time to wait for an ICMP error in ms, longer than a round trip */
+	WAIT_MS = 500,
+	PROBES = 2, /* datagrams sent, as hosts limit the rate of ICMP errors */
 };
 
 static void explain(int err, const char *address, char *text, size_t len)
@@ -41,7 +42,7 @@ static void explain(int err, const char *address, char *text, size_t len)
 }
 
 /* Sends empty datagrams to the port. Returns the errno value of the ICMP error that came
- * back, or 0 if none came.
+ * back, or 0 if none did.
  */
 static int probe_port(int fd)
 {
@@ -95,7 +96,7 @@ struct doctor {
 	const char *peer;    /* address of a peer; NULL: none was given */
 	struct rn_launch launch;
 	bool prepared;
-	bool is_partly_reached; /* LD_PRELOAD reaches only a part of the program */
+	bool is_partly_reached; /* LD_PRELOAD affects only a part of the program */
 	unsigned faults;
 };
 
@@ -132,8 +133,8 @@ static void check_runtime_dir(struct doctor *d)
 		print_finding(d, GOOD, "runtime directory %s", dir);
 }
 
-/* Checks the route of IPv6 multicast, which the loopback interface does not have by
- * default.
+/* Checks for a route for IPv6 multicast, which the loopback interface does not have
+ * by default.
  */
 static void check_groups(struct doctor *d, const struct rn_netdev *dev)
 {
@@ -189,7 +190,7 @@ static void check_devices(struct doctor *d)
 	}
 }
 
-/* Handles one line of the output of `rocin probe`. */
+/* Processes one line of the output of `rocin probe`. */
 static void judge_probe_line(struct doctor *d, char *line, unsigned *ours)
 {
 	char *text = strchr(line, ' ');
@@ -317,7 +318,7 @@ static void check_environment(struct doctor *d)
 			"programs find the devices only under: rocin run -- PROGRAM");
 }
 
-/* Reports fault rules that are active: forgotten ones look like a broken network. */
+/* Reports active fault rules: if they were forgotten, the network seems to be broken. */
 static void check_faults(struct doctor *d)
 {
 	struct rn_rocind *r = rn_rocind_connect_running(NULL, 0);
@@ -356,7 +357,7 @@ static void check_system(struct doctor *d)
 			      (unsigned long)files.rlim_cur);
 }
 
-/* Checks for the permission that a raw packet QP needs. */
+/* Checks for the permission that raw packet QPs need. */
 static void check_raw_packets(struct doctor *d)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -374,8 +375,8 @@ static void check_raw_packets(struct doctor *d)
 			      strerror(errno));
 }
 
-/* Checks for memfd_create(), with which rocind, in the same sandbox, makes the shared
- * memory of local wires.
+/* Checks for memfd_create(), with which rocind makes the shared memory of local wires;
+ * rocind runs in the same sandbox.
  */
 static void check_local_wires(struct doctor *d)
 {
@@ -402,7 +403,8 @@ static void check_local_wires(struct doctor *d)
 		close(fd);
 }
 
-/* Tried only if ROCIN_IO asks for io_uring: a sandbox may kill a process that calls it.
+/* Checks for io_uring, but only if ROCIN_IO asks for it: a sandbox may kill a process
+ * that calls it.
  */
 static void check_io(struct doctor *d)
 {

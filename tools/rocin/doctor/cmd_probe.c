@@ -28,7 +28,9 @@ static struct {
 	int (*destroy_qp)(struct ibv_qp *qp);
 } verbs;
 
-/* ISO C cannot cast void * to a function pointer, but POSIX dlsym() requires it. */
+/* Writes to the function pointer as a void *: ISO C does not allow to convert the result
+ * of dlsym(), but POSIX requires that this works.
+ */
 #define LOAD(lib, name) (*(void **)&verbs.name = dlsym(lib, "ibv_" #name))
 
 static bool load_libibverbs(void)

@@ -39,7 +39,9 @@ bool rn_fault_book_remove(struct rn_fault_book *b, unsigned number)
 	return true;
 }
 
-/* Finds the next statement of the text, without blanks around it; false at the end. */
+/* Finds the next statement of the text, without blanks around it. Returns false at
+ * the end.
+ */
 static bool next_statement(const char **at, const char **begin, size_t *len)
 {
 	const char *s = *at;
@@ -63,7 +65,7 @@ static bool is_seed(const char *s, size_t len)
 	return len > 5 && strncmp(s, "seed=", 5) == 0;
 }
 
-/* Adds the statements of a text that was parsed successfully before. */
+/* Adds the statements of a text, which has been parsed successfully. */
 static int add_statements(struct rn_fault_book *b, const char *text, bool is_old)
 {
 	const char *s;

@@ -11,7 +11,9 @@ struct rn_fault_book {
 	uint64_t seed;
 	unsigned count;
 	char *line[RN_FAULT_RULES_MAX]; /* owned by this struct */
-	/* Number of the rule when the book was read from rocind; 255: new. */
+	/* Number of each rule in the text that was read from rocind; 255: the rule
+	 * is new.
+	 */
 	uint8_t from[RN_FAULT_RULES_MAX];
 };
 
@@ -22,18 +24,18 @@ void rn_fault_book_free(struct rn_fault_book *b);
 /**
  * rn_fault_book_add() - Add the rules of a text
  * @name:	Name of the text in error messages
- * @is_old:	The rules are those of rocind: their numbers are kept in @from
+ * @is_old:	The rules were read from rocind: their numbers are kept in @from
  *
  * Return: 0; -EINVAL for a wrong rule, or if there would be more than 64; -ENOMEM. On an
- *	error @err has a sentence, and nothing was added.
+ *	error @err has an error text, and nothing was added.
  */
 int rn_fault_book_add(struct rn_fault_book *b, const char *text, const char *name,
 		      bool is_old, char *err, size_t err_len);
 
-/* Removes rule @number, from 0. False if there is none. */
+/* Removes rule @number, counted from 0. Returns false if there is none. */
 bool rn_fault_book_remove(struct rn_fault_book *b, unsigned number);
 
-/* The whole text, to be freed by the caller; NULL if there is no memory. */
+/* Returns the whole text, to be freed by the caller; NULL if there is no memory. */
 char *rn_fault_book_text(const struct rn_fault_book *b);
 
 #endif /* RN_FAULT_BOOK_H */

@@ -21,9 +21,11 @@ enum {
 	OPT_CLEAR = 0x100,
 	OPT_RECORD,
 	REMOVES_MAX = RN_FAULT_RULES_MAX,
-	/* Attempts, if other processes change the rules at the same time. */
+	/* Maximum number of attempts, since other processes may change the rules at the
+	 * same time.
+	 */
 	TRIES = 20,
-	AWAIT_MS = 1000, /* how long to wait until programs have taken the new rules */
+	AWAIT_MS = 1000, /* how long to wait until all programs use the new rules */
 	AWAIT_STEP_MS = 2,
 };
 
@@ -33,7 +35,8 @@ struct fault_args {
 	unsigned removes;
 	unsigned remove[REMOVES_MAX]; /* numbers of the rules to remove, counted from 0 */
 	const char *record;
-	char **rules; /* rules; with --record the program and its arguments */
+	/* the rules to add; with --record, the program and its arguments instead */
+	char **rules;
 	int rule_count;
 };
 
@@ -116,7 +119,7 @@ static char *read_text(int fd)
 	return text;
 }
 
-/* Writes the rules to a sealed memfd; -1 with errno on failure. */
+/* Writes the rules to a sealed memfd. Returns its descriptor, or -1 with errno. */
 static int make_file(const struct rn_fault_book *b)
 {
 	char *text = rn_fault_book_text(b);
@@ -147,8 +150,8 @@ static int add_file(struct rn_fault_book *b, const char *path, char *err, size_t
 	return rc;
 }
 
-/* Sorts downward, so that removing a rule does not change the numbers of those still to
- * be removed.
+/* Compares numbers for a descending order: when rules are removed from the end, those
+ * still to be removed keep their numbers.
  */
 static int by_number(const void *a, const void *b)
 {
@@ -165,7 +168,8 @@ static int change_rules(struct rn_fault_book *b, struct fault_args *args, char *
 
 	qsort(args->remove, args->removes, sizeof(args->remove[0]), by_number);
 	for (unsigned i = 0; i < args->removes; i++) {
-		/* If a number is given twice, the second one would now mean another rule.
+		/* A number given twice is used once, as it would mean another rule the
+		 * second time.
 		 */
 		if (i > 0 && args->remove[i] == args->remove[i - 1])
 			continue;
@@ -188,7 +192,7 @@ static int change_rules(struct rn_fault_book *b, struct fault_args *args, char *
 	return rc;
 }
 
-/* Reads the present rules, and closes the descriptor in @now. */
+/* Reads the present rules into a book, and closes the descriptor in @now. */
 static int open_book(struct rn_fault_book *b, struct rn_rocind_faults *now, char *err,
 		     size_t err_len)
 {
@@ -243,7 +247,8 @@ static int try_change(struct rn_rocind *r, struct fault_args *args,
 struct counts {
 	const struct rn_rocind_faults *now;
 	uint64_t seen[RN_FAULT_RULES_MAX], hits[RN_FAULT_RULES_MAX];
-	unsigned programs, late; /* late: devices that have not taken the new rules yet */
+	/* late: number of devices that do not use the new rules yet */
+	unsigned programs, late;
 	json_t *json;
 };
 
@@ -300,8 +305,8 @@ static int gather(struct rn_rocind *r, const struct rn_rocind_faults *now,
 	return rn_rocind_list(r, on_client, c, err, err_len);
 }
 
-/* Waits until every program has taken the rules, but not forever: a stopped program does
- * not take them.
+/* Waits until every program uses the new rules, but not for ever: a stopped program does
+ * not read them.
  */
 static int await_programs(struct rn_rocind *r, const struct rn_rocind_faults *now,
 			  char *err, size_t err_len)
@@ -401,7 +406,7 @@ static void print_nothing(const struct fault_args *args)
 		print(&none, &c);
 }
 
-/* Implemented by `rocin run`, which has the same option. */
+/* Runs a program with --record by means of `rocin run`, which has the same option. */
 static int run_recorded(const struct fault_args *args)
 {
 	int argc = args->rule_count + 4, status = RN_EXIT_FAILURE;
