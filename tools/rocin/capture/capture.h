@@ -12,13 +12,16 @@
 #include "transport/io/rocind/rocind_client.h"
 
 /* --------------------------------------------------------------------------- sources */
-/* The captured devices: their rings, merged into one stream in the order of time. */
+/* The captured devices; the packets in their rings are merged into one stream, ordered
+ * by time.
+ */
 
 enum {
-	RN_CAPTURE_AHEAD = 128, /* packets read from a ring in advance */
+	/* maximum number of packets that are read in advance from a ring */
+	RN_CAPTURE_AHEAD = 128,
 };
 
-/* How long a packet is held back in case a packet of another device is older. */
+/* How long a packet waits for an older one from another device. */
 #define RN_CAPTURE_HOLD 10000000u /* in ns */
 
 TAILQ_HEAD(rn_capture_queue, rn_capture_packet);
@@ -27,51 +30,55 @@ struct rn_capture_source {
 	struct rn_capture_source *next;
 	struct rn_rocind_tap tap; /* its descriptors are closed */
 	char program[32];	  /* name of the program; may contain any bytes */
-	/* The device is gone; its ring may still hold packets. */
+	/* The device is gone, but its ring may still have packets. */
 	bool has_ended;
-	bool is_dry;	/* its ring was empty at the last look */
-	bool is_broken; /* its ring has invalid content, so it is not read any more */
+	bool is_dry;	/* the ring was empty when it was last read */
+	bool is_broken; /* the ring had invalid content and is not read any more */
 	unsigned queued;
 	struct rn_capture_queue queue; /* packets read from the ring, the oldest first */
 	struct rn_capture_reader reader;
-	/* Fields of the writer: the file in which this source was last described, and the
-	 * number of its interface there.
+	/* Used by the writer: the number of the file in which this source was last
+	 * described, and the number of its interface there.
 	 */
 	uint32_t file, interface;
 };
 
 struct rn_capture_sources {
 	struct rn_capture_source *first;
-	uint64_t packets, missed; /* of sources that were freed */
+	uint64_t packets, missed; /* counts of sources that were freed */
 };
 
-/* Adds a device; takes over the descriptors of @tap. Returns 0, or -errno, and then the
+/* Adds a device, and takes over the descriptors in @tap. Returns 0, or -errno; then the
  * device is not captured.
  */
 int rn_capture_sources_add(struct rn_capture_sources *all,
 			   const struct rn_rocind_tap *tap);
 
-/* A device is gone; the packets left in its ring are still read. */
+/* Marks a device, or all of them, as gone. The packets left in the rings are still read.
+ */
 void rn_capture_sources_end(struct rn_capture_sources *all, uint64_t id);
 void rn_capture_sources_end_all(struct rn_capture_sources *all);
 
-/* Called for each packet, and with @packet NULL when a device is gone and all its packets
- * have been handed over. A value other than 0 stops.
+/* Function that is called for each packet, and with @packet NULL when a device is gone
+ * and its last packet was passed. Returns 0, or another value to stop the reading.
  */
 typedef int (*rn_capture_on_packet)(void *ctx, struct rn_capture_source *source,
 				    const struct rn_capture_packet *packet);
 
 /**
- * rn_capture_sources_read() - Hand over the packets that are there, in the order of time
- * @now:	CLOCK_REALTIME in ns; packets younger than RN_CAPTURE_HOLD stay.
- *	UINT64_MAX: all packets
+ * rn_capture_sources_read() - Pass on the packets that have been captured, ordered
+ * by time
+ * @now:	CLOCK_REALTIME in ns. Packets younger than RN_CAPTURE_HOLD are kept for
+ *	the next call. UINT64_MAX: all packets are passed on
  *
- * Return: 0, or what @on_packet returned.
+ * Return: 0, or the value of @on_packet that stopped the reading.
  */
 int rn_capture_sources_read(struct rn_capture_sources *all, uint64_t now,
 			    rn_capture_on_packet on_packet, void *ctx);
 
-/* The number of packets so far, and of those that did not fit into a ring. */
+/* Returns the number of packets so far, and of those that were lost because a ring
+ * was full.
+ */
 void rn_capture_sources_count(const struct rn_capture_sources *all, uint64_t *packets,
 			      uint64_t *missed);
 
@@ -96,8 +103,8 @@ struct rn_capture_filter_code;
 struct rn_capture_filter_code *rn_capture_filter_new(const char *text, char *err,
 						     size_t err_len);
 
-/* Does the packet pass? NULL is a filter that every packet passes. Bytes that were cut
- * off are not examined.
+/* Does the packet pass the filter? A filter of NULL passes every packet. Bytes that were
+ * cut off are not examined.
  */
 bool rn_capture_filter_passes(const struct rn_capture_filter_code *f,
 			      const struct rn_capture_packet *packet);
@@ -112,8 +119,9 @@ struct rn_capture_file_cfg {
 	const char *path; /* path of the file; "-": standard output */
 	bool classic;	  /* pcap instead of pcapng: without comments and interfaces */
 	uint32_t snaplen; /* maximum bytes of a record; 0: no limit */
-	uint64_t size;	  /* bytes after which the next file begins; 0: one file */
-	unsigned files;	  /* number of files that are kept; 0: all */
+	/* size in bytes at which the next file begins; 0: there is one file */
+	uint64_t size;
+	unsigned files; /* number of the latest files that are kept; 0: all */
 };
 
 struct rn_capture_file {
@@ -127,12 +135,12 @@ struct rn_capture_file {
 	void *pcap, *dumper; /* objects of libpcap for a classic file */
 };
 
-/* Returns 0, or -errno with a sentence in @err. */
+/* Opens the first file. Returns 0, or -errno with an error text in @err. */
 int rn_capture_file_open(struct rn_capture_file *f, const struct rn_capture_file_cfg *cfg,
 			 char *err, size_t err_len);
 
-/* Writes a packet; for use as rn_capture_on_packet, with the file as @ctx. Returns 0 or
- * -errno.
+/* Writes a packet. The function can be used as rn_capture_on_packet, with the file as
+ * @ctx. Returns 0 or -errno.
  */
 int rn_capture_file_write(void *file, struct rn_capture_source *source,
 			  const struct rn_capture_packet *packet);
@@ -140,7 +148,7 @@ int rn_capture_file_write(void *file, struct rn_capture_source *source,
 /* Flushes buffers, so that other processes see what was written. Returns 0 or -errno. */
 int rn_capture_file_flush(struct rn_capture_file *f);
 
-/* Returns 0, or -errno if something could not be written. */
+/* Closes the file. Returns 0, or -errno if something could not be written. */
 int rn_capture_file_close(struct rn_capture_file *f);
 
 #endif /* RN_CAPTURE_H */

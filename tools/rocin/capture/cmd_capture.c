@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_capture.c - `rocin capture`: writes the packets of running programs to a file, as
- * they are on the wire.
+ * they are sent and received.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,12 +28,12 @@ enum {
 	OPT_BUFFER,
 	OPT_QUIET,
 	BUFFER_DEFAULT_KIB = 32 << 10,
-	/* Time between two looks at the rings: nothing wakes this process when packets
-	 * come.
+	/* Intervals at which the rings are read, because nothing wakes this process when
+	 * packets come.
 	 */
 	BUSY_MS = 1,
 	IDLE_MS = 10,
-	DONE = 1, /* result: as many packets as the user asked for */
+	DONE = 1, /* return value: as many packets were captured as the user asked for */
 };
 
 struct capture_args {
@@ -91,7 +91,7 @@ static bool read_format(const char *text, bool *classic)
 	return *classic || strcmp(text, "pcapng") == 0;
 }
 
-/* Parses an option with a value; false if the value is wrong. */
+/* Parses an option with a value. Returns false if the value is wrong. */
 static bool parse_value(int key, const char *arg, struct capture_args *args)
 {
 	switch (key) {
@@ -230,13 +230,16 @@ static int read_all(struct capture *c, uint64_t now)
 	return rc ? rc : flushed;
 }
 
-/* Captures until the end. Returns 0, DONE, or -errno of writing. */
+/* Captures until a signal, a limit or an error ends it. Returns 0, DONE, or -errno
+ * of writing.
+ */
 static int capture_to_end(struct capture *c)
 {
 	struct pollfd pfd[] = {
 		{ .fd = c->signals, .events = POLLIN },
 		{ .fd = rn_rocind_fd(c->rocind), .events = POLLIN },
-		{ .events = 0 /* only POLLERR: the reader of the pipe is gone */ }
+		/* reports only POLLERR: the reader of the pipe has closed it */
+		{ .events = 0 }
 	};
 
 	take_events(c);
@@ -257,8 +260,8 @@ static int capture_to_end(struct capture *c)
 	return read_all(c, UINT64_MAX);
 }
 
-/* Blocks the signals that end a capture and returns a descriptor to read them from.
- * SIGPIPE is ignored, so that a closed pipe is an error of write().
+/* Blocks the signals that end a capture, and returns a descriptor from which they can be
+ * read. Ignores SIGPIPE, so that writing to a closed pipe fails.
  */
 static int block_signals(void)
 {
@@ -309,14 +312,14 @@ static int begin_capture(struct capture *c, char *err, size_t err_len)
 	c->rocind = rn_rocind_connect(NULL, err, err_len);
 	if (!c->rocind)
 		return -errno;
-	/* Start the capture before the file is opened: whoever reads the head of the file
-	 * may rely on packets being captured from then on.
+	/* The capture starts before the file is opened, because another process that
+	 * reads the head of the file may conclude that packets are being captured.
 	 */
 	rc = rn_rocind_capture(c->rocind, &what, err, err_len);
 	return rc ? rc : rn_capture_file_open(&c->file, &file, err, err_len);
 }
 
-/* Returns the exit status. */
+/* Ends the capture after the result @rc, and prints counts. Returns the exit status. */
 static int finish(struct capture *c, int rc)
 {
 	uint64_t packets, missed;
@@ -329,7 +332,7 @@ static int finish(struct capture *c, int rc)
 	if (!c->args->is_quiet)
 		fprintf(stderr, "%" PRIu64 " packets captured, %" PRIu64 " missed\n",
 			c->file.packets, missed);
-	if (rc >= 0 || rc == -EPIPE) /* the reader of the pipe wants no more */
+	if (rc >= 0 || rc == -EPIPE) /* -EPIPE: the reader of the pipe has closed it */
 		return 0;
 	rn_complain("the capture cannot be written: %s", strerrordesc_np(-rc));
 	return RN_EXIT_FAILURE;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_extcap.c - `rocin extcap`: makes the devices available as interfaces in Wireshark.
  *
- * Wireshark runs each program in its extcap directory once per question and reads the
- * answer, in its own grammar, from standard output; then it runs the program to write
- * packets to a FIFO. A link called extcap/rocin is all that it needs: main() recognises
- * the questions.
+ * Wireshark runs each program in its extcap directory, with an option for each thing that
+ * it has to know, and reads the answer from standard output, in the format of extcap(4).
+ * Then it runs the program to write packets to a FIFO. A link extcap/rocin to this
+ * program suffices: main() recognises the options.
  *
  * Source: extcap(4) and doc/extcap_example.py of Wireshark 4.0.
  */
@@ -31,13 +31,13 @@
 
 /* -------------------------------------------------------------------------- the link */
 /* The link to this program in the user's extcap directory, by which Wireshark finds it.
- * The place of the directory depends on version and settings, so wireshark or tshark is
- * asked for it.
+ * The path of the directory depends on version and settings, so wireshark or tshark is
+ * run to print it.
  */
 
 #define LINK_NAME "rocin"
 
-/* Directories, as Wireshark prints them. */
+/* Paths of directories, as Wireshark prints them. */
 struct folders {
 	char personal[PATH_MAX]; /* the user's extcap directory; empty: not printed */
 	char config[PATH_MAX];
@@ -66,8 +66,8 @@ static void take_line(struct folders *f, char *line)
 	}
 }
 
-/* Starts @program with options that make it print its directories. Returns the process,
- * whose standard output @from reads, or -1.
+/* Starts @program with options that make it print its directories. Returns the id of the
+ * process, or -1; *@from reads its standard output.
  */
 static pid_t start_program(char *program, FILE **from)
 {
@@ -110,7 +110,7 @@ static bool read_folders(char *program, struct folders *f)
 	return f->config[0] == '/';
 }
 
-/* Finds the extcap directory and the name of the link in it. */
+/* Finds the extcap directory, and the path of the link in it. */
 static int find_place(struct folders *f, char *dir, char *link, char *text, size_t len)
 {
 	char tshark[] = "tshark", wireshark[] = "wireshark";
@@ -146,7 +146,7 @@ static int make_directories(const char *dir)
 	return 0;
 }
 
-/* Refuses to replace anything but a link. */
+/* Fails if the path of the link exists and is no link, which would be replaced. */
 static int check_old(const char *link, char *text, size_t len)
 {
 	struct stat st;
@@ -177,8 +177,8 @@ static bool is_installed(const struct folders *f, char *path)
 	       access(path, X_OK) == 0;
 }
 
-/* @text:	out, one sentence that says what was done, or why it failed. Returns 0 or
- *	-errno.
+/* @text:	out, a text that says what was done, or why it failed. Returns 0
+ *	or -errno.
  */
 static int install_link(char *text, size_t len)
 {
@@ -230,7 +230,7 @@ static int remove_link(char *text, size_t len)
 }
 
 /* ----------------------------------------------------------------------- the command */
-/* The interface that stands for all devices. */
+/* Name of the interface that captures all devices. */
 #define ALL "rocin"
 
 enum {
@@ -254,7 +254,7 @@ enum {
 struct extcap_args {
 	bool interfaces, dlts, config, capture, install, remove;
 	const char *interface, *filter, *fifo, *reload;
-	const char *pid, *qp, *snaplen, *buffer; /* passed on to rocin capture */
+	const char *pid, *qp, *snaplen, *buffer; /* values of options of rocin capture */
 };
 
 static const struct argp_option options[] = {
@@ -281,7 +281,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* An empty field of the dialog counts as not given. */
+/* Returns NULL for an empty field of the dialog, which counts as not given. */
 static const char *text_or_null(const char *arg)
 {
 	return *arg ? arg : NULL;
@@ -392,8 +392,8 @@ static void print_interface(const char *device, const char *ifname)
 	printf("interface {value=%s}{display=RDMA device on %s}\n", device, ifname);
 }
 
-/* Is this a device that no entry before has? Programs may run with another configuration
- * than ours.
+/* Is the device of entry @at listed in no earlier entry and not in @devs? Programs may
+ * run with other devices than ours.
  */
 static bool is_new(const struct rn_netdev *devs, int count,
 		   const struct rn_stats_list *programs, size_t at)
@@ -436,15 +436,15 @@ static void print_dlts(void)
 	       RN_CAPTURE_LINK_TYPE);
 }
 
-/* Prints a name without the characters that the grammar uses. */
+/* Prints a name without the characters that have a meaning in Wireshark's format. */
 static void print_name(const char *name)
 {
 	for (; *name; name++)
 		putchar(strchr("{}\\\n", *name) ? '?' : *name);
 }
 
-/* Prints the values of the list with number @arg: the programs that have device
- * @interface.
+/* Prints the values of the list with number @arg, which are the programs that have
+ * device @interface.
  */
 static void print_processes(const char *interface, int arg)
 {
@@ -487,7 +487,7 @@ static void print_config(const struct extcap_args *args)
 	print_processes(args->interface, 0);
 }
 
-/* Prints what is wrong with the filter; no output means that it is correct. */
+/* Prints what is wrong with a filter; nothing if it is correct. */
 static int judge_filter(const char *text)
 {
 	char why[256];

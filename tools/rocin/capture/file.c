@@ -20,7 +20,7 @@ static int last_error(void)
 }
 
 /* ----------------------------------------------------------------------- names */
-/* Makes the name of a file. For a series "a.pcapng" becomes "a_00002.pcapng". */
+/* Makes the name of file @number. In a series "a.pcapng" becomes "a_00002.pcapng". */
 static int make_name(const struct rn_capture_file *f, uint32_t number, char *name,
 		     size_t len)
 {
@@ -85,8 +85,8 @@ static int close_file(struct rn_capture_file *f)
 	int rc = 0;
 
 	errno = 0;
-	/* fflush() first: if libpcap closes the stream, errors of its last bytes are
-	 * lost.
+	/* fflush() comes first, because errors in writing the last bytes are not reported
+	 * when libpcap closes the stream.
 	 */
 	if (f->dumper && fflush(f->out) != 0)
 		rc = last_error();
@@ -168,7 +168,7 @@ static int write_classic(struct rn_capture_file *f, const struct rn_capture_pack
 	if (f->cfg.snaplen && f->cfg.snaplen < p->cap)
 		hdr.caplen = f->cfg.snaplen;
 	hdr.ts.tv_sec = (time_t)(p->rec.time / 1000000000);
-	/* nanoseconds, as the head of the file says */
+	/* the unit is ns, as the head of the file says */
 	hdr.ts.tv_usec = (suseconds_t)(p->rec.time % 1000000000);
 	errno = 0;
 	pcap_dump(f->dumper, &hdr, p->frame);

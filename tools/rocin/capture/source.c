@@ -141,7 +141,8 @@ static void take_diagnostic(struct rn_capture_source *s)
 	}
 }
 
-/* Returns 0, or -ENOMEM, and then the record stays in the ring. */
+/* Reads a packet from the ring. Returns 0, or -ENOMEM; then the record stays in the ring.
+ */
 static int take_packet(struct rn_capture_source *s)
 {
 	struct rn_capture_packet *p =
@@ -173,7 +174,7 @@ static void read_ahead(struct rn_capture_source *s)
 		s->has_ended = s->is_dry = true;
 }
 
-/* The source with the oldest packet, or NULL. */
+/* Finds the source with the oldest packet; NULL if no source has any. */
 static struct rn_capture_source *oldest(const struct rn_capture_sources *all)
 {
 	struct rn_capture_source *found = NULL;

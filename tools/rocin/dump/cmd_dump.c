@@ -20,7 +20,7 @@ enum {
 struct dump_args {
 	struct rn_dump_source source;
 	bool check, rules, stats, json, ladder;
-	const char *page, *picture; /* names of files, or NULL */
+	const char *page, *picture; /* names of files to write, or NULL */
 };
 
 enum {
@@ -140,13 +140,13 @@ static void print_rules(void)
 	}
 }
 
-/* The forms in which one capture is shown. */
+/* The forms of output in which the capture is shown. */
 struct show {
 	const struct dump_args *args;
-	struct rn_dump_form form; /* form for standard output; .packet may be NULL */
+	struct rn_dump_form form; /* the form for standard output; .packet may be NULL */
 	struct rn_dump_lines lines;
 	struct rn_ladder_text ladder;
-	struct rn_dump_page *page; /* the HTML page; NULL: no page is written */
+	struct rn_dump_page *page; /* the HTML page to be written; NULL: none */
 };
 
 static bool show_packet(void *ctx, const struct rn_dump_packet *d)
@@ -214,7 +214,9 @@ static struct rn_dump_form choose_form(struct show *s)
 				      .ctx = &s->lines };
 }
 
-/* If packets come from a pipe, prints each line at once, for a user who watches. */
+/* Flushes the output after each line if packets come from a pipe, because a user may
+ * be watching.
+ */
 static void flush_lines_of_pipes(const char *file)
 {
 	struct stat st;
@@ -224,7 +226,9 @@ static void flush_lines_of_pipes(const char *file)
 		setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Width of the terminal; 0 if output is no terminal, or the width is unknown. */
+/* Returns the width of the terminal; 0 if standard output is no terminal, or the width
+ * is unknown.
+ */
 static unsigned columns(void)
 {
 	struct winsize size;
@@ -282,7 +286,7 @@ static void tell_skipped(const struct dump_args *args, const struct rn_dump_tota
 				total->skipped[i] == 1 ? "" : "s", why[i]);
 }
 
-/* Explains why no packet was shown, and what the capture contains instead. */
+/* Explains why no packet was shown, and which packets the capture contains. */
 static void tell_nothing(const struct dump_args *args, const struct rn_dump_total *total)
 {
 	char text[RN_DUMP_OTHERS_MAX];
@@ -298,7 +302,8 @@ static void tell_nothing(const struct dump_args *args, const struct rn_dump_tota
 		    args->source.file, text);
 }
 
-/* Reports a link type that is not supported; false if the capture has no other packets.
+/* Reports a link type that is not supported. Returns false if the capture has no
+ * other packets.
  */
 static bool tell_link(const struct dump_args *args, const struct rn_dump_total *total)
 {

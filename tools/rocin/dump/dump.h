@@ -26,41 +26,43 @@ enum rn_dump_other {
 	RN_DUMP_OTHERS
 };
 
-/* The class of a packet with @len bytes after the link header. */
+/* Returns the class of a packet with @len bytes after the link header. */
 enum rn_dump_other rn_dump_other(const uint8_t *ip, size_t len);
 
 enum {
 	RN_DUMP_OTHERS_MAX = 256
 };
 
-/* Describes the counts, such as "its 4 packets are 2 of TCP, 1 of UDP to other ports, 1
- * not of IP", or says that there are none.
+/* Writes the counts as text, such as "its 4 packets are 2 of TCP, 1 of UDP to other
+ * ports, 1 not of IP", or a text that there are none.
  */
 void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 			 char text[RN_DUMP_OTHERS_MAX]);
 
 /* --------------------------------------------------------------------------- packets */
-/* A packet of the capture for output. Valid during the call only. */
+/* A packet of the capture, as it is passed to a form of output. Valid during the
+ * call only.
+ */
 struct rn_dump_packet {
 	uint64_t number; /* number among the RoCEv2 packets, from 1 */
-	rn_ns at;	 /* time since the first one */
+	rn_ns at;	 /* time since the first packet */
 	const struct rn_packet *p;
 	const struct rn_watch_verdict *verdict;
 	const struct rn_watch *watch;
-	/* Additions of a pcapng file; NULL or empty: none. */
+	/* Texts of a pcapng file; NULL or empty: none. */
 	const char *comment;
 	const char *interface, *owner; /* name and description of the interface */
-	uint32_t local_qpn;	       /* QP of the end that captured it; 0: unknown */
+	/* QPN on the side that has captured the packet; 0: unknown */
+	uint32_t local_qpn;
 	bool is_outbound;
-	bool shows_owner;		     /* the first packet of this owner */
+	bool shows_owner;		     /* this is the first packet of @owner */
 	const struct rn_dump_owners *owners; /* valid until .end has returned */
 };
 
-/* What the receiver's capture says about a packet that was already shown when it was
- * sent.
+/* The receiver's capture of a packet that was already shown when its sender captured it.
  */
 struct rn_dump_arrival {
-	uint64_t number; /* number of the packet that was shown */
+	uint64_t number; /* number of the packet as it was shown */
 	rn_ns at;
 	const struct rn_packet *p;
 	const char *comment;
@@ -70,9 +72,9 @@ struct rn_dump_arrival {
 struct rn_dump_form {
 	/* Returns false if no more packets are wanted. */
 	bool (*packet)(void *ctx, const struct rn_dump_packet *d);
-	/* Called between packets; may be NULL. */
+	/* Called between packets, for the receiver's captures; may be NULL. */
 	void (*arrival)(void *ctx, const struct rn_dump_arrival *a);
-	/* Returns 0, or -errno of writing. */
+	/* Ends the output. Returns 0, or -errno of writing. */
 	int (*end)(void *ctx, const struct rn_watch *w);
 	void *ctx;
 };
@@ -90,9 +92,9 @@ struct rn_dump_source {
 /* Counts of what was read. */
 struct rn_dump_total {
 	uint64_t packets, violations, suspicions;
-	/* RoCEv2 packets in the capture, shown or not. */
+	/* RoCEv2 packets in the capture, including those that were not shown. */
 	uint64_t roce;
-	/* Packets that were not parsed, by reason. */
+	/* Packets from RoCEv2 devices that were not parsed, counted by reason. */
 	uint64_t skipped[RN_PACKET_SKIP_COUNT];
 	uint64_t other[RN_DUMP_OTHERS]; /* other packets, by class */
 	uint64_t no_link; /* number of packets whose link type is not supported */
@@ -100,11 +102,12 @@ struct rn_dump_total {
 };
 
 /**
- * rn_dump_read() - Read a capture, judge it, and give each RoCEv2 packet to @form
+ * rn_dump_read() - Read a capture, check its packets, and pass each RoCEv2 packet
+ * to @form
  * @total:	Out: counts
  *
- * Return: 0, or -errno after a message on standard error. Packets before the error were
- *	shown.
+ * Return: 0, or -errno after an error message on standard error; the packets before the
+ *	error were shown.
  */
 int rn_dump_read(const struct rn_dump_source *source, const struct rn_dump_form *form,
 		 struct rn_dump_total *total);
@@ -119,42 +122,45 @@ struct rn_dump_lines {
 bool rn_dump_line(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_line_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* Text such as " [again: after a NAK, 67.1 ms]" or " [nothing new]"; empty if there is
- * nothing to say.
+/* Writes text such as " [again: after a NAK, 67.1 ms]" or " [nothing new]"; empty if
+ * there is nothing to report.
  */
 enum {
 	RN_DUMP_NOTE_MAX = 160
 };
 void rn_dump_note(const struct rn_watch_verdict *r, char note[RN_DUMP_NOTE_MAX]);
 
-/* Text such as "gap (B5): PSNs go up by one a packet: 3 missing before 17". */
+/* Writes text such as "gap (B5): PSNs go up by one a packet: 3 missing before 17". */
 enum {
 	RN_DUMP_FINDING_MAX = 320
 };
 void rn_dump_finding(const struct rn_watch_finding *f, char text[RN_DUMP_FINDING_MAX]);
 
-/* Text such as "queue pair 0x11 of 10.0.0.1: rocin0, verify, process 7, on lo, slot 1".
+/* Writes text such as "queue pair 0x11 of 10.0.0.1: rocin0, verify, process 7, on lo,
+ * slot 1".
  */
 enum {
 	RN_DUMP_SAID_MAX = 768
 };
 void rn_dump_owner_words(const struct rn_dump_packet *d, char text[RN_DUMP_SAID_MAX]);
-/* Text such as "psn 17 as it arrived: beyond the expected PSN: dropped". */
+/* Writes text such as "psn 17 as it arrived: beyond the expected PSN: dropped". */
 void rn_dump_arrival_words(const struct rn_dump_arrival *a, char text[RN_DUMP_SAID_MAX]);
 
-/* A time in a suitable unit, such as "67.1 ms". */
+/* Writes a time in a suitable unit, such as "67.1 ms". */
 enum {
 	RN_DUMP_TIME_MAX = 32
 };
 const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX]);
 
 /* ---------------------------------------------------------------------------- owners */
-/* The owners of the QPs in a capture, from the descriptions of its interfaces. */
+/* The owners of the QPs in a capture: the programs and devices that the descriptions of
+ * its interfaces name.
+ */
 
 struct rn_dump_owners;
 
-/* The owner of a QP, such as "rocin0, verify, process 7, on lo, slot 1"; NULL: unknown.
- * @o may be NULL.
+/* Returns the owner of a QP, such as "rocin0, verify, process 7, on lo, slot 1"; NULL:
+ * unknown. @o may be NULL.
  */
 const char *rn_dump_owner(const struct rn_dump_owners *o, const struct rn_gid *gid,
 			  uint32_t qpn);
@@ -170,17 +176,18 @@ struct rn_dump_file;
  * rn_dump_file_open() - Open a capture
  * @path:	"-" is standard input, which is never closed
  *
- * Return: NULL after a message on standard error.
+ * Return: the file, or NULL after an error message on standard error.
  */
 struct rn_dump_file *rn_dump_file_open(const char *path);
 void rn_dump_file_close(struct rn_dump_file *f);
 
 /**
  * rn_dump_file_next() - Read the next packet
- * @found:	Out: the packet; its link type is a DLT_..., texts and data are valid
+ * @found:	Out: the packet. Its link type is a DLT_...; texts and data are valid
  *	until the next call
  *
- * Return: 1; 0 at the end; -EIO after a message on standard error.
+ * Return: 1 for a packet; 0 at the end of the file; -EIO after an error message on
+ *	standard error.
  */
 int rn_dump_file_next(struct rn_dump_file *f, struct rn_pcapng_found *found);
 

@@ -11,11 +11,13 @@
 
 enum {
 	SECTION_BEGINS = 0x0a, /* first byte of a pcapng file, never of a pcap file */
-	LINKTYPE_RAW = 101,    /* value in files; DLT_RAW differs */
+	LINKTYPE_RAW = 101,    /* raw IP, as files have it; DLT_RAW has another value */
 };
 
 #define NS_PER_S 1000000000
-/* A later time (127 years after 1970) is an error, and sums of it could overflow. */
+/* A time after this one (127 years after 1970) counts as an error, since sums of such
+ * times could overflow.
+ */
 #define SECONDS_MAX 4000000000
 
 struct rn_dump_file {
@@ -30,7 +32,7 @@ struct rn_dump_file {
 };
 
 /* -------------------------------------------------------------------------- pcap */
-/* First bytes of compressed files, and programs that decompress them. */
+/* First bytes of compressed files, and the programs that decompress them. */
 static const struct {
 	uint8_t first;
 	const char *name, *reader;
@@ -66,7 +68,9 @@ static int open_pcap(struct rn_dump_file *f, int first)
 {
 	char err[PCAP_ERRBUF_SIZE];
 
-	/* Ask libpcap for nanoseconds in tv_usec, whatever the file has. */
+	/* libpcap converts to nanoseconds in tv_usec, whatever the resolution of
+	 * the file.
+	 */
 	f->pcap = pcap_fopen_offline_with_tstamp_precision(
 		f->in, PCAP_TSTAMP_PRECISION_NANO, err);
 	if (f->pcap)
@@ -220,7 +224,7 @@ struct rn_dump_file *rn_dump_file_open(const char *path)
 void rn_dump_file_close(struct rn_dump_file *f)
 {
 	if (f->pcap)
-		/* Also closes the stream, unless that is standard input. */
+		/* pcap_close() also closes the stream, unless that is standard input. */
 		pcap_close(f->pcap);
 	else if (f->in && f->in != stdin)
 		fclose(f->in);

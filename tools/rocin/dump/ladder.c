@@ -26,7 +26,7 @@ static enum rn_ladder_look look_of(const struct rn_dump_packet *d)
 								: RN_LADDER_NAK;
 }
 
-/* Removes key and address from the text, which would be too long. */
+/* Removes R_Key and address from the text, to make it shorter. */
 static void without_address(char *words)
 {
 	char *from = strstr(words, " va "), *to = strstr(words, " dmalen ");
@@ -37,8 +37,8 @@ static void without_address(char *words)
 		memmove(from, to, strlen(to) + 1);
 }
 
-/* The text of the packet without QP, which is in the head of the diagram, and without the
- * name of the transport service.
+/* Sets the label to the text of the packet, but without the name of the transport
+ * service, and without the QP, which the head of the diagram names.
  */
 static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
 {
@@ -52,7 +52,7 @@ static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
 	if (message) {
 		snprintf(row->label, sizeof(row->label), "%s", message + 1);
 	} else if (p->op->kind == RN_OP_KIND_ACK) {
-		/* The syndrome tells whether it is an ACK or a NAK. */
+		/* The syndrome says whether it is an ACK or a NAK. */
 		const char *said = rest ? strchr(rest + 5, ' ') : NULL;
 
 		snprintf(row->label, sizeof(row->label), "%s, psn %" PRIu32,
@@ -101,7 +101,7 @@ bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
 				       .findings = r->findings };
 	set_label(row, d->p);
 	rn_dump_note(r, row->note);
-	/* The note without the brackets. */
+	/* The row shows the note without its brackets. */
 	len = strlen(row->note);
 	if (len > 3) {
 		memmove(row->note, row->note + 2, len - 3);
@@ -120,8 +120,8 @@ void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arriv
 	add_comment(row, a->comment);
 }
 
-/* Datagrams have no connection. Those of two hosts to QP 1, which is the connection
- * manager's, are shown as one diagram.
+/* Returns the half in the other direction. Datagrams have no connection, but those of two
+ * hosts to QP 1, the connection manager's, are shown as one diagram.
  */
 static uint32_t other_way(const struct rn_watch *w, uint32_t half)
 {
@@ -146,7 +146,7 @@ uint32_t rn_ladder_of(const struct rn_watch *w, uint32_t half)
 
 	if (peer == RN_WATCH_NONE)
 		return other_way(w, half);
-	/* The end that sent the first request is on the left. */
+	/* The side that sent the first request is on the left. */
 	if (!rn_watch_half(w, peer)->n.requests)
 		return half;
 	if (!rn_watch_half(w, half)->n.requests)
@@ -186,10 +186,11 @@ const char *rn_ladder_owner(const struct rn_watch *w, uint32_t ladder, bool is_r
 
 /* ------------------------------------------------------------------ output as text */
 enum {
-	WIDTH_MAX = 200, /* columns between the two vertical lines */
-	TEXT_WIDTH = 76, /* the same if the width of the terminal is unknown */
+	WIDTH_MAX = 200, /* maximum number of columns between the two vertical lines */
+	/* columns between these lines if the width of the terminal is unknown */
+	TEXT_WIDTH = 76,
 	INDENT = RN_LADDER_INDENT,
-	TEXT_PAUSE = 1000000, /* ns: a longer silence is shown */
+	TEXT_PAUSE = 1000000, /* in ns; a longer time without packets is shown */
 };
 
 /* Character and colour of each kind of arrow. */
@@ -225,7 +226,7 @@ static void print_head(struct rn_ladder_text *t, const struct rn_watch *w,
 	t->ladder = ladder;
 }
 
-/* Prints words beside the left line; if the line length is known, they are wrapped. */
+/* Prints text beside the left line, wrapped if the line length is known. */
 static void side_words(const struct rn_ladder_text *t, const char *mark, const char *text)
 {
 	char words[RN_DUMP_SAID_MAX + 32];
@@ -238,7 +239,7 @@ static void side_words(const struct rn_ladder_text *t, const char *mark, const c
 
 		while (len > 0 && at[len] != ' ')
 			len--;
-		if (len == 0) /* a word longer than the line */
+		if (len == 0) /* the word is longer than the line */
 			break;
 		fprintf(t->to, "%*s|   %s%.*s\n", INDENT, "", indent, (int)len, at);
 		at += len + 1;
@@ -247,8 +248,8 @@ static void side_words(const struct rn_ladder_text *t, const char *mark, const c
 	fprintf(t->to, "%*s|   %s%s\n", INDENT, "", indent, at);
 }
 
-/* Draws an arrow between the two lines: "--- SEND_ONLY psn 17 len 8 ------------->". A
- * note that does not fit is printed below.
+/* Draws an arrow between the two lines: "--- SEND_ONLY psn 17 len 8 ------------->". If
+ * the note does not fit beside it, the note is printed below.
  */
 static void text_arrow(const struct rn_ladder_text *t, const struct rn_ladder_row *row,
 		       bool to_right)
@@ -335,23 +336,27 @@ void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a)
 /* --------------------------------------------------------------- output as a picture */
 /* A sequence diagram as SVG.
  *
- * Each packet is a row. The vertical axis is time, but not to scale: a silence has a row
- * of its own. On the left is the time; on the right are the number of PSNs in flight,
- * packets that were sent again with the reason, and findings.
+ * Each packet is a row. The vertical axis is time, but not to scale: a long time without
+ * packets has a row of its own. The time is on the left; on the right are the number of
+ * PSNs in flight, the reason why a packet was sent again, and findings.
  */
 
 enum {
 	LEFT = 96,   /* x of the left line */
-	APART = 460, /* distance of the two lines */
+	APART = 460, /* distance between the two lines */
 	RIGHT = LEFT + APART,
 	WIDTH = RIGHT + 400,
 	TOP = 52,
 	ROW = 26,
-	SLOPE = 6,	   /* how much an arrow falls, as a packet takes time */
-	LABEL_UP = 5,	   /* distance of a label above its arrow */
-	PAUSE = 1000000,   /* ns: a longer silence has a row */
-	SILENCE = 26,	   /* height of a row of silence */
-	SILENCE_TEXT = 80, /* gap in the lines for the length of the silence */
+	/* vertical distance between the ends of an arrow, which slopes because a packet
+	 * takes time
+	 */
+	SLOPE = 6,
+	LABEL_UP = 5,	 /* distance of a label above its arrow */
+	PAUSE = 1000000, /* in ns; a longer time without packets has a row of its own */
+	SILENCE = 26,	 /* height of such a row */
+	/* gap in the vertical lines, in which the length of that time is written */
+	SILENCE_TEXT = 80,
 	FOOT = 16,
 	NOTE_LEN = 62, /* characters of a note on the right */
 	SAID_LEN = 56, /* characters of a comment in small print */
@@ -439,7 +444,7 @@ static void draw_arrow(FILE *to, const struct rn_ladder_row *row, bool to_right,
 			NULL);
 }
 
-/* Writes the note on the right: the most serious finding, if there is one. */
+/* Writes the most serious finding as the note on the right, if there is one. */
 static void verdict(FILE *to, const struct rn_ladder_row *row, unsigned y)
 {
 	const struct rn_watch_finding *f = &row->finding;

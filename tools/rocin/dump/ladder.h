@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ladder.h - draws an exchange as a sequence diagram ("ladder"): one row per packet, time
- * downward.
+/* ladder.h - draws the packets of a connection as a sequence diagram ("ladder"), with one
+ * row per packet; time runs downward.
  */
 #ifndef RN_DUMP_LADDER_H
 #define RN_DUMP_LADDER_H
@@ -23,7 +23,7 @@ enum {
 	RN_LADDER_COMMENT_MAX = 240,
 };
 
-/* A row: a packet that belongs to a half. */
+/* A row of a diagram: a packet that belongs to a half (a direction of a connection). */
 struct rn_ladder_row {
 	uint64_t number;
 	rn_ns at;
@@ -39,16 +39,18 @@ struct rn_ladder_row {
 	struct rn_watch_finding finding; /* the most serious finding about the packet */
 };
 
-/* Fills a row; false if the packet belongs to no known QP. */
+/* Fills in a row. Returns false if the packet belongs to no known QP. */
 bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d);
 /* Adds the diagnostic of the receiving device to the comment of the row. */
 void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arrival *a);
 
-/* The diagram that @half belongs to, named by the half whose requests go to the right. */
+/* Returns the diagram that @half belongs to. Its name is the half whose requests go to
+ * the right.
+ */
 uint32_t rn_ladder_of(const struct rn_watch *w, uint32_t half);
 
-/* The name of the left or right end, such as "10.0.0.1 qp 0x11"; without QP if that is
- * unknown.
+/* Returns the name of the left or right side, such as "10.0.0.1 qp 0x11"; without QP if
+ * that is unknown.
  */
 enum {
 	RN_LADDER_END_MAX = 80
@@ -56,7 +58,8 @@ enum {
 const char *rn_ladder_end(const struct rn_watch *w, uint32_t ladder, bool is_right,
 			  char text[RN_LADDER_END_MAX]);
 
-/* The owner of an end, such as "rocin0, verify, process 7, on lo, slot 1"; NULL: unknown.
+/* Returns the owner of the QP on one side, such as "rocin0, verify, process 7, on lo,
+ * slot 1"; NULL: unknown.
  */
 const char *rn_ladder_owner(const struct rn_watch *w, uint32_t ladder, bool is_right,
 			    const struct rn_dump_owners *owners);
@@ -71,37 +74,40 @@ enum {
 struct rn_ladder_text {
 	FILE *to;
 	bool has_colour;
-	const char *left, *right; /* names in front of the ends; NULL: none */
+	/* names written before those of the two sides; NULL: none */
+	const char *left, *right;
 	/* Columns of a line, RN_LADDER_COLUMNS_MIN or more; 0: the default. */
 	unsigned columns;
-	/* The diagram whose head was printed last; RN_WATCH_NONE at first. */
+	/* The diagram to which the last row belongs; RN_WATCH_NONE at first. */
 	uint32_t ladder;
 	rn_ns at;
 };
 
-/* A form of output; @ctx is a struct rn_ladder_text. */
+/* The functions of a form of output (struct rn_dump_form). @ctx: a struct rn_ladder_text.
+ */
 bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d);
 void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a);
 
 /* ---- Output as a picture ---- */
 
 enum {
-	RN_LADDER_ROWS = 300 /* rows of one picture */
+	RN_LADDER_ROWS = 300 /* maximum number of rows in one picture */
 };
 
 /* The first rows of one diagram. */
 struct rn_ladder_picture {
 	const struct rn_watch *w;
 	uint32_t ladder;
-	const struct rn_ladder_row *row; /* rows of other diagrams are skipped */
+	/* rows of all diagrams; those of others are skipped */
+	const struct rn_ladder_row *row;
 	size_t rows;
 	const struct rn_dump_owners *owners; /* NULL: none */
 };
 
-/* Draws an <svg> element; @is_file: a separate file with its own style. */
+/* Draws an <svg> element. @is_file: for a file of its own, with a style sheet. */
 void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file);
 
-/* Style for the head of a page, with selectors that begin with "svg ". */
+/* Style sheet for the head of a page; its selectors begin with "svg ". */
 extern const char rn_ladder_style[];
 
 #endif /* RN_DUMP_LADDER_H */

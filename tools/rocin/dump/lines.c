@@ -180,7 +180,7 @@ static void set_packet(json_t *o, const struct rn_packet *p)
 	set_headers(o, p);
 }
 
-/* Adds what a pcapng file says in addition to the packet. */
+/* Adds the texts that a pcapng file has for the packet. */
 static void set_said(json_t *o, const struct rn_dump_packet *d)
 {
 	if (d->comment && d->comment[0])

@@ -12,10 +12,10 @@
 #include "tools/rocin/common/packet_text.h"
 
 enum {
-	LADDERS = 64,	/* most diagrams on a page */
-	ROWS = 20000,	/* rows of all diagrams together */
-	FINDINGS = 500, /* most findings in the list */
-	LIST_OPEN = 20, /* up to this number of findings the list is shown unfolded */
+	LADDERS = 64,	/* maximum number of diagrams on a page */
+	ROWS = 20000,	/* maximum number of rows in all diagrams together */
+	FINDINGS = 500, /* maximum number of findings in the list */
+	LIST_OPEN = 20, /* a list of more findings than this is folded at first */
 	MTU_LEN = 12,
 };
 
@@ -91,7 +91,7 @@ static void add_findings(struct rn_dump_page *page, const struct rn_dump_packet 
 	}
 }
 
-/* Is there room for one more row in its diagram? If so, the row is counted. */
+/* Counts one more row for its diagram. Returns false if there is no room. */
 static bool has_place(struct rn_dump_page *page, uint32_t ladder)
 {
 	for (unsigned i = 0; i < page->ladders; i++)
@@ -204,7 +204,9 @@ static void list_findings(FILE *to, const struct rn_dump_page *page)
 			page->findings, page->violations + page->suspicions);
 }
 
-/* The path MTU; empty if no packet has shown it, as with atomics only. */
+/* Returns the path MTU; empty if no packet has shown it, for instance if there are
+ * only atomics.
+ */
 static const char *path_mtu(const struct rn_watch_half *h, char text[MTU_LEN])
 {
 	snprintf(text, MTU_LEN, "%" PRIu32, h->pmtu);
@@ -306,7 +308,7 @@ static void diagram(FILE *to, const struct rn_dump_page *page, const struct rn_w
 	fputs("</div>\n", to);
 }
 
-/* A page, and the watch that has judged its packets. */
+/* A page, and the struct rn_watch that has checked its packets. */
 struct watched {
 	const struct rn_dump_page *page;
 	const struct rn_watch *w;
@@ -320,7 +322,9 @@ static int print_page(FILE *to, const void *watched)
 	write_head(to, page);
 	write_counts(to, w);
 	list_findings(to, page);
-	/* Halves that were paired only later share one diagram. */
+	/* Two halves may have become a pair after both got a diagram; they share the
+	 * first one.
+	 */
 	for (unsigned i = 0; i < page->ladders; i++)
 		if (rn_ladder_of(w, page->drawn[i].ladder) == page->drawn[i].ladder)
 			diagram(to, page, w, &page->drawn[i]);

@@ -15,25 +15,32 @@
 /* ---------------------------------------------------------------------- duplicates */
 enum {
 	SLOTS = 1 << 16,
-	SENT_BY_US = 4, /* packet type of outgoing packets in Linux cooked mode */
+	SENT_BY_US = 4, /* Linux cooked mode: packet type of outgoing packets */
 	SENT_TO_US = 0,
-	HEAD = 128, /* first bytes of a packet that are compared to find copies */
-	TAIL = 4, /* last bytes that are compared, too: the ICRC unless it was cut off */
+	/* number of bytes at the beginning of a packet that are compared to find copies
+	 */
+	HEAD = 128,
+	/* number of last bytes that are compared, too: the ICRC, unless the capture has
+	 * cut it off
+	 */
+	TAIL = 4,
 };
 
-/* The packets with this checksum that were captured when sent, and not yet when received.
+/* Counts the packets with this checksum whose sending was captured, but not yet
+ * their reception.
  */
 struct slot {
 	uint64_t sum;
 	uint32_t left;
-	uint64_t number; /* number that the caller has stored for the last of them */
+	/* number that the caller has stored for the last one of these packets */
+	uint64_t number;
 };
 
 struct copies {
 	struct slot slot[SLOTS];
 };
 
-/* Returns NULL if there is no memory. */
+/* Returns an empty table, or NULL if there is no memory. */
 static struct copies *new_copies(void)
 {
 	return calloc(1, sizeof(struct copies));
@@ -44,7 +51,7 @@ static void free_copies(struct copies *c)
 	free(c);
 }
 
-/* FNV-1a hash. */
+/* Adds bytes to a FNV-1a hash. */
 static uint64_t add_to_hash(uint64_t sum, const uint8_t *p, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++)
@@ -52,7 +59,7 @@ static uint64_t add_to_hash(uint64_t sum, const uint8_t *p, uint32_t len)
 	return sum;
 }
 
-/* Checksum of a packet without the fields that a network changes. */
+/* Returns a checksum of a packet without the fields that the network changes. */
 static uint64_t sum_of(const uint8_t *p, uint32_t len)
 {
 	uint32_t skip = p[0] >> 4 == 4 ? 12 : 8; /* offset of the addresses */
@@ -66,15 +73,14 @@ static uint64_t sum_of(const uint8_t *p, uint32_t len)
 
 /**
  * is_copy_of_sent() - Was this packet already captured by its sender?
- * @sll:	Header of Linux cooked mode, 16 bytes, which has the direction of the
- *	packet
+ * @sll:	16-byte header of Linux cooked mode, which has the direction of the packet
  * @packet:	IP header and what follows
  * @len:	Bytes of @packet
- * @number:	Out: where the caller may store a number for a sent packet, 0 at first,
- *	and find it for its copy; NULL: nowhere
+ * @number:	Out: place for a number, 0 at first, that the caller may store for a sent
+ *	packet and read for its copy; NULL: there is none
  *
  * Each sent packet matches one received packet. If the entry of a sent packet was reused
- * for another one, its copy is shown.
+ * for another packet, the copy is not recognised, so it is shown.
  */
 static bool is_copy_of_sent(struct copies *c, const uint8_t *sll, const uint8_t *packet,
 			    uint32_t len, uint64_t **number)
@@ -125,7 +131,7 @@ static int compare(const void *left, const void *right)
 	return order ? order : (a->qpn > b->qpn) - (a->qpn < b->qpn);
 }
 
-/* Returns NULL if there is no memory. */
+/* Returns an empty table, or NULL if there is no memory. */
 static struct rn_dump_owners *new_owners(void)
 {
 	return calloc(1, sizeof(struct rn_dump_owners));
@@ -138,8 +144,8 @@ static void free_owners(struct rn_dump_owners *o)
 	free(o);
 }
 
-/* Stores the owner of a QP; both texts are copied. Returns true if this owner is new;
- * false also without memory, or if the interface has no description.
+/* Stores the owner of a QP, with copies of both texts. Returns true if this owner is new;
+ * false if it is known, if there is no memory, or if the interface has no description.
  */
 static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32_t qpn,
 		      const char *interface, const char *description)
@@ -152,7 +158,9 @@ static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32
 		 interface[0] ? ", " : "", description);
 	in_tree = tfind(&key, &o->tree, compare);
 	if (in_tree) {
-		/* The QPN may belong to another program now. */
+		/* The QP is known. If the text differs, its QPN now belongs to
+		 * another program.
+		 */
 		if (strcmp((*in_tree)->text, key.text) == 0)
 			return false;
 		**in_tree = key;
@@ -241,7 +249,8 @@ void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 }
 
 /* --------------------------------------------------------------------------- reading */
-/* Length of the link header in bytes; -1 if the link type is not supported. */
+/* Returns the length of the link header in bytes; -1 if the link type is not supported.
+ */
 static int link_header(int dlt, const uint8_t *p, uint32_t len)
 {
 	uint32_t at = 12;
@@ -291,20 +300,21 @@ static void add_findings(struct rn_dump_total *total, const struct rn_watch_verd
 	}
 }
 
-/* The state while a capture is read. */
+/* The state of rn_dump_read(). */
 struct reading {
 	const struct rn_dump_source *source;
 	const struct rn_dump_form *form;
 	struct rn_dump_total *total;
 	struct rn_watch *w;
-	struct copies *copies; /* packets seen before; NULL: copies are shown as well */
+	/* packets captured before; NULL: copies are shown as well */
+	struct copies *copies;
 	struct rn_dump_owners *owners;
 	uint64_t number; /* number of packets so far */
 	rn_ns start;
 };
 
-/* Reports the copy of a packet that was shown when it was sent: only the comment of the
- * receiver is new.
+/* Reports the receiver's copy of a packet that was shown when it was sent. Only the
+ * comment of the receiver is new.
  */
 static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
 			 const struct rn_packet *p, uint64_t number)
@@ -318,8 +328,8 @@ static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
 		r->form->arrival(r->form->ctx, &a);
 }
 
-/* Judges and shows a packet. Returns false if no more packets are wanted. @kept: where to
- * store its number, or NULL.
+/* Checks a packet and shows it. Returns false if no more packets are wanted. @kept: where
+ * to store its number, or NULL.
  */
 static bool report_packet(struct reading *r, const struct rn_pcapng_found *found,
 			  const struct rn_packet *p, uint64_t *kept)
@@ -353,7 +363,8 @@ static bool report_packet(struct reading *r, const struct rn_pcapng_found *found
 	return r->form->packet(r->form->ctx, &d) && r->total->packets != r->source->count;
 }
 
-/* Returns 0 at the end, or when no more packets are wanted; -EIO after an error message.
+/* Reads packets. Returns 0 at the end, or when no more packets are wanted; -EIO after an
+ * error message.
  */
 static int read_packets(struct reading *r, struct rn_dump_file *file)
 {
@@ -392,7 +403,7 @@ static int read_packets(struct reading *r, struct rn_dump_file *file)
 	return rc;
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Initialises the state. Returns 0 or -ENOMEM. */
 static int begin_reading(struct reading *r)
 {
 	r->w = rn_watch_open(r->source->is_strict);

@@ -118,7 +118,7 @@ static void print_trips(FILE *to, const struct rn_watch_half *h)
 		n->rtts);
 }
 
-/* Prints bytes over time in eighths of the maximum. */
+/* Prints the bytes in each time slice as a bar, in eighths of the maximum. */
 static void print_spark(FILE *to, const struct rn_watch_half *h)
 {
 	static const char *const level[] = {
@@ -185,13 +185,13 @@ int rn_dump_stats_print(void *ctx, const struct rn_watch *w)
 }
 
 /* ------------------------------------------------------------------------- over time */
-/* Plots of goodput, window, credits and round trip times of a half over time, one below
- * the other.
+/* Plots of goodput, unacknowledged PSNs, credits and round trip times of a half over
+ * time, one below the other.
  */
 
 enum {
 	WIDTH = 760,
-	LEFT = 92, /* width of the numbers at the axis */
+	LEFT = 92, /* width of the numbers beside the axis */
 	PLOT = WIDTH - LEFT - 16,
 	TOP = 26,
 	PANEL = 84,
@@ -200,12 +200,13 @@ enum {
 	PANELS = 4,
 };
 
-/* One plot: what it shows of a slice of time. */
+/* One plot. */
 struct panel {
 	const char *title, *look;
-	/* Returns a negative value if there is none. */
+	/* Returns the value of a time slice; negative: it has none. */
 	double (*value)(const struct rn_watch_half *h, const struct rn_watch_bucket *b);
-	bool is_line; /* a line, with gaps where there is no value; else an area */
+	/* drawn as a line, with gaps where there is no value; else as an area */
+	bool is_line;
 	bool has_marks;
 	bool is_optional; /* not drawn if it has no values */
 };
@@ -277,7 +278,7 @@ static bool is_empty(const struct rn_watch_half *h, const struct panel *p, unsig
 	return true;
 }
 
-/* Explains the marks, to the right of the title. */
+/* Writes the meaning of the marks, to the right of the title. */
 static void legend(FILE *to, double y)
 {
 	double x = LEFT + PLOT;
@@ -291,7 +292,7 @@ static void legend(FILE *to, double y)
 	rn_svg_text(to, "class='n'", x - 30, y, NULL, "NAK");
 }
 
-/* Marks slices of time in which packets were sent again or NAKs were sent. */
+/* Marks time slices in which packets were sent again or NAKs were sent. */
 static void marks(FILE *to, const struct rn_watch_half *h, unsigned count, double y)
 {
 	for (unsigned i = 0; i < count; i++) {

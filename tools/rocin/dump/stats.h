@@ -6,49 +6,54 @@
 
 #include "dump.h"
 
-/* Delivered payload in Gbit/s over the time from the first to the last packet; 0 if that
- * time is 0.
+/* Returns the delivered payload in Gbit/s over the time from the first to the last
+ * packet; 0 if that time is 0.
  */
 double rn_dump_goodput(const struct rn_watch_half *h);
 
-/* Is the half worth reporting, i.e. has it requests? */
+/* Has the half any requests? Others are not reported. */
 bool rn_dump_is_told(const struct rn_watch_half *h);
 
-/* The transport service, such as "RC" or "XRC". */
+/* Returns the name of the transport service, such as "RC" or "XRC". */
 const char *rn_dump_class(const struct rn_watch_half *h);
 
-/* The name of a half, such as "10.0.0.1 qp 0x11 > 10.0.0.2 qp 0x22". */
+/* Writes the name of a half, such as "10.0.0.1 qp 0x11 > 10.0.0.2 qp 0x22". */
 enum {
 	RN_DUMP_NAME_MAX = 128
 };
 const char *rn_dump_name(const struct rn_watch_half *h, char text[RN_DUMP_NAME_MAX]);
 
-/* For use as .end of a form: prints a paragraph for each half. @ctx: FILE. */
+/* Prints a paragraph for each half, as the function .end of a form of output. @ctx: FILE.
+ */
 int rn_dump_stats_print(void *ctx, const struct rn_watch *w);
 
-/* Draws goodput, window and round trip times of a half over time, as an <svg> element. */
+/* Draws goodput, unacknowledged PSNs and round trip times of a half over time, as an
+ * <svg> element.
+ */
 void rn_dump_plot(FILE *to, const struct rn_watch_half *h);
-extern const char rn_dump_plot_style[]; /* style for the head of the page */
+extern const char rn_dump_plot_style[]; /* style sheet for the head of the page */
 
 /* ---- JSON ---- */
 
-/* Prints one object per packet, on a line. @ctx: FILE. */
+/* Print one JSON object for a packet, in one line. @ctx: FILE. */
 bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_json_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* Prints one object with all halves. @ctx: FILE. */
+/* Prints one JSON object with all halves. @ctx: FILE. */
 int rn_dump_json_stats(void *ctx, const struct rn_watch *w);
 
 /* ---- HTML page ---- */
 
 struct rn_dump_page;
 
-/* Returns NULL if there is no memory. @file: the name of the capture; must stay valid. */
+/* Returns a new page, or NULL if there is no memory. @file: name of the capture; must
+ * stay valid.
+ */
 struct rn_dump_page *rn_dump_page_open(const char *file);
 void rn_dump_page_close(struct rn_dump_page *page);
 
-/* A form of output; @ctx is a struct rn_dump_page, which keeps the first packets of each
- * diagram and the first findings.
+/* The functions of a form of output. @ctx: a struct rn_dump_page, which stores the first
+ * packets of each diagram and the first findings.
  */
 bool rn_dump_page_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_page_arrival(void *ctx, const struct rn_dump_arrival *a);

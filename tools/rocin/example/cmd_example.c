@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_example.c - `rocin example`: runs small programs with an error, and their corrected
- * forms.
+/* cmd_example.c - `rocin example`: runs small programs that have an error, and the same
+ * programs with the error corrected.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,19 +15,19 @@
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/launch.h"
 
-/* -------------------------------------------------------------------------- the list */
+/* ---- List of examples ---- */
 /* The programs in tools/examples, and the texts about each. */
 struct example {
 	const char *name;     /* name of the program */
-	const char *question; /* what the example asks, in one line */
+	const char *question; /* the question that the example answers, in one line */
 	const char *knobs;    /* value of the option --pcie for the program */
-	const char *expected; /* what a reader might expect the program to do */
-	const char *why;      /* why the expectation is wrong, with the rule */
+	const char *expected; /* what a reader may expect the program to do */
+	const char *why;      /* why that is wrong, with the rule */
 	const char *remedy;
 };
 
-/* Knobs that hold data back until a rule forces it to move, so that the error shows at
- * the first attempt.
+/* PCIe settings that delay data until an ordering rule forces it to move, so that the
+ * error shows at the first attempt.
  */
 #define WORST ",driver=adversarial,hold=inf,hold.polls=inf"
 
@@ -166,9 +166,11 @@ static const struct example examples[] = {
 enum {
 	WIDTH = 78,  /* columns of a line */
 	INDENT = 12, /* columns of indentation */
-	/* Limit for one program; longer means that it hangs, even on a busy machine. */
+	/* Time limit of a program in seconds. One that takes longer hangs, even on a
+	 * busy machine.
+	 */
 	SECONDS_MAX = 600,
-	OUTPUT_MAX = 4096, /* bytes of output that are kept */
+	OUTPUT_MAX = 4096, /* maximum number of bytes of output that are stored */
 };
 
 struct example_args {
@@ -227,7 +229,7 @@ static const struct argp argp = {
 };
 
 /* ------------------------------------------------------------------------- text */
-/* Prints a label and text, wrapped into lines. */
+/* Prints a label and a text, wrapped into lines. */
 static void print_wrapped(const char *label, const char *text)
 {
 	int column = printf("  %-*s", INDENT - 2, label);
@@ -266,7 +268,8 @@ static void exec_example(const struct example *x, const char *program, bool mend
 	_exit(RN_EXIT_CANNOT_RUN);
 }
 
-/* Runs one form of the program. Returns its wait status, or -1; its output goes to @text.
+/* Runs the program in one of its two forms and copies its output to @text. Returns its
+ * wait status, or -1.
  */
 static int run_program(const struct example *x, const char *program, bool mended,
 		       char *text)
@@ -325,7 +328,8 @@ static void print_output(const char *label, char *text)
 	}
 }
 
-/* True if the form behaved as intended: the faulty one fails, the corrected one succeeds.
+/* Runs and prints one of the two forms. Returns true if it behaved as intended: the
+ * faulty form fails, the corrected one succeeds.
  */
 static bool show_form(const struct example *x, const char *program, bool mended)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_config.c - `rocin config`: the settings in force, and the origin of each. */
+/* cmd_config.c - `rocin config`: prints all settings, and where each of them comes from.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -83,7 +84,7 @@ static const struct variable {
 };
 /* clang-format on */
 
-/* A value and its origin. */
+/* The value of a setting, and where it comes from. */
 struct finding {
 	char value[PATH_MAX];
 	const char *source;
@@ -111,8 +112,8 @@ static void find_rocind(struct finding *f)
 		snprintf(f->value, sizeof(f->value), "none: %.400s", err);
 }
 
-/* Finds the receive buffer that the kernel grants when it is asked as rocind asks (see
- * group.c of rocind).
+/* Finds the size of receive buffer that the kernel grants if a socket is set up as rocind
+ * does it (group.c of rocind).
  */
 static void find_rcvbuf(struct finding *f)
 {
@@ -206,7 +207,7 @@ static int check_layer(char *err, size_t err_len)
 	return rc;
 }
 
-/* Returns true if no setting keeps the devices of a program from working. */
+/* Checks all settings. Returns true if programs can use the devices with them. */
 static bool check_all(void)
 {
 	static int (*const checks[])(char *, size_t) = { check_provider, check_netdevs,
@@ -237,8 +238,7 @@ static bool is_known(const char *name, size_t len)
 	return false;
 }
 
-/* Warns of unknown variables: a misspelt name would look like a setting without effect.
- */
+/* Warns of unknown variables: a setting with a misspelt name would have no effect. */
 static void warn_of_unknown(void)
 {
 	for (char **e = environ; *e; e++) {
@@ -286,14 +286,14 @@ static int print(const struct config_args *args)
  * take_environment() - Replace the environment of this process by that of another one
  * @pid:	The other process; /proc/PID/environ must be readable. It has the
  *	variables that the process was started with, not those set since.
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: error text
  *
  * The old environment is lost; the memory of the new one is never freed.
  *
  * Threads: no other thread may run.
  *
- * Return: 0; -errno of open(), with the environment unchanged; -EIO, with a part of the
- *	new one.
+ * Return: 0; -errno of open(), and the environment is unchanged; -EIO, and the
+ *	environment has a part of the new one.
  */
 static int take_environment(pid_t pid, char *err, size_t err_len)
 {
@@ -316,7 +316,7 @@ static int take_environment(pid_t pid, char *err, size_t err_len)
 		if (!strchr(text, '='))
 			continue;
 		putenv(text);
-		text = NULL; /* now belongs to the environment */
+		text = NULL; /* the memory now belongs to the environment */
 		size = 0;
 	}
 	free(text);

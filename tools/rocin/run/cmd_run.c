@@ -60,7 +60,7 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* Refuses a program that would run, but without finding the devices. */
+/* Refuses a program that could run, but would not find the devices. */
 static int check_program(const struct run_args *args)
 {
 	char path[PATH_MAX], text[RN_PROGRAM_TEXT_MAX];
@@ -86,7 +86,9 @@ int rn_cmd_run(int argc, char **argv)
 	char err[512];
 	int status;
 
-	/* ARGP_IN_ORDER: options after the name of the program are for the program. */
+	/* With ARGP_IN_ORDER, options after the name of the program belong to
+	 * that program.
+	 */
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args))
 		return RN_EXIT_USAGE;
 	status = check_program(&args);
@@ -104,16 +106,18 @@ int rn_cmd_run(int argc, char **argv)
 }
 
 /* ------------------------------------------------------------------------- rocin env */
-/* For shells, and for launchers that make their own environment. */
+/* `rocin env' prints variables for shells, and for launchers that make the
+ * environment themselves.
+ */
 
-/* How each format writes NAME=VALUE. */
+/* How a format writes NAME=VALUE. */
 struct format {
 	const char *name;
 	const char *before, *between, *after;
-	/* Characters of VALUE that are escaped by @escape in front of them. */
+	/* Characters of VALUE before which @escape is written. */
 	const char *escaped;
 	const char *escape;
-	const char *doubled; /* characters of VALUE that must be doubled */
+	const char *doubled; /* characters of VALUE that are written twice */
 };
 
 static const struct format formats[] = {

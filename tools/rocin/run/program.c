@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* program.c - finds out whether LD_PRELOAD takes effect in a program. */
+/* program.c - finds out whether LD_PRELOAD has an effect in a program. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "tools/rocin/common/launch.h"
 
 /* ------------------------------------------------------------------------------- ELF */
-/* The parts of an ELF file that matter for LD_PRELOAD. */
+/* Parts of an ELF file that determine the effect of LD_PRELOAD. */
 
 enum {
 	LOADER_MAX = 256
@@ -21,14 +21,14 @@ enum {
 
 struct elf {
 	bool is_elf;
-	/* The file has another word size than this program; the fields below are not
-	 * valid.
+	/* The word size differs from that of this program; then the fields below are
+	 * not valid.
 	 */
 	bool is_other_class;
 	uint16_t machine; /* EM_* constant of the ELF header; 0 if unknown */
 	bool is_go;	  /* made by the Go compiler, with or without cgo */
-	/* The dynamic loader that the file names; empty if it has none, and then
-	 * LD_PRELOAD has no effect.
+	/* Path of the dynamic loader; empty: the file has none, so LD_PRELOAD has
+	 * no effect.
 	 */
 	char loader[LOADER_MAX];
 };
@@ -44,7 +44,7 @@ static bool read_at(int fd, void *to, size_t len, uint64_t at)
 	return at <= INT64_MAX && pread(fd, to, len, (off_t)at) == (ssize_t)len;
 }
 
-/* Reads a string; "" if it does not end within @len bytes. */
+/* Reads a string into @to; "" if it does not end within @len bytes. */
 static void read_string(int fd, char *to, size_t len, uint64_t at)
 {
 	ssize_t n = at <= INT64_MAX ? pread(fd, to, len, (off_t)at) : -1;
@@ -56,7 +56,7 @@ static void read_string(int fd, char *to, size_t len, uint64_t at)
 static void read_loader(struct elf *elf, int fd, const Elf64_Phdr *ph)
 {
 	read_string(fd, elf->loader, sizeof(elf->loader), ph->p_offset);
-	/* The file names a loader, but its name cannot be read. */
+	/* "?" stands for a loader whose name cannot be read. */
 	if (!elf->loader[0])
 		strcpy(elf->loader, "?");
 }
@@ -79,7 +79,7 @@ static bool is_go_section(const char *name)
 	       strcmp(name, ".note.go.buildid") == 0;
 }
 
-/* Reads section header @i; false if there is none, or it cannot be read. */
+/* Reads section header @i. Returns false if there is none, or it cannot be read. */
 static bool read_section(int fd, const Elf64_Ehdr *eh, unsigned i, Elf64_Shdr *sh)
 {
 	return i < eh->e_shnum && eh->e_shentsize == sizeof(*sh) &&
@@ -101,8 +101,8 @@ static bool has_go_section(int fd, const Elf64_Ehdr *eh)
 	return false;
 }
 
-/* Reads as much as possible. In a damaged or truncated file fields stay empty; that is no
- * error.
+/* Reads the parts that can be read. In a damaged or truncated file the other fields stay
+ * empty, which is no error.
  */
 static void read_elf(struct elf *elf, int fd)
 {
@@ -152,7 +152,7 @@ enum {
 	SCRIPTS_MAX = 5
 };
 
-/* Programs that start others with a new environment, and how to get ours to those. */
+/* Programs that start others with a new environment, and how to pass ours on to these. */
 static const struct {
 	const char *name, *remedy;
 } drops_env[] = {
@@ -172,7 +172,7 @@ static bool find_in_path(const char *program, char *path, size_t len)
 	const char *dirs = getenv("PATH");
 
 	if (strchr(program, '/') ||
-	    !*program) { /* an empty name is no program, nor a directory */
+	    !*program) { /* an empty name is neither a program nor a directory */
 		snprintf(path, len, "%s", program);
 		return access(path, F_OK) == 0;
 	}
@@ -233,7 +233,7 @@ static enum rn_program_fault file_fault(const char *path)
 		return RN_PROGRAM_SETUID;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return RN_PROGRAM_OK; /* execute-only: its headers cannot be read */
+		return RN_PROGRAM_OK; /* the file may be executed but not read */
 	fault = elf_fault(fd);
 	close(fd);
 	return fault;
@@ -277,8 +277,8 @@ static const char *const sentences[] = {
 			  "it ask libibverbs",
 };
 
-/* Finds the interpreter that "#!" names, or the program that env(1) there would start.
- * False if there is none.
+/* Finds the interpreter after "#!"; if that is env(1), the program that it would start.
+ * Returns false if there is none.
  */
 static bool find_interpreter(const char *path, char *interpreter, size_t len)
 {
@@ -307,8 +307,8 @@ static bool is_script(const char *path)
 	return find_interpreter(path, interpreter, sizeof(interpreter));
 }
 
-/* The interpreter of a script may be a script itself, up to the depth that the kernel
- * allows.
+/* Checks the interpreter of a script. It may be a script itself, up to the depth that the
+ * kernel allows.
  */
 static enum rn_program_fault script_fault(const char *path, char *text, size_t text_len)
 {

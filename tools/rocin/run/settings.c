@@ -17,7 +17,7 @@
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/timeout_scale.h"
 
-/* Options that only set a variable which the plugin reads. */
+/* Options that only set a variable, which is read by the plugin. */
 enum {
 	OPT_PCAP = 0x100,
 	OPT_FAULT,
@@ -112,7 +112,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* Adds a rule to those in the variable, separated by '|'. */
+/* Adds a rule to the variable, whose rules are separated by '|'. */
 static int add_rule(const char *rule)
 {
 	const char *old = getenv(DEVICE_MEMORY);
@@ -128,7 +128,7 @@ static int add_rule(const char *rule)
 	return rc;
 }
 
-/* Parses bytes with an optional unit. */
+/* Parses a number of bytes with an optional unit. */
 static error_t set_limit(const char *text, struct argp_state *state)
 {
 	static const char units[] = "KMG";
@@ -173,8 +173,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 const struct argp rn_run_settings_argp = { .options = options, .parser = parse_option };
 
-/* Passes the knobs of a file as words: the program may run in another directory, and a
- * pipe can be read only once.
+/* Sets the variable to the knobs that a file contained, instead of the name of the file:
+ * the program may run in another directory, and a pipe can be read only once.
  */
 static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 {
@@ -187,8 +187,8 @@ static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 	return -ENOMEM;
 }
 
-/* Checks ROCIN_PCIE and the device memory rules here, since with a wrong one every device
- * of the program would fail to open.
+/* Checks ROCIN_PCIE and the device memory rules. With a wrong one every device of the
+ * program would fail to open.
  */
 static int check_pcie(char *err, size_t err_len)
 {
@@ -207,7 +207,7 @@ static int check_pcie(char *err, size_t err_len)
 	return rc;
 }
 
-/* The sanitizer needs a mode that holds data back. */
+/* Checks that the sanitizer has a PCIe mode that delays data, which it needs. */
 static int check_sanitize(char *err, size_t err_len)
 {
 	const char *text = getenv(SANITIZE), *knobs = getenv("ROCIN_PCIE");
@@ -230,8 +230,8 @@ static int check_sanitize(char *err, size_t err_len)
 	return -EINVAL;
 }
 
-/* Checked here, because with a wrong value every device of the program would fail to
- * open.
+/* Checks the timeout scale. With a wrong value every device of the program would fail
+ * to open.
  */
 static int check_timeout_scale(char *err, size_t err_len)
 {
@@ -240,7 +240,7 @@ static int check_timeout_scale(char *err, size_t err_len)
 	return rn_timeout_scale_read(&scale, err, err_len);
 }
 
-/* Checked here, because with a wrong value nothing would be logged. */
+/* Checks ROCIN_LOG. With a wrong value nothing would be logged. */
 static int check_log(char *err, size_t err_len)
 {
 	const char *spec = getenv("ROCIN_LOG");
@@ -248,7 +248,8 @@ static int check_log(char *err, size_t err_len)
 	return spec && *spec ? rn_log_check(spec, err, err_len) : 0;
 }
 
-/* Checked here, because otherwise the program would run without a recording. */
+/* Checks that the recording can be written. Otherwise the program would run without one.
+ */
 static int check_record(char *err, size_t err_len)
 {
 	const char *file = getenv(RECORD);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* settings.h - the options of `rocin run` and `rocin env`. They set variables of the
- * environment that programs and devices read.
+/* settings.h - the options of `rocin run` and `rocin env`, which set environment
+ * variables for programs and devices.
  */
 #ifndef RN_RUN_SETTINGS_H
 #define RN_RUN_SETTINGS_H
@@ -12,17 +12,17 @@ struct rn_run_settings {
 	const char *netdevs; /* NULL: $ROCIN_NETDEVS, else the default */
 };
 
-/* For use as a child of a command's argp, with a struct rn_run_settings as input. Each
- * option but --netdev sets its variable when it is parsed.
+/* Parser for the argp of a command, which lists it as a child; its input is a struct
+ * rn_run_settings. Each option but --netdev sets its variable when it is parsed.
  */
 extern const struct argp rn_run_settings_argp;
 
 /**
  * rn_run_settings_apply() - Check the variables, and set those that a program needs
  * @launch:	Out
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: error text
  *
- * Return: 0, RN_EXIT_USAGE for a setting that is wrong, or RN_EXIT_FAILURE.
+ * Return: 0, RN_EXIT_USAGE for a wrong setting, or RN_EXIT_FAILURE.
  */
 int rn_run_settings_apply(const struct rn_run_settings *settings,
 			  struct rn_launch *launch, char *err, size_t err_len);

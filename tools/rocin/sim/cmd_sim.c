@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_sim.c - `rocin sim`: runs worlds in virtual time, one for each seed. */
+/* cmd_sim.c - `rocin sim`: simulates random networks of devices ("worlds") in virtual
+ * time, one for each seed.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -20,8 +22,9 @@ struct sim_args {
 	uint32_t devices;
 	bool trace, whole, json, hashes, connections;
 	const char *file, *replay;
-	uint64_t until;		     /* number of calls to replay; 0: all */
-	struct rn_sim_incast incast; /* 0 senders: --incast was not given */
+	uint64_t until; /* number of calls to replay; 0: all */
+	/* options of --incast; 0 senders: it was not given */
+	struct rn_sim_incast incast;
 	struct rn_sim_fat_tree fat_tree;
 };
 
@@ -196,8 +199,8 @@ static void report_failure(struct rn_world *w, const struct sim_args *args,
 	}
 }
 
-/* If an assertion of the transport ends the program, prints the command that repeats the
- * run.
+/* The command that repeats the run, printed if an assertion of the transport ends
+ * the program.
  */
 static char last_words[128];
 
@@ -252,14 +255,16 @@ static void run_seed(struct rn_world *w, const struct sim_args *args, uint64_t s
 	report_failure(w, args, sum, &plan, &r);
 }
 
-/* The context that run_line() gets. */
+/* Context of run_line(). */
 struct seed_file {
 	struct rn_world *w;
 	const struct sim_args *args;
 	struct sim_sum *sum;
 };
 
-/* Returns 0, or RN_EXIT_USAGE after an error message. */
+/* Runs the seed in one line of a file. Returns 0, or RN_EXIT_USAGE after an
+ * error message.
+ */
 static int run_line(void *ctx, char *line, unsigned number)
 {
 	const struct seed_file *f = ctx;

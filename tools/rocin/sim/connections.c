@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connections.c - `rocin sim --connections`: runs connecting hosts for each seed. */
+/* connections.c - `rocin sim --connections`: simulates hosts that connect by rdma_cm, one
+ * run for each seed.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fat_tree.c - `rocin sim --topology`: runs one fat tree for each seed. */
+/* fat_tree.c - `rocin sim --topology`: simulates a fat tree of switches, one run for
+ * each seed.
+ */
 #include "sim.h"
 
 #include <errno.h>
@@ -16,8 +18,9 @@
 #include "transport/io/fault/fault_rules.h"
 
 enum {
-	/* Parts per million, on each of up to six links of a path. With much more,
-	 * requests exceed their retries by chance, which is no error of the transport.
+	/* Maximum loss in parts per million, on each of up to six links between two
+	 * hosts. With much more, a request fails by chance with all its retries, which is
+	 * no error of the transport.
 	 */
 	LOSS_MAX = 10000,
 	FLAPS_MAX = 10000,
@@ -107,7 +110,7 @@ static const char *traffic_name(const struct rn_fat_tree_result *r)
 	return r->traffic == RN_FAT_TREE_INCAST ? "incast" : "permutation";
 }
 
-/* Prints the command that repeats the run. */
+/* Prints the command that repeats this run. */
 static void print_failure(const struct seed_run *s)
 {
 	printf("rocin sim --topology %s%u --hosts %u --seeds %" PRIu64, prefix, s->cfg.k,
@@ -186,7 +189,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Runs one seed. Returns 0 or -ENOMEM. */
 static int run_seed(struct seed_run *s)
 {
 	bool shows = isatty(STDERR_FILENO);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* incast.c - `rocin sim --incast`: several senders share a link, without and with
- * congestion control.
+/* incast.c - `rocin sim --incast`: simulates several senders that share a link, first
+ * without and then with congestion control.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,11 +14,11 @@
 #include "tools/rocin/common/svg.h"
 
 /* ----------------------------------------------------------------------- the picture */
-/* The picture: rates of the senders and length of the queue over time. */
+/* The picture shows the rates of the senders and the length of the queue over time. */
 
 enum {
-	COLUMN = 480, /* width of the column of a run */
-	LEFT = 64,    /* width of the numbers at the axis */
+	COLUMN = 480, /* width of the column in which a run is drawn */
+	LEFT = 64,    /* width of the numbers beside the axis */
 	RIGHT = 12,
 	PLOT = COLUMN - LEFT - RIGHT,
 	TOP = 34,
@@ -30,16 +30,16 @@ enum {
 	STEPS = 4, /* number of grid intervals */
 };
 
-/* One run. Runs are drawn side by side, each with the rates above the queue. */
+/* A column shows one run: the rates above the queue. Runs are side by side. */
 struct column {
 	const char *title;
 	const struct rn_incast_result *result;
 };
 
-/* The place and the axis of one panel. */
+/* Position and axis of one panel. */
 struct panel {
 	unsigned x, y, height;
-	double top; /* value at the upper edge */
+	double top; /* value of the axis at the upper edge */
 	const char *unit;
 };
 

@@ -160,7 +160,9 @@ static int report_json(const struct rn_replay_result *r)
 }
 
 /* ------------------------------------------------------------------- running */
-/* An assertion of the transport ends the replay as it ended the recorded run. */
+/* Prints that an assertion of the transport has ended the replay, as it ended the
+ * recorded run.
+ */
 static void on_abort(int number)
 {
 	static const char words[] =

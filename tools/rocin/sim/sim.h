@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sim.h - the variants of `rocin sim` other than plain worlds. */
+/* sim.h - the variants of `rocin sim`, besides random networks of devices (cmd_sim.c). */
 #ifndef RN_SIM_H
 #define RN_SIM_H
 
@@ -12,37 +12,43 @@
 #include "sim/world/incast.h"
 
 /* -------------------------------------------------------------------------- --incast */
-/* Several senders share a link, without and with congestion control. */
+/* Options of `rocin sim --incast`: several senders share a link, without and with
+ * congestion control.
+ */
 
 struct rn_sim_incast {
 	uint32_t senders;
 	uint64_t seed;
-	const char *plot; /* file for a picture (SVG), or NULL */
+	const char *plot; /* name of an SVG file to write, or NULL */
 	bool json;
 };
 
-/* Return: exit status of the program. */
+/* Returns the exit status of the program. */
 int rn_sim_incast(const struct rn_sim_incast *args);
 
 /* --------------------------------------------------------------------- --connections */
-/* Worlds of hosts whose programs connect by rdma_cm, one for each seed. */
+/* Options of `rocin sim --connections`: hosts whose programs connect by rdma_cm, one run
+ * for each seed.
+ */
 
 struct rn_sim_connections {
 	uint64_t first, last; /* range of seeds */
-	uint32_t hosts;	      /* 0: a number that depends on the seed */
+	uint32_t hosts;	      /* number of hosts; 0: it depends on the seed */
 	bool trace, json, hashes;
 };
 
-/* Return: exit status of the program. */
+/* Returns the exit status of the program. */
 int rn_sim_connections(const struct rn_sim_connections *args);
 
 /* ------------------------------------------------------------------------ --topology */
-/* Hosts send through a fat tree of switches, one run for each seed. */
+/* Options of `rocin sim --topology`: hosts send through a fat tree of switches, one run
+ * for each seed.
+ */
 
 struct rn_sim_fat_tree {
 	uint64_t first, last; /* range of seeds */
 	uint32_t ports;	      /* ports of a switch; 0: --topology was not given */
-	uint32_t hosts;	      /* 0: as many as the tree has room for */
+	uint32_t hosts;	      /* number of hosts; 0: as many as the tree has ports for */
 	uint32_t loss_ppm, flaps;
 	bool pfc, json, hashes;
 };
@@ -55,23 +61,25 @@ enum {
 	RN_OPT_PFC,
 };
 
-/* Handles these options and ARGP_KEY_END, as an argp parser does. */
+/* Parses an option of this variant, as an argp parser does; also ARGP_KEY_END. */
 error_t rn_sim_fat_tree_parse(struct rn_sim_fat_tree *args, int key, char *arg,
 			      struct argp_state *state);
 
-/* Return: exit status of the program. */
+/* Returns the exit status of the program. */
 int rn_sim_fat_tree(const struct rn_sim_fat_tree *args);
 
 /* -------------------------------------------------------------------------- --replay */
-/* Replays a recording in virtual time. */
+/* Options of `rocin sim --replay`: a recording is replayed in virtual time. */
 
 struct rn_sim_replay {
 	const char *file;
-	uint64_t until; /* number of calls; 0: all */
+	uint64_t until; /* number of calls to replay; 0: all */
 	bool trace, json;
 };
 
-/* Returns 0 if the replay was the same as the recording, else RN_EXIT_FAILURE. */
+/* Replays the recording. Returns 0 if the replay was equal to the recording,
+ * else RN_EXIT_FAILURE.
+ */
 int rn_sim_replay(const struct rn_sim_replay *args);
 
 #endif /* RN_SIM_H */

@@ -18,14 +18,14 @@
 
 enum {
 	OPT_PROMETHEUS = 0x100,
-	WATCH_MAX = 86400, /* seconds */
+	WATCH_MAX = 86400, /* maximum of --watch in seconds */
 	NS_PER_S = 1000000000,
 };
 
 struct stat_args {
 	bool json, all, counters_only, qps_only, daemon, prometheus;
 	double watch;	/* seconds between reports; 0: one report */
-	unsigned count; /* of reports; 0: without end */
+	unsigned count; /* number of reports; 0: no limit */
 };
 
 static const struct argp_option options[] = {
@@ -43,7 +43,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* Rejects options that exclude each other. */
+/* Ends the program with a usage error if options exclude each other. */
 static void check_args(const struct stat_args *args, struct argp_state *state)
 {
 	if (args->prometheus && (args->json || args->watch > 0 || args->daemon ||
@@ -105,13 +105,13 @@ static const struct argp argp = {
 	       "namespace that has a queue pair on a Rocin device.",
 };
 
-/* One report, with the values of the report before it, from which rates are computed. */
+/* A report, together with the values of the last one, from which rates are computed. */
 struct report {
 	const struct stat_args *args;
 	json_t *clients;
 	unsigned count;
 	struct rn_stats_list now, before;
-	double seconds; /* from @before to @now; 0: there is no report before */
+	double seconds; /* time from @before to @now; 0: this is the first report */
 };
 
 static void print_counters(const struct report *r, const struct rn_stats_client *c)
@@ -124,8 +124,7 @@ static void print_counters(const struct report *r, const struct rn_stats_client 
 		if (!value && !r->args->all)
 			continue;
 		printf("  %-28s %12" PRIu64, rn_stat_name[i], value);
-		/* The counter may be smaller: the process id may belong to a new process.
-		 */
+		/* A smaller counter belongs to a new process with the same process id. */
 		if (r->args->watch > 0 && old && r->seconds > 0 &&
 		    value >= old->copy.page.counter[i])
 			printf(" %12.0f/s",
@@ -143,7 +142,9 @@ static const char *cc_phase_name(const struct rn_stats_qp *qp)
 	return qp->cc_phase < RN_ARRAY_SIZE(cc_phase) ? cc_phase[qp->cc_phase] : "?";
 }
 
-/* The rate that congestion control allows and its phase; "-" if there is no limit. */
+/* Prints the rate that congestion control allows, and its phase; "-" if there is
+ * no limit.
+ */
 static void print_rate(const struct rn_stats_qp *qp)
 {
 	if (!qp->cc_rate)
@@ -199,7 +200,7 @@ static void print_realtime(const struct rn_stats_copy *copy)
 		printf("  realtime %u", priority);
 }
 
-/* The real-time priority; -1 if the kernel refused it. */
+/* Returns the real-time priority; -1 if the kernel has refused one. */
 static int realtime_of(const struct rn_stats_copy *copy)
 {
 	uint32_t priority = copy->page.realtime;
@@ -340,7 +341,8 @@ static int show_report(struct report *r)
 	struct rn_rocind *daemon = rn_rocind_connect_running(err, sizeof(err));
 	int rc;
 
-	if (!daemon && errno == ENOENT) { /* no rocind, so no program has a device */
+	/* there is no rocind, so no program has a device */
+	if (!daemon && errno == ENOENT) {
 		if (r->args->prometheus)
 			rn_prometheus_print(stdout, &r->now, NULL);
 		return 0;
@@ -361,8 +363,8 @@ static int show_report(struct report *r)
 	return rc;
 }
 
-/* Makes one report. @r: before the call the values of the last report, after it those of
- * this one.
+/* Prints one report. @r has the values of the last report before the call, and those of
+ * this one after it.
  */
 static int print_report(struct report *r)
 {
@@ -372,12 +374,14 @@ static int print_report(struct report *r)
 	r->count = 0;
 	r->clients = json_array();
 	if (args->watch > 0 && !args->json && isatty(STDOUT_FILENO))
-		/* Terminal: cursor to the upper left, erase what follows. */
+		/* Escape sequences that move the cursor to the upper left and erase
+		 * the rest.
+		 */
 		fputs("\033[H\033[J", stdout);
 	rc = show_report(r);
 	if (rc == 0 && args->json) {
-		/* With --watch each report is one line, so that a reader can parse line
-		 * by line.
+		/* With --watch each JSON object is one line, so that a reader can parse
+		 * line by line.
 		 */
 		rc = json_dumpf(r->clients, stdout,
 				args->watch > 0 ? JSON_COMPACT : JSON_INDENT(2));
@@ -401,7 +405,7 @@ static void advance(struct timespec *t, double seconds)
 	t->tv_nsec = (long)(ns % NS_PER_S);
 }
 
-/* Repeats the report until all are made, or standard output is closed. */
+/* Prints reports until their number is reached, or standard output is closed. */
 static int watch(struct report *r)
 {
 	struct timespec due;

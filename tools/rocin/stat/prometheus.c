@@ -43,7 +43,8 @@ static void begin_family(FILE *to, const char *name, const char *type, const cha
 }
 
 /* ----------------------------------------------------------------- counters */
-/* The name of a hardware counter in the style of Prometheus, with the unit in full. */
+/* Makes the name of a hardware counter in the style of Prometheus, with its unit in full.
+ */
 static void counter_name(char *name, size_t len, const char *stat)
 {
 	static const char short_unit[] = "_pkts";
@@ -100,7 +101,9 @@ static uint64_t resent(const struct rn_stats_qp *qp)
 	return qp->retransmitted;
 }
 
-/* Bytes per second, as Prometheus prefers base units; the stats page has kbit/s. */
+/* Returns a rate in bytes per second, the base unit that Prometheus prefers; the stats
+ * page has kbit/s.
+ */
 static uint64_t rate(const struct rn_stats_qp *qp)
 {
 	return (uint64_t)qp->cc_rate * 1000 / 8;
@@ -123,8 +126,8 @@ static const struct qp_family {
 	  "what congestion control allows; 0: no limit", rate },
 };
 
-/* Values that are no numbers are labels of a separate family, so that the series of the
- * other families go on when a state changes.
+/* Prints the values of a QP that are no numbers. They are labels of a family of their
+ * own, so that a change of state starts no new series in the other families.
  */
 static void print_qp_info(FILE *to, const struct rn_stats_client *c,
 			  const struct rn_stats_qp *qp)

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 /* --------------------------------------------------------- one stats page */
-/* No device has more QPs; a page that claims more is wrong. */
+/* Maximum number of QPs of a device; a page with a greater number is wrong. */
 enum {
 	QPS_MAX = 65536
 };
 
-/* Copies the records in use, up to the end of the file. */
+/* Copies the records that are in use, up to the end of the file. */
 static int read_qps(int fd, struct rn_stats_copy *copy, uint32_t capacity)
 {
 	copy->qp = calloc(capacity ? capacity : 1, sizeof(*copy->qp));
@@ -50,7 +50,7 @@ int rn_stats_read(int fd, struct rn_stats_copy *copy)
 	page->comm[sizeof(page->comm) - 1] = '\0';
 	copy->counter_count =
 		page->counter_count < RN_STAT_COUNT ? page->counter_count : RN_STAT_COUNT;
-	/* A capacity beyond the end of the file is ignored. */
+	/* The capacity is limited to the records that the file has room for. */
 	room = st.st_size > RN_STATS_QP_OFFSET
 		       ? (uint64_t)(st.st_size - RN_STATS_QP_OFFSET) / sizeof(*copy->qp)
 		       : 0;
@@ -90,7 +90,7 @@ static int on_client(void *ctx, const struct rn_rocind_client *c)
 	list->client = grown;
 	grown += list->count++;
 	*grown = (struct rn_stats_client){ .id = *c };
-	/* A client without a readable page is listed, too, because it occupies a slot. */
+	/* A client without a readable page is listed as well, because it has a slot. */
 	if (c->stats_fd >= 0) {
 		if (rn_stats_read(c->stats_fd, &grown->copy))
 			rn_stats_free(&grown->copy);

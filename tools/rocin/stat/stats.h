@@ -16,15 +16,18 @@
  */
 
 struct rn_stats_copy {
-	/* Strings are terminated, qp_capacity is limited to the file. */
+	/* The page. Its strings are terminated, and qp_capacity is limited to the file.
+	 */
 	struct rn_stats_page page;
-	/* Valid entries of page.counter, at most RN_STAT_COUNT. */
+	/* Number of valid entries in page.counter, at most RN_STAT_COUNT. */
 	uint32_t counter_count;
 	struct rn_stats_qp *qp; /* only QPs in use; owned by this copy */
 	uint32_t qp_count;
 };
 
-/* Returns 0, -EPROTO (no stats page of this version), -ENOMEM, or -errno of pread(). */
+/* Copies a stats page. Returns 0, -EPROTO (no stats page of this version), -ENOMEM, or
+ * -errno of pread().
+ */
 int rn_stats_read(int fd, struct rn_stats_copy *copy);
 void rn_stats_free(struct rn_stats_copy *copy);
 
@@ -33,7 +36,7 @@ void rn_stats_free(struct rn_stats_copy *copy);
 
 struct rn_stats_client {
 	struct rn_rocind_client id; /* its stats_fd is closed and set to -1 */
-	struct rn_stats_copy copy;  /* zero if the page cannot be read */
+	struct rn_stats_copy copy;  /* all zero if the page cannot be read */
 };
 
 struct rn_stats_list {
@@ -41,7 +44,7 @@ struct rn_stats_list {
 	size_t count;
 };
 
-/* Names of the reasons for which rocind drops a packet. */
+/* Names of the reasons why rocind drops a packet. */
 extern const char *const rn_drop_name[RN_ROCIND_DROP_COUNT];
 
 /**
@@ -49,14 +52,13 @@ extern const char *const rn_drop_name[RN_ROCIND_DROP_COUNT];
  * @daemon:	Connection to rocind
  * @list:	Out, also on failure; to be freed by rn_stats_list_free()
  *
- * Return: 0, -ENOMEM, or an error of rn_rocind_list(), with a sentence in @err.
+ * Return: 0, -ENOMEM, or an error of rn_rocind_list(), with an error text in @err.
  */
 int rn_stats_gather(struct rn_rocind *daemon, struct rn_stats_list *list, char *err,
 		    size_t err_len);
 void rn_stats_list_free(struct rn_stats_list *list);
 
-/* The entry for the same device of the same process in another list; NULL if there is
- * none.
+/* Finds the entry of the same device and process in another list; NULL if there is none.
  */
 const struct rn_stats_client *rn_stats_find(const struct rn_stats_list *list,
 					    const struct rn_stats_client *client);

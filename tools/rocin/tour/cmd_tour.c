@@ -12,7 +12,7 @@
 enum {
 	OPT_NO_COLOR = 0x200,
 	WIDTH_PRESET = 80,
-	WIDTH_MIN = 80, /* packets and bytes need this width */
+	WIDTH_MIN = 80, /* minimum width, as the lists of packets and bytes need it */
 	WIDTH_MAX = 200,
 	WORDS_MAX = 256,
 };
@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* The number of a stop, from 1; 0 if there is no such stop. */
+/* Returns the number of a stop, from 1; 0 if there is no such stop. */
 static unsigned find_stop(const char *word)
 {
 	uint64_t number;
@@ -51,7 +51,7 @@ static void add_words(struct tour_args *args, const char *word)
 {
 	size_t used = strlen(args->words);
 
-	/* A word that does not fit is cut off and then rejected. */
+	/* A setting that does not fit is cut off, and rejected later. */
 	snprintf(args->words + used, sizeof(args->words) - used, "%s%s", used ? " " : "",
 		 word);
 }
@@ -143,11 +143,11 @@ static unsigned choose_width(void)
 
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < WIDTH_MIN)
 		return WIDTH_PRESET;
-	/* Longer lines are hard to read. */
+	/* Lines of more than 100 columns are hard to read. */
 	return size.ws_col < 100 ? size.ws_col : 100;
 }
 
-/* Is the output a terminal that supports escape sequences? */
+/* Is standard output a terminal that supports escape sequences? */
 static bool is_able(void)
 {
 	const char *term = getenv("TERM");

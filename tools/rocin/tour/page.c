@@ -15,7 +15,7 @@
 enum {
 	INDENT = 2,
 	CODE_INDENT = 4,
-	BYTES = 16, /* bytes of memory that are shown */
+	BYTES = 16, /* maximum number of bytes of memory that are shown */
 };
 
 static const char *bold(const struct rn_tour_look *look)
@@ -28,7 +28,9 @@ static const char *plain(const struct rn_tour_look *look)
 	return look->has_colour ? "\033[0m" : "";
 }
 
-/* Writes @text wrapped into lines; @first begins the first line, @next the others. */
+/* Writes @text wrapped into lines. The first line begins with @first, the others
+ * with @next.
+ */
 static void wrap(FILE *to, const struct rn_tour_look *look, const char *first,
 		 const char *next, const char *text)
 {
@@ -119,7 +121,9 @@ static void show_calls(FILE *to, const struct rn_tour_look *look,
 }
 
 /* ----------------------------------------------------------------------- the wire */
-/* Prints the devices' diagnostics about a packet, unless the arrow says the same. */
+/* Prints the devices' diagnostics about a packet, unless the line of the packet has the
+ * same information.
+ */
 static void show_said(FILE *to, const struct rn_tour_look *look,
 		      const struct rn_tour_packet *p)
 {

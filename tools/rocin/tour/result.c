@@ -156,7 +156,8 @@ static bool is_same(const struct rn_tour_packet *x, const struct rn_tour_packet 
 	       memcmp(x->p.at, y->p.at, x->p.have) == 0;
 }
 
-/* @got was captured by its receiver: its diagnostic is copied to the first sent packet
+/* @got is a packet as its receiver captured it. Copies its diagnostic to the first
+ * sent packet
  * with the same content that has none yet.
  */
 static void match(struct rn_tour_result *r, const struct rn_tour_packet *got)
@@ -172,7 +173,9 @@ static void match(struct rn_tour_result *r, const struct rn_tour_packet *got)
 	}
 }
 
-/* Keeps each packet once, as it was sent. */
+/* Drops the packets that were captured by their receiver, so that each packet is listed
+ * once, as it was sent.
+ */
 static void join_ends(struct rn_tour_result *r)
 {
 	unsigned kept = 0;
@@ -248,7 +251,7 @@ uint64_t rn_tour_value(const struct rn_tour_result *r, const char *name)
 }
 
 /* ------------------------------------------------------------------------------ TLPs */
-/* The TLPs of a stop, with similar ones combined. */
+/* Combines similar TLPs of a stop into rows. */
 
 static const char *name_requester(const char *agent)
 {
@@ -258,7 +261,7 @@ static const char *name_requester(const char *agent)
 					: "CPU";
 }
 
-/* The name of an agent's memory; that of the CPU is host memory. */
+/* Returns the name of an agent's memory; the memory of the CPU is host memory. */
 static const char *name_target(const char *agent)
 {
 	return !strcmp(agent, "cpu") ? "memory" : name_requester(agent);
@@ -282,7 +285,7 @@ static const char *what_lies_at(const struct rn_tour_result *r,
 							      : "other memory";
 }
 
-/* Is this the last move of the TLP? A read and its completion are two TLPs. */
+/* Is move @i the last one of its TLP? A read and its completion are two TLPs. */
 static bool is_done(const struct rn_tour_result *r, unsigned i)
 {
 	for (unsigned k = i + 1; k < r->moves; k++)

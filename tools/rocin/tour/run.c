@@ -25,7 +25,7 @@
 
 /* ----------------------------------------------------------- where the tour runs */
 /* The tour has its own runtime directory, rocind and addresses, so that fault rules and
- * addresses of other programs do not affect it, and nothing is left behind.
+ * addresses of other programs do not affect it. All of them are removed at its end.
  */
 
 enum {
@@ -65,8 +65,8 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 }
 
 /* -------------------------------------------------------------------- addresses */
-/* Tests whether the address is free: no device of another rocind may have UDP port 4791
- * there.
+/* Tests whether the address is free, that is whether no other rocind has UDP port 4791
+ * of it.
  */
 static int try_address(uint32_t addr)
 {
@@ -82,7 +82,9 @@ static int try_address(uint32_t addr)
 	return rc;
 }
 
-/* Chooses two adjacent addresses in 127.64.0.0/10, which people rarely choose by hand. */
+/* Chooses two adjacent addresses in 127.64.0.0/10, a range that people rarely
+ * choose from.
+ */
 static int choose_addresses(struct rn_tour_place *place, char *err, size_t err_len)
 {
 	int rc = -EADDRINUSE;
@@ -106,8 +108,8 @@ static int choose_addresses(struct rn_tour_place *place, char *err, size_t err_l
 }
 
 /* ------------------------------------------------------------------ environment */
-/* Removes ROCIN_* variables that would change what the tour shows; those that tell how to
- * find rocind and how to use sockets are kept.
+/* Removes the ROCIN_* variables that would change what the tour shows. Keeps those that
+ * say how to find rocind and how to use sockets.
  */
 static void forget_settings(void)
 {
@@ -143,7 +145,7 @@ int rn_tour_enter(struct rn_tour_place *place, char *err, size_t err_len)
 		rc = choose_addresses(place, err, err_len);
 	if (rc)
 		return rc;
-	/* Packets go over UDP, as between hosts. */
+	/* Packets are sent by UDP, as between two hosts. */
 	if (setenv("ROCIN_RUNTIME_DIR", place->dir, 1) || setenv("ROCIN_LOCAL", "off", 1))
 		return -ENOMEM;
 	rc = rn_launch_prepare(&launch, place->netdevs, err, err_len);
@@ -176,7 +178,7 @@ void rn_tour_leave(struct rn_tour_place *place)
 
 /* ------------------------------------------------------------------- running a stop */
 enum {
-	LOOK_MS = 2,	  /* ms between two looks at the rings */
+	LOOK_MS = 2,	  /* interval in ms at which the rings are read */
 	RING = 256 << 10, /* size of a ring in bytes */
 };
 
@@ -186,7 +188,7 @@ struct run {
 	struct rn_rocind *rocind;
 	struct rn_capture_sources sources;
 	pid_t pid;
-	int from, to; /* pipes from and to the program */
+	int from, to; /* pipes: from the program, and to it */
 	char line[RN_TOUR_LINE_MAX];
 	size_t used;
 	bool is_awaited; /* the program waits until an RNR NAK is captured */
@@ -313,7 +315,7 @@ static int take_line(struct run *run)
 	return rn_tour_take_line(run->out, run->line, run->err, run->err_len);
 }
 
-/* Returns the number of bytes, 0 at the end, or -errno. */
+/* Reads lines from the program. Returns the number of bytes, 0 at the end, or -errno. */
 static int take_lines(struct run *run)
 {
 	ssize_t got =
@@ -363,7 +365,7 @@ static int follow_program(struct run *run, int signals)
 	}
 }
 
-/* Checks how the program has ended. Returns 0, or -ECANCELED with a sentence. */
+/* Checks how the program has ended. Returns 0, or -ECANCELED with an error text. */
 static int judge_end(const struct run *run, int status)
 {
 	if (run->out->is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0)

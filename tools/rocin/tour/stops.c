@@ -2,8 +2,8 @@
 /* stops.c - the stops of `rocin tour`: their texts, settings and claims.
  *
  * The texts use the terms of the specification and are for readers who know sockets. A
- * text about a run must be true for all values of the settings; what is true for some
- * values is a claim.
+ * text about a run must be true for all values of the settings. A statement that is true
+ * for some values only is a claim, which is checked.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -141,8 +141,8 @@ const char *rn_tour_knobs(const struct rn_tour_values *v)
 }
 
 /* ---------------------------------------------------------------------------- claims */
-/* Claims about a run, checked against what happened, so that no page shows a claim that
- * is false.
+/* Claims are statements about a run that are checked against its result, so that the tour
+ * never shows a false one.
  */
 static void claim(struct rn_tour_checks *c, bool is_so, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -185,7 +185,7 @@ static bool has_syndrome(const struct rn_tour_packet *p, enum rn_aeth_type type)
 	return p->p.op->flags & RN_OP_AETH && rn_aeth_type(p->p.aeth.syndrome) == type;
 }
 
-/* The first acknowledgement of this type, or NULL. */
+/* Finds the first acknowledgement of this type; NULL if there is none. */
 static const struct rn_tour_packet *find_syndrome(const struct rn_tour_result *r,
 						  enum rn_aeth_type type)
 {
@@ -195,7 +195,7 @@ static const struct rn_tour_packet *find_syndrome(const struct rn_tour_result *r
 	return NULL;
 }
 
-/* The first request that was sent again, or NULL. */
+/* Finds the first request that was sent again; NULL if there is none. */
 static const struct rn_tour_packet *find_resent(const struct rn_tour_result *r)
 {
 	for (unsigned i = 0; i < r->packets; i++)
@@ -241,7 +241,7 @@ static unsigned count_wcs(const struct rn_tour_result *r, enum rn_tour_end end)
 	return n;
 }
 
-/* Claims that the work request of A completes with @status. */
+/* Adds the claim that the work request of A completes with @status. */
 static void claim_status(struct rn_tour_checks *c, const char *status)
 {
 	const struct rn_tour_wc *wc = find_wc(c->r, RN_TOUR_A);
@@ -277,7 +277,7 @@ static const char *hex_of(const struct rn_tour_result *r, const char *name,
 	return "";
 }
 
-/* Claims that @to now has the bytes that @from had before. */
+/* Adds the claim that @to now has the bytes that @from had before. */
 static void claim_copied(struct rn_tour_checks *c, const char *from, const char *to)
 {
 	const char *is = hex_of(c->r, to, "after");
@@ -299,7 +299,7 @@ static struct rn_tour_row row_of(const struct rn_tour_result *r, const char *kin
 	return (struct rn_tour_row){ 0 };
 }
 
-/* Claims that @nic wrote the data before the CQE that completes the request. */
+/* Adds the claim that @nic wrote the data before the CQE that completes the request. */
 static void claim_behind(struct rn_tour_checks *c, const char *nic, const char *buffer,
 			 const char *cqe)
 {
@@ -496,7 +496,8 @@ static void claim_resent(struct rn_tour_checks *c, enum rn_watch_cause cause)
 	claim(c, again && again->verdict.cause == cause,
 	      "A's device sent from there again: %s",
 	      again ? rn_watch_cause_text(again->verdict.cause) : "it did not");
-	/* The timer starts shortly before the packet is sent, but after the stop began.
+	/* The ACK timer starts shortly before the packet is sent, but after the
+	 * stop began.
 	 */
 	if (cause == RN_CAUSE_TIMEOUT)
 		claim(c, again && again->at >= rn_ack_timeout_ns(15),
@@ -569,10 +570,10 @@ bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 }
 
 /* ----------------------------------------------------------------------------- stops */
-/* TLP sizes of many servers. */
+/* PCIe settings with the TLP sizes of many servers. */
 #define SERVER "typical,granule=256"
-/* Data is held back until a rule forces it to move, so that errors show at the first
- * attempt.
+/* PCIe settings that delay data until an ordering rule forces it to move, so that errors
+ * show at the first attempt.
  */
 #define WORST SERVER ",driver=adversarial,hold=inf,hold.polls=inf"
 

@@ -27,7 +27,8 @@ struct rn_tour_setting {
 	const char *preset;
 	const char *words; /* possible values, "a|b"; NULL: a number */
 	uint32_t min, max; /* range, if the setting is a number */
-	const char *knob;  /* PCIe knob that the setting sets, or NULL */
+	/* name of the PCIe knob whose value is this setting, or NULL */
+	const char *knob;
 	const char *help;
 };
 
@@ -39,9 +40,10 @@ enum {
 
 /* An experiment that the tour suggests. */
 struct rn_tour_try {
-	const char *words;   /* settings such as "size=5000"; or NULL */
-	const char *command; /* instead of settings: a command, what follows "rocin " */
-	const char *see;     /* what the user will see */
+	const char *words; /* settings to try, such as "size=5000"; or NULL */
+	/* a command to try instead, as the arguments of rocin; or NULL */
+	const char *command;
+	const char *see; /* what the user will see then */
 };
 
 struct rn_tour_checks;
@@ -55,10 +57,11 @@ struct rn_tour_stop {
 	const char *pcie;  /* text about the TLPs */
 	/* Text about memory before and after; NULL: memory is not shown. */
 	const char *memory;
-	const char *knobs; /* PCIe knobs, except those that settings set */
+	const char *knobs; /* values of PCIe knobs, except those with a setting */
 	struct rn_tour_setting setting[RN_TOUR_SETTINGS_MAX];
 	struct rn_tour_try attempt[RN_TOUR_TRIES_MAX];
-	/* Writes the fault rule for these values to @rule; NULL: no rule. */
+	/* Writes the fault rule for these settings to @rule; NULL: the stop has no rule.
+	 */
 	void (*fault)(const struct rn_tour_values *v, char *rule, size_t len);
 	void (*check)(struct rn_tour_checks *c);
 };
@@ -77,12 +80,12 @@ struct rn_tour_values {
 
 void rn_tour_presets(struct rn_tour_values *v, const struct rn_tour_stop *stop);
 
-/* Parses "KEY=VALUE ...". Returns 0, or -EINVAL with a sentence in @err, and then @v is
- * unchanged.
+/* Parses "KEY=VALUE ...". Returns 0, or -EINVAL with an error text in @err; then @v
+ * is unchanged.
  */
 int rn_tour_set(struct rn_tour_values *v, const char *words, char *err, size_t err_len);
 
-/* The value of a setting, which the stop must have. */
+/* Return the value of a setting, which the stop must have, as text or number. */
 const char *rn_tour_word(const struct rn_tour_values *v, const char *key);
 uint32_t rn_tour_number(const struct rn_tour_values *v, const char *key);
 
@@ -91,7 +94,8 @@ uint32_t rn_tour_number(const struct rn_tour_values *v, const char *key);
 
 enum {
 	RN_TOUR_TEXT_MAX = 48,
-	RN_TOUR_SAMPLE_MAX = 64, /* hexadecimal digits; more than the program prints */
+	/* maximum number of hexadecimal digits; more than the program prints */
+	RN_TOUR_SAMPLE_MAX = 64,
 	RN_TOUR_WCS_MAX = 8,
 	RN_TOUR_MEMORIES_MAX = 8,
 	RN_TOUR_VALUES_MAX = 24,
@@ -103,7 +107,7 @@ enum rn_tour_end {
 	RN_TOUR_B
 };
 
-/* A packet, as it was sent. */
+/* A packet, as its sender captured it. */
 struct rn_tour_packet {
 	enum rn_tour_end from;
 	rn_ns at;	    /* time since the stop began */
@@ -119,7 +123,7 @@ struct rn_tour_packet {
 	uint32_t len;
 };
 
-/* A TLP has left a queue. */
+/* A movement of a TLP out of a queue. */
 struct rn_tour_move {
 	uint64_t seq;
 	rn_ns at; /* time since the stop began */
@@ -163,47 +167,47 @@ struct rn_tour_result {
 	struct rn_watch *watch;
 };
 
-/* Takes a line that the program printed, without its newline; the format is that of
- * tools/tour/lines.h. Returns 0; -EPROTO for another format; -ENOMEM; -ECANCELED for
- * "error ...", whose text goes to @err.
+/* Stores a line that the program has printed, in the format of tools/tour/lines.h without
+ * its newline. Returns 0; -EPROTO for another format; -ENOMEM; -ECANCELED for "error
+ * ...", whose text goes to @err.
  */
 int rn_tour_take_line(struct rn_tour_result *r, const char *line, char *err,
 		      size_t err_len);
 
-/* Adds a packet that was captured at end @at. Returns 0 or -ENOMEM. */
+/* Stores a packet that was captured on side @at. Returns 0 or -ENOMEM. */
 int rn_tour_take_packet(struct rn_tour_result *r, enum rn_tour_end at,
 			const struct rn_capture_packet *packet);
 
-/* Called when everything is there: sorts packets by time and judges them. Returns 0 or
- * -ENOMEM.
+/* Sorts the packets by time and checks them, when all have been stored. Returns 0
+ * or -ENOMEM.
  */
 int rn_tour_finish(struct rn_tour_result *r);
 
 void rn_tour_result_free(struct rn_tour_result *r);
 
-/* A value that the program has printed; 0 if it has not. */
+/* Returns a value that the program has printed; 0 if it has not. */
 uint64_t rn_tour_value(const struct rn_tour_result *r, const char *name);
 
 /* ----------------------------------------------------------------- where the tour runs
  */
-/* The runtime directory and addresses of the tour, which uses its own rocind and leaves
- * nothing behind.
+/* The runtime directory and addresses of the tour, which has its own rocind. All of them
+ * are removed at its end.
  */
 struct rn_tour_place {
-	char dir[256];	  /* empty: no directory was made */
+	char dir[256];	  /* path of the directory; empty: none was made */
 	char netdevs[64]; /* two addresses that are not in use */
 	char program[PATH_MAX + 32];
 };
 
-/* Returns 0, or -errno with a sentence in @err; rn_tour_leave() must be called in both
- * cases.
+/* Makes the directory and chooses addresses. Returns 0, or -errno with an error text in
+ * @err; rn_tour_leave() must be called in both cases.
  */
 int rn_tour_enter(struct rn_tour_place *place, char *err, size_t err_len);
 
 /* Ends rocind and removes the directory. */
 void rn_tour_leave(struct rn_tour_place *place);
 
-/* The PCIe knobs for these values. */
+/* Returns the values of the PCIe knobs for these settings. */
 const char *rn_tour_knobs(const struct rn_tour_values *v);
 
 /* -------------------------------------------------------------------- running a stop */
@@ -213,19 +217,21 @@ const char *rn_tour_knobs(const struct rn_tour_values *v);
  * @out:	Out: the result; rn_tour_result_free() must be called in any case
  *
  * Return: 0; -EINTR if a signal came, which can still be read from @signals; or -errno
- *	with a sentence in @err.
+ *	with an error text in @err.
  */
 int rn_tour_run(const struct rn_tour_place *place, const struct rn_tour_values *v,
 		int signals, struct rn_tour_result *out, char *err, size_t err_len);
 
 /* -------------------------------------------------------------------- the TLPs */
-/* TLPs of the same kind, source, target and memory, in one row. */
+/* A row that combines TLPs of the same kind, source, target and memory. */
 struct rn_tour_row {
 	const char *kind; /* such as "MWr" */
 	const char *from, *to;
 	const char *what; /* such as "B's buffer" or "CQE of B" */
 	uint32_t bytes, tlps;
-	/* When TLPs were performed: a write became visible, a read took its bytes. */
+	/* Times at which the first and the last of these TLPs were performed: a write
+	 * became visible, a read took its bytes.
+	 */
 	rn_ns first, last;
 };
 
@@ -255,7 +261,7 @@ struct rn_tour_checks {
 	} claim[RN_TOUR_CLAIMS_MAX];
 };
 
-/* Fills @claim. Returns true if all claims are true. */
+/* Checks the claims of a stop and stores them in @c. Returns true if all are true. */
 bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 		   const struct rn_tour_result *r);
 
@@ -263,8 +269,8 @@ bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 struct rn_tour_look {
 	unsigned width; /* columns of a line */
 	bool has_colour;
-	bool can_erase; /* the terminal can erase a line */
-	bool is_asking; /* keys are read between the parts */
+	bool can_erase; /* the terminal can erase a line that was printed */
+	bool is_asking; /* between the parts the tour waits for a key */
 	bool is_json;	/* output is JSON; the other fields do not matter */
 };
 

@@ -16,14 +16,14 @@
 enum {
 	KEY_SIGNAL = -1,
 	KEY_END = 4,	  /* Ctrl-D, and the end of input */
-	INTRODUCTION = 9, /* about as many lines as the introduction has */
+	INTRODUCTION = 9, /* approximate number of lines of the introduction */
 	STATUS_SIGNAL = 128,
 };
 
 enum action {
 	GO_ON,
 	GO_BACK,
-	GO_TO, /* to the stop walk.next */
+	GO_TO, /* continue with stop walk.next */
 	TRY,
 	LEAVE,
 };
@@ -35,7 +35,7 @@ struct walk {
 	bool is_all_so;
 	bool is_cut; /* a signal has ended the tour */
 	unsigned next, tried;
-	unsigned rows; /* lines printed since the last question */
+	unsigned rows; /* lines printed since the tour last waited for a key */
 	struct termios before;
 	char err[512];
 };
@@ -85,7 +85,7 @@ static int read_key(struct walk *w)
 	return read(STDIN_FILENO, &key, 1) == 1 ? key : KEY_END;
 }
 
-/* Prints a question, waits for a key, and erases the question. */
+/* Prints a question, waits for a key, and erases the question. Returns the key. */
 static int read_answer(struct walk *w, const char *question)
 {
 	int key;
@@ -114,7 +114,7 @@ static void help(const struct walk *w)
 	(void)w;
 }
 
-/* Finds the action of a key; false if it has none. */
+/* Finds the action of a key. Returns false if the key has none. */
 static bool act_on(struct walk *w, unsigned now, int key, enum action *action)
 {
 	bool is_known = true;
@@ -160,7 +160,7 @@ static unsigned count_lines(const char *text)
 	return n;
 }
 
-/* Prints a part; if it does not fit on the screen any more, asks for a key first. */
+/* Prints a part. If it does not fit on the rest of the screen, first waits for a key. */
 static enum action show_part(struct walk *w, unsigned now, unsigned part,
 			     const struct rn_tour_checks *c)
 {
@@ -252,7 +252,7 @@ static void introduce(const struct walk *w)
 	putchar('\n');
 }
 
-/* Decides what comes next, after a stop was shown or was left with @action. */
+/* Returns the next action, after a stop was shown or was left with @action. */
 static enum action decide(struct walk *w, unsigned now, enum action action)
 {
 	bool is_last = now + 1 == RN_TOUR_STOPS;
@@ -305,8 +305,8 @@ static void walk(struct walk *w, unsigned first, unsigned last, const char *word
 	}
 }
 
-/* Blocks the signals that end the tour, and returns a descriptor to read them from.
- * SIGPIPE is ignored: a closed pipe is noticed as an error of writing.
+/* Blocks the signals that end the tour, and returns a descriptor from which they can be
+ * read. Ignores SIGPIPE: writing to a closed pipe then fails.
  */
 static int block_signals(sigset_t *before)
 {
