@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* verbs_path_mtu.c - what a program sees when the network carries less than it did.
- * Changes the interface and the routes of its network namespace: tests/e2e/network/path-mtu.sh
- * runs it.
+ * Changes the interface and the routes of its network namespace:
+ * tests/e2e/network/path-mtu.sh runs it.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
