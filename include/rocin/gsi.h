@@ -3,7 +3,7 @@
  *
  * A MAD travels alone in a UD SEND ONLY packet to QPN 1 with a well-known Q_Key. MADs of
  * the CM are passed to cm.h. A request of another management class, or for an attribute
- * that we do not have, is answered with an error status, as the port of a RoCE card does;
+ * that is not supported, is answered with an error status, as by the port of a RoCE card;
  * everything else is dropped.
  *
  * Threads: as transport.h; a struct rn_gsi belongs to one thread.
@@ -21,44 +21,44 @@ struct rn_flow;
 #define RN_GSI_QKEY 0x80010000u
 
 enum {
-	/* Bytes from BTH to ICRC of a packet with a MAD, and the offset of the MAD in it.
-	 */
+	/* Offset of the MAD in its packet, and bytes of the packet from BTH to ICRC. */
 	RN_GSI_MAD_AT = RN_BTH_LEN + RN_DETH_LEN,
 	RN_GSI_PACKET_LEN = RN_GSI_MAD_AT + RN_MAD_LEN + RN_ICRC_LEN,
 };
 
 enum rn_gsi_verdict {
-	RN_GSI_CM,    /* a CM message, for rn_cm_receive() */
-	RN_GSI_REPLY, /* send the packet rn_gsi_mad.reply */
-	/* Not a UD SEND ONLY to QPN 1, or wrong P_Key, Q_Key or length. */
+	RN_GSI_CM,    /* a CM message: pass it to rn_cm_receive() */
+	RN_GSI_REPLY, /* send the packet in rn_gsi_mad.reply */
+	/* Dropped: not a UD SEND ONLY to QPN 1, or wrong P_Key, Q_Key or length. */
 	RN_GSI_DROP_PACKET,
 	RN_GSI_DROP_ICRC,
-	/* Wrong base version, a class that is not for QP1, or not a request. */
+	/* Dropped: wrong base version, a class that is not for QP1, or not a request. */
 	RN_GSI_DROP_MAD,
 	RN_GSI_VERDICT_COUNT
 };
 
-/* Name of a verdict's counter, such as "drop_icrc". */
+/* Returns the name of a verdict's counter, such as "drop_icrc". */
 const char *rn_gsi_verdict_name(enum rn_gsi_verdict verdict);
 
 struct rn_gsi {
-	struct rn_psn psn;    /* of the next packet */
-	uint8_t resp_timeout; /* response time code of the CM, for its ClassPortInfo */
+	struct rn_psn psn; /* PSN of the next packet */
+	/* Response time code of the CM, reported in its ClassPortInfo. */
+	uint8_t resp_timeout;
 	uint64_t count[RN_GSI_VERDICT_COUNT];
 };
 
 struct rn_gsi_mad {
 	uint32_t src_qpn;
-	const uint8_t *mad; /* points into the packet */
-	/* With RN_GSI_REPLY: a packet whose MAD is written and which goes to @src_qpn of
-	 * the sender, sealed by rn_gsi_seal().
+	const uint8_t *mad; /* the MAD; points into the packet */
+	/* With RN_GSI_REPLY: a packet that contains the answer, to be sealed by
+	 * rn_gsi_seal() and sent to @src_qpn of the sender.
 	 */
 	uint8_t reply[RN_GSI_PACKET_LEN];
 };
 
 /**
- * rn_gsi_receive() - Check a packet to QPN 1 and take out its MAD
- * @flow:	As received
+ * rn_gsi_receive() - Check a packet to QPN 1 and find its MAD
+ * @flow:	Flow of the received packet
  * @pkt:	First byte of the BTH
  * @len:	Bytes from BTH to the last byte of the ICRC, any value
  * @out:	Out: valid with RN_GSI_CM and RN_GSI_REPLY
@@ -68,7 +68,7 @@ enum rn_gsi_verdict rn_gsi_receive(struct rn_gsi *gsi, const struct rn_flow *flo
 				   struct rn_gsi_mad *out);
 
 /**
- * rn_gsi_seal() - Write the headers and the ICRC around a MAD that is in its packet
+ * rn_gsi_seal() - Write the headers and the ICRC of a packet that contains a MAD
  * @flow:	The packet's addresses and UDP source port, which the ICRC covers; if the
  *		port is 0, one is chosen and set
  * @pkt:	RN_GSI_PACKET_LEN bytes with the MAD at RN_GSI_MAD_AT. The headers before

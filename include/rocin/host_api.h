@@ -2,13 +2,14 @@
 /* host_api.h - the interface between a device and the simulated PCIe
  * hierarchy of its process.
  *
- * The hierarchy lives in librocin-gpu.so, one per process, shared by all devices, GPUs
- * and drives in it. A device looks for it only if ROCIN_PCIE is set or the library is in
- * the process already, so a program that does not use it pays nothing.
+ * The hierarchy is implemented in librocin-gpu.so. There is one per process, shared by
+ * all devices, GPUs and drives in it. A device loads the library only if ROCIN_PCIE is
+ * set, or uses it if it is in the process already, so it costs other programs nothing.
  *
- * Locks: the device calls with or without its engine lock held. The hierarchy takes its
- * own lock inside, and calls back without holding it. While it holds its own lock it
- * takes no lock of the device, except where this header says so.
+ * Locks: a device may call the hierarchy with or without its engine lock held. The
+ * hierarchy takes its own lock inside, and calls back without holding it. While the
+ * hierarchy holds its own lock, it takes no lock of a device, except where this header
+ * says so.
  */
 #ifndef RN_HOST_API_H
 #define RN_HOST_API_H
@@ -18,8 +19,8 @@
 
 struct rn_host_nic;
 
-/* Raised with every change of the structs in this header or of the meaning of their
- * members: a device refuses a library of another version.
+/* Number that is raised with every change of the structs in this header or of the meaning
+ * of their members. A device refuses a library with another number.
  */
 enum {
 	RN_HOST_API_VERSION = 2
@@ -29,26 +30,27 @@ enum {
 #define RN_HOST_LIBRARY "librocin-gpu.so.0"
 
 struct rn_host_nic_cfg {
-	const char *name; /* "rocin0"; copied */
-	/* A read or atomic that answered PENDING has ended: call collect() soon. Called
-	 * from any thread, with no lock of the hierarchy held; must not block.
+	const char *name; /* such as "rocin0"; copied */
+	/* Called when a read or atomic that answered PENDING has ended: the device has to
+	 * call collect() soon. May be called by any thread, without a lock of the
+	 * hierarchy; must not block.
 	 */
 	void (*wake)(void *arg);
 	void *arg;
 };
 
-/* A completion that the program has taken; for the sanitizer. */
+/* A completion that the program has polled; reported to the sanitizer. */
 struct rn_host_cqe {
-	rn_iova slot; /* where the CQE lay */
+	rn_iova slot; /* address in the CQ ring at which the CQE was */
 	uint32_t qpn;
 	bool recv;
 };
 
-/* A work request that was posted; for the sanitizer. */
+/* A work request that was posted; reported to the sanitizer. */
 struct rn_host_wr {
 	uint32_t qpn;
 	uint64_t wr_id;
-	uint32_t msg;	/* send: number that will be in rn_mem_attr.msg; receive: 0 */
+	uint32_t msg;	/* send: value of rn_mem_attr.msg for its accesses; receive: 0 */
 	uint8_t opcode; /* enum rn_wr_opcode */
 	bool recv, fence, is_signaled;
 	const struct rn_host_range {
@@ -63,97 +65,101 @@ struct rn_host_wr {
 struct rn_host_api {
 	uint32_t version; /* RN_HOST_API_VERSION */
 
-	/* The knobs in force. NULL: mode strict, so nothing lies between device and
-	 * memory, and attach() need not be called.
+	/* Returns the knobs in force. NULL: the mode is strict, so nothing lies between
+	 * device and memory, and attach() need not be called.
 	 */
 	const struct rn_pcie_knobs *(*knobs)(void);
 
-	/* Attach a NIC to the hierarchy. Return: NULL with errno ENOSPC
-	 * (RN_NIC_MAX) or ENOMEM.
+	/* Attaches a NIC to the hierarchy. Return: the NIC; NULL with errno ENOSPC (more
+	 * than RN_NIC_MAX) or ENOMEM.
 	 */
 	struct rn_host_nic *(*attach)(const struct rn_host_nic_cfg *cfg);
-	/* Detach a NIC. All its TLPs on the way are performed first;
-	 * their results are dropped.
+	/* Detaches a NIC. All its TLPs are performed before, and their results dropped.
 	 */
 	void (*detach)(struct rn_host_nic *nic);
 
-	/* For rn_dev_cfg.mem; the context is the NIC. write() answers FAULT if a page in
-	 * the range cannot be written at the time of the call.
+	/* Value for rn_dev_cfg.mem; the context is the NIC. Its write() answers FAULT if
+	 * a page in the range is not writable at the time of the call.
 	 */
 	const struct rn_mem_ops *mem;
 
-	/* Call @done for each operation that has ended since the last call, in the thread
-	 * of the caller, with no lock of the hierarchy held. Cheap if there is none.
+	/* Calls @done for each operation that has ended since the last call, in the
+	 * calling thread, without a lock of the hierarchy. Cheap if no operation has
+	 * ended. Return: their number.
 	 */
 	unsigned (*collect)(struct rn_host_nic *nic,
 			    void (*done)(void *arg, uint64_t tag,
 					 enum rn_mem_result result),
 			    void *arg);
 
-	/* A poll of the CQ ring at @ring found nothing: some TLPs move. */
+	/* Reports that a poll of the CQ ring at @ring has found nothing, which lets some
+	 * TLPs move on.
+	 */
 	void (*polled_empty)(struct rn_host_nic *nic, rn_iova ring);
 
-	/* Perform the CQEs on their way into [@ring, @ring + @len), and the TLPs that
-	 * they push, because an interrupt does not overtake its CQE.
+	/* Performs the writes of CQEs that are on their way into [@ring, @ring + @len),
+	 * and the TLPs that these push. Called before an interrupt, which must not
+	 * overtake its CQE.
 	 */
 	void (*settle_ring)(struct rn_host_nic *nic, rn_iova ring, uint64_t len);
 
-	/* Mode ack=placed: perform the data writes of this QP. Does
-	 * nothing in mode ack=early.
+	/* In mode ack=placed: performs all data writes of the QP. In mode ack=early:
+	 * does nothing.
 	 */
 	void (*settle_acked)(struct rn_host_nic *nic, uint32_t qpn);
 
-	/* Perform all TLPs of the QP (0: of the NIC). Its reads and atomics that are
-	 * PENDING end now, and the next collect() reports them: they use buffers of
-	 * QPs that live on when a region is deregistered. To be called before a QP's
-	 * block or a region is freed.
+	/* Performs all TLPs of the QP (0: of the NIC). Its reads and atomics that are
+	 * PENDING end, and the next collect() reports them. To be called before the
+	 * memory block of a QP, or a region, is freed. For a region, this is necessary
+	 * because other QPs with such operations live on.
 	 */
 	void (*drain)(struct rn_host_nic *nic, uint32_t qpn);
 
-	/* Device memory behind a descriptor: the address by which the
-	 * NIC reaches byte @offset.
-	 * Return: 0; -ENOENT: not a descriptor of this library; -EINVAL: outside of its
-	 * memory; -ENOMEM: beyond the BAR.
+	/* Finds the device memory behind a descriptor. @addr: out, address by which
+	 * the NIC accesses byte @offset. Return: 0; -ENOENT: not a descriptor of
+	 * this library; -EINVAL: outside of its memory; -ENOMEM: not reachable
+	 * through the BAR.
 	 */
 	int (*dmabuf)(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
 
-	/* May [@addr, @addr + @len) be registered with these RN_ACCESS_* flags? It may
-	 * become device memory because the user declared it so.
-	 * Return: 0; 1: it is device memory; -ENOMEM: beyond the BAR; another -errno.
+	/* Registers a region and checks that [@addr, @addr + @len) may be accessed with
+	 * these RN_ACCESS_* flags. The memory becomes device memory if the user has
+	 * declared it so. Return: 0; 1: it is device memory; -ENOMEM: not reachable
+	 * through the BAR; another -errno.
 	 */
 	int (*region_add)(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access);
 	void (*region_remove)(struct rn_host_nic *nic, uint32_t key);
 
-	/* [@addr, @addr + @len), which the device has allocated, is memory on the NIC
-	 * from now on: accesses by the NIC itself are performed at once.
-	 * Return: 0; -ENOMEM.
+	/* Declares [@addr, @addr + @len), which the device has allocated, to be memory
+	 * on the NIC: accesses of the NIC itself are then performed at once. Return:
+	 * 0; -ENOMEM.
 	 */
 	int (*dm_add)(struct rn_host_nic *nic, rn_iova addr, uint64_t len);
-	/* @addr: as given to dm_add(). Writes on their way to it are performed. No region
-	 * of it may exist any more.
+	/* Ends dm_add() for @addr. Writes on their way to the memory are performed
+	 * before. No region of it may exist any more.
 	 */
 	void (*dm_remove)(struct rn_host_nic *nic, rn_iova addr);
-	/* The program's copies to and from memory on the NIC. They are posted writes, and
-	 * reads whose completions come behind what the NIC has written.
+	/* Copy between the program's memory and memory on the NIC, for the program.
+	 * Writes are posted; completions of reads come behind what the NIC has written.
 	 * Return: 0; -EFAULT.
 	 */
 	int (*dm_write)(struct rn_host_nic *nic, rn_iova addr, const void *src,
 			uint64_t len);
 	int (*dm_read)(struct rn_host_nic *nic, void *dst, rn_iova addr, uint64_t len);
-	/* The program has posted a work request: the doorbell is a posted write
-	 * as well, and comes behind the program's writes to memory on the NIC.
+	/* Reports that the program has posted a work request. The doorbell is a posted
+	 * write, too, which arrives behind the program's writes to memory on the NIC.
 	 * Cheap if there are none.
 	 */
 	void (*doorbell)(struct rn_host_nic *nic);
 
-	/* The sanitizer's hooks; NULL: it is off. */
+	/* Functions of the sanitizer; NULL: the sanitizer is off. */
 	void (*posted)(struct rn_host_nic *nic, const struct rn_host_wr *wr);
 	void (*polled)(struct rn_host_nic *nic, const struct rn_host_cqe *cqe);
 };
 
-/* Type of the symbol RN_HOST_API_SYMBOL of the library. Reads the environment at the
- * first call. Return: NULL with one sentence in @err if ROCIN_PCIE is not understood.
+/* Type of the function RN_HOST_API_SYMBOL of the library. It reads the environment at the
+ * first call. Return: NULL, with an error text in @err, if ROCIN_PCIE is not understood.
  */
 typedef const struct rn_host_api *rn_host_api_fn(uint32_t version, char *err,
 						 size_t err_len);

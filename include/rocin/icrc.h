@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* icrc.h - the invariant CRC of a RoCEv2 packet whose IP header is known only in part.
+/* icrc.h - computes and checks the invariant CRC of a RoCEv2 packet whose IP header is
+ * known only in part.
  *
  * A UDP socket shows neither the IP header that the kernel will build nor the one that
- * arrived. What the ICRC covers of that header follows from struct rn_flow and the
- * length, except the IPv4 identification. Senders make it predictable: an unconnected
- * socket with IP_PMTUDISC_DO uses 0, and i in segment i of a GSO send. Receivers guess
- * it. If the guess is wrong, they solve for it: the ICRC is linear, so the difference
- * between the received and the computed value, moved back to where the identification
- * stands, is the difference of the identifications, or else the packet is damaged.
+ * arrived. The fields of that header that the ICRC covers follow from struct rn_flow
+ * and the length, except for the IPv4 identification. Senders make it predictable: an
+ * unconnected socket with IP_PMTUDISC_DO uses 0, and i in segment i of a GSO send.
+ * Receivers guess the identification. If the guess is wrong, they solve for it: the ICRC
+ * is linear, so from the difference between the received and the computed ICRC the
+ * difference of the identifications can be computed. If no identification gives the
+ * received ICRC, the packet is damaged.
  *
  * Threads: any; the only state is the caller's struct rn_icrc_hint.
  * Source: IBTA Vol 1, 7.8.1 and Annex A17.
@@ -44,44 +46,46 @@ enum {
  */
 uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, size_t len);
 
-/* Compute the ICRC of @pkt (@len bytes, as for rn_icrc()) and store it in the
+/* Computes the ICRC of @pkt (@len bytes, as for rn_icrc()) and stores it in the
  * RN_ICRC_LEN bytes at @pkt + @len.
  */
 void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len);
 
-/* As rn_icrc_seal(). @part describes the last @part->len bytes (0: none), which
- * are then not read again.
+/* As rn_icrc_seal(). @part is the CRC of the last @part->len bytes (0: none), which are
+ * then not read again.
  */
 void rn_icrc_seal_with(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len,
 		       const struct rn_crc32_part *part);
 
 enum rn_icrc_verdict {
 	RN_ICRC_OK,
-	/* Some identification makes the ICRC right. That is also true of one in 2^16
-	 * damaged packets, so these are counted separately.
+	/* The ICRC is right for some identification, but not for a guessed one.
+	 * That is also so for one in 2^16 damaged packets, so these packets are
+	 * counted separately.
 	 */
 	RN_ICRC_OK_SOLVED,
 	RN_ICRC_BAD,
 };
 
-/* What a receiver remembers of one flow to make the first guess right.
- * Initially all zeros. It affects how fast the answer comes, and through
- * @last_id whether an identification counts as guessed or as solved, but never
- * whether a packet is found damaged.
+/* What a receiver remembers of one flow so that the first guess is mostly right;
+ * initially all zeros. It affects how fast the check is and, through @last_id, whether
+ * an identification counts as guessed or as solved, but never whether a packet is
+ * found damaged.
  */
 struct rn_icrc_hint {
-	uint16_t last_id;  /* identification of the last packet accepted */
-	uint16_t first_id; /* identification of the first packet of its super-packet */
-	/* One more than the identification of a packet that was refused;
-	 * valid if @has_next.
+	uint16_t last_id; /* identification of the last packet accepted */
+	/* Identification of the first packet in the super-packet of that packet. */
+	uint16_t first_id;
+	/* Identification of the last packet that was refused, plus 1; valid if @has_next.
 	 */
 	uint16_t next_id;
-	uint8_t habit; /* how the sender numbers its packets; private to icrc.c */
+	uint8_t habit; /* enum habit in icrc.c: how the sender numbers its packets */
 	bool has_next;
 };
 
-/* A sender that numbers its packets to all destinations by one counter may have sent this
- * many packets to other hosts since its last packet to us.
+/* Largest number of identifications that a sender may skip between two packets to this
+ * host: if it numbers the packets to all destinations by one counter, it may have sent
+ * packets to other hosts.
  */
 enum {
 	RN_ICRC_ID_AHEAD = 16
@@ -89,8 +93,8 @@ enum {
 
 /**
  * rn_icrc_check() - Verify the ICRC of a received packet
- * @hint:	What is remembered of this flow, updated if the packet is accepted. Or
- *		NULL
+ * @hint:	What is remembered of this flow, updated if the packet is accepted;
+ *		or NULL
  * @f:		What is known of the IP and UDP headers; @f->src is not trusted
  * @pkt:	First byte of the BTH
  * @len:	Bytes from BTH to the last byte of the ICRC, any value
@@ -102,8 +106,9 @@ enum {
  *   the last of this flow plus 1..RN_ICRC_ID_AHEAD, or
  *   @gro_idx plus the first one of the last super-packet plus 0..RN_ICRC_ID_AHEAD (but
  *   not of the same packet), or
- *   with @exact, one of the next after a packet that was refused: a sender whose counter
- *   began anywhere loses one packet, and two numbers in sequence are no accident.
+ *   with @exact, shortly after that of a packet that was refused: a sender whose counter
+ *   began with an unknown number loses only one packet, and two numbers in sequence are
+ *   no accident.
  *
  * The packet is read once, whatever the outcome.
  *
@@ -115,7 +120,7 @@ enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_fl
 				   const uint8_t *pkt, size_t len, uint16_t gro_idx,
 				   bool exact);
 
-/* As rn_icrc_check(). @part describes the last @part->len bytes before the ICRC (0:
+/* As rn_icrc_check(). @part is the CRC of the last @part->len bytes before the ICRC (0:
  * none), which are then not read again.
  */
 enum rn_icrc_verdict rn_icrc_check_with(struct rn_icrc_hint *hint,

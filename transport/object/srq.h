@@ -17,7 +17,7 @@ struct rn_srq {
 	struct rn_hnode node; /* key: the SRQ number */
 	struct rn_dev *dev;
 	uint32_t pd, xrcd;
-	/* XRC: CQ of the receives; NULL (basic SRQ): they complete to the CQ of each QP .
+	/* XRC: CQ of the receives; NULL (basic SRQ): they complete to the CQ of each QP.
 	 */
 	struct rn_cq *cq;
 	struct rn_wq rq;
