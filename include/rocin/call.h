@@ -101,8 +101,8 @@ struct rn_call_pace {
 struct rn_call {
 	enum rn_call_kind kind;
 	struct rn_dev *dev; /* NULL in rn_cq_init(), rn_cq_move() and rn_cq_arm() */
-	/* CQ, QP, SRQ, region or group; for a create call, the memory block of the
-	 * object.
+	/* CQ, QP, SRQ, region or group. For a create call: the memory block of the
+	 * new object.
 	 */
 	void *object;
 	rn_ns now;

@@ -155,7 +155,7 @@ enum rn_cm_event_type {
 	RN_CM_EV_SIDR_REQ,
 	RN_CM_EV_REP, /* active: accepted; call rn_cm_ready() next. Data of the REP */
 	/* Active: answer to a SIDR_REQ. status: enum rn_cm_sidr_status; data of the
-	 * SIDR_REP, ARI .
+	 * SIDR_REP, ARI.
 	 */
 	RN_CM_EV_SIDR_REP,
 	RN_CM_EV_ESTABLISHED, /* passive: the RTU has arrived. Data of the RTU */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mad.h - management datagrams (MADs) and the messages of the connection manager: byte
- * layout, parsed form, parse and emit.
+ * layout, parsed form, functions that parse and write them.
  *
  * A MAD is 256 bytes: a header of 24 bytes and 232 bytes of data, whose meaning
  * depends on the attribute. As in wire.h, a parsed struct is in host order; emit
@@ -49,7 +49,7 @@ enum rn_mad_method {
 enum {
 	RN_MAD_STATUS_BAD_VERSION = 0x0004,
 	RN_MAD_STATUS_BAD_METHOD_ATTR =
-		0x000c, /* this attribute does not have this method */
+		0x000c, /* the attribute does not support this method */
 };
 
 enum {
@@ -63,12 +63,13 @@ struct rn_mad_hdr {
 	uint8_t method;
 	uint16_t status;
 	uint16_t class_specific;
-	uint64_t tid; /* transaction ID: an answer has the one of its request */
+	uint64_t tid; /* transaction ID: an answer has that of the request */
 	uint16_t attr_id;
 	uint32_t attr_mod;
 };
 
-/* Read or write the first RN_MAD_HDR_LEN bytes of a MAD, all of which must be there. */
+/* Read or write the header: the first RN_MAD_HDR_LEN bytes of a MAD, which must be there.
+ */
 void rn_mad_hdr_parse(struct rn_mad_hdr *hdr, const uint8_t *mad);
 void rn_mad_hdr_emit(uint8_t *mad, const struct rn_mad_hdr *hdr);
 
@@ -88,7 +89,8 @@ enum rn_cm_attr {
 	RN_CM_APR,
 };
 
-/* Bytes of the fields for private data and additional information (ARI). */
+/* Sizes in bytes of the fields for private data and additional reject information (ARI).
+ */
 enum {
 	RN_CM_REQ_DATA = 92,
 	RN_CM_MRA_DATA = 222,
@@ -105,7 +107,7 @@ enum {
 	RN_CM_ARI_LEN = 72,
 };
 
-/* Which message an MRA or a REJ is about. */
+/* Message to which an MRA or a REJ refers. */
 enum rn_cm_about {
 	RN_CM_ABOUT_REQ = 0,
 	RN_CM_ABOUT_REP = 1,
@@ -121,7 +123,7 @@ enum rn_cm_reason {
 	RN_CM_REJ_UNSUPPORTED = 5,
 	RN_CM_REJ_INVALID_COMM_ID = 6,
 	RN_CM_REJ_INVALID_COMM_INSTANCE = 7,
-	RN_CM_REJ_INVALID_SERVICE_ID = 8, /* nobody listens */
+	RN_CM_REJ_INVALID_SERVICE_ID = 8, /* no listener for this service */
 	RN_CM_REJ_INVALID_TRANSPORT = 9,
 	RN_CM_REJ_STALE_CONN = 10,
 	RN_CM_REJ_INVALID_GID = 12, /* ARI: a GID that would be accepted */
@@ -139,7 +141,7 @@ enum rn_cm_transport {
 	RN_CM_TRANSPORT_RC = 0,
 	RN_CM_TRANSPORT_UC = 1,
 	RN_CM_TRANSPORT_RD = 2,
-	RN_CM_TRANSPORT_EXTENDED = 3, /* ext_transport says which; 1 is XRC */
+	RN_CM_TRANSPORT_EXTENDED = 3, /* ext_transport says which transport; 1 is XRC */
 };
 
 enum rn_cm_sidr_status {
@@ -159,8 +161,8 @@ enum rn_cm_ap_status {
 	RN_CM_APR_IS_CURRENT = 5,
 };
 
-/* A path from the sender's point of view. RoCE has no LIDs: they are 0xffff if the path
- * is routed, else 0 (Annex A16).
+/* A path, seen from the sender of the message. RoCE has no LIDs: their value is 0xffff if
+ * the path is routed, else 0 (Annex A16).
  */
 struct rn_cm_path_rec {
 	uint16_t local_lid;
@@ -176,28 +178,31 @@ struct rn_cm_path_rec {
 	uint8_t ack_timeout; /* 5 bits: local ACK timeout code */
 };
 
-/* Times are codes of 5 bits: 4.096 us * 2^code. */
+/* REQ. Times are codes of 5 bits: 4.096 us * 2^code. */
 struct rn_cm_req {
 	uint32_t local_id;
 	uint32_t vendor_id; /* 24 bits; for enhanced connection establishment (ECE) */
 	uint64_t service_id;
 	uint64_t ca_guid;
 	uint32_t qkey;
-	uint32_t qpn;	  /* 24 bits */
-	uint8_t resp_res; /* READs and atomics that the sender can respond to at a time */
+	uint32_t qpn;	     /* 24 bits */
+	uint8_t resp_res;    /* READs and atomics that the sender can answer at a time */
 	uint32_t local_eecn; /* 24 bits */
-	uint8_t init_depth;  /* READs and atomics that the sender will have outstanding */
+	/* READs and atomics that the sender will have outstanding at a time. */
+	uint8_t init_depth;
 	uint32_t remote_eecn;
-	uint8_t remote_resp_timeout; /* time within which the receiver has to answer */
-	uint8_t transport;	     /* enum rn_cm_transport */
+	/* Time within which the receiver of the REQ has to answer. */
+	uint8_t remote_resp_timeout;
+	uint8_t transport; /* enum rn_cm_transport */
 	bool flow_control;
 	uint32_t start_psn; /* 24 bits: first PSN that the sender of the REQ expects */
-	uint8_t local_resp_timeout; /* time within which the sender will answer */
-	uint8_t retry_count;	    /* 3 bits, for the receiver's QP */
+	/* Time within which the sender of the REQ will answer. */
+	uint8_t local_resp_timeout;
+	uint8_t retry_count; /* 3 bits; to be used by the receiver's QP */
 	uint16_t pkey;
 	uint8_t mtu; /* 4 bits: enum ibv_mtu */
 	bool rdc_exists;
-	uint8_t rnr_retry_count; /* 3 bits, for the receiver's QP */
+	uint8_t rnr_retry_count; /* 3 bits; to be used by the receiver's QP */
 	uint8_t max_cm_retries;	 /* 4 bits */
 	bool srq;
 	uint8_t ext_transport; /* 3 bits */
@@ -214,7 +219,7 @@ struct rn_cm_mra {
 };
 
 struct rn_cm_rej {
-	uint32_t local_id; /* 0: the sender has no ID yet */
+	uint32_t local_id; /* 0: the sender has no ID for the connection yet */
 	uint32_t remote_id;
 	uint8_t about;	 /* enum rn_cm_about */
 	uint8_t ari_len; /* 7 bits: valid bytes of @ari */
@@ -237,10 +242,11 @@ struct rn_cm_rep {
 	uint8_t rnr_retry_count; /* 3 bits */
 	bool srq;
 	uint64_t ca_guid;
-	uint8_t vendor_hi, vendor_mid, vendor_low; /* the 24 bits of the vendor ID */
+	/* Parts of the vendor ID, which has 24 bits. */
+	uint8_t vendor_hi, vendor_mid, vendor_low;
 };
 
-/* RTU and DREP. */
+/* RTU or DREP. */
 struct rn_cm_ids {
 	uint32_t local_id;
 	uint32_t remote_id;
@@ -262,7 +268,7 @@ struct rn_cm_sidr_rep {
 	uint32_t request_id;
 	uint8_t status; /* enum rn_cm_sidr_status */
 	uint8_t ari_len;
-	uint16_t vendor_hi; /* upper bits of the 24 of the vendor ID */
+	uint16_t vendor_hi; /* upper 16 bits of the vendor ID, which has 24 */
 	uint32_t qpn;	    /* 24 bits */
 	uint8_t vendor_low;
 	uint64_t service_id;
@@ -288,8 +294,8 @@ struct rn_cm_apr {
 
 struct rn_cm_msg {
 	enum rn_cm_attr attr;
-	/* Private data. Of a message that was read it is the whole field, where that
-	 * stands in the MAD; of one that is to be written, what the field begins with.
+	/* Private data. In a message that was parsed: the whole field, inside the MAD. In
+	 * a message to be written: the first bytes of the field; zeros follow.
 	 */
 	const uint8_t *data;
 	uint32_t data_len;
@@ -318,20 +324,22 @@ struct rn_cm_msg {
  */
 int rn_cm_msg_parse(struct rn_cm_msg *msg, uint16_t attr, const uint8_t *data);
 
-/* Write @msg into the RN_MAD_DATA_LEN bytes at @data. Private data that is longer than
+/* Writes @msg into the RN_MAD_DATA_LEN bytes at @data. Private data that is longer than
  * its field is a bug of the caller (assert).
  */
 void rn_cm_msg_emit(uint8_t *data, const struct rn_cm_msg *msg);
 
-/* "REQ", "SIDR_REP", ...; NULL if @attr is not a CM message. */
+/* Returns the name of a message: "REQ", "SIDR_REP", ...; NULL if @attr is not a
+ * CM message.
+ */
 const char *rn_cm_msg_name(uint16_t attr);
 
-/* Bytes of private data in a message of this kind. */
+/* Returns the size in bytes of the private data field of this message. */
 uint32_t rn_cm_data_len(enum rn_cm_attr attr);
 
 /* ---- RDMA IP CM service ---- */
 
-/* Port spaces, and the service IDs of their ports: port_space << 16 | port. */
+/* Port spaces. The service ID of a port is port_space << 16 | port. */
 enum rn_cm_port_space {
 	RN_CM_PS_IPOIB = 0x0002,
 	RN_CM_PS_TCP = 0x0106,
@@ -344,7 +352,7 @@ static inline uint64_t rn_cm_service_id(enum rn_cm_port_space ps, uint16_t port)
 	return (uint64_t)ps << 16 | port;
 }
 
-/* Is this a service ID of Annex A11? Then the private data of a REQ
+/* Returns true if this is a service ID of Annex A11. Then the private data of a REQ
  * begins with an IP CM header.
  */
 static inline bool rn_cm_service_is_ip(uint64_t service_id)
@@ -356,19 +364,21 @@ enum {
 	RN_CM_IP_HDR_LEN = 36
 };
 
-/* The first bytes of the private data of a REQ or SIDR_REQ to an IP service. */
+/* IP CM header: the first bytes of the private data of a REQ or SIDR_REQ to an
+ * IP service.
+ */
 struct rn_cm_ip_hdr {
 	uint16_t src_port;
-	struct rn_gid src; /* IPv4 addresses are mapped into IPv6 */
-	struct rn_gid dst; /* of the same family */
+	struct rn_gid src; /* IPv4 addresses are mapped into IPv6 (::ffff:a.b.c.d) */
+	struct rn_gid dst; /* of the same family as @src */
 };
 
-/* Return: 0, or -EPROTO, with @hdr untouched: the major version is not 0, or the
- * address family is unknown.
+/* Parses an IP CM header. Return: 0, or -EPROTO, with @hdr untouched, if the major
+ * version is not 0 or the address family is unknown.
  */
 int rn_cm_ip_hdr_parse(struct rn_cm_ip_hdr *hdr, const uint8_t *p);
 
-/* Return: the byte after the header. */
+/* Writes an IP CM header. Return: the byte after the header. */
 uint8_t *rn_cm_ip_hdr_emit(uint8_t *p, const struct rn_cm_ip_hdr *hdr);
 
 #endif /* RN_MAD_H */

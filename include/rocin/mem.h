@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mem.h - how the device accesses memory.
+/* mem.h - interface through which the device accesses memory.
  *
  * The transport has no pointer to any application buffer or completion ring. It accesses
- * them through struct rn_mem_ops, so the same transport runs over plain stores
- * (`direct`) and over a model of PCIe ordering (sim/pcie). Each operation is named after
- * the TLP that it produces.
+ * them through struct rn_mem_ops, so the same transport works with plain loads and stores
+ * (transport/io/memory) and with a model of PCIe ordering (sim/pcie). Each operation is
+ * named after the TLP that it produces.
  */
 #ifndef RN_MEM_H
 #define RN_MEM_H
@@ -16,40 +16,45 @@
 struct rn_crc32_part;
 
 enum rn_mem_result {
-	RN_MEM_DONE,	/* finished before return; results are valid */
-	RN_MEM_PENDING, /* rn_dev_mem_done(tag) follows later, or never */
-	RN_MEM_FAULT,	/* no such address, or the memory behind it is gone */
+	RN_MEM_DONE, /* the operation has ended before return; its results are valid */
+	/* rn_dev_mem_done(tag) will be called later, unless the back end goes first. */
+	RN_MEM_PENDING,
+	RN_MEM_FAULT, /* there is no memory at the address, or not any more */
 };
 
-/* Attributes of one access: what a TLP header carries. */
+/* Attributes of an access that a TLP header carries. */
 enum rn_mem_flag {
-	RN_MEM_RELAXED = 1 << 0,  /* RO: may pass earlier posted writes */
-	RN_MEM_ID_ORDER = 1 << 1, /* IDO */
-	RN_MEM_CQE = 1 << 2,	  /* a CQE: never relaxed */
-	/* Bytes of the response to a READ or atomic of this QP. */
+	/* Relaxed ordering (RO): may pass earlier posted writes. */
+	RN_MEM_RELAXED = 1 << 0,
+	RN_MEM_ID_ORDER = 1 << 1, /* ID-based ordering (IDO) */
+	RN_MEM_CQE = 1 << 2,	  /* write of a CQE: never relaxed */
+	/* Read for the response to a READ, or atomic; @qpn is the responder's QP. */
 	RN_MEM_RESPONSE = 1 << 3,
-	RN_MEM_WRITE = 1 << 4, /* payload of one packet of a WRITE, without immediate */
-	/* Ordering matters, not the data: a read is made for the writes that it pushes; a
-	 * write, of one word, passes no other write and is no payload.
+	/* Write of the payload of one packet of a WRITE without immediate. */
+	RN_MEM_WRITE = 1 << 4,
+	/* Access that is made for its ordering, not for its data: a read pushes earlier
+	 * writes to memory; a write, of one word, must not pass other writes, and does
+	 * not count as payload.
 	 */
 	RN_MEM_PUSH = 1 << 5,
 };
 
 struct rn_mem_attr {
-	uint32_t qpn;	/* requester ID of the access; 0: the device itself */
+	/* Number of the QP (requester ID of the TLP); 0: the device itself. */
+	uint32_t qpn;
 	uint32_t flags; /* enum rn_mem_flag */
-	/* Number of the message that the access belongs to. For a requester (gather,
-	 * RN_MEM_RESPONSE) it is the number of the work request in its send queue, 0 for
-	 * the first after RESET. For a responder it is the MSN that counts the message,
-	 * modulo 2^24 (UD counts likewise). With RN_MEM_CQE it is the number of the
-	 * message that the CQE completes.
+	/* Number of the message to which the access belongs. For a requester
+	 * (gather, RN_MEM_RESPONSE): number of the work request in its send queue, 0
+	 * for the first after RESET. For a responder: the MSN after this message,
+	 * modulo 2^24 (UD counts likewise). With RN_MEM_CQE: number of the message
+	 * that the CQE completes.
 	 */
 	uint32_t msg;
 };
 
-/* @qpn and @flags are stored as one 64-bit value. If they were stored one by one, the
- * pair could be loaded as a whole only after both stores had reached the cache, which
- * would cost time in each call.
+/* Makes a struct rn_mem_attr. Stores @qpn and @flags as one 64-bit value, because after
+ * two 32-bit stores a 64-bit load of the pair would have to wait until both stores had
+ * reached the cache, in each call.
  */
 static inline struct rn_mem_attr rn_mem_attr_of(uint32_t qpn, uint32_t flags,
 						uint32_t msg)
@@ -74,14 +79,14 @@ enum rn_mem_atomic {
 
 struct rn_mem_atomic_req {
 	enum rn_mem_atomic op;
-	rn_iova dst;	  /* naturally aligned, 8 bytes */
+	rn_iova dst;	  /* 8 bytes, naturally aligned */
 	uint64_t operand; /* host order: swap value or addend */
 	uint64_t compare; /* host order; RN_MEM_CMP_SWAP only */
 };
 
 struct rn_mem_ops {
-	/* True if no operation ever answers PENDING: the core then
-	 * needs no bounce buffers.
+	/* True if no operation ever answers PENDING; the transport then allocates no
+	 * bounce buffers.
 	 */
 	bool always_done;
 
@@ -100,16 +105,17 @@ struct rn_mem_ops {
 	enum rn_mem_result (*read)(void *ctx, void *dst, rn_iova src, uint32_t len,
 				   struct rn_mem_attr attr, uint64_t tag);
 
-	/* NULL, or as `read`, which then always answers DONE: for a payload that goes
-	 * into a packet with an ICRC. *@part describes the bytes at @dst for the CRC, or
-	 * is empty if that would cost extra. Not for words that must be read by one load.
+	/* NULL, or a variant of `read` that always answers DONE or FAULT, for a payload
+	 * that goes into a packet with an ICRC. *@part: out, replaces the bytes at @dst
+	 * in a CRC, or is empty if it would take extra time to compute. Not for words
+	 * that must be read by a single load.
 	 */
 	enum rn_mem_result (*read_part)(void *ctx, void *dst, rn_iova src, uint32_t len,
 					struct rn_mem_attr attr,
 					struct rn_crc32_part *part);
 
-	/* AtomicOp (FetchAdd, CAS). @orig receives the value found, in host order; it
-	 * must stay valid as @dst of `read` does.
+	/* AtomicOp (FetchAdd, CAS). @orig: out, the value found, in host order; it must
+	 * stay valid as long as @dst of `read`.
 	 */
 	enum rn_mem_result (*atomic)(void *ctx, const struct rn_mem_atomic_req *req,
 				     uint64_t *orig, struct rn_mem_attr attr,
