@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* netdev.h - what a rocin device stands for: one network interface and a set of
- * its addresses.
+/* netdev.h - finds the network interface and addresses that each rocin device stands for.
  *
- * Every part that must agree on the list of devices (the sysfs tree, the provider,
- * rocind) gets it from rn_netdev_discover() with the same specification, so rocin0 is the
- * same device in all of them.
+ * The generated sysfs files, the provider and rocind must agree on the list of devices.
+ * All get it from rn_netdev_discover() with the same specification, so rocin0 is the same
+ * device in all of them.
  */
 #ifndef RN_NETDEV_H
 #define RN_NETDEV_H
@@ -12,16 +11,18 @@
 #include "rocin/gid.h"
 
 enum {
-	RN_NETDEV_MAX = 32, /* devices in one specification */
+	RN_NETDEV_MAX = 32, /* largest number of devices in one specification */
 };
 
 struct rn_netdev {
 	char ibdev[32];	 /* "rocin0", "rocin1", ... in the order of the specification */
-	char ifname[16]; /* name of an interface of this network namespace */
+	char ifname[16]; /* name of the interface, in this network namespace */
 	uint32_t ifindex;
-	uint32_t mtu; /* bytes, of the interface */
-	bool up;      /* IFF_UP and IFF_RUNNING when discovered */
-	/* No addresses were specified, so later ones belong to it, too. */
+	uint32_t mtu; /* MTU of the interface, in bytes */
+	bool up;      /* IFF_UP and IFF_RUNNING were set when discovered */
+	/* No addresses were specified, so addresses that are added later belong to the
+	 * device, too.
+	 */
 	bool all_addresses;
 	uint64_t node_guid; /* host order; unique per host, namespace and device */
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
@@ -31,16 +32,16 @@ struct rn_netdev {
 /**
  * rn_netdev_discover() - Make the list of devices that a specification describes
  * @spec:	"IF[:ADDR[+ADDR...]][,IF...]", for instance "lo:127.0.0.2,eth0". NULL or
- *		"" means "lo", and "lo" without addresses means 127.0.0.1 and ::1. Any
- *		other interface without addresses means all of its addresses, IPv4 first,
- *		then IPv6 global, then link-local.
- * @devs:	Out: filled from the front
- * @max:	Room in @devs
- * @err:	Out on failure: one sentence for a person, without a newline
+ *		"" means "lo", and "lo" without addresses means 127.0.0.1 and ::1. For any
+ *		other interface without addresses, all of its addresses are used, IPv4
+ *		first, then IPv6 global, then link-local.
+ * @devs:	Out: the devices, in the order of @spec
+ * @max:	Number of elements in @devs
+ * @err:	Out on failure: error text, one sentence without a newline
  * @err_len:	Bytes in @err
  *
- * An address given by hand must exist on the interface; any 127.0.0.0/8 address exists
- * on lo. ::1 is left out silently where the namespace has no IPv6.
+ * An address in @spec must exist on the interface; any 127.0.0.0/8 address exists on lo.
+ * ::1 is left out, without an error, if the namespace has no IPv6.
  *
  * Return: number of devices (at least 1), or -EINVAL (syntax), -ENODEV (no such
  *	   interface), -EADDRNOTAVAIL (no such address), -ENOSPC (more than @max devices
@@ -50,8 +51,9 @@ struct rn_netdev {
 int rn_netdev_discover(const char *spec, struct rn_netdev *devs, unsigned max, char *err,
 		       size_t err_len);
 
-/* Path MTU (256..4096) that fits an interface MTU: it leaves 96 bytes for headers (as
- * Linux' iboe_get_mtu() does) and is rounded down to a legal value; 0 if below 256.
+/* Returns the largest path MTU (256..4096) for an interface MTU. 96 bytes are left for
+ * headers, as by Linux' iboe_get_mtu(), and the rest is rounded down to a legal path MTU;
+ * 0 if it is below 256.
  */
 static inline uint32_t rn_netdev_path_mtu(uint32_t if_mtu)
 {
@@ -61,9 +63,9 @@ static inline uint32_t rn_netdev_path_mtu(uint32_t if_mtu)
 	return 0;
 }
 
-/* Link rate of an interface in kbit/s, at most 4000000000. 0 if the interface does
- * not report one, as loopback and virtual interfaces, or if the network namespace has
- * no interface of this name.
+/* Returns the link rate of an interface in kbit/s, at most 4000000000. Return: 0 if the
+ * interface does not report a rate (loopback and virtual interfaces), or if the network
+ * namespace has no interface of this name.
  */
 uint32_t rn_netdev_rate(const char *ifname);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* opcode.h - what each BTH opcode means: which half of the QP handles
- * it, which headers follow.
+/* opcode.h - properties of each BTH opcode: whether the responder or the requester
+ * handles it, and which headers follow.
  *
  * Bits 7:5 of an opcode are its transport class, bits 4:0 its operation. The operation
  * numbers are those of RC in every class, so a requester composes an opcode as class |
@@ -44,7 +44,7 @@ enum rn_opcode {
 	RN_RC_READ_RESPONSE_FIRST = 0x0d,
 	RN_RC_READ_RESPONSE_MIDDLE = 0x0e,
 	RN_RC_READ_RESPONSE_LAST = 0x0f,
-	RN_RC_READ_RESPONSE_ONLY = 0x10, /* also answers FLUSH and ATOMIC WRITE */
+	RN_RC_READ_RESPONSE_ONLY = 0x10, /* also the response to FLUSH and ATOMIC WRITE */
 	RN_RC_ACK = 0x11,
 	RN_RC_ATOMIC_ACK = 0x12,
 	RN_RC_CMP_SWAP = 0x13,
@@ -70,8 +70,8 @@ enum rn_opcode {
 	RN_UD_SEND_ONLY = 0x64,
 	RN_UD_SEND_ONLY_IMM = 0x65,
 
-	/* Congestion notification, as adapters send it; not 0x80, which some
-	 * analysers list.
+	/* Congestion notification (CNP) in the form that NICs send. Some analysers
+	 * list 0x80.
 	 */
 	RN_CNP = 0x81,
 
@@ -102,20 +102,21 @@ enum rn_opcode {
 	RN_XRC_ATOMIC_WRITE = 0xbd,
 };
 
-/* Flags of an opcode. A known opcode has exactly one of the first three. */
+/* Flags of an opcode. A known opcode has exactly one of the first three flags. */
 enum {
-	RN_OP_REQUEST = 1 << 0,	 /* goes to the responder */
-	RN_OP_RESPONSE = 1 << 1, /* goes to the requester */
-	/* CNP: goes to congestion control; 16 zero bytes follow the BTH. */
+	RN_OP_REQUEST = 1 << 0,	 /* handled by the responder */
+	RN_OP_RESPONSE = 1 << 1, /* handled by the requester */
+	/* CNP: handled by congestion control; 16 zero bytes follow the BTH. */
 	RN_OP_NOTIFY = 1 << 2,
 
-	/* Position in a message, or in the response to a READ. "Only" packets, and
-	 * requests of a single packet, have both flags. Acknowledgements have neither.
+	/* Position of the packet in a message or in the response to a READ. "Only"
+	 * packets and single-packet requests have both FIRST and LAST. Acknowledgements
+	 * have neither.
 	 */
 	RN_OP_FIRST = 1 << 3,
-	RN_OP_LAST = 1 << 4, /* ends the message */
+	RN_OP_LAST = 1 << 4, /* last packet of the message */
 
-	/* May carry payload; packets without this flag must not. */
+	/* The packet may carry payload; without this flag it must not. */
 	RN_OP_PAYLOAD = 1 << 5,
 	RN_OP_RETH = 1 << 6,
 	RN_OP_AETH = 1 << 7,
@@ -127,18 +128,19 @@ enum {
 	RN_OP_XRCETH = 1 << 13,
 	RN_OP_FETH = 1 << 14,
 
-	RN_OP_RECV_WQE_TAKEN = 1 << 15, /* takes a receive WQE from the receive queue */
-	/* Completes the receive WQE that this message has taken. */
+	RN_OP_RECV_WQE_TAKEN = 1 << 15, /* the packet takes a receive WQE */
+	/* The packet completes the receive WQE that its message has taken. */
 	RN_OP_COMPLETES_RECV = 1 << 16,
 
-	/* The responder keeps the request and answers it with a response of its own,
-	 * which no acknowledgement replaces. Such requests count against max_rd_atomic.
+	/* The request needs a response of its own; an acknowledgement cannot replace
+	 * it. The responder keeps such requests for duplicates, and they count
+	 * against max_rd_atomic.
 	 */
 	RN_OP_ANSWERED = 1 << 17,
-	RN_OP_WORD = 1 << 18, /* accesses 8 bytes, which must be aligned */
+	RN_OP_WORD = 1 << 18, /* the request accesses 8 bytes, which must be aligned */
 };
 
-/* What a request does, or what kind of answer a response is. */
+/* Operation of a request, or kind of a response. */
 enum rn_op_kind {
 	RN_OP_KIND_NONE, /* unknown opcode */
 	RN_OP_KIND_SEND,
@@ -153,35 +155,36 @@ enum rn_op_kind {
 	RN_OP_KIND_CNP,
 };
 
-/* How the peer answers a request. */
+/* How the peer responds to a request. */
 enum rn_op_answer {
-	RN_ANSWER_NONE,	  /* nothing is sent: it is no request, or stays local */
-	RN_ANSWER_ACK,	  /* by an acknowledgement, which may cover several requests */
+	RN_ANSWER_NONE,	  /* not at all: it is no request, or a local operation */
+	RN_ANSWER_ACK,	  /* by an ACK, which may be for several requests */
 	RN_ANSWER_DATA,	  /* by READ responses */
 	RN_ANSWER_ATOMIC, /* by an atomic acknowledgement */
-	/* By a READ response without data, which says that it was placed. */
+	/* By a READ response without data, which says that data has been placed. */
 	RN_ANSWER_EMPTY,
 };
 
 struct rn_opcode_info {
 	const char *name; /* "RC_SEND_FIRST"; NULL: unknown opcode */
 	uint32_t flags;	  /* RN_OP_*; 0: unknown opcode */
-	uint8_t hdr_len;  /* bytes of the BTH and all headers that follow it */
+	uint8_t hdr_len;  /* bytes of the BTH and all headers behind it */
 	uint8_t kind;	  /* enum rn_op_kind */
-	uint8_t access;	  /* RN_ACCESS_* that a request needs; for FLUSH see its FETH */
-	uint8_t answer;	  /* enum rn_op_answer */
+	/* RN_ACCESS_* that the request needs; for FLUSH, see its FETH. */
+	uint8_t access;
+	uint8_t answer; /* enum rn_op_answer */
 };
 
-/* Indexed by the opcode byte; the row of an undefined opcode is all zeros. */
+/* Indexed by the opcode; the row of an undefined opcode is all zeros. */
 extern const struct rn_opcode_info rn_opcode_info[256];
 
-/* Transport class of any opcode, known or not. */
+/* Returns the transport class of any opcode, defined or not. */
 static inline enum rn_opcode_class rn_opcode_class(uint8_t opcode)
 {
 	return (enum rn_opcode_class)(opcode & 0xe0);
 }
 
-/* The RC opcode of the same operation. */
+/* Returns the RC opcode of the same operation. */
 static inline uint8_t rn_opcode_operation(uint8_t opcode)
 {
 	return opcode & 0x1f;

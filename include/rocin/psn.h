@@ -17,9 +17,9 @@ static inline struct rn_psn rn_psn_add(struct rn_psn a, uint32_t n)
 	return rn_psn(a.v + n);
 }
 
-/* Distance from @b to @a: negative if @a is older, always in [-2^23, 2^23). Meaningful
- * only while both lie in one half of the number space; they do, because a requester has
- * at most 2^23 PSNs outstanding.
+/* Returns the distance from @b to @a, in [-2^23, 2^23): negative if @a is older.
+ * Meaningful only if both lie within one half of the number space, which is so because a
+ * requester has at most 2^23 PSNs outstanding.
  */
 static inline int32_t rn_psn_diff(struct rn_psn a, struct rn_psn b)
 {

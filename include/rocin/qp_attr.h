@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp_attr.h - attributes of a queue pair, as they are modified and queried. */
+/* qp_attr.h - attributes of a queue pair, for modify and query. */
 #ifndef RN_QP_ATTR_H
 #define RN_QP_ATTR_H
 
@@ -7,9 +7,9 @@
 #include "rocin/work_request.h"
 
 enum {
-	/* READ and atomic requests outstanding, in each direction. 128 is as
-	 * many as the kernel's rxe has, and the most that indices of 8 bits
-	 * allow. Cards have 16 to 128.
+	/* Largest number of outstanding READ and atomic requests in each direction. 128
+	 * is the limit of the kernel's rxe, and the largest value for which 8-bit indices
+	 * suffice. NICs have 16 to 128.
 	 */
 	RN_RD_ATOMIC_MAX = 128,
 };
@@ -19,7 +19,7 @@ struct rn_alt_path {
 	struct rn_av av;
 	uint16_t pkey_index;
 	uint8_t port_num;
-	uint8_t timeout; /* ACK timeout code; used once the QP has migrated */
+	uint8_t timeout; /* local ACK timeout code; used once the QP has migrated */
 };
 
 struct rn_qp_attr {
@@ -36,10 +36,10 @@ struct rn_qp_attr {
 	uint8_t port_num;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t min_rnr_timer; /* RNR timer code, IBTA Vol 1 table 45 */
-	uint8_t timeout;       /* ACK timeout code */
+	uint8_t timeout;       /* local ACK timeout code */
 	uint8_t retry_cnt, rnr_retry;
 	bool en_sqd_async_notify;
-	bool sq_draining; /* only set by rn_qp_query() */
+	bool sq_draining; /* result of rn_qp_query() only */
 };
 
 #endif /* RN_QP_ATTR_H */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp_types.h - types, states and attributes of queue pairs; the numbers are
- * those of verbs.
- */
+/* qp_types.h - types, states and attributes of queue pairs, with the numbers of verbs. */
 #ifndef RN_QP_TYPES_H
 #define RN_QP_TYPES_H
 
 #include "rocin/types.h"
 
-/* As enum ibv_qp_type. GSI, which verbs do not have, has its number in the kernel. */
+/* Numbers of enum ibv_qp_type. GSI, which verbs do not have, has its number in
+ * the kernel.
+ */
 enum rn_qp_type {
 	RN_QPT_GSI = 1,
 	RN_QPT_RC = 2,
@@ -19,7 +19,7 @@ enum rn_qp_type {
 	RN_QPT_COUNT,
 };
 
-/* The states have the numbers of enum ibv_qp_state. */
+/* Numbers of enum ibv_qp_state. */
 enum rn_qp_state {
 	RN_QPS_RESET,
 	RN_QPS_INIT,
@@ -31,14 +31,14 @@ enum rn_qp_state {
 	RN_QPS_COUNT,
 };
 
-/* As enum ibv_mig_state: path migration, see transport/qp/modify.c. */
+/* State of path migration, see transport/qp/modify.c. Numbers of enum ibv_mig_state. */
 enum rn_mig_state {
 	RN_MIG_MIGRATED,
 	RN_MIG_REARM,
-	RN_MIG_ARMED, /* set by the device alone; a program cannot ask for it */
+	RN_MIG_ARMED, /* only the device sets this state; a program cannot */
 };
 
-/* Attributes of a modify call, as enum ibv_qp_attr_mask. */
+/* Attributes in a modify call. Numbers of enum ibv_qp_attr_mask. */
 #define RN_ATTR_STATE (1u << 0)
 #define RN_ATTR_CUR_STATE (1u << 1)
 #define RN_ATTR_EN_SQD_ASYNC_NOTIFY (1u << 2)
@@ -62,7 +62,7 @@ enum rn_mig_state {
 #define RN_ATTR_DEST_QPN (1u << 20)
 #define RN_ATTR_RATE_LIMIT (1u << 25)
 
-/* Texts for people, such as "RTS" and "RC"; "?" for a number that is not in
+/* Return a name for people, such as "RTS" or "RC"; "?" for a number that is not in
  * the enumeration.
  */
 const char *rn_qp_state_name(enum rn_qp_state state);

@@ -166,8 +166,8 @@ struct rn_requester {
 	uint32_t in_flight; /* bytes of this QP that are part of peer->in_flight */
 	/* Bytes that the QP may still send in its turn to use the peer window. */
 	uint32_t grant;
-	/* Value of peer->cuts when the grant was given; if it changed, the grant is
-	 * void.
+	/* Value of peer->cuts when the grant was given. If that has changed, the grant
+	 * is void.
 	 */
 	uint32_t grant_cuts;
 	/* End of the PSNs that are counted in in_flight; next PSN to be sent. */
@@ -373,8 +373,8 @@ struct rn_qp {
 	 */
 	struct rn_list work_link;
 	struct rn_list ack_link; /* in dev->acks while an acknowledgement is to be sent */
-	/* Shared window towards the peer process; RC and XRC in RTR and later, else
-	 * NULL.
+	/* Shared window towards the peer process, for RC and XRC in RTR and later;
+	 * otherwise NULL.
 	 */
 	struct rn_peer *peer;
 	/* Memory in which the struct rn_peer of this QP's peer may be stored, see there.
