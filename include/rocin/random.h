@@ -2,8 +2,8 @@
 /* random.h - seeded sequences of pseudorandom numbers: SplitMix64 (Steele, Lea, Flood:
  * Fast splittable pseudorandom number generators, 2014). Any seed is valid, 0 too.
  *
- * Equal seeds give equal sequences, on any machine. Code that draws from a sequence of
- * its own does not shift the numbers that other code draws.
+ * Equal seeds give equal sequences, on any machine. Code that uses a sequence of its own
+ * does not change the numbers that other code gets.
  */
 #ifndef RN_RANDOM_H
 #define RN_RANDOM_H
@@ -29,28 +29,28 @@ static inline uint64_t rn_random_next(struct rn_random *r)
 	return rn_random_mix(r->state);
 }
 
-/* Number @n, counted from 0, of the sequence that begins with @state. */
+/* Returns number @n, counted from 0, of the sequence that begins with @state. */
 static inline uint64_t rn_random_at(uint64_t state, uint64_t n)
 {
 	return rn_random_mix(state + (n + 1) * RN_RANDOM_STEP);
 }
 
-/* A sequence for the purpose numbered @concern, under @seed. */
+/* Returns a sequence for the purpose with number @concern, derived from @seed. */
 static inline struct rn_random rn_random_of(uint64_t seed, uint64_t concern)
 {
 	return (struct rn_random){ rn_random_mix(seed * 0x9e37 + 1) ^
 				   rn_random_mix(concern + 0x5eed) };
 }
 
-/* A number from 0 to @below - 1; @below >= 1. */
+/* Returns a number from 0 to @below - 1; @below >= 1. */
 static inline uint32_t rn_random_below(struct rn_random *r, uint32_t below)
 {
 	assert(below > 0);
 	return (uint32_t)(rn_random_next(r) % below);
 }
 
-/* A number from 0 to @below - 1, computed without a division; the bias is
- * 2^-32 at most.
+/* Returns a number from 0 to @below - 1, computed without a division; the bias is 2^-32
+ * at most.
  */
 static inline uint32_t rn_random_scaled(struct rn_random *r, uint32_t below)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rx_tx.h - packets as a device takes them off the wire and builds them for it. */
+/* rx_tx.h - packets as a device receives them and builds them. */
 #ifndef RN_RX_TX_H
 #define RN_RX_TX_H
 
@@ -9,39 +9,42 @@ struct rn_flow;
 
 enum {
 	RN_MTU_MAX = 4096,
-	/* BTH, the longest extension headers, payload, pad and ICRC, rounded up. */
+	/* Sum of BTH, longest extension headers, payload, pad and ICRC, rounded up. */
 	RN_PACKET_MAX = 12 + 28 + 16 + RN_MTU_MAX + 3 + 4 + 17,
 	RN_PKEY_DEFAULT = 0xffff,
 };
 
 /* How the ICRC of a packet is checked. */
 enum rn_rx_icrc {
-	/* struct rn_dev_cfg says whether identifications may be solved for. */
+	/* If need be, solve for the IPv4 identification, unless rn_dev_cfg.icrc_exact. */
 	RN_RX_ICRC_SOLVE,
-	/* The sender's numbering is known: identifications are not solved for. */
+	/* Never solve for the IPv4 identification: the sender's numbering is known. */
 	RN_RX_ICRC_EXACT,
-	/* Not at all: shared memory is the wire, and both ends have agreed. */
+	/* Not checked: the packet came through shared memory, and both ends agreed to
+	 * omit it.
+	 */
 	RN_RX_ICRC_NONE,
 };
 
-/* One received packet. @data stays the caller's and is not kept. */
+/* One received packet. The device does not need @data after the call. */
 struct rn_rx {
-	/* Src: the sender; dst: our address or a multicast group. */
+	/* The sender (src), and the local address or multicast group (dst). */
 	const struct rn_flow *flow;
 	const uint8_t *data; /* from the BTH to the ICRC */
 	uint32_t len;	     /* bytes, ICRC included */
-	/* Position in its super-packet (UDP_GRO), 0 for a single packet. */
+	/* Position of the packet in its UDP_GRO super-packet; 0 for a single packet. */
 	uint16_t gro_idx;
 	uint8_t icrc;		   /* enum rn_rx_icrc */
 	struct rn_crc32_part part; /* for rn_icrc_check_with() */
 };
 
-/* One packet to be sent: what the IP layer must know about it. */
+/* What the caller must know about a packet to be sent. */
 struct rn_tx {
 	const struct rn_flow *flow; /* valid until the next call into the device */
 	uint32_t dest_qpn;
 	uint32_t src_qpn;
-	bool response;		   /* an acknowledgement, or a READ or atomic response */
+	/* It is an acknowledgement, or a READ or atomic response. */
+	bool response;
 	struct rn_crc32_part part; /* for rn_icrc_seal_with() */
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* srq.h - receives that several queue pairs share.
+/* srq.h - shared receive queues.
  *
  * A QP takes a WQE when a message that needs one begins (SEND) or ends (WRITE with
  * immediate). From then on the WQE belongs to that QP: a message to another QP takes the
- * next one. A WQE that a QP had taken when it was reset or destroyed is lost. The L_Keys
- * of a WQE are checked against the protection domain of the SRQ, not of the QP.
+ * next one. If a QP is reset or destroyed, a WQE that it has taken is lost. The L_Keys of
+ * a WQE are checked against the protection domain of the SRQ, not of the QP.
  *
  * A basic SRQ serves the QPs created with it (rn_qp_init.srq), and its receives complete
  * to their CQs. An SRQ of an XRC domain is named in every request packet that comes to an
@@ -12,7 +12,7 @@
  * against its protection domain, because the QP has none.
  *
  * A peer that got an RNR NAK because no receive was posted tries again when its RNR timer
- * ends: posting a receive does not notify it.
+ * expires. Posting a receive does not notify the peer.
  *
  * Threads: as transport.h: one device belongs to one thread at a time.
  * Source: IBTA Vol 1, 10.2.9 (SRQ) and Annex A14 (XRC).
@@ -36,48 +36,47 @@ struct rn_srq_init {
 	uint32_t max_wr;  /* 0 .. RN_WR_MAX */
 	uint32_t max_sge; /* 0 .. RN_SGE_MAX */
 	uint32_t xrcd;	  /* number of the XRC domain; 0: a basic SRQ */
-	struct rn_cq *cq; /* XRC domain: CQ of its receives */
+	struct rn_cq *cq; /* XRC domain: CQ to which its receives complete */
 	void *owner;
 };
 
 struct rn_srq_attr {
 	uint32_t max_wr, max_sge;
 	uint32_t limit;	 /* 0: the limit is not armed */
-	uint32_t posted; /* receives posted and not taken */
+	uint32_t posted; /* number of receives that are posted and not taken */
 };
 
 size_t rn_srq_size(void);
 
-/* Bytes of the ring of an SRQ; 0 if an argument is out of range. */
+/* Returns the size in bytes of the ring of an SRQ; 0 if an argument is out of range. */
 size_t rn_srq_ring_size(uint32_t max_wr, uint32_t max_sge);
 
-/* Set up an SRQ in @mem (rn_srq_size() bytes) with @ring (rn_srq_ring_size()
- * bytes), both 8-byte aligned and of any content. Both belong to the caller and
- * must live until rn_srq_destroy().
- * Return: the SRQ, at the start of @mem.
+/* Sets up an SRQ in @mem (rn_srq_size() bytes) with @ring (rn_srq_ring_size() bytes).
+ * Both are 8-byte aligned, with any content, belong to the caller, and must exist until
+ * rn_srq_destroy(). Return: the SRQ, at the start of @mem.
  */
 struct rn_srq *rn_srq_create(struct rn_dev *dev, void *mem, void *ring,
 			     const struct rn_srq_init *init);
 
-/* Destroy the SRQ with its receives and events, without CQEs. No QP created with
- * it may exist any more. A message of an XRC_RECV QP for this SRQ is refused
- * from its next packet on.
+/* Destroys the SRQ with its receives and events, without CQEs. No QP created with it may
+ * exist any more. If an XRC_RECV QP is receiving a message for this SRQ, the next packet
+ * of that message will be refused.
  */
 void rn_srq_destroy(struct rn_srq *srq);
 
-/* Return: 0; -EINVAL (too many SGEs); -ENOMEM (the SRQ is full). */
+/* Posts a receive. Return: 0; -EINVAL (too many SGEs); -ENOMEM (the SRQ is full). */
 int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr);
 
 /**
- * rn_srq_set_limit() - Ask for one RN_EVENT_SRQ_LIMIT_REACHED
+ * rn_srq_set_limit() - Arm the event RN_EVENT_SRQ_LIMIT_REACHED
  * @srq:	SRQ
  * @limit:	Number of receives; 0 disarms the limit
  *
- * The event comes when a QP takes a receive and fewer than @limit are left; the limit is
- * then 0 again. If the SRQ holds fewer already, the event comes when the next
+ * The event is raised once, when a QP takes a receive and fewer than @limit are left; the
+ * limit is then 0 again. If the SRQ has fewer already, the event is raised when the next
  * receive is taken, not at once.
  *
- * Return: 0, or -EINVAL if @limit is more than the SRQ holds.
+ * Return: 0, or -EINVAL if @limit is more than the capacity of the SRQ.
  */
 int rn_srq_set_limit(struct rn_srq *srq, uint32_t limit);
 
@@ -86,16 +85,17 @@ int rn_srq_set_limit(struct rn_srq *srq, uint32_t limit);
  * @srq:	SRQ
  * @ring:	rn_srq_ring_size(@max_wr, max_sge of the SRQ) bytes
  * @max_wr:	New capacity
- * @old:	Out: the ring until now, the caller's again
+ * @old:	Out: the old ring, which the caller may free
  *
- * Return: 0, or -EINVAL with nothing changed: more receives wait, or the limit is higher.
+ * Return: 0, or -EINVAL with nothing changed: more than @max_wr receives are posted, or
+ *	   the limit is higher.
  */
 int rn_srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old);
 
 void rn_srq_query(const struct rn_srq *srq, struct rn_srq_attr *attr);
 void *rn_srq_owner(const struct rn_srq *srq);
 
-/* See rn_dev_grow_qp_table(). */
+/* Moves the table of SRQ numbers to a larger array; as rn_dev_grow_mr_table(). */
 void **rn_dev_grow_srq_table(struct rn_dev *dev, void **bucket, uint32_t count);
 bool rn_dev_has_srqn(const struct rn_dev *dev, uint32_t srqn);
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.h - every counter of a device, declared once, and the page that shows them.
+/* stats.h - the counters of a device, and the format of the file (page) in which other
+ * processes read them.
  *
  * The names are those of the hw_counters of existing drivers where one exists (rdma(8),
- * mlx5 and rxe), so scripts written for hardware find the names that they know.
+ * mlx5 and rxe), so scripts that were written for hardware work.
  *
- * The page is a memfd that the process owns and writes. rocind and `rocin stat` read it
- * with pread(), never by mapping it, so a process that truncates its page harms nobody.
- * Every field is written with relaxed 8- or 4-byte stores: two counters that are read may
- * be of different moments, but no value is torn.
+ * The page is a memfd that belongs to the process with the device, which writes it.
+ * rocind and `rocin stat` read it with pread(), never by mapping it, so a process that
+ * truncates its page cannot crash them. Every field is written with relaxed 8- or 4-byte
+ * stores: two counters may be read as of different times, but no value is read half old
+ * and half new.
  */
 #ifndef RN_STATS_H
 #define RN_STATS_H
@@ -92,10 +94,11 @@ enum rn_stat {
 enum {
 	RN_STATS_PAGE_MAGIC = 0x524f4350, /* "ROCP" */
 	RN_STATS_PAGE_VERSION = 1,
-	RN_STATS_COUNTERS_MAX = 96, /* room for later counters without a new layout */
+	/* Maximum, so that counters can be added without a new layout. */
+	RN_STATS_COUNTERS_MAX = 96,
 };
 
-/* Record of one QP as `rocin stat` shows it; 64 bytes. qpn 0: the record is free. */
+/* Record of one QP, for `rocin stat`; 64 bytes. qpn 0: the record is free. */
 struct rn_stats_qp {
 	uint32_t qpn;
 	uint32_t dest_qpn;
@@ -103,13 +106,15 @@ struct rn_stats_qp {
 	uint8_t state;	  /* enum rn_qp_state */
 	uint8_t cc_phase; /* 0: no limit; 1: recovery, 2: additive, 3: hyper increase */
 	uint8_t reserved;
-	uint32_t sq_depth;	/* WQEs not completed */
-	uint32_t rq_depth;	/* receives posted and not yet consumed */
-	uint32_t retransmitted; /* packets */
+	uint32_t sq_depth;	/* number of WQEs that are not complete */
+	uint32_t rq_depth;	/* number of receives that are posted and not taken */
+	uint32_t retransmitted; /* number of retransmitted packets */
 	struct rn_gid dest_gid;
 	uint64_t tx_packets;
 	uint64_t rx_packets;
-	/* Rate limit in kbit/s by congestion control when the QP last sent; 0: none. */
+	/* Rate limit by congestion control in kbit/s, as of the last packet sent;
+	 * 0: none.
+	 */
 	uint32_t cc_rate;
 	uint32_t reserved_tail;
 };
@@ -129,35 +134,36 @@ enum {
 };
 
 /* Start of the page. qp_capacity records of struct rn_stats_qp follow at
- * RN_STATS_QP_OFFSET; the owner grows the file before it raises qp_capacity.
+ * RN_STATS_QP_OFFSET. The owner enlarges the file before it increases qp_capacity.
  */
 struct rn_stats_page {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t counter_count; /* RN_STAT_COUNT of the writer */
+	uint32_t counter_count; /* RN_STAT_COUNT of the process that writes the page */
 	uint32_t qp_capacity;
 	uint32_t pid;
 	uint32_t slot;
 	char ibdev[32];
 	char comm[32]; /* name of the program, NUL-terminated */
 	uint32_t io;   /* enum rn_stats_io */
-	/* Priority of the background thread, if the program is in a real-time class; 0 if
-	 * not; or RN_STATS_REALTIME_REFUSED.
+	/* Real-time priority of the background thread; 0: the program is in no real-time
+	 * class; or RN_STATS_REALTIME_REFUSED.
 	 */
 	uint32_t realtime;
 	uint8_t reserved[32];
 	uint64_t counter[RN_STATS_COUNTERS_MAX];
 };
 
-/* Counts of the fault rules in this process; at RN_STATS_FAULTS_OFFSET in the page. Rules
- * are numbered in the order of the text that they came in.
+/* Counters of the fault rules in this process, at RN_STATS_FAULTS_OFFSET in the page.
+ * Rules are numbered in the order in which they stand in the text.
  */
 struct rn_stats_faults {
-	/* Generation of the rules that came from rocind; 0: none came yet. */
+	/* Generation of the rules that rocind has sent; 0: it has sent none. */
 	uint64_t generation;
-	uint64_t own_hits; /* hits of the rules of the environment */
-	uint64_t seen[64]; /* packets and calls that each rule is about */
-	uint64_t hits[64]; /* those of them to which the rule was applied */
+	/* Number of times that rules from the environment were applied. */
+	uint64_t own_hits;
+	uint64_t seen[64]; /* for each rule: number of packets and calls that match it */
+	uint64_t hits[64]; /* for each rule: number of times that it was applied */
 };
 
 enum {

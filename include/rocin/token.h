@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* token.h - tokens and numbers in the texts that Rocin reads: scenarios, litmus tests,
- * fault rules, settings of the PCIe layer. Each of these has a grammar of its own on top.
+/* token.h - splits texts that Rocin reads into tokens and numbers: scenarios, litmus
+ * tests, fault rules, settings of the PCIe layer. Each kind of text has a grammar of
+ * its own.
  *
  * strtoull() and isspace() are not used: the texts need no NUL at the end, and the
  * program may have set a locale.
@@ -14,7 +15,7 @@
 
 struct rn_token {
 	const char *at;
-	size_t len; /* 0: there is no token */
+	size_t len; /* 0: there is no further token */
 };
 
 static inline bool rn_char_is_digit(char c)
@@ -22,7 +23,7 @@ static inline bool rn_char_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* White space within a line. */
+/* Returns true for white space within a line. */
 static inline bool rn_char_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
@@ -33,7 +34,7 @@ static inline bool rn_char_is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The first token from @at on, up to the next blank. */
+/* Returns the first token from @at on, which ends at the next blank. */
 static inline struct rn_token rn_token_first(const char *at, const char *end)
 {
 	const char *to;
@@ -50,7 +51,7 @@ static inline bool rn_token_is(struct rn_token w, const char *text)
 	return strlen(text) == w.len && memcmp(w.at, text, w.len) == 0;
 }
 
-/* Value of a hexadecimal digit; 16 if @c is none. */
+/* Returns the value of a hexadecimal digit; 16 if @c is none. */
 static inline unsigned rn_char_digit(char c)
 {
 	if (rn_char_is_digit(c))
@@ -62,8 +63,8 @@ static inline unsigned rn_char_digit(char c)
 	return 16;
 }
 
-/* Read a number that consists of digits only. Return: false if it does
- * not, or exceeds 64 bits.
+/* Reads a number. Return: false if the token does not consist of digits only, or exceeds
+ * 64 bits.
  */
 static inline bool rn_token_digits(struct rn_token w, unsigned base, uint64_t *number)
 {
@@ -82,7 +83,7 @@ static inline bool rn_token_digits(struct rn_token w, unsigned base, uint64_t *n
 	return true;
 }
 
-/* Read a decimal number, or a hexadecimal one with 0x before it. */
+/* Reads a decimal number, or a hexadecimal one that begins with 0x. */
 static inline bool rn_token_number(struct rn_token w, uint64_t *number)
 {
 	if (w.len > 2 && w.at[0] == '0' && w.at[1] == 'x')

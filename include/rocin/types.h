@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* types.h - units and one-word types shared by every folder. */
+/* types.h - units and one-word types used by all parts. */
 #ifndef RN_TYPES_H
 #define RN_TYPES_H
 
@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Nanoseconds on the monotonic clock of the driver: real time in a process, virtual time
- * in the simulator. Never a date.
+/* Nanoseconds of a monotonic clock: real time in a process, virtual time in the
+ * simulator. Never a date.
  */
 typedef int64_t rn_ns;
 #define RN_NEVER INT64_MAX
@@ -21,8 +21,8 @@ typedef int64_t rn_ns;
  */
 typedef uint64_t rn_iova;
 
-/* A 24-bit sequence number that wraps. A struct, so that "a < b" and "a + 1" do
- * not compile; use the helpers in psn.h.
+/* A 24-bit sequence number that wraps. It is a struct so that "a < b" and "a + 1" do not
+ * compile; psn.h has functions for this.
  */
 struct rn_psn {
 	uint32_t v; /* 0 .. 0xffffff */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wire.h - RoCEv2 headers: byte layout, parsed form, parse and emit.
+/* wire.h - RoCEv2 headers: byte layout, parsed form, functions that parse and write
+ * (emit) them.
  *
- * There are two layers, and no code skips one:
- *   bytes   <->  rn_get_be*()/rn_put_be*()   the only byte-order code of the core
+ * There are two layers, which all code uses: bytes <-> rn_get_be*()/rn_put_be*() the only
+ *   byte-order code of the core
  *   header  <->  rn_*_parse()/rn_*_emit()    one pair per header
  * opcode.h says which headers follow the BTH, and in which order.
  *
@@ -24,7 +25,7 @@
 
 #include "rocin/types.h"
 
-/* Bytes on the wire. */
+/* Lengths of headers in bytes. */
 enum {
 	RN_BTH_LEN = 12,
 	RN_RETH_LEN = 16,
@@ -36,8 +37,9 @@ enum {
 	RN_DETH_LEN = 8,
 	RN_XRCETH_LEN = 4,
 	RN_FETH_LEN = 4,
-	RN_CNP_RESERVED_LEN = 16, /* zero bytes between BTH and ICRC of a CNP */
-	RN_GRH_LEN = 40,	  /* the IP header in front of the data of a UD receive */
+	RN_CNP_RESERVED_LEN = 16, /* zero bytes between the BTH and the ICRC of a CNP */
+	/* IP header before the data of a UD receive (place of the GRH). */
+	RN_GRH_LEN = 40,
 	RN_HDR_LEN_MAX = RN_BTH_LEN + RN_XRCETH_LEN + RN_ATOMIC_ETH_LEN,
 };
 
@@ -47,9 +49,9 @@ enum {
 
 /* Base Transport Header. */
 struct rn_bth {
-	uint8_t opcode; /* enum rn_opcode, or a value that is not in it */
-	bool solicited; /* SE: raise a solicited completion event at the responder */
-	bool migreq; /* MigReq: 1 means "Migrated": there is no alternate path to go to */
+	uint8_t opcode;	 /* enum rn_opcode, or a value that is not in it */
+	bool solicited;	 /* SE: raise a solicited completion event at the responder */
+	bool migreq;	 /* MigReq: 1 means "Migrated": no alternate path is loaded */
 	bool ack_req;	 /* AckReq: an acknowledgement is requested */
 	bool fecn;	 /* not covered by the ICRC */
 	bool becn;	 /* not covered by the ICRC; 1 in a CNP */
@@ -87,10 +89,11 @@ struct rn_deth {
 };
 
 enum {
-	RN_FLUSH_GLOBAL = 1 << 0, /* placement: visible to every agent of the system */
-	RN_FLUSH_PERSISTENT = 1 << 1, /* placement: survives power loss */
+	/* Placement: the data must be visible to every agent of the system. */
+	RN_FLUSH_GLOBAL = 1 << 0,
+	RN_FLUSH_PERSISTENT = 1 << 1, /* placement: the data must survive power loss */
 
-	RN_FLUSH_RANGE = 0, /* selectivity: the bytes that the RETH names */
+	RN_FLUSH_RANGE = 0, /* selectivity: the range of bytes given by the RETH */
 	RN_FLUSH_MR = 1,    /* selectivity: the whole memory region */
 };
 
@@ -127,7 +130,7 @@ static inline uint8_t *rn_put_be16(uint8_t *p, uint16_t v)
 	return p + 2;
 }
 
-/* The upper 8 bits of @v are not stored. */
+/* Writes the low 24 bits of @v. */
 static inline uint8_t *rn_put_be24(uint8_t *p, uint32_t v)
 {
 	p[0] = (uint8_t)(v >> 16);
@@ -136,7 +139,7 @@ static inline uint8_t *rn_put_be24(uint8_t *p, uint32_t v)
 	return p + 3;
 }
 
-/* Words are stored whole, so that they can be read back at once. */
+/* Words are written by one store, so that a load that follows at once need not wait. */
 static inline uint8_t *rn_put_be32(uint8_t *p, uint32_t v)
 {
 	uint32_t be = htobe32(v);
@@ -153,7 +156,7 @@ static inline uint8_t *rn_put_be64(uint8_t *p, uint64_t v)
 	return p + 8;
 }
 
-/* The 4 ICRC bytes are the only little-endian field of the protocol. */
+/* Reads the ICRC, the only little-endian field of the protocol. */
 static inline uint32_t rn_get_le32(const uint8_t *p)
 {
 	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
@@ -168,7 +171,8 @@ static inline uint8_t *rn_put_le32(uint8_t *p, uint32_t v)
 	return p + 4;
 }
 
-/* PadCnt: number of pad bytes that fill @payload_len up to a multiple of 4. */
+/* Returns PadCnt: the number of pad bytes that fill @payload_len up to a multiple of 4.
+ */
 static inline uint8_t rn_pad_cnt(uint32_t payload_len)
 {
 	return (uint8_t)(-payload_len & 3);
@@ -180,7 +184,8 @@ static inline uint8_t rn_pad_cnt(uint32_t payload_len)
  * @p:		First byte of the header
  * @end:	One past the last byte received
  *
- * Reserved bits are ignored. Any opcode is accepted; rn_opcode_info[] judges it.
+ * Reserved bits are ignored. Any opcode is accepted; see rn_opcode_info[] for whether it
+ * is defined.
  *
  * Return: 0, -EMSGSIZE if fewer than RN_BTH_LEN bytes remain, -EPROTO if TVer is not 0
  *	   (the only version defined; the packet is to be dropped).
@@ -197,32 +202,32 @@ uint8_t *rn_atomic_eth_emit(uint8_t *p, const struct rn_atomic_eth *eth);
 int rn_aeth_parse(struct rn_aeth *aeth, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_aeth_emit(uint8_t *p, const struct rn_aeth *aeth);
 
-/* The value that was in memory before the atomic operation. */
+/* AtomicAckETH: the value that was in memory before the atomic operation. */
 int rn_atomic_ack_eth_parse(uint64_t *orig, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_atomic_ack_eth_emit(uint8_t *p, uint64_t orig);
 
-/* Immediate data as a number. Verbs keep it as the four wire bytes (__be32 imm_data):
- * convert with htonl()/ntohl() at that boundary.
+/* ImmDt: immediate data, as a number in host order. Verbs keep it in network order
+ * (__be32 imm_data), so the provider converts with htonl() and ntohl().
  */
 int rn_imm_parse(uint32_t *imm, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_imm_emit(uint8_t *p, uint32_t imm);
 
-/* The R_Key to invalidate. */
+/* IETH: the R_Key to invalidate. */
 int rn_ieth_parse(uint32_t *rkey, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_ieth_emit(uint8_t *p, uint32_t rkey);
 
 int rn_deth_parse(struct rn_deth *deth, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_deth_emit(uint8_t *p, const struct rn_deth *deth);
 
-/* The XRC shared receive queue number, 24 bits. */
+/* XRCETH: the number of the SRQ, 24 bits. */
 int rn_xrceth_parse(uint32_t *srqn, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_xrceth_emit(uint8_t *p, uint32_t srqn);
 
 int rn_feth_parse(struct rn_feth *feth, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_feth_emit(uint8_t *p, const struct rn_feth *feth);
 
-/* Type of an AETH, bits 6:5 of its syndrome. If bit 7 is set, which is undefined, the
- * type is reserved, too; receivers drop reserved types.
+/* Type of an AETH: bits 6:5 of its syndrome. If bit 7 is set, which is not defined, the
+ * type is reserved, too; AETHs of reserved type are dropped.
  */
 enum rn_aeth_type {
 	RN_AETH_ACK = 0, /* value: credit code */
@@ -231,7 +236,7 @@ enum rn_aeth_type {
 	RN_AETH_NAK = 3, /* value: enum rn_nak_code */
 };
 
-/* Values of a NAK; 5..31 are reserved. */
+/* Values of a NAK's syndrome; 5..31 are reserved. */
 enum rn_nak_code {
 	RN_NAK_PSN_SEQ = 0,
 	RN_NAK_INVALID_REQ = 1,
@@ -261,22 +266,27 @@ static inline uint8_t rn_aeth_syndrome(enum rn_aeth_type type, uint8_t value)
 	return (uint8_t)((unsigned)type << 5 | value);
 }
 
-/* What rn_aeth_credits() says for RN_AETH_NO_CREDIT. */
+/* Return value of rn_aeth_credits() for RN_AETH_NO_CREDIT. */
 #define RN_CREDITS_UNLIMITED UINT32_MAX
 
-/* Receive WQEs that credit code @code (0..31) grants, or RN_CREDITS_UNLIMITED. */
+/* Returns the number of receive WQEs for which credit code @code (0..31) stands,
+ * or RN_CREDITS_UNLIMITED.
+ */
 uint32_t rn_aeth_credits(uint8_t code);
 
-/* The largest credit code (0..30) that grants no more than @credits receive WQEs. */
+/* Returns the largest credit code (0..30) that stands for no more than @credits
+ * receive WQEs.
+ */
 uint8_t rn_aeth_credit_code(uint32_t credits);
 
-/* How long the requester waits after an RNR NAK with timer code @code (0..31): 10 us to
- * 655.36 ms; code 0 is the longest. IBTA Vol 1 table 45.
+/* Returns how long the requester waits after an RNR NAK with timer code @code (0..31): 10
+ * us to 655.36 ms; code 0 is the longest. IBTA Vol 1 table 45.
  */
 rn_ns rn_rnr_timer_ns(uint8_t code);
 
-/* Local ACK timeout: 4.096 us * 2^code for code 1..31, RN_NEVER for code 0 (no timer).
- * A timer may fire up to four times as late (IBTA Vol 1, 9.7.6.1.3).
+/* Returns the local ACK timeout: 4.096 us * 2^code for code 1..31, RN_NEVER for
+ * code 0 (no timer). The timer may expire after up to four times this value (IBTA
+ * Vol 1, 9.7.6.1.3).
  */
 rn_ns rn_ack_timeout_ns(uint8_t code);
 

@@ -9,22 +9,23 @@
 #include "rocin/gid.h"
 
 enum {
-	RN_SGE_MAX = 32,       /* SGEs of a WQE, in either queue */
-	RN_INLINE_MAX = 1024,  /* bytes of inline data */
-	RN_WR_MAX = 16384,     /* WQEs of one queue */
-	RN_MSG_MAX = 1u << 31, /* bytes of a message; IBTA Vol 1, 9.7.2 */
+	RN_SGE_MAX = 32,      /* largest number of SGEs of a WQE, in either queue */
+	RN_INLINE_MAX = 1024, /* largest number of bytes of inline data */
+	RN_WR_MAX = 16384,    /* largest number of WQEs of a queue */
+	/* Largest number of bytes of a message; IBTA Vol 1, 9.7.2. */
+	RN_MSG_MAX = 1u << 31,
 };
 
 struct rn_sge {
-	/* An address in the region; for inline data, a pointer that is valid
-	 * during the call.
+	/* Address in the memory region; for inline data, a pointer that is valid during
+	 * the call.
 	 */
 	uint64_t addr;
 	uint32_t len; /* bytes */
 	uint32_t lkey;
 };
 
-/* Address vector: of an AH, or of a connected QP. */
+/* Address vector of an AH or of a connected QP. */
 struct rn_av {
 	struct rn_gid dgid;
 	uint32_t flow_label;
@@ -35,9 +36,9 @@ struct rn_av {
 };
 
 /* clang-format off */
-/* The operations: symbol, number (of enum ibv_wr_opcode), and their names in
- * scenarios, in `rocin sim` and in sentences. X is a macro, so that tables of names
- * can be made of the list.
+/* The operations: symbol, number (of enum ibv_wr_opcode), and names in scenarios, in
+ * `rocin sim` and in messages to the user. X is a macro, so that several tables can be
+ * made of this list.
  */
 #define RN_WR_OPCODES(X)                                                                       \
 	X(RDMA_WRITE,            0, "write",        "write",        "RDMA WRITE")                \
@@ -66,34 +67,37 @@ enum rn_send_flag { /* numbers of enum ibv_send_flags */
 	RN_SEND_SIGNALED = 1 << 1,
 	RN_SEND_SOLICITED = 1 << 2,
 	RN_SEND_INLINE = 1 << 3,
-	RN_SEND_IP_CSUM = 1 << 4, /* raw packet QPs; done by the sender of the frame */
+	/* Raw packet QPs: the sender of the frame computes the checksums. */
+	RN_SEND_IP_CSUM = 1 << 4,
 };
 
 struct rn_send_wr {
 	uint64_t wr_id;
 	enum rn_wr_opcode opcode;
 	uint32_t flags; /* enum rn_send_flag */
-	/* Immediate as a number (verbs: ntohl), or the R_Key to invalidate. */
+	/* Immediate data as a number (verbs: ntohl()), or the R_Key to invalidate. */
 	uint32_t imm;
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint64_t compare_add, swap; /* host order */
-	/* RN_WR_BIND_MW: bind the window that rkey names by its index to [remote_addr,
-	 * remote_addr + bind_length) of the region; the key byte of rkey is the new one.
-	 * A length of 0 ends the binding of a window of type 1.
+	/* RN_WR_BIND_MW: binds the window whose index is in rkey to [remote_addr,
+	 * remote_addr + bind_length) of a region. The key byte of rkey becomes that of
+	 * the window. A length of 0 ends the binding of a window of type 1.
 	 */
 	uint64_t bind_length;
-	uint32_t bind_region, bind_access; /* L_Key of the region; RN_ACCESS_* */
-	/* RN_WR_FLUSH: length of the range at remote_addr; placement,
-	 * RN_FLUSH_GLOBAL | RN_FLUSH_PERSISTENT; and selectivity, RN_FLUSH_RANGE or
-	 * RN_FLUSH_MR. See wire.h.
+	/* RN_WR_BIND_MW: L_Key of the region; RN_ACCESS_*. */
+	uint32_t bind_region, bind_access;
+	/* RN_WR_FLUSH: length of the range at remote_addr; placement (RN_FLUSH_GLOBAL |
+	 * RN_FLUSH_PERSISTENT); selectivity (RN_FLUSH_RANGE or RN_FLUSH_MR). See wire.h.
 	 */
 	uint32_t flush_length;
 	uint8_t flush_placement, flush_selectivity;
-	const struct rn_av *av;		  /* UD; copied */
-	uint32_t remote_qpn, remote_qkey; /* UD */
-	uint32_t remote_srqn;		  /* XRC_SEND; 24 bits */
-	/* Copied; with RN_SEND_INLINE the bytes are copied, too. */
+	const struct rn_av *av;		  /* UD: address of the peer; copied */
+	uint32_t remote_qpn, remote_qkey; /* UD: QPN and Q_Key of the peer */
+	/* XRC_SEND: number of the peer's SRQ, 24 bits. */
+	uint32_t remote_srqn;
+	/* SGEs; copied. With RN_SEND_INLINE the bytes that they describe are copied, too.
+	 */
 	const struct rn_sge *sg;
 	uint32_t num_sge;
 };
