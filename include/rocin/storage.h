@@ -30,8 +30,8 @@
  * route and the reason beforehand.
  *
  * Environment, read by rn_storage_driver_open():
- *	ROCIN_STORAGE_POLICY routes in order of preference; default "direct,gpu,host"
- *	ROCIN_STORAGE_NEAR GPUs below the switch of each drive, where rc.p2p says
+ *	ROCIN_STORAGE_POLICY	routes in order of preference; default "direct,gpu,host"
+ *	ROCIN_STORAGE_NEAR	GPUs below the switch of each drive, where rc.p2p says
  *				that a switch is not shared: "nvme0=gpu1,nvme1=gpu2+gpu3"
  *
  * Errors are negative errno values. After fork() the child cannot use these
