@@ -110,8 +110,7 @@ struct rn_host_api {
 
 	/* Performs all TLPs of the QP (0: of the NIC). Its reads and atomics that are
 	 * PENDING end, and the next collect() reports them. To be called before the
-	 * memory block of a QP, or a region, is freed. For a region, this is necessary
-	 * because other QPs with such operations live on.
+	 * memory block of a QP, or a region, is freed.
 	 */
 	void (*drain)(struct rn_host_nic *nic, uint32_t qpn);
 

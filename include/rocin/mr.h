@@ -49,9 +49,8 @@ struct rn_mr {
 	 * window is not bound.
 	 */
 	bool valid;
-	uint32_t
-		/* MR: number of windows bound to it; must be 0 before it is freed. */
-		windows;
+	/* MR: number of windows bound to it; must be 0 before it is freed. */
+	uint32_t windows;
 	/* The members below are for memory windows only. Each QP has a list of the type 2
 	 * windows that are bound to it.
 	 */

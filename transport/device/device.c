@@ -93,7 +93,7 @@ void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid
 	dev->cfg.gid[index] = *gid;
 }
 
-/* ------------------------------------------------------------------ tables */
+/* -------------------------------------------------------------- key tables */
 
 /* Moves a key table to a larger array. Return: the old array, which the caller may free;
  * NULL if it is the built-in one.
@@ -143,7 +143,7 @@ struct rn_qp *rn_dev_find_qp(const struct rn_dev *dev, uint32_t qpn)
 	return node ? RN_CONTAINER_OF(node, struct rn_qp, node) : NULL;
 }
 
-/* ---------------------------------------------------------------- transmit */
+/* ------------------------------------------------------------ transmission */
 
 bool rn_dev_acks_due(const struct rn_dev *dev)
 {
@@ -418,7 +418,7 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 	rn_cq_fire_due(dev, now);
 }
 
-/* ------------------------------------------------------------------ memory */
+/* ---------------------------------------------- ends of memory operations */
 void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
 		     enum rn_mem_result result)
 {

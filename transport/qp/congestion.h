@@ -43,7 +43,7 @@ struct rn_dcqcn_params {
 	/* R_AI and R_HAI: added to the target rate by one additive or hyper increase. */
 	uint32_t ai, hai;
 	uint32_t bytes; /* B: bytes sent between two increases */
-	unsigned gain;	/* g = 2^-gain */
+	unsigned gain;	/* weight of a notification in alpha: g = 2^-gain */
 	unsigned fast;	/* F: number of steps of fast recovery */
 	/* K: time without a notification after which alpha is reduced */
 	rn_ns alpha_period;

@@ -33,7 +33,7 @@ enum {
 	SLOW = 1000000
 };
 
-/* ------------------------------------------------------- conditions for a start */
+/* ------------------------------------------------ conditions for starting a WQE */
 /* Returns true if the peer's credits allow the WQE to start. Only a WQE that takes a
  * receive WQE of the peer needs a credit. One such WQE may always be sent without a
  * credit, to find out whether there is one now (IBTA Vol 1, 9.7.7.2.5: the limited WQE).

@@ -773,7 +773,7 @@ void rn_rsp_mem_done(struct rn_qp *qp, rn_ns now, uint64_t tag, enum rn_mem_resu
 		rn_dev_schedule(qp->dev, qp);
 }
 
-/* --------------------------------------------------------------------- states */
+/* ------------------------------------------------------- changes of the QP's state */
 void rn_rsp_reset(struct rn_qp *qp)
 {
 	const struct rn_responder old = qp->rsp;

@@ -31,9 +31,10 @@
 #include "transport/object/memory.h"
 #include "transport/object/syndrome.h"
 
+/* Result of advance_una(), which is to advance una to a PSN. */
 enum advance {
 	REACHED,
-	STOPPED_AT_GAP, /* an unanswered READ or atomic lies before the target */
+	STOPPED_AT_GAP, /* a READ or atomic before that PSN is unanswered */
 	QP_FAILED,	/* the QP is in ERR */
 };
 

@@ -218,7 +218,7 @@ int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	return RN_SHOW_RESULT(post_recv(dev, qp, now, wr));
 }
 
-/* --------------------------------------------------------------------- states */
+/* ------------------------------------------------------- changes of the QP's state */
 /* Resets all that concerns packets in flight, when none is in flight any more. */
 static void quiesce(struct rn_qp *qp)
 {
