@@ -148,7 +148,7 @@ struct rn_host_api {
 	int (*dm_read)(struct rn_host_nic *nic, void *dst, rn_iova addr, uint64_t len);
 	/* Reports that the program has posted a work request. The doorbell is a posted
 	 * write, too, which arrives behind the program's writes to memory on the NIC.
-	 * Cheap if there are none.
+	 * Cheap if there are no such writes.
 	 */
 	void (*doorbell)(struct rn_host_nic *nic);
 

@@ -101,14 +101,14 @@ enum {
  * @gro_idx:	Position of the packet in the super-packet of UDP_GRO; 0 if alone
  * @exact:	Refuse identifications that can only be solved for
  *
- * An IPv4 identification counts as guessed if it is
- *   0, or @gro_idx, or
- *   the last of this flow plus 1..RN_ICRC_ID_AHEAD, or
+ * An IPv4 identification counts as guessed, not as solved for, if it is 0, or
+ *   @gro_idx, or
+ *   the last one of this flow plus 1..RN_ICRC_ID_AHEAD, or
  *   @gro_idx plus the first one of the last super-packet plus 0..RN_ICRC_ID_AHEAD (but
  *   not of the same packet), or
- *   with @exact, shortly after that of a packet that was refused: a sender whose counter
- *   began with an unknown number loses only one packet, and two numbers in sequence are
- *   no accident.
+ *   with @exact, up to RN_ICRC_ID_AHEAD after that of a packet that was refused: a
+ *   sender whose counter began with an unknown number loses only one packet, and two
+ *   numbers in sequence are no accident.
  *
  * The packet is read once, whatever the outcome.
  *

@@ -35,7 +35,7 @@ struct rn_rx {
 	/* Position of the packet in its UDP_GRO super-packet; 0 for a single packet. */
 	uint16_t gro_idx;
 	uint8_t icrc;		   /* enum rn_rx_icrc */
-	struct rn_crc32_part part; /* for rn_icrc_check_with() */
+	struct rn_crc32_part part; /* CRC of the payload, for rn_icrc_check_with() */
 };
 
 /* What the caller must know about a packet to be sent. */
@@ -45,7 +45,7 @@ struct rn_tx {
 	uint32_t src_qpn;
 	/* It is an acknowledgement, or a READ or atomic response. */
 	bool response;
-	struct rn_crc32_part part; /* for rn_icrc_seal_with() */
+	struct rn_crc32_part part; /* CRC of the payload, for rn_icrc_seal_with() */
 };
 
 #endif /* RN_RX_TX_H */

@@ -155,7 +155,7 @@ struct rn_stats_page {
 };
 
 /* Counters of the fault rules in this process, at RN_STATS_FAULTS_OFFSET in the page.
- * Rules are numbered in the order in which they stand in the text.
+ * Rules are numbered in the order of the text that defines them.
  */
 struct rn_stats_faults {
 	/* Generation of the rules that rocind has sent; 0: it has sent none. */

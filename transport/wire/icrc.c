@@ -228,7 +228,9 @@ static bool follows_refused(struct rn_icrc_hint *hint, uint16_t id)
 	return follows;
 }
 
-/* Returns the habit that explains @id, after the guess was wrong. */
+/* Returns the way of numbering that explains identification @id, after the guess made by
+ * the present one was wrong.
+ */
 static uint8_t habit_of(const struct rn_icrc_hint *hint, uint16_t id, uint16_t gro_idx)
 {
 	if (id == gro_idx)

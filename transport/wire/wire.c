@@ -10,11 +10,11 @@
 /* Byte offsets and masks, as in the figures of the headers in the IBTA specification. */
 enum {
 	BTH_OPCODE = 0,
-	BTH_FLAGS = 1, /* SE:1 M:1 PadCnt:2 TVer:4 */
+	BTH_FLAGS = 1, /* SE:1 MigReq:1 PadCnt:2 TVer:4 */
 	BTH_PKEY = 2,
-	BTH_ECN = 4, /* F:1 B:1 reserved:6 */
+	BTH_ECN = 4, /* FECN:1 BECN:1 reserved:6 */
 	BTH_DEST_QPN = 5,
-	BTH_ACK_REQ = 8, /* A:1 reserved:7 */
+	BTH_ACK_REQ = 8, /* AckReq:1 reserved:7 */
 	BTH_PSN = 9,
 
 	BTH_SE = 0x80,
