@@ -148,7 +148,9 @@ void rn_cm_expire(struct rn_cm *cm, rn_ns now);
 
 /* ---- Events ---- */
 
-/* Several events of one connection are delivered in the order of this enum. */
+/* Types of events. If a connection has several pending events, they are delivered in the
+ * order of this enum.
+ */
 enum rn_cm_event_type {
 	RN_CM_EV_REQ, /* passive: a peer requests a connection. Data of the REQ */
 	/* Passive: a peer requests a UD service. Data of the SIDR_REQ. */

@@ -73,7 +73,7 @@ struct rn_mr_attr {
 /**
  * rn_mr_init() - Make a memory region, without adding it to a key table
  * @mr:		Memory of the caller for the region, overwritten
- * @attr:	Its properties
+ * @attr:	Properties of the region
  *
  * The caller inserts &@mr->node into the key table (-EEXIST there: the index is in use)
  * and removes it before it frees the memory. The caller has checked that the memory

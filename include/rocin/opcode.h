@@ -175,7 +175,7 @@ struct rn_opcode_info {
 	uint8_t answer; /* enum rn_op_answer */
 };
 
-/* Indexed by the opcode; the row of an undefined opcode is all zeros. */
+/* Properties of each opcode, indexed by the opcode; all zeros for an undefined opcode. */
 extern const struct rn_opcode_info rn_opcode_info[256];
 
 /* Returns the transport class of any opcode, defined or not. */

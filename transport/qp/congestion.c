@@ -265,7 +265,7 @@ bool rn_pace_may_respond(struct rn_qp *qp, rn_ns now)
 	return !is_obeyed(qp) || qp->state == RN_QPS_ERR || rn_pace_may_send(qp, now);
 }
 
-/* Length of the pause that the QP may make up for by sending faster. */
+/* Returns the length of the pause that the QP may make up for by sending faster. */
 static rn_ns credit_of(const struct rn_qp *qp)
 {
 	if (is_obeyed(qp))

@@ -76,8 +76,8 @@ struct rn_dcqcn {
 	rn_ns cut_at; /* earliest time of the next cut */
 };
 
-/* Fill in the values of the paper, which are meant for a line of 40
- * Gbit/s, scaled to @line.
+/* Fills in the values of the paper, which are meant for a port of 40 Gbit/s, scaled to
+ * the port rate @line.
  */
 void rn_dcqcn_defaults(struct rn_dcqcn_params *p, uint32_t line);
 

@@ -65,7 +65,7 @@ struct rn_probe {
 	struct rn_psn una, heard;
 	/* True: close watch, with short waits; false: distant watch, with long ones. */
 	bool is_close;
-	/* Close watch: it was started because a packet was lost. */
+	/* The close watch was started because a packet was lost. */
 	bool lossy;
 	/* The last retransmission was started because nothing came from the peer. */
 	bool was_silent;
@@ -684,7 +684,7 @@ static inline bool rn_flow_is_back(const struct rn_flow *in, const struct rn_flo
 	       (!rn_gid_is_link_local(&in->src) || in->ifindex == out->ifindex);
 }
 
-/* Value of the MigReq bit in the packets of @qp. */
+/* Returns the value of the MigReq bit in the packets of @qp. */
 static inline bool rn_apm_is_migrated(const struct rn_qp *qp)
 {
 	return qp->attr.mig_state == RN_MIG_MIGRATED;
@@ -774,9 +774,11 @@ bool rn_apm_escape(struct rn_qp *qp);
  */
 uint32_t rn_req_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
 void rn_req_reset(struct rn_qp *qp); /* at RESET: initialises the requester */
-/* At RTS: starts with the attributes (sq_psn and others) that are now valid. */
+/* At RTS: starts the requester with the attributes that are now valid (sq_psn
+ * and others).
+ */
 void rn_req_rts(struct rn_qp *qp, rn_ns now);
-/* From RTS to SQD: no WQE starts any more; those that have started are completed. */
+/* From RTS to SQD: lets no further WQE start; those that have started are completed. */
 void rn_req_sqd(struct rn_qp *qp, rn_ns now);
 /* Completes all WQEs of the send queue with flush errors. */
 void rn_req_flush(struct rn_qp *qp, rn_ns now);
@@ -803,7 +805,9 @@ uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
  */
 uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b);
 void rn_rsp_reset(struct rn_qp *qp);
-/* At RTR: starts with the attributes (rq_psn and others) that are now valid. */
+/* At RTR: starts the responder with the attributes that are now valid (rq_psn
+ * and others).
+ */
 void rn_rsp_rtr(struct rn_qp *qp);
 /* Completes all WQEs of the receive queue with flush errors. */
 void rn_rsp_flush(struct rn_qp *qp, rn_ns now);

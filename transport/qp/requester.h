@@ -96,7 +96,7 @@ void rn_req_retire_ended(struct rn_qp *qp, rn_ns now);
  * and the QP has gone to ERR.
  */
 bool rn_req_finish_local(struct rn_qp *qp, rn_ns now);
-/* In SQD: raise SQ_DRAINED if every WQE that was started has completed. */
+/* In SQD: raises SQ_DRAINED if every WQE that was started has completed. */
 void rn_req_check_drained(struct rn_qp *qp);
 
 /* Returns an entry of the ring of requests that wait for responses; @behind counts from

@@ -241,7 +241,9 @@ static void quiesce(struct rn_qp *qp)
 	req->stage.psn = RN_STAGE_NOBODY;
 }
 
-/* Pending reads into the bounce buffer go on; rn_req_mem_done() discards their data. */
+/* Resets the requester. Pending reads into the bounce buffer go on; rn_req_mem_done()
+ * will discard their data.
+ */
 void rn_req_reset(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;

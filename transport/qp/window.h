@@ -102,7 +102,7 @@ void rn_window_charge(struct rn_qp *qp, rn_ns now, uint32_t len);
 /* Return: true if, after a packet of @len bytes, this QP could not send another one now.
  */
 bool rn_window_closes(const struct rn_qp *qp, uint32_t len);
-/* Ends the QP's turn, because it has nothing more to send or may not send now. */
+/* Ends the QP's turn to use the peer window: it has nothing more to send, or may not. */
 void rn_window_yield(struct rn_qp *qp);
 /* Removes the QP, which has nothing to send any more, from the queue. */
 void rn_window_withdraw(struct rn_qp *qp);

@@ -73,8 +73,8 @@ int rn_bth_parse(struct rn_bth *bth, const uint8_t *p, const uint8_t *end)
 	return 0;
 }
 
-/* Written as three words (see rn_put_be32()), because the ICRC code reads these words
- * right afterwards.
+/* Writes a BTH, as three words (see rn_put_be32()), because the ICRC code reads these
+ * words right afterwards.
  */
 uint8_t *rn_bth_emit(uint8_t *p, const struct rn_bth *bth)
 {
