@@ -233,11 +233,12 @@ struct rn_cm_rep {
 	uint32_t qkey;
 	uint32_t qpn;	    /* 24 bits */
 	uint32_t eecn;	    /* 24 bits; for XRC the target's QPN */
-	uint32_t start_psn; /* as in a REQ */
-	uint8_t resp_res;   /* as in a REQ */
-	uint8_t init_depth; /* as in a REQ */
-	uint8_t ack_delay;  /* 5 bits: target ACK delay code */
-	uint8_t failover;   /* 2 bits */
+	uint32_t start_psn; /* 24 bits: first PSN that the sender of the REP expects */
+	uint8_t resp_res;   /* READs and atomics that the sender can answer at a time */
+	/* READs and atomics that the sender will have outstanding at a time. */
+	uint8_t init_depth;
+	uint8_t ack_delay; /* 5 bits: target ACK delay code */
+	uint8_t failover;  /* 2 bits */
 	bool flow_control;
 	uint8_t rnr_retry_count; /* 3 bits */
 	bool srq;

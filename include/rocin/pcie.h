@@ -124,8 +124,10 @@ struct rn_pcie_knobs {
 	enum rn_cpu_model cpu;
 	/* Knob nic.ooo: packets of WRITEs may be written to memory out of order. */
 	bool ooo;
-	bool ido;	  /* ido: TLPs of the NIC carry ID-based ordering */
-	uint32_t granule; /* unit of visibility in bytes, power of two, 8 .. 4096 */
+	/* Knob ido: TLPs of the NIC have the ID-based ordering attribute. */
+	bool ido;
+	/* Bytes that become visible together, power of two, 8 .. 4096. */
+	uint32_t granule;
 	/* Largest payload of a TLP in bytes, power of two, 128 .. 4096. TLPs never cross
 	 * a boundary of 4 KiB.
 	 */

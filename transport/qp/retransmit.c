@@ -57,8 +57,9 @@ static const struct fatal_nak {
  * time is PROBE_RTTS round trips if that is longer.
  */
 #define PROBE_MIN RN_MSEC(2)
-/* The same for a distant watch (with FIRST_RTTS). Longer, because no loss is known: more
- * likely the peer does not get the processor.
+/* Shortest time without progress after which a QP under a distant watch goes back; the
+ * time is FIRST_RTTS round trips if that is longer. It is long because no loss is known,
+ * and probably the peer only does not get the processor.
  */
 #define FIRST_MIN RN_MSEC(100)
 enum {
