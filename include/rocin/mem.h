@@ -17,7 +17,9 @@ struct rn_crc32_part;
 
 enum rn_mem_result {
 	RN_MEM_DONE, /* the operation has ended before return; its results are valid */
-	/* rn_dev_mem_done(tag) will be called later, unless the back end goes first. */
+	/* A later rn_dev_mem_done(tag) reports the end; there is none if the NIC is
+	 * closed before.
+	 */
 	RN_MEM_PENDING,
 	RN_MEM_FAULT, /* there is no memory at the address, or not any more */
 };
@@ -28,7 +30,7 @@ enum rn_mem_flag {
 	RN_MEM_RELAXED = 1 << 0,
 	RN_MEM_ID_ORDER = 1 << 1, /* ID-based ordering (IDO) */
 	RN_MEM_CQE = 1 << 2,	  /* write of a CQE: never relaxed */
-	/* Read for the response to a READ, or atomic; @qpn is the responder's QP. */
+	/* Write of data from the response to a READ or atomic that this QP has sent. */
 	RN_MEM_RESPONSE = 1 << 3,
 	/* Write of the payload of one packet of a WRITE without immediate. */
 	RN_MEM_WRITE = 1 << 4,
