@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault_rules.c - evaluating fault rules, the fates of packets, and changing and
- * answering packets.
+/* fault_rules.c - evaluates fault rules, computes the fates of packets, changes packets,
+ * and writes NAKs in place of a receiver.
  */
 #include "fault_rules.h"
 
@@ -15,18 +15,21 @@
 #include "rocin/psn.h"
 #include "rocin/random.h"
 
-/* ------------------------------------------------------------------------- fates */
+/* -------------------------------------------------------------- fates of packets */
 enum {
 	BUCKETS = 256,
-	/* If there are more streams, the oldest is dropped: 9 MB in all. */
+	/* When there are more streams, the oldest is dropped. All take 9 MB. */
 	STREAMS_MAX = 8192,
-	/* The counts of how often a PSN has passed cover this many PSNs behind the
-	 * newest. Retransmitted packets lie within the send window, which is smaller.
+	/* Number of PSNs, from the newest one back, for which it is counted how
+	 * often each has passed. Retransmitted packets lie within the send window,
+	 * which is smaller.
 	 */
 	RECENT = 1024,
 };
 
-/* The requests, or the responses, of one queue pair in one direction. */
+/* The requests, or the responses, of one queue pair in one direction; their packets are
+ * counted together.
+ */
 struct stream {
 	LIST_ENTRY(stream) in_bucket;
 	TAILQ_ENTRY(stream) by_age;
@@ -36,7 +39,7 @@ struct stream {
 	uint32_t connections;
 	uint64_t passed;
 	bool has_begun;
-	uint8_t times[RECENT]; /* how often each recent PSN has passed */
+	uint8_t times[RECENT]; /* number of times that each recent PSN has passed */
 };
 
 LIST_HEAD(bucket, stream);
@@ -120,7 +123,8 @@ static struct stream *find_stream(struct rn_fault_fates *f, uint32_t qpn, uint32
 	return s;
 }
 
-/* If the first PSN changes, it is another connection, whose counts begin anew. */
+/* Reset the counts if the first PSN has changed, because that means another connection.
+ */
 static void begin_connection(struct stream *s, uint32_t first)
 {
 	if (s->has_begun && s->first == first)
@@ -132,16 +136,16 @@ static void begin_connection(struct stream *s, uint32_t first)
 	memset(s->times, 0, sizeof(s->times));
 }
 
-/* Return: how often the packet with PSN @offset (relative to the first) has
- * passed before.
+/* Count a packet with PSN @offset, relative to the first PSN. Return: how often this PSN
+ * has passed before.
  */
 static uint64_t count_time(struct stream *s, uint32_t offset)
 {
 	int32_t ahead = rn_psn_diff(rn_psn(offset), rn_psn(s->newest));
 	uint8_t *times = &s->times[offset % RECENT];
 
-	/* The PSN is too old to be counted by itself: use the number of all packets, so
-	 * that such packets do not all have the same fate.
+	/* A PSN older than these is not counted by itself. The number of all packets is
+	 * returned, so that such packets do not all have the same fate.
 	 */
 	if (ahead <= -RECENT)
 		return UINT8_MAX + s->passed;
@@ -180,12 +184,12 @@ uint64_t rn_fault_fate(struct rn_fault_fates *f, const struct rn_fault_packet *p
 	return mix_in(number, count_time(s, offset));
 }
 
-/* -------------------------------------------------------------------------- dice */
+/* ---------------------------------------------------------------- random numbers */
 enum {
 	MILLION = 1000000
 };
 
-/* The next number of xorshift64*, Vigna 2014. */
+/* Return: the next number of the generator xorshift64* (Vigna 2014). */
 static uint64_t draw_next(uint64_t *state)
 {
 	uint64_t x = *state;
@@ -197,8 +201,8 @@ static uint64_t draw_next(uint64_t *state)
 	return x * 0x2545f4914f6cdd1dull;
 }
 
-/* Mix a seed with a stream number, so that neighbouring seeds give unrelated
- * sequences; never 0.
+/* Mix a seed with a stream number, so that neighbouring seeds give unrelated sequences.
+ * Return: the result, never 0.
  */
 static uint64_t stream_seed(uint64_t seed, uint64_t stream)
 {
@@ -207,7 +211,7 @@ static uint64_t stream_seed(uint64_t seed, uint64_t stream)
 	return z ? z : 1;
 }
 
-/* ------------------------------------------------------------------------- sets */
+/* -------------------------------------------------------------------- rule sets */
 static bool is_for(const struct rn_fault_rule *r, const char *dev, int32_t pid,
 		   const char *program)
 {
@@ -293,7 +297,7 @@ bool rn_fault_rules_meet_calls(const struct rn_fault_rules *rules)
 	return false;
 }
 
-/* ---------------------------------------------------------------------- judging */
+/* ------------------------------------------------------------- evaluating rules */
 static bool is_psn_in(const struct rn_fault_rule *r, uint32_t psn)
 {
 	return ((psn - r->psn_first) & 0xffffff) <=
@@ -315,7 +319,9 @@ static bool matches_packet(const struct rn_fault_rule *r, const struct rn_fault_
 	       (!r->has_psn || is_psn_in(r, p->psn));
 }
 
-/* The packet is number r->seen of those that match: is it one of those to be hit? */
+/* Of the packets that match the rule, is number r->seen one to be hit, by its nth and
+ * every values?
+ */
 static bool is_its_turn(const struct rn_fault_rule *r)
 {
 	if (r->seen < r->nth || (r->nth_last && r->seen > r->nth_last))
@@ -333,8 +339,8 @@ static bool decide_hit(struct rn_fault_rule *r, const uint64_t *fate)
 	r->seen++;
 	if (!is_its_turn(r))
 		return false;
-	/* The random number is drawn for every packet that gets here, even
-	 * beyond the limit.
+	/* The random number is drawn for every packet that gets here, also beyond the
+	 * limit on hits, so that the limit does not change the sequence.
 	 */
 	if (r->chance < MILLION &&
 	    (throw_dice(&r->dice, fate) >> 32) % MILLION >= r->chance)
@@ -371,8 +377,8 @@ int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call)
 	return error;
 }
 
-/* ------------------------------------------------------------------------- bytes */
-/* Attribute of the CM message in a packet to QP1; 0: it has none. */
+/* -------------------------------------------------------------- changing packets */
+/* Return: the attribute of the CM message in a packet to QP1; 0: it has none. */
 static uint16_t look_at_mad(const uint8_t *pkt, uint32_t len)
 {
 	const uint8_t *mad = pkt + RN_BTH_LEN + RN_DETH_LEN;
@@ -395,8 +401,8 @@ bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p)
 	return true;
 }
 
-/* Offset of a header in a packet with @opcode; the headers have the
- * order of opcode.h.
+/* Return: the offset of a header in a packet with @opcode. The headers are in the order
+ * of opcode.h.
  */
 static uint32_t find_header(uint8_t opcode, uint32_t header)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault_rules.h - fault rules: which packets a fault happens to, and which fault. Reading
- * rules from text, and evaluating them for one packet after the other. rocin-fault(5)
+/* fault_rules.h - fault rules: each says which packets are hit, and by which fault. Reads
+ * rules from text, and evaluates them for one packet after another. rocin-fault(5)
  * describes the language.
  *
- * Every packet is checked against every rule, whatever other rules do to it, so that
- * rules and their random numbers do not affect each other. The same seed, rules and
- * packets give the same verdicts, whatever packets came before: see rn_fault_fate().
+ * Every packet is compared with every rule, whatever other rules do to it, so that rules
+ * and their random numbers do not affect each other. The same seed, rules and packets
+ * give the same verdicts, whatever packets came before: see rn_fault_fate().
  *
  * Threads: no hidden state; a set of rules belongs to one thread at a time.
  */
@@ -19,10 +19,10 @@
 struct rn_flow;
 
 enum {
-	RN_FAULT_RULES_MAX = 64, /* one bit of a verdict for each rule */
-	/* Bytes of the text of a rule set, including the NUL. */
+	RN_FAULT_RULES_MAX = 64, /* a verdict has one bit for each rule */
+	/* bytes of the text of a rule set, including the NUL */
 	RN_FAULT_TEXT_MAX = 32768,
-	RN_FAULT_SETS_MAX = 4, /* fields that one rule can rewrite */
+	RN_FAULT_SETS_MAX = 4, /* number of fields that one rule can rewrite */
 	RN_FAULT_OPS = 256,
 };
 
@@ -35,7 +35,7 @@ enum rn_fault_dir {
 
 enum rn_fault_act {
 	RN_FAULT_DROP,
-	RN_FAULT_DUPLICATE, /* send @copies more */
+	RN_FAULT_DUPLICATE, /* send @copies more of it */
 	RN_FAULT_DELAY,	    /* send it @time later */
 	RN_FAULT_REORDER,   /* send it behind the next @places packets */
 	RN_FAULT_CORRUPT,   /* change one byte */
@@ -44,18 +44,19 @@ enum rn_fault_act {
 	RN_FAULT_NAK,	    /* drop it, and answer its sender with @syndrome */
 	RN_FAULT_KILL,	    /* move the local QP to ERR */
 	RN_FAULT_OVERRUN,   /* overrun a CQ of the local QP */
-	RN_FAULT_CUT,	    /* take the link down for @time */
-	RN_FAULT_FAIL, /* make a verbs call fail with @error; applies to no packets */
+	/* take the link down for @time (0: until the rule is removed) */
+	RN_FAULT_CUT,
+	RN_FAULT_FAIL, /* make a verbs call fail with @error; not a fault of packets */
 	RN_FAULT_ACTS
 };
 
 /* A header field: some bits of a big-endian number of @len bytes. */
 struct rn_fault_field {
 	const char *name; /* "bth.psn" */
-	uint32_t header;  /* RN_OP_* flag of its header; 0: the BTH */
-	uint8_t offset;	  /* bytes from the start of the header */
+	uint32_t header;  /* RN_OP_* flag of the header that has the field; 0: the BTH */
+	uint8_t offset;	  /* bytes from the start of the header to the number */
 	uint8_t len;	  /* 1 .. 8 bytes */
-	uint8_t shift;	  /* number of its lowest bit */
+	uint8_t shift;	  /* bit number of the field's lowest bit in the number */
 	uint8_t bits;
 };
 
@@ -65,54 +66,65 @@ struct rn_fault_change {
 };
 
 struct rn_fault_rule {
-	/* Conditions on packets. A field that is 0 or empty matches everything. */
+	/* Conditions on packets. A member that is 0 or empty matches every packet. */
 	char dev[32];	  /* "rocin0" */
-	char program[16]; /* name as in /proc/PID/comm */
+	char program[16]; /* name of the process, as in /proc/PID/comm */
 	int32_t pid;
 	bool in_dir[RN_FAULT_DIRS];
 	uint32_t qpn; /* number of the local QP */
-	uint32_t qp;  /* the local QP is number @qp of the process, from 1 */
-	uint64_t ops[RN_FAULT_OPS / 64]; /* one bit for each BTH opcode */
-	/* Bit (attribute - RN_CM_REQ) for each CM message; 0: any packet. */
+	/* number of the local QP in the order in which the process has created its QPs,
+	 * from 1
+	 */
+	uint32_t qp;
+	uint64_t ops[RN_FAULT_OPS / 64]; /* bit set of BTH opcodes */
+	/* bit set of CM messages, bit (attribute - RN_CM_REQ) for each; 0: any packet */
 	uint16_t mads;
 	bool has_psn;
-	uint32_t psn_first, psn_last; /* a range that may wrap */
-	uint32_t call;		      /* RN_FAULT_FAIL: index in rn_fault_calls */
+	uint32_t psn_first, psn_last; /* first and last PSN of a range, which may wrap */
+	/* RN_FAULT_FAIL: index of the verbs call in rn_fault_calls */
+	uint32_t call;
 
-	/* Which of the matching packets are hit: those from the nth to nth_last, each of
-	 * them or each every-th, with a probability, and at most so many.
+	/* Of the packets that match, those to be hit: from number nth to number
+	 * nth_last, each of them or every every-th, each with a probability, and no
+	 * more than @count.
 	 */
 	uint64_t nth, nth_last; /* counted from 1; nth_last 0: without end */
 	uint64_t every;
 	uint32_t chance; /* probability in parts per million */
-	uint64_t count;	 /* most packets to be hit; 0: no limit */
+	uint64_t count;	 /* largest number of packets to be hit; 0: no limit */
 
 	enum rn_fault_act act;
 	uint32_t copies;
-	rn_ns time; /* CUT with 0: until the rule is removed */
+	/* DELAY: the delay; CUT: time until the link is up again; 0: when the rule
+	 * is removed
+	 */
+	rn_ns time;
 	uint32_t places;
 	bool has_at;
-	/* CORRUPT: index of the byte from the BTH on; negative: from the end, -1 being
-	 * the last byte of the ICRC.
+	/* CORRUPT: offset of the byte from the BTH on; negative: from the end, -1 being
+	 * the last byte of the ICRC
 	 */
 	int32_t at;
-	uint8_t flip;	/* CORRUPT: XORed into the byte; 0: invert one random bit */
-	bool good_icrc; /* CORRUPT, SET: compute the ICRC again afterwards */
+	/* CORRUPT: value that is XORed into the byte; 0: invert one bit, chosen at random
+	 */
+	uint8_t flip;
+	bool good_icrc; /* CORRUPT, SET: compute the ICRC anew after the change */
 	uint8_t syndrome;
-	bool of_send_cq; /* OVERRUN: the send CQ, rather than the receive CQ */
-	int error;	 /* FAIL: positive errno */
+	bool of_send_cq; /* OVERRUN: overrun the send CQ rather than the receive CQ */
+	int error;	 /* FAIL: positive errno value */
 	unsigned changes;
 	struct rn_fault_change change[RN_FAULT_SETS_MAX];
 
-	unsigned number;       /* position in the text that it came from, from 0 */
-	bool is_unconditional; /* no conditions on packets: CUT begins at once */
-	/* Hash of the rule's text: identifies the same rule in another set. */
+	unsigned number; /* number of the rule in its text, from 0 */
+	/* there are no conditions on packets, so CUT begins at once */
+	bool is_unconditional;
+	/* hash of the rule's text, which identifies the same rule in another set */
 	uint64_t id;
 
-	uint64_t seen; /* packets that match the conditions */
+	uint64_t seen; /* number of packets that matched the conditions so far */
 	uint64_t hits;
-	/* Random numbers for @chance and @at: seeds if packets have a
-	 * fate, else states.
+	/* Random numbers for @chance and for @at: if packets have a fate, the seeds;
+	 * otherwise the states of the generators.
 	 */
 	uint64_t dice, where;
 };
@@ -123,24 +135,27 @@ struct rn_fault_rules {
 	struct rn_fault_rule rule[RN_FAULT_RULES_MAX];
 };
 
-/* What rules check of a packet. */
+/* The properties of a packet that rules compare. */
 struct rn_fault_packet {
 	enum rn_fault_dir dir;
 	uint8_t opcode;
-	uint16_t mad; /* attribute of a CM message; 0: not a CM message */
+	uint16_t mad; /* attribute of the packet's CM message; 0: it has none */
 	uint32_t psn;
 	uint32_t qpn; /* number of the local QP; 0: not known */
-	uint32_t qp;  /* its number in order of creation, from 1; 0: not known */
-	/* Random numbers are computed from @fate if has_fate, else drawn in sequence. */
+	/* number of that QP in the order of creation, from 1; 0: not known */
+	uint32_t qp;
+	/* true: random numbers are computed from @fate; false: they are drawn one after
+	 * the other
+	 */
 	bool has_fate;
 	uint64_t fate;
 };
 
-/* Names of the verbs calls that can fail; rn_fault_rule.call is an index. */
+/* Names of the verbs calls that can fail, indexed by rn_fault_rule.call. */
 extern const char *const rn_fault_calls[];
 extern const unsigned rn_fault_call_count;
 
-/* ----------------------------------------------------------------------- reading */
+/* ----------------------------------------------------------------- reading rules */
 /**
  * rn_fault_rules_parse() - Read rules: one per line, or several separated by ";"
  * @text:	At most RN_FAULT_TEXT_MAX bytes
@@ -153,17 +168,17 @@ extern const unsigned rn_fault_call_count;
 int rn_fault_rules_parse(const char *text, const char *name, struct rn_fault_rules *rules,
 			 char *err, size_t err_len);
 
-/* Read a file with rules. Return: its text, for free(); NULL with errno and a sentence:
- * EINVAL (the file contains a NUL), EFBIG, or why it cannot be read.
+/* Read a file with rules. Return: its text, for free(); or NULL with errno and an error
+ * text: EINVAL (the file contains a NUL), EFBIG, or why it cannot be read.
  */
 char *rn_fault_file(const char *path, char *err, size_t err_len);
 
-/* The short form: probabilities for sent packets, in parts per million. */
+/* The short form of faults: probabilities for sent packets, in parts per million. */
 struct rn_fault_spec {
 	uint32_t drop;
-	uint32_t dup;	  /* sent twice */
-	uint32_t reorder; /* sent after the next packet */
-	uint32_t corrupt; /* one bit inverted */
+	uint32_t dup;	  /* duplicate a packet */
+	uint32_t reorder; /* send a packet after the next one */
+	uint32_t corrupt; /* invert one bit of a packet */
 	uint64_t seed;
 };
 
@@ -179,8 +194,8 @@ struct rn_fault_spec {
 int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
 		   size_t err_len);
 
-/* Turn the short form into rules. Each rule has random numbers of its own, whatever the
- * other rules are.
+/* Convert the short form into rules. The random numbers of each rule do not depend on
+ * which other rules there are.
  */
 void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *rules);
 
@@ -194,76 +209,80 @@ void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *r
 int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
 		  size_t err_len);
 
-/* ----------------------------------------------------------------------- numbers */
-/* Numbers and words in texts about faults. Each function takes @len bytes at @s,
- * which need no NUL, and returns false, with nothing written, if they are not as
- * expected. strtod() is not used: the program may have set a locale in which the
+/* ----------------------------------------------------- reading numbers and words */
+/* Functions that read a number or a word in a text about faults. Each reads @len bytes at
+ * @s, which need no NUL, and returns false, with nothing written, if they are not as
+ * expected. strtod() is not used, because the program may have set a locale in which the
  * decimal point is a comma.
  */
 
-/* Are the bytes this word? */
+/* Are the bytes equal to @word? */
 static inline bool rn_fault_is_word(const char *s, size_t len, const char *word)
 {
 	return rn_token_is((struct rn_token){ s, len }, word);
 }
 
-/* A percentage such as "12.5%", 0 to 100 with up to four decimals, in
- * parts per million.
+/* Read a percentage such as "12.5%", 0 to 100 with up to four decimals, as parts
+ * per million.
  */
 bool rn_fault_percent(const char *s, size_t len, uint64_t *ppm);
 
-/* A decimal number of up to 19 digits. */
+/* Read a decimal number of up to 19 digits. */
 bool rn_fault_decimal(const char *s, size_t len, uint64_t *value);
 
-/* A time such as "20us", "1.5ms" or "3s": more than 0, at most an hour. */
+/* Read a time such as "20us", "1.5ms" or "3s": more than 0, at most an hour. */
 bool rn_fault_time(const char *s, size_t len, rn_ns *time);
 
-/* ------------------------------------------------------------------ sets of rules */
-/* Keep only the rules that can match on this device and in this process. */
+/* ---------------------------------------------------------------------- rule sets */
+/* Remove the rules that cannot match on this device and in this process. */
 void rn_fault_rules_select(struct rn_fault_rules *rules, const char *dev, int32_t pid,
 			   const char *program);
 
-/* Add the rules of @more, as many as fit; their random numbers depend on its seed. */
+/* Append the rules of @more, as many as there is room for. Their random numbers depend on
+ * the seed of @more.
+ */
 void rn_fault_rules_append(struct rn_fault_rules *rules,
 			   const struct rn_fault_rules *more);
 
-/* A rule that is also in @old continues with the counts and random numbers
- * that it had there.
+/* For each rule that is also in @old, copy the counts and random numbers that it
+ * has there.
  */
 void rn_fault_rules_carry(struct rn_fault_rules *rules, const struct rn_fault_rules *old);
 
-/* Does a rule need the local QP of a packet? */
+/* Does any rule compare the local QP of a packet? */
 bool rn_fault_rules_want_qp(const struct rn_fault_rules *rules);
 
-/* Does a rule for packets depend on random numbers? */
+/* Does any rule for packets use random numbers? */
 bool rn_fault_rules_have_chance(const struct rn_fault_rules *rules);
 
-/* Is one of @rules about packets? */
+/* Does any rule hit packets? */
 bool rn_fault_rules_meet_packets(const struct rn_fault_rules *rules);
 
-/* Is one of @rules about verbs calls? */
+/* Does any rule make verbs calls fail? */
 bool rn_fault_rules_meet_calls(const struct rn_fault_rules *rules);
 
-/* ----------------------------------------------------------------------- judging */
-/* Evaluate the rules for one packet, and count it. Return: a bit for each
- * rule that hits it.
+/* -------------------------------------------------------------- evaluating rules */
+/* Evaluate the rules for one packet, and count the packet. Return: the verdict, in which
+ * the bit of each rule that hits the packet is set.
  */
 uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_packet *p);
 
-/* The next one of the verbs calls numbered @call begins. Return: the positive errno with
- * which it is to fail, or 0.
+/* Evaluate the rules for a call of the verbs function @call, an index in rn_fault_calls,
+ * and count it. Return: the positive errno with which the call is to fail, or 0.
  */
 int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call);
 
-/* ------------------------------------------------------------------------- fates */
-/* The fate of a packet is a number that is the same for the same packet in another run of
- * a program, so that the same seed has the same effect on it.
+/* -------------------------------------------------------------- fates of packets */
+/* The fate of a packet is a number from which the random numbers for it are computed. It
+ * is the same for the same packet in another run of a program, so the same seed has the
+ * same effect on it.
  *
  * QPNs, PSNs, ports and the order of packets of several queue pairs differ from run to
- * run. These stay the same: the queue pair, by the order in which its process created
- * them; the direction of the packet; whether it is a request or a response; its PSN
- * relative to the first of the connection; and how often this PSN has passed before.
- * Datagrams, whose PSNs are meaningless to the receiver, are numbered as they pass.
+ * run. The fate is computed from what stays the same: the number of the queue pair in the
+ * order in which its process has created them; the direction of the packet; whether it is
+ * a request or a response; its PSN relative to the first one of the connection; and how
+ * often this PSN has passed before. Datagrams, whose PSNs mean nothing to the receiver,
+ * are numbered as they pass.
  */
 
 enum {
@@ -272,12 +291,12 @@ enum {
 
 struct rn_fault_fates;
 
-/* Return: NULL if there is no memory. */
+/* Create the counts from which fates are computed. Return: NULL if there is no memory. */
 struct rn_fault_fates *rn_fault_fates_new(void);
 void rn_fault_fates_free(struct rn_fault_fates *fates);
 
 /**
- * rn_fault_fate() - The fate of packet @p, and count it as having passed
+ * rn_fault_fate() - Compute the fate of packet @p, and count that it has passed
  * @first:	First PSN of the requests of its connection and direction, or
  *		RN_FAULT_NO_PSN: the PSN of the first packet that passed
  *
@@ -286,13 +305,13 @@ void rn_fault_fates_free(struct rn_fault_fates *fates);
 uint64_t rn_fault_fate(struct rn_fault_fates *fates, const struct rn_fault_packet *p,
 		       uint32_t first);
 
-/* Does the packet belong to requests of the peer (and responses to them), rather than to
- * requests of our own?
+/* Does the packet belong to the requests of the peer and the responses to them, rather
+ * than to our own requests and their responses?
  */
 bool rn_fault_is_of_peer(const struct rn_fault_packet *p);
 
-/* ------------------------------------------------------------------------- bytes */
-/* What a rule does to the bytes of a packet. */
+/* -------------------------------------------------------------- changing packets */
+/* Functions that do to the bytes of a packet what a rule says. */
 
 enum {
 	RN_FAULT_NAK_LEN = 20, /* BTH, AETH, ICRC */
@@ -301,29 +320,31 @@ enum {
 /* State of the ICRC of a packet that was changed. */
 enum rn_fault_icrc {
 	RN_FAULT_ICRC_KEPT,  /* unchanged */
-	RN_FAULT_ICRC_STALE, /* has to be computed again */
-	RN_FAULT_ICRC_WRONG, /* is to stay wrong */
+	RN_FAULT_ICRC_STALE, /* has to be computed anew */
+	RN_FAULT_ICRC_WRONG, /* wrong on purpose: it is not computed anew */
 };
 
-/* Fill in opcode, PSN and CM attribute of a packet. Return: false, with nothing written,
- * if it is shorter than a BTH and an ICRC.
+/* Fill in opcode, PSN and CM attribute of @p from a packet. Return: false, with nothing
+ * written, if the packet is shorter than a BTH and an ICRC.
  */
 bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p);
 
-/* Apply a CORRUPT or SET rule to @len bytes, BTH to ICRC. Bytes and fields beyond the end
- * of the packet are ignored. @icrc is updated; RN_FAULT_ICRC_WRONG stays.
+/* Apply a CORRUPT or SET rule to a packet of @len bytes, BTH to ICRC. Bytes and fields
+ * beyond the end of the packet are ignored. @icrc: state of the ICRC, which is updated;
+ * RN_FAULT_ICRC_WRONG stays.
  */
 void rn_fault_edit(struct rn_fault_rule *rule, const uint64_t *fate, uint8_t *pkt,
 		   uint32_t len, enum rn_fault_icrc *icrc);
 
-/* Write an acknowledgement with @aeth to a request, with its ICRC for identification 0.
- * @request: at least the BTH; @flow: of the acknowledgement; @dest_qpn: the requester.
+/* Write a packet that acknowledges a request by @aeth, with its ICRC for identification
+ * 0. @request: the request, of which at least the BTH is there; @flow: addresses of the
+ * acknowledgement; @dest_qpn: QPN of the requester.
  */
 void rn_fault_answer(uint8_t nak[RN_FAULT_NAK_LEN], const uint8_t *request,
 		     const struct rn_flow *flow, uint32_t dest_qpn,
 		     const struct rn_aeth *aeth);
 
-/* Change the MSN of such an acknowledgement, and compute its ICRC again. */
+/* Change the MSN in a packet from rn_fault_answer(), and compute its ICRC anew. */
 void rn_fault_answer_msn(uint8_t nak[RN_FAULT_NAK_LEN], const struct rn_flow *flow,
 			 uint32_t msn);
 

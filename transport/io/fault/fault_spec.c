@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault_spec.c - the short form of faults, which is a list of probabilities; numbers in
- * it and in rules; and reading a file.
+/* fault_spec.c - reads the short form of faults (a list of probabilities), numbers in it
+ * and in rules, and files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,9 @@ enum {
 	HOUR_S = 3600,
 };
 
-/* Read a decimal number such as "12.5", multiplied by @unit (a power of ten), with at
- * most @digits digits before the point. Return: characters read; 0: not a number.
+/* Read a decimal number such as "12.5", with at most @digits digits before the point,
+ * and multiply it by @unit, a power of ten. Return: number of characters read; 0: not
+ * a number.
  */
 static size_t read_fixed(const char *s, size_t len, size_t digits, uint64_t unit,
 			 uint64_t *value)
@@ -82,7 +83,7 @@ bool rn_fault_time(const char *s, size_t len, rn_ns *time)
 	return false;
 }
 
-/* ---------------------------------------------------------------- the short form */
+/* -------------------------------------------------------------------- short form */
 struct item {
 	const char *name;
 	size_t offset; /* offset of the uint32_t in struct rn_fault_spec */
@@ -99,7 +100,7 @@ enum {
 	SEED_ITEM = RN_ARRAY_SIZE(items)
 };
 
-/* Return: index in items; SEED_ITEM; or -1: unknown name. */
+/* Return: index of the item with this name in `items`; SEED_ITEM; or -1: unknown name. */
 static int find_item(const char *name, size_t len)
 {
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(items); i++)
@@ -108,7 +109,9 @@ static int find_item(const char *name, size_t len)
 	return len == 4 && memcmp(name, "seed", 4) == 0 ? SEED_ITEM : -1;
 }
 
-/* Read one "NAME=VALUE" of @len bytes. */
+/* Read one item "NAME=VALUE" of @len bytes. @seen: bit set of the items before it, none
+ * of which may come again.
+ */
 static bool parse_item(const char *s, size_t len, struct rn_fault_spec *spec,
 		       unsigned *seen)
 {
@@ -186,10 +189,10 @@ void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *r
 
 /* ------------------------------------------------------------------------- files */
 enum {
-	PATIENCE_MS = 10000, /* how long to wait for the writer of a pipe */
+	PATIENCE_MS = 10000, /* longest wait for data from a pipe */
 };
 
-/* Read from a descriptor that is non-blocking, but wait for the writer of a pipe. */
+/* Read from a non-blocking descriptor; if it is a pipe, wait for its writer. */
 static ssize_t read_some(int fd, char *buf, size_t size)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
@@ -204,7 +207,7 @@ static ssize_t read_some(int fd, char *buf, size_t size)
 	}
 }
 
-/* Return: 0, -EFBIG, or -errno. */
+/* Read a whole file. Return: 0, -EFBIG, or -errno. */
 static int read_file(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault_text.c - the language of fault rules (rocin-fault(5)): an action, then
- * conditions, each a word or NAME=VALUE.
+/* fault_text.c - reads the language of fault rules (rocin-fault(5)). A rule is an action
+ * and then conditions; each is a word or NAME=VALUE.
  *
- * Tables list the words and actions, with the functions that read them. A user may also
- * give a file or the short form (fault_spec.c).
+ * Tables list the words and actions, with the functions that read them. Instead of rules,
+ * a user may also give a file or the short form (fault_spec.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,17 +18,20 @@
 
 /* One item of a rule: NAME or NAME=VALUE. */
 struct piece {
-	const char *name, *value; /* value is NULL if there is no "=" */
+	const char *name, *value; /* without "=" @value is NULL */
 	size_t name_len, value_len;
 };
 
-/* A condition, or a detail of the action. */
+/* A word of the language: a condition, or a detail of an action. */
 struct word {
 	const char *name;
 	bool (*read)(struct rn_fault_rule *r, const struct piece *p);
-	uint32_t acts;	      /* bit set of the actions that it may go with */
-	bool of_packet;	      /* a condition on packets, rather than on devices */
-	const char *expected; /* for error messages; NULL: the word takes no value */
+	uint32_t acts; /* bit set of the actions with which the word is allowed */
+	/* true: a condition on packets; false: on devices or processes */
+	bool of_packet;
+	/* what is allowed as the value, for error messages; NULL: the word has no value
+	 */
+	const char *expected;
 };
 
 struct action {
@@ -38,9 +41,9 @@ struct action {
 	const char *expected;
 };
 
-/* ------------------------------------------------------------- what rules can name */
+/* ----------------------------------------------------------------- tables of names */
 /* clang-format off */
-/* Every field that a rule can rewrite; ends with an empty row. Source: IBTA Vol 1, 9.2 to
+/* The fields that a rule can rewrite, ended by an empty row. Source: IBTA Vol 1, 9.2 to
  * 9.3, A14, A19.
  */
 static const struct rn_fault_field fields[] = {
@@ -87,7 +90,7 @@ enum {
 };
 
 /* ---------------------------------------------------------------------- numbers */
-/* A decimal number, or 0x and up to 16 hexadecimal digits. */
+/* Read a decimal number, or 0x and up to 16 hexadecimal digits. */
 static bool read_number(const char *s, size_t len, uint64_t *value)
 {
 	if (len < 2 || s[0] != '0' || s[1] != 'x')
@@ -96,7 +99,7 @@ static bool read_number(const char *s, size_t len, uint64_t *value)
 	       rn_token_digits((struct rn_token){ s + 2, len - 2 }, 16, value);
 }
 
-/* A range "FIRST..LAST", or one number for both. */
+/* Read a range "FIRST..LAST", or one number, which is then both. */
 static bool read_range(const char *s, size_t len, uint64_t *first, uint64_t *last)
 {
 	const char *dots = memmem(s, len, "..", 2);
@@ -122,8 +125,9 @@ static bool is_same_letter(char c, char upper)
 	return c == upper || (upper >= 'A' && upper <= 'Z' && c == upper - 'A' + 'a');
 }
 
-/* Does the pattern, in which "*" stands for any text, match the whole @name? If the part
- * behind a star does not fit, the last star takes one character more.
+/* Does the pattern of @len bytes at @s, in which "*" stands for any text, match the whole
+ * of @name? If the part behind a star does not fit, the last star is made to cover one
+ * character more.
  */
 static bool is_like(const char *s, size_t len, const char *name)
 {
@@ -178,8 +182,8 @@ static bool add_ops(const char *s, size_t len, uint64_t *ops)
 	return found;
 }
 
-/* Opcodes, separated by commas: names, which may contain "*" and omit the transport;
- * numbers; "request" and "response".
+/* Read opcodes, separated by commas: names, which may contain "*" and may omit the
+ * transport; numbers; or "request" and "response". @ops: out, bit set.
  */
 static bool read_opcodes(const char *s, size_t len, uint64_t ops[RN_FAULT_OPS / 64])
 {
@@ -211,8 +215,8 @@ static uint16_t like_mads(const char *s, size_t len)
 	return found;
 }
 
-/* Names of CM messages, separated by commas, which may contain "*". @mads: bit (attribute
- * - RN_CM_REQ) for each.
+/* Read names of CM messages, separated by commas, which may contain "*". @mads: out, bit
+ * set with bit (attribute - RN_CM_REQ) for each.
  */
 static bool read_mad_names(const char *s, size_t len, uint16_t *mads)
 {
@@ -235,8 +239,10 @@ static bool read_mad_names(const char *s, size_t len, uint16_t *mads)
 	return true;
 }
 
-/* -------------------------------------------------------------- NAKs and errnos */
-/* A NAK or RNR NAK: "rnr", "rnr:12", "seq", "invalid", "access", "operation". */
+/* -------------------------------------------------------- NAKs and errno values */
+/* Read the name of a NAK: "rnr", "rnr:12", "seq", "invalid", "access" or "operation".
+ * @syndrome: out, its AETH syndrome.
+ */
 static bool read_syndrome(const char *s, size_t len, uint8_t *syndrome)
 {
 	static const struct {
@@ -248,7 +254,7 @@ static bool read_syndrome(const char *s, size_t len, uint8_t *syndrome)
 		{ "access", RN_NAK_REMOTE_ACCESS },
 		{ "operation", RN_NAK_REMOTE_OP },
 	};
-	uint64_t timer = 1; /* RNR timer code 1: 10 us */
+	uint64_t timer = 1; /* RNR timer code 1 means 10 us */
 
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(naks); i++) {
 		if (!rn_fault_is_word(s, len, naks[i].name))
@@ -265,7 +271,7 @@ static bool read_syndrome(const char *s, size_t len, uint8_t *syndrome)
 	return true;
 }
 
-/* An error such as "ENOMEM", or a number from 1 to 4095. */
+/* Read an errno value: a name such as "ENOMEM", or a number from 1 to 4095. */
 static bool read_errno(const char *s, size_t len, int *error)
 {
 	uint64_t number;
@@ -545,19 +551,21 @@ static const struct action actions[] = {
 };
 /* clang-format on */
 
-/* ------------------------------------------------------------------- reading words */
+/* --------------------------------------------------------------------------- words */
 enum {
-	WORD_SHOWN = 60, /* bytes of a wrong word that an error message shows */
+	/* most bytes of a wrong word that are quoted in an error message */
+	WORD_SHOWN = 60,
 };
 
-/* Position of the reader. */
+/* State of the reader of one text. */
 struct cursor {
 	const char *name; /* name of the text, for error messages */
 	unsigned line;
-	const char *at, *end; /* the rest of the rule */
+	const char *at, *end; /* the rest of the rule that is being read */
 	char *err;
 	size_t err_len;
-	uint64_t seen; /* bit set of the words of the rule so far, by index in words */
+	/* bit set of the words that the rule has had so far, by index in `words` */
+	uint64_t seen;
 	bool has_icrc;
 };
 
@@ -610,7 +618,7 @@ static bool is_named(const struct piece *p, const char *name)
 	"drop, duplicate, delay, reorder, corrupt, mark, set, nak, norecv, kill, " \
 	"overrun, cut, fail or seed"
 
-/* ----------------------------------------------------------------------- one rule */
+/* -------------------------------------------------------------------------- rules */
 static void keep_ops(struct rn_fault_rule *r, uint32_t flags, bool connected)
 {
 	for (unsigned i = 0; i < RN_FAULT_OPS; i++) {
@@ -627,7 +635,8 @@ static bool is_any_op_left(const struct rn_fault_rule *r)
 	return (r->ops[0] | r->ops[1] | r->ops[2] | r->ops[3]) != 0;
 }
 
-/* Read a field to be rewritten, such as "bth.psn=7". */
+/* Read a field to be rewritten and its value, such as "bth.psn=7". Return: 0 or -EINVAL.
+ */
 static int read_change(const struct cursor *c, struct rn_fault_rule *r,
 		       const struct piece *p)
 {
@@ -676,7 +685,7 @@ static int read_word(struct cursor *c, struct rn_fault_rule *r, const struct pie
 	return words[i].read(r, p) ? 0 : refuse_word(c, p, words[i].expected);
 }
 
-/* Check and complete the rule as a whole. */
+/* Check the rule as a whole, and set what its words imply. Return: 0 or -EINVAL. */
 static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_norecv)
 {
 	bool unconditional = true;
@@ -686,7 +695,7 @@ static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_
 			unconditional = false;
 	r->is_unconditional = unconditional;
 	if (r->every > 1 && r->nth == r->nth_last)
-		r->nth_last = 0; /* the nth packet, and every every-th one after it */
+		r->nth_last = 0; /* hit the nth packet and every every-th one after it */
 	if (r->act == RN_FAULT_SET && r->changes == 0)
 		return refuse_rule(c, "set without a field, such as bth.psn=7");
 	if (r->act == RN_FAULT_FAIL && r->call == UINT32_MAX)
@@ -696,7 +705,7 @@ static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_
 			return refuse_rule(c, "norecv is about packets received: rx");
 		keep_ops(r, RN_OP_RECV_WQE_TAKEN, false);
 		r->in_dir[RN_FAULT_RX] = true;
-		r->syndrome = 0x21; /* RNR NAK, timer code 1: 10 us */
+		r->syndrome = 0x21; /* RNR NAK with timer code 1 (10 us) */
 	} else if (r->act == RN_FAULT_NAK) {
 		keep_ops(r, RN_OP_REQUEST, true);
 	}
@@ -707,7 +716,9 @@ static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_
 	return 0;
 }
 
-/* Hash of the words of a rule, whatever the white space between them. FNV-1a. */
+/* Return: a hash (FNV-1a) of the words of a rule, which does not depend on the white
+ * space between them.
+ */
 static uint64_t identify(const char *s, const char *end)
 {
 	uint64_t hash = 0xcbf29ce484222325ull;
@@ -752,7 +763,7 @@ static int read_rule(struct cursor *c, struct rn_fault_rule *r, const struct pie
 	return rc ? rc : finish_rule(c, r, is_named(first, "norecv"));
 }
 
-/* Read "seed=7". */
+/* Read the value of "seed=7", which must be the only word. Return: 0 or -EINVAL. */
 static int read_seed(struct cursor *c, const struct piece *p, uint64_t *seed)
 {
 	struct piece more;
@@ -762,7 +773,7 @@ static int read_seed(struct cursor *c, const struct piece *p, uint64_t *seed)
 	return next_piece(c, &more) ? refuse_word(c, &more, "nothing after the seed") : 0;
 }
 
-/* ------------------------------------------------------------------------ the text */
+/* --------------------------------------------------------------------------- texts */
 static int read_statement(struct cursor *c, struct rn_fault_rules *rules)
 {
 	struct piece p;
@@ -781,7 +792,7 @@ static int read_statement(struct cursor *c, struct rn_fault_rules *rules)
 	return 0;
 }
 
-/* Read one line without its comment. */
+/* Read the rules in one line, without its comment. Return: 0 or -EINVAL. */
 static int read_line(struct cursor *c, const char *line, size_t len,
 		     struct rn_fault_rules *rules)
 {
@@ -827,8 +838,10 @@ int rn_fault_rules_parse(const char *text, const char *name, struct rn_fault_rul
 	return rc;
 }
 
-/* ---------------------------------------------------------------------- any form */
-/* Read rules from a file. Return: 0, -EINVAL, -errno of open() and read(), or -EFBIG. */
+/* --------------------------------------------------------------------- all forms */
+/* Read rules from the file @path. Return: 0, -EINVAL, -errno of open() and read(),
+ * or -EFBIG.
+ */
 static int load_rules(const char *path, struct rn_fault_rules *rules, char *err,
 		      size_t err_len)
 {
@@ -853,8 +866,8 @@ int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
 		rn_fault_of_spec(&spec, rules);
 		return 0;
 	}
-	/* A single word with "=" that is not a rule either is reported as a
-	 * wrong short form.
+	/* A single word with "=" that is neither a rule nor the short form is reported as
+	 * an error in the short form.
 	 */
 	if (!strpbrk(text, " \t\n;") && strchr(text, '=') &&
 	    rn_fault_rules_parse(text, "rule", rules, NULL, 0))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* net_fault.c - see net_fault.h.
  *
- * Each direction has two queues. A packet that the rules let through is "ready" and
- * leaves in that order as soon as the other side accepts it; so a full socket underneath
- * changes when packets leave, but not which faults happen to them. A packet that has to
- * wait is "held", sorted by time.
+ * Each direction has two queues. A packet that may leave is in the queue "ready"; these
+ * packets leave in order, as soon as the other side accepts them. So a full socket below
+ * this layer changes when packets leave, but not which faults hit them. A packet that has
+ * to wait is in the queue "held", which is sorted by time.
  */
 #include "net_fault.h"
 
@@ -20,31 +20,37 @@
 #include "rocin/stats.h"
 #include "transport/io/host/clock.h"
 
-#define RETRY_AFTER RN_USEC(200)  /* time after which a full socket is tried again */
-#define REORDER_WAITS RN_MSEC(10) /* longest wait for the packets that go first */
+#define RETRY_AFTER RN_USEC(200)  /* pause before a full socket is tried again */
+#define REORDER_WAITS RN_MSEC(10) /* longest wait for packets that are to go first */
 
 enum {
-	HELD_MAX = 16 << 20, /* most bytes held in one direction */
-	ORDERS_MAX = 64,     /* most orders between two calls of receive() */
+	HELD_MAX = 16 << 20, /* most bytes that are held in one direction */
+	/* most orders to the device that can be queued between two calls of receive() */
+	ORDERS_MAX = 64,
 	ECN_CE = 3,
 };
 
-/* A packet that waits: for its time, for other packets to go first, or
- * to be accepted.
+/* A packet in a queue. It waits for its time, for other packets to go first, or to
+ * be accepted.
  */
 struct item {
 	TAILQ_ENTRY(item) link;
 	rn_ns due;
-	uint32_t behind; /* packets that have to go first; 0: only @due counts */
+	/* number of packets that have to go first; 0: the packet leaves at @due */
+	uint32_t behind;
 	struct rn_flow flow;
 	uint32_t sgid_index;
 	uint32_t len;
-	/* A super-packet that the back end has begun, or a single packet. */
+	/* more than one packet if this is a super-packet that the back end has begun
+	 * to send
+	 */
 	uint32_t seg_len, count;
 	uint16_t gro_idx;
 	bool has_fate;
 	uint64_t fate; /* see rn_fault_fate() */
-	/* It is an answer of this local QP, and its MSN is not known yet; else 0. */
+	/* if the packet acknowledges a request of the peer in place of a local QP, and
+	 * its MSN is not known yet: number of that QP; otherwise 0
+	 */
 	uint32_t answers_for;
 	uint8_t data[];
 };
@@ -55,10 +61,10 @@ TAILQ_HEAD(list, item);
 struct queues {
 	struct list ready, held;
 	size_t held_bytes;
-	bool has_reordered; /* a packet in @held waits for others to go first */
+	bool has_reordered; /* a packet in @held waits until others have gone first */
 };
 
-/* An order that the device gets with the next receive(). */
+/* An order to the device, which it gets at the next receive(). */
 struct pending {
 	enum rn_fault_order what;
 	uint32_t qpn;
@@ -71,19 +77,21 @@ struct rn_fault {
 	const struct rn_fault_host *host;
 	void *host_ctx;
 	struct queues queues[RN_FAULT_DIRS];
-	struct list given; /* packets that the device has, until the next receive() */
+	/* received packets that the device is using, until the next receive() */
+	struct list given;
 	bool wants_qp, wants_fate, has_counted;
 	struct rn_fault_fates *fates;
-	bool has_begun; /* @inner has begun with the next super-packet */
+	/* @inner has sent a part of the next super-packet, so that passes unchanged */
+	bool has_begun;
 	bool is_cut;
 	rn_ns cut_until;
-	uint64_t cut_by; /* id of the rule */
+	uint64_t cut_by; /* id of the rule that has taken the link down */
 	unsigned orders;
 	struct pending order[ORDERS_MAX];
 	struct rn_fault_rules rules;
 };
 
-/* The combined effect of the rules on one packet. */
+/* The combined effect of all rules that hit a packet. */
 struct plan {
 	bool is_dropped;
 	uint32_t copies, places;
@@ -91,8 +99,10 @@ struct plan {
 	enum rn_fault_icrc icrc;
 };
 
-/* ------------------------------------------------------------------------ queues */
-/* Copy a packet of @len bytes. Return: the copy, for free(); NULL: no memory. */
+/* ------------------------------------------------------------- queues of packets */
+/* Allocate an item with a copy of a packet of @len bytes. Return: the item, for free();
+ * NULL: no memory.
+ */
 static struct item *new_item(const struct rn_flow *flow, const uint8_t *data,
 			     uint32_t len)
 {
@@ -142,8 +152,9 @@ static void release_held(struct queues *q, struct item *it)
 	TAILQ_INSERT_TAIL(&q->ready, it, link);
 }
 
-/* Hold a packet until @it->due, or until @it->behind packets have gone first. If more
- * than HELD_MAX bytes are held, the packets that are due first leave early.
+/* Put a packet into the queue "held", until @it->due or until @it->behind packets have
+ * gone first. If more than HELD_MAX bytes are held, the packets that are due first are
+ * released early.
  */
 static void hold_back(struct queues *q, struct item *it)
 {
@@ -162,7 +173,7 @@ static void hold_back(struct queues *q, struct item *it)
 		release_held(q, TAILQ_FIRST(&q->held));
 }
 
-/* Packets that are due at @now become ready. */
+/* Move the packets that are due at @now from the queue "held" to "ready". */
 static void release_due(struct queues *q, rn_ns now)
 {
 	struct item *it;
@@ -171,7 +182,9 @@ static void release_due(struct queues *q, rn_ns now)
 		release_held(q, it);
 }
 
-/* A packet leaves: count it for the packet that waits for others to go first, if any. */
+/* Count that a packet leaves, for the packet in "held" that waits for others to go first,
+ * if there is one.
+ */
 static void go_ahead(struct queues *q)
 {
 	struct item *it;
@@ -188,7 +201,7 @@ static void go_ahead(struct queues *q)
 		release_held(q, it);
 }
 
-/* ----------------------------------------------------------- what rules want done */
+/* --------------------------------------------------------------- effects of rules */
 static rn_ns time_now(const struct rn_fault *f)
 {
 	return f->host ? f->host->now(f->host_ctx) : rn_clock(CLOCK_MONOTONIC);
@@ -200,7 +213,7 @@ static void queue_order(struct rn_fault *f, enum rn_fault_order what, uint32_t q
 		f->order[f->orders++] = (struct pending){ what, qpn };
 }
 
-/* Take the link down as the rule says. */
+/* Take the link down because of rule @r. */
 static void begin_cut(struct rn_fault *f, const struct rn_fault_rule *r)
 {
 	if (!f->is_cut)
@@ -217,7 +230,7 @@ static void end_cut(struct rn_fault *f)
 	queue_order(f, RN_FAULT_ORDER_LINK_UP, 0);
 }
 
-/* The local QP of a packet, or 0. */
+/* Return: number of the local QP of a packet; 0: not known. */
 static uint32_t find_qp(const struct rn_fault *f, enum rn_fault_dir dir,
 			const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
 {
@@ -230,8 +243,8 @@ static uint32_t find_qp(const struct rn_fault *f, enum rn_fault_dir dir,
 	return f->host ? f->host->sender(f->host_ctx, flow, dest) : 0;
 }
 
-/* Answer the sender of a packet, which is the peer or our own QP, in place
- * of its receiver.
+/* Send a NAK to the sender of the packet @it, in place of its receiver. The sender is the
+ * peer or, if the packet is sent, our own QP.
  */
 static void answer_sender(struct rn_fault *f, enum rn_fault_dir dir,
 			  const struct item *it, uint8_t syndrome)
@@ -256,8 +269,8 @@ static void answer_sender(struct rn_fault *f, enum rn_fault_dir dir,
 	reply = qpn ? new_item(&flow, nak, sizeof(nak)) : NULL;
 	if (!reply)
 		return;
-	/* The device has not seen the packets that came before the request, so its MSN is
-	 * filled in later.
+	/* The device has not handled the packets before the request yet, so the MSN is
+	 * filled in later, by close_answer().
 	 */
 	reply->answers_for = dir == RN_FAULT_RX ? own : 0;
 	reply->sgid_index = f->host->sgid(f->host_ctx, &flow.src);
@@ -272,7 +285,7 @@ static bool is_reliable(uint8_t opcode)
 	       rn_opcode_class(opcode) == RN_CLASS_XRC;
 }
 
-/* Do what rule @r does to @it at once; the rest is noted in @plan. */
+/* Do the part of rule @r that is done at once, and add the rest to @plan. */
 static void apply_rule(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_rule *r,
 		       struct item *it, struct plan *plan)
 {
@@ -323,7 +336,7 @@ static void apply_rule(struct rn_fault *f, enum rn_fault_dir dir, struct rn_faul
 	}
 }
 
-/* -------------------------------------------------------------------- sending on */
+/* ---------------------------------------------------- sending the queued packets */
 static void count_dropped(struct rn_fault *f, uint32_t packets)
 {
 	uint64_t *n = &f->stats[RN_STAT_FAULT_DROPPED];
@@ -338,8 +351,8 @@ static void show_counts(struct rn_fault *f)
 	f->has_counted = false;
 }
 
-/* By now the device has seen the packets before the request that @it answers: fill in
- * the MSN of the answer.
+/* Fill in the MSN of @it, a NAK in place of a local QP. By now the device has handled the
+ * packets before the request.
  */
 static void close_answer(const struct rn_fault *f, struct item *it)
 {
@@ -350,7 +363,7 @@ static void close_answer(const struct rn_fault *f, struct item *it)
 	it->answers_for = 0;
 }
 
-/* Send the packets that are ready. Return: 0 or -EAGAIN. */
+/* Send the packets in the queue "ready". Return: 0 or -EAGAIN. */
 static int send_ready(struct rn_fault *f)
 {
 	struct list *ready = &f->queues[RN_FAULT_TX].ready;
@@ -422,7 +435,9 @@ static enum rn_diagnostic_fault done_to(const struct plan *plan)
 						   : RN_DIAGNOSTIC_CHANGED;
 }
 
-/* Apply the rules in @verdict to @it, which this function owns from now on. */
+/* Apply the rules whose bits are set in @verdict to the packet @it, which this
+ * function owns.
+ */
 static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it,
 		      uint64_t verdict)
 {
@@ -431,8 +446,8 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it
 	for (uint64_t left = verdict; left; left &= left - 1)
 		apply_rule(f, dir, &f->rules.rule[__builtin_ctzll(left)], it, &plan);
 	if (plan.is_dropped || f->is_cut) {
-		/* Earlier packets leave first, so that a capture that is told of the drop
-		 * has seen them.
+		/* Send earlier packets first, so that a capture that is told of the
+		 * dropped packet has recorded those.
 		 */
 		if (dir == RN_FAULT_TX)
 			(void)send_ready(f);
@@ -457,7 +472,7 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it
 	hand_on(f, dir, it, &plan);
 }
 
-/* The verdict on a packet, and its fate. */
+/* The verdict on a packet (a bit for each rule that hits it), and its fate. */
 struct judged {
 	uint64_t verdict, fate;
 };
@@ -496,12 +511,14 @@ static void set_fate(const struct rn_fault *f, struct item *it, const struct jud
 	it->fate = j->fate;
 }
 
-/* ------------------------------------------------------------------------- sending */
-/* Send every packet of @super by itself, with the ICRC of a single packet. */
+/* ---------------------------------------------------------------------- transmit() */
+/* Send each packet of @super by itself, after applying the rules, with the ICRC of a
+ * single packet.
+ */
 static void send_split(struct rn_fault *f, const struct rn_super *super,
 		       const struct judged *judged)
 {
-	/* in a super-packet, the identification is the position */
+	/* in a super-packet, the IPv4 identification of a packet is its position */
 	bool was_joined = f->net.gso && rn_flow_is_ipv4(super->flow);
 
 	for (uint32_t i = 0; i < super->count; i++) {
@@ -520,8 +537,8 @@ static void send_split(struct rn_fault *f, const struct rn_super *super,
 	}
 }
 
-/* Queue @super as a whole, because @inner may have sent a part of it. Return:
- * false: no memory.
+/* Queue @super as a whole, because @inner may have sent a part of it. Return: false if
+ * there is no memory.
  */
 static bool keep_whole(struct rn_fault *f, const struct rn_super *super)
 {
@@ -540,8 +557,8 @@ static int pass_whole(struct rn_fault *f, const struct rn_super *super)
 {
 	int rc = f->inner->ops->transmit(f->inner->ctx, super);
 
-	/* Packets that rules have been applied to are accepted, even if the
-	 * socket is full.
+	/* The rules have been applied to these packets, so they are accepted even if the
+	 * socket is full: they must not be judged twice.
 	 */
 	if (rc == -EAGAIN && keep_whole(f, super))
 		rc = 0;
@@ -582,7 +599,7 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 	return 0;
 }
 
-/* ----------------------------------------------------------------------- receiving */
+/* ----------------------------------------------------------------------- receive() */
 static int give_ready(struct rn_fault *f, struct rn_rx *rx)
 {
 	struct list *ready = &f->queues[RN_FAULT_RX].ready;
@@ -600,8 +617,8 @@ static int give_ready(struct rn_fault *f, struct rn_rx *rx)
 	return n;
 }
 
-/* Apply the rules to a batch of received packets. Return: false if it
- * passes unchanged.
+/* Apply the rules to a batch of received packets. Return: true if the packets were queued
+ * or dropped; false if all pass unchanged.
  */
 static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 {
@@ -633,7 +650,9 @@ static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 	return true;
 }
 
-/* Do what is due by time, whatever arrives. */
+/* Do what depends on time only: orders to the device, the end of a link cut, and packets
+ * that are due.
+ */
 static void serve_due(struct rn_fault *f)
 {
 	rn_ns now = time_now(f);
@@ -667,7 +686,7 @@ static int fault_receive(void *ctx, struct rn_rx *rx)
 	return n > 0 ? n : -EAGAIN;
 }
 
-/* --------------------------------------------------------------------------- rules */
+/* ------------------------------------------------------------- replacing the rules */
 static bool has_rule(const struct rn_fault_rules *rules, uint64_t id)
 {
 	for (unsigned i = 0; i < rules->count; i++)
