@@ -84,7 +84,7 @@ static const char *const objection_text[RN_OBJECTION_COUNT] = {
 	[RN_OBJECTION_INVALIDATE] = "request refused: its R_Key cannot be invalidated",
 };
 
-/* Text about a packet that was counted in @stat. */
+/* Return: a text about a packet that was counted in @stat. */
 static const char *counted_text(uint32_t stat)
 {
 	static const char *const text[RN_STAT_COUNT] = {
@@ -230,7 +230,9 @@ void rn_capture_blocks_interface(struct rn_pcapng *p, const struct rn_capture_or
 	char program[32], text[200];
 
 	snprintf(program, sizeof(program), "%s", o->program);
-	/* Wireshark and other readers want printable text. */
+	/* Replace other characters than printable ASCII, which Wireshark and other
+	 * readers expect.
+	 */
 	for (char *c = program; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';

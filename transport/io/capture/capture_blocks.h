@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture_blocks.h - from packets in a ring to the blocks of a capture file; used by
- * `rocin capture` for running programs, and by ROCIN_PCAP for a program's own packets.
+/* capture_blocks.h - converts packets from a ring to blocks of a pcapng capture
+ * file; used by `rocin capture` for running programs, and by ROCIN_PCAP for a
+ * program's own packets.
  *
  * No I/O. Threads: as pcapng.h.
  */
@@ -15,10 +16,10 @@
 
 enum {
 	RN_CAPTURE_COMMENT_MAX = 600,
-	/* Linux cooked mode, DLT_LINUX_SLL: there is no link header, and this one tells
-	 * the direction of a packet, in a classic capture file too. (libpcap cannot read
-	 * a file with two interfaces of type RAW: it compares a link type that it has
-	 * mapped with one that it has not.)
+	/* Linux cooked mode, DLT_LINUX_SLL: packets have no link header, and that of this
+	 * type says the direction of a packet, in a classic capture file too. (libpcap
+	 * cannot read a file with two interfaces of type RAW, because it compares the
+	 * link type of one after mapping with that of the other before.)
 	 */
 	RN_CAPTURE_LINK_TYPE = 113,
 	RN_CAPTURE_LINK_HDR = 16,
@@ -28,9 +29,11 @@ enum {
 struct rn_capture_packet {
 	TAILQ_ENTRY(rn_capture_packet) link;
 	struct rn_capture_record rec;
-	char comment[RN_CAPTURE_COMMENT_MAX]; /* empty: there is no diagnostic */
-	uint32_t len;			      /* bytes on the wire, with all headers */
-	uint32_t cap;			      /* bytes of frame[] */
+	/* texts of the diagnostics about the packet; empty: there are none */
+	char comment[RN_CAPTURE_COMMENT_MAX];
+	/* bytes of the packet on the wire, with all headers */
+	uint32_t len;
+	uint32_t cap; /* number of bytes in frame[] */
 	uint8_t frame[];
 };
 
@@ -48,16 +51,16 @@ struct rn_capture_packet {
 struct rn_capture_packet *rn_capture_packet_new(const struct rn_capture_record *rec,
 						const uint8_t *body);
 
-/* Append the text of @diagnostic to the comment. */
+/* Append the text of @diagnostic to the comment of a packet. */
 void rn_capture_packet_diagnostic(struct rn_capture_packet *p,
 				  const struct rn_diagnostic *diagnostic);
 
-/* Write a text for @diagnostic, which may be invalid. Return: characters written,
- * without the NUL.
+/* Write the text for @diagnostic, which may be invalid. Return: number of characters
+ * written, without the NUL.
  */
 size_t rn_diagnostic_text(const struct rn_diagnostic *diagnostic, char *text, size_t len);
 
-/* ------------------------------------------------------------------------- the file */
+/* ----------------------------------------------------------------- blocks of a file */
 enum {
 	RN_CAPTURE_SNAPLEN = RN_CAPTURE_BODY_MAX + RN_CAPTURE_HDR_MAX,
 };
@@ -65,24 +68,27 @@ enum {
 /* The device that captured packets belong to. */
 struct rn_capture_origin {
 	const char *ibdev, *ifname;
-	const char *program; /* any bytes; empty: not known */
+	const char *program; /* name of the program, any bytes; empty: not known */
 	int32_t pid;
-	unsigned slot; /* 0: rocind's connection manager */
+	/* slot of the process (low byte of its QPNs); 0: rocind's connection manager */
+	unsigned slot;
 };
 
-/* Write the section header that a file begins with. */
+/* Write the section header, with which a file begins. */
 void rn_capture_blocks_begin(struct rn_pcapng *p);
 
-/* @snaplen: most bytes of a packet that are recorded; 0: all. */
+/* Write an interface description. @snaplen: largest number of bytes of a packet that are
+ * recorded; 0: all.
+ */
 void rn_capture_blocks_interface(struct rn_pcapng *p, const struct rn_capture_origin *o,
 				 uint32_t snaplen);
 
-/* @interface: index of its interface description, from 0. */
+/* Write a packet. @interface: number of its interface description, from 0. */
 void rn_capture_blocks_packet(struct rn_pcapng *p, uint32_t interface,
 			      const struct rn_capture_packet *packet, uint32_t snaplen);
 
-/* @packets: packets that are in the file; @missed: packets for which there
- * was no memory.
+/* Write interface statistics. @packets: number of packets in the file; @missed: number of
+ * packets for which there was no memory.
  */
 void rn_capture_blocks_statistics(struct rn_pcapng *p, uint32_t interface,
 				  uint64_t packets, uint64_t missed);

@@ -21,20 +21,21 @@ TAILQ_HEAD(queue, rn_capture_packet);
 
 struct rn_capture_log {
 	struct queue queue;   /* packets about which diagnostics may still come */
-	struct rn_pcapng buf; /* blocks to be written to the file */
+	struct rn_pcapng buf; /* blocks that are not written to the file yet */
 	struct rn_own_file file;
 	int fd;
 	rn_ns flush_due;
-	bool is_last;	 /* the program is about to end, so nobody may flush later */
+	/* rn_capture_log_finish() was called: blocks are written at once from now on */
+	bool is_last;
 	uint64_t number; /* number of the last packet */
-	/* Packets written, and packets missed for want of memory. */
+	/* number of packets written, and of packets missed because there was no memory */
 	uint64_t written, missed;
-	uint64_t told;	  /* missed packets that the file tells of */
-	uint64_t counted; /* written + missed, in the last statistics block */
+	uint64_t told;	  /* number of missed packets that the file reports already */
+	uint64_t counted; /* value of @written + @missed in the last statistics block */
 	char path[RN_FREE_NAME_MAX];
 };
 
-/* If the disk is full, the capture ends early; nothing else fails. */
+/* If the disk is full, the capture ends early, without an error for the program. */
 void rn_capture_log_flush(struct rn_capture_log *log)
 {
 	if (log->buf.len)
@@ -99,7 +100,7 @@ void rn_capture_log_release(struct rn_capture_log *log)
 		log->flush_due = rn_clock(CLOCK_MONOTONIC) + FLUSH_AFTER;
 }
 
-/* --------------------------------------------------------------------------- file */
+/* ----------------------------------------------------------------------- the file */
 bool rn_capture_log_is_name(const char *path)
 {
 	static const char end[] = ".pcapng";
@@ -119,7 +120,8 @@ static int begin_file(struct rn_capture_log *log, const char *path,
 	rn_capture_blocks_interface(&log->buf, origin, 0);
 	if (log->buf.failed)
 		return -ENOMEM;
-	rn_capture_log_flush(log); /* a reader of the file now sees an empty capture */
+	/* now a reader of the file finds a valid capture without packets */
+	rn_capture_log_flush(log);
 	return 0;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture_log.h - the packets of one device, with its diagnostics, in a pcapng file that
- * its own process writes.
+/* capture_log.h - writes the packets of one device, with its diagnostics, to a pcapng
+ * file, in the process that has the device.
  *
  * The blocks are those of capture_blocks.h. A packet is kept until no more
  * diagnostics about it can come; its block is kept until there are some KiB of
  * blocks, or until a flush. So the file (own_file.h) ends with a complete block, even
  * if the program is killed.
  *
- * Threads: a log belongs to one lock. In a fork child: no call.
+ * Threads: a log belongs to one lock. A fork child must not call any function for it.
  */
 #ifndef RN_CAPTURE_LOG_H
 #define RN_CAPTURE_LOG_H
@@ -16,11 +16,12 @@
 
 struct rn_capture_log;
 
-/* Does the file name end in .pcapng, so that such a log is wanted? */
+/* Does the name of the file end in .pcapng? Then a log is to be used rather than tap.h.
+ */
 bool rn_capture_log_is_name(const char *path);
 
 /**
- * rn_capture_log_open() - Begin a file
+ * rn_capture_log_open() - Create a file and begin a log in it
  * @path:	Its name, as own_file.h says
  * @origin:	The device; described in the file
  * @err:	Out on failure: the error text, one sentence
@@ -32,7 +33,7 @@ struct rn_capture_log *rn_capture_log_open(const char *path,
 					   const struct rn_capture_origin *origin,
 					   char *err, size_t err_len);
 
-/* Finish the log by rn_capture_log_finish(), and close the file. NULL is ignored. */
+/* Call rn_capture_log_finish(), and close the file. NULL is ignored. */
 void rn_capture_log_close(struct rn_capture_log *log);
 
 /**
@@ -45,27 +46,27 @@ void rn_capture_log_close(struct rn_capture_log *log);
 uint64_t rn_capture_log_put(struct rn_capture_log *log,
 			    const struct rn_capture_record *rec, const void *body);
 
-/* Add a diagnostic to packet @number, unless rn_capture_log_release()
- * was called since.
+/* Add a diagnostic to the packet with this number. Does nothing if
+ * rn_capture_log_release() was called after the packet.
  */
 void rn_capture_log_diagnostic(struct rn_capture_log *log, uint64_t number,
 			       const struct rn_diagnostic *diagnostic);
 
-/* No more diagnostics will come about the packets so far. */
+/* Write the packets so far, about which no more diagnostics will come, as blocks. */
 void rn_capture_log_release(struct rn_capture_log *log);
 
-/* Time at which rn_capture_log_flush() should be called (CLOCK_MONOTONIC): a tenth of a
- * second after the first block that is still buffered; RN_NEVER if none is.
+/* Return: the time at which rn_capture_log_flush() is to be called (CLOCK_MONOTONIC), a
+ * tenth of a second after the first block that is still buffered; RN_NEVER if none is.
  */
 rn_ns rn_capture_log_flush_due(const struct rn_capture_log *log);
 void rn_capture_log_flush(struct rn_capture_log *log);
 
-/* Release all packets, write the packet counts, and flush: the program may end. Later
- * blocks are written at once.
+/* Release all packets, write statistics, and flush, because the program may end now.
+ * Blocks that come later are written at once.
  */
 void rn_capture_log_finish(struct rn_capture_log *log);
 
-/* Name of the file, with "%p" replaced. */
+/* Return: the name of the file, with "%p" replaced. */
 const char *rn_capture_log_path(const struct rn_capture_log *log);
 
 #endif /* RN_CAPTURE_LOG_H */

@@ -11,13 +11,16 @@
 #define MAGIC 0x31504352u /* "RCP1" */
 
 enum {
-	/* Two cache lines: processors also prefetch the neighbour of a line. */
+	/* distance between the variables of the two sides: two cache lines, because
+	 * processors also prefetch the neighbour of a line
+	 */
 	APART = 128,
-	GIVE_BACK = 4, /* space is given back a quarter of the ring at a time */
+	/* the reader gives space back when it has read a quarter of the ring */
+	GIVE_BACK = 4,
 };
 
-/* Each cache line has one writer. tail and head: shape MP, release by the writer, acquire
- * by the reader.
+/* The control page. Each cache line has one writer. Memory order of tail and head:
+ * message passing (MP), release by the writer, acquire by the reader.
  */
 struct rn_capture_shared {
 	_Atomic uint32_t magic;
@@ -48,7 +51,7 @@ static bool is_formatted(const struct rn_capture_shared *shared, uint32_t size)
 	       atomic_load_explicit(&shared->size, memory_order_relaxed) == size;
 }
 
-/* ------------------------------------------------------------------ the writer */
+/* ------------------------------------------------------------ the writer's end */
 int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size)
 {
 	struct rn_capture_shared *shared = mem;
@@ -77,13 +80,14 @@ static bool has_room(struct rn_capture_writer *w, uint64_t need)
 	head = atomic_load_explicit(&w->shared->head, memory_order_acquire);
 	w->is_broken |= head < w->head || head > w->tail;
 	if (w->is_broken)
-		return false; /* a reader with an impossible head gets no more records */
+		/* The reader has stored an impossible head, and gets no more records. */
+		return false;
 	w->head = head;
 	return w->tail + need - w->head <= w->size;
 }
 
-/* Reserve a contiguous place for a record of @size bytes. Return: its address;
- * NULL: no room.
+/* Reserve contiguous space for a record of @size bytes. Return: its address; NULL:
+ * no space.
  */
 static uint8_t *reserve_record(struct rn_capture_writer *w, uint32_t size)
 {
@@ -93,8 +97,8 @@ static uint8_t *reserve_record(struct rn_capture_writer *w, uint32_t size)
 	if (!has_room(w, (uint64_t)pad + size))
 		return NULL;
 	if (pad) {
-		/* Only the first two fields, because a pad may be as short as
-		 * RN_CAPTURE_ALIGN.
+		/* Only the first 16 bytes of the pad record are written, because a pad
+		 * may be as short as RN_CAPTURE_ALIGN.
 		 */
 		struct rn_capture_record rec = { .size = pad, .kind = RN_CAPTURE_PAD };
 
@@ -156,7 +160,7 @@ void rn_capture_publish(struct rn_capture_writer *w)
 	w->published = w->tail;
 }
 
-/* ------------------------------------------------------------------ the reader */
+/* ------------------------------------------------------------ the reader's end */
 int rn_capture_reader_init(struct rn_capture_reader *r, void *mem, uint32_t size)
 {
 	struct rn_capture_shared *shared = mem;
@@ -169,7 +173,7 @@ int rn_capture_reader_init(struct rn_capture_reader *r, void *mem, uint32_t size
 	return 0;
 }
 
-/* Load the writer's tail. Return: false if it is impossible. */
+/* Load the writer's tail and check it. Return: false if it is impossible. */
 static bool load_tail(struct rn_capture_reader *r)
 {
 	uint64_t tail = atomic_load_explicit(&r->shared->tail, memory_order_acquire);
@@ -204,8 +208,8 @@ static bool is_record(const struct rn_capture_reader *r, uint32_t off, uint64_t 
 	       rec->cap == sizeof(struct rn_diagnostic);
 }
 
-/* Copy the record at the head, so that it does not matter if the writer
- * changes it later.
+/* Copy the record at the head to private memory, because the writer could change it
+ * later, and check it. Return: 0 or -EPROTO.
  */
 static int load_record(struct rn_capture_reader *r)
 {

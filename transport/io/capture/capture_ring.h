@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture_ring.h - packets of a running program on their way to a capture.
+/* capture_ring.h - a ring in shared memory, by which the packets of a running
+ * program go to a capture.
  *
  * There is one ring for each device and capture, with a single writer, the engine that
- * owns the device, and a single reader. Records lie one after the other in memory that
- * both have mapped. A record that does not fit before the end of the data begins at the
- * start, behind a pad record.
+ * owns the device, and a single reader. Records lie one after the other. If a record
+ * does not fit before the end of the data, a pad record fills the rest, and the record
+ * begins at the start of the data.
  *
  *   memory   | control page: magic, size, counts | tail | head | data ...
  *   record   | struct rn_capture_record | body ... | up to the next multiple of 16 |
  *
- * The writer never waits: a packet that does not fit is counted and missing. Neither end
- * wakes the other, so that a packet costs the writer a copy and no system call; the
+ * The writer never waits: a packet that does not fit is only counted as missed. Neither
+ * end wakes the other, so that a packet costs the writer a copy and no system call; the
  * reader looks every few milliseconds.
  *
  * Neither end trusts what the other writes: each value is loaded once and checked. A
@@ -27,20 +28,22 @@
 enum {
 	RN_CAPTURE_CONTROL = 4096, /* bytes before the data */
 	RN_CAPTURE_ALIGN = 16,
-	RN_CAPTURE_SIZE_MIN = 256 << 10, /* least bytes of data; a power of two */
+	/* least number of data bytes; all sizes are powers of two */
+	RN_CAPTURE_SIZE_MIN = 256 << 10,
 	RN_CAPTURE_SIZE_MAX = 1 << 30,
 	RN_CAPTURE_BODY_MAX = 65535,
 };
 
 enum rn_capture_kind {
 	RN_CAPTURE_PAD = 1,
-	RN_CAPTURE_PACKET,     /* body: BTH to ICRC, cut at the filter's length */
+	/* body: the packet, BTH to ICRC, cut to the snaplen of the filter */
+	RN_CAPTURE_PACKET,
 	RN_CAPTURE_DIAGNOSTIC, /* body: struct rn_diagnostic about packet @number */
 };
 
 enum rn_capture_flag {
 	RN_CAPTURE_SENT = 1 << 0,
-	/* Dropped by a fault rule before it was on the wire. */
+	/* the packet was dropped by a fault rule before it was on the wire */
 	RN_CAPTURE_UNSENT = 1 << 1,
 };
 
@@ -48,14 +51,15 @@ struct rn_capture_record {
 	uint32_t size; /* bytes of the record, a multiple of RN_CAPTURE_ALIGN */
 	uint16_t kind;
 	uint16_t flags;
-	uint32_t len;  /* bytes of the packet as it was on the wire */
+	uint32_t len;  /* bytes of the packet on the wire, from BTH to ICRC */
 	uint32_t cap;  /* bytes of the body */
 	uint64_t time; /* CLOCK_REALTIME, ns */
-	/* Number of the packet, from 1; missing packets are not numbered. */
+	/* number of the packet, from 1; missed packets are not counted */
 	uint64_t number;
-	uint32_t qpn;	 /* local queue pair, if it is known; else 0 */
-	uint32_t missed; /* packets that did not fit since the last record */
-	/* Sent: IPv4 identification; received: position in the super-packet. */
+	uint32_t qpn;	 /* number of the local queue pair; 0: not known */
+	uint32_t missed; /* number of packets that did not fit since the last record */
+	/* sent: IPv4 identification; received: position of the packet in its super-packet
+	 */
 	uint16_t ip_id;
 	uint16_t reserved[3];
 	struct rn_flow flow;
@@ -63,7 +67,7 @@ struct rn_capture_record {
 
 static_assert(sizeof(struct rn_capture_record) == 88, "shared between processes");
 
-/* Bytes of memory for a ring with @size bytes of data. */
+/* Return: number of bytes of memory for a ring with @size bytes of data. */
 static inline size_t rn_capture_ring_bytes(uint32_t size)
 {
 	return RN_CAPTURE_CONTROL + (size_t)size;
@@ -75,12 +79,12 @@ static inline bool rn_capture_is_size(uint64_t size)
 	       (size & (size - 1)) == 0;
 }
 
-/* Make a ring in memory of zeros. Called by the process that allocates the memory, before
- * either end has it.
+/* Initialise a ring in memory of zeros. Called by the process that allocates the memory,
+ * before either end is set up.
  */
 void rn_capture_format(void *mem, uint32_t size);
 
-/* ------------------------------------------------------------------ the writer */
+/* ------------------------------------------------------------ the writer's end */
 struct rn_capture_shared;
 
 struct rn_capture_writer {
@@ -88,14 +92,18 @@ struct rn_capture_writer {
 	uint8_t *data;
 	uint32_t size;
 	uint64_t tail, published, head;
-	uint64_t packets, missed; /* ever */
-	uint32_t missed_since;	  /* packets missed since the last one that fitted */
-	bool is_full; /* a record did not fit, and the reader has not moved since */
-	/* Full for good, because the reader has written an impossible head. */
+	/* numbers of packets that were recorded and missed, ever */
+	uint64_t packets, missed;
+	/* number of packets missed since the last one that was recorded */
+	uint32_t missed_since;
+	/* a record did not fit, and the reader has not given back space since */
+	bool is_full;
+	/* the reader has stored an impossible head, so the ring counts as full for good
+	 */
 	bool is_broken;
 };
 
-/* Return: 0 or -EPROTO (not a ring of this size). */
+/* Set up the writer's end. Return: 0 or -EPROTO (not a ring of this size). */
 int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size);
 
 /**
@@ -113,40 +121,45 @@ int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size
 uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *rec,
 			const void *body);
 
-/* Would no record fit, because one did not and the reader has not moved since? */
+/* Is the ring full? True if a record did not fit, and the reader has not given back
+ * space since.
+ */
 bool rn_capture_is_full(struct rn_capture_writer *w);
 
-/* Count packets that are not put into the ring; the reader sees the count at once. */
+/* Count @packets as missed without trying to record them. The reader sees the count
+ * at once.
+ */
 void rn_capture_miss(struct rn_capture_writer *w, uint32_t packets);
 
-/* Let the reader see the records so far. Diagnostics about a packet must
- * be put before.
+/* Make the records so far visible to the reader. Diagnostics about a packet must have
+ * been put before.
  */
 void rn_capture_publish(struct rn_capture_writer *w);
 
-/* ------------------------------------------------------------------ the reader */
+/* ------------------------------------------------------------ the reader's end */
 struct rn_capture_reader {
 	struct rn_capture_shared *shared;
 	const uint8_t *data;
 	uint32_t size;
 	uint64_t tail, head;
-	uint64_t passed; /* bytes read that the writer has not been told of */
+	/* number of bytes read that were not given back to the writer yet */
+	uint64_t passed;
 	bool has_record;
-	struct rn_capture_record rec; /* the next record, copied */
+	struct rn_capture_record rec; /* copy of the next record, without its body */
 	uint8_t body[RN_CAPTURE_BODY_MAX];
 };
 
-/* Return: as rn_capture_writer_init(). */
+/* Set up the reader's end. Return: as rn_capture_writer_init(). */
 int rn_capture_reader_init(struct rn_capture_reader *r, void *mem, uint32_t size);
 
-/* Copy the next record to @r->rec and @r->body, where it stays until rn_capture_pass().
- * Return: 0, -EAGAIN (there is none), -EPROTO (an invalid record: the ring cannot be
- * read any more).
+/* Copy the next record to @r->rec and @r->body, where it stays until rn_capture_pass(),
+ * which skips it. Return: 0, -EAGAIN (there is none), -EPROTO (the record is invalid, and
+ * the ring cannot be read any more).
  */
 int rn_capture_peek(struct rn_capture_reader *r);
 void rn_capture_pass(struct rn_capture_reader *r);
 
-/* Read the counts of the writer: packets recorded and missed. */
+/* Read the numbers of packets that the writer has recorded and missed. */
 void rn_capture_counts(const struct rn_capture_reader *r, uint64_t *packets,
 		       uint64_t *missed);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* net_capture.c - see net_capture.h.
  *
- * Packets go to sinks: the rings of captures, and the log of this process. A received
- * packet is put there at once and published with the next call, when all diagnostics
- * about it have come. Diagnostics about a packet to be sent come before the packet, while
- * the device builds it; they wait here until the packet comes.
+ * Packets are recorded in sinks: the rings of captures, and the log of this process. A
+ * received packet is recorded at once, and published by the next call of receive(),
+ * because by then all diagnostics about it have come. Diagnostics about a packet to be
+ * sent come before the packet, while the device builds it; they are kept here until the
+ * packet comes.
  *
- * While no reader has room, packets are counted without being looked at.
+ * While no sink has room, packets are only counted as missed.
  */
 #include "net_capture.h"
 
@@ -21,49 +22,50 @@
 #include "rocin/wire.h"
 #include "transport/io/host/clock.h"
 
-/* The ring of one capture. */
+/* The ring of one capture; the entry is free if ring.shared is NULL. */
 struct ring_sink {
 	uint64_t id;
 	struct rn_capture_filter filter;
-	struct rn_capture_writer ring; /* ring.shared is NULL: the entry is free */
+	struct rn_capture_writer ring;
 };
 
 struct sinks {
-	/* Bit sets: entries of `ring` in use; and those of them that want
-	 * only some packets.
+	/* bit sets of the entries of `ring` that are in use, and of those whose filter
+	 * excludes packets
 	 */
 	unsigned rings, choosy;
 	struct ring_sink ring[RN_CAPTURES_MAX];
-	struct rn_capture_log *log; /* the process' own log, or NULL */
+	struct rn_capture_log *log; /* log of this process, or NULL */
 };
 
-/* Number of a packet in each sink; 0: the packet is not there. */
+/* The numbers that a packet has in each sink; 0: it is not recorded there. */
 struct numbers {
 	uint64_t ring[RN_CAPTURES_MAX], log;
 };
 
-/* The two queue pairs of a packet; 0: not known. */
+/* QPNs of the two queue pairs of a packet; 0: not known. */
 struct ends {
 	uint32_t local, remote;
 };
 
 enum wish {
-	NOBODY,	 /* no capture wants packets of these queue pairs */
-	NO_ROOM, /* a capture wants the packet, but its ring is full */
+	NOBODY,	 /* no capture records packets of these queue pairs */
+	NO_ROOM, /* a capture would record the packet, but no ring has room */
 	WANTED,
 };
 
 enum {
-	/* Packets that have been built and not transmitted: a super-packet and one more.
-	 * More wait only behind a fault rule.
+	/* Number of diagnostics that can wait for their packets: one for each packet of a
+	 * super-packet and one more. Packets take longer only behind a fault rule.
 	 */
 	WAITING_MAX = RN_SUPER_SEGMENTS + 1,
-	UD_SRC_QPN = RN_BTH_LEN + 5, /* offset of the source QPN in a packet with DETH */
+	/* offset of the source QPN in a packet with a DETH */
+	UD_SRC_QPN = RN_BTH_LEN + 5,
 	PASSED = 8,
-	LAST = 4, /* enough for both directions of two connections */
+	LAST = 4, /* entries, which are enough for both directions of two connections */
 };
 
-/* Packets for which no ring had room, and the rings that would have wanted them. */
+/* For packets of one kind that found no room: the rings whose filters include them. */
 struct passed {
 	struct rn_flow flow;
 	uint32_t dest;
@@ -71,7 +73,7 @@ struct passed {
 	unsigned rings;
 };
 
-/* The local QP that sends packets with this flow and destination. */
+/* Result of a lookup: the local QP that sends packets with this flow and destination. */
 struct sender {
 	struct rn_flow flow;
 	uint32_t dest, sender;
@@ -84,8 +86,9 @@ struct rn_capture {
 	void *host_ctx;
 	struct sinks sinks;
 
-	unsigned received; /* number of packets received by the last call */
-	bool is_judged;	   /* no more diagnostics about them will come */
+	unsigned received; /* number of packets in the last batch from receive() */
+	/* no more diagnostics about the packets of the last batch will come */
+	bool is_judged;
 	const uint8_t *packet[RN_RX_BATCH];
 	struct numbers number[RN_RX_BATCH];
 	uint8_t bth[RN_RX_BATCH][RN_BTH_LEN];
@@ -93,10 +96,10 @@ struct rn_capture {
 	unsigned waiting;
 	struct rn_diagnostic wait[WAITING_MAX];
 
-	bool is_passed; /* passed[] has entries */
+	bool is_passed; /* passed[] has valid entries */
 	struct passed passed[PASSED];
 
-	struct sender last[LAST]; /* recent results of the lookup */
+	struct sender last[LAST]; /* recent results of find_sender() */
 };
 
 /* ------------------------------------------------------ the rings and the log */
@@ -106,8 +109,8 @@ static inline bool is_filtered_in(const struct rn_capture_filter *f,
 	return !f->qpn || f->qpn == ends->local || f->qpn == ends->remote;
 }
 
-/* Bit set of the rings that want packets of these queue pairs. This is the whole cost of
- * a packet that no capture wants.
+/* Return: bit set of the rings whose filters include packets of these queue pairs. A
+ * packet that no filter includes costs nothing else.
  */
 static inline unsigned sinks_about(const struct sinks *s, const struct ends *ends)
 {
@@ -122,7 +125,7 @@ static inline unsigned sinks_about(const struct sinks *s, const struct ends *end
 	return rings;
 }
 
-/* Arguments and return values of rn_capture_add(). */
+/* Set up the ring of a capture. Arguments and Return: as rn_capture_add(). */
 static int sinks_add(struct sinks *s, uint64_t id, int fd, uint32_t size,
 		     const struct rn_capture_filter *filter)
 {
@@ -140,7 +143,7 @@ static int sinks_add(struct sinks *s, uint64_t id, int fd, uint32_t size,
 		   fd, 0);
 	if (mem == MAP_FAILED)
 		return -errno;
-	/* A fork child must not write to the ring. */
+	/* A fork child must not inherit the mapping, and so cannot write to the ring. */
 	(void)madvise(mem, rn_capture_ring_bytes(size), MADV_DONTFORK);
 	*r = (struct ring_sink){ .id = id, .filter = *filter };
 	rc = rn_capture_writer_init(&r->ring, mem, size);
@@ -170,7 +173,7 @@ static void sinks_remove(struct sinks *s, uint64_t id)
 			end_ring(s, &s->ring[i]);
 }
 
-/* End all captures, and close the log. */
+/* Remove the rings of all captures, and close the log. */
 static void sinks_end(struct sinks *s)
 {
 	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
@@ -191,7 +194,9 @@ static bool sinks_are_full(struct sinks *s)
 	return true;
 }
 
-/* @rings: result of sinks_about(). */
+/* Decide whether a packet is to be recorded. @rings: bit set of the rings whose filters
+ * include it.
+ */
 static enum wish sinks_wish(struct sinks *s, unsigned rings)
 {
 	if (s->log)
@@ -213,7 +218,9 @@ static uint64_t put_in_ring(struct ring_sink *r, struct rn_capture_record *rec,
 	return rn_capture_put(&r->ring, rec, packet);
 }
 
-/* Put a packet into all sinks that want it, as rn_capture_put(). @out: its numbers. */
+/* Record a packet in all sinks that include it. @out: the numbers that it has there, 0
+ * where there was no room.
+ */
 static void sinks_put(struct sinks *s, struct rn_capture_record *rec,
 		      const struct ends *ends, const uint8_t *packet, struct numbers *out)
 {
@@ -243,15 +250,15 @@ static void sinks_diagnostic(struct sinks *s, const struct numbers *about,
 		rn_capture_log_diagnostic(s->log, about->log, diagnostic);
 }
 
-/* Count @packets as missed in @rings. */
+/* Count @packets as missed in the rings whose bits are set in @rings. */
 static void sinks_miss(struct sinks *s, unsigned rings, unsigned packets)
 {
 	for (unsigned left = rings; left; left &= left - 1)
 		rn_capture_miss(&s->ring[__builtin_ctz(left)].ring, packets);
 }
 
-/* Let readers see the records so far. @is_final: no more diagnostics about
- * them will come.
+/* Make the records so far visible to readers. @is_final: no more diagnostics about these
+ * packets will come, so the log can write them.
  */
 static void sinks_publish(struct sinks *s, bool is_final)
 {
@@ -261,7 +268,7 @@ static void sinks_publish(struct sinks *s, bool is_final)
 		rn_capture_log_release(s->log);
 }
 
-/* ---------------------------------------------------------------- whose packet */
+/* ----------------------------------------------------- queue pairs of a packet */
 static uint32_t find_sender(struct rn_capture *c, const struct rn_flow *flow,
 			    uint32_t dest)
 {
@@ -280,7 +287,9 @@ static bool is_datagram(const uint8_t *pkt, uint32_t len)
 	return len >= RN_BTH_LEN && pkt[0] >> 5 == RN_CLASS_UD >> 5;
 }
 
-/* The connected queue pair that a packet is for; 0: it is for another type. */
+/* Return: number of the queue pair that a packet is for, if it is connected; 0: the
+ * packet is a datagram, or too short.
+ */
 static inline uint32_t dest_of(const uint8_t *pkt, uint32_t len)
 {
 	return len < RN_BTH_LEN || is_datagram(pkt, len) ? 0 : rn_get_be24(pkt + 5);
@@ -299,7 +308,7 @@ static inline struct ends find_ends(struct rn_capture *c, bool is_sent,
 		other = len < UD_SRC_QPN + 3 ? 0 : rn_get_be24(pkt + UD_SRC_QPN);
 	else if (is_sent)
 		other = find_sender(c, flow, dest);
-	else if (c->sinks.choosy) /* only a filter by QP needs the peer */
+	else if (c->sinks.choosy) /* only a filter by QPN needs the other end */
 		other = c->host->peer(c->host_ctx, dest);
 	return is_sent ? (struct ends){ other, dest } : (struct ends){ dest, other };
 }
@@ -317,7 +326,7 @@ void rn_capture_flush(struct rn_capture *c)
 	publish_records(c);
 }
 
-/* -------------------------------------------------------------------- passing by */
+/* ------------------------------------------------------- counting missed packets */
 static __attribute__((noinline)) unsigned rings_about(struct rn_capture *c, bool is_sent,
 						      const struct rn_flow *flow,
 						      const uint8_t *pkt, uint32_t len)
@@ -327,8 +336,8 @@ static __attribute__((noinline)) unsigned rings_about(struct rn_capture *c, bool
 	return sinks_about(&c->sinks, &ends);
 }
 
-/* Does @p describe packets of this direction, destination and flow? For received packets
- * the destination suffices.
+/* Does @p hold the result for packets of this direction, destination and flow? For
+ * received packets the flow is not compared, as the destination suffices.
  */
 static inline bool is_passed_so(const struct passed *p, bool is_sent, uint32_t dest,
 				const struct rn_flow *flow)
@@ -350,8 +359,8 @@ static __attribute__((noinline)) void learn_passed(struct rn_capture *c, struct 
 	c->is_passed = true;
 }
 
-/* Bit set of the rings that miss this packet. Counting it is all that is done: as long as
- * all rings are full, connected queue pairs are looked up only once, even if they change.
+/* Return: bit set of the rings that miss this packet. As long as all rings are full, the
+ * result is looked up once for each connected queue pair, even if the queue pair changes.
  */
 static unsigned passed_rings(struct rn_capture *c, bool is_sent,
 			     const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
@@ -362,7 +371,7 @@ static unsigned passed_rings(struct rn_capture *c, bool is_sent,
 	if (!c->sinks.choosy)
 		return c->sinks.rings;
 	dest = dest_of(pkt, len);
-	if (!dest) /* a datagram names its sender itself */
+	if (!dest) /* a datagram contains its source QPN, so no lookup is needed */
 		return rings_about(c, is_sent, flow, pkt, len);
 	p = &c->passed[(dest >> 8 << 1 | is_sent) % PASSED];
 	if (!is_passed_so(p, is_sent, dest, flow))
@@ -377,8 +386,8 @@ static void pass_by(struct rn_capture *c, bool is_sent, const struct rn_flow *fl
 	c->waiting = 0;
 }
 
-/* How many of @n received packets, from the first on, have the same
- * destination queue pair?
+/* Return: how many of @n received packets, from the first on, are for the same connected
+ * queue pair.
  */
 static unsigned count_alike(const struct rn_rx *rx, unsigned n)
 {
@@ -408,7 +417,7 @@ static bool nobody_has_room(struct rn_capture *c)
 	return false;
 }
 
-/* --------------------------------------------------------------------- sending */
+/* ------------------------------------------------------------------ transmit() */
 bool rn_capture_is_response(const uint8_t *packet)
 {
 	unsigned op = packet[0] & 0x1f;
@@ -423,7 +432,9 @@ static bool is_about(const struct rn_diagnostic *r, const uint8_t *pkt, uint32_t
 	       (r->is_response != 0) == rn_capture_is_response(pkt);
 }
 
-/* Write the diagnostics that came while this packet was built. */
+/* Record the diagnostics about this packet that came while it was built, in the sinks in
+ * which the packet has a number.
+ */
 static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 			 const struct numbers *number)
 {
@@ -440,7 +451,8 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 }
 
 /* Record the first @count packets of @super, which all have the same queue pairs. @time:
- * the time before they were transmitted, so that it is not later than their reception.
+ * a time before they were transmitted, so that they are not recorded as sent after they
+ * were received.
  */
 static void record_super(struct rn_capture *c, const struct rn_super *super,
 			 uint32_t count, const struct ends *ends, bool gso, uint64_t time)
@@ -463,7 +475,7 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 	}
 }
 
-/* No capture wants these packets: drop the diagnostics about them as well. */
+/* Drop the diagnostics about the packets of @super, which no capture records. */
 static void forget_super(struct rn_capture *c, const struct rn_super *super)
 {
 	static const struct numbers nowhere;
@@ -526,7 +538,7 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_diagnostic *what,
 	publish_records(c);
 }
 
-/* ------------------------------------------------------------------- receiving */
+/* ------------------------------------------------------------------- receive() */
 /* Record packet number @i of a batch. */
 static void record_received(struct rn_capture *c, uint64_t time, const struct rn_rx *rx,
 			    unsigned i, const struct ends *ends)
@@ -569,8 +581,8 @@ static void record_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned 
 	}
 }
 
-/* noinline: most calls of receive() find nothing, and this function needs
- * many registers.
+/* Record or count a received batch. Return: @n. Not inlined, because it needs many
+ * registers and most calls of receive() find nothing.
  */
 static __attribute__((noinline)) int take_batch(struct rn_capture *c,
 						const struct rn_rx *rx, int n)
@@ -593,7 +605,7 @@ static int capture_receive(void *ctx, struct rn_rx *rx)
 	return n <= 0 ? n : take_batch(c, rx, n);
 }
 
-/* Index of a packet in the last batch; c->received if it was not in it. */
+/* Return: the index of a packet in the last batch; c->received if it was not in it. */
 static unsigned find_received(const struct rn_capture *c, const struct rn_rx *rx)
 {
 	unsigned i = 0;
@@ -602,8 +614,8 @@ static unsigned find_received(const struct rn_capture *c, const struct rn_rx *rx
 		i++;
 	if (i < c->received || rx->len < RN_BTH_LEN)
 		return i;
-	/* Fault rules make copies of packets, so compare headers; of two equal ones
-	 * take the later.
+	/* A fault rule may have copied the packet, so compare headers. Of two packets
+	 * with equal headers, the later one is used.
 	 */
 	for (i = c->received; i > 0; i--)
 		if (c->packet[i - 1] && memcmp(c->bth[i - 1], rx->data, RN_BTH_LEN) == 0)
@@ -629,7 +641,7 @@ void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *dia
 	}
 }
 
-/* ---------------------------------------------------------------------- sinks */
+/* ------------------------------------------------- the interface of the layer */
 int rn_capture_add(struct rn_capture *c, uint64_t id, int fd, uint32_t size,
 		   const struct rn_capture_filter *filter)
 {

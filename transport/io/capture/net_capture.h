@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_capture.h - a layer that copies every packet of a device to its captures.
+/* net_capture.h - a layer in front of the back end, which copies every packet of a device
+ * to its captures.
  *
- * It stands next to the wire and passes packets on unchanged. Each capture has a ring
- * (capture_ring.h); a slow reader misses packets, and the device never waits for it. The
- * process itself may keep a log (capture_log.h).
+ * It passes packets on unchanged. Each capture has a ring (capture_ring.h); a slow
+ * reader misses packets, and the device never waits for it. The process itself may keep
+ * a log (capture_log.h).
  *
  * Threads: as net.h.
  */
@@ -14,28 +15,33 @@
 #include "rocin/net.h"
 
 enum {
-	RN_CAPTURES_MAX = 4, /* at the same time */
+	RN_CAPTURES_MAX = 4, /* number of captures of one device at the same time */
 };
 
-/* The packets that a capture wants. */
+/* Which packets a capture records, and how much of each. */
 struct rn_capture_filter {
-	uint32_t qpn; /* number of either QP; 0: any */
-	/* Bytes of a packet that are recorded, from the BTH on; 0: all. */
+	/* QPN of a queue pair whose packets, sent or received, are recorded; 0: of any */
+	uint32_t qpn;
+	/* number of bytes of a packet that are recorded, from the BTH on; 0: all */
 	uint32_t snaplen;
 };
 
-/* Callbacks to the device that the packets belong to. Called under its lock. */
+/* Functions of the device, called under its lock. */
 struct rn_capture_host {
-	/* The connected local QP that sends to @dest_qpn with @flow, or 0. */
+	/* Return: number of the connected local QP that sends to @dest_qpn with @flow,
+	 * or 0.
+	 */
 	uint32_t (*sender)(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
-	/* The QP that the local QP @qpn is connected to, or 0. */
+	/* Return: number of the QP that the local QP @qpn is connected to, or 0. */
 	uint32_t (*peer)(void *ctx, uint32_t qpn);
 };
 
 struct rn_capture;
 struct rn_capture_log;
 
-/* @inner must outlive the result. Return: NULL with errno ENOMEM. */
+/* Create the layer in front of the back end @inner, which must outlive it. Return: the
+ * layer; or NULL with errno ENOMEM.
+ */
 struct rn_capture *rn_capture_new(struct rn_net *inner,
 				  const struct rn_capture_host *host, void *host_ctx);
 
@@ -59,7 +65,7 @@ int rn_capture_add(struct rn_capture *c, uint64_t id, int fd, uint32_t size,
 /* End a capture. Unknown ids are ignored. */
 void rn_capture_remove(struct rn_capture *c, uint64_t id);
 
-/* From now on all packets are also written to @log, which this layer owns. */
+/* Record all packets from now on in @log as well, which this layer owns. */
 void rn_capture_set_log(struct rn_capture *c, struct rn_capture_log *log);
 
 /* Is there neither a capture nor a log? Then the layer can be removed. */
@@ -76,13 +82,13 @@ bool rn_capture_is_idle(const struct rn_capture *c);
 void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *diagnostic,
 			   const struct rn_rx *rx);
 
-/* Is the packet, of which at least the BTH is there, an acknowledgement or response? See
- * rn_diagnostic.is_response.
+/* Is the packet, of which at least the BTH is there, an acknowledgement or response?
+ * As rn_diagnostic.is_response.
  */
 bool rn_capture_is_response(const uint8_t *packet);
 
-/* No more diagnostics will come about the packets received last: let captures see all
- * records. The next receive() does this, too.
+/* Make all records visible to captures: no more diagnostics will come about the packets
+ * received last. The next receive() does this, too.
  */
 void rn_capture_flush(struct rn_capture *c);
 

@@ -18,7 +18,9 @@ enum {
 	HOPS_DEFAULT = 64,
 };
 
-/* One's complement sum of 16-bit words; an odd last byte is padded with zero. */
+/* Return: the one's complement sum of @sum and the 16-bit words at @p; an odd last byte
+ * is padded with zero.
+ */
 static uint32_t sum16(uint32_t sum, const uint8_t *p, size_t len)
 {
 	uint64_t s = sum;
@@ -43,7 +45,7 @@ static uint16_t udp_checksum(const struct rn_flow *f, const uint8_t *udp,
 	sum = sum16(sum, f->dst.raw + skip, 16 - skip);
 	sum = sum16(sum, udp, UDP_LEN);
 	sum = sum16(sum, payload, len);
-	/* A checksum of 0 means that there is none, so 0xffff stands for 0. */
+	/* In UDP a checksum of 0 means that there is none, so 0xffff is written for 0. */
 	return sum == 0xffff ? 0xffff : (uint16_t)~sum;
 }
 
@@ -170,15 +172,15 @@ static void put32(struct rn_pcapng *p, uint32_t v)
 	append_bytes(p, &v, sizeof(v));
 }
 
-/* The high word comes first, whatever the byte order. */
+/* Append a time stamp. The high word comes first, whatever the byte order. */
 static void put_time(struct rn_pcapng *p, uint64_t ns)
 {
 	put32(p, (uint32_t)(ns >> 32));
 	put32(p, (uint32_t)ns);
 }
 
-/* Append @data, padded to a multiple of 4 bytes, where the next block or
- * option begins.
+/* Append @data, padded to a multiple of 4 bytes, because the next block or option
+ * begins there.
  */
 static void put_padded(struct rn_pcapng *p, const void *data, size_t len)
 {
@@ -215,8 +217,8 @@ static size_t begin_block(struct rn_pcapng *p, enum block type)
 	return at;
 }
 
-/* End a block: its length stands at both ends. A block without room is
- * removed completely.
+/* End the block that begins at @at: write its length at both ends. A block that did not
+ * fit is removed completely.
  */
 static void end_block(struct rn_pcapng *p, size_t at)
 {

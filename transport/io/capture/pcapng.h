@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pcapng.h - parts of capture files: the IP and UDP headers that the kernel adds
- * to a packet or removes, and the blocks of a pcapng file, which libpcap can read
- * but not write.
+/* pcapng.h - writes parts of capture files: the IP and UDP headers that the kernel adds
+ * to a packet or removes, and the blocks of a pcapng file. (libpcap can read these
+ * blocks, but not write them.)
  *
  * A file is one section: a section header, an interface description before the first
  * packet of each interface, packets, and statistics when an interface ends. Times are in
  * nanoseconds. The byte order is that of the host; the file says which.
  *
- * No I/O. Threads: a buffer belongs to one thread.
- * Sources: draft-ietf-opsawg-pcapng-02; RFC 791, 8200, 768, 1071.
+ * No I/O. Threads: a buffer belongs to one thread. Sources: draft-ietf-opsawg-pcapng-02;
+ * RFC 791, 8200, 768, 1071.
  */
 #ifndef RN_PCAPNG_H
 #define RN_PCAPNG_H
@@ -30,33 +30,32 @@ enum {
  *		there is none
  * @len:	Bytes from BTH to ICRC
  *
- * IPv4 with DF and without options, IPv6 with flow label 0; checksums are right.
+ * IPv4 has DF set and no options, IPv6 has flow label 0. The checksums are computed.
  *
  * Return: bytes written: 28 or 48.
  */
 size_t rn_frame_headers(uint8_t *out, const struct rn_flow *f, uint16_t ip_id,
 			const uint8_t *payload, size_t len);
 
-/* Find the IPv4 identification of a received packet, which a socket does not show: the
- * one with which the ICRC is right; 0 if there is none. @place: position of the packet in
- * its super-packet.
+/* Find the IPv4 identification of a received packet, which the socket does not report.
+ * @place: position of the packet in its super-packet. Return: the identification with
+ * which the ICRC is right; 0 if there is none.
  */
 uint16_t rn_frame_ip_id(const struct rn_flow *f, const uint8_t *packet, uint32_t len,
 			uint16_t place);
 
-/* Buffer for blocks; initially all zeros. It owns @data. */
+/* A buffer for blocks; initially all zeros. It owns @data. */
 struct rn_pcapng {
 	uint8_t *data;
 	size_t len, cap;
-	bool failed; /* out of memory: the last block is missing */
+	bool failed; /* out of memory, so the last block is missing */
 };
 
-/* Empty the buffer, but keep its memory. */
+/* Remove all blocks, but keep the memory of the buffer. */
 void rn_pcapng_clear(struct rn_pcapng *p);
 void rn_pcapng_free(struct rn_pcapng *p);
 
-/* Write a section header. Each text may be NULL; at most 65535 bytes of
- * it are written.
+/* Write a section header. Each text may be NULL; at most 65535 bytes of each are written.
  */
 void rn_pcapng_section(struct rn_pcapng *p, const char *hardware, const char *os,
 		       const char *program);
@@ -68,18 +67,20 @@ void rn_pcapng_interface(struct rn_pcapng *p, uint16_t link_type, const char *na
 struct rn_pcapng_packet {
 	uint32_t interface; /* index of its interface description, from 0 */
 	uint64_t time;	    /* ns since 1970 */
-	uint32_t len;	    /* bytes on the wire */
-	uint32_t cap;	    /* bytes of @data */
+	uint32_t len;	    /* bytes of the packet on the wire */
+	uint32_t cap;	    /* number of bytes in @data */
 	const uint8_t *data;
 	bool is_outbound;
-	uint64_t missed;     /* packets that are missing just before this one */
-	uint32_t queue;	     /* written if not 0 */
+	uint64_t missed;     /* number of packets that are missing just before this one */
+	uint32_t queue;	     /* queue number, written if it is not 0 */
 	const char *comment; /* UTF-8, or NULL */
 };
 
 void rn_pcapng_packet(struct rn_pcapng *p, const struct rn_pcapng_packet *packet);
 
-/* Write interface statistics. @received: number of packets, including missing ones. */
+/* Write interface statistics. @received: number of packets, including those that
+ * are missing.
+ */
 void rn_pcapng_statistics(struct rn_pcapng *p, uint32_t interface, uint64_t time,
 			  uint64_t received, uint64_t missed);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tap.c - see tap.h: the capture file, written through libpcap, and the layer that
- * records every packet.
+/* tap.c - writes the capture file through libpcap, and is the layer that records every
+ * packet; see tap.h.
  */
 #include "tap.h"
 
@@ -22,7 +22,7 @@ enum {
 	SNAPLEN = 65535,
 };
 
-/* The functions of libpcap that are used. */
+/* The functions of libpcap that are called. */
 struct pcap_api {
 	__typeof__(&pcap_open_dead_with_tstamp_precision) open_dead;
 	__typeof__(&pcap_dump_fopen) dump_fopen;
@@ -68,7 +68,7 @@ static bool find_symbols(struct tap_file *f)
 
 static bool load_libpcap(struct tap_file *f)
 {
-	/* The name in Debian, and the names elsewhere. */
+	/* the name in Debian, then those elsewhere */
 	static const char *const names[] = { "libpcap.so.0.8", "libpcap.so.1",
 					     "libpcap.so" };
 
@@ -119,7 +119,7 @@ static void free_file(struct tap_file *f)
 	free(f);
 }
 
-/* Arguments and errors of rn_tap_open(). */
+/* Open the capture file. Arguments and errors: as rn_tap_open(). */
 static struct tap_file *open_capture_file(const char *path, char *err, size_t err_len)
 {
 	struct tap_file *f = calloc(1, sizeof(*f));
@@ -161,7 +161,8 @@ static void close_file(struct tap_file *f)
 	free_file(f);
 }
 
-/* Write one record with the present time: @len bytes, which begin with the IP header. */
+/* Write a record with the present time. @data: @len bytes, beginning with the IP header.
+ */
 static void write_record(struct tap_file *f, const uint8_t *data, uint32_t len)
 {
 	struct pcap_pkthdr hdr = { .caplen = len, .len = len };
@@ -169,11 +170,11 @@ static void write_record(struct tap_file *f, const uint8_t *data, uint32_t len)
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	hdr.ts.tv_sec = ts.tv_sec;
-	hdr.ts.tv_usec = ts.tv_nsec; /* the file says that this field holds nanoseconds */
+	hdr.ts.tv_usec = ts.tv_nsec; /* nanoseconds, as the header of the file says */
 	f->api.dump((u_char *)f->dumper, &hdr, data);
 }
 
-/* --------------------------------------------------------------- middleware */
+/* ---------------------------------------------------------------- the layer */
 struct rn_tap {
 	struct rn_net net;
 	struct rn_net *inner;
@@ -304,7 +305,8 @@ rn_ns rn_tap_flush_due(const struct rn_tap *t)
 
 void rn_tap_flush(struct rn_tap *t)
 {
-	/* If the disk is full, the capture ends early; nothing else fails. */
+	/* If the disk is full, the capture ends early, without an error for the program.
+	 */
 	(void)fflush(t->file->stream);
 	t->flush_due = RN_NEVER;
 }
