@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gsi.c - queue pair 1: parsing and building packets with MADs; see gsi.h. */
+/* gsi.c - parses and builds packets with MADs for queue pair 1; see gsi.h. */
 #include "rocin/gsi.h"
 #include "rocin/flow.h"
 

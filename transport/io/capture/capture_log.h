@@ -38,7 +38,7 @@ void rn_capture_log_close(struct rn_capture_log *log);
 
 /**
  * rn_capture_log_put() - Append a packet
- * @rec:	As for rn_capture_put(), with cap and without number
+ * @rec:	As for rn_capture_put(), but the caller fills in cap, and never number
  * @body:	Its rec->cap bytes
  *
  * Return: the number of the packet; 0 if there was no memory, and it counts as missed.

@@ -112,9 +112,9 @@ int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size
  *		the other fields are filled in here
  * @body:	rec->cap bytes, at most RN_CAPTURE_BODY_MAX
  *
- * The reader sees it after rn_capture_publish(). A packet that does not fit is counted as
- * missed; a diagnostic that does not fit is dropped. So are all later records until the
- * reader gives memory back, which makes one gap instead of many.
+ * The reader sees the record after rn_capture_publish(). A packet that does not fit is
+ * counted as missed; a diagnostic that does not fit is dropped. The same is done with all
+ * later records until the reader gives space back, so there is one gap instead of many.
  *
  * Return: the number of the packet, 0 if there was no room; meaningless for a diagnostic.
  */

@@ -54,7 +54,7 @@ struct rn_net *rn_capture_net(struct rn_capture *c);
  * rn_capture_add() - Begin to write to the ring of a capture
  * @id:		Identifies the capture
  * @fd:		Memory of the ring; stays the caller's
- * @size:	Bytes of its data
+ * @size:	Number of data bytes of the ring
  *
  * Return: 0, -EPROTO (not a ring), -EMFILE (there are RN_CAPTURES_MAX already), or why
  *	   it cannot be mapped.
@@ -93,7 +93,7 @@ bool rn_capture_is_response(const uint8_t *packet);
 void rn_capture_flush(struct rn_capture *c);
 
 /**
- * rn_capture_unsent() - Capture a packet that the wire never carries
+ * rn_capture_unsent() - Capture a packet that is never on the wire
  * @what:	A diagnostic of kind RN_DIAGNOSTIC_FAULT. If is_sent, a rule dropped the
  *		outgoing packet; otherwise a rule injected it, and the device received it
  */

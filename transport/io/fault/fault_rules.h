@@ -41,7 +41,7 @@ enum rn_fault_act {
 	RN_FAULT_CORRUPT,   /* change one byte */
 	RN_FAULT_MARK,	    /* set the ECN mark "congestion experienced" */
 	RN_FAULT_SET,	    /* rewrite header fields */
-	RN_FAULT_NAK,	    /* drop it, and answer its sender with @syndrome */
+	RN_FAULT_NAK,	    /* drop it, and send its sender a NAK with @syndrome */
 	RN_FAULT_KILL,	    /* move the local QP to ERR */
 	RN_FAULT_OVERRUN,   /* overrun a CQ of the local QP */
 	/* take the link down for @time (0: until the rule is removed) */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* log.h - log lines for people, written only if ROCIN_LOG asks for them.
+/* log.h - writes log lines for people, if the environment variable ROCIN_LOG is set.
  *
- * ROCIN_LOG=LEVEL[:FILE], where LEVEL is error, warn, info, debug or trace. Without it
- * nothing is ever written, because this code runs inside other people's programs.
- * Without FILE, lines go to the file that was standard error at the first call; a FILE
- * is appended to.
+ * Its value is LEVEL[:FILE], where LEVEL is error, warn, info, debug or trace. Without
+ * the variable nothing is ever written, because this code runs inside other people's
+ * programs. Without FILE, lines go to the file that was standard error at the first call;
+ * if FILE exists, lines are appended to it.
  *
  * Threads: any. No lock is held, errno is kept, no call is a cancellation point, and a
  * closed pipe as standard error raises no SIGPIPE. A line is one write(2), so lines of
- * several threads or processes do not mix. A fork child continues with the same file and
- * its own process id.
+ * several threads or processes do not mix. A fork child continues with the same file, and
+ * its lines have its own process id.
  */
 #ifndef RN_LOG_H
 #define RN_LOG_H

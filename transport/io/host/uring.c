@@ -188,7 +188,9 @@ void rn_uring_close(struct rn_uring *u)
 
 int rn_uring_begin(struct rn_uring *u)
 {
-	/* This is what io_uring_enable_rings() does, which liburing does not export. */
+	/* Do what io_uring_enable_rings() does, because liburing does not export
+	 * that function.
+	 */
 	return api.enroll((unsigned)u->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL,
 			  0);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mem_direct.c - rn_mem_ops over plain loads and stores.
+/* mem_direct.c - memory operations (struct rn_mem_ops) by plain loads and stores;
+ * see mem_direct.h.
  *
- * Copies have their own loop. memcpy() may store in any order (glibc stores the first
- * bytes last), and its "rep movsb" from 2 KiB on is twenty times slower on some
- * processors if source and destination lie at almost the same offset of a page, as the
- * payload of a packet and a page of the program do.
+ * Copies are made by loops in this file, not by memcpy(), which may store in any order
+ * (that of glibc stores the first bytes last). Besides, its "rep movsb", from 2 KiB on,
+ * is twenty times slower on some processors if source and destination have almost the
+ * same offset in a page, as the payload of a packet and a page of the program do.
  */
 #include "mem_direct.h"
 
@@ -39,7 +40,9 @@ static inline void keep_order(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* One store of @size (1, 2, 4, 8) bytes, naturally aligned, after all earlier stores. */
+/* Store @size (1, 2, 4 or 8) bytes, naturally aligned, by one store after all
+ * earlier stores.
+ */
 static inline RACY void store_release(void *dst, const void *src, unsigned size)
 {
 	switch (size) {

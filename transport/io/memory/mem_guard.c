@@ -2,8 +2,8 @@
 /* mem_guard.c - the handler of SIGSEGV and SIGBUS, in front of the program's own handler.
  *
  * The handler does not jump. It changes the interrupted context so that the thread
- * continues in land(), and returns. So the kernel restores the signal mask and an
- * alternate stack that disarms itself, and only then the guarded function is left.
+ * continues in land(), and returns. So the kernel restores the signal mask and the
+ * alternate stack (SS_AUTODISARM) before the guarded function is left.
  *
  * Handlers found in front of ours form a chain, newest first. A program that replaced our
  * handler usually calls the handler that it replaced, which is ours: on_chain() notices
@@ -151,8 +151,8 @@ static void deliver_signal(struct chained *c, int sig, siginfo_t *info, void *ct
 
 	if (!(act->sa_flags & SA_NODEFER))
 		sigaddset(&mask, sig);
-	pthread_sigmask(SIG_BLOCK, &mask,
-			NULL); /* undone by the return from the signal */
+	/* The old mask comes back when our handler returns. */
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
 	if (act->sa_flags & SA_SIGINFO)
 		act->sa_sigaction(sig, info, ctx);
 	else
@@ -185,7 +185,8 @@ static void pass_on(int sig, siginfo_t *info, void *ctx)
 	t->chain_info = info;
 	t->chain_frame = here;
 	t->chain_next = c->older;
-	t->current = NULL; /* the program's handler may never return */
+	/* the guard ends here, because the program's handler may never return */
+	t->current = NULL;
 	deliver_signal(c, sig, info, ctx);
 	*t = outer;
 }
@@ -322,7 +323,9 @@ int rn_guard_install(void)
 {
 	int err = 0;
 
-	/* Not a mutex: after a fork in another thread the child would find it locked. */
+	/* A flag rather than a mutex: after a fork in another thread, the child would
+	 * find a mutex locked.
+	 */
 	if (atomic_flag_test_and_set(&installing))
 		return 0;
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(signals) && !err; i++)

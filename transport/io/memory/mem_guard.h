@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mem_guard.h - access the program's memory and survive if it is not there any more.
+/* mem_guard.h - accesses memory of the program, and survives if it is unmapped.
  *
  * A registered range may have been unmapped, or its file truncated, by the time the
  * device writes to it. The copy then faults, in whichever thread makes progress. A
@@ -104,9 +104,10 @@ struct rn_guard_thread {
 	struct rn_guard *current; /* guard of the access in progress, or NULL */
 	uint32_t until_refresh;	  /* accesses until the signal mask is checked again */
 	bool blocked;		  /* the thread has blocked one of the signals */
-	bool is_setting;	  /* in a call of sigaction() from mem_guard.c */
-	bool is_store;		  /* the last fault was caused by a store */
-	void *context;		  /* ucontext_t of the last fault */
+	/* the thread is in a call of sigaction() from mem_guard.c */
+	bool is_setting;
+	bool is_store; /* the last fault was caused by a store */
+	void *context; /* ucontext_t of the last fault */
 	/* position in the chain of the program's handlers while one of them runs;
 	 * see on_chain()
 	 */

@@ -111,8 +111,8 @@ void rn_cm_board_show_life(struct rn_cm_board *b, enum rn_cm_kind kind, uint32_t
  * @current:	The board that is mapped already, or NULL
  * @fd:		Descriptor of a board; stays the caller's
  *
- * Return: @current if it is the same board; otherwise a new mapping, which stays for
- *	   good; NULL if it cannot be mapped.
+ * Return: @current if it is the same board; otherwise a new mapping, which is never
+ *	   removed; NULL if it cannot be mapped.
  */
 const struct rn_cm_board_memory *rn_cm_board_map(const struct rn_cm_board_memory *current,
 						 int fd);

@@ -253,8 +253,8 @@ struct rn_ctl_wire_ask {
 
 /* Descriptors that RN_CTL_WIRE carries, in this order. */
 enum {
-	RN_CTL_WIRE_RINGS,	/* memory of struct rn_ring_pair, sealed */
-	RN_CTL_WIRE_PEER_PAGE,	/* memory of the peer's doorbell, sealed */
+	RN_CTL_WIRE_RINGS,	/* sealed memory of both rings, RN_WIRE_BYTES (ring.h) */
+	RN_CTL_WIRE_PEER_PAGE,	/* sealed memory of the peer's doorbell */
 	RN_CTL_WIRE_PEER_EVENT, /* eventfd that wakes the peer */
 	/* doorbell page and eventfd of the receiver; the same with each local wire */
 	RN_CTL_WIRE_PAGE,

@@ -94,7 +94,8 @@ struct rn_rocind_tap {
 	int32_t pid;
 	unsigned slot;
 	char ibdev[32], ifname[16];
-	int stats_fd; /* as in struct rn_rocind_client, owned by the receiver; or -1 */
+	/* file with struct rn_stats_page, for pread(), owned by the receiver; -1: none */
+	int stats_fd;
 };
 
 struct rn_rocind_event {
@@ -185,10 +186,10 @@ struct rn_rocind *rn_rocind_connect_running(char *err, size_t err_len);
  * @out:	Out: slot, first QPN counter, sockets; untouched on failure
  *
  * The device follows its interface (RN_ROCIND_GID_ADDED for addresses that appear later)
- * if the interface is not loopback and @dev holds all addresses that it has now, as
- * rn_netdev_discover() gives them for an interface without addresses.
+ * if the interface is not loopback and @dev has all present addresses of the
+ * interface, as rn_netdev_discover() returns them if only the interface is named.
  *
- * Return: 0, or -EADDRINUSE (something else holds port 4791 of an address; the sentence
+ * Return: 0, or -EADDRINUSE (something else holds port 4791 of an address; the error text
  *	   says who), -EADDRNOTAVAIL (address is gone), -EUSERS (255 processes have slots
  *	   already), -EALREADY (this connection is attached), -EINVAL (device without name
  *	   or addresses), -EMFILE, -ENOMEM, -ECONNRESET (rocind died), -ETIMEDOUT.
@@ -238,7 +239,7 @@ void rn_rocind_take_wires(struct rn_rocind *r, bool no_icrc);
  */
 int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends, bool lost);
 
-/* Close the descriptors of a wire. */
+/* Close the descriptors of a local wire. */
 void rn_rocind_close_wire(const struct rn_rocind_wire *wire);
 
 /* Report that a local wire is broken, or not wanted: the peer is told, and the two
@@ -317,7 +318,7 @@ void rn_rocind_close_tap(const struct rn_rocind_tap *tap);
 /**
  * rn_rocind_open_cm() - Open the connection manager's device
  * @netdevs:	As rn_netdev_discover() takes it, shorter than 2048 bytes
- * @board:	Out: a descriptor for rn_cm_board_map(), the caller's, or -1
+ * @board:	Out: a descriptor for rn_cm_board_map(), owned by the caller; or -1
  *
  * Return: a descriptor (rocin/cmdev.h), close-on-exec, above 2, which stays valid if the
  * connection to rocind is closed; -EINVAL; or as rn_rocind_attach().

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* runtime_dir.h - the private directory where the processes of one user find each other.
  *
- * It is the first of these that can be used: $ROCIN_RUNTIME_DIR, $XDG_RUNTIME_DIR/rocin,
- * /dev/shm/rocin-UID, $TMPDIR/rocin-UID (/tmp if TMPDIR is not set). UID is the number of
- * the effective user outside its user namespace, because "unshare -r" makes anybody root.
+ * The directory is the first of these that can be used: $ROCIN_RUNTIME_DIR,
+ * $XDG_RUNTIME_DIR/rocin, /dev/shm/rocin-UID, $TMPDIR/rocin-UID (/tmp if TMPDIR is not
+ * set). UID is the number of the effective user outside its user namespace, because
+ * "unshare -r" makes anybody root.
  *
  * A candidate that cannot be created or written to is skipped, except ROCIN_RUNTIME_DIR,
  * which was chosen on purpose. If another user owns a directory of that name, a directory

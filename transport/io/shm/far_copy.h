@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* far_copy.h - copying into memory that another processor has just read.
+/* far_copy.h - copies to memory that another processor has just read.
  *
  * An ordinary store to a line that is in the cache of another processor fetches the line
  * first, even though all of it is overwritten. If the two processors share no cache, this

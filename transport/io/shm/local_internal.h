@@ -89,7 +89,7 @@ struct rn_local {
 
 	/* indexed by the number of the bit in our doorbell */
 	struct local_wire *wire[RN_ROCIND_WIRES_MAX];
-	unsigned wires;		  /* number of wires */
+	unsigned wires;		  /* number of local wires */
 	unsigned fresh;		  /* number of local wires with is_fresh set */
 	struct rn_doorbell *page; /* our doorbell; NULL before the first local wire */
 	int event_fd;

@@ -17,7 +17,8 @@
 #include "transport/io/host/own_fd.h"
 
 enum {
-	HOP_LIMIT = 64, /* hop limit of a flow that names none, as sockets have it */
+	/* hop limit of packets whose flow has none; the default of sockets */
+	HOP_LIMIT = 64,
 
 	/* How often the sockets are read while rings are in use: a system call costs
 	 * several times as much as looking at the rings. It is once in LOOK_BUSY calls
@@ -127,7 +128,7 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 			break;
 	}
 	publish_and_wake(w);
-	/* if the super-packet goes by UDP after all, these packets leave twice */
+	/* number of packets that leave twice if the super-packet goes by UDP after all */
 	l->net.twice = rc ? i : 0;
 	if (i > first) {
 		end = i < super->count ? i * super->seg_len : super->len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ring.h - packets from one process to another through memory that both can write.
+/* ring.h - passes packets from one process to another in memory that both can write.
  *
  * One ring is one direction: a single producer (struct rn_ring_send) and a single
  * consumer (struct rn_ring_recv). Packets, BTH to ICRC, are the same as in a UDP
@@ -277,7 +277,7 @@ enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem,
  * One call looks at 3 * @max records at most, which is all that an honest producer writes
  * for @max packets; after more, rn_ring_has_more() is true.
  *
- * Return: entries filled in; 0 if the ring is empty, and always after a fault
+ * Return: number of entries filled in; 0 if the ring is empty, and always after a fault
  *	   (@r->fault). Packets before a bad record are still returned; @r->fault is set
  *	   by then.
  */

@@ -339,8 +339,8 @@ static int uring_receive(struct rn_net_uring *n, int fd, bool *found)
 	return 0;
 }
 
-/* Send by io_uring. @result: out, what sendmsg() would return, 0 or -errno. Return: 0, or
- * -errno: nothing was sent, and io_uring cannot be used any more.
+/* Send by io_uring. @result: out, 0 or -errno of sendmsg(). Return: 0; or -errno: nothing
+ * was sent, and io_uring cannot be used any more.
  */
 static int uring_send(struct rn_net_uring *n, int fd, const struct msghdr *msg,
 		      int *result)

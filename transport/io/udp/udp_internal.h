@@ -85,7 +85,7 @@ struct udp_group {
 	struct udp_group *next;
 	struct rn_gid mgid;
 	int fd;
-	uint32_t overflow; /* as in struct udp_sock */
+	uint32_t overflow; /* counter of dropped packets, as in struct udp_sock */
 };
 
 /* An entry for a destination of many packets, and the socket that is connected to it. */
