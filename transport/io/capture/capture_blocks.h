@@ -16,10 +16,10 @@
 
 enum {
 	RN_CAPTURE_COMMENT_MAX = 600,
-	/* Linux cooked mode, DLT_LINUX_SLL: packets have no link header, and that of this
-	 * type says the direction of a packet, in a classic capture file too. (libpcap
-	 * cannot read a file with two interfaces of type RAW, because it compares the
-	 * link type of one after mapping with that of the other before.)
+	/* Linux cooked mode, DLT_LINUX_SLL: packets have no link-layer header, and the
+	 * header of this link type says the direction of a packet, in a classic capture
+	 * file too. (libpcap cannot read a file with two interfaces of type RAW, because
+	 * it compares the link type of one after mapping with that of the other before.)
 	 */
 	RN_CAPTURE_LINK_TYPE = 113,
 	RN_CAPTURE_LINK_HDR = 16,

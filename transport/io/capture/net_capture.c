@@ -65,7 +65,9 @@ enum {
 	LAST = 4, /* entries, which are enough for both directions of two connections */
 };
 
-/* For packets of one kind that found no room: the rings whose filters include them. */
+/* A cached result of passed_rings(): the rings that miss packets of this direction,
+ * destination and flow.
+ */
 struct passed {
 	struct rn_flow flow;
 	uint32_t dest;

@@ -135,8 +135,7 @@ bool rn_cm_board_read(const struct rn_cm_board_memory *mem, uint64_t channel,
 bool rn_cm_board_read_life(const struct rn_cm_board_memory *mem, enum rn_cm_kind kind,
 			   uint64_t channel, uint32_t number, struct rn_cm_life *out);
 
-/* Return: an upper bound: all objects of the kind that are published have lower numbers.
- */
+/* Return: a number above those of all published objects of this kind. */
 uint32_t rn_cm_board_lives(const struct rn_cm_board_memory *mem, enum rn_cm_kind kind);
 
 #endif /* RN_CM_BOARD_H */

@@ -9,7 +9,7 @@
  * message defines.
  *
  * The layouts of struct rn_ctl_hdr, rn_ctl_hello and rn_ctl_refused are the same in every
- * version, so that a client and a rocind of different versions can report that.
+ * version, so that a client and a rocind of different versions can report the difference.
  */
 #ifndef RN_CTL_H
 #define RN_CTL_H

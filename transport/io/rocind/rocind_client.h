@@ -301,7 +301,7 @@ struct rn_rocind_capture {
 };
 
 /**
- * rn_rocind_capture() - Capture the packets of devices in use, now and later
+ * rn_rocind_capture() - Capture the packets of the devices in use, also of later ones
  *
  * Events follow, for each device: RN_ROCIND_TAP_SOURCE, and RN_ROCIND_TAP_END when its
  * program has ended. Closing the connection ends the capture.

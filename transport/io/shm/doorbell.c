@@ -21,8 +21,8 @@ bool rn_doorbell_ring(struct rn_doorbell *peer, unsigned idx)
 
 	assert(idx < RN_DOORBELL_RINGS);
 	word = &peer->ready[idx / 64];
-	/* If the bit is set already, the consumer has not taken it yet, and so looks
-	 * at the ring after this publication. Then the cache line is not written for
+	/* If the bit is set already, the consumer has not taken it yet, and will look
+	 * at the ring after this publication. So the cache line need not be written for
 	 * each burst.
 	 */
 	if (!(atomic_load(word) & bit))

@@ -20,10 +20,11 @@ enum {
 	/* hop limit of packets whose flow has none; the default of sockets */
 	HOP_LIMIT = 64,
 
-	/* How often the sockets are read while rings are in use: a system call costs
-	 * several times as much as looking at the rings. It is once in LOOK_BUSY calls
-	 * that found packets in a ring, or in LOOK_VAIN times as many that did not; and
-	 * once in LOOK_QUIET calls if no packet has come for LIVELY_MAX calls.
+	/* Reading the sockets is a system call, which costs several times as much as
+	 * looking at the rings. While rings are in use, the sockets are read after
+	 * LOOK_BUSY receive calls that found packets in a ring, or after LOOK_VAIN times
+	 * as many that found none. If no packet has come for LIVELY_MAX calls, they are
+	 * read by every LOOK_QUIET-th call.
 	 */
 	LOOK_BUSY = 64,
 	LOOK_VAIN = 8,
@@ -48,8 +49,9 @@ enum {
 	SCAN_EVERY = 64,
 
 	/* Limits for packets that are built in a ring. */
-	/* Number of unpublished bytes after which they are made visible to the peer,
-	 * which reads them while the next packets are built: normally, and in a stream.
+	/* Bytes of new packets after which these are made visible to the peer, which
+	 * reads them while the next packets are built: SHOW_AT normally, SHOW_AT_STREAM
+	 * in a stream.
 	 */
 	SHOW_AT = 8 * 1024,
 	SHOW_AT_STREAM = 32 * 1024,
