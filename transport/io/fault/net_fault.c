@@ -446,8 +446,8 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it
 	for (uint64_t left = verdict; left; left &= left - 1)
 		apply_rule(f, dir, &f->rules.rule[__builtin_ctzll(left)], it, &plan);
 	if (plan.is_dropped || f->is_cut) {
-		/* Send earlier packets first, so that a capture that is told of the
-		 * dropped packet has recorded those.
+		/* Send earlier packets first, so that a capture records them before the
+		 * dropped packet.
 		 */
 		if (dir == RN_FAULT_TX)
 			(void)send_ready(f);

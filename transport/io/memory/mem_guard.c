@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mem_guard.c - the handler of SIGSEGV and SIGBUS, in front of the program's own handler.
+/* mem_guard.c - handles SIGSEGV and SIGBUS, in front of the program's own handlers.
  *
  * The handler does not jump. It changes the interrupted context so that the thread
  * continues in land(), and returns. So the kernel restores the signal mask and the
@@ -11,10 +11,10 @@
  *
  * If a library intercepts the program's calls of sigaction() (signal_watch.h), our
  * handler stays the one that the kernel knows: what the program sets is put behind it,
- * and is reported when the program asks. Without it, checking before each access whether
- * our handler is still there would cost 0.25 us of system call for each signal and as
- * much for the mask, while an access takes 0.02 us; by process_vm_writev() an access
- * takes 0.6 to 1.5 us.
+ * and is reported when the program asks. Without such a library, checking before each
+ * access whether our handler is still there would cost 0.25 us of system call for each
+ * signal and as much for the mask, while an access takes 0.02 us; by process_vm_writev()
+ * an access takes 0.6 to 1.5 us.
  */
 #include "mem_guard.h"
 

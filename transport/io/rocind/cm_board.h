@@ -62,7 +62,9 @@ struct rn_cm_life {
 	 * acknowledged that many.
 	 */
 	uint32_t events_reported;
-	/* not 0: the object has a device, and the program is told when that goes */
+	/* not 0: the object has a device, and the program is told when the device
+	 * is removed
+	 */
 	uint32_t has_device;
 };
 

@@ -19,7 +19,7 @@ enum {
 };
 
 /**
- * rn_ctl_address() - Address of a socket in a directory, however long its path
+ * rn_ctl_address() - Make the address of a socket in a directory, however long its path
  * @addr:	Out
  * @dir:	Absolute path
  * @name:	File name, at most 64 bytes

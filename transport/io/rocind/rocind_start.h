@@ -19,7 +19,7 @@ enum {
 };
 
 /**
- * rn_rocind_find() - Path of the program to start
+ * rn_rocind_find() - Find the program to start
  * @wish:	Used as it is if not NULL
  * @path:	Out: absolute path, unless @wish or $ROCIN_ROCIND is relative
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* doorbell.h - how a sleeping process learns that one of its rings is no longer empty.
+/* doorbell.h - wakes a sleeping process when one of its rings is no longer empty.
  *
  * There is one page of shared memory per process, the doorbell, which all its peers map.
  * It holds a flag that the process sleeps, and a bit for each of its rings, set if the

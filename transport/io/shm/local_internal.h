@@ -107,7 +107,7 @@ struct rn_local {
 	 * in a ring already. It is sent again, and continues there.
 	 */
 	uint32_t sent;
-	bool hurry; /* a packet that finds its ring full goes by UDP at once */
+	bool hurry; /* a packet that finds its ring full is sent by UDP at once */
 	/* local wire in whose sending ring packets are being built; or NULL */
 	struct local_wire *place;
 	/* number of times that packets of this burst were made visible to the peer */

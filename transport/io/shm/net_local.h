@@ -100,8 +100,8 @@ void rn_local_awake(struct rn_local *l);
  */
 void rn_local_look_everywhere(struct rn_local *l);
 
-/* @hurry: a packet that finds its ring full goes by UDP instead of waiting, because its
- * QP or the program is about to end. The packet may overtake packets in the ring.
+/* @hurry: a packet that finds its ring full is sent by UDP instead of waiting, because
+ * its QP or the program is about to end. The packet may overtake packets in the ring.
  */
 void rn_local_hurry(struct rn_local *l, bool hurry);
 

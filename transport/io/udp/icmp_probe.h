@@ -4,7 +4,7 @@
  * The sockets of a device cannot be used for that: they are not connected, and several of
  * them share one address, so the kernel reports an ICMP error to any of them. Instead, a
  * separate connected socket sends an empty datagram, which every device drops, to the
- * same port. An ICMP error for the datagram holds for the device's packets as well.
+ * same port. An ICMP error for the datagram applies to the device's packets as well.
  *
  * Threads: any; no state. No function waits, and none is a cancellation point.
  */

@@ -424,7 +424,7 @@ static void fill_envelope(const struct rn_udp *u, const struct udp_sock *s,
 	if (f->tclass != s->tclass)
 		add_int(e, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
 	/* A packet with hop limit 0 could not leave the host, so 0 is not sent. The hop
-	 * limit that is set for the socket holds for unicast only.
+	 * limit that is set for the socket applies to unicast only.
 	 */
 	if (f->hop_limit != 0 && (to_group || f->hop_limit != s->hop_limit))
 		add_int(e, level, s->is_ipv4 ? IP_TTL : IPV6_HOPLIMIT, f->hop_limit);
