@@ -10,7 +10,8 @@
  * packets are not reordered.
  *
  * A ring grows if it is full again and again. A ring that has not been used for
- * RN_LOCAL_IDLE gives back its memory, and begins small when it is used again.
+ * RN_LOCAL_IDLE gives back the memory of its data, and begins small when it is
+ * used again.
  *
  * If a ring is full, transmit() returns -EAGAIN, as for a full socket. If the peer has
  * not read for RN_LOCAL_PATIENCE, packets to it go by UDP until it reads again, and the

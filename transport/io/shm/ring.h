@@ -117,9 +117,7 @@ static inline size_t rn_ring_bytes(uint32_t capacity)
 void rn_ring_format(void *mem, uint32_t capacity);
 
 /* ---------------------------------------------------------------- producer */
-/* The producer's end. Private to ring.c except @fault, @size, @past_caches
- * and @full_count.
- */
+/* The producer's end. Other files may read the members, but set only @past_caches. */
 struct rn_ring_send {
 	struct rn_ring_shared *shared;
 	uint8_t *data;
@@ -244,7 +242,7 @@ uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now);
 void rn_ring_send_close(struct rn_ring_send *s);
 
 /* ---------------------------------------------------------------- consumer */
-/* The consumer's end. Private to ring.c except @fault and @size. */
+/* The consumer's end. Other files only read the members. */
 struct rn_ring_recv {
 	struct rn_ring_shared *shared;
 	const uint8_t *data;
