@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* context.c - a device that the program has opened: opening, closing, importing.
+/* context.c - opens, closes and imports contexts.
  *
- * To a kernel, a context is an open file: a process with a copy of its descriptor can
+ * For a kernel, a context is an open file: a process with a copy of its descriptor can
  * import the context and, by their handles, its objects. Here the contexts of a process
- * that share a file are a family, and a handle names an object of any context of the
- * family. Objects live as long as one context of the family is open.
+ * that share an open file are called a family, and a handle identifies an object of any
+ * context of the family. Objects exist as long as one context of the family is open.
  *
  * There may be several handles on an object. If the object is destroyed through one of
  * them, the others can only be unimported.
@@ -20,8 +20,8 @@ static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, rnp_context) open_contexts = LIST_HEAD_INITIALIZER(open_contexts);
 static uint64_t last_file;
 
-/* In a fork child the lock may have been taken by another thread of the parent, and the
- * contexts are the parent's.
+/* Resets list and lock in a fork() child: another thread of the parent may have held the
+ * lock, and the contexts are the parent's.
  */
 static void forget_in_child(void)
 {
@@ -41,7 +41,7 @@ void rnp_open_add(struct rnp_context *ctx, const struct rnp_context *origin)
 	pthread_once(&once, watch_fork);
 	if (!origin)
 		pthread_mutex_lock(&open_lock);
-	/* else rnp_open_with() has it */
+	/* otherwise rnp_open_with() holds the lock */
 	ctx->file = origin ? origin->file : ++last_file;
 	LIST_INSERT_HEAD(&open_contexts, ctx, open);
 	if (!origin)
@@ -58,7 +58,7 @@ static struct rnp_context *other_of_family(const struct rnp_context *ctx)
 	return NULL;
 }
 
-/* The engine lock is held. */
+/* Moves importable objects to another context. The engine lock is held. */
 static void move_objects(struct rnp_context *from, struct rnp_context *to)
 {
 	struct rnp_mr *mr;
@@ -97,7 +97,7 @@ void rnp_open_remove(struct rnp_context *ctx)
 	pthread_mutex_unlock(&open_lock);
 }
 
-/* Are both descriptors of one open file? Status flags belong to the open file, so a
+/* Do both descriptors refer to one open file? Status flags belong to the open file, so a
  * change through one descriptor is seen through its copies. Rocin's device files do not
  * use O_NONBLOCK.
  */
@@ -136,7 +136,7 @@ enum {
 	ASYNC_RECORD_LEN = 16
 }; /* bytes; event.c */
 
-/* Initialise the parts that need no device. */
+/* Initializes the members that need no device. */
 static void init_lists(struct rnp_context *ctx)
 {
 	LIST_INIT(&ctx->channels);
@@ -155,7 +155,9 @@ static void init_lists(struct rnp_context *ctx)
 	ctx->base.num_comp_vectors = RNP_COMP_VECTORS;
 }
 
-/* Returns 0 or -errno. An imported context gets its descriptor from the library later. */
+/* Opens the queue of asynchronous events. Returns 0 or -errno. An imported context gets
+ * its descriptor from the library later.
+ */
 static int open_async(struct rnp_context *ctx, const struct rnp_context *origin)
 {
 	int fd;
@@ -170,7 +172,7 @@ static int open_async(struct rnp_context *ctx, const struct rnp_context *origin)
 	return 0;
 }
 
-/* Returns 0 or -errno. */
+/* Opens the device of the context. Returns 0 or -errno. */
 static int open_hca(struct rnp_context *ctx, const char *name,
 		    const struct rnp_context *origin, char *err, size_t err_len)
 {
@@ -215,8 +217,8 @@ int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
 	return 0;
 }
 
-/* Objects that the program did not destroy leave the device; their memory stays
- * allocated, as with any provider.
+/* Removes the objects that the program did not destroy from the device; their memory
+ * remains allocated, as with any provider.
  */
 static void detach_all(struct rnp_context *ctx)
 {
@@ -281,7 +283,7 @@ void rnp_context_close(struct rnp_context *ctx)
 		detach_all(ctx);
 	}
 	rnp_hca_close(ctx->hca, ctx);
-	/* A fork child has copies of these descriptors, which it closes, too. */
+	/* A fork() child has copies of these descriptors and closes them, too. */
 	close_channels(ctx);
 	if (ctx->has_async)
 		rnp_event_pipe_close(&ctx->async);

@@ -2,9 +2,9 @@
 /* cq.c - completion queues.
  *
  * The ring is read without the engine lock. An entry is valid when its lap is that of the
- * consumer index; its last word, which has the lap, was written last. Polls drive the
- * engine, too: every empty poll does, and every 16th that found something, so that a
- * program whose CQ is never empty still receives.
+ * consumer index; its last word, which has the lap, was written last. Polls run the
+ * engine, too: every empty poll does, and every 16th that found a CQE, so that a program
+ * whose CQ is never empty still receives packets.
  */
 #include "provider.h"
 
@@ -15,7 +15,7 @@
 #include "library.h"
 #include "provider/engine/trace_points.h"
 
-/* ------------------------------------------------ from an entry to a work completion */
+/* ------------------------------------------ conversion of a CQE to a work completion */
 RNP_SAME(RN_WC_GRH, IBV_WC_GRH);
 RNP_SAME(RN_WC_WITH_IMM, IBV_WC_WITH_IMM);
 RNP_SAME(RN_WC_WITH_INV, IBV_WC_WITH_INV);
@@ -57,15 +57,15 @@ static enum ibv_wc_opcode cqe_opcode(const struct rn_cqe *cqe)
 	return (enum ibv_wc_opcode)(cqe->ctl >> 8 & 0xff);
 }
 
-/* The flags that verbs has. */
+/* Returns the flags of a CQE that verbs has, too. */
 static unsigned cqe_flags(const struct rn_cqe *cqe)
 {
 	return (unsigned)(cqe->ctl >> 16) &
 	       (RN_WC_GRH | RN_WC_WITH_IMM | RN_WC_IP_CSUM_OK | RN_WC_WITH_INV);
 }
 
-/* An immediate in network order, or an invalidated R_Key in host order, as verbs has
- * them; the core has both in host order.
+/* Returns an immediate in network order, or an invalidated R_Key in host order, as verbs
+ * defines them; the core has both in host order.
  */
 static uint32_t cqe_imm(const struct rn_cqe *cqe)
 {
@@ -89,13 +89,13 @@ void rnp_wc_from_cqe(struct ibv_wc *wc, const struct rn_cqe *cqe)
 	};
 }
 
-/* ----------------------------------------------------- the time of day of an instant */
+/* --------------------------------------------------------- time of day of an instant */
 enum {
 	/* Reading both clocks takes some 70 ns. A thread may lose the processor
 	 * meanwhile, but not eight times in a row.
 	 */
 	TRIES = 8,
-	ROUNDING_NS = 2, /* each reading is rounded down by itself */
+	ROUNDING_NS = 2, /* ns; each reading is rounded down by itself */
 };
 
 static uint64_t read_clock(clockid_t clock)
@@ -130,7 +130,8 @@ static struct rnp_wall_clock enclose_narrowly(void)
 	return best;
 }
 
-/* Can both ranges hold the same offset? Offsets wrap, as the wall clock may be behind. */
+/* Can both ranges contain the same offset? Offsets wrap, as the wall clock may be behind.
+ */
 static bool can_be_equal(const struct rnp_wall_clock *a, const struct rnp_wall_clock *b)
 {
 	return (int64_t)(a->low + a->width + ROUNDING_NS - b->low) >= 0 &&
@@ -151,8 +152,8 @@ enum {
 	DRAIN_EVERY = 16
 };
 
-/* Shape: message passing. The partner is rn_cq_push(), which writes the entry with ctl
- * last (release).
+/* Reads the control word of a CQE. Message passing: acquire pairs with the release in
+ * rn_cq_push(), which writes this word last.
  */
 static uint64_t load_ctl(const struct rn_cqe *cqe)
 {
@@ -193,13 +194,13 @@ static bool pop_cqe(struct rnp_cq *cq, struct rn_cqe *cqe)
 		const struct rn_cqe *entry = &cq->ring[index & (cq->core.capacity - 1)];
 
 		memcpy(cqe, entry, offsetof(struct rn_cqe, ctl));
-		cqe->ctl = load_ctl(entry); /* SKIP may be set at any time */
+		cqe->ctl = load_ctl(entry); /* RN_WC_SKIP may be set at any time */
 		found = !(cqe->ctl >> 16 & RN_WC_SKIP);
 		if (found)
 			tell_sanitizer(cq, entry, cqe);
 		index++;
 	}
-	/* Partner: rn_cq_push(), which uses the entry again only after this. */
+	/* Pairs with rn_cq_push(), which reuses the entry only after this store. */
 	if (index != first)
 		atomic_store_explicit(&cq->core.consumer, index, memory_order_release);
 	if (found)
@@ -212,8 +213,8 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
 {
 	uint32_t index = atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
 
-	/* The engine lock is held, so no entry is written now. A thread that takes an
-	 * entry out meanwhile got it before the QP went.
+	/* The engine lock is held, so no entry is written now. If another thread reads an
+	 * entry at the same time, that counts as before the QP was destroyed.
 	 */
 	for (; index != cq->core.producer; index++) {
 		struct rn_cqe *entry = &cq->ring[index & (cq->core.capacity - 1)];
@@ -224,8 +225,9 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
 	}
 }
 
-/* Most polls find nothing, and see that without a lock. The ring counts as not empty
- * while an entry is being written, or while another thread takes the last one.
+/* Is the ring empty? Most polls find it empty, and see that here without a lock. It
+ * counts as not empty while an entry is being written, or while another thread reads the
+ * last one.
  */
 static bool ring_is_empty(const struct rnp_cq *cq)
 {
@@ -250,16 +252,18 @@ static int pop_wcs(struct rnp_cq *cq, int n, struct ibv_wc *wc)
 	return got;
 }
 
-/* A poll found nothing: lets TLPs on their way through the PCIe layer move on. */
+/* Lets TLPs that are under way in the simulated PCIe hierarchy proceed, after a poll that
+ * found nothing.
+ */
 static void note_empty_poll(struct rnp_cq *cq)
 {
-	/* Partner: rnp_resize_cq(). */
+	/* Pairs with rnp_resize_cq(), as the lock is not held. */
 	rnp_pcie_polled_empty(rnp_engine_pcie(cq->ctx->engine),
 			      __atomic_load_n(&cq->core.ring, __ATOMIC_RELAXED));
 }
 
-/* The engine calls this while it lingers. cq->lock is held, as another thread may resize
- * the CQ.
+/* Has the CQ an entry? Called by the engine while the program lingers. cq->lock is held,
+ * as another thread may resize the CQ.
  */
 static bool entry_waits_locked(void *arg)
 {
@@ -283,7 +287,7 @@ static bool entry_waits(void *arg)
 	return waits;
 }
 
-/* May this poll, which found something, leave the engine alone? */
+/* May this poll, which found a CQE, return without running the engine? */
 static bool may_skip_engine(struct rnp_cq *cq)
 {
 	unsigned n = atomic_load_explicit(&cq->since_drain, memory_order_relaxed) + 1;
@@ -292,10 +296,11 @@ static bool may_skip_engine(struct rnp_cq *cq)
 	return n % DRAIN_EVERY != 0;
 }
 
-/* After an empty poll a thread yields the processor, but only at the start of its next
- * poll: completions may arrive while it yields, and a program that looks for events after
- * an empty poll relies on the CQ being empty. (libfabric closes a connection that has
- * ended, and loses completions that its last poll did not return.)
+/* Yields the processor if the last poll was empty. A thread yields at the start of its
+ * next poll, and not at the end of the empty one: completions may arrive while it yields,
+ * and a program that waits for events after an empty poll relies on the CQ being empty.
+ * (libfabric closes a connection that has ended, and loses completions that its last poll
+ * did not return.)
  */
 static void yield_after_empty_poll(struct rnp_cq *cq)
 {
@@ -309,8 +314,8 @@ static void note_poll_result(struct rnp_cq *cq, bool found)
 		atomic_store_explicit(&cq->was_empty, !found, memory_order_relaxed);
 }
 
-/* The first empty poll after ibv_req_notify_cq() waits for a moment, since the program is
- * going to sleep. Returns true if an entry came.
+/* Lets the first empty poll after ibv_req_notify_cq() wait for a moment, since the
+ * program is going to sleep. Returns true if an entry came.
  */
 static bool linger(struct rnp_cq *cq, bool (*waits)(void *arg))
 {
@@ -360,7 +365,9 @@ static int next_entry(struct rnp_cq *cq)
 	return 0;
 }
 
-/* cq->lock is held, or the program has promised that only one thread uses the CQ. */
+/* Reads the first entry of a poll. cq->lock is held, or the program has promised that
+ * only one thread uses the CQ.
+ */
 static int first_entry(struct rnp_cq *cq)
 {
 	int rc = next_entry(cq);
@@ -447,7 +454,7 @@ static uint32_t read_src_qp(struct ibv_cq_ex *cq)
 	return current(cq)->src_qpn;
 }
 
-/* Completions of raw packet QPs have the tag of a flow rule in the field of the
+/* Returns the flow tag. Completions of raw packet QPs have it in the field of the
  * immediate, which frames do not carry.
  */
 static uint32_t read_flow_tag(struct ibv_cq_ex *cq)
@@ -527,7 +534,7 @@ static void init_ex(struct rnp_cq *cq, uint64_t wc_flags)
 		ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
 }
 
-/* -------------------------------------------- creating, resizing, arming, destroying */
+/* ---------------------------------------- creation, resizing, arming and destruction */
 static uint32_t round_up_pow2(uint32_t n)
 {
 	return n <= 1 ? 1 : 1u << (32 - __builtin_clz(n - 1));
@@ -538,7 +545,7 @@ static size_t ring_bytes(uint32_t capacity)
 	return (size_t)capacity * sizeof(struct rn_cqe);
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Allocates a ring. Returns 0 or -ENOMEM. */
 static int alloc_ring(struct rnp_buffer *ring, struct ibv_pd *parent, uint32_t capacity)
 {
 	ring->resource = RNP_RESOURCE_CQ;
@@ -580,7 +587,9 @@ static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,
 	return cq;
 }
 
-/* The common part of ibv_create_cq() and ibv_create_cq_ex(). Returns NULL with errno. */
+/* Creates a CQ: the common part of ibv_create_cq() and ibv_create_cq_ex(). Returns NULL
+ * with errno.
+ */
 static struct rnp_cq *new_cq(struct rnp_context *ctx, uint32_t cqe,
 			     const struct ibv_comp_channel *channel, uint32_t comp_vector,
 			     struct ibv_pd *parent)
@@ -677,8 +686,8 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 	return &cq->base.cq_ex;
 }
 
-/* Copy the CQEs that wait into @ring, each to the index and lap that its number gives
- * there.
+/* Copies the unread CQEs into @ring; the number of each CQE gives its index and
+ * lap there.
  */
 static void move_cqes(const struct rnp_cq *cq, struct rn_cqe *ring, uint32_t capacity)
 {
@@ -711,8 +720,8 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 
 	pthread_mutex_lock(&cq->lock);
 	cancel = rnp_lock_engine(e);
-	/* Reads and atomics that only wait for memory complete, and CQEs that are on
-	 * their way reach the old ring.
+	/* Complete reads and atomics that only wait for memory, and let CQEs that are
+	 * under way reach the old ring.
 	 */
 	while (rnp_engine_settle(e, 0))
 		rnp_engine_kick(e);
@@ -728,7 +737,7 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 	old = cq->ring_mem;
 	cq->ring_mem = ring;
 	cq->ring = ring.addr;
-	/* Partner: note_empty_poll(), which has no lock. */
+	/* Pairs with note_empty_poll(), which has no lock. */
 	rn_cq_move(&cq->core, (uintptr_t)ring.addr, capacity);
 	cq->lap_shift = (uint32_t)__builtin_ctz(capacity);
 	cq->base.cq.cqe = (int)capacity;
@@ -768,7 +777,9 @@ int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
 		return EIO;
 	cancel = rnp_lock_engine(e);
 	rnp_engine_drain(e);
-	/* These CQEs raise no event any more, so the poll that follows must find them. */
+	/* The CQEs that are under way raise no event any more, so the next poll must
+	 * find them.
+	 */
 	rnp_cq_settle_ring(cq);
 	rn_cq_arm(&cq->core, solicited_only ? RN_CQ_ARM_SOLICITED : RN_CQ_ARM_NEXT);
 	rnp_cq_write_pending_event(cq);
@@ -795,7 +806,9 @@ void rnp_cq_detach(struct rnp_cq *cq)
 	LIST_REMOVE(cq, link);
 }
 
-/* The CQ has left the device, so its events are not counted anywhere else now. */
+/* Purges the CQ's unread events, and waits until the program has acknowledged those that
+ * it has read. The CQ has been removed from the device, so no new events come.
+ */
 static void drain_events(struct rnp_cq *cq)
 {
 	struct ibv_cq *base = &cq->base.cq;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* device.c - numbers and limits of a device, which all contexts of the process share, and
- * what queries say of it. Every limit that a query returns is enforced.
+/* device.c - object numbers and limits of a device, which all contexts of the process
+ * share, and queries of the device. Every limit that a query returns is enforced.
  */
 #include "device.h"
 
@@ -33,10 +33,10 @@
 /* ---------------------------------------------------------------- numbers and limits */
 enum {
 	FIRST_GROWTH = 64
-}; /* buckets; for the first objects the core has some of its own */
+}; /* buckets of a first own table; for fewer objects the core has some itself */
 
 struct table {
-	void **bucket; /* NULL: the core's own first block */
+	void **bucket; /* NULL: the core uses its own first buckets */
 	uint32_t room; /* buckets */
 };
 
@@ -48,15 +48,15 @@ struct rnp_hca {
 	uint32_t count[RNP_HCA_KINDS];
 	struct table qps, mrs, srqs;
 	struct rnp_xrc_domains xrc_domains;
-	uint64_t dm_bytes; /* given out */
+	uint64_t dm_bytes; /* bytes in use */
 	uint32_t last_pd, last_key, last_dm, last_srqn, last_xrcd;
 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: hcas, refs */
 static LIST_HEAD(, rnp_hca) hcas = LIST_HEAD_INITIALIZER(hcas);
 
-/* In a fork child the lock may have been taken by another thread of the parent, and the
- * records belong to engines of the parent.
+/* Resets list and lock in a fork() child: another thread of the parent may have held the
+ * lock, and the records belong to engines of the parent.
  */
 static void forget_in_child(void)
 {
@@ -89,7 +89,9 @@ static struct rnp_hca *share_locked(struct rnp_engine *e)
 			return NULL;
 		hca->engine = e;
 		LIST_INIT(&hca->xrc_domains);
-		/* So that the SRQ number of another process names no SRQ here. */
+		/* Start from the process number, so that SRQ numbers of processes
+		 * rarely coincide.
+		 */
 		hca->last_srqn = (uint32_t)getpid() << 8;
 		LIST_INSERT_HEAD(&hcas, hca, link);
 	}
@@ -121,7 +123,7 @@ struct rnp_hca *rnp_hca_open(const char *ibdev, const struct rnp_engine_hooks *h
 
 void rnp_hca_close(struct rnp_hca *hca, void *owner)
 {
-	/* In a fork child the list is empty, and the copied core still uses the tables.
+	/* In a fork() child the list is empty, and the copied core still uses the tables.
 	 */
 	if (rnp_engine_forked(hca->engine)) {
 		rnp_engine_put(hca->engine, owner);
@@ -139,7 +141,9 @@ void rnp_hca_close(struct rnp_hca *hca, void *owner)
 	pthread_mutex_unlock(&list_lock);
 }
 
-/* Give the core a larger table, so that there is a bucket for each object at least. */
+/* Gives the core a larger hash table if needed, so that there is at least one bucket
+ * per object.
+ */
 static int grow(struct rnp_hca *hca, struct table *t, uint32_t count,
 		void **(*hand_over)(struct rn_dev *dev, void **bucket, uint32_t count))
 {
@@ -208,18 +212,19 @@ void rnp_hca_give_dm(struct rnp_hca *hca, uint64_t bytes)
 
 uint32_t rnp_hca_new_dm(struct rnp_hca *hca)
 {
-	return ++hca->last_dm; /* as PDs */
+	return ++hca->last_dm; /* wraps, as PD numbers do */
 }
 
 uint32_t rnp_hca_new_pd(struct rnp_hca *hca)
 {
-	/* 2^32 PDs later the first is long gone. */
+	/* The number wraps after 2^32 PDs, when the first PDs have long been deallocated.
+	 */
 	return ++hca->last_pd;
 }
 
 uint32_t rnp_hca_new_xrcd(struct rnp_hca *hca)
 {
-	return ++hca->last_xrcd; /* as PDs */
+	return ++hca->last_xrcd; /* wraps, as PD numbers do */
 }
 
 struct rnp_xrc_domains *rnp_hca_xrc_domains(struct rnp_hca *hca)
@@ -237,8 +242,9 @@ uint32_t rnp_hca_new_srqn(struct rnp_hca *hca)
 	return srqn;
 }
 
-/* The index counts up through all values and the key byte counts the rounds, so a key
- * that was given back opens nothing for the next four billion registrations.
+/* Allocates a key. The index counts up through all values and the key byte counts
+ * the rounds, so a key that was released is not used again for the next four
+ * billion registrations.
  */
 uint32_t rnp_hca_new_key(struct rnp_hca *hca)
 {
@@ -295,10 +301,11 @@ static void fill_limits(struct ibv_device_attr *a)
 	a->max_pkeys = 1;
 }
 
-/* Atomics through the NIC's lock exclude each other only. An AtomicOp, and the CPU's own
- * instruction where no PCIe is simulated, are atomic against the program's, too. As with
- * mlx5, what is atomic against the program is in pci_atomic_caps: rxe and mlx5 never say
- * IBV_ATOMIC_GLOB, and UCX 1.13 then uses no atomics at all.
+/* Fills in the atomic capabilities. Atomics by a lock of the NIC are atomic only among
+ * themselves. An AtomicOp TLP, and the CPU's own instruction where no PCIe is simulated,
+ * are atomic also with respect to the program's instructions; as with mlx5,
+ * pci_atomic_caps says so. IBV_ATOMIC_GLOB is not reported: rxe and mlx5 never do, and
+ * UCX 1.13 then uses no atomics at all.
  */
 static void fill_atomics(const struct rn_pcie_knobs *k, struct ibv_device_attr_ex *a)
 {
@@ -340,7 +347,9 @@ int rnp_query_device_ex(struct ibv_context *context,
 	const uint32_t rc = any | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
 			    IBV_ODP_SUPPORT_ATOMIC;
 	struct ibv_device_attr_ex a = {
-		/* Memory is reached through the program's own page table. */
+		/* Memory is accessed through the program's own page table, so paging on
+		 * demand works.
+		 */
 		.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
 		.odp_caps.per_transport_caps = {
 			.rc_odp_caps = rc,
@@ -370,7 +379,7 @@ int rnp_query_device_ex(struct ibv_context *context,
 		.max_dm_size = RNP_DM_BYTES,
 	};
 
-	/* Works in a fork child, too: all of this is constant. */
+	/* Works in a fork() child, too, as nothing of this changes. */
 	if (input && input->comp_mask)
 		return EINVAL;
 	fill_attr(rnp_engine_netdev(ctx->engine), &a.orig_attr);

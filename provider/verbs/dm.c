@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dm.c - memory on the NIC: allocated from the device, and reached through the device
- * only.
+/* dm.c - device memory (memory on the NIC): allocated from the device, and accessed
+ * through the device only.
  *
- * The memory belongs to this process, but the program does not get its address. With the
- * PCIe layer on it is a region whose target is the NIC, so the program's copies are TLPs.
+ * The memory is part of this process, but the program does not get its address. In the
+ * simulated PCIe hierarchy it is a region whose target is the NIC, so the program's
+ * copies are TLPs.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,13 +14,14 @@
 #include "provider.h"
 #include "transport/io/memory/mem_direct.h"
 
-/* Device memory that this process, a fork child, has given out; see make_local_memory().
+/* Bytes of device memory that were allocated in this process, if it is a fork() child;
+ * see make_local_memory().
  */
 static atomic_uint_fast64_t local_bytes;
 
 enum {
-	UNIT = 64, /* bytes; allocations are multiples of it */
-	WORD = 4,  /* offsets and lengths of copies are multiples of it */
+	UNIT = 64, /* bytes; allocations are multiples of this */
+	WORD = 4,  /* bytes; offsets and lengths of copies are multiples of this */
 	ALIGN_LOG_MAX = 18,
 };
 
@@ -103,9 +105,9 @@ static int copy_from(void *dst, struct ibv_dm *base, uint64_t offset, size_t len
 		       : fail_with(EIO);
 }
 
-/* --------------------------------------------------------------- allocating, freeing */
-/* The memory gets pages of its own, so that changing the protection of other memory does
- * not touch it. Returns 0 or -ENOMEM.
+/* ------------------------------------------------------------ allocation and release */
+/* Maps the memory. It has pages of its own, so that changing the protection of other
+ * memory does not affect it. Returns 0 or -ENOMEM.
  */
 static int map_memory(struct rnp_dm *dm, uint32_t log_align)
 {
@@ -120,15 +122,15 @@ static int map_memory(struct rnp_dm *dm, uint32_t log_align)
 	return 0;
 }
 
-/* The engine lock is held. Returns 0 or -errno. */
+/* Adds the memory to the device. The engine lock is held. Returns 0 or -errno. */
 static int add_to_device(struct rnp_context *ctx, struct rnp_dm *dm)
 {
 	int rc = rnp_hca_take_dm(ctx->hca, dm->room);
 
 	if (rc)
 		return rc;
-	(void)rn_mem_direct_init(); /* again, as the program may have a new signal handler
-				     */
+	/* again, as the program may have installed a signal handler */
+	(void)rn_mem_direct_init();
 	rc = rnp_pcie_dm_add(rnp_engine_pcie(ctx->engine), dm->addr, dm->room);
 	if (rc) {
 		rnp_hca_give_dm(ctx->hca, dm->room);
@@ -165,8 +167,9 @@ void rnp_dm_release(struct rnp_dm *dm, unsigned holders)
 		free_memory(dm);
 }
 
-/* A fork child has no device, but with kernel devices it could allocate through its
- * parent's. Here it gets memory that it alone can use, at most as much as a device has.
+/* Allocates device memory in a fork() child. The child has no device, but with a kernel's
+ * device it could allocate through that of its parent. Here it gets memory that only it
+ * can use, at most as much as a device has.
  */
 static int make_local_memory(struct rnp_dm *dm, uint32_t log_align)
 {
@@ -260,7 +263,9 @@ struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_att
 	return &dm->base;
 }
 
-/* The engine lock is held. Returns 0 or a positive errno. */
+/* Removes the memory from the device if it has no regions. The engine lock is held.
+ * Returns 0 or a positive errno.
+ */
 static int detach_if_unused(struct rnp_dm *dm)
 {
 	if (dm->gone)
@@ -271,8 +276,8 @@ static int detach_if_unused(struct rnp_dm *dm)
 	return 0;
 }
 
-/* The memory may be freed through any handle, the first one or an import; the others can
- * only be unimported afterwards.
+/* Frees the memory through any handle, the first one or an import; the others can only be
+ * unimported afterwards.
  */
 int rnp_free_dm(struct ibv_dm *base)
 {
@@ -331,7 +336,8 @@ struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t of
 		errno = -rc;
 		return NULL;
 	}
-	/* libibverbs fills these in for other regions, but not for memory on the NIC. */
+	/* libibverbs fills in these members for other regions, but not for device memory.
+	 */
 	mr->base.ibv_mr.context = pd->context;
 	mr->base.ibv_mr.pd = pd;
 	mr->base.ibv_mr.length = length;

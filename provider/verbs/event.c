@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* event.c - completion and asynchronous events, from the core to the program.
+/* event.c - passes completion and asynchronous events from the core to the program.
  *
- * libibverbs reads records and dereferences the address of the object in them. So before
- * an object goes, each of its records must have been read or purged, and each that was
- * read must have been acknowledged: destroying an object waits for that, as a kernel
- * does.
+ * libibverbs reads records and dereferences the address of the object in them. So
+ * before an object is freed, each of its records must have been read or purged, and
+ * each that was read must have been acknowledged: destroying an object waits for that,
+ * as in a kernel.
  */
 #include "event.h"
 
@@ -27,21 +27,23 @@
 #include "transport/io/host/own_fd.h"
 
 /* ----------------------------------------------------------------------------- pipes */
-/* Opening /proc/self/fd/N gives a new open file description of the same pipe with flags
- * of its own, so writes and purges never block whatever the program does to its
- * descriptor. Without /proc the description is shared with the program.
+/* Opening /proc/self/fd/N gives a new open file description of the same pipe with status
+ * flags of its own, so writes and purges never block, whatever flags the program sets.
+ * Without /proc the description is shared with the program.
  *
  * System calls are made by syscall(2), as read(), write(), open() and close() are
  * cancellation points.
  */
 enum {
-	PIPE_BYTES_MAX = 1 << 20, /* what an unprivileged process may ask for, pipe(7) */
-	PURGE_BATCH = 4096,	  /* bytes; a multiple of every record length */
+	/* bytes; largest size for an unprivileged process, pipe(7) */
+	PIPE_BYTES_MAX = 1 << 20,
+	PURGE_BATCH = 4096, /* bytes; a multiple of every record length */
 };
 
 static ssize_t write_raw(int fd, const void *buf, size_t len)
 {
-	if (!rn_own_fd_is_there(fd)) { /* the number is a file of the program now */
+	/* the program has closed it, and may have reused the number */
+	if (!rn_own_fd_is_there(fd)) {
 		errno = EBADF;
 		return -1;
 	}
@@ -57,14 +59,14 @@ static ssize_t read_raw(int fd, void *buf, size_t len)
 	return (ssize_t)syscall(SYS_read, fd, buf, len);
 }
 
-/* Return: @fd or its duplicate above the standard descriptors, or -errno. */
+/* Moves a descriptor above the standard ones. Return: @fd or its duplicate, or -errno. */
 static int above_stdio(int fd)
 {
 	return rn_own_fd_keep(rn_fd_raise(fd));
 }
 
-/* A new description of the pipe @fd. Return: its descriptor, which may be below 3; or
- * -errno.
+/* Opens a new file description of the pipe @fd. Return: its descriptor, which may be
+ * below 3; or -errno.
  */
 static int open_again(int fd, int flags)
 {
@@ -119,8 +121,9 @@ int rnp_event_pipe_attach(struct rnp_event_pipe *pipe, int fd, size_t record_len
 	return 0;
 }
 
-/* A pipe with two ends: the program gets one, the plugin keeps a copy of it and the
- * other. */
+/* Opens a pipe with two ends: the program gets one, the plugin keeps a copy of it and
+ * the other.
+ */
 static int open_two_ends(struct rnp_event_pipe *pipe, size_t record_len)
 {
 	int pair[2];
@@ -180,7 +183,7 @@ static bool has_room(const struct rnp_event_pipe *pipe)
 	struct pollfd p = { .fd = pipe->write_fd, .events = POLLOUT };
 	static const struct timespec at_once;
 
-	/* Asked only where a write could block; nobody else writes. */
+	/* Polled only if a write could block. No other thread writes. */
 	if (!pipe->shared)
 		return true;
 	return syscall(SYS_ppoll, &p, 1, &at_once, NULL, 8) == 1 && (p.revents & POLLOUT);
@@ -194,7 +197,8 @@ static bool enlarge(const struct rnp_event_pipe *pipe)
 	       fcntl(pipe->write_fd, F_SETPIPE_SZ, 2 * size) > size;
 }
 
-/* Records are far shorter than PIPE_BUF, so each is written whole or not at all. */
+/* Writes a record. It is far shorter than PIPE_BUF, so it is written whole or not at all.
+ */
 static bool write_locked(struct rnp_event_pipe *pipe, const void *record)
 {
 	for (;;) {
@@ -234,7 +238,8 @@ static bool is_of(const void *record, const void *object)
 	return element == (uintptr_t)object;
 }
 
-/* Read up to @len bytes, whole records, without waiting. The number of bytes, 0 if none.
+/* Reads up to @len bytes, whole records, without waiting. Returns the number of bytes, 0
+ * if there are none.
  */
 static size_t read_waiting(const struct rnp_event_pipe *pipe, char *buf, size_t len)
 {
@@ -253,7 +258,7 @@ static size_t read_waiting(const struct rnp_event_pipe *pipe, char *buf, size_t 
 }
 
 /* Reads all records once, and writes back those of other objects. There is room for them,
- * because nobody else writes.
+ * because no other thread writes.
  */
 static unsigned purge_locked(struct rnp_event_pipe *pipe, const void *object)
 {
@@ -291,7 +296,7 @@ unsigned rnp_event_pipe_purge(struct rnp_event_pipe *pipe, const void *object)
 }
 
 /* --------------------------------------------------------------------------- records */
-/* The records that ibv_get_cq_event() and ibv_get_async_event() read. */
+/* Records that ibv_get_cq_event() and ibv_get_async_event() read. */
 struct comp_record {
 	uint64_t cq;
 };
@@ -377,7 +382,7 @@ void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel)
 	free(channel);
 }
 
-/* ------------------------------------------------------------ writing, engine locked */
+/* ----------------------------------------------- writing of events, engine lock held */
 static void set_event_pending(struct rnp_cq *cq, bool pending)
 {
 	if (pending && !cq->event_pending)
@@ -413,8 +418,9 @@ void rnp_cq_drop_pending_event(struct rnp_cq *cq)
 		set_event_pending(cq, false);
 }
 
-/* libibverbs makes the pipe of an imported context itself, after the plugin has opened
- * it. */
+/* Is the queue of asynchronous events open? For an imported context libibverbs makes the
+ * pipe itself, after the plugin has opened the context.
+ */
 static bool has_async(struct rnp_context *ctx)
 {
 	if (!ctx->has_async && ctx->base.async_fd >= 0)
@@ -505,9 +511,9 @@ const struct rnp_engine_hooks rnp_hooks = {
 	.on_call_faults = on_call_faults,
 };
 
-/* --------------------------------------------------------------------------- reading */
-/* ibv_get_cq_event() calls this after it has read a record: there is room now for a
- * pending event.
+/* ----------------------------------------------------------------- reading of events */
+/* Writes pending events, as there is room in the channel: ibv_get_cq_event() calls this
+ * after it has read a record.
  */
 void rnp_cq_event(struct ibv_cq *base)
 {
@@ -524,7 +530,7 @@ void rnp_cq_event(struct ibv_cq *base)
 	rnp_unlock_engine(ctx->engine, cancel);
 }
 
-/* ------------------------------------------------------------------------ destroying */
+/* ----------------------------------------------------------------------- destruction */
 void rnp_await_acks(const struct rnp_awaited *a)
 {
 	int cancel_state;

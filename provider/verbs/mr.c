@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mr.c - memory regions: of the program's memory, of memory behind a descriptor, and null
- * regions; advice about regions with on-demand paging; and memory windows.
+/* mr.c - memory regions (of the program's memory, of memory of a file descriptor, and
+ * null regions), advice about regions with on-demand paging, and memory windows.
  *
- * A region is a range of addresses, not the pages behind it: the engine reaches the
+ * A region is a range of addresses, not the pages behind it: the engine accesses the
  * memory as the program does, through its page table. Registration only checks that the
  * pages are there.
  */
@@ -21,7 +21,7 @@
 #include "provider.h"
 #include "transport/io/memory/mem_direct.h"
 
-/* ----------------------------------- pages: are they there, and may they be written? */
+/* ------------------------------------------------------------------- checks of pages */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
@@ -41,8 +41,9 @@ static int populate_pages(uintptr_t first, size_t len, bool write)
 	return 0;
 }
 
-/* EINVAL of an old kernel means that it does not know the advice, EINVAL of a new one
- * that the memory has not that right: so try once with memory that is certainly there.
+/* Finds out whether madvise() can populate pages, by trying it with memory that is
+ * certainly there: EINVAL of an old kernel means that it does not know the advice, EINVAL
+ * of a new one that the memory lacks the access right.
  */
 static void find_out(void)
 {
@@ -58,7 +59,9 @@ static void find_out_once(void)
 	pthread_once(&once, find_out);
 }
 
-/* One byte of each page, by a call that reports a fault instead of raising it. */
+/* Reads one byte of each page, by a call that reports a fault instead of raising
+ * a signal.
+ */
 int rnp_pages_read(const void *addr, size_t len)
 {
 	uintptr_t at = (uintptr_t)addr, end = at + len;
@@ -81,8 +84,8 @@ int rnp_pages_read(const void *addr, size_t len)
 		if (got < 0 && errno == EFAULT)
 			return -EFAULT;
 		if (got < 0)
-			return 0; /* not permitted: a missing page is found when it is
-				     used */
+			/* not permitted: a missing page is found when it is used */
+			return 0;
 	}
 	return 0;
 }
@@ -131,7 +134,9 @@ void rnp_pages_expect(const void *addr, size_t len)
 }
 
 /* ---------------------------------------------------------------------- registration */
-/* Returns 0, or -errno if such a region cannot exist. Faults its pages in. */
+/* Checks the access flags and faults in the pages. Returns 0, or -errno if such a region
+ * cannot exist.
+ */
 static int check_pages(const struct rn_mr_attr *attr)
 {
 	int rc = rnp_access_check(attr->access);
@@ -143,54 +148,57 @@ static int check_pages(const struct rn_mr_attr *attr)
 				  rnp_access_writes(attr->access));
 }
 
-/* Check a range as the kernel does before it looks for the pages. */
+/* Checks a range as the kernel does before it looks for the pages. */
 static int check_range(const struct rn_mr_attr *attr)
 {
 	const uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
 	const uint64_t start = attr->iova_base, end = start + attr->length;
 
-	/* The whole address space. */
+	/* This range is the whole address space. */
 	if ((attr->access & RN_ACCESS_ON_DEMAND) && attr->length == SIZE_MAX)
 		return start || attr->va || attr->access & RN_ACCESS_HUGETLB ? -EINVAL
 									     : 0;
 	if (end < start || end > UINT64_MAX - in_page)
 		return -EINVAL;
-	/* A region of 0 bytes has the page that its address is in, and none at the start
-	 * of one (ib_umem_get()).
+	/* A region of 0 bytes consists of the page that its address is in; at the start
+	 * of a page it has none (ib_umem_get()).
 	 */
 	if (attr->length == 0 && (start & in_page) == 0)
 		return -EINVAL;
-	/* Pages are translated, not bytes. */
+	/* Address and IOVA must have equal offsets in their pages, as pages
+	 * are translated.
+	 */
 	if (!(attr->access & RN_ACCESS_ZERO_BASED) && (start ^ attr->va) & in_page)
 		return -EINVAL;
 	return 0;
 }
 
-/* Is it a region of memory of the program? */
+/* Is it a region of the program's memory? */
 static bool is_of_program(const struct rnp_mr *mr)
 {
 	return !mr->dm && mr->core.kind == RN_MR_KIND_MR;
 }
 
-/* Make the region known to the device and the PCIe layer. The engine lock is held. */
+/* Adds the region to the device and the PCIe layer. The engine lock is held. */
 static int enter_device(struct rnp_engine *e, struct rnp_mr *mr,
 			const struct rn_mr_attr *attr)
 {
 	int rc = rn_mr_init(&mr->core, attr);
 
-	(void)rn_mem_direct_init(); /* in front again, if the program has a new handler */
+	/* makes our signal handler the first again, if the program has set one */
+	(void)rn_mem_direct_init();
 	if (!rc && !mr->dm)
 		rc = rnp_pcie_region_add(rnp_engine_pcie(e), attr->key, attr->iova_base,
 					 attr->length, attr->access);
-	/* 1: device memory */
+	/* rc 1 means device memory */
 	if (rc < 0)
 		return rc;
 	rn_dev_add_mr(rnp_engine_dev(e), &mr->core);
 	return 0;
 }
 
-/* Take the region out of the device; nothing is on its way to it. The engine lock is
- * held.
+/* Removes the region from the device; no access to it is under way. The engine lock
+ * is held.
  */
 static void leave_device(struct rnp_engine *e, struct rnp_mr *mr)
 {
@@ -270,7 +278,7 @@ void rnp_mr_detach(struct rnp_mr *mr)
 {
 	struct rnp_context *ctx = to_rnp_context(mr->base.ibv_mr.context);
 
-	/* From here on no request finds the region, and accesses that are on their way
+	/* From here on no request finds the region; accesses that are under way
 	 * are performed.
 	 */
 	mr->core.valid = false;
@@ -284,7 +292,7 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	mr->gone = true;
 }
 
-/* The change that ibv_rereg_mr() is to make. */
+/* Change that ibv_rereg_mr() requests. */
 struct change {
 	int flags;
 	const struct rnp_pd *pd; /* NULL: no change */
@@ -293,7 +301,8 @@ struct change {
 	uint32_t access;
 };
 
-/* The attributes of the region after the change; the key stays. The engine lock is held.
+/* Returns the attributes of the region after the change; the key stays. The engine lock
+ * is held.
  */
 static struct rn_mr_attr attr_after(const struct rnp_mr *mr, const struct change *c)
 {
@@ -317,9 +326,9 @@ static struct rn_mr_attr attr_after(const struct rnp_mr *mr, const struct change
 	return attr;
 }
 
-/* A request under way uses either the old region or the new one: requests that wait for
- * memory finish with the old region, and no packet is received in between. Engine lock
- * held.
+/* Replaces a region. A request under way uses either the old region or the new one:
+ * requests that wait for memory finish with the old region, and no packet is received in
+ * between. Engine lock held.
  */
 static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 			  const struct rn_mr_attr *attr)
@@ -335,8 +344,8 @@ static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 	leave_device(e, mr);
 	rc = enter_device(e, mr, attr);
 	if (rc && enter_device(e, mr, &old)) {
-		/* The PCIe layer refuses the old region, too: it stays, but no key opens
-		 * it.
+		/* The PCIe layer refuses the old region, too: it remains registered, but
+		 * its key is not valid.
 		 */
 		mr->core.valid = false;
 		rn_dev_add_mr(rnp_engine_dev(e), &mr->core);
@@ -346,8 +355,8 @@ static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 	return rc;
 }
 
-/* The attributes as the change would leave them now. Other threads may change the region,
- * too.
+/* Returns the attributes after the change as of now. Other threads may change the region,
+ * too, before the change is made.
  */
 static struct rn_mr_attr preview_change(struct rnp_engine *e, const struct rnp_mr *mr,
 					const struct change *c)
@@ -359,7 +368,7 @@ static struct rn_mr_attr preview_change(struct rnp_engine *e, const struct rnp_m
 	return attr;
 }
 
-/* Returns 0 or -errno; looks for the pages. */
+/* Checks a change, including that the pages are there. Returns 0 or -errno. */
 static int check_change(const struct rnp_mr *mr, int flags, const struct rn_mr_attr *attr)
 {
 	int rc = 0;
@@ -393,8 +402,8 @@ static int change_region(struct rnp_context *ctx, struct rnp_mr *mr,
 	return rc;
 }
 
-/* On failure the region stays as it was. libibverbs has checked @flags, and stores PD,
- * address and length. Arguments that @flags does not name may be garbage.
+/* Changes a region; on failure it stays as it was. libibverbs has checked @flags, and
+ * stores PD, address and length. Arguments that @flags does not name may be garbage.
  */
 int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access)
@@ -432,7 +441,7 @@ void rnp_mr_release(struct rnp_mr *mr, unsigned holders)
 	free(mr);
 }
 
-/* In a fork child: frees the copied handle alone. */
+/* Frees only the copied handle, in a fork() child. */
 static int forget_copy(struct rnp_mr *mr)
 {
 	if (mr->origin) {
@@ -446,8 +455,8 @@ static int forget_copy(struct rnp_mr *mr)
 	return 0;
 }
 
-/* A region may be deregistered through any handle, the first one or an import; the others
- * can only be unimported afterwards.
+/* Deregisters a region through any handle, the first one or an import; the others can
+ * only be unimported afterwards.
  */
 int rnp_dereg_mr(struct rnp_abi_mr *base)
 {
@@ -478,10 +487,10 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 	return 0;
 }
 
-/* ----------------------------------------------- memory that a descriptor stands for */
-/* The PCIe layer says where memory of a simulated GPU is. Other descriptors that can be
- * mapped (a memfd, a dma-buf whose exporter allows it) are mapped as long as the region
- * lives.
+/* ------------------------------------------------------- memory of a file descriptor */
+/* The PCIe layer tells the address of the memory of a simulated GPU. Other descriptors
+ * that can be mapped (a memfd, a dma-buf whose exporter allows it) are mapped as long as
+ * the region exists.
  */
 /* A range of a descriptor that is to be registered, and where it is mapped. */
 struct window {
@@ -493,7 +502,7 @@ struct window {
 	size_t map_len;
 };
 
-/* The checks of the manual page and of the kernel. */
+/* Makes the checks of the manual page and of the kernel. */
 static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 {
 	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
@@ -511,8 +520,9 @@ static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 	return rnp_access_check(access);
 }
 
-/* lseek() alone tells the size of a dma-buf; a regular file would lose its position by
- * it. */
+/* Returns the size of a file. For a dma-buf only lseek() tells it; a regular file would
+ * lose its position by lseek().
+ */
 static int64_t size_of(int fd)
 {
 	struct stat st;
@@ -598,11 +608,11 @@ struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	return mr ? &mr->base.ibv_mr : NULL;
 }
 
-/* ------------------------------------------------------ the region that is no memory */
-/* Reads of it give zeros, and writes to it are discarded. Its key works in scatter and
- * gather lists alone.
+/* ----------------------------------------------------------------------- null region */
+/* Reads of a null region give zeros, and writes to it are discarded. Its key works only
+ * in scatter and gather lists.
  */
-/* Put it into the device. The engine lock is held. */
+/* Adds the region to the device. The engine lock is held. */
 static int attach_null(struct rnp_context *ctx, struct rnp_mr *mr,
 		       const struct rnp_pd *pd)
 {
@@ -645,7 +655,7 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 }
 
 /* ---------------------------------------------------------------------------- advice */
-/* The device reaches memory through the program's own page table, so to prefetch is to
+/* The device accesses memory through the program's own page table, so to prefetch is to
  * have the kernel make the pages present.
  */
 static bool is_inside(const struct rn_mr *mr, const struct ibv_sge *sge)
@@ -656,7 +666,9 @@ static bool is_inside(const struct rn_mr *mr, const struct ibv_sge *sge)
 	       sge->length <= mr->length - offset;
 }
 
-/* Returns 0 with the address in memory, or a positive errno. The engine lock is held. */
+/* Finds the memory of an SGE. Returns 0 with its address in @addr, or a positive errno.
+ * The engine lock is held.
+ */
 static int find_locked(const struct rnp_context *ctx, uint32_t pd, bool write,
 		       const struct ibv_sge *sge, uintptr_t *addr)
 {
@@ -688,7 +700,7 @@ static int find_advised(struct ibv_pd *pd, bool write, const struct ibv_sge *sge
 	return err;
 }
 
-/* Returns 0 or a positive errno. */
+/* Makes pages present, or checks that they are mapped. Returns 0 or a positive errno. */
 static int fetch_pages(uintptr_t at, size_t len, enum ibv_advise_mr_advice advice)
 {
 	const void *addr = rnp_pages_pointer(at);
@@ -732,7 +744,7 @@ int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t 
 
 /* -------------------------------------------------------------------- memory windows */
 
-/* Put it into the device. The engine lock is held. */
+/* Adds the window to the device. The engine lock is held. */
 static int add_window(struct rnp_context *ctx, struct rnp_mw *mw, enum ibv_mw_type type)
 {
 	const struct rnp_pd *pd = to_rnp_pd(mw->base.pd);
@@ -795,8 +807,9 @@ int rnp_dealloc_mw(struct ibv_mw *base)
 	if (!rnp_is_fork_child(ctx)) {
 		cancel = rnp_lock_engine(ctx->engine);
 		rnp_mw_detach(mw);
-		/* WRITEs of peers through the window are in memory before the call
-		 * returns. */
+		/* Let WRITEs of peers through the window reach memory before the
+		 * call returns.
+		 */
 		rnp_engine_settle(ctx->engine, 0);
 		rnp_unlock_engine(ctx->engine, cancel);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pd.c - protection domains, parent domains and the memory that their allocators give,
- * thread domains, and address handles.
+/* pd.c - protection domains, parent domains and their allocators, thread domains, and
+ * address handles.
  */
 #include "provider.h"
 #include "rocin/netdev.h"
@@ -15,7 +15,7 @@ static struct rnp_pd_handle *to_pd_handle(struct ibv_pd *pd)
 	return (struct rnp_pd_handle *)pd;
 }
 
-/* Drop one reference of a handle or of the device. */
+/* Drops one reference of a handle, or of the device, to a domain. */
 static void release_pd(struct rnp_pd *pd)
 {
 	if (atomic_fetch_sub(&pd->held, 1) == 1)
@@ -99,7 +99,9 @@ void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd)
 	release_pd(pd);
 }
 
-/* Returns 0; EBUSY; ENOENT if the domain was deallocated through another handle. */
+/* Deallocates a domain. Returns 0; EBUSY if there are objects in it; ENOENT if it was
+ * deallocated through another handle.
+ */
 static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
 {
 	int cancel = rnp_lock_engine(ctx->engine);
@@ -115,7 +117,9 @@ static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
 	return err;
 }
 
-/* The handle is freed with the last object that was made on it, if there are any. */
+/* Unimports a handle; it is freed with the last object that was created with it, if there
+ * are any.
+ */
 void rnp_unimport_pd(struct ibv_pd *base)
 {
 	if (rnp_pd_is_parent(base))
@@ -226,16 +230,17 @@ int rnp_dealloc_parent_domain(struct ibv_pd *base)
 		return EBUSY;
 	if (h->td)
 		atomic_fetch_sub(&h->td->refs, 1);
-	atomic_fetch_sub(&h->pd->held, 1); /* not the last hold: @below has another */
+	/* not the last reference: @below has another */
+	atomic_fetch_sub(&h->pd->held, 1);
 	free(h);
 	rnp_pd_put(below);
 	return 0;
 }
 
 /* --------------------------------------------------------------------------- buffers */
-/* Buffers from this size on are mapped, so that only the used pages of a large buffer
- * cost memory. Smaller ones are not, since a process may have no more than 65530
- * mappings.
+/* Bytes. Buffers from this size on are mapped, so that only the used pages of a
+ * large buffer need memory. Smaller ones are not, since a process may have at most
+ * 65530 mappings.
  */
 enum {
 	MAP_MIN = 256 * 1024
@@ -297,7 +302,7 @@ void rnp_buffer_free(struct rnp_buffer *buf)
 
 /* ------------------------------------------------------------------------- addresses */
 enum {
-	/* The default of Linux (IPDEFTTL), for programs that give no hop limit. */
+	/* Default hop limit of Linux (IPDEFTTL), for programs that set none. */
 	HOP_LIMIT_DEFAULT = 64,
 	FLOW_LABEL_MASK = 0xfffff,
 	SL_MASK = 0xf,
@@ -314,7 +319,8 @@ static bool is_unspecified(const struct rn_gid *gid)
 	       !memcmp(gid, &zero_ipv4, sizeof(zero_ipv4));
 }
 
-/* By default a packet to a group stays on its link (IP_DEFAULT_MULTICAST_TTL of Linux).
+/* Returns the hop limit for programs that set none. A packet to a group stays on its link
+ * by default (IP_DEFAULT_MULTICAST_TTL of Linux).
  */
 static uint8_t default_hop_limit(const struct rn_gid *dgid)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* post.c - work requests from the program to the core: ibv_post_send(), ibv_post_recv(),
- * ibv_post_srq_recv(), ibv_bind_mw(), and requests that are built by ibv_wr_*().
+/* post.c - passes work requests from the program to the core: ibv_post_send(),
+ * ibv_post_recv(), ibv_post_srq_recv(), ibv_bind_mw(), and requests that are built
+ * by ibv_wr_*().
  */
 #include "post.h"
 
@@ -15,7 +16,7 @@
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"
 
-/* -------------------------------------------- a send request in the form of the core */
+/* ------------------------------------------ conversion of send requests for the core */
 RNP_SAME(RN_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE);
 RNP_SAME(RN_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM);
 RNP_SAME(RN_WR_SEND, IBV_WR_SEND);
@@ -45,11 +46,11 @@ enum {
 		RN_SEND_FENCE | RN_SEND_SIGNALED | RN_SEND_SOLICITED | RN_SEND_INLINE,
 };
 
-/* Which member of the union in struct ibv_send_wr an opcode uses. */
+/* Member of the union in struct ibv_send_wr that an opcode uses. */
 enum part {
 	PART_REFUSED, /* no QP has the opcode */
 	PART_NONE,
-	PART_ADDRESS, /* of a UD QP alone; for others the union holds nothing */
+	PART_ADDRESS, /* used by UD QPs only */
 	PART_RDMA,
 	PART_ATOMIC,
 	PART_BIND,
@@ -58,7 +59,7 @@ enum part {
 
 struct opcode_rule {
 	enum part part;
-	bool imm; /* imm_data in network order, and not invalidate_rkey */
+	bool imm; /* the request has imm_data in network order, not invalidate_rkey */
 };
 
 /* clang-format off */
@@ -89,7 +90,7 @@ static int take_address(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return 0;
 }
 
-/* Fill in the fields of BIND_MW, but for wr_id and flags. Only the key byte of @rkey is
+/* Fills in the fields of BIND_MW, except wr_id and flags. Only the key byte of @rkey is
  * used; the index is the window's.
  */
 static void bind_request(const struct ibv_mw *mw, uint32_t rkey,
@@ -104,7 +105,9 @@ static void bind_request(const struct ibv_mw *mw, uint32_t rkey,
 	wr->num_sge = 0;
 }
 
-/* Windows of type 2. Those of type 1 are bound by ibv_bind_mw(). */
+/* Converts a bind request for a window of type 2. Those of type 1 are bound
+ * by ibv_bind_mw().
+ */
 static int take_bind(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out)
 {
@@ -116,7 +119,7 @@ static int take_bind(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return 0;
 }
 
-/* FLUSH by ibv_post_send(): library.h says how a program asks for it. */
+/* Converts a FLUSH request of ibv_post_send(), see library.h. */
 static int take_flush(const struct ibv_send_wr *wr, struct rn_send_wr *out)
 {
 	uint32_t how = ntohl(wr->imm_data);
@@ -214,7 +217,7 @@ static void tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
 
 /**
  * post_one() - Post one request to the core
- * @posted:	@posted->now is the time; the request is added to the others of this call
+ * @posted:	@posted->now is the current time; the request is added to the counts
  *
  * Tells the sanitizer of the PCIe layer, if there is one, and passes the trace point.
  * Engine lock held. Return: 0 or -errno of rn_qp_post_send().
@@ -235,10 +238,10 @@ static inline int post_one(const struct rnp_qp *qp, struct rnp_posted *posted,
 	return rc;
 }
 
-/* --------------------------------------------------------------------------- posting */
-/* Takes the engine lock. Until rnp_engine_posted(), which disables cancellation, a post
- * meets no cancellation point unless there is a PCIe layer. Only then cancellation is
- * disabled here, because that is slow.
+/* -------------------------------------------------------------------- post functions */
+/* Takes the engine lock. Returns true if it has disabled cancellation, which is slow.
+ * That is needed only with the PCIe layer: without it a post reaches no cancellation
+ * point before rnp_engine_posted(), which disables cancellation itself.
  */
 static bool lock_to_post(struct rnp_engine *e, int *cancel)
 {
@@ -298,7 +301,7 @@ static void kick_uncancelled(struct rnp_engine *e)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* A receive request in the form of the core: refers to the scatter list of @wr. */
+/* Converts a receive request for the core; it refers to the scatter list of @wr. */
 static struct rn_recv_wr recv_wr_from(const struct ibv_recv_wr *wr)
 {
 	return (struct rn_recv_wr){
@@ -372,8 +375,8 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 }
 
 /* ----------------------------------------------------------------- ibv_bind_mw() */
-/* libibverbs has checked the type of the window, the domain and the region; this checks
- * the rest. Returns 0 or a positive errno.
+/* Checks a bind request of ibv_bind_mw(), as far as libibverbs has not: it has checked
+ * the type of the window, the domain and the region. Returns 0 or a positive errno.
  */
 static int check_bind(const struct ibv_qp *qp, const struct ibv_mw *mw,
 		      const struct ibv_mw_bind_info *info)
@@ -415,9 +418,9 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
 
 /* ------------------------------------------------------------------------ ibv_wr_*() */
 /* From ibv_wr_start() on the requests are collected in a list, with the bytes of inline
- * data. A lock of the QP guards the list, so a program that takes its time does not hold
- * up the engine. ibv_wr_complete() posts all requests or, if one of them is refused,
- * none.
+ * data. A lock of the QP guards the list, so a program that works slowly between the
+ * calls does not block the engine. ibv_wr_complete() posts all requests or, if one of
+ * them is refused, none.
  */
 static struct rnp_wr_list *list_of(struct ibv_qp_ex *ex)
 {
@@ -449,13 +452,13 @@ static struct rnp_wr_entry *last_wr(struct rnp_wr_list *list)
 	if (list->err)
 		return NULL;
 	if (list->entries.count == 0) {
-		list->err = EINVAL; /* a setter before any request */
+		list->err = EINVAL; /* a setter was called before any request was begun */
 		return NULL;
 	}
 	return &entry[list->entries.count - 1];
 }
 
-/* ---------------------------------------------------------------------- the requests */
+/* -------------------------------------------------------------------------- requests */
 static struct rnp_wr_entry *begin_wr(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode)
 {
 	struct rnp_wr_list *list = list_of(ex);
@@ -474,7 +477,7 @@ static struct rnp_wr_entry *begin_wr(struct ibv_qp_ex *ex, enum rn_wr_opcode opc
 		list->err = ENOMEM;
 		return NULL;
 	}
-	/* ibv_wr_set_inline_data() alone makes data inline, not IBV_SEND_INLINE. */
+	/* Only ibv_wr_set_inline_data() makes data inline, not IBV_SEND_INLINE. */
 	*entry = (struct rnp_wr_entry){
 		.wr = { .wr_id = ex->wr_id,
 			.opcode = opcode,
@@ -580,7 +583,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 		entry->wr.compare_add = add;
 }
 
-/* ----------------------------------------------------------------------- the setters */
+/* --------------------------------------------------------------------------- setters */
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
 			   uint32_t remote_qkey)
 {
@@ -593,7 +596,8 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 		return;
 	}
 	entry->av = to_rnp_ah(ah)->av;
-	entry->wr.av = &entry->av; /* corrected by point_at_data(), as entries move */
+	/* set again by point_at_data(), as entries may be moved by realloc() */
+	entry->wr.av = &entry->av;
 	entry->wr.remote_qpn = remote_qpn;
 	entry->wr.remote_qkey = remote_qkey;
 }
@@ -735,7 +739,7 @@ static void set_newer_requests(union rnp_abi_qp *qp, uint64_t ops)
 		memcpy(qp->room + FLUSH_AT, &flush, sizeof(flush));
 }
 
-/* ---------------------------------------------------------------- start and complete */
+/* ---------------------------------------------- ibv_wr_start() and ibv_wr_complete() */
 static void empty_list(struct rnp_wr_list *list)
 {
 	list->entries.count = list->sges.count = list->bytes.count = 0;
@@ -760,8 +764,8 @@ static void abort_list(struct ibv_qp_ex *ex)
 		pthread_mutex_unlock(&list_of(ex)->lock);
 }
 
-/* Turns indices into pointers, as the arrays no longer move. Inline data becomes one SGE,
- * @inline_sge, which must live as long as the request is used.
+/* Turns indices into pointers, when the arrays are not moved any more. Inline data
+ * becomes one SGE, @inline_sge, which must exist as long as the request is used.
  */
 static void point_at_data(const struct rnp_wr_list *list, struct rnp_wr_entry *entry,
 			  struct rn_sge *inline_sge)
@@ -781,7 +785,7 @@ static void point_at_data(const struct rnp_wr_list *list, struct rnp_wr_entry *e
 	}
 }
 
-/* Post all requests or, if @posted is NULL, only check them. The engine lock is held.
+/* Posts all requests or, if @posted is NULL, only checks them. The engine lock is held.
  * Returns 0 or a positive errno.
  */
 static int check_or_post(struct rnp_qp *qp, struct rnp_posted *posted)
@@ -855,8 +859,8 @@ void rnp_wr_fini(struct rnp_qp *qp)
 	free(qp->wr);
 }
 
-/* The operations of a type of QP. @newer: those of newer releases that this libibverbs
- * has.
+/* Returns the operations of a type of QP. @newer: operations of newer releases that this
+ * libibverbs has.
  */
 static uint64_t ops_of_type(enum ibv_qp_type type, uint64_t newer)
 {

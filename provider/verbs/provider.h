@@ -9,11 +9,11 @@
  * program may post while it is between ibv_start_poll() and ibv_end_poll(), which hold
  * the lock of the CQ; so nothing takes that lock with the engine lock held.
  *
- * Threads: every verb may be called by any thread at any time. Returns follow verbs: a
- * positive errno from int calls, NULL with errno from pointer calls. In a fork child
- * every verb fails with EIO; verbs that destroy an object free its local memory. Two
- * verbs work in a child, as they do with kernel devices: ibv_query_device() and
- * ibv_alloc_dm().
+ * Threads: every verb may be called by any thread at any time. Returns follow verbs:
+ * a positive errno from int calls, NULL with errno from pointer calls. In a fork()
+ * child every verb fails with EIO; verbs that destroy an object free its local
+ * memory. Two verbs work in a child, as with a kernel's device: ibv_query_device()
+ * and ibv_alloc_dm().
  */
 #ifndef RNP_PROVIDER_H
 #define RNP_PROVIDER_H
@@ -44,7 +44,7 @@ struct rn_srq;
 struct rnp_wr_list;
 
 /* --------------------------------------------------------- the device and its events */
-/* The writing side of a completion channel, which at least one CQ uses. */
+/* The writing side of a completion channel that at least one CQ uses. */
 struct rnp_channel {
 	LIST_ENTRY(rnp_channel) link;
 	const struct ibv_comp_channel *key;
@@ -54,17 +54,20 @@ struct rnp_channel {
 };
 
 struct rnp_context {
-	struct ibv_context base; /* the library's part of the block stands before it */
+	struct ibv_context base; /* the library's part of the memory block precedes it */
 	const struct rnp_library *library;
 	struct rnp_engine *engine;
 	struct rnp_hca *hca;
 	struct rnp_event_pipe async;
-	bool has_async;		      /* @async is open; engine lock */
-	LIST_ENTRY(rnp_context) open; /* all contexts of the process; open_lock */
-	uint64_t file; /* contexts with the same number share cmd_fd's open file */
+	bool has_async; /* @async is open; guarded by the engine lock */
+	/* list of all contexts of the process; guarded by open_lock */
+	LIST_ENTRY(rnp_context) open;
+	/* number of cmd_fd's open file; contexts that share the file have equal numbers
+	 */
+	uint64_t file;
 	pthread_mutex_t channel_lock; /* guards: channels; innermost */
 	LIST_HEAD(, rnp_channel) channels;
-	/* Everything that lives in the device; guarded by the engine lock. */
+	/* All objects that exist in the device; guarded by the engine lock. */
 	LIST_HEAD(, rnp_qp) qps;
 	LIST_HEAD(, rnp_srq) srqs;
 	LIST_HEAD(, rnp_xrcd) xrcds;
@@ -76,24 +79,26 @@ struct rnp_context {
 	LIST_HEAD(, rnp_pd) pds;
 	LIST_HEAD(, rnp_mw) mws;
 	LIST_HEAD(, rnp_rwq_table) rwq_tables;
-	int last_rwq_table; /* number */
+	int last_rwq_table; /* number given to the last table */
 };
 
-/* ----------------------------------------------------------------- protection domains
- * A protection domain of the device is a number (struct rnp_pd). What the program holds
- * is a handle on it: the one that ibv_alloc_pd() gave, a parent domain, or an import.
- * Objects are made on a handle and belong to the domain behind it.
+/* ----------------------------------------------------------------- protection domains A
+ * protection domain of the device is a number (struct rnp_pd). What the program has is a
+ * handle on it: the one that ibv_alloc_pd() returned, a parent domain, or an import.
+ * Objects are created with a handle and belong to its domain.
  *
- * A thread domain changes nothing: an object without a lock of its own would still share
- * the engine lock with other threads. All objects stay safe for any thread.
+ * A thread domain has no effect: an object without a lock of its own would still share
+ * the engine lock with other threads. All objects may be used by any thread.
  */
 
 /* A protection domain of the device. */
 struct rnp_pd {
 	uint32_t number;
-	atomic_uint refs;	 /* objects in it; while there are any it cannot go */
-	atomic_uint held;	 /* handles, and one for the device while it is there */
-	bool gone;		 /* deallocated; engine lock */
+	/* objects in the domain; it cannot be deallocated while there are any */
+	atomic_uint refs;
+	/* number of handles, plus one until the domain is deallocated */
+	atomic_uint held;
+	bool gone;		 /* deallocated; guarded by the engine lock */
 	LIST_ENTRY(rnp_pd) link; /* rnp_context.pds; engine lock */
 };
 
@@ -102,16 +107,18 @@ enum rnp_pd_kind {
 	RNP_PD_PARENT,
 };
 
-/* A handle, which the program holds. Constant but for @refs. */
+/* A handle on a domain, which the program has. Only @refs changes. */
 struct rnp_pd_handle {
 	struct ibv_pd base;
 	struct rnp_pd *pd;
 	enum rnp_pd_kind kind;
-	atomic_uint refs; /* one of its own, and one of each object made on it */
+	/* one of its own, and one for each object that was created with it */
+	atomic_uint refs;
 
 	/* Of a parent domain. */
-	struct ibv_pd *below; /* the handle that it was made on */
-	struct rnp_td *td;    /* or NULL */
+	/* handle of the domain that the parent domain was created with */
+	struct ibv_pd *below;
+	struct rnp_td *td; /* thread domain, or NULL */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type); /* NULL: the default allocator */
 	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr,
@@ -121,10 +128,10 @@ struct rnp_pd_handle {
 
 struct rnp_td {
 	struct ibv_td base;
-	atomic_uint refs; /* parent domains */
+	atomic_uint refs; /* parent domains that use it */
 };
 
-/* The domain behind a handle of any kind. */
+/* Returns the domain of a handle of any kind. */
 static inline struct rnp_pd *to_rnp_pd(struct ibv_pd *pd)
 {
 	return ((struct rnp_pd_handle *)pd)->pd;
@@ -135,8 +142,8 @@ static inline bool rnp_pd_is_parent(struct ibv_pd *pd)
 	return ((struct rnp_pd_handle *)pd)->kind == RNP_PD_PARENT;
 }
 
-/* What a buffer is for: @resource_type of the program's allocator. Its upper half is the
- * number of the kernel driver, and Rocin has none.
+/* Purpose of a buffer: the argument @resource_type of the program's allocator. The upper
+ * half of that argument is the number of the kernel driver, and Rocin has none.
  */
 enum rnp_resource {
 	RNP_RESOURCE_QP = 1, /* both queues of a QP */
@@ -149,7 +156,8 @@ enum rnp_resource {
 struct rnp_buffer {
 	void *addr;
 	size_t len;
-	struct ibv_pd *from; /* the parent domain whose allocator gave it; NULL: none */
+	/* parent domain whose allocator has allocated it; NULL: none */
+	struct ibv_pd *from;
 	enum rnp_resource resource;
 };
 
@@ -158,17 +166,18 @@ struct rnp_mr {
 	struct rnp_abi_mr base;
 	struct rn_mr core;
 	LIST_ENTRY(rnp_mr) link;
-	/* of an import: the region itself; no field below counts */
+	/* of an import: the region itself, and the fields below are not used */
 	struct rnp_mr *origin;
 	unsigned held; /* the program, the device, imports; engine lock */
-	bool gone;     /* removed from the device; engine lock */
-	void *map;     /* mapping of a descriptor, unmapped at the end; or NULL */
+	bool gone;     /* removed from the device; guarded by the engine lock */
+	void *map; /* mapping of a file descriptor, unmapped with the region; or NULL */
 	size_t map_len;
-	struct rnp_dm *dm; /* the memory on the NIC; NULL: memory of the program */
+	/* device memory that is registered; NULL: memory of the program */
+	struct rnp_dm *dm;
 };
 
-/* A memory window. Windows of type 2 are of the kind 2B, bound to domain and queue pair,
- * as with almost all devices: a key that leaks to another queue pair opens nothing.
+/* A memory window. Windows of type 2 are type 2B, bound to domain and queue pair, as in
+ * almost all devices: another queue pair that learns the key cannot use it.
  */
 struct rnp_mw {
 	struct ibv_mw base;
@@ -176,18 +185,19 @@ struct rnp_mw {
 	LIST_ENTRY(rnp_mw) link; /* engine lock */
 };
 
-/* Memory on the NIC. */
+/* Device memory (memory on the NIC). */
 struct rnp_dm {
 	struct ibv_dm base;
 	LIST_ENTRY(rnp_dm) link; /* engine lock */
-	unsigned mrs;		 /* regions of it; engine lock */
-	struct rnp_dm *origin;	 /* of an import: the memory itself; or NULL */
-	unsigned held;		 /* the program, the device, imports; engine lock */
-	atomic_bool gone;	 /* out of the device; written under the engine lock */
-	bool is_local;		 /* allocated in a fork child, which has no device */
-	rn_iova addr;		 /* the address that the device uses */
-	uint64_t len;		 /* bytes asked for */
-	uint64_t room;		 /* bytes taken from the device */
+	unsigned mrs;		 /* regions of this memory; guarded by the engine lock */
+	struct rnp_dm *origin;	 /* of an import: the memory itself; otherwise NULL */
+	/* users: the program, the device, imports; guarded by the engine lock */
+	unsigned held;
+	atomic_bool gone; /* removed from the device; written under the engine lock */
+	bool is_local;	  /* allocated in a fork() child, which has no device */
+	rn_iova addr;	  /* address by which the device accesses it */
+	uint64_t len;	  /* bytes that the program has requested */
+	uint64_t room;	  /* bytes allocated from the device, a multiple of 64 */
 	void *map;
 	size_t map_len;
 };
@@ -199,10 +209,10 @@ struct rnp_ah {
 };
 
 /* -------------------------------------------------------- completion queues */
-/* The offset of the wall clock from the monotonic clock. Both run at one rate, so the
- * offset is constant until somebody sets the wall clock. It is measured by reading the
- * wall clock between two readings of the monotonic one, which gives a range. The offset
- * that was found first is kept as long as later readings agree with it: so the same
+/* Offset of the wall clock from the monotonic clock. Both run at one rate, so the offset
+ * is constant until the wall clock is set. It is measured by reading the wall clock
+ * between two readings of the monotonic one, which gives a range. The range that was
+ * found first is kept as long as later readings are consistent with it: so the same
  * instant gives the same time of day each time, and the order of instants is kept.
  *
  * All-zero: nothing has been measured yet. One thread at a time.
@@ -215,35 +225,40 @@ struct rnp_wall_clock {
 struct rnp_cq {
 	union rnp_abi_cq base;
 	struct rnp_context *ctx;
-	struct rnp_channel *channel; /* NULL: no events wanted */
+	struct rnp_channel *channel; /* NULL: the CQ has no completion channel */
 	LIST_ENTRY(rnp_cq) link;
 	struct rn_cq core;
 
-	pthread_mutex_t lock; /* guards: ring as a reader, core.consumer, current */
+	pthread_mutex_t lock; /* guards: reading of the ring, core.consumer, current */
 	struct rn_cqe *ring;  /* = ring_mem.addr */
 	struct rnp_buffer ring_mem;
-	struct ibv_pd *parent; /* parent domain whose allocator gives the ring, or NULL */
-	uint32_t lap_shift;    /* log2 of the capacity */
-	bool single_threaded;  /* the program promised it: ibv_start_poll() does not lock
-				*/
-	struct rn_cqe current; /* between ibv_start_poll() and ibv_end_poll() */
-	/* The time of day of @current, once the program has read it; guarded as @current.
+	/* parent domain whose allocator allocates the ring, or NULL */
+	struct ibv_pd *parent;
+	/* log2 of the capacity; index >> lap_shift is the number of the lap */
+	uint32_t lap_shift;
+	/* the program uses the CQ in one thread only, so ibv_start_poll() does not lock
 	 */
+	bool single_threaded;
+	/* the CQE that the program reads between ibv_start_poll() and ibv_end_poll() */
+	struct rn_cqe current;
+	/* Time of day of @current, after the program has read it; guarded as @current. */
 	struct rnp_wall_clock wall;
 	uint64_t wall_ns;
 	bool has_wall_ns;
 
-	/* Hints, written by threads that poll or arm the CQ; relaxed. */
-	/* polls that found something and left the engine alone */
+	/* Hints, written with relaxed order by threads that poll or arm the CQ. */
+	/* polls in a row that found CQEs and did not run the engine, modulo 16 */
 	atomic_uint since_drain;
-	atomic_bool linger;    /* ibv_req_notify_cq() was called, and no poll since */
+	/* ibv_req_notify_cq() was called, and no poll was empty since */
+	atomic_bool linger;
 	atomic_bool was_empty; /* the last poll found nothing */
 
 	/* Guarded by the engine lock. */
-	unsigned qp_refs;     /* work queues that complete here */
+	/* QPs and SRQs that complete here; counted twice if both queues of a QP do */
+	unsigned qp_refs;
 	bool counted_armed;   /* the engine counts this CQ as armed */
-	bool event_pending;   /* an event waits for room in the channel */
-	uint32_t comp_events; /* records written, less those that were purged */
+	bool event_pending;   /* an event could not be written, as the channel was full */
+	uint32_t comp_events; /* completion events written, less those that were purged */
 	uint32_t async_events;
 };
 
@@ -252,13 +267,13 @@ struct rnp_srq {
 	struct ibv_srq base;
 	struct rnp_context *ctx;
 	LIST_ENTRY(rnp_srq) link; /* engine lock */
-	struct rn_srq *core;	  /* a block of its own */
+	struct rn_srq *core;	  /* memory of its own */
 	struct rnp_buffer ring;
-	uint32_t number, max_sge; /* constant */
+	uint32_t number, max_sge; /* do not change */
 	/* Of an XRC SRQ; otherwise NULL. */
 	struct rnp_xrcd *xrcd;
 	struct rnp_cq *cq;
-	unsigned qps;	       /* QPs that use it; engine lock */
+	unsigned qps;	       /* QPs that use it; guarded by the engine lock */
 	uint32_t async_events; /* as in struct rnp_cq; engine lock */
 };
 
@@ -267,8 +282,8 @@ struct rnp_xrcd {
 	struct ibv_xrcd base;
 	LIST_ENTRY(rnp_xrcd) link; /* engine lock */
 	struct rnp_xrc_domain *domain;
-	uint32_t number;  /* of @domain; constant */
-	atomic_uint refs; /* SRQs and QPs */
+	uint32_t number;  /* number of @domain; does not change */
+	atomic_uint refs; /* SRQs and QPs that use it */
 };
 
 struct rnp_qp {
@@ -276,13 +291,15 @@ struct rnp_qp {
 	struct rnp_context *ctx;
 	struct rn_qp *core; /* at the start of @block */
 	struct rnp_buffer block;
-	/* Memory lent to @core for READs and atomics, or NULL. Like @block it belongs to
-	 * one handle if there are several.
+	/* Memory lent to @core for incoming and for outgoing READs and atomics, or
+	 * NULL. If there are several handles on a QP, this memory and @block belong to
+	 * one of them.
 	 */
 	void *resources, *reads;
 	struct rn_stats_qp *stats;
-	LIST_ENTRY(rnp_qp) link;       /* engine lock */
-	LIST_HEAD(, rnp_mcast) mcasts; /* memberships in groups; engine lock */
+	LIST_ENTRY(rnp_qp) link; /* engine lock */
+	/* memberships in multicast groups; guarded by the engine lock */
+	LIST_HEAD(, rnp_mcast) mcasts;
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
 	/* Rate limit and burst that the program has set, in kbps and bytes, and the
@@ -290,12 +307,14 @@ struct rnp_qp {
 	 */
 	uint32_t rate_limit, burst;
 	uint8_t static_rate, alt_static_rate; /* enum ibv_rate */
-	unsigned flows;			      /* flow rules of this QP; engine lock */
-	struct rnp_xrcd *xrcd;		      /* of a target QP, or NULL */
-	struct rnp_wq *wq;		      /* the WQ that this QP is behind, or NULL */
-	struct rnp_rwq_table *table;	      /* RSS spreads frames over it; or NULL */
+	unsigned flows;	       /* flow rules of this QP; guarded by the engine lock */
+	struct rnp_xrcd *xrcd; /* XRC domain of an XRC target QP, or NULL */
+	struct rnp_wq *wq;     /* the WQ that this hidden QP implements, or NULL */
+	/* table of WQs to which RSS distributes frames; or NULL */
+	struct rnp_rwq_table *table;
 	struct rnp_rss *rss; /* hash key and fields; NULL without @table */
-	/* Ring of all handles on this QP of the device, see ibv_open_qp(); engine lock.
+	/* Circular list of all handles on this QP of the device, see ibv_open_qp();
+	 * guarded by the engine lock.
 	 */
 	struct rnp_qp *next_handle;
 	uint32_t async_events; /* as in struct rnp_cq; engine lock */
@@ -303,32 +322,33 @@ struct rnp_qp {
 	struct rnp_wr_list *wr;
 };
 
-/* ---------------------------------------------------------------- receive work queues
- * Behind a work queue is a raw packet QP that only receives, which the program does not
- * see; both have the same number. A QP with an indirection table has no queues of its own
- * and no states: frames that its flow rules match go to a work queue of the table
- * (rss.h).
+/* ---------------------------------------------------------------- receive work queues A
+ * work queue is implemented by a hidden raw packet QP with the same number that only
+ * receives. A QP with an indirection table has no queues of its own and no state: frames
+ * that match its flow rules go to a work queue of the table (rss.h).
  */
 
 struct rnp_wq {
 	struct ibv_wq base;
 	struct rnp_qp *queue;
-	unsigned tables; /* entries of tables that name this queue; engine lock */
+	/* entries of tables that refer to this queue; guarded by the engine lock */
+	unsigned tables;
 };
 
 struct rnp_rwq_table {
 	struct ibv_rwq_ind_table base;
 	LIST_ENTRY(rnp_rwq_table) link; /* engine lock */
-	unsigned qps;			/* QPs that use the table; engine lock */
-	/* Constant. */
+	unsigned qps; /* QPs that use the table; guarded by the engine lock */
+	/* The members below do not change. */
 	uint32_t size;
 	struct rnp_wq **wq;
-	void **core; /* their struct rn_qp */
+	void **core; /* struct rn_qp of each WQ in @wq */
 };
 
 /* ------------------------------------------------------------------ flow rules */
 enum {
-	RNP_COUNTER_POINTS = 32, /* attached to one counters object, and its indices */
+	/* counter points of one counters object, and its indices */
+	RNP_COUNTER_POINTS = 32,
 };
 
 /* A value that is counted, and its index for ibv_read_counters(). */
@@ -343,7 +363,7 @@ struct rnp_counters {
 	struct rnp_tally tally;
 	struct rnp_counter_point point[RNP_COUNTER_POINTS];
 	unsigned points;
-	unsigned flows; /* rules that count here */
+	unsigned flows; /* flow rules that use these counters */
 };
 
 struct rnp_flow {
@@ -382,8 +402,8 @@ static inline struct rnp_xrcd *to_rnp_xrcd(struct ibv_xrcd *x) { return (struct 
 static inline struct rnp_qp *to_rnp_qp(struct ibv_qp *qp) { return (struct rnp_qp *)qp; }
 /* clang-format on */
 
-/* CQEs that are still on their way through the PCIe layer reach the ring, as they do
- * before an interrupt. Engine lock held.
+/* Lets CQEs that are still under way in the simulated PCIe hierarchy reach the ring, as
+ * they do before an interrupt. Engine lock held.
  */
 static inline void rnp_cq_settle_ring(const struct rnp_cq *cq)
 {
@@ -391,14 +411,15 @@ static inline void rnp_cq_settle_ring(const struct rnp_cq *cq)
 			     (size_t)cq->core.capacity * sizeof(struct rn_cqe));
 }
 
-/* Did this process inherit the context by fork()? Then only local memory may be touched.
+/* Has this process inherited the context by fork()? Then only local memory may
+ * be touched.
  */
 static inline bool rnp_is_fork_child(const struct rnp_context *ctx)
 {
 	return rnp_engine_forked(ctx->engine);
 }
 
-/* Take the engine lock, with cancellation disabled: a cancelled thread would keep it. */
+/* Takes the engine lock, with cancellation disabled: a cancelled thread would keep it. */
 static inline int rnp_lock_engine(struct rnp_engine *e)
 {
 	int cancel_state;
@@ -416,29 +437,31 @@ static inline void rnp_unlock_engine(struct rnp_engine *e, int cancel_state)
 
 /* ------------------------------------------------------------------------- context.c */
 /**
- * rnp_context_open() - Give a context its device
+ * rnp_context_open() - Connect a context to its device
  * @ctx:	Made by the library, which has filled in @ctx->base; the rest is zeroed
- * @library:	That library
+ * @library:	The libibverbs that has opened the context
  * @origin:	The context whose open file it shares, locked by rnp_open_with(), or NULL
- * @err:	Out: a sentence if the call fails, or if the device works without
- * something that the environment asks for
+ * @err:	Out: error text if the call fails, or if the device works without
+ * something that the environment requests
  *
- * Return: 0 or -errno; then the context is as it was.
+ * Return: 0, or -errno with the context unchanged.
  */
 int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
 		     const struct rnp_context *origin, char *err, size_t err_len);
 
-/* Everything but the part of the block that is the library's. */
+/* Closes a context; frees everything but the library's part of its memory block. */
 void rnp_context_close(struct rnp_context *ctx);
 
-/* The contexts of this process. A new one has a file of its own, or that of @origin. */
+/* Adds a context to the list of this process. It shares the open file of @origin; NULL:
+ * it has a file of its own.
+ */
 void rnp_open_add(struct rnp_context *ctx, const struct rnp_context *origin);
-/* Before the context goes. Objects that other contexts of the same file may have imported
- * move to one of these, if there is one.
+/* Removes a context from the list before it is closed. Objects that other contexts of the
+ * same file may have imported are moved to one of these, if there is one.
  */
 void rnp_open_remove(struct rnp_context *ctx);
-/* Call @fn with the context that @cmd_fd is a copy of the descriptor of, or NULL; it
- * stays open for that time.
+/* Calls @fn with the context whose cmd_fd shares its open file with @cmd_fd, or with NULL
+ * if there is none. The context stays open until @fn returns.
  */
 void *rnp_open_with(int cmd_fd, void *(*fn)(struct rnp_context *origin, void *arg),
 		    void *arg);
@@ -451,7 +474,7 @@ struct ibv_dm *rnp_import_dm(struct ibv_context *context, uint32_t dm_handle);
 void rnp_unimport_dm(struct ibv_dm *base);
 
 /* -------------------------------------------------------------------------- device.c */
-/* Writes a sentence to standard error, for failures that no errno describes. */
+/* Writes a message to standard error, for failures that no errno describes. */
 void rnp_tell_user(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 int rnp_query_device_ex(struct ibv_context *context,
@@ -462,37 +485,39 @@ int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 
 /* ------------------------------------------------------------------------------ pd.c */
-/* Count one more object on this handle and in its domain, or one less. A handle that was
- * unimported meanwhile is freed with its last object.
+/* Count one more object that uses this handle and its domain, or one less. A handle that
+ * was unimported meanwhile is freed with its last object.
  */
 void rnp_pd_get(struct ibv_pd *pd);
 void rnp_pd_put(struct ibv_pd *pd);
 
-/* A handle on @pd, which has been counted in @pd->held; NULL if memory is short. */
+/* Creates a handle on @pd; the caller counts it in @pd->held. NULL: not enough memory. */
 struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_pd *pd);
 
-/* Out of the device: no handle opens it any more; engine lock held. */
+/* Removes a domain from the device: no handle can be used any more. Engine lock held. */
 void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd);
 
 /**
- * rnp_buffer_alloc() - Memory for an object
+ * rnp_buffer_alloc() - Allocate memory for an object
  * @buf:	Out; @buf->resource and @buf->len are filled in by the caller
- * @pd:		What the object is made on, or NULL
+ * @pd:		Handle that the object is created with, or NULL
  * @align:	Bytes, a power of two, at least 8
  *
- * Asks the allocator of @pd, if it is a parent domain that has one. Lock not held: the
+ * Uses the allocator of @pd, if it is a parent domain that has one. Lock not held: the
  * allocator may call verbs. The memory is zeroed.
  *
  * Return: 0 or -ENOMEM.
  */
 int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align);
 
-/* Before rnp_pd_put() of the object. Lock not held. Harmless without memory. */
+/* Frees a buffer, before rnp_pd_put() of its object. Lock not held. Does nothing
+ * without memory.
+ */
 void rnp_buffer_free(struct rnp_buffer *buf);
 
 /**
- * rnp_av_from_attr() - Judge and convert an address
- * @dev:	Whose GID table @attr refers to
+ * rnp_av_from_attr() - Check and convert an address
+ * @dev:	Device whose GID table @attr refers to @@ rnp_av_from_attr
  * @av:		Out; untouched on failure
  *
  * Return: 0; -EINVAL: no GRH (RoCE has no other address), port not 1, an unused entry of
@@ -519,8 +544,8 @@ void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah);
 /* ------------------------------------------------------------------------------ mr.c */
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
-/* The common part of all registrations; fills in @attr->key. @dm: the memory on the NIC
- * that is registered, or NULL. Return: the region, or NULL with -errno in @rc.
+/* Registers a region of any kind; fills in @attr->key. @dm: the device memory that is
+ * registered, or NULL. Return: the region, or NULL with -errno in @rc.
  */
 struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc);
@@ -534,7 +559,7 @@ int rnp_dereg_mr(struct rnp_abi_mr *base);
  * functions of other objects do likewise.
  */
 void rnp_mr_detach(struct rnp_mr *mr);
-/* Drops so many holds; the last one frees the region. Engine lock held. */
+/* Drops @holders uses of a region; the last one frees it. Engine lock held. */
 void rnp_mr_release(struct rnp_mr *mr, unsigned holders);
 
 int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
@@ -543,7 +568,7 @@ int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t 
 struct ibv_mw *rnp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int rnp_dealloc_mw(struct ibv_mw *base);
 
-/* Remove from the device; engine lock held. */
+/* Removes the window from the device; engine lock held. */
 void rnp_mw_detach(struct rnp_mw *mw);
 
 /* ------------------------------------------------------------------------------ dm.c */
@@ -551,10 +576,11 @@ struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_att
 int rnp_free_dm(struct ibv_dm *base);
 struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
 			     size_t length, unsigned int access);
-/* Only after the regions of this memory. */
+/* Removes the memory from the device; only after all its regions. */
 void rnp_dm_detach(struct rnp_dm *dm);
 void rnp_dm_release(struct rnp_dm *dm, unsigned holders);
-/* A handle that copies to and from the memory of @origin, or NULL. */
+/* Creates a handle by which a program copies to and from the memory of @origin; or NULL.
+ */
 struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *origin);
 
 /* ------------------------------------------------------------------------------ cq.c */
@@ -575,24 +601,24 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn);
 void rnp_wc_from_cqe(struct ibv_wc *wc, const struct rn_cqe *cqe);
 
 /**
- * rnp_wall_clock_at() - The time of day of an instant
+ * rnp_wall_clock_at() - Convert an instant to time of day
  * @mono_ns:	The instant, of CLOCK_MONOTONIC
  *
- * Return: CLOCK_REALTIME in ns, wrong by half the time at most that reading both clocks
- *	   took at the quickest of some tries; by what the wall clock shows now, if it was
- *	   set since the instant.
+ * Return: CLOCK_REALTIME in ns. The error is at most half the time that the quickest of
+ *	   some readings of both clocks took. If the wall clock was set since the instant,
+ *	   the result is by the new setting.
  */
 uint64_t rnp_wall_clock_at(struct rnp_wall_clock *c, uint64_t mono_ns);
 
 /* --------------------------------------------------------------------------- event.c */
 extern const struct rnp_engine_hooks rnp_hooks;
 void rnp_cq_event(struct ibv_cq *base);
-/* An event that found the channel full is written now, if there is room, or dropped.
+/* Write a completion event that found the channel full, if there is room now, or drop it.
  * Engine lock held.
  */
 void rnp_cq_write_pending_event(struct rnp_cq *cq);
 void rnp_cq_drop_pending_event(struct rnp_cq *cq);
-/* The channel's writing side, shared by its CQs; NULL with errno. */
+/* Returns the writing side of a channel, shared by its CQs; NULL with errno. */
 struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
 				    const struct ibv_comp_channel *key);
 void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel);
@@ -607,7 +633,7 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 		 struct ibv_qp_init_attr *init_attr);
 int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr *attr);
 enum {
-	/* Not an assigned OUI: the bit "locally administered" is set. ASCII "ROC". */
+	/* ASCII "ROC"; not an assigned OUI, as the bit "locally administered" is set. */
 	RNP_VENDOR_ID = 0x524f43,
 };
 int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece);
@@ -619,28 +645,30 @@ int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 /* Hides the CQEs of the QP from the program; engine lock held. */
 void rnp_qp_skip_cqes(struct rnp_qp *qp);
 void rnp_qp_detach(struct rnp_qp *qp);
-/* The QP behind a work queue, in RESET; NULL with errno. @in->max_*: Out: its capacities.
+/* Creates the hidden QP that implements a work queue, in RESET; NULL with errno.
+ * @in->max_*: out: its capacities.
  */
 struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *in);
-/* The common part of ibv_create_qp() and ibv_open_qp(): a QP with the fields of @attr,
- * and zeros.
+/* Allocates a QP with the fields of @attr, and zeros otherwise: the common part of
+ * ibv_create_qp() and ibv_open_qp().
  */
 struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
 			    const struct ibv_qp_init_attr *attr);
 
 /**
- * rnp_qp_attr_from() - Convert what a program wants to change
- * @dev:	Whose GID table attr->ah_attr refers to
- * @mask:	enum ibv_qp_attr_mask; only fields named there are looked at
+ * rnp_qp_attr_from() - Check and convert the attributes of ibv_modify_qp()
+ * @dev:	Device whose GID table attr->ah_attr refers to
+ * @mask:	enum ibv_qp_attr_mask; only fields named there are read
  * @out:	Out; undefined on failure
  *
- * Return: 0; -EINVAL: a value that the core has no form for (state, MTU), capabilities;
- *	   what rnp_av_from_attr() returns. rn_qp_modify() judges the rest.
+ * Return: 0; -EINVAL: a state or MTU that does not exist, or capabilities; an error of
+ *	   rnp_av_from_attr(). rn_qp_modify() checks the rest.
  */
 int rnp_qp_attr_from(const struct rn_netdev *dev, const struct ibv_qp_attr *attr,
 		     uint32_t mask, struct rn_qp_attr *out);
 
-/* All of @attr but cap, which the core does not know. */
+/* Converts the core's attributes to all of @attr but cap, which the core does not have.
+ */
 void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr);
 
 /* ---------------------------------------------------------------------------- post.c */
@@ -650,8 +678,8 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad_wr);
 int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad_wr);
-/* Type 1. The new key is in @mw->rkey when the request has been posted, and is good from
- * its completion on.
+/* Binds a window of type 1. The new key is in @mw->rkey when the request has been posted,
+ * and is valid from its completion on.
  */
 int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 /* Prepares a QP for ibv_wr_*(). Return: 0; EOPNOTSUPP: a QP of this type has no such
@@ -672,14 +700,14 @@ void rnp_srq_detach(struct rnp_srq *srq);
 struct ibv_xrcd *rnp_open_xrcd(struct ibv_context *context,
 			       struct ibv_xrcd_init_attr *attr);
 int rnp_close_xrcd(struct ibv_xrcd *base);
-/* Only after the SRQs and QPs of the domain. */
+/* Removes the domain handle from the device; only after its SRQs and QPs. */
 void rnp_xrcd_detach(struct rnp_xrcd *xrcd);
 struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
 /* ------------------------------------------------------------------------ steering.c */
 struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr);
 int rnp_destroy_flow(struct ibv_flow *base);
-/* Only before the QP of the rule. */
+/* Removes a flow rule from the device; only before its QP. */
 void rnp_flow_detach(struct rnp_flow *flow);
 struct ibv_counters *rnp_create_counters(struct ibv_context *context,
 					 struct ibv_counters_init_attr *attr);
@@ -697,7 +725,9 @@ struct ibv_rwq_ind_table *
 rnp_create_rwq_ind_table(struct ibv_context *context,
 			 struct ibv_rwq_ind_table_init_attr *attr);
 int rnp_destroy_rwq_ind_table(struct ibv_rwq_ind_table *base);
-/* Only after the QPs that use the table, and while its work queues exist. */
+/* Removes a table from the device; only after the QPs that use it, and while its work
+ * queues exist.
+ */
 void rnp_rwq_table_detach(struct rnp_context *ctx, struct rnp_rwq_table *table);
 
 #endif /* RNP_PROVIDER_H */

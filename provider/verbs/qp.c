@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp.c - queue pairs: creating and destroying them, and the multicast groups of a UD QP.
- */
+/* qp.c - creates and destroys queue pairs, and attaches UD QPs to multicast groups. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,17 +21,18 @@
 struct rnp_mcast {
 	LIST_ENTRY(rnp_mcast) link; /* engine lock */
 	struct rn_mcast core;
-	uint16_t lid; /* as the program gave it: RoCE does not use it */
+	uint16_t lid; /* as passed by the program: RoCE does not use it */
 };
 
-/* Resources for attaching; those that were not used are freed or closed. */
+/* Resources for attaching a QP to a group; those that were not used are freed or closed.
+ */
 struct parts {
 	struct rnp_mcast *m;
-	int sock; /* of the group; -1: none */
+	int sock; /* socket of the group; -1: none */
 };
 
-/* The first member of a group joins it for this process. The engine lock is held. Returns
- * 0 or -errno; -EAGAIN: @p needs a socket first.
+/* Joins a group for this process if the QP is its first member. The engine lock is held.
+ * Returns 0 or -errno; -EAGAIN: @p needs a socket first.
  */
 static int join_group(struct rnp_context *ctx, const struct rn_gid *mgid, struct parts *p)
 {
@@ -54,7 +54,7 @@ static int join_group(struct rnp_context *ctx, const struct rn_gid *mgid, struct
 	return rc;
 }
 
-/* Attach the QP. The engine lock is held. Returns as join_group(). */
+/* Attaches the QP to a group. The engine lock is held. Returns as join_group() does. */
 static int attach_to_group(struct rnp_qp *qp, const struct rn_gid *mgid, struct parts *p)
 {
 	struct rn_dev *dev = rnp_engine_dev(qp->ctx->engine);
@@ -95,7 +95,8 @@ int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_engine_lock(e);
 	rc = attach_to_group(qp, &mgid, &p);
-	while (rc == -EAGAIN) { /* again if the last member left without the lock */
+	/* again if the last member left while the lock was not held */
+	while (rc == -EAGAIN) {
 		rnp_engine_unlock(e);
 		p.sock = rn_group_open(&mgid, ifindex);
 		rnp_engine_lock(e);
@@ -108,8 +109,8 @@ int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	return -rc;
 }
 
-/* Engine lock held. Return: if this was the last member in this process, the socket of
- * the group, to be closed; otherwise -1.
+/* Detaches a QP from a group. Engine lock held. Return: the socket of the group, to be
+ * closed, if this was the last member in the process; otherwise -1.
  */
 static int detach_from_group(struct rnp_qp *qp, struct rnp_mcast *m)
 {
@@ -160,7 +161,9 @@ int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	return found ? 0 : EINVAL;
 }
 
-/* Before the QP leaves the device; engine lock held. */
+/* Detaches a QP from all its groups, before it is removed from the device; engine
+ * lock held.
+ */
 static void leave_all_groups(struct rnp_qp *qp)
 {
 	uint32_t ifindex = rnp_engine_netdev(qp->ctx->engine)->ifindex;
@@ -174,7 +177,7 @@ static void leave_all_groups(struct rnp_qp *qp)
 	}
 }
 
-/* In a fork child: the local memory alone. */
+/* Frees the records of memberships in local memory, in a fork() child. */
 static void free_memberships(struct rnp_qp *qp)
 {
 	struct rnp_mcast *next;
@@ -186,7 +189,7 @@ static void free_memberships(struct rnp_qp *qp)
 	LIST_INIT(&qp->mcasts);
 }
 
-/* --------------------------------------------------------------- creating, destroying */
+/* ----------------------------------------------------------- creation and destruction */
 RNP_SAME(RN_QPT_RC, IBV_QPT_RC);
 RNP_SAME(RN_QPT_UC, IBV_QPT_UC);
 RNP_SAME(RN_QPT_UD, IBV_QPT_UD);
@@ -216,7 +219,9 @@ static bool is_xrc(enum ibv_qp_type type)
 	return type == IBV_QPT_XRC_SEND || is_target(type);
 }
 
-/* Attributes that do not apply to a QP of this type are ignored, as by a kernel. */
+/* Returns the attributes that apply to a QP of this type; others are ignored, as by
+ * a kernel.
+ */
 static struct ibv_qp_init_attr relevant_attr(const struct ibv_qp_init_attr *in)
 {
 	struct ibv_qp_init_attr a = *in;
@@ -239,13 +244,13 @@ static bool is_cq_of(const struct rnp_context *ctx, const struct ibv_cq *cq)
 	return cq && cq->context == &ctx->base;
 }
 
-/* The objects that a new QP belongs to. */
+/* Objects that a new QP belongs to. */
 struct home {
 	struct rnp_context *ctx;
 	struct ibv_pd *pd;	     /* NULL for a target QP */
-	struct ibv_xrcd *xrcd;	     /* of a target QP, or NULL */
-	struct rnp_wq *wq;	     /* the WQ that the QP is behind; or NULL */
-	struct rnp_rwq_table *table; /* or NULL; a QP with a table has no queues */
+	struct ibv_xrcd *xrcd;	     /* XRC domain of a target QP, or NULL */
+	struct rnp_wq *wq;	     /* the WQ that the QP implements, or NULL */
+	struct rnp_rwq_table *table; /* table for RSS, whose QP has no queues; or NULL */
 	struct rnp_rss rss;
 };
 
@@ -259,7 +264,7 @@ static bool has_rq(const struct home *home, const struct ibv_qp_init_attr *attr)
 	return !is_xrc(attr->qp_type) && !home->table;
 }
 
-/* Returns a positive errno if such a QP cannot exist. */
+/* Checks the attributes. Returns 0, or a positive errno if such a QP cannot exist. */
 static int check_init(const struct home *home, const struct ibv_qp_init_attr *attr)
 {
 	const struct rnp_context *ctx = home->ctx;
@@ -283,8 +288,8 @@ static int check_init(const struct home *home, const struct ibv_qp_init_attr *at
 	return 0;
 }
 
-/* Inline data can use the room of the SGEs in a WQE. Hardware gives the program a few
- * bytes without being asked, and some programs count on them.
+/* Raises the capacity for inline data to the room of the SGEs in a WQE. Hardware, too,
+ * provides a few bytes without a request, and some programs rely on them.
  */
 static void give_inline(struct ibv_qp_cap *cap)
 {
@@ -321,7 +326,7 @@ static struct rn_qp_init init_of(struct rnp_qp *qp)
 	};
 }
 
-/* Allocate the core's part of the QP, perhaps by the allocator of the program. Returns 0
+/* Allocates the core's part of the QP, perhaps by the allocator of the program. Returns 0
  * or a positive errno.
  */
 static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
@@ -337,8 +342,8 @@ static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
 	return -rnp_buffer_alloc(&qp->block, pd, QP_ALIGN);
 }
 
-/* A raw packet QP needs packet sockets. One behind a WQ gets its frames from the QPs
- * whose tables name that WQ.
+/* Does the QP need packet sockets, as raw packet QPs do? One that implements a WQ does
+ * not: it gets frames from the QPs whose tables contain that WQ.
  */
 static bool has_sockets(const struct rnp_qp *qp)
 {
@@ -350,8 +355,8 @@ static enum rnp_hca_kind kind_of(const struct rnp_qp *qp)
 	return qp->wq ? RNP_HCA_WQ : RNP_HCA_QP;
 }
 
-/* Take a QPN and, for a raw packet QP, the sockets. The engine lock is held. Returns 0 or
- * a positive errno.
+/* Allocates a QPN and, for a raw packet QP, the sockets. The engine lock is held. Returns
+ * 0 or a positive errno.
  */
 static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
 {
@@ -366,7 +371,7 @@ static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
 	return rc;
 }
 
-/* Add @by to the use counts of its CQs, SRQ and table. The engine lock is held. */
+/* Adds @by to the use counts of the QP's CQs, SRQ and table. The engine lock is held. */
 static void count_uses(struct rnp_qp *qp, int by)
 {
 	const struct ibv_qp *base = &qp->base.qp;
@@ -381,7 +386,7 @@ static void count_uses(struct rnp_qp *qp, int by)
 		qp->table->qps += (unsigned)by;
 }
 
-/* Put the QP into the device. The engine lock is held. Returns 0 or a positive errno. */
+/* Adds the QP to the device. The engine lock is held. Returns 0 or a positive errno. */
 static int add_qp(struct rnp_qp *qp)
 {
 	struct rnp_context *ctx = qp->ctx;
@@ -441,7 +446,7 @@ static void free_qp(struct rnp_qp *qp)
 	free(qp);
 }
 
-/* Returns 0 or a positive errno. */
+/* Stores the attributes of RSS. Returns 0 or a positive errno. */
 static int init_spread(struct rnp_qp *qp, const struct home *home)
 {
 	qp->rss = malloc(sizeof(*qp->rss));
@@ -452,8 +457,8 @@ static int init_spread(struct rnp_qp *qp, const struct home *home)
 	return 0;
 }
 
-/* @send_ops_flags: 0 for a QP without ibv_wr_*(). @wanted->cap: Out: the capacities of
- * the QP.
+/* Creates a QP of any type. @send_ops_flags: 0 for a QP without ibv_wr_*(). @wanted->cap:
+ * out: the capacities of the QP.
  */
 static struct ibv_qp *new_qp(const struct home *home, struct ibv_qp_init_attr *wanted,
 			     uint64_t send_ops_flags)
@@ -651,7 +656,8 @@ struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 	return qp;
 }
 
-/* CQEs of a target QP in the CQ of an SRQ stay visible: they belong to the SRQ. */
+/* CQEs of an XRC target QP in the CQ of an SRQ remain visible, as they belong to the SRQ.
+ */
 void rnp_qp_skip_cqes(struct rnp_qp *qp)
 {
 	struct ibv_cq *send_cq = qp->base.qp.send_cq, *recv_cq = qp->base.qp.recv_cq;
@@ -662,7 +668,8 @@ void rnp_qp_skip_cqes(struct rnp_qp *qp)
 		rnp_cq_skip_qp(to_rnp_cq(recv_cq), qp->base.qp.qp_num);
 }
 
-/* There are other handles on the QP, so it stays in the device. The engine lock is held.
+/* Removes a handle on a QP that has other handles, so that the QP stays in the device.
+ * The engine lock is held.
  */
 static void leave_to_others(struct rnp_qp *qp)
 {
@@ -694,8 +701,8 @@ void rnp_qp_detach(struct rnp_qp *qp)
 		return;
 	}
 	rn_trace_qp_destroy(qp->base.qp.qp_num);
-	/* Packets that have arrived are received, and the acknowledgements and requests
-	 * that the peer waits for are sent before the QP goes.
+	/* Receive packets that have arrived, and send the acknowledgements and requests
+	 * that the peer waits for, before the QP is removed.
 	 */
 	rnp_engine_receive_all(e);
 	rnp_engine_send_last(e);

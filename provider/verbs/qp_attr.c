@@ -10,7 +10,7 @@
 #include "rocin/qp_attr.h"
 #include "rocin/queue_pair.h"
 
-/* -------------------------------------------------------- between verbs and the core */
+/* --------------------------------------------- conversion between verbs and the core */
 RNP_SAME(RN_QPS_RESET, IBV_QPS_RESET);
 RNP_SAME(RN_QPS_INIT, IBV_QPS_INIT);
 RNP_SAME(RN_QPS_RTR, IBV_QPS_RTR);
@@ -44,7 +44,7 @@ RNP_SAME(RN_MIG_ARMED, IBV_MIG_ARMED);
 RNP_SAME(RN_ATTR_DEST_QPN, IBV_QP_DEST_QPN);
 RNP_SAME(RN_ATTR_RATE_LIMIT, IBV_QP_RATE_LIMIT);
 
-/* MTU codes are powers of two: 1 is 256 bytes. */
+/* MTU codes are logarithms: code 1 is 256 bytes. */
 enum {
 	MTU_CODE_0 = 128
 };
@@ -75,7 +75,7 @@ static int check_attr(const struct ibv_qp_attr *a, uint32_t mask)
 	return 0;
 }
 
-/* The address of a peer, which is not multicast. */
+/* Converts the address of a peer, which must not be multicast. */
 static int peer_from(const struct rn_netdev *dev, const struct ibv_ah_attr *a,
 		     struct rn_av *av)
 {
@@ -173,9 +173,10 @@ void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr)
 	rnp_av_to_attr(&in->alt.av, &attr->alt_ah_attr);
 }
 
-/* --------------------------------------------------------------- changing and asking */
-/* Programs set all attributes of RC for XRC QPs of both types. Like a kernel, ignore
- * those that belong to the other type before the mask is checked.
+/* ------------------------------------------------ ibv_modify_qp() and ibv_query_qp() */
+/* Returns the attributes that apply to this type of QP. Programs set all attributes of RC
+ * for XRC QPs of both types; like a kernel, this ignores those that belong to the other
+ * type before the mask is checked.
  */
 static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
 {
@@ -188,8 +189,9 @@ static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
 	return mask;
 }
 
-/* Do the paths carry packets of the QP's MTU? Otherwise all of these packets would be
- * lost. */
+/* Do the network paths carry packets of the QP's MTU? If not, all such packets would
+ * be lost.
+ */
 static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32_t mask)
 {
 	const struct rn_netdev *dev = rnp_engine_netdev(qp->ctx->engine);
@@ -206,7 +208,9 @@ static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32
 		rnp_path_carries(paths, dev, &attr->alt.av, mtu));
 }
 
-/* How memory for READs and atomics is lent to the core, and where its address is kept. */
+/* Functions that lend memory for READs and atomics to the core, and the place where its
+ * address is kept.
+ */
 struct room {
 	uint32_t attr, count;
 	uint32_t (*has)(const struct rn_qp *qp);
@@ -256,8 +260,9 @@ static bool is_paced_type(enum ibv_qp_type type)
 	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
 }
 
-/* Returns 0, or the errno if such a limit cannot be set. The hint typical_pkt_sz is not
- * used. */
+/* Checks a rate limit. Returns 0, or the errno if such a limit cannot be set. The hint
+ * typical_pkt_sz is not used.
+ */
 static int check_rate(const struct ibv_qp *base,
 		      const struct ibv_qp_rate_limit_attr *attr)
 {
@@ -269,8 +274,8 @@ static int check_rate(const struct ibv_qp *base,
 										  : 0;
 }
 
-/* The static rate of an address vector, as ibv_rate_to_mbps() has it. 0, no limit, for
- * values that are no rate and for rates above the highest that is paced.
+/* Returns the static rate of an address vector in kbps, as ibv_rate_to_mbps() defines it;
+ * 0, no limit, for values that are no rate and for rates above the highest that is paced.
  */
 static uint32_t static_kbps(uint8_t rate)
 {
@@ -296,7 +301,7 @@ static void set_pace(struct rnp_qp *qp)
 	rn_qp_pace(qp->core, rnp_engine_now(), kbps, qp->burst);
 }
 
-/* Keep the attributes that the core does not keep. The engine lock is held. */
+/* Stores the rate attributes, which the core does not store. The engine lock is held. */
 static void take_rates(struct rnp_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
 {
 	bool reset = mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET;
@@ -313,7 +318,8 @@ static void take_rates(struct rnp_qp *qp, const struct ibv_qp_attr *attr, uint32
 		set_pace(qp);
 }
 
-/* The rate limit may also be set by ibv_modify_qp(). Returns 0 or -errno. */
+/* Checks the rate limit of an ibv_modify_qp() call, if it has one. Returns 0 or -errno.
+ */
 static int check_rate_attr(const struct ibv_qp *base, const struct ibv_qp_attr *attr,
 			   uint32_t mask)
 {
@@ -332,7 +338,7 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 
 	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
-	if (qp->table) /* its work queues have the states */
+	if (qp->table) /* a QP with RSS has no state; the WQs of its table have */
 		return EOPNOTSUPP;
 	cancel = rnp_lock_engine(e);
 	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
@@ -344,8 +350,8 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 		rc = make_room(qp, &core_attr, mask);
 	if (rc)
 		goto out;
-	/* Packets that have arrived are received in the old state, and acknowledgements
-	 * are sent that ERR or RESET would drop.
+	/* Receive packets that have arrived in the old state, and send acknowledgements
+	 * that ERR or RESET would drop.
 	 */
 	if ((mask & IBV_QP_STATE) &&
 	    (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR)) {
@@ -377,7 +383,7 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	struct ibv_qp_attr rates;
 	int cancel;
 
-	(void)attr_mask; /* a hint; all attributes are returned */
+	(void)attr_mask; /* only a hint: all attributes are returned */
 	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
 	if (qp->table)
@@ -432,8 +438,8 @@ int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr 
 	return rc;
 }
 
-/* Enhanced connection establishment: the vendor is Rocin's, and there are no options, so
- * none is granted. Options of another vendor are refused.
+/* Accepts ECE (enhanced connection establishment) options of vendor Rocin, which has
+ * none, so none is granted. Options of another vendor are refused.
  */
 int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece)
 {
@@ -463,7 +469,7 @@ static bool keeps_order(const struct rn_pcie_knobs *k)
 	       (k->place == RN_PLACE_PCIE && !k->ooo && k->relaxed != RN_RELAXED_FORCE);
 }
 
-/* Is the data of a message placed in order? @flags: newer releases of libibverbs ask for
+/* Is the data of a message placed in order? @flags: newer releases of libibverbs request
  * a mask of capabilities, older ones whether whole messages are in order.
  */
 int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint32_t flags)

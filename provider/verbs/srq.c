@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* srq.c - shared receive queues, and what XRC adds: domains, and target QPs that several
- * contexts have open. Receives are posted in post.c.
+/* srq.c - shared receive queues, and the objects of XRC: domains, and target QPs that
+ * several contexts can open. Receives are posted in post.c.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum {
 	RING_ALIGN = 64
 };
 
-/* Returns a positive errno if such an SRQ cannot exist. */
+/* Checks the attributes. Returns 0, or a positive errno if such an SRQ cannot exist. */
 static int check_init(const struct rnp_context *ctx, const struct ibv_srq_init_attr_ex *a)
 {
 	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
@@ -79,7 +79,7 @@ static struct rnp_srq *alloc_srq(struct rnp_context *ctx,
 	return srq;
 }
 
-/* Put the SRQ into the device. The engine lock is held. Returns 0 or a positive errno. */
+/* Adds the SRQ to the device. The engine lock is held. Returns 0 or a positive errno. */
 static int add_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 {
 	struct rnp_context *ctx = srq->ctx;
@@ -104,7 +104,7 @@ static int add_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 	return 0;
 }
 
-/* Returns NULL with errno. */
+/* Creates an SRQ of any type. Returns NULL with errno. */
 static struct ibv_srq *new_srq(struct rnp_context *ctx,
 			       const struct ibv_srq_init_attr_ex *a)
 {
@@ -291,10 +291,10 @@ int rnp_destroy_srq(struct ibv_srq *base)
 }
 
 /* ----------------------------------------------------------------------- XRC domains */
-/* A domain may be named by the inode of a file: each ibv_open_xrcd() with a descriptor of
- * that file, in this process and on this device, gives a handle on the same domain. A
- * kernel shares domains between processes, too; here a target QP and its SRQs are in one
- * process.
+/* A domain may be identified by the inode of a file: each ibv_open_xrcd() with a
+ * descriptor of that file, in this process and on this device, returns a handle on the
+ * same domain. A kernel shares domains between processes, too; here a target QP and its
+ * SRQs are in one process.
  */
 struct rnp_xrc_domain {
 	LIST_ENTRY(rnp_xrc_domain) link;
@@ -302,7 +302,8 @@ struct rnp_xrc_domain {
 	unsigned handles;
 	dev_t dev;
 	ino_t ino;
-	int fd; /* a copy that keeps the inode from being used again; -1: no inode */
+	/* copy of the descriptor, so that the inode is not reused; -1: no inode */
+	int fd;
 };
 
 static struct rnp_xrc_domain *find_domain(const struct rnp_xrc_domains *list,
@@ -335,8 +336,8 @@ static struct rnp_xrc_domain *new_domain(struct rnp_hca *hca, int fd,
 	return d;
 }
 
-/* Find the domain behind @fd, or make a new one. The engine lock is held. Returns 0 or a
- * positive errno, the same as a kernel.
+/* Finds the domain of the file @fd, or makes a new one. The engine lock is held. Returns
+ * 0 or a positive errno, the same as a kernel.
  */
 static int get_domain(struct rnp_hca *hca, int fd, int oflag, struct rnp_xrc_domain **out)
 {
@@ -453,7 +454,7 @@ static int check_open_attr(const struct rnp_context *ctx,
 	return 0;
 }
 
-/* A handle on QP @qpn, if that is a target QP of this domain; or NULL. */
+/* Returns a handle on QP @qpn, if that is a target QP of this domain; or NULL. */
 static struct rnp_qp *find_target(struct rnp_engine *e, const struct rnp_xrcd *xrcd,
 				  uint32_t qpn)
 {
@@ -463,7 +464,7 @@ static struct rnp_qp *find_target(struct rnp_engine *e, const struct rnp_xrcd *x
 	return qp && qp->xrcd && qp->xrcd->domain == xrcd->domain ? qp : NULL;
 }
 
-/* Make @qp one more handle on QP @qpn. The engine lock is held. Returns 0 or EINVAL. */
+/* Makes @qp one more handle on QP @qpn. The engine lock is held. Returns 0 or EINVAL. */
 static int share_target(struct rnp_qp *qp, uint32_t qpn)
 {
 	struct rnp_qp *other = find_target(qp->ctx->engine, qp->xrcd, qpn);

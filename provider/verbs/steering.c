@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* steering.c - which Ethernet frames a raw packet QP receives: flow rules, with the
- * counters of the frames that they match, and the work queues over which RSS spreads
+/* steering.c - verbs that select the Ethernet frames that a raw packet QP receives: flow
+ * rules, counters of the frames that match them, and work queues to which RSS distributes
  * these frames.
  */
 #include <stdlib.h>
@@ -12,7 +12,9 @@
 #include "rocin/queue_pair.h"
 
 /* ------------------------------------------------------------------------ flow rules */
-/* Returns a positive errno if such a rule cannot exist. */
+/* Checks a flow rule and converts it. Returns 0, or a positive errno if such a rule
+ * cannot exist.
+ */
 static int check_flow(struct ibv_qp *qp, const struct ibv_flow_attr *attr,
 		      struct rnp_flow *flow)
 {
@@ -22,7 +24,9 @@ static int check_flow(struct ibv_qp *qp, const struct ibv_flow_attr *attr,
 
 	if (rnp_is_fork_child(ctx))
 		return EIO;
-	/* Packets for UD, RC and UC are RoCE, and name their QP by its number. */
+	/* Only raw packet QPs have rules: packets for UD, RC and UC are RoCE, and carry
+	 * the number of their QP.
+	 */
 	if (qp->qp_type != IBV_QPT_RAW_PACKET)
 		return EOPNOTSUPP;
 	rc = -rnp_flow_spec_parse(attr, &flow->rule, &counters);
@@ -34,7 +38,7 @@ static int check_flow(struct ibv_qp *qp, const struct ibv_flow_attr *attr,
 	return 0;
 }
 
-/* The engine lock is held. Returns 0 or a positive errno. */
+/* Adds a rule to the device. The engine lock is held. Returns 0 or a positive errno. */
 static int attach_flow(struct rnp_flow *flow)
 {
 	struct rnp_context *ctx = flow->qp->ctx;
@@ -146,7 +150,7 @@ int rnp_destroy_counters(struct ibv_counters *base)
 	return 0;
 }
 
-/* The engine lock is held. */
+/* Adds a counter point. The engine lock is held. */
 static int add_counter_point(struct rnp_counters *counters,
 			     struct rnp_counter_point point)
 {
@@ -158,8 +162,8 @@ static int add_counter_point(struct rnp_counters *counters,
 	return 0;
 }
 
-/* Only before the rule is made, which then names the counters in an action, as hardware
- * does it.
+/* Attaches a counter point; possible only before a rule uses the counters, as with
+ * hardware. A rule names its counters in an action, so @flow must be NULL.
  */
 int rnp_attach_counters_point_flow(struct ibv_counters *base,
 				   struct ibv_counter_attach_attr *attr,
@@ -184,7 +188,7 @@ int rnp_attach_counters_point_flow(struct ibv_counters *base,
 	return rc;
 }
 
-/* The value at an index without a counter is 0. */
+/* Reads counters; the value at an index without a counter point is 0. */
 int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t count,
 		      uint32_t flags)
 {
@@ -214,8 +218,8 @@ int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t coun
 }
 
 /* --------------------------------------------------------------- receive work queues */
-/* Returns a positive errno if such a queue cannot exist. The QP behind it checks its
- * length.
+/* Checks the attributes of a work queue. Returns 0, or a positive errno if such a queue
+ * cannot exist. Its length is checked when its hidden QP is created.
  */
 static int check_wq(const struct rnp_context *ctx, const struct ibv_wq_init_attr *attr)
 {
@@ -287,8 +291,8 @@ static int move_queue(struct rnp_wq *wq, enum ibv_qp_state state, int more)
 	return rnp_modify_qp(&wq->queue->base.qp, &attr, IBV_QP_STATE | more);
 }
 
-/* Move the queue from the state @now, which may be ERR after an error, to @next. Returns
- * 0 or a positive errno.
+/* Moves a work queue from the state @now, which may be ERR after an error, to @next.
+ * Returns 0 or a positive errno.
  */
 static int move_wq(struct rnp_wq *wq, enum ibv_wq_state now, enum ibv_wq_state next)
 {
@@ -372,8 +376,10 @@ int rnp_destroy_wq(struct ibv_wq *base)
 	return 0;
 }
 
-/* ------------------------------------------------------------- tables of work queues */
-/* Returns a positive errno if such a table cannot exist. */
+/* ---------------------------------------------------------------- indirection tables */
+/* Checks the attributes of a table. Returns 0, or a positive errno if such a table
+ * cannot exist.
+ */
 static int check_table(const struct rnp_context *ctx,
 		       const struct ibv_rwq_ind_table_init_attr *attr)
 {
@@ -418,7 +424,7 @@ static struct rnp_rwq_table *new_table(struct rnp_context *ctx,
 	return t;
 }
 
-/* The engine lock is held. Returns 0 or a positive errno. */
+/* Adds a table to the device. The engine lock is held. Returns 0 or a positive errno. */
 static int attach_table(struct rnp_context *ctx, struct rnp_rwq_table *t)
 {
 	int rc = rnp_engine_dead(ctx->engine) ? EIO
