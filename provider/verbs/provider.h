@@ -517,7 +517,7 @@ void rnp_buffer_free(struct rnp_buffer *buf);
 
 /**
  * rnp_av_from_attr() - Check and convert an address
- * @dev:	Device whose GID table @attr refers to @@ rnp_av_from_attr
+ * @dev:	Device whose GID table @attr refers to
  * @av:		Out; untouched on failure
  *
  * Return: 0; -EINVAL: no GRH (RoCE has no other address), port not 1, an unused entry of

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_ids.c - see cm_ids.h. */
+/* cm_ids.c - the ids of the connection manager as this process sees them; see cm_ids.h.
+ */
 #include "cm_ids.h"
 
 #include <errno.h>
@@ -14,10 +15,12 @@ enum {
 	EV_DEVICE_REMOVAL = 11, /* enum rdma_cm_event_type, <rdma/rdma_cma.h> */
 };
 
-/* ---- Boards ---- */
+/* ---- Boards: memory that rocind shares for reading ---- */
 
-/* One for each rocind that has opened a channel, the last one first. Shape MP: who sees
- * an entry sees the mapping. Nothing is taken out: a thread may be reading it.
+/* A mapped board: a table of ids that rocind shares for reading (cm_board.h). There is
+ * one for each rocind that has opened a channel in this process, the last one first. An
+ * entry is published with its mapping (message passing) and never removed, as a thread
+ * may be reading it.
  */
 struct board {
 	const struct rn_cm_board_memory *mem;
@@ -25,7 +28,9 @@ struct board {
 };
 static _Atomic(struct board *) boards;
 
-/* Out of memory: rocind is asked, and its end is not told. */
+/* Without memory the board is not used: queries then go to rocind, and the end of rocind
+ * is not reported to the program.
+ */
 void rnk_cm_ids_take_board(int fd)
 {
 	struct board *head = atomic_load(&boards), *b;
@@ -59,17 +64,19 @@ bool rnk_cm_ids_read_life(enum rn_cm_kind kind, uint64_t channel, uint32_t numbe
 	return false;
 }
 
-/* ---- What has happened since rocind went ---- */
+/* ---- What has happened since rocind ended ---- */
 
 struct since {
 	uint64_t channel;
 	enum rn_cm_kind kind;
 	uint32_t number;
-	bool is_told; /* that its device is gone */
+	bool is_told; /* DEVICE_REMOVAL was reported for the id */
 	bool has_ended;
 };
 
-/* Those of which there is something to say, by channel, kind and number (tsearch(3)). */
+/* Tree (tsearch(3)) of struct since for the ids with something to remember, sorted by
+ * channel, kind and number.
+ */
 static void *tree;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -108,7 +115,7 @@ static struct since *find(enum rn_cm_kind kind, uint64_t channel, uint32_t numbe
 	return node ? *(struct since **)node : NULL;
 }
 
-/* Return: NULL if out of memory. */
+/* Finds or makes the entry of an id. Return: NULL if there is no memory. */
 static struct since *enter(enum rn_cm_kind kind, uint64_t channel, uint32_t number)
 {
 	struct since *s = find(kind, channel, number);
@@ -125,9 +132,11 @@ static struct since *enter(enum rn_cm_kind kind, uint64_t channel, uint32_t numb
 	return NULL;
 }
 
-/* ---- In rocind's place ---- */
+/* ---- Answers in place of rocind ---- */
 
-/* It is told once, if the program knows it by a uid. */
+/* Must DEVICE_REMOVAL be reported for the id? It is reported once, if the program has
+ * given the id a uid.
+ */
 static bool is_to_be_told(uint64_t channel, uint32_t number, struct rn_cm_life *life)
 {
 	const struct since *s;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* loopback.c - see loopback.h. */
+/* loopback.c - shows loopback interfaces to libfabric in the form that it accepts;
+ * see loopback.h.
+ */
 #include "loopback.h"
 
 #include <dlfcn.h>
@@ -26,7 +28,7 @@ bool rnk_loopback_is_for(const void *caller)
 	return false;
 }
 
-/* The first loopback entry of the interface and family that no device has taken yet. */
+/* Finds the first loopback entry of the interface and family that no device uses yet. */
 static struct ifaddrs *find(struct ifaddrs *all, const char *ifname, int family)
 {
 	for (struct ifaddrs *i = all; i; i = i->ifa_next)

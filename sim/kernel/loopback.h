@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* loopback.h - interfaces as libfabric is to see them.
+/* loopback.h - shows loopback interfaces to libfabric in the form that it accepts.
  *
  * No kernel has an RDMA device on the loopback interface, so libfabric's verbs provider
- * leaves that out when it looks for the addresses of devices (prov/verbs/src/
- * verbs_info.c), and without an address it offers no FI_EP_MSG. Devices of ours are on
- * loopback unless the user says otherwise: to libfabric, and to nobody else, the entry of
- * such an interface bears the device's address and is not called loopback.
+ * omits that interface when it looks for the addresses of devices
+ * (prov/verbs/src/verbs_info.c), and without an address it offers no FI_EP_MSG. Devices
+ * of Rocin are on loopback unless the user says otherwise. So in the list of getifaddrs()
+ * that libfabric gets, and nobody else, the entry of such an interface has the device's
+ * address and lacks the flag IFF_LOOPBACK.
  */
 #ifndef RNK_LOOPBACK_H
 #define RNK_LOOPBACK_H
@@ -15,11 +16,11 @@
 
 struct rn_netdev;
 
-/* Is this code of libfabric, or of a provider that it has loaded? */
+/* Is @caller, a return address, in libfabric or a provider that it has loaded? */
 bool rnk_loopback_is_for(const void *caller);
 
-/* Change the entries of loopback interfaces that devices are on, one of each family: the
- * next gets the first address of the device.
+/* Changes the entries of loopback interfaces that have devices: for each device one entry
+ * of each family gets the device's first address.
  */
 void rnk_loopback_show(struct ifaddrs *all, const struct rn_netdev *devs, unsigned count);
 

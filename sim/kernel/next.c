@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* next.c - finds the functions that the hooks stand in front of. */
+/* next.c - finds the functions of libc that the hooks replace. */
 #include "next.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ enum if_missing {
 
 struct hook {
 	const char *name;
-	const char *version; /* to prefer, or NULL */
+	const char *version; /* symbol version to prefer, or NULL */
 	enum if_missing if_missing;
 };
 
@@ -33,16 +33,16 @@ static const struct hook hooks[] = {
 
 static_assert(sizeof(hooks) / sizeof(hooks[0]) == RNK_FN_COUNT, "one row per hook");
 
-/* --------------------------------------------------------- before our constructor */
-/* Bare system calls. open() and openat() stand for their 64-bit twins too: with
- * O_LARGEFILE both do the same.
+/* --------------------------------------- functions before our constructor has run */
+/* Bare system calls. early_open() and early_openat() also serve for open64() and
+ * openat64(): with O_LARGEFILE both do the same.
  */
 static int call_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
 	return (int)syscall(SYS_openat, dirfd, path, flags | O_LARGEFILE, mode);
 }
 
-/* __O_TMPFILE includes the bit of O_DIRECTORY. */
+/* Do the flags require a mode? __O_TMPFILE includes the bit of O_DIRECTORY. */
 static bool wants_mode(int flags)
 {
 	return (flags & O_CREAT) || (flags & __O_TMPFILE) == __O_TMPFILE;
@@ -133,7 +133,7 @@ _Atomic(void *) rnk_next_fn[RNK_FN_COUNT] = {
 	[RNK_FN_pthread_sigmask] = (void *)early_sigmask,
 };
 
-/* ---------------------------------------------------------------- looking them up */
+/* ------------------------------------------------------------------------- lookup */
 static int missing_int(void)
 {
 	errno = ENOSYS;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* next.h - the functions that the hooks stand in front of.
+/* next.h - the functions of libc that the hooks replace.
  *
- * NEXT(open) is the next definition of open() after ours: another preloaded library or
- * a sanitizer if there is one, in the end libc. Never a bare system call, because
- * open() and others are cancellation points and other interposers want to see them.
+ * NEXT(open) is the next definition of open() after ours: that of another preloaded
+ * library or a sanitizer if there is one, otherwise that of libc. It is never a bare
+ * system call, because open() and others are cancellation points and other interposers
+ * must see the calls.
  *
- * The one exception is the time before our constructor has run. A malloc library may
- * then open files while it initialises itself, where dlsym() must not be called; so the
- * functions such libraries use start out as bare system calls.
+ * The one exception is the time before our constructor has run. A malloc library may then
+ * open files while it initialises itself, when dlsym() must not be called; so the
+ * functions that such libraries use are bare system calls at first.
  *
  * The prototypes at the end are of functions that libc's headers do not declare. They
- * belong to the ABI of glibc only: the bodies behind _FORTIFY_SOURCE, and the stat family
- * of programs built before glibc 2.33.
+ * belong to the ABI of glibc only: the functions called by _FORTIFY_SOURCE, and the stat
+ * family of programs built before glibc 2.33.
  *
- * Threads: any. An entry only ever changes from one working function to another.
+ * Threads: any. An entry only changes from one working function to another.
  */
 #ifndef RNK_NEXT_H
 #define RNK_NEXT_H
@@ -25,7 +26,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* A hook, or what the device looks for by name. */
+/* Exports a hook, or a function that the device looks up by name. */
 #define RNK_EXPORT __attribute__((visibility("default")))
 
 #define RNK_HOOK(name, version, if_missing) RNK_FN_##name,
@@ -39,7 +40,7 @@ enum rnk_fn {
 
 extern _Atomic(void *) rnk_next_fn[RNK_FN_COUNT];
 
-/* Look up one function and remember it. Return: never NULL. */
+/* Looks up one function and remembers it. Return: never NULL. */
 void *rnk_next_resolve(enum rnk_fn fn);
 
 /**

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* preload.c - the symbol table of the stand-in: thin wrappers only.
+/* preload.c - the replaced libc functions of the preloaded library: thin wrappers only.
  *
- * The library is preloaded into other people's programs. Each hook asks first whether
- * the path (redirect.h) or the descriptor (uverbs.h) is ours and otherwise does what the
- * next definition of the function does, including being a cancellation point. Hooks keep
- * no state, take no lock, allocate nothing but stack, and leave errno to the next
- * function. So fork(), vfork(), exec(), signal handlers and threads need no care here.
+ * The library is preloaded into other people's programs. Each wrapper (hook) asks first
+ * whether the path (redirect.h) or the descriptor (uverbs.h, rdma_cm.h) belongs to the
+ * simulated kernel; otherwise it does what the next definition of the function does,
+ * including being a cancellation point. Hooks keep no state, take no lock, allocate
+ * nothing but stack, and leave errno to the next function. So fork(), vfork(), exec(),
+ * signal handlers and threads need no care here.
  *
- * Hooks of what would take the device's descriptors and signal handlers away are in
- * watch.c; what is done to a descriptor of rdma_cm, in rdma_cm.c.
+ * Hooks that protect the device's descriptors and signal handlers are in watch.c;
+ * commands on a descriptor of rdma_cm are in rdma_cm.c.
  */
-#undef _FORTIFY_SOURCE	 /* its inline open() would be in the way of ours */
+#undef _FORTIFY_SOURCE	 /* its inline open() would replace ours */
 #undef _FILE_OFFSET_BITS /* would rename open() to open64() */
 
 #include "next.h"
@@ -39,7 +40,7 @@
 #include "rocin/netdev.h"
 #include "uverbs.h"
 
-/* Before most other constructors, so that they already find the devices. */
+/* Runs before most other constructors, so that they already find the devices. */
 __attribute__((constructor(101))) static void start(void)
 {
 	if (!rnk_next_resolve_all())
@@ -48,7 +49,7 @@ __attribute__((constructor(101))) static void start(void)
 		(void)rnk_tree();
 }
 
-/* The mode, if the flags say that one was given. */
+/* Reads the argument @mode if the flags say that there is one. */
 #define TAKE_MODE(mode, flags)                                                   \
 	do {                                                                     \
 		if (((flags)&O_CREAT) || ((flags)&__O_TMPFILE) == __O_TMPFILE) { \
@@ -60,9 +61,11 @@ __attribute__((constructor(101))) static void start(void)
 		}                                                                \
 	} while (0)
 
-/* open */
+/* Opening of files */
 
-/* /dev/infiniband/rdma_cm is no file: the tree only says that it is there. */
+/* Opens /dev/infiniband/rdma_cm, which is no file: the entry in the simulated /dev only
+ * shows that the device exists.
+ */
 #define OPEN_RDMA_CM(path, mapped, flags)                           \
 	do {                                                        \
 		if ((mapped) != (path) && rnk_cm_is_node((mapped))) \
@@ -165,7 +168,7 @@ RNK_EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
 	return NEXT(freopen64)(path, mode, stream);
 }
 
-/* directories */
+/* Directories */
 
 RNK_EXPORT DIR *opendir(const char *path)
 {
@@ -219,7 +222,7 @@ RNK_EXPORT int inotify_add_watch(int fd, const char *path, uint32_t mask)
 	return NEXT(inotify_add_watch)(fd, path, mask);
 }
 
-/* stat; the __x forms are what programs built before glibc 2.33 call */
+/* stat(); programs built before glibc 2.33 call the __x forms */
 
 RNK_EXPORT int stat(const char *path, struct stat *st)
 {
@@ -302,7 +305,7 @@ RNK_EXPORT int __fxstatat64(int ver, int dirfd, const char *path, struct stat64 
 	return NEXT(__fxstatat64)(ver, dirfd, path, st, flags);
 }
 
-/* access, links, attributes */
+/* Access rights, links and attributes */
 
 RNK_EXPORT int access(const char *path, int mode)
 {
@@ -377,12 +380,15 @@ RNK_EXPORT ssize_t llistxattr(const char *path, char *names, size_t len)
 	return NEXT(llistxattr)(path, names, len);
 }
 
-/* names: the results of what follows lie in the tree and are given their /sys and /dev
- * names again, because programs take such names apart (UCX and NCCL look for the parent
- * of a device in them). The exception is fts: its entries carry the tree's own path.
+/* Functions that return paths. The paths in the simulated tree are translated back to
+ * their /sys and /dev names, because programs take such names apart (UCX and NCCL look
+ * for the parent of a device in them). The exception is fts: its entries contain the
+ * paths in the tree.
  */
 
-/* Give a path that libc wrote its /sys name again, in place: it only gets shorter. */
+/* Translates a path that libc has written back to its /sys name, in place: it only
+ * gets shorter.
+ */
 static char *unmap(char *path)
 {
 	const char *name = rnk_unmapped(path);
@@ -425,7 +431,7 @@ RNK_EXPORT char *get_current_dir_name(void)
 	return unmap(NEXT(get_current_dir_name)());
 }
 
-/* glob: libc offers to walk with functions of ours, so paths keep their names */
+/* glob(): libc can be told to walk with our functions, so paths keep their names */
 
 static void *glob_opendir(const char *path)
 {
@@ -473,7 +479,7 @@ static int glob_lstat64(const char *path, struct stat64 *st)
 	return lstat64(path, st);
 }
 
-/* Run glob() with the functions above and leave no trace of them in the result. */
+/* Runs glob() with the functions above and restores the members of the result. */
 #define GLOB_IN_TREE(next, pattern, flags, errfunc, result, bits)                      \
 	({                                                                             \
 		__typeof__(*(result)) saved_ = *(result);                              \
@@ -510,9 +516,9 @@ RNK_EXPORT int glob64(const char *pattern, int flags, int (*errfunc)(const char 
 	return GLOB_IN_TREE(glob64, pattern, flags, errfunc, result, 64);
 }
 
-/* ftw and nftw: the callback gets no context, so the program's own is kept per thread
- * while the walk lasts. Walks may nest. A name in /sys is the tail of the name in the
- * tree, so the callback gets a pointer into the latter.
+/* ftw() and nftw(): the callback has no context argument, so the program's callback is
+ * stored per thread during the walk. Walks may nest. A name in /sys is the end of the
+ * path in the tree, so the callback gets a pointer into that path.
  */
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -551,7 +557,7 @@ static int on_nftw64(const char *path, const struct stat64 *st, int flag,
 	return callback.nftw64(name, st, flag, &moved);
 }
 
-/* Walk in the tree with on_NAME in place of @fn. */
+/* Walks in the simulated tree with on_NAME as callback instead of @fn. */
 #define WALK_IN_TREE(name, path, fn, ...)                         \
 	({                                                        \
 		__typeof__(callback.name) saved_ = callback.name; \
@@ -592,10 +598,10 @@ RNK_EXPORT int nftw64(const char *path, __nftw64_func_t fn, int descriptors, int
 	return WALK_IN_TREE(nftw64, path, fn, descriptors, flags);
 }
 
-/* fts */
+/* fts_open() */
 
-/* A copy of the list of roots with ours redirected: one block, so that one free() does;
- * fts_open() keeps none of it. NULL if none is ours, or no memory.
+/* Copies the list of roots, with simulated paths redirected: one block, freed by one
+ * free(); fts_open() keeps no pointer to it. NULL if no path is simulated, or no memory.
  */
 static char **redirect_roots(char *const *roots)
 {
@@ -648,7 +654,7 @@ RNK_EXPORT FTS64 *fts64_open(char *const *roots, int options,
 	return FTS_OPEN_IN_TREE(fts64_open, roots, options, compare);
 }
 
-/* what is not a path */
+/* Replaced libc functions that take no path */
 
 RNK_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
@@ -668,8 +674,8 @@ RNK_EXPORT int ioctl(int fd, unsigned long request, ...)
 	return -1;
 }
 
-/* A kernel with RDMA support would answer over netlink with its own list of devices, or
- * an empty one, and libibverbs would never look into sysfs for ours.
+/* Refuses netlink sockets for RDMA. A kernel with RDMA support would answer with its own
+ * list of devices, perhaps empty, and libibverbs would never look into sysfs for ours.
  */
 RNK_EXPORT int socket(int domain, int type, int protocol)
 {
@@ -680,7 +686,7 @@ RNK_EXPORT int socket(int domain, int type, int protocol)
 	return NEXT(socket)(domain, type, protocol);
 }
 
-/* rdma_cm */
+/* Functions on the descriptor of rdma_cm, and getifaddrs() */
 
 RNK_EXPORT ssize_t write(int fd, const void *buf, size_t len)
 {
@@ -689,7 +695,7 @@ RNK_EXPORT ssize_t write(int fd, const void *buf, size_t len)
 	return number ? rnk_cm_write(fd, number, buf, len) : NEXT(write)(fd, buf, len);
 }
 
-/* libfabric, which is told where the devices are. */
+/* Changes the list of interfaces for libfabric, see loopback.h. */
 static void show_devices(struct ifaddrs *all)
 {
 	struct rn_netdev devs[RN_NETDEV_MAX];
@@ -710,7 +716,7 @@ RNK_EXPORT int getifaddrs(struct ifaddrs **all)
 	return rc;
 }
 
-/* A socket, but the program is to see a character device. */
+/* Makes a descriptor of rdma_cm, which is a socket, look like a character device. */
 #define SHOW_RDMA_CM(fd, st, rc)                        \
 	do {                                            \
 		if ((rc) == 0 && rnk_cm_number((fd))) { \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rdma_cm.c - see rdma_cm.h. */
+/* rdma_cm.c - the device /dev/infiniband/rdma_cm, by sockets to rocind; see rdma_cm.h. */
 #include "rdma_cm.h"
 
 #include <errno.h>
@@ -25,18 +25,18 @@
 #include "transport/io/host/own_fd.h"
 #include "transport/io/rocind/rocind_client.h"
 
-/* ---- Paths of commands ---- */
+/* ---- Command sockets ---- */
 
 enum {
-	PATHS = 4, /* channels that a thread uses in turn at no cost */
+	PATHS = 4, /* command sockets that a thread keeps open, one per channel */
 };
 
 struct rnk_cm_path {
-	uint64_t number; /* of its channel; 0: none */
+	uint64_t number; /* number of its channel; 0: unused entry */
 	int fd;
 	uint32_t seq;
 	pid_t pid;
-	ino_t inode; /* of the socket, to know it by */
+	ino_t inode; /* inode of the socket, to recognise it */
 };
 
 static __thread struct {
@@ -47,7 +47,7 @@ static __thread struct {
 static pthread_key_t at_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Return: false if it is no socket. */
+/* Reads the inode of a socket. Return: false if @fd is no socket. */
 static bool read_inode(int fd, ino_t *inode)
 {
 	struct stat st;
@@ -58,8 +58,9 @@ static bool read_inode(int fd, ino_t *inode)
 	return true;
 }
 
-/* The descriptor is none, or another by now? No name: the kernel gives out a million of
- * them in a network namespace, which one user can take.
+/* Is the descriptor still that of our socket? The program may have closed it. The inode
+ * tells; a bound name would not do, as a network namespace has only a million of them,
+ * and one user could take all.
  */
 static bool is_there(const struct rnk_cm_path *w)
 {
@@ -89,7 +90,7 @@ static void make_key(void)
 		at_end = (pthread_key_t)-1;
 }
 
-/* The program has closed the channel, or rocind has gone. */
+/* Has the program closed the channel, or has rocind ended? */
 static bool is_dead(const struct rnk_cm_path *w)
 {
 	struct pollfd p = { .fd = w->fd };
@@ -131,7 +132,7 @@ static int hand_over(int channel_fd, int end)
 	for (;;) {
 		if (sendmsg(channel_fd, &msg, MSG_NOSIGNAL) >= 0)
 			return 0;
-		/* The program's O_NONBLOCK is about events: wait for room by hand. */
+		/* O_NONBLOCK is set by the program for events; here wait for room. */
 		if (errno == EAGAIN)
 			poll(&(struct pollfd){ .fd = channel_fd, .events = POLLOUT }, 1,
 			     -1);
@@ -173,7 +174,7 @@ int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **path)
 		}
 	}
 	pthread_once(&once, make_key);
-	/* Without it a thread that ends leaves its descriptors behind. */
+	/* Without the key a thread that ends would leave its descriptors open. */
 	if (at_end == (pthread_key_t)-1 || pthread_setspecific(at_end, &mine))
 		return -ENOMEM;
 	w = free_place();
@@ -199,11 +200,11 @@ uint32_t rnk_cm_path_next_seq(struct rnk_cm_path *path)
 /* ---- Descriptors ---- */
 
 enum {
-	KNOWN_MAX = 65536, /* descriptors beyond are looked at one by one */
+	KNOWN_MAX = 65536, /* higher descriptors are always checked by getsockname() */
 	BITS = 64,
 };
 
-/* A set bit means that it may be one of ours. */
+/* Bit set: the descriptor may be one of rdma_cm. */
 static _Atomic uint64_t known[KNOWN_MAX / BITS];
 static atomic_bool any_known;
 
@@ -224,7 +225,9 @@ static bool may_be(int fd)
 		1);
 }
 
-/* The number in a descriptor's name; 0: it is none of ours. Keeps errno. */
+/* Returns the channel number in a descriptor's socket name; 0: not a descriptor of
+ * rdma_cm. Keeps errno.
+ */
 static uint64_t number_of(int fd)
 {
 	struct sockaddr_un addr = { 0 };
@@ -274,7 +277,9 @@ static int open_by_rocind(void)
 	return fd;
 }
 
-/* open() is a cancellation point, and would leak what is half made. */
+/* Cancellation is disabled meanwhile: open() is a cancellation point, and would leak what
+ * is half done.
+ */
 int rnk_cm_open(int flags)
 {
 	int before, fd;
@@ -296,7 +301,9 @@ int rnk_cm_open(int flags)
 
 /* ---- Commands ---- */
 
-/* Where a command has the number of what it is about, and the address of its answer. */
+/* Offsets in a command of the number of its id or group, and of the address of
+ * its answer.
+ */
 static const struct place {
 	bool has_id, has_group, answers;
 	uint16_t id_at;
@@ -344,17 +351,17 @@ static const struct place {
 #undef BOTH
 };
 
-/* One command in flight. The kernel copies from and to the program's memory, so a wrong
- * address in it is EFAULT and not the end of the program.
+/* A command that is being executed. The kernel copies from and to the program's memory,
+ * so a wrong address in the command gives EFAULT and does not end the program.
  */
 struct command {
 	struct rdma_ucm_cmd_hdr hdr;
 	const uint8_t *in;
 	struct rn_cmdev_call call;
 	void *option;
-	void *out; /* NULL: there is no answer */
+	void *out; /* buffer for the answer; NULL: the command has no answer */
 	struct place place;
-	uint32_t number; /* of the id or the group that it is about, if there is one */
+	uint32_t number; /* number of the id or group that the command is about, if any */
 };
 
 static uint64_t value_at(const struct command *c, size_t at, size_t len)
@@ -372,7 +379,7 @@ static void *pointer_at(const struct command *c, size_t at)
 	return (void *)(uintptr_t)value_at(c, at, sizeof(uint64_t));
 }
 
-/* 0 or -errno, in the order of the kernel's checks. */
+/* Parses a command. Return: 0 or -errno, in the order of the kernel's checks. */
 static int read_command(struct command *c, const void *buf, size_t len)
 {
 	*c = (struct command){ .in = (const uint8_t *)buf + sizeof(c->hdr) };
@@ -403,12 +410,14 @@ static int read_command(struct command *c, const void *buf, size_t len)
 
 		c->call.from = number_of(from);
 		if (!c->call.from && fcntl(from, F_GETFD) >= 0)
-			return -EINVAL; /* of another device */
+			return -EINVAL; /* a descriptor of another device */
 	}
 	return 0;
 }
 
-/* Return: 0 or -errno; -ESHUTDOWN: the path is closed. @end: goes with it, or -1. */
+/* Sends a command. @end: descriptor to send with it, or -1. Return: 0 or -errno;
+ * -ESHUTDOWN: the command socket is closed.
+ */
 static int send_command(int path, const struct command *c, int end)
 {
 	union {
@@ -438,7 +447,9 @@ static int send_command(int path, const struct command *c, int end)
 	return 0;
 }
 
-/* Return: what the command did, 0 or -errno; -ESHUTDOWN: the path is closed. */
+/* Receives the answer. Return: result of the command, 0 or -errno; -ESHUTDOWN: the
+ * command socket is closed.
+ */
 static int receive_answer(int path, struct command *c, struct rn_cmdev_answer *answer)
 {
 	struct iovec iov[] = { { answer, sizeof(*answer) }, { c->out, c->call.out_len } };
@@ -463,7 +474,9 @@ static bool has_gone(int fd)
 	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
 }
 
-/* Return: as the command; -ESHUTDOWN: rocind has gone. */
+/* Sends a command to rocind and waits for the answer. Return: result of the command;
+ * -ESHUTDOWN: rocind has ended.
+ */
 static int exchange(int fd, uint64_t number, struct command *c)
 {
 	const struct command end = { .call = { .cmd = RN_CMDEV_END } };
@@ -482,12 +495,14 @@ static int exchange(int fd, uint64_t number, struct command *c)
 	if (rc != -ESHUTDOWN)
 		return rc;
 	rnk_cm_path_close(path);
-	/* rocind is there, but did not take the path: it has no descriptors left. */
+	/* rocind is running, but has not accepted the command socket: it has no
+	 * descriptors left.
+	 */
 	return has_gone(fd) ? rc : -ENOMEM;
 }
 
-/* Copy what rocind shows to the program's memory, which may be none. Return: as the
- * command; -ENODATA: it is to be asked.
+/* Copies what the board shows to the program's memory, whose address may be wrong.
+ * Return: result of the command; -ENODATA: rocind must answer.
  */
 static int copy_out(const struct command *c, const void *answer, size_t len)
 {
@@ -502,15 +517,15 @@ static int copy_out(const struct command *c, const void *answer, size_t len)
 	return n >= 0 || errno == EFAULT ? -EFAULT : -ENODATA;
 }
 
-/* Queries are answered from what rocind shows of the id (cm_board.h), without a command
- * to it.
+/* Answers a query from what the board shows of the id (cm_board.h), without a command to
+ * rocind. Return: result of the command; -ENODATA: rocind must answer.
  */
 static int look_up(int fd, uint64_t number, const struct command *c)
 {
 	struct rn_cm_answers shown;
 	uint32_t state;
 
-	/* What it has shown is no more true when it has gone. */
+	/* What the board shows is not true any more after rocind has ended. */
 	if (!rnk_cm_ids_read(number, c->number, &shown) || has_gone(fd))
 		return -ENODATA;
 	if (c->hdr.cmd == RDMA_USER_CM_CMD_QUERY_ROUTE)
@@ -524,9 +539,10 @@ static int look_up(int fd, uint64_t number, const struct command *c)
 	return copy_out(c, shown.qp[state], sizeof(shown.qp[state]));
 }
 
-/* DISCONNECT of an id that has a connection, without waiting for rocind. What follows on
- * another path may be done first: that moves the id, which is found all the same, or ends
- * it, and the connection too. Return: 0; -ENODATA: as other commands.
+/* Executes DISCONNECT of an id that has a connection, without waiting for rocind. A later
+ * command on another command socket may be executed first: that may migrate the id, which
+ * is found nevertheless, or end it, and the connection too. Return: 0; -ENODATA: send it
+ * as other commands.
  */
 static int disconnect(int fd, uint64_t number, struct command *c)
 {
@@ -545,8 +561,9 @@ static int disconnect(int fd, uint64_t number, struct command *c)
 	return -ENODATA;
 }
 
-/* rocind has gone. @life: what it showed before it was asked to end something; NULL: of
- * other commands, or nothing.
+/* Executes a command after rocind has ended. @life: what the board showed before rocind
+ * got the command to destroy something; NULL: another command, or it showed nothing.
+ * Return: result of the command.
  */
 static int obey_alone(uint64_t number, const struct command *c,
 		      const struct rn_cm_life *life)
@@ -563,7 +580,7 @@ static int obey_alone(uint64_t number, const struct command *c,
 		return rnk_cm_ids_end(RN_CM_KIND_GROUP, number, c->number, life, c->out,
 				      c->call.out_len);
 	default:
-		/* As the kernel has it for an id whose device is gone. */
+		/* As the kernel answers for an id whose device is gone. */
 		return c->place.has_id &&
 				       rnk_cm_ids_read_life(RN_CM_KIND_ID, number,
 							    c->number, &last) &&
@@ -573,7 +590,8 @@ static int obey_alone(uint64_t number, const struct command *c,
 	}
 }
 
-/* By rocind. It may end the id, and be gone before it says so. */
+/* Lets rocind destroy an id or leave a group. rocind may do so and end before it answers.
+ */
 static int end(int fd, uint64_t number, struct command *c, enum rn_cm_kind kind)
 {
 	struct rn_cm_life life;
@@ -583,8 +601,8 @@ static int end(int fd, uint64_t number, struct command *c, enum rn_cm_kind kind)
 	return rc == -ESHUTDOWN ? obey_alone(number, c, is_shown ? &life : NULL) : rc;
 }
 
-/* What needs no rocind, or no answer of it, or what it showed before. Return: as the
- * command; -ENODATA: it is one for rocind.
+/* Executes the commands that need no answer of rocind, or what the board showed before.
+ * Return: result of the command; -ENODATA: it is one for rocind.
  */
 static int obey_specially(int fd, uint64_t number, struct command *c)
 {
@@ -603,7 +621,7 @@ static int obey_specially(int fd, uint64_t number, struct command *c)
 	}
 }
 
-/* Not cancelled in the middle: the answer would be lost. */
+/* Executes a command, with cancellation disabled: otherwise the answer could be lost. */
 static int obey(int fd, uint64_t number, struct command *c)
 {
 	int before, rc;
@@ -618,8 +636,8 @@ static int obey(int fd, uint64_t number, struct command *c)
 	return rc;
 }
 
-/* Wait for a mark as the descriptor's O_NONBLOCK says, and ask for the event behind it.
- * There may be none, if another thread has destroyed its id.
+/* Waits for the byte that announces an event, as the descriptor's O_NONBLOCK says, and
+ * fetches the event. There may be none, if another thread has destroyed its id.
  */
 static int get_event(int fd, uint64_t number, struct command *c)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rdma_cm.h - /dev/infiniband/rdma_cm, which rocind serves.
+/* rdma_cm.h - the device /dev/infiniband/rdma_cm, which rocind implements.
  *
- * A program that opens it gets a socket to rocind (rocin/cmdev.h). What it writes there
- * goes to rocind as a command; all that the device does is done there. A descriptor is
- * recognised by its name, so fork(), dup(), close() and close_range() need no watching;
- * only so that other descriptors cost nothing, those that were given out are remembered.
+ * A program that opens the device gets a socket to rocind (rocin/cmdev.h), called a
+ * channel. What the program writes to it goes to rocind as a command and is executed
+ * there. A descriptor is recognised by the name of its socket, so fork(), dup(), close()
+ * and close_range() need no hooks. Descriptors that were returned are remembered, but
+ * only so that others need not be checked.
  *
  * Threads: any.
  */
@@ -28,42 +29,45 @@ enum {
 #define RNK_CM_MODE (S_IFCHR | 0666)
 #define RNK_CM_DEVICE makedev(RNK_CM_MAJOR, RNK_CM_MINOR)
 
-/* Is this the node's place in the tree? */
+/* Is @mapped the path of the device file rdma_cm in the simulated /dev? */
 bool rnk_cm_is_node(const char *mapped);
 
 /**
  * rnk_cm_open() - Open the device
- * @flags:	As of open(); O_NONBLOCK counts
+ * @flags:	Flags of open(), of which O_NONBLOCK and O_CLOEXEC are used
  *
- * Starts rocind if there is none. Close-on-exec if the program asks for it.
+ * Starts rocind if it is not running.
  *
  * Return: a descriptor, or -1 with errno as open() sets it: ENXIO where rocind cannot be
  *	   reached (ROCIN_LOG says why), EMFILE, ENOMEM.
  */
 int rnk_cm_open(int flags);
 
-/* The number of such a descriptor; 0: it is none. Keeps errno. */
+/* Returns the channel number of a descriptor; 0: not a descriptor of rdma_cm.
+ * Keeps errno.
+ */
 uint64_t rnk_cm_number(int fd);
 
 /**
- * rnk_cm_write() - Have a command done
+ * rnk_cm_write() - Execute a command
  *
- * @number:	rnk_cm_number() of it
+ * @number:	rnk_cm_number() of @fd
  *
- * A cancellation point where it waits for an event, as the kernel's is.
+ * A cancellation point only where it waits for an event, as with the kernel's device.
  *
- * Return: @len, or -1 with errno as the kernel sets it. When rocind has
- *	   gone, what cm_ids.h says.
+ * Return: @len, or -1 with errno as the kernel sets it. After rocind has ended, the
+ *	   result is that of cm_ids.h.
  */
 ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len);
 
-/* ---- Paths of commands ---- */
+/* ---- Command sockets ---- */
 
-/* The path of a thread's commands to rocind (rocin/cmdev.h).
+/* A command socket (path): the connection by which a thread sends commands to
+ * rocind (rocin/cmdev.h).
  *
- * Each thread has one for each of the channels that it used last, closed when it ends. A
- * path is not trusted to be still there: programs close whatever they find, and children
- * of fork() have paths that are their parents'.
+ * Each thread has one for each of the channels that it used last; they are closed when
+ * the thread ends. A command socket may be gone at any time: programs close descriptors
+ * that they have not opened, and fork() children have copies of those of their parents.
  *
  * Threads: any; no locks.
  */
@@ -71,21 +75,22 @@ ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len);
 struct rnk_cm_path;
 
 /**
- * rnk_cm_path_get() - The calling thread's path to a channel
- * @channel_fd:	Descriptor of the channel, over which a new path is handed to rocind
- * @number:	The number in its name
- * @path:	Out: the thread's until its next call of this function
+ * rnk_cm_path_get() - Find or open the calling thread's command socket of a channel
+ * @channel_fd:	Descriptor of the channel, by which a new command socket is passed
+ * to rocind
+ * @number:	Number of the channel
+ * @path:	Out: the command socket; valid until the thread calls this function again
  *
- * Return: 0, -ESHUTDOWN (rocind has gone), -EMFILE, -ENOMEM ...
+ * Return: 0, -ESHUTDOWN (rocind has ended), -EMFILE, -ENOMEM ...
  */
 int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **path);
 
 int rnk_cm_path_fd(const struct rnk_cm_path *path);
 
-/* A number for the next command, which the answer has too. */
+/* Returns a sequence number for the next command, which its answer has, too. */
 uint32_t rnk_cm_path_next_seq(struct rnk_cm_path *path);
 
-/* rocind has closed it. */
+/* Closes a command socket that rocind has closed. */
 void rnk_cm_path_close(struct rnk_cm_path *path);
 
 #endif /* RNK_RDMA_CM_H */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* redirect.c - which paths belong to the stand-in, and where they really lie. */
+/* redirect.c - finds the paths that belong to the simulated kernel, and maps them to
+ * real files.
+ */
 #include "redirect.h"
 
 #include <errno.h>
@@ -23,7 +25,7 @@ static const char *const prefixes[] = {
 
 enum {
 	PREFIX_MAX = 32
-}; /* bytes; longer than any of the above */
+}; /* bytes; longer than any of the prefixes */
 
 enum tree_state {
 	UNKNOWN,
@@ -32,8 +34,8 @@ enum tree_state {
 	ON
 };
 
-/* Message passing: whoever moves the state from UNKNOWN or OFF to STARTING writes path
- * and len and releases them with ON; readers acquire ON.
+/* Message passing: the thread that changes the state from UNKNOWN or OFF to STARTING
+ * writes @path and @len and releases them with ON; readers acquire ON.
  */
 static struct {
 	_Atomic int state;
@@ -41,8 +43,8 @@ static struct {
 	char path[PATH_MAX];
 } tree;
 
-/* Bare system calls below: this may run before libc's other users are ready, and must
- * not be a cancellation point or come back to our own hooks.
+/* The functions below use bare system calls: they may run before libc's other users are
+ * ready, and must not be cancellation points or come back to our own hooks.
  */
 static bool is_same_dir(int fd, const char *path)
 {
@@ -55,7 +57,7 @@ static bool is_same_dir(int fd, const char *path)
 	       a.stx_dev_minor == b.stx_dev_minor;
 }
 
-/* "/proc/self/fd/N" for the descriptor, without stdio. */
+/* Writes "/proc/self/fd/N" for a descriptor, without stdio. */
 static void fd_path(char buf[static 32], int fd)
 {
 	static const char dir[] = "/proc/self/fd/";
@@ -72,8 +74,8 @@ static void fd_path(char buf[static 32], int fd)
 	buf[sizeof(dir) - 1 + n] = '\0';
 }
 
-/* What realpath() and getcwd() will say of the tree. Without /proc: what was given,
- * less the slashes at its end.
+/* Stores the path of the tree as realpath() and getcwd() return it. Without /proc: the
+ * path @given, without slashes at its end.
  */
 static void canonicalise(int fd, const char *given)
 {
@@ -128,8 +130,8 @@ void rnk_tree_disable(void)
 	atomic_store(&tree.state, OFF);
 }
 
-/* A second thread that arrives while the first reads the environment goes without the
- * tree; it can only be one that was started before our constructor.
+/* Reads ROCIN_TREE. A second thread that comes here while the first reads it runs without
+ * the tree; it can only be one that was started before our constructor.
  */
 static bool start(void)
 {
@@ -152,7 +154,7 @@ const char *rnk_tree(void)
 	return is_on() ? tree.path : NULL;
 }
 
-/* Past slashes and "." components. */
+/* Skips slashes and "." components. */
 static const char *skip_idle(const char *p)
 {
 	while (*p == '/' || (*p == '.' && (p[1] == '/' || p[1] == '\0')))
@@ -173,8 +175,8 @@ static const char *find_prefix(const char *norm)
 	return NULL;
 }
 
-/* Add a component to the normalised path. Return: its new length, or 0 if it is too
- * long to be a prefix.
+/* Adds a component to the normalised path. Return: its new length, or 0 if it is too long
+ * to be a prefix.
  */
 static size_t push(char norm[static PREFIX_MAX], size_t len, const char *name, size_t n)
 {
@@ -194,10 +196,10 @@ static size_t pop(char norm[static PREFIX_MAX], size_t len)
 	return len;
 }
 
-/* Split @path into one of our prefixes and the @rest, as it was written. ".." is taken
- * back by name as long as no prefix is complete: /sys, /sys/class and /dev have no
+/* Splits @path into one of our prefixes and the @rest, as it was written. ".." removes a
+ * component by name as long as no prefix is complete: /sys, /sys/class and /dev have no
  * symbolic links among the directories of our prefixes. Behind a prefix the kernel
- * resolves it.
+ * resolves "..".
  */
 static const char *split(const char *path, const char **rest)
 {
@@ -245,7 +247,7 @@ size_t rnk_mapped_size(const char *path)
 	if (!prefix || !is_on())
 		return 0;
 	size = tree.len + strlen(prefix) + strlen(rest) + 1;
-	/* Too long for any path: the kernel says so of the original as well. */
+	/* Too long for any path: the kernel refuses the original path as well. */
 	return size <= 2ul * PATH_MAX ? size : 0;
 }
 
@@ -259,7 +261,7 @@ const char *rnk_map(const char *path, char *buf, size_t size)
 		return path;
 	prefix_len = strlen(prefix);
 	rest_len = strlen(rest);
-	/* Not an assert: the program may be changing the string in another thread. */
+	/* No assertion: the program may be changing the string in another thread. */
 	if (tree.len + prefix_len + rest_len + 1 > size)
 		return path;
 	memcpy(buf, tree.path, tree.len);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* redirect.h - which paths belong to the stand-in, and where they really lie.
+/* redirect.h - finds the paths that belong to the simulated kernel, and maps them to
+ * real files.
  *
- * ROCIN_TREE names a directory that holds what the kernel would show
- * (sysfs_tree.h): "/sys/class/infiniband/x" becomes "TREE/sys/class/infiniband/x".
- * Without a usable ROCIN_TREE no path is ours and nothing else is touched.
+ * ROCIN_TREE names a directory (the tree) with the files that a kernel with our devices
+ * would show (sysfs_tree.h): "/sys/class/infiniband/x" becomes
+ * "TREE/sys/class/infiniband/x". Without a usable ROCIN_TREE no path is mapped.
  *
- * Only absolute paths are mapped. A relative one starts at a working directory or a
- * descriptor that already lies inside the tree, where the kernel finds its own way.
+ * Only absolute paths are mapped. A relative path starts at a working directory or a
+ * descriptor that is in the tree already, so the kernel resolves it.
  *
  * Threads: any. Nothing here allocates, locks or changes errno, so all of it may be
  * called from a signal handler and between vfork() and exec().
@@ -30,34 +31,36 @@
  */
 bool rnk_tree_set(const char *path);
 
-/* Switch off for good: as if ROCIN_TREE were not set. */
+/* Disables the tree for good, as if ROCIN_TREE were not set. */
 void rnk_tree_disable(void);
 
-/* The tree, canonical and without a trailing slash, or NULL. Reads ROCIN_TREE at the
- * first call (never in a set-user-ID program).
+/* Returns the path of the tree, canonical and without a trailing slash, or NULL. Reads
+ * ROCIN_TREE at the first call (never in a set-user-ID program).
  */
 const char *rnk_tree(void);
 
 /**
- * rnk_mapped_size() - Is this path ours?
- * @path:	Path as the program gave it; NULL is not ours
+ * rnk_mapped_size() - Does this path belong to the simulated kernel?
+ * @path:	Path as passed by the program; NULL does not
  *
- * Components "." and "" are skipped and ".." taken back before the comparison. Of paths
- * that do not begin with /sys, /dev or a dot no more than the first letter is looked at.
+ * Components "." and "" are skipped and ".." is resolved before the comparison. Of most
+ * other paths only the first letter is looked at.
  *
- * Return: bytes that rnk_map() will write, or 0 if the path is not ours.
+ * Return: bytes that rnk_map() will write, or 0 if the path does not belong to it.
  */
 size_t rnk_mapped_size(const char *path);
 
-/* Write where @path, for which rnk_mapped_size() said @size, lies. Return: @buf, or @path
- * if it has changed since.
+/* Writes the mapped path of @path, for which rnk_mapped_size() returned @size, to @buf.
+ * Return: @buf, or @path if the string has changed since.
  */
 const char *rnk_map(const char *path, char *buf, size_t size);
 
-/* The name under which a program knows @path: the part behind the tree, or all of it. */
+/* Returns the name by which a program knows @path: the part behind the tree's path, or
+ * all of it.
+ */
 const char *rnk_unmapped(const char *path);
 
-/* @path itself, or its place in the tree in memory that lives until the caller returns.
+/* Yields @path itself, or the mapped path in memory that lives until the caller returns.
  * (Not inside an argument list: alloca() may not be used there.)
  */
 #define REDIRECT(path)                                                  \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sysfs_tree.c - writes and updates generated trees.
+/* sysfs_tree.c - writes and updates generated trees, the simulated parts of /sys
+ * and /dev.
  *
- * One function, ensure_entry(), brings one entry into being or finds that it is there
- * already. Applied to an empty directory it writes a tree, to an existing one it mends.
+ * One function, ensure_entry(), creates one entry unless it is there already. Applied to
+ * an empty directory it writes a tree, to an existing one it repairs it.
  */
 #include "sysfs_tree.h"
 
@@ -25,23 +26,26 @@
 
 /* ---- Entries ---- */
 
-/* What stands in a generated tree: every directory, file and link. Names and texts are
+/* The entries of a generated tree: directories, files and links. Names and texts are
  * those of the kernel's ABI (Documentation/ABI/stable/sysfs-class-infiniband), as far as
- * a program was seen to read them. Left out on purpose: device/subsystem, device/modalias
+ * programs were seen to read them. Left out on purpose: device/subsystem, device/modalias
  * and device/driver, which would let a hardware driver claim the device.
  */
 
 enum {
-	ENTRY_PATH_MAX = 192, /* deepest entry with a 31-character device name: 150 */
+	/* bytes; the longest, with a device name of 31 characters, has 150 */
+	ENTRY_PATH_MAX = 192,
 	ENTRY_TEXT_MAX = 192,
 };
 
-/* The first answer that is not 0 stays; what follows is skipped. */
+/* Passes entries to @visit. The first result that is not 0 is kept in @rc, and further
+ * entries are skipped.
+ */
 struct writer {
 	rn_sysfs_visit_fn *visit;
 	void *ctx;
 	int rc;
-	char base[ENTRY_PATH_MAX]; /* in front of every path, "" or ending in a slash */
+	char base[ENTRY_PATH_MAX]; /* prefix of every path: "", or ending in a slash */
 };
 
 static void emit(struct writer *w, struct rn_sysfs_entry entry, const char *name)
@@ -91,7 +95,7 @@ DEFINE_EMITTER(file, RN_SYSFS_FILE, false)
 DEFINE_EMITTER(live_file, RN_SYSFS_FILE, true)
 DEFINE_EMITTER(symlink_to, RN_SYSFS_LINK, false)
 
-/* All further names are relative to this directory, which is emitted too. */
+/* Makes all further names relative to this directory, which is emitted too. */
 __attribute__((format(printf, 2, 3))) static void enter(struct writer *w,
 							const char *format, ...)
 {
@@ -112,8 +116,8 @@ static void leave(struct writer *w)
 	w->base[0] = '\0';
 }
 
-/* Entries come in a fixed order, each directory before what it holds; the first answer of
- * @visit that is not 0 ends it. First what does not depend on devices.
+/* Visits the entries that do not depend on devices. Entries come in a fixed order, each
+ * directory before its contents; the first result of @visit that is not 0 ends the visit.
  */
 static int visit_base(rn_sysfs_visit_fn *visit, void *ctx)
 {
@@ -130,7 +134,7 @@ static int visit_base(rn_sysfs_visit_fn *visit, void *ctx)
 	dir(&w, "sys/devices");
 	dir(&w, "sys/devices/virtual");
 	dir(&w, "sys/devices/virtual/rocin");
-	/* IB_USER_VERBS_ABI_VERSION; libibverbs takes 3 to 6 */
+	/* IB_USER_VERBS_ABI_VERSION; libibverbs accepts 3 to 6 */
 	file(&w, "sys/class/infiniband_verbs/abi_version", "6\n");
 	file(&w, "sys/class/misc/rdma_cm/abi_version", "4\n");
 	file(&w, "sys/class/misc/rdma_cm/dev", "%d:%d\n", RNK_CM_MAJOR, RNK_CM_MINOR);
@@ -138,9 +142,9 @@ static int visit_base(rn_sysfs_visit_fn *visit, void *ctx)
 	return w.rc;
 }
 
-/* Every index of the GID table has its three files. libibverbs reads the table to its
- * advertised end, and one missing type or device name fails the whole of it; the zero
- * GID is what marks an entry as unused.
+/* Emits the three files of an index of the GID table. libibverbs reads the table to its
+ * advertised end, and fails if one type or device name is missing; a zero GID marks an
+ * unused entry.
  */
 static void gid_entry(struct writer *w, const struct rn_netdev *dev, unsigned idx)
 {
@@ -192,7 +196,7 @@ static void ib_device(struct writer *w, const struct rn_netdev *dev)
 {
 	file(w, "node_type", "1: CA\n");
 	guid_file(w, "node_guid", dev->node_guid);
-	/* One device is one system: NCCL merges devices that share this number. */
+	/* Each device has its own, as NCCL merges devices with equal numbers. */
 	guid_file(w, "sys_image_guid", dev->node_guid);
 	file(w, "node_desc", "Rocin software RDMA on %s\n", dev->ifname);
 	file(w, "fw_ver", "%s\n", ROCIN_VERSION);
@@ -206,13 +210,13 @@ static void ib_device(struct writer *w, const struct rn_netdev *dev)
 static void uverbs_device(struct writer *w, const struct rn_netdev *dev)
 {
 	file(w, "ibdev", "%s\n", dev->ibdev);
-	/* /dev/null. A number that does not match costs libibverbs a wait of 5 s. */
+	/* The number of /dev/null. If it did not match, libibverbs would wait for 5 s. */
 	file(w, "dev", "1:3\n");
 	file(w, "abi_version", "1\n");
 	symlink_to(w, "device", "../..");
 }
 
-/* Everything of one device. */
+/* Visits all entries of one device. */
 static int visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit, void *ctx)
 {
 	struct writer w = { .visit = visit, .ctx = ctx };
@@ -221,8 +225,8 @@ static int visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit, v
 	assert(dev->ibdev[0] && !strchr(dev->ibdev, '/'));
 	assert(dev->gid_count <= RN_GID_MAX);
 
-	/* The suffix is for NCCL, which overwrites the last and the third and fourth last
-	 * letter of this name to merge the functions of one card.
+	/* The suffix ".nic" is for NCCL, which overwrites the last and the third and
+	 * fourth last letter of this name to merge the functions of one card.
 	 */
 	(void)snprintf(parent, sizeof(parent), "sys/devices/virtual/rocin/%s.nic",
 		       dev->ibdev);
@@ -259,9 +263,12 @@ static int visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit, v
 /* ---- Links to the machine's real RDMA devices ---- */
 
 struct scan {
-	const char *root; /* the real "/sys" or "/dev" */
+	const char *root; /* path of the real /sys or /dev */
 	const char *
-		where; /* "class/infiniband": below root and, after prefix, in the tree */
+		/* path below @root, such as "class/infiniband"; the same below @prefix in
+		 * the tree
+		 */
+		where;
 	const char *prefix; /* "sys" or "dev" */
 	rn_sysfs_visit_fn *visit;
 	void *ctx;
@@ -278,8 +285,9 @@ static int emit_link(const struct scan *scan, const char *name, const char *targ
 								.content = target });
 }
 
-/* Where @name really is, or NULL if it is not a device of the kernel: a plain file of
- * the class (abi_version), something of another generated tree, gone. The caller frees.
+/* Returns the real path of @name, which the caller frees; NULL if it is not a device of
+ * the kernel: a plain file of the class (abi_version), an entry of another generated
+ * tree, or gone.
  */
 static char *real_device(const struct scan *scan, const char *name)
 {
@@ -298,13 +306,13 @@ static char *real_device(const struct scan *scan, const char *name)
 	return NULL;
 }
 
-/* The connection manager's node is ours (sysfs_tree.h). */
+/* Is the entry skipped? rdma_cm is, as that of Rocin is used (sysfs_tree.h). */
 static bool is_skipped(const char *name)
 {
 	return name[0] == '.' || strcmp(name, "rdma_cm") == 0;
 }
 
-/* Return: how many links there were, or -errno. */
+/* Links the real entries of a directory. Return: number of links, or -errno. */
 static int visit_entries(const struct scan *scan)
 {
 	char path[PATH_MAX];
@@ -331,7 +339,7 @@ static int visit_entries(const struct scan *scan)
 	return rc ? rc : links;
 }
 
-/* A class of which nothing is ours: the directory as a whole. */
+/* Links a class of which Rocin has no entries: the directory as a whole. */
 static int visit_class(const struct scan *scan)
 {
 	char path[PATH_MAX];
@@ -382,14 +390,15 @@ int rn_sysfs_visit_real(const char *sys, const char *dev, rn_sysfs_visit_fn *vis
 }
 
 enum {
-	FILE_TEXT_MAX = 256,   /* no file of a tree is longer */
-	TREE_PATH_ROOM = 1024, /* kept free below the tree for the paths inside it */
+	FILE_TEXT_MAX = 256, /* bytes; no file of a tree is longer */
+	/* bytes of PATH_MAX that are left for paths inside the tree */
+	TREE_PATH_ROOM = 1024,
 	TREE_MODE = 0700,
 	DIR_MODE = 0755,
 	FILE_MODE = 0644,
 };
 
-/* What a tree is made of. */
+/* The devices of a tree. */
 struct content {
 	const struct rn_netdev *devs;
 	unsigned n;
@@ -404,8 +413,8 @@ static int visit_all(const struct content *content, rn_sysfs_visit_fn *visit, vo
 	return rc ? rc : rn_sysfs_visit_real("/sys", "/dev", visit, ctx);
 }
 
-/* FNV-1a, 64 bits. Names a tree; nothing relies on it against an adversary, who would
- * have to be the user.
+/* Updates the hash (FNV-1a, 64 bits) that names a tree. It need not resist an attacker,
+ * who would have to be the user.
  */
 static void hash_text(uint64_t *hash, const char *text)
 {
@@ -427,7 +436,9 @@ static int hash_entry(void *ctx, const struct rn_sysfs_entry *entry)
 	return 0;
 }
 
-/* Modes are set by hand: the umask is the program's affair. */
+/* Creates a directory unless it exists. Its mode is set explicitly, as the umask is
+ * the program's.
+ */
 static int ensure_dir(int root, const struct rn_sysfs_entry *entry)
 {
 	if (mkdirat(root, entry->path, DIR_MODE) < 0)
@@ -452,7 +463,7 @@ static int ensure_link(int root, const struct rn_sysfs_entry *entry)
 	return 0;
 }
 
-/* Make the file say @text without ever emptying it. */
+/* Changes the contents of a file to @text without ever making it empty. */
 static int set_text(int fd, const char *text)
 {
 	char old[FILE_TEXT_MAX];
@@ -501,7 +512,7 @@ static int ensure_entry(void *ctx, const struct rn_sysfs_entry *entry)
 	case RN_SYSFS_FILE:
 		return write_file(root, entry, O_CREAT);
 	}
-	assert(false); /* no other kind */
+	assert(false); /* there is no other kind */
 }
 
 static int update_entry(void *ctx, const struct rn_sysfs_entry *entry)
@@ -546,8 +557,8 @@ static void remove_all(const char *path)
 	errno = saved_errno;
 }
 
-/* Build under another name and move into place. Whoever comes second finds a directory
- * with something in it at the target, and the one that is there is as good.
+/* Writes the tree under another name and renames it. If another process was faster, the
+ * rename fails, as the target is a directory that is not empty; that tree is used, then.
  */
 static int create(const char *parent, const char *path, const struct content *content)
 {
@@ -604,7 +615,7 @@ int rn_sysfs_tree_write(const char *parent_dir, const struct rn_netdev *devs, un
 	rc = parent ? write_below(parent, &content, path, path_len) : -errno;
 	free(parent);
 	if (rc) {
-		errno = -rc; /* for %m, which unlike strerror() is good in any thread */
+		errno = -rc; /* for %m, which unlike strerror() is safe in any thread */
 		(void)snprintf(err, err_len, "cannot write the sysfs tree in %s: %m",
 			       parent_dir);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* uverbs.c - answers the ioctl requests that libibverbs sends to a uverbs device, and
- * makes the descriptors that two of them ask for.
+ * opens the descriptors that two of these requests return.
  */
 #include "uverbs.h"
 
@@ -36,7 +36,7 @@ bool rnk_is_uverbs_request(int fd, unsigned long request)
 	struct stat st;
 	bool is_null;
 
-	/* Only 32 bits of a request count; some callers sign-extend it. */
+	/* Only 32 bits of a request matter; some callers sign-extend it. */
 	if ((uint32_t)request != (uint32_t)RDMA_VERBS_IOCTL)
 		return false;
 	is_null = fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) &&
@@ -46,8 +46,9 @@ bool rnk_is_uverbs_request(int fd, unsigned long request)
 }
 
 /* ------------------------------------------------------------------------- events */
-/* libc's functions and not bare system calls: ThreadSanitizer follows descriptors by
- * them, and would take one that came and went unseen for a race in the program.
+/* Uses libc's functions and not bare system calls: ThreadSanitizer tracks descriptors by
+ * these functions. It would report a race in the program for a descriptor whose opening
+ * or closing it has not seen.
  */
 static int reopen(const char *path)
 {
@@ -71,7 +72,9 @@ static int open_by_proc(const char *proc_fd_dir)
 	return fd;
 }
 
-/* A random name: process and thread numbers repeat where pid namespaces share a tree. */
+/* Opens a FIFO under a random name; process and thread numbers are not unique where pid
+ * namespaces share a tree.
+ */
 static int open_by_fifo(const char *fifo_dir)
 {
 	char path[PATH_MAX];
@@ -94,14 +97,14 @@ static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
 
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return fd;
-	/* No /proc here, or not for this process (it may not be dumpable). */
+	/* There is no /proc, or not for this process (it may not be dumpable). */
 	if (fd < 0 && fifo_dir)
 		fd = open_by_fifo(fifo_dir);
 	return fd < 0 ? fd : rn_fd_raise(fd);
 }
 
-/* open() and close() are cancellation points, ioctl() is not; a thread cancelled in
- * ibv_create_comp_channel() would leak what is half made.
+/* Disables cancellation: open() and close() are cancellation points, but ioctl() is not;
+ * a thread cancelled in ibv_create_comp_channel() would leak what is half done.
  */
 int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir)
 {
@@ -145,9 +148,10 @@ static int create_comp_channel(struct ib_uverbs_attr *out)
 	return 0;
 }
 
-/* A command of the old write() interface, wrapped. libibverbs probes for the ioctl
- * interface with a command that has neither request nor response; the kernel finds it
- * too short, and that answer means yes.
+/* Answers a command of the old write() interface that comes in an ioctl. libibverbs
+ * probes for the ioctl interface with a command that has neither request nor
+ * response; the kernel refuses it as too short, and that error means that there is an
+ * ioctl interface.
  */
 static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 {
@@ -163,7 +167,9 @@ static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 	return -EOPNOTSUPP;
 }
 
-/* Sent when the provider left async_fd open, and by ibv_import_device(). */
+/* Answers UVERBS_METHOD_ASYNC_EVENT_ALLOC, which is sent if the provider has not set
+ * async_fd, and by ibv_import_device().
+ */
 static int alloc_async_event(struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct ib_uverbs_attr *handle =
@@ -180,8 +186,8 @@ static int alloc_async_event(struct ib_uverbs_ioctl_hdr *hdr)
 	return 0;
 }
 
-/* Not here on purpose: QUERY_GID_TABLE and QUERY_GID_ENTRY. Without them libibverbs reads
- * the GIDs from sysfs, per device, which the tree answers.
+/* Methods that are answered. QUERY_GID_TABLE and QUERY_GID_ENTRY are left out on purpose:
+ * without them libibverbs reads the GIDs of each device from sysfs, which is simulated.
  */
 static const struct method {
 	uint16_t object_id;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.c - the hooks of what would take away from the device what it has in a program:
- * its handlers of signals, and its descriptors.
+/* watch.c - replaces libc functions by which a program could disturb the device: those
+ * that set signal handlers and masks, and those that close descriptors.
  *
- * The device writes to memory that the program may have unmapped, and finds out by
- * SIGSEGV. A program that puts its own handler in the place of the device's, or blocks
- * the signal, would die of the next one. So whoever has such a handler (signal_watch.h)
- * is asked first: the program's handler is put behind it and never takes its place. What
- * does not come here: system calls that a program makes by itself, and handlers that run
- * with the signals blocked by their sa_mask.
+ * The device accesses memory that the program may have unmapped, and notices by SIGSEGV.
+ * A program that replaces the device's handler, or blocks the signal, would die of the
+ * next one. So the parts of the device with such a handler (signal_watch.h) are called
+ * first: they store the program's handler and call it after their own. Not covered are
+ * system calls that a program makes by itself, and handlers that run with the signals
+ * blocked by their sa_mask.
  *
- * Descriptors of the device (own_fd.h) stay open, whatever the program closes that it has
- * not opened: close() of one fails with EBADF, as of a descriptor that is not there;
- * dup2() onto one with EBUSY; ranges are closed without them. A fork child closes its
- * copies.
+ * Descriptors of the device (own_fd.h) stay open, even if the program closes descriptors
+ * that it has not opened: close() of one fails with EBADF, as if it were not open;
+ * dup2() onto one fails with EBUSY; ranges are closed without them. A fork() child
+ * closes its copies.
  */
-#undef _FORTIFY_SOURCE /* its longjmp() would be in the way of ours */
+#undef _FORTIFY_SOURCE /* its longjmp() would replace ours */
 
 #include <errno.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@
 #include "transport/io/host/own_fd.h"
 #include "transport/io/memory/signal_watch.h"
 
-/* Shape: message passing; an entry is there for ever once it is there. */
+/* Registered watches. Published by message passing; an entry is never removed. */
 static _Atomic(const struct rn_signal_watch *) watches[RN_SIGNAL_WATCHES];
 
 RNK_EXPORT bool rocin_watch_signals(const struct rn_signal_watch *watch);
@@ -88,14 +88,14 @@ static void mask_changed(void)
 			w->mask_changed();
 }
 
-/* Old programs use them. */
+/* The functions below are deprecated, but old programs use them. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* libc's parameter names are reserved.
  * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
  */
 
-/* ---------------------------------------------------------------------- handlers */
+/* --------------------------------------------------------------- signal handlers */
 RNK_EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 {
 	struct sigaction set = { 0 };
@@ -104,14 +104,16 @@ RNK_EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction 
 	if (!is_fault(sig))
 		return NEXT(sigaction)(sig, act, old);
 	if (act)
-		set = *act; /* @old may be the same */
+		set = *act; /* @old may be equal to @act */
 	rc = taken(sig, act ? &set : NULL, old) ? 0 : NEXT(sigaction)(sig, act, old);
 	if (rc == 0 && act)
 		tell(sig, &set);
 	return rc;
 }
 
-/* signal() of either kind, by sigaction(). */
+/* Sets a handler as signal() does, by sigaction(). @flags: those of the BSD or the System
+ * V variant.
+ */
 static sighandler_t set_handler(int sig, sighandler_t handler, unsigned flags)
 {
 	struct sigaction act = { .sa_handler = handler, .sa_flags = (int)flags };
@@ -152,7 +154,7 @@ RNK_EXPORT sighandler_t sysv_signal(int sig, sighandler_t handler)
 	return __sysv_signal(sig, handler);
 }
 
-/* --------------------------------------------------------------------------- masks */
+/* -------------------------------------------------------------------- signal masks */
 RNK_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
 	int rc = NEXT(sigprocmask)(how, set, old);
@@ -203,7 +205,7 @@ RNK_EXPORT int sigrelse(int sig)
 	return rc;
 }
 
-/* Blocks a signal, or sets its handler and unblocks it. */
+/* Blocks a signal (SIG_HOLD), or sets its handler and unblocks it. */
 RNK_EXPORT sighandler_t sigset(int sig, sighandler_t handler)
 {
 	sighandler_t found;
@@ -233,8 +235,9 @@ RNK_EXPORT int sigignore(int sig)
 	return set_handler(sig, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
 }
 
-/* These set the mask that was saved, if one was, and go on elsewhere. Which of them a
- * program calls says nothing about that: the function setjmp() saves it, the macro not.
+/* The functions below restore a saved signal mask, if one was saved, and do not return.
+ * Whether one was saved cannot be told from the function that the program calls: the
+ * function setjmp() saves the mask, the macro does not.
  */
 RNK_EXPORT void siglongjmp(sigjmp_buf env, int val)
 {
@@ -276,7 +279,7 @@ RNK_EXPORT int swapcontext(ucontext_t *out, const ucontext_t *in)
 
 	mask_changed();
 	rc = NEXT(swapcontext)(out, in);
-	mask_changed(); /* maybe in another thread than before */
+	mask_changed(); /* the context may have been resumed in another thread */
 	return rc;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* player.c - from record to record: where a call begins and ends, and what differs. */
+/* player.c - replays a file record by record: finds where a call begins and ends, and
+ * compares what the core does with the records.
+ */
 #include "player.h"
 
 #include <errno.h>
@@ -11,10 +13,10 @@
 #include "record_text.h"
 
 enum {
-	PROGRESS_EVERY = 65536, /* calls */
+	PROGRESS_EVERY = 65536, /* calls between two reports */
 };
 
-#define TIME_MAX ((rn_ns)1 << 61) /* sums of a time and a timeout stay below 2^63 */
+#define TIME_MAX ((rn_ns)1 << 61) /* ns; sums of a time and a timeout stay below 2^63 */
 #define MEMORY_MAX (UINT64_C(8) << 30)
 
 bool rn_player_broken(struct rn_player *p, const char *why)
@@ -60,9 +62,10 @@ void rn_player_free(struct rn_player *p, void *block, size_t bytes)
 	p->memory -= bytes;
 }
 
-/* -------------------------------------------------------- what differs, in words */
+/* --------------------------------------------------- description of a difference */
 enum {
-	FIELDS = 512, /* of a record; a full RECEIVE is not compared */
+	/* most fields of a record that are compared; only a full RECEIVE has more */
+	FIELDS = 512,
 };
 
 struct seen {
@@ -91,7 +94,7 @@ static bool is_equal(const struct seen *a, const struct seen *b)
 	return !a->data || memcmp(a->data, b->data, a->value) == 0;
 }
 
-/* Up to eight bytes from @at on. */
+/* Describes up to eight bytes from @at on. */
 static void bytes_text(const struct seen *s, uint64_t at, char *text, size_t size)
 {
 	int n = snprintf(text, size, "%llu bytes", (unsigned long long)s->value);
@@ -143,7 +146,7 @@ static void add_field(struct rn_replay_result *r, const struct seen *was,
 	bytes_text(is, at, f->replayed, sizeof(f->replayed));
 }
 
-/* Fields of the headers, of two packets that can be read. */
+/* Adds a header field in which two packets differ. */
 static void add_packet_fields(void *arg, const char *name, uint64_t was, uint64_t is)
 {
 	const struct seen a = { name, was, NULL }, b = { name, is, NULL };
@@ -166,7 +169,7 @@ static void add_fields(struct rn_replay_result *r, const struct rn_rec *was,
 				       r);
 }
 
-/* The core did @is where @was is recorded. */
+/* Stops the replay with a difference: the core did @is where @was is recorded. */
 static void differ(struct rn_player *p, const struct rn_rec *was, const struct rn_rec *is)
 {
 	struct rn_replay_result *r = p->r;
@@ -184,7 +187,7 @@ static void differ(struct rn_player *p, const struct rn_rec *was, const struct r
 		add_fields(r, was, is);
 }
 
-/* Equal without looking at names; most are. */
+/* Are two records equal? Most are. */
 static bool same(const struct rn_rec *was, const struct rn_rec *is)
 {
 	struct list a, b;
@@ -209,8 +212,9 @@ void rn_player_compare(struct rn_player *p, const struct rn_rec *was,
 		differ(p, was, is);
 }
 
-/* ---------------------------------------------------------- parts of a call */
-/* Kind and owner of the record at @at; 0 at the end of the file, and when it is broken.
+/* -------------------------------------------------------- records of a call */
+/* Reads kind and device of the record at @at. Returns its length; 0 at the end of the
+ * file, or if the file is broken.
  */
 static uint64_t peek(struct rn_player *p, uint64_t at, unsigned *kind, uint8_t *dev)
 {
@@ -247,7 +251,9 @@ struct rn_rec *rn_player_next(struct rn_player_dev *d)
 	return NULL;
 }
 
-/* The CQ takes as many CQEs as are recorded of this call, and loses the next. */
+/* Prepares a CQ that was full in this call: it accepts as many CQEs as are recorded, and
+ * loses the next.
+ */
 static bool prepare_overrun(struct rn_player_dev *d, uint64_t at, uint64_t begin)
 {
 	struct rn_player *p = d->p;
@@ -274,7 +280,7 @@ static bool prepare_overrun(struct rn_player_dev *d, uint64_t at, uint64_t begin
 	return !p->stop;
 }
 
-/* Find out how the call ends whose accesses begin at @begin. */
+/* Finds the outcome of the call whose accesses begin at @begin. */
 static bool look_ahead(struct rn_player_dev *d, uint64_t begin)
 {
 	struct rn_player *p = d->p;
@@ -321,7 +327,7 @@ void rn_player_outcome(struct rn_player_dev *d, struct rn_rec *is)
 		rn_player_compare(p, d->came, is);
 }
 
-/* ------------------------------------------------------------------- calls */
+/* --------------------------------------------------------- making of calls */
 static bool take_time(struct rn_player *p, const struct rn_rec *rec)
 {
 	struct rn_replay_result *r = p->r;
@@ -356,7 +362,7 @@ static bool make_call(struct rn_player *p, uint64_t behind)
 	return rn_player_make_call(p, d, rec);
 }
 
-/* A part of a call that was made already. */
+/* Skips a record that is part of a call that was made already. */
 static bool skip(struct rn_player *p, uint64_t at)
 {
 	if (p->rec.kind == RN_REC_LIMIT) {
@@ -383,7 +389,7 @@ static void begin_call(struct rn_player *p, uint64_t at)
 		cfg->progress(cfg->arg, at, p->len);
 }
 
-/* One record. False: the replay is over. */
+/* Processes one record. False: the replay is over. */
 static bool step(struct rn_player *p, uint64_t *at)
 {
 	const struct rn_replay_cfg *cfg = p->cfg;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* player.h - replays a recorded run (recording.h) in virtual time.
  *
- * Every call is made again, with the time, the packets and the answers of memory that it
- * had, and what the core does is compared: accesses to memory with their bytes
- * (completions among them), packets, events and return values. The first difference ends
- * the replay.
+ * Every recorded call into the core is made again, with the recorded time, packets and
+ * results of memory accesses, and what the core does is compared: accesses to memory with
+ * their bytes (completions among them), packets, events and return values. The first
+ * difference ends the replay.
  *
- * No byte of a file can make it do what the core forbids its callers: then the file is
- * broken. What the core does not survive although its caller keeps the rules is what a
- * replay is for: an assertion ends the program as it ended the recorded one.
+ * A file that would make the player break the rules for callers of the core is reported
+ * as broken. If the core fails an assertion although its caller keeps the rules, the
+ * assertion ends the replaying program as it ended the recorded one: that is what a
+ * replay is for.
  *
  * Threads: none.
  */
@@ -20,45 +21,45 @@
 enum rn_replay_end {
 	RN_REPLAY_SAME,
 	RN_REPLAY_DIFFERENT,
-	RN_REPLAY_BROKEN, /* not a recording, or of a run that cannot have been */
+	RN_REPLAY_BROKEN, /* not a recording, or of a run that is impossible */
 	RN_REPLAY_NO_MEMORY,
 };
 
-/* A field of which the core made something else. Numbers as text. */
+/* A field in which the replay differs from the record, as text. */
 struct rn_replay_field {
 	char name[24], recorded[64], replayed[64];
 };
 
 enum {
-	RN_REPLAY_FIELDS = 24, /* that are told apart; more are not */
+	RN_REPLAY_FIELDS = 24, /* most differing fields that are listed */
 };
 
 struct rn_replay_result {
 	enum rn_replay_end end;
-	char why[240];	    /* not SAME: a sentence */
-	char recorded[240]; /* DIFFERENT: what it was ... */
-	char replayed[240]; /* ... and is; one of the two may be empty */
-	unsigned fields;    /* in which these differ */
+	char why[240];	    /* error text, unless the end is SAME */
+	char recorded[240]; /* DIFFERENT: the recorded action; may be empty */
+	char replayed[240]; /* DIFFERENT: the replayed action; may be empty */
+	unsigned fields;    /* number of fields in which the two actions differ */
 	struct rn_replay_field field[RN_REPLAY_FIELDS];
 	uint64_t calls; /* number of the last call that was made, from 1 */
-	uint64_t at;	/* offset of its record in the file */
+	uint64_t at;	/* offset of the record of that call in the file */
 	uint64_t packets_in, packets_out, completions, accesses;
 	rn_ns first, last; /* times of the first and last call that has one */
-	bool cut_off;	   /* the file ends within a call: the program was ended there */
-	bool limited;	   /* the file reached its limit; the run went on */
+	bool cut_off; /* the file ends within a call, as the program was ended there */
+	bool limited; /* the file has reached its size limit, and the run went on */
 };
 
 struct rn_replay_cfg {
-	uint64_t until;	     /* stop after so many calls; 0: do not */
-	uint64_t max_memory; /* bytes for objects; 0: 8 GiB */
-	/* NULL, or told every record before it is made to happen. */
+	uint64_t until;	     /* number of calls after which to stop; 0: do not stop */
+	uint64_t max_memory; /* most bytes of memory for objects; 0: 8 GiB */
+	/* Called with every record before it is replayed; NULL: not called. */
 	void (*trace)(void *arg, uint64_t call, const struct rn_rec *rec);
-	/* NULL, or told now and then how far it is. */
+	/* Called now and then with the offset that was reached; NULL: not called. */
 	void (*progress)(void *arg, uint64_t at, uint64_t len);
 	void *arg;
 };
 
-/* Replay @len bytes at @data. */
+/* Replays the file of @len bytes at @data. */
 void rn_replay(const uint8_t *data, size_t len, const struct rn_replay_cfg *cfg,
 	       struct rn_replay_result *result);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* player_calls.c - the recorded calls are made, on objects by the numbers of the file.
+/* player_calls.c - makes the recorded calls, on objects that the file identifies
+ * by numbers.
  *
- * Each is checked first: no byte of a file may make the core see what its callers must
- * not do.
+ * Each call is checked first, so that no file can make the player break the rules for
+ * callers of the core.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -13,8 +14,9 @@
 #include "rocin/transport.h"
 
 enum {
-	TABLE_MAX = 1 << 22,   /* chains */
-	SGES = RN_SGE_MAX + 1, /* the core refuses more, however many */
+	TABLE_MAX = 1 << 22, /* most buckets of a table */
+	/* one more than the core accepts; it refuses any larger number alike */
+	SGES = RN_SGE_MAX + 1,
 };
 
 #define PERIOD_MAX ((rn_ns)1 << 60)
@@ -22,11 +24,11 @@ enum {
 /* A call that is being made. */
 struct turn {
 	struct rn_player *p;
-	struct rn_player_dev *d; /* NULL: the call says no device */
+	struct rn_player_dev *d; /* NULL: the record names no device */
 	struct rn_dev *dev;
 	const struct rn_rec *rec;
-	struct rn_player_object *o; /* that the call is about, or makes; or NULL */
-	struct rn_call call;	    /* as much of it as its outcome needs */
+	struct rn_player_object *o; /* object that the call uses or creates; or NULL */
+	struct rn_call call;	    /* the call, as far as its outcome needs it */
 };
 
 /* ----------------------------------------------------------------- objects */
@@ -47,7 +49,7 @@ struct rn_player_object *rn_player_find(struct rn_player *p, enum rn_player_kind
 	return o;
 }
 
-/* False: there is one already, or no memory. */
+/* Adds an object. False: there is one with its number already, or no memory. */
 static bool add(struct turn *t, enum rn_player_kind kind)
 {
 	struct rn_player *p = t->p;
@@ -120,15 +122,15 @@ struct rn_player_object *rn_player_cq_at(const struct rn_player_dev *d, rn_iova 
 	o = *at;
 	if (!o)
 		return NULL;
-	/* To the front: the next CQE is likely for the same. */
+	/* Move it to the front: the next CQE is probably for the same CQ. */
 	*at = o->next_cq;
 	o->next_cq = d->p->cqs;
 	d->p->cqs = o;
 	return o;
 }
 
-/* An object of the device of the call, or of any if it says none. NULL: the file is
- * broken.
+/* Finds an object of the device of the call, or of any device if the record names none.
+ * NULL: the file is broken.
  */
 static struct rn_player_object *find_object(const struct turn *t,
 					    enum rn_player_kind kind, uint64_t id)
@@ -141,7 +143,9 @@ static struct rn_player_object *find_object(const struct turn *t,
 	return NULL;
 }
 
-/* A CQ that the device may use from now on; NULL: the file is broken. */
+/* Finds a CQ that the device may use, and assigns it to the device. NULL: the file
+ * is broken.
+ */
 static struct rn_player_object *find_usable_cq(const struct turn *t, uint64_t id)
 {
 	struct rn_player_object *o = rn_player_find(t->p, RN_PLAYER_CQ, id);
@@ -156,7 +160,7 @@ static struct rn_player_object *find_usable_cq(const struct turn *t, uint64_t id
 	return o;
 }
 
-/* @o uses @used (or NULL), which must not go before it. */
+/* Notes that @o uses @used (or NULL), which must not be destroyed before @o. */
 static void use(struct rn_player_object *o, unsigned i, struct rn_player_object *used)
 {
 	o->uses[i] = used;
@@ -165,7 +169,7 @@ static void use(struct rn_player_object *o, unsigned i, struct rn_player_object 
 }
 
 /* ------------------------------------------------------------------ devices */
-/* The device of RN_CALL_DEV_INIT, before it is initialised. */
+/* Adds the device of RN_CALL_DEV_INIT, before it is initialised. */
 bool rn_player_add_dev(struct rn_player *p, const struct rn_rec *rec)
 {
 	const struct rn_rec_dev_init *init = &rec->u.dev_init;
@@ -360,7 +364,7 @@ static bool cq_init(struct turn *t)
 
 	if (!ring_is_sane(t))
 		return false;
-	/* One that was never used may have gone without a word. */
+	/* A CQ that was never used may have been freed without a record. */
 	t->o = rn_player_find(t->p, RN_PLAYER_CQ, t->rec->id);
 	if (t->o && t->o->dev)
 		return rn_player_broken(t->p, "the CQ is in use");
@@ -397,14 +401,14 @@ static bool cq_moderate(struct turn *t)
 }
 
 /* -------------------------------------------------------------- queue pairs */
-/* Find what the QP is to use. False: the file is broken. */
+/* Finds the CQs and the SRQ of a new QP. False: the file is broken. */
 static bool find_queues(struct turn *t, struct rn_player_object *uses[3])
 {
 	const struct rn_rec_qp_init *in = &t->rec->u.qp_init;
 	const struct rn_qp_init *init = &in->init;
 	bool is_raw = init->type == RN_QPT_RAW_PACKET;
 	bool is_xrc = init->type == RN_QPT_XRC_SEND || init->type == RN_QPT_XRC_RECV;
-	/* Those of raw packets may have one queue alone. */
+	/* Raw packet QPs may have only one of the two queues. */
 	bool needs_send = is_raw ? init->max_send_wr > 0 : init->type != RN_QPT_XRC_RECV;
 	bool needs_recv = is_raw ? init->max_recv_wr > 0 : !is_xrc;
 
@@ -468,7 +472,7 @@ static bool qp_pace(struct turn *t)
 }
 
 /* ------------------------------------------------------------ work requests */
-/* The list of a work request as the core wants it; false: the file is broken. */
+/* Makes the scatter list of a work request. False: the file is broken. */
 static bool make_sg(const struct turn *t, struct rn_sge sg[SGES])
 {
 	const struct rn_rec_post *post = &t->rec->u.post;
@@ -571,7 +575,7 @@ static bool srq_resize(struct turn *t)
 		rn_player_free(t->p, ring, size);
 		return true;
 	}
-	/* What it had counts on: freed with the object. */
+	/* The size of the old ring is not subtracted: it is with that of the object. */
 	free(old);
 	t->o->block = ring;
 	t->o->bytes += size;
@@ -588,7 +592,7 @@ static bool add_mr(struct turn *t)
 		return rn_player_broken(t->p, "there cannot be such a region");
 	if (!add(t, RN_PLAYER_MR))
 		return false;
-	t->o->mr = *from; /* of which the file has what rn_mr_init() sets */
+	t->o->mr = *from; /* the file has the members that rn_mr_init() sets */
 	t->o->mr.node.key = from->lkey >> RN_KEY_INDEX_SHIFT;
 	rn_dev_add_mr(t->dev, &t->o->mr);
 	return true;
@@ -611,15 +615,16 @@ static bool mcast_attach(struct turn *t)
 	return true;
 }
 
-/* ------------------------------------------------------------ a call is made */
-/* The object that the call is about, of a kind that has one. */
+/* ---------------------------------------------------------- making of a call */
+/* Returns the object of the call, which must have one. */
 static struct rn_player_object *object(const struct turn *t)
 {
 	assert(t->o);
 	return t->o;
 }
 
-/* Calls that may go wrong in no other way than by their object. False: another call. */
+/* Makes a call that needs no check but that of its object. False: another kind of call.
+ */
 static bool make_plain(struct turn *t)
 {
 	switch ((int)t->rec->kind) {
@@ -647,7 +652,7 @@ static bool make_plain(struct turn *t)
 	}
 }
 
-/* Calls by which something goes. False: the file is broken. */
+/* Makes a call that destroys something. False: the file is broken. */
 static bool make_end(struct turn *t)
 {
 	if (t->o && t->o->users > 0)
@@ -681,8 +686,8 @@ static bool make_end(struct turn *t)
 
 /* clang-format off */
 static const struct {
-	bool (*make)(struct turn *t); /* NULL: make_plain() */
-	enum rn_player_kind about; /* the object that there is */
+	bool (*make)(struct turn *t); /* NULL: made by make_plain() */
+	enum rn_player_kind about; /* kind of the existing object that the call uses */
 } calls[RN_CALL_KINDS] = {
 	[RN_CALL_DEV_INIT]       = { init_dev,      NO_KIND },
 	[RN_CALL_DEV_FINI]       = { make_end,      NO_KIND },
@@ -722,7 +727,9 @@ static const struct {
 };
 /* clang-format on */
 
-/* Owners are the objects of the player. */
+/* Returns the number of the object of an event. Owners in the core are objects of
+ * the player.
+ */
 static uint64_t object_of(const struct rn_event *ev)
 {
 	const struct rn_player_object *o;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* player_mem.c - memory as the core reaches it: what was recorded. */
+/* player_mem.c - the replayed memory: answers the core's accesses with the
+ * recorded results.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "player_internal.h"
 
-/* What is recorded of the access that the core makes now, as @is says. NULL: the core is
- * told that the memory is gone, and what follows does not matter.
+/* Returns the record of the access that the core makes now, @is. NULL: there is none; the
+ * core is told that the memory cannot be accessed, and what follows does not matter.
  */
 static struct rn_rec *expect(struct rn_player_dev *d, const struct rn_rec *is)
 {
@@ -88,7 +90,9 @@ bool rn_player_mem_end(struct rn_player_dev *d, const struct rn_rec_mem_done *m)
 }
 
 /* ------------------------------------------------------------------- write */
-/* A program has taken CQEs meanwhile; when is only known where it took too few. */
+/* Advances the consumer index of the CQ. The recorded program read CQEs at times that are
+ * not recorded; it matters only where it read too few.
+ */
 static void make_room(const struct rn_player_dev *d, rn_iova dst)
 {
 	struct rn_player_object *o = rn_player_cq_at(d, dst);
@@ -127,7 +131,7 @@ static enum rn_mem_result write_replayed(void *ctx, rn_iova dst, const void *src
 }
 
 /* -------------------------------------------------------------------- read */
-/* Bytes of the packet that was recorded, at the same place. */
+/* Copies bytes of the recorded packet, from the same offset. */
 static void copy_from_packet(const struct rn_player_dev *d, void *dst, uint32_t offset,
 			     uint32_t len)
 {
@@ -135,7 +139,7 @@ static void copy_from_packet(const struct rn_player_dev *d, void *dst, uint32_t 
 
 	memset(dst, 0, len);
 	if (!d->has_outcome || offset >= packet->len)
-		return; /* it never left */
+		return; /* the packet was never sent */
 	if (len > packet->len - offset)
 		len = packet->len - offset;
 	memcpy(dst, packet->data + offset, len);

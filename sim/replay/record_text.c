@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* record_text.c - see record_text.h */
+/* record_text.c - describes records as text; see record_text.h. */
 #include "record_text.h"
 
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static bool is_zero(const uint8_t *data, uint64_t len)
 	return len == 0;
 }
 
-/* What is 0 says nothing, and the time is told elsewhere. */
+/* Adds a field, unless it is 0 or the time, which is shown elsewhere. */
 static void see(void *arg, const char *name, uint64_t value, const uint8_t *data)
 {
 	struct out *o = arg;
@@ -67,7 +67,9 @@ static void see(void *arg, const char *name, uint64_t value, const uint8_t *data
 }
 
 /* ----------------------------------------------------------------- packets */
-/* @len bytes at @data; with an ICRC, or it is made. False: it can be no packet. */
+/* Makes a packet of @len bytes at @data. @sealed: they end with an ICRC; otherwise one is
+ * added. False: the bytes cannot be a packet.
+ */
 static bool make_packet(struct rn_scene_packet *p, const struct rn_flow *flow,
 			const uint8_t *data, uint32_t len, bool sealed)
 {
@@ -122,8 +124,10 @@ void rn_rec_compare_packets(const struct rn_rec_packet *a, const struct rn_rec_p
 	}
 }
 
-/* ------------------------------------------------------------------- entry */
-/* Where both ends do without an ICRC, what stands in its place says nothing. */
+/* -------------------------------------------------------- text of a record */
+/* Adds a received packet. If both ends send no ICRCs, the bytes in place of the ICRC
+ * are ignored.
+ */
 static void add_received(struct out *o, const struct rn_rec_rx *rx)
 {
 	bool sealed = rx->icrc != RN_RX_ICRC_NONE || rx->len < RN_ICRC_LEN;

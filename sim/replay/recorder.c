@@ -2,12 +2,12 @@
 /* recorder.c - the file of a recording, and the hook in the core (rocin/call.h) that
  * fills it.
  *
- * A window of the file is mapped, and room in it is reserved first: a full disk ends the
- * recording, not the program. So does somebody who makes the file shorter meanwhile:
- * records are put together in memory of our own, and copied as what may be gone is.
- * Whoever waits for a recording is told, once, on stderr.
+ * A part of the file (the window) is mapped, after its blocks were allocated: a full disk
+ * ends the recording, not the program. The same holds if another process truncates the
+ * file meanwhile: records are built in memory of our own, and copied with the guard
+ * against memory faults. If a recording ends early, that is reported once, on stderr.
  *
- * What is kept of a device belongs to the thread that has the device.
+ * The state of a device is used only by the thread that holds the device.
  */
 #include "recorder.h"
 
@@ -32,26 +32,26 @@
 #include "transport/io/memory/mem_direct.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* ---------------------------------------------------------------- the file */
+/* ---------------------------------------------------------- recording file */
 enum {
 	WINDOW = 8 << 20,
 	PAGE = 65536,	   /* a multiple of every page size */
-	HEADER_MAX = 4096, /* bytes of the command line that are kept */
+	HEADER_MAX = 4096, /* bytes of the command line that are recorded, at most */
 };
 
 #define LIMIT_DEFAULT (UINT64_C(1) << 30)
 
 static struct {
 	pthread_mutex_t lock;
-	pid_t pid; /* whose file it is; 0: none was opened */
+	pid_t pid; /* process that owns the file; 0: none was opened */
 	int fd;
 	bool ended;
-	uint8_t *window; /* NULL: none */
-	uint64_t base;	 /* of the window in the file */
-	size_t used;	 /* bytes of the window */
-	size_t reserved; /* bytes of the window that the file has room for */
+	uint8_t *window; /* mapped part of the file; NULL: none */
+	uint64_t base;	 /* offset of the window in the file */
+	size_t used;	 /* bytes of the window that are written */
+	size_t reserved; /* bytes of the window whose blocks are allocated */
 	uint64_t limit;
-	bool failed; /* it ended before its time */
+	bool failed; /* the recording has ended early */
 	uint8_t scratch[RN_REC_MAX];
 } file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
@@ -62,7 +62,7 @@ static void close_window_locked(void)
 	file.window = NULL;
 }
 
-/* It is not what the user asked for. */
+/* Reports that the recording ends early. */
 static void fail_locked(const char *why)
 {
 	file.failed = true;
@@ -72,7 +72,7 @@ static void fail_locked(const char *why)
 
 static const char *const was_cut = "its file was made shorter by somebody";
 
-/* The recording is over: cut off what was reserved. */
+/* Ends the recording: cuts off the allocated space that was not used. */
 static void finish_locked(void)
 {
 	uint64_t end = file.base + file.used;
@@ -92,7 +92,9 @@ static void finish_locked(void)
 	file.fd = -1;
 }
 
-/* Room for @need bytes from @base on, and for more if there is. Return: 0 or errno. */
+/* Allocates blocks of the file for @need bytes from @base on, and for more if there is
+ * space. Return: 0 or errno.
+ */
 static int reserve_locked(uint64_t base, size_t need)
 {
 	struct rlimit most;
@@ -101,7 +103,7 @@ static int reserve_locked(uint64_t base, size_t need)
 	if (getrlimit(RLIMIT_FSIZE, &most))
 		most.rlim_cur = RLIM_INFINITY;
 	for (size_t size = WINDOW; size >= need && size >= PAGE; size /= 2) {
-		if (base + size > most.rlim_cur) { /* to ask would raise SIGXFSZ */
+		if (base + size > most.rlim_cur) { /* the call would raise SIGXFSZ */
 			rc = EFBIG;
 			continue;
 		}
@@ -116,7 +118,9 @@ static int reserve_locked(uint64_t base, size_t need)
 	return rc;
 }
 
-/* Move the window so that it begins with what is still free, for @len bytes. */
+/* Maps the next part of the file, from the page with the first unused byte on, with room
+ * for at least @len more bytes.
+ */
 static bool next_window_locked(size_t len)
 {
 	uint64_t at = file.base + file.used, base = at & ~(uint64_t)(PAGE - 1);
@@ -139,8 +143,8 @@ static bool next_window_locked(size_t len)
 	return true;
 }
 
-/* The first @len bytes of scratch. A trapped access of the program may be what is
- * recorded: then this thread stands in a guarded access already.
+/* Appends the first @len bytes of @scratch to the file. The thread may be inside a
+ * guarded access already, as what is recorded may be a trapped access of the program.
  */
 static bool copy_locked(size_t len)
 {
@@ -187,7 +191,7 @@ static void put_locked(const struct rn_rec *rec)
 		return;
 	}
 	len = rn_rec_put(rec, file.scratch, RN_REC_MAX);
-	assert(len > 0); /* RN_REC_MAX is more than any call takes */
+	assert(len > 0); /* no record is longer than RN_REC_MAX */
 	if (!append_locked(len))
 		finish_locked();
 }
@@ -213,7 +217,7 @@ bool rn_recorder_has_failed(void)
 	return failed;
 }
 
-/* ---------------------------------------------------------- a file begins */
+/* ---------------------------------------------------- beginning of a file */
 static uint64_t read_limit(void)
 {
 	const char *text = secure_getenv("ROCIN_RECORD_LIMIT");
@@ -255,7 +259,7 @@ static bool put_header_locked(void)
 	return append_locked(rn_rec_put_header(&h, file.scratch, RN_REC_MAX));
 }
 
-/* A fork child writes nothing to its parent's file, and may get one of its own. */
+/* Drops the file of the parent in a fork() child, which may open one of its own. */
 static void forget_parent_locked(void)
 {
 	close_window_locked();
@@ -282,7 +286,7 @@ static bool open_locked(const char *pattern)
 		file.ended = true;
 		return false;
 	}
-	(void)rn_mem_direct_init(); /* without it records are copied by other means */
+	(void)rn_mem_direct_init(); /* if it fails, records are copied more slowly */
 	if (!put_header_locked()) {
 		finish_locked();
 		return false;
@@ -305,33 +309,34 @@ bool rn_recorder_open(void)
 }
 
 /* ----------------------------------------------------------------- devices */
-/* A read or atomic that answered PENDING. The tag that the memory was given is @number:
- * those of the core are not unique.
+/* A read or atomic access whose result was PENDING. The memory was passed @number as tag,
+ * since the tags of the core are not unique.
  */
 struct pending {
 	uint32_t number;
-	uint64_t tag; /* of the core */
-	void *dst;    /* NULL: its QP is gone */
+	uint64_t tag; /* tag of the core */
+	void *dst;    /* destination; NULL: its QP was destroyed */
 	uint32_t len;
 };
 
 /* A CQ that the device has used. */
 struct used_cq {
 	const struct rn_cq *cq;
-	bool overrun; /* and that has been noted */
+	bool overrun; /* the overrun of the CQ was recorded */
 };
 
 struct recorded_dev {
 	uint8_t number;
-	struct rn_mem_ops ops; /* in place of ... */
+	struct rn_mem_ops ops; /* functions that record; they replace @mem */
 	const struct rn_mem_ops *mem;
 	void *mem_ctx;
 	void (*before_ack)(void *mem_ctx, uint32_t qpn);
-	uint64_t *stats; /* of the device */
+	uint64_t *stats; /* counters of the device */
 	uint64_t overruns_seen;
-	const struct rn_call *call; /* that is being made */
+	const struct rn_call *call; /* call that is being made */
 
-	/* enum rn_tx_what: of these there was nothing the last time, and no call since.
+	/* Bits of enum rn_tx_what for which there was no packet the last time, if there
+	 * was no other call since.
 	 */
 	unsigned drained;
 
@@ -350,7 +355,7 @@ static void put_record(const struct recorded_dev *d, struct rn_rec *rec)
 		__atomic_fetch_add(lost, 1, __ATOMIC_RELAXED);
 }
 
-/* Room for one element more in @array. */
+/* Enlarges @array if it has no room for one more element. */
 static void *make_room(void *array, uint32_t count, uint32_t *room, size_t size)
 {
 	if (count < *room)
@@ -358,11 +363,11 @@ static void *make_room(void *array, uint32_t count, uint32_t *room, size_t size)
 	*room = *room ? 2 * *room : 64;
 	array = reallocarray(array, *room, size);
 	if (!array)
-		abort(); /* a recording with a hole would only mislead */
+		abort(); /* an incomplete recording would be misleading */
 	return array;
 }
 
-/* ----------------------------------------------------------- CQs that are used */
+/* ------------------------------------------------------------------ CQs in use */
 static struct used_cq *find_cq(const struct recorded_dev *d, const struct rn_cq *cq)
 {
 	for (uint32_t i = 0; i < d->cq_count; i++)
@@ -387,7 +392,7 @@ static void forget_cq(struct recorded_dev *d, const struct rn_cq *cq)
 		*found = d->cqs[--d->cq_count];
 }
 
-/* Put a note for every CQ that was found full since the last time. */
+/* Records an overrun for every CQ that was found full since the last time. */
 static void note_overruns(struct recorded_dev *d)
 {
 	uint64_t overruns =
@@ -406,7 +411,7 @@ static void note_overruns(struct recorded_dev *d)
 	}
 }
 
-/* ------------------------------------------------------ accesses that end later */
+/* ------------------------------------------------------------- pending accesses */
 static uint32_t add_pending(struct recorded_dev *d, uint64_t tag, void *dst, uint32_t len)
 {
 	d->pending = make_room(d->pending, d->pending_count, &d->pending_room,
@@ -417,7 +422,7 @@ static uint32_t add_pending(struct recorded_dev *d, uint64_t tag, void *dst, uin
 	return d->last_number;
 }
 
-/* Take an access that has ended; false: none that is known. */
+/* Removes a pending access that has ended. False: there is none with that number. */
 static bool take_pending(struct recorded_dev *d, uint64_t number, struct pending *p)
 {
 	for (uint32_t i = 0; i < d->pending_count; i++) {
@@ -430,7 +435,7 @@ static bool take_pending(struct recorded_dev *d, uint64_t number, struct pending
 	return false;
 }
 
-/* The block of a QP goes. */
+/* Forgets the destinations of pending accesses of a QP whose memory is freed. */
 static void forget_pending(struct recorded_dev *d, uint32_t qpn)
 {
 	for (uint32_t i = 0; i < d->pending_count; i++)
@@ -474,7 +479,9 @@ static enum rn_mem_result read_recorded(void *ctx, void *dst, rn_iova src, uint3
 		.kind = RN_REC_READ,
 		.u.read = { .src = src, .len = len, .attr = attr, .tag = tag }
 	};
-	/* Before the call: another thread may see it end before this one returns. */
+	/* Added before the call, as another thread may see the access end before this
+	 * one returns.
+	 */
 	uint32_t number = add_pending(d, tag, dst, len);
 
 	rec.u.read.result = d->mem->read(d->mem_ctx, dst, src, len, attr, number);
@@ -544,12 +551,12 @@ static void replace_memory(struct recorded_dev *d, struct rn_dev_cfg *cfg)
 		cfg->before_ack = before_ack_recorded;
 }
 
-/* ------------------------------------------------------- devices come and go */
-static _Atomic uint64_t numbers_taken; /* bits */
+/* -------------------------------------------------------- numbers of devices */
+static _Atomic uint64_t numbers_taken; /* bit mask of the device numbers in use */
 
 static_assert(RN_REC_DEVS == 64, "numbers_taken");
 
-/* Return: RN_REC_DEVS if there is none left. */
+/* Allocates a device number. Return: the number, or RN_REC_DEVS if none is left. */
 static unsigned take_number(void)
 {
 	uint64_t taken = atomic_load(&numbers_taken);
@@ -585,7 +592,7 @@ static struct recorded_dev *make_dev(void)
 	return NULL;
 }
 
-/* ------------------------------------------------------------- begin and end */
+/* --------------------------------------------------- begin and end of a call */
 static void put_call(struct recorded_dev *d, const struct rn_call *c)
 {
 	struct rn_rec rec;
@@ -615,8 +622,8 @@ static void put_outcome(struct recorded_dev *d, const struct rn_call *c)
 	put_record(d, &rec);
 }
 
-/* As many packets as one record can take: it makes no difference to the device in how
- * many calls they come.
+/* Returns how many packets fit into one record. In how many calls packets come makes no
+ * difference to the device.
  */
 static unsigned how_many(const struct rn_rx *pkts, unsigned count)
 {
@@ -628,10 +635,12 @@ static unsigned how_many(const struct rn_rx *pkts, unsigned count)
 	return n;
 }
 
-/* Memory knows the number of the access, and the core its tag. */
+/* Records RN_CALL_MEM_DONE, after replacing the number that the memory knows by the tag
+ * of the core.
+ */
 static void put_mem_done(struct recorded_dev *d, struct rn_call *c)
 {
-	struct pending p = { .tag = UINT64_MAX }; /* that of no QP */
+	struct pending p = { .tag = UINT64_MAX }; /* not the tag of any QP */
 	struct rn_rec_mem_done *m;
 	struct rn_rec rec;
 
@@ -649,7 +658,7 @@ static void put_mem_done(struct recorded_dev *d, struct rn_call *c)
 	put_record(d, &rec);
 }
 
-/* Some calls are not recorded before their end, if at all. */
+/* Is the call recorded at its end only, if at all? */
 static bool waits_for_end(const struct recorded_dev *d, const struct rn_call *c)
 {
 	if (c->kind == RN_CALL_TRANSMIT)
@@ -694,7 +703,9 @@ static void follow_cqs(struct recorded_dev *d, const struct rn_call *c)
 	}
 }
 
-/* What is known to find nothing, and so to change nothing, is left out. */
+/* Records the end of a transmit call, unless it was known to find nothing, and so to
+ * change nothing.
+ */
 static void end_transmit(struct recorded_dev *d, const struct rn_call *c)
 {
 	unsigned what = c->u.transmit.what;
@@ -722,7 +733,7 @@ static void call_ends(void *hook, const struct rn_call *c)
 	}
 	if (c->kind == RN_CALL_TAKE_EVENT) {
 		if (!c->result)
-			return; /* to find none changes nothing */
+			return; /* a call that finds no event changes nothing */
 		put_call(d, c);
 	}
 	put_outcome(d, c);
@@ -771,8 +782,10 @@ static void *attach(struct rn_dev_cfg *cfg)
 	return d;
 }
 
-/* ------------------------------------------------- the program begins and ends */
-/* Another thread may have held the lock when fork() copied it. */
+/* ------------------------------------------------ start and end of the program */
+/* Makes the lock usable in a fork() child: another thread may have held it when fork()
+ * copied it.
+ */
 static void after_fork(void)
 {
 	pthread_mutex_init(&file.lock, NULL);
@@ -786,7 +799,9 @@ static void __attribute__((constructor)) begin_with_program(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
-/* After the destructors without a priority, which may still call the core. */
+/* Ends the recording when the program ends, after the destructors without a priority,
+ * which may still call the core.
+ */
 static void __attribute__((destructor(101))) end_with_program(void)
 {
 	/* A thread may have been ended while it held the lock. */

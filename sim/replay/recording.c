@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* recording.c - records and their bytes.
+/* recording.c - converts records to bytes and back.
  *
- * One description of the fields of each kind is used to write, read and show them. What
- * the core is given has its fields here, all of them: unit.record-complete looks for
- * each. A new one also raises RN_REC_VERSION.
+ * One description of the fields of each kind is used to write, read and list them. Every
+ * argument of the core has a field here: the test unit.record-complete checks that. A new
+ * field also needs a new RN_REC_VERSION.
  */
 #include "recording.h"
 
@@ -20,18 +20,18 @@ enum {
 	MORE = 1 << GROUP,
 };
 
-/* What is done with fields. */
+/* Writing, reading or listing of fields. */
 struct visit {
 	enum {
 		PUT,
 		GET,
 		LIST
 	} mode;
-	uint8_t *out;	   /* PUT: next free byte */
-	const uint8_t *in; /* GET: next byte */
-	size_t left;	   /* PUT, GET: bytes from there */
-	/* PUT: no room. GET: the bytes end too early, or a number does not fit. From then
-	 * on nothing is written, and everything reads as 0.
+	uint8_t *out;	   /* PUT: next byte to write */
+	const uint8_t *in; /* GET: next byte to read */
+	size_t left;	   /* PUT, GET: bytes from there to the end */
+	/* PUT: there was no room. GET: the bytes end too early, or a number does not fit.
+	 * After that nothing is written, and everything is read as 0.
 	 */
 	bool failed;
 	rn_rec_see *see; /* LIST */
@@ -50,7 +50,7 @@ static void put_bytes(struct visit *v, const uint8_t *data, uint32_t len)
 	v->left -= len;
 }
 
-/* NULL if there are not so many. */
+/* Reads @len bytes; NULL if there are not as many. */
 static const uint8_t *get_bytes(struct visit *v, uint32_t len)
 {
 	const uint8_t *data = v->in;
@@ -135,15 +135,16 @@ static void store(void *at, size_t size, uint64_t value)
 /* clang-format off */
 struct field {
 	const char *name;
-	uint16_t offset; /* in a structure */
-	uint16_t size;	 /* BYTES: where their number is */
+	uint16_t offset; /* offset in the struct */
+	/* bytes of the member; BYTES: offset of the member with their number */
+	uint16_t size;
 	enum { NUMBER, FLAG, GIDS, BYTES } type;
 };
 
 #define SIZE_OF(s, m) sizeof(((s *)0)->m)
 #define TYPE_OF(s, m) _Generic(((s *)0)->m, bool : FLAG, default : NUMBER)
 
-/* Members, and members of a member, which are shown by the name of the last. */
+/* Fields for members, and for members of a member, which have the name of the latter. */
 #define N(s, m) { #m, offsetof(s, m), SIZE_OF(s, m), TYPE_OF(s, m) }
 /* NOLINTBEGIN(bugprone-macro-parentheses): members have none. */
 #define NIN(s, path, m) { #m, offsetof(s, path.m), SIZE_OF(s, path.m), TYPE_OF(s, path.m) }
@@ -151,7 +152,7 @@ struct field {
 /* NOLINTEND(bugprone-macro-parentheses) */
 #define DATA(s, m, len) { "data", offsetof(s, m), offsetof(s, len), BYTES }
 
-/* The same of a record. */
+/* The same for members of struct rn_rec.u. */
 #define R(path, m) NIN(struct rn_rec, u.path, m)
 #define R_GID(path, m) GID(struct rn_rec, u.path, m)
 #define R_DATA(m, len) DATA(struct rn_rec, u.m, u.len)
@@ -207,7 +208,7 @@ static void visit_gids(struct visit *v, const struct field *f, struct rn_gid *gi
 	}
 }
 
-/* Bytes that lie elsewhere. GET: *@data points into what is read. */
+/* Visits bytes outside of the struct. GET: *@data points into the input. */
 static void visit_bytes(struct visit *v, const char *name, const uint8_t **data,
 			uint32_t *len)
 {
@@ -245,7 +246,7 @@ static void visit_fields(struct visit *v, void *s, const struct field *f, size_t
 
 #define VISIT(v, s, fields) visit_fields(v, s, fields, RN_ARRAY_SIZE(fields))
 
-/* ------------------------------------------------- kinds that always have the same */
+/* --------------------------------------------------------- kinds with fixed fields */
 static const struct field dev_init[] = {
 	R_GID(dev_init.cfg, gid),	R(dev_init.cfg, gid_count),
 	R(dev_init.cfg, ifindex),	R(dev_init.cfg, mtu_max),
@@ -340,7 +341,7 @@ static const struct field event[] = { R(event, some), R(event, completion),
 				      R(event, async), R(event, object) };
 
 /* ------------------------------------------------------- kinds with fields that vary */
-/* What is more than there is room for is not read. */
+/* Fails if there are more elements than the array has room for. */
 static void check_count(struct visit *v, uint32_t *count, uint32_t max)
 {
 	if (*count <= max)
@@ -552,7 +553,7 @@ size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room)
 		return 0;
 	v.out = out + RN_REC_HEAD;
 	v.left = room - RN_REC_HEAD;
-	/* To write changes nothing in it. */
+	/* Writing does not change the record. */
 	visit(&v, (struct rn_rec *)rec);
 	if (v.failed)
 		return 0;
@@ -562,14 +563,16 @@ size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room)
 	return len;
 }
 
-/* Return: bytes of the record with its head; 0 at the end; -EPROTO. */
+/* Reads the head of a record. Return: bytes of the record with its head; 0 at the end of
+ * the file; -EPROTO: not a record.
+ */
 static ssize_t frame(const uint8_t *in, size_t left, unsigned *kind)
 {
 	uint32_t len;
 
 	*kind = RN_REC_END_OF_FILE;
 	if (left < RN_REC_HEAD)
-		return 0; /* a program that was killed may leave so few zeros */
+		return 0; /* the allocated space behind the last record may be so short */
 	len = get_le32(in);
 	if (len == 0)
 		return 0;
@@ -608,7 +611,9 @@ ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *dev
 {
 	ssize_t len = frame(in, left, kind);
 
-	/* Numbers of devices and RN_REC_NO_DEV take one byte, or two. */
+	/* The first byte tells the device: device numbers have one byte,
+	 * RN_REC_NO_DEV two.
+	 */
 	if (len > 0)
 		*dev = len == RN_REC_HEAD ? RN_REC_NO_DEV : in[RN_REC_HEAD];
 	return len;
@@ -621,7 +626,7 @@ void rn_rec_list(const struct rn_rec *rec, rn_rec_see *see, void *arg)
 	visit(&v, (struct rn_rec *)rec);
 }
 
-/* ---------------------------------------------------------- calls into records */
+/* ---------------------------------------------- conversion of calls to records */
 static void describe_packets(const struct rn_call *c, struct rn_rec_receive *r)
 {
 	const struct rn_rx *rx = c->u.receive.pkts;
@@ -644,7 +649,7 @@ static void describe_sg(struct rn_rec_post *p, const struct rn_sge *sg, uint32_t
 		p->sg[i] = (struct rn_rec_sge){ .sge = sg[i] };
 		inline_len += sg[i].len;
 	}
-	/* The core looks at no more than that, and neither do we. */
+	/* The core reads no more inline data than that, and neither does the recorder. */
 	if (!(p->wr.flags & RN_SEND_INLINE) || inline_len > RN_INLINE_MAX)
 		return;
 	for (uint32_t i = 0; i < p->count; i++) {
@@ -677,7 +682,8 @@ static void describe_qp(const struct rn_qp_init *init, struct rn_rec_qp_init *r)
 				      .srq = rn_rec_id(init->srq) };
 }
 
-/* Work requests and packets: all that comes by the thousand. */
+/* Converts the frequent calls, those with work requests and packets. False: another call.
+ */
 static bool describe_traffic(const struct rn_call *c, struct rn_rec *rec)
 {
 	switch ((int)c->kind) {
@@ -821,7 +827,7 @@ void rn_rec_outcome(const struct rn_call *c, struct rn_rec *rec)
 	}
 }
 
-/* ------------------------------------------------------------ where bytes are */
+/* ------------------------------------------------- places of bytes in packets */
 void rn_rec_place_write(const struct rn_call *c, struct rn_rec_write *w, const void *src)
 {
 	unsigned count = c && c->kind == RN_CALL_RECEIVE ? c->u.receive.count : 0;

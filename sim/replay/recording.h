@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* recording.h - the format of a recorded run: what went in and out of the core.
+/* recording.h - the format of a recorded run: the calls into the core and what came out.
  *
  * A file is a header (struct rn_rec_header) and records. A call into the core
- * (transport.h) is a record of what went in, then one for every access of the core to
- * memory during the call, with its answer, then one of what came out. The calls of one
- * device do not overlap. Those of several may, and every record says whose it is.
- * Objects are named by the numbers that the program's pointers had.
+ * (transport.h) is a record of its arguments, then one record for every access of the
+ * core to memory during the call, with the result of the access, then one of the call's
+ * outcome. The calls of one device do not overlap. Those of several devices may, and
+ * every record has the number of its device. Objects are identified by their addresses in
+ * the recorded program.
  *
- * The record of a call is written before the call is made: when the core ends the
- * program, the last call of the file is the one that did it. Calls of which the core can
- * say no device (RN_REC_LONE) reach no memory; each is one record, written after it.
+ * The record of a call is written before the call is made: if the core ends the program,
+ * the last call in the file has caused that. Calls whose device the core does not know
+ * (RN_REC_LONE) make no accesses to memory; each is one record, written after the call.
  *
- * What is smallest and still exact:
- * - bytes that the core reads straight into a packet that it builds are not repeated:
- *   they are in the packet (struct rn_rec_read.at);
- * - bytes that it writes straight out of a packet that came, likewise
+ * The file is kept small without losing anything:
+ * - bytes that the core reads from memory straight into a packet are not repeated: they
+ *   are in the packet (struct rn_rec_read.at);
+ * - nor are bytes that it writes to memory straight from a received packet
  *   (struct rn_rec_write.packet);
- * - calls that find nothing to transmit are left out if there was nothing the last time,
- *   either, and no other call in between: they change nothing;
- * - calls that only look at the device are left out.
+ * - a call that finds nothing to transmit is left out if the previous such call found
+ *   nothing, either, and no other call came in between: it changes nothing;
+ * - calls that only read the state of the device are left out.
  *
- * Each record: length of what follows (4 bytes, little-endian), kind (1 byte), fields:
- * numbers in groups of seven bits, the lowest first; bytes after their number. So a file
- * does not depend on sizes, padding and byte order. A length of 0 ends the file: the room
- * behind it was reserved by a program that was killed.
+ * Each record: length of what follows (4 bytes, little-endian), kind (1 byte), fields.
+ * Numbers are written in groups of seven bits, the lowest first, byte strings after their
+ * length. So a file does not depend on sizes, padding and byte order. A length of 0 ends
+ * the file: a program that was killed leaves allocated space behind the last record.
  */
 #ifndef RN_RECORDING_H
 #define RN_RECORDING_H
@@ -40,12 +41,12 @@
 #include "rocin/srq.h"
 
 enum {
-	RN_REC_VERSION = 4, /* of the format: other versions cannot be read */
+	RN_REC_VERSION = 4, /* version of the format; other versions cannot be read */
 	RN_REC_NO_DEV = 255,
-	RN_REC_DEVS = 64,    /* devices in one file; numbers are 0 .. 63 */
-	RN_REC_RX_MAX = 64,  /* packets in one RECEIVE */
-	RN_REC_HEAD = 5,     /* bytes before the fields of a record */
-	RN_REC_MAX = 1 << 20 /* bytes of a record */
+	RN_REC_DEVS = 64,    /* most devices in one file; their numbers are 0 .. 63 */
+	RN_REC_RX_MAX = 64,  /* most packets in one RECEIVE */
+	RN_REC_HEAD = 5,     /* bytes of a record before its fields */
+	RN_REC_MAX = 1 << 20 /* most bytes of a record */
 };
 
 extern const uint8_t rn_rec_magic[8];
@@ -53,23 +54,23 @@ extern const uint8_t rn_rec_magic[8];
 enum rn_rec_kind {
 	RN_REC_END_OF_FILE, /* never in a file */
 
-	/* Calls: enum rn_call_kind. */
+	/* The numbers of enum rn_call_kind, for calls, come first. */
 
-	/* What the core does during a call. */
+	/* Actions of the core during a call. */
 	RN_REC_READ = RN_CALL_KINDS,
 	RN_REC_WRITE,
 	RN_REC_ATOMIC,
 	RN_REC_BEFORE_ACK,
 	RN_REC_OVERRUN, /* a CQ was full */
 
-	/* How a call ends. */
+	/* Outcomes of a call. */
 	RN_REC_DONE,
 	RN_REC_RESULT,
 	RN_REC_PACKET,
 	RN_REC_FRAME,
 	RN_REC_EVENT,
 
-	RN_REC_LIMIT, /* the file has reached its limit; the run went on */
+	RN_REC_LIMIT, /* the file has reached its size limit; the run went on */
 	RN_REC_KINDS
 };
 
@@ -101,9 +102,10 @@ struct rn_rec_receive {
 
 struct rn_rec_mem_done {
 	uint64_t tag;
-	uint32_t number; /* of the access that ended; 0: of none that is known */
+	uint32_t number; /* number of the access that has ended; 0: not known */
 	enum rn_mem_result result;
-	const uint8_t *data; /* DONE: what was read, or found by an atomic */
+	/* if the result is DONE: bytes that were read, or the old value of an atomic */
+	const uint8_t *data;
 	uint32_t len;
 };
 
@@ -127,7 +129,8 @@ struct rn_rec_post {
 	struct rn_send_wr wr; /* pointers: NULL; of a receive, wr_id and num_sge */
 	bool has_av;
 	struct rn_av av;
-	uint32_t count; /* of sg; num_sge may be more, which the core refuses */
+	/* entries of @sg; wr.num_sge may be more, which the core refuses */
+	uint32_t count;
 	struct rn_rec_sge sg[RN_SGE_MAX];
 };
 
@@ -147,13 +150,13 @@ struct rn_rec_read {
 	uint32_t len;
 	struct rn_mem_attr attr;
 	uint64_t tag;
-	/* 1 + offset in the packet that is being built, which then holds the bytes; 0:
-	 * elsewhere, and they follow.
+	/* 1 + offset in the packet that is being built and contains the bytes read; 0:
+	 * the destination is elsewhere, and the bytes are in @data.
 	 */
 	uint32_t at;
 	enum rn_mem_result result;
-	uint32_t number;     /* PENDING: names it in MEM_DONE */
-	const uint8_t *data; /* DONE, and @at is 0 */
+	uint32_t number;     /* PENDING: number of the access in MEM_DONE */
+	const uint8_t *data; /* bytes read, if the result is DONE and @at is 0 */
 	uint32_t data_len;
 };
 
@@ -161,8 +164,8 @@ struct rn_rec_write {
 	rn_iova dst;
 	uint32_t len;
 	struct rn_mem_attr attr;
-	/* 1 + index of the packet of the RECEIVE that the bytes are in, from @offset on;
-	 * 0: they follow.
+	/* 1 + index of the packet of the RECEIVE that contains the bytes, from @offset
+	 * on; 0: the bytes are in @data.
 	 */
 	uint32_t packet, offset;
 	const uint8_t *data;
@@ -175,16 +178,16 @@ struct rn_rec_atomic {
 	struct rn_mem_attr attr;
 	uint64_t tag;
 	enum rn_mem_result result;
-	uint64_t orig;	 /* DONE */
-	uint32_t number; /* PENDING */
+	uint64_t orig;	 /* DONE: the old value */
+	uint32_t number; /* PENDING: number of the access in MEM_DONE */
 };
 
 struct rn_rec_packet {
-	uint32_t len; /* 0: nothing may leave */
+	uint32_t len; /* 0: there was no packet to send */
 	struct rn_flow flow;
 	uint32_t dest_qpn, src_qpn;
 	bool response;
-	const uint8_t *data; /* BTH to pad; of a frame, all of it */
+	const uint8_t *data; /* packet from the BTH to the pad bytes; all of a frame */
 	uint32_t flags;	     /* frame */
 };
 
@@ -196,11 +199,11 @@ struct rn_rec_event {
 };
 
 struct rn_rec {
-	unsigned kind;	/* enum rn_call_kind, enum rn_rec_kind */
-	uint8_t dev;	/* RN_REC_NO_DEV: of a lone call */
-	rn_ns now;	/* of calls that are given a time */
-	uint64_t id;	/* of the object that the call is about */
-	int32_t result; /* RESULT, and what a lone call returned */
+	unsigned kind; /* enum rn_call_kind, enum rn_rec_kind */
+	uint8_t dev; /* number of the device; RN_REC_NO_DEV: a lone call (RN_REC_LONE) */
+	rn_ns now;   /* time of calls that have one as argument */
+	uint64_t id; /* number of the object that the call is about */
+	int32_t result; /* value of RESULT, or result of a lone call */
 	union {
 		struct rn_rec_dev_init dev_init;
 		struct rn_call_gid gid;
@@ -214,7 +217,7 @@ struct rn_rec {
 		struct rn_rec_modify modify;
 		struct rn_call_pace pace;
 		struct rn_rec_post post; /* POST_SEND, POST_RECV, SRQ_POST_RECV */
-		struct rn_mr mr;	 /* what rn_mr_init() and rn_mw_init() set */
+		struct rn_mr mr; /* members that rn_mr_init() and rn_mw_init() set */
 		struct rn_rec_srq srq;
 		struct rn_rec_mcast mcast;
 		struct rn_rx_frame rx_frame;
@@ -227,7 +230,7 @@ struct rn_rec {
 	} u;
 };
 
-/* What a file begins with. */
+/* Header at the beginning of a file. */
 struct rn_rec_header {
 	uint32_t version;
 	uint32_t pid;
@@ -238,56 +241,62 @@ struct rn_rec_header {
 	uint32_t rocin_len, command_len, fault_len;
 };
 
-/* For people: "post_send". */
+/* Returns the name of a kind, such as "post_send". */
 const char *rn_rec_name(unsigned kind);
 enum rn_rec_class rn_rec_class(unsigned kind);
 
-/* Write @rec at @out. Return: bytes, head included; 0: more than @room. */
+/* Writes @rec at @out. Return: its bytes, head included; 0: it has more than @room. */
 size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room);
 
 /**
  * rn_rec_get() - Read one record
  * @in:		First byte of its head
  * @left:	Bytes from there to the end of the file
- * @rec:	Out: pointers lead into @in. kind RN_REC_END_OF_FILE: no more records
+ * @rec:	Out; its pointers point into @in. Its kind is RN_REC_END_OF_FILE if there
+ * are no more records
  *
  * Return: bytes to the next record, 0 at the end of the file; -EPROTO: not a record.
  */
 ssize_t rn_rec_get(const uint8_t *in, size_t left, struct rn_rec *rec);
 
-/* Kind and device of the record at @in alone. As rn_rec_get(). */
+/* Reads only kind and device of the record at @in. Return: as rn_rec_get(). */
 ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *dev);
 
-/* @data: NULL for a number, else @value bytes. */
+/* Gets a field of a record: a number @value, or, if @data is not NULL, @value bytes. */
 typedef void rn_rec_see(void *arg, const char *name, uint64_t value, const uint8_t *data);
 
-/* Show every field of @rec, from dev on. */
+/* Calls @see with every field of @rec, from dev on. */
 void rn_rec_list(const struct rn_rec *rec, rn_rec_see *see, void *arg);
 
-/* The number that names @object in a file. */
+/* Returns the number that identifies @object in a file. */
 static inline uint64_t rn_rec_id(const void *object)
 {
 	return (uintptr_t)object;
 }
 
-/* What went in: a record without device, and of RN_CALL_MEM_DONE without its arguments.
+/* Makes the record of a call's arguments, except the device, and except the arguments
+ * of RN_CALL_MEM_DONE.
  */
 void rn_rec_call(const struct rn_call *call, struct rn_rec *rec);
 
-/* What came out of @call: a record without device, and of an event without its object. */
+/* Makes the record of a call's outcome, except the device, and except the object of
+ * an event.
+ */
 void rn_rec_outcome(const struct rn_call *call, struct rn_rec *rec);
 
-/* Say where @src, which @w writes, lies: in one of the packets that came by @call (or
- * NULL), or elsewhere.
+/* Sets in @w where the bytes at @src, which it writes, are: in one of the packets that
+ * @call (or NULL) receives, or elsewhere.
  */
 void rn_rec_place_write(const struct rn_call *call, struct rn_rec_write *w,
 			const void *src);
 
-/* 1 + offset of @dst in the packet that @call (or NULL) builds; 0: elsewhere. */
+/* Returns 1 + offset of @dst in the packet that @call (or NULL) builds; 0: it
+ * is elsewhere.
+ */
 uint32_t rn_rec_place_read(const struct rn_call *call, const void *dst);
 
-/* As rn_rec_put() and rn_rec_get(). -EBADMSG: another kind of file; -ENOTSUP: another
- * version of the format, which is in @h then.
+/* Write and read the header, as rn_rec_put() and rn_rec_get() do for records. -EBADMSG:
+ * another kind of file; -ENOTSUP: another version of the format, which is in @h then.
  */
 size_t rn_rec_put_header(const struct rn_rec_header *h, uint8_t *out, size_t room);
 ssize_t rn_rec_get_header(const uint8_t *in, size_t left, struct rn_rec_header *h);
