@@ -21,7 +21,7 @@
 
 #include "provider/verbs/library.h"
 
-/* Every operation of every known release, in the order of the library's table, which is
+/* All operations of every known release, in the order of the library's table, which is
  * alphabetical. These numbers are private to the plugin; rnp_abi.slot has the position in
  * the table of the library that is loaded.
  */
@@ -64,7 +64,7 @@ struct rnp_abi_list_node {
 	struct rnp_abi_list_node *next, *prev;
 };
 
-/* A device that the library found in sysfs. */
+/* A device that the library has found in sysfs; the library's private struct. */
 struct rnp_abi_sysfs_dev {
 	struct rnp_abi_list_node entry;
 	void *provider_data;
@@ -103,7 +103,7 @@ enum {
 	RNP_ABI_OPTIONAL_MR_ACCESS = 1 << 0,
 };
 
-/* The functions that a driver registers. */
+/* Table of functions that a driver registers. */
 struct rnp_abi_device_ops {
 	const char *name;
 	uint32_t match_min_abi_version, match_max_abi_version;
@@ -141,9 +141,9 @@ struct rnp_abi {
 
 /**
  * rnp_abi_find_lib() - Find the private functions of a loaded libibverbs
- * @handle:	Handle of the library, from dlopen()
- * @version:	Private ABI version, part of a symbol's name: 34, 57, 59, 64 ...
- * @err:	Out on failure: one sentence
+ * @handle: Handle of the library, from dlopen()
+ * @version: Private ABI version, part of a symbol's name: 34, 57, 59, 64 ...
+ * @err: Out on failure: error text
  *
  * Return: 0 or -ENOSYS.
  */
@@ -153,7 +153,7 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
 /**
  * rnp_abi_learn() - Find out the layouts of the loaded library
  * @abi:	Out; @abi->lib is filled in by the caller
- * @err:	Out on failure: one sentence that says what does not fit
+ * @err:	Out on failure: error text that says which layout is not known
  *
  * Makes a temporary context, gives it a table of distinct marks as operations and looks
  * where the library stores them. About 65 operations stand in public structs too; each of

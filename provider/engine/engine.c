@@ -76,7 +76,9 @@ struct rnp_process *rnp_process(void)
 	return p ? p : new_page();
 }
 
-/* The page is zeroed, and a zeroed glibc mutex is an unlocked one. */
+/* Takes the lock, and sets the epoch if it is not set. In a new page the lock is usable,
+ * as a zeroed glibc mutex is an unlocked one.
+ */
 void rnp_process_lock(struct rnp_process *p)
 {
 	struct timespec ts;
@@ -292,7 +294,8 @@ static void destroy_engine(struct rnp_engine *e)
 
 	rnp_pcie_close(&e->pcie); /* may still wake the thread */
 	ended = rnp_background_stop(e);
-	rnp_wire_close(&e->wire); /* before rocind gives the slot to another process */
+	/* before rocind assigns the slot (process number) to another process */
+	rnp_wire_close(&e->wire);
 	rnp_icmp_probe_end(&e->icmp_probe);
 	rn_rocind_close(e->rocind);
 	rnp_engine_close_raw(e);
@@ -560,10 +563,10 @@ int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len)
 }
 
 /* -------------------------------------------------------------- multicast groups */
-/* The process opens the sockets of multicast groups itself, while rocind owns port 4791
- * of the device's addresses. A packet to such an address is for one process. A packet to
- * a group is for every member, and the kernel gives a copy to each socket, also to
- * sockets of other users.
+/* Joins a multicast group by a socket of this process, not of rocind, which owns port
+ * 4791 of the device's addresses. A packet to such an address is for one process. A
+ * packet to a group is for every member, and the kernel gives a copy to each socket, also
+ * to sockets of other users.
  */
 int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
 {

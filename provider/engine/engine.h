@@ -88,9 +88,10 @@ int rnp_engine_call_error(struct rnp_engine *e, unsigned call);
 int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len);
 
 const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e);
-struct rnp_path_mtu *rnp_engine_paths(struct rnp_engine *e); /* with the lock held */
-struct rn_dev *rnp_engine_dev(struct rnp_engine *e);	     /* use with the lock held */
-rn_ns rnp_engine_now(void);				     /* CLOCK_MONOTONIC */
+/* to be used with the lock held */
+struct rnp_path_mtu *rnp_engine_paths(struct rnp_engine *e);
+struct rn_dev *rnp_engine_dev(struct rnp_engine *e); /* use with the lock held */
+rn_ns rnp_engine_now(void);			     /* CLOCK_MONOTONIC */
 /* Times for work requests, with the lock held. Sending: if the queue pair is in RTS, a
  * time at most two microseconds old, which costs a third of reading the clock. Receiving:
  * the current time if the queue pair is in ERR; otherwise the time that was passed to the
@@ -111,8 +112,8 @@ bool rnp_engine_dead(const struct rnp_engine *e); /* IBV_EVENT_DEVICE_FATAL was 
 /**
  * rnp_port_mtu() - Largest path MTU for the current MTU of a device's interface
  *
- * Return: bytes, 256 .. 4096, never more than when the device was opened: its buffers are
- *	   made for that. The same if the interface cannot be asked.
+ * Return: bytes, 256 .. 4096, never more than when the device was opened, as its buffers
+ *	   have that size; that value also if the interface cannot be queried.
  */
 uint32_t rnp_port_mtu(const struct rn_netdev *dev);
 
@@ -154,7 +155,7 @@ void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp,
  */
 bool rnp_engine_poll(struct rnp_engine *e);
 
-/* The requests that one call of the program has posted to a send queue. */
+/* Requests that one call of the program has posted to a send queue. */
 struct rnp_posted {
 	rn_ns now;
 	uint32_t count;

@@ -73,7 +73,7 @@ enum {
 struct rnp_qpns {
 	unsigned slot; /* number of the process at its address, 1..255 */
 	uint32_t next; /* counter to try next */
-	uint32_t live; /* numbers given out */
+	uint32_t live; /* numbers in use */
 	/* bit set: the counter is in use or resting */
 	uint64_t busy[RNP_QPN_COUNTERS / 64];
 	struct {
@@ -120,11 +120,11 @@ enum {
 	RNP_FAULT_CACHE = 256, /* entries of a cache: remote QP to local QP */
 };
 
-/* The rules about faults of one device. */
+/* Fault rules of one device. */
 struct rnp_faults {
 	/* rules of ROCIN_FAULT, and those received from rocind; or NULL */
 	struct rn_fault_rules *own, *live;
-	/* those of @own and @live that are about verbs calls; or NULL */
+	/* the rules of @own and @live that are about verbs calls; or NULL */
 	struct rn_fault_rules *calls;
 	uint32_t first; /* counter in the first QP number of the process */
 	/* a rule has taken the link down; state of the link without that rule */
@@ -211,7 +211,7 @@ enum rnp_tag {
  * older epoch belongs to the parent, whatever state its memory was copied in.
  */
 struct rnp_process {
-	pthread_mutex_t lock; /* guards: engines, the first store to epoch */
+	pthread_mutex_t lock; /* guards: the list @engines, and setting @epoch */
 	/* start time of the process's use of Rocin; 0: not used yet */
 	_Atomic uint64_t epoch;
 	struct rnp_engine *engines; /* linked through rnp_engine.next */
@@ -315,7 +315,7 @@ void rnp_process_lock(struct rnp_process *p);
 void rnp_process_unlock(struct rnp_process *p);
 
 /* ------------------------------------------------------------- qp_records.c */
-/* None of these functions locks. */
+/* The functions of this section do not lock. */
 void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter);
 
 /* Allocates a QP number. Return: 0 with *@qpn, or -ENOMEM: all numbers are in use

@@ -153,10 +153,10 @@ enum rnp_acks rnp_policy_acks(const struct rnp_policy *p)
 	return replies(p) ? RNP_ACKS_HELD : RNP_ACKS_NOW;
 }
 
-/* If the program replies, the end of a message is acknowledged with the reply, however
- * long message and reply are, and also while the flow-control window holds back a part
- * of the reply. In the middle of a message ACKs leave, as the peer may need them to go
- * on sending.
+/* Returns whether ACKs leave in this step. If the program replies, the end of a message
+ * is acknowledged with the reply, however long message and reply are, and also while the
+ * flow-control window holds back a part of the reply. In the middle of a message ACKs
+ * leave, as the peer may need them to go on sending.
  */
 bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks acks,
 			   unsigned found, bool is_amid_message, bool is_reply_in_part)
@@ -288,8 +288,8 @@ unsigned rnp_policy_given(struct rnp_policy *p, rn_ns now, bool is_on)
 }
 
 /* ----------------------------------------------------------------------- polls */
-/* A program that posts a stream polls for its completions, so a few polls are enough for
- * a lease.
+/* Notes that a poll begins, and returns whether ACKs leave in it. A program that posts a
+ * stream polls for its completions, so a few polls are enough for a lease.
  */
 enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 {

@@ -236,7 +236,7 @@ enum rnp_action {
 	RNP_ACK_ALONG = 1u << 10,
 };
 
-/* What becomes of acknowledgements in a step of the device. */
+/* Says whether acknowledgements are sent in a step of the device. */
 enum rnp_acks {
 	RNP_ACKS_IF_DRY, /* ACKs leave if there was nothing to receive */
 	RNP_ACKS_NOW,	 /* ACKs leave, as the next step may be far off */
@@ -336,7 +336,7 @@ struct rnp_ack_hold {
 	rn_ns since;
 };
 
-/* Doorbell batching: which requests leave together. */
+/* Doorbell batching: decides which requests are sent together. */
 struct rnp_batching {
 	uint32_t posts; /* requests since the program polled last */
 	uint32_t run;	/* requests posted between the two polls before, if any */
@@ -361,7 +361,7 @@ struct rnp_linger {
 	struct rnp_backoff backoff;
 };
 
-/* What the program did when its lease ran out. */
+/* What the program was doing when its lease ran out. */
 struct rnp_lapse {
 	bool was_busy;	    /* its polling thread used the processor */
 	bool was_gathering; /* requests waited for its next poll to be sent */
@@ -449,7 +449,7 @@ void rnp_policy_posted(struct rnp_policy *p, rn_ns now, const struct rn_qp *qp,
  */
 void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open);
 
-/* --- Both. */
+/* --- The program polls or posts. */
 /* Do ACKs leave in this step? @found: super-packets that this step has received.
  * @is_reply_in_part: of the requests of the QP replies.asked only a part has left; read
  * only if rnp_policy_acks() is RNP_ACKS_HELD.

@@ -71,9 +71,10 @@ static_assert((int)RNP_ACK_EVERY_ANSWERED == RN_SUPER_SEGMENTS * RNP_DRAIN_APP,
 #define LONG_AGO RN_USEC(20)
 
 /* ------------------------------------------------------------------- the time */
-/* Reading the clock takes a third of the time of a poll that finds nothing, and a
- * twentieth of a post in a stream. Reading the processor's counter takes less, and tells
- * whether the time that the core was told last is still good enough.
+/* Reads the clock. That takes a third of the time of a poll that finds nothing, and a
+ * twentieth of a post in a stream. The functions below often avoid it: they read the
+ * processor's cycle counter, which takes less, to see whether the time that was passed to
+ * the core last is recent enough.
  */
 rn_ns rnp_engine_now(void)
 {
@@ -651,10 +652,10 @@ void rnp_engine_drain(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------------- the end of a device */
-/* Without rocind no process owns port 4791. First packets that have arrived are
- * received, such as the last acknowledgement of a peer that ended together with rocind.
- * Then the sockets are closed, so that a new rocind can have the port, and the program
- * gets IBV_EVENT_DEVICE_FATAL.
+/* Makes the device dead. Without rocind no process owns port 4791. First packets that
+ * have arrived are received, such as the last acknowledgement of a peer that ended
+ * together with rocind. Then the sockets are closed, so that a new rocind can have the
+ * port, and the program gets IBV_EVENT_DEVICE_FATAL.
  */
 void rnp_engine_die(struct rnp_engine *e, bool robbed)
 {

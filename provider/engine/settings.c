@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* settings.c - the environment of the provider. */
+/* settings.c - reads the ROCIN_* environment variables of the provider. */
 #include "settings.h"
 
 #include <errno.h>
@@ -11,13 +11,15 @@
 
 enum {
 	KIB = 1024,
-	WINDOW_START = 192 * KIB, /* fits into a receive buffer of the default size */
-	WINDOW_MIN = 64 * KIB,	  /* one super-packet */
-	WINDOW_MAX = 1024 * KIB,  /* a larger window is no faster on loopback */
+	/* bytes; fits into a receive buffer of the default size */
+	WINDOW_START = 192 * KIB,
+	WINDOW_MIN = 64 * KIB,	 /* bytes of one super-packet */
+	WINDOW_MAX = 1024 * KIB, /* a larger window is no faster on loopback */
 	WINDOW_LIMIT = 1 << 30,
 	READ_CHUNK_MAX = 256 * KIB,
-	JOINED_SHARE = 11,	 /* sixteenths of a receive buffer for super-packets */
-	RCVBUF_LEAST = 64 * KIB, /* one super-packet */
+	/* sixteenths of a receive buffer that super-packets in flight may fill */
+	JOINED_SHARE = 11,
+	RCVBUF_LEAST = 64 * KIB, /* bytes of one super-packet */
 	RCVBUF_MOST = 1 << 30,
 	LINGER_US = 50,
 	LINGER_US_MAX = 1000,
@@ -26,7 +28,7 @@ enum {
 
 #define LINE_MAX UINT64_C(4000000000) /* kbps; the core's limit */
 
-/* A value that is one of two words. */
+/* A variable whose value is one of two words. */
 struct choice {
 	const char *name, *off, *on; /* @off is the default if @preset is false */
 	bool preset;
@@ -49,8 +51,8 @@ static int read_choice(const struct choice *c, bool *value, char *err, size_t er
 	return 0;
 }
 
-/* "192K" and the like; returns the byte after it, or NULL if there is no number or it is
- * over @max.
+/* Parses a size such as "192K". Returns the byte after it, or NULL if there is no number
+ * or it is over @max.
  */
 static const char *parse_size(const char *s, uint64_t max, uint64_t *value)
 {
@@ -151,7 +153,9 @@ static int read_fault(struct rnp_settings *s, char *err, size_t err_len)
 	return 0;
 }
 
-/* Bits per second with K, M or G, in kbps; returns the byte after it, or NULL. */
+/* Parses a rate in bits per second with K, M or G; *@kbps: out. Returns the byte after
+ * it, or NULL if it is not a rate.
+ */
 static const char *parse_rate(const char *s, uint32_t *kbps)
 {
 	static const struct {
@@ -228,7 +232,7 @@ static int read_local(struct rnp_settings *s, char *err, size_t err_len)
 			       "ROCIN_LOCAL is \"%s\"; it may be auto, off or no-icrc",
 			       text);
 	s->local = (enum rnp_local)i;
-	/* Packets of a recording have ICRCs, as on a network. */
+	/* Let packets have ICRCs in a recorded run, as on a network. */
 	if (s->local == RNP_LOCAL_NO_ICRC && read_text("ROCIN_RECORD"))
 		s->local = RNP_LOCAL_AUTO;
 	return 0;
@@ -240,7 +244,8 @@ static int read_io(struct rnp_settings *s, char *err, size_t err_len)
 		const char *name;
 		enum rnp_io io;
 	} words[] = {
-		{ "auto", RNP_IO_EPOLL }, /* nothing measured is faster with io_uring */
+		/* no measured workload is faster with io_uring */
+		{ "auto", RNP_IO_EPOLL },
 		{ "epoll", RNP_IO_EPOLL },
 		{ "uring", RNP_IO_URING },
 	};
@@ -310,7 +315,9 @@ struct rnp_budget rnp_settings_budget(const struct rnp_settings *s, uint32_t rcv
 	uint32_t most = at_least(s->gso ? rcvbuf / 16 * JOINED_SHARE : half, mtu);
 	struct rnp_budget b;
 
-	/* The peer's buffer is not known; most often it is as large as this one. */
+	/* The size of the peer's receive buffer is not known; most often it is that of
+	 * this one.
+	 */
 	b.window_max = at_least(at_most(s->window_max, most), mtu);
 	b.window_start = at_least(at_most(s->window_start, b.window_max), mtu);
 	b.window_min = at_least(at_most(s->window_min, b.window_start), mtu);

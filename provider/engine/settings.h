@@ -2,29 +2,22 @@
 /* settings.h - the ROCIN_* variables of the provider, which are read and checked in one
  * place. (ROCIN_LOG and the variables of rocind's client are read where they are used.)
  *
- *	ROCIN_NETDEVS		devices, see rn_netdev_discover()
- *	ROCIN_GSO		on | off: several packets per system call
- *	ROCIN_ICRC		solve | exact: what to do with packets whose IPv4
- *				identification cannot be guessed
- *	ROCIN_CREDITS		off | on: tell requesters how many receives there are
- *	ROCIN_LOCAL		auto | off | no-icrc: packets to processes of the same
- *				rocind go through shared memory; where both say no-icrc,
- *				without ICRCs
- *	ROCIN_IO		auto | epoll | uring: how the background thread sleeps and
- *				packets are sent and received; auto is epoll
- *	ROCIN_PCAP		capture file, see rn_tap_open(), rn_capture_log_open()
- *	ROCIN_FAULT		see rn_fault_read()
- *	ROCIN_CC		off | on[:RATE] | observe[:RATE]: congestion control;
- *				RATE of the link in bits per second with K, M or G
- *	ROCIN_LINGER_US		0..1000: how long the last poll of an event-driven
- *				program waits for a packet before it may sleep
- *	ROCIN_PCIE		knobs of the simulated PCIe layer, see rnp_pcie_open()
- *	ROCIN_RCVBUF		receive buffer of the data sockets, bytes with K or M: as
- *				if net.core.rmem_max were so small
- *	ROCIN_TIMEOUT_SCALE	1..1000: factor on ACK timeouts and RNR timers
- *	ROCIN_TREE		generated tree in which port and GIDs are kept up to date
- *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: unacknowledged
- *				bytes towards one peer process
+ *	ROCIN_NETDEVS devices, see rn_netdev_discover() ROCIN_GSO on | off: several
+ *	packets per system call ROCIN_ICRC solve | exact: how to treat packets whose ICRC
+ *	covers an unknown IPv4 identification ROCIN_CREDITS off | on: tell requesters how
+ *	many receives there are ROCIN_LOCAL auto | off | no-icrc: packets to processes of
+ *	the same rocind go through shared memory; where both say no-icrc, without ICRCs
+ *	ROCIN_IO auto | epoll | uring: how the background thread sleeps and packets are
+ *	sent and received; auto is epoll ROCIN_PCAP capture file, see rn_tap_open(),
+ *	rn_capture_log_open() ROCIN_FAULT see rn_fault_read() ROCIN_CC off | on[:RATE] |
+ *	observe[:RATE]: congestion control; RATE of the link in bits per second with K, M
+ *	or G ROCIN_LINGER_US 0..1000: how long the last poll of an event-driven program
+ *	waits for a packet before it may sleep ROCIN_PCIE knobs of the simulated PCIe
+ *	layer, see rnp_pcie_open() ROCIN_RCVBUF receive buffer of the data sockets, bytes
+ *	with K or M: as if net.core.rmem_max were so small ROCIN_TIMEOUT_SCALE 1..1000:
+ *	factor on ACK timeouts and RNR timers ROCIN_TREE generated tree in which port and
+ *	GIDs are kept up to date ROCIN_WINDOW START[:MIN[:MAX]], bytes with K or M:
+ *	unacknowledged bytes towards one peer process
  */
 #ifndef RNP_SETTINGS_H
 #define RNP_SETTINGS_H
@@ -40,47 +33,49 @@ enum rnp_local {
 
 enum rnp_io {
 	RNP_IO_EPOLL,
-	RNP_IO_URING, /* where the kernel allows it */
+	RNP_IO_URING, /* io_uring, if the kernel allows it; otherwise epoll */
 };
 
 struct rnp_settings {
-	const char *netdevs; /* NULL: the default */
+	const char *netdevs; /* ROCIN_NETDEVS; NULL: the default */
 	const char *pcap;    /* NULL: no capture */
 	const char *pcie;    /* NULL: off */
-	const char *tree;    /* NULL: no generated tree */
+	const char *tree;    /* folder of the simulated sysfs files; NULL: none */
 	bool gso;
 	bool icrc_exact;
 	bool credits;
-	enum rnp_local local; /* wires in shared memory */
+	/* use of local wires: shared-memory links between processes of this machine */
+	enum rnp_local local;
 	enum rnp_io io;
 	bool has_fault;
 	struct rn_fault_rules fault;
-	rn_ns linger_ns; /* 0: none */
-	uint32_t rcvbuf; /* for SO_RCVBUF; 0: as much as is given */
+	/* ns that the last poll before sleep waits for a packet; 0: it does not wait */
+	rn_ns linger_ns;
+	uint32_t rcvbuf; /* bytes, for SO_RCVBUF; 0: as much as rocind has set */
 	uint32_t timeout_scale;
 	enum rn_cc_mode cc;
-	uint32_t cc_line; /* kbps; 0: not set */
+	uint32_t cc_line; /* rate of the link in kbps; 0: not set */
 	uint32_t window_start, window_min, window_max;
 };
 
 /**
  * rnp_settings_read() - Read the environment
- * @s:		Out; its strings are those of the environment
- * @err:	Out on failure: one sentence that names the variable
+ * @s:		Out; its strings belong to the environment
+ * @err:	Out on failure: error text that names the variable
  *
  * The environment is read with secure_getenv(): a set-user-ID program gets the defaults.
  *
- * Return: 0, or -EINVAL for a value that is not one of those above.
+ * Return: 0, or -EINVAL if a variable has a value that is not allowed.
  */
 int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len);
 
-/* Fit the limits of struct rn_dev_cfg to a receive buffer of @rcvbuf bytes, as
+/* Limits of struct rn_dev_cfg that fit a receive buffer of @rcvbuf bytes, as
  * getsockopt(SO_RCVBUF) returns it, and a path MTU. The kernel charges a single 4 KiB
- * packet twice its size, so half of the buffer may be on its way in single packets. It
- * charges a super-packet its size, but gives up to a quarter of the buffer back late: so
- * eleven sixteenths may be on their way in super-packets. If packets come singly after
- * all, a loss makes the window smaller. No loss does that for READ responses, so READs
- * ask for no more than half.
+ * packet twice its size, so single packets in flight may be half the size of the buffer.
+ * It charges a super-packet its size, but returns up to a quarter of the buffer late: so
+ * super-packets in flight may be eleven sixteenths. If packets come singly after all, a
+ * loss makes the window for requests smaller. No loss limits READ responses, so READs
+ * request no more than half of the buffer.
  */
 struct rnp_budget {
 	uint32_t window_start, window_min, window_max;

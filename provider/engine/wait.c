@@ -69,10 +69,10 @@ static void fall_back(struct rnp_wait *w, int rc)
 }
 
 /* -------------------------------------------------------------------- by io_uring */
-/* For each descriptor that is on there is one poll request, which completes when the
- * descriptor is readable. Requests that have completed are made anew by the system call
- * that waits for the next completion. A new request checks its descriptor at once, so no
- * packet is overlooked.
+/* Opens io_uring. For each descriptor that is on there is one poll request, which
+ * completes when the descriptor is readable. Requests that have completed are made anew
+ * by the system call that waits for the next completion. A new request checks its
+ * descriptor at once, so no packet is overlooked.
  *
  * The timer is a timerfd, which any thread can set; a timeout of io_uring could be
  * changed only by the thread that sleeps.

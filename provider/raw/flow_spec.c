@@ -19,7 +19,7 @@ enum {
 	PROTO_UDP = 17,
 };
 
-/* The parts of a rule that have been read so far. */
+/* State of parsing a rule. */
 struct reading {
 	struct rnp_rule *rule;
 	struct ibv_counters *counters;

@@ -38,7 +38,7 @@ struct rnp_raw_retired {
 	int fd[RNP_RAW_RETIRED_MAX];
 };
 
-/* Connection of a device to raw packet QPs' sockets. The engine fills in the members
+/* Connects a device to the sockets of its raw packet QPs. The engine fills in the members
  * before @raw, once.
  */
 struct rnp_raw_link {

@@ -488,9 +488,9 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 }
 
 /* ------------------------------------------------------- memory of a file descriptor */
-/* The PCIe layer tells the address of the memory of a simulated GPU. Other descriptors
- * that can be mapped (a memfd, a dma-buf whose exporter allows it) are mapped as long as
- * the region exists.
+/* Memory of a simulated GPU is located by the PCIe layer. Other descriptors that can
+ * be mapped (a memfd, a dma-buf whose exporter allows it) are mapped as long as the
+ * region exists.
  */
 /* A range of a descriptor that is to be registered, and where it is mapped. */
 struct window {
@@ -655,8 +655,8 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 }
 
 /* ---------------------------------------------------------------------------- advice */
-/* The device accesses memory through the program's own page table, so to prefetch is to
- * have the kernel make the pages present.
+/* Is the SGE inside the region? (Advice: the device accesses memory through the program's
+ * own page table, so to prefetch is to have the kernel make the pages present.)
  */
 static bool is_inside(const struct rn_mr *mr, const struct ibv_sge *sge)
 {
@@ -711,8 +711,9 @@ static int fetch_pages(uintptr_t at, size_t len, enum ibv_advise_mr_advice advic
 				   advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE);
 }
 
-/* Nothing is prefetched unless all SGEs are right. Without IBV_ADVISE_MR_FLAG_FLUSH the
- * call does not wait for pages, so missing pages are no error.
+/* Prefetches pages of regions with on-demand paging; none unless all SGEs are valid.
+ * Without IBV_ADVISE_MR_FLAG_FLUSH the call does not wait for pages, so missing pages are
+ * no error.
  */
 int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		  struct ibv_sge *sg_list, uint32_t num_sge)

@@ -48,8 +48,10 @@ struct rnp_wr_list;
 struct rnp_channel {
 	LIST_ENTRY(rnp_channel) link;
 	const struct ibv_comp_channel *key;
-	unsigned refs;	     /* CQs that use it; guarded by channel_lock */
-	atomic_uint pending; /* CQs with a pending event; written under the engine lock */
+	unsigned refs; /* CQs that use the channel; guarded by channel_lock */
+	/* CQs with an event that could not be written yet; written under the engine lock
+	 */
+	atomic_uint pending;
 	struct rnp_event_pipe pipe;
 };
 
@@ -247,7 +249,7 @@ struct rnp_cq {
 	bool has_wall_ns;
 
 	/* Hints, written with relaxed order by threads that poll or arm the CQ. */
-	/* polls in a row that found CQEs and did not run the engine, modulo 16 */
+	/* number of polls that found CQEs, modulo 16 */
 	atomic_uint since_drain;
 	/* ibv_req_notify_cq() was called, and no poll was empty since */
 	atomic_bool linger;

@@ -28,8 +28,8 @@ struct board {
 };
 static _Atomic(struct board *) boards;
 
-/* Without memory the board is not used: queries then go to rocind, and the end of rocind
- * is not reported to the program.
+/* Maps a board. If there is no memory for that, the board is not used: queries then go to
+ * rocind, and the end of rocind is not reported to the program.
  */
 void rnk_cm_ids_take_board(int fd)
 {

@@ -34,8 +34,9 @@ static const struct hook hooks[] = {
 static_assert(sizeof(hooks) / sizeof(hooks[0]) == RNK_FN_COUNT, "one row per hook");
 
 /* --------------------------------------- functions before our constructor has run */
-/* Bare system calls. early_open() and early_openat() also serve for open64() and
- * openat64(): with O_LARGEFILE both do the same.
+/* Bare system calls, used before the real functions are known. early_open() and
+ * early_openat() also serve for open64() and openat64(): with O_LARGEFILE both do
+ * the same.
  */
 static int call_openat(int dirfd, const char *path, int flags, mode_t mode)
 {

@@ -277,8 +277,8 @@ static int open_by_rocind(void)
 	return fd;
 }
 
-/* Cancellation is disabled meanwhile: open() is a cancellation point, and would leak what
- * is half done.
+/* Opens a channel, with cancellation disabled: open() is a cancellation point, and would
+ * leak what is half done.
  */
 int rnk_cm_open(int flags)
 {

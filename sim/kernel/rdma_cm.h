@@ -20,8 +20,9 @@
 #include <sys/types.h>
 
 enum {
-	/* A miscellaneous device (Documentation/admin-guide/devices.txt: 10), with a
-	 * number that kernels give dynamically.
+	/* Device number: major 10, a miscellaneous device
+	 * (Documentation/admin-guide/devices.txt), and a minor that kernels
+	 * assign dynamically.
 	 */
 	RNK_CM_MAJOR = 10,
 	RNK_CM_MINOR = 62,

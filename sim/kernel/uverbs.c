@@ -24,7 +24,7 @@
 #include "redirect.h"
 #include "transport/io/host/own_fd.h"
 
-/* /dev/null, Documentation/admin-guide/devices.txt */
+/* Device number of /dev/null, Documentation/admin-guide/devices.txt */
 enum {
 	NULL_MAJOR = 1,
 	NULL_MINOR = 3

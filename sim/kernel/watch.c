@@ -28,7 +28,9 @@
 #include "transport/io/host/own_fd.h"
 #include "transport/io/memory/signal_watch.h"
 
-/* Registered watches. Published by message passing; an entry is never removed. */
+/* Registered watches of signal handlers (signal_watch.h). Published by message passing;
+ * an entry is never removed.
+ */
 static _Atomic(const struct rn_signal_watch *) watches[RN_SIGNAL_WATCHES];
 
 RNK_EXPORT bool rocin_watch_signals(const struct rn_signal_watch *watch);

@@ -309,7 +309,7 @@ bool rn_recorder_open(void)
 }
 
 /* ----------------------------------------------------------------- devices */
-/* A read or atomic access whose result was PENDING. The memory was passed @number as tag,
+/* A read or atomic access whose result was PENDING. The memory got @number as its tag,
  * since the tags of the core are not unique.
  */
 struct pending {

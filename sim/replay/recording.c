@@ -20,7 +20,7 @@ enum {
 	MORE = 1 << GROUP,
 };
 
-/* Writing, reading or listing of fields. */
+/* State of writing, reading or listing the fields of a record. */
 struct visit {
 	enum {
 		PUT,
