@@ -206,7 +206,8 @@ void rnp_engine_drain(struct rnp_engine *e);
  * first. Lock held.
  */
 void rnp_engine_cq_armed(struct rnp_engine *e);
-void rnp_engine_cq_unarmed(struct rnp_engine *e); /* an armed CQ fired or was destroyed */
+/* to be called when an armed CQ has raised its event or was destroyed */
+void rnp_engine_cq_unarmed(struct rnp_engine *e);
 
 /* Polls for a bounded time after the first empty poll that follows ibv_req_notify_cq(),
  * and then lets the background thread receive. @has_entry: asked between polls whether

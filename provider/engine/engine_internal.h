@@ -80,7 +80,8 @@ struct rnp_qpns {
 		uint16_t counter;
 		rn_ns since;
 	} rest[RNP_QPN_RESTING];
-	uint32_t rest_head, rest_tail; /* of the ring @rest; both only increase */
+	/* positions in the ring @rest; both only increase */
+	uint32_t rest_head, rest_tail;
 };
 
 /* Statistics of one device in this process, in memory that rocind and `rocin stat` can

@@ -398,7 +398,7 @@ void rnp_policy_init(struct rnp_policy *p);
 
 /* Of the functions below, those without another comment return enum rnp_action. */
 
-/* --- A thread of the program polls. */
+/* --- Functions to call when a thread of the program polls. */
 /* Notes that a poll begins. Return: whether ACKs leave in it. */
 enum rnp_acks rnp_policy_poll(struct rnp_policy *p);
 
@@ -425,7 +425,7 @@ static inline bool rnp_policy_wants_acks(const struct rnp_policy *p,
 /* Performs RNP_ACCOUNT_CPU. @cpu: CPU time that the polling thread has used. */
 void rnp_policy_account(struct rnp_policy *p, rn_ns cpu);
 
-/* --- The program posts to a send queue. */
+/* --- Functions to call when the program posts to a send queue. */
 struct rnp_post {
 	uint32_t count; /* number of requests */
 	uint64_t bytes;
@@ -449,7 +449,7 @@ void rnp_policy_posted(struct rnp_policy *p, rn_ns now, const struct rn_qp *qp,
  */
 void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open);
 
-/* --- The program polls or posts. */
+/* --- Functions to call when the program polls or posts. */
 /* Do ACKs leave in this step? @found: super-packets that this step has received.
  * @is_reply_in_part: of the requests of the QP replies.asked only a part has left; read
  * only if rnp_policy_acks() is RNP_ACKS_HELD.
@@ -474,7 +474,7 @@ enum rnp_acks rnp_policy_acks(const struct rnp_policy *p);
  */
 unsigned rnp_policy_given(struct rnp_policy *p, rn_ns now, bool is_on);
 
-/* --- The background thread. */
+/* --- Functions to call in the background thread. */
 /* Notes that the timer has fired and is not pending any more. */
 static inline void rnp_policy_fired(struct rnp_policy *p)
 {
@@ -521,7 +521,7 @@ void rnp_policy_yield_was_dear(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, bool is_amid_message,
 			   uint32_t requests);
 
-/* --- Events. */
+/* --- Functions to call when the program waits for completion events. */
 /* Notes that the program has armed a CQ. @lingers: the program will linger before
  * it sleeps.
  */

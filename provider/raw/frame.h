@@ -19,7 +19,7 @@ enum rnp_flow_layer {
 	RNP_LAYER_VLAN = 1 << 1,
 	RNP_LAYER_IP4 = 1 << 2,
 	RNP_LAYER_IP6 = 1 << 3,
-	/* the ports of TCP; absent from later fragments; so for UDP */
+	/* TCP with its ports, which later fragments lack; RNP_LAYER_UDP likewise */
 	RNP_LAYER_TCP = 1 << 4,
 	RNP_LAYER_UDP = 1 << 5,
 	/* the frame has only a fragment of an IP packet; not used in rules */

@@ -175,11 +175,13 @@ int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind)
 
 	if (count > limit[kind])
 		return -ENOMEM;
-	if (kind == RNP_HCA_QP || kind == RNP_HCA_WQ) /* one table of numbers */
+	if (kind == RNP_HCA_QP ||
+	    kind == RNP_HCA_WQ) /* they share one table of numbers */
 		rc = grow(hca, &hca->qps,
 			  hca->count[RNP_HCA_QP] + hca->count[RNP_HCA_WQ] + 1,
 			  rn_dev_grow_qp_table);
-	else if (kind == RNP_HCA_MR || kind == RNP_HCA_MW) /* one table of keys */
+	else if (kind == RNP_HCA_MR ||
+		 kind == RNP_HCA_MW) /* they share one table of keys */
 		rc = grow(hca, &hca->mrs,
 			  hca->count[RNP_HCA_MR] + hca->count[RNP_HCA_MW] + 1,
 			  rn_dev_grow_mr_table);

@@ -25,7 +25,7 @@ struct rnp_event_pipe {
 	int read_fd, write_fd;
 	/* the open file is the program's, so its status flags must be restored */
 	bool shared;
-	size_t record_len; /* bytes, 1 .. RNP_EVENT_LEN_MAX */
+	size_t record_len; /* bytes of a record, 1 .. RNP_EVENT_LEN_MAX */
 };
 
 /**

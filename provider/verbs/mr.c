@@ -239,7 +239,7 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 	mr = calloc(1, sizeof(*mr));
 	if (mr) {
 		mr->dm = dm;
-		mr->held = 2; /* the program and the device */
+		mr->held = 2; /* uses: by the program and by the device */
 	}
 	*rc = mr ? add_region(to_rnp_context(pd->context), mr, attr) : -ENOMEM;
 	if (*rc) {
@@ -478,7 +478,7 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 		if (handle != mr)
 			free(handle);
 		rnp_mr_detach(mr);
-		rnp_mr_release(mr, 2); /* the device and the handle */
+		rnp_mr_release(mr, 2); /* the uses by the device and by the handle */
 	}
 	rnp_unlock_engine(ctx->engine, cancel);
 	if (err)
@@ -636,7 +636,7 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 		errno = rc ? -rc : ENOMEM;
 		return NULL;
 	}
-	mr->held = 2; /* the program and the device */
+	mr->held = 2; /* uses: by the program and by the device */
 	cancel = rnp_lock_engine(ctx->engine);
 	rc = attach_null(ctx, mr, to_rnp_pd(pd));
 	rnp_unlock_engine(ctx->engine, cancel);

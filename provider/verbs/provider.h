@@ -101,7 +101,7 @@ struct rnp_pd {
 	/* number of handles, plus one until the domain is deallocated */
 	atomic_uint held;
 	bool gone;		 /* deallocated; guarded by the engine lock */
-	LIST_ENTRY(rnp_pd) link; /* rnp_context.pds; engine lock */
+	LIST_ENTRY(rnp_pd) link; /* rnp_context.pds; guarded by the engine lock */
 };
 
 enum rnp_pd_kind {
@@ -170,7 +170,7 @@ struct rnp_mr {
 	LIST_ENTRY(rnp_mr) link;
 	/* of an import: the region itself, and the fields below are not used */
 	struct rnp_mr *origin;
-	unsigned held; /* the program, the device, imports; engine lock */
+	unsigned held; /* the program, the device, imports; guarded by the engine lock */
 	bool gone;     /* removed from the device; guarded by the engine lock */
 	void *map; /* mapping of a file descriptor, unmapped with the region; or NULL */
 	size_t map_len;
@@ -184,13 +184,13 @@ struct rnp_mr {
 struct rnp_mw {
 	struct ibv_mw base;
 	struct rn_mr core;
-	LIST_ENTRY(rnp_mw) link; /* engine lock */
+	LIST_ENTRY(rnp_mw) link; /* guarded by the engine lock */
 };
 
 /* Device memory (memory on the NIC). */
 struct rnp_dm {
 	struct ibv_dm base;
-	LIST_ENTRY(rnp_dm) link; /* engine lock */
+	LIST_ENTRY(rnp_dm) link; /* guarded by the engine lock */
 	unsigned mrs;		 /* regions of this memory; guarded by the engine lock */
 	struct rnp_dm *origin;	 /* of an import: the memory itself; otherwise NULL */
 	/* users: the program, the device, imports; guarded by the engine lock */
@@ -206,7 +206,7 @@ struct rnp_dm {
 
 struct rnp_ah {
 	struct ibv_ah base;
-	LIST_ENTRY(rnp_ah) link; /* engine lock */
+	LIST_ENTRY(rnp_ah) link; /* guarded by the engine lock */
 	struct rn_av av;
 };
 
@@ -268,7 +268,7 @@ struct rnp_cq {
 struct rnp_srq {
 	struct ibv_srq base;
 	struct rnp_context *ctx;
-	LIST_ENTRY(rnp_srq) link; /* engine lock */
+	LIST_ENTRY(rnp_srq) link; /* guarded by the engine lock */
 	struct rn_srq *core;	  /* memory of its own */
 	struct rnp_buffer ring;
 	uint32_t number, max_sge; /* do not change */
@@ -276,13 +276,13 @@ struct rnp_srq {
 	struct rnp_xrcd *xrcd;
 	struct rnp_cq *cq;
 	unsigned qps;	       /* QPs that use it; guarded by the engine lock */
-	uint32_t async_events; /* as in struct rnp_cq; engine lock */
+	uint32_t async_events; /* written less purged; guarded by the engine lock */
 };
 
 /* A handle on an XRC domain: one call of ibv_open_xrcd(). */
 struct rnp_xrcd {
 	struct ibv_xrcd base;
-	LIST_ENTRY(rnp_xrcd) link; /* engine lock */
+	LIST_ENTRY(rnp_xrcd) link; /* guarded by the engine lock */
 	struct rnp_xrc_domain *domain;
 	uint32_t number;  /* number of @domain; does not change */
 	atomic_uint refs; /* SRQs and QPs that use it */
@@ -299,7 +299,7 @@ struct rnp_qp {
 	 */
 	void *resources, *reads;
 	struct rn_stats_qp *stats;
-	LIST_ENTRY(rnp_qp) link; /* engine lock */
+	LIST_ENTRY(rnp_qp) link; /* guarded by the engine lock */
 	/* memberships in multicast groups; guarded by the engine lock */
 	LIST_HEAD(, rnp_mcast) mcasts;
 	struct ibv_qp_cap cap;
@@ -319,7 +319,7 @@ struct rnp_qp {
 	 * guarded by the engine lock.
 	 */
 	struct rnp_qp *next_handle;
-	uint32_t async_events; /* as in struct rnp_cq; engine lock */
+	uint32_t async_events; /* written less purged; guarded by the engine lock */
 	/* requests built by ibv_wr_*(); NULL: a QP without them */
 	struct rnp_wr_list *wr;
 };
@@ -339,7 +339,7 @@ struct rnp_wq {
 
 struct rnp_rwq_table {
 	struct ibv_rwq_ind_table base;
-	LIST_ENTRY(rnp_rwq_table) link; /* engine lock */
+	LIST_ENTRY(rnp_rwq_table) link; /* guarded by the engine lock */
 	unsigned qps; /* QPs that use the table; guarded by the engine lock */
 	/* The members below do not change. */
 	uint32_t size;
@@ -373,7 +373,7 @@ struct rnp_flow {
 	struct rnp_qp *qp;
 	struct rnp_counters *counters; /* or NULL */
 	struct rnp_rule rule;
-	LIST_ENTRY(rnp_flow) link; /* of the context; engine lock */
+	LIST_ENTRY(rnp_flow) link; /* rnp_context.flows; guarded by the engine lock */
 };
 
 /* Returns the errno of a call, and sets errno if the call failed: programs read either.

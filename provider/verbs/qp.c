@@ -19,7 +19,7 @@
  * kernel may block these calls and the data path must not wait.
  */
 struct rnp_mcast {
-	LIST_ENTRY(rnp_mcast) link; /* engine lock */
+	LIST_ENTRY(rnp_mcast) link; /* guarded by the engine lock */
 	struct rn_mcast core;
 	uint16_t lid; /* as passed by the program: RoCE does not use it */
 };
@@ -207,7 +207,7 @@ RNP_SAME(RNP_RSS_DST_PORT_UDP, IBV_RX_HASH_DST_PORT_UDP);
 
 enum {
 	QP_ALIGN = 64
-}; /* rn_qp_create() */
+}; /* alignment that rn_qp_create() needs */
 
 static bool is_target(enum ibv_qp_type type)
 {
@@ -321,7 +321,7 @@ static struct rn_qp_init init_of(struct rnp_qp *qp)
 		.max_recv_sge = qp->cap.max_recv_sge,
 		.max_inline = qp->cap.max_inline_data,
 		.sq_sig_all = qp->sq_sig_all,
-		.lent_resources = true, /* rnp_modify_qp() */
+		.lent_resources = true, /* rnp_modify_qp() lends them */
 		.owner = qp,
 	};
 }
