@@ -101,7 +101,7 @@ static int answer(struct ib_uverbs_ioctl_hdr *hdr)
 	if (hdr->object_id == UVERBS_OBJECT_ASYNC_EVENT &&
 	    hdr->method_id == UVERBS_METHOD_ASYNC_EVENT_ALLOC)
 		return alloc_async_event(hdr);
-	return -EPROTONOSUPPORT; /* libibverbs reads sysfs instead */
+	return -EPROTONOSUPPORT; /* libibverbs then reads sysfs instead */
 }
 
 static int answering_ioctl(int fd, unsigned long request, ...)
@@ -277,7 +277,8 @@ static int set_slot(void *handle, void **slot, void *fn)
 static bool is_answered(ioctl_fn ask, int cmd_fd)
 {
 	union {
-		struct ib_uverbs_ioctl_hdr hdr; /* its attributes follow */
+		/* the attributes of the request follow the header */
+		struct ib_uverbs_ioctl_hdr hdr;
 		uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) +
 			     sizeof(struct ib_uverbs_attr)];
 	} probe = {

@@ -26,13 +26,13 @@ static_assert(sizeof(struct rnp_abi_device) == 712, "verbs_device");
 static_assert(sizeof(struct rnp_abi_device_ops) == 72, "verbs_device_ops");
 static_assert(offsetof(struct rnp_abi_mr, mr_type) == 48, "verbs_mr");
 static_assert(sizeof(struct rnp_abi_mr) == 56, "verbs_mr");
-#ifdef __x86_64__ /* pthread_mutex_t is larger elsewhere */
+#ifdef __x86_64__ /* other processors have a larger pthread_mutex_t */
 static_assert(sizeof(struct ibv_context) == 328, "ibv_context");
 #endif
 
 enum {
 	HIDDEN = INT_MIN
-}; /* in no public struct */
+}; /* value of @where: the operation is in no public struct */
 
 /* Place of an operation in a public struct, in bytes from struct ibv_context, which is
  * the last member of struct verbs_context. New releases add members at the front, so

@@ -89,7 +89,8 @@ static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 			return NULL;
 		rc = rnp_context_open(ctx, &plugin.library, origin, err, sizeof(err));
 	}
-	if (err[0]) /* a failure, or something that the device works without */
+	/* @err describes a failure, or something that the device works without */
+	if (err[0])
 		rnp_tell_user("%s: %s", device->name, err);
 	if (!rc)
 		return ctx;

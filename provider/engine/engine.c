@@ -292,7 +292,7 @@ static void destroy_engine(struct rnp_engine *e)
 {
 	bool ended;
 
-	rnp_pcie_close(&e->pcie); /* may still wake the thread */
+	rnp_pcie_close(&e->pcie); /* first, as it may still wake the thread */
 	ended = rnp_background_stop(e);
 	/* before rocind assigns the slot (process number) to another process */
 	rnp_wire_close(&e->wire);
@@ -306,7 +306,7 @@ static void destroy_engine(struct rnp_engine *e)
 	free(e->dev);
 	free(e->tree);
 	rnp_stats_close(&e->stats);
-	if (!ended) /* the thread still uses the engine */
+	if (!ended) /* do not free: the thread still uses the engine */
 		return;
 	pthread_mutex_destroy(&e->lock);
 	free(e);
@@ -331,7 +331,7 @@ static struct rnp_engine *create_engine(struct rnp_process *process, const char 
 	pthread_mutex_init(&e->lock, NULL);
 	rc = rnp_settings_read(&e->set, err, err_len);
 	if (!rc && e->set.tree)
-		e->tree = strdup(e->set.tree); /* the environment may change */
+		e->tree = strdup(e->set.tree); /* copied, as the environment may change */
 	if (!rc)
 		rc = find_netdev(e, ibdev, err, err_len);
 	if (!rc && rnp_stats_open(&e->stats, ibdev))
@@ -470,7 +470,7 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 {
 	int sock[RN_GID_MAX];
 	struct rn_udp_cfg cfg = {
-		.sock_count = RN_GID_MAX, /* addresses may be added later */
+		.sock_count = RN_GID_MAX, /* all, as addresses may be added later */
 		.sock = sock,
 		.gid = e->gid,
 		.ifindex = e->netdev.ifindex,
@@ -580,7 +580,8 @@ int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
 		return rc;
 	rc = rnp_background_add(e, rn_udp_groups_fd(udp), RNP_TAG_SOCKET,
 				e->policy.turn == RNP_ARMED);
-	if (!rc || rc == -EEXIST) /* all groups share one descriptor */
+	/* -EEXIST is no error: all groups share one descriptor */
+	if (!rc || rc == -EEXIST)
 		return 0;
 	rn_udp_leave(udp, mgid);
 	return rc;

@@ -91,7 +91,7 @@ const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e);
 /* to be used with the lock held */
 struct rnp_path_mtu *rnp_engine_paths(struct rnp_engine *e);
 struct rn_dev *rnp_engine_dev(struct rnp_engine *e); /* use with the lock held */
-rn_ns rnp_engine_now(void);			     /* CLOCK_MONOTONIC */
+rn_ns rnp_engine_now(void);			     /* current time of CLOCK_MONOTONIC */
 /* Times for work requests, with the lock held. Sending: if the queue pair is in RTS, a
  * time at most two microseconds old, which costs a third of reading the clock. Receiving:
  * the current time if the queue pair is in ERR; otherwise the time that was passed to the
@@ -107,7 +107,8 @@ const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
 struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e); /* use with the lock held */
 /* Closes the sockets of raw packet QPs that are not used any more; lock not held. */
 void rnp_engine_close_raw(struct rnp_engine *e);
-bool rnp_engine_dead(const struct rnp_engine *e); /* IBV_EVENT_DEVICE_FATAL was raised */
+/* has IBV_EVENT_DEVICE_FATAL been raised? */
+bool rnp_engine_dead(const struct rnp_engine *e);
 
 /**
  * rnp_port_mtu() - Largest path MTU for the current MTU of a device's interface

@@ -72,7 +72,7 @@ enum {
  */
 struct rnp_qpns {
 	unsigned slot; /* number of the process at its address, 1..255 */
-	uint32_t next; /* counter to try next */
+	uint32_t next; /* counter that is tried next */
 	uint32_t live; /* numbers in use */
 	/* bit set: the counter is in use or resting */
 	uint64_t busy[RNP_QPN_COUNTERS / 64];
@@ -110,11 +110,11 @@ struct rnp_wire {
 	/* first back end of the chain; NULL before opening and after closing */
 	struct rn_net *net;
 	struct rn_udp *udp;
-	struct rn_local *local;	    /* NULL: all packets go by UDP */
-	struct rn_tap *tap;	    /* NULL: no capture file of the simple kind (tap) */
-	struct rn_capture *capture; /* NULL: no capture is running */
+	struct rn_local *local;	    /* local wires; NULL: all packets go by UDP */
+	struct rn_tap *tap;	    /* capture file of the simple kind; NULL: none */
+	struct rn_capture *capture; /* captures of packets; NULL: none is running */
 	struct rn_capture_log *log; /* file of @capture, which owns it; or NULL */
-	struct rn_fault *fault;	    /* NULL: no rule is about packets */
+	struct rn_fault *fault; /* applies fault rules; NULL: no rule is about packets */
 };
 
 enum {
@@ -140,7 +140,7 @@ struct rnp_faults {
 struct rnp_path_mtu {
 	struct {
 		struct rn_gid src; /* the address that the socket is bound to */
-		int fd;		   /* 0: none yet */
+		int fd;		   /* the socket; 0: not opened yet */
 	} path[RN_GID_MAX];
 };
 
@@ -168,7 +168,7 @@ enum {
 #define RNP_WAIT_BROKEN (1u << 31)
 
 struct rnp_wait_source {
-	int fd; /* -1: this entry is free */
+	int fd; /* the descriptor; -1: this entry is free */
 	uint8_t tag;
 	bool on;
 	bool rests;	/* removed from the epoll set while it is off */
@@ -188,7 +188,7 @@ struct rnp_wait_source {
  */
 struct rnp_wait {
 	int epoll_fd;		/* empty while @uring is used */
-	struct rn_uring *uring; /* NULL: epoll */
+	struct rn_uring *uring; /* io_uring; NULL: epoll is used */
 	bool has_begun;		/* the thread has registered with @uring */
 	bool is_asleep;
 	bool is_woken; /* the set has changed: @wake_fd was written to */
@@ -233,7 +233,7 @@ struct rnp_owner {
 
 struct rnp_engine {
 	struct rnp_engine *next;     /* list of rnp_process; guarded by its lock */
-	struct rnp_process *process; /* never changes */
+	struct rnp_process *process; /* the process that made the engine; never changes */
 	uint64_t epoch; /* never changes: epoch of the process that made the engine */
 
 	pthread_mutex_t lock;
@@ -248,7 +248,7 @@ struct rnp_engine {
 	 */
 	char *tree;
 	struct rnp_stats stats;
-	struct rnp_pcie pcie; /* never changes */
+	struct rnp_pcie pcie; /* PCIe hierarchy; never changes */
 	struct rn_dev *dev;
 
 	bool attached;
@@ -283,7 +283,7 @@ struct rnp_engine {
 	int realtime; /* real-time priority requested for the thread; 0: none */
 	bool closing;
 	struct rnp_wait wait;
-	int timer_fd, wake_fd; /* -1: none */
+	int timer_fd, wake_fd; /* timerfd and eventfd; -1: none */
 };
 
 /* Does the engine belong to the parent of this process? */

@@ -16,8 +16,10 @@
 
 /* Connection of a device to the hierarchy; does not change while the device is open. */
 struct rnp_pcie {
-	const struct rn_host_api *api; /* NULL: the library is not loaded */
-	struct rn_host_nic *nic;       /* NULL: the device is not in the hierarchy */
+	/* functions of the library; NULL: it is not loaded */
+	const struct rn_host_api *api;
+	/* the device in the hierarchy; NULL: it is not attached */
+	struct rn_host_nic *nic;
 };
 
 /**

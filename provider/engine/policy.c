@@ -405,7 +405,7 @@ unsigned rnp_policy_post(struct rnp_policy *p, rn_ns now, const struct rnp_post 
 	struct rnp_batching *b = &p->batching;
 	bool gather;
 
-	p->polling.streak++; /* a program that posts uses the device, as one that polls */
+	p->polling.streak++; /* a post counts as a poll: the program uses the device */
 	b->posts += post->count;
 	judge_reply(&p->replies, now);
 	gather = may_gather(p, now, post);

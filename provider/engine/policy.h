@@ -245,8 +245,9 @@ enum rnp_acks {
 
 /* ------------------------------------------------------------------------- state */
 enum rnp_turn {
-	RNP_ARMED,  /* the background thread waits for packets */
-	RNP_LEASED, /* the program's threads poll; the timer runs out if they stop */
+	RNP_ARMED, /* the background thread waits for packets */
+	/* the program receives in its polls; the timer fires if it stops polling */
+	RNP_LEASED,
 };
 
 /* Counts how often a practice, such as an early lease, is still left out after it has
@@ -259,8 +260,8 @@ struct rnp_backoff {
 
 /* The time for which the program is expected to receive in its polls. */
 struct rnp_lease {
-	rn_ns length; /* times.lease or times.long_lease */
-	rn_ns begun;  /* when the lease was taken or renewed last */
+	rn_ns length; /* ns: times.lease or times.long_lease */
+	rn_ns begun;  /* time when the lease was taken or renewed last */
 	/* taken by the first empty poll after a post, see struct rnp_replies */
 	bool is_early;
 };
@@ -268,7 +269,7 @@ struct rnp_lease {
 /* Does the program poll, and steadily? */
 struct rnp_polling {
 	rn_ns last;	      /* time of the last poll */
-	rn_ns steady_since;   /* when polls without a gap began */
+	rn_ns steady_since;   /* time when polls without a gap began */
 	uint32_t streak;      /* polls and posts in a row while the sockets are on */
 	uint32_t streak_need; /* value of @streak at which a lease begins */
 	uint32_t armed_cqs;
@@ -311,7 +312,7 @@ struct rnp_replies {
 	rn_ns found_at;	     /* when the background thread found a request that has no
 			      * reply yet; 0: none
 			      */
-	uint32_t requests;   /* rnp_counts.requests at that time */
+	uint32_t requests;   /* value of rnp_counts.requests at @found_at */
 	/* Counters at the last post, and whether the requests that came since the
 	 * post before can be seen in memory only, because none of them completed a
 	 * receive WQE.
@@ -343,14 +344,14 @@ struct rnp_batching {
 	/* when the oldest request that has not left was posted; 0: all have left */
 	rn_ns since;
 	uint32_t held;	     /* requests whose packets have not been built (RNP_HOLD) */
-	uint64_t held_bytes; /* bytes of these requests */
+	uint64_t held_bytes; /* bytes of the @held requests */
 	struct rnp_backoff backoff;
 };
 
 /* How long the background thread looks for packets after it has received one. */
 struct rnp_look {
-	rn_ns until; /* end of looking, unless a packet comes */
-	rn_ns last;  /* end of looking in any case */
+	rn_ns until; /* time to stop looking, unless a packet comes */
+	rn_ns last;  /* time to stop looking in any case */
 	struct rnp_backoff backoff;
 	bool did_spin; /* result of the last does_poller_spin() */
 };

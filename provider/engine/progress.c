@@ -373,7 +373,7 @@ static rn_ns cpu_time(clockid_t clock)
 	struct timespec ts;
 
 	if (clock_gettime(clock, &ts) != 0)
-		return 0; /* the thread has ended */
+		return 0; /* the thread of this clock has ended */
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 

@@ -626,7 +626,7 @@ static void set_gid(struct rnp_engine *e, unsigned idx, const struct rn_gid *gid
 
 static void add_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
 {
-	if (ev->gid_idx >= RN_GID_MAX) { /* no room in the table */
+	if (ev->gid_idx >= RN_GID_MAX) { /* the GID table has no room */
 		if (ev->sock >= 0)
 			close(ev->sock);
 		return;

@@ -14,7 +14,7 @@ enum {
 	/* bytes; fits into a receive buffer of the default size */
 	WINDOW_START = 192 * KIB,
 	WINDOW_MIN = 64 * KIB,	 /* bytes of one super-packet */
-	WINDOW_MAX = 1024 * KIB, /* a larger window is no faster on loopback */
+	WINDOW_MAX = 1024 * KIB, /* bytes; a larger window is no faster on loopback */
 	WINDOW_LIMIT = 1 << 30,
 	READ_CHUNK_MAX = 256 * KIB,
 	/* sixteenths of a receive buffer that super-packets in flight may fill */
@@ -23,10 +23,11 @@ enum {
 	RCVBUF_MOST = 1 << 30,
 	LINGER_US = 50,
 	LINGER_US_MAX = 1000,
-	LINE_MIN = 1000, /* kbps */
+	LINE_MIN = 1000, /* kbps; least rate of a link */
 };
 
-#define LINE_MAX UINT64_C(4000000000) /* kbps; the core's limit */
+/* kbps; highest rate of a link that the core supports */
+#define LINE_MAX UINT64_C(4000000000)
 
 /* A variable whose value is one of two words. */
 struct choice {

@@ -38,8 +38,8 @@ enum rnp_io {
 
 struct rnp_settings {
 	const char *netdevs; /* ROCIN_NETDEVS; NULL: the default */
-	const char *pcap;    /* NULL: no capture */
-	const char *pcie;    /* NULL: off */
+	const char *pcap;    /* ROCIN_PCAP; NULL: no capture */
+	const char *pcie;    /* ROCIN_PCIE; NULL: no simulated PCIe hierarchy */
 	const char *tree;    /* folder of the simulated sysfs files; NULL: none */
 	bool gso;
 	bool icrc_exact;

@@ -60,7 +60,8 @@ struct rnp_tx_batch {
 	/* destination of the packet that was built behind the open super-packet */
 	struct rnp_label next;
 	uint32_t next_len; /* length of that packet with ICRC; 0: there is none */
-	bool next_joins;   /* @next equals @label */
+	/* the packet behind has the same destination as the open super-packet */
+	bool next_joins;
 	struct rn_tx next_tx;
 
 	/* The connected socket of the open super-packet, and its flow with the source

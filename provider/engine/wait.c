@@ -19,7 +19,8 @@
 #include "transport/io/host/uring.h"
 
 enum {
-	ENTRIES = 2 * RNP_WAIT_MAX, /* a request and its cancellation */
+	/* for each descriptor a request and its cancellation */
+	ENTRIES = 2 * RNP_WAIT_MAX,
 	CANCEL = 1 << 16, /* flag in the user data: completion of a cancellation */
 };
 

@@ -225,7 +225,7 @@ uint32_t rnp_port_mtu(const struct rn_netdev *dev)
 	if (ioctl(fd, SIOCGIFMTU, &req) == 0)
 		now = rn_netdev_path_mtu((uint32_t)req.ifr_mtu);
 	rn_fd_close(fd);
-	if (now == 0) /* smaller than any path MTU */
+	if (now == 0) /* the MTU is smaller than any path MTU */
 		now = 256;
 	return now < mtu ? now : mtu;
 }

@@ -38,10 +38,10 @@ struct rnp_tally {
 /* A flow rule. The caller fills it in before rnp_steer_add(), and owns its memory. */
 struct rnp_rule {
 	enum rnp_rule_kind kind;
-	uint16_t priority; /* of a normal rule */
+	uint16_t priority; /* priority of a normal rule; 0 is the highest */
 	bool drop, dont_trap;
 	uint32_t tag;		     /* passed to rnp_deliver_fn */
-	struct rnp_flow_match match; /* of a normal rule */
+	struct rnp_flow_match match; /* fields that a normal rule matches */
 	void *qp;		     /* the QP that gets the frame */
 	/* a queue of this RSS table gets the frame instead; or NULL */
 	const struct rnp_rss *rss;
@@ -53,7 +53,7 @@ struct rnp_rule {
 };
 
 struct rnp_steer {
-	TAILQ_HEAD(, rnp_rule) rules; /* in the order of the stages */
+	TAILQ_HEAD(, rnp_rule) rules; /* sorted by stage */
 	uint64_t frames;	      /* frames seen so far */
 };
 

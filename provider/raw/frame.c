@@ -16,7 +16,7 @@ enum {
 	TAGS_MAX = 2,
 	IP4_LEN = 20,
 	IP4_SUM_AT = 10,
-	IP4_FRAGMENT = 0x3fff, /* MF and the offset */
+	IP4_FRAGMENT = 0x3fff, /* mask of the MF flag and the fragment offset */
 	IP6_LEN = 40,
 	TCP_LEN = 20,
 	TCP_SUM_AT = 16,
@@ -129,7 +129,7 @@ static bool skip_extension(struct rnp_frame_view *v, struct rest *r, unsigned *n
 	if (p && *next == NEXT_FRAGMENT && be16(p + 2) & 0xfff9)
 		v->layers |= RNP_LAYER_FRAGMENT;
 	if (!p || (*next == NEXT_FRAGMENT && be16(p + 2) & 0xfff8)) {
-		r->len = 0; /* cut short, or a later fragment */
+		r->len = 0; /* the header is cut short, or that of a later fragment */
 		return false;
 	}
 	len = 0;

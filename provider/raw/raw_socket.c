@@ -28,7 +28,7 @@ enum {
 	RCVBUF = 4 << 20,
 	TAG_LEN = 4,	/* bytes of a VLAN tag: type and TCI */
 	MACS_LEN = 12,	/* bytes of both addresses, which precede the tag */
-	SEND_MAX = 256, /* frames per step */
+	SEND_MAX = 256, /* most frames that one step sends */
 	ALL_BYTES = 1 << 18,
 	/* SO_MARK of frames that raw packet QPs send ("ROCR"); it tells them from frames
 	 * of the kernel's network stack.
@@ -39,7 +39,7 @@ enum {
 struct rnp_raw {
 	struct rnp_steer steer;
 	unsigned qps;
-	int tx_fd, rx_fd; /* -1: none */
+	int tx_fd, rx_fd; /* sockets to send and to receive; -1: none */
 	/* the interface is lo, where frames that are sent are received, too */
 	bool is_loopback;
 	/* this process, and so probably others, may set the mark on frames */
@@ -457,7 +457,7 @@ static bool send_frame(struct rnp_raw_link *l)
 		   (struct sockaddr *)&sll, sizeof(sll));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	if (n < 0) /* longer than the MTU, or the link is down */
+	if (n < 0) /* the frame is longer than the MTU, or the link is down */
 		add_stat(l, RN_STAT_TX_DROPPED, 1);
 	raw->tx_len = 0;
 	return true;

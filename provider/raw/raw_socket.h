@@ -52,7 +52,7 @@ struct rnp_raw_link {
 	void (*unwatch)(void *arg, int fd);
 	void *arg;
 
-	struct rnp_raw *raw; /* NULL: there is no raw packet QP */
+	struct rnp_raw *raw; /* the sockets; NULL: there is no raw packet QP */
 	struct rnp_raw_retired retired;
 };
 

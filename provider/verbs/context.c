@@ -134,7 +134,7 @@ void *rnp_open_with(int cmd_fd, void *(*fn)(struct rnp_context *origin, void *ar
 /* --------------------------------------------------------------------------- opening */
 enum {
 	ASYNC_RECORD_LEN = 16
-}; /* bytes; event.c */
+}; /* bytes of an asynchronous event, see event.c */
 
 /* Initializes the members that need no device. */
 static void init_lists(struct rnp_context *ctx)

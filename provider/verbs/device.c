@@ -37,7 +37,7 @@ enum {
 
 struct table {
 	void **bucket; /* NULL: the core uses its own first buckets */
-	uint32_t room; /* buckets */
+	uint32_t room; /* number of buckets */
 };
 
 struct rnp_hca {
@@ -48,7 +48,7 @@ struct rnp_hca {
 	uint32_t count[RNP_HCA_KINDS];
 	struct table qps, mrs, srqs;
 	struct rnp_xrc_domains xrc_domains;
-	uint64_t dm_bytes; /* bytes in use */
+	uint64_t dm_bytes; /* bytes of device memory in use */
 	uint32_t last_pd, last_key, last_dm, last_srqn, last_xrcd;
 };
 
@@ -266,7 +266,7 @@ enum {
 	 * after 5 ms at the latest (policy.h); the rest allows for the scheduler.
 	 */
 	CA_ACK_DELAY_CODE = 12,
-	CLOCK_KHZ = 1000000, /* CQE timestamps are nanoseconds */
+	CLOCK_KHZ = 1000000, /* 1 GHz: CQE timestamps are in nanoseconds */
 
 	/* Port attributes as the kernel reports them, IBTA Vol 1 PortInfo. */
 	PHYS_DISABLED = 3,

@@ -23,10 +23,10 @@ enum {
 	RNP_PD_MAX = 65536,
 	RNP_AH_MAX = 65536,
 	RNP_MR_MAX = 1 << 20,
-	RNP_MCAST_GRP_MAX = 256, /* each needs a socket */
+	RNP_MCAST_GRP_MAX = 256, /* multicast groups, each of which needs a socket */
 	RNP_MCAST_QP_MAX = 256,	 /* QPs in one group */
 	RNP_MW_MAX = 1 << 20,
-	RNP_WQ_MAX = 16384, /* a quarter of the QPNs */
+	RNP_WQ_MAX = 16384, /* a quarter of the QPNs of a process */
 	RNP_RWQ_TABLE_MAX = 16384,
 	RNP_RWQ_TABLE_LOG_MAX = 9, /* log2 of 512 entries */
 	RNP_COMP_VECTORS = 1,

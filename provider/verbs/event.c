@@ -302,7 +302,7 @@ struct comp_record {
 };
 
 struct async_record {
-	uint64_t element; /* address of the object, or the port */
+	uint64_t element; /* address of the object, or number of the port */
 	uint32_t event_type;
 	uint32_t reserved;
 };
@@ -495,7 +495,7 @@ static void on_device_event(void *owner, int ibv_event_type)
 {
 	struct rnp_context *ctx = owner;
 
-	write_async(ctx, 1, ibv_event_type, NULL); /* device or port 1 */
+	write_async(ctx, 1, ibv_event_type, NULL); /* element 1: the device, or port 1 */
 }
 
 static void on_call_faults(void *owner, bool ask)

@@ -66,7 +66,7 @@ unsigned rnp_event_pipe_purge(struct rnp_event_pipe *pipe, const void *object);
 
 /* Counters of the events of one object, as libibverbs counts them. */
 struct rnp_awaited {
-	pthread_mutex_t *mutex; /* guards: *acked */
+	pthread_mutex_t *mutex; /* guards *@acked */
 	pthread_cond_t *cond;	/* signalled when *@acked has changed */
 	const uint32_t *acked;
 	uint32_t read;

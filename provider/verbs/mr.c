@@ -295,7 +295,7 @@ void rnp_mr_detach(struct rnp_mr *mr)
 /* Change that ibv_rereg_mr() requests. */
 struct change {
 	int flags;
-	const struct rnp_pd *pd; /* NULL: no change */
+	const struct rnp_pd *pd; /* new domain; NULL: it is not changed */
 	const void *addr;
 	size_t length;
 	uint32_t access;
@@ -471,7 +471,7 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 	cancel = rnp_lock_engine(ctx->engine);
 	if (mr->gone)
 		err = ENOENT;
-	else if (mr->core.windows) /* IBTA Vol 1, 10.6.7.2.6 */
+	else if (mr->core.windows) /* still has windows: IBTA Vol 1, 10.6.7.2.6 */
 		err = EBUSY;
 	if (!err) {
 		pd = mr->base.ibv_mr.pd;
@@ -495,10 +495,10 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 /* A range of a descriptor that is to be registered, and where it is mapped. */
 struct window {
 	int fd;
-	uint64_t offset, len; /* bytes */
+	uint64_t offset, len; /* both in bytes */
 	bool writes;
 	rn_iova addr;
-	void *map; /* NULL: not mapped here */
+	void *map; /* the mapping; NULL: the memory is not mapped here */
 	size_t map_len;
 };
 
@@ -540,7 +540,8 @@ static int map_window(struct window *w)
 	int64_t size = size_of(w->fd);
 
 	if (size < 0)
-		return size == -EBADF ? -EBADF : -EINVAL; /* a pipe, a socket ... */
+		/* @fd is a pipe, a socket ... */
+		return size == -EBADF ? -EBADF : -EINVAL;
 	if (w->offset + w->len > (uint64_t)size)
 		return -EINVAL;
 	w->map_len = before + w->len;

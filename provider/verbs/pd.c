@@ -280,7 +280,7 @@ int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 		h->free(pd, h->pd_context, addr, buf->resource);
 		addr = NULL;
 	} else if (addr) {
-		memset(addr, 0, buf->len); /* the core relies on zeros */
+		memset(addr, 0, buf->len); /* the core relies on zeroed memory */
 	}
 	buf->addr = addr;
 	return addr ? 0 : -ENOMEM;

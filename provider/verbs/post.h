@@ -43,8 +43,8 @@ struct rnp_wr_list {
 	/* held from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort() */
 	pthread_mutex_t lock;
 	int err; /* first error since ibv_wr_start(), a positive errno; 0: none */
-	struct rnp_wr_array entries; /* struct rnp_wr_entry */
-	struct rnp_wr_array sges;    /* struct rn_sge */
+	struct rnp_wr_array entries; /* items: struct rnp_wr_entry */
+	struct rnp_wr_array sges;    /* items: struct rn_sge */
 	struct rnp_wr_array bytes;
 };
 

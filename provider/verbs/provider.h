@@ -105,7 +105,7 @@ struct rnp_pd {
 };
 
 enum rnp_pd_kind {
-	RNP_PD_PLAIN, /* allocated or imported */
+	RNP_PD_PLAIN, /* handle of ibv_alloc_pd(), or an imported one */
 	RNP_PD_PARENT,
 };
 
@@ -148,8 +148,8 @@ static inline bool rnp_pd_is_parent(struct ibv_pd *pd)
  * half of that argument is the number of the kernel driver, and Rocin has none.
  */
 enum rnp_resource {
-	RNP_RESOURCE_QP = 1, /* both queues of a QP */
-	RNP_RESOURCE_CQ = 2, /* CQEs */
+	RNP_RESOURCE_QP = 1, /* for both queues of a QP */
+	RNP_RESOURCE_CQ = 2, /* for the ring of a CQ */
 	RNP_RESOURCE_SRQ = 3,
 	RNP_RESOURCE_WQ = 4,
 };
@@ -269,9 +269,9 @@ struct rnp_srq {
 	struct ibv_srq base;
 	struct rnp_context *ctx;
 	LIST_ENTRY(rnp_srq) link; /* guarded by the engine lock */
-	struct rn_srq *core;	  /* memory of its own */
+	struct rn_srq *core;	  /* the core's SRQ, in memory of its own */
 	struct rnp_buffer ring;
-	uint32_t number, max_sge; /* do not change */
+	uint32_t number, max_sge; /* neither changes */
 	/* Of an XRC SRQ; otherwise NULL. */
 	struct rnp_xrcd *xrcd;
 	struct rnp_cq *cq;
@@ -291,7 +291,7 @@ struct rnp_xrcd {
 struct rnp_qp {
 	union rnp_abi_qp base;
 	struct rnp_context *ctx;
-	struct rn_qp *core; /* at the start of @block */
+	struct rn_qp *core; /* the core's QP, at the start of @block */
 	struct rnp_buffer block;
 	/* Memory lent to @core for incoming and for outgoing READs and atomics, or
 	 * NULL. If there are several handles on a QP, this memory and @block belong to
@@ -371,7 +371,7 @@ struct rnp_counters {
 struct rnp_flow {
 	struct ibv_flow base;
 	struct rnp_qp *qp;
-	struct rnp_counters *counters; /* or NULL */
+	struct rnp_counters *counters; /* counters that the rule uses, or NULL */
 	struct rnp_rule rule;
 	LIST_ENTRY(rnp_flow) link; /* rnp_context.flows; guarded by the engine lock */
 };

@@ -247,7 +247,7 @@ static bool is_cq_of(const struct rnp_context *ctx, const struct ibv_cq *cq)
 /* Objects that a new QP belongs to. */
 struct home {
 	struct rnp_context *ctx;
-	struct ibv_pd *pd;	     /* NULL for a target QP */
+	struct ibv_pd *pd;	     /* protection domain; NULL for a target QP */
 	struct ibv_xrcd *xrcd;	     /* XRC domain of a target QP, or NULL */
 	struct rnp_wq *wq;	     /* the WQ that the QP implements, or NULL */
 	struct rnp_rwq_table *table; /* table for RSS, whose QP has no queues; or NULL */
@@ -720,7 +720,8 @@ void rnp_qp_detach(struct rnp_qp *qp)
 static void drain_events(struct rnp_qp *qp)
 {
 	struct ibv_qp *base = &qp->base.qp;
-	struct ibv_wq *wq = qp->wq ? &qp->wq->base : NULL; /* what the program sees */
+	/* the WQ of a hidden QP, which the program sees instead */
+	struct ibv_wq *wq = qp->wq ? &qp->wq->base : NULL;
 	void *seen = wq ? (void *)wq : (void *)base;
 	struct rnp_awaited acks = { .mutex = wq ? &wq->mutex : &base->mutex,
 				    .cond = wq ? &wq->cond : &base->cond,

@@ -231,7 +231,7 @@ static bool may_be(int fd)
 static uint64_t number_of(int fd)
 {
 	struct sockaddr_un addr = { 0 };
-	socklen_t len = sizeof(addr) - 1; /* so that it ends with a NUL */
+	socklen_t len = sizeof(addr) - 1; /* one less, so that the name ends with a NUL */
 	int saved_errno = errno;
 	int rc = getsockname(fd, (struct sockaddr *)&addr, &len);
 

@@ -106,7 +106,7 @@ RNK_EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction 
 	if (!is_fault(sig))
 		return NEXT(sigaction)(sig, act, old);
 	if (act)
-		set = *act; /* @old may be equal to @act */
+		set = *act; /* copied, as @old may be equal to @act */
 	rc = taken(sig, act ? &set : NULL, old) ? 0 : NEXT(sigaction)(sig, act, old);
 	if (rc == 0 && act)
 		tell(sig, &set);

@@ -20,7 +20,7 @@ static struct rn_rec *expect(struct rn_player_dev *d, const struct rn_rec *is)
 	p->r->accesses++;
 	was = rn_player_next(d);
 	if (p->stop || (!was && !d->has_outcome))
-		return NULL; /* the file ends here */
+		return NULL; /* the file ends in the middle of this call */
 	if (was && was->kind == is->kind)
 		return was;
 	rn_player_compare(p, was ? was : d->came, is);

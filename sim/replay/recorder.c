@@ -35,7 +35,7 @@
 /* ---------------------------------------------------------- recording file */
 enum {
 	WINDOW = 8 << 20,
-	PAGE = 65536,	   /* a multiple of every page size */
+	PAGE = 65536,	   /* bytes; a multiple of every page size */
 	HEADER_MAX = 4096, /* bytes of the command line that are recorded, at most */
 };
 

@@ -34,7 +34,7 @@ struct visit {
 	 * After that nothing is written, and everything is read as 0.
 	 */
 	bool failed;
-	rn_rec_see *see; /* LIST */
+	rn_rec_see *see; /* LIST: function to call with each field */
 	void *arg;
 };
 

@@ -52,7 +52,7 @@ enum {
 extern const uint8_t rn_rec_magic[8];
 
 enum rn_rec_kind {
-	RN_REC_END_OF_FILE, /* never in a file */
+	RN_REC_END_OF_FILE, /* value of rn_rec.kind at the end of a file; never written */
 
 	/* The numbers of enum rn_call_kind, for calls, come first. */
 
@@ -61,7 +61,7 @@ enum rn_rec_kind {
 	RN_REC_WRITE,
 	RN_REC_ATOMIC,
 	RN_REC_BEFORE_ACK,
-	RN_REC_OVERRUN, /* a CQ was full */
+	RN_REC_OVERRUN, /* a CQ was full and lost a CQE */
 
 	/* Outcomes of a call. */
 	RN_REC_DONE,
@@ -83,7 +83,7 @@ enum rn_rec_class {
 };
 
 struct rn_rec_dev_init {
-	struct rn_dev_cfg cfg; /* pointers: NULL */
+	struct rn_dev_cfg cfg; /* settings; their pointers are NULL */
 	bool always_done, has_read_part, has_before_ack;
 };
 
@@ -110,8 +110,8 @@ struct rn_rec_mem_done {
 };
 
 struct rn_rec_qp_init {
-	struct rn_qp_init init;		/* pointers: NULL */
-	uint64_t send_cq, recv_cq, srq; /* 0: none */
+	struct rn_qp_init init;		/* attributes; their pointers are NULL */
+	uint64_t send_cq, recv_cq, srq; /* numbers of CQs and SRQ; 0: none */
 };
 
 struct rn_rec_modify {
@@ -126,7 +126,8 @@ struct rn_rec_sge {
 };
 
 struct rn_rec_post {
-	struct rn_send_wr wr; /* pointers: NULL; of a receive, wr_id and num_sge */
+	/* the request, with NULL pointers; of a receive only wr_id and num_sge */
+	struct rn_send_wr wr;
 	bool has_av;
 	struct rn_av av;
 	/* entries of @sg; wr.num_sge may be more, which the core refuses */
@@ -135,9 +136,9 @@ struct rn_rec_post {
 };
 
 struct rn_rec_srq {
-	struct rn_srq_init init; /* CREATE; pointers: NULL */
-	uint64_t cq;		 /* CREATE; 0: none */
-	uint32_t number;	 /* SET_LIMIT, RESIZE */
+	struct rn_srq_init init; /* for SRQ_CREATE: attributes, with NULL pointers */
+	uint64_t cq;		 /* for SRQ_CREATE: number of the CQ; 0: none */
+	uint32_t number;	 /* argument of SRQ_SET_LIMIT or SRQ_RESIZE */
 };
 
 struct rn_rec_mcast {
@@ -188,14 +189,14 @@ struct rn_rec_packet {
 	uint32_t dest_qpn, src_qpn;
 	bool response;
 	const uint8_t *data; /* packet from the BTH to the pad bytes; all of a frame */
-	uint32_t flags;	     /* frame */
+	uint32_t flags;	     /* flags of a frame */
 };
 
 struct rn_rec_event {
-	bool some; /* false: there was none */
+	bool some; /* there was an event */
 	bool completion;
 	enum rn_async_event async;
-	uint64_t object; /* CQ, SRQ or QP */
+	uint64_t object; /* number of the CQ, SRQ or QP */
 };
 
 struct rn_rec {
