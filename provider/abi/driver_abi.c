@@ -15,7 +15,7 @@
 
 #include "transport/io/host/sentence.h"
 
-/* sizeof() and offsets in the binaries of rdma-core 36 to 64 for LP64. */
+/* Checks sizes and offsets against the binaries of rdma-core 36 to 64 for LP64. */
 static_assert(offsetof(struct rnp_abi_sysfs_dev, ibdev_name) == 112, "verbs_sysfs_dev");
 static_assert(offsetof(struct rnp_abi_sysfs_dev, ibdev_path) == 176, "verbs_sysfs_dev");
 static_assert(offsetof(struct rnp_abi_sysfs_dev, abi_ver) == 968, "verbs_sysfs_dev");
@@ -159,8 +159,9 @@ static char mark_bytes[RNP_ABI_SLOTS];
 
 static int find_context(struct rnp_abi *abi, struct scratch *s, char *err, size_t err_len)
 {
-	/* The library wrote sizeof(struct verbs_context) into the word that precedes
-	 * struct ibv_context, and &s->device into the first word of that.
+	/* The library has written sizeof(struct verbs_context) into the word that
+	 * precedes struct ibv_context, and &s->device into the first word of
+	 * struct ibv_context.
 	 */
 	for (size_t size = sizeof(struct ibv_context) + sizeof(size_t);
 	     size <= SCRATCH_LEN; size += sizeof(void *)) {

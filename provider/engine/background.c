@@ -58,7 +58,9 @@ static void take_wake(const struct rnp_engine *e)
 {
 	uint64_t times;
 
-	/* The counter may be 0, and the program may have closed the descriptor. */
+	/* A failure is ignored: the counter may be 0, or the program may have closed
+	 * the descriptor.
+	 */
 	if (rn_own_fd_is_there(e->wake_fd))
 		(void)!read(e->wake_fd, &times, sizeof(times));
 }

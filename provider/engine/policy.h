@@ -309,10 +309,10 @@ struct rnp_counts {
  */
 struct rnp_replies {
 	uint32_t confidence; /* recent replies in time; halved by each late one */
-	rn_ns found_at;	     /* when the background thread found a request that has no
-			      * reply yet; 0: none
-			      */
-	uint32_t requests;   /* value of rnp_counts.requests at @found_at */
+	/* time when the background thread found a request that has no reply yet; 0: none
+	 */
+	rn_ns found_at;
+	uint32_t requests; /* value of rnp_counts.requests at @found_at */
 	/* Counters at the last post, and whether the requests that came since the
 	 * post before can be seen in memory only, because none of them completed a
 	 * receive WQE.

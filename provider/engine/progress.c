@@ -723,7 +723,8 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 	struct rnp_policy *p = &e->policy;
 	rn_ns cpu = rnp_policy_wants_cpu(p) ? cpu_time(e->poller) : 0;
 
-	/* When a real-time thread yields, no thread below it gets the processor. */
+	/* If a real-time thread yields, no thread of lower priority gets the processor.
+	 */
 	if (e->realtime && sched_getcpu() == e->poller_at)
 		return;
 	if (!rnp_policy_look(p, now, cpu))

@@ -256,7 +256,9 @@ static void tell_capture(void *ctx, const struct rn_fault_news *news)
 static int add_middleware(struct rnp_engine *e)
 {
 	if (!e->wire.capture) {
-		/* Packets that were built in place leave before the chain changes. */
+		/* Packets that were built in a local wire's memory leave before the
+		 * chain changes.
+		 */
 		(void)rnp_tx_batch_flush(&e->batch, e->wire.net);
 		if (rnp_wire_add_capture(&e->wire, &capture_host, e))
 			return -ENOMEM;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tx_batch.c - joins the packets that the core builds into super-packets. */
+/* tx_batch.c - joins the packets that the core builds into super-packets, and sends them.
+ */
 #include "tx_batch.h"
 
 #include <arpa/inet.h>

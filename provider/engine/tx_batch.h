@@ -64,8 +64,8 @@ struct rnp_tx_batch {
 	bool next_joins;
 	struct rn_tx next_tx;
 
-	/* The connected socket of the open super-packet, and its flow with the source
-	 * port of that socket.
+	/* Connected socket that sends the open super-packet, and the super-packet's flow
+	 * with the source port of that socket.
 	 */
 	struct rn_tx_socket tx_socket;
 	struct rn_flow flow;

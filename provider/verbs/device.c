@@ -262,13 +262,14 @@ uint32_t rnp_hca_new_key(struct rnp_hca *hca)
 /* --------------------------------------------------------------------------- queries */
 enum {
 	VENDOR_PART_ID = 1,
-	/* 4.096 us * 2^12 = 16.8 ms. When a program stops polling its sockets are read
-	 * after 5 ms at the latest (policy.h); the rest allows for the scheduler.
+	/* 4.096 us * 2^12 = 16.8 ms. If a program stops polling, its sockets are
+	 * read after 5 ms at the latest (policy.h); the rest allows for delays by
+	 * the scheduler.
 	 */
 	CA_ACK_DELAY_CODE = 12,
 	CLOCK_KHZ = 1000000, /* 1 GHz: CQE timestamps are in nanoseconds */
 
-	/* Port attributes as the kernel reports them, IBTA Vol 1 PortInfo. */
+	/* Values of port attributes as the kernel reports them, IBTA Vol 1 PortInfo. */
 	PHYS_DISABLED = 3,
 	PHYS_LINK_UP = 5,
 	WIDTH_4X = 2,
@@ -461,7 +462,9 @@ int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 	(void)context;
 	values->comp_mask = 0;
 	if (wanted & IBV_VALUES_MASK_RAW_CLOCK) {
-		/* In ticks of hca_core_clock, all in tv_nsec, as hardware does it. */
+		/* The time is in ticks of hca_core_clock, all in tv_nsec, as
+		 * from hardware.
+		 */
 		values->raw_clock.tv_sec = 0;
 		values->raw_clock.tv_nsec = (long)rnp_engine_now();
 		values->comp_mask |= IBV_VALUES_MASK_RAW_CLOCK;

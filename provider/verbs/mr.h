@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mr.h - the access flags that a memory region may have, and checks of its pages. */
+/* mr.h - access flags of memory regions, and checks of the pages of a region. */
 #ifndef RNP_MR_H
 #define RNP_MR_H
 

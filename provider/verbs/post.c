@@ -203,7 +203,7 @@ static void tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
 		.rkey = wr->rkey,
 	};
 
-	/* Inline data has been copied: the program may change its source. */
+	/* Inline data has been copied already, so the program may change its source. */
 	if (!(wr->flags & RN_SEND_INLINE))
 		for (uint32_t i = 0; i < wr->num_sge; i++) {
 			struct rn_host_range *r = &local[told.local_count];

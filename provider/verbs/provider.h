@@ -305,7 +305,8 @@ struct rnp_qp {
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
 	/* Rate limit and burst that the program has set, in kbps and bytes, and the
-	 * static rates of its address vectors; the lowest rate counts. Engine lock.
+	 * static rates of its address vectors; the lowest rate is used. Guarded by the
+	 * engine lock.
 	 */
 	uint32_t rate_limit, burst;
 	uint8_t static_rate, alt_static_rate; /* enum ibv_rate */
@@ -353,7 +354,7 @@ enum {
 	RNP_COUNTER_POINTS = 32,
 };
 
-/* A value that is counted, and its index for ibv_read_counters(). */
+/* Kind of value that is counted, and its index for ibv_read_counters(). */
 struct rnp_counter_point {
 	enum ibv_counter_description desc;
 	uint32_t index;

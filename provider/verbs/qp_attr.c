@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp_attr.c - attributes and states of queue pairs: ibv_modify_qp(), ibv_query_qp(). */
+/* qp_attr.c - changes and queries attributes and states of queue pairs:
+ * ibv_modify_qp(), ibv_query_qp().
+ */
 #include "provider.h"
 
 #include <errno.h>

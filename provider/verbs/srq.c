@@ -156,8 +156,7 @@ struct ibv_srq *rnp_create_srq_ex(struct ibv_context *context,
 }
 
 /* Changes limit and size, or neither if one of them is not possible. Engine lock held.
- * @ring: a new ring if the size changes; Out: the ring that is not used any more. Returns
- * 0 or -errno.
+ * @ring: a new ring if the size changes; out: the ring to be freed. Returns 0 or -errno.
  */
 static int change_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr, int mask,
 		      struct rnp_buffer *ring)

@@ -20,12 +20,12 @@
 #include <stddef.h>
 
 /**
- * rnk_tree_set() - Choose the tree
+ * rnk_tree_set() - Set the tree of simulated files
  * @path:	Absolute path of a tree, or NULL for none
  *
- * A path that is not absolute, too long, or does not hold a complete tree counts as
- * none. Called once with ROCIN_TREE, by the constructor or by the first hook that runs
- * before it; tests call it directly.
+ * A path that is not absolute, is too long, or contains no complete tree counts as NULL.
+ * Called once with ROCIN_TREE, by the constructor or by the first hook that runs before
+ * it; tests call it directly.
  *
  * Return: true if there is a tree now.
  */
