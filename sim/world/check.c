@@ -9,7 +9,8 @@
 #include "world_internal.h"
 
 enum {
-	APART = 1 << 16, /* bytes between the addresses of two CQ rings of a device */
+	/* Distance in bytes between the addresses of two CQ rings of a device. */
+	APART = 1 << 16,
 	SMALLEST = 16,
 };
 
@@ -68,7 +69,7 @@ static void check_atomic_result(struct rn_world *w, struct rn_w_end *e,
 			  (unsigned long long)wr->id, e->qpn);
 }
 
-/* Checks that a request that succeeded has had its effect. */
+/* Checks the effect of a request that has succeeded. */
 static void check_effect(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
 	struct rn_w_device *far = device_of(w, e->peer);
@@ -131,7 +132,7 @@ static void check_success(struct rn_world *w, struct rn_w_end *e,
 		rn_w_slot_close(device_of(w, e->peer), wr->remote_slot);
 }
 
-/* Whether @wr may complete with @status after the events so far. */
+/* Returns true if the events so far allow @wr to complete with @status. */
 static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 		       const struct rn_w_wr *wr, enum rn_wc_status status)
 {
@@ -144,8 +145,8 @@ static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 	case RN_WC_WR_FLUSH_ERR:
 		return e->may_flush;
 	case RN_WC_RETRY_EXC_ERR:
-		/* A READ that is retransmitted after its key has become invalid gets no
-		 * NAK but no answer, so its retries run out.
+		/* A READ that is retransmitted after its key became invalid gets no
+		 * answer, not even a NAK, so its retries are used up.
 		 */
 		return rn_w_is_reliable(e) && rn_w_account_is_spent(e) &&
 		       (peer_gone || rn_w_key_is_gone(e, wr) ||
@@ -287,7 +288,8 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 	else if (status == RN_WC_SUCCESS)
 		check_message(w, e, wr, cqe);
 	else if (status == RN_WC_LOC_ACCESS_ERR && e->peer->bad_posted)
-		e->may_flush = true; /* a WRITE with immediate with an invalid key */
+		/* Caused by a WRITE with immediate that has an invalid key. */
+		e->may_flush = true;
 	else if (status != RN_WC_WR_FLUSH_ERR || !e->may_flush)
 		rn_w_fail(w,
 			  "QP %x completes a receive with status %u, for which there was "
@@ -322,9 +324,10 @@ void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe)
 }
 
 /* ------------------------------------------------------- completion queues */
-/* CQs are polled, armed and resized, and some are too small. A CQE is checked as soon as
- * it is written; its entry becomes free when the program polls. A CQ that is not polled
- * for too long loses CQEs; after that, the checks that depend on its CQEs are skipped.
+/* Programs poll, arm and resize CQs, and some CQs are too small. A CQE is checked as
+ * soon as it is written; its entry becomes free when the program polls. A CQ that is
+ * not polled for too long loses CQEs; from then on, the checks that depend on its CQEs
+ * are skipped.
  */
 static void start_cq(struct rn_w_cq *q, struct rn_cqe *ring, rn_iova at,
 		     uint32_t capacity)
@@ -363,7 +366,7 @@ bool rn_w_cq_is_lost(const struct rn_w_end *e)
 	return e->pair->plan->own_cq && e->own_cq.overrun;
 }
 
-/* The CQ of device @d whose ring contains the address @at, or NULL. */
+/* Returns the CQ of device @d whose ring contains the address @at, or NULL. */
 static struct rn_w_cq *queue_at(struct rn_w_device *d, rn_iova at)
 {
 	uint64_t number = (at - RN_W_RING) / APART;
@@ -433,7 +436,7 @@ void rn_w_cq_poll(struct rn_w_device *d)
 	}
 }
 
-/* Handles a CQ event; it comes before the CQEs that it reports are checked. */
+/* Handles an event of a CQ, before the CQEs that it reports are checked. */
 static void take_cq_event(struct rn_w_device *d, const struct rn_event *ev)
 {
 	struct rn_w_cq *q = ev->cq->owner;
@@ -462,7 +465,9 @@ static void take_cq_event(struct rn_w_device *d, const struct rn_event *ev)
 	q->of->alive = false;
 }
 
-/* Resizes as a program does: only to a size that holds all CQEs not yet polled. */
+/* Resizes a CQ as a program does, that is only to a size that holds all CQEs that were
+ * not polled.
+ */
 static void resize(struct rn_w_cq *q, uint32_t capacity)
 {
 	uint32_t first = atomic_load(&q->cq.consumer);

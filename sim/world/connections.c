@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* connections.c - simulated hosts whose programs connect; see connections.h.
  *
- * The file has, in this order: what programs do, the checks of the events that they see,
- * the CM messages, the hosts and their faults, and the run.
+ * The file has, in this order: what programs do, the checks of the events that programs
+ * get, the CM messages, the hosts and their faults, and the run.
  */
 #include "connections.h"
 
@@ -17,17 +17,17 @@
 
 enum {
 	RECORDS = 128,
-	FLIGHT = 512,  /* CM messages in flight; messages beyond that are lost */
-	LISTENERS = 2, /* one for connections, one for datagrams (SIDR) */
+	FLIGHT = 512,  /* most CM messages in flight; further messages are lost */
+	LISTENERS = 2, /* one listener for connections and one for datagrams (SIDR) */
 	PROCESSES = 3,
 	PORT = 7174,
 	FIRST_QPN = 0x1000,
-	ASKED_MAX = 40, /* connections that a run requests at most */
+	ASKED_MAX = 40, /* most connections that a run requests */
 	SERVICE_RC = 0x01061c06,
 	SERVICE_UD = 0x01111c06,
-	LONGEST = 25, /* code of the longest timeout of the CM */
-	/* Losses per million up to which 16 transmissions of a request and its answer do
-	 * not all fail.
+	LONGEST = 25, /* longest timeout of the CM, as a code */
+	/* Loss rate, in packets per million, up to which at least one of 16 transmissions
+	 * of a request succeeds and is answered.
 	 */
 	FEW_LOST = 100000,
 };
@@ -40,22 +40,25 @@ struct record {
 	struct rn_cm_conn *conn; /* NULL: the entry is free */
 	unsigned process;
 	bool active, sidr;
-	bool nobody;   /* requests a service that has no listener */
-	bool answered; /* accepted, refused, or confirmed */
-	/* Alternate paths that the program offered; @heard: that were reported to it. */
+	/* The connection is requested from a service that has no listener. */
+	bool nobody;
+	bool answered; /* the program has accepted, refused or confirmed the connection */
+	/* Number of alternate paths that the program has offered, and number that the CM
+	 * has reported to it.
+	 */
 	unsigned offers;
 	unsigned heard;
-	unsigned seen; /* events seen so far, one bit each */
-	/* When the program acts next; RN_NEVER: it waits for an event. */
+	unsigned seen; /* bit mask of the events that the program has got */
+	/* Time at which the program acts next; RN_NEVER: it waits for an event. */
 	rn_ns act_at;
-	rn_ns timewait_from; /* 0: not in time-wait yet */
+	rn_ns timewait_from; /* beginning of time-wait; 0: not in time-wait yet */
 };
 
 struct host {
 	struct rn_cm *cm;
 	void *block;
 	uint64_t guid;
-	uint32_t qpn; /* QP number that was given out last */
+	uint32_t qpn; /* QP number that was assigned last */
 	struct rn_cm_listener listener[LISTENERS];
 	struct record record[RECORDS];
 };
@@ -66,8 +69,8 @@ struct conns {
 	struct rn_vnet *net; /* host i is host i of the network */
 	struct rn_random random, network;
 	uint32_t hosts;
-	uint32_t left;	  /* connections still to be requested */
-	uint32_t trouble; /* crashes and reboots still to come */
+	uint32_t left;	  /* number of connections still to be requested */
+	uint32_t trouble; /* number of crashes and reboots still to come */
 	uint32_t loss_ppm, double_ppm;
 	struct host host[RN_CONNECTIONS_HOSTS];
 };
@@ -77,7 +80,7 @@ static const struct rn_gid *gid_of(const struct conns *w, const struct host *h)
 	return &w->net->host[h - w->host].gid;
 }
 
-/* ---- Records ---- */
+/* ---- Records of connections ---- */
 
 static void note(struct conns *w, uint64_t what)
 {
@@ -244,7 +247,8 @@ static void answer_request(struct conns *w, struct host *h, struct record *l)
 	} else if (l->sidr) {
 		expect_ok(w,
 			  rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_SUCCESS, &offer));
-		l->act_at = think_until(w); /* the program only has to leave */
+		/* The program only has to end the connection. */
+		l->act_at = think_until(w);
 	} else if (l->active) {
 		expect_ok(w, rn_cm_ready(h->cm, l->conn, NULL, 0));
 		l->act_at = think_until(w);
@@ -320,8 +324,8 @@ static void act_on_conn(struct conns *w, struct host *h, struct record *l)
 
 #define BIT(event) (1u << RN_CM_EV_##event)
 
-/* Whether event @type may follow the events seen so far, and on this side of the
- * connection.
+/* May event @type follow the events that the program has got, and occur on this side of
+ * the connection?
  */
 static bool is_in_order(const struct record *l, enum rn_cm_event_type type)
 {
@@ -362,7 +366,9 @@ static struct host *peer_of(struct conns *w, const struct rn_cm_info *info)
 	return &w->host[rn_vnet_host_of(w->net, &info->flow.dst)];
 }
 
-/* The program's record of the other end of a connection; NULL: that program has left. */
+/* Returns the record of the other end of a connection; NULL if the program there
+ * has ended.
+ */
 static struct record *other_end(struct conns *w, const struct rn_cm_info *ours)
 {
 	struct host *peer = peer_of(w, ours);
@@ -410,7 +416,8 @@ static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 		fail(w, "an end is given up that is still there");
 }
 
-/* Checks that a request for a service without a listener is rejected for that reason. */
+/* Checks that a request is rejected for the right reason if its service has no listener.
+ */
 static void check_refusal(struct conns *w, const struct record *l,
 			  const struct rn_cm_event *ev)
 {
@@ -418,7 +425,7 @@ static void check_refusal(struct conns *w, const struct record *l,
 		l->sidr ? (int)RN_CM_SIDR_UNSUPPORTED : (int)RN_CM_REJ_INVALID_SERVICE_ID;
 	bool told = ev->type == RN_CM_EV_REJECTED || ev->type == RN_CM_EV_SIDR_REP;
 
-	/* The peer may also refuse because it remembers a connection that this host lost
+	/* The peer may also refuse because it still has a connection that this host lost
 	 * by a reboot.
 	 */
 	if (w->r->reboots && ev->status == RN_CM_REJ_STALE_CONN)
@@ -480,7 +487,7 @@ static void note_timewait(struct conns *w, struct host *h)
 	}
 }
 
-/* A connection request arrives: makes a record of the connection. */
+/* Makes a record for a connection request that has arrived. */
 static void take_request(struct conns *w, struct host *h, const struct rn_cm_event *ev)
 {
 	bool sidr = ev->type == RN_CM_EV_SIDR_REQ;
@@ -584,7 +591,7 @@ static void open_table(struct conns *w, struct host *h)
 			fail(w, "nobody listens, and nobody may");
 }
 
-/* Clears the CM of a host. No message tells the peers. */
+/* Clears the CM of a host, which no message announces to the peers. */
 static void reboot(struct conns *w, struct host *h)
 {
 	trace_event(w, h, "reboots", "", 0);
@@ -602,7 +609,7 @@ static void crash(struct conns *w, struct host *h, unsigned process)
 			close_conn(w, h, &h->record[i]);
 }
 
-/* Lets a process crash or a host reboot. Return: the host. */
+/* Makes a process crash or a host reboot. Returns the host. */
 static struct host *cause_fault(struct conns *w)
 {
 	struct host *h = &w->host[draw(w, w->hosts)];
@@ -640,7 +647,7 @@ static void serve_host(struct conns *w, struct host *h)
 	note_timewait(w, h);
 }
 
-/* The time at which the connection manager or a program of the host has something to do.
+/* Returns the time at which the connection manager or a program of the host has to act.
  */
 static rn_ns deadline(void *ctx, uint32_t host)
 {
@@ -677,7 +684,7 @@ static void on_arrival(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 	serve_host(w, &w->host[host]);
 }
 
-/* Lets a host request a connection, or a fault occur, and schedules the next such event.
+/* Makes a host request a connection, or a fault occur, and schedules the next such event.
  */
 static void happen(void *ctx, uint32_t what, uint32_t arg)
 {

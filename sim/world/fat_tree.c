@@ -18,35 +18,38 @@
 #include "sim/vnet/host.h"
 
 enum {
-	OUTSTANDING = 4, /* requests of a flow that are posted and not complete */
-	RECEIVES = 8,	 /* receives of a flow that are posted and not consumed */
-	LENGTHS = 5,	 /* number of message lengths: 4 KiB, 8 KiB ... 64 KiB */
+	/* Most requests of a flow that are posted and have not completed. */
+	OUTSTANDING = 4,
+	/* Most receives of a flow that are posted and have not been used. */
+	RECEIVES = 8,
+	LENGTHS = 5, /* number of message lengths: 4 KiB, 8 KiB ... 64 KiB */
 	LENGTH_LEAST = 4096,
-	FAN_IN = 8, /* most senders of an incast */
-	/* The starts of the flows are spread over this time, in ns. */
+	FAN_IN = 8, /* most senders to one host */
+	/* Time in ns over which the starts of the flows are spread. */
 	START_WITHIN = 20000,
 	FLAP_WITHIN = 2000000,
 	FLAP_LEAST = 10000,
 	FLAP_MORE = 500000,
-	/* Packets of a host in flight at once besides the data of its flow, for example
+	/* Most packets of a host in flight that are not data of its flow, for example
 	 * ACKs and CNPs.
 	 */
 	ANSWERS = 16,
 	PD = 1,
 	KEY = 0x100,
 	SLOT = 0x10, /* low byte of all QP numbers */
-	DEPTH = 4,   /* READs in progress */
+	DEPTH = 4,   /* most READs in progress on one QP */
 	PSN = 1000,
 	TIMEOUT = 14,
 	PROGRESS = 1 << 16, /* events between two calls of rn_fat_tree_cfg.progress */
-	/* Bytes of one link that may wait at a switch before the link is paused. */
+	/* Bytes from one link that may wait in a switch before it pauses the link. */
 	PAUSE_ABOVE = 100000,
 };
 
 #define SECOND RN_MSEC(1000)
-#define RATE UINT64_C(10000000000) /* of every link, in bit/s */
+#define RATE UINT64_C(10000000000) /* rate of every link, in bit/s */
 #define RING (UINT64_C(1) << 60)   /* address of the completion queue */
-#define DATA_BITS 40		   /* size of the address space of one flow's data */
+/* Bits of an address that count the bytes of one flow. */
+#define DATA_BITS 40
 
 /* A flow of messages. For WRITE and SEND the requester is the source of the data, for
  * READ the sink.
@@ -56,13 +59,14 @@ struct flow {
 	enum rn_wr_opcode op;
 	uint32_t length, messages;
 	uint64_t pattern;
-	uint32_t posted, completed; /* number of requests */
-	/* @receives:	number posted; @received: number completed. */
+	/* Number of requests posted, and of requests completed. */
+	uint32_t posted, completed;
+	/* Number of receives posted, and of receives completed. */
 	uint32_t receives, received;
-	uint64_t written; /* bytes placed at the sink */
-	uint64_t losses;  /* packets lost in either direction */
+	uint64_t written; /* bytes written at the sink */
+	uint64_t losses;  /* number of packets lost in either direction */
 	struct rn_qp *asks, *answers;
-	struct rn_stats_qp stats; /* of the requester's QP */
+	struct rn_stats_qp stats; /* statistics of the requester's QP */
 };
 
 struct host {
@@ -72,7 +76,7 @@ struct host {
 	struct rn_mr mr;
 	struct rn_cq cq;
 	struct rn_cqe *ring;
-	uint32_t outstanding; /* most CQEs that may wait in its CQ */
+	uint32_t outstanding; /* most CQEs that may wait in the host's CQ */
 };
 
 struct tree {
@@ -85,7 +89,7 @@ struct tree {
 	struct flow *flow;
 	uint8_t *devices, *queue_pairs;
 	struct rn_cqe *rings;
-	uint64_t bytes; /* size of the arrays above */
+	uint64_t bytes; /* size of the arrays above, in bytes */
 };
 
 /* ---- Failures ---- */
@@ -151,7 +155,7 @@ static uint64_t word_of(const struct flow *f, uint64_t offset)
 	return (f->pattern + offset) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* The flow whose data the address @addr belongs to; @offset: out. */
+/* Returns the flow to whose data the address @addr belongs; sets @offset. */
 static struct flow *data_at(const struct tree *t, rn_iova addr, uint64_t *offset)
 {
 	uint64_t number = (addr >> DATA_BITS) - 1;
@@ -173,8 +177,8 @@ static bool holds(const struct flow *f, uint64_t offset, const uint8_t *bytes,
 	return true;
 }
 
-/* Bytes of the flow that may be written so far: those of posted requests and, for SEND,
- * of posted receives.
+/* Returns how many bytes of the flow may be written so far: those of posted requests and,
+ * for SEND, of posted receives.
  */
 static uint64_t opened(const struct flow *f)
 {
@@ -297,8 +301,8 @@ static void post_receives(struct tree *t, struct flow *f)
 	}
 }
 
-/* Checks a completion at one end of the flow, at which @count messages have completed
- * before.
+/* Checks a completion at one end of the flow. @count: messages that have completed
+ * there before.
  */
 static void check_completion(struct tree *t, struct flow *f, const struct rn_cqe *cqe,
 			     uint32_t count)
@@ -351,8 +355,8 @@ static void take_completions(struct tree *t, struct host *h)
 	}
 }
 
-/* Takes the completions of @host, sends its packets and checks its events, after
- * something that may have caused them.
+/* Takes the completions of @host, sends its packets and checks its events. To be called
+ * after an event that may have caused some.
  */
 static void drain(struct tree *t, uint32_t host)
 {
@@ -490,8 +494,9 @@ static void shuffle(struct tree *t, uint32_t *order)
 	}
 }
 
-/* Permutation: each host sends to the next one in the order. Incast: the order is divided
- * into groups, and the hosts of a group send to its first host.
+/* Adds the flows of the plan. Permutation: each host sends to the next host in @order.
+ * Incast: @order is divided into groups, and all other hosts of a group send to its
+ * first host.
  */
 static void add_flows(struct tree *t, const uint32_t *order)
 {
@@ -692,7 +697,7 @@ static void put_events(struct tree *t)
 		rn_vnet_put(t->net, rn_random_below(&t->random, FLAP_WITHIN), DOWN, 0);
 }
 
-/* Most packets that a host may have in flight. */
+/* Returns the most packets that a host may have in flight. */
 static uint32_t packets_of(const struct rn_fat_tree_cfg *c)
 {
 	uint32_t length = c->length ? c->length : LENGTH_LEAST << (LENGTHS - 1);
@@ -751,8 +756,8 @@ static void run_to_end(struct tree *t)
 		t->r->at = t->net->now;
 }
 
-/* Checks that the flow has completed, and that nothing was retransmitted without a
- * reason.
+/* Checks that the flow has completed, and that packets were retransmitted only for
+ * a reason.
  */
 static void check_flow(struct tree *t, const struct flow *f)
 {
@@ -763,7 +768,7 @@ static void check_flow(struct tree *t, const struct flow *f)
 		fail(t, "flow %u: %u of %u messages complete", flow_number(t, f),
 		     f->completed, f->messages);
 	/* When a link fails, later packets take another path and may overtake earlier
-	 * ones; so flaps may cause retransmissions without a loss.
+	 * ones. So link failures may cause retransmissions without a loss.
 	 */
 	else if (f->stats.retransmitted && !f->losses && !t->cfg->flaps)
 		fail(t, "flow %u: %u packets are sent again, and none was lost",
@@ -783,7 +788,7 @@ static void check_host(struct tree *t, uint32_t i)
 }
 
 /* Checks that each packet reached its host or was lost, and that the counters of the
- * hosts agree with those of the network.
+ * hosts equal those of the network.
  */
 static void check_packets(struct tree *t)
 {
@@ -837,7 +842,7 @@ static void sum_up(struct tree *t)
 	}
 }
 
-/* Destroys all objects. rn_dev_fini() aborts if a device still holds something. */
+/* Destroys all objects. rn_dev_fini() aborts if a device still has objects. */
 static void destroy_objects(struct tree *t)
 {
 	for (struct flow *f = t->flow; f < t->flow + t->flows; f++) {
@@ -866,8 +871,8 @@ int rn_fat_tree_run(const struct rn_fat_tree_cfg *cfg, struct rn_fat_tree_result
 		if (!r->failed)
 			check_end(&t);
 		sum_up(&t);
-		/* After a failure the devices are not destroyed: their state may be
-		 * inconsistent.
+		/* After a failure the devices are not destroyed, because their state may
+		 * be inconsistent.
 		 */
 		if (!r->failed)
 			destroy_objects(&t);

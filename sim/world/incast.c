@@ -16,14 +16,15 @@
 
 enum {
 	PACKETS = 8192, /* most packets in flight at once */
-	EVENTS = 64,	/* events of this program at once */
+	EVENTS = 64,	/* most scheduled events of this file */
 	CQES = 64,
-	WRITES = 4,	   /* WRITEs of each sender that are posted and not complete */
+	/* WRITEs of each sender that are posted and have not completed. */
+	WRITES = 4,
 	LENGTH = 1 << 18,  /* bytes of a WRITE */
 	BLOCK = 16 * 1024, /* bytes of memory for one QP */
 	PD = 1,
 	KEY = 0x100,
-	DEPTH = 16,  /* READs in progress */
+	DEPTH = 16,  /* most READs in progress on one QP */
 	QPN = 0x110, /* QP number of the first QP */
 	PSN = 1000,
 	DEVICES = RN_INCAST_SENDERS + 1, /* the last device in use is the receiver */
@@ -36,7 +37,7 @@ enum event {
 	BEGIN = RN_VNET_OWN, /* arg: number of the sender */
 	SAMPLE,
 	STALL,
-	WAKE, /* the receiver's stall is over */
+	WAKE, /* end of the receiver's stall */
 };
 
 struct device {
@@ -56,9 +57,9 @@ struct incast {
 	struct rn_random random;
 	uint32_t devices;
 	struct device device[DEVICES];
-	/* Bytes arrived from each sender in this sample. */
+	/* Bytes that have arrived from each sender in this sample. */
 	uint64_t bytes[RN_INCAST_SENDERS];
-	/* Bytes arrived in the last quarter of the run. */
+	/* Bytes that have arrived from each sender in the last quarter of the run. */
 	uint64_t last[RN_INCAST_SENDERS];
 	/* Most bytes in the bottleneck's queue in this sample. */
 	uint32_t queue;
@@ -83,7 +84,7 @@ void rn_incast_defaults(struct rn_incast_cfg *cfg, uint32_t senders)
 }
 
 /* -------------------------------------------------------------------- memory */
-/* The run does not check data, so only the writes of CQEs have an effect. */
+/* Only the writes of CQEs have an effect, because the run does not check data. */
 static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uint32_t len,
 				    struct rn_mem_attr attr)
 {
@@ -121,7 +122,7 @@ static uint32_t receiver_number(const struct incast *x)
 	return x->cfg.senders;
 }
 
-/* The link from the switch to the receiver. */
+/* Returns the link from the switch to the receiver. */
 static const struct rn_link *bottleneck(const struct incast *x)
 {
 	return &x->net->port[rn_vnet_port_of(x->net, RN_VNET_SWITCH, receiver_number(x))]
@@ -169,7 +170,7 @@ static void post(struct incast *x, struct device *d, struct rn_qp *qp)
 				       .sg = &sge,
 				       .num_sge = 1 };
 
-	/* Fails when the QP is in ERR; rn_incast_result.failed counts such QPs. */
+	/* This fails if the QP is in ERR; rn_incast_result.failed counts such QPs. */
 	(void)rn_qp_post_send(d->dev, qp, x->net->now, &wr);
 }
 
@@ -427,9 +428,9 @@ static void start_incast(struct incast *x, uint8_t *blocks)
 	for (uint32_t i = 0; i < x->cfg.senders; i++, blocks += 2 * (size_t)BLOCK) {
 		struct device *from = &x->device[i], *to = receiver(x);
 
-		/* A QP number is made of a slot and a number within it; each sender uses
-		 * a slot of the receiver of its own, because the QPs of a slot share a
-		 * window.
+		/* A QPN consists of a process slot (the low byte) and a number. Each
+		 * sender uses its own slot of the receiver, because the QPs of one slot
+		 * share a send window.
 		 */
 		from->qp = create(from, QPN, blocks);
 		from->end = create(to, QPN + i, blocks + BLOCK);

@@ -5,9 +5,9 @@
  *   sender 1 ──┼── switch ──(the bottleneck: its queue marks)── receiver
  *      ...   ──┘
  *
- * Each sender has a QP of its own and always has something to write. The senders start
- * one after the other. The time is divided into equal samples; in each sample the run
- * counts the bytes that arrive of each sender, and measures the longest queue.
+ * Each sender has its own QP and always has a WRITE to send. The senders start one after
+ * the other. The time is divided into equal samples; for each sample the run counts the
+ * bytes that arrive from each sender, and measures the longest queue.
  *
  * Equal settings give equal results on every machine. Threads: no locks; a run allocates
  * its devices and frees them.
@@ -24,9 +24,11 @@ enum {
 };
 
 struct rn_incast_cfg {
-	uint32_t senders; /* 1 .. RN_INCAST_SENDERS */
+	uint32_t senders; /* number of senders, 1 .. RN_INCAST_SENDERS */
 	enum rn_cc_mode cc;
-	/* Settings of all links; queue and ECN marks apply to the bottleneck. */
+	/* Settings of all links. Queue length and ECN marking are used only at
+	 * the bottleneck.
+	 */
 	struct rn_link_cfg link;
 	rn_ns apart; /* ns between the starts of two senders */
 	rn_ns end;
@@ -42,7 +44,8 @@ struct rn_incast_cfg {
 };
 
 struct rn_incast_sample {
-	/* Rate at which each sender's packets arrived, framing included. */
+	/* Rate at which the packets of each sender arrived, including framing, in kbit/s.
+	 */
 	uint32_t kbps[RN_INCAST_SENDERS];
 	uint32_t queue; /* most bytes in the queue of the bottleneck */
 };
@@ -51,19 +54,23 @@ struct rn_incast_result {
 	struct rn_incast_cfg cfg;
 	uint32_t samples;
 	struct rn_incast_sample sample[RN_INCAST_SAMPLES];
-	/* The next four fields describe the last quarter of the run. */
-	uint32_t share[RN_INCAST_SENDERS]; /* kbps of each sender */
+	/* This and the next three fields describe the last quarter of the run. */
+	uint32_t share[RN_INCAST_SENDERS]; /* rate of each sender, in kbit/s */
 	uint32_t fairness;		   /* Jain's fairness index, in millionths */
-	/* Used part of the bottleneck's rate, in millionths. */
+	/* Part of the bottleneck's rate that was used, in millionths. */
 	uint32_t used;
-	uint32_t queue_last; /* most bytes in the queue */
-	/* The other fields describe the whole run. */
+	uint32_t queue_last; /* most bytes in the bottleneck's queue */
+	/* The fields from here on describe the whole run. Most bytes in the
+	 * bottleneck's queue:
+	 */
 	uint32_t queue_max;
-	uint64_t delivered; /* packets that the bottleneck carried */
+	uint64_t delivered; /* number of packets that the bottleneck has carried */
 	uint64_t dropped, marked, cnps, retransmitted, failed;
-	/* Packets that all senders have sent; packets that the receiver has sent. */
+	/* Number of packets that all senders have sent, and number that the receiver
+	 * has sent.
+	 */
 	uint64_t requests, responses;
-	uint64_t completed; /* WRITEs or READs that have completed */
+	uint64_t completed; /* number of WRITEs or READs that have completed */
 	uint64_t timeouts;
 };
 
@@ -72,7 +79,7 @@ struct rn_incast_result {
  */
 void rn_incast_defaults(struct rn_incast_cfg *cfg, uint32_t senders);
 
-/* Return: 0, or -ENOMEM. */
+/* Makes one run. Returns 0 or -ENOMEM. */
 int rn_incast_run(const struct rn_incast_cfg *cfg, struct rn_incast_result *r);
 
 #endif /* RN_WORLD_INCAST_H */

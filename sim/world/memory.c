@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* memory.c - the memory of a simulated host: slots, each usable for one purpose, and the
- * check of every access.
+/* memory.c - the memory of a simulated host: slots, each of which serves one purpose, and
+ * the checks of all accesses.
  */
 #include <string.h>
 
@@ -63,8 +63,8 @@ static void add_region(struct rn_w_device *d, struct rn_mr *mr, uint32_t key,
 	rn_dev_add_mr(d->dev, mr);
 }
 
-/* Slots are reused in the order in which they were freed, as late as possible, so that a
- * late access finds a slot that is closed.
+/* Returns a slot to the free list. Slots are reused as late as possible, in the order in
+ * which they were freed, so that a late access finds a closed slot.
  */
 static void give_back(struct rn_w_device *d, uint32_t slot)
 {
@@ -170,7 +170,9 @@ const uint8_t *rn_w_slot_bytes(const struct rn_w_device *d, uint32_t slot)
 }
 
 /* -------------------------------------------------------------------- accesses */
-/* The slot that contains [addr, addr + len), if @qpn may use it for one of @uses. */
+/* Returns the slot that contains [addr, addr + len) if QP @qpn may use it for one of
+ * @uses, else NULL.
+ */
 static struct rn_w_slot *open_slot(struct rn_w_device *d, rn_iova addr, uint32_t len,
 				   uint32_t qpn, unsigned uses, const char *doing)
 {
@@ -208,7 +210,7 @@ static enum rn_mem_result write_ring(struct rn_w_device *d, rn_iova dst, const v
 	return RN_MEM_DONE;
 }
 
-/* Messages of an unreliable QP (UC) may arrive twice. */
+/* Returns true if the QP is reliable; messages of other QPs (UC) may arrive twice. */
 static bool is_reliable(struct rn_w_device *d, uint32_t qpn)
 {
 	const struct rn_w_end *e = rn_w_find(d->w, d->number, qpn);
@@ -250,8 +252,9 @@ static enum rn_mem_result fetch(struct rn_w_device *d, void *dst, rn_iova src,
 	return RN_MEM_DONE;
 }
 
-/* A READ that the network duplicates is executed twice. The slot may belong to another
- * request by then, but the rkey, which is that of the whole memory, still gives access.
+/* Returns true if the READ is allowed. A READ that the network duplicates is executed
+ * twice; the slot may then belong to another request, but the rkey, which is that of the
+ * whole memory, still gives access.
  */
 static bool may_read(struct rn_w_device *d, rn_iova src, uint32_t len, uint32_t qpn)
 {
@@ -347,7 +350,7 @@ static enum rn_mem_result atomic_later(void *ctx, const struct rn_mem_atomic_req
 						   .tag = tag });
 }
 
-/* Ends a memory operation. It has no effect if its QP has been destroyed or reset. */
+/* Ends a memory operation, without an effect if its QP has been destroyed or reset. */
 void rn_w_mem_done(struct rn_w_device *d, uint32_t op)
 {
 	struct rn_w_mem_op *o = &d->op[op];

@@ -11,7 +11,7 @@ enum {
 	PD = 1,
 	XRCD = 1,
 	RIGHTS = RN_ACCESS_REMOTE_MASK,
-	/* Bytes of the longest message that receives of an SRQ have room for. */
+	/* Longest message in bytes for which receives of an SRQ have room. */
 	SRQ_MESSAGE = 6 * 1024,
 };
 
@@ -80,7 +80,8 @@ static void create(struct rn_world *w, struct rn_w_end *e)
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_qp_init init = {
 		.type = rn_w_type(e),
-		/* All QPs belong to one process, so they share one slot and its window.
+		/* All QPs belong to one process, so they have the same slot (low byte of
+		 * the QPN) and share its send window.
 		 */
 		.qpn = 0x110 + (w->qpns++ << 8),
 		.pd = PD,
@@ -193,8 +194,8 @@ static void tear_down(struct rn_world *w, struct rn_w_end *e, bool destroy)
  */
 void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r)
 {
-	/* On UC, a late packet may start a message whatever its PSN is, so the QPs get
-	 * new numbers.
+	/* On UC a late packet may start a message whatever its PSN is, so new QPs with
+	 * new numbers are made.
 	 */
 	bool destroy = rn_random_below(r, 2) || !rn_w_is_reliable(&p->end[0]) ||
 		       rn_w_cq_is_lost(&p->end[0]) || rn_w_cq_is_lost(&p->end[1]);
@@ -257,8 +258,8 @@ void rn_w_drain_step(struct rn_world *w, struct rn_w_end *e)
 	to_state(w, e, RN_QPS_SQD);
 }
 
-/* The QP has drained: all requests that had started have completed. It returns to RTS a
- * moment later.
+/* Handles the event that the QP has drained: all requests that had started have
+ * completed. Schedules its return to RTS.
  */
 void rn_w_drained(struct rn_world *w, struct rn_w_end *e)
 {
@@ -304,8 +305,8 @@ void rn_w_pace_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
 	rn_qp_pace(e->qp, rn_w_local(d), p->kbps, p->burst);
 }
 
-/* Checks the rate limit: the bytes sent are at most what the rate allows, one burst, and
- * one packet.
+/* Checks the rate limit: the bytes sent must not exceed what the rate allows since the
+ * limit was set, plus one burst and one packet.
  */
 void rn_w_check_pace(struct rn_world *w, struct rn_w_end *e, uint32_t bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* observe.c - checks made by an observer of the wire: sequence numbers, windows, answers,
+/* observe.c - checks of all packets that are sent: sequence numbers, windows, answers,
  * and the retries that each QP counts.
  */
 #include <stdio.h>
@@ -9,10 +9,10 @@
 
 /* ---- The check of retries ---- */
 /* A QP may count a retry only for a loss that the world caused, once for each loss, or
- * for a timeout that has really expired; and it may give up only a PSN that it has sent
- * retry_cnt + 1 times. The observer derives what is outstanding from the packets alone:
- * an answer acknowledges every earlier PSN, except READs and atomics, which need answers
- * of their own.
+ * for a timeout that has really expired. It may give up only a PSN that it has sent
+ * retry_cnt + 1 times. The check derives the unanswered PSNs from the packets alone:
+ * an answer acknowledges every earlier PSN except READs and atomics, which need their
+ * own answers.
  */
 static rn_ns local_time(const struct rn_w_end *e)
 {
@@ -80,8 +80,8 @@ void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer
 	advance(e, is_answer || !accepts ? psn : rn_psn_add(psn, 1), is_answer);
 	if (!rn_psn_before(a->heard, psn))
 		return;
-	/* The answer is behind a gap of missing answers, but it shows that the peer is
-	 * working, which restarts the timer.
+	/* Answers before this one are missing, but it shows that the peer is working, so
+	 * it restarts the timer.
 	 */
 	a->heard = psn;
 	a->since = local_time(e);
@@ -142,7 +142,7 @@ void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn)
 	memset(e->ended, 0, sizeof(e->ended));
 }
 
-/* The fields of a packet. */
+/* A packet, divided into its parts. */
 struct seen {
 	struct rn_bth bth;
 	const struct rn_opcode_info *op;
@@ -173,7 +173,7 @@ static bool is_datagram(const struct rn_vnet_packet *pkt)
 	return rn_opcode_class(pkt->bytes[0]) == RN_CLASS_UD;
 }
 
-/* The number of PSNs that a request takes. */
+/* Returns the number of PSNs that a request takes. */
 static uint32_t packets_of(const struct seen *s)
 {
 	uint32_t mtu = s->from->pair->plan->mtu;
@@ -202,8 +202,8 @@ static bool is_answered_alone(const struct seen *s)
 	return s->op->flags & RN_OP_ANSWERED;
 }
 
-/* Checks the READs and atomics in progress: no more than the responder allows, and none
- * when a request with a fence leaves.
+/* Checks the READs and atomics in progress: at most as many as the responder allows, and
+ * none when a request with a fence is sent.
  */
 static void check_depth(struct rn_world *w, const struct seen *s)
 {
@@ -211,8 +211,8 @@ static void check_depth(struct rn_world *w, const struct seen *s)
 	struct rn_psn last = rn_psn_add(s->bth.psn, packets_of(s) - 1);
 	bool begins = s->bth.psn.v == e->next_psn.v && (s->op->flags & RN_OP_FIRST);
 
-	/* The requester has gone back to this PSN and repeats the later READs and atomics
-	 * as well.
+	/* The requester has gone back to this PSN and repeats the READs and atomics from
+	 * here on.
 	 */
 	while (e->rd_tail != e->rd_head &&
 	       !rn_psn_before(e->rd_last[(e->rd_tail - 1) % RN_W_DEPTH], s->bth.psn))
@@ -277,10 +277,10 @@ static void aeth_leaves(struct rn_world *w, const struct seen *s)
 	}
 	if (rn_psn_before(e->told, s->bth.psn))
 		e->told = s->bth.psn;
-	/* The answer to a duplicate may contain the MSN of the first answer. */
+	/* The answer to a duplicate may repeat the MSN of the first answer. */
 	if (!rn_psn_before(s->bth.psn, e->answered)) {
-		/* A READ counts as a message from its first response packet on, and may
-		 * still get a NAK, which does not count it.
+		/* A READ counts as a message from its first response packet on. It may
+		 * still get a NAK, whose MSN does not count the READ.
 		 */
 		if (aeth.msn < e->msn && !(rn_aeth_type(aeth.syndrome) == RN_AETH_NAK &&
 					   aeth.msn + 1 == e->msn))
@@ -312,8 +312,8 @@ static void aeth_leaves(struct rn_world *w, const struct seen *s)
 	}
 }
 
-/* Checks a CNP: there are no more CNPs than packets with CE, and at least 50 us between
- * two CNPs of a QP.
+/* Checks a CNP: there are at most as many CNPs as packets with CE, and at least 50 us
+ * between two CNPs of a QP.
  */
 static void cnp_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt,
 		       const struct seen *s)
@@ -364,8 +364,8 @@ void rn_w_observe_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt)
 		aeth_leaves(w, &s);
 }
 
-/* Handles an answer that reaches the requester. It answers every earlier READ and atomic
- * as well.
+/* Handles an answer that reaches the requester. The answer counts for every earlier READ
+ * and atomic as well.
  */
 static void answer_arrives(const struct seen *s)
 {
@@ -403,8 +403,8 @@ void rn_w_observe_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt)
 		answer_arrives(&s);
 	if (!(s.op->flags & RN_OP_REQUEST))
 		return;
-	/* The RNR NAK may have to wait behind other answers, and a receive may be posted
-	 * meanwhile.
+	/* If a receive is posted now, the RNR NAK may still have to wait behind
+	 * other answers.
 	 */
 	if (s.to->pair->plan->srq || s.to->rq.head == s.to->rq.tail)
 		s.to->lacked_recv = true;

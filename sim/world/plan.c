@@ -54,7 +54,9 @@ static void make_pair(struct rn_plan *plan, struct rn_random *r, struct rn_plan_
 	p->recvs = (uint8_t)rn_random_below(r, 16);
 }
 
-/* Most steps post work; some let a host change its QPs. */
+/* Chooses the kind of a step. Most steps post work; in a rough plan some change the state
+ * of QPs or hosts.
+ */
 static enum rn_plan_do choose_step(struct rn_random *r, bool rough)
 {
 	uint32_t n = rn_random_below(r, 100);
@@ -120,9 +122,9 @@ static void make_fault(struct rn_plan *plan, struct rn_random *r, struct rn_plan
 		plan->end = f->until;
 }
 
-/* In one world of five, links have queues of 10 to 200 ms and lose what does not fit. All
- * times are scaled by the same factor, and some timeouts are long enough for these queues
- * and some not.
+/* Gives the links of one world in five queues of 10 to 200 ms, which lose packets when
+ * they are full. All times are scaled by the same factor; some timeouts are then longer
+ * than these queues and some shorter.
  */
 static void lengthen_queues(struct rn_plan *plan)
 {

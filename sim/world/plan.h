@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* plan.h - the plan of a world: the steps and faults of a run, drawn from a seed.
  *
- * Each step and each fault is independent of the others: its details follow from a seed
- * of its own and from the state of the world at its time. So rn_world_shrink() can leave
- * out any of them.
+ * Each step and each fault is independent of the others: its details follow from its own
+ * seed and from the state of the world at that time. So rn_world_shrink() can leave out
+ * any step or fault.
  */
 #ifndef RN_WORLD_PLAN_H
 #define RN_WORLD_PLAN_H
@@ -41,9 +41,11 @@ enum rn_plan_do {
 struct rn_plan_step {
 	rn_ns at;
 	enum rn_plan_do what;
-	/* The end that takes the step; DEATH, STALL, JUMP: its device. */
+	/* The QP of the step, as pair and end; DEATH, STALL and JUMP are about
+	 * its device.
+	 */
 	uint8_t pair, side;
-	bool off; /* left out of the run */
+	bool off; /* the step is left out of the run */
 	uint64_t seed;
 };
 
@@ -54,16 +56,16 @@ enum rn_plan_harm {
 	RN_HARM_CORRUPT,
 	RN_HARM_DELAY,
 	RN_HARM_MARK, /* packets get the ECN codepoint CE */
-	RN_HARM_FLAP, /* the link is down: everything is lost */
+	RN_HARM_FLAP, /* the link is down, so all packets are lost */
 	RN_HARM_COUNT,
 };
 
 struct rn_plan_fault {
 	rn_ns from, until;
 	enum rn_plan_harm harm;
-	uint8_t dev; /* packets for this device are affected */
+	uint8_t dev; /* number of the device; packets for this device are affected */
 	bool off;
-	uint32_t ppm; /* affected packets per million */
+	uint32_t ppm; /* how many packets are affected, per million */
 	rn_ns by;     /* REORDER, DELAY, DUPLICATE: longest extra delay, in ns */
 };
 
@@ -74,42 +76,42 @@ struct rn_plan_pair {
 	uint8_t dev[2];
 	enum rn_qp_type type; /* RN_QPT_XRC_SEND stands for an XRC pair */
 	bool off;
-	uint32_t psn[2]; /* first PSN of each end's send queue */
+	uint32_t psn[2]; /* first PSN of the send queue of each QP */
 	uint32_t mtu;
 	uint8_t timeout, retry, rnr_retry, rnr_timer, depth;
 	uint8_t tclass; /* IPv4 ToS or IPv6 traffic class: DSCP and ECN */
-	bool srq;	/* receives come from an SRQ of each device */
-	/* 0: the QPs use the CQ of the device; 1 to 3: each QP has a CQ of its own, whose
-	 * size the number selects.
+	bool srq;	/* receives come from an SRQ, one on each device */
+	/* 0: the QPs use the CQ of the device; 1 to 3: each QP has its own CQ, with one
+	 * of three sizes.
 	 */
 	uint8_t own_cq;
-	uint8_t recvs; /* receives posted at the start */
+	uint8_t recvs; /* number of receives posted at the start */
 };
 
 struct rn_plan {
 	uint64_t seed;
 	uint32_t devices, pairs, steps, faults;
-	/* Above 0, memory reads and atomics return PENDING and end later, within this
-	 * time in ns.
+	/* Longest time in ns after which memory reads and atomics end; they return
+	 * PENDING first. 0: they end at once.
 	 */
 	rn_ns mem_delay;
 	bool rough;	/* programs reset QPs, hosts fail, requests have wrong keys */
 	bool acks_late; /* acknowledgements leave only when nothing else can happen */
 	bool ipv6;
-	bool credits; /* responders report their receives as credits in the AETH */
+	bool credits; /* responders send credits for their posted receives in the AETH */
 	enum rn_cc_mode cc;
 	uint32_t window_max, read_window;
 	struct rn_link_cfg link; /* settings of all links */
 	struct rn_plan_pair pair[RN_PLAN_PAIRS];
 	struct rn_plan_step step[RN_PLAN_STEPS]; /* sorted by time */
 	struct rn_plan_fault fault[RN_PLAN_FAULTS];
-	rn_ns end; /* when the last step or fault is over */
+	rn_ns end; /* time at which the last step or fault is over */
 };
 
 /* Draws a plan from @seed. @devices: 2 .. RN_PLAN_DEVICES; 0: the seed decides. */
 void rn_plan_make(struct rn_plan *plan, uint64_t seed, uint32_t devices);
 
-/* The number of pairs, steps and faults that are not left out. */
+/* Returns the number of pairs, steps and faults that are not left out. */
 uint32_t rn_plan_size(const struct rn_plan *plan);
 
 const char *rn_plan_do_name(enum rn_plan_do what);

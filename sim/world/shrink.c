@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* shrink.c - reduces a failing plan to what the failure needs. */
+/* shrink.c - reduces a failing plan to the parts that are needed for the failure. */
 #include "world.h"
 
 enum {
@@ -14,8 +14,8 @@ struct search {
 	unsigned runs;
 };
 
-/* The flag that leaves part @i out. Pairs come first, because leaving a pair out removes
- * most.
+/* Returns the flag that leaves part @i of the plan out. Pairs are the first parts,
+ * because leaving out a pair removes most.
  */
 static bool *part_flag(struct rn_plan *plan, uint32_t i)
 {
@@ -41,8 +41,8 @@ static bool still_fails(struct search *s, const struct rn_plan *plan)
 	return true;
 }
 
-/* Tries the plan without parts @from to @from + @count. Returns true if it still fails;
- * then it becomes the plan.
+/* Runs the plan without parts @from to @from + @count. If it still fails, returns true
+ * and keeps the parts left out.
  */
 static bool try_without(struct search *s, uint32_t from, uint32_t count)
 {

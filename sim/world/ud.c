@@ -2,9 +2,9 @@
 /* ud.c - UD in a world: the destination of each datagram, and the QPs that must deliver
  * it.
  *
- * A datagram is delivered on arrival or never, so the checks know beforehand what a QP
- * must do with it: drop it if the Q_Key is wrong, if no receive is posted, or if it does
- * not fit the receive.
+ * A datagram is delivered on arrival or never, so the checks know in advance what a QP
+ * must do: drop the datagram if its Q_Key is wrong, if no receive is posted, or if it
+ * does not fit the receive.
  */
 #include <string.h>
 
@@ -13,7 +13,8 @@
 enum {
 	QKEY = 0x1111,
 	OTHER_QKEY = 0x2222,
-	OWN_QKEY = 1u << 31, /* in a request, it selects the Q_Key of the sender's QP */
+	/* This bit in a request's Q_Key selects the Q_Key of the sender's QP. */
+	OWN_QKEY = 1u << 31,
 	IPV4_AT = RN_GRH_LEN - 20,
 };
 
@@ -45,7 +46,7 @@ void rn_w_join_or_leave(struct rn_world *w, struct rn_w_end *e)
 }
 
 /* ------------------------------------------------------------------- sending */
-/* Chooses the peer, another UD QP, or NULL for the multicast group. */
+/* Chooses the destination: the peer, another UD QP, or NULL for the multicast group. */
 static struct rn_w_end *choose_target(struct rn_world *w, struct rn_w_end *e,
 				      struct rn_random *r)
 {
@@ -80,7 +81,7 @@ void rn_w_address(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 	send->av = av;
 	send->remote_qpn = wr->dest_qpn;
 	send->remote_qkey = key ? wr->qkey : OWN_QKEY;
-	/* A datagram that is too long completes with success and is not sent. */
+	/* A datagram that is too long completes with success but is not sent. */
 	if (wr->len > RN_W_DATAGRAM)
 		return;
 	wr->index = e->messages_sent++;
@@ -197,8 +198,8 @@ void rn_w_datagram_done(struct rn_w_device *d)
 	}
 }
 
-/* Checks the 40 bytes before the data, which contain the IP header; an IPv4 header is in
- * the last 20 of them.
+/* Checks the 40 bytes before the data. They contain the IP header; an IPv4 header is in
+ * the last 20 bytes.
  */
 static bool is_header_of(const uint8_t *grh, const struct rn_flow *flow)
 {

@@ -2,8 +2,8 @@
 /* window.c - memory windows, and regions that programs register and deregister.
  *
  * Each QP of an RC pair has a window of type 2, a window of type 1 and a region. Each of
- * the three opens one slot to the peer, for WRITEs or for READs, until its owner or the
- * peer invalidates the key; from then on no access may reach the slot. A region, unlike a
+ * the three opens one slot to the peer, for WRITEs or for READs, until the owner or the
+ * peer invalidates its key. From then on no access may reach the slot. A region, unlike a
  * window, may be deregistered while requests that use it are in progress; these requests
  * may then fail.
  */
@@ -59,7 +59,7 @@ void rn_w_keys_destroy(struct rn_w_end *e)
 			rn_dev_remove_mr(d->dev, &e->key[k].mr);
 }
 
-/* ------------------------------------------------------------ opening, ending */
+/* ----------------------------------------------- opening and closing of slots */
 static void open_up(struct rn_w_end *e, unsigned kind, uint32_t slot, uint32_t value)
 {
 	struct rn_w_key *key = &e->key[kind];
@@ -73,8 +73,8 @@ static void open_up(struct rn_w_end *e, unsigned kind, uint32_t slot, uint32_t v
 	key->address = rn_w_slot_address(&e->pair->w->device[e->dev], slot);
 }
 
-/* Closes a slot to all accesses; it is reused when no request will compare its content
- * any more.
+/* Closes a slot to all accesses. The slot is reused when no request will compare its
+ * content any more.
  */
 static void end_slot(struct rn_w_end *e, uint32_t slot)
 {
@@ -141,7 +141,7 @@ static void deregister_region(struct rn_world *w, struct rn_w_end *e)
 	if (e->key[RN_W_REGION].uses) {
 		e->peer->bad_posted = true;
 		/* A retransmitted READ of this region gets no answer, but later requests
-		 * do.
+		 * get answers.
 		 */
 		rn_w_account_lost(e->peer, RN_W_UNANSWERED);
 	}
@@ -193,7 +193,7 @@ static void bind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 	if (slot == RN_W_NONE)
 		return;
 	wr = new_key_request(w, e, kind, RN_WR_BIND_MW, r);
-	wr->remote_slot = key->slot; /* the slot that the window opened until now */
+	wr->remote_slot = key->slot; /* the slot that the window has opened so far */
 	open_up(e, kind, slot, next_key(e, kind));
 	key->state = RN_W_CHANGING;
 	key->zero_based = kind == RN_W_MW2 && rn_random_below(r, 2);
@@ -219,7 +219,8 @@ static void unbind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 
 	key->state = RN_W_CHANGING;
 	if (opcode == RN_WR_LOCAL_INV) {
-		/* A window of type 1 cannot be invalidated; an invalid request tries to.
+		/* A window of type 1 cannot be invalidated, so a request that does it
+		 * is invalid.
 		 */
 		wr->rkey = e->key[wr->bad ? RN_W_MW1 : RN_W_MW2].key;
 		send.imm = wr->rkey;
@@ -238,7 +239,7 @@ static void change_key(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 		       struct rn_random *r)
 {
 	struct rn_w_key *key = &e->key[kind];
-	/* A correct program changes a key only when the peer does not use it any more. */
+	/* A correct program changes a key only when the peer no longer uses it. */
 	bool early = w->plan.rough && kind == RN_W_REGION;
 
 	if (key->state == RN_W_CHANGING || e->sq.tail - e->sq.head == RN_W_WRS)
@@ -275,7 +276,7 @@ void rn_w_key_tick(struct rn_world *w, struct rn_w_end *e)
 		deregister_region(w, e);
 }
 
-/* A BIND_MW or LOCAL_INV request of @e has succeeded. */
+/* Updates the key after a BIND_MW or LOCAL_INV request of @e has succeeded. */
 void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
 	struct rn_w_key *key = &e->key[wr->key - 1];
@@ -291,7 +292,7 @@ void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_
 }
 
 /* ---- Use of the keys ---- */
-/* Makes @wr invalid: it names an old key, or a key of other rights or length. */
+/* Makes @wr invalid: gives it an old key, or one with other rights or another length. */
 static void make_invalid(const struct rn_w_key *key, struct rn_w_wr *wr,
 			 struct rn_random *r)
 {
@@ -369,8 +370,8 @@ bool rn_w_key_is_gone_here(const struct rn_w_end *e, const struct rn_w_wr *wr)
 	return wr->lkey && (key->state != RN_W_BOUND || key->key != wr->lkey);
 }
 
-/* In a rough plan, lets the region be deregistered a few packets later, while it is in
- * use.
+/* Counts a use of the region. In a rough plan, may also schedule its deregistration a few
+ * packets later, while it is in use.
  */
 static void plan_deregistration(const struct rn_world *w, struct rn_w_key *region,
 				const struct rn_w_wr *wr)
@@ -415,7 +416,8 @@ void rn_w_key_done(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr 
 	rn_w_slot_release(&w->device[e->peer->dev], wr->remote_slot, 1);
 }
 
-/* Whether the key of the peer that @wr uses has been invalidated since @wr was posted. */
+/* Returns true if the key of the peer that @wr uses was invalidated after @wr was posted.
+ */
 bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr)
 {
 	const struct rn_w_key *key;
@@ -426,8 +428,8 @@ bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr)
 	return key->state != RN_W_BOUND || key->key != wr->rkey;
 }
 
-/* A SEND with Invalidate of the peer has arrived: it must have invalidated a window of
- * @e.
+/* Checks that a SEND with Invalidate of the peer, which has arrived, has invalidated a
+ * window of @e.
  */
 void rn_w_key_invalidated(struct rn_world *w, struct rn_w_end *e,
 			  const struct rn_w_wr *sent, const struct rn_cqe *cqe)

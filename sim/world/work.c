@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* work.c - the steps of a plan: programs post work, hosts stall, clocks jump and devices
- * fail.
+/* work.c - the steps of a plan: programs post work, hosts stall, clocks jump,
+ * devices fail.
  */
 #include <string.h>
 
@@ -19,8 +19,8 @@ struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t d
 	struct rn_w_wr *wr = &q->wr[q->tail % RN_W_WRS];
 	uint32_t troubles = e->pair->troubles;
 
-	/* Losses of earlier requests, which are still incomplete, may cause a
-	 * retransmission of this one.
+	/* Earlier requests are incomplete, and losses of theirs may cause a
+	 * retransmission of this request, too.
 	 */
 	if (q->head != q->tail)
 		troubles = q->wr[q->head % RN_W_WRS].troubles;
@@ -54,7 +54,9 @@ uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 	return n;
 }
 
-/* Bytes of a UD receive; sometimes too few for the longest datagram. */
+/* Returns the size of a UD receive, which is sometimes too small for the
+ * longest datagram.
+ */
 static uint32_t datagram_room(struct rn_random *r)
 {
 	return RN_GRH_LEN + (rn_random_below(r, 3) ? RN_W_DATAGRAM
@@ -106,7 +108,7 @@ static const enum rn_wr_opcode opcodes[] = {
 };
 
 enum {
-	ON_UD = 3, /* number of opcodes in the table that UD has */
+	ON_UD = 3, /* number of opcodes of the table that UD has */
 	ON_UC = 6
 };
 
@@ -156,8 +158,7 @@ static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *w
 	if (wr->len == 0 || !rn_wr_has_data(wr->opcode))
 		return true;
 	if (write && flags & RN_OP_WORD)
-		/* Keeps the slot's offset a multiple of 8, as an atomic write requires.
-		 */
+		/* Makes the slot's offset a multiple of 8, as ATOMIC WRITE requires. */
 		wr->pattern &= UINT64_C(0xfffffff8ffffffff);
 	if (!wr->is_inline && !wr->lkey) {
 		wr->slot = rn_w_slot_take(d, back ? RN_W_SINK : RN_W_SOURCE, e->qpn,
@@ -181,7 +182,7 @@ static void fill_atomic(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *
 	struct rn_w_device *far = &w->device[e->peer->dev];
 	uint32_t counter = rn_random_below(r, RN_W_COUNTERS);
 
-	wr->operand = wr->id; /* different for each request */
+	wr->operand = wr->id; /* a different value for each request */
 	wr->compare = far->counter[counter];
 	wr->index = e->atomics_posted++;
 	send->compare_add = wr->operand;
@@ -220,7 +221,9 @@ static bool can_be_inline(const struct rn_w_wr *wr)
 	       (rn_wr_info[wr->opcode].takes_recv || wr->opcode == RN_WR_RDMA_WRITE);
 }
 
-/* Inline data: the program may change the bytes as soon as the request is posted. */
+/* Sets the inline data of a request. The program may change the bytes as soon as the
+ * request is posted, so they are not in a slot.
+ */
 static void put_inline(const struct rn_w_wr *wr, struct rn_send_wr *send,
 		       struct rn_sge sg[3], uint8_t bytes[RN_W_INLINE])
 {
@@ -233,7 +236,7 @@ static void put_inline(const struct rn_w_wr *wr, struct rn_send_wr *send,
 	send->num_sge = 2;
 }
 
-/* Sets the SGEs of @wr. */
+/* Sets the SGEs of the request with the bytes of @wr. */
 static void list_bytes(const struct rn_w_device *d, const struct rn_w_wr *wr,
 		       struct rn_send_wr *send, struct rn_sge sg[3],
 		       uint8_t bytes[RN_W_INLINE], struct rn_random *r)

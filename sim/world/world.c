@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* world.c - a simulated world: packets and their faults, the event loop, the checks that
- * are made while nothing moves, and a whole run.
+ * are made while no packet is in flight, and a whole run.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,8 +12,11 @@
 #include "world_internal.h"
 
 enum {
-	EVENTS_MAX = 400000, /* more events than this: the run does not end */
-	/* Seconds within which all must be quiet after the last fault. */
+	/* Most events of a run; a run with more is taken to be endless. */
+	EVENTS_MAX = 400000,
+	/* Time in seconds after the last fault by which all requests and timers must
+	 * have ended.
+	 */
 	QUIET_WITHIN = 600,
 };
 
@@ -85,8 +88,8 @@ static void note_trouble(struct rn_world *w, const struct rn_vnet_packet *p,
 	rn_w_account_lost(request ? e->peer : e, count);
 }
 
-/* Notes a packet of a former connection, which may cause one retry now and one when an
- * answer to it arrives.
+/* Notes a packet of a former connection. It may cause a retry when it arrives, and
+ * another when the answer to it arrives.
  */
 static void note_stale(struct rn_world *w, const struct rn_vnet_packet *p)
 {
@@ -95,8 +98,8 @@ static void note_stale(struct rn_world *w, const struct rn_vnet_packet *p)
 	addressee(w, p)->pair->stale++;
 }
 
-/* Notes a packet that is delayed by @by ns: as many timeouts may expire as fit into that
- * time.
+/* Notes a packet that is delayed by @by ns. As many timeouts may expire as fit into
+ * this time.
  */
 static void note_delay(struct rn_world *w, const struct rn_vnet_packet *p, rn_ns by)
 {
@@ -155,7 +158,7 @@ static struct fate fate_of(struct rn_world *w, const struct rn_vnet_packet *p)
 	return fate;
 }
 
-/* Flips one bit, but not in byte 4, which the ICRC does not cover. */
+/* Inverts one bit of the packet, but not in byte 4, which the ICRC does not cover. */
 static void damage(struct rn_vnet_packet *p, uint64_t random)
 {
 	uint32_t at = (uint32_t)(random >> 8) % p->len;
@@ -178,8 +181,8 @@ static void send_copy(struct rn_world *w, const struct rn_vnet_packet *pkt,
 		note_trouble(w, pkt, 1);
 		damage(p, w->result->hash);
 	}
-	/* The delayed packet causes one retry because it is missing, and another one
-	 * because the packets that were sent meanwhile are behind it.
+	/* A delayed packet may cause one retry because it is missing, and another because
+	 * the packets sent meanwhile arrive before it.
 	 */
 	if (extra)
 		note_trouble(w, pkt, 2);
@@ -273,7 +276,7 @@ static void on_arrival(void *ctx, uint32_t device, struct rn_vnet_packet *p)
 
 	if (addressee(w, p))
 		rn_w_key_tick(w, addressee(w, p));
-	/* A multicast packet causes no CNP. */
+	/* A multicast packet must not cause a CNP. */
 	if (!p->damaged && (p->flow.tclass & 3) == 3)
 		d->marked += !is_of(&p->flow.dst, rn_w_group(w));
 	if (p->damaged)
@@ -287,15 +290,15 @@ static void on_arrival(void *ctx, uint32_t device, struct rn_vnet_packet *p)
 	rn_w_datagram_done(d);
 }
 
-/* ----------------------------------------------------- while nothing moves */
+/* ------------------------------------- checks while no packet is in flight */
 static bool has_work(const struct rn_w_end *e)
 {
 	return e->qp && e->alive && !rn_qp_sq_idle(e->qp);
 }
 
-/* QPs share windows, and a QP that was woken but whose packet does not fit the window
- * blocks the others for a moment; so with several QPs that have work, the checks cannot
- * tell which is next.
+/* Returns true if no other QP of the device has work. If several QPs have work, the
+ * checks cannot tell which of them must send: they share windows, and a QP whose next
+ * packet does not fit the window blocks the others for a moment.
  */
 static bool is_alone(struct rn_world *w, const struct rn_w_end *e)
 {
@@ -308,8 +311,8 @@ static bool is_alone(struct rn_world *w, const struct rn_w_end *e)
 	return true;
 }
 
-/* No packet is in flight and no memory operation is in progress, so only a timer can
- * continue the run: a device that is asked now must have nothing to send.
+/* Checks that the device has nothing to send for @e. No packet is in flight and no memory
+ * operation is in progress, so only a timer could make the packet leave.
  */
 static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 {
@@ -321,7 +324,8 @@ static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 		return;
 	if (has_work(e) && !is_alone(w, e))
 		return;
-	/* Setting the same rate limit again, none, makes the device look at the QP again.
+	/* Setting the rate limit again, which is none, makes the device look at the
+	 * QP again.
 	 */
 	rn_qp_pace(e->qp, rn_w_local(d), 0, 0);
 	if (rn_dev_transmit(d->dev, rn_w_local(d), RN_TX_WORK, packet, sizeof(packet),
@@ -337,8 +341,8 @@ static bool is_up(const struct rn_world *w, const struct rn_w_end *e)
 	return e->qp && e->alive && !d->dead && !rn_w_is_stalled(d);
 }
 
-/* Checks that the peer of @e has acknowledged: it has received all that @e has sent, and
- * @e has asked for an acknowledgement.
+/* Checks that the peer of @e has acknowledged if it has received all that @e has sent and
+ * @e has requested an acknowledgement.
  */
 static void check_answered(struct rn_world *w, const struct rn_w_end *e)
 {
@@ -352,7 +356,7 @@ static void check_answered(struct rn_world *w, const struct rn_w_end *e)
 
 void rn_w_check_rest(struct rn_world *w)
 {
-	/* With congestion control on, packets may wait for their time. */
+	/* With congestion control on, packets may wait until their send time. */
 	if (rn_vnet_under_way(w->net) || w->mem_waiting || w->plan.cc == RN_CC_ON)
 		return;
 	for (uint32_t i = 0; i < 2 * w->plan.pairs && !w->result->failed; i++) {
@@ -361,7 +365,7 @@ void rn_w_check_rest(struct rn_world *w)
 	}
 }
 
-/* The QPs and SRQs are destroyed; destroys the rest. */
+/* Destroys what a device has left after its QPs and SRQs were destroyed. */
 static void end_device(struct rn_w_device *d)
 {
 	struct rn_world *w = d->w;
@@ -435,7 +439,8 @@ void rn_w_drain(struct rn_w_device *d)
 }
 
 /* ------------------------------------------------------------------------ time */
-/* A step may change the deadline of any device. */
+/* Sets the timers of all devices again after a step, which may have changed any deadline.
+ */
 static void rearm(struct rn_world *w)
 {
 	for (uint32_t i = 0; i < w->plan.devices; i++)
@@ -490,7 +495,8 @@ static void late_acks(struct rn_world *w)
 			transmit(&w->device[i], RN_TX_ALL);
 }
 
-/* Returns true when no event is left; false when @limit is reached or a check has failed.
+/* Runs events until @limit. Returns true when no event is left; false when @limit is
+ * reached or a check has failed.
  */
 static bool run_until(struct rn_world *w, rn_ns limit)
 {
@@ -625,8 +631,8 @@ static bool until_quiet(struct rn_world *w)
 	return !w->result->failed;
 }
 
-/* Faults are over: every request that can complete must, and no timer or packet may be
- * left.
+/* Completes a run after the last fault: every request that can complete must do so, and
+ * no timer or packet may be left.
  */
 static void finish(struct rn_world *w)
 {
@@ -658,7 +664,7 @@ void rn_world_run(struct rn_world *w, const struct rn_plan *plan, rn_world_trace
 	}
 	if (!result->failed)
 		result->at = w->net->now;
-	/* After a failure the devices are not destroyed, for their state may be
+	/* After a failure the devices are not destroyed, because their state may be
 	 * inconsistent; the next run initialises them again.
 	 */
 	if (result->failed)
