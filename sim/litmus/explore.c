@@ -324,7 +324,7 @@ void rn_explore_free(struct rn_explore *e)
 
 static const char inside_rule[] = "GV1: what is inside a GPU is visible to it later";
 
-/* ---- Steps in words: numbers of TLPs ---- */
+/* ---- Texts of steps: numbers of TLPs ---- */
 
 /* Numbers the TLPs that are in flight. */
 struct tracer {
@@ -375,7 +375,7 @@ static void forget(struct tracer *tr, unsigned node, const struct rn_tlp *tlp)
 		tr->tlp[i] = tr->tlp[--tr->known];
 }
 
-/* ---- Steps in words ---- */
+/* ---- Texts of steps ---- */
 
 static unsigned cell_of(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {

@@ -539,7 +539,7 @@ int rn_gpu_synchronize(struct rn_gpu *gpu)
 	return err;
 }
 
-/* --------------------------------------------------------- inside a kernel */
+/* ------------------------------------------------- accesses of kernels */
 struct rn_gpu *rn_gpu_current(void)
 {
 	return current_gpu;

@@ -184,8 +184,8 @@ int rn_gpu_dmabuf_find(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
  *
  * Called without the host lock.
  *
- * Return: 0 for host memory; 1 for device memory, its pages are mapped but may be
- *	closed, so the caller must not access them to test whether they are mapped;
+ * Return: 0 for host memory; 1 for device memory, whose pages are mapped but may be
+ *	closed, so that the caller must not access them to test whether they are mapped;
  *	-EFAULT for memory that was freed or never allocated; -EINVAL for an address of
  *	the dev view; -ENOMEM for memory outside the BAR. After an error
  *	rn_gpu_last_error() has a message.

@@ -18,8 +18,8 @@
  * > 0	CLOSED	an access faults and pushes
  * > 0	OPEN	after an access that could not push everything, until the next event: a
  *		write is issued or performed, or comes to the queue of the CPU's TLPs
- * > 0	PARTLY	as the line above, but the sanitizer keeps pages closed: those with bytes
- *		that are on their way although a completion covers them
+ * > 0	PARTLY	as the line above, but the sanitizer keeps pages closed: those
+ *		to which a write that a completion covers is in flight
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -240,7 +240,7 @@ bool rn_host_is_locked_by_me(const struct rn_host *h)
 	return locked;
 }
 
-/* --------------------------------------------------------------- questions */
+/* ----------------------------------------------------------------- queries */
 const struct rn_pcie_knobs *rn_host_knobs(const struct rn_host *h)
 {
 	return &h->knobs;

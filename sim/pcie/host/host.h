@@ -4,8 +4,7 @@
  * host.c		the fabric, its lock, the payloads of TLPs and what TLPs do
  * host_bus.c		the thread that bounds how long a TLP is held
  * host_memory.c	finds the memory behind an address
- * host_nic.c		NICs: the functions of rn_mem_ops, and the results that
- *	devices collect
+ * host_nic.c		NICs: the functions of rn_mem_ops, results for devices
  * host_dm.c		memory on a NIC
  * host_replay.c	records the choices of the fabric's driver, and repeats them
  * host_trace.c		the functions of rocin/pcie.h

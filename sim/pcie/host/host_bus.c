@@ -31,7 +31,7 @@ enum {
 	ENTRY_WAIT_NS = 2 * 1000 * 1000,
 };
 
-/* --------------------------------------------------------------- the bound */
+/* ----------------------------------------- the bound on holding TLPs */
 /* Returns the number of empty polls since the TLP was issued, of the ring that was
  * polled most.
  */
@@ -115,7 +115,7 @@ bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now)
 	       (uint64_t)now < rn_fabric_tlp(h->fabric, oldest)->stamp + ENTRY_WAIT_NS;
 }
 
-/* -------------------------------------------------------------- the thread */
+/* ------------------------------------------------------- the bus thread */
 /* May TLPs be moved just because time passes? True if the bound is a time, or if somebody
  * waits for a TLP.
  */

@@ -68,7 +68,7 @@ void rn_host_region_unlink(struct rn_host *h, struct rn_host_region *r)
 		(h->region_count - at + 1) * sizeof(void *));
 }
 
-/* ------------------------------------------------------------------ bytes */
+/* ------------------------------------------------------- access to memory */
 static rn_iova engine_address(struct rn_host *h, rn_iova addr, uint32_t len,
 			      bool to_store)
 {

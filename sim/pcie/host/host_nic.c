@@ -64,7 +64,7 @@ struct rn_nic_block {
 	struct rn_nic_op op[];
 };
 
-/* --------------------------------------------------------------------- ops */
+/* ------------------------------------------------------------- operations */
 /* Takes a new operation. The caller adds 1 to @left for each TLP that it issues. Returns
  * NULL if there is no memory.
  */

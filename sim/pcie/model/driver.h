@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* driver.h - the driver of the fabric, that is its scheduler: chooses the next TLP
- * to move.
+/* driver.h - the driver of the fabric, that is its scheduler: chooses the next TLP to
+ * move.
  *
- * random moves any TLP that may move; now and then stalls a queue for a while, so that
- *              TLPs are reordered over long distances, not only with neighbours
- *              adversarial moves only TLPs that somebody waits for (CQEs, reads,
- *              completions, atomics, doorbells), the youngest first; moves data only when
- *              an ordering rule forces the data to go before one of these TLPs replay
- *              repeats the choices of an earlier run
+ * random       moves any TLP that may move; now and then stalls a queue for a while, so
+ *              that TLPs are reordered over long distances, not only with neighbours
+ * adversarial  moves only TLPs that somebody waits for (CQEs, reads, completions,
+ *              atomics, doorbells), the youngest first; moves data only when an ordering
+ *              rule forces the data to go before one of these TLPs
+ * replay       repeats the choices of an earlier run
  *
  * Threads: none; the caller serialises. The same seed and the same calls give the same
  * choices.

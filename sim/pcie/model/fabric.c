@@ -249,7 +249,7 @@ struct run {
 	void *ctx;
 };
 
-/* ---- Which TLPs may move ---- */
+/* ---- Movable TLPs ---- */
 /* May @later pass @earlier? In the inside of a GPU only writes to the same bytes keep
  * their order; elsewhere the ordering rules decide.
  */

@@ -20,7 +20,7 @@ enum {
 	PATIENCE_MS = 10000, /* how long in ms the writer of a FIFO may stay silent */
 };
 
-/* ---- Words and values; a function returns false if the word has no such value ---- */
+/* ---- Words and their values; functions return false if a word has no value ---- */
 static bool is_blank(char c)
 {
 	return rn_char_is_blank(c) || c == '\n';

@@ -39,7 +39,7 @@ static inline uintptr_t rn_page_up(uintptr_t addr)
 	return rn_page_down(addr + RN_PAGE_SIZE - 1);
 }
 
-/* A user of closed pages, and its callbacks. */
+/* The callbacks of a watcher. */
 struct rn_page_watcher {
 	/* Returns true if the watcher has closed pages or may close some. Then our signal
 	 * handler must stay in front of the program's, and buffers are pinned. Any

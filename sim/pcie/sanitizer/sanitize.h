@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sanitize.h - the visibility sanitizer: reports programs that use memory too early.
  *
- * stale read bytes were read while a write to them was still in flight, although the
- *			program had taken a completion that covers this write, and the
- *			read did not push it
- * unordered read the same as stale, but without such a completion
- * (ROCIN_SANITIZE=all only)
+ * stale read		bytes were read while a write to them was still in flight,
+ *			although the program had taken a completion that covers this
+ *			write, and the read did not push the write
+ * unordered read	the same as stale, but without such a completion
+ *			(ROCIN_SANITIZE=all only)
  * source changed	the buffer of a SEND or WRITE changed before its completion was
  *			taken
  * missing fence	a SEND or WRITE without a fence was posted behind a READ or atomic
@@ -13,12 +13,12 @@
  *
  * These reads are checked: those of NICs, drives and rn_gpu_*() calls; plain loads of the
  * CPU from device memory (../gpu/trap.c); plain loads of kernels from device memory if a
- * covered write to it is in flight; with ROCIN_SANITIZE=all also plain loads from
- * registered host memory.
+ * covered write to this memory is in flight; with ROCIN_SANITIZE=all also plain loads
+ * from registered host memory.
  *
  * ROCIN_SANITIZE=on|all[,exitcode=N][,log=FILE]: reports go to FILE (%p stands for the
  * process id), or to stderr; a program with findings that would exit with 0 exits with N
- * (66).
+ * (66 if N is not given).
  *
  * Threads: all functions run under the host lock unless a comment says otherwise.
  */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sanitize_loads.c - checks plain loads and stores, which fault because their pages are
- * closed.
+ * closed. A page is closed:
  *
- *	loads of the CPU from GPU memory: closed while a write to the GPU or from it is
- *		in flight (../gpu/trap.c closes the pages) loads of a kernel from the
- *		dev view of its GPU: closed while a covered write to the page is in
- *		flight loads of the CPU from registered host memory
- *		(ROCIN_SANITIZE=all): closed while any write to the page is in flight
- *		stores of the CPU to the source of a request, whole pages
- *		(ROCIN_SANITIZE=all): until the request completes
+ *	for loads of the CPU from GPU memory, while a write to the GPU or from it is in
+ *		flight (../gpu/trap.c closes the pages)
+ *	for loads of a kernel from the dev view of its GPU, while a covered write to the
+ *		page is in flight
+ *	for loads of the CPU from registered host memory (ROCIN_SANITIZE=all), while any
+ *		write to the page is in flight
+ *	for stores of the CPU to whole pages of a request's source (ROCIN_SANITIZE=all),
+ *		until the request completes
  *
  * An access faults and is checked, and the page is opened for this instruction, which
  * reads what it would have read without the sanitizer. Before the simulation itself
