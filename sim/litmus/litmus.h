@@ -190,7 +190,8 @@ struct rn_litmus_verdict {
 	struct rn_litmus_term term[RN_LITMUS_TERMS];
 	/* Changes to the mode typical, for rn_pcie_parse(); may be empty. */
 	char knobs[RN_LITMUS_TEXT];
-	uint32_t relaxed; /* further relaxed locations, a bit mask of indices */
+	/* All relaxed locations of the verdict, a bit mask of indices. */
+	uint32_t relaxed;
 	uint32_t line;
 	char text[2 * RN_LITMUS_TEXT]; /* text of the condition without ( ) */
 };

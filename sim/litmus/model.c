@@ -684,8 +684,8 @@ static bool goes_first(const struct rn_fabric *f, unsigned queue, unsigned index
 	return true;
 }
 
-/* Returns true if the TLP is a CQE that threads only wait for. Its arrival only lets such
- * a thread continue.
+/* Returns true if the TLP is a CQE for which no thread polls without waiting. The arrival
+ * of this CQE only lets a waiting thread continue.
  */
 static bool is_awaited_cqe(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {

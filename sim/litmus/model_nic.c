@@ -86,8 +86,8 @@ static bool is_path_free(const struct rn_model_run *run, unsigned node, unsigned
 }
 
 /* Returns true if processing the answer early loses no final state, because it writes
- * nothing that matters: no result, and at most a CQE that no write delays and that
- * threads only wait for.
+ * nothing that matters: no result, and at most a CQE that no write delays and for which
+ * no thread polls without waiting.
  */
 static bool is_eager(const struct rn_model_run *run, unsigned work)
 {

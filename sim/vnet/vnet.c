@@ -522,8 +522,8 @@ void rn_vnet_rearm(struct rn_vnet *v, uint32_t host)
 	rn_vnet_timers_set(&v->timers, host, at);
 }
 
-/* Serves every host whose timer is due, once and in the order of host numbers. A host
- * whose timer becomes due again during this waits for the next step.
+/* Serves the hosts whose timers are due, in the order of their numbers, each once. A host
+ * whose timer becomes due after its turn waits for the next step.
  */
 static void serve_timers(struct rn_vnet *v)
 {

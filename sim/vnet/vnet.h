@@ -85,8 +85,8 @@ struct rn_vnet_host {
 	/* Ns by which the host's clock is ahead of the simulation's. */
 	rn_ns skew;
 	rn_ns stalled_until; /* until then the host does not run; arriving packets wait */
-	/* The host's timer expired a second time at this instant; it is set again after
-	 * all other due timers have been served.
+	/* The host's timer became due after hosts with higher numbers were served; it is
+	 * set again when all other due timers have been served.
 	 */
 	bool waits;
 	uint32_t next_waiting;

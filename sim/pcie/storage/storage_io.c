@@ -234,7 +234,7 @@ static void put_bounce(struct rn_storage_req *r)
 {
 	if (!r->bounce)
 		return;
-	/* Late writes of a drive must not arrive when the memory is used for
+	/* Forces late writes of drives to arrive now, not when the memory is used for
 	 * something else.
 	 */
 	rn_storage_settle_range(r->bounce, RN_STORAGE_BOUNCE);
