@@ -381,7 +381,9 @@ struct rn_scn_line rn_scene_wanted(const struct rn_scene_names *n,
 }
 
 /* ---------------------------------------------------------- layouts of CM messages */
-/* The layouts are from IBTA Vol 1, 13.4.2 (header), 12.6 and 12.7 (messages). */
+/* Values in messages of the peer. The layouts below are from IBTA Vol 1, 13.4.2 (header),
+ * 12.6 and 12.7 (messages).
+ */
 enum {
 	PEER_ID = 0x0a000001,
 	PEER_QPN = 0x91,

@@ -174,7 +174,7 @@ enum rn_scn_field {
 	RN_F_WAIT, /* service timeout of an MRA */
 	RN_F_ARI,  /* length of the additional reject information */
 	RN_F_CM_STATUS,
-	RN_F_IP_VERSION, /* first byte of the IP CM header */
+	RN_F_IP_VERSION, /* version, the first byte of the IP CM header */
 	RN_F_GSI_QKEY,
 	RN_F_LIFETIME,
 	RN_F_BACKLOG,
@@ -236,7 +236,7 @@ static_assert(RN_F_COUNT <= 128, "one bit each");
 
 /* Value of rn_scn_line.region if the address is not in a region. */
 enum {
-	RN_SCN_ABSOLUTE = 0xff /* not into a region */
+	RN_SCN_ABSOLUTE = 0xff /* the address is not in a region */
 };
 
 /* Time since the line before: ns plus a multiple of the QP's ACK timeout. */
@@ -374,7 +374,7 @@ extern const struct rn_scn_word rn_scn_statuses[], rn_scn_events[], rn_scn_count
 extern const struct rn_scn_word rn_scn_mads[], rn_scn_cm_events[], rn_scn_cm_states[],
 	rn_scn_cm_counters[];
 
-/* Values of RN_F_GID and RN_F_LOCAL_GID. */
+/* Values of RN_F_GID and RN_F_LOCAL_GID: whose address the GID is. */
 enum {
 	RN_SCN_GID_DEVICE,
 	RN_SCN_GID_PEER,

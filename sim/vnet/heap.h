@@ -31,7 +31,7 @@ void rn_heap_init(struct rn_heap *h, struct rn_heap_item *item, uint32_t max);
 /* Adds an event for the time @at. Returns false if the heap is full. */
 bool rn_heap_put(struct rn_heap *h, rn_ns at, uint32_t what, uint32_t arg);
 
-/* The time of the first event, or RN_NEVER if there is no event. */
+/* Returns the time of the first event, or RN_NEVER if there is no event. */
 static inline rn_ns rn_heap_next(const struct rn_heap *h)
 {
 	return h->count ? h->item[0].at : RN_NEVER;
@@ -62,7 +62,7 @@ void rn_vnet_timers_init(struct rn_vnet_timers *t, struct rn_vnet_timer *timer,
 /* Sets the timer of @host to the time @at; RN_NEVER stops the timer. */
 void rn_vnet_timers_set(struct rn_vnet_timers *t, uint32_t host, rn_ns at);
 
-/* The host whose timer expires first; at least one timer must run. */
+/* Returns the host whose timer expires first; at least one timer must run. */
 static inline uint32_t rn_vnet_timers_first(const struct rn_vnet_timers *t)
 {
 	return t->timer[0].nth;

@@ -25,9 +25,10 @@
 struct rn_link_cfg {
 	/* Bits per second, at least 1000; 0: sending takes no time. */
 	uint64_t rate;
-	rn_ns delay;		   /* propagation delay in ns */
-	uint32_t queue;		   /* bytes that may wait; 0: no limit */
-	uint32_t ecn_min, ecn_max; /* bytes; ecn_max 0: the link marks no packet */
+	rn_ns delay;	/* propagation delay in ns */
+	uint32_t queue; /* most bytes that may wait; 0: no limit */
+	/* In bytes, see above; ecn_max 0: the link marks no packet. */
+	uint32_t ecn_min, ecn_max;
 	/* Probability of marking when the queue holds just under ecn_max bytes,
 	 * in millionths.
 	 */

@@ -39,7 +39,8 @@ struct rn_dev;
 
 enum {
 	RN_VNET_NOBODY = UINT32_MAX,
-	RN_VNET_SWITCH = 1u << 31, /* set in a node number if the node is a switch */
+	/* Flag in the node number of a switch; host i is node i. */
+	RN_VNET_SWITCH = 1u << 31,
 	/* First event number that the caller may use. */
 	RN_VNET_OWN = 16,
 };
@@ -72,7 +73,7 @@ struct rn_vnet_port {
 	 * other end.
 	 */
 	uint32_t held;
-	bool sends; /* a packet is being sent */
+	bool sends; /* a packet is being sent on the link */
 	bool told;  /* the other end has sent PAUSE, and no RESUME after it */
 	/* The last message that reached this port was PAUSE, so it must not send. */
 	bool paused;
@@ -131,7 +132,7 @@ struct rn_vnet_ops {
 	 */
 	void (*queued)(void *ctx, const struct rn_vnet_packet *p,
 		       const struct rn_vnet_port *port, rn_ns by);
-	/* @p is lost at @port; @port is NULL if @p reached no port. */
+	/* @p was lost at @port; @port is NULL if @p was lost before it reached a port. */
 	void (*lost)(void *ctx, const struct rn_vnet_packet *p,
 		     const struct rn_vnet_port *port, enum rn_vnet_loss why);
 };
@@ -292,10 +293,10 @@ void rn_vnet_go(struct rn_vnet *v, struct rn_vnet_packet *p);
 struct rn_vnet_packet *rn_vnet_send(struct rn_vnet *v, const struct rn_vnet_packet *p,
 				    rn_ns late);
 
-/* Puts @p back into the pool without sending it. */
+/* Puts @p, a packet of the pool, back without sending it. */
 void rn_vnet_drop(struct rn_vnet *v, struct rn_vnet_packet *p);
 
-/* Passes @p to the device of @host, as if received from the wire. */
+/* Passes @p to the device of @host as a packet that it has received. */
 void rn_vnet_receive(struct rn_vnet *v, uint32_t host, const struct rn_vnet_packet *p);
 
 static inline uint32_t rn_vnet_under_way(const struct rn_vnet *v)

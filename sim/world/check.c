@@ -118,7 +118,7 @@ static void check_success(struct rn_world *w, struct rn_w_end *e,
 		rn_w_fail(w, "%llu of QP %x succeeds with a wrong key",
 			  (unsigned long long)wr->id, e->qpn);
 	rn_w_slot_close(device_of(w, e), wr->slot);
-	/* A completion on UC does not mean that the data have arrived, so the target
+	/* On UC a completion does not mean that the data have arrived, so the target slot
 	 * stays open.
 	 */
 	if (!rn_w_is_reliable(e))

@@ -35,7 +35,7 @@ enum {
 #define SECOND RN_MSEC(1000)
 #define HOUR (3600 * SECOND)
 
-/* What a program knows of one of its connections. */
+/* A program's record of one of its connections. */
 struct record {
 	struct rn_cm_conn *conn; /* NULL: the entry is free */
 	unsigned process;
@@ -399,8 +399,9 @@ static void check_agreement(struct conns *w, const struct rn_cm_conn *conn)
 		fail(w, "the two ends of a connection do not agree");
 }
 
-/* Checks that a CM gives up only when the other end is gone or many messages are lost. A
- * disconnect request is answered even by a host that does not know the connection.
+/* Checks that a CM gives up a connection only if the other end no longer has it or many
+ * messages are lost. A disconnect request is answered even by a host that does not know
+ * the connection.
  */
 static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 {
@@ -599,7 +600,7 @@ static void reboot(struct conns *w, struct host *h)
 	open_table(w, h);
 }
 
-/* A process ends; the CM of its host rejects or disconnects its connections. */
+/* Ends a process; the CM of its host rejects or disconnects its connections. */
 static void crash(struct conns *w, struct host *h, unsigned process)
 {
 	trace_event(w, h, "crashes", "process", process);

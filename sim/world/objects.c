@@ -315,7 +315,7 @@ void rn_w_check_pace(struct rn_world *w, struct rn_w_end *e, uint32_t bytes)
 
 	if (!p->kbps)
 		return;
-	/* The time is that of the host's own clock, which may jump forward. */
+	/* Uses the host's own clock, which may jump forward, as the QP does. */
 	ns = (uint64_t)(rn_w_local(&w->device[e->dev]) - p->since);
 	may = p->burst ? p->burst : p->kbps / 8;
 	may += RN_PACKET_MAX + ns * p->kbps / 8000000;

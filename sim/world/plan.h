@@ -96,7 +96,7 @@ struct rn_plan {
 	 */
 	rn_ns mem_delay;
 	bool rough;	/* programs reset QPs, hosts fail, requests have wrong keys */
-	bool acks_late; /* acknowledgements leave only when nothing else can happen */
+	bool acks_late; /* acknowledgements are sent only when nothing else can happen */
 	bool ipv6;
 	bool credits; /* responders send credits for their posted receives in the AETH */
 	enum rn_cc_mode cc;

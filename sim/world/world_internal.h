@@ -67,7 +67,8 @@ enum rn_w_use {
 
 struct rn_w_slot {
 	enum rn_w_use use;
-	uint32_t qpn;	    /* the only QP that may access it; 0: any QP */
+	/* Number of the only QP that may access the slot; 0: any QP. */
+	uint32_t qpn;
 	uint32_t from, len; /* part of the slot that may be accessed */
 	/* Content that the slot has or will have; for RECV not known yet. */
 	uint64_t pattern;
@@ -223,10 +224,10 @@ struct rn_w_end {
 	/* Newest PSN in an answer; @msn is the MSN of that answer. */
 	struct rn_psn answered;
 	uint32_t msn;
-	/* @taken is the next PSN that the responder accepts, unless it has refused a
-	 * packet by a NAK that has not been seen yet; @asked says whether the packet
-	 * before it asks for an acknowledgement; @told is the newest PSN that has been
-	 * acknowledged.
+	/* @taken is the next PSN that the responder accepts, unless it has refused
+	 * a packet by a NAK that was not observed yet. @asked: the packet before
+	 * that PSN requests an acknowledgement. @told is the newest PSN that has
+	 * been acknowledged.
 	 */
 	struct rn_psn taken, told;
 	bool asked;

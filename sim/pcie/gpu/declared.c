@@ -25,7 +25,7 @@
 #include "rocin/access.h"
 #include "transport/io/host/log.h"
 
-/* A registration of declared memory. */
+/* An MR registration of declared memory; it is found by NIC and key. */
 struct registration {
 	struct registration *next;
 	const struct rn_host_nic *nic;
@@ -58,7 +58,7 @@ static void read_rules(void)
 
 /* ---------------------- replacement of the program's pages by a memfd */
 
-/* A line of /proc/self/maps. */
+/* A mapping, as a line of /proc/self/maps describes it. */
 struct mapping {
 	uintptr_t lo, hi;
 	char rights[5];

@@ -38,7 +38,8 @@ enum {
  * not reused yet.
  */
 struct rn_gpu_extent {
-	struct rn_gpu_extent *next; /* the extents of a GPU are sorted by @start */
+	/* Next extent of the GPU; the list is sorted by @start. */
+	struct rn_gpu_extent *next;
 	/* Offset in the GPU's memory and length, in whole pages. */
 	uint64_t start, len;
 	uint64_t asked; /* number of bytes that the caller asked for */
@@ -98,7 +99,8 @@ struct rn_gpu {
 	struct rn_gpu_extent bell; /* page 0, to which doorbells are written */
 	/* Number of doorbells written; guarded by the host lock. */
 	uint64_t bells;
-	struct rn_gpu_kernel *kernels; /* guarded by kernels.lock */
+	/* List of kernels, the newest first; guarded by kernels.lock. */
+	struct rn_gpu_kernel *kernels;
 };
 
 static inline unsigned rn_gpu_agent(const struct rn_gpu *gpu)
@@ -173,7 +175,7 @@ int rn_gpu_bar_take(struct rn_gpu *gpu, int64_t bytes);
  */
 void rn_gpu_report_fault(uintptr_t addr);
 
-/* Implements rn_host_api.dmabuf. */
+/* Implements rn_host_api.dmabuf: finds the memory of a dma-buf descriptor. */
 int rn_gpu_dmabuf_find(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
 
 /**
@@ -244,7 +246,7 @@ struct rn_declared {
 	struct rn_declared *next_of_gpu;
 	struct rn_gpu *gpu;	/* does not change */
 	uintptr_t lo, hi;	/* do not change */
-	_Atomic bool is_active; /* a registration uses the range */
+	_Atomic bool is_active; /* at least one registration uses the piece */
 	/* Number of registrations that use the piece; guarded by the host lock. */
 	unsigned users;
 	struct rn_host_region region;
@@ -252,7 +254,7 @@ struct rn_declared {
 	 * replaced, or the program has mapped other pages there since.
 	 */
 	char *engine;
-	ino_t inode; /* inode of the memfd */
+	ino_t inode; /* inode number of the memfd with the pages */
 };
 
 /* Adds a registration as rn_gpu_region_add() does, for memory that is not an allocation

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_dm.c - memory on a NIC (ibv_alloc_dm). The NIC accesses it at once; the CPU
- * accesses it by MMIO, in pieces as large as a write-combining buffer or a wide load (64
- * bytes).
+/* host_dm.c - memory on a NIC (ibv_alloc_dm). The NIC accesses this memory without TLPs;
+ * the CPU accesses it by MMIO, in pieces of up to 64 bytes, the size of a write-combining
+ * buffer or a wide load.
  */
 #include <errno.h>
 #include <stdlib.h>

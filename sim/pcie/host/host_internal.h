@@ -38,7 +38,8 @@ struct rn_host_tape {
 
 	bool is_on; /* true if recording or replaying; read without the lock */
 	bool is_replaying;
-	bool is_frozen; /* replay=/dev/null: TLPs move only when they are forced */
+	/* True with replay=/dev/null: TLPs move only when they are forced. */
+	bool is_frozen;
 	struct rn_host_choice *choices;
 	uint32_t count, room, next;
 	uint64_t end; /* number of the event at which the recording ended */
@@ -71,7 +72,7 @@ struct rn_host {
 	_Atomic uint32_t on_way;
 	uint64_t polls; /* number of polls that found no new completion */
 	uint32_t ring_polls[RN_HOST_RINGS];
-	uint64_t now;  /* time in ns, read once while the lock is held; 0: not read yet */
+	uint64_t now;  /* time in ns, read once per hold of the lock; 0: not read yet */
 	bool wake_due; /* a NIC has results to collect and has not been woken */
 	struct rn_host_nic *nics[RN_NIC_MAX];
 
@@ -220,7 +221,7 @@ bool rn_host_nic_wants_wake(struct rn_host_nic *nic);
 void rn_host_nic_wake(struct rn_host_nic *nic);
 
 /* ---------------------------------------------------------------- host_dm.c */
-/* rocin/host_api.h describes these functions. */
+/* Functions of rn_host_api for memory on a NIC; rocin/host_api.h describes them. */
 int rn_host_dm_add(struct rn_host_nic *nic, rn_iova addr, uint64_t len);
 void rn_host_dm_remove(struct rn_host_nic *nic, rn_iova addr);
 int rn_host_dm_write(struct rn_host_nic *nic, rn_iova addr, const void *src,

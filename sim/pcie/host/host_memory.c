@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_memory.c - finds the memory behind an address, and accesses its bytes. */
+/* host_memory.c - finds the memory that an address belongs to, and accesses its bytes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -224,7 +224,7 @@ static bool is_writable(struct rn_host *h, rn_iova addr)
 	return rn_host_modify(h, &nothing) == RN_MEM_DONE;
 }
 
-/* Can all pages of [addr, addr + len) be written? */
+/* Returns true if all pages of [addr, addr + len) can be written. */
 static bool is_there(struct rn_host *h, rn_iova addr, uint32_t len)
 {
 	for (rn_iova at = addr; at < addr + len; at = (at | (PAGE - 1)) + 1)

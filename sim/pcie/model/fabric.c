@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fabric.c - the TLPs of a fabric in lists, which of them may move, and what moving does.
+/* fabric.c - keeps the TLPs of a fabric in lists, decides which TLPs may move, and
+ * moves them.
  *
  * The fabric is one block, and its lists link TLPs by index. A list is a queue or the
  * inside of a GPU. Each TLP is in one such list, in the order of arrival there, and in

@@ -89,7 +89,7 @@ int rn_fabric_issue(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 /* Returns the TLP at @index, or NULL if that place is free. */
 const struct rn_tlp *rn_fabric_tlp(const struct rn_fabric *f, unsigned index);
 
-/* May the TLP at @index leave its queue or the inside of its GPU now? */
+/* Returns true if the TLP at @index may leave its queue or the inside of its GPU now. */
 bool rn_fabric_movable(const struct rn_fabric *f, unsigned index);
 
 /* Writes the indices of the TLPs that may move to @index, at most @max of them: queue by

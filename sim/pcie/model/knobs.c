@@ -625,7 +625,7 @@ static void add_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int
 }
 
 /* ---- Parsing ---- */
-/* Finds a mode by its name; litmus files write "adv" for adversarial. */
+/* Finds a mode by its name; accepts "adv" for adversarial, as litmus files write it. */
 static bool find_mode(struct rn_token w, enum rn_pcie_mode *mode)
 {
 	if (rn_token_is(w, "adv")) {

@@ -5,8 +5,8 @@
 /* Conditions under which the later of two TLPs may pass the earlier one. */
 enum condition {
 	ALWAYS,
-	IF_RO_OR_ID, /* the later TLP has RO, or has IDO and another requester ID */
-	IF_ID,	     /* the later TLP has IDO and another requester ID */
+	IF_RO_OR_ID, /* the later TLP has RO, or has IDO and a different requester ID */
+	IF_ID,	     /* the later TLP has IDO and a different requester ID */
 	IF_OTHER_TXN,
 };
 

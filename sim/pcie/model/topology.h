@@ -18,7 +18,7 @@ enum {
 	 */
 	RN_STREAM_QUEUES = 64,
 
-	/* First numbers of the kinds of queues. The number that the comment names is added.
+	/* First number of each kind of queue; the number that the comment names is added.
 	 * Agent number of the sender: queue of all TLPs that leave this agent.
 	 */
 	RN_QUEUE_UP = 0,

@@ -38,7 +38,7 @@ struct rn_sanitize_options {
 	/* Exit code of a program with findings, 1 .. 255; 0: the program's own exit code.
 	 */
 	int exit_code;
-	char log[256]; /* path of the log file; empty: standard error */
+	char log[256]; /* path of the log file; empty: reports go to standard error */
 };
 
 /* Parses ROCIN_SANITIZE; empty text means off. Returns 0, or -EINVAL and an error text

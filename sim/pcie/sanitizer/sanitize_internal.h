@@ -84,7 +84,7 @@ struct rn_san {
 };
 extern struct rn_san rn_san;
 
-/* Classes of enum rn_wr_opcode. */
+/* Classes of work requests, by opcode (enum rn_wr_opcode). */
 static inline bool rn_san_is_send(unsigned opcode)
 {
 	return opcode == RN_WR_SEND || opcode == RN_WR_SEND_WITH_IMM ||
@@ -141,7 +141,9 @@ struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp);
 /* Handles the completion of all requests up to @msg. */
 void rn_san_requests_done(struct rn_san_qp *q, uint32_t msg);
 
-/* Implements rn_host_hooks.drained. */
+/* Implements rn_host_hooks.drained: forgets the requests and completions of a QP, or of
+ * all QPs of @agent if @qpn is 0.
+ */
 void rn_san_forget(struct rn_host *h, unsigned agent, uint32_t qpn);
 
 /* A CQE that a NIC has sent, and the address of its slot in the CQ ring. */

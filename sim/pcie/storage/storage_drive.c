@@ -16,8 +16,8 @@
 #include "storage_internal.h"
 
 enum {
-	RING = 256, /* completion entries; a power of two */
-	IDS = 1024, /* commands in progress at one drive; a power of two */
+	RING = 256, /* number of completion entries in a ring; a power of two */
+	IDS = 1024, /* most commands in progress at one drive; a power of two */
 	BURST = 64, /* TLPs issued before the host lock is released for others */
 	STACK = 256 * 1024,
 };
@@ -36,7 +36,7 @@ struct drive {
 	/* Commands, by ID modulo IDS, whose completion entry has not been taken. */
 	struct rn_drive_command *by_id[IDS];
 	uint16_t next_id;
-	uint32_t posted, taken; /* counts of completion entries written and taken */
+	uint32_t posted, taken; /* numbers of completion entries written, and taken */
 	uint8_t *piece;
 	uint64_t ring[RING] __attribute__((aligned(64)));
 };

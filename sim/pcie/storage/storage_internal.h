@@ -129,11 +129,11 @@ struct rn_drive_command {
 	struct rn_storage_req *req;
 	enum rn_storage_op op;
 	int fd;
-	uint64_t addr; /* address of the memory, as drives use it */
+	uint64_t addr; /* address at which drives access the memory */
 	size_t len;
 	off_t offset;
 	uint8_t target; /* agent (enum rn_agent) that owns the memory */
-	uint8_t flags;	/* flags of its TLPs: RN_TLP_NEAR or 0 */
+	uint8_t flags;	/* flags of the command's TLPs: RN_TLP_NEAR or 0 */
 	uint8_t drive;
 
 	/* The fields from here on are used only by the drive. */
@@ -155,9 +155,9 @@ int rn_drive_submit(struct rn_drive_command *c);
  */
 bool rn_drive_cancel(struct rn_drive_command *c);
 
-/* Takes one entry from the completion rings of the drives. Lock held.
+/* Takes one entry from the completion rings of the drives. Called with the lock held.
  *
- * Return: the command that it completes; NULL if there is no entry.
+ * Return: the command that the entry completes; NULL if there is no entry.
  * @count:	Out: bytes that were transferred
  * @error:	Out: 0 or a positive errno
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* storage_route.h - chooses the route of a transfer between drive and memory.
  *
- * Pure functions: no state, no locks.
+ * The functions have no state and need no lock.
  */
 #ifndef RN_STORAGE_ROUTE_H
 #define RN_STORAGE_ROUTE_H
