@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* bench.h - declarations shared by the files of rocin-bench.
  *
- * The process that the user starts gives orders and prints the report. Teams do the
- * measurements. A team is one or more pairs of a sending and a receiving process, forked
- * before any verbs call. There is one team for each environment that cells need, so that
- * settings of one do not affect another. One team works at a time; the others sleep. The
- * two processes of a pair synchronise before and after each slice of time. The sender
- * decides when the slice ends and computes the result; the receiver works until then.
+ * The process that the user starts gives orders to teams and prints the report. A team is
+ * a group of processes that measures some of the cells (a cell is one thing to measure,
+ * with its parameters; see plan.h). It has one or more pairs of a sending and a receiving
+ * process, forked before any verbs call. Cells that need different environment variables
+ * have different teams, so that settings of one do not affect another. One team works at
+ * a time; the others sleep. Each cell is measured in several time slices. The two
+ * processes of a pair synchronise before and after each slice. The sender decides when
+ * the slice ends and computes the result; the receiver works until then.
  *
  * Threads: one per process, besides those of the plugin.
  */
@@ -27,17 +29,18 @@ enum rn_bench_role {
 };
 
 /* Memory shared by the two processes of a pair and the process that gives orders. Fields
- * that are written during a slice lie in different cache lines.
+ * that are written during a time slice lie in different cache lines.
  */
 struct rn_bench_shared {
 	/* Bytes or packets received in this slice; written by the receiver. */
 	_Alignas(64) _Atomic uint64_t received;
 	/* Bytes or packets sent; valid once `stop' is set. */
 	_Alignas(64) _Atomic uint64_t sent;
-	_Atomic bool stop;		  /* set by the sender: the slice is over */
-	_Alignas(64) _Atomic bool failed; /* set by either process; stays set */
-	char sentence[2][512];		  /* by role: the reason of the failure */
-	/* Written by the sender: round trips of the last slice. */
+	_Atomic bool stop; /* set by the sender when the slice is over */
+	/* set by either process when it has failed; never reset */
+	_Alignas(64) _Atomic bool failed;
+	char sentence[2][512]; /* error texts of sender and receiver */
+	/* Round trip times in the last slice, written by the sender. */
 	struct rn_bench_times times;
 };
 
@@ -47,30 +50,32 @@ struct rn_bench_end {
 	int meet_fd; /* stream socket to the other process of the pair */
 	uint64_t slice_ns;
 	unsigned round;
-	/* The cell in progress, for messages; or NULL. */
+	/* The cell that is being measured, for error messages; or NULL. */
 	const struct rn_bench_cell *cell;
 	/* Path MTU of the device; 4096 if none was opened. */
 	uint32_t path_mtu;
 	/* Device to open; NULL: the first Rocin device. */
 	const char *device;
-	bool pinned; /* the process runs on a processor of its own */
+	bool pinned; /* the process is bound to a processor */
 };
 
-/* How to measure one kind of item. Functions return 0, or -1 after rn_bench_fail(). */
+/* Functions that measure one kind of thing, such as bandwidth over verbs. They return 0,
+ * or -1 after rn_bench_fail().
+ */
 struct rn_bench_ops {
 	/* Connects with the other process for end->cell; sets @state. */
 	int (*open)(struct rn_bench_end *end, void **state);
-	/* Called before each slice, outside of the measured time: writes new data, so
-	 * that check() notices old data. May be NULL.
+	/* Writes new data, so that check() notices data that were not transferred. Called
+	 * before each slice, outside of the measured time. May be NULL.
 	 */
 	void (*fill)(struct rn_bench_end *end, void *state);
-	/* Runs a slice. @result is in the item's unit; only the sender sets it. */
+	/* Runs a time slice. @result: set only by the sender, in the item's unit. */
 	int (*run)(struct rn_bench_end *end, void *state, double *result);
-	/* Called after both processes have ended the slice, outside of the measured time:
-	 * checks the data. May be NULL.
+	/* Checks the data. Called after both processes have ended the slice, outside of
+	 * the measured time. May be NULL.
 	 */
 	int (*check)(struct rn_bench_end *end, void *state);
-	/* Also called after open() failed, for what it has stored in *state. */
+	/* Frees @state. Also called after open() has failed. */
 	void (*close)(void *state);
 };
 extern const struct rn_bench_ops rn_bench_stream_ops, rn_bench_ping_pong_ops,
@@ -88,20 +93,24 @@ int rn_bench_exchange(struct rn_bench_end *end, const void *mine, void *theirs,
 		      size_t len);
 int rn_bench_meet(struct rn_bench_end *end);
 
-/* True once the receiver has to end its slice, because the sender has, or because of a
- * failure.
+/* Must the receiver end its slice? Yes, if the sender has ended it or a process
+ * has failed.
  */
 bool rn_bench_stopped(const struct rn_bench_end *end);
 
-/* Measures a slice in the sender: the first fifth of the time is a warm-up, the rest
- * counts.
+/* Measures a time slice in the sender. The first fifth of the time is a warm-up, which is
+ * not counted.
  */
 struct rn_bench_meter {
 	struct rn_bench_end *end;
-	bool times; /* record the time between calls */
-	/* Times when warm-up and slice end; end_ns is set with start_ns. */
+	bool times; /* record the times between calls of rn_bench_meter_runs() */
+	/* Times at which the warm-up and the slice end; end_ns is set together
+	 * with start_ns.
+	 */
 	uint64_t warm_ns, end_ns;
-	/* When counting started, and @done then; 0 during the warm-up. */
+	/* Time at which counting started (0 during the warm-up), and the value of
+	 * @done then.
+	 */
 	uint64_t start_ns, start_at;
 	uint64_t stop_ns, stop_at;
 	uint64_t last_ns;
@@ -110,8 +119,8 @@ struct rn_bench_meter {
 
 void rn_bench_meter_start(struct rn_bench_meter *m, struct rn_bench_end *end);
 
-/* Starts the meter as rn_bench_meter_start() does; each call of rn_bench_meter_runs()
- * after the first one ends one round trip, whose time is recorded.
+/* Starts the meter as rn_bench_meter_start() does, and records round trip times: each
+ * call of rn_bench_meter_runs() after the first one ends a round trip.
  */
 void rn_bench_meter_start_trips(struct rn_bench_meter *m, struct rn_bench_end *end);
 
@@ -119,23 +128,24 @@ void rn_bench_meter_start_trips(struct rn_bench_meter *m, struct rn_bench_end *e
  * over. */
 bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done);
 
-/* To be called in waiting loops. Returns 0, or -1 if the other process failed, or ten
- * seconds have passed since the end of the slice.
+/* Checks, in a loop that waits, whether waiting still makes sense. Returns 0, or -1 if
+ * the other process has failed or ten seconds have passed since the end of the slice.
  */
 int rn_bench_meter_patience(struct rn_bench_meter *m);
 
 double rn_bench_meter_per_ns(const struct rn_bench_meter *m);  /* units per ns */
 double rn_bench_meter_us_each(const struct rn_bench_meter *m); /* us per unit */
 
-/* The result of a slice. */
+/* The result of a time slice. */
 struct rn_bench_value {
-	double value; /* in the item's unit; sum over the pairs */
-	/* Us, percentiles of single round trips; NAN without them. */
+	double value; /* in the item's unit; the sum over all pairs */
+	/* Percentiles of single round trip times in us; NAN if there are none. */
 	double p50, p99, p99_9;
 };
 
 struct rn_bench_results {
-	struct rn_bench_value *value; /* array of rounds times cells, round by round */
+	/* array of rounds times cells; the values of a round are adjacent */
+	struct rn_bench_value *value;
 	uint32_t path_mtu;
 	bool pinned;
 };
@@ -145,18 +155,19 @@ struct rn_bench_results {
 struct rn_bench_order {
 	enum {
 		RN_BENCH_ORDER_OPEN, /* connect the QPs for a cell */
-		/* All cells are open; bind each process to a processor. */
+		/* Bind each process to a processor; sent when all cells are open. */
 		RN_BENCH_ORDER_PIN,
 		RN_BENCH_ORDER_SLICE,
 		RN_BENCH_ORDER_END
 	} what;
 	unsigned cell, round;
-	uint32_t path_mtu; /* of the devices opened so far, 0 if none */
+	/* smallest path MTU of the devices opened so far; 0: none was opened */
+	uint32_t path_mtu;
 };
 
 struct rn_bench_answer {
 	int rc;
-	double value; /* result of a slice, from the sender */
+	double value; /* what the sender measured in one time slice of the run */
 	uint32_t path_mtu;
 	bool pinned;
 };
@@ -170,9 +181,9 @@ static inline struct rn_bench_value *rn_bench_at(const struct rn_bench_results *
 	return &results->value[(size_t)round * plan->cells + cell];
 }
 
-/* Finds the device to be measured in comparison to Rocin's. Returns its name in @name;
- * false if there is none. A forked process looks for it, as the calling process, which
- * forks later, must not call verbs.
+/* Finds the device that Rocin's is compared with. Copies its name to @name; returns false
+ * if there is none. A forked process calls the verbs for that, because the calling
+ * process will fork again and must not have called any.
  */
 bool rn_bench_find_beside(const char *wish, char *name, size_t len);
 
@@ -183,7 +194,7 @@ struct rn_bench_link_cfg {
 	uint32_t qps;
 	uint32_t tx_depth, rx_depth; /* WRs of each QP */
 	uint32_t cq_depth;
-	/* Bytes of inline data that are wanted; the QP may have fewer. */
+	/* Bytes of inline data to request; the QP may support fewer. */
 	uint32_t inline_len;
 	bool events; /* the CQ has a completion channel */
 	size_t buf_len;
@@ -191,15 +202,15 @@ struct rn_bench_link_cfg {
 
 struct rn_bench_link {
 	struct ibv_comp_channel *channel; /* NULL if the CQ is polled */
-	struct ibv_cq *cq;		  /* one CQ for all queues */
+	struct ibv_cq *cq;		  /* CQ of all send and receive queues */
 	struct ibv_qp **qp;
 	uint32_t qps;
 	struct ibv_mr *mr;
-	uint8_t *buf; /* page-aligned, zeroed at first */
+	uint8_t *buf; /* page-aligned; all zero at first */
 	bool has_inline;
 	uint64_t remote_va; /* address of `buf' in the other process */
 	uint32_t remote_rkey;
-	bool counted; /* counted as a user of the open device */
+	bool counted; /* this link counts as a user of the open device */
 };
 
 /**
@@ -218,40 +229,42 @@ void rn_bench_link_close(struct rn_bench_link *link);
 /* ------------------------------------------------------------------- work over verbs */
 /* Helpers for the measurements over verbs.
  *
- * The programs of perftest are the model: both ends poll; in a stream requests are posted
- * one by one, each of them signaled; WRITE ping-pong polls for its completion and then
- * spins on memory.
+ * They work as the programs of perftest do: both processes poll; in a stream requests are
+ * posted one by one, each of them signaled; WRITE ping-pong polls for its completion and
+ * then spins on memory.
  */
 
 enum {
 	RN_BENCH_POLL_BATCH = 16
 };
 
-/* State of a measurement over verbs. Messages are sent from the start of the buffer.
- * Received messages lie from rx_offset on, in rx_slots slots that are used in turn. In a
- * stream of large messages both lie at the same place.
+/* State of a measurement over verbs. Messages are sent from the start of the buffer. They
+ * are received from rx_offset on, in rx_slots slots that are used in turn. In a stream of
+ * large messages rx_offset is 0.
  */
 struct rn_bench_verbs {
 	struct rn_bench_link link;
 	enum ibv_wr_opcode opcode;
 	bool streams, events;
 	uint32_t len;
-	uint32_t tx_depth; /* requests in flight, of all QPs together */
+	uint32_t tx_depth; /* maximum number of requests in flight, of all QPs together */
 	uint32_t rx_depth; /* receives of each QP */
 	uint32_t rx_slots;
 	size_t rx_offset, rx_stride;
-	uint32_t burst;		    /* requests posted to a QP in a row */
-	uint32_t share;		    /* maximum of requests in flight of one QP */
+	/* number of requests that are posted to a QP before the next QP has its turn */
+	uint32_t burst;
+	uint32_t share;		    /* maximum number of requests in flight of one QP */
 	uint32_t next_qp;	    /* index of the QP that posts next */
 	uint32_t *under_way;	    /* requests in flight of each QP */
 	uint64_t posted, completed; /* number of requests posted and completed */
-	uint64_t received;	    /* messages since the slice began */
-	uint64_t next_recv;	    /* number of receives posted so far */
-	uint64_t sequence;	    /* number of the ping-pong message */
+	/* number of messages received since the slice began */
+	uint64_t received;
+	uint64_t next_recv; /* number of receives posted so far */
+	uint64_t sequence;  /* sequence number of the ping-pong message */
 };
 
 /* ----------------------------------------------------------------------------- teams */
-/* A team, as the process that gives orders sees it. */
+/* A team, as seen by the process that gives orders. */
 
 enum {
 	RN_BENCH_TEAMS_MAX = 64
@@ -259,24 +272,24 @@ enum {
 
 struct rn_bench_pair {
 	struct rn_bench_shared *shared;
-	pid_t pid[2]; /* by role; 0: not started */
-	int fd[2];    /* socket for orders and answers; -1: none */
+	pid_t pid[2]; /* sender and receiver; 0: not started */
+	int fd[2];    /* sockets for orders and answers of these two; -1: none */
 };
 
-/* Numbers of packets sent. */
+/* Numbers of packets sent: over any wire, and over the local wire. */
 struct rn_bench_sent {
 	uint64_t all, local;
 };
 
-/* A team: the processes that measure all cells which need the same environment and the
- * same number of processes.
+/* A team: the processes that measure all cells with the same environment variables and
+ * the same number of processes.
  */
 struct rn_bench_team {
 	struct rn_bench_cell like;
 	const struct rn_bench_plan *plan;
 	unsigned pairs;
 	struct rn_bench_pair pair[RN_BENCH_PAIRS_MAX];
-	struct rn_bench_sent sent; /* value at the last rn_bench_wire_check() */
+	struct rn_bench_sent sent; /* numbers at the last rn_bench_wire_check() */
 };
 
 /* Can one team measure both cells? */
@@ -298,7 +311,7 @@ int rn_bench_team_start(struct rn_bench_team *team, const struct rn_bench_args *
  * answers
  * @value:	Out: the result of all pairs together
  * @answer:	Out: the answer of the last process
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: error text
  *
  * Return: 0, or -1 if a process has failed, died or did not answer in time. The team
  *	cannot be used any more then.
@@ -311,20 +324,22 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 int rn_bench_team_end(struct rn_bench_team *team);
 
 /* -------------------------------------------------------------------------- the wire */
-/* Checks that the packets of a team were sent over the wire that is to be measured. */
+/* Checks that the packets of a team went over the wire (UDP or local wire) that is to
+ * be measured.
+ */
 
 struct rn_rocind;
 
 /**
- * rn_bench_wire_check() - Check the wire of the packets since the last call
- * @daemon:	Connection to rocind, which has the counters; if NULL it is made and kept
- *	there
- * @team:	The team; it must not be executing an order
+ * rn_bench_wire_check() - Check which wire the packets since the last call used
+ * @daemon:	Connection to rocind, which has the counters of packets; if NULL it is
+ *	made and stored there
+ * @team:	The team, which must not be executing an order
  * @cell:	The cell that it has just measured
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: error text
  *
- * For UDP no packet may have used shared memory. For the local wire most must have; the
- * first ones of two processes cannot.
+ * For a cell over UDP no packet may have used shared memory. For a cell over the local
+ * wire most packets must have used it; the first packets of two processes cannot.
  *
  * Return: 0, also for devices other than Rocin's, or -1.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_bench.c - `rocin bench`: sets up the environment and executes rocin-bench, so that
- * `rocin` itself need not be linked with libibverbs.
+/* cmd_bench.c - `rocin bench`: sets up the environment and executes rocin-bench, which is
+ * a program of its own so that `rocin` need not be linked with libibverbs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "tools/rocin/common/launch.h"
 #include "transport/io/rocind/rocind_client.h"
 
-/* Warns of fault rules that are active: their effect would be measured, too. */
+/* Warns of active fault rules, since their effect would be measured as well. */
 static void tell_of_faults(void)
 {
 	struct rn_rocind_faults now;

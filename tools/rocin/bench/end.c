@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* end.c - one of the two processes of a pair: synchronisation, failures, measuring of
- * time, QPs.
+/* end.c - functions for one of the two processes of a pair: synchronisation, reports of
+ * failures, measuring of time, QPs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,9 @@ int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
 	return -1;
 }
 
-/* The other process has ended; unless it was killed, it has stored the reason. */
+/* Fails because the other process has ended. That process has stored the reason, unless
+ * it was killed.
+ */
 static int fail_peer_gone(struct rn_bench_end *end)
 {
 	atomic_store(&end->shared->failed, true);
@@ -51,8 +53,8 @@ int rn_bench_exchange(struct rn_bench_end *end, const void *mine, void *theirs,
 {
 	ssize_t n;
 
-	/* One send() and one recv() suffice: the socket buffer holds all bytes, and
-	 * MSG_WAITALL waits for all.
+	/* One send() and one recv() suffice: all bytes fit into the socket buffer, and
+	 * with MSG_WAITALL recv() waits for all of them.
 	 */
 	do
 		n = send(end->meet_fd, mine, len, MSG_NOSIGNAL);
@@ -130,7 +132,7 @@ bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done)
 		rn_bench_times_add(&m->end->shared->times, now - m->last_ns);
 	}
 	m->last_ns = now;
-	/* On a slow machine the slice goes on until at least one unit is counted. */
+	/* On a slow machine the slice continues until at least one unit is counted. */
 	if (now < m->end_ns || done == m->start_at)
 		return patience_at(m, now) == 0;
 	m->stop_ns = now;
@@ -154,23 +156,24 @@ enum {
 	RD_ATOMIC_MAX = 16,
 	ACK_TIMEOUT_CODE = 14, /* 67 ms */
 	RNR_TIMER_CODE = 12,   /* 0.64 ms */
-	ADDRESSES = 32	       /* number of QP addresses in one message */
+	/* number of QP addresses in one message to the other process */
+	ADDRESSES = 32
 };
 
-/* The device of this process, shared by its links. */
+/* The device of this process, which its links share. */
 static struct {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	union ibv_gid gid;
 	uint8_t gid_index;
 	uint16_t lid;
-	bool is_global; /* the port is RoCE, so packets carry GIDs */
+	bool is_global; /* the port is a RoCE port, so packets carry GIDs */
 	enum ibv_mtu mtu;
 	uint8_t rd_atomic;
 	unsigned links;
 } device;
 
-/* Data that the two ends exchange. */
+/* Data that the two processes send to each other. */
 struct address {
 	union ibv_gid gid;
 	uint64_t va;
@@ -453,9 +456,9 @@ void rn_bench_link_close(struct rn_bench_link *link)
 	*link = (struct rn_bench_link){ 0 };
 }
 
-/* ---- The device to compare with ---- */
+/* ---- Device that Rocin's is compared with ---- */
 
-/* Runs in a forked process; writes the name of the device to @fd. */
+/* Finds the device, in a forked process, and writes its name to @fd. */
 static void look_for(const char *wish, int fd)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);

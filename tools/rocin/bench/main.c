@@ -21,7 +21,8 @@
 /* In each round every cell is measured once, by its team. */
 
 enum {
-	TRIES_MAX = 5, /* slices in a row whose packets used the wrong wire */
+	/* maximum number of slices in a row whose packets used the wrong wire */
+	TRIES_MAX = 5,
 };
 
 struct run {
@@ -91,8 +92,8 @@ static bool opens_device(const struct rn_bench_cell *cell)
 	return rn_bench_item_info[cell->item].family == RN_BENCH_VERBS;
 }
 
-/* Opens cells with a device first: the path MTU of the device is the packet size of the
- * others.
+/* Opens the cells that need a device (@device), or the others. The former come first, as
+ * the path MTU of the device is the packet size of the others.
  */
 static int open_cells(struct run *r, bool device)
 {
@@ -131,8 +132,8 @@ static int pin_teams(struct run *r)
 	return 0;
 }
 
-/* Repeats the slice if its packets used another wire than intended: the local wire
- * between two processes is set up during the first slice.
+/* Runs a time slice. Repeats it if its packets used another wire than intended: a local
+ * wire is set up during the first slice.
  */
 static int run_slice(struct run *r, const struct rn_bench_order *order)
 {
@@ -154,8 +155,8 @@ static int run_slice(struct run *r, const struct rn_bench_order *order)
 static int run_round(struct run *r, unsigned round)
 {
 	for (unsigned i = 0; i < r->plan->cells; i++) {
-		/* Each round starts with another cell, so that no cell always follows the
-		 * same one at the same time.
+		/* Each round starts with another cell, so that the order of
+		 * cells changes.
 		 */
 		unsigned cell = (i + round) % r->plan->cells;
 		struct rn_bench_order order = { .what = RN_BENCH_ORDER_SLICE,
@@ -182,10 +183,10 @@ static int run_all(struct run *r)
 /**
  * measure_rounds() - Measure all cells of a plan
  * @results:	Out; free_results() must be called, also after a failure
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: error text
  *
- * All processes that this function starts have ended when it returns; they also end if
- * this process dies.
+ * All processes started by this function have ended when it returns; they also end if the
+ * calling process dies.
  *
  * Return: 0 or -1.
  */
@@ -228,7 +229,7 @@ static int measure_rounds(const struct rn_bench_args *args,
 static struct rn_bench_args options;
 static struct rn_bench_plan bench_plan;
 static struct rn_bench_report report;
-static char beside[64]; /* name of the device to compare with, or empty */
+static char beside[64]; /* name of the device that Rocin's is compared with, or empty */
 
 static int complain(const char *what)
 {
@@ -277,7 +278,7 @@ static int print_report(void)
 	return rc;
 }
 
-/* Prints the report, compared with the baseline if there is one. */
+/* Prints the report, with a comparison to the baseline if there is one. */
 static int compare_and_tell(const struct rn_bench_results *results,
 			    const struct rn_bench_baseline *base)
 {
@@ -304,8 +305,8 @@ int main(int argc, char **argv)
 	options.beside = beside;
 	if (rn_bench_plan_make(&options, &machine, &bench_plan, err, sizeof(err)))
 		return complain(err);
-	/* Read the baseline first: if it cannot be read, no time has been spent on
-	 * measuring.
+	/* The baseline is read before the measuring, so that no time is lost if
+	 * that fails.
 	 */
 	if (options.baseline) {
 		base = rn_bench_baseline_read(options.baseline, err, sizeof(err));

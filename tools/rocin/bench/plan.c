@@ -97,7 +97,7 @@ static int read_wire(struct rn_bench_cell *cell, const char *word)
 	return -EINVAL;
 }
 
-/* Parses one of the words between colons. */
+/* Parses one of the words between colons into @cell. */
 static int read_word(struct rn_bench_cell *cell, const char *word)
 {
 	const struct rn_bench_item_info *info = &rn_bench_item_info[cell->item];
@@ -145,8 +145,8 @@ static bool can_spread(enum rn_bench_item item)
 	return info->family == RN_BENCH_VERBS && info->kind != RN_BENCH_LAT;
 }
 
-/* Sets parameters that do not matter for the item to their defaults, so that equal cells
- * compare equal.
+/* Sets the parameters that have no effect on the item to their defaults, so that equal
+ * cells compare equal.
  */
 static void normalize_cell(struct rn_bench_cell *cell)
 {
@@ -220,12 +220,13 @@ void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CE
 /* -------------------------------------------------------------------------- the plan */
 static const char no_local[] = "not built";
 
-/* The ratios that a device is meant to reach on a machine with two cores. They are
- * reported, not enforced: numbers of a shared machine prove nothing.
+/* The ratios that a device should reach on a machine with two cores. They are reported
+ * but not enforced, because measurements on a shared machine prove nothing.
  */
 /* clang-format off */
 static const struct bar {
-	const char *work, *over, *under; /* NULL: this bar is checked by a test instead */
+	/* NULL: this ratio is checked by a test instead */
+	const char *work, *over, *under;
 	enum rn_bench_measure measure;
 	enum rn_bench_meant meant;
 	double bar;
@@ -264,7 +265,7 @@ static const struct bar {
 	  "send_lat:processes=4", "udp_lat:processes=4", RN_BENCH_TAIL_LATER, RN_BENCH_AT_MOST, 1000 },
 };
 
-/* The items with which those over verbs are compared, if the run has them with the same
+/* The items that items over verbs are compared with, if the run has them with the same
  * size and number of processes.
  */
 static const struct {
@@ -321,13 +322,12 @@ static int add_cell(struct rn_bench_plan *plan, const struct rn_bench_cell *cell
 	return (int)plan->cells++;
 }
 
-/* The parameters that the options ask for; a list that is empty leaves the cell's own
- * value.
- */
+/* The parameters that the options set; an empty list leaves the cell's own value. */
 struct choices {
 	const struct rn_bench_args *args;
 	const struct rn_bench_machine *machine;
-	/* The user has named the cell: if it cannot be measured, that is an error. */
+	/* The user has named the cell, so it is an error if the cell cannot be measured.
+	 */
 	bool by_name;
 };
 
@@ -422,8 +422,8 @@ static int add_standard(struct rn_bench_plan *plan, const struct choices *c)
 	return rc;
 }
 
-/* Adds cells size by size, so that cells that are compared are measured soon after each
- * other.
+/* Adds cells size by size: so cells that are compared with each other are measured soon
+ * after each other.
  */
 static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 {
@@ -457,7 +457,7 @@ static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 
 /* ---- Ratios ---- */
 
-/* A cell is compared with at most two others. */
+/* A cell is compared with two others at most. */
 static_assert((int)RN_BENCH_RATIOS_MAX >= 2 * (int)RN_BENCH_CELLS_MAX,
 	      "there is room for the ratios of all cells");
 
@@ -528,7 +528,7 @@ static void add_yardsticks(struct rn_bench_plan *plan, unsigned over)
 			continue;
 		normalize_cell(&other);
 		under = find_cell(plan, &other);
-		/* If there is no cell of this size, the one of the standard size will do:
+		/* If there is no cell of this size, the one of the standard size is used:
 		 * 8 bytes take as long as 64.
 		 */
 		if (under < 0 && other.len < standard) {
@@ -563,9 +563,9 @@ void rn_bench_ratio_write(const struct rn_bench_plan *plan,
 		 ratio->measure == RN_BENCH_QUOTIENT ? '/' : '-', under);
 }
 
-/* ---- Slices ---- */
+/* ---- Time slices ---- */
 
-/* Chooses length and number of slices. A slice has a warm-up of a fifth of its time, and
+/* Chooses length and number of the time slices. The warm-up takes a fifth of a slice, and
  * there are pauses between slices.
  */
 static void choose_slices(const struct rn_bench_args *args, struct rn_bench_plan *plan)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plan.h - what `rocin bench` can measure, and the options that say what it is to
- * measure.
+/* plan.h - what `rocin bench` can measure, and the options that select what it measures.
  *
- * A cell is an item with all parameters. Its text is
+ * An item is a kind of measurement, such as write_bw, the bandwidth of RDMA WRITE. A cell
+ * is an item with all its parameters. Its text is
  *
- *	ITEM[:SIZE][:qps=N][:processes=N][:rcvbuf=BYTES][:local | :beside]
+ * 	ITEM[:SIZE][:qps=N][:processes=N][:rcvbuf=BYTES][:local | :beside]
  *
- * such as write_bw, write_bw:64K, burst_rate:qps=1000, send_lat:processes=4:local.
- * Defaults are the size in the table of items, one QP, two processes, the receive buffer
- * that the machine gives, and UDP.
+ * such as write_bw, write_bw:64K, burst_rate:qps=1000, send_lat:processes=4:local. The
+ * defaults are the size in the table of items, one QP, two processes, the receive buffer
+ * that the kernel grants, and UDP.
  */
 #ifndef RN_BENCH_PLAN_H
 #define RN_BENCH_PLAN_H
@@ -19,7 +19,7 @@
 
 enum rn_bench_kind {
 	RN_BENCH_BW,  /* bandwidth in GB/s, that is 10^9 bytes of payload per second */
-	RN_BENCH_LAT, /* latency in us: round trip, mean of a slice */
+	RN_BENCH_LAT, /* latency in us: mean round trip time in a time slice */
 	RN_BENCH_RATE /* message rate in millions per second */
 };
 
@@ -72,14 +72,15 @@ struct rn_bench_item_info {
 };
 extern const struct rn_bench_item_info rn_bench_item_info[RN_BENCH_ITEM_COUNT];
 
-/* The unit of values of this kind, and whether greater values are better. */
+/* Return the unit of values of this kind, and whether greater values are better. */
 const char *rn_bench_unit(enum rn_bench_kind kind);
 bool rn_bench_more_is_better(enum rn_bench_kind kind);
 
 enum rn_bench_wire {
 	RN_BENCH_OVER_UDP,
-	RN_BENCH_OVER_LOCAL,  /* the shared-memory wire between processes of a host */
-	RN_BENCH_OVER_BESIDE, /* another device, for instance one of the kernel */
+	/* the local wire: a shared-memory link between two processes of a host */
+	RN_BENCH_OVER_LOCAL,
+	RN_BENCH_OVER_BESIDE, /* another device, for instance one that the kernel has */
 	RN_BENCH_WIRE_COUNT
 };
 
@@ -93,7 +94,7 @@ enum {
 
 struct rn_bench_cell {
 	enum rn_bench_item item;
-	/* How packets travel; matters only for items that use verbs. */
+	/* How packets are transferred; has an effect only on items that use verbs. */
 	enum rn_bench_wire wire;
 	uint32_t len;	 /* bytes of a message */
 	uint32_t qps;	 /* QPs that share the messages; verbs only */
@@ -103,9 +104,9 @@ struct rn_bench_cell {
 
 /**
  * rn_bench_cell_read() - Parse the text of a cell
- * @cell:	Out; parameters that do not matter for the item have their defaults, so
+ * @cell:	Out. Parameters that have no effect on the item have their defaults, so
  *	that equal cells compare equal
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: error text
  *
  * Return: 0 or -EINVAL.
  */
@@ -117,8 +118,7 @@ void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CE
 
 bool rn_bench_cell_equal(const struct rn_bench_cell *a, const struct rn_bench_cell *b);
 
-/* Parses "64", "4K", "1M": a number with K or M, from @min to @max. Returns 0 or -EINVAL.
- */
+/* Parses a number such as "64", "4K" or "1M", from @min to @max. Returns 0 or -EINVAL. */
 int rn_bench_read_size(const char *text, uint32_t min, uint32_t max, uint32_t *size);
 void rn_bench_write_size(uint32_t size, char text[16]);
 
@@ -131,9 +131,9 @@ void rn_bench_write_size(uint32_t size, char text[16]);
  */
 
 enum rn_bench_set {
-	RN_BENCH_STANDARD, /* each item with its defaults */
-	RN_BENCH_BARS,	   /* the ratios that Rocin is meant to reach */
-	RN_BENCH_SWEEP	   /* bandwidth and latency over size */
+	RN_BENCH_STANDARD, /* all items with their default parameters */
+	RN_BENCH_BARS,	   /* the ratios that Rocin should reach */
+	RN_BENCH_SWEEP	   /* bandwidth and latency for many message sizes */
 };
 
 enum {
@@ -152,28 +152,30 @@ struct rn_bench_args {
 	struct rn_bench_cell only[RN_BENCH_ONLY_MAX]; /* cells that replace the set */
 	unsigned only_count;
 	struct rn_bench_list sizes, qps, processes;
-	bool wire[RN_BENCH_WIRE_COUNT]; /* none set: as each cell says */
-	unsigned rounds;		/* 1 .. RN_BENCH_ROUNDS_MAX */
-	/* 1 .. 60000; 0: a default that depends on the set. */
+	/* which wires to measure; none: the wire that each cell names */
+	bool wire[RN_BENCH_WIRE_COUNT];
+	unsigned rounds; /* 1 .. RN_BENCH_ROUNDS_MAX */
+	/* Length of a time slice, 1 .. 60000; 0: a default that depends on the set. */
 	unsigned slice_ms;
 	unsigned time_s; /* seconds for all slices together; 0: no limit */
 	bool json;
 	bool pin;
 	const char *netdevs; /* NULL: $ROCIN_NETDEVS, else the default */
-	/* Name of the device; NULL: the first that is not Rocin's. */
+	/* Name of the device to compare with; NULL: the first one that is not Rocin's. */
 	const char *beside;
-	const char *plot;     /* file for the picture, or NULL */
-	const char *save;     /* file for the JSON, or NULL */
-	const char *baseline; /* file of an earlier --save, or NULL */
+	const char *plot; /* name of a file for the picture, or NULL */
+	const char *save; /* name of a file for the JSON, or NULL */
+	/* name of a file that an earlier --save has written, or NULL */
+	const char *baseline;
 };
 
-/* Parses the options; ends the process for --help and for wrong options, as argp does. */
+/* Parses the options. Ends the process for --help and for wrong options, as argp does. */
 void rn_bench_args_parse(int argc, char **argv, struct rn_bench_args *args);
 
 /* -------------------------------------------------------------------------- the plan */
-/* The plan: which cells a run measures, and which of them are compared.
+/* The plan: the cells that a run measures, and the pairs of cells that are compared.
  *
- * It depends only on the options and on what the machine has; nothing is measured here.
+ * It depends only on the options and on the devices and wires of the machine.
  */
 
 enum {
@@ -193,8 +195,9 @@ enum rn_bench_meant {
 };
 
 struct rn_bench_ratio {
-	const char *work;     /* of a bar: the work in words; else NULL */
-	unsigned over, under; /* indices of cells; valid if why_not is NULL */
+	/* description of the work if the ratio has a target; else NULL */
+	const char *work;
+	unsigned over, under; /* indices of the two cells; valid if why_not is NULL */
 	enum rn_bench_measure measure;
 	enum rn_bench_meant meant;
 	double bar;
@@ -208,7 +211,7 @@ struct rn_bench_plan {
 	unsigned rounds, slice_ms;
 };
 
-/* Which wires and devices the machine has besides Rocin's device over UDP. */
+/* The wires and devices that the machine has besides Rocin's device over UDP. */
 struct rn_bench_machine {
 	bool local_wire;
 	bool beside;
@@ -217,7 +220,7 @@ struct rn_bench_machine {
 /**
  * rn_bench_plan_make() - Make the plan for these options
  * @plan:	Out: at least one cell
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: error text
  *
  * Cells that the machine cannot measure are left out, unless the user has named them.
  *
@@ -228,7 +231,7 @@ int rn_bench_plan_make(const struct rn_bench_args *args,
 		       const struct rn_bench_machine *machine, struct rn_bench_plan *plan,
 		       char *err, size_t err_len);
 
-/* Writes a ratio as the texts of its cells, such as "write_bw / tcp_bw". */
+/* Writes the text of a ratio: the texts of its cells, such as "write_bw / tcp_bw". */
 void rn_bench_ratio_write(const struct rn_bench_plan *plan,
 			  const struct rn_bench_ratio *ratio, char *text, size_t len);
 

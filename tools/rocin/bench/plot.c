@@ -8,7 +8,7 @@
 
 enum {
 	COLUMN = 570, /* width of the panel of one kind */
-	LEFT = 58,    /* width of the numbers at the axis */
+	LEFT = 58,    /* width of the numbers beside the axis */
 	RIGHT = 14,
 	PLOT = COLUMN - LEFT - RIGHT,
 	TOP = 40,
@@ -16,24 +16,29 @@ enum {
 	FOOT = 46,
 	LEGEND_LINE = 18,
 	LEGEND_COLUMNS = 2,
-	/* Columns of the legend: the longest name needs nearly half of the width. */
+	/* Positions of the columns of the legend: the longest name needs nearly half of
+	 * the width.
+	 */
 	LEGEND_LEFT = 2,
 	LEGEND_STEP = 284,
 	SERIES_MAX = 64,
 	KINDS = 3,
-	LOOK_MAX = 96, /* bytes of the attributes of an element */
+	LOOK_MAX = 96, /* bytes for the attributes of an element */
 };
 
 /* Cells that differ only in message size. */
 struct series {
-	struct rn_bench_cell like; /* has the default size of the item */
+	/* one of the cells, but with the default size of the item */
+	struct rn_bench_cell like;
 	unsigned number;
 };
 
 struct panel {
 	enum rn_bench_kind kind;
 	unsigned x;
-	/* Logarithms: of the size to base 2, of the value to base 10. */
+	/* Ranges of the axes, as logarithms: of the size to base 2, of the value to
+	 * base 10.
+	 */
 	double low_len, high_len, low, high;
 	struct series series[SERIES_MAX];
 	unsigned count;
@@ -102,7 +107,7 @@ static void widen(struct panel *p, const struct rn_bench_cell *cell,
 	p->high = fmax(p->high, log10(s->q3));
 }
 
-/* Returns false if there are no cells of this kind. */
+/* Lays out a panel for the cells of a kind. Returns false if there are none. */
 static bool lay_out(struct panel *p, const struct rn_bench_report *r,
 		    enum rn_bench_kind kind, unsigned x)
 {
@@ -150,7 +155,7 @@ static void draw_grid(FILE *to, const struct panel *p)
 		for (unsigned k = 0; k < RN_ARRAY_SIZE(steps); k++) {
 			double v = steps[k] * pow(10, d);
 
-			/* If the axis spans many decades, lines at 2 and 5 are left out.
+			/* If the axis spans many decades, only powers of 10 have lines.
 			 */
 			if (log10(v) < p->low || log10(v) > p->high ||
 			    (steps[k] != 1 && p->high - p->low > 3.5))
@@ -192,7 +197,9 @@ static void draw_frame(FILE *to, const struct panel *p)
 
 /* ---- Curves ---- */
 
-/* Lists the cells of a series by size; -1 ends the list. */
+/* Writes the indices of the cells of a series, sorted by size, to @cells; -1 ends
+ * the list.
+ */
 static void sort_cells(const struct rn_bench_report *r, const struct series *s,
 		       int cells[RN_BENCH_CELLS_MAX + 1])
 {

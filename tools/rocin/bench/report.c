@@ -34,7 +34,7 @@ static const char *change_name(enum rn_bench_change change)
 	return name[change];
 }
 
-/* True if a greater ratio is better. */
+/* Is a greater ratio better? */
 static bool ratio_wants_more(const struct rn_bench_plan *plan,
 			     const struct rn_bench_ratio *ratio)
 {
@@ -174,7 +174,9 @@ static int widest_work(const struct rn_bench_plan *plan)
 	return (int)most;
 }
 
-/* Writes at least three significant digits, and no needless decimals. */
+/* Writes a number with at least three significant digits, and no more decimals than
+ * these need.
+ */
 static void write_value(double v, char text[16])
 {
 	if (isnan(v))
@@ -284,7 +286,7 @@ enum {
 	FORMAT = 2
 };
 
-/* JSON has no NaN: null instead. */
+/* Returns a JSON number, or null for NaN, which JSON does not have. */
 static json_t *real(double v)
 {
 	return isfinite(v) ? json_real(v) : json_null();
@@ -404,8 +406,9 @@ int rn_bench_print_json(FILE *to, const struct rn_bench_report *r)
 }
 
 /* ------------------------------------------------- comparison with an earlier run */
-static const double level = 0.01;   /* significance level for all rows together */
-static const double matters = 1.05; /* smaller changes are reported as noise */
+static const double level = 0.01; /* significance level for all rows together */
+/* a ratio between two runs that is smaller is reported as noise */
+static const double matters = 1.05;
 
 struct rn_bench_baseline {
 	json_t *all;
@@ -463,8 +466,8 @@ static json_t *find_rounds(const struct rn_bench_baseline *base, const char *nam
 	return NULL;
 }
 
-/* Copies the positive numbers of a JSON array; other elements are ignored. Returns their
- * number.
+/* Copies the positive numbers in a JSON array and ignores other elements. Returns the
+ * number of those copied.
  */
 static unsigned copy_rounds(const json_t *rounds, double value[RN_BENCH_ROUNDS_MAX])
 {
@@ -491,7 +494,7 @@ static bool compare(const struct rn_bench_baseline *base, struct rn_bench_report
 	char name[TEXT];
 	unsigned n;
 
-	/* A difference has no ratio to an earlier difference. */
+	/* A difference of percentiles is not compared with an earlier one. */
 	if (ratio->why_not || ratio->measure != RN_BENCH_QUOTIENT)
 		return false;
 	rn_bench_ratio_write(report->plan, ratio, name, sizeof(name));

@@ -8,26 +8,26 @@
 #include "bench.h"
 
 enum rn_bench_verdict {
-	RN_BENCH_NO_VERDICT, /* there is no bar, or nothing was measured */
+	RN_BENCH_NO_VERDICT, /* the ratio has no target, or was not measured */
 	RN_BENCH_REACHED,
 	RN_BENCH_MISSED
 };
 
 enum rn_bench_change {
-	RN_BENCH_NOT_COMPARED, /* no baseline, or it lacks this ratio */
+	RN_BENCH_NOT_COMPARED, /* there is no baseline, or it lacks this ratio */
 	RN_BENCH_NOISE,
 	RN_BENCH_FASTER,
 	RN_BENCH_SLOWER
 };
 
-/* A cell, summarised over the rounds. */
+/* Summary of a cell over the rounds. */
 struct rn_bench_cell_row {
 	struct rn_bench_summary value; /* in the item's unit */
-	/* Us, medians over the rounds; NAN if there are no round trips. */
+	/* Medians over the rounds in us; NAN if there are no round trips. */
 	double p50, p99, p99_9;
 };
 
-/* A ratio of two cells. */
+/* Summary of the ratio of two cells over the rounds. */
 struct rn_bench_ratio_row {
 	double *round; /* one value per round; NULL: not measured */
 	struct rn_bench_summary value;
@@ -46,7 +46,9 @@ struct rn_bench_report {
 	struct rn_bench_ratio_row ratio[RN_BENCH_RATIOS_MAX];
 };
 
-/* Returns 0 or -ENOMEM; rn_bench_report_free() must be called in both cases. */
+/* Evaluates the results. Returns 0 or -ENOMEM; rn_bench_report_free() must be called in
+ * both cases.
+ */
 int rn_bench_report_make(struct rn_bench_report *report, const struct rn_bench_args *args,
 			 const struct rn_bench_plan *plan,
 			 const struct rn_bench_results *results);
@@ -54,11 +56,11 @@ void rn_bench_report_free(struct rn_bench_report *report);
 
 void rn_bench_print_table(FILE *to, const struct rn_bench_report *report);
 
-/* Returns 0 or -errno. */
+/* Writes the report as JSON. Returns 0 or -errno. */
 int rn_bench_print_json(FILE *to, const struct rn_bench_report *report);
 
-/* Draws bandwidth, latency and rate over message size as SVG, with bands for the
- * quartiles.
+/* Draws bandwidth, latency and rate for each message size as SVG; a band marks
+ * the quartiles.
  */
 void rn_bench_draw(FILE *to, const struct rn_bench_report *report);
 
@@ -68,7 +70,7 @@ struct rn_bench_baseline; /* the ratios of an earlier run */
 
 /**
  * rn_bench_baseline_read() - Read a file that --save has written
- * @err:	Out on failure: one sentence
+ * @err:	Out on failure: error text
  *
  * Return: the baseline, to be freed by rn_bench_baseline_free(); NULL if the file cannot
  *	be read or has another format.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sockets.c - measurements without Rocin: TCP, raw UDP and memcpy; and the check of the
- * wire that packets used.
+/* sockets.c - measurements without Rocin: TCP, raw UDP and memcpy; and the check of which
+ * wire packets used.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,12 +17,12 @@
 #include "tools/rocin/stat/stats.h"
 
 /* ---------------------------------------------------------------- TCP and memcpy */
-/* Messages of one size over TCP. Either both ends block in the kernel, or both poll and
- * yield the processor between two polls.
+/* Messages of one size over TCP. Either both processes block in the kernel, or both poll
+ * and yield the processor between two polls.
  */
 
-/* First byte of each message: MORE, or LAST in the last message of a slice. The last byte
- * is PAD.
+/* First byte of a message: LAST in the last message of a slice, MORE in the others. The
+ * last byte of each is PAD.
  */
 enum {
 	MORE = 0x11,
@@ -32,7 +32,7 @@ enum {
 
 struct tcp {
 	int fd;
-	int flags; /* flags of socket calls: MSG_DONTWAIT if both ends poll */
+	int flags; /* MSG_DONTWAIT if both processes poll, else 0 */
 	size_t len;
 	uint8_t buf[];
 };
@@ -105,7 +105,9 @@ static void close_tcp(void *state)
 	free(t);
 }
 
-/* Can the failed call simply be repeated? Yields if the socket was not ready. */
+/* Can the call that failed simply be repeated? Yields the processor if the socket was
+ * not ready.
+ */
 static bool may_repeat(const struct rn_bench_end *end)
 {
 	if (errno == EAGAIN && !atomic_load(&end->shared->failed)) {
@@ -129,7 +131,9 @@ static int write_message(struct rn_bench_end *end, const struct tcp *t)
 	return 0;
 }
 
-/* If @count, bytes are counted as soon as they have come, not only whole messages. */
+/* Reads a message. @count: count bytes as soon as they arrive, and not only
+ * whole messages.
+ */
 static int read_message(struct rn_bench_end *end, struct tcp *t, bool count)
 {
 	for (size_t done = 0; done < t->len;) {
@@ -201,11 +205,11 @@ static int run_tcp_lat(struct rn_bench_end *end, void *state, double *result)
 /* ---- memcpy ---- */
 
 enum {
-	/* Distance of the buffers: equal offsets within a page make copies slow on some
-	 * machines.
+	/* Distance between the buffers. With equal offsets within a page, copies are slow
+	 * on some machines.
 	 */
 	APART = 1024,
-	COPY_AT_LEAST = 65536 /* bytes copied between two readings of the clock */
+	COPY_AT_LEAST = 65536 /* bytes copied before the clock is read again */
 };
 
 static int open_memcpy(struct rn_bench_end *end, void **state)
@@ -233,7 +237,7 @@ static int run_memcpy(struct rn_bench_end *end, void *state, double *result)
 
 		do {
 			memcpy((uint8_t *)state + len + APART, state, len);
-			/* Keeps the compiler from removing the copy. */
+			/* Prevents that the compiler removes the copy. */
 			__asm__ volatile("" ::: "memory");
 			done += len;
 		} while (done < until);
@@ -267,24 +271,27 @@ const struct rn_bench_ops rn_bench_memcpy_ops = {
  */
 
 enum {
-	BTH_AND_ICRC = 16, /* bytes of a packet's headers */
-	SEGMENTS_MAX = 64, /* segments that the kernel accepts in one call */
+	BTH_AND_ICRC = 16, /* bytes of the headers in a packet */
+	/* maximum number of segments that the kernel accepts in one call */
+	SEGMENTS_MAX = 64,
 	DATAGRAM_MAX = 65507,
-	/* Bytes of the receive buffer that a packet takes, besides twice its length. */
+	/* Bytes of the receive buffer that a packet occupies, in addition to twice
+	 * its length.
+	 */
 	CHARGE = 768,
 	BATCH = 32,
-	WINDOW_MAX = 1024, /* packets in flight without GSO */
+	WINDOW_MAX = 1024, /* maximum number of packets in flight without GSO */
 	WANTED_RCVBUF = 4 << 20,
 };
 
 struct udp {
 	int fd;
 	bool gso;
-	/* Receive buffer of the receiver, as the kernel counts it. */
+	/* Size of the receiver's receive buffer, in the kernel's way of counting. */
 	uint32_t rcvbuf;
-	uint32_t payload;	     /* bytes of a message in one packet */
+	uint32_t payload;	     /* bytes of a message that are in one packet */
 	uint32_t seg_len, super_len; /* length of a packet and of a GSO super-packet */
-	uint32_t message_len;	     /* length of a ping-pong message with headers */
+	uint32_t message_len;	     /* length of a ping-pong message including headers */
 	uint8_t buf[65536];
 	uint8_t *packets; /* memory for BATCH packets */
 	struct iovec iov[BATCH];
@@ -303,7 +310,9 @@ static int connect_udp(struct rn_bench_end *end, struct udp *u)
 	u->fd = bound_socket(end, SOCK_DGRAM, &mine.addr);
 	if (u->fd < 0)
 		return -1;
-	/* Ask for much; the window is adapted to what the kernel grants. */
+	/* The kernel may grant less than this; the number of packets in flight is adapted
+	 * to that.
+	 */
 	(void)setsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	if (getsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &size, &len))
 		return rn_bench_fail(end, "SO_RCVBUF: %s", strerror(errno));
@@ -375,13 +384,13 @@ static void close_udp(void *state)
 	free(u);
 }
 
-/* Did the call fail for a reason that passes, so that it can simply be repeated? */
+/* Did the call fail for a temporary reason, so that it can simply be repeated? */
 static bool is_transient(void)
 {
 	return errno == EAGAIN || errno == EINTR || errno == ENOBUFS;
 }
 
-/* Ends the sender's slice: waits until all that was sent has arrived. */
+/* Ends the slice in the sender: waits until everything sent has arrived. */
 static int await_arrival(struct rn_bench_end *end, struct rn_bench_meter *m,
 			 uint64_t sent)
 {
@@ -395,7 +404,9 @@ static int await_arrival(struct rn_bench_end *end, struct rn_bench_meter *m,
 	return 0;
 }
 
-/* Has the receiver more to do? After `stop` it goes on until it has received all. */
+/* Has the receiver more to receive? When the sender has ended the slice, it receives
+ * the rest.
+ */
 static bool has_more_to_receive(const struct rn_bench_end *end, uint64_t received)
 {
 	return !rn_bench_stopped(end) || (!atomic_load(&end->shared->failed) &&
@@ -426,7 +437,8 @@ static int receive_super_packets(struct rn_bench_end *end, struct udp *u)
 static int send_super_packets(struct rn_bench_end *end, struct udp *u,
 			      struct rn_bench_meter *m)
 {
-	/* Half of the buffer, because the kernel frees space with a delay after a read.
+	/* Half of the buffer is used, because the kernel frees space only some time after
+	 * a read.
 	 */
 	uint64_t window = u->rcvbuf / 2 / (u->super_len + 4096), sent = 0, received;
 
@@ -509,7 +521,8 @@ static int run_udp_bw(struct rn_bench_end *end, void *state, double *result)
 	return 0;
 }
 
-/* Waits for a message. @m is NULL in the receiver, which ends when the sender says stop.
+/* Waits for a message. @m is NULL in the receiver, which stops when the sender ends
+ * the slice.
  */
 static int await_message(struct rn_bench_end *end, struct udp *u,
 			 struct rn_bench_meter *m)
@@ -584,8 +597,8 @@ static bool is_member(const struct rn_bench_team *team, pid_t pid)
 	return false;
 }
 
-/* Sums up the counters of the team. Returns the number of its processes that rocind
- * knows, or a negative errno with a sentence in @err.
+/* Adds up the counters of the team. Returns the number of its processes that rocind
+ * knows, or a negative errno with an error text in @err.
  */
 static int add_up(struct rn_rocind *daemon, const struct rn_bench_team *team,
 		  struct rn_bench_sent *sum, char *err, size_t err_len)

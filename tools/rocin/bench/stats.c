@@ -9,7 +9,7 @@
 /* For larger samples the normal approximation is good, and the exact p would take long.
  */
 enum {
-	/* Largest sample size for which the exact distribution is computed. */
+	/* Maximum sample size for which the exact distribution is computed. */
 	EXACT_MAX = 20,
 	EXACT_SUM = EXACT_MAX * EXACT_MAX
 };
@@ -53,8 +53,8 @@ struct rn_bench_summary rn_bench_summarize(double *value, unsigned n)
 
 /* ---- Mann-Whitney ---- */
 
-/* The Mann-Whitney statistic U: number of pairs in which a is greater, ties counted half.
- * Both samples are sorted.
+/* Returns the Mann-Whitney statistic U: the number of pairs in which a is greater; ties
+ * count as half. Both samples are sorted.
  */
 static double u_of(const double *a, unsigned n, const double *b, unsigned m)
 {
@@ -71,7 +71,7 @@ static double u_of(const double *a, unsigned n, const double *b, unsigned m)
 	return u;
 }
 
-/* Sum of t^3 - t over the groups of t equal values in both samples. */
+/* Returns the sum of t^3 - t over the groups of t equal values in both samples. */
 static double tie_sum(const double *a, unsigned n, const double *b, unsigned m)
 {
 	unsigned i = 0, j = 0;
@@ -89,7 +89,7 @@ static double tie_sum(const double *a, unsigned n, const double *b, unsigned m)
 	return sum;
 }
 
-/* The exact p-value. ways(n, m, u) is the number of orders of n and m values with
+/* Returns the exact p-value. ways(n, m, u) is the number of orders of n and m values with
  * statistic u: ways(n, m, u) = ways(n - 1, m, u - m) + ways(n, m - 1, u). It is computed
  * for all n at once.
  */
@@ -101,7 +101,7 @@ static double exact_p(unsigned n, unsigned m, double u)
 	memset(ways, 0, sizeof(ways));
 	for (unsigned i = 0; i <= n; i++)
 		ways[i][0] = 1;
-	/* After step j of the outer loop ways[i] holds the values for i and j. */
+	/* After step j of the outer loop, ways[i] has the values for i and j. */
 	for (unsigned j = 1; j <= m; j++)
 		for (unsigned i = 1; i <= n; i++)
 			for (unsigned v = j; v <= i * j; v++)
@@ -163,7 +163,8 @@ void rn_bench_holm(double *p, unsigned n)
 {
 	double floor = 0;
 
-	/* Takes the smallest p that is left, times the number of those left; n is small.
+	/* Multiplies the smallest p that is left by the number of those left, again and
+	 * again. A simple search suffices, as n is small.
 	 */
 	for (unsigned done = 0; done < n; done++) {
 		unsigned least = n;
@@ -172,7 +173,7 @@ void rn_bench_holm(double *p, unsigned n)
 			if (p[i] >= 0 && (least == n || p[i] < p[least]))
 				least = i;
 		floor = fmin(1, fmax(floor, p[least] * (n - done)));
-		p[least] = -1 - floor; /* negative: this p is done */
+		p[least] = -1 - floor; /* negative: this p has been corrected */
 	}
 	for (unsigned i = 0; i < n; i++)
 		p[i] = -1 - p[i];

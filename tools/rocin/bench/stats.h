@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* stats.h - medians, quartiles, and the test whether two samples differ.
  *
- * Independent of what was measured.
+ * These functions do not depend on what was measured.
  */
 #ifndef RN_BENCH_STATS_H
 #define RN_BENCH_STATS_H
 
 #include "rocin/types.h"
 
-/* Summary of a sample. Values that are not numbers are left out; @n counts the others. */
+/* Summary of a sample without the values that are NAN; @n is the number of the others. */
 struct rn_bench_summary {
 	double median, q1, q3, min, max; /* NAN if n is 0 */
 	unsigned n;
@@ -17,7 +17,7 @@ struct rn_bench_summary {
 /* Sorts @value. Quartiles are interpolated linearly between neighbours (type 7 of R). */
 struct rn_bench_summary rn_bench_summarize(double *value, unsigned n);
 
-/* How one sample differs from another. */
+/* Difference between two samples. */
 struct rn_bench_shift {
 	/* Two-sided p of the Mann-Whitney test: probability of ranks that differ as much
 	 * if both samples come from the same distribution; 1 if a sample is empty.
@@ -33,12 +33,12 @@ struct rn_bench_shift {
 struct rn_bench_shift rn_bench_compare(double *a, unsigned a_count, double *b,
 				       unsigned b_count);
 
-/* Corrects several p in place for multiple tests (Holm), so that each can be compared
- * with one significance level.
+/* Corrects several p-values in place for multiple tests (Holm), so that all of them can
+ * be compared with one significance level.
  */
 void rn_bench_holm(double *p, unsigned n);
 
-/* ---- Histogram of times: ns, 32 buckets per doubling ---- */
+/* ---- Histogram of times in ns, with 32 buckets per doubling ---- */
 
 enum {
 	RN_BENCH_TIME_STEPS = 32 * 60
@@ -51,8 +51,8 @@ struct rn_bench_times {
 void rn_bench_times_add(struct rn_bench_times *t, uint64_t ns);
 void rn_bench_times_merge(struct rn_bench_times *t, const struct rn_bench_times *more);
 
-/* @share:	0 .. 1. Returns ns with an error of at most 3 %; NAN if the histogram is
- *	empty.
+/* Returns the time in ns that a share of @share (0 .. 1) of the times does not exceed,
+ * with an error of at most 3 %; NAN if the histogram is empty.
  */
 double rn_bench_times_quantile(const struct rn_bench_times *t, double share);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* team.c - the processes of a team: what each of them does, and how they are controlled.
+/* team.c - the processes of a team: the execution of orders, and the control of
+ * these processes.
  */
 #include "bench.h"
 
@@ -68,13 +69,15 @@ static int run_slice(struct rn_bench_end *end, void *state, double *result)
 		atomic_store_explicit(&shared->stop, true, memory_order_release);
 	if (rn_bench_meet(end) || (ops->check && ops->check(end, state)))
 		return -1;
-	/* Wait for the other process: the next slice overwrites the data just checked. */
+	/* Waits for the other process, because the next slice overwrites the data
+	 * just checked.
+	 */
 	return rn_bench_meet(end);
 }
 
-/* Binds this thread to a processor, after the devices were opened, so that the plugin's
- * own thread stays free. If there is one pair, each of its processes has its own
- * processor; several pairs share two processors.
+/* Binds this thread to a processor. Called after the devices were opened, so that the
+ * plugin's own thread is not bound. If there is one pair, its two processes have
+ * different processors; several pairs share two processors.
  */
 static bool pin(const struct rn_bench_end *end, bool alone)
 {
@@ -95,8 +98,8 @@ static bool pin(const struct rn_bench_end *end, bool alone)
 	return sched_setaffinity(0, sizeof(mine), &mine) == 0;
 }
 
-/* Binds the process to a processor, once; any cell will do, because all cells of a team
- * have the same number of pairs.
+/* Binds the process to a processor, if that is not done. @cell may be any one, because
+ * all cells of a team have the same number of pairs.
  */
 static int pin_for(struct member *m, unsigned cell)
 {
@@ -150,8 +153,8 @@ static bool next_order(int fd, struct rn_bench_order *order)
 	return n == sizeof(*order) && order->what != RN_BENCH_ORDER_END;
 }
 
-/* Executes the orders that come from @fd, until RN_BENCH_ORDER_END or the end of the
- * process that gives them. Does not return.
+/* Executes the orders that come from @fd, until RN_BENCH_ORDER_END comes or the process
+ * that sends them ends. Does not return.
  */
 static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *plan,
 			bool pin, int fd)
@@ -169,7 +172,7 @@ static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *pl
 		if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer))
 			rc = -1;
 	}
-	/* Close only after the other process has received its last data. */
+	/* Connections are closed when the other process has received its last data. */
 	if (rc == 0)
 		rc = rn_bench_meet(end);
 	close_all(&m);
@@ -178,8 +181,8 @@ static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *pl
 
 /* ----------------------------------------------------------------- whole teams */
 enum {
-	ANSWER_MS = 60000, /* ms that an order may take in addition to its slice */
-	END_MS = 20000	   /* ms for closing, for instance, 10000 QPs */
+	ANSWER_MS = 60000, /* ms that an order may take in addition to its time slice */
+	END_MS = 20000	   /* ms for closing, for instance of 10000 QPs */
 };
 
 bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cell *b)
@@ -189,14 +192,16 @@ bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cel
 
 	if (a->pairs != b->pairs || (fa == RN_BENCH_VERBS) != (fb == RN_BENCH_VERBS))
 		return false;
-	/* Socket cells share no device settings, so any of them fit one team. */
+	/* Cells without verbs need no device settings, so one team can measure all
+	 * of them.
+	 */
 	return fa != RN_BENCH_VERBS ||
 	       (a->wire == b->wire && a->qps == b->qps && a->rcvbuf == b->rcvbuf);
 }
 
 /* ---- Starting ---- */
 
-/* Sets the variables that the plugin reads when it opens the device, which comes later.
+/* Sets the environment variables that the plugin reads when the device is opened later.
  */
 static void set_environment(const struct rn_bench_cell *cell)
 {
@@ -205,7 +210,7 @@ static void set_environment(const struct rn_bench_cell *cell)
 
 	if (rn_bench_item_info[cell->item].family != RN_BENCH_VERBS)
 		return;
-	/* If the user has set no-icrc, keep it. */
+	/* If the user has set no-icrc, the variable stays as it is. */
 	if (cell->wire != RN_BENCH_OVER_LOCAL)
 		setenv("ROCIN_LOCAL", "off", 1);
 	else if (!local || strcmp(local, "no-icrc") != 0)
@@ -252,8 +257,8 @@ static int start_process(const struct start *s, struct rn_bench_pair *pair,
 	pair->pid[role] = fork();
 	if (pair->pid[role] == 0) {
 		close(fd[0]);
-		/* Closes the other process's socket for orders, so that this process
-		 * notices the end of the parent.
+		/* Close the other process's socket for orders; if it stayed open here,
+		 * that process would not notice the end of the parent.
 		 */
 		if (role == RN_BENCH_RECEIVER)
 			close(pair->fd[RN_BENCH_SENDER]);
@@ -313,8 +318,8 @@ static void fail_all(struct rn_bench_team *team)
 			atomic_store(&team->pair[i].shared->failed, true);
 }
 
-/* Explains a failure: the reason that a process has stored, else how process @ended ended
- * (-1: none did). Returns -1.
+/* Writes the reason of a failure to @err: the text that a process has stored, or else how
+ * process @ended ended (-1: none has). Returns -1.
  */
 static int explain(struct rn_bench_team *team, int ended, char *err, size_t err_len)
 {
@@ -332,7 +337,7 @@ static int explain(struct rn_bench_team *team, int ended, char *err, size_t err_
 		snprintf(err, err_len, "a measuring process does not answer");
 		return -1;
 	}
-	/* The process has closed its socket, so it has ended or is about to. */
+	/* The process has closed its socket, so it has ended or will soon. */
 	if (waitid(P_PID, (id_t)team->pair[ended / 2].pid[ended % 2], &info,
 		   WEXITED | WNOWAIT) == 0 &&
 	    info.si_code != CLD_EXITED)
@@ -408,9 +413,9 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 	return 0;
 }
 
-/* ---- Ending ---- */
+/* ---- End of a team ---- */
 
-/* Waits until the process closes its socket, which it does at its end. */
+/* Waits until the process ends, which closes its socket. */
 static bool await_end(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = 0 };
@@ -427,8 +432,8 @@ static int end_process(struct rn_bench_pair *pair, unsigned role, bool failed)
 	int status = 0;
 
 	if (pair->pid[role]) {
-		/* After a failure the process may be waiting for something that never
-		 * comes.
+		/* After a failure the process may be waiting for something that will
+		 * never come, so it is killed.
 		 */
 		if (failed || !await_end(pair->fd[role]))
 			kill(pair->pid[role], SIGKILL);

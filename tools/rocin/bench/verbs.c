@@ -8,13 +8,13 @@
 #include "rocin/random.h"
 
 /* ------------------------------------------------------------------------------ data */
-/* The bytes of the test data at position @i. */
+/* Returns the 8 bytes of the test data at position @i. */
 static uint64_t pattern_at(uint64_t seed, size_t i)
 {
 	return rn_random_at((seed << 32) + i, 0);
 }
 
-/* Fill @buf with the test data of @seed, or compare it with them. */
+/* Fill @buf with the test data of @seed, or compare it with these data. */
 static void fill_pattern(uint8_t *buf, size_t len, uint64_t seed)
 {
 	for (size_t i = 0; i < len; i += 8) {
@@ -39,12 +39,13 @@ static bool is_pattern(const uint8_t *buf, size_t len, uint64_t seed)
 enum {
 	DEPTH_MAX = 128,
 	DEPTH_MIN = 8,
-	UNDER_WAY = 1 << 20,   /* bytes in flight, unless DEPTH_MIN requests are more */
-	OVERLAP_LEN = 4 << 10, /* from this size on all messages use the same memory */
+	/* maximum number of bytes in flight, unless DEPTH_MIN requests are more */
+	UNDER_WAY = 1 << 20,
+	OVERLAP_LEN = 4 << 10, /* messages of this size or more all use the same memory */
 	RX_PER_TX = 4,
 	BURST = 32,
 	INLINE_MAX = 256,
-	QP_SHIFT = 32 /* position of the QP number in wr_id; the count is below it */
+	QP_SHIFT = 32 /* position in wr_id of the number of the QP; a count is below it */
 };
 
 /* clang-format off */
@@ -90,7 +91,7 @@ static int post_recv(struct rn_bench_end *end, struct rn_bench_verbs *v, uint64_
 	return 0;
 }
 
-/* Posts one request to a QP. If it is signaled, its completion counts for @count
+/* Posts one request to a QP. If it is signaled, its completion stands for @count
  * requests. Returns 0, or -1 after rn_bench_fail().
  */
 static int post_request(struct rn_bench_end *end, struct rn_bench_verbs *v, uint32_t qp,
@@ -145,8 +146,8 @@ static int take_completion(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	return post_recv(end, v, qp);
 }
 
-/* Calls ibv_poll_cq() once, counts the completions and replaces each used receive.
- * Returns the number of completions, or -1 after rn_bench_fail().
+/* Calls ibv_poll_cq() once, counts the completions, and posts a new receive for each one
+ * that was used. Returns the number of completions, or -1 after rn_bench_fail().
  */
 static int poll_and_refill(struct rn_bench_end *end, struct rn_bench_verbs *v)
 {
@@ -161,7 +162,9 @@ static int poll_and_refill(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return n;
 }
 
-/* Polls until the sender says stop and no more completions come. Returns 0 or -1. */
+/* Polls until the sender has ended the slice and no more completions come. Returns 0
+ * or -1.
+ */
 static int serve_until_stop(struct rn_bench_end *end, struct rn_bench_verbs *v)
 {
 	int n;
@@ -169,8 +172,8 @@ static int serve_until_stop(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	do
 		n = poll_and_refill(end, v);
 	while (n >= 0 && !rn_bench_stopped(end));
-	/* Messages that completed at the sender have arrived, but perhaps after the last
-	 * poll.
+	/* Messages that completed at the sender have arrived, but possibly after the
+	 * last poll.
 	 */
 	while (n >= 0) {
 		n = poll_and_refill(end, v);
@@ -213,7 +216,7 @@ static int post_receives(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return 0;
 }
 
-/* The operations of struct rn_bench_ops for one item at each end. */
+/* Opens the verbs objects for one item, and connects with the other process. */
 static int open_verbs(struct rn_bench_end *end, void **state)
 {
 	const struct rn_bench_cell *cell = end->cell;
@@ -229,10 +232,11 @@ static int open_verbs(struct rn_bench_end *end, void **state)
 	v->events = shape[cell->item].events;
 	v->len = cell->len;
 	choose_depths(v, cell);
-	/* With several QPs the order of arrival is unknown, so all use one slot. */
+	/* With several QPs the order of arrival is unknown, so all messages use one slot.
+	 */
 	v->rx_slots = v->len >= OVERLAP_LEN || cell->qps > 1 ? 1 : v->rx_depth;
 	v->rx_stride = (v->len + 63) & ~(size_t)63;
-	/* The word that the receiver spins on must not be the word that it sends. */
+	/* The word on which the receiver spins must not be the word that it sends. */
 	v->rx_offset = v->len >= OVERLAP_LEN && v->streams ? 0 : v->rx_stride;
 	cfg.buf_len = v->rx_offset + v->rx_slots * v->rx_stride;
 	carries = v->opcode == IBV_WR_SEND || v->opcode == IBV_WR_RDMA_WRITE;
@@ -249,7 +253,8 @@ static int open_verbs(struct rn_bench_end *end, void **state)
 	v->link.remote_va += v->rx_offset;
 	if (post_receives(end, v))
 		return -1;
-	/* The other process sends only after this meeting, when all receives are posted.
+	/* The other process does not send before this point, when all receives
+	 * are posted.
 	 */
 	return rn_bench_meet(end);
 }
@@ -266,7 +271,7 @@ static void close_verbs(void *state)
 /* --------------------------------------------------------------------------- streams */
 /* Streams: as many requests as possible, to measure bandwidth and message rate. */
 
-/* The end whose buffer has the data before the transfer. */
+/* Returns the process whose buffer has the data before the transfer. */
 static enum rn_bench_role source_of(const struct rn_bench_verbs *v)
 {
 	return v->opcode == IBV_WR_RDMA_READ ? RN_BENCH_RECEIVER : RN_BENCH_SENDER;
@@ -310,7 +315,7 @@ static int check_data(struct rn_bench_end *end, void *state)
 			       ? 0
 			       : rn_bench_fail(end, "the data differs");
 	for (uint64_t i = 0; i < v->rx_slots && i < sent; i++) {
-		/* The last messages lie in the slots of the receives posted last. */
+		/* The last messages lie in the slots of the last receives posted. */
 		uint64_t slot = v->opcode == IBV_WR_SEND ? v->next_recv - 1 - i : 0;
 
 		if (!is_pattern(rx_slot(v, slot), v->len, end->round))
@@ -353,7 +358,8 @@ static int run_sender(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	while (rn_bench_meter_runs(m, v->completed)) {
 		int n = 1;
 
-		/* Read the clock not for each small message, as that costs too much. */
+		/* The clock is not read for each small message, as that costs too much.
+		 */
 		for (unsigned i = 0; i < RN_BENCH_POLL_BATCH && n > 0; i++) {
 			if (fill_send_queues(end, v))
 				return -1;
@@ -395,18 +401,20 @@ const struct rn_bench_ops rn_bench_stream_ops = {
 };
 
 /* ----------------------------------------------------------------------- round trips */
-/* Round trips: one message at a time, there and back, or a request and its response. */
+/* Round trips: messages go to and fro one at a time, or each is a request and
+ * its response.
+ */
 
 enum {
-	/* SEND ping-pong: every how many sends are signaled, as the reply already tells
-	 * that a send was completed.
+	/* SEND ping-pong: one send in this many is signaled. The others need no
+	 * completion, as the reply shows that they have completed.
 	 */
 	SIGNAL_EVERY = 32,
-	/* Number of polls between two checks whether the other process has failed. */
+	/* Number of polls after which to check whether the other process has failed. */
 	LOOK_EVERY = 1024
 };
 
-/* The last word of a message, which is placed last. */
+/* Returns the address of the last word of a message, which the device writes last. */
 static uint64_t *word_of(const struct rn_bench_verbs *v, uint8_t *message)
 {
 	return (uint64_t *)(void *)(message + (v->len - sizeof(uint64_t)) / 8 * 8);
@@ -431,7 +439,7 @@ static int sleep_for_event(struct rn_bench_end *end, struct rn_bench_verbs *v)
 }
 
 /* Waits for the next message of a ping-pong. Returns 1 when it has come, 0 when the
- * sender says stop, -1 on failure.
+ * sender has ended the slice, -1 on failure.
  */
 static int await_send(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		      struct rn_bench_meter *m)
@@ -450,8 +458,8 @@ static int await_send(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		if (n < 0)
 			return -1;
 	}
-	/* The slot's receive has been posted again, but the next message comes only after
-	 * the reply.
+	/* The receive of this slot has been posted again, but the next message comes only
+	 * after the reply to this one.
 	 */
 	memcpy(&got, word_of(v, rx_slot(v, v->next_recv - v->rx_depth - 1)), sizeof(got));
 	if (got != v->sequence)
@@ -459,7 +467,7 @@ static int await_send(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	return 1;
 }
 
-/* Waits for a WRITE: spins on memory and makes no verbs call meanwhile. */
+/* Waits for a WRITE. Spins on memory, without any verbs call. */
 static int await_write(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		       struct rn_bench_meter *m)
 {
@@ -510,7 +518,9 @@ static int run_ping(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	}
 	if (!v->events)
 		return 0;
-	/* One more message wakes the receiver, which sleeps and does not see the flag. */
+	/* The receiver may sleep, so that it does not see the flag; one more message
+	 * wakes it.
+	 */
 	atomic_store(&end->shared->stop, true);
 	v->sequence++;
 	return transmit_word(end, v);

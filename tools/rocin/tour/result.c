@@ -156,9 +156,8 @@ static bool is_same(const struct rn_tour_packet *x, const struct rn_tour_packet 
 	       memcmp(x->p.at, y->p.at, x->p.have) == 0;
 }
 
-/* @got is a packet as its receiver captured it. Copies its diagnostic to the first
- * sent packet
- * with the same content that has none yet.
+/* Copies the diagnostic in @got, a packet as its receiver captured it, to the same packet
+ * as it was sent: the first one with the same content that has no such diagnostic yet.
  */
 static void match(struct rn_tour_result *r, const struct rn_tour_packet *got)
 {
