@@ -124,8 +124,9 @@ void rn_bench_meter_start(struct rn_bench_meter *m, struct rn_bench_end *end);
  */
 void rn_bench_meter_start_trips(struct rn_bench_meter *m, struct rn_bench_end *end);
 
-/* @done:	number of units so far, which never decreases. False when the slice is
- * over. */
+/* Returns false when the slice is over. @done: number of units so far, which never
+ * decreases.
+ */
 bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done);
 
 /* Checks, in a loop that waits, whether waiting still makes sense. Returns 0, or -1 if

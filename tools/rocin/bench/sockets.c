@@ -263,11 +263,12 @@ const struct rn_bench_ops rn_bench_memcpy_ops = {
 };
 
 /* ------------------------------------------------------------------------------- UDP */
-/* The upper limit for a transport over UDP: raw UDP sockets with polling receivers.
+/* Measures how fast a transport over UDP could be at most, with raw UDP sockets and
+ * polling receivers.
  *
- * A counter in shared memory tells the sender how much has arrived, and the window is
- * what the receive buffer holds. So no packet is lost and no time is spent on
- * acknowledgements.
+ * The receiver counts what has arrived in shared memory, where the sender reads the
+ * count. The sender has no more in flight than the receive buffer holds. So no packet is
+ * lost, and no time is spent on acknowledgements.
  */
 
 enum {

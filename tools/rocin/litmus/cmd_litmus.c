@@ -13,9 +13,9 @@
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 
-/* ----------------------------------------------------------------------------- files */
+/* ---- Test files ---- */
 enum {
-	FILE_MAX = 4 << 20, /* bytes of the largest test file */
+	FILE_MAX = 4 << 20, /* maximum size of a test file in bytes */
 };
 
 static int add_test(struct rn_report *r, const char *file,
@@ -76,7 +76,9 @@ static int read_file(struct rn_report *r, const char *file)
 	return rc;
 }
 
-/* Skips directories, pipes and the like; opening a pipe would wait for its writer. */
+/* Is the entry a file named *.litmus? Directories, pipes and the like are skipped;
+ * opening a pipe would wait for its writer.
+ */
 static int is_litmus(const struct dirent *entry)
 {
 	size_t len = strlen(entry->d_name), end = strlen(".litmus");
@@ -151,7 +153,7 @@ static void free_report(struct rn_report *r)
 
 /* ----------------------------------------------------------------------- the command */
 enum {
-	EXIT_NOT_READ = 2, /* a file cannot be parsed, or a back end does not work */
+	EXIT_NOT_READ = 2, /* a file cannot be parsed, or a back end cannot work */
 	SETS_MAX = 64,	   /* maximum number of knob sets for one test */
 };
 
@@ -297,7 +299,7 @@ static rn_litmus_back_end find_back_end(const char *name)
 
 /* ---- Knobs ---- */
 
-/* The different knob sets of one test. */
+/* The knob sets of one test, each once. */
 struct sets {
 	struct rn_litmus_setup set[SETS_MAX];
 	unsigned count;
@@ -312,7 +314,7 @@ static void add_set(struct sets *sets, const struct rn_litmus_setup *setup)
 	sets->set[sets->count++] = *setup;
 }
 
-/* Adds a mode, changed by the knobs of the command line. */
+/* Adds the knob set of a mode, with the changes that the command line asks for. */
 static int add_mode(const struct litmus_args *args, const struct rn_litmus_test *t,
 		    const char *mode, size_t len, struct sets *sets)
 {
@@ -361,7 +363,7 @@ static void verdict_sets(const struct rn_litmus_test *t, struct sets *sets)
 		struct rn_litmus_setup setup;
 		char err[256];
 
-		/* Cannot fail: the parser has checked it. */
+		/* This cannot fail, because the parser has checked the verdict. */
 		if (!rn_litmus_verdict_setup(t, &t->verdict[i], &setup, err, sizeof(err)))
 			add_set(sets, &setup);
 	}
@@ -482,7 +484,9 @@ static int write_report(const struct litmus_args *args, const struct rn_report *
 	return rc;
 }
 
-/* If a back end fails, its results so far are still reported. */
+/* Runs the command. If a back end fails, the results it had until then are
+ * still reported.
+ */
 int rn_cmd_litmus(int argc, char **argv)
 {
 	struct litmus_args args = { .o = { .backend = "explore", .seed = 1 } };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* explore.c - the back ends of `rocin litmus` that need no device: the explorer tries
- * every schedule of the model, the other one tries random schedules.
+/* explore.c - the back ends of `rocin litmus` that need no device: `explore' tries every
+ * schedule of the model, `model' tries random schedules.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "tools/rocin/common/cmd.h"
 
 enum {
-	STEPS = 4096, /* maximum steps of a witness; longer ones are cut off */
+	STEPS = 4096, /* maximum number of steps of a witness; a longer one is cut off */
 };
 
 static double now(void)
@@ -23,7 +23,7 @@ static double now(void)
 	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* Memory of a back end. */
+/* Memory that a back end uses for a run. */
 struct bench {
 	struct rn_model_plan plan;
 	struct rn_model *model;
@@ -50,7 +50,7 @@ static struct bench *open_bench(void)
 	return b;
 }
 
-/* Returns 0 or -errno; after -E2BIG the run is already marked as skipped. */
+/* Prepares a run. Returns 0 or -errno; after -E2BIG the run is marked as skipped. */
 static int set_up(struct bench *b, const struct rn_report_test *test,
 		  struct rn_report_run *run)
 {

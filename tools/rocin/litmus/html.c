@@ -8,7 +8,7 @@
 #include "sim/pcie/model/topology.h"
 #include "tools/rocin/common/html.h"
 
-/* Columns of the summary: one per mode, and one for other knob sets. */
+/* Columns of the summary: one for each mode, and one for all other knob sets. */
 enum {
 	COLUMN_OTHER = RN_PCIE_MODE_COUNT,
 	COLUMNS,
@@ -36,8 +36,8 @@ static const char *expect_name(const struct rn_litmus_verdict *v)
 						  : "always";
 }
 
-/* Is this verdict equal to an earlier one? A file may contain it for the default knobs
- * and again for the mode.
+/* Is this verdict equal to an earlier one of the run? A file may contain a verdict twice,
+ * for the default knobs and for the mode.
  */
 static bool is_repeated(const struct rn_report_run *run, size_t verdict)
 {
@@ -93,7 +93,9 @@ static void cards(FILE *to, const struct rn_report *r)
 	fputs("</div>\n", to);
 }
 
-/* Writes a cell such as "F ok" or "A 12/100": the expectation and the result. */
+/* Writes the text of a cell, such as "F ok" or "A 12/100": the expectation and
+ * the result.
+ */
 static void cell_word(FILE *to, const struct rn_report_run *run,
 		      const struct rn_report_verdict *v)
 {
@@ -297,7 +299,7 @@ static const struct rn_report_state *state_of(const struct rn_report_run *run,
 	return s && s->step_count > 0 ? s : NULL;
 }
 
-/* Explains the outcome in a sentence for readers who do not know the model. */
+/* Explains the outcome for readers who do not know the model. */
 static void explain_outcome(FILE *to, const struct rn_litmus_test *t,
 			    const struct rn_report_state *s)
 {
@@ -385,7 +387,7 @@ static void rules(FILE *to, const struct rn_litmus_test *t)
 
 /* ---- The page ---- */
 
-/* Shows a picture for each failure, and for the first weak outcome. */
+/* Writes a picture for each failure, and for the first weak outcome. */
 static void pictures(FILE *to, const struct rn_report_test *test)
 {
 	bool is_shown = false;

@@ -7,13 +7,13 @@
  * live_player.c	a thread of the test, its work requests, its DMA engines
  * live_rounds.c	all runs of a test, counting of final states, steps of one run
  *
- * Each thread of a test is a thread of a process, and each NIC of a node is a device.
- * Either all nodes are in one process, or each node has its own (`processes'); these
- * processes synchronise in shared memory. Queue pairs are connected once per test and
- * used for all runs.
+ * Each thread of a test is run by a thread of a process, and each NIC of a node by a
+ * device. Either one process runs all nodes, or each node has a process of its own
+ * (`processes'); these processes synchronise in shared memory. Queue pairs are connected
+ * once per test and used for all runs.
  *
- * A worker is a process with the nodes that it plays. One worker is the lead: it plays
- * the first node and counts the final states.
+ * Such a process is called a worker. The worker that runs the first node is the lead: it
+ * counts the final states.
  */
 #ifndef RN_LIVE_H
 #define RN_LIVE_H
@@ -28,11 +28,11 @@
 #include "rocin/storage.h"
 
 /* ---- The library ---- */
-/* Functions of librocin-gpu.so, which is loaded by dlopen(), so that rocin-litmus also
- * runs where it is not installed.
+/* Functions of librocin-gpu.so. It is loaded by dlopen(), so that rocin-litmus also works
+ * if the library is not installed.
  */
 
-/* X(function) for each function; all must exist. */
+/* X(function) for each function; the library must have all of them. */
 #define RN_LIVE_LIB_FUNCTIONS(X)        \
 	X(rn_pcie_set_knobs)            \
 	X(rn_pcie_seed)                 \
@@ -76,54 +76,54 @@ struct rn_live_lib {
 };
 
 /* Loads the library from the directory of this program. Returns 0, also if it does not
- * exist; -1 with a sentence if it lacks a function.
+ * exist; -1 with an error text if it lacks a function.
  */
 int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len);
 
 enum {
 	RN_LIVE_NICS = RN_NIC_MAX,
 	RN_LIVE_MEMORIES = RN_LITMUS_NODES + RN_GPU_MAX + RN_NIC_MAX,
-	/* Bytes of the host memory of a node, and of the memory of a GPU. */
+	/* Size in bytes of a node's host memory, and of a GPU's memory. */
 	RN_LIVE_ARENA = 1 << 20,
-	/* Offset in the host memory of a node where sources of inline data begin. */
+	/* Offset in a node's host memory of the area for inline data. */
 	RN_LIVE_STAGE = 256 << 10,
 	RN_LIVE_PAGE = 4096,
-	/* Size of memory on a NIC, which is also its alignment. */
+	/* Size of the memory on a NIC, which is aligned to its size. */
 	RN_LIVE_DM_LOG = 14,
 	RN_LIVE_DM = 1 << RN_LIVE_DM_LOG,
-	RN_LIVE_MOVES = 4096, /* TLP moves that a trace holds */
-	/* Depth of queues: more than the work requests of any test. */
+	RN_LIVE_MOVES = 4096, /* maximum number of TLP moves in a trace */
+	/* Depth of queues: greater than the number of work requests in any test. */
 	RN_LIVE_DEPTH = 64,
 };
 
-/* CLOCK_MONOTONIC in ns. */
+/* Returns CLOCK_MONOTONIC in ns. */
 uint64_t rn_live_now(void);
 
-/* ---- The layer between devices and memory ---- */
+/* ---- Simulated PCIe layer ---- */
 
 struct rn_live;
 
-/* Sets the knobs of the layer for the next run, whose seed is l->shared->seed. Does
- * nothing if the layer is off.
+/* Sets the knobs of the simulated PCIe layer for the next run, whose seed is
+ * l->shared->seed. Does nothing if the layer is off.
  */
 int rn_live_set_layer(struct rn_live *l);
 
 /* ---- Layout in memory ---- */
 
-/* A memory of the test: host memory of a node, or memory of a GPU or NIC. */
+/* One of the memories in a test: host memory of a node, or memory of a GPU or NIC. */
 struct rn_live_memory {
 	uint8_t node, agent;
-	uint8_t gpu; /* number of the GPU in this process that stands for it */
+	uint8_t gpu; /* number of the GPU of this process that is used for it */
 };
 
 struct rn_live_place {
 	uint8_t memory;
 	uint32_t offset;
-	uint32_t bytes; /* bytes of the location in a message with one element */
+	uint32_t bytes; /* bytes of the location if it is the only element of a message */
 };
 
-/* A NIC of the test; its index in rn_live_map.nic is the number of the device that stands
- * for it.
+/* A NIC of the test. Its index in rn_live_map.nic is the number of the device that is
+ * used for it.
  */
 struct rn_live_nic_name {
 	uint8_t node, agent;
@@ -134,7 +134,8 @@ struct rn_live_map {
 	struct rn_live_place place[RN_LITMUS_LOCATIONS];
 	struct rn_live_nic_name nic[RN_LIVE_NICS];
 	unsigned memories, nics;
-	uint32_t element; /* bytes of a location in a message with several elements */
+	/* bytes of a location if it is one of several elements of a message */
+	uint32_t element;
 };
 
 /**
@@ -142,7 +143,7 @@ struct rn_live_map {
  *
  * The remote elements of one message are placed side by side, each in its own granule.
  *
- * Return: false with one sentence in @why if the test cannot run here.
+ * Return: true, or false with the reason in @why if the test cannot run here.
  */
 bool rn_live_map(const struct rn_litmus_test *t, uint32_t granule,
 		 struct rn_live_map *map, char *why, size_t why_len);
@@ -158,8 +159,8 @@ struct rn_live_end {
 	uint8_t mtu;
 };
 
-/* When an instruction began and ended (rn_live_now()), and the value that it read or
- * wrote.
+/* Times at which an instruction began and ended (rn_live_now()), and the value that it
+ * read or wrote.
  */
 struct rn_live_mark {
 	uint64_t began, ended;
@@ -174,32 +175,33 @@ struct rn_live_thread_result {
 };
 
 struct rn_live_shared {
-	/* For workers, and for threads that start by themselves (not launched kernels).
+	/* Barrier for workers and for threads that run all the time (not
+	 * launched kernels).
 	 */
 	pthread_barrier_t all;
-	pthread_barrier_t workers; /* barrier that only workers use */
-	/* Written by the lead before a barrier, read by others after it. */
+	pthread_barrier_t workers; /* barrier for workers only */
+	/* These are written by the lead before a barrier and read by others after it. */
 	uint64_t seed; /* seed of the next run */
-	/* Threads that still wait in the next run at this time give up. */
+	/* Time at which threads that still wait for something in the next run give up. */
 	uint64_t deadline;
-	bool is_last; /* there is no next run; threads end */
-	/* Number of workers that have taken all their completions of this run. */
+	bool is_last; /* there is no next run, so threads end */
+	/* Number of workers that have polled all their completions of this run. */
 	_Atomic unsigned emptied;
-	/* Ends of each QP: requester, responder. */
+	/* QPNs and addresses of each QP: requester, responder. */
 	struct rn_live_end end[RN_LITMUS_QPS][2];
-	/* Address of each memory in work requests. */
+	/* Address of each memory for use in work requests. */
 	uint64_t address[RN_LIVE_MEMORIES];
-	/* [0]: strict, [1]: relaxed ordering. */
+	/* R_Keys for strict ordering ([0]) and for relaxed ordering ([1]). */
 	uint32_t rkey[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct rn_live_thread_result thread[RN_LITMUS_THREADS];
 	int64_t final[RN_LITMUS_LOCATIONS];
-	/* The first failure of any worker. The worker that fails first writes `why', then
-	 * sets `failed'.
+	/* The first failure of any worker. The worker that fails first writes `why', and
+	 * then sets `failed'.
 	 */
 	atomic_flag has_failed;
 	_Atomic bool failed;
-	_Atomic bool is_lost; /* the failure may come from the packet loss that the user
-				 has asked for */
+	/* the failure may be caused by packet loss that the user has asked for */
+	_Atomic bool is_lost;
 	char why[160];
 	_Alignas(RN_LIVE_PAGE) uint8_t host[RN_LITMUS_NODES][RN_LIVE_ARENA];
 };
@@ -213,10 +215,12 @@ struct rn_live_device {
 	uint16_t lid;
 	uint8_t gid_index;
 	bool is_ethernet;
-	uint8_t rd_atomic; /* outstanding READs and atomics, 1 .. 16 */
+	uint8_t rd_atomic; /* maximum number of outstanding READs and atomics, 1 .. 16 */
 	uint8_t mtu;	   /* enum ibv_mtu */
 	uint32_t max_inline;
-	/* Access flag for FLUSH at registration; 0: the device has no FLUSH. */
+	/* Access flag for FLUSH when memory is registered; 0: the device does not
+	 * support FLUSH.
+	 */
 	unsigned flush_access;
 };
 
@@ -225,9 +229,9 @@ void rn_live_close_devices(struct rn_live *l);
 /* ---- A worker ---- */
 
 struct rn_live_qp {
-	struct ibv_qp *side[2]; /* requester, responder; NULL if in another worker */
-	unsigned recvs;		/* receives that are posted for each run */
-	_Atomic unsigned sends; /* messages of this run that consume a receive */
+	struct ibv_qp *side[2]; /* requester, responder; NULL: another worker has it */
+	unsigned recvs;		/* receives to post for each run */
+	_Atomic unsigned sends; /* messages sent in this run that consume a receive */
 };
 
 struct rn_live {
@@ -235,28 +239,29 @@ struct rn_live {
 	struct rn_live_shared *shared;
 	const struct rn_live_request *request;
 	const struct rn_litmus_test *test;
-	uint32_t nodes; /* one bit per node that this worker plays */
+	uint32_t nodes; /* one bit for each node that this worker runs */
 	bool is_lead;
 	unsigned workers;
 	struct ibv_device **list;
 	int list_len;
 	struct rn_live_device device[RN_LIVE_NICS];
-	struct rn_gpu_buffer gpu_memory[RN_GPU_MAX]; /* allocated once and kept */
+	struct rn_gpu_buffer gpu_memory[RN_GPU_MAX]; /* allocated once for all tests */
 	bool has_trace;
 
 	/* The fields from here on are reset for each test. */
 	struct rn_live_map map;
 	struct ibv_dm *dm[RN_LIVE_MEMORIES]; /* memory on a NIC; else NULL */
-	/* Address for the CPU; NULL for memory on a NIC, which the CPU cannot address. */
+	/* Address for the CPU; NULL: memory on a NIC, which the CPU cannot address. */
 	uint8_t *memory[RN_LIVE_MEMORIES];
-	/* Address for kernels; the same as for the CPU if it is host memory. */
+	/* Address for kernels; for host memory it equals the address for the CPU. */
 	uint8_t *device_memory[RN_LIVE_MEMORIES];
 	struct ibv_mr *mr[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct ibv_cq *cq[RN_LITMUS_CQS];
-	_Atomic unsigned recv_seen[RN_LITMUS_CQS]; /* CQEs of receives in this run */
+	/* number of CQEs of receives in this run */
+	_Atomic unsigned recv_seen[RN_LITMUS_CQS];
 	struct rn_live_qp qp[RN_LITMUS_QPS];
 	struct rn_live_drive *drive;
-	uint64_t began, ended; /* times of the threads of the last run */
+	uint64_t began, ended; /* when the threads of the last run began and ended */
 };
 
 static inline bool rn_live_plays(const struct rn_live *l, unsigned node)
@@ -264,19 +269,20 @@ static inline bool rn_live_plays(const struct rn_live *l, unsigned node)
 	return (l->nodes >> node & 1) != 0;
 }
 
-/* Stores the reason of a failure, if it is the first one. Returns -1. */
+/* Stores the reason of a failure, unless there was one before. Returns -1. */
 int rn_live_fail(struct rn_live *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* ---- Memory and queue pairs ---- */
 
-/* Makes everything that the runs of l->test need. Returns 0, or -1 after rn_live_fail().
+/* Makes the memory, queue pairs and so on that l->test needs. Returns 0, or -1
+ * after rn_live_fail().
  */
 int rn_live_connect(struct rn_live *l);
 void rn_live_disconnect(struct rn_live *l);
 
-/* The address of a location for the CPU, its address in work requests, and the MR of this
- * worker through which NIC @nic accesses it.
+/* Return the address of a location for the CPU; its address in work requests; and the MR
+ * of this worker through which NIC @nic accesses it.
  */
 uint8_t *rn_live_address(const struct rn_live *l, unsigned loc);
 uint64_t rn_live_name(const struct rn_live *l, unsigned loc);
@@ -285,19 +291,19 @@ bool rn_live_is_relaxed(const struct rn_live *l, unsigned loc);
 
 /* ---- Memory on NICs ---- */
 
-/* Have the devices memory as large as the test needs? Opens them. With several processes
- * the answer is always true, as each process opens only its own devices.
+/* Do the devices have memory as large as the test needs? Opens the devices. With several
+ * processes it always returns true, as each process opens only its own devices.
  */
 bool rn_live_has_dm(struct rn_live *l);
 
 /* Is the location in memory on a NIC? */
 bool rn_live_is_dm(const struct rn_live *l, unsigned loc);
-/* Load: the value that all words of the location hold, or RN_LIVE_TORN if they differ.
- * Store: writes one word.
+/* Load: returns the value that all words of the location have, or RN_LIVE_TORN if they
+ * differ. Store: writes @value to one word.
  */
 int64_t rn_live_dm_load(struct rn_live *l, unsigned loc);
 void rn_live_dm_store(struct rn_live *l, unsigned loc, int64_t value);
-/* Gives a location on a NIC its initial value. */
+/* Sets a location on a NIC to its initial value. */
 void rn_live_dm_reset(struct rn_live *l, unsigned loc);
 
 /* ---- Work requests ---- */
@@ -306,19 +312,21 @@ enum {
 	RN_LIVE_QUIET_WR = 1 << 20, /* wr_id of the SEND that ends a run */
 };
 
-/* Posts the receives for one run, and one for the SEND that ends the run. */
+/* Posts the receives for one run, and one more for the SEND that ends the run. */
 int rn_live_post_receives(struct rn_live *l, unsigned qp);
-/* Posts SENDs for the receives that are left, then the SEND that ends the run. */
+/* Posts SENDs for the @unused receives that no message has consumed, and then the SEND
+ * that ends the run.
+ */
 int rn_live_post_quiet(struct rn_live *l, unsigned qp, unsigned unused);
-/* Posts a SEND without data and without completion. */
+/* Posts a SEND without data, which gives no completion. */
 int rn_live_post_unsignaled(struct rn_live *l, unsigned qp);
 
-/* Polls for one CQE: 1 if there is one, 0 if not, -1 after rn_live_fail(). */
+/* Polls for one CQE. Returns 1 if there is one, 0 if not, -1 after rn_live_fail(). */
 int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
 
 /* ---- DMA engines ---- */
 
-/* Prepares the DMA engines, if the test has any in a node that this worker plays. */
+/* Prepares the DMA engines, if the nodes of this worker have any in the test. */
 int rn_live_drive_open(struct rn_live *l);
 void rn_live_drive_close(struct rn_live *l);
 int rn_live_drive_reset(struct rn_live *l);
@@ -326,20 +334,23 @@ int rn_live_drive_reset(struct rn_live *l);
 /* ---- Threads ---- */
 
 enum {
-	RN_LIVE_TORN = -999999999, /* same value as in the model */
+	/* a load found words with different values; the model has the same constant */
+	RN_LIVE_TORN = -999999999,
 };
 
 struct rn_live_player {
 	struct rn_live *l;
 	uint8_t number; /* number of the thread in the test */
 	uint64_t rng;
-	/* Kernel that plays the thread if it is launched; 0: not launched in this run. */
+	/* Kernel that runs the thread, if the thread is launched; 0: it was not launched
+	 * in this run.
+	 */
 	int64_t kernel;
 	pthread_t thread;
 	struct rn_live_player *all; /* array of players, by number of thread */
 };
 
-/* Plays the thread in one run. */
+/* Executes the thread's instructions in one run. */
 void rn_live_play(struct rn_live_player *p);
 
 /* ---- Runs ---- */
@@ -352,7 +363,8 @@ struct rn_live_results {
 	struct rn_live_step *step[RN_LIVE_STATES];
 };
 
-/* Runs the test as often as requested. The lead fills @results; other workers pass NULL.
+/* Runs the test as often as requested. @results: filled by the lead; other workers
+ * pass NULL.
  */
 int rn_live_rounds(struct rn_live *l, struct rn_live_results *results);
 

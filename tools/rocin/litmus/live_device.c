@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_device.c - the devices that stand for the NICs of a test, and their verbs objects.
+/* live_device.c - the devices that are used for the NICs of a test, and their
+ * verbs objects.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -60,8 +61,9 @@ int rn_live_set_layer(struct rn_live *l)
 
 	if (!l->lib.handle || knobs.place == RN_PLACE_NOW)
 		return 0;
-	/* The driver has no influence on which outcomes are possible, but much on how
-	 * frequent they are; the two drivers complement each other.
+	/* The driver of the model, which chooses the order of TLPs, does not change which
+	 * outcomes are possible, but how frequent they are. Two drivers are used in turn,
+	 * because each makes other outcomes frequent.
 	 */
 	knobs.driver = l->shared->seed & 1 ? RN_DRIVER_RANDOM : RN_DRIVER_ADVERSARIAL;
 	knobs.seed = l->shared->seed;
@@ -77,11 +79,11 @@ int rn_live_set_layer(struct rn_live *l)
 enum {
 	PORT = 1,
 	RD_ATOMIC_MAX = 16,
-	GIDS_MAX = 64, /* maximum number of GIDs examined */
+	GIDS_MAX = 64, /* maximum number of GIDs that are examined */
 };
 
-/* Chooses the device for a NIC: the one with this number among Rocin's. On hardware any
- * device will do, also for several NICs.
+/* Chooses the device for a NIC: Rocin's device with this number. On hardware all devices
+ * are used in turn.
  */
 static struct ibv_device *choose(struct rn_live *l, unsigned nic)
 {
@@ -96,7 +98,9 @@ static struct ibv_device *choose(struct rn_live *l, unsigned nic)
 	return NULL;
 }
 
-/* Chooses the first RoCEv2 GID of an Ethernet port, preferably an IPv4 address. */
+/* Chooses the first RoCEv2 GID of an Ethernet port; one with an IPv4 address
+ * is preferred.
+ */
 static int choose_gid(struct rn_live_device *d)
 {
 	static const uint8_t ipv4[12] = { [10] = 0xff, [11] = 0xff };
@@ -178,7 +182,7 @@ static int open_device(struct rn_live *l, struct rn_live_device *d, unsigned nic
 	return d->pd ? 0 : rn_live_fail(l, "ibv_alloc_pd: %s", strerror(errno));
 }
 
-/* The device that stands for NIC @nic; opened at first use and kept open. */
+/* Returns the device for NIC @nic. It is opened at first use and stays open. */
 static struct rn_live_device *device_of(struct rn_live *l, unsigned nic)
 {
 	struct rn_live_device *d = &l->device[nic];
@@ -203,7 +207,7 @@ void rn_live_close_devices(struct rn_live *l)
 }
 
 /* -------------------------------------------------------------------- memory on NICs */
-/* Memory on NICs (ibv_alloc_dm), to and from which the CPU copies. */
+/* Memory on NICs (ibv_alloc_dm). The CPU can only copy to it and from it. */
 
 enum {
 	DM_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
@@ -236,8 +240,8 @@ bool rn_live_has_dm(struct rn_live *l)
  */
 static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 {
-	/* Aligned to its size, so that the low bits of an address in a trace identify the
-	 * location.
+	/* Aligned to its size, so that the low bits of an address in a trace are the
+	 * offset of the location.
 	 */
 	struct ibv_alloc_dm_attr attr = { .length = RN_LIVE_DM,
 					  .log_align_req = RN_LIVE_DM_LOG };
@@ -245,7 +249,7 @@ static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 	l->dm[memory] = ibv_alloc_dm(l->device[nic].ctx, &attr);
 	if (!l->dm[memory])
 		return rn_live_fail(l, "ibv_alloc_dm: %s", strerror(errno));
-	l->shared->address[memory] = 0; /* the MR is zero based */
+	l->shared->address[memory] = 0; /* 0, because the MR is zero-based */
 	for (unsigned relaxed = 0; relaxed < 2; relaxed++) {
 		unsigned more = (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0) |
 				l->device[nic].flush_access;
@@ -260,7 +264,7 @@ static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 	return 0;
 }
 
-/* To be called after the MRs are deregistered. */
+/* Frees the memory on NICs. To be called after the MRs were deregistered. */
 static void free_dm(struct rn_live *l)
 {
 	for (unsigned i = 0; i < RN_LIVE_MEMORIES; i++)
@@ -311,7 +315,7 @@ void rn_live_dm_reset(struct rn_live *l, unsigned loc)
 		word[i] = l->test->location[loc].init;
 	if (ibv_memcpy_to_dm(dm_of(l, loc), p->offset, word, bytes))
 		rn_live_fail(l, "ibv_memcpy_to_dm: %s", strerror(errno));
-	/* The copy is a posted write; this read waits for it. */
+	/* The copy is a posted write; this read waits until it has arrived. */
 	(void)rn_live_dm_load(l, loc);
 }
 
@@ -319,8 +323,8 @@ void rn_live_dm_reset(struct rn_live *l, unsigned loc)
 /* Memory, CQs and connected QPs of a test. */
 
 enum {
-	/* 0.5 s, so 4 s for all retries. No packets are lost, but on a busy machine the
-	 * peer may not run for half a second, which is what code 14 allowed.
+	/* 0.5 s for each of 8 tries, so 4 s in all. No packets are lost, but on a busy
+	 * machine the peer may not run for longer than code 14 (67 ms) allows.
 	 */
 	ACK_TIMEOUT_CODE = 17,
 	ACK_TIMEOUT_CODE_LOSSY = 11, /* 8 ms */
@@ -397,7 +401,7 @@ static int register_memory(struct rn_live *l, unsigned nic, unsigned memory)
 	unsigned access = ACCESS | l->device[nic].flush_access;
 	void *at = l->memory[memory];
 
-	/* No other NIC of the node can address this memory. */
+	/* Memory on a NIC cannot be addressed by other NICs of the node. */
 	if (rn_agent_is_nic(agent))
 		return agent == l->map.nic[nic].agent ? take_dm(l, nic, memory) : 0;
 	for (unsigned relaxed = 0; relaxed < 2; relaxed++) {
@@ -414,9 +418,7 @@ static int register_memory(struct rn_live *l, unsigned nic, unsigned memory)
 	return 0;
 }
 
-/* Registers the memories of a node with each NIC of the node, for the nodes of this
- * worker.
- */
+/* Registers the memories of each node of this worker with each NIC of the node. */
 static int register_all(struct rn_live *l)
 {
 	const struct rn_live_map *map = &l->map;
@@ -462,8 +464,8 @@ static unsigned nic_of(const struct rn_live *l, unsigned qp, unsigned side)
 		    : rn_live_find_nic(&l->map, q->node, q->nic);
 }
 
-/* Both ends have send and receive queues, although one only sends and the other only
- * receives.
+/* Creates one side of a QP. Both sides have a send and a receive queue, although one side
+ * only sends and the other only receives.
  */
 static int create_end(struct rn_live *l, unsigned qp, unsigned side)
 {
@@ -585,7 +587,7 @@ static int connect_ends(struct rn_live *l)
 	return 0;
 }
 
-/* Counts the receives that each run uses, plus one for the SEND that ends the run. */
+/* Counts the receives that each run needs, plus one for the SEND that ends the run. */
 static void count_receives(struct rn_live *l)
 {
 	const struct rn_litmus_test *t = l->test;

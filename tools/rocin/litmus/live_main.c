@@ -93,7 +93,7 @@ static void clear_results(void)
 	memset(&results, 0, sizeof(results));
 }
 
-/* Runs the test in this worker. Returns 0, or -1 after rn_live_fail(). */
+/* Runs the test in this worker process. Returns 0, or -1 after rn_live_fail(). */
 static int run_worker(struct rn_live *l)
 {
 	int rc = rn_live_set_layer(l);
@@ -134,7 +134,9 @@ static int serve_here(struct rn_live *l)
 			(void)answer_results(&results, true);
 		else
 			(void)send_response(RN_LIVE_FAILED, l->shared->why);
-		/* Other threads wait at a barrier forever, so exit without them. */
+		/* Other threads may wait at a barrier for ever, so the process exits
+		 * without them.
+		 */
 		_exit(1);
 	}
 	return answer_results(&results, false);
@@ -157,8 +159,8 @@ static void kill_all(pid_t *pid, unsigned count)
 			kill(pid[i], SIGKILL);
 }
 
-/* Waits for all node processes. If one fails, all are killed, because the others would
- * wait for it.
+/* Waits for the processes of all nodes. If one fails, kills the others, because they
+ * would wait for it.
  */
 static int wait_for_nodes(struct rn_live *l, pid_t *pid, unsigned count)
 {

@@ -11,15 +11,15 @@ enum {
 	SMALLEST_ELEMENT = 64,
 };
 
-/* State during the layout of a test. */
+/* State while the locations of a test are placed. */
 struct layout {
 	const struct rn_litmus_test *t;
 	struct rn_live_map *map;
-	/* The element after and before each location in the element list of a message, or
-	 * NONE.
+	/* The elements after and before each location in the list of elements of a
+	 * message; NONE at the ends.
 	 */
 	uint8_t next[RN_LITMUS_LOCATIONS], prev[RN_LITMUS_LOCATIONS];
-	/* Written by a drive: needs a page of its own. */
+	/* The location is written by a drive, so it needs a page of its own. */
 	bool is_dma[RN_LITMUS_LOCATIONS];
 	uint32_t used[RN_LIVE_MEMORIES];
 	char *why;
@@ -54,7 +54,7 @@ static bool add_nic(struct layout *y, unsigned node, unsigned agent)
 	return true;
 }
 
-/* Returns the index of a memory, which is added if necessary; RN_LIVE_MEMORIES if there
+/* Returns the index of a memory, which is added if it is new; RN_LIVE_MEMORIES if there
  * are too many.
  */
 static unsigned add_memory(struct rn_live_map *map, unsigned node, unsigned agent)
@@ -82,7 +82,9 @@ static bool add_agents(struct layout *y)
 		if (!add_nic(y, t->qp[i].node, t->qp[i].nic) ||
 		    !add_nic(y, t->qp[i].peer, t->qp[i].peer_nic))
 			return false;
-	/* Host memory of each node comes first: it holds the sources of inline data. */
+	/* Host memory of each node comes first, because it contains the area for
+	 * inline data.
+	 */
 	for (unsigned i = 0; i < t->nodes; i++)
 		add_memory(y->map, i, RN_AGENT_CPU);
 	for (unsigned i = 0; i < t->locations; i++) {
@@ -98,7 +100,7 @@ static bool add_agents(struct layout *y)
 			return set_reason(y, "needs more memories than one process has");
 		y->map->place[i].memory = (uint8_t)memory;
 	}
-	/* A kernel needs its GPU even if no location is there. */
+	/* A kernel needs its GPU even if that has no location. */
 	for (unsigned i = 0; i < t->threads; i++)
 		if (rn_agent_is_gpu(t->thread[i].agent) &&
 		    add_memory(y->map, t->thread[i].node, t->thread[i].agent) ==
@@ -112,7 +114,7 @@ static const char side_by_side[] =
 
 static bool chain_locations(struct layout *y, unsigned first, unsigned second)
 {
-	/* A location cannot be placed behind itself. */
+	/* A location must not come behind itself. */
 	for (unsigned i = second; i != RN_LITMUS_NONE; i = y->next[i])
 		if (i == first)
 			return set_reason(y, side_by_side);
@@ -126,8 +128,8 @@ static bool chain_locations(struct layout *y, unsigned first, unsigned second)
 	return true;
 }
 
-/* The remote elements of a message must be contiguous, because a request has one remote
- * address.
+/* Links the remote elements of a message, which must be contiguous, because a request has
+ * one remote address.
  */
 static bool chain_elements(struct layout *y, const struct rn_litmus_instr *in)
 {
@@ -142,7 +144,7 @@ static bool chain_elements(struct layout *y, const struct rn_litmus_instr *in)
 	return true;
 }
 
-/* Is the location (or RN_LITMUS_NONE) in memory on a NIC other than @agent? */
+/* Is the location, which may be RN_LITMUS_NONE, in memory on a NIC other than @agent? */
 static bool is_on_other(const struct layout *y, unsigned loc, unsigned agent)
 {
 	unsigned of = loc == RN_LITMUS_NONE ? RN_AGENT_CPU : y->t->location[loc].agent;
@@ -156,8 +158,8 @@ static bool names_location(const struct rn_litmus_instr *in)
 				       : in->op == RN_LITMUS_DMA;
 }
 
-/* Can the instruction access its locations? Memory on a NIC is accessible through this
- * NIC, or by copies of the CPU.
+/* Can the instruction access its locations? Memory on a NIC can be accessed through that
+ * NIC, and by the CPU as a copy.
  */
 static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 		      const struct rn_litmus_instr *in)
@@ -209,8 +211,8 @@ static uint32_t round_up(uint32_t n, uint32_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* The offset of a location with a small alignment: as small as the alignment allows, so
- * that granule boundaries divide the location.
+/* Returns the offset from a granule boundary for a location with a small alignment, so
+ * that granule boundaries divide the location; 0 for other locations.
  */
 static uint32_t past_granule(const struct layout *y, unsigned loc)
 {
@@ -219,7 +221,7 @@ static uint32_t past_granule(const struct layout *y, unsigned loc)
 	return align > 0 && align < SMALLEST_ELEMENT ? align : 0;
 }
 
-/* Places the list of locations that begins with @loc. */
+/* Places all locations of the list that begins with @loc. */
 static bool place_chain(struct layout *y, unsigned loc)
 {
 	unsigned memory = y->map->place[loc].memory;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_player.c - plays one thread of a test: its instructions, work requests and DMA
- * engines.
+/* live_player.c - executes one thread of a test: its instructions, work requests and
+ * DMA engines.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,13 +18,14 @@
 /* ----------------------------------------------------------------------- DMA engines */
 /* The DMA engines of a test are the drives of rocin/storage.h.
  *
- * A drive reads a file, in which each page holds the value of one `dma' instruction, and
- * writes the page to the location. `dmacqe' is the completion that the drive writes
- * anyway, so `dma' only stores which transfer the next `dmacqe' submits.
+ * For each `dma' instruction a file has a page with the value to be written; the drive
+ * reads the page and writes it to the location. The completion of `dmacqe' comes from the
+ * same transfer, so `dma' only stores which transfer the next `dmacqe' submits.
  */
 
 enum {
-	VALUES_MAX = 16, /* values of `dma' in a test; each has a page of the file */
+	/* maximum number of `dma' values in a test; each has a page in the file */
+	VALUES_MAX = 16,
 };
 
 struct rn_live_drive {
@@ -71,7 +72,7 @@ static int write_page(struct rn_live *l, int64_t value)
 	return 0;
 }
 
-/* Transfers of one batch are not ordered, except by their completions. */
+/* Opens a batch. Its transfers are in no order, except through their completions. */
 static int open_batch(struct rn_live *l)
 {
 	int rc = l->lib.rn_storage_batch_setup(&l->drive->batch, RN_LITMUS_OPS);
@@ -85,7 +86,9 @@ static int open_drive(struct rn_live *l)
 	int rc;
 
 	rc = l->lib.rn_storage_driver_open();
-	/* No bounce buffers, which would hide the effects that the test looks for. */
+	/* Bounce buffers are not allowed, because they would hide the effects that the
+	 * test looks for.
+	 */
 	if (!rc)
 		rc = l->lib.rn_storage_set_policy("direct,p2p");
 	if (rc)
@@ -99,7 +102,7 @@ static int open_drive(struct rn_live *l)
 	return open_batch(l);
 }
 
-/* Prepares a location that a drive of this worker writes. */
+/* Prepares a location for writes by a drive of this worker. */
 static int prepare(struct rn_live *l, const struct rn_litmus_instr *in)
 {
 	uint8_t *at = rn_live_address(l, in->loc);
@@ -152,7 +155,7 @@ void rn_live_drive_close(struct rn_live *l)
 	l->drive = NULL;
 }
 
-/* Drops completions of the last run that no thread has taken. */
+/* Drops completions of the last run that no thread has polled. */
 int rn_live_drive_reset(struct rn_live *l)
 {
 	struct rn_storage_event event;
@@ -186,7 +189,7 @@ static int submit_dma(struct rn_live *l, const struct rn_litmus_instr *dma)
 	return rc ? fail_storage(l, "rn_storage_batch_submit", rc) : 0;
 }
 
-/* Takes a completion: 1 if there was one, 0 if not, -1 on failure. */
+/* Polls for a completion. Returns 1 if there was one, 0 if not, -1 on failure. */
 static int poll_drive(struct rn_live *l, unsigned node)
 {
 	struct rn_storage_event event;
@@ -212,8 +215,8 @@ static struct ibv_sge sge_of(const struct rn_live *l, unsigned nic, unsigned loc
 				 .lkey = rn_live_mr(l, nic, loc)->lkey };
 }
 
-/* The place for element @element of work request @work in the node's area for inline
- * data.
+/* Returns the place for element @element of work request @work in the node's area for
+ * inline data.
  */
 static struct ibv_sge staged(const struct rn_live *l, unsigned nic, unsigned work,
 			     unsigned element, uint32_t bytes)
@@ -250,7 +253,7 @@ static uint32_t bytes_of(const struct rn_live *l, const struct rn_litmus_instr *
 	return in->count > 1 ? l->map.element : l->map.place[loc].bytes;
 }
 
-/* Sets the local SGEs: source of the data, or destination of a READ. */
+/* Sets the local SGEs of a work request: source of the data, or destination of a READ. */
 static void local_sges(const struct rn_live *l, const struct rn_litmus_instr *in,
 		       unsigned nic, const int64_t *reg, struct ibv_send_wr *wr)
 {
@@ -303,8 +306,8 @@ static void atomic_side(const struct rn_live *l, const struct rn_litmus_instr *i
 		wr->wr.atomic.swap = (uint64_t)value_of(&in->value2, reg);
 }
 
-/* Posted as described in provider/verbs/library.h, because libibverbs may be too old
- * for ibv_wr_flush().
+/* Fills in a FLUSH in the form that provider/verbs/library.h describes, because
+ * libibverbs may be too old for ibv_wr_flush().
  */
 static void flush_side(const struct rn_live *l, const struct rn_litmus_instr *in,
 		       unsigned peer_nic, struct ibv_send_wr *wr)
@@ -326,7 +329,7 @@ static enum ibv_wr_opcode opcode_of(const struct rn_litmus_instr *in)
 	return (enum ibv_wr_opcode)opcode[in->op];
 }
 
-/* Posts the work request of an instruction; @reg has the registers of the thread, for
+/* Posts the work request of an instruction. @reg: registers of the thread, for
  * inline data.
  */
 static int post_work(struct rn_live *l, const struct rn_litmus_instr *in,
@@ -365,8 +368,8 @@ static int post_work(struct rn_live *l, const struct rn_litmus_instr *in,
 		     : 0;
 }
 
-/* Posts a WRITE without data. While it is in flight, a device may hold back requests
- * behind it, so that messages of other QPs come first.
+/* Posts a WRITE without data. While it is in flight, a device may delay the requests
+ * behind it, so that messages of other QPs arrive first.
  */
 static int post_empty(struct rn_live *l, unsigned qp)
 {
@@ -384,8 +387,8 @@ static int post_receive(struct rn_live *l, unsigned qp, struct ibv_sge *sge, int
 	return errno ? rn_live_fail(l, "ibv_post_recv: %s", strerror(errno)) : 0;
 }
 
-/* Posts the receive for one SEND. A WRITE with immediate consumes a receive but no
- * buffer.
+/* Posts the receive for one SEND. A WRITE with immediate consumes a receive, but not
+ * its buffer.
  */
 static int post_receive_of(struct rn_live *l, const struct rn_litmus_instr *in)
 {
@@ -456,7 +459,7 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
 
 /* --------------------------------------------------------------------------- threads */
 enum {
-	SPINS = 32, /* polls before the processor is yielded */
+	SPINS = 32, /* polls before the processor is yielded once */
 	EMPTY_ONE_IN = 4,
 	LONGEST_NS = 300000,
 	SHORT_NS = 4000,
@@ -480,8 +483,8 @@ static void idle(unsigned *spins)
 		sched_yield();
 }
 
-/* Waits a random time: mostly none, sometimes longer, so that other threads and TLPs get
- * between two instructions.
+/* Waits for a random time, mostly none, so that instructions of other threads and TLPs
+ * sometimes come between two instructions.
  */
 static void delay(struct rn_live_player *p)
 {
@@ -498,15 +501,15 @@ static void delay(struct rn_live_player *p)
 
 /* ---- Memory ---- */
 
-/* Does the memory belong to the processor of this thread? Then accesses are no PCIe
- * transactions.
+/* Does the memory belong to the processor that runs this thread? Then accesses to it are
+ * not PCIe transactions.
  */
 static bool is_own(const struct rn_live_player *p, unsigned loc)
 {
 	return p->l->test->location[loc].agent == p->l->test->thread[p->number].agent;
 }
 
-/* The value that all words hold, or RN_LIVE_TORN if they differ. */
+/* Returns the value that all words have, or RN_LIVE_TORN if they differ. */
 static int64_t load_words(const uint8_t *at, size_t words)
 {
 	const _Atomic int64_t *word = (const _Atomic int64_t *)(const void *)at;
@@ -554,8 +557,8 @@ static void store(struct rn_live_player *p, unsigned loc, int64_t value)
 
 /* ---- Instructions ---- */
 
-/* Polls once for what a blocking instruction waits for: 1 it is there, 0 not yet, -1
- * failure.
+/* Checks once whether a blocking instruction can complete. Returns 1 if it can, 0 if not
+ * yet, -1 on failure.
  */
 static int poll_instruction(struct rn_live_player *p, const struct rn_litmus_instr *in,
 			    int64_t *seen)
@@ -612,8 +615,8 @@ static int launch(struct rn_live_player *p, unsigned thread)
 		       : rn_live_fail(l, "rn_gpu_launch: %s", l->lib.rn_gpu_last_error());
 }
 
-/* Orders as the instruction mfence does. ThreadSanitizer of gcc does not support fences,
- * so this is a read-modify-write of a private word.
+/* Orders memory accesses as the instruction mfence does. It is a read-modify-write of a
+ * private word, because ThreadSanitizer of gcc does not support fences.
  */
 static void full_fence(void)
 {
@@ -623,7 +626,7 @@ static void full_fence(void)
 	__asm__ volatile("" : : "r"(&word) : "memory");
 }
 
-/* Executes one instruction. Returns 0, or -1 if it gave up or failed, and then the thread
+/* Executes one instruction. Returns 0, or -1 if it gave up or failed; then the thread
  * ends, too.
  */
 static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_rounds.c - all runs of a test. A line with ---- is a barrier, and who waits at it.
+/* live_rounds.c - all runs of a test. These are the steps of a run; a line with ---- is a
+ * barrier, with those who wait at it.
  *
  * reset own memory, post receives; lead: choose seed and deadline
  * ---- all ----	threads begin
  * ---- all ----	threads have ended or given up
  * every QP sends one more message; when these have arrived and the hierarchy is
- *	drained, no message of the test is on its way. On UC they are repeated until
- *	all workers have received theirs
+ * 	drained, no message of the test is on its way. On UC they are repeated until
+ * 	all workers have received theirs
  * ---- workers ----
  * copy the final state of own memory to the shared memory
  * ---- workers ----
@@ -24,10 +25,10 @@
 #include "rocin/random.h"
 #include "sim/pcie/model/topology.h"
 
-/* A step of a run with its time, for sorting. */
+/* A step of a run, with its time, by which steps are sorted. */
 struct rn_live_timed {
 	uint64_t at;	/* time in ns */
-	uint32_t order; /* orders steps of the same time */
+	uint32_t order; /* order among steps of the same time */
 	struct rn_live_step step;
 };
 
@@ -37,11 +38,10 @@ struct rn_live_list {
 };
 
 /* ------------------------------------------------------------------------------ TLPs */
-/* Converts a trace of the hierarchy to steps of the test.
+/* Converts a trace of TLPs in the simulated PCIe hierarchy to steps of the test.
  *
- * The process has one hierarchy, in which NICs and GPUs are numbered consecutively, while
- * the test has several nodes. Queues are renamed to what they would be called in their
- * node.
+ * The process has one hierarchy, with consecutive numbers for NICs and GPUs, while the
+ * test has several nodes. So agents and queues get the names that they have in the test.
  */
 
 struct moves {
@@ -55,7 +55,9 @@ struct who {
 	uint8_t node, agent;
 };
 
-/* Adds a step without TLP and location, to be filled in; NULL: no memory. */
+/* Adds a step, whose TLP and location the caller fills in. Returns NULL if there is
+ * no memory.
+ */
 static struct rn_litmus_step *add_step(struct rn_live_list *list, uint64_t at,
 				       const char *rule)
 {
@@ -86,7 +88,7 @@ static struct rn_litmus_step *add_step(struct rn_live_list *list, uint64_t at,
 	return &t->step.step;
 }
 
-/* The node and agent of the test that an agent of the process stands for. */
+/* Returns the node and agent of the test for which an agent of the process is used. */
 static struct who who_is(const struct rn_live *l, unsigned agent)
 {
 	const struct rn_live_map *map = &l->map;
@@ -110,7 +112,8 @@ static struct who requester_of(const struct rn_live *l, const struct rn_pcie_mov
 {
 	struct who who = who_is(l, m->requester);
 
-	/* All nodes share the CPU agent, so the node is that of the memory accessed. */
+	/* All nodes use the same CPU agent, so the node is that of the memory accessed.
+	 */
 	if (m->requester == RN_AGENT_CPU)
 		who.node = who_is(l, m->target).node;
 	return who;
@@ -136,8 +139,9 @@ static uint16_t queue_of(const struct rn_live *l, unsigned queue)
 	return (uint16_t)(base + who_is(l, agent).agent);
 }
 
-/* The address of a location. The program does not know the address of memory on a NIC; it
- * follows from the address in the TLP, because this memory is aligned to its size.
+/* Returns the address of a location. The program does not know the address of memory on
+ * a NIC, but as that memory is aligned to its size, the address follows from the one in
+ * the TLP.
  */
 static uint64_t address_of(const struct rn_live *l, unsigned loc,
 			   const struct rn_pcie_move *m)
@@ -147,7 +151,9 @@ static uint64_t address_of(const struct rn_live *l, unsigned loc,
 	return (m->addr & ~(uint64_t)(RN_LIVE_DM - 1)) + l->map.place[loc].offset;
 }
 
-/* The agent whose memory the TLP accesses, or comes from. */
+/* Returns the agent whose memory the TLP accesses; for a completion, the memory it
+ * comes from.
+ */
 static unsigned memory_of(const struct rn_pcie_move *m)
 {
 	return m->kind == RN_TLP_COMPLETION ? m->requester : m->target;
@@ -174,7 +180,7 @@ static uint8_t location_of(const struct rn_live *l, const struct rn_pcie_move *m
 	return RN_LITMUS_NONE;
 }
 
-/* Names a completion by its QP: "q", or "q.r" for the responder. */
+/* Writes the name of a completion: that of its QP, "q", or "q.r" for the responder. */
 static void cqe_name(const struct rn_live *l, const struct rn_pcie_move *m, char *buf,
 		     size_t len)
 {
@@ -212,7 +218,8 @@ static void tlp_name(const struct rn_live *l, const struct rn_pcie_move *m, char
 		 m->flags & RN_TLP_RO ? " RO" : "");
 }
 
-/* Numbers TLPs in the order in which they first appear. */
+/* Returns the number of a TLP. TLPs are numbered in the order in which they first appear.
+ */
 static uint16_t tlp_number(const struct moves *v, uint64_t seq)
 {
 	uint16_t n = 0;
@@ -227,7 +234,7 @@ static uint16_t tlp_number(const struct moves *v, uint64_t seq)
 	return n;
 }
 
-/* The index of the next move of the same TLP; v->count if there is none. */
+/* Returns the index of the next move of the same TLP; v->count if there is none. */
 static uint32_t next_of(const struct moves *v, uint32_t i)
 {
 	uint32_t j = i + 1;
@@ -275,7 +282,7 @@ static void add_issue(const struct moves *v, uint32_t i)
 	snprintf(s->text, sizeof(s->text), "%s is sent", name);
 }
 
-/* Adds a step: the TLP goes from one queue to the next, or leaves the last one. */
+/* Adds a step: the TLP moves from one queue to the next, or leaves its last queue. */
 static void add_move(const struct moves *v, uint32_t i)
 {
 	const struct rn_pcie_move *m = &v->move[i];
@@ -287,7 +294,9 @@ static void add_move(const struct moves *v, uint32_t i)
 		return;
 	s->kind = RN_STEP_MOVE;
 	s->from = queue_of(v->l, m->queue);
-	/* After a read was performed, its completion is a TLP of its own. */
+	/* When a read has been performed, the next move is that of its completion, which
+	 * is another TLP.
+	 */
 	if (next < v->count && v->move[next].kind == m->kind) {
 		s->to = queue_of(v->l, v->move[next].queue);
 		rn_queue_name(s->to, to, sizeof(to));
@@ -319,8 +328,8 @@ static void add_end(const struct moves *v, uint32_t i)
 						: "takes the bytes");
 }
 
-/* If a processor issued this read while it waited for a value, the time when the wait
- * ended; else 0.
+/* Returns the time at which a wait ended, if a processor issued this read while it waited
+ * for a value; else 0.
  */
 static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *m)
 {
@@ -343,7 +352,7 @@ static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *
 	return 0;
 }
 
-/* Is this read a poll of a wait, but not the last one? Waits poll many times. */
+/* Is this read a poll of a wait, but not the last one? There may be many of them. */
 static bool is_idle_look(const struct moves *v, const struct rn_pcie_move *m)
 {
 	uint64_t ended = m->kind == RN_TLP_READ ? end_of_wait(v->l, m) : 0;
@@ -364,7 +373,7 @@ static bool is_marked(const struct moves *v, uint64_t seq)
 	return false;
 }
 
-/* Keeps only TLPs that were issued while the threads ran. */
+/* Removes TLPs that were not issued while the threads ran. */
 static void drop_others(struct moves *v)
 {
 	uint32_t kept = 0;
@@ -373,7 +382,8 @@ static void drop_others(struct moves *v)
 		if (v->move[i].issued >= v->l->began && v->move[i].issued <= v->l->ended)
 			v->move[kept++] = v->move[i];
 	v->count = kept;
-	/* Both read and completion of such a poll are dropped: length 0 marks the read.
+	/* Both the read and the completion of each such poll are dropped. The length of
+	 * the read is set to 0 to mark both, as they have the same number.
 	 */
 	for (uint32_t i = 0; i < v->count; i++)
 		if (is_idle_look(v, &v->move[i]))
@@ -408,7 +418,7 @@ static void add_moves(struct rn_live *l, struct rn_live_list *list)
 
 /* --------------------------------------------------------------- steps of the last run
  */
-/* The steps that threads and TLPs took in the last run. */
+/* The steps of threads and TLPs in the last run. */
 
 static bool has_location(const struct rn_litmus_instr *in)
 {
@@ -427,7 +437,7 @@ static void add_instr(const struct rn_live *l, unsigned thread, unsigned instr,
 	const struct rn_litmus_thread *t = &l->test->thread[thread];
 	const struct rn_litmus_instr *in = &t->instr[instr];
 	const struct rn_live_mark *mark = &l->shared->thread[thread].mark[instr];
-	/* A post takes effect at its begin, other instructions at their end. */
+	/* A post takes effect when it begins, any other instruction when it ends. */
 	struct rn_litmus_step *s = add_step(
 		list, rn_litmus_is_work(in->op) ? mark->began : mark->ended, NULL);
 
@@ -457,7 +467,9 @@ static int by_time(const void *a, const void *b)
 	return x->order > y->order ? 1 : -1;
 }
 
-/* Makes the list of steps of the last run; to be freed by the caller. NULL: unknown. */
+/* Returns the list of steps of the last run, to be freed by the caller; NULL: the steps
+ * are unknown.
+ */
 static struct rn_live_step *find_witness(struct rn_live *l, uint32_t *count)
 {
 	struct rn_live_list list = { 0 };
@@ -480,8 +492,11 @@ static struct rn_live_step *find_witness(struct rn_live *l, uint32_t *count)
 }
 
 /* ------------------------------------------------------------------------------ runs */
-static const uint64_t patience_ns = 100 * 1000000ull; /* how long a thread waits */
-/* After this time completions must be lost, and not only late on a busy machine. */
+/* how long a thread waits for a condition */
+static const uint64_t patience_ns = 100 * 1000000ull;
+/* After this time completions must be lost; a busy machine would not delay them for
+ * so long.
+ */
 static const uint64_t quiet_patience_ns = 300 * 1000000000ull;
 
 static const uint64_t uc_patience_ns = 5 * 1000000ull;
@@ -595,7 +610,7 @@ static int end_kernels(struct rn_live *l, struct rn_live_player *players)
 	return 0;
 }
 
-/* The number of receives that all QPs of a CQ consume in a run. */
+/* Returns the number of receives that all QPs of a CQ consume in a run. */
 static unsigned receives_of(const struct rn_live *l, unsigned cq)
 {
 	unsigned n = 0;
@@ -615,14 +630,14 @@ static unsigned sends_of(const struct rn_live *l, unsigned cq)
 	return n;
 }
 
-/* May a worker that waits for CQ @cq wait for a message that this worker sends on @qp? */
+/* May the worker that polls CQ @cq wait for a message that this worker sends on @qp? */
 static bool is_missed(const struct rn_live *l, unsigned qp, unsigned cq)
 {
 	return l->qp[qp].side[0] && (!l->qp[qp].side[1] || l->test->qp[qp].recv_cq == cq);
 }
 
-/* UC does not repeat a lost message, so it is sent again here. A superfluous one finds no
- * receive and is dropped.
+/* Sends messages on UC again, because UC does not repeat a lost message. A superfluous
+ * message finds no receive and is dropped.
  */
 static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 {
@@ -638,7 +653,7 @@ static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 	return 0;
 }
 
-/* Polls CQ @cq until the completions of all messages that were sent have been taken. */
+/* Polls CQ @cq until the completions of all messages that were sent have come. */
 static int empty_cq(struct rn_live *l, unsigned cq)
 {
 	unsigned quiet = sends_of(l, cq), receives = receives_of(l, cq);
@@ -668,9 +683,9 @@ static int empty_cq(struct rn_live *l, unsigned cq)
 	return 0;
 }
 
-/* Goes on repeating messages until all workers have what they wait for: a message to
- * another worker may be lost after this one has received all its own. A worker that fails
- * exits, and its parent ends the others.
+/* Repeats messages until all workers have received what they wait for: a message to
+ * another worker may be lost although this worker has received all of its own. A worker
+ * that fails exits, and its parent kills the others.
  */
 static int feed_others(struct rn_live *l)
 {
@@ -685,8 +700,8 @@ static int feed_others(struct rn_live *l)
 	return 0;
 }
 
-/* Takes the completions of superfluous messages, so that they do not disturb the next
- * run.
+/* Polls the completions of superfluous messages, so that they do not disturb the
+ * next run.
  */
 static int drop_surplus(struct rn_live *l)
 {
@@ -794,7 +809,7 @@ static void count(struct rn_live *l, struct rn_live_results *res)
 	res->state[i].count++;
 }
 
-/* Called by the lead worker: decides whether the other workers start another run. */
+/* Decides whether there is another run. Called by the lead worker. */
 static void decide_next_run(struct rn_live *l, uint64_t done, uint64_t began)
 {
 	const struct rn_live_request *r = l->request;

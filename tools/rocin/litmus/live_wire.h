@@ -3,22 +3,23 @@
  *
  * It uses one stream socket, descriptor 0 of rocin-litmus. A request is answered by a
  * response, followed by `states' states and the steps of each state; then the next
- * request may come. Both programs must be of the same build, which the size of the
- * request confirms. rocin-litmus ends at end of file.
+ * request may come. Both programs must be of the same build, which is checked by the size
+ * of the request. At end of file rocin-litmus ends.
  */
 #ifndef RN_LIVE_WIRE_H
 #define RN_LIVE_WIRE_H
 
 #include "sim/litmus/litmus.h"
 
-/* First argument of rocin-litmus: use plain verbs, without the simulated hierarchy. */
+/* First argument of rocin-litmus: use plain verbs, without the simulated PCIe hierarchy.
+ */
 #define RN_LIVE_PLAIN "--plain"
 
 enum {
 	RN_LIVE_MAGIC = 0x524c4956,
 	RN_LIVE_STATES = 256, /* maximum number of different final states */
-	/* The bound for holding TLPs; shorter than the default, so that more runs fit
-	 * into the time.
+	/* Maximum time for which TLPs are delayed; shorter than the default, so that more
+	 * runs are possible in the time.
 	 */
 	RN_LIVE_HOLD_NS = 500000,
 };
@@ -28,8 +29,8 @@ struct rn_live_request {
 	uint32_t size;	/* size of this struct */
 	bool is_hw;	/* use plain verbs on any devices */
 	bool processes; /* one process per node */
-	bool is_lossy;	/* packets are lost, so that requests take longer */
-	uint64_t first; /* number of the first run, which decides its seed */
+	bool is_lossy;	/* packets are lost on purpose, so that requests take longer */
+	uint64_t first; /* number of the first run, which determines its seed */
 	uint64_t runs;	/* maximum number of runs */
 	uint64_t ms;	/* time limit in ms; 0: none */
 	uint64_t seed;
@@ -40,7 +41,7 @@ struct rn_live_request {
 enum rn_live_status {
 	RN_LIVE_OK,
 	RN_LIVE_CANNOT, /* the test cannot be run here; `why' has the reason */
-	RN_LIVE_FAILED, /* `why' has the reason; rocin-litmus ends */
+	RN_LIVE_FAILED, /* `why' has the reason; rocin-litmus ends then */
 };
 
 struct rn_live_response {
@@ -50,7 +51,7 @@ struct rn_live_response {
 	uint64_t runs;
 	double seconds;
 	uint32_t states;
-	/* Too many packets were lost: the results are those of earlier runs, and
+	/* Too many packets were lost: these are the results of the earlier runs, and
 	 * rocin-litmus ends.
 	 */
 	bool is_last;
@@ -64,9 +65,9 @@ struct rn_live_state {
 };
 
 struct rn_live_step {
-	/* Copied without its memory, so its pointer is invalid here. */
+	/* The pointer in this copy is invalid; the rule follows as text. */
 	struct rn_litmus_step step;
-	/* Name of the rule that the test breaks; empty: none. */
+	/* Name of the rule that the step uses; empty: none. */
 	char rule[96];
 };
 

@@ -33,7 +33,7 @@ static bool is_data_write(const struct rn_litmus_step *s)
 	       !(s->tlp_flags & (RN_TLP_CQE | RN_TLP_BELL));
 }
 
-/* Finds a write to the same location that was issued before @load and becomes visible
+/* Finds a write to the same location that was issued before @load, but becomes visible
  * after it.
  */
 static bool find_late(const struct rn_report_state *s, size_t load,
@@ -58,8 +58,8 @@ static bool find_late(const struct rn_report_state *s, size_t load,
 			if (at->kind == RN_STEP_MOVE)
 				stale->where = at->to;
 		}
-		/* If the write has not moved yet, it is in the queue that it leaves
-		 * first.
+		/* If the write has not moved before the load, it was in the queue that it
+		 * leaves first.
 		 */
 		for (size_t j = load; j < s->step_count && stale->where == RN_LIST_COUNT;
 		     j++)
@@ -90,12 +90,12 @@ enum {
 	NIC_WIDTH = 96,
 	QUEUE_WIDTH = 88,
 	MARGIN = 60, /* width for text at the right end */
-	APART = 5,   /* distance of lines in the same lane */
+	APART = 5,   /* distance between lines in the same lane */
 	NODE_GAP = 14,
 	ROWS_MAX = 400,
 	NAME_MAX_LEN = 32,
 	LOOK_MAX = 64,
-	SMALLEST_PERCENT = 70, /* minimum size in a narrow window */
+	SMALLEST_PERCENT = 70, /* minimum size if the window of the browser is narrow */
 };
 
 struct lane {
@@ -163,7 +163,7 @@ static void add_threads(struct picture *p, unsigned node, bool is_cpu)
 			add_lane(p, node, false, p->t->thread[i].agent);
 }
 
-/* Adds the queues in the order in which TLPs first leave them. */
+/* Adds the queues of a node in the order in which TLPs first leave them. */
 static void add_queues(struct picture *p, unsigned node)
 {
 	for (size_t i = 0; i < p->count; i++)
@@ -193,7 +193,9 @@ static void add_node(struct picture *p, unsigned node)
 	add_threads(p, node, false);
 }
 
-/* Adds the nodes in the order of the program's columns, then nodes without threads. */
+/* Adds the lanes of the nodes: first the nodes with threads, in the order of the columns
+ * of the program, then the others.
+ */
 static void add_lanes(struct picture *p)
 {
 	unsigned x = 0;
@@ -281,7 +283,8 @@ static const char *class_of(const struct rn_litmus_step *s)
 	return s->tlp_kind == RN_TLP_WRITE ? "data" : "read";
 }
 
-/* The name of a TLP, such as "MWr d": the text of its step without what happens. */
+/* Writes the name of a TLP, such as "MWr d": the text of its first step up to " is sent".
+ */
 static const char *short_name(const struct rn_litmus_step *s, char name[RN_LITMUS_TEXT])
 {
 	const char *end = strstr(s->text, " is sent");
@@ -294,8 +297,8 @@ static const char *short_name(const struct rn_litmus_step *s, char name[RN_LITMU
 	return name;
 }
 
-/* Writes the name of a rule, "A2b" for "A2b: a write with RO passes a write"; the tooltip
- * has the full text.
+/* Writes the name of a rule, such as "A2b" for "A2b: a write with RO passes a write"; the
+ * tooltip has the full text.
  */
 static void draw_rule(const struct picture *p, const struct rn_litmus_step *s, unsigned x,
 		      unsigned y)
@@ -339,7 +342,7 @@ static const char *end_name(const struct picture *p, const struct rn_litmus_step
 	return s->loc == RN_LITMUS_NONE ? "" : p->t->location[s->loc].name;
 }
 
-/* Draws a dot where the step takes effect. */
+/* Draws a dot where a TLP takes effect. */
 static void draw_end(const struct picture *p, const struct rn_litmus_step *s,
 		     struct point at)
 {
@@ -352,13 +355,13 @@ static void draw_end(const struct picture *p, const struct rn_litmus_step *s,
 			    end_name(p, s));
 }
 
-/* Horizontal offset, so that TLPs in the same queue are drawn side by side. */
+/* Returns a horizontal offset, so that TLPs in the same queue are drawn side by side. */
 static unsigned tlp_offset(const struct rn_litmus_step *s)
 {
 	return s->tlp % 3 * APART;
 }
 
-/* Draws the path of a TLP, from the step that issues it. */
+/* Draws the path of a TLP. @from: the step in which it is issued. */
 static void draw_tlp(const struct picture *p, size_t from)
 {
 	const struct rn_litmus_step *sent = &p->step[from];
@@ -374,7 +377,7 @@ static void draw_tlp(const struct picture *p, size_t from)
 			lane = find_lane(p, s->node, true, s->from);
 			if (!lane)
 				continue;
-			/* The TLP entered this queue when it left the place before. */
+			/* The TLP entered this queue when it left the last one. */
 			to = (struct point){ lane_middle(lane) + tlp_offset(s),
 					     at.y + ROW / 2 };
 			draw_line(p, s, at, to);
@@ -410,7 +413,7 @@ static void draw_sent(const struct picture *p, size_t i)
 
 /* ---- Instructions ---- */
 
-/* Is this only a post that leaves the store buffer? That is not drawn. */
+/* Is the step a post that leaves the store buffer? Such a step is not drawn. */
 static bool is_post_leaving(const struct rn_litmus_test *t,
 			    const struct rn_litmus_step *s)
 {
@@ -434,8 +437,8 @@ static void draw_instr(const struct picture *p, size_t i)
 			    (struct rn_svg_box){ lane->x + 4, row_y(i) - ROW / 2.0 + 1,
 						 lane->width - 8, ROW - 2 },
 			    NULL);
-	/* The text about the write that was still on its way is left out: that is drawn,
-	 * and explained above the picture.
+	/* The text about the write that had not arrived is left out, because that is
+	 * drawn, and explained above the picture.
 	 */
 	end = strstr(text, ", while ");
 	len = end ? (size_t)(end - text) : strlen(text);
@@ -450,7 +453,9 @@ static void draw_instr(const struct picture *p, size_t i)
 		    lane_middle(lane), row_y(i) + 4, "middle", "%s", note);
 }
 
-/* Draws a line from where a completion became visible to the poll that took it. */
+/* Draws a line from the point where a completion became visible to the poll that
+ * found it.
+ */
 static void draw_seen(const struct picture *p, size_t poll)
 {
 	const struct rn_litmus_step *s = &p->step[poll];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - results of a run: states and verdicts, the state file, and the rules that
- * tests name.
+/* report.c - results of a run: final states and verdicts; the state file; and the rules
+ * that tests name.
  */
 #include "report.h"
 
@@ -56,8 +56,8 @@ void rn_report_set_steps(struct rn_report_state *state,
 	state->step_count = count;
 }
 
-/* Is this a state that the verdict is about: one in which the condition holds, or for
- * forall one in which it does not?
+/* Does this state decide the verdict? It does if the condition holds in it; for `forall',
+ * if the condition does not hold.
  */
 static bool is_about(const struct rn_litmus_verdict *v, const struct rn_report_state *s)
 {
@@ -124,7 +124,7 @@ bool rn_report_is_failure(enum rn_report_status status)
 struct record {
 	uint64_t digest;
 	uint64_t runs;
-	size_t first, count; /* lines of the file that have the states of the test */
+	size_t first, count; /* lines in the file with the final states of the test */
 };
 
 struct rn_litmus_memory {
@@ -137,7 +137,7 @@ struct rn_litmus_memory {
 
 static void *grow_records(void *array, size_t count, size_t size)
 {
-	/* The array is doubled when the count is a power of two. */
+	/* The array is full when the count is a power of two; then it is doubled. */
 	if ((count & (count - 1)) != 0)
 		return array;
 	return realloc(array, (count ? 2 * count : 1) * size);
@@ -170,7 +170,9 @@ static int add_line(struct rn_litmus_memory *m, const char *text)
 	return 0;
 }
 
-/* Lines of an unknown form are skipped; at worst, runs are repeated. */
+/* Reads a line. A line of unknown form is skipped; then some runs may be
+ * repeated needlessly.
+ */
 static int read_line(void *memory, char *line, unsigned number)
 {
 	struct rn_litmus_memory *m = memory;
@@ -189,7 +191,7 @@ struct rn_litmus_memory *rn_litmus_memory_open(const char *path)
 	struct rn_litmus_memory *m = calloc(1, sizeof(*m));
 	int rc = m ? rn_file_lines(path, read_line, m) : -ENOMEM;
 
-	if (rc != -ENOMEM) { /* the file need not exist yet */
+	if (rc != -ENOMEM) { /* the file need not exist */
 		m->file = fopen(path, "ae");
 		if (m->file)
 			return m;
@@ -213,7 +215,7 @@ void rn_litmus_memory_close(struct rn_litmus_memory *m)
 	free(m);
 }
 
-/* FNV-1a hash of the bytes, continued from @digest. */
+/* Continues a FNV-1a hash, @digest, with more bytes. */
 static uint64_t mix(uint64_t digest, const void *data, size_t len)
 {
 	const uint8_t *at = data;
@@ -299,7 +301,7 @@ int rn_litmus_remember(struct rn_litmus_memory *m, uint64_t digest,
 }
 
 /* ----------------------------------------------------------------------------- rules */
-/* The rules that tests may name, with a remedy for each. */
+/* The rules that tests may name; each has a remedy. */
 
 static const struct rn_litmus_rule rules[] = {
 	{ "P1", "a write without RO does not overtake writes on its route (PCIe A2a)",

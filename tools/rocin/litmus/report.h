@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* report.h - the results of `rocin litmus`, for output as text, JSON and HTML.
  *
- *	report -> test -> run (one set of knobs) -> final states, verdicts
+ * 	report -> test -> run (one set of knobs) -> final states, verdicts
  *
- * A back end fills runs, with the functions below, which end the process if there is no
- * memory. cmd_litmus.c owns all memory and frees it at the end.
+ * A back end fills in the runs by means of the functions below, which end the process if
+ * there is no memory. cmd_litmus.c owns all memory and frees it at the end.
  */
 #ifndef RN_LITMUS_REPORT_H
 #define RN_LITMUS_REPORT_H
@@ -13,22 +13,26 @@
 
 #include "sim/litmus/litmus.h"
 
-/* A final state that occurred. */
+/* A final state that has occurred. */
 struct rn_report_state {
 	struct rn_litmus_outcome outcome;
-	uint64_t count; /* number of runs with this final state; explorer: 1 */
-	uint64_t seed;	/* seed of the first run with this final state; explorer: 0 */
-	/* The steps that led to it, in the order of time; NULL: unknown. */
+	uint64_t count; /* number of runs with this final state; explorer: always 1 */
+	/* seed of the first run with this final state; explorer: always 0 */
+	uint64_t seed;
+	/* The steps that led to this state, ordered by time; NULL: unknown. */
 	struct rn_litmus_step *steps;
 	size_t step_count;
 };
 
 enum rn_report_status {
-	/* The outcome is as the verdict in the test file says. */
+	/* The outcome agrees with the verdict in the test file. */
 	RN_REPORT_OK,
 	RN_REPORT_FORBIDDEN_SEEN, /* a forbidden state occurred */
-	RN_REPORT_UNREACHABLE,	  /* explorer, complete: an allowed state cannot occur */
-	/* Allowed, but did not occur: lack of coverage, no error. */
+	/* an allowed state cannot occur, as the explorer has tried all schedules */
+	RN_REPORT_UNREACHABLE,
+	/* An allowed state did not occur. That is no error, since not everything
+	 * was tried.
+	 */
 	RN_REPORT_UNSEEN,
 	/* The explorer stopped at its limit, so the answer is unknown. */
 	RN_REPORT_CUT,
@@ -36,24 +40,26 @@ enum rn_report_status {
 	RN_REPORT_STATUS_COUNT,
 };
 
-/* A verdict of the file that is about the knobs of this run. */
+/* A verdict in the test file that applies to the knobs of this run. */
 struct rn_report_verdict {
 	const struct rn_litmus_verdict *verdict; /* points into the test */
 	enum rn_report_status status;
-	uint64_t seen; /* number of runs (explorer: states) in which the condition held */
-	size_t state;  /* index of the first state in which it held; SIZE_MAX: none */
+	/* number of runs (explorer: of states) in which the condition held */
+	uint64_t seen;
+	/* index of the first state in which the condition held; SIZE_MAX: none */
+	size_t state;
 };
 
 /* One test under one set of knobs. */
 struct rn_report_run {
 	struct rn_litmus_setup setup;
 	char knobs[128]; /* the knobs as text, with relaxed= */
-	uint64_t runs;	 /* number of runs; explorer: 0 */
-	uint64_t states; /* explorer: states visited; else 0 */
+	uint64_t runs;	 /* number of runs; explorer: always 0 */
+	uint64_t states; /* explorer: number of states visited; else 0 */
 	bool complete;	 /* explorer: all schedules were explored */
 	uint64_t seed;	 /* seed of the first run */
 	double seconds;
-	/* One sentence if the run was skipped or stopped at a limit; else "". */
+	/* Reason why the run was skipped or stopped at a limit; else "". */
 	char why[160];
 	struct rn_report_state *state;
 	size_t state_count;
@@ -75,21 +81,22 @@ struct rn_report {
 	size_t test_count;
 };
 
-/* ---- Filling ---- */
+/* ---- Filling in a run ---- */
 
-/* Counts a final state. Returns its entry, valid until the next call; a new entry has
- * steps == NULL.
+/* Counts a final state. Returns its entry, which is valid until the next call; in a new
+ * entry steps is NULL.
  */
 struct rn_report_state *rn_report_add_state(const struct rn_litmus_test *t,
 					    struct rn_report_run *run,
 					    const struct rn_litmus_outcome *outcome,
 					    uint64_t seed);
 
-/* Copies @steps into @state. */
+/* Stores a copy of @steps in @state. */
 void rn_report_set_steps(struct rn_report_state *state,
 			 const struct rn_litmus_step *steps, size_t count);
 
-/* Judges all verdicts of the run by its states. If @why is not NULL the run was skipped.
+/* Sets the status of all verdicts of the run from its states. @why: reason why the run
+ * was skipped, or NULL.
  */
 void rn_report_judge(struct rn_report_run *run, const char *why);
 
@@ -97,24 +104,30 @@ void rn_report_judge(struct rn_report_run *run, const char *why);
 
 struct rn_litmus_options {
 	const char *backend;
-	uint64_t runs; /* per test and set of knobs; explorer: maximum number of states */
+	/* number of runs for each test and set of knobs; explorer: maximum number
+	 * of states
+	 */
+	uint64_t runs;
 	uint64_t seed;
-	bool witness;	   /* collect steps of every state, not only of unexpected ones */
+	/* collect the steps of every final state, not only of unexpected ones */
+	bool witness;
 	unsigned budget_s; /* time limit in seconds; 0: none */
 	const char
-		/* Live: file with results of earlier calls, to go on from; or NULL. */
+		/* Live: name of a file with results of earlier calls, which are
+		 * continued; or NULL.
+		 */
 		*state_file;
-	bool processes; /* live: one process per node */
+	bool processes; /* live: each node has a process of its own */
 };
 
 /**
  * rn_litmus_back_end - Run one test under one set of knobs
- * @run:	setup, knobs and verdict[].verdict are set; the back end adds states,
- *	runs, states, complete, seed and seconds, and calls rn_report_judge()
+ * @run:	in it setup, knobs and verdict[].verdict are set; the back end adds final
+ *	states, runs, states, complete, seed and seconds, and calls rn_report_judge()
  *
  * Called from one thread, with the tests of a file in order.
  *
- * Return: 0, or -errno, after an error message, if the back end cannot work at all.
+ * Return: 0, or -errno after an error message if the back end cannot work at all.
  */
 typedef int (*rn_litmus_back_end)(const struct rn_litmus_options *o,
 				  const struct rn_report_test *test,
@@ -130,8 +143,8 @@ int rn_litmus_live_run(const struct rn_litmus_options *o,
 
 /* ---- Output ---- */
 
-/* A rule such as "GV1", and a remedy. rn_litmus_find_rule() returns NULL for an unknown
- * name.
+/* A rule such as "GV1", with a remedy. rn_litmus_find_rule() returns NULL for an
+ * unknown name.
  */
 struct rn_litmus_rule {
 	const char *name;   /* name of the rule, such as "GV1" */
@@ -140,7 +153,7 @@ struct rn_litmus_rule {
 };
 const struct rn_litmus_rule *rn_litmus_find_rule(const char *name, size_t len);
 
-/* Text for a status, such as "ok" or "FORBIDDEN". */
+/* Returns the text of a status, such as "ok" or "FORBIDDEN". */
 const char *rn_report_status_name(enum rn_report_status status);
 
 bool rn_report_is_failure(enum rn_report_status status);
@@ -153,19 +166,21 @@ int rn_report_json(const struct rn_report *r, FILE *to, bool witness);
  */
 int rn_report_html(const struct rn_report *r, FILE *to);
 
-/* A stale load: newer bytes were on their way when it read. */
+/* A stale load, that is one that read old bytes although a newer write had been issued.
+ */
 struct rn_html_stale {
 	size_t step;	/* index of the load among the steps */
-	uint16_t tlp;	/* number of the write that was still on its way */
-	uint16_t where; /* queue that the write was in; RN_LIST_COUNT: none yet */
+	uint16_t tlp;	/* number of the TLP of the write that had not arrived yet */
+	uint16_t where; /* queue in which the write was; RN_LIST_COUNT: none yet */
 };
 
-/* Finds the first stale load of a state. */
+/* Finds the first stale load among the steps of a state. Returns false if there is none.
+ */
 bool rn_html_find_stale(const struct rn_litmus_test *t, const struct rn_report_state *s,
 			struct rn_html_stale *stale);
 
-/* Draws the steps of a state: lanes for agents and queues, time downward. @s->steps must
- * exist.
+/* Draws the steps of a state as a picture with a lane for each agent and queue; time runs
+ * downward. @s->steps must exist.
  */
 void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
 		     const struct rn_report_state *s);
@@ -180,20 +195,22 @@ void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
 
 struct rn_litmus_memory;
 
-/* Reads the file; an absent file counts as empty. NULL with errno on failure. */
+/* Reads the file; a file that does not exist counts as empty. Returns NULL with errno
+ * on failure.
+ */
 struct rn_litmus_memory *rn_litmus_memory_open(const char *path);
 void rn_litmus_memory_close(struct rn_litmus_memory *m);
 
-/* A hash of test, knobs, back end and seed. */
+/* Returns a hash of test, knobs, back end and seed. */
 uint64_t rn_litmus_digest(const struct rn_litmus_options *o,
 			  const struct rn_litmus_test *t,
 			  const struct rn_report_run *run);
 
-/* Adds the results in the file to @run. Returns the number of runs. */
+/* Adds the results in the file for @digest to @run. Returns the number of runs. */
 uint64_t rn_litmus_recall(const struct rn_litmus_memory *m, uint64_t digest,
 			  const struct rn_litmus_test *t, struct rn_report_run *run);
 
-/* Appends the results of @run. Returns 0 or -errno. */
+/* Appends the results of @run to the file. Returns 0 or -errno. */
 int rn_litmus_remember(struct rn_litmus_memory *m, uint64_t digest,
 		       const struct rn_litmus_test *t, const struct rn_report_run *run);
 

@@ -2,7 +2,8 @@
 /* run_live.c - back ends `live' and `hw' of `rocin litmus': they run rocin-litmus, so
  * that rocin itself need not be linked with libibverbs.
  *
- * There is one rocin-litmus at a time; it is kept as long as tests need the same knobs.
+ * At most one rocin-litmus runs at a time. It is used for further tests as long as they
+ * need the same knobs.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,32 +24,34 @@
 
 enum {
 	DEVICES = RN_NIC_MAX,
-	/* How long to wait for an answer, in addition to the time for the runs. */
+	/* How long to wait for an answer, in addition to the requested time for the runs.
+	 */
 	PATIENCE_MS = 600000,
 	RUN_MS = 200, /* maximum time of one run in ms */
 	KNOBS_MAX = 512,
 	RUNS = 100, /* default number of runs */
-	/* One run in this many is repeated with packet loss if an allowed state did not
-	 * occur.
+	/* If an allowed state did not occur, one run in this many is repeated with
+	 * packet loss.
 	 */
 	LOSSY_ONE_IN = 4,
 };
 
 /* Fault rule for outcomes that occur only if messages of one QP take much longer than
- * those of another.
+ * messages of another.
  */
 static const char *const loss = "drop=10%";
 
 static struct {
-	pid_t pid; /* 0: rocin-litmus does not run */
+	pid_t pid; /* 0: rocin-litmus is not running */
 	int fd;
 	bool processes, is_lossy;
-	bool is_at_work; /* rocin-litmus has not answered yet */
+	bool is_at_work; /* rocin-litmus has a request and has not answered yet */
 	/* The function that ends rocin-litmus is registered with atexit(). */
 	bool is_registered;
 	char knobs[KNOBS_MAX];
 	struct rn_litmus_memory *memory;
-	time_t deadline; /* of the whole budget; 0: not set yet */
+	/* time at which the time limit of all tests is reached; 0: not set yet */
+	time_t deadline;
 } live;
 
 /* ---- rocin-litmus ---- */
@@ -57,14 +60,15 @@ static void stop(void)
 {
 	if (live.pid == 0)
 		return;
-	close(live.fd); /* rocin-litmus ends if it waits for a request */
+	close(live.fd); /* rocin-litmus ends when it waits for a request */
 	if (live.is_at_work)
 		kill(live.pid, SIGTERM);
 	waitpid(live.pid, NULL, 0);
 	live.pid = 0;
 }
 
-/* Makes loopback addresses that no other process uses: they contain the process id. */
+/* Chooses loopback addresses that no other process uses, as they contain the process id.
+ */
 static void own_netdevs(char *text, size_t len)
 {
 	size_t used = 0;
@@ -186,8 +190,8 @@ static int receive_all(void *data, size_t len, int timeout_ms)
 	return 0;
 }
 
-/* Returns a copy of the text that stays valid while the report is shown. There are few
- * different rules, so each is kept once.
+/* Returns a copy of the text that stays valid while the report is shown. As there are few
+ * different rules, each text is stored once.
  */
 static const char *keep_rule(const char *text)
 {
@@ -246,7 +250,7 @@ static int receive_states(const struct rn_litmus_test *t, struct rn_report_run *
 	return rc;
 }
 
-/* rocin-litmus has ended or failed: prints the reason. */
+/* Prints why rocin-litmus has ended or failed. */
 static int explain(const struct rn_report_test *test, const struct rn_report_run *run,
 		   const char *why, int rc)
 {
@@ -268,7 +272,7 @@ static int explain(const struct rn_report_test *test, const struct rn_report_run
 	return rc ? rc : -EIO;
 }
 
-/* Asks rocin-litmus for @runs more runs and waits for its answer. */
+/* Requests @runs more runs from rocin-litmus and waits for the answer. */
 static int request_runs(const struct rn_litmus_options *o,
 			const struct rn_report_test *test, struct rn_report_run *run,
 			uint64_t runs, uint64_t ms)
@@ -323,7 +327,8 @@ static const char *never_here(const struct rn_report_run *run)
 	return NULL;
 }
 
-/* Returns the ms that are left of the budget; 0: no limit. */
+/* Returns the time in ms that is left of the limit for all tests; 0: there is no limit.
+ */
 static uint64_t time_left(const struct rn_litmus_options *o, bool *is_over)
 {
 	time_t now = time(NULL);
@@ -346,7 +351,7 @@ static int open_memory(const struct rn_litmus_options *o)
 	return 0;
 }
 
-/* Is there an allowed state that did not occur? */
+/* Is there an allowed state that has not occurred? */
 static bool is_unseen(const struct rn_report_run *run)
 {
 	for (size_t i = 0; i < run->verdict_count; i++) {
@@ -362,7 +367,9 @@ static bool is_unseen(const struct rn_report_run *run)
 	return false;
 }
 
-/* Packet loss changes which of two QPs is faster; with a single QP it only takes time. */
+/* Can packet loss make other states occur? It changes which of two QPs is faster; with a
+ * single QP it only costs time.
+ */
 static bool may_be_lossy(const struct rn_litmus_options *o,
 			 const struct rn_report_test *test)
 {

@@ -20,7 +20,8 @@ enum {
 	CELL_WIDTH = 11,
 };
 
-/* Knob sets of the test bank that have a column; others are counted in the last column.
+/* Knob sets of the repository's tests that have a column; other sets are counted in the
+ * last column.
  */
 static const struct {
 	const char *knobs, *title;
@@ -41,7 +42,9 @@ static int column_of(const struct rn_report_run *run)
 	return -1;
 }
 
-/* The most important verdict of a run: a failed one, else the first. */
+/* Returns the most important verdict of a run: the first that failed, or else the
+ * first one.
+ */
 static const struct rn_report_verdict *main_verdict(const struct rn_report_run *run)
 {
 	const struct rn_report_verdict *best = NULL;
@@ -106,7 +109,9 @@ static bool is_used(const struct rn_report *r, int column)
 	return false;
 }
 
-/* Writes "3/3": how many verdicts of knob sets without a column are as expected. */
+/* Writes a text such as "3/3": how many verdicts for knob sets without a column are
+ * as expected.
+ */
 static void format_others(const struct rn_report_test *test, char *buf, size_t len)
 {
 	size_t good = 0, all = 0;
@@ -261,13 +266,13 @@ int rn_report_json(const struct rn_report *r, FILE *to, bool witness)
 
 /* ------------------------------------------------------------------------ the report */
 enum {
-	DETAILED_RUNS = 12, /* with more runs than this, only the table is printed */
+	DETAILED_RUNS = 12, /* if there are more runs, only the table is printed */
 };
 
 /* ---- Steps of a state ---- */
 
-/* Is the step important for the reader? That are instructions, bytes that become visible
- * or are taken, and TLPs that pass others.
+/* Is the step important for the reader? Important are instructions, bytes that become
+ * visible or are read, and TLPs that pass others.
  */
 static bool is_telling(const struct rn_litmus_step *s)
 {
@@ -315,7 +320,7 @@ static void print_witness(const struct rn_litmus_test *t,
 
 /* ---- Rules ---- */
 
-/* Prints each rule that the test names. */
+/* Prints each rule that the test names, and its remedy if @remedies is set. */
 static void print_rules(const struct rn_litmus_test *t, FILE *to, bool remedies)
 {
 	const char *at = t->rules;
@@ -335,7 +340,7 @@ static void print_rules(const struct rn_litmus_test *t, FILE *to, bool remedies)
 
 /* ---- One run ---- */
 
-/* Lists other knob sets for which the file forbids the same outcome. */
+/* Prints the other knob sets for which the file forbids the same outcome. */
 static void print_forbidden_in(const struct rn_litmus_test *t,
 			       const struct rn_litmus_verdict *v, FILE *to)
 {
