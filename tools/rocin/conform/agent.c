@@ -22,7 +22,9 @@ static enum ibv_mtu mtu_of(uint64_t bytes)
 	return mtu;
 }
 
-/* The address to the tester, the other host or the group. */
+/* Returns the address vector for packets to @to: the tester, the other host or the
+ * multicast group.
+ */
 static struct ibv_ah_attr path_of(const struct rn_agent *a, const union ibv_gid *to)
 {
 	return (struct ibv_ah_attr){
@@ -166,8 +168,8 @@ static uint64_t srq_number(const struct rn_agent *a, const struct ibv_srq *srq)
 	return 0;
 }
 
-/* Sets @number to the object of an event, as the tester numbers it; false for events of
- * the port or the device.
+/* Sets @number to the tester's number of the object that an event is about. Returns false
+ * for events of the port or the device.
  */
 static bool is_of_scenario(const struct rn_agent *a, const struct ibv_async_event *ev,
 			   uint64_t *number)
@@ -225,8 +227,8 @@ static int poll_for_tester(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ----------------------------------------------------------------------- send queues */
-/* Finds the bytes at an address of the scenario; NULL if they are in none of its regions.
- * A tester must not make this process read other memory.
+/* Finds the bytes at an address of the scenario. Returns NULL if they are in none of its
+ * regions, because a tester must not make this process access other memory.
  */
 static uint8_t *bytes_at(const struct rn_agent *a, uint64_t address, uint64_t len)
 {
@@ -240,7 +242,9 @@ static uint8_t *bytes_at(const struct rn_agent *a, uint64_t address, uint64_t le
 	return NULL;
 }
 
-/* The address handle of a PD to the tester or the group, created at first use. */
+/* Returns an address handle of the PD, to the tester or to the multicast group. It is
+ * created at first use.
+ */
 static struct ibv_ah *handle_to(struct rn_agent *a, unsigned pd, bool group)
 {
 	struct ibv_ah_attr attr = path_of(a, group ? &a->group : &a->tester);
@@ -275,8 +279,8 @@ static int name_target(struct rn_agent *a, const uint64_t *n, struct ibv_send_wr
 	return 0;
 }
 
-/* ATOMIC WRITE can only be posted by ibv_wr_*(). The library reads the 8 bytes during the
- * call.
+/* Posts an ATOMIC WRITE, for which there is only ibv_wr_atomic_write(). libibverbs reads
+ * the 8 bytes during the call.
  */
 static int post_atomic_write(struct rn_agent *a, const uint64_t *n)
 {
@@ -325,12 +329,15 @@ static int post_send(struct rn_agent *a, struct rn_conform_line *l)
 		wr.invalidate_rkey = (uint32_t)n[RN_CONFORM_IMM];
 	else
 		wr.imm_data = htonl((uint32_t)n[RN_CONFORM_IMM]);
-	if (n[RN_CONFORM_OPCODE] == RN_WR_FLUSH) /* the SGE has only a length */
+	/* the SGE of a FLUSH has only a length */
+	if (n[RN_CONFORM_OPCODE] == RN_WR_FLUSH)
 		wr.num_sge = 1;
 	return ibv_post_send(a->qp[n[0]].qp, &wr, &bad);
 }
 
-/* A type 1 window is bound by ibv_bind_mw(), which chooses the key. */
+/* Binds a memory window. For a type 1 window that is done by ibv_bind_mw(), which chooses
+ * the key.
+ */
 static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 {
 	const uint64_t *n = l->n;
@@ -370,8 +377,8 @@ static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 /* ------------------------------------------------------------------------ the device */
 enum {
 	GIDS = 256, /* number of GID table entries that are examined */
-	/* Vendor ID of Rocin, which accepts FLUSH by ibv_post_send() and does not pin
-	 * pages.
+	/* Vendor ID of Rocin. Rocin accepts FLUSH in ibv_post_send(), and does not
+	 * pin pages.
 	 */
 	OUR_VENDOR = 0x524f43,
 };
@@ -389,7 +396,7 @@ static bool is_link_local(const union ibv_gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
-/* Chooses the requested GID, and the first GID of the other address family. */
+/* Chooses the requested GID, and for the other address family its first GID. */
 static int choose_gids(struct rn_agent *a, uint8_t wanted)
 {
 	struct ibv_gid_entry e;
@@ -411,7 +418,9 @@ static int choose_gids(struct rn_agent *a, uint8_t wanted)
 	return 0;
 }
 
-/* Of the requests that not every device does. */
+/* Returns the bits of enum rn_conform_can for the operations that not every
+ * device supports.
+ */
 static uint32_t operations(uint64_t caps, bool is_ours)
 {
 	uint32_t can = 0;

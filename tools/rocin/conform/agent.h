@@ -13,7 +13,7 @@
 enum {
 	RN_AGENT_PDS = 4,
 	RN_AGENT_XRCDS = 8,
-	RN_AGENT_MR_MAX = 1 << 24, /* bytes of the largest region */
+	RN_AGENT_MR_MAX = 1 << 24, /* maximum size of a memory region in bytes */
 	RN_AGENT_GID_NONE = -1,
 };
 
@@ -23,7 +23,7 @@ struct rn_agent_mr {
 	struct ibv_mw *mw;
 	uint8_t *buf;
 	uint64_t len, va;
-	bool unmapped; /* the memory is unmapped and must not be touched */
+	bool unmapped; /* the memory was unmapped and must not be accessed */
 };
 
 struct rn_agent_qp {
@@ -34,18 +34,19 @@ struct rn_agent_qp {
 
 struct rn_agent_srq {
 	struct ibv_srq *srq;
-	uint32_t number; /* number of an XRC SRQ on the wire; else any number */
+	uint32_t number; /* the number in packets if it is an XRC SRQ; else any number */
 };
 
-/* Address handles of one PD: to the tester and to the group. */
+/* Address handles of one PD: to the tester, and to the multicast group. */
 struct rn_agent_ah {
 	struct ibv_ah *ah[2];
 };
 
 struct rn_agent {
 	struct ibv_context *ctx;
-	int gid_index[2];     /* for IPv4 and IPv6; RN_AGENT_GID_NONE: none */
-	union ibv_gid gid[2]; /* zero if there is none */
+	/* GID table indices for IPv4 and IPv6; RN_AGENT_GID_NONE: no GID */
+	int gid_index[2];
+	union ibv_gid gid[2]; /* all zero if there is no GID */
 	uint32_t can;	      /* bits of enum rn_conform_can: what the device can do */
 
 	union ibv_gid tester, other, group;
@@ -61,21 +62,23 @@ struct rn_agent {
 	unsigned mrs, srqs, qps;
 };
 
-/* Opens device @name (NULL: the first). Returns 0, or -errno after a message on standard
- * error. For the address family that @gid_index does not have, the first RoCEv2 GID that
- * is not link-local is used.
+/* Opens device @name (NULL: the first one). Returns 0, or -errno after an error message
+ * on standard error. One address family uses the GID at @gid_index, the other one its
+ * first RoCEv2 GID that is not link-local.
  */
 int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index);
 
-/* Executes the request in @l and stores the answer there. Whatever the line contains,
- * only objects of the scenario are accessed.
+/* Executes the request in @l and replaces it by the answer. It accesses only objects of
+ * the scenario, whatever the request contains.
  */
 void rn_agent_answer(struct rn_agent *a, struct rn_conform_line *l);
 
 /* Destroys all objects of the current scenario. */
 void rn_agent_clear(struct rn_agent *a);
 
-/* Requests of wire.h about objects. They return 0 or an errno, and the answer in @l. */
+/* Requests of wire.h that make or change objects. They return 0 or an errno, and write
+ * the answer to @l.
+ */
 int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_add_mw(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_add_srq(struct rn_agent *a, struct rn_conform_line *l);
@@ -83,7 +86,7 @@ int rn_agent_add_qp(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_dereg(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l);
 
-/* Index into gid_index for the address family of the tester. */
+/* Returns the index in gid_index for the address family of the tester. */
 static inline unsigned rn_agent_family(const struct rn_agent *a)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };

@@ -65,7 +65,8 @@ static int complain(const char *what, int error)
 	return -error;
 }
 
-/* Opens the listening socket. Returns it, or -errno after an error message. */
+/* Opens the listening socket. Returns its descriptor, or -errno after an error message.
+ */
 static int open_listener(const struct agent_args *args, const struct rn_agent *a)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,

@@ -54,7 +54,7 @@ int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l)
 		va = l->n[2] & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)m->buf;
 	m->va = va;
 	m->mr = ibv_reg_mr_iova(pd, m->buf, len, va, (unsigned)l->n[2]);
-	a->mrs++; /* counted even if it failed, as the tester counts it, too */
+	a->mrs++; /* counted even if it fails, because the tester counts it as well */
 	if (!m->mr)
 		return errno;
 	l->count = 2;
@@ -102,7 +102,8 @@ int rn_agent_dereg(struct rn_agent *a, struct rn_conform_line *l)
 	return 0;
 }
 
-/* Replaces the memory by an inaccessible mapping, so that nothing else is mapped there.
+/* Unmaps the memory of an MR. An inaccessible mapping takes its place, so that nothing
+ * else is mapped there.
  */
 int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l)
 {
@@ -163,8 +164,7 @@ int rn_agent_add_srq(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ---------------------------------------------------------------- queue pairs */
-/* Creates QPs that only ibv_create_qp_ex() can create: XRC receive QPs, and QPs for
- * ibv_wr_*().
+/* Creates a QP that needs ibv_create_qp_ex(): an XRC receive QP, or a QP for ibv_wr_*().
  */
 static struct ibv_qp *make_qp_ex(struct rn_agent *a, const struct ibv_qp_init_attr *from,
 				 struct ibv_pd *pd, struct ibv_xrcd *xrcd)
@@ -268,7 +268,9 @@ static void clear_queues(struct rn_agent *a)
 	}
 }
 
-/* Windows first, because they may be bound to the regions. */
+/* Destroys memory windows and regions. Windows come first, because they may be bound
+ * to regions.
+ */
 static void clear_memory(struct rn_agent *a)
 {
 	for (unsigned i = 0; i < a->mrs; i++)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_conform.c - `rocin conform`: runs conformance scenarios, and reports by rules. */
+/* cmd_conform.c - `rocin conform`: runs conformance scenarios, and reports which rules
+ * they cover.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <fts.h>
@@ -16,7 +18,7 @@
 
 /* -------------------------------------------------------------------- scenario files */
 enum {
-	FILE_MAX = 1 << 16, /* bytes of the largest scenario file */
+	FILE_MAX = 1 << 16, /* maximum size of a scenario file in bytes */
 };
 
 static int add_case(struct rn_conform *c, const char *file, const struct rn_scenario *s,
@@ -140,7 +142,7 @@ static int add_rule(struct rn_conform *c, const char *at, size_t len)
 	return c->rule[c->rule_count++] ? 0 : -ENOMEM;
 }
 
-/* Adds the rule of a table row: "| B5 | ..." has rule B5. */
+/* Adds the rule in a row of a table: "| B5 | ..." is about rule B5. */
 static int rule_of_line(struct rn_conform *c, const char *line, const char *end)
 {
 	const char *at = line + 2, *to;
@@ -200,7 +202,8 @@ enum {
 struct conform_args {
 	const char *rules, *junit;
 	bool json, all;
-	struct rn_live_options live; /* target NULL: run in virtual time */
+	/* options for a live target; .target NULL: run in virtual time */
+	struct rn_live_options live;
 	char **paths;
 	int path_count;
 };
@@ -334,7 +337,7 @@ static int run_all(const struct conform_args *args, struct rn_conform *c)
 	return rc;
 }
 
-/* `--agent`: sets up the environment and executes rocin-conform-agent. */
+/* Implements `--agent': sets up the environment and executes rocin-conform-agent. */
 static int become_agent(int argc, char **argv)
 {
 	static struct rn_launch launch;
@@ -348,7 +351,8 @@ static int become_agent(int argc, char **argv)
 		netdevs = argv[3];
 		argv += 2;
 	}
-	argv[1] = "rocin conform --agent"; /* the name in its help and error messages */
+	/* the name that rocin-conform-agent shows in its messages */
+	argv[1] = "rocin conform --agent";
 	if (rn_launch_prepare(&launch, netdevs, err, sizeof(err)) ||
 	    rn_launch_setenv(&launch, netdevs, err, sizeof(err))) {
 		rn_complain("%s", err);

@@ -26,27 +26,30 @@ struct rn_conform_case {
 struct rn_conform {
 	struct rn_conform_case *run;
 	size_t count, failed, skipped, slowly;
-	char **rule; /* names from the list of rules; NULL: no list was given */
+	/* names of the rules in the list that was given; NULL: none was given */
+	char **rule;
 	size_t rule_count;
 };
 
-/* Prints failures, totals, and the rules that no scenario covers; with @all every
- * scenario.
+/* Prints failures, totals, and the rules that no scenario covers. @all: prints each
+ * scenario as well.
  */
 void rn_conform_text(const struct rn_conform *c, FILE *to, bool all);
-/* Return 0, or -1 if there is no memory or the output cannot be written. */
+/* Print the results as JSON or JUnit XML. Return 0, or -1 if there is no memory or the
+ * output cannot be written.
+ */
 int rn_conform_json(const struct rn_conform *c, FILE *to);
 int rn_conform_junit(const struct rn_conform *c, FILE *to);
 
 /* -------------------------------------------------------------------------- counters */
-/* Counters of the target, if it is a program of this user on this host that uses Rocin.
- * Verbs do not report them.
+/* Counters of the target, which verbs do not report. They are known if the target is a
+ * program of this user on this host that uses Rocin.
  */
 
 struct rn_rocind;
 
 struct rn_conform_stats {
-	int32_t pid; /* process id of the agent, as it says */
+	int32_t pid; /* process id of the agent, as its answer to `hello' has it */
 	struct rn_gid gid[2];
 	int fd; /* descriptor of its stats page; -1: not found */
 	struct rn_rocind *daemon;
@@ -54,18 +57,21 @@ struct rn_conform_stats {
 	uint64_t base[RN_STAT_COUNT];
 };
 
-/* Takes the present values as zero. The first call searches for the stats page. */
+/* Stores the present values, from which changes are counted. The first call searches for
+ * the stats page.
+ */
 void rn_conform_stats_begin(struct rn_conform_stats *c);
 
-/* Returns the change of a counter since rn_conform_stats_begin(); false if the target has
- * no stats page. A packet to an unknown QP may be dropped by rocind instead of the
- * program; rocind's counter is added.
+/* Returns in @value the change of a counter since rn_conform_stats_begin(). Returns false
+ * if the target has no stats page. The counter of rocind is added, because packets to an
+ * unknown QP may be dropped by rocind instead of the program.
  */
 bool rn_conform_stats_get(struct rn_conform_stats *c, enum rn_stat stat, uint64_t *value);
 
 /* ---------------------------------------------------------------------- live targets */
-/* A device on the network as the device of a scenario. Packets go through UDP sockets of
- * the tester; everything else is done by the agent on the device's side (wire.h).
+/* A device on the network as the device of a scenario. The tester exchanges packets
+ * with it by UDP sockets; verbs are called by the agent, a program on the host of the
+ * device (wire.h).
  *
  * Threads: one at a time.
  */
@@ -78,8 +84,8 @@ struct rn_live_target;
 
 struct rn_live_options {
 	const char *target; /* ADDRESS[:PORT] of the agent */
-	/* Addresses of the tester: for each family the first one plays the peer, the
-	 * second one another host. If there is no IPv4 address and the target is on
+	/* Addresses of the tester. For each family the first one is used as the peer, the
+	 * second one as another host. If there is no IPv4 address, and the target is on
 	 * loopback, loopback addresses are used.
 	 */
 	const char *address[RN_LIVE_ADDRESSES];
@@ -93,30 +99,33 @@ struct rn_live_options {
 struct rn_live_target *rn_live_target_open(const struct rn_live_options *o);
 void rn_live_target_close(struct rn_live_target *t);
 
-/* The operations for rn_scene_run(), with the target as context. Valid as long as @t. */
+/* Returns the operations for rn_scene_run(), whose context is @t. They are valid as long
+ * as @t.
+ */
 const struct rn_scene_ops *rn_live_target_ops(struct rn_live_target *t);
 
-/* The connection was lost, so all results since then are invalid. */
+/* Was the connection to the agent lost? All results since then are invalid. */
 bool rn_live_target_is_lost(const struct rn_live_target *t);
 
 /* ------------------------------------------------------------ packets of a live target
  */
 
-/* Sends a packet from the address and port in its flow. Returns 0 or -errno. */
+/* Sends a packet with the source address and port in its flow. Returns 0 or -errno. */
 int rn_live_send(const struct rn_scene_packet *p);
 
-/* Receives a packet that was sent to @gid; false if there is none. */
+/* Receives a packet that was sent to @gid. Returns false if there is none. */
 bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p);
 
 /* -------------------------------------------------------------- state of a live target
  */
 enum {
-	RN_LIVE_QUEUE = 256, /* packets or events that have not been taken */
+	/* maximum number of packets, or events, that have not been read */
+	RN_LIVE_QUEUE = 256,
 	RN_LIVE_CQES = 1024,
-	RN_LIVE_SLOWER = 4, /* added to timeout codes: 16 times as long */
+	RN_LIVE_SLOWER = 4, /* added to timeout codes: makes timeouts 16 times as long */
 };
 
-/* The addresses of one family, and the tester's sockets on them. */
+/* The addresses of one family, and the sockets of the tester on them. */
 struct rn_live_side {
 	struct rn_gid device, peer, other, group;
 	bool has_device, has_peer, has_other;
@@ -127,8 +136,8 @@ struct rn_live_side {
 struct rn_live_target {
 	struct rn_scene_ops ops, slow_ops;
 	struct rn_conform_wire wire;
-	struct rn_live_side side[2]; /* addresses of the tester by IPv4 and by IPv6 */
-	/* Bits of enum rn_conform_can: what the device can do. */
+	struct rn_live_side side[2]; /* index 0: IPv4, 1: IPv6 */
+	/* Bits of enum rn_conform_can: what the device supports. */
 	uint32_t can;
 	struct rn_conform_stats stats;
 	bool is_lost;
@@ -145,8 +154,8 @@ struct rn_live_target {
 	unsigned events, events_taken, comps[2];
 };
 
-/* Sends request @l to the agent and stores the answer there. Returns 0, or the agent's
- * -errno.
+/* Sends request @l to the agent and replaces it by the answer. Returns 0, or the -errno
+ * in the answer.
  */
 int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l);
 
@@ -155,8 +164,8 @@ void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o);
 void rn_live_end(void *ctx);
 
 /* ------------------------------------------------------------------------- addresses */
-/* Parses ADDRESS[:PORT] (IPv4); without a port the one in @at stays. Returns 0 or
- * -EINVAL.
+/* Parses ADDRESS[:PORT] (IPv4). Without a port the port in @at does not change. Returns 0
+ * or -EINVAL.
  */
 static inline int rn_conform_address(const char *text, struct sockaddr_in *at)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live.c - the operations of a scenario, carried out on a device on the network. */
+/* live.c - executes the operations of a scenario on a device on the network. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 
 /* ------------------------------------------------------ packets, completions, events */
 enum {
-	ANSWER_MS = 10000, /* ms in which the agent must answer */
-	/* Ms without packets that count as quiet: about twice the ACK timeout of most
-	 * scenarios.
+	ANSWER_MS = 10000, /* maximum time in ms for an answer of the agent */
+	/* Time in ms without packets after which no more are expected: about twice the
+	 * ACK timeout of most scenarios.
 	 */
 	QUIET_MS = 150,
 };
@@ -49,7 +49,7 @@ int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l)
 	return rc;
 }
 
-/* Takes one completion or event from the agent; false if there is none. */
+/* Gets one completion or event from the agent. Returns false if there is none. */
 static bool take_one(struct rn_live_target *t)
 {
 	struct rn_conform_line l = { .word = "poll" };
@@ -84,7 +84,7 @@ static bool take_one(struct rn_live_target *t)
 	return true;
 }
 
-/* ---------------------------------------------------------------- queues of arrivals */
+/* ---- Packets, completions and events that have arrived ---- */
 static const struct rn_scene_packet *next_packet(void *ctx)
 {
 	struct rn_live_target *t = ctx;
@@ -150,9 +150,9 @@ static void take_packets(struct rn_live_target *t, int fd, const struct rn_gid *
 		p = &t->packet[t->packets % RN_LIVE_QUEUE];
 		if (!rn_live_take(fd, to, p))
 			return;
-		/* A packet that we send to the group comes back to us. A datagram without
-		 * payload is no packet: devices send one to find out whether a silent
-		 * peer's port is open.
+		/* A packet that the tester sends to the multicast group comes back to it.
+		 * A datagram without payload is no packet of RoCEv2: devices send one to
+		 * find out whether the port of a silent peer is open.
 		 */
 		if (is_ours(t->at, &p->flow.src) || p->len == 0)
 			continue;
@@ -188,7 +188,8 @@ enum {
 	PEER_QPN = 0x99,
 	WRS = 64,
 	PD = 1,
-	/* Immediate of a FLUSH: position of the selectivity level, above the placement.
+	/* Immediate data of a FLUSH: bit position of the selectivity level, which is
+	 * above the placement.
 	 */
 	FLUSH_LEVEL_SHIFT = 8,
 };
@@ -308,7 +309,7 @@ static int revive_qp(struct rn_live_target *t, const struct rn_scn_line *l)
 				 modify_qp, t);
 }
 
-/* Sends a request with an object and a number. */
+/* Sends a request with a word and two numbers: of an object, and @number. */
 static int ask_of(struct rn_live_target *t, const char *word, const struct rn_scn_line *l,
 		  uint64_t number)
 {
@@ -401,7 +402,7 @@ static int add_srq(struct rn_live_target *t, unsigned i)
 	return rc;
 }
 
-/* Sets the properties that later posts need when the QP is created. */
+/* Sets the properties that a QP needs at its creation for later posts. */
 static void name_needs(const struct rn_scenario *s, unsigned qp,
 		       struct rn_conform_line *l)
 {
@@ -442,7 +443,7 @@ static int add_qp(struct rn_live_target *t, unsigned i)
 }
 
 /* ------------------------------------------------------------ start and end */
-/* The size of the CQs that the scenario asks for, at most the default. */
+/* Returns the size of the CQs for the scenario, which is at most the default. */
 static uint64_t cqes_wanted(const struct rn_scenario *s)
 {
 	uint64_t count = RN_LIVE_CQES;
@@ -455,8 +456,8 @@ static uint64_t cqes_wanted(const struct rn_scenario *s)
 	return count;
 }
 
-/* Destroys the objects of the last scenario and makes the queues of @s. @cqes: out, the
- * size of the CQs. Returns 0 or -errno.
+/* Destroys the objects of the last scenario and makes the CQs and receive queues of @s.
+ * @cqes: out, the size of the CQs. Returns 0 or -errno.
  */
 static int make_queues(struct rn_live_target *t, const struct rn_scenario *s,
 		       uint64_t *cqes)
@@ -528,7 +529,7 @@ static int begin_slower(void *ctx, const struct rn_scenario *s, struct rn_scene_
 	return begin_at_speed(ctx, s, RN_LIVE_SLOWER, n, err, err_len);
 }
 
-/* Destroys the QPs, so that they send nothing more. */
+/* Destroys the QPs, so that they send no more packets. */
 void rn_live_end(void *ctx)
 {
 	struct rn_live_target *t = ctx;
@@ -538,7 +539,8 @@ void rn_live_end(void *ctx)
 }
 
 /* ------------------------------------------------------------- scenarios to skip */
-/* Reasons why a scenario cannot be run on this target, or NULL. */
+/* These functions return the reason why a scenario cannot be run on this target, or NULL.
+ */
 
 static const char *why_not_address(const struct rn_live_side *side, bool ipv6)
 {
@@ -551,7 +553,9 @@ static const char *why_not_address(const struct rn_live_side *side, bool ipv6)
 	return NULL;
 }
 
-/* Texts for abilities that objects or posts need and the device lacks. */
+/* Returns a text for an ability that is @needed for objects or posts and that the device
+ * lacks, or NULL.
+ */
 static const char *missing_ability(uint32_t can, uint32_t needed)
 {
 	static const struct {
@@ -615,7 +619,9 @@ static uint32_t line_needs(const struct rn_scn_line *l)
 	return op ? op->ability : 0;
 }
 
-/* Some lines cannot be run by a program with verbs, or by a socket. */
+/* Returns why a line cannot be executed by a program with verbs, or by a socket; NULL if
+ * it can.
+ */
 static const char *why_not_line(const struct rn_live_side *side,
 				const struct rn_scn_line *l)
 {
@@ -638,7 +644,7 @@ static const char *why_not_line(const struct rn_live_side *side,
 	return NULL;
 }
 
-/* Is a region deregistered while a window is bound to it? */
+/* Does the scenario deregister a region to which a window is bound? */
 static bool frees_bound(const struct rn_scenario *s)
 {
 	bool bound[RN_SCN_MRS] = { false };
@@ -655,9 +661,9 @@ static bool frees_bound(const struct rn_scenario *s)
 	return false;
 }
 
-/* For both kinds of XRC QP programs set all attributes of RC, and libibverbs drops those
- * that do not apply. Does the scenario expect an error only because of such superfluous
- * attributes?
+/* Does the scenario expect an error only because of superfluous attributes? For XRC QPs
+ * of both kinds programs set all attributes of RC, and libibverbs drops those that do not
+ * apply, so the error would not occur.
  */
 static bool is_lenient(const struct rn_scenario *s, const struct rn_scn_line *l)
 {
@@ -708,8 +714,8 @@ static bool is_skipped(void *ctx, const struct rn_scenario *s, char *why, size_t
 }
 
 /* ------------------------------------------------------------------------ operations */
-/* Waits for something to happen until @until. A wait for packets lasts one millisecond at
- * most, because the agent has to be asked, too.
+/* Waits until something arrives, or until @until. A wait for packets lasts 1 ms at most,
+ * because the agent must be polled as well.
  */
 static void run_live_until(void *ctx, rn_ns until)
 {

@@ -6,7 +6,7 @@
 #include "conform.h"
 #include "tools/rocin/common/html.h"
 
-/* Does a scenario that passed name the rule? */
+/* Does any scenario that passed name the rule? */
 static bool covers_rule(const struct rn_conform *c, const char *rule)
 {
 	for (size_t i = 0; i < c->count; i++)

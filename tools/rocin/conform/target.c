@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* target.c - connects to the agent of a target; sends and receives packets through UDP
- * sockets; reads the counters of a target on this host.
+/* target.c - connects to the agent of a target, sends and receives packets by UDP
+ * sockets, and reads the counters of a target on this host.
  */
 #include <errno.h>
 #include <ifaddrs.h>
@@ -18,7 +18,7 @@
 #include "transport/io/rocind/rocind_client.h"
 
 /* --------------------------------------------------------------------------- packets */
-/* Missing in the glibc of older distributions. */
+/* The glibc of older distributions does not define it. */
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70
 #endif
@@ -29,7 +29,8 @@ static bool set_int(int fd, int level, int name, int value)
 }
 
 /* ------------------------------------------------------------------- sockets */
-/* The interface that has this address; 0 if none has it, as for most of 127.0.0.0/8. */
+/* Returns the interface that has this address; 0 if none has, as for most of 127.0.0.0/8.
+ */
 static uint32_t ifindex_of(const struct rn_gid *own)
 {
 	union rn_sockaddr want;
@@ -89,8 +90,9 @@ static int open_udp(const struct rn_gid *gid, uint16_t port, bool shared)
 	return rc;
 }
 
-/* Opens a UDP socket on @gid. DF is set, so that the kernel sends IPv4 identification 0;
- * the socket reports ToS and TTL of received packets. Returns the descriptor or -errno.
+/* Opens a UDP socket on @gid. It sends with DF set, so that the kernel uses IPv4
+ * identification 0, and reports ToS and TTL of received packets. Returns the descriptor
+ * or -errno.
  */
 static int udp_socket(const struct rn_gid *gid, uint16_t port)
 {
@@ -202,7 +204,7 @@ bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p)
 	if (n < 0)
 		return false;
 	p->len = (uint32_t)n;
-	/* sin_port and sin6_port are at the same offset. */
+	/* sin6_port, for IPv6, is at the same offset as sin_port. */
 	p->flow = (struct rn_flow){ .src = sender_gid(&from),
 				    .dst = *gid,
 				    .sport = ntohs(from.in.sin_port) };
@@ -286,7 +288,7 @@ static void close_counters(struct rn_conform_stats *c)
 }
 
 /* ------------------------------------------------------------------------ the target */
-/* An IPv4 address as a GID. */
+/* Returns an IPv4 address as a GID. */
 static struct rn_gid mapped_gid(uint32_t address)
 {
 	struct rn_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
@@ -295,8 +297,8 @@ static struct rn_gid mapped_gid(uint32_t address)
 	return gid;
 }
 
-/* An address of 127.0.0.0/8 that contains the process id, so that several testers can run
- * at the same time.
+/* Returns an address of 127.0.0.0/8 that contains the process id, so that several testers
+ * can run at the same time.
  */
 static struct rn_gid own_address(unsigned which)
 {
@@ -304,8 +306,8 @@ static struct rn_gid own_address(unsigned which)
 			  ((uint32_t)getpid() & 0xffff));
 }
 
-/* A multicast group: 239.0.0.0/8 is for use within an organisation, ff1e::/16 is
- * transient and global.
+/* Returns the address of a multicast group: in 239.0.0.0/8, for use within an
+ * organisation, or ff1e::/16, transient and global.
  */
 static struct rn_gid own_group(bool ipv6)
 {
@@ -347,7 +349,9 @@ static int take_given(struct rn_live_target *t, const struct rn_live_options *o)
 	return 0;
 }
 
-/* For a target on loopback, loopback addresses replace those that were not given. */
+/* Uses loopback addresses in place of those that were not given, if the target is
+ * on loopback.
+ */
 static void take_loopback(struct rn_live_side *ipv4)
 {
 	if (!ipv4->has_device || ipv4->device.raw[12] != 127)

@@ -37,17 +37,19 @@
 enum {
 	RN_CONFORM_VERSION = 2,
 	RN_CONFORM_PORT = 18516,
-	RN_CONFORM_NUMBERS = 40,   /* maximum count of numbers in a line */
-	RN_CONFORM_LINE = 1024,	   /* bytes of a line, including the newline */
-	RN_CONFORM_READ_MAX = 256, /* bytes that one `memory` request reads */
+	RN_CONFORM_NUMBERS = 40, /* maximum count of numbers in a line */
+	RN_CONFORM_LINE = 1024,	 /* bytes of a line, including the newline */
+	/* maximum number of bytes that one request `memory' reads */
+	RN_CONFORM_READ_MAX = 256,
 };
 
 #define RN_CONFORM_ANYWHERE UINT64_MAX
 
 /* clang-format off */
-/* The requests that not every device does: symbol, bit of its ability, bit of
- * ibv_device_attr_ex.device_cap_flags_ex that tells of it, does ibv_post_send() take it on
- * our devices alone, does only a call of its own post it, and what one says who lacks it.
+/* The operations that not every device supports: symbol; bit in enum rn_conform_can; bit
+ * in ibv_device_attr_ex.device_cap_flags_ex; whether ibv_post_send() accepts it, on our
+ * devices only; whether it can be posted only by a function of its own; and the error
+ * text if it is not supported.
  */
 #define RN_CONFORM_OPERATIONS(X)                                                       \
 	X(FLUSH,        5, 38, true,  false, "the agent cannot post a FLUSH there")    \
@@ -65,10 +67,11 @@ enum rn_conform_can {
 	RN_CONFORM_CAN_MW2 = 1 << 3,
 	RN_CONFORM_CAN_GROUP = 1 << 4,
 	RN_CONFORM_CAN_MIGRATE = 1 << 7,
-	/* Finds the IPv4 identification of a packet from its ICRC. */
+	/* The tester can compute the IPv4 identification of a packet from its ICRC. */
 	RN_CONFORM_CAN_SOLVE = 1 << 8,
 	RN_CONFORM_CAN_UNMAP =
-		1 << 9, /* does not pin pages: munmap() takes the memory of an MR away */
+		/* pages are not pinned, so munmap() removes the memory of an MR */
+		1 << 9,
 };
 
 struct rn_conform_operation {
@@ -78,7 +81,7 @@ struct rn_conform_operation {
 	const char *why;
 };
 
-/* NULL: every device does it. */
+/* Returns the row for an opcode; NULL: every device supports it. */
 const struct rn_conform_operation *rn_conform_operation(uint64_t opcode);
 
 /* Indices of the numbers of `qp`. */
@@ -90,7 +93,8 @@ enum rn_conform_qp {
 	RN_CONFORM_QP_SRQ, /* 1: the first SRQ; 0: none */
 	RN_CONFORM_QP_XRCD,
 	RN_CONFORM_QP_INLINE, /* bytes of inline data */
-	RN_CONFORM_QP_EX,     /* requests will be posted that only ibv_wr_*() can post */
+	/* the QP must support requests that only ibv_wr_*() can post */
+	RN_CONFORM_QP_EX,
 	RN_CONFORM_QP_NUMBERS
 };
 
@@ -110,7 +114,8 @@ enum rn_conform_attr {
 	RN_CONFORM_RETRY,
 	RN_CONFORM_RNR_RETRY,
 	RN_CONFORM_DRAIN,
-	RN_CONFORM_ALT, /* 1: alternate path to the other host; 0: to the tester */
+	/* where the alternate path leads: 1: to the other host; 0: to the tester */
+	RN_CONFORM_ALT,
 	RN_CONFORM_ALT_TIMEOUT,
 	RN_CONFORM_MIG,
 	RN_CONFORM_CUR,
@@ -128,10 +133,11 @@ enum rn_conform_wr {
 	RN_CONFORM_COMPARE_ADD,
 	RN_CONFORM_SWAP,
 	RN_CONFORM_ADDRESS,
-	RN_CONFORM_LENGTH, /* bytes of the SGE; 0: no SGE */
+	RN_CONFORM_LENGTH, /* bytes in the SGE; 0: there is no SGE */
 	RN_CONFORM_LKEY,
 	RN_CONFORM_SRQN, /* SRQ number at the peer */
-	RN_CONFORM_TO,	 /* UD: 1: to the group; 0: to the tester */
+	/* destination of a UD request: 1: the multicast group; 0: the tester */
+	RN_CONFORM_TO,
 	RN_CONFORM_TO_QPN,
 	RN_CONFORM_TO_QKEY,
 	RN_CONFORM_WRS
@@ -141,7 +147,7 @@ enum rn_conform_wr {
 enum rn_conform_bind {
 	RN_CONFORM_BIND_ID = 1,
 	RN_CONFORM_BIND_FLAGS,
-	/* Number of the window; windows and MRs are numbered together. */
+	/* Number of the window; windows and MRs share one series of numbers. */
 	RN_CONFORM_BIND_MW,
 	RN_CONFORM_BIND_KEY, /* key of a type 2 window */
 	RN_CONFORM_BIND_MR,
@@ -151,7 +157,7 @@ enum rn_conform_bind {
 	RN_CONFORM_BINDS
 };
 
-/* The first number of the answer to `poll`; the comments name the others. */
+/* The first number in the answer to `poll'; the comments name the numbers after it. */
 enum rn_conform_kind {
 	RN_CONFORM_NOTHING,
 	RN_CONFORM_WC,	  /* QUEUE WR QPN LENGTH IMM SOURCE STATUS OPCODE FLAGS */
@@ -172,7 +178,7 @@ struct rn_conform_wire {
 	char buf[RN_CONFORM_LINE];
 };
 
-/* Returns 0 or -errno. Does not block for long, as a line is short. */
+/* Sends a line. Returns 0 or -errno. It hardly blocks, as a line is short. */
 int rn_conform_send(struct rn_conform_wire *w, const struct rn_conform_line *l);
 
 /**

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_lab.c - `rocin lab`: the process that the user starts. The lab itself is its child,
- * in namespaces of its own; see lab.h.
+/* cmd_lab.c - `rocin lab`: the process that the user starts. The lab itself is a child
+ * process in its own namespaces; see lab.h.
  */
 #include <errno.h>
 #include <signal.h>
@@ -147,7 +147,7 @@ static bool parse_value(int key, const char *arg, struct rn_lab_args *args)
 }
 
 /* ------------------------------------------------------------------------- commands */
-/* One --on option, kept until the number of hosts is known. */
+/* One option --on, stored until the number of hosts is known. */
 struct on {
 	char *hosts, *argv[4];
 };
@@ -157,8 +157,8 @@ struct parsing {
 	struct rn_lab_command commands[RN_LAB_HOSTS_MAX];
 	struct on on[RN_LAB_HOSTS_MAX];
 	unsigned ons;
-	char *shell[2]; /* an argv; empty: no shell */
-	char **program; /* NULL: no program */
+	char *shell[2]; /* argv of the shell; empty: there is no shell */
+	char **program; /* argv of the program; NULL: there is no program */
 };
 
 static struct rn_lab_command *add_command(struct parsing *p, unsigned host, char **argv)
@@ -212,7 +212,7 @@ static void collect_commands(struct parsing *p, struct argp_state *state)
 				  "ib_send_bw --on h2 'ib_send_bw h1'");
 }
 
-/* The command is the word after the host. */
+/* Stores an option --on: the host, and the command after it. */
 static void note_on(struct parsing *p, char *hosts, struct argp_state *state)
 {
 	if (state->next >= state->argc)
@@ -302,8 +302,8 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* Parses the options; ends the process with a usage error. What @args points to lives as
- * long as @argv; commands are never freed.
+/* Parses the options; ends the process with a usage error if they are wrong. @args points
+ * into @argv; commands are never freed.
  */
 static void parse_options(int argc, char **argv, struct rn_lab_args *args)
 {
@@ -314,13 +314,15 @@ static void parse_options(int argc, char **argv, struct rn_lab_args *args)
 	args->link.mtu = MTU_DEFAULT;
 	args->link.seed = 1;
 	args->settings.netdevs = RN_LAB_INTERFACE;
-	/* ARGP_IN_ORDER: options after the name of the program are for the program. */
+	/* With ARGP_IN_ORDER, options after the name of the program belong to
+	 * that program.
+	 */
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &p))
 		exit(RN_EXIT_USAGE);
 }
 
 /* ----------------------------------------------------------------------- the command */
-/* Blocks the signals that are passed on to the lab. */
+/* Blocks SIGCHLD and the signals that are passed on to the lab. */
 static void block_signals(sigset_t *set)
 {
 	static const int handed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };
@@ -331,8 +333,8 @@ static void block_signals(sigset_t *set)
 	sigprocmask(SIG_BLOCK, set, NULL);
 }
 
-/* Passes signals on to the lab, which decides what they mean; the third one kills it.
- * Returns the wait status of the lab.
+/* Passes signals on to the process of the lab, which reacts to them; the third signal
+ * kills it instead. Returns the wait status of that process.
  */
 static int pass_signals(pid_t lab, const sigset_t *set)
 {
@@ -350,8 +352,9 @@ static int pass_signals(pid_t lab, const sigset_t *set)
 	}
 }
 
-/* Takes the terminal back from a shell of the lab. The lab cannot do that, because our
- * process group has no number in its PID namespace.
+/* Makes our process group the foreground group of the terminal again, after a shell
+ * of the lab. The lab cannot do that, because our process group has no number in its
+ * PID namespace.
  */
 static void take_terminal(void)
 {

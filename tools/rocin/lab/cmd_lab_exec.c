@@ -25,8 +25,8 @@ enum {
 };
 
 struct exec_args {
-	/* Process id of `rocin lab` for a call from outside; 0: this process is in the
-	 * lab.
+	/* Process id of the `rocin lab' whose hosts are meant, if this process is outside
+	 * of it; 0: this process is inside a lab.
 	 */
 	pid_t lab;
 	bool no_input;
@@ -117,7 +117,9 @@ static const struct argp argp = {
 };
 
 /* ------------------------------------------------------------------- from outside */
-/* The child of `rocin lab` is process 1 of the lab. */
+/* Finds the main process of the lab: the child of `rocin lab' that is process 1 in its
+ * PID namespace.
+ */
 static pid_t find_lab(pid_t outside)
 {
 	char path[64];
@@ -127,8 +129,8 @@ static pid_t find_lab(pid_t outside)
 	return (pid_t)rn_file_number(path);
 }
 
-/* Enters a namespace of process @pid. Returns 0 or -errno; if this process is in that
- * namespace already, nothing is done.
+/* Enters a namespace of process @pid, unless this process is in it already. Returns 0
+ * or -errno.
  */
 static int enter_namespace(pid_t pid, const char *name, int flag)
 {
@@ -150,8 +152,8 @@ static int enter_namespace(pid_t pid, const char *name, int flag)
 	return rc;
 }
 
-/* Enters the lab. A PID namespace is entered only by a child, for which this process
- * waits. Returns only in the child: 0 or -errno.
+/* Enters the lab. Only a child can enter the PID namespace; this process waits for it and
+ * ends with it. Returns only in the child, 0 or -errno.
  */
 static int go_inside(pid_t outside)
 {
@@ -198,8 +200,8 @@ static bool is_called(pid_t pid, const char *name)
 	return rn_file_lines(path, compare_line, (void *)name) == 1;
 }
 
-/* Counts the hosts of the lab by their keepers, whose process ids are the same in every
- * lab. 0: this process is in no lab.
+/* Counts the hosts of the lab by their keepers (lab.h), whose process ids are the same in
+ * every lab. Returns 0 if this process is in no lab.
  */
 static unsigned count_hosts(void)
 {
@@ -216,7 +218,9 @@ static unsigned count_hosts(void)
 	return n;
 }
 
-/* The number of the host in "user@h2", as ssh accepts it; -1 if there is none. */
+/* Returns the number of the host in a name like "user@h2", which ssh accepts as well; -1
+ * if there is no such host.
+ */
 static int find_host(const char *name, unsigned hosts)
 {
 	const char *at = strrchr(name, '@');
@@ -229,8 +233,8 @@ static int find_host(const char *name, unsigned hosts)
 	return rn_lab_host_number(name, hosts);
 }
 
-/* Joins the words to one line, which a shell parses again, as ssh does. NULL: out of
- * memory.
+/* Joins the words to one line for a shell, as ssh does. Returns NULL if there is
+ * no memory.
  */
 static char *join_words(char **words)
 {

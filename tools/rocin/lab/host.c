@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host.c - the hosts of a lab, their namespaces, and the capture of packets between them.
+/* host.c - the hosts of a lab with their namespaces, and the capture of packets
+ * between them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,9 @@ enum {
 	OF_HOST = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC,
 };
 
-/* fork() into new namespaces; this program has one thread. */
+/* Calls clone() like fork(), but into new namespaces. That is safe, as the program has
+ * one thread.
+ */
 static pid_t fork_into(int flags)
 {
 	return (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
@@ -49,7 +52,7 @@ pid_t rn_lab_clone(struct rn_lab_user *user)
 		if (pid >= 0 || errno != EPERM)
 			return pid;
 	}
-	/* Set before the fork, so that both processes have it. */
+	/* Set before the fork, so that both processes know it. */
 	user->has_ns = true;
 	return fork_into(OF_HOST | CLONE_NEWPID | CLONE_NEWUSER);
 }
@@ -139,7 +142,9 @@ static int write_file(const char *path, const char *text)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Maps the user to the same ids inside; no other ids exist inside. */
+/* Maps the user and group ids of the user to the same ids inside the user namespace; no
+ * other ids exist there.
+ */
 static int map_user(const struct rn_lab_user *user)
 {
 	char map[64];
@@ -147,7 +152,7 @@ static int map_user(const struct rn_lab_user *user)
 
 	snprintf(map, sizeof(map), "%u %u 1\n", (unsigned)user->uid, (unsigned)user->uid);
 	rc = write_file("/proc/self/uid_map", map);
-	/* Unless setgroups() is denied, an unprivileged process may not map groups. */
+	/* An unprivileged process must deny setgroups() before it may map group ids. */
 	if (!rc)
 		rc = write_file("/proc/self/setgroups", "deny");
 	snprintf(map, sizeof(map), "%u %u 1\n", (unsigned)user->gid, (unsigned)user->gid);
@@ -179,8 +184,8 @@ int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len)
 }
 
 /* ------------------------------------------------------------- namespaces of a host */
-/* Mounts /sys anew, since it shows the interfaces of the namespace in which it was
- * mounted. If that is forbidden, programs work without.
+/* Mounts a new /sys, because /sys shows the interfaces of the namespace in which it was
+ * mounted. If that is forbidden, the old one stays, and programs work all the same.
  */
 static void mount_sys(void)
 {
@@ -196,8 +201,8 @@ static void mount_sys(void)
 		close(groups);
 }
 
-/* Mounts a file @name in the host's own directory over @path. If @path does not exist, no
- * program reads it, and nothing is done.
+/* Mounts a file @name in the host's own directory over @path. Does nothing if @path does
+ * not exist, as no program reads it then.
  */
 static int put_over(const char *name, const char *path, const char *text)
 {
@@ -225,8 +230,8 @@ static int write_hosts(unsigned hosts)
 	return put_over("hosts", "/etc/hosts", text);
 }
 
-/* MPI libraries take hosts with the same boot id for one machine and use shared memory
- * instead of the network, so each host gets its own.
+/* Gives the host a boot id of its own. MPI libraries consider hosts with the same boot id
+ * as one machine, and would use shared memory instead of the network.
  */
 static int write_boot_id(unsigned host)
 {
@@ -242,7 +247,9 @@ static int write_boot_id(unsigned host)
 	return put_over("boot_id", "/proc/sys/kernel/random/boot_id", text);
 }
 
-/* Makes the commands by which launchers start programs on another host. */
+/* Makes links in RN_LAB_BIN with the names of the commands by which launchers start
+ * programs on another host.
+ */
 static int link_agents(void)
 {
 	static const char *const names[] = { RN_LAB_BIN "/rocin-lab-exec",
@@ -259,7 +266,9 @@ static int link_agents(void)
 	return 0;
 }
 
-/* In the child of clone_keeper(): host name, hosts file, shared memory, boot id. */
+/* Sets up host name, hosts file, shared memory and boot id, in the child
+ * of clone_keeper().
+ */
 static int set_up_namespace(unsigned host, unsigned hosts, char *err, size_t err_len)
 {
 	char name[16];
@@ -306,8 +315,8 @@ static int enter_namespace(pid_t keeper, const char *what, int flag)
 	return rc;
 }
 
-/* Enters a mount namespace. That leads to the directory at its top, which differs from
- * the root directory if the caller was in a chroot(); so chroot() again.
+/* Enters a mount namespace. That changes the root directory to the top of the namespace.
+ * If the caller was in a chroot(), its root was another one, so chroot() is called again.
  */
 static int join_mounts(pid_t keeper, const char *dir)
 {
@@ -325,7 +334,7 @@ static int join_mounts(pid_t keeper, const char *dir)
 	return rc;
 }
 
-/* Enters the namespaces of a keeper, and stays in the same directory. */
+/* Enters the namespaces of a keeper, and changes back to the current directory. */
 static int enter_host(pid_t keeper, char *err, size_t err_len)
 {
 	char dir[PATH_MAX];
@@ -372,7 +381,7 @@ int rn_lab_keep_capabilities(void)
 }
 
 /* ----------------------------------------------------------------------------- hosts */
-/* The result of a step in a keeper. */
+/* Result of a step that a keeper does, reported to the main process. */
 struct report {
 	int rc;
 	unsigned by;
@@ -414,7 +423,9 @@ _Noreturn static void keep(const struct rn_lab_args *args, unsigned host, int so
 	char name[16], go;
 	sigset_t all;
 
-	/* No signal ends the keeper, whatever programs send to all processes. */
+	/* All signals are blocked, so that none ends the keeper when a program sends it
+	 * to all processes.
+	 */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	snprintf(name, sizeof(name), "lab h%u", host + 1);
@@ -532,7 +543,9 @@ static int put_host(const char *name, unsigned host)
 	return setenv(name, text, 1);
 }
 
-/* Puts the commands for other hosts first in PATH, and the directory of rocin last. */
+/* Sets PATH: first the directory of the commands for other hosts, last the directory
+ * of rocin.
+ */
 static int set_path(void)
 {
 	const char *old = getenv("PATH");
@@ -553,7 +566,7 @@ static int set_path(void)
 	return rc;
 }
 
-/* Sets the variables for programs on a host. */
+/* Sets the environment variables of programs on a host. */
 static int set_environment(unsigned host, unsigned hosts)
 {
 	static char list[RN_LAB_HOSTS_MAX * 6], address[32];
@@ -624,7 +637,9 @@ int rn_lab_hosts_rules(const struct rn_lab_args *args, char *err, size_t err_len
 enum {
 	SNAPLEN = 65535,
 	BUFFER = 32 << 20,
-	/* Ms after which the kernel hands over a block of packets that is not full. */
+	/* Time in ms after which the kernel passes on a block of packets that is
+	 * not full.
+	 */
 	BLOCK_MS = 10,
 	FLUSH_AT = 1 << 16,
 	LAST_LOOKS = 50,
@@ -663,7 +678,7 @@ static void flush_capture(struct capture *c)
 static void on_packet(u_char *ctx, const struct pcap_pkthdr *hdr, const u_char *bytes)
 {
 	struct capture *c = (struct capture *)(void *)ctx;
-	/* tv_usec holds nanoseconds, as requested from libpcap. */
+	/* tv_usec has nanoseconds, as requested from libpcap. */
 	const struct rn_pcapng_packet packet = {
 		.time = (uint64_t)hdr->ts.tv_sec * 1000000000 + (uint64_t)hdr->ts.tv_usec,
 		.len = hdr->len,
@@ -718,7 +733,9 @@ static int take_all(struct capture *c)
 	return all;
 }
 
-/* Writes packets until SIGTERM, and then those that the kernel still has. */
+/* Writes packets to the file until SIGTERM comes, and then those that the kernel
+ * still has.
+ */
 _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 {
 	struct pollfd p[] = { { .fd = signals, .events = POLLIN },
@@ -730,7 +747,7 @@ _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 		poll(p, RN_ARRAY_SIZE(p), -1);
 		take_all(c);
 	}
-	/* The number of looks is limited, as programs may go on sending. */
+	/* The number of reads is limited, because programs may go on sending. */
 	for (unsigned i = 0; i < LAST_LOOKS && poll(p + 1, 1, 3 * BLOCK_MS) > 0; i++)
 		take_all(c);
 	pcap_stats(c->pcap, &stat);
@@ -742,7 +759,7 @@ _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 	_exit(c->rc ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* All signals must be blocked in the caller. */
+/* The caller must have blocked all signals. */
 int rn_lab_capture_start(const char *path, bool quiet, pid_t *pid, char *err,
 			 size_t err_len)
 {

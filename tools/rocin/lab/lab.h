@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lab.h - `rocin lab`: many hosts on one machine, and what its parts share.
+/* lab.h - `rocin lab`: simulates several hosts on one machine by namespaces.
  *
  *   rocin lab (pid as the user sees it)
  *     `- the lab: pid 1 of its PID namespace, in the network namespace of the switch
@@ -11,9 +11,9 @@
  *
  *   [h1: eth0 10.86.0.1, fd86::1, fe80::1] --- br0 of the switch --- [h2: eth0 ...] ...
  *
- * Everything lives in the PID namespace, so that the kernel ends all of it with the lab,
- * and the lab ends with the process that the user started. Files that belong to a host
- * are in a tmpfs of its own. Nothing of this has a name outside.
+ * All processes of a lab are in its PID namespace, so that the kernel kills them when the
+ * lab ends; and the lab ends with the process that the user started. The files of a host
+ * are in a tmpfs of its own. None of it is visible by name outside of the lab.
  */
 #ifndef RN_LAB_H
 #define RN_LAB_H
@@ -24,12 +24,14 @@
 #include "tools/rocin/run/settings.h"
 
 enum {
-	/* Limit, because the last byte of an address is the number of the host. */
+	/* The limit comes from the last byte of an address, which is the number of
+	 * the host.
+	 */
 	RN_LAB_HOSTS_MAX = 250,
 	RN_LAB_FIRST_KEEPER = 2,
-	RN_LAB_MTU_MIN = 1280, /* the minimum that IPv6 requires */
+	RN_LAB_MTU_MIN = 1280, /* the minimum MTU that IPv6 requires */
 	RN_LAB_MTU_MAX = 65535,
-	/* Exit status at a timeout, the same as that of timeout(1). */
+	/* Exit status after the timeout, the same as that of timeout(1). */
 	RN_LAB_EXIT_TIMEOUT = 124,
 };
 
@@ -37,10 +39,10 @@ enum {
 #define RN_LAB_NET6 "fd86::"
 #define RN_LAB_INTERFACE "eth0"
 
-/* What the link of each host does to packets that the host sends. */
+/* How the link of each host treats the packets that the host sends. */
 struct rn_lab_link {
 	uint32_t mtu;
-	/* Packets per million that are lost; that are reordered. */
+	/* How many packets in a million are lost, and how many are reordered. */
 	uint32_t loss, reorder;
 	rn_ns delay;   /* delay in ns; 0: none */
 	uint64_t rate; /* bit/s; 0: no limit */
@@ -49,10 +51,10 @@ struct rn_lab_link {
 
 /* A program to be run on a host. */
 struct rn_lab_command {
-	unsigned host;	 /* number from 0; the name of the host has this number plus 1 */
+	unsigned host;	 /* number of the host from 0; its name has this number plus 1 */
 	char **argv;	 /* ends with NULL */
-	bool is_awaited; /* commands after this one start when it is ready */
-	bool is_shell;	 /* is interactive and gets the terminal */
+	bool is_awaited; /* later commands start only when this one is ready */
+	bool is_shell;	 /* the command is interactive and gets the terminal */
 };
 
 struct rn_lab_args {
@@ -63,8 +65,10 @@ struct rn_lab_args {
 	unsigned command_count;
 	const char *capture, *json; /* names of files, or NULL */
 	double timeout;		    /* in seconds; 0: no time limit */
-	bool halt;		    /* the first failure ends all programs */
-	bool keep;		    /* hosts are kept until a signal comes */
+	/* when the first program fails, all programs are ended */
+	bool halt;
+	/* the hosts exist until a signal comes, even if no programs are left */
+	bool keep;
 	bool quiet;
 	pid_t pid; /* process id of `rocin lab` in the user's PID namespace */
 };
@@ -72,51 +76,54 @@ struct rn_lab_args {
 /* ------------------------------------------------------------------------ namespaces */
 /* Making, setting up and entering the namespaces of a lab; see namespaces(7).
  *
- * Functions return 0, or -errno with a sentence in @err, except rn_lab_clone().
+ * Functions return 0, or -errno with an error text in @err, except rn_lab_clone().
  */
 
-/* Directories in the tmpfs of each host, which also has the runtime directory of rocind.
+/* Directories in the tmpfs of each host. The runtime directory of rocind is in that
+ * tmpfs, too.
  */
 #define RN_LAB_SHM "/dev/shm"
 #define RN_LAB_DIR RN_LAB_SHM "/rocin-lab"
 #define RN_LAB_BIN RN_LAB_DIR "/bin"
 
-/* The user who has made the lab. */
+/* The user who has started the lab. */
 struct rn_lab_user {
 	uid_t uid;
 	gid_t gid;
-	/* The lab is in a user namespace, because the user may not make the other ones
-	 * without.
+	/* The lab has a user namespace, because the user may not make the other
+	 * namespaces without one.
 	 */
 	bool has_ns;
 };
 
 /**
  * rn_lab_clone() - Fork a process with its own PID, network, mount, UTS and IPC namespace
- * @user:	Out, in both processes
+ * @user:	Out, written in both processes
  *
  * Return: as fork(); -1 with errno EPERM, ENOSPC and others if namespaces are refused.
  */
 pid_t rn_lab_clone(struct rn_lab_user *user);
 
-/* Explains why namespaces are refused, and the remedy. @err: errno of rn_lab_clone(), or
- * of a call that a process in the namespaces made.
+/* Explains why namespaces are refused, and what helps. @err: errno of rn_lab_clone(), or
+ * of a call by a process in the namespaces.
  */
 void rn_lab_say_refused(int err, char *text, size_t len);
 
-/* The first call in the child of rn_lab_clone(): maps the user and mounts /proc. */
+/* Maps the user ids and mounts /proc. To be called first in the child of rn_lab_clone().
+ */
 int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len);
 
-/* The process id of the keeper of @host in the PID namespace of the lab. */
+/* Returns the process id of the keeper of @host in the PID namespace of the lab. */
 pid_t rn_lab_keeper_pid(unsigned host);
 
 /* Lets programs of an ordinary user keep the capabilities of a network administrator in
- * the lab. Returns 0, or -errno without a sentence.
+ * the lab. Returns 0, or -errno without an error text.
  */
 int rn_lab_keep_capabilities(void);
 
-/* Runs the lab in the process that rn_lab_clone() made, until all commands have ended.
- * @lifeline is a pipe that closes when the process outside ends. Returns the exit status.
+/* Runs the lab until all commands have ended, in the process made by
+ * rn_lab_clone(). @lifeline: a pipe that is closed when the process outside ends.
+ * Returns the exit status.
  */
 int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 		int lifeline);
@@ -129,22 +136,22 @@ enum {
 };
 
 struct rn_lab_stream {
-	int from; /* non-blocking descriptor; -1: at its end */
+	int from; /* non-blocking descriptor; -1: end of file was read */
 	int to;
-	char prefix[16]; /* text in front of each line */
+	char prefix[16]; /* text before each line */
 	size_t used;	 /* bytes in @line: an incomplete line */
 	char line[RN_LAB_LINE_MAX];
 };
 
-/* @from is closed by the stream. */
+/* Initialises a stream, which will close @from. */
 void rn_lab_stream_open(struct rn_lab_stream *s, int from, int to, const char *prefix);
 
-/* Copies the complete lines that are there. Returns 0, or -errno of writing, such as
- * -EPIPE.
+/* Copies the complete lines that can be read. Returns 0, or -errno of writing, such
+ * as -EPIPE.
  */
 int rn_lab_stream_read(struct rn_lab_stream *s);
 
-/* Copies the rest, including an incomplete line, because no more will come. */
+/* Copies everything that is left, including an incomplete line. */
 int rn_lab_stream_end(struct rn_lab_stream *s);
 
 /* -------------------------------------------------------------------------- programs */
@@ -156,47 +163,49 @@ struct rn_lab_program {
 	bool has_ended;
 	int status; /* exit status, or 128 plus signal, as in a shell */
 	rn_ns begin, end;
-	unsigned listeners; /* TCP sockets that listened on its host before it started */
+	/* number of listening TCP sockets on its host before it started */
+	unsigned listeners;
 	struct rn_lab_stream out, err;
 };
 
 /* ----------------------------------------------------------------------------- hosts */
-/* The hosts of a lab. A sleeping process, the keeper, holds the namespaces of each host.
+/* The hosts of a lab. Each host has a sleeping process, its keeper, which keeps its
+ * namespaces in existence.
  */
 
 /**
  * rn_lab_hosts_make() - Make all hosts and the network between them
- * @by:	Out: RN_LAB_BY_..., the means by which links treat packets as requested
+ * @by:	Out: RN_LAB_BY_..., the means that the links use to treat packets as requested
  *
  * Called in the lab's main process, before it has forked any other child.
  *
- * Return: 0, or -errno with a sentence in @err.
+ * Return: 0, or -errno with an error text in @err.
  */
 int rn_lab_hosts_make(const struct rn_lab_args *args, unsigned *by, char *err,
 		      size_t err_len);
 
-/* Gives the rocind of each host fault rules for what the kernel cannot do to packets.
- * Returns 0, or -errno with a sentence in @err.
+/* Sets fault rules in the rocind of each host, for the treatment of packets that the
+ * kernel cannot do. Returns 0, or -errno with an error text in @err.
  */
 int rn_lab_hosts_rules(const struct rn_lab_args *args, char *err, size_t err_len);
 
-/* In a child process: enters the namespaces of @host. Returns 0, or -errno with a
- * sentence in @err.
+/* Enters the namespaces of @host, in a child process. Returns 0, or -errno with an error
+ * text in @err.
  */
 int rn_lab_host_become(const struct rn_lab_args *args, unsigned host, char *err,
 		       size_t err_len);
 
 /* --------------------------------------------------------------------------- packets */
-/* A pcapng file of all packets of a lab that pass through the switch. */
+/* A pcapng file with all packets that pass through the switch of a lab. */
 
-/* Starts a process that writes the packets to @path. @pid: out. Returns 0, or -errno with
- * a sentence in @err.
+/* Starts a process that writes the packets to @path. @pid: out, its process id. Returns
+ * 0, or -errno with an error text in @err.
  */
 int rn_lab_capture_start(const char *path, bool quiet, pid_t *pid, char *err,
 			 size_t err_len);
 
-/* Ends that process: it writes what has passed until now, and reports the number of
- * packets. Returns 0 or -errno.
+/* Ends that process. Before it ends it writes the packets that have passed so far, and
+ * reports their number. Returns 0 or -errno.
  */
 int rn_lab_capture_stop(pid_t pid);
 

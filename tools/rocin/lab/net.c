@@ -33,8 +33,8 @@ static void append(struct nl_msg *m, const void *bytes, size_t len)
 	assert(rc == 0);
 }
 
-/* Makes a message. The allocation is a page, large enough for every request; if it fails,
- * the lab cannot go on.
+/* Makes a netlink message. Its buffer is a page, large enough for every request. Ends the
+ * program if there is no memory.
  */
 static struct nl_msg *message(int type, int flags, const void *fixed, size_t len)
 {
@@ -62,8 +62,8 @@ static void put_text(struct nl_msg *m, int type, const char *text)
 	put_attribute(m, type, text, strlen(text) + 1);
 }
 
-/* Begins a nested attribute, which nla_nest_end() ends; without the flag NLA_F_NESTED,
- * which nla_nest_start() would set and ip(8) and tc(8) do not.
+/* Begins a nested attribute, which nla_nest_end() ends. nla_nest_start() would set the
+ * flag NLA_F_NESTED, which ip(8) and tc(8) do not set.
  */
 static struct nlattr *begin_nested(struct nl_msg *m, int type)
 {
@@ -73,8 +73,8 @@ static struct nlattr *begin_nested(struct nl_msg *m, int type)
 	return at;
 }
 
-/* Keeps the error number of the kernel; libnl would convert it to one of its own, which
- * are fewer.
+/* Stores the error number of the kernel, which libnl would convert to one of its own,
+ * smaller set.
  */
 static int note_errno(struct sockaddr_nl *from, struct nlmsgerr *answer, void *error)
 {
@@ -111,17 +111,21 @@ int rn_lab_net_open(struct nl_sock **nl)
 /* ------------------------------------------------------------------- treatment of
  * packets
  */
-/* The properties of a link, as options of queueing disciplines (tc-netem(8), tc-tbf(8)),
- * as rules of rocin-fault(5), and as text.
+/* The properties of a link in three forms: options of queueing disciplines (tc-netem(8),
+ * tc-tbf(8)), rules of rocin-fault(5), and text.
  */
 
 enum {
 	PPM = 1000000,
-	/* Packets in the queue: enough for 40 Gbit/s with a delay of 1 ms. */
+	/* Maximum number of packets in the queue: enough for 40 Gbit/s with a delay of
+	 * 1 ms.
+	 */
 	NETEM_LIMIT = 20000,
 	TBF_BURST_MIN = 16 << 10,
-	TBF_QUEUE = 4 << 20, /* bytes in the queue, as in a large switch */
-	/* netem reorders by sending some packets without delay, so the others need one.
+	/* maximum number of bytes in the queue, as in a large switch */
+	TBF_QUEUE = 4 << 20,
+	/* Delay for reordering without a requested delay: netem reorders packets by
+	 * sending some of them without the delay of the others.
 	 */
 	REORDER_DELAY_US = 100,
 };
@@ -135,7 +139,7 @@ static struct nl_msg *qdisc_message(int index)
 	return message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, &tc, sizeof(tc));
 }
 
-/* A probability in units of netem, in which 2^32 - 1 means always. */
+/* Returns a probability in units of netem, in which 2^32 - 1 means always. */
 static uint32_t netem_probability(uint32_t ppm)
 {
 	return (uint32_t)(((uint64_t)ppm * UINT32_MAX + PPM / 2) / PPM);
@@ -180,7 +184,7 @@ struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link)
 
 struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link)
 {
-	/* the bytes that pass in a millisecond */
+	/* the burst is what passes in a millisecond */
 	uint64_t bytes = link->rate / 8, burst = bytes / 1000;
 	struct tc_tbf_qopt opt = {
 		.rate = { .linklayer = TC_LINKLAYER_ETHERNET,
@@ -308,8 +312,8 @@ enum {
 
 #define BRIDGE "br0"
 
-/* Writes a sysctl of this network namespace. Errors are ignored: things work without it,
- * only less tidily.
+/* Writes a sysctl of this network namespace. Errors are ignored, as none of these
+ * settings is indispensable.
  */
 static void write_setting(const char *path, const char *value)
 {
@@ -327,8 +331,8 @@ void rn_lab_net_prepare(bool has_ipv6)
 
 	write_setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", off);
 	write_setting("/proc/sys/net/ipv6/conf/default/disable_ipv6", off);
-	/* Turns off duplicate address detection, so that addresses are usable at once,
-	 * and all automatic addresses.
+	/* Turns off all automatic addresses, and duplicate address detection, so that
+	 * addresses can be used at once.
 	 */
 	write_setting("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
 	write_setting("/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1");
@@ -359,8 +363,8 @@ static int make_bridge(struct nl_sock *nl, uint32_t mtu)
 	put_text(m, IFLA_INFO_KIND, "bridge");
 	data = begin_nested(m, IFLA_INFO_DATA);
 	put_u32(m, IFLA_BR_FORWARD_DELAY, 0);
-	/* No multicast snooping: there is no querier, so all ports get all multicast
-	 * packets.
+	/* Multicast snooping is off, because there is no querier; so all ports get all
+	 * multicast packets.
 	 */
 	put_attribute(m, IFLA_BR_MCAST_SNOOPING, "", 1);
 	nla_nest_end(m, data);
@@ -386,8 +390,8 @@ int rn_lab_switch_make(struct nl_sock *nl, const struct rn_lab_link *link, char 
 static int make_veth(struct nl_sock *nl, uint32_t mtu, unsigned host, pid_t keeper)
 {
 	const struct ifinfomsg link = { .ifi_family = AF_UNSPEC };
-	/* A locally administered address; its last byte is the number of the host, as in
-	 * IP addresses.
+	/* A locally administered MAC address. Its last byte is the number of the host, as
+	 * in the IP addresses.
 	 */
 	const uint8_t mac[] = { 0x02, 0x52, 0x4e, 0, 0, (uint8_t)(host + 1) };
 	struct nlattr *info, *data, *peer;
@@ -449,7 +453,9 @@ static int add_address(struct nl_sock *nl, int index, int family, const void *ad
 	return send_message(nl, m);
 }
 
-/* A route for multicast, because programs that join a group rarely name the interface. */
+/* Adds a route for multicast, because programs that join a group rarely name
+ * an interface.
+ */
 static int add_group_route(struct nl_sock *nl, int index)
 {
 	const struct rtmsg route = { .rtm_family = AF_INET,
@@ -478,11 +484,11 @@ static int add_addresses(struct nl_sock *nl, int index, unsigned host)
 		rc = add_address(nl, index, AF_INET6, &v6, 64);
 	if (!rc)
 		rc = add_address(nl, index, AF_INET6, &local, 64);
-	/* The machine has no IPv6, or IPv6 is not permitted. */
+	/* These errors mean that the machine has no IPv6, or that it is not permitted. */
 	return rc == -EAFNOSUPPORT || rc == -EOPNOTSUPP || rc == -EACCES ? 0 : rc;
 }
 
-/* Waits until the kernel reports the carrier, so that packets can pass. */
+/* Waits until the kernel reports a carrier, as packets cannot pass before. */
 static int await_carrier(void)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -503,8 +509,8 @@ static int await_carrier(void)
 	return rc;
 }
 
-/* Installs the queueing discipline. netem does everything. Without netem, tbf limits the
- * rate, and fault rules in the devices do the rest.
+/* Installs the queueing discipline. netem has all properties of the link. Without netem,
+ * tbf limits the rate, and fault rules in the devices do the rest.
  */
 static int set_queueing(struct nl_sock *nl, int index, const struct rn_lab_link *link,
 			unsigned *by, char *err, size_t err_len)

@@ -7,7 +7,7 @@
 
 #include "lab.h"
 
-/* The means by which the properties of rn_lab_link are achieved. */
+/* The means by which a link gets the properties in rn_lab_link. */
 enum {
 	RN_LAB_BY_NETEM = 1 << 0, /* netem emulates delay, loss, reordering and rate */
 	RN_LAB_BY_TBF = 1 << 1,	  /* tbf limits the rate */
@@ -22,41 +22,42 @@ struct nl_msg;
  */
 int rn_lab_net_open(struct nl_sock **nl);
 
-/* Makes the switch; called in its network namespace. This and the following functions
- * return 0, or -errno with a sentence in @err.
+/* Makes the switch, in its network namespace. This function and the following ones return
+ * 0, or -errno with an error text in @err.
  */
 int rn_lab_switch_make(struct nl_sock *nl, const struct rn_lab_link *link, char *err,
 		       size_t err_len);
 
-/* Makes a link from the switch to @host, whose keeper is process @keeper. */
+/* Makes a link from the switch to @host. @keeper: process id of the host's keeper. */
 int rn_lab_cable_make(struct nl_sock *nl, const struct rn_lab_link *link, unsigned host,
 		      pid_t keeper, char *err, size_t err_len);
 
-/* Called in a new network namespace, before it has interfaces: turns off IPv6 features
- * that would change addresses later.
+/* Turns off the IPv6 features that would change addresses later. To be called in a new
+ * network namespace, before it has interfaces.
  */
 void rn_lab_net_prepare(bool has_ipv6);
 
-/* Called in the namespace of a host, which has its link: sets addresses, routes and the
- * queueing discipline. @by: out, RN_LAB_BY_...; 0 if there is nothing to do.
+/* Sets addresses, routes and the queueing discipline of a host. To be called in its
+ * network namespace when it has its link. @by: out, RN_LAB_BY_...; 0 if the link treats
+ * packets in no special way.
  */
 int rn_lab_host_connect(const struct rn_lab_link *link, unsigned host, unsigned *by,
 			char *err, size_t err_len);
 
-/* Writes fault rules that do the same as @link, in the language of rocin-fault(5), one
- * per line; empty if there is nothing to do. Each @host has its own random seed. Returns
- * the length.
+/* Writes fault rules that have the same effect as @link, in the language of
+ * rocin-fault(5), one per line; empty if there is nothing to do. Each @host gets another
+ * random seed. Returns the length.
  */
 int rn_lab_link_rules(const struct rn_lab_link *link, unsigned host, char *text,
 		      size_t len);
 
-/* The number of a host from its name or address; -1 if there is no such host. */
+/* Returns the number of the host with this name or address; -1 if there is none. */
 int rn_lab_host_number(const char *name, unsigned hosts);
 
-/* Describes @link for people; empty if there is nothing to say. Returns the length. */
+/* Writes the properties of @link as text; empty if it has none. Returns the length. */
 int rn_lab_link_text(const struct rn_lab_link *link, char *text, size_t len);
 
-/* Netlink messages that install a queueing discipline on interface @index. */
+/* Return a netlink message that installs a queueing discipline on interface @index. */
 struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link);
 struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link);
 

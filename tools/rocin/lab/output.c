@@ -17,7 +17,7 @@ void rn_lab_stream_open(struct rn_lab_stream *s, int from, int to, const char *p
 	snprintf(s->prefix, sizeof(s->prefix), "%s", prefix);
 }
 
-/* Skips the first @n bytes of @count buffers. */
+/* Removes the first @n bytes from @count buffers. */
 static void advance(struct iovec *iov, size_t count, size_t n)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -29,7 +29,9 @@ static void advance(struct iovec *iov, size_t count, size_t n)
 	}
 }
 
-/* Writes a line by one call, so that no output of other processes comes between. */
+/* Writes a line with its prefix by one call, so that no output of other processes
+ * comes between.
+ */
 static int write_line(const struct rn_lab_stream *s, const char *line, size_t len)
 {
 	struct iovec iov[] = { { (char *)s->prefix, strlen(s->prefix) },
@@ -53,7 +55,8 @@ static int write_line(const struct rn_lab_stream *s, const char *line, size_t le
 	return 0;
 }
 
-/* Writes the complete lines, and also an incomplete one if it fills the buffer. */
+/* Writes the complete lines in the buffer, and an incomplete line if it fills the buffer.
+ */
 static int write_lines(struct rn_lab_stream *s)
 {
 	size_t done = 0;

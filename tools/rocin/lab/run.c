@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* run.c - the main process of a lab, process 1 of its PID namespace: makes the hosts,
- * starts the programs, copies their output, and ends with them.
+ * starts the programs, copies their output, and ends when they have ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ static int count_line(void *count, char *line, unsigned number)
 	return 0;
 }
 
-/* Counts the TCP sockets that listen on @host, by /proc/PID/net (proc(5)). */
+/* Counts the listening TCP sockets on @host, which /proc/PID/net lists (proc(5)). */
 static unsigned count_listeners(unsigned host)
 {
 	static const char *const tables[] = { "tcp", "tcp6" };
@@ -61,8 +61,8 @@ static unsigned count_listeners(unsigned host)
 	return count;
 }
 
-/* Can a client be started now? Yes, if the program listens on a TCP port, has ended, or
- * has run for READY_AFTER.
+/* Is the program ready, so that a client can be started? It is if it listens on a TCP
+ * port, has ended, or has run for READY_AFTER.
  */
 static bool is_ready(const struct rn_lab_program *p)
 {
@@ -71,7 +71,9 @@ static bool is_ready(const struct rn_lab_program *p)
 }
 
 /* --------------------------------------------------------------- in the new process */
-/* Undoes the changes that let the lab read signals from a descriptor. */
+/* Restores the handling of signals, which the lab has changed in order to read them from
+ * a descriptor.
+ */
 static void restore_signals(void)
 {
 	sigset_t none;
@@ -81,7 +83,8 @@ static void restore_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Makes a new process group, to which signals are sent; a shell also gets the terminal.
+/* Makes a new process group, to which signals are sent. The group of a shell also gets
+ * the terminal.
  */
 static void lead_group(bool is_shell)
 {
@@ -103,7 +106,7 @@ static void connect_streams(int out, int err)
 	dup2(err, STDERR_FILENO);
 }
 
-/* Starts the program; returns an exit status if that failed. */
+/* Executes the program on its host. Returns only if that failed, with an exit status. */
 static int exec_on_host(const struct rn_lab_args *args, const struct rn_lab_command *c)
 {
 	static struct rn_launch launch;
@@ -139,7 +142,8 @@ static int make_pipe(int ends[2])
 static void open_streams(struct rn_lab_program *p, const struct rn_lab_args *args,
 			 int out, int err)
 {
-	/* Names padded to one width, so that all lines start in the same column. */
+	/* Host names are padded to one width, so that all lines start in the same column.
+	 */
 	int width = args->hosts > 99 ? 4 : args->hosts > 9 ? 3 : 2;
 	char name[8], prefix[16];
 
@@ -149,7 +153,7 @@ static void open_streams(struct rn_lab_program *p, const struct rn_lab_args *arg
 	rn_lab_stream_open(&p->err, err, STDERR_FILENO, prefix);
 }
 
-/* Returns 0 or -errno. */
+/* Starts a program on its host. Returns 0 or -errno. */
 static int start_program(struct rn_lab_program *p, const struct rn_lab_args *args)
 {
 	bool is_shell = p->command->is_shell;
@@ -189,7 +193,7 @@ static void set_status(struct rn_lab_program *p, int wait_status)
 }
 
 /* --------------------------------------------------------------------------- reports */
-/* Prints a sentence that begins with "rocin lab:", unless --quiet was given. */
+/* Prints a message that begins with "rocin lab:", unless --quiet was given. */
 static void print_note(const struct rn_lab_args *args, const char *fmt, ...)
 {
 	va_list ap;
@@ -203,8 +207,8 @@ static void print_note(const struct rn_lab_args *args, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* Names the means by which packets are treated. Rules treat only packets of devices, so
- * the text says that other packets are not affected.
+/* Returns the text for the means by which packets are treated. Fault rules treat only
+ * packets of RDMA devices, so their text says that other packets are not affected.
  */
 static const char *means_text(unsigned by)
 {
@@ -220,8 +224,8 @@ static const char *means_text(unsigned by)
 	return ", by tbf";
 }
 
-/* Reports the hosts, the properties of their links, and the means that achieve them: @by
- * is RN_LAB_BY_...
+/* Reports the hosts, the properties of their links, and the means behind these.
+ * @by: RN_LAB_BY_...
  */
 static void report_begin(const struct rn_lab_args *args, unsigned by)
 {
@@ -322,9 +326,9 @@ static int report_json(const struct rn_lab_args *args, const struct rn_lab_progr
 
 /* ------------------------------------------------------------------- the main loop */
 enum {
-	TURN_MS = 10, /* ms between two checks whether a program is ready */
-	GRACE_S = 3,  /* seconds for programs that were told to end */
-	SIGNALS = 0,  /* indices of the descriptors that the loop polls */
+	TURN_MS = 10, /* interval in ms at which to check whether a program is ready */
+	GRACE_S = 3,  /* seconds that programs have for ending after a signal */
+	SIGNALS = 0,  /* indices in the array of descriptors that are polled */
 	LIFELINE = 1,
 	STREAMS = 2,
 };
@@ -337,15 +341,18 @@ struct lab {
 	unsigned by;
 	pid_t capture; /* process id of the capture process; 0: none */
 	int signals, lifeline;
-	/* Grace: RN_NEVER, or when programs that were told to end are killed. */
+	/* Times of the start and of the timeout; and the time at which programs that got
+	 * a signal to end are killed (RN_NEVER: not now).
+	 */
 	rn_ns begin, timeout, grace;
-	int status; /* exit status for a signal or a timeout; 0: take that of a program */
+	/* exit status after a signal or a timeout; 0: that of a program counts */
+	int status;
 	bool is_over, is_alone;
 	struct pollfd *fds;
 };
 
 /* ------------------------------------------------------------------------ programs */
-/* Sends @sig to all programs, and gives them time to end. */
+/* Sends @sig to all programs, and sets the time until which they must end. */
 static void end_all(struct lab *lab, int sig)
 {
 	lab->is_over = true;
@@ -367,7 +374,8 @@ static void note_end(struct lab *lab, struct rn_lab_program *p, int wait_status)
 		end_all(lab, SIGTERM);
 }
 
-/* Reaps all processes that have ended, also those that programs have left behind. */
+/* Reaps all processes that have ended, including those that programs have left running.
+ */
 static void reap(struct lab *lab)
 {
 	int status;
@@ -382,8 +390,8 @@ static void reap(struct lab *lab)
 	}
 }
 
-/* Starts programs in order. Returns true while one waits until the one before it is
- * ready.
+/* Starts the programs in their order. Returns true while a program must wait until the
+ * one before it is ready.
  */
 static bool start_due(struct lab *lab)
 {
@@ -419,7 +427,7 @@ static void take_signal(struct lab *lab)
 			print_note(lab->args, "told twice: what still runs is killed");
 			lab->grace = 0;
 		}
-		/* A signal that ends kept hosts is no failure. */
+		/* With --keep, a signal after the end of all programs is no failure. */
 		if (lab->ended < lab->count || !lab->args->keep)
 			lab->status = 128 + sig;
 		end_all(lab, sig);
@@ -467,7 +475,7 @@ static void read_stream(struct lab *lab, struct rn_lab_stream *s, bool at_end)
 	rc = at_end ? rn_lab_stream_end(s) : rn_lab_stream_read(s);
 	if (!rc)
 		return;
-	/* The reader of the output is gone. */
+	/* -EPIPE: the reader of the output has closed it. */
 	if (!lab->is_over && rc != -EPIPE)
 		rn_complain("the output cannot be written: %s", strerror(-rc));
 	if (!lab->status)
@@ -548,8 +556,8 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Turns off GSO if packets are dropped, reordered or captured: a super-packet would count
- * as one packet.
+/* Turns off GSO if packets are dropped, reordered or captured, because one super-packet
+ * would count as one packet.
  */
 static void choose_packets(const struct lab *lab)
 {
@@ -619,8 +627,9 @@ int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "rocin lab");
-	/* A process group of its own, so that Ctrl-C comes only from the process outside;
-	 * otherwise each Ctrl-C would come twice, and the second one kills.
+	/* A process group of its own, so that Ctrl-C does not reach the lab directly, but
+	 * only as the signal passed on by the process outside. Otherwise each Ctrl-C
+	 * would come twice, and the second one kills.
 	 */
 	setpgid(0, 0);
 	lab.signals = open_signals();
