@@ -102,9 +102,7 @@ static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn
 			bytes += r->payload_len;
 			continue;
 		}
-		/* @psn lies within a READ, and the last part of its responses has not
-		 * come.
-		 */
+		/* @psn lies within a READ, and the last responses have not come. */
 		if (r->is_done || rn_psn_before(psn, rn_psn_add(r->psn, r->span)))
 			continue;
 		rn_watch_say(job, RN_RULE_ACK_OVER, "%s of PSN %" PRIu32,

@@ -124,8 +124,7 @@ void rn_bench_meter_start(struct rn_bench_meter *m, struct rn_bench_end *end);
  */
 void rn_bench_meter_start_trips(struct rn_bench_meter *m, struct rn_bench_end *end);
 
-/* Returns false when the slice is over. @done: number of units so far, which never
- * decreases.
+/* Counts @done units so far, which never decreases. Returns false when the slice is over.
  */
 bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done);
 

@@ -177,9 +177,7 @@ static bool is_installed(const struct folders *f, char *path)
 	       access(path, X_OK) == 0;
 }
 
-/* @text:	out, a text that says what was done, or why it failed. Returns 0
- *	or -errno.
- */
+/* Installs the link. @text: out, what was done, or why it failed. Returns 0 or -errno. */
 static int install_link(char *text, size_t len)
 {
 	char dir[PATH_MAX], link[PATH_MAX], self[PATH_MAX];
