@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.c - the table of halves (see watch.h), the dispatch of packets, and the counters.
+/* watch.c - the table of half-connections (see watch.h), the dispatch of packets, and
+ * the counters.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@ enum {
 	ROOM_FIRST = 16
 };
 
-/* ---- Table of halves ---- */
+/* ---- Table of half-connections ---- */
 
 /* Computes a FNV-1a hash. A stronger one is not needed: the keys come from a file, and
  * its author gains nothing by making this table slow.
@@ -470,7 +471,8 @@ static void watch_response(struct rn_watch_job *job, struct rn_watch_flow *f)
 	rn_watch_response(job, requests);
 }
 
-/* Counts a CNP for the half in the other direction, whose packets were marked. */
+/* Counts a CNP for the half-connection in the other direction, whose packets were marked.
+ */
 static void note_cnp(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	if (f->peer == RN_WATCH_NONE)

@@ -5,10 +5,10 @@
  * Inputs	rn_watch_packet(), in the order of the capture
  * Outputs	a verdict for each packet; counters for each half
  *
- * A "half" of a connection is all requests that go to one queue pair, with their
- * responses. A packet names only its destination QP, so it does not say which two halves
- * make a connection. Messages of the connection manager say so; without them it follows
- * from the first response whose PSN fits.
+ * A "half" of a connection, or half-connection, is all requests that go to one queue
+ * pair, with their responses. A packet names only its destination QP, so it does not say
+ * which two half-connections make a connection. Messages of the connection manager say
+ * so; without them it follows from the first response whose PSN fits.
  *
  * The capture is taken somewhere between the two devices, may have started late, and may
  * miss packets; the network may lose, duplicate and reorder packets. A broken rule is
@@ -141,8 +141,8 @@ enum {
 
 /* What was found out about one packet. */
 struct rn_watch_verdict {
-	/* Number of the half of the request, or of the answered request; RN_WATCH_NONE if
-	 * unknown.
+	/* Number of the half-connection of the request, or of the answered request;
+	 * RN_WATCH_NONE if unknown.
 	 */
 	uint32_t half;
 	bool is_response;
@@ -172,7 +172,7 @@ struct rn_watch_bucket {
 	rn_ns rtt_sum;
 };
 
-/* Counters of a half: the requests in one direction and their responses. */
+/* Counters of a half-connection: the requests in one direction and their responses. */
 struct rn_watch_counts {
 	rn_ns first, last;   /* time of the first and last packet */
 	uint64_t requests;   /* request packets, including those sent again */
@@ -226,18 +226,19 @@ void rn_watch_close(struct rn_watch *w);
  * @at:	Time of capture; may be earlier than that of the packet before
  * @out:	Out: the verdict
  *
- * If there is no memory for a new half, only the rules about single packets are checked.
+ * If there is no memory for a new half-connection, only the rules about single packets
+ * are checked.
  */
 void rn_watch_packet(struct rn_watch *w, rn_ns at, const struct rn_packet *p,
 		     struct rn_watch_verdict *out);
 
-/* Return the number of halves, and half @i, from 0 on. The pointer is valid until the
- * next packet.
+/* Return the number of half-connections, and half-connection @i, from 0 on. The pointer
+ * is valid until the next packet.
  */
 uint32_t rn_watch_halves(const struct rn_watch *w);
 const struct rn_watch_half *rn_watch_half(const struct rn_watch *w, uint32_t i);
 
-/* Returns the number of the half in the other direction, or RN_WATCH_NONE. */
+/* Returns the number of the half-connection in the other direction, or RN_WATCH_NONE. */
 uint32_t rn_watch_peer(const struct rn_watch *w, uint32_t i);
 
 /* Returns the round trip time that a share of @share (0..1) of the measured ones does not

@@ -10,7 +10,7 @@
 #include "watch.h"
 
 enum {
-	RN_WATCH_RECORDS_MAX = 65536, /* requests that are kept per half */
+	RN_WATCH_RECORDS_MAX = 65536, /* requests that are kept per half-connection */
 	/* maximum number of REQs that are kept until their REP comes */
 	RN_WATCH_CALLS = 64,
 	/* A PSN at least this far from the expected one belongs to another connection. */
@@ -65,12 +65,14 @@ struct rn_watch_nak {
 
 struct rn_watch_flow {
 	struct rn_watch_half half;
-	uint32_t peer; /* number of the half in the other direction, or RN_WATCH_NONE */
-	/* The peer is certain, because it has answered a request that only this half
-	 * had sent.
+	/* number of the half-connection in the other direction, or RN_WATCH_NONE */
+	uint32_t peer;
+	/* The peer is certain, because it has answered a request that only this
+	 * half-connection had sent.
 	 */
 	bool is_sure;
-	bool is_loose; /* in the list of halves that have requests but no certain peer */
+	/* in the list of half-connections that have requests but no certain peer */
+	bool is_loose;
 	LIST_ENTRY(rn_watch_flow) loose;
 	/* Numbers of packets in the capture: with which the connection may have begun, of
 	 * the last request, at which the peer was assigned, and of the last response that
@@ -78,8 +80,8 @@ struct rn_watch_flow {
 	 */
 	uint64_t begun, asked, paired, confirmed;
 	struct rn_watch_flow
-		/* The half whose request was answered by the last response from the
-		 * sender of this half, or NULL.
+		/* The half-connection whose request was answered by the last response
+		 * from the sender of this half-connection, or NULL.
 		 */
 		*answered;
 	uint64_t answered_at;
@@ -87,18 +89,20 @@ struct rn_watch_flow {
 	 * begins a new connection, too.
 	 */
 	bool may_restart;
-	/* The state of the half is uncertain, for one of two reasons. A response may
-	 * answer a request of this half or of another one. Or a request came again that
-	 * had been answered, or refused by a fatal NAK: either the response was lost
-	 * after it was captured, or a new connection uses the same QPs and PSNs. The
-	 * state is certain again when a request from @doubt_to on is answered.
+	/* The state of the half-connection is uncertain, for one of two reasons. A
+	 * response may answer a request of this half-connection or of another one. Or a
+	 * request came again that had been answered, or refused by a fatal NAK: either
+	 * the response was lost after it was captured, or a new connection uses the
+	 * same QPs and PSNs. The state is certain again when a request from @doubt_to
+	 * on is answered.
 	 */
 	bool is_doubted;
 	/* Oldest PSN that was sent again since the state became uncertain. */
 	struct rn_psn doubt_from;
 	struct rn_psn doubt_to;
 
-	/* The fields from here to @depth describe the requests of this half. */
+	/* The fields from here to @depth describe the requests of this half-connection.
+	 */
 	bool has_begun;
 	struct rn_psn first; /* first PSN seen of this connection */
 	/* Oldest PSN that has a record or that came late. */
@@ -180,11 +184,11 @@ struct rn_watch_job {
 void rn_watch_say(struct rn_watch_job *job, enum rn_watch_rule rule, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Returns the number of a half. */
+/* Returns the number of a half-connection. */
 uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f);
 
-/* Makes two halves each other's peers. Earlier conclusions from responses to them
- * are dropped.
+/* Makes two half-connections each other's peers. Earlier conclusions from responses to
+ * them are dropped.
  */
 void rn_watch_pair(struct rn_watch *w, struct rn_watch_flow *a, struct rn_watch_flow *b,
 		   bool is_sure);
@@ -204,13 +208,13 @@ void rn_watch_part(struct rn_watch *w, struct rn_watch_flow *f);
 void rn_watch_doubt(struct rn_watch_flow *f);
 void rn_watch_believe(struct rn_watch_flow *f);
 
-/* Finds the half whose request is answered by the packet of @job, which is sent to the
- * requester of @f; NULL if unknown.
+/* Finds the half-connection whose request is answered by the packet of @job, which is
+ * sent to the requester of @f; NULL if unknown.
  */
 struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_flow *f);
 
-/* Resets the state of a half, except its counters and its peer, for a new connection that
- * begins with @psn.
+/* Resets the state of a half-connection, except its counters and its peer, for a new
+ * connection that begins with @psn.
  */
 void rn_watch_begin(struct rn_watch *w, struct rn_watch_flow *f, struct rn_psn psn);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_pair.c - finds the two halves that make a connection, and when the connection
- * ends.
+/* watch_pair.c - finds the two half-connections that make a connection, and when the
+ * connection ends.
  *
  * QP numbers are used again: the next run of a program often gets the same QPNs and PSNs
  * as the run before. A packet names only its destination QP, so if the QP at one side is
@@ -13,7 +13,7 @@
 
 #include "watch_internal.h"
 
-/* ---- The list of halves whose peer is not certain ---- */
+/* ---- The list of half-connections whose peer is not certain ---- */
 
 static bool has_answers(const struct rn_watch_flow *f)
 {
@@ -149,7 +149,7 @@ void rn_watch_believe(struct rn_watch_flow *f)
 	f->nak = (struct rn_watch_nak){ 0 };
 }
 
-/* ---- The half that a response answers ---- */
+/* ---- The half-connection that a response answers ---- */
 
 /* Returns the PSN after the last request. If that is a READ whose number of PSNs is
  * unknown, assumes the maximum.
@@ -179,8 +179,8 @@ static bool is_other_way(const struct rn_watch_flow *a, const struct rn_watch_fl
 }
 
 /* Is @a more likely than @b to have sent the request that a response with @psn answers? A
- * half that waits for an answer is preferred, then one without a peer, then the one that
- * has sent @psn last.
+ * half-connection that waits for an answer is preferred, then one without a peer, then
+ * the one that has sent @psn last.
  */
 static bool is_likelier(struct rn_watch_flow *a, struct rn_watch_flow *b,
 			struct rn_psn psn)
@@ -198,8 +198,8 @@ static bool is_asker(struct rn_watch_flow *g, const struct rn_watch_flow *f,
 	return g->begun > since && is_other_way(g, f) && has_sent(g, psn);
 }
 
-/* Finds the halves without a certain peer that began after packet @since and have sent
- * @psn. Returns their number; *@best gets the likeliest.
+/* Finds the half-connections without a certain peer that began after packet @since and
+ * have sent @psn. Returns their number; *@best gets the likeliest.
  */
 static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 			   struct rn_psn psn, uint64_t since, struct rn_watch_flow **best)
@@ -218,8 +218,8 @@ static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 	}
 	if (count < 2)
 		return count;
-	/* The choice may be wrong, so responses of all these halves are not reported
-	 * for now.
+	/* The choice may be wrong, so responses of all these half-connections are not
+	 * reported for now.
 	 */
 	LIST_FOREACH(g, &w->loose, loose)
 	if (is_asker(g, f, psn, since))
@@ -227,7 +227,8 @@ static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 	return count;
 }
 
-/* Finds another half, with a certain peer, that waits for an answer to @psn. */
+/* Finds another half-connection, with a certain peer, that waits for an answer to @psn.
+ */
 static struct rn_watch_flow *find_sure(struct rn_watch *w, const struct rn_watch_flow *f,
 				       struct rn_psn psn)
 {
@@ -242,7 +243,7 @@ static struct rn_watch_flow *find_sure(struct rn_watch *w, const struct rn_watch
 }
 
 /* Resolves a contradiction: a response to @f answers a PSN that the certain peer @g of @f
- * never sent. Returns the half that is answered, or NULL.
+ * never sent. Returns the half-connection that is answered, or NULL.
  */
 static struct rn_watch_flow *doubt_peer(struct rn_watch_job *job, struct rn_watch_flow *f,
 					struct rn_watch_flow *g)
@@ -263,8 +264,9 @@ static struct rn_watch_flow *doubt_peer(struct rn_watch_job *job, struct rn_watc
 	return g;
 }
 
-/* Finds the half that a response to @f answers, if the peer @g of @f is certain. The QP
- * of @f is a new one if some other half has sent requests since @g was last answered.
+/* Finds the half-connection that a response to @f answers, if the peer @g of @f is
+ * certain. The QP of @f is a new one if some other half-connection has sent requests
+ * since @g was last answered.
  */
 static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_flow *f,
 				      struct rn_watch_flow *g)
@@ -281,8 +283,8 @@ static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_
 			g->confirmed = job->w->packets;
 		return g;
 	}
-	/* The response may be a second one to @g, or the first one to another half; so it
-	 * is not reported.
+	/* The response may be a second one to @g, or the first one to another
+	 * half-connection; so it is not reported.
 	 */
 	job->is_muted = is_sent || count > 1;
 	if (is_sent &&
@@ -320,8 +322,8 @@ struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_f
 {
 	struct rn_watch_flow *g = find_asker(job, f);
 
-	/* Responses that came since @g began were assigned to another half; they may have
-	 * been responses to @g.
+	/* Responses that came since @g began were assigned to another half-connection;
+	 * they may have been responses to @g.
 	 */
 	if (g && g != f->answered && f->answered_at > g->begun)
 		rn_watch_doubt(g);

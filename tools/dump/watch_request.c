@@ -856,8 +856,8 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	unsigned before = job->out->findings;
 
 	if (!f->has_begun) {
-		/* The peer of this half was concluded from responses that may belong to
-		 * an earlier connection.
+		/* The peer of this half-connection was concluded from responses that may
+		 * belong to an earlier connection.
 		 */
 		rn_watch_loosen(job->w, f);
 		rn_watch_begin(job->w, f, psn);

@@ -120,8 +120,8 @@ void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arriv
 	add_comment(row, a->comment);
 }
 
-/* Returns the half in the other direction. Datagrams have no connection, but those of two
- * hosts to QP 1, the connection manager's, are shown as one diagram.
+/* Returns the half-connection in the other direction. Datagrams have no connection, but
+ * those of two hosts to QP 1, the connection manager's, are shown as one diagram.
  */
 static uint32_t other_way(const struct rn_watch *w, uint32_t half)
 {

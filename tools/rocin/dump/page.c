@@ -322,8 +322,8 @@ static int print_page(FILE *to, const void *watched)
 	write_head(to, page);
 	write_counts(to, w);
 	list_findings(to, page);
-	/* Two halves may have become a pair after both got a diagram; they share the
-	 * first one.
+	/* Two half-connections may have become a pair after both got a diagram; they
+	 * share the first one.
 	 */
 	for (unsigned i = 0; i < page->ladders; i++)
 		if (rn_ladder_of(w, page->drawn[i].ladder) == page->drawn[i].ladder)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.c - statistics of each half, as a paragraph of text and as plots over time. */
+/* stats.c - statistics of each half-connection, as a paragraph of text and as plots
+ * over time.
+ */
 #include "stats.h"
 
 #include <errno.h>
@@ -185,8 +187,8 @@ int rn_dump_stats_print(void *ctx, const struct rn_watch *w)
 }
 
 /* ------------------------------------------------------------------------- over time */
-/* Plots of goodput, unacknowledged PSNs, credits and round trip times of a half over
- * time, one below the other.
+/* Plots of goodput, unacknowledged PSNs, credits and round trip times of a
+ * half-connection over time, one below the other.
  */
 
 enum {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.h - statistics of a capture for each half, and the output as JSON or as a page.
+/* stats.h - statistics of a capture for each half-connection, and the output as JSON or
+ * as a page.
  */
 #ifndef RN_DUMP_STATS_H
 #define RN_DUMP_STATS_H
@@ -17,18 +18,19 @@ bool rn_dump_is_told(const struct rn_watch_half *h);
 /* Returns the name of the transport service, such as "RC" or "XRC". */
 const char *rn_dump_class(const struct rn_watch_half *h);
 
-/* Writes the name of a half, such as "10.0.0.1 qp 0x11 > 10.0.0.2 qp 0x22". */
+/* Writes the name of a half-connection, such as "10.0.0.1 qp 0x11 > 10.0.0.2 qp 0x22". */
 enum {
 	RN_DUMP_NAME_MAX = 128
 };
 const char *rn_dump_name(const struct rn_watch_half *h, char text[RN_DUMP_NAME_MAX]);
 
-/* Prints a paragraph for each half, as the function .end of a form of output. @ctx: FILE.
+/* Prints a paragraph for each half-connection, as the function .end of a form of output.
+ * @ctx: FILE.
  */
 int rn_dump_stats_print(void *ctx, const struct rn_watch *w);
 
-/* Draws goodput, unacknowledged PSNs and round trip times of a half over time, as an
- * <svg> element.
+/* Draws goodput, unacknowledged PSNs and round trip times of a half-connection over time,
+ * as an <svg> element.
  */
 void rn_dump_plot(FILE *to, const struct rn_watch_half *h);
 extern const char rn_dump_plot_style[]; /* style sheet for the head of the page */
@@ -39,7 +41,7 @@ extern const char rn_dump_plot_style[]; /* style sheet for the head of the page 
 bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_json_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* Prints one JSON object with all halves. @ctx: FILE. */
+/* Prints one JSON object with all half-connections. @ctx: FILE. */
 int rn_dump_json_stats(void *ctx, const struct rn_watch *w);
 
 /* ---- HTML page ---- */

@@ -21,19 +21,19 @@
 #include "transport/io/shm/ring.h"
 
 struct rnd_wire {
-	/* The two clients. Index 0 is the one that asked for the wire. */
+	/* The two clients. Index 0 is the one that asked for the local wire. */
 	struct rnd_client *end[2];
 	unsigned gid_idx[2]; /* index of the address at each end */
-	/* Number of the wire in the table of each client; the same bit in the doorbell
-	 * page of that client belongs to the wire.
+	/* Number of the local wire in the table of each client; the same bit in the
+	 * doorbell page of that client belongs to the local wire.
 	 */
 	unsigned bit[2];
 	bool is_broken;
 	rn_ns since;
 };
 
-/* Minimum lifetime of a wire. A client that has lost a wire may get a new one only after
- * this time, because each one costs memory and work at the other end.
+/* Minimum lifetime of a local wire. A client that has lost a local wire may get a new one
+ * only after this time, because each one costs memory and work at the other end.
  */
 #define LIFE_MIN RN_MSEC(1000)
 
@@ -150,8 +150,8 @@ static void tell_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
 	send_event(client, &msg);
 }
 
-/* Tells a client that it gets no wire. The event is dropped if the client's socket buffer
- * is full.
+/* Tells a client that it gets no local wire. The event is dropped if the client's socket
+ * buffer is full.
  */
 static void send_wire_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
 			   int err)
@@ -259,8 +259,8 @@ static struct rnd_wire *find_wire(const struct rnd_client *client,
 	return NULL;
 }
 
-/* Finds a free number for a wire. Numbers are used in turn, because the client may not
- * yet have read the event that ended an earlier wire of the same number.
+/* Finds a free number for a local wire. Numbers are used in turn, because the client may
+ * not yet have read the event that ended an earlier local wire of the same number.
  */
 static int find_place(const struct rnd_wires *wires)
 {
@@ -280,7 +280,8 @@ static void unlink_wire(struct rnd_wire *w)
 	free(w);
 }
 
-/* Fills in @w, except the numbers of the wire. Returns 0 or a positive errno value. */
+/* Fills in @w, except the numbers of the local wire. Returns 0 or a positive errno value.
+ */
 static int find_ends(struct rnd_wire *w, struct rnd_client *client,
 		     const struct rn_ctl_ends *ends)
 {
@@ -300,7 +301,7 @@ static int find_ends(struct rnd_wire *w, struct rnd_client *client,
 	return 0;
 }
 
-/* Chooses the numbers of the wire. Returns 0 or a positive errno value. */
+/* Chooses the numbers of the local wire. Returns 0 or a positive errno value. */
 static int choose_places(struct rnd_wire *w)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -317,7 +318,7 @@ static int choose_places(struct rnd_wire *w)
 }
 
 /* Makes the rings and passes them to both clients, first to the one that did not ask, so
- * that it polls the wire before packets come.
+ * that it polls the local wire before packets come.
  */
 static int hand_out(const struct rnd_wire *w)
 {
@@ -329,8 +330,8 @@ static int hand_out(const struct rnd_wire *w)
 	rc = tell_up(w, 1, rings);
 	if (rc == 0) {
 		rc = tell_up(w, 0, rings);
-		/* The client that asked gets no wire, so the other one must be told that
-		 * its wire has ended.
+		/* The client that asked gets no local wire, so the other one must be told
+		 * that its wire has ended.
 		 */
 		if (rc) {
 			struct rn_ctl_ends ends = ends_of(w, 1);
@@ -358,7 +359,8 @@ static int add_wire(const struct rnd_wire *plan)
 	return 0;
 }
 
-/* Makes a wire and passes it to both clients. Returns 0 or a positive errno value. */
+/* Makes a local wire and passes it to both clients. Returns 0 or a positive errno value.
+ */
 static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
 {
 	struct rnd_wire w = { .is_broken = false };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* wires.h - local wires: shared-memory links between two processes that rocind serves.
  *
- * rocind makes the memory and passes it to both processes, but never reads it. A wire
- * connects one address of each process. It ends when one of the processes ends or loses
- * its address, or when one of them reports it as broken. After such a report the two
- * addresses get no other wire.
+ * rocind makes the memory and passes it to both processes, but never reads it. A local
+ * wire connects one address of each process. It ends when one of the processes ends or
+ * loses its address, or when one of them reports it as broken. After such a report the
+ * two addresses get no other local wire.
  *
  * A client that does not read its events loses its connection, but not during a call of
  * these functions: none of them frees a client.
@@ -28,13 +28,13 @@ struct rnd_wires {
 	int page_fd, event_fd;
 };
 
-/* Makes a wire that a client has asked for. Notifies both clients of it, or tells this
- * client that it gets none.
+/* Makes a local wire that a client has asked for. Notifies both clients of it, or tells
+ * this client that it gets none.
  */
 void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
-/* Ends a wire that the client has reported as broken, and notifies the client at the
- * other end.
+/* Ends a local wire that the client has reported as broken, and notifies the client at
+ * the other end.
  */
 void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
