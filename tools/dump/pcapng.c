@@ -321,7 +321,7 @@ static int read_simple(const struct rn_pcapng_reader *r, const uint8_t *block,
 	return f->cap <= len - TAIL - 12 ? 1 : -EINVAL;
 }
 
-/* -------------------------------------------------------------- any block */
+/* ---------------------------------------------------------------- blocks of all kinds */
 /* Finds out the byte order of the section that begins at @head. Returns false if it is no
  * valid section header.
  */

@@ -9,7 +9,7 @@
 
 #include "watch_internal.h"
 
-/* ---------------------------------------------------------------------------- halves */
+/* ------------------------------------------------------------------- half-connections */
 enum {
 	ROOM_FIRST = 16
 };
@@ -120,7 +120,7 @@ uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f
 	return w->index[i] - 1;
 }
 
-/* ---- A packet ---- */
+/* ---- Processing of a packet ---- */
 
 /* ---------------------------------------------------------------------------- counts */
 enum {

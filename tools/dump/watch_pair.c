@@ -13,7 +13,7 @@
 
 #include "watch_internal.h"
 
-/* ---- The list of half-connections whose peer is not certain ---- */
+/* ---- List of half-connections without a certain peer ---- */
 
 static bool has_answers(const struct rn_watch_flow *f)
 {
@@ -149,7 +149,7 @@ void rn_watch_believe(struct rn_watch_flow *f)
 	f->nak = (struct rn_watch_nak){ 0 };
 }
 
-/* ---- The half-connection that a response answers ---- */
+/* ---- Half-connection that a response answers ---- */
 
 /* Returns the PSN after the last request. If that is a READ whose number of PSNs is
  * unknown, assumes the maximum.

@@ -527,7 +527,7 @@ static void note_gap(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t
 		     job->p->bth.psn.v);
 }
 
-/* ---- Requests that were sent before ---- */
+/* ---- Repeated requests ---- */
 
 /* Returns the first PSN of the message that contains @psn, as far as its records
  * are kept.
@@ -803,7 +803,7 @@ static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
 		f->oldest = from;
 }
 
-/* ---- A request ---- */
+/* ---- Processing of a request ---- */
 
 /* Returns the record of the request if @p has been sent before, else NULL. */
 static struct rn_watch_record *find_first(struct rn_watch_flow *f,

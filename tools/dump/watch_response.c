@@ -371,7 +371,7 @@ static void note_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 	advance(job, f, rn_psn_add(p->bth.psn, 1));
 }
 
-/* ---- Any response ---- */
+/* ---- Responses of any kind ---- */
 
 /* Checks that the response answers a PSN that was sent. Returns false if not. */
 static bool check_sent(struct rn_watch_job *job, struct rn_watch_flow *f)

@@ -39,7 +39,7 @@ struct rn_bench_shared {
 	_Atomic bool stop; /* set by the sender when the slice is over */
 	/* set by either process when it has failed; never reset */
 	_Alignas(64) _Atomic bool failed;
-	char sentence[2][512]; /* error texts of sender and receiver */
+	char sentence[2][512]; /* error texts: of the sender, of the receiver */
 	/* Round trip times in the last slice, written by the sender. */
 	struct rn_bench_times times;
 };
@@ -154,7 +154,7 @@ struct rn_bench_results {
 
 struct rn_bench_order {
 	enum {
-		RN_BENCH_ORDER_OPEN, /* connect the QPs for a cell */
+		RN_BENCH_ORDER_OPEN, /* open a cell: connect its QPs */
 		/* Bind each process to a processor; sent when all cells are open. */
 		RN_BENCH_ORDER_PIN,
 		RN_BENCH_ORDER_SLICE,
@@ -192,7 +192,8 @@ bool rn_bench_find_beside(const char *wish, char *name, size_t len);
 
 struct rn_bench_link_cfg {
 	uint32_t qps;
-	uint32_t tx_depth, rx_depth; /* WRs of each QP */
+	/* depth of the send queue and of the receive queue of each QP */
+	uint32_t tx_depth, rx_depth;
 	uint32_t cq_depth;
 	/* Bytes of inline data to request; the QP may support fewer. */
 	uint32_t inline_len;
@@ -248,7 +249,7 @@ struct rn_bench_verbs {
 	bool streams, events;
 	uint32_t len;
 	uint32_t tx_depth; /* maximum number of requests in flight, of all QPs together */
-	uint32_t rx_depth; /* receives of each QP */
+	uint32_t rx_depth; /* number of receives posted to each QP */
 	uint32_t rx_slots;
 	size_t rx_offset, rx_stride;
 	/* number of requests that are posted to a QP before the next QP has its turn */
@@ -323,7 +324,7 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 /* Ends all processes and reaps them. Returns 0, or -1 if one ended with an error. */
 int rn_bench_team_end(struct rn_bench_team *team);
 
-/* -------------------------------------------------------------------------- the wire */
+/* ------------------------------------------------------------------ check of the wire */
 /* Checks that the packets of a team went over the wire (UDP or local wire) that is to
  * be measured.
  */

@@ -67,7 +67,7 @@ struct rn_bench_item_info {
 	const char *name, *what;
 	enum rn_bench_kind kind;
 	enum rn_bench_family family;
-	uint32_t len;	  /* bytes of a message by default */
+	uint32_t len;	  /* default size of a message in bytes */
 	uint32_t len_max; /* maximum; equal to len if the size is fixed */
 };
 extern const struct rn_bench_item_info rn_bench_item_info[RN_BENCH_ITEM_COUNT];
@@ -144,7 +144,7 @@ enum {
 
 struct rn_bench_list {
 	uint32_t value[RN_BENCH_LIST_MAX];
-	unsigned count; /* 0: the option was not given */
+	unsigned count; /* number of elements; 0: the option was not given */
 };
 
 struct rn_bench_args {
@@ -184,7 +184,7 @@ enum {
 };
 
 enum rn_bench_measure {
-	RN_BENCH_QUOTIENT,  /* the values are compared by their ratio */
+	RN_BENCH_QUOTIENT,  /* the ratio of the two values */
 	RN_BENCH_TAIL_LATER /* p99.9 of @over minus p99.9 of @under, in us */
 };
 

@@ -112,7 +112,7 @@ static bool parse_value(int key, const char *arg, struct capture_args *args)
 		return read_seconds(arg, &args->duration);
 	case OPT_FILE_SIZE:
 		return read_number(arg, 1, UINT64_MAX / 1000, &args->file_size);
-	default: /* OPT_FILES */
+	default: /* the option is OPT_FILES */
 		return read_number(arg, 1, UINT32_MAX, &args->files);
 	}
 }

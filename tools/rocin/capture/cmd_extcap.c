@@ -29,7 +29,7 @@
 #include "transport/io/host/sentence.h"
 #include "transport/io/rocind/rocind_client.h"
 
-/* -------------------------------------------------------------------------- the link */
+/* ----------------------------------------------------------------- link for Wireshark */
 /* The link to this program in the user's extcap directory, by which Wireshark finds it.
  * The path of the directory depends on version and settings, so wireshark or tshark is
  * run to print it.

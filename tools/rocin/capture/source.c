@@ -15,7 +15,7 @@
 /* --------------------------------------------------------------------------- sources */
 static_assert((int)RN_CAPTURE_AHEAD > (int)RN_RX_BATCH, "diagnostics are within reach");
 
-/* ---------------------------------------------------------------- coming, going */
+/* ---------------------------------------------------- addition and removal of sources */
 static void read_program(struct rn_capture_source *s, int stats_fd)
 {
 	struct rn_stats_page page;

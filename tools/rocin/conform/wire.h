@@ -101,7 +101,7 @@ enum rn_conform_qp {
 /* Indices of the numbers of `modify`, after QP and mask (RN_ATTR_*). */
 enum rn_conform_attr {
 	RN_CONFORM_STATE = 2,
-	RN_CONFORM_MTU, /* bytes */
+	RN_CONFORM_MTU, /* path MTU in bytes */
 	RN_CONFORM_QKEY,
 	RN_CONFORM_RQ_PSN,
 	RN_CONFORM_SQ_PSN,

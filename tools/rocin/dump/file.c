@@ -184,7 +184,7 @@ static int next_of_pcapng(struct rn_dump_file *f, struct rn_pcapng_found *found)
 	return 1;
 }
 
-/* ------------------------------------------------------------------- any format */
+/* -------------------------------------------------------------- files of both formats */
 static int open_by_format(struct rn_dump_file *f)
 {
 	int first;

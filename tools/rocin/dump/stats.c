@@ -186,7 +186,7 @@ int rn_dump_stats_print(void *ctx, const struct rn_watch *w)
 	return fflush(ctx) || ferror((FILE *)ctx) ? -EIO : 0;
 }
 
-/* ------------------------------------------------------------------------- over time */
+/* -------------------------------------------------------------------- plots over time */
 /* Plots of goodput, unacknowledged PSNs, credits and round trip times of a
  * half-connection over time, one below the other.
  */

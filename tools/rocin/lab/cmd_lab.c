@@ -141,7 +141,7 @@ static bool parse_value(int key, const char *arg, struct rn_lab_args *args)
 		return read_rate(arg, &args->link.rate);
 	case OPT_SEED:
 		return read_number(arg, 0, UINT32_MAX, &args->link.seed);
-	default: /* OPT_TIMEOUT */
+	default: /* the option is OPT_TIMEOUT */
 		return read_seconds(arg, &args->timeout);
 	}
 }

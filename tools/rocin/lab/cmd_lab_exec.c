@@ -116,7 +116,7 @@ static const struct argp argp = {
 	       "over.",
 };
 
-/* ------------------------------------------------------------------- from outside */
+/* -------------------------------------------------------- calls from outside of a lab */
 /* Finds the main process of the lab: the child of `rocin lab' that is process 1 in its
  * PID namespace.
  */
@@ -185,7 +185,7 @@ static int go_inside(pid_t outside)
 	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-/* ----------------------------------------------------------------------- inside */
+/* -------------------------------------------------------------- calls inside of a lab */
 static int compare_line(void *name, char *line, unsigned number)
 {
 	(void)number;

@@ -68,7 +68,7 @@ pid_t rn_lab_keeper_pid(unsigned host)
 	return (pid_t)(RN_LAB_FIRST_KEEPER + host);
 }
 
-/* ------------------------------------------------------------------------ refusals */
+/* -------------------------------------------------- explanation of refused namespaces */
 static bool begins_with(const char *path, char first)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -402,7 +402,7 @@ static bool has_ipv6(void)
 	return fd >= 0;
 }
 
-/* ----------------------------------------------------------------- in the keeper */
+/* --------------------------------------------------- functions for the keeper process */
 static void send_report(int sock, const struct report *r)
 {
 	(void)!send(sock, r, sizeof(*r), MSG_NOSIGNAL);
@@ -442,8 +442,7 @@ _Noreturn static void keep(const struct rn_lab_args *args, unsigned host, int so
 		pause();
 }
 
-/* -------------------------------------------------------- in the main process of the lab
- */
+/* ----------------------------------------------------- functions for the main process */
 static int start_keeper(const struct rn_lab_args *args, unsigned host, struct keeper *k,
 			char *err, size_t err_len)
 {
@@ -524,9 +523,7 @@ int rn_lab_hosts_make(const struct rn_lab_args *args, unsigned *by, char *err,
 	return rc;
 }
 
-/* ------------------------------------------------------------- in the process of a
- * program
- */
+/* --------------------------------------------- functions for the process of a program */
 static int put_number(const char *name, unsigned value)
 {
 	char text[16];

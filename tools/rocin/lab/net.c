@@ -108,9 +108,7 @@ int rn_lab_net_open(struct nl_sock **nl)
 	return -EIO;
 }
 
-/* ------------------------------------------------------------------- treatment of
- * packets
- */
+/* --------------------------------------------------------------- treatment of packets */
 /* The properties of a link in three forms: options of queueing disciplines (tc-netem(8),
  * tc-tbf(8)), rules of rocin-fault(5), and text.
  */

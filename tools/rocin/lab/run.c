@@ -70,7 +70,7 @@ static bool is_ready(const struct rn_lab_program *p)
 	       count_listeners(p->command->host) > p->listeners;
 }
 
-/* --------------------------------------------------------------- in the new process */
+/* ------------------------------------------------------ functions for the new process */
 /* Restores the handling of signals, which the lab has changed in order to read them from
  * a descriptor.
  */
@@ -130,8 +130,7 @@ static int exec_on_host(const struct rn_lab_args *args, const struct rn_lab_comm
 	return status;
 }
 
-/* -------------------------------------------------------- in the main process of the lab
- */
+/* ----------------------------------------------------- functions for the main process */
 static int make_pipe(int ends[2])
 {
 	if (pipe2(ends, O_CLOEXEC))
@@ -411,7 +410,7 @@ static bool start_due(struct lab *lab)
 	return false;
 }
 
-/* --------------------------------------------------------------------------- loop */
+/* ------------------------------------------------------------ events of the main loop */
 static void take_signal(struct lab *lab)
 {
 	struct signalfd_siginfo s;

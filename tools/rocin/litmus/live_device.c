@@ -13,7 +13,7 @@
 #include "rocin/access.h"
 #include "rocin/host_api.h"
 
-/* ----------------------------------------------------------------------- the library */
+/* ------------------------------------------------------------ library librocin-gpu.so */
 #define MEMBER(f) { #f, offsetof(struct rn_live_lib, f) },
 
 static const struct {
@@ -51,7 +51,7 @@ int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len)
 	return lib->handle ? find_functions(lib, err, err_len) : 0;
 }
 
-/* ------------------------------------------------------------------------- the layer */
+/* --------------------------------------------------------------- simulated PCIe layer */
 /* Sets the knobs of the simulated PCIe layer for each run. */
 
 int rn_live_set_layer(struct rn_live *l)
@@ -327,7 +327,7 @@ enum {
 	 * machine the peer may not run for longer than code 14 (67 ms) allows.
 	 */
 	ACK_TIMEOUT_CODE = 17,
-	ACK_TIMEOUT_CODE_LOSSY = 11, /* 8 ms */
+	ACK_TIMEOUT_CODE_LOSSY = 11, /* 8 ms; used when packets are lost on purpose */
 	RNR_TIMER_CODE = 12,	     /* 0.64 ms */
 	INLINE_WANTED = 64,
 	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |

@@ -120,7 +120,7 @@ static void show_calls(FILE *to, const struct rn_tour_look *look,
 			rn_tour_value(c->r, "lkey"), rn_tour_value(c->r, "rkey"));
 }
 
-/* ----------------------------------------------------------------------- the wire */
+/* ---------------------------------------------------------------------------- packets */
 /* Prints the devices' diagnostics about a packet, unless the line of the packet has the
  * same information.
  */

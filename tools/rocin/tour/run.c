@@ -23,7 +23,7 @@
 #include "tour.h"
 #include "transport/io/rocind/rocind_client.h"
 
-/* ----------------------------------------------------------- where the tour runs */
+/* ------------------------------------------------ directory and addresses of the tour */
 /* The tour has its own runtime directory, rocind and addresses, so that fault rules and
  * addresses of other programs do not affect it. All of them are removed at its end.
  */
@@ -305,7 +305,7 @@ static bool has_rnr_nak(const struct rn_tour_result *r)
 	return false;
 }
 
-/* ----------------------------------------------------------------------- lines */
+/* ------------------------------------------------------------- lines from the program */
 static int take_line(struct run *run)
 {
 	if (!strcmp(run->line, "await rnr")) {

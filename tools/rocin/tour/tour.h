@@ -53,7 +53,7 @@ struct rn_tour_stop {
 	const char *name, *title;
 	const char *what;  /* text: what the stop is about */
 	const char *calls; /* text that explains the C code of the stop */
-	const char *wire;  /* text about the packets */
+	const char *wire;  /* text about the packets sent */
 	const char *pcie;  /* text about the TLPs */
 	/* Text about memory before and after; NULL: memory is not shown. */
 	const char *memory;
@@ -163,7 +163,7 @@ struct rn_tour_result {
 	struct rn_tour_memory memory[RN_TOUR_MEMORIES_MAX];
 	struct rn_tour_value value[RN_TOUR_VALUES_MAX];
 	struct rn_tour_range range[RN_TOUR_RANGES_MAX];
-	bool is_whole; /* the program has printed everything */
+	bool is_whole; /* the program has printed its last line, "end" */
 	struct rn_watch *watch;
 };
 
@@ -188,8 +188,7 @@ void rn_tour_result_free(struct rn_tour_result *r);
 /* Returns a value that the program has printed; 0 if it has not. */
 uint64_t rn_tour_value(const struct rn_tour_result *r, const char *name);
 
-/* ----------------------------------------------------------------- where the tour runs
- */
+/* ------------------------------------------------ directory and addresses of the tour */
 /* The runtime directory and addresses of the tour, which has its own rocind. All of them
  * are removed at its end.
  */

@@ -145,7 +145,7 @@ static const struct rn_capture_host capture_host = {
 	.peer = no_qp,
 };
 
-/* ---- Requests that come before their listener ---- */
+/* ---- Early requests ---- */
 
 /* A request for a service that has no listener yet waits up to RND_CM_EARLY_FOR for one,
  * and is refused then. Such requests are normal: both ends of perftest -R close a first
@@ -352,7 +352,7 @@ void rnd_cm_end_capture(struct rnd_cm *cm, uint64_t id)
 	drop_idle_capture(cm);
 }
 
-/* ---- Rules ---- */
+/* ---- Fault rules ---- */
 
 static void set_rules(struct rnd_cm *cm, const char *text)
 {

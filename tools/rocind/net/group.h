@@ -59,10 +59,10 @@ void rnd_gid_text(const struct rn_gid *gid, char text[INET6_ADDRSTRLEN]);
 
 /**
  * rnd_group_open() - Bind to port 4791 of an address
- * @deadline:	How long to wait if the port seems to be held by clients of a rocind that
- *	died, which will close their sockets
- * @err:	Out on failure: one sentence, which names the holder of the port if it is
- *	found
+ * @deadline:	Until when to wait if the sockets on the port seem to belong to clients of
+ *	a rocind that died; these will close their sockets
+ * @err:	Out on failure: error text, which names the process that has the port if
+ *	it is found
  *
  * Return: 0, with *@out to be closed by rnd_group_close(); -EADDRINUSE, -EADDRNOTAVAIL,
  *	-ENOMEM, or an error of a socket call.

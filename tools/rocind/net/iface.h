@@ -18,7 +18,7 @@ struct rnd_iface {
 	 * be read.
 	 */
 	bool knows_gids;
-	uint32_t gid_count; /* may be 0 */
+	uint32_t gid_count; /* number of addresses; may be 0 */
 	struct rn_gid gid[RN_GID_MAX];
 };
 

@@ -13,7 +13,7 @@
 #include "transport/io/rocind/rocind_client.h"
 
 enum {
-	RND_STEER_PROGRAM_LEN = 10, /* instructions */
+	RND_STEER_PROGRAM_LEN = 10, /* number of instructions */
 	/* Length of a BTH in bytes; its destination QPN is the low 24 bits of the 32-bit
 	 * word at offset 4.
 	 */

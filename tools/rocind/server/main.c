@@ -14,7 +14,7 @@
 
 enum {
 	IDLE_MS_DEFAULT = 10000,
-	IDLE_MS_MAX = 999999999, /* eleven days and a half */
+	IDLE_MS_MAX = 999999999, /* in ms: eleven and a half days */
 	OPT_IDLE_MS = 0x100,
 	OPT_READY_FD,
 };

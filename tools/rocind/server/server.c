@@ -281,7 +281,7 @@ static void close_groups(struct rnd_server *server)
 	rnd_groups_fini(&server->groups);
 }
 
-/* ---- Accepting ---- */
+/* ---- Accepting of connections ---- */
 
 /* Accepts a connection and closes it at once, when no descriptors are left; otherwise
  * epoll would report the connection again and again. The client sees the end of the

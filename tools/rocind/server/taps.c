@@ -130,7 +130,7 @@ static void connect_pair(struct rnd_client *capture, struct rnd_client *device)
 	close(ring);
 }
 
-/* ---- The connection manager, which is not a client ---- */
+/* ---- Captures of the connection manager ---- */
 
 #define CM_NAME "rocind"
 

@@ -223,7 +223,8 @@ void rnd_take_cm_events(struct rnd_ucma *ucma, rn_ns now)
 }
 
 enum {
-	BACKLOG_MAX = 1024, /* net.rdma_ucm.max_backlog */
+	/* maximum backlog, the default of the sysctl net.rdma_ucm.max_backlog */
+	BACKLOG_MAX = 1024,
 	NOTIFY_COMM_EST = IBV_EVENT_COMM_EST,
 };
 

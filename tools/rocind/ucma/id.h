@@ -58,9 +58,9 @@ struct rnd_ucma_dev {
 
 struct rnd_ucma_channel {
 	struct rnd_ucma *ucma;
-	struct rn_list link;   /* rnd_ucma.channels */
-	struct rn_list ids;    /* rnd_id.link */
-	struct rn_list events; /* rnd_event.link */
+	struct rn_list link;   /* link in rnd_ucma.channels */
+	struct rn_list ids;    /* list of ids, by rnd_id.link */
+	struct rn_list events; /* list of events, by rnd_event.link */
 	uint32_t event_count;
 	void *user;
 	unsigned dev_count;
@@ -69,7 +69,7 @@ struct rnd_ucma_channel {
 
 /* A multicast group that an id has joined. */
 struct rnd_mcast {
-	struct rn_list link; /* rnd_id.mcasts */
+	struct rn_list link; /* link in rnd_id.mcasts */
 	struct rnd_id *id;
 	uint32_t number;
 	uint32_t events_reported;
@@ -81,7 +81,7 @@ struct rnd_id {
 	uint64_t serial;
 	uint64_t uid; /* 0: made for a request that the program has not accepted yet */
 	struct rnd_ucma_channel *ch;
-	struct rn_list link; /* rnd_ucma_channel.ids */
+	struct rn_list link; /* link in rnd_ucma_channel.ids */
 	struct rn_list mcasts;
 	uint32_t events_reported;
 
@@ -124,8 +124,8 @@ struct rnd_ucma {
 	struct rn_list channels;
 	struct rnd_ports ports;
 	struct rnd_ucma_dev *devs;
-	struct rnd_table ids;	 /* struct rnd_id */
-	struct rnd_table mcasts; /* struct rnd_mcast */
+	struct rnd_table ids;	 /* all ids (struct rnd_id) */
+	struct rnd_table mcasts; /* all multicast groups (struct rnd_mcast) */
 	struct rnd_id *named;	 /* id named by the current command, or NULL */
 	/* What the last command has reported in an event (GET_EVENT): an id or a
 	 * multicast group; else NULL.

@@ -71,7 +71,7 @@ struct rnd_ucma_cfg {
 	uint16_t port_first; /* ephemeral ports, net.ipv4.ip_local_port_range */
 	uint16_t port_last;
 	uint16_t port_free;	/* lowest port that anyone may bind; 0 for root */
-	bool v6only;		/* net.ipv6.bindv6only */
+	bool v6only;		/* default of AFONLY, as in net.ipv6.bindv6only */
 	uint32_t timeout_scale; /* as in struct rn_cm_cfg */
 };
 
@@ -144,7 +144,7 @@ void rnd_ucma_answered(struct rnd_ucma *ucma);
 
 /* Processes a MAD of the CM that came to QP1 of an address that is held. */
 void rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx);
-/* See rn_cm_is_early(). */
+/* Is @rx a request for a service that has no listener yet? See rn_cm_is_early(). */
 bool rnd_ucma_is_early(struct rnd_ucma *ucma, const struct rn_cm_rx *rx);
 
 /* Returns the next packet to send in @tx, or false if there is none. */
