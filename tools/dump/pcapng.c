@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum block {
-	/* Section Header Block, section 4.1; the number reads the same in either byte
-	 * order.
+	/* Section Header Block, section 4.1; the number reads the same in either
+	 * byte order.
 	 */
 	BLOCK_SECTION = 0x0a0d0d0a,
 	BLOCK_INTERFACE = 1,	 /* Interface Description Block, section 4.2 */

@@ -42,7 +42,7 @@ struct rn_watch_record {
 	 * new request.
 	 */
 	bool is_anew_known;
-	uint32_t anew_at; /* in PSNs from the start of the READ */
+	uint32_t anew_at; /* counted in PSNs from the start of the READ */
 	uint32_t payload_len;
 	uint32_t got;	 /* number of READ responses that came in order */
 	uint32_t beyond; /* number of READ responses up to the last one behind a gap */

@@ -310,7 +310,9 @@ static void settle_spans(struct rn_watch_flow *f)
 	}
 }
 
-/* The number of PSNs can be unknown only for the newest request. */
+/* Stores the PMTU and computes the numbers of PSNs that were unknown. The number can be
+ * unknown only for the newest request.
+ */
 void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 {
 	struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;

@@ -29,8 +29,8 @@ struct example {
 
 bool example_is_mended(int argc, char **argv);
 
-/* Parses the arguments, opens the device and connects the QPs. Ends the program on
- * failure.
+/* Parses the arguments, opens the device and connects the QPs. Ends the program
+ * on failure.
  */
 void example_open(struct example *e, int argc, char **argv);
 
@@ -82,7 +82,7 @@ struct example_kernel {
 	unsigned new_bytes;  /* output: the number of bytes that are NEW */
 };
 void example_wait_and_count(void *kernel);
-/* Like example_wait_and_count(), but without waiting for the flag. */
+/* Does the same as example_wait_and_count(), but does not wait for the flag. */
 void example_count(void *kernel);
 
 /* Sets the flag of the kernel to 1. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* loopback-read.c - flushes by a READ through the NIC that received the data, as NCCL
- * does.
+/* loopback-read.c - flushes by a READ through the NIC that received the data, as
+ * NCCL does.
  *
  * NIC and GPU are below different root ports, so the flush call of the CPU takes another
  * route than the data. Mended: the receiver READs one byte of the GPU's buffer through a

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# excerpts.awk - the lines between "/* tour: NAME */" and "/* tour: end */" as a C file
-# with rn_tour_code(), tabs made spaces and one level of indentation taken away. Excerpts of
-# one name follow each other, an empty line between them.
+# excerpts.awk - makes the C file with rn_tour_code() from the lines between "/* tour: NAME */"
+# and "/* tour: end */". Tabs become spaces, and one level of indentation is removed. Excerpts
+# of the same name are joined, with an empty line between them.
 function expanded(line,    out, i, c) {
 	out = ""
 	for (i = 1; i <= length(line); i++) {

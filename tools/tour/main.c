@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* main.c - rocin-tour STOP [KEY=VALUE...]: the program that `rocin tour` runs for each
- * stop.
+/* main.c - rocin-tour STOP [KEY=VALUE...]: the program that `rocin tour` runs for
+ * each stop.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* messages.c - the stops without errors: SEND, WRITE, READ, atomics. */
+/* messages.c - the stops of the tour without errors: SEND, WRITE, READ, atomics. */
 #include <endian.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tour.c - opens and connects the two devices of a stop, and prints its results. */
+/* tour.c - opens and connects the two devices that a stop of the tour uses, and prints
+ * its results.
+ */
 #include "tour.h"
 
 #include <inttypes.h>
@@ -214,8 +216,8 @@ void tour_tell_wc(const struct end *e, const struct ibv_wc *wc)
 
 	printf("wc %s %s %s %" PRIu32 " %" PRIu32 "\n", e->name,
 	       name_of(statuses, sizeof(statuses) / sizeof(*statuses), wc->status),
-	       /* With an error status, only status, wr_id, qp_num and vendor_err are
-		* valid.
+	       /* With an error status, only status, wr_id, qp_num and vendor_err
+		* are valid.
 		*/
 	       ok ? name_of(opcodes, sizeof(opcodes) / sizeof(*opcodes), wc->opcode)
 		  : "-",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tour.h - the program that `rocin tour` runs, once for each stop. It uses two devices in
- * one process, with an RC QP on each, connected to each other. A is the requester, B the
- * responder.
+/* tour.h - the program that `rocin tour` runs, once for each stop (step) of the tour. It
+ * uses two devices in one process, with an RC QP on each, connected to each other. A is
+ * the requester, B the responder.
  *
  * Each stop is a function that uses plain libibverbs. `rocin tour' shows the lines
  * between "tour: NAME" and "tour: end" to the user (excerpts.awk), so they have at most
@@ -67,7 +67,7 @@ void tour_end(struct tour *t);
 /* Returns CLOCK_REALTIME in ns, the clock of the times of captured packets. */
 uint64_t tour_now(void);
 
-/* Each of these functions prints one line. */
+/* Each of these functions prints one line of the result, in the format of lines.h. */
 void tour_tell_range(const char *name, const void *addr, uint64_t len);
 void tour_tell_memory(const char *name, const char *when, const void *addr);
 void tour_tell_value(const char *name, uint64_t value);

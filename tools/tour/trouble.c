@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* trouble.c - the stops with an error: an access outside of a region, a missing receive,
- * a lost packet, data that becomes visible late.
+/* trouble.c - the stops of the tour with an error: an access outside of a region, a
+ * missing receive, a lost packet, data that becomes visible late.
  */
 #include <rocin/pcie.h>
 #include <string.h>

@@ -128,8 +128,9 @@ void rn_bench_meter_start_trips(struct rn_bench_meter *m, struct rn_bench_end *e
  */
 bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done);
 
-/* Checks, in a loop that waits, whether waiting still makes sense. Returns 0, or -1 if
- * the other process has failed or ten seconds have passed since the end of the slice.
+/* Checks, in a loop that waits for packets or completions, whether to go on waiting.
+ * Returns 0, or -1 if the other process has failed or ten seconds have passed since the
+ * end of the slice.
  */
 int rn_bench_meter_patience(struct rn_bench_meter *m);
 
@@ -220,8 +221,8 @@ struct rn_bench_link {
  * The first link of a process opens end->device; closing the last link closes the device.
  * end->path_mtu becomes that of the device.
  *
- * Return: 0, or -1 after rn_bench_fail(). rn_bench_link_close() must be called in both
- *	cases.
+ * Return: 0, or -1 after rn_bench_fail(). rn_bench_link_close() must be called in
+ *	both cases.
  */
 int rn_bench_link_open(struct rn_bench_end *end, const struct rn_bench_link_cfg *cfg,
 		       struct rn_bench_link *link);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plan.c - the table of items, the text of cells, and the list of cells that a run
- * measures.
+/* plan.c - the table of items, the text of cells, and the list of cells that a
+ * run measures.
  */
 #include "plan.h"
 

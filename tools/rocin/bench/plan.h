@@ -126,8 +126,8 @@ void rn_bench_write_size(uint32_t size, char text[16]);
 /* The options of `rocin bench`.
  *
  * Two programs parse them: `rocin bench`, which checks the options and sets up the
- * environment, and rocin-bench, which is linked with libibverbs and which `rocin bench`
- * executes.
+ * environment, and rocin-bench, which is linked with libibverbs and which `rocin
+ * bench` executes.
  */
 
 enum rn_bench_set {
@@ -224,8 +224,8 @@ struct rn_bench_machine {
  *
  * Cells that the machine cannot measure are left out, unless the user has named them.
  *
- * Return: 0; -ENODEV if a named cell cannot be measured; -E2BIG if there are too many
- *	cells.
+ * Return: 0; -ENODEV if a named cell cannot be measured; -E2BIG if there are too
+ *	many cells.
  */
 int rn_bench_plan_make(const struct rn_bench_args *args,
 		       const struct rn_bench_machine *machine, struct rn_bench_plan *plan,

@@ -17,7 +17,9 @@ enum {
 	RN_EXIT_NOT_FOUND = 127,  /* the program to run does not exist */
 };
 
-/* The commands. argv[0] is "rocin NAME"; each returns the exit status. */
+/* The functions of the commands. argv[0] is "rocin NAME"; each function returns the
+ * exit status.
+ */
 int rn_cmd_run(int argc, char **argv);
 int rn_cmd_env(int argc, char **argv);
 int rn_cmd_devices(int argc, char **argv);
@@ -37,11 +39,13 @@ int rn_cmd_fault(int argc, char **argv);
 int rn_cmd_lab(int argc, char **argv);
 int rn_cmd_stop(int argc, char **argv);
 
-/* A hidden command: runs a command on another host of a lab, in place of ssh. */
+/* Hidden command `rocin lab-exec': runs a command on another host of a lab, in place
+ * of ssh.
+ */
 int rn_cmd_lab_exec(int argc, char **argv);
 
-/* A hidden command, which `rocin doctor` runs in the environment in which programs find
- * the devices.
+/* Hidden command `rocin probe', which `rocin doctor` runs in the environment in which
+ * programs find the devices.
  */
 int rn_cmd_probe(int argc, char **argv);
 

@@ -12,8 +12,8 @@
  * rn_file_read() - Read a file to its end
  * @path:	File; may be a pipe
  * @max:	Maximum size in bytes
- * @bytes:	Out: the content, followed by a NUL, to be freed by the caller; NULL on
- *	failure
+ * @bytes:	Out: the content, followed by a NUL, to be freed by the caller; NULL
+ *	on failure
  *
  * The content is copied, not mapped: if another process truncated a mapped file, reading
  * it would end this program.

@@ -98,8 +98,8 @@ static int by_name(const FTSENT **a, const FTSENT **b)
  *
  * Files are run in the order of their names.
  *
- * Return: 0, or -errno after an error message, for instance for a file that cannot be
- *	parsed.
+ * Return: 0, or -errno after an error message, for instance for a file that cannot
+ *	be parsed.
  */
 static int run_tree(struct rn_conform *c, const char *path,
 		    const struct rn_scene_ops *ops, void *ctx)

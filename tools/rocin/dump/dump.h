@@ -166,8 +166,8 @@ const char *rn_dump_owner(const struct rn_dump_owners *o, const struct rn_gid *g
 			  uint32_t qpn);
 
 /* ----------------------------------------------------------------------------- files */
-/* A capture file: pcap is read by libpcap, pcapng by our own reader, with comments and
- * interfaces.
+/* A capture file: pcap is read by libpcap, pcapng by our own reader, with comments
+ * and interfaces.
  */
 
 struct rn_dump_file;

@@ -83,7 +83,8 @@ struct rn_ladder_text {
 	rn_ns at;
 };
 
-/* The functions of a form of output (struct rn_dump_form). @ctx: a struct rn_ladder_text.
+/* Print a packet, or its arrival, as functions of a form of output (struct rn_dump_form).
+ * @ctx: a struct rn_ladder_text.
  */
 bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d);
 void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* book.h - fault rules as text, one per line, and the seed; rules can be added and
- * removed.
+/* book.h - a "book": the text of fault rules, one per line, and the seed. Rules can be
+ * added and removed.
  */
 #ifndef RN_FAULT_BOOK_H
 #define RN_FAULT_BOOK_H
@@ -35,7 +35,9 @@ int rn_fault_book_add(struct rn_fault_book *b, const char *text, const char *nam
 /* Removes rule @number, counted from 0. Returns false if there is none. */
 bool rn_fault_book_remove(struct rn_fault_book *b, unsigned number);
 
-/* Returns the whole text, to be freed by the caller; NULL if there is no memory. */
+/* Returns the seed and all rules as one text, to be freed by the caller; NULL if there is
+ * no memory.
+ */
 char *rn_fault_book_text(const struct rn_fault_book *b);
 
 #endif /* RN_FAULT_BOOK_H */

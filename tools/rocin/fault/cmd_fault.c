@@ -192,7 +192,8 @@ static int change_rules(struct rn_fault_book *b, struct fault_args *args, char *
 	return rc;
 }
 
-/* Reads the present rules into a book, and closes the descriptor in @now. */
+/* Reads the present rules into a struct rn_fault_book, and closes the descriptor in @now.
+ */
 static int open_book(struct rn_fault_book *b, struct rn_rocind_faults *now, char *err,
 		     size_t err_len)
 {

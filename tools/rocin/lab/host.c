@@ -756,7 +756,7 @@ _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 	_exit(c->rc ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* The caller must have blocked all signals. */
+/* Starts the capture process. All signals must be blocked in the caller. */
 int rn_lab_capture_start(const char *path, bool quiet, pid_t *pid, char *err,
 			 size_t err_len)
 {

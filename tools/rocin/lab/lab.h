@@ -136,7 +136,7 @@ enum {
 };
 
 struct rn_lab_stream {
-	int from; /* non-blocking descriptor; -1: end of file was read */
+	int from; /* non-blocking descriptor to read; -1: end of file was reached */
 	int to;
 	char prefix[16]; /* text before each line */
 	size_t used;	 /* bytes in @line: an incomplete line */

@@ -249,8 +249,8 @@ static double seconds(rn_ns time)
 	return (double)time / 1e9;
 }
 
-/* Reports in one line how the programs ended. @failed: the first program that failed, or
- * NULL.
+/* Reports in one line how the programs ended. @failed: the first program that failed,
+ * or NULL.
  */
 static void report_end(const struct rn_lab_args *args, const struct rn_lab_program *all,
 		       unsigned count, const struct rn_lab_program *failed, rn_ns time)
@@ -293,8 +293,8 @@ static int print_report(FILE *to, const void *report)
 		       : 0;
 }
 
-/* Writes the report as JSON to the file args->json. Returns 0, or -errno after an error
- * message.
+/* Writes the report as JSON to the file args->json. Returns 0, or -errno after an
+ * error message.
  */
 static int report_json(const struct rn_lab_args *args, const struct rn_lab_program *all,
 		       unsigned count, unsigned by, int status, rn_ns time)

@@ -161,8 +161,8 @@ bool rn_report_is_failure(enum rn_report_status status);
 void rn_report_text(const struct rn_report *r, FILE *to, bool witness);
 int rn_report_json(const struct rn_report *r, FILE *to, bool witness);
 
-/* Writes an HTML page, which is also well-formed XML and needs no scripts and no other
- * files.
+/* Writes an HTML page, which is also well-formed XML and needs no scripts and no
+ * other files.
  */
 int rn_report_html(const struct rn_report *r, FILE *to);
 
@@ -189,8 +189,8 @@ void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
 /* A file with the results of litmus runs, so that a later call can go on from there.
  *
  * It is text: a line "run DIGEST RUNS NAME", and a line "state COUNT SEED ABSENT
- * VALUE..." for each final state. Records are appended; the last one with a digest is
- * valid.
+ * VALUE..." for each final state. Records are appended; the last one with a digest
+ * is valid.
  */
 
 struct rn_litmus_memory;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_devices.c - `rocin devices`: lists the devices that a program under `rocin run`
- * finds.
+/* cmd_devices.c - `rocin devices`: lists the devices that a program under `rocin
+ * run` finds.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* settings.c - parses the options of `rocin run` and `rocin env` and sets the
- * environment.
+/* settings.c - parses the options of `rocin run` and `rocin env` and sets
+ * the environment.
  */
 #include "settings.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* page.c - shows a stop and its result: as text, in parts that fit a small terminal, or
- * as JSON.
+/* page.c - prints a stop (a step of the tour) and its result: as text, in parts that fit
+ * a small terminal, or as JSON.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* result.c - collects the result of a stop; see tour.h. */
+/* result.c - collects the result of a stop: packets, TLPs, completions, memory;
+ * see tour.h.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* run.c - runs the program of a stop: reads its lines from a pipe, and its packets from
- * capture rings, as `rocin capture` does.
+/* run.c - runs the program that a stop (a step of the tour) explains: reads its lines
+ * from a pipe, and its packets from capture rings, as `rocin capture` does.
  */
 #include <arpa/inet.h>
 #include <errno.h>

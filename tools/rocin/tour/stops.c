@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stops.c - the stops of `rocin tour`: their texts, settings and claims.
+/* stops.c - the stops of `rocin tour`, that is its steps: their texts, settings
+ * and claims.
  *
  * The texts use the terms of the specification and are for readers who know sockets. A
  * text about a run must be true for all values of the settings. A statement that is true
@@ -312,7 +313,7 @@ static void claim_behind(struct rn_tour_checks *c, const char *nic, const char *
 }
 
 /* ------------------------------------------------------------------------ stops */
-/* The claims of each stop. */
+/* These functions add the claims of each stop. */
 static void claims_of_register(struct rn_tour_checks *c)
 {
 	const struct rn_tour_result *r = c->r;
@@ -351,8 +352,8 @@ static void claims_of_register(struct rn_tour_checks *c)
 static void claim_message(struct rn_tour_checks *c, uint8_t only, const char *verb)
 {
 	unsigned packets = packets_of(c);
-	/* In the opcode tables the distance from FIRST to ONLY is the same for SEND and
-	 * WRITE.
+	/* In the opcode tables the distance from FIRST to ONLY is the same for SEND
+	 * and WRITE.
 	 */
 	uint8_t first = (uint8_t)(only - 4);
 

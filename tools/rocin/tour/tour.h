@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tour.h - declarations shared by the files of `rocin tour`.
+/* tour.h - declarations shared by the files of `rocin tour`. A stop is a step of the
+ * tour: a program that is run, its explanation, and its result.
  *
  * stops.c	the stops: texts, settings, and claims about a run
  * run.c	runs the program of a stop with its own rocind and addresses
@@ -51,7 +52,7 @@ struct rn_tour_values;
 
 struct rn_tour_stop {
 	const char *name, *title;
-	const char *what;  /* text: what the stop is about */
+	const char *what;  /* text about the subject of the stop */
 	const char *calls; /* text that explains the C code of the stop */
 	const char *wire;  /* text about the packets sent */
 	const char *pcie;  /* text about the TLPs */
@@ -238,8 +239,8 @@ enum {
 	RN_TOUR_ROWS_MAX = 24
 };
 
-/* Fills rows, sorted by the time when the last TLP of each was performed. Returns their
- * number.
+/* Fills rows, sorted by the time when the last TLP of each was performed. Returns
+ * their number.
  */
 unsigned rn_tour_rows(const struct rn_tour_result *r,
 		      struct rn_tour_row row[RN_TOUR_ROWS_MAX]);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* walk.c - visits one stop after the other, and reads keys between them. */
+/* walk.c - shows one stop (a step of the tour) after the other, and reads keys
+ * between them.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -19,8 +19,8 @@
 #include "transport/io/host/sentence.h"
 
 enum {
-	/* Requested size of socket buffers; the kernel limits it to rmem_max and
-	 * wmem_max.
+	/* Requested size of socket buffers; the kernel limits it to rmem_max
+	 * and wmem_max.
 	 */
 	BUFFER_BYTES = 8 << 20,
 	/* Interval of attempts while old sockets are being closed. */

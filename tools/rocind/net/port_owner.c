@@ -20,8 +20,8 @@ struct entry {
 	unsigned long inode; /* 0: the socket belongs to the kernel */
 };
 
-/* Parses an address, which the kernel prints as 32-bit words in host byte order, in
- * hexadecimal.
+/* Parses an address, which the kernel prints as 32-bit words in host byte order,
+ * in hexadecimal.
  */
 static bool parse_address(const char *hex, struct rn_gid *gid)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* steer.c - writes the BPF program that chooses the socket of a packet by its destination
- * QPN.
+/* steer.c - writes the BPF program that chooses the socket of a packet by its
+ * destination QPN.
  */
 #include "steer.h"
 

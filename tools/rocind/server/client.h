@@ -29,8 +29,8 @@ struct rnd_client {
 	struct rnd_taps taps;
 };
 
-/* Accepts a new connection. Closes @fd on failure, or if the process belongs to another
- * user.
+/* Accepts a new connection. Closes @fd on failure, or if the process belongs to
+ * another user.
  */
 void rnd_client_accept(struct rnd_server *server, int fd);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* process.h - makes this process a daemon that is independent of the process that started
- * it.
+/* process.h - makes this process a daemon that is independent of the process that
+ * started it.
  */
 #ifndef RND_PROCESS_H
 #define RND_PROCESS_H

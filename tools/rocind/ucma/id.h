@@ -59,8 +59,8 @@ struct rnd_ucma_dev {
 struct rnd_ucma_channel {
 	struct rnd_ucma *ucma;
 	struct rn_list link;   /* link in rnd_ucma.channels */
-	struct rn_list ids;    /* list of ids, by rnd_id.link */
-	struct rn_list events; /* list of events, by rnd_event.link */
+	struct rn_list ids;    /* list of struct rnd_id */
+	struct rn_list events; /* list of struct rnd_event */
 	uint32_t event_count;
 	void *user;
 	unsigned dev_count;
@@ -196,10 +196,12 @@ uint8_t rnd_gid_index(const struct rnd_ucma_dev *dev, const struct rn_gid *gid);
 int rnd_id_bind(struct rnd_id *id, const struct rnd_address *wanted);
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route);
 void rnd_ah_attr(const struct rnd_id *id, struct ib_uverbs_ah_attr *ah);
-/* Fills in the answer of QUERY_ROUTE, for the command and for the board (query.c). */
+/* Fills in the answer of QUERY_ROUTE, for the command and for the board, where answers
+ * are published (query.c).
+ */
 void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp *resp);
-/* Fills in the answer of INIT_QP_ATTR for QP state @state, likewise. Returns 0
- * or -EINVAL.
+/* Fills in the answer of INIT_QP_ATTR for QP state @state, for the command and for the
+ * board. Returns 0 or -EINVAL.
  */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr);

@@ -281,8 +281,8 @@ static void attr_rts(const struct rnd_id *id, struct ib_uverbs_qp_attr *attr)
 	attr->max_rd_atomic = qp->max_rd_atomic;
 }
 
-/* For UD QPs only the attributes of INIT are needed; librdmacm knows those of RTR and
- * RTS itself.
+/* Returns the attributes that a QP needs in state @state. For UD QPs only INIT needs any;
+ * librdmacm knows those of RTR and RTS itself.
  */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr)

@@ -137,12 +137,14 @@ struct rnd_ucma_reply {
 int rnd_ucma_command(struct rnd_ucma_channel *ch, rn_ns now,
 		     const struct rnd_ucma_request *rq, struct rnd_ucma_reply *reply);
 
-/* To be called when the answer to the last command has been sent, or cannot be sent. If
- * the answer reported an event, the published count of reported events is increased.
+/* Ends a command: its answer has been sent, or cannot be sent. If the answer reported an
+ * event, increases the published count of reported events.
  */
 void rnd_ucma_answered(struct rnd_ucma *ucma);
 
-/* Processes a MAD of the CM that came to QP1 of an address that is held. */
+/* Processes a MAD of the CM that came to QP1 of an address for which rnd_ucma_ops.hold()
+ * was called.
+ */
 void rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx);
 /* Is @rx a request for a service that has no listener yet? See rn_cm_is_early(). */
 bool rnd_ucma_is_early(struct rnd_ucma *ucma, const struct rn_cm_rx *rx);
