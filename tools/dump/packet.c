@@ -93,7 +93,7 @@ static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_
 		net[1] = net[8] = 0xff; /* ToS, TTL */
 		memset(net + 10, 0xff, 2);
 	} else {
-		net[0] |= 0x0f; /* low half of the traffic class, and the flow label */
+		net[0] |= 0x0f; /* low half of the traffic class; and the flow label */
 		memset(net + 1, 0xff, 3);
 		net[7] = 0xff; /* hop limit */
 	}

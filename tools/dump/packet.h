@@ -19,7 +19,8 @@ enum rn_packet_form {
 	RN_PACKET_NO_BTH,    /* shorter than a BTH; @bth is not valid */
 	RN_PACKET_VERSION,   /* TVer is not 0; @bth is not valid */
 	RN_PACKET_NO_OPCODE, /* the opcode is not defined; headers are not valid */
-	RN_PACKET_SHORT,     /* shorter than its headers, which are not valid */
+	/* the packet is shorter than its headers, which are not valid */
+	RN_PACKET_SHORT,
 	RN_PACKET_CUT, /* the capture ends within the headers, which are not valid */
 };
 
@@ -78,9 +79,10 @@ bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len);
 /* Why a captured packet was not parsed although a RoCEv2 device may have sent it. */
 enum rn_packet_skip {
 	RN_PACKET_SKIP_OTHER, /* not a RoCEv2 packet */
-	/* A fragment other than the first, so without UDP header. */
+	/* A fragment that is not the first one, so it has no UDP header. */
 	RN_PACKET_SKIP_FRAGMENT,
-	RN_PACKET_SKIP_EXTENSION, /* IPv6 extension headers before UDP port 4791 */
+	/* IPv6 with extension headers before the UDP header to port 4791 */
+	RN_PACKET_SKIP_EXTENSION,
 	RN_PACKET_SKIP_ROCE_V1,
 	/* An empty UDP datagram, sent to test whether the port is open. */
 	RN_PACKET_SKIP_EMPTY,

@@ -124,7 +124,8 @@ uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f
 
 /* ---------------------------------------------------------------------------- counts */
 enum {
-	RTT_STEPS = 4,	     /* buckets per doubling of the round trip time */
+	/* number of buckets for each doubling of the round trip time */
+	RTT_STEPS = 4,
 	BUCKET_FIRST = 1000, /* ns: width of a time slice at first */
 };
 

@@ -135,7 +135,7 @@ enum rn_watch_cause {
 const char *rn_watch_cause_text(enum rn_watch_cause cause);
 
 enum {
-	/* stands for "no half" where a number of a half is expected */
+	/* stands for "no half-connection" where a number is expected */
 	RN_WATCH_NONE = UINT32_MAX,
 };
 
@@ -148,7 +148,8 @@ struct rn_watch_verdict {
 	bool is_response;
 	bool is_new;	   /* a request seen for the first time */
 	bool is_duplicate; /* a response seen before, or older than one seen before */
-	uint32_t missing;  /* number of PSNs missing before this request */
+	/* number of PSNs before this request that are missing in the capture */
+	uint32_t missing;
 	/* The PSN shows that a new connection begins. */
 	bool starts_anew;
 	enum rn_watch_cause cause;
@@ -175,9 +176,9 @@ struct rn_watch_bucket {
 /* Counters of a half-connection: the requests in one direction and their responses. */
 struct rn_watch_counts {
 	rn_ns first, last;   /* time of the first and last packet */
-	uint64_t requests;   /* request packets, including those sent again */
+	uint64_t requests;   /* number of request packets, including those sent again */
 	uint64_t messages;   /* complete messages, each counted once */
-	uint64_t sent_bytes; /* bytes of payload, each packet counted once */
+	uint64_t sent_bytes; /* number of bytes of payload; each packet is counted once */
 	/* Payload bytes that were acknowledged (on UC and UD: sent), and bytes that
 	 * were read.
 	 */
@@ -187,7 +188,7 @@ struct rn_watch_counts {
 	uint64_t missing; /* PSNs that were never captured, or late */
 	uint64_t responses;
 	uint64_t acks, seq_naks, rnr_naks, fatal_naks, read_responses, duplicates;
-	/* Congestion: packets marked ECN CE, and CNPs to the sender. */
+	/* Signs of congestion: packets marked ECN CE, and CNPs to the sender. */
 	uint64_t marked, cnps;
 	uint32_t window_max; /* maximum number of unacknowledged PSNs */
 	uint32_t credits;    /* credits in the last AETH, or RN_CREDITS_UNLIMITED */
@@ -199,7 +200,7 @@ struct rn_watch_counts {
 
 struct rn_watch_half {
 	struct rn_gid src, dst;
-	uint32_t qpn;	   /* QPN that the packets of this half are sent to */
+	uint32_t qpn;	   /* QPN that the packets of this half-connection are sent to */
 	uint32_t peer_qpn; /* QPN that the responses go to; valid if @is_paired */
 	bool is_paired;
 	enum rn_opcode_class class;

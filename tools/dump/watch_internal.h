@@ -131,7 +131,9 @@ struct rn_watch_flow {
 	bool has_msn; /* @msn_low and @msn_high are valid */
 	/* the message counts of records before this PSN are wrong */
 	struct rn_psn msn_since;
-	/* MSN = msn_ref + an offset in [msn_low, msn_high] + messages counted here. */
+	/* The MSN is msn_ref + an offset in [msn_low, msn_high] + the number of messages
+	 * counted here.
+	 */
 	uint32_t msn_ref;
 	int32_t msn_low, msn_high;
 	bool has_credits;

@@ -32,7 +32,7 @@ enum rn_bench_role {
  * that are written during a time slice lie in different cache lines.
  */
 struct rn_bench_shared {
-	/* Bytes or packets received in this slice; written by the receiver. */
+	/* Bytes or packets received in this time slice; written by the receiver. */
 	_Alignas(64) _Atomic uint64_t received;
 	/* Bytes or packets sent; valid once `stop' is set. */
 	_Alignas(64) _Atomic uint64_t sent;
@@ -189,7 +189,7 @@ static inline struct rn_bench_value *rn_bench_at(const struct rn_bench_results *
 bool rn_bench_find_beside(const char *wish, char *name, size_t len);
 
 /* ----------------------------------------------------------------------- queue pairs */
-/* RC QPs between the two processes of a pair. */
+/* Parameters of the RC QPs between the two processes of a pair. */
 
 struct rn_bench_link_cfg {
 	uint32_t qps;

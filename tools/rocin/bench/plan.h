@@ -68,7 +68,7 @@ struct rn_bench_item_info {
 	enum rn_bench_kind kind;
 	enum rn_bench_family family;
 	uint32_t len;	  /* default size of a message in bytes */
-	uint32_t len_max; /* maximum; equal to len if the size is fixed */
+	uint32_t len_max; /* maximum size; equal to len if the size is fixed */
 };
 extern const struct rn_bench_item_info rn_bench_item_info[RN_BENCH_ITEM_COUNT];
 
@@ -98,7 +98,7 @@ struct rn_bench_cell {
 	enum rn_bench_wire wire;
 	uint32_t len;	 /* bytes of a message */
 	uint32_t qps;	 /* QPs that share the messages; verbs only */
-	uint32_t pairs;	 /* pairs of processes that work at the same time */
+	uint32_t pairs;	 /* number of pairs of processes that work at the same time */
 	uint32_t rcvbuf; /* SO_RCVBUF of verbs and UDP; 0: as much as possible */
 };
 
@@ -185,7 +185,7 @@ enum {
 
 enum rn_bench_measure {
 	RN_BENCH_QUOTIENT,  /* the ratio of the two values */
-	RN_BENCH_TAIL_LATER /* p99.9 of @over minus p99.9 of @under, in us */
+	RN_BENCH_TAIL_LATER /* p99.9 of cell @over minus p99.9 of cell @under, in us */
 };
 
 enum rn_bench_meant {

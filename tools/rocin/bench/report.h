@@ -33,7 +33,7 @@ struct rn_bench_ratio_row {
 	struct rn_bench_summary value;
 	enum rn_bench_verdict verdict;
 	enum rn_bench_change change;
-	/* Change since the baseline; p is corrected for the number of rows. */
+	/* Change since the baseline; its p-value is corrected for the number of rows. */
 	struct rn_bench_shift shift;
 };
 

@@ -290,9 +290,10 @@ struct udp {
 	bool gso;
 	/* Size of the receiver's receive buffer, in the kernel's way of counting. */
 	uint32_t rcvbuf;
-	uint32_t payload;	     /* bytes of a message that are in one packet */
-	uint32_t seg_len, super_len; /* length of a packet and of a GSO super-packet */
-	uint32_t message_len;	     /* length of a ping-pong message including headers */
+	uint32_t payload; /* bytes of a message that are in one packet */
+	/* length of one packet, and of a GSO super-packet of several */
+	uint32_t seg_len, super_len;
+	uint32_t message_len; /* length of a ping-pong message including headers */
 	uint8_t buf[65536];
 	uint8_t *packets; /* memory for BATCH packets */
 	struct iovec iov[BATCH];

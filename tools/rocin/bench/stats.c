@@ -6,7 +6,8 @@
 
 #include "stats.h"
 
-/* For larger samples the normal approximation is good, and the exact p would take long.
+/* For larger samples than EXACT_MAX the normal approximation is good, and the exact p
+ * would take long to compute.
  */
 enum {
 	/* Maximum sample size for which the exact distribution is computed. */

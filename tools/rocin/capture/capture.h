@@ -117,7 +117,8 @@ void rn_capture_filter_free(struct rn_capture_filter_code *f);
 
 struct rn_capture_file_cfg {
 	const char *path; /* path of the file; "-": standard output */
-	bool classic;	  /* pcap instead of pcapng: without comments and interfaces */
+	/* write pcap instead of pcapng: without comments and interfaces */
+	bool classic;
 	uint32_t snaplen; /* maximum bytes of a record; 0: no limit */
 	/* size in bytes at which the next file begins; 0: there is one file */
 	uint64_t size;
@@ -128,7 +129,7 @@ struct rn_capture_file {
 	struct rn_capture_file_cfg cfg;
 	FILE *out;
 	uint32_t number;     /* number of the current file, from 1 */
-	uint32_t interfaces; /* interfaces described in the current file */
+	uint32_t interfaces; /* number of interfaces described in the current file */
 	uint64_t bytes;
 	uint64_t packets; /* packets written, in all files together */
 	struct rn_pcapng buf;

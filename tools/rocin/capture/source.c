@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* source.c - merges the rings of the captured devices into one stream; filters. */
+/* source.c - merges the rings of the captured devices into one stream; compiles and
+ * applies filters.
+ */
 #include <errno.h>
 #include <pcap/pcap.h>
 #include <stdio.h>

@@ -11,10 +11,11 @@
  * runs a program, its exit status is that of the program.
  */
 enum {
-	RN_EXIT_FAILURE = 1,	  /* the command did not succeed */
-	RN_EXIT_USAGE = 64,	  /* EX_USAGE: wrong arguments */
-	RN_EXIT_CANNOT_RUN = 126, /* program found, but Rocin does not work in it */
-	RN_EXIT_NOT_FOUND = 127,  /* the program to run does not exist */
+	RN_EXIT_FAILURE = 1, /* the command did not succeed */
+	RN_EXIT_USAGE = 64,  /* EX_USAGE: wrong arguments */
+	/* the program exists, but LD_PRELOAD would not work in it */
+	RN_EXIT_CANNOT_RUN = 126,
+	RN_EXIT_NOT_FOUND = 127, /* the program to run does not exist */
 };
 
 /* The functions of the commands. argv[0] is "rocin NAME"; each function returns the

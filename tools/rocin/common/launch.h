@@ -23,7 +23,8 @@ struct rn_launch {
 	char plugin_dir[PATH_MAX];
 	char preload[PATH_MAX]; /* path of librocin-kernel.so */
 	char gpu[PATH_MAX];	/* path of librocin-gpu.so */
-	char driver[PATH_MAX];	/* entry of RDMAV_DRIVERS: path without -rdmavNN.so */
+	/* entry of RDMAV_DRIVERS: the path of the plugin without -rdmavNN.so */
+	char driver[PATH_MAX];
 	char tree[PATH_MAX];
 };
 
@@ -47,12 +48,15 @@ enum rn_program_fault {
 	RN_PROGRAM_OK,
 	RN_PROGRAM_NOT_FOUND,
 	RN_PROGRAM_NOT_EXECUTABLE,
-	RN_PROGRAM_SETUID, /* set-user-ID, set-group-ID or file capabilities */
+	/* the program has set-user-ID, set-group-ID or file capabilities */
+	RN_PROGRAM_SETUID,
 	RN_PROGRAM_STATIC,
 	RN_PROGRAM_STATIC_GO,
 	RN_PROGRAM_OTHER_CLASS,	  /* a 32-bit program */
 	RN_PROGRAM_OTHER_MACHINE, /* a program for another architecture */
-	/* Linked with another C library (musl) than the preloaded library. */
+	/* The program is linked with another C library (musl) than the library to
+	 * be preloaded.
+	 */
 	RN_PROGRAM_MUSL,
 	/* A program such as sudo or ssh: it runs, but starts programs without
 	 * our environment.

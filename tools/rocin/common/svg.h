@@ -18,8 +18,8 @@ struct rn_svg_picture {
 	const char *look; /* NULL: no attributes */
 	/* Text alternative, for people who cannot see the picture; NULL: none. */
 	const char *title;
-	/* Style sheets of a picture in a file, ended by NULL. A picture in a page has
-	 * none: they belong into the head of the page.
+	/* Style sheets of a picture in a file of its own, ended by NULL. A picture in an
+	 * HTML page has none, because they belong into the head of the page.
 	 */
 	const char *style[3];
 };
@@ -51,8 +51,8 @@ void rn_svg_points_begin(FILE *to, const char *element, const char *look);
 void rn_svg_point(FILE *to, double x, double y);
 void rn_svg_points_end(FILE *to);
 
-/* @anchor:	the part of the text that is at (x, y): "start", "middle" or "end"; NULL:
- *	its start.
+/* @anchor:	which part of the text is at (x, y): "start", "middle" or "end"; NULL:
+ *	the start.
  */
 void rn_svg_text(FILE *to, const char *look, double x, double y, const char *anchor,
 		 const char *fmt, ...) __attribute__((format(printf, 6, 7)));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* agent.c - the device of rocin-conform-agent, and the execution of a tester's requests.
+/* agent.c - opens the device of rocin-conform-agent, and executes the requests of a
+ * tester on it.
  */
 #include "agent.h"
 
@@ -376,7 +377,7 @@ static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 
 /* ------------------------------------------------------------------------ the device */
 enum {
-	GIDS = 256, /* number of GID table entries that are examined */
+	GIDS = 256, /* maximum number of GID table entries that are examined */
 	/* Vendor ID of Rocin. Rocin accepts FLUSH in ibv_post_send(), and does not
 	 * pin pages.
 	 */

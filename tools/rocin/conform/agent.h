@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* agent.h - rocin-conform-agent: executes the requests of a tester on a device, by public
- * verbs. One scenario at a time.
+ * verbs. It runs one scenario at a time.
  */
 #ifndef RN_AGENT_H
 #define RN_AGENT_H
@@ -47,7 +47,7 @@ struct rn_agent {
 	/* GID table indices for IPv4 and IPv6; RN_AGENT_GID_NONE: no GID */
 	int gid_index[2];
 	union ibv_gid gid[2]; /* all zero if there is no GID */
-	uint32_t can;	      /* bits of enum rn_conform_can: what the device can do */
+	uint32_t can;	      /* bits of enum rn_conform_can: what the device supports */
 
 	union ibv_gid tester, other, group;
 	/* Completion channels for sends and for receives. */

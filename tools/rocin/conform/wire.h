@@ -98,7 +98,7 @@ enum rn_conform_qp {
 	RN_CONFORM_QP_NUMBERS
 };
 
-/* Indices of the numbers of `modify`, after QP and mask (RN_ATTR_*). */
+/* Indices of the numbers in `modify', after QP and mask (RN_ATTR_*). */
 enum rn_conform_attr {
 	RN_CONFORM_STATE = 2,
 	RN_CONFORM_MTU, /* path MTU in bytes */
@@ -122,7 +122,7 @@ enum rn_conform_attr {
 	RN_CONFORM_ATTRS
 };
 
-/* Indices of the numbers of `post`, after the QP. */
+/* Indices of the numbers in `post', after that of the QP. */
 enum rn_conform_wr {
 	RN_CONFORM_ID = 1,
 	RN_CONFORM_OPCODE,
@@ -143,7 +143,7 @@ enum rn_conform_wr {
 	RN_CONFORM_WRS
 };
 
-/* Indices of the numbers of `bind`, after the QP. */
+/* Indices of the numbers in `bind', after that of the QP. */
 enum rn_conform_bind {
 	RN_CONFORM_BIND_ID = 1,
 	RN_CONFORM_BIND_FLAGS,
@@ -160,9 +160,12 @@ enum rn_conform_bind {
 /* The first number in the answer to `poll'; the comments name the numbers after it. */
 enum rn_conform_kind {
 	RN_CONFORM_NOTHING,
-	RN_CONFORM_WC,	  /* QUEUE WR QPN LENGTH IMM SOURCE STATUS OPCODE FLAGS */
-	RN_CONFORM_COMP,  /* QUEUE */
-	RN_CONFORM_EVENT, /* QPN EVENT; SRQ number for an SRQ, 0 for a CQ */
+	/* a completion: QUEUE WR QPN LENGTH IMM SOURCE STATUS OPCODE FLAGS */
+	RN_CONFORM_WC,
+	RN_CONFORM_COMP, /* a completion event: QUEUE */
+	/* an asynchronous event: QPN EVENT; QPN is the SRQ number for an SRQ, 0 for a CQ
+	 */
+	RN_CONFORM_EVENT,
 };
 
 struct rn_conform_line {

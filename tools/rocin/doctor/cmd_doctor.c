@@ -30,7 +30,9 @@
 enum {
 	/* time to wait for an ICMP error in ms, longer than a round trip */
 	WAIT_MS = 500,
-	PROBES = 2, /* datagrams sent, as hosts limit the rate of ICMP errors */
+	/* number of datagrams sent; more than one, as hosts limit the rate of ICMP errors
+	 */
+	PROBES = 2,
 };
 
 static void explain(int err, const char *address, char *text, size_t len)
@@ -53,7 +55,8 @@ static int probe_port(int fd)
 
 		if (send(fd, "", 0, 0) < 0)
 			return errno;
-		/* poll() reports an error on the socket although no events are requested.
+		/* No events are requested, but poll() reports an error on the socket in
+		 * any case.
 		 */
 		if (poll(&p, 1, WAIT_MS) > 0 &&
 		    !getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) && err)
@@ -92,7 +95,7 @@ static bool is_peer_open(const char *address, char *text, size_t len)
 /* ---------------------------------------------------------------------------- checks */
 struct doctor {
 	const char *netdevs;
-	const char *program; /* program to examine; NULL: none was given */
+	const char *program; /* program to check; NULL: none was given */
 	const char *peer;    /* address of a peer; NULL: none was given */
 	struct rn_launch launch;
 	bool prepared;

@@ -85,7 +85,7 @@ struct rn_dump_source {
 	bool has_qp;	  /* only packets of QP @qp and its peer */
 	uint32_t qp;
 	bool is_strict;
-	/* Show packets twice if both sender and receiver captured them. */
+	/* Show a packet twice if both its sender and its receiver captured it. */
 	bool has_copies;
 };
 
@@ -98,7 +98,7 @@ struct rn_dump_total {
 	uint64_t skipped[RN_PACKET_SKIP_COUNT];
 	uint64_t other[RN_DUMP_OTHERS]; /* other packets, by class */
 	uint64_t no_link; /* number of packets whose link type is not supported */
-	int link_type;	  /* DLT_... of the last packet counted in @no_link */
+	int link_type;	  /* DLT_... of the last of these packets */
 };
 
 /**

@@ -61,8 +61,8 @@ void rn_dump_page_close(struct rn_dump_page *page);
 bool rn_dump_page_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_page_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* Write the file at the end, while @w still exists: the whole page, or only the diagram
- * with the most packets. Return 0 or -errno of the file; -ENODATA if there is no diagram.
+/* Write a file, while @w still exists: the whole page, or only the diagram with the most
+ * packets. Return 0 or -errno of the file; -ENODATA if there is no diagram.
  */
 int rn_dump_page_write(struct rn_dump_page *page, const struct rn_watch *w,
 		       const char *path);

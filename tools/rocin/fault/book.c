@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* book.c - the list of fault rules: parses, adds, removes and prints them. */
+/* book.c - the text of fault rules: adds, removes and prints rules. */
 #include "book.h"
 
 #include <errno.h>

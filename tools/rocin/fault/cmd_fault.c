@@ -212,8 +212,8 @@ static int open_book(struct rn_fault_book *b, struct rn_rocind_faults *now, char
 	return rc;
 }
 
-/* Tries once to change the rules. Returns 0, -EAGAIN if another process changed them
- * first, or another -errno.
+/* Changes the rules, in one attempt. Returns 0, -EAGAIN if another process has changed
+ * them meanwhile, or another -errno.
  */
 static int try_change(struct rn_rocind *r, struct fault_args *args,
 		      struct rn_fault_book *b, struct rn_rocind_faults *now, char *err,

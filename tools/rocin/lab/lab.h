@@ -161,7 +161,7 @@ struct rn_lab_program {
 	const struct rn_lab_command *command;
 	pid_t pid; /* process id and process group; 0: not started */
 	bool has_ended;
-	int status; /* exit status, or 128 plus signal, as in a shell */
+	int status; /* exit status; after a signal, 128 plus its number, as in a shell */
 	rn_ns begin, end;
 	/* number of listening TCP sockets on its host before it started */
 	unsigned listeners;

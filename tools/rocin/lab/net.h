@@ -11,7 +11,8 @@
 enum {
 	RN_LAB_BY_NETEM = 1 << 0, /* netem emulates delay, loss, reordering and rate */
 	RN_LAB_BY_TBF = 1 << 1,	  /* tbf limits the rate */
-	RN_LAB_BY_RULES = 1 << 2, /* fault rules in the devices: all but the rate */
+	/* fault rules in the devices achieve all but the rate */
+	RN_LAB_BY_RULES = 1 << 2,
 };
 
 struct nl_sock;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* picture.c - draws the steps of a state (a witness).
+/* picture.c - draws a witness: the steps that led to a final state.
  *
  * Each agent and each queue has a lane, node by node; each step has a row; time goes
  * downward, not to scale. A TLP is a line from the agent that issues it, through the

@@ -36,7 +36,7 @@ enum rn_report_status {
 	RN_REPORT_UNSEEN,
 	/* The explorer stopped at its limit, so the answer is unknown. */
 	RN_REPORT_CUT,
-	RN_REPORT_SKIPPED, /* this back end cannot run the test: see `why' */
+	RN_REPORT_SKIPPED, /* this back end cannot run the test; `why' has the reason */
 	RN_REPORT_STATUS_COUNT,
 };
 

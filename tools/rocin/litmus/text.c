@@ -11,8 +11,9 @@
 #include "sim/pcie/model/topology.h"
 
 /* ------------------------------------------------------------------------- the table */
-/* A table of tests and modes. Cells: "A 2/5" allowed, occurred in 2 of 5 runs; "A 0"
- * allowed, did not occur; "F ok" forbidden, did not occur; "!!" failure; "cut", "skip".
+/* A table with a row for each test and a column for each mode. Cells: "A 2/5" allowed,
+ * occurred in 2 of 5 runs; "A 0" allowed, did not occur; "F ok" forbidden, did not occur;
+ * "!!" failure; "cut", "skip".
  */
 
 enum {

@@ -28,7 +28,7 @@ enum {
 
 struct config_args {
 	bool json, set_only;
-	pid_t pid; /* process whose settings are shown; 0: this process */
+	pid_t pid; /* id of the process whose settings are shown; 0: this process */
 };
 
 static const struct argp_option options[] = {

@@ -25,8 +25,9 @@ struct elf {
 	 * not valid.
 	 */
 	bool is_other_class;
-	uint16_t machine; /* EM_* constant of the ELF header; 0 if unknown */
-	bool is_go;	  /* made by the Go compiler, with or without cgo */
+	uint16_t machine; /* EM_* constant in the ELF header; 0: unknown */
+	/* the program was made by the Go compiler, with or without cgo */
+	bool is_go;
 	/* Path of the dynamic loader; empty: the file has none, so LD_PRELOAD has
 	 * no effect.
 	 */

@@ -187,8 +187,7 @@ static int replay(const struct rn_sim_replay *args, const uint8_t *data, size_t 
 	if (!args->json && rn_rec_get_header(data, len, &h) > 0)
 		print_header(&h);
 	if (args->trace)
-		/* Line buffering, so that a failed assertion loses no line of the trace.
-		 */
+		/* With line buffering, a failed assertion loses no line of the trace. */
 		setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGABRT, on_abort);
 	rn_replay(data, len, &cfg, &result);

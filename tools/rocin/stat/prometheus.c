@@ -20,8 +20,8 @@ static void print_label(FILE *to, const char *name, const char *value)
 			fputc(*c, to);
 		else
 			fputc('?',
-			      /* Labels are UTF-8, but the name of a program may be
-			       * any bytes.
+			      /* Prometheus expects UTF-8 in labels, but the name of a
+			       * program may be any bytes.
 			       */
 			      to);
 	}

@@ -352,9 +352,7 @@ static void claims_of_register(struct rn_tour_checks *c)
 static void claim_message(struct rn_tour_checks *c, uint8_t only, const char *verb)
 {
 	unsigned packets = packets_of(c);
-	/* In the opcode tables the distance from FIRST to ONLY is the same for SEND
-	 * and WRITE.
-	 */
+	/* The opcode of FIRST is that of ONLY minus 4, for both SEND and WRITE. */
 	uint8_t first = (uint8_t)(only - 4);
 
 	if (packets == 1) {

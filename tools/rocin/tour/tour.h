@@ -56,7 +56,9 @@ struct rn_tour_stop {
 	const char *calls; /* text that explains the C code of the stop */
 	const char *wire;  /* text about the packets sent */
 	const char *pcie;  /* text about the TLPs */
-	/* Text about memory before and after; NULL: memory is not shown. */
+	/* Text about the content of memory before and after the run; NULL: memory is
+	 * not shown.
+	 */
 	const char *memory;
 	const char *knobs; /* values of PCIe knobs, except those with a setting */
 	struct rn_tour_setting setting[RN_TOUR_SETTINGS_MAX];
@@ -297,8 +299,8 @@ void rn_tour_wrap(FILE *to, const struct rn_tour_look *look, unsigned indent,
 int rn_tour_json(FILE *to, const struct rn_tour_checks *c);
 
 /* --------------------------------------------------------------------- all stops */
-/* Visits stops @first to @last, numbered from 0. @words: settings, if it is a single
- * stop; or NULL. Returns the exit status.
+/* Runs and shows the stops @first to @last, numbered from 0. @words: settings, if it is a
+ * single stop; or NULL. Returns the exit status.
  */
 int rn_tour_walk(const struct rn_tour_look *look, unsigned first, unsigned last,
 		 const char *words);

@@ -11,12 +11,13 @@
 #include "group.h"
 #include "rocin/gid.h"
 
-/* All groups of this rocind, one for each address. Code that is about to use a group
- * counts itself as a user first, so that the group is not closed meanwhile.
+/* The groups of sockets of this rocind, one group for each address. A caller that is
+ * about to use a group counts itself as a user first, so that the group is not
+ * closed meanwhile.
  */
 struct rnd_groups {
 	struct rnd_group *first;
-	/* Where the QPN counter of the slot's next owner starts. */
+	/* First value of the QPN counter for the next owner of each slot. */
 	uint16_t next_counter[RND_SLOT_COUNT];
 	/* A lower bound of `idle_from' over the groups without users; RN_NEVER: every
 	 * group has users.
@@ -47,8 +48,8 @@ struct rnd_attachment {
 	bool watches;
 	bool follows; /* the device gets new addresses of the interface, too */
 	bool wires;   /* the process can use local wires */
-	bool no_icrc; /* accepts packets without ICRC on local wires */
-	bool up;      /* link state that was reported to the process */
+	bool no_icrc; /* the process accepts packets without ICRC on local wires */
+	bool up;      /* state of the link, as it was last reported to the process */
 	int stats_fd; /* descriptor of the stats page; -1: none */
 };
 

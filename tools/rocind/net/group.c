@@ -23,7 +23,8 @@ enum {
 	 * and wmem_max.
 	 */
 	BUFFER_BYTES = 8 << 20,
-	/* Interval of attempts while old sockets are being closed. */
+	/* Interval in ms between attempts to bind while older sockets are being closed.
+	 */
 	BIND_RETRY_MS = 10,
 	DRAIN_PACKETS_MAX =
 		/* more packets than any receive buffer holds; a limit, so that a flood of
@@ -278,7 +279,7 @@ void rnd_group_close(struct rnd_group *group)
 
 /* ---- Packets of slot 0 ---- */
 
-/* Ancillary data for type of service and hop limit. */
+/* Control message buffer for type of service and hop limit. */
 union control {
 	char buf[2 * CMSG_SPACE(sizeof(int))];
 	struct cmsghdr align;

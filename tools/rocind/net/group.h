@@ -77,7 +77,7 @@ int rnd_group_reach(struct rnd_group *group, unsigned slot);
 
 /**
  * rnd_group_send() - Send a packet from slot 0
- * @flow:	@src is the address of the group
+ * @flow:	Addresses of the packet; @src is the address of the group
  * @pkt:	First byte of the BTH
  *
  * Does not block. Returns true, or false with errno.
@@ -87,7 +87,7 @@ bool rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
 
 /**
  * rnd_group_receive() - Receive a packet that was sent to slot 0
- * @flow:	Out
+ * @flow:	Out: addresses of the packet
  *
  * Does not block. Returns the length of the packet, which may be more than @room; or -1
  * with errno.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* steer.h - the rule that decides which process gets a packet, as a BPF program and
- * as text.
+/* steer.h - the rule that decides which process gets a packet: as a BPF program, and as
+ * the reason for a packet at slot 0.
  *
  * QPN = counter << 8 | slot. Slot 0 is rocind: it gets datagrams that are no RoCEv2
  * packets, packets for the special QPs, and packets for a slot that has no socket.

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* main.c - rocind: owner of UDP port 4791 for the rocin devices of one user. */
+/* main.c - the program rocind, which owns UDP port 4791 for the rocin devices of
+ * one user.
+ */
 #include <argp.h>
 #include <errno.h>
 #include <limits.h>

@@ -18,8 +18,9 @@ struct rnd_server;
 
 /* A descriptor that rocind waits for. */
 struct rnd_source {
-	int fd;			   /* -1: not in use */
-	struct rnd_server *server; /* the server that waits for it; NULL: none does */
+	int fd; /* -1: not in use */
+	/* the server whose epoll set contains the descriptor; NULL: none */
+	struct rnd_server *server;
 	void *ctx;
 	void (*on_ready)(void *ctx); /* may free the source */
 };
@@ -62,7 +63,7 @@ struct rnd_server {
 	 * that one, so the client still exists at the end.
 	 */
 	struct rnd_client *stop_asked_by;
-	struct rnd_faults *faults; /* NULL: there never were rules; see faults.h */
+	struct rnd_faults *faults; /* NULL: no fault rules were ever set; see faults.h */
 };
 
 /**

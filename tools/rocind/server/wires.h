@@ -17,11 +17,11 @@
 struct rnd_client;
 struct rnd_wire;
 
-/* The wires of a process; zero-initialized. */
+/* The local wires of a process; zero-initialized. */
 struct rnd_wires {
 	struct rnd_wire
 		*wire[RN_CTL_WIRES_MAX]; /* by bit in the doorbell page; NULL: free */
-	/* Index at which the search for a free wire starts. */
+	/* Index at which the search for a free entry of `wire' starts. */
 	unsigned next;
 	bool is_open; /* page_fd and event_fd are open */
 	/* Doorbell page of the process, and the eventfd that wakes it. */

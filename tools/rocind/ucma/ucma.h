@@ -68,9 +68,10 @@ struct rnd_ucma_cfg {
 	uint64_t seed; /* for communication ids, PSNs and ephemeral ports */
 	/* maximum number of connections, including those in TIMEWAIT */
 	uint32_t conn_max;
-	uint16_t port_first; /* ephemeral ports, net.ipv4.ip_local_port_range */
+	uint16_t port_first; /* ephemeral ports, as in net.ipv4.ip_local_port_range */
 	uint16_t port_last;
-	uint16_t port_free;	/* lowest port that anyone may bind; 0 for root */
+	/* lowest port that anyone may bind; 0: the user is root and may bind all */
+	uint16_t port_free;
 	bool v6only;		/* default of AFONLY, as in net.ipv6.bindv6only */
 	uint32_t timeout_scale; /* as in struct rn_cm_cfg */
 };
