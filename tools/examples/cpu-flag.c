@@ -2,9 +2,9 @@
 /* cpu-flag.c - why the GPU's read of a flag in host memory pushes the NIC's writes.
  *
  * The CPU has polled the completion of the NIC. As it is, the kernel learns of that
- * without a PCIe read: it starts after a pause that "was always long enough". Mended: the
- * kernel reads a flag in host memory; the completion of this read arrives after the data,
- * over the same link.
+ * without a PCIe read: it waits for a time that "was always long enough", the end of
+ * which comes from the CPU. Mended: the kernel reads a flag in host memory; the
+ * completion of this read arrives after the data, over the same link.
  */
 #include <rocin/gpu.h>
 #include <semaphore.h>

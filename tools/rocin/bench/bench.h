@@ -278,7 +278,7 @@ struct rn_bench_pair {
 	int fd[2];    /* sockets for orders and answers of these two; -1: none */
 };
 
-/* Numbers of packets sent: over any wire, and over the local wire. */
+/* Numbers of packets sent: in all, and over the local wire. */
 struct rn_bench_sent {
 	uint64_t all, local;
 };

@@ -358,8 +358,8 @@ enum {
 	/* gap in the vertical lines, in which the length of that time is written */
 	SILENCE_TEXT = 80,
 	FOOT = 16,
-	NOTE_LEN = 62, /* characters of a note on the right */
-	SAID_LEN = 56, /* characters of a comment in small print */
+	NOTE_LEN = 62, /* maximum number of characters in a note on the right */
+	SAID_LEN = 56, /* maximum number of characters in a comment in small print */
 	LOOK_MAX = 64,
 	SAID_DOWN = 12, /* distance of the comment below the note */
 };

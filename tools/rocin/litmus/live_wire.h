@@ -65,7 +65,9 @@ struct rn_live_state {
 };
 
 struct rn_live_step {
-	/* The pointer in this copy is invalid; the rule follows as text. */
+	/* A copy whose pointer to the rule's name is invalid in this process; `rule' has
+	 * the name.
+	 */
 	struct rn_litmus_step step;
 	/* Name of the rule that the step uses; empty: none. */
 	char rule[96];

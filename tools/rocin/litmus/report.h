@@ -75,7 +75,8 @@ struct rn_report_test {
 };
 
 struct rn_report {
-	const char *backend; /* "explore", "model", "live", "hw" */
+	/* name of the back end: "explore", "model", "live" or "hw" */
+	const char *backend;
 	uint64_t seed;
 	struct rn_report_test **test;
 	size_t test_count;

@@ -24,8 +24,8 @@ struct rnd_taps {
 	struct rn_ctl_capture what;
 };
 
-/* Makes the client a capture of the devices named by @what. Returns 0; or -EALREADY,
- * -EBUSY or -EINVAL with an error text in @err.
+/* Opens a capture for the client, of the devices that @what selects. Returns 0; or
+ * -EALREADY, -EBUSY or -EINVAL with an error text in @err.
  */
 int rnd_taps_open(struct rnd_client *client, const struct rn_ctl_capture *what, char *err,
 		  size_t err_len);

@@ -56,7 +56,8 @@ struct rnd_port_user {
 	struct rnd_address dst; /* family 0: no destination */
 	bool reuse;		/* set by option REUSEADDR */
 	bool v6only;		/* set by option AFONLY */
-	struct rn_list link;	/* in the table: the id holds port src.port */
+	/* link in the table of ports; linked while the id holds port src.port */
+	struct rn_list link;
 };
 
 enum {
