@@ -116,11 +116,6 @@ struct rn_net {
 	 * both ends have agreed so. Packets for transmit() always have an ICRC.
 	 */
 	bool no_icrc;
-	/* Number of packets, from the first on, of the last super-packet that transmit()
-	 * has sent, that were sent twice: they are in the ring of a peer that has stopped
-	 * reading, and were also sent by UDP with the rest of the super-packet.
-	 */
-	uint32_t twice;
 };
 
 /* Returns the socket that @net will use, see tx_socket(). */

@@ -493,7 +493,6 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	enum wish wish = NOBODY;
 	struct ends ends = { 0 };
 	unsigned rings = 0;
-	uint32_t left;
 	uint64_t time = 0;
 	int err;
 
@@ -508,15 +507,13 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	c->net.gso = c->inner->gso;
 	if (err)
 		return err;
-	left = c->inner->twice + super->count;
 	if (is_passed) {
-		pass_by(c, true, super->flow, super->data, super->len, left);
+		pass_by(c, true, super->flow, super->data, super->len, super->count);
 	} else if (wish == WANTED) {
-		record_super(c, super, c->inner->twice, &ends, gso, time);
 		record_super(c, super, super->count, &ends, gso, time);
 		publish_records(c);
 	} else {
-		sinks_miss(&c->sinks, rings, left);
+		sinks_miss(&c->sinks, rings, super->count);
 		forget_super(c, super);
 	}
 	return 0;

@@ -224,10 +224,8 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 	int err = t->inner->ops->transmit(t->inner->ctx, super);
 
 	t->net.gso = t->inner->gso;
-	t->net.twice = t->inner->twice;
 	if (err)
 		return err;
-	record_super(t, super, t->inner->twice, gso);
 	record_super(t, super, super->count, gso);
 	after_records(t);
 	return 0;

@@ -111,9 +111,9 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	uint32_t first = l->sent, i = first, end;
 	int rc = 0;
 
-	l->sent = 0;
 	if (w->is_away && !rn_local_fetch(l, w))
 		return -ENOBUFS;
+	l->sent = 0;
 	/* If the peer has read the ring, it is not stuck any more. Checked here, before
 	 * more packets are put into the ring.
 	 */
@@ -130,8 +130,6 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 			break;
 	}
 	publish_and_wake(w);
-	/* number of packets that leave twice if the super-packet goes by UDP after all */
-	l->net.twice = rc ? i : 0;
 	if (i > first) {
 		end = i < super->count ? i * super->seg_len : super->len;
 		rn_local_count(l, RN_STAT_LOCAL_TX_PACKETS, i - first);
@@ -147,10 +145,10 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 		}
 		return rc;
 	}
-	if (rc == -EAGAIN)
-		rc = no_space(w);
-	if (rc == -EAGAIN)
+	if (rc == -EAGAIN) {
 		l->sent = i;
+		rc = no_space(w);
+	}
 	return rc;
 }
 
@@ -166,14 +164,37 @@ static unsigned slot_of(const struct rn_super *super)
 	return super->data[7]; /* low byte of the destination QPN in the BTH */
 }
 
+/* Sends by UDP what of @super is not in the ring, from packet l->sent on, because a
+ * packet must not arrive twice: UC and UD would notice. The peer reads its ring before
+ * its sockets, so the order is kept. Each packet leaves alone and so has identification
+ * 0, for which a copy is sealed. Return: as rn_net_ops.transmit().
+ */
+static int send_rest(struct rn_local *l, const struct rn_super *super)
+{
+	uint8_t packet[RN_PACKET_MAX + RN_ICRC_LEN];
+	struct rn_super one = *super;
+	int rc;
+
+	one.data = packet;
+	one.count = 1;
+	for (; l->sent < super->count; l->sent++) {
+		one.len = one.seg_len =
+			rn_super_packet_len(super, l->sent * super->seg_len);
+		memcpy(packet, super->data + (size_t)l->sent * super->seg_len, one.len);
+		rn_icrc_seal(super->flow, 0, packet, one.len - RN_ICRC_LEN);
+		rc = l->udp->ops->transmit(l->udp->ctx, &one);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
 static int local_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_local *l = ctx;
 	struct local_path *path;
 	int rc;
 
-	if (!l->udp_begun)
-		l->net.twice = l->sent;
 	if (!l->udp_begun && !super->tx_socket.id && fits_a_record(super)) {
 		path = rn_local_path(l, super->flow, slot_of(super));
 		if (path->wire) {
@@ -182,12 +203,12 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 				return rc;
 		}
 	}
-	/* There is no ring, or it is full: send the whole super-packet by UDP, also
-	 * packets that are in the ring already.
-	 */
-	l->sent = 0;
-	rc = l->udp->ops->transmit(l->udp->ctx, super);
+	/* There is no ring, or it is full. */
+	rc = l->sent > 0 ? send_rest(l, super)
+			 : l->udp->ops->transmit(l->udp->ctx, super);
 	l->udp_begun = rc == -EAGAIN;
+	if (!l->udp_begun)
+		l->sent = 0;
 	l->net.gso = l->udp->gso;
 	return rc;
 }

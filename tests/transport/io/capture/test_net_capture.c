@@ -142,19 +142,6 @@ packets_of_a_connected_socket_are_written_with_its_identifications(void **state)
 	}
 }
 
-/* A back end that put two of three into a ring and sent all by UDP. */
-static void what_has_left_twice_is_written_twice(void **state)
-{
-	struct rig *rig = *state;
-
-	begin(rig, 0, 0);
-	rn_pair_net(rig->pair, 0)->twice = 2;
-	send_packets(rig->net, REMOTE, 10, 3);
-	for (uint32_t i = 0; i < 5; i++)
-		expect(rig, RN_CAPTURE_SENT, 10 + (i < 2 ? i : i - 2), LOCAL);
-	expect_nothing(rig);
-}
-
 static void both_directions_are_written(void **state)
 {
 	struct rig *rig = *state;
@@ -408,7 +395,6 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(packets_of_a_connected_socket_are_written_with_its_identifications),
-		TEST(what_has_left_twice_is_written_twice),
 		TEST(both_directions_are_written),
 		TEST(diagnostics_go_with_the_packet_received),
 		TEST(diagnostics_wait_for_the_packet_sent),

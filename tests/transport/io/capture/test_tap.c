@@ -146,34 +146,6 @@ static void super_packet_is_recorded_as_the_packets_that_leave(void **state)
 	rn_pair_free(pair);
 }
 
-/* A back end that put two of them into a ring and sent all by UDP. */
-static void what_has_left_twice_is_recorded_twice(void **state)
-{
-	struct rn_pair *pair = rn_pair_new();
-	struct rn_net *inner = rn_pair_net(pair, 0);
-	struct rn_tap *tap = rn_tap_open(in_dir("twice.pcap"), inner, NULL, 0);
-	uint8_t data[3 * PACKET];
-	struct rn_super s = make_super(&flow4, data, true);
-	struct pcap_pkthdr *hdr;
-	const uint8_t *ip;
-	pcap_t *p;
-
-	(void)state;
-	inner->twice = 2;
-	assert_int_equal(rn_tap_net(tap)->ops->transmit(rn_tap_net(tap)->ctx, &s), 0);
-	assert_int_equal(rn_tap_net(tap)->twice, 2); /* for a capture in front of it */
-	rn_tap_close(tap);
-
-	p = open_file(in_dir("twice.pcap"));
-	for (uint32_t i = 0; i < 5; i++) {
-		assert_int_equal(pcap_next_ex(p, &hdr, &ip), 1);
-		check_ipv4(ip, hdr->caplen, i < 2 ? i : i - 2);
-	}
-	assert_int_equal(pcap_next_ex(p, &hdr, &ip), PCAP_ERROR_BREAK);
-	pcap_close(p);
-	rn_pair_free(pair);
-}
-
 /* The source port is that of the flow. */
 static void packets_of_a_connected_socket_have_its_identifications(void **state)
 {
@@ -369,7 +341,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(super_packet_is_recorded_as_the_packets_that_leave),
-		cmocka_unit_test(what_has_left_twice_is_recorded_twice),
 		cmocka_unit_test(packets_of_a_connected_socket_have_its_identifications),
 		cmocka_unit_test(
 			received_packets_get_the_identification_that_their_icrc_speaks_of),
