@@ -8,7 +8,7 @@ rocind --idle-ms=30000 || fail "rocind ended with status $?"
 daemon=$(rocin stat --daemon --json | python3 -c '
 import json, sys
 print(json.load(sys.stdin)[0]["pid"])')
-rocin run --netdev lo:127.0.0.1 -- "$ROCIN_TESTS/cm_board" "$daemon" >"$work/out" 2>&1
+rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_board" "$daemon" "$addr_a" >"$work/out" 2>&1
 status=$?
 kill -CONT "$daemon"
 [ "$status" = 0 ] || fail "status $status: $(tail -3 "$work/out")"

@@ -2,7 +2,7 @@
 /* cm_board.c - commands that only ask are answered without rocind, as it would: while it
  * is stopped, and not when the id is another descriptor's, or is no more.
  *
- * usage: cm_board PID-OF-ROCIND
+ * usage: cm_board PID-OF-ROCIND ADDRESS
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,6 +22,7 @@ enum {
 };
 
 static pid_t rocind;
+static struct in_addr address; /* of the device */
 
 static void go_on(void)
 {
@@ -54,7 +55,7 @@ static void resolve(int fd, uint32_t id)
 {
 	const struct sockaddr_in to = { .sin_family = AF_INET,
 					.sin_port = htons(PORT),
-					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+					.sin_addr = address };
 	struct rdma_ucm_resolve_ip ip = { .id = id };
 	const struct rdma_ucm_resolve_route route = { .id = id };
 
@@ -132,7 +133,7 @@ int main(int argc, char **argv)
 	uint32_t id;
 	int fd[2];
 
-	EXPECT(argc == 2);
+	EXPECT(argc == 3 && inet_pton(AF_INET, argv[2], &address) == 1);
 	rocind = (pid_t)strtol(argv[1], NULL, 10);
 	atexit(go_on);
 	alarm(SECONDS_MAX);
