@@ -247,9 +247,7 @@ static void tell_capture(void *ctx, const struct rn_fault_news *news)
 	}
 	if (news->len < RN_BTH_LEN)
 		return;
-	what.dest_qpn = rn_get_be24(news->packet + 5);
-	what.psn = rn_get_be24(news->packet + 9);
-	what.is_response = rn_capture_is_response(news->packet);
+	rn_capture_name_packet(&what, news->packet);
 	rn_capture_diagnostic(e->wire.capture, &what, &rx);
 }
 

@@ -124,8 +124,7 @@ static void tell_capture(void *ctx, const struct rn_fault_news *news)
 	}
 	if (news->len < RN_BTH_LEN)
 		return;
-	what.dest_qpn = rn_get_be24(news->packet + 5);
-	what.psn = rn_get_be24(news->packet + 9);
+	rn_capture_name_packet(&what, news->packet);
 	rn_capture_diagnostic(cm->capture, &what, &rx);
 }
 

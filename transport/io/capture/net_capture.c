@@ -420,18 +420,25 @@ static bool nobody_has_room(struct rn_capture *c)
 }
 
 /* ------------------------------------------------------------------ transmit() */
-bool rn_capture_is_response(const uint8_t *packet)
+static bool is_response_packet(const uint8_t *packet)
 {
 	unsigned op = packet[0] & 0x1f;
 
 	return op >= RN_RC_READ_RESPONSE_FIRST && op <= RN_RC_ATOMIC_ACK;
 }
 
+void rn_capture_name_packet(struct rn_diagnostic *diagnostic, const uint8_t *packet)
+{
+	diagnostic->dest_qpn = rn_get_be24(packet + 5);
+	diagnostic->psn = rn_get_be24(packet + 9);
+	diagnostic->is_response = is_response_packet(packet);
+}
+
 static bool is_about(const struct rn_diagnostic *r, const uint8_t *pkt, uint32_t len)
 {
 	return len >= RN_BTH_LEN && r->dest_qpn == rn_get_be24(pkt + 5) &&
 	       r->psn == rn_get_be24(pkt + 9) &&
-	       (r->is_response != 0) == rn_capture_is_response(pkt);
+	       (r->is_response != 0) == is_response_packet(pkt);
 }
 
 /* Record the diagnostics about this packet that came while it was built, in the sinks in
@@ -452,12 +459,11 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 	c->waiting = kept;
 }
 
-/* Record the first @count packets of @super, which all have the same queue pairs. @time:
- * a time before they were transmitted, so that they are not recorded as sent after they
- * were received.
+/* Record the packets of @super, which all have the same queue pairs. @time: a time before
+ * they were transmitted, so that they are not recorded as sent after they were received.
  */
 static void record_super(struct rn_capture *c, const struct rn_super *super,
-			 uint32_t count, const struct ends *ends, bool gso, uint64_t time)
+			 const struct ends *ends, bool gso, uint64_t time)
 {
 	struct rn_capture_record rec = { .flags = RN_CAPTURE_SENT,
 					 .time = time,
@@ -465,7 +471,7 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 								 0),
 					 .flow = *super->flow };
 
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < super->count; i++) {
 		uint32_t at = i * super->seg_len;
 		struct numbers number;
 
@@ -510,7 +516,7 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	if (is_passed) {
 		pass_by(c, true, super->flow, super->data, super->len, super->count);
 	} else if (wish == WANTED) {
-		record_super(c, super, super->count, &ends, gso, time);
+		record_super(c, super, &ends, gso, time);
 		publish_records(c);
 	} else {
 		sinks_miss(&c->sinks, rings, super->count);

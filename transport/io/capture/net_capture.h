@@ -82,10 +82,10 @@ bool rn_capture_is_idle(const struct rn_capture *c);
 void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *diagnostic,
 			   const struct rn_rx *rx);
 
-/* Is the packet, of which at least the BTH is there, an acknowledgement or response?
- * As rn_diagnostic.is_response.
+/* Fills in which packet @diagnostic is about (dest_qpn, psn, is_response) from the BTH at
+ * @packet.
  */
-bool rn_capture_is_response(const uint8_t *packet);
+void rn_capture_name_packet(struct rn_diagnostic *diagnostic, const uint8_t *packet);
 
 /* Make all records visible to captures: no more diagnostics will come about the packets
  * received last. The next receive() does this, too.

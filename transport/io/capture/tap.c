@@ -204,11 +204,9 @@ static void after_records(struct rn_tap *t)
 		rn_tap_flush(t);
 }
 
-/* Record the first @count packets of @super. */
-static void record_super(struct rn_tap *t, const struct rn_super *super, uint32_t count,
-			 bool gso)
+static void record_super(struct rn_tap *t, const struct rn_super *super, bool gso)
 {
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < super->count; i++) {
 		uint32_t at = i * super->seg_len;
 
 		record_packet(t, super->flow,
@@ -226,7 +224,7 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 	t->net.gso = t->inner->gso;
 	if (err)
 		return err;
-	record_super(t, super, super->count, gso);
+	record_super(t, super, gso);
 	after_records(t);
 	return 0;
 }
