@@ -237,10 +237,10 @@ static inline struct rn_watch_record *rn_watch_at(struct rn_watch_flow *f, uint3
  */
 uint32_t rn_watch_search(struct rn_watch_flow *f, struct rn_psn psn);
 
-/* Stores the PMTU, which has become known, and the number of PSNs of READs that follows
- * from it.
+/* Takes the length of a packet that is not the last of its message for the path MTU, if
+ * it can be one, and settles how many PSNs the READs of @f have.
  */
-void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu);
+void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t len);
 
 static inline bool rn_watch_is_answered(uint8_t opcode)
 {

@@ -313,7 +313,7 @@ static void settle_spans(struct rn_watch_flow *f)
 /* Stores the PMTU and computes the numbers of PSNs that were unknown. The number can be
  * unknown only for the newest request.
  */
-void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
+static void learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 {
 	struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
 
@@ -321,6 +321,12 @@ void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 	settle_spans(f);
 	if (r && !r->span && read_span(r->dma_len, pmtu) < PSN_HALF)
 		set_span(f, r, read_span(r->dma_len, pmtu));
+}
+
+void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t len)
+{
+	if (len >= PMTU_MIN && len <= PAYLOAD_MAX)
+		learn_mtu(f, len);
 }
 
 /* Does @p request the rest of READ @r from its PSN number @k on? Returns the PMTU that
@@ -364,7 +370,7 @@ static void infer_span(struct rn_watch_flow *f, const struct rn_packet *p)
 		return;
 	pmtu = pmtu_of_rest(r, p, (uint32_t)span);
 	if (pmtu) {
-		rn_watch_learn_mtu(f, pmtu);
+		learn_mtu(f, pmtu);
 		return;
 	}
 	most = read_span(r->dma_len, PMTU_MIN);
@@ -381,7 +387,7 @@ static void check_mtu(struct rn_watch_job *job, struct rn_watch_flow *f)
 	if (!(p->op->flags & RN_OP_PAYLOAD))
 		return;
 	if (!f->half.pmtu) {
-		if (is_full && is_pmtu(p->payload_len))
+		if (is_full)
 			rn_watch_learn_mtu(f, p->payload_len);
 		return;
 	}

@@ -260,7 +260,7 @@ static void learn_sizes(struct rn_watch_job *job, struct rn_watch_flow *f,
 	if (job->is_muted)
 		return;
 	if (!(p->op->flags & RN_OP_LAST)) {
-		if (!f->half.pmtu && p->payload_len >= 256 && p->payload_len <= 4096)
+		if (!f->half.pmtu)
 			rn_watch_learn_mtu(f, p->payload_len);
 	} else if (r->is_span_inferred) {
 		r->is_span_inferred = false;
