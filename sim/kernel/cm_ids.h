@@ -34,8 +34,7 @@ bool rnk_cm_ids_read_life(enum rn_cm_kind kind, uint64_t channel, uint32_t numbe
 /* ---- Answers in place of rocind, after it has ended ---- */
 
 /**
- * rnk_cm_ids_get_event() - Report one DEVICE_REMOVAL for each id that was bound to a
- * device
+ * rnk_cm_ids_get_event() - Report one DEVICE_REMOVAL for each id bound to a device
  * @out:	Out: struct rdma_ucm_event_resp; @out_len bytes
  *
  * Return: 0, -ENOSPC (@out_len is too small), -ENODEV (all were reported).

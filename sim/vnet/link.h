@@ -6,11 +6,10 @@
  * then on the wire for its length divided by the rate, and arrives @delay after that. A
  * packet that does not fit the queue is lost. A packet whose IP header allows ECN (ECT)
  * is marked as RED does for DCQCN: never while the queue holds less than @ecn_min bytes,
- * always from
- * @ecn_max bytes on, and in between with a probability that rises from 0 to @ecn_ppm. On
- * the wire a packet may be lost, duplicated, or delayed so that later packets overtake
- * it. Packets sent while the link is down, and packets on the wire when it goes down, are
- * lost.
+ * always from @ecn_max bytes on, and in between with a probability that rises from 0 to
+ * @ecn_ppm. On the wire a packet may be lost, duplicated, or delayed so that later
+ * packets overtake it. Packets sent while the link is down, and packets on the wire when
+ * it goes down, are lost.
  *
  * All arithmetic is on integers, so that a seed gives the same run on every machine.
  * Threads: no locks.

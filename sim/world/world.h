@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* world.h - a world: simulated devices, links and a switch, and the checks of the
- * transport.
+/* world.h - a world: simulated devices, links and a switch, and checks of the transport.
  *
  * A plan (plan.h), drawn from a seed, says what work is posted, which faults occur, and
  * when. The checks use only the packets, completions and memory accesses of the

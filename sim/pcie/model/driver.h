@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* driver.h - the driver of the fabric, that is its scheduler: chooses the next TLP to
- * move.
+/* driver.h - the driver of the fabric, its scheduler, chooses which TLP moves next.
  *
  * random       moves any TLP that may move; now and then stalls a queue for a while, so
  *              that TLPs are reordered over long distances, not only with neighbours

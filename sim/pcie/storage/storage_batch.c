@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_batch.c - batches: transfers that are started together and reported as they
- * end.
- */
+/* storage_batch.c - batches: transfers started together and reported as they end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

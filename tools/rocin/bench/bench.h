@@ -309,8 +309,7 @@ int rn_bench_team_start(struct rn_bench_team *team, const struct rn_bench_args *
 			const struct rn_bench_cell *cell);
 
 /**
- * rn_bench_team_do() - Give an order to all processes of a team and wait for their
- * answers
+ * rn_bench_team_do() - Order all processes of a team to do something, and wait for them
  * @value:	Out: the result of all pairs together
  * @answer:	Out: the answer of the last process
  * @err:	Out on failure: error text
