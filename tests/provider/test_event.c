@@ -103,18 +103,25 @@ static void purge_of_an_empty_pipe_does_not_wait(void **state)
 	close(fd);
 }
 
+/* Writes @record until the pipe refuses it. Return: how often. */
+static unsigned fill(struct rnp_event_pipe *pipe, uint64_t record)
+{
+	unsigned written = 0;
+
+	while (rnp_event_pipe_write(pipe, &record))
+		written++;
+	/* The default is 64 KiB; an unprivileged process gets more unless limited. */
+	assert_in_range(written, 65536 / LEN, 1 << 20);
+	return written;
+}
+
 static void a_full_pipe_grows_and_then_refuses_without_waiting(void **state)
 {
 	struct rnp_event_pipe pipe;
 	int fd = rnp_event_pipe_open(&pipe, LEN);
-	uint64_t record = name_of(&object_a);
-	unsigned written = 0;
 
 	(void)state;
-	while (rnp_event_pipe_write(&pipe, &record))
-		written++;
-	/* The default is 64 KiB; an unprivileged process gets more unless limited. */
-	assert_in_range(written, 65536 / LEN, 1 << 20);
+	fill(&pipe, name_of(&object_a));
 	take(fd);
 	rnp_event_pipe_close(&pipe);
 	close(fd);
@@ -325,12 +332,10 @@ static void a_full_shared_pipe_refuses_without_waiting(void **state)
 	struct rnp_event_pipe pipe;
 	int fd = rnp_event_pipe_open(&pipe, LEN);
 	uint64_t record = name_of(&object_a);
-	unsigned written = 0;
+	unsigned written;
 
 	(void)state;
-	while (rnp_event_pipe_write(&pipe, &record))
-		written++;
-	assert_in_range(written, 65536 / LEN, 1 << 20);
+	written = fill(&pipe, record);
 	assert_int_equal(rnp_event_pipe_purge(&pipe, &object_a), written);
 	assert_true(rnp_event_pipe_write(&pipe, &record));
 	assert_int_equal(take(fd), record);
