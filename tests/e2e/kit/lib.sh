@@ -180,6 +180,21 @@ end_capture_live() {
 	grep -q ' 0 missed$' "$work/capture.err" || fail "$(cat "$work/capture.err")"
 }
 
+# another_user: from now on `as_nobody COMMAND...` runs a command as nobody, with a home and a
+# runtime directory of its own, which go at the end with what runs there.
+another_user() {
+	theirs=$(mktemp -d)
+	chown 65534:65534 "$theirs"
+	own_cleanup() {
+		as_nobody rocin stop >/dev/null 2>&1
+		rm -rf "$theirs"
+	}
+}
+as_nobody() {
+	setpriv --reuid=65534 --regid=65534 --clear-groups \
+		env ROCIN_RUNTIME_DIR="$theirs/run" HOME="$theirs" "$@"
+}
+
 # capture_wire INTERFACE [PREFIX...]: tcpdump of it, with PREFIX before the command, writes
 # $work/wire.pcap until end_capture.
 capture_wire() {

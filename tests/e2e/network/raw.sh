@@ -11,16 +11,7 @@ programs=$1 where=$2 knobs=${3:-}
 [ "$(id -u)" = 0 ] || skip 'network namespaces need root'
 
 if [ "$where" = user ]; then
-	theirs=$(mktemp -d)
-	own_cleanup() {
-		as_nobody rocin stop >/dev/null 2>&1
-		rm -rf "$theirs"
-	}
-	chown 65534:65534 "$theirs"
-	as_nobody() {
-		setpriv --reuid=65534 --regid=65534 --clear-groups \
-			env ROCIN_RUNTIME_DIR="$theirs/run" HOME="$theirs" "$@"
-	}
+	another_user
 	as_nobody test -x "$programs/verbs_raw_denied" ||
 		skip 'the build directory is closed to other users'
 	as_nobody timeout 1800 rocin run --netdev "lo:$addr_a" -- "$programs/verbs_raw_denied" ||

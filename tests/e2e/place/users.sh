@@ -5,16 +5,7 @@
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 [ "$(id -u)" = 0 ] || skip 'becoming another user needs root'
-theirs=$(mktemp -d)
-own_cleanup() {
-	as_nobody rocin stop >/dev/null 2>&1
-	rm -rf "$theirs"
-}
-chown 65534:65534 "$theirs"
-as_nobody() {
-	setpriv --reuid=65534 --regid=65534 --clear-groups \
-		env ROCIN_RUNTIME_DIR="$theirs/run" HOME="$theirs" "$@"
-}
+another_user
 as_nobody test -x "$ROCIN_TESTS/hold_qp" || skip 'the build directory is closed to other users'
 
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
