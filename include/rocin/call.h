@@ -11,11 +11,8 @@
 
 #include "rocin/cqe.h"
 #include "rocin/dev_cfg.h"
-#include "rocin/event.h"
-#include "rocin/mcast.h"
 #include "rocin/mem.h"
 #include "rocin/mr.h"
-#include "rocin/qp_attr.h"
 #include "rocin/queue_pair.h"
 #include "rocin/raw_packet.h"
 #include "rocin/rx_tx.h"

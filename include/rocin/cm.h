@@ -27,7 +27,7 @@
 #ifndef RN_CM_H
 #define RN_CM_H
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/gsi.h"
 #include "rocin/mad.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cqe.h - format of completion queue entries in the ring, and the device's part of a CQ.
+/* cqe.h - what a device reports: the format of completion queue entries in the ring, the
+ * device's part of a CQ, and events.
  *
  * Numbers of enum values equal those of <infiniband/verbs.h>.
  */
@@ -169,5 +170,32 @@ void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode);
  * delayed now.
  */
 void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns period);
+
+struct rn_qp;
+struct rn_srq;
+
+enum rn_async_event { /* numbers of enum ibv_event_type */
+	RN_EVENT_CQ_ERR = 0,
+	RN_EVENT_QP_FATAL = 1,
+	RN_EVENT_QP_REQ_ERR = 2,
+	RN_EVENT_QP_ACCESS_ERR = 3,
+	RN_EVENT_COMM_EST = 4,
+	RN_EVENT_SQ_DRAINED = 5,
+	RN_EVENT_PATH_MIG = 6,
+	RN_EVENT_PATH_MIG_ERR = 7,
+	RN_EVENT_SRQ_LIMIT_REACHED = 15,
+	RN_EVENT_LAST_WQE_REACHED = 16,
+};
+
+/* An event that a device reports: a completion event of an armed CQ, or an asynchronous
+ * event.
+ */
+struct rn_event {
+	bool completion; /* true: completion event of a CQ; false: asynchronous event */
+	enum rn_async_event async; /* valid if !completion */
+	struct rn_cq *cq;	   /* valid if completion, or for CQ_ERR */
+	struct rn_srq *srq;	   /* valid for SRQ_LIMIT_REACHED */
+	struct rn_qp *qp;	   /* valid for all other events */
+};
 
 #endif /* RN_CQE_H */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hnode.h - the link by which an object is a member of a hash table with 32-bit keys. */
+/* hnode.h - the link by which an object is a member of a hash table with 32-bit keys, and
+ * how to get from any such link to its object.
+ */
 #ifndef RN_HNODE_H
 #define RN_HNODE_H
 
@@ -12,5 +14,14 @@ struct rn_hnode {
 	struct rn_hnode *next;
 	uint32_t key;
 };
+
+/* Returns the struct of type @type whose member @member is at @ptr. @ptr must not
+ * be NULL.
+ */
+#define RN_CONTAINER_OF(ptr, type, member)                             \
+	({                                                             \
+		__typeof__(((type *)0)->member) *rn_member_ = (ptr);   \
+		(type *)((char *)rn_member_ - offsetof(type, member)); \
+	})
 
 #endif /* RN_HNODE_H */

@@ -1,9 +1,118 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* queue_pair.h - functions on the queue pairs of a device (transport.h). */
+/* queue_pair.h - the queue pairs of a device (transport.h): types, states and attributes,
+ * with the numbers of verbs; what may be done with a queue pair; multicast groups.
+ *
+ * Threads: as transport.h.
+ */
 #ifndef RN_QUEUE_PAIR_H
 #define RN_QUEUE_PAIR_H
 
-#include "rocin/qp_attr.h"
+#include "rocin/gid.h"
+#include "rocin/hnode.h"
+#include "rocin/types.h"
+#include "rocin/work_request.h"
+
+/* Numbers of enum ibv_qp_type. GSI, which verbs do not have, has its number in
+ * the kernel.
+ */
+enum rn_qp_type {
+	RN_QPT_GSI = 1,
+	RN_QPT_RC = 2,
+	RN_QPT_UC = 3,
+	RN_QPT_UD = 4,
+	RN_QPT_RAW_PACKET = 8,
+	RN_QPT_XRC_SEND = 9,
+	RN_QPT_XRC_RECV = 10,
+	RN_QPT_COUNT,
+};
+
+/* Numbers of enum ibv_qp_state. */
+enum rn_qp_state {
+	RN_QPS_RESET,
+	RN_QPS_INIT,
+	RN_QPS_RTR,
+	RN_QPS_RTS,
+	RN_QPS_SQD,
+	RN_QPS_SQE,
+	RN_QPS_ERR,
+	RN_QPS_COUNT,
+};
+
+/* State of path migration, see transport/qp/modify.c. Numbers of enum ibv_mig_state. */
+enum rn_mig_state {
+	RN_MIG_MIGRATED,
+	RN_MIG_REARM,
+	RN_MIG_ARMED, /* only the device sets this state; a program cannot */
+};
+
+/* Attributes in a modify call. Numbers of enum ibv_qp_attr_mask. */
+#define RN_ATTR_STATE (1u << 0)
+#define RN_ATTR_CUR_STATE (1u << 1)
+#define RN_ATTR_EN_SQD_ASYNC_NOTIFY (1u << 2)
+#define RN_ATTR_ACCESS_FLAGS (1u << 3)
+#define RN_ATTR_PKEY_INDEX (1u << 4)
+#define RN_ATTR_PORT (1u << 5)
+#define RN_ATTR_QKEY (1u << 6)
+#define RN_ATTR_AV (1u << 7)
+#define RN_ATTR_PATH_MTU (1u << 8)
+#define RN_ATTR_TIMEOUT (1u << 9)
+#define RN_ATTR_RETRY_CNT (1u << 10)
+#define RN_ATTR_RNR_RETRY (1u << 11)
+#define RN_ATTR_RQ_PSN (1u << 12)
+#define RN_ATTR_MAX_RD_ATOMIC (1u << 13) /* IBV_QP_MAX_QP_RD_ATOMIC */
+#define RN_ATTR_ALT_PATH (1u << 14)
+#define RN_ATTR_MIN_RNR_TIMER (1u << 15)
+#define RN_ATTR_SQ_PSN (1u << 16)
+#define RN_ATTR_MAX_DEST_RD_ATOMIC (1u << 17)
+#define RN_ATTR_PATH_MIG_STATE (1u << 18)
+#define RN_ATTR_CAP (1u << 19)
+#define RN_ATTR_DEST_QPN (1u << 20)
+#define RN_ATTR_RATE_LIMIT (1u << 25)
+
+/* Return a name for people, such as "RTS" or "RC"; "?" for a number that is not in
+ * the enumeration.
+ */
+const char *rn_qp_state_name(enum rn_qp_state state);
+const char *rn_qp_type_name(enum rn_qp_type type);
+
+enum {
+	/* Largest number of outstanding READ and atomic requests in each direction. 128
+	 * is the limit of the kernel's rxe, and the largest value for which 8-bit indices
+	 * suffice. NICs have 16 to 128.
+	 */
+	RN_RD_ATOMIC_MAX = 128,
+};
+
+/* The alternate path of a connected QP. */
+struct rn_alt_path {
+	struct rn_av av;
+	uint16_t pkey_index;
+	uint8_t port_num;
+	uint8_t timeout; /* local ACK timeout code; used once the QP has migrated */
+};
+
+/* Attributes for modify and query. */
+struct rn_qp_attr {
+	enum rn_qp_state state, cur_state;
+	uint32_t path_mtu; /* bytes */
+	uint32_t qkey;
+	uint32_t rq_psn, sq_psn;
+	uint32_t dest_qpn;
+	uint32_t access; /* RN_ACCESS_* */
+	struct rn_av av;
+	struct rn_alt_path alt; /* valid with RN_ATTR_ALT_PATH */
+	enum rn_mig_state mig_state;
+	uint16_t pkey_index;
+	uint8_t port_num;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t min_rnr_timer; /* RNR timer code, IBTA Vol 1 table 45 */
+	uint8_t timeout;       /* local ACK timeout code */
+	uint8_t retry_cnt, rnr_retry;
+	bool en_sqd_async_notify;
+	bool sq_draining; /* result of rn_qp_query() only */
+};
+
+/* queue_pair.h - functions on the queue pairs of a device (transport.h). */
 
 struct rn_cq;
 struct rn_dev;
@@ -67,7 +176,7 @@ size_t rn_qp_reads_size(uint32_t count);
 uint32_t rn_qp_reads(const struct rn_qp *qp);
 
 /* Destroys the QP without CQEs. The caller has detached it from its multicast groups
- * (mcast.h) before, and afterwards removes its CQEs from the rings and may free its
+ * before, and afterwards removes its CQEs from the rings and may free its
  * block, but not too early: reads and atomics that answered PENDING may still write into
  * the block, until the memory back end has ended those of this QP (rn_mem_attr.qpn).
  */
@@ -184,5 +293,56 @@ int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 void **rn_dev_grow_qp_table(struct rn_dev *dev, void **bucket, uint32_t count);
 bool rn_dev_has_qpn(const struct rn_dev *dev, uint32_t qpn);
 struct rn_qp *rn_dev_find_qp(const struct rn_dev *dev, uint32_t qpn);
+
+/* ---- Multicast groups ---- */
+
+/* Members of multicast groups: UD queue pairs that receive a copy of each
+ * packet to a group.
+ *
+ * A group is named by its MGID: ::ffff:a.b.c.d for an IPv4 group, the address itself for
+ * an IPv6 group (IBTA Annex A17). A packet to QPN 0xffffff and a group goes to every QP
+ * that is attached to the group and whose P_Key and Q_Key checks it passes, and takes a
+ * receive WQE of each of these QPs (IBTA Vol 1, 10.5.2). The caller has to join the group
+ * on the network, so that its packets reach this host.
+ */
+
+/* The membership of one QP in one group. The caller allocates it; its fields belong to
+ * the device while the QP is attached.
+ */
+struct rn_mcast {
+	struct rn_hnode node; /* key: hash of @mgid */
+	struct rn_gid mgid;
+	struct rn_qp *qp;
+};
+
+/* Attaches @qp to the group. It must be a UD QP, in any state, that is not a member yet.
+ * It stays a member until rn_mcast_detach(), also through RESET, and must be detached
+ * before it is destroyed.
+ */
+void rn_mcast_attach(struct rn_dev *dev, struct rn_mcast *m, struct rn_qp *qp,
+		     const struct rn_gid *mgid);
+
+/* Detaches the QP. Afterwards the caller may free @m. */
+void rn_mcast_detach(struct rn_dev *dev, struct rn_mcast *m);
+
+/* Returns the membership of @qp in the group; NULL if it is not a member. */
+struct rn_mcast *rn_mcast_find(const struct rn_dev *dev, const struct rn_qp *qp,
+			       const struct rn_gid *mgid);
+
+/* Returns the number of QPs in the group. */
+uint32_t rn_mcast_members(const struct rn_dev *dev, const struct rn_gid *mgid);
+
+/* ---- Simulated errors of a device, to test how programs handle them ---- */
+
+/* Makes the QP fail as by an error of the device: it goes to ERR, as by rn_qp_modify(),
+ * and raises QP_FATAL. Does nothing in RESET and ERR.
+ */
+void rn_qp_fail(struct rn_dev *dev, struct rn_qp *qp, rn_ns now);
+
+/* Makes the CQ of the QP's send queue (@of_send_cq) or receive queue lose a completion as
+ * if it were full: the CQ raises CQ_ERR, and every QP that completes to it goes to ERR.
+ * Does nothing if the QP has no such CQ.
+ */
+void rn_qp_overrun(struct rn_dev *dev, struct rn_qp *qp, rn_ns now, bool of_send_cq);
 
 #endif /* RN_QUEUE_PAIR_H */

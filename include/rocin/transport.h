@@ -12,8 +12,8 @@
  * and never go backwards from call to call.
  *
  * The configuration of a device is in dev_cfg.h, packets are in rx_tx.h, events in
- * event.h, objects in queue_pair.h, cqe.h, srq.h, mr.h and mcast.h. Include this header
- * only for the calls above.
+ * cqe.h, objects in queue_pair.h, cqe.h, srq.h and mr.h. Include this header only for the
+ * calls above.
  *
  * Memory: the caller allocates every object (see rn_qp_size() and similar functions), and
  * may free it after the call that destroys it. Threads: nothing here locks; one device
@@ -26,8 +26,8 @@
 #ifndef RN_TRANSPORT_H
 #define RN_TRANSPORT_H
 
+#include "rocin/cqe.h"
 #include "rocin/dev_cfg.h"
-#include "rocin/event.h"
 #include "rocin/mem.h"
 #include "rocin/rx_tx.h"
 

@@ -22,7 +22,7 @@ typedef int64_t rn_ns;
 typedef uint64_t rn_iova;
 
 /* A 24-bit sequence number that wraps. It is a struct so that "a < b" and "a + 1" do not
- * compile; psn.h has functions for this.
+ * compile; wire.h has functions for this.
  */
 struct rn_psn {
 	uint32_t v; /* 0 .. 0xffffff */

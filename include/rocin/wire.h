@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* wire.h - RoCEv2 headers: byte layout, parsed form, functions that parse and write
- * (emit) them.
+ * (emit) them; and the arithmetic of packet sequence numbers.
  *
  * There are two layers, which all code uses: bytes <-> rn_get_be*()/rn_put_be*() the only
  *   byte-order code of the core
@@ -42,6 +42,38 @@ enum {
 	RN_GRH_LEN = 40,
 	RN_HDR_LEN_MAX = RN_BTH_LEN + RN_XRCETH_LEN + RN_ATOMIC_ETH_LEN,
 };
+
+/* ---- Arithmetic on packet sequence numbers ---- */
+
+#define RN_PSN_MASK 0xffffffu
+
+static inline struct rn_psn rn_psn(uint32_t v)
+{
+	return (struct rn_psn){ v & RN_PSN_MASK };
+}
+
+static inline struct rn_psn rn_psn_add(struct rn_psn a, uint32_t n)
+{
+	return rn_psn(a.v + n);
+}
+
+/* Returns the distance from @b to @a, in [-2^23, 2^23): negative if @a is older.
+ * Meaningful only if both lie within one half of the number space, which is so because a
+ * requester has at most 2^23 PSNs outstanding.
+ */
+static inline int32_t rn_psn_diff(struct rn_psn a, struct rn_psn b)
+{
+	uint32_t d = (a.v - b.v) & RN_PSN_MASK;
+
+	return d < 0x800000u ? (int32_t)d : (int32_t)d - 0x1000000;
+}
+
+static inline bool rn_psn_before(struct rn_psn a, struct rn_psn b)
+{
+	return rn_psn_diff(a, b) < 0;
+}
+
+/* ---- Headers ---- */
 
 #define RN_QPN_MASK 0xffffffu
 #define RN_QPN_GSI 1u

@@ -17,9 +17,8 @@
 #include <sched.h>
 
 #include "engine_internal.h"
-#include "rocin/event.h"
+#include "rocin/cqe.h"
 #include "rocin/opcode.h"
-#include "rocin/qp_types.h"
 #include "rocin/queue_pair.h"
 #include "rocin/transport.h"
 #include "rocin/wire.h"

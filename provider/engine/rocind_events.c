@@ -11,9 +11,6 @@
 #include <unistd.h>
 
 #include "engine_internal.h"
-#include "rocin/fail.h"
-#include "rocin/psn.h"
-#include "rocin/qp_attr.h"
 #include "rocin/queue_pair.h"
 #include "rocin/transport.h"
 #include "rocin/wire.h"

@@ -11,7 +11,7 @@
 #ifndef RNP_TX_BATCH_H
 #define RNP_TX_BATCH_H
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/net.h"
 
 struct rn_dev;

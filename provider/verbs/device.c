@@ -24,7 +24,6 @@
 #include "provider/engine/engine.h"
 #include "rocin/mr.h"
 #include "rocin/netdev.h"
-#include "rocin/qp_attr.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"
 #include "transport/io/host/own_fd.h"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "provider.h"
-#include "rocin/event.h"
+#include "rocin/cqe.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"
 #include "transport/io/host/log.h"

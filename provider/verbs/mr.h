@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "library.h"
-#include "rocin/access.h"
+#include "rocin/mr.h"
 
 RNP_SAME(RN_ACCESS_LOCAL_WRITE, IBV_ACCESS_LOCAL_WRITE);
 RNP_SAME(RN_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_WRITE);

@@ -12,7 +12,6 @@
 #include "library.h"
 #include "provider.h"
 #include "provider/engine/trace_points.h"
-#include "rocin/qp_types.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"
 

@@ -6,9 +6,7 @@
 #include "provider.h"
 #include "provider/engine/trace_points.h"
 #include "provider/raw/raw_socket.h"
-#include "rocin/mcast.h"
 #include "rocin/netdev.h"
-#include "rocin/qp_types.h"
 #include "rocin/queue_pair.h"
 #include "transport/io/udp/net_udp.h"
 

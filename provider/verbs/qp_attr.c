@@ -9,7 +9,6 @@
 
 #include "provider/engine/engine.h"
 #include "provider/engine/trace_points.h"
-#include "rocin/qp_attr.h"
 #include "rocin/queue_pair.h"
 
 /* --------------------------------------------- conversion between verbs and the core */

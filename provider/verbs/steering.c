@@ -8,7 +8,6 @@
 #include "provider.h"
 #include "provider/raw/flow_spec.h"
 #include "provider/raw/raw_socket.h"
-#include "rocin/qp_types.h"
 #include "rocin/queue_pair.h"
 
 /* ------------------------------------------------------------------------ flow rules */

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "rocin/access.h"
+#include "rocin/mr.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/host/host_internal.h"
 #include "sim/pcie/sanitizer/sanitize.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "player_internal.h"
-#include "rocin/fail.h"
+#include "rocin/queue_pair.h"
 #include "rocin/transport.h"
 
 enum {

@@ -10,9 +10,8 @@
 
 #include "player.h"
 #include "rocin/cqe.h"
-#include "rocin/event.h"
 #include "rocin/mem.h"
-#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
 #include "rocin/rx_tx.h"
 #include "rocin/stats.h"
 #include "rocin/work_request.h"

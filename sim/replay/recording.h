@@ -32,11 +32,10 @@
 #include <sys/types.h>
 
 #include "rocin/call.h"
+#include "rocin/cqe.h"
 #include "rocin/dev_cfg.h"
-#include "rocin/event.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/mem.h"
-#include "rocin/qp_attr.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"
 

@@ -4,9 +4,9 @@
  */
 #include "calls.h"
 
+#include "rocin/opcode.h"
 #include "rocin/queue_pair.h"
 #include "rocin/wire.h"
-#include "rocin/wr_info.h"
 #include "scenario.h"
 
 enum {

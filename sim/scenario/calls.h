@@ -6,7 +6,7 @@
 #define RN_SCENE_CALLS_H
 
 #include "packet.h"
-#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
 
 /* A work request together with the SGE and the address vector that it points to. */
 struct rn_scene_send {

@@ -5,9 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rocin/access.h"
 #include "rocin/cqe.h"
-#include "rocin/event.h"
+#include "rocin/mr.h"
 #include "rocin/stats.h"
 #include "rocin/wire.h"
 #include "rocin/work_request.h"

@@ -9,7 +9,7 @@
 
 #include "rocin/gsi.h"
 #include "rocin/icrc.h"
-#include "rocin/psn.h"
+#include "rocin/wire.h"
 
 uint64_t rn_scene_value(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			enum rn_scn_field f)

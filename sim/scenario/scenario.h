@@ -29,7 +29,7 @@
 
 #include "rocin/cm.h"
 #include "rocin/opcode.h"
-#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
 
 enum {
 	RN_SCN_QPS = 8,

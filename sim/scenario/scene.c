@@ -10,7 +10,6 @@
 #include "calls.h"
 #include "describe.h"
 #include "rocin/cqe.h"
-#include "rocin/event.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
 #include "sim/pcie/model/text.h"

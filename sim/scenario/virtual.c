@@ -9,7 +9,6 @@
 #include "calls.h"
 #include "packet.h"
 #include "rocin/cqe.h"
-#include "rocin/mcast.h"
 #include "rocin/mr.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"

@@ -3,7 +3,7 @@
 #ifndef RN_VNET_HOST_H
 #define RN_VNET_HOST_H
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/mem.h"
 #include "rocin/rx_tx.h"

@@ -30,7 +30,7 @@
 
 #include "heap.h"
 #include "link.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/rx_tx.h"
 #include "rocin/wire.h"

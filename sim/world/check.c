@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "rocin/event.h"
+#include "rocin/cqe.h"
 #include "rocin/srq.h"
 #include "world_internal.h"
 

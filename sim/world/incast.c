@@ -8,7 +8,6 @@
 
 #include "rocin/cqe.h"
 #include "rocin/mr.h"
-#include "rocin/qp_attr.h"
 #include "rocin/queue_pair.h"
 #include "rocin/stats.h"
 #include "sim/vnet/host.h"

@@ -9,7 +9,7 @@
 #define RN_WORLD_PLAN_H
 
 #include "rocin/dev_cfg.h"
-#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
 #include "sim/vnet/link.h"
 
 enum {

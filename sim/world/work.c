@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
+#include "rocin/opcode.h"
 #include "rocin/transport.h"
-#include "rocin/wr_info.h"
 #include "world_internal.h"
 
 enum {

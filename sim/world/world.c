@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/event.h"
+#include "rocin/cqe.h"
 #include "rocin/transport.h"
 #include "world_internal.h"
 

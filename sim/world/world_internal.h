@@ -5,11 +5,9 @@
 
 #include "rocin/cqe.h"
 #include "rocin/icrc.h"
-#include "rocin/mcast.h"
 #include "rocin/mem.h"
 #include "rocin/mr.h"
 #include "rocin/opcode.h"
-#include "rocin/psn.h"
 #include "rocin/queue_pair.h"
 #include "rocin/stats.h"
 #include "rocin/wire.h"

@@ -14,10 +14,8 @@
 
 #include <cmocka.h>
 
-#include "rocin/access.h"
 #include "rocin/cqe.h"
 #include "rocin/mr.h"
-#include "rocin/qp_attr.h"
 #include "rocin/queue_pair.h"
 #include "rocin/stats.h"
 #include "sim/scenario/packet.h"

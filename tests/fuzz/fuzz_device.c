@@ -11,7 +11,7 @@
  * impossible, it asserts.)
  */
 #include "device_check.h"
-#include "rocin/psn.h"
+#include "rocin/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

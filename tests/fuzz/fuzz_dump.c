@@ -3,7 +3,7 @@
  * and nearly right fields between a few queue pairs, so that conversations come about.
  */
 #include "rocin/icrc.h"
-#include "rocin/psn.h"
+#include "rocin/wire.h"
 #include "script.h"
 #include "tools/dump/watch.h"
 #include "tools/rocin/common/packet_text.h"

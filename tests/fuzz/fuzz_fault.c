@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/stats.h"
 #include "rocin/wire.h"

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "rocin/crc32.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
 #include "script.h"

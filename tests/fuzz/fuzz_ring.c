@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "ring_views.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "script.h"
 #include "transport/io/shm/ring_layout.h"

@@ -11,7 +11,7 @@
 
 #include "provider/engine/settings.h"
 #include "rocin/netdev.h"
-#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
 #include "script.h"
 #include "tools/rocin/common/packet_text.h"
 #include "tools/rocin/stat/stats.h"

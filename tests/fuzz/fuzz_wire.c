@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/flow.h"
-#include "rocin/qp_attr.h"
+#include "rocin/gid.h"
 #include "rocin/queue_pair.h"
 #include "sim/vnet/host.h"
 #include "transport/io/memory/mem_direct.h"

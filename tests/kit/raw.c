@@ -2,7 +2,7 @@
 /* raw.c - a peer made of packets: the test writes them and reads the answers. */
 #include "raw.h"
 
-#include "rocin/psn.h"
+#include "rocin/wire.h"
 
 static void rc0(struct rn_qp_attr *a)
 {

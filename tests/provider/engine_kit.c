@@ -11,8 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "rocin/event.h"
-#include "rocin/qp_attr.h"
+#include "rocin/cqe.h"
 #include "rocin/queue_pair.h"
 #include "tests/kit/roce_socket.h"
 #include "transport/io/rocind/rocind_client.h"

@@ -17,7 +17,6 @@
 
 #include "provider/engine/engine.h"
 #include "provider/engine/engine_internal.h"
-#include "rocin/access.h"
 #include "rocin/cqe.h"
 #include "rocin/mr.h"
 #include "rocin/work_request.h"

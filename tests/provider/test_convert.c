@@ -14,7 +14,7 @@
 #include "provider/verbs/post.h"
 #include "provider/verbs/provider.h"
 #include "rocin/netdev.h"
-#include "rocin/qp_attr.h"
+#include "rocin/queue_pair.h"
 
 /* GID 0 is 127.0.0.1, GID 1 is ::1, the others are unused. */
 static const struct rn_netdev device = {

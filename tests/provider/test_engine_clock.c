@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_engine_clock.c - the time that posts and polls are told. */
 #include "engine_kit.h"
-#include "rocin/qp_attr.h"
 #include "rocin/queue_pair.h"
 
 static struct kit_end ends[2];

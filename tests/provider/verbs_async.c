@@ -10,9 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
-#include "rocin/psn.h"
 #include "rocin/wire.h"
 #include "verbs_kit.h"
 

@@ -9,7 +9,7 @@
 #ifndef RN_ROCE_PACKET_H
 #define RN_ROCE_PACKET_H
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
 

@@ -6,7 +6,7 @@
 #include <sys/queue.h>
 
 #include "rocin/mad.h"
-#include "rocin/psn.h"
+#include "rocin/wire.h"
 #include "watch.h"
 
 enum {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* gsi.c - parses and builds packets with MADs for queue pair 1; see gsi.h. */
 #include "rocin/gsi.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
-#include "rocin/psn.h"
+#include "rocin/wire.h"
 
 enum {
 	PKEY_DEFAULT = 0xffff,

@@ -9,7 +9,6 @@
 #ifndef RN_KEY_TABLE_H
 #define RN_KEY_TABLE_H
 
-#include "container.h"
 #include "rocin/hnode.h"
 
 struct rn_htab {

@@ -8,7 +8,7 @@
 #ifndef RN_LIST_H
 #define RN_LIST_H
 
-#include "container.h"
+#include "rocin/hnode.h"
 
 struct rn_list {
 	struct rn_list *next;

@@ -11,7 +11,7 @@
 #ifndef RN_TIMER_H
 #define RN_TIMER_H
 
-#include "container.h"
+#include "rocin/hnode.h"
 
 /* A timer; all zeros: not armed. */
 struct rn_timer {

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "rocin/mcast.h"
+#include "rocin/queue_pair.h"
 #include "transport/qp/qp.h"
 
 /* ------------------------------------------------------------ multicast groups */

@@ -8,7 +8,7 @@
 #ifndef RN_TRANSPORT_SRQ_H
 #define RN_TRANSPORT_SRQ_H
 
-#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
 #include "transport/qp/qp.h"
 
 struct rn_cq;

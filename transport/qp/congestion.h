@@ -23,7 +23,7 @@
 #ifndef RN_CONGESTION_H
 #define RN_CONGESTION_H
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/types.h"
 #include "transport/container/list.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "requester.h"
-#include "rocin/fail.h"
+#include "rocin/queue_pair.h"
 #include "rocin/raw_packet.h"
 #include "transport/object/memory.h"
 #include "transport/object/srq.h"

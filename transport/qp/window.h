@@ -11,8 +11,8 @@
 
 #include "rocin/gid.h"
 #include "rocin/hnode.h"
-#include "rocin/psn.h"
 #include "rocin/types.h"
+#include "rocin/wire.h"
 #include "transport/container/list.h"
 #include "transport/container/timer.h"
 

@@ -5,7 +5,7 @@
 #include <endian.h>
 
 #include "rocin/crc32.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
 

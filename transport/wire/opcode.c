@@ -8,12 +8,11 @@
  */
 #include "rocin/opcode.h"
 
-#include "rocin/access.h"
 #include "rocin/cqe.h"
-#include "rocin/qp_types.h"
+#include "rocin/mr.h"
+#include "rocin/queue_pair.h"
 #include "rocin/wire.h"
 #include "rocin/work_request.h"
-#include "rocin/wr_info.h"
 
 #define HDR_LEN(fl)                                                                      \
 	(RN_BTH_LEN + ((fl)&RN_OP_NOTIFY ? RN_CNP_RESERVED_LEN : 0) +                    \

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 
-#include "rocin/psn.h"
 #include "rocin/wire.h"
 
 /* Byte offsets and masks, as in the figures of the headers in the IBTA specification. */

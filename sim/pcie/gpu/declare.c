@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/access.h"
+#include "rocin/mr.h"
 
 enum {
 	WORD_MAX = 128,

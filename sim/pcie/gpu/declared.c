@@ -22,7 +22,7 @@
 
 #include "declare.h"
 #include "gpu_internal.h"
-#include "rocin/access.h"
+#include "rocin/mr.h"
 #include "transport/io/host/log.h"
 
 /* An MR registration of declared memory; it is found by NIC and key. */

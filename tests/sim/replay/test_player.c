@@ -5,7 +5,6 @@
 #include "replay_kit.h"
 
 #include "rocin/opcode.h"
-#include "rocin/psn.h"
 #include "rocin/wire.h"
 #include "sim/replay/player.h"
 #include "sim/world/world.h"

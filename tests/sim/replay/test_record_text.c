@@ -12,7 +12,6 @@
 #include "rocin/cqe.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
-#include "rocin/psn.h"
 #include "rocin/rx_tx.h"
 #include "rocin/wire.h"
 #include "sim/replay/record_text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_world_completions.c - completions and events that a world does not let pass. */
-#include "rocin/event.h"
+#include "rocin/cqe.h"
 #include "world_kit.h"
 
 /* A request that @e has posted, by its book. */

@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
-#include "rocin/psn.h"
+#include "rocin/wire.h"
 #include "tools/dump/watch.h"
 
 enum {

@@ -2,7 +2,7 @@
 /* test_group.c - the sockets of one address: how they are opened, and what goes in and
  * out of the first of them.
  */
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "server_kit.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_mcast.c - multicast groups: J9 to J11 and J13 of tests/rules.md. */
-#include "rocin/mcast.h"
+#include "rocin/queue_pair.h"
 #include "tests/kit/raw.h"
 
 enum {

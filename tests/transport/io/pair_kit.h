@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "transport/io/udp/udp_internal.h"
 
 enum {

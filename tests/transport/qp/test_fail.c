@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_fail.c - queue pairs and completion queues that fail by order. */
-#include "rocin/fail.h"
+#include "rocin/queue_pair.h"
 
 #include "tests/kit/raw.h"
 #include "transport/qp/qp.h"

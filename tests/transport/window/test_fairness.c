@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "rocin/qp_attr.h"
 #include "rocin/queue_pair.h"
 #include "tests/kit/many.h"
 

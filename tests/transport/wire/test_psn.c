@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "rocin/psn.h"
+#include "rocin/wire.h"
 
 static void psn_keeps_only_24_bits(void **state)
 {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "live.h"
-#include "rocin/access.h"
 #include "rocin/host_api.h"
+#include "rocin/mr.h"
 
 /* ------------------------------------------------------------ library librocin-gpu.so */
 #define MEMBER(f) { #f, offsetof(struct rn_live_lib, f) },

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
 #include "stats.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"

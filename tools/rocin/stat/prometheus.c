@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
 #include "stats.h"
 #include "tools/rocin/common/packet_text.h"
 #include "transport/io/host/stat_names.h"

@@ -13,7 +13,7 @@
 
 #include "clock.h"
 #include "port_owner.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "steer.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/sentence.h"

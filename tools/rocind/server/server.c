@@ -19,7 +19,7 @@
 
 #include "client.h"
 #include "faults.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/gsi.h"
 #include "tools/rocind/cm/cm.h"
 #include "tools/rocind/net/clock.h"

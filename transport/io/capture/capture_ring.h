@@ -23,7 +23,7 @@
 #ifndef RN_CAPTURE_RING_H
 #define RN_CAPTURE_RING_H
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 
 enum {
 	RN_CAPTURE_CONTROL = 4096, /* bytes before the data */

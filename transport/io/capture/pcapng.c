@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
 

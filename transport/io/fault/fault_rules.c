@@ -12,8 +12,8 @@
 #include "rocin/icrc.h"
 #include "rocin/mad.h"
 #include "rocin/opcode.h"
-#include "rocin/psn.h"
 #include "rocin/random.h"
+#include "rocin/wire.h"
 
 /* -------------------------------------------------------------- fates of packets */
 enum {

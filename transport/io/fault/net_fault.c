@@ -14,7 +14,7 @@
 #include <sys/queue.h>
 
 #include "fault_rules.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
 #include "rocin/stats.h"

@@ -9,7 +9,7 @@
 #include "far_copy.h"
 #include "net_local.h"
 #include "ring.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/stats.h"
 #include "transport/io/host/clock.h"
 

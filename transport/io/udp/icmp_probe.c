@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/rocind/ctl_socket.h"

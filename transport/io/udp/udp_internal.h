@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #include "net_udp.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/net.h"
 #include "transport/io/host/gid_sockaddr.h"
 

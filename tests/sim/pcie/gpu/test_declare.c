@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "rocin/access.h"
+#include "rocin/mr.h"
 #include "sim/pcie/gpu/declare.h"
 
 #define MIB (1ULL << 20)

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 
 #include "gpu_kit.h"
-#include "rocin/access.h"
+#include "rocin/mr.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 #include "tests/kit/descriptors.h"
 

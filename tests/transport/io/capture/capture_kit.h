@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/net.h"
 #include "rocin/wire.h"
 #include "transport/io/capture/net_capture.h"

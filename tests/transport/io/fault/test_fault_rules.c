@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/gsi.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/stats.h"
 #include "rocin/wire.h"
 #include "tests/kit/roce_socket.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_ring.c - the two ends of a ring that both keep the rules. */
 #include "ring_kit.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/random.h"
 

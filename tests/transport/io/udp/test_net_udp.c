@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/stats.h"
 #include "tests/kit/io_kind.h"
