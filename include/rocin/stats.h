@@ -91,6 +91,10 @@ enum rn_stat {
 };
 /* clang-format on */
 
+/* Names and descriptions of the counters, for people. */
+extern const char *const rn_stat_name[RN_STAT_COUNT];
+extern const char *const rn_stat_help[RN_STAT_COUNT];
+
 enum {
 	RN_STATS_PAGE_MAGIC = 0x524f4350, /* "ROCP" */
 	RN_STATS_PAGE_VERSION = 1,

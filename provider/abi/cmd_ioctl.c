@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "provider/verbs/event.h"
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 
 typedef int (*ioctl_fn)(int fd, unsigned long request, ...);
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 
 /* Checks sizes and offsets against the binaries of rdma-core 36 to 64 for LP64. */
 static_assert(offsetof(struct rnp_abi_sysfs_dev, ibdev_name) == 112, "verbs_sysfs_dev");

@@ -15,8 +15,8 @@
 #include "driver_abi.h"
 #include "ops.h"
 #include "provider/verbs/provider.h"
+#include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/host/sentence.h"
 
 /* State of the plugin, written only by the constructor of the library. */
 static struct {

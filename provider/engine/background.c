@@ -18,7 +18,6 @@
 #include "engine_internal.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/host/sentence.h"
 #include "transport/io/rocind/rocind_client.h"
 
 enum {

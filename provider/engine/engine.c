@@ -16,7 +16,6 @@
 #include "engine_internal.h"
 #include "rocin/transport.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/sentence.h"
 
 enum {
 	RCVBUF_WANTED = 8 << 20,

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 
 #ifdef RN_NO_PCIE
 

@@ -20,7 +20,6 @@
 #include "transport/io/fault/fault_rules.h"
 #include "transport/io/fault/net_fault.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/sentence.h"
 #include "transport/io/rocind/rocind_client.h"
 
 /* ------------------------------------------------------------- the link of the device */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/io/host/sentence.h"
-#include "transport/io/rocind/timeout_scale.h"
+#include "transport/io/host/clock.h"
+#include "transport/io/host/log.h"
 
 enum {
 	KIB = 1024,

@@ -15,7 +15,6 @@
 
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/host/sentence.h"
 #include "transport/io/host/uring.h"
 
 enum {

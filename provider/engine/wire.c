@@ -23,7 +23,6 @@
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/host/sentence.h"
 #include "transport/io/memory/mem_direct.h"
 #include "transport/io/udp/icmp_probe.h"
 

@@ -26,8 +26,8 @@
 #include "rocin/netdev.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"
+#include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/host/sentence.h"
 
 /* ---------------------------------------------------------------- numbers and limits */
 enum {

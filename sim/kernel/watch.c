@@ -4,7 +4,7 @@
  *
  * The device accesses memory that the program may have unmapped, and notices by SIGSEGV.
  * A program that replaces the device's handler, or blocks the signal, would die of the
- * next one. So the parts of the device with such a handler (signal_watch.h) are called
+ * next one. So the parts of the device with such a handler (mem_guard.h) are called
  * first: they store the program's handler and call it after their own. Not covered are
  * system calls that a program makes by itself, and handlers that run with the signals
  * blocked by their sa_mask.
@@ -26,10 +26,10 @@
 
 #include "next.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/memory/signal_watch.h"
+#include "transport/io/memory/mem_guard.h"
 
-/* Registered watches of signal handlers (signal_watch.h). Published by message passing;
- * an entry is never removed.
+/* Registered watches of signal handlers (mem_guard.h). Published by message passing; an
+ * entry is never removed.
  */
 static _Atomic(const struct rn_signal_watch *) watches[RN_SIGNAL_WATCHES];
 

@@ -28,7 +28,7 @@
 #include "rocin/rx_tx.h"
 #include "rocin/stats.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/own_file.h"
+#include "transport/io/host/own_fd.h"
 #include "transport/io/memory/mem_direct.h"
 #include "transport/io/memory/mem_guard.h"
 

@@ -21,7 +21,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "transport/io/shm/doorbell.h"
 #include "transport/io/shm/ring.h"
 
 enum {

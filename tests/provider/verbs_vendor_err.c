@@ -2,7 +2,7 @@
 /* verbs_vendor_err.c - every error completion says in vendor_err why. */
 #include <sys/mman.h>
 
-#include "transport/object/syndrome.h"
+#include "rocin/cqe.h"
 #include "verbs_kit.h"
 
 enum {

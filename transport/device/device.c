@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rocin/cqe.h"
 #include "rocin/srq.h"
 #include "transport/object/memory.h"
-#include "transport/object/syndrome.h"
 #include "transport/qp/requester.h"
 
 /* Largest number of packets that one QP may send in a row: as many as a

@@ -10,8 +10,8 @@
  * device's event queues. So raising an event needs no memory, and the events of an object
  * vanish when it is destroyed.
  */
+#include "rocin/cqe.h"
 #include "srq.h"
-#include "syndrome.h"
 #include "transport/qp/qp.h"
 
 /* --------------------------------------------------------------------- events */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* diagnostic.c - implements diagnostic.h and rocin/diagnostic.h. */
-#include "diagnostic.h"
+/* diagnostic.c - reports about single packets to a capture (rocin/diagnostic.h), among
+ * them that a counter was incremented, and the names of the counters.
+ */
+#include "transport/qp/responder.h"
 
 #include "rocin/diagnostic.h"
 
@@ -110,3 +112,16 @@ void rn_diagnostic_nak(struct rn_qp *qp, uint8_t syndrome, struct rn_psn psn)
 	if (rn_aeth_type(syndrome) != RN_AETH_ACK)
 		report_diagnostic(qp->dev, &diagnostic, NULL);
 }
+
+/* clang-format off */
+const char *const rn_stat_name[RN_STAT_COUNT] = {
+#define X(sym, name, help) [RN_STAT_##sym] = (name),
+	RN_STATS(X)
+#undef X
+};
+const char *const rn_stat_help[RN_STAT_COUNT] = {
+#define X(sym, name, help) [RN_STAT_##sym] = (help),
+	RN_STATS(X)
+#undef X
+};
+/* clang-format on */

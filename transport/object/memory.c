@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rocin/cqe.h"
 #include "srq.h"
-#include "syndrome.h"
 #include "transport/container/key_table.h"
 
 /* -------------------------------------------------------------------- objects */

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "transport/object/diagnostic.h"
+#include "responder.h"
 #include "transport/object/memory.h"
 
 /* One request packet of a SEND or WRITE. */

@@ -15,7 +15,6 @@
 
 #include <string.h>
 
-#include "transport/object/diagnostic.h"
 #include "transport/object/memory.h"
 
 /* -------------------------------------------------------------------- loading */

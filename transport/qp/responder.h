@@ -135,4 +135,17 @@ void rn_operation_start(struct rn_qp *qp, rn_ns now);
  */
 void rn_credit_posted(struct rn_qp *qp);
 
+/* ---- Reports about single packets to a capture; in transport/object/diagnostic.c ----
+ */
+
+/* Reports that the request being received is refused. */
+void rn_diagnostic_refused(struct rn_qp *qp, const struct rn_request *q,
+			   enum rn_verdict v);
+
+/* Reports that a request packet is sent again. */
+void rn_diagnostic_resent(struct rn_qp *qp, struct rn_psn psn);
+
+/* Reports that a NAK or RNR NAK is sent. Does nothing if @syndrome is that of an ACK. */
+void rn_diagnostic_nak(struct rn_qp *qp, uint8_t syndrome, struct rn_psn psn);
+
 #endif /* RN_RESPONDER_H */

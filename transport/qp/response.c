@@ -31,7 +31,6 @@
 
 #include <string.h>
 
-#include "transport/object/diagnostic.h"
 #include "transport/object/memory.h"
 
 #define SYNDROME_ACK rn_aeth_syndrome(RN_AETH_ACK, RN_AETH_NO_CREDIT)

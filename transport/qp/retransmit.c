@@ -28,8 +28,8 @@
  * 9.9.2 (requester errors).
  */
 #include "requester.h"
+#include "rocin/cqe.h"
 #include "transport/object/memory.h"
-#include "transport/object/syndrome.h"
 
 /* Result of advance_una(), which is to advance una to a PSN. */
 enum advance {

@@ -10,7 +10,6 @@
 #include "requester.h"
 #include "responder.h"
 #include "rocin/srq.h"
-#include "transport/object/diagnostic.h"
 
 enum {
 	WORD_LEN = 8

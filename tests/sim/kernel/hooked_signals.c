@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "transport/io/memory/signal_watch.h"
+#include "transport/io/memory/mem_guard.h"
 
 /* Old programs use them. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

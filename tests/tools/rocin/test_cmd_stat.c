@@ -13,7 +13,6 @@
 
 #include "rocin/stats.h"
 #include "spoken.h"
-#include "transport/io/host/stat_names.h"
 #include "transport/io/rocind/rocind_client.h"
 
 /* ---- Two devices of one program ---- */

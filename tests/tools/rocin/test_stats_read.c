@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
+#include "rocin/stats.h"
 #include "tools/rocin/stat/stats.h"
-#include "transport/io/host/stat_names.h"
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "transport/io/rocind/ctl.h"
-#include "transport/io/rocind/rocind_start.h"
+#include "transport/io/rocind/rocind_client.h"
 #include "transport/io/rocind/runtime_dir.h"
 
 /* ---- Beginning ---- */

@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "transport/io/shm/doorbell.h"
 #include "transport/io/shm/ring.h"
 
 /* ---- A wire ---- */

@@ -2,8 +2,8 @@
 /* test_responder_execute.c - what accepted requests do to memory and receives: parts of
  * groups E and G of tests/rules.md.
  */
+#include "rocin/cqe.h"
 #include "tests/kit/rc0.h"
-#include "transport/object/syndrome.h"
 
 enum {
 	NAK_INV = 0x61,

@@ -17,7 +17,7 @@
 #include "capture.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 #include "transport/io/rocind/rocind_client.h"
 
 enum {

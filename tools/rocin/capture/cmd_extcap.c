@@ -26,7 +26,7 @@
 #include "rocin/types.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/stat/stats.h"
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 #include "transport/io/rocind/rocind_client.h"
 
 /* ----------------------------------------------------------------- link for Wireshark */

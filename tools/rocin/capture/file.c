@@ -8,7 +8,7 @@
 
 #include "capture.h"
 #include "transport/io/capture/capture_blocks.h"
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 
 enum {
 	NAME_MAX_LEN = 4096,

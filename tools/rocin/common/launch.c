@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "sim/kernel/sysfs_tree.h"
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 #include "transport/io/rocind/runtime_dir.h"
 
 /* Finds the path of this program, even without /proc. */

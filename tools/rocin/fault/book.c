@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 
 enum {
 	NEW = 255

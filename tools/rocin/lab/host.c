@@ -27,7 +27,7 @@
 #include "net.h"
 #include "tools/rocin/common/cmd.h"
 #include "transport/io/capture/pcapng.h"
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 
 /* ------------------------------------------------------------------------ namespaces */
 enum {

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 
 /* ------------------------------------------------------------------------- rtnetlink */
 static void append(struct nl_msg *m, const void *bytes, size_t len)

@@ -17,8 +17,8 @@
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/launch.h"
-#include "transport/io/host/sentence.h"
-#include "transport/io/rocind/rocind_start.h"
+#include "transport/io/host/log.h"
+#include "transport/io/rocind/rocind_client.h"
 #include "transport/io/rocind/runtime_dir.h"
 #include "variables.h"
 

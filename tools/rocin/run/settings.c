@@ -14,8 +14,8 @@
 #include "rocin/pcie.h"
 #include "sim/pcie/gpu/declare.h"
 #include "sim/pcie/sanitizer/sanitize.h"
+#include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
-#include "transport/io/rocind/timeout_scale.h"
 
 /* Options that only set a variable, which is read by the plugin. */
 enum {

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "rocin/queue_pair.h"
+#include "rocin/stats.h"
 #include "stats.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/packet_text.h"
-#include "transport/io/host/stat_names.h"
 #include "transport/io/rocind/rocind_client.h"
 
 enum {

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "rocin/queue_pair.h"
+#include "rocin/stats.h"
 #include "stats.h"
 #include "tools/rocin/common/packet_text.h"
-#include "transport/io/host/stat_names.h"
 
 static void print_label(FILE *to, const char *name, const char *value)
 {

@@ -23,9 +23,8 @@
 #include "rocin/wire.h"
 #include "tools/rocind/net/clock.h"
 #include "tools/rocind/net/route.h"
+#include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/sentence.h"
-#include "transport/io/rocind/timeout_scale.h"
 
 enum {
 	CONN_MAX = 65536,

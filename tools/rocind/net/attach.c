@@ -12,7 +12,6 @@
 #include "clock.h"
 #include "iface.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/sentence.h"
 
 enum {
 	/* The QPN counter of a slot's next owner starts so far beyond the start of the

@@ -16,7 +16,6 @@
 #include "rocin/gid.h"
 #include "steer.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/sentence.h"
 
 enum {
 	/* Requested size of socket buffers; the kernel limits it to rmem_max

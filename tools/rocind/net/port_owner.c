@@ -11,7 +11,7 @@
 
 #include "group.h"
 #include "port_owner.h"
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 
 /* A socket listed in /proc/net/udp or udp6 that has the port. */
 struct entry {

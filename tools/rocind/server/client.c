@@ -16,7 +16,6 @@
 #include "tools/rocind/net/clock.h"
 #include "tools/rocind/ucma/ucma.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/sentence.h"
 #include "transport/io/rocind/ctl_socket.h"
 #include "watch.h"
 

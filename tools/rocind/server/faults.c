@@ -14,7 +14,6 @@
 #include "tools/rocind/net/clock.h"
 #include "transport/io/fault/fault_rules.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/sentence.h"
 
 struct rnd_faults {
 	uint64_t generation;

@@ -25,7 +25,6 @@
 #include "tools/rocind/net/clock.h"
 #include "tools/rocind/net/steer.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/sentence.h"
 #include "transport/io/rocind/ctl_socket.h"
 #include "transport/io/rocind/rocind_conn.h"
 #include "transport/io/rocind/runtime_dir.h"

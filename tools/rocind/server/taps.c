@@ -16,7 +16,6 @@
 #include "transport/io/capture/capture_ring.h"
 #include "transport/io/capture/net_capture.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/sentence.h"
 #include "transport/io/rocind/ctl_socket.h"
 
 /* ---- Memory ---- */

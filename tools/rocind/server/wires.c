@@ -17,7 +17,6 @@
 #include "tools/rocind/net/clock.h"
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/ctl_socket.h"
-#include "transport/io/shm/doorbell.h"
 #include "transport/io/shm/ring.h"
 
 struct rnd_wire {

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "rocin/stats.h"
 #include "rocin/wire.h"
 #include "transport/io/host/clock.h"
-#include "transport/io/host/stat_names.h"
 
 /* Packet types in the header of Linux cooked mode. */
 enum {

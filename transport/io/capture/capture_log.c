@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "transport/io/host/clock.h"
-#include "transport/io/host/own_file.h"
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
 
 #define FLUSH_AFTER RN_MSEC(100)
 

@@ -4,7 +4,7 @@
  *
  * The blocks are those of capture_blocks.h. A packet is kept until no more
  * diagnostics about it can come; its block is kept until there are some KiB of
- * blocks, or until a flush. So the file (own_file.h) ends with a complete block, even
+ * blocks, or until a flush. So the file (own_fd.h) ends with a complete block, even
  * if the program is killed.
  *
  * Threads: a log belongs to one lock. A fork child must not call any function for it.
@@ -22,7 +22,7 @@ bool rn_capture_log_is_name(const char *path);
 
 /**
  * rn_capture_log_open() - Create a file and begin a log in it
- * @path:	Its name, as own_file.h says
+ * @path:	Its name, as own_fd.h says
  * @origin:	The device; described in the file
  * @err:	Out on failure: the error text, one sentence
  *

@@ -15,8 +15,8 @@
 
 #include "pcapng.h"
 #include "transport/io/host/clock.h"
-#include "transport/io/host/own_file.h"
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
 
 enum {
 	SNAPLEN = 65535,

@@ -22,7 +22,7 @@ struct rn_tap;
 
 /**
  * rn_tap_open() - Create a layer in front of a back end, and begin a capture
- * @path:	File, named as own_file.h says
+ * @path:	File, named as own_fd.h says
  * @inner:	The back end; must outlive the result
  * @err:	Out on failure: the error text, one sentence
  *

@@ -11,8 +11,8 @@
 
 #include "fault_rules.h"
 #include "rocin/token.h"
+#include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/host/sentence.h"
 
 /* ----------------------------------------------------------------------- numbers */
 enum {

@@ -14,7 +14,7 @@
 #include "rocin/opcode.h"
 #include "rocin/token.h"
 #include "rocin/wire.h"
-#include "transport/io/host/sentence.h"
+#include "transport/io/host/log.h"
 
 /* One item of a rule: NAME or NAME=VALUE. */
 struct piece {

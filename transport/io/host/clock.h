@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* clock.h - reads a clock of the kernel, as a number of nanoseconds. Threads: any. */
+/* clock.h - the time: the clocks of the kernel, and how much longer than usual a peer may
+ * take to answer.
+ *
+ * Threads: any.
+ */
 #ifndef RN_CLOCK_H
 #define RN_CLOCK_H
 
@@ -7,6 +11,7 @@
 
 #include "rocin/types.h"
 
+/* Read a clock, in nanoseconds. */
 static inline rn_ns rn_clock(clockid_t clock)
 {
 	struct timespec ts;
@@ -14,5 +19,19 @@ static inline rn_ns rn_clock(clockid_t clock)
 	clock_gettime(clock, &ts);
 	return (rn_ns)ts.tv_sec * RN_MSEC(1000) + ts.tv_nsec;
 }
+
+/**
+ * rn_timeout_scale_read() - Read and check ROCIN_TIMEOUT_SCALE=N, which makes the
+ * timeouts for a peer, which a debugger may have stopped, N times as long
+ * @scale:	Out: 1 to RN_TIMEOUT_SCALE_MAX; 1 if it is not set, or wrong
+ *
+ * It is read with secure_getenv().
+ *
+ * Return: 0, or -EINVAL with the error text in @err.
+ */
+int rn_timeout_scale_read(uint32_t *scale, char *err, size_t err_len);
+
+/* As rn_timeout_scale_read(), without an error message: 1 if the value is wrong. */
+uint32_t rn_timeout_scale(void);
 
 #endif /* RN_CLOCK_H */

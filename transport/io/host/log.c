@@ -14,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sentence.h"
-
 static const char *const level_names[] = { "error", "warn", "info", "debug", "trace" };
 static_assert(RN_ARRAY_SIZE(level_names) == RN_LOG_LEVEL_COUNT, "one name per level");
 
@@ -159,4 +157,17 @@ void rn_log(enum rn_log_level level, const char *fmt, ...)
 		write_line(get_target() >> FD_SHIFT, line, end + 1);
 	}
 	errno = err;
+}
+
+int rn_fail(char *err, size_t err_len, int rc, const char *fmt, ...)
+{
+	int saved = errno;
+	va_list args;
+
+	errno = -rc; /* for %m */
+	va_start(args, fmt);
+	vsnprintf(err, err_len, fmt, args);
+	va_end(args);
+	errno = saved;
+	return rc;
 }

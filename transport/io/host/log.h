@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* log.h - writes log lines for people, if the environment variable ROCIN_LOG is set.
+/* log.h - what is said to people: lines of a log, if the environment variable ROCIN_LOG
+ * is set, and the text of an error.
  *
- * Its value is LEVEL[:FILE], where LEVEL is error, warn, info, debug or trace. Without
- * the variable nothing is ever written, because this code runs inside other people's
- * programs. Without FILE, lines go to the file that was standard error at the first call;
- * if FILE exists, lines are appended to it.
+ * The value of ROCIN_LOG is LEVEL[:FILE], where LEVEL is error, warn, info, debug or
+ * trace. Without the variable nothing is ever written, because this code runs inside
+ * other people's programs. Without FILE, lines go to the file that was standard error at
+ * the first call; if FILE exists, lines are appended to it.
  *
  * Threads: any. No lock is held, errno is kept, no call is a cancellation point, and a
  * closed pipe as standard error raises no SIGPIPE. A line is one write(2), so lines of
@@ -13,6 +14,8 @@
  */
 #ifndef RN_LOG_H
 #define RN_LOG_H
+
+#include <stddef.h>
 
 #include "rocin/types.h"
 
@@ -48,5 +51,13 @@ int rn_log_check(const char *spec, char *err, size_t err_len);
  * a daemon calls this before it changes its directory.
  */
 int rn_log_file_fd(void);
+
+/* Report an error in two forms: a number for the program, and an error text (one
+ * sentence) for its user. Write the error text to @err (which may be NULL with @err_len
+ * 0), cut off if it is too long. In @fmt, %m stands for the text of the error @rc. Keeps
+ * errno. Return: @rc, a negative errno, so that a caller can write return rn_fail(...).
+ */
+int rn_fail(char *err, size_t err_len, int rc, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 #endif /* RN_LOG_H */

@@ -19,10 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log.h"
 #include "own_fd.h"
 #include "rocin/gid.h"
 #include "rocin/netdev.h"
-#include "sentence.h"
 
 /* State of one call of rn_netdev_discover(). */
 struct discovery {

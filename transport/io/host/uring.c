@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "sentence.h"
+#include "log.h"
 
 #if RN_HAS_LIBURING
 #include <dlfcn.h>

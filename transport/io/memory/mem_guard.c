@@ -9,8 +9,8 @@
  * handler usually calls the handler that it replaced, which is ours: on_chain() notices
  * that and calls the next older one, so no two handlers call each other for ever.
  *
- * If a library intercepts the program's calls of sigaction() (signal_watch.h), our
- * handler stays the one that the kernel knows: what the program sets is put behind it,
+ * If a library intercepts the program's calls of sigaction() (mem_guard.h), our handler
+ * stays the one that the kernel knows: what the program sets is put behind it,
  * and is reported when the program asks. Without such a library, checking before each
  * access whether our handler is still there would cost 0.25 us of system call for each
  * signal and as much for the mask, while an access takes 0.02 us; by process_vm_writev()
@@ -26,8 +26,6 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-#include "signal_watch.h"
 
 enum {
 	/* number of different handlers of the program that can be recorded */

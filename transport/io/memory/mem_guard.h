@@ -150,4 +150,42 @@ static inline void rn_guard_leave(const struct rn_guard *g)
 		rn_guard_restore_mask(g);
 }
 
+/* ------------------------------------------- the program's own signal handlers */
+/* Code that installs signal handlers of its own, as this does, may register with the
+ * preloaded library that intercepts the program's calls (sim/kernel). The library is
+ * loaded first, that code later or not at all.
+ *
+ * The library exports a function of type rn_signal_watch_fn under the
+ * name RN_SIGNAL_WATCH_SYMBOL.
+ */
+
+#define RN_SIGNAL_WATCH_SYMBOL "rocin_watch_signals"
+
+enum {
+	RN_SIGNAL_WATCHES = 4, /* users: the plugin, and librocin-gpu */
+};
+
+/* Functions of the code that registers. The library calls them in the thread of the
+ * program; they are async-signal-safe. Each may be NULL.
+ */
+struct rn_signal_watch {
+	/* The program calls sigaction() or an equivalent function. Return: true if this
+	 * function has handled the call, so that the kernel must not see it.
+	 */
+	bool (*take_action)(int sig, const struct sigaction *act, struct sigaction *old);
+	/* Is the current call made by the registered code itself, rather than by
+	 * the program?
+	 */
+	bool (*is_own)(void);
+	/* The program has successfully set @act for the signal @sig. */
+	void (*renew)(int sig, const struct sigaction *act);
+	/* The signal mask of this thread may have changed, or is about to. */
+	void (*mask_changed)(void);
+};
+
+/* Register @watch, which must exist until the process ends. Return: false if
+ * RN_SIGNAL_WATCHES are registered already.
+ */
+typedef bool rn_signal_watch_fn(const struct rn_signal_watch *watch);
+
 #endif /* RN_MEM_GUARD_H */

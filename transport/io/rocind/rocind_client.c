@@ -15,8 +15,8 @@
 #include "rocind_conn.h"
 #include "transport/io/capture/capture_ring.h"
 #include "transport/io/capture/net_capture.h"
+#include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/host/sentence.h"
 
 /* ---- Events ---- */
 

@@ -12,7 +12,6 @@
 
 #include "ctl_socket.h"
 #include "rocind_client.h"
-#include "timeout_scale.h"
 #include "transport/io/host/clock.h"
 
 /* Number of events that can be queued while one request waits for its answer: two for

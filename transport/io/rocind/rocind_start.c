@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* rocind_start.c - finds a running rocind or its program, and starts the program in
- * such a way that the process does not notice. See rocind_start.h, and rocind_client.h
+ * such a way that the process does not notice. See rocind_client.h, also
  * for connecting.
  */
-#include "rocind_start.h"
+#include "rocind_client.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,7 +27,6 @@
 #include "runtime_dir.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/host/sentence.h"
 
 /* ---------------------------------------------------- finding the program */
 static int format_program(char *path, size_t path_len, const char *dir, size_t dir_len,

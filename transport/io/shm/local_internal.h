@@ -5,7 +5,6 @@
 #ifndef RN_LOCAL_INTERNAL_H
 #define RN_LOCAL_INTERNAL_H
 
-#include "doorbell.h"
 #include "far_copy.h"
 #include "net_local.h"
 #include "ring.h"

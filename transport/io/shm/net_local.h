@@ -23,7 +23,7 @@
  *
  * If a peer breaks the protocol of a ring, the local wire is removed and not made again;
  * both sides continue by UDP. Nothing that the peer writes to the memory can do more harm
- * (ring.h, doorbell.h).
+ * (ring.h).
  *
  * Threads: as net.h.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ring.c - the two ends of a ring, producer and consumer; see ring.h.
+/* ring.c - the two ends of a ring, producer and consumer, and its doorbell; see ring.h.
  *
  * The producer uses one value that the other side writes: the head, up to which space
  * may be overwritten. A consumer that stores a wrong head only damages what it
@@ -12,9 +12,11 @@
  * bytes that are used later are those that were checked.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "far_copy.h"
+#include "ring.h"
 #include "ring_layout.h"
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
@@ -497,4 +499,59 @@ void rn_ring_recv_close(struct rn_ring_recv *r)
 	if (!r->fault)
 		r->fault = RN_RING_CLOSED;
 	atomic_store_explicit(&r->shared->recv_closed, 1, memory_order_relaxed);
+}
+
+/* ---------------------------------------------------------------- doorbells */
+
+/* All accesses are sequentially consistent, except where a comment says why
+ * they need not be.
+ */
+struct rn_doorbell {
+	_Alignas(128) _Atomic uint32_t sleeping;
+	_Alignas(128) _Atomic uint64_t ready[RN_DOORBELL_WORDS];
+};
+
+static_assert(sizeof(struct rn_doorbell) <= RN_DOORBELL_BYTES, "fits its page");
+
+bool rn_doorbell_ring(struct rn_doorbell *peer, unsigned idx)
+{
+	_Atomic uint64_t *word;
+	uint64_t bit = UINT64_C(1) << idx % 64;
+
+	assert(idx < RN_DOORBELL_RINGS);
+	word = &peer->ready[idx / 64];
+	/* If the bit is set already, the consumer has not taken it yet, and will look
+	 * at the ring after this publication. So the cache line need not be written for
+	 * each burst.
+	 */
+	if (!(atomic_load(word) & bit))
+		atomic_fetch_or(word, bit);
+	return atomic_load(&peer->sleeping) && atomic_exchange(&peer->sleeping, 0);
+}
+
+void rn_doorbell_announce(struct rn_doorbell *own)
+{
+	atomic_store(&own->sleeping, 1);
+}
+
+void rn_doorbell_awake(struct rn_doorbell *own)
+{
+	/* Relaxed: a producer that still sees the old value only wakes a process that
+	 * is awake.
+	 */
+	if (atomic_load_explicit(&own->sleeping, memory_order_relaxed))
+		atomic_store_explicit(&own->sleeping, 0, memory_order_relaxed);
+}
+
+uint64_t rn_doorbell_take(struct rn_doorbell *own, unsigned word)
+{
+	assert(word < RN_DOORBELL_WORDS);
+	return atomic_load(&own->ready[word]) ? atomic_exchange(&own->ready[word], 0) : 0;
+}
+
+void rn_doorbell_remember(struct rn_doorbell *own, unsigned idx)
+{
+	assert(idx < RN_DOORBELL_RINGS);
+	atomic_fetch_or_explicit(&own->ready[idx / 64], UINT64_C(1) << idx % 64,
+				 memory_order_relaxed);
 }

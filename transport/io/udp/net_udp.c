@@ -19,7 +19,6 @@
 #include "rocin/types.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/host/sentence.h"
 #include "transport/io/host/uring.h"
 #include "udp_internal.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_own_file.c - files to write to that nobody else writes to, and their names. */
-#include "transport/io/host/own_file.h"
+#include "transport/io/host/own_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

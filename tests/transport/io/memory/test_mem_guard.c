@@ -19,7 +19,6 @@
 
 #include "transport/io/memory/mem_direct.h"
 #include "transport/io/memory/mem_guard.h"
-#include "transport/io/memory/signal_watch.h"
 
 static const struct rn_mem_attr attr;
 static sigjmp_buf escape;

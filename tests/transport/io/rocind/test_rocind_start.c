@@ -4,7 +4,7 @@
  *
  * The daemon is a shell script; waiting for it takes the test's time.
  */
-#include "transport/io/rocind/rocind_start.h"
+#include "transport/io/rocind/rocind_client.h"
 
 #include <errno.h>
 #include <poll.h>

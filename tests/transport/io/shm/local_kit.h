@@ -21,7 +21,6 @@
 #include "rocin/stats.h"
 #include "rocin/wire.h"
 #include "tests/kit/roce_socket.h"
-#include "transport/io/shm/doorbell.h"
 #include "transport/io/shm/net_local.h"
 #include "transport/io/shm/ring.h"
 

@@ -12,7 +12,7 @@
 
 #include "ring_kit.h"
 #include "rocin/random.h"
-#include "transport/io/shm/doorbell.h"
+#include "transport/io/shm/ring.h"
 
 enum {
 	ROUNDS = 5000,

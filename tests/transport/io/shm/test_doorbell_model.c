@@ -2,7 +2,7 @@
 /* test_doorbell_model.c - nobody sleeps over a packet, in any order of what the processes
  * do.
  *
- * doorbell.c and the two ends of the ring are compiled for the machine of tso.h and
+ * The doorbell and the two ends of the ring are compiled for the machine of tso.h and
  * called here as a back end calls them. Each rule of the protocol is then broken, to see
  * that the search would have found that.
  */
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "transport/io/shm/doorbell.h"
+#include "transport/io/shm/ring.h"
 #include "transport/io/shm/ring_layout.h"
 #include "tso.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* timeout_scale.c - see timeout_scale.h. */
-#include "timeout_scale.h"
+/* clock.c - see clock.h. */
+#include "clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
 #include "rocin/dev_cfg.h"
-#include "transport/io/host/sentence.h"
 
 int rn_timeout_scale_read(uint32_t *scale, char *err, size_t err_len)
 {
