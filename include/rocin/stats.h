@@ -17,79 +17,99 @@
 #include "rocin/gid.h"
 
 /* clang-format off */
-/*    symbol               name                            what it counts */
+/* REPORTED: when the counter is incremented while a packet is received, a capture gets a
+ * diagnostic about that packet. QUIET: the counter is not about the packet, or there is a
+ * more precise diagnostic, or the core does not count it.
+ */
+/*    symbol                 name                             report, what it counts */
 #define RN_STATS(X) \
-	X(RX_PACKETS,          "rcvd_pkts",                    "packets taken from the wire")                    \
-	X(RX_BYTES,            "rcvd_bytes",                   "bytes from BTH to ICRC taken from the wire")     \
-	X(TX_PACKETS,          "sent_pkts",                    "packets given to the wire")                      \
-	X(TX_BYTES,            "sent_bytes",                   "bytes from BTH to ICRC given to the wire")       \
-	X(RX_WRITE_REQUESTS,   "rx_write_requests",            "RDMA WRITE messages received")                   \
-	X(RX_READ_REQUESTS,    "rx_read_requests",             "RDMA READ requests received")                    \
-	X(RX_ATOMIC_REQUESTS,  "rx_atomic_requests",           "atomic requests received")                       \
-	X(RX_SENDS,            "rdma_recvs",                   "SEND messages received")                         \
-	X(TX_SENDS,            "rdma_sends",                   "SEND messages completed")                        \
-	X(DUPLICATE_REQUEST,   "duplicate_request",            "requests received again")                        \
-	X(OUT_OF_SEQUENCE,     "out_of_sequence",              "requests beyond the expected PSN")               \
-	X(PACKET_SEQ_ERR,      "packet_seq_err",               "NAK-PSN-sequence-error received")                \
-	X(IMPLIED_NAK_SEQ_ERR, "implied_nak_seq_err",          "READ or atomic responses found missing")         \
-	X(LOCAL_ACK_TIMEOUT,   "local_ack_timeout_err",        "local ACK timer expired")                        \
-	X(RNR_NAK_RX,          "rnr_nak_retry_err",            "RNR NAK received")                               \
-	X(RNR_NAK_TX,          "sent_rnr_nak",                 "RNR NAK sent: no receive was posted")            \
-	X(SEQ_NAK_TX,          "sent_seq_nak",                 "NAK-PSN-sequence-error sent")                    \
-	X(RETRY_EXCEEDED,      "retry_exceeded_err",           "work requests failed: transport retries used up") \
-	X(RNR_RETRY_EXCEEDED,  "retry_rnr_exceeded_err",       "work requests failed: RNR retries used up")      \
-	X(RETRANSMITTED,       "retransmitted_pkts",           "request packets sent again")                     \
-	X(ACK_COALESCED,       "ack_coalesced",                "acknowledgements saved by one that covers them") \
-	X(RESP_LOCAL_LENGTH,   "resp_local_length_error",      "receives too short for their message")           \
-	X(RESP_REMOTE_ACCESS,  "resp_remote_access_errors",    "NAK-remote-access-error sent")                   \
-	X(RESP_INVALID_REQ,    "resp_invalid_request",         "NAK-invalid-request sent")                       \
-	X(RESP_OP_ERR,         "resp_remote_op_errors",        "NAK-remote-operational-error sent")              \
-	X(REQ_REMOTE_ACCESS,   "req_remote_access_errors",     "NAK-remote-access-error received")               \
-	X(REQ_REMOTE_INVALID,  "req_remote_invalid_request",   "NAK-invalid-request received")                   \
-	X(REQ_REMOTE_OP,       "req_remote_op_errors",         "NAK-remote-operational-error received")          \
-	X(REQ_CQE_ERR,         "req_cqe_error",                "send completions with an error other than flush") \
-	X(REQ_CQE_FLUSH,       "req_cqe_flush_error",          "send completions flushed")                       \
-	X(RESP_CQE_ERR,        "resp_cqe_error",               "receive completions with an error other than flush") \
-	X(RESP_CQE_FLUSH,      "resp_cqe_flush_error",         "receive completions flushed")                    \
-	X(CQ_OVERRUN,          "cq_overrun",                   "completions lost because their CQ was full")     \
-	X(RX_ICRC,             "rx_icrc_encapsulated",         "packets dropped: wrong ICRC")                    \
-	X(RX_ICRC_SOLVED,      "rx_icrc_solved",               "packets accepted after solving for the IPv4 identification") \
-	X(RX_SHORT,            "rx_short",                     "packets dropped: shorter than their headers")    \
-	X(RX_BAD_TVER,         "rx_bad_tver",                  "packets dropped: transport version not 0")       \
-	X(RX_BAD_OPCODE,       "rx_bad_opcode",                "packets dropped: opcode unknown or not of the QP's transport") \
-	X(RX_UNKNOWN_QP,       "rx_unknown_qp",                "packets dropped: no such QP here")               \
-	X(RX_BAD_STATE,        "rx_bad_state",                 "packets dropped: QP state does not receive")     \
-	X(RX_BAD_PKEY,         "bad_pkey",                     "packets dropped: P_Key mismatch")                \
-	X(RX_BAD_QKEY,         "qkey_viol",                    "packets dropped: Q_Key mismatch")                \
-	X(RX_BAD_SOURCE,       "rx_bad_source",                "packets dropped: addresses are not the QP's path") \
-	X(RX_DROPPED,          "rx_dropped",                   "packets dropped as the transport rules say (UC, UD, duplicates, stale responses)") \
-	X(RX_NO_RECV,          "rx_no_recv",                   "UC or UD messages dropped: no receive posted or too short") \
-	X(LOCAL_TX_PACKETS,    "local_sent_pkts",              "packets sent through shared memory, of sent_pkts")\
-	X(LOCAL_TX_BYTES,      "local_sent_bytes",             "bytes sent through shared memory, of sent_bytes")\
-	X(LOCAL_RX_PACKETS,    "local_rcvd_pkts",              "packets received through shared memory, of rcvd_pkts")\
-	X(LOCAL_RX_BYTES,      "local_rcvd_bytes",             "bytes received through shared memory, of rcvd_bytes")\
-	X(LOCAL_TX_NO_ICRC,    "local_sent_bare_pkts",         "packets without ICRC, of local_sent_pkts")       \
-	X(LOCAL_SPOILT,        "local_spoilt",                 "local wires given up because the peer broke their rules")\
-	X(LOCAL_RENEWED,       "local_renewed",                "times that another local wire was asked for: the last was lost, and the peer is there still")\
-	X(TX_DROPPED,          "tx_dropped",                   "packets that the socket refused")                \
-	X(TX_TOO_LONG,         "tx_too_long",                  "packets dropped: longer than the way to their destination carries") \
-	X(SOCK_OVERFLOW,       "rx_sock_overflow",             "packets that the kernel dropped: receive buffer full") \
-	X(ICMP_REFUSED,        "icmp_refused",                 "times that a silent peer turned out to refuse packets, as ICMP says") \
-	X(FAULT_DROPPED,       "fault_dropped",                "packets dropped on purpose by fault injection")  \
-	X(MEM_FAULT,           "mem_fault",                    "accesses to registered memory that is gone")     \
-	X(RECORD_LOST,         "record_lost",                  "calls that a recording lacks: its disk was full, or its file made shorter")\
-	X(NP_ECN_MARKED,       "np_ecn_marked_roce_packets",   "packets received that a switch has marked (CE)")  \
-	X(NP_CNP_SENT,         "np_cnp_sent",                  "congestion notifications sent")                  \
-	X(RP_CNP_HANDLED,      "rp_cnp_handled",               "congestion notifications received for a queue pair") \
-	X(RP_CNP_IGNORED,      "rp_cnp_ignored",               "congestion notifications dropped: congestion control is off")
+	X(RX_PACKETS,            "rcvd_pkts",                     QUIET,    "packets taken from the wire") \
+	X(RX_BYTES,              "rcvd_bytes",                    QUIET,    "bytes from BTH to ICRC taken from the wire") \
+	X(TX_PACKETS,            "sent_pkts",                     QUIET,    "packets given to the wire") \
+	X(TX_BYTES,              "sent_bytes",                    QUIET,    "bytes from BTH to ICRC given to the wire") \
+	X(RX_WRITE_REQUESTS,     "rx_write_requests",             QUIET,    "RDMA WRITE messages received") \
+	X(RX_READ_REQUESTS,      "rx_read_requests",              QUIET,    "RDMA READ requests received") \
+	X(RX_ATOMIC_REQUESTS,    "rx_atomic_requests",            QUIET,    "atomic requests received") \
+	X(RX_SENDS,              "rdma_recvs",                    QUIET,    "SEND messages received") \
+	X(TX_SENDS,              "rdma_sends",                    QUIET,    "SEND messages completed") \
+	X(DUPLICATE_REQUEST,     "duplicate_request",             REPORTED, "requests received again") \
+	X(OUT_OF_SEQUENCE,       "out_of_sequence",               REPORTED, "requests beyond the expected PSN") \
+	X(PACKET_SEQ_ERR,        "packet_seq_err",                REPORTED, "NAK-PSN-sequence-error received") \
+	X(IMPLIED_NAK_SEQ_ERR,   "implied_nak_seq_err",           REPORTED, "READ or atomic responses found missing") \
+	X(LOCAL_ACK_TIMEOUT,     "local_ack_timeout_err",         REPORTED, "local ACK timer expired") \
+	X(RNR_NAK_RX,            "rnr_nak_retry_err",             REPORTED, "RNR NAK received") \
+	X(RNR_NAK_TX,            "sent_rnr_nak",                  QUIET,    "RNR NAK sent: no receive was posted") \
+	X(SEQ_NAK_TX,            "sent_seq_nak",                  QUIET,    "NAK-PSN-sequence-error sent") \
+	X(RETRY_EXCEEDED,        "retry_exceeded_err",            REPORTED, "work requests failed: transport retries used up") \
+	X(RNR_RETRY_EXCEEDED,    "retry_rnr_exceeded_err",        REPORTED, "work requests failed: RNR retries used up") \
+	X(RETRANSMITTED,         "retransmitted_pkts",            QUIET,    "request packets sent again") \
+	X(ACK_COALESCED,         "ack_coalesced",                 QUIET,    "acknowledgements saved by one that covers them") \
+	X(RESP_LOCAL_LENGTH,     "resp_local_length_error",       QUIET,    "receives too short for their message") \
+	X(RESP_REMOTE_ACCESS,    "resp_remote_access_errors",     QUIET,    "NAK-remote-access-error sent") \
+	X(RESP_INVALID_REQ,      "resp_invalid_request",          QUIET,    "NAK-invalid-request sent") \
+	X(RESP_OP_ERR,           "resp_remote_op_errors",         QUIET,    "NAK-remote-operational-error sent") \
+	X(REQ_REMOTE_ACCESS,     "req_remote_access_errors",      REPORTED, "NAK-remote-access-error received") \
+	X(REQ_REMOTE_INVALID,    "req_remote_invalid_request",    REPORTED, "NAK-invalid-request received") \
+	X(REQ_REMOTE_OP,         "req_remote_op_errors",          REPORTED, "NAK-remote-operational-error received") \
+	X(REQ_CQE_ERR,           "req_cqe_error",                 QUIET,    "send completions with an error other than flush") \
+	X(REQ_CQE_FLUSH,         "req_cqe_flush_error",           QUIET,    "send completions flushed") \
+	X(RESP_CQE_ERR,          "resp_cqe_error",                QUIET,    "receive completions with an error other than flush") \
+	X(RESP_CQE_FLUSH,        "resp_cqe_flush_error",          QUIET,    "receive completions flushed") \
+	X(CQ_OVERRUN,            "cq_overrun",                    REPORTED, "completions lost because their CQ was full") \
+	X(RX_ICRC,               "rx_icrc_encapsulated",          REPORTED, "packets dropped: wrong ICRC") \
+	X(RX_ICRC_SOLVED,        "rx_icrc_solved",                REPORTED, "packets accepted after solving for the IPv4 identification") \
+	X(RX_SHORT,              "rx_short",                      REPORTED, "packets dropped: shorter than their headers") \
+	X(RX_BAD_TVER,           "rx_bad_tver",                   REPORTED, "packets dropped: transport version not 0") \
+	X(RX_BAD_OPCODE,         "rx_bad_opcode",                 REPORTED, "packets dropped: opcode unknown or not of the QP's transport") \
+	X(RX_UNKNOWN_QP,         "rx_unknown_qp",                 REPORTED, "packets dropped: no such QP here") \
+	X(RX_BAD_STATE,          "rx_bad_state",                  REPORTED, "packets dropped: QP state does not receive") \
+	X(RX_BAD_PKEY,           "bad_pkey",                      REPORTED, "packets dropped: P_Key mismatch") \
+	X(RX_BAD_QKEY,           "qkey_viol",                     REPORTED, "packets dropped: Q_Key mismatch") \
+	X(RX_BAD_SOURCE,         "rx_bad_source",                 REPORTED, "packets dropped: addresses are not the QP's path") \
+	X(RX_DROPPED,            "rx_dropped",                    REPORTED, "packets dropped as the transport rules say (UC, UD, duplicates, stale responses)") \
+	X(RX_NO_RECV,            "rx_no_recv",                    REPORTED, "UC or UD messages dropped: no receive posted or too short") \
+	X(LOCAL_TX_PACKETS,      "local_sent_pkts",               QUIET,    "packets sent through shared memory, of sent_pkts") \
+	X(LOCAL_TX_BYTES,        "local_sent_bytes",              QUIET,    "bytes sent through shared memory, of sent_bytes") \
+	X(LOCAL_RX_PACKETS,      "local_rcvd_pkts",               QUIET,    "packets received through shared memory, of rcvd_pkts") \
+	X(LOCAL_RX_BYTES,        "local_rcvd_bytes",              QUIET,    "bytes received through shared memory, of rcvd_bytes") \
+	X(LOCAL_TX_NO_ICRC,      "local_sent_bare_pkts",          QUIET,    "packets without ICRC, of local_sent_pkts") \
+	X(LOCAL_SPOILT,          "local_spoilt",                  QUIET,    "local wires given up because the peer broke their rules") \
+	X(LOCAL_RENEWED,         "local_renewed",                 QUIET,    "times that another local wire was asked for: the last was lost, and the peer is there still") \
+	X(TX_DROPPED,            "tx_dropped",                    QUIET,    "packets that the socket refused") \
+	X(TX_TOO_LONG,           "tx_too_long",                   QUIET,    "packets dropped: longer than the way to their destination carries") \
+	X(SOCK_OVERFLOW,         "rx_sock_overflow",              QUIET,    "packets that the kernel dropped: receive buffer full") \
+	X(ICMP_REFUSED,          "icmp_refused",                  QUIET,    "times that a silent peer turned out to refuse packets, as ICMP says") \
+	X(FAULT_DROPPED,         "fault_dropped",                 QUIET,    "packets dropped on purpose by fault injection") \
+	X(MEM_FAULT,             "mem_fault",                     REPORTED, "accesses to registered memory that is gone") \
+	X(RECORD_LOST,           "record_lost",                   QUIET,    "calls that a recording lacks: its disk was full, or its file made shorter") \
+	X(NP_ECN_MARKED,         "np_ecn_marked_roce_packets",    REPORTED, "packets received that a switch has marked (CE)") \
+	X(NP_CNP_SENT,           "np_cnp_sent",                   QUIET,    "congestion notifications sent") \
+	X(RP_CNP_HANDLED,        "rp_cnp_handled",                REPORTED, "congestion notifications received for a queue pair") \
+	X(RP_CNP_IGNORED,        "rp_cnp_ignored",                REPORTED, "congestion notifications dropped: congestion control is off")
 
 enum rn_stat {
-#define X(sym, name, help) RN_STAT_##sym,
+#define X(sym, name, report, help) RN_STAT_##sym,
 	RN_STATS(X)
 #undef X
 	RN_STAT_COUNT
 };
 /* clang-format on */
+
+/* Is the counter reported to a capture, as said above? */
+static inline bool rn_stat_is_reported(enum rn_stat stat)
+{
+	enum {
+		QUIET = false,
+		REPORTED = true
+	};
+	static const bool reported[] = {
+#define X(sym, name, report, help) (report),
+		RN_STATS(X)
+#undef X
+	};
+
+	return reported[stat];
+}
 
 /* Names and descriptions of the counters, for people. */
 extern const char *const rn_stat_name[RN_STAT_COUNT];

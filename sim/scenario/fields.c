@@ -112,7 +112,7 @@ const struct rn_scn_word rn_scn_events[] = {
 };
 
 const struct rn_scn_word rn_scn_counters[] = {
-#define X(symbol, name, help) { name, RN_STAT_##symbol },
+#define X(symbol, name, report, help) { name, RN_STAT_##symbol },
 	RN_STATS(X)
 #undef X
 		{ NULL, 0 },

@@ -20,30 +20,12 @@ static void report_diagnostic(const struct rn_dev *dev,
 		dev->diagnostic(dev->diagnostic_ctx, diagnostic, rx);
 }
 
-/* Returns true if no diagnostic is made for this counter, because the counter is not
- * about the packet being received, or because there is a more precise diagnostic.
- */
-static bool is_silent(enum rn_stat stat)
-{
-	static const bool silent[RN_STAT_COUNT] = {
-		[RN_STAT_RETRANSMITTED] = true,	     [RN_STAT_ACK_COALESCED] = true,
-		[RN_STAT_RESP_LOCAL_LENGTH] = true,  [RN_STAT_REQ_CQE_ERR] = true,
-		[RN_STAT_REQ_CQE_FLUSH] = true,	     [RN_STAT_RESP_CQE_ERR] = true,
-		[RN_STAT_RESP_CQE_FLUSH] = true,     [RN_STAT_NP_CNP_SENT] = true,
-		[RN_STAT_RNR_NAK_TX] = true,	     [RN_STAT_SEQ_NAK_TX] = true,
-		[RN_STAT_RESP_REMOTE_ACCESS] = true, [RN_STAT_RESP_INVALID_REQ] = true,
-		[RN_STAT_RESP_OP_ERR] = true,
-	};
-
-	return silent[stat];
-}
-
 void rn_diagnostic_counted(struct rn_dev *dev, enum rn_stat stat)
 {
 	const struct rn_diagnostic diagnostic = { .kind = RN_DIAGNOSTIC_COUNTED,
 						  .code = stat };
 
-	if (dev->arriving && !is_silent(stat))
+	if (dev->arriving)
 		report_diagnostic(dev, &diagnostic, dev->arriving);
 }
 
@@ -115,12 +97,12 @@ void rn_diagnostic_nak(struct rn_qp *qp, uint8_t syndrome, struct rn_psn psn)
 
 /* clang-format off */
 const char *const rn_stat_name[RN_STAT_COUNT] = {
-#define X(sym, name, help) [RN_STAT_##sym] = (name),
+#define X(sym, name, report, help) [RN_STAT_##sym] = (name),
 	RN_STATS(X)
 #undef X
 };
 const char *const rn_stat_help[RN_STAT_COUNT] = {
-#define X(sym, name, help) [RN_STAT_##sym] = (help),
+#define X(sym, name, report, help) [RN_STAT_##sym] = (help),
 	RN_STATS(X)
 #undef X
 };

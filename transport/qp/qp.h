@@ -510,8 +510,8 @@ static inline void rn_call_leave(struct rn_call *const *shown)
 	})
 
 /* ------------------------------------------------------ counting and scheduling */
-/* Called with each counter that is incremented, to report to a capture those that are
- * about the packet being received; in diagnostic.c.
+/* Called with each counter that is incremented and is to be reported to a capture, if it
+ * is about the packet being received; in diagnostic.c.
  */
 void rn_diagnostic_counted(struct rn_dev *dev, enum rn_stat stat);
 
@@ -522,7 +522,7 @@ static inline void rn_count(struct rn_dev *dev, enum rn_stat stat)
 	 */
 	__atomic_store_n(&dev->cfg.stats[stat], dev->cfg.stats[stat] + 1,
 			 __ATOMIC_RELAXED);
-	if (stat > RN_STAT_TX_SENDS && dev->diagnostic)
+	if (rn_stat_is_reported(stat) && dev->diagnostic)
 		rn_diagnostic_counted(dev, stat);
 }
 
