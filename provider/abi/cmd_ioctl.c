@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_ioctl.c - answers to the ioctls that libibverbs sends to the kernel. */
-#include "cmd_ioctl.h"
+#include "driver_abi.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* driver_abi.h - the private interface between libibverbs and its drivers.
+/* driver_abi.h - the private interface between libibverbs and its drivers, and what the
+ * plugin has for it: operations, and answers to ioctls.
  *
  * libibverbs has no public header for drivers, and its private one changes between
  * releases. This file and library.h are the only places that know the private layouts.
@@ -181,5 +182,51 @@ void rnp_abi_mark_qp_ex(const struct rnp_abi *abi, union rnp_abi_qp *qp);
 
 /* Returns the name of an operation, such as "poll_cq", for messages and tests. */
 const char *rnp_abi_op_name(enum rnp_op op);
+
+/* ---- The verbs operations of the plugin ---- */
+
+/* While there are fault rules about verbs calls, the contexts of the device use other
+ * versions of the operations, which ask the rules first and then do the same.
+ */
+
+/* Returns the table of all operations but free_context(). @count: out: entries. */
+const struct rnp_abi_op *rnp_ops(unsigned *count);
+
+/* Returns the versions of operations that ask the fault rules first. @count:
+ * out: entries.
+ */
+const struct rnp_abi_op *rnp_fault_ops(unsigned *count);
+
+/* ---- Answers to the ioctls that libibverbs sends to the kernel ---- */
+
+/* Under `rocin run` the preloaded library answers them. Where that library is not loaded,
+ * or libibverbs was loaded in a way that bypasses it, the ioctl would go to /dev/null,
+ * and libibverbs would use an uninitialised number as completion channel. So each opening
+ * of a device checks that ioctls are answered, and if they are not, the plugin answers
+ * them itself.
+ */
+
+/**
+ * rnp_cmd_ensure() - Make sure that requests on @cmd_fd are answered
+ * @verbs:	Handle of the loaded libibverbs
+ * @err:	Out on failure: error text
+ *
+ * Sends a probe through the reference to ioctl() that libibverbs uses. If there is no
+ * answer, that reference is redirected to the plugin, once per process.
+ *
+ * Return: 0, or -ENOSYS if the requests would stay unanswered.
+ */
+int rnp_cmd_ensure(void *verbs, int cmd_fd, char *err, size_t err_len);
+
+/**
+ * rnp_got_find() - Find the slot of the GOT through which a library calls a function
+ * @handle:	Handle of the calling library, from dlopen()
+ * @symbol:	Name of the function
+ *
+ * Return: address of the slot, which holds the address of the function (or of the code
+ *	   that binds it at the first call); NULL if the library does not import it or the
+ *	   processor is neither x86-64 nor aarch64.
+ */
+void **rnp_got_find(void *handle, const char *symbol);
 
 #endif /* RNP_DRIVER_ABI_H */

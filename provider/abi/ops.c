@@ -9,7 +9,7 @@
  * rnp_set_errno() themselves. So do the verbs that post, for speed; if they succeed,
  * errno may have changed.
  */
-#include "ops.h"
+#include "driver_abi.h"
 
 #include <assert.h>
 

@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd_ioctl.h"
 #include "driver_abi.h"
-#include "ops.h"
 #include "provider/verbs/provider.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"

@@ -21,7 +21,7 @@
 #ifndef RNP_RAW_SOCKET_H
 #define RNP_RAW_SOCKET_H
 
-#include "flow_steer.h"
+#include "flow.h"
 #include "rocin/types.h"
 
 struct rn_dev;

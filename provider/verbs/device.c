@@ -2,7 +2,7 @@
 /* device.c - object numbers and limits of a device, which all contexts of the process
  * share, and queries of the device. Every limit that a query returns is enforced.
  */
-#include "device.h"
+#include "provider.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "library.h"
-#include "provider.h"
 #include "provider/engine/engine.h"
 #include "rocin/mr.h"
 #include "rocin/netdev.h"

@@ -28,22 +28,98 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "device.h"
 #include "event.h"
 #include "library.h"
 #include "provider/engine/engine.h"
 #include "provider/engine/pcie.h"
-#include "provider/raw/flow_steer.h"
-#include "provider/raw/rss.h"
+#include "provider/raw/flow.h"
 #include "rocin/cqe.h"
 #include "rocin/mr.h"
 #include "rocin/work_request.h"
 
 struct rn_qp_attr;
 struct rn_srq;
+struct rnp_hca; /* object numbers and limits of a device, which all its contexts share */
 struct rnp_wr_list;
 
 /* --------------------------------------------------------- the device and its events */
+/* List of the open XRC domains of all contexts; guarded by the engine lock. See srq.c. */
+LIST_HEAD(rnp_xrc_domains, rnp_xrc_domain);
+
+/* Limits that ibv_query_device() reports and that are enforced here or in the core. */
+enum {
+	RNP_SRQ_MAX = 32768,
+	/* half of the QPNs of a process: the others may be waiting for reuse */
+	RNP_QP_MAX = 32768,
+	RNP_CQ_MAX = 65536,
+	RNP_PD_MAX = 65536,
+	RNP_AH_MAX = 65536,
+	RNP_MR_MAX = 1 << 20,
+	RNP_MCAST_GRP_MAX = 256, /* multicast groups, each of which needs a socket */
+	RNP_MCAST_QP_MAX = 256,	 /* QPs in one group */
+	RNP_MW_MAX = 1 << 20,
+	RNP_WQ_MAX = 16384, /* a quarter of the QPNs of a process */
+	RNP_RWQ_TABLE_MAX = 16384,
+	RNP_RWQ_TABLE_LOG_MAX = 9, /* log2 of 512 entries */
+	RNP_COMP_VECTORS = 1,
+	/* most CQEs, and microseconds, for which an event may be delayed */
+	RNP_CQ_MOD_MAX = 65535,
+	RNP_RATE_MIN = 1000, /* kbps; a smaller limit is probably a mistake in the unit */
+	RNP_RATE_MAX = 100000000,
+	RNP_DM_BYTES = 256 << 10, /* bytes of device memory of all contexts together */
+};
+
+enum rnp_hca_kind {
+	RNP_HCA_AH,
+	RNP_HCA_QP,
+	RNP_HCA_SRQ,
+	RNP_HCA_CQ,
+	RNP_HCA_PD,
+	RNP_HCA_MR,
+	RNP_HCA_MCAST_GRP,
+	RNP_HCA_MW,
+	RNP_HCA_WQ,
+	RNP_HCA_RWQ_TABLE,
+	RNP_HCA_KINDS
+};
+
+/**
+ * rnp_hca_open() - Share or create this process's device
+ * @ibdev:	Name such as "rocin0"
+ * @owner:	The context, as for rnp_engine_get()
+ * @engine:	Out: the engine of the device
+ * @err:	Out on failure: error text
+ *
+ * Return: the device (reference taken), or NULL with errno.
+ */
+struct rnp_hca *rnp_hca_open(const char *ibdev, const struct rnp_engine_hooks *hooks,
+			     void *owner, struct rnp_engine **engine, char *err,
+			     size_t err_len);
+
+/* Drops @owner's reference to device and engine. In a fork() child nothing shared
+ * is touched.
+ */
+void rnp_hca_close(struct rnp_hca *hca, void *owner);
+
+/* Counts one more object of a kind, and enlarges the core's tables if needed. Engine lock
+ * held. Return: 0, or -ENOMEM at the advertised limit or without memory.
+ */
+int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind);
+void rnp_hca_remove(struct rnp_hca *hca, enum rnp_hca_kind kind);
+
+/* Reserves device memory. Engine lock held. Return: 0, or -ENOMEM if less is left. */
+int rnp_hca_take_dm(struct rnp_hca *hca, uint64_t bytes);
+void rnp_hca_give_dm(struct rnp_hca *hca, uint64_t bytes);
+
+/* Return numbers that no existing object has. Engine lock held. */
+uint32_t rnp_hca_new_dm(struct rnp_hca *hca);
+uint32_t rnp_hca_new_pd(struct rnp_hca *hca);
+uint32_t rnp_hca_new_key(struct rnp_hca *hca);
+uint32_t rnp_hca_new_srqn(struct rnp_hca *hca);
+uint32_t rnp_hca_new_xrcd(struct rnp_hca *hca);
+
+struct rnp_xrc_domains *rnp_hca_xrc_domains(struct rnp_hca *hca);
+
 /* The writing side of a completion channel that at least one CQ uses. */
 struct rnp_channel {
 	LIST_ENTRY(rnp_channel) link;
@@ -328,7 +404,7 @@ struct rnp_qp {
 /* ---------------------------------------------------------------- receive work queues A
  * work queue is implemented by a hidden raw packet QP with the same number that only
  * receives. A QP with an indirection table has no queues of its own and no state: frames
- * that match its flow rules go to a work queue of the table (rss.h).
+ * that match its flow rules go to a work queue of the table (flow.h).
  */
 
 struct rnp_wq {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "provider.h"
-#include "provider/raw/flow_spec.h"
+#include "provider/raw/flow.h"
 #include "provider/raw/raw_socket.h"
 #include "rocin/queue_pair.h"
 

@@ -9,7 +9,7 @@
 #include <infiniband/verbs.h>
 #include <stddef.h>
 
-#include "provider/raw/flow_spec.h"
+#include "provider/raw/flow.h"
 #include "provider/raw/frame.h"
 #include "rocin/raw_packet.h"
 #include "script.h"

@@ -20,7 +20,6 @@
 
 #include <cmocka.h>
 
-#include "provider/abi/cmd_ioctl.h"
 #include "provider/abi/driver_abi.h"
 
 static void *verbs;

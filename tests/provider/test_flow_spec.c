@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_flow_spec.c - flow rules as a program gives them. */
-#include "provider/raw/flow_spec.h"
+#include "provider/raw/flow.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_flow_steer.c - which queue pairs get a frame. */
-#include "provider/raw/flow_steer.h"
+#include "provider/raw/flow.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "frames.h"
-#include "provider/raw/rss.h"
+#include "provider/raw/flow.h"
 
 static const uint8_t key[RNP_TOEPLITZ_KEY_LEN] = {
 	0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67,

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "provider/raw/rss.h"
+#include "provider/raw/flow.h"
 #include "provider/verbs/provider.h"
 
 /* ----------------------------------------------------- what could not be made */

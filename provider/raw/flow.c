@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* flow_spec.c - parses the flow rules that programs pass to ibv_create_flow(). */
-#include "flow_spec.h"
+/* flow.c - which queue pairs get a frame: parses flow rules, applies them, and spreads
+ * frames over queues (RSS).
+ */
+#include "flow.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
+/* ---------------------------------------------------------- rules of programs */
 enum {
 	FLOW_LABEL_MAX = 0xfffff,
 	IP4_FLAGS = RNP_IP4_DONT_FRAG | RNP_IP4_MORE_FRAG,
@@ -305,4 +309,204 @@ int rnp_flow_spec_parse(const struct ibv_flow_attr *attr, struct rnp_rule *rule,
 		return -EINVAL;
 	*counters = r.counters;
 	return 0;
+}
+
+/* ------------------------------------------------------- receive side scaling */
+
+uint32_t rnp_toeplitz(const uint8_t key[RNP_TOEPLITZ_KEY_LEN], const uint8_t *data,
+		      size_t len)
+{
+	/* 32 bits of the key, from the position of the current input bit on. */
+	uint32_t window = (uint32_t)key[0] << 24 | (uint32_t)key[1] << 16 |
+			  (uint32_t)key[2] << 8 | key[3];
+	uint32_t hash = 0;
+
+	assert(len <= RNP_TOEPLITZ_INPUT_MAX);
+	for (size_t i = 0; i < len; i++) {
+		for (int bit = 7; bit >= 0; bit--) {
+			if (data[i] >> bit & 1)
+				hash ^= window;
+			window = window << 1 | (key[i + 4] >> bit & 1);
+		}
+	}
+	return hash;
+}
+
+struct input {
+	uint8_t byte[RNP_TOEPLITZ_INPUT_MAX];
+	size_t len;
+};
+
+static void append(struct input *in, bool wanted, const uint8_t *field, size_t len)
+{
+	if (!wanted)
+		return;
+	assert(in->len + len <= sizeof(in->byte));
+	memcpy(in->byte + in->len, field, len);
+	in->len += len;
+}
+
+uint32_t rnp_rss_hash(const struct rnp_rss *rss, const struct rnp_frame_view *view)
+{
+	const struct rnp_flow_fields *f = &view->field;
+	uint32_t fields = 0;
+	struct input in = { .len = 0 };
+
+	if (view->layers & RNP_LAYER_IP4)
+		fields |= RNP_RSS_IP4;
+	if (view->layers & RNP_LAYER_IP6)
+		fields |= RNP_RSS_IP6;
+	if (view->layers & RNP_LAYER_TCP && !(view->layers & RNP_LAYER_FRAGMENT))
+		fields |= RNP_RSS_TCP;
+	if (view->layers & RNP_LAYER_UDP && !(view->layers & RNP_LAYER_FRAGMENT))
+		fields |= RNP_RSS_UDP;
+	fields &= rss->fields;
+	append(&in, fields & RNP_RSS_SRC_IP4, f->ip4_src, sizeof(f->ip4_src));
+	append(&in, fields & RNP_RSS_DST_IP4, f->ip4_dst, sizeof(f->ip4_dst));
+	append(&in, fields & RNP_RSS_SRC_IP6, f->ip6_src, sizeof(f->ip6_src));
+	append(&in, fields & RNP_RSS_DST_IP6, f->ip6_dst, sizeof(f->ip6_dst));
+	append(&in, fields & (RNP_RSS_SRC_PORT_TCP | RNP_RSS_SRC_PORT_UDP), f->src_port,
+	       sizeof(f->src_port));
+	append(&in, fields & (RNP_RSS_DST_PORT_TCP | RNP_RSS_DST_PORT_UDP), f->dst_port,
+	       sizeof(f->dst_port));
+	return rnp_toeplitz(rss->key, in.byte, in.len);
+}
+
+void *rnp_rss_choose(const struct rnp_rss *rss, const struct rnp_frame_view *view)
+{
+	return rss->table[rnp_rss_hash(rss, view) & (rss->size - 1)];
+}
+
+/* ------------------------------------------------------------- applying rules */
+
+struct visit {
+	struct rnp_steer *steer;
+	struct rnp_frame_view view;
+	size_t len;
+	rnp_deliver_fn *deliver;
+	void *arg;
+	unsigned delivered;
+};
+
+void rnp_steer_init(struct rnp_steer *s)
+{
+	TAILQ_INIT(&s->rules);
+	s->frames = 0;
+}
+
+static uint32_t stage_of(const struct rnp_rule *rule)
+{
+	uint32_t within = rule->kind == RNP_RULE_NORMAL ? rule->priority : 0;
+
+	return (uint32_t)rule->kind << 16 | within;
+}
+
+void rnp_steer_add(struct rnp_steer *s, struct rnp_rule *rule)
+{
+	struct rnp_rule *other;
+
+	rule->served = 0;
+	TAILQ_FOREACH(other, &s->rules, link)
+	{
+		if (stage_of(other) <= stage_of(rule))
+			continue;
+		TAILQ_INSERT_BEFORE(other, rule, link);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&s->rules, rule, link);
+}
+
+void rnp_steer_remove(struct rnp_steer *s, struct rnp_rule *rule)
+{
+	TAILQ_REMOVE(&s->rules, rule, link);
+}
+
+bool rnp_steer_is_empty(const struct rnp_steer *s)
+{
+	return TAILQ_EMPTY(&s->rules);
+}
+
+static bool applies(const struct rnp_rule *rule, const struct rnp_frame_view *view)
+{
+	switch (rule->kind) {
+	case RNP_RULE_NORMAL:
+		return rnp_flow_matches(&rule->match, view);
+	case RNP_RULE_MC_DEFAULT:
+		return rnp_frame_is_multicast(view);
+	case RNP_RULE_SNIFFER:
+	case RNP_RULE_ALL_DEFAULT:
+		break;
+	}
+	return true;
+}
+
+/* Has another rule given this frame to the QP already? */
+static bool is_served(const struct rnp_steer *s, const void *qp)
+{
+	const struct rnp_rule *rule;
+
+	TAILQ_FOREACH(rule, &s->rules, link)
+	if (rule->qp == qp && rule->served == s->frames)
+		return true;
+	return false;
+}
+
+static void serve(struct visit *v, struct rnp_rule *rule)
+{
+	void *qp = rule->qp;
+
+	if (is_served(v->steer, rule->qp))
+		return;
+	rule->served = v->steer->frames;
+	v->delivered++;
+	if (rule->rss)
+		qp = rnp_rss_choose(rule->rss, &v->view);
+	v->deliver(v->arg, qp, rule->tag);
+}
+
+static void count_match(const struct visit *v, const struct rnp_rule *rule)
+{
+	if (!rule->tally)
+		return;
+	rule->tally->frames++;
+	rule->tally->bytes += v->len;
+}
+
+static bool ends_here(const struct rnp_rule *rule)
+{
+	return rule->kind != RNP_RULE_SNIFFER && !rule->dont_trap;
+}
+
+/* Applies the rules of the stage that begins with @first. Return: first rule of the next
+ * stage; NULL: the frame is not passed to further stages.
+ */
+static struct rnp_rule *pass_stage(struct visit *v, struct rnp_rule *first)
+{
+	struct rnp_rule *rule, *end = first;
+	bool dropped = false, ended = false;
+
+	for (; end && stage_of(end) == stage_of(first); end = TAILQ_NEXT(end, link)) {
+		if (!applies(end, &v->view))
+			continue;
+		count_match(v, end);
+		dropped |= end->drop;
+		ended |= ends_here(end);
+	}
+	for (rule = first; rule != end && !dropped; rule = TAILQ_NEXT(rule, link))
+		if (applies(rule, &v->view))
+			serve(v, rule);
+	return dropped || ended ? NULL : end;
+}
+
+unsigned rnp_steer_frame(struct rnp_steer *s, const uint8_t *frame, size_t len,
+			 rnp_deliver_fn *deliver, void *arg)
+{
+	struct visit v = { .steer = s, .len = len, .deliver = deliver, .arg = arg };
+	struct rnp_rule *rule = TAILQ_FIRST(&s->rules);
+
+	s->frames++;
+	rnp_frame_parse(&v.view, frame, len);
+	while (rule)
+		rule = pass_stage(&v, rule);
+	return v.delivered;
 }
