@@ -11,6 +11,7 @@
 #include "rocin/stats.h"
 #include "rocin/transport.h"
 #include "trace_points.h"
+#include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/log.h"
 
 static_assert(sizeof(struct rn_flow) == 40, "compared as bytes: no padding");
@@ -47,16 +48,13 @@ static void count_dropped(struct rnp_tx_batch *s, uint32_t packets)
 static void count_too_long(struct rnp_tx_batch *s, uint32_t packets)
 {
 	uint64_t *n = &s->stats[RN_STAT_TX_TOO_LONG];
-	const struct rn_gid *dst = &s->label.flow.dst;
-	bool ipv4 = rn_gid_is_ipv4(dst);
-	char text[INET6_ADDRSTRLEN];
+	char text[RN_GID_TEXT_MAX];
 
-	if (*n == 0 && inet_ntop(ipv4 ? AF_INET : AF_INET6, dst->raw + (ipv4 ? 12 : 0),
-				 text, sizeof(text)))
+	if (*n == 0)
 		rn_log(RN_LOG_WARN,
 		       "a packet of %u bytes is too long for the way to %s: the path MTU "
 		       "of its queue pair is more than the network carries now",
-		       s->seg_len, text);
+		       s->seg_len, rn_gid_text(&s->label.flow.dst, text));
 	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
 }
 

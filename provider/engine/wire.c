@@ -334,8 +334,7 @@ static void log_refusal(struct rnp_engine *e, int err)
 	struct rnp_icmp_probe *k = &e->icmp_probe;
 	uint64_t *n = &e->stats.page->counter[RN_STAT_ICMP_REFUSED];
 	const char *meaning = rn_icmp_probe_meaning(err);
-	bool is_ipv4 = rn_gid_is_ipv4(&k->peer);
-	char peer[INET6_ADDRSTRLEN] = "?";
+	char peer[RN_GID_TEXT_MAX];
 
 	if (!meaning)
 		return;
@@ -343,9 +342,8 @@ static void log_refusal(struct rnp_engine *e, int err)
 	if (memcmp(&k->said, &k->peer, sizeof(k->peer)) == 0)
 		return;
 	k->said = k->peer;
-	inet_ntop(is_ipv4 ? AF_INET : AF_INET6, k->peer.raw + (is_ipv4 ? 12 : 0), peer,
-		  sizeof(peer));
-	rn_log(RN_LOG_WARN, "%s: %s refuses packets: %s", e->netdev.ibdev, peer, meaning);
+	rn_log(RN_LOG_WARN, "%s: %s refuses packets: %s", e->netdev.ibdev,
+	       rn_gid_text(&k->peer, peer), meaning);
 }
 
 static void read_probe_answer(struct rnp_engine *e)

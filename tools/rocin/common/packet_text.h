@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet_text.h - formats addresses, and RoCEv2 packets as one line with the field names
- * of the specification.
+/* packet_text.h - formats RoCEv2 packets as one line with the field names of the
+ * specification.
  */
 #ifndef RN_PACKET_TEXT_H
 #define RN_PACKET_TEXT_H
 
-#include <arpa/inet.h>
-
 #include "tools/dump/packet.h"
+#include "transport/io/host/gid_sockaddr.h"
 
 enum {
 	RN_PACKET_TEXT_MAX = 400
@@ -27,21 +26,5 @@ bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len);
 
 /* Describes a parsed packet, without its addresses. */
 void rn_packet_words(const struct rn_packet *p, char *text, size_t text_len);
-
-/* ------------------------------------------------------------------------- addresses */
-enum {
-	RN_GID_TEXT_MAX = INET6_ADDRSTRLEN
-};
-
-/* Writes "127.0.0.1" for a mapped IPv4 address, IPv6 notation for others. Returns @text.
- */
-static inline const char *rn_gid_text(const struct rn_gid *gid,
-				      char text[RN_GID_TEXT_MAX])
-{
-	bool v4 = rn_gid_is_ipv4(gid);
-
-	return inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? gid->raw + 12 : gid->raw, text,
-			 RN_GID_TEXT_MAX);
-}
 
 #endif /* RN_PACKET_TEXT_H */

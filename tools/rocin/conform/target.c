@@ -177,17 +177,6 @@ static void read_ancillary(struct msghdr *m, struct rn_flow *flow)
 	}
 }
 
-static struct rn_gid sender_gid(const union rn_sockaddr *from)
-{
-	struct rn_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
-
-	if (from->sa.sa_family == AF_INET)
-		memcpy(gid.raw + 12, &from->in.sin_addr, 4);
-	else
-		memcpy(gid.raw, &from->in6.sin6_addr, sizeof(gid.raw));
-	return gid;
-}
-
 bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p)
 {
 	_Alignas(struct cmsghdr) char control[256];
@@ -204,10 +193,8 @@ bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p)
 	if (n < 0)
 		return false;
 	p->len = (uint32_t)n;
-	/* sin6_port, for IPv6, is at the same offset as sin_port. */
-	p->flow = (struct rn_flow){ .src = sender_gid(&from),
-				    .dst = *gid,
-				    .sport = ntohs(from.in.sin_port) };
+	p->flow = (struct rn_flow){ .dst = *gid };
+	rn_flow_set_source(&p->flow, &from.sa);
 	read_ancillary(&m, &p->flow);
 	return true;
 }

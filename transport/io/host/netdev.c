@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gid_sockaddr.h"
 #include "log.h"
 #include "own_fd.h"
 #include "rocin/gid.h"
@@ -55,14 +56,6 @@ static struct rn_gid gid_from_ipv4(const struct in_addr *addr)
 static bool gid_equal(const struct rn_gid *a, const struct rn_gid *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
-}
-
-static void gid_text(const struct rn_gid *gid, char *text, socklen_t len)
-{
-	if (rn_gid_is_ipv4(gid))
-		inet_ntop(AF_INET, gid->raw + 12, text, len);
-	else
-		inet_ntop(AF_INET6, gid->raw, text, len);
 }
 
 static bool gid_parse(struct rn_gid *gid, const char *text, size_t len)
@@ -152,7 +145,7 @@ static bool is_cleared(const struct rn_gid *want, uint32_t ifindex)
 
 static int add_gid(struct discovery *d, struct rn_netdev *dev, const struct rn_gid *gid)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[RN_GID_TEXT_MAX];
 
 	for (uint32_t i = 0; i < dev->gid_count; i++)
 		if (gid_equal(&dev->gid[i], gid))
@@ -163,9 +156,9 @@ static int add_gid(struct discovery *d, struct rn_netdev *dev, const struct rn_g
 			    (rn_gid_is_link_local(gid) &&
 			     d->devs[i].ifindex != dev->ifindex))
 				continue;
-			gid_text(gid, text, sizeof(text));
 			return rn_fail(d->err, d->err_len, -EINVAL,
-				       "%s is given to two devices", text);
+				       "%s is given to two devices",
+				       rn_gid_text(gid, text));
 		}
 	if (dev->gid_count == RN_GID_MAX)
 		return rn_fail(d->err, d->err_len, -ENOSPC,

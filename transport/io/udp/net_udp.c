@@ -80,24 +80,6 @@ void rn_rx_meta(struct msghdr *msg, struct rn_rx_meta *meta)
 		take_cmsg(c, meta);
 }
 
-void rn_rx_source(const struct sockaddr *from, struct rn_flow *flow)
-{
-	if (from->sa_family == AF_INET) {
-		const struct sockaddr_in *in =
-			(const struct sockaddr_in *)(const void *)from;
-
-		flow->src = (struct rn_gid){ .raw = { [10] = 0xff, [11] = 0xff } };
-		memcpy(flow->src.raw + 12, &in->sin_addr, 4);
-		flow->sport = ntohs(in->sin_port);
-	} else {
-		const struct sockaddr_in6 *in6 =
-			(const struct sockaddr_in6 *)(const void *)from;
-
-		memcpy(flow->src.raw, &in6->sin6_addr, 16);
-		flow->sport = ntohs(in6->sin6_port);
-	}
-}
-
 void rn_rx_split_init(struct rn_rx_split *s, const uint8_t *data, uint32_t len,
 		      uint32_t seg_len)
 {
@@ -620,7 +602,7 @@ static void take_datagram(struct rn_udp *u, const struct datagram *d,
 	u->rx_flow.ifindex = u->ifindex;
 	u->rx_flow.tclass = meta.tclass;
 	u->rx_flow.hop_limit = meta.hop_limit;
-	rn_rx_source(d->msg->msg_name, &u->rx_flow);
+	rn_flow_set_source(&u->rx_flow, d->msg->msg_name);
 	rn_rx_split_init(&u->split, d->data, len, meta.seg_len);
 }
 

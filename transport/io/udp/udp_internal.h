@@ -39,9 +39,6 @@ struct rn_rx_meta {
 
 void rn_rx_meta(struct msghdr *msg, struct rn_rx_meta *meta);
 
-/* Fill in the source of a packet from an IPv4 or IPv6 socket address. */
-void rn_rx_source(const struct sockaddr *from, struct rn_flow *flow);
-
 /* A datagram that is being cut into packets; @next is the offset of the first byte that
  * is not delivered yet.
  */

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/udp/udp_internal.h"
 
 static const struct rn_flow flow;
@@ -87,7 +88,7 @@ static void ipv4_source_becomes_a_mapped_gid(void **state)
 	(void)state;
 	from.sin_addr.s_addr = htonl(0xc0000207);
 	memset(&f, 0x55, sizeof(f));
-	rn_rx_source((const struct sockaddr *)&from, &f);
+	rn_flow_set_source(&f, (const struct sockaddr *)&from);
 	assert_memory_equal(f.src.raw, want, 16);
 	assert_int_equal(f.sport, 0xc001);
 }
