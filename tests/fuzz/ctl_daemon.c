@@ -15,8 +15,7 @@
 #include "tests/kit/hand_over.h"
 #include "tools/rocind/cm/cm.h"
 #include "tools/rocind/net/iface.h"
-#include "tools/rocind/server/client.h"
-#include "tools/rocind/server/watch.h"
+#include "tools/rocind/server/server.h"
 #include "transport/io/rocind/ctl_socket.h"
 
 int __real_socket(int domain, int type, int protocol);

@@ -16,7 +16,6 @@
 #include <cmocka.h>
 
 #include "rocin/gid.h"
-#include "tools/rocind/server/client.h"
 #include "transport/io/rocind/ctl_socket.h"
 
 extern struct rnd_server server;

@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "tools/rocind/net/iface.h"
-#include "tools/rocind/server/watch.h"
-#include "tools/rocind/server/wires.h"
+#include "tools/rocind/server/server.h"
 
 int __wrap_rnd_iface_read(uint32_t ifindex, struct rnd_iface *out);
 ssize_t __real_recv(int fd, void *buf, size_t len, int flags);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "rocin/stats.h"
-#include "tools/rocind/server/faults.h"
+#include "tools/rocind/server/server.h"
 #include "transport/io/capture/capture_ring.h"
 #include "transport/io/host/log.h"
 

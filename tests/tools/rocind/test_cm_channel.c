@@ -22,6 +22,7 @@
 
 #include "rocin/cmdev.h"
 #include "tools/rocind/cm/cm.h"
+#include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/rocind/cm_board.h"
 
 ssize_t __real_getrandom(void *buf, size_t len, unsigned flags);
@@ -580,7 +581,7 @@ static struct program start_program(void)
 	struct program p;
 	int pair[2];
 
-	rnd_gid_text(&gid, netdevs + strlen(netdevs));
+	rn_gid_text(&gid, netdevs + strlen(netdevs));
 	p.channel = open_channel_of(netdevs);
 	p.addr = (struct sockaddr_in6){ 0 };
 	memcpy(&sin.sin_addr, gid.raw + 12, sizeof(sin.sin_addr));

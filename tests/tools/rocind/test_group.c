@@ -13,12 +13,11 @@
 #include <unistd.h>
 
 #include "tools/rocind/net/group.h"
-#include "tools/rocind/net/steer.h"
 
 int __real_bind(int fd, const struct sockaddr *addr, socklen_t len);
 int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t len);
-void __real_rnd_steer_program(struct sock_filter *prog, unsigned slot_count);
-void __wrap_rnd_steer_program(struct sock_filter *prog, unsigned slot_count);
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 ssize_t __real_recv(int fd, void *buf, size_t len, int flags);
 ssize_t __wrap_recv(int fd, void *buf, size_t len, int flags);
@@ -47,10 +46,11 @@ int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t len)
 	return rc;
 }
 
-void __wrap_rnd_steer_program(struct sock_filter *prog, unsigned slot_count)
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
-	note('s');
-	__real_rnd_steer_program(prog, slot_count);
+	if (level == SOL_SOCKET && name == SO_ATTACH_REUSEPORT_CBPF)
+		note('s');
+	return __real_setsockopt(fd, level, name, value, len);
 }
 
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)

@@ -16,7 +16,6 @@
 
 #include "tools/rocind/net/route.h"
 #include "tools/rocind/server/server.h"
-#include "tools/rocind/server/watch.h"
 
 enum {
 	FLOOD = 100, /* more than is read in one go */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_port_owner.c - which process owns a port, by what the kernel says of its sockets.
  */
-#include "tools/rocind/net/port_owner.h"
+#include "tools/rocind/net/group.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_process.c - what rocind changes of itself before it does anything. */
-#include "tools/rocind/server/process.h"
+#include "tools/rocind/server/server.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_steer.c - the steering program against the rule in words, for every slot. */
-#include "tools/rocind/net/steer.h"
+#include "tools/rocind/net/group.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>

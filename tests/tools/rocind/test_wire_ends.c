@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tools/rocind/server/wires.h"
+#include "tools/rocind/server/server.h"
 
 /* One with a device that takes wires. */
 static struct guest with_device(unsigned first, unsigned count)

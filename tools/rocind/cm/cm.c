@@ -21,7 +21,6 @@
 #include "rocin/gsi.h"
 #include "rocin/netdev.h"
 #include "rocin/wire.h"
-#include "tools/rocind/net/clock.h"
 #include "tools/rocind/net/route.h"
 #include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "rocin/cmdev.h"
-#include "tools/rocind/net/clock.h"
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/ctl_socket.h"
 

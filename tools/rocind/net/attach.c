@@ -9,8 +9,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "iface.h"
+#include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
 
 enum {
@@ -69,7 +69,7 @@ static void remove_user(struct rnd_group *group)
 	assert(group->users);
 	if (--group->users)
 		return;
-	group->idle_from = rnd_now();
+	group->idle_from = rn_clock(CLOCK_MONOTONIC);
 	if (group->idle_from < group->groups->idle_from)
 		group->groups->idle_from = group->idle_from;
 }
@@ -206,7 +206,8 @@ static int reach_group(struct rnd_group *group, unsigned slot)
 int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t scope,
 		   char *err, size_t err_len)
 {
-	const struct wanted w = { gid, scope, rnd_now() + RN_MSEC(BIND_WAIT_MS) };
+	const struct wanted w = { gid, scope,
+				  rn_clock(CLOCK_MONOTONIC) + RN_MSEC(BIND_WAIT_MS) };
 	struct rnd_group *group;
 	int rc = get_group(groups, &w, &group, err, err_len);
 
@@ -221,7 +222,8 @@ int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t
 static int get_groups(struct rnd_groups *groups, struct rnd_attachment *a, char *err,
 		      size_t err_len)
 {
-	struct wanted w = { .deadline = rnd_now() + RN_MSEC(BIND_WAIT_MS) };
+	struct wanted w = { .deadline =
+				    rn_clock(CLOCK_MONOTONIC) + RN_MSEC(BIND_WAIT_MS) };
 	int rc = 0;
 
 	for (uint32_t i = 0; i < a->gid_count && rc == 0; i++) {

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* group.c - opens and closes the SO_REUSEPORT group of sockets of a device address. */
+/* group.c - opens and closes the SO_REUSEPORT group of sockets of a device address;
+ * writes the BPF program that chooses the socket of a packet; says who has the port
+ * instead.
+ */
 #include "group.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "port_owner.h"
 #include "rocin/gid.h"
-#include "steer.h"
+#include "transport/io/host/clock.h"
+#include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/log.h"
 
 enum {
@@ -32,28 +38,222 @@ enum {
 		1 << 16,
 };
 
-void rnd_gid_text(const struct rn_gid *gid, char text[INET6_ADDRSTRLEN])
+/* ---- Steering by the destination QPN ---- */
+
+#define QPN_MASK 0xffffffu
+#define QPN_MULTICAST 0xffffffu
+#define QPN_FIRST_ORDINARY 256u
+#define SLOT_MASK 0xffu
+
+void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
+		       unsigned slot_count)
 {
-	if (rn_gid_is_ipv4(gid))
-		inet_ntop(AF_INET, gid->raw + 12, text, INET6_ADDRSTRLEN);
-	else
-		inet_ntop(AF_INET6, gid->raw, text, INET6_ADDRSTRLEN);
+	enum {
+		TO_ROCIND = RND_STEER_PROGRAM_LEN - 1
+	};
+	/* Offset of a jump from @at to the instruction that chooses slot 0; BPF counts it
+	 * from the next instruction.
+	 */
+#define ELSE_ROCIND(at) ((uint8_t)(TO_ROCIND - (at)-1))
+	const struct sock_filter text[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, RND_BTH_LEN, 0, ELSE_ROCIND(1)),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, QPN_MASK),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, QPN_MULTICAST, ELSE_ROCIND(4), 0),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, QPN_FIRST_ORDINARY, 0,
+			 ELSE_ROCIND(5)),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SLOT_MASK),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, slot_count, ELSE_ROCIND(7), 0),
+		BPF_STMT(BPF_RET | BPF_A, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+#undef ELSE_ROCIND
+
+	static_assert(RN_ARRAY_SIZE(text) == RND_STEER_PROGRAM_LEN, "length as promised");
+	for (unsigned i = 0; i < RND_STEER_PROGRAM_LEN; i++)
+		prog[i] = text[i];
 }
 
-socklen_t rnd_sockaddr(union rnd_sockaddr *sa, const struct rn_gid *gid, uint32_t scope)
+enum rn_rocind_drop rnd_steer_reason(const uint8_t *payload, size_t len)
 {
-	memset(sa, 0, sizeof(*sa));
-	if (rn_gid_is_ipv4(gid)) {
-		sa->v4.sin_family = AF_INET;
-		sa->v4.sin_port = htons(RN_ROCE_PORT);
-		memcpy(&sa->v4.sin_addr, gid->raw + 12, 4);
-		return sizeof(sa->v4);
+	uint32_t qpn;
+
+	if (len < RND_BTH_LEN)
+		return RN_ROCIND_DROP_SHORT;
+	qpn = (uint32_t)payload[5] << 16 | (uint32_t)payload[6] << 8 | payload[7];
+	if (qpn == 0)
+		return RN_ROCIND_DROP_QP0;
+	if (qpn == 1)
+		return RN_ROCIND_DROP_QP1;
+	if (qpn == QPN_MULTICAST)
+		return RN_ROCIND_DROP_MULTICAST;
+	if (qpn < QPN_FIRST_ORDINARY)
+		return RN_ROCIND_DROP_RESERVED;
+	return RN_ROCIND_DROP_UNKNOWN_SLOT;
+}
+
+/* ---- Which process has bound the port, from /proc ---- */
+
+/* A socket listed in /proc/net/udp or udp6 that has the port. */
+struct entry {
+	bool found;
+	unsigned uid;
+	unsigned long inode; /* 0: the socket belongs to the kernel */
+};
+
+/* Parses an address, which the kernel prints as 32-bit words in host byte order,
+ * in hexadecimal.
+ */
+static bool parse_address(const char *hex, struct rn_gid *gid)
+{
+	static const struct rn_gid mapped = { .raw = { [10] = 0xff, [11] = 0xff } };
+	unsigned words = strlen(hex) == 8 ? 1 : 4;
+
+	*gid = mapped;
+	for (unsigned i = 0; i < words; i++) {
+		uint32_t word;
+
+		if (sscanf(hex + 8 * (size_t)i, "%8x", &word) != 1)
+			return false;
+		memcpy(gid->raw + (words == 1 ? 12 : 4 * (size_t)i), &word, sizeof(word));
 	}
-	sa->v6.sin6_family = AF_INET6;
-	sa->v6.sin6_port = htons(RN_ROCE_PORT);
-	sa->v6.sin6_scope_id = scope;
-	memcpy(&sa->v6.sin6_addr, gid->raw, 16);
-	return sizeof(sa->v6);
+	return true;
+}
+
+/* Would a socket bound to @theirs prevent a bind to @ours? The IPv6 wildcard also
+ * receives IPv4 packets, unless the socket has IPV6_V6ONLY.
+ */
+static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours)
+{
+	static const struct rn_gid any6;
+	static const struct rn_gid any4 = { .raw = { [10] = 0xff, [11] = 0xff } };
+
+	return memcmp(theirs, ours, sizeof(*ours)) == 0 ||
+	       memcmp(theirs, &any6, sizeof(any6)) == 0 ||
+	       (rn_gid_is_ipv4(ours) && memcmp(theirs, &any4, sizeof(any4)) == 0);
+}
+
+/* Finds the socket in the way in one table of /proc/net; of several, the one that was
+ * opened first: in a group of another rocind that is rocind's own socket, not one of
+ * a client.
+ */
+static struct entry search_table(const char *table, const struct rn_gid *ours)
+{
+	struct entry first = { 0 };
+	FILE *f = fopen(table, "re");
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		struct entry entry = { .found = true };
+		char address[33];
+		struct rn_gid theirs;
+		unsigned port;
+
+		if (sscanf(line,
+			   "%*d: %32[0-9A-Fa-f]:%x %*x:%*x %*x %*x:%*x %*x:%*x %*x %u "
+			   "%*d "
+			   "%lu",
+			   address, &port, &entry.uid, &entry.inode) == 4 &&
+		    port == RN_ROCE_PORT && parse_address(address, &theirs) &&
+		    is_in_the_way(&theirs, ours) &&
+		    (!first.found || entry.inode < first.inode))
+			first = entry;
+	}
+	if (f)
+		fclose(f);
+	return first;
+}
+
+static bool has_descriptor(const char *pid, unsigned long inode)
+{
+	char path[300], want[64], link[64];
+	bool found = false;
+	struct dirent *fd;
+	DIR *dir;
+
+	snprintf(want, sizeof(want), "socket:[%lu]", inode);
+	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
+	dir = opendir(path);
+	while (dir && !found && (fd = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), fd->d_name, link, sizeof(link) - 1);
+
+		if (len > 0) {
+			link[len] = '\0';
+			found = strcmp(link, want) == 0;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static void read_name(const char *pid, char *name, size_t name_len)
+{
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(name, (int)name_len, f))
+		snprintf(name, name_len, "?");
+	name[strcspn(name, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+static bool name_process(unsigned long inode, char *who, size_t who_len)
+{
+	DIR *proc = opendir("/proc");
+	bool found = false;
+	struct dirent *d;
+
+	while (proc && !found && (d = readdir(proc))) {
+		char name[32];
+
+		if (!isdigit((unsigned char)d->d_name[0]) ||
+		    !has_descriptor(d->d_name, inode))
+			continue;
+		read_name(d->d_name, name, sizeof(name));
+		snprintf(who, who_len, "process %.20s (%s)", d->d_name, name);
+		found = true;
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+static void describe(const struct rn_gid *gid, char *who, size_t who_len)
+{
+	struct entry entry = search_table("/proc/net/udp6", gid);
+
+	if (!entry.found && rn_gid_is_ipv4(gid))
+		entry = search_table("/proc/net/udp", gid);
+	if (!entry.found)
+		snprintf(who, who_len, "another program");
+	else if (entry.inode == 0)
+		snprintf(who, who_len, "the kernel (a device of the module rdma_rxe?)");
+	else if (!name_process(entry.inode, who, who_len))
+		snprintf(who, who_len, "a process of user %u", entry.uid);
+}
+
+int rnd_port_owner_explain(const struct rn_gid *gid, char *err, size_t err_len)
+{
+	char who[96], address[RN_GID_TEXT_MAX], hint[RN_GID_TEXT_MAX + 8] = "IF:ADDRESS";
+	struct rn_gid next = *gid;
+
+	describe(gid, who, sizeof(who));
+	rn_gid_text(gid, address);
+	if (rn_gid_is_ipv4(gid) && gid->raw[12] == 127) {
+		next.raw[15] = gid->raw[15] % 250 + 1;
+		memcpy(hint, "lo:", 4);
+		rn_gid_text(&next, hint + 3);
+	}
+	return rn_fail(
+		err, err_len, -EADDRINUSE,
+		"UDP port %d of %s is held by %s; stop it or choose another address "
+		"with --netdev %s",
+		RN_ROCE_PORT, address, who, hint);
 }
 
 /* ---- Sockets ---- */
@@ -111,19 +311,19 @@ enum manner {
 /* Returns a bound socket with SO_REUSEPORT and without SO_REUSEADDR, or -errno. */
 static int open_group_socket(const struct rnd_group *group, enum manner manner)
 {
-	union rnd_sockaddr sa;
-	socklen_t len = rnd_sockaddr(&sa, &group->gid, group->scope);
-	int fd = socket(sa.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	union rn_sockaddr sa;
+	socklen_t len = rn_gid_sockaddr(&sa, &group->gid, RN_ROCE_PORT, group->scope);
+	int fd = socket(sa.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int rc;
 
 	if (fd < 0)
 		return -errno;
-	rc = set_options(fd, sa.any.sa_family);
+	rc = set_options(fd, sa.sa.sa_family);
 	if (rc == 0 && !set_int(fd, SOL_SOCKET, SO_REUSEPORT, manner == JOIN))
 		rc = -errno;
 	if (rc == 0 && !set_int(fd, SOL_SOCKET, SO_REUSEADDR, manner == BESIDE_LEFTOVERS))
 		rc = -errno;
-	if (rc == 0 && bind(fd, &sa.any, len) < 0)
+	if (rc == 0 && bind(fd, &sa.sa, len) < 0)
 		rc = -errno;
 	if (rc == 0 && !(set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) &&
 			 set_int(fd, SOL_SOCKET, SO_REUSEADDR, 0)))
@@ -164,7 +364,7 @@ static int take_port(struct rnd_group *group, rn_ns deadline)
 			fd = open_group_socket(group, BESIDE_LEFTOVERS);
 		else
 			return fd;
-		if (fd != -EADDRINUSE || rnd_now() >= deadline)
+		if (fd != -EADDRINUSE || rn_clock(CLOCK_MONOTONIC) >= deadline)
 			return fd;
 		poll(NULL, 0, BIND_RETRY_MS);
 	}
@@ -172,9 +372,9 @@ static int take_port(struct rnd_group *group, rn_ns deadline)
 
 static int explain(const struct rnd_group *group, int rc, char *err, size_t err_len)
 {
-	char address[INET6_ADDRSTRLEN];
+	char address[RN_GID_TEXT_MAX];
 
-	rnd_gid_text(&group->gid, address);
+	rn_gid_text(&group->gid, address);
 	if (rc == -EADDRINUSE)
 		return rnd_port_owner_explain(&group->gid, err, err_len);
 	if (rc == -EADDRNOTAVAIL)
@@ -299,14 +499,13 @@ static void put_cmsg(struct msghdr *msg, int level, int type, int value)
 bool rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
 		    const uint8_t *pkt, size_t len)
 {
-	union rnd_sockaddr sa;
+	union rn_sockaddr sa;
 	union control control = { 0 };
 	struct iovec iov = { (void *)pkt, len };
 	struct msghdr msg = {
 		.msg_name = &sa,
-		.msg_namelen = rnd_sockaddr(
-			&sa, &flow->dst,
-			rn_gid_is_link_local(&flow->dst) ? flow->ifindex : 0),
+		.msg_namelen =
+			rn_gid_sockaddr_on(&sa, &flow->dst, RN_ROCE_PORT, flow->ifindex),
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = &control,
@@ -347,23 +546,10 @@ static void read_control(struct msghdr *msg, struct rn_flow *flow)
 	}
 }
 
-static void read_name(const union rnd_sockaddr *sa, struct rn_flow *flow)
-{
-	if (sa->any.sa_family == AF_INET) {
-		flow->src = (struct rn_gid){ .raw = { [10] = 0xff, 0xff } };
-		memcpy(&flow->src.raw[12], &sa->v4.sin_addr, 4);
-		flow->sport = ntohs(sa->v4.sin_port);
-	} else {
-		memcpy(flow->src.raw, &sa->v6.sin6_addr, sizeof(flow->src.raw));
-		flow->sport = ntohs(sa->v6.sin6_port);
-		flow->ifindex = sa->v6.sin6_scope_id;
-	}
-}
-
 ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room)
 {
-	union rnd_sockaddr sa = { 0 };
+	union rn_sockaddr sa = { 0 };
 	/* A third value, besides the two above, is the number of packets that the socket
 	 * lost (SO_RXQ_OVFL).
 	 */
@@ -383,7 +569,9 @@ ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 	if (len < 0)
 		return -1;
 	*flow = (struct rn_flow){ .dst = group->gid, .ifindex = group->scope };
-	read_name(&sa, flow);
+	rn_flow_set_source(flow, &sa.sa);
+	if (sa.sa.sa_family == AF_INET6)
+		flow->ifindex = sa.in6.sin6_scope_id;
 	read_control(&msg, flow);
 	return len;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* group.h - a device address: its group of SO_REUSEPORT sockets on port 4791.
+/* group.h - a device address: its group of SO_REUSEPORT sockets on port 4791, and the
+ * rule by which the kernel chooses one of them.
  *
  * sock[i] is the socket with index i in the kernel's group, and the steering program
  * returns this index. So sockets are only added at the end, and rocind keeps each of them
@@ -19,10 +20,12 @@
 #ifndef RND_GROUP_H
 #define RND_GROUP_H
 
-#include <netinet/in.h>
+#include <linux/filter.h>
+#include <sys/types.h>
 
 #include "rocin/gid.h"
 #include "transport/io/rocind/ctl.h"
+#include "transport/io/rocind/rocind_client.h"
 
 struct rn_flow;
 
@@ -46,16 +49,6 @@ struct rnd_group {
 	rn_ns idle_from; /* time at which the last user left */
 	struct rnd_groups *groups;
 };
-
-/* A local address and port in the form that the kernel expects. */
-union rnd_sockaddr {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-socklen_t rnd_sockaddr(union rnd_sockaddr *sa, const struct rn_gid *gid, uint32_t scope);
-void rnd_gid_text(const struct rn_gid *gid, char text[INET6_ADDRSTRLEN]);
 
 /**
  * rnd_group_open() - Bind to port 4791 of an address
@@ -101,5 +94,40 @@ ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 void rnd_group_drain(const struct rnd_group *group, unsigned slot);
 
 void rnd_group_close(struct rnd_group *group);
+
+/* ---- Steering ---- */
+
+/* The rule that decides which process gets a packet: as a BPF program, and as
+ * the reason for a packet at slot 0.
+ *
+ * QPN = counter << 8 | slot. Slot 0 is rocind: it gets datagrams that are no RoCEv2
+ * packets, packets for the special QPs, and packets for a slot that has no socket.
+ */
+
+enum {
+	RND_STEER_PROGRAM_LEN = 10, /* number of instructions */
+	/* Length of a BTH in bytes; its destination QPN is the low 24 bits of the 32-bit
+	 * word at offset 4.
+	 */
+	RND_BTH_LEN = 12,
+};
+
+/* Writes the program for an SO_REUSEPORT group with @slot_count sockets (1..256). The
+ * kernel runs it on the UDP payload and delivers to the socket whose index it returns.
+ */
+void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
+		       unsigned slot_count);
+
+/* Returns the reason why a packet came to slot 0. @len is the length of the packet; only
+ * the first min(@len, RND_BTH_LEN) bytes are read.
+ */
+enum rn_rocind_drop rnd_steer_reason(const uint8_t *payload, size_t len);
+
+/* ---- Who has bound the port, if it cannot be bound; for an error message ---- */
+
+/* Writes "UDP port 4791 of ADDRESS is held by WHO; stop it or ...". WHO comes from /proc,
+ * as far as that is readable. Always returns -EADDRINUSE.
+ */
+int rnd_port_owner_explain(const struct rn_gid *gid, char *err, size_t err_len);
 
 #endif /* RND_GROUP_H */

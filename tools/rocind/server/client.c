@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* client.c - a connection to rocind: reads requests and answers them. */
-#include "client.h"
+#include "server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,13 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "faults.h"
 #include "tools/rocind/cm/cm.h"
-#include "tools/rocind/net/clock.h"
 #include "tools/rocind/ucma/ucma.h"
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/ctl_socket.h"
-#include "watch.h"
 
 #ifndef SO_PEERPIDFD
 /* Linux 6.5 and later. The number is the same on all architectures except sparc

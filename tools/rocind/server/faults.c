@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* faults.c - keeps the fault rules and their counts, and sends the rules to clients. */
-#include "faults.h"
+#include "server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 
 #include "rocin/stats.h"
 #include "tools/rocind/cm/cm.h"
-#include "tools/rocind/net/clock.h"
 #include "transport/io/fault/fault_rules.h"
 #include "transport/io/host/log.h"
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process.h"
 #include "server.h"
 #include "transport/io/host/log.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* process.c - makes this process an independent daemon. */
-#include "process.h"
+#include "server.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -17,18 +17,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "faults.h"
 #include "rocin/gid.h"
 #include "rocin/gsi.h"
 #include "tools/rocind/cm/cm.h"
-#include "tools/rocind/net/clock.h"
-#include "tools/rocind/net/steer.h"
+#include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/ctl_socket.h"
 #include "transport/io/rocind/rocind_conn.h"
 #include "transport/io/rocind/runtime_dir.h"
-#include "watch.h"
 
 /* ---- Socket activation ---- */
 
@@ -209,9 +205,9 @@ static void on_group_open(void *ctx, struct rnd_group *group)
 {
 	struct rnd_server *server = ctx;
 	struct rnd_slot0 *slot0 = calloc(1, sizeof(*slot0));
-	char address[INET6_ADDRSTRLEN];
+	char address[RN_GID_TEXT_MAX];
 
-	rnd_gid_text(&group->gid, address);
+	rn_gid_text(&group->gid, address);
 	rn_log(RN_LOG_INFO, "port %d of %s is ours", RN_ROCE_PORT, address);
 	if (!slot0)
 		/* packets then stay unread in the socket's buffer and are not counted */
@@ -230,9 +226,9 @@ static void on_group_close(void *ctx, struct rnd_group *group)
 {
 	struct rnd_server *server = ctx;
 	struct rnd_slot0 **at = &server->slot0;
-	char address[INET6_ADDRSTRLEN];
+	char address[RN_GID_TEXT_MAX];
 
-	rnd_gid_text(&group->gid, address);
+	rn_gid_text(&group->gid, address);
 	rn_log(RN_LOG_INFO, "port %d of %s is given back", RN_ROCE_PORT, address);
 	for (; *at; at = &(*at)->next) {
 		struct rnd_slot0 *slot0 = *at;

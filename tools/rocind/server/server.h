@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* server.h - the server of rocind, which has one thread and one epoll set.
+/* server.h - the server of rocind: its state, the clients that are connected to it, and
+ * what it does for them. It has one thread and one epoll set.
  *
  * Only one event at a time is read from epoll, because the function that handles it may
  * free any source, and a second event could point to a freed one.
@@ -10,11 +11,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "rocin/types.h"
 #include "tools/rocind/net/attach.h"
 #include "tools/rocind/net/iface.h"
+#include "transport/io/host/clock.h"
+#include "transport/io/rocind/ctl_socket.h"
 #include "transport/io/rocind/rocind_client.h"
 
 struct rnd_server;
+
+/* The time of rocind. */
+static inline rn_ns rnd_now(void)
+{
+	return rn_clock(CLOCK_MONOTONIC);
+}
 
 /* A descriptor that rocind waits for. */
 struct rnd_source {
@@ -25,7 +35,7 @@ struct rnd_source {
 	void (*on_ready)(void *ctx); /* may free the source */
 };
 
-struct rnd_client; /* declared in client.h */
+struct rnd_client;
 struct rnd_slot0;
 struct rnd_faults;
 struct rnd_cm; /* declared in cm.h */
@@ -63,7 +73,7 @@ struct rnd_server {
 	 * that one, so the client still exists at the end.
 	 */
 	struct rnd_client *stop_asked_by;
-	struct rnd_faults *faults; /* NULL: no fault rules were ever set; see faults.h */
+	struct rnd_faults *faults; /* NULL: no fault rules were ever set */
 };
 
 /**
@@ -129,5 +139,189 @@ bool rnd_is_activated(void);
  *	with an error text if it is not the socket that clients connect to.
  */
 int rnd_activation_take(const char *dir, const char *name, char *err, size_t err_len);
+
+/* ---- The process ---- */
+
+/* Detaches the process from its terminal and its parent. Redirects standard error to
+ * standard input, which is a pipe to the parent. Closes every descriptor above the
+ * standard ones except @keep_fd (-1: none). Resets inherited signal dispositions, signal
+ * mask, processor affinity and real-time class. Changes to the root directory. A log file
+ * with a relative name must be opened earlier.
+ */
+void rnd_process_detach(int keep_fd);
+
+/* Prepares a process in the background or foreground: new files are private to the user,
+ * SIGPIPE is ignored, and the limit of descriptors is raised to the hard limit.
+ */
+void rnd_process_prepare(void);
+
+/* ---- Captures ---- */
+
+/* Which client captures which devices, and the rings in shared memory between them.
+ *
+ * rocind makes a ring for each pair of a capture and a device, and passes it to both
+ * processes, but never reads it. rocind itself counts as a captured device, named rocind,
+ * for the packets of QP1, which it sends and receives. A device that attaches later gets
+ * its rings then. What a device has written to a ring before its process ended can still
+ * be read by the capture.
+ *
+ * A client that does not read its events loses its connection, but not during a call of
+ * these functions: none of them frees a client.
+ */
+
+/* The devices that a client captures; all zeros: none. */
+struct rnd_taps {
+	bool is_open;
+	struct rn_ctl_capture what;
+};
+
+/* Opens a capture for the client, of the devices that @what selects. Returns 0; or
+ * -EALREADY, -EBUSY or -EINVAL with an error text in @err.
+ */
+int rnd_taps_open(struct rnd_client *client, const struct rn_ctl_capture *what, char *err,
+		  size_t err_len);
+
+/* Connects the capture with all devices. To be called after its request was answered. */
+void rnd_taps_begin(struct rnd_client *client);
+
+/* Connects the device with all captures. To be called when the client has attached it. */
+void rnd_taps_attached(struct rnd_client *client);
+
+/* Ends the captures of the client's device, and the capture that the client has opened.
+ */
+void rnd_taps_close(struct rnd_client *client);
+
+/* ---- Local wires ---- */
+
+/* A local wire is a shared-memory link between two processes that rocind serves.
+ *
+ * rocind makes the memory and passes it to both processes, but never reads it. A local
+ * wire connects one address of each process. It ends when one of the processes ends or
+ * loses its address, or when one of them reports it as broken. After such a report the
+ * two addresses get no other local wire.
+ *
+ * A client that does not read its events loses its connection, but not during a call of
+ * these functions: none of them frees a client.
+ */
+
+struct rnd_wire;
+
+/* The local wires of a process; zero-initialized. */
+struct rnd_wires {
+	struct rnd_wire
+		*wire[RN_CTL_WIRES_MAX]; /* by bit in the doorbell page; NULL: free */
+	/* Index at which the search for a free entry of `wire' starts. */
+	unsigned next;
+	bool is_open; /* page_fd and event_fd are open */
+	/* Doorbell page of the process, and the eventfd that wakes it. */
+	int page_fd, event_fd;
+};
+
+/* Makes a local wire that a client has asked for. Notifies both clients of it, or tells
+ * this client that it gets none.
+ */
+void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends);
+
+/* Ends a local wire that the client has reported as broken, and notifies the client at
+ * the other end.
+ */
+void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
+
+/* Ends all wires of the client, which gives up its slot, or only those of its address
+ * @idx. Notifies the clients at the other ends.
+ */
+void rnd_wires_close(struct rnd_client *client);
+void rnd_wires_close_gid(struct rnd_client *client, unsigned idx);
+
+/* ---- Clients ---- */
+
+/* A connection to rocind: its requests, the slot that its process holds, and its end. */
+
+struct rnd_client {
+	struct rnd_client *next;
+	struct rnd_server *server;
+	struct rnd_source sock;
+	/* pidfd, which becomes readable when the process dies. Closing the connection
+	 * would not show that if a fork child keeps a copy of the socket. -1: the kernel
+	 * is too old for it.
+	 */
+	struct rnd_source pidfd;
+	uint64_t id;
+	int32_t pid;
+	/* the client has sent a hello with our protocol version; only such clients keep
+	 * rocind running
+	 */
+	bool is_greeted;
+	struct rnd_attachment attachment;
+	struct rnd_wires wires; /* local wires of the attachment */
+	struct rnd_taps taps;
+};
+
+/* Accepts a new connection. Closes @fd on failure, or if the process belongs to
+ * another user.
+ */
+void rnd_client_accept(struct rnd_server *server, int fd);
+
+/* Releases the slot and frees the client. */
+void rnd_client_close(struct rnd_client *client);
+
+/* Sends an event. A client whose socket buffer is full, because it does not read, is
+ * closed. Returns true if the client still exists.
+ */
+bool rnd_client_tell(struct rnd_client *client, const void *msg, int fd);
+
+/* ---- Fault rules ---- */
+
+/* rocind stores fault rules for future clients and sends them to present ones.
+ *
+ * rocind passes the text on unchanged, as a sealed memfd. It parses the rules only for
+ * the packets that it sends and receives itself, those of QP1 (cm/cm.h).
+ */
+
+/* Are any rules set? rocind does not end as long as there are, even without clients. */
+bool rnd_faults_are_set(const struct rnd_server *server);
+
+/* Replaces the rules by those in the memfd of @pkt, which this function takes over. Sends
+ * them to every attached client except @client, which gets an answer from the caller.
+ * Returns 0; -EAGAIN (the rules have changed since @client read them); -EINVAL (no sealed
+ * text of at most RN_FAULT_TEXT_MAX - 1 bytes); -ENOMEM; with an error text in @err.
+ */
+int rnd_faults_set(struct rnd_client *client, struct rn_ctl_packet *pkt, char *err,
+		   size_t err_len);
+
+/* Sends @client the rules and their counts in processes that have ended. Returns 0, or
+ * -errno of rn_ctl_send().
+ */
+int rnd_faults_answer(const struct rnd_client *client);
+
+/* Sends the rules to a client that is about to attach. Returns 0, or -errno of
+ * rn_ctl_send().
+ */
+int rnd_faults_greet(const struct rnd_client *client);
+
+/* Adds the counts in the client's stats page to those kept here. To be called before the
+ * client is closed.
+ */
+void rnd_faults_gather(struct rnd_client *client);
+
+/* Frees the rules when rocind ends. */
+void rnd_faults_free(struct rnd_server *server);
+
+/* ---- Changes of addresses and links ---- */
+
+/* Returns a socket that becomes readable when an interface or address changes, or -errno.
+ */
+int rnd_watch_open(void);
+
+/* Called when the socket is readable: compares the present state with what each client
+ * knows, and reports the differences. It does not rely on single messages, so a lost
+ * message does no harm.
+ */
+void rnd_watch_changed(struct rnd_server *server);
+
+/* Reports changes to one client, which may be closed by the call. Called after the client
+ * has attached, because what it knows may be out of date.
+ */
+void rnd_watch_update(struct rnd_client *client);
 
 #endif /* RND_SERVER_H */

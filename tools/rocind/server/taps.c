@@ -2,7 +2,7 @@
 /* taps.c - captures: makes a ring in shared memory for each captured device and passes it
  * to the capturing process and the captured one.
  */
-#include "taps.h"
+#include "server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client.h"
 #include "tools/rocind/cm/cm.h"
 #include "transport/io/capture/capture_ring.h"
 #include "transport/io/capture/net_capture.h"

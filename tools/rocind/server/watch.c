@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* watch.c - compares interfaces with what clients know, and tells the clients of changes.
  */
-#include "watch.h"
+#include "server.h"
 
 #include <errno.h>
 #include <libmnl/libmnl.h>
@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client.h"
 #include "tools/rocind/cm/cm.h"
 #include "tools/rocind/net/iface.h"
 #include "transport/io/host/log.h"

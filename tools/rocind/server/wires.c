@@ -2,7 +2,7 @@
 /* wires.c - makes and ends local wires: shared-memory links between two processes of
  * this machine.
  */
-#include "wires.h"
+#include "server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "tools/rocind/net/clock.h"
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/ctl_socket.h"
 #include "transport/io/shm/ring.h"
