@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "rocin/gid.h"
+#include "rocin/wire.h"
 #include "transport/io/host/clock.h"
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/log.h"
@@ -40,8 +41,6 @@ enum {
 
 /* ---- Steering by the destination QPN ---- */
 
-#define QPN_MASK 0xffffffu
-#define QPN_MULTICAST 0xffffffu
 #define QPN_FIRST_ORDINARY 256u
 #define SLOT_MASK 0xffu
 
@@ -57,10 +56,10 @@ void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
 #define ELSE_ROCIND(at) ((uint8_t)(TO_ROCIND - (at)-1))
 	const struct sock_filter text[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, RND_BTH_LEN, 0, ELSE_ROCIND(1)),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, RN_BTH_LEN, 0, ELSE_ROCIND(1)),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, QPN_MASK),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, QPN_MULTICAST, ELSE_ROCIND(4), 0),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, RN_QPN_MASK),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RN_QPN_MULTICAST, ELSE_ROCIND(4), 0),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, QPN_FIRST_ORDINARY, 0,
 			 ELSE_ROCIND(5)),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SLOT_MASK),
@@ -79,14 +78,14 @@ enum rn_rocind_drop rnd_steer_reason(const uint8_t *payload, size_t len)
 {
 	uint32_t qpn;
 
-	if (len < RND_BTH_LEN)
+	if (len < RN_BTH_LEN)
 		return RN_ROCIND_DROP_SHORT;
-	qpn = (uint32_t)payload[5] << 16 | (uint32_t)payload[6] << 8 | payload[7];
+	qpn = rn_get_be24(payload + 5);
 	if (qpn == 0)
 		return RN_ROCIND_DROP_QP0;
-	if (qpn == 1)
+	if (qpn == RN_QPN_GSI)
 		return RN_ROCIND_DROP_QP1;
-	if (qpn == QPN_MULTICAST)
+	if (qpn == RN_QPN_MULTICAST)
 		return RN_ROCIND_DROP_MULTICAST;
 	if (qpn < QPN_FIRST_ORDINARY)
 		return RN_ROCIND_DROP_RESERVED;

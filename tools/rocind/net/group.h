@@ -106,10 +106,6 @@ void rnd_group_close(struct rnd_group *group);
 
 enum {
 	RND_STEER_PROGRAM_LEN = 10, /* number of instructions */
-	/* Length of a BTH in bytes; its destination QPN is the low 24 bits of the 32-bit
-	 * word at offset 4.
-	 */
-	RND_BTH_LEN = 12,
 };
 
 /* Writes the program for an SO_REUSEPORT group with @slot_count sockets (1..256). The
@@ -119,7 +115,7 @@ void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
 		       unsigned slot_count);
 
 /* Returns the reason why a packet came to slot 0. @len is the length of the packet; only
- * the first min(@len, RND_BTH_LEN) bytes are read.
+ * the first min(@len, RN_BTH_LEN) bytes are read.
  */
 enum rn_rocind_drop rnd_steer_reason(const uint8_t *payload, size_t len);
 

@@ -8,8 +8,11 @@
 #ifndef RND_SERVER_H
 #define RND_SERVER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "rocin/types.h"
 #include "tools/rocind/net/attach.h"
@@ -100,19 +103,40 @@ void rnd_server_close(struct rnd_server *server);
  */
 int rnd_server_init(struct rnd_server *server, uint32_t idle_ms);
 
+/* ---- Descriptors that rocind waits for ---- */
+
 /* Adds @source to the epoll set, for input. Returns 0 or -errno. */
-int rnd_server_watch(struct rnd_server *server, struct rnd_source *source);
+static inline int rnd_server_watch(struct rnd_server *server, struct rnd_source *source)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
+
+	if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) < 0)
+		return -errno;
+	source->server = server;
+	return 0;
+}
 
 /* Removes the source from the epoll set; does nothing if it is not in there. Closing the
  * descriptor would not suffice: the kernel would go on reporting events if another
  * process has a copy of the descriptor.
  */
-void rnd_source_forget(struct rnd_source *source);
+static inline void rnd_source_forget(struct rnd_source *source)
+{
+	if (source->server)
+		epoll_ctl(source->server->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+	source->server = NULL;
+}
 
 /* Removes the source from the epoll set and closes its descriptor; does nothing if that
  * is -1.
  */
-void rnd_source_close(struct rnd_source *source);
+static inline void rnd_source_close(struct rnd_source *source)
+{
+	rnd_source_forget(source);
+	if (source->fd >= 0)
+		close(source->fd);
+	source->fd = -1;
+}
 
 /* ---- Socket activation ---- */
 
