@@ -13,8 +13,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "example_file.h"
-
 void example_need(bool ok, const char *what)
 {
 	if (ok)

@@ -90,10 +90,14 @@ void example_raise(struct example_kernel *kernel);
 
 /* Allocates DATA bytes of memory of GPU 0. */
 struct rn_gpu_buffer;
+struct rn_storage_file;
 void example_gpu_memory(struct rn_gpu_buffer *buffer);
 
 /* Waits for the kernels, checks the count and ends the program. */
 void example_end_kernel(const struct rn_gpu_buffer *buffer,
 			const struct example_kernel *kernel) __attribute__((noreturn));
+
+/* Makes a file in memory with DATA bytes that are NEW, and registers it for storage. */
+struct rn_storage_file *example_file(void);
 
 #endif /* RN_EXAMPLE_H */

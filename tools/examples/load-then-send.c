@@ -10,7 +10,6 @@
 #include <rocin/storage.h>
 
 #include "example.h"
-#include "example_file.h"
 
 static void load(struct rn_storage_file *file, void *buffer, bool is_mended)
 {

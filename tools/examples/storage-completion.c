@@ -8,7 +8,6 @@
 #include <rocin/storage.h>
 
 #include "example.h"
-#include "example_file.h"
 
 static void raise_flag(void *kernel)
 {

@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 #include "example.h"
-#include "example_file.h"
 
 int main(int argc, char **argv)
 {

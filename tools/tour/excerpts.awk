@@ -43,7 +43,7 @@ END {
 	if (is_wrong)
 		exit 1
 	print "/* Made by excerpts.awk. */"
-	print "#include <string.h>\n\n#include \"tools/tour/code.h\"\n#include \"rocin/types.h\"\n"
+	print "#include <string.h>\n\n#include \"tools/tour/lines.h\"\n#include \"rocin/types.h\"\n"
 	print "static const struct {\n\tconst char *stop, *text;\n} code[] = {"
 	for (i = 1; i <= count; i++)
 		printf "\t{ \"%s\",\n%s\t},\n", names[i], code[names[i]]

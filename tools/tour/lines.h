@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lines.h - the lines that the program of a stop prints for `rocin tour'; words are
- * separated by single spaces:
+/* lines.h - what `rocin tour' knows of the program of a stop: the lines that it prints,
+ * and its code.
+ *
+ * Words of a line are separated by single spaces:
  *
  *	begin REALTIME MONOTONIC	both clocks at the same instant, in ns
  *	range NAME ADDRESS BYTES	what lies at an address
@@ -24,5 +26,10 @@ enum {
 	RN_TOUR_LINE_MAX = 256,
 	RN_TOUR_MOVES_MAX = 4096, /* maximum number of lines "tlp" */
 };
+
+/* Returns the excerpt of C that the tour shows for a stop, as lines, each with a newline;
+ * NULL if there is no such stop. excerpts.awk makes the source file.
+ */
+const char *rn_tour_code(const char *stop);
 
 #endif /* RN_TOUR_LINES_H */

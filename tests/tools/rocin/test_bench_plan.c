@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "tools/rocin/bench/report.h"
+#include "tools/rocin/bench/bench.h"
 
 static const struct rn_bench_machine bare, rich = { .local_wire = true, .beside = true };
 static struct rn_bench_args args;

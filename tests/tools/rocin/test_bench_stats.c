@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tools/rocin/bench/report.h"
+#include "tools/rocin/bench/bench.h"
 
 static void assert_near(double got, double wanted, double within)
 {

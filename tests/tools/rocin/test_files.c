@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "tools/rocin/common/files.h"
-#include "tools/rocin/common/svg.h"
+#include "tools/rocin/common/html.h"
 
 static char path[] = "/tmp/rocin-files-XXXXXX";
 

@@ -18,7 +18,6 @@
 #include <cmocka.h>
 
 #include "tools/rocin/lab/lab.h"
-#include "tools/rocin/lab/net.h"
 #include "transport/io/fault/net_fault.h"
 
 /* ------------------------------------------------------------- queueing disciplines */

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "report.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 #include "transport/io/rocind/rocind_client.h"

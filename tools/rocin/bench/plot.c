@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "report.h"
-#include "tools/rocin/common/svg.h"
+#include "bench.h"
+#include "tools/rocin/common/html.h"
 
 enum {
 	COLUMN = 570, /* width of the panel of one kind */

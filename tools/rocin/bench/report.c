@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* report.c - evaluates the results, and writes them as a table or as JSON. */
-#include "report.h"
+#include "bench.h"
 
 #include <errno.h>
 #include <jansson.h>

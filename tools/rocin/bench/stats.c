@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stats.h"
+#include "bench.h"
 
 /* For larger samples than EXACT_MAX the normal approximation is good, and the exact p
  * would take long to compute.

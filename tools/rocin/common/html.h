@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* html.h - writes HTML pages that need no scripts and no other files, and escapes text
- * for HTML, SVG and XML.
+/* html.h - writes HTML pages that need no scripts and no other files, and SVG pictures;
+ * escapes text for HTML, SVG and XML.
  */
 #ifndef RN_HTML_H
 #define RN_HTML_H
@@ -24,5 +24,64 @@ void rn_html_text(FILE *to, const char *text);
  * UTF-8 is kept, control characters are dropped.
  */
 void rn_xml_text(FILE *to, const char *text);
+
+/* ---- SVG pictures, as elements of an HTML page or as files ----
+ *
+ * @look is a string of attributes that say how an element looks, such as "class='grid'";
+ * it may be empty or have several. @title is shown while the mouse points at the element;
+ * NULL: none. Coordinates are in pixels from the upper left corner, written with one
+ * decimal. Texts are escaped.
+ */
+
+struct rn_svg_picture {
+	unsigned width, height;
+	const char *look; /* NULL: no attributes */
+	/* Text alternative, for people who cannot see the picture; NULL: none. */
+	const char *title;
+	/* Style sheets of a picture in a file of its own, ended by NULL. A picture in an
+	 * HTML page has none, because they belong into the head of the page.
+	 */
+	const char *style[3];
+};
+
+/* Upper left corner and size. */
+struct rn_svg_box {
+	double x, y, width, height;
+};
+
+void rn_svg_begin(FILE *to, const struct rn_svg_picture *p);
+void rn_svg_end(FILE *to);
+
+/* Fills the background with white, for pictures that are not part of a page. */
+void rn_svg_background(FILE *to);
+
+void rn_svg_line(FILE *to, const char *look, double x1, double y1, double x2, double y2);
+void rn_svg_rect(FILE *to, const char *look, struct rn_svg_box box, const char *title);
+void rn_svg_circle(FILE *to, const char *look, double x, double y, double radius,
+		   const char *title);
+
+/* Draws a triangle. @corner: x and y of each of the three corners. */
+void rn_svg_triangle(FILE *to, const char *look, const double corner[6],
+		     const char *title);
+
+/* Draw a shape with any number of corners, from begin to end. @element: "polyline"
+ * or "polygon".
+ */
+void rn_svg_points_begin(FILE *to, const char *element, const char *look);
+void rn_svg_point(FILE *to, double x, double y);
+void rn_svg_points_end(FILE *to);
+
+/* @anchor:	which part of the text is at (x, y): "start", "middle" or "end"; NULL:
+ *	the start.
+ */
+void rn_svg_text(FILE *to, const char *look, double x, double y, const char *anchor,
+		 const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
+void rn_svg_text_with_title(FILE *to, const char *look, double x, double y,
+			    const char *text, const char *title);
+
+/* Writes text in two parts, the second one in the style of notes (class 'n'). */
+void rn_svg_text_in_two(FILE *to, const char *look, double x, double y, const char *text,
+			const char *second);
 
 #endif /* RN_HTML_H */

@@ -14,33 +14,6 @@
 #include "sim/scenario/scene.h"
 #include "wire.h"
 
-/* A scenario, and its result. */
-struct rn_conform_case {
-	char *file;
-	char title[160];
-	char rule[RN_SCN_RULES][RN_SCN_NAME];
-	unsigned rules;
-	struct rn_scene_result result;
-};
-
-struct rn_conform {
-	struct rn_conform_case *run;
-	size_t count, failed, skipped, slowly;
-	/* names of the rules in the list that was given; NULL: none was given */
-	char **rule;
-	size_t rule_count;
-};
-
-/* Prints failures, totals, and the rules that no scenario covers. @all: prints each
- * scenario as well.
- */
-void rn_conform_text(const struct rn_conform *c, FILE *to, bool all);
-/* Print the results as JSON or JUnit XML. Return 0, or -1 if there is no memory or the
- * output cannot be written.
- */
-int rn_conform_json(const struct rn_conform *c, FILE *to);
-int rn_conform_junit(const struct rn_conform *c, FILE *to);
-
 /* -------------------------------------------------------------------------- counters */
 /* Counters of the target, which verbs do not report. They are known if the target is a
  * program of this user on this host that uses Rocin.

@@ -9,7 +9,6 @@
 
 #include "tools/rocin/common/html.h"
 #include "tools/rocin/common/packet_text.h"
-#include "tools/rocin/common/svg.h"
 
 static enum rn_ladder_look look_of(const struct rn_dump_packet *d)
 {

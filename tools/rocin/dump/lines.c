@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "dump.h"
-#include "stats.h"
 #include "tools/rocin/common/packet_text.h"
 
 void rn_dump_note(const struct rn_watch_verdict *r, char note[RN_DUMP_NOTE_MAX])

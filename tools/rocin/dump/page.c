@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump.h"
 #include "ladder.h"
-#include "stats.h"
 #include "tools/rocin/common/files.h"
 #include "tools/rocin/common/html.h"
 #include "tools/rocin/common/packet_text.h"

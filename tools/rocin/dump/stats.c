@@ -2,13 +2,13 @@
 /* stats.c - statistics of each half-connection, as a paragraph of text and as plots
  * over time.
  */
-#include "stats.h"
+#include "dump.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
+#include "tools/rocin/common/html.h"
 #include "tools/rocin/common/packet_text.h"
-#include "tools/rocin/common/svg.h"
 
 const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX])
 {

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "lab.h"
-#include "net.h"
 #include "tools/rocin/common/arguments.h"
 #include "transport/io/fault/fault_rules.h"
 

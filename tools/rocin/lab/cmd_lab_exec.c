@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "lab.h"
-#include "net.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/files.h"
 

@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "lab.h"
-#include "net.h"
 #include "tools/rocin/common/cmd.h"
 #include "transport/io/capture/pcapng.h"
 #include "transport/io/host/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* net.c - interfaces and addresses of a lab, and the treatment of packets on its links.
  */
-#include "net.h"
+#include "lab.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

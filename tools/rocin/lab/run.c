@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "lab.h"
-#include "net.h"
 #include "tools/rocin/common/files.h"
 
 /* -------------------------------------------------------------------------- programs */

@@ -12,7 +12,7 @@
 
 #include "report.h"
 #include "sim/pcie/model/topology.h"
-#include "tools/rocin/common/svg.h"
+#include "tools/rocin/common/html.h"
 
 /* ----------------------------------------------------------------------- stale loads */
 /* Finds the load of a witness that read stale data. */

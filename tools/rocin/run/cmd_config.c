@@ -20,7 +20,6 @@
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/rocind_client.h"
 #include "transport/io/rocind/runtime_dir.h"
-#include "variables.h"
 
 enum {
 	RCVBUF_WISH = 8 << 20
@@ -74,13 +73,41 @@ static const struct argp argp = {
 	       "reported, and so is a variable that nothing reads.",
 };
 
+/* All ROCIN_* variables that Rocin reads. Values are parsed where they are used (most of
+ * them in provider/engine/settings.h); rocin(7) describes them.
+ */
 /* clang-format off */
 static const struct variable {
-	const char *name, *preset, *help;
+	const char *name, *preset, *help; /* @preset: value if it is not set */
 } variables[] = {
-#define X(name_, preset_, help_) { (name_), (preset_), (help_) },
-	RN_VARIABLES(X)
-#undef X
+	{ "ROCIN_NETDEVS",        "lo",                "interfaces and addresses of the devices" },
+	{ "ROCIN_RUNTIME_DIR",    "",                  "directory of sockets and trees" },
+	{ "ROCIN_ROCIND",         "",                  "the rocind to start" },
+	{ "ROCIN_IDLE_MS",        "10000",             "how long rocind stays without a client" },
+	{ "ROCIN_TREE",           "made by rocin run", "generated tree of sysfs and /dev" },
+	{ "ROCIN_GSO",            "on",                "several packets per system call" },
+	{ "ROCIN_LOCAL",          "auto",              "packets to processes of this host through shared memory" },
+	{ "ROCIN_IO",             "auto",              "whether packets are moved by io_uring" },
+	{ "ROCIN_ICRC",           "solve",             "what to do with unguessable IPv4 identifications" },
+	{ "ROCIN_CREDITS",        "off",               "acknowledgements tell how many receives there are" },
+	{ "ROCIN_CC",             "off",               "congestion control" },
+	{ "ROCIN_WINDOW",         "192K:64K:1M",       "bytes under way to a process: at first, least and most" },
+	{ "ROCIN_RCVBUF",         "",                  "receive buffer of the sockets" },
+	{ "ROCIN_LINGER_US",      "50",                "how long the last poll before sleep goes on looking" },
+	{ "ROCIN_TIMEOUT_SCALE",  "1",                 "factor on timeouts, for who stops programs to look" },
+	{ "ROCIN_LOG",            "off",               "level and file of the log" },
+	{ "ROCIN_PCAP",           "off",               "file to capture packets in" },
+	{ "ROCIN_FAULT",          "off",               "what goes wrong on purpose" },
+	{ "ROCIN_RECORD",         "off",               "file to record runs in" },
+	{ "ROCIN_RECORD_LIMIT",   "1G",                "bytes of a recording at most" },
+	{ "ROCIN_PCIE",           "off",               "simulated PCIe layer" },
+	{ "ROCIN_PCIE_DEVICE",    "none",              "which registered memory is a GPU's" },
+	{ "ROCIN_PCIE_TRAP",      "on",                "whether loads from a GPU's memory are PCIe reads" },
+	{ "ROCIN_SANITIZE",       "off",               "reports of memory used too early" },
+	{ "ROCIN_GPUS",           "4",                 "simulated GPUs" },
+	{ "ROCIN_GPU_MEMORY",     "4G",                "bytes of each" },
+	{ "ROCIN_STORAGE_POLICY", "direct,gpu,host",   "ways of simulated storage, in order of preference" },
+	{ "ROCIN_STORAGE_NEAR",   "none",              "GPUs below the switch of each simulated drive" },
 };
 /* clang-format on */
 

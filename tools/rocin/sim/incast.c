@@ -11,7 +11,7 @@
 #include "sim.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
-#include "tools/rocin/common/svg.h"
+#include "tools/rocin/common/html.h"
 
 /* ----------------------------------------------------------------------- the picture */
 /* The picture shows the rates of the senders and the length of the queue over time. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tools/rocin/dump/ladder.h"
-#include "tools/tour/code.h"
+#include "tools/tour/lines.h"
 #include "tour.h"
 
 enum {
