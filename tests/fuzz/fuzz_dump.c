@@ -5,8 +5,8 @@
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
 #include "script.h"
+#include "tools/dump/packet.h"
 #include "tools/dump/watch.h"
-#include "tools/rocin/common/packet_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include "rocin/netdev.h"
 #include "rocin/queue_pair.h"
 #include "script.h"
-#include "tools/rocin/common/packet_text.h"
+#include "tools/dump/packet.h"
 #include "tools/rocin/stat/stats.h"
 #include "transport/io/fault/net_fault.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet.h - parses a captured RoCEv2 packet.
+/* packet.h - parses a captured RoCEv2 packet, and writes it as text.
  *
  * The packet may come from any sender; it may be malformed, or cut off by the capture.
  *
@@ -94,5 +94,26 @@ enum rn_packet_skip rn_packet_skipped(const uint8_t *ip, size_t len);
 
 /* Returns the payload, or NULL if fewer than @len bytes of it were captured. */
 const uint8_t *rn_packet_payload(const struct rn_packet *p, uint32_t len);
+
+/* ---- One line with the field names of the specification ---- */
+
+enum {
+	RN_PACKET_TEXT_MAX = 400
+};
+
+/**
+ * rn_packet_text() - Describe an IP packet
+ * @ip:	First byte of the IPv4 or IPv6 header
+ * @len:	Number of captured bytes from there
+ * @text:	Out: one line without a newline, always terminated
+ * @text_len:	Size of @text; RN_PACKET_TEXT_MAX bytes are enough for every packet
+ *
+ * Return: true if it is a RoCEv2 packet (UDP destination port 4791), well-formed or not;
+ *	false for anything else, and then nothing is written.
+ */
+bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len);
+
+/* Describes a parsed packet, without its addresses. */
+void rn_packet_words(const struct rn_packet *p, char *text, size_t text_len);
 
 #endif /* RN_ROCE_PACKET_H */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "capture.h"
-#include "tools/rocin/common/packet_text.h"
+#include "tools/dump/packet.h"
 
 static const char *const captures[] = {
 	"rxe-rc-send-small", "rxe-rc-write-imm",

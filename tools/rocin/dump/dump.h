@@ -10,9 +10,9 @@
 #include <stdio.h>
 
 #include "rocin/types.h"
+#include "tools/dump/packet.h"
 #include "tools/dump/pcapng.h"
 #include "tools/dump/watch.h"
-#include "tools/rocin/common/packet_text.h"
 
 /* -------------------------------------------------------- packets other than RoCEv2 */
 /* Classes of packets that are not RoCEv2, to explain why nothing is printed. */

@@ -7,8 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tools/dump/packet.h"
 #include "tools/rocin/common/html.h"
-#include "tools/rocin/common/packet_text.h"
+#include "transport/io/host/gid_sockaddr.h"
 
 static enum rn_ladder_look look_of(const struct rn_dump_packet *d)
 {

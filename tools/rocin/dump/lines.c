@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "dump.h"
-#include "tools/rocin/common/packet_text.h"
+#include "tools/dump/packet.h"
+#include "transport/io/host/gid_sockaddr.h"
 
 void rn_dump_note(const struct rn_watch_verdict *r, char note[RN_DUMP_NOTE_MAX])
 {

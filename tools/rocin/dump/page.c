@@ -7,9 +7,9 @@
 
 #include "dump.h"
 #include "ladder.h"
+#include "tools/dump/packet.h"
 #include "tools/rocin/common/files.h"
 #include "tools/rocin/common/html.h"
-#include "tools/rocin/common/packet_text.h"
 
 enum {
 	LADDERS = 64,	/* maximum number of diagrams on a page */

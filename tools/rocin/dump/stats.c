@@ -7,8 +7,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "tools/dump/packet.h"
 #include "tools/rocin/common/html.h"
-#include "tools/rocin/common/packet_text.h"
+#include "transport/io/host/gid_sockaddr.h"
 
 const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX])
 {

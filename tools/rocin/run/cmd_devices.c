@@ -11,7 +11,7 @@
 #include "rocin/netdev.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
-#include "tools/rocin/common/packet_text.h"
+#include "transport/io/host/gid_sockaddr.h"
 
 struct devices_args {
 	const char *netdevs;

@@ -13,7 +13,7 @@
 #include "stats.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
-#include "tools/rocin/common/packet_text.h"
+#include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/rocind/rocind_client.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include "rocin/queue_pair.h"
 #include "rocin/stats.h"
 #include "stats.h"
-#include "tools/rocin/common/packet_text.h"
+#include "transport/io/host/gid_sockaddr.h"
 
 static void print_label(FILE *to, const char *name, const char *value)
 {
