@@ -277,6 +277,9 @@ enum rn_nak_code {
 	RN_NAK_INVALID_RD_REQ = 4, /* reliable datagram only */
 };
 
+/* Returns the name of a NAK code, for people; NULL: the code is reserved. */
+const char *rn_nak_name(uint8_t code);
+
 enum {
 	RN_AETH_VALUE_MASK = 0x1f,
 	RN_AETH_NO_CREDIT = 0x1f, /* credit code: no end-to-end flow control */

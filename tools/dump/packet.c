@@ -291,11 +291,8 @@ static void add_words(struct line *l, const char *fmt, ...)
 
 static void add_syndrome(struct line *l, uint8_t syndrome)
 {
-	static const char *const nak[] = { "PSN sequence error", "invalid request",
-					   "remote access error",
-					   "remote operational error",
-					   "invalid RD request" };
 	uint8_t value = rn_aeth_value(syndrome);
+	const char *nak = rn_nak_name(value);
 
 	switch (rn_aeth_type(syndrome)) {
 	case RN_AETH_ACK:
@@ -307,8 +304,7 @@ static void add_syndrome(struct line *l, uint8_t syndrome)
 		add_words(l, " RNR NAK %.2f ms", (double)rn_rnr_timer_ns(value) / 1e6);
 		break;
 	case RN_AETH_NAK:
-		add_words(l, " NAK %s",
-			  value < RN_ARRAY_SIZE(nak) ? nak[value] : "reserved");
+		add_words(l, " NAK %s", nak ? nak : "reserved");
 		break;
 	case RN_AETH_RESERVED:
 		add_words(l, " reserved syndrome 0x%02x", syndrome);

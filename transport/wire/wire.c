@@ -254,6 +254,19 @@ static const uint32_t credits_of_code[RN_AETH_VALUE_MASK + 1] = {
 	4096, 6144, 8192, 12288, 16384, 24576, 32768, RN_CREDITS_UNLIMITED,
 };
 
+const char *rn_nak_name(uint8_t code)
+{
+	static const char *const name[] = {
+		[RN_NAK_PSN_SEQ] = "PSN sequence error",
+		[RN_NAK_INVALID_REQ] = "invalid request",
+		[RN_NAK_REMOTE_ACCESS] = "remote access error",
+		[RN_NAK_REMOTE_OP] = "remote operational error",
+		[RN_NAK_INVALID_RD_REQ] = "invalid RD request",
+	};
+
+	return code < RN_ARRAY_SIZE(name) ? name[code] : NULL;
+}
+
 uint32_t rn_aeth_credits(uint8_t code)
 {
 	assert(code <= RN_AETH_VALUE_MASK);

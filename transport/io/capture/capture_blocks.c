@@ -144,17 +144,13 @@ static int resent_text(const struct rn_diagnostic *r, char *text, size_t len)
 
 static int nak_text(const struct rn_diagnostic *r, char *text, size_t len)
 {
-	static const char *const code[] = { "PSN sequence error", "invalid request",
-					    "remote access error",
-					    "remote operational error",
-					    "invalid RD request" };
 	uint8_t syndrome = (uint8_t)r->code;
+	const char *nak = rn_nak_name(rn_aeth_value(syndrome));
 
 	if (rn_aeth_type(syndrome) == RN_AETH_RNR)
 		return snprintf(text, len, "RNR NAK: no receive is posted");
-	if (rn_aeth_type(syndrome) == RN_AETH_NAK &&
-	    rn_aeth_value(syndrome) < RN_ARRAY_SIZE(code))
-		return snprintf(text, len, "NAK: %s", code[rn_aeth_value(syndrome)]);
+	if (rn_aeth_type(syndrome) == RN_AETH_NAK && nak)
+		return snprintf(text, len, "NAK: %s", nak);
 	return snprintf(text, len, "acknowledgement");
 }
 
