@@ -23,6 +23,7 @@
 #include "rdma_cm.h"
 #include "rocin/gid.h"
 #include "rocin/netdev.h"
+#include "rocin/random.h"
 
 /* ---- Entries ---- */
 
@@ -413,15 +414,12 @@ static int visit_all(const struct content *content, rn_sysfs_visit_fn *visit, vo
 	return rc ? rc : rn_sysfs_visit_real("/sys", "/dev", visit, ctx);
 }
 
-/* Updates the hash (FNV-1a, 64 bits) that names a tree. It need not resist an attacker,
- * who would have to be the user.
+/* Updates the hash that names a tree. It need not resist an attacker, who would have to
+ * be the user.
  */
 static void hash_text(uint64_t *hash, const char *text)
 {
-	do {
-		*hash ^= (uint8_t)*text;
-		*hash *= 0x100000001b3;
-	} while (*text++);
+	*hash = rn_hash_bytes(*hash, text, strlen(text) + 1);
 }
 
 static int hash_entry(void *ctx, const struct rn_sysfs_entry *entry)
@@ -579,7 +577,7 @@ static int create(const char *parent, const char *path, const struct content *co
 static int name_tree(const char *parent, const struct content *content, char *path,
 		     size_t path_len)
 {
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash = RN_HASH_BEGIN;
 	int len, rc;
 
 	rc = visit_all(content, hash_entry, &hash);

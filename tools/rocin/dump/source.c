@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dump.h"
+#include "rocin/random.h"
 #include "rocin/wire.h"
 #include "tools/rocin/common/cmd.h"
 
@@ -51,24 +52,16 @@ static void free_copies(struct copies *c)
 	free(c);
 }
 
-/* Adds bytes to a FNV-1a hash. */
-static uint64_t add_to_hash(uint64_t sum, const uint8_t *p, uint32_t len)
-{
-	for (uint32_t i = 0; i < len; i++)
-		sum = (sum ^ p[i]) * 0x100000001b3;
-	return sum;
-}
-
 /* Returns a checksum of a packet without the fields that the network changes. */
 static uint64_t sum_of(const uint8_t *p, uint32_t len)
 {
 	uint32_t skip = p[0] >> 4 == 4 ? 12 : 8; /* offset of the addresses */
-	uint64_t sum = 0xcbf29ce484222325;
+	uint64_t sum = RN_HASH_BEGIN;
 
 	if (len <= skip)
 		return sum;
-	sum = add_to_hash(sum, p + skip, (len < HEAD ? len : HEAD) - skip);
-	return len > HEAD + TAIL ? add_to_hash(sum, p + len - TAIL, TAIL) : sum;
+	sum = rn_hash_bytes(sum, p + skip, (len < HEAD ? len : HEAD) - skip);
+	return len > HEAD + TAIL ? rn_hash_bytes(sum, p + len - TAIL, TAIL) : sum;
 }
 
 /**

@@ -12,6 +12,7 @@
 #include "fault_rules.h"
 #include "rocin/mad.h"
 #include "rocin/opcode.h"
+#include "rocin/random.h"
 #include "rocin/token.h"
 #include "rocin/wire.h"
 #include "transport/io/host/log.h"
@@ -721,7 +722,7 @@ static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_
  */
 static uint64_t identify(const char *s, const char *end)
 {
-	uint64_t hash = 0xcbf29ce484222325ull;
+	uint64_t hash = RN_HASH_BEGIN;
 	bool gap = false;
 
 	for (; s < end; s++) {
@@ -730,9 +731,9 @@ static uint64_t identify(const char *s, const char *end)
 			continue;
 		}
 		if (gap)
-			hash = (hash ^ ' ') * 0x100000001b3ull;
+			hash = rn_hash_bytes(hash, " ", 1);
 		gap = false;
-		hash = (hash ^ (uint8_t)*s) * 0x100000001b3ull;
+		hash = rn_hash_bytes(hash, s, 1);
 	}
 	return hash;
 }

@@ -24,6 +24,7 @@
 #include "own_fd.h"
 #include "rocin/gid.h"
 #include "rocin/netdev.h"
+#include "rocin/random.h"
 
 /* State of one call of rn_netdev_discover(). */
 struct discovery {
@@ -248,16 +249,6 @@ static int add_listed_addresses(struct discovery *d, struct rn_netdev *dev,
 
 /* ---- Identity ---- */
 
-/* FNV-1a, 64 bits: a fast hash that is not cryptographic. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
-{
-	const uint8_t *p = bytes;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ p[i]) * 0x100000001b3u;
-	return hash;
-}
-
 /* Compute a hash that differs between hosts and between network namespaces. Containers of
  * one host have the same boot id but different namespaces; hosts cloned from one image
  * have different boot ids.
@@ -266,7 +257,7 @@ static uint64_t hash_of_place(void)
 {
 	static const char *const files[] = { "/proc/sys/kernel/random/boot_id",
 					     "/etc/machine-id" };
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = RN_HASH_BEGIN;
 	char id[64];
 	ssize_t len = -1;
 	struct stat st;
@@ -284,9 +275,9 @@ static uint64_t hash_of_place(void)
 		gethostname(id, sizeof(id) - 1);
 		len = sizeof(id);
 	}
-	hash = hash_bytes(hash, id, (size_t)len);
+	hash = rn_hash_bytes(hash, id, (size_t)len);
 	if (stat("/proc/thread-self/ns/net", &st) == 0)
-		hash = hash_bytes(hash, &st.st_ino, sizeof(st.st_ino));
+		hash = rn_hash_bytes(hash, &st.st_ino, sizeof(st.st_ino));
 	return hash;
 }
 
@@ -300,8 +291,8 @@ static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface
 	uint64_t hash = hash_of_place();
 	uint64_t guid = 0;
 
-	hash = hash_bytes(hash, dev->ifname, strlen(dev->ifname));
-	hash = hash_bytes(hash, &dev->gid[0], sizeof(dev->gid[0]));
+	hash = rn_hash_bytes(hash, dev->ifname, strlen(dev->ifname));
+	hash = rn_hash_bytes(hash, &dev->gid[0], sizeof(dev->gid[0]));
 	if (!iface->has_mac)
 		return (hash | local_bit) & ~group_bit;
 	for (unsigned i = 0; i < 6; i++) {
