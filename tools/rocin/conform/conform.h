@@ -134,8 +134,6 @@ int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l);
 
 void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o);
 
-void rn_live_end(void *ctx);
-
 /* ------------------------------------------------------------------------- addresses */
 /* Parses ADDRESS[:PORT] (IPv4). Without a port the port in @at does not change. Returns 0
  * or -EINVAL.

@@ -530,7 +530,7 @@ static int begin_slower(void *ctx, const struct rn_scenario *s, struct rn_scene_
 }
 
 /* Destroys the QPs, so that they send no more packets. */
-void rn_live_end(void *ctx)
+static void end_scenario(void *ctx)
 {
 	struct rn_live_target *t = ctx;
 	uint64_t cqes;
@@ -782,7 +782,7 @@ void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o)
 {
 	t->ops = (struct rn_scene_ops){
 		.begin = begin_scenario,
-		.end = rn_live_end,
+		.end = end_scenario,
 		.now = now,
 		.run = run_live_until,
 		.call = call_agent,

@@ -26,9 +26,6 @@ enum rn_dump_other {
 	RN_DUMP_OTHERS
 };
 
-/* Returns the class of a packet with @len bytes after the link header. */
-enum rn_dump_other rn_dump_other(const uint8_t *ip, size_t len);
-
 enum {
 	RN_DUMP_OTHERS_MAX = 256
 };

@@ -194,7 +194,8 @@ static const char *const words[RN_DUMP_OTHERS] = {
 	[RN_DUMP_NO_IP] = "not of IP",
 };
 
-enum rn_dump_other rn_dump_other(const uint8_t *ip, size_t len)
+/* Returns the class of a packet with @len bytes after the link header. */
+static enum rn_dump_other class_of(const uint8_t *ip, size_t len)
 {
 	uint8_t protocol;
 
@@ -384,7 +385,7 @@ static int read_packets(struct reading *r, struct rn_dump_file *file)
 			  is_copy_of_sent(r->copies, found.data, ip, len, &kept);
 		if (!rn_packet_parse(&p, ip, len)) {
 			r->total->skipped[rn_packet_skipped(ip, len)] += !is_copy;
-			r->total->other[rn_dump_other(ip, len)]++;
+			r->total->other[class_of(ip, len)]++;
 			continue;
 		}
 		r->total->roce++;

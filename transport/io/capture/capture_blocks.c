@@ -165,7 +165,11 @@ static int fault_words(const struct rn_diagnostic *r, char *text, size_t len)
 			what ? what : "met", r->key);
 }
 
-size_t rn_diagnostic_text(const struct rn_diagnostic *diagnostic, char *text, size_t len)
+/* Write the text for @diagnostic, which may be invalid. Return: number of characters
+ * written, without the NUL.
+ */
+static size_t diagnostic_text(const struct rn_diagnostic *diagnostic, char *text,
+			      size_t len)
 {
 	int n = 0;
 
@@ -201,8 +205,8 @@ void rn_capture_packet_diagnostic(struct rn_capture_packet *p,
 
 	if (at + sep + 1 >= sizeof(p->comment))
 		return;
-	if (rn_diagnostic_text(diagnostic, p->comment + at + sep,
-			       sizeof(p->comment) - at - sep) &&
+	if (diagnostic_text(diagnostic, p->comment + at + sep,
+			    sizeof(p->comment) - at - sep) &&
 	    sep)
 		memcpy(p->comment + at, "; ", 2);
 	else if (sep)

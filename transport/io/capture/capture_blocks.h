@@ -55,11 +55,6 @@ struct rn_capture_packet *rn_capture_packet_new(const struct rn_capture_record *
 void rn_capture_packet_diagnostic(struct rn_capture_packet *p,
 				  const struct rn_diagnostic *diagnostic);
 
-/* Write the text for @diagnostic, which may be invalid. Return: number of characters
- * written, without the NUL.
- */
-size_t rn_diagnostic_text(const struct rn_diagnostic *diagnostic, char *text, size_t len);
-
 /* ----------------------------------------------------------------- blocks of a file */
 enum {
 	RN_CAPTURE_SNAPLEN = RN_CAPTURE_BODY_MAX + RN_CAPTURE_HDR_MAX,
