@@ -67,24 +67,6 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static bool read_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, 0);
-	return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 &&
-	       *out >= min && *out <= max;
-}
-
-static bool read_seconds(const char *text, double *out)
-{
-	char *end;
-
-	*out = strtod(text, &end);
-	return end != text && *end == '\0' && *out > 0 && *out < 1e9;
-}
-
 static bool read_format(const char *text, bool *classic)
 {
 	*classic = strcmp(text, "pcap") == 0;
@@ -96,24 +78,24 @@ static bool parse_value(int key, const char *arg, struct capture_args *args)
 {
 	switch (key) {
 	case 'p':
-		return read_number(arg, 1, INT32_MAX, &args->pid);
+		return rn_read_number(arg, 1, INT32_MAX, &args->pid);
 	case 'q':
-		return read_number(arg, 1, 0xffffff, &args->qpn);
+		return rn_read_number(arg, 1, 0xffffff, &args->qpn);
 	case 'c':
-		return read_number(arg, 1, UINT64_MAX, &args->count);
+		return rn_read_number(arg, 1, UINT64_MAX, &args->count);
 	case 's':
-		return read_number(arg, 1, 65535, &args->snaplen);
+		return rn_read_number(arg, 1, 65535, &args->snaplen);
 	case OPT_FORMAT:
 		return read_format(arg, &args->classic);
 	case OPT_BUFFER:
-		return read_number(arg, RN_CAPTURE_SIZE_MIN >> 10,
-				   RN_CAPTURE_SIZE_MAX >> 10, &args->buffer_kib);
+		return rn_read_number(arg, RN_CAPTURE_SIZE_MIN >> 10,
+				      RN_CAPTURE_SIZE_MAX >> 10, &args->buffer_kib);
 	case OPT_DURATION:
-		return read_seconds(arg, &args->duration);
+		return rn_read_seconds(arg, 1e-9, 1e9, &args->duration);
 	case OPT_FILE_SIZE:
-		return read_number(arg, 1, UINT64_MAX / 1000, &args->file_size);
+		return rn_read_number(arg, 1, UINT64_MAX / 1000, &args->file_size);
 	default: /* the option is OPT_FILES */
-		return read_number(arg, 1, UINT32_MAX, &args->files);
+		return rn_read_number(arg, 1, UINT32_MAX, &args->files);
 	}
 }
 

@@ -68,11 +68,6 @@ static const struct argp_option options[] = {
 };
 
 /* --------------------------------------------------------------------------- values */
-static bool read_number(const char *text, uint64_t min, uint64_t max, uint64_t *n)
-{
-	return rn_fault_decimal(text, strlen(text), n) && *n >= min && *n <= max;
-}
-
 static bool read_chance(const char *text, uint32_t *ppm)
 {
 	uint64_t value;
@@ -107,26 +102,18 @@ static bool read_rate(const char *text, uint64_t *rate)
 	return *end == '\0' && value >= 8e3 && value <= 1e12;
 }
 
-static bool read_seconds(const char *text, double *seconds)
-{
-	char *end;
-
-	*seconds = strtod(text, &end);
-	return end != text && *end == '\0' && *seconds > 0 && *seconds < 1e8;
-}
-
 static bool parse_value(int key, const char *arg, struct rn_lab_args *args)
 {
 	uint64_t n;
 
 	switch (key) {
 	case OPT_HOSTS:
-		if (!read_number(arg, 1, RN_LAB_HOSTS_MAX, &n))
+		if (!rn_read_number(arg, 1, RN_LAB_HOSTS_MAX, &n))
 			return false;
 		args->hosts = (unsigned)n;
 		return true;
 	case OPT_MTU:
-		if (!read_number(arg, RN_LAB_MTU_MIN, RN_LAB_MTU_MAX, &n))
+		if (!rn_read_number(arg, RN_LAB_MTU_MIN, RN_LAB_MTU_MAX, &n))
 			return false;
 		args->link.mtu = (uint32_t)n;
 		return true;
@@ -139,9 +126,9 @@ static bool parse_value(int key, const char *arg, struct rn_lab_args *args)
 	case OPT_RATE:
 		return read_rate(arg, &args->link.rate);
 	case OPT_SEED:
-		return read_number(arg, 0, UINT32_MAX, &args->link.seed);
+		return rn_read_number(arg, 0, UINT32_MAX, &args->link.seed);
 	default: /* the option is OPT_TIMEOUT */
-		return read_seconds(arg, &args->timeout);
+		return rn_read_seconds(arg, 1e-9, 1e8, &args->timeout);
 	}
 }
 

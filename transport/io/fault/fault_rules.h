@@ -228,7 +228,10 @@ static inline bool rn_fault_is_word(const char *s, size_t len, const char *word)
 bool rn_fault_percent(const char *s, size_t len, uint64_t *ppm);
 
 /* Read a decimal number of up to 19 digits. */
-bool rn_fault_decimal(const char *s, size_t len, uint64_t *value);
+static inline bool rn_fault_decimal(const char *s, size_t len, uint64_t *value)
+{
+	return len <= 19 && rn_token_digits((struct rn_token){ s, len }, 10, value);
+}
 
 /* Read a time such as "20us", "1.5ms" or "3s": more than 0, at most an hour. */
 bool rn_fault_time(const char *s, size_t len, rn_ns *time);

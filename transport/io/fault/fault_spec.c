@@ -57,11 +57,6 @@ bool rn_fault_percent(const char *s, size_t len, uint64_t *ppm)
 	return true;
 }
 
-bool rn_fault_decimal(const char *s, size_t len, uint64_t *value)
-{
-	return len <= 19 && rn_token_digits((struct rn_token){ s, len }, 10, value);
-}
-
 bool rn_fault_time(const char *s, size_t len, rn_ns *time)
 {
 	static const struct {
