@@ -92,9 +92,49 @@ struct rn_call_pace {
 	uint32_t kbps, burst;
 };
 
-/* One call. Contains those arguments that make a difference, with the names that they
- * have in the function.
- */
+/* The arguments that make a difference, with the names that they have in the function. */
+union rn_call_args {
+	const struct rn_dev_cfg *cfg; /* set by the recorder, as attach() is no call */
+	struct rn_call_gid set_gid;
+	struct {
+		const struct rn_rx *pkts;
+		unsigned count; /* begin() may reduce it */
+	} receive;
+	struct { /* rn_dev_transmit() and rn_dev_transmit_frame() */
+		uint8_t *buf;
+		size_t cap;
+		struct rn_tx *tx;
+		uint32_t *flags;
+		unsigned what;
+	} transmit;
+	struct rn_call_peer_holds peer_holds;
+	struct {
+		uint64_t tag; /* begin() may replace it */
+		enum rn_mem_result result;
+	} mem_done;
+	struct rn_event *event;
+	struct rn_call_grow grow;
+	struct rn_call_cq cq;
+	const struct rn_qp_init *qp;
+	struct {
+		const struct rn_qp_attr *attr;
+		uint32_t mask;
+	} modify;
+	struct rn_call_pace pace;
+	uint32_t of_send_cq;
+	const struct rn_send_wr *send;
+	const struct rn_recv_wr *recv;
+	const struct rn_mr *mr;
+	const struct rn_srq_init *srq;
+	uint32_t number; /* limit or max_wr of an SRQ */
+	struct {
+		struct rn_qp *qp;
+		const struct rn_gid *mgid;
+	} mcast;
+	const struct rn_rx_frame *frame;
+};
+
+/* One call. */
 struct rn_call {
 	enum rn_call_kind kind;
 	struct rn_dev *dev; /* NULL in rn_cq_init(), rn_cq_move() and rn_cq_arm() */
@@ -104,44 +144,7 @@ struct rn_call {
 	void *object;
 	rn_ns now;
 	int64_t result; /* return value of the function, if that is a number */
-	union {
-		struct rn_call_gid set_gid;
-		struct {
-			const struct rn_rx *pkts;
-			unsigned count; /* begin() may reduce it */
-		} receive;
-		struct { /* rn_dev_transmit() and rn_dev_transmit_frame() */
-			uint8_t *buf;
-			size_t cap;
-			struct rn_tx *tx;
-			uint32_t *flags;
-			unsigned what;
-		} transmit;
-		struct rn_call_peer_holds peer_holds;
-		struct {
-			uint64_t tag; /* begin() may replace it */
-			enum rn_mem_result result;
-		} mem_done;
-		struct rn_event *event;
-		struct rn_call_grow grow;
-		struct rn_call_cq cq;
-		const struct rn_qp_init *qp;
-		struct {
-			const struct rn_qp_attr *attr;
-			uint32_t mask;
-		} modify;
-		struct rn_call_pace pace;
-		uint32_t of_send_cq;
-		const struct rn_send_wr *send;
-		const struct rn_recv_wr *recv;
-		const struct rn_srq_init *srq;
-		uint32_t number; /* limit or max_wr of an SRQ */
-		struct {
-			struct rn_qp *qp;
-			const struct rn_gid *mgid;
-		} mcast;
-		const struct rn_rx_frame *frame;
-	} u;
+	union rn_call_args u;
 };
 
 /* Functions of the recorder; NULL where there is none. */
@@ -158,6 +161,10 @@ struct rn_call_hook {
 	void (*end)(void *hook, const struct rn_call *call);
 	/* Called after a call about a CQ in which no device is given. */
 	void (*cq_call)(const struct rn_call *call);
+	/* Called when a CQ has no room for a CQE, since the program has taken too few. In
+	 * a replay, which has no program, it says whether that was so.
+	 */
+	bool (*cq_full)(void *hook, const struct rn_cq *cq);
 };
 
 extern struct rn_call_hook rn_call_hook;

@@ -1,45 +1,115 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* player.c - replays a file record by record: finds where a call begins and ends, and
- * compares what the core does with the records.
+/* player.c - replays a file record by record: makes the recorded calls, answers the
+ * core's accesses to memory as recorded, and compares what the hook (hook.h) shows of
+ * each call with the records.
+ *
+ * Each call is checked first, so that no file can make the player break the rules for
+ * callers of the core.
  */
 #include "player.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "player_internal.h"
+#include "hook.h"
 #include "record_text.h"
+#include "rocin/fail.h"
+#include "rocin/flow.h"
+#include "rocin/stats.h"
+#include "rocin/transport.h"
 
 enum {
 	PROGRESS_EVERY = 65536, /* calls between two reports */
+	TABLE_MAX = 1 << 22,	/* most buckets of a table */
+	CHAINS = 4096,
 };
 
 #define TIME_MAX ((rn_ns)1 << 61) /* ns; sums of a time and a timeout stay below 2^63 */
+#define PERIOD_MAX ((rn_ns)1 << 60)
 #define MEMORY_MAX (UINT64_C(8) << 30)
 
-bool rn_player_broken(struct rn_player *p, const char *why)
+/* An object that the recorded program had at address @id. */
+struct object {
+	struct object *next;
+	uint64_t id;
+	enum rn_rec_object kind;
+	struct device *dev; /* its device; of a CQ: NULL until it is used */
+	unsigned users;	    /* objects that use it and must be destroyed first */
+	struct object *uses[RN_REC_USES];
+	size_t bytes; /* bytes of this struct, of the object and of @ring */
+	void *ring;   /* of an SRQ */
+	enum rn_qp_type type;
+	bool is_xrc;		    /* an SRQ of an XRC domain */
+	_Alignas(64) uint8_t mem[]; /* the object of the core */
+};
+
+struct device {
+	struct player *p;
+	struct rn_dev *dev;
+	struct rn_hook_dev *shown; /* NULL: not initialised, or ended */
+	uint8_t number;
+	struct rn_dev_cfg cfg; /* as recorded, but with @ops and @stats */
+	struct rn_mem_ops ops;
+	uint64_t stats[RN_STAT_COUNT];
+	unsigned objects; /* number of objects, except CQs that are not used */
+	rn_ns now;
+	void **bucket[RN_CALL_TABLE_SRQ + 1]; /* tables that have grown, or NULL */
+
+	uint64_t cursor;  /* offset in the file of the next record of the call */
+	bool has_outcome; /* false: the file ends before the outcome */
+	struct rn_rec outcome;
+	struct rn_rec_room outcome_room;
+};
+
+struct player {
+	struct rn_hook_sink sink; /* the first member */
+	const uint8_t *data;
+	uint64_t len;
+	const struct rn_replay_cfg *cfg;
+	struct rn_replay_result *r;
+	bool stop; /* the replay is over; the reason is in r->end */
+	uint64_t memory;
+	struct device *dev[RN_REC_DEVS];
+	/* offset in the file at which the last call of each device ends */
+	uint64_t end[RN_REC_DEVS];
+	uint64_t lone, lone_end; /* the same for a lone call, and device.cursor */
+	struct object *chain[CHAINS];
+	struct rn_rec rec, expected;
+	struct rn_rec_room rec_room, expected_room;
+	uint8_t bytes[RN_REC_MAX];    /* a record of what the core does */
+	uint8_t packet[RN_FRAME_MAX]; /* buffer for a packet or frame */
+};
+
+/* A call that is being made. */
+struct turn {
+	struct player *p;
+	struct device *d; /* NULL: the record names no device */
+	const struct rn_rec *rec;
+	struct object *o; /* object that the call uses or creates; or NULL */
+	struct object *uses[RN_REC_USES]; /* what a new object uses */
+	struct rn_qp_init qp;		  /* QP_CREATE: attributes, with @uses */
+};
+
+/* Stops the player. Returns false. */
+static bool stop(struct player *p, enum rn_replay_end end, const char *why)
 {
 	if (p->stop)
 		return false;
 	p->stop = true;
-	p->r->end = RN_REPLAY_BROKEN;
+	p->r->end = end;
 	snprintf(p->r->why, sizeof(p->r->why), "%s", why);
 	return false;
 }
 
-bool rn_player_no_memory(struct rn_player *p)
+static bool broken(struct player *p, const char *why)
 {
-	if (p->stop)
-		return false;
-	p->stop = true;
-	p->r->end = RN_REPLAY_NO_MEMORY;
-	snprintf(p->r->why, sizeof(p->r->why), "no memory");
-	return false;
+	return stop(p, RN_REPLAY_BROKEN, why);
 }
 
-void *rn_player_alloc(struct rn_player *p, size_t bytes)
+static void *alloc(struct player *p, size_t bytes)
 {
 	uint64_t max = p->cfg->max_memory ? p->cfg->max_memory : MEMORY_MAX;
 	size_t rounded = (bytes + 63) & ~(size_t)63;
@@ -48,7 +118,7 @@ void *rn_player_alloc(struct rn_player *p, size_t bytes)
 	if (bytes <= max - p->memory)
 		block = aligned_alloc(64, rounded);
 	if (!block) {
-		rn_player_no_memory(p);
+		stop(p, RN_REPLAY_NO_MEMORY, "no memory");
 		return NULL;
 	}
 	memset(block, 0, rounded);
@@ -56,284 +126,719 @@ void *rn_player_alloc(struct rn_player *p, size_t bytes)
 	return block;
 }
 
-void rn_player_free(struct rn_player *p, void *block, size_t bytes)
+static void release(struct player *p, void *block, size_t bytes)
 {
 	free(block);
 	p->memory -= bytes;
 }
 
-/* --------------------------------------------------- description of a difference */
-enum {
-	/* most fields of a record that are compared; only a full RECEIVE has more */
-	FIELDS = 512,
-};
-
-struct seen {
-	const char *name;
-	uint64_t value;
-	const uint8_t *data;
-};
-
-struct list {
-	unsigned count;
-	struct seen seen[FIELDS];
-};
-
-static void see(void *arg, const char *name, uint64_t value, const uint8_t *data)
-{
-	struct list *l = arg;
-
-	if (l->count < FIELDS)
-		l->seen[l->count++] = (struct seen){ name, value, data };
-}
-
-static bool is_equal(const struct seen *a, const struct seen *b)
-{
-	if (a->value != b->value || strcmp(a->name, b->name) != 0)
-		return false;
-	return !a->data || memcmp(a->data, b->data, a->value) == 0;
-}
-
-/* Describes up to eight bytes from @at on. */
-static void bytes_text(const struct seen *s, uint64_t at, char *text, size_t size)
-{
-	int n = snprintf(text, size, "%llu bytes", (unsigned long long)s->value);
-
-	if (at >= s->value || n < 0)
-		return;
-	n += snprintf(text + n, size - (size_t)n,
-		      ", from %llu on:", (unsigned long long)at);
-	for (uint64_t i = at; i < s->value && i < at + 8 && n < (int)size; i++)
-		n += snprintf(text + n, size - (size_t)n, " %02x", s->data[i]);
-}
-
-static void value_text(const struct seen *s, char *text, size_t size)
-{
-	if (s->value < 10)
-		snprintf(text, size, "%llu", (unsigned long long)s->value);
-	else
-		snprintf(text, size, "%llu (0x%llx)", (unsigned long long)s->value,
-			 (unsigned long long)s->value);
-}
-
-static struct rn_replay_field *next_field(struct rn_replay_result *r, const char *name)
-{
-	struct rn_replay_field *f;
-
-	if (r->fields == RN_REPLAY_FIELDS)
-		return NULL;
-	f = &r->field[r->fields++];
-	snprintf(f->name, sizeof(f->name), "%s", name);
-	return f;
-}
-
-static void add_field(struct rn_replay_result *r, const struct seen *was,
-		      const struct seen *is)
-{
-	struct rn_replay_field *f = next_field(r, was->name);
-	uint64_t at = 0;
-
-	if (!f)
-		return;
-	if (!was->data || !is->data) {
-		value_text(was, f->recorded, sizeof(f->recorded));
-		value_text(is, f->replayed, sizeof(f->replayed));
-		return;
-	}
-	while (at < was->value && at < is->value && was->data[at] == is->data[at])
-		at++;
-	bytes_text(was, at, f->recorded, sizeof(f->recorded));
-	bytes_text(is, at, f->replayed, sizeof(f->replayed));
-}
-
-/* Adds a header field in which two packets differ. */
-static void add_packet_fields(void *arg, const char *name, uint64_t was, uint64_t is)
-{
-	const struct seen a = { name, was, NULL }, b = { name, is, NULL };
-
-	add_field(arg, &a, &b);
-}
-
-static void add_fields(struct rn_replay_result *r, const struct rn_rec *was,
-		       const struct rn_rec *is)
-{
-	struct list a = { 0 }, b = { 0 };
-
-	rn_rec_list(was, see, &a);
-	rn_rec_list(is, see, &b);
-	for (unsigned i = 0; i < a.count && i < b.count; i++)
-		if (!is_equal(&a.seen[i], &b.seen[i]))
-			add_field(r, &a.seen[i], &b.seen[i]);
-	if (was->kind == RN_REC_PACKET && was->u.packet.len > 0 && is->u.packet.len > 0)
-		rn_rec_compare_packets(&was->u.packet, &is->u.packet, add_packet_fields,
-				       r);
-}
-
-/* Stops the replay with a difference: the core did @is where @was is recorded. */
-static void differ(struct rn_player *p, const struct rn_rec *was, const struct rn_rec *is)
-{
-	struct rn_replay_result *r = p->r;
-
-	if (p->stop)
-		return;
-	p->stop = true;
-	r->end = RN_REPLAY_DIFFERENT;
-	snprintf(r->why, sizeof(r->why), "call %llu (%s) goes another way",
-		 (unsigned long long)r->calls, rn_rec_name(p->rec.kind));
-	rn_rec_text(was, r->recorded, sizeof(r->recorded));
-	if (is)
-		rn_rec_text(is, r->replayed, sizeof(r->replayed));
-	if (was && is && was->kind == is->kind)
-		add_fields(r, was, is);
-}
-
-/* Are two records equal? Most are. */
-static bool same(const struct rn_rec *was, const struct rn_rec *is)
-{
-	struct list a, b;
-
-	if (was->kind != is->kind)
-		return false;
-	a.count = b.count = 0;
-	rn_rec_list(was, see, &a);
-	rn_rec_list(is, see, &b);
-	if (a.count != b.count)
-		return false;
-	for (unsigned i = 0; i < a.count; i++)
-		if (!is_equal(&a.seen[i], &b.seen[i]))
-			return false;
-	return true;
-}
-
-void rn_player_compare(struct rn_player *p, const struct rn_rec *was,
-		       const struct rn_rec *is)
-{
-	if (!p->stop && !same(was, is))
-		differ(p, was, is);
-}
-
-/* -------------------------------------------------------- records of a call */
+/* ------------------------------------------------------------ records of a call */
 /* Reads kind and device of the record at @at. Returns its length; 0 at the end of the
  * file, or if the file is broken.
  */
-static uint64_t peek(struct rn_player *p, uint64_t at, unsigned *kind, uint8_t *dev)
+static uint64_t peek(struct player *p, uint64_t at, unsigned *kind, uint8_t *dev)
 {
 	ssize_t n = rn_rec_peek(p->data + at, p->len - at, kind, dev);
 
 	if (n < 0)
-		rn_player_broken(p, "there is no record where one should begin");
+		broken(p, "there is no record where one should begin");
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-static bool get(struct rn_player *p, uint64_t at, struct rn_rec *rec)
+static bool get(struct player *p, uint64_t at, struct rn_rec *rec,
+		struct rn_rec_room *room)
 {
-	return rn_rec_get(p->data + at, p->len - at, rec) > 0 ||
-	       rn_player_broken(p, "a record has other fields than its kind");
+	return rn_rec_get(p->data + at, p->len - at, rec, room) > 0 ||
+	       broken(p, "a record has other fields than its kind");
 }
 
-struct rn_rec *rn_player_next(struct rn_player_dev *d)
-{
-	struct rn_player *p = d->p;
-	unsigned kind;
-	uint64_t n;
-	uint8_t dev;
-
-	for (; (n = peek(p, d->cursor, &kind, &dev)) > 0; d->cursor += n) {
-		enum rn_rec_class class = rn_rec_class(kind);
-
-		if (dev != d->number || class == RN_REC_NOTE)
-			continue;
-		if (class != RN_REC_ACCESS || !get(p, d->cursor, &p->expected))
-			return NULL;
-		d->cursor += n;
-		return &p->expected;
-	}
-	return NULL;
-}
-
-/* Prepares a CQ that was full in this call: it accepts as many CQEs as are recorded, and
- * loses the next.
+/* Returns the length of the next record of the call that the device makes, which begins
+ * at d->cursor then, and its kind. 0: there are no more.
  */
-static bool prepare_overrun(struct rn_player_dev *d, uint64_t at, uint64_t begin)
+static uint64_t next(struct device *d, unsigned *kind)
 {
-	struct rn_player *p = d->p;
-	struct rn_player_object *o;
-	struct rn_rec *rec;
+	uint64_t n = 0;
+	uint8_t dev;
 
-	if (!get(p, at, &p->expected))
-		return false;
-	o = rn_player_find(p, RN_PLAYER_CQ, p->expected.id);
-	if (!o || o->dev != d)
-		return rn_player_broken(p, "the CQ that was full is not known");
-	o->fills_up = true;
-	o->room = 0;
-	d->cursor = begin;
-	while ((rec = rn_player_next(d))) {
-		uint64_t offset = rec->u.write.dst - o->cq.ring;
-
-		if (rec->kind == RN_REC_WRITE && (rec->u.write.attr.flags & RN_MEM_CQE) &&
-		    offset < (uint64_t)o->cq.capacity * sizeof(struct rn_cqe))
-			o->room++;
+	for (; d->cursor < d->p->end[d->number]; d->cursor += n) {
+		n = peek(d->p, d->cursor, kind, &dev);
+		if (n == 0 || dev == d->number)
+			return n;
 	}
-	if (o->room == 0)
-		atomic_store(&o->cq.consumer, o->cq.producer - o->cq.capacity);
-	return !p->stop;
+	return 0;
 }
 
-/* Finds the outcome of the call whose accesses begin at @begin. */
-static bool look_ahead(struct rn_player_dev *d, uint64_t begin)
+/* Finds the outcome of the call at @begin, whose accesses begin at @behind. */
+static bool look_ahead(struct device *d, uint64_t begin, uint64_t behind)
 {
-	struct rn_player *p = d->p;
-	uint64_t at = begin, n;
+	struct player *p = d->p;
+	uint64_t at = behind, n;
 	unsigned kind;
 	uint8_t dev;
 
+	d->outcome.kind = RN_REC_END_OF_FILE;
 	d->has_outcome = false;
-	for (; (n = peek(p, at, &kind, &dev)) > 0; at += n) {
-		enum rn_rec_class class = rn_rec_class(kind);
-
+	for (; !d->has_outcome && (n = peek(p, at, &kind, &dev)) > 0; at += n) {
 		if (dev != d->number)
 			continue;
-		if (class == RN_REC_CALL)
-			return rn_player_broken(p, "a call begins within another");
-		if (kind == RN_REC_OVERRUN && !prepare_overrun(d, at, begin))
-			return false;
-		if (class != RN_REC_OUTCOME)
+		if (rn_rec_info[kind].class == RN_REC_CALL)
+			return broken(p, "a call begins within another");
+		if (rn_rec_info[kind].class != RN_REC_OUTCOME)
 			continue;
 		d->has_outcome = true;
-		at += n;
-		if (!get(p, at - n, &p->outcome))
+		if (!get(p, at, &d->outcome, &d->outcome_room))
 			return false;
-		break;
 	}
 	p->r->cut_off = p->r->cut_off || !d->has_outcome;
 	d->cursor = begin;
-	p->next[d->number] = at;
+	p->end[d->number] = at;
 	return !p->stop;
 }
 
-void rn_player_outcome(struct rn_player_dev *d, struct rn_rec *is)
+/* ------------------------------------------------------------------- comparison */
+/* Stops the replay with a difference: the core does @is (or nothing) where the record of
+ * @n bytes at @at is (or none).
+ */
+static void differ(struct player *p, uint64_t at, uint64_t n, const struct rn_rec *is)
 {
-	struct rn_player *p = d->p;
-	const struct rn_rec *left;
+	struct rn_replay_result *r = p->r;
+	struct rn_rec *was = n ? &p->expected : NULL;
 
-	is->dev = d->number;
-	if (p->stop)
+	if (p->stop || (was && !get(p, at, was, &p->expected_room)))
 		return;
-	left = rn_player_next(d);
-	if (left)
-		differ(p, left, is);
-	else if (!p->stop && d->has_outcome)
-		rn_player_compare(p, d->came, is);
+	stop(p, RN_REPLAY_DIFFERENT, "");
+	snprintf(r->why, sizeof(r->why), "call %llu (%s) goes another way",
+		 (unsigned long long)r->calls, rn_rec_info[p->rec.kind].name);
+	if (was)
+		rn_rec_text(was, r->recorded, sizeof(r->recorded));
+	if (is)
+		rn_rec_text(is, r->replayed, sizeof(r->replayed));
+	if (was && is && was->kind == is->kind)
+		rn_rec_compare(was, is, r);
 }
 
-/* --------------------------------------------------------- making of calls */
-static bool take_time(struct rn_player *p, const struct rn_rec *rec)
+static struct player *player_of(struct rn_hook_sink *s)
+{
+	static_assert(offsetof(struct player, sink) == 0, "the sink is a player");
+	return (struct player *)s;
+}
+
+/* Compares what the core does with the next record. */
+static bool put(struct rn_hook_sink *s, const struct rn_rec *is)
+{
+	struct player *p = player_of(s);
+	struct device *d = is->dev == RN_REC_NO_DEV ? NULL : p->dev[is->dev];
+	uint64_t *at = d ? &d->cursor : &p->lone, n;
+	unsigned kind;
+
+	if (p->stop)
+		return true;
+	n = d ? next(d, &kind) : p->lone_end - p->lone;
+	if (!n && d && !d->has_outcome)
+		return true; /* the file ends in the middle of this call */
+	if (!n || rn_rec_put(is, p->bytes, sizeof(p->bytes)) != n ||
+	    memcmp(p->bytes, p->data + *at, n) != 0)
+		differ(p, *at, n, is);
+	*at += n;
+	return true;
+}
+
+static bool was_full(struct rn_hook_sink *s, uint8_t dev)
+{
+	unsigned kind;
+
+	return next(player_of(s)->dev[dev], &kind) && kind == RN_REC_OVERRUN;
+}
+
+static int open_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
+{
+	struct player *p = player_of(s);
+
+	shown->number = p->rec.dev;
+	p->dev[p->rec.dev]->shown = shown;
+	return 0;
+}
+
+static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
+{
+	player_of(s)->dev[shown->number]->shown = NULL;
+}
+
+/* ------------------------------------------------------------------ memory */
+/* Returns the record of the access that the core makes now. NULL: there is none of this
+ * kind, which put() will find; what the core is told does not matter then.
+ */
+static const struct rn_rec_access *expect(struct device *d, unsigned wanted)
+{
+	struct player *p = d->p;
+	const struct rn_rec_access *a = &p->expected.u.access;
+	unsigned kind;
+
+	if (p->stop)
+		return NULL;
+	p->r->accesses++;
+	if (!next(d, &kind) || kind != wanted ||
+	    !get(p, d->cursor, &p->expected, &p->expected_room))
+		return NULL;
+	if (a->result == RN_MEM_DONE || a->result == RN_MEM_FAULT ||
+	    (a->result == RN_MEM_PENDING && wanted != RN_REC_WRITE &&
+	     !d->ops.always_done))
+		return a;
+	broken(p, wanted == RN_REC_READ	   ? "a read has no such answer"
+		  : wanted == RN_REC_WRITE ? "a write has no such answer"
+					   : "an atomic has no such answer");
+	return NULL;
+}
+
+static enum rn_mem_result write_replayed(void *ctx, rn_iova dst, const void *src,
+					 uint32_t len, struct rn_mem_attr attr)
+{
+	struct device *d = ctx;
+	const struct rn_rec_access *a = expect(d, RN_REC_WRITE);
+
+	(void)dst;
+	(void)src;
+	(void)len;
+	d->p->r->completions += a && (attr.flags & RN_MEM_CQE);
+	return a ? a->result : RN_MEM_DONE;
+}
+
+/* Copies bytes of the recorded packet, from the same offset, as far as it was sent. */
+static void copy_from_packet(const struct device *d, void *dst, uint32_t offset,
+			     uint32_t len)
+{
+	const struct rn_rec *out = &d->outcome;
+
+	if ((out->kind != RN_REC_PACKET && out->kind != RN_REC_FRAME) ||
+	    offset >= out->u.packet.len)
+		return;
+	if (len > out->u.packet.len - offset)
+		len = out->u.packet.len - offset;
+	memcpy(dst, out->u.packet.data + offset, len);
+}
+
+static enum rn_mem_result read_replayed(void *ctx, void *dst, rn_iova src, uint32_t len,
+					struct rn_mem_attr attr, uint64_t tag)
+{
+	struct device *d = ctx;
+	const struct rn_rec_access *a = expect(d, RN_REC_READ);
+
+	(void)src;
+	(void)attr;
+	(void)tag;
+	memset(dst, 0, len);
+	if (!a)
+		return RN_MEM_DONE;
+	if (a->result == RN_MEM_DONE && a->packet)
+		copy_from_packet(d, dst, a->offset, len);
+	else if (a->result == RN_MEM_DONE && a->data_len != len)
+		broken(d->p, "a read brought another number of bytes");
+	else if (a->result == RN_MEM_DONE)
+		memcpy(dst, a->data, len);
+	return a->result;
+}
+
+static enum rn_mem_result read_part_replayed(void *ctx, void *dst, rn_iova src,
+					     uint32_t len, struct rn_mem_attr attr,
+					     struct rn_crc32_part *part)
+{
+	part->len = 0;
+	return read_replayed(ctx, dst, src, len, attr, 0);
+}
+
+static enum rn_mem_result atomic_replayed(void *ctx, const struct rn_mem_atomic_req *req,
+					  uint64_t *orig, struct rn_mem_attr attr,
+					  uint64_t tag)
+{
+	const struct rn_rec_access *a = expect(ctx, RN_REC_ATOMIC);
+
+	(void)req;
+	(void)attr;
+	(void)tag;
+	*orig = a ? a->orig : 0;
+	return a ? a->result : RN_MEM_DONE;
+}
+
+static void before_ack_replayed(void *ctx, uint32_t qpn)
+{
+	struct device *d = ctx;
+
+	(void)qpn;
+	d->p->r->accesses++;
+}
+
+/* ----------------------------------------------------------------- objects */
+static struct object **chain_of(struct player *p, uint64_t id)
+{
+	return &p->chain[(id * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+}
+
+static_assert(CHAINS == 1 << (64 - 52), "chain_of()");
+
+static struct object *find_any(struct player *p, enum rn_rec_object kind, uint64_t id)
+{
+	struct object *o = *chain_of(p, id);
+
+	while (o && (o->id != id || o->kind != kind))
+		o = o->next;
+	return o;
+}
+
+static uint64_t id_of(const void *object)
+{
+	const uint8_t *mem = object;
+	const struct object *o = (const void *)(mem - offsetof(struct object, mem));
+
+	return o->id;
+}
+
+/* Adds an object of @size bytes. False: there is no memory. */
+static bool add_object(struct turn *t, size_t size)
+{
+	struct player *p = t->p;
+	struct object **chain = chain_of(p, t->rec->id);
+	struct object *o = alloc(p, sizeof(*o) + size);
+
+	if (!o)
+		return false;
+	o->bytes = sizeof(*o) + size;
+	o->id = t->rec->id;
+	o->kind = rn_rec_info[t->rec->kind].object;
+	o->dev = t->d;
+	o->type = t->qp.type;
+	o->next = *chain;
+	*chain = o;
+	if (t->d)
+		t->d->objects++;
+	for (unsigned i = 0; i < RN_REC_USES; i++) {
+		o->uses[i] = t->uses[i];
+		if (o->uses[i])
+			o->uses[i]->users++;
+	}
+	t->o = o;
+	return true;
+}
+
+static void remove_object(struct player *p, struct object *o)
+{
+	struct object **at = chain_of(p, o->id);
+
+	while (*at != o)
+		at = &(*at)->next;
+	*at = o->next;
+	if (o->dev)
+		o->dev->objects--;
+	for (unsigned i = 0; i < RN_REC_USES; i++)
+		if (o->uses[i])
+			o->uses[i]->users--;
+	free(o->ring);
+	release(p, o, o->bytes);
+}
+
+/* Finds an object of the device of the call, or of any device if the record names none. A
+ * CQ becomes the device's when it is first used. NULL: the file is broken.
+ */
+static struct object *find_object(const struct turn *t, enum rn_rec_object kind,
+				  uint64_t id)
+{
+	struct object *o = find_any(t->p, kind, id);
+
+	if (o && t->d && !o->dev) {
+		o->dev = t->d;
+		t->d->objects++;
+	}
+	if (o && (!t->d || o->dev == t->d))
+		return o;
+	broken(t->p, "there is no such object");
+	return NULL;
+}
+
+/* Finds the objects that the call is about. False: the file is broken. */
+static bool find_objects(struct turn *t)
+{
+	const struct rn_rec_info *info = &rn_rec_info[t->rec->kind];
+
+	for (unsigned i = 0; i < RN_REC_USES; i++) {
+		if (!t->rec->uses[i])
+			continue;
+		t->uses[i] = find_object(t, info->uses[i], t->rec->uses[i]);
+		if (!t->uses[i])
+			return false;
+	}
+	if (!info->object)
+		return true;
+	if (info->role != RN_REC_MAKE) {
+		t->o = find_object(t, info->object, t->rec->id);
+		return t->o;
+	}
+	/* A CQ that was never used may have been freed without a record. */
+	t->o = find_any(t->p, info->object, t->rec->id);
+	return !t->o || (t->o->kind == RN_REC_CQ && !t->o->dev) ||
+	       broken(t->p, "there is such an object already");
+}
+
+static void *object_of(const struct object *o)
+{
+	return o ? (void *)o->mem : NULL;
+}
+
+/* ------------------------------------------------------------------ devices */
+static bool add_dev(struct player *p, const struct rn_rec *rec)
+{
+	const struct rn_dev_cfg *cfg = rec->u.call.cfg;
+	struct device *d;
+
+	if (p->dev[rec->dev])
+		return broken(p, "there is such a device already");
+	if (cfg->mem->read_part && !cfg->mem->always_done)
+		return broken(p, "there is no such kind of memory");
+	d = alloc(p, sizeof(*d));
+	if (!d)
+		return false;
+	p->dev[rec->dev] = d;
+	d->p = p;
+	d->number = rec->dev;
+	d->ops = (struct rn_mem_ops){
+		.always_done = cfg->mem->always_done,
+		.write = write_replayed,
+		.read = read_replayed,
+		.read_part = cfg->mem->read_part ? read_part_replayed : NULL,
+		.atomic = atomic_replayed,
+	};
+	d->cfg = *cfg;
+	d->cfg.mem = &d->ops;
+	d->cfg.mem_ctx = d;
+	d->cfg.before_ack = cfg->before_ack ? before_ack_replayed : NULL;
+	d->cfg.stats = d->stats;
+	d->dev = alloc(p, rn_dev_size());
+	return d->dev;
+}
+
+static void free_dev(struct device *d)
+{
+	struct player *p = d->p;
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(d->bucket); i++)
+		free(d->bucket[i]);
+	if (d->shown)
+		rn_hook_free(d->shown);
+	p->dev[d->number] = NULL;
+	release(p, d->dev, rn_dev_size());
+	release(p, d, sizeof(*d));
+}
+
+static void remove_all(struct player *p)
+{
+	struct object *next;
+
+	for (unsigned i = 0; i < RN_REC_DEVS; i++)
+		if (p->dev[i])
+			free_dev(p->dev[i]);
+	for (unsigned i = 0; i < CHAINS; i++) {
+		for (struct object *o = p->chain[i]; o; o = next) {
+			next = o->next;
+			free(o->ring);
+			free(o);
+		}
+	}
+}
+
+/* -------------------------------------------- calls with arguments of the player */
+static void grow(struct turn *t)
+{
+	const struct rn_call_grow *g = &t->rec->u.call.grow;
+	void **bucket = calloc(g->count, sizeof(*bucket)), **old;
+
+	assert(bucket); /* TABLE_MAX is little */
+	if (g->table == RN_CALL_TABLE_QP)
+		old = rn_dev_grow_qp_table(t->d->dev, bucket, g->count);
+	else if (g->table == RN_CALL_TABLE_MR)
+		old = rn_dev_grow_mr_table(t->d->dev, bucket, g->count);
+	else
+		old = rn_dev_grow_srq_table(t->d->dev, bucket, g->count);
+	free(old);
+	t->d->bucket[g->table] = bucket;
+}
+
+/* Ends an access. The hook knows where its bytes go; that which the file does not name
+ * belonged to a QP that was destroyed.
+ */
+static void mem_done(struct turn *t)
+{
+	const struct rn_rec_mem_done *m = &t->rec->u.mem_done;
+	const struct rn_hook_dev *shown = t->d->shown;
+	const struct rn_hook_pending *w;
+
+	for (uint32_t i = 0; i < shown->pending_count; i++) {
+		w = &shown->pending[i];
+		if (w->tag != m->tag || w->number != (w->dst ? m->number : w->number) ||
+		    !w->dst != !m->number)
+			continue;
+		if (m->result == RN_MEM_DONE && w->dst && m->len == w->len)
+			memcpy(w->dst, m->data, m->len);
+		rn_dev_mem_done(t->d->dev, t->rec->now, w->number, m->result);
+		return;
+	}
+	if (m->number)
+		broken(t->p, "no such access waits");
+	else
+		rn_dev_mem_done(t->d->dev, t->rec->now, 0, m->result);
+}
+
+static void srq_create(struct turn *t)
+{
+	struct rn_srq_init init = *t->rec->u.call.srq;
+	size_t size = rn_srq_ring_size(init.max_wr, init.max_sge);
+
+	t->o->ring = alloc(t->p, size);
+	if (!t->o->ring)
+		return;
+	t->o->bytes += size;
+	t->o->is_xrc = init.xrcd;
+	init.cq = object_of(t->uses[0]);
+	(void)rn_srq_create(t->d->dev, t->o->mem, t->o->ring, &init);
+}
+
+static size_t new_ring_size(const struct turn *t)
+{
+	struct rn_srq_attr attr;
+
+	rn_srq_query(object_of(t->o), &attr);
+	return rn_srq_ring_size(t->rec->u.call.number, attr.max_sge);
+}
+
+static void srq_resize(struct turn *t)
+{
+	size_t size = new_ring_size(t);
+	void *ring = alloc(t->p, size), *old;
+
+	if (!ring)
+		return;
+	if (rn_srq_resize(object_of(t->o), ring, t->rec->u.call.number, &old)) {
+		release(t->p, ring, size);
+		return;
+	}
+	/* The size of the old ring is not subtracted: it is with that of the object. */
+	free(old);
+	t->o->ring = ring;
+	t->o->bytes += size;
+}
+
+static void add_mr(struct turn *t)
+{
+	struct rn_mr *mr = object_of(t->o);
+
+	*mr = *t->rec->u.call.mr; /* the file has the members that rn_mr_init() sets */
+	mr->node.key = mr->lkey >> RN_KEY_INDEX_SHIFT;
+	rn_dev_add_mr(t->d->dev, mr);
+}
+
+/* ------------------------------------------------------------------- rules */
+static bool has_two_families(const struct rn_rx *rx, unsigned count)
+{
+	for (; count > 0; rx++, count--)
+		if (rn_gid_is_ipv4(&rx->flow->src) != rn_gid_is_ipv4(&rx->flow->dst))
+			return true;
+	return false;
+}
+
+static bool is_power_of_two(uint32_t number)
+{
+	return number && !(number & (number - 1));
+}
+
+/* May a QP be created so? */
+static bool may_be_qp(const struct turn *t)
+{
+	const struct rn_qp_init *init = &t->qp;
+	bool is_raw = init->type == RN_QPT_RAW_PACKET;
+	bool is_xrc = init->type == RN_QPT_XRC_SEND || init->type == RN_QPT_XRC_RECV;
+	/* Raw packet QPs may have only one of the two queues. */
+	bool needs_send = is_raw ? init->max_send_wr > 0 : init->type != RN_QPT_XRC_RECV;
+	bool needs_recv = is_raw ? init->max_recv_wr > 0 : !is_xrc;
+
+	return (init->send_cq || !needs_send) && (init->recv_cq || !needs_recv) &&
+	       !(init->srq && t->uses[2]->is_xrc) && rn_qp_size(t->d->dev, init) > 0 &&
+	       !rn_dev_has_qpn(t->d->dev, init->qpn);
+}
+
+static bool may_be_srq(const struct turn *t, const struct rn_srq_init *init)
+{
+	return init->srqn >= 1 && init->srqn <= RN_SRQN_MAX &&
+	       !init->xrcd == !t->uses[0] &&
+	       rn_srq_ring_size(init->max_wr, init->max_sge) > 0 &&
+	       !rn_dev_has_srqn(t->d->dev, init->srqn);
+}
+
+static bool may_join(const struct turn *t, const struct rn_gid *mgid)
+{
+	const struct object *qp = t->uses[0];
+
+	return qp && qp->type == RN_QPT_UD && rn_gid_is_multicast(mgid) &&
+	       !rn_mcast_find(t->d->dev, object_of(qp), mgid);
+}
+
+static bool may_end_access(const struct turn *t, const struct rn_rec_mem_done *m)
+{
+	return (m->result == RN_MEM_DONE || m->result == RN_MEM_FAULT) &&
+	       (m->number || !rn_dev_has_qpn(t->d->dev, (uint32_t)(m->tag >> 8)));
+}
+
+/* Returns why no program can make the call; NULL: some can. */
+static const char *forbidden(const struct turn *t)
+{
+	const union rn_call_args *a = &t->rec->u.call;
+	const struct object *o = t->o;
+	const struct device *d = t->d;
+
+	if (rn_rec_info[t->rec->kind].role == RN_REC_END && o->users > 0)
+		return "an object goes that others use";
+	switch ((int)t->rec->kind) {
+/* clang-format off */
+#define ALLOWED(kind, condition, why) case RN_CALL_##kind: return (condition) ? NULL : (why);
+	ALLOWED(DEV_FINI, d->objects == 0, "the device still has objects")
+	ALLOWED(SET_GID, a->set_gid.index < d->cfg.gid_count, "the GID table has no such entry")
+	ALLOWED(PEER_HOLDS, a->peer_holds.slot <= UINT8_MAX, "no process has such a slot")
+	ALLOWED(GROW, is_power_of_two(a->grow.count) && a->grow.count <= TABLE_MAX &&
+		(unsigned)a->grow.table < RN_ARRAY_SIZE(d->bucket), "no table grows like that")
+	ALLOWED(RECEIVE, a->receive.count <= RN_REC_RX_MAX &&
+		!has_two_families(a->receive.pkts, a->receive.count), "a packet has two families")
+	ALLOWED(RECEIVE_FRAME, o->type == RN_QPT_RAW_PACKET && a->frame->len > 0 &&
+		a->frame->len <= RN_FRAME_MAX, "a QP gets no such frame")
+	ALLOWED(MEM_DONE, may_end_access(t, &t->rec->u.mem_done), "no such access waits")
+	case RN_CALL_CQ_INIT:
+	ALLOWED(CQ_MOVE, is_power_of_two(a->cq.capacity) && a->cq.capacity <= RN_CQE_MAX,
+		"there is no ring of such a size")
+	ALLOWED(CQ_ARM, (unsigned)a->cq.arm <= RN_CQ_ARM_NEXT, "a CQ is not armed like that")
+	ALLOWED(CQ_MODERATE, a->cq.period >= 0 && a->cq.period <= PERIOD_MAX,
+		"a time is out of range")
+	ALLOWED(QP_CREATE, may_be_qp(t), "there cannot be such a QP")
+	ALLOWED(QP_MODIFY, (unsigned)a->modify.attr->state < RN_QPS_COUNT,
+		"there is no such state")
+	ALLOWED(QP_PACE, t->rec->now >= o->dev->now, "time goes backwards")
+	ALLOWED(ADD_MR, (unsigned)a->mr->kind <= RN_MR_KIND_NULL &&
+		!rn_dev_has_mr_index(d->dev, a->mr->lkey >> RN_KEY_INDEX_SHIFT),
+		"there cannot be such a region")
+	ALLOWED(SRQ_CREATE, may_be_srq(t, a->srq), "there cannot be such an SRQ")
+	ALLOWED(SRQ_RESIZE, new_ring_size(t) > 0, "no SRQ is so long")
+	ALLOWED(MCAST_ATTACH, may_join(t, a->mcast.mgid), "the QP cannot join that group")
+#undef ALLOWED
+	/* clang-format on */
+	default:
+		return NULL;
+	}
+}
+
+/* ---------------------------------------------------------- making of a call */
+static size_t size_of_new(const struct turn *t)
+{
+	static const size_t sizes[] = { [RN_REC_CQ] = sizeof(struct rn_cq),
+					[RN_REC_MR] = sizeof(struct rn_mr),
+					[RN_REC_MCAST] = sizeof(struct rn_mcast) };
+
+	if (t->rec->kind == RN_CALL_QP_CREATE)
+		return rn_qp_size(t->d->dev, &t->qp);
+	if (t->rec->kind == RN_CALL_SRQ_CREATE)
+		return rn_srq_size();
+	return sizes[rn_rec_info[t->rec->kind].object];
+}
+
+static void call_core(struct turn *t)
+{
+	const union rn_call_args *a = &t->rec->u.call;
+	struct rn_dev *dev = t->d ? t->d->dev : NULL;
+	void *o = object_of(t->o);
+	rn_ns now = t->rec->now;
+	struct rn_replay_result *r = t->p->r;
+	struct rn_event event;
+	struct rn_tx tx;
+	uint32_t flags;
+
+	switch ((int)t->rec->kind) {
+/* clang-format off */
+#define ON(kind, call) case RN_CALL_##kind: call; break;
+	ON(DEV_INIT, rn_dev_init(dev, &t->d->cfg))
+	ON(DEV_FINI, rn_dev_fini(dev))
+	ON(SET_GID, rn_dev_set_gid(dev, a->set_gid.index, &a->set_gid.gid))
+	ON(RECEIVE, rn_dev_receive(dev, now, a->receive.pkts, a->receive.count))
+	ON(TRANSMIT, r->packets_out += rn_dev_transmit(dev, now, a->transmit.what, t->p->packet,
+						       RN_PACKET_MAX, &tx) > 0)
+	ON(EXPIRE, rn_dev_expire(dev, now))
+	ON(PEER_HOLDS, rn_dev_peer_holds(dev, now, &a->peer_holds.gid, (uint8_t)a->peer_holds.slot,
+					 a->peer_holds.taken))
+	ON(MEM_DONE, mem_done(t))
+	ON(DEV_ERROR, rn_dev_error(dev, now))
+	ON(TAKE_EVENT, rn_dev_event(dev, &event))
+	ON(GROW, grow(t))
+	ON(CQ_INIT, rn_cq_init(o, a->cq.ring, a->cq.capacity, NULL))
+	ON(CQ_MOVE, rn_cq_move(o, a->cq.ring, a->cq.capacity))
+	ON(CQ_ARM, rn_cq_arm(o, a->cq.arm))
+	ON(CQ_MODERATE, rn_cq_moderate(dev, o, a->cq.count, a->cq.period))
+	ON(CQ_FINI, rn_cq_fini(dev, o))
+	ON(QP_CREATE, rn_qp_create(dev, o, &t->qp))
+	ON(QP_MODIFY, rn_qp_modify(dev, o, now, a->modify.attr, a->modify.mask))
+	ON(QP_PACE, rn_qp_pace(o, now, a->pace.kbps, a->pace.burst))
+	ON(QP_DESTROY, rn_qp_destroy(dev, o))
+	ON(QP_FAIL, rn_qp_fail(dev, o, now))
+	ON(QP_OVERRUN, rn_qp_overrun(dev, o, now, a->of_send_cq))
+	ON(POST_SEND, rn_qp_post_send(dev, o, now, a->send))
+	ON(POST_RECV, rn_qp_post_recv(dev, o, now, a->recv))
+	ON(ADD_MR, add_mr(t))
+	ON(REMOVE_MR, rn_dev_remove_mr(dev, o))
+	ON(SRQ_CREATE, srq_create(t))
+	ON(SRQ_POST_RECV, rn_srq_post_recv(o, a->recv))
+	ON(SRQ_SET_LIMIT, rn_srq_set_limit(o, a->number))
+	ON(SRQ_RESIZE, srq_resize(t))
+	ON(SRQ_DESTROY, rn_srq_destroy(o))
+	ON(MCAST_ATTACH, rn_mcast_attach(dev, o, object_of(t->uses[0]), a->mcast.mgid))
+	ON(MCAST_DETACH, rn_mcast_detach(dev, o))
+	ON(TRANSMIT_FRAME, r->packets_out += rn_dev_transmit_frame(dev, now, t->p->packet,
+								  RN_FRAME_MAX, &flags) > 0)
+	ON(RECEIVE_FRAME, rn_qp_receive_frame(dev, o, now, a->frame))
+#undef ON
+	/* clang-format on */
+	default:
+		break;
+	}
+}
+
+static bool make_call(struct player *p, struct device *d, const struct rn_rec *rec)
+{
+	const struct rn_rec_info *info = &rn_rec_info[rec->kind];
+	struct turn t = { .p = p, .d = d, .rec = rec };
+	const char *why;
+
+	if (!find_objects(&t))
+		return false;
+	if (rec->kind == RN_CALL_QP_CREATE) {
+		t.qp = *rec->u.call.qp;
+		t.qp.send_cq = object_of(t.uses[0]);
+		t.qp.recv_cq = object_of(t.uses[1]);
+		t.qp.srq = object_of(t.uses[2]);
+	}
+	why = forbidden(&t);
+	if (why)
+		return broken(p, why);
+	if (info->role == RN_REC_MAKE && !t.o && !add_object(&t, size_of_new(&t)))
+		return false;
+	if (rec->kind == RN_CALL_QP_PACE)
+		t.o->dev->now = rec->now;
+	if (rec->kind == RN_CALL_RECEIVE)
+		p->r->packets_in += rec->u.call.receive.count;
+	p->r->packets_in += rec->kind == RN_CALL_RECEIVE_FRAME;
+	call_core(&t);
+	if (info->role == RN_REC_END)
+		remove_object(p, t.o);
+	return !p->stop;
+}
+
+/* ------------------------------------------------------------------- records */
+static bool take_time(struct player *p, const struct rn_rec *rec)
 {
 	struct rn_replay_result *r = p->r;
 
 	if (rec->now < 0 || rec->now > TIME_MAX)
-		return rn_player_broken(p, "a time is out of range");
+		return broken(p, "a time is out of range");
 	if (rec->now == 0)
 		return true;
 	if (r->first == 0)
@@ -342,86 +847,94 @@ static bool take_time(struct rn_player *p, const struct rn_rec *rec)
 	return true;
 }
 
-static bool make_call(struct rn_player *p, uint64_t behind)
+static bool make_dev_call(struct player *p, uint64_t at, uint64_t behind)
 {
 	const struct rn_rec *rec = &p->rec;
-	struct rn_player_dev *d;
+	struct device *d;
+	unsigned kind;
+	uint64_t n;
 
-	if (rec->dev == RN_REC_NO_DEV || p->r->at < p->next[rec->dev])
-		return rn_player_broken(p, "a call is out of place");
-	if (rec->kind == RN_CALL_DEV_INIT && !rn_player_add_dev(p, rec))
+	if (rec->dev == RN_REC_NO_DEV || at < p->end[rec->dev])
+		return broken(p, "a call is out of place");
+	if (rec->kind == RN_CALL_DEV_INIT && !add_dev(p, rec))
 		return false;
 	d = p->dev[rec->dev];
 	if (!d)
-		return rn_player_broken(p, "there is no such device");
-	if (!look_ahead(d, behind))
+		return broken(p, "there is no such device");
+	if (!look_ahead(d, at, behind))
 		return false;
 	if (rec->now && rec->now < d->now)
-		return rn_player_broken(p, "time goes backwards");
+		return broken(p, "time goes backwards");
 	d->now = rec->now ? rec->now : d->now;
-	return rn_player_make_call(p, d, rec);
+	if (!make_call(p, d, rec))
+		return false;
+	if ((n = next(d, &kind)) > 0)
+		differ(p, d->cursor, n, NULL);
+	if (!d->shown)
+		free_dev(d);
+	return true;
+}
+
+static bool make_lone_call(struct player *p, uint64_t at, uint64_t behind)
+{
+	p->lone = at;
+	p->lone_end = behind;
+	if (!make_call(p, NULL, &p->rec))
+		return false;
+	if (p->lone < p->lone_end)
+		differ(p, p->lone, p->lone_end - p->lone, NULL);
+	return true;
 }
 
 /* Skips a record that is part of a call that was made already. */
-static bool skip(struct rn_player *p, uint64_t at)
+static bool skip(struct player *p, uint64_t at)
 {
+	uint8_t dev = p->rec.dev;
+
 	if (p->rec.kind == RN_REC_LIMIT) {
 		p->r->limited = true;
 		return true;
 	}
-	if (p->rec.dev == RN_REC_NO_DEV || at >= p->next[p->rec.dev])
-		return rn_player_broken(p, "part of a call stands alone");
+	if (dev == RN_REC_NO_DEV || at >= p->end[dev])
+		return broken(p, "part of a call stands alone");
 	return true;
 }
 
-static bool is_call(enum rn_rec_class class)
-{
-	return class == RN_REC_CALL || class == RN_REC_LONE;
-}
-
-static void begin_call(struct rn_player *p, uint64_t at)
-{
-	const struct rn_replay_cfg *cfg = p->cfg;
-
-	p->r->calls++;
-	p->r->at = at;
-	if (cfg->progress && p->r->calls % PROGRESS_EVERY == 0)
-		cfg->progress(cfg->arg, at, p->len);
-}
-
 /* Processes one record. False: the replay is over. */
-static bool step(struct rn_player *p, uint64_t *at)
+static bool step(struct player *p, uint64_t *at)
 {
 	const struct rn_replay_cfg *cfg = p->cfg;
-	ssize_t n = rn_rec_get(p->data + *at, p->len - *at, &p->rec);
+	ssize_t n = rn_rec_get(p->data + *at, p->len - *at, &p->rec, &p->rec_room);
+	uint64_t begin = *at, behind = begin + (uint64_t)n;
 	enum rn_rec_class class;
-	bool go_on;
+	bool is_call;
 
 	if (n == 0)
 		return false;
 	if (n < 0)
-		return rn_player_broken(p, "there is no record where one should begin");
-	class = rn_rec_class(p->rec.kind);
-	if (is_call(class)) {
-		if (cfg->until && p->r->calls >= cfg->until)
-			return false;
-		begin_call(p, *at);
+		return broken(p, "there is no record where one should begin");
+	*at = behind;
+	class = rn_rec_info[p->rec.kind].class;
+	is_call = class == RN_REC_CALL || class == RN_REC_LONE;
+	if (is_call && cfg->until && p->r->calls >= cfg->until)
+		return false;
+	if (is_call) {
+		p->r->at = begin;
+		if (++p->r->calls % PROGRESS_EVERY == 0 && cfg->progress)
+			cfg->progress(cfg->arg, begin, p->len);
 	}
 	if (cfg->trace)
 		cfg->trace(cfg->arg, p->r->calls, &p->rec);
-	if (!is_call(class))
-		go_on = skip(p, *at);
-	else if (!take_time(p, &p->rec))
-		go_on = false;
-	else if (class == RN_REC_CALL)
-		go_on = make_call(p, *at + (uint64_t)n);
-	else
-		go_on = rn_player_make_call(p, NULL, &p->rec);
-	*at += (uint64_t)n;
-	return go_on && !p->stop;
+	if (!is_call)
+		return skip(p, begin);
+	if (!take_time(p, &p->rec))
+		return false;
+	return (class == RN_REC_CALL ? make_dev_call(p, begin, behind)
+				     : make_lone_call(p, begin, behind)) &&
+	       !p->stop;
 }
 
-static uint64_t read_header(struct rn_player *p)
+static uint64_t read_header(struct player *p)
 {
 	struct rn_rec_header h;
 	ssize_t n = rn_rec_get_header(p->data, p->len, &h);
@@ -433,9 +946,9 @@ static uint64_t read_header(struct rn_player *p)
 			 "rocin (%s) reads version %d",
 			 h.version, (int)(h.rocin_len < 32 ? h.rocin_len : 32),
 			 (const char *)h.rocin, ROCIN_VERSION, RN_REC_VERSION);
-		rn_player_broken(p, why);
+		broken(p, why);
 	} else if (n < 0) {
-		rn_player_broken(p, "it is not a recorded run");
+		broken(p, "it is not a recorded run");
 	}
 	return n < 0 ? 0 : (uint64_t)n;
 }
@@ -443,7 +956,8 @@ static uint64_t read_header(struct rn_player *p)
 void rn_replay(const uint8_t *data, size_t len, const struct rn_replay_cfg *cfg,
 	       struct rn_replay_result *result)
 {
-	struct rn_player *p = calloc(1, sizeof(*p));
+	struct player *p = calloc(1, sizeof(*p));
+	struct rn_hook_sink *before;
 	uint64_t at;
 
 	*result = (struct rn_replay_result){ .end = RN_REPLAY_SAME };
@@ -452,13 +966,20 @@ void rn_replay(const uint8_t *data, size_t len, const struct rn_replay_cfg *cfg,
 		snprintf(result->why, sizeof(result->why), "no memory");
 		return;
 	}
+	p->sink = (struct rn_hook_sink){ .open = open_device,
+					 .close = close_device,
+					 .put = put,
+					 .was_full = was_full,
+					 .id = id_of };
 	p->data = data;
 	p->len = len;
 	p->cfg = cfg;
 	p->r = result;
+	before = rn_hook_set(&p->sink);
 	at = read_header(p);
 	while (!p->stop && step(p, &at))
 		continue;
-	rn_player_remove_all(p);
+	rn_hook_set(before);
+	remove_all(p);
 	free(p);
 }

@@ -100,59 +100,153 @@ static void add_packet(struct out *o, const struct rn_flow *flow, const uint8_t 
 	add(o, " %s", text);
 }
 
-void rn_rec_compare_packets(const struct rn_rec_packet *a, const struct rn_rec_packet *b,
-			    void (*see_field)(void *arg, const char *name, uint64_t in_a,
-					      uint64_t in_b),
-			    void *arg)
+/* ---------------------------------------------------------- fields that differ */
+enum {
+	FIELDS = 512, /* most fields that are compared; only a full RECEIVE has more */
+};
+
+struct seen {
+	const char *name;
+	uint64_t value;
+	const uint8_t *data;
+};
+
+/* The fields of one record, with which those of another are compared. */
+struct list {
+	struct rn_replay_result *r;
+	unsigned count, compared;
+	struct seen seen[FIELDS];
+};
+
+/* Describes up to eight bytes from @at on. */
+static void bytes_text(const struct seen *s, uint64_t at, char *text, size_t size)
+{
+	struct out o = { .text = text, .size = size };
+
+	add(&o, "%llu bytes", (unsigned long long)s->value);
+	if (at < s->value)
+		add(&o, ", from %llu on:", (unsigned long long)at);
+	for (uint64_t i = at; i < s->value && i < at + 8; i++)
+		add(&o, " %02x", s->data[i]);
+}
+
+static void value_text(const struct seen *s, char *text, size_t size)
+{
+	struct out o = { .text = text, .size = size };
+
+	add(&o, "%llu", (unsigned long long)s->value);
+	if (s->value >= 10)
+		add(&o, " (0x%llx)", (unsigned long long)s->value);
+}
+
+static void add_field(struct rn_replay_result *r, const struct seen *was,
+		      const struct seen *is)
+{
+	struct rn_replay_field *f;
+	uint64_t at = 0;
+
+	if (r->fields == RN_REPLAY_FIELDS)
+		return;
+	f = &r->field[r->fields++];
+	snprintf(f->name, sizeof(f->name), "%s", was->name);
+	if (!was->data || !is->data) {
+		value_text(was, f->recorded, sizeof(f->recorded));
+		value_text(is, f->replayed, sizeof(f->replayed));
+		return;
+	}
+	while (at < was->value && at < is->value && was->data[at] == is->data[at])
+		at++;
+	bytes_text(was, at, f->recorded, sizeof(f->recorded));
+	bytes_text(is, at, f->replayed, sizeof(f->replayed));
+}
+
+static void keep(void *arg, const char *name, uint64_t value, const uint8_t *data)
+{
+	struct list *l = arg;
+
+	if (l->count < FIELDS)
+		l->seen[l->count++] = (struct seen){ name, value, data };
+}
+
+static void compare(void *arg, const char *name, uint64_t value, const uint8_t *data)
+{
+	const struct seen is = { name, value, data };
+	struct list *l = arg;
+	const struct seen *was = &l->seen[l->compared];
+
+	if (l->compared == l->count)
+		return;
+	l->compared++;
+	if (was->value != value || strcmp(was->name, name) != 0 ||
+	    (data && memcmp(was->data, data, value) != 0))
+		add_field(l->r, was, &is);
+}
+
+/* Adds the header fields in which two packets differ. */
+static void compare_packets(const struct rn_rec_packet *a, const struct rn_rec_packet *b,
+			    struct rn_replay_result *r)
 {
 	struct rn_scene_packet pa, pb;
 	struct rn_scn_line la, lb;
 	const uint8_t *payload;
 
-	if (!make_packet(&pa, &a->flow, a->data, a->len, false) ||
-	    !make_packet(&pb, &b->flow, b->data, b->len, false) ||
+	if (!make_packet(&pa, a->tx->flow, a->data, a->len, false) ||
+	    !make_packet(&pb, b->tx->flow, b->data, b->len, false) ||
 	    rn_scene_decode(&pa, &la, &payload) || rn_scene_decode(&pb, &lb, &payload))
 		return;
 	if (la.opcode != lb.opcode)
-		see_field(arg, "opcode", la.opcode, lb.opcode);
+		add_field(r, &(struct seen){ "opcode", la.opcode, NULL },
+			  &(struct seen){ "opcode", lb.opcode, NULL });
 	for (unsigned f = 0; f < RN_F_COUNT; f++) {
-		uint64_t in_a = rn_scn_has(&la, f) ? la.value[f] : 0;
-		uint64_t in_b = rn_scn_has(&lb, f) ? lb.value[f] : 0;
+		const char *name = rn_scn_fields[f].name;
+		struct seen was = { name, rn_scn_has(&la, f) ? la.value[f] : 0, NULL };
+		struct seen is = { name, rn_scn_has(&lb, f) ? lb.value[f] : 0, NULL };
 
-		if (in_a != in_b)
-			see_field(arg, rn_scn_fields[f].name, in_a, in_b);
+		if (was.value != is.value)
+			add_field(r, &was, &is);
 	}
+}
+
+void rn_rec_compare(const struct rn_rec *was, const struct rn_rec *is,
+		    struct rn_replay_result *r)
+{
+	struct list l = { .r = r };
+
+	rn_rec_list(was, keep, &l);
+	rn_rec_list(is, compare, &l);
+	if (was->kind == RN_REC_PACKET && was->u.packet.tx && is->u.packet.tx)
+		compare_packets(&was->u.packet, &is->u.packet, r);
 }
 
 /* -------------------------------------------------------- text of a record */
 /* Adds a received packet. If both ends send no ICRCs, the bytes in place of the ICRC
  * are ignored.
  */
-static void add_received(struct out *o, const struct rn_rec_rx *rx)
+static void add_received(struct out *o, const struct rn_rx *rx)
 {
 	bool sealed = rx->icrc != RN_RX_ICRC_NONE || rx->len < RN_ICRC_LEN;
 
-	add_packet(o, &rx->flow, rx->data, sealed ? rx->len : rx->len - RN_ICRC_LEN,
+	add_packet(o, rx->flow, rx->data, sealed ? rx->len : rx->len - RN_ICRC_LEN,
 		   sealed);
 }
 
-static void add_receive(struct out *o, const struct rn_rec_receive *r)
+static void add_receive(struct out *o, const struct rn_rx *rx, uint32_t count)
 {
-	for (uint32_t i = 0; i < r->count && i < PACKETS_SHOWN; i++) {
+	for (uint32_t i = 0; i < count && i < PACKETS_SHOWN; i++) {
 		add(o, i ? " |" : "");
-		add_received(o, &r->rx[i]);
+		add_received(o, &rx[i]);
 	}
-	if (r->count > PACKETS_SHOWN)
-		add(o, " | and %u more", r->count - PACKETS_SHOWN);
+	if (count > PACKETS_SHOWN)
+		add(o, " | and %u more", count - PACKETS_SHOWN);
 }
 
-static void add_cqe(struct out *o, const struct rn_rec_write *w)
+static void add_cqe(struct out *o, const struct rn_rec_access *w)
 {
 	struct rn_cqe cqe;
 
 	memcpy(&cqe, w->data, sizeof(cqe));
 	add(o, " dst=0x%llx cqe wr_id=0x%llx qpn=0x%x status=%u opcode=%u len=%u",
-	    (unsigned long long)w->dst, (unsigned long long)cqe.wr_id, cqe.qpn,
+	    (unsigned long long)w->addr, (unsigned long long)cqe.wr_id, cqe.qpn,
 	    (unsigned)(cqe.ctl & 0xff), (unsigned)(cqe.ctl >> 8 & 0xff), cqe.byte_len);
 }
 
@@ -160,15 +254,15 @@ void rn_rec_text(const struct rn_rec *rec, char *text, size_t size)
 {
 	struct out o = { .text = text, .size = size };
 	const struct rn_rec_packet *packet = &rec->u.packet;
-	const struct rn_rec_write *w = &rec->u.write;
+	const struct rn_rec_access *w = &rec->u.access;
 
-	add(&o, "%s", rn_rec_name(rec->kind));
-	if (rec->kind == RN_CALL_RECEIVE)
-		add_receive(&o, &rec->u.receive);
-	else if (rec->kind == RN_REC_PACKET && packet->len == 0)
+	add(&o, "%s", rn_rec_info[rec->kind].name);
+	if (rec->kind == RN_CALL_RECEIVE && rec->u.call.receive.count <= RN_REC_RX_MAX)
+		add_receive(&o, rec->u.call.receive.pkts, rec->u.call.receive.count);
+	else if (rec->kind == RN_REC_PACKET && !packet->tx)
 		add(&o, " none");
 	else if (rec->kind == RN_REC_PACKET)
-		add_packet(&o, &packet->flow, packet->data, packet->len, false);
+		add_packet(&o, packet->tx->flow, packet->data, packet->len, false);
 	else if (rec->kind == RN_REC_WRITE && (w->attr.flags & RN_MEM_CQE) &&
 		 w->data_len == sizeof(struct rn_cqe))
 		add_cqe(&o, w);

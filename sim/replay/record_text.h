@@ -3,7 +3,7 @@
 #ifndef RN_RECORD_TEXT_H
 #define RN_RECORD_TEXT_H
 
-#include "recording.h"
+#include "player.h"
 
 /* Describes a record like "post_send id=0x55d0 wr_id=1 ...". Fields that are 0 are left
  * out; packets are described as in scenarios; of other bytes the first few are shown. The
@@ -11,10 +11,10 @@
  */
 void rn_rec_text(const struct rn_rec *rec, char *text, size_t size);
 
-/* Calls @see for every header field in which two packets differ. */
-void rn_rec_compare_packets(const struct rn_rec_packet *a, const struct rn_rec_packet *b,
-			    void (*see)(void *arg, const char *name, uint64_t in_a,
-					uint64_t in_b),
-			    void *arg);
+/* Adds to @r the fields in which two records of the same kind differ, and the header
+ * fields in which two packets do.
+ */
+void rn_rec_compare(const struct rn_rec *was, const struct rn_rec *is,
+		    struct rn_replay_result *r);
 
 #endif /* RN_RECORD_TEXT_H */

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* recorder.c - the file of a recording, and the hook in the core (rocin/call.h) that
- * fills it.
+/* recorder.c - the file of a recording, to which the hook (hook.h) shows the run.
  *
  * A part of the file (the window) is mapped, after its blocks were allocated: a full disk
  * ends the recording, not the program. The same holds if another process truncates the
  * file meanwhile: records are built in memory of our own, and copied with the guard
  * against memory faults. If a recording ends early, that is reported once, on stderr.
- *
- * The state of a device is used only by the thread that holds the device.
  */
 #include "recorder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rocin/cqe.h"
-#include "rocin/rx_tx.h"
-#include "rocin/stats.h"
+#include "hook.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/memory/mem_direct.h"
@@ -51,7 +45,8 @@ static struct {
 	size_t used;	 /* bytes of the window that are written */
 	size_t reserved; /* bytes of the window whose blocks are allocated */
 	uint64_t limit;
-	bool failed; /* the recording has ended early */
+	bool failed;	  /* the recording has ended early */
+	uint64_t numbers; /* bit mask of the device numbers in use */
 	uint8_t scratch[RN_REC_MAX];
 } file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
@@ -207,16 +202,6 @@ bool rn_recorder_put(const struct rn_rec *rec)
 	return !failed;
 }
 
-bool rn_recorder_has_failed(void)
-{
-	bool failed;
-
-	pthread_mutex_lock(&file.lock);
-	failed = file.failed;
-	pthread_mutex_unlock(&file.lock);
-	return failed;
-}
-
 /* ---------------------------------------------------- beginning of a file */
 static uint64_t read_limit(void)
 {
@@ -308,479 +293,49 @@ bool rn_recorder_open(void)
 	return rc;
 }
 
-/* ----------------------------------------------------------------- devices */
-/* A read or atomic access whose result was PENDING. The memory got @number as its tag,
- * since the tags of the core are not unique.
- */
-struct pending {
-	uint32_t number;
-	uint64_t tag; /* tag of the core */
-	void *dst;    /* destination; NULL: its QP was destroyed */
-	uint32_t len;
+/* ------------------------------------------------------------------ devices */
+static_assert(RN_REC_DEVS == 64, "file.numbers");
+
+static int open_device(struct rn_hook_sink *s, struct rn_hook_dev *d)
+{
+	int rc = rn_recorder_open() ? 0 : -ENOENT;
+
+	(void)s;
+	pthread_mutex_lock(&file.lock);
+	if (rc && file.failed) {
+		rc = -EIO;
+	} else if (!rc && file.numbers == UINT64_MAX) {
+		rc = -ENOENT;
+	} else if (!rc) {
+		d->number = (uint8_t)__builtin_ctzll(~file.numbers);
+		file.numbers |= UINT64_C(1) << d->number;
+	}
+	pthread_mutex_unlock(&file.lock);
+	return rc;
+}
+
+static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *d)
+{
+	(void)s;
+	pthread_mutex_lock(&file.lock);
+	file.numbers &= ~(UINT64_C(1) << d->number);
+	pthread_mutex_unlock(&file.lock);
+}
+
+static bool put_record(struct rn_hook_sink *s, const struct rn_rec *rec)
+{
+	(void)s;
+	return rn_recorder_put(rec);
+}
+
+static uint64_t address_of(const void *object)
+{
+	return (uintptr_t)object;
+}
+
+static struct rn_hook_sink file_sink = {
+	.open = open_device, .close = close_device, .put = put_record, .id = address_of
 };
-
-/* A CQ that the device has used. */
-struct used_cq {
-	const struct rn_cq *cq;
-	bool overrun; /* the overrun of the CQ was recorded */
-};
-
-struct recorded_dev {
-	uint8_t number;
-	struct rn_mem_ops ops; /* functions that record; they replace @mem */
-	const struct rn_mem_ops *mem;
-	void *mem_ctx;
-	void (*before_ack)(void *mem_ctx, uint32_t qpn);
-	uint64_t *stats; /* counters of the device */
-	uint64_t overruns_seen;
-	const struct rn_call *call; /* call that is being made */
-
-	/* Bits of enum rn_tx_what for which there was no packet the last time, if there
-	 * was no other call since.
-	 */
-	unsigned drained;
-
-	struct pending *pending;
-	uint32_t pending_count, pending_room, last_number;
-	struct used_cq *cqs;
-	uint32_t cq_count, cq_room;
-};
-
-static void put_record(const struct recorded_dev *d, struct rn_rec *rec)
-{
-	uint64_t *lost = &d->stats[RN_STAT_RECORD_LOST];
-
-	rec->dev = rn_rec_class(rec->kind) == RN_REC_LONE ? RN_REC_NO_DEV : d->number;
-	if (!rn_recorder_put(rec))
-		__atomic_fetch_add(lost, 1, __ATOMIC_RELAXED);
-}
-
-/* Enlarges @array if it has no room for one more element. */
-static void *make_room(void *array, uint32_t count, uint32_t *room, size_t size)
-{
-	if (count < *room)
-		return array;
-	*room = *room ? 2 * *room : 64;
-	array = reallocarray(array, *room, size);
-	if (!array)
-		abort(); /* an incomplete recording would be misleading */
-	return array;
-}
-
-/* ------------------------------------------------------------------ CQs in use */
-static struct used_cq *find_cq(const struct recorded_dev *d, const struct rn_cq *cq)
-{
-	for (uint32_t i = 0; i < d->cq_count; i++)
-		if (d->cqs[i].cq == cq)
-			return &d->cqs[i];
-	return NULL;
-}
-
-static void use_cq(struct recorded_dev *d, const struct rn_cq *cq)
-{
-	if (!cq || find_cq(d, cq))
-		return;
-	d->cqs = make_room(d->cqs, d->cq_count, &d->cq_room, sizeof(*d->cqs));
-	d->cqs[d->cq_count++] = (struct used_cq){ .cq = cq };
-}
-
-static void forget_cq(struct recorded_dev *d, const struct rn_cq *cq)
-{
-	struct used_cq *found = find_cq(d, cq);
-
-	if (found)
-		*found = d->cqs[--d->cq_count];
-}
-
-/* Records an overrun for every CQ that was found full since the last time. */
-static void note_overruns(struct recorded_dev *d)
-{
-	uint64_t overruns =
-		__atomic_load_n(&d->stats[RN_STAT_CQ_OVERRUN], __ATOMIC_RELAXED);
-	struct rn_rec rec = { .kind = RN_REC_OVERRUN };
-
-	if (overruns == d->overruns_seen)
-		return;
-	d->overruns_seen = overruns;
-	for (uint32_t i = 0; i < d->cq_count; i++) {
-		if (d->cqs[i].overrun || !d->cqs[i].cq->overrun)
-			continue;
-		d->cqs[i].overrun = true;
-		rec.id = rn_rec_id(d->cqs[i].cq);
-		put_record(d, &rec);
-	}
-}
-
-/* ------------------------------------------------------------- pending accesses */
-static uint32_t add_pending(struct recorded_dev *d, uint64_t tag, void *dst, uint32_t len)
-{
-	d->pending = make_room(d->pending, d->pending_count, &d->pending_room,
-			       sizeof(*d->pending));
-	d->pending[d->pending_count++] = (struct pending){
-		.number = ++d->last_number, .tag = tag, .dst = dst, .len = len
-	};
-	return d->last_number;
-}
-
-/* Removes a pending access that has ended. False: there is none with that number. */
-static bool take_pending(struct recorded_dev *d, uint64_t number, struct pending *p)
-{
-	for (uint32_t i = 0; i < d->pending_count; i++) {
-		if (d->pending[i].number != number)
-			continue;
-		*p = d->pending[i];
-		d->pending[i] = d->pending[--d->pending_count];
-		return true;
-	}
-	return false;
-}
-
-/* Forgets the destinations of pending accesses of a QP whose memory is freed. */
-static void forget_pending(struct recorded_dev *d, uint32_t qpn)
-{
-	for (uint32_t i = 0; i < d->pending_count; i++)
-		if (d->pending[i].tag >> 8 == qpn)
-			d->pending[i].dst = NULL;
-}
-
-/* ------------------------------------------------------------------ memory */
-static enum rn_mem_result write_recorded(void *ctx, rn_iova dst, const void *src,
-					 uint32_t len, struct rn_mem_attr attr)
-{
-	struct recorded_dev *d = ctx;
-	struct rn_rec rec = { .kind = RN_REC_WRITE,
-			      .u.write = { .dst = dst, .len = len, .attr = attr } };
-
-	rec.u.write.result = d->mem->write(d->mem_ctx, dst, src, len, attr);
-	rn_rec_place_write(d->call, &rec.u.write, src);
-	put_record(d, &rec);
-	return rec.u.write.result;
-}
-
-static enum rn_mem_result put_read(struct recorded_dev *d, struct rn_rec *rec,
-				   const void *dst)
-{
-	struct rn_rec_read *r = &rec->u.read;
-
-	r->at = rn_rec_place_read(d->call, dst);
-	if (r->result == RN_MEM_DONE && !r->at) {
-		r->data = dst;
-		r->data_len = r->len;
-	}
-	put_record(d, rec);
-	return r->result;
-}
-
-static enum rn_mem_result read_recorded(void *ctx, void *dst, rn_iova src, uint32_t len,
-					struct rn_mem_attr attr, uint64_t tag)
-{
-	struct recorded_dev *d = ctx;
-	struct rn_rec rec = {
-		.kind = RN_REC_READ,
-		.u.read = { .src = src, .len = len, .attr = attr, .tag = tag }
-	};
-	/* Added before the call, as another thread may see the access end before this
-	 * one returns.
-	 */
-	uint32_t number = add_pending(d, tag, dst, len);
-
-	rec.u.read.result = d->mem->read(d->mem_ctx, dst, src, len, attr, number);
-	if (rec.u.read.result == RN_MEM_PENDING)
-		rec.u.read.number = number;
-	else
-		d->pending_count--;
-	return put_read(d, &rec, dst);
-}
-
-static enum rn_mem_result read_part_recorded(void *ctx, void *dst, rn_iova src,
-					     uint32_t len, struct rn_mem_attr attr,
-					     struct rn_crc32_part *part)
-{
-	struct recorded_dev *d = ctx;
-	struct rn_rec rec = { .kind = RN_REC_READ,
-			      .u.read = { .src = src, .len = len, .attr = attr } };
-
-	rec.u.read.result = d->mem->read_part(d->mem_ctx, dst, src, len, attr, part);
-	return put_read(d, &rec, dst);
-}
-
-static enum rn_mem_result atomic_recorded(void *ctx, const struct rn_mem_atomic_req *req,
-					  uint64_t *orig, struct rn_mem_attr attr,
-					  uint64_t tag)
-{
-	struct recorded_dev *d = ctx;
-	struct rn_rec rec = { .kind = RN_REC_ATOMIC,
-			      .u.atomic = { .req = *req, .attr = attr, .tag = tag } };
-	uint32_t number = add_pending(d, tag, orig, sizeof(*orig));
-
-	rec.u.atomic.result = d->mem->atomic(d->mem_ctx, req, orig, attr, number);
-	if (rec.u.atomic.result == RN_MEM_PENDING)
-		rec.u.atomic.number = number;
-	else
-		d->pending_count--;
-	if (rec.u.atomic.result == RN_MEM_DONE)
-		rec.u.atomic.orig = *orig;
-	put_record(d, &rec);
-	return rec.u.atomic.result;
-}
-
-static void before_ack_recorded(void *ctx, uint32_t qpn)
-{
-	struct recorded_dev *d = ctx;
-	struct rn_rec rec = { .kind = RN_REC_BEFORE_ACK, .u.qpn = qpn };
-
-	put_record(d, &rec);
-	d->before_ack(d->mem_ctx, qpn);
-}
-
-static void replace_memory(struct recorded_dev *d, struct rn_dev_cfg *cfg)
-{
-	d->mem = cfg->mem;
-	d->mem_ctx = cfg->mem_ctx;
-	d->before_ack = cfg->before_ack;
-	d->ops = (struct rn_mem_ops){
-		.always_done = d->mem->always_done,
-		.write = write_recorded,
-		.read = read_recorded,
-		.read_part = d->mem->read_part ? read_part_recorded : NULL,
-		.atomic = atomic_recorded,
-	};
-	cfg->mem = &d->ops;
-	cfg->mem_ctx = d;
-	if (d->before_ack)
-		cfg->before_ack = before_ack_recorded;
-}
-
-/* -------------------------------------------------------- numbers of devices */
-static _Atomic uint64_t numbers_taken; /* bit mask of the device numbers in use */
-
-static_assert(RN_REC_DEVS == 64, "numbers_taken");
-
-/* Allocates a device number. Return: the number, or RN_REC_DEVS if none is left. */
-static unsigned take_number(void)
-{
-	uint64_t taken = atomic_load(&numbers_taken);
-	unsigned number;
-
-	do {
-		if (taken == UINT64_MAX)
-			return RN_REC_DEVS;
-		number = (unsigned)__builtin_ctzll(~taken);
-	} while (!atomic_compare_exchange_weak(&numbers_taken, &taken,
-					       taken | UINT64_C(1) << number));
-	return number;
-}
-
-static void free_dev(struct recorded_dev *d)
-{
-	atomic_fetch_and(&numbers_taken, ~(UINT64_C(1) << d->number));
-	free(d->pending);
-	free(d->cqs);
-	free(d);
-}
-
-static struct recorded_dev *make_dev(void)
-{
-	struct recorded_dev *d = calloc(1, sizeof(*d));
-	unsigned number = d ? take_number() : RN_REC_DEVS;
-
-	if (number < RN_REC_DEVS) {
-		d->number = (uint8_t)number;
-		return d;
-	}
-	free(d);
-	return NULL;
-}
-
-/* --------------------------------------------------- begin and end of a call */
-static void put_call(struct recorded_dev *d, const struct rn_call *c)
-{
-	struct rn_rec rec;
-
-	rn_rec_call(c, &rec);
-	d->drained = 0;
-	put_record(d, &rec);
-}
-
-static uint64_t object_of(const struct rn_event *ev)
-{
-	if (ev->completion || ev->async == RN_EVENT_CQ_ERR)
-		return rn_rec_id(ev->cq);
-	if (ev->async == RN_EVENT_SRQ_LIMIT_REACHED)
-		return rn_rec_id(ev->srq);
-	return rn_rec_id(ev->qp);
-}
-
-static void put_outcome(struct recorded_dev *d, const struct rn_call *c)
-{
-	struct rn_rec rec;
-
-	rn_rec_outcome(c, &rec);
-	if (rec.kind == RN_REC_EVENT)
-		rec.u.event.object = object_of(c->u.event);
-	note_overruns(d);
-	put_record(d, &rec);
-}
-
-/* Returns how many packets fit into one record. In how many calls packets come makes no
- * difference to the device.
- */
-static unsigned how_many(const struct rn_rx *pkts, unsigned count)
-{
-	size_t bytes = pkts[0].len;
-	unsigned n = 1;
-
-	while (n < count && n < RN_REC_RX_MAX && bytes + pkts[n].len < RN_REC_MAX / 2)
-		bytes += pkts[n++].len;
-	return n;
-}
-
-/* Records RN_CALL_MEM_DONE, after replacing the number that the memory knows by the tag
- * of the core.
- */
-static void put_mem_done(struct recorded_dev *d, struct rn_call *c)
-{
-	struct pending p = { .tag = UINT64_MAX }; /* not the tag of any QP */
-	struct rn_rec_mem_done *m;
-	struct rn_rec rec;
-
-	(void)take_pending(d, c->u.mem_done.tag, &p);
-	c->u.mem_done.tag = p.tag;
-	rn_rec_call(c, &rec);
-	m = &rec.u.mem_done;
-	*m = (struct rn_rec_mem_done){ .tag = p.tag, .result = c->u.mem_done.result };
-	if (p.dst) {
-		m->number = p.number;
-		m->data = p.dst;
-		m->len = m->result == RN_MEM_DONE ? p.len : 0;
-	}
-	d->drained = 0;
-	put_record(d, &rec);
-}
-
-/* Is the call recorded at its end only, if at all? */
-static bool waits_for_end(const struct recorded_dev *d, const struct rn_call *c)
-{
-	if (c->kind == RN_CALL_TRANSMIT)
-		return (c->u.transmit.what & ~d->drained) == 0;
-	return c->kind == RN_CALL_TAKE_EVENT || rn_rec_class(c->kind) == RN_REC_LONE;
-}
-
-static struct rn_call *call_begins(void *hook, struct rn_call *c)
-{
-	struct recorded_dev *d = hook;
-
-	d->call = c;
-	if (waits_for_end(d, c))
-		return c;
-	if (c->kind == RN_CALL_MEM_DONE) {
-		put_mem_done(d, c);
-		return c;
-	}
-	if (c->kind == RN_CALL_RECEIVE)
-		c->u.receive.count = how_many(c->u.receive.pkts, c->u.receive.count);
-	if (c->kind == RN_CALL_QP_DESTROY)
-		forget_pending(d, rn_qp_qpn(c->object));
-	put_call(d, c);
-	return c;
-}
-
-static void follow_cqs(struct recorded_dev *d, const struct rn_call *c)
-{
-	switch ((int)c->kind) {
-	case RN_CALL_QP_CREATE:
-		use_cq(d, c->u.qp->send_cq);
-		use_cq(d, c->u.qp->recv_cq);
-		break;
-	case RN_CALL_SRQ_CREATE:
-		use_cq(d, c->u.srq->cq);
-		break;
-	case RN_CALL_CQ_FINI:
-		forget_cq(d, c->object);
-		break;
-	default:
-		break;
-	}
-}
-
-/* Records the end of a transmit call, unless it was known to find nothing, and so to
- * change nothing.
- */
-static void end_transmit(struct recorded_dev *d, const struct rn_call *c)
-{
-	unsigned what = c->u.transmit.what;
-
-	if (what & ~d->drained)
-		put_outcome(d, c);
-	else
-		assert(c->result == 0);
-	if (c->result == 0)
-		d->drained |= what;
-}
-
-static void call_ends(void *hook, const struct rn_call *c)
-{
-	struct recorded_dev *d = hook;
-
-	d->call = NULL;
-	if (rn_rec_class(c->kind) == RN_REC_LONE) {
-		put_call(d, c);
-		return;
-	}
-	if (c->kind == RN_CALL_TRANSMIT) {
-		end_transmit(d, c);
-		return;
-	}
-	if (c->kind == RN_CALL_TAKE_EVENT) {
-		if (!c->result)
-			return; /* a call that finds no event changes nothing */
-		put_call(d, c);
-	}
-	put_outcome(d, c);
-	follow_cqs(d, c);
-	if (c->kind == RN_CALL_DEV_FINI)
-		free_dev(d);
-}
-
-/* ------------------------------------------------------------------ attach */
-static void put_init(struct recorded_dev *d, const struct rn_dev_cfg *cfg)
-{
-	struct rn_rec rec = { .kind = RN_CALL_DEV_INIT },
-		      done = { .kind = RN_REC_RESULT };
-
-	rec.u.dev_init = (struct rn_rec_dev_init){
-		.cfg = *cfg,
-		.always_done = cfg->mem->always_done,
-		.has_read_part = cfg->mem->read_part,
-		.has_before_ack = cfg->before_ack,
-	};
-	put_record(d, &rec);
-	put_record(d, &done);
-}
-
-static void cq_call(const struct rn_call *c)
-{
-	struct rn_rec rec;
-
-	rn_rec_call(c, &rec);
-	rec.dev = RN_REC_NO_DEV;
-	(void)rn_recorder_put(&rec);
-}
-
-static void *attach(struct rn_dev_cfg *cfg)
-{
-	struct recorded_dev *d = rn_recorder_open() ? make_dev() : NULL;
-
-	if (!d && rn_recorder_has_failed())
-		cfg->stats[RN_STAT_RECORD_LOST]++;
-	if (!d)
-		return NULL;
-	d->stats = cfg->stats;
-	put_init(d, cfg);
-	replace_memory(d, cfg);
-	__atomic_store_n(&rn_call_hook.cq_call, cq_call, __ATOMIC_RELAXED);
-	return d;
-}
 
 /* ------------------------------------------------ start and end of the program */
 /* Makes the lock usable in a fork() child: another thread may have held it when fork()
@@ -793,9 +348,7 @@ static void after_fork(void)
 
 static void __attribute__((constructor)) begin_with_program(void)
 {
-	rn_call_hook.attach = attach;
-	rn_call_hook.begin = call_begins;
-	rn_call_hook.end = call_ends;
+	(void)rn_hook_set(&file_sink);
 	pthread_atfork(NULL, NULL, after_fork);
 }
 

@@ -31,7 +31,4 @@ bool rn_recorder_open(void);
  */
 bool rn_recorder_put(const struct rn_rec *rec);
 
-/* Has the recording ended early, or could it not begin? */
-bool rn_recorder_has_failed(void);
-
 #endif /* RN_RECORDER_H */

@@ -370,10 +370,18 @@ static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c
 	return syndrome ? syndrome : RN_SYN_OTHER;
 }
 
+/* Has the program taken too few CQEs? What a recorder replays takes none. */
+static bool is_full(const struct rn_dev *dev, const struct rn_cq *cq)
+{
+	uint32_t taken = atomic_load_explicit(&cq->consumer, memory_order_acquire);
+
+	return cq->producer - taken >= cq->capacity &&
+	       (!dev->hook || rn_call_hook.cq_full(dev->hook, cq));
+}
+
 void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
 		const struct rn_completion *c)
 {
-	uint32_t taken = atomic_load_explicit(&cq->consumer, memory_order_acquire);
 	uint32_t lap = (cq->producer >> __builtin_ctz(cq->capacity)) + 1;
 	struct rn_cqe cqe = {
 		.wr_id = c->wr_id,
@@ -390,7 +398,7 @@ void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns no
 
 	if (c->status != RN_WC_SUCCESS)
 		count_error(dev, c);
-	if (cq->overrun || cq->producer - taken >= cq->capacity ||
+	if (cq->overrun || is_full(dev, cq) ||
 	    !write_cqe(dev, cq, &cqe, message_of(qp, c))) {
 		lose_cqe(dev, cq, qp);
 		return;

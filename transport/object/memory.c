@@ -235,7 +235,7 @@ void rn_mw_forget_qp(struct rn_qp *qp)
 /* ----------------------------------------------- the device's table of keys */
 void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr)
 {
-	RN_SHOW_CALL(dev, .kind = RN_CALL_ADD_MR, .object = mr);
+	RN_SHOW_CALL(dev, .kind = RN_CALL_ADD_MR, .object = mr, .u.mr = mr);
 	int rc = rn_htab_insert(&dev->mrs, &mr->node);
 
 	assert(rc == 0);

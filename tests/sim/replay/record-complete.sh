@@ -35,7 +35,7 @@ fields() {
 		grep -v '[*(]' | sed 's/\[[^]]*\]//g' | tr ',' '\n' | awk 'NF { print $NF }'
 }
 # The fields of every kind of record.
-described=$(sed -n '/^struct field/,/^const char \*rn_rec_name/p' "$source/sim/replay/recording.c")
+described=$(sed -n '/^LIST(/,/^const struct rn_rec_info/p' "$source/sim/replay/recording.c")
 # A region's place in tables and its bindings are the core's own, and what tx->part says
 # of a packet is in the packet.
 own='node|windows|part|sq_draining|lent_resources'
@@ -45,7 +45,7 @@ for structure in rn_dev_cfg rn_qp_init rn_qp_attr rn_alt_path rn_send_wr rn_recv
 	names=$(fields "$structure")
 	[ -n "$names" ] || { echo "there is no struct $structure"; exit 1; }
 	for name in $names; do
-		grep -Eq "(N\(|, |->|\.)$name\b" <<<"$described" ||
+		grep -Eq "[(, .]$name\b" <<<"$described" ||
 			grep -Eqx "$own" <<<"$name" ||
 			{ echo "$structure.$name is not recorded, see recording.c"; exit 1; }
 	done

@@ -4,6 +4,7 @@
  */
 #include "replay_kit.h"
 
+#include "rocin/flow.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
 #include "sim/replay/player.h"
@@ -114,12 +115,14 @@ static int unchanged(void **state)
 }
 
 /* ------------------------------------------------------------------- cutting room */
+/* What it points to stays until the same part is looked at again. */
 static struct rn_rec part(unsigned i)
 {
+	static struct rn_rec_room room[PARTS];
 	struct rn_rec rec;
 
 	assert_true(i > 0 && i < film.parts);
-	assert_true(rn_rec_get(film.part[i].at, film.part[i].len, &rec) > 0);
+	assert_true(rn_rec_get(film.part[i].at, film.part[i].len, &rec, &room[i]) > 0);
 	return rec;
 }
 
@@ -129,7 +132,7 @@ static unsigned find(unsigned kind, unsigned from)
 	for (unsigned i = from; i < film.parts; i++)
 		if (part(i).kind == kind)
 			return i;
-	fail_msg("there is no %s", rn_rec_name(kind));
+	fail_msg("there is no %s", rn_rec_info[kind].name);
 	return 0;
 }
 
@@ -137,7 +140,7 @@ static unsigned find(unsigned kind, unsigned from)
 static unsigned find_class(enum rn_rec_class class, unsigned from)
 {
 	for (unsigned i = from; i < film.parts; i++)
-		if (rn_rec_class(part(i).kind) == class)
+		if (rn_rec_info[part(i).kind].class == class)
 			return i;
 	fail_msg("there is no record of class %u", (unsigned)class);
 	return 0;
@@ -234,8 +237,8 @@ static void calls_of_two_devices_may_overlap(void **state)
 		first = find_class(RN_REC_CALL, first + 1);
 		second = find_class(RN_REC_CALL, first + 1);
 		last = find_class(RN_REC_OUTCOME, second);
-	} while (rn_rec_class(part(first + 1).kind) != RN_REC_ACCESS ||
-		 rn_rec_class(part(second + 1).kind) != RN_REC_ACCESS ||
+	} while (rn_rec_info[part(first + 1).kind].class != RN_REC_ACCESS ||
+		 rn_rec_info[part(second + 1).kind].class != RN_REC_ACCESS ||
 		 part(first).dev == part(second).dev);
 	move(second, last + 1 - second, first + 1);
 	assert_int_not_equal(part(first).dev, part(first + 1).dev);
@@ -273,10 +276,10 @@ static void an_access_of_another_kind_has_no_answer(void **state)
 	unsigned read = find(RN_REC_READ, 1);
 	struct rn_rec other = { .kind = RN_REC_WRITE,
 				.dev = part(read).dev,
-				.u.write = { .dst = 16,
-					     .len = sizeof(bytes),
-					     .data = bytes,
-					     .data_len = sizeof(bytes) } };
+				.u.access = { .addr = 16,
+					      .len = sizeof(bytes),
+					      .data = bytes,
+					      .data_len = sizeof(bytes) } };
 	struct rn_replay_result r;
 
 	(void)state;
@@ -373,9 +376,9 @@ static void memory_that_answers_at_once_never_answers_later(void **state)
 	struct rn_rec rec = part(read);
 
 	(void)state;
-	assert_int_equal(rec.u.read.result, RN_MEM_DONE);
-	rec.u.read.result = RN_MEM_PENDING;
-	rec.u.read.number = 1;
+	assert_int_equal(rec.u.access.result, RN_MEM_DONE);
+	rec.u.access.result = RN_MEM_PENDING;
+	rec.u.access.number = 1;
 	put(read, &rec);
 	assert_broken("a read has no such answer");
 }
@@ -421,21 +424,25 @@ static void of_the_fields_that_differ_so_many_are_told_apart(void **state)
 	unsigned at = find(RN_REC_PACKET, find(RN_REC_READ, 1));
 	struct rn_rec rec = part(at);
 	struct rn_rec_packet *p = &rec.u.packet;
+	struct rn_tx tx = *p->tx;
+	struct rn_flow flow = *tx.flow;
 	struct rn_replay_result r;
 	uint8_t bytes[64];
 
 	(void)state;
 	p->len = another_packet(bytes, p);
 	p->data = bytes;
-	p->flow.src.raw[15] ^= 1;
-	p->flow.dst.raw[15] ^= 1;
-	p->flow.ifindex++;
-	p->flow.sport++;
-	p->flow.tclass ^= 8;
-	p->flow.hop_limit++;
-	p->dest_qpn++;
-	p->src_qpn++;
-	p->response = !p->response;
+	flow.src.raw[15] ^= 1;
+	flow.dst.raw[15] ^= 1;
+	flow.ifindex++;
+	flow.sport++;
+	flow.tclass ^= 8;
+	flow.hop_limit++;
+	tx.flow = &flow;
+	tx.dest_qpn++;
+	tx.src_qpn++;
+	tx.response = !tx.response;
+	p->tx = &tx;
 	put(at, &rec);
 	r = assert_different();
 	assert_int_equal(r.fields, RN_REPLAY_FIELDS);

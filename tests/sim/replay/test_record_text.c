@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "rocin/cqe.h"
+#include "rocin/flow.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
 #include "rocin/rx_tx.h"
@@ -58,25 +59,29 @@ static void assert_says(const struct rn_rec *rec, const char *text)
 	assert_string_equal(text_of(rec), text);
 }
 
+static struct rn_rx pkts[8];
+
 /* @count times the packet, as it came. */
 static struct rn_rec *received(const struct rn_flow *flow, uint32_t count)
 {
 	static struct rn_rec rec;
 
-	rec = (struct rn_rec){ .kind = RN_CALL_RECEIVE, .u.receive.count = count };
-	for (uint32_t i = 0; i < count; i++) {
-		rec.u.receive.rx[i].flow = *flow;
-		rec.u.receive.rx[i].data = packet;
-		rec.u.receive.rx[i].len = sizeof(packet);
-	}
+	rec = (struct rn_rec){ .kind = RN_CALL_RECEIVE,
+			       .u.call.receive = { pkts, count } };
+	for (uint32_t i = 0; i < count; i++)
+		pkts[i] = (struct rn_rx){ .flow = flow,
+					  .data = packet,
+					  .len = sizeof(packet) };
 	return &rec;
 }
 
 static struct rn_rec sent(const struct rn_flow *flow, uint32_t len)
 {
+	static struct rn_tx tx;
+
+	tx.flow = flow;
 	return (struct rn_rec){ .kind = RN_REC_PACKET,
-				.u.packet = {
-					.flow = *flow, .data = packet, .len = len } };
+				.u.packet = { .tx = &tx, .data = packet, .len = len } };
 }
 
 #define ONE "RC_SEND_ONLY psn 291 len 8"
@@ -115,12 +120,12 @@ static void what_has_no_icrc_has_no_wrong_one(void **state)
 
 	(void)state;
 	memset(packet + LEN, 0xa5, RN_ICRC_LEN);
-	rec->u.receive.rx[0].icrc = RN_RX_ICRC_NONE;
+	pkts[0].icrc = RN_RX_ICRC_NONE;
 	assert_says(rec, "receive " ONE);
-	rec->u.receive.rx[0].icrc = RN_RX_ICRC_EXACT;
+	pkts[0].icrc = RN_RX_ICRC_EXACT;
 	assert_says(rec, "receive " ONE " (wrong ICRC)");
-	rec->u.receive.rx[0].icrc = RN_RX_ICRC_NONE;
-	rec->u.receive.rx[0].len = RN_ICRC_LEN - 1;
+	pkts[0].icrc = RN_RX_ICRC_NONE;
+	pkts[0].len = RN_ICRC_LEN - 1;
 	assert_says(rec, "receive 3 bytes");
 }
 
@@ -131,7 +136,7 @@ static void what_leaves_is_shown_without_an_icrc(void **state)
 
 	(void)state;
 	assert_says(&rec, "packet " ONE);
-	rec.u.packet.len = 0;
+	rec.u.packet.tx = NULL;
 	assert_says(&rec, "packet none");
 }
 
@@ -165,20 +170,20 @@ static void a_completion_is_told_from_data(void **state)
 		.wr_id = 0x77, .qpn = 0x11, .byte_len = 64, .ctl = 2 << 8 | 5
 	};
 	struct rn_rec rec = { .kind = RN_REC_WRITE,
-			      .u.write = { .dst = 0x1000,
-					   .len = sizeof(cqe),
-					   .attr = { .flags = RN_MEM_CQE },
-					   .data = (const uint8_t *)&cqe,
-					   .data_len = sizeof(cqe) } };
+			      .u.access = { .addr = 0x1000,
+					    .len = sizeof(cqe),
+					    .attr = { .flags = RN_MEM_CQE },
+					    .data = (const uint8_t *)&cqe,
+					    .data_len = sizeof(cqe) } };
 
 	(void)state;
 	assert_says(&rec, "write dst=0x1000 cqe wr_id=0x77 qpn=0x11 status=5 opcode=2 "
 			  "len=64");
-	rec.u.write.attr.flags = 0;
+	rec.u.access.attr.flags = 0;
 	assert_null(strstr(text_of(&rec), "cqe"));
 	assert_non_null(strstr(text_of(&rec), "...(64)"));
-	rec.u.write.attr.flags = RN_MEM_CQE;
-	rec.u.write.data_len = 8;
+	rec.u.access.attr.flags = RN_MEM_CQE;
+	rec.u.access.data_len = 8;
 	assert_null(strstr(text_of(&rec), "wr_id"));
 	assert_non_null(strstr(text_of(&rec), "=7700000000000000"));
 }

@@ -27,6 +27,7 @@ enum {
 
 static char directory[] = "/tmp/test_recorder.XXXXXX";
 static char pattern[sizeof(directory) + 8];
+static struct rn_rec_room room;
 
 /* What a child of a child tells us. */
 static struct {
@@ -64,7 +65,7 @@ static void put(uint32_t number, uint32_t len)
 	const struct rn_rec rec = {
 		.kind = RN_REC_READ,
 		.dev = RN_REC_NO_DEV,
-		.u.read = { .number = number, .data = bytes, .data_len = len }
+		.u.access = { .number = number, .data = bytes, .data_len = len }
 	};
 
 	for (uint32_t i = 0; i < len; i++)
@@ -106,16 +107,16 @@ static bool has_all(pid_t pid, const uint32_t *number, unsigned count, uint32_t 
 	assert_true(n > 0);
 	assert_int_equal(h.pid, pid);
 	for (unsigned i = 0; i < count; i++, at += (size_t)n) {
-		n = rn_rec_get(file.data + at, file.len - at, &rec);
+		n = rn_rec_get(file.data + at, file.len - at, &rec, &room);
 		assert_true(n > 0);
 		assert_int_equal(rec.kind, RN_REC_READ);
-		assert_int_equal(rec.u.read.number, number[i]);
-		assert_int_equal(rec.u.read.data_len, len);
+		assert_int_equal(rec.u.access.number, number[i]);
+		assert_int_equal(rec.u.access.data_len, len);
 		for (uint32_t k = 0; k < len; k++)
-			if (rec.u.read.data[k] != byte_of(number[i], k))
+			if (rec.u.access.data[k] != byte_of(number[i], k))
 				fail_msg("byte %u of record %u", k, i);
 	}
-	n = rn_rec_get(file.data + at, file.len - at, &rec);
+	n = rn_rec_get(file.data + at, file.len - at, &rec, &room);
 	assert_true(n >= 0);
 	assert_int_equal(at + (size_t)n, file.len);
 	if (n)
@@ -380,7 +381,7 @@ static struct rn_rec_mem_done find_end(const struct kit_file *file)
 	ssize_t n = rn_rec_get_header(file->data, file->len, &h);
 
 	for (size_t at = (size_t)n;
-	     (n = rn_rec_get(file->data + at, file->len - at, &rec)) > 0;
+	     (n = rn_rec_get(file->data + at, file->len - at, &rec, &room)) > 0;
 	     at += (size_t)n) {
 		if (rec.kind != RN_CALL_MEM_DONE)
 			continue;

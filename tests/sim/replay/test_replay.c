@@ -166,12 +166,13 @@ static const struct rn_replay_field *field(const struct rn_replay_result *r,
 /* Flip one bit of a packet that left, of at least @bytes. */
 static void flip_in_packet(unsigned number, unsigned offset, unsigned *index)
 {
+	struct rn_rec_room room;
 	struct rn_rec rec;
 
 	do {
 		assert_true(find(RN_REC_PACKET, number++, index));
 		assert_true(rn_rec_get(data + record_at[*index], len - record_at[*index],
-				       &rec) > 0);
+				       &rec, &room) > 0);
 	} while (rec.u.packet.len <= offset);
 	data[rec.u.packet.data - data + (ptrdiff_t)offset] ^= 1;
 }

@@ -28,7 +28,7 @@ struct replay {
 static void trace(void *arg, uint64_t call, const struct rn_rec *rec)
 {
 	struct replay *r = arg;
-	enum rn_rec_class class = rn_rec_class(rec->kind);
+	enum rn_rec_class class = rn_rec_info[rec->kind].class;
 	char text[TEXT_MAX];
 
 	if (r->first == 0)
