@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Every function of the core that the provider calls is recorded, or is known to change
-# nothing that goes in or out; and so is every field of what the core is given.
+# nothing that goes in or out; and so is every field of what the core is given. The
+# recordings that the fuzzer begins with are of the version that is read.
 # usage: record-complete.sh SOURCE-DIRECTORY LIB.a...
 set -eu
 source=$1
@@ -49,4 +50,10 @@ for structure in rn_dev_cfg rn_qp_init rn_qp_attr rn_alt_path rn_send_wr rn_recv
 			grep -Eqx "$own" <<<"$name" ||
 			{ echo "$structure.$name is not recorded, see recording.c"; exit 1; }
 	done
+done
+
+version=$(sed -n 's/.*RN_REC_VERSION = \([0-9]*\),.*/\1/p' "$source/sim/replay/recording.h")
+for file in "$source"/tests/fuzz/corpus/recording/*; do
+	[ "$(od -An -tu1 -j8 -N1 "$file" | tr -d ' ')" = "$version" ] ||
+		{ echo "$file is not of version $version of the format"; exit 1; }
 done
