@@ -44,6 +44,15 @@ static uint32_t add_pending(struct rn_hook_dev *d, uint64_t tag, void *dst, uint
 	return d->last_number;
 }
 
+/* Drops the access with the last number again if it has ended already. */
+static void keep_pending(struct rn_hook_dev *d, struct rn_rec_access *a, uint32_t number)
+{
+	if (a->result == RN_MEM_PENDING)
+		a->number = number;
+	else
+		d->pending_count--;
+}
+
 /* Removes and returns a pending access that has ended. If there is none with that number,
  * the tag is not that of any QP.
  */
@@ -70,9 +79,10 @@ static void forget_pending(struct rn_hook_dev *d, uint32_t qpn)
 }
 
 /* ------------------------------------------------------------------ memory */
-/* Says where the @len bytes at @bytes are: in a packet of the call, or there. */
-static void place(const struct rn_call *c, struct rn_rec_access *a, const void *bytes)
+/* Says where the bytes of an access are: in a packet of the call, or at @bytes. */
+static void place(const struct rn_call *c, struct rn_rec *rec, const void *bytes)
 {
+	struct rn_rec_access *a = &rec->u.access;
 	bool is_transmit =
 		c && (c->kind == RN_CALL_TRANSMIT || c->kind == RN_CALL_TRANSMIT_FRAME);
 	unsigned count =
@@ -90,10 +100,20 @@ static void place(const struct rn_call *c, struct rn_rec_access *a, const void *
 		a->offset = (uint32_t)offset;
 		return;
 	}
-	if (a->result == RN_MEM_DONE || a->result == RN_MEM_FAULT) {
+	if (a->result == RN_MEM_DONE || rec->kind == RN_REC_WRITE) {
 		a->data = bytes;
 		a->data_len = a->len;
 	}
+}
+
+/* Lets the sink answer. False: it leaves that to the memory. */
+static bool is_answered(const struct rn_hook_dev *d, struct rn_rec *rec, void *bytes)
+{
+	rec->dev = d->number;
+	if (!d->sink->answer)
+		return false;
+	rec->u.access.result = d->sink->answer(d->sink, rec, bytes);
+	return true;
 }
 
 static enum rn_mem_result write_shown(void *ctx, rn_iova dst, const void *src,
@@ -104,35 +124,9 @@ static enum rn_mem_result write_shown(void *ctx, rn_iova dst, const void *src,
 	struct rn_rec_access *a = &rec.u.access;
 
 	*a = (struct rn_rec_access){ .addr = dst, .len = len, .attr = attr };
-	a->result = d->mem->write(d->mem_ctx, dst, src, len, attr);
-	place(d->call, a, src);
-	put(d, &rec);
-	return a->result;
-}
-
-/* Makes a read, @part being NULL, or a read_part. */
-static enum rn_mem_result read_any(struct rn_hook_dev *d, void *dst, rn_iova src,
-				   uint32_t len, struct rn_mem_attr attr, uint64_t tag,
-				   struct rn_crc32_part *part)
-{
-	struct rn_rec rec = { .kind = RN_REC_READ };
-	struct rn_rec_access *a = &rec.u.access;
-	uint32_t number;
-
-	*a = (struct rn_rec_access){ .addr = src, .len = len, .attr = attr, .tag = tag };
-	if (part) {
-		a->result = d->mem->read_part(d->mem_ctx, dst, src, len, attr, part);
-	} else {
-		/* Added before the call, as another thread may see the access end before
-		 * this one returns.
-		 */
-		number = add_pending(d, tag, dst, len);
-		a->result = d->mem->read(d->mem_ctx, dst, src, len, attr, number);
-		a->number = a->result == RN_MEM_PENDING ? number : 0;
-		d->pending_count -= a->result != RN_MEM_PENDING;
-	}
-	place(d->call, a, dst);
-	a->data_len = a->result == RN_MEM_DONE ? a->data_len : 0;
+	if (!is_answered(d, &rec, NULL))
+		a->result = d->mem->write(d->mem_ctx, dst, src, len, attr);
+	place(d->call, &rec, src);
 	put(d, &rec);
 	return a->result;
 }
@@ -140,14 +134,38 @@ static enum rn_mem_result read_any(struct rn_hook_dev *d, void *dst, rn_iova src
 static enum rn_mem_result read_shown(void *ctx, void *dst, rn_iova src, uint32_t len,
 				     struct rn_mem_attr attr, uint64_t tag)
 {
-	return read_any(ctx, dst, src, len, attr, tag, NULL);
+	struct rn_hook_dev *d = ctx;
+	struct rn_rec rec = { .kind = RN_REC_READ };
+	struct rn_rec_access *a = &rec.u.access;
+	/* Added before the call, as another thread may see the access end before this one
+	 * returns.
+	 */
+	uint32_t number = add_pending(d, tag, dst, len);
+
+	*a = (struct rn_rec_access){ .addr = src, .len = len, .attr = attr, .tag = tag };
+	if (!is_answered(d, &rec, dst))
+		a->result = d->mem->read(d->mem_ctx, dst, src, len, attr, number);
+	keep_pending(d, a, number);
+	place(d->call, &rec, dst);
+	put(d, &rec);
+	return a->result;
 }
 
 static enum rn_mem_result read_part_shown(void *ctx, void *dst, rn_iova src, uint32_t len,
 					  struct rn_mem_attr attr,
 					  struct rn_crc32_part *part)
 {
-	return read_any(ctx, dst, src, len, attr, 0, part);
+	struct rn_hook_dev *d = ctx;
+	struct rn_rec rec = { .kind = RN_REC_READ };
+	struct rn_rec_access *a = &rec.u.access;
+
+	*a = (struct rn_rec_access){ .addr = src, .len = len, .attr = attr };
+	part->len = 0;
+	if (!is_answered(d, &rec, dst))
+		a->result = d->mem->read_part(d->mem_ctx, dst, src, len, attr, part);
+	place(d->call, &rec, dst);
+	put(d, &rec);
+	return a->result;
 }
 
 static enum rn_mem_result atomic_shown(void *ctx, const struct rn_mem_atomic_req *req,
@@ -160,9 +178,9 @@ static enum rn_mem_result atomic_shown(void *ctx, const struct rn_mem_atomic_req
 	uint32_t number = add_pending(d, tag, orig, sizeof(*orig));
 
 	*a = (struct rn_rec_access){ .req = *req, .attr = attr, .tag = tag };
-	a->result = d->mem->atomic(d->mem_ctx, req, orig, attr, number);
-	a->number = a->result == RN_MEM_PENDING ? number : 0;
-	d->pending_count -= a->result != RN_MEM_PENDING;
+	if (!is_answered(d, &rec, orig))
+		a->result = d->mem->atomic(d->mem_ctx, req, orig, attr, number);
+	keep_pending(d, a, number);
 	if (a->result == RN_MEM_DONE)
 		a->orig = *orig;
 	put(d, &rec);
@@ -175,7 +193,19 @@ static void before_ack_shown(void *ctx, uint32_t qpn)
 	struct rn_rec rec = { .kind = RN_REC_BEFORE_ACK, .u.qpn = qpn };
 
 	put(d, &rec);
-	d->before_ack(d->mem_ctx, qpn);
+	if (!d->sink->answer)
+		d->before_ack(d->mem_ctx, qpn);
+}
+
+static bool cq_full(void *hook, const struct rn_cq *cq)
+{
+	struct rn_hook_dev *d = hook;
+	struct rn_rec rec = { .kind = RN_REC_OVERRUN, .id = id_of(d->sink, cq) };
+
+	if (is_answered(d, &rec, NULL) && rec.u.access.result != RN_MEM_DONE)
+		return false;
+	put(d, &rec);
+	return true;
 }
 
 static void replace_memory(struct rn_hook_dev *d, struct rn_dev_cfg *cfg)
@@ -240,6 +270,8 @@ static void put_mem_done(struct rn_hook_dev *d, struct rn_call *c)
 		m->number = p.number;
 		m->data = p.dst;
 		m->len = m->result == RN_MEM_DONE ? p.len : 0;
+		if (d->sink->answer)
+			d->sink->answer(d->sink, &rec, p.dst);
 	}
 	put(d, &rec);
 }
@@ -353,17 +385,6 @@ static void call_ends(void *hook, const struct rn_call *c)
 		d->sink->close(d->sink, d);
 		rn_hook_free(d);
 	}
-}
-
-static bool cq_full(void *hook, const struct rn_cq *cq)
-{
-	struct rn_hook_dev *d = hook;
-	struct rn_rec rec = { .kind = RN_REC_OVERRUN, .id = id_of(d->sink, cq) };
-
-	if (d->sink->was_full && !d->sink->was_full(d->sink, d->number))
-		return false;
-	put(d, &rec);
-	return true;
 }
 
 static void cq_call(const struct rn_call *c)

@@ -51,8 +51,12 @@ struct rn_hook_sink {
 	void (*close)(struct rn_hook_sink *s, struct rn_hook_dev *d);
 	/* Takes a record. False: it is lost. */
 	bool (*put)(struct rn_hook_sink *s, const struct rn_rec *rec);
-	/* Was the CQ full that has no room for a CQE now? NULL: yes. */
-	bool (*was_full)(struct rn_hook_sink *s, uint8_t dev);
+	/* NULL, or answers in place of the memory: @rec is the access so far, and @bytes
+	 * what a READ, an ATOMIC or a MEM_DONE fills. An OVERRUN is DONE if the CQ was
+	 * full that seems so now.
+	 */
+	enum rn_mem_result (*answer)(struct rn_hook_sink *s, const struct rn_rec *rec,
+				     void *bytes);
 	/* Returns the number by which records name an object of the core. */
 	uint64_t (*id)(const void *object);
 };

@@ -57,9 +57,7 @@ struct device {
 	unsigned objects; /* number of objects, except CQs that are not used */
 	rn_ns now;
 	void **bucket[RN_CALL_TABLE_SRQ + 1]; /* tables that have grown, or NULL */
-
-	uint64_t cursor;  /* offset in the file of the next record of the call */
-	bool has_outcome; /* false: the file ends before the outcome */
+	/* Outcome of the call that is being made; END_OF_FILE: the file ends before it */
 	struct rn_rec outcome;
 	struct rn_rec_room outcome_room;
 };
@@ -73,24 +71,24 @@ struct player {
 	bool stop; /* the replay is over; the reason is in r->end */
 	uint64_t memory;
 	struct device *dev[RN_REC_DEVS];
-	/* offset in the file at which the last call of each device ends */
-	uint64_t end[RN_REC_DEVS];
-	uint64_t lone, lone_end; /* the same for a lone call, and device.cursor */
+	/* Of the last call of each device, and of the last lone call: offsets in the file
+	 * of the next record, and of its end.
+	 */
+	uint64_t cursor[RN_REC_NO_DEV + 1], end[RN_REC_NO_DEV + 1];
 	struct object *chain[CHAINS];
-	struct rn_rec rec, expected;
-	struct rn_rec_room rec_room, expected_room;
-	uint8_t bytes[RN_REC_MAX];    /* a record of what the core does */
-	uint8_t packet[RN_FRAME_MAX]; /* buffer for a packet or frame */
-};
 
-/* A call that is being made. */
-struct turn {
-	struct player *p;
+	/* The call that is being made: */
+	struct rn_rec rec;
+	struct rn_rec_room rec_room;
 	struct device *d; /* NULL: the record names no device */
-	const struct rn_rec *rec;
 	struct object *o; /* object that the call uses or creates; or NULL */
 	struct object *uses[RN_REC_USES]; /* what a new object uses */
 	struct rn_qp_init qp;		  /* QP_CREATE: attributes, with @uses */
+
+	struct rn_rec expected; /* what the core should do next */
+	struct rn_rec_room expected_room;
+	uint8_t bytes[RN_REC_MAX];    /* a record of what the core does */
+	uint8_t packet[RN_FRAME_MAX]; /* buffer for a packet or frame */
 };
 
 /* Stops the player. Returns false. */
@@ -152,59 +150,56 @@ static bool get(struct player *p, uint64_t at, struct rn_rec *rec,
 	       broken(p, "a record has other fields than its kind");
 }
 
-/* Returns the length of the next record of the call that the device makes, which begins
- * at d->cursor then, and its kind. 0: there are no more.
+/* Returns the length of the next record of the call that @number makes, which begins at
+ * the cursor then, and its kind. 0: there are no more.
  */
-static uint64_t next(struct device *d, unsigned *kind)
+static uint64_t next(struct player *p, uint8_t number, unsigned *kind)
 {
-	uint64_t n = 0;
+	uint64_t *at = &p->cursor[number], n;
 	uint8_t dev;
 
-	for (; d->cursor < d->p->end[d->number]; d->cursor += n) {
-		n = peek(d->p, d->cursor, kind, &dev);
-		if (n == 0 || dev == d->number)
+	for (; *at < p->end[number]; *at += n) {
+		n = peek(p, *at, kind, &dev);
+		if (n == 0 || dev == number)
 			return n;
 	}
 	return 0;
 }
 
-/* Finds the outcome of the call at @begin, whose accesses begin at @behind. */
-static bool look_ahead(struct device *d, uint64_t begin, uint64_t behind)
+/* Finds the outcome of the call whose accesses begin at @at. */
+static bool look_ahead(struct device *d, uint64_t at)
 {
 	struct player *p = d->p;
-	uint64_t at = behind, n;
+	enum rn_rec_class class = RN_REC_CALL;
 	unsigned kind;
+	uint64_t n;
 	uint8_t dev;
 
 	d->outcome.kind = RN_REC_END_OF_FILE;
-	d->has_outcome = false;
-	for (; !d->has_outcome && (n = peek(p, at, &kind, &dev)) > 0; at += n) {
+	for (; class != RN_REC_OUTCOME && (n = peek(p, at, &kind, &dev)) > 0; at += n) {
 		if (dev != d->number)
 			continue;
-		if (rn_rec_info[kind].class == RN_REC_CALL)
+		class = rn_rec_info[kind].class;
+		if (class == RN_REC_CALL)
 			return broken(p, "a call begins within another");
-		if (rn_rec_info[kind].class != RN_REC_OUTCOME)
-			continue;
-		d->has_outcome = true;
-		if (!get(p, at, &d->outcome, &d->outcome_room))
+		if (class == RN_REC_OUTCOME && !get(p, at, &d->outcome, &d->outcome_room))
 			return false;
 	}
-	p->r->cut_off = p->r->cut_off || !d->has_outcome;
-	d->cursor = begin;
+	p->r->cut_off = p->r->cut_off || class != RN_REC_OUTCOME;
 	p->end[d->number] = at;
 	return !p->stop;
 }
 
 /* ------------------------------------------------------------------- comparison */
-/* Stops the replay with a difference: the core does @is (or nothing) where the record of
- * @n bytes at @at is (or none).
+/* Stops the replay with a difference: the core does @is (or nothing) where the next @n
+ * bytes of the file are recorded (or nothing).
  */
-static void differ(struct player *p, uint64_t at, uint64_t n, const struct rn_rec *is)
+static void differ(struct player *p, uint8_t number, uint64_t n, const struct rn_rec *is)
 {
 	struct rn_replay_result *r = p->r;
 	struct rn_rec *was = n ? &p->expected : NULL;
 
-	if (p->stop || (was && !get(p, at, was, &p->expected_room)))
+	if (p->stop || (was && !get(p, p->cursor[number], was, &p->expected_room)))
 		return;
 	stop(p, RN_REPLAY_DIFFERENT, "");
 	snprintf(r->why, sizeof(r->why), "call %llu (%s) goes another way",
@@ -223,31 +218,38 @@ static struct player *player_of(struct rn_hook_sink *s)
 	return (struct player *)s;
 }
 
+static void count(struct rn_replay_result *r, const struct rn_rec *is)
+{
+	r->accesses += rn_rec_info[is->kind].class == RN_REC_ACCESS;
+	if (is->kind == RN_CALL_RECEIVE)
+		r->packets_in += is->u.call.receive.count;
+	else if (is->kind == RN_CALL_RECEIVE_FRAME)
+		r->packets_in++;
+	else if (is->kind == RN_REC_PACKET || is->kind == RN_REC_FRAME)
+		r->packets_out += is->u.packet.len > 0;
+	else if (is->kind == RN_REC_WRITE && (is->u.access.attr.flags & RN_MEM_CQE))
+		r->completions++;
+}
+
 /* Compares what the core does with the next record. */
 static bool put(struct rn_hook_sink *s, const struct rn_rec *is)
 {
 	struct player *p = player_of(s);
-	struct device *d = is->dev == RN_REC_NO_DEV ? NULL : p->dev[is->dev];
-	uint64_t *at = d ? &d->cursor : &p->lone, n;
+	uint64_t *at = &p->cursor[is->dev], n;
+	const struct device *d = is->dev == RN_REC_NO_DEV ? NULL : p->dev[is->dev];
 	unsigned kind;
 
 	if (p->stop)
 		return true;
-	n = d ? next(d, &kind) : p->lone_end - p->lone;
-	if (!n && d && !d->has_outcome)
+	count(p->r, is);
+	n = next(p, is->dev, &kind);
+	if (!n && d && d->outcome.kind == RN_REC_END_OF_FILE)
 		return true; /* the file ends in the middle of this call */
 	if (!n || rn_rec_put(is, p->bytes, sizeof(p->bytes)) != n ||
 	    memcmp(p->bytes, p->data + *at, n) != 0)
-		differ(p, *at, n, is);
+		differ(p, is->dev, n, is);
 	*at += n;
 	return true;
-}
-
-static bool was_full(struct rn_hook_sink *s, uint8_t dev)
-{
-	unsigned kind;
-
-	return next(player_of(s)->dev[dev], &kind) && kind == RN_REC_OVERRUN;
 }
 
 static int open_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
@@ -265,106 +267,66 @@ static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
 }
 
 /* ------------------------------------------------------------------ memory */
-/* Returns the record of the access that the core makes now. NULL: there is none of this
- * kind, which put() will find; what the core is told does not matter then.
+/* Fills in what a read brings: from the recorded packet, as far as it was sent, or from
+ * the record.
  */
-static const struct rn_rec_access *expect(struct device *d, unsigned wanted)
-{
-	struct player *p = d->p;
-	const struct rn_rec_access *a = &p->expected.u.access;
-	unsigned kind;
-
-	if (p->stop)
-		return NULL;
-	p->r->accesses++;
-	if (!next(d, &kind) || kind != wanted ||
-	    !get(p, d->cursor, &p->expected, &p->expected_room))
-		return NULL;
-	if (a->result == RN_MEM_DONE || a->result == RN_MEM_FAULT ||
-	    (a->result == RN_MEM_PENDING && wanted != RN_REC_WRITE &&
-	     !d->ops.always_done))
-		return a;
-	broken(p, wanted == RN_REC_READ	   ? "a read has no such answer"
-		  : wanted == RN_REC_WRITE ? "a write has no such answer"
-					   : "an atomic has no such answer");
-	return NULL;
-}
-
-static enum rn_mem_result write_replayed(void *ctx, rn_iova dst, const void *src,
-					 uint32_t len, struct rn_mem_attr attr)
-{
-	struct device *d = ctx;
-	const struct rn_rec_access *a = expect(d, RN_REC_WRITE);
-
-	(void)dst;
-	(void)src;
-	(void)len;
-	d->p->r->completions += a && (attr.flags & RN_MEM_CQE);
-	return a ? a->result : RN_MEM_DONE;
-}
-
-/* Copies bytes of the recorded packet, from the same offset, as far as it was sent. */
-static void copy_from_packet(const struct device *d, void *dst, uint32_t offset,
-			     uint32_t len)
+static void fill(struct device *d, const struct rn_rec_access *a, void *dst, uint32_t len)
 {
 	const struct rn_rec *out = &d->outcome;
+	bool has_packet = out->kind == RN_REC_PACKET || out->kind == RN_REC_FRAME;
+	uint32_t left = has_packet && a->offset < out->u.packet.len
+				? out->u.packet.len - a->offset
+				: 0;
 
-	if ((out->kind != RN_REC_PACKET && out->kind != RN_REC_FRAME) ||
-	    offset >= out->u.packet.len)
-		return;
-	if (len > out->u.packet.len - offset)
-		len = out->u.packet.len - offset;
-	memcpy(dst, out->u.packet.data + offset, len);
+	if (a->packet && left)
+		memcpy(dst, out->u.packet.data + a->offset, len < left ? len : left);
+	else if (!a->packet && a->data_len == len)
+		memcpy(dst, a->data, len);
+	else if (!a->packet)
+		broken(d->p, "a read brought another number of bytes");
 }
 
-static enum rn_mem_result read_replayed(void *ctx, void *dst, rn_iova src, uint32_t len,
-					struct rn_mem_attr attr, uint64_t tag)
+/* Answers in place of the memory, as recorded. If the next record is none of this kind,
+ * put() will find that, and what the core is told does not matter.
+ */
+static enum rn_mem_result answer(struct rn_hook_sink *s, const struct rn_rec *is,
+				 void *bytes)
 {
-	struct device *d = ctx;
-	const struct rn_rec_access *a = expect(d, RN_REC_READ);
+	struct player *p = player_of(s);
+	struct device *d = p->dev[is->dev];
+	const struct rn_rec_access *a = &p->expected.u.access;
+	const struct rn_rec_mem_done *end = &p->rec.u.mem_done;
+	unsigned kind = is->kind;
 
-	(void)src;
-	(void)attr;
-	(void)tag;
-	memset(dst, 0, len);
-	if (!a)
+	if (kind == RN_CALL_MEM_DONE && end->len == is->u.mem_done.len)
+		memcpy(bytes, end->data, end->len);
+	if (kind == RN_CALL_MEM_DONE)
+		return end->result;
+	if (kind == RN_REC_READ)
+		memset(bytes, 0, is->u.access.len);
+	else if (kind == RN_REC_ATOMIC)
+		memset(bytes, 0, sizeof(a->orig));
+	if (p->stop || !next(p, is->dev, &kind) || kind != is->kind)
+		return is->kind == RN_REC_OVERRUN ? RN_MEM_FAULT : RN_MEM_DONE;
+	if (kind == RN_REC_OVERRUN ||
+	    !get(p, p->cursor[is->dev], &p->expected, &p->expected_room))
 		return RN_MEM_DONE;
-	if (a->result == RN_MEM_DONE && a->packet)
-		copy_from_packet(d, dst, a->offset, len);
-	else if (a->result == RN_MEM_DONE && a->data_len != len)
-		broken(d->p, "a read brought another number of bytes");
-	else if (a->result == RN_MEM_DONE)
-		memcpy(dst, a->data, len);
+	if (a->result != RN_MEM_DONE && a->result != RN_MEM_FAULT &&
+	    (a->result != RN_MEM_PENDING || kind == RN_REC_WRITE || d->ops.always_done)) {
+		broken(p, "memory has no such answer");
+		return RN_MEM_DONE;
+	}
+	if (kind == RN_REC_READ && a->result == RN_MEM_DONE)
+		fill(d, a, bytes, is->u.access.len);
+	else if (kind == RN_REC_ATOMIC && a->result == RN_MEM_DONE)
+		memcpy(bytes, &a->orig, sizeof(a->orig));
 	return a->result;
 }
 
-static enum rn_mem_result read_part_replayed(void *ctx, void *dst, rn_iova src,
-					     uint32_t len, struct rn_mem_attr attr,
-					     struct rn_crc32_part *part)
+/* Stands in the place of the functions of a memory: the hook asks answer(). */
+static void never(void)
 {
-	part->len = 0;
-	return read_replayed(ctx, dst, src, len, attr, 0);
-}
-
-static enum rn_mem_result atomic_replayed(void *ctx, const struct rn_mem_atomic_req *req,
-					  uint64_t *orig, struct rn_mem_attr attr,
-					  uint64_t tag)
-{
-	const struct rn_rec_access *a = expect(ctx, RN_REC_ATOMIC);
-
-	(void)req;
-	(void)attr;
-	(void)tag;
-	*orig = a ? a->orig : 0;
-	return a ? a->result : RN_MEM_DONE;
-}
-
-static void before_ack_replayed(void *ctx, uint32_t qpn)
-{
-	struct device *d = ctx;
-
-	(void)qpn;
-	d->p->r->accesses++;
+	abort();
 }
 
 /* ----------------------------------------------------------------- objects */
@@ -393,29 +355,28 @@ static uint64_t id_of(const void *object)
 }
 
 /* Adds an object of @size bytes. False: there is no memory. */
-static bool add_object(struct turn *t, size_t size)
+static bool add_object(struct player *p, size_t size)
 {
-	struct player *p = t->p;
-	struct object **chain = chain_of(p, t->rec->id);
+	struct object **chain = chain_of(p, p->rec.id);
 	struct object *o = alloc(p, sizeof(*o) + size);
 
 	if (!o)
 		return false;
 	o->bytes = sizeof(*o) + size;
-	o->id = t->rec->id;
-	o->kind = rn_rec_info[t->rec->kind].object;
-	o->dev = t->d;
-	o->type = t->qp.type;
+	o->id = p->rec.id;
+	o->kind = rn_rec_info[p->rec.kind].object;
+	o->dev = p->d;
+	o->type = p->qp.type;
 	o->next = *chain;
 	*chain = o;
-	if (t->d)
-		t->d->objects++;
+	if (p->d)
+		p->d->objects++;
 	for (unsigned i = 0; i < RN_REC_USES; i++) {
-		o->uses[i] = t->uses[i];
+		o->uses[i] = p->uses[i];
 		if (o->uses[i])
 			o->uses[i]->users++;
 	}
-	t->o = o;
+	p->o = o;
 	return true;
 }
 
@@ -438,43 +399,37 @@ static void remove_object(struct player *p, struct object *o)
 /* Finds an object of the device of the call, or of any device if the record names none. A
  * CQ becomes the device's when it is first used. NULL: the file is broken.
  */
-static struct object *find_object(const struct turn *t, enum rn_rec_object kind,
-				  uint64_t id)
+static struct object *find_object(struct player *p, enum rn_rec_object kind, uint64_t id)
 {
-	struct object *o = find_any(t->p, kind, id);
+	struct object *o = find_any(p, kind, id);
 
-	if (o && t->d && !o->dev) {
-		o->dev = t->d;
-		t->d->objects++;
+	if (o && p->d && !o->dev) {
+		o->dev = p->d;
+		p->d->objects++;
 	}
-	if (o && (!t->d || o->dev == t->d))
+	if (o && (!p->d || o->dev == p->d))
 		return o;
-	broken(t->p, "there is no such object");
+	broken(p, "there is no such object");
 	return NULL;
 }
 
 /* Finds the objects that the call is about. False: the file is broken. */
-static bool find_objects(struct turn *t)
+static bool find_objects(struct player *p)
 {
-	const struct rn_rec_info *info = &rn_rec_info[t->rec->kind];
+	const struct rn_rec_info *info = &rn_rec_info[p->rec.kind];
+	const uint64_t *id = p->rec.uses;
 
-	for (unsigned i = 0; i < RN_REC_USES; i++) {
-		if (!t->rec->uses[i])
-			continue;
-		t->uses[i] = find_object(t, info->uses[i], t->rec->uses[i]);
-		if (!t->uses[i])
-			return false;
-	}
-	if (!info->object)
-		return true;
-	if (info->role != RN_REC_MAKE) {
-		t->o = find_object(t, info->object, t->rec->id);
-		return t->o;
-	}
+	p->o = NULL;
+	for (unsigned i = 0; i < RN_REC_USES; i++)
+		p->uses[i] = id[i] ? find_object(p, info->uses[i], id[i]) : NULL;
+	if (info->object && info->role != RN_REC_MAKE)
+		p->o = find_object(p, info->object, p->rec.id);
+	else if (info->object)
+		p->o = find_any(p, info->object, p->rec.id);
 	/* A CQ that was never used may have been freed without a record. */
-	t->o = find_any(t->p, info->object, t->rec->id);
-	return !t->o || (t->o->kind == RN_REC_CQ && !t->o->dev) ||
-	       broken(t->p, "there is such an object already");
+	if (p->o && info->role == RN_REC_MAKE && (p->o->kind != RN_REC_CQ || p->o->dev))
+		broken(p, "there is such an object already");
+	return !p->stop;
 }
 
 static void *object_of(const struct object *o)
@@ -483,32 +438,27 @@ static void *object_of(const struct object *o)
 }
 
 /* ------------------------------------------------------------------ devices */
-static bool add_dev(struct player *p, const struct rn_rec *rec)
+static bool add_dev(struct player *p)
 {
-	const struct rn_dev_cfg *cfg = rec->u.call.cfg;
+	const struct rn_dev_cfg *cfg = p->rec.u.call.cfg;
 	struct device *d;
 
-	if (p->dev[rec->dev])
+	if (p->dev[p->rec.dev])
 		return broken(p, "there is such a device already");
 	if (cfg->mem->read_part && !cfg->mem->always_done)
 		return broken(p, "there is no such kind of memory");
 	d = alloc(p, sizeof(*d));
 	if (!d)
 		return false;
-	p->dev[rec->dev] = d;
+	p->dev[p->rec.dev] = d;
 	d->p = p;
-	d->number = rec->dev;
-	d->ops = (struct rn_mem_ops){
-		.always_done = cfg->mem->always_done,
-		.write = write_replayed,
-		.read = read_replayed,
-		.read_part = cfg->mem->read_part ? read_part_replayed : NULL,
-		.atomic = atomic_replayed,
-	};
+	d->number = p->rec.dev;
+	d->ops = *cfg->mem;
+	d->ops.write = (void *)never;
+	d->ops.read = (void *)never;
+	d->ops.atomic = (void *)never;
 	d->cfg = *cfg;
 	d->cfg.mem = &d->ops;
-	d->cfg.mem_ctx = d;
-	d->cfg.before_ack = cfg->before_ack ? before_ack_replayed : NULL;
 	d->cfg.stats = d->stats;
 	d->dev = alloc(p, rn_dev_size());
 	return d->dev;
@@ -544,93 +494,81 @@ static void remove_all(struct player *p)
 }
 
 /* -------------------------------------------- calls with arguments of the player */
-static void grow(struct turn *t)
+static void grow(struct player *p)
 {
-	const struct rn_call_grow *g = &t->rec->u.call.grow;
+	const struct rn_call_grow *g = &p->rec.u.call.grow;
 	void **bucket = calloc(g->count, sizeof(*bucket)), **old;
 
 	assert(bucket); /* TABLE_MAX is little */
 	if (g->table == RN_CALL_TABLE_QP)
-		old = rn_dev_grow_qp_table(t->d->dev, bucket, g->count);
+		old = rn_dev_grow_qp_table(p->d->dev, bucket, g->count);
 	else if (g->table == RN_CALL_TABLE_MR)
-		old = rn_dev_grow_mr_table(t->d->dev, bucket, g->count);
+		old = rn_dev_grow_mr_table(p->d->dev, bucket, g->count);
 	else
-		old = rn_dev_grow_srq_table(t->d->dev, bucket, g->count);
+		old = rn_dev_grow_srq_table(p->d->dev, bucket, g->count);
 	free(old);
-	t->d->bucket[g->table] = bucket;
+	p->d->bucket[g->table] = bucket;
 }
 
-/* Ends an access. The hook knows where its bytes go; that which the file does not name
- * belonged to a QP that was destroyed.
+/* Returns the number by which memory knows the access that ends: that which the file does
+ * not name belonged to a QP that was destroyed. 0: there is none.
  */
-static void mem_done(struct turn *t)
+static uint32_t number_of(const struct player *p)
 {
-	const struct rn_rec_mem_done *m = &t->rec->u.mem_done;
-	const struct rn_hook_dev *shown = t->d->shown;
-	const struct rn_hook_pending *w;
+	const struct rn_rec_mem_done *m = &p->rec.u.mem_done;
+	const struct rn_hook_dev *shown = p->d->shown;
 
 	for (uint32_t i = 0; i < shown->pending_count; i++) {
-		w = &shown->pending[i];
-		if (w->tag != m->tag || w->number != (w->dst ? m->number : w->number) ||
-		    !w->dst != !m->number)
-			continue;
-		if (m->result == RN_MEM_DONE && w->dst && m->len == w->len)
-			memcpy(w->dst, m->data, m->len);
-		rn_dev_mem_done(t->d->dev, t->rec->now, w->number, m->result);
-		return;
+		const struct rn_hook_pending *w = &shown->pending[i];
+
+		if (w->dst ? m->number == w->number : !m->number && m->tag == w->tag)
+			return w->number;
 	}
-	if (m->number)
-		broken(t->p, "no such access waits");
-	else
-		rn_dev_mem_done(t->d->dev, t->rec->now, 0, m->result);
+	return 0;
 }
 
-static void srq_create(struct turn *t)
+/* Returns the size of the ring for the SRQ that is made, or made longer. */
+static size_t ring_size(const struct player *p)
 {
-	struct rn_srq_init init = *t->rec->u.call.srq;
-	size_t size = rn_srq_ring_size(init.max_wr, init.max_sge);
-
-	t->o->ring = alloc(t->p, size);
-	if (!t->o->ring)
-		return;
-	t->o->bytes += size;
-	t->o->is_xrc = init.xrcd;
-	init.cq = object_of(t->uses[0]);
-	(void)rn_srq_create(t->d->dev, t->o->mem, t->o->ring, &init);
-}
-
-static size_t new_ring_size(const struct turn *t)
-{
+	const struct rn_srq_init *init = p->rec.u.call.srq;
 	struct rn_srq_attr attr;
 
-	rn_srq_query(object_of(t->o), &attr);
-	return rn_srq_ring_size(t->rec->u.call.number, attr.max_sge);
+	if (p->rec.kind == RN_CALL_SRQ_CREATE)
+		return rn_srq_ring_size(init->max_wr, init->max_sge);
+	rn_srq_query(object_of(p->o), &attr);
+	return rn_srq_ring_size(p->rec.u.call.number, attr.max_sge);
 }
 
-static void srq_resize(struct turn *t)
+static void make_ring(struct player *p)
 {
-	size_t size = new_ring_size(t);
-	void *ring = alloc(t->p, size), *old;
+	size_t size = ring_size(p);
+	void *ring = alloc(p, size), *old = NULL;
+	struct rn_srq_init init;
 
 	if (!ring)
 		return;
-	if (rn_srq_resize(object_of(t->o), ring, t->rec->u.call.number, &old)) {
-		release(t->p, ring, size);
+	if (p->rec.kind == RN_CALL_SRQ_CREATE) {
+		init = *p->rec.u.call.srq;
+		init.cq = object_of(p->uses[0]);
+		p->o->is_xrc = init.xrcd;
+		(void)rn_srq_create(p->d->dev, p->o->mem, ring, &init);
+	} else if (rn_srq_resize(object_of(p->o), ring, p->rec.u.call.number, &old)) {
+		release(p, ring, size);
 		return;
 	}
 	/* The size of the old ring is not subtracted: it is with that of the object. */
 	free(old);
-	t->o->ring = ring;
-	t->o->bytes += size;
+	p->o->ring = ring;
+	p->o->bytes += size;
 }
 
-static void add_mr(struct turn *t)
+static void add_mr(struct player *p)
 {
-	struct rn_mr *mr = object_of(t->o);
+	struct rn_mr *mr = object_of(p->o);
 
-	*mr = *t->rec->u.call.mr; /* the file has the members that rn_mr_init() sets */
+	*mr = *p->rec.u.call.mr; /* the file has the members that rn_mr_init() sets */
 	mr->node.key = mr->lkey >> RN_KEY_INDEX_SHIFT;
-	rn_dev_add_mr(t->d->dev, mr);
+	rn_dev_add_mr(p->d->dev, mr);
 }
 
 /* ------------------------------------------------------------------- rules */
@@ -648,9 +586,9 @@ static bool is_power_of_two(uint32_t number)
 }
 
 /* May a QP be created so? */
-static bool may_be_qp(const struct turn *t)
+static bool may_be_qp(const struct player *p)
 {
-	const struct rn_qp_init *init = &t->qp;
+	const struct rn_qp_init *init = &p->qp;
 	bool is_raw = init->type == RN_QPT_RAW_PACKET;
 	bool is_xrc = init->type == RN_QPT_XRC_SEND || init->type == RN_QPT_XRC_RECV;
 	/* Raw packet QPs may have only one of the two queues. */
@@ -658,42 +596,41 @@ static bool may_be_qp(const struct turn *t)
 	bool needs_recv = is_raw ? init->max_recv_wr > 0 : !is_xrc;
 
 	return (init->send_cq || !needs_send) && (init->recv_cq || !needs_recv) &&
-	       !(init->srq && t->uses[2]->is_xrc) && rn_qp_size(t->d->dev, init) > 0 &&
-	       !rn_dev_has_qpn(t->d->dev, init->qpn);
+	       !(init->srq && p->uses[2]->is_xrc) && rn_qp_size(p->d->dev, init) > 0 &&
+	       !rn_dev_has_qpn(p->d->dev, init->qpn);
 }
 
-static bool may_be_srq(const struct turn *t, const struct rn_srq_init *init)
+static bool may_be_srq(const struct player *p, const struct rn_srq_init *init)
 {
 	return init->srqn >= 1 && init->srqn <= RN_SRQN_MAX &&
-	       !init->xrcd == !t->uses[0] &&
-	       rn_srq_ring_size(init->max_wr, init->max_sge) > 0 &&
-	       !rn_dev_has_srqn(t->d->dev, init->srqn);
+	       !init->xrcd == !p->uses[0] && ring_size(p) > 0 &&
+	       !rn_dev_has_srqn(p->d->dev, init->srqn);
 }
 
-static bool may_join(const struct turn *t, const struct rn_gid *mgid)
+static bool may_join(const struct player *p, const struct rn_gid *mgid)
 {
-	const struct object *qp = t->uses[0];
+	const struct object *qp = p->uses[0];
 
 	return qp && qp->type == RN_QPT_UD && rn_gid_is_multicast(mgid) &&
-	       !rn_mcast_find(t->d->dev, object_of(qp), mgid);
+	       !rn_mcast_find(p->d->dev, object_of(qp), mgid);
 }
 
-static bool may_end_access(const struct turn *t, const struct rn_rec_mem_done *m)
+static bool may_end_access(const struct player *p, const struct rn_rec_mem_done *m)
 {
 	return (m->result == RN_MEM_DONE || m->result == RN_MEM_FAULT) &&
-	       (m->number || !rn_dev_has_qpn(t->d->dev, (uint32_t)(m->tag >> 8)));
+	       (m->number || !rn_dev_has_qpn(p->d->dev, (uint32_t)(m->tag >> 8)));
 }
 
 /* Returns why no program can make the call; NULL: some can. */
-static const char *forbidden(const struct turn *t)
+static const char *forbidden(const struct player *p)
 {
-	const union rn_call_args *a = &t->rec->u.call;
-	const struct object *o = t->o;
-	const struct device *d = t->d;
+	const union rn_call_args *a = &p->rec.u.call;
+	const struct object *o = p->o;
+	const struct device *d = p->d;
 
-	if (rn_rec_info[t->rec->kind].role == RN_REC_END && o->users > 0)
+	if (rn_rec_info[p->rec.kind].role == RN_REC_END && o->users > 0)
 		return "an object goes that others use";
-	switch ((int)t->rec->kind) {
+	switch ((int)p->rec.kind) {
 /* clang-format off */
 #define ALLOWED(kind, condition, why) case RN_CALL_##kind: return (condition) ? NULL : (why);
 	ALLOWED(DEV_FINI, d->objects == 0, "the device still has objects")
@@ -705,23 +642,23 @@ static const char *forbidden(const struct turn *t)
 		!has_two_families(a->receive.pkts, a->receive.count), "a packet has two families")
 	ALLOWED(RECEIVE_FRAME, o->type == RN_QPT_RAW_PACKET && a->frame->len > 0 &&
 		a->frame->len <= RN_FRAME_MAX, "a QP gets no such frame")
-	ALLOWED(MEM_DONE, may_end_access(t, &t->rec->u.mem_done), "no such access waits")
+	ALLOWED(MEM_DONE, may_end_access(p, &p->rec.u.mem_done), "no such access waits")
 	case RN_CALL_CQ_INIT:
 	ALLOWED(CQ_MOVE, is_power_of_two(a->cq.capacity) && a->cq.capacity <= RN_CQE_MAX,
 		"there is no ring of such a size")
 	ALLOWED(CQ_ARM, (unsigned)a->cq.arm <= RN_CQ_ARM_NEXT, "a CQ is not armed like that")
 	ALLOWED(CQ_MODERATE, a->cq.period >= 0 && a->cq.period <= PERIOD_MAX,
 		"a time is out of range")
-	ALLOWED(QP_CREATE, may_be_qp(t), "there cannot be such a QP")
+	ALLOWED(QP_CREATE, may_be_qp(p), "there cannot be such a QP")
 	ALLOWED(QP_MODIFY, (unsigned)a->modify.attr->state < RN_QPS_COUNT,
 		"there is no such state")
-	ALLOWED(QP_PACE, t->rec->now >= o->dev->now, "time goes backwards")
+	ALLOWED(QP_PACE, p->rec.now >= o->dev->now, "time goes backwards")
 	ALLOWED(ADD_MR, (unsigned)a->mr->kind <= RN_MR_KIND_NULL &&
 		!rn_dev_has_mr_index(d->dev, a->mr->lkey >> RN_KEY_INDEX_SHIFT),
 		"there cannot be such a region")
-	ALLOWED(SRQ_CREATE, may_be_srq(t, a->srq), "there cannot be such an SRQ")
-	ALLOWED(SRQ_RESIZE, new_ring_size(t) > 0, "no SRQ is so long")
-	ALLOWED(MCAST_ATTACH, may_join(t, a->mcast.mgid), "the QP cannot join that group")
+	ALLOWED(SRQ_CREATE, may_be_srq(p, a->srq), "there cannot be such an SRQ")
+	ALLOWED(SRQ_RESIZE, ring_size(p) > 0, "no SRQ is so long")
+	ALLOWED(MCAST_ATTACH, may_join(p, a->mcast.mgid), "the QP cannot join that group")
 #undef ALLOWED
 	/* clang-format on */
 	default:
@@ -730,52 +667,50 @@ static const char *forbidden(const struct turn *t)
 }
 
 /* ---------------------------------------------------------- making of a call */
-static size_t size_of_new(const struct turn *t)
+static size_t size_of_new(const struct player *p)
 {
 	static const size_t sizes[] = { [RN_REC_CQ] = sizeof(struct rn_cq),
 					[RN_REC_MR] = sizeof(struct rn_mr),
 					[RN_REC_MCAST] = sizeof(struct rn_mcast) };
 
-	if (t->rec->kind == RN_CALL_QP_CREATE)
-		return rn_qp_size(t->d->dev, &t->qp);
-	if (t->rec->kind == RN_CALL_SRQ_CREATE)
+	if (p->rec.kind == RN_CALL_QP_CREATE)
+		return rn_qp_size(p->d->dev, &p->qp);
+	if (p->rec.kind == RN_CALL_SRQ_CREATE)
 		return rn_srq_size();
-	return sizes[rn_rec_info[t->rec->kind].object];
+	return sizes[rn_rec_info[p->rec.kind].object];
 }
 
-static void call_core(struct turn *t)
+static void call_core(struct player *p)
 {
-	const union rn_call_args *a = &t->rec->u.call;
-	struct rn_dev *dev = t->d ? t->d->dev : NULL;
-	void *o = object_of(t->o);
-	rn_ns now = t->rec->now;
-	struct rn_replay_result *r = t->p->r;
+	const union rn_call_args *a = &p->rec.u.call;
+	struct rn_dev *dev = p->d ? p->d->dev : NULL;
+	void *o = object_of(p->o);
+	rn_ns now = p->rec.now;
 	struct rn_event event;
 	struct rn_tx tx;
 	uint32_t flags;
 
-	switch ((int)t->rec->kind) {
+	switch ((int)p->rec.kind) {
 /* clang-format off */
 #define ON(kind, call) case RN_CALL_##kind: call; break;
-	ON(DEV_INIT, rn_dev_init(dev, &t->d->cfg))
+	ON(DEV_INIT, rn_dev_init(dev, &p->d->cfg))
 	ON(DEV_FINI, rn_dev_fini(dev))
 	ON(SET_GID, rn_dev_set_gid(dev, a->set_gid.index, &a->set_gid.gid))
 	ON(RECEIVE, rn_dev_receive(dev, now, a->receive.pkts, a->receive.count))
-	ON(TRANSMIT, r->packets_out += rn_dev_transmit(dev, now, a->transmit.what, t->p->packet,
-						       RN_PACKET_MAX, &tx) > 0)
+	ON(TRANSMIT, rn_dev_transmit(dev, now, a->transmit.what, p->packet, RN_PACKET_MAX, &tx))
 	ON(EXPIRE, rn_dev_expire(dev, now))
 	ON(PEER_HOLDS, rn_dev_peer_holds(dev, now, &a->peer_holds.gid, (uint8_t)a->peer_holds.slot,
 					 a->peer_holds.taken))
-	ON(MEM_DONE, mem_done(t))
+	ON(MEM_DONE, rn_dev_mem_done(dev, now, number_of(p), p->rec.u.mem_done.result))
 	ON(DEV_ERROR, rn_dev_error(dev, now))
 	ON(TAKE_EVENT, rn_dev_event(dev, &event))
-	ON(GROW, grow(t))
+	ON(GROW, grow(p))
 	ON(CQ_INIT, rn_cq_init(o, a->cq.ring, a->cq.capacity, NULL))
 	ON(CQ_MOVE, rn_cq_move(o, a->cq.ring, a->cq.capacity))
 	ON(CQ_ARM, rn_cq_arm(o, a->cq.arm))
 	ON(CQ_MODERATE, rn_cq_moderate(dev, o, a->cq.count, a->cq.period))
 	ON(CQ_FINI, rn_cq_fini(dev, o))
-	ON(QP_CREATE, rn_qp_create(dev, o, &t->qp))
+	ON(QP_CREATE, rn_qp_create(dev, o, &p->qp))
 	ON(QP_MODIFY, rn_qp_modify(dev, o, now, a->modify.attr, a->modify.mask))
 	ON(QP_PACE, rn_qp_pace(o, now, a->pace.kbps, a->pace.burst))
 	ON(QP_DESTROY, rn_qp_destroy(dev, o))
@@ -783,17 +718,16 @@ static void call_core(struct turn *t)
 	ON(QP_OVERRUN, rn_qp_overrun(dev, o, now, a->of_send_cq))
 	ON(POST_SEND, rn_qp_post_send(dev, o, now, a->send))
 	ON(POST_RECV, rn_qp_post_recv(dev, o, now, a->recv))
-	ON(ADD_MR, add_mr(t))
+	ON(ADD_MR, add_mr(p))
 	ON(REMOVE_MR, rn_dev_remove_mr(dev, o))
-	ON(SRQ_CREATE, srq_create(t))
+	ON(SRQ_CREATE, make_ring(p))
 	ON(SRQ_POST_RECV, rn_srq_post_recv(o, a->recv))
 	ON(SRQ_SET_LIMIT, rn_srq_set_limit(o, a->number))
-	ON(SRQ_RESIZE, srq_resize(t))
+	ON(SRQ_RESIZE, make_ring(p))
 	ON(SRQ_DESTROY, rn_srq_destroy(o))
-	ON(MCAST_ATTACH, rn_mcast_attach(dev, o, object_of(t->uses[0]), a->mcast.mgid))
+	ON(MCAST_ATTACH, rn_mcast_attach(dev, o, object_of(p->uses[0]), a->mcast.mgid))
 	ON(MCAST_DETACH, rn_mcast_detach(dev, o))
-	ON(TRANSMIT_FRAME, r->packets_out += rn_dev_transmit_frame(dev, now, t->p->packet,
-								  RN_FRAME_MAX, &flags) > 0)
+	ON(TRANSMIT_FRAME, rn_dev_transmit_frame(dev, now, p->packet, RN_FRAME_MAX, &flags))
 	ON(RECEIVE_FRAME, rn_qp_receive_frame(dev, o, now, a->frame))
 #undef ON
 	/* clang-format on */
@@ -802,101 +736,76 @@ static void call_core(struct turn *t)
 	}
 }
 
-static bool make_call(struct player *p, struct device *d, const struct rn_rec *rec)
+static bool make_call(struct player *p)
 {
-	const struct rn_rec_info *info = &rn_rec_info[rec->kind];
-	struct turn t = { .p = p, .d = d, .rec = rec };
+	const struct rn_rec_info *info = &rn_rec_info[p->rec.kind];
 	const char *why;
 
-	if (!find_objects(&t))
+	if (!find_objects(p))
 		return false;
-	if (rec->kind == RN_CALL_QP_CREATE) {
-		t.qp = *rec->u.call.qp;
-		t.qp.send_cq = object_of(t.uses[0]);
-		t.qp.recv_cq = object_of(t.uses[1]);
-		t.qp.srq = object_of(t.uses[2]);
+	if (p->rec.kind == RN_CALL_QP_CREATE) {
+		p->qp = *p->rec.u.call.qp;
+		p->qp.send_cq = object_of(p->uses[0]);
+		p->qp.recv_cq = object_of(p->uses[1]);
+		p->qp.srq = object_of(p->uses[2]);
 	}
-	why = forbidden(&t);
+	why = forbidden(p);
 	if (why)
 		return broken(p, why);
-	if (info->role == RN_REC_MAKE && !t.o && !add_object(&t, size_of_new(&t)))
+	if (info->role == RN_REC_MAKE && !p->o && !add_object(p, size_of_new(p)))
 		return false;
-	if (rec->kind == RN_CALL_QP_PACE)
-		t.o->dev->now = rec->now;
-	if (rec->kind == RN_CALL_RECEIVE)
-		p->r->packets_in += rec->u.call.receive.count;
-	p->r->packets_in += rec->kind == RN_CALL_RECEIVE_FRAME;
-	call_core(&t);
+	if (p->rec.kind == RN_CALL_QP_PACE)
+		p->o->dev->now = p->rec.now;
+	call_core(p);
 	if (info->role == RN_REC_END)
-		remove_object(p, t.o);
+		remove_object(p, p->o);
 	return !p->stop;
 }
 
 /* ------------------------------------------------------------------- records */
-static bool take_time(struct player *p, const struct rn_rec *rec)
+static bool take_time(struct player *p)
 {
 	struct rn_replay_result *r = p->r;
+	rn_ns now = p->rec.now;
 
-	if (rec->now < 0 || rec->now > TIME_MAX)
+	if (now < 0 || now > TIME_MAX)
 		return broken(p, "a time is out of range");
-	if (rec->now == 0)
+	if (now == 0)
 		return true;
+	if (p->d && now < p->d->now)
+		return broken(p, "time goes backwards");
+	if (p->d)
+		p->d->now = now;
 	if (r->first == 0)
-		r->first = rec->now;
-	r->last = rec->now;
+		r->first = now;
+	r->last = now;
 	return true;
 }
 
-static bool make_dev_call(struct player *p, uint64_t at, uint64_t behind)
+/* Makes the call whose record is [@at, @behind) again. */
+static bool replay_call(struct player *p, uint64_t at, uint64_t behind)
 {
-	const struct rn_rec *rec = &p->rec;
-	struct device *d;
+	uint8_t number = p->rec.dev;
+	bool is_lone = rn_rec_info[p->rec.kind].class == RN_REC_LONE;
 	unsigned kind;
 	uint64_t n;
 
-	if (rec->dev == RN_REC_NO_DEV || at < p->end[rec->dev])
+	if ((number == RN_REC_NO_DEV) != is_lone || at < p->end[number])
 		return broken(p, "a call is out of place");
-	if (rec->kind == RN_CALL_DEV_INIT && !add_dev(p, rec))
+	if (p->rec.kind == RN_CALL_DEV_INIT && !add_dev(p))
 		return false;
-	d = p->dev[rec->dev];
-	if (!d)
+	p->d = is_lone ? NULL : p->dev[number];
+	if (!p->d && !is_lone)
 		return broken(p, "there is no such device");
-	if (!look_ahead(d, at, behind))
+	p->cursor[number] = at;
+	p->end[number] = behind;
+	if ((p->d && !look_ahead(p->d, behind)) || !take_time(p) || !make_call(p))
 		return false;
-	if (rec->now && rec->now < d->now)
-		return broken(p, "time goes backwards");
-	d->now = rec->now ? rec->now : d->now;
-	if (!make_call(p, d, rec))
-		return false;
-	if ((n = next(d, &kind)) > 0)
-		differ(p, d->cursor, n, NULL);
-	if (!d->shown)
-		free_dev(d);
-	return true;
-}
-
-static bool make_lone_call(struct player *p, uint64_t at, uint64_t behind)
-{
-	p->lone = at;
-	p->lone_end = behind;
-	if (!make_call(p, NULL, &p->rec))
-		return false;
-	if (p->lone < p->lone_end)
-		differ(p, p->lone, p->lone_end - p->lone, NULL);
-	return true;
-}
-
-/* Skips a record that is part of a call that was made already. */
-static bool skip(struct player *p, uint64_t at)
-{
-	uint8_t dev = p->rec.dev;
-
-	if (p->rec.kind == RN_REC_LIMIT) {
-		p->r->limited = true;
-		return true;
-	}
-	if (dev == RN_REC_NO_DEV || at >= p->end[dev])
-		return broken(p, "part of a call stands alone");
+	n = next(p, number, &kind);
+	if (n)
+		differ(p, number, n, NULL);
+	if (p->d && !p->d->shown)
+		free_dev(p->d);
 	return true;
 }
 
@@ -925,13 +834,13 @@ static bool step(struct player *p, uint64_t *at)
 	}
 	if (cfg->trace)
 		cfg->trace(cfg->arg, p->r->calls, &p->rec);
-	if (!is_call)
-		return skip(p, begin);
-	if (!take_time(p, &p->rec))
-		return false;
-	return (class == RN_REC_CALL ? make_dev_call(p, begin, behind)
-				     : make_lone_call(p, begin, behind)) &&
-	       !p->stop;
+	if (is_call)
+		return replay_call(p, begin, behind) && !p->stop;
+	if (p->rec.kind == RN_REC_LIMIT)
+		p->r->limited = true;
+	else if (begin >= p->end[p->rec.dev]) /* it is not part of a call that was made */
+		return broken(p, "part of a call stands alone");
+	return true;
 }
 
 static uint64_t read_header(struct player *p)
@@ -969,7 +878,7 @@ void rn_replay(const uint8_t *data, size_t len, const struct rn_replay_cfg *cfg,
 	p->sink = (struct rn_hook_sink){ .open = open_device,
 					 .close = close_device,
 					 .put = put,
-					 .was_full = was_full,
+					 .answer = answer,
 					 .id = id_of };
 	p->data = data;
 	p->len = len;

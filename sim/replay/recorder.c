@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* recorder.c - the file of a recording, to which the hook (hook.h) shows the run.
  *
- * A part of the file (the window) is mapped, after its blocks were allocated: a full disk
- * ends the recording, not the program. The same holds if another process truncates the
- * file meanwhile: records are built in memory of our own, and copied with the guard
- * against memory faults. If a recording ends early, that is reported once, on stderr.
+ * No function needs to be called: a program that is linked with rn_recorder has a hook
+ * in its core when it is loaded. recording.h describes the contents of the file.
+ *
+ *   ROCIN_RECORD        the file, named as rn_free_name_open() says
+ *   ROCIN_RECORD_LIMIT  size of the file at which the recording ends, in bytes; the run
+ *                       goes on
+ *
+ * There is one file per process, for all its devices. A fork() child that opens a device
+ * has a file of its own. A part of the file (the window) is mapped, so it contains
+ * everything up to the moment when a program was killed, at a tenth of the cost of
+ * write(2). Its blocks were allocated before: a full disk ends the recording, not the
+ * program. The same holds if another process truncates the file meanwhile: records are
+ * built in memory of our own, and copied with the guard against memory faults. If a
+ * recording ends early, that is reported once, on stderr.
  */
-#include "recorder.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -191,17 +199,6 @@ static void put_locked(const struct rn_rec *rec)
 		finish_locked();
 }
 
-bool rn_recorder_put(const struct rn_rec *rec)
-{
-	bool failed;
-
-	pthread_mutex_lock(&file.lock);
-	put_locked(rec);
-	failed = file.failed;
-	pthread_mutex_unlock(&file.lock);
-	return !failed;
-}
-
 /* ---------------------------------------------------- beginning of a file */
 static uint64_t read_limit(void)
 {
@@ -280,36 +277,31 @@ static bool open_locked(const char *pattern)
 	return true;
 }
 
-bool rn_recorder_open(void)
-{
-	const char *pattern = secure_getenv("ROCIN_RECORD");
-	bool rc;
-
-	if (!pattern || !*pattern)
-		return false;
-	pthread_mutex_lock(&file.lock);
-	rc = open_locked(pattern);
-	pthread_mutex_unlock(&file.lock);
-	return rc;
-}
-
-/* ------------------------------------------------------------------ devices */
+/* ------------------------------------------------------------------- the sink */
 static_assert(RN_REC_DEVS == 64, "file.numbers");
+
+static int take_number_locked(struct rn_hook_dev *d)
+{
+	if (file.numbers == UINT64_MAX)
+		return -ENOENT;
+	d->number = (uint8_t)__builtin_ctzll(~file.numbers);
+	file.numbers |= UINT64_C(1) << d->number;
+	return 0;
+}
 
 static int open_device(struct rn_hook_sink *s, struct rn_hook_dev *d)
 {
-	int rc = rn_recorder_open() ? 0 : -ENOENT;
+	const char *pattern = secure_getenv("ROCIN_RECORD");
+	int rc;
 
 	(void)s;
+	if (!pattern || !*pattern)
+		return -ENOENT;
 	pthread_mutex_lock(&file.lock);
-	if (rc && file.failed) {
-		rc = -EIO;
-	} else if (!rc && file.numbers == UINT64_MAX) {
-		rc = -ENOENT;
-	} else if (!rc) {
-		d->number = (uint8_t)__builtin_ctzll(~file.numbers);
-		file.numbers |= UINT64_C(1) << d->number;
-	}
+	if (open_locked(pattern))
+		rc = take_number_locked(d);
+	else
+		rc = file.failed ? -EIO : -ENOENT;
 	pthread_mutex_unlock(&file.lock);
 	return rc;
 }
@@ -324,8 +316,14 @@ static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *d)
 
 static bool put_record(struct rn_hook_sink *s, const struct rn_rec *rec)
 {
+	bool failed;
+
 	(void)s;
-	return rn_recorder_put(rec);
+	pthread_mutex_lock(&file.lock);
+	put_locked(rec);
+	failed = file.failed;
+	pthread_mutex_unlock(&file.lock);
+	return !failed;
 }
 
 static uint64_t address_of(const void *object)

@@ -60,191 +60,170 @@ struct rn_rec_field {
 	.size = sizeof(struct rn_sge), .other = offsetof(S, num_sge), .flags = flags_at, \
 	.max = RN_SGE_MAX }
 /* NOLINTEND(bugprone-macro-parentheses) */
-#define END { .name = NULL }
-#define LIST(name) static const struct rn_rec_field name[]
+#define FIELDS(...) .fields = (const struct rn_rec_field[]){ __VA_ARGS__, { .name = NULL } }
+#define LIST(list, ...) static const struct rn_rec_field list[] = { __VA_ARGS__, { .name = NULL } }
 
 #define S struct rn_mem_ops
-LIST(mem_ops) = { F(always_done), HAS(read_part), END };
+LIST(mem_ops, F(always_done), HAS(read_part));
 #undef S
 #define S struct rn_dev_cfg
-LIST(dev_cfg) = { GID(gid, gid), F(gid_count), F(ifindex), F(mtu_max), F(icrc_exact), F(window_start),
+LIST(dev_cfg, GID(gid, gid), F(gid_count), F(ifindex), F(mtu_max), F(icrc_exact), F(window_start),
 	F(window_min), F(window_max), F(read_window), F(read_chunk), F(credits), F(cc), F(cc_line),
-	F(timeout_scale), TO(mem, mem_ops), HAS(before_ack), END };
+	F(timeout_scale), TO(mem, mem_ops), HAS(before_ack));
 #undef S
 #define S struct rn_flow
-LIST(flow_fields) = { GID(src, src), GID(dst, dst), F(ifindex), F(sport), F(tclass), F(hop_limit), END };
+LIST(flow_fields, GID(src, src), GID(dst, dst), F(ifindex), F(sport), F(tclass), F(hop_limit));
 #undef S
 #define S struct rn_rx
-LIST(rx) = { TO(flow, flow_fields), F(gro_idx), F(icrc), DATA(data, data, len), END };
+LIST(rx, TO(flow, flow_fields), F(gro_idx), F(icrc), DATA(data, data, len));
 #undef S
 #define S struct rn_tx
-LIST(tx_fields) = { TO(flow, flow_fields), F(dest_qpn), F(src_qpn), F(response), END };
+LIST(tx_fields, TO(flow, flow_fields), F(dest_qpn), F(src_qpn), F(response));
 #undef S
 #define S struct rn_rx_frame
-LIST(rx_frame) = { F(tag), F(checksums_ok), DATA(data, data, len), END };
+LIST(rx_frame, F(tag), F(checksums_ok), DATA(data, data, len));
 #undef S
 #define S struct rn_qp_init
-LIST(qp_init) = { F(type), F(qpn), F(pd), F(xrcd), F(max_send_wr), F(max_recv_wr), F(max_send_sge),
-	F(max_recv_sge), F(max_inline), F(sq_sig_all), END };
+LIST(qp_init, F(type), F(qpn), F(pd), F(xrcd), F(max_send_wr), F(max_recv_wr), F(max_send_sge),
+	F(max_recv_sge), F(max_inline), F(sq_sig_all));
 #undef S
 #define S struct rn_qp_attr
 #define AV(av) GID(dgid, av dgid), N(flow_label, av flow_label), N(sgid_index, av sgid_index), \
 	N(hop_limit, av hop_limit), N(tclass, av tclass), N(sl, av sl)
-LIST(qp_attr) = { F(state), F(cur_state), F(path_mtu), F(qkey), F(rq_psn), F(sq_psn), F(dest_qpn),
+LIST(qp_attr, F(state), F(cur_state), F(path_mtu), F(qkey), F(rq_psn), F(sq_psn), F(dest_qpn),
 	F(access), AV(av.), F(pkey_index), F(port_num), F(max_rd_atomic), F(max_dest_rd_atomic),
 	F(min_rnr_timer), F(timeout), F(retry_cnt), F(rnr_retry), F(en_sqd_async_notify),
-	AV(alt.av.), N(pkey_index, alt.pkey_index), N(port_num, alt.port_num), N(timeout, alt.timeout), F(mig_state), END };
+	AV(alt.av.), N(pkey_index, alt.pkey_index), N(port_num, alt.port_num), N(timeout, alt.timeout), F(mig_state));
 #undef S
 #define S struct rn_av
-LIST(av_fields) = { AV(), END };
+LIST(av_fields, AV());
 #undef S
 /* The address of inline data means nothing outside of the call. */
 #define S struct rn_sge
-LIST(sge) = { F(addr), F(len), F(lkey), END };
-LIST(inline_sge) = { F(len), F(lkey), END };
+LIST(sge, F(addr), F(len), F(lkey));
+LIST(inline_sge, F(len), F(lkey));
 #undef S
 #define S struct rn_send_wr
-LIST(send_wr) = { F(wr_id), F(opcode), F(flags), F(imm), F(remote_addr), F(rkey), F(compare_add),
+LIST(send_wr, F(wr_id), F(opcode), F(flags), F(imm), F(remote_addr), F(rkey), F(compare_add),
 	F(swap), F(bind_length), F(bind_region), F(bind_access), F(flush_length),
 	F(flush_placement), F(flush_selectivity), MAY(has_av, av, av_fields), F(remote_qpn),
-	F(remote_qkey), F(remote_srqn), F(num_sge), SGE_LIST(offsetof(S, flags)), END };
+	F(remote_qkey), F(remote_srqn), F(num_sge), SGE_LIST(offsetof(S, flags)));
 #undef S
 #define S struct rn_recv_wr
-LIST(recv_wr) = { F(wr_id), F(num_sge), SGE_LIST(0), END };
+LIST(recv_wr, F(wr_id), F(num_sge), SGE_LIST(0));
 #undef S
 #define S struct rn_mr
-LIST(region) = { F(lkey), F(pd), F(va), F(length), F(iova_base), F(access), F(kind), F(valid), END };
+LIST(region, F(lkey), F(pd), F(va), F(length), F(iova_base), F(access), F(kind), F(valid));
 #undef S
 #define S struct rn_srq_init
-LIST(srq_init) = { F(srqn), F(pd), F(max_wr), F(max_sge), F(xrcd), END };
+LIST(srq_init, F(srqn), F(pd), F(max_wr), F(max_sge), F(xrcd));
 #undef S
 #define S struct rn_gid
-LIST(group_gid) = { { .name = "mgid", .type = GIDS, .size = sizeof(S) }, END };
+LIST(group_of, { .name = "mgid", .type = GIDS, .size = sizeof(S) });
 #undef S
 #define S struct rn_event
-LIST(event_fields) = { F(completion), F(async), END };
+LIST(event_fields, F(completion), F(async));
 #undef S
 
 #define S struct rn_rec
-LIST(dev_init) = { TO(u.call.cfg, dev_cfg), END };
-LIST(set_gid) = { N(index, u.call.set_gid.index), GID(gid, u.call.set_gid.gid), END };
-LIST(receive) = { N(count, u.call.receive.count),
-	MANY(u.call.receive.pkts, u.call.receive.count, RN_REC_RX_MAX, rx), END };
-LIST(transmit) = { N(what, u.call.transmit.what), END };
-LIST(peer_holds) = { GID(gid, u.call.peer_holds.gid), N(slot, u.call.peer_holds.slot),
-	N(taken, u.call.peer_holds.taken), END };
-LIST(mem_done) = { N(tag, u.mem_done.tag), N(number, u.mem_done.number),
-	N(result, u.mem_done.result), DATA(data, u.mem_done.data, u.mem_done.len), END };
-LIST(grow) = { N(table, u.call.grow.table), N(count, u.call.grow.count), END };
-LIST(cq_ring) = { N(ring, u.call.cq.ring), N(capacity, u.call.cq.capacity), END };
-LIST(cq_arm) = { N(arm, u.call.cq.arm), END };
-LIST(cq_moderate) = { N(count, u.call.cq.count), N(period, u.call.cq.period), END };
-LIST(qp_create) = { TO(u.call.qp, qp_init), N(send_cq, uses[0]), N(recv_cq, uses[1]),
-	N(srq, uses[2]), END };
-LIST(qp_modify) = { N(mask, u.call.modify.mask), TO(u.call.modify.attr, qp_attr), END };
-LIST(qp_pace) = { N(kbps, u.call.pace.kbps), N(burst, u.call.pace.burst), END };
-LIST(qp_overrun) = { N(what, u.call.of_send_cq), END };
-LIST(post_send) = { TO(u.call.send, send_wr), END };
-LIST(post_recv) = { TO(u.call.recv, recv_wr), END };
-LIST(add_mr) = { TO(u.call.mr, region), END };
-LIST(srq_create) = { TO(u.call.srq, srq_init), N(cq, uses[0]), END };
-LIST(srq_number) = { N(number, u.call.number), END };
-LIST(mcast_attach) = { N(qp, uses[0]), TO(u.call.mcast.mgid, group_gid), END };
-LIST(receive_frame) = { TO(u.call.frame, rx_frame), END };
+LIST(dev, F(dev));
+LIST(now, F(now));
+LIST(id, F(id));
+LIST(result, F(result));
 
+/* What the kinds of records are. Calls: time, what happens to which object, outcome, fields. */
+#define KIND(kind, text, type, ...) [RN_REC_##kind] = { .name = text, .class = RN_REC_##type, __VA_ARGS__ }
+#define SHOWN(kind, text, type, time, what, about, end, ...) [RN_CALL_##kind] = { .name = text, \
+	.class = RN_REC_##type, .has_now = time, .role = RN_REC_##what, .object = RN_REC_##about, \
+	.outcome = RN_REC_##end, __VA_ARGS__ }
+#define CALL(kind, text, ...) SHOWN(kind, text, CALL, __VA_ARGS__)
+#define LONE(kind, text, ...) SHOWN(kind, text, LONE, __VA_ARGS__)
+#define NONE .fields = NULL
 #define ATTR N(qpn, u.access.attr.qpn), N(flags, u.access.attr.flags), N(msg, u.access.attr.msg)
 #define ACCESS N(len, u.access.len), ATTR, N(tag, u.access.tag), N(packet, u.access.packet), \
 	N(offset, u.access.offset), N(result, u.access.result), N(number, u.access.number), \
 	DATA(data, u.access.data, u.access.data_len)
-LIST(read_access) = { N(src, u.access.addr), ACCESS, END };
-LIST(write_access) = { N(dst, u.access.addr), ACCESS, END };
-LIST(atomic_access) = { N(op, u.access.req.op), N(dst, u.access.req.dst),
-	N(operand, u.access.req.operand), N(compare, u.access.req.compare), ATTR,
-	N(tag, u.access.tag), N(result, u.access.result), N(orig, u.access.orig),
-	N(number, u.access.number), END };
-LIST(before_ack) = { N(qpn, u.qpn), END };
-LIST(overrun) = { F(id), END };
-
-LIST(result) = { F(result), END };
-LIST(packet_out) = { DATA(data, u.packet.data, u.packet.len), MAY(has_tx, u.packet.tx, tx_fields), END };
-LIST(frame_out) = { DATA(data, u.packet.data, u.packet.len), N(flags, u.packet.flags), END };
-LIST(event) = { TO(u.call.event, event_fields), N(object, id), END };
-
-LIST(dev) = { F(dev), END };
-LIST(now) = { F(now), END };
-LIST(id) = { F(id), END };
-#undef S
-#define S struct rn_rec_header
-LIST(version) = { F(version), DATA(rocin, rocin, rocin_len), END };
-LIST(header) = { F(pid), F(date), DATA(command, command, command_len), DATA(fault, fault, fault_len), END };
-#undef S
-
-/* Calls, by the object that they are about. */
-#define CALL(...) RN_REC_CALL, __VA_ARGS__
-#define LONE(...) RN_REC_LONE, __VA_ARGS__
-#define NONE RN_REC_USE, RN_REC_NO_OBJECT
-#define USE(o) RN_REC_USE, RN_REC_##o
-#define MAKE(o) RN_REC_MAKE, RN_REC_##o
-#define ENDS(o) RN_REC_END, RN_REC_##o
-#define PLAIN RN_REC_USE, RN_REC_NO_OBJECT, RN_REC_END_OF_FILE
+#define RING N(ring, u.call.cq.ring), N(capacity, u.call.cq.capacity)
 
 const struct rn_rec_info rn_rec_info[RN_REC_KINDS] = {
-	/*				name	class, time, role and object	outcome	fields	*/
-	[RN_REC_END_OF_FILE] = { "end_of_file", RN_REC_NOTE, 0, PLAIN, NULL, { 0 } },
+	KIND(END_OF_FILE, "end_of_file", NOTE, NONE),
 
-	[RN_CALL_DEV_INIT] = { "dev_init", CALL(0, NONE), RN_REC_RESULT, dev_init, { 0 } },
-	[RN_CALL_DEV_FINI] = { "dev_fini", CALL(0, NONE), RN_REC_DONE, NULL, { 0 } },
-	[RN_CALL_SET_GID] = { "set_gid", CALL(0, NONE), RN_REC_DONE, set_gid, { 0 } },
-	[RN_CALL_RECEIVE] = { "receive", CALL(1, NONE), RN_REC_DONE, receive, { 0 } },
-	[RN_CALL_TRANSMIT] = { "transmit", CALL(1, NONE), RN_REC_PACKET, transmit, { 0 } },
-	[RN_CALL_EXPIRE] = { "expire", CALL(1, NONE), RN_REC_DONE, NULL, { 0 } },
-	[RN_CALL_PEER_HOLDS] = { "peer_holds", CALL(1, NONE), RN_REC_DONE, peer_holds, { 0 } },
-	[RN_CALL_MEM_DONE] = { "mem_done", CALL(1, NONE), RN_REC_DONE, mem_done, { 0 } },
-	[RN_CALL_DEV_ERROR] = { "dev_error", CALL(1, NONE), RN_REC_DONE, NULL, { 0 } },
-	[RN_CALL_TAKE_EVENT] = { "take_event", CALL(0, NONE), RN_REC_EVENT, NULL, { 0 } },
-	[RN_CALL_GROW] = { "grow", CALL(0, NONE), RN_REC_DONE, grow, { 0 } },
-	[RN_CALL_CQ_INIT] = { "cq_init", LONE(0, MAKE(CQ)), RN_REC_DONE, cq_ring, { 0 } },
-	[RN_CALL_CQ_MOVE] = { "cq_move", LONE(0, USE(CQ)), RN_REC_DONE, cq_ring, { 0 } },
-	[RN_CALL_CQ_ARM] = { "cq_arm", LONE(0, USE(CQ)), RN_REC_DONE, cq_arm, { 0 } },
-	[RN_CALL_CQ_MODERATE] = { "cq_moderate", CALL(0, USE(CQ)), RN_REC_DONE, cq_moderate, { 0 } },
-	[RN_CALL_CQ_FINI] = { "cq_fini", CALL(0, ENDS(CQ)), RN_REC_DONE, NULL, { 0 } },
-	[RN_CALL_QP_CREATE] = { "qp_create", CALL(0, MAKE(QP)), RN_REC_DONE, qp_create,
-				{ RN_REC_CQ, RN_REC_CQ, RN_REC_SRQ } },
-	[RN_CALL_QP_MODIFY] = { "qp_modify", CALL(1, USE(QP)), RN_REC_RESULT, qp_modify, { 0 } },
-	[RN_CALL_QP_PACE] = { "qp_pace", LONE(1, USE(QP)), RN_REC_DONE, qp_pace, { 0 } },
-	[RN_CALL_QP_DESTROY] = { "qp_destroy", CALL(0, ENDS(QP)), RN_REC_DONE, NULL, { 0 } },
-	[RN_CALL_QP_FAIL] = { "qp_fail", CALL(1, USE(QP)), RN_REC_DONE, NULL, { 0 } },
-	[RN_CALL_QP_OVERRUN] = { "qp_overrun", CALL(1, USE(QP)), RN_REC_DONE, qp_overrun, { 0 } },
-	[RN_CALL_POST_SEND] = { "post_send", CALL(1, USE(QP)), RN_REC_RESULT, post_send, { 0 } },
-	[RN_CALL_POST_RECV] = { "post_recv", CALL(1, USE(QP)), RN_REC_RESULT, post_recv, { 0 } },
-	[RN_CALL_ADD_MR] = { "add_mr", CALL(0, MAKE(MR)), RN_REC_DONE, add_mr, { 0 } },
-	[RN_CALL_REMOVE_MR] = { "remove_mr", CALL(0, ENDS(MR)), RN_REC_DONE, NULL, { 0 } },
-	[RN_CALL_SRQ_CREATE] = { "srq_create", CALL(0, MAKE(SRQ)), RN_REC_DONE, srq_create,
-				 { RN_REC_CQ } },
-	[RN_CALL_SRQ_POST_RECV] = { "srq_post_recv", LONE(0, USE(SRQ)), RN_REC_RESULT, post_recv, { 0 } },
-	[RN_CALL_SRQ_SET_LIMIT] = { "srq_set_limit", LONE(0, USE(SRQ)), RN_REC_RESULT, srq_number, { 0 } },
-	[RN_CALL_SRQ_RESIZE] = { "srq_resize", LONE(0, USE(SRQ)), RN_REC_RESULT, srq_number, { 0 } },
-	[RN_CALL_SRQ_DESTROY] = { "srq_destroy", LONE(0, ENDS(SRQ)), RN_REC_DONE, NULL, { 0 } },
-	[RN_CALL_MCAST_ATTACH] = { "mcast_attach", CALL(0, MAKE(MCAST)), RN_REC_DONE, mcast_attach,
-				   { RN_REC_QP } },
-	[RN_CALL_MCAST_DETACH] = { "mcast_detach", CALL(0, ENDS(MCAST)), RN_REC_DONE, NULL, { 0 } },
-	[RN_CALL_TRANSMIT_FRAME] = { "transmit_frame", CALL(1, NONE), RN_REC_FRAME, NULL, { 0 } },
-	[RN_CALL_RECEIVE_FRAME] = { "receive_frame", CALL(1, USE(QP)), RN_REC_RESULT, receive_frame, { 0 } },
+	CALL(DEV_INIT, "dev_init", 0, USE, NO_OBJECT, RESULT, FIELDS(TO(u.call.cfg, dev_cfg))),
+	CALL(DEV_FINI, "dev_fini", 0, USE, NO_OBJECT, DONE, NONE),
+	CALL(SET_GID, "set_gid", 0, USE, NO_OBJECT, DONE,
+	     FIELDS(N(index, u.call.set_gid.index), GID(gid, u.call.set_gid.gid))),
+	CALL(RECEIVE, "receive", 1, USE, NO_OBJECT, DONE, FIELDS(N(count, u.call.receive.count),
+	     MANY(u.call.receive.pkts, u.call.receive.count, RN_REC_RX_MAX, rx))),
+	CALL(TRANSMIT, "transmit", 1, USE, NO_OBJECT, PACKET, FIELDS(N(what, u.call.transmit.what))),
+	CALL(EXPIRE, "expire", 1, USE, NO_OBJECT, DONE, NONE),
+	CALL(PEER_HOLDS, "peer_holds", 1, USE, NO_OBJECT, DONE,
+	     FIELDS(GID(gid, u.call.peer_holds.gid), N(slot, u.call.peer_holds.slot),
+		    N(taken, u.call.peer_holds.taken))),
+	CALL(MEM_DONE, "mem_done", 1, USE, NO_OBJECT, DONE,
+	     FIELDS(N(tag, u.mem_done.tag), N(number, u.mem_done.number),
+		    N(result, u.mem_done.result), DATA(data, u.mem_done.data, u.mem_done.len))),
+	CALL(DEV_ERROR, "dev_error", 1, USE, NO_OBJECT, DONE, NONE),
+	CALL(TAKE_EVENT, "take_event", 0, USE, NO_OBJECT, EVENT, NONE),
+	CALL(GROW, "grow", 0, USE, NO_OBJECT, DONE,
+	     FIELDS(N(table, u.call.grow.table), N(count, u.call.grow.count))),
+	LONE(CQ_INIT, "cq_init", 0, MAKE, CQ, DONE, FIELDS(RING)),
+	LONE(CQ_MOVE, "cq_move", 0, USE, CQ, DONE, FIELDS(RING)),
+	LONE(CQ_ARM, "cq_arm", 0, USE, CQ, DONE, FIELDS(N(arm, u.call.cq.arm))),
+	CALL(CQ_MODERATE, "cq_moderate", 0, USE, CQ, DONE,
+	     FIELDS(N(count, u.call.cq.count), N(period, u.call.cq.period))),
+	CALL(CQ_FINI, "cq_fini", 0, END, CQ, DONE, NONE),
+	CALL(QP_CREATE, "qp_create", 0, MAKE, QP, DONE,
+	     FIELDS(TO(u.call.qp, qp_init), N(send_cq, uses[0]), N(recv_cq, uses[1]), N(srq, uses[2])),
+	     .uses = { RN_REC_CQ, RN_REC_CQ, RN_REC_SRQ }),
+	CALL(QP_MODIFY, "qp_modify", 1, USE, QP, RESULT,
+	     FIELDS(N(mask, u.call.modify.mask), TO(u.call.modify.attr, qp_attr))),
+	LONE(QP_PACE, "qp_pace", 1, USE, QP, DONE,
+	     FIELDS(N(kbps, u.call.pace.kbps), N(burst, u.call.pace.burst))),
+	CALL(QP_DESTROY, "qp_destroy", 0, END, QP, DONE, NONE),
+	CALL(QP_FAIL, "qp_fail", 1, USE, QP, DONE, NONE),
+	CALL(QP_OVERRUN, "qp_overrun", 1, USE, QP, DONE, FIELDS(N(what, u.call.of_send_cq))),
+	CALL(POST_SEND, "post_send", 1, USE, QP, RESULT, FIELDS(TO(u.call.send, send_wr))),
+	CALL(POST_RECV, "post_recv", 1, USE, QP, RESULT, FIELDS(TO(u.call.recv, recv_wr))),
+	CALL(ADD_MR, "add_mr", 0, MAKE, MR, DONE, FIELDS(TO(u.call.mr, region))),
+	CALL(REMOVE_MR, "remove_mr", 0, END, MR, DONE, NONE),
+	CALL(SRQ_CREATE, "srq_create", 0, MAKE, SRQ, DONE,
+	     FIELDS(TO(u.call.srq, srq_init), N(cq, uses[0])), .uses = { RN_REC_CQ }),
+	LONE(SRQ_POST_RECV, "srq_post_recv", 0, USE, SRQ, RESULT, FIELDS(TO(u.call.recv, recv_wr))),
+	LONE(SRQ_SET_LIMIT, "srq_set_limit", 0, USE, SRQ, RESULT, FIELDS(N(number, u.call.number))),
+	LONE(SRQ_RESIZE, "srq_resize", 0, USE, SRQ, RESULT, FIELDS(N(number, u.call.number))),
+	LONE(SRQ_DESTROY, "srq_destroy", 0, END, SRQ, DONE, NONE),
+	CALL(MCAST_ATTACH, "mcast_attach", 0, MAKE, MCAST, DONE,
+	     FIELDS(N(qp, uses[0]), TO(u.call.mcast.mgid, group_of)), .uses = { RN_REC_QP }),
+	CALL(MCAST_DETACH, "mcast_detach", 0, END, MCAST, DONE, NONE),
+	CALL(TRANSMIT_FRAME, "transmit_frame", 1, USE, NO_OBJECT, FRAME, NONE),
+	CALL(RECEIVE_FRAME, "receive_frame", 1, USE, QP, RESULT, FIELDS(TO(u.call.frame, rx_frame))),
 
-	[RN_REC_READ] = { "read", RN_REC_ACCESS, 0, PLAIN, read_access, { 0 } },
-	[RN_REC_WRITE] = { "write", RN_REC_ACCESS, 0, PLAIN, write_access, { 0 } },
-	[RN_REC_ATOMIC] = { "atomic", RN_REC_ACCESS, 0, PLAIN, atomic_access, { 0 } },
-	[RN_REC_BEFORE_ACK] = { "before_ack", RN_REC_ACCESS, 0, PLAIN, before_ack, { 0 } },
-	[RN_REC_OVERRUN] = { "overrun", RN_REC_ACCESS, 0, PLAIN, overrun, { 0 } },
+	KIND(READ, "read", ACCESS, FIELDS(N(src, u.access.addr), ACCESS)),
+	KIND(WRITE, "write", ACCESS, FIELDS(N(dst, u.access.addr), ACCESS)),
+	KIND(ATOMIC, "atomic", ACCESS, FIELDS(N(op, u.access.req.op),
+	     N(dst, u.access.req.dst), N(operand, u.access.req.operand),
+	     N(compare, u.access.req.compare), ATTR, N(tag, u.access.tag),
+	     N(result, u.access.result), N(orig, u.access.orig), N(number, u.access.number))),
+	KIND(BEFORE_ACK, "before_ack", ACCESS, FIELDS(N(qpn, u.qpn))),
+	KIND(OVERRUN, "overrun", ACCESS, .fields = id),
 
-	[RN_REC_DONE] = { "done", RN_REC_OUTCOME, 0, PLAIN, NULL, { 0 } },
-	[RN_REC_RESULT] = { "result", RN_REC_OUTCOME, 0, PLAIN, result, { 0 } },
-	[RN_REC_PACKET] = { "packet", RN_REC_OUTCOME, 0, PLAIN, packet_out, { 0 } },
-	[RN_REC_FRAME] = { "frame", RN_REC_OUTCOME, 0, PLAIN, frame_out, { 0 } },
-	[RN_REC_EVENT] = { "event", RN_REC_OUTCOME, 0, PLAIN, event, { 0 } },
+	KIND(DONE, "done", OUTCOME, NONE),
+	KIND(RESULT, "result", OUTCOME, .fields = result),
+	KIND(PACKET, "packet", OUTCOME, FIELDS(
+	     DATA(data, u.packet.data, u.packet.len), MAY(has_tx, u.packet.tx, tx_fields))),
+	KIND(FRAME, "frame", OUTCOME, FIELDS(
+	     DATA(data, u.packet.data, u.packet.len), N(flags, u.packet.flags))),
+	KIND(EVENT, "event", OUTCOME,
+	     FIELDS(TO(u.call.event, event_fields), N(object, id))),
 
-	[RN_REC_LIMIT] = { "limit", RN_REC_NOTE, 0, PLAIN, NULL, { 0 } },
+	KIND(LIMIT, "limit", NOTE, NONE),
 };
+#undef S
+
+#define S struct rn_rec_header
+LIST(version, F(version), DATA(rocin, rocin, rocin_len));
+LIST(header, F(pid), F(date), DATA(command, command, command_len), DATA(fault, fault, fault_len));
+#undef S
 /* clang-format on */
 
 /* ------------------------------------------------------------ numbers and bytes */
@@ -336,35 +315,20 @@ static uint64_t get_number(struct visit *v, size_t size)
 	return value;
 }
 
-static uint64_t load(const void *at, size_t size)
+/* Returns the place of the low @size bytes of a number in memory. */
+static void *low_bytes(uint64_t *value, size_t size)
 {
-	switch (size) {
-	case 1:
-		return *(const uint8_t *)at;
-	case 2:
-		return *(const uint16_t *)at;
-	case 4:
-		return *(const uint32_t *)at;
-	default:
-		return *(const uint64_t *)at;
-	}
+	bool is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+
+	return (uint8_t *)value + (is_big ? sizeof(*value) - size : 0);
 }
 
-static void store(void *at, size_t size, uint64_t value)
+static uint64_t load(const void *at, size_t size)
 {
-	switch (size) {
-	case 1:
-		*(uint8_t *)at = (uint8_t)value;
-		break;
-	case 2:
-		*(uint16_t *)at = (uint16_t)value;
-		break;
-	case 4:
-		*(uint32_t *)at = (uint32_t)value;
-		break;
-	default:
-		*(uint64_t *)at = value;
-	}
+	uint64_t value = 0;
+
+	memcpy(low_bytes(&value, size), at, size);
+	return value;
 }
 
 /* ------------------------------------------------------------ walk over the fields */
@@ -373,13 +337,15 @@ static void visit_fields(struct visit *v, void *s, const struct rn_rec_field *f)
 /* Visits a number of @size bytes in memory. Returns its value. */
 static uint64_t visit_number(struct visit *v, const char *name, void *at, size_t size)
 {
+	uint64_t value = v->mode == GET ? get_number(v, size) : load(at, size);
+
 	if (v->mode == PUT)
-		put_number(v, load(at, size));
+		put_number(v, value);
 	else if (v->mode == SEE)
-		v->see(v->arg, name, load(at, size), NULL);
+		v->see(v->arg, name, value, NULL);
 	else
-		store(at, size, get_number(v, size));
-	return load(at, size);
+		memcpy(at, low_bytes(&value, size), size);
+	return value;
 }
 
 /* Visits @len bytes at *@data. GET: *@data is made to point into the input. */

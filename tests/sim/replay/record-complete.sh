@@ -36,7 +36,7 @@ fields() {
 		grep -v '[*(]' | sed 's/\[[^]]*\]//g' | tr ',' '\n' | awk 'NF { print $NF }'
 }
 # The fields of every kind of record.
-described=$(sed -n '/^LIST(/,/^const struct rn_rec_info/p' "$source/sim/replay/recording.c")
+described=$(sed -n '/^#define S struct/,/^#undef S$/p' "$source/sim/replay/recording.c")
 # A region's place in tables and its bindings are the core's own, and what tx->part says
 # of a packet is in the packet.
 own='node|windows|part|sq_draining|lent_resources'

@@ -380,7 +380,7 @@ static void memory_that_answers_at_once_never_answers_later(void **state)
 	rec.u.access.result = RN_MEM_PENDING;
 	rec.u.access.number = 1;
 	put(read, &rec);
-	assert_broken("a read has no such answer");
+	assert_broken("memory has no such answer");
 }
 
 static void another_result_is_a_difference(void **state)

@@ -11,8 +11,8 @@
 #include "rocin/rx_tx.h"
 #include "rocin/stats.h"
 #include "rocin/transport.h"
+#include "sim/replay/hook.h"
 #include "sim/replay/player.h"
-#include "sim/replay/recorder.h"
 
 enum {
 	LONG = 700001, /* bytes; many of these do not fit into one window */
@@ -28,6 +28,8 @@ enum {
 static char directory[] = "/tmp/test_recorder.XXXXXX";
 static char pattern[sizeof(directory) + 8];
 static struct rn_rec_room room;
+static struct rn_hook_sink *sink; /* the recorder */
+static struct rn_hook_dev device; /* one that says nothing itself */
 
 /* What a child of a child tells us. */
 static struct {
@@ -42,6 +44,8 @@ static int begin(void **state)
 	if (told == MAP_FAILED || !mkdtemp(directory))
 		return -1;
 	snprintf(pattern, sizeof(pattern), "%s/%%p", directory);
+	sink = rn_hook_set(NULL);
+	rn_hook_set(sink);
 	return 0;
 }
 
@@ -70,7 +74,7 @@ static void put(uint32_t number, uint32_t len)
 
 	for (uint32_t i = 0; i < len; i++)
 		bytes[i] = byte_of(number, i);
-	rn_recorder_put(&rec);
+	sink->put(sink, &rec);
 }
 
 /* In a child, which need not clean up. */
@@ -78,7 +82,7 @@ static bool start(const char *limit)
 {
 	setenv("ROCIN_RECORD", pattern, 1);
 	setenv("ROCIN_RECORD_LIMIT", limit, 1);
-	return rn_recorder_open();
+	return sink->open(sink, &device) == 0;
 }
 
 /* ------------------------------------------------------------------ what is there */
