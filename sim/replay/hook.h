@@ -61,8 +61,8 @@ struct rn_hook_sink {
 	uint64_t (*id)(const void *object);
 };
 
-/* Shows everything to @sink from now on; NULL: nothing. Return: the sink until now. */
-struct rn_hook_sink *rn_hook_set(struct rn_hook_sink *sink);
+/* Shows everything to @to from now on; NULL: nothing. Return: the sink until now. */
+struct rn_hook_sink *rn_hook_set(struct rn_hook_sink *to);
 
 /* Frees what is kept for a device that has ended, or never will. */
 void rn_hook_free(struct rn_hook_dev *d);

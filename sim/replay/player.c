@@ -516,8 +516,10 @@ static void grow(struct player *p)
 static uint32_t number_of(const struct player *p)
 {
 	const struct rn_rec_mem_done *m = &p->rec.u.mem_done;
-	const struct rn_hook_dev *shown = p->d->shown;
+	const struct rn_hook_dev *shown;
 
+	assert(p->d);
+	shown = p->d->shown;
 	for (uint32_t i = 0; i < shown->pending_count; i++) {
 		const struct rn_hook_pending *w = &shown->pending[i];
 
@@ -566,6 +568,7 @@ static void add_mr(struct player *p)
 {
 	struct rn_mr *mr = object_of(p->o);
 
+	assert(p->d && mr);
 	*mr = *p->rec.u.call.mr; /* the file has the members that rn_mr_init() sets */
 	mr->node.key = mr->lkey >> RN_KEY_INDEX_SHIFT;
 	rn_dev_add_mr(p->d->dev, mr);
@@ -580,9 +583,9 @@ static bool has_two_families(const struct rn_rx *rx, unsigned count)
 	return false;
 }
 
-static bool is_power_of_two(uint32_t number)
+static bool is_power_of_two(uint32_t number, uint32_t max)
 {
-	return number && !(number & (number - 1));
+	return number && !(number & (number - 1)) && number <= max;
 }
 
 /* May a QP be created so? */
@@ -621,70 +624,19 @@ static bool may_end_access(const struct player *p, const struct rn_rec_mem_done 
 	       (m->number || !rn_dev_has_qpn(p->d->dev, (uint32_t)(m->tag >> 8)));
 }
 
-/* Returns why no program can make the call; NULL: some can. */
-static const char *forbidden(const struct player *p)
-{
-	const union rn_call_args *a = &p->rec.u.call;
-	const struct object *o = p->o;
-	const struct device *d = p->d;
-
-	if (rn_rec_info[p->rec.kind].role == RN_REC_END && o->users > 0)
-		return "an object goes that others use";
-	switch ((int)p->rec.kind) {
-/* clang-format off */
-#define ALLOWED(kind, condition, why) case RN_CALL_##kind: return (condition) ? NULL : (why);
-	ALLOWED(DEV_FINI, d->objects == 0, "the device still has objects")
-	ALLOWED(SET_GID, a->set_gid.index < d->cfg.gid_count, "the GID table has no such entry")
-	ALLOWED(PEER_HOLDS, a->peer_holds.slot <= UINT8_MAX, "no process has such a slot")
-	ALLOWED(GROW, is_power_of_two(a->grow.count) && a->grow.count <= TABLE_MAX &&
-		(unsigned)a->grow.table < RN_ARRAY_SIZE(d->bucket), "no table grows like that")
-	ALLOWED(RECEIVE, a->receive.count <= RN_REC_RX_MAX &&
-		!has_two_families(a->receive.pkts, a->receive.count), "a packet has two families")
-	ALLOWED(RECEIVE_FRAME, o->type == RN_QPT_RAW_PACKET && a->frame->len > 0 &&
-		a->frame->len <= RN_FRAME_MAX, "a QP gets no such frame")
-	ALLOWED(MEM_DONE, may_end_access(p, &p->rec.u.mem_done), "no such access waits")
-	case RN_CALL_CQ_INIT:
-	ALLOWED(CQ_MOVE, is_power_of_two(a->cq.capacity) && a->cq.capacity <= RN_CQE_MAX,
-		"there is no ring of such a size")
-	ALLOWED(CQ_ARM, (unsigned)a->cq.arm <= RN_CQ_ARM_NEXT, "a CQ is not armed like that")
-	ALLOWED(CQ_MODERATE, a->cq.period >= 0 && a->cq.period <= PERIOD_MAX,
-		"a time is out of range")
-	ALLOWED(QP_CREATE, may_be_qp(p), "there cannot be such a QP")
-	ALLOWED(QP_MODIFY, (unsigned)a->modify.attr->state < RN_QPS_COUNT,
-		"there is no such state")
-	ALLOWED(QP_PACE, p->rec.now >= o->dev->now, "time goes backwards")
-	ALLOWED(ADD_MR, (unsigned)a->mr->kind <= RN_MR_KIND_NULL &&
-		!rn_dev_has_mr_index(d->dev, a->mr->lkey >> RN_KEY_INDEX_SHIFT),
-		"there cannot be such a region")
-	ALLOWED(SRQ_CREATE, may_be_srq(p, a->srq), "there cannot be such an SRQ")
-	ALLOWED(SRQ_RESIZE, ring_size(p) > 0, "no SRQ is so long")
-	ALLOWED(MCAST_ATTACH, may_join(p, a->mcast.mgid), "the QP cannot join that group")
-#undef ALLOWED
-	/* clang-format on */
-	default:
-		return NULL;
-	}
-}
-
 /* ---------------------------------------------------------- making of a call */
-static size_t size_of_new(const struct player *p)
-{
-	static const size_t sizes[] = { [RN_REC_CQ] = sizeof(struct rn_cq),
-					[RN_REC_MR] = sizeof(struct rn_mr),
-					[RN_REC_MCAST] = sizeof(struct rn_mcast) };
-
-	if (p->rec.kind == RN_CALL_QP_CREATE)
-		return rn_qp_size(p->d->dev, &p->qp);
-	if (p->rec.kind == RN_CALL_SRQ_CREATE)
-		return rn_srq_size();
-	return sizes[rn_rec_info[p->rec.kind].object];
-}
-
-static void call_core(struct player *p)
+/* Makes the call of the record, for which a new object has memory already. Return: why no
+ * program can make it; NULL: it is made.
+ */
+/* NOLINTNEXTLINE(readability-function-size): a row for each call */
+static const char *call_core(struct player *p)
 {
 	const union rn_call_args *a = &p->rec.u.call;
-	struct rn_dev *dev = p->d ? p->d->dev : NULL;
-	void *o = object_of(p->o);
+	const struct rn_rec_mem_done *m = &p->rec.u.mem_done;
+	struct device *d = p->d;
+	struct rn_dev *dev = d ? d->dev : NULL;
+	struct object *o = p->o;
+	void *it = object_of(o);
 	rn_ns now = p->rec.now;
 	struct rn_event event;
 	struct rn_tx tx;
@@ -692,53 +644,77 @@ static void call_core(struct player *p)
 
 	switch ((int)p->rec.kind) {
 /* clang-format off */
-#define ON(kind, call) case RN_CALL_##kind: call; break;
-	ON(DEV_INIT, rn_dev_init(dev, &p->d->cfg))
-	ON(DEV_FINI, rn_dev_fini(dev))
-	ON(SET_GID, rn_dev_set_gid(dev, a->set_gid.index, &a->set_gid.gid))
-	ON(RECEIVE, rn_dev_receive(dev, now, a->receive.pkts, a->receive.count))
-	ON(TRANSMIT, rn_dev_transmit(dev, now, a->transmit.what, p->packet, RN_PACKET_MAX, &tx))
-	ON(EXPIRE, rn_dev_expire(dev, now))
-	ON(PEER_HOLDS, rn_dev_peer_holds(dev, now, &a->peer_holds.gid, (uint8_t)a->peer_holds.slot,
-					 a->peer_holds.taken))
-	ON(MEM_DONE, rn_dev_mem_done(dev, now, number_of(p), p->rec.u.mem_done.result))
-	ON(DEV_ERROR, rn_dev_error(dev, now))
-	ON(TAKE_EVENT, rn_dev_event(dev, &event))
-	ON(GROW, grow(p))
-	ON(CQ_INIT, rn_cq_init(o, a->cq.ring, a->cq.capacity, NULL))
-	ON(CQ_MOVE, rn_cq_move(o, a->cq.ring, a->cq.capacity))
-	ON(CQ_ARM, rn_cq_arm(o, a->cq.arm))
-	ON(CQ_MODERATE, rn_cq_moderate(dev, o, a->cq.count, a->cq.period))
-	ON(CQ_FINI, rn_cq_fini(dev, o))
-	ON(QP_CREATE, rn_qp_create(dev, o, &p->qp))
-	ON(QP_MODIFY, rn_qp_modify(dev, o, now, a->modify.attr, a->modify.mask))
-	ON(QP_PACE, rn_qp_pace(o, now, a->pace.kbps, a->pace.burst))
-	ON(QP_DESTROY, rn_qp_destroy(dev, o))
-	ON(QP_FAIL, rn_qp_fail(dev, o, now))
-	ON(QP_OVERRUN, rn_qp_overrun(dev, o, now, a->of_send_cq))
-	ON(POST_SEND, rn_qp_post_send(dev, o, now, a->send))
-	ON(POST_RECV, rn_qp_post_recv(dev, o, now, a->recv))
-	ON(ADD_MR, add_mr(p))
-	ON(REMOVE_MR, rn_dev_remove_mr(dev, o))
-	ON(SRQ_CREATE, make_ring(p))
-	ON(SRQ_POST_RECV, rn_srq_post_recv(o, a->recv))
-	ON(SRQ_SET_LIMIT, rn_srq_set_limit(o, a->number))
-	ON(SRQ_RESIZE, make_ring(p))
-	ON(SRQ_DESTROY, rn_srq_destroy(o))
-	ON(MCAST_ATTACH, rn_mcast_attach(dev, o, object_of(p->uses[0]), a->mcast.mgid))
-	ON(MCAST_DETACH, rn_mcast_detach(dev, o))
-	ON(TRANSMIT_FRAME, rn_dev_transmit_frame(dev, now, p->packet, RN_FRAME_MAX, &flags))
-	ON(RECEIVE_FRAME, rn_qp_receive_frame(dev, o, now, a->frame))
-#undef ON
+/* NOLINTBEGIN(bugprone-macro-parentheses, clang-analyzer-core.NullDereference) */
+#define MAKE(kind, call) case RN_CALL_##kind: call; return NULL;
+#define ALLOW(kind, condition, why, call) case RN_CALL_##kind: if (!(condition)) return why; call; return NULL;
+	MAKE(DEV_INIT, rn_dev_init(dev, &d->cfg))
+	ALLOW(DEV_FINI, d->objects == 0, "the device still has objects", rn_dev_fini(dev))
+	ALLOW(SET_GID, a->set_gid.index < d->cfg.gid_count, "the GID table has no such entry",
+	      rn_dev_set_gid(dev, a->set_gid.index, &a->set_gid.gid))
+	ALLOW(RECEIVE, a->receive.count <= RN_REC_RX_MAX &&
+	      !has_two_families(a->receive.pkts, a->receive.count), "a packet has two families",
+	      rn_dev_receive(dev, now, a->receive.pkts, a->receive.count))
+	MAKE(TRANSMIT, rn_dev_transmit(dev, now, a->transmit.what, p->packet, RN_PACKET_MAX, &tx))
+	MAKE(EXPIRE, rn_dev_expire(dev, now))
+	ALLOW(PEER_HOLDS, a->peer_holds.slot <= UINT8_MAX, "no process has such a slot",
+	      rn_dev_peer_holds(dev, now, &a->peer_holds.gid, (uint8_t)a->peer_holds.slot,
+				a->peer_holds.taken))
+	ALLOW(MEM_DONE, may_end_access(p, m), "no such access waits",
+	      rn_dev_mem_done(dev, now, number_of(p), m->result))
+	MAKE(DEV_ERROR, rn_dev_error(dev, now))
+	MAKE(TAKE_EVENT, rn_dev_event(dev, &event))
+	ALLOW(GROW, is_power_of_two(a->grow.count, TABLE_MAX) &&
+	      (unsigned)a->grow.table < RN_ARRAY_SIZE(d->bucket), "no table grows like that", grow(p))
+	ALLOW(CQ_INIT, is_power_of_two(a->cq.capacity, RN_CQE_MAX), "there is no ring of such a size",
+	      rn_cq_init(it, a->cq.ring, a->cq.capacity, NULL))
+	ALLOW(CQ_MOVE, is_power_of_two(a->cq.capacity, RN_CQE_MAX), "there is no ring of such a size",
+	      rn_cq_move(it, a->cq.ring, a->cq.capacity))
+	ALLOW(CQ_ARM, (unsigned)a->cq.arm <= RN_CQ_ARM_NEXT, "a CQ is not armed like that",
+	      rn_cq_arm(it, a->cq.arm))
+	ALLOW(CQ_MODERATE, a->cq.period >= 0 && a->cq.period <= PERIOD_MAX, "a time is out of range",
+	      rn_cq_moderate(dev, it, a->cq.count, a->cq.period))
+	MAKE(CQ_FINI, rn_cq_fini(dev, it))
+	ALLOW(QP_CREATE, may_be_qp(p), "there cannot be such a QP", rn_qp_create(dev, it, &p->qp))
+	ALLOW(QP_MODIFY, (unsigned)a->modify.attr->state < RN_QPS_COUNT, "there is no such state",
+	      rn_qp_modify(dev, it, now, a->modify.attr, a->modify.mask))
+	ALLOW(QP_PACE, now >= o->dev->now, "time goes backwards",
+	      rn_qp_pace(it, o->dev->now = now, a->pace.kbps, a->pace.burst))
+	MAKE(QP_DESTROY, rn_qp_destroy(dev, it))
+	MAKE(QP_FAIL, rn_qp_fail(dev, it, now))
+	MAKE(QP_OVERRUN, rn_qp_overrun(dev, it, now, a->of_send_cq))
+	MAKE(POST_SEND, rn_qp_post_send(dev, it, now, a->send))
+	MAKE(POST_RECV, rn_qp_post_recv(dev, it, now, a->recv))
+	ALLOW(ADD_MR, (unsigned)a->mr->kind <= RN_MR_KIND_NULL &&
+	      !rn_dev_has_mr_index(dev, a->mr->lkey >> RN_KEY_INDEX_SHIFT),
+	      "there cannot be such a region", add_mr(p))
+	MAKE(REMOVE_MR, rn_dev_remove_mr(dev, it))
+	ALLOW(SRQ_CREATE, may_be_srq(p, a->srq), "there cannot be such an SRQ", make_ring(p))
+	MAKE(SRQ_POST_RECV, rn_srq_post_recv(it, a->recv))
+	MAKE(SRQ_SET_LIMIT, rn_srq_set_limit(it, a->number))
+	ALLOW(SRQ_RESIZE, ring_size(p) > 0, "no SRQ is so long", make_ring(p))
+	MAKE(SRQ_DESTROY, rn_srq_destroy(it))
+	ALLOW(MCAST_ATTACH, may_join(p, a->mcast.mgid), "the QP cannot join that group",
+	      rn_mcast_attach(dev, it, object_of(p->uses[0]), a->mcast.mgid))
+	MAKE(MCAST_DETACH, rn_mcast_detach(dev, it))
+	MAKE(TRANSMIT_FRAME, rn_dev_transmit_frame(dev, now, p->packet, RN_FRAME_MAX, &flags))
+	ALLOW(RECEIVE_FRAME, o->type == RN_QPT_RAW_PACKET && a->frame->len > 0 &&
+	      a->frame->len <= RN_FRAME_MAX, "a QP gets no such frame",
+	      rn_qp_receive_frame(dev, it, now, a->frame))
+	/* NOLINTEND(bugprone-macro-parentheses, clang-analyzer-core.NullDereference) */
 	/* clang-format on */
 	default:
-		break;
+		return "there is no such call";
 	}
 }
 
 static bool make_call(struct player *p)
 {
 	const struct rn_rec_info *info = &rn_rec_info[p->rec.kind];
+	size_t size = sizeof(union {
+		struct rn_cq cq;
+		struct rn_mr mr;
+		struct rn_mcast mcast;
+	});
 	const char *why;
 
 	if (!find_objects(p))
@@ -748,15 +724,17 @@ static bool make_call(struct player *p)
 		p->qp.send_cq = object_of(p->uses[0]);
 		p->qp.recv_cq = object_of(p->uses[1]);
 		p->qp.srq = object_of(p->uses[2]);
+		size = rn_qp_size(p->d->dev, &p->qp);
+	} else if (p->rec.kind == RN_CALL_SRQ_CREATE) {
+		size = rn_srq_size();
 	}
-	why = forbidden(p);
+	if (info->role == RN_REC_MAKE && !p->o && !add_object(p, size))
+		return false;
+	if (info->role == RN_REC_END && p->o->users > 0)
+		return broken(p, "an object goes that others use");
+	why = call_core(p);
 	if (why)
 		return broken(p, why);
-	if (info->role == RN_REC_MAKE && !p->o && !add_object(p, size_of_new(p)))
-		return false;
-	if (p->rec.kind == RN_CALL_QP_PACE)
-		p->o->dev->now = p->rec.now;
-	call_core(p);
 	if (info->role == RN_REC_END)
 		remove_object(p, p->o);
 	return !p->stop;

@@ -118,25 +118,19 @@ struct list {
 	struct seen seen[FIELDS];
 };
 
-/* Describes up to eight bytes from @at on. */
-static void bytes_text(const struct seen *s, uint64_t at, char *text, size_t size)
+/* Describes a number, or up to eight bytes from @at on. */
+static void add_value(const struct seen *s, uint64_t at, char *text, size_t size)
 {
 	struct out o = { .text = text, .size = size };
+	unsigned long long value = s->value;
 
-	add(&o, "%llu bytes", (unsigned long long)s->value);
-	if (at < s->value)
+	add(&o, s->data ? "%llu bytes" : "%llu", value);
+	if (!s->data && value >= 10)
+		add(&o, " (0x%llx)", value);
+	if (s->data && at < value)
 		add(&o, ", from %llu on:", (unsigned long long)at);
-	for (uint64_t i = at; i < s->value && i < at + 8; i++)
+	for (uint64_t i = at; s->data && i < value && i < at + 8; i++)
 		add(&o, " %02x", s->data[i]);
-}
-
-static void value_text(const struct seen *s, char *text, size_t size)
-{
-	struct out o = { .text = text, .size = size };
-
-	add(&o, "%llu", (unsigned long long)s->value);
-	if (s->value >= 10)
-		add(&o, " (0x%llx)", (unsigned long long)s->value);
 }
 
 static void add_field(struct rn_replay_result *r, const struct seen *was,
@@ -149,15 +143,11 @@ static void add_field(struct rn_replay_result *r, const struct seen *was,
 		return;
 	f = &r->field[r->fields++];
 	snprintf(f->name, sizeof(f->name), "%s", was->name);
-	if (!was->data || !is->data) {
-		value_text(was, f->recorded, sizeof(f->recorded));
-		value_text(is, f->replayed, sizeof(f->replayed));
-		return;
-	}
-	while (at < was->value && at < is->value && was->data[at] == is->data[at])
+	while (was->data && is->data && at < was->value && at < is->value &&
+	       was->data[at] == is->data[at])
 		at++;
-	bytes_text(was, at, f->recorded, sizeof(f->recorded));
-	bytes_text(is, at, f->replayed, sizeof(f->replayed));
+	add_value(was, at, f->recorded, sizeof(f->recorded));
+	add_value(is, at, f->replayed, sizeof(f->replayed));
 }
 
 static void keep(void *arg, const char *name, uint64_t value, const uint8_t *data)
@@ -198,10 +188,10 @@ static void compare_packets(const struct rn_rec_packet *a, const struct rn_rec_p
 		add_field(r, &(struct seen){ "opcode", la.opcode, NULL },
 			  &(struct seen){ "opcode", lb.opcode, NULL });
 	for (unsigned f = 0; f < RN_F_COUNT; f++) {
-		const char *name = rn_scn_fields[f].name;
-		struct seen was = { name, rn_scn_has(&la, f) ? la.value[f] : 0, NULL };
-		struct seen is = { name, rn_scn_has(&lb, f) ? lb.value[f] : 0, NULL };
+		struct seen was = { .name = rn_scn_fields[f].name }, is = was;
 
+		was.value = rn_scn_has(&la, f) ? la.value[f] : 0;
+		is.value = rn_scn_has(&lb, f) ? lb.value[f] : 0;
 		if (was.value != is.value)
 			add_field(r, &was, &is);
 	}

@@ -332,6 +332,7 @@ static uint64_t load(const void *at, size_t size)
 }
 
 /* ------------------------------------------------------------ walk over the fields */
+/* NOLINTBEGIN(misc-no-recursion): no deeper than the table */
 static void visit_fields(struct visit *v, void *s, const struct rn_rec_field *f);
 
 /* Visits a number of @size bytes in memory. Returns its value. */
@@ -380,7 +381,7 @@ static void visit_structures(struct visit *v, void **at, size_t size, size_t cou
 	uint8_t *first;
 
 	if (v->mode == GET) {
-		if (v->failed || bytes > sizeof(v->room->at) - v->taken) {
+		if (v->failed || !v->room || bytes > sizeof(v->room->at) - v->taken) {
 			v->failed = true;
 			return;
 		}
@@ -405,12 +406,14 @@ static void visit_sges(struct visit *v, const struct rn_rec_field *f, uint8_t *s
 	visit_structures(v, (void **)sg, f->size, count, is_inline ? inline_sge : sge);
 	for (uint32_t i = 0; !v->failed && i < count; i++)
 		total += (*sg)[i].len;
-	for (uint32_t i = 0; is_inline && total <= RN_INLINE_MAX && i < count; i++) {
+	is_inline = is_inline && total <= RN_INLINE_MAX && !v->failed;
+	for (uint32_t i = 0; is_inline && i < count; i++) {
 		// NOLINTNEXTLINE(performance-no-int-to-ptr)
 		const uint8_t *data = (const uint8_t *)(uintptr_t)(*sg)[i].addr;
 
 		visit_bytes(v, "data", &data, (*sg)[i].len);
-		(*sg)[i].addr = (uintptr_t)data;
+		if (v->mode == GET)
+			(*sg)[i].addr = (uintptr_t)data;
 	}
 }
 
@@ -464,6 +467,7 @@ static void visit_fields(struct visit *v, void *structure, const struct rn_rec_f
 		}
 	}
 }
+/* NOLINTEND(misc-no-recursion) */
 
 static void visit_record(struct visit *v, struct rn_rec *rec)
 {

@@ -200,8 +200,8 @@ size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room);
 ssize_t rn_rec_get(const uint8_t *in, size_t left, struct rn_rec *rec,
 		   struct rn_rec_room *room);
 
-/* Reads only kind and device of the record at @in. Return: as rn_rec_get(). */
-ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *dev);
+/* Reads only kind and device number of the record at @in. Return: as rn_rec_get(). */
+ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *number);
 
 /* Gets a field of a record: a number @value, or, if @data is not NULL, @value bytes. */
 typedef void rn_rec_see(void *arg, const char *name, uint64_t value, const uint8_t *data);

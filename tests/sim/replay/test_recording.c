@@ -77,7 +77,10 @@ static void fill_receive(struct rn_rec *rec)
 static void fill_post(struct rn_rec *rec)
 {
 	static const struct rn_av av = { .flow_label = 0xfffff };
-	static struct rn_sge sg[2];
+	/* Like all of a work request, not to be written to. */
+	static const struct rn_sge sg[] = {
+		{ 0 }, { .addr = (uintptr_t) "abc", .len = 3, .lkey = 9 }
+	};
 	static const struct rn_send_wr wr = { .wr_id = UINT64_MAX,
 					      .flags = RN_SEND_INLINE | RN_SEND_SIGNALED,
 					      .swap = UINT64_C(0x8000000000000001),
@@ -85,7 +88,6 @@ static void fill_post(struct rn_rec *rec)
 					      .sg = sg,
 					      .num_sge = 2 };
 
-	sg[1] = (struct rn_sge){ .addr = (uintptr_t) "abc", .len = 3, .lkey = 9 };
 	rec->u.call.send = &wr;
 }
 
