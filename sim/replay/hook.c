@@ -329,6 +329,8 @@ static struct rn_call *call_begins(void *hook, struct rn_call *c)
 {
 	struct rn_hook_dev *d = hook;
 
+	if (c->kind == RN_CALL_QP_PACE)
+		d->drained = 0; /* the only lone call for which packets may wait */
 	if (is_lone(c->kind))
 		return c;
 	d->call = c;

@@ -324,7 +324,7 @@ static struct rn_qp *make_qp(struct rn_dev *dev, struct rn_cq *cq)
 	return qp;
 }
 
-static int post(struct rn_dev *dev, struct rn_qp *qp)
+static int post(struct rn_dev *dev, struct rn_qp *qp, uint32_t num_sge)
 {
 	const struct rn_av av = { .dgid = address, .hop_limit = 64 };
 	const struct rn_sge sge = { BASE, PAYLOAD, KEY };
@@ -333,7 +333,7 @@ static int post(struct rn_dev *dev, struct rn_qp *qp)
 					 .remote_qpn = QPN,
 					 .remote_qkey = 1,
 					 .sg = &sge,
-					 .num_sge = 1 };
+					 .num_sge = num_sge };
 
 	return rn_qp_post_send(dev, qp, 2000, &send);
 }
@@ -360,7 +360,7 @@ static int destroy_while_reading(void)
 	rn_dev_add_mr(dev, &mr);
 	rn_cq_init(&cq, BASE, 16, NULL);
 	qp = make_qp(dev, &cq);
-	if (!qp || post(dev, qp))
+	if (!qp || post(dev, qp, 1))
 		return 2;
 	if (rn_dev_transmit(dev, 3000, RN_TX_ALL, packet, sizeof(packet), &tx) ||
 	    !pending_tag)
@@ -413,6 +413,58 @@ static void an_access_that_outlives_its_queue_pair_brings_nothing(void **state)
 	free(file.data);
 }
 
+/* Between two calls that find nothing to send the program raises the rate of the queue
+ * pair, so that the next one finds a packet.
+ */
+static int pace_while_waiting(void)
+{
+	static uint8_t packet[RN_PACKET_MAX];
+	struct rn_dev *dev;
+	struct rn_qp *qp;
+	struct rn_cq cq;
+	struct rn_tx tx;
+
+	setenv("ROCIN_RECORD", pattern, 1);
+	dev = make_device();
+	if (!dev)
+		return 1;
+	rn_cq_init(&cq, BASE, 16, NULL);
+	qp = make_qp(dev, &cq);
+	if (!qp)
+		return 2;
+	rn_qp_pace(qp, 1000, 1, 0);
+	if (post(dev, qp, 0) ||
+	    !rn_dev_transmit(dev, 2000, RN_TX_ALL, packet, sizeof(packet), &tx))
+		return 3;
+	if (post(dev, qp, 0) ||
+	    rn_dev_transmit(dev, 2000, RN_TX_ALL, packet, sizeof(packet), &tx) ||
+	    rn_dev_transmit(dev, 2001, RN_TX_ALL, packet, sizeof(packet), &tx))
+		return 4;
+	rn_qp_pace(qp, 3000, 0, 0);
+	if (!rn_dev_transmit(dev, 3000, RN_TX_ALL, packet, sizeof(packet), &tx))
+		return 5;
+	rn_qp_destroy(dev, qp);
+	free(qp);
+	rn_cq_fini(dev, &cq);
+	rn_dev_fini(dev);
+	free(dev);
+	return 0;
+}
+
+static void what_a_new_rate_lets_go_is_recorded(void **state)
+{
+	const struct rn_replay_cfg cfg = { 0 };
+	struct kit_file file = file_of(kit_in_child(pace_while_waiting));
+	struct rn_replay_result r;
+
+	(void)state;
+	rn_replay(file.data, file.len, &cfg, &r);
+	assert_string_equal(r.why, "");
+	assert_int_equal(r.end, RN_REPLAY_SAME);
+	assert_int_equal(r.packets_out, 2);
+	free(file.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,6 +473,7 @@ int main(void)
 		cmocka_unit_test(the_child_of_a_process_that_reached_its_limit_records),
 		cmocka_unit_test(parent_and_child_have_a_file_each),
 		cmocka_unit_test(an_access_that_outlives_its_queue_pair_brings_nothing),
+		cmocka_unit_test(what_a_new_rate_lets_go_is_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
