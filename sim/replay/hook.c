@@ -16,7 +16,7 @@ static bool is_lone(unsigned kind)
 	return rn_rec_info[kind].class == RN_REC_LONE;
 }
 
-static void put(struct rn_hook_dev *d, struct rn_rec *rec)
+static void show_record(struct rn_hook_dev *d, struct rn_rec *rec)
 {
 	rec->dev = is_lone(rec->kind) ? RN_REC_NO_DEV : d->number;
 	if (!d->sink->put(d->sink, rec))
@@ -80,7 +80,7 @@ static void forget_pending(struct rn_hook_dev *d, uint32_t qpn)
 
 /* ------------------------------------------------------------------ memory */
 /* Says where the bytes of an access are: in a packet of the call, or at @bytes. */
-static void place(const struct rn_call *c, struct rn_rec *rec, const void *bytes)
+static void place_bytes(const struct rn_call *c, struct rn_rec *rec, const void *bytes)
 {
 	struct rn_rec_access *a = &rec->u.access;
 	bool is_transmit =
@@ -126,8 +126,8 @@ static enum rn_mem_result write_shown(void *ctx, rn_iova dst, const void *src,
 	*a = (struct rn_rec_access){ .addr = dst, .len = len, .attr = attr };
 	if (!is_answered(d, &rec, NULL))
 		a->result = d->mem->write(d->mem_ctx, dst, src, len, attr);
-	place(d->call, &rec, src);
-	put(d, &rec);
+	place_bytes(d->call, &rec, src);
+	show_record(d, &rec);
 	return a->result;
 }
 
@@ -146,8 +146,8 @@ static enum rn_mem_result read_shown(void *ctx, void *dst, rn_iova src, uint32_t
 	if (!is_answered(d, &rec, dst))
 		a->result = d->mem->read(d->mem_ctx, dst, src, len, attr, number);
 	keep_pending(d, a, number);
-	place(d->call, &rec, dst);
-	put(d, &rec);
+	place_bytes(d->call, &rec, dst);
+	show_record(d, &rec);
 	return a->result;
 }
 
@@ -163,8 +163,8 @@ static enum rn_mem_result read_part_shown(void *ctx, void *dst, rn_iova src, uin
 	part->len = 0;
 	if (!is_answered(d, &rec, dst))
 		a->result = d->mem->read_part(d->mem_ctx, dst, src, len, attr, part);
-	place(d->call, &rec, dst);
-	put(d, &rec);
+	place_bytes(d->call, &rec, dst);
+	show_record(d, &rec);
 	return a->result;
 }
 
@@ -183,7 +183,7 @@ static enum rn_mem_result atomic_shown(void *ctx, const struct rn_mem_atomic_req
 	keep_pending(d, a, number);
 	if (a->result == RN_MEM_DONE)
 		a->orig = *orig;
-	put(d, &rec);
+	show_record(d, &rec);
 	return a->result;
 }
 
@@ -192,7 +192,7 @@ static void before_ack_shown(void *ctx, uint32_t qpn)
 	struct rn_hook_dev *d = ctx;
 	struct rn_rec rec = { .kind = RN_REC_BEFORE_ACK, .u.qpn = qpn };
 
-	put(d, &rec);
+	show_record(d, &rec);
 	if (!d->sink->answer)
 		d->before_ack(d->mem_ctx, qpn);
 }
@@ -204,7 +204,7 @@ static bool cq_full(void *hook, const struct rn_cq *cq)
 
 	if (is_answered(d, &rec, NULL) && rec.u.access.result != RN_MEM_DONE)
 		return false;
-	put(d, &rec);
+	show_record(d, &rec);
 	return true;
 }
 
@@ -252,7 +252,7 @@ static void put_call(struct rn_hook_dev *d, const struct rn_call *c)
 {
 	struct rn_rec rec = record_of(d->sink, c);
 
-	put(d, &rec);
+	show_record(d, &rec);
 }
 
 /* Shows RN_CALL_MEM_DONE, after replacing the number that the memory knows by the tag of
@@ -273,7 +273,7 @@ static void put_mem_done(struct rn_hook_dev *d, struct rn_call *c)
 		if (d->sink->answer)
 			d->sink->answer(d->sink, &rec, p.dst);
 	}
-	put(d, &rec);
+	show_record(d, &rec);
 }
 
 static const void *object_of(const struct rn_event *ev)
@@ -301,7 +301,7 @@ static void put_outcome(struct rn_hook_dev *d, const struct rn_call *c)
 		rec.u.call.event = c->u.event;
 		rec.id = id_of(d->sink, object_of(c->u.event));
 	}
-	put(d, &rec);
+	show_record(d, &rec);
 }
 
 /* Returns how many packets fit into one record. In how many calls packets come makes no

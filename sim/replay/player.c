@@ -92,7 +92,7 @@ struct player {
 };
 
 /* Stops the player. Returns false. */
-static bool stop(struct player *p, enum rn_replay_end end, const char *why)
+static bool stop_replay(struct player *p, enum rn_replay_end end, const char *why)
 {
 	if (p->stop)
 		return false;
@@ -104,10 +104,10 @@ static bool stop(struct player *p, enum rn_replay_end end, const char *why)
 
 static bool broken(struct player *p, const char *why)
 {
-	return stop(p, RN_REPLAY_BROKEN, why);
+	return stop_replay(p, RN_REPLAY_BROKEN, why);
 }
 
-static void *alloc(struct player *p, size_t bytes)
+static void *alloc_counted(struct player *p, size_t bytes)
 {
 	uint64_t max = p->cfg->max_memory ? p->cfg->max_memory : MEMORY_MAX;
 	size_t rounded = (bytes + 63) & ~(size_t)63;
@@ -116,7 +116,7 @@ static void *alloc(struct player *p, size_t bytes)
 	if (bytes <= max - p->memory)
 		block = aligned_alloc(64, rounded);
 	if (!block) {
-		stop(p, RN_REPLAY_NO_MEMORY, "no memory");
+		stop_replay(p, RN_REPLAY_NO_MEMORY, "no memory");
 		return NULL;
 	}
 	memset(block, 0, rounded);
@@ -124,7 +124,7 @@ static void *alloc(struct player *p, size_t bytes)
 	return block;
 }
 
-static void release(struct player *p, void *block, size_t bytes)
+static void free_counted(struct player *p, void *block, size_t bytes)
 {
 	free(block);
 	p->memory -= bytes;
@@ -134,7 +134,7 @@ static void release(struct player *p, void *block, size_t bytes)
 /* Reads kind and device of the record at @at. Returns its length; 0 at the end of the
  * file, or if the file is broken.
  */
-static uint64_t peek(struct player *p, uint64_t at, unsigned *kind, uint8_t *dev)
+static uint64_t peek_record(struct player *p, uint64_t at, unsigned *kind, uint8_t *dev)
 {
 	ssize_t n = rn_rec_peek(p->data + at, p->len - at, kind, dev);
 
@@ -143,8 +143,8 @@ static uint64_t peek(struct player *p, uint64_t at, unsigned *kind, uint8_t *dev
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-static bool get(struct player *p, uint64_t at, struct rn_rec *rec,
-		struct rn_rec_room *room)
+static bool get_record(struct player *p, uint64_t at, struct rn_rec *rec,
+		       struct rn_rec_room *room)
 {
 	return rn_rec_get(p->data + at, p->len - at, rec, room) > 0 ||
 	       broken(p, "a record has other fields than its kind");
@@ -153,13 +153,13 @@ static bool get(struct player *p, uint64_t at, struct rn_rec *rec,
 /* Returns the length of the next record of the call that @number makes, which begins at
  * the cursor then, and its kind. 0: there are no more.
  */
-static uint64_t next(struct player *p, uint8_t number, unsigned *kind)
+static uint64_t next_record(struct player *p, uint8_t number, unsigned *kind)
 {
 	uint64_t *at = &p->cursor[number], n;
 	uint8_t dev;
 
 	for (; *at < p->end[number]; *at += n) {
-		n = peek(p, *at, kind, &dev);
+		n = peek_record(p, *at, kind, &dev);
 		if (n == 0 || dev == number)
 			return n;
 	}
@@ -176,13 +176,15 @@ static bool look_ahead(struct device *d, uint64_t at)
 	uint8_t dev;
 
 	d->outcome.kind = RN_REC_END_OF_FILE;
-	for (; class != RN_REC_OUTCOME && (n = peek(p, at, &kind, &dev)) > 0; at += n) {
+	for (; class != RN_REC_OUTCOME && (n = peek_record(p, at, &kind, &dev)) > 0;
+	     at += n) {
 		if (dev != d->number)
 			continue;
 		class = rn_rec_info[kind].class;
 		if (class == RN_REC_CALL)
 			return broken(p, "a call begins within another");
-		if (class == RN_REC_OUTCOME && !get(p, at, &d->outcome, &d->outcome_room))
+		if (class == RN_REC_OUTCOME &&
+		    !get_record(p, at, &d->outcome, &d->outcome_room))
 			return false;
 	}
 	p->r->cut_off = p->r->cut_off || class != RN_REC_OUTCOME;
@@ -199,9 +201,9 @@ static void differ(struct player *p, uint8_t number, uint64_t n, const struct rn
 	struct rn_replay_result *r = p->r;
 	struct rn_rec *was = n ? &p->expected : NULL;
 
-	if (p->stop || (was && !get(p, p->cursor[number], was, &p->expected_room)))
+	if (p->stop || (was && !get_record(p, p->cursor[number], was, &p->expected_room)))
 		return;
-	stop(p, RN_REPLAY_DIFFERENT, "");
+	stop_replay(p, RN_REPLAY_DIFFERENT, "");
 	snprintf(r->why, sizeof(r->why), "call %llu (%s) goes another way",
 		 (unsigned long long)r->calls, rn_rec_info[p->rec.kind].name);
 	if (was)
@@ -218,7 +220,7 @@ static struct player *player_of(struct rn_hook_sink *s)
 	return (struct player *)s;
 }
 
-static void count(struct rn_replay_result *r, const struct rn_rec *is)
+static void count_record(struct rn_replay_result *r, const struct rn_rec *is)
 {
 	r->accesses += rn_rec_info[is->kind].class == RN_REC_ACCESS;
 	if (is->kind == RN_CALL_RECEIVE)
@@ -232,7 +234,7 @@ static void count(struct rn_replay_result *r, const struct rn_rec *is)
 }
 
 /* Compares what the core does with the next record. */
-static bool put(struct rn_hook_sink *s, const struct rn_rec *is)
+static bool compare_next(struct rn_hook_sink *s, const struct rn_rec *is)
 {
 	struct player *p = player_of(s);
 	uint64_t *at = &p->cursor[is->dev], n;
@@ -241,8 +243,8 @@ static bool put(struct rn_hook_sink *s, const struct rn_rec *is)
 
 	if (p->stop)
 		return true;
-	count(p->r, is);
-	n = next(p, is->dev, &kind);
+	count_record(p->r, is);
+	n = next_record(p, is->dev, &kind);
 	if (!n && d && d->outcome.kind == RN_REC_END_OF_FILE)
 		return true; /* the file ends in the middle of this call */
 	if (!n || rn_rec_put(is, p->bytes, sizeof(p->bytes)) != n ||
@@ -270,7 +272,8 @@ static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
 /* Fills in what a read brings: from the recorded packet, as far as it was sent, or from
  * the record.
  */
-static void fill(struct device *d, const struct rn_rec_access *a, void *dst, uint32_t len)
+static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst,
+		      uint32_t len)
 {
 	const struct rn_rec *out = &d->outcome;
 	bool has_packet = out->kind == RN_REC_PACKET || out->kind == RN_REC_FRAME;
@@ -287,10 +290,10 @@ static void fill(struct device *d, const struct rn_rec_access *a, void *dst, uin
 }
 
 /* Answers in place of the memory, as recorded. If the next record is none of this kind,
- * put() will find that, and what the core is told does not matter.
+ * compare_next() will find that, and what the core is told does not matter.
  */
-static enum rn_mem_result answer(struct rn_hook_sink *s, const struct rn_rec *is,
-				 void *bytes)
+static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
+					     const struct rn_rec *is, void *bytes)
 {
 	struct player *p = player_of(s);
 	struct device *d = p->dev[is->dev];
@@ -306,10 +309,10 @@ static enum rn_mem_result answer(struct rn_hook_sink *s, const struct rn_rec *is
 		memset(bytes, 0, is->u.access.len);
 	else if (kind == RN_REC_ATOMIC)
 		memset(bytes, 0, sizeof(a->orig));
-	if (p->stop || !next(p, is->dev, &kind) || kind != is->kind)
+	if (p->stop || !next_record(p, is->dev, &kind) || kind != is->kind)
 		return is->kind == RN_REC_OVERRUN ? RN_MEM_FAULT : RN_MEM_DONE;
 	if (kind == RN_REC_OVERRUN ||
-	    !get(p, p->cursor[is->dev], &p->expected, &p->expected_room))
+	    !get_record(p, p->cursor[is->dev], &p->expected, &p->expected_room))
 		return RN_MEM_DONE;
 	if (a->result != RN_MEM_DONE && a->result != RN_MEM_FAULT &&
 	    (a->result != RN_MEM_PENDING || kind == RN_REC_WRITE || d->ops.always_done)) {
@@ -317,13 +320,13 @@ static enum rn_mem_result answer(struct rn_hook_sink *s, const struct rn_rec *is
 		return RN_MEM_DONE;
 	}
 	if (kind == RN_REC_READ && a->result == RN_MEM_DONE)
-		fill(d, a, bytes, is->u.access.len);
+		fill_read(d, a, bytes, is->u.access.len);
 	else if (kind == RN_REC_ATOMIC && a->result == RN_MEM_DONE)
 		memcpy(bytes, &a->orig, sizeof(a->orig));
 	return a->result;
 }
 
-/* Stands in the place of the functions of a memory: the hook asks answer(). */
+/* Stands in the place of the functions of a memory: the hook asks for an answer first. */
 static void never(void)
 {
 	abort();
@@ -358,7 +361,7 @@ static uint64_t id_of(const void *object)
 static bool add_object(struct player *p, size_t size)
 {
 	struct object **chain = chain_of(p, p->rec.id);
-	struct object *o = alloc(p, sizeof(*o) + size);
+	struct object *o = alloc_counted(p, sizeof(*o) + size);
 
 	if (!o)
 		return false;
@@ -393,7 +396,7 @@ static void remove_object(struct player *p, struct object *o)
 		if (o->uses[i])
 			o->uses[i]->users--;
 	free(o->ring);
-	release(p, o, o->bytes);
+	free_counted(p, o, o->bytes);
 }
 
 /* Finds an object of the device of the call, or of any device if the record names none. A
@@ -447,7 +450,7 @@ static bool add_dev(struct player *p)
 		return broken(p, "there is such a device already");
 	if (cfg->mem->read_part && !cfg->mem->always_done)
 		return broken(p, "there is no such kind of memory");
-	d = alloc(p, sizeof(*d));
+	d = alloc_counted(p, sizeof(*d));
 	if (!d)
 		return false;
 	p->dev[p->rec.dev] = d;
@@ -460,7 +463,7 @@ static bool add_dev(struct player *p)
 	d->cfg = *cfg;
 	d->cfg.mem = &d->ops;
 	d->cfg.stats = d->stats;
-	d->dev = alloc(p, rn_dev_size());
+	d->dev = alloc_counted(p, rn_dev_size());
 	return d->dev;
 }
 
@@ -473,8 +476,8 @@ static void free_dev(struct device *d)
 	if (d->shown)
 		rn_hook_free(d->shown);
 	p->dev[d->number] = NULL;
-	release(p, d->dev, rn_dev_size());
-	release(p, d, sizeof(*d));
+	free_counted(p, d->dev, rn_dev_size());
+	free_counted(p, d, sizeof(*d));
 }
 
 static void remove_all(struct player *p)
@@ -494,7 +497,7 @@ static void remove_all(struct player *p)
 }
 
 /* -------------------------------------------- calls with arguments of the player */
-static void grow(struct player *p)
+static void grow_table(struct player *p)
 {
 	const struct rn_call_grow *g = &p->rec.u.call.grow;
 	void **bucket = calloc(g->count, sizeof(*bucket)), **old;
@@ -544,7 +547,7 @@ static size_t ring_size(const struct player *p)
 static void make_ring(struct player *p)
 {
 	size_t size = ring_size(p);
-	void *ring = alloc(p, size), *old = NULL;
+	void *ring = alloc_counted(p, size), *old = NULL;
 	struct rn_srq_init init;
 
 	if (!ring)
@@ -555,7 +558,7 @@ static void make_ring(struct player *p)
 		p->o->is_xrc = init.xrcd;
 		(void)rn_srq_create(p->d->dev, p->o->mem, ring, &init);
 	} else if (rn_srq_resize(object_of(p->o), ring, p->rec.u.call.number, &old)) {
-		release(p, ring, size);
+		free_counted(p, ring, size);
 		return;
 	}
 	/* The size of the old ring is not subtracted: it is with that of the object. */
@@ -664,7 +667,7 @@ static const char *call_core(struct player *p)
 	MAKE(DEV_ERROR, rn_dev_error(dev, now))
 	MAKE(TAKE_EVENT, rn_dev_event(dev, &event))
 	ALLOW(GROW, is_power_of_two(a->grow.count, TABLE_MAX) &&
-	      (unsigned)a->grow.table < RN_ARRAY_SIZE(d->bucket), "no table grows like that", grow(p))
+	      (unsigned)a->grow.table < RN_ARRAY_SIZE(d->bucket), "no table grows like that", grow_table(p))
 	ALLOW(CQ_INIT, is_power_of_two(a->cq.capacity, RN_CQE_MAX), "there is no ring of such a size",
 	      rn_cq_init(it, a->cq.ring, a->cq.capacity, NULL))
 	ALLOW(CQ_MOVE, is_power_of_two(a->cq.capacity, RN_CQE_MAX), "there is no ring of such a size",
@@ -779,7 +782,7 @@ static bool replay_call(struct player *p, uint64_t at, uint64_t behind)
 	p->end[number] = behind;
 	if ((p->d && !look_ahead(p->d, behind)) || !take_time(p) || !make_call(p))
 		return false;
-	n = next(p, number, &kind);
+	n = next_record(p, number, &kind);
 	if (n)
 		differ(p, number, n, NULL);
 	if (p->d && !p->d->shown)
@@ -855,8 +858,8 @@ void rn_replay(const uint8_t *data, size_t len, const struct rn_replay_cfg *cfg,
 	}
 	p->sink = (struct rn_hook_sink){ .open = open_device,
 					 .close = close_device,
-					 .put = put,
-					 .answer = answer,
+					 .put = compare_next,
+					 .answer = answer_as_recorded,
 					 .id = id_of };
 	p->data = data;
 	p->len = len;

@@ -10,8 +10,8 @@
  *
  * There is one file per process, for all its devices. A fork() child that opens a device
  * has a file of its own. A part of the file (the window) is mapped, so it contains
- * everything up to the moment when a program was killed, at a tenth of the cost of
- * write(2). Its blocks were allocated before: a full disk ends the recording, not the
+ * everything up to the moment when a program was killed, without a system call for each
+ * record. Its blocks were allocated before: a full disk ends the recording, not the
  * program. The same holds if another process truncates the file meanwhile: records are
  * built in memory of our own, and copied with the guard against memory faults. If a
  * recording ends early, that is reported once, on stderr.
