@@ -177,7 +177,9 @@ static enum rn_mem_result atomic_shown(void *ctx, const struct rn_mem_atomic_req
 	struct rn_rec_access *a = &rec.u.access;
 	uint32_t number = add_pending(d, tag, orig, sizeof(*orig));
 
-	*a = (struct rn_rec_access){ .req = *req, .attr = attr, .tag = tag };
+	*a = (struct rn_rec_access){
+		.req = *req, .len = sizeof(*orig), .attr = attr, .tag = tag
+	};
 	if (!is_answered(d, &rec, orig))
 		a->result = d->mem->atomic(d->mem_ctx, req, orig, attr, number);
 	keep_pending(d, a, number);

@@ -305,10 +305,8 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 		memcpy(bytes, end->data, end->len);
 	if (kind == RN_CALL_MEM_DONE)
 		return end->result;
-	if (kind == RN_REC_READ)
+	if (bytes)
 		memset(bytes, 0, is->u.access.len);
-	else if (kind == RN_REC_ATOMIC)
-		memset(bytes, 0, sizeof(a->orig));
 	if (p->stop || !next_record(p, is->dev, &kind) || kind != is->kind)
 		return is->kind == RN_REC_OVERRUN ? RN_MEM_FAULT : RN_MEM_DONE;
 	if (kind == RN_REC_OVERRUN ||
@@ -319,10 +317,10 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 		broken(p, "memory has no such answer");
 		return RN_MEM_DONE;
 	}
-	if (kind == RN_REC_READ && a->result == RN_MEM_DONE)
-		fill_read(d, a, bytes, is->u.access.len);
-	else if (kind == RN_REC_ATOMIC && a->result == RN_MEM_DONE)
+	if (kind == RN_REC_ATOMIC)
 		memcpy(bytes, &a->orig, sizeof(a->orig));
+	else if (kind == RN_REC_READ && a->result == RN_MEM_DONE)
+		fill_read(d, a, bytes, is->u.access.len);
 	return a->result;
 }
 
