@@ -280,13 +280,14 @@ static const uint8_t *get_bytes(struct visit *v, size_t len)
 
 static void put_number(struct visit *v, uint64_t value)
 {
-	uint8_t bytes[10];
-	unsigned n = 0;
+	bool more = true;
 
-	for (; value >= MORE; value >>= GROUP)
-		bytes[n++] = (uint8_t)(value | MORE);
-	bytes[n++] = (uint8_t)value;
-	put_bytes(v, bytes, n);
+	for (; more && v->left > 0 && !v->failed; value >>= GROUP) {
+		more = value >= MORE;
+		*v->out++ = (uint8_t)(more ? value | MORE : value);
+		v->left--;
+	}
+	v->failed = v->failed || more;
 }
 
 static uint64_t get_number(struct visit *v, size_t size)
@@ -325,10 +326,16 @@ static void *low_bytes(uint64_t *value, size_t size)
 
 static uint64_t load(const void *at, size_t size)
 {
-	uint64_t value = 0;
-
-	memcpy(low_bytes(&value, size), at, size);
-	return value;
+	switch (size) {
+	case 1:
+		return *(const uint8_t *)at;
+	case 2:
+		return *(const uint16_t *)at;
+	case 4:
+		return *(const uint32_t *)at;
+	default:
+		return *(const uint64_t *)at;
+	}
 }
 
 /* ------------------------------------------------------------ walk over the fields */
