@@ -379,6 +379,10 @@ static void visit_gids(struct visit *v, const struct rn_rec_field *f, struct rn_
 	}
 }
 
+static_assert(RN_REC_RX_MAX * (sizeof(struct rn_rx) + sizeof(struct rn_flow) + 8) <=
+		      sizeof(struct rn_rec_room),
+	      "a RECEIVE has the most structures");
+
 /* Visits @count structures at *@at; GET: after taking room for them. */
 static void visit_structures(struct visit *v, void **at, size_t size, size_t count,
 			     const struct rn_rec_field *f)
@@ -388,10 +392,7 @@ static void visit_structures(struct visit *v, void **at, size_t size, size_t cou
 	uint8_t *first;
 
 	if (v->mode == GET) {
-		if (v->failed || !v->room || bytes > sizeof(v->room->at) - v->taken) {
-			v->failed = true;
-			return;
-		}
+		assert(v->room && bytes <= sizeof(v->room->at) - v->taken);
 		*at = memset(v->room->at + v->taken, 0, bytes);
 		v->taken += bytes;
 	}
@@ -411,10 +412,9 @@ static void visit_sges(struct visit *v, const struct rn_rec_field *f, uint8_t *s
 	uint64_t total = 0;
 
 	visit_structures(v, (void **)sg, f->size, count, is_inline ? inline_sge : sge);
-	for (uint32_t i = 0; !v->failed && i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		total += (*sg)[i].len;
-	is_inline = is_inline && total <= RN_INLINE_MAX && !v->failed;
-	for (uint32_t i = 0; is_inline && i < count; i++) {
+	for (uint32_t i = 0; is_inline && total <= RN_INLINE_MAX && i < count; i++) {
 		// NOLINTNEXTLINE(performance-no-int-to-ptr)
 		const uint8_t *data = (const uint8_t *)(uintptr_t)(*sg)[i].addr;
 

@@ -292,6 +292,25 @@ static void an_access_of_another_kind_has_no_answer(void **state)
 	assert_int_equal(r.fields, 0);
 }
 
+/* A call that finds no event is not shown at all. */
+static void an_event_that_does_not_come_is_a_difference(void **state)
+{
+	struct rn_event event = { .completion = true };
+	unsigned at = find(RN_CALL_DEV_FINI, 1);
+	struct rn_rec rec = { .kind = RN_CALL_TAKE_EVENT, .dev = part(at).dev };
+	struct rn_replay_result r;
+
+	(void)state;
+	make_room(at, 2);
+	put(at, &rec);
+	rec.kind = RN_REC_EVENT;
+	rec.u.call.event = &event;
+	put(at + 1, &rec);
+	r = assert_different();
+	assert_memory_equal(r.recorded, "take_event", 10);
+	assert_string_equal(r.replayed, "");
+}
+
 /* The first device ends; before that its timers run at @now. */
 static void expire_at(rn_ns now)
 {
@@ -465,6 +484,7 @@ int main(void)
 		TEST(a_call_does_not_begin_within_another),
 		TEST(an_access_that_is_not_made_is_a_difference),
 		TEST(an_access_of_another_kind_has_no_answer),
+		TEST(an_event_that_does_not_come_is_a_difference),
 		TEST(times_are_in_range_and_go_forward),
 		TEST(a_rate_is_set_at_a_time_that_goes_forward),
 		TEST(memory_that_answers_at_once_never_answers_later),

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "rocin/cqe.h"
+#include "rocin/flow.h"
 #include "rocin/rx_tx.h"
 #include "rocin/stats.h"
 #include "rocin/transport.h"
@@ -462,6 +463,46 @@ static void what_a_new_rate_lets_go_is_recorded(void **state)
 	assert_string_equal(r.why, "");
 	assert_int_equal(r.end, RN_REPLAY_SAME);
 	assert_int_equal(r.packets_out, 2);
+	/* One for the device, two for the CQ, five for the queue pair, two rates, two
+	 * requests, and of four calls to send three: one finds nothing again.
+	 */
+	assert_int_equal(r.calls, 1 + 2 + 5 + 2 + 2 + 3 + 1);
+	free(file.data);
+}
+
+/* More packets in one call than a record has room for. */
+static int receive_many(void)
+{
+	static const uint8_t packet[64];
+	const struct rn_flow flow = { .src = address, .dst = address };
+	struct rn_rx rx[RN_REC_RX_MAX + 6];
+	struct rn_dev *dev;
+
+	setenv("ROCIN_RECORD", pattern, 1);
+	dev = make_device();
+	if (!dev)
+		return 1;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(rx); i++)
+		rx[i] = (struct rn_rx){ .flow = &flow,
+					.data = packet,
+					.len = sizeof(packet) };
+	rn_dev_receive(dev, 1000, rx, RN_ARRAY_SIZE(rx));
+	rn_dev_fini(dev);
+	free(dev);
+	return 0;
+}
+
+static void packets_that_come_at_once_have_as_many_records_as_they_need(void **state)
+{
+	const struct rn_replay_cfg cfg = { 0 };
+	struct kit_file file = file_of(kit_in_child(receive_many));
+	struct rn_replay_result r;
+
+	(void)state;
+	rn_replay(file.data, file.len, &cfg, &r);
+	assert_string_equal(r.why, "");
+	assert_int_equal(r.packets_in, RN_REC_RX_MAX + 6);
+	assert_int_equal(r.calls, 1 + 2 + 1);
 	free(file.data);
 }
 
@@ -474,6 +515,8 @@ int main(void)
 		cmocka_unit_test(parent_and_child_have_a_file_each),
 		cmocka_unit_test(an_access_that_outlives_its_queue_pair_brings_nothing),
 		cmocka_unit_test(what_a_new_rate_lets_go_is_recorded),
+		cmocka_unit_test(
+			packets_that_come_at_once_have_as_many_records_as_they_need),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

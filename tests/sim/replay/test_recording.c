@@ -130,6 +130,18 @@ static void test_packets_and_inline_data_come_back(void **state)
 	assert_comes_back(&rec);
 }
 
+/* The core refuses such a request before it looks at the data. */
+static void test_too_much_inline_data_is_not_read(void **state)
+{
+	const struct rn_sge sg[] = { { .addr = 1, .len = RN_INLINE_MAX },
+				     { .addr = 1, .len = 1 } };
+	const struct rn_send_wr wr = { .flags = RN_SEND_INLINE, .sg = sg, .num_sge = 2 };
+	const struct rn_rec rec = { .kind = RN_CALL_POST_SEND, .u.call.send = &wr };
+
+	(void)state;
+	assert_comes_back(&rec);
+}
+
 static void test_a_record_says_nothing_that_it_has_not(void **state)
 {
 	const struct rn_rec done = { .kind = RN_REC_DONE };
@@ -205,6 +217,7 @@ static void test_numbers_that_do_not_fit_are_refused(void **state)
 	} cases[] = {
 		{ { 0xff, 0x01 }, 2, 1, true, UINT8_MAX },
 		{ { 0x80, 0x02 }, 2, 1, false, 0 },
+		{ { 0x81, 0x00 }, 2, 1, false, 0 }, /* 1, which has one byte */
 		{ { 0xff, 0xff, 0xff, 0xff, 0x0f }, 5, 4, true, UINT32_MAX },
 		{ { 0x80, 0x80, 0x80, 0x80, 0x10 }, 5, 4, false, 0 },
 		{ { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01 },
@@ -348,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_every_kind_comes_back),
 		cmocka_unit_test(test_numbers_keep_their_sign_and_size),
 		cmocka_unit_test(test_packets_and_inline_data_come_back),
+		cmocka_unit_test(test_too_much_inline_data_is_not_read),
 		cmocka_unit_test(test_a_record_says_nothing_that_it_has_not),
 		cmocka_unit_test(test_devices_have_numbers_below_64_or_none),
 		cmocka_unit_test(test_a_record_has_no_bytes_behind_its_fields),
