@@ -111,10 +111,8 @@ struct seen {
 	const uint8_t *data;
 };
 
-/* The fields of one record, with which those of another are compared. */
 struct list {
-	struct rn_replay_result *r;
-	unsigned count, compared;
+	unsigned count;
 	struct seen seen[FIELDS];
 };
 
@@ -158,18 +156,11 @@ static void keep(void *arg, const char *name, uint64_t value, const uint8_t *dat
 		l->seen[l->count++] = (struct seen){ name, value, data };
 }
 
-static void compare(void *arg, const char *name, uint64_t value, const uint8_t *data)
+static bool is_equal(const struct seen *a, const struct seen *b)
 {
-	const struct seen is = { name, value, data };
-	struct list *l = arg;
-	const struct seen *was = &l->seen[l->compared];
-
-	if (l->compared == l->count)
-		return;
-	l->compared++;
-	if (was->value != value || strcmp(was->name, name) != 0 ||
-	    (data && memcmp(was->data, data, value) != 0))
-		add_field(l->r, was, &is);
+	if (a->value != b->value || strcmp(a->name, b->name) != 0)
+		return false;
+	return !a->data || memcmp(a->data, b->data, a->value) == 0;
 }
 
 /* Adds the header fields in which two packets differ. */
@@ -200,10 +191,13 @@ static void compare_packets(const struct rn_rec_packet *a, const struct rn_rec_p
 void rn_rec_compare(const struct rn_rec *was, const struct rn_rec *is,
 		    struct rn_replay_result *r)
 {
-	struct list l = { .r = r };
+	struct list a = { 0 }, b = { 0 };
 
-	rn_rec_list(was, keep, &l);
-	rn_rec_list(is, compare, &l);
+	rn_rec_list(was, keep, &a);
+	rn_rec_list(is, keep, &b);
+	for (unsigned i = 0; i < a.count && i < b.count; i++)
+		if (!is_equal(&a.seen[i], &b.seen[i]))
+			add_field(r, &a.seen[i], &b.seen[i]);
 	if (was->kind == RN_REC_PACKET && was->u.packet.tx && is->u.packet.tx)
 		compare_packets(&was->u.packet, &is->u.packet, r);
 }

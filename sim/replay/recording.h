@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* recording.h - the format of a recorded run: the calls into the core and what came out.
  *
- * A file is a header (struct rn_rec_header) and records. A call into the core
- * (transport.h) is a record of its arguments, then one record for every access of the
- * core to memory during the call, with the result of the access, then one of the call's
- * outcome. The calls of one device do not overlap. Those of several devices may, and
- * every record has the number of its device. Objects are identified by their addresses in
- * the recorded program.
+ * A file is a header (struct rn_rec_header) and records, as rocin-recording(5) says. A
+ * call into the core (transport.h) is a record of its arguments, then one for every
+ * access to memory during the call, with the result of the access, then one of the
+ * outcome. Calls of one device do not overlap; those of several may, and every record has
+ * the number of its device. Objects are identified by their addresses in the recorded
+ * program.
  *
  * The record of a call is written before the call is made: if the core ends the program,
  * the last call in the file has caused that. Calls whose device the core does not know,
@@ -14,20 +14,15 @@
  * record, written after the call.
  *
  * The file is kept small without losing anything:
- * - bytes that the core reads from memory straight into a packet, or writes to memory
- *   straight from one, are not repeated: they are in the packet (struct
+ * - bytes that the core moves between memory and a packet are in the packet only (struct
  *   rn_rec_access.packet);
  * - a call that finds nothing to transmit is left out if the previous such call found
  *   nothing, either, and no other call came in between: it changes nothing;
  * - calls that only read the state of the device are left out.
  *
- * Each record: length of what follows (4 bytes, little-endian), kind (1 byte), fields.
- * Numbers are written in groups of seven bits, the lowest first, byte strings after their
- * length. So a file does not depend on sizes, padding and byte order. A length of 0 ends
- * the file: a program that was killed leaves allocated space behind the last record.
- *
  * A record in memory is the call itself as the core shows it (rocin/call.h), or one of
- * the structures below. A table in recording.c says what each kind consists of.
+ * the structures below. A table in recording.c says what each kind consists of, and how
+ * it is written does not depend on sizes, padding and byte order.
  */
 #ifndef RN_RECORDING_H
 #define RN_RECORDING_H
