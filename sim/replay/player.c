@@ -301,7 +301,7 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 	const struct rn_rec_mem_done *end = &p->rec.u.mem_done;
 	unsigned kind = is->kind;
 
-	if (kind == RN_CALL_MEM_DONE && end->len == is->u.mem_done.len)
+	if (kind == RN_CALL_MEM_DONE && bytes && end->len == is->u.mem_done.len)
 		memcpy(bytes, end->data, end->len);
 	if (kind == RN_CALL_MEM_DONE)
 		return end->result;
@@ -317,9 +317,9 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 		broken(p, "memory has no such answer");
 		return RN_MEM_DONE;
 	}
-	if (kind == RN_REC_ATOMIC)
+	if (kind == RN_REC_ATOMIC && bytes)
 		memcpy(bytes, &a->orig, sizeof(a->orig));
-	else if (kind == RN_REC_READ && a->result == RN_MEM_DONE)
+	else if (bytes && a->result == RN_MEM_DONE)
 		fill_read(d, a, bytes, is->u.access.len);
 	return a->result;
 }
