@@ -31,14 +31,6 @@ enum {
 	PATHS = 4, /* command sockets that a thread keeps open, one per channel */
 };
 
-struct rnk_cm_path {
-	uint64_t number; /* number of its channel; 0: unused entry */
-	int fd;
-	uint32_t seq;
-	pid_t pid;
-	ino_t inode; /* inode of the socket, to recognise it */
-};
-
 static __thread struct {
 	struct rnk_cm_path path[PATHS];
 	unsigned next;
@@ -113,34 +105,44 @@ static struct rnk_cm_path *free_place(void)
 	return w;
 }
 
-static int hand_over(int channel_fd, int end)
+/* Sends a message of @count parts. @passed: descriptor that goes with it, or -1. Return:
+ * 0 or -errno; -ESHUTDOWN: the other end is closed.
+ */
+static int send_message(int sock, const struct iovec *parts, size_t count, int passed)
 {
 	union {
-		char buf[CMSG_SPACE(sizeof(end))];
+		char buf[CMSG_SPACE(sizeof(passed))];
 		struct cmsghdr hdr;
-	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(end)),
+	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(passed)),
 			       .cmsg_level = SOL_SOCKET,
 			       .cmsg_type = SCM_RIGHTS } };
-	char byte = 0;
-	struct iovec iov = { &byte, sizeof(byte) };
-	const struct msghdr msg = { .msg_iov = &iov,
-				    .msg_iovlen = 1,
-				    .msg_control = &control,
-				    .msg_controllen = sizeof(control.buf) };
+	struct msghdr msg = { .msg_iov = (struct iovec *)parts, .msg_iovlen = count };
+	ssize_t len;
 
-	memcpy(CMSG_DATA(&control.hdr), &end, sizeof(end));
-	for (;;) {
-		if (sendmsg(channel_fd, &msg, MSG_NOSIGNAL) >= 0)
-			return 0;
-		/* O_NONBLOCK is set by the program for events; here wait for room. */
-		if (errno == EAGAIN)
-			poll(&(struct pollfd){ .fd = channel_fd, .events = POLLOUT }, 1,
-			     -1);
-		else if (errno == EPIPE || errno == ECONNRESET)
-			return -ESHUTDOWN;
-		else if (errno != EINTR)
-			return -errno;
+	if (passed >= 0) {
+		memcpy(CMSG_DATA(&control.hdr), &passed, sizeof(passed));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control.buf);
 	}
+	do
+		len = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	while (len < 0 && errno == EINTR);
+	if (len < 0)
+		return errno == EPIPE || errno == ECONNRESET ? -ESHUTDOWN : -errno;
+	return 0;
+}
+
+/* Passes @end, rocind's end of a new command socket, to rocind over the channel. */
+static int hand_over(int channel_fd, int end)
+{
+	char byte = 0;
+	const struct iovec iov = { &byte, sizeof(byte) };
+	int rc;
+
+	/* O_NONBLOCK is set by the program for events; here wait for room. */
+	while ((rc = send_message(channel_fd, &iov, 1, end)) == -EAGAIN)
+		poll(&(struct pollfd){ .fd = channel_fd, .events = POLLOUT }, 1, -1);
+	return rc;
 }
 
 static int open_path(int channel_fd, struct rnk_cm_path *w)
@@ -185,16 +187,6 @@ int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **path)
 	w->pid = getpid();
 	*path = w;
 	return 0;
-}
-
-int rnk_cm_path_fd(const struct rnk_cm_path *path)
-{
-	return path->fd;
-}
-
-uint32_t rnk_cm_path_next_seq(struct rnk_cm_path *path)
-{
-	return ++path->seq;
 }
 
 /* ---- Descriptors ---- */
@@ -301,50 +293,56 @@ int rnk_cm_open(int flags)
 
 /* ---- Commands ---- */
 
-/* Offsets in a command of the number of its id or group, and of the address of
- * its answer.
+struct command;
+typedef int execute_fn(int fd, uint64_t number, struct command *c);
+static execute_fn exchange, answer_by_board, disconnect, destroy, get_event;
+
+/* Offsets in a command of the number of its id or group, and of the address of its
+ * answer; and the function that executes it: NULL: exchange(). It returns 0 or -errno;
+ * -ESHUTDOWN: rocind has ended.
  */
-static const struct place {
+static const struct kind {
 	bool has_id, has_group, answers;
 	uint16_t id_at;
 	uint8_t answer_at;
-} places[] = {
-#define ID(cmd, type, field) \
-	[RDMA_USER_CM_CMD_##cmd] = { .has_id = true, .id_at = offsetof(type, field) }
-#define ANSWER(cmd, type)    \
+	execute_fn *execute;
+} kinds[] = {
+#define ID(cmd, type, ...)   \
 	[RDMA_USER_CM_CMD_## \
-		cmd] = { .answers = true, .answer_at = offsetof(type, response) }
-#define BOTH(cmd, type)                                           \
-	[RDMA_USER_CM_CMD_##cmd] = { .has_id = true,              \
-				     .id_at = offsetof(type, id), \
-				     .answers = true,             \
-				     .answer_at = offsetof(type, response) }
+		cmd] = { .has_id = true, .id_at = offsetof(type, id), __VA_ARGS__ }
+#define ANSWER(cmd, type, ...)                                              \
+	[RDMA_USER_CM_CMD_##cmd] = { .answers = true,                       \
+				     .answer_at = offsetof(type, response), \
+				     __VA_ARGS__ }
+#define BOTH(cmd, type, ...) \
+	ID(cmd, type, .answers = true, .answer_at = offsetof(type, response), __VA_ARGS__)
 	ANSWER(CREATE_ID, struct rdma_ucm_create_id),
-	BOTH(DESTROY_ID, struct rdma_ucm_destroy_id),
-	ID(BIND_IP, struct rdma_ucm_bind_ip, id),
-	ID(RESOLVE_IP, struct rdma_ucm_resolve_ip, id),
-	ID(RESOLVE_ROUTE, struct rdma_ucm_resolve_route, id),
-	BOTH(QUERY_ROUTE, struct rdma_ucm_query),
-	ID(CONNECT, struct rdma_ucm_connect, id),
-	ID(LISTEN, struct rdma_ucm_listen, id),
-	ID(ACCEPT, struct rdma_ucm_accept, id),
-	ID(REJECT, struct rdma_ucm_reject, id),
-	ID(DISCONNECT, struct rdma_ucm_disconnect, id),
-	BOTH(INIT_QP_ATTR, struct rdma_ucm_init_qp_attr),
-	ANSWER(GET_EVENT, struct rdma_ucm_get_event),
-	ID(SET_OPTION, struct rdma_ucm_set_option, id),
-	ID(NOTIFY, struct rdma_ucm_notify, id),
+	BOTH(DESTROY_ID, struct rdma_ucm_destroy_id, .execute = destroy),
+	ID(BIND_IP, struct rdma_ucm_bind_ip),
+	ID(RESOLVE_IP, struct rdma_ucm_resolve_ip),
+	ID(RESOLVE_ROUTE, struct rdma_ucm_resolve_route),
+	BOTH(QUERY_ROUTE, struct rdma_ucm_query, .execute = answer_by_board),
+	ID(CONNECT, struct rdma_ucm_connect),
+	ID(LISTEN, struct rdma_ucm_listen),
+	ID(ACCEPT, struct rdma_ucm_accept),
+	ID(REJECT, struct rdma_ucm_reject),
+	ID(DISCONNECT, struct rdma_ucm_disconnect, .execute = disconnect),
+	BOTH(INIT_QP_ATTR, struct rdma_ucm_init_qp_attr, .execute = answer_by_board),
+	ANSWER(GET_EVENT, struct rdma_ucm_get_event, .execute = get_event),
+	ID(SET_OPTION, struct rdma_ucm_set_option),
+	ID(NOTIFY, struct rdma_ucm_notify),
 	BOTH(JOIN_IP_MCAST, struct rdma_ucm_join_ip_mcast),
 	[RDMA_USER_CM_CMD_LEAVE_MCAST] = {
 		.has_group = true,
 		.id_at = offsetof(struct rdma_ucm_destroy_id, id),
 		.answers = true,
 		.answer_at = offsetof(struct rdma_ucm_destroy_id, response),
+		.execute = destroy,
 	},
 	BOTH(MIGRATE_ID, struct rdma_ucm_migrate_id),
 	BOTH(QUERY, struct rdma_ucm_query),
-	ID(BIND, struct rdma_ucm_bind, id),
-	ID(RESOLVE_ADDR, struct rdma_ucm_resolve_addr, id),
+	ID(BIND, struct rdma_ucm_bind),
+	ID(RESOLVE_ADDR, struct rdma_ucm_resolve_addr),
 	BOTH(JOIN_MCAST, struct rdma_ucm_join_mcast),
 #undef ID
 #undef ANSWER
@@ -356,12 +354,13 @@ static const struct place {
  */
 struct command {
 	struct rdma_ucm_cmd_hdr hdr;
+	struct kind kind;
 	const uint8_t *in;
 	struct rn_cmdev_call call;
 	void *option;
-	void *out; /* buffer for the answer; NULL: the command has no answer */
-	struct place place;
+	void *out;	 /* buffer for the answer; NULL: the command has no answer */
 	uint32_t number; /* number of the id or group that the command is about, if any */
+	int cancel_state; /* of the thread, before cancellation was disabled */
 };
 
 static uint64_t value_at(const struct command *c, size_t at, size_t len)
@@ -390,14 +389,14 @@ static int read_command(struct command *c, const void *buf, size_t len)
 		return -EINVAL;
 	c->call.cmd = c->hdr.cmd;
 	c->call.in_len = c->hdr.in < RN_CMDEV_IN_MAX ? c->hdr.in : RN_CMDEV_IN_MAX;
-	if (c->hdr.cmd < sizeof(places) / sizeof(places[0]))
-		c->place = places[c->hdr.cmd];
-	if (c->place.answers) {
-		c->out = pointer_at(c, c->place.answer_at);
+	if (c->hdr.cmd < sizeof(kinds) / sizeof(kinds[0]))
+		c->kind = kinds[c->hdr.cmd];
+	if (c->kind.answers) {
+		c->out = pointer_at(c, c->kind.answer_at);
 		c->call.out_len = c->hdr.out;
 	}
-	if (c->place.has_id || c->place.has_group)
-		c->number = (uint32_t)value_at(c, c->place.id_at, sizeof(c->number));
+	if (c->kind.has_id || c->kind.has_group)
+		c->number = (uint32_t)value_at(c, c->kind.id_at, sizeof(c->number));
 	if (c->hdr.cmd == RDMA_USER_CM_CMD_SET_OPTION) {
 		c->option = pointer_at(c, offsetof(struct rdma_ucm_set_option, optval));
 		c->call.option_len = (uint32_t)value_at(
@@ -415,36 +414,18 @@ static int read_command(struct command *c, const void *buf, size_t len)
 	return 0;
 }
 
-/* Sends a command. @end: descriptor to send with it, or -1. Return: 0 or -errno;
- * -ESHUTDOWN: the command socket is closed.
- */
-static int send_command(int path, const struct command *c, int end)
+/* ---- Commands that rocind executes ---- */
+
+static int send_command(struct rnk_cm_path *path, struct command *c)
 {
-	union {
-		char buf[CMSG_SPACE(sizeof(end))];
-		struct cmsghdr hdr;
-	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(end)),
-			       .cmsg_level = SOL_SOCKET,
-			       .cmsg_type = SCM_RIGHTS } };
-	struct iovec iov[] = {
-		{ (void *)&c->call, sizeof(c->call) },
+	const struct iovec parts[] = {
+		{ &c->call, sizeof(c->call) },
 		{ (void *)c->in, c->call.in_len },
 		{ c->option, c->call.option_len },
 	};
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 3 };
-	ssize_t len;
 
-	if (end >= 0) {
-		memcpy(CMSG_DATA(&control.hdr), &end, sizeof(end));
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control.buf);
-	}
-	do
-		len = sendmsg(path, &msg, MSG_NOSIGNAL);
-	while (len < 0 && errno == EINTR);
-	if (len < 0)
-		return errno == EPIPE || errno == ECONNRESET ? -ESHUTDOWN : -errno;
-	return 0;
+	c->call.seq = ++path->seq;
+	return send_message(path->fd, parts, 3, -1);
 }
 
 /* Receives the answer. Return: result of the command, 0 or -errno; -ESHUTDOWN: the
@@ -474,24 +455,22 @@ static bool has_gone(int fd)
 	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
 }
 
-/* Sends a command to rocind and waits for the answer. Return: result of the command;
- * -ESHUTDOWN: rocind has ended.
- */
+/* Sends a command to rocind and waits for the answer. */
 static int exchange(int fd, uint64_t number, struct command *c)
 {
-	const struct command end = { .call = { .cmd = RN_CMDEV_END } };
+	const struct rn_cmdev_call end = { .cmd = RN_CMDEV_END };
+	const struct iovec end_part = { (void *)&end, sizeof(end) };
 	struct rn_cmdev_answer answer = { 0 };
 	struct rnk_cm_path *path;
 	int rc = rnk_cm_path_get(fd, number, &path);
 
 	if (rc)
 		return rc;
-	c->call.seq = rnk_cm_path_next_seq(path);
-	rc = send_command(rnk_cm_path_fd(path), c, -1);
+	rc = send_command(path, c);
 	if (rc == 0)
-		rc = receive_answer(rnk_cm_path_fd(path), c, &answer);
+		rc = receive_answer(path->fd, c, &answer);
 	if (answer.wants_end && rc != -ESHUTDOWN)
-		send_command(rnk_cm_path_fd(path), &end, fd);
+		send_message(path->fd, &end_part, 1, fd);
 	if (rc != -ESHUTDOWN)
 		return rc;
 	rnk_cm_path_close(path);
@@ -500,6 +479,29 @@ static int exchange(int fd, uint64_t number, struct command *c)
 	 */
 	return has_gone(fd) ? rc : -ENOMEM;
 }
+
+/* Waits for the byte that announces an event, as the descriptor's O_NONBLOCK says, and
+ * fetches the event. There may be none, if another thread has destroyed its id.
+ */
+static int get_event(int fd, uint64_t number, struct command *c)
+{
+	for (;;) {
+		char mark;
+		ssize_t len;
+		int rc;
+
+		pthread_setcancelstate(c->cancel_state, NULL);
+		len = recv(fd, &mark, sizeof(mark), 0);
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+		if (len < 0 && errno != ECONNRESET)
+			return -errno;
+		rc = len > 0 ? exchange(fd, number, c) : -ESHUTDOWN;
+		if (rc != -EAGAIN)
+			return rc;
+	}
+}
+
+/* ---- Commands that the board helps to execute ---- */
 
 /* Copies what the board shows to the program's memory, whose address may be wrong.
  * Return: result of the command; -ENODATA: rocind must answer.
@@ -517,8 +519,8 @@ static int copy_out(const struct command *c, const void *answer, size_t len)
 	return n >= 0 || errno == EFAULT ? -EFAULT : -ENODATA;
 }
 
-/* Answers a query from what the board shows of the id (cm_board.h), without a command to
- * rocind. Return: result of the command; -ENODATA: rocind must answer.
+/* Return: result of a query, by what the board shows of the id; -ENODATA: rocind must
+ * answer.
  */
 static int look_up(int fd, uint64_t number, const struct command *c)
 {
@@ -539,10 +541,19 @@ static int look_up(int fd, uint64_t number, const struct command *c)
 	return copy_out(c, shown.qp[state], sizeof(shown.qp[state]));
 }
 
-/* Executes DISCONNECT of an id that has a connection, without waiting for rocind. A later
+/* Answers a query from what the board shows of the id (cm_board.h), without a command to
+ * rocind, if it shows enough.
+ */
+static int answer_by_board(int fd, uint64_t number, struct command *c)
+{
+	int rc = look_up(fd, number, c);
+
+	return rc == -ENODATA ? exchange(fd, number, c) : rc;
+}
+
+/* Executes DISCONNECT, and does not wait for rocind if the id has a connection. A later
  * command on another command socket may be executed first: that may migrate the id, which
- * is found nevertheless, or end it, and the connection too. Return: 0; -ENODATA: send it
- * as other commands.
+ * is found nevertheless, or end it, and the connection too.
  */
 static int disconnect(int fd, uint64_t number, struct command *c)
 {
@@ -551,117 +562,63 @@ static int disconnect(int fd, uint64_t number, struct command *c)
 
 	if (!rnk_cm_ids_read(number, c->number, &shown) || !shown.has_conn ||
 	    rnk_cm_path_get(fd, number, &path))
-		return -ENODATA;
-	c->call.seq = rnk_cm_path_next_seq(path);
+		return exchange(fd, number, c);
 	c->call.one_way = 1;
 	c->call.serial = shown.serial;
-	if (send_command(rnk_cm_path_fd(path), c, -1) == 0)
+	if (send_command(path, c) == 0)
 		return 0;
 	c->call.one_way = 0;
-	return -ENODATA;
+	return exchange(fd, number, c);
 }
 
-/* Executes a command after rocind has ended. @life: what the board showed before rocind
- * got the command to destroy something; NULL: another command, or it showed nothing.
- * Return: result of the command.
- */
-static int obey_alone(uint64_t number, const struct command *c,
-		      const struct rn_cm_life *life)
+static enum rn_cm_kind kind_of_object(const struct command *c)
 {
-	struct rn_cm_life last;
-
-	switch (c->hdr.cmd) {
-	case RDMA_USER_CM_CMD_GET_EVENT:
-		return rnk_cm_ids_get_event(number, c->out, c->call.out_len);
-	case RDMA_USER_CM_CMD_DESTROY_ID:
-		return rnk_cm_ids_end(RN_CM_KIND_ID, number, c->number, life, c->out,
-				      c->call.out_len);
-	case RDMA_USER_CM_CMD_LEAVE_MCAST:
-		return rnk_cm_ids_end(RN_CM_KIND_GROUP, number, c->number, life, c->out,
-				      c->call.out_len);
-	default:
-		/* As the kernel answers for an id whose device is gone. */
-		return c->place.has_id &&
-				       rnk_cm_ids_read_life(RN_CM_KIND_ID, number,
-							    c->number, &last) &&
-				       last.has_device
-			       ? -EIO
-			       : -ENODEV;
-	}
+	return c->kind.has_group ? RN_CM_KIND_GROUP : RN_CM_KIND_ID;
 }
 
 /* Lets rocind destroy an id or leave a group. rocind may do so and end before it answers.
  */
-static int end(int fd, uint64_t number, struct command *c, enum rn_cm_kind kind)
+static int destroy(int fd, uint64_t number, struct command *c)
 {
+	enum rn_cm_kind kind = kind_of_object(c);
 	struct rn_cm_life life;
 	bool is_shown = rnk_cm_ids_read_life(kind, number, c->number, &life);
 	int rc = exchange(fd, number, c);
 
-	return rc == -ESHUTDOWN ? obey_alone(number, c, is_shown ? &life : NULL) : rc;
+	return rc == -ESHUTDOWN
+		       ? rnk_cm_ids_end(kind, number, c->number, is_shown ? &life : NULL,
+					c->out, c->call.out_len)
+		       : rc;
 }
 
-/* Executes the commands that need no answer of rocind, or what the board showed before.
- * Return: result of the command; -ENODATA: it is one for rocind.
- */
-static int obey_specially(int fd, uint64_t number, struct command *c)
+/* Return: result of a command after rocind has ended; destroy() knows that of its own. */
+static int result_without_rocind(uint64_t number, const struct command *c)
 {
-	switch (c->hdr.cmd) {
-	case RDMA_USER_CM_CMD_QUERY_ROUTE:
-	case RDMA_USER_CM_CMD_INIT_QP_ATTR:
-		return look_up(fd, number, c);
-	case RDMA_USER_CM_CMD_DISCONNECT:
-		return disconnect(fd, number, c);
-	case RDMA_USER_CM_CMD_DESTROY_ID:
-		return end(fd, number, c, RN_CM_KIND_ID);
-	case RDMA_USER_CM_CMD_LEAVE_MCAST:
-		return end(fd, number, c, RN_CM_KIND_GROUP);
-	default:
-		return -ENODATA;
-	}
+	struct rn_cm_life last;
+
+	if (c->hdr.cmd == RDMA_USER_CM_CMD_GET_EVENT)
+		return rnk_cm_ids_get_event(number, c->out, c->call.out_len);
+	if (!c->kind.has_id ||
+	    !rnk_cm_ids_read_life(RN_CM_KIND_ID, number, c->number, &last))
+		return -ENODEV;
+	/* As the kernel answers for an id whose device is gone. */
+	return last.has_device ? -EIO : -ENODEV;
 }
 
-/* Executes a command, with cancellation disabled: otherwise the answer could be lost. */
-static int obey(int fd, uint64_t number, struct command *c)
-{
-	int before, rc;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	rc = obey_specially(fd, number, c);
-	if (rc == -ENODATA)
-		rc = exchange(fd, number, c);
-	if (rc == -ESHUTDOWN)
-		rc = obey_alone(number, c, NULL);
-	pthread_setcancelstate(before, NULL);
-	return rc;
-}
-
-/* Waits for the byte that announces an event, as the descriptor's O_NONBLOCK says, and
- * fetches the event. There may be none, if another thread has destroyed its id.
- */
-static int get_event(int fd, uint64_t number, struct command *c)
-{
-	for (;;) {
-		char mark;
-		ssize_t len = recv(fd, &mark, sizeof(mark), 0);
-		int rc;
-
-		if (len < 0 && errno != ECONNRESET)
-			return -errno;
-		rc = len > 0 ? obey(fd, number, c) : obey_alone(number, c, NULL);
-		if (rc != -EAGAIN)
-			return rc;
-	}
-}
-
+/* Cancellation is disabled, as otherwise the answer to a command could be lost. */
 ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len)
 {
 	struct command c;
 	int rc = read_command(&c, buf, len);
 
-	if (rc == 0)
-		rc = c.hdr.cmd == RDMA_USER_CM_CMD_GET_EVENT ? get_event(fd, number, &c)
-							     : obey(fd, number, &c);
+	if (rc == 0) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c.cancel_state);
+		rc = c.kind.execute ? c.kind.execute(fd, number, &c)
+				    : exchange(fd, number, &c);
+		if (rc == -ESHUTDOWN)
+			rc = result_without_rocind(number, &c);
+		pthread_setcancelstate(c.cancel_state, NULL);
+	}
 	if (rc == 0)
 		return (ssize_t)len;
 	errno = -rc;

@@ -73,7 +73,13 @@ ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len);
  * Threads: any; no locks.
  */
 
-struct rnk_cm_path;
+struct rnk_cm_path {
+	uint64_t number; /* number of its channel; 0: unused entry */
+	int fd;
+	uint32_t seq; /* number of the last command, which its answer has, too */
+	pid_t pid;
+	ino_t inode; /* inode of the socket, to recognise it */
+};
 
 /**
  * rnk_cm_path_get() - Find or open the calling thread's command socket of a channel
@@ -85,11 +91,6 @@ struct rnk_cm_path;
  * Return: 0, -ESHUTDOWN (rocind has ended), -EMFILE, -ENOMEM ...
  */
 int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **path);
-
-int rnk_cm_path_fd(const struct rnk_cm_path *path);
-
-/* Returns a sequence number for the next command, which its answer has, too. */
-uint32_t rnk_cm_path_next_seq(struct rnk_cm_path *path);
 
 /* Closes a command socket that rocind has closed. */
 void rnk_cm_path_close(struct rnk_cm_path *path);
