@@ -43,23 +43,11 @@ static int call_openat(int dirfd, const char *path, int flags, mode_t mode)
 	return (int)syscall(SYS_openat, dirfd, path, flags | O_LARGEFILE, mode);
 }
 
-/* Do the flags require a mode? __O_TMPFILE includes the bit of O_DIRECTORY. */
-static bool wants_mode(int flags)
-{
-	return (flags & O_CREAT) || (flags & __O_TMPFILE) == __O_TMPFILE;
-}
-
 static int early_open(const char *path, int flags, ...)
 {
 	mode_t mode = 0;
 
-	if (wants_mode(flags)) {
-		va_list ap;
-
-		va_start(ap, flags);
-		mode = va_arg(ap, mode_t);
-		va_end(ap);
-	}
+	TAKE_MODE(mode, flags);
 	return call_openat(AT_FDCWD, path, flags, mode);
 }
 
@@ -67,13 +55,7 @@ static int early_openat(int dirfd, const char *path, int flags, ...)
 {
 	mode_t mode = 0;
 
-	if (wants_mode(flags)) {
-		va_list ap;
-
-		va_start(ap, flags);
-		mode = va_arg(ap, mode_t);
-		va_end(ap);
-	}
+	TAKE_MODE(mode, flags);
 	return call_openat(dirfd, path, flags, mode);
 }
 

@@ -19,8 +19,10 @@
 #ifndef RNK_NEXT_H
 #define RNK_NEXT_H
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -61,6 +63,20 @@ static inline void *rnk_next(enum rnk_fn fn)
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a name, not an expression */
 #define NEXT(name) ((__typeof__(&name))rnk_next(RNK_FN_##name))
+
+/* Reads the argument @mode of open() or openat() if the flags say that there is one.
+ * __O_TMPFILE includes the bit of O_DIRECTORY.
+ */
+#define TAKE_MODE(mode, flags)                                                   \
+	do {                                                                     \
+		if (((flags)&O_CREAT) || ((flags)&__O_TMPFILE) == __O_TMPFILE) { \
+			va_list ap_;                                             \
+                                                                                 \
+			va_start(ap_, flags);                                    \
+			(mode) = va_arg(ap_, mode_t);                            \
+			va_end(ap_);                                             \
+		}                                                                \
+	} while (0)
 
 /* NOLINTBEGIN(cert-dcl51-cpp,cert-dcl37-c): the names are glibc's */
 sighandler_t bsd_signal(int sig, sighandler_t handler);

@@ -49,18 +49,6 @@ __attribute__((constructor(101))) static void start(void)
 		(void)rnk_tree();
 }
 
-/* Reads the argument @mode if the flags say that there is one. */
-#define TAKE_MODE(mode, flags)                                                   \
-	do {                                                                     \
-		if (((flags)&O_CREAT) || ((flags)&__O_TMPFILE) == __O_TMPFILE) { \
-			va_list ap_;                                             \
-                                                                                 \
-			va_start(ap_, flags);                                    \
-			(mode) = va_arg(ap_, mode_t);                            \
-			va_end(ap_);                                             \
-		}                                                                \
-	} while (0)
-
 /* Opening of files */
 
 /* Opens /dev/infiniband/rdma_cm, which is no file: the entry in the simulated /dev only
