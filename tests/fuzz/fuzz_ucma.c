@@ -218,25 +218,28 @@ static size_t build(struct script *s, uint32_t cmd, uint8_t *in)
 static void command(struct script *s, struct host *h, unsigned which)
 {
 	uint8_t in[512] = { 0 }, option[8];
-	struct rnd_ucma_reply reply;
-	struct rnd_ucma_request rq = { .in = in, .out_len = RND_UCMA_REPLY_MAX };
+	struct rn_cmdev_call head = { .out_len = RN_CMDEV_OUT_MAX };
+	struct rnd_call call = {
+		.ch = h->ch[which], .now = now, .head = &head, .in = in
+	};
 	int rc;
 
-	rq.cmd = take8(s) % RN_ARRAY_SIZE(shape);
-	rq.in_len = build(s, rq.cmd, in);
-	rq.from = h->ch[take8(s) % CHANNELS];
-	if (rq.cmd == RDMA_USER_CM_CMD_SET_OPTION) {
+	head.cmd = take8(s) % RN_ARRAY_SIZE(shape);
+	head.in_len = (uint32_t)build(s, head.cmd, in);
+	call.from = h->ch[take8(s) % CHANNELS];
+	if (head.cmd == RDMA_USER_CM_CMD_SET_OPTION) {
 		uint32_t len = take8(s) % sizeof(option);
 
 		take_bytes(s, option, sizeof(option));
 		memcpy(in + 20, &len, sizeof(len));
-		rq.option = option;
-		rq.option_len = len;
+		call.option = option;
+		head.option_len = len;
 	}
 	if (take8(s) == 1)
-		rq.out_len = 3;
-	rc = rnd_ucma_command(h->ch[which], now, &rq, &reply);
-	require(rc <= 0 && reply.len <= rq.out_len && (rc == 0 || reply.len == 0));
+		head.out_len = 3;
+	rc = rnd_ucma_command(&call);
+	require(rc <= 0 && call.answer_len <= head.out_len &&
+		(rc == 0 || call.answer_len == 0));
 }
 
 static void step(struct script *s)

@@ -345,13 +345,14 @@ static void there_is_an_end_to_waiting_room(void **state)
 }
 
 static int command(struct rnd_ucma_channel *ch, uint32_t cmd, const void *in, size_t len,
-		   struct rnd_ucma_reply *reply)
+		   struct rnd_call *call)
 {
-	const struct rnd_ucma_request rq = {
-		.cmd = cmd, .in = in, .in_len = len, .out_len = RND_UCMA_REPLY_MAX
-	};
+	const struct rn_cmdev_call head = { .cmd = cmd,
+					    .in_len = (uint32_t)len,
+					    .out_len = RN_CMDEV_OUT_MAX };
 
-	return rnd_ucma_command(ch, now, &rq, reply);
+	*call = (struct rnd_call){ .ch = ch, .now = now, .head = &head, .in = in };
+	return rnd_ucma_command(call);
 }
 
 /* Of all addresses that a program without devices has: of none that it would hold. */
@@ -363,19 +364,19 @@ static void listen_for(struct rnd_ucma_channel *ch, uint16_t service)
 	struct rdma_ucm_bind_ip bind_cmd = { 0 };
 	struct rdma_ucm_listen listen_cmd = { .backlog = 8 };
 	struct rdma_ucm_create_id_resp resp;
-	struct rnd_ucma_reply reply;
+	struct rnd_call call;
 
 	assert_int_equal(
-		command(ch, RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create), &reply),
+		command(ch, RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create), &call),
 		0);
-	memcpy(&resp, reply.data, sizeof(resp));
+	memcpy(&resp, call.answer, sizeof(resp));
 	bind_cmd.id = listen_cmd.id = resp.id;
 	memcpy(&bind_cmd.addr, &any, sizeof(any));
-	assert_int_equal(command(ch, RDMA_USER_CM_CMD_BIND_IP, &bind_cmd,
-				 sizeof(bind_cmd), &reply),
-			 0);
+	assert_int_equal(
+		command(ch, RDMA_USER_CM_CMD_BIND_IP, &bind_cmd, sizeof(bind_cmd), &call),
+		0);
 	assert_int_equal(command(ch, RDMA_USER_CM_CMD_LISTEN, &listen_cmd,
-				 sizeof(listen_cmd), &reply),
+				 sizeof(listen_cmd), &call),
 			 0);
 }
 

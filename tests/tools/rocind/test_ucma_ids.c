@@ -181,17 +181,18 @@ static void a_listener_moves_with_its_requests(void **state)
 	struct rnd_ucma_channel *other = open_channel(net, 1);
 	struct pair p = { 0 };
 	struct rdma_ucm_migrate_id cmd = { 0 };
-	struct rnd_ucma_reply reply;
-	struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_MIGRATE_ID,
-				       .in = &cmd,
-				       .in_len = sizeof(cmd),
-				       .out_len = 4 };
+	const struct rn_cmdev_call head = { .cmd = RDMA_USER_CM_CMD_MIGRATE_ID,
+					    .in_len = sizeof(cmd),
+					    .out_len = 4 };
+	struct rnd_call call = {
+		.ch = other, .now = net->now, .head = &head, .in = &cmd
+	};
 
 	start_server(net, &p, RDMA_PS_TCP);
 	start_client(net, &p, RDMA_PS_TCP);
 	assert_int_equal(connect_to(net, &p, ""), 0);
-	rq.from = p.server;
-	assert_int_equal(rnd_ucma_command(other, net->now, &rq, &reply), 0);
+	call.from = p.server;
+	assert_int_equal(rnd_ucma_command(&call), 0);
 	rnd_ucma_close(p.server, net->now);
 	p.server = other;
 	p.child_id = event(net, other, RND_EV_CONNECT_REQUEST).id;
@@ -207,17 +208,16 @@ static void an_id_moves_with_its_events(void **state)
 	uint32_t id = create_id(net, a, CLIENT_UID, RDMA_PS_TCP);
 	struct rdma_ucm_migrate_id cmd = { .id = id };
 	struct rdma_ucm_migrate_resp resp;
-	struct rnd_ucma_reply reply;
-	struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_MIGRATE_ID,
-				       .in = &cmd,
-				       .in_len = sizeof(cmd),
-				       .out_len = sizeof(resp) };
+	const struct rn_cmdev_call head = { .cmd = RDMA_USER_CM_CMD_MIGRATE_ID,
+					    .in_len = sizeof(cmd),
+					    .out_len = sizeof(resp) };
+	struct rnd_call call = { .ch = b, .now = net->now, .head = &head, .in = &cmd };
 
 	assert_int_equal(resolve_ip(net, a, id, ip(10, 2, 1)), 0);
-	assert_int_equal(rnd_ucma_command(b, net->now, &rq, &reply), -ENOENT);
-	rq.from = a;
-	assert_int_equal(rnd_ucma_command(b, net->now, &rq, &reply), 0);
-	memcpy(&resp, reply.data, sizeof(resp));
+	assert_int_equal(rnd_ucma_command(&call), -ENOENT);
+	call.from = a;
+	assert_int_equal(rnd_ucma_command(&call), 0);
+	memcpy(&resp, call.answer, sizeof(resp));
 	assert_int_equal(resp.events_reported, 0);
 	no_event(net, a);
 	event(net, b, RND_EV_ADDR_RESOLVED);
@@ -288,16 +288,16 @@ static void a_group_moves_with_its_id(void **state)
 	struct rdma_ucm_join_ip_mcast join = { .id = id, .addr = ip(239, 5, 0) };
 	struct rdma_ucm_migrate_id cmd = { .id = id };
 	struct rdma_ucm_create_id_resp group;
-	struct rnd_ucma_reply reply;
-	const struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_MIGRATE_ID,
-					     .in = &cmd,
-					     .in_len = sizeof(cmd),
-					     .out_len = sizeof(uint32_t),
-					     .from = a };
+	const struct rn_cmdev_call head = { .cmd = RDMA_USER_CM_CMD_MIGRATE_ID,
+					    .in_len = sizeof(cmd),
+					    .out_len = sizeof(uint32_t) };
+	struct rnd_call call = {
+		.ch = b, .now = net->now, .head = &head, .in = &cmd, .from = a
+	};
 
 	assert_int_equal(bind_ip(net, a, id, ip(10, 1, 0)), 0);
 	assert_int_equal(COMMAND(net, a, JOIN_IP_MCAST, join, group), 0);
-	assert_int_equal(rnd_ucma_command(b, net->now, &rq, &reply), 0);
+	assert_int_equal(rnd_ucma_command(&call), 0);
 	assert_ptr_equal(net->host[0].lives[RN_CM_KIND_GROUP][group.id].user, b->user);
 	event(net, b, RND_EV_MULTICAST_JOIN);
 	assert_int_equal(
@@ -314,17 +314,16 @@ static void an_event_counts_when_the_answer_is_sent(void **state)
 	uint32_t id = create_id(net, ch, CLIENT_UID, RDMA_PS_TCP);
 	const struct rn_cm_life *life = &net->host[0].lives[RN_CM_KIND_ID][id].life;
 	const struct rdma_ucm_get_event cmd = { 0 };
-	struct rnd_ucma_reply reply;
-	const struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_GET_EVENT,
-					     .in = &cmd,
-					     .in_len = sizeof(cmd),
-					     .out_len = RND_UCMA_REPLY_MAX };
+	const struct rn_cmdev_call head = { .cmd = RDMA_USER_CM_CMD_GET_EVENT,
+					    .in_len = sizeof(cmd),
+					    .out_len = RN_CMDEV_OUT_MAX };
+	struct rnd_call call = { .ch = ch, .now = net->now, .head = &head, .in = &cmd };
 
 	assert_int_equal(life->uid, CLIENT_UID);
 	assert_int_equal(life->has_device, 0);
 	assert_int_equal(resolve_ip(net, ch, id, ip(10, 2, 1)), 0);
 	assert_int_equal(life->has_device, 1); /* before the event is taken */
-	assert_int_equal(rnd_ucma_command(ch, net->now, &rq, &reply), 0);
+	assert_int_equal(rnd_ucma_command(&call), 0);
 	assert_int_equal(life->events_reported, 0);
 	rnd_ucma_answered(net->host[0].ucma);
 	assert_int_equal(life->events_reported, 1);
@@ -338,20 +337,22 @@ static void a_disconnect_finds_the_id_that_it_means(void **state)
 	struct pair p = { 0 };
 	struct rdma_ucm_disconnect cmd = { 0 };
 	struct rnd_ucma_channel *other;
-	struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_DISCONNECT,
-				       .in = &cmd,
-				       .in_len = sizeof(cmd) };
-	struct rnd_ucma_reply reply;
+	struct rn_cmdev_call head = { .cmd = RDMA_USER_CM_CMD_DISCONNECT,
+				      .in_len = sizeof(cmd),
+				      .one_way = 1 };
+	struct rnd_call call = { .now = net->now, .head = &head, .in = &cmd };
 
 	establish(net, &p);
 	other = open_channel(net, 0);
 	cmd.id = p.client_id;
-	rq.serial = net->host[0].shown[p.client_id].answers.serial + 1;
-	assert_int_equal(rnd_ucma_command(p.client, net->now, &rq, &reply), -ENOENT);
+	head.serial = net->host[0].shown[p.client_id].answers.serial + 1;
+	call.ch = p.client;
+	assert_int_equal(rnd_ucma_command(&call), -ENOENT);
 	deliver(net);
 	no_event(net, p.server);
-	rq.serial--;
-	assert_int_equal(rnd_ucma_command(other, net->now, &rq, &reply), 0);
+	head.serial--;
+	call.ch = other;
+	assert_int_equal(rnd_ucma_command(&call), 0);
 	deliver(net);
 	event(net, p.server, RND_EV_DISCONNECTED);
 	rnd_ucma_close(other, net->now);

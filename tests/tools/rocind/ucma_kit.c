@@ -165,13 +165,14 @@ void deliver(struct net *net)
 /* ---- What is shown ---- */
 
 static int ask(struct rnd_id *id, uint32_t cmd, const void *in, size_t in_len,
-	       struct rnd_ucma_reply *reply)
+	       struct rnd_call *call)
 {
-	const struct rnd_ucma_request rq = {
-		.cmd = cmd, .in = in, .in_len = in_len, .out_len = RND_UCMA_REPLY_MAX
-	};
+	const struct rn_cmdev_call head = { .cmd = cmd,
+					    .in_len = (uint32_t)in_len,
+					    .out_len = RN_CMDEV_OUT_MAX };
 
-	return rnd_ucma_command(id->ch, 0, &rq, reply);
+	*call = (struct rnd_call){ .ch = id->ch, .head = &head, .in = in };
+	return rnd_ucma_command(call);
 }
 
 /* It is what the commands answer, and nothing else is there. */
@@ -180,27 +181,27 @@ static void check_id(struct host *h, struct rnd_id *id)
 	/* Copies: asking shows it anew. */
 	const struct rn_cm_answers shown = h->shown[id->number].answers;
 	const struct rdma_ucm_query query = { .id = id->number };
-	struct rnd_ucma_reply reply;
+	struct rnd_call call;
 
 	assert_true(h->shown[id->number].is_there);
 	assert_ptr_equal(h->shown[id->number].user, id->ch->user);
 	assert_int_equal(shown.serial, id->serial);
 	assert_int_equal(shown.has_conn, id->conn != NULL);
 	assert_int_equal(
-		ask(id, RDMA_USER_CM_CMD_QUERY_ROUTE, &query, sizeof(query), &reply), 0);
-	assert_int_equal(reply.len, sizeof(shown.route));
-	assert_memory_equal(reply.data, shown.route, reply.len);
+		ask(id, RDMA_USER_CM_CMD_QUERY_ROUTE, &query, sizeof(query), &call), 0);
+	assert_int_equal(call.answer_len, sizeof(shown.route));
+	assert_memory_equal(call.answer, shown.route, call.answer_len);
 	for (uint32_t i = 0; i < RN_CMBOARD_QP_STATES; i++) {
 		const struct rdma_ucm_init_qp_attr init = { .id = id->number,
 							    .qp_state = 1 + i };
 		int rc = ask(id, RDMA_USER_CM_CMD_INIT_QP_ATTR, &init, sizeof(init),
-			     &reply);
+			     &call);
 
 		assert_int_equal(rc == 0, shown.has_qp >> i & 1);
 		if (rc)
 			continue;
-		assert_int_equal(reply.len, sizeof(shown.qp[i]));
-		assert_memory_equal(reply.data, shown.qp[i], reply.len);
+		assert_int_equal(call.answer_len, sizeof(shown.qp[i]));
+		assert_memory_equal(call.answer, shown.qp[i], call.answer_len);
 	}
 }
 
@@ -249,14 +250,15 @@ static void check_shown(struct net *net)
 int command(struct net *net, struct rnd_ucma_channel *ch, uint32_t cmd, const void *in,
 	    size_t in_len, void *out, size_t out_len)
 {
-	struct rnd_ucma_reply reply;
-	const struct rnd_ucma_request rq = {
-		.cmd = cmd, .in = in, .in_len = in_len, .out_len = out_len
-	};
-	int rc = rnd_ucma_command(ch, net->now, &rq, &reply);
+	const struct rn_cmdev_call head = { .cmd = cmd,
+					    .in_len = (uint32_t)in_len,
+					    .out_len = (uint32_t)out_len };
+	struct rnd_call call = { .ch = ch, .now = net->now, .head = &head, .in = in };
+	int rc = rnd_ucma_command(&call);
 
-	if (out && reply.len)
-		memcpy(out, reply.data, reply.len < out_len ? reply.len : out_len);
+	if (out && call.answer_len)
+		memcpy(out, call.answer,
+		       call.answer_len < out_len ? call.answer_len : out_len);
 	rnd_ucma_answered(ch->ucma);
 	deliver(net);
 	check_shown(net);
@@ -329,14 +331,14 @@ int set_option(struct net *net, struct rnd_ucma_channel *ch, uint32_t id, uint32
 	const struct rdma_ucm_set_option cmd = {
 		.id = id, .level = level, .optname = name, .optlen = (uint32_t)len
 	};
-	const struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_SET_OPTION,
-					     .in = &cmd,
-					     .in_len = sizeof(cmd),
-					     .option = value,
-					     .option_len = len };
-	struct rnd_ucma_reply reply;
+	const struct rn_cmdev_call head = { .cmd = RDMA_USER_CM_CMD_SET_OPTION,
+					    .in_len = sizeof(cmd),
+					    .option_len = (uint32_t)len };
+	struct rnd_call call = {
+		.ch = ch, .now = net->now, .head = &head, .in = &cmd, .option = value
+	};
 
-	return rnd_ucma_command(ch, net->now, &rq, &reply);
+	return rnd_ucma_command(&call);
 }
 
 struct rdma_ucm_event_resp event(struct net *net, struct rnd_ucma_channel *ch,

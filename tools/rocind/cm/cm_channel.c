@@ -133,46 +133,49 @@ static struct rnd_ucma_channel *find_other(const struct rnd_cm *cm, uint64_t num
 	return NULL;
 }
 
-static int obey(struct rnd_cm_channel *ch, const struct message *m,
-		struct rnd_ucma_reply *reply)
+static bool is_whole(const struct message *m)
 {
 	const struct rn_cmdev_call *call = &m->call;
-	struct rnd_ucma_request rq = {
-		.cmd = call->cmd,
-		.in = m->data,
-		.in_len = call->in_len,
-		.out_len = call->out_len,
-		.option_len = call->option_len,
-		.from = find_other(ch->cm, call->from),
-		.serial = call->one_way ? call->serial : 0,
-	};
 
-	reply->len = 0;
-	if (call->in_len > RN_CMDEV_IN_MAX ||
-	    m->len - sizeof(*call) != (size_t)call->in_len + call->option_len)
-		return -EINVAL;
-	rq.option = m->data + call->in_len;
-	/* The thread has read a mark before it asked for an event. */
-	if (call->cmd == RDMA_USER_CM_CMD_GET_EVENT && ch->marks)
-		ch->marks--;
-	return rnd_ucma_command(ch->ucma, rnd_now(), &rq, reply);
+	return call->in_len <= RN_CMDEV_IN_MAX &&
+	       m->len - sizeof(*call) == (size_t)call->in_len + call->option_len;
 }
 
-static void answer(const struct rnd_cm_path *path, const struct message *m)
+static void send_answer(const struct rnd_cm_path *path,
+			const struct rn_cmdev_answer *answer, struct rnd_call *call)
 {
-	struct rnd_cm_channel *ch = path->ch;
-	struct rnd_ucma_reply reply;
-	struct rn_cmdev_answer head = { .rc = obey(ch, m, &reply), .seq = m->call.seq };
-	struct iovec iov[] = { { &head, sizeof(head) }, { reply.data, reply.len } };
+	struct iovec iov[] = { { (void *)answer, sizeof(*answer) },
+			       { call->answer, call->answer_len } };
 	const struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
 
-	if (m->call.cmd == RDMA_USER_CM_CMD_LISTEN && head.rc == 0)
-		rn_log(RN_LOG_INFO, "a program listens for connections");
-	head.len = (uint32_t)reply.len;
-	head.wants_end = ch->marks > rnd_ucma_event_count(ch->ucma);
-	if (!m->call.one_way &&
-	    sendmsg(path->sock.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (sendmsg(path->sock.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		rn_log(RN_LOG_DEBUG, "an answer is not taken: %m");
+}
+
+/* Executes a command and answers it. */
+static void execute(const struct rnd_cm_path *path, const struct message *m)
+{
+	struct rnd_cm_channel *ch = path->ch;
+	struct rnd_call call = { .ch = ch->ucma,
+				 .now = rnd_now(),
+				 .head = &m->call,
+				 .in = m->data,
+				 .from = find_other(ch->cm, m->call.from) };
+	struct rn_cmdev_answer answer = { .rc = -EINVAL, .seq = m->call.seq };
+
+	if (is_whole(m)) {
+		call.option = m->data + m->call.in_len;
+		/* The thread has read a mark before it asked for an event. */
+		if (m->call.cmd == RDMA_USER_CM_CMD_GET_EVENT && ch->marks)
+			ch->marks--;
+		answer.rc = rnd_ucma_command(&call);
+	}
+	if (m->call.cmd == RDMA_USER_CM_CMD_LISTEN && answer.rc == 0)
+		rn_log(RN_LOG_INFO, "a program listens for connections");
+	answer.len = (uint32_t)call.answer_len;
+	answer.wants_end = ch->marks > rnd_ucma_event_count(ch->ucma);
+	if (!m->call.one_way)
+		send_answer(path, &answer, &call);
 	rnd_ucma_answered(ch->cm->ucma);
 	announce(ch);
 }
@@ -203,7 +206,7 @@ static void on_command(void *ctx)
 		if (m.fd >= 0)
 			take_back(path->ch, m.fd);
 	} else {
-		answer(path, &m);
+		execute(path, &m);
 	}
 	if (rc > 0 && m.fd >= 0)
 		rn_ctl_shed_fd(m.fd);

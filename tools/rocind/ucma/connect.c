@@ -249,7 +249,7 @@ static void fill_listener(struct rnd_id *id, uint32_t backlog)
 	}
 }
 
-int rnd_cmd_listen(const struct rnd_call *c)
+int rnd_cmd_listen(struct rnd_call *c)
 {
 	static const struct rnd_address any = { .family = AF_INET };
 	struct rdma_ucm_listen cmd;
@@ -350,13 +350,13 @@ static int connect_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_connec
 	return 0;
 }
 
-int rnd_cmd_connect(const struct rnd_call *c)
+int rnd_cmd_connect(struct rnd_call *c)
 {
 	struct rdma_ucm_connect cmd;
 	struct rnd_id *id;
 	int rc;
 
-	if (c->rq->in_len < offsetof(struct rdma_ucm_connect, ece))
+	if (c->head->in_len < offsetof(struct rdma_ucm_connect, ece))
 		return -EINVAL;
 	rnd_call_take(c, &cmd, sizeof(cmd));
 	if (!cmd.conn_param.valid)
@@ -389,14 +389,14 @@ static int accept_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_accept 
 	return rc;
 }
 
-int rnd_cmd_accept(const struct rnd_call *c)
+int rnd_cmd_accept(struct rnd_call *c)
 {
 	const struct rn_cm_no no = { .reason = RN_CM_REJ_CONSUMER };
 	struct rdma_ucm_accept cmd;
 	struct rnd_id *id;
 	int rc;
 
-	if (c->rq->in_len < offsetof(struct rdma_ucm_accept, ece))
+	if (c->head->in_len < offsetof(struct rdma_ucm_accept, ece))
 		return -EINVAL;
 	rnd_call_take(c, &cmd, sizeof(cmd));
 	rc = rnd_id_find(c->ch, cmd.id, &id);
@@ -417,7 +417,7 @@ int rnd_cmd_accept(const struct rnd_call *c)
 	return rc;
 }
 
-static int reject_id(const struct rnd_call *c, struct rnd_id *id,
+static int reject_id(struct rnd_call *c, struct rnd_id *id,
 		     const struct rdma_ucm_reject *cmd)
 {
 	const struct rn_cm_no no = {
@@ -434,7 +434,7 @@ static int reject_id(const struct rnd_call *c, struct rnd_id *id,
 	return rn_cm_reject(c->ch->ucma->cm, c->now, id->conn, &no);
 }
 
-int rnd_cmd_reject(const struct rnd_call *c)
+int rnd_cmd_reject(struct rnd_call *c)
 {
 	struct rdma_ucm_reject cmd;
 	struct rnd_id *id;
@@ -455,21 +455,21 @@ int rnd_cmd_reject(const struct rnd_call *c)
 /* Finds an id by number and serial. Looks in all channels, because the id may have been
  * migrated to another one since the program made the call.
  */
-static int find_by_serial(const struct rnd_call *c, uint32_t number, struct rnd_id **id)
+static int find_by_serial(struct rnd_call *c, uint32_t number, struct rnd_id **id)
 {
 	*id = rnd_table_get(&c->ch->ucma->ids, number);
-	return *id && (*id)->serial == c->rq->serial ? 0 : -ENOENT;
+	return *id && (*id)->serial == c->head->serial ? 0 : -ENOENT;
 }
 
-int rnd_cmd_disconnect(const struct rnd_call *c)
+int rnd_cmd_disconnect(struct rnd_call *c)
 {
 	struct rdma_ucm_disconnect cmd;
 	struct rnd_id *id;
 	int rc;
 
 	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = c->rq->serial ? find_by_serial(c, cmd.id, &id)
-			   : rnd_id_find(c->ch, cmd.id, &id);
+	rc = c->head->one_way && c->head->serial ? find_by_serial(c, cmd.id, &id)
+						 : rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (!id->conn)
@@ -482,7 +482,7 @@ int rnd_cmd_disconnect(const struct rnd_call *c)
 	return 0;
 }
 
-int rnd_cmd_notify(const struct rnd_call *c)
+int rnd_cmd_notify(struct rnd_call *c)
 {
 	struct rdma_ucm_notify cmd;
 	struct rnd_id *id;

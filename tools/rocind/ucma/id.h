@@ -164,19 +164,12 @@ struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type,
 
 /* ---- Commands ---- */
 
-struct rnd_call {
-	struct rnd_ucma_channel *ch;
-	rn_ns now;
-	const struct rnd_ucma_request *rq;
-	struct rnd_ucma_reply *reply;
-};
-
 /* Copies @len bytes of the command to @cmd; if the command is shorter, the rest is zero.
  */
-void rnd_call_take(const struct rnd_call *c, void *cmd, size_t len);
-int rnd_call_answer(const struct rnd_call *c, const void *data, size_t len);
+void rnd_call_take(struct rnd_call *c, void *cmd, size_t len);
+int rnd_call_answer(struct rnd_call *c, const void *data, size_t len);
 
-typedef int rnd_call_fn(const struct rnd_call *c);
+typedef int rnd_call_fn(struct rnd_call *c);
 /* Commands about addresses and routes, in resolve.c. */
 rnd_call_fn rnd_cmd_bind_ip, rnd_cmd_bind, rnd_cmd_resolve_ip, rnd_cmd_resolve_addr,
 	rnd_cmd_resolve_route;

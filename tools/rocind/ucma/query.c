@@ -57,7 +57,7 @@ void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp 
 	fill_path(id, &resp->ib_route[0]);
 }
 
-int rnd_cmd_query_route(const struct rnd_call *c)
+int rnd_cmd_query_route(struct rnd_call *c)
 {
 	struct rdma_ucm_query_route_resp resp;
 	struct rdma_ucm_query cmd;
@@ -91,11 +91,11 @@ static struct rdma_ucm_query_addr_resp addr_of_device(const struct rnd_id *id)
 	return resp;
 }
 
-static int query_addr(const struct rnd_call *c, const struct rnd_id *id)
+static int query_addr(struct rnd_call *c, const struct rnd_id *id)
 {
 	struct rdma_ucm_query_addr_resp resp = addr_of_device(id);
 
-	if (c->rq->out_len < offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
+	if (c->head->out_len < offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
 		return -ENOSPC;
 	resp.src_size =
 		(uint16_t)rnd_address_write(&id->port.src, (uint8_t *)&resp.src_addr);
@@ -131,11 +131,11 @@ static void put_gid(const struct rnd_id *id, const struct rnd_address *a, void *
 	memcpy(out, &ib, sizeof(ib));
 }
 
-static int query_gid(const struct rnd_call *c, const struct rnd_id *id)
+static int query_gid(struct rnd_call *c, const struct rnd_id *id)
 {
 	struct rdma_ucm_query_addr_resp resp = addr_of_device(id);
 
-	if (c->rq->out_len < offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
+	if (c->head->out_len < offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
 		return -ENOSPC;
 	resp.src_size = resp.dst_size = sizeof(struct sockaddr_ib_wire);
 	put_gid(id, &id->port.src, &resp.src_addr);
@@ -165,7 +165,7 @@ static void put_path_record(const struct rnd_id *id, uint8_t rec[64])
 			    (route.lifetime ? route.lifetime : LIFETIME_DEFAULT));
 }
 
-static int query_path(const struct rnd_call *c, const struct rnd_id *id)
+static int query_path(struct rnd_call *c, const struct rnd_id *id)
 {
 	enum {
 		HEAD_LEN = sizeof(struct rdma_ucm_query_path_resp)
@@ -175,9 +175,9 @@ static int query_path(const struct rnd_call *c, const struct rnd_id *id)
 	uint8_t resp[HEAD_LEN + sizeof(rec)] = { 0 };
 	const uint32_t num_paths = 1;
 
-	if (c->rq->out_len < HEAD_LEN)
+	if (c->head->out_len < HEAD_LEN)
 		return -ENOSPC;
-	if (!has_path(id) || c->rq->out_len < sizeof(resp))
+	if (!has_path(id) || c->head->out_len < sizeof(resp))
 		return rnd_call_answer(c, resp, HEAD_LEN);
 	put_path_record(id, (uint8_t *)rec.path_rec);
 	memcpy(resp, &num_paths, sizeof(num_paths));
@@ -185,7 +185,7 @@ static int query_path(const struct rnd_call *c, const struct rnd_id *id)
 	return rnd_call_answer(c, resp, sizeof(resp));
 }
 
-int rnd_cmd_query(const struct rnd_call *c)
+int rnd_cmd_query(struct rnd_call *c)
 {
 	struct rdma_ucm_query cmd;
 	struct rnd_id *id;
@@ -304,7 +304,7 @@ int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 	return 0;
 }
 
-int rnd_cmd_init_qp_attr(const struct rnd_call *c)
+int rnd_cmd_init_qp_attr(struct rnd_call *c)
 {
 	struct rdma_ucm_init_qp_attr cmd;
 	struct ib_uverbs_qp_attr attr;

@@ -145,7 +145,7 @@ int rnd_id_bind(struct rnd_id *id, const struct rnd_address *wanted)
 	return rc;
 }
 
-static int bind_to(const struct rnd_call *c, uint32_t number, const void *sa, size_t len)
+static int bind_to(struct rnd_call *c, uint32_t number, const void *sa, size_t len)
 {
 	struct rnd_address addr;
 	struct rnd_id *id;
@@ -157,7 +157,7 @@ static int bind_to(const struct rnd_call *c, uint32_t number, const void *sa, si
 	return rc ? rc : rnd_id_bind(id, &addr);
 }
 
-int rnd_cmd_bind_ip(const struct rnd_call *c)
+int rnd_cmd_bind_ip(struct rnd_call *c)
 {
 	struct rdma_ucm_bind_ip cmd;
 
@@ -177,7 +177,7 @@ static bool fits(const void *sa, uint16_t size)
 /* Binds an id. librdmacm also uses this command to find out whether there are InfiniBand
  * addresses (AF_IB); there are none.
  */
-int rnd_cmd_bind(const struct rnd_call *c)
+int rnd_cmd_bind(struct rnd_call *c)
 {
 	struct rdma_ucm_bind cmd;
 	struct rnd_id *id;
@@ -319,7 +319,7 @@ static int resolve(struct rnd_id *id, const struct rnd_address *src,
 }
 
 /* Resolves a destination. The family of @src_sa is 0 if the program gives no source. */
-static int resolve_between(const struct rnd_call *c, uint32_t number, const void *src_sa,
+static int resolve_between(struct rnd_call *c, uint32_t number, const void *src_sa,
 			   const void *dst_sa, size_t len)
 {
 	struct rnd_address src, dst;
@@ -338,7 +338,7 @@ static int resolve_between(const struct rnd_call *c, uint32_t number, const void
 	return resolve(id, src_family ? &src : NULL, &dst);
 }
 
-int rnd_cmd_resolve_ip(const struct rnd_call *c)
+int rnd_cmd_resolve_ip(struct rnd_call *c)
 {
 	struct rdma_ucm_resolve_ip cmd;
 
@@ -347,7 +347,7 @@ int rnd_cmd_resolve_ip(const struct rnd_call *c)
 			       sizeof(cmd.dst_addr));
 }
 
-int rnd_cmd_resolve_addr(const struct rnd_call *c)
+int rnd_cmd_resolve_addr(struct rnd_call *c)
 {
 	struct rdma_ucm_resolve_addr cmd;
 
@@ -359,7 +359,7 @@ int rnd_cmd_resolve_addr(const struct rnd_call *c)
 			       sizeof(cmd.dst_addr));
 }
 
-int rnd_cmd_resolve_route(const struct rnd_call *c)
+int rnd_cmd_resolve_route(struct rnd_call *c)
 {
 	struct rdma_ucm_resolve_route cmd;
 	struct rnd_id *id;

@@ -508,21 +508,21 @@ void rnd_ucma_addresses_changed(struct rnd_ucma *ucma, uint32_t ifindex)
 
 /* ---- Commands about ids and events ---- */
 
-void rnd_call_take(const struct rnd_call *c, void *cmd, size_t len)
+void rnd_call_take(struct rnd_call *c, void *cmd, size_t len)
 {
 	memset(cmd, 0, len);
-	memcpy(cmd, c->rq->in, c->rq->in_len < len ? c->rq->in_len : len);
+	memcpy(cmd, c->in, c->head->in_len < len ? c->head->in_len : len);
 }
 
-int rnd_call_answer(const struct rnd_call *c, const void *data, size_t len)
+int rnd_call_answer(struct rnd_call *c, const void *data, size_t len)
 {
-	assert(len <= sizeof(c->reply->data));
-	memcpy(c->reply->data, data, len);
-	c->reply->len = len;
+	assert(len <= sizeof(c->answer));
+	memcpy(c->answer, data, len);
+	c->answer_len = len;
 	return 0;
 }
 
-static int cmd_create_id(const struct rnd_call *c)
+static int cmd_create_id(struct rnd_call *c)
 {
 	struct rdma_ucm_create_id cmd;
 	struct rdma_ucm_create_id_resp resp = { 0 };
@@ -547,7 +547,7 @@ static int cmd_create_id(const struct rnd_call *c)
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
 
-static int cmd_destroy_id(const struct rnd_call *c)
+static int cmd_destroy_id(struct rnd_call *c)
 {
 	struct rdma_ucm_destroy_id cmd;
 	struct rdma_ucm_destroy_id_resp resp;
@@ -563,7 +563,7 @@ static int cmd_destroy_id(const struct rnd_call *c)
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
 
-static int cmd_migrate_id(const struct rnd_call *c)
+static int cmd_migrate_id(struct rnd_call *c)
 {
 	struct rdma_ucm_migrate_id cmd;
 	struct rdma_ucm_migrate_resp resp;
@@ -571,9 +571,9 @@ static int cmd_migrate_id(const struct rnd_call *c)
 	int rc;
 
 	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (!c->rq->from)
+	if (!c->from)
 		return -ENOENT;
-	rc = rnd_id_find(c->rq->from, cmd.id, &id);
+	rc = rnd_id_find(c->from, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (id->ch != c->ch)
@@ -582,7 +582,7 @@ static int cmd_migrate_id(const struct rnd_call *c)
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
 
-static int cmd_get_event(const struct rnd_call *c)
+static int cmd_get_event(struct rnd_call *c)
 {
 	struct rn_list *first = rn_list_first(&c->ch->events);
 	struct rnd_event *ev;
@@ -682,22 +682,22 @@ static int set_path(struct rnd_id *id, const void *paths, size_t len)
 	return 0;
 }
 
-static int cmd_set_option(const struct rnd_call *c)
+static int cmd_set_option(struct rnd_call *c)
 {
 	struct rdma_ucm_set_option cmd;
 	struct rnd_id *id;
 	int rc;
 
 	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (cmd.optlen > RND_UCMA_OPTION_MAX || cmd.optlen != c->rq->option_len)
+	if (cmd.optlen > RN_CMDEV_OPTION_MAX || cmd.optlen != c->head->option_len)
 		return -EINVAL;
 	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (cmd.level == RDMA_OPTION_ID)
-		return set_of_id(id, cmd.optname, c->rq->option, cmd.optlen);
+		return set_of_id(id, cmd.optname, c->option, cmd.optlen);
 	if (cmd.level == RDMA_OPTION_IB && cmd.optname == RDMA_OPTION_IB_PATH)
-		return set_path(id, c->rq->option, cmd.optlen);
+		return set_path(id, c->option, cmd.optlen);
 	return -ENOSYS;
 }
 
@@ -728,7 +728,7 @@ static void fill_event(const struct rnd_id *id, const struct rnd_address *group,
 	memcpy(ud->ah_attr.grh.dgid, group->gid.raw, sizeof(ud->ah_attr.grh.dgid));
 }
 
-static int join(const struct rnd_call *c, const struct rdma_ucm_join_mcast *cmd)
+static int join(struct rnd_call *c, const struct rdma_ucm_join_mcast *cmd)
 {
 	struct rdma_ucm_create_id_resp resp = { 0 };
 	struct rnd_address group;
@@ -767,7 +767,7 @@ static int join(const struct rnd_call *c, const struct rdma_ucm_join_mcast *cmd)
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
 
-static int cmd_join_ip_mcast(const struct rnd_call *c)
+static int cmd_join_ip_mcast(struct rnd_call *c)
 {
 	struct rdma_ucm_join_ip_mcast cmd;
 	struct rdma_ucm_join_mcast join_cmd = { 0 };
@@ -781,7 +781,7 @@ static int cmd_join_ip_mcast(const struct rnd_call *c)
 	return join(c, &join_cmd);
 }
 
-static int cmd_join_mcast(const struct rnd_call *c)
+static int cmd_join_mcast(struct rnd_call *c)
 {
 	struct rdma_ucm_join_mcast cmd;
 
@@ -791,7 +791,7 @@ static int cmd_join_mcast(const struct rnd_call *c)
 	return join(c, &cmd);
 }
 
-static int cmd_leave_mcast(const struct rnd_call *c)
+static int cmd_leave_mcast(struct rnd_call *c)
 {
 	struct rdma_ucm_destroy_id cmd;
 	struct rdma_ucm_destroy_id_resp resp;
@@ -850,26 +850,26 @@ static const struct {
 					  sizeof(struct rdma_ucm_create_id_resp) },
 };
 
-int rnd_ucma_command(struct rnd_ucma_channel *ch, rn_ns now,
-		     const struct rnd_ucma_request *rq, struct rnd_ucma_reply *reply)
+int rnd_ucma_command(struct rnd_call *c)
 {
-	const struct rnd_call call = { .ch = ch, .now = now, .rq = rq, .reply = reply };
+	struct rnd_ucma *ucma = c->ch->ucma;
+	uint32_t cmd = c->head->cmd;
 	int rc;
 
-	reply->len = 0;
-	if (rq->cmd >= RN_ARRAY_SIZE(commands))
+	c->answer_len = 0;
+	if (cmd >= RN_ARRAY_SIZE(commands))
 		return -EINVAL;
-	if (!commands[rq->cmd].call)
+	if (!commands[cmd].call)
 		return -ENOSYS;
-	if (rq->out_len < commands[rq->cmd].out)
+	if (c->head->out_len < commands[cmd].out)
 		return -ENOSPC;
-	ch->ucma->named = NULL;
-	ch->ucma->reported = NULL;
-	ch->ucma->reported_group = NULL;
-	rc = commands[rq->cmd].call(&call);
-	if (ch->ucma->named)
-		rnd_id_show(ch->ucma->named);
-	rnd_take_cm_events(ch->ucma, now);
+	ucma->named = NULL;
+	ucma->reported = NULL;
+	ucma->reported_group = NULL;
+	rc = commands[cmd].call(c);
+	if (ucma->named)
+		rnd_id_show(ucma->named);
+	rnd_take_cm_events(ucma, c->now);
 	return rc;
 }
 

@@ -20,6 +20,7 @@
 #define RND_UCMA_H
 
 #include "rocin/cm.h"
+#include "rocin/cmdev.h"
 #include "transport/io/rocind/cm_board.h"
 
 struct rn_netdev;
@@ -99,33 +100,22 @@ void rnd_ucma_close(struct rnd_ucma_channel *ch, rn_ns now);
 /* Returns the number of events in the queue. */
 uint32_t rnd_ucma_event_count(const struct rnd_ucma_channel *ch);
 
-enum {
-	RND_UCMA_REPLY_MAX = 512, /* bytes of the longest answer */
-	RND_UCMA_OPTION_MAX = 512,
-};
-
-/* A command that a program has written. */
-struct rnd_ucma_request {
-	uint32_t cmd;
-	const void *in; /* command without its header; need not be aligned */
-	size_t in_len;
-	size_t out_len; /* bytes of the program's buffer for the answer */
-	/* Data that the command points to: the value of SET_OPTION. */
+/* A command that a program has written, and its answer. */
+struct rnd_call {
+	struct rnd_ucma_channel *ch;
+	rn_ns now;
+	/* as the program sent it; in place of its @from see below */
+	const struct rn_cmdev_call *head;
+	/* @head->in_len bytes: command without its header; need not be aligned */
+	const void *in;
+	/* @head->option_len bytes that the command points to: the value of SET_OPTION */
 	const void *option;
-	size_t option_len;
 	/* For MIGRATE_ID: the channel that the command's descriptor belongs to; NULL: the
 	 * descriptor is no channel.
 	 */
 	struct rnd_ucma_channel *from;
-	/* For DISCONNECT: rn_cm_answers.serial of the id to disconnect, in whatever
-	 * channel it is by now; 0: the id belongs to this channel.
-	 */
-	uint64_t serial;
-};
-
-struct rnd_ucma_reply {
-	size_t len; /* 0: there is no answer */
-	uint8_t data[RND_UCMA_REPLY_MAX];
+	size_t answer_len; /* 0: there is no answer */
+	uint8_t answer[RN_CMDEV_OUT_MAX];
 };
 
 /**
@@ -133,10 +123,9 @@ struct rnd_ucma_reply {
  *
  * GET_EVENT never waits: it returns -EAGAIN if there is no event.
  *
- * Return: 0 with the answer in @reply, or -errno.
+ * Return: 0 with the answer in @c, or -errno.
  */
-int rnd_ucma_command(struct rnd_ucma_channel *ch, rn_ns now,
-		     const struct rnd_ucma_request *rq, struct rnd_ucma_reply *reply);
+int rnd_ucma_command(struct rnd_call *c);
 
 /* Ends a command: its answer has been sent, or cannot be sent. If the answer reported an
  * event, increases the published count of reported events.
