@@ -113,6 +113,10 @@ struct rn_cm_rx {
 	const struct rn_flow *flow;
 	uint32_t src_qpn;
 	const uint8_t *mad; /* RN_MAD_LEN bytes */
+	/* A request (REQ or SIDR_REQ) for a service that has no listener yet is left
+	 * alone, for the caller to give it again.
+	 */
+	bool may_wait;
 };
 
 /* A message to be sent, in the packet that carries it. */
@@ -126,14 +130,10 @@ struct rn_cm_tx {
 };
 
 /* Processes a MAD that has arrived at QP1 of one of the local addresses. Never fails: an
- * invalid MAD is counted and dropped.
+ * invalid MAD is counted and dropped. Return: false if it is a request that waits for its
+ * listener (rn_cm_rx.may_wait); nothing has changed.
  */
-void rn_cm_receive(struct rn_cm *cm, rn_ns now, const struct rn_cm_rx *rx);
-
-/* Returns true if this is a request (REQ or SIDR_REQ) for a service that has no listener
- * yet, so that rn_cm_receive() would reject it. Changes nothing.
- */
-bool rn_cm_is_early(struct rn_cm *cm, const struct rn_cm_rx *rx);
+bool rn_cm_receive(struct rn_cm *cm, rn_ns now, const struct rn_cm_rx *rx);
 
 /* Fetches the next MAD to be sent. Return: true, with @tx filled in; false: there
  * is none.

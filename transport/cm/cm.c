@@ -825,26 +825,27 @@ static enum rn_cm_stat parse(struct rn_cm_in *in, const struct rn_cm_rx *rx)
 	return RN_CM_STAT_RX;
 }
 
-void rn_cm_receive(struct rn_cm *cm, rn_ns now, const struct rn_cm_rx *rx)
+/* Is this a request for a service that has no listener yet? */
+static bool is_early(struct rn_cm *cm, const struct rn_cm_in *in)
+{
+	bool known = true;
+
+	if (in->msg.attr == RN_CM_REQ)
+		rn_cm_match(cm, in, in->msg.req.service_id, in->msg.data, &known);
+	else if (in->msg.attr == RN_CM_SIDR_REQ)
+		rn_cm_match(cm, in, in->msg.sidr_req.service_id, in->msg.data, &known);
+	return !known;
+}
+
+bool rn_cm_receive(struct rn_cm *cm, rn_ns now, const struct rn_cm_rx *rx)
 {
 	struct rn_cm_in in = { .now = now };
 	enum rn_cm_stat verdict = parse(&in, rx);
 
+	if (verdict == RN_CM_STAT_RX && rx->may_wait && is_early(cm, &in))
+		return false;
 	rn_cm_stat(cm, verdict);
 	if (verdict == RN_CM_STAT_RX)
 		handlers[in.msg.attr](cm, &in);
-}
-
-bool rn_cm_is_early(struct rn_cm *cm, const struct rn_cm_rx *rx)
-{
-	struct rn_cm_in in = { 0 };
-	bool known = true;
-
-	if (parse(&in, rx) != RN_CM_STAT_RX)
-		return false;
-	if (in.msg.attr == RN_CM_REQ)
-		rn_cm_match(cm, &in, in.msg.req.service_id, in.msg.data, &known);
-	else if (in.msg.attr == RN_CM_SIDR_REQ)
-		rn_cm_match(cm, &in, in.msg.sidr_req.service_id, in.msg.data, &known);
-	return !known;
+	return true;
 }

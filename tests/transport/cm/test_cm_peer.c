@@ -32,7 +32,7 @@ static void ids_and_qpns_are_those_of_a_guid(void **state)
 static void request_is_early_until_somebody_listens(void **state)
 {
 	struct rn_flow flow = { .src = kit.a.gid, .dst = kit.b.gid };
-	struct rn_cm_rx rx = { .flow = &flow };
+	struct rn_cm_rx rx = { .flow = &flow, .may_wait = true };
 	struct rn_cm_msg msg;
 	struct kit_message tx;
 
@@ -42,13 +42,15 @@ static void request_is_early_until_somebody_listens(void **state)
 	tx = kit_take(&kit.a, RN_CM_REQ, &msg);
 	rx.mad = tx.mad;
 	rx.src_qpn = 1;
-	assert_true(rn_cm_is_early(kit.b.cm, &rx));
+	assert_false(rn_cm_receive(kit.b.cm, kit.now, &rx));
 	kit_quiet(&kit.b);
 	kit_no_event(&kit.b);
-	assert_int_equal(rn_cm_listen(kit.b.cm, &kit.listener), 0);
-	assert_false(rn_cm_is_early(kit.b.cm, &rx));
 	tx.mad[1] ^= 1; /* not a message of the connection manager */
-	assert_false(rn_cm_is_early(kit.b.cm, &rx));
+	assert_true(rn_cm_receive(kit.b.cm, kit.now, &rx));
+	tx.mad[1] ^= 1;
+	assert_int_equal(rn_cm_listen(kit.b.cm, &kit.listener), 0);
+	assert_true(rn_cm_receive(kit.b.cm, kit.now, &rx));
+	kit_event(&kit.b, RN_CM_EV_REQ);
 }
 
 static void a_message_names_both_ends(void **state)

@@ -151,21 +151,15 @@ static const struct rn_capture_host capture_host = {
  * each command is a message to this process.
  */
 
-/* Stores a copy of the request, since its packet belongs to the caller. Returns false if
- * there is no room.
- */
-static bool hold_early(struct rnd_cm *cm, const struct rn_cm_rx *rx)
+/* Stores a copy of the request, since its packet belongs to the caller. */
+static void hold_early(struct rnd_cm *cm, const struct rn_cm_rx *rx)
 {
-	struct rnd_cm_early *e = &cm->early[cm->early_count];
+	struct rnd_cm_early *e = &cm->early[cm->early_count++];
 
-	if (cm->early_count == RND_CM_EARLY_MAX)
-		return false;
 	e->until = rnd_now() + RND_CM_EARLY_FOR;
 	e->flow = *rx->flow;
 	e->src_qpn = rx->src_qpn;
 	memcpy(e->mad, rx->mad, sizeof(e->mad));
-	cm->early_count++;
-	return true;
 }
 
 /* Passes on the stored requests whose listener has come or whose time is over. */
@@ -178,15 +172,14 @@ static void take_early(struct rnd_cm *cm)
 		struct rnd_cm_early *e = &cm->early[i];
 		const struct rn_cm_rx rx = { .flow = &e->flow,
 					     .src_qpn = e->src_qpn,
-					     .mad = e->mad };
+					     .mad = e->mad,
+					     .may_wait = now < e->until };
 
-		if (now >= e->until || !rnd_ucma_is_early(cm->ucma, &rx)) {
-			rnd_ucma_packet(cm->ucma, now, &rx);
-		} else {
-			if (kept < i)
-				cm->early[kept] = *e;
-			kept++;
-		}
+		if (rnd_ucma_packet(cm->ucma, now, &rx))
+			continue;
+		if (kept < i)
+			cm->early[kept] = *e;
+		kept++;
 	}
 	cm->early_count = kept;
 }
@@ -231,8 +224,9 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 	case RN_GSI_CM:
 		rx.src_qpn = mad.src_qpn;
 		rx.mad = mad.mad;
-		if (!rnd_ucma_is_early(cm->ucma, &rx) || !hold_early(cm, &rx))
-			rnd_ucma_packet(cm->ucma, rnd_now(), &rx);
+		rx.may_wait = cm->early_count < RND_CM_EARLY_MAX;
+		if (!rnd_ucma_packet(cm->ucma, rnd_now(), &rx))
+			hold_early(cm, &rx);
 		return true;
 	case RN_GSI_REPLY:
 		send_packet(cm, &back, mad.src_qpn, mad.reply);

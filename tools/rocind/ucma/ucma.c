@@ -382,15 +382,12 @@ void rnd_ucma_expire(struct rnd_ucma *ucma, rn_ns now)
 	rnd_take_cm_events(ucma, now);
 }
 
-void rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx)
+bool rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx)
 {
-	rn_cm_receive(ucma->cm, now, rx);
-	rnd_take_cm_events(ucma, now);
-}
+	bool is_done = rn_cm_receive(ucma->cm, now, rx);
 
-bool rnd_ucma_is_early(struct rnd_ucma *ucma, const struct rn_cm_rx *rx)
-{
-	return rn_cm_is_early(ucma->cm, rx);
+	rnd_take_cm_events(ucma, now);
+	return is_done;
 }
 
 void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out)

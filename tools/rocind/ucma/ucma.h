@@ -133,11 +133,9 @@ int rnd_ucma_command(struct rnd_call *c);
 void rnd_ucma_answered(struct rnd_ucma *ucma);
 
 /* Processes a MAD of the CM that came to QP1 of an address for which rnd_ucma_ops.hold()
- * was called.
+ * was called. Return: as rn_cm_receive().
  */
-void rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx);
-/* Is @rx a request for a service that has no listener yet? See rn_cm_is_early(). */
-bool rnd_ucma_is_early(struct rnd_ucma *ucma, const struct rn_cm_rx *rx);
+bool rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx);
 
 /* Returns the next packet to send in @tx, or false if there is none. */
 bool rnd_ucma_transmit(struct rnd_ucma *ucma, struct rn_cm_tx *tx);
