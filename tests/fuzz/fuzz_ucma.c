@@ -22,6 +22,7 @@ enum {
 
 static struct host {
 	struct rnd_ucma *ucma;
+	struct rn_cm *cm;
 	struct rn_netdev nd;
 	struct rnd_ucma_channel *ch[CHANNELS];
 	uint32_t ready[CHANNELS]; /* events announced and not taken or gone */
@@ -68,6 +69,14 @@ static const struct rnd_ucma_ops ops = {
 	.ready = ready,
 };
 
+static struct rn_cm *new_cm(uint64_t seed)
+{
+	void *block = NULL;
+
+	require(posix_memalign(&block, 16, rn_cm_size(16)) == 0);
+	return rn_cm_init(block, &(struct rn_cm_cfg){ .conn_max = 16, .seed = seed });
+}
+
 static void begin(void)
 {
 	now = SECOND;
@@ -84,10 +93,11 @@ static void begin(void)
 				.gid = { { { [10] = 0xff, 0xff, 10, 0, 0, i } },
 					 { { 0xfd, [15] = i } } } },
 		};
+		h->cm = new_cm(i);
 		h->ucma = rnd_ucma_new(&(struct rnd_ucma_cfg){ .ops = &ops,
 							       .ctx = h,
 							       .seed = i,
-							       .conn_max = 16,
+							       .cm = h->cm,
 							       .port_first = 40000,
 							       .port_last = 40003,
 							       .port_free = 4 });
@@ -114,7 +124,7 @@ static void deliver(uint8_t lost)
 		struct rn_cm_rx rx = { .flow = &tx.flow, .src_qpn = 1 };
 		unsigned from = n % 2;
 
-		if (!rnd_ucma_transmit(host[from].ucma, &tx) || (lost >> n % 8 & 1))
+		if (!rn_cm_transmit(host[from].cm, &tx) || (lost >> n % 8 & 1))
 			continue;
 		rx.mad = tx.pkt + RN_GSI_MAD_AT;
 		if (tx.flow.dst.raw[15] < 2)
@@ -294,6 +304,7 @@ static void end(void)
 		require(left.channels == 0 && left.ids == 0 && left.ports == 0);
 		require(left.connections == 0);
 		rnd_ucma_free(host[i].ucma);
+		free(host[i].cm);
 	}
 }
 

@@ -16,7 +16,7 @@ static void a_connection_is_made_and_ended(void **state)
 	bye.id = p.child_id;
 	assert_int_equal(ORDER(net, p.server, DISCONNECT, bye), 0);
 	event(net, p.client, RND_EV_DISCONNECTED);
-	net->now = rnd_ucma_deadline(net->host[0].ucma);
+	net->now = rn_cm_deadline(net->host[0].cm);
 	assert_true(net->now != RN_NEVER);
 	net->now += RN_MSEC(10000);
 	rnd_ucma_expire(net->host[0].ucma, net->now);

@@ -242,7 +242,7 @@ static void a_full_backlog_makes_clients_wait(void **state)
 	event(net, p.server, RND_EV_CONNECT_REQUEST);
 	no_event(net, p.server);
 	/* It asks again. */
-	net->now = rnd_ucma_deadline(net->host[0].ucma);
+	net->now = rn_cm_deadline(net->host[0].cm);
 	rnd_ucma_expire(net->host[0].ucma, net->now);
 	deliver(net);
 	event(net, p.server, RND_EV_CONNECT_REQUEST);

@@ -83,6 +83,14 @@ static struct rn_gid gid4(uint8_t last)
 	return (struct rn_gid){ .raw = { [10] = 0xff, 0xff, 10, 0, 0, last } };
 }
 
+static struct rn_cm *new_cm(uint64_t seed)
+{
+	void *block = NULL;
+
+	assert_int_equal(posix_memalign(&block, 16, rn_cm_size(64)), 0);
+	return rn_cm_init(block, &(struct rn_cm_cfg){ .conn_max = 64, .seed = seed });
+}
+
 int ucma_kit_setup(void **state)
 {
 	struct net *net = calloc(1, sizeof(*net));
@@ -97,10 +105,11 @@ int ucma_kit_setup(void **state)
 					    .node_guid = 0x100 + i,
 					    .gid_count = 1,
 					    .gid = { gid4(i + 1) } };
+		h->cm = new_cm(i);
 		h->ucma = rnd_ucma_new(&(struct rnd_ucma_cfg){ .ops = &ops,
 							       .ctx = h,
 							       .seed = i,
-							       .conn_max = 64,
+							       .cm = h->cm,
 							       .port_first = 32768,
 							       .port_last = 60999,
 							       .port_free = 1024 });
@@ -122,6 +131,7 @@ int ucma_kit_teardown(void **state)
 		assert_int_equal(left.ids, 0);
 		assert_int_equal(left.ports, 0);
 		rnd_ucma_free(net->host[i].ucma);
+		free(net->host[i].cm);
 	}
 	free(net);
 	return 0;
@@ -146,7 +156,7 @@ void deliver(struct net *net)
 	while (any) {
 		any = false;
 		for (unsigned i = 0; i < 2; i++) {
-			while (rnd_ucma_transmit(net->host[i].ucma, &tx)) {
+			while (rn_cm_transmit(net->host[i].cm, &tx)) {
 				unsigned to = tx.flow.dst.raw[15] - 1u;
 				const struct rn_cm_rx rx = { .flow = &tx.flow,
 							     .src_qpn = 1,

@@ -31,6 +31,7 @@ enum {
 
 struct host {
 	struct rnd_ucma *ucma;
+	struct rn_cm *cm;
 	struct rn_netdev nd;
 	const struct rn_gid *route_src; /* where all routes lead from; NULL: gid[0] */
 	const struct rn_gid

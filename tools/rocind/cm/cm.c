@@ -262,7 +262,7 @@ static bool take_packets(struct rnd_cm *cm)
  */
 static void set_timer(struct rnd_cm *cm)
 {
-	rn_ns at = rnd_ucma_deadline(cm->ucma);
+	rn_ns at = rn_cm_deadline(cm->protocol);
 	rn_ns due = rn_fault_due(cm->fault, rnd_now());
 	struct itimerspec when = { 0 };
 
@@ -283,7 +283,7 @@ void rnd_cm_flush(struct rnd_cm *cm)
 	struct rn_cm_tx tx;
 
 	take_early(cm);
-	while (rnd_ucma_transmit(cm->ucma, &tx))
+	while (rn_cm_transmit(cm->protocol, &tx))
 		send_packet(cm, &tx.flow, tx.dest_qpn, tx.pkt);
 	if (cm->timer.fd >= 0)
 		set_timer(cm);
@@ -463,28 +463,54 @@ static void read_setting(const char *path, unsigned *a, unsigned *b)
 	fclose(f);
 }
 
-static struct rnd_ucma *new_ucma(struct rnd_cm *cm)
+static uint64_t new_seed(void)
+{
+	uint64_t seed = (uint64_t)rnd_now();
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
+		rn_log(RN_LOG_DEBUG, "getrandom: %m");
+	return seed;
+}
+
+/* The table is large, but its pages take no memory until a connection needs them. */
+static struct rn_cm *new_protocol(uint64_t seed)
+{
+	void *block;
+
+	if (posix_memalign(&block, 16, rn_cm_size(CONN_MAX)))
+		return NULL;
+	return rn_cm_init(block,
+			  &(struct rn_cm_cfg){ .conn_max = CONN_MAX,
+					       .seed = seed,
+					       .timeout_scale = rn_timeout_scale() });
+}
+
+static struct rnd_ucma *new_ucma(struct rnd_cm *cm, uint64_t seed)
 {
 	unsigned first = 32768, last = 60999, v6only = 0;
 	unsigned free = PORT_PRIVILEGED_END;
-	uint64_t seed = (uint64_t)rnd_now();
 
 	read_setting("/proc/sys/net/ipv4/ip_local_port_range", &first, &last);
 	read_setting("/proc/sys/net/ipv4/ip_unprivileged_port_start", &free, NULL);
 	read_setting("/proc/sys/net/ipv6/bindv6only", &v6only, NULL);
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
-		rn_log(RN_LOG_DEBUG, "getrandom: %m");
 	return rnd_ucma_new(&(struct rnd_ucma_cfg){
 		.ops = &ops,
 		.ctx = cm,
+		.cm = cm->protocol,
 		.seed = seed,
-		.conn_max = CONN_MAX,
 		.port_first = (uint16_t)first,
 		.port_last = (uint16_t)last,
 		.port_free = geteuid() ? (uint16_t)free : 0,
-		.timeout_scale = rn_timeout_scale(),
 		.v6only = v6only != 0,
 	});
+}
+
+static void free_ucma(struct rnd_cm *cm)
+{
+	rnd_ucma_free(cm->ucma);
+	free(cm->protocol);
+	cm->ucma = NULL;
+	cm->protocol = NULL;
 }
 
 /* Makes the table of connections, which is large, and the timer, unless they exist.
@@ -492,13 +518,18 @@ static struct rnd_ucma *new_ucma(struct rnd_cm *cm)
  */
 static int start(struct rnd_cm *cm)
 {
+	uint64_t seed;
 	int rc;
 
 	if (cm->ucma)
 		return 0;
-	cm->ucma = new_ucma(cm);
-	if (!cm->ucma)
+	seed = new_seed();
+	cm->protocol = new_protocol(seed);
+	cm->ucma = cm->protocol ? new_ucma(cm, seed) : NULL;
+	if (!cm->ucma) {
+		free_ucma(cm);
 		return -ENOMEM;
+	}
 	cm->timer = (struct rnd_source){
 		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
 		.ctx = cm,
@@ -507,8 +538,7 @@ static int start(struct rnd_cm *cm)
 	rc = cm->timer.fd < 0 ? -errno : rnd_server_watch(cm->server, &cm->timer);
 	if (rc) {
 		rnd_source_close(&cm->timer);
-		rnd_ucma_free(cm->ucma);
-		cm->ucma = NULL;
+		free_ucma(cm);
 		return rc;
 	}
 	rc = rn_cm_board_open(&cm->board, (uint32_t)getpid(), rnd_now());
@@ -566,7 +596,7 @@ void rnd_cm_free(struct rnd_cm *cm)
 		rnd_cm_channel_close(cm->channels);
 	rnd_source_close(&cm->timer);
 	rnd_router_close(&cm->router);
-	rnd_ucma_free(cm->ucma);
+	free_ucma(cm);
 	rn_fault_free(cm->fault);
 	rn_capture_free(cm->capture);
 	free(cm);

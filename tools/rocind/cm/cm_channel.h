@@ -49,8 +49,11 @@ struct rnd_cm_early {
 
 struct rnd_cm {
 	struct rnd_server *server;
-	/* NULL until the first channel opens or the first packet comes */
+	/* what ids do, and the protocol between hosts; NULL until the first channel opens
+	 * or the first packet comes
+	 */
 	struct rnd_ucma *ucma;
+	struct rn_cm *protocol;
 	/* packets of QP1 to and from the sockets of the groups */
 	struct rn_net sockets;
 	struct rn_capture *capture; /* captures around `sockets'; NULL: there are none */

@@ -55,7 +55,7 @@ static void fill_ud(struct rnd_event *out, const struct rn_cm_event *ev, uint32_
 static void be_patient(struct rnd_ucma *ucma, const struct rn_cm_event *ev)
 {
 	if (ev->type != RN_CM_EV_SIDR_REQ)
-		rn_cm_mra(ucma->cm, ev->conn, RN_CM_MRA_TIMEOUT, true);
+		rn_cm_mra(ucma->cfg.cm, ev->conn, RN_CM_MRA_TIMEOUT, true);
 }
 
 /* ---- Events of requests ---- */
@@ -103,7 +103,7 @@ static struct rnd_id *new_passive(struct rnd_id *listener, const struct rn_cm_ev
  */
 static void turn_away(struct rnd_ucma *ucma, rn_ns now, struct rn_cm_conn *conn)
 {
-	rn_cm_close(ucma->cm, now, conn);
+	rn_cm_close(ucma->cfg.cm, now, conn);
 }
 
 static void on_request(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_event *ev)
@@ -210,7 +210,7 @@ void rnd_take_cm_events(struct rnd_ucma *ucma, rn_ns now)
 {
 	struct rn_cm_event ev;
 
-	while (rn_cm_next_event(ucma->cm, &ev)) {
+	while (rn_cm_next_event(ucma->cfg.cm, &ev)) {
 		struct rnd_id *id = rn_cm_conn_info(ev.conn)->user;
 
 		if (ev.type == RN_CM_EV_REQ || ev.type == RN_CM_EV_SIDR_REQ) {
@@ -271,7 +271,7 @@ int rnd_cmd_listen(struct rnd_call *c)
 	if (rc)
 		return rc;
 	fill_listener(id, cmd.backlog);
-	rc = rn_cm_listen(c->ch->ucma->cm, &id->listener);
+	rc = rn_cm_listen(c->ch->ucma->cfg.cm, &id->listener);
 	if (rc == 0)
 		id->state = RND_ID_LISTEN;
 	return rc;
@@ -332,7 +332,7 @@ static int connect_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_connec
 {
 	struct rn_cm_offer offer = offer_of(id, &cmd->conn_param, &cmd->ece);
 	uint64_t service = rn_cm_service_id(id->port.ps, id->port.dst.port);
-	struct rn_cm *cm = id->ch->ucma->cm;
+	struct rn_cm *cm = id->ch->ucma->cfg.cm;
 	uint8_t data[REQUEST_DATA_MAX];
 	struct rn_cm_route route;
 	int rc;
@@ -374,7 +374,7 @@ int rnd_cmd_connect(struct rnd_call *c)
 static int accept_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_accept *cmd)
 {
 	struct rn_cm_offer offer = offer_of(id, &cmd->conn_param, &cmd->ece);
-	struct rn_cm *cm = id->ch->ucma->cm;
+	struct rn_cm *cm = id->ch->ucma->cfg.cm;
 	int rc;
 
 	if (id->qp_type != IBV_QPT_UD) {
@@ -408,12 +408,12 @@ int rnd_cmd_accept(struct rnd_call *c)
 	 * that it is ready.
 	 */
 	rc = cmd.conn_param.valid ? accept_id(id, c->now, &cmd)
-				  : rn_cm_ready(c->ch->ucma->cm, id->conn, NULL, 0);
+				  : rn_cm_ready(c->ch->ucma->cfg.cm, id->conn, NULL, 0);
 	/* Reject the connection on an error, so that the peer does not wait for a reply
 	 * until its timeout.
 	 */
 	if (rc)
-		rn_cm_reject(c->ch->ucma->cm, c->now, id->conn, &no);
+		rn_cm_reject(c->ch->ucma->cfg.cm, c->now, id->conn, &no);
 	return rc;
 }
 
@@ -429,9 +429,9 @@ static int reject_id(struct rnd_call *c, struct rnd_id *id,
 					     .data_len = cmd->private_data_len };
 
 	if (id->qp_type == IBV_QPT_UD)
-		return rn_cm_sidr_reply(c->ch->ucma->cm, id->conn, RN_CM_SIDR_REJECTED,
-					&nothing);
-	return rn_cm_reject(c->ch->ucma->cm, c->now, id->conn, &no);
+		return rn_cm_sidr_reply(c->ch->ucma->cfg.cm, id->conn,
+					RN_CM_SIDR_REJECTED, &nothing);
+	return rn_cm_reject(c->ch->ucma->cfg.cm, c->now, id->conn, &no);
 }
 
 int rnd_cmd_reject(struct rnd_call *c)
@@ -478,7 +478,7 @@ int rnd_cmd_disconnect(struct rnd_call *c)
 	 * the program's QP goes to ERR in any case.
 	 */
 	if (id->qp_type != IBV_QPT_UD)
-		rn_cm_disconnect(c->ch->ucma->cm, c->now, id->conn, NULL, 0);
+		rn_cm_disconnect(c->ch->ucma->cfg.cm, c->now, id->conn, NULL, 0);
 	return 0;
 }
 
@@ -494,5 +494,5 @@ int rnd_cmd_notify(struct rnd_call *c)
 		return rc;
 	if (!id->conn || cmd.event != NOTIFY_COMM_EST)
 		return -EINVAL;
-	return rn_cm_established(c->ch->ucma->cm, id->conn);
+	return rn_cm_established(c->ch->ucma->cfg.cm, id->conn);
 }

@@ -120,7 +120,6 @@ struct rnd_table {
 
 struct rnd_ucma {
 	struct rnd_ucma_cfg cfg;
-	struct rn_cm *cm;
 	struct rn_list channels;
 	struct rnd_ports ports;
 	struct rnd_ucma_dev *devs;

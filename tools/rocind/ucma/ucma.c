@@ -253,9 +253,9 @@ static void free_id(struct rnd_id *id, rn_ns now)
 		free_group(RN_CONTAINER_OF(l, struct rnd_mcast, link));
 	}
 	if (id->state == RND_ID_LISTEN)
-		rn_cm_unlisten(ucma->cm, &id->listener);
+		rn_cm_unlisten(ucma->cfg.cm, &id->listener);
 	if (id->conn)
-		rn_cm_close(ucma->cm, now, id->conn);
+		rn_cm_close(ucma->cfg.cm, now, id->conn);
 	rnd_port_release(&ucma->ports, &id->port);
 	rn_list_remove(&id->link);
 	table_remove(&ucma->ids, id->number);
@@ -328,20 +328,9 @@ static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 struct rnd_ucma *rnd_ucma_new(const struct rnd_ucma_cfg *cfg)
 {
 	struct rnd_ucma *ucma = calloc(1, sizeof(*ucma));
-	void *block = NULL;
 
-	/* The table is large, but its pages take no memory until a connection needs them.
-	 */
-	if (ucma && posix_memalign(&block, 16, rn_cm_size(cfg->conn_max)) == 0)
-		ucma->cm = rn_cm_init(block, &(struct rn_cm_cfg){
-						     .conn_max = cfg->conn_max,
-						     .seed = cfg->seed,
-						     .timeout_scale = cfg->timeout_scale,
-					     });
-	if (!ucma || !ucma->cm) {
-		free(ucma);
+	if (!ucma)
 		return NULL;
-	}
 	ucma->cfg = *cfg;
 	ucma->random.state = ~cfg->seed;
 	rn_list_init(&ucma->channels);
@@ -362,29 +351,18 @@ void rnd_ucma_free(struct rnd_ucma *ucma)
 	}
 	free((void *)ucma->ids.at);
 	free((void *)ucma->mcasts.at);
-	free(ucma->cm); /* frees the block, which begins with `cm' */
 	free(ucma);
-}
-
-bool rnd_ucma_transmit(struct rnd_ucma *ucma, struct rn_cm_tx *tx)
-{
-	return rn_cm_transmit(ucma->cm, tx);
-}
-
-rn_ns rnd_ucma_deadline(const struct rnd_ucma *ucma)
-{
-	return rn_cm_deadline(ucma->cm);
 }
 
 void rnd_ucma_expire(struct rnd_ucma *ucma, rn_ns now)
 {
-	rn_cm_expire(ucma->cm, now);
+	rn_cm_expire(ucma->cfg.cm, now);
 	rnd_take_cm_events(ucma, now);
 }
 
 bool rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx)
 {
-	bool is_done = rn_cm_receive(ucma->cm, now, rx);
+	bool is_done = rn_cm_receive(ucma->cfg.cm, now, rx);
 
 	rnd_take_cm_events(ucma, now);
 	return is_done;
@@ -394,7 +372,7 @@ void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out)
 {
 	*out = (struct rnd_ucma_counts){ .ids = ucma->ids.count,
 					 .ports = ucma->ports.count,
-					 .connections = rn_cm_conn_count(ucma->cm) };
+					 .connections = rn_cm_conn_count(ucma->cfg.cm) };
 	for (const struct rn_list *l = ucma->channels.next; l != &ucma->channels;
 	     l = l->next)
 		out->channels++;

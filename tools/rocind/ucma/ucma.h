@@ -9,8 +9,9 @@
  * one network namespace.
  *
  * Inputs   rnd_ucma_command(), rnd_ucma_packet(), rnd_ucma_expire()
- * Outputs  rnd_ucma_transmit(), rnd_ucma_deadline(), and the functions of struct
- *          rnd_ucma_ops, which are called meanwhile and must not call back
+ * Outputs  the packets and the deadline of the connection manager (rocin/cm.h), and the
+ *          functions of struct rnd_ucma_ops, which are called meanwhile and must not
+ *          call back
  *
  * Errors and their order are those of Linux 6.1 (drivers/infiniband/core/ucma.c, cma.c).
  *
@@ -66,15 +67,16 @@ struct rnd_ucma_ops {
 struct rnd_ucma_cfg {
 	const struct rnd_ucma_ops *ops;
 	void *ctx;
-	uint64_t seed; /* for communication ids, PSNs and ephemeral ports */
-	/* maximum number of connections, including those in TIMEWAIT */
-	uint32_t conn_max;
+	/* the connection manager, which outlives the ucma; nobody else gives it commands
+	 * or packets or takes its events
+	 */
+	struct rn_cm *cm;
+	uint64_t seed;	     /* for PSNs and ephemeral ports */
 	uint16_t port_first; /* ephemeral ports, as in net.ipv4.ip_local_port_range */
 	uint16_t port_last;
 	/* lowest port that anyone may bind; 0: the user is root and may bind all */
 	uint16_t port_free;
-	bool v6only;		/* default of AFONLY, as in net.ipv6.bindv6only */
-	uint32_t timeout_scale; /* as in struct rn_cm_cfg */
+	bool v6only; /* default of AFONLY, as in net.ipv6.bindv6only */
 };
 
 /* Returns a new ucma, or NULL if out of memory. */
@@ -137,10 +139,7 @@ void rnd_ucma_answered(struct rnd_ucma *ucma);
  */
 bool rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx);
 
-/* Returns the next packet to send in @tx, or false if there is none. */
-bool rnd_ucma_transmit(struct rnd_ucma *ucma, struct rn_cm_tx *tx);
-
-rn_ns rnd_ucma_deadline(const struct rnd_ucma *ucma);
+/* Performs what is due at @now, as rn_cm_expire() does. */
 void rnd_ucma_expire(struct rnd_ucma *ucma, rn_ns now);
 
 /* Reports that an interface has another link address: ids bound to its device, listening
