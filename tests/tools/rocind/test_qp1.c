@@ -439,6 +439,8 @@ static void rules_that_are_taken_back_hold_nothing_any_more(void **state)
 	assert_int_equal(sent_count, 0);
 	rnd_cm_set_faults(server.cm, NULL);
 	assert_int_equal(sent_count, 1);
+	assert_null(server.cm->fault);
+	assert_ptr_equal(server.cm->net, &server.cm->sockets);
 	assert_true(take(&p));
 	assert_int_equal(sent_count, 2);
 }
@@ -509,6 +511,30 @@ static void packets_go_on_when_a_capture_of_them_has_ended(void **state)
 	close(ring);
 }
 
+/* Captures are on the side of the sockets, whichever came first. */
+static void a_capture_that_begins_after_a_rule_sees_what_the_rule_holds(void **state)
+{
+	const struct rn_capture_filter all = { 0 };
+	const struct packet p = question(0);
+	int ring = make_ring();
+	uint32_t size = 0;
+
+	(void)state;
+	add_group(&ours, 0);
+	rnd_cm_set_faults(server.cm, "delay=20ms rx");
+	assert_int_equal(rnd_cm_capture(server.cm, 7, ring, RN_CAPTURE_SIZE_MIN, &all),
+			 0);
+	assert_true(take(&p));
+	assert_int_equal(sent_count, 0);
+	assert_int_equal(pread(ring, &size, sizeof(size), RN_CAPTURE_CONTROL),
+			 sizeof(size));
+	assert_int_not_equal(size, 0);
+	rnd_cm_end_capture(server.cm, 7);
+	rnd_cm_set_faults(server.cm, NULL);
+	assert_int_equal(sent_count, 1);
+	close(ring);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, server_teardown)
@@ -526,6 +552,7 @@ int main(void)
 		TEST(a_packet_from_a_link_local_address_leaves_by_its_interface),
 		TEST(a_packet_from_an_address_that_has_gone_is_lost),
 		TEST(packets_go_on_when_a_capture_of_them_has_ended),
+		TEST(a_capture_that_begins_after_a_rule_sees_what_the_rule_holds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

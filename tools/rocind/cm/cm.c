@@ -3,8 +3,8 @@
  * runs a timer, and implements the callbacks of ucma.h.
  *
  * Packets between the sockets of the groups and the connection manager pass through fault
- * injection (`rocin fault`) and, as long as there are captures, through these. Captures
- * are on the side of the sockets.
+ * injection (`rocin fault`) as long as there are rules, and through captures as long as
+ * there are any. Captures are on the side of the sockets.
  */
 #include "cm.h"
 
@@ -192,7 +192,6 @@ static void take_early(struct rnd_cm *cm)
 static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_qpn,
 			uint8_t *pkt)
 {
-	struct rn_net *out = rn_fault_net(cm->fault);
 	const struct rn_super one = {
 		.flow = flow,
 		.data = pkt,
@@ -203,7 +202,7 @@ static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_q
 
 	flow->sport = RN_ROCE_PORT;
 	rn_gsi_seal(&cm->gsi, flow, dest_qpn, pkt);
-	out->ops->transmit(out->ctx, &one);
+	cm->net->ops->transmit(cm->net->ctx, &one);
 }
 
 /* Processes a packet to QP1. Returns false if it is dropped. */
@@ -245,7 +244,7 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
  */
 static bool take_packets(struct rnd_cm *cm)
 {
-	struct rn_net *in = rn_fault_net(cm->fault);
+	const struct rn_net *in = cm->net;
 	struct rn_rx rx[RN_RX_BATCH];
 	bool good = true;
 	int n;
@@ -263,7 +262,7 @@ static bool take_packets(struct rnd_cm *cm)
 static void set_timer(struct rnd_cm *cm)
 {
 	rn_ns at = rn_cm_deadline(cm->protocol);
-	rn_ns due = rn_fault_due(cm->fault, rnd_now());
+	rn_ns due = cm->fault ? rn_fault_due(cm->fault, rnd_now()) : RN_NEVER;
 	struct itimerspec when = { 0 };
 
 	at = due < at ? due : at;
@@ -310,13 +309,25 @@ static void on_timer(void *ctx)
 
 /* ---- Captures ---- */
 
+/* Puts captures and fault injection, as far as there are any, around the sockets. */
+static void join_layers(struct rnd_cm *cm)
+{
+	cm->net = cm->capture ? rn_capture_net(cm->capture) : &cm->sockets;
+	if (!cm->fault)
+		return;
+	rn_fault_set_inner(cm->fault, cm->net);
+	cm->net = rn_fault_net(cm->fault);
+}
+
 static void drop_idle_capture(struct rnd_cm *cm)
 {
-	if (!cm->capture || !rn_capture_is_idle(cm->capture))
+	struct rn_capture *idle = cm->capture;
+
+	if (!idle || !rn_capture_is_idle(idle))
 		return;
-	rn_fault_set_inner(cm->fault, &cm->sockets);
-	rn_capture_free(cm->capture);
 	cm->capture = NULL;
+	join_layers(cm);
+	rn_capture_free(idle);
 }
 
 int rnd_cm_capture(struct rnd_cm *cm, uint64_t id, int ring, uint32_t size,
@@ -328,7 +339,7 @@ int rnd_cm_capture(struct rnd_cm *cm, uint64_t id, int ring, uint32_t size,
 		cm->capture = rn_capture_new(&cm->sockets, &capture_host, cm);
 		if (!cm->capture)
 			return -ENOMEM;
-		rn_fault_set_inner(cm->fault, rn_capture_net(cm->capture));
+		join_layers(cm);
 	}
 	rc = rn_capture_add(cm->capture, id, ring, size, filter);
 	drop_idle_capture(cm);
@@ -360,18 +371,42 @@ static void set_rules(struct rnd_cm *cm, const char *text)
 	rn_fault_set_rules(cm->fault, &rules);
 }
 
+static void drop_idle_fault(struct rnd_cm *cm)
+{
+	struct rn_fault *idle = cm->fault;
+
+	if (!rn_fault_is_idle(idle))
+		return;
+	cm->fault = NULL;
+	join_layers(cm);
+	rn_fault_free(idle);
+}
+
 void rnd_cm_set_faults(struct rnd_cm *cm, const char *text)
 {
+	if (!cm->fault && text) {
+		cm->fault = rn_fault_new(cm->net, false, cm->stats, &fault_host, cm);
+		if (!cm->fault)
+			rn_log(RN_LOG_WARN, "the connection manager keeps no rules: %s",
+			       strerror(errno));
+		join_layers(cm);
+	}
+	if (!cm->fault)
+		return;
 	set_rules(cm, text);
 	/* Sends the packets that the earlier rules held back. */
 	if (cm->ucma)
 		on_timer_due(cm);
+	drop_idle_fault(cm);
 }
 
 void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits)
 {
-	const struct rn_fault_rules *rules = rn_fault_rules(cm->fault);
+	const struct rn_fault_rules *rules;
 
+	if (!cm->fault)
+		return;
+	rules = rn_fault_rules(cm->fault);
 	for (unsigned i = 0; i < rules->count; i++) {
 		seen[rules->rule[i].number] += rules->rule[i].seen;
 		hits[rules->rule[i].number] += rules->rule[i].hits;
@@ -571,11 +606,7 @@ struct rnd_cm *rnd_cm_new(struct rnd_server *server)
 		return NULL;
 	cm->server = server;
 	cm->sockets = (struct rn_net){ .ops = &socket_ops, .ctx = cm };
-	cm->fault = rn_fault_new(&cm->sockets, false, cm->stats, &fault_host, cm);
-	if (!cm->fault) {
-		free(cm);
-		return NULL;
-	}
+	cm->net = &cm->sockets;
 	cm->timer.fd = -1;
 	cm->timer_at = RN_NEVER;
 	cm->router.sock = -1;

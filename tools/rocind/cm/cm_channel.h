@@ -57,8 +57,10 @@ struct rnd_cm {
 	/* packets of QP1 to and from the sockets of the groups */
 	struct rn_net sockets;
 	struct rn_capture *capture; /* captures around `sockets'; NULL: there are none */
-	struct rn_fault *fault;	    /* fault injection, around captures and `sockets' */
-	struct rn_rx arrived;	    /* the packet to be processed; @data is NULL: none */
+	struct rn_fault
+		*fault;	      /* fault injection around these; NULL: there are no rules */
+	struct rn_net *net;   /* the outermost of these three */
+	struct rn_rx arrived; /* the packet to be processed; @data is NULL: none */
 	uint64_t stats[RN_STAT_COUNT];
 	struct rnd_cm_early early[RND_CM_EARLY_MAX]; /* the oldest first */
 	unsigned early_count;
