@@ -13,7 +13,6 @@
 #include "engine_internal.h"
 #include "rocin/queue_pair.h"
 #include "rocin/transport.h"
-#include "rocin/wire.h"
 #include "sim/kernel/sysfs_tree.h"
 #include "transport/io/capture/capture_log.h"
 #include "transport/io/capture/net_capture.h"
@@ -230,21 +229,9 @@ static void on_diagnostic(void *ctx, const struct rn_diagnostic *diagnostic,
 
 static void tell_capture(void *ctx, const struct rn_fault_news *news)
 {
-	const struct rn_rx rx = { .data = news->packet, .len = news->len };
-	struct rn_diagnostic what = news->what;
-	struct rnp_engine *e = ctx;
+	const struct rnp_engine *e = ctx;
 
-	if (!e->wire.capture)
-		return;
-	if (news->is_unsent) {
-		rn_capture_unsent(e->wire.capture, &what, news->flow, news->packet,
-				  news->len);
-		return;
-	}
-	if (news->len < RN_BTH_LEN)
-		return;
-	rn_capture_name_packet(&what, news->packet);
-	rn_capture_diagnostic(e->wire.capture, &what, &rx);
+	rn_capture_fault(e->wire.capture, news);
 }
 
 static int add_middleware(struct rnp_engine *e)

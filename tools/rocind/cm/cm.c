@@ -21,6 +21,7 @@
 #include "rocin/gsi.h"
 #include "rocin/netdev.h"
 #include "rocin/wire.h"
+#include "transport/io/host/clock.h"
 #include "tools/rocind/net/route.h"
 #include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
@@ -109,21 +110,9 @@ static void show_counts(void *ctx, const struct rn_fault_rules *rules)
 
 static void tell_capture(void *ctx, const struct rn_fault_news *news)
 {
-	const struct rn_rx rx = { .data = news->packet, .len = news->len };
 	const struct rnd_cm *cm = ctx;
-	struct rn_diagnostic what = news->what;
 
-	if (!cm->capture)
-		return;
-	if (news->is_unsent) {
-		rn_capture_unsent(cm->capture, &what, news->flow, news->packet,
-				  news->len);
-		return;
-	}
-	if (news->len < RN_BTH_LEN)
-		return;
-	rn_capture_name_packet(&what, news->packet);
-	rn_capture_diagnostic(cm->capture, &what, &rx);
+	rn_capture_fault(cm->capture, news);
 }
 
 static const struct rn_fault_host fault_host = {

@@ -20,6 +20,7 @@
 #include "capture_ring.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
+#include "transport/io/fault/net_fault.h"
 #include "transport/io/host/clock.h"
 
 /* The ring of one capture; the entry is free if ring.shared is NULL. */
@@ -427,13 +428,6 @@ static bool is_response_packet(const uint8_t *packet)
 	return op >= RN_RC_READ_RESPONSE_FIRST && op <= RN_RC_ATOMIC_ACK;
 }
 
-void rn_capture_name_packet(struct rn_diagnostic *diagnostic, const uint8_t *packet)
-{
-	diagnostic->dest_qpn = rn_get_be24(packet + 5);
-	diagnostic->psn = rn_get_be24(packet + 9);
-	diagnostic->is_response = is_response_packet(packet);
-}
-
 static bool is_about(const struct rn_diagnostic *r, const uint8_t *pkt, uint32_t len)
 {
 	return len >= RN_BTH_LEN && r->dest_qpn == rn_get_be24(pkt + 5) &&
@@ -525,21 +519,22 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	return 0;
 }
 
-void rn_capture_unsent(struct rn_capture *c, const struct rn_diagnostic *what,
-		       const struct rn_flow *flow, const uint8_t *packet, uint32_t len)
+/* Record a packet that is never on the wire, with the reason. */
+static void record_unsent(struct rn_capture *c, const struct rn_fault_news *news)
 {
-	unsigned sent = what->is_sent ? RN_CAPTURE_SENT : 0;
+	unsigned sent = news->what.is_sent ? RN_CAPTURE_SENT : 0;
 	struct rn_capture_record rec = { .flags = (uint16_t)(sent | RN_CAPTURE_UNSENT),
 					 .time = (uint64_t)rn_clock(CLOCK_REALTIME),
-					 .len = len,
-					 .flow = *flow };
-	const struct ends ends = find_ends(c, what->is_sent, flow, packet, len);
+					 .len = news->len,
+					 .flow = *news->flow };
+	const struct ends ends =
+		find_ends(c, sent != 0, news->flow, news->packet, news->len);
 	struct numbers number;
 
-	sinks_put(&c->sinks, &rec, &ends, packet, &number);
-	sinks_diagnostic(&c->sinks, &number, what);
-	if (c->waiting && what->is_sent)
-		tell_waiting(c, packet, len, &number);
+	sinks_put(&c->sinks, &rec, &ends, news->packet, &number);
+	sinks_diagnostic(&c->sinks, &number, &news->what);
+	if (c->waiting && sent)
+		tell_waiting(c, news->packet, news->len, &number);
 	publish_records(c);
 }
 
@@ -644,6 +639,25 @@ void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *dia
 		sinks_diagnostic(&c->sinks, &c->number[i], diagnostic);
 		c->is_judged = false;
 	}
+}
+
+void rn_capture_fault(struct rn_capture *c, const struct rn_fault_news *news)
+{
+	const struct rn_rx rx = { .data = news->packet, .len = news->len };
+	struct rn_diagnostic what = news->what;
+
+	if (!c)
+		return;
+	if (news->is_unsent) {
+		record_unsent(c, news);
+		return;
+	}
+	if (news->len < RN_BTH_LEN)
+		return;
+	what.dest_qpn = rn_get_be24(news->packet + 5);
+	what.psn = rn_get_be24(news->packet + 9);
+	what.is_response = is_response_packet(news->packet);
+	rn_capture_diagnostic(c, &what, &rx);
 }
 
 /* ------------------------------------------------- the interface of the layer */

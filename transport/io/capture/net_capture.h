@@ -38,6 +38,7 @@ struct rn_capture_host {
 
 struct rn_capture;
 struct rn_capture_log;
+struct rn_fault_news;
 
 /* Create the layer in front of the back end @inner, which must outlive it. Return: the
  * layer; or NULL with errno ENOMEM.
@@ -82,22 +83,15 @@ bool rn_capture_is_idle(const struct rn_capture *c);
 void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *diagnostic,
 			   const struct rn_rx *rx);
 
-/* Fills in which packet @diagnostic is about (dest_qpn, psn, is_response) from the BTH at
- * @packet.
- */
-void rn_capture_name_packet(struct rn_diagnostic *diagnostic, const uint8_t *packet);
-
 /* Make all records visible to captures: no more diagnostics will come about the packets
  * received last. The next receive() does this, too.
  */
 void rn_capture_flush(struct rn_capture *c);
 
-/**
- * rn_capture_unsent() - Capture a packet that is never on the wire
- * @what:	A diagnostic of kind RN_DIAGNOSTIC_FAULT. If is_sent, a rule dropped the
- *		outgoing packet; otherwise a rule injected it, and the device received it
+/* Show what a fault rule has done to a packet: as a diagnostic, or by recording a packet
+ * that is never on the wire (is_unsent). A layer of faults outside this one tells so
+ * (rn_fault_host.tell). @c: NULL: nothing is captured.
  */
-void rn_capture_unsent(struct rn_capture *c, const struct rn_diagnostic *what,
-		       const struct rn_flow *flow, const uint8_t *packet, uint32_t len);
+void rn_capture_fault(struct rn_capture *c, const struct rn_fault_news *news);
 
 #endif /* RN_NET_CAPTURE_H */

@@ -22,6 +22,7 @@
 #include "capture_kit.h"
 #include "rocin/icrc.h"
 #include "rocin/stats.h"
+#include "transport/io/fault/net_fault.h"
 
 enum {
 	PACKET = 101, /* odd: there is padding */
@@ -265,19 +266,23 @@ static void packets_have_direction_queue_pair_and_comment(void **state)
 /* As rules about faults do, which look at a batch before the device does. */
 static void what_is_shown_meanwhile_does_not_end_the_diagnostics(void **state)
 {
-	const struct rn_diagnostic injected = { .kind = RN_DIAGNOSTIC_FAULT,
-						.code = RN_DIAGNOSTIC_INJECTED,
-						.key = 2 };
+	uint8_t copy[PACKET];
+	const struct rn_fault_news injected = { .what = { .kind = RN_DIAGNOSTIC_FAULT,
+							  .code = RN_DIAGNOSTIC_INJECTED,
+							  .key = 2 },
+						.flow = &flow,
+						.packet = copy,
+						.len = sizeof(copy),
+						.is_unsent = true };
 	const struct rn_diagnostic beyond = { .kind = RN_DIAGNOSTIC_COUNTED,
 					      .code = RN_STAT_OUT_OF_SEQUENCE };
 	struct rig *rig = *state;
 	struct rn_rx rx[RN_RX_BATCH];
-	uint8_t copy[PACKET];
 
 	send_packets(rig->far, LOCAL, 20, 2);
 	assert_int_equal(rig->net->ops->receive(rig->net->ctx, rx), 2);
 	memcpy(copy, rx[0].data, sizeof(copy));
-	rn_capture_unsent(rig->c, &injected, &flow, copy, sizeof(copy));
+	rn_capture_fault(rig->c, &injected);
 	send_packets(rig->net, REMOTE, 10, 1);
 	rn_capture_diagnostic(rig->c, &beyond, &rx[1]);
 	while (rig->net->ops->receive(rig->net->ctx, rx) > 0)

@@ -16,6 +16,7 @@
 
 #include "capture_kit.h"
 #include "transport/io/capture/capture_ring.h"
+#include "transport/io/fault/net_fault.h"
 
 enum {
 	SIZE = RN_CAPTURE_SIZE_MIN,
@@ -239,15 +240,19 @@ static void a_filter_knows_both_ends(void **state)
 
 static void a_packet_that_never_left_is_shown(void **state)
 {
-	const struct rn_diagnostic dropped = { .kind = RN_DIAGNOSTIC_FAULT,
-					       .is_sent = true,
-					       .code = RN_DIAGNOSTIC_DROPPED };
-	struct rig *rig = *state;
 	uint8_t data[PACKET];
+	const struct rn_fault_news dropped = { .what = { .kind = RN_DIAGNOSTIC_FAULT,
+							 .is_sent = true,
+							 .code = RN_DIAGNOSTIC_DROPPED },
+					       .flow = &flow,
+					       .packet = data,
+					       .len = sizeof(data),
+					       .is_unsent = true };
+	struct rig *rig = *state;
 
 	begin(rig, 0, 0);
 	make_packet(data, PACKET, 0x0a, REMOTE, 7);
-	rn_capture_unsent(rig->c, &dropped, &flow, data, sizeof(data));
+	rn_capture_fault(rig->c, &dropped);
 	expect(rig, RN_CAPTURE_SENT | RN_CAPTURE_UNSENT, 7, LOCAL);
 	expect_diagnostic(rig, 1, RN_DIAGNOSTIC_DROPPED);
 }
