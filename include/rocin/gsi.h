@@ -34,17 +34,12 @@ enum rn_gsi_verdict {
 	RN_GSI_DROP_ICRC,
 	/* Dropped: wrong base version, a class that is not for QP1, or not a request. */
 	RN_GSI_DROP_MAD,
-	RN_GSI_VERDICT_COUNT
 };
-
-/* Returns the name of a verdict's counter, such as "drop_icrc". */
-const char *rn_gsi_verdict_name(enum rn_gsi_verdict verdict);
 
 struct rn_gsi {
 	struct rn_psn psn; /* PSN of the next packet */
 	/* Response time code of the CM, reported in its ClassPortInfo. */
 	uint8_t resp_timeout;
-	uint64_t count[RN_GSI_VERDICT_COUNT];
 };
 
 struct rn_gsi_mad {
@@ -63,7 +58,7 @@ struct rn_gsi_mad {
  * @len:	Bytes from BTH to the last byte of the ICRC, any value
  * @out:	Out: valid with RN_GSI_CM and RN_GSI_REPLY
  */
-enum rn_gsi_verdict rn_gsi_receive(struct rn_gsi *gsi, const struct rn_flow *flow,
+enum rn_gsi_verdict rn_gsi_receive(const struct rn_gsi *gsi, const struct rn_flow *flow,
 				   const uint8_t *pkt, size_t len,
 				   struct rn_gsi_mad *out);
 
@@ -73,7 +68,7 @@ enum rn_gsi_verdict rn_gsi_receive(struct rn_gsi *gsi, const struct rn_flow *flo
  *		port is 0, one is chosen and set
  * @pkt:	RN_GSI_PACKET_LEN bytes with the MAD at RN_GSI_MAD_AT. The headers before
  *		the MAD and the ICRC behind it are written (IPv4 identification 0); the
- *MAD does not change, so a packet may be sealed again each time it is sent.
+ *		MAD does not change, so a packet may be sealed again each time it is sent.
  */
 void rn_gsi_seal(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,
 		 uint8_t *pkt);

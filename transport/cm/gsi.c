@@ -21,21 +21,6 @@ enum {
 	CPI_RESP_TIME = 7, /* low 5 bits */
 };
 
-static const char *const verdict_names[] = {
-	[RN_GSI_CM] = "cm",
-	[RN_GSI_REPLY] = "reply",
-	[RN_GSI_DROP_PACKET] = "drop_packet",
-	[RN_GSI_DROP_ICRC] = "drop_icrc",
-	[RN_GSI_DROP_MAD] = "drop_mad",
-};
-static_assert(RN_ARRAY_SIZE(verdict_names) == RN_GSI_VERDICT_COUNT, "a word for each");
-
-const char *rn_gsi_verdict_name(enum rn_gsi_verdict verdict)
-{
-	assert(verdict < RN_GSI_VERDICT_COUNT);
-	return verdict_names[verdict];
-}
-
 /* Is this a packet to QP1 with a MAD? Packets with another length are dropped silently
  * (IBTA Vol 1, 13.5.3.1).
  */
@@ -91,8 +76,8 @@ static bool answer(const struct rn_gsi *gsi, const struct rn_mad_hdr *hdr,
 	return true;
 }
 
-static enum rn_gsi_verdict look(const struct rn_gsi *gsi, const struct rn_flow *flow,
-				const uint8_t *pkt, size_t len, struct rn_gsi_mad *out)
+enum rn_gsi_verdict rn_gsi_receive(const struct rn_gsi *gsi, const struct rn_flow *flow,
+				   const uint8_t *pkt, size_t len, struct rn_gsi_mad *out)
 {
 	const uint8_t *mad = pkt + RN_GSI_MAD_AT;
 	struct rn_mad_hdr hdr;
@@ -112,15 +97,6 @@ static enum rn_gsi_verdict look(const struct rn_gsi *gsi, const struct rn_flow *
 	if (is_cm(&hdr) && hdr.method == RN_MAD_SEND)
 		return RN_GSI_CM;
 	return answer(gsi, &hdr, mad, out->reply) ? RN_GSI_REPLY : RN_GSI_DROP_MAD;
-}
-
-enum rn_gsi_verdict rn_gsi_receive(struct rn_gsi *gsi, const struct rn_flow *flow,
-				   const uint8_t *pkt, size_t len, struct rn_gsi_mad *out)
-{
-	enum rn_gsi_verdict verdict = look(gsi, flow, pkt, len, out);
-
-	gsi->count[verdict]++;
-	return verdict;
 }
 
 void rn_gsi_seal(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,

@@ -74,10 +74,7 @@ static void check(struct packet *p, enum rn_gsi_verdict want)
 	struct rn_gsi gsi = { .resp_timeout = 20 };
 	struct rn_gsi_mad mad;
 
-	assert_string_equal(rn_gsi_verdict_name(send_to(&gsi, p, &from_peer, &mad)),
-			    rn_gsi_verdict_name(want));
-	for (unsigned i = 0; i < RN_GSI_VERDICT_COUNT; i++)
-		assert_int_equal(gsi.count[i], i == (unsigned)want);
+	assert_int_equal(send_to(&gsi, p, &from_peer, &mad), want);
 }
 
 static void a_message_of_the_cm_is_let_in(void **state)

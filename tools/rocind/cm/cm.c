@@ -222,7 +222,6 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 	case RN_GSI_DROP_PACKET:
 	case RN_GSI_DROP_ICRC:
 	case RN_GSI_DROP_MAD:
-	case RN_GSI_VERDICT_COUNT:
 		break;
 	}
 	return false;
