@@ -516,15 +516,6 @@ static void write_mad(uint8_t *pkt, const struct rn_cm_msg *msg, uint64_t tid,
 	rn_cm_msg_emit(mad + RN_MAD_HDR_LEN, msg);
 }
 
-void rn_cm_prepare(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
-		   uint64_t tid, uint32_t attr_mod)
-{
-	/* The previous message is replaced, so it must not be sent any more. */
-	rn_list_remove(&conn->tx);
-	rn_cm_calm(cm, conn);
-	write_mad(conn->out, msg, tid, attr_mod);
-}
-
 void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn)
 {
 	if (!rn_list_is_linked(&conn->tx))
@@ -534,8 +525,11 @@ void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn)
 void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 	       uint64_t tid, uint32_t attr_mod)
 {
-	rn_cm_prepare(cm, conn, msg, tid, attr_mod);
-	rn_cm_say_again(cm, conn);
+	/* The place in the list is that of this message, not of the previous one. */
+	rn_list_remove(&conn->tx);
+	rn_list_push_back(&cm->tx, &conn->tx);
+	rn_cm_calm(cm, conn);
+	write_mad(conn->out, msg, tid, attr_mod);
 }
 
 /* Return: the flow of an answer to a packet with flow @f. */

@@ -186,13 +186,13 @@ struct rn_cm_conn *rn_cm_find_qpn(struct rn_cm *cm, const struct rn_gid *addr,
 
 /* ---- Functions for all messages (cm.c) ---- */
 
-/* Write a message into @conn->out, replacing the previous one, and send it. */
+/* Write a message into @conn->out, replacing the previous one, and send it. The timer is
+ * stopped: whoever expects an answer calls rn_cm_insist() next.
+ */
 void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 	       uint64_t tid, uint32_t attr_mod);
 
-/* As rn_cm_say(), but the message is not sent before rn_cm_say_again(). */
-void rn_cm_prepare(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
-		   uint64_t tid, uint32_t attr_mod);
+/* Send the last message again. */
 void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn);
 
 /* Send @msg to the sender of @in, outside of any connection. */

@@ -29,11 +29,11 @@ int rn_cm_mra(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t timeout, bool d
 	} else {
 		return -EINVAL;
 	}
-	rn_cm_prepare(cm, conn, &msg, tid, 0);
-	if (!delayed) {
+	rn_cm_say(cm, conn, &msg, tid, 0);
+	if (delayed)
+		rn_list_remove(&conn->tx); /* until rn_cm_ask_patience() */
+	else
 		conn->mra_from = 0;
-		rn_cm_say_again(cm, conn);
-	}
 	return 0;
 }
 
