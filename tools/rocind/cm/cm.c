@@ -429,12 +429,6 @@ static bool is_local(void *ctx, const struct rn_gid *gid)
 	return rnd_route_is_local(&cm->router, gid);
 }
 
-static void ready(void *ctx, void *user)
-{
-	(void)ctx;
-	rnd_cm_channel_ready(user);
-}
-
 static void show(void *ctx, void *user, uint32_t number, struct rn_cm_answers *answers)
 {
 	const struct rnd_cm_channel *ch = user;
@@ -460,7 +454,7 @@ static const struct rnd_ucma_ops ops = {
 	.hold = hold,
 	.route = route,
 	.is_local = is_local,
-	.ready = ready,
+	.ready = rnd_cm_announce,
 	.show = show,
 	.show_life = show_life,
 };

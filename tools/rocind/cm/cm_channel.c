@@ -29,10 +29,12 @@ enum {
 
 /* ---- Marks: one byte in the channel for each event ---- */
 
-static void announce(struct rnd_cm_channel *ch)
+void rnd_cm_announce(void *ctx, void *user)
 {
+	struct rnd_cm_channel *ch = user;
 	uint32_t events = rnd_ucma_event_count(ch->ucma);
 
+	(void)ctx;
 	while (ch->marks < events && ch->marks < RN_CMDEV_MARKS_MAX) {
 		/* If the buffer is full, the bytes in it wake the program, which then
 		 * asks for events.
@@ -41,11 +43,6 @@ static void announce(struct rnd_cm_channel *ch)
 			return;
 		ch->marks++;
 	}
-}
-
-void rnd_cm_channel_ready(struct rnd_cm_channel *ch)
-{
-	announce(ch);
 }
 
 /* Reads the marks of events that are gone from @end, the program's end of the channel. A
@@ -177,7 +174,7 @@ static void execute(const struct rnd_cm_path *path, const struct message *m)
 	if (!m->call.one_way)
 		send_answer(path, &answer, &call);
 	rnd_ucma_answered(ch->cm->ucma);
-	announce(ch);
+	rnd_cm_announce(ch->cm, ch);
 }
 
 static void close_path(struct rnd_cm_path *path)

@@ -77,8 +77,10 @@ int rnd_cm_channel_open(struct rnd_cm *cm, const struct rn_netdev *devs, unsigne
 			int *fd);
 void rnd_cm_channel_close(struct rnd_cm_channel *ch);
 
-/* Notifies the program of an event that was queued. */
-void rnd_cm_channel_ready(struct rnd_cm_channel *ch);
+/* Writes a mark for each event of channel @user that is queued, as far as there may be
+ * more. Implements rnd_ucma_ops.ready.
+ */
+void rnd_cm_announce(void *ctx, void *user);
 
 /* Sends the packets that the connection manager has to send, and sets the timer (cm.c).
  */

@@ -165,39 +165,33 @@ struct rnd_slot0 {
 	struct rnd_source source;
 };
 
-static void read_stray_packets(const struct rnd_slot0 *slot0)
-{
-	struct rnd_server *server = slot0->server;
-	/* Long enough for any packet to QP1; of longer packets, which are dropped, the
-	 * rest is not needed.
-	 */
-	uint8_t pkt[RN_GSI_PACKET_LEN];
-
-	for (unsigned i = 0; i < SLOT0_PACKETS_MAX; i++) {
-		struct rn_flow flow;
-		ssize_t len = rnd_group_receive(slot0->group, &flow, pkt, sizeof(pkt));
-		enum rn_rocind_drop reason;
-
-		if (len < 0)
-			return;
-		reason = rnd_steer_reason(pkt, (size_t)len);
-		if (reason == RN_ROCIND_DROP_QP1 && len == sizeof(pkt) &&
-		    rnd_cm_packet(server->cm, &flow, pkt, sizeof(pkt)))
-			continue;
-		server->drops[reason]++;
-	}
-}
-
 /* Reads the packets that have arrived at slot 0. Meanwhile it counts as a user of the
  * group, so that the group is not closed.
  */
 static void on_stray_packets(void *ctx)
 {
 	const struct rnd_slot0 *slot0 = ctx;
+	struct rnd_server *server = slot0->server;
 	struct rnd_group *group = slot0->group;
+	/* Long enough for any packet to QP1; of longer packets, which are dropped, the
+	 * rest is not needed.
+	 */
+	uint8_t pkt[RN_GSI_PACKET_LEN];
 
 	group->users++;
-	read_stray_packets(slot0);
+	for (unsigned i = 0; i < SLOT0_PACKETS_MAX; i++) {
+		struct rn_flow flow;
+		ssize_t len = rnd_group_receive(group, &flow, pkt, sizeof(pkt));
+		enum rn_rocind_drop reason;
+
+		if (len < 0)
+			break;
+		reason = rnd_steer_reason(pkt, (size_t)len);
+		if (reason == RN_ROCIND_DROP_QP1 && len == sizeof(pkt) &&
+		    rnd_cm_packet(server->cm, &flow, pkt, sizeof(pkt)))
+			continue;
+		server->drops[reason]++;
+	}
 	group->users--;
 }
 

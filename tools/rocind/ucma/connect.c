@@ -98,14 +98,6 @@ static struct rnd_id *new_passive(struct rnd_id *listener, const struct rn_cm_ev
 	return id;
 }
 
-/* Rejects a request for which no id or event could be made. The reason is
- * RN_CM_REJ_CONSUMER, as Linux has it when it is out of memory.
- */
-static void turn_away(struct rnd_ucma *ucma, rn_ns now, struct rn_cm_conn *conn)
-{
-	rn_cm_close(ucma->cfg.cm, now, conn);
-}
-
 static void on_request(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_event *ev)
 {
 	bool is_ud = ev->type == RN_CM_EV_SIDR_REQ;
@@ -120,7 +112,10 @@ static void on_request(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_even
 	if (!out) {
 		if (id)
 			rnd_id_destroy(id, now);
-		turn_away(ucma, now, ev->conn);
+		/* The REJ has the reason RN_CM_REJ_CONSUMER, as Linux has it when it is
+		 * out of memory.
+		 */
+		rn_cm_close(ucma->cfg.cm, now, ev->conn);
 		return;
 	}
 	id->conn = ev->conn;
