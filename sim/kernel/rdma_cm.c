@@ -54,12 +54,12 @@ static bool read_inode(int fd, ino_t *inode)
  * tells; a bound name would not do, as a network namespace has only a million of them,
  * and one user could take all.
  */
-static bool is_there(const struct rnk_cm_path *w)
+static bool is_there(const struct rnk_cm_path *path)
 {
 	ino_t inode;
 
-	return w->number && w->pid == getpid() && read_inode(w->fd, &inode) &&
-	       inode == w->inode;
+	return path->number && path->pid == getpid() && read_inode(path->fd, &inode) &&
+	       inode == path->inode;
 }
 
 void rnk_cm_path_close(struct rnk_cm_path *path)
@@ -82,27 +82,29 @@ static void make_key(void)
 		at_end = (pthread_key_t)-1;
 }
 
-/* Has the program closed the channel, or has rocind ended? */
-static bool is_dead(const struct rnk_cm_path *w)
+/* Has the other end been closed? Of a command socket rocind closes it when the program
+ * has closed the channel, and all when it ends.
+ */
+static bool has_gone(int fd)
 {
-	struct pollfd p = { .fd = w->fd };
+	struct pollfd p = { .fd = fd };
 
 	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
 }
 
 static struct rnk_cm_path *free_place(void)
 {
-	struct rnk_cm_path *w;
+	struct rnk_cm_path *path;
 
 	for (unsigned i = 0; i < PATHS; i++)
-		if (!is_there(&mine.path[i]) || is_dead(&mine.path[i]))
+		if (!is_there(&mine.path[i]) || has_gone(mine.path[i].fd))
 			rnk_cm_path_close(&mine.path[i]);
 	for (unsigned i = 0; i < PATHS; i++)
 		if (!mine.path[i].number)
 			return &mine.path[i];
-	w = &mine.path[mine.next++ % PATHS];
-	rnk_cm_path_close(w);
-	return w;
+	path = &mine.path[mine.next++ % PATHS];
+	rnk_cm_path_close(path);
+	return path;
 }
 
 /* Sends a message of @count parts. @passed: descriptor that goes with it, or -1. Return:
@@ -145,33 +147,33 @@ static int hand_over(int channel_fd, int end)
 	return rc;
 }
 
-static int open_path(int channel_fd, struct rnk_cm_path *w)
+static int open_path(int channel_fd, struct rnk_cm_path *path)
 {
 	int pair[2], rc;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	w->fd = rn_fd_raise(pair[0]);
-	if (w->fd < 0) {
+	path->fd = rn_fd_raise(pair[0]);
+	if (path->fd < 0) {
 		close(pair[1]);
-		return w->fd;
+		return path->fd;
 	}
-	rc = read_inode(w->fd, &w->inode) ? hand_over(channel_fd, pair[1]) : -EIO;
+	rc = read_inode(path->fd, &path->inode) ? hand_over(channel_fd, pair[1]) : -EIO;
 	close(pair[1]);
 	if (rc)
-		close(w->fd);
+		close(path->fd);
 	return rc;
 }
 
-int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **path)
+int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **out)
 {
-	struct rnk_cm_path *w;
+	struct rnk_cm_path *path;
 	int rc;
 
 	for (unsigned i = 0; i < PATHS; i++) {
-		w = &mine.path[i];
-		if (w->number == number && is_there(w)) {
-			*path = w;
+		path = &mine.path[i];
+		if (path->number == number && is_there(path)) {
+			*out = path;
 			return 0;
 		}
 	}
@@ -179,13 +181,13 @@ int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **path)
 	/* Without the key a thread that ends would leave its descriptors open. */
 	if (at_end == (pthread_key_t)-1 || pthread_setspecific(at_end, &mine))
 		return -ENOMEM;
-	w = free_place();
-	rc = open_path(channel_fd, w);
+	path = free_place();
+	rc = open_path(channel_fd, path);
 	if (rc)
 		return rc;
-	w->number = number;
-	w->pid = getpid();
-	*path = w;
+	path->number = number;
+	path->pid = getpid();
+	*out = path;
 	return 0;
 }
 
@@ -446,13 +448,6 @@ static int receive_answer(int path, struct command *c, struct rn_cmdev_answer *a
 	if ((size_t)len < sizeof(*answer))
 		return -ESHUTDOWN;
 	return answer->rc;
-}
-
-static bool has_gone(int fd)
-{
-	struct pollfd p = { .fd = fd };
-
-	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
 }
 
 /* Sends a command to rocind and waits for the answer. */

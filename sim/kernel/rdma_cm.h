@@ -86,11 +86,11 @@ struct rnk_cm_path {
  * @channel_fd:	Descriptor of the channel, by which a new command socket is passed
  * to rocind
  * @number:	Number of the channel
- * @path:	Out: the command socket; valid until the thread calls this function again
+ * @out:	Out: the command socket; valid until the thread calls this function again
  *
  * Return: 0, -ESHUTDOWN (rocind has ended), -EMFILE, -ENOMEM ...
  */
-int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **path);
+int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **out);
 
 /* Closes a command socket that rocind has closed. */
 void rnk_cm_path_close(struct rnk_cm_path *path);

@@ -20,7 +20,7 @@
 #include "sim/kernel/cm_ids.h"
 
 enum {
-	MORE_THAN_WAYS = 6, /* channels */
+	MORE_THAN_PATHS = 6, /* channels */
 };
 
 struct channel {
@@ -147,25 +147,25 @@ static void a_path_that_rocind_has_closed_is_made_anew(void **state)
 
 static void the_path_used_longest_ago_makes_room(void **state)
 {
-	struct channel c[MORE_THAN_WAYS];
-	int end[MORE_THAN_WAYS];
+	struct channel c[MORE_THAN_PATHS];
+	int end[MORE_THAN_PATHS];
 	char byte;
 
 	(void)state;
-	for (unsigned i = 0; i < MORE_THAN_WAYS; i++) {
+	for (unsigned i = 0; i < MORE_THAN_PATHS; i++) {
 		c[i] = open_channel();
 		path_to(&c[i]);
 		end[i] = take_end(&c[i]);
 		assert_true(end[i] >= 0);
 	}
 	assert_int_equal(recv(end[0], &byte, 1, MSG_DONTWAIT), 0);
-	for (unsigned i = MORE_THAN_WAYS - 4; i < MORE_THAN_WAYS; i++) {
+	for (unsigned i = MORE_THAN_PATHS - 4; i < MORE_THAN_PATHS; i++) {
 		struct rnk_cm_path *path = path_to(&c[i]);
 
 		assert_int_equal(take_end(&c[i]), -1);
 		assert_true(leads_to(path, end[i]));
 	}
-	for (unsigned i = 0; i < MORE_THAN_WAYS; i++) {
+	for (unsigned i = 0; i < MORE_THAN_PATHS; i++) {
 		close(end[i]);
 		close_channel(&c[i]);
 	}
