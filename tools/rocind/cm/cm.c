@@ -660,11 +660,7 @@ void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out)
 		rnd_ucma_count(cm->ucma, out);
 }
 
-unsigned rnd_cm_channel_count(const struct rnd_cm *cm)
+bool rnd_cm_is_open(const struct rnd_cm *cm)
 {
-	unsigned count = 0;
-
-	for (const struct rnd_cm_channel *ch = cm->channels; ch; ch = ch->next)
-		count++;
-	return count;
+	return cm->channels != NULL;
 }

@@ -39,8 +39,8 @@ int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
  */
 int rnd_cm_board_fd(const struct rnd_cm *cm);
 
-/* Returns the number of open channels; rocind does not end as long as there is one. */
-unsigned rnd_cm_channel_count(const struct rnd_cm *cm);
+/* Is a channel open? rocind does not end as long as there is one. */
+bool rnd_cm_is_open(const struct rnd_cm *cm);
 
 /* Does any program with a channel have a device with this address? @cm: NULL: no. */
 bool rnd_cm_wants(const struct rnd_cm *cm, const struct rn_gid *gid, uint32_t scope);

@@ -122,8 +122,11 @@ static int receive(int sock, struct message *m)
 	return 1;
 }
 
+/* @number: that of a channel; 0: of none. */
 static struct rnd_ucma_channel *find_other(const struct rnd_cm *cm, uint64_t number)
 {
+	if (!number)
+		return NULL;
 	for (struct rnd_cm_channel *ch = cm->channels; ch; ch = ch->next)
 		if (ch->number == number)
 			return ch->ucma;

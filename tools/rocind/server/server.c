@@ -517,7 +517,7 @@ err_close:
 
 static bool is_busy(const struct rnd_server *server)
 {
-	if (rnd_faults_are_set(server) || rnd_cm_channel_count(server->cm))
+	if (rnd_faults_are_set(server) || rnd_cm_is_open(server->cm))
 		return true;
 	for (const struct rnd_client *c = server->clients; c; c = c->next)
 		if (c->is_greeted)
@@ -534,7 +534,6 @@ static int ms_until(rn_ns when)
 
 static int ms_to_idle(const struct rnd_server *server)
 {
-	const uint32_t starter_ms = (uint32_t)rn_rocind_timeout_ms();
 	uint32_t idle_ms = server->idle_ms;
 
 	if (idle_ms == 0 || is_busy(server))
@@ -545,8 +544,8 @@ static int ms_to_idle(const struct rnd_server *server)
 	 * the start. Otherwise that client would find no rocind on a busy machine, each
 	 * time anew.
 	 */
-	if (server->awaits_starter && idle_ms < starter_ms)
-		idle_ms = starter_ms;
+	if (server->awaits_starter && idle_ms < (uint32_t)rn_rocind_timeout_ms())
+		idle_ms = (uint32_t)rn_rocind_timeout_ms();
 	return ms_until(server->idle_from + RN_MSEC(idle_ms));
 }
 
