@@ -244,15 +244,13 @@ static void fill_listener(struct rnd_id *id, uint32_t backlog)
 	}
 }
 
-int rnd_cmd_listen(struct rnd_call *c)
+int rnd_cmd_listen(struct rnd_call *c, const union rnd_command *in)
 {
 	static const struct rnd_address any = { .family = AF_INET };
-	struct rdma_ucm_listen cmd;
+	const struct rdma_ucm_listen *cmd = &in->listen;
 	struct rnd_id *id;
-	int rc;
+	int rc = rnd_id_find(c->ch, cmd->id, &id);
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (id->state == RND_ID_IDLE) {
@@ -265,7 +263,7 @@ int rnd_cmd_listen(struct rnd_call *c)
 	rc = rnd_port_listen(&c->ch->ucma->ports, &id->port);
 	if (rc)
 		return rc;
-	fill_listener(id, cmd.backlog);
+	fill_listener(id, cmd->backlog);
 	rc = rn_cm_listen(c->ch->ucma->cfg.cm, &id->listener);
 	if (rc == 0)
 		id->state = RND_ID_LISTEN;
@@ -345,23 +343,22 @@ static int connect_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_connec
 	return 0;
 }
 
-int rnd_cmd_connect(struct rnd_call *c)
+int rnd_cmd_connect(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_connect cmd;
+	const struct rdma_ucm_connect *cmd = &in->connect;
 	struct rnd_id *id;
 	int rc;
 
 	if (c->head->in_len < offsetof(struct rdma_ucm_connect, ece))
 		return -EINVAL;
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (!cmd.conn_param.valid)
+	if (!cmd->conn_param.valid)
 		return -EINVAL;
-	rc = rnd_id_find(c->ch, cmd.id, &id);
+	rc = rnd_id_find(c->ch, cmd->id, &id);
 	if (rc)
 		return rc;
 	if (id->state != RND_ID_ROUTE_RESOLVED)
 		return -EINVAL;
-	return connect_id(id, c->now, &cmd);
+	return connect_id(id, c->now, cmd);
 }
 
 /* ---- The passive side ---- */
@@ -384,17 +381,16 @@ static int accept_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_accept 
 	return rc;
 }
 
-int rnd_cmd_accept(struct rnd_call *c)
+int rnd_cmd_accept(struct rnd_call *c, const union rnd_command *in)
 {
 	const struct rn_cm_no no = { .reason = RN_CM_REJ_CONSUMER };
-	struct rdma_ucm_accept cmd;
+	const struct rdma_ucm_accept *cmd = &in->accept;
 	struct rnd_id *id;
 	int rc;
 
 	if (c->head->in_len < offsetof(struct rdma_ucm_accept, ece))
 		return -EINVAL;
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = rnd_id_find(c->ch, cmd.id, &id);
+	rc = rnd_id_find(c->ch, cmd->id, &id);
 	if (rc)
 		return rc;
 	if (id->state != RND_ID_CONNECT || !id->conn)
@@ -402,8 +398,8 @@ int rnd_cmd_accept(struct rnd_call *c)
 	/* Without parameters this is the active side, which says after CONNECT_RESPONSE
 	 * that it is ready.
 	 */
-	rc = cmd.conn_param.valid ? accept_id(id, c->now, &cmd)
-				  : rn_cm_ready(c->ch->ucma->cfg.cm, id->conn, NULL, 0);
+	rc = cmd->conn_param.valid ? accept_id(id, c->now, cmd)
+				   : rn_cm_ready(c->ch->ucma->cfg.cm, id->conn, NULL, 0);
 	/* Reject the connection on an error, so that the peer does not wait for a reply
 	 * until its timeout.
 	 */
@@ -429,20 +425,19 @@ static int reject_id(struct rnd_call *c, struct rnd_id *id,
 	return rn_cm_reject(c->ch->ucma->cfg.cm, c->now, id->conn, &no);
 }
 
-int rnd_cmd_reject(struct rnd_call *c)
+int rnd_cmd_reject(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_reject cmd;
+	const struct rdma_ucm_reject *cmd = &in->reject;
 	struct rnd_id *id;
 	int rc;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (cmd.reason && cmd.reason != RN_CM_REJ_CONSUMER &&
-	    cmd.reason != RN_CM_REJ_VENDOR_OPTION)
+	if (cmd->reason && cmd->reason != RN_CM_REJ_CONSUMER &&
+	    cmd->reason != RN_CM_REJ_VENDOR_OPTION)
 		return -EINVAL;
-	rc = rnd_id_find(c->ch, cmd.id, &id);
+	rc = rnd_id_find(c->ch, cmd->id, &id);
 	if (rc)
 		return rc;
-	return id->conn ? reject_id(c, id, &cmd) : -EINVAL;
+	return id->conn ? reject_id(c, id, cmd) : -EINVAL;
 }
 
 /* ---- Both sides ---- */
@@ -456,15 +451,14 @@ static int find_by_serial(struct rnd_call *c, uint32_t number, struct rnd_id **i
 	return *id && (*id)->serial == c->head->serial ? 0 : -ENOENT;
 }
 
-int rnd_cmd_disconnect(struct rnd_call *c)
+int rnd_cmd_disconnect(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_disconnect cmd;
+	const struct rdma_ucm_disconnect *cmd = &in->disconnect;
 	struct rnd_id *id;
 	int rc;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = c->head->one_way && c->head->serial ? find_by_serial(c, cmd.id, &id)
-						 : rnd_id_find(c->ch, cmd.id, &id);
+	rc = c->head->one_way && c->head->serial ? find_by_serial(c, cmd->id, &id)
+						 : rnd_id_find(c->ch, cmd->id, &id);
 	if (rc)
 		return rc;
 	if (!id->conn)
@@ -477,17 +471,15 @@ int rnd_cmd_disconnect(struct rnd_call *c)
 	return 0;
 }
 
-int rnd_cmd_notify(struct rnd_call *c)
+int rnd_cmd_notify(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_notify cmd;
+	const struct rdma_ucm_notify *cmd = &in->notify;
 	struct rnd_id *id;
-	int rc;
+	int rc = rnd_id_find(c->ch, cmd->id, &id);
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
-	if (!id->conn || cmd.event != NOTIFY_COMM_EST)
+	if (!id->conn || cmd->event != NOTIFY_COMM_EST)
 		return -EINVAL;
 	return rn_cm_established(c->ch->ucma->cfg.cm, id->conn);
 }

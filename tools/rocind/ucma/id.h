@@ -163,12 +163,34 @@ struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type,
 
 /* ---- Commands ---- */
 
-/* Copies @len bytes of the command to @cmd; if the command is shorter, the rest is zero.
+/* A command, as <rdma/rdma_user_cm.h> has it. If the program has written less, the rest
+ * is zero.
  */
-void rnd_call_take(struct rnd_call *c, void *cmd, size_t len);
+union rnd_command {
+	struct rdma_ucm_create_id create_id;
+	struct rdma_ucm_destroy_id destroy_id;
+	struct rdma_ucm_bind_ip bind_ip;
+	struct rdma_ucm_resolve_ip resolve_ip;
+	struct rdma_ucm_resolve_route resolve_route;
+	struct rdma_ucm_query query;
+	struct rdma_ucm_connect connect;
+	struct rdma_ucm_listen listen;
+	struct rdma_ucm_accept accept;
+	struct rdma_ucm_reject reject;
+	struct rdma_ucm_disconnect disconnect;
+	struct rdma_ucm_init_qp_attr init_qp_attr;
+	struct rdma_ucm_set_option set_option;
+	struct rdma_ucm_notify notify;
+	struct rdma_ucm_join_ip_mcast join_ip_mcast;
+	struct rdma_ucm_migrate_id migrate_id;
+	struct rdma_ucm_bind bind;
+	struct rdma_ucm_resolve_addr resolve_addr;
+	struct rdma_ucm_join_mcast join_mcast;
+};
+
 int rnd_call_answer(struct rnd_call *c, const void *data, size_t len);
 
-typedef int rnd_call_fn(struct rnd_call *c);
+typedef int rnd_call_fn(struct rnd_call *c, const union rnd_command *in);
 /* Commands about addresses and routes, in resolve.c. */
 rnd_call_fn rnd_cmd_bind_ip, rnd_cmd_bind, rnd_cmd_resolve_ip, rnd_cmd_resolve_addr,
 	rnd_cmd_resolve_route;

@@ -57,15 +57,13 @@ void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp 
 	fill_path(id, &resp->ib_route[0]);
 }
 
-int rnd_cmd_query_route(struct rnd_call *c)
+int rnd_cmd_query_route(struct rnd_call *c, const union rnd_command *in)
 {
 	struct rdma_ucm_query_route_resp resp;
-	struct rdma_ucm_query cmd;
+	const struct rdma_ucm_query *cmd = &in->query;
 	struct rnd_id *id;
-	int rc;
+	int rc = rnd_id_find(c->ch, cmd->id, &id);
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	rnd_answer_route(id, &resp);
@@ -185,17 +183,15 @@ static int query_path(struct rnd_call *c, const struct rnd_id *id)
 	return rnd_call_answer(c, resp, sizeof(resp));
 }
 
-int rnd_cmd_query(struct rnd_call *c)
+int rnd_cmd_query(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_query cmd;
+	const struct rdma_ucm_query *cmd = &in->query;
 	struct rnd_id *id;
-	int rc;
+	int rc = rnd_id_find(c->ch, cmd->id, &id);
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
-	switch (cmd.option) {
+	switch (cmd->option) {
 	case RDMA_USER_CM_QUERY_ADDR:
 		return query_addr(c, id);
 	case RDMA_USER_CM_QUERY_PATH:
@@ -304,18 +300,17 @@ int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 	return 0;
 }
 
-int rnd_cmd_init_qp_attr(struct rnd_call *c)
+int rnd_cmd_init_qp_attr(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_init_qp_attr cmd;
+	const struct rdma_ucm_init_qp_attr *cmd = &in->init_qp_attr;
 	struct ib_uverbs_qp_attr attr;
 	struct rnd_id *id;
 	int rc;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (cmd.qp_state > IBV_QPS_ERR)
+	if (cmd->qp_state > IBV_QPS_ERR)
 		return -EINVAL;
-	rc = rnd_id_find(c->ch, cmd.id, &id);
+	rc = rnd_id_find(c->ch, cmd->id, &id);
 	if (rc == 0)
-		rc = rnd_answer_qp_attr(id, cmd.qp_state, &attr);
+		rc = rnd_answer_qp_attr(id, cmd->qp_state, &attr);
 	return rc ? rc : rnd_call_answer(c, &attr, sizeof(attr));
 }

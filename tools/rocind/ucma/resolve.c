@@ -157,12 +157,11 @@ static int bind_to(struct rnd_call *c, uint32_t number, const void *sa, size_t l
 	return rc ? rc : rnd_id_bind(id, &addr);
 }
 
-int rnd_cmd_bind_ip(struct rnd_call *c)
+int rnd_cmd_bind_ip(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_bind_ip cmd;
+	const struct rdma_ucm_bind_ip *cmd = &in->bind_ip;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	return bind_to(c, cmd.id, &cmd.addr, sizeof(cmd.addr));
+	return bind_to(c, cmd->id, &cmd->addr, sizeof(cmd->addr));
 }
 
 /* Is @size the size of a socket address of the family in @sa? */
@@ -177,20 +176,19 @@ static bool fits(const void *sa, uint16_t size)
 /* Binds an id. librdmacm also uses this command to find out whether there are InfiniBand
  * addresses (AF_IB); there are none.
  */
-int rnd_cmd_bind(struct rnd_call *c)
+int rnd_cmd_bind(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_bind cmd;
+	const struct rdma_ucm_bind *cmd = &in->bind;
 	struct rnd_id *id;
 	int rc;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (cmd.addr.ss_family == AF_IB && !cmd.reserved) {
-		rc = rnd_id_find(c->ch, cmd.id, &id);
+	if (cmd->addr.ss_family == AF_IB && !cmd->reserved) {
+		rc = rnd_id_find(c->ch, cmd->id, &id);
 		return rc ? rc : -EADDRNOTAVAIL;
 	}
-	if (cmd.reserved || !fits(&cmd.addr, cmd.addr_size))
+	if (cmd->reserved || !fits(&cmd->addr, cmd->addr_size))
 		return -EINVAL;
-	return bind_to(c, cmd.id, &cmd.addr, cmd.addr_size);
+	return bind_to(c, cmd->id, &cmd->addr, cmd->addr_size);
 }
 
 /* ---- Resolving ---- */
@@ -338,35 +336,31 @@ static int resolve_between(struct rnd_call *c, uint32_t number, const void *src_
 	return resolve(id, src_family ? &src : NULL, &dst);
 }
 
-int rnd_cmd_resolve_ip(struct rnd_call *c)
+int rnd_cmd_resolve_ip(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_resolve_ip cmd;
+	const struct rdma_ucm_resolve_ip *cmd = &in->resolve_ip;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	return resolve_between(c, cmd.id, &cmd.src_addr, &cmd.dst_addr,
-			       sizeof(cmd.dst_addr));
+	return resolve_between(c, cmd->id, &cmd->src_addr, &cmd->dst_addr,
+			       sizeof(cmd->dst_addr));
 }
 
-int rnd_cmd_resolve_addr(struct rnd_call *c)
+int rnd_cmd_resolve_addr(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_resolve_addr cmd;
+	const struct rdma_ucm_resolve_addr *cmd = &in->resolve_addr;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (cmd.reserved || (cmd.src_size && !fits(&cmd.src_addr, cmd.src_size)) ||
-	    !fits(&cmd.dst_addr, cmd.dst_size))
+	if (cmd->reserved || (cmd->src_size && !fits(&cmd->src_addr, cmd->src_size)) ||
+	    !fits(&cmd->dst_addr, cmd->dst_size))
 		return -EINVAL;
-	return resolve_between(c, cmd.id, &cmd.src_addr, &cmd.dst_addr,
-			       sizeof(cmd.dst_addr));
+	return resolve_between(c, cmd->id, &cmd->src_addr, &cmd->dst_addr,
+			       sizeof(cmd->dst_addr));
 }
 
-int rnd_cmd_resolve_route(struct rnd_call *c)
+int rnd_cmd_resolve_route(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_resolve_route cmd;
+	const struct rdma_ucm_resolve_route *cmd = &in->resolve_route;
 	struct rnd_id *id;
-	int rc;
+	int rc = rnd_id_find(c->ch, cmd->id, &id);
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (id->state != RND_ID_ADDR_RESOLVED)

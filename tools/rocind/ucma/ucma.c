@@ -483,12 +483,6 @@ void rnd_ucma_addresses_changed(struct rnd_ucma *ucma, uint32_t ifindex)
 
 /* ---- Commands about ids and events ---- */
 
-void rnd_call_take(struct rnd_call *c, void *cmd, size_t len)
-{
-	memset(cmd, 0, len);
-	memcpy(cmd, c->in, c->head->in_len < len ? c->head->in_len : len);
-}
-
 int rnd_call_answer(struct rnd_call *c, const void *data, size_t len)
 {
 	assert(len <= sizeof(c->answer));
@@ -497,40 +491,37 @@ int rnd_call_answer(struct rnd_call *c, const void *data, size_t len)
 	return 0;
 }
 
-static int cmd_create_id(struct rnd_call *c)
+static int cmd_create_id(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_create_id cmd;
+	const struct rdma_ucm_create_id *cmd = &in->create_id;
 	struct rdma_ucm_create_id_resp resp = { 0 };
 	struct rnd_id *id;
 	uint8_t qp_type;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (cmd.ps == RDMA_PS_TCP)
+	if (cmd->ps == RDMA_PS_TCP)
 		qp_type = IBV_QPT_RC;
-	else if (cmd.ps == RDMA_PS_UDP || cmd.ps == RDMA_PS_IPOIB)
+	else if (cmd->ps == RDMA_PS_UDP || cmd->ps == RDMA_PS_IPOIB)
 		qp_type = IBV_QPT_UD;
-	else if (cmd.ps == RDMA_PS_IB)
-		qp_type = cmd.qp_type;
+	else if (cmd->ps == RDMA_PS_IB)
+		qp_type = cmd->qp_type;
 	else
 		return -EINVAL;
-	id = rnd_id_new(c->ch, (enum rn_cm_port_space)cmd.ps, qp_type);
+	id = rnd_id_new(c->ch, (enum rn_cm_port_space)cmd->ps, qp_type);
 	if (!id)
 		return -ENOMEM;
-	id->uid = cmd.uid;
+	id->uid = cmd->uid;
 	c->ch->ucma->named = id;
 	resp.id = id->number;
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
 
-static int cmd_destroy_id(struct rnd_call *c)
+static int cmd_destroy_id(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_destroy_id cmd;
+	const struct rdma_ucm_destroy_id *cmd = &in->destroy_id;
 	struct rdma_ucm_destroy_id_resp resp;
 	struct rnd_id *id;
-	int rc;
+	int rc = rnd_id_find(c->ch, cmd->id, &id);
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	resp.events_reported = id->events_reported;
@@ -538,17 +529,16 @@ static int cmd_destroy_id(struct rnd_call *c)
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
 
-static int cmd_migrate_id(struct rnd_call *c)
+static int cmd_migrate_id(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_migrate_id cmd;
+	const struct rdma_ucm_migrate_id *cmd = &in->migrate_id;
 	struct rdma_ucm_migrate_resp resp;
 	struct rnd_id *id;
 	int rc;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
 	if (!c->from)
 		return -ENOENT;
-	rc = rnd_id_find(c->from, cmd.id, &id);
+	rc = rnd_id_find(c->from, cmd->id, &id);
 	if (rc)
 		return rc;
 	if (id->ch != c->ch)
@@ -557,11 +547,12 @@ static int cmd_migrate_id(struct rnd_call *c)
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
 
-static int cmd_get_event(struct rnd_call *c)
+static int cmd_get_event(struct rnd_call *c, const union rnd_command *in)
 {
 	struct rn_list *first = rn_list_first(&c->ch->events);
 	struct rnd_event *ev;
 
+	(void)in;
 	if (!first)
 		return -EAGAIN;
 	ev = RN_CONTAINER_OF(first, struct rnd_event, link);
@@ -657,22 +648,21 @@ static int set_path(struct rnd_id *id, const void *paths, size_t len)
 	return 0;
 }
 
-static int cmd_set_option(struct rnd_call *c)
+static int cmd_set_option(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_set_option cmd;
+	const struct rdma_ucm_set_option *cmd = &in->set_option;
 	struct rnd_id *id;
 	int rc;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (cmd.optlen > RN_CMDEV_OPTION_MAX || cmd.optlen != c->head->option_len)
+	if (cmd->optlen > RN_CMDEV_OPTION_MAX || cmd->optlen != c->head->option_len)
 		return -EINVAL;
-	rc = rnd_id_find(c->ch, cmd.id, &id);
+	rc = rnd_id_find(c->ch, cmd->id, &id);
 	if (rc)
 		return rc;
-	if (cmd.level == RDMA_OPTION_ID)
-		return set_of_id(id, cmd.optname, c->option, cmd.optlen);
-	if (cmd.level == RDMA_OPTION_IB && cmd.optname == RDMA_OPTION_IB_PATH)
-		return set_path(id, c->option, cmd.optlen);
+	if (cmd->level == RDMA_OPTION_ID)
+		return set_of_id(id, cmd->optname, c->option, cmd->optlen);
+	if (cmd->level == RDMA_OPTION_IB && cmd->optname == RDMA_OPTION_IB_PATH)
+		return set_path(id, c->option, cmd->optlen);
 	return -ENOSYS;
 }
 
@@ -742,38 +732,35 @@ static int join(struct rnd_call *c, const struct rdma_ucm_join_mcast *cmd)
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
 
-static int cmd_join_ip_mcast(struct rnd_call *c)
+static int cmd_join_ip_mcast(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_join_ip_mcast cmd;
+	const struct rdma_ucm_join_ip_mcast *cmd = &in->join_ip_mcast;
 	struct rdma_ucm_join_mcast join_cmd = { 0 };
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	join_cmd.uid = cmd.uid;
-	join_cmd.id = cmd.id;
-	join_cmd.addr_size = sizeof(cmd.addr);
+	join_cmd.uid = cmd->uid;
+	join_cmd.id = cmd->id;
+	join_cmd.addr_size = sizeof(cmd->addr);
 	join_cmd.join_flags = RDMA_MC_JOIN_FLAG_FULLMEMBER;
-	memcpy(&join_cmd.addr, &cmd.addr, sizeof(cmd.addr));
+	memcpy(&join_cmd.addr, &cmd->addr, sizeof(cmd->addr));
 	return join(c, &join_cmd);
 }
 
-static int cmd_join_mcast(struct rnd_call *c)
+static int cmd_join_mcast(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_join_mcast cmd;
+	const struct rdma_ucm_join_mcast *cmd = &in->join_mcast;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (!cmd.addr_size || cmd.addr_size > sizeof(cmd.addr))
+	if (!cmd->addr_size || cmd->addr_size > sizeof(cmd->addr))
 		return -EINVAL;
-	return join(c, &cmd);
+	return join(c, cmd);
 }
 
-static int cmd_leave_mcast(struct rnd_call *c)
+static int cmd_leave_mcast(struct rnd_call *c, const union rnd_command *in)
 {
-	struct rdma_ucm_destroy_id cmd;
+	const struct rdma_ucm_destroy_id *cmd = &in->destroy_id;
 	struct rdma_ucm_destroy_id_resp resp;
 	struct rnd_mcast *mc;
 
-	rnd_call_take(c, &cmd, sizeof(cmd));
-	mc = rnd_table_get(&c->ch->ucma->mcasts, cmd.id);
+	mc = rnd_table_get(&c->ch->ucma->mcasts, cmd->id);
 	if (!mc)
 		return -ENOENT;
 	if (mc->id->ch != c->ch)
@@ -829,6 +816,7 @@ int rnd_ucma_command(struct rnd_call *c)
 {
 	struct rnd_ucma *ucma = c->ch->ucma;
 	uint32_t cmd = c->head->cmd;
+	union rnd_command in;
 	int rc;
 
 	c->answer_len = 0;
@@ -841,7 +829,9 @@ int rnd_ucma_command(struct rnd_call *c)
 	ucma->named = NULL;
 	ucma->reported = NULL;
 	ucma->reported_group = NULL;
-	rc = commands[cmd].call(c);
+	memset(&in, 0, sizeof(in));
+	memcpy(&in, c->in, c->head->in_len < sizeof(in) ? c->head->in_len : sizeof(in));
+	rc = commands[cmd].call(c, &in);
 	if (ucma->named)
 		rnd_id_show(ucma->named);
 	rnd_take_cm_events(ucma, c->now);
