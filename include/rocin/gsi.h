@@ -62,6 +62,11 @@ enum rn_gsi_verdict rn_gsi_receive(const struct rn_gsi *gsi, const struct rn_flo
 				   const uint8_t *pkt, size_t len,
 				   struct rn_gsi_mad *out);
 
+/* Returns the flow of an answer to a packet with flow @f: the other way, by the same
+ * interface, and in the same class without the ECN bits. Its UDP source port is 0.
+ */
+struct rn_flow rn_gsi_answer_flow(const struct rn_flow *f);
+
 /**
  * rn_gsi_seal() - Write the headers and the ICRC of a packet that contains a MAD
  * @flow:	The packet's addresses and UDP source port, which the ICRC covers; if the

@@ -532,18 +532,6 @@ void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg
 	write_mad(conn->out, msg, tid, attr_mod);
 }
 
-/* Return: the flow of an answer to a packet with flow @f. */
-static struct rn_flow back(const struct rn_flow *f)
-{
-	return (struct rn_flow){
-		.src = f->dst,
-		.dst = f->src,
-		.ifindex = f->ifindex,
-		.tclass = f->tclass & 0xfc, /* without the ECN bits */
-		.hop_limit = 64,
-	};
-}
-
 void rn_cm_reply(struct rn_cm *cm, const struct rn_cm_in *in, const struct rn_cm_msg *msg)
 {
 	struct rn_cm_answer *answer;
@@ -553,7 +541,7 @@ void rn_cm_reply(struct rn_cm *cm, const struct rn_cm_in *in, const struct rn_cm
 		return;
 	}
 	answer = &cm->replies[(cm->reply_first + cm->reply_count++) % RN_CM_REPLIES];
-	answer->flow = back(in->flow);
+	answer->flow = rn_gsi_answer_flow(in->flow);
 	answer->dest_qpn = in->src_qpn;
 	write_mad(answer->out, msg, in->hdr.tid, 0);
 }

@@ -516,6 +516,17 @@ enum rn_gsi_verdict rn_gsi_receive(const struct rn_gsi *gsi, const struct rn_flo
 	return answer(gsi, &hdr, mad, out->reply) ? RN_GSI_REPLY : RN_GSI_DROP_MAD;
 }
 
+struct rn_flow rn_gsi_answer_flow(const struct rn_flow *f)
+{
+	return (struct rn_flow){
+		.src = f->dst,
+		.dst = f->src,
+		.ifindex = f->ifindex,
+		.tclass = f->tclass & 0xfc, /* without the ECN bits */
+		.hop_limit = 64,
+	};
+}
+
 void rn_gsi_seal(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,
 		 uint8_t *pkt)
 {

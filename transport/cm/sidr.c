@@ -62,13 +62,7 @@ static void take_request(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 	info->remote_id = req->request_id;
 	info->service_id = req->service_id;
 	info->vendor_option = in->hdr.attr_mod;
-	info->flow = (struct rn_flow){
-		.src = in->flow->dst,
-		.dst = in->flow->src,
-		.ifindex = in->flow->ifindex,
-		.tclass = in->flow->tclass & 0xfc,
-		.hop_limit = 64,
-	};
+	info->flow = rn_gsi_answer_flow(in->flow);
 	info->qp.pkey = req->pkey;
 	info->qp.path.local_gid = info->flow.src;
 	info->qp.path.remote_gid = info->flow.dst;

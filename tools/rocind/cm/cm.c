@@ -198,14 +198,8 @@ static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_q
 static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 {
 	const struct rn_flow *flow = p->flow;
+	struct rn_flow back;
 	struct rn_gsi_mad mad;
-	struct rn_flow back = {
-		.src = flow->dst,
-		.dst = flow->src,
-		.ifindex = flow->ifindex,
-		.tclass = flow->tclass & 0xfc,
-		.hop_limit = 64,
-	};
 	struct rn_cm_rx rx = { .flow = flow };
 
 	switch (rn_gsi_receive(&cm->gsi, flow, p->data, p->len, &mad)) {
@@ -217,6 +211,7 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 			hold_early(cm, &rx);
 		return true;
 	case RN_GSI_REPLY:
+		back = rn_gsi_answer_flow(flow);
 		send_packet(cm, &back, mad.src_qpn, mad.reply);
 		return true;
 	case RN_GSI_DROP_PACKET:
