@@ -213,14 +213,6 @@ static void on_command(void *ctx)
 	rnd_cm_flush(cm);
 }
 
-static bool has(int fd, int option, int wanted)
-{
-	socklen_t len = sizeof(int);
-	int value;
-
-	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == wanted;
-}
-
 /* Can this descriptor be the socket of a thread (struct rnd_cm_path)? It must be a
  * connected AF_UNIX socket without a name. Others are refused: a datagram socket that was
  * shut down would be readable for ever, and the end of a channel, which has a name, would
@@ -231,8 +223,7 @@ static bool is_path(int fd)
 	struct sockaddr_un addr;
 	socklen_t len = sizeof(addr);
 
-	return has(fd, SO_DOMAIN, AF_UNIX) && has(fd, SO_TYPE, SOCK_SEQPACKET) &&
-	       has(fd, SO_ACCEPTCONN, 0) &&
+	return rn_ctl_is_seqpacket(fd, false) &&
 	       getsockname(fd, (struct sockaddr *)&addr, &len) == 0 &&
 	       len == offsetof(struct sockaddr_un, sun_path);
 }

@@ -45,14 +45,6 @@ bool rnd_is_activated(void)
 	       number_from_env("LISTEN_FDS") > 0;
 }
 
-static bool has_option(int fd, int option, int wanted)
-{
-	socklen_t len = sizeof(int);
-	int value;
-
-	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == wanted;
-}
-
 /* Does the file @name in @dir, which clients connect to, belong to the socket that is
  * bound to @addr? The file may be a link.
  */
@@ -81,8 +73,7 @@ static int check_listener(int fd, const char *dir, const char *name, char *err,
 	} addr = { .bytes = { 0 } };
 	socklen_t len = sizeof(addr.un);
 
-	if (!has_option(fd, SO_DOMAIN, AF_UNIX) ||
-	    !has_option(fd, SO_TYPE, SOCK_SEQPACKET) || !has_option(fd, SO_ACCEPTCONN, 1))
+	if (!rn_ctl_is_seqpacket(fd, true))
 		return rn_fail(
 			err, err_len, -EINVAL,
 			"descriptor %d, which was passed, is no listening "

@@ -39,6 +39,21 @@ int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
 	return 0;
 }
 
+static bool has_option(int fd, int option, int wanted)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == wanted;
+}
+
+bool rn_ctl_is_seqpacket(int fd, bool listens)
+{
+	return has_option(fd, SO_DOMAIN, AF_UNIX) &&
+	       has_option(fd, SO_TYPE, SOCK_SEQPACKET) &&
+	       has_option(fd, SO_ACCEPTCONN, listens);
+}
+
 /* Buffer for the descriptors of one message, aligned for the CMSG macros. */
 union fd_control {
 	struct cmsghdr align;

@@ -31,6 +31,11 @@ enum {
 int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
 		   int *dir_fd);
 
+/* Is @fd an AF_UNIX socket of type SOCK_SEQPACKET that listens or, as @listens says, does
+ * not?
+ */
+bool rn_ctl_is_seqpacket(int fd, bool listens);
+
 /**
  * rn_ctl_send() - Send one message
  * @sock:	Connected socket
