@@ -16,10 +16,10 @@
 
 #include "hook.h"
 #include "record_text.h"
-#include "rocin/fail.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/stats.h"
 #include "rocin/transport.h"
+#include "transport/io/host/log.h"
 
 enum {
 	PROGRESS_EVERY = 65536, /* calls between two reports */

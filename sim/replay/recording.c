@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 
 static const uint8_t magic[8] = { 'r', 'o', 'c', 'i', 'n', 'r', 'e', 'c' };
 

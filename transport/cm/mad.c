@@ -6,12 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/gsi.h"
 #include "rocin/icrc.h"
 #include "rocin/mad.h"
 #include "rocin/opcode.h"
-#include "rocin/psn.h"
 #include "rocin/wire.h"
 
 /* Position of a field in a message, and of the member of struct rn_cm_msg that holds

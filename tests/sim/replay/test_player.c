@@ -4,7 +4,7 @@
  */
 #include "replay_kit.h"
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
 #include "sim/replay/player.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "rocin/cqe.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
 #include "rocin/rx_tx.h"

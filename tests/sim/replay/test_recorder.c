@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "rocin/cqe.h"
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "rocin/rx_tx.h"
 #include "rocin/stats.h"
 #include "rocin/transport.h"

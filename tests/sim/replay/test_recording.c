@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "rocin/flow.h"
+#include "rocin/gid.h"
 #include "sim/replay/recording.h"
 
 static uint8_t bytes[RN_REC_MAX];

@@ -20,8 +20,6 @@
 #include "cm_channel.h"
 #include "rocin/gsi.h"
 #include "rocin/netdev.h"
-#include "rocin/wire.h"
-#include "transport/io/host/clock.h"
 #include "tools/rocind/net/route.h"
 #include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
