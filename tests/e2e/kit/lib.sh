@@ -6,7 +6,8 @@
 # its process id when the script ends, however it ends.
 #
 # A test that says network=own before it comes here runs in a network namespace of its own,
-# with nothing but a loopback interface, if such a thing can be had: $own_network.
+# with nothing but a loopback interface, if such a thing can be had: $own_network. One whose
+# programs have a /dev/shm of their own says memory=own: they would not find what is in ours.
 # shellcheck shell=bash
 
 set -u
@@ -22,7 +23,10 @@ fi
 unset ROCIN_OWN_NETWORK
 PATH=$ROCIN_BIN:$PATH:/usr/sbin:/sbin
 work=$(mktemp -d)
-export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500
+# In memory, as in a session: each `rocin run` writes some hundred files there.
+runtime=$work
+[ "${memory:-}" = own ] || runtime=$(mktemp -d -p /dev/shm 2>/dev/null) || runtime=$work
+export ROCIN_RUNTIME_DIR=$runtime/run ROCIN_IDLE_MS=500
 unset ROCIN_RECORD ROCIN_RECORD_LIMIT
 unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_CC ROCIN_LOCAL ROCIN_GSO ROCIN_ICRC ROCIN_CREDITS \
 	ROCIN_PCIE ROCIN_PCIE_DEVICE ROCIN_PCIE_TRAP ROCIN_SANITIZE
@@ -77,7 +81,7 @@ cleanup() {
 		echo 'FAILED: this memory of Rocin was lost'
 		status=1
 	fi
-	rm -rf "$work"
+	rm -rf "$work" "$runtime"
 	exit "$status"
 }
 trap cleanup EXIT

@@ -3,6 +3,8 @@
 # bare.sh - a container that lacks what others take for granted: /proc, /dev/shm, both.
 #
 # usage: bare.sh [inside WHAT]   (the second form runs in a mount namespace of its own)
+# shellcheck disable=SC2034 # by lib.sh
+memory=own
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 if [ "${1:-}" = inside ]; then

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # containers.sh - two containers in one network namespace, such as the containers of a pod:
 # each with mounts, processes and a runtime directory of its own, or with one between them.
+# shellcheck disable=SC2034 # by lib.sh
+memory=own
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 [ "$(id -u)" = 0 ] || skip 'PID and mount namespaces need root'

@@ -8,6 +8,8 @@
 #        sandbox.sh namespaces  user namespaces off
 #        sandbox.sh CALL        a seccomp profile without CALL: memfd_create, pidfd_open or io_uring
 #        sandbox.sh bwrap       bubblewrap, everything unshared but the network
+# shellcheck disable=SC2034 # by lib.sh
+memory=own
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 what=$1

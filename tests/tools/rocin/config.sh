@@ -57,7 +57,7 @@ is 'and one that begins with a known name' "$(ROCIN_GSOS=off rocin config 2>&1 >
 
 ROCIN_LINGER_US=7 sleep 60 &
 sleeper=$!
-trap 'kill $sleeper; rm -rf "$work"' EXIT
+trap 'kill $sleeper; rm -rf "$work" "$runtime"' EXIT
 until [ "$(cat /proc/$sleeper/comm)" = sleep ]; do :; done
 is 'what another process was started with' \
 	"$(ROCIN_LINGER_US=9 rocin config --pid $sleeper --set | awk '/LINGER/ { print $2, $3 }')" '7 process'

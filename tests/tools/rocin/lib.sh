@@ -5,8 +5,9 @@
 set -u
 PATH=$ROCIN_BIN:$PATH
 work=$(mktemp -d)
-trap 'LD_PRELOAD="" timeout 60 rocin stop >/dev/null 2>&1; rm -rf "$work"' EXIT
-export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500
+runtime=$(mktemp -d -p /dev/shm 2>/dev/null) || runtime=$work # in memory, as in a session
+trap 'LD_PRELOAD="" timeout 60 rocin stop >/dev/null 2>&1; rm -rf "$work" "$runtime"' EXIT
+export ROCIN_RUNTIME_DIR=$runtime/run ROCIN_IDLE_MS=500
 unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_CC ROCIN_LOCAL ROCIN_GSO ROCIN_ICRC ROCIN_CREDITS
 failures=0
 
