@@ -6,6 +6,7 @@
 # usage: faults.sh ib_write_bw|ib_send_bw|verify
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+quick_perftest
 program=$1
 limit=1800
 export ROCIN_FAULT=drop=5%,dup=5%,reorder=5%,seed=11

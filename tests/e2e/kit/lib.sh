@@ -48,6 +48,11 @@ if [ -n "${ROCIN_TEST_PRELOAD:-}" ]; then
 	export LD_PRELOAD=$ROCIN_TEST_PRELOAD ROCIN_TEST_LEAKS=$work/leaks
 fi
 
+# quick_perftest: perftest, from now on, is quick to find out how fast the processor is
+quick_perftest() {
+	export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}$ROCIN_TESTS/quick_clock.so
+}
+
 # end_now PID...: with what each has started, which timeout(1) would leave behind
 end_now() {
 	local pid

@@ -6,6 +6,7 @@
 # usage: capture-check.sh plain|lossy
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+quick_perftest
 how=$1
 where=lo
 # shellcheck source=../kit/rdmacm_lib.sh

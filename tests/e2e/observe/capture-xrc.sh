@@ -6,6 +6,7 @@
 # usage: capture-xrc.sh
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+quick_perftest
 
 # The client sees the packets of both directions.
 for program in ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do

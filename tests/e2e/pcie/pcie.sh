@@ -6,6 +6,7 @@
 # usage: pcie.sh KNOBS pingpong|perftest|verify|failure
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+quick_perftest
 export ROCIN_PCIE=$1
 
 # both NAME PROGRAM OPTION...

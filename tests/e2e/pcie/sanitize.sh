@@ -6,6 +6,7 @@
 # usage: sanitize.sh findings|examples|device|pingpong|perftest|verify
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+quick_perftest
 
 # sanitized STATUS COMMAND...: run under the sanitizer; messages go to $work/err
 sanitized() {

@@ -5,6 +5,7 @@
 # usage: perftest.sh PROGRAM   (ib_send_bw, ib_write_lat, ...)
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+quick_perftest
 program=$1
 
 # perf NAME OPTION...

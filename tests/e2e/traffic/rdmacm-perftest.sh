@@ -5,6 +5,7 @@
 # usage: rdmacm-perftest.sh lo|veth4 [long]
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+quick_perftest
 where=$1
 # shellcheck source=../kit/rdmacm_lib.sh
 . "$(dirname "$0")/../kit/rdmacm_lib.sh"
