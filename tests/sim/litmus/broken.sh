@@ -23,7 +23,7 @@ check() {
 }
 
 verdict() {
-	local name mismatches
+	local name mismatches # of the first test that disagrees
 	name=$(basename "$1" .patch)
 	read -r _ mismatches <<<"$(check)"
 	printf '%4s mismatches  %s\n' "$mismatches" "$name"

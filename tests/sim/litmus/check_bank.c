@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_bank.c - compares the explorer with the verdicts of litmus files: prints each
- * mismatch and "CHECKS MISMATCHES". For models that were broken on purpose, so a model
- * that does not end or asserts is a mismatch too (the caller sees the status).
+ * mismatch and "CHECKS MISMATCHES", and ends with the test that has the first. For models
+ * that were broken on purpose, so a model that does not end or asserts is a mismatch too
+ * (the caller sees the status).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -31,6 +32,8 @@ static void check_test(const struct rn_litmus_test *t)
 {
 	static struct rn_model_plan plan;
 
+	if (mismatches)
+		return;
 	for (unsigned i = 0; i < t->verdicts; i++) {
 		const struct rn_litmus_verdict *v = &t->verdict[i];
 		struct rn_explore e = { .max_states = STATES_MAX };
@@ -52,7 +55,7 @@ static void check_test(const struct rn_litmus_test *t)
 
 int main(int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)
+	for (int i = 1; i < argc && !mismatches; i++)
 		for_each_test(argv[i], check_test);
 	printf("%u %u\n", checks, mismatches);
 	return mismatches ? 1 : 0;
