@@ -65,7 +65,7 @@ stop)
 	start_transfer -b
 	for stopped in "$server" "$client"; do
 		kill -STOP "$stopped"
-		sleep 4
+		sleep 3
 		kill -CONT "$stopped"
 		before=$(sent)
 		wait_for more || fail "it does not go on: $(tail -3 "$work"/*.out)"
@@ -93,7 +93,7 @@ stop)
 	echo 'ok: SIGSTOP of the other end, both sending: the same'
 
 	# One timeout takes longer then than all retries did, so neither end gives up.
-	patience=(--timeout-scale=20)
+	patience=(--timeout-scale=10)
 	start_transfer
 	kill -STOP "$server"
 	begin=${EPOCHREALTIME//[!0-9]/} # in microseconds

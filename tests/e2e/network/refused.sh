@@ -35,10 +35,9 @@ ends() { # GID-INDEX
 	pids+=("$client")
 	counter=0
 	while kill -0 "$client" 2>/dev/null; do
-		now=$("${in_a[@]}" rocin stat --json 2>/dev/null | python3 -c '
-import json, sys
-print(sum(c["hw_counters"]["icmp_refused"] for c in json.load(sys.stdin)))' 2>/dev/null)
-		[ "${now:-0}" -le "$counter" ] || counter=$now
+		now=$("${in_a[@]}" rocin stat --counters 2>/dev/null |
+			awk '$1 == "icmp_refused" { n += $2 } END { print n + 0 }')
+		[ "$now" -le "$counter" ] || counter=$now
 		sleep 0.1
 	done
 	wait "$client" && fail 'the program does not notice'
