@@ -24,7 +24,7 @@
 #include "transport/io/shm/ring.h"
 
 enum {
-	RUN_MS = 2000,
+	RUN_MS = 1000,
 	ROUNDS = 200,	  /* that a run has at least, however busy the machine is */
 	LOST_MS = 300000, /* longer than anything takes that is not lost */
 	MISSED_MS = 500,  /* of the control, where a reply may be late instead */

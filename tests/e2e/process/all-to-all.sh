@@ -13,7 +13,7 @@ most=$(rocin run --netdev "lo:$addr_a" -- sh -c "ulimit -Sn $2 && ulimit -n") ||
 
 # rocind first, whose descriptors are not limited here.
 rocin run --netdev "lo:$addr_a" -- sh -c 'ulimit -Sn "$1" && shift && exec timeout 1800 "$@"' - \
-	"$2" "$ROCIN_TESTS/all_to_all" "$count" 60 >"$work/out" 2>&1
+	"$2" "$ROCIN_TESTS/all_to_all" "$count" 20 >"$work/out" 2>&1
 status=$?
 tail -20 "$work/out"
 [ "$status" = 0 ] || fail "all_to_all ended with status $status"
