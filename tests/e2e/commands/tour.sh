@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../kit/lib.sh"
 source_dir=$(dirname "$0")/../../..
 # Where the tour makes its directory.
-export XDG_RUNTIME_DIR=$work/xdg
+export XDG_RUNTIME_DIR=$runtime/xdg
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 names='register send write read atomic rnr lost gpu'
 
