@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* flush-atomic-write.c - WRITE into GPU memory, FLUSH, then an ATOMIC WRITE of a host
+ * flag.
+ *
+ * question: Data goes into GPU memory, a FLUSH follows, then an ATOMIC WRITE of a flag
+ *           in host memory; nothing is awaited. A running kernel waits for the flag. Is
+ *           the data there?
+ * reads:    a kernel that has been running, after it has seen the flag that the NIC
+ *           wrote.
+ * expect:   switch=right switch.none=right ports=right c2c=right relaxed=right
+ * kind:     none
+ * rule:     V13: the FLUSH is a read on the way of the data, and an ATOMIC WRITE waits
+ *           for all requests before it.
+ * litmus:   G16-FLUSH+ATOMIC_WRITE
+ * sibling:  gpu-poll/flush-write
+ */
+#include "../kit.h"
+
+struct work {
+	const uint8_t *data;
+	const uint64_t *flag;
+};
+
+static void wait_and_read(void *arg)
+{
+	struct work *work = arg;
+
+	vis_need(!rn_gpu_wait_host(work->flag, 1, sizeof(*work->flag), -1), "wait");
+	vis_kernel_look_at(work->data);
+}
+
+int main(void)
+{
+	struct vis_nic *here = vis_open(0), *there = vis_open(1);
+	struct rn_gpu_buffer gpu;
+	struct ibv_mr *from = vis_source(here), *one = vis_word(here, 1);
+	struct ibv_mr *to = vis_gpu_memory(&gpu, there, 0), *flag = vis_word(there, 0);
+	struct work work = { .data = gpu.dev, .flag = flag->addr };
+	struct vis_end a, b;
+
+	vis_connect(&a, here, &b, there);
+	vis_launch(&gpu, wait_and_read, &work);
+	vis_write(&a, from, to, VIS_UNSIGNALED);
+	vis_flush(&a, to, VIS_UNSIGNALED);
+	vis_atomic_write(&a, one, flag, 0);
+	vis_synchronize(&gpu);
+	vis_poll_send(&a);
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* flush-write.c - WRITE into GPU memory, FLUSH, then a WRITE of a host flag.
+ *
+ * question: Data goes into GPU memory, a FLUSH follows, then a WRITE of a flag in host
+ *           memory, without a fence. A running kernel waits for the flag. Is the data
+ *           there?
+ * reads:    a kernel that has been running, after it has seen the flag that the NIC
+ *           wrote.
+ * expect:   switch=right switch.none=wrong ports=wrong c2c=wrong relaxed=wrong
+ * kind:     poll
+ * rule:     V13: a WRITE may overtake the FLUSH before it, as it may overtake a READ.
+ * litmus:   VG15-flush-write
+ * sibling:  gpu-poll/flush-atomic-write
+ */
+#include "../kit.h"
+
+struct work {
+	const uint8_t *data;
+	const uint64_t *flag;
+};
+
+static void wait_and_read(void *arg)
+{
+	struct work *work = arg;
+
+	vis_need(!rn_gpu_wait_host(work->flag, 1, sizeof(*work->flag), -1), "wait");
+	vis_kernel_look_at(work->data);
+}
+
+int main(void)
+{
+	struct vis_nic *here = vis_open(0), *there = vis_open(1);
+	struct rn_gpu_buffer gpu;
+	struct ibv_mr *from = vis_source(here), *one = vis_word(here, 1);
+	struct ibv_mr *to = vis_gpu_memory(&gpu, there, 0), *flag = vis_word(there, 0);
+	struct work work = { .data = gpu.dev, .flag = flag->addr };
+	struct vis_end a, b;
+
+	vis_connect(&a, here, &b, there);
+	vis_launch(&gpu, wait_and_read, &work);
+	vis_write(&a, from, to, VIS_UNSIGNALED);
+	vis_flush(&a, to, VIS_UNSIGNALED);
+	vis_write(&a, one, flag, 0);
+	vis_synchronize(&gpu);
+	vis_poll_send(&a);
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* reuse.c - the source of a WRITE is filled again after posting.
+ *
+ * question: ibv_post_send() has returned. May the source be filled with the next
+ *           message?
+ * reads:    the NIC of the requester, when it fetches the payload.
+ * expect:   switch=wrong switch.none=wrong ports=wrong c2c=wrong relaxed=wrong
+ * kind:     source
+ * rule:     V2: the source belongs to the NIC until the completion has been polled. It
+ *           reads the buffer when it gets to it, and again if a packet is lost.
+ * litmus:   R1-src-reuse
+ * sibling:  source/reuse-poll
+ * example:  source-reuse
+ */
+#include "../kit.h"
+#include <string.h>
+
+int main(void)
+{
+	struct vis_nic *here = vis_open(0), *there = vis_open(1);
+	struct ibv_mr *from = vis_source(here), *to = vis_target(there);
+	struct vis_end a, b;
+
+	vis_connect(&a, here, &b, there);
+	vis_write(&a, from, to, 0);
+	memset(from->addr, 0x77, DATA);
+	vis_poll_send(&a);
+	return 0;
+}
