@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""run.py - runs the programs of the bank under the sanitizer and compares its verdicts.
+
+usage: run.py [OPTION...] [PROGRAM...]
+
+The last line `rocin: verdict: CLASS right|wrong, ...' of each run is compared with what the head
+of the program expects of each machine class. Prints a table with a row for each program and class,
+then recall (of the wrong, how many were found) and precision (of the found, how many are wrong).
+Ends with 1 if anything differs. Programs are named by shell patterns; without one all run.
+"""
+import argparse
+import collections
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import bank
+
+FINDINGS = 66  # the exit status of a program with findings that would have ended with 0
+VERDICT = re.compile(r'^rocin: verdict: (.*?)\.?\s*$', re.M)
+WORDS = bank.VERDICTS
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
+    parser.add_argument('--runs', type=int, default=1, help='of each program')
+    parser.add_argument('--hogs', type=int, default=0, help='processes that keep processors busy')
+    parser.add_argument('--cpus', type=int, default=0, help='processors for all of it; 0: all')
+    parser.add_argument('--sanitize', default='summary', help='words for rocin run --sanitize=')
+    parser.add_argument('--pcie', help='knobs for rocin run --pcie=')
+    parser.add_argument('--plain', action='store_true', help='no sanitizer: programs only have to end')
+    parser.add_argument('--limit', type=float, default=120, help='seconds of one run')
+    parser.add_argument('--differences', action='store_true', help='only rows that differ')
+    parser.add_argument('--list', action='store_true', help='only print what is expected')
+    parser.add_argument('--rocin', default=os.path.join(os.environ.get('ROCIN_BIN', ''), 'rocin'))
+    parser.add_argument('--program', default=os.path.join(os.environ.get('ROCIN_TESTS', ''), 'visibility'))
+    parser.add_argument('patterns', metavar='PROGRAM', nargs='*')
+    return parser.parse_args()
+
+
+def addresses():
+    """Three devices on addresses that no other test has: the process id is in them."""
+    pid = os.getpid()
+    tail = f'{pid // 256 % 256}.{pid % 256}'
+    base = pid // 65536 % 32
+    return ','.join(f'lo:127.{first + base}.{tail}' for first in (32, 64, 96))
+
+
+class Runner:
+    def __init__(self, options, folder):
+        self.options = options
+        self.environment = {name: value for name, value in os.environ.items()
+                            if name == 'ROCIN_BIN' or not name.startswith('ROCIN_')}
+        self.environment.update(ROCIN_RUNTIME_DIR=os.path.join(folder, 'run'), ROCIN_IDLE_MS='500')
+        if os.environ.get('ROCIN_TEST_PRELOAD'):
+            self.environment['LD_PRELOAD'] = os.environ['ROCIN_TEST_PRELOAD']
+        self.command = [options.rocin, 'run', '--netdev', addresses()]
+        if not options.plain:
+            self.command.append(f'--sanitize={options.sanitize}')
+        if options.pcie:
+            self.command.append(f'--pcie={options.pcie}')
+        self.command += ['--', options.program]
+
+    def run(self, name):
+        """Runs a program once. Returns its status, None if it did not end, and its output."""
+        process = subprocess.Popen([*self.command, name], env=self.environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            output = process.communicate(timeout=self.options.limit)[0]
+            return process.returncode, output.decode(errors='replace')
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)  # the session is the program's own
+            return None, process.communicate()[0].decode(errors='replace')
+
+    def stop(self):
+        subprocess.run([self.options.rocin, 'stop'], env=self.environment, check=False, timeout=60,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def read_verdict(output):
+    """The verdict for each class in the last line that has one; an error text if there is none."""
+    lines = VERDICT.findall(output)
+    if not lines:
+        return None, 'no verdict'
+    found = {}
+    for part in lines[-1].split(','):
+        words = part.split()
+        if len(words) != 2 or words[1] not in WORDS:
+            return None, f'not understood: {part.strip()}'
+        found[words[0]] = words[1]
+    return found, None
+
+
+def judge(status, output, plain):
+    """What one run says for each class: right, wrong, or what went amiss."""
+    if status is None:
+        return collections.defaultdict(lambda: 'did not end')
+    if status != 0 and (plain or status != FINDINGS):
+        return collections.defaultdict(lambda: f'status {status}')
+    if plain:
+        return collections.defaultdict(lambda: 'ended')
+    found, error = read_verdict(output)
+    if error:
+        return collections.defaultdict(lambda: error)
+    return collections.defaultdict(lambda: 'no verdict', found)
+
+
+def describe(counts):
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ', '.join(f'{text} {count}x' for text, count in sorted(counts.items()))
+
+
+class Table:
+    """Counts what was found, prints a row for each program and class."""
+
+    def __init__(self, options):
+        self.options = options
+        self.differences = 0
+        self.score = collections.Counter()
+        print(f'{"program":30} {"class":12} {"expected":9} {"found":30} runs', flush=True)
+
+    def add(self, program, runs):
+        for machine in ['-'] if self.options.plain else bank.CLASSES:
+            expected = 'ended' if self.options.plain else program.expect[machine]
+            counts = collections.Counter(run[machine] for run in runs)
+            differs = sum(count for text, count in counts.items() if text != expected)
+            self.differences += differs
+            for text, count in counts.items():
+                self.score[expected, text] += count
+            if differs or not self.options.differences:
+                print(f'{program.name:30} {machine:12} {expected:9} {describe(counts):30} '
+                      f'{len(runs)}{"  <-- differs" if differs else ""}', flush=True)
+
+    def finish(self):
+        """Prints the sums; anything but "wrong" where "wrong" is expected was not found."""
+        if not self.options.plain:
+            hits = self.score['wrong', 'wrong']
+            wrong = sum(count for (expected, _), count in self.score.items() if expected == 'wrong')
+            found = sum(count for (_, text), count in self.score.items() if text == 'wrong')
+            print(f'recall {percent(hits, wrong)} ({hits} of {wrong}), '
+                  f'precision {percent(hits, found)} ({hits} of {found})')
+        total = sum(self.score.values())
+        print(f'{total - self.differences} of {total} as expected')
+        return 1 if self.differences else 0
+
+
+def percent(part, whole):
+    """Rounded down, so that 100 % is all."""
+    return f'{part * 1000 // whole / 10 if whole else 100.0:.1f} %'
+
+
+def chosen(patterns):
+    programs = bank.programs()
+    if patterns:
+        for pattern in patterns:
+            if not any(fnmatch.fnmatch(program.name, pattern) for program in programs):
+                sys.exit(f'run.py: no program is named {pattern}')
+        programs = [p for p in programs if any(fnmatch.fnmatch(p.name, w) for w in patterns)]
+    return programs
+
+
+def run_all(options, programs):
+    with tempfile.TemporaryDirectory(prefix='visibility.') as folder:
+        os.mkdir(os.path.join(folder, 'run'), 0o700)
+        runner, table = Runner(options, folder), Table(options)
+        hogs = [subprocess.Popen([sys.executable, '-c', 'while True: pass'])
+                for _ in range(options.hogs)]
+        try:
+            for program in programs:
+                runs = []
+                for _ in range(options.runs):
+                    status, output = runner.run(program.name)
+                    runs.append(judge(status, output, options.plain))
+                    if any(runs[-1][c] not in ('ended', *WORDS) for c in bank.CLASSES):
+                        print(f'{program.name}: status {status}\n{output}', flush=True)
+                table.add(program, runs)
+        finally:
+            for hog in hogs:
+                hog.kill()
+                hog.wait()
+            runner.stop()
+        return table.finish()
+
+
+def main():
+    options = parse_arguments()
+    programs = chosen(options.patterns)
+    if options.list:
+        for program in programs:
+            verdicts = ' '.join(f'{c}={v}' for c, v in program.expect.items())
+            print(f'{program.name:30} {program.kind:10} {verdicts}')
+        return 0
+    if not shutil.which(options.rocin):
+        sys.exit(f'run.py: there is no {options.rocin}; ROCIN_BIN or --rocin names it')
+    if options.cpus:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.cpus])
+    return run_all(options, programs)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
