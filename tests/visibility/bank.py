@@ -12,13 +12,22 @@ import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-# The knobs of the PCIe layer that make a machine class, in the short names of rocin-litmus(5).
+# The knobs of the PCIe layer that make a machine class, beside those of mode typical.
 CLASSES = {
-    'switch': 'place=pcie,nicq=shared,gpu=owner,ports=same,c2c=0',
-    'switch.none': 'place=pcie,nicq=shared,gpu=none,ports=same,c2c=0',
-    'ports': 'place=pcie,nicq=shared,gpu=none,ports=split,c2c=0',
-    'c2c': 'place=pcie,nicq=shared,gpu=none,ports=same,c2c=1',
-    'relaxed': 'place=any,nicq=perqp,gpu=none,ports=same,c2c=0',
+    'switch': 'place=pcie,nic.queues=shared,rc.p2p=shared,gpu.ordering=owner,gpu.link=pcie',
+    'switch.none': 'place=pcie,nic.queues=shared,rc.p2p=shared,gpu.ordering=none,gpu.link=pcie',
+    'ports': 'place=pcie,nic.queues=shared,rc.p2p=split,gpu.ordering=none,gpu.link=pcie',
+    'c2c': 'place=pcie,nic.queues=shared,rc.p2p=shared,gpu.ordering=none,gpu.link=c2c',
+    'relaxed': 'place=any,nic.queues=perqp,rc.p2p=shared,gpu.ordering=none,gpu.link=pcie',
+}
+# Verdicts of litmus tests have room for the short names only (rocin-litmus(5)).
+SHORT = {
+    'nic.queues=': 'nicq=',
+    'rc.p2p=shared': 'ports=same',
+    'rc.p2p=split': 'ports=split',
+    'gpu.ordering=': 'gpu=',
+    'gpu.link=pcie': 'c2c=0',
+    'gpu.link=c2c': 'c2c=1',
 }
 VERDICTS = ('right', 'wrong')
 KINDS = ('stale', 'unordered', 'poll', 'source', 'fence', 'none')
@@ -28,6 +37,14 @@ OPTIONAL = ('sibling', 'example')
 
 class BankError(Exception):
     pass
+
+
+def litmus_knobs(machine):
+    """The knobs of a class as the verdict of a litmus test has them."""
+    knobs = CLASSES[machine]
+    for long, short in SHORT.items():
+        knobs = knobs.replace(long, short)
+    return knobs
 
 
 def parse_expect(text, where):

@@ -22,7 +22,8 @@ import subprocess
 import sys
 import tempfile
 
-import bank
+sys.dont_write_bytecode = True
+import bank  # noqa: E402  pylint: disable=wrong-import-position
 
 VERDICT = re.compile(r'^(?:\[[^]]*\]\s*)?(?:allowed|forbidden|forall|exists|~exists)\b[^(]*(\(.*\))\s*$')
 
@@ -56,9 +57,9 @@ def litmus_file(programs, tests, complain):
                 complain(f'{other.name} and {users[0].name} expect different verdicts of {name}')
         text, condition = tests[name]
         out.append(text)
-        for machine, knobs in bank.CLASSES.items():
-            verdict = 'allowed' if users[0].expect[machine] == 'wrong' else 'forbidden'
-            out.append(f'[{knobs}] {verdict} {condition}')
+        for machine, expected in users[0].expect.items():
+            verdict = 'allowed' if expected == 'wrong' else 'forbidden'
+            out.append(f'[{bank.litmus_knobs(machine)}] {verdict} {condition}')
         out.append('')
     return '\n'.join(out)
 

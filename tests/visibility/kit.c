@@ -287,18 +287,41 @@ void vis_poll_recv(struct vis_end *end)
 }
 
 /* -------------------------------------------------------------------------- memory */
+static unsigned wrong_seen;
+
+void vis_see_wrong(void)
+{
+	__atomic_fetch_add(&wrong_seen, 1, __ATOMIC_RELAXED);
+}
+
+unsigned vis_wrong_seen(void)
+{
+	return __atomic_load_n(&wrong_seen, __ATOMIC_RELAXED);
+}
+
 /* Eight bytes at a time: all memory of the bank is aligned to that. */
-void vis_look_at(const volatile void *mem, size_t len)
+static void look_unless(const volatile void *mem, size_t len, uint64_t wrong)
 {
 	const volatile uint64_t *word = mem;
 
 	for (size_t i = 0; i < len / sizeof(*word); i++)
-		(void)word[i];
+		if (word[i] == wrong)
+			vis_see_wrong();
+}
+
+void vis_look_at(const volatile void *mem, size_t len)
+{
+	look_unless(mem, len, 0);
 }
 
 void vis_look(const struct ibv_mr *mr)
 {
-	vis_look_at(mr->addr, mr->length);
+	look_unless(mr->addr, mr->length, 0);
+}
+
+void vis_look_unless(const struct ibv_mr *mr, uint8_t byte)
+{
+	look_unless(mr->addr, mr->length, 0x0101010101010101 * byte);
 }
 
 void vis_await_byte(const void *byte, uint8_t value)

@@ -83,9 +83,18 @@ void vis_poll_send(struct vis_end *end);
 void vis_poll_recv(struct vis_end *end);
 
 /* ------------------------------------------------------------------------- memory */
-/* Reads all bytes of a region or of any memory by plain loads. */
+/* Reads all words of a region or of any memory by plain loads, none of which should be
+ * old, that is 0.
+ */
 void vis_look(const struct ibv_mr *mr);
 void vis_look_at(const volatile void *mem, size_t len);
+
+/* Reads all words of a region, none of which should have eight times this byte. */
+void vis_look_unless(const struct ibv_mr *mr, uint8_t byte);
+
+/* Counts a word that should not have been seen; how many were. Any thread. */
+void vis_see_wrong(void);
+unsigned vis_wrong_seen(void);
 
 /* Looks at one byte until it has the value. */
 void vis_await_byte(const void *byte, uint8_t value);
@@ -131,7 +140,7 @@ struct vis_kernel {
 void vis_kernel_read(void *kernel);
 void vis_kernel_wait_and_read(void *kernel);
 
-/* Part of a kernel: reads all bytes of device memory. */
+/* Part of a kernel: reads all words of DATA bytes of device memory, as vis_look_at(). */
 void vis_kernel_look_at(const void *dev);
 
 /* Part of a kernel: stores NEW to all bytes of any GPU's memory. */

@@ -21,7 +21,8 @@ void vis_kernel_look_at(const void *dev)
 	const uint64_t *word = dev;
 
 	for (size_t i = 0; i < DATA / sizeof(*word); i++)
-		(void)rn_gpu_load(&word[i], sizeof(*word));
+		if (!rn_gpu_load(&word[i], sizeof(*word)))
+			vis_see_wrong();
 }
 
 void vis_kernel_fill(void *dev)

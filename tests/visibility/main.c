@@ -7,7 +7,10 @@
  * after the file; programs.h, which the build writes, has X(function, name) for each.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "kit.h"
 
 #define X(function, name) int function(void);
 #include "programs.h"
@@ -22,13 +25,21 @@ static const struct program {
 #undef X
 };
 
+/* See kit.h for VISIBILITY_CHECK. */
+static int run(const struct program *program)
+{
+	int status = program->run();
+
+	return !status && getenv("VISIBILITY_CHECK") && vis_wrong_seen() ? 1 : status;
+}
+
 int main(int argc, char **argv)
 {
 	const size_t count = sizeof(programs) / sizeof(*programs);
 
 	for (size_t i = 0; argc == 2 && i < count; i++)
 		if (!strcmp(programs[i].name, argv[1]))
-			return programs[i].run();
+			return run(&programs[i]);
 	fprintf(stderr, "usage: %s NAME, which is one of:\n", argv[0]);
 	for (size_t i = 0; i < count; i++)
 		fprintf(stderr, "%s\n", programs[i].name);

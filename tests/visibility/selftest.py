@@ -13,10 +13,12 @@ import subprocess
 import sys
 import tempfile
 
-import bank
+sys.dont_write_bytecode = True
+import bank  # noqa: E402  pylint: disable=wrong-import-position
 
 ROCIN = '''#!{python}
 import sys, time
+sys.dont_write_bytecode = True
 sys.path.insert(0, {here!r})
 import bank
 if sys.argv[1] == 'stop':
@@ -80,6 +82,11 @@ def check_runs():
                '--runs', '2', *one), 1, 'right 1x, wrong 1x', '19 of 20')
     expect('plain', run('status = 0', '--plain', *one), 0, '2 of 2 as expected')
     expect('plain with findings', run('', '--plain', *one), 1, 'status 66')
+    expect('live', run('status = 0', '--live', *one), 0, 'recall 0.0 % (0 of 5)', '10 of 10')
+    expect('live, seen', run('status = int(name == "' + WRONG + '")', '--live', *one), 0,
+           'recall 100.0 % (5 of 5)')
+    expect('live, where it must not be', run('status = int("c2c" in "".join(sys.argv))', '--live', *one),
+           1, f'{RIGHT:30} c2c          right     wrong', '9 of 10')
     expect('no such program', run('', 'host/none'), 1, 'no program is named host/none')
     expect('only differences', run('', '--differences', RIGHT), 0, '5 of 5')
     expect('a list', run('', '--list', RIGHT), 0, 'switch=right')

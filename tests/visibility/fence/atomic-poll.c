@@ -14,7 +14,7 @@
 int main(void)
 {
 	struct vis_nic *here = vis_open(0), *there = vis_open(1);
-	struct ibv_mr *old = vis_word(here, 7), *counter = vis_word(there, 0);
+	struct ibv_mr *old = vis_word(here, 0), *counter = vis_word(there, 5);
 	struct vis_end a, b;
 
 	vis_connect(&a, here, &b, there);

@@ -17,7 +17,7 @@
 int main(void)
 {
 	struct vis_nic *here = vis_open(0), *there = vis_open(1);
-	struct ibv_mr *old = vis_word(here, 7), *counter = vis_word(there, 0);
+	struct ibv_mr *old = vis_word(here, 0), *counter = vis_word(there, 5);
 	struct ibv_mr *note = vis_word(here, 1), *box = vis_word(there, 0);
 	struct vis_end a, b;
 

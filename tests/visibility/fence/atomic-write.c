@@ -15,14 +15,17 @@
 int main(void)
 {
 	struct vis_nic *here = vis_open(0), *there = vis_open(1);
-	struct ibv_mr *old = vis_word(here, 0), *counter = vis_word(there, 0);
+	struct ibv_mr *old = vis_word(here, 0), *counter = vis_word(there, 5);
 	struct ibv_mr *to = vis_word(there, 0);
 	struct vis_end a, b;
 
 	vis_connect(&a, here, &b, there);
+	vis_post_recv(&b, NULL);
 	vis_fetch_add(&a, old, counter, 0);
-	vis_write(&a, old, to, 0);
+	vis_write_imm(&a, old, to, 0);
 	vis_poll_send(&a);
 	vis_poll_send(&a);
+	vis_poll_recv(&b);
+	vis_look(to);
 	return 0;
 }

@@ -16,14 +16,14 @@ int main(void)
 {
 	struct vis_nic *here = vis_open(0), *there = vis_open(1);
 	struct ibv_mr *from = vis_source(here), *old = vis_target(here);
-	struct ibv_mr *there_mr = vis_target(there);
+	struct ibv_mr *remote = vis_target(there);
 	struct vis_end a, b;
 
 	vis_connect(&a, here, &b, there);
-	vis_read(&a, old, there_mr, 0);
-	vis_write(&a, from, there_mr, 0);
+	vis_read(&a, old, remote, 0);
+	vis_write(&a, from, remote, 0);
 	vis_poll_send(&a);
 	vis_poll_send(&a);
-	vis_look(old);
+	vis_look_unless(old, NEW);
 	return 0;
 }

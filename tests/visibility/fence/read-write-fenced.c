@@ -21,9 +21,12 @@ int main(void)
 	struct vis_end a, b;
 
 	vis_connect(&a, here, &b, there);
+	vis_post_recv(&b, NULL);
 	vis_read(&a, middle, from, 0);
-	vis_write(&a, middle, to, IBV_SEND_FENCE);
+	vis_write_imm(&a, middle, to, IBV_SEND_FENCE);
 	vis_poll_send(&a);
 	vis_poll_send(&a);
+	vis_poll_recv(&b);
+	vis_look(to);
 	return 0;
 }

@@ -17,15 +17,14 @@ int main(void)
 {
 	struct vis_nic *here = vis_open(0), *there = vis_open(1);
 	struct ibv_mr *from = vis_word(here, 1), *box = vis_word(there, 0);
-	const uint64_t next = 2;
 	struct vis_end a, b;
 
 	vis_connect(&a, here, &b, there);
 	vis_post_recv(&b, box);
 	vis_send(&a, from, IBV_SEND_INLINE);
-	memcpy(from->addr, &next, sizeof(next));
+	memset(from->addr, 0x77, from->length);
 	vis_poll_recv(&b);
-	vis_look(box);
+	vis_look_unless(box, 0x77);
 	vis_poll_send(&a);
 	return 0;
 }

@@ -36,9 +36,12 @@ int main(void)
 
 	vis_connect(&a, here, &b, there);
 	vis_launch(&gpu, wait_and_fill, &work);
-	vis_write(&a, from, to, 0);
+	vis_post_recv(&b, NULL);
+	vis_write_imm(&a, from, to, 0);
 	__atomic_store_n(&work.flag, 1, __ATOMIC_RELEASE);
 	vis_synchronize(&gpu);
 	vis_poll_send(&a);
+	vis_poll_recv(&b);
+	vis_look_unless(to, NEW);
 	return 0;
 }

@@ -23,10 +23,13 @@ int main(void)
 
 	vis_connect(&a, here, &b, there);
 	vis_connect(&other_a, here, &other_b, there);
-	vis_write(&a, first, to, 0);
+	vis_post_recv(&b, NULL);
+	vis_write_imm(&a, first, to, 0);
 	vis_write(&other_a, second, more, 0);
 	vis_poll_send(&other_a);
 	memset(first->addr, 0x77, DATA);
 	vis_poll_send(&a);
+	vis_poll_recv(&b);
+	vis_look_unless(to, 0x77);
 	return 0;
 }

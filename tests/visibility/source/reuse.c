@@ -22,8 +22,11 @@ int main(void)
 	struct vis_end a, b;
 
 	vis_connect(&a, here, &b, there);
-	vis_write(&a, from, to, 0);
+	vis_post_recv(&b, NULL);
+	vis_write_imm(&a, from, to, 0);
 	memset(from->addr, 0x77, DATA);
 	vis_poll_send(&a);
+	vis_poll_recv(&b);
+	vis_look_unless(to, 0x77);
 	return 0;
 }

@@ -25,5 +25,6 @@ int main(void)
 	memset(from->addr, 0x77, DATA);
 	vis_poll_send(&a);
 	vis_poll_recv(&b);
+	vis_look_unless(to, 0x77);
 	return 0;
 }

@@ -21,9 +21,12 @@ int main(void)
 	struct vis_end a, b;
 
 	vis_connect(&a, here, &b, there);
+	vis_post_recv(&b, NULL);
 	vis_write(&a, first, to, VIS_UNSIGNALED);
-	vis_write(&a, second, more, 0);
+	vis_write_imm(&a, second, more, 0);
 	vis_poll_send(&a);
 	memset(first->addr, 0x77, DATA);
+	vis_poll_recv(&b);
+	vis_look_unless(to, 0x77);
 	return 0;
 }
