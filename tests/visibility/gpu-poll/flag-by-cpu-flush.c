@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* flag-by-cpu-flush.c - the same, with a flush before the store of the flag.
+/* flag-by-cpu-flush.c - WRITE with immediate into GPU memory, a flush, then a flag there
+ * by the CPU.
  *
  * question: The CPU flushes the GPU between the completion and the store of the flag
  *           into GPU memory. Is the data there?

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* two-gpus-read-back.c - the same, and the kernel loads what it stored before it raises
- * the flag.
+/* two-gpus-read-back.c - a kernel stores into another GPU, loads that, then raises a
+ * flag.
  *
  * question: A kernel of GPU 0 stores into the memory of GPU 1, loads a word of it, then
  *           raises the flag. Does the kernel of GPU 1 see the data?

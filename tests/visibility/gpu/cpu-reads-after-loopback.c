@@ -2,8 +2,9 @@
 /* cpu-reads-after-loopback.c - GPU memory that the CPU reads itself, after a loopback
  * READ.
  *
- * question: As before, but the CPU first READs a word by a queue pair of the NIC that
- *           is connected to itself. Is the data there, wherever NIC and GPU are?
+ * question: After the completion of an immediate the CPU READs a word of the data by a
+ *           queue pair of the NIC that is connected to itself, then reads GPU memory
+ *           through the BAR. Is the data there, wherever NIC and GPU are?
  * reads:    the CPU of the target, through the BAR, after the completion of the
  *           loopback READ.
  * expect:   switch=right switch.none=right ports=right c2c=right relaxed=right

@@ -2,8 +2,9 @@
 /* flush-other-nic.c - WRITE with immediate into GPU memory, a loopback READ by another
  * NIC.
  *
- * question: As with the flush by a loopback READ, but the READ goes by another NIC of
- *           the same host. Does the running kernel see the data?
+ * question: The CPU has polled the completion of an immediate, READs a word of the data
+ *           by a queue pair of another NIC of the host that is connected to itself, and
+ *           raises a flag. Does the running kernel see the data?
  * reads:    a kernel that has been running, after it has seen the flag of the CPU.
  * expect:   switch=right switch.none=right ports=wrong c2c=right relaxed=right
  * kind:     stale

@@ -2,8 +2,8 @@
 /* flag-by-atomic-write.c - data by a WRITE, a flag by ATOMIC WRITE; the target polls the
  * flag.
  *
- * question: As with a flag that is WRITTEN, but the flag is raised by an ATOMIC WRITE.
- *           Is the data there?
+ * question: A WRITE of data, then an ATOMIC WRITE of the same queue pair that raises a
+ *           flag in another region. The target spins on the flag. Is the data there?
  * reads:    the CPU of the target, after it has seen the flag.
  * expect:   switch=right switch.none=right ports=right c2c=right relaxed=right
  * kind:     none

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* flag-by-atomic.c - data by a WRITE, a flag by FETCH_ADD; the target polls the flag.
  *
- * question: As with a flag that is WRITTEN, but the flag is raised by an atomic. Is the
- *           data there?
+ * question: A WRITE of data, then an atomic of the same queue pair that raises a flag
+ *           in another region. The target spins on the flag. Is the data there?
  * reads:    the CPU of the target, after it has seen the flag.
  * expect:   switch=right switch.none=right ports=right c2c=right relaxed=right
  * kind:     none

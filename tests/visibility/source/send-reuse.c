@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* send-reuse.c - the source of a SEND is filled again after posting.
  *
- * question: The same with a SEND: may its source be filled again when ibv_post_send()
- *           has returned?
+ * question: ibv_post_send() has returned for a SEND. May its source be filled with the
+ *           next message?
  * reads:    the NIC of the requester, when it fetches the payload.
  * expect:   switch=wrong switch.none=wrong ports=wrong c2c=wrong relaxed=wrong
  * kind:     source
