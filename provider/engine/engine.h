@@ -150,6 +150,15 @@ struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e);
 void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp,
 			  struct rn_stats_qp *rec);
 
+/* Returns the number of pages in which a range of memory lies. */
+uint64_t rnp_pin_pages(uint64_t addr, uint64_t len);
+/* Counts pages as pinned by this process, if ROCIN_PIN requests it. Any thread; locks do
+ * not matter. Return: 0; -ENOMEM, with a message in the log: RLIMIT_MEMLOCK is exceeded;
+ * -EPERM: it is 0.
+ */
+int rnp_engine_pin(struct rnp_engine *e, uint64_t pages);
+void rnp_engine_unpin(struct rnp_engine *e, uint64_t pages);
+
 /* Performs one step in ibv_poll_cq(): receives a bounded number of packets, runs the
  * core, sends gathered packets and renews the lease. Never blocks. Return: false, with
  * nothing done, if another thread holds the lock.

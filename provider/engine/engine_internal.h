@@ -12,6 +12,7 @@
  *	tx_batch.c	  joins packets into super-packets
  *	wire.c		  the back ends below the core, and the MTU of the network
  *	pcie.c		  finds the library of the simulated PCIe hierarchy
+ *	pin.c		  the limit on pinned memory
  *	settings.c	  settings from the environment
  *
  * The engine lock guards everything here unless a comment says otherwise.
@@ -216,6 +217,8 @@ struct rnp_process {
 	/* start time of the process's use of Rocin; 0: not used yet */
 	_Atomic uint64_t epoch;
 	struct rnp_engine *engines; /* linked through rnp_engine.next */
+	/* pages that count as pinned by the process, of devices with ROCIN_PIN=limit */
+	_Atomic uint64_t pinned;
 };
 
 /* The time that was passed to the core last. */

@@ -26,6 +26,8 @@ enum {
 	LINE_MIN = 1000, /* kbps; least rate of a link */
 };
 
+#define PIN_SIZE_MAX (UINT64_C(1) << 40) /* bytes */
+
 /* kbps; highest rate of a link that the core supports */
 #define LINE_MAX UINT64_C(4000000000)
 
@@ -264,6 +266,26 @@ static int read_io(struct rnp_settings *s, char *err, size_t err_len)
 		       "ROCIN_IO is \"%s\"; it may be auto, epoll or uring", text);
 }
 
+static int read_pin(struct rnp_settings *s, char *err, size_t err_len)
+{
+	const char *text = read_text("ROCIN_PIN");
+	const char *at;
+
+	if (!text || strcmp(text, "off") == 0)
+		return 0;
+	at = strncmp(text, "limit", strlen("limit")) == 0 ? text + strlen("limit") : NULL;
+	s->pin_limited = true;
+	s->pin_has_size = at && *at == ':';
+	if (s->pin_has_size)
+		at = parse_size(at + 1, PIN_SIZE_MAX, &s->pin_size);
+	if (at && !*at)
+		return 0;
+	return rn_fail(err, err_len, -EINVAL,
+		       "ROCIN_PIN is \"%s\"; off or limit is expected, the latter with "
+		       ":SIZE in bytes, K or M if it is not RLIMIT_MEMLOCK",
+		       text);
+}
+
 int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 {
 	static const struct choice gso = { "ROCIN_GSO", "off", "on", true };
@@ -296,6 +318,8 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 		rc = rn_timeout_scale_read(&s->timeout_scale, err, err_len);
 	if (!rc)
 		rc = read_window(s, err, err_len);
+	if (!rc)
+		rc = read_pin(s, err, err_len);
 	return rc;
 }
 

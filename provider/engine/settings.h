@@ -17,7 +17,8 @@
  *	with K or M: as if net.core.rmem_max were so small ROCIN_TIMEOUT_SCALE 1..1000:
  *	factor on ACK timeouts and RNR timers ROCIN_TREE generated tree in which port and
  *	GIDs are kept up to date ROCIN_WINDOW START[:MIN[:MAX]], bytes with K or M:
- *	unacknowledged bytes towards one peer process
+ *	unacknowledged bytes towards one peer process ROCIN_PIN off | limit[:SIZE]: memory
+ *	that counts as pinned is limited by RLIMIT_MEMLOCK, or to SIZE bytes with K or M
  */
 #ifndef RNP_SETTINGS_H
 #define RNP_SETTINGS_H
@@ -56,6 +57,9 @@ struct rnp_settings {
 	enum rn_cc_mode cc;
 	uint32_t cc_line; /* rate of the link in kbps; 0: not set */
 	uint32_t window_start, window_min, window_max;
+	bool pin_limited;  /* what a kernel driver would pin is limited */
+	bool pin_has_size; /* to @pin_size bytes; otherwise by RLIMIT_MEMLOCK */
+	uint64_t pin_size;
 };
 
 /**

@@ -218,7 +218,7 @@ int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
 }
 
 /* Removes the objects that the program did not destroy from the device; their memory
- * remains allocated, as with any provider.
+ * remains allocated, as with any provider, but is no longer pinned.
  */
 static void detach_all(struct rnp_context *ctx)
 {
@@ -237,16 +237,22 @@ static void detach_all(struct rnp_context *ctx)
 
 	while ((flow = LIST_FIRST(&ctx->flows)))
 		rnp_flow_detach(flow);
-	while ((qp = LIST_FIRST(&ctx->qps)))
+	while ((qp = LIST_FIRST(&ctx->qps))) {
+		rnp_buffer_unpin(&qp->block);
 		rnp_qp_detach(qp);
+	}
 	while ((table = LIST_FIRST(&ctx->rwq_tables)))
 		rnp_rwq_table_detach(ctx, table);
-	while ((srq = LIST_FIRST(&ctx->srqs)))
+	while ((srq = LIST_FIRST(&ctx->srqs))) {
+		rnp_buffer_unpin(&srq->ring);
 		rnp_srq_detach(srq);
+	}
 	while ((xrcd = LIST_FIRST(&ctx->xrcds)))
 		rnp_xrcd_detach(xrcd);
-	while ((cq = LIST_FIRST(&ctx->cqs)))
+	while ((cq = LIST_FIRST(&ctx->cqs))) {
+		rnp_buffer_unpin(&cq->ring_mem);
 		rnp_cq_detach(cq);
+	}
 	while ((mw = LIST_FIRST(&ctx->mws)))
 		rnp_mw_detach(mw);
 	while ((mr = LIST_FIRST(&ctx->mrs))) {

@@ -545,11 +545,13 @@ static size_t ring_bytes(uint32_t capacity)
 	return (size_t)capacity * sizeof(struct rn_cqe);
 }
 
-/* Allocates a ring. Returns 0 or -ENOMEM. */
-static int alloc_ring(struct rnp_buffer *ring, struct ibv_pd *parent, uint32_t capacity)
+/* Allocates a ring. Returns as rnp_buffer_alloc() does. */
+static int alloc_ring(struct rnp_engine *e, struct rnp_buffer *ring,
+		      struct ibv_pd *parent, uint32_t capacity)
 {
-	ring->resource = RNP_RESOURCE_CQ;
-	ring->len = ring_bytes(capacity);
+	*ring = (struct rnp_buffer){ .resource = RNP_RESOURCE_CQ,
+				     .len = ring_bytes(capacity),
+				     .engine = e };
 	return rnp_buffer_alloc(ring, parent, sizeof(struct rn_cqe));
 }
 
@@ -567,12 +569,14 @@ static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,
 {
 	uint32_t capacity = round_up_pow2(cqe);
 	struct rnp_cq *cq = calloc(1, sizeof(*cq));
+	int rc;
 
 	if (!cq)
 		return NULL;
-	if (alloc_ring(&cq->ring_mem, parent, capacity)) {
+	rc = alloc_ring(ctx->engine, &cq->ring_mem, parent, capacity);
+	if (rc) {
 		free(cq);
-		errno = ENOMEM;
+		errno = -rc;
 		return NULL;
 	}
 	cq->ring = cq->ring_mem.addr;
@@ -708,15 +712,16 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 	struct rnp_engine *e = cq->ctx->engine;
 	struct rnp_buffer ring, old;
 	uint32_t capacity, waiting;
-	int cancel;
+	int cancel, rc;
 
 	if (rnp_is_fork_child(cq->ctx))
 		return EIO;
 	if (cqe < 1 || cqe > RN_CQE_MAX)
 		return EINVAL;
 	capacity = round_up_pow2((uint32_t)cqe);
-	if (alloc_ring(&ring, cq->parent, capacity))
-		return ENOMEM;
+	rc = alloc_ring(e, &ring, cq->parent, capacity);
+	if (rc)
+		return -rc;
 
 	pthread_mutex_lock(&cq->lock);
 	cancel = rnp_lock_engine(e);

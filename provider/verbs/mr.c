@@ -134,18 +134,43 @@ void rnp_pages_expect(const void *addr, size_t len)
 }
 
 /* ---------------------------------------------------------------------- registration */
-/* Checks the access flags and faults in the pages. Returns 0, or -errno if such a region
- * cannot exist.
+/* Returns the number of pages that a driver would pin for a region of the program's
+ * memory.
  */
-static int check_pages(const struct rn_mr_attr *attr)
+static uint64_t pages_to_pin(const struct rn_mr_attr *attr)
+{
+	if (attr->access & RN_ACCESS_ON_DEMAND)
+		return 0;
+	return rnp_pin_pages(attr->iova_base, attr->length);
+}
+
+/* Checks the access flags, counts @pages as pinned, and faults in the pages of a region,
+ * in the order of the kernel. Returns 0, or -errno if such a region cannot exist.
+ */
+static int pin_pages(struct rnp_engine *e, const struct rn_mr_attr *attr, uint64_t pages)
 {
 	int rc = rnp_access_check(attr->access);
 
+	if (!rc)
+		rc = rnp_engine_pin(e, pages);
 	if (rc || (attr->access & RN_ACCESS_ON_DEMAND))
 		return rc;
-	return rnp_pages_populate(rnp_pages_pointer(attr->iova_base),
-				  attr->length ? attr->length : 1,
-				  rnp_access_writes(attr->access));
+	rc = rnp_pages_populate(rnp_pages_pointer(attr->iova_base),
+				attr->length ? attr->length : 1,
+				rnp_access_writes(attr->access));
+	if (rc)
+		rnp_engine_unpin(e, pages);
+	return rc;
+}
+
+/* Makes @pages, which have been counted already, those that are pinned for the region;
+ * none are for memory that is not the host's. The engine lock is held.
+ */
+static void set_pinned(struct rnp_engine *e, struct rnp_mr *mr, uint64_t pages)
+{
+	rnp_engine_unpin(e, mr->pinned);
+	mr->pinned = mr->is_on_gpu ? 0 : pages;
+	rnp_engine_unpin(e, pages - mr->pinned);
 }
 
 /* Checks a range as the kernel does before it looks for the pages. */
@@ -193,6 +218,7 @@ static int enter_device(struct rnp_engine *e, struct rnp_mr *mr,
 	/* rc 1 means device memory */
 	if (rc < 0)
 		return rc;
+	mr->is_on_gpu = rc > 0;
 	rn_dev_add_mr(rnp_engine_dev(e), &mr->core);
 	return 0;
 }
@@ -207,7 +233,9 @@ static void leave_device(struct rnp_engine *e, struct rnp_mr *mr)
 		rnp_pcie_region_remove(rnp_engine_pcie(e), mr->core.lkey);
 }
 
-static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr)
+/* Adds the region to its context and to the device; @pages have been counted for it. */
+static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr,
+		      uint64_t pages)
 {
 	int cancel = rnp_lock_engine(ctx->engine);
 	int rc = mr->dm && mr->dm->gone ? -EINVAL : rnp_hca_add(ctx->hca, RNP_HCA_MR);
@@ -220,6 +248,7 @@ static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_a
 		rnp_hca_remove(ctx->hca, RNP_HCA_MR);
 		goto out;
 	}
+	set_pinned(ctx->engine, mr, pages);
 	LIST_INSERT_HEAD(&ctx->mrs, mr, link);
 	if (mr->dm)
 		mr->dm->mrs++;
@@ -231,9 +260,11 @@ out:
 struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc)
 {
+	struct rnp_context *ctx = to_rnp_context(pd->context);
+	uint64_t pages = dm || type != RNP_ABI_MR ? 0 : pages_to_pin(attr);
 	struct rnp_mr *mr;
 
-	*rc = check_pages(attr);
+	*rc = pin_pages(ctx->engine, attr, pages);
 	if (*rc)
 		return NULL;
 	mr = calloc(1, sizeof(*mr));
@@ -241,8 +272,9 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 		mr->dm = dm;
 		mr->held = 2; /* uses: by the program and by the device */
 	}
-	*rc = mr ? add_region(to_rnp_context(pd->context), mr, attr) : -ENOMEM;
+	*rc = mr ? add_region(ctx, mr, attr, pages) : -ENOMEM;
 	if (*rc) {
+		rnp_engine_unpin(ctx->engine, pages);
 		free(mr);
 		return NULL;
 	}
@@ -285,6 +317,7 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	if (rnp_engine_settle(ctx->engine, 0))
 		rnp_engine_kick(ctx->engine);
 	leave_device(ctx->engine, mr);
+	set_pinned(ctx->engine, mr, 0);
 	rnp_hca_remove(ctx->hca, RNP_HCA_MR);
 	if (mr->dm)
 		mr->dm->mrs--;
@@ -368,8 +401,19 @@ static struct rn_mr_attr preview_change(struct rnp_engine *e, const struct rnp_m
 	return attr;
 }
 
-/* Checks a change, including that the pages are there. Returns 0 or -errno. */
-static int check_change(const struct rnp_mr *mr, int flags, const struct rn_mr_attr *attr)
+/* Does a driver pin pages for the change? Pages that stay where they are stay pinned. */
+static bool needs_pinning(const struct rnp_mr *mr, int flags,
+			  const struct rn_mr_attr *attr)
+{
+	return flags & IBV_REREG_MR_CHANGE_TRANSLATION ||
+	       (attr->access ^ (uint32_t)mr->base.access) & RN_ACCESS_ON_DEMAND;
+}
+
+/* Checks a change, including that the pages are there, and counts @pages as pinned.
+ * Returns 0 or -errno.
+ */
+static int check_change(struct rnp_engine *e, const struct rnp_mr *mr, int flags,
+			const struct rn_mr_attr *attr, uint64_t pages)
 {
 	int rc = 0;
 
@@ -378,19 +422,27 @@ static int check_change(const struct rnp_mr *mr, int flags, const struct rn_mr_a
 		return -EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		rc = check_range(attr);
-	return rc ? rc : check_pages(attr);
+	return rc ? rc : pin_pages(e, attr, pages);
 }
 
+/* Makes a change, or none. As with mlx5, the new pages are pinned before the old ones are
+ * given back, so that the region can stay as it was.
+ */
 static int change_region(struct rnp_context *ctx, struct rnp_mr *mr,
 			 const struct change *c)
 {
 	struct rn_mr_attr attr;
+	uint64_t pages = 0;
+	bool repins;
 	int rc, cancel;
 
 	if (rnp_is_fork_child(ctx))
 		return -EIO;
 	attr = preview_change(ctx->engine, mr, c);
-	rc = check_change(mr, c->flags, &attr);
+	repins = needs_pinning(mr, c->flags, &attr);
+	if (repins)
+		pages = pages_to_pin(&attr);
+	rc = check_change(ctx->engine, mr, c->flags, &attr, pages);
 	if (rc)
 		return rc;
 	cancel = rnp_lock_engine(ctx->engine);
@@ -398,6 +450,10 @@ static int change_region(struct rnp_context *ctx, struct rnp_mr *mr,
 	rc = replace_region(ctx->engine, mr, &attr);
 	if (!rc)
 		mr->base.access = (int)attr.access;
+	if (!rc && repins)
+		set_pinned(ctx->engine, mr, pages);
+	else
+		rnp_engine_unpin(ctx->engine, pages);
 	rnp_unlock_engine(ctx->engine, cancel);
 	return rc;
 }

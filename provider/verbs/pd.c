@@ -264,7 +264,8 @@ static void *alloc_ours(size_t len, size_t align)
 	return addr ? memset(addr, 0, len) : NULL;
 }
 
-int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
+/* Allocates memory of the program, which is not pinned yet. */
+static int alloc_memory(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 {
 	const struct rnp_pd_handle *h = (const struct rnp_pd_handle *)pd;
 	void *addr = IBV_ALLOCATOR_USE_DEFAULT;
@@ -286,12 +287,35 @@ int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 	return addr ? 0 : -ENOMEM;
 }
 
+void rnp_buffer_unpin(struct rnp_buffer *buf)
+{
+	if (buf->pinned)
+		rnp_engine_unpin(buf->engine, buf->pinned);
+	buf->pinned = 0;
+}
+
+int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
+{
+	/* of a buffer that begins with a page, as those of drivers do */
+	const uint64_t pages = rnp_pin_pages(0, buf->len);
+	int rc = rnp_engine_pin(buf->engine, pages);
+
+	if (rc)
+		return rc;
+	buf->pinned = pages;
+	rc = alloc_memory(buf, pd, align);
+	if (rc)
+		rnp_buffer_unpin(buf);
+	return rc;
+}
+
 void rnp_buffer_free(struct rnp_buffer *buf)
 {
 	const struct rnp_pd_handle *h = (const struct rnp_pd_handle *)buf->from;
 
 	if (!buf->addr)
 		return;
+	rnp_buffer_unpin(buf);
 	if (h)
 		h->free(buf->from, h->pd_context, buf->addr, buf->resource);
 	else if (buf->len >= MAP_MIN)

@@ -237,6 +237,8 @@ struct rnp_buffer {
 	/* parent domain whose allocator has allocated it; NULL: none */
 	struct ibv_pd *from;
 	enum rnp_resource resource;
+	struct rnp_engine *engine; /* for whose device a driver would pin the memory */
+	uint64_t pinned;	   /* pages that count as pinned */
 };
 
 /* ----------------------------------------------------------- memory and addresses */
@@ -252,6 +254,9 @@ struct rnp_mr {
 	size_t map_len;
 	/* device memory that is registered; NULL: memory of the program */
 	struct rnp_dm *dm;
+	/* Guarded by the engine lock. */
+	bool is_on_gpu;	 /* the memory is a simulated GPU's */
+	uint64_t pinned; /* pages that count as pinned */
 };
 
 /* A memory window. Windows of type 2 are type 2B, bound to domain and queue pair, as in
@@ -578,14 +583,15 @@ void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd);
 
 /**
  * rnp_buffer_alloc() - Allocate memory for an object
- * @buf:	Out; @buf->resource and @buf->len are filled in by the caller
+ * @buf:	Out; the caller has zeroed it and set @resource, @len and @engine
  * @pd:		Handle that the object is created with, or NULL
  * @align:	Bytes, a power of two, at least 8
  *
  * Uses the allocator of @pd, if it is a parent domain that has one. Lock not held: the
- * allocator may call verbs. The memory is zeroed.
+ * allocator may call verbs. The memory is zeroed. It counts as pinned, as the queues of
+ * all drivers do that put them into memory of the program.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, -ENOMEM, or an error of rnp_engine_pin().
  */
 int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align);
 
@@ -593,6 +599,9 @@ int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align);
  * without memory.
  */
 void rnp_buffer_free(struct rnp_buffer *buf);
+
+/* Counts the memory as pinned no more: no device uses it. */
+void rnp_buffer_unpin(struct rnp_buffer *buf);
 
 /**
  * rnp_av_from_attr() - Check and convert an address

@@ -336,6 +336,7 @@ static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
 	rnp_unlock_engine(qp->ctx->engine, cancel);
 	if (qp->block.len == 0)
 		return EINVAL;
+	qp->block.engine = qp->ctx->engine;
 	qp->block.resource = qp->wq ? RNP_RESOURCE_WQ : RNP_RESOURCE_QP;
 	return -rnp_buffer_alloc(&qp->block, pd, QP_ALIGN);
 }

@@ -46,10 +46,11 @@ static void free_srq(struct rnp_srq *srq)
 	free(srq);
 }
 
-static struct rnp_buffer new_ring(uint32_t max_wr, uint32_t max_sge)
+static struct rnp_buffer new_ring(struct rnp_engine *e, uint32_t max_wr, uint32_t max_sge)
 {
 	return (struct rnp_buffer){ .len = rn_srq_ring_size(max_wr, max_sge),
-				    .resource = RNP_RESOURCE_SRQ };
+				    .resource = RNP_RESOURCE_SRQ,
+				    .engine = e };
 }
 
 static struct rnp_srq *alloc_srq(struct rnp_context *ctx,
@@ -62,7 +63,7 @@ static struct rnp_srq *alloc_srq(struct rnp_context *ctx,
 	srq->ctx = ctx;
 	srq->max_sge = a->attr.max_sge;
 	srq->core = malloc(rn_srq_size());
-	srq->ring = new_ring(a->attr.max_wr, a->attr.max_sge);
+	srq->ring = new_ring(ctx->engine, a->attr.max_wr, a->attr.max_sge);
 	if (!srq->core || rnp_buffer_alloc(&srq->ring, a->pd, RING_ALIGN)) {
 		free_srq(srq);
 		return NULL;
@@ -202,9 +203,10 @@ int rnp_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 	if (mask & IBV_SRQ_MAX_WR) {
 		if (attr->max_wr < 1 || attr->max_wr > RN_WR_MAX)
 			return EINVAL;
-		ring = new_ring(attr->max_wr, srq->max_sge);
-		if (rnp_buffer_alloc(&ring, base->pd, RING_ALIGN))
-			return ENOMEM;
+		ring = new_ring(e, attr->max_wr, srq->max_sge);
+		rc = rnp_buffer_alloc(&ring, base->pd, RING_ALIGN);
+		if (rc)
+			return -rc;
 	}
 	cancel = rnp_lock_engine(e);
 	rc = change_srq(srq, attr, mask, &ring);

@@ -129,7 +129,7 @@ static void netdevs(struct script *s)
 static const char *const variables[] = {
 	"ROCIN_CC",    "ROCIN_LOCAL", "ROCIN_WINDOW",  "ROCIN_LINGER_US",
 	"ROCIN_FAULT", "ROCIN_GSO",   "ROCIN_ICRC",    "ROCIN_CREDITS",
-	"ROCIN_IO",    "ROCIN_PCAP",  "ROCIN_NETDEVS",
+	"ROCIN_IO",    "ROCIN_PCAP",  "ROCIN_NETDEVS", "ROCIN_PIN",
 };
 static char *values[RN_ARRAY_SIZE(variables)];
 

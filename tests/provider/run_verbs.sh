@@ -11,7 +11,7 @@ work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # in memory, as in a sess
 export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500
 unset ROCIN_RECORD ROCIN_RECORD_LIMIT
 unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_CC ROCIN_LOCAL ROCIN_GSO ROCIN_ICRC \
-	ROCIN_PCIE ROCIN_PCIE_DEVICE ROCIN_PCIE_TRAP
+	ROCIN_PIN ROCIN_PCIE ROCIN_PCIE_DEVICE ROCIN_PCIE_TRAP
 cleanup() {
 	LD_PRELOAD='' "$bin/rocin" stop >/dev/null 2>&1
 	[ -z "$rocind_pid" ] || wait "$rocind_pid"

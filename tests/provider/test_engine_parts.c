@@ -18,7 +18,8 @@
 static const char *const names[] = { "ROCIN_NETDEVS", "ROCIN_GSO",	 "ROCIN_ICRC",
 				     "ROCIN_CREDITS", "ROCIN_IO",	 "ROCIN_PCAP",
 				     "ROCIN_FAULT",   "ROCIN_LINGER_US", "ROCIN_WINDOW",
-				     "ROCIN_CC",      "ROCIN_RCVBUF",	 "ROCIN_LOCAL" };
+				     "ROCIN_CC",      "ROCIN_RCVBUF",	 "ROCIN_LOCAL",
+				     "ROCIN_PIN" };
 
 static int clear(void **state)
 {
@@ -45,6 +46,7 @@ static void nothing_set_means_the_defaults(void **state)
 	assert_int_equal(s.cc, RN_CC_OFF);
 	assert_int_equal(s.linger_ns, 50000);
 	assert_int_equal(s.rcvbuf, 0);
+	assert_false(s.pin_limited);
 	assert_int_equal(s.window_start, 192 * 1024);
 	assert_int_equal(s.window_min, 64 * 1024);
 	assert_int_equal(s.window_max, 1024 * 1024);
@@ -116,6 +118,31 @@ static void window_of_one_size_moves_the_others_along(void **state)
 	assert_int_equal(s.window_max, 4 << 20);
 }
 
+static void pinning_is_limited_by_the_process_or_by_a_size(void **state)
+{
+	struct rnp_settings s;
+
+	(void)state;
+	setenv("ROCIN_PIN", "limit", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_true(s.pin_limited);
+	assert_false(s.pin_has_size);
+	setenv("ROCIN_PIN", "limit:64K", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_true(s.pin_limited && s.pin_has_size);
+	assert_int_equal(s.pin_size, 65536);
+	setenv("ROCIN_PIN", "limit:0", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_true(s.pin_has_size);
+	assert_int_equal(s.pin_size, 0);
+	setenv("ROCIN_PIN", "limit:1048576M", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_true(s.pin_size == UINT64_C(1) << 40);
+	setenv("ROCIN_PIN", "off", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_false(s.pin_limited);
+}
+
 static void wrong_value_is_refused_with_the_name_of_the_variable(void **state)
 {
 	static const char *const wrong[][2] = {
@@ -139,6 +166,13 @@ static void wrong_value_is_refused_with_the_name_of_the_variable(void **state)
 		{ "ROCIN_RCVBUF", "63K" },
 		{ "ROCIN_RCVBUF", "1025M" },
 		{ "ROCIN_RCVBUF", "208k" },
+		{ "ROCIN_PIN", "on" },
+		{ "ROCIN_PIN", "limited" },
+		{ "ROCIN_PIN", "limit:" },
+		{ "ROCIN_PIN", "limit:-1" },
+		{ "ROCIN_PIN", "limit:1G" },
+		{ "ROCIN_PIN", "limit:1048577M" },
+		{ "ROCIN_PIN", "off:1" },
 		{ "ROCIN_WINDOW", "0" },
 		{ "ROCIN_WINDOW", "1K:2K:3K:4K" },
 		{ "ROCIN_WINDOW", "64k" },
@@ -363,6 +397,8 @@ int main(void)
 		cmocka_unit_test_setup(local_wires_do_without_icrcs_unless_recorded,
 				       clear),
 		cmocka_unit_test_setup(window_of_one_size_moves_the_others_along, clear),
+		cmocka_unit_test_setup(pinning_is_limited_by_the_process_or_by_a_size,
+				       clear),
 		cmocka_unit_test_setup(
 			wrong_value_is_refused_with_the_name_of_the_variable, clear),
 		cmocka_unit_test_setup(budget_fits_every_receive_buffer, clear),

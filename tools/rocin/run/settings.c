@@ -27,6 +27,7 @@ enum {
 	OPT_CREDITS,
 	OPT_LOCAL,
 	OPT_IO,
+	OPT_PIN,
 	OPT_LOG,
 	OPT_TIMEOUT_SCALE,
 	OPT_PCIE,
@@ -44,17 +45,12 @@ static const struct {
 	int key;
 	const char *variable;
 } passes[] = {
-	{ OPT_CC, "ROCIN_CC" },
-	{ OPT_PCAP, "ROCIN_PCAP" },
-	{ OPT_FAULT, "ROCIN_FAULT" },
-	{ OPT_GSO, "ROCIN_GSO" },
-	{ OPT_ICRC, "ROCIN_ICRC" },
-	{ OPT_CREDITS, "ROCIN_CREDITS" },
-	{ OPT_LOG, "ROCIN_LOG" },
-	{ OPT_PCIE, "ROCIN_PCIE" },
-	{ OPT_LOCAL, "ROCIN_LOCAL" },
-	{ OPT_IO, "ROCIN_IO" },
-	{ OPT_TIMEOUT_SCALE, "ROCIN_TIMEOUT_SCALE" },
+	{ OPT_CC, "ROCIN_CC" },	      { OPT_PCAP, "ROCIN_PCAP" },
+	{ OPT_FAULT, "ROCIN_FAULT" }, { OPT_GSO, "ROCIN_GSO" },
+	{ OPT_ICRC, "ROCIN_ICRC" },   { OPT_CREDITS, "ROCIN_CREDITS" },
+	{ OPT_LOG, "ROCIN_LOG" },     { OPT_PCIE, "ROCIN_PCIE" },
+	{ OPT_LOCAL, "ROCIN_LOCAL" }, { OPT_IO, "ROCIN_IO" },
+	{ OPT_PIN, "ROCIN_PIN" },     { OPT_TIMEOUT_SCALE, "ROCIN_TIMEOUT_SCALE" },
 };
 
 static const struct argp_option options[] = {
@@ -85,6 +81,10 @@ static const struct argp_option options[] = {
 	{ "io", OPT_IO, "auto|epoll|uring", 0,
 	  "Move packets by epoll, sendmsg and recvmsg, or by io_uring; auto: by what is "
 	  "faster, the former",
+	  0 },
+	{ "pin", OPT_PIN, "off|limit[:SIZE]", 0,
+	  "Refuse to register more memory than RLIMIT_MEMLOCK lets a driver pin, or than "
+	  "SIZE",
 	  0 },
 	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
 	{ "timeout-scale", OPT_TIMEOUT_SCALE, "N", 0,

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* pin.c - the limit on pinned memory that a kernel driver would enforce (ROCIN_PIN).
+ *
+ * The kernel pins the pages of a region while it is registered, and counts them for the
+ * whole process (mm->pinned_vm). ib_umem_get() refuses a registration with which that
+ * count exceeds RLIMIT_MEMLOCK, unless the caller has CAP_IPC_LOCK. Rocin pins nothing;
+ * with ROCIN_PIN=limit it counts and refuses by the same rules. The count lives in the
+ * page that a fork() child gets zeroed, as a child of a real driver has no pins either.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine_internal.h"
+#include "transport/io/host/log.h"
+
+/* Inode of the initial user namespace: PROC_USER_INIT_INO of the kernel. */
+#define INITIAL_USER_NAMESPACE 0xEFFFFFFDu
+
+/* Has the calling thread CAP_IPC_LOCK as capable() means it: in the initial user
+ * namespace? Root of a rootless container has not.
+ */
+static bool has_ipc_lock(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+	struct stat ns;
+
+	if (syscall(SYS_capget, &head, data) || !(data[0].effective & 1u << CAP_IPC_LOCK))
+		return false;
+	return stat("/proc/self/ns/user", &ns) || ns.st_ino == INITIAL_USER_NAMESPACE;
+}
+
+/* Returns the limit in bytes; UINT64_MAX: there is none. */
+static uint64_t pin_limit(const struct rnp_settings *set)
+{
+	struct rlimit limit;
+
+	if (set->pin_has_size)
+		return set->pin_size;
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    has_ipc_lock())
+		return UINT64_MAX;
+	return limit.rlim_cur;
+}
+
+static void log_refusal(const struct rnp_engine *e, uint64_t pages, uint64_t pinned,
+			uint64_t limit)
+{
+	const uint64_t kib = (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+
+	rn_log(RN_LOG_ERROR,
+	       "%s: %" PRIu64 " KiB cannot be pinned: %" PRIu64 " KiB are, and the limit "
+	       "is %" PRIu64 " KiB; %s",
+	       e->netdev.ibdev, pages * kib, pinned * kib, limit / 1024,
+	       e->set.pin_has_size
+		       ? "ROCIN_PIN (--pin) sets it"
+		       : "raise it by ulimit -l, memlock in /etc/security/limits.conf or "
+			 "LimitMEMLOCK= of systemd, or register less");
+}
+
+uint64_t rnp_pin_pages(uint64_t addr, uint64_t len)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t first = addr / page;
+
+	/* A region of 0 bytes has the page that its address is in. */
+	return (addr + len + page - 1) / page - first;
+}
+
+int rnp_engine_pin(struct rnp_engine *e, uint64_t pages)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t limit, after;
+
+	if (!e->set.pin_limited || pages == 0)
+		return 0;
+	limit = pin_limit(&e->set);
+	after = atomic_fetch_add(&e->process->pinned, pages) + pages;
+	if (limit == UINT64_MAX || after <= limit / page)
+		return 0;
+	atomic_fetch_sub(&e->process->pinned, pages);
+	log_refusal(e, pages, after - pages, limit);
+	/* can_do_mlock(): who may pin nothing at all lacks the permission. */
+	return limit == 0 ? -EPERM : -ENOMEM;
+}
+
+void rnp_engine_unpin(struct rnp_engine *e, uint64_t pages)
+{
+	/* What a parent process has pinned does not count in its child. */
+	if (!e->set.pin_limited || rnp_engine_forked(e))
+		return;
+	assert(atomic_load(&e->process->pinned) >= pages);
+	atomic_fetch_sub(&e->process->pinned, pages);
+}
