@@ -140,7 +140,38 @@ struct rn_stats_qp {
 	 * 0: none.
 	 */
 	uint32_t cc_rate;
-	uint32_t reserved_tail;
+	uint32_t pdn; /* number of the protection domain; 0: none */
+};
+
+/* Objects other than QPs that have records. */
+enum rn_stats_kind {
+	RN_STATS_FREE, /* the record is free */
+	RN_STATS_PD,
+	RN_STATS_CQ,
+	RN_STATS_MR,
+	RN_STATS_SRQ,
+	RN_STATS_MW,
+	RN_STATS_KIND_COUNT
+};
+
+/* Record of one object, for `rocin stat --resources`; 64 bytes. It is written when the
+ * object is created, changed or destroyed, and @users also with each object that begins
+ * or ends to use this one.
+ */
+struct rn_stats_object {
+	uint32_t kind;	 /* enum rn_stats_kind */
+	uint32_t number; /* pdn, cqn, mrn, srqn or mwn: unique in its kind and device */
+	uint32_t ctxn;	 /* number of the context that the object belongs to */
+	uint32_t users;	 /* PD, CQ, SRQ: number of objects that use it */
+	uint32_t pdn;	 /* MR, SRQ, MW: number of the protection domain */
+	uint32_t type;	 /* SRQ: enum ibv_srq_type; MW: 1 or 2 */
+	uint32_t cqe;	 /* CQ: number of CQEs that it holds */
+	uint32_t cqn;	 /* XRC SRQ: number of the CQ; otherwise 0 */
+	uint32_t key;	 /* MR: L_Key and R_Key */
+	uint32_t access; /* MR: access flags */
+	uint64_t iova;	 /* MR: first address in requests */
+	uint64_t length; /* MR: bytes */
+	uint64_t reserved;
 };
 
 /* Whether io_uring is in use (ROCIN_IO=uring). */
@@ -174,7 +205,13 @@ struct rn_stats_page {
 	 * class; or RN_STATS_REALTIME_REFUSED.
 	 */
 	uint32_t realtime;
-	uint8_t reserved[32];
+	/* Records of struct rn_stats_object follow at RN_STATS_OBJECT_OFFSET; the owner
+	 * enlarges the file before it increases their number. 0 in older programs.
+	 */
+	uint32_t object_capacity;
+	/* number of objects that have no record, as there was no room or memory */
+	uint32_t unrecorded;
+	uint8_t reserved[24];
 	uint64_t counter[RN_STATS_COUNTERS_MAX];
 };
 
@@ -191,11 +228,16 @@ struct rn_stats_faults {
 };
 
 enum {
+	RN_STATS_RECORDS_MAX = 65536, /* of QPs, and of other objects */
 	RN_STATS_FAULTS_OFFSET = 2048,
-	RN_STATS_QP_OFFSET = 4096
+	RN_STATS_QP_OFFSET = 4096,
+	RN_STATS_OBJECT_OFFSET = RN_STATS_QP_OFFSET +
+				 RN_STATS_RECORDS_MAX * (int)sizeof(struct rn_stats_qp),
 };
 
 static_assert(sizeof(struct rn_stats_qp) == 64, "layout is shared between processes");
+static_assert(sizeof(struct rn_stats_object) == sizeof(struct rn_stats_qp),
+	      "records are handled alike");
 static_assert(sizeof(struct rn_stats_page) <= RN_STATS_FAULTS_OFFSET,
 	      "counts of faults follow the header");
 static_assert(RN_STATS_FAULTS_OFFSET + sizeof(struct rn_stats_faults) <=

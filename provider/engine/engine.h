@@ -144,6 +144,12 @@ int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn);
  * place. NULL: not enough memory.
  */
 struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e);
+/* Records an object other than a QP in the statistics page, as @o describes it; and
+ * releases the record. Lock held. NULL: the object has no record.
+ */
+struct rn_stats_object *rnp_engine_record(struct rnp_engine *e,
+					  const struct rn_stats_object *o);
+void rnp_engine_forget(struct rnp_engine *e, struct rn_stats_object *rec);
 /* Releases the QPN and the statistics record of a QP that is about to be destroyed. The
  * QPN is not used again for a while. Lock held, QP still registered.
  */

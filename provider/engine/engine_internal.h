@@ -57,7 +57,6 @@ enum {
 	 * may be used again early.
 	 */
 	RNP_QPN_RESTING = 4096,
-	RNP_STATS_QP_MAX = 65536,
 };
 
 /* ns. How long a QP number rests, that is, is not used again, after its queue pair was
@@ -85,17 +84,25 @@ struct rnp_qpns {
 	uint32_t rest_head, rest_tail;
 };
 
+/* The records of one kind in a statistics page, QPs or other objects. To find a free one
+ * takes no longer if there are many.
+ */
+struct rnp_records {
+	/* bit set: the record is in use; and: all records of that word are */
+	uint64_t used[RN_STATS_RECORDS_MAX / 64];
+	uint64_t full[RN_STATS_RECORDS_MAX / 64 / 64];
+};
+
 /* Statistics of one device in this process, in memory that rocind and `rocin stat` can
- * map (include/rocin/stats.h). The page grows for queue pairs without moving, because
- * address space for all of them is reserved at once. Where memfd_create() is forbidden
- * the page is private memory that no other process sees.
+ * read (include/rocin/stats.h). The page grows for queue pairs and other objects without
+ * moving, because address space for all of them is reserved at once. Where memfd_create()
+ * is forbidden the page is private memory that no other process sees.
  */
 struct rnp_stats {
 	struct rn_stats_page *page;
-	int fd;	       /* memfd of the page; -1: private memory */
-	int share_fd;  /* the same file, opened for reading only; -1: none */
-	uint32_t hint; /* first index that may be free */
-	uint64_t used[RNP_STATS_QP_MAX / 64];
+	int fd;	      /* memfd of the page; -1: private memory */
+	int share_fd; /* the same file, opened for reading only; -1: none */
+	struct rnp_records qps, objects;
 };
 
 /* ----------------------------------------------------- back ends below the core */
@@ -343,6 +350,14 @@ struct rn_stats_qp *rnp_stats_take(struct rnp_stats *s);
 
 /* Releases a record; NULL is ignored. */
 void rnp_stats_give(struct rnp_stats *s, struct rn_stats_qp *rec);
+
+/* Records an object, as @o describes it. NULL: not enough memory or room, which the page
+ * counts; the object works without a record.
+ */
+struct rn_stats_object *rnp_stats_record(struct rnp_stats *s,
+					 const struct rn_stats_object *o);
+/* Releases the record of an object, which is NULL if it has none. */
+void rnp_stats_forget(struct rnp_stats *s, struct rn_stats_object *rec);
 
 /* --------------------------------------------------------------- progress.c */
 /* Returns the time for a poll: at most two microseconds old, and not before the time that

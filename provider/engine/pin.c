@@ -8,7 +8,6 @@
  * page that a fork() child gets zeroed, as a child of a real driver has no pins either.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/capability.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -51,16 +50,18 @@ static uint64_t pin_limit(const struct rnp_settings *set)
 static void log_refusal(const struct rnp_engine *e, uint64_t pages, uint64_t pinned,
 			uint64_t limit)
 {
-	const uint64_t kib = (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+	const unsigned long long kib = (unsigned long long)sysconf(_SC_PAGESIZE) / 1024;
+	const char *remedy =
+		"raise it by ulimit -l, memlock in /etc/security/limits.conf "
+		"or LimitMEMLOCK= of systemd, or register less";
 
+	if (e->set.pin_has_size)
+		remedy = "ROCIN_PIN (--pin) sets it";
 	rn_log(RN_LOG_ERROR,
-	       "%s: %" PRIu64 " KiB cannot be pinned: %" PRIu64 " KiB are, and the limit "
-	       "is %" PRIu64 " KiB; %s",
-	       e->netdev.ibdev, pages * kib, pinned * kib, limit / 1024,
-	       e->set.pin_has_size
-		       ? "ROCIN_PIN (--pin) sets it"
-		       : "raise it by ulimit -l, memlock in /etc/security/limits.conf or "
-			 "LimitMEMLOCK= of systemd, or register less");
+	       "%s: %llu KiB cannot be pinned: %llu KiB are, and the limit is %llu KiB; "
+	       "%s",
+	       e->netdev.ibdev, pages * kib, pinned * kib,
+	       (unsigned long long)limit / 1024, remedy);
 }
 
 uint64_t rnp_pin_pages(uint64_t addr, uint64_t len)

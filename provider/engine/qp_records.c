@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* qp_records.c - the number of each queue pair, and its record in the statistics page of
- * this process and device.
+ * this process and device, as well as the records of other objects there.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "engine_internal.h"
@@ -79,25 +80,45 @@ void rnp_qpns_give(struct rnp_qpns *q, rn_ns now, uint32_t qpn)
 /* ------------------------------------------------------------------- statistics page */
 enum {
 	GROW = 64, /* number of records at first; doubled each time */
-	MAP_LEN = RN_STATS_QP_OFFSET + RNP_STATS_QP_MAX * (int)sizeof(struct rn_stats_qp),
+	RECORD_LEN = sizeof(struct rn_stats_qp),
+	MAP_LEN = RN_STATS_OBJECT_OFFSET + RN_STATS_RECORDS_MAX * RECORD_LEN,
 };
 
-static struct rn_stats_qp *records(const struct rnp_stats *s)
+/* A kind of records in the page: where they begin, and how many there are. */
+struct array {
+	struct rnp_records *records;
+	uint32_t offset;
+	uint32_t *capacity;
+};
+
+static struct array array_of_qps(struct rnp_stats *s)
 {
-	return (struct rn_stats_qp *)(void *)((char *)s->page + RN_STATS_QP_OFFSET);
+	return (struct array){ &s->qps, RN_STATS_QP_OFFSET, &s->page->qp_capacity };
 }
 
-static size_t file_len(uint32_t capacity)
+static struct array array_of_objects(struct rnp_stats *s)
 {
-	return RN_STATS_QP_OFFSET + capacity * sizeof(struct rn_stats_qp);
+	return (struct array){ &s->objects, RN_STATS_OBJECT_OFFSET,
+			       &s->page->object_capacity };
 }
 
-/* Allocates memory for @len bytes of the file, so that no store raises SIGBUS. */
-static int reserve(const struct rnp_stats *s, size_t len)
+static void *record_at(const struct rnp_stats *s, const struct array *a, uint32_t i)
 {
+	return (char *)s->page + a->offset + (size_t)i * RECORD_LEN;
+}
+
+/* Allocates memory for a part of the file, so that no store raises SIGBUS. Does not try
+ * where a limit on the size of files would raise SIGXFSZ.
+ */
+static int reserve(const struct rnp_stats *s, size_t from, size_t len)
+{
+	struct rlimit limit;
+
 	if (s->fd < 0)
 		return 0;
-	return fallocate(s->fd, 0, 0, (off_t)len) < 0 ? -errno : 0;
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && from + len > limit.rlim_cur)
+		return -EFBIG;
+	return fallocate(s->fd, 0, (off_t)from, (off_t)len) < 0 ? -errno : 0;
 }
 
 /* Opens a descriptor of the page for readers, without the right to write. */
@@ -117,7 +138,7 @@ static void open_file(struct rnp_stats *s)
 	s->fd = rn_fd_own(memfd_create("rocin-stats", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	if (s->fd < 0)
 		return;
-	if (reserve(s, file_len(0))) {
+	if (reserve(s, 0, RN_STATS_QP_OFFSET)) {
 		rn_fd_close(s->fd);
 		s->fd = -1;
 		return;
@@ -170,44 +191,95 @@ void rnp_stats_close(struct rnp_stats *s)
 	s->fd = s->share_fd = -1;
 }
 
-static bool grow(struct rnp_stats *s)
+static bool grow(const struct rnp_stats *s, const struct array *a)
 {
-	uint32_t capacity = s->page->qp_capacity ? s->page->qp_capacity * 2 : GROW;
+	uint32_t capacity = *a->capacity ? *a->capacity * 2 : GROW;
 
-	if (capacity > RNP_STATS_QP_MAX || reserve(s, file_len(capacity)))
+	if (capacity > RN_STATS_RECORDS_MAX ||
+	    reserve(s, a->offset, (size_t)capacity * RECORD_LEN))
 		return false;
-	__atomic_store_n(&s->page->qp_capacity, capacity, __ATOMIC_RELEASE);
+	__atomic_store_n(a->capacity, capacity, __ATOMIC_RELEASE);
 	return true;
+}
+
+/* Returns the first index that is free, or RN_STATS_RECORDS_MAX. */
+static uint32_t first_free(const struct rnp_records *r)
+{
+	for (uint32_t i = 0; i < RN_ARRAY_SIZE(r->full); i++) {
+		uint32_t word;
+
+		if (r->full[i] == UINT64_MAX)
+			continue;
+		word = i * 64 + (uint32_t)__builtin_ctzll(~r->full[i]);
+		return word * 64 + (uint32_t)__builtin_ctzll(~r->used[word]);
+	}
+	return RN_STATS_RECORDS_MAX;
+}
+
+/* Allocates a zeroed record, or returns NULL. */
+static void *take_record(const struct rnp_stats *s, const struct array *a)
+{
+	uint32_t i = first_free(a->records), word = i / 64;
+
+	if (i >= *a->capacity && !grow(s, a))
+		return NULL;
+	a->records->used[word] |= 1ull << i % 64;
+	if (a->records->used[word] == UINT64_MAX)
+		a->records->full[word / 64] |= 1ull << word % 64;
+	return memset(record_at(s, a, i), 0, RECORD_LEN);
+}
+
+static void give_record(const struct rnp_stats *s, const struct array *a, void *rec)
+{
+	uint32_t i = (uint32_t)((size_t)((char *)rec - (char *)record_at(s, a, 0)) /
+				RECORD_LEN);
+	uint32_t word = i / 64;
+
+	memset(rec, 0, RECORD_LEN);
+	a->records->used[word] &= ~(1ull << i % 64);
+	a->records->full[word / 64] &= ~(1ull << word % 64);
 }
 
 struct rn_stats_qp *rnp_stats_take(struct rnp_stats *s)
 {
-	uint32_t i = s->hint;
+	const struct array a = array_of_qps(s);
 
-	while (i < s->page->qp_capacity && s->used[i / 64] >> i % 64 & 1)
-		i++;
-	if (i >= s->page->qp_capacity && !grow(s))
-		return NULL;
-	s->used[i / 64] |= 1ull << i % 64;
-	s->hint = i + 1;
-	memset(&records(s)[i], 0, sizeof(struct rn_stats_qp));
-	return &records(s)[i];
+	return take_record(s, &a);
 }
 
 void rnp_stats_give(struct rnp_stats *s, struct rn_stats_qp *rec)
 {
-	uint32_t i;
+	const struct array a = array_of_qps(s);
 
-	if (!rec)
-		return;
-	i = (uint32_t)(rec - records(s));
-	memset(rec, 0, sizeof(*rec));
-	s->used[i / 64] &= ~(1ull << i % 64);
-	if (i < s->hint)
-		s->hint = i;
+	if (rec)
+		give_record(s, &a, rec);
 }
 
-/* ---------------------------------------------- number and record of a queue pair */
+struct rn_stats_object *rnp_stats_record(struct rnp_stats *s,
+					 const struct rn_stats_object *o)
+{
+	const struct array a = array_of_objects(s);
+	struct rn_stats_object *rec = take_record(s, &a);
+
+	if (rec)
+		*rec = *o;
+	else
+		s->page->unrecorded++;
+	return rec;
+}
+
+void rnp_stats_forget(struct rnp_stats *s, struct rn_stats_object *rec)
+{
+	const struct array a = array_of_objects(s);
+
+	if (rec)
+		give_record(s, &a, rec);
+	else
+		s->page->unrecorded--;
+}
+
+/* ------------------------------------------------------- numbers and records of objects
+ */
 int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn)
 {
 	assert(e->attached);
@@ -217,6 +289,17 @@ int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn)
 struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e)
 {
 	return rnp_stats_take(&e->stats);
+}
+
+struct rn_stats_object *rnp_engine_record(struct rnp_engine *e,
+					  const struct rn_stats_object *o)
+{
+	return rnp_stats_record(&e->stats, o);
+}
+
+void rnp_engine_forget(struct rnp_engine *e, struct rn_stats_object *rec)
+{
+	rnp_stats_forget(&e->stats, rec);
 }
 
 void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp, struct rn_stats_qp *rec)

@@ -591,6 +591,21 @@ static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,
 	return cq;
 }
 
+/* Adds the CQ to its context. The engine lock is held. Returns 0 or -errno. */
+static int add_cq(struct rnp_context *ctx, struct rnp_cq *cq)
+{
+	struct rn_stats_object o = { .kind = RN_STATS_CQ, .ctxn = (uint32_t)ctx->file };
+	int rc = rnp_hca_add(ctx->hca, RNP_HCA_CQ);
+
+	if (rc)
+		return rc;
+	o.number = cq->number = rnp_hca_new_cq(ctx->hca);
+	o.cqe = (uint32_t)cq->base.cq.cqe;
+	cq->record = rnp_engine_record(ctx->engine, &o);
+	LIST_INSERT_HEAD(&ctx->cqs, cq, link);
+	return 0;
+}
+
 /* Creates a CQ: the common part of ibv_create_cq() and ibv_create_cq_ex(). Returns NULL
  * with errno.
  */
@@ -621,9 +636,7 @@ static struct rnp_cq *new_cq(struct rnp_context *ctx, uint32_t cqe,
 		}
 	}
 	cancel = rnp_lock_engine(ctx->engine);
-	rc = -rnp_hca_add(ctx->hca, RNP_HCA_CQ);
-	if (!rc)
-		LIST_INSERT_HEAD(&ctx->cqs, cq, link);
+	rc = -add_cq(ctx, cq);
 	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc)
 		goto err_channel;
@@ -746,6 +759,8 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 	rn_cq_move(&cq->core, (uintptr_t)ring.addr, capacity);
 	cq->lap_shift = (uint32_t)__builtin_ctz(capacity);
 	cq->base.cq.cqe = (int)capacity;
+	if (cq->record)
+		cq->record->cqe = capacity;
 	rnp_unlock_engine(e, cancel);
 	pthread_mutex_unlock(&cq->lock);
 	rnp_buffer_free(&old);
@@ -807,8 +822,15 @@ void rnp_cq_detach(struct rnp_cq *cq)
 	rnp_cq_drop_pending_event(cq);
 	rnp_cq_settle_ring(cq);
 	rn_cq_fini(rnp_engine_dev(ctx->engine), &cq->core);
+	rnp_engine_forget(ctx->engine, cq->record);
 	rnp_hca_remove(ctx->hca, RNP_HCA_CQ);
 	LIST_REMOVE(cq, link);
+}
+
+void rnp_cq_count_users(struct rnp_cq *cq, int by)
+{
+	cq->qp_refs += (unsigned)by;
+	rnp_record_users(cq->record, by);
 }
 
 /* Purges the CQ's unread events, and waits until the program has acknowledged those that

@@ -47,7 +47,7 @@ struct rnp_hca {
 	struct table qps, mrs, srqs;
 	struct rnp_xrc_domains xrc_domains;
 	uint64_t dm_bytes; /* bytes of device memory in use */
-	uint32_t last_pd, last_key, last_dm, last_srqn, last_xrcd;
+	uint32_t last_pd, last_key, last_dm, last_srqn, last_xrcd, last_cq;
 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: hcas, refs */
@@ -220,6 +220,11 @@ uint32_t rnp_hca_new_pd(struct rnp_hca *hca)
 	/* The number wraps after 2^32 PDs, when the first PDs have long been deallocated.
 	 */
 	return ++hca->last_pd;
+}
+
+uint32_t rnp_hca_new_cq(struct rnp_hca *hca)
+{
+	return ++hca->last_cq; /* wraps, as PD numbers do */
 }
 
 uint32_t rnp_hca_new_xrcd(struct rnp_hca *hca)

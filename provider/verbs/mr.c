@@ -233,6 +233,30 @@ static void leave_device(struct rnp_engine *e, struct rnp_mr *mr)
 		rnp_pcie_region_remove(rnp_engine_pcie(e), mr->core.lkey);
 }
 
+/* Describes the region in its record. The engine lock is held. */
+static struct rn_stats_object describe(const struct rnp_context *ctx,
+				       const struct rn_mr_attr *attr)
+{
+	return (struct rn_stats_object){
+		.kind = RN_STATS_MR,
+		.number = attr->key >> RN_KEY_INDEX_SHIFT,
+		.ctxn = (uint32_t)ctx->file,
+		.pdn = attr->pd,
+		.key = attr->key,
+		.access = attr->access,
+		.iova = attr->va,
+		.length = attr->length,
+	};
+}
+
+static void record_region(const struct rnp_context *ctx, struct rnp_mr *mr,
+			  const struct rn_mr_attr *attr)
+{
+	const struct rn_stats_object o = describe(ctx, attr);
+
+	mr->record = rnp_engine_record(ctx->engine, &o);
+}
+
 /* Adds the region to its context and to the device; @pages have been counted for it. */
 static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr,
 		      uint64_t pages)
@@ -249,6 +273,7 @@ static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_a
 		goto out;
 	}
 	set_pinned(ctx->engine, mr, pages);
+	record_region(ctx, mr, attr);
 	LIST_INSERT_HEAD(&ctx->mrs, mr, link);
 	if (mr->dm)
 		mr->dm->mrs++;
@@ -318,6 +343,7 @@ void rnp_mr_detach(struct rnp_mr *mr)
 		rnp_engine_kick(ctx->engine);
 	leave_device(ctx->engine, mr);
 	set_pinned(ctx->engine, mr, 0);
+	rnp_engine_forget(ctx->engine, mr->record);
 	rnp_hca_remove(ctx->hca, RNP_HCA_MR);
 	if (mr->dm)
 		mr->dm->mrs--;
@@ -448,8 +474,11 @@ static int change_region(struct rnp_context *ctx, struct rnp_mr *mr,
 	cancel = rnp_lock_engine(ctx->engine);
 	attr = attr_after(mr, c);
 	rc = replace_region(ctx->engine, mr, &attr);
-	if (!rc)
+	if (!rc) {
 		mr->base.access = (int)attr.access;
+		if (mr->record)
+			*mr->record = describe(ctx, &attr);
+	}
 	if (!rc && repins)
 		set_pinned(ctx->engine, mr, pages);
 	else
@@ -673,12 +702,15 @@ struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 static int attach_null(struct rnp_context *ctx, struct rnp_mr *mr,
 		       const struct rnp_pd *pd)
 {
+	struct rn_mr_attr attr = { .pd = pd->number };
 	int rc = rnp_hca_add(ctx->hca, RNP_HCA_MR);
 
 	if (rc)
 		return rc;
-	rn_mr_init_null(&mr->core, rnp_hca_new_key(ctx->hca), pd->number);
+	attr.key = rnp_hca_new_key(ctx->hca);
+	rn_mr_init_null(&mr->core, attr.key, pd->number);
 	rn_dev_add_mr(rnp_engine_dev(ctx->engine), &mr->core);
+	record_region(ctx, mr, &attr);
 	LIST_INSERT_HEAD(&ctx->mrs, mr, link);
 	return 0;
 }
@@ -807,12 +839,18 @@ static int add_window(struct rnp_context *ctx, struct rnp_mw *mw, enum ibv_mw_ty
 {
 	const struct rnp_pd *pd = to_rnp_pd(mw->base.pd);
 	enum rn_mr_kind kind = type == IBV_MW_TYPE_1 ? RN_MR_KIND_MW1 : RN_MR_KIND_MW2;
+	struct rn_stats_object o = { .kind = RN_STATS_MW,
+				     .ctxn = (uint32_t)ctx->file,
+				     .pdn = pd->number,
+				     .type = type };
 	int rc = rnp_hca_add(ctx->hca, RNP_HCA_MW);
 
 	if (rc)
 		return rc;
 	rn_mw_init(&mw->core, kind, rnp_hca_new_key(ctx->hca), pd->number);
 	rn_dev_add_mr(rnp_engine_dev(ctx->engine), &mw->core);
+	o.number = mw->core.node.key;
+	mw->record = rnp_engine_record(ctx->engine, &o);
 	LIST_INSERT_HEAD(&ctx->mws, mw, link);
 	return 0;
 }
@@ -822,6 +860,7 @@ void rnp_mw_detach(struct rnp_mw *mw)
 	struct rnp_context *ctx = to_rnp_context(mw->base.context);
 
 	rn_dev_remove_mr(rnp_engine_dev(ctx->engine), &mw->core);
+	rnp_engine_forget(ctx->engine, mw->record);
 	rnp_hca_remove(ctx->hca, RNP_HCA_MW);
 	LIST_REMOVE(mw, link);
 }

@@ -35,10 +35,22 @@ struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_
 	return h;
 }
 
+/* Adds @by to the number of objects in the domain that its record has; a fork() child
+ * does not, as the record is its parent's.
+ */
+static void record_users(struct ibv_pd *pd, int by)
+{
+	struct rn_stats_object *record = to_rnp_pd(pd)->record;
+
+	if (record && !rnp_is_fork_child(to_rnp_context(pd->context)))
+		rnp_record_users(record, by);
+}
+
 void rnp_pd_get(struct ibv_pd *pd)
 {
 	atomic_fetch_add(&to_pd_handle(pd)->refs, 1);
 	atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
+	record_users(pd, 1);
 }
 
 static void release_handle(struct rnp_pd_handle *h)
@@ -51,8 +63,21 @@ static void release_handle(struct rnp_pd_handle *h)
 
 void rnp_pd_put(struct ibv_pd *pd)
 {
+	/* first, as without an object the domain may be deallocated at any time */
+	record_users(pd, -1);
 	atomic_fetch_sub(&to_rnp_pd(pd)->refs, 1);
 	release_handle(to_pd_handle(pd));
+}
+
+static void record_pd(const struct rnp_context *ctx, struct rnp_pd *pd)
+{
+	const struct rn_stats_object o = {
+		.kind = RN_STATS_PD,
+		.number = pd->number,
+		.ctxn = (uint32_t)ctx->file,
+	};
+
+	pd->record = rnp_engine_record(ctx->engine, &o);
 }
 
 struct ibv_pd *rnp_alloc_pd(struct ibv_context *context)
@@ -78,6 +103,7 @@ struct ibv_pd *rnp_alloc_pd(struct ibv_context *context)
 	rc = rnp_hca_add(ctx->hca, RNP_HCA_PD);
 	if (!rc) {
 		pd->number = rnp_hca_new_pd(ctx->hca);
+		record_pd(ctx, pd);
 		LIST_INSERT_HEAD(&ctx->pds, pd, link);
 	}
 	rnp_unlock_engine(ctx->engine, cancel);
@@ -94,6 +120,8 @@ struct ibv_pd *rnp_alloc_pd(struct ibv_context *context)
 void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd)
 {
 	pd->gone = true;
+	rnp_engine_forget(ctx->engine, pd->record);
+	pd->record = NULL;
 	rnp_hca_remove(ctx->hca, RNP_HCA_PD);
 	LIST_REMOVE(pd, link);
 	release_pd(pd);
@@ -285,13 +313,6 @@ static int alloc_memory(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 	}
 	buf->addr = addr;
 	return addr ? 0 : -ENOMEM;
-}
-
-void rnp_buffer_unpin(struct rnp_buffer *buf)
-{
-	if (buf->pinned)
-		rnp_engine_unpin(buf->engine, buf->pinned);
-	buf->pinned = 0;
 }
 
 int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)

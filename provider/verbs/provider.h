@@ -35,6 +35,7 @@
 #include "provider/raw/flow.h"
 #include "rocin/cqe.h"
 #include "rocin/mr.h"
+#include "rocin/stats.h"
 #include "rocin/work_request.h"
 
 struct rn_qp_attr;
@@ -176,6 +177,10 @@ struct rnp_pd {
 	atomic_uint refs;
 	/* number of handles, plus one until the domain is deallocated */
 	atomic_uint held;
+	/* in the statistics page, or NULL; set before there are handles, cleared when it
+	 * is deallocated
+	 */
+	struct rn_stats_object *record;
 	bool gone;		 /* deallocated; guarded by the engine lock */
 	LIST_ENTRY(rnp_pd) link; /* rnp_context.pds; guarded by the engine lock */
 };
@@ -257,6 +262,7 @@ struct rnp_mr {
 	/* Guarded by the engine lock. */
 	bool is_on_gpu;	 /* the memory is a simulated GPU's */
 	uint64_t pinned; /* pages that count as pinned */
+	struct rn_stats_object *record;
 };
 
 /* A memory window. Windows of type 2 are type 2B, bound to domain and queue pair, as in
@@ -266,6 +272,7 @@ struct rnp_mw {
 	struct ibv_mw base;
 	struct rn_mr core;
 	LIST_ENTRY(rnp_mw) link; /* guarded by the engine lock */
+	struct rn_stats_object *record;
 };
 
 /* Device memory (memory on the NIC). */
@@ -339,6 +346,8 @@ struct rnp_cq {
 	/* Guarded by the engine lock. */
 	/* QPs and SRQs that complete here; counted twice if both queues of a QP do */
 	unsigned qp_refs;
+	uint32_t number;
+	struct rn_stats_object *record;
 	bool counted_armed;   /* the engine counts this CQ as armed */
 	bool event_pending;   /* an event could not be written, as the channel was full */
 	uint32_t comp_events; /* completion events written, less those that were purged */
@@ -358,6 +367,7 @@ struct rnp_srq {
 	struct rnp_cq *cq;
 	unsigned qps;	       /* QPs that use it; guarded by the engine lock */
 	uint32_t async_events; /* written less purged; guarded by the engine lock */
+	struct rn_stats_object *record;
 };
 
 /* A handle on an XRC domain: one call of ibv_open_xrcd(). */
@@ -503,6 +513,14 @@ static inline bool rnp_is_fork_child(const struct rnp_context *ctx)
 	return rnp_engine_forked(ctx->engine);
 }
 
+/* Adds @by to the number of objects that use one, which `rocin stat` shows. Any thread.
+ */
+static inline void rnp_record_users(struct rn_stats_object *record, int by)
+{
+	if (record)
+		__atomic_fetch_add(&record->users, (uint32_t)by, __ATOMIC_RELAXED);
+}
+
 /* Takes the engine lock, with cancellation disabled: a cancelled thread would keep it. */
 static inline int rnp_lock_engine(struct rnp_engine *e)
 {
@@ -601,7 +619,12 @@ int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align);
 void rnp_buffer_free(struct rnp_buffer *buf);
 
 /* Counts the memory as pinned no more: no device uses it. */
-void rnp_buffer_unpin(struct rnp_buffer *buf);
+static inline void rnp_buffer_unpin(struct rnp_buffer *buf)
+{
+	if (buf->pinned)
+		rnp_engine_unpin(buf->engine, buf->pinned);
+	buf->pinned = 0;
+}
 
 /**
  * rnp_av_from_attr() - Check and convert an address
@@ -680,6 +703,8 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe);
 int rnp_modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr);
 int rnp_destroy_cq(struct ibv_cq *base);
 void rnp_cq_detach(struct rnp_cq *cq);
+/* Adds @by to the number of QPs and SRQs that complete here; engine lock held. */
+void rnp_cq_count_users(struct rnp_cq *cq, int by);
 int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only);
 int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
 /* Hides the CQEs of a QP that was reset or destroyed from the program. Engine lock held.

@@ -376,11 +376,13 @@ static void count_uses(struct rnp_qp *qp, int by)
 	const struct ibv_qp *base = &qp->base.qp;
 
 	if (base->send_cq)
-		to_rnp_cq(base->send_cq)->qp_refs += (unsigned)by;
+		rnp_cq_count_users(to_rnp_cq(base->send_cq), by);
 	if (base->recv_cq)
-		to_rnp_cq(base->recv_cq)->qp_refs += (unsigned)by;
-	if (base->srq)
+		rnp_cq_count_users(to_rnp_cq(base->recv_cq), by);
+	if (base->srq) {
 		to_rnp_srq(base->srq)->qps += (unsigned)by;
+		rnp_record_users(to_rnp_srq(base->srq)->record, by);
+	}
 	if (qp->table)
 		qp->table->qps += (unsigned)by;
 }
@@ -402,6 +404,8 @@ static int add_qp(struct rnp_qp *qp)
 	}
 	qp->stats = init.stats = rnp_engine_stats_qp(ctx->engine);
 	qp->core = rn_qp_create(dev, qp->block.addr, &init);
+	if (qp->stats)
+		qp->stats->pdn = init.pd;
 	qp->base.qp.qp_num = qp->base.qp.handle = init.qpn;
 	count_uses(qp, 1);
 	LIST_INSERT_HEAD(&ctx->qps, qp, link);

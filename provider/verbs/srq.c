@@ -80,6 +80,20 @@ static struct rnp_srq *alloc_srq(struct rnp_context *ctx,
 	return srq;
 }
 
+static void record_srq(const struct rnp_context *ctx, struct rnp_srq *srq, uint32_t pdn)
+{
+	const struct rn_stats_object o = {
+		.kind = RN_STATS_SRQ,
+		.number = srq->number,
+		.ctxn = (uint32_t)ctx->file,
+		.pdn = pdn,
+		.type = srq->xrcd ? IBV_SRQT_XRC : IBV_SRQT_BASIC,
+		.cqn = srq->cq ? srq->cq->number : 0,
+	};
+
+	srq->record = rnp_engine_record(ctx->engine, &o);
+}
+
 /* Adds the SRQ to the device. The engine lock is held. Returns 0 or a positive errno. */
 static int add_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 {
@@ -99,8 +113,9 @@ static int add_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 	init.srqn = rnp_hca_new_srqn(ctx->hca);
 	rn_srq_create(rnp_engine_dev(ctx->engine), srq->core, srq->ring.addr, &init);
 	srq->base.handle = srq->number = init.srqn;
+	record_srq(ctx, srq, init.pd);
 	if (srq->cq)
-		srq->cq->qp_refs++;
+		rnp_cq_count_users(srq->cq, 1);
 	LIST_INSERT_HEAD(&ctx->srqs, srq, link);
 	return 0;
 }
@@ -244,7 +259,8 @@ void rnp_srq_detach(struct rnp_srq *srq)
 {
 	rn_srq_destroy(srq->core);
 	if (srq->cq)
-		srq->cq->qp_refs--;
+		rnp_cq_count_users(srq->cq, -1);
+	rnp_engine_forget(srq->ctx->engine, srq->record);
 	rnp_hca_remove(srq->ctx->hca, RNP_HCA_SRQ);
 	LIST_REMOVE(srq, link);
 }

@@ -7,8 +7,8 @@ set -u
 rocind_pid=
 bin=$1
 program=$2
-work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # in memory, as in a session
-export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500
+work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # in memory, as XDG_RUNTIME_DIR is
+export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500 PATH=$bin:$PATH
 unset ROCIN_RECORD ROCIN_RECORD_LIMIT
 unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_CC ROCIN_LOCAL ROCIN_GSO ROCIN_ICRC \
 	ROCIN_PIN ROCIN_PCIE ROCIN_PCIE_DEVICE ROCIN_PCIE_TRAP

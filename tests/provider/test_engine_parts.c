@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -389,6 +390,75 @@ static void record_given_back_is_used_again(void **state)
 	rnp_stats_close(&s);
 }
 
+static void objects_have_records_of_their_own(void **state)
+{
+	static struct rnp_stats s;
+	const struct rn_stats_object mr = { .kind = RN_STATS_MR, .number = 7, .key = 9 };
+	struct rn_stats_object *a, *b, copy;
+
+	(void)state;
+	assert_int_equal(rnp_stats_open(&s, "rocin0"), 0);
+	a = rnp_stats_record(&s, &mr);
+	b = rnp_stats_record(&s, &mr);
+	assert_ptr_not_equal(a, b);
+	assert_int_equal(s.page->qp_capacity, 0);
+	assert_int_equal(s.page->object_capacity, 64);
+	assert_int_equal(pread(s.share_fd, &copy, sizeof(copy),
+			       RN_STATS_OBJECT_OFFSET + (off_t)sizeof(copy)),
+			 sizeof(copy));
+	assert_memory_equal(&copy, &mr, sizeof(copy));
+	rnp_stats_forget(&s, a);
+	assert_int_equal(a->kind, RN_STATS_FREE);
+	assert_ptr_equal(rnp_stats_record(&s, &mr), a);
+	assert_int_equal(s.page->unrecorded, 0);
+	rnp_stats_close(&s);
+}
+
+static void objects_beyond_the_last_record_are_counted(void **state)
+{
+	static struct rnp_stats s;
+	static struct rn_stats_object *rec[RN_STATS_RECORDS_MAX];
+	const struct rn_stats_object o = { .kind = RN_STATS_MW };
+
+	(void)state;
+	assert_int_equal(rnp_stats_open(&s, "rocin0"), 0);
+	for (uint32_t i = 0; i < RN_STATS_RECORDS_MAX; i++) {
+		rec[i] = rnp_stats_record(&s, &o);
+		assert_ptr_equal(rec[i], &rec[0][i]);
+	}
+	assert_null(rnp_stats_record(&s, &o));
+	assert_null(rnp_stats_record(&s, &o));
+	assert_int_equal(s.page->unrecorded, 2);
+	rnp_stats_forget(&s, NULL);
+	assert_int_equal(s.page->unrecorded, 1);
+	for (uint32_t i = 60000; i < 60070; i++)
+		rnp_stats_forget(&s, rec[i]);
+	for (uint32_t i = 60000; i < 60070; i++)
+		assert_ptr_equal(rnp_stats_record(&s, &o), rec[i]);
+	assert_null(rnp_stats_record(&s, &o));
+	rnp_stats_close(&s);
+}
+
+/* The kernel would send SIGXFSZ. */
+static void a_limit_on_files_leaves_objects_without_records(void **state)
+{
+	static struct rnp_stats s;
+	const struct rn_stats_object o = { .kind = RN_STATS_PD };
+	struct rlimit was, low;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	low = was;
+	low.rlim_cur = RN_STATS_OBJECT_OFFSET;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	assert_int_equal(rnp_stats_open(&s, "rocin0"), 0);
+	assert_non_null(rnp_stats_take(&s));
+	assert_null(rnp_stats_record(&s, &o));
+	assert_int_equal(s.page->unrecorded, 1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	rnp_stats_close(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -413,6 +483,9 @@ int main(void)
 		cmocka_unit_test(page_can_be_read_by_others_and_not_written),
 		cmocka_unit_test(records_stay_where_they_are_while_the_page_grows),
 		cmocka_unit_test(record_given_back_is_used_again),
+		cmocka_unit_test(objects_have_records_of_their_own),
+		cmocka_unit_test(objects_beyond_the_last_record_are_counted),
+		cmocka_unit_test(a_limit_on_files_leaves_objects_without_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,21 @@ grep -q '^rocin_qp_info{.*program="a\\"b\\\\c",qpn="0x[0-9a-f]*",type="RC",state
 [ "$(value rocin_rocind_up) $(value rocin_rocind_attached)" = '1 2' ] || fail "$(grep rocind "$work/text")"
 echo 'ok: Prometheus'
 
+for kind in pd cq mr qp; do # one of each program at least
+	rocin stat --resources=$kind | awk '{ print $NF }' >"$work/comms"
+	grep -q '^ib_write_bw$' "$work/comms" || fail "no $kind: $(rocin stat --resources)"
+	grep -q '^a"b.c$' "$work/comms" || fail "no $kind: $(rocin stat --resources)"
+done
+rocin stat --resources --json | python3 -c '
+import json, sys
+for program in json.load(sys.stdin):
+    pds = {pd["pdn"] for pd in program["pds"]}
+    assert pds and all(mr["pdn"] in pds for mr in program["mrs"]), program
+    assert len(program["mrs"]) == program["resources"]["mr"] > 0, program
+    assert sum(cq["users"] for cq in program["cqs"]) == 2 * len(program["qps"]), program
+' || fail 'JSON of resources'
+echo 'ok: resources'
+
 rates() { # of two looks: none of the first, and of the second what has been sent meanwhile
 	rocin stat --watch=0.3 --count=2 --counters >"$work/text" || fail 'watch'
 	awk '$1 == "sent_pkts" { print $3 }' "$work/text" >"$work/rates"
@@ -71,7 +86,7 @@ timeout 1800 bash -c 'rocin stat --watch=0.01 2>/dev/null | head -1 >/dev/null' 
 end_now "${pids[@]}"
 gone() { [ "$(rocin stat)" = 'no program has a queue pair on a Rocin device' ]; }
 wait_for gone || fail "$(rocin stat)"
-for wrong in --watch=0 --watch=x --watch=nan --count=0 --count=-1 '--prometheus --json'; do
+for wrong in --resources=x --resources= '--resources --daemon' '--resources --prometheus' --watch=0 --watch=x --watch=nan --count=0 --count=-1 '--prometheus --json'; do
 	# shellcheck disable=SC2086 # two words
 	rocin stat $wrong >/dev/null 2>&1
 	[ $? = 64 ] || fail "$wrong is taken"

@@ -23,7 +23,7 @@ fi
 unset ROCIN_OWN_NETWORK
 PATH=$ROCIN_BIN:$PATH:/usr/sbin:/sbin
 work=$(mktemp -d)
-# In memory, as in a session: each `rocin run` writes some hundred files there.
+# In memory, as XDG_RUNTIME_DIR is: each `rocin run` writes some hundred files there.
 runtime=$work
 [ "${memory:-}" = own ] || runtime=$(mktemp -d -p /dev/shm 2>/dev/null) || runtime=$work
 export ROCIN_RUNTIME_DIR=$runtime/run ROCIN_IDLE_MS=500

@@ -5,7 +5,7 @@
 set -u
 PATH=$ROCIN_BIN:$PATH
 work=$(mktemp -d)
-runtime=$(mktemp -d -p /dev/shm 2>/dev/null) || runtime=$work # in memory, as in a session
+runtime=$(mktemp -d -p /dev/shm 2>/dev/null) || runtime=$work # in memory, as XDG_RUNTIME_DIR is
 trap 'LD_PRELOAD="" timeout 60 rocin stop >/dev/null 2>&1; rm -rf "$work" "$runtime"' EXIT
 export ROCIN_RUNTIME_DIR=$runtime/run ROCIN_IDLE_MS=500
 unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_CC ROCIN_LOCAL ROCIN_GSO ROCIN_ICRC ROCIN_CREDITS

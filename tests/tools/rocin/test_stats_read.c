@@ -165,6 +165,41 @@ static void memory_is_taken_for_records_that_can_be_there(void **state)
 	rn_stats_free(&copy);
 }
 
+static void objects_in_use_are_read(void **state)
+{
+	const struct rn_stats_object object[3] = {
+		{ .kind = RN_STATS_CQ, .number = 1 },
+		{ .kind = RN_STATS_FREE, .number = 2 },
+		{ .kind = 0xffffffff, .number = 3 }, /* of a later version */
+	};
+	struct rn_stats_copy copy;
+
+	(void)state;
+	page.object_capacity = UINT32_MAX;
+	write_page();
+	assert_int_equal(pwrite(fd, object, sizeof(object), RN_STATS_OBJECT_OFFSET),
+			 sizeof(object));
+	most = 0;
+	assert_int_equal(rn_stats_read(fd, &copy), 0);
+	assert_int_equal(most, RN_ARRAY_SIZE(qp));
+	assert_int_equal(copy.object_count, 2);
+	assert_int_equal(copy.object[0].number, 1);
+	assert_int_equal(copy.object[1].number, 3);
+	assert_int_equal(copy.qp_count, 2);
+	rn_stats_free(&copy);
+	assert_null(copy.object);
+	page.object_capacity = 1;
+	write_page();
+	assert_int_equal(rn_stats_read(fd, &copy), 0);
+	assert_int_equal(copy.object_count, 1);
+	rn_stats_free(&copy);
+	/* as of a program that records none */
+	assert_int_equal(ftruncate(fd, RN_STATS_OBJECT_OFFSET - 1), 0);
+	assert_int_equal(rn_stats_read(fd, &copy), 0);
+	assert_int_equal(copy.object_count, 0);
+	rn_stats_free(&copy);
+}
+
 static void records_beyond_the_capacity_are_not_looked_at(void **state)
 {
 	struct rn_stats_copy copy;
@@ -213,6 +248,34 @@ static void strings_without_an_end_get_one(void **state)
 	assert_int_equal(strlen(copy.page.comm), sizeof(page.comm) - 1);
 	assert_int_equal(strlen(copy.page.ibdev), sizeof(page.ibdev) - 1);
 	rn_stats_free(&copy);
+}
+
+static void text_has_no_bytes_that_are_none(void **state)
+{
+	static const struct {
+		const char *is, *becomes;
+	} text[] = {
+		{ "a\033[2Jb\n\x7f", "a?[2Jb??" },
+		{ "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x98\x80",
+		  "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x98\x80" },
+		{ "\xc3", "?" },		/* cut off */
+		{ "\x80 \xff", "? ?" },		/* no first byte */
+		{ "\xc0\xaf", "??" },		/* '/' in two bytes */
+		{ "\xed\xa0\x80", "???" },	/* half of a pair */
+		{ "\xf4\x90\x80\x80", "????" }, /* beyond the last character */
+		{ "\xe2\x82x", "??x" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(text); i++) {
+		struct rn_stats_copy copy;
+
+		strncpy(page.comm, text[i].is, sizeof(page.comm));
+		write_page();
+		assert_int_equal(rn_stats_read(fd, &copy), 0);
+		assert_string_equal(copy.page.comm, text[i].becomes);
+		rn_stats_free(&copy);
+	}
 }
 
 static void bytes_of_any_value_are_survived(void **state)
@@ -311,10 +374,12 @@ int main(void)
 		PAGE_TEST(a_file_that_ends_within_the_header_is_refused),
 		PAGE_TEST(records_count_only_as_far_as_the_file_reaches),
 		PAGE_TEST(memory_is_taken_for_records_that_can_be_there),
+		PAGE_TEST(objects_in_use_are_read),
 		PAGE_TEST(records_beyond_the_capacity_are_not_looked_at),
 		PAGE_TEST(counters_that_this_program_does_not_know_are_left_out),
 		PAGE_TEST(counters_that_an_older_program_lacks_are_left_out),
 		PAGE_TEST(strings_without_an_end_get_one),
+		PAGE_TEST(text_has_no_bytes_that_are_none),
 		PAGE_TEST(bytes_of_any_value_are_survived),
 		PAGE_TEST(a_page_that_grows_and_shrinks_meanwhile_is_survived),
 		cmocka_unit_test(a_descriptor_that_cannot_be_read_is_an_error),

@@ -95,6 +95,7 @@ static const struct variable {
 	{ "ROCIN_RCVBUF",         "",                  "receive buffer of the sockets" },
 	{ "ROCIN_LINGER_US",      "50",                "how long the last poll before sleep goes on looking" },
 	{ "ROCIN_TIMEOUT_SCALE",  "1",                 "factor on timeouts, for who stops programs to look" },
+	{ "ROCIN_PIN",            "off",               "limit on memory that counts as pinned, and time a page" },
 	{ "ROCIN_LOG",            "off",               "level and file of the log" },
 	{ "ROCIN_PCAP",           "off",               "file to capture packets in" },
 	{ "ROCIN_FAULT",          "off",               "what goes wrong on purpose" },

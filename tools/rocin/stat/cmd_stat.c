@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_stat.c - `rocin stat`: counters and queue pairs of running programs. */
+/* cmd_stat.c - `rocin stat`: counters, queue pairs and other objects of running programs.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,10 +24,223 @@ enum {
 	NS_PER_S = 1000000000,
 };
 
+/* ------------------------------------------------------------------------- resources */
+/* Objects are listed as `rdma resource show` does, a line for each. Names and order of
+ * the fields are those of rdma(8), whose lines for objects of programs have no poll-ctx
+ * either. Keys are shown to everyone who can read the page, which is the user of the
+ * program alone. rdma(8) has no windows; the R_Key of a window changes with each bind and
+ * is not recorded.
+ */
+/* Kinds of objects, of which a set is a sum of 1u << KIND: those of enum rn_stats_kind,
+ * and queue pairs.
+ */
+enum {
+	RESOURCE_QP = RN_STATS_KIND_COUNT,
+	RESOURCE_ALL = (2u << RESOURCE_QP) - 2,
+};
+
+static const char *const kind_name[] = {
+	[RN_STATS_PD] = "pd",	[RN_STATS_CQ] = "cq", [RN_STATS_MR] = "mr",
+	[RN_STATS_SRQ] = "srq", [RN_STATS_MW] = "mw", [RESOURCE_QP] = "qp",
+};
+
+/* Returns the set for a word such as "mr", or 0 if there is no such kind. */
+static unsigned resource_kind(const char *word)
+{
+	for (unsigned i = RN_STATS_PD; i < RN_ARRAY_SIZE(kind_name); i++)
+		if (strcmp(word, kind_name[i]) == 0)
+			return 1u << i;
+	return 0;
+}
+
+/* Counts the objects of each kind. Records of kinds that this version does not know are
+ * left out, here as elsewhere.
+ */
+static void count_kinds(const struct rn_stats_copy *copy, uint32_t count[RESOURCE_QP + 1])
+{
+	memset(count, 0, (RESOURCE_QP + 1) * sizeof(*count));
+	count[RESOURCE_QP] = copy->qp_count;
+	for (uint32_t i = 0; i < copy->object_count; i++)
+		if (copy->object[i].kind < RN_STATS_KIND_COUNT)
+			count[copy->object[i].kind]++;
+}
+
+/* Prints how many objects of each kind a program has. */
+static void print_resource_counts(const struct rn_stats_copy *copy)
+{
+	uint32_t count[RESOURCE_QP + 1];
+
+	count_kinds(copy, count);
+	for (unsigned i = RN_STATS_PD; i < RN_ARRAY_SIZE(kind_name); i++)
+		printf("  %s %" PRIu32, kind_name[i], count[i]);
+	if (copy->page.unrecorded)
+		printf("  unrecorded %" PRIu32, copy->page.unrecorded);
+	putchar('\n');
+}
+
+static const char *srq_type(const struct rn_stats_object *o)
+{
+	return o->type == 0 ? "BASIC" : o->type == 1 ? "XRC" : "UNKNOWN";
+}
+
+static void print_object(const struct rn_stats_object *o)
+{
+	switch (o->kind) {
+	case RN_STATS_PD:
+		printf("pdn %" PRIu32 " users %" PRIu32 " ctxn %" PRIu32, o->number,
+		       o->users, o->ctxn);
+		break;
+	case RN_STATS_CQ:
+		printf("cqn %" PRIu32 " cqe %" PRIu32 " users %" PRIu32
+		       " adaptive-moderation off ctxn %" PRIu32,
+		       o->number, o->cqe, o->users, o->ctxn);
+		break;
+	case RN_STATS_MR:
+		printf("mrn %" PRIu32 " rkey 0x%" PRIx32 " lkey 0x%" PRIx32
+		       " iova 0x%" PRIx64 " mrlen %" PRIu64 " pdn %" PRIu32,
+		       o->number, o->key, o->key, o->iova, o->length, o->pdn);
+		break;
+	case RN_STATS_SRQ:
+		printf("srqn %" PRIu32 " type %s users %" PRIu32 " pdn %" PRIu32,
+		       o->number, srq_type(o), o->users, o->pdn);
+		if (o->cqn)
+			printf(" cqn %" PRIu32, o->cqn);
+		break;
+	case RN_STATS_MW:
+		printf("mwn %" PRIu32 " type %" PRIu32 " pdn %" PRIu32, o->number,
+		       o->type, o->pdn);
+		break;
+	default:
+		break;
+	}
+}
+
+static void print_owner(const struct rn_stats_client *client)
+{
+	printf(" pid %d comm %s\n", (int)client->id.pid, client->copy.page.comm);
+}
+
+static void print_qp_lines(const struct rn_stats_client *client)
+{
+	for (uint32_t i = 0; i < client->copy.qp_count; i++) {
+		const struct rn_stats_qp *qp = &client->copy.qp[i];
+
+		printf("link %s/1 lqpn %" PRIu32, client->id.ibdev, qp->qpn);
+		if (qp->dest_qpn)
+			printf(" rqpn %" PRIu32, qp->dest_qpn);
+		printf(" type %s state %s", rn_qp_type_name(qp->type),
+		       rn_qp_state_name(qp->state));
+		if (qp->pdn)
+			printf(" pdn %" PRIu32, qp->pdn);
+		print_owner(client);
+	}
+}
+
+static void print_kind(const struct rn_stats_client *client, unsigned kind)
+{
+	for (uint32_t i = 0; i < client->copy.object_count; i++) {
+		if (client->copy.object[i].kind != kind)
+			continue;
+		printf("dev %s ", client->id.ibdev);
+		print_object(&client->copy.object[i]);
+		print_owner(client);
+	}
+}
+
+/* Prints the objects of a program whose kinds are in the set @kinds. */
+static void print_resources(const struct rn_stats_client *client, unsigned kinds)
+{
+	for (unsigned kind = RN_STATS_PD; kind < RN_STATS_KIND_COUNT; kind++)
+		if (kinds & 1u << kind)
+			print_kind(client, kind);
+	if (kinds & 1u << RESOURCE_QP)
+		print_qp_lines(client);
+}
+
+static json_t *resource_counts_json(const struct rn_stats_copy *copy)
+{
+	uint32_t count[RESOURCE_QP + 1];
+	json_t *o = json_object();
+
+	count_kinds(copy, count);
+	for (unsigned i = RN_STATS_PD; i < RN_ARRAY_SIZE(kind_name); i++)
+		json_object_set_new(o, kind_name[i], json_integer(count[i]));
+	json_object_set_new(o, "unrecorded", json_integer(copy->page.unrecorded));
+	return o;
+}
+
+static void set_number(json_t *o, const char *name, uint64_t value)
+{
+	json_object_set_new(o, name, json_integer((json_int_t)value));
+}
+
+static void set_hex(json_t *o, const char *name, uint64_t value)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "0x%" PRIx64, value);
+	json_object_set_new(o, name, json_string(text));
+}
+
+static json_t *object_json(const struct rn_stats_object *o)
+{
+	static const char *const number_name[] = {
+		[RN_STATS_PD] = "pdn",	 [RN_STATS_CQ] = "cqn", [RN_STATS_MR] = "mrn",
+		[RN_STATS_SRQ] = "srqn", [RN_STATS_MW] = "mwn",
+	};
+	json_t *json = json_object();
+
+	set_number(json, number_name[o->kind], o->number);
+	if (o->kind == RN_STATS_CQ)
+		set_number(json, "cqe", o->cqe);
+	if (o->kind == RN_STATS_SRQ)
+		json_object_set_new(json, "type", json_string(srq_type(o)));
+	if (o->kind == RN_STATS_MW)
+		set_number(json, "type", o->type);
+	if (o->kind == RN_STATS_MR) {
+		set_hex(json, "rkey", o->key);
+		set_hex(json, "lkey", o->key);
+		set_hex(json, "iova", o->iova);
+		set_number(json, "mrlen", o->length);
+		set_hex(json, "access", o->access);
+	} else if (o->kind != RN_STATS_MW) {
+		set_number(json, "users", o->users);
+	}
+	if (o->kind != RN_STATS_PD && o->kind != RN_STATS_CQ)
+		set_number(json, "pdn", o->pdn);
+	if (o->kind == RN_STATS_SRQ && o->cqn)
+		set_number(json, "cqn", o->cqn);
+	set_number(json, "ctxn", o->ctxn);
+	return json;
+}
+
+/* Adds an array of objects for each kind in @kinds but queue pairs to a JSON object. */
+static void add_resources_json(json_t *to, const struct rn_stats_copy *copy,
+			       unsigned kinds)
+{
+	static const char *const array_name[] = {
+		[RN_STATS_PD] = "pds",	 [RN_STATS_CQ] = "cqs", [RN_STATS_MR] = "mrs",
+		[RN_STATS_SRQ] = "srqs", [RN_STATS_MW] = "mws",
+	};
+
+	for (unsigned kind = RN_STATS_PD; kind < RN_STATS_KIND_COUNT; kind++)
+		if (kinds & 1u << kind)
+			json_object_set_new(to, array_name[kind], json_array());
+	for (uint32_t i = 0; i < copy->object_count; i++) {
+		const struct rn_stats_object *o = &copy->object[i];
+
+		if (o->kind < RN_STATS_KIND_COUNT && kinds & 1u << o->kind)
+			json_array_append_new(json_object_get(to, array_name[o->kind]),
+					      object_json(o));
+	}
+}
+
+/* -------------------------------------------------------------------------- arguments */
 struct stat_args {
 	bool json, all, counters_only, qps_only, daemon, prometheus;
-	double watch;	/* seconds between reports; 0: one report */
-	unsigned count; /* number of reports; 0: no limit */
+	unsigned resources; /* set of kinds to be listed, instead of the rest */
+	double watch;	    /* seconds between reports; 0: one report */
+	unsigned count;	    /* number of reports; 0: no limit */
 };
 
 static const struct argp_option options[] = {
@@ -33,6 +248,10 @@ static const struct argp_option options[] = {
 	{ "all", 'a', NULL, 0, "Show counters that are 0 too", 0 },
 	{ "counters", 'c', NULL, 0, "Show counters only", 0 },
 	{ "qps", 'q', NULL, 0, "Show queue pairs only", 0 },
+	{ "resources", 'r', "KIND", OPTION_ARG_OPTIONAL,
+	  "List objects as rdma resource show does, of one KIND: pd, cq, qp, mr, srq, mw "
+	  "[all]",
+	  0 },
 	{ "daemon", 'd', NULL, 0, "Show rocind instead of its clients", 0 },
 	{ "watch", 'w', "SECONDS", OPTION_ARG_OPTIONAL,
 	  "Show it again every SECONDS [1], with what each counter grew by per second",
@@ -46,10 +265,13 @@ static const struct argp_option options[] = {
 /* Ends the program with a usage error if options exclude each other. */
 static void check_args(const struct stat_args *args, struct argp_state *state)
 {
-	if (args->prometheus && (args->json || args->watch > 0 || args->daemon ||
-				 args->counters_only || args->qps_only))
+	if (args->prometheus &&
+	    (args->json || args->watch > 0 || args->daemon || args->counters_only ||
+	     args->qps_only || args->resources))
 		argp_error(state, "--prometheus prints all there is, once, and takes no "
 				  "other option");
+	if (args->resources && (args->daemon || args->counters_only || args->qps_only))
+		argp_error(state, "--resources lists objects, and nothing else");
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -69,6 +291,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'q':
 		args->qps_only = true;
+		return 0;
+	case 'r':
+		args->resources = arg ? resource_kind(arg) : (unsigned)RESOURCE_ALL;
+		if (!args->resources)
+			argp_error(state, "\"%s\" is none of pd, cq, qp, mr, srq, mw",
+				   arg);
 		return 0;
 	case 'd':
 		args->daemon = true;
@@ -100,7 +328,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.doc = "Show the counters and queue pairs of every program of this user and "
+	.doc = "Show the counters, queue pairs and other objects of every program of "
+	       "this user and "
 	       "network "
 	       "namespace that has a queue pair on a Rocin device.",
 };
@@ -220,6 +449,8 @@ static void print_client(const struct report *r, const struct rn_stats_client *c
 		printf("  %s", io_name(&c->copy));
 	print_realtime(&c->copy);
 	putchar('\n');
+	if (!r->args->qps_only && !r->args->counters_only)
+		print_resource_counts(&c->copy);
 	if (!r->args->qps_only)
 		print_counters(r, c);
 	if (!r->args->counters_only)
@@ -250,20 +481,20 @@ static json_t *qp_json(const struct rn_stats_qp *qp)
 static void add_json(struct report *r, const struct rn_rocind_client *c,
 		     const struct rn_stats_copy *copy)
 {
-	json_t *counters = json_object(), *qps = json_array();
+	json_t *counters = json_object(), *qps = json_array(), *client;
 
 	for (uint32_t i = 0; i < copy->counter_count; i++)
 		json_object_set_new(counters, rn_stat_name[i],
 				    json_integer((json_int_t)copy->page.counter[i]));
 	for (uint32_t i = 0; i < copy->qp_count; i++)
 		json_array_append_new(qps, qp_json(&copy->qp[i]));
-	json_array_append_new(r->clients,
-			      json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:i, s:o, s:o}",
-					"device", c->ibdev, "interface", c->ifname, "pid",
-					c->pid, "program", copy->page.comm, "slot",
-					(int)c->slot, "io", io_name(copy), "realtime",
-					realtime_of(copy), "hw_counters", counters, "qps",
-					qps));
+	client = json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:i, s:o, s:o, s:o}", "device",
+			   c->ibdev, "interface", c->ifname, "pid", c->pid, "program",
+			   copy->page.comm, "slot", (int)c->slot, "io", io_name(copy),
+			   "realtime", realtime_of(copy), "hw_counters", counters, "qps",
+			   qps, "resources", resource_counts_json(copy));
+	add_resources_json(client, copy, r->args->resources);
+	json_array_append_new(r->clients, client);
 }
 
 static int show_daemon(struct report *r, struct rn_rocind *daemon, char *err,
@@ -315,6 +546,8 @@ static int show_clients(struct report *r, struct rn_rocind *daemon, char *err,
 
 		if (r->args->json)
 			add_json(r, &c->id, &c->copy);
+		else if (r->args->resources)
+			print_resources(c, r->args->resources);
 		else
 			print_client(r, c);
 		r->count++;

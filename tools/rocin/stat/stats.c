@@ -2,67 +2,118 @@
 /* stats.c - reads the stats pages of programs and prints their counters. */
 #include "stats.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* --------------------------------------------------------- one stats page */
-/* Maximum number of QPs of a device; a page with a greater number is wrong. */
-enum {
-	QPS_MAX = 65536
+/* Decodes a character of UTF-8. Returns its length in bytes, or 0 if it is none. */
+static unsigned utf8_len(const unsigned char *s)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned len = s[0] < 0x80 ? 1 : s[0] < 0xc0 ? 0 : s[0] < 0xe0 ? 2 : 3;
+	uint32_t code;
+
+	if (s[0] >= 0xf0)
+		len = s[0] < 0xf8 ? 4 : 0;
+	if (len < 2)
+		return len;
+	code = s[0] & (0x7fu >> len);
+	for (unsigned i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	/* neither a longer form than needed, nor half of a pair of UTF-16 */
+	return code >= least[len] && code <= 0x10ffff && code >> 11 != 0x1b ? len : 0;
+}
+
+/* Terminates a string of another program, and replaces what would do something to a
+ * terminal, or is no text.
+ */
+static void clean_text(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	for (unsigned len; *text; text += len) {
+		len = utf8_len((const unsigned char *)text);
+		if (len && (unsigned char)*text >= ' ' && *text != 0x7f)
+			continue;
+		*text = '?';
+		len = 1;
+	}
+}
+
+/* An array of records of 64 bytes that begin with a word that is 0 in a free one. */
+struct record {
+	uint32_t in_use;
+	uint8_t rest[60];
 };
 
-/* Copies the records that are in use, up to the end of the file. */
-static int read_qps(int fd, struct rn_stats_copy *copy, uint32_t capacity)
-{
-	copy->qp = calloc(capacity ? capacity : 1, sizeof(*copy->qp));
-	if (!copy->qp)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < capacity; i++) {
-		struct rn_stats_qp *qp = &copy->qp[copy->qp_count];
-		off_t at = RN_STATS_QP_OFFSET + (off_t)i * (off_t)sizeof(*qp);
+static_assert(sizeof(struct record) == sizeof(struct rn_stats_qp) &&
+		      sizeof(struct record) == sizeof(struct rn_stats_object),
+	      "records are read alike");
+static_assert(offsetof(struct rn_stats_qp, qpn) == 0 &&
+		      offsetof(struct rn_stats_object, kind) == 0,
+	      "0 means a free record");
 
-		if (pread(fd, qp, sizeof(*qp), at) != (ssize_t)sizeof(*qp))
-			break;
-		if (qp->qpn != 0)
-			copy->qp_count++;
-	}
-	return 0;
+/* Copies the records that are in use, up to the end of the file. @capacity: number of
+ * records by the page, which may be wrong. Returns NULL without memory.
+ */
+static void *read_records(int fd, off_t from, uint32_t capacity, uint32_t *count)
+{
+	struct record *rec;
+	struct stat st;
+	uint64_t room = 0;
+	ssize_t n;
+
+	if (fstat(fd, &st) == 0 && st.st_size > from)
+		room = (uint64_t)(st.st_size - from) / sizeof(*rec);
+	if (room > RN_STATS_RECORDS_MAX)
+		room = RN_STATS_RECORDS_MAX;
+	if (capacity > room)
+		capacity = (uint32_t)room;
+	*count = 0;
+	rec = calloc(capacity ? capacity : 1, sizeof(*rec));
+	if (!rec)
+		return NULL;
+	n = pread(fd, rec, capacity * sizeof(*rec), from);
+	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(*rec); i++)
+		if (rec[i].in_use)
+			rec[(*count)++] = rec[i];
+	return rec;
 }
 
 int rn_stats_read(int fd, struct rn_stats_copy *copy)
 {
 	struct rn_stats_page *page = &copy->page;
-	struct stat st;
 	ssize_t n;
-	uint64_t room;
 
 	*copy = (struct rn_stats_copy){ 0 };
 	n = pread(fd, page, sizeof(*page), 0);
-	if (n < 0 || fstat(fd, &st) < 0)
+	if (n < 0)
 		return -errno;
 	if (n != (ssize_t)sizeof(*page) || page->magic != RN_STATS_PAGE_MAGIC ||
 	    page->version != RN_STATS_PAGE_VERSION)
 		return -EPROTO;
-	page->ibdev[sizeof(page->ibdev) - 1] = '\0';
-	page->comm[sizeof(page->comm) - 1] = '\0';
+	clean_text(page->ibdev, sizeof(page->ibdev));
+	clean_text(page->comm, sizeof(page->comm));
 	copy->counter_count =
 		page->counter_count < RN_STAT_COUNT ? page->counter_count : RN_STAT_COUNT;
-	/* The capacity is limited to the records that the file has room for. */
-	room = st.st_size > RN_STATS_QP_OFFSET
-		       ? (uint64_t)(st.st_size - RN_STATS_QP_OFFSET) / sizeof(*copy->qp)
-		       : 0;
-	if (room > QPS_MAX)
-		room = QPS_MAX;
-	return read_qps(fd, copy,
-			page->qp_capacity < room ? page->qp_capacity : (uint32_t)room);
+	copy->qp =
+		read_records(fd, RN_STATS_QP_OFFSET, page->qp_capacity, &copy->qp_count);
+	copy->object = read_records(fd, RN_STATS_OBJECT_OFFSET, page->object_capacity,
+				    &copy->object_count);
+	return copy->qp && copy->object ? 0 : -ENOMEM;
 }
 
 void rn_stats_free(struct rn_stats_copy *copy)
 {
 	free(copy->qp);
+	free(copy->object);
 	*copy = (struct rn_stats_copy){ 0 };
 }
 

@@ -16,13 +16,16 @@
  */
 
 struct rn_stats_copy {
-	/* The page. Its strings are terminated, and qp_capacity is limited to the file.
+	/* The page. Its strings are terminated, and contain neither control characters
+	 * nor anything but UTF-8.
 	 */
 	struct rn_stats_page page;
 	/* Number of valid entries in page.counter, at most RN_STAT_COUNT. */
 	uint32_t counter_count;
 	struct rn_stats_qp *qp; /* only QPs in use; owned by this copy */
 	uint32_t qp_count;
+	struct rn_stats_object *object; /* only those in use; owned by this copy */
+	uint32_t object_count;
 };
 
 /* Copies a stats page. Returns 0, -EPROTO (no stats page of this version), -ENOMEM, or
