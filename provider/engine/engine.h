@@ -156,6 +156,9 @@ void rnp_engine_forget(struct rnp_engine *e, struct rn_stats_object *rec);
 void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp,
 			  struct rn_stats_qp *rec);
 
+/* ns. 40 million pages of 250 ns, that is, regions of 160 GB. */
+#define RNP_PIN_WAIT_MAX (10 * RN_MSEC(1000))
+
 /* Returns the number of pages in which a range of memory lies. */
 uint64_t rnp_pin_pages(uint64_t addr, uint64_t len);
 /* Counts pages as pinned by this process, if ROCIN_PIN requests it. Any thread; locks do
@@ -164,6 +167,10 @@ uint64_t rnp_pin_pages(uint64_t addr, uint64_t len);
  */
 int rnp_engine_pin(struct rnp_engine *e, uint64_t pages);
 void rnp_engine_unpin(struct rnp_engine *e, uint64_t pages);
+/* Waits until as much time has passed since @begun as ROCIN_PIN says that a driver takes
+ * to pin so many pages, but at most RNP_PIN_WAIT_MAX. Lock not held.
+ */
+void rnp_engine_await_pinning(const struct rnp_engine *e, uint64_t pages, rn_ns begun);
 
 /* Performs one step in ibv_poll_cq(): receives a bounded number of packets, runs the
  * core, sends gathered packets and renews the lease. Never blocks. Return: false, with

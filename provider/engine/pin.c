@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pin.c - the limit on pinned memory that a kernel driver would enforce (ROCIN_PIN).
+/* pin.c - the limit on pinned memory that a kernel driver would enforce, and the time
+ * that pinning takes (ROCIN_PIN).
  *
  * The kernel pins the pages of a region while it is registered, and counts them for the
  * whole process (mm->pinned_vm). ib_umem_get() refuses a registration with which that
@@ -97,4 +98,22 @@ void rnp_engine_unpin(struct rnp_engine *e, uint64_t pages)
 		return;
 	assert(atomic_load(&e->process->pinned) >= pages);
 	atomic_fetch_sub(&e->process->pinned, pages);
+}
+
+void rnp_engine_await_pinning(const struct rnp_engine *e, uint64_t pages, rn_ns begun)
+{
+	const uint64_t most = (uint64_t)RNP_PIN_WAIT_MAX / (e->set.pin_page_ns ?: 1);
+	struct timespec until;
+	rn_ns end;
+	int cancel;
+
+	if (!e->set.pin_page_ns)
+		return;
+	end = begun + (rn_ns)((pages < most ? pages : most) * e->set.pin_page_ns);
+	until = (struct timespec){ .tv_sec = end / RN_MSEC(1000),
+				   .tv_nsec = end % RN_MSEC(1000) };
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
+	pthread_setcancelstate(cancel, NULL);
 }

@@ -27,6 +27,7 @@ enum {
 };
 
 #define PIN_SIZE_MAX (UINT64_C(1) << 40) /* bytes */
+#define PIN_PAGE_NS_MAX 1000000
 
 /* kbps; highest rate of a link that the core supports */
 #define LINE_MAX UINT64_C(4000000000)
@@ -266,24 +267,43 @@ static int read_io(struct rnp_settings *s, char *err, size_t err_len)
 		       "ROCIN_IO is \"%s\"; it may be auto, epoll or uring", text);
 }
 
+/* Parses "limit", "limit:SIZE" or "cost:NS". Returns the byte after it; NULL: it is none
+ * of them, or there twice.
+ */
+static const char *parse_pin_word(const char *at, struct rnp_settings *s)
+{
+	uint64_t cost = 0;
+
+	if (strncmp(at, "cost:", strlen("cost:")) == 0 && !s->pin_page_ns) {
+		at = parse_size(at + strlen("cost:"), PIN_PAGE_NS_MAX, &cost);
+		s->pin_page_ns = (uint32_t)cost;
+		return cost ? at : NULL;
+	}
+	if (strncmp(at, "limit", strlen("limit")) != 0 || s->pin_limited)
+		return NULL;
+	at += strlen("limit");
+	s->pin_limited = true;
+	s->pin_has_size = *at == ':';
+	return s->pin_has_size ? parse_size(at + 1, PIN_SIZE_MAX, &s->pin_size) : at;
+}
+
 static int read_pin(struct rnp_settings *s, char *err, size_t err_len)
 {
 	const char *text = read_text("ROCIN_PIN");
-	const char *at;
+	const char *at = text;
 
 	if (!text || strcmp(text, "off") == 0)
 		return 0;
-	at = strncmp(text, "limit", strlen("limit")) == 0 ? text + strlen("limit") : NULL;
-	s->pin_limited = true;
-	s->pin_has_size = at && *at == ':';
-	if (s->pin_has_size)
-		at = parse_size(at + 1, PIN_SIZE_MAX, &s->pin_size);
-	if (at && !*at)
+	do
+		at = parse_pin_word(at, s);
+	while (at && *at++ == ',');
+	if (at && !at[-1])
 		return 0;
-	return rn_fail(err, err_len, -EINVAL,
-		       "ROCIN_PIN is \"%s\"; off or limit is expected, the latter with "
-		       ":SIZE in bytes, K or M if it is not RLIMIT_MEMLOCK",
-		       text);
+	return rn_fail(
+		err, err_len, -EINVAL,
+		"ROCIN_PIN is \"%s\"; off is expected, or limit[:SIZE] and cost:NS "
+		"separated by a comma, SIZE in bytes, K or M",
+		text);
 }
 
 int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)

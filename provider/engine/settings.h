@@ -17,8 +17,9 @@
  *	with K or M: as if net.core.rmem_max were so small ROCIN_TIMEOUT_SCALE 1..1000:
  *	factor on ACK timeouts and RNR timers ROCIN_TREE generated tree in which port and
  *	GIDs are kept up to date ROCIN_WINDOW START[:MIN[:MAX]], bytes with K or M:
- *	unacknowledged bytes towards one peer process ROCIN_PIN off | limit[:SIZE]: memory
- *	that counts as pinned is limited by RLIMIT_MEMLOCK, or to SIZE bytes with K or M
+ *	unacknowledged bytes towards one peer process ROCIN_PIN off | limit[:SIZE]
+ *	and cost:NS: memory that counts as pinned is limited by RLIMIT_MEMLOCK, or to SIZE
+ *	bytes with K or M; pinning takes NS a page
  */
 #ifndef RNP_SETTINGS_H
 #define RNP_SETTINGS_H
@@ -60,6 +61,7 @@ struct rnp_settings {
 	bool pin_limited;  /* what a kernel driver would pin is limited */
 	bool pin_has_size; /* to @pin_size bytes; otherwise by RLIMIT_MEMLOCK */
 	uint64_t pin_size;
+	uint32_t pin_page_ns; /* time that pinning a page takes; 0: what it takes here */
 };
 
 /**

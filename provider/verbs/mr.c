@@ -149,6 +149,7 @@ static uint64_t pages_to_pin(const struct rn_mr_attr *attr)
  */
 static int pin_pages(struct rnp_engine *e, const struct rn_mr_attr *attr, uint64_t pages)
 {
+	const rn_ns begun = rnp_engine_now();
 	int rc = rnp_access_check(attr->access);
 
 	if (!rc)
@@ -160,6 +161,8 @@ static int pin_pages(struct rnp_engine *e, const struct rn_mr_attr *attr, uint64
 				rnp_access_writes(attr->access));
 	if (rc)
 		rnp_engine_unpin(e, pages);
+	else
+		rnp_engine_await_pinning(e, pages, begun);
 	return rc;
 }
 

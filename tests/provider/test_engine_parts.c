@@ -139,6 +139,14 @@ static void pinning_is_limited_by_the_process_or_by_a_size(void **state)
 	setenv("ROCIN_PIN", "limit:1048576M", 1);
 	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
 	assert_true(s.pin_size == UINT64_C(1) << 40);
+	setenv("ROCIN_PIN", "cost:250", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_false(s.pin_limited);
+	assert_int_equal(s.pin_page_ns, 250);
+	setenv("ROCIN_PIN", "cost:1000000,limit:1K", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_true(s.pin_has_size && s.pin_size == 1024);
+	assert_int_equal(s.pin_page_ns, 1000000);
 	setenv("ROCIN_PIN", "off", 1);
 	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
 	assert_false(s.pin_limited);
@@ -174,6 +182,17 @@ static void wrong_value_is_refused_with_the_name_of_the_variable(void **state)
 		{ "ROCIN_PIN", "limit:1G" },
 		{ "ROCIN_PIN", "limit:1048577M" },
 		{ "ROCIN_PIN", "off:1" },
+		{ "ROCIN_PIN", "off,limit" },
+		{ "ROCIN_PIN", "limit,off" },
+		{ "ROCIN_PIN", "limit," },
+		{ "ROCIN_PIN", ",limit" },
+		{ "ROCIN_PIN", "limit:1K,limit:2K" },
+		{ "ROCIN_PIN", "limit cost:1" },
+		{ "ROCIN_PIN", "cost" },
+		{ "ROCIN_PIN", "cost:" },
+		{ "ROCIN_PIN", "cost:0" },
+		{ "ROCIN_PIN", "cost:1000001" },
+		{ "ROCIN_PIN", "cost:1,cost:2" },
 		{ "ROCIN_WINDOW", "0" },
 		{ "ROCIN_WINDOW", "1K:2K:3K:4K" },
 		{ "ROCIN_WINDOW", "64k" },

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "verbs_kit.h"
@@ -353,6 +354,47 @@ static void a_child_begins_with_nothing_pinned(void **state)
 	gives(mr);
 }
 
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void registration_takes_the_time_of_its_pages(void **state)
+{
+	const uint64_t cost = 1000000; /* ns a page */
+	uint64_t begun;
+	struct ibv_mr *mr, *on_demand;
+
+	open_with("cost:1000000", page); /* without a limit */
+	begun = now();
+	mr = takes(0, PAGES * page);
+	assert_true(now() - begun >= PAGES * cost);
+	begun = now();
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory,
+				      2 * page, 0),
+			 0);
+	assert_true(now() - begun >= 2 * cost);
+	gives(mr);
+	/* A region that pages on demand waits for none: of some tries one at least takes
+	 * less than its pages would.
+	 */
+	for (unsigned i = 0;; i++) {
+		begun = now();
+		on_demand = ibv_reg_mr(pd, memory, 2 * PAGES * page,
+				       RIGHTS | IBV_ACCESS_ON_DEMAND);
+		assert_non_null(on_demand);
+		begun = now() - begun;
+		gives(on_demand);
+		if (begun < 2 * PAGES * cost)
+			break;
+		assert_true(i < 100);
+	}
+	close_all(state);
+}
+
 #define LIMITED(f) cmocka_unit_test_setup_teardown(f, open_limited, close_all)
 
 int main(void)
@@ -372,6 +414,7 @@ int main(void)
 		LIMITED(who_may_lock_nothing_lacks_the_permission),
 		cmocka_unit_test(
 			the_limit_of_the_setting_goes_before_that_of_the_process),
+		cmocka_unit_test(registration_takes_the_time_of_its_pages),
 		LIMITED(closing_a_device_gives_back_what_is_left),
 		LIMITED(a_child_begins_with_nothing_pinned),
 		/* the last: it may leave memory pinned */

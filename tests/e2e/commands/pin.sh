@@ -46,7 +46,7 @@ grep -q '1024 KiB; raise it by ulimit -l, memlock in /etc/security/limits.conf' 
 echo 'ok: the limit of the process'
 
 refused_by_name() { rocin run --netdev "lo:$addr_a" --pin="$1" -- ibv_devinfo 2>&1 | grep -q 'ROCIN_PIN is'; }
-for wrong in on limit: limit:x; do
+for wrong in on limit: limit:x cost:0 limit,limit; do
 	refused_by_name "$wrong" || fail "$wrong is taken"
 done
 echo 'ok: wrong words'

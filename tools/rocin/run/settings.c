@@ -82,9 +82,9 @@ static const struct argp_option options[] = {
 	  "Move packets by epoll, sendmsg and recvmsg, or by io_uring; auto: by what is "
 	  "faster, the former",
 	  0 },
-	{ "pin", OPT_PIN, "off|limit[:SIZE]", 0,
+	{ "pin", OPT_PIN, "limit[:SIZE][,cost:NS]", 0,
 	  "Refuse to register more memory than RLIMIT_MEMLOCK lets a driver pin, or than "
-	  "SIZE",
+	  "SIZE; take NS for each page that is registered",
 	  0 },
 	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
 	{ "timeout-scale", OPT_TIMEOUT_SCALE, "N", 0,
