@@ -395,6 +395,23 @@ static void registration_takes_the_time_of_its_pages(void **state)
 	close_all(state);
 }
 
+/* Its pages are pinned by the driver of the GPU. */
+static void memory_of_a_gpu_does_not_count(void **state)
+{
+	struct ibv_mr *mr[3];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		mr[i] = takes(0, PAGES * page);
+	/* Only a device that has it knows whose memory it is. */
+	refuses(0, (PAGES + 1) * page, ENOMEM);
+	assert_int_equal(ibv_rereg_mr(mr[0], IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+				      memory, PAGES * page, 0),
+			 0);
+	for (unsigned i = 0; i < 3; i++)
+		gives(mr[i]);
+}
+
 #define LIMITED(f) cmocka_unit_test_setup_teardown(f, open_limited, close_all)
 
 int main(void)
@@ -422,8 +439,14 @@ int main(void)
 				       open_limited),
 	};
 
+	const struct CMUnitTest of_gpu[] = {
+		LIMITED(memory_of_a_gpu_does_not_count),
+	};
+
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	memory = mmap(NULL, 2 * PAGES * page, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (getenv("ROCIN_PCIE_DEVICE"))
+		return cmocka_run_group_tests(of_gpu, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
