@@ -328,11 +328,13 @@ static void closing_a_device_gives_back_what_is_left(void **state)
 	has_free(PAGES);
 }
 
-static void in_child(struct ibv_mr *mr)
+static void in_child(struct ibv_mr *mr, struct ibv_cq *cq)
 {
 	struct ibv_context *own;
 
-	gives(mr); /* the parent's, not in this process */
+	/* The parent has pinned their memory, and this process has not. */
+	gives(mr);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
 	own = kit_open_device();
 	pd = ibv_alloc_pd(own);
 	has_free(PAGES);
@@ -341,17 +343,19 @@ static void in_child(struct ibv_mr *mr)
 
 static void a_child_begins_with_nothing_pinned(void **state)
 {
-	struct ibv_mr *mr = takes(0, PAGES * page);
+	struct ibv_cq *cq = ibv_create_cq(ctx, 1, NULL, NULL, 0);
+	struct ibv_mr *mr = takes(0, (PAGES - 1) * page);
 	int status;
 	pid_t child = fork();
 
 	(void)state;
 	if (child == 0)
-		in_child(mr);
+		in_child(mr, cq);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	refuses(0, 1, ENOMEM);
 	gives(mr);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
 static uint64_t now(void)

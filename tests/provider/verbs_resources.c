@@ -110,6 +110,13 @@ static void regions_are_listed_as_they_are_now(void **state)
 	assert_true(is_listed(k, "mr", fields));
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(lines("mr"), 1);
+	/* addresses in requests need not be those of the memory */
+	mr = ibv_reg_mr_iova(other, k->buf, 64, (uintptr_t)k->buf + (UINT64_C(1) << 40),
+			     RIGHTS);
+	snprintf(fields, sizeof(fields), "iova 0x%" PRIxPTR " mrlen 64",
+		 (uintptr_t)k->buf + (UINT64_C(1) << 40));
+	assert_non_null(strstr(list("mr"), fields));
+	assert_int_equal(ibv_dereg_mr(mr), 0);
 	mr = ibv_alloc_null_mr(other);
 	snprintf(fields, sizeof(fields),
 		 "mrn %u rkey 0x%x lkey 0x%x iova 0x0 mrlen 0 pdn %u", mr->handle,

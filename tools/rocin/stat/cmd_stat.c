@@ -53,15 +53,20 @@ static unsigned resource_kind(const char *word)
 	return 0;
 }
 
-/* Counts the objects of each kind. Records of kinds that this version does not know are
- * left out, here as elsewhere.
+/* Is the record of a kind that this version knows? Others, of a later version or of a
+ * program that writes rubbish, are left out everywhere.
  */
+static bool is_known(const struct rn_stats_object *o)
+{
+	return o->kind < RN_STATS_KIND_COUNT;
+}
+
 static void count_kinds(const struct rn_stats_copy *copy, uint32_t count[RESOURCE_QP + 1])
 {
 	memset(count, 0, (RESOURCE_QP + 1) * sizeof(*count));
 	count[RESOURCE_QP] = copy->qp_count;
 	for (uint32_t i = 0; i < copy->object_count; i++)
-		if (copy->object[i].kind < RN_STATS_KIND_COUNT)
+		if (is_known(&copy->object[i]))
 			count[copy->object[i].kind]++;
 }
 
@@ -229,7 +234,7 @@ static void add_resources_json(json_t *to, const struct rn_stats_copy *copy,
 	for (uint32_t i = 0; i < copy->object_count; i++) {
 		const struct rn_stats_object *o = &copy->object[i];
 
-		if (o->kind < RN_STATS_KIND_COUNT && kinds & 1u << o->kind)
+		if (is_known(o) && kinds & 1u << o->kind)
 			json_array_append_new(json_object_get(to, array_name[o->kind]),
 					      object_json(o));
 	}
