@@ -219,6 +219,39 @@ static void rereg_pins_the_new_pages_before_it_gives_the_old_back(void **state)
 	has_free(PAGES);
 }
 
+/* Of a region with a window that is known when its new pages have been pinned. */
+static void rereg_that_fails_at_last_gives_its_pages_back(void **state)
+{
+	struct kit k = { .ctx = ctx, .pd = pd };
+	struct ibv_mw_bind bind = { .wr_id = 1, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_qp *qp[2];
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+
+	(void)state;
+	set_limit(1000 * page);
+	k.cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	assert_int_equal(ibv_query_gid(ctx, 1, 0, &k.gid), 0);
+	assert_int_equal(ibv_query_port(ctx, 1, &k.port), 0);
+	kit_pair(&k, IBV_QPT_RC, qp);
+	mr = ibv_reg_mr(pd, memory, page, RIGHTS | IBV_ACCESS_MW_BIND);
+	mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	bind.bind_info = (struct ibv_mw_bind_info){ mr, (uintptr_t)memory, page,
+						    IBV_ACCESS_REMOTE_READ };
+	assert_int_equal(ibv_bind_mw(qp[0], mw, &bind), 0);
+	kit_expect(k.cq, 1, IBV_WC_BIND_MW);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+					      memory, page, 0),
+				 IBV_REREG_MR_ERR_CMD);
+		assert_int_equal(errno, EBUSY);
+	}
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	gives(mr);
+	kit_destroy_pair(qp);
+	assert_int_equal(ibv_destroy_cq(k.cq), 0);
+}
+
 static void rereg_of_rights_or_domain_pins_nothing(void **state)
 {
 	struct ibv_pd *other = ibv_alloc_pd(ctx);
@@ -430,6 +463,7 @@ int main(void)
 		LIMITED(regions_that_page_on_demand_pin_nothing),
 		LIMITED(memory_of_a_descriptor_does_not_count),
 		LIMITED(rereg_pins_the_new_pages_before_it_gives_the_old_back),
+		LIMITED(rereg_that_fails_at_last_gives_its_pages_back),
 		LIMITED(rereg_of_rights_or_domain_pins_nothing),
 		LIMITED(queues_are_pinned_as_well),
 		LIMITED(who_may_lock_nothing_lacks_the_permission),
