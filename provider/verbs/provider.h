@@ -117,6 +117,7 @@ uint32_t rnp_hca_new_dm(struct rnp_hca *hca);
 uint32_t rnp_hca_new_pd(struct rnp_hca *hca);
 uint32_t rnp_hca_new_key(struct rnp_hca *hca);
 uint32_t rnp_hca_new_srqn(struct rnp_hca *hca);
+uint32_t rnp_hca_new_cq(struct rnp_hca *hca);
 uint32_t rnp_hca_new_xrcd(struct rnp_hca *hca);
 
 struct rnp_xrc_domains *rnp_hca_xrc_domains(struct rnp_hca *hca);
