@@ -56,7 +56,6 @@ struct rn_gpu_extent {
 enum rn_trap_state {
 	RN_TRAP_OPEN,
 	RN_TRAP_CLOSED,
-	RN_TRAP_PARTLY, /* open, but the sanitizer keeps some pages closed */
 };
 
 /* State of the trap (trap.c) for one GPU, that is of the protection of its pages. */
@@ -221,8 +220,13 @@ void rn_trap_close_again(struct rn_gpu *gpu);
  */
 bool rn_trap_open_page(struct rn_gpu *gpu, uintptr_t page);
 
-/* Opens all pages except @count ones, which are sorted by address. */
-void rn_trap_open_but(struct rn_gpu *gpu, const uintptr_t *pages, unsigned count);
+/* Opens all pages of the GPU until the next event. */
+void rn_trap_open(struct rn_gpu *gpu);
+
+/* Counts a write to the GPU's memory, or from it, that the sanitizer takes for pending
+ * (@change 1), or does not any more (-1). @gpu may be NULL.
+ */
+void rn_trap_count(struct rn_gpu *gpu, int change);
 
 /* Closes a page that rn_trap_open_page() opened, unless the GPU is no longer trapped. */
 void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page);

@@ -18,8 +18,6 @@
  * > 0	CLOSED	an access faults and pushes
  * > 0	OPEN	after an access that could not push everything, until the next event: a
  *		write is issued or performed, or comes to the queue of the CPU's TLPs
- * > 0	PARTLY	as the line above, but the sanitizer keeps pages closed: those
- *		to which a write that a completion covers is in flight
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -42,23 +40,9 @@ static void set_open(uintptr_t lo, uintptr_t hi)
 		atomic_fetch_add(&rn_gpu_counts.not_closed, 1);
 }
 
-/* Pages, sorted by address, that open_addresses() must not open. Guarded by the
- * host lock.
- */
-static struct {
-	const uintptr_t *page;
-	unsigned count;
-} spared;
-
 static void open_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
 	(void)gpu;
-	for (unsigned i = 0; i < spared.count && spared.page[i] < hi; i++) {
-		if (spared.page[i] < lo)
-			continue;
-		set_open(lo, spared.page[i]);
-		lo = spared.page[i] + RN_GPU_PAGE;
-	}
 	set_open(lo, hi);
 }
 
@@ -119,7 +103,7 @@ static struct rn_gpu *gpu_of_agent(unsigned agent)
 	return rn_agent_is_gpu(agent) ? rn_gpu_opened((int)(agent - RN_AGENT_GPU)) : NULL;
 }
 
-static void count_writes(struct rn_gpu *gpu, int change)
+void rn_trap_count(struct rn_gpu *gpu, int change)
 {
 	struct rn_trap_space *t;
 
@@ -138,8 +122,8 @@ static void count_tlp(const struct rn_tlp *tlp, int change)
 {
 	if (tlp->kind != RN_TLP_WRITE || tlp->flags & RN_TLP_BELL)
 		return;
-	count_writes(gpu_of_agent(tlp->target), change);
-	count_writes(gpu_of_agent(tlp->requester), change);
+	rn_trap_count(gpu_of_agent(tlp->target), change);
+	rn_trap_count(gpu_of_agent(tlp->requester), change);
 }
 
 static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
@@ -268,14 +252,9 @@ bool rn_trap_open_page(struct rn_gpu *gpu, uintptr_t page)
 	return true;
 }
 
-void rn_trap_open_but(struct rn_gpu *gpu, const uintptr_t *pages, unsigned count)
+void rn_trap_open(struct rn_gpu *gpu)
 {
-	spared.page = pages;
-	spared.count = count;
 	open_pages(gpu);
-	spared.count = 0;
-	if (count)
-		gpu->trap.state = RN_TRAP_PARTLY;
 }
 
 void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page)

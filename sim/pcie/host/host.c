@@ -133,6 +133,9 @@ int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs)
 	h->fabric = rn_fabric_init(mem, tlps, &h->knobs);
 	rn_driver_init(&h->driver, &h->knobs);
 	h->leak_oldest = false;
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->restarted)
+			h->hooks[i]->restarted(h);
 	return 0;
 }
 
@@ -346,6 +349,24 @@ static void perform_tlp(void *ctx, const struct rn_tlp *tlp)
 		end_tlp(h, tlp);
 }
 
+void rn_host_end_withheld(struct rn_host *h, const struct rn_tlp *tlp, bool is_stored)
+{
+	struct rn_payload *p = &rn_host_slot_of(h, tlp)->payload;
+
+	if (is_stored)
+		p->result = rn_host_store(h, tlp->addr, p->bytes, tlp->len);
+	call_performed(h, tlp);
+	end_tlp(h, tlp);
+}
+
+static bool is_withheld(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	for (unsigned i = 0; i < h->hook_count && tlp->kind == RN_TLP_WRITE; i++)
+		if (h->hooks[i]->withholds && h->hooks[i]->withholds(h, tlp))
+			return true;
+	return false;
+}
+
 static void complete_tlp(void *ctx, const struct rn_tlp *tlp)
 {
 	end_tlp(ctx, tlp);
@@ -443,17 +464,31 @@ static bool touches_region(const struct rn_tlp *tlp, const void *arg)
 	       r->addr < tlp->addr + tlp->len;
 }
 
-void rn_host_force_region(struct rn_host *h, const struct rn_host_region *r)
-{
-	rn_host_force_if(h, touches_region, r);
-}
-
 void rn_host_force_all(struct rn_host *h)
 {
 	unsigned index;
 
 	while ((index = rn_fabric_oldest(h->fabric)) != RN_TLP_NONE)
 		rn_host_force(h, index);
+}
+
+void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len)
+{
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->emptied)
+			h->hooks[i]->emptied(h, addr, len);
+}
+
+void rn_host_force_region(struct rn_host *h, const struct rn_host_region *r)
+{
+	rn_host_force_if(h, touches_region, r);
+	rn_host_tell_emptied(h, r->addr, r->len);
+}
+
+void rn_host_settle(struct rn_host *h)
+{
+	rn_host_force_all(h);
+	rn_host_tell_emptied(h, 0, UINT64_MAX);
 }
 
 void rn_host_step(struct rn_host *h, unsigned moves)
@@ -502,6 +537,8 @@ static int send_tlp(struct rn_host *h, struct rn_tlp *tlp, struct rn_host_slot *
 
 	tlp->data = (uint64_t)(s - h->slots);
 	call_issued(h, tlp);
+	if (!rn_host_is_off(h) && is_withheld(h, tlp))
+		return RN_TLP_NONE;
 	h->is_busy = true;
 	index = rn_fabric_issue(h->fabric, &ops, h, tlp);
 	h->is_busy = was_busy;

@@ -111,6 +111,16 @@ void rn_host_force_if(struct rn_host *h,
 		      const void *arg);
 void rn_host_force_all(struct rn_host *h);
 
+/* Tells those who judge the program that all memory of the range is visible now, because
+ * the caller has forced the TLPs to it. For bounce buffers and tests.
+ */
+void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len);
+
+/* Forces all TLPs in flight, and tells those who judge the program that all memory is
+ * visible: a test, not the program, wants it so.
+ */
+void rn_host_settle(struct rn_host *h);
+
 /* Force all TLPs that write to @r or read from it. */
 struct rn_host_region;
 void rn_host_force_region(struct rn_host *h, const struct rn_host_region *r);
@@ -166,17 +176,38 @@ struct rn_host_hooks {
 	 * performed before the call.
 	 */
 	void (*reading)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* The simulation itself is about to access host memory [addr, addr + len). */
+	/* The simulation itself is to load or store bytes in memory. Returns true if the
+	 * callback has done it.
+	 */
+	bool (*access)(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
+		       bool to_store);
+	/* The simulation itself is about to access memory [addr, addr + len). */
 	void (*touching)(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
+	/* The simulation has done so. */
+	void (*touched)(struct rn_host *h, rn_iova addr, uint64_t len);
 	/* QP @qpn of NIC @agent has been drained or destroyed; its message numbers begin
 	 * anew. @qpn 0: all QPs of the NIC.
 	 */
 	void (*drained)(struct rn_host *h, unsigned agent, uint32_t qpn);
+	/* Called after issued(). Returns true if the write does not go through the
+	 * fabric: the callback's owner ends it by rn_host_end_withheld().
+	 */
+	bool (*withholds)(struct rn_host *h, const struct rn_tlp *tlp);
+	/* All TLPs to and from the range have been forced, because it is about to be
+	 * freed or because of rn_host_settle().
+	 */
+	void (*emptied)(struct rn_host *h, rn_iova addr, uint64_t len);
+	/* The knobs have changed; no TLP is in flight. */
+	void (*restarted)(struct rn_host *h);
 };
 
 enum {
 	RN_HOST_HOOKS_MAX = 4
 };
+
+/* Ends a write that was withheld: stores its bytes if @is_stored, and tells the others.
+ */
+void rn_host_end_withheld(struct rn_host *h, const struct rn_tlp *tlp, bool is_stored);
 
 /* Adds callbacks. @hooks must stay valid until the process ends. */
 void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks);

@@ -69,15 +69,32 @@ void rn_host_region_unlink(struct rn_host *h, struct rn_host_region *r)
 }
 
 /* ------------------------------------------------------- access to memory */
+static bool is_accessed(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
+			bool to_store)
+{
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->access &&
+		    h->hooks[i]->access(h, addr, bytes, len, to_store))
+			return true;
+	return false;
+}
+
 static rn_iova engine_address(struct rn_host *h, rn_iova addr, uint32_t len,
 			      bool to_store)
 {
 	const struct rn_host_region *r = rn_host_region_of(h, addr);
 
-	for (unsigned i = 0; !r && i < h->hook_count; i++)
+	for (unsigned i = 0; i < h->hook_count; i++)
 		if (h->hooks[i]->touching)
 			h->hooks[i]->touching(h, addr, len, to_store);
 	return r ? addr + (rn_iova)r->shift : addr;
+}
+
+static void end_access(struct rn_host *h, rn_iova addr, uint32_t len)
+{
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->touched && !rn_host_region_of(h, addr))
+			h->hooks[i]->touched(h, addr, len);
 }
 
 /* Saves and restores the guard of this thread. These functions may run inside another
@@ -91,8 +108,11 @@ enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *sr
 	struct rn_guard *outer = rn_guard_thread.current;
 	enum rn_mem_result result;
 
+	if (is_accessed(h, addr, (void *)src, len, true))
+		return RN_MEM_DONE;
 	result = rn_mem_direct_ops.write(NULL, engine_address(h, addr, len, true), src,
 					 len, none);
+	end_access(h, addr, len);
 	rn_guard_thread.current = outer;
 	return result;
 }
@@ -103,8 +123,11 @@ enum rn_mem_result rn_host_load(struct rn_host *h, void *dst, rn_iova addr, uint
 	struct rn_guard *outer = rn_guard_thread.current;
 	enum rn_mem_result result;
 
+	if (is_accessed(h, addr, dst, len, false))
+		return RN_MEM_DONE;
 	result = rn_mem_direct_ops.read(NULL, dst, engine_address(h, addr, len, false),
 					len, none, 0);
+	end_access(h, addr, len);
 	rn_guard_thread.current = outer;
 	return result;
 }
@@ -118,6 +141,7 @@ enum rn_mem_result rn_host_modify(struct rn_host *h, struct rn_host_atomic *a)
 
 	req.dst = engine_address(h, req.dst, sizeof(a->found), true);
 	result = rn_mem_direct_ops.atomic(NULL, &req, &a->found, none, 0);
+	end_access(h, a->req.dst, sizeof(a->found));
 	rn_guard_thread.current = outer;
 	return result;
 }

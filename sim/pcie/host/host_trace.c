@@ -167,7 +167,7 @@ void rn_pcie_drain(void)
 
 	if (!h)
 		return;
-	rn_host_force_all(h);
+	rn_host_settle(h);
 	rn_host_unlock(h);
 }
 

@@ -497,6 +497,25 @@ void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, vo
 	f->cursor = NONE;
 }
 
+void rn_fabric_mark(struct rn_fabric *f, unsigned index, uint64_t data)
+{
+	assert(rn_fabric_tlp(f, index));
+	f->tlp[index].data = data;
+}
+
+void rn_fabric_extend(struct rn_fabric *f, unsigned index, uint32_t len)
+{
+	assert(index == f->youngest && f->tlp[index].kind == RN_TLP_WRITE);
+	f->tlp[index].len += len;
+}
+
+void rn_fabric_drop(struct rn_fabric *f, unsigned index)
+{
+	assert(rn_fabric_tlp(f, index) && f->tlp[index].kind == RN_TLP_WRITE);
+	unlink_from_list(f, index);
+	free_place(f, index);
+}
+
 void rn_fabric_empty_inside(struct rn_fabric *f, const struct rn_fabric_ops *ops,
 			    void *ctx, unsigned gpu)
 {

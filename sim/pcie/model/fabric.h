@@ -114,6 +114,19 @@ void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, vo
 			bool (*match)(const struct rn_tlp *tlp, const void *arg),
 			const void *arg);
 
+/* Changes the issuer's field `data` of the TLP at @index. */
+void rn_fabric_mark(struct rn_fabric *f, unsigned index, uint64_t data);
+
+/* Makes the write at @index longer by @len bytes, for an issuer that sends the following
+ * bytes in the same TLP. Nothing may have been issued since.
+ */
+void rn_fabric_extend(struct rn_fabric *f, unsigned index, uint32_t len);
+
+/* Takes the write at @index out of the fabric without performing it, for an issuer whose
+ * later write to the same bytes makes it superfluous.
+ */
+void rn_fabric_drop(struct rn_fabric *f, unsigned index);
+
 /* Makes all writes that wait in the inside of GPU @gpu visible, in the order of their
  * arrival. @gpu is an agent number.
  */

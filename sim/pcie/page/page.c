@@ -26,11 +26,8 @@ enum {
 	 */
 	PINS = 65536,
 	PAGES_MAX = 6, /* most pages that one instruction can access, code included */
-	STEPS = 1000,  /* most single steps of one thread within WINDOW */
 	TRAP_FLAG = 0x100,
 };
-
-#define WINDOW RN_MSEC(100)
 
 static struct rn_host *host;
 static const struct rn_page_watcher *watchers[WATCHERS_MAX];
@@ -239,10 +236,9 @@ void rn_page_unpin(int pin)
  * processor stop after the instruction that faulted. On other processors the page stays
  * open until something else closes it.
  *
- * A program that accesses such a page often would become very slow, so a thread makes at
- * most STEPS steps in each WINDOW; after that only those with @is_needed. No steps are
- * made in a thread that blocks SIGTRAP, because the kernel would then kill the process,
- * nor under a debugger.
+ * A program that accesses such a page often becomes slow: a step takes some microseconds.
+ * No steps are made in a thread that blocks SIGTRAP, because the kernel would then kill
+ * the process, nor under a debugger.
  */
 struct step {
 	struct {
@@ -252,8 +248,6 @@ struct step {
 	} page[PAGES_MAX];
 	unsigned pages;
 	bool is_armed;
-	unsigned steps; /* number of steps since the time @since */
-	rn_ns since;
 };
 
 static __thread struct step step __attribute__((tls_model("initial-exec")));
@@ -373,26 +367,12 @@ static bool is_known(uintptr_t page)
 	return false;
 }
 
-static bool has_steps_left(void)
-{
-	rn_ns now = rn_host_now();
-
-	if (now - step.since > WINDOW) {
-		step.since = now;
-		step.steps = 0;
-	}
-	return step.steps++ < STEPS;
-}
-
-bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void *arg,
-		  bool is_needed)
+bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void *arg)
 {
 	ucontext_t *uc = rn_guard_context();
 
 	if (!is_possible || !uc || sigismember(&uc->uc_sigmask, SIGTRAP) ||
 	    !is_handler_ours())
-		return false;
-	if (!step.is_armed && !is_needed && !has_steps_left())
 		return false;
 	if (!is_known(page)) {
 		if (step.pages == PAGES_MAX)

@@ -118,16 +118,19 @@ bool rn_page_is_stuck(uintptr_t addr, bool was_closed);
 void rn_page_step_init(void);
 
 /* Called in the fault handler: after the instruction that faulted has run, @close(@arg,
- * @page) is called under the host lock. @is_needed: do so even if this thread has made
- * too many steps lately. Returns false if @close will not be called.
+ * @page) is called under the host lock. Returns false if @close will not be called.
  */
-bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void *arg,
-		  bool is_needed);
+bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void *arg);
 
 /* ----------------------------------------------------------------- page_calls.c */
 /* Never called: the reference to this function makes the linker take page_calls.c from
  * the static library.
  */
 void rn_page_calls_link(void);
+
+/* Registers a function that is called when the program ends by _exit(), with the status,
+ * and returns the status to end with.
+ */
+void rn_page_at_quick_exit(int (*fn)(int status));
 
 #endif /* RN_PAGE_H */

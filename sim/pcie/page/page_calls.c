@@ -11,8 +11,11 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -60,30 +63,40 @@ static void unpin_all(struct pinned *p)
 }
 
 /* ------------------------------------------- the next definition of a call */
-#define CALLS(X)     \
-	X(read)      \
-	X(write)     \
-	X(pread)     \
-	X(pwrite)    \
-	X(pread64)   \
-	X(pwrite64)  \
-	X(readv)     \
-	X(writev)    \
-	X(preadv)    \
-	X(pwritev)   \
-	X(preadv64)  \
-	X(pwritev64) \
-	X(fread)     \
-	X(fwrite)    \
-	X(madvise)   \
-	X(recv)      \
-	X(send)      \
-	X(recvfrom)  \
-	X(sendto)    \
-	X(recvmsg)   \
-	X(sendmsg)   \
-	X(sigaction) \
-	X(signal)
+#define CALLS(X)                  \
+	X(read)                   \
+	X(write)                  \
+	X(pread)                  \
+	X(pwrite)                 \
+	X(pread64)                \
+	X(pwrite64)               \
+	X(readv)                  \
+	X(writev)                 \
+	X(preadv)                 \
+	X(pwritev)                \
+	X(preadv64)               \
+	X(pwritev64)              \
+	X(fread)                  \
+	X(fwrite)                 \
+	X(madvise)                \
+	X(recv)                   \
+	X(send)                   \
+	X(recvfrom)               \
+	X(sendto)                 \
+	X(recvmsg)                \
+	X(sendmsg)                \
+	X(sigaction)              \
+	X(signal)                 \
+	X(_exit)                  \
+	X(sem_wait)               \
+	X(sem_timedwait)          \
+	X(sem_clockwait)          \
+	X(pthread_cond_wait)      \
+	X(pthread_cond_timedwait) \
+	X(pthread_cond_clockwait) \
+	X(pthread_barrier_wait)   \
+	X(pthread_rwlock_rdlock)  \
+	X(pthread_rwlock_wrlock)
 
 #define NUMBER(name) CALL_##name,
 enum {
@@ -220,6 +233,87 @@ EXPORT size_t fwrite(const void *buf, size_t size, size_t count, FILE *file)
 {
 	return HELD_OPEN(size_t, fwrite, (buf, size, count, file),
 			 pin_buffer(&p, (uintptr_t)buf, size * count));
+}
+
+/* ----------------------------------------------------------------- waiting */
+/* These wait by the system call futex, and end the program if it returns EFAULT. A small
+ * buffer may share its page with what they wait for. (A mutex is no problem: the C
+ * library tries again.)
+ */
+EXPORT int sem_wait(sem_t *sem)
+{
+	return HELD_OPEN(int, sem_wait, (sem),
+			 pin_buffer(&p, (uintptr_t)sem, sizeof(*sem)));
+}
+
+EXPORT int sem_timedwait(sem_t *sem, const struct timespec *until)
+{
+	return HELD_OPEN(int, sem_timedwait, (sem, until),
+			 pin_buffer(&p, (uintptr_t)sem, sizeof(*sem)));
+}
+
+EXPORT int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *until)
+{
+	return HELD_OPEN(int, sem_clockwait, (sem, clock, until),
+			 pin_buffer(&p, (uintptr_t)sem, sizeof(*sem)));
+}
+
+EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	return HELD_OPEN(int, pthread_cond_wait, (cond, mutex),
+			 pin_buffer(&p, (uintptr_t)cond, sizeof(*cond)));
+}
+
+EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *until)
+{
+	return HELD_OPEN(int, pthread_cond_timedwait, (cond, mutex, until),
+			 pin_buffer(&p, (uintptr_t)cond, sizeof(*cond)));
+}
+
+EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  clockid_t clock, const struct timespec *until)
+{
+	return HELD_OPEN(int, pthread_cond_clockwait, (cond, mutex, clock, until),
+			 pin_buffer(&p, (uintptr_t)cond, sizeof(*cond)));
+}
+
+EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+	return HELD_OPEN(int, pthread_barrier_wait, (barrier),
+			 pin_buffer(&p, (uintptr_t)barrier, sizeof(*barrier)));
+}
+
+EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+	return HELD_OPEN(int, pthread_rwlock_rdlock, (lock),
+			 pin_buffer(&p, (uintptr_t)lock, sizeof(*lock)));
+}
+
+EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
+{
+	return HELD_OPEN(int, pthread_rwlock_wrlock, (lock),
+			 pin_buffer(&p, (uintptr_t)lock, sizeof(*lock)));
+}
+
+/* ------------------------------------------------------------------- exit */
+static int (*on_quick_exit)(int status);
+
+void rn_page_at_quick_exit(int (*fn)(int status))
+{
+	on_quick_exit = fn;
+}
+
+/* The functions that end the process without the handlers of exit(). */
+EXPORT void _exit(int status)
+{
+	NEXT(_exit)(on_quick_exit ? on_quick_exit(status) : status);
+	abort(); /* not reached */
+}
+
+EXPORT void _Exit(int status)
+{
+	_exit(status);
 }
 
 /* ------------------------------------------------------------------ memory */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize.c - determines which writes a completion covers and which reads come
- * too early.
+/* sanitize.c - hands the events of the hierarchy on to the classes of machines
+ * (sanitize_classes.c), and determines which reads come too early.
  *
- * A data write belongs to a NIC, QP, side (send or receive) and message number. It is
- * covered once the program has taken a completion of the same queue with the same or a
- * later number. The number of a completion is known from the TLP that wrote the CQE. A
- * completion covers all earlier messages of its queue (IBTA Vol 1, 9.7.6 and 10.8).
+ * A read comes too early on a machine of a class if a device's write to the same bytes is
+ * pending in that class. A data write belongs to a NIC, QP, side (send or receive) and
+ * message number. It is covered once the program has taken a completion of the same
+ * queue with the same or a later number, because a completion covers all earlier messages
+ * of its queue (IBTA Vol 1, 9.7.6 and 10.8). What is covered and pending nevertheless is
+ * on its way through a queue that the CQE does not use.
  */
 #include "sanitize.h"
 
@@ -52,34 +54,6 @@ static bool is_up_to(uint32_t msg, uint32_t limit, enum rn_san_side side)
 	return (int32_t)((limit - msg) << unused) >= 0;
 }
 
-static uint16_t *cover_of(const struct rn_tlp *tlp)
-{
-	assert(tlp->data < RN_SAN_SLOTS);
-	return &rn_san.covered[tlp->data];
-}
-
-static void cover_write(const struct rn_tlp *tlp, uint16_t completion)
-{
-	uint16_t *by = cover_of(tlp);
-
-	if (*by)
-		return;
-	*by = (uint16_t)(completion + 1);
-	rn_san.covered_count++;
-	rn_san_pages_covered(tlp, 1);
-}
-
-static void uncover_write(const struct rn_tlp *tlp)
-{
-	uint16_t *by = cover_of(tlp);
-
-	if (!*by)
-		return;
-	*by = 0;
-	rn_san.covered_count--;
-	rn_san_pages_covered(tlp, -1);
-}
-
 static uint16_t remember_completion(const struct rn_san_completion *c)
 {
 	uint16_t n = rn_san.next_completion;
@@ -89,25 +63,32 @@ static uint16_t remember_completion(const struct rn_san_completion *c)
 	return n;
 }
 
-/* Marks writes in flight as covered, after the program has taken completion number @n,
- * which covers messages of @side up to @msg.
+struct covered {
+	const struct rn_san_qp *q;
+	enum rn_san_side side;
+	uint32_t msg;
+};
+
+static bool is_covered_by(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct covered *c = arg;
+
+	return tlp->requester == c->q->agent && tlp->stream == c->q->qpn &&
+	       is_data_of(tlp, c->side) &&
+	       is_up_to(tlp->msg & ~RESPONSE, c->msg, c->side);
+}
+
+/* Notes that completion number @n, which the program has taken, covers the messages of
+ * @side up to @msg.
  */
 static void cover_up_to(struct rn_san_qp *q, enum rn_san_side side, uint32_t msg,
 			uint16_t n)
 {
-	const struct rn_fabric *f = rn_host_fabric(rn_san.host);
+	const struct covered c = { .q = q, .side = side, .msg = msg };
 
 	q->done[side].is_valid = true;
 	q->done[side].msg = msg;
-	q->done[side].completion = n;
-	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
-	     i = rn_fabric_younger(f, i)) {
-		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
-
-		if (tlp->requester == q->agent && tlp->stream == q->qpn &&
-		    is_data_of(tlp, side) && is_up_to(tlp->msg & ~RESPONSE, msg, side))
-			cover_write(tlp, n);
-	}
+	rn_san_class_cover(is_covered_by, &c, n + 1U);
 }
 
 void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe)
@@ -121,6 +102,7 @@ void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe)
 	sent = rn_san_cqe_at(cqe->slot);
 	q = rn_san_qp(rn_nic_agent(nic), cqe->qpn, true);
 	if (q && sent && sent->qpn == cqe->qpn && sent->agent == q->agent) {
+		rn_san_class_cqe_taken(sent->place, sent->reads);
 		struct rn_san_completion c = { .wr_id = sent->wr_id,
 					       .when = rn_host_now(),
 					       .qpn = cqe->qpn,
@@ -136,148 +118,137 @@ void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe)
 	rn_host_unlock(h);
 }
 
+struct transfer {
+	unsigned agent;
+	rn_iova addr;
+	uint64_t len;
+};
+
+static bool is_stored_by(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct transfer *t = arg;
+
+	return tlp->requester == t->agent && tlp->addr < t->addr + t->len &&
+	       t->addr < tlp->addr + tlp->len;
+}
+
 void rn_sanitize_stored(struct rn_host *h, unsigned agent, rn_iova addr, uint64_t len)
 {
+	const struct transfer transfer = { .agent = agent, .addr = addr, .len = len };
 	struct rn_san_completion c = { .when = 0, .agent = (uint8_t)agent };
-	const struct rn_fabric *f;
-	uint16_t n;
 
 	if (!rn_sanitize_is_on())
 		return;
 	rn_host_lock(h);
 	c.when = rn_host_now();
 	c.is_storage = true;
-	n = remember_completion(&c);
-	f = rn_host_fabric(h);
-	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
-	     i = rn_fabric_younger(f, i)) {
-		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
-
-		if (tlp->kind == RN_TLP_WRITE && tlp->requester == agent &&
-		    !(tlp->flags & RN_TLP_CQE) && tlp->addr < addr + len &&
-		    addr < tlp->addr + tlp->len)
-			cover_write(tlp, n);
-	}
+	rn_san_class_stored(agent);
+	rn_san_class_cover(is_stored_by, &transfer, remember_completion(&c) + 1U);
 	rn_host_unlock(h);
 }
 
 /* ------------------------------------------------------------------- hooks */
-static bool is_device(unsigned agent)
+static void note_cqe(struct rn_host *h, const struct rn_tlp *tlp,
+		     const struct rn_san_place place[RN_SAN_CLASS_COUNT])
 {
-	return agent >= RN_AGENT_NIC;
-}
-
-static void note_cqe(struct rn_host *h, const struct rn_tlp *tlp)
-{
+	struct rn_san_cqe sent;
 	struct rn_cqe cqe;
 
 	if (!rn_agent_is_nic(tlp->requester) || tlp->len != sizeof(cqe))
 		return;
 	memcpy(&cqe, rn_host_slot_of(h, tlp)->payload.bytes, sizeof(cqe));
-	rn_san_cqe_sent(&(struct rn_san_cqe){ .slot = tlp->addr,
-					      .wr_id = cqe.wr_id,
-					      .qpn = cqe.qpn,
-					      .msg = tlp->msg,
-					      .agent = tlp->requester,
-					      .opcode = (uint8_t)(cqe.ctl >> 8),
-					      .status = (uint8_t)cqe.ctl });
+	sent = (struct rn_san_cqe){ .slot = tlp->addr,
+				    .wr_id = cqe.wr_id,
+				    .qpn = cqe.qpn,
+				    .msg = tlp->msg,
+				    .agent = tlp->requester,
+				    .opcode = (uint8_t)(cqe.ctl >> 8),
+				    .status = (uint8_t)cqe.ctl,
+				    .reads = rn_san.reads };
+	memcpy(sent.place, place, sizeof(sent.place));
+	rn_san_cqe_sent(&sent);
 }
 
-static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
+/* Is this a duplicate of a message for which the program has taken a completion? Its
+ * bytes have been there already.
+ */
+static bool is_duplicate(const struct rn_tlp *tlp)
 {
 	enum rn_san_side side = tlp->msg & RESPONSE ? RN_SAN_SEND : RN_SAN_RECV;
 	const struct rn_san_qp *q;
 
-	if (tlp->kind != RN_TLP_WRITE)
-		return;
-	*cover_of(tlp) = 0;
-	if (tlp->flags & RN_TLP_CQE)
-		note_cqe(h, tlp);
-	if (!is_data_of(tlp, side))
-		return;
-	/* A duplicate of a message that a completion already covers is covered, too. */
+	if (!is_data_of(tlp, side) || !rn_agent_is_nic(tlp->requester))
+		return false;
 	q = rn_san_qp(tlp->requester, tlp->stream, false);
-	if (q && q->done[side].is_valid &&
-	    is_up_to(tlp->msg & ~RESPONSE, q->done[side].msg, side))
-		cover_write(tlp, q->done[side].completion);
+	return q && q->done[side].is_valid &&
+	       is_up_to(tlp->msg & ~RESPONSE, q->done[side].msg, side);
+}
+
+static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	struct rn_san_place cqe[RN_SAN_CLASS_COUNT];
+
+	if (is_duplicate(tlp))
+		return;
+	rn_san_class_issue(tlp, 0, cqe);
+	if (tlp->kind == RN_TLP_WRITE && tlp->flags & RN_TLP_CQE)
+		note_cqe(h, tlp, cqe);
+}
+
+/* Is the write withheld from the program? Called after tlp_issued(). */
+static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	(void)h;
+	return rn_san_is_payload(tlp) && !is_duplicate(tlp) && rn_san_withhold(tlp);
 }
 
 static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	(void)h;
-	if (tlp->kind == RN_TLP_WRITE)
-		uncover_write(tlp);
+	/* This write was not withheld, so nobody knows when the program looks at its
+	 * bytes: it may have seen them.
+	 */
+	if (rn_san_is_by_device(tlp) && !(tlp->flags & RN_TLP_CQE) &&
+	    !rn_san_is_storing())
+		rn_san_class_seen(tlp->addr, tlp->len);
+	/* The instruction that runs now may have found the flag that the CPU has set. */
+	if (tlp->kind == RN_TLP_WRITE && !rn_san_is_by_device(tlp) &&
+	    rn_san_is_stepping(tlp))
+		rn_san_class_own_seen(tlp->addr, tlp->len);
 	/* Writes to a CQ ring are left out: no source buffer lies there, and a cache line
 	 * of the ring could share its hash table entry with a line of a source buffer.
 	 */
 	if (tlp->kind != RN_TLP_READ && !(tlp->flags & RN_TLP_CQE) &&
-	    is_device(tlp->requester))
+	    tlp->requester >= RN_AGENT_NIC)
 		rn_san_note_write(tlp->addr, tlp->len);
 }
 
 /* ------------------------------------------------------------------- reads */
-static bool is_around(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
+static bool is_to_range(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
 {
-	if (tlp->kind != RN_TLP_WRITE || !is_device(tlp->requester) ||
-	    tlp->flags & (RN_TLP_CQE | RN_TLP_LOCK))
-		return false;
-	return tlp->addr < addr + len && addr < tlp->addr + tlp->len;
+	return tlp->kind == RN_TLP_WRITE && tlp->addr < addr + len &&
+	       addr < tlp->addr + tlp->len;
 }
 
-static bool is_in_the_way(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
-{
-	return is_around(tlp, addr, len) &&
-	       (*cover_of(tlp) || rn_san.options.level == RN_SANITIZE_ALL);
-}
-
-static const struct rn_tlp *find_in_the_way(rn_iova addr, uint64_t len)
+/* Returns true if a write of the CPU or a GPU to the range is on its way. */
+static bool is_own_on_its_way(rn_iova addr, uint64_t len)
 {
 	const struct rn_fabric *f = rn_host_fabric(rn_san.host);
 
-	if (!rn_san.covered_count && rn_san.options.level != RN_SANITIZE_ALL)
-		return NULL;
 	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
 	     i = rn_fabric_younger(f, i))
-		if (is_in_the_way(rn_fabric_tlp(f, i), addr, len))
-			return rn_fabric_tlp(f, i);
-	return NULL;
+		if (is_to_range(rn_fabric_tlp(f, i), addr, len) &&
+		    !rn_san_is_by_device(rn_fabric_tlp(f, i)))
+			return true;
+	return false;
 }
 
-bool rn_san_is_covered(rn_iova addr, uint64_t len)
+static bool find_pending(struct rn_san_read *r)
 {
-	const struct rn_fabric *f = rn_host_fabric(rn_san.host);
-	bool is_found = false;
-
-	if (!rn_san.covered_count)
-		return false;
-	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE && !is_found;
-	     i = rn_fabric_younger(f, i))
-		is_found = is_around(rn_fabric_tlp(f, i), addr, len) &&
-			   *cover_of(rn_fabric_tlp(f, i));
-	return is_found;
-}
-
-unsigned rn_san_covered_pages(unsigned agent, uintptr_t *pages, unsigned room)
-{
-	const struct rn_fabric *f = rn_host_fabric(rn_san.host);
-	unsigned count = 0;
-
-	if (!rn_san.covered_count)
-		return 0;
-	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
-	     i = rn_fabric_younger(f, i)) {
-		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
-		uintptr_t end = tlp->addr + tlp->len;
-		uintptr_t at = rn_page_down(tlp->addr);
-
-		if (tlp->target != agent || !is_around(tlp, tlp->addr, tlp->len) ||
-		    !*cover_of(tlp))
-			continue;
-		for (; at < end && count < room; at += RN_PAGE_SIZE)
-			if (count == 0 || pages[count - 1] != at)
-				pages[count++] = at;
-	}
-	return count;
+	if (!is_own_on_its_way(r->addr, r->len))
+		rn_san_class_own_seen(r->addr, r->len);
+	r->pending = rn_san_class_pending(r->addr, r->len, r->by);
+	return r->pending != 0;
 }
 
 /* Returns the request for which a NIC reads its source buffer; NULL if the NIC reads for
@@ -296,15 +267,19 @@ static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
 	return NULL;
 }
 
-/* Returns true if the request was posted before the covering completion was taken, so
- * that the program has not relied on this completion.
+/* Returns true if the program has not relied on the bytes: a NIC reads them for its peer,
+ * or for a request that was posted before the completion that covers them was taken or,
+ * if none covers them, before they were written.
  */
-static bool was_posted_before(const struct rn_san_wr *request, const struct rn_tlp *tlp)
+static bool is_unrelated(const struct rn_san_read *r)
 {
-	uint16_t by = *cover_of(tlp);
+	const struct rn_tlp *tlp = r->by[__builtin_ctz(r->pending)];
+	rn_ns since =
+		tlp->data ? rn_san.completions[tlp->data - 1].when : (rn_ns)tlp->stamp;
 
-	return request && by && request->when < rn_san.completions[by - 1].when &&
-	       rn_san.options.level != RN_SANITIZE_ALL;
+	if (rn_san.options.level == RN_SANITIZE_ALL)
+		return false;
+	return r->request ? r->request->when < since : !tlp->data;
 }
 
 static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
@@ -312,17 +287,32 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 	struct rn_san_read r = { .reader = tlp->requester,
 				 .addr = tlp->addr,
 				 .len = tlp->len };
+	const struct rn_san_wr *fetch;
 
 	(void)h;
-	if (tlp->flags & RN_TLP_FLUSH || rn_host_is_polling())
+	/* The read may have been asked for by this process to push a write, which is
+	 * known when the program takes its completion.
+	 */
+	fetch = rn_agent_is_nic(tlp->requester) ? rn_san_fetch_of(tlp) : NULL;
+	if (fetch) {
+		rn_san_class_read_served(tlp, fetch->is_overtaken ? RN_SAN_LATER
+								  : ++rn_san.reads);
+		rn_san_withheld_land(tlp->addr, tlp->len);
 		return;
-	r.tlp = find_in_the_way(tlp->addr, tlp->len);
-	if (!r.tlp)
+	}
+	if (!is_own_on_its_way(tlp->addr, tlp->len))
+		rn_san_class_own_seen(tlp->addr, tlp->len);
+	rn_san_class_read_done(tlp);
+	if (tlp->flags & RN_TLP_FLUSH || !find_pending(&r))
 		return;
+	if (rn_host_is_polling()) {
+		rn_san_class_seen(tlp->addr, tlp->len);
+		return;
+	}
 	if (rn_agent_is_nic(tlp->requester)) {
 		r.qpn = tlp->stream;
 		r.request = gather_of(rn_san_qp(tlp->requester, tlp->stream, false), tlp);
-		if (was_posted_before(r.request, r.tlp))
+		if (is_unrelated(&r))
 			return;
 		r.stack = r.request ? r.request->stack : 0;
 	} else {
@@ -331,18 +321,61 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 	rn_san_report_read(&r);
 }
 
-/* Checks a plain load of the program, as a load of the one byte at @addr. */
-void rn_san_judge_load(unsigned agent, rn_iova addr)
+void rn_san_give_up(rn_iova page)
+{
+	rn_san_class_seen(page, RN_PAGE_SIZE);
+}
+
+void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 {
 	struct rn_san_read r = { .reader = agent, .addr = addr, .len = 1 };
 
-	if (rn_host_is_polling())
+	if (!find_pending(&r) && !rn_san_has_candidate(rn_page_down(addr)))
 		return;
-	r.tlp = find_in_the_way(addr, 1);
-	if (!r.tlp)
+	if (rn_host_is_polling()) {
+		rn_san_class_seen(addr, 1);
 		return;
+	}
 	r.stack = rn_san_stack();
-	rn_san_report_read(&r);
+	if (!r.pending) {
+		rn_san_candidate_met(r.stack, addr);
+	} else if (!rn_san_class_withholds(addr, 1)) {
+		/* Whoever has been reported may pass: the rest of the page is not judged,
+		 * so that a program which reads much too early stays usable.
+		 */
+		if (rn_san_report_read(&r))
+			rn_san_class_seen(addr, 1);
+		else
+			rn_san_give_up(rn_page_down(addr));
+	} else if (rn_san_candidate_note(&r, shown)) {
+		rn_san_class_seen(addr, 1);
+	}
+}
+
+bool rn_san_is_page_pending(rn_iova page)
+{
+	const struct rn_tlp *by[RN_SAN_CLASS_COUNT];
+
+	return rn_san_class_pending(page, RN_PAGE_SIZE, by) || rn_san_has_candidate(page);
+}
+
+static void forget_qp(struct rn_host *h, unsigned agent, uint32_t qpn)
+{
+	rn_san_class_drain(agent, qpn);
+	rn_san_forget(h, agent, qpn);
+}
+
+static void range_emptied(struct rn_host *h, rn_iova addr, uint64_t len)
+{
+	(void)h;
+	rn_san_class_emptied(addr, len);
+}
+
+static void knobs_changed(struct rn_host *h)
+{
+	rn_san_class_emptied(0, UINT64_MAX);
+	if (!rn_san_classes_make(rn_host_knobs(h)))
+		rn_log(RN_LOG_ERROR, "sanitizer: no memory for the new knobs");
 }
 
 /* ------------------------------------------------------------------- start */
@@ -350,7 +383,10 @@ static const struct rn_host_hooks hooks = {
 	.issued = tlp_issued,
 	.performed = tlp_performed,
 	.reading = tlp_reading,
-	.drained = rn_san_forget,
+	.withholds = tlp_withheld,
+	.drained = forget_qp,
+	.emptied = range_emptied,
+	.restarted = knobs_changed,
 };
 
 /* Starts the sanitizer if ROCIN_SANITIZE asks for it and TLPs can be in flight. */
@@ -373,6 +409,10 @@ static void start_sanitizer(struct rn_host *h)
 	rn_pcie_format(rn_host_knobs(h), knobs, sizeof(knobs));
 	rn_log(RN_LOG_TRACE, "sanitizer: on, PCIe layer: %s", knobs);
 	rn_san.host = h;
+	if (!rn_san_classes_make(rn_host_knobs(h))) {
+		fprintf(stderr, "rocin: ROCIN_SANITIZE: no memory\n");
+		return;
+	}
 	rn_san_report_init();
 	rn_host_lock(h);
 	rn_san_loads_watch();

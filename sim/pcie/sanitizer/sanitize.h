@@ -33,8 +33,40 @@ enum rn_sanitize_level {
 	RN_SANITIZE_ALL,
 };
 
+/* Classes of machines for which a run is judged: name, knobs on top of typical (empty:
+ * those in force), and what such a machine is.
+ */
+#define RN_SAN_CLASSES(X)                                                          \
+	X(GIVEN, "given", "", "the machine that ROCIN_PCIE describes")             \
+	X(SWITCH, "switch", "typical",                                             \
+	  "GPU and NIC share a switch; the GPU sees the writes of peers in order") \
+	X(SWITCH_NONE, "switch.none", "typical,gpu.ordering=none",                 \
+	  "GPU and NIC share a switch; a running kernel is promised nothing")      \
+	X(PORTS, "ports", "typical,gpu.ordering=none,rc.p2p=split",                \
+	  "GPU and NIC are below different root ports")                            \
+	X(C2C, "c2c", "typical,gpu.ordering=none,gpu.link=c2c",                    \
+	  "CPU and GPU have a link of their own; the NIC is on PCIe")              \
+	X(RELAXED, "relaxed",                                                      \
+	  "typical,gpu.ordering=none,place=any,nic.queues=perqp,nic.ooo=1",        \
+	  "data arrives in any order, in host memory as well")
+
+enum rn_san_class {
+#define X(symbol, name, knobs, what) RN_SAN_CLASS_##symbol,
+	RN_SAN_CLASSES(X)
+#undef X
+	RN_SAN_CLASS_COUNT
+};
+
+/* Returns the name of a class; never NULL. */
+const char *rn_san_class_name(unsigned class);
+
 struct rn_sanitize_options {
 	enum rn_sanitize_level level;
+	/* Classes, one bit each, in which a mistake is reported and counts for the exit
+	 * code.
+	 */
+	unsigned classes;
+	bool has_summary; /* the verdict is written even if nothing was found */
 	/* Exit code of a program with findings, 1 .. 255; 0: the program's own exit code.
 	 */
 	int exit_code;

@@ -14,8 +14,9 @@ enum {
 	RN_SAN_RANGES = 4,
 	/* Number of completions that are kept, the most recently taken ones. */
 	RN_SAN_COMPLETIONS = 1024,
-	RN_SAN_SLOTS = 2 * RN_HOST_TLPS,
-	RN_SAN_HASHES = 8192, /* number of hash buckets for pages; a power of two */
+	RN_SAN_SLOTS = 2 * RN_HOST_TLPS, /* more than payload slots, see rn_tlp.data */
+	RN_SAN_CANDIDATES = 64, /* loads that may turn out to be those of a loop */
+	RN_SAN_HASHES = 8192,	/* number of hash buckets for pages; a power of two */
 };
 
 enum rn_san_side {
@@ -46,6 +47,10 @@ struct rn_san_wr {
 	uint8_t opcode;	  /* enum rn_wr_opcode */
 	uint8_t range_count;
 	bool is_used, is_done, has_digest, has_fence;
+	/* A READ, FLUSH or atomic behind which a request without a fence was posted: what
+	 * the later request does says nothing about this one.
+	 */
+	bool is_overtaken;
 	bool is_held; /* the program cannot write to the pages of the source buffer now */
 	struct rn_host_range range[RN_SAN_RANGES];
 };
@@ -58,7 +63,6 @@ struct rn_san_qp {
 		bool is_valid;
 		/* Number of the newest message that a taken completion covers. */
 		uint32_t msg;
-		uint16_t completion; /* index of this completion in rn_san.completions */
 	} done[RN_SAN_SIDES];
 
 	/* Ring buffer of requests: request @msg is at wr[msg % room]. */
@@ -70,17 +74,15 @@ struct rn_san_qp {
 	uint32_t reads_open; /* number of READs and atomics that have not completed */
 };
 
-/* State of the sanitizer. covered[i] belongs to the TLP whose payload has slot i: the
- * index of the completion that covers this write, plus 1; 0: no completion covers it.
- */
 struct rn_san {
 	struct rn_host *host;
 	struct rn_sanitize_options options;
-	uint16_t covered[RN_SAN_SLOTS];
-	unsigned covered_count; /* number of covered writes in flight */
 	struct rn_san_completion completions[RN_SAN_COMPLETIONS];
 	uint16_t next_completion;
 	uint32_t written; /* number of writes by devices that have been performed */
+	uint32_t fetches; /* number of READs and atomics that have not completed */
+	/* Number of reads performed by NICs that serve READs of the process itself. */
+	uint64_t reads;
 };
 extern struct rn_san rn_san;
 
@@ -102,27 +104,192 @@ static inline bool rn_san_is_gather(unsigned opcode)
 	return rn_san_is_send(opcode) || rn_san_is_write(opcode);
 }
 
+/* Does the peer answer, after it has read memory? */
+static inline bool rn_san_is_answered(unsigned opcode)
+{
+	return opcode == RN_WR_FLUSH || opcode == RN_WR_RDMA_READ ||
+	       opcode == RN_WR_ATOMIC_CMP_AND_SWP || opcode == RN_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 static inline bool rn_san_is_fetch(unsigned opcode)
 {
 	return opcode == RN_WR_RDMA_READ || opcode == RN_WR_ATOMIC_CMP_AND_SWP ||
 	       opcode == RN_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+/* Is this a write of a NIC or a drive, or of a GPU into another one? */
+static inline bool rn_san_is_by_device(const struct rn_tlp *tlp)
+{
+	return tlp->kind == RN_TLP_WRITE &&
+	       (tlp->requester >= RN_AGENT_NIC ||
+		(rn_agent_is_gpu(tlp->requester) && rn_agent_is_gpu(tlp->target)));
+}
+
+/* Is this the payload of a message, of a drive's transfer or of a kernel's store into
+ * another GPU?
+ */
+static inline bool rn_san_is_payload(const struct rn_tlp *tlp)
+{
+	return rn_san_is_by_device(tlp) &&
+	       !(tlp->flags & (RN_TLP_CQE | RN_TLP_LOCK | RN_TLP_BELL));
+}
+
 /* ----------------------------------------------------------------- sanitize.c */
-/* Checks a plain load of @agent at @addr and reports it if a write to this byte is
- * in flight.
- */
-void rn_san_judge_load(unsigned agent, rn_iova addr);
+/* A read by the program or by a device. */
+struct rn_san_read {
+	unsigned reader; /* agent that reads */
+	rn_iova addr;
+	uint64_t len;
+	uint32_t qpn; /* number of the QP for which a NIC reads */
+	/* Request for which a NIC reads its source buffer, or NULL. */
+	const struct rn_san_wr *request;
+	uint32_t stack; /* number of the stack of the load or of the post, or 0 */
+	/* The classes, one bit each, where a write to these bytes is pending, and the
+	 * newest of these writes in each of them.
+	 */
+	unsigned pending;
+	const struct rn_tlp *by[RN_SAN_CLASS_COUNT];
+};
 
-/* Returns true if a write to [addr, addr + len) is in flight although a completion
- * covers it.
+/* Judges a plain load of @agent at @addr, which has faulted at @shown, the name of the
+ * byte in the program. May move TLPs.
  */
-bool rn_san_is_covered(rn_iova addr, uint64_t len);
+void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown);
 
-/* Lists the pages of @agent's memory to which covered writes are in flight, in any order
- * and perhaps with duplicates. Returns the number of entries written, at most @room.
+/* Later accesses to the page at @page, as devices name it, will not be seen: what is
+ * pending there counts as seen.
  */
-unsigned rn_san_covered_pages(unsigned agent, uintptr_t *pages, unsigned room);
+void rn_san_give_up(rn_iova page);
+
+/* Returns true if a write to the page is pending in any class, or a load of it may turn
+ * out to be one of a loop.
+ */
+bool rn_san_is_page_pending(rn_iova page);
+
+/* -------------------------------------------------------- sanitize_classes.c */
+/* Where the TLP is in the fabric of a class; index RN_TLP_NONE: nowhere. */
+struct rn_san_place {
+	uint16_t index;
+	uint64_t seq;
+};
+
+/* Makes the fabrics of all classes; the first has the knobs @given. Called again when
+ * those have changed; nothing is pending then. Returns false if there is no memory.
+ */
+bool rn_san_classes_make(const struct rn_pcie_knobs *given);
+
+const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class);
+
+/* Issues a TLP of the hierarchy in all classes. @cover: index of the completion that
+ * covers the write already, plus 1; 0: none. @cqe gets the places of a CQE.
+ */
+void rn_san_class_issue(const struct rn_tlp *tlp, uint32_t cover,
+			struct rn_san_place cqe[RN_SAN_CLASS_COUNT]);
+
+/* The program has taken the completion whose CQE is there. When it was issued, @reads
+ * reads of the process's own READs had been performed.
+ */
+void rn_san_class_cqe_taken(const struct rn_san_place cqe[RN_SAN_CLASS_COUNT],
+			    uint64_t reads);
+
+/* Notes that the read of a NIC, given as the TLP of the hierarchy, was performed as
+ * number
+ * @reads of those that serve requests of the process itself; RN_SAN_LATER: only the
+ * completion of the request tells that.
+ */
+#define RN_SAN_LATER UINT64_MAX
+void rn_san_class_read_served(const struct rn_tlp *tlp, uint64_t reads);
+
+/* Does so with RN_SAN_LATER for all reads that serve @wr. */
+void rn_san_class_fetch_overtaken(const struct rn_san_wr *wr);
+
+/* Forces the reads that serve @wr, whose completion the program has taken. */
+void rn_san_class_fetch_done(const struct rn_san_wr *wr);
+
+/* Forces, in all classes: the read of a NIC, given as the TLP of the hierarchy; the
+ * completion entries of a drive; the writes of devices to a range, which the program has
+ * seen; the writes of CPU and GPUs to a range, likewise; all TLPs to and from a range.
+ */
+void rn_san_class_read_done(const struct rn_tlp *tlp);
+void rn_san_class_stored(unsigned agent);
+void rn_san_class_seen(rn_iova addr, uint64_t len);
+void rn_san_class_own_seen(rn_iova addr, uint64_t len);
+void rn_san_class_emptied(rn_iova addr, uint64_t len);
+
+/* Forces the TLPs of a QP of a NIC, or of all its QPs if @qpn is 0. */
+void rn_san_class_drain(unsigned agent, uint32_t qpn);
+
+/* Notes that the completion with index @cover - 1 covers those pending writes that
+ * @is_covered accepts and that no completion covers yet.
+ */
+void rn_san_class_cover(bool (*is_covered)(const struct rn_tlp *tlp, const void *arg),
+			const void *arg, uint32_t cover);
+
+/* Returns the classes, one bit each, in which a device's write to the range is pending,
+ * and in @by the newest such write of each class, or NULL. tlp.data is the completion
+ * that covers the write, as @cover above.
+ */
+unsigned rn_san_class_pending(rn_iova addr, uint64_t len,
+			      const struct rn_tlp *by[RN_SAN_CLASS_COUNT]);
+
+/* Returns true if the TLP with the number @seq is still in the fabric of the class. */
+bool rn_san_class_has(unsigned class, uint64_t seq);
+
+/* Forces the oldest TLP of the class `given`. */
+void rn_san_class_force_oldest(void);
+
+/* Returns true if the class `given` withholds a write to the range from the program. */
+bool rn_san_class_withholds(rn_iova addr, uint64_t len);
+
+/* ------------------------------------------------------- sanitize_withheld.c */
+/* Begins a list of writes with @tlp, for the field tag of the TLP that stands for them in
+ * the class `given`; adds a write to a list.
+ */
+uint64_t rn_san_withheld_list(const struct rn_tlp *tlp);
+void rn_san_withheld_join(uint64_t list, const struct rn_tlp *tlp);
+
+/* Withholds a write that has been issued in the classes, if each access of the program to
+ * its bytes is seen. Returns false if it is not withheld.
+ */
+bool rn_san_withhold(const struct rn_tlp *tlp);
+
+/* Returns true if a write to the range that @by stands for is withheld. */
+bool rn_san_is_withheld(const struct rn_tlp *by, rn_iova addr, uint64_t len);
+
+/* Stores the bytes of the writes that @by stands for; forgets them. */
+void rn_san_withheld_store(const struct rn_tlp *by);
+void rn_san_withheld_drop(const struct rn_tlp *by);
+
+/* Stores the bytes that are withheld from the range, because a device is about to access
+ * them; for the program they are pending still.
+ */
+void rn_san_withheld_land(rn_iova addr, uint64_t len);
+
+/* Returns true while the bytes of a withheld write are being stored. */
+bool rn_san_is_storing(void);
+
+/* ----------------------------------------------------- sanitize_candidates.c */
+/* Notes a load of bytes that have not landed yet, which is a mistake unless it is one of
+ * a loop that waits for them. Returns true if it is: the same instruction has come here
+ * before and has found the same write pending.
+ */
+bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown);
+
+/* Called when the single step is over for which the page at @page, as the program names
+ * it, was open.
+ */
+void rn_san_candidate_ran(uintptr_t page);
+
+/* Called for a load, with stack @stack, that finds nothing pending in a page with
+ * candidates. Ends the candidate that has come back so, after its write was performed.
+ */
+void rn_san_candidate_met(uint32_t stack, rn_iova addr);
+
+/* Returns true if a load of the page was noted. */
+bool rn_san_has_candidate(rn_iova page);
+
+/* Reports all loads that were noted. */
+void rn_san_candidates_confirm(void);
 
 /* -------------------------------------------------------- sanitize_requests.c */
 /* Finds a QP, and adds it if it is unknown and @make is set. Returns NULL if it was not
@@ -138,6 +305,14 @@ struct rn_san_wr *rn_san_wr_find(const struct rn_san_qp *q, uint32_t msg);
  */
 struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp);
 
+/* Returns the READ, FLUSH or atomic of this process which the NIC's read @tlp serves and
+ * which has not completed; NULL if there is none.
+ */
+const struct rn_san_wr *rn_san_fetch_of(const struct rn_tlp *tlp);
+
+/* Returns true if the NIC's read @tlp may serve the request. */
+bool rn_san_may_serve(const struct rn_tlp *tlp, const struct rn_san_wr *wr);
+
 /* Handles the completion of all requests up to @msg. */
 void rn_san_requests_done(struct rn_san_qp *q, uint32_t msg);
 
@@ -152,6 +327,8 @@ struct rn_san_cqe {
 	uint64_t wr_id;
 	uint32_t qpn, msg;
 	uint8_t agent, opcode, status;
+	uint64_t reads; /* value of rn_san.reads when the CQE was issued */
+	struct rn_san_place place[RN_SAN_CLASS_COUNT];
 };
 void rn_san_cqe_sent(const struct rn_san_cqe *cqe);
 const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot);
@@ -163,10 +340,22 @@ void rn_san_note_write(rn_iova addr, uint64_t len);
 /* Starts the checks of plain loads and stores. Not to be called in a signal handler. */
 void rn_san_loads_watch(void);
 
-/* Updates the pages of @tlp: @change is 1 if this write in flight became covered, -1 if
- * it was covered and has been performed.
+/* Updates the pages of [addr, addr + len), to which @tlp writes: @change is 1 if the
+ * write has become pending in a class, -1 if it is not pending there any more.
  */
-void rn_san_pages_covered(const struct rn_tlp *tlp, int change);
+void rn_san_pages_pending(const struct rn_tlp *tlp, rn_iova addr, uint64_t len,
+			  int change);
+
+/* Returns true if each access of the program to the bytes that @tlp writes is seen. */
+bool rn_san_is_watched(const struct rn_tlp *tlp);
+
+/* Returns true if an instruction of the program that accesses the pages of @tlp is being
+ * executed unseen, in a single step.
+ */
+bool rn_san_is_stepping(const struct rn_tlp *tlp);
+
+/* Keeps the page with the byte at @addr, as @agent names it, closed; @change: 1 or -1. */
+void rn_san_page_watch(unsigned agent, rn_iova addr, int change);
 
 /* Takes from the program the right to write to the whole pages of a request's source
  * buffer, or gives the right back.
@@ -185,20 +374,22 @@ void rn_san_report_init(void);
  */
 uint32_t rn_san_stack(void);
 
-/* A read that is reported: @reader reads @len bytes at @addr while the write @tlp to
- * these bytes is in flight. @request: the request for which a NIC reads its source
- * buffer, or NULL. @stack: number of the stack of the load, or 0.
+/* Counts a read of bytes that are pending, and writes a report if it is the first one of
+ * its kind and stack. Returns false if it is not.
  */
-struct rn_san_read {
-	unsigned reader; /* agent that reads */
-	rn_iova addr;
-	uint64_t len;
-	const struct rn_tlp *tlp;
-	uint32_t qpn; /* number of the QP for which a NIC reads */
-	const struct rn_san_wr *request;
-	uint32_t stack;
+bool rn_san_report_read(const struct rn_san_read *r);
+
+/* A finding that may be reported later. */
+struct rn_san_report {
+	unsigned kind;	  /* enum rn_san_kind */
+	unsigned classes; /* those in which it is a mistake, one bit each */
+	uint64_t key;
+	char *text; /* allocated; NULL if the finding is known already */
 };
-void rn_san_report_read(const struct rn_san_read *r);
+struct rn_san_report rn_san_prepare_read(const struct rn_san_read *r);
+/* Returns true if the finding is new. */
+bool rn_san_report(struct rn_san_report *report);
+void rn_san_report_discard(struct rn_san_report *report);
 
 /* Reports a changed source buffer. @store: number of the stack of the store, or 0. */
 void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,

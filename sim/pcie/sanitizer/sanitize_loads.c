@@ -2,24 +2,27 @@
 /* sanitize_loads.c - checks plain loads and stores, which fault because their pages are
  * closed. A page is closed:
  *
- *	for loads of the CPU from GPU memory, while a write to the GPU or from it is in
- *		flight (../gpu/trap.c closes the pages)
- *	for loads of a kernel from the dev view of its GPU, while a covered write to the
- *		page is in flight
- *	for loads of the CPU from registered host memory (ROCIN_SANITIZE=all), while any
- *		write to the page is in flight
+ *	for loads of the CPU from GPU memory, while a write to the GPU or from it is
+ *		pending (../gpu/trap.c closes the pages)
+ *	for loads of a kernel from the dev view of its GPU, and for loads of the CPU from
+ *		registered host memory, while a write to the page is pending in any class
+ *		of machines
+ *	while a load of the page may turn out to be one of a loop (sanitize_candidates.c)
  *	for stores of the CPU to whole pages of a request's source (ROCIN_SANITIZE=all),
  *		until the request completes
  *
  * An access faults and is checked, and the page is opened for this instruction, which
- * reads what it would have read without the sanitizer. Before the simulation itself
- * accesses host memory, the pages are opened.
+ * reads what it would have read without the sanitizer. While the simulation itself
+ * accesses host memory, the pages are open.
  *
- * If a thread has used up its single steps, all pages of the GPU are opened except those
- * to which covered writes are in flight. So an incorrect load is found however many
- * correct loads come before it.
+ * Where the processor or a debugger permits no single steps, a page stays open after its
+ * first load, and the pending writes to it count as seen.
  */
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
@@ -41,6 +44,10 @@ static struct page {
 	uintptr_t at; /* address in the dev view, or in host memory */
 	unsigned writes, sources;
 	enum rn_page_rights rights;
+	/* Open for one access: of the simulation, under the host lock, or by a single
+	 * step.
+	 */
+	bool is_lent;
 } pages[RN_SAN_HASHES];
 
 unsigned rn_san_page_hash(uintptr_t at)
@@ -58,6 +65,7 @@ static void protect_page(struct page *p, enum rn_page_rights wanted)
 
 static void protect_again(struct page *p)
 {
+	p->is_lent = false;
 	if (p->writes)
 		protect_page(p, RN_PAGE_CLOSED);
 	else
@@ -119,15 +127,6 @@ static void count_page(uintptr_t at, int change)
 	protect_again(p);
 }
 
-static void count_pages(uintptr_t addr, uint32_t len, int change)
-{
-	uintptr_t last = rn_page_down(addr + len - 1);
-	uintptr_t at = rn_page_down(addr);
-
-	for (; at <= last; at += RN_PAGE_SIZE)
-		count_page(at, change);
-}
-
 /* Called after a single step: closes the page again if writes or sources still
  * demand that.
  */
@@ -140,53 +139,83 @@ static void close_page(void *arg, uintptr_t at)
 		protect_again(p);
 }
 
-/* ------------------------------------------------------------- device view */
-void rn_san_pages_covered(const struct rn_tlp *tlp, int change)
-{
-	struct rn_gpu *gpu;
-	uint64_t offset;
-	char view;
-
-	if (!rn_agent_is_gpu(tlp->target))
-		return;
-	gpu = rn_gpu_of(tlp->addr, &offset, &view);
-	/* Declared memory has no dev view, so its accesses are not checked here. */
-	if (gpu && view == 'b')
-		count_pages((uintptr_t)gpu->dev + offset, tlp->len, change);
-	gpu = rn_gpu_opened((int)(tlp->target - RN_AGENT_GPU));
-	if (gpu && change > 0)
-		rn_trap_close_again(gpu);
-}
-
 /* ------------------------------------------------------------- host memory */
-/* A range of registered memory. Only its whole pages are protected: no other data lies in
- * them, nor a stack that is in use.
+/* A range of registered memory, in pages. Other data of the program may lie in the first
+ * and the last one; on a stack only whole pages are watched.
  */
 static struct region {
 	struct region *next;
 	const struct rn_host_nic *nic;
 	uint32_t key;
-	uintptr_t lo, hi;
-} * regions;
+	bool is_used;
+	_Atomic uintptr_t lo, hi; /* equal if the region is not used */
+} * _Atomic regions; /* never freed: system calls are looked up without the lock */
+
+/* Does the page lie in the stack of this thread? A signal could not be delivered there.
+ */
+static bool is_on_stack(uintptr_t page)
+{
+	pthread_attr_t attr;
+	void *stack;
+	size_t size;
+
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return true;
+	pthread_attr_getstack(&attr, &stack, &size);
+	pthread_attr_destroy(&attr);
+	return page - rn_page_down((uintptr_t)stack) < size + RN_PAGE_SIZE;
+}
+
+static void set_bounds(struct region *r, uintptr_t addr, uint64_t len)
+{
+	bool is_whole = is_on_stack(rn_page_down(addr));
+
+	r->lo = is_whole ? rn_page_up(addr) : rn_page_down(addr);
+	r->hi = is_whole ? rn_page_down(addr + len) : rn_page_up(addr + len);
+}
+
+/* Returns NULL if there is no memory; the region is not watched then. */
+static struct region *take_region(void)
+{
+	struct region *r = regions;
+
+	while (r && r->is_used)
+		r = r->next;
+	if (!r) {
+		r = calloc(1, sizeof(*r));
+		if (!r)
+			return NULL;
+		r->next = regions;
+		regions = r;
+	}
+	r->is_used = true;
+	return r;
+}
 
 void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			    uint64_t len)
 {
 	struct region *r;
 
-	if (!rn_sanitize_is_on() || rn_san.options.level != RN_SANITIZE_ALL)
+	if (!rn_sanitize_is_on())
 		return;
-	r = calloc(1, sizeof(*r));
-	if (!r)
-		return;
-	r->nic = nic;
-	r->key = key;
-	r->lo = rn_page_up(addr);
-	r->hi = rn_page_down(addr + len);
 	rn_host_lock(rn_san.host);
-	r->next = regions;
-	regions = r;
+	r = take_region();
+	if (r) {
+		r->nic = nic;
+		r->key = key;
+		set_bounds(r, addr, len);
+	}
 	rn_host_unlock(rn_san.host);
+}
+
+static const struct region *region_of(uintptr_t lo, uintptr_t hi)
+{
+	const struct region *r = regions;
+
+	while (r && (lo < r->lo || hi > r->hi))
+		r = r->next;
+	return r;
 }
 
 /* Opens a page of a region that is being removed. Writes to the page that are still in
@@ -209,33 +238,21 @@ static void each_of_range(uintptr_t lo, uintptr_t hi, void (*visit)(struct page 
 
 void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key)
 {
-	struct region **at = &regions, *r;
+	struct region *r = regions;
 
-	if (!rn_sanitize_is_on() || rn_san.options.level != RN_SANITIZE_ALL)
+	if (!rn_sanitize_is_on())
 		return;
 	rn_host_lock(rn_san.host);
-	while (*at && ((*at)->nic != nic || (*at)->key != key))
-		at = &(*at)->next;
-	r = *at;
+	while (r && (!r->is_used || r->nic != nic || r->key != key))
+		r = r->next;
 	if (r) {
-		*at = r->next;
+		rn_san_candidates_confirm();
+		rn_san_class_seen(r->lo, r->hi - r->lo);
 		each_of_range(r->lo, r->hi, forget_page);
+		r->hi = r->lo;
+		r->is_used = false;
 	}
 	rn_host_unlock(rn_san.host);
-	free(r);
-}
-
-static void count_host_pages(const struct rn_tlp *tlp, int change)
-{
-	const struct region *r = regions;
-
-	if (tlp->kind != RN_TLP_WRITE || !(tlp->flags & RN_TLP_DATA) ||
-	    tlp->target != RN_AGENT_CPU)
-		return;
-	while (r && (tlp->addr < r->lo || tlp->addr + tlp->len > r->hi))
-		r = r->next;
-	if (r)
-		count_pages(tlp->addr, tlp->len, change);
 }
 
 /* Changes the count of sources of each whole page of @range, if these pages lie in
@@ -245,13 +262,10 @@ static void count_sources(const struct rn_host_range *range, int change)
 {
 	uintptr_t at = rn_page_up(range->addr);
 	uintptr_t end = rn_page_down(range->addr + range->len);
-	const struct region *r = regions;
 
-	if (at >= end || end - at > SOURCE_MAX)
+	if (at >= end || end - at > SOURCE_MAX || !region_of(at, end))
 		return;
-	while (r && (at < r->lo || end > r->hi))
-		r = r->next;
-	for (; r && at < end; at += RN_PAGE_SIZE) {
+	for (; at < end; at += RN_PAGE_SIZE) {
 		struct page *p = page_to_count(at, change);
 
 		if (!p || (change < 0 && p->sources == 0))
@@ -277,29 +291,157 @@ static void open_host_pages(rn_iova addr, uint64_t len, bool to_store)
 	for (; at < addr + len; at += RN_PAGE_SIZE) {
 		struct page *p = page_of(at);
 
-		if (p && (to_store || p->rights == RN_PAGE_CLOSED))
-			protect_page(p, RN_PAGE_OPEN);
+		if (!p || (!to_store && p->rights != RN_PAGE_CLOSED))
+			continue;
+		p->is_lent = p->rights == RN_PAGE_CLOSED;
+		protect_page(p, RN_PAGE_OPEN);
 	}
 }
 
-static void host_issued(struct rn_host *h, const struct rn_tlp *tlp)
+/* Called after a single step. */
+static void end_step(void *arg, uintptr_t at)
 {
-	(void)h;
-	count_host_pages(tlp, 1);
+	rn_san_candidate_ran(at);
+	close_page(arg, at);
 }
 
-static void host_performed(struct rn_host *h, const struct rn_tlp *tlp)
+static bool is_any_closed(rn_iova addr, uint64_t len, bool to_store)
 {
+	for (uintptr_t at = rn_page_down(addr); at < addr + len; at += RN_PAGE_SIZE) {
+		const struct page *p = page_of(at);
+
+		if (p && (p->rights == RN_PAGE_CLOSED || (to_store && p->rights)))
+			return true;
+	}
+	return false;
+}
+
+/* Accesses closed pages without opening them, so that no access of another thread is
+ * missed meanwhile: the kernel lets a process write to its own private memory whatever
+ * the protection. The file is opened anew each time, as the program may close all
+ * descriptors that it does not know. Where the kernel refuses, pages are opened for the
+ * access.
+ */
+static bool access_closed(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
+			  bool to_store)
+{
+	long fd, n;
+
 	(void)h;
-	count_host_pages(tlp, -1);
+	rn_san_withheld_land(addr, len);
+	if (!is_any_closed(addr, len, to_store))
+		return false;
+	fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = to_store ? syscall(SYS_pwrite64, fd, bytes, (size_t)len, (off_t)addr)
+		     : syscall(SYS_pread64, fd, bytes, (size_t)len, (off_t)addr);
+	syscall(SYS_close, fd);
+	return n == (long)len;
 }
 
 static void host_touching(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store)
 {
 	(void)h;
+	rn_san_withheld_land(addr, len);
 	open_host_pages(addr, len, to_store);
 }
 
+static void host_touched(struct rn_host *h, rn_iova addr, uint64_t len)
+{
+	(void)h;
+	for (uintptr_t at = rn_page_down(addr); at < addr + len; at += RN_PAGE_SIZE)
+		close_page(NULL, at);
+}
+
+/* ------------------------------------------------------------- pending */
+/* Finds the page by which the program reads the byte that devices name @addr, if this
+ * file closes such pages: in the dev view, or in registered host memory. Returns 0 if
+ * not.
+ */
+static uintptr_t page_that_shows(unsigned target, rn_iova addr, struct rn_gpu **gpu)
+{
+	uintptr_t page = rn_page_down(addr);
+	uint64_t offset;
+	char view;
+
+	*gpu = NULL;
+	if (target == RN_AGENT_CPU)
+		return region_of(page, page + RN_PAGE_SIZE) ? page : 0;
+	if (!rn_agent_is_gpu(target))
+		return 0;
+	*gpu = rn_gpu_of(addr, &offset, &view);
+	if (*gpu && view == 'b')
+		return rn_page_down((uintptr_t)(*gpu)->dev + offset);
+	/* Declared memory has no dev view: kernels read it unseen. */
+	*gpu = rn_gpu_opened((int)(target - RN_AGENT_GPU));
+	return 0;
+}
+
+void rn_san_pages_pending(const struct rn_tlp *tlp, rn_iova addr, uint64_t len,
+			  int change)
+{
+	struct rn_gpu *gpu = NULL;
+
+	if (tlp->flags & (RN_TLP_CQE | RN_TLP_BELL) ||
+	    (tlp->target == RN_AGENT_CPU && !rn_san_is_payload(tlp)))
+		return;
+	for (rn_iova at = rn_page_down(addr); at < addr + len; at += RN_PAGE_SIZE) {
+		uintptr_t page =
+			page_that_shows(tlp->target, at < addr ? addr : at, &gpu);
+
+		if (page)
+			count_page(page, change);
+		rn_trap_count(gpu, change);
+	}
+}
+
+void rn_san_page_watch(unsigned agent, rn_iova addr, int change)
+{
+	const struct rn_host_region *r = rn_host_region_of(rn_san.host, addr);
+	struct rn_gpu *gpu;
+	uintptr_t page = page_that_shows(r ? r->target : RN_AGENT_CPU, addr, &gpu);
+
+	(void)agent;
+	if (page)
+		count_page(page, change);
+	rn_trap_count(gpu, change);
+}
+
+static bool is_page_watched(uintptr_t page)
+{
+	const struct page *p = page_of(page);
+
+	return p && (p->rights == RN_PAGE_CLOSED || p->is_lent);
+}
+
+bool rn_san_is_stepping(const struct rn_tlp *tlp)
+{
+	struct rn_gpu *gpu;
+	uintptr_t page = page_that_shows(tlp->target, tlp->addr, &gpu);
+	const struct page *p = page ? page_of(page) : NULL;
+
+	return p && p->is_lent;
+}
+
+bool rn_san_is_watched(const struct rn_tlp *tlp)
+{
+	struct rn_gpu *gpu;
+	rn_iova at = rn_page_down(tlp->addr);
+	bool is_watched = true;
+
+	for (; at < tlp->addr + tlp->len && is_watched; at += RN_PAGE_SIZE) {
+		uintptr_t page = page_that_shows(tlp->target,
+						 at < tlp->addr ? tlp->addr : at, &gpu);
+
+		is_watched = page && is_page_watched(page) &&
+			     (!gpu || !gpu->trap.is_active ||
+			      gpu->trap.state == RN_TRAP_CLOSED);
+	}
+	return is_watched;
+}
+
+/* ------------------------------------------------------------ system calls */
 static bool is_in_a_region(uintptr_t lo, uintptr_t hi)
 {
 	const struct region *r = regions;
@@ -314,17 +456,15 @@ static bool is_in_a_region(uintptr_t lo, uintptr_t hi)
  */
 static void *host_memory(uintptr_t addr, size_t len)
 {
-	(void)addr;
-	(void)len;
-	return rn_san.options.level == RN_SANITIZE_ALL && !rn_host_is_forked() ? &regions
-									       : NULL;
+	return rn_host_is_forked() ||
+			       !is_in_a_region(rn_page_down(addr), rn_page_up(addr + len))
+		       ? NULL
+		       : &regions;
 }
 
 static bool open_for_call(void *owner, uintptr_t addr, size_t len)
 {
 	(void)owner;
-	if (!is_in_a_region(rn_page_down(addr), rn_page_up(addr + len)))
-		return false;
 	open_host_pages(addr, len, true);
 	return true;
 }
@@ -354,7 +494,7 @@ static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
 	struct rn_san_qp *q;
 
 	if (!rn_guard_is_store()) {
-		rn_san_judge_load(agent, name);
+		rn_san_judge_load(agent, name, addr);
 		return false;
 	}
 	wr = p->sources ? rn_san_wr_holding(addr, &q) : NULL;
@@ -380,14 +520,14 @@ static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_r
 	p = page_of(at);
 	was_closed = p && p->rights != RN_PAGE_OPEN;
 	stuck = rn_page_is_stuck(addr, was_closed);
+	if (was_closed && !is_locked && !judge_access(agent, addr, name, p) &&
+	    p->rights != RN_PAGE_OPEN) {
+		p->is_lent = rn_page_step(at, end_step, NULL);
+		if (!p->is_lent)
+			rn_san_give_up(rn_page_down(name));
+	}
 	if (was_closed)
 		protect_page(p, RN_PAGE_OPEN);
-	if (was_closed && !is_locked && !judge_access(agent, addr, name, p))
-		/* The step is necessary only for loads of a kernel. The CPU may poll host
-		 * memory, and for bytes that it polls no completion was taken.
-		 */
-		(void)rn_page_step(at, close_page, NULL,
-				   agent != RN_AGENT_CPU && p->writes > 0);
 	/* If the page has an entry and is open, another thread has opened it since
 	 * the fault.
 	 */
@@ -409,97 +549,39 @@ static bool meet_fault(uintptr_t addr)
 	if (gpu && view == 'd')
 		return meet_access(rn_gpu_agent(gpu), addr, (uintptr_t)gpu->bar + offset,
 				   rn_gpu_find(gpu->dev + offset, NULL) == 0);
-	if (!gpu && rn_san.options.level == RN_SANITIZE_ALL)
+	if (!gpu)
 		return meet_access(RN_AGENT_CPU, addr, addr, false);
 	return false;
 }
 
-enum {
-	/* Room for the pages of all covered writes in flight. Writes that span pages are
-	 * rare; if there is not enough room, some of these pages are opened nevertheless.
-	 */
-	COVERED_PAGES = 2 * RN_HOST_TLPS,
-};
-
-static uintptr_t covered_pages[COVERED_PAGES]; /* guarded by the host lock */
-
-/* ------------------------------------------- sorting without allocation */
-static void sift_down(unsigned at, unsigned count)
-{
-	for (unsigned child; (child = 2 * at + 1) < count; at = child) {
-		uintptr_t moved = covered_pages[at];
-
-		if (child + 1 < count && covered_pages[child + 1] > covered_pages[child])
-			child++;
-		if (moved >= covered_pages[child])
-			return;
-		covered_pages[at] = covered_pages[child];
-		covered_pages[child] = moved;
-	}
-}
-
-/* Sorts by heap sort. qsort() may call malloc(), and this runs in the SIGSEGV handler,
- * perhaps while the thread is inside malloc().
- */
-static void sort_pages(unsigned count)
-{
-	for (unsigned i = count / 2; i-- > 0;)
-		sift_down(i, count);
-	while (count-- > 1) {
-		uintptr_t most = covered_pages[0];
-
-		covered_pages[0] = covered_pages[count];
-		covered_pages[count] = most;
-		sift_down(0, count);
-	}
-}
-
 /* ------------------------------------------- loads of the CPU from a GPU */
-static bool is_page_covered(uintptr_t page)
-{
-	return rn_san_is_covered(page, RN_PAGE_SIZE);
-}
-
-static void open_but_covered(struct rn_gpu *gpu, uintptr_t page)
-{
-	unsigned count =
-		rn_san_covered_pages(rn_gpu_agent(gpu), covered_pages, COVERED_PAGES);
-	unsigned kept = 0;
-
-	sort_pages(count);
-	for (unsigned i = 0; i < count; i++)
-		if (covered_pages[i] != page &&
-		    (kept == 0 || covered_pages[i] != covered_pages[kept - 1]))
-			covered_pages[kept++] = covered_pages[i];
-	rn_trap_open_but(gpu, covered_pages, kept);
-}
-
 /* Closes the page after a single step of the CPU. */
 static void close_page_of_gpu(void *arg, uintptr_t page)
 {
 	struct rn_gpu *gpu = arg;
 
-	if (gpu->trap.state == RN_TRAP_CLOSED ||
-	    (gpu->trap.state == RN_TRAP_PARTLY && is_page_covered(page)))
+	rn_san_candidate_ran(page);
+	if (gpu->trap.state == RN_TRAP_CLOSED)
 		rn_trap_close_page(gpu, page);
 }
 
 /* Checks an access of the CPU to a closed page of @gpu at @addr. trap.c calls this in
  * the SIGSEGV handler, after the read TLP of this access has pushed the writes in front
- * of it.
+ * of it. A page without pending writes stays open until the next event: a second read
+ * would push nothing more.
  */
 static void judge_cpu_load(struct rn_gpu *gpu, uintptr_t addr)
 {
 	uintptr_t page = rn_page_down(addr);
 
 	if (!rn_guard_is_store())
-		rn_san_judge_load(RN_AGENT_CPU, addr);
+		rn_san_judge_load(RN_AGENT_CPU, addr, addr);
 	if (gpu->trap.state == RN_TRAP_OPEN)
 		return;
-	if (rn_page_step(page, close_page_of_gpu, gpu, is_page_covered(page)) &&
-	    rn_trap_open_page(gpu, page))
-		return;
-	open_but_covered(gpu, page);
+	if (rn_san_is_page_pending(page) && !rn_page_step(page, close_page_of_gpu, gpu))
+		rn_san_give_up(page);
+	if (!rn_trap_open_page(gpu, page))
+		rn_trap_open(gpu);
 }
 
 /* ------------------------------------------------------------ fork, start */
@@ -526,12 +608,11 @@ void rn_san_loads_watch(void)
 							.pinned = open_for_call,
 							.unpinned = protect_range_again,
 							.in_child = open_in_child };
-	static const struct rn_host_hooks hooks = { .issued = host_issued,
-						    .performed = host_performed,
-						    .touching = host_touching };
+	static const struct rn_host_hooks hooks = { .access = access_closed,
+						    .touching = host_touching,
+						    .touched = host_touched };
 
-	if (rn_san.options.level == RN_SANITIZE_ALL)
-		rn_host_add_hooks(rn_san.host, &hooks);
+	rn_host_add_hooks(rn_san.host, &hooks);
 	rn_page_step_init();
 	rn_trap_on_load(judge_cpu_load);
 	rn_page_watch(rn_san.host, &watcher);

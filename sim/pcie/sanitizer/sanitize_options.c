@@ -33,6 +33,28 @@ static int set_log(struct rn_sanitize_options *o, const char *text)
 	return 0;
 }
 
+const char *rn_san_class_name(unsigned class)
+{
+	static const char *const names[RN_SAN_CLASS_COUNT] = {
+#define X(symbol, name, knobs, what) [RN_SAN_CLASS_##symbol] = (name),
+		RN_SAN_CLASSES(X)
+#undef X
+	};
+
+	return names[class];
+}
+
+static int add_class(struct rn_sanitize_options *o, const char *word)
+{
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
+		if (strcmp(word, rn_san_class_name(i)) != 0)
+			continue;
+		o->classes |= 1U << i;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 static int take_word(struct rn_sanitize_options *o, const char *word)
 {
 	if (strcmp(word, "on") == 0)
@@ -45,8 +67,10 @@ static int take_word(struct rn_sanitize_options *o, const char *word)
 		return set_exit_code(o, word + 9);
 	else if (strncmp(word, "log=", 4) == 0)
 		return set_log(o, word + 4);
+	else if (strcmp(word, "summary") == 0)
+		o->has_summary = true;
 	else
-		return -EINVAL;
+		return add_class(o, word);
 	return 0;
 }
 
@@ -69,14 +93,17 @@ int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err
 		}
 		if (len >= sizeof(word) || take_word(&parsed, word)) {
 			snprintf(err, err_len,
-				 "\"%.*s\" is not on, all, off, exitcode=0..255 or "
-				 "log=FILE",
+				 "\"%.*s\" is not on, all, off, exitcode=0..255, "
+				 "log=FILE, summary, nor a class: given, switch, "
+				 "switch.none, ports, c2c, relaxed",
 				 (int)(len < 80 ? len : 80), text);
 			return -EINVAL;
 		}
 		text += len;
 		text += *text == ',';
 	}
+	if (!parsed.classes)
+		parsed.classes = 1U << RN_SAN_CLASS_GIVEN;
 	*o = parsed;
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "rocin/cqe.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
+#include "sim/pcie/page/page.h"
 
 /* ----------------------------------------------------- texts of reports */
 #define NEXT "\n              "
@@ -266,18 +267,31 @@ enum {
 	 */
 	FINDINGS_MAX = 256,
 	TEXT_MAX = 6144,
+	ALL_CLASSES = (1 << RN_SAN_CLASS_COUNT) - 1,
 };
 
 static struct finding {
 	enum rn_san_kind kind;
 	uint64_t key;
-	uint64_t count;
+	bool is_said;
 } findings[FINDINGS_MAX];
-static unsigned finding_count;
+static unsigned finding_count, said_count;
+static unsigned wrong; /* classes in which something was a mistake, one bit each */
 static int log_fd = STDERR_FILENO;
 static pid_t process;
 
 /* -------------------------------------------------------------------- text */
+/* Texts of reports that wait. They are not allocated, because reports are made in the
+ * SIGSEGV handler.
+ */
+enum {
+	TEXTS = RN_SAN_CANDIDATES + 1,
+};
+static struct {
+	bool is_used;
+	char text[TEXT_MAX];
+} texts[TEXTS];
+
 static struct {
 	char text[TEXT_MAX]; /* guarded by the host lock */
 	size_t used;
@@ -294,6 +308,30 @@ static void __attribute__((format(printf, 1, 2))) add_text(const char *fmt, ...)
 	va_end(ap);
 	if (n > 0)
 		out.used += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* Moves the text that was added so far to a place where it stays until give_text(). There
+ * is always a free place: only candidates keep theirs.
+ */
+static char *take_text(void)
+{
+	unsigned i = 0;
+
+	while (texts[i].is_used)
+		i++;
+	assert(i < TEXTS);
+	texts[i].is_used = true;
+	memcpy(texts[i].text, out.text, out.used);
+	texts[i].text[out.used] = '\0';
+	out.used = 0;
+	return texts[i].text;
+}
+
+static void give_text(const char *text)
+{
+	for (unsigned i = 0; i < TEXTS; i++)
+		if (texts[i].text == text)
+			texts[i].is_used = false;
 }
 
 static void say_stack(const char *what, uint32_t stack)
@@ -321,29 +359,57 @@ static void write_out(void)
 	out.used = 0;
 }
 
-/* Counts an occurrence. Returns false if the finding is known already, or if there are
- * too many findings.
- */
-static bool is_new_finding(enum rn_san_kind kind, uint64_t key)
+static struct finding *find_finding(enum rn_san_kind kind, uint64_t key)
 {
-	rn_sanitize_counts.occurrences++;
-	for (unsigned i = 0; i < finding_count; i++) {
-		if (findings[i].kind != kind || findings[i].key != key)
-			continue;
-		findings[i].count++;
-		return false;
-	}
-	rn_sanitize_counts.findings++;
+	for (unsigned i = 0; i < finding_count; i++)
+		if (findings[i].kind == kind && findings[i].key == key)
+			return &findings[i];
+	return NULL;
+}
+
+/* Returns true if a report of the finding would be written. */
+static bool is_to_be_said(enum rn_san_kind kind, uint64_t key, unsigned classes)
+{
+	const struct finding *known = find_finding(kind, key);
+
+	return classes & rn_san.options.classes && !(known && known->is_said);
+}
+
+static struct finding *add_finding(enum rn_san_kind kind, uint64_t key)
+{
 	if (finding_count == FINDINGS_MAX)
+		return NULL;
+	findings[finding_count] = (struct finding){ .kind = kind, .key = key };
+	return &findings[finding_count++];
+}
+
+/* Counts an occurrence. Returns false if it is not to be reported: the finding is known
+ * already, it is no mistake on the machines that the user asked for, or there are too
+ * many findings.
+ */
+static bool is_new_finding(enum rn_san_kind kind, uint64_t key, unsigned classes)
+{
+	struct finding *f = find_finding(kind, key);
+
+	wrong |= classes;
+	if (!f)
+		f = add_finding(kind, key);
+	if (!(classes & rn_san.options.classes))
 		return false;
-	findings[finding_count++] =
-		(struct finding){ .kind = kind, .key = key, .count = 1 };
+	rn_sanitize_counts.occurrences++;
+	if (f && f->is_said)
+		return false;
+	rn_sanitize_counts.findings++;
+	if (!f)
+		return false;
+	f->is_said = true;
+	said_count++;
 	return true;
 }
 
 static void say_head(enum rn_san_kind kind)
 {
-	add_text("rocin: finding %u: %s\n", finding_count, rn_san_kind_text(kind));
+	add_text("rocin: finding %u: %s\n", said_count, rn_san_kind_text(kind));
 }
 
 /* ---------------------------------------------------- lines of a report */
@@ -390,6 +456,10 @@ static void say_writer(const struct rn_tlp *tlp)
 
 	rn_agent_name(tlp->requester, name, sizeof(name));
 	add_text("  written by  ");
+	if (rn_agent_is_gpu(tlp->requester)) {
+		add_text("%s, a store of a kernel\n", name);
+		return;
+	}
 	if (!rn_agent_is_nic(tlp->requester)) {
 		add_text("%s, a file read\n", name);
 		return;
@@ -410,13 +480,14 @@ static void say_writer(const struct rn_tlp *tlp)
 
 static void say_completion(const struct rn_tlp *tlp)
 {
-	uint16_t by = rn_san.covered[tlp->data];
-	const struct rn_san_completion *c = by ? &rn_san.completions[by - 1] : NULL;
+	const struct rn_san_completion *c =
+		tlp->data ? &rn_san.completions[tlp->data - 1] : NULL;
 	long long us = c ? (long long)(rn_host_now() - c->when) / 1000 : 0;
 
 	add_text("  completion  ");
 	if (!c)
-		add_text("none has been taken\n");
+		add_text("none that covers it has been taken by this process; the " NEXT
+			 "requester's own says only that the NIC has accepted it\n");
 	else if (c->is_storage)
 		add_text("of the transfer, taken %lld us before\n", us);
 	else
@@ -425,34 +496,131 @@ static void say_completion(const struct rn_tlp *tlp)
 			 c->qpn, us);
 }
 
-void rn_san_report_read(const struct rn_san_read *r)
+/* Adds the names of the classes of @set. */
+static void say_names(const char *before, unsigned set)
 {
-	const struct rn_tlp *tlp = r->tlp;
-	bool is_covered = rn_san.covered[tlp->data] != 0;
-	enum rn_san_kind kind = is_covered ? RN_SAN_STALE : RN_SAN_UNORDERED;
+	if (!(set & ~1U << RN_SAN_CLASS_GIVEN))
+		return;
+	add_text("%s", before);
+	for (unsigned i = RN_SAN_CLASS_GIVEN + 1, n = 0; i < RN_SAN_CLASS_COUNT; i++)
+		if (set & 1U << i)
+			add_text("%s%s", n++ ? ", " : "", rn_san_class_name(i));
+}
+
+static void say_classes(unsigned set)
+{
+	add_text("  machines    ");
+	say_names("wrong on ", set);
+	say_names(set & ~1U ? "; right on " : "right on ", ~set);
+	add_text("\n");
+}
+
+/* Writes where the write waits on a machine of the class, and the rule and remedy. */
+static void say_class(const struct rn_san_read *r, unsigned class)
+{
+	const struct rn_tlp *tlp = r->by[class];
 	unsigned queue = RN_QUEUE_COUNT + tlp->target;
-	struct rn_san_words words;
+	struct rn_san_words words = rn_san_words_of(rn_san_class_knobs(class), r->reader,
+						    tlp, tlp->data != 0);
 	char name[24];
 
-	if (!is_new_finding(kind, r->stack
-					  ? r->stack
-					  : (uint64_t)r->reader << 56 |
-						    (uint64_t)tlp->requester << 48 |
-						    (uint64_t)r->qpn << 24 | tlp->stream))
-		return;
 	if (tlp->state != RN_TLP_INSIDE)
 		queue = tlp->route.queue[tlp->hop];
-	words = rn_san_words_of(rn_host_knobs(rn_san.host), r->reader, tlp, is_covered);
-	say_head(kind);
-	say_reader(r);
-	say_writer(tlp);
-	say_completion(tlp);
+	if (class != RN_SAN_CLASS_GIVEN)
+		add_text("  on %s\n", rn_san_class_name(class));
 	add_text("  waits in    %s, %u bytes%s\n",
 		 rn_queue_name(queue, name, sizeof(name)), tlp->len,
 		 tlp->flags & RN_TLP_RO ? ", relaxed ordering" : "");
 	add_text("  rule        %s\n  remedy      %s\n", words.rule, words.remedy);
+}
+
+static bool is_same_words(const struct rn_san_read *r, unsigned a, unsigned b)
+{
+	struct rn_san_words x = rn_san_words_of(rn_san_class_knobs(a), r->reader,
+						r->by[a], r->by[a]->data != 0);
+	struct rn_san_words y = rn_san_words_of(rn_san_class_knobs(b), r->reader,
+						r->by[b], r->by[b]->data != 0);
+
+	return x.rule == y.rule && x.remedy == y.remedy;
+}
+
+/* Writes the rule of each class in which the read is a mistake, each rule once, the
+ * classes that the user asked for first.
+ */
+static void say_rules(const struct rn_san_read *r)
+{
+	unsigned order[2 * RN_SAN_CLASS_COUNT], count = 0, said = 0;
+
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+		if (r->pending & rn_san.options.classes & 1U << i)
+			order[count++] = i;
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+		if (r->pending & ~rn_san.options.classes & 1U << i)
+			order[count++] = i;
+	for (unsigned i = 0; i < count; i++) {
+		bool is_new = true;
+
+		for (unsigned j = 0; j < said; j++)
+			is_new = is_new && !is_same_words(r, order[i], order[j]);
+		if (!is_new)
+			continue;
+		say_class(r, order[i]);
+		order[said++] = order[i];
+	}
+}
+
+static uint64_t key_of_read(const struct rn_san_read *r, const struct rn_tlp *tlp)
+{
+	return r->stack ? r->stack
+			: (uint64_t)r->reader << 56 | (uint64_t)tlp->requester << 48 |
+				  (uint64_t)r->qpn << 24 | tlp->stream;
+}
+
+struct rn_san_report rn_san_prepare_read(const struct rn_san_read *r)
+{
+	const struct rn_tlp *tlp = r->by[__builtin_ctz(r->pending)];
+	struct rn_san_report report = {
+		.kind = tlp->data ? RN_SAN_STALE : RN_SAN_UNORDERED,
+		.classes = r->pending,
+		.key = key_of_read(r, tlp),
+	};
+
+	if (!is_to_be_said(report.kind, report.key, report.classes))
+		return report;
+	say_reader(r);
+	say_writer(tlp);
+	say_completion(tlp);
+	say_classes(r->pending);
+	say_rules(r);
 	say_stack(r->request ? "where that was posted:" : "of the read:", r->stack);
-	write_out();
+	report.text = take_text();
+	return report;
+}
+
+void rn_san_report_discard(struct rn_san_report *report)
+{
+	give_text(report->text);
+	report->text = NULL;
+}
+
+bool rn_san_report(struct rn_san_report *report)
+{
+	bool is_new = find_finding(report->kind, report->key) == NULL;
+
+	if (is_new_finding(report->kind, report->key, report->classes) && report->text) {
+		say_head(report->kind);
+		add_text("%s", report->text);
+		write_out();
+	}
+	rn_san_report_discard(report);
+	return is_new;
+}
+
+bool rn_san_report_read(const struct rn_san_read *r)
+{
+	struct rn_san_report report = rn_san_prepare_read(r);
+
+	return rn_san_report(&report);
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -481,7 +649,7 @@ void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
 {
 	char name[16];
 
-	if (!is_new_finding(RN_SAN_SOURCE, store ? store : key_of(q, wr)))
+	if (!is_new_finding(RN_SAN_SOURCE, store ? store : key_of(q, wr), ALL_CLASSES))
 		return;
 	say_head(RN_SAN_SOURCE);
 	say_request("request", wr);
@@ -507,7 +675,7 @@ void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *firs
 {
 	char name[16];
 
-	if (!is_new_finding(RN_SAN_FENCE, key_of(q, second)))
+	if (!is_new_finding(RN_SAN_FENCE, key_of(q, second), ALL_CLASSES))
 		return;
 	say_head(RN_SAN_FENCE);
 	say_request("first", first);
@@ -530,25 +698,55 @@ void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *firs
 }
 
 /* ----------------------------------------------------------- start, exit */
-/* Writes the summary and sets the exit code. on_exit() handlers that were registered
- * earlier run later; if this handler calls exit(), they still run.
- */
-static void at_exit(int status, void *arg)
+static void say_counts(unsigned long long different, unsigned long long all)
 {
-	unsigned long long all = rn_sanitize_counts.occurrences;
-	unsigned long long different = rn_sanitize_counts.findings;
-
-	(void)arg;
-	if (getpid() != process || different == 0)
-		return;
-	rn_host_lock(rn_san.host);
 	add_text("rocin: %llu finding%s (%llu occurrence%s) in %s, process %d\n",
 		 different, different == 1 ? "" : "s", all, all == 1 ? "" : "s",
 		 program_invocation_short_name, (int)process);
+}
+
+static void say_verdict(void)
+{
+	add_text("rocin: verdict: ");
+	for (unsigned i = RN_SAN_CLASS_GIVEN + 1; i < RN_SAN_CLASS_COUNT; i++)
+		add_text("%s%s %s", i > RN_SAN_CLASS_GIVEN + 1 ? ", " : "",
+			 rn_san_class_name(i), wrong & 1U << i ? "wrong" : "right");
+	add_text("\n");
+}
+
+/* Writes the summary. Returns the exit code. */
+static int end_run(int status)
+{
+	unsigned long long all, different;
+
+	if (getpid() != process || rn_host_is_locked_by_me(rn_san.host))
+		return status;
+	rn_host_lock(rn_san.host);
+	rn_san_candidates_confirm();
+	all = rn_sanitize_counts.occurrences;
+	different = rn_sanitize_counts.findings;
+	if (different)
+		say_counts(different, all);
+	if (different || rn_san.options.has_summary)
+		say_verdict();
 	write_out();
+	/* What follows, as the C library that writes its buffers, needs all pages. */
+	rn_san_class_emptied(0, UINT64_MAX);
 	rn_host_unlock(rn_san.host);
-	if (status == 0 && rn_san.options.exit_code)
-		exit(rn_san.options.exit_code); // NOLINT(concurrency-mt-unsafe)
+	return different && status == 0 ? rn_san.options.exit_code : status;
+}
+
+/* on_exit() handlers that were registered earlier run later; if this handler calls
+ * exit(), they still run.
+ */
+static void at_exit(int status, void *arg)
+{
+	int code = end_run(status);
+
+	(void)arg;
+	rn_page_at_quick_exit(NULL);
+	if (code != status)
+		exit(code); // NOLINT(concurrency-mt-unsafe)
 }
 
 static void open_log(const char *path)
@@ -584,6 +782,7 @@ void rn_san_report_init(void)
 	process = getpid();
 	if (*rn_san.options.log)
 		open_log(rn_san.options.log);
+	rn_page_at_quick_exit(end_run);
 	if (on_exit(at_exit, NULL) != 0)
 		fprintf(stderr, "rocin: ROCIN_SANITIZE: no memory for the exit code\n");
 }

@@ -62,6 +62,7 @@ static void forget_in(struct rn_san_qp **at, unsigned agent, uint32_t qpn)
 			continue;
 		}
 		*at = q->next;
+		rn_san.fetches -= q->reads_open;
 		for (uint32_t i = 0; i < q->room; i++)
 			rn_san_source_hold(&q->wr[i], false);
 		free(q->wr);
@@ -100,6 +101,39 @@ static bool grow_queue(struct rn_san_qp *q)
 	return true;
 }
 
+bool rn_san_may_serve(const struct rn_tlp *tlp, const struct rn_san_wr *wr)
+{
+	if (tlp->kind == RN_TLP_WRITE || !rn_agent_is_nic(tlp->requester))
+		return false;
+	/* The length of a FLUSH is not known here. */
+	if (wr->opcode == RN_WR_FLUSH)
+		return (tlp->flags & RN_TLP_FLUSH) != 0;
+	return wr->remote_addr < tlp->addr + tlp->len &&
+	       tlp->addr < wr->remote_addr + wr->len;
+}
+
+static bool is_open_answer(const struct rn_san_wr *wr)
+{
+	return wr->is_used && !wr->is_done && rn_san_is_answered(wr->opcode);
+}
+
+const struct rn_san_wr *rn_san_fetch_of(const struct rn_tlp *tlp)
+{
+	for (unsigned b = 0; b < BUCKETS && rn_san.fetches; b++)
+		for (const struct rn_san_qp *q = buckets[b]; q; q = q->next)
+			for (uint32_t i = 0; i < q->room && q->reads_open; i++)
+				if (is_open_answer(&q->wr[i]) &&
+				    rn_san_may_serve(tlp, &q->wr[i]))
+					return &q->wr[i];
+	return NULL;
+}
+
+static void count_fetch(struct rn_san_qp *q, int change)
+{
+	q->reads_open += (unsigned)change;
+	rn_san.fetches += (unsigned)change;
+}
+
 /* Makes a record for request @msg. Returns NULL if there is no memory. */
 static struct rn_san_wr *add_request(struct rn_san_qp *q, uint32_t msg)
 {
@@ -114,8 +148,8 @@ static struct rn_san_wr *add_request(struct rn_san_qp *q, uint32_t msg)
 		if (!grow_queue(q))
 			return NULL;
 	wr = &q->wr[msg % q->room];
-	if (wr->is_used && !wr->is_done && rn_san_is_fetch(wr->opcode))
-		q->reads_open--;
+	if (is_open_answer(wr))
+		count_fetch(q, -1);
 	rn_san_source_hold(wr, false);
 	*wr = (struct rn_san_wr){ .is_used = true, .msg = msg };
 	q->past = msg + 1;
@@ -305,9 +339,11 @@ static void end_request(struct rn_san_qp *q, struct rn_san_wr *wr)
 {
 	if (!wr || wr->is_done)
 		return;
+	if (is_open_answer(wr)) {
+		count_fetch(q, -1);
+		rn_san_class_fetch_done(wr);
+	}
 	wr->is_done = true;
-	if (rn_san_is_fetch(wr->opcode))
-		q->reads_open--;
 	rn_san_source_hold(wr, false);
 	if (wr->has_digest)
 		judge_source(q, wr);
@@ -377,6 +413,28 @@ static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 	}
 }
 
+/* Notes that the new request, which has no fence, does not wait for the READs, FLUSHes
+ * and atomics before it. A request with a fence waits for those before it.
+ */
+static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
+{
+	struct rn_san_wr *first = NULL;
+	uint32_t msg = wr->msg;
+
+	/* The peer executes an ATOMIC WRITE behind all that came before it. */
+	if (!q->reads_open || wr->has_fence || wr->opcode == RN_WR_ATOMIC_WRITE)
+		return;
+	while (msg != q->oldest && !(first && first->has_fence)) {
+		first = rn_san_wr_find(q, --msg);
+		if (!first)
+			return;
+		if (is_open_answer(first) && !first->is_overtaken) {
+			first->is_overtaken = true;
+			rn_san_class_fetch_overtaken(first);
+		}
+	}
+}
+
 /* -------------------------------------------------------------------- post */
 static void fill_request(struct rn_san_wr *to, const struct rn_host_wr *wr,
 			 uint32_t stack)
@@ -411,10 +469,12 @@ void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr)
 	r = q ? add_request(q, wr->msg) : NULL;
 	if (r) {
 		fill_request(r, wr, stack);
-		if (rn_san_is_fetch(r->opcode))
-			q->reads_open++;
-		else if (rn_san_is_gather(r->opcode))
+		if (rn_san_is_gather(r->opcode)) {
 			judge_fence(q, r);
+			overtake(q, r);
+		}
+		if (rn_san_is_answered(r->opcode))
+			count_fetch(q, 1);
 		if (rn_san_is_gather(r->opcode) && r->range_count) {
 			r->has_digest = digest_source(r, &r->digest);
 			rn_san_source_hold(r, r->has_digest);

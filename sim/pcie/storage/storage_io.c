@@ -199,6 +199,7 @@ void rn_storage_settle_range(uint64_t addr, uint64_t len)
 
 	rn_host_lock(rn_storage.host);
 	rn_host_force_if(rn_storage.host, is_drives_into, &range);
+	rn_host_tell_emptied(rn_storage.host, addr, len);
 	rn_host_unlock(rn_storage.host);
 }
 

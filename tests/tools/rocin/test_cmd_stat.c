@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "rocin/qp_types.h"
+#include "rocin/queue_pair.h"
 #include "rocin/stats.h"
 #include "spoken.h"
 #include "transport/io/rocind/rocind_client.h"

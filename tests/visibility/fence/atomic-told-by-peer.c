@@ -24,7 +24,7 @@ int main(void)
 	vis_connect(&a, here, &b, there);
 	vis_post_recv(&b, box);
 	vis_fetch_add(&a, old, counter, 0);
-	vis_send(&a, note, IBV_SEND_FENCE);
+	vis_send(&a, note, IBV_SEND_FENCE | IBV_SEND_INLINE);
 	vis_poll_recv(&b);
 	vis_look(old);
 	vis_poll_send(&a);

@@ -27,7 +27,7 @@ int main(void)
 	vis_connect(&a, here, &b, there);
 	vis_post_recv(&b, box);
 	vis_read(&a, to, from, 0);
-	vis_send(&a, note, IBV_SEND_FENCE);
+	vis_send(&a, note, IBV_SEND_FENCE | IBV_SEND_INLINE);
 	vis_poll_recv(&b);
 	vis_look(to);
 	return 0;

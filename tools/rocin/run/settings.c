@@ -207,6 +207,11 @@ static int check_pcie(char *err, size_t err_len)
 	return rc;
 }
 
+/* A machine for GPU computing as it stands in a data centre: GPU and NIC share a switch,
+ * and running kernels are promised no order. What may be late is late.
+ */
+#define DEFAULT_MACHINE "typical,gpu.ordering=none,driver=adversarial"
+
 /* Checks that the sanitizer has a PCIe mode that delays data, which it needs. */
 static int check_sanitize(char *err, size_t err_len)
 {
@@ -219,7 +224,7 @@ static int check_sanitize(char *err, size_t err_len)
 	if (o.level == RN_SANITIZE_OFF)
 		return 0;
 	if (!knobs || !*knobs)
-		return setenv("ROCIN_PCIE", "adversarial", 1) ? -errno : 0;
+		return setenv("ROCIN_PCIE", DEFAULT_MACHINE, 1) ? -errno : 0;
 	rn_pcie_preset(&k, RN_PCIE_STRICT);
 	if (!rn_pcie_parse(&k, knobs, err, err_len) && k.place != RN_PLACE_NOW)
 		return 0;

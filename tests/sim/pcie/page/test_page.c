@@ -65,7 +65,7 @@ static bool meet_fault(uintptr_t addr)
 	watch.faults++;
 	rn_host_lock(host);
 	if (watch.steps)
-		(void)rn_page_step(at, close_page, &watch, true);
+		(void)rn_page_step(at, close_page, &watch);
 	(void)rn_page_protect(at, at + RN_PAGE_SIZE, RN_PAGE_OPEN);
 	rn_host_unlock(host);
 	return true;

@@ -13,7 +13,7 @@
 
 #include "rocin/cqe.h"
 #include "rocin/work_request.h"
-#include "sim/pcie/sanitizer/sanitize.h"
+#include "sim/pcie/sanitizer/sanitize_internal.h"
 #include "tests/sim/pcie/host/host_kit.h"
 
 enum {
@@ -46,13 +46,26 @@ static inline int san_end(int status)
 	return status;
 }
 
+/* Loads that may be those of a loop count as well: the test does not come back to them.
+ */
+static inline void san_confirm(void)
+{
+	struct rn_host *h = rn_host_get();
+
+	rn_host_lock(h);
+	rn_san_candidates_confirm();
+	rn_host_unlock(h);
+}
+
 static inline unsigned long long san_findings(void)
 {
+	san_confirm();
 	return rn_sanitize_counts.findings;
 }
 
 static inline unsigned long long san_occurrences(void)
 {
+	san_confirm();
 	return rn_sanitize_counts.occurrences;
 }
 
@@ -60,8 +73,12 @@ static inline unsigned long long san_occurrences(void)
 static inline void san_assert_said(const char *text)
 {
 	static char said[1 << 16];
-	int fd = open(san_log, O_RDONLY | O_CLOEXEC);
-	off_t end = lseek(fd, 0, SEEK_END);
+	off_t end;
+	int fd;
+
+	san_confirm();
+	fd = open(san_log, O_RDONLY | O_CLOEXEC);
+	end = lseek(fd, 0, SEEK_END);
 	off_t start = end > 4000 ? end - 4000 : 0;
 	ssize_t n = pread(fd, said, 4000, start);
 

@@ -185,13 +185,15 @@ static void test_reset(void **state)
 	assert_int_equal(read_elsewhere(), 1);
 }
 
-/* Delivered again after the completion, because an acknowledgement was lost. */
+/* Delivered again after the completion, because an acknowledgement was lost: whether that
+ * happens hangs on the network, and the verdict on a program must not.
+ */
 static void test_late_duplicate(void **state)
 {
 	(void)state;
 	san_received(&writer, QP, 8);
 	san_data(&writer, QP, 8, word, 5, 0);
-	assert_int_equal(read_elsewhere(), 1);
+	assert_int_equal(read_elsewhere(), 0);
 }
 
 static void test_slot_of_something_else(void **state)

@@ -99,7 +99,7 @@ static void test_completion_behind_many(void **state)
 	uint32_t msg = send_word(PAGE + 8);
 
 	(void)state;
-	load(PAGE, MANY);
+	load(PAGE + 16, MANY);
 	san_received(&nic, QP, msg);
 	load(PAGE + 8, 1);
 	assert_int_equal(san_occurrences(), before + 1);
@@ -157,12 +157,12 @@ static void test_beside_another_thread(void **state)
 	(void)state;
 	receive(PAGE);
 	assert_int_equal(pthread_create(&thread, NULL, load_right_ones, &stop), 0);
-	for (unsigned i = 0; i < 200; i++)
-		load(PAGE + i % 8, 1);
+	for (unsigned i = 0; i < 8; i++)
+		load(PAGE + i, 1);
 	atomic_store(&stop, true);
 	pthread_join(thread, &result);
 	assert_ptr_equal(result, &stop);
-	assert_int_equal(san_occurrences(), before + 200);
+	assert_int_equal(san_occurrences(), before + 8);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

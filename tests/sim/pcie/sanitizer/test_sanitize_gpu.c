@@ -82,10 +82,6 @@ static void test_what_is_no_finding(void **state)
 	unsigned long long before = san_occurrences();
 
 	(void)state;
-	/* No completion taken. */
-	san_data(&nic, QP, 0x800, &bar[1], 5, 0);
-	assert_int_equal(dev[1], 0);
-	rn_pcie_drain();
 	/* Other bytes of the page, another page, a store. */
 	receive(3, 5);
 	assert_int_equal(dev[4], 0);
@@ -99,6 +95,60 @@ static void test_what_is_no_finding(void **state)
 	receive(3, 8);
 	assert_int_equal(rn_gpu_wait_device(&dev[3], 1000, 8, 1), -ETIMEDOUT);
 	assert_int_equal(san_occurrences(), before);
+}
+
+static void test_without_completion(void **state)
+{
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	san_data(&nic, QP, 0x800, &bar[1], 5, 0);
+	assert_int_equal(dev[1], 0);
+	assert_int_equal(san_occurrences(), before + 1);
+	san_assert_said("unordered read");
+	san_assert_said("none that covers it has been taken by this process");
+}
+
+/* The bytes have landed, since a device has used them, but nothing tells the program. */
+static void test_landed(void **state)
+{
+	unsigned long long before = san_occurrences();
+	struct rn_host *h = rn_host_get();
+
+	(void)state;
+	receive(3, 5);
+	rn_host_lock(h);
+	rn_san_withheld_land(kit_iova(&bar[3]), 8);
+	rn_host_unlock(h);
+	assert_int_equal(dev[3], 5);
+	assert_int_equal(san_occurrences(), before + 1);
+	assert_int_equal(dev[3], 5); /* said once */
+	assert_int_equal(san_occurrences(), before + 1);
+}
+
+static uint64_t look(void)
+{
+	return dev[3];
+}
+
+/* Who looks again and again waits: the bytes come, and it is no mistake. */
+static void test_loop(void **state)
+{
+	unsigned long long before = san_occurrences();
+	unsigned looks = 1;
+
+	(void)state;
+	receive(3, 5);
+	while (look() != 5)
+		looks++;
+	assert_int_equal(looks, 2);
+	assert_int_equal(san_occurrences(), before);
+	/* Two messages that are looked at once each are two mistakes. */
+	for (unsigned i = 6; i < 8; i++) {
+		receive(3, i);
+		assert_int_not_equal(dev[3], i);
+	}
+	assert_int_equal(san_occurrences(), before + 2);
 }
 
 static void test_remedies_are_silent(void **state)
@@ -238,6 +288,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		T(test_plain_load),
 		T(test_load_by_call),
+		T(test_without_completion),
+		T(test_landed),
+		T(test_loop),
 		T(test_what_is_no_finding),
 		T(test_remedies_are_silent),
 		T(test_two_in_a_page),

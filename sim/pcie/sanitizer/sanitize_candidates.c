@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sanitize_candidates.c - tells loops that wait for memory from reads that come too
+ * early.
+ *
+ * A load that finds old bytes, while the write of new ones is pending, is a mistake if
+ * the program goes on with what it has read. It is none if the program looks again until
+ * the bytes have changed. So such a load is not reported at once: it becomes a candidate,
+ * and its page stays closed. If the same instruction, called from the same functions,
+ * comes back to the same byte and finds the same write pending, it is the load of a loop;
+ * the write is then performed, so that the loop ends. Otherwise the load is reported:
+ * when the place is needed for another candidate, when many other loads of the page have
+ * followed, or when the program ends.
+ */
+#include "sanitize_internal.h"
+#include "sim/pcie/page/page.h"
+
+enum {
+	/* Other loads of the page after which nobody is expected to come back. A loop
+	 * over a page of flags, 64 bytes apart, makes that many in a round.
+	 */
+	OTHERS_MAX = 128,
+};
+
+/* A load that is not yet known to be one of a loop. */
+static struct candidate {
+	bool is_used;
+	uint32_t stack;
+	unsigned agent;
+	rn_iova addr;
+	uintptr_t shown; /* address of the byte as the program names it */
+	unsigned class;	 /* the write is the one with number @seq in the fabric of @class
+			  */
+	uint64_t seq;
+	unsigned others; /* loads of the page by other instructions since then */
+	bool is_running; /* the load has not been executed yet */
+	struct rn_san_report report;
+} candidates[RN_SAN_CANDIDATES];
+static unsigned next;
+
+static void end_candidate(struct candidate *c)
+{
+	c->is_used = false;
+	rn_san_page_watch(c->agent, c->addr, -1);
+}
+
+static void confirm(struct candidate *c)
+{
+	if (!c->is_used)
+		return;
+	rn_san_report(&c->report);
+	end_candidate(c);
+}
+
+static void dismiss(struct candidate *c)
+{
+	rn_san_report_discard(&c->report);
+	end_candidate(c);
+}
+
+static struct candidate *find_candidate(uint32_t stack, rn_iova addr)
+{
+	for (unsigned i = 0; i < RN_SAN_CANDIDATES; i++)
+		if (candidates[i].is_used && candidates[i].stack == stack &&
+		    candidates[i].addr == addr)
+			return &candidates[i];
+	return NULL;
+}
+
+bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown)
+{
+	unsigned class = (unsigned)__builtin_ctz(r->pending);
+	struct candidate *c = find_candidate(r->stack, r->addr);
+
+	if (c && c->class == class && c->seq == r->by[class]->seq) {
+		dismiss(c);
+		return true;
+	}
+	if (!c) {
+		c = &candidates[next];
+		next = (next + 1) % RN_SAN_CANDIDATES;
+	}
+	confirm(c);
+	*c = (struct candidate){ .is_used = true,
+				 .stack = r->stack,
+				 .agent = r->reader,
+				 .addr = r->addr,
+				 .shown = shown,
+				 .class = class,
+				 .seq = r->by[class]->seq,
+				 .is_running = true,
+				 .report = rn_san_prepare_read(r) };
+	rn_san_page_watch(c->agent, c->addr, 1);
+	return false;
+}
+
+void rn_san_candidate_ran(uintptr_t page)
+{
+	for (unsigned i = 0; i < RN_SAN_CANDIDATES; i++) {
+		struct candidate *c = &candidates[i];
+
+		if (!c->is_used || !c->is_running || rn_page_down(c->shown) != page)
+			continue;
+		c->is_running = false;
+		/* If the write was performed meanwhile, the load may have read new bytes.
+		 */
+		if (!rn_san_class_has(c->class, c->seq))
+			dismiss(c);
+	}
+}
+
+bool rn_san_has_candidate(rn_iova page)
+{
+	for (unsigned i = 0; i < RN_SAN_CANDIDATES; i++)
+		if (candidates[i].is_used && rn_page_down(candidates[i].addr) == page)
+			return true;
+	return false;
+}
+
+void rn_san_candidate_met(uint32_t stack, rn_iova addr)
+{
+	struct candidate *c = find_candidate(stack, addr);
+	rn_iova page = rn_page_down(addr);
+
+	if (c) {
+		dismiss(c);
+		return;
+	}
+	for (unsigned i = 0; i < RN_SAN_CANDIDATES; i++)
+		if (candidates[i].is_used && rn_page_down(candidates[i].addr) == page &&
+		    ++candidates[i].others > OTHERS_MAX)
+			confirm(&candidates[i]);
+}
+
+void rn_san_candidates_confirm(void)
+{
+	for (unsigned i = 0; i < RN_SAN_CANDIDATES; i++)
+		confirm(&candidates[i]);
+}

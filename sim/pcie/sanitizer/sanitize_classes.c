@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sanitize_classes.c - happens-before, for several classes of machines at once.
+ *
+ * Each class has a fabric of its own, with the knobs of such a machine. Every TLP of the
+ * hierarchy is issued there as well, without its payload, and nothing in these fabrics
+ * moves because time passes: a TLP moves only when an event says that it must have moved.
+ * The events, and what each of them forces:
+ *
+ *	a completion is taken		the CQE, so what the CQE must not pass
+ *	a CPU, GPU or drive reads	the read, so what the read pushes
+ *	a doorbell (launch, flush)	the doorbell, likewise; the GPU's inside is
+ *emptied
+ *	a NIC has read			the read; if it serves a READ, FLUSH or atomic of
+ *					this process, only when a completion is taken, or
+ *					a write seen, that was sent after it; and if a
+ *					request without a fence was posted behind, only
+ *					when its own completion is taken
+ *	written bytes are seen		the write (reads-from)
+ *
+ * So a write that is still in the fabric of a class has no edge to the program on such a
+ * machine, however long ago its bytes have landed in this run. The verdicts follow from
+ * the order of events alone; time, load and seeds play no part.
+ *
+ * The fabrics stay small: consecutive writes of one message become one TLP, and a write
+ * replaces an older one of the same QP to the same bytes. If a fabric is full
+ * nevertheless, its oldest TLP is forced, and mistakes about these bytes are missed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sanitize_internal.h"
+#include "sim/pcie/host/host_internal.h"
+#include "sim/pcie/page/page.h"
+#include "transport/io/host/log.h"
+
+enum {
+	TLPS = 2048, /* capacity of the fabric of one class */
+	/* With place=any the bytes of one message have no order, so only the tail of a
+	 * long message is joined, in blocks: APART TLPs of a granule, then one TLP for
+	 * each block. A message of 1 MiB takes about 320 places.
+	 */
+	APART = 64,
+	BLOCK = 4096, /* bytes */
+	STARTS = 1024,
+};
+
+static struct class
+{
+	struct rn_fabric *fabric;
+	/* The TLP to which the next bytes of its message are joined. */
+	struct rn_san_place open;
+	/* An older write to the first byte of @open, which @open replaces when it is as
+	 * long; and the number of TLPs of the message of @open.
+	 */
+	struct rn_san_place older;
+	uint32_t parts;
+	/* The newest write that begins at an address, by a hash of the address. */
+	struct rn_san_place start[STARTS];
+	/* Where the TLP with payload slot i is; see rn_tlp.data. */
+	struct rn_san_place read_of[RN_SAN_SLOTS];
+} classes[RN_SAN_CLASS_COUNT];
+
+static const char *const knobs_of[RN_SAN_CLASS_COUNT] = {
+#define X(symbol, name, knobs, what) [RN_SAN_CLASS_##symbol] = (knobs),
+	RN_SAN_CLASSES(X)
+#undef X
+};
+
+const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class)
+{
+	return rn_fabric_knobs(classes[class].fabric);
+}
+
+/* ------------------------------------------------------------------ fabric */
+static void write_is_there(void *ctx, const struct rn_tlp *tlp)
+{
+	if (tlp->kind != RN_TLP_WRITE)
+		return;
+	if (ctx == &classes[RN_SAN_CLASS_GIVEN])
+		rn_san_withheld_store(tlp);
+	rn_san_pages_pending(tlp, tlp->addr, tlp->len, -1);
+}
+
+static void answer_is_there(void *ctx, const struct rn_tlp *tlp)
+{
+	(void)ctx;
+	(void)tlp;
+}
+
+static const struct rn_fabric_ops ops = { .perform = write_is_there,
+					  .complete = answer_is_there };
+
+static const struct rn_tlp *tlp_at(const struct class *c, struct rn_san_place p)
+{
+	const struct rn_tlp *tlp = rn_fabric_tlp(c->fabric, p.index);
+
+	return tlp && tlp->seq == p.seq ? tlp : NULL;
+}
+
+static struct rn_san_place place_of(const struct class *c, unsigned index)
+{
+	return (struct rn_san_place){ .index = (uint16_t)index,
+				      .seq = rn_fabric_tlp(c->fabric, index)->seq };
+}
+
+static void force(struct class *c, unsigned index)
+{
+	rn_fabric_force(c->fabric, &ops, c, index);
+}
+
+static void force_place(struct class *c, struct rn_san_place p)
+{
+	if (tlp_at(c, p))
+		force(c, p.index);
+}
+
+static void drop(struct class *c, unsigned index)
+{
+	const struct rn_tlp tlp = *rn_fabric_tlp(c->fabric, index);
+
+	rn_fabric_drop(c->fabric, index);
+	if (c == &classes[RN_SAN_CLASS_GIVEN])
+		rn_san_withheld_drop(&tlp);
+	rn_san_pages_pending(&tlp, tlp.addr, tlp.len, -1);
+}
+
+/* ------------------------------------------------------- joining of writes */
+static bool is_data(const struct rn_tlp *tlp)
+{
+	return tlp->kind == RN_TLP_WRITE &&
+	       !(tlp->flags & (RN_TLP_CQE | RN_TLP_LOCK | RN_TLP_BELL));
+}
+
+static bool is_same_stream(const struct rn_tlp *a, const struct rn_tlp *b)
+{
+	return a->requester == b->requester && a->stream == b->stream &&
+	       a->target == b->target && a->flags == b->flags;
+}
+
+/* Do the bytes of a message become visible in the order in which they are sent? */
+static bool is_in_order(const struct rn_pcie_knobs *k, const struct rn_tlp *tlp)
+{
+	return k->place != RN_PLACE_ANY && !(tlp->flags & RN_TLP_RO) &&
+	       (k->gpu_ordering != RN_GPU_ORDER_NONE || !rn_agent_is_gpu(tlp->target));
+}
+
+static bool continues(const struct class *c, const struct rn_tlp *open,
+		      const struct rn_tlp *tlp)
+{
+	if (!open || !is_data(tlp) || !is_same_stream(open, tlp) ||
+	    open->msg != tlp->msg || open->addr + open->len != tlp->addr ||
+	    c->open.index != rn_fabric_youngest(c->fabric))
+		return false;
+	return is_in_order(rn_fabric_knobs(c->fabric), tlp) ||
+	       (c->parts > APART && tlp->addr % BLOCK != 0);
+}
+
+static struct rn_san_place *start_of(struct class *c, rn_iova addr)
+{
+	return &c->start[(addr * UINT64_C(0x9e3779b97f4a7c15) >> 40) % STARTS];
+}
+
+/* Drops an older write that the open one replaces: all its bytes are written anew, by the
+ * same QP, so behind the older write.
+ */
+static void replace_older(struct class *c)
+{
+	const struct rn_tlp *open = tlp_at(c, c->open), *older = tlp_at(c, c->older);
+
+	if (!open || !older || older->addr != open->addr || older->len > open->len ||
+	    !is_same_stream(older, open))
+		return;
+	drop(c, c->older.index);
+	c->older = (struct rn_san_place){ .index = RN_TLP_NONE };
+}
+
+static void open_write(struct class *c, unsigned index)
+{
+	const struct rn_tlp *before = tlp_at(c, c->open), *tlp;
+	struct rn_san_place *start;
+
+	tlp = rn_fabric_tlp(c->fabric, index);
+	c->parts = before && before->msg == tlp->msg && is_same_stream(before, tlp)
+			   ? c->parts + 1
+			   : 1;
+	start = start_of(c, tlp->addr);
+	c->older = *start;
+	c->open = *start = place_of(c, index);
+	replace_older(c);
+}
+
+/* ------------------------------------------------------------------- issue */
+/* Issues the TLP in the fabric of a class. Returns its place there. */
+static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
+{
+	struct rn_san_place none = { .index = RN_TLP_NONE };
+	int index;
+
+	if (rn_fabric_room(c->fabric) == 0)
+		force(c, rn_fabric_oldest(c->fabric));
+	index = rn_fabric_issue(c->fabric, &ops, c, tlp);
+	if (index < 0 || index == RN_TLP_NONE)
+		return none;
+	if (tlp->kind == RN_TLP_WRITE)
+		rn_san_pages_pending(tlp, tlp->addr, tlp->len, 1);
+	return place_of(c, (unsigned)index);
+}
+
+/* Joins the bytes to the open write. Of their pages, those count that it did not have. */
+static void extend_open(struct class *c, const struct rn_tlp *tlp,
+			const struct rn_tlp *real)
+{
+	rn_iova page = rn_page_up(tlp->addr), end = tlp->addr + tlp->len;
+
+	if (c == &classes[RN_SAN_CLASS_GIVEN])
+		rn_san_withheld_join(tlp_at(c, c->open)->tag, real);
+	if (page < end)
+		rn_san_pages_pending(tlp, page, end - page, 1);
+	rn_fabric_extend(c->fabric, c->open.index, tlp->len);
+	replace_older(c);
+}
+
+static void issue_write(struct class *c, const struct rn_tlp *tlp,
+			const struct rn_tlp *real, struct rn_san_place *cqe)
+{
+	struct rn_san_place p;
+
+	if (continues(c, tlp_at(c, c->open), tlp)) {
+		extend_open(c, tlp, real);
+		return;
+	}
+	p = issue(c, tlp);
+	if (p.index == RN_TLP_NONE)
+		return;
+	if (tlp->flags & RN_TLP_BELL)
+		force(c, p.index);
+	else if (tlp->flags & RN_TLP_CQE)
+		*cqe = p;
+	else if (is_data(tlp))
+		open_write(c, p.index);
+}
+
+static void issue_read(struct class *c, const struct rn_tlp *tlp, uint64_t slot)
+{
+	c->read_of[slot] = issue(c, tlp);
+}
+
+void rn_san_class_issue(const struct rn_tlp *real, uint32_t cover,
+			struct rn_san_place cqe[RN_SAN_CLASS_COUNT])
+{
+	struct rn_tlp tlp = *real;
+
+	tlp.data = cover;
+	if (tlp.kind == RN_TLP_WRITE)
+		tlp.txn = (uint32_t)rn_san.reads;
+	tlp.tag = rn_san_is_payload(real) ? rn_san_withheld_list(real) : 0;
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
+		struct rn_san_place p = { .index = RN_TLP_NONE };
+
+		if (i != RN_SAN_CLASS_GIVEN)
+			tlp.flags &= (uint8_t)~RN_TLP_NEAR;
+		if (tlp.kind == RN_TLP_WRITE)
+			issue_write(&classes[i], &tlp, real, &p);
+		else
+			issue_read(&classes[i], &tlp, real->data);
+		cqe[i] = p;
+	}
+}
+
+/* ------------------------------------------------------------------ events */
+static bool is_served_before(const struct rn_tlp *tlp, const void *arg)
+{
+	const uint64_t *reads = arg;
+
+	return tlp->kind != RN_TLP_WRITE && tlp->data && tlp->data <= *reads;
+}
+
+void rn_san_class_cqe_taken(const struct rn_san_place cqe[RN_SAN_CLASS_COUNT],
+			    uint64_t reads)
+{
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
+		struct class *c = &classes[i];
+
+		rn_fabric_force_if(c->fabric, &ops, c, is_served_before, &reads);
+		force_place(c, cqe[i]);
+	}
+}
+
+void rn_san_class_read_served(const struct rn_tlp *real, uint64_t reads)
+{
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+		if (tlp_at(&classes[i], classes[i].read_of[real->data]))
+			rn_fabric_mark(classes[i].fabric,
+				       classes[i].read_of[real->data].index, reads);
+}
+
+void rn_san_class_read_done(const struct rn_tlp *real)
+{
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+		force_place(&classes[i], classes[i].read_of[real->data]);
+}
+
+/* Arguments of the functions that choose TLPs. */
+struct range {
+	rn_iova addr;
+	uint64_t len;
+	unsigned agent;
+};
+
+static bool touches(const struct rn_tlp *tlp, const struct range *r)
+{
+	return tlp->addr < r->addr + r->len && r->addr < tlp->addr + tlp->len;
+}
+
+static bool serves(const struct rn_tlp *tlp, const void *arg)
+{
+	return tlp->data && rn_san_may_serve(tlp, arg);
+}
+
+void rn_san_class_fetch_overtaken(const struct rn_san_wr *wr)
+{
+	for (unsigned c = 0; c < RN_SAN_CLASS_COUNT; c++) {
+		struct rn_fabric *f = classes[c].fabric;
+
+		for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
+		     i = rn_fabric_younger(f, i))
+			if (serves(rn_fabric_tlp(f, i), wr))
+				rn_fabric_mark(f, i, RN_SAN_LATER);
+	}
+}
+
+void rn_san_class_fetch_done(const struct rn_san_wr *wr)
+{
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+		rn_fabric_force_if(classes[i].fabric, &ops, &classes[i], serves, wr);
+}
+
+static bool is_cqe_of(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct range *r = arg;
+
+	return tlp->requester == r->agent && tlp->kind == RN_TLP_WRITE &&
+	       (tlp->flags & RN_TLP_CQE) != 0;
+}
+
+static bool is_device_write_to(const struct rn_tlp *tlp, const void *arg)
+{
+	return rn_san_is_by_device(tlp) && !(tlp->flags & RN_TLP_CQE) &&
+	       touches(tlp, arg);
+}
+
+static bool is_own_write_to(const struct rn_tlp *tlp, const void *arg)
+{
+	return tlp->kind == RN_TLP_WRITE && !rn_san_is_by_device(tlp) &&
+	       touches(tlp, arg);
+}
+
+static bool is_to_or_from(const struct rn_tlp *tlp, const void *arg)
+{
+	return touches(tlp, arg);
+}
+
+static void force_if(bool (*match)(const struct rn_tlp *tlp, const void *arg),
+		     const struct range *r)
+{
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+		rn_fabric_force_if(classes[i].fabric, &ops, &classes[i], match, r);
+}
+
+void rn_san_class_stored(unsigned agent)
+{
+	force_if(is_cqe_of, &(struct range){ .agent = agent });
+}
+
+/* Forces the reads that had been performed when the newest write to the range was issued.
+ */
+static void force_served_before(struct class *c, const struct range *r)
+{
+	uint64_t reads = 0;
+
+	for (unsigned i = rn_fabric_youngest(c->fabric); i != RN_TLP_NONE && !reads;
+	     i = rn_fabric_older(c->fabric, i))
+		if (is_device_write_to(rn_fabric_tlp(c->fabric, i), r))
+			reads = rn_fabric_tlp(c->fabric, i)->txn;
+	if (reads)
+		rn_fabric_force_if(c->fabric, &ops, c, is_served_before, &reads);
+}
+
+void rn_san_class_seen(rn_iova addr, uint64_t len)
+{
+	const struct range r = { .addr = addr, .len = len };
+
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+		force_served_before(&classes[i], &r);
+	force_if(is_device_write_to, &r);
+}
+
+void rn_san_class_own_seen(rn_iova addr, uint64_t len)
+{
+	force_if(is_own_write_to, &(struct range){ .addr = addr, .len = len });
+}
+
+static bool is_of_qp(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct rn_tlp *qp = arg;
+
+	return tlp->requester == qp->requester &&
+	       (!qp->stream || tlp->stream == qp->stream);
+}
+
+void rn_san_class_drain(unsigned agent, uint32_t qpn)
+{
+	const struct rn_tlp qp = { .requester = (uint8_t)agent, .stream = qpn };
+
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+		rn_fabric_force_if(classes[i].fabric, &ops, &classes[i], is_of_qp, &qp);
+}
+
+void rn_san_class_emptied(rn_iova addr, uint64_t len)
+{
+	force_if(is_to_or_from, &(struct range){ .addr = addr, .len = len });
+}
+
+/* ---------------------------------------------------------------- coverage */
+void rn_san_class_cover(bool (*is_covered)(const struct rn_tlp *tlp, const void *arg),
+			const void *arg, uint32_t cover)
+{
+	for (unsigned c = 0; c < RN_SAN_CLASS_COUNT; c++) {
+		struct rn_fabric *f = classes[c].fabric;
+
+		for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
+		     i = rn_fabric_younger(f, i)) {
+			const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
+
+			if (!tlp->data && is_data(tlp) && is_covered(tlp, arg))
+				rn_fabric_mark(f, i, cover);
+		}
+	}
+}
+
+/* ------------------------------------------------------------------- query */
+/* Returns the newest write of a device to the range that is pending, or NULL. */
+static const struct rn_tlp *newest_pending(const struct class *c, const struct range *r)
+{
+	const struct rn_fabric *f = c->fabric;
+
+	for (unsigned i = rn_fabric_youngest(f); i != RN_TLP_NONE;
+	     i = rn_fabric_older(f, i)) {
+		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
+
+		if (rn_san_is_payload(tlp) && touches(tlp, r))
+			return tlp;
+	}
+	return NULL;
+}
+
+unsigned rn_san_class_pending(rn_iova addr, uint64_t len,
+			      const struct rn_tlp *by[RN_SAN_CLASS_COUNT])
+{
+	const struct range r = { .addr = addr, .len = len };
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
+		by[i] = newest_pending(&classes[i], &r);
+		if (by[i])
+			found |= 1U << i;
+	}
+	return found;
+}
+
+bool rn_san_class_has(unsigned class, uint64_t seq)
+{
+	const struct rn_fabric *f = classes[class].fabric;
+
+	for (unsigned i = rn_fabric_youngest(f); i != RN_TLP_NONE;
+	     i = rn_fabric_older(f, i))
+		if (rn_fabric_tlp(f, i)->seq == seq)
+			return true;
+	return false;
+}
+
+void rn_san_class_force_oldest(void)
+{
+	struct class *c = &classes[RN_SAN_CLASS_GIVEN];
+
+	force(c, rn_fabric_oldest(c->fabric));
+}
+
+bool rn_san_class_withholds(rn_iova addr, uint64_t len)
+{
+	const struct rn_fabric *f = classes[RN_SAN_CLASS_GIVEN].fabric;
+	const struct range r = { .addr = addr, .len = len };
+
+	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
+	     i = rn_fabric_younger(f, i)) {
+		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
+
+		if (rn_san_is_payload(tlp) && touches(tlp, &r) &&
+		    rn_san_is_withheld(tlp, addr, len))
+			return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------- start */
+static void forget_places(struct class *c)
+{
+	const struct rn_san_place none = { .index = RN_TLP_NONE };
+
+	c->open = c->older = none;
+	for (unsigned i = 0; i < STARTS; i++)
+		c->start[i] = none;
+	for (unsigned i = 0; i < RN_SAN_SLOTS; i++)
+		c->read_of[i] = none;
+}
+
+static bool make_class(unsigned i, const struct rn_pcie_knobs *given)
+{
+	struct rn_pcie_knobs k = *given;
+	void *mem = classes[i].fabric;
+	char err[200];
+
+	if (!mem)
+		mem = malloc(rn_fabric_size(TLPS));
+	if (!mem)
+		return false;
+	if (*knobs_of[i] && rn_pcie_parse(&k, knobs_of[i], err, sizeof(err)) != 0)
+		assert(!"the knobs of a class");
+	classes[i].fabric = rn_fabric_init(mem, TLPS, &k);
+	forget_places(&classes[i]);
+	return true;
+}
+
+bool rn_san_classes_make(const struct rn_pcie_knobs *given)
+{
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+		if (!make_class(i, given))
+			return false;
+	return true;
+}
