@@ -98,6 +98,15 @@ says 'no test begins with Z9' err
 	failed=1
 }
 says 'No space left' err
+
+# A test as facts, once for each set of knobs, and nothing else.
+ends 0 --backend=facts --test=G9- "$bank/03-gpu.litmus"
+says '^%% G9-flag-in-gpu-by-nic$'
+says '^%% typical,.*relaxed=d'
+says '^location\("d","B",gpu\(0\),0\)\. extent\("d",8,64\)\. relaxed\("d"\)\.$'
+says '^instr\("B.gpu0",1,wait\)\. at\("B.gpu0",1,"g"\)\. operand\("B.gpu0",1,1\)\. number\(1\)\. % wait g=1$'
+! grep -qvE '^(%%|knob|location|qp|thread|instr|observed)' "$work/out" || { echo 'not only facts'; failed=1; }
+
 ends 64
 ends 64 --backend=magic "$bank"
 ends 64 --runs=many "$bank"

@@ -139,6 +139,10 @@ int rn_litmus_explore_run(const struct rn_litmus_options *o,
 int rn_litmus_model_run(const struct rn_litmus_options *o,
 			const struct rn_report_test *test, struct rn_report_run *run);
 
+/* Runs nothing: prints the test and its knobs as facts for the axioms (facts.c). */
+int rn_litmus_facts_run(const struct rn_litmus_options *o,
+			const struct rn_report_test *test, struct rn_report_run *run);
+
 int rn_litmus_live_run(const struct rn_litmus_options *o,
 		       const struct rn_report_test *test, struct rn_report_run *run);
 
