@@ -529,13 +529,25 @@ static bool is_fenced(const struct rn_model_run *run, unsigned thread)
 	return true;
 }
 
+/* Returns true if the location keeps the value that the thread waits for, once it has
+ * this value. A `wait' for another value may miss it, like any loop that loads.
+ */
+static bool is_lasting(const struct rn_model_run *run, unsigned thread, unsigned loc)
+{
+	unsigned writes = run->plan->writes[loc];
+
+	return writes == 0 ||
+	       (writes == 1 &&
+		!is_awaited(run, thread, run->plan->test->location[loc].init));
+}
+
 static void load_moves(const struct rn_model_run *run, unsigned thread,
 		       struct rn_moves *to)
 {
 	const struct rn_model_thread *th = thread_of(run, thread);
 	const struct rn_litmus_instr *in = rn_instr(run->plan, thread, th->pc);
 	bool is_wait = in->op == RN_LITMUS_WAIT;
-	bool is_eager = is_wait;
+	bool is_eager = is_wait && is_lasting(run, thread, in->loc);
 
 	if (!is_own(run, thread, in->loc)) {
 		if (buffered(run, thread, in->loc))

@@ -73,7 +73,9 @@ struct rn_model_plan {
 	bool is_only_end[RN_LITMUS_QPS];
 	bool is_polled_by_one[RN_LITMUS_CQS];
 	bool is_tried[RN_LITMUS_CQS]; /* a thread polls this CQ without waiting */
-	uint32_t tlps;		      /* number of places for TLPs in each fabric */
+	/* Number of times that instructions write to the location. */
+	uint8_t writes[RN_LITMUS_LOCATIONS];
+	uint32_t tlps; /* number of places for TLPs in each fabric */
 	size_t fabric_at[RN_LITMUS_NODES], size;
 };
 

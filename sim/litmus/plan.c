@@ -215,6 +215,27 @@ static void plan_rings(struct rn_model_plan *plan)
 		}
 }
 
+static void count_write(struct rn_model_plan *plan, unsigned loc)
+{
+	if (loc != RN_LITMUS_NONE && plan->writes[loc] < UINT8_MAX)
+		plan->writes[loc]++;
+}
+
+static void plan_writes(struct rn_model_plan *plan, const struct rn_litmus_instr *in)
+{
+	if (in->op == RN_LITMUS_ST || in->op == RN_LITMUS_MWR || in->op == RN_LITMUS_DMA)
+		count_write(plan, in->loc);
+	if (!rn_litmus_is_work(in->op) || in->op == RN_LITMUS_FLUSH)
+		return;
+	if (rn_is_atomic(in->op)) {
+		count_write(plan, in->loc);
+		count_write(plan, in->dst[0]);
+		return;
+	}
+	for (unsigned i = 0; i < in->count; i++)
+		count_write(plan, in->dst[i]);
+}
+
 /* Returns the most TLPs that can be in flight: each granule twice (gathered and written),
  * CQEs at both ends, and the loads and stores of threads.
  */
@@ -254,9 +275,11 @@ int rn_model_plan(struct rn_model_plan *plan, const struct rn_litmus_test *test,
 		if (plan_location(plan, i))
 			return -E2BIG;
 	for (unsigned i = 0; i < test->threads; i++)
-		for (unsigned k = 0; k < test->thread[i].count; k++)
+		for (unsigned k = 0; k < test->thread[i].count; k++) {
 			if (plan_work(plan, i, k))
 				return -E2BIG;
+			plan_writes(plan, rn_instr(plan, i, k));
+		}
 	plan_atomics(plan);
 	plan_ends(plan);
 	plan_rings(plan);
