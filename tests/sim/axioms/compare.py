@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""compare.py [OPTIONS] [FILE...] - the explorer and the axioms find the same final states.
+
+Each litmus test is given to `rocin litmus', which tries every schedule of the operational
+model, and to clingo, which finds every execution that the axioms of model.lp allow. For each
+set of knobs the two sets of final states are compared. Without files, COUNT tests are drawn
+from SEED (generate.py). A disagreement is printed as a litmus file from which no instruction
+can be removed without the two agreeing again, with both sets. Ends with 1 if there was one.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import generate
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Run:
+    """One test under one set of knobs: what each side says."""
+
+    def __init__(self, name, knobs, facts):
+        self.name, self.knobs, self.facts = name, knobs, facts
+        self.names = {}  # number of what is observed -> its name
+        for line in facts.splitlines():
+            if line.startswith("observed("):
+                self.names[int(line[9:line.index(",")])] = line.rsplit("% ", 1)[1]
+        self.explorer = None  # set of final states; None: not all schedules were tried
+        self.axioms = None  # set of final states; None: see @why
+        self.why = ""
+
+    def solve(self, model, seconds):
+        """Finds what the axioms allow."""
+        self.axioms, self.why = None, ""
+        done = subprocess.run(
+            ["clingo", model, "-", "--project", "-n", "0", "--outf=2", "-Wnone",
+             f"--time-limit={seconds}"], input=self.facts, capture_output=True, text=True)
+        try:
+            answer = json.loads(done.stdout)
+        except json.JSONDecodeError:
+            raise SystemExit(f"clingo: {done.stderr}") from None
+        if answer["Result"] not in ("SATISFIABLE", "UNSATISFIABLE"):
+            self.why = "the solver took too long"
+            return
+        if answer["Models"]["More"] != "no":
+            self.why = "the solver took too long"
+            return
+        states = set()
+        for call in answer["Call"]:
+            for witness in call.get("Witnesses", []):
+                state = {}
+                for atom in witness["Value"]:
+                    if atom.startswith("uncovered("):
+                        self.why = atom[11:-2]
+                        return
+                    number, value = atom[6:-1].split(",")
+                    state[self.names[int(number)]] = int(value)
+                states.add(" ".join(f"{n}={state[n]};" for n in self.names.values() if n in state))
+        self.axioms = states
+
+    def agrees(self):
+        return self.explorer is None or self.axioms is None or self.explorer == self.axioms
+
+
+def rocin_output(rocin, arguments, files):
+    done = subprocess.run([rocin, "litmus", *arguments, *files], capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        raise SystemExit(done.stderr)
+    return done.stdout
+
+
+def read_runs(args, files):
+    """Returns the runs of the tests in the files, with what the explorer found."""
+    runs = []
+    facts = rocin_output(args.rocin, ["--backend=facts", *args.rocin_options], files)
+    for block in facts.split("%% ")[1:]:
+        if not runs or runs[-1].facts:
+            runs.append(Run(block.strip(), "", ""))
+        else:
+            knobs, _, text = block.partition("\n")
+            runs[-1] = Run(runs[-1].name, knobs, text)
+    report = json.loads(rocin_output(
+        args.rocin, ["--json", f"--runs={args.states}", *args.rocin_options], files))
+    explored = [(test["name"], run) for test in report["tests"] for run in test["runs"]]
+    assert len(explored) == len(runs)
+    for run, (name, found) in zip(runs, explored):
+        assert (name, found["knobs"]) == (run.name, run.knobs)
+        if found["complete"]:
+            run.explorer = {state["state"] for state in found["states"]}
+    return runs
+
+
+def solve_all(args, runs):
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        list(pool.map(lambda run: run.solve(args.model, args.solver_seconds), runs))
+
+
+def compare_text(args, text):
+    """Returns the runs of tests that are given as text."""
+    with tempfile.NamedTemporaryFile("w", suffix=".litmus") as file:
+        file.write(text)
+        file.flush()
+        runs = read_runs(args, [file.name])
+    solve_all(args, [run for run in runs if run.explorer is not None])
+    return runs
+
+
+def shrink(args, test):
+    """Removes what can be removed from a generated test of one knob set that disagrees."""
+    smaller = True
+    while smaller:
+        smaller = False
+        for other in test.reductions():
+            if not all(run.agrees() for run in compare_text(args, str(other))):
+                test, smaller = other, True
+                break
+    return test
+
+
+def tell(run, text=None):
+    print(f"{run.name} [{run.knobs}]: the explorer and the axioms disagree")
+    if text:
+        print(text)
+    for state in sorted(run.explorer | run.axioms):
+        who = "both" if state in run.explorer & run.axioms else \
+            "explorer only" if state in run.explorer else "axioms only"
+        if who != "both" or text:
+            print(f"    {who:14} {state}")
+    sys.stdout.flush()
+
+
+class Count:
+    def __init__(self):
+        self.compared = self.unequal = self.states = self.large = 0
+        self.why = {}
+
+    def add(self, run):
+        if run.explorer is None:
+            self.large += 1
+        elif run.axioms is None:
+            self.why[run.why] = self.why.get(run.why, 0) + 1
+        else:
+            self.compared += 1
+            self.states += len(run.explorer)
+            self.unequal += not run.agrees()
+
+    def __str__(self):
+        text = (f"{self.compared} sets of final states compared ({self.states} states), "
+                f"{self.unequal} different; {self.large} too large for the explorer")
+        return "".join([text, *(f"; {n}: {why}" for why, n in sorted(self.why.items()))])
+
+
+def compare_files(args, count):
+    for file in args.files:
+        runs = read_runs(args, [file])
+        solve_all(args, [run for run in runs if run.explorer is not None])
+        for run in runs:
+            count.add(run)
+            if not run.agrees():
+                tell(run)
+
+
+def compare_generated(args, count):
+    """Compares generated tests, a batch at a time, until count or time is reached."""
+    start, number = time.monotonic(), 0
+    while number < args.count and (not args.time or time.monotonic() - start < args.time):
+        batch = [generate.Test(args.seed, i)
+                 for i in range(number, min(number + args.batch, args.count))]
+        number += len(batch)
+        runs = compare_text(args, "\n".join(map(str, batch)))
+        by_name = {test.name: test for test in batch}
+        for run in runs:
+            count.add(run)
+            if run.agrees():
+                continue
+            small = shrink(args, by_name[run.name]) if args.shrink else by_name[run.name]
+            for other in compare_text(args, str(small)):
+                tell(other, str(small))
+            if count.unequal >= args.most:
+                return number
+    return number
+
+
+def broken_models(path, model):
+    """Yields what is wrong and the text of a model, for each line WRONG :: ORIGINAL ::
+    REPLACEMENT of a file; the ORIGINAL, of one line or part of it, has to be there once."""
+    text = open(model).read()
+    for line in open(path):
+        if line.strip() and not line.startswith("#"):
+            wrong, original, replacement = line.rstrip("\n").split(" :: ")
+            if text.count(original) != 1:
+                raise SystemExit(f"{path}: the model has not once: {original}")
+            yield wrong, text.replace(original, replacement)
+
+
+def notice_broken(args):
+    """Is each broken model noticed, by the files or else by generated tests?"""
+    runs = [run for file in args.files for run in read_runs(args, [file]) if run.explorer is not None]
+    unnoticed = 0
+    for wrong, text in broken_models(args.broken, args.model):
+        with tempfile.NamedTemporaryFile("w", suffix=".lp") as file:
+            file.write(text)
+            file.flush()
+            broken = argparse.Namespace(**{**vars(args), "model": file.name, "most": 1, "shrink": False})
+            who = noticing(broken, runs)
+        print(f"{who or 'NOBODY':32} notices: {wrong}")
+        sys.stdout.flush()
+        unnoticed += who is None
+    return unnoticed
+
+
+def noticing(args, runs):
+    """Returns the name of a test on which a broken model disagrees, or None."""
+    for i in range(0, len(runs), args.batch):
+        batch = runs[i:i + args.batch]
+        solve_all(args, batch)
+        for run in batch:
+            if not run.agrees():
+                return run.name
+    for number in range(0, args.count, args.batch):
+        texts = [str(generate.Test(args.seed, i)) for i in range(number, number + args.batch)]
+        for run in compare_text(args, "\n".join(texts)):
+            if not run.agrees():
+                return run.name
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", metavar="FILE")
+    parser.add_argument("--rocin", default="rocin", help="the program rocin")
+    parser.add_argument("--rocin-options", nargs="*", default=[], help="such as --mode=all")
+    parser.add_argument("--model", default=os.path.join(HERE, "model.lp"), help="the axioms")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100, help="number of tests to draw")
+    parser.add_argument("--time", type=float, default=0, help="stop after that many seconds")
+    parser.add_argument("--states", type=int, default=50000, help="bound of the explorer")
+    parser.add_argument("--solver-seconds", type=int, default=20, help="bound of the solver")
+    parser.add_argument("--batch", type=int, default=50)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--most", type=int, default=20, help="stop after so many disagreements")
+    parser.add_argument("--no-shrink", dest="shrink", action="store_false")
+    parser.add_argument("--broken", help="a file of broken axioms: is each noticed?")
+    args = parser.parse_args()
+    if args.broken:
+        sys.exit(notice_broken(args) > 0)
+    count = Count()
+    if args.files:
+        compare_files(args, count)
+        print(count)
+    else:
+        drawn = compare_generated(args, count)
+        print(f"{drawn} tests of seed {args.seed}: {count}")
+    sys.exit(count.unequal > 0 or count.compared == 0)
+
+
+if __name__ == "__main__":
+    main()

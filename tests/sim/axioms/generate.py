@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""generate.py SEED COUNT - litmus tests drawn at random, on standard output.
+
+Two or three hosts, one to three queue pairs, two to four threads of a few instructions each,
+from all instructions and knobs of the model. Verdicts say only what is observed: all memory,
+all registers, which threads have ended. The same seed and number give the same test.
+"""
+import copy
+import random
+import sys
+
+KNOBS = [
+    "mode=typical", "mode=strict", "mode=ibta", "mode=adversarial", "place=any", "place=msg",
+    "gpu=none", "ports=split", "gpu=none,ports=split", "nicq=perqp", "c2c=1", "gpu=none,c2c=1",
+    "atomic=pcie", "rr=serial", "ackearly=0", "cpu=sc", "ooo=1", "ido=1", "mr.relaxed=force",
+    "nicq=perqp,ido=1", "place=any,gpu=none", "nicq=perqp,ackearly=0", "ooo=1,gpu=none",
+    "mode=adversarial,gpu=owner", "mode=adversarial,ackearly=0", "mode=adversarial,ido=1",
+    "mode=adversarial,atomic=pcie", "mode=adversarial,ports=same", "atomic=pcie,ido=1",
+    "mode=ibta,ackearly=0", "mode=ibta,nicq=perqp", "place=any,atomic=pcie,mr.relaxed=force",
+]
+QPS = ["B.nic0->A.nic0", "A.nic0->B.nic0", "B.nic0->B.nic0", "A.nic0->B.nic1",
+       "B.nic1->B.nic1", "B.nic1->A.nic0"]
+THIRD_QPS = QPS + ["C.nic0->B.nic0", "C.nic0->B.nic0", "B.nic0->C.nic0", "C.nic0->A.nic0"]
+MESSAGES = ["write", "write", "write", "imm", "send"]
+OTHERS = ["read", "read", "faa", "cas", "cas", "flush", "awrite"]
+WORK_MAX = 4
+TERMS = 5  # of a verdict, whose text has 127 characters
+
+
+class Test:
+    """A litmus test. @code: instructions of each thread; @knobs: what it is run under."""
+
+    def __init__(self, seed, number):
+        self.name = f"axioms-{seed}-{number}"
+        self.rng = rng = random.Random(f"{seed} {number}")
+        self.number = self.works = 0
+        self.launched = False
+        self.setup()
+        for thread in self.code:
+            length = rng.choice([1, 1, 2, 2, 3])
+            for _ in range(length):
+                self.code[thread] += self.instruction(thread, len(self.code[thread]))
+        self.knobs = rng.choice(KNOBS)
+
+    def chance(self, probability):
+        return self.rng.random() < probability
+
+    # ---- Setup ----
+
+    def setup(self):
+        rng = self.rng
+        self.locations = {"s": ("A", self.memory()), "d": ("B", self.memory())}
+        for name in "xyz"[:rng.randint(1, 3)]:
+            self.locations[name] = (rng.choice("AB"), self.memory("nic0"))
+        self.qps = {"q": "A.nic0->B.nic0"}
+        self.code = {"A.cpu": [], "B.cpu": []}
+        if self.chance(0.5):
+            self.qps["p"] = rng.choice(QPS)
+        if self.chance(0.2):
+            self.qps["r"] = rng.choice(THIRD_QPS)
+            if "C" in self.qps["r"]:
+                self.locations["u"] = ("C", "host")
+                self.code["C.cpu"] = []
+        if self.locations["d"][1] == "gpu0" or self.chance(0.25):
+            self.code["B.gpu0"] = []
+        if self.chance(0.08):
+            self.code["B.nvme0"] = []
+        self.unreliable = {name for name in self.qps if self.chance(0.05)}
+        self.relaxed = {name for name in self.locations if self.chance(0.2)}
+        # Two cells each: all locations or none, since a message moves what is of one size.
+        self.large = set(self.locations) if self.chance(0.04) else set()
+        self.shared = self.shared_cq() if self.chance(0.1) else None
+
+    def shared_cq(self):
+        """Two ends of queue pairs at one NIC, which then have one completion queue."""
+        ends = {}
+        for name, qp in self.qps.items():
+            for nic, end in zip(qp.split("->"), (name, f"{name}.r")):
+                ends.setdefault(nic, []).append(end)
+        pairs = [pair for pair in ends.values() if len(pair) > 1]
+        return ", ".join(self.rng.choice(pairs)[:2]) if pairs else None
+
+    def memory(self, *more):
+        return self.rng.choice(["host", "host", "gpu0", *more])
+
+    def value(self):
+        self.number += 1
+        return self.number
+
+    def at(self, node):
+        return [name for name, place in self.locations.items() if place[0] == node]
+
+    # ---- Instructions ----
+
+    def instruction(self, thread, reg):
+        node, agent = thread.split(".")
+        if agent == "nvme0":
+            return self.drive()
+        if agent == "gpu0":
+            return self.kernel(reg)
+        return self.processor(node, thread, reg)
+
+    def drive(self):
+        name = self.rng.choice([n for n in self.at("B") if self.locations[n][1] != "nic0"])
+        return [f"dma {name} {self.value()}"] + ["dmacqe 0"] * self.chance(0.6)
+
+    def kernel(self, reg):
+        name = self.rng.choice(self.at("B"))
+        return [self.access("B", name, reg)]
+
+    def access(self, node, name, reg):
+        what = self.rng.random()
+        if what < 0.3:
+            return f"st {name} {self.rng.choice([self.value(), 'r0'])}"
+        if what < 0.5:
+            return f"wait {name}={self.rng.randint(1, 3)}"
+        if what < 0.57:
+            return "mfence"
+        return f"ld r{reg} {name}"
+
+    def processor(self, node, thread, reg):
+        mine = [name for name, ends in self.qps.items() if ends[0] == node]
+        inbound = [name for name, ends in self.qps.items() if ends.split("->")[1][0] == node]
+        what = self.rng.random()
+        if mine and self.works < WORK_MAX and what < 0.6:
+            self.works += 1
+            return self.work(self.rng.choice(mine))
+        if inbound and what < 0.72:
+            name = self.rng.choice(inbound)
+            return [self.rng.choice([f"pollr {name}", f"pollr {name}", f"tryp r{reg} {name}.r"])]
+        if node == "B" and "B.gpu0" in self.code and not self.launched and what < 0.77:
+            self.launched = True
+            return ["launch B.gpu0"]
+        if node == "B" and "B.nvme0" in self.code and what < 0.8:
+            return ["pollc dma"]
+        names = self.at(node)
+        device = [name for name in names if self.locations[name][1] != "host"]
+        if device and what > 0.96:
+            name = self.rng.choice(device)
+            return [self.rng.choice([f"mrd r{reg} {name}", f"mwr {name} {self.value()}"])]
+        return [self.access(node, self.rng.choice(names), reg)]
+
+    def work(self, qp):
+        rng = self.rng
+        local, remote = (self.at(end[0]) for end in self.qps[qp].split("->"))
+        others = [op for op in OTHERS if not self.large or op in ("read", "flush")]
+        op = rng.choice(MESSAGES if qp in self.unreliable else MESSAGES + others)
+        count = rng.choice([1, 1, 1, 2])
+        here = [rng.choice(local) for _ in range(count)]
+        there = [rng.choice(remote) for _ in range(count)]
+        inline = [f"#{self.value()}" if self.chance(0.7) else name for name in here]
+        old = rng.choice(local + ["_"])
+        text = {
+            "read": f"{','.join(here)} <- {','.join(there)}",
+            "faa": f"{old} <- {there[0]} {self.value()}",
+            "cas": f"{old} <- {there[0]} {rng.choice([0, 0, self.number])} {self.value()}",
+            "flush": ",".join(dict.fromkeys(there)),
+            "awrite": f"{there[0]} <- #{self.value()}",
+        }.get(op, f"{','.join(there)} <- {','.join(inline)}")
+        marks = " F" * self.chance(0.15)
+        is_silent = self.chance(0.08)
+        code = [f"{op} {qp} {text}{marks}{' U' * is_silent}"]
+        if not is_silent and self.chance(0.4):
+            code.append(f"poll {qp}")
+        elif self.chance(0.05):
+            code.append(f"tryp r9 {qp}")
+        return code
+
+    # ---- What is observed ----
+
+    def observed(self):
+        for name in self.locations:
+            yield name
+        for thread, code in self.code.items():
+            registers = set()
+            for line in code:
+                word = line.split()
+                if word[0] in ("ld", "mrd", "tryp"):
+                    registers.add(word[1])
+            for register in sorted(registers):
+                yield f"{thread}:{register}"
+            yield f"{thread}:done"
+
+    def __str__(self):
+        large = " size=64 align=8"
+        items = [f"{n}@{place[0]}.{place[1]}=0{large * (n in self.large)}"
+                 for n, place in self.locations.items()]
+        items += [f"{n}: {ends}{' uc' * (n in self.unreliable)}" for n, ends in self.qps.items()]
+        if self.shared:
+            items.append(f"cq c: {self.shared}")
+        relaxed = [name for name in self.locations if name in self.relaxed]
+        if relaxed:
+            items.append(f"relaxed {', '.join(relaxed)}")
+        lines = [f"RDMA {self.name}", "{ " + "; ".join(items) + " }",
+                 " | ".join(self.code) + " ;"]
+        for i in range(max(1, *(len(code) for code in self.code.values()))):
+            cells = [code[i] if i < len(code) else "" for code in self.code.values()]
+            lines.append(" | ".join(cells) + " ;")
+        # No final state satisfies these: they are there for what they observe.
+        terms = [f"{name}=999999" for name in self.observed()]
+        for i in range(0, len(terms), TERMS):
+            condition = " /\\ ".join(terms[i:i + TERMS])
+            lines.append(f"[{self.knobs}] forbidden ({condition})")
+        return "\n".join(lines) + "\n"
+
+    # ---- Shrinking ----
+
+    def reductions(self):
+        """Tests with something less: an instruction, a thread, a mark, an element."""
+        for thread in list(self.code):
+            if not self.code[thread] and len(self.code) > 1:
+                other = copy.deepcopy(self)
+                del other.code[thread]
+                yield other
+            for i in range(len(self.code[thread])):
+                other = copy.deepcopy(self)
+                del other.code[thread][i]
+                yield other
+        for thread, code in self.code.items():
+            for i, line in enumerate(code):
+                for mark in (" F", " U"):
+                    if line.endswith(mark):
+                        other = copy.deepcopy(self)
+                        other.code[thread][i] = line[:-2]
+                        yield other
+        if self.large:
+            other = copy.deepcopy(self)
+            other.large = set()
+            yield other
+        for what in ("relaxed", "unreliable"):
+            for name in getattr(self, what):
+                other = copy.deepcopy(self)
+                getattr(other, what).discard(name)
+                yield other
+        text = " ".join(line for code in self.code.values() for line in code)
+        used = {word for word in text.replace(",", " ").replace("=", " ").replace(".", " ").split()}
+        for what in ("locations", "qps"):
+            for name in getattr(self, what):
+                if name not in used and len(getattr(self, what)) > 1 and not self.shared:
+                    other = copy.deepcopy(self)
+                    del getattr(other, what)[name]
+                    other.relaxed.discard(name)
+                    yield other
+
+
+def main():
+    for number in range(int(sys.argv[2])):
+        print(Test(int(sys.argv[1]), number))
+
+
+if __name__ == "__main__":
+    main()
