@@ -244,19 +244,30 @@ static bool is_locked(const struct rn_model_run *run, unsigned work)
 	return false;
 }
 
-static bool may_serve(const struct rn_model_run *run, unsigned work, unsigned previous,
-		      bool all_served)
+/* Contexts before a certain one in its QP: have all of them been served, and the atomics
+ * among them?
+ */
+struct before {
+	bool all_served, atomics_served;
+};
+
+/* An ATOMIC WRITE waits for all contexts before it; so does a READ with rr=serial, while
+ * a pipelined one waits for none. An atomic waits for the atomics before it, as the table
+ * of the specification says, and a FLUSH as well, because it covers them.
+ */
+static bool may_serve(const struct rn_model_run *run, unsigned work,
+		      const struct before *before)
 {
-	const struct rn_pcie_knobs *knobs = &run->plan->setup.knobs;
+	bool is_serial = run->plan->setup.knobs.reads == RN_READS_SERIAL;
 	unsigned op = rn_work(run, work)->op;
 
+	if (op == RN_LITMUS_READ)
+		return !is_serial || before->all_served;
 	if (op == RN_LITMUS_AWRITE)
-		return all_served;
-	if (op == RN_LITMUS_READ && knobs->reads == RN_READS_SERIAL)
-		return previous == RN_LITMUS_NONE || is_served(run, previous);
-	if (is_by_nic(run, work))
-		return !is_locked(run, work);
-	return true;
+		return before->all_served;
+	if (!before->atomics_served)
+		return false;
+	return !is_by_nic(run, work) || !is_locked(run, work);
 }
 
 static bool is_serve_eager(const struct rn_model_run *run, unsigned work)
@@ -281,8 +292,7 @@ static bool is_serve_eager(const struct rn_model_run *run, unsigned work)
 static void serve_next(const struct rn_model_run *run, unsigned qp, struct rn_moves *to)
 {
 	const struct rn_model_queue *q = &run->m->qp[qp];
-	unsigned previous = RN_LITMUS_NONE;
-	bool all_served = true;
+	struct before before = { .all_served = true, .atomics_served = true };
 
 	for (unsigned i = 0; i < q->started; i++) {
 		unsigned work = q->work[i];
@@ -293,13 +303,14 @@ static void serve_next(const struct rn_model_run *run, unsigned qp, struct rn_mo
 		if (!rq->executed)
 			return;
 		if (!rq->is_serving) {
-			if (may_serve(run, work, previous, all_served))
+			if (may_serve(run, work, &before))
 				rn_add_move(to, RN_MOVE_SERVE, work, 0,
 					    is_serve_eager(run, work));
 			return;
 		}
-		all_served &= is_served(run, work);
-		previous = work;
+		before.all_served &= is_served(run, work);
+		if (rn_is_atomic(rn_work(run, work)->op))
+			before.atomics_served &= is_served(run, work);
 	}
 }
 
