@@ -173,6 +173,8 @@ def compare_generated(args, count):
         batch = [generate.Test(args.seed, i)
                  for i in range(number, min(number + args.batch, args.count))]
         number += len(batch)
+        if args.progress:
+            print(f"{number} tests: {count}", file=sys.stderr)
         runs = compare_text(args, "\n".join(map(str, batch)))
         by_name = {test.name: test for test in batch}
         for run in runs:
@@ -246,6 +248,7 @@ def main():
     parser.add_argument("--batch", type=int, default=50)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--most", type=int, default=20, help="stop after so many disagreements")
+    parser.add_argument("--progress", action="store_true", help="a line for each batch")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
     parser.add_argument("--broken", help="a file of broken axioms: is each noticed?")
     args = parser.parse_args()

@@ -36,9 +36,11 @@ class Test:
         self.rng = rng = random.Random(f"{seed} {number}")
         self.number = self.works = 0
         self.launched = False
+        self.written = {}  # location -> what instructions so far write there
+        self.arriving = []  # queue pairs with a receive completion that nobody polls yet
         self.setup()
         for thread in self.code:
-            length = rng.choice([1, 1, 2, 2, 3])
+            length = rng.choice([1, 2, 2, 3])
             for _ in range(length):
                 self.code[thread] += self.instruction(thread, len(self.code[thread]))
         self.knobs = rng.choice(KNOBS)
@@ -51,7 +53,7 @@ class Test:
     def setup(self):
         rng = self.rng
         self.locations = {"s": ("A", self.memory()), "d": ("B", self.memory())}
-        for name in "xyz"[:rng.randint(1, 3)]:
+        for name in "xy"[:rng.randint(0, 2)]:
             self.locations[name] = (rng.choice("AB"), self.memory("nic0"))
         self.qps = {"q": "A.nic0->B.nic0"}
         self.code = {"A.cpu": [], "B.cpu": []}
@@ -84,9 +86,16 @@ class Test:
     def memory(self, *more):
         return self.rng.choice(["host", "host", "gpu0", *more])
 
-    def value(self):
+    def value(self, name):
+        """A new number, which is written to the location of that name."""
         self.number += 1
+        self.written.setdefault(name, []).append(self.number)
         return self.number
+
+    def place(self, names):
+        """One of the locations, rather one that is written."""
+        written = [name for name in names if name in self.written]
+        return self.rng.choice(written if written and self.chance(0.7) else names)
 
     def at(self, node):
         return [name for name, place in self.locations.items() if place[0] == node]
@@ -103,43 +112,43 @@ class Test:
 
     def drive(self):
         name = self.rng.choice([n for n in self.at("B") if self.locations[n][1] != "nic0"])
-        return [f"dma {name} {self.value()}"] + ["dmacqe 0"] * self.chance(0.6)
+        return [f"dma {name} {self.value(name)}"] + ["dmacqe 0"] * self.chance(0.6)
 
     def kernel(self, reg):
-        name = self.rng.choice(self.at("B"))
-        return [self.access("B", name, reg)]
+        return [self.access(self.place(self.at("B")), reg)]
 
-    def access(self, node, name, reg):
+    def access(self, name, reg):
         what = self.rng.random()
-        if what < 0.3:
-            return f"st {name} {self.rng.choice([self.value(), 'r0'])}"
-        if what < 0.5:
-            return f"wait {name}={self.rng.randint(1, 3)}"
-        if what < 0.57:
+        if what < 0.25:
+            return f"st {name} {self.rng.choice([self.value(name), 'r0'])}"
+        if what < 0.5 and name in self.written:
+            return f"wait {name}={self.rng.choice(self.written[name] + [0])}"
+        if what < 0.55:
             return "mfence"
         return f"ld r{reg} {name}"
 
     def processor(self, node, thread, reg):
         mine = [name for name, ends in self.qps.items() if ends[0] == node]
-        inbound = [name for name, ends in self.qps.items() if ends.split("->")[1][0] == node]
+        inbound = [name for name in self.arriving if self.qps[name].split("->")[1][0] == node]
         what = self.rng.random()
-        if mine and self.works < WORK_MAX and what < 0.6:
+        if mine and self.works < WORK_MAX and what < (0.7 if node == "A" else 0.4):
             self.works += 1
             return self.work(self.rng.choice(mine))
-        if inbound and what < 0.72:
+        if inbound and what < 0.75:
             name = self.rng.choice(inbound)
+            self.arriving.remove(name)
             return [self.rng.choice([f"pollr {name}", f"pollr {name}", f"tryp r{reg} {name}.r"])]
-        if node == "B" and "B.gpu0" in self.code and not self.launched and what < 0.77:
+        if node == "B" and "B.gpu0" in self.code and not self.launched and what < 0.8:
             self.launched = True
             return ["launch B.gpu0"]
-        if node == "B" and "B.nvme0" in self.code and what < 0.8:
+        if node == "B" and "B.nvme0" in self.code and what < 0.85:
             return ["pollc dma"]
         names = self.at(node)
         device = [name for name in names if self.locations[name][1] != "host"]
-        if device and what > 0.96:
+        if device and what > 0.95:
             name = self.rng.choice(device)
-            return [self.rng.choice([f"mrd r{reg} {name}", f"mwr {name} {self.value()}"])]
-        return [self.access(node, self.rng.choice(names), reg)]
+            return [self.rng.choice([f"mrd r{reg} {name}", f"mwr {name} {self.value(name)}"])]
+        return [self.access(self.place(names), reg)]
 
     def work(self, qp):
         rng = self.rng
@@ -149,23 +158,33 @@ class Test:
         count = rng.choice([1, 1, 1, 2])
         here = [rng.choice(local) for _ in range(count)]
         there = [rng.choice(remote) for _ in range(count)]
-        inline = [f"#{self.value()}" if self.chance(0.7) else name for name in here]
         old = rng.choice(local + ["_"])
-        text = {
-            "read": f"{','.join(here)} <- {','.join(there)}",
-            "faa": f"{old} <- {there[0]} {self.value()}",
-            "cas": f"{old} <- {there[0]} {rng.choice([0, 0, self.number])} {self.value()}",
-            "flush": ",".join(dict.fromkeys(there)),
-            "awrite": f"{there[0]} <- #{self.value()}",
-        }.get(op, f"{','.join(there)} <- {','.join(inline)}")
+        if op in ("imm", "send"):
+            self.arriving.append(qp)
         marks = " F" * self.chance(0.15)
         is_silent = self.chance(0.08)
-        code = [f"{op} {qp} {text}{marks}{' U' * is_silent}"]
+        code = [f"{op} {qp} {self.operands(op, here, there, old)}{marks}{' U' * is_silent}"]
         if not is_silent and self.chance(0.4):
             code.append(f"poll {qp}")
         elif self.chance(0.05):
             code.append(f"tryp r9 {qp}")
         return code
+
+    def operands(self, op, here, there, old):
+        if op == "read":
+            return f"{','.join(here)} <- {','.join(there)}"
+        if op == "faa":
+            return f"{old} <- {there[0]} {self.value(there[0])}"
+        if op == "cas":
+            expected = self.rng.choice([0, *self.written.get(there[0], [])])
+            return f"{old} <- {there[0]} {expected} {self.value(there[0])}"
+        if op == "flush":
+            return ",".join(dict.fromkeys(there))
+        if op == "awrite":
+            return f"{there[0]} <- #{self.value(there[0])}"
+        sources = [f"#{self.value(to)}" if self.chance(0.75) else name
+                   for name, to in zip(here, there)]
+        return f"{','.join(there)} <- {','.join(sources)}"
 
     # ---- What is observed ----
 
