@@ -68,6 +68,8 @@ class Test:
             self.code["B.gpu0"] = []
         if self.chance(0.08):
             self.code["B.nvme0"] = []
+        if self.chance(0.12):
+            self.code["B.cpu1"] = []
         self.unreliable = {name for name in self.qps if self.chance(0.05)}
         self.relaxed = {name for name in self.locations if self.chance(0.2)}
         # Two cells each: all locations or none, since a message moves what is of one size.
@@ -106,16 +108,13 @@ class Test:
         node, agent = thread.split(".")
         if agent == "nvme0":
             return self.drive()
-        if agent == "gpu0":
-            return self.kernel(reg)
+        if agent in ("gpu0", "cpu1"):
+            return [self.access(self.place(self.at("B")), reg)]
         return self.processor(node, thread, reg)
 
     def drive(self):
         name = self.rng.choice([n for n in self.at("B") if self.locations[n][1] != "nic0"])
         return [f"dma {name} {self.value(name)}"] + ["dmacqe 0"] * self.chance(0.6)
-
-    def kernel(self, reg):
-        return [self.access(self.place(self.at("B")), reg)]
 
     def access(self, name, reg):
         what = self.rng.random()
