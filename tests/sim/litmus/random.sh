@@ -4,5 +4,5 @@
 set -eu
 file=$(mktemp)
 trap 'rm -f "$file"' EXIT
-python3 "$(dirname "$0")/random_tests.py" "$2" "$3" >"$file"
+python3 "$(dirname "$0")/../axioms/generate.py" "$2" "$3" >"$file"
 "$1" "$file"
