@@ -106,9 +106,19 @@ enum {
 static const char *const names[CALL_COUNT] = { CALLS(NAME) };
 static _Atomic(void *) behind[CALL_COUNT];
 
+/* Of a function with several versions, dlsym() may find the oldest one, and condition
+ * variables of before glibc 2.3.2 have another layout.
+ */
+static void *find_newest(const char *name)
+{
+	void *fn = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+
+	return fn ? fn : dlsym(RTLD_NEXT, name);
+}
+
 static void *find_call(unsigned call)
 {
-	void *fn = dlsym(RTLD_NEXT, names[call]);
+	void *fn = find_newest(names[call]);
 
 	behind[call] = fn;
 	return fn;
