@@ -21,8 +21,9 @@
 /* Inode of the initial user namespace: PROC_USER_INIT_INO of the kernel. */
 #define INITIAL_USER_NAMESPACE 0xEFFFFFFDu
 
-/* Has the calling thread CAP_IPC_LOCK as capable() means it: in the initial user
- * namespace? Root of a rootless container has not.
+/* Does the calling thread have CAP_IPC_LOCK in the initial user namespace, which is what
+ * capable() of the kernel asks? Root of a rootless container has it only in its own
+ * namespace.
  */
 static bool has_ipc_lock(void)
 {
@@ -70,7 +71,9 @@ uint64_t rnp_pin_pages(uint64_t addr, uint64_t len)
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	const uint64_t first = addr / page;
 
-	/* A region of 0 bytes has the page that its address is in. */
+	/* A region of 0 bytes counts one page, unless its address is at the start of a
+	 * page.
+	 */
 	return (addr + len + page - 1) / page - first;
 }
 
@@ -87,7 +90,8 @@ int rnp_engine_pin(struct rnp_engine *e, uint64_t pages)
 		return 0;
 	atomic_fetch_sub(&e->process->pinned, pages);
 	log_refusal(e, pages, after - pages, limit);
-	/* can_do_mlock(): who may pin nothing at all lacks the permission. */
+	/* As the kernel's can_do_mlock(): a limit of 0 is reported as missing permission.
+	 */
 	return limit == 0 ? -EPERM : -ENOMEM;
 }
 

@@ -44,7 +44,9 @@ static uint32_t add_pending(struct rn_hook_dev *d, uint64_t tag, void *dst, uint
 	return d->last_number;
 }
 
-/* Drops the access with the last number again if it has ended already. */
+/* Removes the pending access that was added last, if the access has ended already.
+ * Otherwise stores its number in the record.
+ */
 static void keep_pending(struct rn_hook_dev *d, struct rn_rec_access *a, uint32_t number)
 {
 	if (a->result == RN_MEM_PENDING)
@@ -53,8 +55,8 @@ static void keep_pending(struct rn_hook_dev *d, struct rn_rec_access *a, uint32_
 		d->pending_count--;
 }
 
-/* Removes and returns a pending access that has ended. If there is none with that number,
- * the tag is not that of any QP.
+/* Removes and returns the pending access @number, which has ended. If there is none, the
+ * tag of the result is UINT64_MAX, which no QP has.
  */
 static struct rn_hook_pending take_pending(struct rn_hook_dev *d, uint64_t number)
 {
@@ -79,7 +81,7 @@ static void forget_pending(struct rn_hook_dev *d, uint32_t qpn)
 }
 
 /* ------------------------------------------------------------------ memory */
-/* Says where the bytes of an access are: in a packet of the call, or at @bytes. */
+/* Sets where the bytes of an access are: in a packet of the call, or at @bytes. */
 static void place_bytes(const struct rn_call *c, struct rn_rec *rec, const void *bytes)
 {
 	struct rn_rec_access *a = &rec->u.access;
@@ -106,7 +108,9 @@ static void place_bytes(const struct rn_call *c, struct rn_rec *rec, const void 
 	}
 }
 
-/* Lets the sink answer. False: it leaves that to the memory. */
+/* Lets the sink give the result of an access. Returns false if the sink leaves the access
+ * to the memory.
+ */
 static bool is_answered(const struct rn_hook_dev *d, struct rn_rec *rec, void *bytes)
 {
 	rec->dev = d->number;
@@ -257,8 +261,8 @@ static void put_call(struct rn_hook_dev *d, const struct rn_call *c)
 	show_record(d, &rec);
 }
 
-/* Shows RN_CALL_MEM_DONE, after replacing the number that the memory knows by the tag of
- * the core.
+/* Records RN_CALL_MEM_DONE, after replacing the number that the memory knows by the tag
+ * of the core.
  */
 static void put_mem_done(struct rn_hook_dev *d, struct rn_call *c)
 {
@@ -306,8 +310,8 @@ static void put_outcome(struct rn_hook_dev *d, const struct rn_call *c)
 	show_record(d, &rec);
 }
 
-/* Returns how many packets fit into one record. In how many calls packets come makes no
- * difference to the device.
+/* Returns how many packets fit into one record. The device behaves in the same way,
+ * whether packets come in one call or in several.
  */
 static unsigned how_many(const struct rn_rx *pkts, unsigned count)
 {
@@ -319,7 +323,7 @@ static unsigned how_many(const struct rn_rx *pkts, unsigned count)
 	return n;
 }
 
-/* Is the call shown at its end only, if at all? */
+/* Is the call recorded only when it ends (or not at all), rather than when it begins? */
 static bool waits_for_end(const struct rn_hook_dev *d, const struct rn_call *c)
 {
 	if (c->kind == RN_CALL_TRANSMIT)
@@ -332,7 +336,8 @@ static struct rn_call *call_begins(void *hook, struct rn_call *c)
 	struct rn_hook_dev *d = hook;
 
 	if (c->kind == RN_CALL_QP_PACE)
-		d->drained = 0; /* the only lone call for which packets may wait */
+		/* after this lone call, unlike after others, packets may be ready */
+		d->drained = 0;
 	if (is_lone(c->kind))
 		return c;
 	d->call = c;
@@ -350,8 +355,8 @@ static struct rn_call *call_begins(void *hook, struct rn_call *c)
 	return c;
 }
 
-/* Shows the end of a transmit call, unless it was known to find nothing, and so to change
- * nothing.
+/* Records the end of a transmit call, unless the calls before have found no packet of
+ * these kinds. Then this call has found none either, and changed nothing.
  */
 static void end_transmit(struct rn_hook_dev *d, const struct rn_call *c)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hook.h - shows as records what devices are asked, and what they do, while they do it.
+/* hook.h - makes a record of each call into a device, and of each access to memory that
+ * the device makes during the call.
  *
- * The hook in the core (rocin/call.h) stands before every device of the program, and its
- * functions between the device and its memory. Where the records go is a sink: the file
- * of a recording (recorder.c), or the player, which compares them with those of a file
- * (player.c). So both see the same.
+ * The core calls the hook (rocin/call.h) at the begin and end of every call into any
+ * device of the program. The hook also replaces the functions by which a device reaches
+ * its memory. The receiver of the records is called the sink: either the file of a
+ * recording (recorder.c), or the player, which compares the records with those of a file
+ * (player.c). As both use this hook, they get the same records for the same run.
  *
  * Threads: calls of one device are serialised by its caller. Lone calls (RN_REC_LONE) may
  * come from other threads meanwhile, and use nothing of struct rn_hook_dev that changes.
@@ -24,11 +26,11 @@ struct rn_hook_pending {
 	void *dst;    /* destination; NULL: its QP was destroyed */
 };
 
-/* A device whose calls are shown. */
+/* A device whose calls are recorded. */
 struct rn_hook_dev {
 	struct rn_hook_sink *sink;
-	uint8_t number;	       /* of the device; set by rn_hook_sink.open() */
-	struct rn_mem_ops ops; /* functions that show accesses; they replace @mem */
+	uint8_t number;	       /* number of the device; set by rn_hook_sink.open() */
+	struct rn_mem_ops ops; /* functions that record accesses; they replace @mem */
 	const struct rn_mem_ops *mem;
 	void *mem_ctx;
 	void (*before_ack)(void *mem_ctx, uint32_t qpn);
@@ -43,17 +45,18 @@ struct rn_hook_dev {
 };
 
 struct rn_hook_sink {
-	/* A device begins: sets its number. 0; -ENOENT: its calls are not wanted; or the
-	 * error for which its records are lost.
+	/* Called when a device begins: sets d->number. Return: 0; -ENOENT: the sink does
+	 * not want the device's calls; or the error for which its records are lost.
 	 */
 	int (*open)(struct rn_hook_sink *s, struct rn_hook_dev *d);
-	/* A device ends, and its number is free. */
+	/* Called when a device ends. Its number may be used again. */
 	void (*close)(struct rn_hook_sink *s, struct rn_hook_dev *d);
-	/* Takes a record. False: it is lost. */
+	/* Receives a record. Returns false if the record is lost. */
 	bool (*put)(struct rn_hook_sink *s, const struct rn_rec *rec);
-	/* NULL, or answers in place of the memory: @rec is the access so far, and @bytes
-	 * what a READ, an ATOMIC or a MEM_DONE fills. An OVERRUN is DONE if the CQ was
-	 * full that seems so now.
+	/* NULL, or gives the result of an access in place of the memory. @rec is the
+	 * access without its result. @bytes: where to store what a READ, an ATOMIC or a
+	 * MEM_DONE brings. For an OVERRUN, the result RN_MEM_DONE says that the CQ was
+	 * full, although it may not seem so now.
 	 */
 	enum rn_mem_result (*answer)(struct rn_hook_sink *s, const struct rn_rec *rec,
 				     void *bytes);
@@ -61,10 +64,11 @@ struct rn_hook_sink {
 	uint64_t (*id)(const void *object);
 };
 
-/* Shows everything to @to from now on; NULL: nothing. Return: the sink until now. */
+/* Sends all records to @to from now on; NULL: none are made. Return: the sink until now.
+ */
 struct rn_hook_sink *rn_hook_set(struct rn_hook_sink *to);
 
-/* Frees what is kept for a device that has ended, or never will. */
+/* Frees what the hook keeps for a device that has ended, or whose creation failed. */
 void rn_hook_free(struct rn_hook_dev *d);
 
 #endif /* RN_REPLAY_HOOK_H */

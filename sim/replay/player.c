@@ -36,34 +36,41 @@ struct object {
 	struct object *next;
 	uint64_t id;
 	enum rn_rec_object kind;
-	struct device *dev; /* its device; of a CQ: NULL until it is used */
-	unsigned users;	    /* objects that use it and must be destroyed first */
+	/* device of the object; a CQ has none (NULL) until it is used */
+	struct device *dev;
+	/* number of objects that use this one and must be destroyed first */
+	unsigned users;
 	struct object *uses[RN_REC_USES];
-	size_t bytes; /* bytes of this struct, of the object and of @ring */
-	void *ring;   /* of an SRQ */
+	size_t bytes; /* bytes of memory: this struct, the object and @ring */
+	void *ring;   /* SRQ: memory of its ring */
 	enum rn_qp_type type;
-	bool is_xrc;		    /* an SRQ of an XRC domain */
+	bool is_xrc;		    /* SRQ: belongs to an XRC domain */
 	_Alignas(64) uint8_t mem[]; /* the object of the core */
 };
 
 struct device {
 	struct player *p;
 	struct rn_dev *dev;
-	struct rn_hook_dev *shown; /* NULL: not initialised, or ended */
+	/* state of the hook; NULL: the device is not initialised, or has ended */
+	struct rn_hook_dev *shown;
 	uint8_t number;
-	struct rn_dev_cfg cfg; /* as recorded, but with @ops and @stats */
+	struct rn_dev_cfg cfg; /* as in the recording, except for @ops and @stats */
 	struct rn_mem_ops ops;
 	uint64_t stats[RN_STAT_COUNT];
-	unsigned objects; /* number of objects, except CQs that are not used */
+	/* number of the device's objects, without CQs that are not used */
+	unsigned objects;
 	rn_ns now;
-	void **bucket[RN_CALL_TABLE_SRQ + 1]; /* tables that have grown, or NULL */
-	/* Outcome of the call that is being made; END_OF_FILE: the file ends before it */
+	/* arrays of the lookup tables that have grown; NULL: not grown */
+	void **bucket[RN_CALL_TABLE_SRQ + 1];
+	/* Recorded outcome of the call that is being made; its kind is RN_REC_END_OF_FILE
+	 * if the file ends before the outcome.
+	 */
 	struct rn_rec outcome;
 	struct rn_rec_room outcome_room;
 };
 
 struct player {
-	struct rn_hook_sink sink; /* the first member */
+	struct rn_hook_sink sink; /* must be the first member */
 	const uint8_t *data;
 	uint64_t len;
 	const struct rn_replay_cfg *cfg;
@@ -71,23 +78,24 @@ struct player {
 	bool stop; /* the replay is over; the reason is in r->end */
 	uint64_t memory;
 	struct device *dev[RN_REC_DEVS];
-	/* Of the last call of each device, and of the last lone call: offsets in the file
-	 * of the next record, and of its end.
+	/* For each device, its last call, and at RN_REC_NO_DEV the last lone call: offset
+	 * in the file of the next record of the call, and of the end of the call.
 	 */
 	uint64_t cursor[RN_REC_NO_DEV + 1], end[RN_REC_NO_DEV + 1];
 	struct object *chain[CHAINS];
 
-	/* The call that is being made: */
+	/* Members about the call that is being made: */
 	struct rn_rec rec;
 	struct rn_rec_room rec_room;
 	struct device *d; /* NULL: the record names no device */
 	struct object *o; /* object that the call uses or creates; or NULL */
-	struct object *uses[RN_REC_USES]; /* what a new object uses */
-	struct rn_qp_init qp;		  /* QP_CREATE: attributes, with @uses */
+	struct object *uses[RN_REC_USES]; /* existing objects that a new object uses */
+	/* QP_CREATE: attributes of the QP; its CQs and SRQ are those in @uses */
+	struct rn_qp_init qp;
 
-	struct rn_rec expected; /* what the core should do next */
+	struct rn_rec expected; /* recorded action that the core should perform next */
 	struct rn_rec_room expected_room;
-	uint8_t bytes[RN_REC_MAX];    /* a record of what the core does */
+	uint8_t bytes[RN_REC_MAX];    /* buffer for the record of an action of the core */
 	uint8_t packet[RN_FRAME_MAX]; /* buffer for a packet or frame */
 };
 
@@ -131,8 +139,8 @@ static void free_counted(struct player *p, void *block, size_t bytes)
 }
 
 /* ------------------------------------------------------------ records of a call */
-/* Reads kind and device of the record at @at. Returns its length; 0 at the end of the
- * file, or if the file is broken.
+/* Reads the kind and the device number of the record at @at. Returns the record's length;
+ * 0 at the end of the file, or if the file is broken.
  */
 static uint64_t peek_record(struct player *p, uint64_t at, unsigned *kind, uint8_t *dev)
 {
@@ -150,8 +158,8 @@ static bool get_record(struct player *p, uint64_t at, struct rn_rec *rec,
 	       broken(p, "a record has other fields than its kind");
 }
 
-/* Returns the length of the next record of the call that @number makes, which begins at
- * the cursor then, and its kind. 0: there are no more.
+/* Finds the next record of the current call of device @number, and moves the cursor to
+ * it. Returns the record's length, and sets its kind. 0: the call has no more records.
  */
 static uint64_t next_record(struct player *p, uint8_t number, unsigned *kind)
 {
@@ -269,8 +277,8 @@ static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
 }
 
 /* ------------------------------------------------------------------ memory */
-/* Fills in what a read brings: from the recorded packet, as far as it was sent, or from
- * the record.
+/* Fills in the bytes that a read returns: from the recorded packet as far as the packet
+ * was sent, or from the record.
  */
 static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst,
 		      uint32_t len)
@@ -289,8 +297,8 @@ static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst
 		broken(d->p, "a read brought another number of bytes");
 }
 
-/* Answers in place of the memory, as recorded. If the next record is none of this kind,
- * compare_next() will find that, and what the core is told does not matter.
+/* Gives the recorded result of an access in place of the memory. If the next record is of
+ * another kind, compare_next() will report that, and the result does not matter.
  */
 static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 					     const struct rn_rec *is, void *bytes)
@@ -324,7 +332,9 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 	return a->result;
 }
 
-/* Stands in the place of the functions of a memory: the hook asks for an answer first. */
+/* Takes the place of each function of the device's memory. It is never called, because
+ * the hook asks answer_as_recorded() first.
+ */
 static void never(void)
 {
 	abort();
@@ -355,7 +365,7 @@ static uint64_t id_of(const void *object)
 	return o->id;
 }
 
-/* Adds an object of @size bytes. False: there is no memory. */
+/* Adds an object of @size bytes. Returns false if there is no memory. */
 static bool add_object(struct player *p, size_t size)
 {
 	struct object **chain = chain_of(p, p->rec.id);
@@ -398,7 +408,7 @@ static void remove_object(struct player *p, struct object *o)
 }
 
 /* Finds an object of the device of the call, or of any device if the record names none. A
- * CQ becomes the device's when it is first used. NULL: the file is broken.
+ * CQ is assigned to the device when it is first used. NULL: the file is broken.
  */
 static struct object *find_object(struct player *p, enum rn_rec_object kind, uint64_t id)
 {
@@ -414,7 +424,7 @@ static struct object *find_object(struct player *p, enum rn_rec_object kind, uin
 	return NULL;
 }
 
-/* Finds the objects that the call is about. False: the file is broken. */
+/* Finds the objects that the call is about. Returns false if the file is broken. */
 static bool find_objects(struct player *p)
 {
 	const struct rn_rec_info *info = &rn_rec_info[p->rec.kind];
@@ -500,7 +510,7 @@ static void grow_table(struct player *p)
 	const struct rn_call_grow *g = &p->rec.u.call.grow;
 	void **bucket = calloc(g->count, sizeof(*bucket)), **old;
 
-	assert(bucket); /* TABLE_MAX is little */
+	assert(bucket); /* cannot fail: a table has TABLE_MAX buckets at most */
 	if (g->table == RN_CALL_TABLE_QP)
 		old = rn_dev_grow_qp_table(p->d->dev, bucket, g->count);
 	else if (g->table == RN_CALL_TABLE_MR)
@@ -511,8 +521,9 @@ static void grow_table(struct player *p)
 	p->d->bucket[g->table] = bucket;
 }
 
-/* Returns the number by which memory knows the access that ends: that which the file does
- * not name belonged to a QP that was destroyed. 0: there is none.
+/* Returns the number by which the memory knows the pending access that the recorded call
+ * ends, or 0 if there is none. If the record has the number 0, the access belonged to a
+ * QP that was destroyed, and is found by its tag.
  */
 static uint32_t number_of(const struct player *p)
 {
@@ -530,7 +541,7 @@ static uint32_t number_of(const struct player *p)
 	return 0;
 }
 
-/* Returns the size of the ring for the SRQ that is made, or made longer. */
+/* Returns the size of the ring of the SRQ that the call creates or resizes. */
 static size_t ring_size(const struct player *p)
 {
 	const struct rn_srq_init *init = p->rec.u.call.srq;
@@ -559,7 +570,9 @@ static void make_ring(struct player *p)
 		free_counted(p, ring, size);
 		return;
 	}
-	/* The size of the old ring is not subtracted: it is with that of the object. */
+	/* The size of the old ring stays in the sum of used memory until the SRQ is
+	 * destroyed.
+	 */
 	free(old);
 	p->o->ring = ring;
 	p->o->bytes += size;
@@ -589,7 +602,7 @@ static bool is_power_of_two(uint32_t number, uint32_t max)
 	return number && !(number & (number - 1)) && number <= max;
 }
 
-/* May a QP be created so? */
+/* Does the core allow a QP with these attributes? */
 static bool may_be_qp(const struct player *p)
 {
 	const struct rn_qp_init *init = &p->qp;
@@ -788,7 +801,7 @@ static bool replay_call(struct player *p, uint64_t at, uint64_t behind)
 	return true;
 }
 
-/* Processes one record. False: the replay is over. */
+/* Processes one record. Returns false if the replay is over. */
 static bool step(struct player *p, uint64_t *at)
 {
 	const struct rn_replay_cfg *cfg = p->cfg;
@@ -817,7 +830,8 @@ static bool step(struct player *p, uint64_t *at)
 		return replay_call(p, begin, behind) && !p->stop;
 	if (p->rec.kind == RN_REC_LIMIT)
 		p->r->limited = true;
-	else if (begin >= p->end[p->rec.dev]) /* it is not part of a call that was made */
+	/* the record is not part of any call that was made */
+	else if (begin >= p->end[p->rec.dev])
 		return broken(p, "part of a call stands alone");
 	return true;
 }

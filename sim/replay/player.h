@@ -21,7 +21,8 @@
 enum rn_replay_end {
 	RN_REPLAY_SAME,
 	RN_REPLAY_DIFFERENT,
-	RN_REPLAY_BROKEN, /* not a recording, or of a run that is impossible */
+	/* the file is no recording, or its records contradict each other */
+	RN_REPLAY_BROKEN,
 	RN_REPLAY_NO_MEMORY,
 };
 
@@ -36,25 +37,30 @@ enum {
 
 struct rn_replay_result {
 	enum rn_replay_end end;
-	char why[240];	    /* error text, unless the end is SAME */
-	char recorded[240]; /* DIFFERENT: the recorded action; may be empty */
-	char replayed[240]; /* DIFFERENT: the replayed action; may be empty */
-	unsigned fields;    /* number of fields in which the two actions differ */
+	char why[240]; /* error text; set unless the end is RN_REPLAY_SAME */
+	/* text of the recorded action if the end is DIFFERENT; may be empty */
+	char recorded[240];
+	/* text of the replayed action if the end is DIFFERENT; may be empty */
+	char replayed[240];
+	unsigned fields; /* number of fields in which the two actions differ */
 	struct rn_replay_field field[RN_REPLAY_FIELDS];
 	uint64_t calls; /* number of the last call that was made, from 1 */
 	uint64_t at;	/* offset of the record of that call in the file */
 	uint64_t packets_in, packets_out, completions, accesses;
-	rn_ns first, last; /* times of the first and last call that has one */
-	bool cut_off; /* the file ends within a call, as the program was ended there */
-	bool limited; /* the file has reached its size limit, and the run went on */
+	rn_ns first, last; /* times of the first and the last call that has a time */
+	/* the file ends within a call, since the recorded program was ended there */
+	bool cut_off;
+	bool limited; /* the file had reached its size limit while the program went on */
 };
 
 struct rn_replay_cfg {
 	uint64_t until;	     /* number of calls after which to stop; 0: do not stop */
-	uint64_t max_memory; /* most bytes of memory for objects; 0: 8 GiB */
+	uint64_t max_memory; /* maximum bytes of memory for objects; 0: 8 GiB */
 	/* Called with every record before it is replayed; NULL: not called. */
 	void (*trace)(void *arg, uint64_t call, const struct rn_rec *rec);
-	/* Called now and then with the offset that was reached; NULL: not called. */
+	/* Called repeatedly with the offset that the replay has reached; NULL: not
+	 * called.
+	 */
 	void (*progress)(void *arg, uint64_t at, uint64_t len);
 	void *arg;
 };

@@ -46,7 +46,8 @@ static bool is_zero(const uint8_t *data, uint64_t len)
 	return len == 0;
 }
 
-/* Adds a field, unless it is 0 or the time, which is shown elsewhere. */
+/* Adds a field as text, unless the field is 0, or is the time, which is added elsewhere.
+ */
 static void see(void *arg, const char *name, uint64_t value, const uint8_t *data)
 {
 	struct out *o = arg;
@@ -67,8 +68,8 @@ static void see(void *arg, const char *name, uint64_t value, const uint8_t *data
 }
 
 /* ----------------------------------------------------------------- packets */
-/* Makes a packet of @len bytes at @data. @sealed: they end with an ICRC; otherwise one is
- * added. False: the bytes cannot be a packet.
+/* Makes a packet of @len bytes at @data. @sealed: the bytes end with an ICRC; otherwise
+ * an ICRC is added. Returns false if the bytes cannot be a packet.
  */
 static bool make_packet(struct rn_scene_packet *p, const struct rn_flow *flow,
 			const uint8_t *data, uint32_t len, bool sealed)
@@ -116,7 +117,7 @@ struct list {
 	struct seen seen[FIELDS];
 };
 
-/* Describes a number, or up to eight bytes from @at on. */
+/* Adds the value of a field as text: a number, or up to eight bytes from @at on. */
 static void add_value(const struct seen *s, uint64_t at, char *text, size_t size)
 {
 	struct out o = { .text = text, .size = size };
@@ -203,8 +204,8 @@ void rn_rec_compare(const struct rn_rec *was, const struct rn_rec *is,
 }
 
 /* -------------------------------------------------------- text of a record */
-/* Adds a received packet. If both ends send no ICRCs, the bytes in place of the ICRC
- * are ignored.
+/* Adds a received packet. If neither end sends ICRCs, the bytes in place of the ICRC are
+ * ignored.
  */
 static void add_received(struct out *o, const struct rn_rx *rx)
 {

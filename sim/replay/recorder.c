@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* recorder.c - the file of a recording, to which the hook (hook.h) shows the run.
+/* recorder.c - the file of a recording, to which the hook (hook.h) sends its records.
  *
  * No function needs to be called: a program that is linked with rn_recorder has a hook
  * in its core when it is loaded. recording.h describes the contents of the file.
@@ -38,7 +38,7 @@
 enum {
 	WINDOW = 8 << 20,
 	PAGE = 65536,	   /* bytes; a multiple of every page size */
-	HEADER_MAX = 4096, /* bytes of the command line that are recorded, at most */
+	HEADER_MAX = 4096, /* maximum bytes of the command line that are recorded */
 };
 
 #define LIMIT_DEFAULT (UINT64_C(1) << 30)
@@ -50,7 +50,7 @@ static struct {
 	bool ended;
 	uint8_t *window; /* mapped part of the file; NULL: none */
 	uint64_t base;	 /* offset of the window in the file */
-	size_t used;	 /* bytes of the window that are written */
+	size_t used;	 /* bytes of the window that have been written */
 	size_t reserved; /* bytes of the window whose blocks are allocated */
 	uint64_t limit;
 	bool failed;	  /* the recording has ended early */
@@ -106,7 +106,8 @@ static int reserve_locked(uint64_t base, size_t need)
 	if (getrlimit(RLIMIT_FSIZE, &most))
 		most.rlim_cur = RLIM_INFINITY;
 	for (size_t size = WINDOW; size >= need && size >= PAGE; size /= 2) {
-		if (base + size > most.rlim_cur) { /* the call would raise SIGXFSZ */
+		/* the system call would raise SIGXFSZ */
+		if (base + size > most.rlim_cur) {
 			rc = EFBIG;
 			continue;
 		}
@@ -268,7 +269,8 @@ static bool open_locked(const char *pattern)
 		file.ended = true;
 		return false;
 	}
-	(void)rn_mem_direct_init(); /* if it fails, records are copied more slowly */
+	/* without direct access to memory, records are copied more slowly */
+	(void)rn_mem_direct_init();
 	if (!put_header_locked()) {
 		finish_locked();
 		return false;
@@ -336,8 +338,8 @@ static struct rn_hook_sink file_sink = {
 };
 
 /* ------------------------------------------------ start and end of the program */
-/* Makes the lock usable in a fork() child: another thread may have held it when fork()
- * copied it.
+/* Makes the lock usable in a fork() child, as another thread of the parent may have held
+ * the lock at the fork.
  */
 static void after_fork(void)
 {
@@ -355,7 +357,7 @@ static void __attribute__((constructor)) begin_with_program(void)
  */
 static void __attribute__((destructor(101))) end_with_program(void)
 {
-	/* A thread may have been ended while it held the lock. */
+	/* If a thread was ended while it held the lock, the lock is never released. */
 	if (pthread_mutex_trylock(&file.lock) != 0)
 		return;
 	if (file.pid == getpid())

@@ -17,26 +17,29 @@ static const uint8_t magic[8] = { 'r', 'o', 'c', 'i', 'n', 'r', 'e', 'c' };
 /* ------------------------------------------------------------ table of fields */
 /* A member of a structure, or a structure to which a member points. */
 struct rn_rec_field {
-	const char *name; /* NULL: the end of a list */
+	const char *name; /* name of the field; NULL: end of the list */
 	enum {
 		NUMBER,
 		FLAG,
-		PRESENT, /* a pointer, as a flag that tells it from NULL */
+		PRESENT, /* a pointer, recorded only as a flag: is it not NULL? */
 		GIDS,
-		BYTES,	/* a pointer; the number of bytes is at @other */
+		BYTES,	/* a pointer to bytes, whose number is in the member at @other */
 		PART,	/* a pointer to a structure */
-		OPTION, /* the same, which may be NULL */
-		ARRAY,	/* a pointer to structures; their number is at @other */
-		/* struct rn_sge *; their number is at @other, the flags of the request
-		 * at @flags, if that is not 0
+		OPTION, /* a pointer to a structure, or NULL */
+		/* a pointer to structures, whose number is in the member at @other */
+		ARRAY,
+		/* struct rn_sge *; the number of SGEs is in the member at @other, and the
+		 * flags of the request are in the member at @flags, unless that is 0
 		 */
 		SGES,
 	} type;
-	uint16_t at;   /* offset in the structure */
+	uint16_t at;   /* offset of the member in its structure */
 	uint16_t size; /* bytes of the member, or of a structure to which it points */
-	uint16_t other, flags; /* offsets in the structure */
-	uint16_t max;	       /* ARRAY: if there are more, none is recorded */
-	const struct rn_rec_field *fields; /* members of that structure */
+	/* offsets of other members of the structure; see enum above */
+	uint16_t other, flags;
+	uint16_t max; /* ARRAY: maximum number; a longer array is not recorded */
+	/* fields of the structure to which the member points */
+	const struct rn_rec_field *fields;
 };
 
 #define TYPE_OF(s, m) _Generic(((s *)0)->m, bool : FLAG, default : NUMBER)
@@ -98,7 +101,7 @@ LIST(qp_attr, F(state), F(cur_state), F(path_mtu), F(qkey), F(rq_psn), F(sq_psn)
 #define S struct rn_av
 LIST(av_fields, AV());
 #undef S
-/* The address of inline data means nothing outside of the call. */
+/* The address of inline data is not recorded, as it means nothing outside of the call. */
 #define S struct rn_sge
 LIST(sge, F(addr), F(len), F(lkey));
 LIST(inline_sge, F(len), F(lkey));
@@ -241,12 +244,12 @@ struct visit {
 	} mode;
 	uint8_t *out;	   /* PUT: next byte to write */
 	const uint8_t *in; /* GET: next byte to read */
-	size_t left;	   /* PUT, GET: bytes from there to the end */
+	size_t left;	   /* PUT, GET: number of bytes from that one to the end */
 	/* PUT: there was no room. GET: the bytes end too early, or a number does not fit.
 	 * After that nothing is written, and everything is read as 0.
 	 */
 	bool failed;
-	struct rn_rec_room *room; /* GET: for structures */
+	struct rn_rec_room *room; /* GET: memory for structures that are read */
 	size_t taken;		  /* bytes of @room in use */
 	rn_rec_see *see;	  /* SEE: function to call with each field */
 	void *arg;
@@ -264,7 +267,7 @@ static void put_bytes(struct visit *v, const uint8_t *data, size_t len)
 	v->left -= len;
 }
 
-/* Reads @len bytes; NULL if there are not as many. */
+/* Returns the next @len bytes of the input, and skips them; NULL if there are fewer. */
 static const uint8_t *get_bytes(struct visit *v, size_t len)
 {
 	const uint8_t *data = v->in;
@@ -303,7 +306,8 @@ static uint64_t get_number(struct visit *v, size_t size)
 		group = byte & (MORE - 1);
 		if (shift >= 64 || group << shift >> shift != group)
 			v->failed = true;
-		if (shift > 0 && byte == 0) /* each number is written in one way only */
+		/* only the shortest form of a number is accepted */
+		if (shift > 0 && byte == 0)
 			v->failed = true;
 		if (v->failed)
 			return 0;
@@ -316,7 +320,7 @@ static uint64_t get_number(struct visit *v, size_t size)
 	return value;
 }
 
-/* Returns the place of the low @size bytes of a number in memory. */
+/* Returns the address of the low @size bytes of the number *@value. */
 static void *low_bytes(uint64_t *value, size_t size)
 {
 	bool is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -383,11 +387,12 @@ static_assert(RN_REC_RX_MAX * (sizeof(struct rn_rx) + sizeof(struct rn_flow) + 8
 		      sizeof(struct rn_rec_room),
 	      "a RECEIVE has the most structures");
 
-/* Visits @count structures at *@at; GET: after taking room for them. */
+/* Visits @count structures at *@at. With GET, takes room for them first. */
 static void visit_structures(struct visit *v, void **at, size_t size, size_t count,
 			     const struct rn_rec_field *f)
 {
-	static uint8_t zeros[sizeof(struct rn_dev_cfg)]; /* in place of what is missing */
+	/* the source of structures that the input does not contain */
+	static uint8_t zeros[sizeof(struct rn_dev_cfg)];
 	size_t bytes = (size * count + 7) & ~(size_t)7;
 	uint8_t *first;
 
@@ -401,8 +406,8 @@ static void visit_structures(struct visit *v, void **at, size_t size, size_t cou
 		visit_fields(v, first + i * size, f);
 }
 
-/* Visits the list of a work request, and the bytes of inline data behind it: no more than
- * the core reads of them.
+/* Visits the SGE list of a work request and its inline data, of which the core reads no
+ * more bytes than are visited.
  */
 static void visit_sges(struct visit *v, const struct rn_rec_field *f, uint8_t *s,
 		       uint32_t count)
@@ -424,7 +429,7 @@ static void visit_sges(struct visit *v, const struct rn_rec_field *f, uint8_t *s
 	}
 }
 
-/* Visits that to which a member at @at points. */
+/* Visits the data to which the member at @at points. */
 static void visit_pointer(struct visit *v, const struct rn_rec_field *f, uint8_t *s)
 {
 	void **at = (void **)(s + f->at);
@@ -518,7 +523,8 @@ ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *num
 
 	*kind = RN_REC_END_OF_FILE;
 	if (left < RN_REC_HEAD)
-		return 0; /* the allocated space behind the last record may be so short */
+		/* too short for a record; the file's allocated space may end like this */
+		return 0;
 	len = in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 |
 	      (uint32_t)in[3] << 24;
 	if (len == 0)
@@ -527,7 +533,7 @@ ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *num
 	    in[4] >= RN_REC_KINDS)
 		return -EPROTO;
 	*kind = in[4];
-	/* The numbers of devices have one byte, RN_REC_NO_DEV has two. */
+	/* A device number is written as one byte, RN_REC_NO_DEV as two. */
 	*number = len == 1 || in[RN_REC_HEAD] & MORE ? RN_REC_NO_DEV : in[RN_REC_HEAD];
 	return (ssize_t)len + 4;
 }

@@ -38,13 +38,15 @@
 #include "rocin/srq.h"
 
 enum {
-	RN_REC_VERSION = 5, /* version of the format; other versions cannot be read */
+	/* version of the format; files of other versions cannot be read */
+	RN_REC_VERSION = 5,
 	RN_REC_NO_DEV = 255,
-	RN_REC_DEVS = 64,     /* most devices in one file; their numbers are 0 .. 63 */
-	RN_REC_RX_MAX = 64,   /* most packets in one RECEIVE */
-	RN_REC_HEAD = 5,      /* bytes of a record before its fields */
-	RN_REC_MAX = 1 << 20, /* most bytes of a record */
-	RN_REC_USES = 3,      /* most objects that another uses */
+	/* maximum number of devices in one file; their numbers are 0 .. 63 */
+	RN_REC_DEVS = 64,
+	RN_REC_RX_MAX = 64,   /* maximum number of packets in one RECEIVE */
+	RN_REC_HEAD = 5,      /* bytes at the begin of a record that precede its fields */
+	RN_REC_MAX = 1 << 20, /* maximum length of a record in bytes */
+	RN_REC_USES = 3,      /* maximum number of objects that another object uses */
 };
 
 enum rn_rec_kind {
@@ -94,36 +96,41 @@ enum rn_rec_role {
 	RN_REC_END,
 };
 
-/* What a kind of record is. */
+/* Properties of a kind of record. */
 struct rn_rec_info {
-	const char *name; /* such as "post_send" */
+	const char *name; /* name of the kind, such as "post_send" */
 	enum rn_rec_class class;
-	bool has_now;		   /* has a time */
-	enum rn_rec_role role;	   /* calls: what happens to the object */
-	enum rn_rec_object object; /* calls: what rn_rec.id identifies */
-	/* Calls: kind of the outcome. A lone call with RESULT has its result itself. */
+	bool has_now;	       /* the record contains a time */
+	enum rn_rec_role role; /* calls: what the call does with its object */
+	/* calls: kind of the object that rn_rec.id identifies */
+	enum rn_rec_object object;
+	/* Calls: kind of the record that reports the outcome. A lone call with
+	 * RN_REC_RESULT contains its result itself.
+	 */
 	enum rn_rec_kind outcome;
 	const struct rn_rec_field *fields;
-	enum rn_rec_object uses[RN_REC_USES]; /* what rn_rec.uses identifies */
+	/* kinds of the objects that rn_rec.uses identifies */
+	enum rn_rec_object uses[RN_REC_USES];
 };
 
 extern const struct rn_rec_info rn_rec_info[RN_REC_KINDS];
 
-/* READ, WRITE or ATOMIC. */
+/* An access to memory: READ, WRITE or ATOMIC. */
 struct rn_rec_access {
-	rn_iova addr; /* READ, WRITE */
+	rn_iova addr; /* READ, WRITE: address in memory */
 	uint32_t len;
 	struct rn_mem_attr attr;
 	uint64_t tag;
-	/* 1 + index of the packet of the RECEIVE that contains the bytes written, or 1 if
-	 * the packet that is built contains those read, from @offset on. 0: the bytes are
-	 * in @data.
+	/* Not 0: the data is in a packet, from byte @offset on. For a write, the packet
+	 * is number @packet - 1 of the RECEIVE; for a read, @packet is 1 and the packet
+	 * is the one that is being built. 0: the data is at @data.
 	 */
 	uint32_t packet, offset;
 	enum rn_mem_result result;
-	uint32_t number;	      /* PENDING: number of the access in MEM_DONE */
-	struct rn_mem_atomic_req req; /* ATOMIC */
-	uint64_t orig;		      /* ATOMIC that is DONE: the old value */
+	/* if the result is PENDING: number of the access, as in its MEM_DONE */
+	uint32_t number;
+	struct rn_mem_atomic_req req; /* ATOMIC: operation and operands */
+	uint64_t orig;		      /* ATOMIC whose result is DONE: the old value */
 	const uint8_t *data;
 	uint32_t data_len;
 };
@@ -137,12 +144,14 @@ struct rn_rec_mem_done {
 	uint32_t len;
 };
 
-/* PACKET or FRAME. */
+/* A packet or Ethernet frame that the core has built. */
 struct rn_rec_packet {
-	const uint8_t *data;	/* from the BTH to the pad bytes; all of a frame */
-	uint32_t len;		/* 0: there was nothing to send */
-	const struct rn_tx *tx; /* PACKET: NULL if there was none */
-	uint32_t flags;		/* FRAME */
+	/* a packet from the BTH to the pad bytes, or the whole frame */
+	const uint8_t *data;
+	uint32_t len; /* 0: there was nothing to send */
+	/* PACKET: what the core says of the packet; NULL if there was none */
+	const struct rn_tx *tx;
+	uint32_t flags; /* FRAME: flags of the frame */
 };
 
 struct rn_rec {
@@ -154,12 +163,14 @@ struct rn_rec {
 	 * membership; 0: none. Pointers to objects in @u are not recorded.
 	 */
 	uint64_t uses[RN_REC_USES];
-	int32_t result; /* value of RESULT, or result of a lone call */
+	/* result of a call, in its RESULT record or in that of a lone call */
+	int32_t result;
 	union {
-		union rn_call_args call; /* calls but MEM_DONE; EVENT */
+		/* arguments of calls except MEM_DONE; also used by EVENT */
+		union rn_call_args call;
 		struct rn_rec_mem_done mem_done;
 		struct rn_rec_access access;
-		uint32_t qpn; /* BEFORE_ACK */
+		uint32_t qpn; /* BEFORE_ACK: number of the QP */
 		struct rn_rec_packet packet;
 	} u;
 };
@@ -180,7 +191,9 @@ struct rn_rec_header {
 	uint32_t rocin_len, command_len, fault_len;
 };
 
-/* Writes @rec at @out. Return: its bytes, head included; 0: it has more than @room. */
+/* Writes @rec at @out. Return: number of bytes, head included; 0 if the record needs more
+ * than @room.
+ */
 size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room);
 
 /**
@@ -195,17 +208,21 @@ size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room);
 ssize_t rn_rec_get(const uint8_t *in, size_t left, struct rn_rec *rec,
 		   struct rn_rec_room *room);
 
-/* Reads only kind and device number of the record at @in. Return: as rn_rec_get(). */
+/* Reads only the kind and the device number of the record at @in. Returns what
+ * rn_rec_get() would return.
+ */
 ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *number);
 
 /* Gets a field of a record: a number @value, or, if @data is not NULL, @value bytes. */
 typedef void rn_rec_see(void *arg, const char *name, uint64_t value, const uint8_t *data);
 
-/* Calls @see with every field of @rec, from dev on. */
+/* Calls @see with every field of @rec, beginning with the device number. */
 void rn_rec_list(const struct rn_rec *rec, rn_rec_see *see, void *arg);
 
-/* Write and read the header, as rn_rec_put() and rn_rec_get() do for records. -EBADMSG:
- * another kind of file; -ENOTSUP: another version of the format, which is in @h then.
+/* rn_rec_put_header() writes the header of a file and returns its length, or 0 if it
+ * needs more than @room. rn_rec_get_header() reads it. Return: bytes to the first record;
+ * -EBADMSG: another kind of file; -ENOTSUP: another version of the format, which is then
+ * in @h.
  */
 size_t rn_rec_put_header(const struct rn_rec_header *h, uint8_t *out, size_t room);
 ssize_t rn_rec_get_header(const uint8_t *in, size_t left, struct rn_rec_header *h);

@@ -339,7 +339,7 @@ static const struct argp argp = {
 	       "namespace that has a queue pair on a Rocin device.",
 };
 
-/* A report, together with the values of the last one, from which rates are computed. */
+/* A report and the values of the report before, from which rates are computed. */
 struct report {
 	const struct stat_args *args;
 	json_t *clients;
@@ -358,7 +358,9 @@ static void print_counters(const struct report *r, const struct rn_stats_client 
 		if (!value && !r->args->all)
 			continue;
 		printf("  %-28s %12" PRIu64, rn_stat_name[i], value);
-		/* A smaller counter belongs to a new process with the same process id. */
+		/* If a counter is smaller than before, it belongs to a new process with
+		 * the same process id.
+		 */
 		if (r->args->watch > 0 && old && r->seconds > 0 &&
 		    value >= old->copy.page.counter[i])
 			printf(" %12.0f/s",
@@ -434,7 +436,9 @@ static void print_realtime(const struct rn_stats_copy *copy)
 		printf("  realtime %u", priority);
 }
 
-/* Returns the real-time priority; -1 if the kernel has refused one. */
+/* Returns the real-time priority of the program's background thread; -1 if the kernel has
+ * refused one.
+ */
 static int realtime_of(const struct rn_stats_copy *copy)
 {
 	uint32_t priority = copy->page.realtime;
@@ -643,7 +647,7 @@ static void advance(struct timespec *t, double seconds)
 	t->tv_nsec = (long)(ns % NS_PER_S);
 }
 
-/* Prints reports until their number is reached, or standard output is closed. */
+/* Prints reports until the requested number is reached, or standard output is closed. */
 static int watch(struct report *r)
 {
 	struct timespec due;

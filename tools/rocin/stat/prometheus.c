@@ -126,8 +126,9 @@ static const struct qp_family {
 	  "what congestion control allows; 0: no limit", rate },
 };
 
-/* Prints the values of a QP that are no numbers. They are labels of a family of their
- * own, so that a change of state starts no new series in the other families.
+/* Prints the values of a QP that are not numbers, such as its state, as labels of a
+ * separate metric family. So a change of state starts no new series in the other
+ * families.
  */
 static void print_qp_info(FILE *to, const struct rn_stats_client *c,
 			  const struct rn_stats_qp *qp)

@@ -28,12 +28,12 @@ static unsigned utf8_len(const unsigned char *s)
 			return 0;
 		code = code << 6 | (s[i] & 0x3f);
 	}
-	/* neither a longer form than needed, nor half of a pair of UTF-16 */
+	/* not longer than needed, and not a half of a UTF-16 pair */
 	return code >= least[len] && code <= 0x10ffff && code >> 11 != 0x1b ? len : 0;
 }
 
-/* Terminates a string of another program, and replaces what would do something to a
- * terminal, or is no text.
+/* Terminates a string of another program, and replaces bytes that are no text or that
+ * control a terminal.
  */
 static void clean_text(char *text, size_t size)
 {
@@ -47,7 +47,7 @@ static void clean_text(char *text, size_t size)
 	}
 }
 
-/* An array of records of 64 bytes that begin with a word that is 0 in a free one. */
+/* The start of each 64-byte record in an array: a word that is 0 in a free record. */
 struct record {
 	uint32_t in_use;
 	uint8_t rest[60];
@@ -61,7 +61,7 @@ static_assert(offsetof(struct rn_stats_qp, qpn) == 0 &&
 	      "0 means a free record");
 
 /* Copies the records that are in use, up to the end of the file. @capacity: number of
- * records by the page, which may be wrong. Returns NULL without memory.
+ * records according to the page, which may be wrong. Returns NULL if out of memory.
  */
 static void *read_records(int fd, off_t from, uint32_t capacity, uint32_t *count)
 {

@@ -22,9 +22,10 @@ struct rn_stats_copy {
 	struct rn_stats_page page;
 	/* Number of valid entries in page.counter, at most RN_STAT_COUNT. */
 	uint32_t counter_count;
-	struct rn_stats_qp *qp; /* only QPs in use; owned by this copy */
+	struct rn_stats_qp *qp; /* records of the QPs in use; owned by this copy */
 	uint32_t qp_count;
-	struct rn_stats_object *object; /* only those in use; owned by this copy */
+	/* records of the other objects in use; owned by this copy */
+	struct rn_stats_object *object;
 	uint32_t object_count;
 };
 
@@ -38,12 +39,13 @@ void rn_stats_free(struct rn_stats_copy *copy);
 /* A client of rocind with its stats page. */
 
 struct rn_stats_client {
-	struct rn_rocind_client id; /* its stats_fd is closed and set to -1 */
-	struct rn_stats_copy copy;  /* all zero if the page cannot be read */
+	/* the program, as rocind lists it; its stats_fd is closed and set to -1 */
+	struct rn_rocind_client id;
+	struct rn_stats_copy copy; /* all zero if the page cannot be read */
 };
 
 struct rn_stats_list {
-	struct rn_stats_client *client; /* owned by this list */
+	struct rn_stats_client *client; /* array of clients; owned by this list */
 	size_t count;
 };
 

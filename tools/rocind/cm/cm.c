@@ -149,7 +149,9 @@ static void hold_early(struct rnd_cm *cm, const struct rn_cm_rx *rx)
 	memcpy(e->mad, rx->mad, sizeof(e->mad));
 }
 
-/* Passes on the stored requests whose listener has come or whose time is over. */
+/* Passes on the stored requests that now have a listener, and those whose waiting time is
+ * over.
+ */
 static void take_early(struct rnd_cm *cm)
 {
 	rn_ns now = cm->early_count ? rnd_now() : 0;
@@ -269,7 +271,7 @@ void rnd_cm_flush(struct rnd_cm *cm)
 		set_timer(cm);
 }
 
-/* Processes what is due by now without any new packet. */
+/* Processes everything that is due by now and needs no new packet. */
 static void on_timer_due(struct rnd_cm *cm)
 {
 	rnd_ucma_expire(cm->ucma, rnd_now());
@@ -290,7 +292,7 @@ static void on_timer(void *ctx)
 
 /* ---- Captures ---- */
 
-/* Puts captures and fault injection, as far as there are any, around the sockets. */
+/* Builds the chain around the sockets: captures and fault injection, if there are any. */
 static void join_layers(struct rnd_cm *cm)
 {
 	cm->net = cm->capture ? rn_capture_net(cm->capture) : &cm->sockets;
@@ -339,7 +341,8 @@ void rnd_cm_end_capture(struct rnd_cm *cm, uint64_t id)
 
 static void set_rules(struct rnd_cm *cm, const char *text)
 {
-	static struct rn_fault_rules rules; /* large; all of rocind is one thread */
+	/* static because it is large; rocind has only one thread */
+	static struct rn_fault_rules rules;
 	char why[200];
 
 	rules.count = 0;
@@ -523,8 +526,8 @@ static void free_ucma(struct rnd_cm *cm)
 	cm->protocol = NULL;
 }
 
-/* Makes the table of connections, which is large, and the timer, unless they exist.
- * Called when they are first needed.
+/* Creates the timer and the table of connections, unless they exist. The table is large,
+ * so this is called only when they are first needed.
  */
 static int start(struct rnd_cm *cm)
 {

@@ -42,13 +42,17 @@ int rnd_cm_board_fd(const struct rnd_cm *cm);
 /* Is a channel open? rocind does not end as long as there is one. */
 bool rnd_cm_is_open(const struct rnd_cm *cm);
 
-/* Does any program with a channel have a device with this address? @cm: NULL: no. */
+/* Does any program with a channel have a device with this address? If @cm is NULL,
+ * returns false.
+ */
 bool rnd_cm_wants(const struct rnd_cm *cm, const struct rn_gid *gid, uint32_t scope);
 
 /* Notifies the ids on this interface that its link address has changed. */
 void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex);
 
-/* Counts the objects of the connection manager, for reports. @cm: NULL: all are 0. */
+/* Counts the objects of the connection manager, for reports. If @cm is NULL, all counts
+ * are 0.
+ */
 struct rnd_ucma_counts;
 void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out);
 

@@ -45,9 +45,9 @@ void rnd_cm_announce(void *ctx, void *user)
 	}
 }
 
-/* Reads the marks of events that are gone from @end, the program's end of the channel. A
- * mark that a thread has read already is not there; that thread asks for an event and
- * gets the next one.
+/* Reads from @end, the program's end of the channel, the marks of events that no longer
+ * exist. If a thread has already read such a mark, it asks for an event and gets the next
+ * one.
  */
 static void take_back(struct rnd_cm_channel *ch, int end)
 {
@@ -64,7 +64,7 @@ static void take_back(struct rnd_cm_channel *ch, int end)
 struct message {
 	struct rn_cmdev_call call;
 	uint8_t data[RN_CMDEV_IN_MAX + RN_CMDEV_OPTION_MAX];
-	size_t len; /* bytes in all */
+	size_t len; /* length of the whole message in bytes */
 	int fd;	    /* the descriptor that came with the message, or -1 */
 };
 
@@ -122,7 +122,7 @@ static int receive(int sock, struct message *m)
 	return 1;
 }
 
-/* @number: that of a channel; 0: of none. */
+/* Finds the channel with @number; NULL if there is none, or if @number is 0. */
 static struct rnd_ucma_channel *find_other(const struct rnd_cm *cm, uint64_t number)
 {
 	if (!number)
@@ -165,7 +165,7 @@ static void execute(const struct rnd_cm_path *path, const struct message *m)
 
 	if (is_whole(m)) {
 		call.option = m->data + m->call.in_len;
-		/* The thread has read a mark before it asked for an event. */
+		/* A thread that asks for an event has read a mark before. */
 		if (m->call.cmd == RDMA_USER_CM_CMD_GET_EVENT && ch->marks)
 			ch->marks--;
 		answer.rc = rnd_ucma_command(&call);

@@ -34,7 +34,7 @@ struct rnd_cm_channel {
 };
 
 enum {
-	/* maximum that wait at a time; further requests are refused at once */
+	/* maximum number of stored requests; further ones are refused at once */
 	RND_CM_EARLY_MAX = 32
 };
 #define RND_CM_EARLY_FOR RN_MSEC(100)
@@ -49,8 +49,8 @@ struct rnd_cm_early {
 
 struct rnd_cm {
 	struct rnd_server *server;
-	/* what ids do, and the protocol between hosts; NULL until the first channel opens
-	 * or the first packet comes
+	/* state of rdma_cm ids and connections; NULL until the first channel opens or the
+	 * first packet comes
 	 */
 	struct rnd_ucma *ucma;
 	struct rn_cm *protocol;
@@ -58,11 +58,14 @@ struct rnd_cm {
 	struct rn_net sockets;
 	struct rn_capture *capture; /* captures around `sockets'; NULL: there are none */
 	struct rn_fault
-		*fault;	      /* fault injection around these; NULL: there are no rules */
-	struct rn_net *net;   /* the outermost of these three */
-	struct rn_rx arrived; /* the packet to be processed; @data is NULL: none */
+		/* fault injection around captures or sockets; NULL: there are no rules */
+		*fault;
+	struct rn_net *net; /* the outermost layer: @fault, @capture or @sockets */
+	/* packet that is to be processed next; @data is NULL: there is none */
+	struct rn_rx arrived;
 	uint64_t stats[RN_STAT_COUNT];
-	struct rnd_cm_early early[RND_CM_EARLY_MAX]; /* the oldest first */
+	/* stored requests, the oldest first */
+	struct rnd_cm_early early[RND_CM_EARLY_MAX];
 	unsigned early_count;
 	struct rn_gsi gsi;
 	struct rnd_source timer;
@@ -77,8 +80,8 @@ int rnd_cm_channel_open(struct rnd_cm *cm, const struct rn_netdev *devs, unsigne
 			int *fd);
 void rnd_cm_channel_close(struct rnd_cm_channel *ch);
 
-/* Writes a mark for each event of channel @user that is queued, as far as there may be
- * more. Implements rnd_ucma_ops.ready.
+/* Writes a mark into channel @user for each queued event that may not have one yet.
+ * Implements rnd_ucma_ops.ready.
  */
 void rnd_cm_announce(void *ctx, void *user);
 
