@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* call.h - the hook by which a recorder sees the calls into the core (the transport), and
- * the form in which it sees them.
+ * the structs that describe a call to it.
  *
  * A recorder (sim/replay) is called when a call that can change what the core does
  * begins, and when it ends. Without a recorder, this costs each function two branches
@@ -92,13 +92,16 @@ struct rn_call_pace {
 	uint32_t kbps, burst;
 };
 
-/* The arguments that make a difference, with the names that they have in the function. */
+/* The arguments of a call that change what the function does. Members are named as the
+ * function's parameters.
+ */
 union rn_call_args {
-	const struct rn_dev_cfg *cfg; /* set by the recorder, as attach() is no call */
+	/* DEV_INIT: set by the recorder, as attach() has no struct rn_call */
+	const struct rn_dev_cfg *cfg;
 	struct rn_call_gid set_gid;
 	struct {
 		const struct rn_rx *pkts;
-		unsigned count; /* begin() may reduce it */
+		unsigned count; /* number of packets, which begin() may reduce */
 	} receive;
 	struct { /* rn_dev_transmit() and rn_dev_transmit_frame() */
 		uint8_t *buf;
@@ -109,7 +112,7 @@ union rn_call_args {
 	} transmit;
 	struct rn_call_peer_holds peer_holds;
 	struct {
-		uint64_t tag; /* begin() may replace it */
+		uint64_t tag; /* tag of the access, which begin() may replace */
 		enum rn_mem_result result;
 	} mem_done;
 	struct rn_event *event;
@@ -134,7 +137,7 @@ union rn_call_args {
 	const struct rn_rx_frame *frame;
 };
 
-/* One call. */
+/* A call into the core, as the recorder gets it. */
 struct rn_call {
 	enum rn_call_kind kind;
 	struct rn_dev *dev; /* NULL in rn_cq_init(), rn_cq_move() and rn_cq_arm() */
@@ -161,8 +164,9 @@ struct rn_call_hook {
 	void (*end)(void *hook, const struct rn_call *call);
 	/* Called after a call about a CQ in which no device is given. */
 	void (*cq_call)(const struct rn_call *call);
-	/* Called when a CQ has no room for a CQE, since the program has taken too few. In
-	 * a replay, which has no program, it says whether that was so.
+	/* Called when a CQ seems to have no room for a CQE, because the program has taken
+	 * too few. Returns whether the CQ was full: in a replay no program takes CQEs, so
+	 * the recording decides.
 	 */
 	bool (*cq_full)(void *hook, const struct rn_cq *cq);
 };

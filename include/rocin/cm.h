@@ -58,7 +58,7 @@ enum rn_cm_stat {
 	 */
 	RN_CM_STAT_DROP_HEADER,
 	RN_CM_STAT_DROP_ATTR, /* dropped: no CM message, or illegal fields */
-	/* Dropped: for no connection, or for that of another peer. */
+	/* Dropped: for no connection, or for a connection to another peer. */
 	RN_CM_STAT_DROP_UNKNOWN,
 	/* Dropped: not expected in the state of the connection. */
 	RN_CM_STAT_DROP_STATE,
@@ -113,8 +113,8 @@ struct rn_cm_rx {
 	const struct rn_flow *flow;
 	uint32_t src_qpn;
 	const uint8_t *mad; /* RN_MAD_LEN bytes */
-	/* A request (REQ or SIDR_REQ) for a service that has no listener yet is left
-	 * alone, for the caller to give it again.
+	/* true: a request (REQ or SIDR_REQ) for a service that has no listener yet is not
+	 * processed, and the caller passes it again later.
 	 */
 	bool may_wait;
 };
@@ -130,8 +130,8 @@ struct rn_cm_tx {
 };
 
 /* Processes a MAD that has arrived at QP1 of one of the local addresses. Never fails: an
- * invalid MAD is counted and dropped. Return: false if it is a request that waits for its
- * listener (rn_cm_rx.may_wait); nothing has changed.
+ * invalid MAD is counted and dropped. Return: false if the MAD is a request that waits
+ * for its listener (rn_cm_rx.may_wait); then nothing has changed.
  */
 bool rn_cm_receive(struct rn_cm *cm, rn_ns now, const struct rn_cm_rx *rx);
 
@@ -184,8 +184,9 @@ struct rn_cm_event {
 	/* Listener to which a RN_CM_EV_REQ or _SIDR_REQ belongs; NULL: it was removed. */
 	struct rn_cm_listener *listener;
 	int status; /* see enum rn_cm_event_type; 0 if nothing is said there */
-	/* Private data and additional reject information (ARI) of the message: the whole
-	 * fields, valid until the next call about the connection. NULL: none.
+	/* Private data and additional reject information (ARI) of the message: each is
+	 * the whole field of the message, valid until the next call about the connection.
+	 * NULL: none.
 	 */
 	const uint8_t *data;
 	uint32_t data_len;
@@ -219,15 +220,15 @@ const char *rn_cm_state_name(enum rn_cm_state state);
  */
 struct rn_cm_qp {
 	uint32_t dest_qpn;
-	uint32_t rq_psn, sq_psn; /* 24 bits */
+	uint32_t rq_psn, sq_psn; /* first PSNs of the two queues; 24 bits */
 	uint8_t path_mtu;	 /* enum ibv_mtu */
 	uint8_t max_dest_rd_atomic;
 	uint8_t max_rd_atomic;
-	uint8_t timeout; /* local ACK timeout code */
+	uint8_t timeout; /* local ACK timeout code of the QP */
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
 	uint16_t pkey;
-	uint32_t qkey; /* UD: Q_Key of a SIDR_REP */
+	uint32_t qkey; /* UD: Q_Key that the peer's SIDR_REP contains */
 	/* local_*: this side, remote_*: the peer. */
 	struct rn_cm_path_rec path, alternate;
 };
@@ -239,7 +240,7 @@ struct rn_cm_info {
 	uint8_t ext_transport;
 	bool peer_srq, peer_flow_control;
 	uint32_t local_id;
-	uint32_t remote_id; /* 0: not known yet */
+	uint32_t remote_id; /* communication ID of the peer; 0: not known yet */
 	uint64_t remote_guid;
 	uint64_t service_id;
 	/* Enhanced connection establishment (ECE): values of the peer. */
@@ -250,7 +251,7 @@ struct rn_cm_info {
 	void *user; /* pointer of the caller, see rn_cm_set_user() */
 };
 
-/* Returns what is known of a connection; valid until rn_cm_close(). */
+/* Returns the description of a connection; valid until rn_cm_close(). */
 const struct rn_cm_info *rn_cm_conn_info(const struct rn_cm_conn *conn);
 void rn_cm_set_user(struct rn_cm_conn *conn, void *user);
 
@@ -273,9 +274,10 @@ struct rn_cm_offer {
 	uint32_t qkey;	   /* datagram services only */
 	uint8_t transport; /* enum rn_cm_transport; in a REQ only */
 	uint8_t ext_transport;
-	uint8_t resp_res;		      /* goes into max_dest_rd_atomic */
-	uint8_t init_depth;		      /* goes into max_rd_atomic */
-	uint8_t retry_count, rnr_retry_count; /* 3 bits; retry_count in a REQ only */
+	uint8_t resp_res;   /* goes into max_dest_rd_atomic */
+	uint8_t init_depth; /* goes into max_rd_atomic */
+	/* retry_count only in a REQ; both have 3 bits */
+	uint8_t retry_count, rnr_retry_count;
 	bool flow_control;
 	bool srq;
 	uint32_t vendor_id, vendor_option; /* ECE; 24 and 32 bits */
@@ -384,7 +386,7 @@ int rn_cm_sidr_reply(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status,
 
 /* Ends the caller's use of a connection, in any state. A connection that is being
  * established is rejected (with reason "timeout" if nothing was received from the peer),
- * an established one is disconnected. No more events follow.
+ * an established connection is disconnected. No more events follow.
  */
 void rn_cm_close(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 
@@ -395,9 +397,9 @@ enum {
 		64 /* longest prefix of the private data that a listener may compare */
 };
 
-/* A listener for requests. It lies in memory of the caller, which must not move it while
- * it is in use. If several listeners match a request, it goes to the one that compares
- * the most bits.
+/* A listener for requests, in memory of the caller, which must not move it while it is in
+ * use. If several listeners match a request, the listener that compares the most bits
+ * gets the request.
  */
 struct rn_cm_listener {
 	uint64_t service_id;

@@ -95,7 +95,7 @@ enum rn_stat {
 };
 /* clang-format on */
 
-/* Is the counter reported to a capture, as said above? */
+/* Are captures notified when the counter is incremented? See REPORTED above. */
 static inline bool rn_stat_is_reported(enum rn_stat stat)
 {
 	enum {
@@ -118,7 +118,9 @@ extern const char *const rn_stat_help[RN_STAT_COUNT];
 enum {
 	RN_STATS_PAGE_MAGIC = 0x524f4350, /* "ROCP" */
 	RN_STATS_PAGE_VERSION = 1,
-	/* Maximum, so that counters can be added without a new layout. */
+	/* Maximum number of counters; larger than needed, so that counters can be added
+	 * without a new layout.
+	 */
 	RN_STATS_COUNTERS_MAX = 96,
 };
 
@@ -126,9 +128,12 @@ enum {
 struct rn_stats_qp {
 	uint32_t qpn;
 	uint32_t dest_qpn;
-	uint8_t type;	  /* enum rn_qp_type */
-	uint8_t state;	  /* enum rn_qp_state */
-	uint8_t cc_phase; /* 0: no limit; 1: recovery, 2: additive, 3: hyper increase */
+	uint8_t type;  /* enum rn_qp_type */
+	uint8_t state; /* enum rn_qp_state of the QP */
+	/* phase of congestion control: 0: no limit; 1: recovery, 2: additive, 3: hyper
+	 * increase
+	 */
+	uint8_t cc_phase;
 	uint8_t reserved;
 	uint32_t sq_depth;	/* number of WQEs that are not complete */
 	uint32_t rq_depth;	/* number of receives that are posted and not taken */
@@ -159,7 +164,7 @@ enum rn_stats_kind {
  * or ends to use this one.
  */
 struct rn_stats_object {
-	uint32_t kind;	 /* enum rn_stats_kind */
+	uint32_t kind;	 /* enum rn_stats_kind of the object */
 	uint32_t number; /* pdn, cqn, mrn, srqn or mwn: unique in its kind and device */
 	uint32_t ctxn;	 /* number of the context that the object belongs to */
 	uint32_t users;	 /* PD, CQ, SRQ: number of objects that use it */
@@ -169,7 +174,7 @@ struct rn_stats_object {
 	uint32_t cqn;	 /* XRC SRQ: number of the CQ; otherwise 0 */
 	uint32_t key;	 /* MR: L_Key and R_Key */
 	uint32_t access; /* MR: access flags */
-	uint64_t iova;	 /* MR: first address in requests */
+	uint64_t iova;	 /* MR: address at which requests see its first byte */
 	uint64_t length; /* MR: bytes */
 	uint64_t reserved;
 };
@@ -228,7 +233,8 @@ struct rn_stats_faults {
 };
 
 enum {
-	RN_STATS_RECORDS_MAX = 65536, /* of QPs, and of other objects */
+	/* maximum number of QP records, and of records of other objects */
+	RN_STATS_RECORDS_MAX = 65536,
 	RN_STATS_FAULTS_OFFSET = 2048,
 	RN_STATS_QP_OFFSET = 4096,
 	RN_STATS_OBJECT_OFFSET = RN_STATS_QP_OFFSET +

@@ -159,9 +159,9 @@ static void *background_main(void *arg)
 	return NULL;
 }
 
-/* Blocks all signals except those that a fault of this thread raises: the kernel kills
- * a process whose fault cannot be delivered, and the memory guard (mem_guard.h)
- * handles them.
+/* Blocks all signals except those that a fault of this thread raises: the memory guard
+ * (mem_guard.h) handles those, and the kernel kills a process if the signal of a fault is
+ * blocked.
  */
 static void block_signals(sigset_t *old)
 {

@@ -30,7 +30,9 @@ enum {
 
 static _Atomic(struct rnp_process *) page;
 
-/* Zeroes the page after fork(), for kernels before Linux 4.14, which do not. */
+/* Zeroes the process page in a fork() child, for kernels before Linux 4.14, which do not
+ * do so.
+ */
 static void wipe(void)
 {
 	struct rnp_process *p = atomic_load(&page);
@@ -62,7 +64,7 @@ static struct rnp_process *new_page(void)
 	return p;
 }
 
-/* Returns the page, or NULL if there is none yet. */
+/* Returns the process page, or NULL if there is none yet. */
 static struct rnp_process *process_if_any(void)
 {
 	return atomic_load(&page);
@@ -291,9 +293,9 @@ static void destroy_engine(struct rnp_engine *e)
 {
 	bool ended;
 
-	rnp_pcie_close(&e->pcie); /* first, as it may still wake the thread */
+	rnp_pcie_close(&e->pcie); /* closed first, as it may still wake the thread */
 	ended = rnp_background_stop(e);
-	/* before rocind assigns the slot (process number) to another process */
+	/* closed before rocind can assign the slot (process number) to another process */
 	rnp_wire_close(&e->wire);
 	rnp_icmp_probe_end(&e->icmp_probe);
 	rn_rocind_close(e->rocind);
@@ -305,7 +307,7 @@ static void destroy_engine(struct rnp_engine *e)
 	free(e->dev);
 	free(e->tree);
 	rnp_stats_close(&e->stats);
-	if (!ended) /* do not free: the thread still uses the engine */
+	if (!ended) /* not freed, because the thread still uses the engine */
 		return;
 	pthread_mutex_destroy(&e->lock);
 	free(e);
@@ -469,13 +471,15 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 {
 	int sock[RN_GID_MAX];
 	struct rn_udp_cfg cfg = {
-		.sock_count = RN_GID_MAX, /* all, as addresses may be added later */
+		/* room for the maximum number of sockets, as addresses may be added later
+		 */
+		.sock_count = RN_GID_MAX,
 		.sock = sock,
 		.gid = e->gid,
 		.ifindex = e->netdev.ifindex,
 		.gso = e->set.gso,
-		/* With exact ICRCs, a peer that also has them would lose the
-		 * first packet.
+		/* If both ends have exact ICRCs, the peer would lose the first packet of
+		 * a connected socket.
 		 */
 		.connected = !e->set.icrc_exact,
 		.uring = e->set.io == RNP_IO_URING,
@@ -536,7 +540,7 @@ static int attach_locked(struct rnp_engine *e, char *err, size_t err_len)
 	}
 	rn_log(RN_LOG_INFO, "%s: slot %u, %u addresses", e->netdev.ibdev, a.slot,
 	       a.sock_count);
-	/* events that came before the answer to the attach request */
+	/* handles events that came before the answer to the attach request */
 	rnp_rocind_events(e);
 	return 0;
 }

@@ -41,9 +41,9 @@ struct rnp_engine_hooks {
 	 * to rnp_engine_get().
 	 */
 	void (*on_device_event)(void *owner, int ibv_event_type);
-	/* Called when fault rules about verbs calls come (@ask) or go. While they
-	 * exist, the verbs calls of @owner must call rnp_engine_call_error(). NULL:
-	 * they never do.
+	/* Called when fault rules about verbs calls begin (@ask is true) or cease to
+	 * exist. While they exist, the verbs calls of @owner must call
+	 * rnp_engine_call_error(). NULL: the calls need not be told.
 	 */
 	void (*on_call_faults)(void *owner, bool ask);
 };
@@ -88,10 +88,11 @@ int rnp_engine_call_error(struct rnp_engine *e, unsigned call);
 int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len);
 
 const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e);
-/* to be used with the lock held */
+/* Returns the path MTU sockets of the device; use them with the lock held. */
 struct rnp_path_mtu *rnp_engine_paths(struct rnp_engine *e);
-struct rn_dev *rnp_engine_dev(struct rnp_engine *e); /* use with the lock held */
-rn_ns rnp_engine_now(void);			     /* current time of CLOCK_MONOTONIC */
+/* Returns the device of the core; use it with the lock held. */
+struct rn_dev *rnp_engine_dev(struct rnp_engine *e);
+rn_ns rnp_engine_now(void); /* current time of CLOCK_MONOTONIC */
 /* Times for work requests, with the lock held. Sending: if the queue pair is in RTS, a
  * time at most two microseconds old, which costs a third of reading the clock. Receiving:
  * the current time if the queue pair is in ERR; otherwise the time that was passed to the
@@ -104,7 +105,8 @@ rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp);
  */
 void rnp_engine_keep_exact_time(struct rnp_engine *e);
 const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
-struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e); /* use with the lock held */
+/* Returns the link of raw packet QPs; use it with the lock held. */
+struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e);
 /* Closes the sockets of raw packet QPs that are not used any more; lock not held. */
 void rnp_engine_close_raw(struct rnp_engine *e);
 /* has IBV_EVENT_DEVICE_FATAL been raised? */

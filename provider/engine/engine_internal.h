@@ -53,15 +53,15 @@ struct rn_uring;
 /* --------------------------------------------- numbers and records of queue pairs */
 enum {
 	RNP_QPN_COUNTERS = 65536,
-	/* How many QP numbers can rest at the same time; if there are more, the oldest
-	 * may be used again early.
+	/* Maximum number of QP numbers that are kept unused after their release. If more
+	 * are released, the oldest may be used again early.
 	 */
 	RNP_QPN_RESTING = 4096,
 };
 
-/* ns. How long a QP number rests, that is, is not used again, after its queue pair was
- * destroyed: longer than a peer with the usual timeouts goes on sending to a queue pair
- * that does not answer.
+/* ns. How long a QP number is not used again ("rests") after its queue pair was
+ * destroyed. That is longer than a peer with the usual timeouts goes on sending to a
+ * queue pair that does not answer.
  */
 #define RNP_QPN_REST RN_MSEC(4000)
 
@@ -73,7 +73,7 @@ enum {
 struct rnp_qpns {
 	unsigned slot; /* number of the process at its address, 1..255 */
 	uint32_t next; /* counter that is tried next */
-	uint32_t live; /* numbers in use */
+	uint32_t live; /* number of QP numbers in use */
 	/* bit set: the counter is in use or resting */
 	uint64_t busy[RNP_QPN_COUNTERS / 64];
 	struct {
@@ -88,7 +88,9 @@ struct rnp_qpns {
  * takes no longer if there are many.
  */
 struct rnp_records {
-	/* bit set: the record is in use; and: all records of that word are */
+	/* Bit sets. @used: the record is in use; @full: all 64 records of that word of
+	 * @used are.
+	 */
 	uint64_t used[RN_STATS_RECORDS_MAX / 64];
 	uint64_t full[RN_STATS_RECORDS_MAX / 64 / 64];
 };
@@ -119,9 +121,10 @@ struct rnp_wire {
 	struct rn_net *net;
 	struct rn_udp *udp;
 	struct rn_local *local;	    /* local wires; NULL: all packets go by UDP */
-	struct rn_tap *tap;	    /* capture file of the simple kind; NULL: none */
+	struct rn_tap *tap;	    /* simple capture file (ROCIN_PCAP); NULL: none */
 	struct rn_capture *capture; /* captures of packets; NULL: none is running */
-	struct rn_capture_log *log; /* file of @capture, which owns it; or NULL */
+	/* capture file, written from @capture, which owns it; NULL: none */
+	struct rn_capture_log *log;
 	struct rn_fault *fault; /* applies fault rules; NULL: no rule is about packets */
 };
 
@@ -131,12 +134,12 @@ enum {
 
 /* Fault rules of one device. */
 struct rnp_faults {
-	/* rules of ROCIN_FAULT, and those received from rocind; or NULL */
+	/* rules of ROCIN_FAULT, and rules received from rocind; NULL: none */
 	struct rn_fault_rules *own, *live;
-	/* the rules of @own and @live that are about verbs calls; or NULL */
+	/* those of @own and @live that are about verbs calls; NULL: none */
 	struct rn_fault_rules *calls;
-	uint32_t first; /* counter in the first QP number of the process */
-	/* a rule has taken the link down; state of the link without that rule */
+	uint32_t first; /* counter part of the first QP number of the process */
+	/* a rule has taken the link down; @was_up: state of the link without that rule */
 	bool is_cut, was_up;
 	/* hash of the remote QP number -> index of a record in the statistics page */
 	uint32_t cache[RNP_FAULT_CACHE];
@@ -159,7 +162,7 @@ struct rnp_path_mtu {
 struct rnp_icmp_probe {
 	int fd; /* socket of the last probe, while no answer has come; -1: none */
 	struct rn_gid peer; /* host that was probed last */
-	struct rn_gid said; /* host of the last logged refusal */
+	struct rn_gid said; /* host whose refusal was logged last */
 	rn_ns next;	    /* time before which no other probe is sent */
 };
 
@@ -179,10 +182,12 @@ struct rnp_wait_source {
 	int fd; /* the descriptor; -1: this entry is free */
 	uint8_t tag;
 	bool on;
-	bool rests;	/* removed from the epoll set while it is off */
-	bool gone;	/* removed, but its request to io_uring has not ended */
-	bool pending;	/* an io_uring request to poll @fd is under way */
-	bool cancelled; /* a request to cancel that one is under way; it may fail */
+	bool rests; /* removed from the epoll set while it is switched off */
+	/* removed by the user, but its request to io_uring has not ended */
+	bool gone;
+	bool pending; /* an io_uring request to poll @fd is under way */
+	/* a request to cancel the poll request is under way; it may fail */
+	bool cancelled;
 };
 
 /* A set of descriptors, in one of two forms: an epoll set, or poll requests to io_uring.
@@ -199,7 +204,7 @@ struct rnp_wait {
 	struct rn_uring *uring; /* io_uring; NULL: epoll is used */
 	bool has_begun;		/* the thread has registered with @uring */
 	bool is_asleep;
-	bool is_woken; /* the set has changed: @wake_fd was written to */
+	bool is_woken; /* @wake_fd was written to, because the set has changed */
 	int wake_fd;
 	struct rnp_wait_source source[RNP_WAIT_MAX];
 };
@@ -283,8 +288,9 @@ struct rnp_engine {
 	 */
 	atomic_bool is_lively;
 	struct rnp_clock clock;
-	rn_ns looked_at;     /* when a step last looked for packets */
-	uint32_t not_dry;    /* steps in a row that left packets in the socket */
+	rn_ns looked_at; /* when a step last looked for packets */
+	/* number of steps in a row that left packets in the socket */
+	uint32_t not_dry;
 	bool is_blocked;     /* the socket was full, so packets wait */
 	bool is_raw_blocked; /* the packet socket was full, so a frame waits */
 
@@ -293,7 +299,8 @@ struct rnp_engine {
 	int realtime; /* real-time priority requested for the thread; 0: none */
 	bool closing;
 	struct rnp_wait wait;
-	int timer_fd, wake_fd; /* timerfd and eventfd; -1: none */
+	/* timerfd and eventfd of the background thread; -1: none */
+	int timer_fd, wake_fd;
 };
 
 /* Does the engine belong to the parent of this process? */
@@ -334,7 +341,7 @@ void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter);
  */
 int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn);
 
-/* Releases @qpn, which rests before it is used again. */
+/* Releases @qpn, which is not used again for RNP_QPN_REST. */
 void rnp_qpns_give(struct rnp_qpns *q, rn_ns now, uint32_t qpn);
 
 /* Creates and maps the statistics page of device @ibdev. Return: 0 or -ENOMEM. */
@@ -428,8 +435,8 @@ void rnp_background_rest(struct rnp_engine *e);
 /* Adds a descriptor to the set. Return: 0 or -errno. */
 int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on);
 
-/* Removes a descriptor from the set, before it is closed: a fork() child may hold a copy,
- * which would keep it in the set for ever. -1 is ignored.
+/* Removes a descriptor from the set; to be called before closing it, since a copy in a
+ * fork() child would keep it in the set for ever. -1 is ignored.
  */
 void rnp_background_remove(struct rnp_engine *e, int fd);
 
@@ -489,8 +496,9 @@ int rnp_wait_switch(struct rnp_wait *w, int fd, bool on);
  */
 void rnp_wait_rest(struct rnp_wait *w);
 
-/* Removes @fd from the set, before it is closed: a fork() child may hold a copy, which
- * would keep it in an epoll set for ever. A descriptor that is not in the set is ignored.
+/* Removes @fd from the set; to be called before closing @fd, since a copy in a fork()
+ * child would keep it in an epoll set for ever. A descriptor that is not in the set is
+ * ignored.
  */
 void rnp_wait_remove(struct rnp_wait *w, int fd);
 
@@ -601,9 +609,9 @@ void rnp_path_mtu_close(struct rnp_path_mtu *p);
 void rnp_icmp_probe_init(struct rnp_icmp_probe *k);
 void rnp_icmp_probe_end(struct rnp_icmp_probe *k);
 
-/* Sends an ICMP probe if timers have run out because a peer is silent. The answer is
- * looked for at once, as on loopback it has come already, and when the next timer
- * runs out.
+/* Sends an ICMP probe if timers have run out because a peer is silent. Looks for the
+ * answer at once, as on loopback it comes immediately, and again when the next timer runs
+ * out.
  */
 void rnp_icmp_probe_silent(struct rnp_engine *e, rn_ns now);
 

@@ -287,8 +287,8 @@ struct rnp_cpu {
 
 /* Counters of the transport core. */
 struct rnp_counts {
-	uint32_t requests; /* requests that the device has received */
-	uint32_t receives; /* receive WQEs that these requests have completed */
+	uint32_t requests; /* number of requests that the device has received */
+	uint32_t receives; /* number of receive WQEs that these requests have completed */
 };
 
 /* The reply predictor. A program like ib_write_lat posts, polls until the request is
@@ -332,18 +332,20 @@ struct rnp_replies {
 /* ACKs that have not left. */
 struct rnp_ack_hold {
 	uint32_t packets; /* packets received since the last ACKs were sent */
-	/* when the oldest ACK that waits was due; 0: none waits, or the sockets are off
+	/* time when the oldest waiting ACK was due; 0: none waits, or the sockets are off
 	 */
 	rn_ns since;
 };
 
 /* Doorbell batching: decides which requests are sent together. */
 struct rnp_batching {
-	uint32_t posts; /* requests since the program polled last */
-	uint32_t run;	/* requests posted between the two polls before, if any */
-	/* when the oldest request that has not left was posted; 0: all have left */
+	uint32_t posts; /* number of requests posted since the program polled last */
+	/* number of requests posted between the last two polls; 0: none */
+	uint32_t run;
+	/* time when the oldest request that has not left was posted; 0: all have left */
 	rn_ns since;
-	uint32_t held;	     /* requests whose packets have not been built (RNP_HOLD) */
+	/* number of requests whose packets have not been built (RNP_HOLD) */
+	uint32_t held;
 	uint64_t held_bytes; /* bytes of the @held requests */
 	struct rnp_backoff backoff;
 };
@@ -358,14 +360,15 @@ struct rnp_look {
 
 /* Lingering: an event-driven program goes on polling for a moment before it sleeps. */
 struct rnp_linger {
-	uint32_t missed; /* times in a row that lingering ended without a completion */
+	/* number of times in a row that lingering ended without a completion */
+	uint32_t missed;
 	struct rnp_backoff backoff;
 };
 
 /* What the program was doing when its lease ran out. */
 struct rnp_lapse {
-	bool was_busy;	    /* its polling thread used the processor */
-	bool was_gathering; /* requests waited for its next poll to be sent */
+	bool was_busy;	    /* the polling thread used the processor for something else */
+	bool was_gathering; /* posted requests waited to be sent by the next poll */
 };
 
 struct rnp_policy {
@@ -385,8 +388,8 @@ struct rnp_policy {
 };
 
 /* ------------------------------------------------------------------------ events */
-/* What the loop has observed of the core, for events, each of which says which fields it
- * reads. The struct is passed by value, so that a poll has it in registers.
+/* What the loop has observed of the core. Each function that takes these facts says which
+ * fields it reads. The struct is passed by value, so that a poll has it in registers.
  */
 struct rnp_facts {
 	bool has_acks_due;     /* there are ACKs to send */
@@ -431,8 +434,8 @@ struct rnp_post {
 	uint32_t count; /* number of requests */
 	uint64_t bytes;
 	bool is_unacked; /* its QP waits for an acknowledgement of earlier requests */
-	/* its QP is in RTS, so packets will leave; false in ERR, where the requests are
-	 * only flushed
+	/* its QP is in RTS, so packets will leave; false: in ERR, where requests are only
+	 * flushed
 	 */
 	bool is_sending;
 };

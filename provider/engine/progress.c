@@ -35,7 +35,7 @@ enum {
 	 * most 2 us.
 	 */
 	NEAR_TICKS = 2000,
-	SEND_MAX = 32, /* most super-packets that one step sends */
+	SEND_MAX = 32, /* maximum number of super-packets that one step sends */
 	/* Steps in a row that left packets in the socket, after which timers
 	 * expire nevertheless.
 	 */
@@ -44,16 +44,18 @@ enum {
 	 * another recvmsg() to look for more
 	 */
 	SMALL = 512,
-	/* most attempts to collect completed memory accesses after one batch of packets
+	/* maximum attempts to collect completed memory accesses after one batch of
+	 * packets
 	 */
 	MOVES_MAX = 256,
-	/* attempts in a row that collected nothing, after which to stop */
+	/* stop after so many attempts in a row that collected nothing */
 	MOVES_IDLE = 4,
 	/* polls between two checks of the descriptors, each of which takes
 	 * some microseconds
 	 */
 	LOOK_AT_DESCRIPTORS = 4096,
-	/* most steps to receive everything; they receive more than the sockets can hold
+	/* maximum steps to receive everything; these receive more than the sockets can
+	 * hold
 	 */
 	TAKE_MAX = 32,
 };
@@ -205,7 +207,8 @@ static void memory_done(void *arg, uint64_t tag, enum rn_mem_result result)
 	rn_dev_mem_done(c->dev, c->now, tag, result);
 }
 
-/* Hands completed reads and atomic accesses of memory to the core. Return: how many. */
+/* Hands completed reads and atomic accesses of memory to the core. Return: their number.
+ */
 static unsigned collect_memory(struct rnp_engine *e, rn_ns now)
 {
 	struct collector c = { .dev = e->dev, .now = now };
@@ -261,7 +264,7 @@ static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather
 			gather && !rnp_tx_batch_is_empty(&e->batch));
 }
 
-/* The engine and the current time, as argument of callbacks. */
+/* Argument of callbacks: the engine and the current time. */
 struct moment {
 	struct rnp_engine *e;
 	rn_ns now;
@@ -372,7 +375,7 @@ static rn_ns cpu_time(clockid_t clock)
 	struct timespec ts;
 
 	if (clock_gettime(clock, &ts) != 0)
-		return 0; /* the thread of this clock has ended */
+		return 0; /* the thread whose clock this is has ended */
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
@@ -605,7 +608,8 @@ void rnp_engine_kick(struct rnp_engine *e)
 
 void rnp_engine_send_last(struct rnp_engine *e)
 {
-	/* Only the ACKs: a peer's socket does not hold as much as a ring does. */
+	/* Sends only ACKs, because a peer's socket does not hold as much as a ring does.
+	 */
 	if (e->wire.local) {
 		rn_local_hurry(e->wire.local, true);
 		transmit(e, rnp_engine_now(), RN_TX_ACKS, false);

@@ -44,7 +44,7 @@ void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter)
 	memset(q, 0, sizeof(*q));
 	q->slot = slot;
 	q->next = counter;
-	flip(q, 0); /* never allocated: packets to QPNs below 256 go to rocind */
+	flip(q, 0); /* reserves counter 0: packets to QPNs below 256 go to rocind */
 }
 
 int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn)

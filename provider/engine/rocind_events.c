@@ -104,7 +104,9 @@ static void take_wire(struct rnp_engine *e, const struct rn_rocind_event *ev)
 	if (is_first && rn_local_event_fd(local) >= 0)
 		rnp_background_add(e, rn_local_event_fd(local), RNP_TAG_LOCAL, true);
 	rnp_progress_deadline(
-		/* the time at which an unused wire releases its memory */
+		/* the deadline at which an unused local wire releases its memory has
+		 * changed
+		 */
 		e, rnp_engine_now());
 }
 
@@ -609,7 +611,7 @@ static void set_gid(struct rnp_engine *e, unsigned idx, const struct rn_gid *gid
 
 static void add_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
 {
-	if (ev->gid_idx >= RN_GID_MAX) { /* the GID table has no room */
+	if (ev->gid_idx >= RN_GID_MAX) { /* the GID table has no such index */
 		if (ev->sock >= 0)
 			close(ev->sock);
 		return;
@@ -659,7 +661,8 @@ void rnp_rocind_events(struct rnp_engine *e)
 		case RN_ROCIND_TAP_END:
 			end_capture(e, &ev.tap);
 			break;
-		case RN_ROCIND_TAP_SOURCE: /* meant for processes that capture */
+		/* an event for processes that capture, not for this one */
+		case RN_ROCIND_TAP_SOURCE:
 			rn_rocind_close_tap(&ev.tap);
 			break;
 		case RN_ROCIND_PORT_UP:

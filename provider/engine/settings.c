@@ -11,13 +11,15 @@
 
 enum {
 	KIB = 1024,
-	/* bytes; fits into a receive buffer of the default size */
+	/* bytes; so much fits into a receive buffer of the default size */
 	WINDOW_START = 192 * KIB,
 	WINDOW_MIN = 64 * KIB,	 /* bytes of one super-packet */
 	WINDOW_MAX = 1024 * KIB, /* bytes; a larger window is no faster on loopback */
 	WINDOW_LIMIT = 1 << 30,
 	READ_CHUNK_MAX = 256 * KIB,
-	/* sixteenths of a receive buffer that super-packets in flight may fill */
+	/* maximum part of a receive buffer that super-packets in flight may fill, in
+	 * sixteenths
+	 */
 	JOINED_SHARE = 11,
 	RCVBUF_LEAST = 64 * KIB, /* bytes of one super-packet */
 	RCVBUF_MOST = 1 << 30,
@@ -26,7 +28,7 @@ enum {
 	LINE_MIN = 1000, /* kbps; least rate of a link */
 };
 
-#define PIN_SIZE_MAX (UINT64_C(1) << 40) /* bytes */
+#define PIN_SIZE_MAX (UINT64_C(1) << 40) /* maximum limit on pinned memory in bytes */
 #define PIN_PAGE_NS_MAX 1000000
 
 /* kbps; highest rate of a link that the core supports */
@@ -236,7 +238,7 @@ static int read_local(struct rnp_settings *s, char *err, size_t err_len)
 			       "ROCIN_LOCAL is \"%s\"; it may be auto, off or no-icrc",
 			       text);
 	s->local = (enum rnp_local)i;
-	/* Let packets have ICRCs in a recorded run, as on a network. */
+	/* In a recorded run packets have ICRCs on local wires too, as on a network. */
 	if (s->local == RNP_LOCAL_NO_ICRC && read_text("ROCIN_RECORD"))
 		s->local = RNP_LOCAL_AUTO;
 	return 0;

@@ -53,15 +53,18 @@ struct rnp_settings {
 	struct rn_fault_rules fault;
 	/* ns that the last poll before sleep waits for a packet; 0: it does not wait */
 	rn_ns linger_ns;
-	uint32_t rcvbuf; /* bytes, for SO_RCVBUF; 0: as much as rocind has set */
+	/* receive buffer in bytes, for SO_RCVBUF; 0: keep the size that rocind has set */
+	uint32_t rcvbuf;
 	uint32_t timeout_scale;
 	enum rn_cc_mode cc;
 	uint32_t cc_line; /* rate of the link in kbps; 0: not set */
 	uint32_t window_start, window_min, window_max;
-	bool pin_limited;  /* what a kernel driver would pin is limited */
-	bool pin_has_size; /* to @pin_size bytes; otherwise by RLIMIT_MEMLOCK */
+	/* ROCIN_PIN=limit: pinned memory is limited as by a kernel driver */
+	bool pin_limited;
+	bool pin_has_size; /* the limit is @pin_size bytes; false: RLIMIT_MEMLOCK */
 	uint64_t pin_size;
-	uint32_t pin_page_ns; /* time that pinning a page takes; 0: what it takes here */
+	/* time that pinning a page takes, in ns; 0: registration does not wait for it */
+	uint32_t pin_page_ns;
 };
 
 /**

@@ -88,7 +88,8 @@ static uint32_t find_sgid(const struct rnp_tx_batch *s, const struct rn_flow *fl
 	return i;
 }
 
-/* Sets the label of the packet that was built. False if its source address was removed.
+/* Sets the destination (label) of the packet that was built. Returns false if the GID of
+ * its source address was removed.
  */
 static bool make_label(struct rnp_tx_batch *s)
 {
@@ -121,8 +122,8 @@ static bool same_label(const struct rnp_label *a, const struct rnp_label *b)
 	return a->dest_slot == b->dest_slot && same_flow(&a->flow, &b->flow);
 }
 
-/* Builds one packet at @where: behind the open super-packet, or in a local wire's memory
- * if that is empty. False if the core has none.
+/* Builds one packet at @where: behind the open super-packet or, if that is empty, in a
+ * local wire's memory. Returns false if the core has no packet.
  */
 static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned what)
 {
@@ -150,10 +151,10 @@ static void publish_placed(struct rnp_tx_batch *s, const struct rn_net *net)
 	s->is_placed = false;
 }
 
-/* Builds packets in the memory of a local wire, as long as they have the label of the
- * last ones. The first packet with another label is moved behind the empty super-packet.
- * Return: 0 (the core has no more packets), 1 (@max packets were built) or -EAGAIN (the
- * others cannot be built in place).
+/* Builds packets in the memory of a local wire, as long as they have the same destination
+ * (label) as the last ones. The first packet to another destination is moved to @s->buf,
+ * behind the empty super-packet. Return: 0 (the core has no more packets), 1 (@max
+ * packets were built) or -EAGAIN (the others cannot be built in place).
  */
 static int build_in_place(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
 			  unsigned what, unsigned max)
@@ -212,7 +213,9 @@ static void choose_tx_socket(struct rnp_tx_batch *s, const struct rn_net *net)
 		s->flow.sport = s->tx_socket.sport;
 }
 
-/* Begins a new super-packet with the packet behind the open one, which is empty. */
+/* Begins a new super-packet, which consists of the packet behind the open super-packet.
+ * The open one is empty.
+ */
 static void begin_super(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	assert(s->count == 0);
@@ -271,7 +274,9 @@ static int send_open(struct rnp_tx_batch *s, const struct rn_net *net)
 		count_too_long(s, s->count);
 	else if (err)
 		count_dropped(s, s->count);
-	/* A packet behind the super-packet stays where it is. */
+	/* If there is a packet behind the super-packet, it stays where it is and begins
+	 * the next one.
+	 */
 	s->start = s->next_len > 0 ? s->start + s->len : 0;
 	s->len = s->count = 0;
 	return 0;

@@ -52,15 +52,16 @@ struct rnp_tx_batch {
 	bool closed;
 	bool alone; /* to a multicast group, so each packet is sent alone */
 
-	/* the last packets had equal labels, so the next one probably has, too */
+	/* the last packets had the same destination, so the next one probably has, too */
 	bool is_run;
 	/* packets built in a local wire's memory are not visible to the peer yet */
 	bool is_placed;
 
 	/* destination of the packet that was built behind the open super-packet */
 	struct rnp_label next;
-	uint32_t next_len; /* length of that packet with ICRC; 0: there is none */
-	/* the packet behind has the same destination as the open super-packet */
+	/* length of the packet @next with ICRC; 0: there is no such packet */
+	uint32_t next_len;
+	/* the packet @next has the same destination as the open super-packet */
 	bool next_joins;
 	struct rn_tx next_tx;
 

@@ -184,8 +184,9 @@ static void take_out(struct rn_cm_index *index, struct rn_hnode *node)
 	*at = node->next;
 }
 
-/* Hash the values that identify a peer, or a QP of it. Peers choose their communication
- * IDs and QPNs, so a secret is mixed in: nobody can choose values that make long chains.
+/* Hash the values that identify a peer, or a QP of a peer. Peers choose their
+ * communication IDs and QPNs, so a secret is mixed in: nobody can choose values that make
+ * long chains.
  */
 static uint32_t hash(const struct rn_cm *cm, const struct rn_gid *addr, uint64_t guid,
 		     uint32_t number)
@@ -525,7 +526,9 @@ void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn)
 void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 	       uint64_t tid, uint32_t attr_mod)
 {
-	/* The place in the list is that of this message, not of the previous one. */
+	/* Move the connection to the end of the list: its place is that of the new
+	 * message, not of the replaced one.
+	 */
 	rn_list_remove(&conn->tx);
 	rn_list_push_back(&cm->tx, &conn->tx);
 	rn_cm_calm(cm, conn);
@@ -729,7 +732,7 @@ static void describe(const struct rn_cm_conn *conn, struct rn_cm_event *ev)
 {
 	static const struct {
 		uint8_t attr; /* message that has the private data; 0: none */
-		bool is_end;  /* the private data is in end_data, not in open_data */
+		bool is_end;  /* the private data is in end_data; false: in open_data */
 		bool ari, status;
 	} rows[] = {
 		[RN_CM_EV_REQ] = { RN_CM_REQ, false, false, false },

@@ -47,9 +47,10 @@ struct rn_cm_conn {
 	bool in_peer, in_qpn;
 	bool is_open; /* rn_cm_close() was not called for it yet */
 	bool is_sidr;
-	enum rn_cm_lap_state lap; /* valid in state RN_CM_ESTABLISHED */
-	struct rn_list tx;	  /* linked in rn_cm.tx while @out is to be sent */
-	struct rn_list ev;	  /* linked in rn_cm.events while @events is not 0 */
+	/* state of the LAP exchange; valid in state RN_CM_ESTABLISHED */
+	enum rn_cm_lap_state lap;
+	struct rn_list tx; /* linked in rn_cm.tx while @out is to be sent */
+	struct rn_list ev; /* linked in rn_cm.events while @events is not 0 */
 	/* pending events; bit i stands for enum rn_cm_event_type i */
 	uint16_t events;
 	/* listener in whose backlog the connection is, or NULL */
@@ -86,9 +87,9 @@ struct rn_cm_conn {
 	 */
 	uint8_t out[RN_GSI_PACKET_LEN];
 	uint8_t ari[RN_CM_ARI_LEN];
-	/* private data of the last REQ, REP, RTU, SIDR_REQ, SIDR_REP or LAP received */
+	/* private data of the REQ, REP, RTU, SIDR_REQ, SIDR_REP or LAP received last */
 	uint8_t open_data[RN_CM_DATA_MAX];
-	/* private data of the last REJ, DREQ, DREP or APR received */
+	/* private data of the REJ, DREQ, DREP or APR received last */
 	uint8_t end_data[RN_CM_DATA_MAX];
 };
 
@@ -123,7 +124,7 @@ struct rn_cm {
 	struct rn_cm_answer replies[RN_CM_REPLIES];
 };
 
-/* A received message and its context, while it is handled. */
+/* A received message with its context, while the message is processed. */
 struct rn_cm_in {
 	rn_ns now;
 	const struct rn_flow *flow;
@@ -240,7 +241,7 @@ void rn_cm_on_sidr_rep(struct rn_cm *cm, struct rn_cm_in *in);
 void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in);
 void rn_cm_on_apr(struct rn_cm *cm, struct rn_cm_in *in);
 
-/* Do all values of the offer fit their fields in a message, and its private data into
+/* Does each value of the offer fit its field in a message, and the private data into
  * @room bytes?
  */
 bool rn_cm_offer_is_good(const struct rn_cm_offer *offer, uint32_t room);

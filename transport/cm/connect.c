@@ -12,12 +12,13 @@
 /* -------------------------------------------------------------- active side */
 /* Compute the local ACK timeout code for a path with packet lifetime code @lifetime and a
  * peer with ACK delay code @ack_delay, as Linux' cm_ack_timeout() does. Codes are
- * logarithms, so the sum of two times has the larger code, plus 1 if the other code is
- * nearly as large.
+ * logarithms of times, so the code for a sum of two times is the larger of their codes,
+ * plus 1 if the smaller is nearly as large.
  */
 static uint8_t ack_timeout_code(uint8_t ack_delay, uint8_t lifetime)
 {
-	int code = lifetime + 1; /* the lifetime counts in both directions */
+	/* twice the lifetime, as a packet and its ACK both travel */
+	int code = lifetime + 1;
 
 	if (code >= ack_delay)
 		code += ack_delay >= code - 1;

@@ -31,7 +31,10 @@ int rn_cm_mra(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t timeout, bool d
 	}
 	rn_cm_say(cm, conn, &msg, tid, 0);
 	if (delayed)
-		rn_list_remove(&conn->tx); /* until rn_cm_ask_patience() */
+		/* the MRA is sent only when the peer repeats its message:
+		 * rn_cm_ask_patience()
+		 */
+		rn_list_remove(&conn->tx);
 	else
 		conn->mra_from = 0;
 	return 0;
@@ -44,7 +47,8 @@ void rn_cm_ask_patience(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 }
 
 enum {
-	ABOUT_NOTHING = 4, /* not a value of the two-bit field in an MRA */
+	/* stands for no message: the two-bit field of an MRA cannot have this value */
+	ABOUT_NOTHING = 4,
 };
 
 /* Return: which message of ours waits for an answer in this state, as an MRA names it. */
@@ -103,7 +107,9 @@ void rn_cm_send_rej(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_c
 		.data = no->data,
 		.data_len = no->data_len,
 		.rej = {
-			/* While the peer does not know our ID, the REJ has 0 instead. */
+			/* If the peer does not know our ID yet, the REJ contains 0
+			 * instead of our ID.
+			 */
 			.local_id = conn->info.state == RN_CM_REQ_RCVD
 					    ? 0
 					    : conn->info.local_id,
@@ -319,8 +325,8 @@ void rn_cm_on_dreq(struct rn_cm *cm, struct rn_cm_in *in)
 	conn->info.state = RN_CM_DREQ_RCVD;
 	rn_cm_keep(conn->end_data, &in->msg);
 	rn_cm_raise(cm, conn, RN_CM_EV_DISCONNECTED, 0);
-	/* If both sides have sent a DREQ, or the program has closed the connection,
-	 * nobody else will answer.
+	/* If both sides have sent a DREQ, or the program has closed the connection, the
+	 * program will not answer the DREQ.
 	 */
 	if (crossed || !conn->is_open)
 		send_drep(cm, in->now, conn, NULL, 0);

@@ -34,7 +34,7 @@ static bool cfg_is_sane(const struct rn_dev_cfg *c)
 	if (c->window_min == 0 || c->window_start < c->window_min ||
 	    c->window_max < c->window_start)
 		return false;
-	/* The sum of a window and a packet must stay below 2^32. */
+	/* The length of a window plus that of a packet must stay below 2^32 bytes. */
 	if (c->window_max > RN_MSG_MAX || c->read_window > RN_MSG_MAX)
 		return false;
 	if (c->read_chunk < c->mtu_max || c->read_window < c->read_chunk)

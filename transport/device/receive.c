@@ -109,7 +109,7 @@ void rn_mcast_detach(struct rn_dev *dev, struct rn_mcast *m)
 }
 
 /* --------------------------------------------------------- checks of a packet */
-/* Value that a check returns if the packet passes it. */
+/* Value that a check returns if the packet passes the check. */
 #define FINE RN_STAT_COUNT
 
 struct arrival {

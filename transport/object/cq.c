@@ -76,7 +76,8 @@ static void take_cq_event(struct rn_dev *dev, struct rn_event *ev)
 		forget_events(dev, cq);
 		return;
 	}
-	cq->event_pending = false; /* the next call delivers the error event of the CQ */
+	/* the error event of the CQ remains, and the next call delivers it */
+	cq->event_pending = false;
 }
 
 /* Returns the event to be delivered first. Events of a working QP (such as COMM_EST) come
@@ -370,7 +371,9 @@ static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c
 	return syndrome ? syndrome : RN_SYN_OTHER;
 }
 
-/* Has the program taken too few CQEs? What a recorder replays takes none. */
+/* Has the CQ no room for a CQE? In a replay, no program takes CQEs, so the recording is
+ * asked.
+ */
 static bool is_full(const struct rn_dev *dev, const struct rn_cq *cq)
 {
 	uint32_t taken = atomic_load_explicit(&cq->consumer, memory_order_acquire);

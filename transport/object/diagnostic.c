@@ -29,7 +29,7 @@ void rn_diagnostic_counted(struct rn_dev *dev, enum rn_stat stat)
 		report_diagnostic(dev, &diagnostic, dev->arriving);
 }
 
-/* Fills in the remote memory range that a request accesses. */
+/* Fills in the remote memory range that the request of a diagnostic accesses. */
 static void name_memory(struct rn_diagnostic *diagnostic, const struct rn_request *q)
 {
 	if (q->flags & RN_OP_RETH) {

@@ -43,8 +43,8 @@ void rn_mw_forget_qp(struct rn_qp *qp);
 enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, const void *src, uint32_t len);
 
-/* As rn_scatter(), for the data of a READ or atomic response. @wqe, to which the SGEs
- * belong, is the oldest WQE of the send queue.
+/* Copies the data of a READ or atomic response to memory, as rn_scatter() does. @wqe, to
+ * which the SGEs belong, is the oldest WQE of the send queue.
  */
 enum rn_wc_status rn_scatter_response(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				      uint32_t offset, const void *src, uint32_t len);
@@ -65,14 +65,17 @@ static inline uint32_t rn_mem_flags(const struct rn_mr *mr)
 /* Copies bytes [@offset, @offset + @len) of the memory that the SGEs describe to @dst.
  * Return: RN_MEM_DONE; RN_MEM_FAULT, also if a key is wrong; RN_MEM_PENDING if some reads
  * have not ended yet. The number of these is added to *@outstanding, and each ends with
- * rn_dev_mem_done(@tag). @part: as for rn_mem_read().
+ * rn_dev_mem_done(@tag). @part: NULL, or where the CRC of the copied bytes is stored if
+ * the memory back end computes it; see rn_mem_read().
  */
 enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, void *dst, uint32_t len, uint64_t tag,
 			     uint32_t *outstanding, struct rn_crc32_part *part);
 
 /* ------------------------------------------------- tags of pending accesses */
-/* Who made an access to memory that is pending. Its tag is QPN << 8 | part. */
+/* Which part of a QP made an access to memory that is pending. The tag of the access is
+ * QPN << 8 | part.
+ */
 enum rn_mem_part {
 	RN_TAG_REQ = 1,
 	RN_TAG_RSP_READ = 2,

@@ -71,8 +71,8 @@ static inline uint32_t rn_qp_recv_pd(const struct rn_qp *qp)
 	return qp->rsp.taken_from ? qp->rsp.taken_from->pd : qp->pd;
 }
 
-/* Returns the protection domain against which the R_Keys of a request are checked; @srq
- * as for rn_qp_next_recv().
+/* Returns the protection domain against which the R_Keys of a request are checked; @srq:
+ * the SRQ that serves the message, or NULL.
  */
 static inline uint32_t rn_qp_rkey_pd(const struct rn_qp *qp, const struct rn_srq *srq)
 {

@@ -22,7 +22,7 @@ struct rn_send_wqe {
 	 * << 8.
 	 */
 	uint32_t imm;
-	uint32_t first_psn; /* valid once STARTED */
+	uint32_t first_psn; /* PSN of the first packet; valid once STARTED */
 	/* Number of PSNs of the WQE, at least 1; valid once STARTED. */
 	uint32_t packet_count;
 	uint32_t progress; /* READ, atomic: number of response packets received */
@@ -45,9 +45,9 @@ struct rn_wqe_atomic {
 };
 
 struct rn_wqe_bind {
-	uint64_t length; /* bytes */
-	uint32_t region; /* L_Key */
-	uint32_t access; /* RN_ACCESS_* */
+	uint64_t length; /* length of the range in bytes */
+	uint32_t region; /* L_Key of the region to which the window is bound */
+	uint32_t access; /* access rights of the window, RN_ACCESS_* */
 };
 
 struct rn_wqe_ud {
@@ -79,7 +79,7 @@ static inline struct rn_wqe_bind *rn_wqe_bind(struct rn_send_wqe *wqe)
 /* ---------------------------------------------------------- receive queue */
 struct rn_recv_wqe {
 	uint64_t wr_id;
-	uint32_t length; /* bytes of all SGEs */
+	uint32_t length; /* length of the memory of all SGEs in bytes */
 	uint32_t num_sge;
 	/* The SGEs follow the struct. */
 };
