@@ -96,7 +96,7 @@ int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 	return rc;
 }
 
-/* Returns the back end in front of which that of fault rules is inserted. */
+/* Returns the back end in front of which the back end of fault rules is inserted. */
 static struct rn_net *under_fault(const struct rnp_wire *w)
 {
 	if (w->capture)
@@ -104,7 +104,9 @@ static struct rn_net *under_fault(const struct rnp_wire *w)
 	return w->tap ? rn_tap_net(w->tap) : base_net(w);
 }
 
-/* Builds the chain anew after a change behind the back end of fault rules. */
+/* Builds the chain anew after a back end was inserted or removed behind the back end of
+ * fault rules.
+ */
 static void rebuild_chain(struct rnp_wire *w)
 {
 	w->net = under_fault(w);
@@ -205,7 +207,7 @@ enum {
 	IPV4_LEN = 20,
 	IPV6_LEN = 40,
 	UDP_LEN = 8,
-	/* Most headers that a packet with a full payload has: those of a WRITE Only with
+	/* The longest headers of a packet with a full payload: those of a WRITE Only with
 	 * immediate, over XRC.
 	 */
 	HEADERS = UDP_LEN + RN_BTH_LEN + RN_XRCETH_LEN + RN_RETH_LEN + RN_IMM_LEN +
@@ -224,7 +226,7 @@ uint32_t rnp_port_mtu(const struct rn_netdev *dev)
 	if (ioctl(fd, SIOCGIFMTU, &req) == 0)
 		now = rn_netdev_path_mtu((uint32_t)req.ifr_mtu);
 	rn_fd_close(fd);
-	if (now == 0) /* the MTU is smaller than any path MTU */
+	if (now == 0) /* the MTU of the interface is smaller than any path MTU */
 		now = 256;
 	return now < mtu ? now : mtu;
 }
@@ -288,8 +290,9 @@ static uint32_t find_path_mtu(struct rnp_path_mtu *p, const struct rn_netdev *de
 	if (!*fd)
 		*fd = open_path(src, dev->ifindex);
 	mtu = *fd ? query_path_mtu(*fd, &av->dgid, dev->ifindex) : 0;
-	/* The address may have been removed meanwhile, or the program has closed the
-	 * socket. */
+	/* Either the address has been removed meanwhile, or the program has closed the
+	 * socket.
+	 */
 	if (!mtu)
 		close_path(fd);
 	return mtu;
@@ -328,7 +331,7 @@ void rnp_icmp_probe_end(struct rnp_icmp_probe *k)
 	k->fd = -1;
 }
 
-/* Counts a refusal, and logs it unless the last logged one was by the same peer. */
+/* Counts a refusal, and logs it unless the refusal logged last was of the same peer. */
 static void log_refusal(struct rnp_engine *e, int err)
 {
 	struct rnp_icmp_probe *k = &e->icmp_probe;

@@ -36,7 +36,8 @@ struct reading {
 		memcpy(&(to), &(from), sizeof(to));                     \
 	} while (0)
 
-/* Adds a header to the rule, unless it is there or one of @others, which exclude it, is.
+/* Adds a header to the rule. Fails if the header, or one of @others that exclude it, is
+ * there already.
  */
 static int add_layer(struct reading *r, uint32_t layer, uint32_t others)
 {
@@ -316,7 +317,9 @@ int rnp_flow_spec_parse(const struct ibv_flow_attr *attr, struct rnp_rule *rule,
 uint32_t rnp_toeplitz(const uint8_t key[RNP_TOEPLITZ_KEY_LEN], const uint8_t *data,
 		      size_t len)
 {
-	/* 32 bits of the key, from the position of the current input bit on. */
+	/* @window has 32 bits of the key, beginning at the position of the current input
+	 * bit.
+	 */
 	uint32_t window = (uint32_t)key[0] << 24 | (uint32_t)key[1] << 16 |
 			  (uint32_t)key[2] << 8 | key[3];
 	uint32_t hash = 0;
@@ -440,7 +443,7 @@ static bool applies(const struct rnp_rule *rule, const struct rnp_frame_view *vi
 	return true;
 }
 
-/* Has another rule given this frame to the QP already? */
+/* Has another rule already given this frame to the QP? */
 static bool is_served(const struct rnp_steer *s, const void *qp)
 {
 	const struct rnp_rule *rule;

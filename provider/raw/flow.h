@@ -19,9 +19,11 @@
 
 /* Frames of one flow, that is, with the same addresses and ports, get to the same queue.
  */
-enum { /* sizes for the Toeplitz hash, bytes */
+enum { /* Sizes for the Toeplitz hash in bytes. */
 	RNP_TOEPLITZ_KEY_LEN = 40,
-	/* Each bit of the input uses the 32 bits of the key from its own position on. */
+	/* limited since each bit of the input uses the 32 bits of the key from its own
+	 * position on
+	 */
 	RNP_TOEPLITZ_INPUT_MAX = RNP_TOEPLITZ_KEY_LEN - 4,
 };
 
@@ -47,8 +49,8 @@ struct rnp_rss {
 	uint8_t key[RNP_TOEPLITZ_KEY_LEN];
 	/* enum rnp_rss_field; not both IPv4 and IPv6, not both TCP and UDP */
 	uint32_t fields;
-	uint32_t size;	    /* entries of @table, a power of two */
-	void *const *table; /* queues; each may stand there several times */
+	uint32_t size;	    /* number of entries of @table, a power of two */
+	void *const *table; /* the queues; a queue may be in several entries */
 };
 
 /**
@@ -108,10 +110,10 @@ struct rnp_rule {
 	enum rnp_rule_kind kind;
 	uint16_t priority; /* priority of a normal rule; 0 is the highest */
 	bool drop, dont_trap;
-	uint32_t tag;		     /* passed to rnp_deliver_fn */
+	uint32_t tag;		     /* flow tag, which is passed to rnp_deliver_fn */
 	struct rnp_flow_match match; /* fields that a normal rule matches */
 	void *qp;		     /* the QP that gets the frame */
-	/* a queue of this RSS table gets the frame instead; or NULL */
+	/* RSS table, one of whose queues gets the frame instead of @qp; or NULL */
 	const struct rnp_rss *rss;
 	struct rnp_tally *tally; /* counts matching frames; or NULL */
 

@@ -50,7 +50,7 @@ struct rest {
 	size_t len;
 };
 
-/* Returns the next @n bytes and skips them; NULL if there are not as many. */
+/* Returns the next @n bytes of the frame and skips them; NULL if there are fewer. */
 static const uint8_t *pull(struct rest *r, size_t n)
 {
 	const uint8_t *at = r->at;
@@ -107,8 +107,9 @@ static void parse_ip4(struct rnp_frame_view *v, struct rest *r)
 		parse_l4(v, r, f->ip4_proto[0]);
 }
 
-/* Skips one IPv6 extension header. False: @next is no extension header, or the header is
- * cut short or that of a later fragment, so that nothing behind it can be parsed.
+/* Skips one IPv6 extension header. Returns false if @next is no extension header, or if
+ * nothing behind the header can be parsed, because the header is cut short or belongs to
+ * a later fragment.
  */
 static bool skip_extension(struct rnp_frame_view *v, struct rest *r, unsigned *next)
 {
@@ -220,8 +221,8 @@ bool rnp_frame_is_multicast(const struct rnp_frame_view *view)
 }
 
 /* ------------------------------------------------------------------------- checksums */
-/* Offsets of headers from the start of a frame, and their lengths in bytes; length 0:
- * not there.
+/* Offsets of headers from the start of a frame, and their lengths in bytes; a length of
+ * 0: the header is absent.
  */
 struct parts {
 	size_t ip4, ip4_len;	 /* IPv4 header */

@@ -32,13 +32,13 @@ enum rnp_flow_layer {
 struct rnp_flow_fields {
 	uint8_t dst_mac[6], src_mac[6];
 	uint8_t ether_type[2]; /* the type that follows the VLAN tags */
-	uint8_t vlan_tag[2];   /* PCP, DEI, VID of the outermost tag */
+	uint8_t vlan_tag[2];   /* PCP, DEI and VID of the outermost VLAN tag */
 	uint8_t ip4_src[4], ip4_dst[4];
 	uint8_t ip4_proto[1], ip4_tos[1], ip4_ttl[1];
 	uint8_t ip4_flags[1]; /* RNP_IP4_* */
 	uint8_t ip6_src[16], ip6_dst[16];
 	uint8_t ip6_label[4]; /* flow label, 20 bits */
-	/* ip6_next is that of the fixed header */
+	/* ip6_next is the Next Header of the fixed header */
 	uint8_t ip6_next[1], ip6_class[1], ip6_hops[1];
 	uint8_t src_port[2], dst_port[2];
 };
@@ -49,12 +49,12 @@ enum { /* IPv4 flags, numbered as in the kernel's flow rules (enum ib_ipv4_flags
 };
 
 struct rnp_frame_view {
-	uint32_t layers; /* layers that the frame has, enum rnp_flow_layer */
+	uint32_t layers; /* enum rnp_flow_layer: layers that the frame has */
 	struct rnp_flow_fields field;
 };
 
 struct rnp_flow_match {
-	uint32_t layers; /* layers that the frame must have */
+	uint32_t layers; /* enum rnp_flow_layer: layers that the frame must have */
 	struct rnp_flow_fields value, mask;
 };
 

@@ -28,7 +28,7 @@ enum {
 	RCVBUF = 4 << 20,
 	TAG_LEN = 4,	/* bytes of a VLAN tag: type and TCI */
 	MACS_LEN = 12,	/* bytes of both addresses, which precede the tag */
-	SEND_MAX = 256, /* most frames that one step sends */
+	SEND_MAX = 256, /* maximum number of frames that one step sends */
 	ALL_BYTES = 1 << 18,
 	/* SO_MARK of frames that raw packet QPs send ("ROCR"); it tells them from frames
 	 * of the kernel's network stack.
@@ -356,7 +356,7 @@ static struct ancillary read_ancillary(struct msghdr *msg, uint32_t overflow)
 	return r;
 }
 
-/* Inserts the VLAN tag again that the kernel has removed from the frame; there is room
+/* Inserts the VLAN tag that the kernel has removed from the frame. There must be room
  * before the frame. Return: new start of the frame.
  */
 static uint8_t *put_tag(uint8_t *frame, const struct tpacket_auxdata *aux)
@@ -373,8 +373,8 @@ static uint8_t *put_tag(uint8_t *frame, const struct tpacket_auxdata *aux)
 	return start;
 }
 
-/* Receives one frame from the socket, at *@frame. Return: its bytes; 0: the socket
- * is empty.
+/* Receives one frame from the socket, at *@frame. Return: its length in bytes; 0: the
+ * socket is empty.
  */
 static size_t take_frame(struct rnp_raw_link *l, const uint8_t **frame)
 {
@@ -443,7 +443,9 @@ unsigned rnp_raw_receive(struct rnp_raw_link *l, rn_ns now, unsigned max)
 }
 
 /* -------------------------------------------------------------------------- transmit */
-/* Sends the frame in @tx. False: the socket is full, try again later. */
+/* Sends the frame in @tx. Returns false if the socket is full; then the caller tries
+ * again later.
+ */
 static bool send_frame(struct rnp_raw_link *l)
 {
 	struct rnp_raw *raw = l->raw;

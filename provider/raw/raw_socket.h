@@ -75,7 +75,9 @@ void rnp_raw_remove_rule(struct rnp_raw_link *l, struct rnp_rule *rule);
 /* Stops using the sockets; QPs and rules remain, without effect. */
 void rnp_raw_shut(struct rnp_raw_link *l);
 
-/* Closes the sockets that were set aside with the lock held. Lock not held. */
+/* Closes the sockets that were kept for closing while the lock was held. To be called
+ * without the lock.
+ */
 void rnp_raw_close(const struct rnp_raw_retired *retired);
 
 /* Receives at most @max frames and delivers them to their QPs. Return: number of

@@ -41,7 +41,7 @@ void rnp_open_add(struct rnp_context *ctx, const struct rnp_context *origin)
 	pthread_once(&once, watch_fork);
 	if (!origin)
 		pthread_mutex_lock(&open_lock);
-	/* otherwise rnp_open_with() holds the lock */
+	/* without an origin, rnp_open_with() holds the lock */
 	ctx->file = origin ? origin->file : ++last_file;
 	LIST_INSERT_HEAD(&open_contexts, ctx, open);
 	if (!origin)

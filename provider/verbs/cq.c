@@ -225,9 +225,9 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
 	}
 }
 
-/* Is the ring empty? Most polls find it empty, and see that here without a lock. It
+/* Is the ring empty? Most polls find it empty, and see that here without a lock. The ring
  * counts as not empty while an entry is being written, or while another thread reads the
- * last one.
+ * last entry.
  */
 static bool ring_is_empty(const struct rnp_cq *cq)
 {
@@ -314,8 +314,8 @@ static void note_poll_result(struct rnp_cq *cq, bool found)
 		atomic_store_explicit(&cq->was_empty, !found, memory_order_relaxed);
 }
 
-/* Lets the first empty poll after ibv_req_notify_cq() wait for a moment, since the
- * program is going to sleep. Returns true if an entry came.
+/* Makes the first empty poll after ibv_req_notify_cq() wait for a moment, since the
+ * program will probably sleep next. Returns true if an entry came.
  */
 static bool linger(struct rnp_cq *cq, bool (*waits)(void *arg))
 {
@@ -738,8 +738,8 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 
 	pthread_mutex_lock(&cq->lock);
 	cancel = rnp_lock_engine(e);
-	/* Complete reads and atomics that only wait for memory, and let CQEs that are
-	 * under way reach the old ring.
+	/* Complete reads and atomics that only wait for memory, and wait until CQEs that
+	 * are under way have reached the old ring.
 	 */
 	while (rnp_engine_settle(e, 0))
 		rnp_engine_kick(e);
@@ -797,8 +797,8 @@ int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
 		return EIO;
 	cancel = rnp_lock_engine(e);
 	rnp_engine_drain(e);
-	/* The CQEs that are under way raise no event any more, so the next poll must
-	 * find them.
+	/* The CQEs that are under way will raise no event, so the next poll must find
+	 * them.
 	 */
 	rnp_cq_settle_ring(cq);
 	rn_cq_arm(&cq->core, solicited_only ? RN_CQ_ARM_SOLICITED : RN_CQ_ARM_NEXT);

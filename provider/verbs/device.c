@@ -34,14 +34,15 @@ enum {
 }; /* buckets of a first own table; for fewer objects the core has some itself */
 
 struct table {
-	void **bucket; /* NULL: the core uses its own first buckets */
+	/* buckets of the table; NULL: the core uses its first, built-in buckets */
+	void **bucket;
 	uint32_t room; /* number of buckets */
 };
 
 struct rnp_hca {
 	LIST_ENTRY(rnp_hca) link;
 	struct rnp_engine *engine;
-	unsigned refs; /* contexts; guarded by list_lock */
+	unsigned refs; /* number of contexts that use this device; guarded by list_lock */
 	/* Guarded by the engine lock. */
 	uint32_t count[RNP_HCA_KINDS];
 	struct table qps, mrs, srqs;
@@ -174,12 +175,12 @@ int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind)
 	if (count > limit[kind])
 		return -ENOMEM;
 	if (kind == RNP_HCA_QP ||
-	    kind == RNP_HCA_WQ) /* they share one table of numbers */
+	    kind == RNP_HCA_WQ) /* QPs and WQs share one table of numbers */
 		rc = grow(hca, &hca->qps,
 			  hca->count[RNP_HCA_QP] + hca->count[RNP_HCA_WQ] + 1,
 			  rn_dev_grow_qp_table);
 	else if (kind == RNP_HCA_MR ||
-		 kind == RNP_HCA_MW) /* they share one table of keys */
+		 kind == RNP_HCA_MW) /* regions and windows share one table of keys */
 		rc = grow(hca, &hca->mrs,
 			  hca->count[RNP_HCA_MR] + hca->count[RNP_HCA_MW] + 1,
 			  rn_dev_grow_mr_table);
@@ -385,7 +386,7 @@ int rnp_query_device_ex(struct ibv_context *context,
 		.max_dm_size = RNP_DM_BYTES,
 	};
 
-	/* Works in a fork() child, too, as nothing of this changes. */
+	/* Works in a fork() child, too, because nothing that is reported here changes. */
 	if (input && input->comp_mask)
 		return EINVAL;
 	fill_attr(rnp_engine_netdev(ctx->engine), &a.orig_attr);

@@ -39,7 +39,7 @@ static int fail_with(int err)
 }
 
 /* ---------------------------------------------------------------------------- copies */
-/* Has the memory been freed, or does the device belong to another process? */
+/* Has the memory been freed, or does the device belong to the parent process? */
 static bool is_freed_or_foreign(const struct rnp_dm *dm)
 {
 	const struct rnp_dm *real = dm->origin ? dm->origin : dm;
@@ -129,7 +129,7 @@ static int add_to_device(struct rnp_context *ctx, struct rnp_dm *dm)
 
 	if (rc)
 		return rc;
-	/* done again, as the program may have replaced our signal handler */
+	/* repeated, as the program may have replaced our signal handler */
 	(void)rn_mem_direct_init();
 	rc = rnp_pcie_dm_add(rnp_engine_pcie(ctx->engine), dm->addr, dm->room);
 	if (rc) {
@@ -252,7 +252,7 @@ struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_att
 	}
 	init_handle(dm, context);
 	dm->len = attr->length;
-	dm->held = 2; /* uses: by the program and by the device */
+	dm->held = 2; /* two uses: by the program and by the device */
 	dm->room = (attr->length + UNIT - 1) / UNIT * UNIT;
 	rc = make_memory(ctx, dm, attr->log_align_req);
 	if (rc) {
@@ -295,7 +295,8 @@ int rnp_free_dm(struct ibv_dm *base)
 	if (!err && handle != dm)
 		free(handle);
 	if (!err)
-		rnp_dm_release(dm, 2); /* the uses by the device and by the handle */
+		/* drops two uses: by the device and by the handle */
+		rnp_dm_release(dm, 2);
 	rnp_unlock_engine(ctx->engine, cancel);
 	return err ? fail_with(err) : 0;
 }

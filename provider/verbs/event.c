@@ -42,7 +42,7 @@ enum {
 
 static ssize_t write_raw(int fd, const void *buf, size_t len)
 {
-	/* the program has closed it, and may have reused the number */
+	/* the program has closed the descriptor, and may have reused its number */
 	if (!rn_own_fd_is_there(fd)) {
 		errno = EBADF;
 		return -1;
@@ -183,7 +183,9 @@ static bool has_room(const struct rnp_event_pipe *pipe)
 	struct pollfd p = { .fd = pipe->write_fd, .events = POLLOUT };
 	static const struct timespec at_once;
 
-	/* Polled only if a write could block. No other thread writes. */
+	/* A write can block only if the open file is shared with the program. No other
+	 * thread writes.
+	 */
 	if (!pipe->shared)
 		return true;
 	return syscall(SYS_ppoll, &p, 1, &at_once, NULL, 8) == 1 && (p.revents & POLLOUT);
@@ -512,8 +514,8 @@ const struct rnp_engine_hooks rnp_hooks = {
 };
 
 /* ----------------------------------------------------------------- reading of events */
-/* Writes pending events, as there is room in the channel: ibv_get_cq_event() calls this
- * after it has read a record.
+/* Writes pending events. ibv_get_cq_event() calls this after it has read a record, so
+ * there is room in the channel.
  */
 void rnp_cq_event(struct ibv_cq *base)
 {

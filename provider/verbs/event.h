@@ -21,11 +21,12 @@ enum {
 }; /* bytes of one record */
 
 struct rnp_event_pipe {
-	pthread_mutex_t lock; /* held while records are written or purged */
+	/* held while records are written to the pipe or purged from it */
+	pthread_mutex_t lock;
 	int read_fd, write_fd;
 	/* the open file is the program's, so its status flags must be restored */
 	bool shared;
-	size_t record_len; /* bytes of a record, 1 .. RNP_EVENT_LEN_MAX */
+	size_t record_len; /* length of a record in bytes, 1 .. RNP_EVENT_LEN_MAX */
 };
 
 /**

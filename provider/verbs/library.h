@@ -59,8 +59,8 @@ struct rnp_library {
 	 */
 	void (*mark_qp_ex)(union rnp_abi_qp *qp);
 
-	/* Sets whether the verbs calls of the context ask rnp_engine_call_error() first
-	 * if they must fail (@asking). Engine lock held.
+	/* Sets whether the verbs calls of the context first ask rnp_engine_call_error()
+	 * whether they must fail. Engine lock held.
 	 */
 	void (*set_call_faults)(struct rnp_context *ctx, bool asking);
 };

@@ -84,7 +84,9 @@ int rnp_pages_read(const void *addr, size_t len)
 		if (got < 0 && errno == EFAULT)
 			return -EFAULT;
 		if (got < 0)
-			/* not permitted: a missing page is found when it is used */
+			/* a missing page is not an error here: it is found when it is
+			 * used
+			 */
 			return 0;
 	}
 	return 0;
@@ -166,8 +168,8 @@ static int pin_pages(struct rnp_engine *e, const struct rn_mr_attr *attr, uint64
 	return rc;
 }
 
-/* Makes @pages, which have been counted already, those that are pinned for the region;
- * none are for memory that is not the host's. The engine lock is held.
+/* Sets the number of pages that are pinned for the region to @pages, which have been
+ * counted already, or to none if the memory is not the host's. The engine lock is held.
  */
 static void set_pinned(struct rnp_engine *e, struct rnp_mr *mr, uint64_t pages)
 {
@@ -201,7 +203,8 @@ static int check_range(const struct rn_mr_attr *attr)
 	return 0;
 }
 
-/* Is it a region of the program's memory? */
+/* Is this a region of the program's memory, rather than of a GPU, a file or the device?
+ */
 static bool is_of_program(const struct rnp_mr *mr)
 {
 	return !mr->dm && mr->core.kind == RN_MR_KIND_MR;
@@ -260,7 +263,9 @@ static void record_region(const struct rnp_context *ctx, struct rnp_mr *mr,
 	mr->record = rnp_engine_record(ctx->engine, &o);
 }
 
-/* Adds the region to its context and to the device; @pages have been counted for it. */
+/* Adds the region to its context and to the device. @pages: number of pages that have
+ * been counted as pinned for it.
+ */
 static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr,
 		      uint64_t pages)
 {
@@ -298,7 +303,7 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 	mr = calloc(1, sizeof(*mr));
 	if (mr) {
 		mr->dm = dm;
-		mr->held = 2; /* uses: by the program and by the device */
+		mr->held = 2; /* two uses: by the program and by the device */
 	}
 	*rc = mr ? add_region(ctx, mr, attr, pages) : -ENOMEM;
 	if (*rc) {
@@ -354,10 +359,10 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	mr->gone = true;
 }
 
-/* Change that ibv_rereg_mr() requests. */
+/* A change that ibv_rereg_mr() requests. */
 struct change {
 	int flags;
-	const struct rnp_pd *pd; /* new domain; NULL: it is not changed */
+	const struct rnp_pd *pd; /* new protection domain; NULL: not changed */
 	const void *addr;
 	size_t length;
 	uint32_t access;
@@ -406,8 +411,8 @@ static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 	leave_device(e, mr);
 	rc = enter_device(e, mr, attr);
 	if (rc && enter_device(e, mr, &old)) {
-		/* The PCIe layer refuses the old region, too: it remains registered, but
-		 * its key is not valid.
+		/* If the PCIe layer refuses even the old region, the region remains
+		 * registered, but its key is not valid.
 		 */
 		mr->core.valid = false;
 		rn_dev_add_mr(rnp_engine_dev(e), &mr->core);
@@ -454,8 +459,8 @@ static int check_change(struct rnp_engine *e, const struct rnp_mr *mr, int flags
 	return rc ? rc : pin_pages(e, attr, pages);
 }
 
-/* Makes a change, or none. As with mlx5, the new pages are pinned before the old ones are
- * given back, so that the region can stay as it was.
+/* Makes the whole change, or none. As with mlx5, the new pages are pinned before the old
+ * ones are given back, so that the region can stay as it was.
  */
 static int change_region(struct rnp_context *ctx, struct rnp_mr *mr,
 			 const struct change *c)
@@ -566,7 +571,8 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 		if (handle != mr)
 			free(handle);
 		rnp_mr_detach(mr);
-		rnp_mr_release(mr, 2); /* the uses by the device and by the handle */
+		/* drops two uses: by the device and by the handle */
+		rnp_mr_release(mr, 2);
 	}
 	rnp_unlock_engine(ctx->engine, cancel);
 	if (err)
@@ -583,7 +589,7 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 /* A range of a descriptor that is to be registered, and where it is mapped. */
 struct window {
 	int fd;
-	uint64_t offset, len; /* both in bytes */
+	uint64_t offset, len; /* position and length of the range in the file, in bytes */
 	bool writes;
 	rn_iova addr;
 	void *map; /* the mapping; NULL: the memory is not mapped here */
@@ -628,7 +634,7 @@ static int map_window(struct window *w)
 	int64_t size = size_of(w->fd);
 
 	if (size < 0)
-		/* @fd is a pipe, a socket ... */
+		/* @fd is a pipe, a socket or the like, which has no size */
 		return size == -EBADF ? -EBADF : -EINVAL;
 	if (w->offset + w->len > (uint64_t)size)
 		return -EINVAL;

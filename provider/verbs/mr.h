@@ -69,8 +69,8 @@ static inline bool rnp_access_writes(uint32_t access)
  */
 int rnp_pages_populate(const void *addr, size_t len, bool write);
 
-/* Checks that the whole range is mapped, without touching its pages. Return: 0
- * or -EFAULT.
+/* Checks that the whole range is mapped, without accessing its pages. Return: 0 or
+ * -EFAULT.
  */
 int rnp_pages_mapped(const void *addr, size_t len);
 

@@ -35,8 +35,8 @@ struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_
 	return h;
 }
 
-/* Adds @by to the number of objects in the domain that its record has; a fork() child
- * does not, as the record is its parent's.
+/* Adds @by to the number of objects in the domain, as its record in the statistics page
+ * has it. A fork() child does nothing, as the record belongs to its parent.
  */
 static void record_users(struct ibv_pd *pd, int by)
 {
@@ -63,7 +63,9 @@ static void release_handle(struct rnp_pd_handle *h)
 
 void rnp_pd_put(struct ibv_pd *pd)
 {
-	/* first, as without an object the domain may be deallocated at any time */
+	/* before the reference is dropped: without an object the domain may be
+	 * deallocated at any time
+	 */
 	record_users(pd, -1);
 	atomic_fetch_sub(&to_rnp_pd(pd)->refs, 1);
 	release_handle(to_pd_handle(pd));
@@ -145,8 +147,8 @@ static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
 	return err;
 }
 
-/* Unimports a handle; it is freed with the last object that was created with it, if there
- * are any.
+/* Unimports a handle. If objects were created with the handle, it is freed with the last
+ * of them.
  */
 void rnp_unimport_pd(struct ibv_pd *base)
 {
@@ -258,7 +260,7 @@ int rnp_dealloc_parent_domain(struct ibv_pd *base)
 		return EBUSY;
 	if (h->td)
 		atomic_fetch_sub(&h->td->refs, 1);
-	/* not the last reference: @below has another */
+	/* cannot be the last reference, since @below has another */
 	atomic_fetch_sub(&h->pd->held, 1);
 	free(h);
 	rnp_pd_put(below);
@@ -317,7 +319,7 @@ static int alloc_memory(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 
 int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 {
-	/* of a buffer that begins with a page, as those of drivers do */
+	/* number of pages of a buffer that begins with a page, as those of drivers do */
 	const uint64_t pages = rnp_pin_pages(0, buf->len);
 	int rc = rnp_engine_pin(buf->engine, pages);
 

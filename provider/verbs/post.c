@@ -45,9 +45,9 @@ enum {
 		RN_SEND_FENCE | RN_SEND_SIGNALED | RN_SEND_SOLICITED | RN_SEND_INLINE,
 };
 
-/* Member of the union in struct ibv_send_wr that an opcode uses. */
+/* Member of the union in struct ibv_send_wr that an opcode uses, if any. */
 enum part {
-	PART_REFUSED, /* no QP has the opcode */
+	PART_REFUSED, /* no QP supports the opcode */
 	PART_NONE,
 	PART_ADDRESS, /* used by UD QPs only */
 	PART_RDMA,
@@ -104,8 +104,8 @@ static void bind_request(const struct ibv_mw *mw, uint32_t rkey,
 	wr->num_sge = 0;
 }
 
-/* Converts a bind request for a window of type 2. Those of type 1 are bound
- * by ibv_bind_mw().
+/* Converts a bind request for a window of type 2. Windows of type 1 are bound by
+ * ibv_bind_mw().
  */
 static int take_bind(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out)
@@ -451,7 +451,10 @@ static struct rnp_wr_entry *last_wr(struct rnp_wr_list *list)
 	if (list->err)
 		return NULL;
 	if (list->entries.count == 0) {
-		list->err = EINVAL; /* a setter was called before any request was begun */
+		/* a function such as ibv_wr_set_sge() was called before any request was
+		 * begun
+		 */
+		list->err = EINVAL;
 		return NULL;
 	}
 	return &entry[list->entries.count - 1];
@@ -595,7 +598,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 		return;
 	}
 	entry->av = to_rnp_ah(ah)->av;
-	/* set again by point_at_data(), as entries may be moved by realloc() */
+	/* point_at_data() sets this pointer again, as realloc() may move the entries */
 	entry->wr.av = &entry->av;
 	entry->wr.remote_qpn = remote_qpn;
 	entry->wr.remote_qkey = remote_qkey;

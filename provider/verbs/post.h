@@ -29,9 +29,10 @@ struct rnp_wr_entry {
 	struct rn_av av;
 	/* index of the first of its wr.num_sge entries in rnp_wr_list.sges */
 	size_t sge_at;
-	/* with RN_SEND_INLINE: index of its first byte in rnp_wr_list.bytes */
+	/* with RN_SEND_INLINE: index of the first byte of the data in rnp_wr_list.bytes
+	 */
 	size_t inline_at;
-	uint32_t inline_len; /* bytes of inline data */
+	uint32_t inline_len; /* number of bytes of inline data */
 };
 
 struct rnp_wr_array {

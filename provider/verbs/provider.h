@@ -50,20 +50,26 @@ LIST_HEAD(rnp_xrc_domains, rnp_xrc_domain);
 /* Limits that ibv_query_device() reports and that are enforced here or in the core. */
 enum {
 	RNP_SRQ_MAX = 32768,
-	/* half of the QPNs of a process: the others may be waiting for reuse */
+	/* maximum number of QPs: half of the QPNs of a process, as the others may be
+	 * waiting for reuse
+	 */
 	RNP_QP_MAX = 32768,
 	RNP_CQ_MAX = 65536,
 	RNP_PD_MAX = 65536,
 	RNP_AH_MAX = 65536,
 	RNP_MR_MAX = 1 << 20,
-	RNP_MCAST_GRP_MAX = 256, /* multicast groups, each of which needs a socket */
-	RNP_MCAST_QP_MAX = 256,	 /* QPs in one group */
+	/* maximum number of multicast groups, each of which needs a socket */
+	RNP_MCAST_GRP_MAX = 256,
+	RNP_MCAST_QP_MAX = 256, /* maximum number of QPs in one group */
 	RNP_MW_MAX = 1 << 20,
-	RNP_WQ_MAX = 16384, /* a quarter of the QPNs of a process */
+	/* maximum number of WQs: a quarter of the QPNs of a process */
+	RNP_WQ_MAX = 16384,
 	RNP_RWQ_TABLE_MAX = 16384,
-	RNP_RWQ_TABLE_LOG_MAX = 9, /* log2 of 512 entries */
+	/* maximum size of a table of WQs: log2 of 512 entries */
+	RNP_RWQ_TABLE_LOG_MAX = 9,
 	RNP_COMP_VECTORS = 1,
-	/* most CQEs, and microseconds, for which an event may be delayed */
+	/* maximum number of CQEs, and of microseconds, for which an event may be delayed
+	 */
 	RNP_CQ_MOD_MAX = 65535,
 	RNP_RATE_MIN = 1000, /* kbps; a smaller limit is probably a mistake in the unit */
 	RNP_RATE_MAX = 100000000,
@@ -126,7 +132,7 @@ struct rnp_xrc_domains *rnp_hca_xrc_domains(struct rnp_hca *hca);
 struct rnp_channel {
 	LIST_ENTRY(rnp_channel) link;
 	const struct ibv_comp_channel *key;
-	unsigned refs; /* CQs that use the channel; guarded by channel_lock */
+	unsigned refs; /* number of CQs that use the channel; guarded by channel_lock */
 	/* CQs with an event that could not be written yet; written under the engine lock
 	 */
 	atomic_uint pending;
@@ -159,7 +165,7 @@ struct rnp_context {
 	LIST_HEAD(, rnp_pd) pds;
 	LIST_HEAD(, rnp_mw) mws;
 	LIST_HEAD(, rnp_rwq_table) rwq_tables;
-	int last_rwq_table; /* number given to the last table */
+	int last_rwq_table; /* number of the table that was created last */
 };
 
 /* ----------------------------------------------------------------- protection domains A
@@ -174,16 +180,20 @@ struct rnp_context {
 /* A protection domain of the device. */
 struct rnp_pd {
 	uint32_t number;
-	/* objects in the domain; it cannot be deallocated while there are any */
+	/* number of objects in the domain, which cannot be deallocated while there are
+	 * any
+	 */
 	atomic_uint refs;
 	/* number of handles, plus one until the domain is deallocated */
 	atomic_uint held;
-	/* in the statistics page, or NULL; set before there are handles, cleared when it
-	 * is deallocated
+	/* record of the domain in the statistics page, or NULL; set before the domain has
+	 * handles, cleared when the domain is deallocated
 	 */
 	struct rn_stats_object *record;
-	bool gone;		 /* deallocated; guarded by the engine lock */
-	LIST_ENTRY(rnp_pd) link; /* rnp_context.pds; guarded by the engine lock */
+	/* the domain was deallocated; guarded by the engine lock */
+	bool gone;
+	/* entry in rnp_context.pds; guarded by the engine lock */
+	LIST_ENTRY(rnp_pd) link;
 };
 
 enum rnp_pd_kind {
@@ -196,13 +206,15 @@ struct rnp_pd_handle {
 	struct ibv_pd base;
 	struct rnp_pd *pd;
 	enum rnp_pd_kind kind;
-	/* one of its own, and one for each object that was created with it */
+	/* one reference of the handle itself, and one for each object that was created
+	 * with it
+	 */
 	atomic_uint refs;
 
-	/* Of a parent domain. */
+	/* The next members are used by parent domains only. */
 	/* handle of the domain that the parent domain was created with */
 	struct ibv_pd *below;
-	struct rnp_td *td; /* thread domain, or NULL */
+	struct rnp_td *td; /* thread domain of the parent domain, or NULL */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type); /* NULL: the default allocator */
 	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr,
@@ -212,7 +224,7 @@ struct rnp_pd_handle {
 
 struct rnp_td {
 	struct ibv_td base;
-	atomic_uint refs; /* parent domains that use it */
+	atomic_uint refs; /* number of parent domains that use the thread domain */
 };
 
 /* Returns the domain of a handle of any kind. */
@@ -243,8 +255,9 @@ struct rnp_buffer {
 	/* parent domain whose allocator has allocated it; NULL: none */
 	struct ibv_pd *from;
 	enum rnp_resource resource;
-	struct rnp_engine *engine; /* for whose device a driver would pin the memory */
-	uint64_t pinned;	   /* pages that count as pinned */
+	/* engine of the device whose driver would pin the memory */
+	struct rnp_engine *engine;
+	uint64_t pinned; /* number of the buffer's pages that count as pinned */
 };
 
 /* ----------------------------------------------------------- memory and addresses */
@@ -252,17 +265,22 @@ struct rnp_mr {
 	struct rnp_abi_mr base;
 	struct rn_mr core;
 	LIST_ENTRY(rnp_mr) link;
-	/* of an import: the region itself, and the fields below are not used */
+	/* for an import, the region itself, and the fields below are not used; otherwise
+	 * NULL
+	 */
 	struct rnp_mr *origin;
-	unsigned held; /* the program, the device, imports; guarded by the engine lock */
-	bool gone;     /* removed from the device; guarded by the engine lock */
+	/* number of users: the program, the device, imports; guarded by the engine lock
+	 */
+	unsigned held;
+	/* the region was removed from the device; guarded by the engine lock */
+	bool gone;
 	void *map; /* mapping of a file descriptor, unmapped with the region; or NULL */
 	size_t map_len;
 	/* device memory that is registered; NULL: memory of the program */
 	struct rnp_dm *dm;
-	/* Guarded by the engine lock. */
+	/* The next members are guarded by the engine lock. */
 	bool is_on_gpu;	 /* the memory is a simulated GPU's */
-	uint64_t pinned; /* pages that count as pinned */
+	uint64_t pinned; /* number of the region's pages that count as pinned */
 	struct rn_stats_object *record;
 };
 
@@ -280,15 +298,19 @@ struct rnp_mw {
 struct rnp_dm {
 	struct ibv_dm base;
 	LIST_ENTRY(rnp_dm) link; /* guarded by the engine lock */
-	unsigned mrs;		 /* regions of this memory; guarded by the engine lock */
-	struct rnp_dm *origin;	 /* of an import: the memory itself; otherwise NULL */
-	/* users: the program, the device, imports; guarded by the engine lock */
+	/* number of regions of this memory; guarded by the engine lock */
+	unsigned mrs;
+	/* for an import, the device memory itself; otherwise NULL */
+	struct rnp_dm *origin;
+	/* number of users: the program, the device, imports; guarded by the engine lock
+	 */
 	unsigned held;
-	atomic_bool gone; /* removed from the device; written under the engine lock */
-	bool is_local;	  /* allocated in a fork() child, which has no device */
-	rn_iova addr;	  /* address by which the device accesses it */
-	uint64_t len;	  /* bytes that the program has requested */
-	uint64_t room;	  /* bytes allocated from the device, a multiple of 64 */
+	/* the memory was removed from the device; written under the engine lock */
+	atomic_bool gone;
+	bool is_local; /* allocated in a fork() child, which has no device */
+	rn_iova addr;  /* address by which the device accesses the memory */
+	uint64_t len;  /* bytes that the program has requested */
+	uint64_t room; /* bytes allocated from the device, a multiple of 64 */
 	void *map;
 	size_t map_len;
 };
@@ -321,7 +343,7 @@ struct rnp_cq {
 	struct rn_cq core;
 
 	pthread_mutex_t lock; /* guards: reading of the ring, core.consumer, current */
-	struct rn_cqe *ring;  /* = ring_mem.addr */
+	struct rn_cqe *ring;  /* CQEs, at ring_mem.addr */
 	struct rnp_buffer ring_mem;
 	/* parent domain whose allocator allocates the ring, or NULL */
 	struct ibv_pd *parent;
@@ -344,14 +366,15 @@ struct rnp_cq {
 	atomic_bool linger;
 	atomic_bool was_empty; /* the last poll found nothing */
 
-	/* Guarded by the engine lock. */
+	/* The next members are guarded by the engine lock. */
 	/* QPs and SRQs that complete here; counted twice if both queues of a QP do */
 	unsigned qp_refs;
 	uint32_t number;
 	struct rn_stats_object *record;
-	bool counted_armed;   /* the engine counts this CQ as armed */
-	bool event_pending;   /* an event could not be written, as the channel was full */
-	uint32_t comp_events; /* completion events written, less those that were purged */
+	bool counted_armed; /* the engine counts this CQ as armed */
+	bool event_pending; /* an event could not be written, as the channel was full */
+	/* number of completion events written, less those that were purged */
+	uint32_t comp_events;
 	uint32_t async_events;
 };
 
@@ -362,12 +385,17 @@ struct rnp_srq {
 	LIST_ENTRY(rnp_srq) link; /* guarded by the engine lock */
 	struct rn_srq *core;	  /* the core's SRQ, in memory of its own */
 	struct rnp_buffer ring;
-	uint32_t number, max_sge; /* neither changes */
-	/* Of an XRC SRQ; otherwise NULL. */
+	/* number of the SRQ and maximum SGEs of a WQE; they do not change */
+	uint32_t number, max_sge;
+	/* domain of an XRC SRQ; NULL for other SRQs */
 	struct rnp_xrcd *xrcd;
 	struct rnp_cq *cq;
-	unsigned qps;	       /* QPs that use it; guarded by the engine lock */
-	uint32_t async_events; /* written less purged; guarded by the engine lock */
+	/* number of QPs that use the SRQ; guarded by the engine lock */
+	unsigned qps;
+	/* number of asynchronous events written, less those that were purged; guarded by
+	 * the engine lock
+	 */
+	uint32_t async_events;
 	struct rn_stats_object *record;
 };
 
@@ -377,7 +405,7 @@ struct rnp_xrcd {
 	LIST_ENTRY(rnp_xrcd) link; /* guarded by the engine lock */
 	struct rnp_xrc_domain *domain;
 	uint32_t number;  /* number of @domain; does not change */
-	atomic_uint refs; /* SRQs and QPs that use it */
+	atomic_uint refs; /* number of SRQs and QPs that use the handle */
 };
 
 struct rnp_qp {
@@ -402,7 +430,8 @@ struct rnp_qp {
 	 */
 	uint32_t rate_limit, burst;
 	uint8_t static_rate, alt_static_rate; /* enum ibv_rate */
-	unsigned flows;	       /* flow rules of this QP; guarded by the engine lock */
+	/* number of flow rules of this QP; guarded by the engine lock */
+	unsigned flows;
 	struct rnp_xrcd *xrcd; /* XRC domain of an XRC target QP, or NULL */
 	struct rnp_wq *wq;     /* the WQ that this hidden QP implements, or NULL */
 	/* table of WQs to which RSS distributes frames; or NULL */
@@ -412,8 +441,12 @@ struct rnp_qp {
 	 * guarded by the engine lock.
 	 */
 	struct rnp_qp *next_handle;
-	uint32_t async_events; /* written less purged; guarded by the engine lock */
-	/* requests built by ibv_wr_*(); NULL: a QP without them */
+	/* number of asynchronous events written, less those that were purged; guarded by
+	 * the engine lock
+	 */
+	uint32_t async_events;
+	/* requests built by ibv_wr_*(); NULL: the QP was created without these functions
+	 */
 	struct rnp_wr_list *wr;
 };
 
@@ -426,27 +459,30 @@ struct rnp_qp {
 struct rnp_wq {
 	struct ibv_wq base;
 	struct rnp_qp *queue;
-	/* entries of tables that refer to this queue; guarded by the engine lock */
+	/* number of entries of tables that refer to this queue; guarded by the engine
+	 * lock
+	 */
 	unsigned tables;
 };
 
 struct rnp_rwq_table {
 	struct ibv_rwq_ind_table base;
 	LIST_ENTRY(rnp_rwq_table) link; /* guarded by the engine lock */
-	unsigned qps; /* QPs that use the table; guarded by the engine lock */
+	unsigned qps; /* number of QPs that use the table; guarded by the engine lock */
 	/* The members below do not change. */
 	uint32_t size;
 	struct rnp_wq **wq;
-	void **core; /* struct rn_qp of each WQ in @wq */
+	void **core; /* the core's QP of each WQ in @wq */
 };
 
 /* ------------------------------------------------------------------ flow rules */
 enum {
-	/* counter points of one counters object, and its indices */
+	/* maximum number of counter points of one counters object, and of its indices */
 	RNP_COUNTER_POINTS = 32,
 };
 
-/* Kind of value that is counted, and its index for ibv_read_counters(). */
+/* A kind of value that is counted, and the index at which ibv_read_counters() returns it.
+ */
 struct rnp_counter_point {
 	enum ibv_counter_description desc;
 	uint32_t index;
@@ -454,11 +490,11 @@ struct rnp_counter_point {
 
 struct rnp_counters {
 	struct ibv_counters base;
-	/* Guarded by the engine lock. */
+	/* The next members are guarded by the engine lock. */
 	struct rnp_tally tally;
 	struct rnp_counter_point point[RNP_COUNTER_POINTS];
 	unsigned points;
-	unsigned flows; /* flow rules that use these counters */
+	unsigned flows; /* number of flow rules that use these counters */
 };
 
 struct rnp_flow {
@@ -466,7 +502,8 @@ struct rnp_flow {
 	struct rnp_qp *qp;
 	struct rnp_counters *counters; /* counters that the rule uses, or NULL */
 	struct rnp_rule rule;
-	LIST_ENTRY(rnp_flow) link; /* rnp_context.flows; guarded by the engine lock */
+	/* entry in rnp_context.flows; guarded by the engine lock */
+	LIST_ENTRY(rnp_flow) link;
 };
 
 /* Returns the errno of a call, and sets errno if the call failed: programs read either.
@@ -506,16 +543,15 @@ static inline void rnp_cq_settle_ring(const struct rnp_cq *cq)
 			     (size_t)cq->core.capacity * sizeof(struct rn_cqe));
 }
 
-/* Has this process inherited the context by fork()? Then only local memory may
- * be touched.
+/* Has this process inherited the context by fork()? Then only memory of this process may
+ * be used.
  */
 static inline bool rnp_is_fork_child(const struct rnp_context *ctx)
 {
 	return rnp_engine_forked(ctx->engine);
 }
 
-/* Adds @by to the number of objects that use one, which `rocin stat` shows. Any thread.
- */
+/* Adds @by to the number of users of an object, which `rocin stat` shows. Any thread. */
 static inline void rnp_record_users(struct rn_stats_object *record, int by)
 {
 	if (record)
@@ -614,8 +650,8 @@ void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd);
  */
 int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align);
 
-/* Frees a buffer, before rnp_pd_put() of its object. Lock not held. Does nothing
- * without memory.
+/* Frees a buffer, before rnp_pd_put() of its object. Lock not held. Does nothing if no
+ * memory was allocated.
  */
 void rnp_buffer_free(struct rnp_buffer *buf);
 
@@ -667,8 +703,8 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 		 size_t length, int access);
 struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd);
 int rnp_dereg_mr(struct rnp_abi_mr *base);
-/* Removes the region from the device; engine lock held. Local memory stays. The detach
- * functions of other objects do likewise.
+/* Removes the region from the device; engine lock held. The memory of the handle remains.
+ * The detach functions of other objects do likewise.
  */
 void rnp_mr_detach(struct rnp_mr *mr);
 /* Drops @holders uses of a region; the last one frees it. Engine lock held. */
@@ -704,7 +740,9 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe);
 int rnp_modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr);
 int rnp_destroy_cq(struct ibv_cq *base);
 void rnp_cq_detach(struct rnp_cq *cq);
-/* Adds @by to the number of QPs and SRQs that complete here; engine lock held. */
+/* Adds @by to the number of QPs and SRQs whose completions this CQ gets; engine lock
+ * held.
+ */
 void rnp_cq_count_users(struct rnp_cq *cq, int by);
 int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only);
 int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
@@ -727,8 +765,8 @@ uint64_t rnp_wall_clock_at(struct rnp_wall_clock *c, uint64_t mono_ns);
 /* --------------------------------------------------------------------------- event.c */
 extern const struct rnp_engine_hooks rnp_hooks;
 void rnp_cq_event(struct ibv_cq *base);
-/* Write a completion event that found the channel full, if there is room now, or drop it.
- * Engine lock held.
+/* Writes a completion event that found the channel full, if there is room now; the second
+ * function drops the event. Engine lock held.
  */
 void rnp_cq_write_pending_event(struct rnp_cq *cq);
 void rnp_cq_drop_pending_event(struct rnp_cq *cq);

@@ -19,10 +19,10 @@
 struct rnp_mcast {
 	LIST_ENTRY(rnp_mcast) link; /* guarded by the engine lock */
 	struct rn_mcast core;
-	uint16_t lid; /* as passed by the program: RoCE does not use it */
+	uint16_t lid; /* LID as passed by the program; RoCE does not use it */
 };
 
-/* Resources for attaching a QP to a group; those that were not used are freed or closed.
+/* What attaching a QP to a group needs; resources that were not used are freed or closed.
  */
 struct parts {
 	struct rnp_mcast *m;
@@ -52,7 +52,9 @@ static int join_group(struct rnp_context *ctx, const struct rn_gid *mgid, struct
 	return rc;
 }
 
-/* Attaches the QP to a group. The engine lock is held. Returns as join_group() does. */
+/* Attaches the QP to a group. The engine lock is held. Returns 0 or -errno; -EAGAIN: @p
+ * needs a socket first.
+ */
 static int attach_to_group(struct rnp_qp *qp, const struct rn_gid *mgid, struct parts *p)
 {
 	struct rn_dev *dev = rnp_engine_dev(qp->ctx->engine);
@@ -93,7 +95,7 @@ int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_engine_lock(e);
 	rc = attach_to_group(qp, &mgid, &p);
-	/* again if the last member left while the lock was not held */
+	/* repeated if the last member left while the lock was not held */
 	while (rc == -EAGAIN) {
 		rnp_engine_unlock(e);
 		p.sock = rn_group_open(&mgid, ifindex);
@@ -319,7 +321,8 @@ static struct rn_qp_init init_of(struct rnp_qp *qp)
 		.max_recv_sge = qp->cap.max_recv_sge,
 		.max_inline = qp->cap.max_inline_data,
 		.sq_sig_all = qp->sq_sig_all,
-		.lent_resources = true, /* rnp_modify_qp() lends them */
+		/* rnp_modify_qp() lends the resources for READs and atomics */
+		.lent_resources = true,
 		.owner = qp,
 	};
 }
@@ -659,7 +662,7 @@ struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 	return qp;
 }
 
-/* CQEs of an XRC target QP in the CQ of an SRQ remain visible, as they belong to the SRQ.
+/* Does not hide CQEs of an XRC target QP in the CQ of an SRQ, as they belong to the SRQ.
  */
 void rnp_qp_skip_cqes(struct rnp_qp *qp)
 {

@@ -166,7 +166,7 @@ void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr)
 		.rnr_retry = in->rnr_retry,
 	};
 	rnp_av_to_attr(&in->av, &attr->ah_attr);
-	if (!in->alt.port_num) /* no alternate path was loaded */
+	if (!in->alt.port_num) /* false if no alternate path was loaded */
 		return;
 	attr->alt_pkey_index = in->alt.pkey_index;
 	attr->alt_port_num = in->alt.port_num;
@@ -339,7 +339,7 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 
 	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
-	if (qp->table) /* a QP with RSS has no state; the WQs of its table have */
+	if (qp->table) /* an RSS QP has no state of its own; the WQs of its table have */
 		return EOPNOTSUPP;
 	cancel = rnp_lock_engine(e);
 	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
@@ -384,7 +384,7 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	struct ibv_qp_attr rates;
 	int cancel;
 
-	(void)attr_mask; /* only a hint: all attributes are returned */
+	(void)attr_mask; /* @attr_mask is only a hint: all attributes are returned */
 	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
 	if (qp->table)

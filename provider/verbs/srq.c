@@ -354,7 +354,7 @@ static struct rnp_xrc_domain *new_domain(struct rnp_hca *hca, int fd,
 }
 
 /* Finds the domain of the file @fd, or makes a new one. The engine lock is held. Returns
- * 0 or a positive errno, the same as a kernel.
+ * 0 or the positive errno that a kernel would return.
  */
 static int get_domain(struct rnp_hca *hca, int fd, int oflag, struct rnp_xrc_domain **out)
 {

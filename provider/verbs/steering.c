@@ -301,7 +301,7 @@ static int move_wq(struct rnp_wq *wq, enum ibv_wq_state now, enum ibv_wq_state n
 		return move_queue(wq, IBV_QPS_RESET, 0);
 	if (now == next)
 		return 0;
-	if (now == IBV_WQS_RDY) /* RDY to ERR */
+	if (now == IBV_WQS_RDY) /* for a move from RDY to ERR */
 		return move_queue(wq, IBV_QPS_ERR, 0);
 	if (next == IBV_WQS_ERR || now == IBV_WQS_ERR)
 		return EINVAL;
