@@ -83,7 +83,7 @@ static void increase_rate(struct rn_dcqcn *d, const struct rn_dcqcn_params *p)
 		rise = p->ai;
 	}
 	d->target = at_most(d->target + rise, p->line);
-	/* Rounded up; otherwise the rate would never reach the rate of the port. */
+	/* Rounded up, as otherwise the rate would never reach that of the port. */
 	d->rate = (uint32_t)(((uint64_t)d->target + d->rate + 1) / 2);
 	if (d->rate >= p->line)
 		d->phase = RN_DCQCN_FREE;
@@ -208,7 +208,9 @@ void rn_qp_pace(struct rn_qp *qp, rn_ns now, uint32_t kbps, uint32_t burst)
 
 	req->pace.limit = kbps;
 	req->pace.burst = burst;
-	/* Under congestion control, the wait for the last packet stays in force. */
+	/* If congestion control limits the rate, the wait for the last packet stays in
+	 * force.
+	 */
 	if (!is_obeyed(qp))
 		req->pace.next = now;
 	req->pace.deadline = RN_NEVER;

@@ -47,14 +47,14 @@ struct rn_dcqcn_params {
 	unsigned fast;	/* F: number of steps of fast recovery */
 	/* K: time without a notification after which alpha is reduced */
 	rn_ns alpha_period;
-	rn_ns increase_period; /* T: time between two increases */
+	rn_ns increase_period; /* T: time between two increases by time */
 	rn_ns cut_period;      /* shortest time between two cuts */
 };
 
 #define RN_DCQCN_ONE (1u << 30) /* value that represents alpha = 1 */
 
 enum rn_dcqcn_phase {
-	RN_DCQCN_FREE, /* the rate is not limited */
+	RN_DCQCN_FREE, /* no congestion: the rate is not limited */
 	RN_DCQCN_RECOVERY,
 	RN_DCQCN_ADDITIVE,
 	RN_DCQCN_HYPER,
@@ -152,7 +152,8 @@ bool rn_pace_may_respond(struct rn_qp *qp, rn_ns now);
 void rn_pace_sent(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_pace_responded(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_pace_expire(struct rn_qp *qp, rn_ns now);
-void rn_pace_reset(struct rn_qp *qp); /* also forgets the program's rate limit */
+/* resets the pace; also forgets the program's rate limit */
+void rn_pace_reset(struct rn_qp *qp);
 
 /* All functions but rn_cc_init() and rn_cc_reset() are only for QPs whose `cc` is
  * not NULL.

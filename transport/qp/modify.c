@@ -259,7 +259,8 @@ enum {
 struct attr_rule {
 	uint32_t bit;
 	bool (*in_range)(const struct rn_dev *dev, const struct rn_qp_attr *a);
-	size_t offset, size; /* of that member; size 0: nothing is copied */
+	/* offset and size of that member; size 0: nothing is copied */
+	size_t offset, size;
 };
 
 static bool any_value(const struct rn_dev *dev, const struct rn_qp_attr *a)

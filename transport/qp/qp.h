@@ -95,7 +95,7 @@ struct rn_requester {
 	uint32_t cur_packet;
 	/* Bytes of the present burst that were sent; see burst_with() in window.c. */
 	uint32_t burst;
-	/* Number of request packets sent since the last one with the AckReq bit. */
+	/* Number of request packets sent since the last packet with the AckReq bit. */
 	uint32_t since_ack_req;
 	uint8_t retry_left, rnr_left;
 	struct rn_retries charged_retries;
@@ -110,8 +110,8 @@ struct rn_requester {
 	 * acknowledgement shows that packets were lost.
 	 */
 	bool sends_one;
-	/* A slow peer is acknowledging the first copies of the packets one by one:
-	 * nothing is sent again until these acknowledgements stop coming.
+	/* Nothing is sent again for now, because a slow peer is acknowledging the first
+	 * copies of the packets one by one.
 	 */
 	bool awaits_late;
 	bool draining;	    /* SQD: some WQEs that have started are not complete yet */
@@ -120,8 +120,8 @@ struct rn_requester {
 	 * be sent even if the window is full.
 	 */
 	bool read_pass;
-	/* While set, @taken is the value of peer->taken that rn_window_holds() saw last.
-	 * Cleared when una advances, or when peer->taken has changed.
+	/* The member @taken is valid: the value of peer->taken that rn_window_holds() saw
+	 * last. Cleared when una advances, or when peer->taken has changed.
 	 */
 	bool knows_taken;
 	uint32_t taken;
@@ -167,13 +167,17 @@ struct rn_requester {
 	 * is void.
 	 */
 	uint32_t grant_cuts;
-	/* End of the PSNs that are counted in in_flight; next PSN to be sent. */
+	/* End of the PSNs that are counted in in_flight: the PSN behind the last of them.
+	 */
 	struct rn_psn charged;
 	/* Bounce buffer for the payload of one request packet, used if the memory back
 	 * end may answer a read with PENDING.
 	 */
 	struct {
-		uint8_t *buf; /* RN_MTU_MAX bytes; NULL if mem->always_done */
+		/* RN_MTU_MAX bytes; NULL if the memory never answers PENDING
+		 * (mem->always_done)
+		 */
+		uint8_t *buf;
 		bool waiting, ready, fault;
 		struct rn_psn psn; /* PSN of the packet whose payload is in `buf` */
 		/* Number of reads that the memory has not answered yet. */
@@ -219,8 +223,8 @@ struct rn_resource {
 			/* Number of bytes that the READ or FLUSH covers. */
 			uint32_t length;
 			union {
-				/* READ: the part of it that is being sent: the whole, or
-				 * what a duplicate request has asked for.
+				/* READ: the part of the data that is being sent: all of
+				 * it, or what a duplicate request has asked for.
 				 */
 				struct {
 					struct rn_psn first;
@@ -269,7 +273,7 @@ struct rn_responder {
 	/* The receive WQE at rq.head has been assigned to the message in progress. */
 	bool recv_taken;
 	bool comm_est; /* RN_EVENT_COMM_EST was raised */
-	/* XRC_RECV: a CQE of this QP was lost because the CQ was full. */
+	/* XRC_RECV: a CQE of this QP was lost because its CQ was full. */
 	bool cq_lost;
 	bool told_none;	   /* the ACK that was sent last advertised 0 credits */
 	uint32_t received; /* bytes of the message in progress that have arrived */
@@ -318,7 +322,10 @@ struct rn_responder {
 	 * the same.
 	 */
 	struct {
-		uint8_t *buf; /* RN_MTU_MAX bytes; NULL if mem->always_done */
+		/* RN_MTU_MAX bytes; NULL if the memory never answers PENDING
+		 * (mem->always_done)
+		 */
+		uint8_t *buf;
 		bool waiting, ready, fault;
 		struct rn_psn psn; /* PSN of the response whose payload is in `buf` */
 		/* Bytes in `buf`; RN_STAGE_STALE: the response is not needed any more. */
@@ -369,12 +376,14 @@ struct rn_qp {
 	 * packet QP, link in dev->frames.
 	 */
 	struct rn_list work_link;
-	struct rn_list ack_link; /* in dev->acks while an acknowledgement is to be sent */
+	/* link in dev->acks while an acknowledgement is to be sent */
+	struct rn_list ack_link;
 	/* Shared window towards the peer process, for RC and XRC in RTR and later;
 	 * otherwise NULL.
 	 */
 	struct rn_peer *peer;
-	/* Memory in which the struct rn_peer of this QP's peer may be stored, see there.
+	/* Memory for the struct rn_peer of this QP's peer process. QPs with the same peer
+	 * share one such struct, which lies in one of them.
 	 */
 	struct rn_peer own_peer;
 	struct rn_list peer_link, busy_link, window_link;
@@ -384,7 +393,8 @@ struct rn_qp {
 	 * was acknowledged.
 	 */
 	rn_ns burst_at;
-	struct rn_list read_link; /* in dev->read_waiting */
+	/* link in dev->read_waiting while the QP waits for room in the READ window */
+	struct rn_list read_link;
 	/* UD: number of multicast groups that the QP is attached to. */
 	uint32_t mcast_count;
 	/* Number of packets built since the QP became the first of dev->work. */
@@ -429,14 +439,16 @@ struct rn_dev {
 	struct rn_hnode *peer_bucket[256];
 	/* Hash chains of struct rn_mcast, by group; see receive.c. */
 	struct rn_hnode *mcasts[RN_MCAST_CHAINS];
-	struct rn_timer_heap timers;  /* running timers, struct rn_qp.timer */
-	struct rn_timer_heap watches; /* running timers, struct rn_peer.watch */
+	/* running requester timers of QPs (struct rn_qp.timer) */
+	struct rn_timer_heap timers;
+	/* running timers that watch the progress of peers (struct rn_peer.watch) */
+	struct rn_timer_heap watches;
 	/* Lists of QPs, by struct rn_qp.work_link and ack_link. */
 	struct rn_list work, acks;
 	struct rn_list frames; /* raw packet QPs that have frames to build */
 	/* List of struct rn_cc of QPs that have a congestion notification to send. */
 	struct rn_list cnps;
-	struct rn_dcqcn_params cc; /* valid if cfg.cc */
+	struct rn_dcqcn_params cc; /* parameters of congestion control; valid if cfg.cc */
 	/* List of CQs that have an event to be delivered, oldest first; singly linked
 	 * through next_event.
 	 */
@@ -471,7 +483,7 @@ struct rn_dev {
 	 * scheduled, but has not tried to send yet. Or NULL.
 	 */
 	struct rn_qp *read_turn;
-	/* Result of the next rn_dev_silent(); valid if has_silent. */
+	/* Flow that the next rn_dev_silent() returns; valid if has_silent. */
 	struct rn_flow silent;
 	bool has_silent;
 	/* Hash table with sets of RN_SENDER_WAYS entries. */
@@ -582,8 +594,8 @@ struct rn_packet {
 	/* First byte after the BTH; at least op->hdr_len bytes are there. */
 	const uint8_t *ext;
 	const uint8_t *payload;
-	uint32_t payload_len; /* bytes, without pad and ICRC */
-	uint32_t wire_len;    /* bytes from the BTH to the end of the ICRC */
+	uint32_t payload_len; /* length of the payload in bytes, without pad and ICRC */
+	uint32_t wire_len;    /* length in bytes from the BTH to the end of the ICRC */
 };
 
 /* A packet to be built. The function that builds it writes it at `buf` and returns
@@ -617,7 +629,9 @@ struct rn_completion {
 void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
 		const struct rn_completion *c);
 
-rn_ns rn_cq_held_deadline(const struct rn_dev *dev); /* RN_NEVER: no event is delayed */
+/* Returns the time at which the next delayed event is due; RN_NEVER: no event is delayed.
+ */
+rn_ns rn_cq_held_deadline(const struct rn_dev *dev);
 void rn_cq_fire_due(struct rn_dev *dev, rn_ns now);
 
 void rn_event_raise(struct rn_qp *qp, enum rn_async_event event);

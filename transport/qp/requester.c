@@ -68,7 +68,9 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	if (req->sends_one && req->charged.v != req->una.v)
 		return NULL;
 	wqe = rn_wq_at(&req->sq, req->cur);
-	/* This WQE has failed locally; its error CQE waits for older WQEs to complete. */
+	/* This WQE has failed before any packet was sent; its error CQE waits for older
+	 * WQEs to complete.
+	 */
 	if (wqe->state == RN_WQE_DONE)
 		return NULL;
 	if (wqe->state == RN_WQE_POSTED && !may_start(qp, wqe))
@@ -298,7 +300,8 @@ static bool is_ack_overdue(const struct rn_qp *qp)
 	uint64_t since = (uint64_t)qp->req.since_ack_req << rn_req_mtu_shift(qp);
 
 	if (qp->req.pace.kbps &&
-	    qp->req.pace.kbps < SLOW) /* the next packet leaves only after a long pause */
+	    /* a long pause will follow before the next packet */
+	    qp->req.pace.kbps < SLOW)
 		return true;
 	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->peer->window / 4;
 }

@@ -123,8 +123,9 @@ uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *w
 
 /* -------------------------------------------------------------- requester.c */
 /* Copies bytes [@offset, @offset + @len) of the data of @wqe, the payload of packet @psn,
- * to @dst. If the memory answers PENDING, the QP is scheduled when the bytes have
- * arrived, and calls this again. @part: as for rn_gather().
+ * to @dst. If the memory answers PENDING, the QP is scheduled again when the bytes have
+ * arrived, and this function must be called again. @part: NULL, or where the CRC of the
+ * bytes is stored if the memory back end computes it.
  */
 enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				struct rn_psn psn, uint32_t offset, uint32_t len,

@@ -236,7 +236,7 @@ void rn_capture_blocks_interface(struct rn_pcapng *p, const struct rn_capture_or
 	for (char *c = program; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
-	if (o->slot == 0) /* rocind itself, not a device */
+	if (o->slot == 0) /* slot 0: rocind itself, not a device */
 		snprintf(text, sizeof(text),
 			 "rocind, process %" PRId32 ", the connection manager", o->pid);
 	else

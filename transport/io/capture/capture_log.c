@@ -30,7 +30,7 @@ struct rn_capture_log {
 	uint64_t number; /* number of the last packet */
 	/* number of packets written, and of packets missed because there was no memory */
 	uint64_t written, missed;
-	uint64_t told;	  /* number of missed packets that the file reports already */
+	uint64_t told;	  /* number of missed packets that the file already reports */
 	uint64_t counted; /* value of @written + @missed in the last statistics block */
 	char path[RN_FREE_NAME_MAX];
 };

@@ -103,7 +103,7 @@ struct rn_capture_writer {
 	bool is_broken;
 };
 
-/* Set up the writer's end. Return: 0 or -EPROTO (not a ring of this size). */
+/* Set up the writer's end of a ring. Return: 0 or -EPROTO (not a ring of this size). */
 int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size);
 
 /**
@@ -149,7 +149,7 @@ struct rn_capture_reader {
 	uint8_t body[RN_CAPTURE_BODY_MAX];
 };
 
-/* Set up the reader's end. Return: as rn_capture_writer_init(). */
+/* Set up the reader's end. Return: 0 or -EPROTO (not a ring of this size). */
 int rn_capture_reader_init(struct rn_capture_reader *r, void *mem, uint32_t size);
 
 /* Copy the next record to @r->rec and @r->body, where it stays until rn_capture_pass(),

@@ -36,7 +36,7 @@ struct sinks {
 	 */
 	unsigned rings, choosy;
 	struct ring_sink ring[RN_CAPTURES_MAX];
-	struct rn_capture_log *log; /* log of this process, or NULL */
+	struct rn_capture_log *log; /* capture log of this process, or NULL */
 };
 
 /* The numbers that a packet has in each sink; 0: it is not recorded there. */
@@ -50,7 +50,7 @@ struct ends {
 };
 
 enum wish {
-	NOBODY,	 /* no capture records packets of these queue pairs */
+	NOBODY,	 /* no capture records any packet of these queue pairs */
 	NO_ROOM, /* a capture would record the packet, but no ring has room */
 	WANTED,
 };
@@ -311,7 +311,8 @@ static inline struct ends find_ends(struct rn_capture *c, bool is_sent,
 		other = len < UD_SRC_QPN + 3 ? 0 : rn_get_be24(pkt + UD_SRC_QPN);
 	else if (is_sent)
 		other = find_sender(c, flow, dest);
-	else if (c->sinks.choosy) /* only a filter by QPN needs the other end */
+	/* the QP at the other end is needed only for a filter by QPN */
+	else if (c->sinks.choosy)
 		other = c->host->peer(c->host_ctx, dest);
 	return is_sent ? (struct ends){ other, dest } : (struct ends){ dest, other };
 }
@@ -374,7 +375,7 @@ static unsigned passed_rings(struct rn_capture *c, bool is_sent,
 	if (!c->sinks.choosy)
 		return c->sinks.rings;
 	dest = dest_of(pkt, len);
-	if (!dest) /* a datagram contains its source QPN, so no lookup is needed */
+	if (!dest) /* a datagram, which contains its source QPN, so no lookup is needed */
 		return rings_about(c, is_sent, flow, pkt, len);
 	p = &c->passed[(dest >> 8 << 1 | is_sent) % PASSED];
 	if (!is_passed_so(p, is_sent, dest, flow))
@@ -605,7 +606,9 @@ static int capture_receive(void *ctx, struct rn_rx *rx)
 	return n <= 0 ? n : take_batch(c, rx, n);
 }
 
-/* Return: the index of a packet in the last batch; c->received if it was not in it. */
+/* Return: the index of a packet in the last batch; c->received if the batch did not
+ * contain it.
+ */
 static unsigned find_received(const struct rn_capture *c, const struct rn_rx *rx)
 {
 	unsigned i = 0;

@@ -66,7 +66,7 @@ int rn_capture_add(struct rn_capture *c, uint64_t id, int fd, uint32_t size,
 /* End a capture. Unknown ids are ignored. */
 void rn_capture_remove(struct rn_capture *c, uint64_t id);
 
-/* Record all packets from now on in @log as well, which this layer owns. */
+/* From now on also record all packets in @log, which this layer then owns. */
 void rn_capture_set_log(struct rn_capture *c, struct rn_capture_log *log);
 
 /* Is there neither a capture nor a log? Then the layer can be removed. */

@@ -71,9 +71,9 @@ struct rn_pcapng_packet {
 	uint32_t cap;	    /* number of bytes in @data */
 	const uint8_t *data;
 	bool is_outbound;
-	uint64_t missed;     /* number of packets that are missing just before this one */
+	uint64_t missed;     /* number of packets that were missed just before this one */
 	uint32_t queue;	     /* queue number, written if it is not 0 */
-	const char *comment; /* UTF-8, or NULL */
+	const char *comment; /* comment of the packet in UTF-8, or NULL */
 };
 
 void rn_pcapng_packet(struct rn_pcapng *p, const struct rn_pcapng_packet *packet);

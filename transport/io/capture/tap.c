@@ -35,10 +35,10 @@ struct tap_file {
 	struct pcap_api api;
 	void *lib;
 	pcap_t *pcap;
-	FILE *stream; /* owns @fd */
+	FILE *stream; /* stream to the file; owns @fd */
 	struct rn_own_file own;
 	int fd;
-	pcap_dumper_t *dumper; /* owns @stream */
+	pcap_dumper_t *dumper; /* writer of libpcap; owns @stream */
 	char path[RN_FREE_NAME_MAX];
 };
 
@@ -68,7 +68,7 @@ static bool find_symbols(struct tap_file *f)
 
 static bool load_libpcap(struct tap_file *f)
 {
-	/* the name in Debian, then those elsewhere */
+	/* the name in Debian, then the names elsewhere */
 	static const char *const names[] = { "libpcap.so.0.8", "libpcap.so.1",
 					     "libpcap.so" };
 
@@ -155,7 +155,8 @@ static void close_file(struct tap_file *f)
 {
 	if (!f)
 		return;
-	f->api.dump_close(f->dumper); /* also closes the stream and the descriptor */
+	/* this call also closes the stream and the descriptor */
+	f->api.dump_close(f->dumper);
 	f->stream = NULL;
 	f->fd = -1;
 	free_file(f);
@@ -170,7 +171,8 @@ static void write_record(struct tap_file *f, const uint8_t *data, uint32_t len)
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	hdr.ts.tv_sec = ts.tv_sec;
-	hdr.ts.tv_usec = ts.tv_nsec; /* nanoseconds, as the header of the file says */
+	/* in nanoseconds, despite its name, as the header of the file says */
+	hdr.ts.tv_usec = ts.tv_nsec;
 	f->api.dump((u_char *)f->dumper, &hdr, data);
 }
 

@@ -18,7 +18,9 @@
 /* -------------------------------------------------------------- fates of packets */
 enum {
 	BUCKETS = 256,
-	/* When there are more streams, the oldest is dropped. All take 9 MB. */
+	/* Maximum number of streams; when there are more, the oldest is dropped. All of
+	 * them take 9 MB.
+	 */
 	STREAMS_MAX = 8192,
 	/* Number of PSNs, from the newest one back, for which it is counted how
 	 * often each has passed. Retransmitted packets lie within the send window,
@@ -144,8 +146,8 @@ static uint64_t count_time(struct stream *s, uint32_t offset)
 	int32_t ahead = rn_psn_diff(rn_psn(offset), rn_psn(s->newest));
 	uint8_t *times = &s->times[offset % RECENT];
 
-	/* A PSN older than these is not counted by itself. The number of all packets is
-	 * returned, so that such packets do not all have the same fate.
+	/* A PSN older than the counted ones is not counted by itself. The number of all
+	 * packets is returned, so that such packets do not all have the same fate.
 	 */
 	if (ahead <= -RECENT)
 		return UINT8_MAX + s->passed;

@@ -35,15 +35,16 @@ enum rn_fault_dir {
 
 enum rn_fault_act {
 	RN_FAULT_DROP,
-	RN_FAULT_DUPLICATE, /* send @copies more of it */
-	RN_FAULT_DELAY,	    /* send it @time later */
-	RN_FAULT_REORDER,   /* send it behind the next @places packets */
-	RN_FAULT_CORRUPT,   /* change one byte */
+	RN_FAULT_DUPLICATE, /* send @copies additional copies of the packet */
+	RN_FAULT_DELAY,	    /* send the packet later by @time */
+	RN_FAULT_REORDER,   /* send the packet behind the next @places packets */
+	RN_FAULT_CORRUPT,   /* change one byte of the packet */
 	RN_FAULT_MARK,	    /* set the ECN mark "congestion experienced" */
 	RN_FAULT_SET,	    /* rewrite header fields */
-	RN_FAULT_NAK,	    /* drop it, and send its sender a NAK with @syndrome */
-	RN_FAULT_KILL,	    /* move the local QP to ERR */
-	RN_FAULT_OVERRUN,   /* overrun a CQ of the local QP */
+	/* drop the packet, and send its sender a NAK with @syndrome */
+	RN_FAULT_NAK,
+	RN_FAULT_KILL,	  /* move the local QP to ERR */
+	RN_FAULT_OVERRUN, /* overrun a CQ of the local QP */
 	/* take the link down for @time (0: until the rule is removed) */
 	RN_FAULT_CUT,
 	RN_FAULT_FAIL, /* make a verbs call fail with @error; not a fault of packets */
@@ -52,11 +53,12 @@ enum rn_fault_act {
 
 /* A header field: some bits of a big-endian number of @len bytes. */
 struct rn_fault_field {
-	const char *name; /* "bth.psn" */
+	const char *name; /* name such as "bth.psn" */
 	uint32_t header;  /* RN_OP_* flag of the header that has the field; 0: the BTH */
-	uint8_t offset;	  /* bytes from the start of the header to the number */
-	uint8_t len;	  /* 1 .. 8 bytes */
-	uint8_t shift;	  /* bit number of the field's lowest bit in the number */
+	/* offset of the number from the start of the header, in bytes */
+	uint8_t offset;
+	uint8_t len;   /* length of the number in bytes, 1 .. 8 */
+	uint8_t shift; /* bit number of the field's lowest bit in the number */
 	uint8_t bits;
 };
 
@@ -67,7 +69,7 @@ struct rn_fault_change {
 
 struct rn_fault_rule {
 	/* Conditions on packets. A member that is 0 or empty matches every packet. */
-	char dev[32];	  /* "rocin0" */
+	char dev[32];	  /* name of the device, such as "rocin0" */
 	char program[16]; /* name of the process, as in /proc/PID/comm */
 	int32_t pid;
 	bool in_dir[RN_FAULT_DIRS];
@@ -88,10 +90,13 @@ struct rn_fault_rule {
 	 * nth_last, each of them or every every-th, each with a probability, and no
 	 * more than @count.
 	 */
-	uint64_t nth, nth_last; /* counted from 1; nth_last 0: without end */
+	/* first and last of the matching packets to be hit, counted from 1; nth_last 0:
+	 * without end
+	 */
+	uint64_t nth, nth_last;
 	uint64_t every;
 	uint32_t chance; /* probability in parts per million */
-	uint64_t count;	 /* largest number of packets to be hit; 0: no limit */
+	uint64_t count;	 /* maximum number of packets to be hit; 0: no limit */
 
 	enum rn_fault_act act;
 	uint32_t copies;
@@ -123,7 +128,7 @@ struct rn_fault_rule {
 
 	uint64_t seen; /* number of packets that matched the conditions so far */
 	uint64_t hits;
-	/* Random numbers for @chance and for @at: if packets have a fate, the seeds;
+	/* Random numbers for @chance and for @at: the seeds if packets have a fate,
 	 * otherwise the states of the generators.
 	 */
 	uint64_t dice, where;
@@ -314,17 +319,17 @@ uint64_t rn_fault_fate(struct rn_fault_fates *fates, const struct rn_fault_packe
 bool rn_fault_is_of_peer(const struct rn_fault_packet *p);
 
 /* -------------------------------------------------------------- changing packets */
-/* Functions that do to the bytes of a packet what a rule says. */
+/* Functions that change the bytes of a packet as a rule demands. */
 
 enum {
-	RN_FAULT_NAK_LEN = 20, /* BTH, AETH, ICRC */
+	RN_FAULT_NAK_LEN = 20, /* length of a NAK: BTH, AETH and ICRC */
 };
 
 /* State of the ICRC of a packet that was changed. */
 enum rn_fault_icrc {
 	RN_FAULT_ICRC_KEPT,  /* unchanged */
-	RN_FAULT_ICRC_STALE, /* has to be computed anew */
-	RN_FAULT_ICRC_WRONG, /* wrong on purpose: it is not computed anew */
+	RN_FAULT_ICRC_STALE, /* to be computed anew */
+	RN_FAULT_ICRC_WRONG, /* wrong on purpose, so the ICRC is not computed anew */
 };
 
 /* Fill in opcode, PSN and CM attribute of @p from a packet. Return: false, with nothing

@@ -81,7 +81,8 @@ bool rn_fault_time(const char *s, size_t len, rn_ns *time)
 /* -------------------------------------------------------------------- short form */
 struct item {
 	const char *name;
-	size_t offset; /* offset of the uint32_t in struct rn_fault_spec */
+	/* offset of the item's value, a uint32_t in struct rn_fault_spec */
+	size_t offset;
 };
 
 static const struct item items[] = {
@@ -184,7 +185,7 @@ void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *r
 
 /* ------------------------------------------------------------------------- files */
 enum {
-	PATIENCE_MS = 10000, /* longest wait for data from a pipe */
+	PATIENCE_MS = 10000, /* maximum wait in ms for data from a pipe */
 };
 
 /* Read from a non-blocking descriptor; if it is a pipe, wait for its writer. */

@@ -19,7 +19,7 @@
 
 /* One item of a rule: NAME or NAME=VALUE. */
 struct piece {
-	const char *name, *value; /* without "=" @value is NULL */
+	const char *name, *value; /* @value is NULL if the item has no "=" */
 	size_t name_len, value_len;
 };
 
@@ -27,8 +27,8 @@ struct piece {
 struct word {
 	const char *name;
 	bool (*read)(struct rn_fault_rule *r, const struct piece *p);
-	uint32_t acts; /* bit set of the actions with which the word is allowed */
-	/* true: a condition on packets; false: on devices or processes */
+	uint32_t acts; /* bit set of the actions for which the word is allowed */
+	/* true: a condition on packets; false: a condition on devices or processes */
 	bool of_packet;
 	/* what is allowed as the value, for error messages; NULL: the word has no value
 	 */
@@ -554,7 +554,7 @@ static const struct action actions[] = {
 
 /* --------------------------------------------------------------------------- words */
 enum {
-	/* most bytes of a wrong word that are quoted in an error message */
+	/* maximum bytes of a wrong word that an error message quotes */
 	WORD_SHOWN = 60,
 };
 
@@ -565,7 +565,7 @@ struct cursor {
 	const char *at, *end; /* the rest of the rule that is being read */
 	char *err;
 	size_t err_len;
-	/* bit set of the words that the rule has had so far, by index in `words` */
+	/* bit set of the words that the rule has contained so far, by index in `words` */
 	uint64_t seen;
 	bool has_icrc;
 };

@@ -20,12 +20,15 @@
 #include "rocin/stats.h"
 #include "transport/io/host/clock.h"
 
-#define RETRY_AFTER RN_USEC(200)  /* pause before a full socket is tried again */
-#define REORDER_WAITS RN_MSEC(10) /* longest wait for packets that are to go first */
+#define RETRY_AFTER RN_USEC(200) /* pause before a full socket is tried again */
+/* maximum wait of a packet for others that are to be sent before it */
+#define REORDER_WAITS RN_MSEC(10)
 
 enum {
-	HELD_MAX = 16 << 20, /* most bytes that are held in one direction */
-	/* most orders to the device that can be queued between two calls of receive() */
+	HELD_MAX = 16 << 20, /* maximum bytes of packets that are held in one direction */
+	/* maximum number of orders (effects on the device) that can be queued between two
+	 * calls of receive()
+	 */
 	ORDERS_MAX = 64,
 	ECN_CE = 3,
 };
@@ -36,7 +39,9 @@ enum {
 struct item {
 	TAILQ_ENTRY(item) link;
 	rn_ns due;
-	/* number of packets that have to go first; 0: the packet leaves at @due */
+	/* number of packets that are to leave before this one; 0: the packet leaves at
+	 * @due
+	 */
 	uint32_t behind;
 	struct rn_flow flow;
 	uint32_t sgid_index;
@@ -47,7 +52,8 @@ struct item {
 	uint32_t seg_len, count;
 	uint16_t gro_idx;
 	bool has_fate;
-	uint64_t fate; /* see rn_fault_fate() */
+	/* number from which its random numbers are computed, see rn_fault_fate() */
+	uint64_t fate;
 	/* if the packet acknowledges a request of the peer in place of a local QP, and
 	 * its MSN is not known yet: number of that QP; otherwise 0
 	 */
@@ -64,7 +70,9 @@ struct queues {
 	bool has_reordered; /* a packet in @held waits until others have gone first */
 };
 
-/* An order to the device, which it gets at the next receive(). */
+/* An order to the device (an effect on the device itself), which the device gets at the
+ * next receive().
+ */
 struct pending {
 	enum rn_fault_order what;
 	uint32_t qpn;
@@ -81,7 +89,9 @@ struct rn_fault {
 	struct list given;
 	bool wants_qp, wants_fate, has_counted;
 	struct rn_fault_fates *fates;
-	/* @inner has sent a part of the next super-packet, so that passes unchanged */
+	/* @inner has sent a part of the next super-packet, so the rest of it passes
+	 * unchanged
+	 */
 	bool has_begun;
 	bool is_cut;
 	rn_ns cut_until;
@@ -285,7 +295,7 @@ static bool is_reliable(uint8_t opcode)
 	       rn_opcode_class(opcode) == RN_CLASS_XRC;
 }
 
-/* Do the part of rule @r that is done at once, and add the rest to @plan. */
+/* Perform the part of rule @r that takes effect at once, and add the rest to @plan. */
 static void apply_rule(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_rule *r,
 		       struct item *it, struct plan *plan)
 {
@@ -650,8 +660,8 @@ static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 	return true;
 }
 
-/* Do what depends on time only: orders to the device, the end of a link cut, and packets
- * that are due.
+/* Does what depends on time only: gives orders to the device, ends a link cut, and
+ * releases packets that are due.
  */
 static void serve_due(struct rn_fault *f)
 {

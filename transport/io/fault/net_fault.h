@@ -18,7 +18,7 @@
 
 struct rn_gid;
 
-/* Orders to the device: effects of rules on the device itself. */
+/* Orders to the device: effects of rules on the device itself, not on packets. */
 enum rn_fault_order {
 	RN_FAULT_ORDER_KILL,	     /* move the QP to ERR */
 	RN_FAULT_ORDER_OVERRUN_SEND, /* overrun the QP's send CQ */
@@ -27,13 +27,13 @@ enum rn_fault_order {
 	RN_FAULT_ORDER_LINK_UP,
 };
 
-/* Report about a packet that a rule has hit. */
+/* Report about a packet that a rule has changed or dropped. */
 struct rn_fault_news {
-	struct rn_diagnostic what; /* the diagnostic without dest_qpn and psn */
+	struct rn_diagnostic what; /* the diagnostic, without dest_qpn and psn */
 	const struct rn_flow *flow;
 	const uint8_t *packet; /* the packet as changed by the rules */
 	uint32_t len;
-	bool is_unsent; /* the packet was dropped before it was on the wire */
+	bool is_unsent; /* the packet was dropped before it was sent */
 };
 
 /* Functions of the device, called under its lock. None may be NULL, except @tell and

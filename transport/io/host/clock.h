@@ -31,7 +31,9 @@ static inline rn_ns rn_clock(clockid_t clock)
  */
 int rn_timeout_scale_read(uint32_t *scale, char *err, size_t err_len);
 
-/* As rn_timeout_scale_read(), without an error message: 1 if the value is wrong. */
+/* Reads the factor as rn_timeout_scale_read() does, but without an error message. Return:
+ * the factor; 1 if the variable has a wrong value.
+ */
 uint32_t rn_timeout_scale(void);
 
 #endif /* RN_CLOCK_H */

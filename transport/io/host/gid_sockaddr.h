@@ -35,8 +35,8 @@ static inline socklen_t rn_gid_sockaddr(union rn_sockaddr *a, const struct rn_gi
 	return sizeof(a->in6);
 }
 
-/* As rn_gid_sockaddr(), but for an address that is not link-local the scope is 0 instead
- * of @ifindex.
+/* Makes a socket address as rn_gid_sockaddr() does, but with the scope 0 instead of
+ * @ifindex if the address is not link-local.
  */
 static inline socklen_t rn_gid_sockaddr_on(union rn_sockaddr *a, const struct rn_gid *gid,
 					   uint16_t port, uint32_t ifindex)

@@ -145,7 +145,7 @@ void rn_log(enum rn_log_level level, const char *fmt, ...)
 	if (!rn_log_on(level))
 		return;
 	prefix = snprintf(line, sizeof(line), "rocin[%d]: ", (int)getpid());
-	errno = err; /* for %m */
+	errno = err; /* the conversion %m prints errno */
 	va_start(args, fmt);
 	len = vsnprintf(line + prefix, sizeof(line) - (size_t)prefix - 1, fmt, args);
 	va_end(args);
@@ -164,7 +164,7 @@ int rn_fail(char *err, size_t err_len, int rc, const char *fmt, ...)
 	int saved = errno;
 	va_list args;
 
-	errno = -rc; /* for %m */
+	errno = -rc; /* the conversion %m prints errno */
 	va_start(args, fmt);
 	vsnprintf(err, err_len, fmt, args);
 	va_end(args);

@@ -22,7 +22,8 @@ enum {
 
 struct identity {
 	dev_t dev;
-	/* equal for all descriptors of a kind that has no file, such as eventfds */
+	/* inode; equal for all descriptors of a kind that has no file, such as eventfds
+	 */
 	ino_t ino;
 };
 
@@ -149,7 +150,7 @@ void rn_fd_close(int fd)
 {
 	int cancel_state;
 
-	if (!rn_own_fd_forget(fd)) /* the number belongs to a file of the program now */
+	if (!rn_own_fd_forget(fd)) /* the number now belongs to a file of the program */
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	close(fd);
@@ -159,7 +160,8 @@ void rn_fd_close(int fd)
 /* ------------------------------------------------------------ output files */
 
 enum {
-	NAME_TRIES = 64, /* names that are tried after the one that was given */
+	/* maximum number of further names to try after the name that was given */
+	NAME_TRIES = 64,
 };
 
 /* Copy @pattern with "%p" replaced by the process id. Return: false if the result does

@@ -21,7 +21,8 @@
 #define RN_FD_WATCH_SYMBOL "rocin_watch_fds"
 
 enum {
-	RN_OWN_FD_MAX = 1 << 16, /* larger descriptors are not kept */
+	/* limit of descriptors that are recorded; larger ones are not */
+	RN_OWN_FD_MAX = 1 << 16,
 	RN_OWN_FD_NONE = INT32_MAX,
 };
 
@@ -46,13 +47,13 @@ int rn_own_fd_keep(int fd);
  */
 bool rn_own_fd_forget(int fd);
 
-/* False if @fd is kept, but the number belongs to another file now; otherwise true. Costs
- * a system call.
+/* Returns false if @fd is recorded as Rocin's own but the number belongs to another file
+ * now; otherwise true. Costs a system call.
  */
 bool rn_own_fd_is_there(int fd);
 
-/* True if rn_own_fd_is_there() is true for all kept descriptors. Costs a system call for
- * each of them.
+/* Returns true if rn_own_fd_is_there() is true for all recorded descriptors. Costs a
+ * system call for each of them.
  */
 bool rn_own_fd_all_there(void);
 

@@ -111,7 +111,7 @@ static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries
 static void leave_ring(struct rn_uring *u)
 {
 	if (!rn_own_fd_forget(u->ring.ring_fd))
-		/* The number belongs to a file of the program now. */
+		/* The number now belongs to a file of the program. */
 		u->ring.ring_fd = -1;
 	api.exit(&u->ring);
 }

@@ -31,13 +31,15 @@ enum {
 	/* number of different handlers of the program that can be recorded */
 	CHAIN_MAX = 64,
 	KERNEL_MASK = _NSIG / 8, /* bytes of a signal mask */
-	/* accesses between two reads of the signal mask, which cost 0.2 us each */
+	/* number of accesses between two reads of the signal mask, which take 0.2 us each
+	 */
 	REFRESH_EVERY = 1024,
 };
 
 struct chained {
 	struct sigaction act;
-	struct chained *older; /* NULL: only the default action is left */
+	/* next older handler; NULL: only the default action is left */
+	struct chained *older;
 	/* value of @newest of the signal when this entry last became the newest one */
 	_Atomic(struct chained *) before;
 	_Atomic bool spent;    /* the handler has SA_RESETHAND and has run once */
@@ -114,7 +116,8 @@ static bool is_guarded(const struct rn_guard *g, const siginfo_t *info)
 {
 	uintptr_t at = (uintptr_t)info->si_addr;
 
-	if (!g || info->si_code <= 0) /* sent by kill() or the like, not a fault */
+	/* the signal was sent by kill() or the like, and is not a fault */
+	if (!g || info->si_code <= 0)
 		return false;
 	/* For a non-canonical address the kernel reports SI_KERNEL and no address. */
 	return info->si_code == SI_KERNEL || (at >= g->lo && at < g->hi);

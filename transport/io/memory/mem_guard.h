@@ -49,8 +49,8 @@ typedef jmp_buf rn_guard_jmp;
 
 struct rn_guard {
 	rn_guard_jmp jmp;
-	/* the range that may fault, rounded to whole pages: first byte, and one past
-	 * the last
+	/* the range that may fault, rounded to whole pages: its first byte, and the byte
+	 * behind its last one
 	 */
 	uintptr_t lo, hi;
 	/* the thread had blocked the signals, so rn_guard_leave() restores @mask */
@@ -102,8 +102,9 @@ void *rn_guard_context(void);
 /* State of one thread; private to the two functions below and mem_guard.c. */
 struct rn_guard_thread {
 	struct rn_guard *current; /* guard of the access in progress, or NULL */
-	uint32_t until_refresh;	  /* accesses until the signal mask is checked again */
-	bool blocked;		  /* the thread has blocked one of the signals */
+	/* number of accesses until the signal mask is read again */
+	uint32_t until_refresh;
+	bool blocked; /* the thread has blocked one of the signals */
 	/* the thread is in a call of sigaction() from mem_guard.c */
 	bool is_setting;
 	bool is_store; /* the last fault was caused by a store */
@@ -162,7 +163,8 @@ static inline void rn_guard_leave(const struct rn_guard *g)
 #define RN_SIGNAL_WATCH_SYMBOL "rocin_watch_signals"
 
 enum {
-	RN_SIGNAL_WATCHES = 4, /* users: the plugin, and librocin-gpu */
+	/* maximum number of users, which are the plugin and librocin-gpu */
+	RN_SIGNAL_WATCHES = 4,
 };
 
 /* Functions of the code that registers. The library calls them in the thread of the

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
+#define F_SEAL_FUTURE_WRITE 0x0010 /* since Linux 5.1 */
 #endif
 
 enum {
@@ -19,8 +19,8 @@ enum {
 	LINE = 64,
 	/* number of entries that get memory at first; it is doubled when needed */
 	RESERVE_FIRST = 64,
-	/* attempts to read an entry; the writer may have been stopped in the middle
-	 * of writing
+	/* maximum attempts to read an entry; the writer may have been stopped in the
+	 * middle of writing
 	 */
 	READS_MAX = 16,
 };
@@ -54,7 +54,7 @@ struct head {
 };
 
 struct rn_cm_board_memory {
-	/* written before any other process has the memory */
+	/* contents that are written before any other process has the memory */
 	_Alignas(LINE) struct head head;
 	/* For each kind, the number of entries of @life that have memory; it only grows.
 	 * A program reads no entry beyond, because reading it would allocate memory.

@@ -53,7 +53,9 @@ enum rn_cm_kind {
 };
 
 struct rn_cm_life {
-	/* as rn_cm_answers.channel; for a group, of the id that has joined it */
+	/* channel of the object, see rn_cm_answers.channel; for a group, the channel of
+	 * the id that has joined it
+	 */
 	uint64_t channel;
 	/* the program's uid of the object; 0: the connection was not accepted yet */
 	uint64_t uid;

@@ -18,23 +18,23 @@
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
-	RN_CTL_VERSION = 9,	   /* raised with any change of layout or meaning */
+	RN_CTL_VERSION = 9,	   /* incremented with any change of layout or meaning */
 	RN_CTL_TEXT_LEN = 400,	   /* bytes of an error text, including its NUL */
 	/* Largest slot. A slot is the number of a process among the users of an address,
 	 * and the low 8 bits of its QPNs; slot 0 is rocind's own.
 	 */
 	RN_CTL_SLOT_MAX = 255,
-	RN_CTL_DROP_MAX = 16,  /* number of reasons for drops */
-	RN_CTL_RULES_MAX = 64, /* number of fault rules */
-	/* number of local wires (links by shared memory) that one process can have */
+	RN_CTL_DROP_MAX = 16,  /* maximum number of reasons for drops */
+	RN_CTL_RULES_MAX = 64, /* maximum number of fault rules */
+	/* maximum number of local wires (links by shared memory) of one process */
 	RN_CTL_WIRES_MAX = 128,
-	RN_CTL_CAPTURES_MAX = 4, /* number of captures at the same time */
+	RN_CTL_CAPTURES_MAX = 4, /* maximum number of captures at the same time */
 };
 
 enum rn_ctl_type {
 	/* Requests, from a client to rocind. */
 	RN_CTL_HELLO = 1,
-	RN_CTL_ATTACH = 2, /* may carry one descriptor: the statistics page */
+	RN_CTL_ATTACH = 2, /* may come with one descriptor: the statistics page */
 	RN_CTL_DETACH = 3,
 	RN_CTL_LIST = 4,
 	RN_CTL_STATUS = 5,
@@ -93,8 +93,8 @@ enum rn_ctl_type {
 struct rn_ctl_hdr {
 	uint32_t magic;
 	uint16_t version;
-	uint16_t type; /* enum rn_ctl_type */
-	uint32_t len;  /* bytes of the whole message */
+	uint16_t type; /* type of the message, enum rn_ctl_type */
+	uint32_t len;  /* length of the whole message in bytes */
 	uint32_t reserved;
 };
 
@@ -157,7 +157,7 @@ struct rn_ctl_list {
 
 struct rn_ctl_client {
 	struct rn_ctl_hdr hdr;
-	/* unique number of the connection, higher than those of earlier ones */
+	/* unique number of the connection, higher than the numbers of earlier ones */
 	uint64_t id;
 	int32_t pid;
 	uint32_t slot;
@@ -203,8 +203,8 @@ struct rn_ctl_port {
 /* Replace the fault rules of all present and future clients. */
 struct rn_ctl_faults_set {
 	struct rn_ctl_hdr hdr;
-	/* generation of the rules that the client has read; if rocind has others now,
-	 * it refuses
+	/* generation of the rules that the client has read; rocind refuses if its rules
+	 * have another generation by now
 	 */
 	uint64_t generation;
 	/* For each new rule, the number of the old rule whose counts it continues;
@@ -256,7 +256,9 @@ enum {
 	RN_CTL_WIRE_RINGS,	/* sealed memory of both rings, RN_WIRE_BYTES (ring.h) */
 	RN_CTL_WIRE_PEER_PAGE,	/* sealed memory of the peer's doorbell */
 	RN_CTL_WIRE_PEER_EVENT, /* eventfd that wakes the peer */
-	/* doorbell page and eventfd of the receiver; the same with each local wire */
+	/* doorbell page and eventfd of the receiver, which are the same for all its local
+	 * wires
+	 */
 	RN_CTL_WIRE_PAGE,
 	RN_CTL_WIRE_EVENT,
 	RN_CTL_WIRE_FDS
@@ -277,8 +279,8 @@ struct rn_ctl_wire {
 	uint32_t no_icrc;
 };
 
-/* There is no local wire, or not any more: the peer has gone (err 0), or the local wire
- * was refused or is broken.
+/* There is no local wire any more, because the peer has gone (err is 0), or the local
+ * wire was refused or is broken.
  */
 struct rn_ctl_wire_down {
 	struct rn_ctl_hdr hdr;
@@ -296,7 +298,7 @@ struct rn_ctl_capture {
 	int32_t pid;	  /* only devices of this process; 0: of all processes */
 	uint32_t qpn;	  /* see struct rn_capture_filter */
 	uint32_t snaplen; /* see struct rn_capture_filter */
-	uint32_t size;	  /* data bytes of each ring */
+	uint32_t size;	  /* number of data bytes of each ring */
 };
 
 /* To a device: a capture has begun, and the device writes its packets into the ring. */

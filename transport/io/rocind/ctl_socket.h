@@ -10,7 +10,8 @@
 #include "ctl.h"
 
 enum {
-	RN_CTL_FD_MAX = RN_GID_MAX, /* most descriptors that one message carries */
+	/* maximum number of descriptors that one message carries */
+	RN_CTL_FD_MAX = RN_GID_MAX,
 	/* The most descriptors that a sender can pass (SCM_MAX_FD in the kernel). A
 	 * receiver provides room for all of them, because the kernel would close those
 	 * without room, and closing a socket may block (SO_LINGER).

@@ -451,7 +451,9 @@ int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats
 	return rc;
 }
 
-/* Send a request that consists only of a header, and wait for an answer that does. */
+/* Send a request that consists only of a header, and wait for an answer that also
+ * consists only of a header.
+ */
 static int plain_request(struct rn_rocind *r, enum rn_ctl_type type,
 			 enum rn_ctl_type want, const struct rn_complaint *c)
 {

@@ -31,11 +31,11 @@ struct rn_netdev;
 
 enum {
 	RN_ROCIND_TIMEOUT_MS = 5000,
-	RN_ROCIND_RULES_MAX = 64,  /* number of fault rules */
-	RN_ROCIND_WIRES_MAX = 128, /* local wires of one connection */
+	RN_ROCIND_RULES_MAX = 64,  /* maximum number of fault rules */
+	RN_ROCIND_WIRES_MAX = 128, /* maximum number of local wires of one connection */
 };
 
-struct rn_rocind; /* one connection */
+struct rn_rocind; /* A connection to rocind. */
 
 /* What a process gets to carry the packets of one device. */
 struct rn_attach {
@@ -55,8 +55,8 @@ enum rn_rocind_event_kind {
 	RN_ROCIND_PORT_UP,
 	RN_ROCIND_PORT_DOWN,
 	RN_ROCIND_FAULTS, /* valid: generation, text; the fault rules have changed */
-	RN_ROCIND_WIRE,	  /* valid: ends, wire; a local wire was made */
-	/* valid: ends, err; there is no local wire, or not any more */
+	RN_ROCIND_WIRE,	  /* valid: ends, wire; a local wire has been made */
+	/* valid: ends, err; there is no local wire any more, or it was refused */
 	RN_ROCIND_WIRE_DOWN,
 	RN_ROCIND_TAP,	      /* valid: tap; a capture of this device has begun */
 	RN_ROCIND_TAP_SOURCE, /* valid: tap; our capture gets the packets of a device */
@@ -83,7 +83,9 @@ struct rn_rocind_wire {
 	int rings;    /* descriptor of RN_WIRE_BYTES of memory */
 	/* descriptors: the peer's doorbell, and the eventfd that wakes the peer */
 	int peer_page, peer_event;
-	/* descriptors of our own doorbell; the same with each local wire */
+	/* descriptors of our own doorbell and eventfd, which are the same for all our
+	 * local wires
+	 */
 	int page, event;
 };
 
@@ -139,7 +141,7 @@ struct rn_rocind_client {
  * belong to no process.
  */
 enum rn_rocind_drop {
-	RN_ROCIND_DROP_SHORT,	     /* shorter than a BTH */
+	RN_ROCIND_DROP_SHORT,	     /* packets shorter than a BTH */
 	RN_ROCIND_DROP_QP0,	     /* QPN 0 */
 	RN_ROCIND_DROP_QP1,	     /* QPN 1: connection manager */
 	RN_ROCIND_DROP_RESERVED,     /* QPN 2..255 */
@@ -151,10 +153,10 @@ enum rn_rocind_drop {
 struct rn_rocind_status {
 	int32_t pid;
 	char version[32];
-	int64_t since_s; /* Unix time of its start, in seconds */
-	/* rocind ends when it has had no clients for this time; 0: never. */
+	int64_t since_s; /* time when rocind started, in seconds since 1970 */
+	/* rocind ends after it has had no clients for this time; 0: never */
 	uint32_t idle_ms;
-	uint32_t clients;  /* connections, including this one */
+	uint32_t clients;  /* number of connections, including this one */
 	uint32_t attached; /* number of connections that have a slot */
 	/* number of addresses of devices whose port 4791 rocind has bound */
 	uint32_t groups;
@@ -178,7 +180,9 @@ struct rn_rocind_status {
  */
 struct rn_rocind *rn_rocind_connect(const char *rocind_path, char *err, size_t err_len);
 
-/* As rn_rocind_connect(), without starting rocind: errno ENOENT if none is running. */
+/* Connects as rn_rocind_connect() does, but does not start rocind: if none is running,
+ * returns NULL with errno ENOENT.
+ */
 struct rn_rocind *rn_rocind_connect_running(char *err, size_t err_len);
 
 /**
@@ -276,7 +280,7 @@ struct rn_rocind_faults {
 	uint64_t seen[RN_ROCIND_RULES_MAX], hits[RN_ROCIND_RULES_MAX];
 };
 
-/* Read the fault rules. Return: 0, or as rn_rocind_status(). */
+/* Read the fault rules. Return: 0, or an error of rn_rocind_status(). */
 int rn_rocind_faults(struct rn_rocind *r, struct rn_rocind_faults *out, char *err,
 		     size_t err_len);
 

@@ -24,8 +24,8 @@ enum {
 
 struct rn_rocind {
 	int sock;
-	/* rocind has ended or announced its end, or a message was not valid: nothing more
-	 * is sent
+	/* rocind has ended or announced its end, or one of its messages was not valid: no
+	 * more messages are sent
 	 */
 	bool gone;
 	bool takes_wires, takes_no_icrc;
@@ -35,7 +35,7 @@ struct rn_rocind {
 	struct rn_rocind_event event[RN_ROCIND_EVENT_MAX];
 };
 
-/* Buffer for the error text. */
+/* Buffer for an error text. */
 struct rn_complaint {
 	char *err;
 	size_t err_len;

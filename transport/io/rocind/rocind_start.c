@@ -141,8 +141,9 @@ struct launch {
 	 */
 	int null_fd;
 	int ready_fd;
-	int say_fd; /* the daemon's standard error until it replaces that */
-	int await_ready_fd, hear_fd; /* our ends of the pipes @ready_fd and @say_fd */
+	int say_fd; /* the daemon's standard error until the daemon replaces it */
+	/* our ends of the pipes whose other ends are @ready_fd and @say_fd */
+	int await_ready_fd, hear_fd;
 	/* Top of the stack, which grows down on every supported machine. */
 	char *daemon_stack;
 	volatile int error; /* errno of the step that failed, or 0 */

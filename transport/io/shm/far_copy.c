@@ -102,7 +102,8 @@ void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len)
 
 /* ---------------------------------------------------- choosing the faster function */
 enum {
-	/* bursts between two trials of the function that is slower so far */
+	/* number of bursts between two trials of the function that has been slower so far
+	 */
 	TRY_EVERY = 64,
 	SMOOTH = 4, /* number of bursts over which the mean time is smoothed */
 	/* rn_far_copy_past() is chosen if it is faster by 1 / MARGIN of its time */

@@ -13,7 +13,8 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	LOCAL_PATHS = 512, /* entries in the table of destinations; a power of two */
+	/* number of entries in the table of destinations; a power of two */
+	LOCAL_PATHS = 512,
 	/* bytes of packets that one call copies out of a ring; they fit into the L1 cache
 	 */
 	LOCAL_ROOM = 16 * 1024,
@@ -42,7 +43,7 @@ struct local_wire {
 	 * read then
 	 */
 	bool is_drained_for;
-	/* the peer has gone; the packets that it has sent are still to be read */
+	/* the peer has gone, but packets that it has sent are not read yet */
 	bool is_closing;
 	/* size that the sending ring is to get as soon as it can be changed */
 	uint32_t want;
@@ -76,7 +77,7 @@ struct local_path {
 	struct local_wire *wire;
 	/* time at which to request a local wire from rocind; RN_NEVER: not again */
 	rn_ns ask_at;
-	/* there was a local wire and is none now, which rocind may not know */
+	/* there was a local wire and is none now; rocind may not know this */
 	bool lost;
 	uint8_t losses; /* number of times that such a loss was reported to rocind */
 };
@@ -109,7 +110,8 @@ struct rn_local {
 	bool hurry; /* a packet that finds its ring full is sent by UDP at once */
 	/* local wire in whose sending ring packets are being built; or NULL */
 	struct local_wire *place;
-	/* number of times that packets of this burst were made visible to the peer */
+	/* number of times that packets of the present burst were made visible to the peer
+	 */
 	unsigned shows;
 	/* private memory in which the packet is built that is copied to the ring
 	 * afterwards; NULL: it is built in the ring
@@ -125,11 +127,14 @@ struct rn_local {
 	 */
 	rn_ns trim_at;
 
-	/* number of reads of the sockets that are left before fresh rings are read */
+	/* number of reads of the sockets that are left before new ("fresh") rings are
+	 * read
+	 */
 	unsigned drain;
 	/* read the sockets until they are empty, because the caller requested it */
 	bool look;
-	unsigned quiet; /* number of receive calls since one found a packet in a ring */
+	/* number of receive calls since the last call that found a packet in a ring */
+	unsigned quiet;
 	/* number of receive calls since the sockets were read; one that found a packet
 	 * counts LOOK_VAIN times
 	 */

@@ -16,7 +16,7 @@
 #include "transport/io/rocind/ctl_socket.h"
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
 #endif
 
 /* Time after which a local wire is requested again: ASK_SOON if the reason may have ended
@@ -158,8 +158,8 @@ static void *map_shared(int fd, size_t len)
 	return mem;
 }
 
-/* Map our doorbell at the first local wire. rocind sends the same one with each
- * later one.
+/* Map our doorbell when the first local wire is made. With each later local wire, rocind
+ * sends the same doorbell again.
  */
 static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 {
@@ -265,7 +265,8 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 	struct local_wire *w;
 	int rc = 0;
 
-	/* the peer of the old one has gone, and what is left in its ring is lost */
+	/* the peer of the old local wire has gone, and what is left in its ring is lost
+	 */
 	if (old)
 		rn_local_remove(l, old);
 	w = make_wire(l, ends, wire);

@@ -29,8 +29,8 @@ enum {
 	LOOK_BUSY = 64,
 	LOOK_VAIN = 8,
 	LOOK_QUIET = 8,
-	/* most reads of the sockets before a new ring is read; their buffers cannot
-	 * hold more
+	/* maximum reads of the sockets before a new ring is read; the sockets' buffers
+	 * cannot hold more packets
 	 */
 	DRAIN_MAX = 1024,
 	/* number of calls without a packet after which rings count as not in use */
@@ -55,11 +55,13 @@ enum {
 	 */
 	SHOW_AT = 8 * 1024,
 	SHOW_AT_STREAM = 32 * 1024,
-	/* One in this many times, the doorbell is rung as well. */
+	/* Number of times that packets are made visible for each ring of the doorbell. */
 	SHOWS = 8,
-	/* most packets of a short burst: a message, an acknowledgement and a few more */
+	/* maximum number of packets in a short burst: a message, an acknowledgement and a
+	 * few more
+	 */
 	FEW = 4,
-	MANY = 32, /* least packets of a long burst: a stream */
+	MANY = 32, /* minimum number of packets in a long burst: a stream */
 };
 
 /* -------------------------------------------------------------------- transmit */
@@ -203,7 +205,7 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 				return rc;
 		}
 	}
-	/* There is no ring, or it is full. */
+	/* There is no ring to this destination, or it is full. */
 	rc = l->sent > 0 ? send_rest(l, super)
 			 : l->udp->ops->transmit(l->udp->ctx, super);
 	l->udp_begun = rc == -EAGAIN;
@@ -356,7 +358,8 @@ static enum rn_rx_icrc judge_icrc(const struct rn_local *l, const struct local_w
 				  const struct rn_flow *flow,
 				  const struct rn_ring_packet *pkt)
 {
-	/* Exact: our peers number packets as we do, so the IPv4 identification is known.
+	/* The result is exact: our peers number packets as we do, so the IPv4
+	 * identification is known.
 	 */
 	if (!(pkt->meta.flags & RN_RING_NO_ICRC) || !w->may_omit_icrc)
 		return RN_RX_ICRC_EXACT;

@@ -42,14 +42,15 @@
 struct rn_local;
 
 struct rn_local_cfg {
-	struct rn_udp *udp; /* must outlive this back end */
+	/* UDP sockets for other packets; must outlive this back end */
+	struct rn_udp *udp;
 	uint32_t ifindex;
 	unsigned slot;		  /* slot of this process: the low byte of its QPNs */
 	const struct rn_gid *gid; /* addresses of this device, RN_GID_MAX of them */
 	/* RN_STAT_COUNT counters; those with LOCAL_ in their name are written */
 	uint64_t *stats;
-	/* Request a local wire, or report that one is broken; as rn_rocind_ask_wire()
-	 * and rn_rocind_drop_wire().
+	/* Requests a local wire, or reports that one is broken; rn_rocind_ask_wire() and
+	 * rn_rocind_drop_wire() describe the arguments.
 	 */
 	int (*ask)(void *ctx, const struct rn_rocind_ends *ends, bool lost);
 	int (*drop)(void *ctx, const struct rn_rocind_ends *ends);

@@ -65,7 +65,8 @@ const char *rn_ring_fault_text(enum rn_ring_fault fault)
 
 /* ------------------------------------------------------------------ the producer */
 enum {
-	NEXT_LINES = 3, /* cache lines of a short message and an acknowledgement */
+	/* number of cache lines of a short message and an acknowledgement */
+	NEXT_LINES = 3,
 };
 
 enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem, uint32_t capacity)
@@ -207,7 +208,7 @@ static void fetch_next(const struct rn_ring_send *s)
 	for (uint32_t i = 0; i < NEXT_LINES; i++)
 		__asm__ volatile(
 			"prefetchw %0"
-			: /* only a hint */
+			: /* the instruction is only a hint to the processor */
 			: "m"(s->data[(s->off + i * RN_RING_ALIGN) & (s->size - 1)]));
 #else
 	(void)s;
@@ -302,8 +303,8 @@ void rn_ring_send_close(struct rn_ring_send *s)
 
 /* ------------------------------------------------------------------ the consumer */
 enum {
-	/* most records that a producer writes for one packet: a pad, a change of size,
-	 * the packet
+	/* maximum number of records that a producer writes for one packet: a pad, a
+	 * change of size, the packet
 	 */
 	RECORDS_EACH = 3,
 };

@@ -36,16 +36,17 @@
 
 enum {
 	RN_RING_CONTROL = 4096, /* bytes of the control page in front of the data */
-	RN_RING_ALIGN = 64,	/* records begin at multiples of this */
+	RN_RING_ALIGN = 64,	/* records begin at offsets that are multiples of this */
 	RN_RING_HEADER = 16,	/* bytes of the record header in front of the packet */
 
 	RN_RING_SIZE_MIN = 16 << 10, /* initial size; all sizes are powers of two */
 	RN_RING_SIZE_MAX = 1 << 20,
 
-	RN_RING_PACKET_MIN = 16,   /* a BTH and an ICRC */
-	RN_RING_PACKET_MAX = 4224, /* RN_PACKET_MAX, an ICRC, and a few bytes more */
+	RN_RING_PACKET_MIN = 16, /* a BTH and an ICRC */
+	/* holds RN_PACKET_MAX and an ICRC, and some bytes more */
+	RN_RING_PACKET_MAX = 4224,
 
-	RN_RING_ROOM_MIN = 8192, /* least size of @room in rn_ring_receive() */
+	RN_RING_ROOM_MIN = 8192, /* minimum size of @room in rn_ring_receive() */
 };
 
 /* What UDP and IP headers would contain: the fields of struct rn_flow that two processes
@@ -63,7 +64,7 @@ struct rn_ring_meta {
 	 * IPv4 identification
 	 */
 	uint8_t gro_idx;
-	uint8_t flags; /* enum rn_ring_flags; other bits are ignored */
+	uint8_t flags; /* bit set of enum rn_ring_flags; unknown bits are ignored */
 };
 
 enum rn_ring_flags {
@@ -83,8 +84,10 @@ struct rn_ring_packet {
 /* Reason why an end of a ring cannot be used any more. */
 enum rn_ring_fault {
 	RN_RING_OK,
-	RN_RING_CLOSED,	   /* the other end has closed it: not a violation */
-	RN_RING_BAD_MAGIC, /* not a ring, or of another version or capacity */
+	/* the other end has closed the ring, which is not a violation */
+	RN_RING_CLOSED,
+	/* the memory holds no ring, or one of another version or capacity */
+	RN_RING_BAD_MAGIC,
 	/* Seen by the producer: head moved back, beyond the tail, or misaligned. */
 	RN_RING_BAD_HEAD,
 	/* Seen by the consumer: tail before the head, beyond the ring's capacity,
@@ -93,7 +96,7 @@ enum rn_ring_fault {
 	RN_RING_BAD_TAIL,
 	/* The record at the head does not have the tag of its position. */
 	RN_RING_BAD_TAG,
-	RN_RING_BAD_LENGTH, /* not the length of a packet */
+	RN_RING_BAD_LENGTH, /* the length is not that of a packet */
 	/* The record extends beyond the tail or the end of the data. */
 	RN_RING_BAD_EXTENT,
 	/* The new size is not a power of two, or exceeds the capacity. */
@@ -125,15 +128,14 @@ struct rn_ring_send {
 	uint8_t *data;
 	uint64_t tail;	    /* position of the next record */
 	uint64_t published; /* newest tail that the consumer may have loaded */
-	uint64_t told;	    /* tail at the last rn_ring_publish() */
-	uint64_t head;	    /* head as last loaded */
+	uint64_t told;	    /* value of @tail at the last rn_ring_publish() */
+	uint64_t head;	    /* the consumer's position, as it was last loaded */
 	uint64_t resized;   /* position behind the last record that changed the size */
 	uint32_t off;	    /* offset of the next record in @data */
-	uint32_t size;	    /* bytes of data in use */
+	uint32_t size;	    /* number of data bytes in use */
 	uint32_t capacity;
 	enum rn_ring_fault fault;
-	/* @fulls, @fulls_since, @idle_since and @idle_tail are used by rn_ring_advice().
-	 */
+	/* The next four members are used by rn_ring_advice(). */
 	uint32_t fulls; /* number of sends that found no space since @fulls_since */
 	rn_ns fulls_since, idle_since;
 	uint64_t idle_tail; /* @tail at @idle_since */
@@ -250,14 +252,17 @@ struct rn_ring_recv {
 	const uint8_t *data;
 	uint64_t head;	    /* position of the next record */
 	uint64_t published; /* newest head that the producer may have loaded */
-	uint64_t tail;	    /* tail as last loaded and checked */
-	uint32_t off;	    /* offset of the next record in @data */
-	uint32_t size;	    /* bytes of data in use */
+	/* the producer's position, as it was last loaded and checked */
+	uint64_t tail;
+	uint32_t off;  /* offset of the next record in @data */
+	uint32_t size; /* number of data bytes in use */
 	uint32_t capacity;
 	enum rn_ring_fault fault;
 };
 
-/* Set up the consumer's end; arguments and result as of rn_ring_send_init(). */
+/* Set up the consumer's end. The arguments and the result are those of
+ * rn_ring_send_init().
+ */
 enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem,
 				     uint32_t capacity);
 
@@ -344,7 +349,7 @@ enum {
 	RN_DOORBELL_WORDS = RN_DOORBELL_RINGS / 64,
 };
 
-struct rn_doorbell; /* lies in shared memory */
+struct rn_doorbell; /* a page in shared memory */
 
 /* ---------------------------------------------------------------- producer */
 /* Tell the process of @peer that packets were published to its ring @idx (<

@@ -45,7 +45,7 @@ static_assert(sizeof(struct rn_ring_shared) <= RN_RING_CONTROL, "fits its page")
  * hostile peer may write at any time.
  */
 struct rn_ring_header {
-	_Atomic uint64_t what; /* length | tag << 32 */
+	_Atomic uint64_t what; /* length of the packet | tag << 32 */
 	_Atomic uint64_t meta;
 };
 

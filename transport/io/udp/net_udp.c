@@ -155,8 +155,8 @@ static void not_in_use(struct rn_udp *u, unsigned idx)
  * receives several datagrams, if a socket has many.
  */
 enum {
-	/* Most datagrams received by one call; more of BUF bytes do not fit into
-	 * the cache.
+	/* Maximum number of datagrams received by one call; the data of more of them
+	 * would not fit into the cache.
 	 */
 	AHEAD = 4,
 	BUF = 65536,
@@ -172,7 +172,7 @@ struct uring_slot {
 	int len; /* bytes received, or -errno */
 };
 
-/* The io_uring queue, and the datagrams that were received and not delivered yet. */
+/* The io_uring queue, and the datagrams that were received but not delivered yet. */
 struct rn_net_uring {
 	struct rn_uring *uring;
 	/* number of datagrams to request by the next call; it grows if all requested ones
@@ -207,7 +207,7 @@ static struct rn_net_uring *uring_new(char *err, size_t err_len)
 	return NULL;
 }
 
-/* NULL is ignored. */
+/* Frees the queue. NULL is ignored. */
 static void uring_free(struct rn_net_uring *n)
 {
 	if (!n)
@@ -253,8 +253,8 @@ static void prepare_receive(struct rn_net_uring *n, unsigned idx, int fd)
 		assert(!"room for AHEAD requests");
 }
 
-/* Has the queue a datagram for uring_next()? The socket is not readable any more because
- * of this datagram.
+/* Has the queue a datagram for uring_next()? Such a datagram does not make the socket
+ * readable.
  */
 static bool uring_holds(const struct rn_net_uring *n)
 {
@@ -567,7 +567,8 @@ enum {
 	 * even if those in use always have packets
 	 */
 	LOOK_ANYWAY = 256,
-	/* most packets read from one socket before the next one is read */
+	/* maximum number of packets read from one socket before the next socket is read
+	 */
 	TURN = 8,
 	/* reads without a packet after which a socket counts as not in use */
 	IDLE_AFTER = 1 << 14,

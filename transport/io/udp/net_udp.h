@@ -38,11 +38,12 @@ struct rn_udp;
 struct rn_udp_cfg {
 	unsigned sock_count;
 	const int *sock; /* sockets by GID index, owned from now on; -1: no socket */
-	const struct rn_gid *gid; /* addresses that the sockets are bound to */
-	uint32_t ifindex;	  /* scope of link-local addresses */
-	bool gso;		  /* try to send super-packets (UDP_SEGMENT) */
-	bool connected;		  /* use connected sockets, see above */
-	bool uring;		  /* use io_uring if the kernel has it */
+	const struct rn_gid *gid; /* address that each socket is bound to */
+	/* interface of the device, the scope of link-local addresses */
+	uint32_t ifindex;
+	bool gso;	/* try to send super-packets (UDP_SEGMENT) */
+	bool connected; /* use connected sockets, as described above */
+	bool uring;	/* use io_uring if the kernel supports it */
 	/* RN_STAT_COUNT counters, of which SOCK_OVERFLOW is written */
 	uint64_t *stats;
 };
@@ -113,8 +114,8 @@ int rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid);
  */
 int rn_udp_groups_fd(const struct rn_udp *u);
 
-/* Has @u packets that it has received and not delivered yet? Its sockets are not readable
- * because of them.
+/* Has @u packets that it has received and not delivered yet? Such packets do not make its
+ * sockets readable.
  */
 bool rn_udp_holds(const struct rn_udp *u);
 

@@ -26,10 +26,11 @@
 #include "udp_internal.h"
 
 enum {
-	/* super-packets to a destination after which it gets a connected socket */
+	/* number of super-packets to a destination after which it gets a connected socket
+	 */
 	WORTHWHILE = 64,
-	/* super-packets to other destinations with the same table entry after which
-	 * the entry is given to the last of them
+	/* number of super-packets to other destinations with the same table entry after
+	 * which the entry is given to the last of these destinations
 	 */
 	STALE = 1 << 10,
 	/* First port to try, and number of ports (a power of two). By default the kernel
@@ -55,8 +56,8 @@ enum {
 	CUT_SPACE = CMSG_SPACE(sizeof(uint16_t))
 };
 
-/* Add a control message with the segment length @cut to the super-packet @msg; 0: it is a
- * single packet.
+/* Add a control message with the segment length @cut to the super-packet @msg; if @cut is
+ * 0, adds nothing, as the message is a single packet.
  */
 static void tell_cut(struct msghdr *msg, uint8_t control[CUT_SPACE], uint16_t cut)
 {

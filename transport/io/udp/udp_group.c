@@ -16,7 +16,7 @@
 #include "transport/io/rocind/ctl_socket.h"
 #include "udp_internal.h"
 
-/* glibc of older distributions lacks these. */
+/* Constants that glibc of older distributions lacks. */
 #ifndef IP_MULTICAST_ALL
 #define IP_MULTICAST_ALL 49
 #endif
@@ -25,8 +25,8 @@
 #endif
 
 enum {
-	/* size of the receive buffer to request, the same as rocind does for the
-	 * other sockets
+	/* size of the receive buffer to request; rocind requests the same for the other
+	 * sockets
 	 */
 	BUFFER_BYTES = 8 << 20,
 };
@@ -56,7 +56,8 @@ static void ask_for_facts(int fd, int family)
  */
 static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
-	union rn_sockaddr addr; /* the scope is used for link-local groups */
+	/* address of the group; the scope is used if it is link-local */
+	union rn_sockaddr addr;
 	socklen_t len = rn_gid_sockaddr(&addr, mgid, RN_ROCE_PORT, ifindex);
 	struct ip_mreqn v4 = { .imr_ifindex = (int)ifindex };
 	struct ipv6_mreq v6 = { .ipv6mr_interface = ifindex };

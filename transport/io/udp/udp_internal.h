@@ -15,7 +15,7 @@
 #include "rocin/net.h"
 #include "transport/io/host/gid_sockaddr.h"
 
-#ifndef UDP_SEGMENT /* glibc of older distributions lacks it */
+#ifndef UDP_SEGMENT /* glibc of older distributions lacks this constant */
 #define UDP_SEGMENT 103
 #endif
 
@@ -32,7 +32,7 @@ struct rn_rx_meta {
 	uint32_t overflow;
 	bool has_overflow;
 	uint8_t tclass;
-	uint8_t hop_limit; /* 0: the kernel did not report it */
+	uint8_t hop_limit; /* hop limit; 0: the kernel did not report it */
 	/* interface that the packet came by; 0: the kernel did not report it */
 	uint32_t ifindex;
 };
@@ -93,8 +93,8 @@ struct udp_connected {
 	uint8_t sgid_index;
 	int fd; /* -1: there is no socket */
 	struct rn_flow flow;
-	/* super-packets to this destination before it got a socket, and super-packets to
-	 * others since the last one to it
+	/* number of super-packets to this destination before it got a socket; @others:
+	 * number of super-packets to other destinations since the last one to this
 	 */
 	uint32_t uses, others;
 	uint16_t sport;
@@ -149,7 +149,7 @@ struct rn_udp {
 	struct {
 		const struct rn_gid *dst;
 		uint32_t *overflow;
-	} kept; /* socket whose datagrams are in uring->slot */
+	} kept; /* The socket whose datagrams are in uring->slot. */
 
 	struct rn_flow rx_flow;
 	struct rn_rx_split split;
@@ -183,7 +183,7 @@ int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg);
 /* ------------------------------------------------------------- udp_connected.c */
 struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
 				     uint32_t sgid_index, uint32_t dest_slot);
-/* Send a super-packet by its connected socket, as udp_transmit(). */
+/* Send a super-packet by its connected socket. Return: that of udp_transmit(). */
 int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super);
 /* Close the connected sockets of an address; to be called before the socket of the
  * address is closed or replaced.
@@ -191,7 +191,9 @@ int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super);
 void rn_udp_close_connected(struct rn_udp *u, unsigned sgid_index);
 
 /* -------------------------------------------------------------- udp_group.c */
-/* As rn_udp_read(), for the sockets of the multicast groups. */
+/* Read a datagram from the sockets of the multicast groups, in the same way as
+ * rn_udp_read().
+ */
 bool rn_udp_read_groups(struct rn_udp *u);
 void rn_udp_leave_all(struct rn_udp *u);
 
