@@ -70,7 +70,8 @@ struct since {
 	uint64_t channel;
 	enum rn_cm_kind kind;
 	uint32_t number;
-	bool is_told; /* DEVICE_REMOVAL was reported for the id */
+	/* the program was told that the id's device was removed (DEVICE_REMOVAL) */
+	bool is_told;
 	bool has_ended;
 };
 
@@ -115,7 +116,7 @@ static struct since *find(enum rn_cm_kind kind, uint64_t channel, uint32_t numbe
 	return node ? *(struct since **)node : NULL;
 }
 
-/* Finds or makes the entry of an id. Return: NULL if there is no memory. */
+/* Finds the entry of an id, or makes one. Return: NULL if there is no memory. */
 static struct since *enter(enum rn_cm_kind kind, uint64_t channel, uint32_t number)
 {
 	struct since *s = find(kind, channel, number);

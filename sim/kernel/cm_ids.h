@@ -24,8 +24,8 @@
  */
 void rnk_cm_ids_take_board(int fd);
 
-/* Read the data that the board has on id @number of @channel. Return: false if it
- * has none.
+/* Reads the data that rocind publishes on its board about id @number of @channel. Return:
+ * false if there is none.
  */
 bool rnk_cm_ids_read(uint64_t channel, uint32_t number, struct rn_cm_answers *out);
 bool rnk_cm_ids_read_life(enum rn_cm_kind kind, uint64_t channel, uint32_t number,

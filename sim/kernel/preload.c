@@ -11,8 +11,8 @@
  * Hooks that protect the device's descriptors and signal handlers are in watch.c;
  * commands on a descriptor of rdma_cm are in rdma_cm.c.
  */
-#undef _FORTIFY_SOURCE	 /* its inline open() would replace ours */
-#undef _FILE_OFFSET_BITS /* would rename open() to open64() */
+#undef _FORTIFY_SOURCE	 /* with this, the inline open() of libc would replace ours */
+#undef _FILE_OFFSET_BITS /* this would rename open() to open64() */
 
 #include "next.h"
 

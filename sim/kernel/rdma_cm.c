@@ -28,7 +28,8 @@
 /* ---- Command sockets ---- */
 
 enum {
-	PATHS = 4, /* command sockets that a thread keeps open, one per channel */
+	/* maximum number of command sockets that a thread keeps open, one per channel */
+	PATHS = 4,
 };
 
 static __thread struct {
@@ -141,7 +142,9 @@ static int hand_over(int channel_fd, int end)
 	const struct iovec iov = { &byte, sizeof(byte) };
 	int rc;
 
-	/* O_NONBLOCK is set by the program for events; here wait for room. */
+	/* O_NONBLOCK is set by the program for its events; a command waits for room in
+	 * the socket.
+	 */
 	while ((rc = send_message(channel_fd, &iov, 1, end)) == -EAGAIN)
 		poll(&(struct pollfd){ .fd = channel_fd, .events = POLLOUT }, 1, -1);
 	return rc;
@@ -225,7 +228,8 @@ static bool may_be(int fd)
 static uint64_t number_of(int fd)
 {
 	struct sockaddr_un addr = { 0 };
-	socklen_t len = sizeof(addr) - 1; /* one less, so that the name ends with a NUL */
+	/* one byte less, so that the name ends with a NUL */
+	socklen_t len = sizeof(addr) - 1;
 	int saved_errno = errno;
 	int rc = getsockname(fd, (struct sockaddr *)&addr, &len);
 
@@ -362,7 +366,7 @@ struct command {
 	void *option;
 	void *out;	 /* buffer for the answer; NULL: the command has no answer */
 	uint32_t number; /* number of the id or group that the command is about, if any */
-	int cancel_state; /* of the thread, before cancellation was disabled */
+	int cancel_state; /* cancellation state of the thread before it was disabled */
 };
 
 static uint64_t value_at(const struct command *c, size_t at, size_t len)
@@ -411,7 +415,7 @@ static int read_command(struct command *c, const void *buf, size_t len)
 
 		c->call.from = number_of(from);
 		if (!c->call.from && fcntl(from, F_GETFD) >= 0)
-			return -EINVAL; /* a descriptor of another device */
+			return -EINVAL; /* a descriptor of another device file */
 	}
 	return 0;
 }
@@ -514,15 +518,15 @@ static int copy_out(const struct command *c, const void *answer, size_t len)
 	return n >= 0 || errno == EFAULT ? -EFAULT : -ENODATA;
 }
 
-/* Return: result of a query, by what the board shows of the id; -ENODATA: rocind must
- * answer.
+/* Returns the result of a query, as far as rocind publishes it on its board; -ENODATA:
+ * rocind must answer the query.
  */
 static int look_up(int fd, uint64_t number, const struct command *c)
 {
 	struct rn_cm_answers shown;
 	uint32_t state;
 
-	/* What the board shows is not true any more after rocind has ended. */
+	/* The data on the board is no longer valid after rocind has ended. */
 	if (!rnk_cm_ids_read(number, c->number, &shown) || has_gone(fd))
 		return -ENODATA;
 	if (c->hdr.cmd == RDMA_USER_CM_CMD_QUERY_ROUTE)
@@ -586,7 +590,9 @@ static int destroy(int fd, uint64_t number, struct command *c)
 		       : rc;
 }
 
-/* Return: result of a command after rocind has ended; destroy() knows that of its own. */
+/* Returns the result of a command after rocind has ended. destroy() handles its own
+ * commands in that case.
+ */
 static int result_without_rocind(uint64_t number, const struct command *c)
 {
 	struct rn_cm_life last;
@@ -596,7 +602,7 @@ static int result_without_rocind(uint64_t number, const struct command *c)
 	if (!c->kind.has_id ||
 	    !rnk_cm_ids_read_life(RN_CM_KIND_ID, number, c->number, &last))
 		return -ENODEV;
-	/* As the kernel answers for an id whose device is gone. */
+	/* The result is that of a kernel for an id whose device was removed. */
 	return last.has_device ? -EIO : -ENODEV;
 }
 

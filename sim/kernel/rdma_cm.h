@@ -74,9 +74,10 @@ ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len);
  */
 
 struct rnk_cm_path {
-	uint64_t number; /* number of its channel; 0: unused entry */
+	/* number of the channel that the socket serves; 0: unused entry */
+	uint64_t number;
 	int fd;
-	uint32_t seq; /* number of the last command, which its answer has, too */
+	uint32_t seq; /* number of the last command; its answer has the same number */
 	pid_t pid;
 	ino_t inode; /* inode of the socket, to recognise it */
 };

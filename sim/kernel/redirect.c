@@ -25,7 +25,7 @@ static const char *const prefixes[] = {
 
 enum {
 	PREFIX_MAX = 32
-}; /* bytes; longer than any of the prefixes */
+}; /* bytes of a buffer that is longer than any of the prefixes */
 
 enum tree_state {
 	UNKNOWN,
@@ -154,7 +154,7 @@ const char *rnk_tree(void)
 	return is_on() ? tree.path : NULL;
 }
 
-/* Skips slashes and "." components. */
+/* Returns @p behind slashes and "." components. */
 static const char *skip_idle(const char *p)
 {
 	while (*p == '/' || (*p == '.' && (p[1] == '/' || p[1] == '\0')))

@@ -34,7 +34,7 @@
  */
 
 enum {
-	/* bytes; the longest, with a device name of 31 characters, has 150 */
+	/* bytes; the longest path, with a device name of 31 characters, has 150 */
 	ENTRY_PATH_MAX = 192,
 	ENTRY_TEXT_MAX = 192,
 };
@@ -197,7 +197,7 @@ static void ib_device(struct writer *w, const struct rn_netdev *dev)
 {
 	file(w, "node_type", "1: CA\n");
 	guid_file(w, "node_guid", dev->node_guid);
-	/* Each device has its own, as NCCL merges devices with equal numbers. */
+	/* Each device has a GUID of its own, as NCCL merges devices with equal ones. */
 	guid_file(w, "sys_image_guid", dev->node_guid);
 	file(w, "node_desc", "Rocin software RDMA on %s\n", dev->ifname);
 	file(w, "fw_ver", "%s\n", ROCIN_VERSION);
@@ -211,7 +211,9 @@ static void ib_device(struct writer *w, const struct rn_netdev *dev)
 static void uverbs_device(struct writer *w, const struct rn_netdev *dev)
 {
 	file(w, "ibdev", "%s\n", dev->ibdev);
-	/* The number of /dev/null. If it did not match, libibverbs would wait for 5 s. */
+	/* The device number of /dev/null. If it did not match, libibverbs would wait for
+	 * 5 s.
+	 */
 	file(w, "dev", "1:3\n");
 	file(w, "abi_version", "1\n");
 	symlink_to(w, "device", "../..");
@@ -264,10 +266,10 @@ static int visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit, v
 /* ---- Links to the machine's real RDMA devices ---- */
 
 struct scan {
-	const char *root; /* path of the real /sys or /dev */
+	const char *root; /* path of the real directory, /sys or /dev */
 	const char *
-		/* path below @root, such as "class/infiniband"; the same below @prefix in
-		 * the tree
+		/* path below @root, such as "class/infiniband"; the path in the tree is
+		 * the same below @prefix
 		 */
 		where;
 	const char *prefix; /* "sys" or "dev" */
@@ -307,7 +309,9 @@ static char *real_device(const struct scan *scan, const char *name)
 	return NULL;
 }
 
-/* Is the entry skipped? rdma_cm is, as that of Rocin is used (sysfs_tree.h). */
+/* Is the entry skipped? That of rdma_cm is, because the tree has Rocin's own
+ * (sysfs_tree.h).
+ */
 static bool is_skipped(const char *name)
 {
 	return name[0] == '.' || strcmp(name, "rdma_cm") == 0;
@@ -340,7 +344,8 @@ static int visit_entries(const struct scan *scan)
 	return rc ? rc : links;
 }
 
-/* Links a class of which Rocin has no entries: the directory as a whole. */
+/* Links the real directory of a class as a whole, if Rocin has no entries in the class.
+ */
 static int visit_class(const struct scan *scan)
 {
 	char path[PATH_MAX];
@@ -510,7 +515,7 @@ static int ensure_entry(void *ctx, const struct rn_sysfs_entry *entry)
 	case RN_SYSFS_FILE:
 		return write_file(root, entry, O_CREAT);
 	}
-	assert(false); /* there is no other kind */
+	assert(false); /* there are no other kinds of entries */
 }
 
 static int update_entry(void *ctx, const struct rn_sysfs_entry *entry)
@@ -613,7 +618,7 @@ int rn_sysfs_tree_write(const char *parent_dir, const struct rn_netdev *devs, un
 	rc = parent ? write_below(parent, &content, path, path_len) : -errno;
 	free(parent);
 	if (rc) {
-		errno = -rc; /* for %m, which unlike strerror() is safe in any thread */
+		errno = -rc; /* for %m, which is safe in any thread, unlike strerror() */
 		(void)snprintf(err, err_len, "cannot write the sysfs tree in %s: %m",
 			       parent_dir);
 	}

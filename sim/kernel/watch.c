@@ -14,7 +14,7 @@
  * dup2() onto one fails with EBUSY; ranges are closed without them. A fork() child
  * closes its copies.
  */
-#undef _FORTIFY_SOURCE /* its longjmp() would replace ours */
+#undef _FORTIFY_SOURCE /* with this, the inline longjmp() of libc would replace ours */
 
 #include <errno.h>
 #include <setjmp.h>
@@ -106,7 +106,7 @@ RNK_EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction 
 	if (!is_fault(sig))
 		return NEXT(sigaction)(sig, act, old);
 	if (act)
-		set = *act; /* copied, as @old may be equal to @act */
+		set = *act; /* a copy, as @old may point to the same struct as @act */
 	rc = taken(sig, act ? &set : NULL, old) ? 0 : NEXT(sigaction)(sig, act, old);
 	if (rc == 0 && act)
 		tell(sig, &set);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* describe.c - writes lines of a scenario, and what came instead, as text. */
+/* describe.c - writes lines of a scenario, and what the device did instead, as text. */
 #include <errno.h>
 
 #include "describe.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* describe.h - writes lines of a scenario, and what came instead, as text. */
+/* describe.h - writes lines of a scenario, and what the device did instead, as text. */
 #ifndef RN_DESCRIBE_H
 #define RN_DESCRIBE_H
 
@@ -10,7 +10,7 @@
 void rn_describe_packet(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 			size_t size);
 
-/* Does the same for a CM message. */
+/* Writes a CM message, as rn_describe_packet() writes a packet. */
 void rn_describe_mad(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 		     size_t size);
 

@@ -364,7 +364,9 @@ static uint64_t wanted_value(const struct rn_scene_names *n, const struct rn_scn
 			     enum rn_scn_field f)
 {
 	if (!rn_scn_has(l, f))
-		/* Fields that are not given: ack is expected as said above, len is 0. */
+		/* Of the fields that are not given, only `ack` (as said above) and `len`
+		 * are implied.
+		 */
 		return f == RN_F_ACK;
 	return rn_scene_value(n, l, f);
 }
@@ -396,14 +398,16 @@ enum {
 #define PEER_GUID UINT64_C(0x0200000000000099)
 #define PEER_TID UINT64_C(0x7e57000000000000)
 
-/* Place of a field: first bit, counted from the first byte of the MAD, and width in bits.
+/* Position of a field: first bit, counted from the first byte of the MAD, and width in
+ * bits.
  */
 struct place {
 	uint8_t field; /* enum rn_scn_field */
 	uint16_t bit, width;
 };
 
-/* A place by byte and bit within the message, as the tables of chapter 12 count them. */
+/* A position by byte and bit within the message, as the tables of chapter 12 count them.
+ */
 #define AT(byte, bit, width, field)                                          \
 	{                                                                    \
 		RN_F_##field, (RN_MAD_HDR_LEN + (byte)) * 8 + (bit), (width) \
@@ -682,7 +686,7 @@ static void put_path(uint8_t *mad, const struct rn_scene_names *n, const struct 
 	uint64_t local = rn_scn_get(l, RN_F_LOCAL_GID, RN_SCN_GID_PEER);
 	uint64_t remote = rn_scn_get(l, RN_F_GID, RN_SCN_GID_DEVICE);
 
-	memset(at - 4, 0xff, 4); /* LIDs */
+	memset(at - 4, 0xff, 4); /* the local and the remote LID */
 	memcpy(at, gid_of(n, local)->raw, 16);
 	memcpy(at + 16, gid_of(n, remote)->raw, 16);
 	at[l->opcode == RN_CM_REQ ? 37 : 36] = 64; /* hop limit */
@@ -846,7 +850,8 @@ struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 
 	w.given &= ~(RN_F_BIT(RN_F_AGAIN) | RN_F_BIT(RN_F_OPTIONAL) | RN_F_BIT(RN_F_TO));
 	if (rn_scn_has(l, RN_F_AGAIN))
-		return w; /* the message must equal the earlier one in all bytes */
+		/* an exact repetition must equal the earlier message in all bytes */
+		return w;
 	want(&w, RN_F_BASE, RN_MAD_BASE_VERSION);
 	want(&w, RN_F_CLASS, RN_MAD_CLASS_CM);
 	want(&w, RN_F_VERSION, RN_MAD_CM_VERSION);

@@ -33,7 +33,7 @@ struct rn_scene_names {
 struct rn_scene_packet {
 	rn_ns at;
 	struct rn_flow flow;
-	uint32_t len; /* bytes from BTH to ICRC */
+	uint32_t len; /* length in bytes from BTH to ICRC */
 	uint8_t bytes[RN_SCENE_PACKET_MAX];
 };
 
@@ -87,7 +87,7 @@ enum {
 struct rn_scene_conn {
 	uint32_t device_id; /* the device's communication ID; 0: not known yet */
 	uint32_t device_qpn;
-	uint32_t said; /* number of messages that the peer has sent */
+	uint32_t said; /* number of messages that the peer has sent on the connection */
 	/* The last message of each kind, or zeros: [0] sent by the peer, [1] sent by
 	 * the device.
 	 */

@@ -24,9 +24,9 @@ struct parser {
 /* ------------------------------------------------------------------------- setups */
 /* Declarations and lines from which most scenarios start, in the language of scenarios.
  */
-#define REGIONS                                                              \
-	"mr m len 8192 access all\n"	/* what the peer reads and writes */ \
-	"mr r len 32768 access local\n" /* receives */
+#define REGIONS                                                                     \
+	"mr m len 8192 access all\n"	/* region that the peer reads and writes */ \
+	"mr r len 32768 access local\n" /* region for receives */
 
 #define RC                                                                      \
 	"qp 1 rc rts epsn 100 psn 200 mtu 1024 timeout 14 retry 3 rnr_retry 3 " \

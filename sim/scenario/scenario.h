@@ -33,22 +33,23 @@
 
 enum {
 	RN_SCN_QPS = 8,
-	RN_SCN_MRS = 8, /* regions and memory windows */
+	RN_SCN_MRS = 8, /* maximum number of regions and memory windows */
 	RN_SCN_SRQS = 4,
 	RN_SCN_CONNS = 4,
-	RN_SCN_LINES = 200, /* timed lines */
+	RN_SCN_LINES = 200, /* maximum number of timed lines */
 	RN_SCN_RULES = 8,
-	RN_SCN_NAME = 24, /* bytes, including the terminating NUL */
+	RN_SCN_NAME = 24, /* bytes of a name, including the terminating NUL */
 };
 
 /* What a line does. */
 enum rn_scn_verb {
-	RN_SCN_QP, /* this and the next four are declarations */
+	RN_SCN_QP, /* this and the next four verbs are declarations */
 	RN_SCN_MR,
 	RN_SCN_MW,
 	RN_SCN_SRQ,
 	RN_SCN_CONN,
-	RN_SCN_POST, /* calls of the program; with the field `error` a call must fail */
+	/* from here on, calls of the program; with the field `error` a call must fail */
+	RN_SCN_POST,
 	RN_SCN_RECV,
 	RN_SCN_MODIFY,
 	RN_SCN_REVIVE, /* brings the QP from RESET to a state as its declaration did */
@@ -60,7 +61,8 @@ enum rn_scn_verb {
 	RN_SCN_GO,
 	RN_SCN_JOIN, /* attaches the QP to the scenario's multicast group */
 	RN_SCN_LEAVE,
-	RN_SCN_LISTEN, /* calls about a connection; each is a function of cm.h */
+	/* from here on, calls about a connection; each is a function of cm.h */
+	RN_SCN_LISTEN,
 	RN_SCN_UNLISTEN,
 	RN_SCN_CONNECT,
 	RN_SCN_ACCEPT,
@@ -83,14 +85,16 @@ enum rn_scn_verb {
 	RN_SCN_QUERY,
 	RN_SCN_CHECK,
 	RN_SCN_COUNT,
-	/* The same words in lines about a connection. */
+	/* Verbs in lines about a connection. They are written with the same words as
+	 * verbs above.
+	 */
 	RN_SCN_MAD_IN,
 	RN_SCN_MAD_OUT,
 	RN_SCN_CM_EVENT,
 	RN_SCN_CM_STATE,
 	RN_SCN_CM_QUERY,
 	RN_SCN_CM_COUNT,
-	RN_SCN_QUIET, /* nothing happens up to this time */
+	RN_SCN_QUIET, /* nothing may happen up to this time */
 	RN_SCN_END,
 	RN_SCN_VERBS
 };
@@ -98,7 +102,7 @@ enum rn_scn_verb {
 /* The fields, sorted by how their value is written. fields.c says which verbs take them.
  */
 enum rn_scn_field {
-	/* Values that are numbers. */
+	/* Fields whose values are numbers. */
 	RN_F_PSN,
 	RN_F_EPSN,
 	RN_F_LEN,
@@ -137,7 +141,7 @@ enum rn_scn_field {
 	RN_F_PD,
 	RN_F_SQ,
 	RN_F_RQ,
-	RN_F_BY, /* difference of a counter; of `go`: number of packets */
+	RN_F_BY, /* expected increase of a counter; for `go`, number of packets */
 	RN_F_OPCODE_NUMBER,
 	RN_F_RESV7,
 	RN_F_CQE, /* number of entries of both completion queues */
@@ -146,8 +150,8 @@ enum rn_scn_field {
 	RN_F_BELOW, /* limit of an SRQ */
 	RN_F_M,	    /* MigReq bit of the BTH */
 	RN_F_ID,    /* IPv4 identification for which the ICRC is computed */
-	/* Numbers in CM messages. */
-	RN_F_BASE, /* base version; this and the next five are in the MAD header */
+	/* Fields with numbers in CM messages. */
+	RN_F_BASE, /* base version; this and the next five fields are in the MAD header */
 	RN_F_CLASS,
 	RN_F_VERSION,
 	RN_F_METHOD,
@@ -178,11 +182,11 @@ enum rn_scn_field {
 	RN_F_GSI_QKEY,
 	RN_F_LIFETIME,
 	RN_F_BACKLOG,
-	/* Values that are addresses: a region and an offset, or a number. */
+	/* Fields whose values are addresses: a region and an offset, or a number. */
 	RN_F_VA,
 	RN_F_AT,
 	RN_F_DATA,
-	/* Values that are words of a table. */
+	/* Fields whose values are words of a table. */
 	RN_F_RKEY, /* R_Key of a region or window */
 	RN_F_REGION,
 	RN_F_SRQ,
@@ -200,7 +204,7 @@ enum rn_scn_field {
 	RN_F_WITH, /* further attributes that are set to valid values */
 	RN_F_PLACEMENT,
 	RN_F_SELECT,
-	RN_F_IS,	/* what memory contains */
+	RN_F_IS,	/* expected content of memory */
 	RN_F_ARM,	/* which completions raise an event */
 	RN_F_ABOUT,	/* the message that an MRA or REJ answers */
 	RN_F_GID,	/* GID of the receiver of a CM message */
@@ -208,7 +212,7 @@ enum rn_scn_field {
 	/* Up to 8 letters of private data, the first in the highest byte; zeros follow.
 	 */
 	RN_F_PRIVATE,
-	/* Flags without a value. */
+	/* Fields that are flags, without a value. */
 	RN_F_ACK,
 	RN_F_SE,
 	RN_F_FECN,
@@ -234,7 +238,7 @@ static_assert(RN_F_COUNT <= 128, "one bit each");
 
 #define RN_F_BIT(field) ((rn_scn_set)1 << (field))
 
-/* Value of rn_scn_line.region if the address is not in a region. */
+/* A value of rn_scn_line.region that is no index. */
 enum {
 	RN_SCN_ABSOLUTE = 0xff /* the address is not in a region */
 };
@@ -248,10 +252,10 @@ struct rn_scn_time {
 struct rn_scn_line {
 	uint32_t number; /* line number in the file, from 1 */
 	enum rn_scn_verb verb;
-	/* Index of the object; for `wc` and `comp`: 0 sends, 1 receives. */
+	/* Index of the object; for `wc` and `comp`, 0: sends, 1: receives. */
 	uint8_t subject;
 	bool of_srq;	/* RECV and EVENT: the object is an SRQ, not a QP */
-	uint8_t opcode; /* opcode of the packet; of a CM message enum rn_cm_attr */
+	uint8_t opcode; /* opcode of the packet; enum rn_cm_attr for a CM message */
 	/* For an event enum rn_async_event, for a counter enum rn_stat. In lines about
 	 * connections: enum rn_cm_event_type, rn_cm_state or rn_cm_stat.
 	 */
@@ -266,8 +270,10 @@ struct rn_scn_line {
 };
 
 struct rn_scn_object {
-	char name[RN_SCN_NAME]; /* "1", "m"; no window has the name of a region */
-	enum rn_qp_type type;	/* type of a QP */
+	/* name as in the scenario, such as "1" or "m"; no window has the name of a region
+	 */
+	char name[RN_SCN_NAME];
+	enum rn_qp_type type; /* type of a QP */
 	/* Fields of the declaration, merged from the setup and later lines. */
 	struct rn_scn_line line;
 };
@@ -275,13 +281,13 @@ struct rn_scn_object {
 struct rn_scenario {
 	char rule[RN_SCN_RULES][RN_SCN_NAME];
 	unsigned rules;
-	char title[160]; /* sentence of the first line */
+	char title[160]; /* title of the scenario: the sentence in its first line */
 	struct rn_scn_object qp[RN_SCN_QPS], mr[RN_SCN_MRS], srq[RN_SCN_SRQS],
 		conn[RN_SCN_CONNS];
 	unsigned qps, mrs, srqs, conns;
 	bool ipv6;    /* all addresses are IPv6 */
-	bool credits; /* rn_dev_cfg.credits */
-	bool exact;   /* rn_dev_cfg.icrc_exact */
+	bool credits; /* ACKs carry credits: rn_dev_cfg.credits */
+	bool exact;   /* ICRCs are exact: rn_dev_cfg.icrc_exact */
 	bool cc;      /* congestion control is on */
 	struct rn_scn_line line[RN_SCN_LINES];
 	unsigned lines;
@@ -289,8 +295,8 @@ struct rn_scenario {
 
 /* Why a file was refused, and at which place. */
 struct rn_scn_error {
-	uint32_t line;	    /* from 1 */
-	uint32_t column;    /* from 1 */
+	uint32_t line;	    /* number of the line, from 1 */
+	uint32_t column;    /* position in the line, from 1 */
 	char sentence[200]; /* error text, without the place */
 };
 
@@ -365,7 +371,7 @@ extern const char *const rn_scn_verb_name[RN_SCN_VERBS];
 
 /* How scenarios write enum rn_wc_status, rn_async_event and rn_stat. */
 extern const struct rn_scn_word rn_scn_statuses[], rn_scn_events[], rn_scn_counters[],
-	/* rn_scn_queues: sends, receives. */
+	/* rn_scn_queues: index 0 sends, 1 receives. */
 	rn_scn_qp_types[], rn_scn_states[], rn_scn_queues[];
 
 /* How scenarios write CM messages (enum rn_cm_attr), rn_cm_event_type, rn_cm_state

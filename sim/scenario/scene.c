@@ -27,7 +27,8 @@ struct rn_scene {
 	void *ctx;
 	struct rn_scene_names names;
 	struct rn_scene_result *r;
-	rn_ns at; /* time at which the line before was executed or met */
+	/* time at which the line before was executed, or its expectation was met */
+	rn_ns at;
 	struct rn_repeats repeats;
 	struct rn_scene_conn conn[RN_SCN_CONNS];
 };
@@ -41,7 +42,7 @@ static void say(char *buf, size_t size, const char *text)
 	rn_text_add(&t, text);
 }
 
-/* Sets what came instead, as one word. */
+/* Sets the text of what happened instead of what was expected, as one word. */
 static void came_instead(struct rn_scene *c, const char *word)
 {
 	say(c->r->came, sizeof(c->r->came), word);
@@ -461,7 +462,7 @@ static const struct rn_scene_wc *next_wc(struct rn_scene *c, const struct rn_scn
 {
 	const struct rn_scene_wc *wc = NULL;
 
-	/* Prefers the completion with the wr_id of the line, if it is first in one of
+	/* Prefers the completion whose wr_id the line names, if that is first in one of
 	 * the queues.
 	 */
 	for (*queue = 0; *queue < 2; ++*queue) {

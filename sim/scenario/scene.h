@@ -22,7 +22,7 @@ struct rn_scene_wc {
 	uint64_t wr_id;
 	uint32_t qpn;
 	uint32_t byte_len, imm, src_qpn;
-	uint8_t status; /* enum rn_wc_status */
+	uint8_t status; /* enum rn_wc_status of the completion */
 	uint8_t opcode; /* enum rn_wc_opcode */
 	uint16_t flags; /* enum rn_wc_flag */
 };
@@ -48,8 +48,8 @@ struct rn_scene_cm_event {
 /* Functions of a device's connection manager; a part of struct rn_scene_ops. */
 struct rn_scene_cm_ops {
 	const struct rn_scene_cm_event *(*event)(void *ctx);
-	/* Removes the first event. If the event is a new request, it belongs to
-	 * connection @conn from now on.
+	/* Removes the first event. If the event is a new request, the request becomes
+	 * connection @conn.
 	 */
 	void (*take_event)(void *ctx, unsigned conn);
 	/* Returns the state of a connection; NULL if the program does not have it. */
@@ -109,11 +109,15 @@ struct rn_scene_ops {
 
 struct rn_scene_result {
 	bool passed;
-	bool skipped;		       /* not run; @what has the reason */
-	bool slowly;		       /* passed in the second run, with slower timers */
-	uint32_t line;		       /* number of the line in the file */
-	char what[160];		       /* error text */
-	char expected[320], came[320]; /* empty if they do not apply */
+	/* the scenario was not run; @what has the reason */
+	bool skipped;
+	/* passed only in the second run, with slower timers */
+	bool slowly;
+	uint32_t line; /* number of the line in the file */
+	/* error text, or the reason why the scenario was skipped */
+	char what[160];
+	/* texts of what was expected and of what came; empty if they do not apply */
+	char expected[320], came[320];
 };
 
 /**
@@ -141,7 +145,7 @@ struct rn_repeats {
 	struct {
 		uint8_t bth[RN_BTH_LEN];
 		uint32_t len;
-		uint64_t va, end; /* for a READ: range that it requests */
+		uint64_t va, end; /* READ: the range that it requests */
 	} taken[RN_REPEATS_MAX];
 };
 

@@ -23,8 +23,9 @@ enum {
 	 */
 	MEMORY_BYTES = 1 << 20,
 	CQES = 1024,
-	QUEUE = 1024, /* most packets, and most events, that wait to be looked at */
-	WRS = 64,     /* default size of each work queue */
+	/* maximum number of packets, and of events, that wait to be looked at */
+	QUEUE = 1024,
+	WRS = 64, /* default size of each work queue */
 	PD = 1,
 	KEY = 0x155a,	 /* key of the first region; each further key is 0x100 higher */
 	SRQN = 0x51,	 /* number of the first SRQ */
@@ -49,14 +50,15 @@ struct rn_virtual {
 	struct rn_mr mr[RN_SCN_MRS];
 	uint64_t offset[RN_SCN_MRS]; /* offset of each region in @memory */
 	uint64_t length[RN_SCN_MRS];
-	bool gone[RN_SCN_MRS]; /* region is deregistered, or was never registered */
+	bool gone[RN_SCN_MRS]; /* the region is deregistered, or was never registered */
 	bool unmapped[RN_SCN_MRS];
 	unsigned regions; /* number of regions and windows that begin() has handled */
 
-	struct rn_cq cq[2]; /* CQ of sends, CQ of receives */
+	struct rn_cq cq[2]; /* [0]: CQ of sends, [1]: CQ of receives */
 	struct rn_cqe ring[2][CQES];
 	rn_ns cqe_at[2][CQES];
-	struct rn_scene_wc wc[2]; /* the first completion of each CQ, for wc() */
+	/* the first completion of each CQ, which wc() returns */
+	struct rn_scene_wc wc[2];
 
 	struct rn_srq *srq[RN_SCN_SRQS];
 	void *srq_ring[RN_SCN_SRQS];
@@ -68,9 +70,11 @@ struct rn_virtual {
 	unsigned packets, packets_taken;
 	struct rn_scene_event event[QUEUE];
 	unsigned events, events_taken;
-	unsigned comps[2]; /* completion events of each CQ that no line has taken */
-	bool held;	   /* packets are held back */
-	uint64_t let_go;   /* number of packets that may leave nevertheless */
+	/* number of completion events of each CQ that no line has taken */
+	unsigned comps[2];
+	bool held; /* packets of the device are held back */
+	/* number of packets that may leave although they are held back */
+	uint64_t let_go;
 	struct rn_virtual_cm cm;
 };
 
@@ -408,8 +412,8 @@ static void remove_objects(struct rn_virtual *v)
 		free(v->srq_ring[i]);
 		v->srq[i] = NULL;
 	}
-	/* Removes regions and windows in the same way; a region removes the windows that
-	 * are bound to it.
+	/* Regions and windows are removed by the same function; removing a region also
+	 * removes the windows that are bound to it.
 	 */
 	for (unsigned i = 0; i < v->regions; i++)
 		remove_region(v, i);
@@ -427,7 +431,7 @@ static int refuse(char *err, size_t err_len, const char *what, int rc)
 
 static struct rn_gid gid_of(const struct rn_scenario *s, uint8_t last)
 {
-	if (s->ipv6) /* 2001:db8:: */
+	if (s->ipv6) /* the prefix 2001:db8:: */
 		return (struct rn_gid){ { 0x20, 0x01, 0x0d, 0xb8, [15] = last } };
 	return (struct rn_gid){
 		{ [10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = last }
@@ -436,7 +440,7 @@ static struct rn_gid gid_of(const struct rn_scenario *s, uint8_t last)
 
 static struct rn_gid group_gid(const struct rn_scenario *s)
 {
-	if (s->ipv6) /* ff0e::101 */
+	if (s->ipv6) /* the group ff0e::101 */
 		return (struct rn_gid){ { 0xff, 0x0e, [14] = 1, [15] = 1 } };
 	return (struct rn_gid){
 		{ [10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1, [14] = 2, [15] = 3 }

@@ -9,7 +9,8 @@
 #include "scene.h"
 
 enum {
-	RN_VIRTUAL_CM_EVENTS = 64, /* most events that wait to be looked at */
+	/* maximum number of events that wait to be looked at */
+	RN_VIRTUAL_CM_EVENTS = 64,
 	RN_VIRTUAL_CM_CONNS = 32,
 };
 
@@ -25,7 +26,7 @@ struct rn_virtual_cm {
 	/* Connections of the program by index; NULL: none. */
 	struct rn_cm_conn *conn[RN_SCN_CONNS];
 	struct rn_scene_cm_event event[RN_VIRTUAL_CM_EVENTS];
-	/* For each event, the connection that it is about. */
+	/* The connection that each event is about. */
 	struct rn_cm_conn *of[RN_VIRTUAL_CM_EVENTS];
 	unsigned events, events_taken;
 	/* Reply of queue pair 1 to a packet that is not for the connection manager, and

@@ -15,7 +15,8 @@
 
 struct rn_heap_item {
 	rn_ns at;
-	uint64_t seq; /* order in which items were put; rn_heap_put() sets it */
+	/* number of the item in the order of calls of rn_heap_put(), which sets it */
+	uint64_t seq;
 	uint32_t what, arg;
 };
 
@@ -42,11 +43,10 @@ struct rn_heap_item rn_heap_take(struct rn_heap *h);
 
 struct rn_vnet_timer {
 	rn_ns at;
-	/* Position of host i's timer in the heap, for element i; unset if @at
-	 * is RN_NEVER.
+	/* In element i: position of host i's timer in the heap; unset if @at is RN_NEVER.
 	 */
 	uint32_t place;
-	/* Number of the host whose timer is at position i of the heap, for element i. */
+	/* In element i: number of the host whose timer is at position i of the heap. */
 	uint32_t nth;
 };
 

@@ -25,8 +25,9 @@ struct rn_link_cfg {
 	/* Bits per second, at least 1000; 0: sending takes no time. */
 	uint64_t rate;
 	rn_ns delay;	/* propagation delay in ns */
-	uint32_t queue; /* most bytes that may wait; 0: no limit */
-	/* In bytes, see above; ecn_max 0: the link marks no packet. */
+	uint32_t queue; /* maximum bytes that may wait in the queue; 0: no limit */
+	/* Limits of ECN marking in bytes, see above; ecn_max 0: the link marks no packet.
+	 */
 	uint32_t ecn_min, ecn_max;
 	/* Probability of marking when the queue holds just under ecn_max bytes,
 	 * in millionths.
@@ -40,17 +41,20 @@ struct rn_link_cfg {
 struct rn_link {
 	struct rn_link_cfg cfg;
 	struct rn_random random;
-	/* When the last packet in the queue will have been sent completely. */
+	/* Time at which the last packet in the queue will have been sent completely. */
 	rn_ns idle_at;
 	bool down;
 	uint32_t downs; /* number of times that the link went down */
 	uint64_t packets, bytes, dropped, marked;
-	uint64_t lost;	    /* packets lost at random, or because the link was down */
+	/* number of packets lost at random, or because the link was down */
+	uint64_t lost;
 	uint32_t queue_max; /* most bytes that ever waited in the queue */
 };
 
 struct rn_link_fate {
-	/* The queue was full, the link was down, or a random loss was drawn. */
+	/* The packet is lost: the queue was full, the link was down, or a random loss was
+	 * drawn.
+	 */
 	bool lost;
 	bool marked;	  /* the packet gets the ECN codepoint CE */
 	bool twice;	  /* a second copy arrives at the time @again */

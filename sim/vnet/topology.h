@@ -14,11 +14,11 @@
 #include "vnet.h"
 
 enum {
-	RN_FAT_TREE_PORTS = 32, /* most ports that a switch of a fat tree may have */
+	RN_FAT_TREE_PORTS = 32, /* maximum number of ports of a switch of a fat tree */
 };
 
-/* Numbers of hosts (at most) and of switches of a fat tree of @k-port switches. @k
- * is even.
+/* Return the maximum number of hosts, and the number of switches, of a fat tree of
+ * @k-port switches. @k is even.
  */
 static inline uint32_t rn_fat_tree_hosts(uint32_t k)
 {

@@ -8,15 +8,17 @@
 #include "host.h"
 
 enum {
-	ARRIVAL, /* arg: number of the packet that reaches the other end of its link */
-	/* These events exist only with PFC; arg: port number. */
+	ARRIVAL, /* The packet with number arg reaches the other end of its link. */
+	/* The next events exist only with PFC; arg: number of the port. */
 	SENT,
 	PAUSE,
 	RESUME,
 };
 
 enum {
-	/* Most events of one port at any time: one SENT, and some PAUSE and RESUME. */
+	/* Maximum number of events of one port at any time: one SENT, and some PAUSE and
+	 * RESUME.
+	 */
 	PORT_EVENTS = 8,
 };
 

@@ -47,28 +47,29 @@ enum {
 
 struct rn_vnet_packet {
 	struct rn_flow flow;
-	uint32_t from, to; /* host numbers */
-	uint32_t tag;	   /* for use by the caller */
+	uint32_t from, to; /* numbers of the sending and of the receiving host */
+	uint32_t tag;	   /* tag for use by the caller */
 	uint32_t port;	   /* number of the port that sent the packet last */
 	/* With PFC: next packet in the list of packets that wait at a port. */
 	uint32_t next;
 	/* Value of rn_link.downs when the packet was sent on its link. */
 	uint32_t downs;
 	bool damaged;
-	uint32_t len; /* bytes from BTH to ICRC */
+	uint32_t len; /* length in bytes from BTH to ICRC */
 	uint8_t bytes[RN_PACKET_MAX + RN_ICRC_LEN];
 };
 
 struct rn_vnet_port {
 	struct rn_link link;
-	uint32_t to;   /* node at the other end; RN_VNET_NOBODY: not joined */
-	uint32_t back; /* port of that node which is the other end of the link */
+	uint32_t to; /* node at the other end; RN_VNET_NOBODY: not joined */
+	/* number of the port at the other end of the link, among the ports of @to */
+	uint32_t back;
 	/* The fields from here on are used only with PFC. First and last packet of
 	 * the list of packets that wait to leave by this port; RN_VNET_NOBODY: no
 	 * packet waits.
 	 */
 	uint32_t first, last;
-	uint32_t waiting; /* bytes of the packets in that list */
+	uint32_t waiting; /* bytes of the packets in the list of waiting packets */
 	/* Bytes that this port has sent and that still wait in the switch at the
 	 * other end.
 	 */
@@ -85,7 +86,8 @@ struct rn_vnet_host {
 	struct rn_gid gid;
 	/* Ns by which the host's clock is ahead of the simulation's. */
 	rn_ns skew;
-	rn_ns stalled_until; /* until then the host does not run; arriving packets wait */
+	/* time until which the host does not run; arriving packets wait */
+	rn_ns stalled_until;
 	/* The host's timer became due after hosts with higher numbers were served; it is
 	 * set again when all other due timers have been served.
 	 */
@@ -99,11 +101,11 @@ struct rn_vnet_route {
 };
 
 enum rn_vnet_loss {
-	/* A full queue, a link that is down, or a random loss; the counters lost and
-	 * dropped of the link tell which.
+	/* A full queue, a link that is down, or a random loss; the link's counters lost
+	 * and dropped tell which of them.
 	 */
 	RN_VNET_ON_LINK,
-	RN_VNET_NO_ROOM, /* the packet pool is empty */
+	RN_VNET_NO_ROOM, /* The packet pool is empty. */
 	/* All links that lead from the switch to the host are down. */
 	RN_VNET_NO_WAY,
 };
@@ -125,23 +127,26 @@ struct rn_vnet_ops {
 	 * is used.
 	 */
 	rn_ns (*deadline)(void *ctx, uint32_t host);
-	/* An event that the caller scheduled by rn_vnet_put() is due. */
+	/* Called when an event is due that the caller scheduled by rn_vnet_put(). */
 	void (*happen)(void *ctx, uint32_t what, uint32_t arg);
-	/* @p was put into the queue of @port and will reach the other end @by ns
-	 * from now.
+	/* Called when @p was put into the queue of @port; @p will reach the other end @by
+	 * ns from now.
 	 */
 	void (*queued)(void *ctx, const struct rn_vnet_packet *p,
 		       const struct rn_vnet_port *port, rn_ns by);
-	/* @p was lost at @port; @port is NULL if @p was lost before it reached a port. */
+	/* Called when @p was lost at @port; @port is NULL if @p was lost before it
+	 * reached a port.
+	 */
 	void (*lost)(void *ctx, const struct rn_vnet_packet *p,
 		     const struct rn_vnet_port *port, enum rn_vnet_loss why);
 };
 
 struct rn_vnet_cfg {
-	uint32_t hosts, switches; /* most hosts and most switches that will be added */
-	uint32_t switch_ports;	  /* ports of one switch, at most 65535 */
-	uint32_t packets;	  /* most packets in flight at once */
-	/* Most events of the caller that are scheduled at once. */
+	/* maximum number of hosts and of switches that will be added */
+	uint32_t hosts, switches;
+	uint32_t switch_ports; /* number of ports of one switch, at most 65535 */
+	uint32_t packets;      /* maximum number of packets in flight at once */
+	/* Maximum number of the caller's events that are scheduled at once. */
 	uint32_t events;
 	/* Priority flow control (PFC): a switch counts the bytes that arrived by a link
 	 * and still wait in its queues, which have no limit then. Above @pause_above
@@ -169,10 +174,11 @@ struct rn_vnet {
 	struct rn_vnet_timers timers;
 	struct rn_vnet_packet *packet;
 	uint32_t *free_packet, free_packets;
-	uint32_t most_packets; /* most packets that were ever in flight at once */
-	bool overflowed;       /* an event was discarded because the heap was full */
-	uint64_t events;       /* events that were delivered */
-	uint64_t pauses;       /* PAUSE messages that switches have sent */
+	/* highest number of packets that were ever in flight at once */
+	uint32_t most_packets;
+	bool overflowed; /* an event was discarded because the heap was full */
+	uint64_t events; /* number of events that were delivered */
+	uint64_t pauses; /* number of PAUSE messages that switches have sent */
 	/* Counts of packets that were given to the network, duplicated by a link,
 	 * delivered to their host, and lost.
 	 */

@@ -17,12 +17,13 @@
 
 enum {
 	RECORDS = 128,
-	FLIGHT = 512,  /* most CM messages in flight; further messages are lost */
+	/* maximum number of CM messages in flight; further messages are lost */
+	FLIGHT = 512,
 	LISTENERS = 2, /* one listener for connections and one for datagrams (SIDR) */
 	PROCESSES = 3,
 	PORT = 7174,
 	FIRST_QPN = 0x1000,
-	ASKED_MAX = 40, /* most connections that a run requests */
+	ASKED_MAX = 40, /* maximum number of connections that a run requests */
 	SERVICE_RC = 0x01061c06,
 	SERVICE_UD = 0x01111c06,
 	LONGEST = 25, /* longest timeout of the CM, as a code */
@@ -37,7 +38,7 @@ enum {
 
 /* A program's record of one of its connections. */
 struct record {
-	struct rn_cm_conn *conn; /* NULL: the entry is free */
+	struct rn_cm_conn *conn; /* the connection in the CM; NULL: the entry is free */
 	unsigned process;
 	bool active, sidr;
 	/* The connection is requested from a service that has no listener. */
@@ -51,7 +52,7 @@ struct record {
 	unsigned seen; /* bit mask of the events that the program has got */
 	/* Time at which the program acts next; RN_NEVER: it waits for an event. */
 	rn_ns act_at;
-	rn_ns timewait_from; /* beginning of time-wait; 0: not in time-wait yet */
+	rn_ns timewait_from; /* time at which time-wait began; 0: not in time-wait yet */
 };
 
 struct host {
@@ -66,7 +67,7 @@ struct host {
 struct conns {
 	const struct rn_connections_cfg *cfg;
 	struct rn_connections_result *r;
-	struct rn_vnet *net; /* host i is host i of the network */
+	struct rn_vnet *net; /* the network, in which host i is host i of the run */
 	struct rn_random random, network;
 	uint32_t hosts;
 	uint32_t left;	  /* number of connections still to be requested */

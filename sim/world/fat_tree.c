@@ -17,29 +17,30 @@
 #include "sim/vnet/host.h"
 
 enum {
-	/* Most requests of a flow that are posted and have not completed. */
+	/* Maximum number of requests of a flow that are posted and have not completed. */
 	OUTSTANDING = 4,
-	/* Most receives of a flow that are posted and have not been used. */
+	/* Maximum number of receives of a flow that are posted and have not been used. */
 	RECEIVES = 8,
 	LENGTHS = 5, /* number of message lengths: 4 KiB, 8 KiB ... 64 KiB */
 	LENGTH_LEAST = 4096,
-	FAN_IN = 8, /* most senders to one host */
+	FAN_IN = 8, /* maximum number of senders to one host */
 	/* Time in ns over which the starts of the flows are spread. */
 	START_WITHIN = 20000,
 	FLAP_WITHIN = 2000000,
 	FLAP_LEAST = 10000,
 	FLAP_MORE = 500000,
-	/* Most packets of a host in flight that are not data of its flow, for example
-	 * ACKs and CNPs.
+	/* Maximum number of packets of a host in flight that are not data of its flow,
+	 * for example ACKs and CNPs.
 	 */
 	ANSWERS = 16,
 	PD = 1,
 	KEY = 0x100,
 	SLOT = 0x10, /* low byte of all QP numbers */
-	DEPTH = 4,   /* most READs in progress on one QP */
+	DEPTH = 4,   /* maximum number of READs in progress on one QP */
 	PSN = 1000,
 	TIMEOUT = 14,
-	PROGRESS = 1 << 16, /* events between two calls of rn_fat_tree_cfg.progress */
+	/* number of events between two calls of rn_fat_tree_cfg.progress */
+	PROGRESS = 1 << 16,
 	/* Bytes from one link that may wait in a switch before it pauses the link. */
 	PAUSE_ABOVE = 100000,
 };
@@ -47,7 +48,7 @@ enum {
 #define SECOND RN_MSEC(1000)
 #define RATE UINT64_C(10000000000) /* rate of every link, in bit/s */
 #define RING (UINT64_C(1) << 60)   /* address of the completion queue */
-/* Bits of an address that count the bytes of one flow. */
+/* Number of bits of an address that count the bytes of one flow. */
 #define DATA_BITS 40
 
 /* A flow of messages. For WRITE and SEND the requester is the source of the data, for
@@ -62,7 +63,7 @@ struct flow {
 	uint32_t posted, completed;
 	/* Number of receives posted, and of receives completed. */
 	uint32_t receives, received;
-	uint64_t written; /* bytes written at the sink */
+	uint64_t written; /* number of bytes written at the sink */
 	uint64_t losses;  /* number of packets lost in either direction */
 	struct rn_qp *asks, *answers;
 	struct rn_stats_qp stats; /* statistics of the requester's QP */
@@ -75,13 +76,13 @@ struct host {
 	struct rn_mr mr;
 	struct rn_cq cq;
 	struct rn_cqe *ring;
-	uint32_t outstanding; /* most CQEs that may wait in the host's CQ */
+	uint32_t outstanding; /* maximum number of CQEs that may wait in the host's CQ */
 };
 
 struct tree {
 	const struct rn_fat_tree_cfg *cfg;
 	struct rn_fat_tree_result *r;
-	struct rn_vnet *net; /* host i is host i of the network */
+	struct rn_vnet *net; /* the network, in which host i is host i of the run */
 	struct rn_random random;
 	struct host *host;
 	uint32_t flows;
@@ -384,9 +385,9 @@ static void drain(struct tree *t, uint32_t host)
 
 /* ---------------------------------------------------------------------- network */
 enum event {
-	START = RN_VNET_OWN, /* arg: number of the flow */
+	START = RN_VNET_OWN, /* The flow with number arg starts. */
 	DOWN,
-	UP, /* arg: number of the port */
+	UP, /* The link at the port with number arg comes up again. */
 };
 
 static void on_arrival(void *ctx, uint32_t host, struct rn_vnet_packet *p)

@@ -37,7 +37,7 @@ struct rn_fat_tree_result;
 
 struct rn_fat_tree_cfg {
 	uint64_t seed;
-	uint32_t k;	/* ports per switch: even, 2 .. RN_FAT_TREE_PORTS */
+	uint32_t k;	/* number of ports per switch: even, 2 .. RN_FAT_TREE_PORTS */
 	uint32_t hosts; /* number of hosts, 2 .. rn_fat_tree_hosts(k) */
 	enum rn_fat_tree_traffic traffic;
 	enum rn_cc_mode cc;
@@ -48,7 +48,8 @@ struct rn_fat_tree_cfg {
 	 */
 	bool pfc;
 	uint32_t messages; /* number of messages of each flow; 0: RN_FAT_TREE_MESSAGES */
-	uint32_t length;   /* bytes per message, a multiple of 8; 0: the seed decides */
+	/* length of a message in bytes, a multiple of 8; 0: the seed decides */
+	uint32_t length;
 	/* Called every 65536 events with the state of the run; may be NULL. */
 	void (*progress)(void *ctx, const struct rn_fat_tree_result *r);
 	void *ctx;
@@ -68,7 +69,7 @@ struct rn_fat_tree_result {
 	uint32_t switches, flows;
 	uint64_t wanted;    /* number of requests of the run */
 	uint64_t completed; /* number of requests that have completed */
-	uint64_t bytes;	    /* bytes written to the memory of receivers */
+	uint64_t bytes;	    /* number of bytes written to the memory of receivers */
 	/* Number of events and timers that the network has delivered. */
 	uint64_t events;
 	uint64_t packets; /* number of packets that hosts have sent */
@@ -77,7 +78,7 @@ struct rn_fat_tree_result {
 	uint64_t dropped; /* number of packets lost because a queue was full */
 	uint64_t marked, cnps, retransmitted, timeouts;
 	uint64_t pauses; /* number of PAUSE messages that switches have sent, with PFC */
-	uint64_t memory; /* bytes of memory that the run used */
+	uint64_t memory; /* number of bytes of memory that the run used */
 };
 
 /* Makes one run. Returns 0 or -ENOMEM. */

@@ -14,16 +14,16 @@
 #include "sim/vnet/vnet.h"
 
 enum {
-	PACKETS = 8192, /* most packets in flight at once */
-	EVENTS = 64,	/* most scheduled events of this file */
+	PACKETS = 8192, /* maximum number of packets in flight at once */
+	EVENTS = 64,	/* maximum number of scheduled events of this file */
 	CQES = 64,
-	/* WRITEs of each sender that are posted and have not completed. */
+	/* Number of WRITEs of each sender that are posted and have not completed. */
 	WRITES = 4,
-	LENGTH = 1 << 18,  /* bytes of a WRITE */
+	LENGTH = 1 << 18,  /* length of a WRITE in bytes */
 	BLOCK = 16 * 1024, /* bytes of memory for one QP */
 	PD = 1,
 	KEY = 0x100,
-	DEPTH = 16,  /* most READs in progress on one QP */
+	DEPTH = 16,  /* maximum number of READs in progress on one QP */
 	QPN = 0x110, /* QP number of the first QP */
 	PSN = 1000,
 	DEVICES = RN_INCAST_SENDERS + 1, /* the last device in use is the receiver */
@@ -33,7 +33,7 @@ enum {
 #define RING UINT64_C(0x40000000)
 
 enum event {
-	BEGIN = RN_VNET_OWN, /* arg: number of the sender */
+	BEGIN = RN_VNET_OWN, /* The sender with number arg begins. */
 	SAMPLE,
 	STALL,
 	WAKE, /* end of the receiver's stall */
@@ -52,7 +52,7 @@ struct device {
 struct incast {
 	struct rn_incast_cfg cfg;
 	struct rn_incast_result *result;
-	struct rn_vnet *net; /* device i is host i of the network */
+	struct rn_vnet *net; /* the network, in which host i is device i */
 	struct rn_random random;
 	uint32_t devices;
 	struct device device[DEVICES];
@@ -60,7 +60,7 @@ struct incast {
 	uint64_t bytes[RN_INCAST_SENDERS];
 	/* Bytes that have arrived from each sender in the last quarter of the run. */
 	uint64_t last[RN_INCAST_SENDERS];
-	/* Most bytes in the bottleneck's queue in this sample. */
+	/* Highest number of bytes in the bottleneck's queue in this sample. */
 	uint32_t queue;
 };
 

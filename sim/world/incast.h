@@ -30,7 +30,7 @@ struct rn_incast_cfg {
 	 * the bottleneck.
 	 */
 	struct rn_link_cfg link;
-	rn_ns apart; /* ns between the starts of two senders */
+	rn_ns apart; /* time in ns between the starts of two senders */
 	rn_ns end;
 	rn_ns sample; /* length of a sample in ns; at most RN_INCAST_SAMPLES are kept */
 	/* The receiver stalls for a random time from @stall_min to @stall_max, runs for a
@@ -47,7 +47,7 @@ struct rn_incast_sample {
 	/* Rate at which the packets of each sender arrived, including framing, in kbit/s.
 	 */
 	uint32_t kbps[RN_INCAST_SENDERS];
-	uint32_t queue; /* most bytes in the queue of the bottleneck */
+	uint32_t queue; /* highest number of bytes in the queue of the bottleneck */
 };
 
 struct rn_incast_result {
@@ -59,9 +59,9 @@ struct rn_incast_result {
 	uint32_t fairness;		   /* Jain's fairness index, in millionths */
 	/* Part of the bottleneck's rate that was used, in millionths. */
 	uint32_t used;
-	uint32_t queue_last; /* most bytes in the bottleneck's queue */
-	/* The fields from here on describe the whole run. Most bytes in the
-	 * bottleneck's queue:
+	uint32_t queue_last; /* highest number of bytes in the bottleneck's queue */
+	/* The fields from here on describe the whole run. @queue_max: highest number of
+	 * bytes in the bottleneck's queue.
 	 */
 	uint32_t queue_max;
 	uint64_t delivered; /* number of packets that the bottleneck has carried */

@@ -80,8 +80,8 @@ void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer
 	advance(e, is_answer || !accepts ? psn : rn_psn_add(psn, 1), is_answer);
 	if (!rn_psn_before(a->heard, psn))
 		return;
-	/* Answers before this one are missing, but it shows that the peer is working, so
-	 * it restarts the timer.
+	/* Responses before this one are missing, but this one shows that the peer is
+	 * working, so it restarts the timer.
 	 */
 	a->heard = psn;
 	a->since = local_time(e);
@@ -266,7 +266,7 @@ static void request_leaves(struct rn_world *w, const struct seen *s)
 
 static void aeth_leaves(struct rn_world *w, const struct seen *s)
 {
-	struct rn_w_end *e = s->to; /* the requester that gets the answer */
+	struct rn_w_end *e = s->to; /* the requester that gets the response */
 	struct rn_aeth aeth;
 
 	if (rn_aeth_parse(&aeth, s->ext, s->ext + RN_AETH_LEN))

@@ -63,7 +63,7 @@ enum rn_plan_harm {
 struct rn_plan_fault {
 	rn_ns from, until;
 	enum rn_plan_harm harm;
-	uint8_t dev; /* number of the device; packets for this device are affected */
+	uint8_t dev; /* number of the device whose arriving packets are affected */
 	bool off;
 	uint32_t ppm; /* how many packets are affected, per million */
 	rn_ns by;     /* REORDER, DELAY, DUPLICATE: longest extra delay, in ns */
@@ -103,7 +103,7 @@ struct rn_plan {
 	uint32_t window_max, read_window;
 	struct rn_link_cfg link; /* settings of all links */
 	struct rn_plan_pair pair[RN_PLAN_PAIRS];
-	struct rn_plan_step step[RN_PLAN_STEPS]; /* sorted by time */
+	struct rn_plan_step step[RN_PLAN_STEPS]; /* the steps, sorted by time */
 	struct rn_plan_fault fault[RN_PLAN_FAULTS];
 	rn_ns end; /* time at which the last step or fault is over */
 };

@@ -10,7 +10,7 @@ struct search {
 	struct rn_world *w;
 	struct rn_plan *plan;
 	struct rn_world_result *result;
-	const char *check; /* the check that fails */
+	const char *check; /* name of the check that fails */
 	unsigned runs;
 };
 
@@ -61,7 +61,9 @@ static bool try_chunks(struct search *s, uint32_t chunk)
 	uint32_t count = s->plan->pairs + s->plan->faults + s->plan->steps;
 	bool smaller = false;
 
-	/* Starts at the end: the last parts are the least likely to cause the failure. */
+	/* Starts at the end of the plan, as the last parts are the least likely to cause
+	 * the failure.
+	 */
 	for (uint32_t at = (count - 1) / chunk + 1; at-- && s->runs < RUNS_MAX;)
 		smaller |= try_without(s, at * chunk, chunk);
 	return smaller;

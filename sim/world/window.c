@@ -11,7 +11,7 @@
 
 enum {
 	PD = 1,
-	INDEX = 0x100, /* key index of the first key */
+	INDEX = 0x100, /* index part of the first key */
 };
 
 static const char *const kind_names[] = { "window of type 2", "window of type 1",

@@ -343,7 +343,8 @@ struct rn_gpu_kernel {
 };
 
 static struct {
-	pthread_mutex_t lock; /* guards rn_gpu.kernels and @next of each kernel */
+	/* guards rn_gpu.kernels and the member @next of each kernel */
+	pthread_mutex_t lock;
 	int64_t next;
 } kernels = { .lock = PTHREAD_MUTEX_INITIALIZER, .next = 1 };
 

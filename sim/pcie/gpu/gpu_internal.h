@@ -49,7 +49,7 @@ struct rn_gpu_extent {
 	bool is_freed, is_reported;
 	/* Value of a counter of all frees, to find the range that was freed first. */
 	uint64_t freed_when;
-	void *freed_by; /* return address of the call that freed it */
+	void *freed_by; /* return address of the call that freed the extent */
 	struct rn_host_region region;
 };
 
@@ -88,8 +88,8 @@ struct rn_gpu {
 	/* The fields from here on are guarded by the lock of the extents in gpu_memory.c.
 	 */
 	struct rn_gpu_extent *extents;
-	/* Number of allocated bytes, and number of bytes that allocations and declared
-	 * memory occupy in the BAR.
+	/* Number of allocated bytes, and number of bytes of the BAR that allocations and
+	 * declared memory occupy.
 	 */
 	uint64_t used, bar_used;
 	/* End of the highest extent that ever was; written with both locks held. */
@@ -248,8 +248,9 @@ struct rn_declared {
 	struct rn_declared *next;
 	/* Next piece in the list of its GPU, rn_trap_space.declared. */
 	struct rn_declared *next_of_gpu;
-	struct rn_gpu *gpu;	/* does not change */
-	uintptr_t lo, hi;	/* do not change */
+	struct rn_gpu *gpu; /* GPU that has the memory; does not change */
+	/* first address of the piece, and the address behind it; they do not change */
+	uintptr_t lo, hi;
 	_Atomic bool is_active; /* at least one registration uses the piece */
 	/* Number of registrations that use the piece; guarded by the host lock. */
 	unsigned users;

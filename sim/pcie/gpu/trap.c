@@ -379,7 +379,9 @@ void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 	if (!trap || strcmp(trap, "off") != 0) {
 		if (!is_on())
 			rn_host_add_hooks(h, &hooks);
-		/* Performs the TLPs in flight, which were not counted in on_way. */
+		/* Performs the TLPs that are in flight now, as they were not counted in
+		 * on_way.
+		 */
 		rn_host_force_all(h);
 		atomic_store(&gpu->trap.is_active, true);
 		atomic_store(&is_any, true);

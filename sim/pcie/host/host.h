@@ -32,7 +32,7 @@ enum {
 	RN_HOST_TLPS = 4096,
 };
 
-/* The payload of a TLP; rn_tlp.data is its index. */
+/* Payload of a TLP; rn_tlp.data is the index of the payload. */
 struct rn_payload {
 	/* Write: copy of the bytes; read: buffer of the reader. */
 	uint8_t *bytes;
@@ -136,7 +136,7 @@ struct rn_host_region {
 	struct rn_host_region *next;
 	rn_iova addr; /* address of the first byte, as NICs and the CPU use it */
 	uint64_t len;
-	unsigned target; /* agent (enum rn_agent) that has the memory */
+	unsigned target; /* agent (enum rn_agent) whose memory this is */
 	/* Distance to the second mapping of the same memory, which the simulation uses
 	 * because pages of the mapping at addr may be protected from the program (GPU
 	 * memory). 0: there is no second mapping.
@@ -170,7 +170,7 @@ enum rn_mem_result rn_host_load(struct rn_host *h, void *dst, rn_iova addr, uint
 struct rn_host_hooks {
 	void (*issued)(struct rn_host *h, const struct rn_tlp *tlp);
 	void (*performed)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* The TLP is about to leave a queue of its route. */
+	/* Called when a TLP is about to leave a queue of its route. */
 	void (*moving)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* A read or AtomicOp is about to read its bytes. TLPs that it pushes have been
 	 * performed before the call.
@@ -181,9 +181,10 @@ struct rn_host_hooks {
 	 */
 	bool (*access)(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 		       bool to_store);
-	/* The simulation itself is about to access memory [addr, addr + len). */
+	/* Called when the simulation itself is about to access memory [addr, addr + len).
+	 */
 	void (*touching)(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
-	/* The simulation has done so. */
+	/* Called when the simulation has accessed that memory. */
 	void (*touched)(struct rn_host *h, rn_iova addr, uint64_t len);
 	/* QP @qpn of NIC @agent has been drained or destroyed; its message numbers begin
 	 * anew. @qpn 0: all QPs of the NIC.
@@ -197,7 +198,7 @@ struct rn_host_hooks {
 	 * freed or because of rn_host_settle().
 	 */
 	void (*emptied)(struct rn_host *h, rn_iova addr, uint64_t len);
-	/* The knobs have changed; no TLP is in flight. */
+	/* Called after the knobs have changed; no TLP is in flight. */
 	void (*restarted)(struct rn_host *h);
 };
 
@@ -205,7 +206,8 @@ enum {
 	RN_HOST_HOOKS_MAX = 4
 };
 
-/* Ends a write that was withheld: stores its bytes if @is_stored, and tells the others.
+/* Ends a write that was withheld: stores its bytes if @is_stored, and informs the other
+ * callbacks.
  */
 void rn_host_end_withheld(struct rn_host *h, const struct rn_tlp *tlp, bool is_stored);
 

@@ -22,7 +22,7 @@ enum {
 	/* Period of the thread in ns while somebody waits for a TLP. */
 	TICK_NS = 50 * 1000,
 	STEPS_PER_TICK = 32,
-	LEAKS = 64, /* TLPs that may be forced early during one bound */
+	LEAKS = 64, /* maximum number of TLPs that may be forced early during one bound */
 	STACK = 128 * 1024,
 	/* Completion entries are written after this time at the latest, even if hold is
 	 * longer, because a program that sleeps until a completion arrives does not poll.
@@ -234,7 +234,8 @@ void rn_host_bus_start(struct rn_host *h)
 
 static void wake_bus(struct rn_host *h)
 {
-	h->bus_is_asleep = false; /* so that the sleeping thread is signalled only once */
+	/* cleared here, so that the sleeping thread is signalled only once */
+	h->bus_is_asleep = false;
 	pthread_cond_signal(&h->bus_work);
 }
 

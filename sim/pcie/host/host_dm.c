@@ -50,7 +50,8 @@ static void write_performed(void *arg, const struct rn_tlp *tlp,
 	struct rn_host_nic *nic = arg;
 
 	(void)tlp;
-	(void)result; /* errors have been counted; nobody waits for this result */
+	/* errors have been counted, and no operation waits for this result */
+	(void)result;
 	atomic_fetch_sub(&nic->dm_writes, 1);
 }
 

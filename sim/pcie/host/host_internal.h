@@ -61,7 +61,8 @@ struct rn_host {
 	uint16_t free_slot;
 	/* Buffers for payloads that are too long for their slots, one for each slot. */
 	uint8_t *large;
-	uint32_t large_bytes; /* size of each of these buffers; no payload is longer */
+	/* size of each of these buffers in bytes; no payload is longer */
+	uint32_t large_bytes;
 
 	/* True in a callback of the fabric, which may issue TLPs but must not move any.
 	 */
@@ -72,8 +73,9 @@ struct rn_host {
 	_Atomic uint32_t on_way;
 	uint64_t polls; /* number of polls that found no new completion */
 	uint32_t ring_polls[RN_HOST_RINGS];
-	uint64_t now;  /* time in ns, read once per hold of the lock; 0: not read yet */
-	bool wake_due; /* a NIC has results to collect and has not been woken */
+	uint64_t now; /* time in ns, read once per hold of the lock; 0: not read yet */
+	/* a NIC has results to collect, and its device was not woken yet */
+	bool wake_due;
 	struct rn_host_nic *nics[RN_NIC_MAX];
 
 	const struct rn_host_hooks *hooks[RN_HOST_HOOKS_MAX];
@@ -92,7 +94,10 @@ struct rn_host {
 	/* The thread sleeps until a signal, or until bus_sleeps_until. */
 	bool bus_is_asleep;
 	rn_ns bus_sleeps_until;
-	unsigned waiting; /* number of operations for which a device got RN_MEM_PENDING */
+	/* number of operations for which a device got RN_MEM_PENDING and not yet the
+	 * result
+	 */
+	unsigned waiting;
 	/* When the adversarial driver last let a TLP go before its bound, in ns. */
 	rn_ns leaked_at;
 	uint64_t leaked_polls;
@@ -188,13 +193,13 @@ struct rn_host_nic {
 	/* Number of writes of the CPU to this NIC's memory that are in flight. */
 	_Atomic uint32_t dm_writes;
 
-	/* The device was told of the operations that have ended since the
-	 * last rn_host_collect().
+	/* The device was informed of the operations that have ended since the last
+	 * rn_host_collect().
 	 */
 	bool is_told;
 	/* There are operations to collect; read without the lock. */
 	_Atomic bool has_ended;
-	_Atomic unsigned waking; /* number of calls of wake() that run now */
+	_Atomic unsigned waking; /* number of calls of wake() that are running now */
 };
 
 static inline unsigned rn_nic_agent(const struct rn_host_nic *nic)
@@ -243,7 +248,8 @@ void rn_host_tape_insert(struct rn_host *h, const struct rn_host_tape *t);
 /* Counts a call of the program that issues or moves TLPs (an event). */
 void rn_host_event(struct rn_host *h);
 
-/* May the bus thread move TLPs now? False if a recording of that could not be replayed.
+/* May the bus thread move TLPs now? False if a recording of such moves could not be
+ * replayed.
  */
 bool rn_host_may_time_move(const struct rn_host *h, rn_ns now);
 

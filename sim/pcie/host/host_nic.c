@@ -461,7 +461,8 @@ static void unlock_word(struct rn_nic_lock *l)
 static void locked_written(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
 {
 	(void)tlp;
-	/* Errors have been counted; the word could be read, so the write succeeds. */
+	/* Errors have been counted. As the word could be read, the write to it succeeds.
+	 */
 	(void)result;
 	unlock_word(arg);
 }
@@ -497,8 +498,8 @@ static void locked_read(void *arg, const struct rn_tlp *request,
 	assert(l);
 	tlp.flags = (uint8_t)((tlp.flags & RN_TLP_IDO) | RN_TLP_LOCK);
 	tlp.tag = TAG_LOCKED;
-	/* In a completion the requester is the agent whose memory was read, so the write
-	 * goes there.
+	/* A completion names as requester the agent whose memory was read, and that is
+	 * where the write goes.
 	 */
 	tlp.target = request->requester;
 	tlp.addr = op->atomic.req.dst;
@@ -700,7 +701,7 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 	rn_host_unlock(h);
 }
 
-/* Which TLPs of a NIC a function below selects. */
+/* Selects TLPs of a NIC. */
 struct match {
 	unsigned agent;
 	uint32_t qpn; /* QP whose TLPs are selected; 0: the TLPs of all QPs */

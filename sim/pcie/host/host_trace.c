@@ -155,7 +155,7 @@ void rn_pcie_seed(uint64_t seed)
 	rn_host_force_all(h);
 	knobs = *rn_host_knobs(h);
 	knobs.seed = seed;
-	/* A recording or replay continues. If there is no memory, nothing changes. */
+	/* A recording or a replay goes on. If there is no memory, nothing changes. */
 	(void)rn_host_restart(h, &knobs);
 	rn_host_replay_resume(h);
 	rn_host_unlock(h);

@@ -7,7 +7,7 @@
 #include "driver.h"
 
 enum {
-	STALL_ONE_IN = 32, /* one choice in this many stalls the queue that was chosen */
+	STALL_ONE_IN = 32, /* one in this many choices stalls the queue that was chosen */
 	/* Mean number of choices in which a stalled queue is left out. */
 	STALL_MEAN = 64,
 	STALL_MAX = 1024,

@@ -21,7 +21,8 @@ static_assert(RN_LIST_COUNT < UINT16_MAX, "a list number fits where an index doe
 
 struct rn_fabric {
 	struct rn_pcie_knobs knobs;
-	uint64_t busy[BUSY_WORDS]; /* one bit per list, set if the list is not empty */
+	/* one bit per list; the bit is set if the list is not empty */
+	uint64_t busy[BUSY_WORDS];
 	uint64_t next_seq;
 	uint32_t capacity, count, wanted;
 	uint16_t free; /* index of the first free place */
@@ -484,7 +485,7 @@ void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, vo
 			const void *arg)
 {
 	const struct run run = { f, ops, ctx };
-	/* TLPs that the callbacks issue meanwhile are left out. */
+	/* TLPs that callbacks issue during this call are left out. */
 	uint64_t end = f->next_seq;
 	unsigned index;
 

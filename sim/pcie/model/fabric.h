@@ -26,8 +26,9 @@ struct rn_fabric;
 
 enum rn_tlp_state {
 	RN_TLP_FREE,
-	RN_TLP_QUEUED, /* In the queue route.queue[hop]. */
-	RN_TLP_INSIDE, /* A write that has reached a GPU and is not visible there yet. */
+	RN_TLP_QUEUED, /* the TLP is in the queue route.queue[hop] */
+	/* The TLP is a write that has reached a GPU and is not visible there yet. */
+	RN_TLP_INSIDE,
 };
 
 enum {
@@ -108,7 +109,8 @@ void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 void rn_fabric_force(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 		     unsigned index);
 
-/* Does the same as rn_fabric_force() with each TLP that @match accepts, the oldest first.
+/* Forces each TLP that @match accepts, the oldest first, as rn_fabric_force() does with
+ * one TLP.
  */
 void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 			bool (*match)(const struct rn_tlp *tlp, const void *arg),

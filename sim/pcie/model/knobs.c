@@ -87,7 +87,7 @@ static bool word_to_choice(struct rn_token w, const char *choices, uint64_t *out
 	return false;
 }
 
-/* Returns the word at index @n of such a list; empty if the list is shorter. */
+/* Returns the word at index @n of a list of choices; empty if the list is shorter. */
 static struct rn_token choice_name(const char *choices, uint64_t n)
 {
 	struct rn_token left = { choices, strlen(choices) }, name = { choices, 0 };
@@ -251,8 +251,8 @@ struct row {
 	enum form form;
 	uint16_t offset;
 	uint16_t min, max;
-	/* List of the values that may be written after the alias of the knob's name;
-	 * NULL: the knob's own values.
+	/* List of the values that may be written after the knob's alternative name; NULL:
+	 * the knob's own values.
 	 */
 	const char *alias_values;
 	/* How error texts describe the values ("granule is ..."); NULL: as a list of

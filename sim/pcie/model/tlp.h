@@ -89,14 +89,14 @@ struct rn_tlp {
 	uint32_t msg; /* number of the message within the stream */
 	/* Transaction ID: completions with the same ID keep their order. */
 	uint32_t txn;
-	uint32_t len; /* bytes */
+	uint32_t len; /* length in bytes */
 	/* Number of the RDMA WRITE packet to which the data belongs, counted by the
 	 * requester; 0: none. See nic.ooo.
 	 */
 	uint32_t packet;
 	uint64_t addr; /* address in the memory of the target */
 	/* The fields from here on belong to the issuer; the fabric never reads them. */
-	uint64_t data; /* index of a buffer of the issuer, or a value */
+	uint64_t data; /* index of one of the issuer's buffers, or a value */
 	uint64_t tag;
 	uint64_t stamp; /* time or sequence count at which the TLP was issued */
 

@@ -19,13 +19,16 @@
 
 enum {
 	WATCHERS_MAX = 2,
-	/* Consecutive faults at one address, with its page open, that are tolerated. */
+	/* Number of consecutive faults at one address, with its page open, that are
+	 * tolerated.
+	 */
 	RETRIES_MAX = 10000,
 	/* Number of pins: one per buffer of each system call that is running. Unused
 	 * entries of the array are never touched, so they take no memory.
 	 */
 	PINS = 65536,
-	PAGES_MAX = 6, /* most pages that one instruction can access, code included */
+	/* maximum number of pages that one instruction can access, its code included */
+	PAGES_MAX = 6,
 	TRAP_FLAG = 0x100,
 };
 
@@ -36,11 +39,13 @@ static _Atomic unsigned watcher_count;
 /* Pins: the pages that running system calls use; lo == hi if the entry is free. */
 static struct pin {
 	uintptr_t lo, hi;
-	/* For each watcher the object that its owner() returned, or NULL. */
+	/* The object that each watcher's owner() returned, or NULL. */
 	void *owner[WATCHERS_MAX];
 } pins[PINS];
-static unsigned pins_high; /* index one past the last entry that was ever used */
-static unsigned pins_low;  /* all entries with an index below this are in use */
+/* index behind the last entry of the array of pins that was ever used */
+static unsigned pins_high;
+/* all entries of the array of pins below this index are in use */
+static unsigned pins_low;
 
 /* --------------------------------------------------------------- watchers */
 static unsigned count_watchers(void)
@@ -97,8 +102,8 @@ bool rn_page_is_watched(void)
 
 bool rn_page_is_stuck(uintptr_t addr, bool was_closed)
 {
-	/* Initial-exec, because with other models the first access in a signal handler
-	 * may allocate.
+	/* The model initial-exec, because with other models the first access in a signal
+	 * handler may allocate memory.
 	 */
 	static __thread uintptr_t latest __attribute__((tls_model("initial-exec")));
 	static __thread unsigned times __attribute__((tls_model("initial-exec")));

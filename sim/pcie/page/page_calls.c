@@ -28,7 +28,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-	/* Most buffers of one call that are pinned; few vectors have more in
+	/* Maximum number of buffers of one call that are pinned; few vectors have more in
 	 * closed pages.
 	 */
 	PINS_MAX = 128,
@@ -137,7 +137,7 @@ static void *next_of(unsigned call)
 {
 	void *fn = behind[call];
 
-	/* Null if the constructor of another library calls before ours has run. */
+	/* NULL if the constructor of another library makes a call before ours has run. */
 	return fn ? fn : find_call(call);
 }
 

@@ -17,8 +17,10 @@
 
 enum {
 	RING = 256, /* number of completion entries in a ring; a power of two */
-	IDS = 1024, /* most commands in progress at one drive; a power of two */
-	BURST = 64, /* TLPs issued before the host lock is released for others */
+	/* maximum number of commands in progress at one drive; a power of two */
+	IDS = 1024,
+	/* number of TLPs issued before the host lock is released for other threads */
+	BURST = 64,
 	STACK = 256 * 1024,
 };
 
@@ -31,12 +33,13 @@ enum {
 struct drive {
 	pthread_t thread;
 	bool is_running, must_stop;
-	/* Queue of the commands that have not begun. */
+	/* Queue of the commands that have not begun yet. */
 	struct rn_drive_command *first, **last;
 	/* Commands, by ID modulo IDS, whose completion entry has not been taken. */
 	struct rn_drive_command *by_id[IDS];
 	uint16_t next_id;
-	uint32_t posted, taken; /* numbers of completion entries written, and taken */
+	/* number of completion entries written, and number of entries taken */
+	uint32_t posted, taken;
 	uint8_t *piece;
 	uint64_t ring[RING] __attribute__((aligned(64)));
 };

@@ -31,7 +31,7 @@ struct rn_storage_file {
 	int fd;
 	int plain_fd; /* file descriptor without O_DIRECT, for unaligned accesses */
 	unsigned drive;
-	unsigned active; /* transfers in progress that use the file */
+	unsigned active; /* number of transfers in progress that use the file */
 };
 
 struct rn_storage_buffer {
@@ -41,7 +41,7 @@ struct rn_storage_buffer {
 	 */
 	uintptr_t base;
 	size_t len;
-	uint64_t addr; /* the address at which drives access the memory */
+	uint64_t addr; /* address at which drives access the memory */
 	int gpu;       /* number of the GPU that has the memory; -1: host memory */
 	unsigned active;
 };
@@ -118,13 +118,14 @@ struct rn_storage_req;
 
 /* ------------------------------------------------------------- storage_drive.c */
 enum {
-	RN_DRIVE_PIECE = 128 * 1024, /* bytes that a drive buffers at a time */
+	RN_DRIVE_PIECE = 128 * 1024, /* number of bytes that a drive buffers at a time */
 	RN_DRIVE_COMMAND_MAX = 16 * 1024 * 1024,
 };
 
 struct rn_drive_command {
 	struct rn_drive_command *next; /* next command in the queue of the drive */
-	/* The transfer of which this command is a part; it continues after the command.
+	/* The transfer that this command is a part of, and that continues after the
+	 * command.
 	 */
 	struct rn_storage_req *req;
 	enum rn_storage_op op;

@@ -17,7 +17,8 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	COPY = 4096, /* bytes copied before the host lock is released for others */
+	/* number of bytes copied before the host lock is released for other threads */
+	COPY = 4096,
 	/* TLPs moved at most each time before the rings are read again. The
 	 * adversarial scheduler moves only what must go before the completion entry,
 	 * so it needs more.
@@ -235,7 +236,7 @@ static void put_bounce(struct rn_storage_req *r)
 {
 	if (!r->bounce)
 		return;
-	/* Forces late writes of drives to arrive now, not when the memory is used for
+	/* Forces the drive's writes to arrive now, before the memory is used for
 	 * something else.
 	 */
 	rn_storage_settle_range(r->bounce, RN_STORAGE_BOUNCE);

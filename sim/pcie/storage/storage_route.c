@@ -179,8 +179,8 @@ static int via_gpu(const struct rn_storage_facts *f)
 	return -1;
 }
 
-/* Returns true if route @way is possible, and sets it in @route; false: *@why is set to
- * the reason.
+/* Tries route @way. Returns true and sets @route if the route is possible; otherwise
+ * returns false and sets *@why to the reason.
  */
 static bool try_way(enum rn_storage_way way, const struct rn_storage_facts *f,
 		    struct rn_storage_route *route, enum rn_storage_reason *why)

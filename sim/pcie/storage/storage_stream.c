@@ -16,17 +16,17 @@ enum item_kind {
 struct item {
 	struct item *next;
 	enum item_kind kind;
-	/* Used if the item is a transfer. */
+	/* The next members are used if the item is a transfer. */
 	enum rn_storage_op op;
 	struct rn_storage_file *file;
 	void *base;
 	const size_t *size;
 	const off_t *file_offset, *buf_offset;
 	ssize_t *done;
-	/* Used if the item is a kernel launch. */
+	/* The next members are used if the item is a kernel launch. */
 	struct rn_gpu *gpu;
 	rn_gpu_kernel_fn *kernel;
-	/* Used if the item is a callback. */
+	/* The next members are used if the item is a callback. */
 	void (*fn)(void *arg);
 	void *arg;
 };
