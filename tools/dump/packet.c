@@ -52,7 +52,7 @@ static bool is_ipv6(const uint8_t *ip, size_t len)
 	return len >= IPV6_LEN && ip[0] >> 4 == 6;
 }
 
-/* Parses the IP header into @p. Returns the UDP header behind it, or NULL. */
+/* Parses the IP header into @p. Returns the UDP header behind the IP header, or NULL. */
 static const uint8_t *parse_ip(struct rn_packet *p, const uint8_t *ip, size_t len)
 {
 	size_t v4 = ipv4_len(ip, len);
@@ -95,15 +95,16 @@ static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_
 	memcpy(net, ip, ip_len);
 	memcpy(udp, p->at - UDP_LEN, UDP_LEN + RN_BTH_LEN);
 	if (p->is_ipv4) {
-		net[1] = net[8] = 0xff; /* ToS, TTL */
+		net[1] = net[8] = 0xff; /* IPv4: type of service and TTL */
 		memset(net + 10, 0xff, 2);
 	} else {
-		net[0] |= 0x0f; /* low half of the traffic class; and the flow label */
+		/* IPv6: low half of the traffic class, and the flow label */
+		net[0] |= 0x0f;
 		memset(net + 1, 0xff, 3);
-		net[7] = 0xff; /* hop limit */
+		net[7] = 0xff; /* IPv6: hop limit */
 	}
 	memset(udp + 6, 0xff, 2);
-	udp[UDP_LEN + 4] = 0xff; /* FECN, BECN, reserved */
+	udp[UDP_LEN + 4] = 0xff; /* BTH: FECN, BECN and reserved bits */
 	crc = libdeflate_crc32(0, head, (size_t)(udp - head) + UDP_LEN + RN_BTH_LEN);
 	return libdeflate_crc32(crc, p->at + RN_BTH_LEN,
 				p->said - RN_BTH_LEN - RN_ICRC_LEN);
@@ -457,7 +458,7 @@ static void add_mad(struct line *l, const struct rn_packet *p)
 	add_message(l, &msg);
 }
 
-/* Adds the part of the packet from its BTH on. */
+/* Adds the words for the part of the packet from its BTH on. */
 static void add_transport(struct line *l, const struct rn_packet *p)
 {
 	const struct rn_bth *bth = &p->bth;

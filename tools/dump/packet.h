@@ -16,8 +16,8 @@
 /* How much of a packet can be parsed. */
 enum rn_packet_form {
 	RN_PACKET_WHOLE,     /* all fields below are valid */
-	RN_PACKET_NO_BTH,    /* shorter than a BTH; @bth is not valid */
-	RN_PACKET_VERSION,   /* TVer is not 0; @bth is not valid */
+	RN_PACKET_NO_BTH,    /* the packet is shorter than a BTH; @bth is not valid */
+	RN_PACKET_VERSION,   /* TVer of the BTH is not 0; @bth is not valid */
 	RN_PACKET_NO_OPCODE, /* the opcode is not defined; headers are not valid */
 	/* the packet is shorter than its headers, which are not valid */
 	RN_PACKET_SHORT,
@@ -47,11 +47,12 @@ struct rn_packet {
 	enum rn_packet_form form;
 	enum rn_packet_icrc icrc;
 	const uint8_t *at; /* first byte of the BTH */
-	uint32_t said;	   /* bytes from BTH to ICRC, according to the UDP length */
-	uint32_t have;	   /* how many of the @said bytes were captured */
+	/* length in bytes from BTH to ICRC, according to the UDP header */
+	uint32_t said;
+	uint32_t have; /* how many of the @said bytes were captured */
 	struct rn_bth bth;
 	const struct rn_opcode_info *op; /* description of bth.opcode */
-	/* Headers. Those whose flag is set in op->flags are valid. */
+	/* Headers behind the BTH. Those whose flag is set in op->flags are valid. */
 	struct rn_reth reth;
 	struct rn_atomic_eth atomic;
 	struct rn_aeth aeth;
@@ -61,7 +62,7 @@ struct rn_packet {
 	uint64_t original;
 	/* first byte of the payload; see @have for how much was captured */
 	const uint8_t *payload;
-	uint32_t payload_len; /* bytes of payload in the packet, without padding */
+	uint32_t payload_len; /* length of the payload in bytes, without padding */
 };
 
 /**

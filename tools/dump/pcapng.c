@@ -31,14 +31,14 @@ enum option {
 
 enum {
 	BLOCK_MIN = 12,
-	TAIL = 4, /* block length, repeated at the end */
+	TAIL = 4, /* length of the block, repeated at its end */
 	BYTE_ORDER_MAGIC = 0x1a2b3c4d,
 	NAME_LEN = 32,
 	DESCRIPTION_LEN = 128,
 	MICROSECONDS = 6,
 	NANOSECONDS = 9,
-	POWER_OF_2 = 0x80, /* if_tsresol: flag for powers of 2 */
-	WAY = 3,	   /* mask of the direction in epb_flags */
+	POWER_OF_2 = 0x80, /* flag in if_tsresol: the resolution is a power of 2 */
+	WAY = 3,	   /* mask of the packet's direction in epb_flags */
 	OUTBOUND = 2,
 };
 
@@ -200,7 +200,7 @@ static bool next_option(struct rest *rest, uint16_t *code, const uint8_t **value
 static int begin_section(struct rn_pcapng_reader *r, const uint8_t *block, uint32_t len)
 {
 	if (len < 28 || get16(r, block + 12) != 1)
-		return -EINVAL; /* a later version of the format */
+		return -EINVAL; /* the file has a later version of the format */
 	r->is_begun = true;
 	r->interfaces = 0;
 	return 0;

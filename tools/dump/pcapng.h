@@ -35,16 +35,18 @@ struct rn_pcapng_reader {
 /* The packet of a block. Texts are UTF-8 on one line, empty if the file has none. */
 struct rn_pcapng_found {
 	uint16_t link_type; /* LINKTYPE_... */
-	int64_t time;	    /* ns since 1970; 0: no time, or out of range */
-	/* length of the packet on the wire, and number of bytes in @data */
+	int64_t time;	    /* time in ns since 1970; 0: no time, or out of range */
+	/* length of the packet on the wire; @cap: number of bytes in @data */
 	uint32_t len, cap;
 	const uint8_t *data; /* packet data, inside the block in memory */
-	bool is_outbound;    /* false if the file does not say */
-	uint32_t queue;	     /* epb_queue, to which rocin writes the local QPN; 0: none */
+	/* the packet was sent; false also if the file does not say */
+	bool is_outbound;
+	uint32_t queue; /* epb_queue, to which rocin writes the local QPN; 0: none */
 	/* Name of the interface; owned by the reader, valid until the next block. */
 	const char *name;
 	const char *description;
-	char comment[RN_PCAPNG_TEXT_MAX]; /* several comments are joined by "; " */
+	/* comments of the packet; several are joined by "; " */
+	char comment[RN_PCAPNG_TEXT_MAX];
 };
 
 /**

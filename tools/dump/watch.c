@@ -191,7 +191,7 @@ uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f
 enum {
 	/* number of buckets for each doubling of the round trip time */
 	RTT_STEPS = 4,
-	BUCKET_FIRST = 1000, /* ns: width of a time slice at first */
+	BUCKET_FIRST = 1000, /* width of a time slice at first, in ns */
 };
 
 static const char *const cause_texts[RN_CAUSE_COUNT] = {
@@ -578,8 +578,8 @@ static void count_findings(const struct rn_watch_job *job)
 	}
 }
 
-/* Would a receiver accept the packet? One that it drops says nothing about
- * the connection.
+/* Would a receiver accept the packet? A packet that it drops says nothing about the
+ * connection.
  */
 static bool is_taken(const struct rn_packet *p)
 {

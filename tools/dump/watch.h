@@ -82,8 +82,8 @@ enum rn_watch_rule {
 };
 
 struct rn_watch_rule_info {
-	const char *name; /* such as "icrc", in texts and JSON */
-	const char *test; /* such as "A1", the name in tests/rules.md */
+	const char *name; /* name in texts and JSON, such as "icrc" */
+	const char *test; /* name in tests/rules.md, such as "A1" */
 	const char *source;
 	enum rn_watch_level level;
 	const char *says;
@@ -111,8 +111,8 @@ struct rn_watch_finding {
 /* Why a request was sent again, as far as the capture shows. */
 enum rn_watch_cause {
 	RN_CAUSE_NONE, /* the packet was not sent again */
-	/* came too soon to be a retransmission: duplicated by the network or in
-	 * the capture
+	/* the packet came too soon to be a retransmission: duplicated by the network or
+	 * in the capture
 	 */
 	RN_CAUSE_DOUBLE,
 	/* Captured for the first time, but out of order: it was late, or lost before the
@@ -146,8 +146,9 @@ struct rn_watch_verdict {
 	 */
 	uint32_t half;
 	bool is_response;
-	bool is_new;	   /* a request seen for the first time */
-	bool is_duplicate; /* a response seen before, or older than one seen before */
+	bool is_new; /* the packet is a request that is seen for the first time */
+	/* the packet is a response seen before, or older than one seen before */
+	bool is_duplicate;
 	/* number of PSNs before this request that are missing in the capture */
 	uint32_t missing;
 	/* The PSN shows that a new connection begins. */
@@ -177,7 +178,7 @@ struct rn_watch_bucket {
 struct rn_watch_counts {
 	rn_ns first, last;   /* time of the first and last packet */
 	uint64_t requests;   /* number of request packets, including those sent again */
-	uint64_t messages;   /* complete messages, each counted once */
+	uint64_t messages;   /* number of complete messages, each counted once */
 	uint64_t sent_bytes; /* number of bytes of payload; each packet is counted once */
 	/* Payload bytes that were acknowledged (on UC and UD: sent), and bytes that
 	 * were read.
@@ -185,7 +186,7 @@ struct rn_watch_counts {
 	uint64_t done_bytes;
 	uint64_t resent, resent_bytes;
 	uint64_t resends[RN_CAUSE_COUNT];
-	uint64_t missing; /* PSNs that were never captured, or late */
+	uint64_t missing; /* number of PSNs that were never captured, or captured late */
 	uint64_t responses;
 	uint64_t acks, seq_naks, rnr_naks, fatal_naks, read_responses, duplicates;
 	/* Signs of congestion: packets marked ECN CE, and CNPs to the sender. */
@@ -204,7 +205,7 @@ struct rn_watch_half {
 	uint32_t peer_qpn; /* QPN that the responses go to; valid if @is_paired */
 	bool is_paired;
 	enum rn_opcode_class class;
-	uint32_t pmtu; /* 0: not known */
+	uint32_t pmtu; /* path MTU in bytes; 0: not known */
 	struct rn_watch_counts n;
 	rn_ns bucket_start, bucket_width;
 	const struct rn_watch_bucket *bucket; /* array of RN_WATCH_BUCKETS, or NULL */

@@ -10,7 +10,8 @@
 #include "watch.h"
 
 enum {
-	RN_WATCH_RECORDS_MAX = 65536, /* requests that are kept per half-connection */
+	/* maximum number of requests that are kept per half-connection */
+	RN_WATCH_RECORDS_MAX = 65536,
 	/* maximum number of REQs that are kept until their REP comes */
 	RN_WATCH_CALLS = 64,
 	/* A PSN at least this far from the expected one belongs to another connection. */
@@ -21,7 +22,7 @@ enum {
 	 * connection lies within the limit in one of 60 000 cases.
 	 */
 	RN_WATCH_FAR_MESSAGE = 1 << 8,
-	/* used where the number of outstanding READs is unknown */
+	/* maximum READs that are assumed to be outstanding where the number is unknown */
 	RN_WATCH_NO_DEPTH = 256,
 };
 
@@ -42,10 +43,14 @@ struct rn_watch_record {
 	 * new request.
 	 */
 	bool is_anew_known;
-	uint32_t anew_at; /* counted in PSNs from the start of the READ */
+	/* PSN of the READ, counted from its start, from which on its data is requested
+	 * anew
+	 */
+	uint32_t anew_at;
 	uint32_t payload_len;
-	uint32_t got;	 /* number of READ responses that came in order */
-	uint32_t beyond; /* number of READ responses up to the last one behind a gap */
+	uint32_t got; /* number of READ responses that came in order */
+	/* number of READ responses up to the last one that came behind a gap */
+	uint32_t beyond;
 	uint64_t va;
 	uint32_t rkey, dma_len;
 	uint64_t swap_add, compare;
@@ -55,7 +60,7 @@ struct rn_watch_record {
 	rn_ns first_at, last_at;
 };
 
-/* The last NAK of the responder. */
+/* The last NAK that the responder of a half-connection has sent. */
 struct rn_watch_nak {
 	bool is_seq, is_rnr, is_fatal;
 	bool is_heeded; /* the requester has begun to send again, as the NAK demands */
@@ -71,7 +76,8 @@ struct rn_watch_flow {
 	 * half-connection had sent.
 	 */
 	bool is_sure;
-	/* in the list of half-connections that have requests but no certain peer */
+	/* linked in the list of half-connections that have requests but no certain peer
+	 */
 	bool is_loose;
 	LIST_ENTRY(rn_watch_flow) loose;
 	/* Numbers of packets in the capture: with which the connection may have begun, of
@@ -85,8 +91,8 @@ struct rn_watch_flow {
 		 */
 		*answered;
 	uint64_t answered_at;
-	/* The other direction has begun a new connection, so here the next unexpected PSN
-	 * begins a new connection, too.
+	/* The other direction has begun a new connection, so the next unexpected PSN in
+	 * this direction begins a new connection, too.
 	 */
 	bool may_restart;
 	/* The state of the half-connection is uncertain, for one of two reasons. A
@@ -129,7 +135,7 @@ struct rn_watch_flow {
 	/* The fields from here on describe the responses to these requests. */
 	struct rn_watch_nak nak;
 	bool has_msn; /* @msn_low and @msn_high are valid */
-	/* the message counts of records before this PSN are wrong */
+	/* The message counts of records before this PSN are wrong. */
 	struct rn_psn msn_since;
 	/* The MSN is msn_ref + an offset in [msn_low, msn_high] + the number of messages
 	 * counted here.

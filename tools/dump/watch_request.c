@@ -192,7 +192,7 @@ void rn_watch_alone(struct rn_watch_job *job)
 enum {
 	RECORDS_FIRST = 64,
 	PSN_HALF = 1 << 23,
-	TIMEOUT_MIN = 8192, /* ns: the shortest local ACK timeout */
+	TIMEOUT_MIN = 8192, /* the shortest local ACK timeout in ns */
 };
 
 /* ---- Records ---- */
@@ -592,7 +592,7 @@ static enum rn_watch_cause find_cause(struct rn_watch_flow *f, struct rn_psn psn
 	return RN_CAUSE_TIMEOUT;
 }
 
-/* Stores from where on the responses to a repeated READ will come. */
+/* Stores the PSN from which on responses to a repeated READ will come. */
 static void note_anew(struct rn_watch_record *r, uint32_t from)
 {
 	uint32_t seen = r->got > r->beyond ? r->got : r->beyond;
@@ -718,7 +718,7 @@ static void note_retransmission(struct rn_watch_job *job, struct rn_watch_flow *
 
 /* ---- New connections ---- */
 
-/* Does the PSN alone show that this is a new connection? */
+/* Does the PSN alone show that the packet belongs to a new connection? */
 static bool is_elsewhere(const struct rn_watch_flow *f, const struct rn_watch_record *r,
 			 const struct rn_packet *p)
 {

@@ -298,7 +298,7 @@ static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     p->payload_len, want);
 }
 
-/* Reports a gap in the READ responses, once for each gap. */
+/* Reports a gap in the responses to a READ, once for each gap. */
 static void read_gap(struct rn_watch_job *job, struct rn_watch_flow *f,
 		     struct rn_watch_record *r, uint32_t k)
 {

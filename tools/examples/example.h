@@ -15,7 +15,7 @@
 enum {
 	SENDER,
 	RECEIVER,
-	LOOPBACK, /* a QP of the receiver, connected to itself */
+	LOOPBACK, /* the QP is one of the receiver's and connected to itself */
 	QP_COUNT,
 };
 
@@ -68,7 +68,7 @@ void example_end(bool is_right, const char *fmt, ...)
 
 /* ------------------------------------------------------------ examples with a GPU */
 enum {
-	DATA = 4096, /* bytes of payload */
+	DATA = 4096, /* bytes of a payload */
 	/* Value of payload bytes that have been written; all bytes are 0 at first. */
 	NEW = 0x5a,
 };
@@ -78,11 +78,14 @@ enum {
  */
 struct example_kernel {
 	const uint8_t *data; /* address of the payload, as the kernel uses it */
-	uint32_t flag;	     /* flag in host memory; example_count() ignores it */
-	unsigned new_bytes;  /* output: the number of bytes that are NEW */
+	/* flag in host memory that example_wait_and_count() waits for; example_count()
+	 * ignores it
+	 */
+	uint32_t flag;
+	unsigned new_bytes; /* output: the number of bytes that are NEW */
 };
 void example_wait_and_count(void *kernel);
-/* Does the same as example_wait_and_count(), but does not wait for the flag. */
+/* Counts new bytes as example_wait_and_count() does, but does not wait for the flag. */
 void example_count(void *kernel);
 
 /* Sets the flag of the kernel to 1. */

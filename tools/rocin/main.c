@@ -10,7 +10,8 @@
 struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *help; /* NULL: the command is hidden, that is not listed by --help */
+	/* description in --help; NULL: the command is hidden, that is not listed */
+	const char *help;
 };
 
 static const struct command commands[] = {

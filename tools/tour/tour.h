@@ -31,13 +31,13 @@ enum {
 };
 
 struct end {
-	const char *name; /* "A" or "B" */
+	const char *name; /* name of the end, "A" or "B" */
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
-	struct ibv_mr *mr; /* MR of the whole of buf */
-	uint8_t *buf;	   /* BUFFER bytes */
+	struct ibv_mr *mr; /* MR of the whole buffer */
+	uint8_t *buf;	   /* buffer of BUFFER bytes */
 };
 
 struct tour {

@@ -26,9 +26,11 @@
 
 /* ---- Statistics: medians, quartiles, and the test whether two samples differ ---- */
 
-/* Summary of a sample without the values that are NAN; @n is the number of the others. */
+/* Summary of a sample, in which values that are NAN are left out. @n: number of the other
+ * values.
+ */
 struct rn_bench_summary {
-	double median, q1, q3, min, max; /* NAN if n is 0 */
+	double median, q1, q3, min, max; /* values of the summary; NAN if n is 0 */
 	unsigned n;
 };
 
@@ -85,9 +87,11 @@ enum rn_bench_role {
  * that are written during a time slice lie in different cache lines.
  */
 struct rn_bench_shared {
-	/* Bytes or packets received in this time slice; written by the receiver. */
+	/* Number of bytes or packets received in this time slice; written by the
+	 * receiver.
+	 */
 	_Alignas(64) _Atomic uint64_t received;
-	/* Bytes or packets sent; valid once `stop' is set. */
+	/* Number of bytes or packets sent; valid once `stop' is set. */
 	_Alignas(64) _Atomic uint64_t sent;
 	_Atomic bool stop; /* set by the sender when the slice is over */
 	/* set by either process when it has failed; never reset */
@@ -109,7 +113,7 @@ struct rn_bench_end {
 	uint32_t path_mtu;
 	/* Device to open; NULL: the first Rocin device. */
 	const char *device;
-	bool pinned; /* the process is bound to a processor */
+	bool pinned; /* the process was bound to a processor */
 };
 
 /* Functions that measure one kind of thing, such as bandwidth over verbs. They return 0,
@@ -161,7 +165,7 @@ struct rn_bench_meter {
 	 * with start_ns.
 	 */
 	uint64_t warm_ns, end_ns;
-	/* Time at which counting started (0 during the warm-up), and the value of
+	/* Time at which counting started (0 during the warm-up); @start_at: the value of
 	 * @done then.
 	 */
 	uint64_t start_ns, start_at;
@@ -187,12 +191,14 @@ bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done);
  */
 int rn_bench_meter_patience(struct rn_bench_meter *m);
 
-double rn_bench_meter_per_ns(const struct rn_bench_meter *m);  /* units per ns */
-double rn_bench_meter_us_each(const struct rn_bench_meter *m); /* us per unit */
+/* Returns the number of units counted per ns. */
+double rn_bench_meter_per_ns(const struct rn_bench_meter *m);
+/* Returns the mean time of a unit in us. */
+double rn_bench_meter_us_each(const struct rn_bench_meter *m);
 
 /* The result of a time slice. */
 struct rn_bench_value {
-	double value; /* in the item's unit; the sum over all pairs */
+	double value; /* the result in the item's unit; the sum over all pairs */
 	/* Percentiles of single round trip times in us; NAN if there are none. */
 	double p50, p99, p99_9;
 };
@@ -249,7 +255,7 @@ struct rn_bench_link_cfg {
 	/* depth of the send queue and of the receive queue of each QP */
 	uint32_t tx_depth, rx_depth;
 	uint32_t cq_depth;
-	/* Bytes of inline data to request; the QP may support fewer. */
+	/* Number of bytes of inline data to request; the QP may support fewer. */
 	uint32_t inline_len;
 	bool events; /* the CQ has a completion channel */
 	size_t buf_len;
@@ -261,7 +267,7 @@ struct rn_bench_link {
 	struct ibv_qp **qp;
 	uint32_t qps;
 	struct ibv_mr *mr;
-	uint8_t *buf; /* page-aligned; all zero at first */
+	uint8_t *buf; /* buffer; page-aligned and all zero at first */
 	bool has_inline;
 	uint64_t remote_va; /* address of `buf' in the other process */
 	uint32_t remote_rkey;
@@ -310,7 +316,7 @@ struct rn_bench_verbs {
 	uint32_t burst;
 	uint32_t share;		    /* maximum number of requests in flight of one QP */
 	uint32_t next_qp;	    /* index of the QP that posts next */
-	uint32_t *under_way;	    /* requests in flight of each QP */
+	uint32_t *under_way;	    /* number of requests in flight of each QP */
 	uint64_t posted, completed; /* number of requests posted and completed */
 	/* number of messages received since the slice began */
 	uint64_t received;
@@ -328,7 +334,8 @@ enum {
 struct rn_bench_pair {
 	struct rn_bench_shared *shared;
 	pid_t pid[2]; /* sender and receiver; 0: not started */
-	int fd[2];    /* sockets for orders and answers of these two; -1: none */
+	/* sockets for the orders to these two processes and their answers; -1: none */
+	int fd[2];
 };
 
 /* Numbers of packets sent: in all, and over the local wire. */
@@ -344,7 +351,7 @@ struct rn_bench_team {
 	const struct rn_bench_plan *plan;
 	unsigned pairs;
 	struct rn_bench_pair pair[RN_BENCH_PAIRS_MAX];
-	struct rn_bench_sent sent; /* numbers at the last rn_bench_wire_check() */
+	struct rn_bench_sent sent; /* numbers as of the last rn_bench_wire_check() */
 };
 
 /* Can one team measure both cells? */
@@ -417,7 +424,7 @@ enum rn_bench_change {
 
 /* Summary of a cell over the rounds. */
 struct rn_bench_cell_row {
-	struct rn_bench_summary value; /* in the item's unit */
+	struct rn_bench_summary value; /* the values in the item's unit */
 	/* Medians over the rounds in us; NAN if there are no round trips. */
 	double p50, p99, p99_9;
 };

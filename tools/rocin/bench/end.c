@@ -154,8 +154,8 @@ double rn_bench_meter_us_each(const struct rn_bench_meter *m)
 enum {
 	PORT = 1,
 	RD_ATOMIC_MAX = 16,
-	ACK_TIMEOUT_CODE = 14, /* 67 ms */
-	RNR_TIMER_CODE = 12,   /* 0.64 ms */
+	ACK_TIMEOUT_CODE = 14, /* code for 67 ms */
+	RNR_TIMER_CODE = 12,   /* code for 0.64 ms */
 	/* number of QP addresses in one message to the other process */
 	ADDRESSES = 32
 };
@@ -173,7 +173,7 @@ static struct {
 	unsigned links;
 } device;
 
-/* Data that the two processes send to each other. */
+/* Address data of a process, which the two processes send to each other. */
 struct address {
 	union ibv_gid gid;
 	uint64_t va;
@@ -458,7 +458,7 @@ void rn_bench_link_close(struct rn_bench_link *link)
 
 /* ---- Device that Rocin's is compared with ---- */
 
-/* Finds the device, in a forked process, and writes its name to @fd. */
+/* Finds the device. Runs in a forked process, and writes the device's name to @fd. */
 static void look_for(const char *wish, int fd)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);

@@ -67,8 +67,8 @@ struct rn_bench_item_info {
 	const char *name, *what;
 	enum rn_bench_kind kind;
 	enum rn_bench_family family;
-	uint32_t len;	  /* default size of a message in bytes */
-	uint32_t len_max; /* maximum size; equal to len if the size is fixed */
+	uint32_t len;	  /* default length of a message in bytes */
+	uint32_t len_max; /* maximum length; equal to len if the length is fixed */
 };
 extern const struct rn_bench_item_info rn_bench_item_info[RN_BENCH_ITEM_COUNT];
 
@@ -96,8 +96,9 @@ struct rn_bench_cell {
 	enum rn_bench_item item;
 	/* How packets are transferred; has an effect only on items that use verbs. */
 	enum rn_bench_wire wire;
-	uint32_t len;	 /* bytes of a message */
-	uint32_t qps;	 /* QPs that share the messages; verbs only */
+	uint32_t len; /* length of a message in bytes */
+	/* number of QPs that share the messages; only for items that use verbs */
+	uint32_t qps;
 	uint32_t pairs;	 /* number of pairs of processes that work at the same time */
 	uint32_t rcvbuf; /* SO_RCVBUF of verbs and UDP; 0: as much as possible */
 };
@@ -154,13 +155,16 @@ struct rn_bench_args {
 	struct rn_bench_list sizes, qps, processes;
 	/* which wires to measure; none: the wire that each cell names */
 	bool wire[RN_BENCH_WIRE_COUNT];
-	unsigned rounds; /* 1 .. RN_BENCH_ROUNDS_MAX */
-	/* Length of a time slice, 1 .. 60000; 0: a default that depends on the set. */
+	unsigned rounds; /* number of rounds, 1 .. RN_BENCH_ROUNDS_MAX */
+	/* Length of a time slice in ms, 1 .. 60000; 0: a default that depends on the set
+	 * of cells.
+	 */
 	unsigned slice_ms;
-	unsigned time_s; /* seconds for all slices together; 0: no limit */
+	unsigned time_s; /* time limit in seconds for all slices together; 0: no limit */
 	bool json;
 	bool pin;
-	const char *netdevs; /* NULL: $ROCIN_NETDEVS, else the default */
+	/* setting of ROCIN_NETDEVS; NULL: that of the environment, else the default */
+	const char *netdevs;
 	/* Name of the device to compare with; NULL: the first one that is not Rocin's. */
 	const char *beside;
 	const char *plot; /* name of a file for the picture, or NULL */

@@ -286,7 +286,7 @@ enum {
 	FORMAT = 2
 };
 
-/* Returns a JSON number, or null for NaN, which JSON does not have. */
+/* Returns a JSON number, or null for NaN, which JSON cannot express. */
 static json_t *real(double v)
 {
 	return isfinite(v) ? json_real(v) : json_null();
@@ -407,12 +407,12 @@ int rn_bench_print_json(FILE *to, const struct rn_bench_report *r)
 
 /* ------------------------------------------------- comparison with an earlier run */
 static const double level = 0.01; /* significance level for all rows together */
-/* a ratio between two runs that is smaller is reported as noise */
+/* a change of a ratio between two runs by less than this factor is reported as noise */
 static const double matters = 1.05;
 
 struct rn_bench_baseline {
 	json_t *all;
-	json_t *ratios; /* an array; owned by `all` */
+	json_t *ratios; /* array of ratios, which `all` owns */
 };
 
 struct rn_bench_baseline *rn_bench_baseline_read(const char *path, char *err,

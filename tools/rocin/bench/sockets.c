@@ -32,7 +32,8 @@ enum {
 
 struct tcp {
 	int fd;
-	int flags; /* MSG_DONTWAIT if both processes poll, else 0 */
+	/* flags of send() and recv(): MSG_DONTWAIT if both processes poll, else 0 */
+	int flags;
 	size_t len;
 	uint8_t buf[];
 };
@@ -209,7 +210,7 @@ enum {
 	 * on some machines.
 	 */
 	APART = 1024,
-	COPY_AT_LEAST = 65536 /* bytes copied before the clock is read again */
+	COPY_AT_LEAST = 65536 /* number of bytes copied before the clock is read again */
 };
 
 static int open_memcpy(struct rn_bench_end *end, void **state)
@@ -272,7 +273,7 @@ const struct rn_bench_ops rn_bench_memcpy_ops = {
  */
 
 enum {
-	BTH_AND_ICRC = 16, /* bytes of the headers in a packet */
+	BTH_AND_ICRC = 16, /* length of the headers of a packet in bytes */
 	/* maximum number of segments that the kernel accepts in one call */
 	SEGMENTS_MAX = 64,
 	DATAGRAM_MAX = 65507,
@@ -288,9 +289,9 @@ enum {
 struct udp {
 	int fd;
 	bool gso;
-	/* Size of the receiver's receive buffer, in the kernel's way of counting. */
+	/* Size of the receiver's receive buffer, as the kernel counts it. */
 	uint32_t rcvbuf;
-	uint32_t payload; /* bytes of a message that are in one packet */
+	uint32_t payload; /* number of bytes of a message that one packet carries */
 	/* length of one packet, and of a GSO super-packet of several */
 	uint32_t seg_len, super_len;
 	uint32_t message_len; /* length of a ping-pong message including headers */
@@ -642,7 +643,7 @@ int rn_bench_wire_check(struct rn_rocind **daemon, struct rn_bench_team *team,
 				      sum.local - team->sent.local };
 	team->sent = sum;
 	if (rc < (int)(2 * team->pairs))
-		return 0; /* not a Rocin device, or it uses another rocind */
+		return 0; /* the device is not a Rocin device, or uses another rocind */
 	if (cell->wire == RN_BENCH_OVER_LOCAL ? now.all > 0 && now.local * 2 >= now.all
 					      : now.local == 0)
 		return 0;

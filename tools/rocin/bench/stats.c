@@ -6,8 +6,8 @@
 
 #include "bench.h"
 
-/* For larger samples than EXACT_MAX the normal approximation is good, and the exact p
- * would take long to compute.
+/* For larger samples than EXACT_MAX the normal approximation is good, and computing the
+ * exact p-value would take long.
  */
 enum {
 	/* Maximum sample size for which the exact distribution is computed. */
@@ -174,7 +174,8 @@ void rn_bench_holm(double *p, unsigned n)
 			if (p[i] >= 0 && (least == n || p[i] < p[least]))
 				least = i;
 		floor = fmin(1, fmax(floor, p[least] * (n - done)));
-		p[least] = -1 - floor; /* negative: this p has been corrected */
+		/* negative values mark p-values that have been corrected */
+		p[least] = -1 - floor;
 	}
 	for (unsigned i = 0; i < n; i++)
 		p[i] = -1 - p[i];

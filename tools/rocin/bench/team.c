@@ -182,7 +182,8 @@ static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *pl
 /* ----------------------------------------------------------------- whole teams */
 enum {
 	ANSWER_MS = 60000, /* ms that an order may take in addition to its time slice */
-	END_MS = 20000	   /* ms for closing, for instance of 10000 QPs */
+	/* ms that a team may take for closing, for instance 10000 QPs */
+	END_MS = 20000
 };
 
 bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cell *b)

@@ -28,8 +28,9 @@ TAILQ_HEAD(rn_capture_queue, rn_capture_packet);
 
 struct rn_capture_source {
 	struct rn_capture_source *next;
-	struct rn_rocind_tap tap; /* its descriptors are closed */
-	char program[32];	  /* name of the program; may contain any bytes */
+	/* ring and descriptors of the source; the descriptors are closed */
+	struct rn_rocind_tap tap;
+	char program[32]; /* name of the program; may contain any bytes */
 	/* The device is gone, but its ring may still have packets. */
 	bool has_ended;
 	bool is_dry;	/* the ring was empty when it was last read */
@@ -45,7 +46,7 @@ struct rn_capture_source {
 
 struct rn_capture_sources {
 	struct rn_capture_source *first;
-	uint64_t packets, missed; /* counts of sources that were freed */
+	uint64_t packets, missed; /* packet counts of sources that were freed */
 };
 
 /* Adds a device, and takes over the descriptors in @tap. Returns 0, or -errno; then the
@@ -117,7 +118,7 @@ void rn_capture_filter_free(struct rn_capture_filter_code *f);
 
 struct rn_capture_file_cfg {
 	const char *path; /* path of the file; "-": standard output */
-	/* write pcap instead of pcapng: without comments and interfaces */
+	/* write a pcap file instead of pcapng: without comments and interfaces */
 	bool classic;
 	uint32_t snaplen; /* maximum bytes of a record; 0: no limit */
 	/* size in bytes at which the next file begins; 0: there is one file */
@@ -133,7 +134,7 @@ struct rn_capture_file {
 	uint64_t bytes;
 	uint64_t packets; /* packets written, in all files together */
 	struct rn_pcapng buf;
-	void *pcap, *dumper; /* objects of libpcap for a classic file */
+	void *pcap, *dumper; /* objects of libpcap that write a classic file */
 };
 
 /* Opens the first file. Returns 0, or -errno with an error text in @err. */

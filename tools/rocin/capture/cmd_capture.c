@@ -33,14 +33,16 @@ enum {
 	 */
 	BUSY_MS = 1,
 	IDLE_MS = 10,
-	DONE = 1, /* return value: as many packets were captured as the user asked for */
+	/* return value: the number of packets that the user asked for has been captured
+	 */
+	DONE = 1,
 };
 
 struct capture_args {
 	const char *path, *device, *filter;
 	bool classic, is_quiet;
 	uint64_t qpn, pid, snaplen, count, buffer_kib, file_size, files;
-	double duration; /* seconds; 0: no limit */
+	double duration; /* duration of the capture in seconds; 0: no limit */
 };
 
 static const struct argp_option options[] = {
@@ -157,9 +159,11 @@ struct capture {
 	struct rn_rocind *rocind;
 	struct rn_capture_sources sources;
 	struct rn_capture_file file;
-	struct rn_capture_filter_code *filter; /* NULL: every packet passes */
+	/* filter that packets must pass; NULL: all packets pass */
+	struct rn_capture_filter_code *filter;
 	int signals;
-	uint64_t end; /* end of the capture: CLOCK_REALTIME in ns */
+	/* time at which the capture ends, of CLOCK_REALTIME in ns; 0: none */
+	uint64_t end;
 	bool is_over;
 };
 

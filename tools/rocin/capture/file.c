@@ -108,7 +108,8 @@ static int next_file(struct rn_capture_file *f)
 
 	if (!rc && f->cfg.files && f->number >= f->cfg.files &&
 	    make_name(f, f->number + 1 - f->cfg.files, name, sizeof(name)) == 0)
-		(void)unlink(name); /* another process may have removed it */
+		/* another process may already have removed the file */
+		(void)unlink(name);
 	return rc ? rc : open_file(f);
 }
 
@@ -168,7 +169,7 @@ static int write_classic(struct rn_capture_file *f, const struct rn_capture_pack
 	if (f->cfg.snaplen && f->cfg.snaplen < p->cap)
 		hdr.caplen = f->cfg.snaplen;
 	hdr.ts.tv_sec = (time_t)(p->rec.time / 1000000000);
-	/* the unit is ns, as the head of the file says */
+	/* in ns, despite its name, as the head of the file says */
 	hdr.ts.tv_usec = (suseconds_t)(p->rec.time % 1000000000);
 	errno = 0;
 	pcap_dump(f->dumper, &hdr, p->frame);

@@ -176,7 +176,7 @@ static void read_ahead(struct rn_capture_source *s)
 		s->has_ended = s->is_dry = true;
 }
 
-/* Finds the source with the oldest packet; NULL if no source has any. */
+/* Finds the source that has the oldest packet; NULL if no source has a packet. */
 static struct rn_capture_source *oldest(const struct rn_capture_sources *all)
 {
 	struct rn_capture_source *found = NULL;

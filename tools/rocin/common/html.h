@@ -35,7 +35,7 @@ void rn_xml_text(FILE *to, const char *text);
 
 struct rn_svg_picture {
 	unsigned width, height;
-	const char *look; /* NULL: no attributes */
+	const char *look; /* attributes of the element; NULL: none */
 	/* Text alternative, for people who cannot see the picture; NULL: none. */
 	const char *title;
 	/* Style sheets of a picture in a file of its own, ended by NULL. A picture in an
@@ -44,7 +44,7 @@ struct rn_svg_picture {
 	const char *style[3];
 };
 
-/* Upper left corner and size. */
+/* Upper left corner and size of a rectangle. */
 struct rn_svg_box {
 	double x, y, width, height;
 };

@@ -48,12 +48,12 @@ enum rn_program_fault {
 	RN_PROGRAM_OK,
 	RN_PROGRAM_NOT_FOUND,
 	RN_PROGRAM_NOT_EXECUTABLE,
-	/* the program has set-user-ID, set-group-ID or file capabilities */
+	/* the program has the set-user-ID or set-group-ID bit, or file capabilities */
 	RN_PROGRAM_SETUID,
 	RN_PROGRAM_STATIC,
 	RN_PROGRAM_STATIC_GO,
-	RN_PROGRAM_OTHER_CLASS,	  /* a 32-bit program */
-	RN_PROGRAM_OTHER_MACHINE, /* a program for another architecture */
+	RN_PROGRAM_OTHER_CLASS,	  /* the program is a 32-bit program */
+	RN_PROGRAM_OTHER_MACHINE, /* the program is for another architecture */
 	/* The program is linked with another C library (musl) than the library to
 	 * be preloaded.
 	 */
@@ -62,7 +62,8 @@ enum rn_program_fault {
 	 * our environment.
 	 */
 	RN_PROGRAM_DROPS_ENV,
-	RN_PROGRAM_NO_INTERPRETER, /* a script whose interpreter does not exist */
+	/* the program is a script whose interpreter does not exist */
+	RN_PROGRAM_NO_INTERPRETER,
 	/* The faults from here on only limit the program. In a Go program LD_PRELOAD
 	 * affects only the calls of its C libraries.
 	 */

@@ -46,8 +46,9 @@ struct rn_agent {
 	struct ibv_context *ctx;
 	/* GID table indices for IPv4 and IPv6; RN_AGENT_GID_NONE: no GID */
 	int gid_index[2];
-	union ibv_gid gid[2]; /* all zero if there is no GID */
-	uint32_t can;	      /* bits of enum rn_conform_can: what the device supports */
+	union ibv_gid gid[2]; /* GIDs of these entries; all zero if there is none */
+	/* bit set of enum rn_conform_can: abilities of the device */
+	uint32_t can;
 
 	union ibv_gid tester, other, group;
 	/* Completion channels for sends and for receives. */

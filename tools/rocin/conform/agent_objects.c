@@ -54,7 +54,8 @@ int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l)
 		va = l->n[2] & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)m->buf;
 	m->va = va;
 	m->mr = ibv_reg_mr_iova(pd, m->buf, len, va, (unsigned)l->n[2]);
-	a->mrs++; /* counted even if it fails, because the tester counts it as well */
+	/* counted even if the registration fails, because the tester counts it as well */
+	a->mrs++;
 	if (!m->mr)
 		return errno;
 	l->count = 2;

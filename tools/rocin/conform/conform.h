@@ -24,7 +24,7 @@ struct rn_rocind;
 struct rn_conform_stats {
 	int32_t pid; /* process id of the agent, as its answer to `hello' has it */
 	struct rn_gid gid[2];
-	int fd; /* descriptor of its stats page; -1: not found */
+	int fd; /* descriptor of the agent's statistics page; -1: not found */
 	struct rn_rocind *daemon;
 	bool looked;
 	uint64_t base[RN_STAT_COUNT];
@@ -103,14 +103,15 @@ struct rn_live_side {
 	struct rn_gid device, peer, other, group;
 	bool has_device, has_peer, has_other;
 	int fd, other_fd, group_fd; /* UDP sockets of the tester; -1: not open */
-	uint32_t ifindex;	    /* interface of the peer's address */
+	uint32_t ifindex;	    /* interface to which the peer's address belongs */
 };
 
 struct rn_live_target {
 	struct rn_scene_ops ops, slow_ops;
 	struct rn_conform_wire wire;
-	struct rn_live_side side[2]; /* index 0: IPv4, 1: IPv6 */
-	/* Bits of enum rn_conform_can: what the device supports. */
+	/* the two address families; index 0: IPv4, 1: IPv6 */
+	struct rn_live_side side[2];
+	/* Bit set of enum rn_conform_can: abilities of the device. */
 	uint32_t can;
 	struct rn_conform_stats stats;
 	bool is_lost;

@@ -172,7 +172,7 @@ static void take_all(struct rn_live_target *t)
 		;
 }
 
-/* Drops all packets, completions and events that have arrived. */
+/* Drops all packets, completions and events that have arrived so far. */
 static void forget_arrivals(struct rn_live_target *t)
 {
 	take_all(t);
@@ -309,7 +309,7 @@ static int revive_qp(struct rn_live_target *t, const struct rn_scn_line *l)
 				 modify_qp, t);
 }
 
-/* Sends a request with a word and two numbers: of an object, and @number. */
+/* Sends a request that consists of a word, the number of an object, and @number. */
 static int ask_of(struct rn_live_target *t, const char *word, const struct rn_scn_line *l,
 		  uint64_t number)
 {

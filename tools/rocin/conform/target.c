@@ -18,7 +18,7 @@
 #include "transport/io/rocind/rocind_client.h"
 
 /* --------------------------------------------------------------------------- packets */
-/* The glibc of older distributions does not define it. */
+/* A constant that the glibc of older distributions does not define. */
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70
 #endif

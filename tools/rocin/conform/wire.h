@@ -75,7 +75,7 @@ enum rn_conform_can {
 };
 
 struct rn_conform_operation {
-	uint32_t ability; /* enum rn_conform_can */
+	uint32_t ability; /* ability that the opcode needs, enum rn_conform_can */
 	uint64_t cap;
 	bool is_ours, by_call;
 	const char *why;
@@ -90,9 +90,9 @@ enum rn_conform_qp {
 	RN_CONFORM_QP_PD,
 	RN_CONFORM_QP_SQ,
 	RN_CONFORM_QP_RQ,
-	RN_CONFORM_QP_SRQ, /* 1: the first SRQ; 0: none */
+	RN_CONFORM_QP_SRQ, /* 1: the QP uses the first SRQ; 0: it uses none */
 	RN_CONFORM_QP_XRCD,
-	RN_CONFORM_QP_INLINE, /* bytes of inline data */
+	RN_CONFORM_QP_INLINE, /* requested bytes of inline data */
 	/* the QP must support requests that only ibv_wr_*() can post */
 	RN_CONFORM_QP_EX,
 	RN_CONFORM_QP_NUMBERS
@@ -133,9 +133,9 @@ enum rn_conform_wr {
 	RN_CONFORM_COMPARE_ADD,
 	RN_CONFORM_SWAP,
 	RN_CONFORM_ADDRESS,
-	RN_CONFORM_LENGTH, /* bytes in the SGE; 0: there is no SGE */
+	RN_CONFORM_LENGTH, /* length of the SGE in bytes; 0: there is no SGE */
 	RN_CONFORM_LKEY,
-	RN_CONFORM_SRQN, /* SRQ number at the peer */
+	RN_CONFORM_SRQN, /* XRC: SRQ number at the peer */
 	/* destination of a UD request: 1: the multicast group; 0: the tester */
 	RN_CONFORM_TO,
 	RN_CONFORM_TO_QPN,

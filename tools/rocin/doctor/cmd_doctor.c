@@ -28,7 +28,7 @@
 
 /* -------------------------------------------------------------------------- the peer */
 enum {
-	/* time to wait for an ICMP error in ms, longer than a round trip */
+	/* maximum time to wait for an ICMP error in ms, longer than a round trip */
 	WAIT_MS = 500,
 	/* number of datagrams sent; more than one, as hosts limit the rate of ICMP errors
 	 */
@@ -95,8 +95,9 @@ static bool is_peer_open(const char *address, char *text, size_t len)
 /* ---------------------------------------------------------------------------- checks */
 struct doctor {
 	const char *netdevs;
-	const char *program; /* program to check; NULL: none was given */
-	const char *peer;    /* address of a peer; NULL: none was given */
+	const char *program; /* program that is to be checked; NULL: none was given */
+	/* address of a peer that is to be checked; NULL: none was given */
+	const char *peer;
 	struct rn_launch launch;
 	bool prepared;
 	bool is_partly_reached; /* LD_PRELOAD affects only a part of the program */

@@ -52,8 +52,9 @@ struct rn_dump_packet {
 	/* QPN on the side that has captured the packet; 0: unknown */
 	uint32_t local_qpn;
 	bool is_outbound;
-	bool shows_owner;		     /* this is the first packet of @owner */
-	const struct rn_dump_owners *owners; /* valid until .end has returned */
+	bool shows_owner; /* this is the first packet of @owner */
+	/* owners of all QPs; valid until .end has returned */
+	const struct rn_dump_owners *owners;
 };
 
 /* The receiver's capture of a packet that was already shown when its sender captured it.
@@ -77,16 +78,16 @@ struct rn_dump_form {
 };
 
 struct rn_dump_source {
-	const char *file; /* "-" is standard input */
-	uint64_t count;	  /* stop after this many packets; 0: no limit */
-	bool has_qp;	  /* only packets of QP @qp and its peer */
+	const char *file; /* name of the file; "-": standard input */
+	uint64_t count;	  /* maximum number of packets to read; 0: no limit */
+	bool has_qp;	  /* only packets of QP @qp and of its peer are wanted */
 	uint32_t qp;
 	bool is_strict;
 	/* Show a packet twice if both its sender and its receiver captured it. */
 	bool has_copies;
 };
 
-/* Counts of what was read. */
+/* Counts of the packets that were read. */
 struct rn_dump_total {
 	uint64_t packets, violations, suspicions;
 	/* RoCEv2 packets in the capture, including those that were not shown. */
@@ -95,7 +96,7 @@ struct rn_dump_total {
 	uint64_t skipped[RN_PACKET_SKIP_COUNT];
 	uint64_t other[RN_DUMP_OTHERS]; /* other packets, by class */
 	uint64_t no_link; /* number of packets whose link type is not supported */
-	int link_type;	  /* DLT_... of the last of these packets */
+	int link_type;	  /* DLT_ constant of the last of these packets */
 };
 
 /**
@@ -195,7 +196,7 @@ int rn_dump_file_next(struct rn_dump_file *f, struct rn_pcapng_found *found);
  */
 double rn_dump_goodput(const struct rn_watch_half *h);
 
-/* Has the half any requests? Others are not reported. */
+/* Has the half-connection any requests? Others are not reported. */
 bool rn_dump_is_told(const struct rn_watch_half *h);
 
 /* Returns the name of the transport service, such as "RC" or "XRC". */

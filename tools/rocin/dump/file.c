@@ -11,7 +11,8 @@
 
 enum {
 	SECTION_BEGINS = 0x0a, /* first byte of a pcapng file, never of a pcap file */
-	LINKTYPE_RAW = 101,    /* raw IP, as files have it; DLT_RAW has another value */
+	/* raw IP in the numbering of files; DLT_RAW has another value */
+	LINKTYPE_RAW = 101,
 };
 
 #define NS_PER_S 1000000000
@@ -23,7 +24,7 @@ enum {
 struct rn_dump_file {
 	const char *path;
 	FILE *in;
-	pcap_t *pcap; /* NULL: the file is pcapng */
+	pcap_t *pcap; /* reader of libpcap; NULL: the file is pcapng */
 	struct rn_pcapng_reader reader;
 	uint64_t at;  /* offset of the next block in the file */
 	int64_t last; /* time of the last packet */

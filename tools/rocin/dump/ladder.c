@@ -52,7 +52,8 @@ static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
 	if (message) {
 		snprintf(row->label, sizeof(row->label), "%s", message + 1);
 	} else if (p->op->kind == RN_OP_KIND_ACK) {
-		/* The syndrome says whether it is an ACK or a NAK. */
+		/* The word after the opcode says whether the packet is an ACK or a NAK.
+		 */
 		const char *said = rest ? strchr(rest + 5, ' ') : NULL;
 
 		snprintf(row->label, sizeof(row->label), "%s, psn %" PRIu32,
@@ -186,11 +187,13 @@ const char *rn_ladder_owner(const struct rn_watch *w, uint32_t ladder, bool is_r
 
 /* ------------------------------------------------------------------ output as text */
 enum {
-	WIDTH_MAX = 200, /* maximum number of columns between the two vertical lines */
+	/* maximum number of columns between the two vertical lines of the diagram */
+	WIDTH_MAX = 200,
 	/* columns between these lines if the width of the terminal is unknown */
 	TEXT_WIDTH = 76,
 	INDENT = RN_LADDER_INDENT,
-	TEXT_PAUSE = 1000000, /* in ns; a longer time without packets is shown */
+	/* in ns; a time without packets that is longer has a row of its own */
+	TEXT_PAUSE = 1000000,
 };
 
 /* Character and colour of each kind of arrow. */
@@ -342,8 +345,8 @@ void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a)
  */
 
 enum {
-	LEFT = 96,   /* x of the left line */
-	APART = 460, /* distance between the two lines */
+	LEFT = 96,   /* x coordinate of the left vertical line */
+	APART = 460, /* distance between the two vertical lines */
 	RIGHT = LEFT + APART,
 	WIDTH = RIGHT + 400,
 	TOP = 52,

@@ -14,7 +14,7 @@ enum rn_ladder_look {
 	RN_LADDER_DATA,	 /* READ responses and atomic responses */
 	RN_LADDER_ACK,
 	RN_LADDER_NAK,
-	RN_LADDER_NOTIFY, /* a CNP */
+	RN_LADDER_NOTIFY, /* a congestion notification (CNP) */
 	RN_LADDER_LOOKS
 };
 
@@ -31,7 +31,8 @@ struct rn_ladder_row {
 	bool is_response;
 	enum rn_ladder_look look;
 	uint32_t missing;
-	char label[RN_LADDER_LABEL_MAX]; /* such as "SEND_ONLY 17 len 8" */
+	/* text of the arrow, such as "SEND_ONLY 17 len 8" */
+	char label[RN_LADDER_LABEL_MAX];
 	char note[RN_DUMP_NOTE_MAX];
 	/* Diagnostics of the devices about the packet. */
 	char comment[RN_LADDER_COMMENT_MAX];
@@ -76,7 +77,7 @@ struct rn_ladder_text {
 	bool has_colour;
 	/* names written before those of the two sides; NULL: none */
 	const char *left, *right;
-	/* Columns of a line, RN_LADDER_COLUMNS_MIN or more; 0: the default. */
+	/* Number of columns of a line, RN_LADDER_COLUMNS_MIN or more; 0: the default. */
 	unsigned columns;
 	/* The diagram to which the last row belongs; RN_WATCH_NONE at first. */
 	uint32_t ladder;
@@ -99,10 +100,10 @@ enum {
 struct rn_ladder_picture {
 	const struct rn_watch *w;
 	uint32_t ladder;
-	/* rows of all diagrams; those of others are skipped */
+	/* rows of all diagrams of the page; rows of other diagrams are skipped */
 	const struct rn_ladder_row *row;
 	size_t rows;
-	const struct rn_dump_owners *owners; /* NULL: none */
+	const struct rn_dump_owners *owners; /* owners of the QPs; NULL: none are known */
 };
 
 /* Draws an <svg> element. @is_file: for a file of its own, with a style sheet. */

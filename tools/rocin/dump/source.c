@@ -21,8 +21,8 @@ enum {
 	/* number of bytes at the beginning of a packet that are compared to find copies
 	 */
 	HEAD = 128,
-	/* number of last bytes that are compared, too: the ICRC, unless the capture has
-	 * cut it off
+	/* number of bytes at the end of a packet that are compared, too: the ICRC, unless
+	 * the capture has cut it off
 	 */
 	TAIL = 4,
 };
@@ -55,7 +55,8 @@ static void free_copies(struct copies *c)
 /* Returns a checksum of a packet without the fields that the network changes. */
 static uint64_t sum_of(const uint8_t *p, uint32_t len)
 {
-	uint32_t skip = p[0] >> 4 == 4 ? 12 : 8; /* offset of the addresses */
+	/* offset of the addresses in the IP header */
+	uint32_t skip = p[0] >> 4 == 4 ? 12 : 8;
 	uint64_t sum = RN_HASH_BEGIN;
 
 	if (len <= skip)
@@ -151,8 +152,8 @@ static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32
 		 interface[0] ? ", " : "", description);
 	in_tree = tfind(&key, &o->tree, compare);
 	if (in_tree) {
-		/* The QP is known. If the text differs, its QPN now belongs to
-		 * another program.
+		/* The QP is known. If the texts differ, its QPN now belongs to another
+		 * program.
 		 */
 		if (strcmp((*in_tree)->text, key.text) == 0)
 			return false;

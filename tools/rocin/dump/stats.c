@@ -27,7 +27,7 @@ const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX])
 }
 
 enum {
-	SPARK = 60 /* characters of a plot in a line of text */
+	SPARK = 60 /* number of characters of a plot in a line of text */
 };
 
 double rn_dump_goodput(const struct rn_watch_half *h)
@@ -203,15 +203,15 @@ enum {
 	PANELS = 4,
 };
 
-/* One plot. */
+/* A plot of one value over time. */
 struct panel {
 	const char *title, *look;
-	/* Returns the value of a time slice; negative: it has none. */
+	/* Returns the value for a time slice; negative: the slice has none. */
 	double (*value)(const struct rn_watch_half *h, const struct rn_watch_bucket *b);
 	/* drawn as a line, with gaps where there is no value; else as an area */
 	bool is_line;
 	bool has_marks;
-	bool is_optional; /* not drawn if it has no values */
+	bool is_optional; /* the plot is left out if it has no values */
 };
 
 static double goodput(const struct rn_watch_half *h, const struct rn_watch_bucket *b)

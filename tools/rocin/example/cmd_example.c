@@ -164,10 +164,10 @@ static const struct example examples[] = {
 
 /* ----------------------------------------------------------------------- the command */
 enum {
-	WIDTH = 78,  /* columns of a line */
-	INDENT = 12, /* columns of indentation */
-	/* Time limit of a program in seconds. One that takes longer hangs, even on a
-	 * busy machine.
+	WIDTH = 78,  /* number of columns of a line */
+	INDENT = 12, /* number of columns by which text is indented */
+	/* Time limit of a program in seconds. A program that takes longer hangs, even if
+	 * the machine is busy.
 	 */
 	SECONDS_MAX = 600,
 	OUTPUT_MAX = 4096, /* maximum number of bytes of output that are stored */
@@ -176,7 +176,7 @@ enum {
 struct example_args {
 	bool list;
 	const char *netdevs;
-	char **names; /* points into argv; NULL: all examples */
+	char **names; /* names of the examples to run, within argv; NULL: all examples */
 	unsigned name_count;
 };
 

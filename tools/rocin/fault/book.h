@@ -10,7 +10,8 @@
 struct rn_fault_book {
 	uint64_t seed;
 	unsigned count;
-	char *line[RN_FAULT_RULES_MAX]; /* owned by this struct */
+	/* the rules, one per line; the lines belong to this struct */
+	char *line[RN_FAULT_RULES_MAX];
 	/* Number of each rule in the text that was read from rocind; 255: the rule
 	 * is new.
 	 */

@@ -25,7 +25,8 @@ enum {
 	 * same time.
 	 */
 	TRIES = 20,
-	AWAIT_MS = 1000, /* how long to wait until all programs use the new rules */
+	/* maximum time in ms to wait until all programs use the new rules */
+	AWAIT_MS = 1000,
 	AWAIT_STEP_MS = 2,
 };
 
@@ -168,8 +169,8 @@ static int change_rules(struct rn_fault_book *b, struct fault_args *args, char *
 
 	qsort(args->remove, args->removes, sizeof(args->remove[0]), by_number);
 	for (unsigned i = 0; i < args->removes; i++) {
-		/* A number given twice is used once, as it would mean another rule the
-		 * second time.
+		/* A number that was given twice is used once: at the second removal, it
+		 * would stand for another rule.
 		 */
 		if (i > 0 && args->remove[i] == args->remove[i - 1])
 			continue;
@@ -248,7 +249,8 @@ static int try_change(struct rn_rocind *r, struct fault_args *args,
 struct counts {
 	const struct rn_rocind_faults *now;
 	uint64_t seen[RN_FAULT_RULES_MAX], hits[RN_FAULT_RULES_MAX];
-	/* late: number of devices that do not use the new rules yet */
+	/* number of programs; @late: number of devices that do not use the new rules yet
+	 */
 	unsigned programs, late;
 	json_t *json;
 };

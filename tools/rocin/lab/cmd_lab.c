@@ -133,7 +133,7 @@ static bool parse_value(int key, const char *arg, struct rn_lab_args *args)
 }
 
 /* ------------------------------------------------------------------------- commands */
-/* One option --on, stored until the number of hosts is known. */
+/* An option --on, stored until the number of hosts is known. */
 struct on {
 	char *hosts, *argv[4];
 };

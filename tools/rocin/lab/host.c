@@ -648,7 +648,7 @@ struct capture {
 	int fd;
 	struct rn_pcapng buf;
 	uint64_t packets;
-	int rc; /* 0, or -errno of writing the file */
+	int rc; /* result of writing the capture file: 0 or -errno */
 };
 
 static void flush_capture(struct capture *c)

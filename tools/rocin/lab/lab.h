@@ -42,17 +42,19 @@ enum {
 /* How the link of each host treats the packets that the host sends. */
 struct rn_lab_link {
 	uint32_t mtu;
-	/* How many packets in a million are lost, and how many are reordered. */
+	/* Number of packets in a million that are lost; @reorder: number that are
+	 * reordered.
+	 */
 	uint32_t loss, reorder;
 	rn_ns delay;   /* delay in ns; 0: none */
-	uint64_t rate; /* bit/s; 0: no limit */
+	uint64_t rate; /* rate limit in bit/s; 0: no limit */
 	uint64_t seed;
 };
 
 /* A program to be run on a host. */
 struct rn_lab_command {
 	unsigned host;	 /* number of the host from 0; its name has this number plus 1 */
-	char **argv;	 /* ends with NULL */
+	char **argv;	 /* arguments of the program; the array ends with NULL */
 	bool is_awaited; /* later commands start only when this one is ready */
 	bool is_shell;	 /* the command is interactive and gets the terminal */
 };
@@ -61,10 +63,10 @@ struct rn_lab_args {
 	struct rn_run_settings settings;
 	unsigned hosts;
 	struct rn_lab_link link;
-	struct rn_lab_command *commands; /* at most one per host */
+	struct rn_lab_command *commands; /* commands to run; at most one per host */
 	unsigned command_count;
-	const char *capture, *json; /* names of files, or NULL */
-	double timeout;		    /* in seconds; 0: no time limit */
+	const char *capture, *json; /* names of the files that are written; NULL: none */
+	double timeout;		    /* time limit in seconds; 0: no time limit */
 	/* when the first program fails, all programs are ended */
 	bool halt;
 	/* the hosts exist until a signal comes, even if no programs are left */
@@ -136,10 +138,10 @@ enum {
 };
 
 struct rn_lab_stream {
-	int from; /* non-blocking descriptor to read; -1: end of file was reached */
+	int from; /* non-blocking descriptor to read from; -1: end of file was reached */
 	int to;
-	char prefix[16]; /* text before each line */
-	size_t used;	 /* bytes in @line: an incomplete line */
+	char prefix[16]; /* text that is written before each line */
+	size_t used;	 /* length of the incomplete line in @line, in bytes */
 	char line[RN_LAB_LINE_MAX];
 };
 

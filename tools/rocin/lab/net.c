@@ -182,7 +182,7 @@ struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link)
 
 struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link)
 {
-	/* the burst is what passes in a millisecond */
+	/* a burst of as many bytes as pass in a millisecond */
 	uint64_t bytes = link->rate / 8, burst = bytes / 1000;
 	struct tc_tbf_qopt opt = {
 		.rate = { .linklayer = TC_LINKLAYER_ETHERNET,

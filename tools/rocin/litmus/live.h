@@ -71,7 +71,7 @@
 #define RN_LIVE_LIB_MEMBER(f) __typeof__(&f) f;
 
 struct rn_live_lib {
-	void *handle; /* NULL: the library is not installed */
+	void *handle; /* handle of the library; NULL: the library is not installed */
 	RN_LIVE_LIB_FUNCTIONS(RN_LIVE_LIB_MEMBER)
 };
 
@@ -113,13 +113,14 @@ int rn_live_set_layer(struct rn_live *l);
 /* One of the memories in a test: host memory of a node, or memory of a GPU or NIC. */
 struct rn_live_memory {
 	uint8_t node, agent;
-	uint8_t gpu; /* number of the GPU of this process that is used for it */
+	uint8_t gpu; /* number of the GPU of this process that serves as that GPU */
 };
 
 struct rn_live_place {
 	uint8_t memory;
 	uint32_t offset;
-	uint32_t bytes; /* bytes of the location if it is the only element of a message */
+	/* length of the location in bytes if it is the only element of a message */
+	uint32_t bytes;
 };
 
 /* A NIC of the test. Its index in rn_live_map.nic is the number of the device that is
@@ -134,7 +135,7 @@ struct rn_live_map {
 	struct rn_live_place place[RN_LITMUS_LOCATIONS];
 	struct rn_live_nic_name nic[RN_LIVE_NICS];
 	unsigned memories, nics;
-	/* bytes of a location if it is one of several elements of a message */
+	/* length of a location in bytes if it is one of several elements of a message */
 	uint32_t element;
 };
 
@@ -216,7 +217,7 @@ struct rn_live_device {
 	uint8_t gid_index;
 	bool is_ethernet;
 	uint8_t rd_atomic; /* maximum number of outstanding READs and atomics, 1 .. 16 */
-	uint8_t mtu;	   /* enum ibv_mtu */
+	uint8_t mtu;	   /* path MTU as an enum ibv_mtu */
 	uint32_t max_inline;
 	/* Access flag for FLUSH when memory is registered; 0: the device does not
 	 * support FLUSH.
@@ -229,9 +230,11 @@ void rn_live_close_devices(struct rn_live *l);
 /* ---- A worker ---- */
 
 struct rn_live_qp {
-	struct ibv_qp *side[2]; /* requester, responder; NULL: another worker has it */
-	unsigned recvs;		/* receives to post for each run */
-	_Atomic unsigned sends; /* messages sent in this run that consume a receive */
+	/* QPs of the requester and of the responder; NULL: another worker has it */
+	struct ibv_qp *side[2];
+	unsigned recvs; /* number of receives to post for each run */
+	/* number of messages sent in this run that consume a receive */
+	_Atomic unsigned sends;
 };
 
 struct rn_live {
@@ -245,12 +248,13 @@ struct rn_live {
 	struct ibv_device **list;
 	int list_len;
 	struct rn_live_device device[RN_LIVE_NICS];
-	struct rn_gpu_buffer gpu_memory[RN_GPU_MAX]; /* allocated once for all tests */
+	/* memory of GPUs, which is allocated once for all tests */
+	struct rn_gpu_buffer gpu_memory[RN_GPU_MAX];
 	bool has_trace;
 
 	/* The fields from here on are reset for each test. */
 	struct rn_live_map map;
-	struct ibv_dm *dm[RN_LIVE_MEMORIES]; /* memory on a NIC; else NULL */
+	struct ibv_dm *dm[RN_LIVE_MEMORIES]; /* memory on a NIC; NULL for other memory */
 	/* Address for the CPU; NULL: memory on a NIC, which the CPU cannot address. */
 	uint8_t *memory[RN_LIVE_MEMORIES];
 	/* Address for kernels; for host memory it equals the address for the CPU. */
@@ -261,7 +265,8 @@ struct rn_live {
 	_Atomic unsigned recv_seen[RN_LITMUS_CQS];
 	struct rn_live_qp qp[RN_LITMUS_QPS];
 	struct rn_live_drive *drive;
-	uint64_t began, ended; /* when the threads of the last run began and ended */
+	/* times at which the threads of the last run began and ended */
+	uint64_t began, ended;
 };
 
 static inline bool rn_live_plays(const struct rn_live *l, unsigned node)

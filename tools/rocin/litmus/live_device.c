@@ -249,7 +249,8 @@ static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 	l->dm[memory] = ibv_alloc_dm(l->device[nic].ctx, &attr);
 	if (!l->dm[memory])
 		return rn_live_fail(l, "ibv_alloc_dm: %s", strerror(errno));
-	l->shared->address[memory] = 0; /* 0, because the MR is zero-based */
+	/* the address is 0, because the MR is zero-based */
+	l->shared->address[memory] = 0;
 	for (unsigned relaxed = 0; relaxed < 2; relaxed++) {
 		unsigned more = (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0) |
 				l->device[nic].flush_access;
@@ -327,8 +328,9 @@ enum {
 	 * machine the peer may not run for longer than code 14 (67 ms) allows.
 	 */
 	ACK_TIMEOUT_CODE = 17,
-	ACK_TIMEOUT_CODE_LOSSY = 11, /* 8 ms; used when packets are lost on purpose */
-	RNR_TIMER_CODE = 12,	     /* 0.64 ms */
+	/* code for 8 ms, which is used when packets are lost on purpose */
+	ACK_TIMEOUT_CODE_LOSSY = 11,
+	RNR_TIMER_CODE = 12, /* code for 0.64 ms */
 	INLINE_WANTED = 64,
 	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,

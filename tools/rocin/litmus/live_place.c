@@ -7,7 +7,7 @@
 #include "live.h"
 
 enum {
-	HEAD_ALIGN = 256, /* alignment of the first element of a message */
+	HEAD_ALIGN = 256, /* alignment in bytes of the first element of a message */
 	SMALLEST_ELEMENT = 64,
 };
 

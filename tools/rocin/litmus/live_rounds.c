@@ -27,8 +27,8 @@
 
 /* A step of a run, with its time, by which steps are sorted. */
 struct rn_live_timed {
-	uint64_t at;	/* time in ns */
-	uint32_t order; /* order among steps of the same time */
+	uint64_t at;	/* time of the step in ns */
+	uint32_t order; /* order among steps that have the same time */
 	struct rn_live_step step;
 };
 
@@ -492,7 +492,7 @@ static struct rn_live_step *find_witness(struct rn_live *l, uint32_t *count)
 }
 
 /* ------------------------------------------------------------------------------ runs */
-/* how long a thread waits for a condition */
+/* maximum time in ns that a thread waits for a condition */
 static const uint64_t patience_ns = 100 * 1000000ull;
 /* After this time completions must be lost; a busy machine would not delay them for
  * so long.

@@ -26,13 +26,14 @@ enum {
 
 struct rn_live_request {
 	uint32_t magic;
-	uint32_t size;	/* size of this struct */
-	bool is_hw;	/* use plain verbs on any devices */
+	uint32_t size; /* size of this struct */
+	/* use plain verbs on any device, without the simulated PCIe hierarchy */
+	bool is_hw;
 	bool processes; /* one process per node */
 	bool is_lossy;	/* packets are lost on purpose, so that requests take longer */
 	uint64_t first; /* number of the first run, which determines its seed */
 	uint64_t runs;	/* maximum number of runs */
-	uint64_t ms;	/* time limit in ms; 0: none */
+	uint64_t ms;	/* time limit of the runs in ms; 0: none */
 	uint64_t seed;
 	struct rn_litmus_setup setup;
 	struct rn_litmus_test test;
@@ -46,7 +47,7 @@ enum rn_live_status {
 
 struct rn_live_response {
 	uint32_t magic;
-	uint32_t status; /* enum rn_live_status */
+	uint32_t status; /* result, an enum rn_live_status */
 	char why[160];
 	uint64_t runs;
 	double seconds;

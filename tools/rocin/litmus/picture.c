@@ -85,11 +85,11 @@ bool rn_html_find_stale(const struct rn_litmus_test *t, const struct rn_report_s
 enum {
 	LANES_MAX = 64,
 	ROW = 22,
-	TOP = 52, /* y of the first row */
+	TOP = 52, /* y coordinate of the first row */
 	AGENT_WIDTH = 156,
 	NIC_WIDTH = 96,
 	QUEUE_WIDTH = 88,
-	MARGIN = 60, /* width for text at the right end */
+	MARGIN = 60, /* width that is reserved for text at the right end */
 	APART = 5,   /* distance between lines in the same lane */
 	NODE_GAP = 14,
 	ROWS_MAX = 400,

@@ -124,11 +124,14 @@ bool rn_report_is_failure(enum rn_report_status status)
 struct record {
 	uint64_t digest;
 	uint64_t runs;
-	size_t first, count; /* lines in the file with the final states of the test */
+	/* index of the first line of the test in the file with final states; @count:
+	 * number of its lines
+	 */
+	size_t first, count;
 };
 
 struct rn_litmus_memory {
-	FILE *file; /* opened for appending */
+	FILE *file; /* the state file, opened for appending */
 	struct record *record;
 	size_t records;
 	char **line;
@@ -191,7 +194,7 @@ struct rn_litmus_memory *rn_litmus_memory_open(const char *path)
 	struct rn_litmus_memory *m = calloc(1, sizeof(*m));
 	int rc = m ? rn_file_lines(path, read_line, m) : -ENOMEM;
 
-	if (rc != -ENOMEM) { /* the file need not exist */
+	if (rc != -ENOMEM) { /* not an error: the file need not exist */
 		m->file = fopen(path, "ae");
 		if (m->file)
 			return m;

@@ -34,7 +34,9 @@ enum rn_report_status {
 	 * was tried.
 	 */
 	RN_REPORT_UNSEEN,
-	/* The explorer stopped at its limit, so the answer is unknown. */
+	/* The explorer stopped at its limit, so it is unknown whether the state can
+	 * occur.
+	 */
 	RN_REPORT_CUT,
 	RN_REPORT_SKIPPED, /* this back end cannot run the test; `why' has the reason */
 	RN_REPORT_STATUS_COUNT,
@@ -42,7 +44,8 @@ enum rn_report_status {
 
 /* A verdict in the test file that applies to the knobs of this run. */
 struct rn_report_verdict {
-	const struct rn_litmus_verdict *verdict; /* points into the test */
+	/* the verdict, which is a part of the test */
+	const struct rn_litmus_verdict *verdict;
 	enum rn_report_status status;
 	/* number of runs (explorer: of states) in which the condition held */
 	uint64_t seen;
@@ -54,12 +57,12 @@ struct rn_report_verdict {
 struct rn_report_run {
 	struct rn_litmus_setup setup;
 	char knobs[128]; /* the knobs as text, with relaxed= */
-	uint64_t runs;	 /* number of runs; explorer: always 0 */
-	uint64_t states; /* explorer: number of states visited; else 0 */
-	bool complete;	 /* explorer: all schedules were explored */
+	uint64_t runs;	 /* number of runs that were made; explorer: always 0 */
+	uint64_t states; /* explorer: number of states that were visited; otherwise 0 */
+	bool complete;	 /* explorer: all schedules have been explored */
 	uint64_t seed;	 /* seed of the first run */
 	double seconds;
-	/* Reason why the run was skipped or stopped at a limit; else "". */
+	/* Reason why the run was skipped or stopped at a limit; otherwise "". */
 	char why[160];
 	struct rn_report_state *state;
 	size_t state_count;

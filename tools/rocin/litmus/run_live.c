@@ -42,7 +42,7 @@ enum {
 static const char *const loss = "drop=10%";
 
 static struct {
-	pid_t pid; /* 0: rocin-litmus is not running */
+	pid_t pid; /* process id of rocin-litmus; 0: it is not running */
 	int fd;
 	bool processes, is_lossy;
 	bool is_at_work; /* rocin-litmus has a request and has not answered yet */
@@ -60,7 +60,8 @@ static void stop(void)
 {
 	if (live.pid == 0)
 		return;
-	close(live.fd); /* rocin-litmus ends when it waits for a request */
+	/* closing the socket ends rocin-litmus, which waits for a request */
+	close(live.fd);
 	if (live.is_at_work)
 		kill(live.pid, SIGTERM);
 	waitpid(live.pid, NULL, 0);

@@ -78,7 +78,8 @@ static const struct argp argp = {
  */
 /* clang-format off */
 static const struct variable {
-	const char *name, *preset, *help; /* @preset: value if it is not set */
+	/* @preset: value of the setting if the variable is not set */
+	const char *name, *preset, *help;
 } variables[] = {
 	{ "ROCIN_NETDEVS",        "lo",                "interfaces and addresses of the devices" },
 	{ "ROCIN_RUNTIME_DIR",    "",                  "directory of sockets and trees" },
@@ -112,7 +113,7 @@ static const struct variable {
 };
 /* clang-format on */
 
-/* The value of a setting, and where it comes from. */
+/* The value of a setting, and the place from which it comes. */
 struct finding {
 	char value[PATH_MAX];
 	const char *source;

@@ -9,7 +9,8 @@
 #include "tools/rocin/common/launch.h"
 
 struct rn_run_settings {
-	const char *netdevs; /* NULL: $ROCIN_NETDEVS, else the default */
+	/* value for ROCIN_NETDEVS; NULL: that of the environment, else the default */
+	const char *netdevs;
 };
 
 /* Parser for the argp of a command, which lists it as a child; its input is a struct

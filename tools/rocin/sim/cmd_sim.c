@@ -17,13 +17,13 @@
 #include "tools/rocin/common/files.h"
 
 struct sim_args {
-	bool seeded; /* the user has given @first and @last */
+	bool seeded; /* @first and @last were given by the user */
 	uint64_t first, last;
 	uint32_t devices;
 	bool trace, whole, json, hashes, connections;
 	const char *file, *replay;
 	uint64_t until; /* number of calls to replay; 0: all */
-	/* options of --incast; 0 senders: it was not given */
+	/* options of --incast; if the number of senders is 0, the option was not given */
 	struct rn_sim_incast incast;
 	struct rn_sim_fat_tree fat_tree;
 };
@@ -37,7 +37,7 @@ enum {
 struct sim_sum {
 	uint64_t seeds, failed, packets, completions, events;
 	uint64_t done[RN_WR_COUNT], steps[RN_DO_COUNT], datagrams;
-	json_t *failures; /* NULL without --json */
+	json_t *failures; /* failures for --json; NULL without that option */
 };
 
 static const struct argp_option options[] = {

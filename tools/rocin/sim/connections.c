@@ -14,7 +14,7 @@
 struct sum {
 	uint64_t seeds, failed;
 	struct rn_connections_result of;
-	json_t *failures; /* NULL without --json */
+	json_t *failures; /* failures for --json; NULL without that option */
 };
 
 static void print_line(void *ctx, rn_ns at, const char *line)

@@ -17,12 +17,12 @@
 /* The picture shows the rates of the senders and the length of the queue over time. */
 
 enum {
-	COLUMN = 480, /* width of the column in which a run is drawn */
+	COLUMN = 480, /* width in which a run is drawn */
 	LEFT = 64,    /* width of the numbers beside the axis */
 	RIGHT = 12,
 	PLOT = COLUMN - LEFT - RIGHT,
 	TOP = 34,
-	RATES = 200, /* heights of the two panels */
+	RATES = 200, /* height of the panel with the rates, and of that with the queue */
 	QUEUE = 90,
 	GAP = 34,
 	FOOT = 40,
@@ -39,7 +39,7 @@ struct column {
 /* Position and axis of one panel. */
 struct panel {
 	unsigned x, y, height;
-	double top; /* value of the axis at the upper edge */
+	double top; /* value at the upper end of the axis */
 	const char *unit;
 };
 

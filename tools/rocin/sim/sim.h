@@ -32,7 +32,7 @@ int rn_sim_incast(const struct rn_sim_incast *args);
  */
 
 struct rn_sim_connections {
-	uint64_t first, last; /* range of seeds */
+	uint64_t first, last; /* first and last seed of a range */
 	uint32_t hosts;	      /* number of hosts; 0: it depends on the seed */
 	bool trace, json, hashes;
 };
@@ -46,9 +46,10 @@ int rn_sim_connections(const struct rn_sim_connections *args);
  */
 
 struct rn_sim_fat_tree {
-	uint64_t first, last; /* range of seeds */
-	uint32_t ports;	      /* ports of a switch; 0: --topology was not given */
-	uint32_t hosts;	      /* number of hosts; 0: as many as the tree has ports for */
+	uint64_t first, last; /* first and last seed of a range */
+	/* number of ports of a switch; 0: --topology was not given */
+	uint32_t ports;
+	uint32_t hosts; /* number of hosts; 0: as many as the tree has ports for */
 	uint32_t loss_ppm, flaps;
 	bool pfc, json, hashes;
 };

@@ -19,7 +19,7 @@ enum {
 
 struct tour_args {
 	bool list, batch, json, no_color;
-	unsigned stop; /* number from 1; 0: all stops */
+	unsigned stop; /* number of the stop to show, from 1; 0: all stops */
 	unsigned width;
 	char words[WORDS_MAX]; /* settings as KEY=VALUE words */
 };

@@ -188,7 +188,7 @@ struct run {
 	struct rn_rocind *rocind;
 	struct rn_capture_sources sources;
 	pid_t pid;
-	int from, to; /* pipes: from the program, and to it */
+	int from, to; /* pipe from the program, and pipe to it */
 	char line[RN_TOUR_LINE_MAX];
 	size_t used;
 	bool is_awaited; /* the program waits until an RNR NAK is captured */

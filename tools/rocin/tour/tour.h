@@ -26,7 +26,8 @@
 struct rn_tour_setting {
 	const char *key;
 	const char *preset;
-	const char *words; /* possible values, "a|b"; NULL: a number */
+	/* possible values, in the form "a|b"; NULL: the value is a number */
+	const char *words;
 	uint32_t min, max; /* range, if the setting is a number */
 	/* name of the PCIe knob whose value is this setting, or NULL */
 	const char *knob;
@@ -44,7 +45,7 @@ struct rn_tour_try {
 	const char *words; /* settings to try, such as "size=5000"; or NULL */
 	/* a command to try instead, as the arguments of rocin; or NULL */
 	const char *command;
-	const char *see; /* what the user will see then */
+	const char *see; /* what the user will see when trying that */
 };
 
 struct rn_tour_checks;
@@ -114,7 +115,7 @@ enum rn_tour_end {
 struct rn_tour_packet {
 	enum rn_tour_end from;
 	rn_ns at;	    /* time since the stop began */
-	struct rn_packet p; /* points into @frame */
+	struct rn_packet p; /* the parsed packet, whose data is in @frame */
 	struct rn_watch_verdict verdict;
 	/* Diagnostic of the sending device; empty: none. */
 	char sender[RN_CAPTURE_COMMENT_MAX];
@@ -122,7 +123,7 @@ struct rn_tour_packet {
 	char receiver[RN_CAPTURE_COMMENT_MAX];
 	bool is_received;
 	uint64_t number; /* position of the packet in the capture */
-	uint8_t *frame;	 /* bytes of the packet, with the link header */
+	uint8_t *frame;	 /* bytes of the packet, beginning with the link header */
 	uint32_t len;
 };
 
@@ -227,9 +228,10 @@ int rn_tour_run(const struct rn_tour_place *place, const struct rn_tour_values *
 /* -------------------------------------------------------------------- the TLPs */
 /* A row that combines TLPs of the same kind, source, target and memory. */
 struct rn_tour_row {
-	const char *kind; /* such as "MWr" */
+	const char *kind; /* kind of the TLPs, such as "MWr" */
 	const char *from, *to;
-	const char *what; /* such as "B's buffer" or "CQE of B" */
+	/* the memory that the TLPs access, such as "B's buffer" or "CQE of B" */
+	const char *what;
 	uint32_t bytes, tlps;
 	/* Times at which the first and the last of these TLPs were performed: a write
 	 * became visible, a read took its bytes.
@@ -269,7 +271,7 @@ bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 
 /* -------------------------------------------------------------------- the page */
 struct rn_tour_look {
-	unsigned width; /* columns of a line */
+	unsigned width; /* number of columns of a line */
 	bool has_colour;
 	bool can_erase; /* the terminal can erase a line that was printed */
 	bool is_asking; /* between the parts the tour waits for a key */

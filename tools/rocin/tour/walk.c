@@ -17,7 +17,7 @@
 
 enum {
 	KEY_SIGNAL = -1,
-	KEY_END = 4,	  /* Ctrl-D, and the end of input */
+	KEY_END = 4,	  /* Ctrl-D, which also stands for the end of input */
 	INTRODUCTION = 9, /* approximate number of lines of the introduction */
 	STATUS_SIGNAL = 128,
 };
@@ -25,7 +25,7 @@ enum {
 enum action {
 	GO_ON,
 	GO_BACK,
-	GO_TO, /* continue with stop walk.next */
+	GO_TO, /* continue with the stop that walk.next names */
 	TRY,
 	LEAVE,
 };

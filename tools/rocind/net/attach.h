@@ -19,8 +19,8 @@ struct rnd_groups {
 	struct rnd_group *first;
 	/* First value of the QPN counter for the next owner of each slot. */
 	uint16_t next_counter[RND_SLOT_COUNT];
-	/* A lower bound of `idle_from' over the groups without users; RN_NEVER: every
-	 * group has users.
+	/* The earliest `idle_from' of a group without users, or an earlier time;
+	 * RN_NEVER: every group has users.
 	 */
 	rn_ns idle_from;
 	/* on_open() is called for each new group, on_close() before a group is closed;
@@ -42,7 +42,9 @@ struct rnd_attachment {
 	uint32_t ifindex;
 	uint32_t gid_count;
 	struct rn_gid gid[RN_GID_MAX];
-	/* NULL: the interface has lost this address. */
+	/* Groups of sockets by GID index; NULL: the interface does not have this address
+	 * any more.
+	 */
 	struct rnd_group *group[RN_GID_MAX];
 	/* changes of the interface's addresses are to be reported; false for loopback */
 	bool watches;

@@ -33,8 +33,8 @@ enum {
 	 */
 	BIND_RETRY_MS = 10,
 	DRAIN_PACKETS_MAX =
-		/* more packets than any receive buffer holds; a limit, so that a flood of
-		 * packets does not block the caller
+		/* maximum packets to drop: more than any receive buffer holds, but
+		 * limited, so that a flood of packets does not block the caller
 		 */
 		1 << 16,
 };
@@ -94,11 +94,12 @@ enum rn_rocind_drop rnd_steer_reason(const uint8_t *payload, size_t len)
 
 /* ---- Which process has bound the port, from /proc ---- */
 
-/* A socket listed in /proc/net/udp or udp6 that has the port. */
+/* A line of /proc/net/udp or udp6: a socket that has the port. */
 struct entry {
 	bool found;
 	unsigned uid;
-	unsigned long inode; /* 0: the socket belongs to the kernel */
+	/* inode of the socket; 0: the socket belongs to the kernel */
+	unsigned long inode;
 };
 
 /* Parses an address, which the kernel prints as 32-bit words in host byte order,

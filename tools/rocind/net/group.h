@@ -33,7 +33,7 @@ enum {
 	RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1
 };
 
-struct rnd_groups; /* attach.h */
+struct rnd_groups; /* The groups of all addresses, see attach.h. */
 
 struct rnd_group {
 	struct rnd_group *next;
@@ -41,7 +41,7 @@ struct rnd_group {
 	uint32_t scope; /* interface index of a link-local address, else 0 */
 	unsigned sock_count;
 	int sock[RND_SLOT_COUNT];
-	bool taken[RND_SLOT_COUNT]; /* a process has this slot */
+	bool taken[RND_SLOT_COUNT]; /* slots that processes have */
 	/* Number of users: slots that processes have, and code that is about to give a
 	 * slot or reads packets. A group with users is not closed.
 	 */
@@ -105,7 +105,7 @@ void rnd_group_close(struct rnd_group *group);
  */
 
 enum {
-	RND_STEER_PROGRAM_LEN = 10, /* number of instructions */
+	RND_STEER_PROGRAM_LEN = 10, /* number of instructions of the program */
 };
 
 /* Writes the program for an SO_REUSEPORT group with @slot_count sockets (1..256). The

@@ -36,7 +36,7 @@ static bool read_flags(const char name[IFNAMSIZ], unsigned *flags)
 int rnd_iface_read(uint32_t ifindex, struct rnd_iface *out)
 {
 	struct rn_netdev dev;
-	char why[8]; /* not used */
+	char why[8]; /* buffer for an error text that is not used */
 	unsigned flags;
 	int rc;
 
@@ -72,7 +72,8 @@ struct rnd_links_question rnd_links_question(void)
 	struct nlmsghdr *hdr = mnl_nlmsg_put_header(&q);
 
 	static_assert(sizeof(struct ifinfomsg) == sizeof(q.body), "as the kernel has it");
-	(void)mnl_nlmsg_put_extra_header(hdr, sizeof(q.body)); /* AF_UNSPEC */
+	/* zeros: the family AF_UNSPEC */
+	(void)mnl_nlmsg_put_extra_header(hdr, sizeof(q.body));
 	hdr->nlmsg_type = RTM_GETLINK;
 	hdr->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	return q;
@@ -94,7 +95,8 @@ static void forget_link(struct rnd_links *links, uint32_t ifindex)
 		*link = links->at[--links->count];
 }
 
-/* If there is no memory, changes of this link are not noticed. */
+/* Adds a link to the list. If there is no memory, changes of this link are not noticed.
+ */
 static void add_link(struct rnd_links *links, const struct rnd_link *link)
 {
 	struct rnd_link *more =

@@ -18,7 +18,7 @@ struct rnd_iface {
 	 * be read.
 	 */
 	bool knows_gids;
-	uint32_t gid_count; /* number of addresses; may be 0 */
+	uint32_t gid_count; /* number of addresses of the interface; may be 0 */
 	struct rn_gid gid[RN_GID_MAX];
 };
 
@@ -42,7 +42,9 @@ bool rnd_iface_has(const struct rnd_iface *iface, const struct rn_gid *gid);
  */
 
 enum {
-	RND_LINK_ADDRESS_MAX = 32, /* MAX_ADDR_LEN */
+	/* maximum length of a link-layer address in bytes, as the kernel's MAX_ADDR_LEN
+	 */
+	RND_LINK_ADDRESS_MAX = 32,
 };
 
 struct rnd_link {
@@ -60,7 +62,7 @@ struct rnd_links {
 /* A request for a list of all links; the answers are to be passed to rnd_links_take(). */
 struct rnd_links_question {
 	struct nlmsghdr hdr;
-	unsigned char body[16]; /* struct ifinfomsg */
+	unsigned char body[16]; /* struct ifinfomsg of the request */
 };
 struct rnd_links_question rnd_links_question(void);
 

@@ -132,7 +132,7 @@ static int take_reply(struct rnd_router *r, union reply *reply)
 		if (reply->hdr.nlmsg_seq == r->seq)
 			return 0;
 	}
-	rnd_router_close(r); /* the next query opens a new socket */
+	rnd_router_close(r); /* closed, so that the next query opens a new socket */
 	return -EIO;
 }
 

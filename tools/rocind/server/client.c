@@ -17,8 +17,8 @@
 #include "transport/io/rocind/ctl_socket.h"
 
 #ifndef SO_PEERPIDFD
-/* Linux 6.5 and later. The number is the same on all architectures except sparc
- * and parisc.
+/* The option exists since Linux 6.5. Its number is the same on all architectures except
+ * sparc and parisc.
  */
 #define SO_PEERPIDFD 77
 #endif

@@ -16,8 +16,9 @@
 
 struct rnd_faults {
 	uint64_t generation;
-	int fd; /* -1: there are no rules */
-	/* Counts of packets seen and hit, from processes that have ended. */
+	int fd; /* file with the text of the rules; -1: there are no rules */
+	/* Numbers of packets that rules have seen and hit in processes that have ended.
+	 */
 	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
 };
 

@@ -15,7 +15,7 @@
 
 enum {
 	IDLE_MS_DEFAULT = 10000,
-	IDLE_MS_MAX = 999999999, /* in ms: eleven and a half days */
+	IDLE_MS_MAX = 999999999, /* maximum of --idle-ms: eleven and a half days */
 	OPT_IDLE_MS = 0x100,
 	OPT_READY_FD,
 };
@@ -23,9 +23,9 @@ enum {
 struct options {
 	bool foreground;
 	uint32_t idle_ms;
-	const char *idle_text; /* as given on the command line, or NULL */
+	const char *idle_text; /* argument of --idle-ms on the command line, or NULL */
 	/* Descriptor of a pipe to the process that started rocind and waits for the
-	 * result; -1: none does.
+	 * result; -1: there is no such process.
 	 */
 	int ready_fd;
 };
@@ -137,7 +137,9 @@ static int run_server(const struct options *options)
 	rc = rnd_server_open(&server, options->idle_ms, why, sizeof(why));
 	if (rc)
 		rn_log(RN_LOG_INFO, "%s", why);
-	/* -EALREADY: another rocind has started meanwhile. That counts as success. */
+	/* -EALREADY means that another rocind has started meanwhile, which counts as
+	 * success.
+	 */
 	if (options->ready_fd >= 0)
 		report_start(options->ready_fd, rc == 0 || rc == -EALREADY ? "\n" : why);
 	else if (rc)

@@ -23,7 +23,9 @@ static void close_listed(unsigned first, unsigned last)
 	while (dir && (d = readdir(dir))) {
 		unsigned long fd = strtoul(d->d_name, NULL, 10);
 
-		/* "." and ".." give 0, which is below every range that is closed. */
+		/* For "." and ".." the number is 0, which is below every range that is
+		 * closed.
+		 */
 		if (fd >= first && fd <= last && (int)fd != dirfd(dir))
 			close((int)fd);
 	}
@@ -45,7 +47,8 @@ static void reset_signals(void)
 	sigset_t none;
 
 	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL); /* fails for signals that cannot be changed */
+		/* has no effect on signals that cannot be changed */
+		signal(sig, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -29,7 +29,8 @@
 /* ---- Socket activation ---- */
 
 enum {
-	FIRST_FD = 3, /* SD_LISTEN_FDS_START */
+	/* SD_LISTEN_FDS_START of systemd: the first descriptor that is passed */
+	FIRST_FD = 3,
 };
 
 static long number_from_env(const char *variable)
@@ -195,7 +196,9 @@ static void on_group_open(void *ctx, struct rnd_group *group)
 	rn_gid_text(&group->gid, address);
 	rn_log(RN_LOG_INFO, "port %d of %s is ours", RN_ROCE_PORT, address);
 	if (!slot0)
-		/* packets then stay unread in the socket's buffer and are not counted */
+		/* if there is no memory, packets stay unread in the socket's buffer and
+		 * are not counted
+		 */
 		return;
 	slot0->server = server;
 	slot0->group = group;

@@ -23,7 +23,7 @@
 
 struct rnd_server;
 
-/* The time of rocind. */
+/* Returns the current time by the clock of rocind. */
 static inline rn_ns rnd_now(void)
 {
 	return rn_clock(CLOCK_MONOTONIC);
@@ -31,17 +31,18 @@ static inline rn_ns rnd_now(void)
 
 /* A descriptor that rocind waits for. */
 struct rnd_source {
-	int fd; /* -1: not in use */
+	int fd; /* the descriptor; -1: not in use */
 	/* the server whose epoll set contains the descriptor; NULL: none */
 	struct rnd_server *server;
 	void *ctx;
-	void (*on_ready)(void *ctx); /* may free the source */
+	/* called when the descriptor is readable; may free the source */
+	void (*on_ready)(void *ctx);
 };
 
 struct rnd_client;
 struct rnd_slot0;
 struct rnd_faults;
-struct rnd_cm; /* declared in cm.h */
+struct rnd_cm; /* The connection manager, see cm.h. */
 
 struct rnd_server {
 	int epoll_fd;
@@ -50,25 +51,28 @@ struct rnd_server {
 	 * -1: none.
 	 */
 	int passed_fd;
-	/* Reserve descriptor: when no other is left, it is closed in order to accept a
-	 * connection and close that.
+	/* Reserve descriptor: when no other is left, it is closed, so that a connection
+	 * can be accepted and closed at once.
 	 */
 	int spare_fd;
-	char dir[1024]; /* runtime directory */
+	char dir[1024]; /* path of the runtime directory */
 	char sock_name[64];
 	struct rnd_source listener;
 	struct rnd_source signals;
 	struct rnd_source netlink;
 	struct rnd_links links;
 	struct rnd_groups groups;
-	struct rnd_cm *cm;	    /* connection manager */
-	struct rnd_slot0 *slot0;    /* list, one for each group */
+	struct rnd_cm *cm; /* connection manager */
+	/* list of the sockets of slot 0, one for each group */
+	struct rnd_slot0 *slot0;
 	struct rnd_client *clients; /* list of clients, the oldest first */
 	uint64_t last_client_id;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
-	int64_t since_s;  /* time of the start, Unix time in seconds */
-	uint32_t idle_ms; /* 0: rocind never ends by itself */
-	rn_ns idle_from;  /* time at which a client last connected or ended */
+	int64_t since_s; /* time of the start, Unix time in seconds */
+	/* time after which rocind ends without clients, in ms; 0: it never ends by itself
+	 */
+	uint32_t idle_ms;
+	rn_ns idle_from; /* time at which a client last connected or ended */
 	/* rocind was started by a client, and no client has connected yet. */
 	bool awaits_starter;
 	bool stopping;
@@ -76,7 +80,7 @@ struct rnd_server {
 	 * that one, so the client still exists at the end.
 	 */
 	struct rnd_client *stop_asked_by;
-	struct rnd_faults *faults; /* NULL: no fault rules were ever set */
+	struct rnd_faults *faults; /* the fault rules; NULL: none were ever set */
 };
 
 /**
@@ -233,7 +237,10 @@ struct rnd_wire;
 /* The local wires of a process; zero-initialized. */
 struct rnd_wires {
 	struct rnd_wire
-		*wire[RN_CTL_WIRES_MAX]; /* by bit in the doorbell page; NULL: free */
+		/* local wires by number of their bit in the doorbell page; NULL: the bit
+		 * is free
+		 */
+		*wire[RN_CTL_WIRES_MAX];
 	/* Index at which the search for a free entry of `wire' starts. */
 	unsigned next;
 	bool is_open; /* page_fd and event_fd are open */

@@ -54,7 +54,7 @@ static bool tell_gid(struct rnd_client *client, unsigned idx, bool added)
 	return rnd_client_tell(client, &msg, added ? a->group[idx]->sock[a->slot] : -1);
 }
 
-/* Returns false if the client was closed. */
+/* Adds an address to the client's device. Returns false if the client was closed. */
 static bool add_gid(struct rnd_client *client, unsigned idx, const struct rn_gid *gid)
 {
 	int rc = rnd_attach_gid(&client->server->groups, &client->attachment, idx, gid);

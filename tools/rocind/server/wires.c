@@ -327,8 +327,8 @@ static int hand_out(const struct rnd_wire *w)
 	rc = tell_up(w, 1, rings);
 	if (rc == 0) {
 		rc = tell_up(w, 0, rings);
-		/* The client that asked gets no local wire, so the other one must be told
-		 * that its wire has ended.
+		/* The client that asked gets no local wire, so the other client must be
+		 * told that its wire has ended.
 		 */
 		if (rc) {
 			struct rn_ctl_ends ends = ends_of(w, 1);

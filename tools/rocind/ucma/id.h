@@ -79,7 +79,10 @@ struct rnd_mcast {
 struct rnd_id {
 	uint32_t number;
 	uint64_t serial;
-	uint64_t uid; /* 0: made for a request that the program has not accepted yet */
+	/* the program's number for the id; 0: the id was made for a request that the
+	 * program has not accepted yet
+	 */
+	uint64_t uid;
 	struct rnd_ucma_channel *ch;
 	struct rn_list link; /* link in rnd_ucma_channel.ids */
 	struct rn_list mcasts;
@@ -89,14 +92,14 @@ struct rnd_id {
 	uint8_t qp_type; /* enum ibv_qp_type */
 	/* addresses and ports, whether or not the id holds its port */
 	struct rnd_port_user port;
-	const struct rnd_ucma_dev *dev; /* NULL: not bound to a device */
+	const struct rnd_ucma_dev *dev; /* device that the id is bound to, or NULL */
 
 	uint8_t tos;
 	uint8_t ack_timeout;
 	bool has_ack_timeout;
 
 	struct rn_cm_listener listener;
-	struct rn_cm_conn *conn; /* NULL: no connection */
+	struct rn_cm_conn *conn; /* connection of the id, or NULL */
 	/* listener of the request that made this id; NULL once GET_EVENT has reported
 	 * the request
 	 */
@@ -107,14 +110,14 @@ struct rnd_id {
 struct rnd_event {
 	struct rn_list link;
 	struct rnd_id *id;
-	struct rnd_mcast *mcast; /* group that the event is about, or NULL */
+	struct rnd_mcast *mcast; /* multicast group that the event is about, or NULL */
 	struct rnd_id *new_id;	 /* id made for a CONNECT_REQUEST; else NULL */
 	struct rdma_ucm_event_resp resp;
 };
 
 /* Objects by number, in an array that grows. */
 struct rnd_table {
-	void **at; /* NULL: that number is free */
+	void **at; /* the objects; NULL: the number is free */
 	uint32_t max, count;
 };
 
@@ -125,7 +128,9 @@ struct rnd_ucma {
 	struct rnd_ucma_dev *devs;
 	struct rnd_table ids;	 /* all ids (struct rnd_id) */
 	struct rnd_table mcasts; /* all multicast groups (struct rnd_mcast) */
-	struct rnd_id *named;	 /* id named by the current command, or NULL */
+	/* id that the current command is about, whose answers are published anew; or NULL
+	 */
+	struct rnd_id *named;
 	/* What the last command has reported in an event (GET_EVENT): an id or a
 	 * multicast group; else NULL.
 	 */
@@ -219,7 +224,7 @@ void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp 
  */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr);
-/* Publishes these answers on the board (ucma.c). */
+/* Publishes the answers about the id on the board (ucma.c). */
 void rnd_id_show(struct rnd_id *id);
 /* Makes events of ids from the events that the connection manager has queued (connect.c).
  */

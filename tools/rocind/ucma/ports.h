@@ -18,11 +18,12 @@ struct rnd_address {
 	uint16_t port;	   /* in host byte order */
 	struct rn_gid gid; /* IPv4 addresses are mapped; a wildcard is all zero */
 	uint32_t scope;	   /* interface index of a link-local address, else 0 */
-	uint32_t flowinfo; /* as in the socket address */
+	uint32_t flowinfo; /* flow label, as in the socket address */
 };
 
 enum {
-	RND_SOCKADDR_MAX = 28 /* bytes of a struct sockaddr_in6 */
+	/* bytes of a struct sockaddr_in6, the largest supported socket address */
+	RND_SOCKADDR_MAX = 28
 };
 
 /* Returns the size of a socket address of this family; 0: the family is not supported. */
@@ -52,8 +53,9 @@ bool rnd_address_is_localhost(const struct rnd_address *a);
  */
 struct rnd_port_user {
 	enum rn_cm_port_space ps;
-	struct rnd_address src; /* port 0: any free port */
-	struct rnd_address dst; /* family 0: no destination */
+	/* address that the id is bound to; port 0: any free port */
+	struct rnd_address src;
+	struct rnd_address dst; /* address of the peer; family 0: none */
 	bool reuse;		/* set by option REUSEADDR */
 	bool v6only;		/* set by option AFONLY */
 	/* link in the table of ports; linked while the id holds port src.port */

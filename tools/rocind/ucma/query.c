@@ -10,7 +10,7 @@
 
 enum {
 	LIFETIME_DEFAULT = RN_CM_LIFETIME_DEFAULT,
-	SELECTOR_EQUAL = 2, /* IB_SA_EQ */
+	SELECTOR_EQUAL = 2, /* IB_SA_EQ: the value must be equal */
 	HOP_LIMIT = 64,
 	PORT = 1,
 };
@@ -155,7 +155,8 @@ static void put_path_record(const struct rnd_id *id, uint8_t rec[64])
 	memcpy(rec + 24, id->port.src.gid.raw, 16);
 	memcpy(rec + 44, &label, sizeof(label));
 	rec[48] = id->tos;
-	rec[49] = 0x81; /* reversible, one path */
+	/* two fields of the path record: reversible, and a number of paths of 1 */
+	rec[49] = 0x81;
 	rec[50] = rec[51] = 0xff;
 	rec[54] = (uint8_t)(SELECTOR_EQUAL << 6 | route.mtu);
 	rec[55] = SELECTOR_EQUAL << 6;

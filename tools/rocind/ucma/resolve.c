@@ -72,7 +72,7 @@ static int hold_all(const struct rnd_ucma_channel *ch, uint16_t family, bool onl
 				rc = held;
 		}
 	}
-	/* A program without a suitable address may listen all the same. */
+	/* If no device has a suitable address, the program may listen all the same. */
 	return rc == -ENODEV ? 0 : rc;
 }
 
@@ -370,7 +370,9 @@ int rnd_cmd_resolve_route(struct rnd_call *c, const union rnd_command *in)
 	return 0;
 }
 
-/* Source: cma_resolve_iboe_route() in drivers/infiniband/core/cma.c. */
+/* Fills in the route of an id. Source: cma_resolve_iboe_route() in
+ * drivers/infiniband/core/cma.c.
+ */
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route)
 {
 	uint32_t label = ntohl(id->port.dst.flowinfo) & 0xfffff;

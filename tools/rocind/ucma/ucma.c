@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ucma.c - channels with their ids, multicast groups and events; the publication of
- * these; and the commands that programs write to a channel. Commands about addresses,
- * connections and queries are in the other files.
+/* ucma.c - channels with their ids, multicast groups and events; the publication of ids
+ * on the board, from which programs read them; and the execution of the commands that
+ * programs write to a channel. The functions for commands about addresses, connections
+ * and queries are in the other files of this folder.
  */
 #include "ucma.h"
 

@@ -71,8 +71,9 @@ struct rnd_ucma_cfg {
 	 * or packets or takes its events
 	 */
 	struct rn_cm *cm;
-	uint64_t seed;	     /* for PSNs and ephemeral ports */
-	uint16_t port_first; /* ephemeral ports, as in net.ipv4.ip_local_port_range */
+	uint64_t seed; /* seed for PSNs and ephemeral ports */
+	/* range of ephemeral ports, as in net.ipv4.ip_local_port_range */
+	uint16_t port_first;
 	uint16_t port_last;
 	/* lowest port that anyone may bind; 0: the user is root and may bind all */
 	uint16_t port_free;
@@ -106,7 +107,9 @@ uint32_t rnd_ucma_event_count(const struct rnd_ucma_channel *ch);
 struct rnd_call {
 	struct rnd_ucma_channel *ch;
 	rn_ns now;
-	/* as the program sent it; in place of its @from see below */
+	/* head of the command as the program sent it; instead of its member @from see
+	 * below
+	 */
 	const struct rn_cmdev_call *head;
 	/* @head->in_len bytes: command without its header; need not be aligned */
 	const void *in;
@@ -116,7 +119,7 @@ struct rnd_call {
 	 * descriptor is no channel.
 	 */
 	struct rnd_ucma_channel *from;
-	size_t answer_len; /* 0: there is no answer */
+	size_t answer_len; /* length of the answer in bytes; 0: there is no answer */
 	uint8_t answer[RN_CMDEV_OUT_MAX];
 };
 
