@@ -81,11 +81,11 @@ struct rn_call_grow {
 };
 
 struct rn_call_cq {
-	rn_iova ring;	   /* rn_cq_init(), rn_cq_move() */
-	uint32_t capacity; /* rn_cq_init(), rn_cq_move() */
+	rn_iova ring;	   /* argument of rn_cq_init() and rn_cq_move() */
+	uint32_t capacity; /* argument of rn_cq_init() and rn_cq_move() */
 	enum rn_cq_arm arm;
-	uint32_t count; /* rn_cq_moderate() */
-	rn_ns period;	/* rn_cq_moderate() */
+	uint32_t count; /* argument of rn_cq_moderate() */
+	rn_ns period;	/* argument of rn_cq_moderate() */
 };
 
 struct rn_call_pace {
@@ -103,7 +103,7 @@ union rn_call_args {
 		const struct rn_rx *pkts;
 		unsigned count; /* number of packets, which begin() may reduce */
 	} receive;
-	struct { /* rn_dev_transmit() and rn_dev_transmit_frame() */
+	struct { /* arguments of rn_dev_transmit() and rn_dev_transmit_frame() */
 		uint8_t *buf;
 		size_t cap;
 		struct rn_tx *tx;
@@ -129,7 +129,7 @@ union rn_call_args {
 	const struct rn_recv_wr *recv;
 	const struct rn_mr *mr;
 	const struct rn_srq_init *srq;
-	uint32_t number; /* limit or max_wr of an SRQ */
+	uint32_t number; /* new limit of an SRQ, or its new max_wr */
 	struct {
 		struct rn_qp *qp;
 		const struct rn_gid *mgid;

@@ -112,7 +112,7 @@ struct rn_cm_rx {
 	/* Flow of the packet: @src is the address of the peer. */
 	const struct rn_flow *flow;
 	uint32_t src_qpn;
-	const uint8_t *mad; /* RN_MAD_LEN bytes */
+	const uint8_t *mad; /* the MAD, of RN_MAD_LEN bytes */
 	/* true: a request (REQ or SIDR_REQ) for a service that has no listener yet is not
 	 * processed, and the caller passes it again later.
 	 */
@@ -183,7 +183,10 @@ struct rn_cm_event {
 	struct rn_cm_conn *conn;
 	/* Listener to which a RN_CM_EV_REQ or _SIDR_REQ belongs; NULL: it was removed. */
 	struct rn_cm_listener *listener;
-	int status; /* see enum rn_cm_event_type; 0 if nothing is said there */
+	/* meaning depends on the type, see enum rn_cm_event_type; 0 if nothing is said
+	 * there
+	 */
+	int status;
 	/* Private data and additional reject information (ARI) of the message: each is
 	 * the whole field of the message, valid until the next call about the connection.
 	 * NULL: none.
@@ -221,7 +224,7 @@ const char *rn_cm_state_name(enum rn_cm_state state);
 struct rn_cm_qp {
 	uint32_t dest_qpn;
 	uint32_t rq_psn, sq_psn; /* first PSNs of the two queues; 24 bits */
-	uint8_t path_mtu;	 /* enum ibv_mtu */
+	uint8_t path_mtu;	 /* path MTU, an enum ibv_mtu */
 	uint8_t max_dest_rd_atomic;
 	uint8_t max_rd_atomic;
 	uint8_t timeout; /* local ACK timeout code of the QP */
@@ -259,7 +262,7 @@ void rn_cm_set_user(struct rn_cm_conn *conn, void *user);
 struct rn_cm_route {
 	struct rn_flow flow; /* src, dst, ifindex, tclass, hop_limit (0: 64) */
 	uint32_t flow_label; /* 20 bits */
-	uint16_t pkey;	     /* 0: 0xffff */
+	uint16_t pkey;	     /* P_Key; 0 stands for 0xffff */
 	uint8_t mtu;	     /* enum ibv_mtu, 1..5 */
 	uint8_t sl;	     /* 4 bits */
 	uint8_t rate;	     /* enum ibv_rate; 0: rate of the port */
@@ -274,8 +277,8 @@ struct rn_cm_offer {
 	uint32_t qkey;	   /* datagram services only */
 	uint8_t transport; /* enum rn_cm_transport; in a REQ only */
 	uint8_t ext_transport;
-	uint8_t resp_res;   /* goes into max_dest_rd_atomic */
-	uint8_t init_depth; /* goes into max_rd_atomic */
+	uint8_t resp_res;   /* also max_dest_rd_atomic of this side's QP */
+	uint8_t init_depth; /* also max_rd_atomic of this side's QP */
 	/* retry_count only in a REQ; both have 3 bits */
 	uint8_t retry_count, rnr_retry_count;
 	bool flow_control;

@@ -35,9 +35,11 @@
 #include "rocin/types.h"
 
 enum {
-	RN_CMDEV_IN_MAX = 512,	   /* bytes; the longest command of the ABI has 304 */
-	RN_CMDEV_OPTION_MAX = 512, /* bytes; the longest value of SET_OPTION */
-	RN_CMDEV_OUT_MAX = 512,	   /* bytes; the longest answer has 440 */
+	/* maximum bytes of a command; the longest command of the ABI has 304 */
+	RN_CMDEV_IN_MAX = 512,
+	RN_CMDEV_OPTION_MAX = 512, /* maximum bytes of a value of SET_OPTION */
+	/* maximum bytes of an answer; the longest one has 440 */
+	RN_CMDEV_OUT_MAX = 512,
 	/* Largest number of events that are announced to the program at a time; further
 	 * ones are announced when the program has read some of these. The buffer of a
 	 * socket holds about 270 messages.
@@ -51,7 +53,7 @@ enum {
 #define RN_CMDEV_END UINT32_MAX
 
 struct rn_cmdev_call {
-	uint32_t cmd; /* enum in <rdma/rdma_user_cm.h> */
+	uint32_t cmd; /* number of the command, an enum of <rdma/rdma_user_cm.h> */
 	uint32_t in_len;
 	uint32_t out_len; /* bytes of the program's buffer for the answer */
 	uint32_t option_len;
@@ -69,7 +71,7 @@ struct rn_cmdev_call {
 };
 
 struct rn_cmdev_answer {
-	int32_t rc; /* 0 or -errno */
+	int32_t rc; /* result of the command: 0 or -errno */
 	uint32_t len;
 	uint32_t seq;
 	uint32_t wants_end; /* not 0: the program has to send RN_CMDEV_END next */

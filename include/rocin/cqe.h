@@ -24,7 +24,7 @@ struct rn_cqe {
 	uint32_t src_qpn; /* UD: QPN of the sender */
 	/* Enum rn_syndrome: detailed reason, for people. */
 	uint32_t vendor_err;
-	uint32_t sgid_index; /* UD: index of the destination address */
+	uint32_t sgid_index; /* UD: index in the GID table of the destination address */
 	uint16_t pkey_index;
 	uint8_t sl; /* UD: enum rn_l3_type of the packet, since RoCE has no SL */
 	uint8_t reserved[13];
@@ -115,8 +115,9 @@ enum rn_cq_arm {
  * the ring.
  */
 struct rn_cq {
-	rn_iova ring;	   /* device address of `capacity` entries of struct rn_cqe */
-	uint32_t capacity; /* power of two */
+	/* device address of the ring, `capacity` entries of struct rn_cqe */
+	rn_iova ring;
+	uint32_t capacity; /* number of entries of the ring, a power of two */
 	/* Number of CQEs ever written; also loaded (relaxed) by the thread that polls. */
 	uint32_t producer;
 	/* Number of CQEs ever polled. Stored (release) by the thread that polls, loaded
@@ -126,7 +127,7 @@ struct rn_cq {
 	 */
 	_Atomic uint32_t consumer;
 	enum rn_cq_arm armed;
-	bool overrun; /* a CQE was lost; no CQE is added any more */
+	bool overrun; /* a CQE was lost; from then on no CQE is added */
 	bool event_pending, error_pending;
 	struct rn_cq *next_event;
 	/* Event moderation: @count and @period of rn_cq_moderate(). */
@@ -192,10 +193,11 @@ enum rn_async_event { /* numbers of enum ibv_event_type */
  */
 struct rn_event {
 	bool completion; /* true: completion event of a CQ; false: asynchronous event */
-	enum rn_async_event async; /* valid if !completion */
-	struct rn_cq *cq;	   /* valid if completion, or for CQ_ERR */
-	struct rn_srq *srq;	   /* valid for SRQ_LIMIT_REACHED */
-	struct rn_qp *qp;	   /* valid for all other events */
+	/* type of the asynchronous event; valid if !completion */
+	enum rn_async_event async;
+	struct rn_cq *cq;   /* the CQ; valid if completion, or for CQ_ERR */
+	struct rn_srq *srq; /* the SRQ; valid for SRQ_LIMIT_REACHED */
+	struct rn_qp *qp;   /* the QP; valid for all other events */
 };
 
 /* Values of ibv_wc.vendor_err: why a work request failed, in more detail
@@ -206,7 +208,7 @@ struct rn_event {
  */
 enum rn_syndrome {
 	RN_SYN_NONE = 0,
-	RN_SYN_OTHER = 0x01, /* the status tells the reason */
+	RN_SYN_OTHER = 0x01, /* no detail: the status tells the reason */
 
 	/* The L_Key of an SGE does not allow the access: 0x10 + enum rn_key_result. */
 	RN_SYN_LKEY = 0x10,
@@ -224,8 +226,9 @@ enum rn_syndrome {
 	RN_SYN_BIND = 0x22,    /* the window cannot be bound to this region */
 
 	/* The peer has answered with a NAK. */
-	RN_SYN_NAK_INVALID = 0x31,   /* invalid request */
-	RN_SYN_NAK_ACCESS = 0x32,    /* R_Key, range or access right */
+	RN_SYN_NAK_INVALID = 0x31, /* invalid request */
+	/* the R_Key, the range or the access right is wrong */
+	RN_SYN_NAK_ACCESS = 0x32,
 	RN_SYN_NAK_OPERATION = 0x33, /* the peer could not execute the request */
 
 	/* The retries were used up without an acknowledgement. */
@@ -238,7 +241,8 @@ enum rn_syndrome {
 
 	/* Completions of receives: this side has refused the peer's request. */
 	RN_SYN_PEER_INVALID = 0x51, /* invalid request */
-	RN_SYN_PEER_ACCESS = 0x52,  /* R_Key, range or access right */
+	/* the R_Key, the range or the access right is wrong */
+	RN_SYN_PEER_ACCESS = 0x52,
 
 	RN_SYN_FLUSHED = 0x80, /* this WQE is not the cause: the QP went to ERR or SQE */
 };

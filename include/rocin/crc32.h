@@ -10,7 +10,8 @@
 #include "rocin/types.h"
 
 enum {
-	RN_CRC32_HEAD = 64 /* bytes */
+	/* number of bytes at @head, the first argument of rn_crc32() */
+	RN_CRC32_HEAD = 64
 };
 
 /* Returns the CRC of RN_CRC32_HEAD bytes at @head, followed by @len bytes at @p. The
@@ -28,7 +29,7 @@ uint32_t rn_crc32(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p, size
  * per step.
  */
 enum rn_crc32_means {
-	RN_CRC32_PLAIN, /* by libdeflate */
+	RN_CRC32_PLAIN, /* the implementation of libdeflate */
 	RN_CRC32_BY_32,
 	RN_CRC32_BY_64,
 };
@@ -36,8 +37,8 @@ enum rn_crc32_means {
 /* Returns the fastest implementation that this processor supports. */
 enum rn_crc32_means rn_crc32_best(void);
 
-/* As rn_crc32(), with implementation @means, which must not exceed rn_crc32_best().
- * For tests.
+/* Computes the CRC as rn_crc32() does, with implementation @means, which must not exceed
+ * rn_crc32_best(). For tests.
  */
 uint32_t rn_crc32_by(enum rn_crc32_means means, const uint64_t head[RN_CRC32_HEAD / 8],
 		     const uint8_t *p, size_t len);

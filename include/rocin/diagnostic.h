@@ -54,9 +54,9 @@ enum rn_diagnostic_fault {
 struct rn_diagnostic {
 	uint16_t kind; /* enum rn_diagnostic_kind */
 	uint8_t is_sent;
-	uint8_t is_response; /* of a sent packet: acknowledgement or response */
+	uint8_t is_response; /* the sent packet is an acknowledgement or a response */
 	uint32_t code;
-	uint32_t dest_qpn, psn; /* of the sent packet */
+	uint32_t dest_qpn, psn; /* QPN and PSN in the sent packet */
 	/* RN_DIAGNOSTIC_REFUSED: remote memory that the request accesses; len 0: none. */
 	uint32_t key, len;
 	uint64_t va;

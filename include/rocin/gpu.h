@@ -75,12 +75,12 @@ enum rn_gpu_alloc_flag {
 
 /* One allocation. */
 struct rn_gpu_buffer {
-	void *bar; /* NULL with RN_GPU_DEVICE_ONLY */
+	void *bar; /* BAR address; NULL with RN_GPU_DEVICE_ONLY */
 	/* Device address. The distance from bar to dev is the same for all allocations of
 	 * a GPU.
 	 */
 	void *dev;
-	size_t len; /* bytes that were requested */
+	size_t len; /* number of bytes that were requested */
 	struct rn_gpu *gpu;
 };
 
@@ -243,12 +243,12 @@ int rn_gpu_flush(struct rn_gpu *gpu, enum rn_gpu_flush_target target,
 		 enum rn_gpu_flush_scope scope);
 
 enum rn_gpu_attr {
-	RN_GPU_ATTR_WRITES_ORDERING, /* 0: none, 100: owner, 200: all devices */
+	RN_GPU_ATTR_WRITES_ORDERING, /* value 0: none, 100: owner, 200: all devices */
 	/* Bit 0: rn_gpu_flush(), bit 1: RN_GPU_WAIT_FLUSH is supported. */
 	RN_GPU_ATTR_FLUSH_OPTIONS,
-	RN_GPU_ATTR_BAR_SIZE, /* bytes that PCIe peers can access */
+	RN_GPU_ATTR_BAR_SIZE, /* bytes of memory that PCIe peers can access */
 	RN_GPU_ATTR_BAR_FREE,
-	RN_GPU_ATTR_MEMORY_SIZE, /* bytes */
+	RN_GPU_ATTR_MEMORY_SIZE, /* bytes of the GPU's memory */
 	RN_GPU_ATTR_MEMORY_FREE,
 };
 
@@ -256,9 +256,9 @@ enum rn_gpu_attr {
 int rn_gpu_get_attr(struct rn_gpu *gpu, enum rn_gpu_attr attr, uint64_t *value);
 
 enum rn_gpu_wait_flag {
-	RN_GPU_WAIT_GEQ = 0, /* (int)(*addr - value) >= 0 */
+	RN_GPU_WAIT_GEQ = 0, /* waits until (int)(*addr - value) >= 0 */
 	RN_GPU_WAIT_EQ = 1,
-	RN_GPU_WAIT_AND = 2, /* (*addr & value) != 0 */
+	RN_GPU_WAIT_AND = 2, /* waits until (*addr & value) != 0 */
 	/* Flush remote writes after the wait, so that work that follows sees them. */
 	RN_GPU_WAIT_FLUSH = 1 << 30,
 };
@@ -285,9 +285,10 @@ struct rn_gpu_counters {
 	uint64_t closings;
 	/* Direct loads and stores that faulted on a protected page. */
 	uint64_t loads_trapped;
-	uint64_t syscalls_opened; /* system calls for which pages were made accessible */
-	uint64_t not_closed;	  /* number of times that pages could not be protected */
-	uint64_t freed_accesses;  /* accesses to memory that is not allocated */
+	/* number of system calls for which pages were made accessible */
+	uint64_t syscalls_opened;
+	uint64_t not_closed;	 /* number of times that pages could not be protected */
+	uint64_t freed_accesses; /* number of accesses to memory that is not allocated */
 };
 void rn_gpu_get_counters(struct rn_gpu_counters *out);
 

@@ -27,7 +27,7 @@ enum {
 };
 
 enum rn_gsi_verdict {
-	RN_GSI_CM,    /* a CM message: pass it to rn_cm_receive() */
+	RN_GSI_CM,    /* the packet contains a CM message: pass it to rn_cm_receive() */
 	RN_GSI_REPLY, /* send the packet in rn_gsi_mad.reply */
 	/* Dropped: not a UD SEND ONLY to QPN 1, or wrong P_Key, Q_Key or length. */
 	RN_GSI_DROP_PACKET,

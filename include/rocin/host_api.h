@@ -19,8 +19,8 @@
 
 struct rn_host_nic;
 
-/* Number that is raised with every change of the structs in this header or of the meaning
- * of their members. A device refuses a library with another number.
+/* Number that is incremented with every change of the structs in this header or of the
+ * meaning of their members. A device refuses a library with another number.
  */
 enum {
 	RN_HOST_API_VERSION = 2
@@ -30,7 +30,7 @@ enum {
 #define RN_HOST_LIBRARY "librocin-gpu.so.0"
 
 struct rn_host_nic_cfg {
-	const char *name; /* such as "rocin0"; copied */
+	const char *name; /* name of the device, such as "rocin0"; copied */
 	/* Called when a read or atomic that answered PENDING has ended: the device has to
 	 * call collect() soon. May be called by any thread, without a lock of the
 	 * hierarchy; must not block.
@@ -56,14 +56,14 @@ struct rn_host_wr {
 	const struct rn_host_range {
 		rn_iova addr;
 		uint64_t len;
-	} * local; /* NULL for inline data */
+	} * local; /* memory that the SGEs describe; NULL for inline data */
 	unsigned local_count;
 	uint64_t remote_addr;
 	uint32_t rkey;
 };
 
 struct rn_host_api {
-	uint32_t version; /* RN_HOST_API_VERSION */
+	uint32_t version; /* RN_HOST_API_VERSION of the library */
 
 	/* Returns the knobs in force. NULL: the mode is strict, so nothing lies between
 	 * device and memory, and attach() need not be called.

@@ -23,7 +23,7 @@ struct rn_crc32_part;
 struct rn_flow;
 
 enum {
-	RN_ICRC_LEN = 4 /* bytes on the wire, behind the last pad byte */
+	RN_ICRC_LEN = 4 /* length of the ICRC, which is behind the last pad byte */
 };
 
 /* Bytes from BTH to last pad byte of the longest packet that fits an IPv4 datagram. */
@@ -51,8 +51,8 @@ uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, si
  */
 void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len);
 
-/* As rn_icrc_seal(). @part is the CRC of the last @part->len bytes (0: none), which are
- * then not read again.
+/* Stores the ICRC as rn_icrc_seal() does. @part is the CRC of the last @part->len bytes
+ * (0: none), which are then not read again.
  */
 void rn_icrc_seal_with(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len,
 		       const struct rn_crc32_part *part);

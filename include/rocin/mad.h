@@ -28,11 +28,11 @@ enum {
 };
 
 enum rn_mad_class {
-	RN_MAD_CLASS_SUBN_LID = 0x01, /* never on QP1 */
+	RN_MAD_CLASS_SUBN_LID = 0x01, /* class that is never sent to QP1 */
 	RN_MAD_CLASS_SUBN_ADM = 0x03,
 	RN_MAD_CLASS_PERF = 0x04,
 	RN_MAD_CLASS_CM = 0x07,
-	RN_MAD_CLASS_SUBN_DIRECTED = 0x81, /* never on QP1 */
+	RN_MAD_CLASS_SUBN_DIRECTED = 0x81, /* class that is never sent to QP1 */
 };
 
 enum {
@@ -63,7 +63,7 @@ struct rn_mad_hdr {
 	uint8_t method;
 	uint16_t status;
 	uint16_t class_specific;
-	uint64_t tid; /* transaction ID: an answer has that of the request */
+	uint64_t tid; /* transaction ID; an answer has the same ID as its request */
 	uint16_t attr_id;
 	uint32_t attr_mod;
 };
@@ -222,7 +222,7 @@ struct rn_cm_rej {
 	uint32_t local_id; /* 0: the sender has no ID for the connection yet */
 	uint32_t remote_id;
 	uint8_t about;	 /* enum rn_cm_about */
-	uint8_t ari_len; /* 7 bits: valid bytes of @ari */
+	uint8_t ari_len; /* number of valid bytes of @ari; 7 bits */
 	uint16_t reason; /* enum rn_cm_reason */
 	uint8_t ari[RN_CM_ARI_LEN];
 };
@@ -371,7 +371,7 @@ enum {
 struct rn_cm_ip_hdr {
 	uint16_t src_port;
 	struct rn_gid src; /* IPv4 addresses are mapped into IPv6 (::ffff:a.b.c.d) */
-	struct rn_gid dst; /* of the same family as @src */
+	struct rn_gid dst; /* destination; an address of the same family as @src */
 };
 
 /* Parses an IP CM header. Return: 0, or -EPROTO, with @hdr untouched, if the major

@@ -21,7 +21,8 @@ enum rn_mem_result {
 	 * closed before.
 	 */
 	RN_MEM_PENDING,
-	RN_MEM_FAULT, /* there is no memory at the address, or not any more */
+	/* there is no memory at the address, or it does not exist any more */
+	RN_MEM_FAULT,
 };
 
 /* Attributes of an access that a TLP header carries. */
@@ -42,9 +43,11 @@ enum rn_mem_flag {
 };
 
 struct rn_mem_attr {
-	/* Number of the QP (requester ID of the TLP); 0: the device itself. */
+	/* Number of the QP (requester ID of the TLP); 0: the device itself accesses the
+	 * memory.
+	 */
 	uint32_t qpn;
-	uint32_t flags; /* enum rn_mem_flag */
+	uint32_t flags; /* flags of the access, enum rn_mem_flag */
 	/* Number of the message to which the access belongs. For a requester
 	 * (gather, RN_MEM_RESPONSE): number of the work request in its send queue, 0
 	 * for the first after RESET. For a responder: the MSN after this message,
@@ -81,7 +84,7 @@ enum rn_mem_atomic {
 
 struct rn_mem_atomic_req {
 	enum rn_mem_atomic op;
-	rn_iova dst;	  /* 8 bytes, naturally aligned */
+	rn_iova dst;	  /* address of the 8 bytes, naturally aligned */
 	uint64_t operand; /* host order: swap value or addend */
 	uint64_t compare; /* host order; RN_MEM_CMP_SWAP only */
 };

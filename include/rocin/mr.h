@@ -66,9 +66,9 @@ struct rn_mr {
 	uint32_t lkey;	   /* L_Key, and R_Key with the same value */
 	uint32_t pd;	   /* number of the protection domain */
 	uint64_t va;	   /* first address, as used by peers and in work requests */
-	uint64_t length;   /* bytes */
+	uint64_t length;   /* length in bytes */
 	rn_iova iova_base; /* device address of @va */
-	uint32_t access;   /* RN_ACCESS_* */
+	uint32_t access;   /* access rights, RN_ACCESS_* */
 	enum rn_mr_kind kind;
 	/* False: every access is refused, because the region is being deregistered or the
 	 * window is not bound.
@@ -89,8 +89,12 @@ struct rn_mr {
 struct rn_mr_attr {
 	uint32_t key;
 	uint32_t pd;
-	uint64_t va;	 /* ignored with RN_ACCESS_ZERO_BASED: addresses count from 0 */
-	uint64_t length; /* bytes; if 0, only accesses to 0 bytes are within bounds */
+	/* address of the first byte; ignored with RN_ACCESS_ZERO_BASED, as addresses
+	 * count from 0
+	 */
+	uint64_t va;
+	/* length in bytes; if 0, only accesses to 0 bytes are within bounds */
+	uint64_t length;
 	rn_iova iova_base;
 	uint32_t access;
 };
@@ -110,7 +114,9 @@ struct rn_mr_attr {
  */
 int rn_mr_init(struct rn_mr *mr, const struct rn_mr_attr *attr);
 
-/* Makes a null region, whose bounds contain every address. Otherwise as rn_mr_init(). */
+/* Makes a null region, whose bounds contain every address. The arguments are those of
+ * rn_mr_init().
+ */
 void rn_mr_init_null(struct rn_mr *mr, uint32_t key, uint32_t pd);
 
 /* Makes a memory window that is not bound; @kind: RN_MR_KIND_MW1 or MW2.
@@ -135,22 +141,23 @@ static inline bool rn_mr_contains(const struct rn_mr *mr, uint64_t va, uint64_t 
 enum rn_key_result {
 	RN_KEY_OK,
 	RN_KEY_UNKNOWN, /* no object has this index, or the object has another key byte */
-	RN_KEY_INVALID, /* the object is not valid, or not of a kind for this use */
-	RN_KEY_PD,	/* the object belongs to another protection domain */
-	RN_KEY_QP,	/* the window is bound to another QP */
-	RN_KEY_ACCESS,	/* an access right is missing */
-	RN_KEY_RANGE,	/* the range is not inside the bounds of the region */
+	/* the object is not valid, or is of a kind that may not be used in this way */
+	RN_KEY_INVALID,
+	RN_KEY_PD,     /* the object belongs to another protection domain */
+	RN_KEY_QP,     /* the window is bound to another QP */
+	RN_KEY_ACCESS, /* an access right is missing */
+	RN_KEY_RANGE,  /* the range is not inside the bounds of the region */
 	RN_KEY_RESULT_COUNT,
 };
 
 /* An access to memory whose key is to be checked. */
 struct rn_key_use {
-	uint32_t key; /* as received or posted, host order */
+	uint32_t key; /* the key as received or posted, in host order */
 	uint32_t pd;  /* protection domain of the queue pair */
 	uint32_t qpn; /* number of the queue pair; used for remote accesses only */
 	/* Address of the first byte, as peers and work requests use it. */
 	uint64_t va;
-	uint64_t len;	 /* bytes */
+	uint64_t len;	 /* length of the access in bytes */
 	uint32_t access; /* RN_ACCESS_* bits that the region must all grant */
 	/* The access is to the whole region, and @va and @len are ignored. */
 	bool whole;

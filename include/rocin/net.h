@@ -14,14 +14,20 @@
 struct rn_flow;
 
 enum {
-	RN_SUPER_SEGMENTS = 64, /* UDP_MAX_SEGMENTS of the supported kernels */
+	/* maximum number of packets in a super-packet: UDP_MAX_SEGMENTS of the supported
+	 * kernels
+	 */
+	RN_SUPER_SEGMENTS = 64,
 	RN_SUPER_BYTES = 65507, /* largest UDP payload of one send */
 	RN_RX_BATCH = 64,
 };
 
 /* Those properties of the socket by which a super-packet is sent that the ICRC covers. */
 struct rn_tx_socket {
-	uint8_t id; /* 0: the unconnected socket of the source address; first_id is 0 */
+	/* number of the socket; 0: the unconnected socket of the source address, whose
+	 * first_id is 0
+	 */
+	uint8_t id;
 	uint16_t sport;
 	uint16_t first_id; /* IPv4 identification of the first packet */
 };
@@ -33,11 +39,12 @@ struct rn_tx_socket {
 struct rn_super {
 	/* Addresses of the packets, with the source port of the socket. */
 	const struct rn_flow *flow;
-	uint32_t sgid_index; /* index of the source address, and of the socket */
+	/* index of the source address in the GID table, and of the socket */
+	uint32_t sgid_index;
 	const uint8_t *data;
-	uint32_t len;	  /* bytes of all packets */
-	uint32_t seg_len; /* bytes of each packet except the last */
-	uint32_t count;	  /* 1 .. RN_SUPER_SEGMENTS */
+	uint32_t len;	  /* length of all packets together in bytes */
+	uint32_t seg_len; /* length of each packet except the last in bytes */
+	uint32_t count;	  /* number of packets, 1 .. RN_SUPER_SEGMENTS */
 	struct rn_tx_socket tx_socket;
 };
 
@@ -100,7 +107,7 @@ struct rn_net_ops {
 	 */
 	void (*commit)(void *ctx, const struct rn_flow *flow, uint32_t len);
 
-	/* Makes all committed packets visible to the peer, if they are not yet. */
+	/* Makes all committed packets visible to the peer that are not visible yet. */
 	void (*publish)(void *ctx);
 };
 

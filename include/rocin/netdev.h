@@ -19,13 +19,15 @@ struct rn_netdev {
 	char ifname[16]; /* name of the interface, in this network namespace */
 	uint32_t ifindex;
 	uint32_t mtu; /* MTU of the interface, in bytes */
-	bool up;      /* IFF_UP and IFF_RUNNING were set when discovered */
+	/* the interface was IFF_UP and IFF_RUNNING when it was discovered */
+	bool up;
 	/* No addresses were specified, so addresses that are added later belong to the
 	 * device, too.
 	 */
 	bool all_addresses;
-	uint64_t node_guid; /* host order; unique per host, namespace and device */
-	uint32_t gid_count; /* 1 .. RN_GID_MAX */
+	/* GUID in host order; unique per host, namespace and device */
+	uint64_t node_guid;
+	uint32_t gid_count; /* number of GIDs, 1 .. RN_GID_MAX */
 	struct rn_gid gid[RN_GID_MAX];
 };
 

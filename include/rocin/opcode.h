@@ -105,8 +105,8 @@ enum rn_opcode {
 
 /* Flags of an opcode. A known opcode has exactly one of the first three flags. */
 enum {
-	RN_OP_REQUEST = 1 << 0,	 /* handled by the responder */
-	RN_OP_RESPONSE = 1 << 1, /* handled by the requester */
+	RN_OP_REQUEST = 1 << 0,	 /* the packet is handled by the responder */
+	RN_OP_RESPONSE = 1 << 1, /* the packet is handled by the requester */
 	/* CNP: handled by congestion control; 16 zero bytes follow the BTH. */
 	RN_OP_NOTIFY = 1 << 2,
 
@@ -158,19 +158,20 @@ enum rn_op_kind {
 
 /* How the peer responds to a request. */
 enum rn_op_answer {
-	RN_ANSWER_NONE,	  /* not at all: it is no request, or a local operation */
-	RN_ANSWER_ACK,	  /* by an ACK, which may be for several requests */
-	RN_ANSWER_DATA,	  /* by READ responses */
-	RN_ANSWER_ATOMIC, /* by an atomic acknowledgement */
-	/* By a READ response without data, which says that data has been placed. */
+	/* no response: the packet is no request, or the operation is local */
+	RN_ANSWER_NONE,
+	RN_ANSWER_ACK,	  /* an ACK, which may be for several requests */
+	RN_ANSWER_DATA,	  /* READ responses */
+	RN_ANSWER_ATOMIC, /* an atomic acknowledgement */
+	/* A READ response without data, which says that data has been placed. */
 	RN_ANSWER_EMPTY,
 };
 
 struct rn_opcode_info {
-	const char *name; /* "RC_SEND_FIRST"; NULL: unknown opcode */
-	uint32_t flags;	  /* RN_OP_*; 0: unknown opcode */
-	uint8_t hdr_len;  /* bytes of the BTH and all headers behind it */
-	uint8_t kind;	  /* enum rn_op_kind */
+	const char *name; /* name such as "RC_SEND_FIRST"; NULL: unknown opcode */
+	uint32_t flags;	  /* flags RN_OP_*; 0: unknown opcode */
+	uint8_t hdr_len;  /* length in bytes of the BTH and all headers behind it */
+	uint8_t kind;	  /* operation of a request, or kind of a response */
 	/* RN_ACCESS_* that the request needs; for FLUSH, see its FETH. */
 	uint8_t access;
 	uint8_t answer; /* enum rn_op_answer */
@@ -203,9 +204,11 @@ struct rn_wr_info {
 	/* Opcodes of its packets, without the transport class. */
 	uint8_t first, middle, last, only;
 	uint8_t wc_opcode; /* enum rn_wc_opcode */
-	/* Takes a receive WQE of the peer: may be solicited (SE), needs a credit. */
+	/* The request takes a receive WQE of the peer: it may be solicited (SE) and needs
+	 * a credit.
+	 */
 	bool takes_recv;
-	bool may_inline; /* inline data is possible */
+	bool may_inline; /* the request may have inline data */
 	uint16_t types;	 /* QP types that support it, as bits 1 << enum rn_qp_type */
 };
 extern const struct rn_wr_info rn_wr_info[RN_WR_COUNT];

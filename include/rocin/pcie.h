@@ -38,9 +38,10 @@ enum rn_pcie_mode {
 /* Knob place: how the data writes of a NIC may be reordered among each other. */
 enum rn_place {
 	RN_PLACE_NOW,  /* each TLP is performed when it is issued */
-	RN_PLACE_PCIE, /* as the ordering table of PCIe allows, and no further */
-	RN_PLACE_MSG,  /* as PCIE, and in any order within one message */
-	RN_PLACE_ANY,  /* as MSG, and writes to different bytes in any order */
+	RN_PLACE_PCIE, /* in any order that the ordering table of PCIe allows */
+	RN_PLACE_MSG,  /* as RN_PLACE_PCIE, and also in any order within one message */
+	/* as RN_PLACE_MSG, and also in any order if they write different bytes */
+	RN_PLACE_ANY,
 };
 
 /* Knob rr: how a responder executes several READs of one QP. */
@@ -57,9 +58,10 @@ enum rn_nic_queues {
 
 /* Knob rc.p2p: the route from a NIC to device memory. */
 enum rn_p2p {
-	RN_P2P_SHARED, /* below one switch, through the queue that the CPU uses, too */
-	RN_P2P_SPLIT,  /* through another root port: no ordering with CPU traffic */
-	RN_P2P_DENY,   /* none: access to device memory fails */
+	/* by a switch that both are below, through the same queue as the CPU */
+	RN_P2P_SHARED,
+	RN_P2P_SPLIT, /* through another root port: no ordering with CPU traffic */
+	RN_P2P_DENY,  /* there is no route: access to device memory fails */
 };
 
 /* Knob gpu.ordering. The numbers are those of CUDA's GPU_DIRECT_RDMA_WRITES_ORDERING,
@@ -110,7 +112,7 @@ enum rn_cpu_model {
 };
 
 struct rn_pcie_knobs {
-	enum rn_pcie_mode mode; /* mode from whose values the other knobs deviate */
+	enum rn_pcie_mode mode; /* mode that sets the defaults of the other knobs */
 	enum rn_place place;
 	enum rn_read_order reads;
 	enum rn_nic_queues nic_queues;
@@ -126,7 +128,7 @@ struct rn_pcie_knobs {
 	bool ooo;
 	/* Knob ido: TLPs of the NIC have the ID-based ordering attribute. */
 	bool ido;
-	/* Bytes that become visible together, power of two, 8 .. 4096. */
+	/* Number of bytes that become visible together, a power of two, 8 .. 4096. */
 	uint32_t granule;
 	/* Largest payload of a TLP in bytes, power of two, 128 .. 4096. TLPs never cross
 	 * a boundary of 4 KiB.
@@ -223,14 +225,14 @@ void rn_pcie_step(unsigned moves);
 uint64_t rn_pcie_pending(const void *addr, size_t len);
 
 struct rn_pcie_counters {
-	uint64_t tlps;	/* TLPs issued */
-	uint64_t moves; /* moves of a TLP from one queue to the next */
-	/* Moves forced by a read, CQE, doorbell, drain or full queue. */
+	uint64_t tlps;	/* number of TLPs issued */
+	uint64_t moves; /* number of moves of a TLP from one queue to the next */
+	/* Number of moves forced by a read, CQE, doorbell, drain or full queue. */
 	uint64_t forced;
-	/* TLPs that moved because a limit for holding them back was reached. */
+	/* Number of TLPs that moved because a limit for holding them back was reached. */
 	uint64_t released;
-	uint64_t overtakes; /* moves past an earlier TLP of the same queue */
-	uint64_t faults;    /* TLPs that hit an address without memory */
+	uint64_t overtakes; /* number of moves past an earlier TLP of the same queue */
+	uint64_t faults;    /* number of TLPs that hit an address without memory */
 	/* Longest time in ns between the issue and the end of a TLP. */
 	uint64_t held_max;
 	uint32_t on_way; /* number of pending TLPs */
@@ -252,9 +254,10 @@ struct rn_pcie_move {
 	const char *rule;
 	uint32_t len, stream, msg;
 	uint16_t index; /* index in the table of pending TLPs */
-	uint16_t queue; /* number of the queue that it leaves, see rn_pcie_queue_name() */
-	uint8_t kind;	/* 0 write, 1 read, 2 AtomicOp, 3 completion */
-	uint8_t flags;	/* enum rn_tlp_flag */
+	/* number of the queue that the TLP leaves, see rn_pcie_queue_name() */
+	uint16_t queue;
+	uint8_t kind;  /* kind of the TLP: 0 write, 1 read, 2 AtomicOp, 3 completion */
+	uint8_t flags; /* flags of the TLP, enum rn_tlp_flag */
 	uint8_t requester, target;
 };
 

@@ -94,13 +94,13 @@ struct rn_alt_path {
 /* Attributes for modify and query. */
 struct rn_qp_attr {
 	enum rn_qp_state state, cur_state;
-	uint32_t path_mtu; /* bytes */
+	uint32_t path_mtu; /* path MTU in bytes */
 	uint32_t qkey;
 	uint32_t rq_psn, sq_psn;
 	uint32_t dest_qpn;
-	uint32_t access; /* RN_ACCESS_* */
+	uint32_t access; /* access rights, RN_ACCESS_* */
 	struct rn_av av;
-	struct rn_alt_path alt; /* valid with RN_ATTR_ALT_PATH */
+	struct rn_alt_path alt; /* the alternate path; valid with RN_ATTR_ALT_PATH */
 	enum rn_mig_state mig_state;
 	uint16_t pkey_index;
 	uint8_t port_num;
@@ -109,7 +109,7 @@ struct rn_qp_attr {
 	uint8_t timeout;       /* local ACK timeout code */
 	uint8_t retry_cnt, rnr_retry;
 	bool en_sqd_async_notify;
-	bool sq_draining; /* result of rn_qp_query() only */
+	bool sq_draining; /* SQ_DRAINING of verbs; set by rn_qp_query() only */
 };
 
 /* queue_pair.h - functions on the queue pairs of a device (transport.h). */
@@ -122,7 +122,7 @@ struct rn_stats_qp;
 
 struct rn_qp_init {
 	enum rn_qp_type type;
-	uint32_t qpn; /* chosen by the caller, different from that of other QPs */
+	uint32_t qpn; /* number of the QP, chosen by the caller; no other QP has it */
 	uint32_t pd;  /* number of the protection domain; not used by XRC_RECV */
 	/* CQs; NULL where the type has no such queue: XRC_SEND (receive),
 	 * XRC_RECV (both).
@@ -130,10 +130,11 @@ struct rn_qp_init {
 	struct rn_cq *send_cq, *recv_cq;
 	/* SRQ that replaces the receive queue (then max_recv_* are 0), or NULL. */
 	struct rn_srq *srq;
-	uint32_t xrcd;			     /* XRC_RECV: number of the XRC domain */
-	uint32_t max_send_wr, max_recv_wr;   /* 0 .. RN_WR_MAX */
-	uint32_t max_send_sge, max_recv_sge; /* 0 .. RN_SGE_MAX */
-	/* Bytes of inline data, 0 .. RN_INLINE_MAX. */
+	uint32_t xrcd;			   /* XRC_RECV: number of the XRC domain */
+	uint32_t max_send_wr, max_recv_wr; /* maximum number of WQEs, 0 .. RN_WR_MAX */
+	/* maximum number of SGEs of a WQE, 0 .. RN_SGE_MAX */
+	uint32_t max_send_sge, max_recv_sge;
+	/* Maximum bytes of inline data, 0 .. RN_INLINE_MAX. */
 	uint32_t max_inline;
 	bool sq_sig_all;
 	/* The memory block of the QP contains no rings for READ and atomic requests,
@@ -165,11 +166,11 @@ struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_ini
  */
 void *rn_qp_lend_resources(struct rn_qp *qp, void *mem, uint32_t count);
 size_t rn_qp_resources_size(uint32_t count);
-/* Number of responder resources there is room for. */
+/* Returns the number of responder resources that there is room for. */
 uint32_t rn_qp_resources(const struct rn_qp *qp);
 
-/* As rn_qp_lend_resources(), for the QP's own outstanding READ and atomic requests
- * (max_rd_atomic), 8 bytes each.
+/* Lends memory as rn_qp_lend_resources() does, but for the QP's own outstanding READ and
+ * atomic requests (max_rd_atomic), 8 bytes each.
  */
 void *rn_qp_lend_reads(struct rn_qp *qp, void *mem, uint32_t count);
 size_t rn_qp_reads_size(uint32_t count);
@@ -232,7 +233,8 @@ uint32_t rn_qp_peer_msn(const struct rn_qp *qp, struct rn_psn psn);
  * as the rate gives in a millisecond. RESET removes the limit.
  */
 void rn_qp_pace(struct rn_qp *qp, rn_ns now, uint32_t kbps, uint32_t burst);
-uint32_t rn_qp_rate(const struct rn_qp *qp); /* limit in kbit/s, 0: none */
+/* Returns the rate limit in kbit/s; 0: none. */
+uint32_t rn_qp_rate(const struct rn_qp *qp);
 
 /* Number of retries since RTS, by reason, including the one that failed the QP: expiries
  * of the local ACK timer, PSN sequence NAKs, and implied NAKs (a response arrived
@@ -289,7 +291,9 @@ bool rn_qp_sge_address(const struct rn_qp *qp, const struct rn_sge *sge, rn_iova
 int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		    const struct rn_recv_wr *wr);
 
-/* Moves the table of QP numbers to a larger array; as rn_dev_grow_mr_table(). */
+/* Moves the table of QP numbers to a larger array, as rn_dev_grow_mr_table() does with
+ * its table.
+ */
 void **rn_dev_grow_qp_table(struct rn_dev *dev, void **bucket, uint32_t count);
 bool rn_dev_has_qpn(const struct rn_dev *dev, uint32_t qpn);
 struct rn_qp *rn_dev_find_qp(const struct rn_dev *dev, uint32_t qpn);

@@ -44,8 +44,8 @@ uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size
 
 /* A frame that was received for a QP. */
 struct rn_rx_frame {
-	const uint8_t *data; /* not needed after the call */
-	uint32_t len;	     /* bytes, 1 .. RN_FRAME_MAX */
+	const uint8_t *data; /* the frame; the device does not need it after the call */
+	uint32_t len;	     /* length of the frame in bytes, 1 .. RN_FRAME_MAX */
 	bool checksums_ok;   /* checksums are right: sets RN_WC_IP_CSUM_OK */
 	/* Tag of the flow rule that selected the QP; goes into rn_cqe.imm. */
 	uint32_t tag;

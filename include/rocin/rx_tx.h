@@ -30,20 +30,21 @@ enum rn_rx_icrc {
 struct rn_rx {
 	/* The sender (src), and the local address or multicast group (dst). */
 	const struct rn_flow *flow;
-	const uint8_t *data; /* from the BTH to the ICRC */
-	uint32_t len;	     /* bytes, ICRC included */
+	const uint8_t *data; /* the packet, from the BTH to the ICRC */
+	uint32_t len;	     /* length of the packet in bytes, ICRC included */
 	/* Position of the packet in its UDP_GRO super-packet; 0 for a single packet. */
 	uint16_t gro_idx;
-	uint8_t icrc;		   /* enum rn_rx_icrc */
+	uint8_t icrc;		   /* how to check the ICRC, enum rn_rx_icrc */
 	struct rn_crc32_part part; /* CRC of the payload, for rn_icrc_check_with() */
 };
 
 /* What the caller must know about a packet to be sent. */
 struct rn_tx {
-	const struct rn_flow *flow; /* valid until the next call into the device */
+	/* addresses of the packet; valid until the next call into the device */
+	const struct rn_flow *flow;
 	uint32_t dest_qpn;
 	uint32_t src_qpn;
-	/* It is an acknowledgement, or a READ or atomic response. */
+	/* The packet is an acknowledgement, or a READ or atomic response. */
 	bool response;
 	struct rn_crc32_part part; /* CRC of the payload, for rn_icrc_seal_with() */
 };

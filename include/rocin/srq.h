@@ -31,18 +31,20 @@ enum {
 };
 
 struct rn_srq_init {
-	uint32_t srqn;	  /* chosen by the caller, not in use; 1 .. RN_SRQN_MAX */
+	/* number of the SRQ, chosen by the caller and not in use; 1 .. RN_SRQN_MAX */
+	uint32_t srqn;
 	uint32_t pd;	  /* number of the protection domain */
-	uint32_t max_wr;  /* 0 .. RN_WR_MAX */
-	uint32_t max_sge; /* 0 .. RN_SGE_MAX */
+	uint32_t max_wr;  /* maximum number of WQEs, 0 .. RN_WR_MAX */
+	uint32_t max_sge; /* maximum number of SGEs of a WQE, 0 .. RN_SGE_MAX */
 	uint32_t xrcd;	  /* number of the XRC domain; 0: a basic SRQ */
-	struct rn_cq *cq; /* XRC domain: CQ to which its receives complete */
+	struct rn_cq *cq; /* XRC: CQ that gets the completions of the receives */
 	void *owner;
 };
 
 struct rn_srq_attr {
 	uint32_t max_wr, max_sge;
-	uint32_t limit;	 /* 0: the limit is not armed */
+	/* number of receives below which an event is raised; 0: the limit is not armed */
+	uint32_t limit;
 	uint32_t posted; /* number of receives that are posted and not taken */
 };
 
@@ -95,7 +97,9 @@ int rn_srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old);
 void rn_srq_query(const struct rn_srq *srq, struct rn_srq_attr *attr);
 void *rn_srq_owner(const struct rn_srq *srq);
 
-/* Moves the table of SRQ numbers to a larger array; as rn_dev_grow_mr_table(). */
+/* Moves the table of SRQ numbers to a larger array, as rn_dev_grow_mr_table() does with
+ * its table.
+ */
 void **rn_dev_grow_srq_table(struct rn_dev *dev, void **bucket, uint32_t count);
 bool rn_dev_has_srqn(const struct rn_dev *dev, uint32_t srqn);
 

@@ -175,7 +175,7 @@ struct rn_stats_object {
 	uint32_t key;	 /* MR: L_Key and R_Key */
 	uint32_t access; /* MR: access flags */
 	uint64_t iova;	 /* MR: address at which requests see its first byte */
-	uint64_t length; /* MR: bytes */
+	uint64_t length; /* MR: length in bytes */
 	uint64_t reserved;
 };
 
@@ -205,7 +205,7 @@ struct rn_stats_page {
 	uint32_t slot;
 	char ibdev[32];
 	char comm[32]; /* name of the program, NUL-terminated */
-	uint32_t io;   /* enum rn_stats_io */
+	uint32_t io;   /* state of io_uring, enum rn_stats_io */
 	/* Real-time priority of the background thread; 0: the program is in no real-time
 	 * class; or RN_STATS_REALTIME_REFUSED.
 	 */

@@ -66,19 +66,22 @@ enum {
 
 /* ------------------------------------------------------------------ the driver */
 struct rn_storage_properties {
-	unsigned drives;  /* number of drives on which a file can be */
-	size_t alignment; /* RN_STORAGE_ALIGNMENT */
-	/* Bytes of the largest command of a drive; longer transfers are split. */
+	unsigned drives; /* number of drives on which a file can be */
+	/* alignment for transfers without a copy, RN_STORAGE_ALIGNMENT */
+	size_t alignment;
+	/* Maximum number of bytes of a command of a drive; longer transfers are split. */
 	size_t direct_bytes_max;
-	/* Bytes that are copied at a time by routes `gpu` and `host`. */
+	/* Number of bytes that are copied at a time by routes `gpu` and `host`. */
 	size_t bounce_bytes;
-	unsigned batch_max; /* RN_STORAGE_BATCH_MAX */
+	/* maximum number of transfers in a batch, RN_STORAGE_BATCH_MAX */
+	unsigned batch_max;
 	/* PCIe simulation is off: data is always visible before completions. */
 	bool is_ordered;
-	char policy[64];	    /* policy in force */
+	char policy[64];	    /* policy in force, as text */
 	uint64_t direct, gpu, host; /* number of transfers by each route, since open */
 	uint64_t p2p;
-	uint64_t faults; /* TLPs of drives to memory that did not exist any more */
+	/* number of TLPs of drives to memory that did not exist any more */
+	uint64_t faults;
 };
 
 /**
@@ -240,13 +243,17 @@ enum rn_storage_op {
 };
 
 enum rn_storage_status {
-	RN_STORAGE_WAITING,  /* waits in the queue of the drive */
+	RN_STORAGE_WAITING,  /* the transfer waits in the queue of the drive */
 	RN_STORAGE_PENDING,  /* the drive has begun the transfer */
-	RN_STORAGE_COMPLETE, /* result >= 0 */
-	RN_STORAGE_FAILED,   /* result < 0 */
-	/* Result is -ECANCELED; some bytes may have been transferred. */
+	RN_STORAGE_COMPLETE, /* the transfer has succeeded: result >= 0 */
+	RN_STORAGE_FAILED,   /* the transfer has failed: result < 0 */
+	/* The transfer was cancelled: result is -ECANCELED; some bytes may have been
+	 * transferred.
+	 */
 	RN_STORAGE_CANCELED,
-	/* Refused by rn_storage_batch_submit(); result is -EINVAL or another -errno. */
+	/* The transfer was refused by rn_storage_batch_submit(): result is -EINVAL or
+	 * another -errno.
+	 */
 	RN_STORAGE_INVALID,
 };
 
@@ -262,7 +269,7 @@ struct rn_storage_io {
 struct rn_storage_event {
 	void *cookie;
 	enum rn_storage_status status;
-	ssize_t result; /* number of bytes, or -errno */
+	ssize_t result; /* number of bytes transferred, or -errno */
 	struct rn_storage_route route;
 };
 

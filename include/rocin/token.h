@@ -15,7 +15,7 @@
 
 struct rn_token {
 	const char *at;
-	size_t len; /* 0: there is no further token */
+	size_t len; /* length of the token; 0: there is no further token */
 };
 
 static inline bool rn_char_is_digit(char c)

@@ -37,7 +37,8 @@ enum {
 	RN_DETH_LEN = 8,
 	RN_XRCETH_LEN = 4,
 	RN_FETH_LEN = 4,
-	RN_CNP_RESERVED_LEN = 16, /* zero bytes between the BTH and the ICRC of a CNP */
+	/* number of zero bytes between the BTH and the ICRC of a CNP */
+	RN_CNP_RESERVED_LEN = 16,
 	/* IP header before the data of a UD receive (place of the GRH). */
 	RN_GRH_LEN = 40,
 	RN_HDR_LEN_MAX = RN_BTH_LEN + RN_XRCETH_LEN + RN_ATOMIC_ETH_LEN,
@@ -81,13 +82,13 @@ static inline bool rn_psn_before(struct rn_psn a, struct rn_psn b)
 
 /* Base Transport Header. */
 struct rn_bth {
-	uint8_t opcode;	 /* enum rn_opcode, or a value that is not in it */
+	uint8_t opcode;	 /* opcode: an enum rn_opcode, or another value */
 	bool solicited;	 /* SE: raise a solicited completion event at the responder */
 	bool migreq;	 /* MigReq: 1 means "Migrated": no alternate path is loaded */
 	bool ack_req;	 /* AckReq: an acknowledgement is requested */
 	bool fecn;	 /* not covered by the ICRC */
 	bool becn;	 /* not covered by the ICRC; 1 in a CNP */
-	uint8_t pad_cnt; /* 0..3 bytes after the payload */
+	uint8_t pad_cnt; /* number of pad bytes after the payload, 0..3 */
 	uint16_t pkey;
 	uint32_t dest_qpn; /* 24 bits */
 	struct rn_psn psn;
@@ -97,7 +98,8 @@ struct rn_bth {
 struct rn_reth {
 	uint64_t va;
 	uint32_t rkey;
-	uint32_t dma_len; /* bytes of the whole message; more than 2^31 is illegal */
+	/* length of the whole message in bytes; more than 2^31 is illegal */
+	uint32_t dma_len;
 };
 
 /* Atomic Extended Transport Header. */
@@ -110,7 +112,7 @@ struct rn_atomic_eth {
 
 /* Acknowledge Extended Transport Header. */
 struct rn_aeth {
-	uint8_t syndrome; /* see rn_aeth_type() */
+	uint8_t syndrome; /* type and value, see rn_aeth_type() */
 	uint32_t msn;	  /* 24 bits: messages completed at the responder */
 };
 
@@ -162,7 +164,7 @@ static inline uint8_t *rn_put_be16(uint8_t *p, uint16_t v)
 	return p + 2;
 }
 
-/* Writes the low 24 bits of @v. */
+/* Writes the low 24 bits of @v, the most significant byte first. */
 static inline uint8_t *rn_put_be24(uint8_t *p, uint32_t v)
 {
 	p[0] = (uint8_t)(v >> 16);
@@ -282,7 +284,8 @@ const char *rn_nak_name(uint8_t code);
 
 enum {
 	RN_AETH_VALUE_MASK = 0x1f,
-	RN_AETH_NO_CREDIT = 0x1f, /* credit code: no end-to-end flow control */
+	/* credit code that stands for "no end-to-end flow control" */
+	RN_AETH_NO_CREDIT = 0x1f,
 };
 
 static inline enum rn_aeth_type rn_aeth_type(uint8_t syndrome)

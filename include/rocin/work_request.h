@@ -21,7 +21,7 @@ struct rn_sge {
 	 * the call.
 	 */
 	uint64_t addr;
-	uint32_t len; /* bytes */
+	uint32_t len; /* length in bytes */
 	uint32_t lkey;
 };
 
@@ -74,18 +74,20 @@ enum rn_send_flag { /* numbers of enum ibv_send_flags */
 struct rn_send_wr {
 	uint64_t wr_id;
 	enum rn_wr_opcode opcode;
-	uint32_t flags; /* enum rn_send_flag */
+	uint32_t flags; /* flags of the request, enum rn_send_flag */
 	/* Immediate data as a number (verbs: ntohl()), or the R_Key to invalidate. */
 	uint32_t imm;
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint64_t compare_add, swap; /* host order */
+	uint64_t compare_add, swap; /* operands of an atomic, in host order */
 	/* RN_WR_BIND_MW: binds the window whose index is in rkey to [remote_addr,
 	 * remote_addr + bind_length) of a region. The key byte of rkey becomes that of
 	 * the window. A length of 0 ends the binding of a window of type 1.
 	 */
 	uint64_t bind_length;
-	/* RN_WR_BIND_MW: L_Key of the region; RN_ACCESS_*. */
+	/* RN_WR_BIND_MW: L_Key of the region, and access rights of the window
+	 * (RN_ACCESS_*).
+	 */
 	uint32_t bind_region, bind_access;
 	/* RN_WR_FLUSH: length of the range at remote_addr; placement (RN_FLUSH_GLOBAL |
 	 * RN_FLUSH_PERSISTENT); selectivity (RN_FLUSH_RANGE or RN_FLUSH_MR). See wire.h.
@@ -104,7 +106,7 @@ struct rn_send_wr {
 
 struct rn_recv_wr {
 	uint64_t wr_id;
-	const struct rn_sge *sg; /* copied */
+	const struct rn_sge *sg; /* the SGEs, which are copied */
 	uint32_t num_sge;
 };
 
