@@ -68,14 +68,14 @@ bool rn_crc32_can_copy(size_t len);
 void rn_crc32_copy(uint8_t *dst, const uint8_t *src, uint32_t len,
 		   struct rn_crc32_part *part);
 
-/* As rn_crc32_copy(), with implementation @means, which must not exceed rn_crc32_best()
- * nor be RN_CRC32_PLAIN. For tests.
+/* Copies and computes the CRC as rn_crc32_copy() does, with implementation @means, which
+ * must not exceed rn_crc32_best() nor be RN_CRC32_PLAIN. For tests.
  */
 void rn_crc32_copy_by(enum rn_crc32_means means, uint8_t *dst, const uint8_t *src,
 		      uint32_t len, struct rn_crc32_part *part);
 
-/* As rn_crc32(): returns the CRC of the head, then @len bytes at @p (a multiple of 16),
- * then the bytes that @part replaces. @part must not be empty.
+/* Computes the same CRC as rn_crc32() for the head, then @len bytes at @p (a multiple of
+ * 16), then the bytes that @part replaces. @part must not be empty.
  */
 uint32_t rn_crc32_with(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p,
 		       size_t len, const struct rn_crc32_part *part);

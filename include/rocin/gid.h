@@ -17,7 +17,7 @@ struct rn_gid {
 	uint8_t raw[16];
 };
 
-/* True if the GID is an IPv4 address mapped into IPv6 (::ffff:0:0/96). */
+/* Returns true if the GID is an IPv4 address mapped into IPv6 (::ffff:0:0/96). */
 static inline bool rn_gid_is_ipv4(const struct rn_gid *gid)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
@@ -25,13 +25,15 @@ static inline bool rn_gid_is_ipv4(const struct rn_gid *gid)
 	return __builtin_memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
 }
 
-/* True for fe80::/10, link-local addresses, which are valid on one interface only. */
+/* Returns true for a link-local address (fe80::/10), which is valid on one interface
+ * only.
+ */
 static inline bool rn_gid_is_link_local(const struct rn_gid *gid)
 {
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
-/* True for IPv6 groups (ff00::/8) and mapped IPv4 groups (224.0.0.0/4). */
+/* Returns true for an IPv6 group (ff00::/8) or a mapped IPv4 group (224.0.0.0/4). */
 static inline bool rn_gid_is_multicast(const struct rn_gid *gid)
 {
 	return gid->raw[0] == 0xff ||

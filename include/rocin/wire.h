@@ -236,24 +236,26 @@ uint8_t *rn_atomic_eth_emit(uint8_t *p, const struct rn_atomic_eth *eth);
 int rn_aeth_parse(struct rn_aeth *aeth, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_aeth_emit(uint8_t *p, const struct rn_aeth *aeth);
 
-/* AtomicAckETH: the value that was in memory before the atomic operation. */
+/* Parse and write the AtomicAckETH: the value that was in memory before the atomic
+ * operation.
+ */
 int rn_atomic_ack_eth_parse(uint64_t *orig, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_atomic_ack_eth_emit(uint8_t *p, uint64_t orig);
 
-/* ImmDt: immediate data, as a number in host order. Verbs keep it in network order
- * (__be32 imm_data), so the provider converts with htonl() and ntohl().
+/* Parse and write the ImmDt: immediate data, as a number in host order. Verbs keep it in
+ * network order (__be32 imm_data), so the provider converts with htonl() and ntohl().
  */
 int rn_imm_parse(uint32_t *imm, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_imm_emit(uint8_t *p, uint32_t imm);
 
-/* IETH: the R_Key to invalidate. */
+/* Parse and write the IETH: the R_Key to invalidate. */
 int rn_ieth_parse(uint32_t *rkey, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_ieth_emit(uint8_t *p, uint32_t rkey);
 
 int rn_deth_parse(struct rn_deth *deth, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_deth_emit(uint8_t *p, const struct rn_deth *deth);
 
-/* XRCETH: the number of the SRQ, 24 bits. */
+/* Parse and write the XRCETH: the number of the SRQ, 24 bits. */
 int rn_xrceth_parse(uint32_t *srqn, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_xrceth_emit(uint8_t *p, uint32_t srqn);
 

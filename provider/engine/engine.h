@@ -93,10 +93,10 @@ struct rnp_path_mtu *rnp_engine_paths(struct rnp_engine *e);
 /* Returns the device of the core; use it with the lock held. */
 struct rn_dev *rnp_engine_dev(struct rnp_engine *e);
 rn_ns rnp_engine_now(void); /* current time of CLOCK_MONOTONIC */
-/* Times for work requests, with the lock held. Sending: if the queue pair is in RTS, a
- * time at most two microseconds old, which costs a third of reading the clock. Receiving:
- * the current time if the queue pair is in ERR; otherwise the time that was passed to the
- * core last, as nothing depends on it.
+/* Return times for work requests; lock held. For sending to a queue pair in RTS, the time
+ * is at most two microseconds old, which costs a third of reading the clock. For
+ * receiving, it is the current time if the queue pair is in ERR; otherwise the time that
+ * was passed to the core last, as nothing depends on it.
  */
 rn_ns rnp_engine_send_time(struct rnp_engine *e, const struct rn_qp *qp);
 rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp);
@@ -231,7 +231,7 @@ void rnp_engine_drain(struct rnp_engine *e);
  * first. Lock held.
  */
 void rnp_engine_cq_armed(struct rnp_engine *e);
-/* to be called when an armed CQ has raised its event or was destroyed */
+/* Notes that an armed CQ has raised its event or was destroyed. */
 void rnp_engine_cq_unarmed(struct rnp_engine *e);
 
 /* Polls for a bounded time after the first empty poll that follows ibv_req_notify_cq(),

@@ -74,13 +74,17 @@ struct rnp_qpns {
 	unsigned slot; /* number of the process at its address, 1..255 */
 	uint32_t next; /* counter that is tried next */
 	uint32_t live; /* number of QP numbers in use */
-	/* bit set: the counter is in use or resting */
+	/* bit set: the counter is in use, or its QP number was released less than
+	 * RNP_QPN_REST ago
+	 */
 	uint64_t busy[RNP_QPN_COUNTERS / 64];
 	struct {
 		uint16_t counter;
 		rn_ns since;
 	} rest[RNP_QPN_RESTING];
-	/* positions in the ring @rest; both only increase */
+	/* positions in the ring @rest, the released numbers that are not used again yet;
+	 * both only increase
+	 */
 	uint32_t rest_head, rest_tail;
 };
 
@@ -168,8 +172,9 @@ struct rnp_icmp_probe {
 
 /* ----------------------------------- descriptors that the background thread waits for */
 enum {
-	/* Most descriptors in a set: some for the device, a socket for each address, and
-	 * those that were removed but whose requests to io_uring have not ended.
+	/* Maximum number of descriptors in a set: some for the device, a socket for each
+	 * address, and those that were removed but whose requests to io_uring have not
+	 * ended.
 	 */
 	RNP_WAIT_MAX = 4 * RN_GID_MAX,
 	RNP_WAIT_TAGS = 31,
@@ -333,7 +338,8 @@ void rnp_process_lock(struct rnp_process *p);
 void rnp_process_unlock(struct rnp_process *p);
 
 /* ------------------------------------------------------------- qp_records.c */
-/* The functions of this section do not lock. */
+/* The functions of this section do not lock. rnp_qpns_init() initializes the allocator.
+ */
 void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter);
 
 /* Allocates a QP number. Return: 0 with *@qpn, or -ENOMEM: all numbers are in use
@@ -373,12 +379,14 @@ void rnp_stats_forget(struct rnp_stats *s, struct rn_stats_object *rec);
 rn_ns rnp_clock_poll_time(struct rnp_engine *e);
 
 enum {
-	RNP_DRAIN_APP = 8, /* most super-packets that one call of the program receives */
+	/* maximum number of super-packets that one call of the program receives */
+	RNP_DRAIN_APP = 8,
 	RNP_DRAIN_BACKGROUND = 64,
 };
 
 /* Performs one step: receives, lets timers expire, sends, and handles events. @drain:
- * most super-packets to receive. Return: number of super-packets received.
+ * maximum number of super-packets to receive. @acks: whether acknowledgements leave.
+ * Return: number of super-packets received.
  */
 unsigned rnp_engine_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 			 enum rnp_acks acks);

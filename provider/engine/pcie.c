@@ -44,7 +44,7 @@ rnp_before_ack_fn *rnp_pcie_before_ack(const struct rnp_pcie *p)
 
 #else
 
-/* Interface of the library, one per process; written when the library is found. */
+/* Functions of the library, one table per process; set when the library is found. */
 static _Atomic(const struct rn_host_api *) host;
 static atomic_bool was_on;
 

@@ -300,8 +300,9 @@ enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 	if (b->posts >= RNP_STREAM)
 		p->polling.streak_need = p->times.streak;
 	b->posts = 0;
-	/* With the sockets on, deferred ACKs would not leave if this was the last poll:
-	 * no lease ends later, and no packet wakes the background thread.
+	/* While the background thread waits for packets, deferred ACKs would not leave if
+	 * this was the last poll: no lease ends later, and no packet wakes the background
+	 * thread.
 	 */
 	return p->turn == RNP_LEASED || replies(p) ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW;
 }

@@ -73,10 +73,10 @@ struct rnp_lease_times {
 	 * the short lease.
 	 */
 	rn_ns steady;
-	/* Polls. After so many in a row with the sockets on, the program gets a lease. It
-	 * is fewer than a program makes while it waits for a round trip (12 us; a poll
-	 * takes half a microsecond), and more than a program makes that polls only now
-	 * and then.
+	/* Polls. After so many in a row while the background thread waits for packets,
+	 * the program gets a lease. It is fewer than a program makes while it waits for a
+	 * round trip (12 us; a poll takes half a microsecond), and more than a program
+	 * makes that polls only now and then.
 	 */
 	uint32_t streak;
 	/* Polls. Upper limit of the number that a program needs for a lease after it has
@@ -171,9 +171,10 @@ enum {
  */
 #define RNP_REPLY_WITHIN RN_USEC(200)
 /* ns. How long an ACK waits at most for a reply that can carry it along, while the
- * sockets are on. It is more than the shortest ACK timeout of a requester (8 us), but a
- * requester has to add the Local CA ACK Delay that the device advertises, 16.8 ms (code
- * 12). It is as long as a wake-up, which delays any other ACK of such a program, too.
+ * background thread waits for packets. That is more than the shortest ACK timeout of a
+ * requester (8 us), but a requester has to add the Local CA ACK Delay that the device
+ * advertises, 16.8 ms (code 12). It is as long as a wake-up, which delays any other ACK
+ * of such a program, too.
  */
 #define RNP_ACK_HOLD RN_USEC(60)
 /* ns. How long an ACK waits for the end of a reply whose first part has left and whose
@@ -268,9 +269,12 @@ struct rnp_lease {
 
 /* Does the program poll, and steadily? */
 struct rnp_polling {
-	rn_ns last;	      /* time of the last poll */
-	rn_ns steady_since;   /* time when polls without a gap began */
-	uint32_t streak;      /* polls and posts in a row while the sockets are on */
+	rn_ns last;	    /* time of the last poll */
+	rn_ns steady_since; /* time when polls without a gap began */
+	/* number of polls and posts in a row while the background thread waits for
+	 * packets
+	 */
+	uint32_t streak;
 	uint32_t streak_need; /* value of @streak at which a lease begins */
 	uint32_t armed_cqs;
 };
@@ -332,7 +336,8 @@ struct rnp_replies {
 /* ACKs that have not left. */
 struct rnp_ack_hold {
 	uint32_t packets; /* packets received since the last ACKs were sent */
-	/* time when the oldest waiting ACK was due; 0: none waits, or the sockets are off
+	/* time when the oldest waiting ACK was due; 0: none waits, or the program holds a
+	 * lease
 	 */
 	rn_ns since;
 };

@@ -40,8 +40,8 @@ enum {
 	 * expire nevertheless.
 	 */
 	NOT_DRY_MAX = 64,
-	/* bytes; a packet of at most so many is probably a whole message, and not worth
-	 * another recvmsg() to look for more
+	/* length in bytes up to which a packet is probably a whole message, so that it is
+	 * not worth another recvmsg() to look for more
 	 */
 	SMALL = 512,
 	/* maximum attempts to collect completed memory accesses after one batch of
@@ -461,7 +461,9 @@ static void look_everywhere(struct rnp_engine *e)
 		rn_udp_look_everywhere(e->wire.udp);
 }
 
-/* Performs one step while the sockets are on. Return: super-packets received. */
+/* Performs one step while the background thread waits for packets. Return: super-packets
+ * received.
+ */
 static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks acks)
 {
 	unsigned found;
@@ -772,7 +774,7 @@ static void end_lease(struct rnp_engine *e, rn_ns now)
 	limit_acks(e, now);
 }
 
-/* Performs a step of the background thread while the sockets are on. */
+/* Performs a step of the background thread in the state RNP_ARMED. */
 static void serve_armed(struct rnp_engine *e, rn_ns now)
 {
 	if (serve_sockets(e, now, rnp_policy_woken(&e->policy, now)) > 0)

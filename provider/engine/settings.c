@@ -13,8 +13,9 @@ enum {
 	KIB = 1024,
 	/* bytes; so much fits into a receive buffer of the default size */
 	WINDOW_START = 192 * KIB,
-	WINDOW_MIN = 64 * KIB,	 /* bytes of one super-packet */
-	WINDOW_MAX = 1024 * KIB, /* bytes; a larger window is no faster on loopback */
+	WINDOW_MIN = 64 * KIB, /* bytes of one super-packet */
+	/* maximum window in bytes; a larger one is no faster on loopback */
+	WINDOW_MAX = 1024 * KIB,
 	WINDOW_LIMIT = 1 << 30,
 	READ_CHUNK_MAX = 256 * KIB,
 	/* maximum part of a receive buffer that super-packets in flight may fill, in

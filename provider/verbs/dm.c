@@ -20,8 +20,8 @@
 static atomic_uint_fast64_t local_bytes;
 
 enum {
-	UNIT = 64, /* bytes; allocations are multiples of this */
-	WORD = 4,  /* bytes; offsets and lengths of copies are multiples of this */
+	UNIT = 64, /* bytes of which allocations are a multiple */
+	WORD = 4,  /* bytes of which offsets and lengths of copies are a multiple */
 	ALIGN_LOG_MAX = 18,
 };
 

@@ -35,9 +35,10 @@
  * cancellation points.
  */
 enum {
-	/* bytes; largest size for an unprivileged process, pipe(7) */
+	/* maximum size of a pipe in bytes for an unprivileged process, see pipe(7) */
 	PIPE_BYTES_MAX = 1 << 20,
-	PURGE_BATCH = 4096, /* bytes; a multiple of every record length */
+	/* bytes that are read at a time; a multiple of every record length */
+	PURGE_BATCH = 4096,
 };
 
 static ssize_t write_raw(int fd, const void *buf, size_t len)

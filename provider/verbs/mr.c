@@ -582,9 +582,9 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 }
 
 /* ------------------------------------------------------- memory of a file descriptor */
-/* Memory of a simulated GPU is located by the PCIe layer. Other descriptors that can
- * be mapped (a memfd, a dma-buf whose exporter allows it) are mapped as long as the
- * region exists.
+/* Finding the memory of a file descriptor. Memory of a simulated GPU is located by the
+ * PCIe layer. Other descriptors that can be mapped (a memfd, a dma-buf whose exporter
+ * allows it) are mapped as long as the region exists.
  */
 /* A range of a descriptor that is to be registered, and where it is mapped. */
 struct window {

@@ -34,7 +34,9 @@ RNP_SAME(RN_SEND_SOLICITED, IBV_SEND_SOLICITED);
 RNP_SAME(RN_SEND_INLINE, IBV_SEND_INLINE);
 RNP_SAME(RN_SEND_IP_CSUM, IBV_SEND_IP_CSUM);
 
-/* The core reads the program's scatter lists as they are. */
+/* The core can read the program's scatter lists as they are, because the structs are
+ * equal.
+ */
 RNP_SAME(sizeof(struct rn_sge), sizeof(struct ibv_sge));
 RNP_SAME(offsetof(struct rn_sge, addr), offsetof(struct ibv_sge, addr));
 RNP_SAME(offsetof(struct rn_sge, len), offsetof(struct ibv_sge, length));
@@ -416,10 +418,10 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
 }
 
 /* ------------------------------------------------------------------------ ibv_wr_*() */
-/* From ibv_wr_start() on the requests are collected in a list, with the bytes of inline
- * data. A lock of the QP guards the list, so a program that works slowly between the
- * calls does not block the engine. ibv_wr_complete() posts all requests or, if one of
- * them is refused, none.
+/* Returns the list of requests of a QP. From ibv_wr_start() on the requests are collected
+ * in this list, with the bytes of inline data. A lock of the QP guards the list, so a
+ * program that works slowly between the calls does not block the engine.
+ * ibv_wr_complete() posts all requests or, if one of them is refused, none.
  */
 static struct rnp_wr_list *list_of(struct ibv_qp_ex *ex)
 {

@@ -90,7 +90,7 @@ static ssize_t early_write(int fd, const void *buf, size_t len)
 	return syscall(SYS_write, fd, buf, len);
 }
 
-/* The kernel's sets have a bit for each of its 64 signals. */
+/* Calls rt_sigprocmask, whose sets have a bit for each of the kernel's 64 signals. */
 static int early_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
 	return (int)syscall(SYS_rt_sigprocmask, how, set, old, sizeof(uint64_t));

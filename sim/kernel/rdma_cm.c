@@ -303,9 +303,9 @@ struct command;
 typedef int execute_fn(int fd, uint64_t number, struct command *c);
 static execute_fn exchange, answer_by_board, disconnect, destroy, get_event;
 
-/* Offsets in a command of the number of its id or group, and of the address of its
- * answer; and the function that executes it: NULL: exchange(). It returns 0 or -errno;
- * -ESHUTDOWN: rocind has ended.
+/* For each command: the offset in it of the number of its id or group, the offset of the
+ * address of its answer, and the function that executes it (NULL: exchange()). The
+ * function returns 0 or -errno; -ESHUTDOWN: rocind has ended.
  */
 static const struct kind {
 	bool has_id, has_group, answers;
@@ -606,7 +606,9 @@ static int result_without_rocind(uint64_t number, const struct command *c)
 	return last.has_device ? -EIO : -ENODEV;
 }
 
-/* Cancellation is disabled, as otherwise the answer to a command could be lost. */
+/* Executes a command that the program writes. Cancellation is disabled, as otherwise the
+ * answer could be lost.
+ */
 ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len)
 {
 	struct command c;

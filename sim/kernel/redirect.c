@@ -196,10 +196,10 @@ static size_t pop(char norm[static PREFIX_MAX], size_t len)
 	return len;
 }
 
-/* Splits @path into one of our prefixes and the @rest, as it was written. ".." removes a
- * component by name as long as no prefix is complete: /sys, /sys/class and /dev have no
- * symbolic links among the directories of our prefixes. Behind a prefix the kernel
- * resolves "..".
+/* Splits @path into one of the prefixes of the tree and the @rest, as it was written.
+ * ".." removes a path component by name until a prefix is complete; that is right,
+ * because /sys, /sys/class and /dev contain no symbolic links on the way to the prefixes.
+ * A ".." behind the prefix is left to the kernel.
  */
 static const char *split(const char *path, const char **rest)
 {

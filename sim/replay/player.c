@@ -23,7 +23,7 @@
 
 enum {
 	PROGRESS_EVERY = 65536, /* calls between two reports */
-	TABLE_MAX = 1 << 22,	/* most buckets of a table */
+	TABLE_MAX = 1 << 22,	/* maximum number of buckets of a table */
 	CHAINS = 4096,
 };
 

@@ -32,7 +32,7 @@ struct rn_replay_field {
 };
 
 enum {
-	RN_REPLAY_FIELDS = 24, /* most differing fields that are listed */
+	RN_REPLAY_FIELDS = 24, /* maximum number of differing fields that are listed */
 };
 
 struct rn_replay_result {

@@ -103,7 +103,8 @@ static void add_packet(struct out *o, const struct rn_flow *flow, const uint8_t 
 
 /* ---------------------------------------------------------- fields that differ */
 enum {
-	FIELDS = 512, /* most fields that are compared; only a full RECEIVE has more */
+	/* maximum number of fields that are compared; only a full RECEIVE has more */
+	FIELDS = 512,
 };
 
 struct seen {

@@ -27,7 +27,8 @@ static inline uint32_t rn_vhost_transmit(struct rn_dev *dev, rn_ns now, unsigned
 	return len + RN_ICRC_LEN;
 }
 
-/* The rn_mem_ops.atomic of simulated hosts that never receive an atomic request. */
+/* Implements rn_mem_ops.atomic for simulated hosts that never receive an atomic request.
+ */
 static inline enum rn_mem_result rn_vhost_no_atomic(void *ctx,
 						    const struct rn_mem_atomic_req *req,
 						    uint64_t *orig,

@@ -48,7 +48,7 @@ struct rn_link {
 	uint64_t packets, bytes, dropped, marked;
 	/* number of packets lost at random, or because the link was down */
 	uint64_t lost;
-	uint32_t queue_max; /* most bytes that ever waited in the queue */
+	uint32_t queue_max; /* highest number of bytes that ever waited in the queue */
 };
 
 struct rn_link_fate {

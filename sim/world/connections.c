@@ -26,7 +26,7 @@ enum {
 	ASKED_MAX = 40, /* maximum number of connections that a run requests */
 	SERVICE_RC = 0x01061c06,
 	SERVICE_UD = 0x01111c06,
-	LONGEST = 25, /* longest timeout of the CM, as a code */
+	LONGEST = 25, /* longest timeout of the CM that programs use, as a time code */
 	/* Loss rate, in packets per million, up to which at least one of 16 transmissions
 	 * of a request succeeds and is answered.
 	 */

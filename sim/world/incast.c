@@ -83,7 +83,9 @@ void rn_incast_defaults(struct rn_incast_cfg *cfg, uint32_t senders)
 }
 
 /* -------------------------------------------------------------------- memory */
-/* Only the writes of CQEs have an effect, because the run does not check data. */
+/* Implements rn_mem_ops.write. Only the writes of CQEs have an effect, because the run
+ * does not check data.
+ */
 static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uint32_t len,
 				    struct rn_mem_attr attr)
 {

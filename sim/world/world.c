@@ -12,7 +12,7 @@
 #include "world_internal.h"
 
 enum {
-	/* Most events of a run; a run with more is taken to be endless. */
+	/* Maximum number of events of a run; a run with more is taken to be endless. */
 	EVENTS_MAX = 400000,
 	/* Time in seconds after the last fault by which all requests and timers must
 	 * have ended.

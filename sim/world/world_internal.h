@@ -25,9 +25,10 @@ enum {
 	RN_W_SLOT = 8192, /* size of a slot in bytes */
 	RN_W_WRS = 24,	  /* number of work requests in a queue */
 	RN_W_CQES = 512,
-	RN_W_OWN_CQES = 64,	    /* most CQEs in the CQ of one QP */
-	RN_W_PACKETS = 4096,	    /* most packets in flight */
-	RN_W_EVENTS = 12288,	    /* most scheduled events of this program */
+	RN_W_OWN_CQES = 64,  /* maximum number of CQEs in the CQ of one QP */
+	RN_W_PACKETS = 4096, /* maximum number of packets in flight */
+	/* maximum number of scheduled events of this program */
+	RN_W_EVENTS = 12288,
 	RN_W_QP_BLOCK = 128 * 1024, /* bytes of memory for one QP */
 	RN_W_MEMORY_OPS = 1024,
 	RN_W_PSNS = 4096, /* number of PSNs whose payload checksum is kept */
@@ -38,9 +39,9 @@ enum {
 	 */
 	RN_W_SRQ_SEEN = 256,
 	RN_W_MESSAGES = 512,  /* number of messages that are kept, the newest ones */
-	RN_W_DEPTH = 16,      /* most READs and atomics in progress */
-	RN_W_INLINE = 64,     /* most bytes of inline data */
-	RN_W_DATAGRAM = 4096, /* longest datagram in bytes */
+	RN_W_DEPTH = 16,      /* maximum number of READs and atomics in progress */
+	RN_W_INLINE = 64,     /* maximum number of bytes of inline data */
+	RN_W_DATAGRAM = 4096, /* maximum length of a datagram in bytes */
 	/* Retries that are allowed when a region is deregistered while READs use it,
 	 * because those READs get no answer.
 	 */
@@ -382,8 +383,8 @@ struct rn_w_end *rn_w_find(struct rn_world *w, uint32_t dev, uint32_t qpn);
 /* Sends @pkt, which has its ICRC, to the devices that its flow addresses. */
 void rn_w_leave(struct rn_w_device *d, struct rn_vnet_packet *pkt);
 
-/* Checks that no QP has a packet to send that nothing would make it send. To be called
- * before time advances.
+/* Checks that each QP with a packet to send will be made to send it, by a timer or by the
+ * device's lists. To be called before time advances.
  */
 void rn_w_check_rest(struct rn_world *w);
 

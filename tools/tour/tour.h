@@ -84,7 +84,7 @@ void tour_look_for_none(const struct end *e);
 /* Waits until `rocin tour` has seen the packet that @what names. */
 void tour_await(const char *what);
 
-/* The functions of the stops. */
+/* Functions that run the steps of the tour ("stops"), one function per step. */
 void tour_register(struct tour *t);
 void tour_send(struct tour *t);
 void tour_write(struct tour *t);

@@ -94,8 +94,8 @@ enum {
 	CHAINS_MAX = 1 << 20,
 };
 
-/* Number of hash chains in an index: a power of two, at least @conn_max if CHAINS_MAX
- * allows, so that a chain is short even if the table is full.
+/* Returns the number of hash chains in an index: a power of two, at least @conn_max if
+ * CHAINS_MAX allows, so that a chain is short even if the table is full.
  */
 static uint32_t chain_count(uint32_t conn_max)
 {

@@ -144,8 +144,8 @@ static inline bool rn_cm_same_gid(const struct rn_gid *a, const struct rn_gid *b
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* The time that a CM timeout code stands for: 4.096 us * 2^code, but at most 137 s, so
- * that a peer cannot make us keep an entry for hours.
+/* Returns the time that a CM timeout code stands for: 4.096 us * 2^code, but at most 137
+ * s, so that a peer cannot make us keep an entry for hours.
  */
 static inline rn_ns rn_cm_time(uint8_t code)
 {

@@ -147,8 +147,8 @@ bool rn_dcqcn_notify(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns 
 #define CREDIT RN_MSEC(1)
 #define CREDIT_CONGESTED RN_USEC(200)
 
-/* Time that sending @bytes takes at the present rate. 2^32 bytes take less than 2^63 ns
- * even at 1 kbit/s.
+/* Returns the time that sending @bytes takes at the present rate. 2^32 bytes take less
+ * than 2^63 ns even at 1 kbit/s.
  */
 static rn_ns time_of(const struct rn_qp *qp, uint32_t bytes)
 {

@@ -35,7 +35,9 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Bytes that the slot of a send WQE needs behind struct rn_send_wqe. */
+/* Returns the number of bytes that the slot of a send WQE needs behind struct
+ * rn_send_wqe.
+ */
 static uint32_t send_extra(const struct rn_qp_init *in)
 {
 	uint32_t sges = in->max_send_sge * (uint32_t)sizeof(struct rn_sge);
@@ -71,8 +73,8 @@ static bool init_is_sane(const struct rn_qp_init *in)
 	       in->max_inline <= RN_INLINE_MAX;
 }
 
-/* Number of SGEs that a receive WQE may have. For an XRC_RECV QP it is the maximum,
- * because the WQE may come from any SRQ of the XRC domain.
+/* Returns the number of SGEs that a receive WQE may have. For an XRC_RECV QP it is the
+ * maximum, because the WQE may come from any SRQ of the XRC domain.
  */
 static uint32_t recv_sges(const struct rn_qp_init *in)
 {
@@ -81,7 +83,8 @@ static uint32_t recv_sges(const struct rn_qp_init *in)
 	return in->srq ? in->srq->rq.max_sge : in->max_recv_sge;
 }
 
-/* Size of the requester's bounce buffer: the payload of a packet, or an Ethernet frame.
+/* Returns the size of the requester's bounce buffer: the payload of a packet, or an
+ * Ethernet frame.
  */
 static size_t stage_len(const struct rn_qp_init *in)
 {

@@ -228,7 +228,8 @@ struct rn_resource {
 				 */
 				struct {
 					struct rn_psn first;
-					uint32_t length; /* bytes */
+					/* length of that part in bytes */
+					uint32_t length;
 				} window;
 				struct rn_feth flush;
 			};
@@ -715,8 +716,8 @@ static inline bool rn_qp_is_xrc(const struct rn_qp *qp)
 	return qp->type == RN_QPT_XRC_SEND || qp->type == RN_QPT_XRC_RECV;
 }
 
-/* The SGEs (or inline bytes) of a send WQE. They are stored behind its atomic, bind or
- * UD part.
+/* Returns the SGEs (or inline bytes) of a send WQE. They are stored behind its atomic,
+ * bind or UD part.
  */
 static inline void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe)
 {

@@ -467,8 +467,8 @@ static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 	rn_read_window_charge(qp, bytes);
 }
 
-/* As note_read_sent(), and updates PSNs and windows. The request takes @packets PSNs,
- * beginning with @psn.
+/* Does what note_read_sent() does, and updates PSNs and windows. The request takes
+ * @packets PSNs, beginning with @psn.
  */
 static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 struct rn_psn psn, uint32_t packets, uint32_t bytes)

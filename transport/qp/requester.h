@@ -46,7 +46,7 @@ static inline struct rn_send_wqe *rn_req_head(const struct rn_qp *qp)
 	return rn_wq_at(&qp->req.sq, qp->req.sq.head);
 }
 
-/* Base-2 logarithm of the path MTU in bytes. */
+/* Returns the base-2 logarithm of the path MTU in bytes. */
 static inline unsigned rn_req_mtu_shift(const struct rn_qp *qp)
 {
 	return (unsigned)__builtin_ctz(qp->attr.path_mtu);
@@ -107,8 +107,8 @@ static inline struct rn_rd_sent *rn_rd_at(const struct rn_requester *req, uint32
 	return &req->rd[(req->rd_head + behind) & (req->rd_room - 1u)];
 }
 
-/* The oldest READ or atomic request has been answered completely: removes it from
- * the ring.
+/* Removes the oldest READ or atomic request from the ring, as it has been answered
+ * completely.
  */
 void rn_req_read_answered(struct rn_qp *qp);
 /* Removes all requests from the ring: they will be sent again, or never. */

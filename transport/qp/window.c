@@ -236,7 +236,7 @@ static void wait_for_turn(struct rn_qp *qp, rn_ns now)
 	}
 }
 
-/* Takes back the part of its grant that the QP has not used. */
+/* Returns the unused part of the QP's grant to the peer window. */
 static void return_grant(struct rn_qp *qp)
 {
 	assert(qp->req.grant <= qp->peer->granted);

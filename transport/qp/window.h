@@ -55,7 +55,7 @@ struct rn_peer {
 	uint32_t replace;
 	/* Timer that gives a turn if nothing is acknowledged; in dev->watches. */
 	struct rn_timer watch;
-	uint32_t window; /* largest number of unacknowledged bytes */
+	uint32_t window; /* maximum number of unacknowledged bytes */
 	/* Size in bytes below which the window doubles per round trip. */
 	uint32_t threshold;
 	/* Number of unacknowledged bytes: the sum of req.in_flight of the members. */

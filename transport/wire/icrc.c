@@ -96,8 +96,8 @@ uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, si
 	return rn_crc32(head, bth + RN_BTH_LEN, len - RN_BTH_LEN);
 }
 
-/* As rn_icrc(), but if possible takes the CRC of the payload from @part and does not read
- * the payload again.
+/* Computes the ICRC as rn_icrc() does, but if possible takes the CRC of the payload from
+ * @part and does not read the payload again.
  */
 static uint32_t icrc_with(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth,
 			  size_t len, const struct rn_crc32_part *part)

@@ -352,8 +352,8 @@ static __thread struct rn_gpu *current_gpu;
 /* An access of the kernel that this thread runs has failed. */
 static __thread bool has_faulted;
 
-/* Not instrumented by the compiler's sanitizers: these keep state that the jump would
- * not restore.
+/* Not instrumented by the compiler's sanitizers, because they keep state that the jump
+ * out of the function would not restore.
  */
 static __attribute__((no_sanitize("thread", "address", "undefined"))) bool
 run_guarded(const struct rn_gpu_kernel *k)

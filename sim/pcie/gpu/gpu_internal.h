@@ -92,7 +92,8 @@ struct rn_gpu {
 	 * declared memory occupy.
 	 */
 	uint64_t used, bar_used;
-	/* End of the highest extent that ever was; written with both locks held. */
+	/* End of the highest extent that has ever existed; written with both locks held.
+	 */
 	uint64_t high;
 
 	struct rn_gpu_extent bell; /* page 0, to which doorbells are written */

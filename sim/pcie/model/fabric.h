@@ -135,10 +135,10 @@ void rn_fabric_drop(struct rn_fabric *f, unsigned index);
 void rn_fabric_empty_inside(struct rn_fabric *f, const struct rn_fabric_ops *ops,
 			    void *ctx, unsigned gpu);
 
-/* Iterate over one queue: return its first TLP and the one behind another, its last TLP
- * and the one before another; RN_TLP_NONE: there is no further TLP. @queue may be
- * RN_QUEUE_COUNT + a GPU's agent number: the inside of this GPU. For traces, assertions
- * and digests.
+/* Iterate over one queue. The functions return its first TLP and the one behind another
+ * TLP, and its last TLP and the one before another; RN_TLP_NONE: there is no further TLP.
+ * If @queue is RN_QUEUE_COUNT + a GPU's agent number, they iterate over the writes inside
+ * this GPU. For traces, assertions and digests.
  */
 unsigned rn_fabric_first(const struct rn_fabric *f, unsigned queue);
 unsigned rn_fabric_next(const struct rn_fabric *f, unsigned index);
@@ -150,8 +150,8 @@ unsigned rn_fabric_prev(const struct rn_fabric *f, unsigned index);
  */
 unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index);
 
-/* Iterate over all TLPs in the order of issue, whatever their queue; RN_TLP_NONE: there
- * is no further TLP.
+/* Iterate over all TLPs in the order of issue, in whichever queue they are. RN_TLP_NONE:
+ * there is no further TLP.
  */
 unsigned rn_fabric_oldest(const struct rn_fabric *f);
 unsigned rn_fabric_younger(const struct rn_fabric *f, unsigned index);

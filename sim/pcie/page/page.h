@@ -117,8 +117,9 @@ bool rn_page_is_stuck(uintptr_t addr, bool was_closed);
  */
 void rn_page_step_init(void);
 
-/* Called in the fault handler: after the instruction that faulted has run, @close(@arg,
- * @page) is called under the host lock. Returns false if @close will not be called.
+/* Makes the instruction that faulted run, and then calls @close(@arg, @page) under the
+ * host lock. To be called in the fault handler. Returns false if @close will not be
+ * called.
  */
 bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void *arg);
 

@@ -246,9 +246,9 @@ EXPORT size_t fwrite(const void *buf, size_t size, size_t count, FILE *file)
 }
 
 /* ----------------------------------------------------------------- waiting */
-/* These wait by the system call futex, and end the program if it returns EFAULT. A small
- * buffer may share its page with what they wait for. (A mutex is no problem: the C
- * library tries again.)
+/* These functions wait by the system call futex, and end the program if it returns
+ * EFAULT. A small buffer may share its page with what they wait for. (A mutex is no
+ * problem: the C library tries again.)
  */
 EXPORT int sem_wait(sem_t *sem)
 {
@@ -314,7 +314,7 @@ void rn_page_at_quick_exit(int (*fn)(int status))
 	on_quick_exit = fn;
 }
 
-/* The functions that end the process without the handlers of exit(). */
+/* Functions that end the process without running the handlers of exit(). */
 EXPORT void _exit(int status)
 {
 	NEXT(_exit)(on_quick_exit ? on_quick_exit(status) : status);

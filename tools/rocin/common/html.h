@@ -71,8 +71,8 @@ void rn_svg_points_begin(FILE *to, const char *element, const char *look);
 void rn_svg_point(FILE *to, double x, double y);
 void rn_svg_points_end(FILE *to);
 
-/* @anchor:	which part of the text is at (x, y): "start", "middle" or "end"; NULL:
- *	the start.
+/* Writes text at (x, y). @anchor: which part of the text is there: "start", "middle" or
+ * "end"; NULL: the start.
  */
 void rn_svg_text(FILE *to, const char *look, double x, double y, const char *anchor,
 		 const char *fmt, ...) __attribute__((format(printf, 6, 7)));

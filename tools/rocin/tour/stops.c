@@ -313,7 +313,8 @@ static void claim_behind(struct rn_tour_checks *c, const char *nic, const char *
 }
 
 /* ------------------------------------------------------------------------ stops */
-/* These functions add the claims of each stop. */
+/* Functions that add the claims of each stop (a step of the tour), one function per stop.
+ */
 static void claims_of_register(struct rn_tour_checks *c)
 {
 	const struct rn_tour_result *r = c->r;

@@ -187,7 +187,8 @@ static enum action show_part(struct walk *w, unsigned now, unsigned part,
 	return ferror(stdout) ? LEAVE : action;
 }
 
-/* Runs a stop, and shows the parts from @first to @last. */
+/* Runs a stop (a step of the tour), and shows the parts of its page from @first to @last.
+ */
 static enum action run_stop(struct walk *w, const struct rn_tour_values *v,
 			    unsigned first, unsigned last)
 {
@@ -219,7 +220,7 @@ static enum action run_stop(struct walk *w, const struct rn_tour_values *v,
 	return action;
 }
 
-/* Runs the next experiment of the stop. */
+/* Runs the next experiment that the stop (a step of the tour) suggests. */
 static enum action try_one(struct walk *w, const struct rn_tour_stop *stop)
 {
 	struct rn_tour_values v;

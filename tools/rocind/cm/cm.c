@@ -485,7 +485,9 @@ static uint64_t new_seed(void)
 	return seed;
 }
 
-/* The table is large, but its pages take no memory until a connection needs them. */
+/* Makes the protocol's table of connections. It is large, but its pages take no memory
+ * until a connection needs them.
+ */
 static struct rn_cm *new_protocol(uint64_t seed)
 {
 	void *block;

@@ -142,8 +142,9 @@ static bool read_link(const struct nlmsghdr *msg, struct link_message *out)
 	return true;
 }
 
-/* The address is stored when a link is first seen and when a bond fails over. Changes by
- * hand in between are not reported to programs.
+/* Compares the link-layer addresses of links with the stored ones. An address is stored
+ * when a link is first seen and when a bond fails over. Changes by hand in between are
+ * not reported to programs.
  */
 uint32_t rnd_links_take(struct rnd_links *links, const struct nlmsghdr *msg)
 {

@@ -117,8 +117,8 @@ union reply {
 	struct nlmsghdr hdr;
 };
 
-/* The kernel queues the answer before send() returns, so there is no need to wait.
- * Answers to earlier queries are dropped.
+/* Receives the answer to the last query. The kernel queues the answer before send()
+ * returns, so there is no need to wait. Answers to earlier queries are dropped.
  */
 static int take_reply(struct rnd_router *r, union reply *reply)
 {

@@ -100,7 +100,8 @@ static bool knows_gid(const struct rnd_attachment *a, const struct rn_gid *gid)
 	return false;
 }
 
-/* The index of the first unused entry, or else of an entry whose address has disappeared.
+/* Returns the index of the first unused entry of the GID table or, if there is none, of
+ * an entry whose address has disappeared.
  */
 static unsigned free_place(const struct rnd_attachment *a)
 {

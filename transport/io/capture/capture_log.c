@@ -35,7 +35,9 @@ struct rn_capture_log {
 	char path[RN_FREE_NAME_MAX];
 };
 
-/* If the disk is full, the capture ends early, without an error for the program. */
+/* Writes the buffered blocks to the file. If the disk is full, the capture ends early,
+ * without an error for the program.
+ */
 void rn_capture_log_flush(struct rn_capture_log *log)
 {
 	if (log->buf.len)

@@ -28,7 +28,7 @@
 enum {
 	RN_CAPTURE_CONTROL = 4096, /* bytes before the data */
 	RN_CAPTURE_ALIGN = 16,
-	/* least number of data bytes; all sizes are powers of two */
+	/* minimum number of data bytes; all sizes are powers of two */
 	RN_CAPTURE_SIZE_MIN = 256 << 10,
 	RN_CAPTURE_SIZE_MAX = 1 << 30,
 	RN_CAPTURE_BODY_MAX = 65535,

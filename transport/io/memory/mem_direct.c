@@ -27,7 +27,7 @@ static inline void *pointer(rn_iova addr)
  */
 #define RACY __attribute__((no_sanitize("thread", "address", "undefined")))
 
-#define BLOCK ((size_t)64) /* bytes; a cache line */
+#define BLOCK ((size_t)64) /* length of a cache line in bytes */
 
 typedef uint64_t unaligned64 __attribute__((aligned(1), may_alias));
 typedef uint32_t unaligned32 __attribute__((aligned(1), may_alias));

@@ -57,7 +57,9 @@ struct rn_cm_life {
 	 * the id that has joined it
 	 */
 	uint64_t channel;
-	/* the program's uid of the object; 0: the connection was not accepted yet */
+	/* the number by which the program identifies the object (uid); 0: the id belongs
+	 * to a connection that the program has not accepted yet
+	 */
 	uint64_t uid;
 	/* Number of events that rocind has reported, which is counted when the answer
 	 * with the event is sent. Destroying the object waits until the program has

@@ -14,7 +14,7 @@
 
 enum {
 	RN_FAR_COPY_MIN =
-		/* least number of bytes for which a string instruction is worth its
+		/* minimum number of bytes for which a string instruction is worth its
 		 * start-up time
 		 */
 		1024,
@@ -30,9 +30,9 @@ void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len);
  */
 bool rn_far_copy_has_past(void);
 
-/* As rn_far_copy(), but whole cache lines bypass the caches: they go to memory while this
- * processor continues. Faster if the other processor shares no cache with this one, and
- * much slower otherwise, so both functions have to be tried.
+/* Copies as rn_far_copy() does, but whole cache lines bypass the caches: they go to
+ * memory while this processor continues. Faster if the other processor shares no cache
+ * with this one, and much slower otherwise, so both functions have to be tried.
  */
 void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len);
 

@@ -102,13 +102,14 @@ void rn_local_awake(struct rn_local *l);
  */
 void rn_local_look_everywhere(struct rn_local *l);
 
-/* @hurry: a packet that finds its ring full is sent by UDP instead of waiting, because
- * its QP or the program is about to end. The packet may overtake packets in the ring.
+/* Sets how a full ring is handled. @hurry: a packet that finds its ring full is sent by
+ * UDP instead of waiting, because its QP or the program is about to end. The packet may
+ * overtake packets in the ring.
  */
 void rn_local_hurry(struct rn_local *l, bool hurry);
 
-/* @on: packets that came without an ICRC get one before they are delivered, because a
- * capture or a fault rule inspects them.
+/* Sets whether packets that came without an ICRC get one before they are delivered,
+ * because a capture or a fault rule inspects them.
  */
 void rn_local_seal(struct rn_local *l, bool on);
 

@@ -186,7 +186,7 @@ uint8_t *rn_ring_reserve(struct rn_ring_send *s);
 void rn_ring_commit(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 		    uint32_t len);
 
-/* Number of bytes that rn_ring_publish() would publish. */
+/* Returns the number of bytes that rn_ring_publish() would publish. */
 static inline uint32_t rn_ring_unpublished(const struct rn_ring_send *s)
 {
 	return (uint32_t)(s->tail - s->published);
@@ -205,11 +205,11 @@ void rn_ring_show(struct rn_ring_send *s);
  */
 bool rn_ring_publish(struct rn_ring_send *s);
 
-/* True if, by the head that it has stored, the consumer has read everything. */
+/* Returns true if, by the head that it has stored, the consumer has read everything. */
 bool rn_ring_is_read(struct rn_ring_send *s);
 
-/* True if the consumer has not closed its end and has not read everything that was
- * published. @taken: number of bytes that it has read, ever.
+/* Returns true if the consumer has not closed its end and has not read everything that
+ * was published. @taken: number of bytes that it has read, ever.
  */
 bool rn_ring_is_held(struct rn_ring_send *s, uint64_t *taken);
 

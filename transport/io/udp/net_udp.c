@@ -115,9 +115,9 @@ struct datagram {
 };
 
 /* ------------------------------------------------------------ sockets in use */
-/* u->order holds the indices of all sockets: first those in use, which are read in
- * turn, then the others, which are read less often, then unused entries. This swaps two
- * of its places.
+/* Swaps two places of u->order, which holds the indices of all sockets: first those in
+ * use, which are read in turn, then the others, which are read less often, then unused
+ * entries.
  */
 static void swap_places(struct rn_udp *u, unsigned a, unsigned b)
 {

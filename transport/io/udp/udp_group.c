@@ -78,8 +78,8 @@ static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 	return ok ? 0 : -errno;
 }
 
-/* The membership is dropped explicitly, because a fork() child may have a copy of the
- * socket, which would keep the membership.
+/* Leaves the group and closes the socket. Closing alone is not enough, because a fork()
+ * child may have a copy of the socket, which would keep the membership.
  */
 void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
