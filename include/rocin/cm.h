@@ -312,7 +312,7 @@ int rn_cm_accept(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 		 const struct rn_cm_offer *offer);
 
 /* Sends an RTU: active side, after RN_CM_EV_REP, when the caller's QP is in RTS. Return:
- * as rn_cm_accept().
+ * the same values as of rn_cm_accept().
  */
 int rn_cm_ready(struct rn_cm *cm, struct rn_cm_conn *conn, const uint8_t *data,
 		uint32_t data_len);
@@ -354,14 +354,14 @@ int rn_cm_mra(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t timeout, bool d
 int rn_cm_established(struct rn_cm *cm, struct rn_cm_conn *conn);
 
 /* Ends an established connection with a DREQ, or answers the peer's DREQ with a DREP
- * after RN_CM_EV_DISCONNECTED. Return: as rn_cm_accept().
+ * after RN_CM_EV_DISCONNECTED. Return: the same values as of rn_cm_accept().
  */
 int rn_cm_disconnect(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 		     const uint8_t *data, uint32_t data_len);
 
 /* Offers the peer an alternate path with a LAP; the connection is established.
- * RN_CM_EV_APR follows. Return: 0, -EINVAL (as rn_cm_connect(), or wrong state),
- * -EALREADY (a LAP is outstanding).
+ * RN_CM_EV_APR follows. Return: 0, -EINVAL (for the reasons that rn_cm_connect() has, or
+ * in a wrong state), -EALREADY (a LAP is outstanding).
  */
 int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 			 const struct rn_cm_route *route);
@@ -373,8 +373,8 @@ int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 int rn_cm_answer_alternate(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status);
 
 /* Requests a UD service with a SIDR_REQ. RN_CM_EV_SIDR_REP or _UNREACHABLE follows.
- * Arguments and return values as for rn_cm_connect(); only the private data of @offer
- * is used.
+ * Arguments and return values are those of rn_cm_connect(); only the private data of
+ * @offer is used.
  */
 int rn_cm_sidr_request(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 		       const struct rn_cm_route *route, const struct rn_cm_offer *offer,
@@ -382,7 +382,7 @@ int rn_cm_sidr_request(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 
 /* Answers a request for a UD service (RN_CM_EV_SIDR_REQ). @status: enum
  * rn_cm_sidr_status. QPN, Q_Key, ECE and private data of @offer are used, and only with
- * RN_CM_SIDR_SUCCESS. Return: as rn_cm_accept().
+ * RN_CM_SIDR_SUCCESS. Return: the same values as of rn_cm_accept().
  */
 int rn_cm_sidr_reply(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status,
 		     const struct rn_cm_offer *offer);

@@ -46,8 +46,8 @@ enum {
  */
 uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, size_t len);
 
-/* Computes the ICRC of @pkt (@len bytes, as for rn_icrc()) and stores it in the
- * RN_ICRC_LEN bytes at @pkt + @len.
+/* Computes the ICRC of @pkt (@len bytes from BTH to the last pad byte) and stores it in
+ * the RN_ICRC_LEN bytes at @pkt + @len.
  */
 void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len);
 

@@ -119,9 +119,9 @@ int rn_mr_init(struct rn_mr *mr, const struct rn_mr_attr *attr);
  */
 void rn_mr_init_null(struct rn_mr *mr, uint32_t key, uint32_t pd);
 
-/* Makes a memory window that is not bound; @kind: RN_MR_KIND_MW1 or MW2.
- * Otherwise as rn_mr_init(). It is bound by a work request, which may change the
- * key byte of @mr->lkey.
+/* Makes a memory window that is not bound; @kind: RN_MR_KIND_MW1 or MW2. The other
+ * arguments are those of rn_mr_init(). The window is bound by a work request, which may
+ * change the key byte of @mr->lkey.
  */
 void rn_mw_init(struct rn_mr *mr, enum rn_mr_kind kind, uint32_t key, uint32_t pd);
 

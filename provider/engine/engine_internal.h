@@ -342,8 +342,8 @@ void rnp_process_unlock(struct rnp_process *p);
  */
 void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter);
 
-/* Allocates a QP number. Return: 0 with *@qpn, or -ENOMEM: all numbers are in use
- * or resting.
+/* Allocates a QP number. Return: 0 with *@qpn, or -ENOMEM: all numbers are in use, or
+ * were released less than RNP_QPN_REST ago.
  */
 int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn);
 
@@ -596,7 +596,9 @@ static inline bool rnp_wire_has_file(const struct rnp_wire *w)
 rn_ns rnp_wire_flush_due(const struct rnp_wire *w);
 void rnp_wire_flush(struct rnp_wire *w);
 
-/* Writes all that is buffered, as if no packet came any more: the program may end. */
+/* Writes all that is buffered without waiting for more packets, because the program may
+ * end now.
+ */
 void rnp_wire_finish_files(struct rnp_wire *w);
 
 /* Frees the chain: closes the sockets and ends the captures. Does nothing if nothing

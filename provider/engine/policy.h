@@ -466,7 +466,9 @@ void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open);
 bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks acks,
 			   unsigned found, bool is_amid_message, bool is_reply_in_part);
 
-/* Sets the timer for @at, the next deadline of the core, while the sockets are on. */
+/* Sets the timer for @at, the next deadline of the core, if the background thread waits
+ * for packets.
+ */
 unsigned rnp_policy_deadline(struct rnp_policy *p, rn_ns at);
 
 /* Sets the timer so that held ACKs leave in time; called after receiving with the
@@ -500,8 +502,8 @@ unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu);
  */
 void rnp_policy_took_over(struct rnp_policy *p, bool found);
 
-/* Notes that the background thread was woken with the sockets on. Return: what becomes of
- * ACKs in its step.
+/* Notes that the background thread was woken while it waited for packets. Return: what
+ * becomes of ACKs in its step.
  */
 enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now);
 

@@ -66,8 +66,8 @@ struct rnp_raw_link {
 int rnp_raw_get(struct rnp_raw_link *l);
 void rnp_raw_put(struct rnp_raw_link *l);
 
-/* Adds a flow rule of a raw packet QP; @rule->qp is a struct rn_qp. Return: 0, or -errno
- * as from rnp_raw_get().
+/* Adds a flow rule of a raw packet QP; @rule->qp is a struct rn_qp. Return: 0, or an
+ * error of rnp_raw_get().
  */
 int rnp_raw_add_rule(struct rnp_raw_link *l, struct rnp_rule *rule);
 void rnp_raw_remove_rule(struct rnp_raw_link *l, struct rnp_rule *rule);

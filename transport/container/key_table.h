@@ -55,8 +55,8 @@ static inline struct rn_hnode *rn_htab_find(const struct rn_htab *tab, uint32_t 
 	return node;
 }
 
-/* Moves all objects to another array, smaller or larger, which must be as for
- * rn_htab_init(). Return: the old array, which the caller may free.
+/* Moves all objects to another array, smaller or larger, which must meet the requirements
+ * of rn_htab_init(). Return: the old array, which the caller may free.
  */
 struct rn_hnode **rn_htab_rehash(struct rn_htab *tab, struct rn_hnode **bucket,
 				 uint32_t bucket_count);

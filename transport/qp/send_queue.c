@@ -74,7 +74,7 @@ static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint6
 	return 0;
 }
 
-/* Checks a work request; as rn_qp_check_send(). @len: out, the number of bytes that
+/* Checks a work request, as rn_qp_check_send() does. @len: out, the number of bytes that
  * it names.
  */
 static int check_request(const struct rn_qp *qp, const struct rn_send_wr *wr,

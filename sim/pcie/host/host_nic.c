@@ -194,8 +194,8 @@ static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 	return tlp;
 }
 
-/* Sets the target of @tlp by its address. *@end: first address behind it that may belong
- * to other memory.
+/* Sets the target of @tlp by its address. *@end is set to the first address after @addr
+ * that may belong to other memory.
  */
 static void aim_tlp(const struct rn_host *h, struct rn_tlp *tlp, rn_iova addr,
 		    rn_iova *end)

@@ -385,10 +385,10 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	h->by_time = was_by_time;
 }
 
-/* The bus thread may move TLPs during a recording only if the program has made no call
- * for QUIET_NS. A program that makes calls might or might not see the effect of such a
- * move, and a replay could not repeat that. A program that makes no calls waits until it
- * sees the effect.
+/* Returns whether the bus thread may move TLPs now. During a recording it may do so only
+ * if the program has made no call for QUIET_NS. A program that makes calls might or might
+ * not see the effect of such a move, and a replay could not repeat that. A program that
+ * makes no calls waits until it sees the effect.
  */
 bool rn_host_may_time_move(const struct rn_host *h, rn_ns now)
 {

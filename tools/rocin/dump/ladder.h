@@ -45,8 +45,8 @@ bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d);
 /* Adds the diagnostic of the receiving device to the comment of the row. */
 void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arrival *a);
 
-/* Returns the diagram that @half belongs to. Its name is the half-connection whose
- * requests go to the right.
+/* Returns the diagram that @half belongs to. A diagram has the number of the
+ * half-connection whose requests go to the right.
  */
 uint32_t rn_ladder_of(const struct rn_watch *w, uint32_t half);
 

@@ -328,8 +328,9 @@ static void print_output(const char *label, char *text)
 	}
 }
 
-/* Runs and prints one of the two forms. Returns true if it behaved as intended: the
- * faulty form fails, the corrected one succeeds.
+/* Runs and prints one of the two forms of an example, the faulty or the corrected one.
+ * Returns true if the program behaved as intended: the faulty form fails, the corrected
+ * one succeeds.
  */
 static bool show_form(const struct example *x, const char *program, bool mended)
 {

@@ -138,7 +138,7 @@ int rnd_ucma_command(struct rnd_call *c);
 void rnd_ucma_answered(struct rnd_ucma *ucma);
 
 /* Processes a MAD of the CM that came to QP1 of an address for which rnd_ucma_ops.hold()
- * was called. Return: as rn_cm_receive().
+ * was called. Return: that of rn_cm_receive().
  */
 bool rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx);
 

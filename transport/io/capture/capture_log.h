@@ -2,10 +2,10 @@
 /* capture_log.h - writes the packets of one device, with its diagnostics, to a pcapng
  * file, in the process that has the device.
  *
- * The blocks are those of capture_blocks.h. A packet is kept until no more
- * diagnostics about it can come; its block is kept until there are some KiB of
- * blocks, or until a flush. So the file (own_fd.h) ends with a complete block, even
- * if the program is killed.
+ * The blocks are those of capture_blocks.h. A packet is kept until no more diagnostics
+ * about it can come; its block is kept until there are some KiB of blocks, or until a
+ * flush. So the file (own_fd.h) ends with a complete block, even if the program is
+ * killed.
  *
  * Threads: a log belongs to one lock. A fork child must not call any function for it.
  */

@@ -19,8 +19,8 @@ enum {
 	GIVE_BACK = 4,
 };
 
-/* The control page. Each cache line has one writer. Memory order of tail and head:
- * message passing (MP), release by the writer, acquire by the reader.
+/* The control page. Each cache line has one writer. Tail and head are stored with release
+ * semantics and loaded with acquire semantics (message passing).
  */
 struct rn_capture_shared {
 	_Atomic uint32_t magic;

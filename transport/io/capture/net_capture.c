@@ -128,7 +128,7 @@ static inline unsigned sinks_about(const struct sinks *s, const struct ends *end
 	return rings;
 }
 
-/* Set up the ring of a capture. Arguments and Return: as rn_capture_add(). */
+/* Set up the ring of a capture. Arguments and result are those of rn_capture_add(). */
 static int sinks_add(struct sinks *s, uint64_t id, int fd, uint32_t size,
 		     const struct rn_capture_filter *filter)
 {

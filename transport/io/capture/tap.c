@@ -119,7 +119,7 @@ static void free_file(struct tap_file *f)
 	free(f);
 }
 
-/* Open the capture file. Arguments and errors: as rn_tap_open(). */
+/* Open the capture file. Arguments and errors are those of rn_tap_open(). */
 static struct tap_file *open_capture_file(const char *path, char *err, size_t err_len)
 {
 	struct tap_file *f = calloc(1, sizeof(*f));

@@ -136,7 +136,8 @@ bool rn_cm_board_read(const struct rn_cm_board_memory *mem, uint64_t channel,
 		      uint32_t number, struct rn_cm_answers *out);
 
 /* Copy the facts about an id or a group that outlive rocind. While rocind runs, the
- * fields of @out may come from different moments. Return: false as rn_cm_board_read().
+ * fields of @out may come from different moments. Return: false in the cases in which
+ * rn_cm_board_read() returns false.
  */
 bool rn_cm_board_read_life(const struct rn_cm_board_memory *mem, enum rn_cm_kind kind,
 			   uint64_t channel, uint32_t number, struct rn_cm_life *out);

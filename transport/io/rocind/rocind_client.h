@@ -206,7 +206,7 @@ int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats
 
 /* Give the slot back. The connection remains and may attach again. The caller closes the
  * sockets before, because packets that arrive later belong to no process. Return: 0,
- * -ENOTCONN (not attached), or as rn_rocind_attach().
+ * -ENOTCONN (not attached), or an error of rn_rocind_attach().
  */
 int rn_rocind_detach(struct rn_rocind *r, char *err, size_t err_len);
 
@@ -249,8 +249,9 @@ int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends, b
 /* Close the descriptors of a local wire. */
 void rn_rocind_close_wire(const struct rn_rocind_wire *wire);
 
-/* Report that a local wire is broken, or not wanted: the peer is told, and the two
- * processes do not get one again. Never waits. Return: as rn_rocind_ask_wire().
+/* Report that a local wire is broken, or not wanted: rocind informs the peer, and the two
+ * processes do not get a local wire again. Never waits. Return: that of
+ * rn_rocind_ask_wire().
  */
 int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
 
@@ -260,7 +261,7 @@ int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
 typedef int (*rn_rocind_on_client)(void *ctx, const struct rn_rocind_client *client);
 
 /* Call @on_client for each attached process. Return: 0; the value of @on_client that
- * ended the list; or as rn_rocind_attach().
+ * ended the list; or an error of rn_rocind_attach().
  */
 int rn_rocind_list(struct rn_rocind *r, rn_rocind_on_client on_client, void *ctx,
 		   char *err, size_t err_len);
@@ -333,8 +334,8 @@ void rn_rocind_close_tap(const struct rn_rocind_tap *tap);
 int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char *err,
 		      size_t err_len);
 
-/* Make rocind end, for all its clients. Return: 0 once it has closed its sockets; or
- * as rn_rocind_status().
+/* Make rocind end, for all its clients. Return: 0 once it has closed its sockets; or an
+ * error of rn_rocind_status().
  */
 int rn_rocind_shutdown(struct rn_rocind *r, char *err, size_t err_len);
 

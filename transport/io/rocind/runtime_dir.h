@@ -53,7 +53,7 @@ void rn_runtime_name(char *name, size_t name_len, const char *stem, const char *
  * rn_runtime_tree_parent() - Directory for generated sysfs trees: DIR/trees-<netns>
  * @path:	Out: absolute path; the directory exists, mode 0700
  *
- * Other arguments and Return: as rn_runtime_dir().
+ * The other arguments and the result are those of rn_runtime_dir().
  */
 int rn_runtime_tree_parent(char *path, size_t path_len, char *err, size_t err_len);
 

@@ -169,7 +169,7 @@ static unsigned slot_of(const struct rn_super *super)
 /* Sends by UDP what of @super is not in the ring, from packet l->sent on, because a
  * packet must not arrive twice: UC and UD would notice. The peer reads its ring before
  * its sockets, so the order is kept. Each packet leaves alone and so has identification
- * 0, for which a copy is sealed. Return: as rn_net_ops.transmit().
+ * 0, for which a copy is sealed. Return: that of rn_net_ops.transmit().
  */
 static int send_rest(struct rn_local *l, const struct rn_super *super)
 {
