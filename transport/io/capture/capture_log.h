@@ -7,7 +7,8 @@
  * flush. So the file (own_fd.h) ends with a complete block, even if the program is
  * killed.
  *
- * Threads: a log belongs to one lock. A fork child must not call any function for it.
+ * Threads: calls for one log must be serialised by a lock. A fork child must not call any
+ * function for it.
  */
 #ifndef RN_CAPTURE_LOG_H
 #define RN_CAPTURE_LOG_H
