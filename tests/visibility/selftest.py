@@ -25,8 +25,8 @@ if sys.argv[1] == 'stop':
     sys.exit(0)
 name = sys.argv[-1]
 program = [p for p in bank.programs() if p.name == name][0]
-expect = dict(program.expect)
-status = 66 if program.is_wrong else 0
+expect = {{c: program.said(c) for c in program.expect}}
+status = 66 if 'wrong' in expect.values() else 0
 {spoil}
 line = 'rocin: verdict: ' + ', '.join(c + ' ' + v for c, v in expect.items())
 print('rocin: verdict: ' + ', '.join(c + ' right' for c in expect), file=sys.stderr)
@@ -34,7 +34,7 @@ print('text of a finding', file=sys.stderr)
 print(line, file=sys.stderr)
 sys.exit(status)
 '''
-WRONG, RIGHT = 'host/write-socket', 'host/write-imm'
+WRONG, RIGHT, MISSED = 'host/write-socket', 'host/write-imm', 'poll/atomic-then-flag'
 failed = []
 
 
@@ -87,6 +87,13 @@ def check_runs():
            'recall 100.0 % (5 of 5)')
     expect('live, where it must not be', run('status = int("c2c" in "".join(sys.argv))', '--live', *one),
            1, f'{RIGHT:30} c2c          right     wrong', '9 of 10')
+    expect('a miss that is known', run('', MISSED, WRONG), 0, 'right                          1  missed',
+           'recall 50.0 % (5 of 10)', '10 of 10 as expected')
+    expect('one that is missed no more', run(spoiled(MISSED, 'expect["c2c"] = "wrong"'), MISSED), 1,
+           'differs', '4 of 5 as expected')
+    expect('live, missed by the sanitizer', run('status = 1', '--live', MISSED), 0,
+           'recall 100.0 % (5 of 5)')
+    expect('a list of the missed', run('', '--list', MISSED), 0, 'relaxed=wrong missed')
     expect('no such program', run('', 'host/none'), 1, 'no program is named host/none')
     expect('only differences', run('', '--differences', RIGHT), 0, '5 of 5')
     expect('a list', run('', '--list', RIGHT), 0, 'switch=right')
@@ -126,6 +133,7 @@ def check_heads():
     refused('a kind without a wrong class', ALL_RIGHT, kind='stale')
     refused('a wrong class without a kind', ALL_RIGHT.replace('c2c=right', 'c2c=wrong'))
     refused('an unknown kind', ALL_RIGHT.replace('c2c=right', 'c2c=wrong'), kind='odd')
+    refused('a miss without a mistake', ALL_RIGHT, more=' * missed:   m\n')
     refused('an unknown item', ALL_RIGHT, more=' * answer:   a\n')
     refused('an item twice', ALL_RIGHT, more=' * rule:     r\n')
 
@@ -162,7 +170,41 @@ def check_expectations():
             'no program says "example: source-reuse"', 'no example "source-use"')
 
 
+def check_page():
+    """page.py notices when a head, or the list of rules, is not what the page says."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy, page = os.path.join(folder, 'bank'), os.path.join(folder, 'page.7')
+        shutil.copytree(bank.HERE, copy)
+
+        def spoil(path, old, new):
+            with open(path, encoding='ascii') as source:
+                text = source.read()
+            if old not in text:
+                failed.append(f'no "{old}" in {path}')
+            with open(path, 'w', encoding='ascii') as source:
+                source.write(text.replace(old, new))
+
+        def told(what, status, *texts, arguments=()):
+            got = subprocess.run([os.path.join(bank.HERE, 'page.py'), *arguments, copy, page], check=False,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            expect(what, got, status, *texts)
+
+        shutil.copy(os.path.join(bank.ROOT, 'tools/man/rocin-visibility.7'), page)
+        told('a page as it should be', 0, 'ok')
+        spoil(os.path.join(copy, 'host/write-imm.c'), 'the bytes?', 'them?')
+        told('another question', 1, 'May it look at them?')
+        told('a page that is made', 0, arguments=('--write',))
+        spoil(os.path.join(copy, 'gpu/imm-launch.c'), 'c2c=wrong', 'c2c=right')
+        told('another answer', 1, '+.Em wrong on ports.')
+        told('and made again', 0, arguments=('--write',))
+        spoil(os.path.join(copy, 'poll/one-word.c'), 'P7:', 'P8:')
+        told('other rules', 1, 'rule P8 is not in the list', 'no program names rule P7')
+        spoil(page, 'overview made by', 'overview of')
+        told('a page without marks', 1, 'no marks around its overview')
+
+
 check_runs()
+check_page()
 check_heads()
 check_expectations()
 print('\n'.join(failed) if failed else 'ok')

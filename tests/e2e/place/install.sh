@@ -9,7 +9,8 @@ LD_PRELOAD='' cmake --install "$1" --prefix "$work/prefix" >"$work/install.log" 
 	fail "cmake --install: $(tail -3 "$work/install.log")"
 PATH=$work/prefix/bin:$PATH
 [ "$(command -v rocin)" = "$work/prefix/bin/rocin" ] || fail 'rocin is not installed'
-for page in man1/rocin.1 man1/rocin-bench.1 man1/rocin-tour.1 man5/rocin-litmus.5 man7/rocin.7 man7/rocin-pcie.7 man8/rocind.8; do
+for page in man1/rocin.1 man1/rocin-bench.1 man1/rocin-tour.1 man5/rocin-litmus.5 man7/rocin.7 man7/rocin-pcie.7 \
+	man7/rocin-visibility.7 man8/rocind.8; do
 	[ -s "$work/prefix/share/man/$page" ] || fail "$page is missing"
 done
 rocin doctor --netdev "lo:$addr_a" -- ibv_rc_pingpong || fail 'rocin doctor'
