@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sanitize.h - the visibility sanitizer: reports programs that use memory too early.
  *
- * stale read		bytes were read while a write to them was still in flight,
- *			although the program had taken a completion that covers this
- *			write, and the read did not push the write
+ * stale read		bytes were read and nothing orders a write to them before the
+ *			read, although the program had taken a completion that covers
+ *			this write
  * unordered read	the same as stale, but without such a completion
- *			(ROCIN_SANITIZE=all only)
  * source changed	the buffer of a SEND or WRITE changed before its completion was
  *			taken
  * missing fence	a SEND or WRITE without a fence was posted behind a READ or atomic
  *			that it depends on and that had not completed
  *
  * These reads are checked: those of NICs, drives and rn_gpu_*() calls; plain loads of the
- * CPU from device memory (../gpu/trap.c); plain loads of kernels from device memory if a
- * covered write to this memory is in flight; with ROCIN_SANITIZE=all also plain loads
- * from registered host memory.
+ * CPU from device memory (../gpu/trap.c) and registered host memory; plain loads of
+ * kernels from device memory. ROCIN_SANITIZE=all adds stores to sources, where they are
+ * made, and reads of a NIC that the program has not asked for since.
  *
- * ROCIN_SANITIZE=on|all[,exitcode=N][,log=FILE]: reports go to FILE (%p stands for the
- * process id), or to stderr; a program with findings that would exit with 0 exits with N
- * (66 if N is not given).
+ * ROCIN_SANITIZE=WORD,...: on|all|off; exitcode=N; log=FILE: reports go to FILE (%p
+ * stands for the process id), or to stderr; summary: the verdict is written in any case;
+ * names of classes. A program with findings in these classes that would exit with 0
+ * exits with N (66 if N is not given).
  *
  * Threads: all functions run under the host lock unless a comment says otherwise.
  */

@@ -100,10 +100,11 @@ static const struct argp_option options[] = {
 	  "Treat registered memory that matches RULE as memory of a simulated GPU, e.g. "
 	  "'size>=1M;access=relaxed;gpu=0'; may be given several times",
 	  0 },
-	{ "sanitize", OPT_SANITIZE, "all", OPTION_ARG_OPTIONAL,
-	  "Report on standard error where the program uses memory before it may; all: "
-	  "also reads of data that no completion covers. The PCIe layer is adversarial "
-	  "unless --pcie says otherwise; see rocin(7)",
+	{ "sanitize", OPT_SANITIZE, "WORDS", OPTION_ARG_OPTIONAL,
+	  "Report on standard error where the program uses memory before it may, and on "
+	  "which machines; e.g. summary, all, or classes of machines that count for the "
+	  "status. Without --pcie GPU and NIC share a switch and running kernels are "
+	  "promised nothing; see rocin(7)",
 	  0 },
 	{ "record", OPT_RECORD, "FILE", 0,
 	  "Record all that the device does in FILE, for rocin sim --replay", 0 },
