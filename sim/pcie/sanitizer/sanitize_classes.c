@@ -35,8 +35,8 @@
 
 enum {
 	TLPS = 2048, /* capacity of the fabric of one class */
-	/* With place=any the bytes of one message have no order, so only the tail of a
-	 * long message is joined, in blocks: APART TLPs of a granule, then one TLP for
+	/* With place=msg or any the bytes of a message have no order, so only the tail of
+	 * a long message is joined, in blocks: APART TLPs of a granule, then one TLP for
 	 * each block. A message of 1 MiB takes about 320 places.
 	 */
 	APART = 64,
@@ -140,7 +140,7 @@ static bool is_same_stream(const struct rn_tlp *a, const struct rn_tlp *b)
 /* Do the bytes of a message become visible in the order in which they are sent? */
 static bool is_in_order(const struct rn_pcie_knobs *k, const struct rn_tlp *tlp)
 {
-	return k->place != RN_PLACE_ANY && !(tlp->flags & RN_TLP_RO) &&
+	return k->place <= RN_PLACE_PCIE && !(tlp->flags & RN_TLP_RO) &&
 	       (k->gpu_ordering != RN_GPU_ORDER_NONE || !rn_agent_is_gpu(tlp->target));
 }
 
