@@ -198,22 +198,24 @@ static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
 
 	if (rn_fabric_room(c->fabric) == 0)
 		force(c, rn_fabric_oldest(c->fabric));
-	index = rn_fabric_issue(c->fabric, &ops, c, tlp);
-	if (index < 0 || index == RN_TLP_NONE)
-		return none;
+	/* Where no queue lies between, write_is_there() is called at once. */
 	if (tlp->kind == RN_TLP_WRITE)
 		rn_san_pages_pending(tlp, tlp->addr, tlp->len, 1);
+	index = rn_fabric_issue(c->fabric, &ops, c, tlp);
+	if (index < 0 && tlp->kind == RN_TLP_WRITE)
+		rn_san_pages_pending(tlp, tlp->addr, tlp->len, -1);
+	if (index < 0 || index == RN_TLP_NONE)
+		return none;
 	return place_of(c, (unsigned)index);
 }
 
 /* Joins the bytes to the open write. Of their pages, those count that it did not have. */
-static void extend_open(struct class *c, const struct rn_tlp *tlp,
-			const struct rn_tlp *real)
+static void extend_open(struct class *c, const struct rn_tlp *tlp)
 {
 	rn_iova page = rn_page_up(tlp->addr), end = tlp->addr + tlp->len;
 
 	if (c == &classes[RN_SAN_CLASS_GIVEN])
-		rn_san_withheld_join(tlp_at(c, c->open)->tag, real);
+		rn_san_withheld_join(tlp_at(c, c->open)->tag);
 	if (page < end)
 		rn_san_pages_pending(tlp, page, end - page, 1);
 	rn_fabric_extend(c->fabric, c->open.index, tlp->len);
@@ -221,12 +223,12 @@ static void extend_open(struct class *c, const struct rn_tlp *tlp,
 }
 
 static void issue_write(struct class *c, const struct rn_tlp *tlp,
-			const struct rn_tlp *real, struct rn_san_place *cqe)
+			struct rn_san_place *cqe)
 {
 	struct rn_san_place p;
 
 	if (continues(c, tlp_at(c, c->open), tlp)) {
-		extend_open(c, tlp, real);
+		extend_open(c, tlp);
 		return;
 	}
 	p = issue(c, tlp);
@@ -253,14 +255,14 @@ void rn_san_class_issue(const struct rn_tlp *real, uint32_t cover,
 	tlp.data = cover;
 	if (tlp.kind == RN_TLP_WRITE)
 		tlp.txn = (uint32_t)rn_san.reads;
-	tlp.tag = rn_san_is_payload(real) ? rn_san_withheld_list(real) : 0;
+	tlp.tag = rn_san_is_payload(real) ? rn_san_withheld_list() : 0;
 	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
 		struct rn_san_place p = { .index = RN_TLP_NONE };
 
 		if (i != RN_SAN_CLASS_GIVEN)
 			tlp.flags &= (uint8_t)~RN_TLP_NEAR;
 		if (tlp.kind == RN_TLP_WRITE)
-			issue_write(&classes[i], &tlp, real, &p);
+			issue_write(&classes[i], &tlp, &p);
 		else
 			issue_read(&classes[i], &tlp, real->data);
 		cqe[i] = p;

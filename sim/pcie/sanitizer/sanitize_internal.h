@@ -242,14 +242,16 @@ void rn_san_class_force_oldest(void);
 bool rn_san_class_withholds(rn_iova addr, uint64_t len);
 
 /* ------------------------------------------------------- sanitize_withheld.c */
-/* Begins a list of writes with @tlp, for the field tag of the TLP that stands for them in
- * the class `given`; adds a write to a list.
+/* Begins the list of the write that is being issued, and returns its number, which is the
+ * field tag of the TLP that stands for the list in the class `given`; puts the write that
+ * is being issued in the list @list instead, because the TLP of that one is made longer.
  */
-uint64_t rn_san_withheld_list(const struct rn_tlp *tlp);
-void rn_san_withheld_join(uint64_t list, const struct rn_tlp *tlp);
+uint64_t rn_san_withheld_list(void);
+void rn_san_withheld_join(uint64_t list);
 
-/* Withholds a write that has been issued in the classes, if each access of the program to
- * its bytes is seen. Returns false if it is not withheld.
+/* Withholds the write that has been issued last in the classes, if the class `given` has
+ * not performed it yet and each access of the program to its bytes is seen. Returns false
+ * if it is not withheld.
  */
 bool rn_san_withhold(const struct rn_tlp *tlp);
 

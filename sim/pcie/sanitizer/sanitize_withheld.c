@@ -6,7 +6,9 @@
  * and not because time has passed. So a program that looks too early reads old bytes,
  * each time, and one that waits for an event, or in a loop, gets the new ones.
  *
- * One TLP of the class stands for several writes of the hierarchy, which form a list.
+ * One TLP of the class stands for several writes of the hierarchy. They form a list,
+ * whose number is the tag of this TLP. A write that is not withheld, or not any more, is
+ * in no list, because its payload slot may be given to another write.
  */
 #include "sanitize_internal.h"
 #include "sim/pcie/host/host_internal.h"
@@ -16,42 +18,87 @@ enum {
 	/* Writes that may be withheld; the other payload slots are left to the hierarchy.
 	 */
 	WITHHELD_MAX = RN_HOST_TLPS - 512,
+	BUCKETS = 4096,
 };
 
-/* For each payload slot the write that has it, and the next one of its list. */
+/* A chain of withheld writes, the oldest first, and the place of a write in it. */
+struct chain {
+	uint16_t first, last; /* valid if @is_used */
+	bool is_used;
+};
+struct link {
+	uint16_t older, newer; /* payload slots, or NONE */
+};
+
 static struct withheld {
 	struct rn_tlp tlp;
-	bool is_held;
-	uint16_t next;
-} writes[RN_SAN_SLOTS];
-/* For the slot of the first write of a list: the slot of the last one. */
-static uint16_t last[RN_SAN_SLOTS];
+	uint64_t list;
+} writes[RN_SAN_SLOTS]; /* by payload slot */
+static struct chain all,
+	buckets[BUCKETS]; /* of a list; of lists with the same remainder */
+static struct link in_all[RN_SAN_SLOTS], in_bucket[RN_SAN_SLOTS];
+
 static unsigned count;
 static bool is_storing;
+static uint64_t newest_list;
+/* The list of the write that was issued last; 0 if its TLP has been performed already. */
+static uint64_t open_list;
 
-uint64_t rn_san_withheld_list(const struct rn_tlp *tlp)
+static void append(struct chain *c, struct link *links, uint16_t slot)
 {
-	writes[tlp->data].is_held = false;
-	writes[tlp->data].next = NONE;
-	last[tlp->data] = (uint16_t)tlp->data;
-	return tlp->data + 1;
+	links[slot] =
+		(struct link){ .older = c->is_used ? c->last : NONE, .newer = NONE };
+	if (c->is_used)
+		links[c->last].newer = slot;
+	else
+		c->first = slot;
+	c->last = slot;
+	c->is_used = true;
 }
 
-void rn_san_withheld_join(uint64_t list, const struct rn_tlp *tlp)
+static void take_out(struct chain *c, struct link *links, uint16_t slot)
 {
-	uint16_t slot = (uint16_t)tlp->data;
+	const struct link *l = &links[slot];
 
-	if (!list)
-		return;
-	(void)rn_san_withheld_list(tlp);
-	writes[last[list - 1]].next = slot;
-	last[list - 1] = slot;
+	if (l->older != NONE)
+		links[l->older].newer = l->newer;
+	else
+		c->first = l->newer;
+	if (l->newer != NONE)
+		links[l->newer].older = l->older;
+	else
+		c->last = l->older;
+	c->is_used = c->first != NONE;
 }
 
-static void end_write(struct withheld *w, bool is_stored)
+static unsigned first_of(const struct chain *c)
 {
-	w->is_held = false;
+	return c->is_used ? c->first : NONE;
+}
+
+static struct chain *bucket_of(uint64_t list)
+{
+	return &buckets[list % BUCKETS];
+}
+
+uint64_t rn_san_withheld_list(void)
+{
+	open_list = ++newest_list;
+	return open_list;
+}
+
+void rn_san_withheld_join(uint64_t list)
+{
+	open_list = list;
+}
+
+static void end_write(unsigned slot, bool is_stored)
+{
+	struct withheld *w = &writes[slot];
+
 	count--;
+	take_out(&all, in_all, (uint16_t)slot);
+	take_out(bucket_of(w->list), in_bucket, (uint16_t)slot);
 	is_storing = true;
 	rn_host_end_withheld(rn_san.host, &w->tlp, is_stored);
 	is_storing = false;
@@ -59,12 +106,14 @@ static void end_write(struct withheld *w, bool is_stored)
 
 static void end_list(uint64_t list, bool is_stored)
 {
-	for (unsigned i = list ? (unsigned)list - 1 : NONE; i != NONE;) {
-		struct withheld *w = &writes[i];
+	unsigned slot = first_of(bucket_of(list)), newer;
 
-		i = w->next;
-		if (w->is_held)
-			end_write(w, is_stored);
+	if (list == open_list)
+		open_list = 0;
+	for (; slot != NONE; slot = newer) {
+		newer = in_bucket[slot].newer;
+		if (writes[slot].list == list)
+			end_write(slot, is_stored);
 	}
 }
 
@@ -85,36 +134,82 @@ static bool touches(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
 
 bool rn_san_is_withheld(const struct rn_tlp *by, rn_iova addr, uint64_t len)
 {
-	for (unsigned i = by->tag ? (unsigned)by->tag - 1 : NONE; i != NONE;
-	     i = writes[i].next)
-		if (writes[i].is_held && touches(&writes[i].tlp, addr, len))
+	for (unsigned i = first_of(bucket_of(by->tag)); i != NONE; i = in_bucket[i].newer)
+		if (writes[i].list == by->tag && touches(&writes[i].tlp, addr, len))
 			return true;
+	return false;
+}
+
+/* Returns true if an older write to the bytes of @tlp went through the hierarchy, because
+ * it was not withheld, and is there still.
+ */
+static bool is_behind_another(const struct rn_tlp *tlp)
+{
+	const struct rn_fabric *f = rn_host_fabric(rn_san.host);
+
+	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
+	     i = rn_fabric_younger(f, i)) {
+		const struct rn_tlp *other = rn_fabric_tlp(f, i);
+
+		if (other->kind == RN_TLP_WRITE && touches(other, tlp->addr, tlp->len))
+			return true;
+	}
 	return false;
 }
 
 bool rn_san_withhold(const struct rn_tlp *tlp)
 {
-	struct withheld *w = &writes[tlp->data];
+	uint16_t slot = (uint16_t)tlp->data;
 
-	if (!rn_san_is_watched(tlp)) {
+	while (count >= WITHHELD_MAX && open_list)
+		rn_san_class_force_oldest();
+	if (!open_list || !rn_san_is_watched(tlp) || is_behind_another(tlp)) {
 		rn_san_withheld_land(tlp->addr, tlp->len);
 		return false;
 	}
-	while (count >= WITHHELD_MAX)
-		rn_san_class_force_oldest();
-	w->tlp = *tlp;
-	w->is_held = true;
+	writes[slot] = (struct withheld){ .tlp = *tlp, .list = open_list };
+	append(&all, in_all, slot);
+	append(bucket_of(open_list), in_bucket, slot);
 	count++;
 	return true;
 }
 
+/* Makes the range as large as all withheld writes that touch it, or touch such a write.
+ */
+static void widen(rn_iova *addr, uint64_t *len)
+{
+	bool is_wider = true;
+
+	while (is_wider) {
+		is_wider = false;
+		for (unsigned i = first_of(&all); i != NONE; i = in_all[i].newer) {
+			const struct rn_tlp *tlp = &writes[i].tlp;
+			rn_iova lo = tlp->addr < *addr ? tlp->addr : *addr;
+			rn_iova hi = tlp->addr + tlp->len;
+
+			if (!touches(tlp, *addr, *len))
+				continue;
+			hi = hi > *addr + *len ? hi : *addr + *len;
+			is_wider = is_wider || hi - lo > *len;
+			*addr = lo;
+			*len = hi - lo;
+		}
+	}
+}
+
 void rn_san_withheld_land(rn_iova addr, uint64_t len)
 {
+	unsigned slot, newer;
+
 	if (!count || is_storing)
 		return;
-	for (unsigned i = 0; i < RN_SAN_SLOTS; i++)
-		if (writes[i].is_held && touches(&writes[i].tlp, addr, len))
-			end_write(&writes[i], true);
+	/* A write that stays must not be older than one that lands on the same bytes. */
+	widen(&addr, &len);
+	for (slot = first_of(&all); slot != NONE; slot = newer) {
+		newer = in_all[slot].newer;
+		if (touches(&writes[slot].tlp, addr, len))
+			end_write(slot, true);
+	}
 }
 
 bool rn_san_is_storing(void)
