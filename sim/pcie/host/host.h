@@ -116,6 +116,14 @@ void rn_host_force_all(struct rn_host *h);
  */
 void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len);
 
+/* Waits for @cond until @until, of CLOCK_MONOTONIC; RN_NEVER: without a limit. Returns
+ * false when the time is over. The library exports a pthread_cond_wait() of its own
+ * (../page/page_calls.c), so its calls of that name have no symbol version, and in a
+ * plugin such a name means the oldest version of the C library, which is woken only by
+ * functions as old. There is one pthread_cond_clockwait().
+ */
+bool rn_host_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, rn_ns until);
+
 /* Forces all TLPs in flight, and tells those who judge the program that all memory is
  * visible: a test, not the program, wants it so.
  */

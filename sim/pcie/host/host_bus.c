@@ -145,18 +145,21 @@ static rn_ns next_look(struct rn_host *h, rn_ns now)
 	return at > now + TICK_NS ? at : now + TICK_NS;
 }
 
+bool rn_host_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, rn_ns until)
+{
+	struct timespec t = { .tv_sec = until / 1000000000,
+			      .tv_nsec = until % 1000000000 };
+
+	return pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, &t) == 0;
+}
+
 static void sleep_until(struct rn_host *h, rn_ns when)
 {
-	struct timespec t = { .tv_sec = when / 1000000000, .tv_nsec = when % 1000000000 };
-
 	rn_host_record_flush(h);
 	h->by_time = false;
 	h->bus_is_asleep = true;
 	h->bus_sleeps_until = when;
-	if (when == RN_NEVER)
-		pthread_cond_wait(&h->bus_work, &h->lock);
-	else
-		pthread_cond_timedwait(&h->bus_work, &h->lock, &t);
+	(void)rn_host_cond_wait(&h->bus_work, &h->lock, when);
 	h->bus_is_asleep = false;
 }
 

@@ -208,7 +208,7 @@ static void await_reads(const struct rn_drive_command *c)
 {
 	rn_storage_lock();
 	while (c->reads > 0)
-		pthread_cond_wait(&rn_storage.changed, &rn_storage.lock);
+		(void)rn_host_cond_wait(&rn_storage.changed, &rn_storage.lock, RN_NEVER);
 	rn_storage_unlock();
 }
 
@@ -251,7 +251,7 @@ static size_t run_write(struct drive *d, struct rn_drive_command *c, int *error)
 static uint32_t reserve_entry(struct drive *d)
 {
 	while (d->posted - d->taken == RING)
-		pthread_cond_wait(&rn_storage.changed, &rn_storage.lock);
+		(void)rn_host_cond_wait(&rn_storage.changed, &rn_storage.lock, RN_NEVER);
 	return d->posted++;
 }
 
@@ -315,7 +315,8 @@ static void *drive_main(void *arg)
 		} else if (d->must_stop) {
 			break;
 		} else {
-			pthread_cond_wait(&rn_storage.changed, &rn_storage.lock);
+			(void)rn_host_cond_wait(&rn_storage.changed, &rn_storage.lock,
+						RN_NEVER);
 		}
 	}
 	rn_storage_unlock();

@@ -439,12 +439,8 @@ static void look_again(void)
 
 static bool sleep_until(rn_ns deadline)
 {
-	struct timespec ts = { .tv_sec = (time_t)(deadline / 1000000000),
-			       .tv_nsec = (long)(deadline % 1000000000) };
-
-	if (deadline == 0)
-		return pthread_cond_wait(&rn_storage.changed, &rn_storage.lock) == 0;
-	return pthread_cond_timedwait(&rn_storage.changed, &rn_storage.lock, &ts) == 0;
+	return rn_host_cond_wait(&rn_storage.changed, &rn_storage.lock,
+				 deadline ? deadline : RN_NEVER);
 }
 
 bool rn_storage_wait(bool (*is_over)(const void *arg), const void *arg, rn_ns deadline)

@@ -86,7 +86,7 @@ static struct item *next_item(struct rn_storage_stream *s)
 	struct item *i;
 
 	while (!s->first && !s->must_stop)
-		pthread_cond_wait(&rn_storage.changed, &rn_storage.lock);
+		(void)rn_host_cond_wait(&rn_storage.changed, &rn_storage.lock, RN_NEVER);
 	i = s->first;
 	if (!i)
 		return NULL;
@@ -233,7 +233,7 @@ int rn_storage_stream_synchronize(struct rn_storage_stream *s)
 	rn_storage_lock();
 	until = s->queued;
 	while (s->ended < until)
-		pthread_cond_wait(&rn_storage.changed, &rn_storage.lock);
+		(void)rn_host_cond_wait(&rn_storage.changed, &rn_storage.lock, RN_NEVER);
 	err = s->error;
 	s->error = 0;
 	rn_storage_unlock();

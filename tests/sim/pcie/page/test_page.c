@@ -2,6 +2,7 @@
 /* test_page.c - closed pages with a watcher of the test's own: what it is asked and told,
  * and what the program and the kernel may do meanwhile.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -242,6 +244,40 @@ static void test_calls_of_the_c_library(void **state)
 	rn_page_calls_link();
 }
 
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool is_set;
+} flag = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
+
+static void *set_flag(void *arg)
+{
+	pthread_mutex_lock(&flag.lock);
+	flag.is_set = true;
+	pthread_cond_signal(&flag.cond);
+	pthread_mutex_unlock(&flag.lock);
+	return arg;
+}
+
+/* By the wrapper, which has to find the implementation that the signal belongs to. */
+static void test_condition_is_woken(void **state)
+{
+	struct timespec until;
+	pthread_t thread;
+	int rc = 0;
+
+	(void)state;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 60;
+	pthread_mutex_lock(&flag.lock);
+	assert_int_equal(pthread_create(&thread, NULL, set_flag, NULL), 0);
+	while (!flag.is_set && rc == 0)
+		rc = pthread_cond_timedwait(&flag.cond, &flag.lock, &until);
+	pthread_mutex_unlock(&flag.lock);
+	assert_int_equal(rc, 0);
+	pthread_join(thread, NULL);
+}
+
 static void test_child_of_fork(void **state)
 {
 	int status = -1;
@@ -279,6 +315,7 @@ int main(void)
 		cmocka_unit_test_setup(test_pin, set_up),
 		cmocka_unit_test_setup(test_what_is_not_pinned, set_up),
 		cmocka_unit_test_setup(test_calls_of_the_c_library, set_up),
+		cmocka_unit_test_setup(test_condition_is_woken, set_up),
 		cmocka_unit_test_setup(test_child_of_fork, set_up),
 		cmocka_unit_test_setup(test_stuck, set_up),
 	};
