@@ -271,21 +271,21 @@ EXPORT int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *unt
 EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
 	return HELD_OPEN(int, pthread_cond_wait, (cond, mutex),
-			 pin_buffer(&p, (uintptr_t)cond, sizeof(*cond)));
+			 pin_buffer(&p, (uintptr_t)cond, sizeof(pthread_cond_t)));
 }
 
 EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 				  const struct timespec *until)
 {
 	return HELD_OPEN(int, pthread_cond_timedwait, (cond, mutex, until),
-			 pin_buffer(&p, (uintptr_t)cond, sizeof(*cond)));
+			 pin_buffer(&p, (uintptr_t)cond, sizeof(pthread_cond_t)));
 }
 
 EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 				  clockid_t clock, const struct timespec *until)
 {
 	return HELD_OPEN(int, pthread_cond_clockwait, (cond, mutex, clock, until),
-			 pin_buffer(&p, (uintptr_t)cond, sizeof(*cond)));
+			 pin_buffer(&p, (uintptr_t)cond, sizeof(pthread_cond_t)));
 }
 
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)

@@ -205,6 +205,8 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	(void)h;
+	if (tlp->kind == RN_TLP_READ)
+		rn_san.old_read.len = 0;
 	/* This write was not withheld, so nobody knows when the program looks at its
 	 * bytes: it may have seen them.
 	 */
@@ -282,43 +284,71 @@ static bool is_unrelated(const struct rn_san_read *r)
 	return r->request ? r->request->when < since : !tlp->data;
 }
 
-static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
+/* Notes the read that serves a READ, FLUSH or atomic of this process, perhaps one that is
+ * to push a write, which is known when the program takes its completion.
+ */
+static void note_fetch(const struct rn_tlp *tlp, const struct rn_san_wr *fetch)
+{
+	rn_san_class_read_served(tlp,
+				 fetch->is_overtaken ? RN_SAN_LATER : ++rn_san.reads);
+}
+
+/* Judges the read of a NIC, of bytes that are pending. Returns true if it is that of a
+ * source buffer, and has been reported.
+ */
+static bool judge_nic_read(struct rn_san_read *r, const struct rn_tlp *tlp)
+{
+	r->qpn = tlp->stream;
+	r->request = gather_of(rn_san_qp(tlp->requester, tlp->stream, false), tlp);
+	if (is_unrelated(r))
+		return false;
+	r->stack = r->request ? r->request->stack : 0;
+	rn_san_report_read(r);
+	return r->request != NULL;
+}
+
+/* Judges a read of a device, or of the program by a call. Returns true if the read gets
+ * the bytes from before the writes that are withheld.
+ */
+static bool judge_read(const struct rn_tlp *tlp)
 {
 	struct rn_san_read r = { .reader = tlp->requester,
 				 .addr = tlp->addr,
 				 .len = tlp->len };
-	const struct rn_san_wr *fetch;
 
-	(void)h;
-	/* The read may have been asked for by this process to push a write, which is
-	 * known when the program takes its completion.
-	 */
-	fetch = rn_agent_is_nic(tlp->requester) ? rn_san_fetch_of(tlp) : NULL;
-	if (fetch) {
-		rn_san_class_read_served(tlp, fetch->is_overtaken ? RN_SAN_LATER
-								  : ++rn_san.reads);
-		rn_san_withheld_land(tlp->addr, tlp->len);
-		return;
-	}
 	if (!is_own_on_its_way(tlp->addr, tlp->len))
 		rn_san_class_own_seen(tlp->addr, tlp->len);
 	rn_san_class_read_done(tlp);
 	if (tlp->flags & RN_TLP_FLUSH || !find_pending(&r))
-		return;
+		return false;
 	if (rn_host_is_polling()) {
 		rn_san_class_seen(tlp->addr, tlp->len);
-		return;
+		return false;
 	}
-	if (rn_agent_is_nic(tlp->requester)) {
-		r.qpn = tlp->stream;
-		r.request = gather_of(rn_san_qp(tlp->requester, tlp->stream, false), tlp);
-		if (is_unrelated(&r))
-			return;
-		r.stack = r.request ? r.request->stack : 0;
-	} else {
-		r.stack = rn_san_stack();
-	}
+	if (rn_agent_is_nic(tlp->requester))
+		return judge_nic_read(&r, tlp);
+	r.stack = rn_san_stack();
 	rn_san_report_read(&r);
+	return false;
+}
+
+static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	const struct rn_san_wr *fetch =
+		rn_agent_is_nic(tlp->requester) ? rn_san_fetch_of(tlp) : NULL;
+
+	(void)h;
+	if (fetch)
+		note_fetch(tlp, fetch);
+	rn_san.old_read.len = 0;
+	/* A read may be one of a loop, of a kernel or of the peer, which would not end.
+	 * That of a source buffer is none.
+	 */
+	if (fetch || !judge_read(tlp))
+		rn_san_withheld_land(tlp->addr, tlp->len);
+	else
+		rn_san.old_read =
+			(struct rn_host_range){ .addr = tlp->addr, .len = tlp->len };
 }
 
 void rn_san_give_up(rn_iova page)

@@ -83,6 +83,10 @@ struct rn_san {
 	uint32_t fetches; /* number of READs and atomics that have not completed */
 	/* Number of reads performed by NICs that serve READs of the process itself. */
 	uint64_t reads;
+	/* The read that is being performed, if it is to get the bytes from before the
+	 * writes that are withheld, as that for a digest is; its length is 0 otherwise.
+	 */
+	struct rn_host_range old_read;
 };
 extern struct rn_san rn_san;
 
@@ -183,7 +187,7 @@ const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class);
 /* Issues a TLP of the hierarchy in all classes. @cover: index of the completion that
  * covers the write already, plus 1; 0: none. @cqe gets the places of a CQE.
  */
-void rn_san_class_issue(const struct rn_tlp *tlp, uint32_t cover,
+void rn_san_class_issue(const struct rn_tlp *real, uint32_t cover,
 			struct rn_san_place cqe[RN_SAN_CLASS_COUNT]);
 
 /* The program has taken the completion whose CQE is there. When it was issued, @reads
@@ -198,7 +202,7 @@ void rn_san_class_cqe_taken(const struct rn_san_place cqe[RN_SAN_CLASS_COUNT],
  * completion of the request tells that.
  */
 #define RN_SAN_LATER UINT64_MAX
-void rn_san_class_read_served(const struct rn_tlp *tlp, uint64_t reads);
+void rn_san_class_read_served(const struct rn_tlp *real, uint64_t reads);
 
 /* Does so with RN_SAN_LATER for all reads that serve @wr. */
 void rn_san_class_fetch_overtaken(const struct rn_san_wr *wr);
@@ -210,7 +214,7 @@ void rn_san_class_fetch_done(const struct rn_san_wr *wr);
  * completion entries of a drive; the writes of devices to a range, which the program has
  * seen; the writes of CPU and GPUs to a range, likewise; all TLPs to and from a range.
  */
-void rn_san_class_read_done(const struct rn_tlp *tlp);
+void rn_san_class_read_done(const struct rn_tlp *real);
 void rn_san_class_stored(unsigned agent);
 void rn_san_class_seen(rn_iova addr, uint64_t len);
 void rn_san_class_own_seen(rn_iova addr, uint64_t len);

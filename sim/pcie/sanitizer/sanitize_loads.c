@@ -316,6 +316,16 @@ static bool is_any_closed(rn_iova addr, uint64_t len, bool to_store)
 	return false;
 }
 
+/* Stores the withheld bytes that the access meets, unless it is the read that gets the
+ * bytes from before.
+ */
+static void land_for_access(rn_iova addr, uint64_t len, bool to_store)
+{
+	if (to_store || !rn_san.old_read.len || addr != rn_san.old_read.addr ||
+	    len > rn_san.old_read.len)
+		rn_san_withheld_land(addr, len);
+}
+
 /* Accesses closed pages without opening them, so that no access of another thread is
  * missed meanwhile: the kernel lets a process write to its own private memory whatever
  * the protection. The file is opened anew each time, as the program may close all
@@ -328,7 +338,7 @@ static bool access_closed(struct rn_host *h, rn_iova addr, void *bytes, uint32_t
 	long fd, n;
 
 	(void)h;
-	rn_san_withheld_land(addr, len);
+	land_for_access(addr, len, to_store);
 	if (!is_any_closed(addr, len, to_store))
 		return false;
 	fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -343,7 +353,7 @@ static bool access_closed(struct rn_host *h, rn_iova addr, void *bytes, uint32_t
 static void host_touching(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store)
 {
 	(void)h;
-	rn_san_withheld_land(addr, len);
+	land_for_access(addr, len, to_store);
 	open_host_pages(addr, len, to_store);
 }
 

@@ -284,9 +284,13 @@ static uint64_t mix_word(uint64_t digest, uint64_t word)
 static bool digest_piece(rn_iova addr, uint32_t len, uint64_t *digest)
 {
 	uint64_t words[PIECE / sizeof(uint64_t)];
+	enum rn_mem_result result;
 
 	words[(len - 1) / sizeof(*words)] = 0;
-	if (rn_host_load(rn_san.host, words, addr, len) != RN_MEM_DONE)
+	rn_san.old_read = (struct rn_host_range){ .addr = addr, .len = len };
+	result = rn_host_load(rn_san.host, words, addr, len);
+	rn_san.old_read.len = 0;
+	if (result != RN_MEM_DONE)
 		return false;
 	for (uint32_t i = 0; i * sizeof(*words) < len; i++)
 		*digest = mix_word(*digest, words[i]);
