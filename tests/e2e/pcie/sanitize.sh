@@ -130,9 +130,9 @@ examples)
 	status=66 example load-then-send "typical,rc.p2p=split,$worst" 'stale read' \
 		'by nic0 for an RDMA WRITE with immediate' 'where that was posted:'
 	example source-reuse adversarial 'source changed'
-	# Whether one of its messages is seen half is chance, and being watched takes time.
-	sanitize=all knobs=ibta
-	timeout "$limit" rocin run --netdev "lo:$addr_a" --sanitize=all --pcie=ibta -- \
+	# Whether one of its messages is seen half is chance.
+	sanitize=all knobs=typical,place=any
+	timeout "$limit" rocin run --netdev "lo:$addr_a" --sanitize=all --pcie=$knobs -- \
 		"$examples/last-byte" >"$work/out" 2>"$work/err"
 	[ $? -le 1 ] || fail "last-byte: $(cat "$work/out" "$work/err")"
 	says 'rocin: finding 1: ' 'unordered read' 'host memory, by the cpu' \
