@@ -437,6 +437,66 @@ static void test_two_threads(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
+/* What is stored at @at, whatever the program may load. */
+static uint64_t stored_at(const volatile uint64_t *at)
+{
+	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	uint64_t value = 0;
+
+	assert_int_equal(pread(fd, &value, sizeof(value), (off_t)(uintptr_t)at),
+			 sizeof(value));
+	close(fd);
+	return value;
+}
+
+static void land(const volatile void *at, uint64_t len)
+{
+	struct rn_host *h = rn_host_get();
+
+	rn_host_lock(h);
+	rn_san_withheld_land((uintptr_t)at, len);
+	rn_host_unlock(h);
+}
+
+/* A write that has landed gives its place to one of another message, which its own
+ * message does not take along. The tail of a long message is one write.
+ */
+static void test_place_of_a_landed_write(void **state)
+{
+	struct rn_host *h = rn_host_get();
+
+	(void)state;
+	rn_guard_install();
+	for (unsigned i = 0; i < 80; i++)
+		san_data(&nic, QP, 0x1000, (void *)&word[i], i + 1, 0);
+	land(&word[79], sizeof(*word));
+	assert_int_equal(stored_at(&word[79]), 80);
+	assert_int_equal(stored_at(&word[78]), 0);
+	san_data(&nic, QP, 0x1001, (void *)&word[100], 5, 0);
+	rn_host_lock(h);
+	rn_san_class_seen((uintptr_t)&word[70], 1);
+	rn_host_unlock(h);
+	assert_int_equal(stored_at(&word[78]), 79);
+	assert_int_equal(stored_at(&word[100]), 0);
+	rn_pcie_drain();
+	assert_int_equal(stored_at(&word[100]), 5);
+}
+
+/* Of two writes to the same bytes the later one stays, even if a device needs only it. */
+static void test_landing_keeps_order(void **state)
+{
+	uint8_t *bytes = (uint8_t *)&word[200];
+
+	(void)state;
+	rn_guard_install();
+	san_data(&nic, QP, 0x1010, bytes, UINT64_C(0x1111111111111111), 0);
+	san_data(&nic, QP, 0x1011, bytes + 4, UINT64_C(0x2222222222222222), 0);
+	land(bytes + 8, 4);
+	assert_int_equal(stored_at(&word[201]), 0x22222222);
+	rn_pcie_drain();
+	assert_int_equal(stored_at(&word[200]), UINT64_C(0x2222222211111111));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -458,6 +518,8 @@ int main(void)
 		T(test_pins_run_out),
 		T(test_child_of_fork),
 		T(test_two_threads),
+		T(test_place_of_a_landed_write),
+		T(test_landing_keeps_order),
 	};
 
 	san_begin("adversarial" SAN_STILL, "all");
