@@ -8,8 +8,8 @@
  *
  *	a completion is taken		the CQE, so what the CQE must not pass
  *	a CPU, GPU or drive reads	the read, so what the read pushes
- *	a doorbell (launch, flush)	the doorbell, likewise; the GPU's inside is
- *emptied
+ *	a doorbell (launch, flush)	the doorbell, likewise; it empties the inside of
+ *					the GPU
  *	a NIC has read			the read; if it serves a READ, FLUSH or atomic of
  *					this process, only when a completion is taken, or
  *					a write seen, that was sent after it; and if a

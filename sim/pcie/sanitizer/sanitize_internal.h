@@ -196,10 +196,9 @@ void rn_san_class_issue(const struct rn_tlp *real, uint32_t cover,
 void rn_san_class_cqe_taken(const struct rn_san_place cqe[RN_SAN_CLASS_COUNT],
 			    uint64_t reads);
 
-/* Notes that the read of a NIC, given as the TLP of the hierarchy, was performed as
- * number
- * @reads of those that serve requests of the process itself; RN_SAN_LATER: only the
- * completion of the request tells that.
+/* Notes that the read of a NIC, given as the TLP of the hierarchy, was performed. It is
+ * number @reads of those that serve requests of the process itself; RN_SAN_LATER: only
+ * the completion of the request tells that.
  */
 #define RN_SAN_LATER UINT64_MAX
 void rn_san_class_read_served(const struct rn_tlp *real, uint64_t reads);
