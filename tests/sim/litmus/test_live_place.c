@@ -65,14 +65,19 @@ static void test_memories_and_nics(void **unused)
 	assert_int_equal(map.memory[map.place[2].memory].agent, RN_AGENT_CPU);
 }
 
+/* A drive writes a page, at whose beginning the location is: a message to or from it
+ * moves the location, and no other lies in the page.
+ */
 static void test_drive_fills_pages(void **unused)
 {
 	(void)unused;
-	assert_true(lay_out(HEAD "{ f@A.host=0, d@A.gpu0=0 }\nA.nvme0 | A.cpu ;\n"
-				 "dma d 1 | pollc dma ;\ndmacqe 0 | ;\n" TAIL,
+	assert_true(lay_out(HEAD
+			    "{ f@A.host=0, d@A.gpu0=0, e@A.gpu0=0 }\nA.nvme0 | A.cpu ;\n"
+			    "dma d 1 | pollc dma ;\ndmacqe 0 | ;\n" TAIL,
 			    64));
 	assert_int_equal(map.place[1].offset % RN_LIVE_PAGE, 0);
-	assert_int_equal(map.place[1].bytes, RN_LIVE_PAGE);
+	assert_int_equal(map.place[1].bytes, 8);
+	assert_true(map.place[2].offset >= map.place[1].offset + RN_LIVE_PAGE);
 }
 
 static void test_memory_on_a_nic(void **unused)
@@ -121,6 +126,14 @@ static void test_refused(void **unused)
 		{ HEAD "{ x@B.host=0, y@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
 		       "write q x,y,x <- #1,#2,#3 ;\n" TAIL,
 		  "side by side" },
+		{ HEAD "{ x@A.host=0, y@A.host=0; q: A.nic0->A.nic0 }\n"
+		       "A.cpu | A.nvme0 ;\nwrite q x,y <- #1,#2 | dma y 3 ;\n" TAIL,
+		  "writes a page" },
+		{ HEAD "{ x@A.host=0 }\nA.nvme0 | A.cpu ;\n"
+		       "dma x 1 | ;\ndmacqe 0 | ;\ndmacqe 0 | ;\n" TAIL,
+		  "reports a transfer, once" },
+		{ HEAD "{ x@A.host=0 }\nA.nvme0 | A.cpu ;\ndmacqe 0 | ;\n" TAIL,
+		  "reports a transfer, once" },
 	};
 
 	(void)unused;

@@ -334,7 +334,10 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
 /* Prepares the DMA engines, if the nodes of this worker have any in the test. */
 int rn_live_drive_open(struct rn_live *l);
 void rn_live_drive_close(struct rn_live *l);
-int rn_live_drive_reset(struct rn_live *l);
+/* Waits until the transfers of a run have ended and drops the completions that no thread
+ * has polled.
+ */
+int rn_live_drive_finish(struct rn_live *l);
 
 /* ---- Threads ---- */
 
@@ -354,6 +357,9 @@ struct rn_live_player {
 	pthread_t thread;
 	struct rn_live_player *all; /* array of players, by number of thread */
 };
+
+/* Returns the GPU of this process that is used for the thread, which is a kernel. */
+struct rn_gpu *rn_live_gpu(const struct rn_live *l, unsigned thread);
 
 /* Executes the thread's instructions in one run. */
 void rn_live_play(struct rn_live_player *p);

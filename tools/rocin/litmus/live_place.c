@@ -19,7 +19,7 @@ struct layout {
 	 * message; NONE at the ends.
 	 */
 	uint8_t next[RN_LITMUS_LOCATIONS], prev[RN_LITMUS_LOCATIONS];
-	/* The location is written by a drive, so it needs a page of its own. */
+	/* The location is the beginning of a page that a drive writes. */
 	bool is_dma[RN_LITMUS_LOCATIONS];
 	uint32_t used[RN_LIVE_MEMORIES];
 	char *why;
@@ -188,6 +188,9 @@ static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 static bool look_at(struct layout *y, const struct rn_litmus_thread *thread,
 		    const struct rn_litmus_instr *in)
 {
+	if (in->op == RN_LITMUS_DMACQE &&
+	    (in == thread->instr || in[-1].op != RN_LITMUS_DMA))
+		return set_reason(y, "a drive reports a transfer, once");
 	if (in->op == RN_LITMUS_FLUSH && in->count > 1)
 		return set_reason(y, "a FLUSH names one range of memory");
 	if (in->op == RN_LITMUS_DMA)
@@ -226,6 +229,7 @@ static bool place_chain(struct layout *y, unsigned loc)
 {
 	unsigned memory = y->map->place[loc].memory;
 	uint32_t align = y->t->location[loc].align, at;
+	bool is_chain = y->next[loc] != RN_LITMUS_NONE;
 
 	if (align < HEAD_ALIGN)
 		align = HEAD_ALIGN;
@@ -239,7 +243,10 @@ static bool place_chain(struct layout *y, unsigned loc)
 			size = sizeof(int64_t);
 		if (at % SMALLEST_ELEMENT != past_granule(y, loc) % SMALLEST_ELEMENT)
 			return set_reason(y, side_by_side);
-		y->map->place[loc].bytes = y->is_dma[loc] ? RN_LIVE_PAGE : size;
+		if (y->is_dma[loc] && is_chain)
+			return set_reason(y, "a drive writes a page, in which no other "
+					     "element of a message can lie");
+		y->map->place[loc].bytes = size;
 		y->map->place[loc].offset = at;
 		at += y->is_dma[loc] ? RN_LIVE_PAGE : y->map->element;
 	}

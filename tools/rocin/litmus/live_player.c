@@ -19,8 +19,9 @@
 /* The DMA engines of a test are the drives of rocin/storage.h.
  *
  * For each `dma' instruction a file has a page with the value to be written; the drive
- * reads the page and writes it to the location. The completion of `dmacqe' comes from the
- * same transfer, so `dma' only stores which transfer the next `dmacqe' submits.
+ * reads the page and writes it to the location. A `dmacqe' follows a `dma' and submits
+ * the transfer of both. A `dma' without one submits a transfer whose completion no
+ * `pollc' is told of.
  */
 
 enum {
@@ -32,9 +33,9 @@ struct rn_live_drive {
 	int fd;
 	struct rn_storage_file *file;
 	struct rn_storage_batch *batch;
-	const struct rn_litmus_instr *noted;
 	int64_t value[VALUES_MAX];
 	unsigned values;
+	_Atomic unsigned transfers; /* submitted, and no event was fetched for them */
 };
 
 static int fail_storage(struct rn_live *l, const char *what, int rc)
@@ -155,52 +156,73 @@ void rn_live_drive_close(struct rn_live *l)
 	l->drive = NULL;
 }
 
-/* Drops completions of the last run that no thread has polled. */
-int rn_live_drive_reset(struct rn_live *l)
+/* Fetches an event of the drives, and lets TLPs move if there is none. Returns 1, 0 if
+ * there is none, -1 on failure.
+ */
+static int fetch_event(struct rn_live *l, struct rn_storage_event *event)
+{
+	int rc = l->lib.rn_storage_batch_status(l->drive->batch, 1, 1, event, 1);
+
+	if (rc < 0)
+		return fail_storage(l, "rn_storage_batch_status", rc);
+	if (rc == 0)
+		return 0;
+	atomic_fetch_sub(&l->drive->transfers, 1);
+	return event->status == RN_STORAGE_COMPLETE
+		       ? 1
+		       : rn_live_fail(l, "a drive: %s", strerror((int)-event->result));
+}
+
+int rn_live_drive_finish(struct rn_live *l)
 {
 	struct rn_storage_event event;
 
-	if (!l->drive)
-		return 0;
-	l->drive->noted = NULL;
-	l->lib.rn_storage_settle();
-	while (l->lib.rn_storage_batch_status(l->drive->batch, 0, 1, &event, 0) > 0)
-		continue;
+	while (l->drive && atomic_load(&l->drive->transfers) > 0) {
+		l->lib.rn_storage_settle();
+		if (fetch_event(l, &event) < 0)
+			return -1;
+		sched_yield();
+	}
 	return 0;
 }
 
-static int submit_dma(struct rn_live *l, const struct rn_litmus_instr *dma)
+/* Is the `dma' followed by the `dmacqe' that submits its transfer? */
+static bool is_reported(const struct rn_live_player *p, const struct rn_litmus_instr *dma)
+{
+	const struct rn_litmus_thread *t = &p->l->test->thread[p->number];
+
+	return dma + 1 < t->instr + t->count && dma[1].op == RN_LITMUS_DMACQE;
+}
+
+static int submit_dma(struct rn_live *l, const struct rn_litmus_instr *dma,
+		      bool is_reported)
 {
 	struct rn_live_drive *d = l->drive;
 	struct rn_storage_io io = { .op = RN_STORAGE_READ,
 				    .file = d->file,
-				    .size = RN_LIVE_PAGE };
+				    .base = rn_live_address(l, dma->loc),
+				    .size = RN_LIVE_PAGE,
+				    .file_offset = (off_t)page_of(d, dma->value.number) *
+						   RN_LIVE_PAGE,
+				    .cookie = is_reported ? d : NULL };
 	int rc;
 
-	if (dma->op == RN_LITMUS_DMA) {
-		d->noted = dma;
-		return 0;
-	}
-	if (!d->noted)
-		return rn_live_fail(l, "dmacqe without a dma");
-	io.base = rn_live_address(l, d->noted->loc);
-	io.file_offset = (off_t)page_of(d, d->noted->value.number) * RN_LIVE_PAGE;
+	atomic_fetch_add(&d->transfers, 1);
 	rc = l->lib.rn_storage_batch_submit(d->batch, 1, &io);
+
 	return rc ? fail_storage(l, "rn_storage_batch_submit", rc) : 0;
 }
 
-/* Polls for a completion. Returns 1 if there was one, 0 if not, -1 on failure. */
-static int poll_drive(struct rn_live *l, unsigned node)
+/* Polls for a completion that the test asks for. Returns 1 if there was one, 0 if not, -1
+ * on failure. The drives of a worker share one batch.
+ */
+static int poll_drive(struct rn_live *l)
 {
 	struct rn_storage_event event;
-	int rc;
+	int rc = 0;
 
-	(void)node; /* the drives of a worker share one batch */
-	rc = l->lib.rn_storage_batch_status(l->drive->batch, 0, 1, &event, 0);
-	if (rc < 0)
-		return fail_storage(l, "rn_storage_batch_status", rc);
-	if (rc == 1 && event.status != RN_STORAGE_COMPLETE)
-		return rn_live_fail(l, "a drive: %s", strerror((int)-event.result));
+	while (l->drive && (rc = fetch_event(l, &event)) > 0 && !event.cookie)
+		continue;
 	return rc;
 }
 
@@ -574,7 +596,7 @@ static int poll_instruction(struct rn_live_player *p, const struct rn_litmus_ins
 	case RN_LITMUS_POLL:
 		return rn_live_poll(p->l, in->cq, &wc);
 	default:
-		return poll_drive(p->l, p->l->test->thread[p->number].node);
+		return poll_drive(p->l);
 	}
 }
 
@@ -593,6 +615,17 @@ static int wait_for(struct rn_live_player *p, const struct rn_litmus_instr *in,
 	return rc;
 }
 
+struct rn_gpu *rn_live_gpu(const struct rn_live *l, unsigned thread)
+{
+	const struct rn_litmus_thread *t = &l->test->thread[thread];
+	unsigned memory = 0;
+
+	while (l->map.memory[memory].node != t->node ||
+	       l->map.memory[memory].agent != t->agent)
+		memory++;
+	return l->lib.rn_gpu_open(l->map.memory[memory].gpu);
+}
+
 static void play_launched(void *arg)
 {
 	rn_live_play(arg);
@@ -600,15 +633,9 @@ static void play_launched(void *arg)
 
 static int launch(struct rn_live_player *p, unsigned thread)
 {
-	const struct rn_litmus_thread *t = &p->l->test->thread[thread];
 	struct rn_live *l = p->l;
-	unsigned memory = 0;
-	struct rn_gpu *gpu;
+	struct rn_gpu *gpu = rn_live_gpu(l, thread);
 
-	while (l->map.memory[memory].node != t->node ||
-	       l->map.memory[memory].agent != t->agent)
-		memory++;
-	gpu = l->lib.rn_gpu_open(l->map.memory[memory].gpu);
 	p->all[thread].kernel = l->lib.rn_gpu_launch(gpu, play_launched, &p->all[thread]);
 	return p->all[thread].kernel > 0
 		       ? 0
@@ -657,8 +684,9 @@ static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 	case RN_LITMUS_LAUNCH:
 		return launch(p, in->thread);
 	case RN_LITMUS_DMA:
+		return is_reported(p, in) ? 0 : submit_dma(p->l, in, false);
 	case RN_LITMUS_DMACQE:
-		return submit_dma(p->l, in);
+		return submit_dma(p->l, in - 1, true);
 	default:
 		if (draw(p) % EMPTY_ONE_IN == 0 && post_empty(p->l, in->qp))
 			return -1;

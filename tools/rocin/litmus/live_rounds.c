@@ -515,14 +515,9 @@ static void *thread_main(void *arg)
 {
 	struct rn_live_player *p = arg;
 	struct rn_live *l = p->l;
-	const struct rn_litmus_thread *t = &l->test->thread[p->number];
 
-	if (rn_agent_is_gpu(t->agent))
-		for (unsigned i = 0; i < l->map.memories; i++)
-			if (l->map.memory[i].node == t->node &&
-			    l->map.memory[i].agent == t->agent)
-				l->lib.rn_gpu_become(
-					l->lib.rn_gpu_open(l->map.memory[i].gpu));
+	if (rn_agent_is_gpu(l->test->thread[p->number].agent))
+		l->lib.rn_gpu_become(rn_live_gpu(l, p->number));
 	for (;;) {
 		pthread_barrier_wait(&l->shared->all);
 		if (l->shared->is_last)
@@ -597,14 +592,14 @@ static int reset(struct rn_live *l, struct rn_live_player *players)
 		if (l->qp[i].side[1] && rn_live_post_receives(l, i))
 			return -1;
 	}
-	return rn_live_drive_reset(l);
+	return 0;
 }
 
 static int end_kernels(struct rn_live *l, struct rn_live_player *players)
 {
 	for (unsigned i = 0; i < l->test->threads; i++)
 		if (players[i].kernel > 0 &&
-		    l->lib.rn_gpu_wait_kernel(l->lib.rn_gpu_open(0), players[i].kernel))
+		    l->lib.rn_gpu_wait_kernel(rn_live_gpu(l, i), players[i].kernel))
 			return rn_live_fail(l, "rn_gpu_wait_kernel: %s",
 					    l->lib.rn_gpu_last_error());
 	return 0;
@@ -726,8 +721,8 @@ static int finish_messages(struct rn_live *l)
 			return -1;
 	if (feed_others(l))
 		return -1;
-	if (l->drive)
-		l->lib.rn_storage_settle();
+	if (rn_live_drive_finish(l))
+		return -1;
 	if (l->lib.handle)
 		l->lib.rn_pcie_drain();
 	return 0;
