@@ -7,6 +7,9 @@ model, and to clingo, which finds every execution that the axioms of model.lp al
 set of knobs the two sets of final states are compared. Without files, COUNT tests are drawn
 from SEED (generate.py). A disagreement is printed as a litmus file from which no instruction
 can be removed without the two agreeing again, with both sets. Ends with 1 if there was one.
+
+With --live RUNS no axioms are asked: each test is run RUNS times on a live device, whose
+final states have to be among those of the explorer.
 """
 import argparse
 import concurrent.futures
@@ -189,6 +192,86 @@ def compare_generated(args, count):
     return number
 
 
+class LiveCount:
+    def __init__(self):
+        self.tests = self.seen = self.allowed = self.wrong = 0
+        self.skipped = {}
+
+    def skip(self, why):
+        self.skipped[why] = self.skipped.get(why, 0) + 1
+
+    def __str__(self):
+        text = (f"{self.tests} run on a live device ({self.seen} final states seen of "
+                f"{self.allowed} allowed), {self.wrong} wrong")
+        return "".join([text, *(f"; {n} skipped: {why}" for why, n in sorted(self.skipped.items()))])
+
+
+def run_live(args, tests):
+    """Runs tests live. Yields for each test what the report says of its run, or the reason why
+    there is none. The back end ends at a test that fails, so the others are run once more."""
+    while tests:
+        with tempfile.NamedTemporaryFile("w", suffix=".litmus") as file:
+            file.write("\n".join(map(str, tests)))
+            file.flush()
+            done = subprocess.run(
+                [args.rocin, "litmus", "--backend=live", "--json", f"--runs={args.live}",
+                 f"--seed={args.seed}", file.name], capture_output=True, text=True)
+        ran = json.loads(done.stdout)["tests"] if done.stdout else []
+        failed = next((test for test in tests if f"{test.name} (" in done.stderr), None)
+        for test, said in zip(tests, ran):
+            if test is not failed:
+                yield test, said["runs"][0]
+        if failed:
+            yield failed, done.stderr.strip()
+        elif len(ran) < len(tests):
+            raise SystemExit(done.stderr)
+        tests = tests[tests.index(failed) + 1:] if failed else []
+
+
+def judge_live(count, test, explored, said):
+    """Counts one test: are all final states that were seen among those explored?"""
+    if isinstance(said, str):
+        count.wrong += 1
+        print(f"{said}\n{test}", flush=True)
+        return
+    if said.get("why"):
+        count.skip(said["why"])
+        return
+    seen = {state["state"]: state for state in said["states"]}
+    count.tests += 1
+    count.allowed += len(explored)
+    count.seen += len(explored & set(seen))
+    for state in set(seen) - explored:
+        count.wrong += 1
+        print(f"{test.name} [{test.knobs}]: the explorer never ends in this: {state}, seen "
+              f"{seen[state]['count']} times, first with seed {seen[state]['seed']}\n{test}",
+              flush=True)
+
+
+def compare_live(args):
+    """Runs drawn tests live, a batch at a time, until count or time is reached. A batch is
+    sorted by knobs, because other knobs need another process."""
+    count, start, number = LiveCount(), time.monotonic(), 0
+    while number < args.count and (not args.time or time.monotonic() - start < args.time):
+        batch = [generate.Test(args.seed, args.first + i)
+                 for i in range(number, min(number + args.batch, args.count))]
+        number += len(batch)
+        with tempfile.NamedTemporaryFile("w", suffix=".litmus") as file:
+            file.write("\n".join(map(str, batch)))
+            file.flush()
+            explored = {run.name: run.explorer for run in read_runs(args, [file.name])}
+        for test in batch:
+            if explored[test.name] is None:
+                count.skip("too large for the explorer")
+        runnable = [test for test in batch if explored[test.name] is not None]
+        for test, said in run_live(args, sorted(runnable, key=lambda test: test.knobs)):
+            judge_live(count, test, explored[test.name], said)
+        if args.progress:
+            print(f"{number} tests: {count}", file=sys.stderr)
+    print(f"{number} tests of seed {args.seed}: {count}")
+    return count
+
+
 def broken_models(path, model):
     """Yields what is wrong and the text of a model, for each line WRONG :: ORIGINAL ::
     REPLACEMENT of a file; the ORIGINAL, of one line or part of it, has to be there once."""
@@ -250,10 +333,15 @@ def main():
     parser.add_argument("--most", type=int, default=20, help="stop after so many disagreements")
     parser.add_argument("--progress", action="store_true", help="a line for each batch")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
+    parser.add_argument("--live", type=int, metavar="RUNS", help="run drawn tests on a live device")
+    parser.add_argument("--first", type=int, default=0, help="number of the first test, of --live")
     parser.add_argument("--broken", help="a file of broken axioms: is each noticed?")
     args = parser.parse_args()
     if args.broken:
         sys.exit(notice_broken(args) > 0)
+    if args.live:
+        live = compare_live(args)
+        sys.exit(live.wrong > 0 or live.tests == 0)
     count = Count()
     if args.files:
         compare_files(args, count)
