@@ -195,6 +195,10 @@ struct rn_live_shared {
 	/* R_Keys for strict ordering ([0]) and for relaxed ordering ([1]). */
 	uint32_t rkey[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct rn_live_thread_result thread[RN_LITMUS_THREADS];
+	/* Completions of the test that came after its threads had ended: of each CQ, and
+	 * of DMA engines.
+	 */
+	_Atomic unsigned left[RN_LITMUS_CQS], left_dma;
 	int64_t final[RN_LITMUS_LOCATIONS];
 	/* The first failure of any worker. The worker that fails first writes `why', and
 	 * then sets `failed'.

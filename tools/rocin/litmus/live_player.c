@@ -179,8 +179,12 @@ int rn_live_drive_finish(struct rn_live *l)
 
 	while (l->drive && atomic_load(&l->drive->transfers) > 0) {
 		l->lib.rn_storage_settle();
-		if (fetch_event(l, &event) < 0)
+		int rc = fetch_event(l, &event);
+
+		if (rc < 0)
 			return -1;
+		if (rc > 0 && event.cookie)
+			atomic_fetch_add(&l->shared->left_dma, 1);
 		sched_yield();
 	}
 	return 0;

@@ -648,6 +648,25 @@ static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 	return 0;
 }
 
+/* Polls CQ @cq after the threads have ended, and counts what a thread of the test could
+ * have polled. The receives of messages that end a run have no bytes.
+ */
+static int poll_left(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
+{
+	int rc = rn_live_poll(l, cq, wc);
+	bool is_of_test;
+
+	if (rc <= 0)
+		return rc;
+	if (wc->opcode & IBV_WC_RECV)
+		is_of_test = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM || wc->byte_len > 0;
+	else
+		is_of_test = wc->wr_id != RN_LIVE_QUIET_WR;
+	if (is_of_test)
+		atomic_fetch_add(&l->shared->left[cq], 1);
+	return rc;
+}
+
 /* Polls CQ @cq until the completions of all messages that were sent have come. */
 static int empty_cq(struct rn_live *l, unsigned cq)
 {
@@ -658,7 +677,7 @@ static int empty_cq(struct rn_live *l, unsigned cq)
 	int rc;
 
 	while (quiet > 0 || atomic_load(&l->recv_seen[cq]) < receives) {
-		rc = rn_live_poll(l, cq, &wc);
+		rc = poll_left(l, cq, &wc);
 		if (rc < 0)
 			return -1;
 		if (rc > 0 && wc.wr_id == RN_LIVE_QUIET_WR && !(wc.opcode & IBV_WC_RECV))
@@ -704,7 +723,7 @@ static int drop_surplus(struct rn_live *l)
 	int rc = 0;
 
 	for (unsigned i = 0; i < l->test->cqs; i++)
-		while (l->cq[i] && (rc = rn_live_poll(l, i, &wc)) > 0)
+		while (l->cq[i] && (rc = poll_left(l, i, &wc)) > 0)
 			continue;
 	return rc;
 }
@@ -783,12 +802,38 @@ static void read_outcome(const struct rn_live *l, struct rn_litmus_outcome *out)
 	}
 }
 
+/* Has a thread given up although what it waited for is there in the end? */
+static bool could_go_on(const struct rn_live *l, unsigned thread)
+{
+	const struct rn_litmus_thread *t = &l->test->thread[thread];
+	const struct rn_live_thread_result *r = &l->shared->thread[thread];
+	const struct rn_litmus_instr *in = &t->instr[r->executed];
+
+	if (r->is_done || r->executed == t->count || !r->mark[r->executed].began)
+		return false;
+	switch (in->op) {
+	case RN_LITMUS_WAIT:
+		return l->shared->final[in->loc] ==
+		       (in->value.is_reg ? r->reg[in->value.reg] : in->value.number);
+	case RN_LITMUS_POLL:
+		return atomic_load(&l->shared->left[in->cq]) > 0;
+	default:
+		return in->op == RN_LITMUS_POLLC && atomic_load(&l->shared->left_dma) > 0;
+	}
+}
+
+/* Counts the final state of a run. A run in which a thread could go on, because a busy
+ * machine took longer than threads wait, has no final state.
+ */
 static void count(struct rn_live *l, struct rn_live_results *res)
 {
 	struct rn_litmus_outcome out;
 	uint32_t i = 0;
 
 	res->runs++;
+	for (unsigned thread = 0; thread < l->test->threads; thread++)
+		if (could_go_on(l, thread))
+			return;
 	read_outcome(l, &out);
 	while (i < res->states &&
 	       !rn_litmus_same_outcome(l->test, &res->state[i].outcome, &out))
@@ -813,6 +858,9 @@ static void decide_next_run(struct rn_live *l, uint64_t done, uint64_t began)
 	l->shared->seed = rn_random_at(r->seed, r->first + done);
 	l->shared->deadline = now + patience_ns;
 	atomic_store(&l->shared->emptied, 0);
+	atomic_store(&l->shared->left_dma, 0);
+	for (unsigned i = 0; i < RN_LITMUS_CQS; i++)
+		atomic_store(&l->shared->left[i], 0);
 	l->shared->is_last =
 		done == r->runs || (r->ms > 0 && now - began > r->ms * 1000000);
 }
