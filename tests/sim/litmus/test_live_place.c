@@ -132,6 +132,13 @@ static void test_refused(void **unused)
 		{ HEAD "{ x@A.host=0 }\nA.nvme0 | A.cpu ;\n"
 		       "dma x 1 | ;\ndmacqe 0 | ;\ndmacqe 0 | ;\n" TAIL,
 		  "reports a transfer, once" },
+		{ HEAD "{ x@A.host=0 size=64 align=8 }\nA.cpu ;\nst x 1 ;\n" TAIL,
+		  "one word" },
+		{ HEAD "{ x@A.gpu0=0 size=64 align=8 }\nA.cpu ;\nld r0 x ;\n" TAIL,
+		  "one word" },
+		{ HEAD "{ x@A.host=0 size=64 align=8 }\nA.cpu | A.gpu0 ;\n"
+		       "ld r0 x | ld r0 x ;\n" TAIL,
+		  "one word" },
 		{ HEAD "{ x@A.host=0 }\nA.nvme0 | A.cpu ;\ndmacqe 0 | ;\n" TAIL,
 		  "reports a transfer, once" },
 	};

@@ -185,6 +185,21 @@ static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 	return ok || set_reason(y, "memory on a NIC can be named through that NIC only");
 }
 
+/* Does the instruction access a location of more than a word as if it were one? Only a
+ * processor's load of its own memory or of a NIC's looks at all words.
+ */
+static bool is_cut_short(const struct layout *y, const struct rn_litmus_thread *thread,
+			 const struct rn_litmus_instr *in)
+{
+	const struct rn_litmus_location *l = &y->t->location[in->loc];
+
+	if (in->op > RN_LITMUS_MWR || in->op == RN_LITMUS_MFENCE ||
+	    l->size <= sizeof(int64_t))
+		return false;
+	return in->op == RN_LITMUS_ST || in->op == RN_LITMUS_MWR ||
+	       rn_agent_is_gpu(thread->agent) || rn_agent_is_gpu(l->agent);
+}
+
 static bool look_at(struct layout *y, const struct rn_litmus_thread *thread,
 		    const struct rn_litmus_instr *in)
 {
@@ -193,6 +208,8 @@ static bool look_at(struct layout *y, const struct rn_litmus_thread *thread,
 		return set_reason(y, "a drive reports a transfer, once");
 	if (in->op == RN_LITMUS_FLUSH && in->count > 1)
 		return set_reason(y, "a FLUSH names one range of memory");
+	if (is_cut_short(y, thread, in))
+		return set_reason(y, "a store, and a load of a GPU, is of one word");
 	if (in->op == RN_LITMUS_DMA)
 		y->is_dma[in->loc] = true;
 	return can_reach(y, thread, in) && chain_elements(y, in);

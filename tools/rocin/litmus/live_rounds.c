@@ -749,9 +749,17 @@ static int finish_messages(struct rn_live *l)
 
 static int64_t final_of(struct rn_live *l, unsigned loc)
 {
+	const volatile int64_t *word;
+	int64_t first;
+
 	if (rn_live_is_dm(l, loc))
 		return rn_live_dm_load(l, loc);
-	return *(const volatile int64_t *)(const void *)rn_live_address(l, loc);
+	word = (const volatile int64_t *)(const void *)rn_live_address(l, loc);
+	first = *word;
+	for (uint32_t i = 1; i < l->map.place[loc].bytes / sizeof(*word); i++)
+		if (word[i] != first)
+			return RN_LIVE_TORN;
+	return first;
 }
 
 static void collect_final(struct rn_live *l)
