@@ -102,6 +102,10 @@ void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe)
 	sent = rn_san_cqe_at(cqe->slot);
 	q = rn_san_qp(rn_nic_agent(nic), cqe->qpn, true);
 	if (q && sent && sent->qpn == cqe->qpn && sent->agent == q->agent) {
+		rn_san_event_qp(side == RN_SAN_RECV
+					? "the completion that was taken of request"
+					: "the completion that was taken of our request",
+				q->agent, q->qpn, sent->msg);
 		rn_san_class_cqe_taken(sent->place, sent->reads);
 		struct rn_san_completion c = { .wr_id = sent->wr_id,
 					       .when = rn_host_now(),
@@ -142,6 +146,7 @@ void rn_sanitize_stored(struct rn_host *h, unsigned agent, rn_iova addr, uint64_
 	rn_host_lock(h);
 	c.when = rn_host_now();
 	c.is_storage = true;
+	rn_san_event_agent("the end of a transfer of", agent);
 	rn_san_class_stored(agent);
 	rn_san_class_cover(is_stored_by, &transfer, remember_completion(&c) + 1U);
 	rn_host_unlock(h);
@@ -190,6 +195,10 @@ static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 
 	if (is_duplicate(tlp))
 		return;
+	if (tlp->flags & RN_TLP_BELL)
+		rn_san_event_agent("a launch, flush or doorbell of", tlp->target);
+	if (tlp->requester >= RN_AGENT_NVME && tlp->flags & RN_TLP_CQE)
+		rn_san_transfer_ended(tlp->requester);
 	rn_san_class_issue(tlp, 0, cqe);
 	if (tlp->kind == RN_TLP_WRITE && tlp->flags & RN_TLP_CQE)
 		note_cqe(h, tlp, cqe);
@@ -338,6 +347,7 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 		rn_agent_is_nic(tlp->requester) ? rn_san_fetch_of(tlp) : NULL;
 
 	(void)h;
+	rn_san_event_agent("a read of", tlp->requester);
 	if (fetch)
 		note_fetch(tlp, fetch);
 	rn_san.old_read.len = 0;
@@ -362,6 +372,7 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 
 	if (!find_pending(&r) && !rn_san_has_candidate(rn_page_down(addr)))
 		return;
+	rn_san_event_agent("a load, seen by a loop, of", agent);
 	if (rn_host_is_polling()) {
 		rn_san_class_seen(addr, 1);
 		return;
@@ -391,6 +402,7 @@ bool rn_san_is_page_pending(rn_iova page)
 
 static void forget_qp(struct rn_host *h, unsigned agent, uint32_t qpn)
 {
+	rn_san_event_agent("the end of a QP or of all of", agent);
 	rn_san_class_drain(agent, qpn);
 	rn_san_forget(h, agent, qpn);
 }
@@ -398,6 +410,7 @@ static void forget_qp(struct rn_host *h, unsigned agent, uint32_t qpn)
 static void range_emptied(struct rn_host *h, rn_iova addr, uint64_t len)
 {
 	(void)h;
+	rn_san_event("the end of its memory");
 	rn_san_class_emptied(addr, len);
 }
 
@@ -424,6 +437,7 @@ static void start_sanitizer(struct rn_host *h)
 {
 	const char *text = getenv("ROCIN_SANITIZE");
 	char err[200], knobs[400];
+	int rc;
 
 	if (!text || !*text)
 		return;
@@ -443,6 +457,10 @@ static void start_sanitizer(struct rn_host *h)
 		fprintf(stderr, "rocin: ROCIN_SANITIZE: no memory\n");
 		return;
 	}
+	rc = rn_san_schedule_start(h, &rn_san.options);
+	if (rc)
+		fprintf(stderr, "rocin: ROCIN_SANITIZE: %s, %s: %s\n",
+			rn_san.options.late, rn_san.options.record, strerror(-rc));
 	rn_san_report_init();
 	rn_host_lock(h);
 	rn_san_loads_watch();

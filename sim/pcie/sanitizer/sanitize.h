@@ -17,8 +17,9 @@
  *
  * ROCIN_SANITIZE=WORD,...: on|all|off; exitcode=N; log=FILE: reports go to FILE (%p
  * stands for the process id), or to stderr; summary: the verdict is written in any case;
- * names of classes. A program with findings in these classes that would exit with 0
- * exits with N (66 if N is not given).
+ * names of
+ * classes; late=FILE, record=FILE: see sanitize_schedule.c. A program with findings in
+ *these classes that would exit with 0 exits with N (66 if N is not given).
  *
  * Threads: all functions run under the host lock unless a comment says otherwise.
  */
@@ -71,6 +72,8 @@ struct rn_sanitize_options {
 	 */
 	int exit_code;
 	char log[256]; /* path of the log file; empty: reports go to standard error */
+	/* Paths of the schedule and of the record of a hunt; empty: none. */
+	char late[256], record[256];
 };
 
 /* Parses ROCIN_SANITIZE; empty text means off. Returns 0, or -EINVAL and an error text

@@ -374,9 +374,10 @@ void rn_san_class_stored(unsigned agent)
 	force_if(is_cqe_of, &(struct range){ .agent = agent });
 }
 
-/* Forces the reads that had been performed when the newest write to the range was issued.
+/* Returns how many reads had been performed when the newest write to the range was
+ * issued.
  */
-static void force_served_before(struct class *c, const struct range *r)
+static uint64_t reads_before(const struct class *c, const struct range *r)
 {
 	uint64_t reads = 0;
 
@@ -384,6 +385,11 @@ static void force_served_before(struct class *c, const struct range *r)
 	     i = rn_fabric_older(c->fabric, i))
 		if (is_device_write_to(rn_fabric_tlp(c->fabric, i), r))
 			reads = rn_fabric_tlp(c->fabric, i)->txn;
+	return reads;
+}
+
+static void force_served_before(struct class *c, uint64_t reads)
+{
 	if (reads)
 		rn_fabric_force_if(c->fabric, &ops, c, is_served_before, &reads);
 }
@@ -391,9 +397,15 @@ static void force_served_before(struct class *c, const struct range *r)
 void rn_san_class_seen(rn_iova addr, uint64_t len)
 {
 	const struct range r = { .addr = addr, .len = len };
+	uint64_t reads, most = 0;
 
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
-		force_served_before(&classes[i], &r);
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
+		reads = reads_before(&classes[i], &r);
+		most = reads > most ? reads : most;
+		force_served_before(&classes[i], reads);
+	}
+	/* A write that is not late has landed there, and other classes know of it. */
+	force_served_before(&classes[RN_SAN_CLASS_GIVEN], most);
 	force_if(is_device_write_to, &r);
 }
 
@@ -479,6 +491,23 @@ bool rn_san_class_has(unsigned class, uint64_t seq)
 		if (rn_fabric_tlp(f, i)->seq == seq)
 			return true;
 	return false;
+}
+
+void rn_san_class_land(const struct rn_tlp *real)
+{
+	struct class *c = &classes[RN_SAN_CLASS_GIVEN];
+	const struct range r = { .addr = real->addr, .len = real->len };
+
+	for (unsigned i = rn_fabric_youngest(c->fabric); i != RN_TLP_NONE;
+	     i = rn_fabric_older(c->fabric, i)) {
+		const struct rn_tlp *tlp = rn_fabric_tlp(c->fabric, i);
+
+		if (!rn_san_is_payload(tlp) || !is_same_stream(tlp, real) ||
+		    !touches(tlp, &r))
+			continue;
+		force(c, i);
+		return;
+	}
 }
 
 void rn_san_class_force_oldest(void)

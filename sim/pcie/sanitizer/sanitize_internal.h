@@ -238,6 +238,9 @@ unsigned rn_san_class_pending(rn_iova addr, uint64_t len,
 /* Returns true if the TLP with the number @seq is still in the fabric of the class. */
 bool rn_san_class_has(unsigned class, uint64_t seq);
 
+/* Performs a write, given as the TLP of the hierarchy, in the class `given`. */
+void rn_san_class_land(const struct rn_tlp *tlp);
+
 /* Forces the oldest TLP of the class `given`. */
 void rn_san_class_force_oldest(void);
 
@@ -272,6 +275,37 @@ void rn_san_withheld_land(rn_iova addr, uint64_t len);
 
 /* Returns true while the bytes of a withheld write are being stored. */
 bool rn_san_is_storing(void);
+
+/* ------------------------------------------------------- sanitize_schedule.c */
+/* Reads and opens the files of the options. Returns 0 or -errno. */
+int rn_san_schedule_start(const struct rn_host *h, const struct rn_sanitize_options *o);
+
+/* Returns true if there is a schedule or a record. Otherwise the functions below do
+ * nothing, and all writes are late.
+ */
+bool rn_san_names_writes(void);
+
+/* Notes a write that could be withheld. Returns false if it is to land at once. @page:
+ * the result of rn_san_page_number().
+ */
+bool rn_san_is_late(const struct rn_tlp *tlp, uint64_t page);
+
+/* Notes that a withheld write was performed, by the newest event. */
+void rn_san_late_ended(const struct rn_tlp *tlp, uint64_t page);
+
+/* Note what happens from here on: an event; one of an agent; one of message @msg of a QP.
+ */
+void rn_san_event(const char *what);
+void rn_san_event_agent(const char *what, unsigned agent);
+void rn_san_event_qp(const char *what, unsigned agent, uint32_t qpn, uint32_t msg);
+
+/* Returns the number of a QP in the order in which the NIC's QPs were first used, from 1;
+ * 0 if there are too many.
+ */
+unsigned rn_san_qp_order(unsigned agent, uint32_t qpn);
+
+/* A drive has sent the completion entry of a transfer. */
+void rn_san_transfer_ended(unsigned agent);
 
 /* ----------------------------------------------------- sanitize_candidates.c */
 /* Notes a load of bytes that have not landed yet, which is a mistake unless it is one of
@@ -350,6 +384,11 @@ void rn_san_loads_watch(void);
  */
 void rn_san_pages_pending(const struct rn_tlp *tlp, rn_iova addr, uint64_t len,
 			  int change);
+
+/* Returns the number of the page with @addr in its allocation of GPU memory, or in the
+ * registered region of host memory; from 0.
+ */
+uint64_t rn_san_page_number(unsigned target, rn_iova addr);
 
 /* Returns true if each access of the program to the bytes that @tlp writes is seen. */
 bool rn_san_is_watched(const struct rn_tlp *tlp);

@@ -434,6 +434,21 @@ bool rn_san_is_stepping(const struct rn_tlp *tlp)
 	return p && p->is_lent;
 }
 
+uint64_t rn_san_page_number(unsigned target, rn_iova addr)
+{
+	uintptr_t page = rn_page_down(addr);
+	struct rn_gpu_where where;
+	const struct region *r;
+
+	if (rn_agent_is_gpu(target))
+		// NOLINTNEXTLINE(performance-no-int-to-ptr)
+		return rn_gpu_find((const void *)(uintptr_t)addr, &where)
+			       ? 0
+			       : where.offset / RN_PAGE_SIZE;
+	r = region_of(page, page + RN_PAGE_SIZE);
+	return r ? (page - r->lo) / RN_PAGE_SIZE : 0;
+}
+
 bool rn_san_is_watched(const struct rn_tlp *tlp)
 {
 	struct rn_gpu *gpu;

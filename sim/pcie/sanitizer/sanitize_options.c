@@ -25,11 +25,11 @@ static int set_exit_code(struct rn_sanitize_options *o, const char *text)
 	return 0;
 }
 
-static int set_log(struct rn_sanitize_options *o, const char *text)
+static int set_path(char path[256], const char *text)
 {
-	if (!*text || strlen(text) >= sizeof(o->log))
+	if (!*text || strlen(text) >= 256)
 		return -EINVAL;
-	snprintf(o->log, sizeof(o->log), "%s", text);
+	snprintf(path, 256, "%s", text);
 	return 0;
 }
 
@@ -66,7 +66,11 @@ static int take_word(struct rn_sanitize_options *o, const char *word)
 	else if (strncmp(word, "exitcode=", 9) == 0)
 		return set_exit_code(o, word + 9);
 	else if (strncmp(word, "log=", 4) == 0)
-		return set_log(o, word + 4);
+		return set_path(o->log, word + 4);
+	else if (strncmp(word, "late=", 5) == 0)
+		return set_path(o->late, word + 5);
+	else if (strncmp(word, "record=", 7) == 0)
+		return set_path(o->record, word + 7);
 	else if (strcmp(word, "summary") == 0)
 		o->has_summary = true;
 	else
@@ -94,7 +98,8 @@ int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err
 		if (len >= sizeof(word) || take_word(&parsed, word)) {
 			snprintf(err, err_len,
 				 "\"%.*s\" is not on, all, off, exitcode=0..255, "
-				 "log=FILE, summary, nor a class: given, switch, "
+				 "log=FILE, late=FILE, record=FILE, summary, nor a "
+				 "class: given, switch, "
 				 "switch.none, ports, c2c, relaxed",
 				 (int)(len < 80 ? len : 80), text);
 			return -EINVAL;

@@ -730,6 +730,7 @@ static int end_run(int status)
 	if (different || rn_san.options.has_summary)
 		say_verdict();
 	write_out();
+	rn_san_event("the end of the program");
 	/* What follows, as the C library that writes its buffers, needs all pages. */
 	rn_san_class_emptied(0, UINT64_MAX);
 	rn_host_unlock(rn_san.host);

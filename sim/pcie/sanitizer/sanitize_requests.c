@@ -465,10 +465,15 @@ void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr)
 	struct rn_san_qp *q;
 	uint32_t stack;
 
-	if (wr->recv)
+	if (wr->recv) {
+		rn_host_lock(h);
+		(void)rn_san_qp_order(rn_nic_agent(nic), wr->qpn);
+		rn_host_unlock(h);
 		return;
+	}
 	stack = rn_san_stack();
 	rn_host_lock(h);
+	(void)rn_san_qp_order(rn_nic_agent(nic), wr->qpn);
 	q = rn_san_qp(rn_nic_agent(nic), wr->qpn, true);
 	r = q ? add_request(q, wr->msg) : NULL;
 	if (r) {

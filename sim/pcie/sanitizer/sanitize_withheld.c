@@ -5,6 +5,8 @@
  * bytes are stored when the class `given` performs the write: when an event forces it,
  * and not because time has passed. So a program that looks too early reads old bytes,
  * each time, and one that waits for an event, or in a loop, gets the new ones.
+ * A schedule (sanitize_schedule.c) may say that a write is not late; it lands at once
+ * then.
  *
  * One TLP of the class stands for several writes of the hierarchy. They form a list,
  * whose number is the tag of this TLP. A write that is not withheld, or not any more, is
@@ -33,6 +35,8 @@ struct link {
 static struct withheld {
 	struct rn_tlp tlp;
 	uint64_t list;
+	bool is_late;
+	uint64_t page;	/* see rn_san_page_number(); only with a schedule or a record */
 } writes[RN_SAN_SLOTS]; /* by payload slot */
 static struct chain all,
 	buckets[BUCKETS]; /* of a list; of lists with the same remainder */
@@ -99,6 +103,8 @@ static void end_write(unsigned slot, bool is_stored)
 	count--;
 	take_out(&all, in_all, (uint16_t)slot);
 	take_out(bucket_of(w->list), in_bucket, (uint16_t)slot);
+	if (w->is_late)
+		rn_san_late_ended(&w->tlp, w->page);
 	is_storing = true;
 	rn_host_end_withheld(rn_san.host, &w->tlp, is_stored);
 	is_storing = false;
@@ -160,6 +166,7 @@ static bool is_behind_another(const struct rn_tlp *tlp)
 bool rn_san_withhold(const struct rn_tlp *tlp)
 {
 	uint16_t slot = (uint16_t)tlp->data;
+	struct withheld *w = &writes[slot];
 
 	while (count >= WITHHELD_MAX && open_list)
 		rn_san_class_force_oldest();
@@ -167,10 +174,15 @@ bool rn_san_withhold(const struct rn_tlp *tlp)
 		rn_san_withheld_land(tlp->addr, tlp->len);
 		return false;
 	}
-	writes[slot] = (struct withheld){ .tlp = *tlp, .list = open_list };
+	*w = (struct withheld){ .tlp = *tlp, .list = open_list };
 	append(&all, in_all, slot);
 	append(bucket_of(open_list), in_bucket, slot);
 	count++;
+	if (rn_san_names_writes())
+		w->page = rn_san_page_number(tlp->target, tlp->addr);
+	w->is_late = rn_san_is_late(tlp, w->page);
+	if (!w->is_late)
+		rn_san_class_land(tlp);
 	return true;
 }
 

@@ -126,8 +126,7 @@ examples)
 	example storage-completion "typical,gpu.ordering=none,$worst" 'stale read' \
 		'nvme0, a file read' 'GV1'
 	example storage-route "typical,rc.p2p=split,$worst" 'stale read' 'dn:gpu0<nvme0'
-	# What a NIC reads has landed, although nothing orders it.
-	status=66 example load-then-send "typical,rc.p2p=split,$worst" 'stale read' \
+	example load-then-send "typical,rc.p2p=split,$worst" 'stale read' \
 		'by nic0 for an RDMA WRITE with immediate' 'where that was posted:'
 	example source-reuse adversarial 'source changed'
 	# Whether one of its messages is seen half is chance.

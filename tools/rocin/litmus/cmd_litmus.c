@@ -186,9 +186,10 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "knobs", OPT_KNOBS, "KNOBS", 0,
 	  "These knobs, on top of typical or of each MODE; also relaxed=x+y", 0 },
-	{ "backend", OPT_BACKEND, "explore|model|live|hw|facts", 0,
-	  "Try every schedule of the model (default), draw some, run on the provider or "
-	  "on an RDMA device, or only print each test as facts for a solver",
+	{ "backend", OPT_BACKEND, "KIND", 0,
+	  "explore: try every schedule of the model (default); model: draw some; live, "
+	  "hw: run on the provider, on an RDMA device; facts: print each test for a "
+	  "solver",
 	  0 },
 	{ "runs", OPT_RUNS, "N", 0,
 	  "Runs of each test (default 100, model: 1000); explore: bound of states "

@@ -32,6 +32,24 @@ static void test_accepted(void **state)
 	expect("log=x,exitcode=255,all", RN_SANITIZE_ALL, 255, "x");
 }
 
+/* Paths of a hunt, in any order with the others. */
+static void test_paths(void **state)
+{
+	struct rn_sanitize_options o;
+	char err[200];
+
+	(void)state;
+	assert_int_equal(rn_sanitize_parse(&o, "record=/r,log=/l,late=/a/b,exitcode=0",
+					   err, sizeof(err)),
+			 0);
+	assert_string_equal(o.record, "/r");
+	assert_string_equal(o.late, "/a/b");
+	assert_string_equal(o.log, "/l");
+	assert_int_equal(o.level, RN_SANITIZE_ON);
+	assert_int_equal(rn_sanitize_parse(&o, "late=", err, sizeof(err)), -EINVAL);
+	assert_int_equal(rn_sanitize_parse(&o, "record=", err, sizeof(err)), -EINVAL);
+}
+
 static void test_refused(void **state)
 {
 	static const char *const words[] = { "yes",	     "on,maybe",    "exitcode=",
@@ -123,9 +141,8 @@ static void test_remedies(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_accepted),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_accepted), cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_names),
 		cmocka_unit_test(test_remedies),
 	};
 

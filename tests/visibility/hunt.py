@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""hunt.py - `rocin hunt' finds what is wrong with the wrong programs of the bank, and nothing in the
+right ones.
+
+usage: hunt.py [OPTION...] [PROGRAM...]
+
+A program that is wrong in a machine class has to go wrong under some schedule of late writes of that
+class. The schedule is shrunk, and each replay of it must go wrong again. A program that is right there
+must never go wrong. Programs whose mistake is no late write (sources that change too early, missing
+fences) are left out. Ends with 1 if anything differs.
+"""
+import argparse
+import fnmatch
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import bank  # noqa: E402  pylint: disable=wrong-import-position
+import run  # noqa: E402  pylint: disable=wrong-import-position
+
+# Mistakes that are no late writes of devices.
+OTHER_KINDS = ('source', 'fence')
+# Wrong programs that no schedule makes go wrong: what a device reads has landed (the sanitizer reports
+# it nevertheless), and an atomic changes its word at once.
+UNSEEN = ('forward/host-requester-poll', 'forward/other-nic', 'storage/send', 'poll/atomic-then-flag')
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
+    parser.add_argument('--runs', type=int, default=24, help='schedules of each program')
+    parser.add_argument('--replays', type=int, default=20, help='of each schedule')
+    parser.add_argument('--class', dest='machine', default='switch.none', choices=[*bank.CLASSES, 'all'])
+    parser.add_argument('--limit', type=float, default=120, help='seconds of one run')
+    parser.add_argument('--rocin', default=os.path.join(os.environ.get('ROCIN_BIN', ''), 'rocin'))
+    parser.add_argument('--program', default=os.path.join(os.environ.get('ROCIN_TESTS', ''), 'visibility'))
+    parser.add_argument('patterns', metavar='PROGRAM', nargs='*')
+    return parser.parse_args()
+
+
+class Hunter:
+    def __init__(self, options, folder):
+        self.options = options
+        self.machine = None  # the class
+        self.schedule = os.path.join(folder, 'schedule')
+        self.environment = {name: value for name, value in os.environ.items()
+                            if name == 'ROCIN_BIN' or not name.startswith('ROCIN_')}
+        self.environment.update(ROCIN_RUNTIME_DIR=os.path.join(folder, 'run'), ROCIN_IDLE_MS='500',
+                                TMPDIR=folder, VISIBILITY_CHECK='1')
+        if os.environ.get('ROCIN_TEST_PRELOAD'):
+            self.environment['LD_PRELOAD'] = os.environ['ROCIN_TEST_PRELOAD']
+
+    def rocin(self, program, *words):
+        knobs = f'typical,{bank.CLASSES[self.machine]},driver=adversarial'
+        command = [self.options.rocin, 'hunt', '--json', '--netdev', run.addresses(),
+                   f'--pcie={knobs}', '--limit', str(self.options.limit), *words,
+                   '--', self.options.program, program.name]
+        ended = subprocess.run(command, env=self.environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        return ended.returncode, ended.stdout.decode(errors='replace')
+
+    def hunt(self, program):
+        """Returns what differs from what is expected of a program, or None, and a remark."""
+        status, output = self.rocin(program, '--runs', str(self.options.runs), '--keep', self.schedule)
+        expected = int(program.expect[self.machine] == 'wrong' and program.name not in UNSEEN)
+        if status != expected:
+            return f'status {status}, not {expected}\n{output}', ''
+        if not status:
+            return None, 'nothing found'
+        found = json.loads(output)
+        if found['how'] != 'ends with status 1' or not found['late']:
+            return f'{found["how"]} with {len(found["late"])} late writes', ''
+        return self.replay(program), f'{len(found["late"])} late, {found["runs"]} runs'
+
+    def replay(self, program):
+        for number in range(self.options.replays):
+            status, output = self.rocin(program, '--replay', self.schedule)
+            if status != 1:
+                return f'replay {number + 1}: status {status}\n{output}'
+        return None
+
+    def stop(self):
+        subprocess.run([self.options.rocin, 'stop'], env=self.environment, check=False, timeout=60,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def chosen(patterns):
+    return [p for p in bank.programs() if p.kind not in OTHER_KINDS and
+            (not patterns or any(fnmatch.fnmatch(p.name, pattern) for pattern in patterns))]
+
+
+def hunt_class(hunter, machine, programs):
+    """Returns how many programs differ from what is expected of them."""
+    differences = 0
+    hunter.machine = machine
+    for program in programs:
+        differs, remark = hunter.hunt(program)
+        differences += differs is not None
+        print(f'{program.name:30} {machine:12} {program.expect[machine]:6} '
+              f'{f"<-- {differs}" if differs else remark}', flush=True)
+    return differences
+
+
+def hunt_all(options, programs):
+    machines = bank.CLASSES if options.machine == 'all' else [options.machine]
+    with tempfile.TemporaryDirectory(prefix='hunt.') as folder:
+        os.mkdir(os.path.join(folder, 'run'), 0o700)
+        hunter = Hunter(options, folder)
+        try:
+            differences = sum(hunt_class(hunter, machine, programs) for machine in machines)
+        finally:
+            hunter.stop()
+    total = len(programs) * len(machines)
+    print(f'{total - differences} of {total} as expected')
+    return 1 if differences else 0
+
+
+def main():
+    options = parse_arguments()
+    programs = chosen(options.patterns)
+    if not programs:
+        sys.exit('hunt.py: no such program')
+    if not shutil.which(options.rocin):
+        sys.exit(f'hunt.py: there is no {options.rocin}; ROCIN_BIN or --rocin names it')
+    return hunt_all(options, programs)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* run.c - runs the program once under a schedule, and says whether it went wrong. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hunt.h"
+#include "tools/rocin/common/cmd.h"
+#include "transport/io/host/clock.h"
+
+enum {
+	LOOK_NS = 2 * 1000 * 1000, /* between two looks whether the program has ended */
+	SILENT_NS = 2000 * 1000 * 1000, /* no progress is shown before */
+	SHOW_NS = 200 * 1000 * 1000,
+	CANNOT_EXEC = 127,
+};
+
+static const char *const files[] = { "log", "record", "output", "late" };
+
+const char *rn_hunt_path(const struct rn_hunt *h, const char *name, char *path)
+{
+	snprintf(path, PATH_MAX, "%s/%s", h->folder, name);
+	return path;
+}
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+	stopped = signal;
+}
+
+int rn_hunt_stopped(void)
+{
+	return stopped;
+}
+
+int rn_hunt_begin(struct rn_hunt *h)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	const struct sigaction action = { .sa_handler = stop };
+	const char *tmp = getenv("TMPDIR");
+
+	/* The program has a process group of its own, which Ctrl-C does not reach. */
+	for (size_t i = 0; i < RN_ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &action, NULL);
+	snprintf(h->folder, sizeof(h->folder), "%s/rocin-hunt-XXXXXX",
+		 tmp && *tmp ? tmp : "/tmp");
+	h->began = rn_clock(CLOCK_MONOTONIC);
+	return mkdtemp(h->folder) ? 0 : -errno;
+}
+
+static void remove_files(const struct rn_hunt *h)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(files); i++)
+		unlink(rn_hunt_path(h, files[i], path));
+}
+
+void rn_hunt_erase(struct rn_hunt *h)
+{
+	if (h->shown)
+		fputs("\r\033[K", stderr);
+	h->shown = 0;
+}
+
+void rn_hunt_finish(struct rn_hunt *h)
+{
+	rn_hunt_erase(h);
+	remove_files(h);
+	rmdir(h->folder);
+}
+
+static void show_progress(struct rn_hunt *h)
+{
+	rn_ns now = rn_clock(CLOCK_MONOTONIC);
+
+	if (!h->shows_progress || now - h->began < SILENT_NS || now - h->shown < SHOW_NS)
+		return;
+	h->shown = now;
+	fprintf(stderr, "\rrun %u, %llu s", h->runs,
+		(unsigned long long)((now - h->began) / 1000000000));
+	fflush(stderr);
+}
+
+/* ----------------------------------------------------------------- a process */
+static void set_words(const struct rn_hunt *h, bool has_late)
+{
+	char words[4 * PATH_MAX];
+	int n;
+
+	/* The sanitizer writes its reports for the witness; the exit status stays that of
+	 * the program.
+	 */
+	n = snprintf(words, sizeof(words), "on,exitcode=0,log=%s/log,record=%s/record",
+		     h->folder, h->folder);
+	if (has_late)
+		snprintf(words + n, sizeof(words) - (size_t)n, ",late=%s/late",
+			 h->folder);
+	setenv("ROCIN_SANITIZE", words, 1);
+}
+
+static void become_program(const struct rn_hunt *h, char **argv)
+{
+	char path[PATH_MAX];
+	int out = open(rn_hunt_path(h, "output", path), O_WRONLY | O_CREAT | O_APPEND,
+		       0600);
+	int in = open("/dev/null", O_RDONLY);
+
+	setpgid(0, 0);
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	execvp(argv[0], argv);
+	_exit(CANNOT_EXEC);
+}
+
+/* Waits for the process. Returns false if it did not end in time; then it and what it
+ * started is killed.
+ */
+static bool await(struct rn_hunt *h, pid_t pid, int *status)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	rn_ns end = rn_clock(CLOCK_MONOTONIC) + (rn_ns)(h->limit * 1e9);
+	pid_t ended;
+
+	while ((ended = waitpid(pid, status, WNOHANG)) == 0 && !stopped &&
+	       rn_clock(CLOCK_MONOTONIC) < end) {
+		nanosleep(&pause, NULL);
+		show_progress(h);
+	}
+	/* Also what a program leaves behind that has ended belongs to this run. */
+	kill(-pid, SIGKILL);
+	if (ended == pid)
+		return true;
+	waitpid(pid, status, 0);
+	return false;
+}
+
+static int spawn(struct rn_hunt *h, char **argv, int *status, bool *is_in_time)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		become_program(h, argv);
+	setpgid(pid, pid);
+	*is_in_time = await(h, pid, status);
+	return stopped ? -EINTR : 0;
+}
+
+static int check(struct rn_hunt *h, struct rn_hunt_end *end)
+{
+	char shell[] = "/bin/sh", option[] = "-c", *command = strdup(h->checker);
+	char *argv[] = { shell, option, command, NULL };
+	bool is_in_time;
+	int status, rc;
+
+	unsetenv("ROCIN_SANITIZE");
+	rc = command ? spawn(h, argv, &status, &is_in_time) : -ENOMEM;
+	free(command);
+	if (rc)
+		return rc;
+	end->is_wrong = !is_in_time || status != 0;
+	snprintf(end->how, sizeof(end->how), "%s",
+		 end->is_wrong ? "is wrong for the checker" : "is right for the checker");
+	return 0;
+}
+
+static void judge_status(struct rn_hunt_end *end, int status)
+{
+	end->is_wrong = status != 0;
+	if (WIFSIGNALED(status))
+		snprintf(end->how, sizeof(end->how), "ends by signal %d (%s)",
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		snprintf(end->how, sizeof(end->how), "ends with status %d",
+			 WEXITSTATUS(status));
+}
+
+static int read_record(const struct rn_hunt *h, struct rn_hunt_end *end)
+{
+	char path[PATH_MAX];
+	int rc;
+
+	rn_hunt_path(h, "record", path);
+	/* A program that opens no device makes no record. */
+	if (access(path, F_OK))
+		return 0;
+	rc = rn_hunt_read(&end->late, path, "late");
+	return rc ? rc : rn_hunt_read(&end->landed, path, "landed");
+}
+
+int rn_hunt_run(struct rn_hunt *h, const struct rn_hunt_set *late,
+		struct rn_hunt_end *end)
+{
+	char path[PATH_MAX];
+	bool is_in_time;
+	int status, rc;
+
+	remove_files(h);
+	rc = late ? rn_hunt_write(late, rn_hunt_path(h, "late", path), NULL) : 0;
+	if (rc)
+		return rc;
+	set_words(h, late != NULL);
+	h->runs++;
+	rc = spawn(h, h->program, &status, &is_in_time);
+	if (rc)
+		return rc;
+	if (!is_in_time) {
+		end->is_wrong = true;
+		snprintf(end->how, sizeof(end->how), "does not end within %g s",
+			 h->limit);
+	} else if (h->checker) {
+		rc = check(h, end);
+	} else {
+		judge_status(end, status);
+	}
+	return rc ? rc : read_record(h, end);
+}
+
+void rn_hunt_end_clear(struct rn_hunt_end *end)
+{
+	rn_hunt_clear(&end->late);
+	rn_hunt_clear(&end->landed);
+	*end = (struct rn_hunt_end){ 0 };
+}

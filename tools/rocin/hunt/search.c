@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* search.c - looks for a schedule with which the program goes wrong, and shrinks it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hunt.h"
+
+enum {
+	AGREEING = 2, /* runs that must all go wrong before writes are given up */
+};
+
+/* ------------------------------------------------------------------ search */
+/* Length of the part of a name that the writes of one queue of one QP, or of one message,
+ * have in common: "rocin1 qp 1 request", "rocin1 qp 1 request 0".
+ */
+static size_t common_len(const char *name, bool by_message)
+{
+	unsigned words = by_message ? 5 : 4;
+	size_t len = 0;
+
+	if (!strstr(name, " qp "))
+		words -= 2;
+	while (words--)
+		len += strcspn(name + len, " ") + (name[len] != '\0' && words > 0);
+	return len;
+}
+
+static uint64_t hash_part(const char *name, size_t len, uint64_t seed)
+{
+	uint64_t hash = seed ^ UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < len && name[i]; i++)
+		hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+	hash = (hash ^ hash >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
+/* Draws subset number @n of the names: of queues, of messages or of pages, in turn. */
+static void draw_subset(const struct rn_hunt_set *all, unsigned n, uint64_t seed,
+			struct rn_hunt_set *subset)
+{
+	uint64_t salt = hash_part("", 0, seed * 1000003 + n);
+
+	for (size_t i = 0; i < all->count; i++) {
+		const char *name = all->name[i];
+		size_t len = n % 3 == 2 ? strlen(name) : common_len(name, n % 3 == 1);
+
+		if (hash_part(name, len, salt) & 1)
+			rn_hunt_add(subset, name);
+	}
+}
+
+/* Runs once. Returns 1 if the program goes wrong; @all: gets all writes of the run. */
+static int try_once(struct rn_hunt *h, const struct rn_hunt_set *late,
+		    struct rn_hunt_set *all, struct rn_hunt_set *found)
+{
+	struct rn_hunt_end end = { 0 };
+	int rc = rn_hunt_run(h, late, &end);
+
+	for (size_t i = 0; i < end.late.count && !rc; i++) {
+		rn_hunt_add(all, end.late.name[i]);
+		if (end.is_wrong)
+			rn_hunt_add(found, end.late.name[i]);
+	}
+	for (size_t i = 0; i < end.landed.count && !rc; i++)
+		rn_hunt_add(all, end.landed.name[i]);
+	rc = rc ? rc : end.is_wrong;
+	rn_hunt_end_clear(&end);
+	return rc;
+}
+
+int rn_hunt_search(struct rn_hunt *h, unsigned runs, uint64_t seed,
+		   struct rn_hunt_set *found)
+{
+	struct rn_hunt_set all = { 0 }, subset = { 0 };
+	int rc = try_once(h, NULL, &all, found);
+
+	for (unsigned n = 1; n < runs && !rc; n++) {
+		/* Subset 1 is empty: nothing is late. */
+		if (n > 1)
+			draw_subset(&all, n, seed, &subset);
+		rc = try_once(h, &subset, &all, found);
+		rn_hunt_clear(&subset);
+	}
+	rn_hunt_clear(&all);
+	return rc;
+}
+
+/* ------------------------------------------------------------------ shrink */
+/* Returns 1 if the program goes wrong with these late writes in all of AGREEING runs. */
+static int goes_wrong(struct rn_hunt *h, const struct rn_hunt_set *late)
+{
+	int rc = 1;
+
+	for (unsigned i = 0; i < AGREEING && rc == 1; i++) {
+		struct rn_hunt_end end = { 0 };
+
+		rc = rn_hunt_run(h, late, &end);
+		rc = rc ? rc : end.is_wrong;
+		rn_hunt_end_clear(&end);
+	}
+	return rc;
+}
+
+/* Adds part number @n of @parts of the set to @to; or all but this part. */
+static void add_part(const struct rn_hunt_set *set, size_t n, size_t parts,
+		     bool is_complement, struct rn_hunt_set *to)
+{
+	size_t from = set->count * n / parts, past = set->count * (n + 1) / parts;
+
+	for (size_t i = 0; i < set->count; i++)
+		if ((i >= from && i < past) != is_complement)
+			rn_hunt_add(to, set->name[i]);
+}
+
+static void replace_set(struct rn_hunt_set *set, struct rn_hunt_set *by)
+{
+	rn_hunt_clear(set);
+	*set = *by;
+	*by = (struct rn_hunt_set){ 0 };
+}
+
+/* Tries the parts, or their complements, until the program goes wrong with one, which
+ * replaces the set. Returns 1 if there is one, 0 or -errno.
+ */
+static int try_parts(struct rn_hunt *h, struct rn_hunt_set *set, size_t parts,
+		     bool is_complement)
+{
+	int rc = 0;
+
+	for (size_t n = 0; n < parts && !rc; n++) {
+		struct rn_hunt_set part = { 0 };
+
+		add_part(set, n, parts, is_complement, &part);
+		rc = goes_wrong(h, &part);
+		if (rc == 1)
+			replace_set(set, &part);
+		rn_hunt_clear(&part);
+	}
+	return rc;
+}
+
+/* Delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing
+ * input", 2002): the parts of the set get smaller until no single write can be left out.
+ */
+int rn_hunt_shrink(struct rn_hunt *h, struct rn_hunt_set *set)
+{
+	struct rn_hunt_set empty = { 0 };
+	size_t parts = 2;
+	int rc = goes_wrong(h, set);
+
+	if (rc != 1)
+		return rc;
+	rc = goes_wrong(h, &empty);
+	if (rc == 1)
+		replace_set(set, &empty);
+	while (rc >= 0 && set->count > 1) {
+		rc = try_parts(h, set, parts, false);
+		if (rc == 1) {
+			parts = 2;
+			continue;
+		}
+		if (rc == 0 && parts > 2)
+			rc = try_parts(h, set, parts, true);
+		if (rc == 1)
+			parts = parts > 3 ? parts - 1 : 2;
+		else if (rc == 0 && parts >= set->count)
+			break;
+		else if (rc == 0)
+			parts = 2 * parts < set->count ? 2 * parts : set->count;
+	}
+	return rc < 0 ? rc : 1;
+}

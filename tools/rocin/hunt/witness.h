@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* witness.h - prints what a run under a schedule shows. */
+#ifndef RN_HUNT_WITNESS_H
+#define RN_HUNT_WITNESS_H
+
+#include "hunt.h"
+
+/* Print how the newest run ended, its late writes, the event that performed each of them,
+ * and what the sanitizer reports of the run.
+ */
+void rn_hunt_print(const struct rn_hunt *h, const struct rn_hunt_set *late,
+		   const struct rn_hunt_end *end);
+
+/* Says that nothing was found, and what the sanitizer reports of the newest run: the
+ * program may use memory too early without going wrong by it.
+ */
+void rn_hunt_print_nothing(const struct rn_hunt *h);
+
+/* @file: of the schedule; NULL if none was found. */
+void rn_hunt_print_json(const struct rn_hunt *h, const struct rn_hunt_set *late,
+			const struct rn_hunt_end *end, const char *file);
+
+#endif /* RN_HUNT_WITNESS_H */
