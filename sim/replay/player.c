@@ -504,6 +504,13 @@ static void remove_all(struct player *p)
 	}
 }
 
+/* Returns the device of the call. find_objects() has found it. */
+static struct rn_dev *dev_of(const struct player *p)
+{
+	assert(p->d);
+	return p->d->dev;
+}
+
 /* -------------------------------------------- calls with arguments of the player */
 static void grow_table(struct player *p)
 {
@@ -512,11 +519,11 @@ static void grow_table(struct player *p)
 
 	assert(bucket); /* cannot fail: a table has TABLE_MAX buckets at most */
 	if (g->table == RN_CALL_TABLE_QP)
-		old = rn_dev_grow_qp_table(p->d->dev, bucket, g->count);
+		old = rn_dev_grow_qp_table(dev_of(p), bucket, g->count);
 	else if (g->table == RN_CALL_TABLE_MR)
-		old = rn_dev_grow_mr_table(p->d->dev, bucket, g->count);
+		old = rn_dev_grow_mr_table(dev_of(p), bucket, g->count);
 	else
-		old = rn_dev_grow_srq_table(p->d->dev, bucket, g->count);
+		old = rn_dev_grow_srq_table(dev_of(p), bucket, g->count);
 	free(old);
 	p->d->bucket[g->table] = bucket;
 }
@@ -565,7 +572,7 @@ static void make_ring(struct player *p)
 		init = *p->rec.u.call.srq;
 		init.cq = object_of(p->uses[0]);
 		p->o->is_xrc = init.xrcd;
-		(void)rn_srq_create(p->d->dev, p->o->mem, ring, &init);
+		(void)rn_srq_create(dev_of(p), p->o->mem, ring, &init);
 	} else if (rn_srq_resize(object_of(p->o), ring, p->rec.u.call.number, &old)) {
 		free_counted(p, ring, size);
 		return;
@@ -585,7 +592,7 @@ static void add_mr(struct player *p)
 	assert(p->d && mr);
 	*mr = *p->rec.u.call.mr; /* the file has the members that rn_mr_init() sets */
 	mr->node.key = mr->lkey >> RN_KEY_INDEX_SHIFT;
-	rn_dev_add_mr(p->d->dev, mr);
+	rn_dev_add_mr(dev_of(p), mr);
 }
 
 /* ------------------------------------------------------------------- rules */
@@ -613,15 +620,15 @@ static bool may_be_qp(const struct player *p)
 	bool needs_recv = is_raw ? init->max_recv_wr > 0 : !is_xrc;
 
 	return (init->send_cq || !needs_send) && (init->recv_cq || !needs_recv) &&
-	       !(init->srq && p->uses[2]->is_xrc) && rn_qp_size(p->d->dev, init) > 0 &&
-	       !rn_dev_has_qpn(p->d->dev, init->qpn);
+	       !(init->srq && p->uses[2]->is_xrc) && rn_qp_size(dev_of(p), init) > 0 &&
+	       !rn_dev_has_qpn(dev_of(p), init->qpn);
 }
 
 static bool may_be_srq(const struct player *p, const struct rn_srq_init *init)
 {
 	return init->srqn >= 1 && init->srqn <= RN_SRQN_MAX &&
 	       !init->xrcd == !p->uses[0] && ring_size(p) > 0 &&
-	       !rn_dev_has_srqn(p->d->dev, init->srqn);
+	       !rn_dev_has_srqn(dev_of(p), init->srqn);
 }
 
 static bool may_join(const struct player *p, const struct rn_gid *mgid)
@@ -629,16 +636,24 @@ static bool may_join(const struct player *p, const struct rn_gid *mgid)
 	const struct object *qp = p->uses[0];
 
 	return qp && qp->type == RN_QPT_UD && rn_gid_is_multicast(mgid) &&
-	       !rn_mcast_find(p->d->dev, object_of(qp), mgid);
+	       !rn_mcast_find(dev_of(p), object_of(qp), mgid);
 }
 
 static bool may_end_access(const struct player *p, const struct rn_rec_mem_done *m)
 {
 	return (m->result == RN_MEM_DONE || m->result == RN_MEM_FAULT) &&
-	       (m->number || !rn_dev_has_qpn(p->d->dev, (uint32_t)(m->tag >> 8)));
+	       (m->number || !rn_dev_has_qpn(dev_of(p), (uint32_t)(m->tag >> 8)));
 }
 
 /* ---------------------------------------------------------- making of a call */
+/* find_objects() has found the device and the objects that the kind of call has, which
+ * GCC's analyzer does not know.
+ */
+#ifndef __clang__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wanalyzer-null-dereference"
+#endif
+
 /* Makes the call of the record, for which a new object has memory already. Return: why no
  * program can make it; NULL: it is made.
  */
@@ -738,7 +753,7 @@ static bool make_call(struct player *p)
 		p->qp.send_cq = object_of(p->uses[0]);
 		p->qp.recv_cq = object_of(p->uses[1]);
 		p->qp.srq = object_of(p->uses[2]);
-		size = rn_qp_size(p->d->dev, &p->qp);
+		size = rn_qp_size(dev_of(p), &p->qp);
 	} else if (p->rec.kind == RN_CALL_SRQ_CREATE) {
 		size = rn_srq_size();
 	}
@@ -753,6 +768,9 @@ static bool make_call(struct player *p)
 		remove_object(p, p->o);
 	return !p->stop;
 }
+#ifndef __clang__
+#pragma GCC diagnostic pop
+#endif
 
 /* ------------------------------------------------------------------- records */
 static bool take_time(struct player *p)

@@ -42,6 +42,7 @@ enum {
 	APART = 64,
 	BLOCK = 4096, /* bytes */
 	STARTS = 1024,
+	FILTER = 1 << 16,
 };
 
 static struct class
@@ -71,6 +72,36 @@ const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class)
 	return rn_fabric_knobs(classes[class].fabric);
 }
 
+/* ------------------------------------------------------------------ filter */
+/* For each hash of a page, the number of writes to such pages that are pending. Most
+ * reads meet none, and need not walk the fabrics.
+ */
+static uint32_t pending_in[FILTER];
+
+static uint32_t *filter_of(rn_iova page)
+{
+	return &pending_in[(page / RN_PAGE_SIZE * UINT64_C(0x9e3779b97f4a7c15) >> 40) %
+			   FILTER];
+}
+
+static void count_pending(const struct rn_tlp *tlp, rn_iova addr, uint64_t len,
+			  int change)
+{
+	for (rn_iova at = rn_page_down(addr); at < addr + len; at += RN_PAGE_SIZE)
+		*filter_of(at) += (uint32_t)change;
+	rn_san_pages_pending(tlp, addr, len, change);
+}
+
+bool rn_san_class_may_pend(rn_iova addr, uint64_t len)
+{
+	if (len > (uint64_t)FILTER * RN_PAGE_SIZE)
+		return true;
+	for (rn_iova at = rn_page_down(addr); at < addr + len; at += RN_PAGE_SIZE)
+		if (*filter_of(at))
+			return true;
+	return false;
+}
+
 /* ------------------------------------------------------------------ fabric */
 static void write_is_there(void *ctx, const struct rn_tlp *tlp)
 {
@@ -78,7 +109,7 @@ static void write_is_there(void *ctx, const struct rn_tlp *tlp)
 		return;
 	if (ctx == &classes[RN_SAN_CLASS_GIVEN])
 		rn_san_withheld_store(tlp);
-	rn_san_pages_pending(tlp, tlp->addr, tlp->len, -1);
+	count_pending(tlp, tlp->addr, tlp->len, -1);
 }
 
 static void answer_is_there(void *ctx, const struct rn_tlp *tlp)
@@ -121,7 +152,7 @@ static void drop(struct class *c, unsigned index)
 	rn_fabric_drop(c->fabric, index);
 	if (c == &classes[RN_SAN_CLASS_GIVEN])
 		rn_san_withheld_drop(&tlp);
-	rn_san_pages_pending(&tlp, tlp.addr, tlp.len, -1);
+	count_pending(&tlp, tlp.addr, tlp.len, -1);
 }
 
 /* ------------------------------------------------------- joining of writes */
@@ -200,10 +231,10 @@ static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
 		force(c, rn_fabric_oldest(c->fabric));
 	/* Where no queue lies between, write_is_there() is called at once. */
 	if (tlp->kind == RN_TLP_WRITE)
-		rn_san_pages_pending(tlp, tlp->addr, tlp->len, 1);
+		count_pending(tlp, tlp->addr, tlp->len, 1);
 	index = rn_fabric_issue(c->fabric, &ops, c, tlp);
 	if (index < 0 && tlp->kind == RN_TLP_WRITE)
-		rn_san_pages_pending(tlp, tlp->addr, tlp->len, -1);
+		count_pending(tlp, tlp->addr, tlp->len, -1);
 	if (index < 0 || index == RN_TLP_NONE)
 		return none;
 	return place_of(c, (unsigned)index);
@@ -212,12 +243,14 @@ static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
 /* Joins the bytes to the open write. Of their pages, those count that it did not have. */
 static void extend_open(struct class *c, const struct rn_tlp *tlp)
 {
+	const struct rn_tlp *open = tlp_at(c, c->open);
 	rn_iova page = rn_page_up(tlp->addr), end = tlp->addr + tlp->len;
 
+	assert(open);
 	if (c == &classes[RN_SAN_CLASS_GIVEN])
-		rn_san_withheld_join(tlp_at(c, c->open)->tag);
+		rn_san_withheld_join(open->tag);
 	if (page < end)
-		rn_san_pages_pending(tlp, page, end - page, 1);
+		count_pending(tlp, page, end - page, 1);
 	rn_fabric_extend(c->fabric, c->open.index, tlp->len);
 	replace_older(c);
 }
@@ -399,6 +432,8 @@ void rn_san_class_seen(rn_iova addr, uint64_t len)
 	const struct range r = { .addr = addr, .len = len };
 	uint64_t reads, most = 0;
 
+	if (!rn_san_class_may_pend(addr, len))
+		return;
 	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
 		reads = reads_before(&classes[i], &r);
 		most = reads > most ? reads : most;
@@ -411,6 +446,8 @@ void rn_san_class_seen(rn_iova addr, uint64_t len)
 
 void rn_san_class_own_seen(rn_iova addr, uint64_t len)
 {
+	if (!rn_san_class_may_pend(addr, len))
+		return;
 	force_if(is_own_write_to, &(struct range){ .addr = addr, .len = len });
 }
 
@@ -474,6 +511,8 @@ unsigned rn_san_class_pending(rn_iova addr, uint64_t len,
 	const struct range r = { .addr = addr, .len = len };
 	unsigned found = 0;
 
+	if (!rn_san_class_may_pend(addr, len))
+		return 0;
 	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
 		by[i] = newest_pending(&classes[i], &r);
 		if (by[i])

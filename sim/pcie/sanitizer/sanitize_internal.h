@@ -228,6 +228,10 @@ void rn_san_class_drain(unsigned agent, uint32_t qpn);
 void rn_san_class_cover(bool (*is_covered)(const struct rn_tlp *tlp, const void *arg),
 			const void *arg, uint32_t cover);
 
+/* Returns false if no write to the range is pending in any class; true: perhaps one is.
+ */
+bool rn_san_class_may_pend(rn_iova addr, uint64_t len);
+
 /* Returns the classes, one bit each, in which a device's write to the range is pending,
  * and in @by the newest such write of each class, or NULL. tlp.data is the completion
  * that covers the write, as @cover above.
@@ -239,7 +243,7 @@ unsigned rn_san_class_pending(rn_iova addr, uint64_t len,
 bool rn_san_class_has(unsigned class, uint64_t seq);
 
 /* Performs a write, given as the TLP of the hierarchy, in the class `given`. */
-void rn_san_class_land(const struct rn_tlp *tlp);
+void rn_san_class_land(const struct rn_tlp *real);
 
 /* Forces the oldest TLP of the class `given`. */
 void rn_san_class_force_oldest(void);

@@ -12,6 +12,8 @@
  * whose number is the tag of this TLP. A write that is not withheld, or not any more, is
  * in no list, because its payload slot may be given to another write.
  */
+#include <string.h>
+
 #include "sanitize_internal.h"
 #include "sim/pcie/host/host_internal.h"
 
@@ -110,6 +112,41 @@ static void end_write(unsigned slot, bool is_stored)
 	is_storing = false;
 }
 
+/* Bytes of consecutive writes, which are stored in one piece: access to closed pages of
+ * host memory takes some microseconds, however short it is.
+ */
+static struct {
+	rn_iova addr;
+	uint32_t len;
+	uint8_t bytes[16 * 1024];
+} run;
+
+static void store_run(void)
+{
+	bool was_storing = is_storing;
+
+	is_storing = true;
+	if (run.len)
+		(void)rn_host_store(rn_san.host, run.addr, run.bytes, run.len);
+	is_storing = was_storing;
+	run.len = 0;
+}
+
+/* Adds the write to the run. Returns false if it is to be stored by itself. */
+static bool add_to_run(const struct rn_tlp *tlp)
+{
+	if (tlp->target != RN_AGENT_CPU || tlp->len > sizeof(run.bytes))
+		return false;
+	if (tlp->addr != run.addr + run.len || run.len + tlp->len > sizeof(run.bytes))
+		store_run();
+	if (!run.len)
+		run.addr = tlp->addr;
+	memcpy(run.bytes + run.len, rn_host_slot_of(rn_san.host, tlp)->payload.bytes,
+	       tlp->len);
+	run.len += tlp->len;
+	return true;
+}
+
 static void end_list(uint64_t list, bool is_stored)
 {
 	unsigned slot = first_of(bucket_of(list)), newer;
@@ -119,8 +156,9 @@ static void end_list(uint64_t list, bool is_stored)
 	for (; slot != NONE; slot = newer) {
 		newer = in_bucket[slot].newer;
 		if (writes[slot].list == list)
-			end_write(slot, is_stored);
+			end_write(slot, is_stored && !add_to_run(&writes[slot].tlp));
 	}
+	store_run();
 }
 
 void rn_san_withheld_store(const struct rn_tlp *by)
@@ -213,7 +251,7 @@ void rn_san_withheld_land(rn_iova addr, uint64_t len)
 {
 	unsigned slot, newer;
 
-	if (!count || is_storing)
+	if (!count || is_storing || !rn_san_class_may_pend(addr, len))
 		return;
 	/* A write that stays must not be older than one that lands on the same bytes. */
 	widen(&addr, &len);

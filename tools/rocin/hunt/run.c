@@ -162,8 +162,8 @@ static int check(struct rn_hunt *h, struct rn_hunt_end *end)
 {
 	char shell[] = "/bin/sh", option[] = "-c", *command = strdup(h->checker);
 	char *argv[] = { shell, option, command, NULL };
-	bool is_in_time;
-	int status, rc;
+	bool is_in_time = false;
+	int status = 0, rc;
 
 	unsetenv("ROCIN_SANITIZE");
 	rc = command ? spawn(h, argv, &status, &is_in_time) : -ENOMEM;
@@ -204,8 +204,8 @@ int rn_hunt_run(struct rn_hunt *h, const struct rn_hunt_set *late,
 		struct rn_hunt_end *end)
 {
 	char path[PATH_MAX];
-	bool is_in_time;
-	int status, rc;
+	bool is_in_time = false;
+	int status = 0, rc;
 
 	remove_files(h);
 	rc = late ? rn_hunt_write(late, rn_hunt_path(h, "late", path), NULL) : 0;

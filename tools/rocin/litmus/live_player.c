@@ -657,6 +657,16 @@ static void full_fence(void)
 	__asm__ volatile("" : : "r"(&word) : "memory");
 }
 
+/* Lets a kernel wait until its stores have arrived: its read pushes them (P2). */
+static void fence_of_kernel(struct rn_live *l)
+{
+	int64_t word = 0;
+
+	full_fence();
+	(void)l->lib.rn_gpu_load(&word, sizeof(word));
+	full_fence();
+}
+
 /* Executes one instruction. Returns 0, or -1 if it gave up or failed; then the thread
  * ends, too.
  */
@@ -676,7 +686,10 @@ static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 		*value = reg[in->reg] = load(p, in->loc);
 		return 0;
 	case RN_LITMUS_MFENCE:
-		full_fence();
+		if (rn_agent_is_gpu(p->l->test->thread[p->number].agent))
+			fence_of_kernel(p->l);
+		else
+			full_fence();
 		return 0;
 	case RN_LITMUS_WAIT:
 	case RN_LITMUS_POLL:
