@@ -40,10 +40,11 @@ struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_
  */
 static void record_users(struct ibv_pd *pd, int by)
 {
-	struct rn_stats_object *record = to_rnp_pd(pd)->record;
+	const struct rnp_pd *p = to_rnp_pd(pd);
 
-	if (record && !rnp_is_fork_child(to_rnp_context(pd->context)))
-		rnp_record_users(record, by);
+	/* The context of the handle may be closed already; the device is not. */
+	if (p->record && !rnp_engine_forked(p->engine))
+		rnp_record_users(p->record, by);
 }
 
 void rnp_pd_get(struct ibv_pd *pd)
@@ -79,6 +80,7 @@ static void record_pd(const struct rnp_context *ctx, struct rnp_pd *pd)
 		.ctxn = (uint32_t)ctx->file,
 	};
 
+	pd->engine = ctx->engine;
 	pd->record = rnp_engine_record(ctx->engine, &o);
 }
 
