@@ -141,10 +141,11 @@ examples)
 	;;
 classes)
 	example=$(find "$ROCIN_BIN/.." -maxdepth 5 -path '*/rocin/examples/read-completion' | head -1)
-	# plain FILE: without what differs from run to run
+	# plain FILE: without what differs from run to run, and with one frame of the stack: how
+	# many there are is the compiler's choice
 	plain() {
 		sed 's/0x[0-9a-f]*/0x/g; s/[0-9]* us before/us before/; s/process [0-9]*/process/
-			s,(.*/read-completion+,(read-completion+,' "$1"
+			s,(.*/read-completion+,(read-completion+,; /^ *#[1-9]/d' "$1"
 	}
 	# The report in README.md is what is printed.
 	sanitized 1 "$example"
