@@ -107,11 +107,16 @@ static const char *const names[CALL_COUNT] = { CALLS(NAME) };
 static _Atomic(void *) behind[CALL_COUNT];
 
 /* Of a function with several versions, dlsym() may find the oldest one, and condition
- * variables of before glibc 2.3.2 have another layout.
+ * variables of before glibc 2.3.2 have another layout. ThreadSanitizer's own functions
+ * have no version, and must see each call.
  */
 static void *find_newest(const char *name)
 {
+#ifdef __SANITIZE_THREAD__
+	void *fn = NULL;
+#else
 	void *fn = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+#endif
 
 	return fn ? fn : dlsym(RTLD_NEXT, name);
 }
