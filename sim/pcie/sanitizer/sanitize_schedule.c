@@ -29,6 +29,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rocin/random.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/host/host_internal.h"
 
@@ -112,11 +113,7 @@ static void name_write(const struct rn_tlp *tlp, uint64_t page, char *name, size
 
 static uint64_t hash_name(const char *name)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	while (*name)
-		hash = (hash ^ (unsigned char)*name++) * UINT64_C(0x100000001b3);
-	return hash;
+	return rn_hash_bytes(RN_HASH_BEGIN, name, strlen(name));
 }
 
 static int compare_hashes(const void *a, const void *b)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "hunt.h"
+#include "rocin/random.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 
@@ -19,12 +20,9 @@ static void need(const void *memory)
 /* Returns the entry of the name, or the free one where it would be. */
 static uint32_t *entry_of(const struct rn_hunt_set *set, const char *name)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	size_t at;
+	uint64_t hash = rn_hash_bytes(RN_HASH_BEGIN, name, strlen(name));
+	size_t at = hash % (2 * set->room);
 
-	for (const char *c = name; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-	at = hash % (2 * set->room);
 	while (set->table[at] && strcmp(set->name[set->table[at] - 1], name) != 0)
 		at = (at + 1) % (2 * set->room);
 	return &set->table[at];

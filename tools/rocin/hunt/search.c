@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hunt.h"
+#include "rocin/random.h"
 
 enum {
 	AGREEING = 2, /* runs that must all go wrong before writes are given up */
@@ -27,10 +28,8 @@ static size_t common_len(const char *name, bool by_message)
 
 static uint64_t hash_part(const char *name, size_t len, uint64_t seed)
 {
-	uint64_t hash = seed ^ UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = rn_hash_bytes(seed ^ RN_HASH_BEGIN, name, strnlen(name, len));
 
-	for (size_t i = 0; i < len && name[i]; i++)
-		hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
 	hash = (hash ^ hash >> 29) * UINT64_C(0x9e3779b97f4a7c15);
 	return hash ^ hash >> 32;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/random.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 
@@ -218,25 +219,15 @@ void rn_litmus_memory_close(struct rn_litmus_memory *m)
 	free(m);
 }
 
-/* Continues a FNV-1a hash, @digest, with more bytes. */
-static uint64_t mix(uint64_t digest, const void *data, size_t len)
-{
-	const uint8_t *at = data;
-
-	for (size_t i = 0; i < len; i++)
-		digest = (digest ^ at[i]) * 0x100000001b3u;
-	return digest;
-}
-
 static uint64_t mix_text(uint64_t digest, const char *text)
 {
-	return mix(digest, text, strlen(text) + 1);
+	return rn_hash_bytes(digest, text, strlen(text) + 1);
 }
 
 uint64_t rn_litmus_digest(const struct rn_litmus_options *o,
 			  const struct rn_litmus_test *t, const struct rn_report_run *run)
 {
-	uint64_t d = mix(0xcbf29ce484222325u, &o->seed, sizeof(o->seed));
+	uint64_t d = rn_hash_bytes(RN_HASH_BEGIN, &o->seed, sizeof(o->seed));
 
 	d = mix_text(d, o->backend);
 	d = mix_text(d, o->processes ? "processes" : "threads");
