@@ -199,7 +199,7 @@ static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 		rn_san_event_agent("a launch, flush or doorbell of", tlp->target);
 	if (tlp->requester >= RN_AGENT_NVME && tlp->flags & RN_TLP_CQE)
 		rn_san_transfer_ended(tlp->requester);
-	rn_san_class_issue(tlp, 0, cqe);
+	rn_san_class_issue(tlp, cqe);
 	if (tlp->kind == RN_TLP_WRITE && tlp->flags & RN_TLP_CQE)
 		note_cqe(h, tlp, cqe);
 }
@@ -254,10 +254,15 @@ static bool is_own_on_its_way(rn_iova addr, uint64_t len)
 	return false;
 }
 
+/* Notes that a read finds what the CPU and the GPUs have written to the range. */
+static void see_own(rn_iova addr, uint64_t len)
+{
+	if (!is_own_on_its_way(addr, len))
+		rn_san_class_own_seen(addr, len);
+}
+
 static bool find_pending(struct rn_san_read *r)
 {
-	if (!is_own_on_its_way(r->addr, r->len))
-		rn_san_class_own_seen(r->addr, r->len);
 	r->pending = rn_san_class_pending(r->addr, r->len, r->by);
 	return r->pending != 0;
 }
@@ -325,8 +330,7 @@ static bool judge_read(const struct rn_tlp *tlp)
 				 .addr = tlp->addr,
 				 .len = tlp->len };
 
-	if (!is_own_on_its_way(tlp->addr, tlp->len))
-		rn_san_class_own_seen(tlp->addr, tlp->len);
+	see_own(tlp->addr, tlp->len);
 	rn_san_class_read_done(tlp);
 	if (tlp->flags & RN_TLP_FLUSH || !find_pending(&r))
 		return false;
@@ -370,6 +374,7 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 {
 	struct rn_san_read r = { .reader = agent, .addr = addr, .len = 1 };
 
+	see_own(addr, 1);
 	if (!find_pending(&r) && !rn_san_has_candidate(rn_page_down(addr)))
 		return;
 	rn_san_event_agent("a load, seen by a loop, of", agent);
@@ -380,7 +385,7 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 	r.stack = rn_san_stack();
 	if (!r.pending) {
 		rn_san_candidate_met(r.stack, addr);
-	} else if (!rn_san_class_withholds(addr, 1)) {
+	} else if (!rn_san_is_withheld(addr, 1)) {
 		/* Whoever has been reported may pass: the rest of the page is not judged,
 		 * so that a program which reads much too early stays usable.
 		 */

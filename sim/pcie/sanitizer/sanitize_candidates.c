@@ -25,7 +25,6 @@ enum {
 static struct candidate {
 	bool is_used;
 	uint32_t stack;
-	unsigned agent;
 	rn_iova addr;
 	uintptr_t shown; /* address of the byte as the program names it */
 	unsigned class;	 /* the write is the one with number @seq in the fabric of @class
@@ -40,7 +39,7 @@ static unsigned next;
 static void end_candidate(struct candidate *c)
 {
 	c->is_used = false;
-	rn_san_page_watch(c->agent, c->addr, -1);
+	rn_san_page_watch(c->addr, -1);
 }
 
 static void confirm(struct candidate *c)
@@ -82,14 +81,13 @@ bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown)
 	confirm(c);
 	*c = (struct candidate){ .is_used = true,
 				 .stack = r->stack,
-				 .agent = r->reader,
 				 .addr = r->addr,
 				 .shown = shown,
 				 .class = class,
 				 .seq = r->by[class]->seq,
 				 .is_running = true,
 				 .report = rn_san_prepare_read(r) };
-	rn_san_page_watch(c->agent, c->addr, 1);
+	rn_san_page_watch(c->addr, 1);
 	return false;
 }
 

@@ -275,17 +275,12 @@ static void issue_write(struct class *c, const struct rn_tlp *tlp,
 		open_write(c, p.index);
 }
 
-static void issue_read(struct class *c, const struct rn_tlp *tlp, uint64_t slot)
-{
-	c->read_of[slot] = issue(c, tlp);
-}
-
-void rn_san_class_issue(const struct rn_tlp *real, uint32_t cover,
+void rn_san_class_issue(const struct rn_tlp *real,
 			struct rn_san_place cqe[RN_SAN_CLASS_COUNT])
 {
 	struct rn_tlp tlp = *real;
 
-	tlp.data = cover;
+	tlp.data = 0; /* no completion covers it, see rn_san_class_cover() */
 	if (tlp.kind == RN_TLP_WRITE)
 		tlp.txn = (uint32_t)rn_san.reads;
 	tlp.tag = rn_san_is_payload(real) ? rn_san_withheld_list() : 0;
@@ -297,7 +292,7 @@ void rn_san_class_issue(const struct rn_tlp *real, uint32_t cover,
 		if (tlp.kind == RN_TLP_WRITE)
 			issue_write(&classes[i], &tlp, &p);
 		else
-			issue_read(&classes[i], &tlp, real->data);
+			classes[i].read_of[real->data] = issue(&classes[i], &tlp);
 		cqe[i] = p;
 	}
 }
@@ -347,6 +342,14 @@ static bool touches(const struct rn_tlp *tlp, const struct range *r)
 	return tlp->addr < r->addr + r->len && r->addr < tlp->addr + tlp->len;
 }
 
+/* Forces the TLPs that @match accepts, in all classes. */
+static void force_if(bool (*match)(const struct rn_tlp *tlp, const void *arg),
+		     const void *arg)
+{
+	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+		rn_fabric_force_if(classes[i].fabric, &ops, &classes[i], match, arg);
+}
+
 static bool serves(const struct rn_tlp *tlp, const void *arg)
 {
 	return tlp->data && rn_san_may_serve(tlp, arg);
@@ -366,8 +369,7 @@ void rn_san_class_fetch_overtaken(const struct rn_san_wr *wr)
 
 void rn_san_class_fetch_done(const struct rn_san_wr *wr)
 {
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
-		rn_fabric_force_if(classes[i].fabric, &ops, &classes[i], serves, wr);
+	force_if(serves, wr);
 }
 
 static bool is_cqe_of(const struct rn_tlp *tlp, const void *arg)
@@ -393,13 +395,6 @@ static bool is_own_write_to(const struct rn_tlp *tlp, const void *arg)
 static bool is_to_or_from(const struct rn_tlp *tlp, const void *arg)
 {
 	return touches(tlp, arg);
-}
-
-static void force_if(bool (*match)(const struct rn_tlp *tlp, const void *arg),
-		     const struct range *r)
-{
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
-		rn_fabric_force_if(classes[i].fabric, &ops, &classes[i], match, r);
 }
 
 void rn_san_class_stored(unsigned agent)
@@ -463,8 +458,7 @@ void rn_san_class_drain(unsigned agent, uint32_t qpn)
 {
 	const struct rn_tlp qp = { .requester = (uint8_t)agent, .stream = qpn };
 
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
-		rn_fabric_force_if(classes[i].fabric, &ops, &classes[i], is_of_qp, &qp);
+	force_if(is_of_qp, &qp);
 }
 
 void rn_san_class_emptied(rn_iova addr, uint64_t len)
@@ -554,22 +548,6 @@ void rn_san_class_force_oldest(void)
 	struct class *c = &classes[RN_SAN_CLASS_GIVEN];
 
 	force(c, rn_fabric_oldest(c->fabric));
-}
-
-bool rn_san_class_withholds(rn_iova addr, uint64_t len)
-{
-	const struct rn_fabric *f = classes[RN_SAN_CLASS_GIVEN].fabric;
-	const struct range r = { .addr = addr, .len = len };
-
-	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
-	     i = rn_fabric_younger(f, i)) {
-		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
-
-		if (rn_san_is_payload(tlp) && touches(tlp, &r) &&
-		    rn_san_is_withheld(tlp, addr, len))
-			return true;
-	}
-	return false;
 }
 
 /* ------------------------------------------------------------------- start */

@@ -184,10 +184,8 @@ bool rn_san_classes_make(const struct rn_pcie_knobs *given);
 
 const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class);
 
-/* Issues a TLP of the hierarchy in all classes. @cover: index of the completion that
- * covers the write already, plus 1; 0: none. @cqe gets the places of a CQE.
- */
-void rn_san_class_issue(const struct rn_tlp *real, uint32_t cover,
+/* Issues a TLP of the hierarchy in all classes. @cqe gets the places of a CQE. */
+void rn_san_class_issue(const struct rn_tlp *real,
 			struct rn_san_place cqe[RN_SAN_CLASS_COUNT]);
 
 /* The program has taken the completion whose CQE is there. When it was issued, @reads
@@ -248,9 +246,6 @@ void rn_san_class_land(const struct rn_tlp *real);
 /* Forces the oldest TLP of the class `given`. */
 void rn_san_class_force_oldest(void);
 
-/* Returns true if the class `given` withholds a write to the range from the program. */
-bool rn_san_class_withholds(rn_iova addr, uint64_t len);
-
 /* ------------------------------------------------------- sanitize_withheld.c */
 /* Begins the list of the write that is being issued, and returns its number, which is the
  * field tag of the TLP that stands for the list in the class `given`; puts the write that
@@ -265,8 +260,8 @@ void rn_san_withheld_join(uint64_t list);
  */
 bool rn_san_withhold(const struct rn_tlp *tlp);
 
-/* Returns true if a write to the range that @by stands for is withheld. */
-bool rn_san_is_withheld(const struct rn_tlp *by, rn_iova addr, uint64_t len);
+/* Returns true if a write to the range is withheld from the program. */
+bool rn_san_is_withheld(rn_iova addr, uint64_t len);
 
 /* Stores the bytes of the writes that @by stands for; forgets them. */
 void rn_san_withheld_store(const struct rn_tlp *by);
@@ -402,8 +397,8 @@ bool rn_san_is_watched(const struct rn_tlp *tlp);
  */
 bool rn_san_is_stepping(const struct rn_tlp *tlp);
 
-/* Keeps the page with the byte at @addr, as @agent names it, closed; @change: 1 or -1. */
-void rn_san_page_watch(unsigned agent, rn_iova addr, int change);
+/* Keeps the page with the byte that devices name @addr closed; @change: 1 or -1. */
+void rn_san_page_watch(rn_iova addr, int change);
 
 /* Takes from the program the right to write to the whole pages of a request's source
  * buffer, or gives the right back.

@@ -406,13 +406,12 @@ void rn_san_pages_pending(const struct rn_tlp *tlp, rn_iova addr, uint64_t len,
 	}
 }
 
-void rn_san_page_watch(unsigned agent, rn_iova addr, int change)
+void rn_san_page_watch(rn_iova addr, int change)
 {
 	const struct rn_host_region *r = rn_host_region_of(rn_san.host, addr);
 	struct rn_gpu *gpu;
 	uintptr_t page = page_that_shows(r ? r->target : RN_AGENT_CPU, addr, &gpu);
 
-	(void)agent;
 	if (page)
 		count_page(page, change);
 	rn_trap_count(gpu, change);

@@ -176,10 +176,10 @@ static bool touches(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
 	return tlp->addr < addr + len && addr < tlp->addr + tlp->len;
 }
 
-bool rn_san_is_withheld(const struct rn_tlp *by, rn_iova addr, uint64_t len)
+bool rn_san_is_withheld(rn_iova addr, uint64_t len)
 {
-	for (unsigned i = first_of(bucket_of(by->tag)); i != NONE; i = in_bucket[i].newer)
-		if (writes[i].list == by->tag && touches(&writes[i].tlp, addr, len))
+	for (unsigned i = first_of(&all); i != NONE; i = in_all[i].newer)
+		if (touches(&writes[i].tlp, addr, len))
 			return true;
 	return false;
 }
