@@ -223,6 +223,22 @@ static inline uint32_t rn_wr_flags(enum rn_wr_opcode opcode)
 	return info->answer == RN_ANSWER_NONE ? 0 : rn_opcode_info[info->only].flags;
 }
 
+/* Returns true if the peer writes the data to memory that the request names. */
+static inline bool rn_wr_writes(enum rn_wr_opcode opcode)
+{
+	uint32_t flags = rn_wr_flags(opcode);
+
+	return flags & RN_OP_PAYLOAD && flags & RN_OP_RETH;
+}
+
+/* Returns true if the peer writes the data, and only when it has executed all requests
+ * before this one.
+ */
+static inline bool rn_wr_writes_in_turn(enum rn_wr_opcode opcode)
+{
+	return rn_wr_writes(opcode) && rn_wr_flags(opcode) & RN_OP_ANSWERED;
+}
+
 /* Returns true if the SGEs describe memory for data in the peer's response. */
 static inline bool rn_wr_brings_data(enum rn_wr_opcode opcode)
 {

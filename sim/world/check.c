@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rocin/cqe.h"
+#include "rocin/opcode.h"
 #include "rocin/srq.h"
 #include "world_internal.h"
 
@@ -30,32 +31,6 @@ static struct rn_w_device *device_of(struct rn_world *w, const struct rn_w_end *
 }
 
 /* ----------------------------------------------------------------------- sends */
-static enum rn_wc_opcode send_opcode(enum rn_wr_opcode op)
-{
-	switch ((int)op) {
-	case RN_WR_SEND:
-	case RN_WR_SEND_WITH_IMM:
-	case RN_WR_SEND_WITH_INV:
-		return RN_WC_SEND;
-	case RN_WR_RDMA_READ:
-		return RN_WC_RDMA_READ;
-	case RN_WR_ATOMIC_CMP_AND_SWP:
-		return RN_WC_COMP_SWAP;
-	case RN_WR_ATOMIC_FETCH_AND_ADD:
-		return RN_WC_FETCH_ADD;
-	case RN_WR_ATOMIC_WRITE:
-		return RN_WC_ATOMIC_WRITE;
-	case RN_WR_FLUSH:
-		return RN_WC_FLUSH;
-	case RN_WR_BIND_MW:
-		return RN_WC_BIND_MW;
-	case RN_WR_LOCAL_INV:
-		return RN_WC_LOCAL_INV;
-	default:
-		return RN_WC_RDMA_WRITE;
-	}
-}
-
 static void check_atomic_result(struct rn_world *w, struct rn_w_end *e,
 				const struct rn_w_wr *wr)
 {
@@ -69,45 +44,41 @@ static void check_atomic_result(struct rn_world *w, struct rn_w_end *e,
 			  (unsigned long long)wr->id, e->qpn);
 }
 
+static void check_written(struct rn_world *w, const struct rn_w_end *e,
+			  const struct rn_w_wr *wr)
+{
+	if (wr->len && !rn_w_slot_holds(device_of(w, e->peer), wr->remote_slot, wr->len,
+					wr->pattern))
+		rn_w_fail(w,
+			  "WRITE %llu of QP %x completes, and its bytes are not at the "
+			  "target",
+			  (unsigned long long)wr->id, e->qpn);
+}
+
+static void check_read(struct rn_world *w, const struct rn_w_end *e,
+		       const struct rn_w_wr *wr)
+{
+	if (wr->len && !rn_w_slot_holds(device_of(w, e), wr->slot, wr->len, wr->pattern))
+		rn_w_fail(w, "READ %llu of QP %x completes without its bytes",
+			  (unsigned long long)wr->id, e->qpn);
+}
+
 /* Checks the effect of a request that has succeeded. */
 static void check_effect(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
-	struct rn_w_device *far = device_of(w, e->peer);
-	unsigned long long id = wr->id;
+	const struct rn_wr_info *info = &rn_wr_info[wr->opcode];
 
-	switch ((int)wr->opcode) {
-	case RN_WR_ATOMIC_CMP_AND_SWP:
-	case RN_WR_ATOMIC_FETCH_AND_ADD:
-		check_atomic_result(w, e, wr);
-		return;
-	case RN_WR_RDMA_READ:
-		if (wr->len &&
-		    !rn_w_slot_holds(device_of(w, e), wr->slot, wr->len, wr->pattern))
-			rn_w_fail(w, "READ %llu of QP %x completes without its bytes", id,
-				  e->qpn);
-		return;
-	case RN_WR_FLUSH:
-		return;
-	case RN_WR_BIND_MW:
-	case RN_WR_LOCAL_INV:
+	if (info->answer == RN_ANSWER_NONE)
 		rn_w_key_changed(w, e, wr);
-		return;
-	case RN_WR_ATOMIC_WRITE:
-	case RN_WR_RDMA_WRITE:
-	case RN_WR_RDMA_WRITE_WITH_IMM:
-		if (wr->len &&
-		    !rn_w_slot_holds(far, wr->remote_slot, wr->len, wr->pattern))
-			rn_w_fail(w,
-				  "WRITE %llu of QP %x completes, and its bytes are not "
-				  "at the target",
-				  id, e->qpn);
-		break;
-	default:
-		break;
-	}
-	if (wr->opcode != RN_WR_RDMA_WRITE && wr->opcode != RN_WR_ATOMIC_WRITE &&
-	    wr->index >= e->peer->messages_got)
-		rn_w_fail(w, "%llu of QP %x completes before its receive", id, e->qpn);
+	else if (info->answer == RN_ANSWER_ATOMIC)
+		check_atomic_result(w, e, wr);
+	else if (info->answer == RN_ANSWER_DATA)
+		check_read(w, e, wr);
+	else if (rn_wr_writes(wr->opcode))
+		check_written(w, e, wr);
+	if (info->takes_recv && wr->index >= e->peer->messages_got)
+		rn_w_fail(w, "%llu of QP %x completes before its receive",
+			  (unsigned long long)wr->id, e->qpn);
 }
 
 static void check_success(struct rn_world *w, struct rn_w_end *e,
@@ -193,7 +164,7 @@ static void check_send(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 			rn_w_fail(w,
 				  "QP %x completes %llu, which asked for no completion",
 				  e->qpn, (unsigned long long)wr->id);
-		if (opcode_of(cqe) != send_opcode(wr->opcode))
+		if (opcode_of(cqe) != rn_wr_info[wr->opcode].wc_opcode)
 			rn_w_fail(w, "QP %x completes %llu as opcode %u", e->qpn,
 				  (unsigned long long)wr->id, (unsigned)opcode_of(cqe));
 		check_success(w, e, wr);

@@ -151,13 +151,12 @@ static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *w
 {
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_w_device *far = &w->device[e->peer->dev];
-	uint32_t flags = rn_wr_flags(wr->opcode);
 	bool back = rn_wr_brings_data(wr->opcode);
-	bool write = flags & RN_OP_PAYLOAD && flags & RN_OP_RETH;
+	bool write = rn_wr_writes(wr->opcode);
 
 	if (wr->len == 0 || !rn_wr_has_data(wr->opcode))
 		return true;
-	if (write && flags & RN_OP_WORD)
+	if (write && rn_wr_flags(wr->opcode) & RN_OP_WORD)
 		/* Makes the slot's offset a multiple of 8, as ATOMIC WRITE requires. */
 		wr->pattern &= UINT64_C(0xfffffff8ffffffff);
 	if (!wr->is_inline && !wr->lkey) {

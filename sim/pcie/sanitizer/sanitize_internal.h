@@ -5,7 +5,7 @@
 #ifndef RN_SANITIZE_INTERNAL_H
 #define RN_SANITIZE_INTERNAL_H
 
-#include "rocin/work_request.h"
+#include "rocin/opcode.h"
 #include "sanitize.h"
 #include "sim/pcie/model/fabric.h"
 
@@ -90,35 +90,21 @@ struct rn_san {
 };
 extern struct rn_san rn_san;
 
-/* Classes of work requests, by opcode (enum rn_wr_opcode). */
-static inline bool rn_san_is_send(unsigned opcode)
+/* Does the program's memory hold the data of the request until the peer has it? */
+static inline bool rn_san_is_gather(enum rn_wr_opcode opcode)
 {
-	return opcode == RN_WR_SEND || opcode == RN_WR_SEND_WITH_IMM ||
-	       opcode == RN_WR_SEND_WITH_INV;
+	return (rn_wr_flags(opcode) & RN_OP_PAYLOAD) != 0;
 }
 
-static inline bool rn_san_is_write(unsigned opcode)
+static inline bool rn_san_is_send(enum rn_wr_opcode opcode)
 {
-	return opcode == RN_WR_RDMA_WRITE || opcode == RN_WR_RDMA_WRITE_WITH_IMM ||
-	       opcode == RN_WR_ATOMIC_WRITE;
-}
-
-static inline bool rn_san_is_gather(unsigned opcode)
-{
-	return rn_san_is_send(opcode) || rn_san_is_write(opcode);
+	return rn_san_is_gather(opcode) && !rn_wr_writes(opcode);
 }
 
 /* Does the peer answer, after it has read memory? */
-static inline bool rn_san_is_answered(unsigned opcode)
+static inline bool rn_san_is_answered(enum rn_wr_opcode opcode)
 {
-	return opcode == RN_WR_FLUSH || opcode == RN_WR_RDMA_READ ||
-	       opcode == RN_WR_ATOMIC_CMP_AND_SWP || opcode == RN_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-static inline bool rn_san_is_fetch(unsigned opcode)
-{
-	return opcode == RN_WR_RDMA_READ || opcode == RN_WR_ATOMIC_CMP_AND_SWP ||
-	       opcode == RN_WR_ATOMIC_FETCH_AND_ADD;
+	return rn_wr_flags(opcode) & RN_OP_ANSWERED && !rn_san_is_gather(opcode);
 }
 
 /* Is this a write of a NIC or a drive, or of a GPU into another one? */

@@ -381,10 +381,12 @@ static bool local_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr
 
 static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr *b)
 {
-	/* The responder executes an atomic and a later ATOMIC WRITE in order. */
-	if (b->opcode == RN_WR_ATOMIC_WRITE && a->opcode != RN_WR_RDMA_READ)
+	/* A write in its turn comes after an atomic, but not after a READ whose responses
+	 * are still being sent.
+	 */
+	if (rn_wr_writes_in_turn(b->opcode) && a->opcode != RN_WR_RDMA_READ)
 		return false;
-	return rn_san_is_write(b->opcode) && a->rkey == b->rkey &&
+	return rn_wr_writes(b->opcode) && a->rkey == b->rkey &&
 	       ranges_touch(a->remote_addr, a->len, b->remote_addr, b->len);
 }
 
@@ -404,7 +406,7 @@ static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 		first = rn_san_wr_find(q, --msg);
 		if (!first)
 			return;
-		if (rn_san_is_fetch(first->opcode)) {
+		if (rn_wr_brings_data(first->opcode)) {
 			bool is_local = local_ranges_touch(first, wr);
 
 			if (is_local || remote_ranges_touch(first, wr)) {
@@ -425,8 +427,7 @@ static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 	struct rn_san_wr *first = NULL;
 	uint32_t msg = wr->msg;
 
-	/* The peer executes an ATOMIC WRITE behind all that came before it. */
-	if (!q->reads_open || wr->has_fence || wr->opcode == RN_WR_ATOMIC_WRITE)
+	if (!q->reads_open || wr->has_fence || rn_wr_writes_in_turn(wr->opcode))
 		return;
 	while (msg != q->oldest && !(first && first->has_fence)) {
 		first = rn_san_wr_find(q, --msg);
