@@ -308,6 +308,13 @@ static void fill_limits(struct ibv_device_attr *a)
 	a->max_pkeys = 1;
 }
 
+/* Flags of ibv_device_attr_ex.device_cap_flags_ex that verbs.h of release 44 does not
+ * name: IB_UVERBS_DEVICE_* of the kernel.
+ */
+#define CAP_FLUSH_GLOBAL (1ULL << 38)
+#define CAP_FLUSH_PERSISTENT (1ULL << 39)
+#define CAP_ATOMIC_WRITE (1ULL << 40)
+
 /* Fills in the atomic capabilities. Atomics by a lock of the NIC are atomic only among
  * themselves. An AtomicOp TLP, and the CPU's own instruction where no PCIe is simulated,
  * are atomic also with respect to the program's instructions; as with mlx5,
@@ -391,8 +398,8 @@ int rnp_query_device_ex(struct ibv_context *context,
 		return EINVAL;
 	fill_attr(rnp_engine_netdev(ctx->engine), &a.orig_attr);
 	fill_atomics(rnp_pcie_knobs(rnp_engine_pcie(ctx->engine)), &a);
-	a.device_cap_flags_ex = a.orig_attr.device_cap_flags | RNP_DEVICE_ATOMIC_WRITE |
-				RNP_DEVICE_FLUSH_GLOBAL | RNP_DEVICE_FLUSH_PERSISTENT;
+	a.device_cap_flags_ex = a.orig_attr.device_cap_flags | CAP_FLUSH_GLOBAL |
+				CAP_FLUSH_PERSISTENT | CAP_ATOMIC_WRITE;
 	/* @attr_size is the size of the struct that the caller was compiled with. */
 	memset(attr, 0, attr_size);
 	memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));

@@ -65,8 +65,7 @@ struct rnp_library {
 	void (*set_call_faults)(struct rnp_context *ctx, bool asking);
 };
 
-/* Constants of ATOMIC WRITE and FLUSH that <infiniband/verbs.h> of release 44 does not
- * have yet.
+/* Constants of FLUSH that <infiniband/verbs.h> of release 44 does not have yet.
  *
  * A program with such a header can use FLUSH all the same: ibv_post_send() accepts the
  * opcode RNP_WR_FLUSH, with the start of the range in wr.rdma.remote_addr, its key in
@@ -80,10 +79,5 @@ enum {
 	RNP_ACCESS_FLUSH_PERSISTENT = 1 << 9, /* IBV_ACCESS_FLUSH_PERSISTENT */
 	RNP_QP_EX_WITH_FLUSH = 1 << 11,	      /* IBV_QP_EX_WITH_FLUSH */
 };
-
-/* ibv_device_attr_ex.device_cap_flags_ex, IB_UVERBS_DEVICE_* */
-#define RNP_DEVICE_FLUSH_GLOBAL (1ULL << 38)
-#define RNP_DEVICE_FLUSH_PERSISTENT (1ULL << 39)
-#define RNP_DEVICE_ATOMIC_WRITE (1ULL << 40)
 
 #endif /* RNP_LIBRARY_H */

@@ -16,18 +16,10 @@
 #include "rocin/srq.h"
 
 /* ------------------------------------------ conversion of send requests for the core */
-RNP_SAME(RN_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE);
-RNP_SAME(RN_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM);
-RNP_SAME(RN_WR_SEND, IBV_WR_SEND);
-RNP_SAME(RN_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM);
-RNP_SAME(RN_WR_RDMA_READ, IBV_WR_RDMA_READ);
-RNP_SAME(RN_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP);
-RNP_SAME(RN_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD);
-RNP_SAME(RN_WR_LOCAL_INV, IBV_WR_LOCAL_INV);
-RNP_SAME(RN_WR_BIND_MW, IBV_WR_BIND_MW);
-RNP_SAME(RN_WR_ATOMIC_WRITE, IBV_WR_ATOMIC_WRITE);
-RNP_SAME(RN_WR_FLUSH, RNP_WR_FLUSH);
-RNP_SAME(RN_WR_SEND_WITH_INV, IBV_WR_SEND_WITH_INV);
+#define IBV_WR_FLUSH RNP_WR_FLUSH /* release 44 has no name for it */
+#define X(symbol, number, word, name, words) RNP_SAME(RN_WR_##symbol, IBV_WR_##symbol);
+RN_WR_OPCODES(X)
+#undef X
 RNP_SAME(RN_SEND_FENCE, IBV_SEND_FENCE);
 RNP_SAME(RN_SEND_SIGNALED, IBV_SEND_SIGNALED);
 RNP_SAME(RN_SEND_SOLICITED, IBV_SEND_SOLICITED);
@@ -76,7 +68,7 @@ static const struct opcode_rule rules[] = {
 	[IBV_WR_ATOMIC_CMP_AND_SWP]   = { PART_ATOMIC,  false },
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { PART_ATOMIC,  false },
 	[IBV_WR_ATOMIC_WRITE]         = { PART_RDMA,    false },
-	[RNP_WR_FLUSH]                = { PART_FLUSH,   false },
+	[IBV_WR_FLUSH]                = { PART_FLUSH,   false },
 };
 /* clang-format on */
 
