@@ -29,62 +29,71 @@ enum rn_watch_level {
 	RN_WATCH_VIOLATION,
 };
 
+/* clang-format off */
+/* The rules: symbol; name in texts and JSON; rules of tests/rules.md that say the same;
+ * section or annex of the specification; what breaking it means (enum rn_watch_level); and
+ * the rule in words.
+ */
+#define RN_WATCH_RULES(X) \
+	/* Rules about single packets. */ \
+	X(ICRC, "icrc", "A1", "7.8.1, A17", VIOLATION, "the ICRC is that of the packet") \
+	X(FRAGMENT, "fragment", "A21", "A17", VIOLATION, "an IPv4 packet is no fragment and may not become one") \
+	X(IP_OPTIONS, "ip-options", "A21", "A17", VIOLATION, "an IPv4 header has no options") \
+	X(VERSION, "version", "A6", "9.6.1", VIOLATION, "TVer is 0") \
+	X(SHORT, "short", "A17", "9.6.1", VIOLATION, "a packet is as long as its headers") \
+	X(OPCODE, "opcode", "A10", "9.2, table 38", VIOLATION, "the opcode is defined") \
+	X(DEST_QP, "dest-qp", "A8", "A17", VIOLATION, "nothing goes to queue pair 0") \
+	X(PKEY, "pkey", "A12", "9.6.1.1", VIOLATION, "the low 15 bits of the P_Key are not 0") \
+	X(PAD, "pad", "C6", "9.2", VIOLATION, "payload and padding are a multiple of 4 bytes") \
+	X(SOLICITED, "solicited", "H38", "9.2.3", VIOLATION, "SE stands in the last packet of a SEND or WRITE with immediate only") \
+	X(NO_PAYLOAD, "no-payload", "C12", "9.2, table 38", VIOLATION, "a packet without payload by its opcode has none") \
+	X(PAYLOAD_MAX, "payload-max", "C3", "9.4.1", VIOLATION, "no payload exceeds the largest path MTU of 4096") \
+	X(LAST_EMPTY, "last-empty", "C4", "9.4.1", VIOLATION, "the last of several packets has payload") \
+	X(MTU_SIZE, "mtu-size", "C1", "9.4.1", VIOLATION, "first and middle packets are full: 256, 512, 1024, 2048 or 4096 bytes") \
+	X(SYNDROME, "syndrome", "H22", "9.3.5", VIOLATION, "the AETH syndrome is not a reserved one") \
+	X(NAK_CODE, "nak-code", "H22", "9.3.5, table 44", VIOLATION, "the NAK code is defined for this service") \
+	X(RESPONSE_AETH, "response-aeth", "H30", "9.7.5.2", VIOLATION, "READ responses and atomic acknowledges carry an ACK, no NAK") \
+	X(DMALEN, "dmalen", "C13", "9.7.2", VIOLATION, "a message is no longer than 2^31 bytes") \
+	X(WRITE_LEN, "write-len", "C8", "9.4.3", VIOLATION, "the payload of a WRITE of one packet is what DMALen says") \
+	X(ATOMIC_ALIGN, "atomic-align", "E21", "9.4.5", VIOLATION, "the address of an atomic operation is a multiple of 8") \
+	X(ATOMIC_WRITE, "atomic-write", "E24", "A19", VIOLATION, "an ATOMIC WRITE has 8 bytes") \
+	X(MULTICAST, "multicast", "J9", "10.5.2", VIOLATION, "only datagrams go to the multicast queue pair") \
+	X(MAD, "mad", "J14", "13.5.3.1", VIOLATION, "queue pair 1 gets MADs of 256 bytes with its Q_Key") \
+	X(CNP, "cnp", "M1", "A17", VIOLATION, "a CNP has BECN, 16 zero bytes, and nothing else") \
+	/* Rules about the order of requests. */ \
+	X(GAP, "gap", "B5", "9.7.1", SUSPICION, "PSNs go up by one a packet") \
+	X(SEQUENCE, "sequence", "B13-B17", "9.7.4.1.2", VIOLATION, "first, middle and last packets of one operation follow each other") \
+	X(MTU, "mtu", "C1-C3", "9.4.1", VIOLATION, "all full packets of a connection are of one size, and none is larger") \
+	X(MESSAGE_LEN, "message-len", "C10-C14", "9.4.3", VIOLATION, "the packets of a WRITE have the bytes that DMALen says") \
+	X(RESEND, "resend", "H10,H44", "9.7.5.1", VIOLATION, "what is sent again is what was sent") \
+	X(READ_AGAIN, "read-again", "F5-F7", "9.7.5.1.4", VIOLATION, "a READ sent again asks for a part of the first one") \
+	X(RNR_WAIT, "rnr-wait", "H15", "9.7.5.2.8", SUSPICION, "after an RNR NAK the request waits as long as the NAK says") \
+	X(CREDIT, "credit", "H37", "9.7.7.2", SUSPICION, "no message is sent without a credit, but one") \
+	X(DEPTH, "depth", "H33", "9.4.4", SUSPICION, "no more READs and atomics are under way than the connection was made for") \
+	/* Rules about responses and their requests. */ \
+	X(UNSENT, "unsent", "H12", "9.7.5.1.1", SUSPICION, "only what was sent is answered") \
+	X(ACK_KIND, "ack-kind", "H28", "9.7.5.1.3", VIOLATION, "no ACK ends within the responses to a READ") \
+	X(ACK_OVER, "ack-over", "F12", "9.7.5.1.2", SUSPICION, "nothing is acknowledged before the READs and atomics ahead of it are answered") \
+	X(RESPONSE_KIND, "response-kind", "H23", "9.7.5.1", VIOLATION, "a response fits the request of its PSN") \
+	X(READ_ORDER, "read-order", "E10", "9.7.5.1.9", VIOLATION, "READ responses are first, middle, last, or only") \
+	X(READ_RESTART, "read-restart", "F5", "9.7.5.1.9", SUSPICION, "the answer to a READ asked for again begins with first or only") \
+	X(READ_LEN, "read-len", "H29", "9.7.5.1.9", VIOLATION, "READ responses have the bytes that were asked for") \
+	X(READ_GAP, "read-gap", "H25", "9.7.5.1.9", SUSPICION, "READ responses come in order, without a gap") \
+	X(MSN, "msn", "B18", "9.7.7.1", VIOLATION, "the MSN counts the messages that were completed") \
+	X(RNR_KIND, "rnr-kind", "D4,D6", "9.7.5.2.8", VIOLATION, "only a request that takes a receive gets an RNR NAK") \
+	X(NAK_AGAIN, "nak-again", "B6,D3", "9.7.5.2.8", SUSPICION, "after a NAK nothing more is NAKed until its PSN comes") \
+	X(AFTER_NAK, "after-nak", "F13", "9.9.3", VIOLATION, "after a fatal NAK nothing more is acknowledged")
+/* clang-format on */
+
 enum rn_watch_rule {
-	/* Rules about single packets. */
-	RN_RULE_ICRC,
-	RN_RULE_FRAGMENT,
-	RN_RULE_IP_OPTIONS,
-	RN_RULE_VERSION,
-	RN_RULE_SHORT,
-	RN_RULE_OPCODE,
-	RN_RULE_DEST_QP,
-	RN_RULE_PKEY,
-	RN_RULE_PAD,
-	RN_RULE_SOLICITED,
-	RN_RULE_NO_PAYLOAD,
-	RN_RULE_PAYLOAD_MAX,
-	RN_RULE_LAST_EMPTY,
-	RN_RULE_MTU_SIZE,
-	RN_RULE_SYNDROME,
-	RN_RULE_NAK_CODE,
-	RN_RULE_RESPONSE_AETH,
-	RN_RULE_DMALEN,
-	RN_RULE_WRITE_LEN,
-	RN_RULE_ATOMIC_ALIGN,
-	RN_RULE_ATOMIC_WRITE,
-	RN_RULE_MULTICAST,
-	RN_RULE_MAD,
-	RN_RULE_CNP,
-	/* Rules about the order of requests. */
-	RN_RULE_GAP,
-	RN_RULE_SEQUENCE,
-	RN_RULE_MTU,
-	RN_RULE_MESSAGE_LEN,
-	RN_RULE_RESEND,
-	RN_RULE_READ_AGAIN,
-	RN_RULE_RNR_WAIT,
-	RN_RULE_CREDIT,
-	RN_RULE_DEPTH,
-	/* Rules about responses and their requests. */
-	RN_RULE_UNSENT,
-	RN_RULE_ACK_KIND,
-	RN_RULE_ACK_OVER,
-	RN_RULE_RESPONSE_KIND,
-	RN_RULE_READ_ORDER,
-	RN_RULE_READ_RESTART,
-	RN_RULE_READ_LEN,
-	RN_RULE_READ_GAP,
-	RN_RULE_MSN,
-	RN_RULE_RNR_KIND,
-	RN_RULE_NAK_AGAIN,
-	RN_RULE_AFTER_NAK,
+#define X(symbol, name, test, source, level, says) RN_RULE_##symbol,
+	RN_WATCH_RULES(X)
+#undef X
 	RN_RULE_COUNT
 };
 
 struct rn_watch_rule_info {
-	const char *name; /* name in texts and JSON, such as "icrc" */
-	const char *test; /* name in tests/rules.md, such as "A1" */
-	const char *source;
+	const char *name, *test, *source;
 	enum rn_watch_level level;
 	const char *says;
 };
