@@ -165,6 +165,21 @@ int rn_agent_add_srq(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ---------------------------------------------------------------- queue pairs */
+/* Returns the flags of the functions by which this agent posts what ibv_post_send() does
+ * not.
+ */
+static uint64_t calls(void)
+{
+	uint64_t flags = 0;
+
+	for (unsigned opcode = 0; opcode < RN_WR_COUNT; opcode++) {
+		const struct rn_conform_operation *op = rn_conform_operation(opcode);
+
+		flags |= op ? op->call : 0;
+	}
+	return flags;
+}
+
 /* Creates a QP that needs ibv_create_qp_ex(): an XRC receive QP, or a QP for ibv_wr_*().
  */
 static struct ibv_qp *make_qp_ex(struct rn_agent *a, const struct ibv_qp_init_attr *from,
@@ -178,8 +193,8 @@ static struct ibv_qp *make_qp_ex(struct rn_agent *a, const struct ibv_qp_init_at
 		.qp_type = from->qp_type,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = pd,
-		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND |
-				  IBV_QP_EX_WITH_ATOMIC_WRITE,
+		.send_ops_flags =
+			IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | calls(),
 	};
 
 	if (from->qp_type == IBV_QPT_XRC_RECV) {

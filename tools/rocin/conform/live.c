@@ -414,7 +414,7 @@ static void name_needs(const struct rn_scenario *s, unsigned qp,
 		if (p->verb != RN_SCN_POST || p->subject != qp)
 			continue;
 		op = rn_conform_operation(rn_scn_get(p, RN_F_KIND, RN_WR_SEND));
-		if (op && op->by_call)
+		if (op && op->call)
 			l->n[RN_CONFORM_QP_EX] = 1;
 		if (rn_scn_has(p, RN_F_INLINE) && len > l->n[RN_CONFORM_QP_INLINE])
 			l->n[RN_CONFORM_QP_INLINE] = len;
@@ -570,7 +570,7 @@ static const char *missing_ability(uint32_t can, uint32_t needed)
 		{ RN_CONFORM_CAN_MIGRATE, "the device does not migrate to other paths" },
 		{ RN_CONFORM_CAN_SOLVE, "sockets send identification 0, which it sees" },
 		{ RN_CONFORM_CAN_UNMAP, "the device keeps the memory of a region" },
-#define X(symbol, bit, cap, ours, by_call, why) { RN_CONFORM_CAN_##symbol, why },
+#define X(symbol, bit, cap, ours, call, why) { RN_CONFORM_CAN_##symbol, why },
 		RN_CONFORM_OPERATIONS(X)
 #undef X
 	};

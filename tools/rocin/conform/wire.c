@@ -15,8 +15,8 @@
 const struct rn_conform_operation *rn_conform_operation(uint64_t opcode)
 {
 	static const struct rn_conform_operation list[RN_WR_COUNT] = {
-#define X(symbol, bit, cap, ours, by_call, why) \
-	[RN_WR_##symbol] = { 1 << (bit), UINT64_C(1) << (cap), ours, by_call, why },
+#define X(symbol, bit, cap, ours, call, why) \
+	[RN_WR_##symbol] = { 1 << (bit), UINT64_C(1) << (cap), ours, call, why },
 		RN_CONFORM_OPERATIONS(X)
 #undef X
 	};

@@ -48,17 +48,18 @@ enum {
 /* clang-format off */
 /* The operations that not every device supports: symbol; bit in enum rn_conform_can; bit
  * in ibv_device_attr_ex.device_cap_flags_ex; whether ibv_post_send() accepts it, on our
- * devices only; whether it can be posted only by a function of its own; and the error
- * text if it is not supported.
+ * devices only; if only a function ibv_wr_*() posts it, the flag in
+ * ibv_qp_init_attr_ex.send_ops_flags of that function, else 0; and the error text if it is
+ * not supported.
  */
 #define RN_CONFORM_OPERATIONS(X)                                                       \
-	X(FLUSH,        5, 38, true,  false, "the agent cannot post a FLUSH there")    \
-	X(ATOMIC_WRITE, 6, 40, false, true,  "the device has no ATOMIC WRITE")
+	X(FLUSH,        5, 38, true,  0,       "the agent cannot post a FLUSH there")  \
+	X(ATOMIC_WRITE, 6, 40, false, 1 << 12, "the device has no ATOMIC WRITE")
 /* clang-format on */
 
 /* Abilities of the device, in the answer to `hello`. */
 enum rn_conform_can {
-#define X(symbol, bit, cap, ours, by_call, why) RN_CONFORM_CAN_##symbol = 1 << (bit),
+#define X(symbol, bit, cap, ours, call, why) RN_CONFORM_CAN_##symbol = 1 << (bit),
 	RN_CONFORM_OPERATIONS(X)
 #undef X
 	RN_CONFORM_CAN_SRQ = 1 << 0,
@@ -77,7 +78,8 @@ enum rn_conform_can {
 struct rn_conform_operation {
 	uint32_t ability; /* ability that the opcode needs, enum rn_conform_can */
 	uint64_t cap;
-	bool is_ours, by_call;
+	bool is_ours;
+	uint64_t call; /* enum ibv_qp_create_send_ops_flags, or 0 */
 	const char *why;
 };
 
