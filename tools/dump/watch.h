@@ -56,7 +56,7 @@ enum rn_watch_level {
 	X(DMALEN, "dmalen", "C13", "9.7.2", VIOLATION, "a message is no longer than 2^31 bytes") \
 	X(WRITE_LEN, "write-len", "C8", "9.4.3", VIOLATION, "the payload of a WRITE of one packet is what DMALen says") \
 	X(ATOMIC_ALIGN, "atomic-align", "E21", "9.4.5", VIOLATION, "the address of an atomic operation is a multiple of 8") \
-	X(ATOMIC_WRITE, "atomic-write", "E24", "A19", VIOLATION, "an ATOMIC WRITE has 8 bytes") \
+	X(WORD_LEN, "atomic-write", "E24", "A19", VIOLATION, "an ATOMIC WRITE has 8 bytes") \
 	X(MULTICAST, "multicast", "J9", "10.5.2", VIOLATION, "only datagrams go to the multicast queue pair") \
 	X(MAD, "mad", "J14", "13.5.3.1", VIOLATION, "queue pair 1 gets MADs of 256 bytes with its Q_Key") \
 	X(CNP, "cnp", "M1", "A17", VIOLATION, "a CNP has BECN, 16 zero bytes, and nothing else") \

@@ -103,11 +103,11 @@ static void check_reth(struct rn_watch_job *job)
 		rn_watch_say(job, RN_RULE_WRITE_LEN,
 			     "DMALen %" PRIu32 ", payload %" PRIu32, p->reth.dma_len,
 			     p->payload_len);
-	if (p->op->kind == RN_OP_KIND_ATOMIC_WRITE) {
+	if (flags & RN_OP_WORD) {
 		if (p->reth.va % 8)
 			rn_watch_say(job, RN_RULE_ATOMIC_ALIGN, "0x%" PRIx64, p->reth.va);
 		if (p->payload_len != 8 || p->reth.dma_len != 8)
-			rn_watch_say(job, RN_RULE_ATOMIC_WRITE,
+			rn_watch_say(job, RN_RULE_WORD_LEN,
 				     "DMALen %" PRIu32 ", payload %" PRIu32,
 				     p->reth.dma_len, p->payload_len);
 	}

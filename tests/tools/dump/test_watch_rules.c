@@ -62,7 +62,7 @@ static const struct conversation alone[] = {
 	{ "misaligned atomic", { { .op = RN_RC_FETCH_ADD, .psn = 100, .va = 4, BREAKS(ATOMIC_ALIGN) },
 		{ .op = RN_RC_CMP_SWAP, .psn = 101, .va = 8, FINE } } },
 	{ "misaligned ATOMIC WRITE", { { .op = RN_RC_ATOMIC_WRITE, .psn = 100, .va = 4, .dma_len = 8, .len = 8, BREAKS(ATOMIC_ALIGN) } } },
-	{ "ATOMIC WRITE of 4", { { .op = RN_RC_ATOMIC_WRITE, .psn = 100, .dma_len = 4, .len = 4, BREAKS(ATOMIC_WRITE) },
+	{ "ATOMIC WRITE of 4", { { .op = RN_RC_ATOMIC_WRITE, .psn = 100, .dma_len = 4, .len = 4, BREAKS(WORD_LEN) },
 		{ .op = RN_RC_ATOMIC_WRITE, .psn = 101, .dma_len = 8, .len = 8, FINE } } },
 	{ "RC to many", { { .op = RN_RC_SEND_ONLY, .psn = 100, .qpn = RN_QPN_MULTICAST, BREAKS(MULTICAST) },
 		{ .op = RN_UD_SEND_ONLY, .psn = 100, .qpn = RN_QPN_MULTICAST, FINE } } },
