@@ -72,16 +72,20 @@ struct rn_litmus_cq {
 	uint8_t nic;
 };
 
-/* Work requests: symbol in this file, and verbs request (RN_WR_*). */
-#define RN_LITMUS_REQUESTS(X)        \
-	X(WRITE, RDMA_WRITE)         \
-	X(IMM, RDMA_WRITE_WITH_IMM)  \
-	X(SEND, SEND)                \
-	X(READ, RDMA_READ)           \
-	X(FAA, ATOMIC_FETCH_AND_ADD) \
-	X(CAS, ATOMIC_CMP_AND_SWP)   \
-	X(FLUSH, FLUSH)              \
-	X(AWRITE, ATOMIC_WRITE)
+/* clang-format off */
+/* Work requests: symbol in this file, word in litmus tests, what follows the word (form_*()
+ * in parse_instr.c), and verbs request (RN_WR_*).
+ */
+#define RN_LITMUS_REQUESTS(X)                                \
+	X(WRITE,  "write",  message, RDMA_WRITE)             \
+	X(IMM,    "imm",    message, RDMA_WRITE_WITH_IMM)    \
+	X(SEND,   "send",   message, SEND)                   \
+	X(READ,   "read",   read,    RDMA_READ)              \
+	X(FAA,    "faa",    faa,     ATOMIC_FETCH_AND_ADD)   \
+	X(CAS,    "cas",    cas,     ATOMIC_CMP_AND_SWP)     \
+	X(FLUSH,  "flush",  flush,   FLUSH)                  \
+	X(AWRITE, "awrite", word,    ATOMIC_WRITE)
+/* clang-format on */
 
 enum rn_litmus_op {
 	RN_LITMUS_ST,
@@ -90,7 +94,7 @@ enum rn_litmus_op {
 	RN_LITMUS_WAIT,
 	RN_LITMUS_MRD,
 	RN_LITMUS_MWR,
-#define X(symbol, request) RN_LITMUS_##symbol,
+#define X(symbol, word, form, request) RN_LITMUS_##symbol,
 	RN_LITMUS_REQUESTS(X)
 #undef X
 	RN_LITMUS_POLL, /* waits for a completion of @cq */

@@ -227,7 +227,7 @@ static bool form_flush(struct cell *c)
 	return rc_qp(c) && locations(c, qp_in(c)->peer) && suffixes(c);
 }
 
-static bool form_awrite(struct cell *c)
+static bool form_word(struct cell *c)
 {
 	if (!rc_qp(c) || !locations(c, qp_in(c)->peer))
 		return false;
@@ -300,15 +300,10 @@ static const struct form {
 	{ "wait", RN_LITMUS_WAIT, ON_CPU | ON_GPU, form_wait },
 	{ "mrd", RN_LITMUS_MRD, ON_CPU, form_mrd },
 	{ "mwr", RN_LITMUS_MWR, ON_CPU, form_mwr },
-	{ "write", RN_LITMUS_WRITE, ON_CPU, form_message },
-	{ "imm", RN_LITMUS_IMM, ON_CPU, form_message },
-	{ "send", RN_LITMUS_SEND, ON_CPU, form_message },
-	{ "read", RN_LITMUS_READ, ON_CPU, form_read },
-	{ "faa", RN_LITMUS_FAA, ON_CPU, form_faa },
-	{ "cas", RN_LITMUS_CAS, ON_CPU, form_cas },
-	{ "flush", RN_LITMUS_FLUSH, ON_CPU, form_flush },
-	{ "awrite", RN_LITMUS_AWRITE, ON_CPU, form_awrite },
-	{ "poll", RN_LITMUS_POLL, ON_CPU, form_poll },
+#define X(symbol, word, form, request) { word, RN_LITMUS_##symbol, ON_CPU, form_##form },
+	RN_LITMUS_REQUESTS(X)
+#undef X
+		{ "poll", RN_LITMUS_POLL, ON_CPU, form_poll },
 	{ "pollr", RN_LITMUS_POLL, ON_CPU, form_pollr },
 	{ "tryp", RN_LITMUS_TRYP, ON_CPU, form_tryp },
 	{ "launch", RN_LITMUS_LAUNCH, ON_CPU, form_launch },

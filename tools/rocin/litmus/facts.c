@@ -100,16 +100,21 @@ static void print_qps(const struct rn_litmus_test *t)
 /* ---- Instructions ---- */
 
 static const char *const op_names[RN_LITMUS_OP_COUNT] = {
-	[RN_LITMUS_ST] = "st",	       [RN_LITMUS_LD] = "ld",
-	[RN_LITMUS_MFENCE] = "mfence", [RN_LITMUS_WAIT] = "wait",
-	[RN_LITMUS_MRD] = "mrd",       [RN_LITMUS_MWR] = "mwr",
-	[RN_LITMUS_WRITE] = "write",   [RN_LITMUS_IMM] = "imm",
-	[RN_LITMUS_SEND] = "send",     [RN_LITMUS_READ] = "read",
-	[RN_LITMUS_FAA] = "faa",       [RN_LITMUS_CAS] = "cas",
-	[RN_LITMUS_FLUSH] = "flush",   [RN_LITMUS_AWRITE] = "awrite",
-	[RN_LITMUS_POLL] = "poll",     [RN_LITMUS_TRYP] = "tryp",
-	[RN_LITMUS_LAUNCH] = "launch", [RN_LITMUS_DMA] = "dma",
-	[RN_LITMUS_DMACQE] = "dmacqe", [RN_LITMUS_POLLC] = "pollc",
+	[RN_LITMUS_ST] = "st",
+	[RN_LITMUS_LD] = "ld",
+	[RN_LITMUS_MFENCE] = "mfence",
+	[RN_LITMUS_WAIT] = "wait",
+	[RN_LITMUS_MRD] = "mrd",
+	[RN_LITMUS_MWR] = "mwr",
+#define X(symbol, word, form, request) [RN_LITMUS_##symbol] = (word),
+	RN_LITMUS_REQUESTS(X)
+#undef X
+		[RN_LITMUS_POLL] = "poll",
+	[RN_LITMUS_TRYP] = "tryp",
+	[RN_LITMUS_LAUNCH] = "launch",
+	[RN_LITMUS_DMA] = "dma",
+	[RN_LITMUS_DMACQE] = "dmacqe",
+	[RN_LITMUS_POLLC] = "pollc",
 };
 
 static void print_location_name(const struct rn_litmus_test *t, unsigned loc)

@@ -347,7 +347,7 @@ static void flush_side(const struct rn_live *l, const struct rn_litmus_instr *in
 static enum ibv_wr_opcode opcode_of(const struct rn_litmus_instr *in)
 {
 	static const uint8_t opcode[RN_LITMUS_OP_COUNT] = {
-#define X(symbol, request) [RN_LITMUS_##symbol] = RN_WR_##request,
+#define X(symbol, word, form, request) [RN_LITMUS_##symbol] = RN_WR_##request,
 		RN_LITMUS_REQUESTS(X)
 #undef X
 	};
