@@ -85,7 +85,7 @@ static const struct rn_gid *gid_of(const struct conns *w, const struct host *h)
 
 static void note(struct conns *w, uint64_t what)
 {
-	w->r->hash = (w->r->hash ^ what) * UINT64_C(0x100000001b3);
+	w->r->hash = rn_random_mix(w->r->hash ^ what);
 }
 
 static void fail(struct conns *w, const char *why)

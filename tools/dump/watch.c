@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/random.h"
 #include "watch_internal.h"
 
 /* ----------------------------------------------------------------------- the rules */
@@ -31,20 +32,16 @@ enum {
 
 /* ---- Table of half-connections ---- */
 
-/* Computes a FNV-1a hash. A stronger one is not needed: the keys come from a file, and
- * its author gains nothing by making this table slow.
+/* A hash that keys can be chosen against is good enough: they come from a file, and its
+ * author gains nothing by making this table slow.
  */
 static uint32_t hash(const struct rn_gid *src, const struct rn_gid *dst, uint32_t qpn)
 {
-	uint32_t h = 2166136261u;
+	uint64_t h = rn_hash_bytes(RN_HASH_BEGIN, src->raw, sizeof(src->raw));
 
-	for (unsigned i = 0; i < sizeof(src->raw); i++)
-		h = (h ^ src->raw[i]) * 16777619u;
-	for (unsigned i = 0; i < sizeof(dst->raw); i++)
-		h = (h ^ dst->raw[i]) * 16777619u;
-	for (unsigned i = 0; i < 3; i++)
-		h = (h ^ (qpn >> 8 * i & 0xff)) * 16777619u;
-	return h ^ h >> 15;
+	h = rn_hash_bytes(h, dst->raw, sizeof(dst->raw));
+	h = rn_hash_bytes(h, &qpn, sizeof(qpn));
+	return (uint32_t)(h ^ h >> 32);
 }
 
 static bool is_gid(const struct rn_gid *a, const struct rn_gid *b)
