@@ -188,8 +188,8 @@ enum rn_async_event { /* numbers of enum ibv_event_type */
 	RN_EVENT_LAST_WQE_REACHED = 16,
 };
 
-/* An event that a device reports: a completion event of an armed CQ, or an asynchronous
- * event.
+/* An event that a device reports: a completion event of an armed CQ, or an
+ * asynchronous event.
  */
 struct rn_event {
 	bool completion; /* true: completion event of a CQ; false: asynchronous event */

@@ -25,8 +25,8 @@ static inline bool rn_gid_is_ipv4(const struct rn_gid *gid)
 	return __builtin_memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
 }
 
-/* Returns true for a link-local address (fe80::/10), which is valid on one interface
- * only.
+/* Returns true for a link-local address (fe80::/10), which is valid on one
+ * interface only.
  */
 static inline bool rn_gid_is_link_local(const struct rn_gid *gid)
 {

@@ -43,8 +43,8 @@ enum rn_mem_flag {
 };
 
 struct rn_mem_attr {
-	/* Number of the QP (requester ID of the TLP); 0: the device itself accesses the
-	 * memory.
+	/* Number of the QP (requester ID of the TLP); 0: the device itself accesses
+	 * the memory.
 	 */
 	uint32_t qpn;
 	uint32_t flags; /* flags of the access, enum rn_mem_flag */

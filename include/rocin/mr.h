@@ -16,8 +16,8 @@
 struct rn_dev;
 struct rn_htab;
 
-/* Access rights of memory regions and queue pairs. The bits have the values of
- * IBV_ACCESS_*.
+/* Access rights of memory regions and queue pairs. The bits have the values
+ * of IBV_ACCESS_*.
  */
 #define RN_ACCESS_LOCAL_WRITE (1u << 0)
 #define RN_ACCESS_REMOTE_WRITE (1u << 1)
@@ -114,8 +114,8 @@ struct rn_mr_attr {
  */
 int rn_mr_init(struct rn_mr *mr, const struct rn_mr_attr *attr);
 
-/* Makes a null region, whose bounds contain every address. The arguments are those of
- * rn_mr_init().
+/* Makes a null region, whose bounds contain every address. The arguments are those
+ * of rn_mr_init().
  */
 void rn_mr_init_null(struct rn_mr *mr, uint32_t key, uint32_t pd);
 
@@ -178,8 +178,8 @@ struct rn_key_use {
  * The result is valid until the key table or the region changes, so the caller checks
  * each packet.
  *
- * Return: RN_KEY_OK or the result of the first check that failed. IBTA Vol 1, R_Key
- * validation.
+ * Return: RN_KEY_OK or the result of the first check that failed. IBTA Vol 1,
+ * R_Key validation.
  */
 enum rn_key_result rn_mr_check_remote(const struct rn_htab *tab,
 				      const struct rn_key_use *use, rn_iova *iova,

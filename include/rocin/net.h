@@ -14,8 +14,8 @@
 struct rn_flow;
 
 enum {
-	/* maximum number of packets in a super-packet: UDP_MAX_SEGMENTS of the supported
-	 * kernels
+	/* maximum number of packets in a super-packet: UDP_MAX_SEGMENTS of the
+	 * supported kernels
 	 */
 	RN_SUPER_SEGMENTS = 64,
 	RN_SUPER_BYTES = 65507, /* largest UDP payload of one send */

@@ -247,8 +247,8 @@ enum rn_storage_status {
 	RN_STORAGE_PENDING,  /* the drive has begun the transfer */
 	RN_STORAGE_COMPLETE, /* the transfer has succeeded: result >= 0 */
 	RN_STORAGE_FAILED,   /* the transfer has failed: result < 0 */
-	/* The transfer was cancelled: result is -ECANCELED; some bytes may have been
-	 * transferred.
+	/* The transfer was cancelled: result is -ECANCELED; some bytes may have
+	 * been transferred.
 	 */
 	RN_STORAGE_CANCELED,
 	/* The transfer was refused by rn_storage_batch_submit(): result is -EINVAL or

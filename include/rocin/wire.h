@@ -236,8 +236,8 @@ uint8_t *rn_atomic_eth_emit(uint8_t *p, const struct rn_atomic_eth *eth);
 int rn_aeth_parse(struct rn_aeth *aeth, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_aeth_emit(uint8_t *p, const struct rn_aeth *aeth);
 
-/* Parse and write the AtomicAckETH: the value that was in memory before the atomic
- * operation.
+/* Parse and write the AtomicAckETH: the value that was in memory before the
+ * atomic operation.
  */
 int rn_atomic_ack_eth_parse(uint64_t *orig, const uint8_t *p, const uint8_t *end);
 uint8_t *rn_atomic_ack_eth_emit(uint8_t *p, uint64_t orig);

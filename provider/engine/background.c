@@ -160,8 +160,8 @@ static void *background_main(void *arg)
 }
 
 /* Blocks all signals except those that a fault of this thread raises: the memory guard
- * (mem_guard.h) handles those, and the kernel kills a process if the signal of a fault is
- * blocked.
+ * (mem_guard.h) handles those, and the kernel kills a process if the signal of a fault
+ * is blocked.
  */
 static void block_signals(sigset_t *old)
 {

@@ -22,8 +22,8 @@
 #define INITIAL_USER_NAMESPACE 0xEFFFFFFDu
 
 /* Does the calling thread have CAP_IPC_LOCK in the initial user namespace, which is what
- * capable() of the kernel asks? Root of a rootless container has it only in its own
- * namespace.
+ * capable() of the kernel asks? Root of a rootless container has it only in its
+ * own namespace.
  */
 static bool has_ipc_lock(void)
 {
@@ -71,8 +71,8 @@ uint64_t rnp_pin_pages(uint64_t addr, uint64_t len)
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	const uint64_t first = addr / page;
 
-	/* A region of 0 bytes counts one page, unless its address is at the start of a
-	 * page.
+	/* A region of 0 bytes counts one page, unless its address is at the start of
+	 * a page.
 	 */
 	return (addr + len + page - 1) / page - first;
 }

@@ -301,8 +301,8 @@ enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 		p->polling.streak_need = p->times.streak;
 	b->posts = 0;
 	/* While the background thread waits for packets, deferred ACKs would not leave if
-	 * this was the last poll: no lease ends later, and no packet wakes the background
-	 * thread.
+	 * this was the last poll: no lease ends later, and no packet wakes the
+	 * background thread.
 	 */
 	return p->turn == RNP_LEASED || replies(p) ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW;
 }

@@ -271,8 +271,8 @@ struct rnp_lease {
 struct rnp_polling {
 	rn_ns last;	    /* time of the last poll */
 	rn_ns steady_since; /* time when polls without a gap began */
-	/* number of polls and posts in a row while the background thread waits for
-	 * packets
+	/* number of polls and posts in a row while the background thread waits
+	 * for packets
 	 */
 	uint32_t streak;
 	uint32_t streak_need; /* value of @streak at which a lease begins */
@@ -336,8 +336,8 @@ struct rnp_replies {
 /* ACKs that have not left. */
 struct rnp_ack_hold {
 	uint32_t packets; /* packets received since the last ACKs were sent */
-	/* time when the oldest waiting ACK was due; 0: none waits, or the program holds a
-	 * lease
+	/* time when the oldest waiting ACK was due; 0: none waits, or the program holds
+	 * a lease
 	 */
 	rn_ns since;
 };
@@ -439,8 +439,8 @@ struct rnp_post {
 	uint32_t count; /* number of requests */
 	uint64_t bytes;
 	bool is_unacked; /* its QP waits for an acknowledgement of earlier requests */
-	/* its QP is in RTS, so packets will leave; false: in ERR, where requests are only
-	 * flushed
+	/* its QP is in RTS, so packets will leave; false: in ERR, where requests are
+	 * only flushed
 	 */
 	bool is_sending;
 };

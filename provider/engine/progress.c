@@ -44,8 +44,8 @@ enum {
 	 * not worth another recvmsg() to look for more
 	 */
 	SMALL = 512,
-	/* maximum attempts to collect completed memory accesses after one batch of
-	 * packets
+	/* maximum attempts to collect completed memory accesses after one batch
+	 * of packets
 	 */
 	MOVES_MAX = 256,
 	/* stop after so many attempts in a row that collected nothing */
@@ -54,8 +54,8 @@ enum {
 	 * some microseconds
 	 */
 	LOOK_AT_DESCRIPTORS = 4096,
-	/* maximum steps to receive everything; these receive more than the sockets can
-	 * hold
+	/* maximum steps to receive everything; these receive more than the sockets
+	 * can hold
 	 */
 	TAKE_MAX = 32,
 };
@@ -461,8 +461,8 @@ static void look_everywhere(struct rnp_engine *e)
 		rn_udp_look_everywhere(e->wire.udp);
 }
 
-/* Performs one step while the background thread waits for packets. Return: super-packets
- * received.
+/* Performs one step while the background thread waits for packets. Return:
+ * super-packets received.
  */
 static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks acks)
 {

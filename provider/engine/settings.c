@@ -18,8 +18,8 @@ enum {
 	WINDOW_MAX = 1024 * KIB,
 	WINDOW_LIMIT = 1 << 30,
 	READ_CHUNK_MAX = 256 * KIB,
-	/* maximum part of a receive buffer that super-packets in flight may fill, in
-	 * sixteenths
+	/* maximum part of a receive buffer that super-packets in flight may fill,
+	 * in sixteenths
 	 */
 	JOINED_SHARE = 11,
 	RCVBUF_LEAST = 64 * KIB, /* bytes of one super-packet */

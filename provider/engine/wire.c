@@ -290,8 +290,8 @@ static uint32_t find_path_mtu(struct rnp_path_mtu *p, const struct rn_netdev *de
 	if (!*fd)
 		*fd = open_path(src, dev->ifindex);
 	mtu = *fd ? query_path_mtu(*fd, &av->dgid, dev->ifindex) : 0;
-	/* Either the address has been removed meanwhile, or the program has closed the
-	 * socket.
+	/* Either the address has been removed meanwhile, or the program has closed
+	 * the socket.
 	 */
 	if (!mtu)
 		close_path(fd);

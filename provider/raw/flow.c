@@ -317,8 +317,8 @@ int rnp_flow_spec_parse(const struct ibv_flow_attr *attr, struct rnp_rule *rule,
 uint32_t rnp_toeplitz(const uint8_t key[RNP_TOEPLITZ_KEY_LEN], const uint8_t *data,
 		      size_t len)
 {
-	/* @window has 32 bits of the key, beginning at the position of the current input
-	 * bit.
+	/* @window has 32 bits of the key, beginning at the position of the current
+	 * input bit.
 	 */
 	uint32_t window = (uint32_t)key[0] << 24 | (uint32_t)key[1] << 16 |
 			  (uint32_t)key[2] << 8 | key[3];

@@ -790,8 +790,8 @@ int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
 		return EIO;
 	cancel = rnp_lock_engine(e);
 	rnp_engine_drain(e);
-	/* The CQEs that are under way will raise no event, so the next poll must find
-	 * them.
+	/* The CQEs that are under way will raise no event, so the next poll must
+	 * find them.
 	 */
 	rnp_cq_settle_ring(cq);
 	rn_cq_arm(&cq->core, solicited_only ? RN_CQ_ARM_SOLICITED : RN_CQ_ARM_NEXT);

@@ -84,8 +84,8 @@ int rnp_pages_read(const void *addr, size_t len)
 		if (got < 0 && errno == EFAULT)
 			return -EFAULT;
 		if (got < 0)
-			/* a missing page is not an error here: it is found when it is
-			 * used
+			/* a missing page is not an error here: it is found when it
+			 * is used
 			 */
 			return 0;
 	}
@@ -136,8 +136,8 @@ void rnp_pages_expect(const void *addr, size_t len)
 }
 
 /* ---------------------------------------------------------------------- registration */
-/* Returns the number of pages that a driver would pin for a region of the program's
- * memory.
+/* Returns the number of pages that a driver would pin for a region of the
+ * program's memory.
  */
 static uint64_t pages_to_pin(const struct rn_mr_attr *attr)
 {

@@ -180,8 +180,8 @@ struct rnp_context {
 /* A protection domain of the device. */
 struct rnp_pd {
 	uint32_t number;
-	/* number of objects in the domain, which cannot be deallocated while there are
-	 * any
+	/* number of objects in the domain, which cannot be deallocated while there
+	 * are any
 	 */
 	atomic_uint refs;
 	/* number of handles, plus one until the domain is deallocated */
@@ -266,8 +266,8 @@ struct rnp_mr {
 	struct rnp_abi_mr base;
 	struct rn_mr core;
 	LIST_ENTRY(rnp_mr) link;
-	/* for an import, the region itself, and the fields below are not used; otherwise
-	 * NULL
+	/* for an import, the region itself, and the fields below are not used;
+	 * otherwise NULL
 	 */
 	struct rnp_mr *origin;
 	/* number of users: the program, the device, imports; guarded by the engine lock
@@ -460,8 +460,8 @@ struct rnp_qp {
 struct rnp_wq {
 	struct ibv_wq base;
 	struct rnp_qp *queue;
-	/* number of entries of tables that refer to this queue; guarded by the engine
-	 * lock
+	/* number of entries of tables that refer to this queue; guarded by the
+	 * engine lock
 	 */
 	unsigned tables;
 };
@@ -741,8 +741,8 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe);
 int rnp_modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr);
 int rnp_destroy_cq(struct ibv_cq *base);
 void rnp_cq_detach(struct rnp_cq *cq);
-/* Adds @by to the number of QPs and SRQs whose completions this CQ gets; engine lock
- * held.
+/* Adds @by to the number of QPs and SRQs whose completions this CQ gets; engine
+ * lock held.
  */
 void rnp_cq_count_users(struct rnp_cq *cq, int by);
 int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only);

@@ -309,8 +309,8 @@ static char *real_device(const struct scan *scan, const char *name)
 	return NULL;
 }
 
-/* Is the entry skipped? That of rdma_cm is, because the tree has Rocin's own
- * (sysfs_tree.h).
+/* Is the entry skipped? That of rdma_cm is, because the tree has Rocin's
+ * own (sysfs_tree.h).
  */
 static bool is_skipped(const char *name)
 {

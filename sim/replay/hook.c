@@ -141,8 +141,8 @@ static enum rn_mem_result read_shown(void *ctx, void *dst, rn_iova src, uint32_t
 	struct rn_hook_dev *d = ctx;
 	struct rn_rec rec = { .kind = RN_REC_READ };
 	struct rn_rec_access *a = &rec.u.access;
-	/* Added before the call, as another thread may see the access end before this one
-	 * returns.
+	/* Added before the call, as another thread may see the access end before this
+	 * one returns.
 	 */
 	uint32_t number = add_pending(d, tag, dst, len);
 

@@ -577,8 +577,8 @@ static void make_ring(struct player *p)
 		free_counted(p, ring, size);
 		return;
 	}
-	/* The size of the old ring stays in the sum of used memory until the SRQ is
-	 * destroyed.
+	/* The size of the old ring stays in the sum of used memory until the SRQ
+	 * is destroyed.
 	 */
 	free(old);
 	p->o->ring = ring;

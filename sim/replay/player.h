@@ -58,8 +58,8 @@ struct rn_replay_cfg {
 	uint64_t max_memory; /* maximum bytes of memory for objects; 0: 8 GiB */
 	/* Called with every record before it is replayed; NULL: not called. */
 	void (*trace)(void *arg, uint64_t call, const struct rn_rec *rec);
-	/* Called repeatedly with the offset that the replay has reached; NULL: not
-	 * called.
+	/* Called repeatedly with the offset that the replay has reached; NULL:
+	 * not called.
 	 */
 	void (*progress)(void *arg, uint64_t at, uint64_t len);
 	void *arg;

@@ -205,8 +205,8 @@ void rn_rec_compare(const struct rn_rec *was, const struct rn_rec *is,
 }
 
 /* -------------------------------------------------------- text of a record */
-/* Adds a received packet. If neither end sends ICRCs, the bytes in place of the ICRC are
- * ignored.
+/* Adds a received packet. If neither end sends ICRCs, the bytes in place of the ICRC
+ * are ignored.
  */
 static void add_received(struct out *o, const struct rn_rx *rx)
 {

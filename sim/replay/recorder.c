@@ -37,8 +37,8 @@
 /* ---------------------------------------------------------- recording file */
 enum {
 	WINDOW = 8 << 20,
-	/* unit in bytes by which parts of the file are mapped; a multiple of every page
-	 * size
+	/* unit in bytes by which parts of the file are mapped; a multiple of every
+	 * page size
 	 */
 	PAGE = 65536,
 	HEADER_MAX = 4096, /* maximum bytes of the command line that are recorded */

@@ -398,8 +398,8 @@ enum {
 #define PEER_GUID UINT64_C(0x0200000000000099)
 #define PEER_TID UINT64_C(0x7e57000000000000)
 
-/* Position of a field: first bit, counted from the first byte of the MAD, and width in
- * bits.
+/* Position of a field: first bit, counted from the first byte of the MAD, and width
+ * in bits.
  */
 struct place {
 	uint8_t field; /* enum rn_scn_field */

@@ -63,8 +63,8 @@ static void put_at(struct rn_vnet_timers *t, uint32_t place, uint32_t host)
 	t->timer[host].place = place;
 }
 
-/* Moves the timer of @host from @place of the heap towards the root as far as its time
- * allows.
+/* Moves the timer of @host from @place of the heap towards the root as far as its
+ * time allows.
  */
 static void move_up(struct rn_vnet_timers *t, uint32_t place, uint32_t host)
 {

@@ -52,8 +52,8 @@ struct rn_link {
 };
 
 struct rn_link_fate {
-	/* The packet is lost: the queue was full, the link was down, or a random loss was
-	 * drawn.
+	/* The packet is lost: the queue was full, the link was down, or a random loss
+	 * was drawn.
 	 */
 	bool lost;
 	bool marked;	  /* the packet gets the ECN codepoint CE */

@@ -16,8 +16,8 @@ enum {
 };
 
 enum {
-	/* Maximum number of events of one port at any time: one SENT, and some PAUSE and
-	 * RESUME.
+	/* Maximum number of events of one port at any time: one SENT, and some PAUSE
+	 * and RESUME.
 	 */
 	PORT_EVENTS = 8,
 };

@@ -385,8 +385,8 @@ static struct record *other_end(struct conns *w, const struct rn_cm_info *ours)
 	return NULL;
 }
 
-/* Checks that both ends of a connection that has just been confirmed have the same
- * parameters.
+/* Checks that both ends of a connection that has just been confirmed have the
+ * same parameters.
  */
 static void check_agreement(struct conns *w, const struct rn_cm_conn *conn)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fat_tree.c - hundreds of hosts that exchange data over a simulated fat tree; see
- * fat_tree.h.
+/* fat_tree.c - hundreds of hosts that exchange data over a simulated fat tree;
+ * see fat_tree.h.
  */
 #include "fat_tree.h"
 

@@ -523,8 +523,8 @@ void rn_w_mem_init(struct rn_w_device *d);
 uint32_t rn_w_slot_take(struct rn_w_device *d, enum rn_w_use use, uint32_t qpn,
 			uint32_t len, uint64_t pattern);
 void rn_w_slot_close(struct rn_w_device *d, uint32_t slot);
-/* Removes @count users from a slot, and closes it if it has no users left and its key is
- * invalid.
+/* Removes @count users from a slot, and closes it if it has no users left and its key
+ * is invalid.
  */
 void rn_w_slot_release(struct rn_w_device *d, uint32_t slot, uint32_t count);
 /* Closes all slots that are open for @qpn. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* arena.c - the memory of a test: blocks between guard bytes, and the device's way to
- * them.
+/* arena.c - the memory of a test: blocks between guard bytes, and the device's way
+ * to them.
  */
 #include "arena.h"
 

@@ -5,8 +5,8 @@
  *
  * Reports go to the directory $ROCIN_TEST_LEAKS, a file a process; leaks.awk tells which
  * of them are Rocin's. ASAN_OPTIONS has to say detect_leaks=1:leak_check_at_exit=0: other
- * programs of the scripts, the shell among them, leak as they please and are not looked
- * at.
+ * programs of the scripts, the shell among them, leak as they please and are not
+ * looked at.
  */
 #include <link.h>
 #include <stdio.h>

@@ -132,8 +132,8 @@ struct pair_srq {
 
 struct pair {
 	struct pair_cfg cfg;
-	/* The clock, and a switch through which the devices reach each other and
-	 * themselves. */
+	/* The clock, and a switch through which the devices reach each other
+	 * and themselves. */
 	struct rn_vnet *net;
 	struct rn_dev *dev[2];
 	uint64_t stats[2][RN_STAT_COUNT];

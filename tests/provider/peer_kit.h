@@ -11,8 +11,8 @@
 extern struct kit_end end;
 extern uint64_t peer_addr;
 
-/* For each test: a rocind with a runtime directory of its own, and its end. @base: as of
- * kit_environment().
+/* For each test: a rocind with a runtime directory of its own, and its end. @base: as
+ * of kit_environment().
  */
 int peer_setup(unsigned base);
 int peer_teardown(void **state);

@@ -3,8 +3,8 @@
  * acknowledgement waits for the end of the reply, and for nothing in the middle. How the
  * background thread looks again after a packet. In virtual time.
  *
- * Where the background thread of end 1 must not run, virtual time does not go on by
- * itself.
+ * Where the background thread of end 1 must not run, virtual time does not go on
+ * by itself.
  */
 #include "virtual_kit.h"
 

@@ -104,8 +104,8 @@ static int wire_transmit(void *ctx, const struct rn_super *s)
 	return 0;
 }
 
-/* A wire with a connected socket to each process; that of 2 numbers its packets from 500
- * on.
+/* A wire with a connected socket to each process; that of 2 numbers its packets from
+ * 500 on.
  */
 static struct rn_tx_socket wire_tx_socket(void *ctx, const struct rn_flow *flow,
 					  uint32_t sgid_index, uint32_t dest_slot)

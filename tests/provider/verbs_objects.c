@@ -459,8 +459,8 @@ static size_t allocated(void)
 		       : mallinfo2().uordblks;
 }
 
-/* Room for READs is made as it is agreed on, and made larger; each time 32 bytes at
- * least.
+/* Room for READs is made as it is agreed on, and made larger; each time 32 bytes
+ * at least.
  */
 static void modifying_gives_back_what_it_takes(void **state)
 {

@@ -153,8 +153,8 @@ static void a_limit_comes_with_the_way_to_rts(void **state)
 }
 
 /* The rate of an address vector, which perftest asks for (--rate_limit_type=HW). It looks
- * whether the queue pair has it; and at the link layer: of Ethernet it takes no such
- * limit.
+ * whether the queue pair has it; and at the link layer: of Ethernet it takes no
+ * such limit.
  */
 static void a_path_has_a_rate(void **state)
 {

@@ -114,8 +114,8 @@ static void post_all(const struct spread *s)
 		post(s, i, RAW_SLOT);
 }
 
-/* Send the frame at the start of side 0. Return: the queue that has it; it has a receive
- * again.
+/* Send the frame at the start of side 0. Return: the queue that has it; it has a
+ * receive again.
  */
 static unsigned which(const struct spread *s)
 {

@@ -85,8 +85,8 @@ void vverbs_to_state(struct ibv_qp *qp, enum ibv_qp_state state);
 /* The QPs of the two devices, to each other, in RTS. */
 void vverbs_connect(void);
 
-/* Below vverbs_host, until the test puts d->ctx.engine->pcie back. False: built without
- * it.
+/* Below vverbs_host, until the test puts d->ctx.engine->pcie back. False: built
+ * without it.
  */
 bool vverbs_put_below_pcie(struct vverbs_device *d);
 

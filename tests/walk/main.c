@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* main.c - walk [SEED [COUNT [STEPS [THREADS]]]]: walks of STEPS steps per
- * thread. */
+/* main.c - walk [SEED [COUNT [STEPS [THREADS]]]]: walks of STEPS steps per thread. */
 #include "walk.h"
 
 #include <dirent.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* slots.c - the table of objects: who uses one, who has it alone, what hangs on
- * it. */
+/* slots.c - the table of objects: who uses one, who has it alone, what hangs on it. */
 #include "walk.h"
 
 static struct object *find(struct walker *w, enum kind kind,

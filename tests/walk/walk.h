@@ -181,8 +181,7 @@ static inline bool chance(struct walker *w, uint32_t percent)
 }
 
 /* ------------------------------------------------------------------------ slots.c */
-/* A random object of this kind, pinned; of this context if that is not NULL. Or
- * NULL. */
+/* A random object of this kind, pinned; of this context if that is not NULL. Or NULL. */
 struct object *pin(struct walker *w, enum kind kind, const struct ibv_context *ctx);
 /* A random object of this kind in this PD, pinned; or NULL. */
 struct object *pin_in(struct walker *w, enum kind kind, const struct object *pd);
@@ -239,8 +238,7 @@ void bury_wrs(struct object *o);
 
 /* ---------------------------------------------------------------------- traffic.c */
 step_fn post_send, post_recv, bind_window;
-/* A record for a WR of a QP or SRQ; false: the seed's are used up. post_lock
- * held. */
+/* A record for a WR of a QP or SRQ; false: the seed's are used up. post_lock held. */
 bool new_wr(struct object *qp, uint32_t *index, bool recv);
 /* It is written; who sees its completion reads it. */
 void posting(uint32_t index);

@@ -525,8 +525,8 @@ static void count_findings(const struct rn_watch_job *job)
 	}
 }
 
-/* Would a receiver accept the packet? A packet that it drops says nothing about the
- * connection.
+/* Would a receiver accept the packet? A packet that it drops says nothing about
+ * the connection.
  */
 static bool is_taken(const struct rn_packet *p)
 {

@@ -43,8 +43,8 @@ struct rn_watch_record {
 	 * new request.
 	 */
 	bool is_anew_known;
-	/* PSN of the READ, counted from its start, from which on its data is requested
-	 * anew
+	/* PSN of the READ, counted from its start, from which on its data is
+	 * requested anew
 	 */
 	uint32_t anew_at;
 	uint32_t payload_len;

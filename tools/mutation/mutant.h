@@ -56,8 +56,8 @@ static inline unsigned rn_mutant_number(const char *text)
 	return n;
 }
 
-/* Each file of a linked object has this constructor; it runs for each, with the same
- * result.
+/* Each file of a linked object has this constructor; it runs for each, with the
+ * same result.
  */
 __attribute__((weak, visibility("hidden"), constructor(101))) void rn_mutant_start(void)
 {

@@ -208,8 +208,8 @@ void rn_qp_pace(struct rn_qp *qp, rn_ns now, uint32_t kbps, uint32_t burst)
 
 	req->pace.limit = kbps;
 	req->pace.burst = burst;
-	/* If congestion control limits the rate, the wait for the last packet stays in
-	 * force.
+	/* If congestion control limits the rate, the wait for the last packet stays
+	 * in force.
 	 */
 	if (!is_obeyed(qp))
 		req->pace.next = now;

@@ -35,8 +35,8 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Returns the number of bytes that the slot of a send WQE needs behind struct
- * rn_send_wqe.
+/* Returns the number of bytes that the slot of a send WQE needs behind
+ * struct rn_send_wqe.
  */
 static uint32_t send_extra(const struct rn_qp_init *in)
 {

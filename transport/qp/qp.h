@@ -174,8 +174,8 @@ struct rn_requester {
 	 * end may answer a read with PENDING.
 	 */
 	struct {
-		/* RN_MTU_MAX bytes; NULL if the memory never answers PENDING
-		 * (mem->always_done)
+		/* RN_MTU_MAX bytes; NULL if the memory never answers
+		 * PENDING (mem->always_done)
 		 */
 		uint8_t *buf;
 		bool waiting, ready, fault;
@@ -323,8 +323,8 @@ struct rn_responder {
 	 * the same.
 	 */
 	struct {
-		/* RN_MTU_MAX bytes; NULL if the memory never answers PENDING
-		 * (mem->always_done)
+		/* RN_MTU_MAX bytes; NULL if the memory never answers
+		 * PENDING (mem->always_done)
 		 */
 		uint8_t *buf;
 		bool waiting, ready, fault;

@@ -107,8 +107,8 @@ static inline struct rn_rd_sent *rn_rd_at(const struct rn_requester *req, uint32
 	return &req->rd[(req->rd_head + behind) & (req->rd_room - 1u)];
 }
 
-/* Removes the oldest READ or atomic request from the ring, as it has been answered
- * completely.
+/* Removes the oldest READ or atomic request from the ring, as it has been
+ * answered completely.
  */
 void rn_req_read_answered(struct rn_qp *qp);
 /* Removes all requests from the ring: they will be sent again, or never. */

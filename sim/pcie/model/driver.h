@@ -8,8 +8,8 @@
  *              rule forces the data to go before one of these TLPs
  * replay       repeats the choices of an earlier run
  *
- * Threads: none; the caller serialises. The same seed and the same calls give the same
- * choices.
+ * Threads: none; the caller serialises. The same seed and the same calls give the
+ * same choices.
  */
 #ifndef RN_DRIVER_H
 #define RN_DRIVER_H

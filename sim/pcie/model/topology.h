@@ -30,14 +30,14 @@ enum {
 	RN_QUEUE_C2C = RN_QUEUE_DOWN + RN_AGENT_COUNT,
 	/* Agent number of the GPU: queue from this GPU to the CPU with gpu.link=c2c. */
 	RN_QUEUE_C2C_UP = RN_QUEUE_C2C + RN_AGENT_COUNT,
-	/* target * RN_AGENT_COUNT + requester: queue through another root port, used with
-	 * rc.p2p=split.
+	/* target * RN_AGENT_COUNT + requester: queue through another root port, used
+	 * with rc.p2p=split.
 	 */
 	RN_QUEUE_SPLIT = RN_QUEUE_C2C_UP + RN_AGENT_COUNT,
 	/* Hash of the QP: queue of this QP at its NIC, used with nic.queues=perqp. */
 	RN_QUEUE_STREAM = RN_QUEUE_SPLIT + RN_AGENT_COUNT * RN_AGENT_COUNT,
-	/* Hash of the QP: queue of completion entries that are not written yet, see
-	 * rn_topology_entry().
+	/* Hash of the QP: queue of completion entries that are not written yet,
+	 * see rn_topology_entry().
 	 */
 	RN_QUEUE_ENTRY = RN_QUEUE_STREAM + RN_STREAM_QUEUES,
 	RN_QUEUE_COUNT = RN_QUEUE_ENTRY + RN_STREAM_QUEUES,

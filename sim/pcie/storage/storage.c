@@ -55,8 +55,8 @@ static void init_once(void)
 {
 	pthread_condattr_t attr;
 
-	/* The condition variable uses CLOCK_MONOTONIC, as deadlines are times of
-	 * rn_host_now().
+	/* The condition variable uses CLOCK_MONOTONIC, as deadlines are times
+	 * of rn_host_now().
 	 */
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -306,8 +306,8 @@ int rn_storage_handle_register(struct rn_storage_file **file, int fd)
 	}
 	f->plain_fd = open_plain(f->fd);
 	if (f->plain_fd < 0)
-		/* There is no second descriptor, so unaligned accesses will fail with
-		 * EINVAL.
+		/* There is no second descriptor, so unaligned accesses will fail
+		 * with EINVAL.
 		 */
 		f->plain_fd = f->fd;
 	*file = f;
@@ -426,8 +426,8 @@ int rn_storage_buffer_deregister(void *base)
 
 	if (err)
 		return err;
-	/* If the memory was freed since it was registered, the buffer is found by its
-	 * base.
+	/* If the memory was freed since it was registered, the buffer is found by
+	 * its base.
 	 */
 	if (rn_storage_place_of((uintptr_t)base, &place))
 		place.addr = (uintptr_t)base;

@@ -82,8 +82,8 @@ int rn_storage_fail(int error, const char *fmt, ...)
 /* Starts a thread with all signals blocked. Returns 0, -EAGAIN or -ENOMEM. */
 int rn_storage_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);
 
-/* Opens the driver if it is not open. Returns 0 or -errno, as rn_storage_driver_open()
- * does.
+/* Opens the driver if it is not open. Returns 0 or -errno, as
+ * rn_storage_driver_open() does.
  */
 int rn_storage_need(void);
 /* Counts one more open object, after opening the driver if necessary. Returns 0 or
@@ -124,8 +124,8 @@ enum {
 
 struct rn_drive_command {
 	struct rn_drive_command *next; /* next command in the queue of the drive */
-	/* The transfer that this command is a part of, and that continues after the
-	 * command.
+	/* The transfer that this command is a part of, and that continues after
+	 * the command.
 	 */
 	struct rn_storage_req *req;
 	enum rn_storage_op op;

@@ -138,8 +138,8 @@ static void write_word(const struct map *m, size_t at)
 	*word = rubbish(*word);
 }
 
-/* A place in the data of one of the two rings; most is in their first part, which is in
- * use.
+/* A place in the data of one of the two rings; most is in their first part, which is
+ * in use.
  */
 static size_t data_place(const struct map *m)
 {

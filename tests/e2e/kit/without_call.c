@@ -4,8 +4,8 @@
  *
  * usage: without_call CALL EPERM|ENOSYS PROGRAM [ARGUMENT...]
  *
- * CALL is io_uring, memfd_create or pidfd_open. Ends with 77 where there are no such
- * sandboxes.
+ * CALL is io_uring, memfd_create or pidfd_open. Ends with 77 where there are no
+ * such sandboxes.
  */
 #include <stdio.h>
 #include <string.h>

@@ -246,8 +246,7 @@ static void report(double seconds)
 	fflush(stdout);
 }
 
-/* All slots but one are taken: the parent takes that, and there is none for a
- * child. */
+/* All slots but one are taken: the parent takes that, and there is none for a child. */
 static void fill_up(void)
 {
 	struct member *m = calloc(1, sizeof(*m));

@@ -20,8 +20,8 @@
 
 #include "sim/replay/recording.h"
 
-/* A child runs @body and ends with what it returns, which has to be 0. Return: its
- * number.
+/* A child runs @body and ends with what it returns, which has to be 0. Return:
+ * its number.
  */
 static inline pid_t kit_in_child(int (*body)(void))
 {

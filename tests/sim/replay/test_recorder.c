@@ -339,8 +339,7 @@ static int post(struct rn_dev *dev, struct rn_qp *qp, uint32_t num_sge)
 	return rn_qp_post_send(dev, qp, 2000, &send);
 }
 
-/* A queue pair is destroyed while a read of its payload is under way; then the read
- * ends.
+/* A queue pair is destroyed while a read of its payload is under way; then the read ends.
  */
 static int destroy_while_reading(void)
 {

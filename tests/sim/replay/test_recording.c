@@ -192,8 +192,8 @@ static void test_a_record_has_no_bytes_behind_its_fields(void **state)
 	}
 }
 
-/* A record whose last number, for which @size bytes are there, is @in. Return: its
- * length. */
+/* A record whose last number, for which @size bytes are there, is @in. Return:
+ * its length. */
 static size_t make_number(const uint8_t *in, size_t len, size_t size)
 {
 	size_t at = RN_REC_HEAD;

@@ -424,8 +424,8 @@ static void who_sends_too_much_is_told_to_pause(void **state)
 		expect(n, i, n->seen[0].at + 100 * (rn_ns)i, 'a', 2);
 	assert_int_equal(n->v->lost, 0);
 	assert_true(n->v->pauses >= 2);
-	/* What is on its way until the other end has heard of it comes on top: 2 x 100
-	 * ns. */
+	/* What is on its way until the other end has heard of it comes on top: 2 x
+	 * 100 ns. */
 	assert_in_range(most, 400, 300 + 100 + 2000 + 100);
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(n->v->port[i].held, 0);
@@ -433,8 +433,8 @@ static void who_sends_too_much_is_told_to_pause(void **state)
 	n->v = star;
 }
 
-/* Host 0 has filled what it may of the queue to host 2; host 1 gets its packet all the
- * same. */
+/* Host 0 has filled what it may of the queue to host 2; host 1 gets its packet all
+ * the same. */
 static void a_pause_is_for_one_link_alone(void **state)
 {
 	struct net *n = *state;

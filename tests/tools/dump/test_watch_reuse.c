@@ -271,8 +271,8 @@ static void next_is(struct half *h, unsigned i)
 		h->sent = i;
 }
 
-/* The packets of a READ are taken in order. Of those from a gap on the rest is asked for
- * again.
+/* The packets of a READ are taken in order. Of those from a gap on the rest is asked
+ * for again.
  */
 static void arrive_read(struct half *h, const struct flying *f)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* server_kit.h - rocind's parts in the process of the test, which says when they are
- * served.
+/* server_kit.h - rocind's parts in the process of the test, which says when they
+ * are served.
  */
 #ifndef SERVER_KIT_H
 #define SERVER_KIT_H
@@ -20,8 +20,8 @@
 
 extern struct rnd_server server;
 
-/* For cmocka_unit_test_setup_teardown(): a server that listens to nobody yet, and its
- * end.
+/* For cmocka_unit_test_setup_teardown(): a server that listens to nobody yet, and
+ * its end.
  */
 int server_setup(void **state);
 int server_teardown(void **state);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_client.c - what rocind keeps of its clients, and what it tells each of them of the
- * others.
+/* test_client.c - what rocind keeps of its clients, and what it tells each of them of
+ * the others.
  */
 #include "server_kit.h"
 

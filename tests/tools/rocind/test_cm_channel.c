@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_cm_channel.c - descriptors that programs hand to the connection manager, of any
- * kind and kept by the program too: rocind waits for none of them behind its channel's
- * end.
+ * kind and kept by the program too: rocind waits for none of them behind its
+ * channel's end.
  */
 #include "server_kit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_wires_limits.c - local wires where something is short: places, descriptors,
- * memory.
+/* test_wires_limits.c - local wires where something is short: places,
+ * descriptors, memory.
  */
 #include "wires_kit.h"
 

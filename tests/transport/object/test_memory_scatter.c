@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_memory_scatter.c - lists that name a null region: zeros come out, what goes in is
- * gone.
+/* test_memory_scatter.c - lists that name a null region: zeros come out, what goes in
+ * is gone.
  */
 #include "tests/kit/rc_pair.h"
 

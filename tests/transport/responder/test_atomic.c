@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_atomic.c - atomics at the responder: E18 to E22 of tests/rules.md, and slow
- * memory.
+/* test_atomic.c - atomics at the responder: E18 to E22 of tests/rules.md, and
+ * slow memory.
  */
 #include "tests/kit/rc0.h"
 

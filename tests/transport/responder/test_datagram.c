@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_datagram.c - UC and UD on the receiving side: I1 to I6, J1 to J6 and J12 of
- * tests/rules.md.
+/* test_datagram.c - UC and UD on the receiving side: I1 to I6, J1 to J6 and J12
+ * of tests/rules.md.
  */
 #include "tests/kit/rc0.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_refusal.c - lengths that do not fit, receives that are missing: groups C and D of
- * tests/rules.md.
+/* test_refusal.c - lengths that do not fit, receives that are missing: groups C and D
+ * of tests/rules.md.
  */
 #include "tests/kit/rc0.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_congestion_dcqcn.c - the reaction point, by hand and against the equations as
- * published. */
+/* test_congestion_dcqcn.c - the reaction point, by hand and against the equations
+ * as published. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

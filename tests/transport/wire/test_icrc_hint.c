@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_icrc_hint.c - which IPv4 identifications are guessed, by what is known of a
- * sender.
+/* test_icrc_hint.c - which IPv4 identifications are guessed, by what is known of
+ * a sender.
  */
 #include "icrc_packet.h"
 

@@ -26,8 +26,8 @@
 
 /* ---- Statistics: medians, quartiles, and the test whether two samples differ ---- */
 
-/* Summary of a sample, in which values that are NAN are left out. @n: number of the other
- * values.
+/* Summary of a sample, in which values that are NAN are left out. @n: number of the
+ * other values.
  */
 struct rn_bench_summary {
 	double median, q1, q3, min, max; /* values of the summary; NAN if n is 0 */
@@ -87,8 +87,8 @@ enum rn_bench_role {
  * that are written during a time slice lie in different cache lines.
  */
 struct rn_bench_shared {
-	/* Number of bytes or packets received in this time slice; written by the
-	 * receiver.
+	/* Number of bytes or packets received in this time slice; written by
+	 * the receiver.
 	 */
 	_Alignas(64) _Atomic uint64_t received;
 	/* Number of bytes or packets sent; valid once `stop' is set. */
@@ -483,8 +483,8 @@ void rn_bench_baseline_free(struct rn_bench_baseline *base);
 
 /* Sets `change` and `shift` of each row. A change is noise unless two conditions hold:
  * the Mann-Whitney test over the ratios of the rounds gives p < 0.01 after Holm's
- * correction for the number of rows, and the ratios have changed by more than 5 %
- * (Hodges-Lehmann).
+ * correction for the number of rows, and the ratios have changed by more
+ * than 5 % (Hodges-Lehmann).
  */
 void rn_bench_baseline_compare(const struct rn_bench_baseline *base,
 			       struct rn_bench_report *report);

@@ -38,8 +38,8 @@ struct tcp {
 	uint8_t buf[];
 };
 
-/* Makes a socket of @type bound to 127.0.0.1. Returns the descriptor, or -1 after
- * rn_bench_fail().
+/* Makes a socket of @type bound to 127.0.0.1. Returns the descriptor, or -1
+ * after rn_bench_fail().
  */
 static int bound_socket(struct rn_bench_end *end, int type, struct sockaddr_in *addr)
 {

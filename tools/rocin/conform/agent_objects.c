@@ -165,8 +165,8 @@ int rn_agent_add_srq(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ---------------------------------------------------------------- queue pairs */
-/* Returns the flags of the functions by which this agent posts what ibv_post_send() does
- * not.
+/* Returns the flags of the functions by which this agent posts what ibv_post_send()
+ * does not.
  */
 static uint64_t calls(void)
 {

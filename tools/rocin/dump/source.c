@@ -152,8 +152,8 @@ static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32
 		 interface[0] ? ", " : "", description);
 	in_tree = tfind(&key, &o->tree, compare);
 	if (in_tree) {
-		/* The QP is known. If the texts differ, its QPN now belongs to another
-		 * program.
+		/* The QP is known. If the texts differ, its QPN now belongs to
+		 * another program.
 		 */
 		if (strcmp((*in_tree)->text, key.text) == 0)
 			return false;

@@ -42,8 +42,8 @@ enum {
 /* How the link of each host treats the packets that the host sends. */
 struct rn_lab_link {
 	uint32_t mtu;
-	/* Number of packets in a million that are lost; @reorder: number that are
-	 * reordered.
+	/* Number of packets in a million that are lost; @reorder: number that
+	 * are reordered.
 	 */
 	uint32_t loss, reorder;
 	rn_ns delay;   /* delay in ns; 0: none */

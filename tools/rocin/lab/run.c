@@ -343,8 +343,8 @@ struct lab {
 	 * a signal to end are killed (RN_NEVER: not now).
 	 */
 	rn_ns begin, timeout, grace;
-	/* exit status after a signal or a timeout; 0: the exit status is that of a
-	 * program
+	/* exit status after a signal or a timeout; 0: the exit status is that of
+	 * a program
 	 */
 	int status;
 	bool is_over, is_alone;

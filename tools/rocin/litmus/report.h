@@ -34,8 +34,8 @@ enum rn_report_status {
 	 * was tried.
 	 */
 	RN_REPORT_UNSEEN,
-	/* The explorer stopped at its limit, so it is unknown whether the state can
-	 * occur.
+	/* The explorer stopped at its limit, so it is unknown whether the state
+	 * can occur.
 	 */
 	RN_REPORT_CUT,
 	RN_REPORT_SKIPPED, /* this back end cannot run the test; `why' has the reason */

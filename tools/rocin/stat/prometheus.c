@@ -127,8 +127,8 @@ static const struct qp_family {
 };
 
 /* Prints the values of a QP that are not numbers, such as its state, as labels of a
- * separate metric family. So a change of state starts no new series in the other
- * families.
+ * separate metric family. So a change of state starts no new series in the
+ * other families.
  */
 static void print_qp_info(FILE *to, const struct rn_stats_client *c,
 			  const struct rn_stats_qp *qp)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* iface.h - the present state of an interface: name, link, addresses; and bonds that fail
- * over.
+/* iface.h - the present state of an interface: name, link, addresses; and bonds that
+ * fail over.
  */
 #ifndef RND_IFACE_H
 #define RND_IFACE_H

@@ -127,8 +127,8 @@ struct rn_local {
 	 */
 	rn_ns trim_at;
 
-	/* number of reads of the sockets that are left before new ("fresh") rings are
-	 * read
+	/* number of reads of the sockets that are left before new ("fresh") rings
+	 * are read
 	 */
 	unsigned drain;
 	/* read the sockets until they are empty, because the caller requested it */

@@ -116,8 +116,8 @@ struct datagram {
 
 /* ------------------------------------------------------------ sockets in use */
 /* Swaps two places of u->order, which holds the indices of all sockets: first those in
- * use, which are read in turn, then the others, which are read less often, then unused
- * entries.
+ * use, which are read in turn, then the others, which are read less often, then
+ * unused entries.
  */
 static void swap_places(struct rn_udp *u, unsigned a, unsigned b)
 {
@@ -253,8 +253,8 @@ static void prepare_receive(struct rn_net_uring *n, unsigned idx, int fd)
 		assert(!"room for AHEAD requests");
 }
 
-/* Has the queue a datagram for uring_next()? Such a datagram does not make the socket
- * readable.
+/* Has the queue a datagram for uring_next()? Such a datagram does not make the
+ * socket readable.
  */
 static bool uring_holds(const struct rn_net_uring *n)
 {

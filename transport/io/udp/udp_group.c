@@ -25,8 +25,8 @@
 #endif
 
 enum {
-	/* size of the receive buffer to request; rocind requests the same for the other
-	 * sockets
+	/* size of the receive buffer to request; rocind requests the same for the
+	 * other sockets
 	 */
 	BUFFER_BYTES = 8 << 20,
 };

@@ -191,8 +191,8 @@ int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super);
 void rn_udp_close_connected(struct rn_udp *u, unsigned sgid_index);
 
 /* -------------------------------------------------------------- udp_group.c */
-/* Read a datagram from the sockets of the multicast groups, in the same way as
- * rn_udp_read().
+/* Read a datagram from the sockets of the multicast groups, in the same way
+ * as rn_udp_read().
  */
 bool rn_udp_read_groups(struct rn_udp *u);
 void rn_udp_leave_all(struct rn_udp *u);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_host_read.c - reads of a NIC, which end late; memory that is gone; a fork; the
- * trace.
+/* test_host_read.c - reads of a NIC, which end late; memory that is gone; a fork;
+ * the trace.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_sanitize_cpu.c - the CPU's plain loads from device memory by a way that pushes
- * nothing: each that meets bytes on their way is seen, however many others come before
- * it.
+ * nothing: each that meets bytes on their way is seen, however many others come
+ * before it.
  */
 #include <pthread.h>
 

@@ -28,8 +28,8 @@ int kit_fd(unsigned n);
 /* Where bytes are not those of file @n from @offset on; -1: nowhere. */
 int64_t kit_wrong(const void *bytes, uint64_t len, unsigned n, uint64_t offset);
 
-/* Drives whose reads of a file each post kit_begun, and wait for kit_go_on; until
- * kit_quick_drives().
+/* Drives whose reads of a file each post kit_begun, and wait for kit_go_on;
+ * until kit_quick_drives().
  */
 extern sem_t kit_begun, kit_go_on;
 void kit_slow_drives(void);

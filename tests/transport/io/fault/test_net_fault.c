@@ -197,8 +197,8 @@ static void full_socket_underneath_loses_nothing(void **state)
 	int received = 0, n;
 
 	(void)state;
-	/* 128 packets into a wire for 32: taken, and the next is not until they have
-	 * left. */
+	/* 128 packets into a wire for 32: taken, and the next is not until they
+	 * have left. */
 	assert_int_equal(tx->ops->transmit(tx->ctx, &super), 0);
 	assert_int_equal(tx->ops->transmit(tx->ctx, &super), -EAGAIN);
 	for (unsigned i = 0; i < 20; i++) {

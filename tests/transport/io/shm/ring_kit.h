@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ring_kit.h - a ring with both of its ends, in memory between pages that nobody may
- * touch.
+/* ring_kit.h - a ring with both of its ends, in memory between pages that nobody
+ * may touch.
  */
 #ifndef RING_KIT_H
 #define RING_KIT_H

@@ -67,8 +67,8 @@ static bool is_right(uint64_t i, const struct rn_ring_packet *p)
 }
 
 /* ------------------------------------------------------------------ two threads */
-/* Publishes, changes the size and the way of copying at random, closes behind the last
- * packet.
+/* Publishes, changes the size and the way of copying at random, closes behind the
+ * last packet.
  */
 static void *produce(void *arg)
 {
