@@ -64,6 +64,8 @@ enum rn_cm_stat {
 	RN_CM_STAT_DROP_STATE,
 	/* Dropped: table or backlog full, or no room for the answer. */
 	RN_CM_STAT_DROP_FULL,
+	/* Messages not sent, because the address may be forged and has had enough. */
+	RN_CM_STAT_UNPROVEN,
 	RN_CM_STAT_COUNT
 };
 

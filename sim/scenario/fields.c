@@ -273,6 +273,7 @@ const struct rn_scn_word rn_scn_cm_counters[] = {
 	{ "cm_drop_unknown", RN_CM_STAT_DROP_UNKNOWN },
 	{ "cm_drop_state", RN_CM_STAT_DROP_STATE },
 	{ "cm_drop_full", RN_CM_STAT_DROP_FULL },
+	{ "cm_unproven", RN_CM_STAT_UNPROVEN },
 	{ NULL, 0 },
 };
 

@@ -21,6 +21,7 @@ static const char *const stat_names[] = {
 	[RN_CM_STAT_DROP_UNKNOWN] = "drop_unknown",
 	[RN_CM_STAT_DROP_STATE] = "drop_state",
 	[RN_CM_STAT_DROP_FULL] = "drop_full",
+	[RN_CM_STAT_UNPROVEN] = "unproven",
 };
 static_assert(RN_ARRAY_SIZE(stat_names) == RN_CM_STAT_COUNT, "a word for each");
 
@@ -157,6 +158,70 @@ uint32_t rn_cm_conn_count(const struct rn_cm *cm)
 	return cm->count;
 }
 
+/* ---- Addresses that may be forged ----
+ *
+ * Whoever sends a REQ in the name of another address makes a listener send a REP, and its
+ * copies, to that address: 16 messages for one. The REP has a random communication ID, so
+ * a message that names this ID shows that the peer receives what is sent to its address.
+ * Until then the address gets RN_CM_AMPLIFICATION messages for each request that came
+ * from it. A peer that did not get the REP sends its request again, which brings new
+ * credit. A peer that got the REP, but whose RTU was lost, sends nothing by itself; so an
+ * address that has proven itself stays proven for some time, for all of its connections,
+ * and only the first one of a peer has fewer copies than its REQ allows.
+ */
+
+/* Time for which an address stays proven, from the last message that shows it. */
+#define PROVEN_FOR RN_MSEC(600000)
+
+static struct rn_cm_proven *proven_entry(struct rn_cm *cm, const struct rn_gid *addr)
+{
+	uint64_t z = rn_random_mix(cm->secret ^ rn_get_be64(addr->raw));
+
+	z = rn_random_mix(z ^ rn_get_be64(addr->raw + 8));
+	return &cm->proven[z % RN_CM_PROVEN];
+}
+
+static void prove(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
+{
+	conn->is_proven = true;
+	*proven_entry(cm, &conn->info.flow.dst) = (struct rn_cm_proven){
+		.addr = conn->info.flow.dst,
+		.until = now + PROVEN_FOR,
+	};
+}
+
+void rn_cm_credit(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
+{
+	const struct rn_cm_proven *known = proven_entry(cm, &conn->info.flow.dst);
+
+	if (now < known->until && rn_cm_same_gid(&known->addr, &conn->info.flow.dst))
+		conn->is_proven = true;
+	else if (conn->credit <= UINT8_MAX - RN_CM_AMPLIFICATION)
+		conn->credit += RN_CM_AMPLIFICATION;
+}
+
+static bool may_send(const struct rn_cm_conn *conn)
+{
+	return conn->is_proven || conn->credit > 0;
+}
+
+/* The last copy is kept for the last of the early retries: what loses packets now may be
+ * mended by then.
+ */
+static bool may_repeat(const struct rn_cm_conn *conn)
+{
+	return conn->is_proven || conn->credit > 1 ||
+	       (conn->credit == 1 && conn->early_left == 0);
+}
+
+static void spend(struct rn_cm_conn *conn)
+{
+	if (conn->is_proven)
+		return;
+	assert(conn->credit > 0);
+	conn->credit--;
+}
+
 /* ---- Hash chains ---- */
 
 static struct rn_hnode **chain(const struct rn_cm_index *index, uint32_t key)
@@ -220,7 +285,10 @@ struct rn_cm_conn *rn_cm_find(struct rn_cm *cm, const struct rn_cm_in *in,
 
 	if (!conn || (conn->info.remote_id && conn->info.remote_id != remote_id))
 		return NULL;
-	return rn_cm_same_gid(&conn->info.flow.dst, &in->flow->src) ? conn : NULL;
+	if (!rn_cm_same_gid(&conn->info.flow.dst, &in->flow->src))
+		return NULL;
+	prove(cm, in->now, conn);
+	return conn;
 }
 
 struct rn_cm_conn *rn_cm_find_peer(struct rn_cm *cm, const struct rn_gid *addr,
@@ -519,7 +587,9 @@ static void write_mad(uint8_t *pkt, const struct rn_cm_msg *msg, uint64_t tid,
 
 void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn)
 {
-	if (!rn_list_is_linked(&conn->tx))
+	if (!may_send(conn))
+		rn_cm_stat(cm, RN_CM_STAT_UNPROVEN);
+	else if (!rn_list_is_linked(&conn->tx))
 		rn_list_push_back(&cm->tx, &conn->tx);
 }
 
@@ -530,7 +600,7 @@ void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg
 	 * message, not of the replaced one.
 	 */
 	rn_list_remove(&conn->tx);
-	rn_list_push_back(&cm->tx, &conn->tx);
+	rn_cm_say_again(cm, conn);
 	rn_cm_calm(cm, conn);
 	write_mad(conn->out, msg, tid, attr_mod);
 }
@@ -572,6 +642,7 @@ bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx)
 	*tx = (struct rn_cm_tx){ .flow = conn->info.flow,
 				 .dest_qpn = RN_QPN_GSI,
 				 .pkt = conn->out };
+	spend(conn);
 	rn_cm_stat(cm, RN_CM_STAT_TX);
 	/* An entry that is freed here keeps its bytes until it is allocated again, so @tx
 	 * stays valid.
@@ -687,6 +758,16 @@ static void give_up(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 	assert(false); /* no answer is due in any other state */
 }
 
+static void repeat(struct rn_cm *cm, struct rn_cm_conn *conn)
+{
+	if (!may_repeat(conn)) {
+		rn_cm_stat(cm, RN_CM_STAT_UNPROVEN);
+		return;
+	}
+	rn_cm_stat(cm, RN_CM_STAT_RESENT);
+	rn_cm_say_again(cm, conn);
+}
+
 static void expire_one(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
 	if (conn->info.state == RN_CM_TIMEWAIT) {
@@ -696,9 +777,8 @@ static void expire_one(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 		rn_cm_to_idle(cm, conn);
 	} else if (conn->retries_left) {
 		conn->retries_left--;
-		rn_cm_stat(cm, RN_CM_STAT_RESENT);
+		repeat(cm, conn);
 		rn_timer_add(&cm->timers, &conn->timer, now + next_wait(conn));
-		rn_cm_say_again(cm, conn);
 	} else {
 		give_up(cm, now, conn);
 	}

@@ -24,6 +24,15 @@ enum {
 	/* number of answers outside of any connection that can wait to be sent */
 	RN_CM_REPLIES = 16,
 	RN_CM_TIME_CODE_MAX = 25,
+	/* Messages that may be sent for each one received from a source that is not
+	 * proven. All MADs have the same length, so this is also the limit in bytes; it
+	 * is that of QUIC (RFC 9000, 8.1).
+	 */
+	RN_CM_AMPLIFICATION = 3,
+	/* Number of addresses that are remembered as proven; one that displaces another
+	 * costs the other no more than copies of its messages. A power of two.
+	 */
+	RN_CM_PROVEN = 256,
 	/* Number of received LAPs whose transaction IDs are remembered, to recognise late
 	 * copies. Transaction IDs are not ordered, so the last one alone is not enough.
 	 */
@@ -47,6 +56,11 @@ struct rn_cm_conn {
 	bool in_peer, in_qpn;
 	bool is_open; /* rn_cm_close() was not called for it yet */
 	bool is_sidr;
+	/* The peer's address is not forged (cm.c). Before that is known, @credit is the
+	 * number of messages that may still be sent to it.
+	 */
+	bool is_proven;
+	uint8_t credit;
 	/* state of the LAP exchange; valid in state RN_CM_ESTABLISHED */
 	enum rn_cm_lap_state lap;
 	struct rn_list tx; /* linked in rn_cm.tx while @out is to be sent */
@@ -100,6 +114,12 @@ struct rn_cm_answer {
 	uint8_t out[RN_GSI_PACKET_LEN]; /* packet in which the MAD is written */
 };
 
+/* An address that receives what is sent to it, as it has shown. */
+struct rn_cm_proven {
+	struct rn_gid addr;
+	rn_ns until; /* 0: not in use */
+};
+
 struct rn_cm_index {
 	struct rn_hnode **bucket;
 	uint32_t mask;
@@ -120,6 +140,7 @@ struct rn_cm {
 	struct rn_cm_conn *free;
 	uint32_t fresh; /* index of the first entry of @conns that was never used */
 	uint32_t count; /* number of entries of @conns in use */
+	struct rn_cm_proven proven[RN_CM_PROVEN];
 	unsigned reply_first, reply_count;
 	struct rn_cm_answer replies[RN_CM_REPLIES];
 };
@@ -169,8 +190,9 @@ void rn_cm_index_qpn(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_unindex(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_unindex_qpn(struct rn_cm *cm, struct rn_cm_conn *conn);
 
-/* Find the connection with our ID @local_id. NULL if there is none, if its peer's ID is
- * known and is not @remote_id, or if @in came from another address than the peer's.
+/* Find the connection with our ID @local_id, and note that its peer is proven. NULL if
+ * there is none, if its peer's ID is known and is not @remote_id, or if @in came from
+ * another address than the peer's.
  */
 struct rn_cm_conn *rn_cm_find(struct rn_cm *cm, const struct rn_cm_in *in,
 			      uint32_t local_id, uint32_t remote_id);
@@ -187,13 +209,17 @@ struct rn_cm_conn *rn_cm_find_qpn(struct rn_cm *cm, const struct rn_gid *addr,
 
 /* ---- Functions for all messages (cm.c) ---- */
 
-/* Write a message into @conn->out, replacing the previous one, and send it. The timer is
- * stopped: whoever expects an answer calls rn_cm_insist() next.
+/* Note that a request, or a copy of one, has come from the peer's address. */
+void rn_cm_credit(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
+
+/* Write a message into @conn->out, replacing the previous one, and send it, unless the
+ * peer is not proven and has no credit. The timer is stopped: whoever expects an answer
+ * calls rn_cm_insist() next.
  */
 void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 	       uint64_t tid, uint32_t attr_mod);
 
-/* Send the last message again. */
+/* Send the last message again, with the same exception. */
 void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn);
 
 /* Send @msg to the sender of @in, outside of any connection. */

@@ -118,6 +118,7 @@ int rn_cm_connect(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 	if (!conn)
 		return -ENOMEM;
 	conn->info.is_active = true;
+	conn->is_proven = true;
 	conn->info.transport = offer->transport;
 	conn->info.ext_transport = offer->ext_transport;
 	conn->info.service_id = service_id;
@@ -324,6 +325,9 @@ static void repeat_req(struct rn_cm *cm, const struct rn_cm_in *in,
 		       struct rn_cm_conn *conn)
 {
 	rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
+	/* In time-wait the copy is answered outside of the connection. */
+	if (conn->info.state != RN_CM_TIMEWAIT)
+		rn_cm_credit(cm, in->now, conn);
 	if (conn->info.state == RN_CM_MRA_REQ_SENT) {
 		rn_cm_ask_patience(cm, in->now, conn);
 	} else if (conn->info.state == RN_CM_TIMEWAIT) {
@@ -449,6 +453,7 @@ static void new_conn(struct rn_cm *cm, const struct rn_cm_in *in,
 	if (!conn)
 		return;
 	take_req(conn, in);
+	rn_cm_credit(cm, in->now, conn);
 	rn_cm_index_peer(cm, conn);
 	rn_cm_index_qpn(cm, conn);
 	conn->info.state = RN_CM_REQ_RCVD;
@@ -545,6 +550,10 @@ int rn_cm_accept(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 
 static void establish(struct rn_cm *cm, struct rn_cm_conn *conn)
 {
+	/* Data that the program has got shows as much as an RTU: the peer knows our QPN
+	 * and PSN.
+	 */
+	conn->is_proven = true;
 	rn_cm_calm(cm, conn);
 	rn_list_remove(&conn->tx);
 	conn->info.state = RN_CM_ESTABLISHED;

@@ -19,6 +19,7 @@ int rn_cm_sidr_request(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 		return -ENOMEM;
 	conn->is_sidr = true;
 	conn->info.is_active = true;
+	conn->is_proven = true;
 	conn->info.service_id = service_id;
 	conn->info.flow = route->flow;
 	conn->info.flow.sport = 0;
@@ -80,6 +81,7 @@ static void new_request(struct rn_cm *cm, const struct rn_cm_in *in,
 	if (!conn)
 		return;
 	take_request(conn, in);
+	rn_cm_credit(cm, in->now, conn);
 	rn_cm_index_peer(cm, conn);
 	conn->info.state = RN_CM_SIDR_REQ_RCVD;
 	rn_cm_raise(cm, conn, RN_CM_EV_SIDR_REQ, 0);
@@ -100,6 +102,7 @@ void rn_cm_on_sidr_req(struct rn_cm *cm, struct rn_cm_in *in)
 	old = rn_cm_find_peer(cm, &in->flow->src, 0, req->request_id);
 	if (old && old->is_sidr) {
 		rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
+		rn_cm_credit(cm, in->now, old);
 		if (old->info.state == RN_CM_SIDR_REP_SENT)
 			rn_cm_say_again(cm, old);
 		return;

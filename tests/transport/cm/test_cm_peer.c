@@ -98,7 +98,22 @@ static void who_rejects_a_request_has_no_id_yet(void **state)
 	kit_event(&kit.a, RN_CM_EV_REJECTED);
 }
 
-/* Accept a REQ that names @retries and the timeout of @code, and never hear of it again.
+/* A message of the peer that names our ID, and changes nothing. */
+static void show_our_id(void)
+{
+	const struct rn_cm_info *info = rn_cm_conn_info(passive);
+	const struct rn_cm_msg mra = {
+		.attr = RN_CM_MRA,
+		.mra = { .local_id = info->remote_id,
+			 .remote_id = info->local_id,
+			 .about = RN_CM_ABOUT_REQ },
+	};
+
+	give(&kit.a, &kit.b, &mra);
+}
+
+/* Accept a REQ that names @retries and the timeout of @code, and never hear of it again,
+ * from a peer whose address is known not to be forged.
  */
 static void be_left_alone(uint8_t retries, uint8_t code)
 {
@@ -114,6 +129,7 @@ static void be_left_alone(uint8_t retries, uint8_t code)
 	give(&kit.a, &kit.b, &msg);
 	passive = kit_event(&kit.b, RN_CM_EV_REQ).conn;
 	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	show_our_id();
 	begin = kit.now;
 	for (unsigned i = 0; i <= retries; i++) {
 		kit_take(&kit.b, RN_CM_REP, &msg);
