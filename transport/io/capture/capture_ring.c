@@ -227,6 +227,8 @@ static int load_record(struct rn_capture_reader *r)
 
 int rn_capture_peek(struct rn_capture_reader *r)
 {
+	bool is_padded = false;
+
 	while (!r->has_record) {
 		int rc;
 
@@ -240,8 +242,14 @@ int rn_capture_peek(struct rn_capture_reader *r)
 		rc = load_record(r);
 		if (rc)
 			return rc;
+		/* A pad has a record behind it. A writer that publishes nothing but pads
+		 * would keep the reader here.
+		 */
+		if (r->rec.kind == RN_CAPTURE_PAD && is_padded)
+			return -EPROTO;
 		r->has_record = true;
-		if (r->rec.kind == RN_CAPTURE_PAD)
+		is_padded = r->rec.kind == RN_CAPTURE_PAD;
+		if (is_padded)
 			rn_capture_pass(r);
 	}
 	return 0;

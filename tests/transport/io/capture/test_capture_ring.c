@@ -285,6 +285,23 @@ static void a_tail_that_cannot_be_ends_it(void **state)
 	}
 }
 
+/* As many as the ring has room for, and it would go on with that for as long as the
+ * reader does.
+ */
+static void a_writer_that_only_pads_is_not_followed(void **state)
+{
+	const struct rn_capture_record pad = { .size = RN_CAPTURE_ALIGN,
+					       .kind = RN_CAPTURE_PAD };
+	struct rig *rig = *state;
+	const uint64_t all = SIZE;
+
+	for (size_t at = 0; at < SIZE; at += RN_CAPTURE_ALIGN)
+		memcpy(rig->mem + RN_CAPTURE_CONTROL + at, &pad, RN_CAPTURE_ALIGN);
+	memcpy(rig->mem + TAIL_AT, &all, sizeof(all));
+	assert_int_equal(rn_capture_peek(&rig->r), -EPROTO);
+	assert_int_equal(rig->r.head, RN_CAPTURE_ALIGN);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -301,6 +318,7 @@ int main(void)
 		TEST(a_record_over_the_end_of_the_ring_is_not_read),
 		TEST(more_than_the_ring_holds_is_not_believed),
 		TEST(a_tail_that_cannot_be_ends_it),
+		TEST(a_writer_that_only_pads_is_not_followed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
