@@ -23,6 +23,10 @@ enum {
 	 * their sockets.
 	 */
 	BIND_WAIT_MS = 1000,
+	/* Time in which no bind waits, after one has waited in vain: all clients wait
+	 * meanwhile, and sockets that were not closed in a second are no leftovers.
+	 */
+	BIND_PAUSE_MS = 9000,
 };
 
 /* Sets the counters to random values, because peers may still send to processes of an
@@ -165,12 +169,28 @@ static void add_group(struct rnd_groups *groups, struct rnd_group *group)
 		groups->on_open(groups->ctx, group);
 }
 
-/* An address to open, and the deadline until which to wait for its port. */
+/* An address to open, and the deadline until which to wait for its port; 0: no wait. */
 struct wanted {
 	const struct rn_gid *gid;
 	uint32_t scope;
 	rn_ns deadline;
 };
+
+static rn_ns bind_deadline(const struct rnd_groups *groups)
+{
+	rn_ns now = rn_clock(CLOCK_MONOTONIC);
+
+	return now < groups->no_wait_until ? 0 : now + RN_MSEC(BIND_WAIT_MS);
+}
+
+/* Notes a bind that has waited until its deadline, and in vain. */
+static void note_wait(struct rnd_groups *groups, const struct wanted *w, int rc)
+{
+	rn_ns now = rn_clock(CLOCK_MONOTONIC);
+
+	if (rc == -EADDRINUSE && w->deadline && now >= w->deadline)
+		groups->no_wait_until = now + RN_MSEC(BIND_PAUSE_MS);
+}
 
 /* Finds or opens the group of an address, and counts the caller as a user of it. */
 static int get_group(struct rnd_groups *groups, const struct wanted *w,
@@ -184,6 +204,7 @@ static int get_group(struct rnd_groups *groups, const struct wanted *w,
 			rc = rnd_group_open(&group, w->gid, w->scope, w->deadline, err,
 					    err_len);
 		while (rc && close_oldest_group(groups, rc));
+		note_wait(groups, w, rc);
 		if (rc)
 			return rc;
 		add_group(groups, group);
@@ -206,8 +227,7 @@ static int reach_group(struct rnd_group *group, unsigned slot)
 int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t scope,
 		   char *err, size_t err_len)
 {
-	const struct wanted w = { gid, scope,
-				  rn_clock(CLOCK_MONOTONIC) + RN_MSEC(BIND_WAIT_MS) };
+	const struct wanted w = { gid, scope, bind_deadline(groups) };
 	struct rnd_group *group;
 	int rc = get_group(groups, &w, &group, err, err_len);
 
@@ -222,8 +242,7 @@ int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t
 static int get_groups(struct rnd_groups *groups, struct rnd_attachment *a, char *err,
 		      size_t err_len)
 {
-	struct wanted w = { .deadline =
-				    rn_clock(CLOCK_MONOTONIC) + RN_MSEC(BIND_WAIT_MS) };
+	struct wanted w = { .deadline = bind_deadline(groups) };
 	int rc = 0;
 
 	for (uint32_t i = 0; i < a->gid_count && rc == 0; i++) {

@@ -23,6 +23,7 @@ struct rnd_groups {
 	 * RN_NEVER: every group has users.
 	 */
 	rn_ns idle_from;
+	rn_ns no_wait_until; /* until then no bind waits for its port */
 	/* on_open() is called for each new group, on_close() before a group is closed;
 	 * either may be NULL.
 	 */
