@@ -145,7 +145,15 @@ bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx);
 /* Returns the time at which rn_cm_expire() has to be called; RN_NEVER: no timer runs. */
 rn_ns rn_cm_deadline(const struct rn_cm *cm);
 
-/* Performs what is due at @now: retransmissions, timeouts, ends of time-waits. */
+enum {
+	/* connections that one call of rn_cm_expire() acts on, so that a call is short */
+	RN_CM_EXPIRE_MAX = 256
+};
+
+/* Performs what is due at @now: retransmissions, timeouts, ends of time-waits, of at most
+ * RN_CM_EXPIRE_MAX connections. If more are due, rn_cm_deadline() still returns a time
+ * that has passed.
+ */
 void rn_cm_expire(struct rn_cm *cm, rn_ns now);
 
 /* ---- Events ---- */

@@ -633,11 +633,21 @@ static void remove_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
 	tell_owners(e, IBV_EVENT_GID_CHANGE);
 }
 
+enum {
+	/* Maximum number of events handled at a time, since every thread of the program
+	 * waits meanwhile: more than a connection queues during a request
+	 * (RN_ROCIND_EVENT_MAX), so that those that come later wake the background thread
+	 * again.
+	 */
+	EVENTS_MAX = 512,
+};
+
 void rnp_rocind_events(struct rnp_engine *e)
 {
 	struct rn_rocind_event ev;
 
-	while (e->rocind && rn_rocind_event(e->rocind, &ev) == 0) {
+	for (unsigned i = 0;
+	     i < EVENTS_MAX && e->rocind && rn_rocind_event(e->rocind, &ev) == 0; i++) {
 		switch (ev.kind) {
 		case RN_ROCIND_GONE:
 			rnp_engine_die(e, false);

@@ -789,7 +789,8 @@ void rn_cm_expire(struct rn_cm *cm, rn_ns now)
 {
 	struct rn_timer *t;
 
-	while ((t = rn_timer_pop(&cm->timers, now)))
+	for (unsigned i = 0; i < RN_CM_EXPIRE_MAX && (t = rn_timer_pop(&cm->timers, now));
+	     i++)
 		expire_one(cm, now, RN_CONTAINER_OF(t, struct rn_cm_conn, timer));
 }
 

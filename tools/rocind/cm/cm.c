@@ -27,6 +27,10 @@
 enum {
 	CONN_MAX = 65536,
 	PORT_PRIVILEGED_END = 1024,
+	/* Maximum number of packets sent at a time. Thousands of connections may have to
+	 * repeat a message at the same moment; the other clients get their turn between.
+	 */
+	SEND_MAX = 64,
 };
 
 /* ---- The sockets ---- */
@@ -238,13 +242,14 @@ static bool take_packets(struct rnd_cm *cm)
 	return good;
 }
 
-/* Sets the timer to the next deadline, but never to a later time than it already has:
- * when it expires too early, it is simply set again. That saves a system call for each
- * answer that comes in time, which moves the deadline away.
+/* Sets the timer to the next deadline, or to the past if more is to be sent, but never to
+ * a later time than it already has: when it expires too early, it is simply set again.
+ * That saves a system call for each answer that comes in time, which moves the deadline
+ * away.
  */
-static void set_timer(struct rnd_cm *cm)
+static void set_timer(struct rnd_cm *cm, bool has_more)
 {
-	rn_ns at = rn_cm_deadline(cm->protocol);
+	rn_ns at = has_more ? 0 : rn_cm_deadline(cm->protocol);
 	rn_ns due = cm->fault ? rn_fault_due(cm->fault, rnd_now()) : RN_NEVER;
 	struct itimerspec when = { 0 };
 
@@ -263,12 +268,13 @@ static void set_timer(struct rnd_cm *cm)
 void rnd_cm_flush(struct rnd_cm *cm)
 {
 	struct rn_cm_tx tx;
+	unsigned n;
 
 	take_early(cm);
-	while (rn_cm_transmit(cm->protocol, &tx))
+	for (n = 0; n < SEND_MAX && rn_cm_transmit(cm->protocol, &tx); n++)
 		send_packet(cm, &tx.flow, tx.dest_qpn, tx.pkt);
 	if (cm->timer.fd >= 0)
-		set_timer(cm);
+		set_timer(cm, n == SEND_MAX);
 }
 
 /* Processes everything that is due by now and needs no new packet. */
