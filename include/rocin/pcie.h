@@ -111,6 +111,13 @@ enum rn_cpu_model {
 	RN_CPU_SC
 };
 
+/* Value of rn_pcie_knobs.hold_ns for hold=event: data stays late until an event that the
+ * rules name, or until a loop looks at it again. This is so only in a process that began
+ * with this value in ROCIN_PCIE and by `rocin run`, and neither with record= nor replay=;
+ * elsewhere the value is a limit of 2 ms.
+ */
+#define RN_PCIE_HOLD_EVENT UINT64_MAX
+
 struct rn_pcie_knobs {
 	enum rn_pcie_mode mode; /* mode that sets the defaults of the other knobs */
 	enum rn_place place;
@@ -137,7 +144,8 @@ struct rn_pcie_knobs {
 	uint64_t bar_size; /* bytes of GPU memory that PCIe peers can access; 0: all */
 	uint64_t seed;	   /* seed for RN_DRIVER_RANDOM */
 	/* Limit for holding back a TLP, in ns; 0: no limit. The TLP moves when this limit
-	 * or hold_polls is reached.
+	 * or hold_polls is reached. RN_PCIE_HOLD_EVENT: no limit for data that the
+	 * program is seen to look at, and that of the other modes for the rest.
 	 */
 	uint64_t hold_ns;
 	uint32_t hold_polls; /* limit as a number of empty polls; 0: no limit */

@@ -8,7 +8,8 @@
  * been held for half of the bound, single TLPs are forced early ("leaked"), the youngest
  * and the oldest in turn: the last bytes of a message arrive, then the first ones, while
  * the middle is still missing. With hold=inf the thread moves TLPs only while somebody
- * waits for one (rn_tlp_is_wanted()).
+ * waits for one (rn_tlp_is_wanted()). With hold=event the writes that the sanitizer
+ * withholds never come here; the others are held for the default bound.
  */
 #include <errno.h>
 #include <sched.h>
@@ -30,6 +31,12 @@ enum {
 	 */
 	ENTRY_WAIT_NS = 2 * 1000 * 1000,
 };
+
+/* Returns the bound in time; 0: there is none. */
+static uint64_t bound_ns(const struct rn_pcie_knobs *k)
+{
+	return k->hold_ns == RN_PCIE_HOLD_EVENT ? ENTRY_WAIT_NS : k->hold_ns;
+}
 
 /* ----------------------------------------- the bound on holding TLPs */
 /* Returns the number of empty polls since the TLP was issued, of the ring that was
@@ -53,7 +60,7 @@ static bool is_held(struct rn_host *h, const struct rn_tlp *tlp, rn_ns now, unsi
 
 	if (k->hold_polls && polls_of(h, tlp) >= k->hold_polls / part)
 		return true;
-	return k->hold_ns && now && (uint64_t)now >= tlp->stamp + k->hold_ns / part;
+	return bound_ns(k) && now && (uint64_t)now >= tlp->stamp + bound_ns(k) / part;
 }
 
 static bool is_leak_due(struct rn_host *h, rn_ns now)
@@ -62,7 +69,7 @@ static bool is_leak_due(struct rn_host *h, rn_ns now)
 
 	if (k->hold_polls && h->polls - h->leaked_polls >= k->hold_polls / LEAKS)
 		return true;
-	return k->hold_ns && now && now - h->leaked_at >= (rn_ns)(k->hold_ns / LEAKS);
+	return bound_ns(k) && now && now - h->leaked_at >= (rn_ns)(bound_ns(k) / LEAKS);
 }
 
 /* Returns the youngest data write, or the youngest TLP if there are no data writes.
@@ -141,7 +148,7 @@ static rn_ns next_look(struct rn_host *h, rn_ns now)
 		return RN_NEVER;
 	if (h->driver.kind == RN_DRIVER_RANDOM || rn_fabric_wanted(h->fabric) > 0)
 		return now + TICK_NS;
-	at = (rn_ns)(rn_fabric_tlp(h->fabric, oldest)->stamp + k->hold_ns / 2);
+	at = (rn_ns)(rn_fabric_tlp(h->fabric, oldest)->stamp + bound_ns(k) / 2);
 	return at > now + TICK_NS ? at : now + TICK_NS;
 }
 

@@ -157,6 +157,16 @@ static bool word_to_time(struct rn_token w, uint64_t *out)
 	return false;
 }
 
+/* Reads the value of the knob hold. */
+static bool word_to_hold(struct rn_token w, uint64_t *out)
+{
+	if (rn_token_is(w, "inf") || rn_token_is(w, "event")) {
+		*out = rn_token_is(w, "inf") ? 0 : RN_PCIE_HOLD_EVENT;
+		return true;
+	}
+	return word_to_time(w, out) && *out != 0 && *out != RN_PCIE_HOLD_EVENT;
+}
+
 /* Adds a time to the text, in the largest unit that needs no fraction, in the form that
  * word_to_time() reads.
  */
@@ -224,6 +234,7 @@ void rn_pcie_preset(struct rn_pcie_knobs *k, enum rn_pcie_mode mode)
 		k->gpu_ordering = RN_GPU_ORDER_NONE;
 		k->ooo = true;
 		k->driver = RN_DRIVER_ADVERSARIAL;
+		k->hold_ns = RN_PCIE_HOLD_EVENT;
 		return;
 	case RN_PCIE_MODE_COUNT:
 		break;
@@ -242,7 +253,8 @@ enum form {
 	POWER_OF_TWO, /* stored as uint32_t; a power of two from min to max */
 	NUMBER,	      /* stored as uint64_t; any number from min to max */
 	SIZE_OR_ALL,  /* stored as uint64_t; `all` is stored as 0 */
-	TIME_OR_INF,  /* stored as uint64_t; `inf` is stored as 0 */
+	/* Stored as uint64_t; `inf` is stored as 0, `event` as RN_PCIE_HOLD_EVENT. */
+	TIME_OR_WORD,
 	COUNT_OR_INF, /* stored as uint32_t; `inf` is stored as 0 */
 	FILE_NAME,
 };
@@ -321,8 +333,8 @@ const struct rn_pcie_knob rn_pcie_knob_list[KNOB_COUNT + 1] = {
 	[KNOB_DRIVER] = { "driver", NULL, "random|adversarial|replay",
 		"who chooses the next TLP that moves" },
 	[KNOB_SEED] = { "seed", NULL, "NUMBER", "of the random driver" },
-	[KNOB_HOLD] = { "hold", NULL, "TIME|inf",
-		"a TLP is held no longer, such as 2ms" },
+	[KNOB_HOLD] = { "hold", NULL, "TIME|event|inf",
+		"until when a TLP is held: 2ms, what the rules name, for ever" },
 	[KNOB_HOLD_POLLS] = { "hold.polls", NULL, "COUNT|inf",
 		"nor for more polls that find nothing" },
 	[KNOB_REPLAY] = { "replay", NULL, "FILE", "choices for driver=replay" },
@@ -362,8 +374,8 @@ static const struct row rows[KNOB_COUNT] = {
 	[KNOB_DRIVER]	    = { .form = CHOICE, .offset = AT(driver) },
 	[KNOB_SEED]	    = { .form = NUMBER, .offset = AT(seed),
 				.what = "a number of up to 64 bits" },
-	[KNOB_HOLD]	    = { .form = TIME_OR_INF, .offset = AT(hold_ns),
-				.what = "a time above 0, such as 500us or 2ms, or inf" },
+	[KNOB_HOLD]	    = { .form = TIME_OR_WORD, .offset = AT(hold_ns),
+				.what = "a time above 0, such as 500us or 2ms, event, or inf" },
 	[KNOB_HOLD_POLLS]   = { .form = COUNT_OR_INF, .offset = AT(hold_polls),
 				.what = "a number from 1 to 4294967295, or inf" },
 	[KNOB_REPLAY]	    = { .form = FILE_NAME, .offset = AT(replay),
@@ -395,7 +407,7 @@ static size_t width_of(enum form form)
 		return sizeof(bool);
 	case NUMBER:
 	case SIZE_OR_ALL:
-	case TIME_OR_INF:
+	case TIME_OR_WORD:
 		return sizeof(uint64_t);
 	case CHOICE:
 	case POWER_OF_TWO:
@@ -474,7 +486,7 @@ static bool is_in_range(unsigned knob, uint64_t value)
 		return value <= UINT32_MAX;
 	case NUMBER:
 	case SIZE_OR_ALL:
-	case TIME_OR_INF:
+	case TIME_OR_WORD:
 		return true;
 	case FILE_NAME:
 		break;
@@ -496,9 +508,8 @@ static bool read_number(unsigned knob, const char *choices, struct rn_token w,
 	case SIZE_OR_ALL:
 		*value = 0;
 		return rn_token_is(w, "all") || (word_to_size(w, value) && *value != 0);
-	case TIME_OR_INF:
-		*value = 0;
-		return rn_token_is(w, "inf") || (word_to_time(w, value) && *value != 0);
+	case TIME_OR_WORD:
+		return word_to_hold(w, value);
 	case COUNT_OR_INF:
 		*value = 0;
 		return rn_token_is(w, "inf") || (word_to_number(w, value) && *value != 0);
@@ -603,9 +614,11 @@ static void add_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int
 		else
 			rn_text_number(t, value);
 		return;
-	case TIME_OR_INF:
+	case TIME_OR_WORD:
 		if (value == 0)
 			rn_text_add(t, "inf");
+		else if (value == RN_PCIE_HOLD_EVENT)
+			rn_text_add(t, "event");
 		else
 			add_time(t, value);
 		return;

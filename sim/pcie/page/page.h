@@ -39,6 +39,11 @@ static inline uintptr_t rn_page_up(uintptr_t addr)
 	return rn_page_down(addr + RN_PAGE_SIZE - 1);
 }
 
+/* Are the wrappers in front of the C library, as in a program that is linked with this
+ * library or that `rocin run' has started with it? Any thread; needs no lock.
+ */
+bool rn_page_wraps_calls(void);
+
 /* The callbacks of a watcher. */
 struct rn_page_watcher {
 	/* Returns true if the watcher has closed pages or may close some. Then our signal

@@ -189,11 +189,20 @@ static bool is_duplicate(const struct rn_tlp *tlp)
 	       is_up_to(tlp->msg & ~RESPONSE, q->done[side].msg, side);
 }
 
+/* Does nobody ask for what the sanitizer knows? The program has taken other knobs then
+ * than those with hold=event for which it was started.
+ */
+static bool is_idle(const struct rn_host *h)
+{
+	return rn_san.options.level == RN_SANITIZE_SILENT &&
+	       rn_host_knobs(h)->hold_ns != RN_PCIE_HOLD_EVENT;
+}
+
 static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	struct rn_san_place cqe[RN_SAN_CLASS_COUNT];
 
-	if (is_duplicate(tlp))
+	if (is_idle(h) || is_duplicate(tlp))
 		return;
 	if (tlp->flags & RN_TLP_BELL)
 		rn_san_event_agent("a launch, flush or doorbell of", tlp->target);
@@ -207,8 +216,8 @@ static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 /* Is the write withheld from the program? Called after tlp_issued(). */
 static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 {
-	(void)h;
-	return rn_san_is_payload(tlp) && !is_duplicate(tlp) && rn_san_withhold(tlp);
+	return !is_idle(h) && rn_san_is_payload(tlp) && !is_duplicate(tlp) &&
+	       rn_san_withhold(tlp);
 }
 
 static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
@@ -437,26 +446,54 @@ static const struct rn_host_hooks hooks = {
 	.restarted = knobs_changed,
 };
 
-/* Starts the sanitizer if ROCIN_SANITIZE asks for it and TLPs can be in flight. */
-static void start_sanitizer(struct rn_host *h)
+/* Is data to be late until an event? A recording has all that moves, and a replay repeats
+ * it, so neither leaves that to events. Where a system call would meet closed pages
+ * unprepared, no page may be closed.
+ */
+static bool is_late_until_event(const struct rn_pcie_knobs *k)
+{
+	if (k->place == RN_PLACE_NOW || k->hold_ns != RN_PCIE_HOLD_EVENT ||
+	    k->record[0] || k->driver == RN_DRIVER_REPLAY)
+		return false;
+	if (rn_page_wraps_calls())
+		return true;
+	rn_log(RN_LOG_WARN, "hold=event needs `rocin run'; data is late for 2 ms");
+	return false;
+}
+
+/* Reads ROCIN_SANITIZE and the knob hold. Returns false if neither asks for the
+ * sanitizer.
+ */
+static bool read_options(struct rn_host *h)
 {
 	const char *text = getenv("ROCIN_SANITIZE");
-	char err[200], knobs[400];
-	int rc;
+	char err[200];
 
-	if (!text || !*text)
-		return;
-	if (rn_sanitize_parse(&rn_san.options, text, err, sizeof(err)))
+	if (text && rn_sanitize_parse(&rn_san.options, text, err, sizeof(err)))
 		fprintf(stderr, "rocin: ROCIN_SANITIZE: %s\n", err);
-	if (rn_san.options.level == RN_SANITIZE_OFF)
-		return;
-	if (rn_host_is_off(h)) {
+	if (rn_san.options.level != RN_SANITIZE_OFF && rn_host_is_off(h)) {
 		fprintf(stderr, "rocin: ROCIN_SANITIZE needs ROCIN_PCIE with a mode that "
 				"holds data back\n");
-		return;
+		return false;
 	}
+	if (rn_san.options.level == RN_SANITIZE_OFF &&
+	    is_late_until_event(rn_host_knobs(h)))
+		rn_san.options =
+			(struct rn_sanitize_options){ .level = RN_SANITIZE_SILENT };
+	return rn_san.options.level != RN_SANITIZE_OFF;
+}
+
+/* Starts the sanitizer if it is asked for and TLPs can be in flight. */
+static void start_sanitizer(struct rn_host *h)
+{
+	char knobs[400];
+	int rc;
+
+	if (!read_options(h))
+		return;
 	rn_pcie_format(rn_host_knobs(h), knobs, sizeof(knobs));
-	rn_log(RN_LOG_TRACE, "sanitizer: on, PCIe layer: %s", knobs);
+	rn_log(RN_LOG_TRACE, "sanitizer: %s, PCIe layer: %s",
+	       rn_san.options.level == RN_SANITIZE_SILENT ? "silent" : "on", knobs);
 	rn_san.host = h;
 	if (!rn_san_classes_make(rn_host_knobs(h))) {
 		fprintf(stderr, "rocin: ROCIN_SANITIZE: no memory\n");

@@ -30,6 +30,10 @@
 
 enum rn_sanitize_level {
 	RN_SANITIZE_OFF,
+	/* For the knob hold=event: what may be late is withheld as below, but nothing is
+	 * reported, and only the class `given` is kept.
+	 */
+	RN_SANITIZE_SILENT,
 	RN_SANITIZE_ON,
 	RN_SANITIZE_ALL,
 };
@@ -82,7 +86,8 @@ struct rn_sanitize_options {
 int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err,
 		      size_t err_len);
 
-/* Returns true if the sanitizer is on. Any thread; needs no lock. */
+/* Returns true if the sanitizer is on, were it to report nothing. Any thread; needs no
+ * lock. */
 bool rn_sanitize_is_on(void);
 
 /* Implement rn_host_api.posted and polled. Called without the host lock. */

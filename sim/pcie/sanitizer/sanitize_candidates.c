@@ -9,8 +9,10 @@
  * comes back to the same byte and finds the same write pending, it is the load of a loop;
  * the write is then performed, so that the loop ends. Otherwise the load is reported:
  * when the place is needed for another candidate, when many other loads of the page have
- * followed, or when the program ends.
+ * followed, or when the program ends. A loop over more places than there are candidates
+ * ends nevertheless: a hash of each load that was given up so is kept.
  */
+#include "rocin/random.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/page/page.h"
 
@@ -19,6 +21,8 @@ enum {
 	 * over a page of flags, 64 bytes apart, makes that many in a round.
 	 */
 	OTHERS_MAX = 128,
+	SETS = 1 << 12, /* of hashes of loads that are no candidates any more */
+	WAYS = 4,	/* hashes in a set */
 };
 
 /* A load that is not yet known to be one of a loop. */
@@ -34,7 +38,15 @@ static struct candidate {
 	bool is_running; /* the load has not been executed yet */
 	struct rn_san_report report;
 } candidates[RN_SAN_CANDIDATES];
-static unsigned next;
+static unsigned next, used; /* @used: number of candidates that were ever used */
+static uint64_t confirmed[SETS][WAYS];
+
+static uint64_t hash_of(uint32_t stack, rn_iova addr, unsigned class, uint64_t seq)
+{
+	const uint64_t words[] = { stack, addr, class, seq };
+
+	return rn_hash_bytes(RN_HASH_BEGIN, words, sizeof(words));
+}
 
 static void end_candidate(struct candidate *c)
 {
@@ -44,10 +56,37 @@ static void end_candidate(struct candidate *c)
 
 static void confirm(struct candidate *c)
 {
+	static struct rn_random way;
+	uint64_t hash = hash_of(c->stack, c->addr, c->class, c->seq);
+
 	if (!c->is_used)
 		return;
+	/* Drawn, so that loads of one set do not drive each other out again and again. */
+	confirmed[hash % SETS][rn_random_scaled(&way, WAYS)] = hash;
 	rn_san_report(&c->report);
 	end_candidate(c);
+}
+
+/* Takes the place of the candidate that was noted first. */
+static struct candidate *take_candidate(void)
+{
+	struct candidate *c = &candidates[next];
+
+	next = (next + 1) % RN_SAN_CANDIDATES;
+	if (used < RN_SAN_CANDIDATES)
+		used++;
+	confirm(c);
+	return c;
+}
+
+static bool was_confirmed(uint32_t stack, rn_iova addr, unsigned class, uint64_t seq)
+{
+	uint64_t hash = hash_of(stack, addr, class, seq);
+
+	for (unsigned i = 0; i < WAYS; i++)
+		if (confirmed[hash % SETS][i] == hash)
+			return true;
+	return false;
 }
 
 static void dismiss(struct candidate *c)
@@ -58,7 +97,7 @@ static void dismiss(struct candidate *c)
 
 static struct candidate *find_candidate(uint32_t stack, rn_iova addr)
 {
-	for (unsigned i = 0; i < RN_SAN_CANDIDATES; i++)
+	for (unsigned i = 0; i < used; i++)
 		if (candidates[i].is_used && candidates[i].stack == stack &&
 		    candidates[i].addr == addr)
 			return &candidates[i];
@@ -74,10 +113,10 @@ bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown)
 		dismiss(c);
 		return true;
 	}
-	if (!c) {
-		c = &candidates[next];
-		next = (next + 1) % RN_SAN_CANDIDATES;
-	}
+	if (!c && was_confirmed(r->stack, r->addr, class, r->by[class]->seq))
+		return true;
+	if (!c)
+		c = take_candidate();
 	confirm(c);
 	*c = (struct candidate){ .is_used = true,
 				 .stack = r->stack,
@@ -93,7 +132,7 @@ bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown)
 
 void rn_san_candidate_ran(uintptr_t page)
 {
-	for (unsigned i = 0; i < RN_SAN_CANDIDATES; i++) {
+	for (unsigned i = 0; i < used; i++) {
 		struct candidate *c = &candidates[i];
 
 		if (!c->is_used || !c->is_running || rn_page_down(c->shown) != page)
@@ -108,7 +147,7 @@ void rn_san_candidate_ran(uintptr_t page)
 
 bool rn_san_has_candidate(rn_iova page)
 {
-	for (unsigned i = 0; i < RN_SAN_CANDIDATES; i++)
+	for (unsigned i = 0; i < used; i++)
 		if (candidates[i].is_used && rn_page_down(candidates[i].addr) == page)
 			return true;
 	return false;
@@ -123,7 +162,7 @@ void rn_san_candidate_met(uint32_t stack, rn_iova addr)
 		dismiss(c);
 		return;
 	}
-	for (unsigned i = 0; i < RN_SAN_CANDIDATES; i++)
+	for (unsigned i = 0; i < used; i++)
 		if (candidates[i].is_used && rn_page_down(candidates[i].addr) == page &&
 		    ++candidates[i].others > OTHERS_MAX)
 			confirm(&candidates[i]);
@@ -131,6 +170,6 @@ void rn_san_candidate_met(uint32_t stack, rn_iova addr)
 
 void rn_san_candidates_confirm(void)
 {
-	for (unsigned i = 0; i < RN_SAN_CANDIDATES; i++)
+	for (unsigned i = 0; i < used; i++)
 		confirm(&candidates[i]);
 }

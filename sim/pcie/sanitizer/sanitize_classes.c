@@ -60,6 +60,8 @@ static struct class
 	/* Where the TLP with payload slot i is; see rn_tlp.data. */
 	struct rn_san_place read_of[RN_SAN_SLOTS];
 } classes[RN_SAN_CLASS_COUNT];
+/* Number of classes that are kept: all of them, or `given` alone. */
+static unsigned class_count;
 
 static const char *const knobs_of[RN_SAN_CLASS_COUNT] = {
 #define X(symbol, name, knobs, what) [RN_SAN_CLASS_##symbol] = (knobs),
@@ -284,7 +286,7 @@ void rn_san_class_issue(const struct rn_tlp *real,
 	if (tlp.kind == RN_TLP_WRITE)
 		tlp.txn = (uint32_t)rn_san.reads;
 	tlp.tag = rn_san_is_payload(real) ? rn_san_withheld_list() : 0;
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
+	for (unsigned i = 0; i < class_count; i++) {
 		struct rn_san_place p = { .index = RN_TLP_NONE };
 
 		if (i != RN_SAN_CLASS_GIVEN)
@@ -308,7 +310,7 @@ static bool is_served_before(const struct rn_tlp *tlp, const void *arg)
 void rn_san_class_cqe_taken(const struct rn_san_place cqe[RN_SAN_CLASS_COUNT],
 			    uint64_t reads)
 {
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
+	for (unsigned i = 0; i < class_count; i++) {
 		struct class *c = &classes[i];
 
 		rn_fabric_force_if(c->fabric, &ops, c, is_served_before, &reads);
@@ -318,7 +320,7 @@ void rn_san_class_cqe_taken(const struct rn_san_place cqe[RN_SAN_CLASS_COUNT],
 
 void rn_san_class_read_served(const struct rn_tlp *real, uint64_t reads)
 {
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+	for (unsigned i = 0; i < class_count; i++)
 		if (tlp_at(&classes[i], classes[i].read_of[real->data]))
 			rn_fabric_mark(classes[i].fabric,
 				       classes[i].read_of[real->data].index, reads);
@@ -326,7 +328,7 @@ void rn_san_class_read_served(const struct rn_tlp *real, uint64_t reads)
 
 void rn_san_class_read_done(const struct rn_tlp *real)
 {
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+	for (unsigned i = 0; i < class_count; i++)
 		force_place(&classes[i], classes[i].read_of[real->data]);
 }
 
@@ -346,7 +348,7 @@ static bool touches(const struct rn_tlp *tlp, const struct range *r)
 static void force_if(bool (*match)(const struct rn_tlp *tlp, const void *arg),
 		     const void *arg)
 {
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+	for (unsigned i = 0; i < class_count; i++)
 		rn_fabric_force_if(classes[i].fabric, &ops, &classes[i], match, arg);
 }
 
@@ -357,7 +359,7 @@ static bool serves(const struct rn_tlp *tlp, const void *arg)
 
 void rn_san_class_fetch_overtaken(const struct rn_san_wr *wr)
 {
-	for (unsigned c = 0; c < RN_SAN_CLASS_COUNT; c++) {
+	for (unsigned c = 0; c < class_count; c++) {
 		struct rn_fabric *f = classes[c].fabric;
 
 		for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
@@ -429,7 +431,7 @@ void rn_san_class_seen(rn_iova addr, uint64_t len)
 
 	if (!rn_san_class_may_pend(addr, len))
 		return;
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
+	for (unsigned i = 0; i < class_count; i++) {
 		reads = reads_before(&classes[i], &r);
 		most = reads > most ? reads : most;
 		force_served_before(&classes[i], reads);
@@ -470,7 +472,7 @@ void rn_san_class_emptied(rn_iova addr, uint64_t len)
 void rn_san_class_cover(bool (*is_covered)(const struct rn_tlp *tlp, const void *arg),
 			const void *arg, uint32_t cover)
 {
-	for (unsigned c = 0; c < RN_SAN_CLASS_COUNT; c++) {
+	for (unsigned c = 0; c < class_count; c++) {
 		struct rn_fabric *f = classes[c].fabric;
 
 		for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
@@ -507,7 +509,7 @@ unsigned rn_san_class_pending(rn_iova addr, uint64_t len,
 
 	if (!rn_san_class_may_pend(addr, len))
 		return 0;
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++) {
+	for (unsigned i = 0; i < class_count; i++) {
 		by[i] = newest_pending(&classes[i], &r);
 		if (by[i])
 			found |= 1U << i;
@@ -581,7 +583,9 @@ static bool make_class(unsigned i, const struct rn_pcie_knobs *given)
 
 bool rn_san_classes_make(const struct rn_pcie_knobs *given)
 {
-	for (unsigned i = 0; i < RN_SAN_CLASS_COUNT; i++)
+	class_count = rn_san.options.level == RN_SANITIZE_SILENT ? RN_SAN_CLASS_GIVEN + 1
+								 : RN_SAN_CLASS_COUNT;
+	for (unsigned i = 0; i < class_count; i++)
 		if (!make_class(i, given))
 			return false;
 	return true;

@@ -15,8 +15,8 @@ enum {
 	/* Number of completions that are kept, the most recently taken ones. */
 	RN_SAN_COMPLETIONS = 1024,
 	RN_SAN_SLOTS = 2 * RN_HOST_TLPS, /* more than payload slots, see rn_tlp.data */
-	RN_SAN_CANDIDATES = 64, /* loads that may turn out to be those of a loop */
-	RN_SAN_HASHES = 8192,	/* number of hash buckets for pages; a power of two */
+	RN_SAN_CANDIDATES = 512, /* loads that may turn out to be those of a loop */
+	RN_SAN_HASHES = 8192,	 /* number of hash buckets for pages; a power of two */
 };
 
 enum rn_san_side {
@@ -163,7 +163,8 @@ struct rn_san_place {
 	uint64_t seq;
 };
 
-/* Makes the fabrics of all classes; the first has the knobs @given. Called again when
+/* Makes the fabrics of all classes, or of `given` alone if nothing is to be reported;
+ * this first one has the knobs @given. Called again when
  * those have changed; nothing is pending then. Returns false if there is no memory.
  */
 bool rn_san_classes_make(const struct rn_pcie_knobs *given);

@@ -20,6 +20,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -148,6 +149,8 @@ static struct region {
 	const struct rn_host_nic *nic;
 	uint32_t key;
 	bool is_used;
+	/* Other processes may look at the memory, whose loads are not seen. */
+	bool is_shared;
 	_Atomic uintptr_t lo, hi; /* equal if the region is not used */
 } * _Atomic regions; /* never freed: system calls are looked up without the lock */
 
@@ -192,16 +195,39 @@ static struct region *take_region(void)
 	return r;
 }
 
+/* Does a shared mapping lie in the range? If that cannot be read, none does. */
+static bool is_shared_memory(uintptr_t lo, uintptr_t hi)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512], kind;
+	unsigned long from, to;
+	bool is_shared = false;
+
+	while (maps && !is_shared && fgets(line, sizeof(line), maps))
+		is_shared = sscanf(line, "%lx-%lx %*3c%c", &from, &to, &kind) == 3 &&
+			    kind == 's' && from < hi && lo < to;
+	if (maps)
+		fclose(maps);
+	return is_shared;
+}
+
 void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			    uint64_t len)
 {
 	struct region *r;
+	bool is_shared;
 
 	if (!rn_sanitize_is_on())
 		return;
+	/* A program of several processes is to end, too; reports are for what this one
+	 * does.
+	 */
+	is_shared = rn_san.options.level == RN_SANITIZE_SILENT &&
+		    is_shared_memory(addr, addr + len);
 	rn_host_lock(rn_san.host);
 	r = take_region();
 	if (r) {
+		r->is_shared = is_shared;
 		r->nic = nic;
 		r->key = key;
 		set_bounds(r, addr, len);
@@ -448,6 +474,13 @@ uint64_t rn_san_page_number(unsigned target, rn_iova addr)
 	return r ? (page - r->lo) / RN_PAGE_SIZE : 0;
 }
 
+static bool is_shared_page(uintptr_t page)
+{
+	const struct region *r = region_of(page, page + RN_PAGE_SIZE);
+
+	return r && r->is_shared;
+}
+
 bool rn_san_is_watched(const struct rn_tlp *tlp)
 {
 	struct rn_gpu *gpu;
@@ -458,7 +491,7 @@ bool rn_san_is_watched(const struct rn_tlp *tlp)
 		uintptr_t page = page_that_shows(tlp->target,
 						 at < tlp->addr ? tlp->addr : at, &gpu);
 
-		is_watched = page && is_page_watched(page) &&
+		is_watched = page && is_page_watched(page) && !is_shared_page(page) &&
 			     (!gpu || !gpu->trap.is_active ||
 			      gpu->trap.state == RN_TRAP_CLOSED);
 	}

@@ -472,7 +472,7 @@ void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr)
 		rn_host_unlock(h);
 		return;
 	}
-	stack = rn_san_stack();
+	stack = rn_san.options.level == RN_SANITIZE_SILENT ? 0 : rn_san_stack();
 	rn_host_lock(h);
 	(void)rn_san_qp_order(rn_nic_agent(nic), wr->qpn);
 	q = rn_san_qp(rn_nic_agent(nic), wr->qpn, true);
@@ -485,7 +485,8 @@ void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr)
 		}
 		if (rn_san_is_answered(r->opcode))
 			count_fetch(q, 1);
-		if (rn_san_is_gather(r->opcode) && r->range_count) {
+		if (rn_san_is_gather(r->opcode) && r->range_count &&
+		    rn_san.options.level != RN_SANITIZE_SILENT) {
 			r->has_digest = digest_source(r, &r->digest);
 			rn_san_source_hold(r, r->has_digest);
 		}

@@ -75,6 +75,7 @@ int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err, size_
 	char parent[RN_RUNTIME_PATH_MAX];
 	int rc = find_plugin(l, err, err_len);
 
+	l->closes_pages = false;
 	if (rc)
 		return rc;
 	if (!netdevs)
@@ -126,8 +127,8 @@ int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 {
 	const char *declared = getenv("ROCIN_PCIE_DEVICE");
 	const char *sanitize = getenv("ROCIN_SANITIZE");
-	bool closes_pages =
-		(declared && *declared) || (sanitize && strstr(sanitize, "all"));
+	bool closes_pages = l->closes_pages || (declared && *declared) ||
+			    (sanitize && strstr(sanitize, "all"));
 	int rc = 0;
 
 	/* Our libraries are added at the end of LD_PRELOAD, where they work as well as

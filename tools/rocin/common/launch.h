@@ -2,8 +2,9 @@
 /* launch.h - sets up the environment in which a program finds the Rocin devices.
  *
  * LD_PRELOAD		librocin-kernel.so, after any libraries that are there; with
- *			ROCIN_PCIE_DEVICE or ROCIN_SANITIZE=all librocin-gpu.so as well,
- *			which wraps system calls on pages that are closed to the program
+ *			ROCIN_PCIE_DEVICE, ROCIN_SANITIZE=all or the knob hold=event also
+ *			librocin-gpu.so, which wraps system calls on pages that are closed
+ *			to the program
  * ROCIN_TREE		generated sysfs and /dev tree of the devices
  * RDMAV_DRIVERS	the provider plugin, before any plugins that are there
  * ROCIN_NETDEVS	the interfaces and addresses that become devices
@@ -26,6 +27,10 @@ struct rn_launch {
 	/* entry of RDMAV_DRIVERS: the path of the plugin without -rdmavNN.so */
 	char driver[PATH_MAX];
 	char tree[PATH_MAX];
+	/* The knobs of the PCIe layer ask for librocin-gpu.so as well; false after
+	 * rn_launch_prepare().
+	 */
+	bool closes_pages;
 };
 
 /**

@@ -189,20 +189,19 @@ static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 }
 
 /* Checks ROCIN_PCIE and the device memory rules. With a wrong one every device of the
- * program would fail to open.
+ * program would fail to open. @parsed gets the knobs.
  */
-static int check_pcie(char *err, size_t err_len)
+static int check_pcie(struct rn_pcie_knobs *parsed, char *err, size_t err_len)
 {
 	const char *knobs = getenv("ROCIN_PCIE"), *rules = getenv(DEVICE_MEMORY);
-	struct rn_pcie_knobs parsed;
 	struct rn_declare declared;
 	int rc = 0;
 
-	rn_pcie_preset(&parsed, RN_PCIE_STRICT);
+	rn_pcie_preset(parsed, RN_PCIE_STRICT);
 	if (knobs)
-		rc = rn_pcie_parse(&parsed, knobs, err, err_len);
+		rc = rn_pcie_parse(parsed, knobs, err, err_len);
 	if (!rc && knobs && *knobs == '@')
-		rc = hand_on(&parsed, err, err_len);
+		rc = hand_on(parsed, err, err_len);
 	if (!rc && rules && *rules)
 		rc = rn_declare_parse(&declared, rules, err, err_len);
 	return rc;
@@ -275,12 +274,17 @@ static int check_record(char *err, size_t err_len)
 int rn_run_settings_apply(const struct rn_run_settings *settings,
 			  struct rn_launch *launch, char *err, size_t err_len)
 {
-	if (check_pcie(err, err_len) || check_sanitize(err, err_len) ||
+	struct rn_pcie_knobs knobs;
+
+	if (check_pcie(&knobs, err, err_len) || check_sanitize(err, err_len) ||
 	    check_timeout_scale(err, err_len) || check_log(err, err_len) ||
 	    check_record(err, err_len))
 		return RN_EXIT_USAGE;
-	if (rn_launch_prepare(launch, settings->netdevs, err, err_len) ||
-	    rn_launch_setenv(launch, settings->netdevs, err, err_len))
+	if (rn_launch_prepare(launch, settings->netdevs, err, err_len))
+		return RN_EXIT_FAILURE;
+	launch->closes_pages =
+		knobs.place != RN_PLACE_NOW && knobs.hold_ns == RN_PCIE_HOLD_EVENT;
+	if (rn_launch_setenv(launch, settings->netdevs, err, err_len))
 		return RN_EXIT_FAILURE;
 	return 0;
 }

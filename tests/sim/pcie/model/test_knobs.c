@@ -69,7 +69,7 @@ static const struct {
 	  "cpu=tso,ido=0,max_payload=256,bar=all,driver=random,seed=1,hold=2ms,"
 	  "hold.polls=1000" },
 	{ "adversarial", "place=any,nic.queues=perqp,rc.p2p=split,gpu.ordering=none,"
-			 "nic.ooo=1,driver=adversarial" },
+			 "nic.ooo=1,driver=adversarial,hold=event" },
 };
 
 static void modes_are_sets_of_knobs(void **state)
@@ -162,6 +162,7 @@ static const struct {
 	{ "hold=3000ms", "typical,hold=3s" },
 	{ "hold=7ns", "typical,hold=7ns" },
 	{ "hold=inf", "typical,hold=inf" },
+	{ "hold=event", "typical,hold=event" },
 	{ "hold=2000us", "typical" },
 	{ "hold.polls=inf", "typical,hold.polls=inf" },
 	{ "hold.polls=4294967295", "typical,hold.polls=4294967295" },
@@ -195,6 +196,7 @@ static void numbers_are_kept_in_their_units(void **state)
 	assert_int_equal(k.bar_size, UINT64_C(3) << 30);
 	assert_int_equal(k.hold_polls, 0);
 	assert_int_equal(parsed("hold=inf").hold_ns, 0);
+	assert_true(parsed("hold=event").hold_ns == RN_PCIE_HOLD_EVENT);
 	assert_int_equal(parsed("bar=all").bar_size, 0);
 }
 
@@ -242,6 +244,7 @@ static void what_is_no_value_is_named_with_what_would_be(void **state)
 	assert_refused("max_payload=64", "\"max_payload=64\": ");
 	assert_refused("hold=2", "\"hold=2\": \"hold\" is a time ");
 	assert_refused("hold=0ms", "\"hold=0ms\": \"hold\" is a time ");
+	assert_refused("hold=18446744073709551615ns", "\"hold=18446744073709551615ns\": ");
 	assert_refused("hold=ms", "\"hold=ms\": ");
 	assert_refused("hold=-1ms", "\"hold=-1ms\": ");
 	assert_refused("hold.polls=0", "\"hold.polls=0\": ");
