@@ -460,8 +460,7 @@ static bool touches_region(const struct rn_tlp *tlp, const void *arg)
 {
 	const struct rn_host_region *r = arg;
 
-	return tlp->target == r->target && tlp->addr < r->addr + r->len &&
-	       r->addr < tlp->addr + tlp->len;
+	return tlp->target == r->target && rn_tlp_touches(tlp, r->addr, r->len);
 }
 
 void rn_host_force_all(struct rn_host *h)

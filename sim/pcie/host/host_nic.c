@@ -713,7 +713,7 @@ static bool is_cqe_into(const struct rn_tlp *tlp, const void *arg)
 	const struct match *m = arg;
 
 	return tlp->kind == RN_TLP_WRITE && (tlp->flags & RN_TLP_CQE) &&
-	       tlp->addr < m->hi && m->lo < tlp->addr + tlp->len;
+	       rn_tlp_touches(tlp, m->lo, m->hi - m->lo);
 }
 
 static bool is_write_of(const struct rn_tlp *tlp, const void *arg)

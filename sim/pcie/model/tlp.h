@@ -114,10 +114,16 @@ struct rn_tlp {
 	struct rn_route route;
 };
 
+/* Returns true if the TLP has a byte in common with a range of its target's memory. */
+static inline bool rn_tlp_touches(const struct rn_tlp *tlp, uint64_t addr, uint64_t len)
+{
+	return tlp->addr < addr + len && addr < tlp->addr + tlp->len;
+}
+
 /* Returns true if the two TLPs have a byte in common. Both must have the same target. */
 static inline bool rn_tlp_overlap(const struct rn_tlp *a, const struct rn_tlp *b)
 {
-	return a->addr < b->addr + b->len && b->addr < a->addr + a->len;
+	return rn_tlp_touches(a, b->addr, b->len);
 }
 
 /* Returns true if the two TLPs have no byte in common. */

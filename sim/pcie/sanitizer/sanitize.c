@@ -132,8 +132,7 @@ static bool is_stored_by(const struct rn_tlp *tlp, const void *arg)
 {
 	const struct transfer *t = arg;
 
-	return tlp->requester == t->agent && tlp->addr < t->addr + t->len &&
-	       t->addr < tlp->addr + tlp->len;
+	return tlp->requester == t->agent && rn_tlp_touches(tlp, t->addr, t->len);
 }
 
 void rn_sanitize_stored(struct rn_host *h, unsigned agent, rn_iova addr, uint64_t len)
@@ -246,8 +245,7 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 /* ------------------------------------------------------------------- reads */
 static bool is_to_range(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
 {
-	return tlp->kind == RN_TLP_WRITE && tlp->addr < addr + len &&
-	       addr < tlp->addr + tlp->len;
+	return tlp->kind == RN_TLP_WRITE && rn_tlp_touches(tlp, addr, len);
 }
 
 /* Returns true if a write of the CPU or a GPU to the range is on its way. */

@@ -339,9 +339,9 @@ struct range {
 	unsigned agent;
 };
 
-static bool touches(const struct rn_tlp *tlp, const struct range *r)
+static bool touches_range(const struct rn_tlp *tlp, const struct range *r)
 {
-	return tlp->addr < r->addr + r->len && r->addr < tlp->addr + tlp->len;
+	return rn_tlp_touches(tlp, r->addr, r->len);
 }
 
 /* Forces the TLPs that @match accepts, in all classes. */
@@ -385,18 +385,18 @@ static bool is_cqe_of(const struct rn_tlp *tlp, const void *arg)
 static bool is_device_write_to(const struct rn_tlp *tlp, const void *arg)
 {
 	return rn_san_is_by_device(tlp) && !(tlp->flags & RN_TLP_CQE) &&
-	       touches(tlp, arg);
+	       touches_range(tlp, arg);
 }
 
 static bool is_own_write_to(const struct rn_tlp *tlp, const void *arg)
 {
 	return tlp->kind == RN_TLP_WRITE && !rn_san_is_by_device(tlp) &&
-	       touches(tlp, arg);
+	       touches_range(tlp, arg);
 }
 
 static bool is_to_or_from(const struct rn_tlp *tlp, const void *arg)
 {
-	return touches(tlp, arg);
+	return touches_range(tlp, arg);
 }
 
 void rn_san_class_stored(unsigned agent)
@@ -495,7 +495,7 @@ static const struct rn_tlp *newest_pending(const struct class *c, const struct r
 	     i = rn_fabric_older(f, i)) {
 		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
 
-		if (rn_san_is_payload(tlp) && touches(tlp, r))
+		if (rn_san_is_payload(tlp) && touches_range(tlp, r))
 			return tlp;
 	}
 	return NULL;
@@ -538,7 +538,7 @@ void rn_san_class_land(const struct rn_tlp *real)
 		const struct rn_tlp *tlp = rn_fabric_tlp(c->fabric, i);
 
 		if (!rn_san_is_payload(tlp) || !is_same_stream(tlp, real) ||
-		    !touches(tlp, &r))
+		    !touches_range(tlp, &r))
 			continue;
 		force(c, i);
 		return;

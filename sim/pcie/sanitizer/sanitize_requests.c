@@ -108,8 +108,7 @@ bool rn_san_may_serve(const struct rn_tlp *tlp, const struct rn_san_wr *wr)
 	/* The length of a FLUSH is not known here. */
 	if (wr->opcode == RN_WR_FLUSH)
 		return (tlp->flags & RN_TLP_FLUSH) != 0;
-	return wr->remote_addr < tlp->addr + tlp->len &&
-	       tlp->addr < wr->remote_addr + wr->len;
+	return rn_tlp_touches(tlp, wr->remote_addr, wr->len);
 }
 
 static bool is_open_answer(const struct rn_san_wr *wr)

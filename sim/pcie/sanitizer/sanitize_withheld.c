@@ -171,15 +171,10 @@ void rn_san_withheld_drop(const struct rn_tlp *by)
 	end_list(by->tag, false);
 }
 
-static bool touches(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
-{
-	return tlp->addr < addr + len && addr < tlp->addr + tlp->len;
-}
-
 bool rn_san_is_withheld(rn_iova addr, uint64_t len)
 {
 	for (unsigned i = first_of(&all); i != NONE; i = in_all[i].newer)
-		if (touches(&writes[i].tlp, addr, len))
+		if (rn_tlp_touches(&writes[i].tlp, addr, len))
 			return true;
 	return false;
 }
@@ -195,7 +190,8 @@ static bool is_behind_another(const struct rn_tlp *tlp)
 	     i = rn_fabric_younger(f, i)) {
 		const struct rn_tlp *other = rn_fabric_tlp(f, i);
 
-		if (other->kind == RN_TLP_WRITE && touches(other, tlp->addr, tlp->len))
+		if (other->kind == RN_TLP_WRITE &&
+		    rn_tlp_touches(other, tlp->addr, tlp->len))
 			return true;
 	}
 	return false;
@@ -237,7 +233,7 @@ static void widen(rn_iova *addr, uint64_t *len)
 			rn_iova lo = tlp->addr < *addr ? tlp->addr : *addr;
 			rn_iova hi = tlp->addr + tlp->len;
 
-			if (!touches(tlp, *addr, *len))
+			if (!rn_tlp_touches(tlp, *addr, *len))
 				continue;
 			hi = hi > *addr + *len ? hi : *addr + *len;
 			is_wider = is_wider || hi - lo > *len;
@@ -257,7 +253,7 @@ void rn_san_withheld_land(rn_iova addr, uint64_t len)
 	widen(&addr, &len);
 	for (slot = first_of(&all); slot != NONE; slot = newer) {
 		newer = in_all[slot].newer;
-		if (touches(&writes[slot].tlp, addr, len))
+		if (rn_tlp_touches(&writes[slot].tlp, addr, len))
 			end_write(slot, true);
 	}
 }
