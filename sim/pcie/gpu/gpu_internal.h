@@ -201,6 +201,9 @@ void rn_gpu_region_remove(const struct rn_host_nic *nic, uint32_t key);
 /* Starts to trap the CPU's accesses to @gpu. Does nothing with ROCIN_PCIE_TRAP=off. */
 void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu);
 
+/* Returns the read by which the CPU flushes the writes to the GPU. */
+struct rn_tlp rn_gpu_flush_tlp(const struct rn_gpu *gpu);
+
 /* Issues a read of the CPU to the GPU and forces it, with the effect of a plain load of
  * the CPU. Called with the host lock held.
  */

@@ -176,18 +176,23 @@ static struct rn_gpu *gpu_named(uintptr_t addr)
 	return view == 'b' && rn_gpu_is_in_bar(gpu, offset) ? gpu : NULL;
 }
 
-void rn_gpu_read_flush(struct rn_gpu *gpu)
+struct rn_tlp rn_gpu_flush_tlp(const struct rn_gpu *gpu)
 {
-	struct rn_guard *outer = rn_guard_thread.current;
-	uint64_t sink;
-	struct rn_tlp tlp = {
+	return (struct rn_tlp){
 		.kind = RN_TLP_READ,
 		.flags = RN_TLP_FLUSH,
 		.requester = RN_AGENT_CPU,
 		.target = (uint8_t)rn_gpu_agent(gpu),
 		.addr = (uintptr_t)gpu->bar,
-		.len = sizeof(sink),
+		.len = sizeof(uint64_t),
 	};
+}
+
+void rn_gpu_read_flush(struct rn_gpu *gpu)
+{
+	struct rn_guard *outer = rn_guard_thread.current;
+	struct rn_tlp tlp = rn_gpu_flush_tlp(gpu);
+	uint64_t sink;
 
 	rn_host_ask(gpu->host, &tlp, &sink);
 	rn_guard_thread.current = outer;

@@ -478,6 +478,14 @@ void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len)
 			h->hooks[i]->emptied(h, addr, len);
 }
 
+void rn_host_tell_flush_skipped(struct rn_host *h, const struct rn_tlp *flush,
+				unsigned scope)
+{
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->flush_skipped)
+			h->hooks[i]->flush_skipped(h, flush, scope);
+}
+
 void rn_host_force_region(struct rn_host *h, const struct rn_host_region *r)
 {
 	rn_host_force_if(h, touches_region, r);

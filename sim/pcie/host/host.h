@@ -198,6 +198,12 @@ struct rn_host_hooks {
 	 * anew. @qpn 0: all QPs of the NIC.
 	 */
 	void (*drained)(struct rn_host *h, unsigned agent, uint32_t qpn);
+	/* A flush call sends no read @flush, because the machine in force shows writes in
+	 * order to all in @scope; the other machines may need it. @scope has the unit of
+	 * rn_pcie_knobs.gpu_ordering.
+	 */
+	void (*flush_skipped)(struct rn_host *h, const struct rn_tlp *flush,
+			      unsigned scope);
 	/* Called after issued(). Returns true if the write does not go through the
 	 * fabric: the callback's owner ends it by rn_host_end_withheld().
 	 */
@@ -213,6 +219,10 @@ struct rn_host_hooks {
 enum {
 	RN_HOST_HOOKS_MAX = 4
 };
+
+/* Tells the callbacks of a flush that was skipped, see there. */
+void rn_host_tell_flush_skipped(struct rn_host *h, const struct rn_tlp *flush,
+				unsigned scope);
 
 /* Ends a write that was withheld: stores its bytes if @is_stored, and informs the other
  * callbacks.

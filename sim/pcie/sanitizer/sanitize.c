@@ -426,6 +426,12 @@ static void range_emptied(struct rn_host *h, rn_iova addr, uint64_t len)
 	rn_san_class_emptied(addr, len);
 }
 
+static void flush_skipped(struct rn_host *h, const struct rn_tlp *flush, unsigned scope)
+{
+	(void)h;
+	rn_san_class_flush(flush, scope);
+}
+
 static void knobs_changed(struct rn_host *h)
 {
 	rn_san_class_emptied(0, UINT64_MAX);
@@ -440,6 +446,7 @@ static const struct rn_host_hooks hooks = {
 	.reading = tlp_reading,
 	.withholds = tlp_withheld,
 	.drained = forget_qp,
+	.flush_skipped = flush_skipped,
 	.emptied = range_emptied,
 	.restarted = knobs_changed,
 };

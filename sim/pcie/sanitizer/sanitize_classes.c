@@ -448,6 +448,13 @@ void rn_san_class_own_seen(rn_iova addr, uint64_t len)
 	force_if(is_own_write_to, &(struct range){ .addr = addr, .len = len });
 }
 
+void rn_san_class_flush(const struct rn_tlp *flush, unsigned scope)
+{
+	for (unsigned i = 0; i < class_count; i++)
+		if (rn_san_class_knobs(i)->gpu_ordering < scope)
+			force_place(&classes[i], issue(&classes[i], flush));
+}
+
 static bool is_of_qp(const struct rn_tlp *tlp, const void *arg)
 {
 	const struct rn_tlp *qp = arg;

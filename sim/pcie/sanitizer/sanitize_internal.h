@@ -204,6 +204,11 @@ void rn_san_class_seen(rn_iova addr, uint64_t len);
 void rn_san_class_own_seen(rn_iova addr, uint64_t len);
 void rn_san_class_emptied(rn_iova addr, uint64_t len);
 
+/* Performs the read @flush in those classes whose GPUs do not show writes in order to all
+ * in @scope, as a flush call there does.
+ */
+void rn_san_class_flush(const struct rn_tlp *flush, unsigned scope);
+
 /* Forces the TLPs of a QP of a NIC, or of all its QPs if @qpn is 0. */
 void rn_san_class_drain(unsigned agent, uint32_t qpn);
 

@@ -171,6 +171,35 @@ static void test_remedies_are_silent(void **state)
 	assert_int_equal(san_occurrences(), before);
 }
 
+/* The machine in force shows writes to the owner in order and skips a flush to it; the
+ * others perform it, those below two root ports without success.
+ */
+static void test_skipped_flush_counts_elsewhere(void **state)
+{
+	const unsigned flushed =
+		1U << RN_SAN_CLASS_SWITCH_NONE | 1U << RN_SAN_CLASS_RELAXED;
+	const struct rn_tlp *by[RN_SAN_CLASS_COUNT];
+	struct rn_pcie_knobs before = rn_pcie_live_knobs(), knobs = before;
+	struct rn_host *h = rn_host_get();
+	unsigned pending;
+
+	(void)state;
+	knobs.gpu_ordering = RN_GPU_ORDER_OWNER;
+	assert_int_equal(rn_pcie_set_knobs(&knobs), 0);
+	receive(3, 5);
+	rn_host_lock(h);
+	pending = rn_san_class_pending(kit_iova(&bar[3]), 8, by);
+	rn_host_unlock(h);
+	assert_int_equal(pending & flushed, flushed);
+	rn_gpu_flush(b.gpu, RN_GPU_FLUSH_THIS, RN_GPU_TO_OWNER);
+	rn_host_lock(h);
+	pending = rn_san_class_pending(kit_iova(&bar[3]), 8, by);
+	rn_host_unlock(h);
+	assert_int_equal(pending & flushed, 0);
+	assert_int_equal(pending & 1U << RN_SAN_CLASS_PORTS, 1U << RN_SAN_CLASS_PORTS);
+	assert_int_equal(rn_pcie_set_knobs(&before), 0);
+}
+
 /* Two messages in one page: it is closed until both are there. */
 static void test_two_in_a_page(void **state)
 {
@@ -293,6 +322,7 @@ int main(void)
 		T(test_loop),
 		T(test_what_is_no_finding),
 		T(test_remedies_are_silent),
+		T(test_skipped_flush_counts_elsewhere),
 		T(test_two_in_a_page),
 		T(test_across_pages),
 		T(test_read_of_storage),
