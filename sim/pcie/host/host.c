@@ -228,7 +228,8 @@ void rn_host_unlock(struct rn_host *h)
 	h->wake_due = false;
 	if (!forked)
 		rn_host_record_flush(h);
-	atomic_store_explicit(&h->on_way, rn_fabric_count(h->fabric),
+	atomic_store_explicit(&h->on_way,
+			      rn_fabric_count(h->fabric) + (h->postponed != NULL),
 			      memory_order_release);
 	locked = false;
 	if (!forked)
@@ -467,6 +468,7 @@ void rn_host_force_all(struct rn_host *h)
 {
 	unsigned index;
 
+	rn_host_resume(h, "the end of all that is in flight");
 	while ((index = rn_fabric_oldest(h->fabric)) != RN_TLP_NONE)
 		rn_host_force(h, index);
 }

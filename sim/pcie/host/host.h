@@ -208,6 +208,13 @@ struct rn_host_hooks {
 	 * fabric: the callback's owner ends it by rn_host_end_withheld().
 	 */
 	bool (*withholds)(struct rn_host *h, const struct rn_tlp *tlp);
+	/* A NIC is to execute an atomic, whose first TLP @tlp would be. Returns true if
+	 * the NIC executes what comes behind it first, as an atomic that nobody has
+	 * fenced allows.
+	 */
+	bool (*postpones)(struct rn_host *h, const struct rn_tlp *tlp);
+	/* An atomic that was postponed is executed now, because of @why. */
+	void (*resumed)(struct rn_host *h, const struct rn_tlp *tlp, const char *why);
 	/* All TLPs to and from the range have been forced, because it is about to be
 	 * freed or because of rn_host_settle().
 	 */

@@ -193,6 +193,7 @@ static void *run_bus(void *arg)
 			rn_host_replay_tick(h, does_time_move(h));
 		else if (rn_host_may_time_move(h, now))
 			let_time_pass(h, now);
+		rn_host_resume_by_time(h, now);
 		must_hurry = h->waiting && !h->tape.is_on;
 		if (!h->wake_due && !must_hurry)
 			sleep_until(h, next_look(h, now));

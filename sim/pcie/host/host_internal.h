@@ -98,6 +98,15 @@ struct rn_host {
 	 * result
 	 */
 	unsigned waiting;
+
+	/* Atomics that a hook postpones, in the order in which they came; when the first
+	 * of them came, in ns; how often the program has polled in vain since, and how
+	 * often the bus thread has run. They belong to host_nic.c.
+	 */
+	struct rn_nic_op *postponed, **postponed_tail;
+	rn_ns postponed_at;
+	unsigned postponed_polls, postponed_turns;
+
 	/* When the adversarial driver last let a TLP go before its bound, in ns. */
 	rn_ns leaked_at;
 	uint64_t leaked_polls;
@@ -218,6 +227,15 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring);
 void rn_host_settle_ring(struct rn_host_nic *nic, rn_iova ring, uint64_t len);
 void rn_host_settle_acked(struct rn_host_nic *nic, uint32_t qpn);
 void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn);
+
+/* Executes the atomics that were postponed, because of @why. Called with the host lock
+ * held.
+ */
+void rn_host_resume(struct rn_host *h, const char *why);
+/* Does so if they have waited for long enough; @now: the time in ns. Called at each turn
+ * of the bus thread.
+ */
+void rn_host_resume_by_time(struct rn_host *h, rn_ns now);
 
 /* Returns true if the device must be told that operations have ended. The caller must
  * then release the lock and call rn_host_nic_wake(). Called with the host lock held.

@@ -30,12 +30,23 @@ enum {
 	 * under its lock.
 	 */
 	TAG_LOCKED = 1,
+	/* Bounds of postponed atomics: polls of the program that find nothing, which say
+	 * that it waits; and a time in ns, for programs that wait without polling and for
+	 * peers in other processes. On a busy machine the threads of the program may not
+	 * have run in that time. So the bus thread, which has as many turns as they have,
+	 * must have had some, too, unless a longer time has passed: peers do not wait for
+	 * ever.
+	 */
+	POSTPONED_POLLS = 64,
+	POSTPONED_NS = 20 * 1000 * 1000,
+	POSTPONED_TURNS = 50,
+	POSTPONED_NS_MAX = 200 * 1000 * 1000,
 };
 
 /* A read or an atomic whose result the device has not collected yet. */
 struct rn_nic_op {
-	/* Next in the list of free operations, of ended operations, or of those that wait
-	 * for a lock.
+	/* Next in the list of free operations, of ended operations, of those that wait
+	 * for a lock, or of those that were postponed.
 	 */
 	struct rn_nic_op *next;
 	struct rn_nic_op *next_active, *prev_active;
@@ -553,7 +564,7 @@ static void atomic_done(void *arg, const struct rn_tlp *tlp, enum rn_mem_result 
 	op_ended(op);
 }
 
-static void begin_pcie(struct rn_nic_op *op)
+static struct rn_tlp tlp_of_atomic(const struct rn_nic_op *op)
 {
 	struct rn_tlp tlp = tlp_header(op->nic, RN_TLP_ATOMIC, op->attr);
 	rn_iova end;
@@ -561,9 +572,100 @@ static void begin_pcie(struct rn_nic_op *op)
 	tlp.addr = op->atomic.req.dst;
 	tlp.len = sizeof(op->atomic.found);
 	aim_tlp(op->nic->host, &tlp, tlp.addr, &end);
+	return tlp;
+}
+
+static void begin_pcie(struct rn_nic_op *op)
+{
+	struct rn_tlp tlp = tlp_of_atomic(op);
+
 	(void)send_for(op, &tlp, &op->atomic, atomic_done);
 }
 
+static void begin_atomic(struct rn_nic_op *op)
+{
+	if (rn_host_knobs(op->nic->host)->atomic == RN_ATOMIC_BY_PCIE)
+		begin_pcie(op);
+	else
+		begin_locked(op);
+}
+
+/* ------------------------------------------------------- postponed atomics */
+/* Behind an atomic the specification keeps an order for SENDs and WRITEs only with a
+ * fence (IBTA Vol 1, 10.8.3). So a NIC may execute what comes behind an atomic before
+ * it; the device does so while the atomic is pending. A hook chooses the atomics for
+ * which this happens.
+ */
+static bool is_postponed(const struct rn_nic_op *op)
+{
+	const struct rn_host *h = op->nic->host;
+	const struct rn_tlp tlp = tlp_of_atomic(op);
+
+	if (h->tape.is_on || h->bus_is_missing || rn_host_is_off(h))
+		return false;
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->postpones && h->hooks[i]->postpones(op->nic->host, &tlp))
+			return true;
+	return false;
+}
+
+static void postpone(struct rn_nic_op *op)
+{
+	struct rn_host *h = op->nic->host;
+
+	if (!h->postponed) {
+		h->postponed_tail = &h->postponed;
+		h->postponed_at = rn_host_now();
+		h->postponed_polls = h->postponed_turns = 0;
+	}
+	op->left++;
+	op->next = NULL;
+	*h->postponed_tail = op;
+	h->postponed_tail = &op->next;
+}
+
+static void call_resumed(const struct rn_nic_op *op, const char *why)
+{
+	struct rn_host *h = op->nic->host;
+	const struct rn_tlp tlp = tlp_of_atomic(op);
+
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->resumed)
+			h->hooks[i]->resumed(h, &tlp, why);
+}
+
+void rn_host_resume(struct rn_host *h, const char *why)
+{
+	struct rn_nic_op *op = h->postponed, *next;
+
+	h->postponed = NULL;
+	for (; op; op = next) {
+		next = op->next;
+		call_resumed(op, why);
+		begin_atomic(op);
+		op_ended(op); /* the operation is no longer postponed */
+	}
+}
+
+void rn_host_resume_by_time(struct rn_host *h, rn_ns now)
+{
+	rn_ns since = now - h->postponed_at;
+
+	if (!h->postponed)
+		return;
+	h->postponed_turns++;
+	if (since >= POSTPONED_NS_MAX ||
+	    (since >= POSTPONED_NS && h->postponed_turns >= POSTPONED_TURNS))
+		rn_host_resume(h, "the time that has passed");
+}
+
+static void resume_by_polls(struct rn_host *h)
+{
+	if (h->postponed && ++h->postponed_polls >= POSTPONED_POLLS)
+		rn_host_resume(h, "polls that find nothing");
+}
+
+/* ---------------------------------------------------------------- atomics */
 static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *req,
 				     uint64_t *orig, struct rn_mem_attr attr,
 				     uint64_t tag)
@@ -585,10 +687,10 @@ static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *
 		op->attr = attr;
 		op->orig = orig;
 		op->atomic.req = *req;
-		if (rn_host_knobs(nic->host)->atomic == RN_ATOMIC_BY_PCIE)
-			begin_pcie(op);
+		if (is_postponed(op))
+			postpone(op);
 		else
-			begin_locked(op);
+			begin_atomic(op);
 		result = op_begun(op);
 	}
 	rn_host_unlock(nic->host);
@@ -684,11 +786,13 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 	    rn_host_is_forked())
 		return;
 	rn_host_lock(h);
-	h->polls++;
-	h->ring_polls[counter_of(ring)]++;
 	/* Ring 0 means that the device looks for work to do, not that the program polls
 	 * a CQ.
 	 */
+	if (ring != 0)
+		resume_by_polls(h);
+	h->polls++;
+	h->ring_polls[counter_of(ring)]++;
 	h->driver.is_sending = ring == 0 && rn_host_do_entries_wait(h, rn_host_now());
 	rn_host_step(h, h->driver.kind == RN_DRIVER_ADVERSARIAL
 				? STEPS_PER_POLL_ADVERSARIAL
@@ -793,6 +897,7 @@ void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn)
 	if (rn_host_is_forked())
 		return;
 	rn_host_lock(h);
+	rn_host_resume(h, "the end of a QP or of all of its NIC");
 	/* The loop is needed because an atomic issues a write after its read, and the end
 	 * of one atomic lets others begin.
 	 */

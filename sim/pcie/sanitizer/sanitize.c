@@ -219,6 +219,20 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 	       rn_san_withhold(tlp);
 }
 
+static bool is_atomic_postponed(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	(void)h;
+	return rn_san_names_writes() &&
+	       rn_san_is_late(tlp, rn_san_page_number(tlp->target, tlp->addr));
+}
+
+static void atomic_resumed(struct rn_host *h, const struct rn_tlp *tlp, const char *why)
+{
+	(void)h;
+	rn_san_event(why);
+	rn_san_late_ended(tlp, rn_san_page_number(tlp->target, tlp->addr));
+}
+
 static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	(void)h;
@@ -445,6 +459,8 @@ static const struct rn_host_hooks hooks = {
 	.performed = tlp_performed,
 	.reading = tlp_reading,
 	.withholds = tlp_withheld,
+	.postpones = is_atomic_postponed,
+	.resumed = atomic_resumed,
 	.drained = forget_qp,
 	.flush_skipped = flush_skipped,
 	.emptied = range_emptied,

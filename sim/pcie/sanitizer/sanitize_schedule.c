@@ -14,10 +14,15 @@
  *	rocin1 qp 1 request 0 host page 0	written by device rocin1 for its first QP,
  *						for the first request of the peer, into
  *						the first page of a region
+ *	rocin1 qp 1 request 2 atomic host page 0	the atomic of request 2, see below
  *	rocin0 qp 2 response 3 gpu0 page 1	the response to request 3 of this QP,
  *						into the second page of an allocation
  *	nvme0 transfer 2 host page 0		the third transfer of a drive
  *	gpu0 store gpu1 page 0			a kernel's stores into another GPU
+ *
+ * An atomic that is late is executed behind what comes after it, until the program polls
+ * in vain or some time has passed (sim/pcie/host/host_nic.c). All other names are those
+ *of withheld writes.
  *
  * QPs are numbered from 1 in the order in which a NIC first uses them: QP numbers differ
  * from run to run.
@@ -95,10 +100,11 @@ static void name_write(const struct rn_tlp *tlp, uint64_t page, char *name, size
 	char by[32], to[32], what[64];
 
 	if (rn_agent_is_nic(tlp->requester))
-		snprintf(what, sizeof(what), "qp %u %s %u",
+		snprintf(what, sizeof(what), "qp %u %s %u%s",
 			 rn_san_qp_order(tlp->requester, tlp->stream),
 			 tlp->msg >> RESPONSE_SHIFT ? "response" : "request",
-			 tlp->msg & UINT32_MAX >> 1);
+			 tlp->msg & UINT32_MAX >> 1,
+			 tlp->kind == RN_TLP_ATOMIC ? " atomic" : "");
 	else if (rn_agent_is_gpu(tlp->requester))
 		snprintf(what, sizeof(what), "store");
 	else
