@@ -2,9 +2,11 @@
 /* run.c - runs the program once under a schedule, and says whether it went wrong. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,7 +16,8 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	LOOK_NS = 2 * 1000 * 1000, /* between two looks whether the program has ended */
+	LOOK_MS = 2, /* between two looks whether the program has ended */
+	LOOK_AGAIN_MS = 20, /* likewise, where its end is told; for limits and signals */
 	SILENT_NS = 2000 * 1000 * 1000, /* no progress is shown before */
 	SHOW_NS = 200 * 1000 * 1000,
 	CANNOT_EXEC = 127,
@@ -121,20 +124,32 @@ static void become_program(const struct rn_hunt *h, char **argv)
 	_exit(CANNOT_EXEC);
 }
 
+/* Waits until the process ends, but not for long. Without a descriptor of the process the
+ * whole time passes.
+ */
+static void wait_a_while(int pidfd)
+{
+	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+
+	(void)poll(&ended, 1, pidfd < 0 ? LOOK_MS : LOOK_AGAIN_MS);
+}
+
 /* Waits for the process. Returns false if it did not end in time; then it and what it
  * started is killed.
  */
 static bool await(struct rn_hunt *h, pid_t pid, int *status)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	rn_ns end = rn_clock(CLOCK_MONOTONIC) + (rn_ns)(h->limit * 1e9);
 	pid_t ended;
 
 	while ((ended = waitpid(pid, status, WNOHANG)) == 0 && !stopped &&
 	       rn_clock(CLOCK_MONOTONIC) < end) {
-		nanosleep(&pause, NULL);
+		wait_a_while(pidfd);
 		show_progress(h);
 	}
+	if (pidfd >= 0)
+		close(pidfd);
 	/* Also what a program leaves behind that has ended belongs to this run. */
 	kill(-pid, SIGKILL);
 	if (ended == pid)
