@@ -56,6 +56,21 @@ struct vis_nic *vis_open(unsigned number)
 	return nic;
 }
 
+/* With VISIBILITY_EVENTS the program sleeps until a completion comes. */
+static struct ibv_cq *make_cq(struct vis_nic *nic)
+{
+	struct ibv_comp_channel *channel = NULL;
+	struct ibv_cq *cq;
+
+	if (getenv("VISIBILITY_EVENTS")) {
+		channel = ibv_create_comp_channel(nic->ctx);
+		vis_need(channel != NULL, "ibv_create_comp_channel");
+	}
+	cq = ibv_create_cq(nic->ctx, 32, NULL, channel, 0);
+	vis_need(cq != NULL, "ibv_create_cq");
+	return cq;
+}
+
 static void make_end(struct vis_end *end, struct vis_nic *nic)
 {
 	struct ibv_qp_init_attr init = {
@@ -68,9 +83,8 @@ static void make_end(struct vis_end *end, struct vis_nic *nic)
 	};
 
 	end->nic = nic;
-	end->send_cq = ibv_create_cq(nic->ctx, 32, NULL, NULL, 0);
-	end->recv_cq = ibv_create_cq(nic->ctx, 32, NULL, NULL, 0);
-	vis_need(end->send_cq && end->recv_cq, "ibv_create_cq");
+	end->send_cq = make_cq(nic);
+	end->recv_cq = make_cq(nic);
 	init.send_cq = end->send_cq;
 	init.recv_cq = end->recv_cq;
 	end->qp = ibv_create_qp(nic->pd, &init);
@@ -264,13 +278,33 @@ void vis_post_recv(struct vis_end *end, struct ibv_mr *mr)
 	vis_need(!ibv_post_recv(end->qp, &wr, &bad), "ibv_post_recv");
 }
 
+/* Returns what ibv_poll_cq() does. Before it returns 0 it has slept until an event came,
+ * if the CQ has a channel.
+ */
+static int poll_or_sleep(struct ibv_cq *cq, struct ibv_wc *wc)
+{
+	int n = ibv_poll_cq(cq, 1, wc);
+	struct ibv_cq *told;
+	void *context;
+
+	if (n || !cq->channel)
+		return n;
+	vis_need(!ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
+	n = ibv_poll_cq(cq, 1, wc);
+	if (n)
+		return n;
+	vis_need(!ibv_get_cq_event(cq->channel, &told, &context), "ibv_get_cq_event");
+	ibv_ack_cq_events(told, 1);
+	return 0;
+}
+
 static void poll_cq(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;
 	int n;
 
 	do {
-		n = ibv_poll_cq(cq, 1, &wc);
+		n = poll_or_sleep(cq, &wc);
 	} while (n == 0);
 	vis_need(n == 1, "ibv_poll_cq");
 	vis_need(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
