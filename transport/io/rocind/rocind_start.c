@@ -10,16 +10,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ctl_socket.h"
@@ -27,6 +22,7 @@
 #include "runtime_dir.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
+#include "transport/io/host/spawn.h"
 
 /* ---------------------------------------------------- finding the program */
 static int format_program(char *path, size_t path_len, const char *dir, size_t dir_len,
@@ -104,115 +100,15 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 }
 
 /* ------------------------------------------------------ starting the daemon */
-/* fork() cannot be used: it runs the program's atfork handlers, copies its page tables
- * and makes a child that the program's wait() finds. Instead two clones share our memory
- * (as vfork does) until the second has called execve():
- *
- *   this thread --clone--> middle --clone--> daemon
- *    (suspended)         (suspended)       dup2, execve
- *
- * The process "middle" has exit signal 0, so it causes no SIGCHLD, and only a wait with
- * __WCLONE finds it; we wait for it at once. When it ends, the daemon becomes an
- * orphan. (A single clone with exit signal 0 would not do: execve() sets the exit
- * signal to SIGCHLD.)
- *
- * Until execve() the clones run on our memory with all signals blocked, and make system
- * calls only through syscall(), which no sanitizer or interposer replaces. They share our
- * errno, which rn_rocind_start() saves.
- */
-#define ON_SHARED_MEMORY __attribute__((no_sanitize("address", "thread", "undefined")))
-
-/* Bytes of stack for each clone, which calls little more than syscall(). */
-static const size_t CLONE_STACK = 64 * (size_t)1024;
-
-/* The name of clone() that ThreadSanitizer does not intercept. It would treat every clone
- * as a fork(), and do its work after a fork twice on the memory that the clones share.
- */
-// NOLINTNEXTLINE(cert-dcl51-cpp): glibc's own name
-int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
-
-/* Arguments of the clones, which also write some of them. */
+/* The descriptors of a start: those of the daemon, and our ends of the pipes. */
 struct launch {
 	const char *path;
-	char *const *argv;
-	char *const *envp;
-	/* Descriptors for the daemon, above RN_ROCIND_READY_FD so that dup3() clears
-	 * close-on-exec; -1: not open.
-	 */
 	int null_fd;
 	int ready_fd;
 	int say_fd; /* the daemon's standard error until the daemon replaces it */
 	/* our ends of the pipes whose other ends are @ready_fd and @say_fd */
 	int await_ready_fd, hear_fd;
-	/* Top of the stack, which grows down on every supported machine. */
-	char *daemon_stack;
-	volatile int error; /* errno of the step that failed, or 0 */
 };
-
-ON_SHARED_MEMORY static int run_daemon(void *arg)
-{
-	struct launch *launch = arg;
-
-	for (int fd = 0; fd < 2; fd++)
-		if (syscall(SYS_dup3, launch->null_fd, fd, 0) < 0)
-			goto err;
-	if (syscall(SYS_dup3, launch->say_fd, STDERR_FILENO, 0) < 0)
-		goto err;
-	if (syscall(SYS_dup3, launch->ready_fd, RN_ROCIND_READY_FD, 0) < 0)
-		goto err;
-	syscall(SYS_execve, launch->path, launch->argv, launch->envp);
-err:
-	launch->error = errno;
-	syscall(SYS_exit_group, 1);
-	return 1;
-}
-
-ON_SHARED_MEMORY static int run_middle(void *arg)
-{
-	struct launch *launch = arg;
-
-	syscall(SYS_setsid);
-	if (__clone(run_daemon, launch->daemon_stack, CLONE_VM | CLONE_VFORK, launch) < 0)
-		launch->error = errno;
-	syscall(SYS_exit_group, 0);
-	return 0;
-}
-
-/* Set the kernel's signal mask to @mask. pthread_sigmask() would never block the two
- * signals that the C library reserves for itself, whose handlers must not run on our
- * memory in a clone either.
- */
-static void set_signal_mask(uint64_t mask, uint64_t *before)
-{
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, before, sizeof(mask));
-}
-
-/* Start the daemon by two clones. Return: 0 once its program runs, or -errno. */
-static int spawn(struct launch *launch)
-{
-	uint64_t before;
-	pid_t middle;
-	char *stacks = mmap(NULL, 2 * CLONE_STACK, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	int rc = 0;
-
-	if (stacks == MAP_FAILED)
-		return -errno;
-	launch->daemon_stack = stacks + 2 * CLONE_STACK;
-	set_signal_mask(~UINT64_C(0), &before);
-	middle =
-		__clone(run_middle, stacks + CLONE_STACK, CLONE_VM | CLONE_VFORK, launch);
-	if (middle < 0)
-		rc = -errno;
-	set_signal_mask(before, NULL);
-	if (middle >= 0) {
-		while (waitpid(middle, NULL, (int)__WCLONE) < 0 && errno == EINTR)
-			;
-		rc = -launch->error;
-	}
-	munmap(stacks, 2 * CLONE_STACK);
-	return rc;
-}
 
 /* Write NAME=VALUE to @buf if the variable is set. Return: true if it was written. */
 static bool pass_variable(char *buf, size_t len, const char *name)
@@ -248,7 +144,7 @@ static const char *idle_time(void)
 	return NULL;
 }
 
-static int spawn_with_clean_environment(struct launch *launch, const char *dir)
+static int spawn_with_clean_environment(const struct launch *launch, const char *dir)
 {
 	enum {
 		VALUE_MAX = 4096
@@ -275,9 +171,12 @@ static int spawn_with_clean_environment(struct launch *launch, const char *dir)
 			envp[count++] = values[i];
 	envp[count++] = runtime_dir;
 	envp[count] = NULL;
-	launch->argv = argv;
-	launch->envp = envp;
-	rc = spawn(launch);
+	rc = rn_spawn(&(struct rn_spawn){ .path = launch->path,
+					  .argv = argv,
+					  .envp = envp,
+					  .fds = { launch->null_fd, launch->null_fd,
+						   launch->say_fd, launch->ready_fd },
+					  .fd_count = RN_ROCIND_READY_FD + 1 });
 	free(values);
 	return rc;
 }
@@ -338,42 +237,6 @@ static int await_ready(const struct launch *launch, int timeout_ms, char *err,
 		       launch->path, timeout_ms, said);
 }
 
-/* Replace @fd by a descriptor with number @floor or above. Return: the new descriptor, or
- * -errno; @fd is closed in both cases.
- */
-static int raise_to(int fd, int floor)
-{
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, floor);
-	int rc = high < 0 ? -errno : high;
-
-	close(fd);
-	return rc;
-}
-
-/* Move @fd above RN_ROCIND_READY_FD. Return: 0 with the new descriptor in @out, or -errno
- * with -1 in @out.
- */
-static int keep_raised(int fd, int *out)
-{
-	int rc = raise_to(fd, RN_ROCIND_READY_FD + 1);
-
-	*out = rc < 0 ? -1 : rc;
-	return rc < 0 ? rc : 0;
-}
-
-static int open_pipe(int *read_fd, int *write_fd, int flags)
-{
-	int ends[2], rc;
-
-	if (pipe2(ends, O_CLOEXEC | flags) < 0)
-		return -errno;
-	rc = keep_raised(ends[0], read_fd);
-	if (rc == 0)
-		return keep_raised(ends[1], write_fd);
-	close(ends[1]);
-	return rc;
-}
-
 static void close_descriptor(int *fd)
 {
 	if (*fd >= 0)
@@ -386,14 +249,13 @@ static void close_descriptor(int *fd)
  */
 static int open_descriptors(struct launch *launch)
 {
-	int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
-	int rc = fd < 0 ? -errno : keep_raised(fd, &launch->null_fd);
+	int rc = rn_spawn_null(&launch->null_fd);
 
 	if (rc == 0)
-		rc = open_pipe(&launch->await_ready_fd, &launch->ready_fd, 0);
+		rc = rn_spawn_pipe(&launch->await_ready_fd, &launch->ready_fd, 0);
 	/* Neither end of this pipe blocks: what does not fit into the pipe is lost. */
 	if (rc == 0)
-		rc = open_pipe(&launch->hear_fd, &launch->say_fd, O_NONBLOCK);
+		rc = rn_spawn_pipe(&launch->hear_fd, &launch->say_fd, O_NONBLOCK);
 	return rc;
 }
 
