@@ -3,7 +3,6 @@
  * reserved, dma-buf descriptors, registrations, and reports of accesses to memory that
  * is not allocated.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "gpu_internal.h"
+#include "transport/io/host/stack.h"
 #include "transport/io/memory/mem_guard.h"
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
@@ -632,23 +632,6 @@ enum {
 	REPORTS_MAX = 16,
 };
 
-/* Writes the name of an instruction for people: "free_it+0x1c of ./program", or
- * its address.
- */
-static void name_code(void *at, char *buf, size_t len)
-{
-	Dl_info info;
-
-	if (!dladdr(at, &info) || !info.dli_fname)
-		snprintf(buf, len, "%p", at);
-	else if (info.dli_sname)
-		snprintf(buf, len, "%s+%#tx of %s", info.dli_sname,
-			 (char *)at - (char *)info.dli_saddr, info.dli_fname);
-	else
-		snprintf(buf, len, "%s+%#tx", info.dli_fname,
-			 (char *)at - (char *)info.dli_fbase);
-}
-
 /* Returns a name for what accessed memory through @view. A simulated device copies under
  * a guard of this library; with place=now it copies under the guard of the plugin, which
  * is not visible here.
@@ -681,19 +664,30 @@ static void say_in_handler(const char *text)
 	syscall(SYS_write, STDERR_FILENO, text, strlen(text));
 }
 
+/* Says the text, and the line of the program that freed the memory. */
+static void say_with_frame(char *text, size_t used, size_t len, void *freed_by)
+{
+	char named[1024];
+	ssize_t named_len;
+
+	used += rn_stack_frame(0, freed_by, true, text + used, len - used);
+	named_len = rn_stack_symbolize(text, used, named, sizeof(named) - 1);
+	named[named_len > 0 ? named_len : 0] = '\0';
+	say_in_handler(named_len > 0 ? named : text);
+}
+
 static void report_freed(struct rn_gpu *gpu, struct rn_gpu_extent e, uint64_t offset,
 			 char view)
 {
-	char by[160], text[400];
+	char text[800];
+	int n;
 
-	name_code(e.freed_by, by, sizeof(by));
-	snprintf(text, sizeof(text),
-		 "rocin: use after free: byte %llu of allocation %llu (%llu bytes, GPU "
-		 "%d) "
-		 "was touched %s; it was freed by %s\n",
-		 (unsigned long long)(offset - e.start), (unsigned long long)e.number,
-		 (unsigned long long)e.asked, gpu->number, name_user(gpu, view), by);
-	say_in_handler(text);
+	n = snprintf(text, sizeof(text),
+		     "rocin: use after free: byte %llu of allocation %llu (%llu bytes, "
+		     "GPU %d) was touched %s; it was freed here:\n",
+		     (unsigned long long)(offset - e.start), (unsigned long long)e.number,
+		     (unsigned long long)e.asked, gpu->number, name_user(gpu, view));
+	say_with_frame(text, (size_t)n, sizeof(text), e.freed_by);
 }
 
 static void report_outside(struct rn_gpu *gpu, const struct rn_gpu_extent *e,

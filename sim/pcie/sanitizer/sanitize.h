@@ -17,9 +17,9 @@
  *
  * ROCIN_SANITIZE=WORD,...: on|all|off; exitcode=N; log=FILE: reports go to FILE (%p
  * stands for the process id), or to stderr; summary: the verdict is written in any case;
- * names of
- * classes; late=FILE, record=FILE: see sanitize_schedule.c. A program with findings in
- *these classes that would exit with 0 exits with N (66 if N is not given).
+ * symbolize=off: stacks are addresses in files; names of classes; late=FILE, record=FILE:
+ * see sanitize_schedule.c. A program with findings in these classes that would exit with
+ *0 exits with N (66 if N is not given).
  *
  * Threads: all functions run under the host lock unless a comment says otherwise.
  */
@@ -71,6 +71,7 @@ struct rn_sanitize_options {
 	 * code.
 	 */
 	unsigned classes;
+	bool is_raw;	  /* no program is started that finds functions and lines */
 	bool has_summary; /* the verdict is written even if nothing was found */
 	/* Exit code of a program with findings, 1 .. 255; 0: the program's own exit code.
 	 */

@@ -71,6 +71,8 @@ static int take_word(struct rn_sanitize_options *o, const char *word)
 		return set_path(o->late, word + 5);
 	else if (strncmp(word, "record=", 7) == 0)
 		return set_path(o->record, word + 7);
+	else if (strcmp(word, "symbolize=off") == 0)
+		o->is_raw = true;
 	else if (strcmp(word, "summary") == 0)
 		o->has_summary = true;
 	else
@@ -98,7 +100,8 @@ int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err
 		if (len >= sizeof(word) || take_word(&parsed, word)) {
 			snprintf(err, err_len,
 				 "\"%.*s\" is not on, all, off, exitcode=0..255, "
-				 "log=FILE, late=FILE, record=FILE, summary, nor a "
+				 "log=FILE, late=FILE, record=FILE, summary, "
+				 "symbolize=off, nor a "
 				 "class: given, switch, "
 				 "switch.none, ports, c2c, relaxed",
 				 (int)(len < 80 ? len : 80), text);

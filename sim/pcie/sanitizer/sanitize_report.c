@@ -22,6 +22,7 @@
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/page/page.h"
+#include "transport/io/host/stack.h"
 
 /* ----------------------------------------------------- texts of reports */
 #define NEXT "\n              "
@@ -204,40 +205,31 @@ uint32_t rn_san_stack(void)
 	return stack;
 }
 
-/* Is this a frame that reports leave out? True for frames of Rocin's libraries and of the
- * compiler's sanitizers, and for the nameless frame of libc by which the kernel enters a
- * signal handler.
+/* Returns true for the nameless frame of libc by which the kernel enters a signal
+ * handler.
  */
-static bool is_ours(void *at, bool is_first)
+static bool is_signal_frame(const Dl_info *info, const char *module)
+{
+	return !info->dli_sname && strncmp(module, "libc.so", 7) == 0;
+}
+
+/* Is this a frame that reports leave out? True for frames of Rocin's libraries, of the
+ * compiler's sanitizers, and for the first one that is of a signal. @is_signal: set to
+ * whether it is of one.
+ */
+static bool is_ours(void *at, bool is_first, bool *is_signal)
 {
 	const char *name;
 	Dl_info info;
 
+	*is_signal = false;
 	if (!dladdr(at, &info) || !info.dli_fname)
 		return false;
 	name = strrchr(info.dli_fname, '/');
 	name = name ? name + 1 : info.dli_fname;
-	if (strncmp(name, "librocin", 8) == 0 || strncmp(name, "libasan", 7) == 0 ||
-	    strncmp(name, "libtsan", 7) == 0)
-		return true;
-	return is_first && !info.dli_sname && strncmp(name, "libc.so", 7) == 0;
-}
-
-static size_t frame_text(unsigned number, void *at, char *buf, size_t len)
-{
-	Dl_info info;
-	int n;
-
-	if (!dladdr(at, &info) || !info.dli_fname)
-		n = snprintf(buf, len, "    #%u %p\n", number, at);
-	else if (info.dli_sname)
-		n = snprintf(buf, len, "    #%u %p in %s+%#tx (%s)\n", number, at,
-			     info.dli_sname, (char *)at - (char *)info.dli_saddr,
-			     info.dli_fname);
-	else
-		n = snprintf(buf, len, "    #%u %p (%s+%#tx)\n", number, at,
-			     info.dli_fname, (char *)at - (char *)info.dli_fbase);
-	return n > 0 && (size_t)n < len ? (size_t)n : 0;
+	*is_signal = is_first && is_signal_frame(&info, name);
+	return strncmp(name, "librocin", 8) == 0 || strncmp(name, "libasan", 7) == 0 ||
+	       strncmp(name, "libtsan", 7) == 0 || *is_signal;
 }
 
 /* Writes the frames of the stack, except those left out, into @buf. Returns the number of
@@ -246,17 +238,23 @@ static size_t frame_text(unsigned number, void *at, char *buf, size_t len)
 static size_t stack_text(uint32_t stack, char *buf, size_t len)
 {
 	const struct stack *s = &stacks[stack];
+	bool is_signal = false, is_return = true;
 	uint32_t first = 0, number = 0;
 	size_t used = 0;
 
 	if (!stack)
 		return 0;
-	while (first < s->count && is_ours(s->frame[first], true))
+	while (first < s->count && is_ours(s->frame[first], true, &is_signal)) {
+		/* What a signal has interrupted has not returned. */
+		is_return = !is_signal;
 		first++;
+	}
 	for (uint32_t i = first; i < s->count && number < FRAMES_SHOWN; i++) {
-		if (is_ours(s->frame[i], false))
+		if (is_ours(s->frame[i], false, &is_signal))
 			break;
-		used += frame_text(number++, s->frame[i], buf + used, len - used);
+		used += rn_stack_frame(number++, s->frame[i], is_return, buf + used,
+				       len - used);
+		is_return = true;
 	}
 	return used;
 }
@@ -266,7 +264,7 @@ enum {
 	/* Number of different findings that are kept; further findings are only counted.
 	 */
 	FINDINGS_MAX = 256,
-	TEXT_MAX = 6144,
+	TEXT_MAX = 8192,
 	ALL_CLASSES = (1 << RN_SAN_CLASS_COUNT) - 1,
 };
 
@@ -342,20 +340,46 @@ static void say_stack(const char *what, uint32_t stack)
 	out.used += stack_text(stack, out.text + out.used, sizeof(out.text) - out.used);
 }
 
-static void write_out(void)
+static void write_text(const char *at, size_t len)
 {
-	const char *at = out.text;
-
-	while (out.used > 0) {
-		ssize_t n = write(log_fd, at, out.used);
+	while (len > 0) {
+		ssize_t n = write(log_fd, at, len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			break;
 		at += n;
-		out.used -= (size_t)n;
+		len -= (size_t)n;
 	}
+}
+
+/* Writes the report with the lines of the stacks. Returns false if they cannot be found;
+ * then nothing is written.
+ */
+static bool write_with_lines(void)
+{
+	static char named[4 * TEXT_MAX]; /* guarded by the host lock */
+	static bool is_told;
+	ssize_t len = rn_stack_symbolize(out.text, out.used, named, sizeof(named));
+
+	if (len > 0)
+		write_text(named, (size_t)len);
+	else if (!is_told)
+		add_text(
+			"  stack       without lines: rocin-symbolize, which finds them, "
+			"gave no answer (%s)\n",
+			strerrordesc_np((int)-len));
+	is_told = true;
+	return len > 0;
+}
+
+static void write_out(void)
+{
+	bool has_stack = memmem(out.text, out.used, "\n    #0 ", 8) != NULL;
+
+	if (!has_stack || rn_san.options.is_raw || !write_with_lines())
+		write_text(out.text, out.used);
 	out.used = 0;
 }
 

@@ -46,8 +46,22 @@ static void test_paths(void **state)
 	assert_string_equal(o.late, "/a/b");
 	assert_string_equal(o.log, "/l");
 	assert_int_equal(o.level, RN_SANITIZE_ON);
+	assert_false(o.is_raw);
 	assert_int_equal(rn_sanitize_parse(&o, "late=", err, sizeof(err)), -EINVAL);
 	assert_int_equal(rn_sanitize_parse(&o, "record=", err, sizeof(err)), -EINVAL);
+}
+
+static void test_symbolize(void **state)
+{
+	struct rn_sanitize_options o;
+	char err[300];
+
+	(void)state;
+	assert_int_equal(rn_sanitize_parse(&o, "symbolize=off", err, sizeof(err)), 0);
+	assert_true(o.is_raw);
+	assert_int_equal(o.level, RN_SANITIZE_ON);
+	assert_int_equal(rn_sanitize_parse(&o, "symbolize=on", err, sizeof(err)),
+			 -EINVAL);
 }
 
 static void test_refused(void **state)
@@ -141,9 +155,9 @@ static void test_remedies(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_accepted), cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_names),
-		cmocka_unit_test(test_remedies),
+		cmocka_unit_test(test_accepted),  cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_symbolize), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_names),	  cmocka_unit_test(test_remedies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* main.c - rocin-symbolize: copies a report from standard input to standard output, and
+ * replaces frames of stacks, which are addresses in files, by functions and lines.
+ *
+ * usage: rocin-symbolize [PID]
+ *
+ * PID is the process that reports. Rocin's libraries start this program when they report
+ * (transport/io/host/stack.h, which has the form of a frame). Frames that say nothing to
+ * it are copied as they are. The answer is written at once when all is known: a reader
+ * gets it whole or not at all.
+ *
+ * libdw finds separate debug information itself: by the build-id below
+ * /usr/lib/debug/.build-id, by the name in .gnu_debuglink, and what dwz has shared. It is
+ * kept from asking servers (debuginfod), since a program waits for the answer.
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rocin/types.h"
+
+enum {
+	FUNCTIONS_MAX = 16, /* inlined into each other */
+	PATH_TEXT_MAX = 4096,
+	FOUND_PATH_MAX = PATH_TEXT_MAX + 64,
+};
+
+/* A function that has the address, and where it is in it: in the innermost one the
+ * address itself, in others the call that was inlined. Texts are valid until
+ * close_files().
+ */
+struct symbol {
+	const char *function; /* NULL: not known */
+	uint64_t offset;      /* from the start of the function, if @file is NULL */
+	const char *file; /* absolute path if the compiler has kept it; NULL: unknown */
+	const char *directory; /* of a relative path; or NULL */
+	int line, column;      /* 0: not known */
+};
+
+/* Where the file of an address is. */
+struct module {
+	const char *path;
+	const char *build_id; /* of the loaded file, hexadecimal; NULL: it has none */
+	pid_t pid;	      /* process that has loaded it; 0: it is not known */
+};
+
+/* ------------------------------------------------------------------- files */
+/* A file that was opened, or that could not be. */
+struct file {
+	struct file *next;
+	char *path, *build_id;
+	Dwfl *dwfl;
+	Dwfl_Module *module; /* NULL: there is no such file */
+};
+static struct file *files;
+
+static bool has_build_id(int fd, const char *wanted)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	const void *bytes = NULL;
+	ssize_t len = elf ? dwelf_elf_gnu_build_id(elf, &bytes) : -1;
+	bool is_same = len > 0 && strlen(wanted) == 2 * (size_t)len;
+	char hex[3];
+
+	for (ssize_t i = 0; i < len && is_same; i++) {
+		snprintf(hex, sizeof(hex), "%02x", ((const unsigned char *)bytes)[i]);
+		is_same = strncmp(hex, wanted + 2 * i, 2) == 0;
+	}
+	elf_end(elf);
+	return is_same;
+}
+
+/* Opens @path if it is the file with this build-id. Returns a descriptor, or -1. */
+static int open_if_same(const char *path, const char *build_id)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || !build_id || has_build_id(fd, build_id))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Opens the file of the module. The process keeps its program, though it was removed or
+ * replaced, under the name exe.
+ */
+static int open_module(const struct module *m, char path[FOUND_PATH_MAX])
+{
+	int fd;
+
+	snprintf(path, FOUND_PATH_MAX, "%s", m->path);
+	fd = open_if_same(path, m->build_id);
+	if (fd < 0 && m->pid && *m->path != '/') {
+		snprintf(path, FOUND_PATH_MAX, "/proc/%d/cwd/%s", (int)m->pid, m->path);
+		fd = open_if_same(path, m->build_id);
+	}
+	if (fd < 0 && m->pid && m->build_id) {
+		snprintf(path, FOUND_PATH_MAX, "/proc/%d/exe", (int)m->pid);
+		fd = open_if_same(path, m->build_id);
+	}
+	if (fd < 0 && m->build_id && strlen(m->build_id) > 2) {
+		snprintf(path, FOUND_PATH_MAX, "/usr/lib/debug/.build-id/%.2s/%s.debug",
+			 m->build_id, m->build_id + 2);
+		fd = open_if_same(path, m->build_id);
+	}
+	return fd;
+}
+
+static void load(struct file *f, const struct module *m)
+{
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+	};
+	char path[FOUND_PATH_MAX];
+	int fd = open_module(m, path);
+
+	if (fd < 0)
+		return;
+	f->dwfl = dwfl_begin(&callbacks);
+	if (f->dwfl) {
+		dwfl_report_begin(f->dwfl);
+		/* Addresses are those of the file: it is loaded at 0. */
+		f->module = dwfl_report_elf(f->dwfl, path, path, fd, 0, true);
+		dwfl_report_end(f->dwfl, NULL, NULL);
+	}
+	if (!f->module)
+		close(fd);
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Returns the file of a module, which is opened when it is first asked for. */
+static const struct file *file_of(const struct module *m)
+{
+	struct file *f = files;
+
+	while (f && !(is_same_text(f->path, m->path) &&
+		      is_same_text(f->build_id, m->build_id)))
+		f = f->next;
+	if (f)
+		return f;
+	if (!files) {
+		unsetenv("DEBUGINFOD_URLS");
+		elf_version(EV_CURRENT);
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->path = strdup(m->path);
+	f->build_id = m->build_id ? strdup(m->build_id) : NULL;
+	f->next = files;
+	files = f;
+	load(f, m);
+	return f;
+}
+
+/* Closes all files. */
+static void close_files(void)
+{
+	while (files) {
+		struct file *f = files;
+
+		files = f->next;
+		dwfl_end(f->dwfl);
+		free(f->path);
+		free(f->build_id);
+		free(f);
+	}
+}
+
+/* ----------------------------------------------------------------- symbols */
+static const char *directory_of(Dwarf_Die *unit)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attr));
+}
+
+static int number_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+
+	return dwarf_formudata(dwarf_attr(die, name, &attr), &value) ? 0 : (int)value;
+}
+
+/* Sets where the function that @inlined was inlined into calls it. */
+static void set_call(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
+{
+	size_t number = (size_t)number_of(inlined, DW_AT_call_file), count = 0;
+	Dwarf_Files *names;
+
+	s->directory = directory_of(unit);
+	if (number && !dwarf_getsrcfiles(unit, &names, &count) && number < count)
+		s->file = dwarf_filesrc(names, number, NULL, NULL);
+	s->line = number_of(inlined, DW_AT_call_line);
+	s->column = number_of(inlined, DW_AT_call_column);
+}
+
+/* Returns the entries around the innermost one that has the address, as they stand in
+ * each other; to be freed.
+ */
+static Dwarf_Die *scopes_of(Dwarf_Die *unit, Dwarf_Addr addr, int *count)
+{
+	Dwarf_Die *by_meaning = NULL, *by_place = NULL;
+	Dwarf_Die innermost;
+
+	*count = 0;
+	if (dwarf_getscopes(unit, addr, &by_meaning) > 0) {
+		innermost = by_meaning[0];
+		*count = dwarf_getscopes_die(&innermost, &by_place);
+	}
+	free(by_meaning);
+	return by_place;
+}
+
+static size_t find_functions(Dwarf_Die *unit, Dwarf_Addr addr, struct symbol found[],
+			     size_t max)
+{
+	size_t used = 0;
+	int count;
+	Dwarf_Die *scope = scopes_of(unit, addr, &count);
+
+	for (int i = 0; i < count && used < max; i++) {
+		int tag = dwarf_tag(&scope[i]);
+
+		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
+			continue;
+		found[used++].function = dwarf_diename(&scope[i]);
+		if (tag == DW_TAG_subprogram)
+			break;
+		if (used < max)
+			set_call(&found[used], unit, &scope[i]);
+	}
+	free(scope);
+	return used;
+}
+
+/* Finds the functions at @addr, an address as the file has it, innermost first: all but
+ * the last one have been inlined into the next one. A file whose build-id is another one,
+ * since it was replaced, is not looked at; that of the process, and the debug file that
+ * is installed for the build-id, are. Returns the number of functions; 0: nothing is
+ * known.
+ */
+static size_t find_symbols(const struct module *m, uint64_t addr, struct symbol found[],
+			   size_t max)
+{
+	const struct file *f = file_of(m);
+	Dwarf_Addr bias = 0;
+	GElf_Off offset = 0;
+	Dwarf_Die *unit;
+	Dwfl_Line *line;
+	GElf_Sym symbol;
+	size_t count = 0;
+
+	memset(found, 0, max * sizeof(*found));
+	if (!f || !f->module)
+		return 0;
+	line = dwfl_module_getsrc(f->module, addr);
+	if (line) {
+		found->file = dwfl_lineinfo(line, NULL, &found->line, &found->column,
+					    NULL, NULL);
+		found->directory = dwfl_line_comp_dir(line);
+	}
+	unit = dwfl_module_addrdie(f->module, addr, &bias);
+	if (unit)
+		count = find_functions(unit, addr - bias, found, max);
+	if (count)
+		return count;
+	found->function =
+		dwfl_module_addrinfo(f->module, addr, &offset, &symbol, NULL, NULL, NULL);
+	found->offset = offset;
+	return found->function || found->file ? 1 : 0;
+}
+
+/* ------------------------------------------------------------------ report */
+/* A frame as it was read. */
+struct frame {
+	char address[24];
+	const char *rest;	  /* of the line, behind the address */
+	char path[PATH_TEXT_MAX]; /* empty: in no file */
+	char build_id[80];
+	unsigned long long offset;
+};
+
+static unsigned number; /* of the next frame of the stack */
+
+/* Parses what follows the address: " in FUNCTION+0xN (PATH+0xN) (BuildId: ID)". */
+static void parse_file(const char *at, struct frame *f)
+{
+	const char *end, *plus;
+	int n = 0;
+
+	if (sscanf(at, " in %*[^ ] (%n", &n), n == 0)
+		n = strncmp(at, " (", 2) == 0 ? 2 : 0;
+	if (n == 0)
+		return;
+	at += n;
+	end = strstr(at, ") (BuildId: ");
+	if (end)
+		sscanf(end, ") (BuildId: %79[0-9a-f]", f->build_id);
+	else
+		end = strrchr(at, ')');
+	plus = end ? memrchr(at, '+', (size_t)(end - at)) : NULL;
+	if (!plus || (size_t)(plus - at) >= sizeof(f->path))
+		return;
+	memcpy(f->path, at, (size_t)(plus - at));
+	f->path[plus - at] = '\0';
+	f->offset = strtoull(plus + 1, NULL, 16);
+}
+
+/* Parses a line of a report. Returns false if it is no frame. */
+static bool parse_frame(const char *line, struct frame *f)
+{
+	unsigned read_number;
+	int n = 0;
+
+	*f = (struct frame){ .offset = 0 };
+	if (sscanf(line, " #%u %23[0-9a-fx]%n", &read_number, f->address, &n) != 2 ||
+	    strncmp(f->address, "0x", 2) != 0)
+		return false;
+	if (read_number == 0)
+		number = 0;
+	f->rest = line + n;
+	parse_file(f->rest, f);
+	return true;
+}
+
+/* Writes a path without the parts "." and "DIRECTORY/..". */
+static void print_path(FILE *to, const char *directory, const char *file)
+{
+	char path[2 * PATH_TEXT_MAX], *up;
+
+	if (*file == '/' || !directory)
+		snprintf(path, sizeof(path), "%s", file);
+	else
+		snprintf(path, sizeof(path), "%s/%s", directory, file);
+	while ((up = strstr(path, "/./")))
+		memmove(up, up + 2, strlen(up + 2) + 1);
+	while ((up = strstr(path, "/../"))) {
+		char *from = up;
+
+		while (from > path && from[-1] != '/')
+			from--;
+		if (from == path || strncmp(from, "..", 2) == 0)
+			break;
+		memmove(from, up + 4, strlen(up + 4) + 1);
+	}
+	fputs(path, to);
+}
+
+static void print_symbol(FILE *to, const struct frame *f, const struct symbol *s,
+			 bool is_inlined)
+{
+	fprintf(to, "    #%u %s in %s", number++, f->address,
+		s->function ? s->function : "??");
+	if (!s->file) {
+		fprintf(to, "+%#llx (%s+%#llx)", (unsigned long long)s->offset, f->path,
+			f->offset);
+		if (*f->build_id)
+			fprintf(to, " (BuildId: %s)", f->build_id);
+	} else {
+		fputc(' ', to);
+		print_path(to, s->directory, s->file);
+		if (s->line)
+			fprintf(to, ":%d", s->line);
+		if (s->line && s->column)
+			fprintf(to, ":%d", s->column);
+	}
+	fputs(is_inlined ? " (inlined)\n" : "\n", to);
+}
+
+/* Writes a line of the report, with names if it is a frame. */
+static void print_line(FILE *to, const char *line, pid_t pid)
+{
+	struct symbol found[FUNCTIONS_MAX];
+	static struct frame f;
+	size_t count = 0;
+
+	if (!parse_frame(line, &f)) {
+		fputs(line, to);
+		return;
+	}
+	if (*f.path)
+		count = find_symbols(
+			&(struct module){ .path = f.path,
+					  .build_id = *f.build_id ? f.build_id : NULL,
+					  .pid = pid },
+			f.offset, found, FUNCTIONS_MAX);
+	if (count == 0)
+		fprintf(to, "    #%u %s%s", number++, f.address, f.rest);
+	for (size_t i = 0; i < count; i++)
+		print_symbol(to, &f, &found[i], i + 1 < count);
+}
+
+static int write_all(const char *text, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(STDOUT_FILENO, text, len);
+
+		if (n < 0 && errno != EINTR)
+			return -1;
+		text += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	pid_t pid = argc > 1 ? (pid_t)strtol(argv[1], NULL, 10) : 0;
+	char *line = NULL, *text = NULL;
+	size_t room = 0, len = 0;
+	FILE *to = open_memstream(&text, &len);
+	int status;
+
+	if (!to)
+		return EXIT_FAILURE;
+	while (getline(&line, &room, stdin) > 0)
+		print_line(to, line, pid);
+	free(line);
+	close_files();
+	status = fclose(to) || write_all(text, len);
+	free(text);
+	return status ? EXIT_FAILURE : EXIT_SUCCESS;
+}
