@@ -261,18 +261,23 @@ static size_t stack_text(uint32_t stack, char *buf, size_t len)
 
 /* --------------------------------------------------------------- findings */
 enum {
-	/* Number of different findings that are kept; further findings are only counted.
+	/* Different findings that are told apart, and those of which a report is written:
+	 * more than that, nobody reads.
 	 */
-	FINDINGS_MAX = 256,
+	FINDINGS_MAX = 4096,
+	REPORTS_MAX = 256,
+	FINDING_BUCKETS = 1024,
 	TEXT_MAX = 8192,
 	ALL_CLASSES = (1 << RN_SAN_CLASS_COUNT) - 1,
 };
 
 static struct finding {
+	struct finding *next; /* of the same bucket */
 	enum rn_san_kind kind;
 	uint64_t key;
-	bool is_said;
+	bool is_counted; /* it is a mistake on the machines that the user asked for */
 } findings[FINDINGS_MAX];
+static struct finding *finding_buckets[FINDING_BUCKETS];
 static unsigned finding_count, said_count;
 static unsigned wrong; /* classes in which something was a mistake, one bit each */
 static int log_fd = STDERR_FILENO;
@@ -383,12 +388,20 @@ static void write_out(void)
 	out.used = 0;
 }
 
+static struct finding **bucket_of(enum rn_san_kind kind, uint64_t key)
+{
+	uint64_t hash = (key ^ (uint64_t)kind << 60) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &finding_buckets[(hash >> 32) % FINDING_BUCKETS];
+}
+
 static struct finding *find_finding(enum rn_san_kind kind, uint64_t key)
 {
-	for (unsigned i = 0; i < finding_count; i++)
-		if (findings[i].kind == kind && findings[i].key == key)
-			return &findings[i];
-	return NULL;
+	struct finding *f = *bucket_of(kind, key);
+
+	while (f && (f->kind != kind || f->key != key))
+		f = f->next;
+	return f;
 }
 
 /* Returns true if a report of the finding would be written. */
@@ -396,15 +409,21 @@ static bool is_to_be_said(enum rn_san_kind kind, uint64_t key, unsigned classes)
 {
 	const struct finding *known = find_finding(kind, key);
 
-	return classes & rn_san.options.classes && !(known && known->is_said);
+	return classes & rn_san.options.classes && said_count < REPORTS_MAX &&
+	       !(known && known->is_counted);
 }
 
 static struct finding *add_finding(enum rn_san_kind kind, uint64_t key)
 {
+	struct finding **bucket = bucket_of(kind, key);
+	struct finding *f = &findings[finding_count];
+
 	if (finding_count == FINDINGS_MAX)
 		return NULL;
-	findings[finding_count] = (struct finding){ .kind = kind, .key = key };
-	return &findings[finding_count++];
+	finding_count++;
+	*f = (struct finding){ .next = *bucket, .kind = kind, .key = key };
+	*bucket = f;
+	return f;
 }
 
 /* Counts an occurrence. Returns false if it is not to be reported: the finding is known
@@ -421,12 +440,12 @@ static bool is_new_finding(enum rn_san_kind kind, uint64_t key, unsigned classes
 	if (!(classes & rn_san.options.classes))
 		return false;
 	rn_sanitize_counts.occurrences++;
-	if (f && f->is_said)
+	if (!f || f->is_counted)
 		return false;
+	f->is_counted = true;
 	rn_sanitize_counts.findings++;
-	if (!f)
+	if (said_count == REPORTS_MAX)
 		return false;
-	f->is_said = true;
 	said_count++;
 	return true;
 }
@@ -629,7 +648,8 @@ void rn_san_report_discard(struct rn_san_report *report)
 
 bool rn_san_report(struct rn_san_report *report)
 {
-	bool is_new = find_finding(report->kind, report->key) == NULL;
+	bool is_new =
+		finding_count < FINDINGS_MAX && !find_finding(report->kind, report->key);
 
 	if (is_new_finding(report->kind, report->key, report->classes) && report->text) {
 		say_head(report->kind);
@@ -727,6 +747,11 @@ static void say_counts(unsigned long long different, unsigned long long all)
 	add_text("rocin: %llu finding%s (%llu occurrence%s) in %s, process %d\n",
 		 different, different == 1 ? "" : "s", all, all == 1 ? "" : "s",
 		 program_invocation_short_name, (int)process);
+	if (different > said_count)
+		add_text("rocin: the first %u are reported above, the other %llu%s are "
+			 "counted only\n",
+			 said_count, different - said_count,
+			 finding_count == FINDINGS_MAX ? " or more" : "");
 }
 
 static void say_verdict(void)

@@ -176,6 +176,16 @@ static void both(void)
 	fence_local();
 }
 
+/* 320 mistakes, each at a place of its own. */
+#define FOUR(calls) calls calls calls calls
+static void many(void)
+{
+	void (*volatile mistake)(void) = source;
+
+	FOUR(FOUR(FOUR(FOUR(mistake();))))
+	FOUR(FOUR(FOUR(mistake();)))
+}
+
 /* ------------------------------------------------------------------ the end */
 static void fails(void)
 {
@@ -215,6 +225,7 @@ static const struct {
 	{ "fence-atomic", fence_atomic },
 	{ "fenced", fenced },
 	{ "both", both },
+	{ "many", many },
 	{ "fails", fails },
 	{ "forks", forks },
 };

@@ -58,6 +58,12 @@ findings)
 	finds fence-atomic 'missing fence' 'first       fetch and add'
 	sanitized 66 "$ROCIN_TESTS/hasty" both
 	says 'finding 1: source changed' 'finding 2: missing fence' 'rocin: 2 findings (2 occurrences)'
+	# Of many findings all are counted, and the first ones reported.
+	sanitize=on,symbolize=off sanitized 66 "$ROCIN_TESTS/hasty" many
+	says 'finding 256: source' 'rocin: 320 findings (320 occurrences) in hasty' \
+		'rocin: the first 256 are reported above, the other 64 are counted only'
+	! grep -q 'finding 257' "$work/err" || fail 'more than 256 reports'
+	echo 'ok: many findings'
 	for name in polled inlined received-into fenced; do
 		sanitized 0 "$ROCIN_TESTS/hasty" "$name"
 		silent "$name"
