@@ -8,9 +8,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -328,6 +330,24 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
+/* Says once why a page stays open behind its first access. Does not call write(), which
+ * page_calls.c replaces, because this may run in the SIGSEGV handler.
+ */
+static void say_no_steps(const char *why)
+{
+	static atomic_flag is_said = ATOMIC_FLAG_INIT;
+	char text[300];
+	int n;
+
+	if (atomic_flag_test_and_set(&is_said))
+		return;
+	n = snprintf(text, sizeof(text),
+		     "rocin: %s: of what uses a watched page only the first access is "
+		     "checked, until the page is closed anew\n",
+		     why);
+	syscall(SYS_write, STDERR_FILENO, text, (size_t)n);
+}
+
 static bool has_debugger(void)
 {
 	char text[2048], *at;
@@ -347,11 +367,15 @@ void rn_page_step_init(void)
 				  .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
 #if defined(__x86_64__)
-	is_possible = !has_debugger() && sigaction(SIGTRAP, NULL, &older) == 0 &&
-		      sigaction(SIGTRAP, &ours, NULL) == 0;
+	if (has_debugger())
+		say_no_steps("a debugger traces the program");
+	else
+		is_possible = sigaction(SIGTRAP, NULL, &older) == 0 &&
+			      sigaction(SIGTRAP, &ours, NULL) == 0;
 #else
 	(void)ours;
 	(void)has_debugger;
+	say_no_steps("there are no single steps on this processor");
 #endif
 }
 
@@ -376,9 +400,16 @@ bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void
 {
 	ucontext_t *uc = rn_guard_context();
 
-	if (!is_possible || !uc || sigismember(&uc->uc_sigmask, SIGTRAP) ||
-	    !is_handler_ours())
+	if (!is_possible || !uc)
 		return false;
+	if (sigismember(&uc->uc_sigmask, SIGTRAP)) {
+		say_no_steps("a thread of the program blocks SIGTRAP");
+		return false;
+	}
+	if (!is_handler_ours()) {
+		say_no_steps("the program handles SIGTRAP itself");
+		return false;
+	}
 	if (!is_known(page)) {
 		if (step.pages == PAGES_MAX)
 			return false;

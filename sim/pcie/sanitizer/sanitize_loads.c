@@ -306,6 +306,9 @@ void rn_san_source_hold(struct rn_san_wr *wr, bool hold)
 	if (wr->is_held == hold || rn_san.options.level != RN_SANITIZE_ALL)
 		return;
 	wr->is_held = hold;
+	/* In front of a handler that the program has set by a system call of its own. */
+	if (hold)
+		(void)rn_guard_install();
 	for (unsigned i = 0; i < wr->range_count; i++)
 		count_sources(&wr->range[i], hold ? 1 : -1);
 }

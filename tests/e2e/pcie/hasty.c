@@ -3,7 +3,10 @@
  * sanitizer. One process, two RC queue pairs.
  */
 #include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -186,6 +189,72 @@ static void many(void)
 	FOUR(FOUR(FOUR(mistake();)))
 }
 
+/* ---------------------------------------------------- handlers of the program's own */
+static void end_at_once(int sig)
+{
+	(void)sig;
+	_exit(9);
+}
+
+/* The kernel's form of struct sigaction. */
+struct kernel_action {
+	void (*handler)(int sig);
+	unsigned long flags;
+	void (*restorer)(void);
+	unsigned long mask;
+};
+
+/* As runtimes of languages do, that use no C library. */
+static void handle_by_system_call(int sig)
+{
+	struct kernel_action a = { .handler = end_at_once,
+				   .flags = 0x04000000, /* SA_RESTORER */
+				   .restorer = abort };
+
+	EXPECT(syscall(SYS_rt_sigaction, sig, &a, NULL, sizeof(a.mask)) == 0);
+}
+
+static void handler(void)
+{
+	EXPECT(signal(SIGSEGV, end_at_once) != SIG_ERR);
+	page();
+	EXPECT(signal(SIGSEGV, end_at_once) == end_at_once);
+}
+
+static void raw_handler(void)
+{
+	handle_by_system_call(SIGSEGV);
+	page();
+}
+
+/* Looks at the target of a WRITE that no completion has brought yet. */
+static void look(void)
+{
+	volatile uint8_t *at = there;
+
+	for (unsigned round = 0; round < 3; round++) {
+		write_there(here, 0);
+		poll_all();
+		EXPECT(at[0] + at[1] + at[2] > 0);
+	}
+}
+
+static void trap_handler(void)
+{
+	EXPECT(signal(SIGTRAP, end_at_once) != SIG_ERR);
+	look();
+}
+
+static void trap_blocked(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTRAP);
+	EXPECT(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+	look();
+}
+
 /* ------------------------------------------------------------------ the end */
 static void fails(void)
 {
@@ -226,6 +295,11 @@ static const struct {
 	{ "fenced", fenced },
 	{ "both", both },
 	{ "many", many },
+	{ "look", look },
+	{ "handler", handler },
+	{ "raw-handler", raw_handler },
+	{ "trap-handler", trap_handler },
+	{ "trap-blocked", trap_blocked },
 	{ "fails", fails },
 	{ "forks", forks },
 };

@@ -96,6 +96,30 @@ findings)
 	knobs=typical,seed=3 ROCIN_LOG=trace sanitized 0 "$ROCIN_TESTS/hasty" polled
 	says 'sanitizer: on, PCIe layer: typical,seed=3'
 
+	# Handlers of the program's own, set by functions or system calls, are behind ours.
+	for name in handler raw-handler; do
+		sanitize=all finds $name 'source changed' 'of the store:'
+	done
+	# What takes the single steps from the sanitizer is said, once.
+	for name in trap-handler:'the program handles SIGTRAP itself' \
+		trap-blocked:'a thread of the program blocks SIGTRAP'; do
+		sanitized 0 "$ROCIN_TESTS/hasty" "${name%%:*}"
+		[ "$(grep -c 'only the first access is checked' "$work/err")" = 1 ] ||
+			fail "$name: $(cat "$work/err")"
+		says "rocin: ${name#*:}: "
+	done
+	# Nor does it see anything of a program that loads no libraries.
+	if ${CC:-cc} -static -o "$work/static" -x c - 2>/dev/null <<<'int main(void) { return 0; }'; then
+		sanitized 126 "$work/static"
+		says 'is statically linked'
+		timeout "$limit" rocin run --sanitize --force -- "$work/static" 2>"$work/err" ||
+			fail 'a static program does not run'
+		says 'is statically linked' 'the sanitizer sees nothing of it'
+		timeout "$limit" rocin run --force -- "$work/static" 2>"$work/err"
+		[ ! -s "$work/err" ] || fail "said without the sanitizer: $(cat "$work/err")"
+	fi
+	echo 'ok: what it cannot watch is said'
+
 	# What is refused.
 	sanitize=everything sanitized 64 true
 	says '"everything" is not on, all, off'
