@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "transport/io/host/runtime_dir.h"
 #include "transport/io/rocind/ctl.h"
 #include "transport/io/rocind/rocind_client.h"
-#include "transport/io/rocind/runtime_dir.h"
 
 /* ---- Beginning ---- */
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "tests/kit/hand_over.h"
+#include "transport/io/host/runtime_dir.h"
 #include "transport/io/rocind/ctl_socket.h"
-#include "transport/io/rocind/runtime_dir.h"
 
 /* ---- Who holds the port ---- */
 

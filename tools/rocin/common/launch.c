@@ -11,7 +11,7 @@
 
 #include "sim/kernel/sysfs_tree.h"
 #include "transport/io/host/log.h"
-#include "transport/io/rocind/runtime_dir.h"
+#include "transport/io/host/runtime_dir.h"
 
 /* Finds the path of this program, even without /proc. */
 static int own_path(char *path, size_t len)

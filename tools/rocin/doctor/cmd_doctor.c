@@ -20,9 +20,9 @@
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 #include "tools/rocin/common/launch.h"
+#include "transport/io/host/runtime_dir.h"
 #include "transport/io/host/uring.h"
 #include "transport/io/rocind/rocind_client.h"
-#include "transport/io/rocind/runtime_dir.h"
 #include "transport/io/udp/icmp_probe.h"
 #include "transport/io/udp/net_udp.h"
 

@@ -18,8 +18,8 @@
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/launch.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/runtime_dir.h"
 #include "transport/io/rocind/rocind_client.h"
-#include "transport/io/rocind/runtime_dir.h"
 
 enum {
 	RCVBUF_WISH = 8 << 20

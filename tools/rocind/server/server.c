@@ -22,9 +22,9 @@
 #include "tools/rocind/cm/cm.h"
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/runtime_dir.h"
 #include "transport/io/rocind/ctl_socket.h"
 #include "transport/io/rocind/rocind_conn.h"
-#include "transport/io/rocind/runtime_dir.h"
 
 /* ---- Socket activation ---- */
 

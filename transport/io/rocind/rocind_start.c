@@ -19,9 +19,9 @@
 
 #include "ctl_socket.h"
 #include "rocind_conn.h"
-#include "runtime_dir.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
+#include "transport/io/host/runtime_dir.h"
 #include "transport/io/host/spawn.h"
 
 /* ---------------------------------------------------- finding the program */

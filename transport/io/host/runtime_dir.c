@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "transport/io/host/log.h"
+#include "log.h"
 
 /* Check that the existing @path is a directory that only our user can enter, and that we
  * can write to it. @is_foreign: out, another user owns it. Return: 0 or -errno.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_runtime_dir.c - the private directory: which one, and which are refused. */
-#include "transport/io/rocind/runtime_dir.h"
+#include "transport/io/host/runtime_dir.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>
