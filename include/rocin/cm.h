@@ -78,6 +78,10 @@ struct rn_cm_cfg {
 	 */
 	uint32_t conn_max;
 	uint64_t seed; /* seed of the communication IDs and transaction IDs */
+	/* Where these come from instead; NULL: the sequence that begins with @seed.
+	 * Numbers of such a sequence can be computed from a few of those before.
+	 */
+	uint64_t (*draw)(void);
 	/* Time code: this side answers within that time, and requires peers to do so;
 	 * 0: default.
 	 */

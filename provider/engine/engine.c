@@ -504,7 +504,7 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		rnp_wire_close(&e->wire);
 		return rc;
 	}
-	rnp_qpns_init(&e->qpns, a->slot, a->qpn_counter);
+	rnp_qpns_init(&e->qpns, a->slot, a->qpn_counter, a->qpn_secret);
 	e->stats.page->slot = a->slot;
 	rnp_policy_init(&e->policy);
 	e->poller_at = -1;

@@ -31,6 +31,7 @@
 #include "provider/raw/raw_socket.h"
 #include "rocin/net.h"
 #include "rocin/netdev.h"
+#include "rocin/permutation.h"
 #include "rocin/stats.h"
 #include "rocin/types.h"
 #include "settings.h"
@@ -65,21 +66,21 @@ enum {
  */
 #define RNP_QPN_REST RN_MSEC(4000)
 
-/* Allocator of the queue pair numbers of one process: (counter << 8) | slot. The counter
- * runs through 1..65535 and begins anew, so that a number is unused for as long as
- * possible. A number that was released less than RNP_QPN_REST ago is skipped, since
- * packets for its former queue pair may still be on their way.
+/* Allocator of the queue pair numbers of one process: (number << 8) | slot. A counter
+ * runs through 1..65535 and begins anew, and a secret order of these turns it into the
+ * number: so a number is unused for as long as possible, and nobody can guess it. One
+ * that was released less than RNP_QPN_REST ago is skipped, since packets for its former
+ * queue pair may still be on their way.
  */
 struct rnp_qpns {
+	struct rn_permutation order;
 	unsigned slot; /* number of the process at its address, 1..255 */
 	uint32_t next; /* counter that is tried next */
 	uint32_t live; /* number of QP numbers in use */
-	/* bit set: the counter is in use, or its QP number was released less than
-	 * RNP_QPN_REST ago
-	 */
+	/* bit set: the number is in use, or was released less than RNP_QPN_REST ago */
 	uint64_t busy[RNP_QPN_COUNTERS / 64];
 	struct {
-		uint16_t counter;
+		uint16_t number;
 		rn_ns since;
 	} rest[RNP_QPN_RESTING];
 	/* positions in the ring @rest, the released numbers that are not used again yet;
@@ -340,7 +341,10 @@ void rnp_process_unlock(struct rnp_process *p);
 /* ------------------------------------------------------------- qp_records.c */
 /* The functions of this section do not lock. rnp_qpns_init() initializes the allocator.
  */
-void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter);
+void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter, uint64_t secret);
+
+/* Returns the counter, 1..65535, from which a QP number of this process was made. */
+uint32_t rnp_qpns_counter(const struct rnp_qpns *q, uint32_t qpn);
 
 /* Allocates a QP number. Return: 0 with *@qpn, or -ENOMEM: all numbers are in use, or
  * were released less than RNP_QPN_REST ago.

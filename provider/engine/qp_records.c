@@ -15,19 +15,36 @@
 #include "transport/io/host/own_fd.h"
 
 /* ------------------------------------------------------------------- QP numbers */
-static bool is_busy(const struct rnp_qpns *q, uint32_t counter)
+static bool is_busy(const struct rnp_qpns *q, uint32_t number)
 {
-	return (q->busy[counter / 64] >> counter % 64 & 1) != 0;
+	return (q->busy[number / 64] >> number % 64 & 1) != 0;
 }
 
-static void flip(struct rnp_qpns *q, uint32_t counter)
+static void flip(struct rnp_qpns *q, uint32_t number)
 {
-	q->busy[counter / 64] ^= 1ull << counter % 64;
+	q->busy[number / 64] ^= 1ull << number % 64;
+}
+
+/* Returns the number that a counter stands for. 0 is left out of the order: what stands
+ * for 0 stands for the number of the place 0 instead.
+ */
+static uint32_t number_of(const struct rnp_qpns *q, uint32_t counter)
+{
+	uint32_t number = rn_permute(&q->order, counter);
+
+	return number ? number : rn_permute(&q->order, 0);
+}
+
+uint32_t rnp_qpns_counter(const struct rnp_qpns *q, uint32_t qpn)
+{
+	uint32_t counter = rn_permute_back(&q->order, qpn >> 8);
+
+	return counter ? counter : rn_permute_back(&q->order, 0);
 }
 
 static void wake_oldest(struct rnp_qpns *q)
 {
-	flip(q, q->rest[q->rest_head++ % RNP_QPN_RESTING].counter);
+	flip(q, q->rest[q->rest_head++ % RNP_QPN_RESTING].number);
 }
 
 static void wake_rested(struct rnp_qpns *q, rn_ns now)
@@ -37,31 +54,32 @@ static void wake_rested(struct rnp_qpns *q, rn_ns now)
 		wake_oldest(q);
 }
 
-void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter)
+void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter, uint64_t secret)
 {
 	assert(slot >= 1 && slot <= 255);
 	assert(counter >= 1 && counter < RNP_QPN_COUNTERS);
 	memset(q, 0, sizeof(*q));
 	q->slot = slot;
 	q->next = counter;
-	flip(q, 0); /* reserves counter 0: packets to QPNs below 256 go to rocind */
+	q->order = rn_permutation_of(secret, 8);
+	flip(q, 0); /* reserves number 0: packets to QPNs below 256 go to rocind */
 }
 
 int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn)
 {
 	wake_rested(q, now);
 	for (uint32_t tries = 0; tries < RNP_QPN_COUNTERS; tries++) {
-		uint32_t counter = q->next;
+		uint32_t number = number_of(q, q->next);
 
-		q->next = (q->next + 1) % RNP_QPN_COUNTERS;
+		q->next = q->next % (RNP_QPN_COUNTERS - 1) + 1;
 		/* QPN 0xffffff, the last of slot 255, addresses all members of a
 		 * multicast group.
 		 */
-		if (is_busy(q, counter) || (counter << 8 | q->slot) == 0xffffff)
+		if (is_busy(q, number) || (number << 8 | q->slot) == 0xffffff)
 			continue;
-		flip(q, counter);
+		flip(q, number);
 		q->live++;
-		*qpn = counter << 8 | q->slot;
+		*qpn = number << 8 | q->slot;
 		return 0;
 	}
 	return -ENOMEM;
@@ -72,7 +90,7 @@ void rnp_qpns_give(struct rnp_qpns *q, rn_ns now, uint32_t qpn)
 	assert((qpn & 0xff) == q->slot && is_busy(q, qpn >> 8));
 	if (q->rest_tail - q->rest_head == RNP_QPN_RESTING)
 		wake_oldest(q);
-	q->rest[q->rest_tail % RNP_QPN_RESTING].counter = (uint16_t)(qpn >> 8);
+	q->rest[q->rest_tail % RNP_QPN_RESTING].number = (uint16_t)(qpn >> 8);
 	q->rest[q->rest_tail++ % RNP_QPN_RESTING].since = now;
 	q->live--;
 }

@@ -189,15 +189,16 @@ static uint32_t find_msn(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer)
 }
 
 /* Returns the ordinal of the QP with this number among the QPs of the process, from 1 on;
- * 0: none. Numbers are allocated in ascending order, see rnp_qpns_take().
+ * 0: none. Counters are taken in ascending order, see rnp_qpns_take().
  */
 static uint32_t find_place(void *ctx, uint32_t qpn)
 {
 	struct rnp_engine *e = ctx;
-	uint32_t counter = qpn >> 8;
+	uint32_t counter;
 
-	if ((qpn & 0xff) != e->stats.page->slot || counter == 0)
+	if ((qpn & 0xff) != e->stats.page->slot || qpn >> 8 == 0)
 		return 0;
+	counter = rnp_qpns_counter(&e->qpns, qpn);
 	return (counter + RNP_QPN_COUNTERS - 1 - e->faults.first) %
 		       (RNP_QPN_COUNTERS - 1) +
 	       1;

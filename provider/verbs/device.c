@@ -23,10 +23,12 @@
 #include "provider/engine/engine.h"
 #include "rocin/mr.h"
 #include "rocin/netdev.h"
+#include "rocin/permutation.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
+#include "transport/io/host/secret.h"
 
 /* ---------------------------------------------------------------- numbers and limits */
 enum {
@@ -47,7 +49,8 @@ struct rnp_hca {
 	uint32_t count[RNP_HCA_KINDS];
 	struct table qps, mrs, srqs;
 	struct rnp_xrc_domains xrc_domains;
-	uint64_t dm_bytes; /* bytes of device memory in use */
+	uint64_t dm_bytes;	    /* bytes of device memory in use */
+	struct rn_permutation keys; /* the order in which keys are given out */
 	uint32_t last_pd, last_key, last_dm, last_srqn, last_xrcd, last_cq;
 };
 
@@ -88,6 +91,7 @@ static struct rnp_hca *share_locked(struct rnp_engine *e)
 			return NULL;
 		hca->engine = e;
 		LIST_INIT(&hca->xrc_domains);
+		hca->keys = rn_permutation_of(rn_secret(), 16);
 		/* Start from the process number, so that SRQ numbers of processes
 		 * rarely coincide.
 		 */
@@ -248,19 +252,19 @@ uint32_t rnp_hca_new_srqn(struct rnp_hca *hca)
 	return srqn;
 }
 
-/* Allocates a key. The index counts up through all values and the key byte counts
- * the rounds, so a key that was released is not used again for the next four
- * billion registrations.
+/* Allocates a key. All 32 bits, index and key byte, come from a secret order: nobody who
+ * has seen other keys can guess it, and a key that was released is not used again for
+ * the next four billion registrations.
  */
 uint32_t rnp_hca_new_key(struct rnp_hca *hca)
 {
-	uint32_t index;
+	uint32_t key, index;
 
 	do {
-		hca->last_key++;
-		index = hca->last_key & RN_KEY_INDEX_MAX;
+		key = rn_permute(&hca->keys, hca->last_key++);
+		index = key >> RN_KEY_INDEX_SHIFT;
 	} while (index == 0 || rn_dev_has_mr_index(rnp_engine_dev(hca->engine), index));
-	return index << RN_KEY_INDEX_SHIFT | hca->last_key >> 24;
+	return key;
 }
 
 /* --------------------------------------------------------------------------- queries */

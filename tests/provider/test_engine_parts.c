@@ -268,30 +268,67 @@ static void smallest_receive_buffer_is_64k(void **state)
 }
 
 /* -------------------------------------------------------------------------- QPNs */
+#define SECRET UINT64_C(0x5ec2e7)
+
 static struct rnp_qpns qpns;
 
-static void numbers_carry_the_slot_and_count_up(void **state)
+static void numbers_carry_the_slot_and_tell_their_counter(void **state)
 {
+	static const uint32_t counter[] = { 65534, 65535, 1, 2 }; /* never 0 */
 	uint32_t qpn;
 
 	(void)state;
-	rnp_qpns_init(&qpns, 7, 65534);
-	assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
-	assert_int_equal(qpn, 65534u << 8 | 7);
-	assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
-	assert_int_equal(qpn, 65535u << 8 | 7);
-	assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
-	assert_int_equal(qpn, 1u << 8 | 7); /* never below 256 */
+	rnp_qpns_init(&qpns, 7, counter[0], SECRET);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(counter); i++) {
+		assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
+		assert_int_equal(qpn & 0xff, 7);
+		assert_true(qpn >= 256);
+		assert_int_equal(rnp_qpns_counter(&qpns, qpn), counter[i]);
+	}
+}
+
+/* Each step from a number to the next is as likely as any other. */
+static void numbers_do_not_tell_the_next_one(void **state)
+{
+	uint32_t qpn, before, equal_steps = 0, step = 0;
+
+	(void)state;
+	rnp_qpns_init(&qpns, 1, 1, SECRET);
+	assert_int_equal(rnp_qpns_take(&qpns, 0, &before), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
+		equal_steps += ((qpn - before) & 0xffffff) == step;
+		step = (qpn - before) & 0xffffff;
+		before = qpn;
+	}
+	assert_true(equal_steps < 10);
+}
+
+static void processes_with_other_counters_have_other_numbers(void **state)
+{
+	static bool seen[65536];
+	uint32_t qpn;
+
+	(void)state;
+	for (unsigned i = 0; i < 15; i++) {
+		rnp_qpns_init(&qpns, 4, 1 + 4096 * i, SECRET);
+		for (unsigned k = 0; k < 4096; k++) {
+			assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
+			assert_false(seen[qpn >> 8]);
+			seen[qpn >> 8] = true;
+		}
+	}
 }
 
 static void number_of_all_members_of_a_multicast_is_never_given_out(void **state)
 {
-	uint32_t qpn;
+	uint32_t qpn, count = 0;
 
 	(void)state;
-	rnp_qpns_init(&qpns, 255, 65535);
-	assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
-	assert_int_equal(qpn, 1u << 8 | 255);
+	rnp_qpns_init(&qpns, 255, 65535, SECRET);
+	for (; rnp_qpns_take(&qpns, 0, &qpn) == 0; count++)
+		assert_int_not_equal(qpn, 0xffffff);
+	assert_int_equal(count, 65534);
 }
 
 static void numbers_are_unique_until_none_is_left(void **state)
@@ -300,7 +337,7 @@ static void numbers_are_unique_until_none_is_left(void **state)
 	uint32_t qpn, count = 0;
 
 	(void)state;
-	rnp_qpns_init(&qpns, 3, 1000);
+	rnp_qpns_init(&qpns, 3, 1000, SECRET);
 	while (rnp_qpns_take(&qpns, 0, &qpn) == 0) {
 		assert_int_equal(qpn & 0xff, 3);
 		assert_false(seen[qpn >> 8]);
@@ -315,7 +352,7 @@ static void number_rests_before_it_is_given_out_again(void **state)
 	uint32_t first, qpn;
 
 	(void)state;
-	rnp_qpns_init(&qpns, 3, 1);
+	rnp_qpns_init(&qpns, 3, 1, SECRET);
 	assert_int_equal(rnp_qpns_take(&qpns, 0, &first), 0);
 	for (unsigned i = 0; i < 65534; i++)
 		assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
@@ -329,15 +366,16 @@ static void number_rests_before_it_is_given_out_again(void **state)
 /* Beyond so many the oldest wakes early, which is better than never. */
 static void numbers_given_back_at_once_are_all_given_out_again(void **state)
 {
-	const uint32_t many = 3 * RNP_QPN_RESTING;
+	static uint32_t taken[3 * RNP_QPN_RESTING];
+	const uint32_t many = RN_ARRAY_SIZE(taken);
 	uint32_t qpn, count = 0;
 
 	(void)state;
-	rnp_qpns_init(&qpns, 3, 1);
-	for (uint32_t i = 1; i <= many; i++)
-		assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
-	for (uint32_t i = 1; i <= many; i++)
-		rnp_qpns_give(&qpns, 0, i << 8 | 3);
+	rnp_qpns_init(&qpns, 3, 1, SECRET);
+	for (uint32_t i = 0; i < many; i++)
+		assert_int_equal(rnp_qpns_take(&qpns, 0, &taken[i]), 0);
+	for (uint32_t i = 0; i < many; i++)
+		rnp_qpns_give(&qpns, 0, taken[i]);
 	assert_int_equal(qpns.live, 0);
 	while (rnp_qpns_take(&qpns, RNP_QPN_REST, &qpn) == 0)
 		count++;
@@ -494,7 +532,9 @@ int main(void)
 		cmocka_unit_test_setup(
 			single_packets_take_twice_their_size_of_a_receive_buffer, clear),
 		cmocka_unit_test_setup(smallest_receive_buffer_is_64k, clear),
-		cmocka_unit_test(numbers_carry_the_slot_and_count_up),
+		cmocka_unit_test(numbers_carry_the_slot_and_tell_their_counter),
+		cmocka_unit_test(numbers_do_not_tell_the_next_one),
+		cmocka_unit_test(processes_with_other_counters_have_other_numbers),
 		cmocka_unit_test(number_of_all_members_of_a_multicast_is_never_given_out),
 		cmocka_unit_test(numbers_are_unique_until_none_is_left),
 		cmocka_unit_test(number_rests_before_it_is_given_out_again),

@@ -5,13 +5,34 @@
 #include "verbs_kit.h"
 
 enum {
-	FENCED = 256
-}; /* bytes */
+	FENCED = 256, /* bytes */
+	KEYS = 200,
+};
 
 static void fill(uint8_t *p, size_t len, unsigned seed)
 {
 	for (size_t i = 0; i < len; i++)
 		p[i] = (uint8_t)(i * 31 + i / 251 + seed);
+}
+
+/* Steps from one key to the next do not repeat, and no freed key comes back. */
+static void keys_cannot_be_guessed(void **state)
+{
+	struct kit *k = *state;
+	uint32_t seen[KEYS], equal_steps = 0;
+
+	for (unsigned i = 0; i < KEYS; i++) {
+		struct ibv_mr *mr = ibv_reg_mr(k->pd, k->buf, 64, IBV_ACCESS_LOCAL_WRITE);
+
+		assert_non_null(mr);
+		seen[i] = mr->rkey;
+		for (unsigned j = 0; j < i; j++)
+			assert_int_not_equal(seen[j], seen[i]);
+		if (i >= 2)
+			equal_steps += seen[i] - seen[i - 1] == seen[i - 1] - seen[i - 2];
+		assert_int_equal(ibv_dereg_mr(mr), 0);
+	}
+	assert_true(equal_steps < 3);
 }
 
 static void limits_are_consistent(void **state)
@@ -523,6 +544,7 @@ static void extended_polling_reads_the_same_completions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_cannot_be_guessed),
 		cmocka_unit_test(limits_are_consistent),
 		cmocka_unit_test(rc_data_of_all_sizes_arrives),
 		cmocka_unit_test(a_qp_can_be_its_own_peer),

@@ -119,6 +119,11 @@ size_t rn_cm_size(uint32_t conn_max)
 	       (size_t)conn_max * sizeof(struct rn_cm_conn);
 }
 
+static uint64_t draw(struct rn_cm *cm)
+{
+	return cm->cfg.draw ? cm->cfg.draw() : rn_random_next(&cm->random);
+}
+
 struct rn_cm *rn_cm_init(void *block, const struct rn_cm_cfg *cfg)
 {
 	struct rn_cm *cm = block;
@@ -142,8 +147,8 @@ struct rn_cm *rn_cm_init(void *block, const struct rn_cm_cfg *cfg)
 	assert(cm->cfg.ack_delay <= 31);
 	assert(cm->cfg.max_retries <= 15);
 	cm->random.state = cfg->seed;
-	cm->secret = rn_random_next(&cm->random);
-	cm->tid_count = rn_random_next(&cm->random) >> 40;
+	cm->secret = draw(cm);
+	cm->tid_count = draw(cm) >> 40;
 	rn_list_init(&cm->tx);
 	rn_list_init(&cm->events);
 	cm->by_id = (struct rn_cm_index){ bucket, chains - 1 };
@@ -369,7 +374,7 @@ struct rn_cm_conn *rn_cm_conn_new(struct rn_cm *cm)
 	rn_list_init(&conn->tx);
 	rn_list_init(&conn->ev);
 	do
-		id = (uint32_t)rn_random_next(&cm->random);
+		id = (uint32_t)draw(cm);
 	while (!id || find_id(cm, id));
 	conn->info.local_id = id;
 	conn->is_open = true;

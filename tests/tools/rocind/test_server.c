@@ -129,6 +129,8 @@ static int teardown(void **state)
 	path_of(lock, path);
 	rnd_server_close(&server);
 	unlink(path);
+	path_of("guid-salt", path);
+	unlink(path);
 	return rmdir(dir);
 }
 

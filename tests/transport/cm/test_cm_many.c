@@ -41,6 +41,27 @@ static struct rn_cm_conn *connect_qp(uint32_t qpn)
 	return conn;
 }
 
+static uint64_t drawn;
+
+static uint64_t draw(void)
+{
+	return ++drawn;
+}
+
+/* Where the caller has better numbers than a sequence, the ids are those. */
+static void ids_come_from_the_source_that_is_given(void **state)
+{
+	const struct rn_cm_cfg cfg = { .conn_max = MANY, .draw = draw };
+
+	(void)state;
+	rn_cm_init(kit.a.block, &cfg);
+	for (unsigned i = 1; i < 8; i++) {
+		const struct rn_cm_conn *conn = connect_qp(i);
+
+		assert_int_equal(rn_cm_conn_info(conn)->local_id, drawn);
+	}
+}
+
 /* Everything that both ends have to say to each other. */
 static void exchange(void)
 {
@@ -171,6 +192,7 @@ static void ipv6_is_connected_as_ipv4_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(ids_come_from_the_source_that_is_given),
 		TEST(thousands_are_made_and_broken),
 		TEST(ipv6_is_connected_as_ipv4_is),
 	};

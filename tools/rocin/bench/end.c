@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -404,7 +405,9 @@ static int connect_qps(struct rn_bench_end *end, struct rn_bench_link *link,
 			uint32_t qpn = link->qp[first + i]->qp_num;
 
 			mine[i].qpn = qpn;
-			mine[i].psn = (qpn * 0x9e3779u + (uint32_t)getpid()) & 0xffffff;
+			if (getrandom(&mine[i].psn, sizeof(mine[i].psn), 0) < 0)
+				mine[i].psn = qpn * 0x9e3779u + (uint32_t)getpid();
+			mine[i].psn &= 0xffffff;
 		}
 		if (rn_bench_exchange(end, mine, theirs, sizeof(mine)))
 			return -1;

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -23,6 +22,7 @@
 #include "tools/rocind/net/route.h"
 #include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/secret.h"
 
 enum {
 	CONN_MAX = 65536,
@@ -482,19 +482,10 @@ static void read_setting(const char *path, unsigned *a, unsigned *b)
 	fclose(f);
 }
 
-static uint64_t new_seed(void)
-{
-	uint64_t seed = (uint64_t)rnd_now();
-
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
-		rn_log(RN_LOG_DEBUG, "getrandom: %m");
-	return seed;
-}
-
 /* Makes the protocol's table of connections. It is large, but its pages take no memory
  * until a connection needs them.
  */
-static struct rn_cm *new_protocol(uint64_t seed)
+static struct rn_cm *new_protocol(void)
 {
 	void *block;
 
@@ -502,11 +493,11 @@ static struct rn_cm *new_protocol(uint64_t seed)
 		return NULL;
 	return rn_cm_init(block,
 			  &(struct rn_cm_cfg){ .conn_max = CONN_MAX,
-					       .seed = seed,
+					       .draw = rn_secret,
 					       .timeout_scale = rn_timeout_scale() });
 }
 
-static struct rnd_ucma *new_ucma(struct rnd_cm *cm, uint64_t seed)
+static struct rnd_ucma *new_ucma(struct rnd_cm *cm)
 {
 	unsigned first = 32768, last = 60999, v6only = 0;
 	unsigned free = PORT_PRIVILEGED_END;
@@ -518,7 +509,7 @@ static struct rnd_ucma *new_ucma(struct rnd_cm *cm, uint64_t seed)
 		.ops = &ops,
 		.ctx = cm,
 		.cm = cm->protocol,
-		.seed = seed,
+		.draw = rn_secret,
 		.port_first = (uint16_t)first,
 		.port_last = (uint16_t)last,
 		.port_free = geteuid() ? (uint16_t)free : 0,
@@ -539,14 +530,12 @@ static void free_ucma(struct rnd_cm *cm)
  */
 static int start(struct rnd_cm *cm)
 {
-	uint64_t seed;
 	int rc;
 
 	if (cm->ucma)
 		return 0;
-	seed = new_seed();
-	cm->protocol = new_protocol(seed);
-	cm->ucma = cm->protocol ? new_ucma(cm, seed) : NULL;
+	cm->protocol = new_protocol();
+	cm->ucma = cm->protocol ? new_ucma(cm) : NULL;
 	if (!cm->ucma) {
 		free_ucma(cm);
 		return -ENOMEM;

@@ -12,6 +12,7 @@
 #include "iface.h"
 #include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/secret.h"
 
 enum {
 	/* The QPN counter of a slot's next owner starts so far beyond the start of the
@@ -34,7 +35,7 @@ enum {
  */
 void rnd_groups_init(struct rnd_groups *groups)
 {
-	*groups = (struct rnd_groups){ .idle_from = RN_NEVER };
+	*groups = (struct rnd_groups){ .idle_from = RN_NEVER, .qpn_secret = rn_secret() };
 	if (getrandom(groups->next_counter, sizeof(groups->next_counter), GRND_NONBLOCK) <
 	    0)
 		rn_log(RN_LOG_DEBUG, "getrandom: %m");

@@ -19,6 +19,10 @@ struct rnd_groups {
 	struct rnd_group *first;
 	/* First value of the QPN counter for the next owner of each slot. */
 	uint16_t next_counter[RND_SLOT_COUNT];
+	/* The order in which all processes turn counters into QPNs. It is one order, so
+	 * that processes with different counters have different QPNs.
+	 */
+	uint64_t qpn_secret;
 	/* The earliest `idle_from' of a group without users, or an earlier time;
 	 * RN_NEVER: every group has users.
 	 */

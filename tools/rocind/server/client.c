@@ -114,6 +114,7 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 	}
 	msg.slot = a->slot;
 	msg.qpn_counter = a->qpn_counter;
+	msg.qpn_secret = client->server->groups.qpn_secret;
 	msg.sock_count = a->gid_count;
 	for (uint32_t i = 0; i < a->gid_count; i++)
 		socks[i] = a->group[i]->sock[a->slot];

@@ -107,7 +107,10 @@ static void hide_id(const struct rnd_id *id)
 
 uint32_t rnd_ucma_random(struct rnd_ucma *ucma)
 {
-	return (uint32_t)(rn_random_next(&ucma->random) >> 32);
+	uint64_t drawn =
+		ucma->cfg.draw ? ucma->cfg.draw() : rn_random_next(&ucma->random);
+
+	return (uint32_t)(drawn >> 32);
 }
 
 static bool grow(struct rnd_table *t)

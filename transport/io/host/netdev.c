@@ -25,6 +25,8 @@
 #include "rocin/gid.h"
 #include "rocin/netdev.h"
 #include "rocin/random.h"
+#include "runtime_dir.h"
+#include "secret.h"
 
 /* State of one call of rn_netdev_discover(). */
 struct discovery {
@@ -281,18 +283,69 @@ static uint64_t hash_of_place(void)
 	return hash;
 }
 
+static bool read_salt(const char *path, uint64_t *salt)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	bool ok = fd >= 0 && read(fd, salt, sizeof(*salt)) == sizeof(*salt);
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* Writes a fresh number to a file of its own, which gets the name @path unless another
+ * process was faster.
+ */
+static void make_salt(const char *path)
+{
+	char own[RN_RUNTIME_PATH_MAX + 32];
+	uint64_t salt = rn_secret();
+	int fd;
+
+	(void)snprintf(own, sizeof(own), "%s.%d-%d", path, (int)getpid(), (int)gettid());
+	fd = open(own, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	if (write(fd, &salt, sizeof(salt)) == sizeof(salt))
+		(void)!link(own, path);
+	close(fd);
+	unlink(own);
+}
+
+/* Returns the number that goes into the GUIDs of this user's devices. It is drawn once
+ * and kept in the runtime directory, so all processes of the user have the same GUIDs;
+ * other users cannot read it. Return: 0 if there is no such directory.
+ */
+static uint64_t guid_salt(void)
+{
+	char dir[RN_RUNTIME_PATH_MAX], path[RN_RUNTIME_PATH_MAX + 16];
+	uint64_t salt = 0;
+
+	if (rn_runtime_dir(dir, sizeof(dir), NULL, 0))
+		return 0;
+	(void)snprintf(path, sizeof(path), "%s/guid-salt", dir);
+	if (read_salt(path, &salt))
+		return salt;
+	make_salt(path);
+	return read_salt(path, &salt) ? salt : 0;
+}
+
 /* Compute the node GUID. For an interface with a MAC address it is an EUI-64 as in IPv6,
  * but with 16 bits of a hash in place of ff:fe, because two devices may share an
- * interface, and two containers a MAC address. Otherwise it is a hash.
+ * interface, and two containers a MAC address. Otherwise it is a hash. A secret of the
+ * user is part of the hash: whoever knows a GUID can end connections in its name.
  */
 static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface)
 {
 	const uint64_t local_bit = (uint64_t)0x02 << 56, group_bit = (uint64_t)0x01 << 56;
-	uint64_t hash = hash_of_place();
+	const uint64_t salt = guid_salt();
+	uint64_t hash = rn_hash_bytes(hash_of_place(), &salt, sizeof(salt));
 	uint64_t guid = 0;
 
 	hash = rn_hash_bytes(hash, dev->ifname, strlen(dev->ifname));
 	hash = rn_hash_bytes(hash, &dev->gid[0], sizeof(dev->gid[0]));
+	/* Who sees the GUID of one device must not be able to compute that of another. */
+	hash = rn_random_mix(salt ^ rn_random_mix(hash));
 	if (!iface->has_mac)
 		return (hash | local_bit) & ~group_bit;
 	for (unsigned i = 0; i < 6; i++) {

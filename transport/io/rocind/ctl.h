@@ -18,7 +18,7 @@
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
-	RN_CTL_VERSION = 9,	   /* incremented with any change of layout or meaning */
+	RN_CTL_VERSION = 10,	   /* incremented with any change of layout or meaning */
 	RN_CTL_TEXT_LEN = 400,	   /* bytes of an error text, including its NUL */
 	/* Largest slot. A slot is the number of a process among the users of an address,
 	 * and the low 8 bits of its QPNs; slot 0 is rocind's own.
@@ -141,6 +141,7 @@ struct rn_ctl_attached {
 	uint32_t qpn_counter; /* 1 .. 65535 */
 	uint32_t sock_count;
 	uint32_t reserved;
+	uint64_t qpn_secret; /* the order in which counters become QPNs */
 };
 
 /* Open /dev/infiniband/rdma_cm. After the answer the client may close the connection. */
@@ -417,7 +418,7 @@ static_assert(offsetof(struct rn_ctl_refused, err) == 16, "same in every version
 static_assert(offsetof(struct rn_ctl_refused, text) == 24, "same in every version");
 static_assert(sizeof(struct rn_ctl_welcome) == 56, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_attach) == 88 + 16 * RN_GID_MAX, "no hidden padding");
-static_assert(sizeof(struct rn_ctl_attached) == 32, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_attached) == 40, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_cm_open) == 2064, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_list) == 24, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_client) == 88 + 16 * RN_GID_MAX, "no hidden padding");

@@ -435,6 +435,7 @@ static int request_attach(struct rn_rocind *r, const struct rn_netdev *dev, int 
 	}
 	*out = (struct rn_attach){ .slot = answer->slot,
 				   .qpn_counter = answer->qpn_counter,
+				   .qpn_secret = answer->qpn_secret,
 				   .sock_count = pkt.fd_count };
 	memcpy(out->sock, pkt.fd, pkt.fd_count * sizeof(out->sock[0]));
 	return 0;

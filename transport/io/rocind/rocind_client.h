@@ -40,10 +40,12 @@ struct rn_rocind; /* A connection to rocind. */
 /* What a process gets to carry the packets of one device. */
 struct rn_attach {
 	unsigned slot; /* 1 .. 255: low 8 bits of every QPN of this device */
-	/* 1 .. 65535: counter of the first QPN; a QPN is counter << 8 | slot. After 65535
-	 * comes 1, never 0, because QPNs below 256 belong to rocind.
+	/* 1 .. 65535: place of the first QPN in the order that @qpn_secret stands for. A
+	 * QPN is number << 8 | slot. After the place 65535 comes 1, and no number is 0,
+	 * because QPNs below 256 belong to rocind.
 	 */
 	uint32_t qpn_counter;
+	uint64_t qpn_secret;
 	unsigned sock_count;  /* number of sockets, gid_count of the device */
 	int sock[RN_GID_MAX]; /* bound UDP sockets by GID index, owned by the caller */
 };
