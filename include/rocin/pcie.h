@@ -107,8 +107,10 @@ enum rn_driver_kind {
 
 /* Knob cpu: memory model of the CPU; only used to explore litmus tests. */
 enum rn_cpu_model {
-	RN_CPU_TSO,
-	RN_CPU_SC
+	RN_CPU_TSO, /* stores become visible in order, later than loads behind them */
+	RN_CPU_SC,  /* each store is visible at once */
+	/* as RN_CPU_TSO, but stores to different locations in any order */
+	RN_CPU_PSO,
 };
 
 /* Value of rn_pcie_knobs.hold_ns for hold=event: data stays late until an event that the

@@ -377,6 +377,16 @@ static void forget(struct tracer *tr, unsigned node, const struct rn_tlp *tlp)
 
 /* ---- Texts of steps ---- */
 
+/* Returns the cell at an address; each cell of a test has its own. */
+static unsigned cell_at(const struct rn_model_plan *plan, uint64_t addr)
+{
+	unsigned i = 0;
+
+	while (plan->cell[i].addr != addr)
+		i++;
+	return i;
+}
+
 static unsigned cell_of(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
 	unsigned number = rn_tag_number(tlp->tag);
@@ -385,6 +395,8 @@ static unsigned cell_of(const struct rn_model_plan *plan, const struct rn_tlp *t
 	switch (rn_tag_use(tlp->tag)) {
 	case RN_USE_MEMORY:
 		return number;
+	case RN_USE_FETCH:
+		return cell_at(plan, tlp->addr);
 	case RN_USE_GATHER:
 	case RN_USE_SERVE:
 	case RN_USE_ATOMIC:
@@ -406,15 +418,27 @@ static unsigned loc_of(const struct rn_model_plan *plan, const struct rn_tlp *tl
 	return cell == RN_LITMUS_NONE ? cell : plan->cell[cell].loc;
 }
 
-static void add_value(struct rn_text *t, int64_t value)
+static void add_value(struct rn_text *t, const struct rn_model_plan *plan, int64_t value)
 {
-	if (value == RN_MODEL_TORN) {
+	if (value == RN_MODEL_TORN)
 		rn_text_add(t, "torn");
+	else
+		rn_litmus_add_value(t, plan->test, value);
+}
+
+/* Adds "doorbell q", and the WQE if the doorbell carries it. */
+static void add_doorbell(struct rn_text *t, const struct rn_model_plan *plan,
+			 const struct rn_tlp *tlp)
+{
+	const struct rn_litmus_instr *in =
+		rn_instr(plan, rn_tag_thread(tlp->tag), rn_tag_instr(tlp->tag));
+
+	rn_text_add(t, "doorbell ");
+	rn_text_add(t, plan->test->qp[in->qp].name);
+	if (in->op != RN_LITMUS_BLUE)
 		return;
-	}
-	if (value < 0)
-		rn_text_char(t, '-');
-	rn_text_number(t, value < 0 ? -(uint64_t)value : (uint64_t)value);
+	rn_text_char(t, '=');
+	add_value(t, plan, (int64_t)tlp->data);
 }
 
 static void add_tlp_name(struct rn_text *t, const struct rn_model_plan *plan,
@@ -436,13 +460,15 @@ static void add_tlp_name(struct rn_text *t, const struct rn_model_plan *plan,
 	} else if (rn_tag_use(tlp->tag) == RN_USE_LAUNCH) {
 		rn_text_add(t, "doorbell ");
 		rn_text_add(t, plan->test->thread[rn_tag_number(tlp->tag)].name);
+	} else if (rn_tag_use(tlp->tag) == RN_USE_DOORBELL) {
+		add_doorbell(t, plan, tlp);
 	} else {
 		rn_text_add(t, names[tlp->kind]);
 		rn_text_add(t, plan->test->location[loc].name);
 	}
 	if (rn_tag_use(tlp->tag) == RN_USE_MEMORY) {
 		rn_text_char(t, '=');
-		add_value(t, (int64_t)tlp->data);
+		add_value(t, plan, (int64_t)tlp->data);
 	}
 	if (tlp->flags & RN_TLP_RO)
 		rn_text_add(t, " RO");
@@ -474,11 +500,13 @@ static void add_tlp_step(struct rn_text *t, const struct rn_model_plan *plan,
 		break;
 	case RN_STEP_PERFORM:
 		if (tlp->kind == RN_TLP_WRITE) {
-			rn_text_add(t, " is visible");
+			rn_text_add(t, rn_tag_use(tlp->tag) == RN_USE_DOORBELL
+					       ? " has arrived"
+					       : " is visible");
 			break;
 		}
 		rn_text_add(t, " finds ");
-		add_value(t, step->value);
+		add_value(t, plan, step->value);
 		break;
 	case RN_STEP_COMPLETE:
 		rn_text_add(t, " has come back");
@@ -491,12 +519,13 @@ static void add_tlp_step(struct rn_text *t, const struct rn_model_plan *plan,
 }
 
 /* Adds the value that a load has returned, if the instruction is a load. */
-static void add_result(struct rn_text *t, const struct rn_litmus_instr *in, int64_t value)
+static void add_result(struct rn_text *t, const struct rn_model_plan *plan,
+		       const struct rn_litmus_instr *in, int64_t value)
 {
 	if (in->op != RN_LITMUS_LD && in->op != RN_LITMUS_MRD && in->op != RN_LITMUS_TRYP)
 		return;
 	rn_text_add(t, " -> ");
-	add_value(t, value);
+	add_value(t, plan, value);
 }
 
 /* Adds that bytes are read while a newer write to the same location is in flight, if so.
@@ -557,7 +586,8 @@ static void add_words(struct tracer *tr, struct rn_litmus_step *step,
 	if (step->kind == RN_STEP_STORE)
 		rn_text_add(&t, " leaves the store buffer");
 	if (step->kind == RN_STEP_INSTR)
-		add_result(&t, rn_instr(plan, step->thread, step->instr), step->value);
+		add_result(&t, plan, rn_instr(plan, step->thread, step->instr),
+			   step->value);
 	if (is_taking(plan, step, tlp))
 		add_late(&t, tr, step);
 }

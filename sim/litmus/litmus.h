@@ -61,6 +61,8 @@ struct rn_litmus_qp {
 	uint8_t node, nic;
 	uint8_t peer, peer_nic; /* host and NIC of the responder */
 	uint8_t send_cq, recv_cq;
+	/* How work requests come to the NIC: by verbs calls or by doorbells. */
+	bool is_called, is_rung;
 };
 
 /* A CQ. Each QP has one for sends and one for receives, unless the test has a shared CQ:
@@ -97,12 +99,18 @@ enum rn_litmus_op {
 #define X(symbol, word, form, request) RN_LITMUS_##symbol,
 	RN_LITMUS_REQUESTS(X)
 #undef X
+	/* Doorbells: the device has to know a WRITE from its WQE, which lies in memory or
+	 * comes with the doorbell.
+	 */
+	RN_LITMUS_BELL,
+	RN_LITMUS_BLUE,
 	RN_LITMUS_POLL, /* waits for a completion of @cq */
 	RN_LITMUS_TRYP, /* sets @reg to 1 if a CQE was there, else 0 */
 	RN_LITMUS_LAUNCH,
 	RN_LITMUS_DMA,
 	RN_LITMUS_DMACQE,
 	RN_LITMUS_POLLC,
+	RN_LITMUS_SFENCE,
 	RN_LITMUS_OP_COUNT,
 };
 
@@ -111,7 +119,24 @@ static inline bool rn_litmus_is_work(enum rn_litmus_op op)
 	return op >= RN_LITMUS_WRITE && op < RN_LITMUS_POLL;
 }
 
-/* A number or a register. */
+/* Is this work request announced by a doorbell of the program, not by a verbs call? */
+static inline bool rn_litmus_is_rung(enum rn_litmus_op op)
+{
+	return op == RN_LITMUS_BELL || op == RN_LITMUS_BLUE;
+}
+
+/* Values from here on are addresses: RN_LITMUS_ADDRESS + the index of a location. All
+ * numbers of a test are smaller.
+ */
+#define RN_LITMUS_ADDRESS INT64_C(1000000000000)
+
+static inline bool rn_litmus_is_address(int64_t value)
+{
+	return value >= RN_LITMUS_ADDRESS &&
+	       value < RN_LITMUS_ADDRESS + RN_LITMUS_LOCATIONS;
+}
+
+/* A number, an address or a register. */
 struct rn_litmus_value {
 	bool is_reg;
 	uint8_t reg;
@@ -130,13 +155,14 @@ struct rn_litmus_source {
  *	st, mwr, dma	loc, value		ld, mrd		reg, loc
  *	wait		loc, value		poll		cq
  *	tryp		reg, cq			launch		thread
- *	dmacqe, pollc nothing (pollc waits for a completion of any DMA engine of its node)
- *	write imm send	qp, count, dst[] (remote), src[] (local or inline)
- *	read		qp, count, dst[] (local), src[] (remote, never inline)
- *	faa		qp, dst[0] (local or NONE), loc (remote), value
- *	cas		the same, value (expected), value2 (new)
+ *	sfence, dmacqe, pollc nothing (pollc waits for a completion of any DMA engine of
+ *its node) write imm send	qp, count, dst[] (remote), src[] (local or inline) read
+ *qp, count, dst[] (local), src[] (remote, never inline) faa		qp, dst[0] (local
+ *or NONE), loc (remote), value cas		the same, value (expected), value2 (new)
  *	flush		qp, count, dst[] (remote)
  *	awrite		qp, dst[0] (remote), src[0]
+ *	bell		qp, dst[0] (remote), loc (where the WQE is)
+ *	blue		qp, dst[0] (remote), value (the WQE)
  */
 struct rn_litmus_instr {
 	uint8_t op; /* enum rn_litmus_op */
@@ -287,6 +313,11 @@ bool rn_litmus_same_outcome(const struct rn_litmus_test *t,
  */
 bool rn_litmus_holds(const struct rn_litmus_verdict *v,
 		     const struct rn_litmus_outcome *outcome);
+
+struct rn_text;
+/* Appends a value: a number, or &x for the address of x. */
+void rn_litmus_add_value(struct rn_text *text, const struct rn_litmus_test *t,
+			 int64_t value);
 
 /* Writes the values as text: "B.gpu0:r0=0; x=1;". */
 void rn_litmus_outcome_text(const struct rn_litmus_test *t,

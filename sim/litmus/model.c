@@ -193,6 +193,10 @@ static void perform_write(const struct host *host, const struct rn_tlp *tlp)
 	case RN_USE_LAUNCH:
 		m->thread[number].is_started = true;
 		break;
+	case RN_USE_DOORBELL:
+		m->request[number].value[0] = (int64_t)tlp->data;
+		rn_model_post(host->run, number);
+		break;
 	default:
 		assert(!"a write for this");
 	}
@@ -228,6 +232,9 @@ static int64_t perform_read(const struct host *host, const struct rn_tlp *tlp)
 	}
 	case RN_USE_GATHER:
 		return *value = m->cell[p->local];
+	case RN_USE_FETCH:
+		return *value = m->cell[plan->first_cell[m->request[number].fetch_loc] +
+					piece];
 	case RN_USE_SERVE:
 		return *value = m->cell[p->remote];
 	case RN_USE_ATOMIC:
@@ -266,6 +273,9 @@ static void complete(void *ctx, const struct rn_tlp *tlp)
 		break;
 	case RN_USE_GATHER:
 		rq->gathered |= bit;
+		break;
+	case RN_USE_FETCH:
+		rn_model_fetched(host->run, number, rn_tag_piece(tlp->tag));
 		break;
 	case RN_USE_SERVE:
 	case RN_USE_ATOMIC:
@@ -365,13 +375,35 @@ static void launch(const struct rn_model_run *run, unsigned thread, unsigned ins
 	rn_model_issue(run, code->node, &tlp);
 }
 
+/* Sends a doorbell: a write to the NIC, with the WQE in it (blue) or without (bell). */
+static void ring(const struct rn_model_run *run, unsigned thread, unsigned instr,
+		 int64_t value)
+{
+	const struct rn_litmus_instr *in = rn_instr(run->plan, thread, instr);
+	struct rn_tlp tlp = {
+		.kind = RN_TLP_WRITE,
+		.flags = RN_TLP_BELL,
+		.requester = RN_AGENT_CPU,
+		.target = run->plan->test->qp[in->qp].nic,
+		.len = in->op == RN_LITMUS_BLUE ? 64 : 8,
+		.data = (uint64_t)value,
+		.tag = rn_model_tag(RN_USE_DOORBELL, in->work, 0, thread, instr),
+	};
+
+	rn_model_issue(run, code_of(run, thread)->node, &tlp);
+}
+
 /* Makes a store, post or launch visible outside its CPU. */
 static void let_out(const struct rn_model_run *run, unsigned thread, unsigned instr,
 		    int64_t value)
 {
 	const struct rn_litmus_instr *in = rn_instr(run->plan, thread, instr);
 
-	if (rn_litmus_is_work(in->op))
+	if (in->op == RN_LITMUS_SFENCE)
+		return;
+	if (rn_litmus_is_rung(in->op))
+		ring(run, thread, instr, value);
+	else if (rn_litmus_is_work(in->op))
 		rn_model_post(run, in->work);
 	else if (in->op == RN_LITMUS_LAUNCH)
 		launch(run, thread, instr);
@@ -381,13 +413,14 @@ static void let_out(const struct rn_model_run *run, unsigned thread, unsigned in
 		issue_store(run, thread, instr, value);
 }
 
-static void do_store(const struct rn_model_run *run, unsigned thread)
+static void do_store(const struct rn_model_run *run, unsigned thread, unsigned index)
 {
 	struct rn_model_thread *th = thread_of(run, thread);
-	const struct rn_model_store store = th->store[0];
+	const struct rn_model_store store = th->store[index];
 
 	th->stores--;
-	memmove(th->store, th->store + 1, th->stores * sizeof(th->store[0]));
+	memmove(th->store + index, th->store + index + 1,
+		(th->stores - index) * sizeof(th->store[0]));
 	th->store[th->stores] = (struct rn_model_store){ 0 };
 	tell_thread(run, RN_STEP_STORE, thread, (unsigned)store.instr, store.value);
 	let_out(run, thread, (unsigned)store.instr, store.value);
@@ -423,11 +456,11 @@ static void do_store_instr(const struct rn_model_run *run, unsigned thread)
 		.value = value_of(th, &in->value),
 	};
 
-	if (rn_litmus_is_work(in->op))
+	if (rn_litmus_is_work(in->op) && !rn_litmus_is_rung(in->op))
 		take_inline(run, thread, in);
 	tell_thread(run, RN_STEP_INSTR, thread, th->pc, store.value);
 	th->pc++;
-	if (is_cpu(run, thread) && run->plan->setup.knobs.cpu == RN_CPU_TSO)
+	if (is_cpu(run, thread) && run->plan->setup.knobs.cpu != RN_CPU_SC)
 		th->store[th->stores++] = store;
 	else
 		let_out(run, thread, (unsigned)store.instr, store.value);
@@ -578,7 +611,7 @@ static void instr_moves(const struct rn_model_run *run, unsigned thread,
 			struct rn_moves *to)
 {
 	const struct rn_model_thread *th = thread_of(run, thread);
-	bool has_buffer = is_cpu(run, thread) && run->plan->setup.knobs.cpu == RN_CPU_TSO;
+	bool has_buffer = is_cpu(run, thread) && run->plan->setup.knobs.cpu != RN_CPU_SC;
 
 	switch (rn_instr(run->plan, thread, th->pc)->op) {
 	case RN_LITMUS_LD:
@@ -605,15 +638,65 @@ static void instr_moves(const struct rn_model_run *run, unsigned thread,
 	}
 }
 
+static bool is_call(unsigned op)
+{
+	return op == RN_LITMUS_LAUNCH ||
+	       (rn_litmus_is_work(op) && !rn_litmus_is_rung(op));
+}
+
+static bool is_same_place(const struct rn_litmus_instr *a,
+			  const struct rn_litmus_instr *b)
+{
+	bool rings_a = rn_litmus_is_rung(a->op), rings_b = rn_litmus_is_rung(b->op);
+
+	if (rings_a || rings_b)
+		return rings_a && rings_b && a->qp == b->qp;
+	return !is_call(a->op) && !is_call(b->op) && a->loc == b->loc;
+}
+
+/* May the store @later leave the store buffer before @earlier? A verbs call or a launch
+ * has a store fence in it, in front of its doorbell. BlueFlame registers are mapped
+ * write-combining, so no processor orders writes to them.
+ */
+static bool may_leave_before(const struct rn_model_run *run,
+			     const struct rn_litmus_instr *later,
+			     const struct rn_litmus_instr *earlier)
+{
+	if (later->op == RN_LITMUS_SFENCE || earlier->op == RN_LITMUS_SFENCE ||
+	    is_call(later->op) || is_same_place(later, earlier))
+		return false;
+	return run->plan->setup.knobs.cpu == RN_CPU_PSO || later->op == RN_LITMUS_BLUE ||
+	       earlier->op == RN_LITMUS_BLUE;
+}
+
+static const struct rn_litmus_instr *buffered_at(const struct rn_model_run *run,
+						 unsigned thread, unsigned index)
+{
+	return rn_instr(run->plan, thread,
+			(unsigned)thread_of(run, thread)->store[index].instr);
+}
+
+static bool may_leave(const struct rn_model_run *run, unsigned thread, unsigned index)
+{
+	for (unsigned i = 0; i < index; i++)
+		if (!may_leave_before(run, buffered_at(run, thread, index),
+				      buffered_at(run, thread, i)))
+			return false;
+	return true;
+}
+
 static void store_moves(const struct rn_model_run *run, unsigned thread,
 			struct rn_moves *to)
 {
-	const struct rn_model_thread *th = thread_of(run, thread);
-	const struct rn_litmus_instr *in =
-		rn_instr(run->plan, thread, (unsigned)th->store[0].instr);
+	for (unsigned i = 0; i < thread_of(run, thread)->stores; i++) {
+		const struct rn_litmus_instr *in = buffered_at(run, thread, i);
+		bool is_eager = in->op == RN_LITMUS_SFENCE ||
+				(rn_litmus_is_work(in->op) &&
+				 run->plan->is_posted_by_one[in->qp]);
 
-	rn_add_move(to, RN_MOVE_STORE, thread, 0,
-		    rn_litmus_is_work(in->op) && run->plan->is_posted_by_one[in->qp]);
+		if (may_leave(run, thread, i))
+			rn_add_move(to, RN_MOVE_STORE, thread, i, is_eager);
+	}
 }
 
 static void thread_moves(const struct rn_model_run *run, struct rn_moves *to)
@@ -707,6 +790,29 @@ static bool is_awaited_cqe(const struct rn_model_plan *plan, const struct rn_tlp
 	       !plan->is_tried[rn_tag_number(tlp->tag)];
 }
 
+static unsigned qp_of(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
+{
+	return plan->work[rn_tag_number(tlp->tag)].qp;
+}
+
+/* Returns true for a doorbell of a QP that one thread rings. Its arrival only lets the
+ * NIC start a work request.
+ */
+static bool is_single_doorbell(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
+{
+	return rn_tag_use(tlp->tag) == RN_USE_DOORBELL &&
+	       plan->is_posted_by_one[qp_of(plan, tlp)];
+}
+
+/* Returns true if the arrival of the completion reads no memory at once: what is fetched
+ * may hold an address in the memory of the NIC itself.
+ */
+static bool is_end_silent(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
+{
+	return rn_tag_use(tlp->tag) != RN_USE_FETCH ||
+	       plan->is_fetch_silent[qp_of(plan, tlp)];
+}
+
 static bool is_eager(const struct rn_model_plan *plan, const struct rn_fabric *f,
 		     unsigned queue, unsigned index)
 {
@@ -715,11 +821,13 @@ static bool is_eager(const struct rn_model_plan *plan, const struct rn_fabric *f
 
 	if (queue >= RN_QUEUE_COUNT)
 		return false;
+	if (tlp->kind == RN_TLP_WRITE && !is_last)
+		return goes_first(f, queue, index);
 	if (tlp->kind == RN_TLP_WRITE)
-		return is_last ? is_awaited_cqe(plan, tlp) : goes_first(f, queue, index);
+		return is_awaited_cqe(plan, tlp) || is_single_doorbell(plan, tlp);
 	if (!is_last)
 		return true;
-	return tlp->kind == RN_TLP_COMPLETION;
+	return tlp->kind == RN_TLP_COMPLETION && is_end_silent(plan, tlp);
 }
 
 /* Returns the value that a read of @loc through the BAR would return after all writes
@@ -827,7 +935,7 @@ void rn_model_move(const struct rn_model_run *run, const struct rn_move *move)
 		do_instr(run, move->who);
 		return;
 	case RN_MOVE_STORE:
-		do_store(run, move->who);
+		do_store(run, move->who, move->what);
 		return;
 	case RN_MOVE_START:
 		rn_model_do_start(run, move->who);

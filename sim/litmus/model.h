@@ -10,7 +10,9 @@
  *
  * A NIC works as follows. Requester: work requests start in posting order, a fenced one
  * when no READ, atomic, FLUSH or ATOMIC WRITE before it is unfinished; their bytes are
- * gathered with one read per granule; packets go out in order. Responder: packets are
+ * gathered with one read per granule; packets go out in order. A work request that a
+ * doorbell announced is fetched when it starts: the NIC reads the WQE and follows
+ *addresses (an SGE list, the payload) until it finds numbers. Responder: packets are
  * executed in order (with nic.ooo packets of WRITEs in any order). READs, atomics, FLUSH
  * and ATOMIC WRITE make a context. Contexts start in order, but WRITEs that come later
  * may be executed before a context starts. Answers leave in order. A packet is a granule.
@@ -26,6 +28,7 @@
 enum {
 	RN_MODEL_CELLS = 64,
 	RN_MODEL_PIECES = 16, /* granules of one message */
+	RN_MODEL_FETCHES = 3, /* WQE, SGE list and payload of a work request */
 	RN_MODEL_BUFFER = 8,  /* stores in the store buffer of a CPU */
 	RN_MODEL_TLPS = 96,   /* TLPs in flight in one host */
 	RN_MODEL_MOVES = 128,
@@ -48,8 +51,9 @@ struct rn_model_piece {
 };
 
 struct rn_model_work {
-	uint8_t op; /* enum rn_litmus_op */
+	uint8_t op; /* enum rn_litmus_op; WRITE for bell and blue */
 	uint8_t thread, instr, qp;
+	bool is_rung; /* the NIC has to find out from the WQE what to send */
 	bool fence, unsignaled;
 	bool is_alone; /* atomic: this NIC has no other atomic on the same bytes */
 	uint8_t pieces;
@@ -71,6 +75,8 @@ struct rn_model_plan {
 	bool is_posted_by_one[RN_LITMUS_QPS];
 	/* NIC of the responder has no other QP, and this one only messages. */
 	bool is_only_end[RN_LITMUS_QPS];
+	/* Reads by which the requester fetches go through queues, see rn_is_silent(). */
+	bool is_fetch_silent[RN_LITMUS_QPS];
 	bool is_polled_by_one[RN_LITMUS_CQS];
 	bool is_tried[RN_LITMUS_CQS]; /* a thread polls this CQ without waiting */
 	/* Number of times that instructions write to the location. */
@@ -103,6 +109,12 @@ struct rn_model_request {
 	bool is_modified;
 	uint8_t position; /* index in the send queue */
 	uint8_t answered; /* number of pieces of a READ that the requester has got */
+	/* Fetches of a work request that a doorbell announced: the location that is being
+	 * read, how many have been begun, and a bit mask of the cells that have come.
+	 * Their values are in @value until the payload is known.
+	 */
+	uint8_t fetch_loc, fetches;
+	uint16_t fetched;
 	uint16_t gathered, executed, returned; /* bit masks of pieces */
 	int64_t value[RN_MODEL_PIECES];
 };
@@ -133,7 +145,8 @@ struct rn_model {
 
 enum rn_move_kind {
 	RN_MOVE_INSTR, /* a thread executes an instruction; who: thread */
-	RN_MOVE_STORE, /* the oldest store leaves the store buffer; who: thread */
+	/* A store leaves the store buffer; who: thread, what: index in the buffer. */
+	RN_MOVE_STORE,
 	RN_MOVE_START, /* the next work request starts; who: QP */
 	/* A packet is executed at the responder; who: work request, what: piece. */
 	RN_MOVE_EXECUTE,

@@ -19,6 +19,14 @@ enum rn_model_use {
 	RN_USE_GATHER,
 	/* Read by a context of the responder; number: work request, piece. */
 	RN_USE_SERVE,
+	/* Doorbell for a work request; number: work request. The value is the WQE that
+	 * comes with it, if one does.
+	 */
+	RN_USE_DOORBELL,
+	/* Read of a WQE and of what it names; number: work request, piece: cell of the
+	 * location.
+	 */
+	RN_USE_FETCH,
 	RN_USE_ATOMIC, /* PCIe AtomicOp, or the atomic of a NIC; number: work request */
 };
 
@@ -136,6 +144,8 @@ bool rn_model_is_relaxed(const struct rn_model_plan *plan, unsigned cell);
 
 /* The NIC (model_nic.c) */
 void rn_model_post(const struct rn_model_run *run, unsigned work);
+/* A cell of what the NIC fetches for a work request has come. */
+void rn_model_fetched(const struct rn_model_run *run, unsigned work, unsigned cell);
 void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_start(const struct rn_model_run *run, unsigned qp);
 void rn_model_do_execute(const struct rn_model_run *run, unsigned work, unsigned piece);

@@ -449,6 +449,86 @@ void rn_model_post(const struct rn_model_run *run, unsigned work)
 	q->work[q->posted++] = (uint8_t)work;
 }
 
+/* ---- Requester: fetches of what a doorbell announced ---- */
+
+static const struct rn_litmus_instr *instr_of(const struct rn_model_run *run,
+					      unsigned work)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+
+	return rn_instr(run->plan, w->thread, w->instr);
+}
+
+/* Issues the reads of all cells of a location. */
+static void fetch_location(const struct rn_model_run *run, unsigned work, unsigned loc)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	const struct rn_litmus_qp *qp = rn_qp(run, w->qp);
+	struct rn_model_request *rq = rn_request(run, work);
+	unsigned first = run->plan->first_cell[loc], count = run->plan->cell_count[loc];
+
+	rq->fetch_loc = (uint8_t)loc;
+	rq->fetches++;
+	rq->fetched = 0;
+	for (unsigned i = 0; i < count; i++) {
+		struct rn_tlp tlp = rn_model_tlp(run, RN_TLP_READ, qp->nic, first + i);
+
+		tlp.stream = run->plan->stream[w->qp];
+		tlp.msg = rq->position;
+		tlp.txn = work * 2 * RN_MODEL_PIECES + i * 2 + 1;
+		tlp.tag = rn_model_tag(RN_USE_FETCH, work, i, w->thread, w->instr);
+		issue_piece(run, work, qp->node, &tlp);
+	}
+}
+
+/* Looks at @count values, which are the whole of what was fetched: all the same address,
+ * which is followed, or the payload. Anything else is no WQE, so the QP stops.
+ */
+static void use_fetched(const struct rn_model_run *run, unsigned work, unsigned count)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	struct rn_model_request *rq = rn_request(run, work);
+	unsigned addresses = 0;
+	bool is_torn = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		addresses += rn_litmus_is_address(rq->value[i]);
+		is_torn |= rq->value[i] != rq->value[0];
+	}
+	if (addresses == 0) {
+		for (unsigned i = count; i < w->pieces; i++)
+			rq->value[i] = rq->value[count - 1];
+		rq->gathered = rn_all_pieces(w);
+	} else if (is_torn || rq->fetches == RN_MODEL_FETCHES) {
+		run->m->qp[w->qp].is_broken = true;
+	} else {
+		fetch_location(run, work, (unsigned)(rq->value[0] - RN_LITMUS_ADDRESS));
+	}
+}
+
+void rn_model_fetched(const struct rn_model_run *run, unsigned work, unsigned cell)
+{
+	struct rn_model_request *rq = rn_request(run, work);
+	unsigned count = run->plan->cell_count[rq->fetch_loc];
+
+	rq->fetched |= (uint16_t)(1u << cell);
+	if (rq->fetched == (1u << count) - 1)
+		use_fetched(run, work, count);
+}
+
+/* Begins with the WQE, which a BlueFlame doorbell has brought along. */
+static void begin_fetch(const struct rn_model_run *run, unsigned work)
+{
+	const struct rn_litmus_instr *in = instr_of(run, work);
+
+	if (in->op == RN_LITMUS_BELL) {
+		fetch_location(run, work, in->loc);
+		return;
+	}
+	rn_request(run, work)->fetches = 1;
+	use_fetched(run, work, 1);
+}
+
 /* ---- Requester ---- */
 
 static bool has_reads_before(const struct rn_model_run *run,
@@ -479,6 +559,8 @@ static bool is_gather_silent(const struct rn_model_run *run, unsigned work)
 
 	if (is_gathered(run, work))
 		return true;
+	if (w->is_rung)
+		return run->plan->is_fetch_silent[w->qp];
 	for (unsigned i = 0; i < w->pieces; i++) {
 		unsigned cell = w->piece[i].local, loc;
 
@@ -517,6 +599,10 @@ void rn_model_do_start(const struct rn_model_run *run, unsigned qp)
 	rn_request(run, work)->is_started = true;
 	if (is_gathered(run, work))
 		return;
+	if (w->is_rung) {
+		begin_fetch(run, work);
+		return;
+	}
 	for (unsigned i = 0; i < w->pieces; i++) {
 		struct rn_tlp tlp;
 

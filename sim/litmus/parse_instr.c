@@ -157,6 +157,24 @@ static bool form_store(struct cell *c)
 	return own_location(c) && rn_lex_value(c->p, &c->in->value);
 }
 
+/* Parses a value or the address of a location of the same host, &x. */
+static bool value_or_address(struct cell *c)
+{
+	uint8_t loc;
+
+	if (!rn_lex_try_char(c->p, '&'))
+		return rn_lex_value(c->p, &c->in->value);
+	if (!location_of(c, c->thread->node, &loc))
+		return false;
+	c->in->value = (struct rn_litmus_value){ .number = RN_LITMUS_ADDRESS + loc };
+	return true;
+}
+
+static bool form_st(struct cell *c)
+{
+	return own_location(c) && value_or_address(c);
+}
+
 static bool form_mwr(struct cell *c)
 {
 	return device_location(c) && rn_lex_value(c->p, &c->in->value);
@@ -236,6 +254,26 @@ static bool form_word(struct cell *c)
 	return arrow(c) && sources(c, qp_in(c)->node, true) && suffixes(c);
 }
 
+/* Parses what both doorbells begin with: the QP and one remote location. */
+static bool bell_head(struct cell *c)
+{
+	if (!qp_of_thread(c) || !location_of(c, qp_in(c)->peer, &c->in->dst[0]))
+		return false;
+	c->in->count = 1;
+	c->in->src[0].loc = RN_LITMUS_NONE;
+	return arrow(c);
+}
+
+static bool form_bell(struct cell *c)
+{
+	return bell_head(c) && own_location(c) && suffixes(c);
+}
+
+static bool form_blue(struct cell *c)
+{
+	return bell_head(c) && value_or_address(c) && suffixes(c);
+}
+
 static bool form_poll(struct cell *c)
 {
 	return cq_of_thread(c, false);
@@ -294,16 +332,19 @@ static const struct form {
 	unsigned on;
 	bool (*parse)(struct cell *c);
 } forms[] = {
-	{ "st", RN_LITMUS_ST, ON_CPU | ON_GPU, form_store },
+	{ "st", RN_LITMUS_ST, ON_CPU | ON_GPU, form_st },
 	{ "ld", RN_LITMUS_LD, ON_CPU | ON_GPU, form_load },
 	{ "mfence", RN_LITMUS_MFENCE, ON_CPU | ON_GPU, form_nothing },
+	{ "sfence", RN_LITMUS_SFENCE, ON_CPU, form_nothing },
 	{ "wait", RN_LITMUS_WAIT, ON_CPU | ON_GPU, form_wait },
 	{ "mrd", RN_LITMUS_MRD, ON_CPU, form_mrd },
 	{ "mwr", RN_LITMUS_MWR, ON_CPU, form_mwr },
 #define X(symbol, word, form, request) { word, RN_LITMUS_##symbol, ON_CPU, form_##form },
 	RN_LITMUS_REQUESTS(X)
 #undef X
-		{ "poll", RN_LITMUS_POLL, ON_CPU, form_poll },
+		{ "bell", RN_LITMUS_BELL, ON_CPU, form_bell },
+	{ "blue", RN_LITMUS_BLUE, ON_CPU, form_blue },
+	{ "poll", RN_LITMUS_POLL, ON_CPU, form_poll },
 	{ "pollr", RN_LITMUS_POLL, ON_CPU, form_pollr },
 	{ "tryp", RN_LITMUS_TRYP, ON_CPU, form_tryp },
 	{ "launch", RN_LITMUS_LAUNCH, ON_CPU, form_launch },
@@ -327,6 +368,22 @@ static const struct form *find_form(const char *name)
 	return NULL;
 }
 
+/* Notes how work requests come to the QP. Not in both ways: a verbs call and a doorbell
+ * of the program would write the same send queue.
+ */
+static bool note_way(struct cell *c)
+{
+	struct rn_litmus_qp *qp = &c->t->qp[c->in->qp];
+
+	if (rn_litmus_is_rung(c->in->op))
+		qp->is_rung = true;
+	else
+		qp->is_called = true;
+	return !(qp->is_rung && qp->is_called) ||
+	       rn_lex_fail_name(c->p, qp->name,
+				"has doorbells (bell, blue) or verbs calls, not both");
+}
+
 static bool number_work(struct cell *c)
 {
 	c->in->work = RN_LITMUS_NONE;
@@ -335,7 +392,7 @@ static bool number_work(struct cell *c)
 	if (c->t->works == RN_LITMUS_OPS)
 		return rn_lex_fail(c->p, "at most 16 work requests");
 	c->in->work = c->t->works++;
-	return true;
+	return note_way(c);
 }
 
 bool rn_litmus_parse_instr(struct rn_litmus_parser *p, struct rn_litmus_test *t,

@@ -103,6 +103,8 @@ static int plan_pieces(const struct rn_model_plan *plan, struct rn_model_work *w
 		return plan_flush(plan, work, in);
 	if (in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS)
 		return add_piece(work, plan->first_cell[in->loc], local);
+	if (rn_litmus_is_rung(in->op))
+		return add_element(plan, work, in->dst[0], RN_LITMUS_NONE);
 	for (unsigned i = 0; i < in->count; i++) {
 		bool is_read = in->op == RN_LITMUS_READ;
 		unsigned remote = is_read ? in->src[i].loc : in->dst[i];
@@ -115,6 +117,16 @@ static int plan_pieces(const struct rn_model_plan *plan, struct rn_model_work *w
 	return 0;
 }
 
+/* Has a request room for the cells of each location? The NIC may be sent to any of them.
+ */
+static bool can_fetch(const struct rn_model_plan *plan)
+{
+	for (unsigned i = 0; i < plan->test->locations; i++)
+		if (plan->cell_count[i] > RN_MODEL_PIECES)
+			return false;
+	return true;
+}
+
 static int plan_work(struct rn_model_plan *plan, unsigned thread, unsigned instr)
 {
 	const struct rn_litmus_instr *in = rn_instr(plan, thread, instr);
@@ -123,12 +135,15 @@ static int plan_work(struct rn_model_plan *plan, unsigned thread, unsigned instr
 	if (in->work == RN_LITMUS_NONE)
 		return 0;
 	work = &plan->work[in->work];
-	work->op = in->op;
+	work->is_rung = rn_litmus_is_rung(in->op);
+	work->op = work->is_rung ? RN_LITMUS_WRITE : in->op;
 	work->thread = (uint8_t)thread;
 	work->instr = (uint8_t)instr;
 	work->qp = in->qp;
 	work->fence = in->fence;
 	work->unsignaled = in->unsignaled;
+	if (work->is_rung && !can_fetch(plan))
+		return -E2BIG;
 	return plan_pieces(plan, work, in);
 }
 
@@ -179,6 +194,8 @@ static void plan_ends(struct rn_model_plan *plan)
 		plan->stream[i] = ++streams[qp->node][qp->nic];
 		plan->peer_stream[i] = ++streams[qp->peer][qp->peer_nic];
 		plan->is_posted_by_one[i] = true;
+		plan->is_fetch_silent[i] =
+			!plan->is_now && !is_device_used(t, qp->node, qp->nic);
 		plan->is_only_end[i] = ends_of_nic(t, qp->peer, qp->peer_nic) == 1 &&
 				       !is_device_used(t, qp->peer, qp->peer_nic);
 	}
@@ -237,14 +254,20 @@ static void plan_writes(struct rn_model_plan *plan, const struct rn_litmus_instr
 }
 
 /* Returns the most TLPs that can be in flight: each granule twice (gathered and written),
- * CQEs at both ends, and the loads and stores of threads.
+ * CQEs at both ends, doorbells and what is fetched after them, and the loads and stores
+ * of threads.
  */
 static uint32_t tlps_needed(const struct rn_model_plan *plan)
 {
 	uint32_t tlps = 2u * plan->test->threads + 4;
+	uint32_t most_cells = 0;
 
+	for (unsigned i = 0; i < plan->test->locations; i++)
+		if (plan->cell_count[i] > most_cells)
+			most_cells = plan->cell_count[i];
 	for (unsigned i = 0; i < plan->test->works; i++)
-		tlps += 2u * plan->work[i].pieces + 2;
+		tlps += 2u * plan->work[i].pieces + 2 +
+			(plan->work[i].is_rung ? 1 + most_cells : 0);
 	for (unsigned i = 0; i < plan->test->threads; i++)
 		tlps += plan->test->thread[i].agent != RN_AGENT_CPU
 				? plan->test->thread[i].count

@@ -298,6 +298,19 @@ bool rn_litmus_holds(const struct rn_litmus_verdict *v,
 	return true;
 }
 
+void rn_litmus_add_value(struct rn_text *text, const struct rn_litmus_test *t,
+			 int64_t value)
+{
+	if (rn_litmus_is_address(value)) {
+		rn_text_char(text, '&');
+		rn_text_add(text, t->location[value - RN_LITMUS_ADDRESS].name);
+		return;
+	}
+	if (value < 0)
+		rn_text_char(text, '-');
+	rn_text_number(text, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
 void rn_litmus_outcome_text(const struct rn_litmus_test *t,
 			    const struct rn_litmus_outcome *outcome, char *buf,
 			    size_t len)
@@ -314,9 +327,7 @@ void rn_litmus_outcome_text(const struct rn_litmus_test *t,
 			rn_text_char(&text, ' ');
 		rn_text_add(&text, t->observed[i].name);
 		rn_text_char(&text, '=');
-		if (value < 0)
-			rn_text_char(&text, '-');
-		rn_text_number(&text, value < 0 ? -(uint64_t)value : (uint64_t)value);
+		rn_litmus_add_value(&text, t, value);
 		rn_text_char(&text, ';');
 	}
 }

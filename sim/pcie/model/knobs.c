@@ -322,7 +322,7 @@ const struct rn_pcie_knob rn_pcie_knob_list[KNOB_COUNT + 1] = {
 		"data with RO: of MRs registered so, of all, of none" },
 	[KNOB_GRANULE] = { "granule", NULL, "8..4096",
 		"bytes that become visible together" },
-	[KNOB_CPU] = { "cpu", NULL, "tso|sc",
+	[KNOB_CPU] = { "cpu", NULL, "tso|sc|pso",
 		"memory model of the CPUs; explorer of litmus tests only" },
 	[KNOB_IDO] = { "ido", NULL, "0|1",
 		"do the NIC's TLPs carry ID-based ordering?" },

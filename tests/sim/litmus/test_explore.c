@@ -92,6 +92,63 @@ static const struct {
 	  "A.cpu | A.cpu1 ;\nwrite q x <- s | st t 1 ;\nwrite q y <- t | st s 1 ;\n"
 	  "allowed (x=0 /\\ y=1)\nforbidden (x=1 /\\ y=0)\n",
 	  "" },
+	/* What a NIC fetches ends with the third read: an address that leads nowhere
+	 * stops the queue pair.
+	 */
+	{ "{ w@A.host=0, x@B.host=7; q: A.nic0->B.nic0 }\nA.cpu ;\nst w &w ;\n"
+	  "bell q x <- w ;\npoll q ;\nforall (x=7 /\\ A.cpu:done=0)\n",
+	  "" },
+	{ "{ w@A.host=0, l@A.host=0, s@A.host=3, x@B.host=7; q: A.nic0->B.nic0 }\nA.cpu "
+	  ";\n"
+	  "st l &s ;\nst w &l ;\nbell q x <- w ;\npoll q ;\nforall (x=3)\n",
+	  "mode=adversarial" },
+	/* A BlueFlame doorbell holds the WQE, which counts as the first of three. */
+	{ "{ l@A.host=0, s@A.host=3, x@B.host=7; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+	  "st l &s ;\nsfence ;\nblue q x <- &l ;\npoll q ;\nforall (x=3)\n",
+	  "cpu=pso" },
+	{ "{ l@A.host=0, k@A.host=0, s@A.host=3, x@B.host=7; q: A.nic0->B.nic0 }\nA.cpu "
+	  ";\n"
+	  "st l &s ;\nst k &l ;\nsfence ;\nblue q x <- &k ;\npoll q ;\n"
+	  "forall (x=7 /\\ A.cpu:done=0)\n",
+	  "" },
+	/* One granule of payload fills all of the message, two fill theirs. */
+	{ "{ w@A.host=0, s@A.host=5 size=128 align=128, x@B.host=7 size=128 align=128, "
+	  "y@B.host=7 size=128; q: A.nic0->B.nic0 }\nA.cpu ;\nst w &s ;\n"
+	  "bell q x <- w ;\npoll q ;\nst w 6 ;\nbell q y <- w ;\n"
+	  "forall (x=5 /\\ y=6)\n",
+	  "" },
+	/* Memory on the NIC itself is fetched without a queue. */
+	{ "{ w@A.host=0, m@A.nic0=1, x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\nst w &m "
+	  ";\n"
+	  "bell q x <- w ;\nmwr m 2 ;\nallowed (x=1)\nallowed (x=2)\nforbidden (x=0)\n",
+	  "" },
+	/* No route to the WQE: the QP stops. */
+	{ "{ w@A.gpu0=1, x@B.host=7; q: A.nic0->B.nic0 }\nA.cpu ;\nbell q x <- w ;\n"
+	  "poll q ;\nforall (x=7 /\\ A.cpu:done=0)\n",
+	  "rc.p2p=deny" },
+	/* cpu=pso: stores to one place stay in order, a call has its own fence, and
+	 * nothing passes a store fence from either side.
+	 */
+	{ "{ x@A.host=0 }\nA.cpu ;\nst x 1 ;\nst x 2 ;\nforall (x=2)\n", "cpu=pso" },
+	{ "{ x@A.host=0, y@A.host=0 }\nA.cpu | A.cpu1 ;\nst x 1 | ld r0 y ;\n"
+	  "st y 1 | ld r1 x ;\nallowed (A.cpu1:r0=1 /\\ A.cpu1:r1=0)\n",
+	  "cpu=pso" },
+	{ "{ x@A.host=0, y@A.host=0 }\nA.cpu | A.cpu1 ;\nst x 1 | ld r0 y ;\n"
+	  "sfence | ld r1 x ;\nst y 1 | ;\n"
+	  "forbidden (A.cpu1:r0=1 /\\ A.cpu1:r1=0)\nallowed (A.cpu1:r0=1)\n",
+	  "cpu=pso" },
+	{ "{ s@A.host=0, x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\nst s 1 ;\n"
+	  "write q x <- s ;\nforall (x=1)\n",
+	  "cpu=pso" },
+	/* A load may pass the store fence, which only orders stores. */
+	{ "{ x@A.host=0, y@A.host=0 }\nA.cpu | A.cpu1 ;\nst x 1 | st y 1 ;\n"
+	  "sfence | sfence ;\nld r0 y | ld r0 x ;\n"
+	  "allowed (A.cpu:r0=0 /\\ A.cpu1:r0=0)\n",
+	  "" },
+	/* Doorbells of one queue pair stay in order, BlueFlame's too. */
+	{ "{ x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\nblue q x <- 1 ;\nblue q x <- 2 ;\n"
+	  "forall (x=2)\n",
+	  "cpu=pso" },
 	/* Each granule goes to its own place: a copy is torn where its source is. */
 	{ "{ s@A.host=0 size=128, x@B.host=0 size=128; q: A.nic0->B.nic0; "
 	  "p: B.nic0->A.nic0; r: B.nic0->A.nic0 }\nA.cpu | B.cpu ;\n"
@@ -205,6 +262,22 @@ static void bounds(void **state)
 	rn_explore_free(&e);
 }
 
+/* A location that a NIC may be sent to has no more granules than a message. */
+static void what_is_fetched_is_as_large_as_a_message(void **state)
+{
+	static const char large[] =
+		"{ w@A.host=0 size=256, x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		"bell q x <- w ;\nallowed (x=0)\n";
+	static struct rn_litmus_test t;
+	struct rn_litmus_setup setup;
+
+	(void)state;
+	plan_of(&t, large, "");
+	setup = plan.setup;
+	setup.knobs.granule = 8;
+	assert_int_equal(rn_model_plan(&plan, &t, &setup), -E2BIG);
+}
+
 /* ---- What a trace tells of a TLP ---- */
 
 enum {
@@ -260,6 +333,21 @@ static void id_ordering_is_for_all_that_a_nic_sends(void **state)
 	assert_int_equal(count_sent(imm, "ido=0", RN_TLP_WRITE, RN_TLP_CQE), 1);
 }
 
+static void doorbells_and_fetches_are_tlps(void **state)
+{
+	static const char bell[] =
+		"{ w@A.host=0, s@A.host=1, x@B.host=0; q: A.nic0->B.nic0 }"
+		"\nA.cpu ;\nst w &s ;\nbell q x <- w U ;\nforall (x=1)\n";
+	static const char blue[] = "{ x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+				   "blue q x <- 1 U ;\nforall (x=1)\n";
+
+	(void)state;
+	assert_int_equal(count_sent(bell, "", RN_TLP_WRITE, RN_TLP_BELL), 1);
+	assert_int_equal(count_sent(bell, "", RN_TLP_READ, 0), 2);
+	assert_int_equal(count_sent(blue, "", RN_TLP_WRITE, RN_TLP_BELL), 1);
+	assert_int_equal(count_sent(blue, "", RN_TLP_READ, 0), 0);
+}
+
 /* ---- The search ---- */
 
 static void moves_that_commute_are_taken_at_once_unless_told_not_to(void **state)
@@ -288,6 +376,8 @@ int main(void)
 		cmocka_unit_test(small_tests),
 		cmocka_unit_test(a_flush_is_told_from_a_read),
 		cmocka_unit_test(id_ordering_is_for_all_that_a_nic_sends),
+		cmocka_unit_test(doorbells_and_fetches_are_tlps),
+		cmocka_unit_test(what_is_fetched_is_as_large_as_a_message),
 		cmocka_unit_test(moves_that_commute_are_taken_at_once_unless_told_not_to),
 		cmocka_unit_test(bounds),
 	};

@@ -149,6 +149,14 @@ static const struct {
 	{ CPUS " | write q d <- #1 ;\n", 4, 10, "another host" },
 	{ CPUS "st s 1 | st d 1 | st d 2 ;\n", 4, 17, "';'" },
 	{ CPUS "launch B.cpu | ;\n", 4, 10, "GPU thread" },
+	{ CPUS "bell q s <- s ;\n", 4, 8, "other end" },
+	{ CPUS "bell q d <- d ;\n", 4, 13, "same host" },
+	{ CPUS "bell q d <- #1 ;\n", 4, 13, "a location" },
+	{ CPUS "blue q d <- &d ;\n", 4, 14, "other end" },
+	{ CPUS "st s &z ;\n", 4, 7, "no such location" },
+	{ CPUS "write q d <- #&s ;\n", 4, 15, "a number" },
+	{ CPUS "bell q d <- s | ;\nwrite q d <- s ;\n", 5, 14,
+	  "q: has doorbells (bell, blue) or verbs calls, not both" },
 	{ CPUS "st s 1 | ;\nallowed (z=1)\n", 5, 10, "no such location" },
 	{ CPUS "st s 1 | ;\nallowed (C.cpu:r0=1)\n", 5, 12, "no such thread" },
 	{ CPUS "st s 1 | ;\n[gpu=purple] allowed (d=1)\n", 5, 2, "knobs" },
@@ -277,6 +285,9 @@ static void conditions(void **state)
 	outcome.value[1] = 3;
 	assert_false(rn_litmus_holds(&test.verdict[0], &outcome));
 	assert_true(rn_litmus_holds(&test.verdict[1], &outcome));
+	outcome.value[1] = RN_LITMUS_ADDRESS;
+	rn_litmus_outcome_text(&test, &outcome, text, sizeof(text));
+	assert_string_equal(text, "A.cpu:r0=0; x=&x;");
 	outcome.absent = 1;
 	assert_false(rn_litmus_holds(&test.verdict[1], &outcome));
 }

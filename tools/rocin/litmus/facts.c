@@ -10,7 +10,8 @@
  *	observed(0,register("B.gpu0",0)). ...
  *
  * Instructions and elements count from 1, work requests from 0. Only what stands in the
- * file is printed; what follows from it is the business of the axioms.
+ * file is printed; what follows from it is the business of the axioms. Of a test with an
+ * instruction that they do not have, only that is printed: uncovered("...").
  */
 #include <inttypes.h>
 
@@ -109,7 +110,10 @@ static const char *const op_names[RN_LITMUS_OP_COUNT] = {
 #define X(symbol, word, form, request) [RN_LITMUS_##symbol] = (word),
 	RN_LITMUS_REQUESTS(X)
 #undef X
-		[RN_LITMUS_POLL] = "poll",
+		[RN_LITMUS_BELL] = "bell",
+	[RN_LITMUS_BLUE] = "blue",
+	[RN_LITMUS_SFENCE] = "sfence",
+	[RN_LITMUS_POLL] = "poll",
 	[RN_LITMUS_TRYP] = "tryp",
 	[RN_LITMUS_LAUNCH] = "launch",
 	[RN_LITMUS_DMA] = "dma",
@@ -254,13 +258,35 @@ static void print_observed(const struct rn_litmus_test *t)
 	}
 }
 
+/* Returns the first instruction or knob that the axioms do not have, or NULL. */
+static const char *not_in_axioms(const struct rn_litmus_test *t,
+				 const struct rn_litmus_setup *setup)
+{
+	if (setup->knobs.cpu == RN_CPU_PSO)
+		return "cpu=pso";
+	for (unsigned i = 0; i < t->threads; i++)
+		for (unsigned k = 0; k < t->thread[i].count; k++) {
+			unsigned op = t->thread[i].instr[k].op;
+
+			if (rn_litmus_is_rung(op) || op == RN_LITMUS_SFENCE)
+				return op_names[op];
+		}
+	return NULL;
+}
+
 int rn_litmus_facts_run(const struct rn_litmus_options *o,
 			const struct rn_report_test *test, struct rn_report_run *run)
 {
 	const struct rn_litmus_test *t = &test->test;
 
+	const char *not_there = not_in_axioms(t, &run->setup);
+
 	(void)o;
 	printf("%%%% %s\n%%%% %s\n", t->name, run->knobs);
+	if (not_there) {
+		printf("uncovered(\"the axioms do not have %s\").\n", not_there);
+		return 0;
+	}
 	print_knobs(&run->setup.knobs);
 	print_locations(t, &run->setup);
 	print_qps(t);

@@ -206,6 +206,13 @@ static bool look_at(struct layout *y, const struct rn_litmus_thread *thread,
 	if (in->op == RN_LITMUS_DMACQE &&
 	    (in == thread->instr || in[-1].op != RN_LITMUS_DMA))
 		return set_reason(y, "a drive reports a transfer, once");
+	if (rn_litmus_is_rung(in->op) || in->op == RN_LITMUS_SFENCE)
+		return set_reason(
+			y, "bell, blue and sfence: a device takes work requests by "
+			   "verbs calls, which write the send queue themselves");
+	if (in->op == RN_LITMUS_ST && rn_litmus_is_address(in->value.number))
+		return set_reason(
+			y, "st of an address: no device follows addresses in memory");
 	if (in->op == RN_LITMUS_FLUSH && in->count > 1)
 		return set_reason(y, "a FLUSH names one range of memory");
 	if (is_cut_short(y, thread, in))

@@ -343,9 +343,21 @@ static const struct rn_litmus_rule rules[] = {
 	  "flush: READ through a loopback QP, the driver's flush, or a new launch" },
 	{ "GV2", "a read through the BAR makes what is inside the GPU visible",
 	  "READ one byte of the buffer through a loopback QP of the same NIC" },
+	{ "N1", "a NIC fetches a WQE at any time after its doorbell has arrived",
+	  "poll the completion before writing into the slot again" },
+	{ "N2", "a NIC reads the SGE list and the payload after the WQE that names them",
+	  "poll the completion before changing what a WQE names" },
+	{ "N3", "a BlueFlame doorbell carries the WQE, so no WQE is fetched",
+	  "nothing: the slot is free; what an address in the WQE names is not" },
+	{ "N4", "a verbs call copies the SGE list and inline data into the WQE",
+	  "nothing: list and inline data are free when the call returns" },
 	{ "T1", "a CPU's store may wait while its later loads run",
 	  "put a full fence between store and load" },
 	{ "T2", "a post is behind the CPU's earlier stores", "nothing: it is ordered" },
+	{ "T3",
+	  "stores to different places may leave the CPU in any order (cpu=pso), and "
+	  "BlueFlame's always may",
+	  "put a store fence between the store and the doorbell" },
 };
 
 const struct rn_litmus_rule *rn_litmus_find_rule(const char *name, size_t len)

@@ -325,6 +325,8 @@ static const char *never_here(const struct rn_report_run *run)
 {
 	if (run->setup.knobs.cpu == RN_CPU_SC)
 		return "the processor orders as it does (cpu=sc)";
+	if (run->setup.knobs.cpu == RN_CPU_PSO)
+		return "the processor orders as it does (cpu=pso)";
 	return NULL;
 }
 
