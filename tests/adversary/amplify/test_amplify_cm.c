@@ -135,7 +135,7 @@ static int begin(void **state)
 
 static void a_listener_sends_three_messages_for_a_request_at_most(void **state)
 {
-	uint8_t data[RN_CM_REQ_DATA];
+	uint8_t data[RN_CM_SIDR_REQ_DATA];
 
 	(void)state;
 	for (unsigned program = 0; program < PROGRAM_COUNT; program++)
@@ -158,7 +158,7 @@ static void a_listener_sends_three_messages_for_a_request_at_most(void **state)
 /* It still gets as many as it may. */
 static void a_request_that_is_accepted_is_worth_three_copies_of_the_answer(void **state)
 {
-	uint8_t data[RN_CM_REQ_DATA];
+	uint8_t data[RN_CM_SIDR_REQ_DATA];
 	struct rn_cm_msg msg;
 
 	(void)state;
@@ -175,7 +175,7 @@ static void a_request_that_is_accepted_is_worth_three_copies_of_the_answer(void 
 /* The last copy leaves with the last of those that follow quickly. */
 static void the_last_copy_is_late(void **state)
 {
-	uint8_t data[RN_CM_REQ_DATA];
+	uint8_t data[RN_CM_SIDR_REQ_DATA];
 	rn_ns before = kit.now;
 	struct rn_cm_msg msg;
 
@@ -197,7 +197,7 @@ static void the_last_copy_is_late(void **state)
 
 static void a_copy_of_the_request_brings_new_credit(void **state)
 {
-	uint8_t data[RN_CM_REQ_DATA];
+	uint8_t data[RN_CM_SIDR_REQ_DATA];
 	struct rn_cm_msg msg;
 
 	(void)state;
@@ -218,7 +218,7 @@ static void a_copy_of_the_request_brings_new_credit(void **state)
 
 static unsigned copies_of_an_answer(uint32_t id)
 {
-	uint8_t data[RN_CM_REQ_DATA];
+	uint8_t data[RN_CM_SIDR_REQ_DATA];
 	struct rn_cm_event ev;
 	struct kit_message tx;
 	struct rn_cm_msg msg;
@@ -268,7 +268,7 @@ static void forge_at_random(struct rn_random *r)
 					 RN_CM_LAP,  RN_CM_APR };
 	uint8_t attr = attrs[rn_random_below(r, sizeof(attrs))];
 	uint32_t theirs = 1 + rn_random_below(r, 4), ours = rn_random_below(r, 2);
-	uint8_t data[RN_CM_REQ_DATA] = { 0 };
+	uint8_t data[RN_CM_SIDR_REQ_DATA] = { 0 };
 	struct rn_cm_msg msg = { .attr = (enum rn_cm_attr)attr };
 
 	kit_ip_data(&kit, data);

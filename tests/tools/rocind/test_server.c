@@ -31,6 +31,8 @@ enum {
 int __real_epoll_wait(int fd, struct epoll_event *events, int max, int timeout_ms);
 int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int timeout_ms);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
+int __real_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags);
+int __wrap_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags);
 
 struct step {
 	int at_ms;
@@ -44,6 +46,16 @@ static unsigned steps_left, waits;
 static int now_ms;
 static char dir[64];
 static struct rlimit descriptors; /* as the test found them */
+static bool forbids_wait;	  /* a sandbox does */
+static int accept_errno;	  /* why nobody can be accepted, or 0 */
+
+int __wrap_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags)
+{
+	if (!accept_errno)
+		return __real_accept4(fd, sa, len, flags);
+	errno = accept_errno;
+	return -1;
+}
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
@@ -59,6 +71,10 @@ int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int timeout_m
 
 	if (++waits == WAITS_MAX)
 		fail_msg("rocind is kept busy");
+	if (forbids_wait) {
+		errno = EPERM;
+		return -1;
+	}
 	while ((n = __real_epoll_wait(fd, events, max, 0)) == 0 && timeout_ms) {
 		const struct step *step = next_step;
 
@@ -104,6 +120,8 @@ static int setup(void **state)
 {
 	(void)state;
 	now_ms = 0;
+	forbids_wait = false;
+	accept_errno = 0;
 	strcpy(dir, "/tmp/rocin-server-XXXXXX");
 	if (!mkdtemp(dir) || getrlimit(RLIMIT_NOFILE, &descriptors))
 		return -1;
@@ -207,6 +225,32 @@ static void without_clients_it_ends_after_its_idle_time(void **state)
 	assert_int_equal(run(NULL, 0), IDLE_MS);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(errno, ENOENT);
+}
+
+/* It would look without a pause otherwise, for ever. */
+static void a_sandbox_in_which_it_cannot_wait_ends_it(void **state)
+{
+	(void)state;
+	forbids_wait = true;
+	assert_int_equal(run(NULL, 0), 0);
+}
+
+static void a_sandbox_in_which_it_cannot_accept_ends_it(void **state)
+{
+	static const int errors[] = { EPERM, EACCES, ENOSYS };
+	char byte;
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(errors); i++) {
+		accept_errno = errors[i];
+		assert_int_equal(RUN({ .at_ms = 10, .act = connect_one }), 10);
+		/* Whoever waits at its door sees that. */
+		reopen(IDLE_MS);
+		assert_true(recv(client[0], &byte, sizeof(byte), 0) <= 0);
+		assert_int_not_equal(errno, EAGAIN);
+		close(client[0]);
+	}
+	accept_errno = 0;
 }
 
 static void the_idle_time_begins_anew_with_a_client_that_connects(void **state)
@@ -517,6 +561,8 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(without_clients_it_ends_after_its_idle_time),
+		TEST(a_sandbox_in_which_it_cannot_wait_ends_it),
+		TEST(a_sandbox_in_which_it_cannot_accept_ends_it),
 		TEST(the_idle_time_begins_anew_with_a_client_that_connects),
 		TEST(the_idle_time_begins_when_the_last_client_has_gone),
 		TEST(a_client_that_connects_at_the_last_moment_is_taken_in),

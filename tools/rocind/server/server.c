@@ -291,6 +291,15 @@ static void keep_some_spare(struct rnd_server *server, int fd)
 		rnd_groups_give_back(&server->groups, RN_NEVER, rnd_now());
 }
 
+/* May a later call of accept4() succeed that has failed with @err? If not, a sandbox
+ * forbids it, and rocind would be told of the connection again and again.
+ */
+static bool is_passing(int err)
+{
+	return err == EAGAIN || err == EINTR || err == ECONNABORTED || err == ENOMEM ||
+	       err == ENOBUFS;
+}
+
 /* Accepts a connection. Returns true if there was one. */
 static bool accept_one(struct rnd_server *server)
 {
@@ -303,6 +312,9 @@ static bool accept_one(struct rnd_server *server)
 		rnd_client_accept(server, fd);
 	} else if (errno == EMFILE || errno == ENFILE) {
 		turn_away(server);
+	} else if (!is_passing(errno)) {
+		rn_log(RN_LOG_ERROR, "connections cannot be accepted: %m");
+		server->stopping = true;
 	}
 	return fd >= 0;
 }
@@ -590,6 +602,9 @@ void rnd_server_run(struct rnd_server *server)
 			struct rnd_source *source = event.data.ptr;
 
 			source->on_ready(source->ctx);
+		} else if (n < 0 && errno != EINTR) {
+			rn_log(RN_LOG_ERROR, "rocind cannot wait for its clients: %m");
+			break;
 		} else if (n == 0 && ms_to_idle(server) == 0 && !accept_one(server)) {
 			rn_log(RN_LOG_INFO, "idle for %u ms", server->idle_ms);
 			break;
