@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int timeout_m
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 int __real_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags);
 int __wrap_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 
 struct step {
 	int at_ms;
@@ -47,7 +49,23 @@ static int now_ms;
 static char dir[64];
 static struct rlimit descriptors; /* as the test found them */
 static bool forbids_wait;	  /* a sandbox does */
+static unsigned pauses;		  /* of rocind */
 static int accept_errno;	  /* why nobody can be accepted, or 0 */
+
+/* Time goes on while rocind pauses. */
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	assert_true(count == 0 && timeout_ms > 0);
+	(void)fds;
+	pauses++;
+	now_ms += timeout_ms;
+	if (steps_left && next_step->at_ms <= now_ms) {
+		next_step->act();
+		next_step++;
+		steps_left--;
+	}
+	return 0;
+}
 
 int __wrap_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags)
 {
@@ -251,6 +269,30 @@ static void a_sandbox_in_which_it_cannot_accept_ends_it(void **state)
 		close(client[0]);
 	}
 	accept_errno = 0;
+}
+
+static void stop_it(void)
+{
+	server.stopping = true;
+}
+
+/* rocind is told of the connection again at once; how often it looks is what it costs. */
+static void a_shortage_is_waited_for(void **state)
+{
+	static const int errors[] = { ENOMEM, ENOBUFS, EMFILE, ENFILE };
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(errors); i++) {
+		accept_errno = errors[i];
+		pauses = 0;
+		RUN({ .at_ms = 10, .act = connect_one },
+		    { .at_ms = 510, .act = stop_it });
+		assert_in_range(pauses, 10, 100);
+		assert_in_range(waits, 1, pauses + 10);
+		close(client[0]);
+		accept_errno = 0;
+		reopen(IDLE_MS);
+	}
 }
 
 static void the_idle_time_begins_anew_with_a_client_that_connects(void **state)
@@ -563,6 +605,7 @@ int main(void)
 		TEST(without_clients_it_ends_after_its_idle_time),
 		TEST(a_sandbox_in_which_it_cannot_wait_ends_it),
 		TEST(a_sandbox_in_which_it_cannot_accept_ends_it),
+		TEST(a_shortage_is_waited_for),
 		TEST(the_idle_time_begins_anew_with_a_client_that_connects),
 		TEST(the_idle_time_begins_when_the_last_client_has_gone),
 		TEST(a_client_that_connects_at_the_last_moment_is_taken_in),

@@ -3,6 +3,7 @@
  * finds the Rocin devices, or print this environment.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,7 @@ int rn_cmd_run(int argc, char **argv)
 {
 	static struct rn_launch launch;
 	struct run_args args = { 0 };
+	void (*file_limit)(int);
 	char err[512];
 	int status;
 
@@ -109,7 +111,10 @@ int rn_cmd_run(int argc, char **argv)
 	status = check_program(&args);
 	if (status)
 		return status;
+	/* Where files are limited, a sentence says so. */
+	file_limit = signal(SIGXFSZ, SIG_IGN);
 	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));
+	signal(SIGXFSZ, file_limit);
 	if (status) {
 		rn_complain("%s", err);
 		return status;

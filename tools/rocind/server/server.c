@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,8 @@ enum {
 	 * is shorter. (A client that is too late starts another rocind.)
 	 */
 	GREETING_MS = 200,
+	/* Pause after a connection could not be accepted for want of memory. */
+	SHORTAGE_MS = 10,
 };
 
 /* ---- Descriptors to wait for ---- */
@@ -268,14 +271,19 @@ static void close_groups(struct rnd_server *server)
 
 /* Accepts a connection and closes it at once, when no descriptors are left; otherwise
  * epoll would report the connection again and again. The client sees the end of the
- * connection and tries again for a while.
+ * connection and tries again for a while. Returns false if that fails, too.
  */
-static void turn_away(struct rnd_server *server)
+static bool turn_away(struct rnd_server *server)
 {
+	int fd;
+
 	rn_log(RN_LOG_ERROR, "out of descriptors: a client is turned away");
 	close(server->spare_fd);
-	close(accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC));
+	fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return fd >= 0;
 }
 
 /* Closes groups without users if few descriptors are left, which shows in the high number
@@ -291,13 +299,32 @@ static void keep_some_spare(struct rnd_server *server, int fd)
 		rnd_groups_give_back(&server->groups, RN_NEVER, rnd_now());
 }
 
-/* May a later call of accept4() succeed that has failed with @err? If not, a sandbox
- * forbids it, and rocind would be told of the connection again and again.
+/* Deals with a connection that cannot be accepted, of which epoll reports as long as it
+ * is there: waits a little for memory or descriptors, and ends rocind where a sandbox
+ * forbids to accept.
  */
-static bool is_passing(int err)
+static void refuse_connection(struct rnd_server *server, int err)
 {
-	return err == EAGAIN || err == EINTR || err == ECONNABORTED || err == ENOMEM ||
-	       err == ENOBUFS;
+	switch (err) {
+	case EAGAIN:
+	case EINTR:
+	case ECONNABORTED:
+		return;
+	case EMFILE:
+	case ENFILE:
+		if (turn_away(server))
+			return;
+		break;
+	case ENOMEM:
+	case ENOBUFS:
+		break;
+	default:
+		errno = err;
+		rn_log(RN_LOG_ERROR, "connections cannot be accepted: %m");
+		server->stopping = true;
+		return;
+	}
+	poll(NULL, 0, SHORTAGE_MS);
 }
 
 /* Accepts a connection. Returns true if there was one. */
@@ -310,11 +337,8 @@ static bool accept_one(struct rnd_server *server)
 		server->idle_from = rnd_now();
 		server->awaits_starter = false;
 		rnd_client_accept(server, fd);
-	} else if (errno == EMFILE || errno == ENFILE) {
-		turn_away(server);
-	} else if (!is_passing(errno)) {
-		rn_log(RN_LOG_ERROR, "connections cannot be accepted: %m");
-		server->stopping = true;
+	} else {
+		refuse_connection(server, errno);
 	}
 	return fd >= 0;
 }

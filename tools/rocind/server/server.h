@@ -179,7 +179,7 @@ int rnd_activation_take(const char *dir, const char *name, char *err, size_t err
 void rnd_process_detach(int keep_fd);
 
 /* Prepares a process in the background or foreground: new files are private to the user,
- * SIGPIPE is ignored, and the limit of descriptors is raised to the hard limit.
+ * SIGPIPE and SIGXFSZ are ignored, and the limit of descriptors is raised to the hard limit.
  */
 void rnd_process_prepare(void);
 
