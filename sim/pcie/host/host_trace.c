@@ -139,7 +139,7 @@ int rn_pcie_set_knobs(const struct rn_pcie_knobs *k)
 	h = lock_host();
 	if (!h)
 		return rn_host_is_forked() ? 0 : -ENOMEM;
-	rn_host_force_all(h);
+	rn_host_settle(h);
 	err = rn_host_restart_with_tape(h, k, why, sizeof(why));
 	rn_host_unlock(h);
 	return err;
@@ -152,7 +152,7 @@ void rn_pcie_seed(uint64_t seed)
 
 	if (!h)
 		return;
-	rn_host_force_all(h);
+	rn_host_settle(h);
 	knobs = *rn_host_knobs(h);
 	knobs.seed = seed;
 	/* A recording or a replay goes on. If there is no memory, nothing changes. */

@@ -200,6 +200,21 @@ static void test_skipped_flush_counts_elsewhere(void **state)
 	assert_int_equal(rn_pcie_set_knobs(&before), 0);
 }
 
+/* Other knobs, and another seed, begin when what is withheld has been stored. */
+static void test_new_knobs_store_what_is_late(void **state)
+{
+	const struct rn_pcie_knobs knobs = rn_pcie_live_knobs();
+
+	(void)state;
+	receive(3, 5);
+	assert_int_equal(rn_pcie_set_knobs(&knobs), 0);
+	assert_int_equal(dev[3], 5);
+	receive(3, 6);
+	rn_pcie_seed(7);
+	assert_int_equal(dev[3], 6);
+	assert_int_equal(rn_pcie_set_knobs(&knobs), 0);
+}
+
 /* Two messages in one page: it is closed until both are there. */
 static void test_two_in_a_page(void **state)
 {
@@ -323,6 +338,7 @@ int main(void)
 		T(test_what_is_no_finding),
 		T(test_remedies_are_silent),
 		T(test_skipped_flush_counts_elsewhere),
+		T(test_new_knobs_store_what_is_late),
 		T(test_two_in_a_page),
 		T(test_across_pages),
 		T(test_read_of_storage),
