@@ -3,7 +3,7 @@
 
 The head of a program is its first comments, with a line for each of
 
-    question, reads, expect, kind, rule, litmus[, sibling][, example][, missed]
+    question, reads, expect, kind, rule, litmus[, sibling][, example]
 
 An item may go on in indented lines. README.md says what they mean.
 """
@@ -31,8 +31,8 @@ SHORT = {
 }
 VERDICTS = ('right', 'wrong')
 KINDS = ('stale', 'unordered', 'poll', 'source', 'fence', 'none')
-ITEMS = ('question', 'reads', 'expect', 'kind', 'rule', 'litmus', 'sibling', 'example', 'missed')
-OPTIONAL = ('sibling', 'example', 'missed')
+ITEMS = ('question', 'reads', 'expect', 'kind', 'rule', 'litmus', 'sibling', 'example')
+OPTIONAL = ('sibling', 'example')
 
 
 class BankError(Exception):
@@ -87,15 +87,8 @@ class Program:
         self.sibling = items.get('sibling')
         self.examples = [e.strip() for e in items.get('example', '').split(';') if e.strip()]
         self.is_wrong = 'wrong' in self.expect.values()
-        self.missed = items.get('missed')
-        if self.missed and not self.is_wrong:
-            raise BankError(f'{name}: missed: there is no mistake that could be')
         if self.kind not in KINDS or (self.kind != 'none') != self.is_wrong:
             raise BankError(f'{name}: kind: {self.kind}')
-
-    def said(self, machine):
-        """What the sanitizer is expected to say of a class."""
-        return 'right' if self.missed else self.expect[machine]
 
 
 def programs(folder=HERE):

@@ -84,8 +84,6 @@ def item(program):
     out += answer(program) + '.br\n' + roff(program.items['rule'])
     if program.is_wrong:
         out += f'Instead:\n.Cm {program.sibling} .\n'
-    if program.missed:
-        out += '.Em The sanitizer does not see it :\n' + roff(program.missed)
     return out
 
 

@@ -9,9 +9,6 @@ of the program expects of each machine class. Prints a table with a row for each
 then recall (of the wrong, how many were found) and precision (of the found, how many are wrong).
 Ends with 1 if anything differs. Programs are named by shell patterns; without one all run.
 
-Of a program whose head says `missed:' the sanitizer is expected to find nothing. Its rows say so,
-recall counts it as not found, and finding it is a difference: then the line has to go.
-
 With --late there is no sanitizer either: each program runs with `--pcie adversarial' and looks itself
 whether it saw what it should not. A program that is wrong in any class must see that in each run, and
 one that is right never, however busy the machine is. Of a source that changes too early and of a
@@ -39,10 +36,9 @@ VERDICT = re.compile(r'^rocin: verdict: (.*?)\.?\s*$', re.M)
 WORDS = bank.VERDICTS
 # What is late stays late until a rule forces it, or for longer than a program takes.
 LATE = 'driver=adversarial,hold=50ms,hold.polls=inf'
-# Mistakes that are no late writes of devices: that a NIC reads late is a matter of time, and an atomic
-# changes its word at once. Such a program may go wrong or not.
+# Mistakes that are no late writes of devices: when a NIC reads is a matter of time. Such a program may
+# go wrong or not.
 OTHER_KINDS = ('source', 'fence')
-OTHERS = ('poll/atomic-then-flag',)
 SAW_WRONG = 1  # the exit status of a program with VISIBILITY_CHECK that saw what it should not
 
 
@@ -183,16 +179,15 @@ class Table:
     def add(self, program, runs):
         for machine in machines(self.options):
             expected = self.expected(program, machine)
-            said = self.said(program, machine, expected)
             counts = collections.Counter(run[machine] for run in runs)
             differs = sum(count for text, count in counts.items()
-                          if text != said and not self.may_be(program, expected, text))
+                          if text != expected and not self.may_be(program, expected, text))
             self.differences += differs
             for text, count in counts.items():
                 self.score[expected, text] += count
             if differs or not self.options.differences:
                 print(f'{program.name:30} {machine:12} {expected:9} {describe(counts):30} '
-                      f'{len(runs)}{self.remark(differs, said != expected)}', flush=True)
+                      f'{len(runs)}{"  <-- differs" if differs else ""}', flush=True)
 
     def expected(self, program, machine):
         if self.options.plain:
@@ -201,19 +196,10 @@ class Table:
             return WORDS[program.is_wrong]
         return program.expect[machine]
 
-    def said(self, program, machine, expected):
-        """What is expected to be found: the sanitizer is known to miss some programs."""
-        return program.said(machine) if is_sanitized(self.options) else expected
-
-    @staticmethod
-    def remark(differs, is_missed):
-        return '  <-- differs' if differs else '  missed' if is_missed else ''
-
     def may_be(self, program, expected, text):
         """A wrong program need not go wrong each time, where the events do not decide."""
-        is_open = program.kind in OTHER_KINDS or program.name in OTHERS
-        return (expected, text) == ('wrong', 'right') and (self.options.live or
-                                                           self.options.late and is_open)
+        is_open = self.options.live or (self.options.late and program.kind in OTHER_KINDS)
+        return is_open and (expected, text) == ('wrong', 'right')
 
     def finish(self):
         """Prints the sums; anything but "wrong" where "wrong" is expected was not found."""
@@ -266,8 +252,7 @@ def main():
     if options.list:
         for program in programs:
             verdicts = ' '.join(f'{c}={v}' for c, v in program.expect.items())
-            missed = ' missed' if program.missed else ''
-            print(f'{program.name:30} {program.kind:10} {verdicts}{missed}')
+            print(f'{program.name:30} {program.kind:10} {verdicts}')
         return 0
     if not shutil.which(options.rocin):
         sys.exit(f'run.py: there is no {options.rocin}; ROCIN_BIN or --rocin names it')

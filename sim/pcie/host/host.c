@@ -360,6 +360,17 @@ void rn_host_end_withheld(struct rn_host *h, const struct rn_tlp *tlp, bool is_s
 	end_tlp(h, tlp);
 }
 
+void rn_host_free_withheld(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	struct rn_payload *p = &rn_host_slot_of(h, tlp)->payload;
+	void (*done)(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result) =
+		p->done;
+
+	p->done = NULL;
+	if (done)
+		done(p->arg, tlp, RN_MEM_DONE);
+}
+
 static bool is_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	for (unsigned i = 0; i < h->hook_count && tlp->kind == RN_TLP_WRITE; i++)

@@ -236,6 +236,11 @@ void rn_host_tell_flush_skipped(struct rn_host *h, const struct rn_tlp *flush,
  */
 void rn_host_end_withheld(struct rn_host *h, const struct rn_tlp *tlp, bool is_stored);
 
+/* Tells the device that the write which is being withheld is done, before its bytes are
+ * stored: other devices get them stored when they access the memory.
+ */
+void rn_host_free_withheld(struct rn_host *h, const struct rn_tlp *tlp);
+
 /* Adds callbacks. @hooks must stay valid until the process ends. */
 void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks);
 

@@ -205,14 +205,18 @@ static bool is_idle(const struct rn_host *h)
 static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	struct rn_san_place cqe[RN_SAN_CLASS_COUNT];
+	const struct rn_san_wr *atomic;
 
 	if (is_idle(h) || is_duplicate(tlp))
 		return;
+	atomic = rn_san_is_of_atomic(tlp) ? rn_san_atomic_of(tlp) : NULL;
 	if (tlp->flags & RN_TLP_BELL)
 		rn_san_event_agent("a launch, flush or doorbell of", tlp->target);
 	if (tlp->requester >= RN_AGENT_NVME && tlp->flags & RN_TLP_CQE)
 		rn_san_transfer_ended(tlp->requester);
-	rn_san_class_issue(tlp, cqe);
+	rn_san_class_issue(tlp, atomic || rn_san_is_payload(tlp), cqe);
+	if (atomic && atomic->is_overtaken && !atomic->is_waited_for)
+		rn_san_class_atomic_overtaken(atomic);
 	if (tlp->kind == RN_TLP_WRITE && tlp->flags & RN_TLP_CQE)
 		note_cqe(h, tlp, cqe);
 }
@@ -220,8 +224,16 @@ static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 /* Is the write withheld from the program? Called after tlp_issued(). */
 static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 {
-	return !is_idle(h) && rn_san_is_payload(tlp) && !is_duplicate(tlp) &&
-	       rn_san_withhold(tlp);
+	if (is_idle(h) || is_duplicate(tlp))
+		return false;
+	if (rn_san_is_of_atomic(tlp) && rn_san_atomic_of(tlp)) {
+		/* The lock is free then: the next atomic reads what is stored for it. */
+		if (!rn_san_withhold(tlp))
+			return false;
+		rn_host_free_withheld(h, tlp);
+		return true;
+	}
+	return rn_san_is_payload(tlp) && rn_san_withhold(tlp);
 }
 
 static bool is_atomic_postponed(struct rn_host *h, const struct rn_tlp *tlp)

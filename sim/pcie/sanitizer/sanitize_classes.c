@@ -17,6 +17,11 @@
  *					when its own completion is taken
  *	written bytes are seen		the write (reads-from)
  *
+ * The write of an atomic of this process is data, too. If a request that does not wait
+ *for the atomic was posted behind it, the NIC of another machine may execute that one
+ *first, although this one did not: then the write is in no queue until the completion of
+ *the atomic is taken, or until a request that does wait is posted.
+ *
  * So a write that is still in the fabric of a class has no edge to the program on such a
  * machine, however long ago its bytes have landed in this run. The verdicts follow from
  * the order of events alone; time, load and seeds play no part.
@@ -42,6 +47,7 @@ enum {
 	APART = 64,
 	BLOCK = 4096, /* bytes */
 	STARTS = 1024,
+	OVERTAKEN = 64, /* writes of atomics that are in no queue */
 	FILTER = 1 << 16,
 };
 
@@ -57,6 +63,9 @@ static struct class
 	uint32_t parts;
 	/* The newest write that begins at an address, by a hash of the address. */
 	struct rn_san_place start[STARTS];
+	/* Writes of atomics that requests behind have overtaken, in order of issue. */
+	struct rn_tlp overtaken[OVERTAKEN];
+	unsigned overtaken_count;
 	/* Where the TLP with payload slot i is; see rn_tlp.data. */
 	struct rn_san_place read_of[RN_SAN_SLOTS];
 } classes[RN_SAN_CLASS_COUNT];
@@ -105,10 +114,43 @@ bool rn_san_class_may_pend(rn_iova addr, uint64_t len)
 }
 
 /* ------------------------------------------------------------------ fabric */
+/* Takes the oldest write of an atomic that @match accepts out of those that were
+ * overtaken. Returns false if there is none.
+ */
+static bool take_overtaken(struct class *c,
+			   bool (*match)(const struct rn_tlp *tlp, const void *arg),
+			   const void *arg, struct rn_tlp *tlp)
+{
+	for (unsigned i = 0; i < c->overtaken_count; i++) {
+		if (!match(&c->overtaken[i], arg))
+			continue;
+		*tlp = c->overtaken[i];
+		c->overtaken_count--;
+		memmove(&c->overtaken[i], &c->overtaken[i + 1],
+			(c->overtaken_count - i) * sizeof(*tlp));
+		return true;
+	}
+	return false;
+}
+
+/* Atomics of one QP are executed in order. */
+static bool is_atomic_before(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct rn_tlp *later = arg;
+
+	return tlp->requester == later->requester && tlp->stream == later->stream &&
+	       tlp->seq < later->seq;
+}
+
 static void write_is_there(void *ctx, const struct rn_tlp *tlp)
 {
+	struct rn_tlp before;
+
 	if (tlp->kind != RN_TLP_WRITE)
 		return;
+	while (tlp->flags & RN_TLP_LOCK &&
+	       take_overtaken(ctx, is_atomic_before, tlp, &before))
+		write_is_there(ctx, &before);
 	if (ctx == &classes[RN_SAN_CLASS_GIVEN])
 		rn_san_withheld_store(tlp);
 	count_pending(tlp, tlp->addr, tlp->len, -1);
@@ -222,6 +264,60 @@ static void open_write(struct class *c, unsigned index)
 	replace_older(c);
 }
 
+/* ----------------------------------------------------- overtaken atomics */
+static bool is_same_place(const struct rn_tlp *tlp, const void *arg)
+{
+	return rn_tlp_overlap(tlp, arg);
+}
+
+/* Performs the writes of overtaken atomics that @match accepts. */
+static void perform_overtaken(struct class *c,
+			      bool (*match)(const struct rn_tlp *tlp, const void *arg),
+			      const void *arg)
+{
+	struct rn_tlp tlp;
+
+	while (take_overtaken(c, match, arg, &tlp))
+		write_is_there(c, &tlp);
+}
+
+static bool is_end_of(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct rn_san_wr *wr = arg;
+
+	return rn_san_is_of_atomic(tlp) && rn_san_is_judged(tlp) &&
+	       tlp->addr == wr->remote_addr;
+}
+
+static void overtake_write(struct class *c, unsigned index)
+{
+	if (c->overtaken_count == OVERTAKEN) {
+		force(c, index);
+		return;
+	}
+	c->overtaken[c->overtaken_count++] = *rn_fabric_tlp(c->fabric, index);
+	rn_fabric_drop(c->fabric, index);
+}
+
+static void overtake_in_class(struct class *c, const struct rn_san_wr *wr)
+{
+	unsigned younger;
+
+	for (unsigned i = rn_fabric_oldest(c->fabric); i != RN_TLP_NONE; i = younger) {
+		younger = rn_fabric_younger(c->fabric, i);
+		if (is_end_of(rn_fabric_tlp(c->fabric, i), wr)) {
+			overtake_write(c, i);
+			return;
+		}
+	}
+}
+
+void rn_san_class_atomic_overtaken(const struct rn_san_wr *wr)
+{
+	for (unsigned i = 0; i < class_count; i++)
+		overtake_in_class(&classes[i], wr);
+}
+
 /* ------------------------------------------------------------------- issue */
 /* Issues the TLP in the fabric of a class. Returns its place there. */
 static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
@@ -231,6 +327,8 @@ static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
 
 	if (rn_fabric_room(c->fabric) == 0)
 		force(c, rn_fabric_oldest(c->fabric));
+	if (tlp->kind == RN_TLP_WRITE)
+		perform_overtaken(c, is_same_place, tlp);
 	/* Where no queue lies between, write_is_there() is called at once. */
 	if (tlp->kind == RN_TLP_WRITE)
 		count_pending(tlp, tlp->addr, tlp->len, 1);
@@ -242,6 +340,17 @@ static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
 	return place_of(c, (unsigned)index);
 }
 
+void rn_san_class_atomic_executed(const struct rn_san_wr *wr)
+{
+	struct rn_tlp tlp;
+
+	for (unsigned i = 0; i < class_count; i++)
+		while (take_overtaken(&classes[i], is_end_of, wr, &tlp)) {
+			issue(&classes[i], &tlp);
+			count_pending(&tlp, tlp.addr, tlp.len, -1);
+		}
+}
+
 /* Joins the bytes to the open write. Of their pages, those count that it did not have. */
 static void extend_open(struct class *c, const struct rn_tlp *tlp)
 {
@@ -249,6 +358,7 @@ static void extend_open(struct class *c, const struct rn_tlp *tlp)
 	rn_iova page = rn_page_up(tlp->addr), end = tlp->addr + tlp->len;
 
 	assert(open);
+	perform_overtaken(c, is_same_place, tlp);
 	if (c == &classes[RN_SAN_CLASS_GIVEN])
 		rn_san_withheld_join(open->tag);
 	if (page < end)
@@ -277,7 +387,7 @@ static void issue_write(struct class *c, const struct rn_tlp *tlp,
 		open_write(c, p.index);
 }
 
-void rn_san_class_issue(const struct rn_tlp *real,
+void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 			struct rn_san_place cqe[RN_SAN_CLASS_COUNT])
 {
 	struct rn_tlp tlp = *real;
@@ -285,7 +395,7 @@ void rn_san_class_issue(const struct rn_tlp *real,
 	tlp.data = 0; /* no completion covers it, see rn_san_class_cover() */
 	if (tlp.kind == RN_TLP_WRITE)
 		tlp.txn = (uint32_t)rn_san.reads;
-	tlp.tag = rn_san_is_payload(real) ? rn_san_withheld_list() : 0;
+	tlp.tag = is_judged ? rn_san_withheld_list() : 0;
 	for (unsigned i = 0; i < class_count; i++) {
 		struct rn_san_place p = { .index = RN_TLP_NONE };
 
@@ -348,8 +458,10 @@ static bool touches_range(const struct rn_tlp *tlp, const struct range *r)
 static void force_if(bool (*match)(const struct rn_tlp *tlp, const void *arg),
 		     const void *arg)
 {
-	for (unsigned i = 0; i < class_count; i++)
+	for (unsigned i = 0; i < class_count; i++) {
 		rn_fabric_force_if(classes[i].fabric, &ops, &classes[i], match, arg);
+		perform_overtaken(&classes[i], match, arg);
+	}
 }
 
 static bool serves(const struct rn_tlp *tlp, const void *arg)
@@ -502,9 +614,12 @@ static const struct rn_tlp *newest_pending(const struct class *c, const struct r
 	     i = rn_fabric_older(f, i)) {
 		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
 
-		if (rn_san_is_payload(tlp) && touches_range(tlp, r))
+		if (rn_san_is_judged(tlp) && touches_range(tlp, r))
 			return tlp;
 	}
+	for (unsigned i = c->overtaken_count; i > 0; i--)
+		if (touches_range(&c->overtaken[i - 1], r))
+			return &c->overtaken[i - 1];
 	return NULL;
 }
 
@@ -532,6 +647,9 @@ bool rn_san_class_has(unsigned class, uint64_t seq)
 	     i = rn_fabric_older(f, i))
 		if (rn_fabric_tlp(f, i)->seq == seq)
 			return true;
+	for (unsigned i = 0; i < classes[class].overtaken_count; i++)
+		if (classes[class].overtaken[i].seq == seq)
+			return true;
 	return false;
 }
 
@@ -544,12 +662,13 @@ void rn_san_class_land(const struct rn_tlp *real)
 	     i = rn_fabric_older(c->fabric, i)) {
 		const struct rn_tlp *tlp = rn_fabric_tlp(c->fabric, i);
 
-		if (!rn_san_is_payload(tlp) || !is_same_stream(tlp, real) ||
+		if (!rn_san_is_judged(tlp) || !is_same_stream(tlp, real) ||
 		    !touches_range(tlp, &r))
 			continue;
 		force(c, i);
 		return;
 	}
+	perform_overtaken(c, is_same_place, real);
 }
 
 void rn_san_class_force_oldest(void)
@@ -565,6 +684,7 @@ static void forget_places(struct class *c)
 	const struct rn_san_place none = { .index = RN_TLP_NONE };
 
 	c->open = c->older = none;
+	c->overtaken_count = 0;
 	for (unsigned i = 0; i < STARTS; i++)
 		c->start[i] = none;
 	for (unsigned i = 0; i < RN_SAN_SLOTS; i++)

@@ -51,6 +51,10 @@ struct rn_san_wr {
 	 * the later request does says nothing about this one.
 	 */
 	bool is_overtaken;
+	/* Of an atomic: a request that waits for it was posted behind, so what was
+	 * posted later does not overtake it.
+	 */
+	bool is_waited_for;
 	bool is_held; /* the program cannot write to the pages of the source buffer now */
 	struct rn_host_range range[RN_SAN_RANGES];
 };
@@ -124,6 +128,26 @@ static inline bool rn_san_is_payload(const struct rn_tlp *tlp)
 	       !(tlp->flags & (RN_TLP_CQE | RN_TLP_LOCK | RN_TLP_BELL));
 }
 
+/* Of the TLP of a class: is it pending for who reads its bytes? Then it stands for a list
+ * of writes, see rn_san_withheld_list().
+ */
+static inline bool rn_san_is_judged(const struct rn_tlp *tlp)
+{
+	return tlp->kind == RN_TLP_WRITE && tlp->tag != 0;
+}
+
+/* Is this the write by which a NIC ends an atomic under its lock? */
+static inline bool rn_san_is_of_atomic(const struct rn_tlp *tlp)
+{
+	return tlp->kind == RN_TLP_WRITE && (tlp->flags & RN_TLP_LOCK) &&
+	       rn_agent_is_nic(tlp->requester);
+}
+
+static inline bool rn_san_is_atomic(unsigned opcode)
+{
+	return opcode == RN_WR_ATOMIC_CMP_AND_SWP || opcode == RN_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 /* ----------------------------------------------------------------- sanitize.c */
 /* A read by the program or by a device. */
 struct rn_san_read {
@@ -171,8 +195,10 @@ bool rn_san_classes_make(const struct rn_pcie_knobs *given);
 
 const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class);
 
-/* Issues a TLP of the hierarchy in all classes. @cqe gets the places of a CQE. */
-void rn_san_class_issue(const struct rn_tlp *real,
+/* Issues a TLP of the hierarchy in all classes. @is_judged: it is a write that is pending
+ * for who reads its bytes. @cqe gets the places of a CQE.
+ */
+void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 			struct rn_san_place cqe[RN_SAN_CLASS_COUNT]);
 
 /* The program has taken the completion whose CQE is there. When it was issued, @reads
@@ -190,6 +216,13 @@ void rn_san_class_read_served(const struct rn_tlp *real, uint64_t reads);
 
 /* Does so with RN_SAN_LATER for all reads that serve @wr. */
 void rn_san_class_fetch_overtaken(const struct rn_san_wr *wr);
+
+/* Takes the write of the atomic @wr out of all queues: a request that does not wait for
+ * the atomic was posted behind it, and the NIC of another machine may execute that first.
+ * So nothing behind pushes the write until rn_san_class_atomic_executed().
+ */
+void rn_san_class_atomic_overtaken(const struct rn_san_wr *wr);
+void rn_san_class_atomic_executed(const struct rn_san_wr *wr);
 
 /* Forces the reads that serve @wr, whose completion the program has taken. */
 void rn_san_class_fetch_done(const struct rn_san_wr *wr);
@@ -339,6 +372,11 @@ struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp);
  * which has not completed; NULL if there is none.
  */
 const struct rn_san_wr *rn_san_fetch_of(const struct rn_tlp *tlp);
+
+/* Returns the atomic of this process which ends by the NIC's write @tlp and which has not
+ * completed; NULL if there is none.
+ */
+const struct rn_san_wr *rn_san_atomic_of(const struct rn_tlp *tlp);
 
 /* Returns true if the NIC's read @tlp may serve the request. */
 bool rn_san_may_serve(const struct rn_tlp *tlp, const struct rn_san_wr *wr);

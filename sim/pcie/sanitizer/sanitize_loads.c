@@ -423,7 +423,7 @@ void rn_san_pages_pending(const struct rn_tlp *tlp, rn_iova addr, uint64_t len,
 	struct rn_gpu *gpu = NULL;
 
 	if (tlp->flags & (RN_TLP_CQE | RN_TLP_BELL) ||
-	    (tlp->target == RN_AGENT_CPU && !rn_san_is_payload(tlp)))
+	    (tlp->target == RN_AGENT_CPU && !rn_san_is_judged(tlp)))
 		return;
 	for (rn_iova at = rn_page_down(addr); at < addr + len; at += RN_PAGE_SIZE) {
 		uintptr_t page =

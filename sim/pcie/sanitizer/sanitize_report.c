@@ -129,6 +129,14 @@ static struct rn_san_words of_other(const struct rn_pcie_knobs *k, unsigned read
 struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned reader,
 				    const struct rn_tlp *tlp, bool is_covered)
 {
+	if (rn_san_is_of_atomic(tlp))
+		return (struct rn_san_words){
+			.rule = "V6: an atomic is executed when the NIC gets to it, also "
+				"behind a request" NEXT
+				"that was posted later and does not wait for it",
+			.remedy = "post that request with IBV_SEND_FENCE, or wait until "
+				  "the word itself" NEXT "has changed",
+		};
 	if (!is_covered)
 		return (struct rn_san_words){
 			.rule = "V8: bytes of a message are placed in any order; only a "

@@ -127,6 +127,18 @@ const struct rn_san_wr *rn_san_fetch_of(const struct rn_tlp *tlp)
 	return NULL;
 }
 
+const struct rn_san_wr *rn_san_atomic_of(const struct rn_tlp *tlp)
+{
+	for (unsigned b = 0; b < BUCKETS && rn_san.fetches; b++)
+		for (const struct rn_san_qp *q = buckets[b]; q; q = q->next)
+			for (uint32_t i = 0; i < q->room && q->reads_open; i++)
+				if (is_open_answer(&q->wr[i]) &&
+				    rn_san_is_atomic(q->wr[i].opcode) &&
+				    q->wr[i].remote_addr == tlp->addr)
+					return &q->wr[i];
+	return NULL;
+}
+
 static void count_fetch(struct rn_san_qp *q, int change)
 {
 	q->reads_open += (unsigned)change;
@@ -345,6 +357,8 @@ static void end_request(struct rn_san_qp *q, struct rn_san_wr *wr)
 	if (is_open_answer(wr)) {
 		count_fetch(q, -1);
 		rn_san_class_fetch_done(wr);
+		if (rn_san_is_atomic(wr->opcode))
+			rn_san_class_atomic_executed(wr);
 	}
 	wr->is_done = true;
 	rn_san_source_hold(wr, false);
@@ -418,6 +432,31 @@ static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 	}
 }
 
+/* Notes that the new request waits for the atomics before it. */
+static void wait_for_atomics(const struct rn_san_qp *q, const struct rn_san_wr *wr)
+{
+	struct rn_san_wr *first;
+	uint32_t msg = wr->msg;
+
+	while (q->reads_open && msg != q->oldest) {
+		first = rn_san_wr_find(q, --msg);
+		if (!first)
+			return;
+		if (is_open_answer(first) && rn_san_is_atomic(first->opcode)) {
+			first->is_waited_for = true;
+			rn_san_class_atomic_executed(first);
+		}
+	}
+}
+
+static void overtake_one(struct rn_san_wr *first)
+{
+	first->is_overtaken = true;
+	rn_san_class_fetch_overtaken(first);
+	if (rn_san_is_atomic(first->opcode) && !first->is_waited_for)
+		rn_san_class_atomic_overtaken(first);
+}
+
 /* Notes that the new request, which has no fence, does not wait for the READs, FLUSHes
  * and atomics before it. A request with a fence waits for those before it.
  */
@@ -426,16 +465,20 @@ static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 	struct rn_san_wr *first = NULL;
 	uint32_t msg = wr->msg;
 
-	if (!q->reads_open || wr->has_fence || rn_wr_writes_in_turn(wr->opcode))
+	/* The peer executes such a request, as ATOMIC WRITE is, behind all that came
+	 * before it. */
+	if (wr->has_fence || rn_wr_writes_in_turn(wr->opcode)) {
+		wait_for_atomics(q, wr);
+		return;
+	}
+	if (!q->reads_open)
 		return;
 	while (msg != q->oldest && !(first && first->has_fence)) {
 		first = rn_san_wr_find(q, --msg);
 		if (!first)
 			return;
-		if (is_open_answer(first) && !first->is_overtaken) {
-			first->is_overtaken = true;
-			rn_san_class_fetch_overtaken(first);
-		}
+		if (is_open_answer(first) && !first->is_overtaken)
+			overtake_one(first);
 	}
 }
 

@@ -10,9 +10,6 @@
  *           fenced.
  * litmus:   Q11-faa-write
  * sibling:  poll/atomic-then-fenced-flag
- * missed:   the NIC has executed the atomic when it places the flag, and the write of an
- *           atomic goes before that of the flag in every class; that another NIC may
- *           execute the WRITE first is not known to the classes.
  */
 #include "../kit.h"
 

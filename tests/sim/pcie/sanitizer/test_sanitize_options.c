@@ -108,6 +108,21 @@ static void test_names(void **state)
 		assert_true(strlen(rn_san_kind_text((enum rn_san_kind)i)) > 0);
 }
 
+static void test_words_of_an_atomic(void **state)
+{
+	const struct rn_tlp tlp = { .kind = RN_TLP_WRITE,
+				    .flags = RN_TLP_LOCK,
+				    .requester = RN_AGENT_NIC };
+	struct rn_pcie_knobs k;
+	struct rn_san_words words;
+
+	(void)state;
+	rn_pcie_preset(&k, RN_PCIE_TYPICAL);
+	words = rn_san_words_of(&k, RN_AGENT_CPU, &tlp, false);
+	assert_non_null(strstr(words.rule, "V6"));
+	assert_non_null(strstr(words.remedy, "IBV_SEND_FENCE"));
+}
+
 /* Where a write waits for a kernel decides what helps. */
 static void test_remedies(void **state)
 {
@@ -155,9 +170,13 @@ static void test_remedies(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_accepted),  cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_symbolize), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_names),	  cmocka_unit_test(test_remedies),
+		cmocka_unit_test(test_accepted),
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_symbolize),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_remedies),
+		cmocka_unit_test(test_words_of_an_atomic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
