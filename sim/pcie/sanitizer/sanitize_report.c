@@ -562,7 +562,8 @@ static void say_classes(unsigned set)
 {
 	add_text("  machines    ");
 	say_names("wrong on ", set);
-	say_names(set & ~1U ? "; right on " : "right on ", ~set);
+	say_names(set & ~1U ? "; right on " : "right on ",
+		  ~set & ((1U << RN_SAN_CLASS_COUNT) - 1));
 	add_text("\n");
 }
 
