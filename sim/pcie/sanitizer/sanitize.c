@@ -239,15 +239,14 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 static bool is_atomic_postponed(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	(void)h;
-	return rn_san_names_writes() &&
-	       rn_san_is_late(tlp, rn_san_page_number(tlp->target, tlp->addr));
+	return rn_san_names_writes() && rn_san_postpones(tlp);
 }
 
 static void atomic_resumed(struct rn_host *h, const struct rn_tlp *tlp, const char *why)
 {
 	(void)h;
 	rn_san_event(why);
-	rn_san_late_ended(tlp, rn_san_page_number(tlp->target, tlp->addr));
+	rn_san_resumed(tlp);
 }
 
 static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
@@ -389,18 +388,19 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 		rn_agent_is_nic(tlp->requester) ? rn_san_fetch_of(tlp) : NULL;
 
 	(void)h;
-	rn_san_event_agent("a read of", tlp->requester);
+	rn_san_event_read(tlp->requester);
 	if (fetch)
 		note_fetch(tlp, fetch);
 	rn_san.old_read.len = 0;
 	/* A read may be one of a loop, of a kernel or of the peer, which would not end.
 	 * That of a source buffer is none.
 	 */
-	if (fetch || !judge_read(tlp))
+	if (fetch || !judge_read(tlp)) {
 		rn_san_withheld_land(tlp->addr, tlp->len);
-	else
-		rn_san.old_read =
-			(struct rn_host_range){ .addr = tlp->addr, .len = tlp->len };
+		return;
+	}
+	rn_san_note_early(tlp->requester, tlp->addr, tlp->len);
+	rn_san.old_read = (struct rn_host_range){ .addr = tlp->addr, .len = tlp->len };
 }
 
 void rn_san_give_up(rn_iova page)
@@ -408,16 +408,23 @@ void rn_san_give_up(rn_iova page)
 	rn_san_class_seen(page, RN_PAGE_SIZE);
 }
 
+/* A load of a loop that waits for the byte: what is pending there is performed. */
+static void see_in_loop(unsigned agent, rn_iova addr)
+{
+	rn_san_event_agent("a load, seen by a loop, of", agent);
+	rn_san_class_seen(addr, 1);
+}
+
 void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 {
 	struct rn_san_read r = { .reader = agent, .addr = addr, .len = 1 };
 
 	see_own(addr, 1);
+	rn_san_note_early(agent, addr, 1);
 	if (!find_pending(&r) && !rn_san_has_candidate(rn_page_down(addr)))
 		return;
-	rn_san_event_agent("a load, seen by a loop, of", agent);
 	if (rn_host_is_polling()) {
-		rn_san_class_seen(addr, 1);
+		see_in_loop(agent, addr);
 		return;
 	}
 	r.stack = rn_san_stack();
@@ -427,12 +434,13 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 		/* Whoever has been reported may pass: the rest of the page is not judged,
 		 * so that a program which reads much too early stays usable.
 		 */
+		rn_san_event_read(agent);
 		if (rn_san_report_read(&r))
 			rn_san_class_seen(addr, 1);
 		else
 			rn_san_give_up(rn_page_down(addr));
 	} else if (rn_san_candidate_note(&r, shown)) {
-		rn_san_class_seen(addr, 1);
+		see_in_loop(agent, addr);
 	}
 }
 

@@ -288,6 +288,9 @@ bool rn_san_withhold(const struct rn_tlp *tlp);
 /* Returns true if a write to the range is withheld from the program. */
 bool rn_san_is_withheld(rn_iova addr, uint64_t len);
 
+/* Returns the oldest such write and the number of its page; NULL if there is none. */
+const struct rn_tlp *rn_san_withheld_at(rn_iova addr, uint64_t len, uint64_t *page);
+
 /* Stores the bytes of the writes that @by stands for; forgets them. */
 void rn_san_withheld_store(const struct rn_tlp *by);
 void rn_san_withheld_drop(const struct rn_tlp *by);
@@ -317,9 +320,23 @@ bool rn_san_is_late(const struct rn_tlp *tlp, uint64_t page);
 /* Notes that a withheld write was performed, by the newest event. */
 void rn_san_late_ended(const struct rn_tlp *tlp, uint64_t page);
 
-/* Note what happens from here on: an event; one of an agent; one of message @msg of a QP.
+/* Notes an atomic that a NIC is to execute. Returns true if it is late: the NIC executes
+ * later requests first, and then calls the second function. Meanwhile loads of the word
+ * are seen.
+ */
+bool rn_san_postpones(const struct rn_tlp *atomic);
+void rn_san_resumed(const struct rn_tlp *atomic);
+
+/* Notes that an agent reads bytes of the range from before a write that is withheld, or
+ * from before an atomic that is late.
+ */
+void rn_san_note_early(unsigned agent, rn_iova addr, uint64_t len);
+
+/* Note what happens from here on: an event; a read of a device; an event of an agent; one
+ * of message @msg of a QP.
  */
 void rn_san_event(const char *what);
+void rn_san_event_read(unsigned agent);
 void rn_san_event_agent(const char *what, unsigned agent);
 void rn_san_event_qp(const char *what, unsigned agent, uint32_t qpn, uint32_t msg);
 

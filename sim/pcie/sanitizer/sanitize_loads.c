@@ -273,6 +273,7 @@ void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key)
 		r = r->next;
 	if (r) {
 		rn_san_candidates_confirm();
+		rn_san_event("the end of its region");
 		rn_san_class_seen(r->lo, r->hi - r->lo);
 		each_of_range(r->lo, r->hi, forget_page);
 		r->hi = r->lo;

@@ -6,8 +6,15 @@
  * rules put before them: so each schedule is one that the rules allow. Without late=FILE
  * all writes are late.
  *
- * ROCIN_SANITIZE=record=FILE: each write that could be late is added to FILE, and so is
- * the event that performed it. All processes of a program may add to one file.
+ * ROCIN_SANITIZE=record=FILE: each write that could be late is added to FILE, and so are
+ * the reads that came before it, the event that performed it, and other events, in the
+ * order in which they happen. All processes of a program may add to one file.
+ *
+ *	late NAME		a write that is late has been issued
+ *	landed NAME		one that lands at once
+ *	read NAME by AGENT	a read of the bytes that this late write will change
+ *	event EVENT
+ *	ended NAME by EVENT	the late write has been performed
  *
  * The name of a write says what it is, not how many calls came before:
  *
@@ -39,9 +46,11 @@
 #include "sim/pcie/host/host_internal.h"
 
 enum {
-	QPS = 4096, /* QPs that have a number; later ones share number 0 */
+	QPS = 4096,	  /* QPs that have a number; later ones share number 0 */
+	ATOMICS_MAX = 64, /* atomics that are late at a time */
 	LINE_MAX_LEN = 256,
 	LINES_MAX = 200000,  /* of a record; what comes later is not recorded */
+	EVENTS_MAX = 20000,  /* likewise, of the lines that say what happens */
 	RESPONSE_SHIFT = 31, /* see RESPONSE in sanitize.c */
 };
 
@@ -61,9 +70,13 @@ static struct {
 static unsigned qp_count;
 static uint32_t transfers[RN_NVME_MAX]; /* transfers of each drive that have ended */
 
+/* Atomics that are late, the oldest first. */
+static struct rn_tlp postponed[ATOMICS_MAX];
+static unsigned postponed_count;
+
 static char event[LINE_MAX_LEN] = "the start";
 static char last_line[LINE_MAX_LEN];
-static unsigned line_count;
+static unsigned line_count, event_count;
 
 /* ------------------------------------------------------------------- names */
 unsigned rn_san_qp_order(unsigned agent, uint32_t qpn)
@@ -181,19 +194,107 @@ void rn_san_late_ended(const struct rn_tlp *tlp, uint64_t page)
 }
 
 /* ------------------------------------------------------------------ events */
-void rn_san_event(const char *what)
+static void add_event(void)
 {
-	if (record_fd >= 0)
-		snprintf(event, sizeof(event), "%s", what);
+	char line[LINE_MAX_LEN];
+
+	if (record_fd < 0 || event_count == EVENTS_MAX)
+		return;
+	event_count++;
+	snprintf(line, sizeof(line), "event %.*s\n", (int)(sizeof(line) - 16), event);
+	add_line(line);
 }
 
-void rn_san_event_agent(const char *what, unsigned agent)
+void rn_san_event(const char *what)
+{
+	if (record_fd < 0)
+		return;
+	snprintf(event, sizeof(event), "%s", what);
+	add_event();
+}
+
+static void set_event(const char *what, unsigned agent)
 {
 	char name[32];
 
 	if (record_fd >= 0)
 		snprintf(event, sizeof(event), "%s %s", what,
 			 agent_name(agent, name, sizeof(name)));
+}
+
+void rn_san_event_agent(const char *what, unsigned agent)
+{
+	set_event(what, agent);
+	add_event();
+}
+
+/* There are too many reads for a record of all of them. */
+void rn_san_event_read(unsigned agent)
+{
+	set_event("a read of", agent);
+}
+
+static uint64_t page_of(const struct rn_tlp *tlp)
+{
+	return rn_san_page_number(tlp->target, tlp->addr);
+}
+
+/* Opens or closes the page of a late atomic for loads, as for a write to the word. */
+static void watch_word(const struct rn_tlp *atomic, int change)
+{
+	struct rn_tlp write = *atomic;
+
+	write.kind = RN_TLP_WRITE;
+	rn_san_pages_pending(&write, atomic->addr, atomic->len, change);
+}
+
+bool rn_san_postpones(const struct rn_tlp *atomic)
+{
+	if (postponed_count == ATOMICS_MAX || !rn_san_is_late(atomic, page_of(atomic)))
+		return false;
+	postponed[postponed_count++] = *atomic;
+	watch_word(atomic, 1);
+	return true;
+}
+
+void rn_san_resumed(const struct rn_tlp *atomic)
+{
+	assert(postponed_count > 0);
+	rn_san_late_ended(atomic, page_of(atomic));
+	watch_word(atomic, -1);
+	/* They are resumed in the order in which they were postponed. */
+	memmove(postponed, postponed + 1, --postponed_count * sizeof(*postponed));
+}
+
+static const struct rn_tlp *postponed_at(rn_iova addr, uint64_t len)
+{
+	for (unsigned i = 0; i < postponed_count; i++)
+		if (postponed[i].addr < addr + len &&
+		    addr < postponed[i].addr + postponed[i].len)
+			return &postponed[i];
+	return NULL;
+}
+
+void rn_san_note_early(unsigned agent, rn_iova addr, uint64_t len)
+{
+	char name[LINE_MAX_LEN / 2], line[LINE_MAX_LEN], by[32];
+	const struct rn_tlp *tlp;
+	uint64_t page = 0;
+
+	if (record_fd < 0 || event_count == EVENTS_MAX)
+		return;
+	tlp = rn_san_withheld_at(addr, len, &page);
+	if (!tlp) {
+		tlp = postponed_at(addr, len);
+		page = tlp ? page_of(tlp) : 0;
+	}
+	if (!tlp)
+		return;
+	event_count++;
+	name_write(tlp, page, name, sizeof(name));
+	snprintf(line, sizeof(line), "read %s by %s\n", name,
+		 agent_name(agent, by, sizeof(by)));
+	add_line(line);
 }
 
 void rn_san_event_qp(const char *what, unsigned agent, uint32_t qpn, uint32_t msg)
@@ -204,6 +305,7 @@ void rn_san_event_qp(const char *what, unsigned agent, uint32_t qpn, uint32_t ms
 		snprintf(event, sizeof(event), "%s %u of %s qp %u", what, msg,
 			 agent_name(agent, name, sizeof(name)),
 			 rn_san_qp_order(agent, qpn));
+	add_event();
 }
 
 /* ------------------------------------------------------------------- start */

@@ -171,12 +171,23 @@ void rn_san_withheld_drop(const struct rn_tlp *by)
 	end_list(by->tag, false);
 }
 
+const struct rn_tlp *rn_san_withheld_at(rn_iova addr, uint64_t len, uint64_t *page)
+{
+	unsigned i = first_of(&all);
+
+	while (i != NONE && !rn_tlp_touches(&writes[i].tlp, addr, len))
+		i = in_all[i].newer;
+	if (i == NONE)
+		return NULL;
+	*page = writes[i].page;
+	return &writes[i].tlp;
+}
+
 bool rn_san_is_withheld(rn_iova addr, uint64_t len)
 {
-	for (unsigned i = first_of(&all); i != NONE; i = in_all[i].newer)
-		if (rn_tlp_touches(&writes[i].tlp, addr, len))
-			return true;
-	return false;
+	uint64_t page;
+
+	return rn_san_withheld_at(addr, len, &page) != NULL;
 }
 
 /* Returns true if an older write to the bytes of @tlp went through the hierarchy, because
