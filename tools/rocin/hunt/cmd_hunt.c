@@ -18,8 +18,10 @@ enum {
 	OPT_REPLAY,
 	OPT_CHECKER,
 	OPT_LIMIT,
+	OPT_SVG,
 	RUNS_PRESET = 20,
 	RUNS_MAX = 1000000,
+	SHOW_TRIES = 5, /* runs in which the program is to go wrong once more */
 };
 
 struct hunt_args {
@@ -27,7 +29,7 @@ struct hunt_args {
 	struct rn_hunt hunt;
 	uint32_t runs;
 	uint64_t seed;
-	const char *keep, *replay;
+	const char *keep, *replay, *svg;
 	bool json;
 };
 
@@ -42,6 +44,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "limit", OPT_LIMIT, "SECONDS", 0,
 	  "A program that takes longer hangs, which is wrong [60]", 0 },
+	{ "svg", OPT_SVG, "FILE", 0, "Draw what happens in the run that goes wrong", 0 },
 	RN_OPTION_JSON(0),
 	{ 0 },
 };
@@ -73,6 +76,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPT_LIMIT:
 		if (!rn_read_seconds(arg, 0.01, 86400, &args->hunt.limit))
 			rn_bad_value(state, options, key, arg);
+		return 0;
+	case OPT_SVG:
+		args->svg = arg;
 		return 0;
 	case 'j':
 		args->json = true;
@@ -119,6 +125,37 @@ static int check_program(char **program)
 	return fault == RN_PROGRAM_NOT_FOUND ? RN_EXIT_NOT_FOUND : RN_EXIT_CANNOT_RUN;
 }
 
+/* Says why something could not be done. Returns the exit status. */
+static int complain_of(const char *what, int rc)
+{
+	rn_complain("%s: %s", what, strerror(-rc));
+	return RN_EXIT_FAILURE;
+}
+
+/* Draws the newest run, if a picture is wanted. Returns 0 or an exit status. */
+static int draw_run(const struct hunt_args *args, const struct rn_hunt_set *late,
+		    const struct rn_hunt_end *end)
+{
+	int rc = args->svg ? rn_hunt_draw(&args->hunt, late, end, args->svg) : 0;
+
+	return rc ? complain_of(args->svg, rc) : 0;
+}
+
+/* A run could not be made, or its files not be read. Returns the exit status. */
+static int say_failed(const struct hunt_args *args, int rc)
+{
+	return rn_hunt_stopped() ? RN_EXIT_FAILURE : complain_of(args->hunt.folder, rc);
+}
+
+/* Runs once. Returns 0 or an exit status. */
+static int run_with(struct hunt_args *args, const struct rn_hunt_set *late,
+		    struct rn_hunt_end *end)
+{
+	int rc = rn_hunt_run(&args->hunt, late, end);
+
+	return rc ? say_failed(args, rc) : 0;
+}
+
 /* ------------------------------------------------------------------ replay */
 static void join_words(char **words, char *text, size_t len)
 {
@@ -156,6 +193,31 @@ static int take_machine(const char *file)
 	return status;
 }
 
+static size_t equal_bytes(const char *a, const char *b)
+{
+	size_t len = 0;
+
+	while (a[len] && a[len] == b[len])
+		len++;
+	return len;
+}
+
+/* Returns the write of the run whose name agrees with @name for longest; NULL if the run
+ * makes none.
+ */
+static const char *nearest_write(const struct rn_hunt_end *end, const char *name)
+{
+	const struct rn_hunt_set *const sets[] = { &end->landed, &end->late };
+	const char *nearest = NULL;
+
+	for (size_t k = 0; k < RN_ARRAY_SIZE(sets); k++)
+		for (size_t i = 0; i < sets[k]->count; i++)
+			if (!nearest || equal_bytes(sets[k]->name[i], name) >
+						equal_bytes(nearest, name))
+				nearest = sets[k]->name[i];
+	return nearest;
+}
+
 /* Says which writes of the schedule the run did not make. Returns their number. */
 static unsigned compare(const struct hunt_args *args, const struct rn_hunt_set *late,
 			const struct rn_hunt_end *end)
@@ -165,13 +227,14 @@ static unsigned compare(const struct hunt_args *args, const struct rn_hunt_set *
 	char program[1024];
 
 	for (size_t i = 0; i < late->count; i++) {
+		const char *nearest = nearest_write(end, late->name[i]);
+
 		if (rn_hunt_has(&end->late, late->name[i]))
 			continue;
 		missing++;
-		rn_complain("this run makes no write \"%s\"%s%s%s", late->name[i],
-			    i < end->landed.count ? ", but \"" : "",
-			    i < end->landed.count ? end->landed.name[i] : "",
-			    i < end->landed.count ? "\"" : "");
+		rn_complain("this run makes no write \"%s\"; %s%s%s", late->name[i],
+			    nearest ? "the nearest that it makes is \"" : "it makes none",
+			    nearest ? nearest : "", nearest ? "\"" : "");
 	}
 	join_words(args->hunt.program, program, sizeof(program));
 	if (missing && !rn_hunt_read(&made_of, args->replay, "program") &&
@@ -185,25 +248,30 @@ static int replay(struct hunt_args *args)
 {
 	struct rn_hunt_set late = { 0 };
 	struct rn_hunt_end end = { 0 };
-	int status = RN_EXIT_USAGE, rc = rn_hunt_read(&late, args->replay, "late");
+	int status = 0, rc = rn_hunt_read(&late, args->replay, "late");
 
-	if (!rc)
-		rc = rn_hunt_run(&args->hunt, &late, &end);
+	if (rc)
+		status = complain_of(args->replay, rc);
+	else
+		status = run_with(args, &late, &end);
 	rn_hunt_erase(&args->hunt);
-	if (rc && !rn_hunt_stopped())
-		rn_complain("%s: %s", args->replay, strerror(-rc));
-	else if (!rc && !compare(args, &late, &end))
-		status = end.is_wrong;
-	if (status != RN_EXIT_USAGE && args->json)
+	if (!status && compare(args, &late, &end))
+		status = RN_EXIT_USAGE;
+	if (!status)
+		status = draw_run(args, &late, &end);
+	if (!status && args->json)
 		rn_hunt_print_json(&args->hunt, &late, &end, args->replay);
-	else if (status != RN_EXIT_USAGE)
+	else if (!status)
 		rn_hunt_print(&args->hunt, &late, &end);
+	if (!status)
+		status = end.is_wrong;
 	rn_hunt_clear(&late);
 	rn_hunt_end_clear(&end);
 	return status;
 }
 
 /* -------------------------------------------------------------------- hunt */
+/* Writes the schedule to the file that the user keeps. Returns 0 or an exit status. */
 static int keep(const struct hunt_args *args, const struct rn_hunt_set *late,
 		const struct rn_hunt_end *end)
 {
@@ -217,38 +285,44 @@ static int keep(const struct hunt_args *args, const struct rn_hunt_set *late,
 		"program %s\npcie %s\n",
 		end->how, program, getenv("ROCIN_PCIE"));
 	rc = rn_hunt_write(late, args->keep, head);
-	if (rc)
-		rn_complain("%s: %s", args->keep, strerror(-rc));
-	return rc;
+	return rc ? complain_of(args->keep, rc) : 0;
 }
 
-/* Runs once more with the schedule, and says what happens then. */
+/* Runs with the schedule until the program goes wrong, which it does not each time if it
+ * polls, and says what happens then. Returns an exit status.
+ */
 static int say_found(struct hunt_args *args, const struct rn_hunt_set *late)
 {
 	struct rn_hunt_end end = { 0 };
 	char program[1024];
-	int rc = rn_hunt_run(&args->hunt, late, &end);
+	int status = 0;
 
+	for (unsigned i = 0; i < SHOW_TRIES && !status && !end.is_wrong; i++) {
+		rn_hunt_end_clear(&end);
+		status = run_with(args, late, &end);
+	}
 	rn_hunt_erase(&args->hunt);
-	if (!rc)
-		rc = keep(args, late, &end);
-	if (!rc && args->json) {
+	if (!status)
+		status = keep(args, late, &end);
+	if (!status)
+		status = draw_run(args, late, &end);
+	if (!status && args->json) {
 		rn_hunt_print_json(&args->hunt, late, &end, args->keep);
-	} else if (!rc) {
+	} else if (!status) {
 		join_words(args->hunt.program, program, sizeof(program));
 		rn_hunt_print(&args->hunt, late, &end);
 		printf("\nTo see it again:  rocin hunt --replay %s -- %s\n", args->keep,
 		       program);
 	}
 	rn_hunt_end_clear(&end);
-	return rc;
+	return RN_EXIT_FAILURE;
 }
 
 static int hunt(struct hunt_args *args)
 {
 	struct rn_hunt_set found = { 0 };
 	struct rn_hunt_end nothing = { 0 };
-	int rc = rn_hunt_search(&args->hunt, args->runs, args->seed, &found);
+	int status = 0, rc = rn_hunt_search(&args->hunt, args->runs, args->seed, &found);
 	bool is_found = rc == 1;
 
 	if (is_found)
@@ -257,16 +331,16 @@ static int hunt(struct hunt_args *args)
 	if (is_found && rc == 0)
 		rn_complain("the program went wrong once, but not each time with the "
 			    "same late writes");
-	if (is_found && rc >= 0)
-		rc = say_found(args, &found);
-	else if (!rc && args->json)
+	if (rc < 0)
+		status = say_failed(args, rc);
+	else if (is_found)
+		status = say_found(args, &found);
+	else if (args->json)
 		rn_hunt_print_json(&args->hunt, &found, &nothing, NULL);
-	else if (!rc)
+	else
 		rn_hunt_print_nothing(&args->hunt);
-	if (rc < 0 && !rn_hunt_stopped())
-		rn_complain("%s: %s", args->hunt.program[0], strerror(-rc));
 	rn_hunt_clear(&found);
-	return is_found || rc < 0 ? RN_EXIT_FAILURE : 0;
+	return status;
 }
 
 int rn_cmd_hunt(int argc, char **argv)
@@ -289,7 +363,8 @@ int rn_cmd_hunt(int argc, char **argv)
 	setenv("ROCIN_SANITIZE", "all", 1);
 	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));
 	if (status) {
-		rn_complain("%s", err);
+		rn_complain("%s%s%s", args.replay ? args.replay : "",
+			    args.replay ? ": " : "", err);
 		return status;
 	}
 	rc = rn_hunt_begin(&args.hunt);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,7 +17,7 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	LOOK_MS = 2, /* between two looks whether the program has ended */
+	LOOK_MS = 2,	    /* between two looks whether the program has ended */
 	LOOK_AGAIN_MS = 20, /* likewise, where its end is told; for limits and signals */
 	SILENT_NS = 2000 * 1000 * 1000, /* no progress is shown before */
 	SHOW_NS = 200 * 1000 * 1000,
@@ -117,6 +118,8 @@ static void become_program(const struct rn_hunt *h, char **argv)
 	int in = open("/dev/null", O_RDONLY);
 
 	setpgid(0, 0);
+	/* A hunt that is killed kills its program. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
@@ -202,16 +205,29 @@ static void judge_status(struct rn_hunt_end *end, int status)
 			 WEXITSTATUS(status));
 }
 
+/* Adds a last line to the record. If there is no room for it, the lines of the run may be
+ * missing, too. Returns 0 or -errno.
+ */
+static int end_record(const char *path)
+{
+	FILE *record = fopen(path, "ae");
+	int rc;
+
+	if (!record)
+		return -errno;
+	fputs("end\n", record);
+	rc = ferror(record) ? -ENOSPC : 0;
+	return fclose(record) ? -errno : rc;
+}
+
+/* A program that opens no device makes no record. */
 static int read_record(const struct rn_hunt *h, struct rn_hunt_end *end)
 {
 	char path[PATH_MAX];
-	int rc;
+	int rc = end_record(rn_hunt_path(h, "record", path));
 
-	rn_hunt_path(h, "record", path);
-	/* A program that opens no device makes no record. */
-	if (access(path, F_OK))
-		return 0;
-	rc = rn_hunt_read(&end->late, path, "late");
+	if (!rc)
+		rc = rn_hunt_read(&end->late, path, "late");
 	return rc ? rc : rn_hunt_read(&end->landed, path, "landed");
 }
 

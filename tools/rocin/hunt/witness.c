@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "timeline.h"
 #include "tools/rocin/common/files.h"
 
 enum {
@@ -15,17 +16,17 @@ enum {
 	SHOWN = 20,	      /* writes that are printed */
 };
 
-/* Finds the event that performed a write, in lines "ended NAME by EVENT" of the record.
- * Returns NULL if there is none.
+/* Finds the event that performed a write, or the last part of it, in lines "ended NAME by
+ * EVENT" of the record. Returns NULL if there is none.
  */
 static const char *event_of(const struct rn_hunt_set *ended, const char *name)
 {
 	size_t len = strlen(name);
 
-	for (size_t i = 0; i < ended->count; i++)
-		if (!strncmp(ended->name[i], name, len) &&
-		    !strncmp(ended->name[i] + len, " by ", 4))
-			return ended->name[i] + len + 4;
+	for (size_t i = ended->count; i > 0; i--)
+		if (!strncmp(ended->name[i - 1], name, len) &&
+		    !strncmp(ended->name[i - 1] + len, " by ", 4))
+			return ended->name[i - 1] + len + 4;
 	return NULL;
 }
 
@@ -91,6 +92,50 @@ void rn_hunt_print_nothing(const struct rn_hunt *h)
 	free(report);
 }
 
+/* Returns what the picture draws, row by row. */
+static json_t *events_of(const struct rn_hunt *h, const struct rn_hunt_set *late)
+{
+	struct rn_hunt_timeline t;
+	json_t *events = json_array();
+	char path[PATH_MAX], agent[RN_HUNT_AGENT_MAX];
+
+	rn_hunt_timeline_read(&t, rn_hunt_path(h, "record", path), late);
+	for (size_t i = 0; i < t.count; i++) {
+		const struct rn_hunt_row *row = &t.row[i];
+		bool is_read = row->kind == RN_HUNT_READ;
+		json_t *event;
+
+		rn_hunt_row_agent(row, agent);
+		event = json_pack("{s:s, s:s}", "event", rn_hunt_row_word(row->kind),
+				  "agent", agent);
+		if (row->write)
+			json_object_set_new(event, "write", json_string(row->write));
+		if (row->text && !is_read)
+			json_object_set_new(event, row->write ? "by" : "what",
+					    json_string(row->text));
+		if (is_read)
+			json_object_set_new(event, "early", json_boolean(row->is_early));
+		json_array_append_new(events, event);
+	}
+	rn_hunt_timeline_clear(&t);
+	return events;
+}
+
+int rn_hunt_draw(const struct rn_hunt *h, const struct rn_hunt_set *late,
+		 const struct rn_hunt_end *end, const char *file)
+{
+	struct rn_hunt_timeline t;
+	char path[PATH_MAX], title[256];
+	int rc;
+
+	snprintf(title, sizeof(title), "The program %s when %zu write%s late", end->how,
+		 late->count, late->count == 1 ? " is" : "s are");
+	rn_hunt_timeline_read(&t, rn_hunt_path(h, "record", path), late);
+	rc = rn_hunt_picture(&t, file, title);
+	rn_hunt_timeline_clear(&t);
+	return rc;
+}
+
 void rn_hunt_print_json(const struct rn_hunt *h, const struct rn_hunt_set *late,
 			const struct rn_hunt_end *end, const char *file)
 {
@@ -103,9 +148,9 @@ void rn_hunt_print_json(const struct rn_hunt *h, const struct rn_hunt_set *late,
 		json_array_append_new(writes, json_pack("{s:s, s:s?}", "write",
 							late->name[i], "arrives_by",
 							event_of(&ended, late->name[i])));
-	all = json_pack("{s:b, s:I, s:s, s:o, s:s?, s:s?}", "wrong", end->is_wrong,
+	all = json_pack("{s:b, s:I, s:s, s:o, s:o, s:s?, s:s?}", "wrong", end->is_wrong,
 			"runs", (json_int_t)h->runs, "how", end->how, "late", writes,
-			"schedule", file, "report", report);
+			"events", events_of(h, late), "schedule", file, "report", report);
 	json_dumpf(all, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(all);

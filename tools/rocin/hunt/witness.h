@@ -16,6 +16,10 @@ void rn_hunt_print(const struct rn_hunt *h, const struct rn_hunt_set *late,
  */
 void rn_hunt_print_nothing(const struct rn_hunt *h);
 
+/* Draws the newest run as an SVG picture. Returns 0 or -errno. */
+int rn_hunt_draw(const struct rn_hunt *h, const struct rn_hunt_set *late,
+		 const struct rn_hunt_end *end, const char *file);
+
 /* @file: of the schedule; NULL if none was found. */
 void rn_hunt_print_json(const struct rn_hunt *h, const struct rn_hunt_set *late,
 			const struct rn_hunt_end *end, const char *file);

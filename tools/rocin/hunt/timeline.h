@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* timeline.h - what happened in a run around its late writes, in order. */
+#ifndef RN_HUNT_TIMELINE_H
+#define RN_HUNT_TIMELINE_H
+
+#include "hunt.h"
+
+enum {
+	RN_HUNT_AGENT_MAX = 32
+};
+
+enum rn_hunt_row_kind {
+	RN_HUNT_ISSUED,	   /* a late write was issued */
+	RN_HUNT_LANDED,	   /* another write was issued, and landed at once */
+	RN_HUNT_READ,	   /* an agent read what a late write was to change */
+	RN_HUNT_EVENT,	   /* a completion was taken, a kernel launched ... */
+	RN_HUNT_PERFORMED, /* a late write reached its memory */
+};
+
+struct rn_hunt_row {
+	enum rn_hunt_row_kind kind;
+	char *write; /* its name; NULL for an event */
+	/* Of a read: the reader; of an event, what happened; of a late write that was
+	 * performed: the event by which; otherwise NULL.
+	 */
+	char *text;
+	bool is_early; /* the read got old bytes, and was no look of a loop */
+};
+
+struct rn_hunt_timeline {
+	struct rn_hunt_row *row;
+	size_t count, room;
+};
+
+/* Reads the timeline of the writes @late from a record. If there is no memory, rows are
+ * missing.
+ */
+void rn_hunt_timeline_read(struct rn_hunt_timeline *t, const char *record,
+			   const struct rn_hunt_set *late);
+void rn_hunt_timeline_clear(struct rn_hunt_timeline *t);
+
+/* Returns a word such as "issued"; never NULL. */
+const char *rn_hunt_row_word(enum rn_hunt_row_kind kind);
+
+/* Write who acts in a row, such as "rocin1" or "cpu", which stands for the program; and
+ * the memory of its write, such as "host" or "gpu0", empty for an event.
+ */
+void rn_hunt_row_agent(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MAX]);
+void rn_hunt_row_memory(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MAX]);
+
+/* ------------------------------------------------------------------- picture.c */
+/* Writes the timeline as an SVG picture. @title says how the program ended. Returns 0 or
+ * -errno.
+ */
+int rn_hunt_picture(const struct rn_hunt_timeline *t, const char *path,
+		    const char *title);
+
+#endif /* RN_HUNT_TIMELINE_H */
