@@ -190,7 +190,7 @@ const char *rn_hunt_row_word(enum rn_hunt_row_kind kind)
 /* Copies word number @n from the end, the last one being 0. */
 static void copy_word_from_end(const char *text, unsigned n, char name[RN_HUNT_AGENT_MAX])
 {
-	const char *end = text + strlen(text), *from = end;
+	const char *end = text + strlen(text), *from;
 
 	for (;;) {
 		from = end;
