@@ -118,9 +118,10 @@ void rn_page_unpin(int pin);
 bool rn_page_is_stuck(uintptr_t addr, bool was_closed);
 
 /* Prepares single steps. To be called before the first rn_page_step(), and not in a
- * signal handler.
+ * signal handler. @executed is called in the SIGTRAP handler of a step, first and without
+ * the host lock.
  */
-void rn_page_step_init(void);
+void rn_page_step_init(void (*executed)(void));
 
 /* Makes the instruction that faulted run, and then calls @close(@arg, @page) under the
  * host lock. To be called in the fault handler. Returns false if @close will not be

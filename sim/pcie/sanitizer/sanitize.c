@@ -258,8 +258,12 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 	 * bytes: it may have seen them.
 	 */
 	if (rn_san_is_by_device(tlp) && !(tlp->flags & RN_TLP_CQE) &&
-	    !rn_san_is_storing())
-		rn_san_class_seen(tlp->addr, tlp->len);
+	    !rn_san_is_storing()) {
+		if (rn_san_is_declared(tlp->addr))
+			rn_san_class_landed(tlp);
+		else
+			rn_san_class_seen(tlp->addr, tlp->len);
+	}
 	/* The instruction that runs now may have found the flag that the CPU has set. */
 	if (tlp->kind == RN_TLP_WRITE && !rn_san_is_by_device(tlp) &&
 	    rn_san_is_stepping(tlp))
@@ -278,15 +282,17 @@ static bool is_to_range(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
 	return tlp->kind == RN_TLP_WRITE && rn_tlp_touches(tlp, addr, len);
 }
 
-/* Returns true if a write of the CPU or a GPU to the range is on its way. */
-static bool is_own_on_its_way(rn_iova addr, uint64_t len)
+/* Returns true if a write to the range is on its way: of a device, or of the CPU or a
+ * GPU.
+ */
+static bool is_on_its_way(rn_iova addr, uint64_t len, bool is_by_device)
 {
 	const struct rn_fabric *f = rn_host_fabric(rn_san.host);
 
 	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
 	     i = rn_fabric_younger(f, i))
 		if (is_to_range(rn_fabric_tlp(f, i), addr, len) &&
-		    !rn_san_is_by_device(rn_fabric_tlp(f, i)))
+		    rn_san_is_by_device(rn_fabric_tlp(f, i)) == is_by_device)
 			return true;
 	return false;
 }
@@ -294,13 +300,17 @@ static bool is_own_on_its_way(rn_iova addr, uint64_t len)
 /* Notes that a read finds what the CPU and the GPUs have written to the range. */
 static void see_own(rn_iova addr, uint64_t len)
 {
-	if (!is_own_on_its_way(addr, len))
+	if (!is_on_its_way(addr, len, false))
 		rn_san_class_own_seen(addr, len);
 }
 
 static bool find_pending(struct rn_san_read *r)
 {
 	r->pending = rn_san_class_pending(r->addr, r->len, r->by);
+	/* Of a write to declared memory, these bytes may have landed before others. */
+	if (r->pending && rn_san_is_declared(r->addr) &&
+	    !is_on_its_way(r->addr, r->len, true))
+		r->pending = 0;
 	return r->pending != 0;
 }
 

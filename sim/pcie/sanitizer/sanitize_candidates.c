@@ -12,6 +12,8 @@
  * followed, or when the program ends. A loop over more places than there are candidates
  * ends nevertheless: a hash of each load that was given up so is kept.
  */
+#include <stdatomic.h>
+
 #include "rocin/random.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/page/page.h"
@@ -23,6 +25,7 @@ enum {
 	OTHERS_MAX = 128,
 	SETS = 1 << 12, /* of hashes of loads that are no candidates any more */
 	WAYS = 4,	/* hashes in a set */
+	OWN_MAX = 8,	/* candidates of one single step */
 };
 
 /* A load that is not yet known to be one of a loop. */
@@ -35,10 +38,17 @@ static struct candidate {
 			  */
 	uint64_t seq;
 	unsigned others; /* loads of the page by other instructions since then */
-	bool is_running; /* the load has not been executed yet */
+	uint64_t step;	 /* number of its single step, until that is over; else 0 */
+	/* The same until the load has been executed. Its thread clears it without the
+	 * host lock.
+	 */
+	_Atomic uint64_t running;
+	/* The write was performed before the load was: it may have read new bytes. */
+	bool is_doubtful;
 	struct rn_san_report report;
 } candidates[RN_SAN_CANDIDATES];
 static unsigned next, used; /* @used: number of candidates that were ever used */
+static uint64_t steps;
 static uint64_t confirmed[SETS][WAYS];
 
 static uint64_t hash_of(uint32_t stack, rn_iova addr, unsigned class, uint64_t seq)
@@ -47,6 +57,13 @@ static uint64_t hash_of(uint32_t stack, rn_iova addr, unsigned class, uint64_t s
 
 	return rn_hash_bytes(RN_HASH_BEGIN, words, sizeof(words));
 }
+
+/* The candidates of this thread's step: an instruction may load from several pages. */
+static __thread struct {
+	struct candidate *candidate;
+	uint64_t step;
+} own[OWN_MAX] __attribute__((tls_model("initial-exec")));
+static __thread unsigned own_count __attribute__((tls_model("initial-exec")));
 
 static void end_candidate(struct candidate *c)
 {
@@ -124,23 +141,51 @@ bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown)
 				 .shown = shown,
 				 .class = class,
 				 .seq = r->by[class]->seq,
-				 .is_running = true,
+				 .step = ++steps,
+				 .running = steps,
 				 .report = rn_san_prepare_read(r) };
+	if (own_count < OWN_MAX) {
+		own[own_count].candidate = c;
+		own[own_count++].step = c->step;
+	}
 	rn_san_page_watch(c->addr, 1);
 	return false;
 }
 
-void rn_san_candidate_ran(uintptr_t page)
+void rn_san_candidate_executed(void)
+{
+	for (unsigned i = 0; i < own_count; i++) {
+		uint64_t step = own[i].step;
+
+		(void)atomic_compare_exchange_strong(&own[i].candidate->running, &step,
+						     0);
+	}
+}
+
+void rn_san_candidate_performed(unsigned class, uint64_t seq)
 {
 	for (unsigned i = 0; i < used; i++) {
 		struct candidate *c = &candidates[i];
 
-		if (!c->is_used || !c->is_running || rn_page_down(c->shown) != page)
+		if (c->is_used && c->class == class && c->seq == seq && c->running)
+			c->is_doubtful = true;
+	}
+}
+
+void rn_san_candidate_ran(uintptr_t page)
+{
+	for (unsigned i = own_count; i-- > 0;) {
+		struct candidate *c = own[i].candidate;
+		bool is_same = c->is_used && c->step == own[i].step;
+
+		if (is_same && rn_page_down(c->shown) != page)
 			continue;
-		c->is_running = false;
-		/* If the write was performed meanwhile, the load may have read new bytes.
-		 */
-		if (!rn_san_class_has(c->class, c->seq))
+		own[i] = own[--own_count];
+		if (!is_same)
+			continue;
+		c->step = 0;
+		c->running = 0;
+		if (c->is_doubtful)
 			dismiss(c);
 	}
 }

@@ -151,6 +151,7 @@ static void write_is_there(void *ctx, const struct rn_tlp *tlp)
 	while (tlp->flags & RN_TLP_LOCK &&
 	       take_overtaken(ctx, is_atomic_before, tlp, &before))
 		write_is_there(ctx, &before);
+	rn_san_candidate_performed((unsigned)((struct class *)ctx - classes), tlp->seq);
 	if (ctx == &classes[RN_SAN_CLASS_GIVEN])
 		rn_san_withheld_store(tlp);
 	count_pending(tlp, tlp->addr, tlp->len, -1);
@@ -194,6 +195,7 @@ static void drop(struct class *c, unsigned index)
 	const struct rn_tlp tlp = *rn_fabric_tlp(c->fabric, index);
 
 	rn_fabric_drop(c->fabric, index);
+	rn_san_candidate_performed((unsigned)(c - classes), tlp.seq);
 	if (c == &classes[RN_SAN_CLASS_GIVEN])
 		rn_san_withheld_drop(&tlp);
 	count_pending(&tlp, tlp.addr, tlp.len, -1);
@@ -553,6 +555,34 @@ void rn_san_class_seen(rn_iova addr, uint64_t len)
 	force_if(is_device_write_to, &r);
 }
 
+static bool is_on_its_way(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct rn_tlp *landed = arg;
+	const struct rn_fabric *f = rn_host_fabric(rn_san.host);
+	const struct range r = { .addr = tlp->addr, .len = tlp->len };
+
+	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
+	     i = rn_fabric_younger(f, i))
+		if (rn_fabric_tlp(f, i)->seq != landed->seq &&
+		    is_device_write_to(rn_fabric_tlp(f, i), &r))
+			return true;
+	return false;
+}
+
+static bool has_landed(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct rn_tlp *landed = arg;
+	const struct range r = { .addr = landed->addr, .len = landed->len };
+
+	return is_device_write_to(tlp, &r) && !is_on_its_way(tlp, landed);
+}
+
+void rn_san_class_landed(const struct rn_tlp *real)
+{
+	if (rn_san_class_may_pend(real->addr, real->len))
+		force_if(has_landed, real);
+}
+
 void rn_san_class_own_seen(rn_iova addr, uint64_t len)
 {
 	if (!rn_san_class_may_pend(addr, len))
@@ -637,20 +667,6 @@ unsigned rn_san_class_pending(rn_iova addr, uint64_t len,
 			found |= 1U << i;
 	}
 	return found;
-}
-
-bool rn_san_class_has(unsigned class, uint64_t seq)
-{
-	const struct rn_fabric *f = classes[class].fabric;
-
-	for (unsigned i = rn_fabric_youngest(f); i != RN_TLP_NONE;
-	     i = rn_fabric_older(f, i))
-		if (rn_fabric_tlp(f, i)->seq == seq)
-			return true;
-	for (unsigned i = 0; i < classes[class].overtaken_count; i++)
-		if (classes[class].overtaken[i].seq == seq)
-			return true;
-	return false;
 }
 
 void rn_san_class_land(const struct rn_tlp *real)

@@ -242,6 +242,12 @@ void rn_san_class_emptied(rn_iova addr, uint64_t len);
  */
 void rn_san_class_flush(const struct rn_tlp *flush, unsigned scope);
 
+/* Notes that a write to declared memory, given as the TLP of the hierarchy, has landed
+ * there. Forces the writes that it is part of, in all classes, unless other parts of them
+ * are still on their way.
+ */
+void rn_san_class_landed(const struct rn_tlp *real);
+
 /* Forces the TLPs of a QP of a NIC, or of all its QPs if @qpn is 0. */
 void rn_san_class_drain(unsigned agent, uint32_t qpn);
 
@@ -261,9 +267,6 @@ bool rn_san_class_may_pend(rn_iova addr, uint64_t len);
  */
 unsigned rn_san_class_pending(rn_iova addr, uint64_t len,
 			      const struct rn_tlp *by[RN_SAN_CLASS_COUNT]);
-
-/* Returns true if the TLP with the number @seq is still in the fabric of the class. */
-bool rn_san_class_has(unsigned class, uint64_t seq);
 
 /* Performs a write, given as the TLP of the hierarchy, in the class `given`. */
 void rn_san_class_land(const struct rn_tlp *real);
@@ -355,6 +358,15 @@ void rn_san_transfer_ended(unsigned agent);
  */
 bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown);
 
+/* The load of this thread's single step, if it was noted, has been executed: what is
+ * performed from now on it has not seen. Needs no lock, so that a thread that waits for
+ * the lock does not lose what it has found meanwhile.
+ */
+void rn_san_candidate_executed(void);
+
+/* Called when the write with the number @seq leaves the fabric of a class. */
+void rn_san_candidate_performed(unsigned class, uint64_t seq);
+
 /* Called when the single step is over for which the page at @page, as the program names
  * it, was open.
  */
@@ -435,6 +447,11 @@ void rn_san_pages_pending(const struct rn_tlp *tlp, rn_iova addr, uint64_t len,
  * registered region of host memory; from 0.
  */
 uint64_t rn_san_page_number(unsigned target, rn_iova addr);
+
+/* Returns true if devices take the byte for that of a GPU, and it lies in memory that the
+ * program has allocated itself: writes to it are not withheld.
+ */
+bool rn_san_is_declared(rn_iova addr);
 
 /* Returns true if each access of the program to the bytes that @tlp writes is seen. */
 bool rn_san_is_watched(const struct rn_tlp *tlp);

@@ -72,15 +72,18 @@ static inline unsigned long long san_occurrences(void)
 /* Does the newest that was said hold @text? */
 static inline void san_assert_said(const char *text)
 {
-	static char said[1 << 16];
+	enum {
+		SAID_MAX = 16000, /* the newest report */
+	};
+	static char said[SAID_MAX + 1];
 	off_t end;
 	int fd;
 
 	san_confirm();
 	fd = open(san_log, O_RDONLY | O_CLOEXEC);
 	end = lseek(fd, 0, SEEK_END);
-	off_t start = end > 4000 ? end - 4000 : 0;
-	ssize_t n = pread(fd, said, 4000, start);
+	off_t start = end > SAID_MAX ? end - SAID_MAX : 0;
+	ssize_t n = pread(fd, said, SAID_MAX, start);
 
 	close(fd);
 	assert_true(n >= 0);

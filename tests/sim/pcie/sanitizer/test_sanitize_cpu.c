@@ -135,6 +135,38 @@ static void test_memory_that_comes_and_goes(void **state)
 	assert_int_equal(san_occurrences(), before + 2);
 }
 
+/* A load finds a byte that is pending; then its write is performed, before or behind the
+ * load, and the step ends.
+ */
+static void meet_write(unsigned at, bool is_behind)
+{
+	struct rn_host *h = rn_host_get();
+	rn_iova addr = kit_iova((char *)b.bar + at);
+
+	receive(at);
+	rn_host_lock(h);
+	rn_san_judge_load(RN_AGENT_CPU, addr, addr);
+	if (is_behind)
+		rn_san_candidate_executed();
+	rn_san_class_seen(addr, 1);
+	rn_san_candidate_ran(rn_page_down(addr));
+	rn_host_unlock(h);
+}
+
+/* The thread may wait for the lock after its load, before the step ends: what lands
+ * meanwhile it has not seen. What lands before it may have.
+ */
+static void test_write_beside_the_load(void **state)
+{
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	meet_write(7 * PAGE, false);
+	assert_int_equal(san_occurrences(), before);
+	meet_write(8 * PAGE, true);
+	assert_int_equal(san_occurrences(), before + 1);
+}
+
 static void *load_right_ones(void *stop)
 {
 	const volatile uint8_t *at = other.bar;
@@ -172,7 +204,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		T(test_behind_many_of_the_page),    T(test_behind_many_of_other_pages),
 		T(test_completion_behind_many),	    T(test_stores_before),
-		T(test_memory_that_comes_and_goes), T(test_beside_another_thread),
+		T(test_memory_that_comes_and_goes), T(test_write_beside_the_load),
+		T(test_beside_another_thread),
 	};
 
 #if !defined(__x86_64__)

@@ -53,7 +53,7 @@ static int status_of_trap(const struct sigaction *theirs, void (*cause)(void))
 	if (pid == 0) {
 		setrlimit(RLIMIT_CORE, &no_core);
 		sigaction(SIGTRAP, theirs, NULL);
-		rn_page_step_init();
+		rn_page_step_init(NULL);
 		cause();
 		_exit(0);
 	}
