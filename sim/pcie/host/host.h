@@ -189,6 +189,10 @@ struct rn_host_hooks {
 	 */
 	bool (*access)(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 		       bool to_store);
+	/* Returns true if the page with the byte is mapped, and closed to the program by
+	 * whoever implements this: devices can write to it. May be NULL.
+	 */
+	bool (*is_closed)(struct rn_host *h, rn_iova addr);
 	/* Called when the simulation itself is about to access memory [addr, addr + len).
 	 */
 	void (*touching)(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);

@@ -22,6 +22,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -380,6 +381,19 @@ static bool access_closed(struct rn_host *h, rn_iova addr, void *bytes, uint32_t
 	return n == (long)len;
 }
 
+/* A page that is closed is there, unless the program has unmapped it since. */
+static bool is_closed(struct rn_host *h, rn_iova addr)
+{
+	uintptr_t at = rn_page_down(addr);
+	const struct page *p = page_of(at);
+	unsigned char is_resident;
+
+	(void)h;
+	return p && p->rights != RN_PAGE_OPEN &&
+	       // NOLINTNEXTLINE(performance-no-int-to-ptr)
+	       mincore((void *)at, RN_PAGE_SIZE, &is_resident) == 0;
+}
+
 static void host_touching(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store)
 {
 	(void)h;
@@ -679,6 +693,7 @@ void rn_san_loads_watch(void)
 							.unpinned = protect_range_again,
 							.in_child = open_in_child };
 	static const struct rn_host_hooks hooks = { .access = access_closed,
+						    .is_closed = is_closed,
 						    .touching = host_touching,
 						    .touched = host_touched };
 
