@@ -23,11 +23,20 @@ struct rn_host_nic;
  * meaning of their members. A device refuses a library with another number.
  */
 enum {
-	RN_HOST_API_VERSION = 2
+	RN_HOST_API_VERSION = 3
 };
 
 #define RN_HOST_API_SYMBOL "rn_host_api"
 #define RN_HOST_LIBRARY "librocin-gpu.so.0"
+
+/* Counters that a hierarchy keeps for each NIC. */
+enum rn_host_counter {
+	RN_HOST_DOORBELLS,
+	RN_HOST_WQE_READS,
+	RN_HOST_MTT_HITS,
+	RN_HOST_MTT_MISSES,
+	RN_HOST_COUNTERS,
+};
 
 struct rn_host_nic_cfg {
 	const char *name; /* name of the device, such as "rocin0"; copied */
@@ -37,6 +46,10 @@ struct rn_host_nic_cfg {
 	 */
 	void (*wake)(void *arg);
 	void *arg;
+	/* RN_HOST_COUNTERS counters, which are incremented by relaxed stores until the
+	 * NIC is detached; or NULL.
+	 */
+	uint64_t *counter;
 };
 
 /* A completion that the program has polled; reported to the sanitizer. */
@@ -46,6 +59,21 @@ struct rn_host_cqe {
 	bool recv;
 };
 
+struct rn_host_range {
+	rn_iova addr;
+	uint64_t len;
+};
+
+/* WQEs that were written into a send queue, for which its doorbell is rung. */
+struct rn_host_bell {
+	uint32_t qpn;
+	uint32_t first, count; /* number of the first as rn_mem_attr.msg counts */
+	/* Returns the memory of one of them. Called with the lock of the hierarchy held.
+	 */
+	struct rn_host_range (*wqe)(const void *arg, uint32_t number);
+	const void *arg;
+};
+
 /* A work request that was posted; reported to the sanitizer. */
 struct rn_host_wr {
 	uint32_t qpn;
@@ -53,10 +81,8 @@ struct rn_host_wr {
 	uint32_t msg;	/* send: value of rn_mem_attr.msg for its accesses; receive: 0 */
 	uint8_t opcode; /* enum rn_wr_opcode */
 	bool recv, fence, is_signaled;
-	const struct rn_host_range {
-		rn_iova addr;
-		uint64_t len;
-	} * local; /* memory that the SGEs describe; NULL for inline data */
+	const struct rn_host_range
+		*local; /* memory that the SGEs describe; NULL for inline data */
 	unsigned local_count;
 	uint64_t remote_addr;
 	uint32_t rkey;
@@ -151,6 +177,10 @@ struct rn_host_api {
 	 * Cheap if there are no such writes.
 	 */
 	void (*doorbell)(struct rn_host_nic *nic);
+	/* Rings for WQEs that the device has not begun with: the doorbell and the NIC's
+	 * reads of the WQEs, as nic.wqe says, have ended before return.
+	 */
+	void (*ring)(struct rn_host_nic *nic, const struct rn_host_bell *bell);
 
 	/* Functions of the sanitizer; NULL: the sanitizer is off. */
 	void (*posted)(struct rn_host_nic *nic, const struct rn_host_wr *wr);

@@ -105,6 +105,13 @@ enum rn_driver_kind {
 	RN_DRIVER_REPLAY
 };
 
+/* Knob nic.wqe: how a NIC gets the WQEs of a send queue. */
+enum rn_nic_wqe {
+	RN_WQE_GIVEN,	  /* "given": from the verbs call, without TLPs */
+	RN_WQE_FETCHED,	  /* "fetched": it reads them behind a doorbell */
+	RN_WQE_BLUEFLAME, /* "blueflame": a doorbell for one short WQE carries it */
+};
+
 /* Knob cpu: memory model of the CPU; only used to explore litmus tests. */
 enum rn_cpu_model {
 	RN_CPU_TSO, /* stores become visible in order, later than loads behind them */
@@ -133,6 +140,7 @@ struct rn_pcie_knobs {
 	enum rn_relaxed relaxed;
 	enum rn_driver_kind driver;
 	enum rn_cpu_model cpu;
+	enum rn_nic_wqe nic_wqe;
 	/* Knob nic.ooo: packets of WRITEs may be written to memory out of order. */
 	bool ooo;
 	/* Knob ido: TLPs of the NIC have the ID-based ordering attribute. */
@@ -151,6 +159,10 @@ struct rn_pcie_knobs {
 	 */
 	uint64_t hold_ns;
 	uint32_t hold_polls; /* limit as a number of empty polls; 0: no limit */
+	/* Number of translations (pages of 4 KiB) that a NIC keeps; 0: all. */
+	uint32_t mtt_cache;
+	uint64_t
+		mtt_miss_ns; /* time in ns that a translation costs that it has to read */
 	/* driver=replay: file with the choices to be made; else empty. */
 	char replay[256];
 	char record[256]; /* file to which all choices are written; or empty */
@@ -247,8 +259,21 @@ struct rn_pcie_counters {
 	uint64_t held_max;
 	uint32_t on_way; /* number of pending TLPs */
 	uint32_t on_way_max;
+	uint64_t doorbells; /* number of doorbells for send queues */
+	uint64_t wqe_reads; /* number of reads of a WQE, 64 bytes each at most */
+	/* Number of pages whose translation a NIC had, or had to read. */
+	uint64_t mtt_hits, mtt_misses;
 };
 void rn_pcie_counters(struct rn_pcie_counters *out);
+
+/* What a TLP of the trace is for. */
+enum rn_pcie_purpose {
+	RN_PCIE_DATA,	/* data, completion entries and all that has no word of its own */
+	RN_PCIE_LOCKED, /* read or write of an atomic that the NIC makes under its lock */
+	RN_PCIE_DOORBELL,
+	RN_PCIE_WQE,	     /* read of a WQE */
+	RN_PCIE_TRANSLATION, /* read of a page's translation */
+};
 
 /* A move of a TLP from one queue to the next, as recorded in the trace. */
 struct rn_pcie_move {
@@ -269,6 +294,7 @@ struct rn_pcie_move {
 	uint8_t kind;  /* kind of the TLP: 0 write, 1 read, 2 AtomicOp, 3 completion */
 	uint8_t flags; /* flags of the TLP, enum rn_tlp_flag */
 	uint8_t requester, target;
+	uint8_t purpose; /* enum rn_pcie_purpose */
 };
 
 /* Starts a trace of the last @moves moves; 0: ends the trace and discards it. Return: 0

@@ -280,6 +280,11 @@ uint32_t rn_qp_sq_room(const struct rn_qp *qp);
 /* Returns the number of the next work request of the send queue, see rn_mem_attr.msg. */
 uint32_t rn_qp_sq_next(const struct rn_qp *qp);
 
+/* Finds the WQE of a work request that was posted and is not complete, for tools that
+ * read send queues. Return: the number of bytes in use at *@at, with inline data.
+ */
+uint32_t rn_qp_sq_wqe(const struct rn_qp *qp, uint32_t number, const void **at);
+
 /* Finds the device address of an SGE, for tools that examine requests. Return: false if
  * its L_Key does not allow the access.
  */

@@ -85,7 +85,11 @@
 	X(NP_ECN_MARKED,         "np_ecn_marked_roce_packets",    REPORTED, "packets received that a switch has marked (CE)") \
 	X(NP_CNP_SENT,           "np_cnp_sent",                   QUIET,    "congestion notifications sent") \
 	X(RP_CNP_HANDLED,        "rp_cnp_handled",                REPORTED, "congestion notifications received for a queue pair") \
-	X(RP_CNP_IGNORED,        "rp_cnp_ignored",                REPORTED, "congestion notifications dropped: congestion control is off")
+	X(RP_CNP_IGNORED,        "rp_cnp_ignored",                REPORTED, "congestion notifications dropped: congestion control is off") \
+	X(PCIE_DOORBELLS,        "pcie_doorbells",                QUIET,    "doorbells rung in the simulated PCIe (nic.wqe)") \
+	X(PCIE_WQE_READS,        "pcie_wqe_reads",                QUIET,    "reads of WQEs in the simulated PCIe, 64 bytes each at most") \
+	X(PCIE_MTT_HITS,         "pcie_mtt_hits",                 QUIET,    "pages whose translation the device had (mtt.cache)") \
+	X(PCIE_MTT_MISSES,       "pcie_mtt_misses",               QUIET,    "pages whose translation the device had to read")
 
 enum rn_stat {
 #define X(sym, name, report, help) RN_STAT_##sym,

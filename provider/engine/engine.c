@@ -268,10 +268,16 @@ static void wake_for_memory(void *arg)
 
 static int open_pcie(struct rnp_engine *e, const char *ibdev, char *err, size_t err_len)
 {
-	const struct rn_host_nic_cfg cfg = { .name = ibdev,
-					     .wake = wake_for_memory,
-					     .arg = e };
+	const struct rn_host_nic_cfg cfg = {
+		.name = ibdev,
+		.wake = wake_for_memory,
+		.arg = e,
+		.counter = &e->stats.page->counter[RN_STAT_PCIE_DOORBELLS]
+	};
 
+	static_assert(RN_STAT_PCIE_MTT_MISSES - RN_STAT_PCIE_DOORBELLS + 1 ==
+			      RN_HOST_COUNTERS,
+		      "the counters of the hierarchy lie side by side");
 	return rnp_pcie_open(&e->pcie, e->set.pcie, &cfg, err, err_len);
 }
 

@@ -144,6 +144,13 @@ static inline void rnp_pcie_doorbell(const struct rnp_pcie *p)
 		p->api->doorbell(p->nic);
 }
 
+/* Rings the doorbell of a send queue. May be called only if rnp_pcie_is_on(). */
+static inline void rnp_pcie_ring(const struct rnp_pcie *p,
+				 const struct rn_host_bell *bell)
+{
+	p->api->ring(p->nic, bell);
+}
+
 /* Does the sanitizer of the hierarchy look at work requests and completions? */
 static inline bool rnp_pcie_is_watched(const struct rnp_pcie *p)
 {

@@ -231,6 +231,30 @@ static inline int post_one(const struct rnp_qp *qp, struct rnp_posted *posted,
 	return rc;
 }
 
+static struct rn_host_range wqe_range(const void *qp, uint32_t number)
+{
+	const void *at;
+	uint32_t len = rn_qp_sq_wqe(qp, number, &at);
+
+	return (struct rn_host_range){ .addr = (uintptr_t)at, .len = len };
+}
+
+/* Rings the doorbell of the simulated PCIe for the last @count requests, of which no
+ * packet has been built. Engine lock held; only if there is a simulated PCIe.
+ */
+static void ring_doorbell(const struct rnp_qp *qp, uint32_t count)
+{
+	const struct rn_host_bell bell = {
+		.qpn = qp->base.qp.qp_num,
+		.first = rn_qp_sq_next(qp->core) - count,
+		.count = count,
+		.wqe = wqe_range,
+		.arg = qp->core,
+	};
+
+	rnp_pcie_ring(rnp_engine_pcie(qp->ctx->engine), &bell);
+}
+
 /* -------------------------------------------------------------------- post functions */
 /* Takes the engine lock. Returns true if it has disabled cancellation, which is slow.
  * That is needed only with the PCIe layer: without it a post reaches no cancellation
@@ -280,6 +304,8 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 		}
 	}
 	/* Requests before the bad one have been posted. */
+	if (disabled)
+		ring_doorbell(qp, posted.count);
 	rnp_engine_posted(e, qp->core, &posted);
 	unlock_posted(e, disabled, cancel);
 	return rnp_set_errno(-rc);
@@ -403,6 +429,8 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
 	rc = -post_one(qp, &posted, &wr);
 	if (!rc) {
 		mw->rkey = wr.rkey;
+		if (rnp_pcie_is_on(rnp_engine_pcie(e)))
+			ring_doorbell(qp, posted.count);
 		rnp_engine_posted(e, qp->core, &posted);
 	}
 	rnp_unlock_engine(e, cancel);
@@ -815,6 +843,8 @@ static int post_list(struct rnp_qp *qp)
 	posted.now = rnp_engine_send_time(e, qp->core);
 	if (!rc)
 		rc = check_or_post(qp, &posted);
+	if (!rc && rnp_pcie_is_on(rnp_engine_pcie(e)))
+		ring_doorbell(qp, posted.count);
 	if (!rc)
 		rnp_engine_posted(e, qp->core, &posted);
 	rnp_unlock_engine(e, cancel);

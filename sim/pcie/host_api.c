@@ -50,6 +50,7 @@ static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 static void api_region_remove(struct rn_host_nic *nic, uint32_t key)
 {
 	rn_gpu_region_remove(nic, key);
+	rn_host_forget_translations(nic);
 	rn_sanitize_region_remove(nic, key);
 }
 
@@ -72,6 +73,7 @@ static void api_region_remove(struct rn_host_nic *nic, uint32_t key)
 	.dm_write = rn_host_dm_write, \
 	.dm_read = rn_host_dm_read, \
 	.doorbell = rn_host_doorbell, \
+	.ring = rn_host_ring, \
 	.region_remove = api_region_remove
 /* clang-format on */
 
@@ -97,5 +99,12 @@ const struct rn_host_api *rn_host_api(uint32_t version, char *err, size_t err_le
 	h = rn_host_make(err, err_len);
 	if (!h)
 		return NULL;
+	if (rn_sanitize_is_on() && rn_host_reads_for_itself(h)) {
+		snprintf(err, err_len,
+			 "the sanitizer contradicts nic.wqe and mtt.cache: what a NIC "
+			 "reads "
+			 "for itself pushes data, on which no program may rely");
+		return NULL;
+	}
 	return rn_sanitize_is_on() ? &watched : &api;
 }

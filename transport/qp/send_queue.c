@@ -455,6 +455,22 @@ uint32_t rn_qp_sq_next(const struct rn_qp *qp)
 	return qp->req.sq.tail;
 }
 
+uint32_t rn_qp_sq_wqe(const struct rn_qp *qp, uint32_t number, const void **at)
+{
+	const struct rn_wq *sq = &qp->req.sq;
+	struct rn_send_wqe *wqe = rn_wq_at(sq, number);
+	size_t len = (size_t)((uint8_t *)rn_wqe_sge(qp, wqe) - (uint8_t *)wqe);
+
+	if (wqe->opcode == RN_WR_BIND_MW)
+		len += sizeof(struct rn_wqe_bind);
+	else if (wqe->flags & RN_SEND_INLINE)
+		len += wqe->length;
+	else
+		len += wqe->num_sge * sizeof(struct rn_sge);
+	*at = wqe;
+	return len < sq->stride ? (uint32_t)len : sq->stride;
+}
+
 uint32_t rn_qp_peer_msn(const struct rn_qp *qp, struct rn_psn psn)
 {
 	const struct rn_requester *req = &qp->req;

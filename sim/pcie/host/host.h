@@ -6,6 +6,7 @@
  * host_memory.c	finds the memory behind an address
  * host_nic.c		NICs: the functions of rn_mem_ops, results for devices
  * host_dm.c		memory on a NIC
+ * host_fetch.c		doorbells, and what NICs read for themselves: WQEs, translations
  * host_replay.c	records the choices of the fabric's driver, and repeats them
  * host_trace.c		the functions of rocin/pcie.h
  *

@@ -185,6 +185,20 @@ bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now);
 void rn_host_release(struct rn_host *h, rn_ns now);
 
 /* --------------------------------------------------------------- host_nic.c */
+enum {
+	RN_HOST_BLUEFLAME = 256, /* bytes of a doorbell register, as those of mlx5 have */
+	RN_HOST_MTT_TABLE = 512, /* entries of the table of translations: one page */
+};
+
+/* Values of rn_tlp.tag. */
+enum rn_host_tag {
+	RN_HOST_TAG_DATA = RN_PCIE_DATA,
+	RN_HOST_TAG_LOCKED = RN_PCIE_LOCKED,
+	RN_HOST_TAG_BELL = RN_PCIE_DOORBELL,
+	RN_HOST_TAG_WQE = RN_PCIE_WQE,
+	RN_HOST_TAG_MTT = RN_PCIE_TRANSLATION,
+};
+
 struct rn_host_nic {
 	struct rn_host *host;
 	unsigned number;
@@ -198,6 +212,16 @@ struct rn_host_nic {
 	struct rn_nic_op *free;
 	struct rn_nic_block *blocks;
 	struct rn_nic_lock *locks;
+
+	/* The fields up to mtt_table belong to host_fetch.c. */
+	uint64_t *counter;		 /* of the device, see rn_host_nic_cfg; or NULL */
+	uint8_t bell[RN_HOST_BLUEFLAME]; /* doorbell register */
+	/* Translations that the NIC keeps: page numbers, each at its own modulo mtt_size;
+	 * 0: none.
+	 */
+	uint64_t *mtt;
+	uint32_t mtt_size;
+	uint64_t mtt_table[RN_HOST_MTT_TABLE]; /* translations in host memory */
 
 	/* Number of writes of the CPU to this NIC's memory that are in flight. */
 	_Atomic uint32_t dm_writes;
@@ -216,7 +240,8 @@ static inline unsigned rn_nic_agent(const struct rn_host_nic *nic)
 	return RN_AGENT_NIC + nic->number;
 }
 
-extern const struct rn_mem_ops rn_host_nic_ops;
+/* Accesses of a NIC, with addresses that need no translation. */
+extern const struct rn_mem_ops rn_host_nic_plain_ops;
 
 struct rn_host_nic *rn_host_attach(const struct rn_host_nic_cfg *cfg);
 void rn_host_detach(struct rn_host_nic *nic);
@@ -242,6 +267,22 @@ void rn_host_resume_by_time(struct rn_host *h, rn_ns now);
  */
 bool rn_host_nic_wants_wake(struct rn_host_nic *nic);
 void rn_host_nic_wake(struct rn_host_nic *nic);
+
+/* -------------------------------------------------------------- host_fetch.c */
+/* See rn_host_api.ring. */
+void rn_host_ring(struct rn_host_nic *nic, const struct rn_host_bell *bell);
+
+/* See rn_host_api.mem. */
+extern const struct rn_mem_ops rn_host_nic_ops;
+
+/* Empties the NIC's translations, because a region is no more. Takes the lock. */
+void rn_host_forget_translations(struct rn_host_nic *nic);
+
+/* Do the knobs let NICs read WQEs or translations? */
+static inline bool rn_host_reads_for_itself(const struct rn_host *h)
+{
+	return h->knobs.nic_wqe != RN_WQE_GIVEN || h->knobs.mtt_cache;
+}
 
 /* ---------------------------------------------------------------- host_dm.c */
 /* Functions of rn_host_api for memory on a NIC; rocin/host_api.h describes them. */

@@ -26,10 +26,6 @@ enum {
 	 * polls for.
 	 */
 	STEPS_PER_POLL_ADVERSARIAL = 64,
-	/* Value of rn_tlp.tag in the read and the write of an atomic that the NIC makes
-	 * under its lock.
-	 */
-	TAG_LOCKED = 1,
 	/* Bounds of postponed atomics: polls of the program that find nothing, which say
 	 * that it waits; and a time in ns, for programs that wait without polling and for
 	 * peers in other processes. On a busy machine the threads of the program may not
@@ -512,7 +508,7 @@ static void locked_read(void *arg, const struct rn_tlp *request,
 
 	assert(l);
 	tlp.flags = (uint8_t)((tlp.flags & RN_TLP_IDO) | RN_TLP_LOCK);
-	tlp.tag = TAG_LOCKED;
+	tlp.tag = RN_HOST_TAG_LOCKED;
 	/* A completion names as requester the agent whose memory was read, and that is
 	 * where the write goes.
 	 */
@@ -540,7 +536,7 @@ static bool send_locked_read(struct rn_nic_op *op)
 	rn_iova end;
 
 	tlp.flags &= RN_TLP_IDO;
-	tlp.tag = TAG_LOCKED;
+	tlp.tag = RN_HOST_TAG_LOCKED;
 	tlp.addr = op->atomic.req.dst;
 	tlp.len = sizeof(op->atomic.found);
 	aim_tlp(op->nic->host, &tlp, tlp.addr, &end);
@@ -701,7 +697,7 @@ static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *
 	return result;
 }
 
-const struct rn_mem_ops rn_host_nic_ops = {
+const struct rn_mem_ops rn_host_nic_plain_ops = {
 	.always_done = false,
 	.write = nic_write,
 	.read = nic_read,
@@ -841,7 +837,7 @@ static bool is_of(const struct rn_tlp *tlp, const void *arg)
 	unsigned agent = tlp->kind == RN_TLP_COMPLETION ? tlp->target : tlp->requester;
 
 	return agent == m->agent &&
-	       (m->qpn == 0 || tlp->stream == m->qpn || tlp->tag == TAG_LOCKED);
+	       (m->qpn == 0 || tlp->stream == m->qpn || tlp->tag == RN_HOST_TAG_LOCKED);
 }
 
 static void force_matching(struct rn_host_nic *nic,
@@ -946,6 +942,7 @@ struct rn_host_nic *rn_host_attach(const struct rn_host_nic_cfg *cfg)
 	nic->host = h;
 	nic->wake = cfg->wake;
 	nic->arg = cfg->arg;
+	nic->counter = cfg->counter;
 	nic->ended_tail = &nic->ended;
 	if (cfg->name)
 		strncpy(nic->name, cfg->name, sizeof(nic->name) - 1);
@@ -979,5 +976,6 @@ void rn_host_detach(struct rn_host_nic *nic)
 		next = b->next;
 		free(b);
 	}
+	free(nic->mtt);
 	free(nic);
 }

@@ -17,6 +17,15 @@ static unsigned index_of(const struct rn_host *h, const struct rn_tlp *tlp, unsi
 	return i;
 }
 
+/* Drives have tags of their own. */
+static unsigned purpose_of(const struct rn_tlp *tlp)
+{
+	bool is_of_drive =
+		tlp->requester >= RN_AGENT_NVME || tlp->target >= RN_AGENT_NVME;
+
+	return is_of_drive ? RN_PCIE_DATA : (unsigned)tlp->tag;
+}
+
 static void record_move(struct rn_host *h, const struct rn_tlp *tlp, unsigned queue,
 			const struct rn_tlp *first)
 {
@@ -37,6 +46,7 @@ static void record_move(struct rn_host *h, const struct rn_tlp *tlp, unsigned qu
 		.flags = tlp->flags,
 		.requester = tlp->requester,
 		.target = tlp->target,
+		.purpose = (uint8_t)purpose_of(tlp),
 	};
 	if (first == tlp)
 		return;

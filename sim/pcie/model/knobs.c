@@ -12,6 +12,13 @@
 #include <unistd.h>
 
 enum {
+	/* Translations that a NIC keeps at most: those of 128 MiB. Caches of hardware are
+	 * not larger by much, and a larger one is as good as inf for a simulation.
+	 */
+	MTT_CACHE_MAX = 32768,
+	/* Reading a translation costs no more, as the thread that accesses memory waits.
+	 */
+	MISS_MAX_NS = 1000 * 1000,
 	SHOWN_MAX = 40, /* bytes of a wrong word that an error text quotes */
 	/* longest word in bytes; the longest valid word is replay=FILE */
 	WORD_MAX = sizeof(((struct rn_pcie_knobs *)0)->replay) + sizeof("replay=") - 1,
@@ -253,6 +260,7 @@ enum form {
 	POWER_OF_TWO, /* stored as uint32_t; a power of two from min to max */
 	NUMBER,	      /* stored as uint64_t; any number from min to max */
 	SIZE_OR_ALL,  /* stored as uint64_t; `all` is stored as 0 */
+	TIME,	      /* stored as uint64_t */
 	/* Stored as uint64_t; `inf` is stored as 0, `event` as RN_PCIE_HOLD_EVENT. */
 	TIME_OR_WORD,
 	COUNT_OR_INF, /* stored as uint32_t; `inf` is stored as 0 */
@@ -293,6 +301,9 @@ enum {
 	KNOB_SEED,
 	KNOB_HOLD,
 	KNOB_HOLD_POLLS,
+	KNOB_NIC_WQE,
+	KNOB_MTT_CACHE,
+	KNOB_MTT_MISS,
 	KNOB_REPLAY,
 	KNOB_RECORD,
 	KNOB_COUNT,
@@ -337,6 +348,12 @@ const struct rn_pcie_knob rn_pcie_knob_list[KNOB_COUNT + 1] = {
 		"until when a TLP is held: 2ms, what the rules name, for ever" },
 	[KNOB_HOLD_POLLS] = { "hold.polls", NULL, "COUNT|inf",
 		"nor for more polls that find nothing" },
+	[KNOB_NIC_WQE] = { "nic.wqe", NULL, "given|fetched|blueflame",
+		"WQEs: from the call, read behind a doorbell, or carried by it if short" },
+	[KNOB_MTT_CACHE] = { "mtt.cache", NULL, "COUNT|inf",
+		"translations of pages that a NIC keeps; it reads the others" },
+	[KNOB_MTT_MISS] = { "mtt.miss", NULL, "TIME",
+		"what reading a translation costs, such as 500ns" },
 	[KNOB_REPLAY] = { "replay", NULL, "FILE", "choices for driver=replay" },
 	[KNOB_RECORD] = { "record", NULL, "FILE", "where choices are written to" },
 	[KNOB_COUNT] = { NULL, NULL, NULL, NULL },
@@ -378,6 +395,12 @@ static const struct row rows[KNOB_COUNT] = {
 				.what = "a time above 0, such as 500us or 2ms, event, or inf" },
 	[KNOB_HOLD_POLLS]   = { .form = COUNT_OR_INF, .offset = AT(hold_polls),
 				.what = "a number from 1 to 4294967295, or inf" },
+	[KNOB_NIC_WQE]	    = { .form = CHOICE, .offset = AT(nic_wqe) },
+	[KNOB_MTT_CACHE]    = { .form = COUNT_OR_INF, .offset = AT(mtt_cache),
+				.max = MTT_CACHE_MAX,
+				.what = "a number of pages from 1 to 32768, or inf" },
+	[KNOB_MTT_MISS]	    = { .form = TIME, .offset = AT(mtt_miss_ns),
+				.what = "a time of 1ms at most, such as 500ns" },
 	[KNOB_REPLAY]	    = { .form = FILE_NAME, .offset = AT(replay),
 				.what = FILE_NAME_IS },
 	[KNOB_RECORD]	    = { .form = FILE_NAME, .offset = AT(record),
@@ -407,6 +430,7 @@ static size_t width_of(enum form form)
 		return sizeof(bool);
 	case NUMBER:
 	case SIZE_OR_ALL:
+	case TIME:
 	case TIME_OR_WORD:
 		return sizeof(uint64_t);
 	case CHOICE:
@@ -483,7 +507,9 @@ static bool is_in_range(unsigned knob, uint64_t value)
 		return value >= row->min && value <= row->max &&
 		       (value & (value - 1)) == 0;
 	case COUNT_OR_INF:
-		return value <= UINT32_MAX;
+		return value <= (row->max ? row->max : UINT32_MAX);
+	case TIME:
+		return value <= MISS_MAX_NS;
 	case NUMBER:
 	case SIZE_OR_ALL:
 	case TIME_OR_WORD:
@@ -510,6 +536,8 @@ static bool read_number(unsigned knob, const char *choices, struct rn_token w,
 		return rn_token_is(w, "all") || (word_to_size(w, value) && *value != 0);
 	case TIME_OR_WORD:
 		return word_to_hold(w, value);
+	case TIME:
+		return word_to_time(w, value);
 	case COUNT_OR_INF:
 		*value = 0;
 		return rn_token_is(w, "inf") || (word_to_number(w, value) && *value != 0);
@@ -622,6 +650,9 @@ static void add_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int
 		else
 			add_time(t, value);
 		return;
+	case TIME:
+		add_time(t, value);
+		return;
 	case COUNT_OR_INF:
 		if (value == 0)
 			rn_text_add(t, "inf");
@@ -721,6 +752,8 @@ static const struct {
 	{ "place=now", "nic.ooo=1", "nothing is out of order if nothing is on its way" },
 	{ "place=now", "gpu.ordering=none", "nothing waits inside a GPU then" },
 	{ "place=now", "driver=replay", "nothing is chosen then" },
+	{ "place=now", "nic.wqe=fetched", "nothing is a TLP then" },
+	{ "place=now", "nic.wqe=blueflame", "nothing is a TLP then" },
 };
 
 /* Returns true if @k has the value that @word, in the form "knob=value", names. */
@@ -787,6 +820,11 @@ int rn_pcie_check(const struct rn_pcie_knobs *k, char *err, size_t err_len)
 				  "a file is replayed by driver=replay only");
 	if (k->place == RN_PLACE_NOW && k->record[0])
 		return contradict(&t, "place=now", "record", "nothing is chosen then");
+	if (k->place == RN_PLACE_NOW && k->mtt_cache)
+		return contradict(&t, "place=now", "mtt.cache", "nothing is a TLP then");
+	if (k->mtt_miss_ns && !k->mtt_cache)
+		return contradict(&t, "mtt.miss", "mtt.cache=inf",
+				  "no translation is read then");
 	if (k->record[0] && strcmp(k->record, k->replay) == 0)
 		return contradict(&t, "record", "replay", "both name one file");
 	return 0;

@@ -44,6 +44,9 @@ refused 'a variable that is wrong, behind rocin run' 1 frobnicate \
 	"${run[@]}" -- env ROCIN_PCIE=frobnicate "${opens[@]}"
 grep -q '^rocin: rocin0: ' "$work/out" || fail "the device is not named: $(cat "$work/out")"
 
+refused 'what pushes data, with the sanitizer' 1 'the sanitizer contradicts nic.wqe and mtt.cache' \
+	"${run[@]}" --sanitize --pcie=typical,mtt.cache=8 -- "${opens[@]}"
+
 # A plugin that stands alone.
 mkdir "$work/alone"
 plugin=$(find "$(dirname "$ROCIN_BIN")"/lib* -name 'librocin-rdmav34.so' | head -1)

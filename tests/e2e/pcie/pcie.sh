@@ -3,7 +3,7 @@
 # pcie.sh - the programs of the distribution and our own with the PCIe layer on, between
 # two processes: all that they rely on is what verbs promise, so all of it works.
 #
-# usage: pcie.sh KNOBS pingpong|perftest|verify|failure
+# usage: pcie.sh KNOBS pingpong|perftest|verify|failure|fetch
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 quick_perftest
@@ -21,6 +21,12 @@ gone() { ! kill -0 "$1" 2>/dev/null; }
 moving() {
 	[ "$(rocin stat --counters 2>/dev/null |
 		awk '$1 == "rcvd_pkts" { n += $2 } END { print n + 0 }')" -gt 200 ]
+}
+
+# Has a device under load rung, fetched WQEs, and had and read translations?
+fetching() {
+	rocin stat --counters 2>/dev/null |
+		awk '/^ *pcie_/ && $2 > 0 { seen[$1] = 1 } END { exit length(seen) < 4 }'
 }
 
 case $2 in
@@ -77,7 +83,26 @@ failure)
 	echo "ok: $ROCIN_PCIE: kill -9 of the target under load"
 	both 'a new pair right after' ib_send_bw -x 0 -F -n 100
 	;;
+fetch)
+	# What the device reads for itself is counted, and nothing else is different.
+	next_port
+	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" \
+		>"$work/server.out" 2>&1 &
+	target=$!
+	pids+=("$target")
+	wait_for listening "$target" || fail 'server does not listen'
+	rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" 127.0.0.1 \
+		>"$work/client.out" 2>&1 &
+	pids+=("$!")
+	wait_for fetching || fail "no fetches: $(rocin stat --counters | grep pcie_)"
+	kill -9 "${pids[@]}"
+	echo "ok: $ROCIN_PCIE: doorbells, WQEs and translations under load"
+	verify_pair "$ROCIN_PCIE: rc" --type rc --timeout 14 -n 300
+	verify_pair "$ROCIN_PCIE: ud, events" --type ud --timeout 14 -n 200 --events
+	both 'ibv_rc_pingpong' ibv_rc_pingpong -g 0 -n 100
+	both 'ib_send_bw, inline' ib_send_bw -x 0 -F -n 100 -s 64 -I 64
+	;;
 *)
-	fail "usage: $0 KNOBS pingpong|perftest|verify|failure"
+	fail "usage: $0 KNOBS pingpong|perftest|verify|failure|fetch"
 	;;
 esac

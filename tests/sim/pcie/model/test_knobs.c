@@ -163,6 +163,10 @@ static const struct {
 	{ "hold=7ns", "typical,hold=7ns" },
 	{ "hold=inf", "typical,hold=inf" },
 	{ "hold=event", "typical,hold=event" },
+	{ "mtt.cache=32768,mtt.miss=1ms", "typical,mtt.cache=32768,mtt.miss=1ms" },
+	{ "mtt.cache=1,mtt.miss=0ns", "typical,mtt.cache=1" },
+	{ "mtt.cache=inf,nic.wqe=given", "typical" },
+	{ "nic.wqe=blueflame", "typical,nic.wqe=blueflame" },
 	{ "hold=2000us", "typical" },
 	{ "hold.polls=inf", "typical,hold.polls=inf" },
 	{ "hold.polls=4294967295", "typical,hold.polls=4294967295" },
@@ -246,6 +250,17 @@ static void what_is_no_value_is_named_with_what_would_be(void **state)
 	assert_refused("hold=0ms", "\"hold=0ms\": \"hold\" is a time ");
 	assert_refused("hold=18446744073709551615ns", "\"hold=18446744073709551615ns\": ");
 	assert_refused("hold=ms", "\"hold=ms\": ");
+	assert_refused("mtt.cache=0",
+		       "\"mtt.cache=0\": \"mtt.cache\" is a number of pages ");
+	assert_refused("mtt.cache=32769", "\"mtt.cache=32769\": ");
+	assert_refused("mtt.cache=8,mtt.miss=1001us",
+		       "\"mtt.miss=1001us\": \"mtt.miss\" is a time of 1ms at most");
+	assert_refused("mtt.miss=1us", "mtt.miss contradicts mtt.cache=inf: ");
+	assert_refused("place=now,mtt.cache=8", "place=now contradicts mtt.cache: ");
+	assert_refused("place=now,nic.wqe=fetched",
+		       "place=now contradicts nic.wqe=fetched: ");
+	assert_refused("place=now,nic.wqe=blueflame",
+		       "place=now contradicts nic.wqe=blueflame: ");
 	assert_refused("hold=-1ms", "\"hold=-1ms\": ");
 	assert_refused("hold.polls=0", "\"hold.polls=0\": ");
 	assert_refused("bar=0", "\"bar=0\": ");

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* host_fetch.c - what a NIC reads on its own account: the WQEs behind a doorbell
+ * (nic.wqe), and translations of the addresses that it accesses (mtt.cache).
+ *
+ * A doorbell is a posted write of the CPU to a register of the NIC. Behind it the NIC
+ * reads the WQEs from the send queue, line by line, unless the doorbell has brought the
+ * only one along (BlueFlame). Both have ended when the call returns: a verbs call has
+ * written the WQEs itself, so no program could notice that they are read later.
+ *
+ * A NIC accesses memory by addresses that it translates page by page. It keeps some
+ * translations, each in the one place that its page number gives (direct mapping), and
+ * reads the others from a table in host memory before it accesses the page.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_internal.h"
+
+enum {
+	PAGE = 4096,
+	LINE = 64, /* bytes that a NIC reads of a WQE, and a CPU writes of one, at once */
+};
+
+static_assert((int)RN_HOST_BLUEFLAME % LINE == 0, "a register is whole lines");
+
+static void count_event(struct rn_host_nic *nic, enum rn_host_counter counter)
+{
+	struct rn_pcie_counters *c = &nic->host->counters;
+	uint64_t *const sum[RN_HOST_COUNTERS] = {
+		[RN_HOST_DOORBELLS] = &c->doorbells,
+		[RN_HOST_WQE_READS] = &c->wqe_reads,
+		[RN_HOST_MTT_HITS] = &c->mtt_hits,
+		[RN_HOST_MTT_MISSES] = &c->mtt_misses,
+	};
+
+	(*sum[counter])++;
+	if (nic->counter)
+		__atomic_store_n(&nic->counter[counter], nic->counter[counter] + 1,
+				 __ATOMIC_RELAXED);
+}
+
+static struct rn_tlp fetch_header(const struct rn_host_nic *nic, enum rn_host_tag tag,
+				  rn_iova addr, uint32_t len)
+{
+	return (struct rn_tlp){
+		.kind = RN_TLP_READ,
+		.flags = rn_host_knobs(nic->host)->ido ? RN_TLP_IDO : 0,
+		.requester = (uint8_t)rn_nic_agent(nic),
+		.target = RN_AGENT_CPU,
+		.addr = addr,
+		.len = len,
+		.tag = tag,
+	};
+}
+
+/* ------------------------------------------------------------- translations */
+/* Makes the cache as large as the knob says, and empty, unless it is. Without memory
+ * there is none, and each translation is read.
+ */
+static void resize_cache(struct rn_host_nic *nic, uint32_t size)
+{
+	if (nic->mtt_size == size)
+		return;
+	free(nic->mtt);
+	nic->mtt = calloc(size, sizeof(nic->mtt[0]));
+	nic->mtt_size = nic->mtt ? size : 0;
+}
+
+/* Reads the translation of a page. Its entry is where a driver would have put it, but one
+ * of RN_HOST_MTT_TABLE serves many pages and is written just before: addresses are
+ * translated into themselves.
+ */
+static void read_translation(struct rn_host_nic *nic, uint64_t page)
+{
+	uint64_t *entry = &nic->mtt_table[page % RN_HOST_MTT_TABLE], found = 0;
+	struct rn_tlp tlp =
+		fetch_header(nic, RN_HOST_TAG_MTT, (uintptr_t)entry, sizeof(*entry));
+
+	*entry = page;
+	tlp.txn = nic->next_txn++;
+	if (!rn_host_ask(nic->host, &tlp, &found))
+		assert(found == page);
+}
+
+/* Reads the translations of [@addr, @addr + @len) that the NIC does not keep. Returns the
+ * time that this costs, which the caller hands to spend() without the lock.
+ */
+static rn_ns translate(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
+{
+	const struct rn_pcie_knobs *k = rn_host_knobs(nic->host);
+	const struct rn_host_region *r = rn_host_region_of(nic->host, addr);
+	rn_ns cost = 0;
+
+	/* The NIC's own memory is no memory behind PCIe. */
+	if (k->mtt_cache == 0 || (r && r->target == rn_nic_agent(nic)))
+		return 0;
+	resize_cache(nic, k->mtt_cache);
+	for (uint64_t page = addr / PAGE; page <= (addr + len - 1) / PAGE; page++) {
+		uint64_t *kept = nic->mtt ? &nic->mtt[page % nic->mtt_size] : NULL;
+
+		if (kept && *kept == page) {
+			count_event(nic, RN_HOST_MTT_HITS);
+			continue;
+		}
+		count_event(nic, RN_HOST_MTT_MISSES);
+		read_translation(nic, page);
+		cost += (rn_ns)k->mtt_miss_ns;
+		if (kept)
+			*kept = page;
+	}
+	return cost;
+}
+
+void rn_host_forget_translations(struct rn_host_nic *nic)
+{
+	rn_host_lock(nic->host);
+	if (nic->mtt)
+		memset(nic->mtt, 0, nic->mtt_size * sizeof(nic->mtt[0]));
+	rn_host_unlock(nic->host);
+}
+
+static void spend(rn_ns cost)
+{
+	rn_ns until = cost > 0 ? rn_host_now() + cost : 0;
+
+	while (cost > 0 && rn_host_now() < until)
+		;
+}
+
+/* Translates what a device is about to access, if translations are read at all. */
+static void prepare(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
+{
+	rn_ns cost;
+
+	if (rn_host_knobs(nic->host)->mtt_cache == 0 || rn_host_is_forked())
+		return;
+	rn_host_lock(nic->host);
+	cost = translate(nic, addr, len);
+	rn_host_unlock(nic->host);
+	spend(cost);
+}
+
+static enum rn_mem_result translated_write(void *nic, rn_iova dst, const void *src,
+					   uint32_t len, struct rn_mem_attr attr)
+{
+	prepare(nic, dst, len);
+	return rn_host_nic_plain_ops.write(nic, dst, src, len, attr);
+}
+
+static enum rn_mem_result translated_read(void *nic, void *dst, rn_iova src, uint32_t len,
+					  struct rn_mem_attr attr, uint64_t tag)
+{
+	prepare(nic, src, len);
+	return rn_host_nic_plain_ops.read(nic, dst, src, len, attr, tag);
+}
+
+static enum rn_mem_result translated_atomic(void *nic,
+					    const struct rn_mem_atomic_req *req,
+					    uint64_t *orig, struct rn_mem_attr attr,
+					    uint64_t tag)
+{
+	prepare(nic, req->dst, sizeof(*orig));
+	return rn_host_nic_plain_ops.atomic(nic, req, orig, attr, tag);
+}
+
+const struct rn_mem_ops rn_host_nic_ops = {
+	.always_done = false,
+	.write = translated_write,
+	.read = translated_read,
+	.atomic = translated_atomic,
+};
+
+/* ---------------------------------------------------------------- doorbells */
+/* Sends a doorbell with @len bytes in it, in lines, as a write-combining buffer sends
+ * them, and lets it arrive.
+ */
+static void send_bell(struct rn_host_nic *nic, uint32_t qpn, const uint8_t *bytes,
+		      uint32_t len)
+{
+	struct rn_tlp tlp = {
+		.kind = RN_TLP_WRITE,
+		.flags = RN_TLP_BELL,
+		.requester = RN_AGENT_CPU,
+		.target = (uint8_t)rn_nic_agent(nic),
+		.stream = qpn,
+		.tag = RN_HOST_TAG_BELL,
+	};
+
+	count_event(nic, RN_HOST_DOORBELLS);
+	for (uint32_t at = 0; at < len; at += tlp.len) {
+		tlp.addr = (uintptr_t)nic->bell + at;
+		tlp.len = len - at < LINE ? len - at : LINE;
+		(void)rn_host_ask(nic->host, &tlp, (void *)(bytes + at));
+	}
+}
+
+static void read_wqe(struct rn_host_nic *nic, const struct rn_host_bell *bell,
+		     uint32_t number, const struct rn_host_range *wqe)
+{
+	uint8_t line[LINE];
+
+	for (rn_iova at = wqe->addr; at < wqe->addr + wqe->len;) {
+		uint64_t left = wqe->addr + wqe->len - at, to_line = LINE - at % LINE;
+		struct rn_tlp tlp =
+			fetch_header(nic, RN_HOST_TAG_WQE, at,
+				     (uint32_t)(left < to_line ? left : to_line));
+
+		tlp.stream = bell->qpn;
+		tlp.msg = number;
+		tlp.txn = nic->next_txn++;
+		count_event(nic, RN_HOST_WQE_READS);
+		(void)rn_host_ask(nic->host, &tlp, line);
+		at += tlp.len;
+	}
+}
+
+void rn_host_ring(struct rn_host_nic *nic, const struct rn_host_bell *bell)
+{
+	enum rn_nic_wqe how;
+	rn_ns cost = 0;
+
+	if (rn_host_is_forked() || bell->count == 0)
+		return;
+	rn_host_lock(nic->host);
+	how = rn_host_knobs(nic->host)->nic_wqe;
+	for (uint32_t i = 0; i < bell->count && how != RN_WQE_GIVEN; i++) {
+		const struct rn_host_range wqe = bell->wqe(bell->arg, bell->first + i);
+
+		if (how == RN_WQE_BLUEFLAME && bell->count == 1 &&
+		    wqe.len <= RN_HOST_BLUEFLAME) {
+			send_bell(nic, bell->qpn, (const uint8_t *)(uintptr_t)wqe.addr,
+				  (uint32_t)wqe.len);
+			break;
+		}
+		if (i == 0)
+			send_bell(nic, bell->qpn, (const uint8_t *)&bell->first,
+				  sizeof(bell->first));
+		cost += translate(nic, wqe.addr, wqe.len);
+		read_wqe(nic, bell, bell->first + i, &wqe);
+	}
+	rn_host_unlock(nic->host);
+	spend(cost);
+}
