@@ -293,11 +293,11 @@ static void tell_move(const struct rn_pcie_move *m)
 	static const char *const kinds[] = { "MWr", "MRd", "AtomicOp", "CplD" };
 	char queue[64], from[32], to[32];
 
-	printf("tlp %" PRIu64 " %" PRIu64 " %s %u %s %s %" PRIu64 " %" PRIu32 " %s\n",
+	printf("tlp %" PRIu64 " %" PRIu64 " %s %u %s %s %" PRIu64 " %" PRIu32 " %s %u\n",
 	       m->seq, m->when, kinds[m->kind % 4], m->flags,
 	       rn_pcie_agent_name(m->requester, from, sizeof(from)),
 	       rn_pcie_agent_name(m->target, to, sizeof(to)), m->addr, m->len,
-	       rn_pcie_queue_name(m->queue, queue, sizeof(queue)));
+	       rn_pcie_queue_name(m->queue, queue, sizeof(queue)), m->purpose);
 }
 
 void tour_end(struct tour *t)

@@ -56,10 +56,10 @@ static void where_nothing_happened_no_stop_is_content(void **state)
 	}
 }
 
-#define DATA(seq, when)                                            \
-	"tlp " seq " " when " MWr 32 nic0 gpu0 4096 4096 up:nic0", \
-		"tlp " seq " " when "5 MWr 32 nic0 gpu0 4096 4096 inside:gpu0"
-#define ENTRY "tlp 9 1500 MWr 4 nic0 cpu 64 64 host<nic0"
+#define DATA(seq, when)                                              \
+	"tlp " seq " " when " MWr 32 nic0 gpu0 4096 4096 up:nic0 0", \
+		"tlp " seq " " when "5 MWr 32 nic0 gpu0 4096 4096 inside:gpu0 0"
+#define ENTRY "tlp 9 1500 MWr 4 nic0 cpu 64 64 host<nic0 0"
 
 /* A buffer that is stale, or not, as the GPU's kernels saw it. */
 static bool judge_gpu(const char *settings, const char *const *lines, unsigned *so)
@@ -106,8 +106,8 @@ static void a_stale_buffer_is_one_that_was_seen(void **state)
 	assert_true(judge_gpu("ordering=owner", fresh, &so));
 	/* Data that was there before the completion. */
 	memcpy(early, stale, sizeof(stale));
-	early[7] = "tlp 3 1100 MWr 32 nic0 gpu0 4096 4096 up:nic0";
-	early[8] = "tlp 3 1200 MWr 32 nic0 gpu0 4096 4096 inside:gpu0";
+	early[7] = "tlp 3 1100 MWr 32 nic0 gpu0 4096 4096 up:nic0 0";
+	early[8] = "tlp 3 1200 MWr 32 nic0 gpu0 4096 4096 inside:gpu0 0";
 	assert_false(judge_gpu("", early, &so));
 	assert_int_equal(so, 4);
 }
@@ -117,12 +117,12 @@ static void tlps_alike_are_one_row(void **state)
 	const char *const lines[] = {
 		"begin 0 1000",
 		"range A 4096 4096",
-		"tlp 1 1100 MRd 0 nic0 cpu 4096 256 up:nic0",
-		"tlp 1 1200 MRd 0 nic0 cpu 4096 256 host<nic0",
-		"tlp 2 1150 MRd 0 nic0 cpu 4352 44 up:nic0",
-		"tlp 1 1250 CplD 0 cpu nic0 4096 256 dn:nic0",
-		"tlp 2 1300 MRd 0 nic0 cpu 4352 44 host<nic0",
-		"tlp 2 1350 CplD 0 cpu nic0 4352 44 dn:nic0",
+		"tlp 1 1100 MRd 0 nic0 cpu 4096 256 up:nic0 0",
+		"tlp 1 1200 MRd 0 nic0 cpu 4096 256 host<nic0 0",
+		"tlp 2 1150 MRd 0 nic0 cpu 4352 44 up:nic0 0",
+		"tlp 1 1250 CplD 0 cpu nic0 4096 256 dn:nic0 0",
+		"tlp 2 1300 MRd 0 nic0 cpu 4352 44 host<nic0 0",
+		"tlp 2 1350 CplD 0 cpu nic0 4352 44 dn:nic0 0",
 		NULL,
 	};
 	struct rn_tour_row row[RN_TOUR_ROWS_MAX];

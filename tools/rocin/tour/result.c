@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/pcie.h"
 #include "sim/pcie/model/tlp.h"
 #include "tour.h"
 
@@ -76,9 +77,9 @@ static bool take_tlp(struct rn_tour_result *r, const char *at)
 	m = &more[r->moves];
 	if (sscanf(at,
 		   "%" SCNu64 " %" SCNu64 " %15s %u %15s %15s %" SCNu64 " %" SCNu32
-		   " %31s",
+		   " %31s %u",
 		   &m->seq, &when, m->kind, &m->flags, m->from, m->to, &m->addr, &m->len,
-		   m->queue) != 9)
+		   m->queue, &m->purpose) != 10)
 		return false;
 	m->at = (rn_ns)(when - r->begin_mono);
 	r->moves++;
@@ -271,6 +272,16 @@ static const char *name_target(const char *agent)
 static const char *what_lies_at(const struct rn_tour_result *r,
 				const struct rn_tour_move *m)
 {
+	switch (m->purpose) {
+	case RN_PCIE_DOORBELL:
+		return m->len > sizeof(uint32_t) ? "doorbell with the WQE" : "doorbell";
+	case RN_PCIE_WQE:
+		return "WQE";
+	case RN_PCIE_TRANSLATION:
+		return "translation of a page";
+	default:
+		break;
+	}
 	if (m->flags & RN_TLP_CQE)
 		return !strcmp(m->from, "nic0") ? "CQE of A" : "CQE of B";
 	for (unsigned i = 0; i < r->ranges; i++) {

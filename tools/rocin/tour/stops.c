@@ -393,6 +393,28 @@ static void claims_of_send(struct rn_tour_checks *c)
 	claim_copied(c, "A", "B");
 }
 
+/* Adds the claims about how A's device got the WQE: from the doorbell, or by a read of
+ * memory behind the doorbell and before the data.
+ */
+static void claim_fetched(struct rn_tour_checks *c)
+{
+	bool is_carried = !strcmp(rn_tour_word(c->v, "wqe"), "blueflame");
+	struct rn_tour_row bell = row_of(
+		c->r, "MWr", "CPU", is_carried ? "doorbell with the WQE" : "doorbell");
+	struct rn_tour_row wqe = row_of(c->r, "CplD", "memory", "WQE");
+	struct rn_tour_row data = row_of(c->r, "CplD", "memory", "A's buffer");
+
+	if (is_carried)
+		claim(c, bell.tlps && !wqe.tlps && bell.last <= data.first,
+		      "the doorbell brought the WQE, so A's device fetched only the "
+		      "data");
+	else
+		claim(c,
+		      bell.tlps && wqe.tlps && bell.last <= wqe.first &&
+			      wqe.last <= data.first,
+		      "A's device fetched the WQE behind the doorbell, then the data");
+}
+
 static void claims_of_write(struct rn_tour_checks *c)
 {
 	struct rn_tour_row data = row_of(c->r, "MWr", "B's NIC", "B's buffer");
@@ -410,6 +432,7 @@ static void claims_of_write(struct rn_tour_checks *c)
 		claim_message(c, RN_RC_WRITE_ONLY, "WRITE_ONLY");
 	claim_acknowledged(c);
 	claim_status(c, "IBV_WC_SUCCESS");
+	claim_fetched(c);
 	claim(c, data.bytes == size, "B's device wrote %" PRIu32 " bytes", data.bytes);
 	if (has_imm)
 		claim_received(c, "IBV_WC_RECV_RDMA_WITH_IMM", size);
@@ -664,22 +687,34 @@ const struct rn_tour_stop rn_tour_stops[RN_TOUR_STOPS] = {
 			 "by a SEND or over TCP.",
 		.wire = "The first packet carries the address, the R_Key and the length "
 			"(dmalen).",
-		.pcie = "B's device writes the data, and no CQE for B, unless an "
-			"immediate comes with it. B's program can look at the memory, "
-			"but when it is complete it has to learn from somebody.",
+		.pcie = "The call writes a WQE into the send queue, in memory, and "
+			"rings the doorbell: a write to a register of the device. The "
+			"device fetches the WQE and then the data that it names. "
+			"Addresses are translated page by page, by entries that the "
+			"device has to read once. B's device writes the data, and no "
+			"CQE for B, unless an immediate comes with it. B's program can "
+			"look at the memory, but when it is complete it has to learn "
+			"from somebody.",
 		.memory = "The first bytes of both buffers",
-		.knobs = SERVER,
+		.knobs = SERVER ",mtt.cache=64",
 		.setting = { SIZE("64"),
 			     MTU,
 			     { .key = "imm",
 			       .preset = "no",
 			       .words = "no|yes",
-			       .help = "with immediate data" } },
+			       .help = "with immediate data" },
+			     { .key = "wqe",
+			       .preset = "fetched",
+			       .words = "fetched|blueflame",
+			       .knob = "nic.wqe",
+			       .help = "how the WQE comes to the device" } },
 		.attempt = { { .words = "imm=yes",
 			       .see = "WRITE WITH IMMEDIATE takes a receive of B, and "
 				      "B gets a completion" },
 			     { .words = "size=3000",
-			       .see = "one address, three packets" } },
+			       .see = "one address, three packets" },
+			     { .words = "wqe=blueflame",
+			       .see = "the doorbell carries the WQE: no fetch of it" } },
 		.check = claims_of_write,
 	},
 	{

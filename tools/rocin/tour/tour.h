@@ -132,7 +132,8 @@ struct rn_tour_move {
 	uint64_t seq;
 	rn_ns at; /* time since the stop began */
 	char kind[16], from[16], to[16], queue[32];
-	unsigned flags; /* bits of enum rn_tlp_flag */
+	unsigned flags;	  /* bits of enum rn_tlp_flag */
+	unsigned purpose; /* enum rn_pcie_purpose */
 	uint64_t addr;
 	uint32_t len;
 };
