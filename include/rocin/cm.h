@@ -456,4 +456,48 @@ void rn_cm_unlisten(struct rn_cm *cm, struct rn_cm_listener *l);
  */
 void rn_cm_taken(struct rn_cm_conn *conn);
 
+/* ---- Handing a table over to another process ---- */
+
+/* A process that may be killed copies each connection that has changed, and the numbers
+ * of the table, to a place that outlives it. A successor makes an empty table of the same
+ * size, and puts the copies into it: first the numbers, then listeners and connections.
+ * Copies are only for processes of the same build.
+ */
+
+struct rn_cm_numbers {
+	uint64_t random, secret, tid_count;
+};
+struct rn_cm_numbers rn_cm_numbers(const struct rn_cm *cm);
+void rn_cm_set_numbers(struct rn_cm *cm, const struct rn_cm_numbers *numbers);
+
+/* Fetches the index of the next connection that may have changed since it was fetched the
+ * last time. Return: false if there is none.
+ */
+bool rn_cm_next_changed(struct rn_cm *cm, uint32_t *index);
+
+/* Lets rn_cm_next_changed() report the connection, or all of them. */
+void rn_cm_mark_changed(struct rn_cm *cm, struct rn_cm_conn *conn);
+void rn_cm_mark_all_changed(struct rn_cm *cm);
+
+/* Returns the connection with this index; NULL if there is none. */
+struct rn_cm_conn *rn_cm_conn_at(struct rn_cm *cm, uint32_t index);
+uint32_t rn_cm_conn_index(const struct rn_cm *cm, const struct rn_cm_conn *conn);
+
+/* Returns the listener in whose backlog the connection is, or NULL. */
+struct rn_cm_listener *rn_cm_conn_listener(const struct rn_cm_conn *conn);
+
+/* Returns the number of bytes of a copy. */
+size_t rn_cm_saved_len(void);
+
+/* Copies the connection to @out, without its listener and user. */
+void rn_cm_conn_save(const struct rn_cm_conn *conn, void *out);
+
+/* Puts a copy into the table, at an index that is not in use, with its listener (NULL:
+ * none) and user. What it was to send is sent again. Return: the connection, or NULL: the
+ * copy is not valid.
+ */
+struct rn_cm_conn *rn_cm_conn_restore(struct rn_cm *cm, uint32_t index, const void *saved,
+				      size_t len, struct rn_cm_listener *listener,
+				      void *user);
+
 #endif /* RN_CM_H */

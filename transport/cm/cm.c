@@ -151,6 +151,7 @@ struct rn_cm *rn_cm_init(void *block, const struct rn_cm_cfg *cfg)
 	cm->tid_count = draw(cm) >> 40;
 	rn_list_init(&cm->tx);
 	rn_list_init(&cm->events);
+	rn_list_init(&cm->changed);
 	cm->by_id = (struct rn_cm_index){ bucket, chains - 1 };
 	cm->by_peer = (struct rn_cm_index){ bucket + chains, chains - 1 };
 	cm->by_qpn = (struct rn_cm_index){ bucket + 2 * (size_t)chains, chains - 1 };
@@ -288,11 +289,11 @@ struct rn_cm_conn *rn_cm_find(struct rn_cm *cm, const struct rn_cm_in *in,
 {
 	struct rn_cm_conn *conn = find_id(cm, local_id);
 
-	if (!conn || (conn->info.remote_id && conn->info.remote_id != remote_id))
-		return NULL;
-	if (!rn_cm_same_gid(&conn->info.flow.dst, &in->flow->src))
+	if (!conn || (conn->info.remote_id && conn->info.remote_id != remote_id) ||
+	    !rn_cm_same_gid(&conn->info.flow.dst, &in->flow->src))
 		return NULL;
 	prove(cm, in->now, conn);
+	rn_cm_touch(cm, conn);
 	return conn;
 }
 
@@ -304,8 +305,10 @@ struct rn_cm_conn *rn_cm_find_peer(struct rn_cm *cm, const struct rn_gid *addr,
 	for (struct rn_hnode *n = *chain(&cm->by_peer, key); n; n = n->next) {
 		struct rn_cm_conn *c = RN_CONTAINER_OF(n, struct rn_cm_conn, by_peer);
 
-		if (c->info.remote_id == remote_id && is_from(c, addr, guid))
+		if (c->info.remote_id == remote_id && is_from(c, addr, guid)) {
+			rn_cm_touch(cm, c);
 			return c;
+		}
 	}
 	return NULL;
 }
@@ -318,10 +321,17 @@ struct rn_cm_conn *rn_cm_find_qpn(struct rn_cm *cm, const struct rn_gid *addr,
 	for (struct rn_hnode *n = *chain(&cm->by_qpn, key); n; n = n->next) {
 		struct rn_cm_conn *c = RN_CONTAINER_OF(n, struct rn_cm_conn, by_qpn);
 
-		if (c->info.qp.dest_qpn == qpn && is_from(c, addr, guid))
+		if (c->info.qp.dest_qpn == qpn && is_from(c, addr, guid)) {
+			rn_cm_touch(cm, c);
 			return c;
+		}
 	}
 	return NULL;
+}
+
+void rn_cm_index_id(struct rn_cm *cm, struct rn_cm_conn *conn)
+{
+	link_in(&cm->by_id, &conn->by_id, conn->info.local_id);
 }
 
 void rn_cm_index_peer(struct rn_cm *cm, struct rn_cm_conn *conn)
@@ -364,22 +374,27 @@ struct rn_cm_conn *rn_cm_conn_new(struct rn_cm *cm)
 	struct rn_cm_conn *conn = cm->free;
 	uint32_t id;
 
-	if (conn)
+	if (conn) {
 		cm->free = conn->next;
-	else if (cm->fresh < cm->cfg.conn_max)
+		rn_list_remove(&conn->changed);
+	} else if (cm->fresh < cm->cfg.conn_max) {
 		conn = &cm->conns[cm->fresh++];
-	else
+	} else {
 		return NULL;
+	}
 	memset(conn, 0, sizeof(*conn));
 	rn_list_init(&conn->tx);
 	rn_list_init(&conn->ev);
+	rn_list_init(&conn->changed);
+	rn_cm_touch(cm, conn);
+	conn->in_use = true;
 	do
 		id = (uint32_t)draw(cm);
 	while (!id || find_id(cm, id));
 	conn->info.local_id = id;
 	conn->is_open = true;
 	conn->max_retries = cm->cfg.max_retries;
-	link_in(&cm->by_id, &conn->by_id, id);
+	rn_cm_index_id(cm, conn);
 	cm->count++;
 	return conn;
 }
@@ -394,6 +409,8 @@ void rn_cm_conn_release(struct rn_cm *cm, struct rn_cm_conn *conn)
 	assert(!rn_list_is_linked(&conn->ev));
 	assert(!rn_timer_is_armed(&conn->timer));
 	take_out(&cm->by_id, &conn->by_id);
+	rn_cm_touch(cm, conn);
+	conn->in_use = false;
 	conn->next = cm->free;
 	cm->free = conn;
 	assert(cm->count > 0);
@@ -489,8 +506,10 @@ void rn_cm_unlisten(struct rn_cm *cm, struct rn_cm_listener *l)
 		at = &(*at)->next;
 	}
 	*at = l->next;
-	while (l->pending)
+	while (l->pending) {
+		rn_cm_touch(cm, l->pending);
 		rn_cm_taken(l->pending);
+	}
 }
 
 static bool matches(const struct rn_cm_listener *l, const uint8_t *data)
@@ -644,6 +663,7 @@ bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx)
 	if (!node)
 		return false;
 	conn = RN_CONTAINER_OF(node, struct rn_cm_conn, tx);
+	rn_cm_touch(cm, conn);
 	*tx = (struct rn_cm_tx){ .flow = conn->info.flow,
 				 .dest_qpn = RN_QPN_GSI,
 				 .pkt = conn->out };
@@ -775,6 +795,7 @@ static void repeat(struct rn_cm *cm, struct rn_cm_conn *conn)
 
 static void expire_one(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
+	rn_cm_touch(cm, conn);
 	if (conn->info.state == RN_CM_TIMEWAIT) {
 		rn_cm_to_idle(cm, conn);
 		rn_cm_raise(cm, conn, RN_CM_EV_TIMEWAIT_EXIT, 0);

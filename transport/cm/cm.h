@@ -65,6 +65,9 @@ struct rn_cm_conn {
 	enum rn_cm_lap_state lap;
 	struct rn_list tx; /* linked in rn_cm.tx while @out is to be sent */
 	struct rn_list ev; /* linked in rn_cm.events while @events is not 0 */
+	/* linked in rn_cm.changed until rn_cm_next_changed() reports it */
+	struct rn_list changed;
+	bool in_use; /* false: the entry is in the free list */
 	/* pending events; bit i stands for enum rn_cm_event_type i */
 	uint16_t events;
 	/* listener in whose backlog the connection is, or NULL */
@@ -133,6 +136,7 @@ struct rn_cm {
 	struct rn_timer_heap timers;
 	struct rn_list tx;
 	struct rn_list events;
+	struct rn_list changed;
 	/* listeners; those that compare more bits come first */
 	struct rn_cm_listener *listeners;
 	struct rn_cm_index by_id, by_peer, by_qpn;
@@ -206,6 +210,18 @@ struct rn_cm_conn *rn_cm_find_peer(struct rn_cm *cm, const struct rn_gid *addr,
 /* Find the connection by address, CA GUID and QPN of the peer's QP. */
 struct rn_cm_conn *rn_cm_find_qpn(struct rn_cm *cm, const struct rn_gid *addr,
 				  uint64_t guid, uint32_t qpn);
+
+/* Note that the connection is about to change: whoever gets a connection to work on it
+ * calls this first.
+ */
+static inline void rn_cm_touch(struct rn_cm *cm, struct rn_cm_conn *conn)
+{
+	if (!rn_list_is_linked(&conn->changed))
+		rn_list_push_back(&cm->changed, &conn->changed);
+}
+
+/* Enter the connection into the index of communication IDs. */
+void rn_cm_index_id(struct rn_cm *cm, struct rn_cm_conn *conn);
 
 /* ---- Functions for all messages (cm.c) ---- */
 

@@ -292,6 +292,7 @@ int rn_cm_ready(struct rn_cm *cm, struct rn_cm_conn *conn, const uint8_t *data,
 			 .remote_id = conn->info.remote_id },
 	};
 
+	rn_cm_touch(cm, conn);
 	if (data_len > RN_CM_RTU_DATA || (conn->info.state != RN_CM_REP_RCVD &&
 					  conn->info.state != RN_CM_MRA_REP_SENT))
 		return -EINVAL;
@@ -529,6 +530,7 @@ int rn_cm_accept(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 {
 	struct rn_cm_msg msg;
 
+	rn_cm_touch(cm, conn);
 	if (!rn_cm_offer_is_good(offer, RN_CM_REP_DATA) ||
 	    (conn->info.state != RN_CM_REQ_RCVD &&
 	     conn->info.state != RN_CM_MRA_REQ_SENT))
@@ -580,6 +582,7 @@ void rn_cm_on_rtu(struct rn_cm *cm, struct rn_cm_in *in)
 
 int rn_cm_established(struct rn_cm *cm, struct rn_cm_conn *conn)
 {
+	rn_cm_touch(cm, conn);
 	if (conn->info.state == RN_CM_ESTABLISHED)
 		return -EISCONN;
 	if (conn->info.state != RN_CM_REP_SENT && conn->info.state != RN_CM_MRA_REP_RCVD)
@@ -601,6 +604,7 @@ int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 			 .remote_resp_timeout = cm->cfg.resp_timeout },
 	};
 
+	rn_cm_touch(cm, conn);
 	if (conn->info.state != RN_CM_ESTABLISHED || !rn_cm_route_is_good(route))
 		return -EINVAL;
 	if (conn->lap != RN_CM_LAP_NONE)
@@ -685,6 +689,7 @@ int rn_cm_answer_alternate(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t st
 			 .status = status },
 	};
 
+	rn_cm_touch(cm, conn);
 	if (conn->info.state != RN_CM_ESTABLISHED ||
 	    (conn->lap != RN_CM_LAP_RCVD && conn->lap != RN_CM_LAP_MRA_SENT))
 		return -EINVAL;

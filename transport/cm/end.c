@@ -14,6 +14,7 @@ int rn_cm_mra(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t timeout, bool d
 	};
 	uint64_t tid = conn->tid;
 
+	rn_cm_touch(cm, conn);
 	if (timeout > 31)
 		return -EINVAL;
 	if (conn->info.state == RN_CM_REQ_RCVD) {
@@ -135,6 +136,7 @@ static bool may_reject(enum rn_cm_state state)
 int rn_cm_reject(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 		 const struct rn_cm_no *no)
 {
+	rn_cm_touch(cm, conn);
 	enum rn_cm_state state = conn->info.state;
 
 	if (no->ari_len > RN_CM_ARI_LEN || no->data_len > RN_CM_REJ_DATA ||
@@ -263,6 +265,7 @@ static void send_drep(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 int rn_cm_disconnect(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 		     const uint8_t *data, uint32_t data_len)
 {
+	rn_cm_touch(cm, conn);
 	if (conn->info.state == RN_CM_ESTABLISHED) {
 		if (data_len > RN_CM_DREQ_DATA)
 			return -EINVAL;
@@ -397,6 +400,7 @@ static void say_farewell(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 
 void rn_cm_close(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
+	rn_cm_touch(cm, conn);
 	assert(conn->is_open);
 	rn_cm_taken(conn);
 	say_farewell(cm, now, conn);

@@ -146,6 +146,7 @@ void rn_cm_send_sidr_rep(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t stat
 int rn_cm_sidr_reply(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status,
 		     const struct rn_cm_offer *offer)
 {
+	rn_cm_touch(cm, conn);
 	if (conn->info.state != RN_CM_SIDR_REQ_RCVD ||
 	    !rn_cm_offer_is_good(offer, RN_CM_SIDR_REP_DATA))
 		return -EINVAL;
