@@ -48,7 +48,7 @@ static void show(void *ctx, void *user, uint32_t number, struct rn_cm_answers *a
 {
 	struct host *h = ctx;
 
-	if (number >= SHOWN_MAX)
+	if (number >= SHOWN_MAX || h->is_dying)
 		return;
 	h->shown[number].is_there = answers != NULL;
 	h->shown[number].user = user;
@@ -61,12 +61,50 @@ static void show_life(void *ctx, void *user, enum rn_cm_kind kind, uint32_t numb
 {
 	struct host *h = ctx;
 
-	if (number >= SHOWN_MAX)
+	if (number >= SHOWN_MAX || h->is_dying)
 		return;
 	h->lives[kind][number].is_there = life != NULL;
 	h->lives[kind][number].user = user;
 	if (life)
 		h->lives[kind][number].life = *life;
+}
+
+struct kept {
+	struct kept *next; /* sorted by kind and number */
+	enum rnd_ucma_kind kind;
+	uint64_t number;
+	size_t len;
+	uint8_t data[];
+};
+
+static void forget(void *ctx, enum rnd_ucma_kind kind, uint64_t number)
+{
+	struct host *h = ctx;
+	struct kept **at = &h->kept, *k;
+
+	while (*at && ((*at)->kind != kind || (*at)->number != number))
+		at = &(*at)->next;
+	k = *at;
+	if (!k || h->is_dying)
+		return;
+	*at = k->next;
+	free(k);
+}
+
+static void keep(void *ctx, enum rnd_ucma_kind kind, uint64_t number, const void *data,
+		 size_t len)
+{
+	struct host *h = ctx;
+	struct kept **at = &h->kept, *k = malloc(sizeof(*k) + len);
+
+	assert_non_null(k);
+	forget(ctx, kind, number);
+	while (*at &&
+	       ((*at)->kind < kind || ((*at)->kind == kind && (*at)->number < number)))
+		at = &(*at)->next;
+	*k = (struct kept){ .next = *at, .kind = kind, .number = number, .len = len };
+	memcpy(k->data, data, len);
+	*at = k;
 }
 
 static const struct rnd_ucma_ops ops = {
@@ -76,6 +114,8 @@ static const struct rnd_ucma_ops ops = {
 	.ready = ready,
 	.show = show,
 	.show_life = show_life,
+	.keep = keep,
+	.forget = forget,
 };
 
 static struct rn_gid gid4(uint8_t last)
@@ -89,6 +129,100 @@ static struct rn_cm *new_cm(uint64_t seed)
 
 	assert_int_equal(posix_memalign(&block, 16, rn_cm_size(64)), 0);
 	return rn_cm_init(block, &(struct rn_cm_cfg){ .conn_max = 64, .seed = seed });
+}
+
+static void begin(struct host *h)
+{
+	h->cm = new_cm(h->seed);
+	h->ucma = rnd_ucma_new(&(struct rnd_ucma_cfg){ .ops = &ops,
+						       .ctx = h,
+						       .seed = h->seed,
+						       .cm = h->cm,
+						       .port_first = 32768,
+						       .port_last = 60999,
+						       .port_free = 1024 });
+	assert_non_null(h->ucma);
+}
+
+/* ---- Succession ---- */
+
+/* The head of a list has moved to @to from @from, whose bytes it has. */
+static void move_head(struct rn_list *to, const struct rn_list *from)
+{
+	if (to->next == from) {
+		rn_list_init(to);
+		return;
+	}
+	to->next->prev = to;
+	to->prev->next = to;
+}
+
+static void settle(struct rnd_ucma_channel *ch, const struct rnd_ucma_channel *from)
+{
+	struct rn_list *l;
+
+	move_head(&ch->link, &from->link);
+	move_head(&ch->ids, &from->ids);
+	move_head(&ch->events, &from->events);
+	rn_list_for_each (l, &ch->ids)
+		RN_CONTAINER_OF(l, struct rnd_id, link)->ch = ch;
+}
+
+/* Exchanges two channels, so that tests keep their pointers. */
+static void exchange_channels(struct rnd_ucma_channel *a, struct rnd_ucma_channel *b)
+{
+	const struct rnd_ucma_channel old = *a;
+
+	*a = *b;
+	*b = old;
+	settle(a, b);
+	settle(b, a);
+}
+
+static void succeed(struct host *h, rn_ns now)
+{
+	struct rnd_ucma_channel *old[64], *new[64];
+	struct rnd_ucma *dead = h->ucma;
+	struct rn_cm *dead_cm = h->cm;
+	unsigned count = 0;
+	struct rn_list *l;
+
+	rnd_ucma_keep_changes(dead);
+	begin(h);
+	rn_list_for_each (l, &dead->channels) {
+		struct rnd_ucma_channel *ch =
+			RN_CONTAINER_OF(l, struct rnd_ucma_channel, link);
+		struct rn_netdev devs[RN_NETDEV_MAX];
+
+		assert_in_range(count, 0, 63);
+		old[count] = ch;
+		new[count] =
+			rnd_ucma_open(h->ucma, devs, rnd_ucma_devs(ch, devs), ch->user);
+		rnd_ucma_set_number(new[count++], ch->number);
+	}
+	for (const struct kept *k = h->kept; k; k = k->next)
+		assert_int_equal(
+			rnd_ucma_restore(h->ucma, k->kind, k->number, k->data, k->len),
+			0);
+	rnd_ucma_restored(h->ucma);
+	h->is_dying = true;
+	for (unsigned i = 0; i < count; i++)
+		exchange_channels(old[i], new[i]);
+	for (unsigned i = 0; i < count; i++)
+		rnd_ucma_close(new[i], now);
+	rnd_ucma_free(dead);
+	free(dead_cm);
+	h->is_dying = false;
+}
+
+static void succeed_both(struct net *net)
+{
+	static int wanted = -1;
+
+	if (wanted < 0)
+		wanted = getenv("ROCIN_TEST_SUCCESSION") != NULL;
+	for (unsigned i = 0; i < 2 && wanted; i++)
+		succeed(&net->host[i], net->now);
 }
 
 int ucma_kit_setup(void **state)
@@ -105,15 +239,8 @@ int ucma_kit_setup(void **state)
 					    .node_guid = 0x100 + i,
 					    .gid_count = 1,
 					    .gid = { gid4(i + 1) } };
-		h->cm = new_cm(i);
-		h->ucma = rnd_ucma_new(&(struct rnd_ucma_cfg){ .ops = &ops,
-							       .ctx = h,
-							       .seed = i,
-							       .cm = h->cm,
-							       .port_first = 32768,
-							       .port_last = 60999,
-							       .port_free = 1024 });
-		assert_non_null(h->ucma);
+		h->seed = i;
+		begin(h);
 	}
 	*state = net;
 	return 0;
@@ -132,6 +259,12 @@ int ucma_kit_teardown(void **state)
 		assert_int_equal(left.ports, 0);
 		rnd_ucma_free(net->host[i].ucma);
 		free(net->host[i].cm);
+		while (net->host[i].kept) {
+			struct kept *k = net->host[i].kept;
+
+			net->host[i].kept = k->next;
+			free(k);
+		}
 	}
 	free(net);
 	return 0;
@@ -145,6 +278,7 @@ struct rnd_ucma_channel *open_channel(struct net *net, unsigned i)
 		rnd_ucma_open(net->host[i].ucma, &net->host[i].nd, 1, &users[next++]);
 
 	assert_non_null(ch);
+	rnd_ucma_set_number(ch, ++net->host[i].channels);
 	return ch;
 }
 
@@ -270,7 +404,9 @@ int command(struct net *net, struct rnd_ucma_channel *ch, uint32_t cmd, const vo
 		memcpy(out, call.answer,
 		       call.answer_len < out_len ? call.answer_len : out_len);
 	rnd_ucma_answered(ch->ucma);
+	succeed_both(net);
 	deliver(net);
+	succeed_both(net);
 	check_shown(net);
 	return rc;
 }

@@ -29,9 +29,14 @@ enum {
 	SHOWN_MAX = 64,
 };
 
+struct kept; /* a copy that a successor would have */
+
 struct host {
 	struct rnd_ucma *ucma;
 	struct rn_cm *cm;
+	struct kept *kept;
+	bool is_dying;		 /* what it does has no effect on copies and board */
+	uint64_t seed, channels; /* number of channels opened so far */
 	struct rn_netdev nd;
 	const struct rn_gid *route_src; /* where all routes lead from; NULL: gid[0] */
 	const struct rn_gid
@@ -53,6 +58,10 @@ struct net {
 	struct host host[2];
 	rn_ns now;
 };
+
+/* With ROCIN_TEST_SUCCESSION in the environment, each host has a successor after each
+ * command: everything is restored from the copies of what has changed.
+ */
 
 /* Set up and tear down a struct net; in the end nothing may be left. */
 int ucma_kit_setup(void **state);

@@ -211,6 +211,7 @@ void rnd_take_cm_events(struct rnd_ucma *ucma, rn_ns now)
 		if (ev.type == RN_CM_EV_REQ || ev.type == RN_CM_EV_SIDR_REQ) {
 			on_request(ucma, now, &ev);
 		} else if (id) {
+			rnd_id_touch(id);
 			on_event(id, &ev);
 			rnd_id_show(id);
 		}
@@ -448,7 +449,10 @@ int rnd_cmd_reject(struct rnd_call *c, const union rnd_command *in)
 static int find_by_serial(struct rnd_call *c, uint32_t number, struct rnd_id **id)
 {
 	*id = rnd_table_get(&c->ch->ucma->ids, number);
-	return *id && (*id)->serial == c->head->serial ? 0 : -ENOENT;
+	if (!*id || (*id)->serial != c->head->serial)
+		return -ENOENT;
+	rnd_id_touch(*id);
+	return 0;
 }
 
 int rnd_cmd_disconnect(struct rnd_call *c, const union rnd_command *in)

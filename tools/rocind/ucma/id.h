@@ -63,6 +63,7 @@ struct rnd_ucma_channel {
 	struct rn_list events; /* list of struct rnd_event */
 	uint32_t event_count;
 	void *user;
+	uint64_t number; /* see rnd_ucma_set_number() */
 	unsigned dev_count;
 	struct rnd_ucma_dev *dev[RN_NETDEV_MAX];
 };
@@ -85,6 +86,8 @@ struct rnd_id {
 	uint64_t uid;
 	struct rnd_ucma_channel *ch;
 	struct rn_list link; /* link in rnd_ucma_channel.ids */
+	/* link in rnd_ucma.changed until rnd_ucma_keep_changes() copies the id */
+	struct rn_list changed;
 	struct rn_list mcasts;
 	uint32_t events_reported;
 
@@ -109,6 +112,8 @@ struct rnd_id {
 
 struct rnd_event {
 	struct rn_list link;
+	struct rn_list changed; /* link in rnd_ucma.changed_events, as for ids */
+	uint64_t order;		/* later events of all channels have higher numbers */
 	struct rnd_id *id;
 	struct rnd_mcast *mcast; /* multicast group that the event is about, or NULL */
 	struct rnd_id *new_id;	 /* id made for a CONNECT_REQUEST; else NULL */
@@ -138,6 +143,8 @@ struct rnd_ucma {
 	struct rnd_mcast *reported_group;
 	struct rn_random random;
 	uint64_t last_serial;
+	uint64_t last_order; /* rnd_event.order of the newest event */
+	struct rn_list changed, changed_events;
 };
 
 /* ---- Ids (ucma.c) ---- */
@@ -154,6 +161,22 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 void rnd_id_destroy(struct rnd_id *id, rn_ns now);
 
 uint32_t rnd_ucma_random(struct rnd_ucma *ucma);
+
+/* Notes that the id or event is about to change, or has just been made (handover.c). */
+void rnd_id_touch(struct rnd_id *id);
+void rnd_event_touch(struct rnd_ucma *ucma, struct rnd_event *ev);
+/* Copies a multicast group for a successor. */
+void rnd_mcast_keep(const struct rnd_mcast *mc);
+/* Notes that the object with this number exists no more. */
+void rnd_ucma_forget(const struct rnd_ucma *ucma, enum rnd_ucma_kind kind,
+		     uint64_t number);
+
+/* Puts an object under its number. Returns false if out of memory, or if another object
+ * has the number.
+ */
+bool rnd_table_put(struct rnd_table *t, void *object, uint32_t number);
+/* Finds or makes the entry of a device (ucma.c). */
+struct rnd_ucma_dev *rnd_know_dev(struct rnd_ucma *ucma, const struct rn_netdev *nd);
 
 /* Returns the object with this number, or NULL. */
 void *rnd_table_get(const struct rnd_table *t, uint32_t number);

@@ -221,6 +221,11 @@ int rnd_port_listen(struct rnd_ports *p, struct rnd_port_user *u)
 	return rc;
 }
 
+void rnd_port_restore(struct rnd_ports *p, struct rnd_port_user *u)
+{
+	enter(p, u, u->src.port);
+}
+
 void rnd_port_release(struct rnd_ports *p, struct rnd_port_user *u)
 {
 	if (!rn_list_is_linked(&u->link))

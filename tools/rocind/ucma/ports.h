@@ -91,6 +91,9 @@ int rnd_port_take(struct rnd_ports *p, struct rnd_port_user *u, uint32_t random)
  */
 int rnd_port_listen(struct rnd_ports *p, struct rnd_port_user *u);
 
+/* Enters the port src.port of @u, which an earlier process has taken for it. */
+void rnd_port_restore(struct rnd_ports *p, struct rnd_port_user *u);
+
 /* Frees the port of @u; does nothing if it has none. */
 void rnd_port_release(struct rnd_ports *p, struct rnd_port_user *u);
 

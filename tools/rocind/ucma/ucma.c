@@ -31,6 +31,10 @@ struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type, i
 	ev->resp.event = type;
 	ev->resp.status = (uint32_t)status;
 	rn_list_init(&ev->link);
+	rn_list_init(&ev->changed);
+	ev->order = ++ch->ucma->last_order;
+	rnd_event_touch(ch->ucma, ev);
+	rnd_id_touch(id);
 	rn_list_push_back(&ch->events, &ev->link);
 	ch->event_count++;
 	ch->ucma->cfg.ops->ready(ch->ucma->cfg.ctx, ch->user);
@@ -40,6 +44,8 @@ struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type, i
 static void event_free(struct rnd_event *ev)
 {
 	ev->id->ch->event_count--;
+	rnd_ucma_forget(ev->id->ch->ucma, RND_UCMA_EVENT, ev->order);
+	rn_list_remove(&ev->changed);
 	rn_list_remove(&ev->link);
 	free(ev);
 }
@@ -144,6 +150,18 @@ static bool table_add(struct rnd_table *t, void *object, uint32_t *number)
 	return true;
 }
 
+bool rnd_table_put(struct rnd_table *t, void *object, uint32_t number)
+{
+	while (number >= t->max)
+		if (!grow(t))
+			return false;
+	if (t->at[number])
+		return false;
+	t->at[number] = object;
+	t->count++;
+	return true;
+}
+
 static void table_remove(struct rnd_table *t, uint32_t number)
 {
 	assert(rnd_table_get(t, number));
@@ -183,6 +201,7 @@ static struct rnd_mcast *new_group(struct rnd_id *id, uint64_t uid)
 	rn_list_init(&mc->link);
 	rn_list_push_back(&id->mcasts, &mc->link);
 	show_group(mc);
+	rnd_mcast_keep(mc);
 	return mc;
 }
 
@@ -196,6 +215,7 @@ static void free_group(struct rnd_mcast *mc)
 	if (cfg->ops->show_life)
 		cfg->ops->show_life(cfg->ctx, ch->user, RN_CM_KIND_GROUP, mc->number,
 				    NULL);
+	rnd_ucma_forget(ch->ucma, RND_UCMA_MCAST, mc->number);
 	table_remove(&mc->id->ch->ucma->mcasts, mc->number);
 	rn_list_remove(&mc->link);
 	free(mc);
@@ -222,6 +242,8 @@ struct rnd_id *rnd_id_new(struct rnd_ucma_channel *ch, enum rn_cm_port_space ps,
 	rn_list_init(&id->link);
 	rn_list_init(&id->mcasts);
 	rn_list_init(&id->port.link);
+	rn_list_init(&id->changed);
+	rnd_id_touch(id);
 	rn_list_push_back(&ch->ids, &id->link);
 	return id;
 }
@@ -238,6 +260,7 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 	if (found->ch != ch)
 		return -EINVAL;
 	ch->ucma->named = found;
+	rnd_id_touch(found);
 	*id = found;
 	return 0;
 }
@@ -262,6 +285,8 @@ static void free_id(struct rnd_id *id, rn_ns now)
 		rn_cm_close(ucma->cfg.cm, now, id->conn);
 	rnd_port_release(&ucma->ports, &id->port);
 	rn_list_remove(&id->link);
+	rn_list_remove(&id->changed);
+	rnd_ucma_forget(ucma, RND_UCMA_ID, id->number);
 	table_remove(&ucma->ids, id->number);
 	free(id);
 }
@@ -298,6 +323,7 @@ static void move_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 	rn_list_remove(&id->link);
 	rn_list_push_back(&to->ids, &id->link);
 	id->ch = to;
+	rnd_id_touch(id);
 }
 
 /* Moves an id with its events to another channel. Ids of requests in these events move
@@ -323,6 +349,10 @@ static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 		from->event_count--;
 		rn_list_push_back(&to->events, l);
 		to->event_count++;
+		/* The copy gets a new number, as the event is the newest there now. */
+		rnd_ucma_forget(to->ucma, RND_UCMA_EVENT, ev->order);
+		ev->order = ++to->ucma->last_order;
+		rnd_event_touch(to->ucma, ev);
 		to->ucma->cfg.ops->ready(to->ucma->cfg.ctx, to->user);
 	}
 }
@@ -338,6 +368,8 @@ struct rnd_ucma *rnd_ucma_new(const struct rnd_ucma_cfg *cfg)
 	ucma->cfg = *cfg;
 	ucma->random.state = ~cfg->seed;
 	rn_list_init(&ucma->channels);
+	rn_list_init(&ucma->changed);
+	rn_list_init(&ucma->changed_events);
 	rnd_ports_init(&ucma->ports, cfg->port_first, cfg->port_last, cfg->port_free);
 	return ucma;
 }
@@ -387,7 +419,7 @@ void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out)
 /* Finds or makes the entry of a device. A device of the same name and interface has one
  * entry, even if several programs have it.
  */
-static struct rnd_ucma_dev *know_dev(struct rnd_ucma *ucma, const struct rn_netdev *nd)
+struct rnd_ucma_dev *rnd_know_dev(struct rnd_ucma *ucma, const struct rn_netdev *nd)
 {
 	struct rnd_ucma_dev *dev;
 
@@ -418,7 +450,7 @@ struct rnd_ucma_channel *rnd_ucma_open(struct rnd_ucma *ucma,
 		return NULL;
 	*ch = (struct rnd_ucma_channel){ .ucma = ucma, .user = user, .dev_count = count };
 	for (unsigned i = 0; i < count; i++) {
-		ch->dev[i] = know_dev(ucma, &devs[i]);
+		ch->dev[i] = rnd_know_dev(ucma, &devs[i]);
 		if (!ch->dev[i]) {
 			free(ch);
 			return NULL;
@@ -560,14 +592,19 @@ static int cmd_get_event(struct rnd_call *c, const union rnd_command *in)
 	if (!first)
 		return -EAGAIN;
 	ev = RN_CONTAINER_OF(first, struct rnd_event, link);
+	rnd_id_touch(ev->id);
 	ev->id->events_reported++;
 	c->ch->ucma->reported = ev->id;
-	if (ev->mcast)
+	if (ev->mcast) {
 		ev->mcast->events_reported++;
+		rnd_mcast_keep(ev->mcast);
+	}
 	c->ch->ucma->reported_group = ev->mcast;
 	if (ev->new_id) {
+		rnd_id_touch(ev->new_id);
 		ev->new_id->asked_for = NULL;
 		c->ch->ucma->named = ev->new_id;
+		rn_cm_mark_changed(c->ch->ucma->cfg.cm, ev->new_id->conn);
 		rn_cm_taken(ev->new_id->conn);
 	}
 	rnd_call_answer(c, &ev->resp, sizeof(ev->resp));

@@ -22,9 +22,9 @@
 
 #include "rocin/cm.h"
 #include "rocin/cmdev.h"
+#include "rocin/netdev.h"
 #include "transport/io/rocind/cm_board.h"
 
-struct rn_netdev;
 struct rnd_ucma;
 struct rnd_ucma_channel;
 
@@ -33,6 +33,18 @@ struct rnd_ucma_route {
 	struct rn_gid src; /* preferred source address */
 	uint32_t ifindex;
 	bool is_local; /* the destination is an address of this machine */
+};
+
+/* Kinds of objects that are handed over to a successor of this process, in the order in
+ * which it restores them.
+ */
+enum rnd_ucma_kind {
+	RND_UCMA_NUMBERS,
+	RND_UCMA_ID,
+	RND_UCMA_CONN,
+	RND_UCMA_MCAST,
+	RND_UCMA_EVENT,
+	RND_UCMA_KINDS
 };
 
 struct rnd_ucma_ops {
@@ -62,6 +74,13 @@ struct rnd_ucma_ops {
 	 */
 	void (*show_life)(void *ctx, void *user, enum rn_cm_kind kind, uint32_t number,
 			  struct rn_cm_life *life);
+	/* Copies an object to a place that outlives this process, in the place of an
+	 * earlier copy. May be NULL.
+	 */
+	void (*keep)(void *ctx, enum rnd_ucma_kind kind, uint64_t number,
+		     const void *data, size_t len);
+	/* Removes a copy, if there is one. To be set if and only if `keep' is. */
+	void (*forget)(void *ctx, enum rnd_ucma_kind kind, uint64_t number);
 };
 
 struct rnd_ucma_cfg {
@@ -157,6 +176,31 @@ void rnd_ucma_addresses_changed(struct rnd_ucma *ucma, uint32_t ifindex);
  */
 bool rnd_ucma_wants(const struct rnd_ucma *ucma, const struct rn_gid *gid,
 		    uint32_t scope);
+
+/* ---- Handing over to a successor ---- */
+
+/* Gives the channel a number by which copies of ids name it. */
+void rnd_ucma_set_number(struct rnd_ucma_channel *ch, uint64_t number);
+
+/* Copies the devices of the channel to @out. Returns their number. */
+unsigned rnd_ucma_devs(const struct rnd_ucma_channel *ch,
+		       struct rn_netdev out[RN_NETDEV_MAX]);
+
+/* Copies by rnd_ucma_ops.keep() all that has changed since the last call. */
+void rnd_ucma_keep_changes(struct rnd_ucma *ucma);
+
+/* Lets the next rnd_ucma_keep_changes() copy everything. */
+void rnd_ucma_mark_all_changed(struct rnd_ucma *ucma);
+
+/* Restores an object from a copy, into a ucma whose channels are open already with their
+ * numbers. Objects come in the order of their kinds, events in the order of their
+ * numbers. Return: 0, -EINVAL (not a valid copy), -ENOMEM.
+ */
+int rnd_ucma_restore(struct rnd_ucma *ucma, enum rnd_ucma_kind kind, uint64_t number,
+		     const void *data, size_t len);
+
+/* Ends restoring: publishes all ids, and announces the events of all channels. */
+void rnd_ucma_restored(struct rnd_ucma *ucma);
 
 /* Numbers of objects, for reports and for tests that look for leaks. */
 struct rnd_ucma_counts {
