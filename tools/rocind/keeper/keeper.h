@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* keeper.h - the keeper: a process beside rocind that holds copies of rocind's
+ * descriptors and what rocind knows, and starts a successor when rocind dies.
+ *
+ * rocind describes its state by records. A record has a kind, a number that is unique in
+ * its kind, some bytes, and some descriptors. What rocind changes while it handles one
+ * event reaches the keeper as one transaction (rnd_keeper_commit()): if rocind is killed
+ * before the commit, the keeper still has the state from before the event, and the input
+ * that caused it is still in its socket, because rocind removes it from there only after
+ * the commit. If rocind is killed after the commit, the successor recognises the input as
+ * one that was executed already, and repeats the answer.
+ *
+ * The keeper does nothing but receive, so nothing that a program sends can harm it. It
+ * notices the end of rocind by the end of file of the socket between the two, and forks:
+ * the child has the records and descriptors, and becomes the next rocind. Programs notice
+ * nothing, since none of their connections is closed.
+ *
+ * If the keeper dies, rocind starts another one and commits all of its state.
+ *
+ * Threads: one in each process.
+ */
+#ifndef RND_KEEPER_H
+#define RND_KEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "rocin/types.h"
+
+/* Kinds of records, in the order in which a successor needs them. */
+enum rnd_record_kind {
+	RND_RECORD_SERVER,  /* numbers; lock and listening socket */
+	RND_RECORD_GROUP,   /* an address of devices */
+	RND_RECORD_SOCKET,  /* one socket of a group */
+	RND_RECORD_CLIENT,  /* a control connection and its device */
+	RND_RECORD_WIRE,    /* a local wire between two clients */
+	RND_RECORD_FAULTS,  /* fault rules and counts */
+	RND_RECORD_TAP,	    /* a capture of the packets of QP1 */
+	RND_RECORD_CM,	    /* numbers of the connection manager */
+	RND_RECORD_CHANNEL, /* a descriptor of a program for rdma_cm */
+	RND_RECORD_MARKS,   /* the unread marks in a channel */
+	RND_RECORD_PATH,    /* a command socket and the last command on it */
+	RND_RECORD_ID,	    /* an rdma_cm id */
+	RND_RECORD_CONN,    /* a connection of the protocol */
+	RND_RECORD_MCAST,   /* membership in a multicast group */
+	RND_RECORD_EVENT,   /* an event that a program has not fetched */
+	RND_RECORD_KINDS
+};
+
+enum {
+	RND_RECORD_FDS = 8,	    /* maximum number of descriptors of a record */
+	RND_RECORD_BYTES = 32 << 10 /* maximum number of bytes of a record */
+};
+
+struct rnd_record {
+	struct rnd_record *next; /* in a chain of the table */
+	enum rnd_record_kind kind;
+	uint64_t number;
+	uint32_t len;
+	uint32_t fd_count;
+	int fd[RND_RECORD_FDS];
+	uint8_t data[];
+};
+
+/* What a rocind has left: its records. */
+struct rnd_estate {
+	struct rnd_record **chain;
+	uint32_t chains; /* a power of two */
+	uint32_t count;
+};
+
+/* Called in a successor, a new process: becomes rocind and never returns.
+ * @ctx:	that of rnd_keeper_start(), as it was at that time
+ * @estate:	the records, with their descriptors
+ * @sock:	socket to the keeper
+ */
+typedef void rnd_succeed_fn(void *ctx, struct rnd_estate *estate, int sock);
+
+/* ---- rocind's side ---- */
+
+struct rnd_keeper {
+	int sock;   /* socket to the keeper; -1: there is no keeper */
+	int pidfd;  /* of the keeper; -1: the kernel has none */
+	bool empty; /* nothing was put since the last commit */
+	struct rnd_batch *batch;
+};
+
+/**
+ * rnd_keeper_start() - Start a keeper, which knows nothing yet
+ * @keep_fds:	Descriptors, besides those of records, that a successor needs
+ *
+ * The keeper, and with it a successor, has all memory of this process as it is now,
+ * including shared mappings.
+ *
+ * Return: 0, or -errno: there is none.
+ */
+int rnd_keeper_start(struct rnd_keeper *k, const int *keep_fds, unsigned keep_count,
+		     rnd_succeed_fn *succeed, void *ctx);
+
+/* Prepares @k in a successor, whose parent is the keeper. Returns 0 or -ENOMEM. */
+int rnd_keeper_join(struct rnd_keeper *k, int sock, pid_t keeper);
+
+/* Adds a record to the transaction, or replaces the record of this kind and number. The
+ * descriptors are duplicated. Does nothing without a keeper.
+ */
+void rnd_keeper_put(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number,
+		    const void *data, size_t len, const int *fds, unsigned fd_count);
+
+/* Replaces the bytes of a record, which keeps its descriptors. */
+void rnd_keeper_update(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number,
+		       const void *data, size_t len);
+
+/* Removes a record; there need not be one. */
+void rnd_keeper_drop(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number);
+
+/* Ends the transaction. If the keeper does not receive, it is killed, and @k->sock is -1
+ * afterwards.
+ */
+void rnd_keeper_commit(struct rnd_keeper *k);
+
+/* Ends the keeper, which closes its descriptors first; kills it if that takes too long.
+ */
+void rnd_keeper_end(struct rnd_keeper *k);
+
+/* Forgets the keeper, which must not start a successor for this process. */
+void rnd_keeper_forget(struct rnd_keeper *k);
+
+/* ---- A successor's side ---- */
+
+/* Returns the records in the order of kinds and numbers, as an array that the caller
+ * frees; NULL: out of memory.
+ */
+struct rnd_record **rnd_estate_sort(const struct rnd_estate *estate);
+
+/* ---- The table; also for tests ---- */
+
+void rnd_estate_init(struct rnd_estate *estate);
+
+/* Closes all descriptors of the records and frees them. */
+void rnd_estate_free(struct rnd_estate *estate);
+
+const struct rnd_record *rnd_estate_find(const struct rnd_estate *estate,
+					 enum rnd_record_kind kind, uint64_t number);
+
+enum rnd_intake {
+	RND_INTAKE_MORE,  /* a message was taken */
+	RND_INTAKE_DEATH, /* end of file: rocind has died */
+	RND_INTAKE_END,	  /* rocind ends, and wants no successor */
+	RND_INTAKE_FAULT, /* a message is not understood, or came without descriptors */
+};
+
+/* Receives one message from @sock, waiting for it. A transaction takes effect when its
+ * last message has come. @pending: messages of a transaction so far; all zeros at first.
+ */
+struct rnd_waiting;
+struct rnd_pending {
+	struct rnd_waiting *first, *last;
+};
+enum rnd_intake rnd_estate_receive(struct rnd_estate *estate, struct rnd_pending *pending,
+				   int sock);
+/* Forgets a transaction that was not completed. */
+void rnd_pending_free(struct rnd_pending *pending);
+
+#endif /* RND_KEEPER_H */
