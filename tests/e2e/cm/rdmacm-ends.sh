@@ -6,6 +6,8 @@
 # usage: rdmacm-ends.sh rocind|server|client
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+# Without a keeper rocind has no successor, and its death is what programs see.
+export ROCIN_KEEPER=no
 service=7175
 many=100
 gone() { ! kill -0 "$1" 2>/dev/null; }

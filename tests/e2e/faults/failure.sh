@@ -5,6 +5,8 @@
 # usage: failure.sh kill|stop|rocind
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+# Without a keeper rocind has no successor, and its death is what programs see.
+export ROCIN_KEEPER=no
 
 # start_transfer [OPTION...]: ib_write_bw for a long time; sets $server and $client
 patience=()

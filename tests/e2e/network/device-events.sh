@@ -6,6 +6,8 @@
 # usage: device-events.sh link|address|rocind
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+# Without a keeper rocind has no successor, and its death is what programs see.
+export ROCIN_KEEPER=no
 what=$1
 ns=rocin-e-$$
 new_namespace "$ns"

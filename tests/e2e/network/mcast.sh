@@ -5,6 +5,8 @@
 # usage: mcast.sh lo|users|rocind|perftest|bridge
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+# Without a keeper rocind has no successor, and its death is what programs see.
+export ROCIN_KEEPER=no
 group=239.$(($$ / 65536 % 128)).$(($$ / 256 % 256)).$(($$ % 256))
 
 # member NAME COMMAND...: start an end in the background; its output is in $work/NAME.out

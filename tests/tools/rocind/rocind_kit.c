@@ -28,7 +28,16 @@ int kit_setup(void **state)
 	setenv("ROCIN_RUNTIME_DIR", runtime_dir, 1);
 	setenv("ROCIN_IDLE_MS", "60000", 1);
 	setenv("ROCIN_ROCIND", KIT_ROCIND, 1);
+	unsetenv("ROCIN_KEEPER");
 	return 0;
+}
+
+int kit_setup_mortal(void **state)
+{
+	int rc = kit_setup(state);
+
+	setenv("ROCIN_KEEPER", "no", 1);
+	return rc;
 }
 
 static void end_daemon_in(const char *dir)

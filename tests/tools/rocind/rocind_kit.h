@@ -25,6 +25,8 @@ enum {
  * 60 s; and everything undone, with any daemon that the test left.
  */
 int kit_setup(void **state);
+/* The same for a rocind without a keeper, which has no successor when it is killed. */
+int kit_setup_mortal(void **state);
 int kit_teardown(void **state);
 
 const char *kit_runtime_dir(void);

@@ -85,6 +85,7 @@ static const struct variable {
 	{ "ROCIN_RUNTIME_DIR",    "",                  "directory of sockets and trees" },
 	{ "ROCIN_ROCIND",         "",                  "the rocind to start" },
 	{ "ROCIN_IDLE_MS",        "10000",             "how long rocind stays without a client" },
+	{ "ROCIN_KEEPER",         "yes",               "whether rocind has a successor if it dies" },
 	{ "ROCIN_TREE",           "made by rocin run", "generated tree of sysfs and /dev" },
 	{ "ROCIN_GSO",            "on",                "several packets per system call" },
 	{ "ROCIN_LOCAL",          "auto",              "packets to processes of this host through shared memory" },

@@ -271,6 +271,8 @@ void rnd_cm_flush(struct rnd_cm *cm)
 	unsigned n;
 
 	take_early(cm);
+	rnd_server_commit(cm->server);
+	rnd_cm_announce_all(cm);
 	for (n = 0; n < SEND_MAX && rn_cm_transmit(cm->protocol, &tx); n++)
 		send_packet(cm, &tx.flow, tx.dest_qpn, tx.pkt);
 	if (cm->timer.fd >= 0)
@@ -452,6 +454,35 @@ static void show_life(void *ctx, void *user, enum rn_cm_kind kind, uint32_t numb
 	rn_cm_board_show_life(&cm->board, kind, number, life);
 }
 
+/* Numbers of records of kind RND_RECORD_CM. */
+enum {
+	CM_RECORD_OWN,
+	CM_RECORD_UCMA,
+};
+
+static const enum rnd_record_kind record_of[] = {
+	[RND_UCMA_NUMBERS] = RND_RECORD_CM,  [RND_UCMA_ID] = RND_RECORD_ID,
+	[RND_UCMA_CONN] = RND_RECORD_CONN,   [RND_UCMA_MCAST] = RND_RECORD_MCAST,
+	[RND_UCMA_EVENT] = RND_RECORD_EVENT,
+};
+
+static void keep(void *ctx, enum rnd_ucma_kind kind, uint64_t number, const void *data,
+		 size_t len)
+{
+	struct rnd_cm *cm = ctx;
+
+	rnd_keeper_put(&cm->server->keeper, record_of[kind],
+		       kind == RND_UCMA_NUMBERS ? CM_RECORD_UCMA : number, data, len,
+		       NULL, 0);
+}
+
+static void forget(void *ctx, enum rnd_ucma_kind kind, uint64_t number)
+{
+	struct rnd_cm *cm = ctx;
+
+	rnd_keeper_drop(&cm->server->keeper, record_of[kind], number);
+}
+
 static const struct rnd_ucma_ops ops = {
 	.hold = hold,
 	.route = route,
@@ -459,6 +490,8 @@ static const struct rnd_ucma_ops ops = {
 	.ready = rnd_cm_announce,
 	.show = show,
 	.show_life = show_life,
+	.keep = keep,
+	.forget = forget,
 };
 
 /* ---- Start and end ---- */
@@ -551,10 +584,18 @@ static int start(struct rnd_cm *cm)
 		free_ucma(cm);
 		return rc;
 	}
-	rc = rn_cm_board_open(&cm->board, (uint32_t)getpid(), rnd_now());
+	rnd_cm_make_board(cm);
+	cm->is_changed = true;
+	return 0;
+}
+
+int rnd_cm_make_board(struct rnd_cm *cm)
+{
+	int rc = cm->board.mem ? 0 : rn_cm_board_open(&cm->board, cm->number, rnd_now());
+
 	if (rc)
 		rn_log(RN_LOG_INFO, "ids are shown nowhere: %s", strerror(-rc));
-	return 0;
+	return cm->board.fd;
 }
 
 bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t *pkt,
@@ -586,6 +627,7 @@ struct rnd_cm *rnd_cm_new(struct rnd_server *server)
 	cm->timer_at = RN_NEVER;
 	cm->router.sock = -1;
 	cm->board.fd = -1;
+	cm->number = (uint32_t)getpid();
 	cm->gsi.resp_timeout = RN_CM_RESP_TIMEOUT;
 	return cm;
 }
@@ -642,8 +684,10 @@ bool rnd_cm_wants(const struct rnd_cm *cm, const struct rn_gid *gid, uint32_t sc
 
 void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex)
 {
-	if (cm->ucma)
-		rnd_ucma_addresses_changed(cm->ucma, ifindex);
+	if (!cm->ucma)
+		return;
+	rnd_ucma_addresses_changed(cm->ucma, ifindex);
+	rnd_cm_flush(cm);
 }
 
 void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out)
@@ -656,4 +700,92 @@ void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out)
 bool rnd_cm_is_open(const struct rnd_cm *cm)
 {
 	return cm->channels != NULL;
+}
+
+/* ---- Handing over ---- */
+
+void rnd_cm_keep(struct rnd_cm *cm)
+{
+	struct rnd_keeper *keeper = &cm->server->keeper;
+
+	if (!cm->ucma)
+		return;
+	rnd_ucma_keep_changes(cm->ucma);
+	rnd_cm_channels_keep_marks(cm);
+	if (cm->is_changed || !keeper->empty) {
+		const struct rnd_cm_saved s = {
+			.number = cm->number,
+			.board_reserved = cm->board.reserved,
+			.board_lives = { cm->board.lives[0], cm->board.lives[1] },
+			.last_path = cm->last_path,
+		};
+
+		rnd_keeper_put(keeper, RND_RECORD_CM, CM_RECORD_OWN, &s, sizeof(s), NULL,
+			       0);
+		cm->is_changed = false;
+	}
+}
+
+void rnd_cm_keep_all(struct rnd_cm *cm)
+{
+	if (!cm->ucma)
+		return;
+	cm->is_changed = true;
+	rnd_cm_channels_keep_all(cm);
+	rnd_ucma_mark_all_changed(cm->ucma);
+}
+
+static void restore_own(struct rnd_cm *cm, struct rnd_cm *old, const struct rnd_record *r)
+{
+	struct rnd_cm_saved s;
+
+	if (r->len != sizeof(s) || cm->ucma)
+		return;
+	memcpy(&s, r->data, sizeof(s));
+	cm->number = s.number;
+	cm->last_path = s.last_path;
+	cm->board = old->board;
+	old->board = (struct rn_cm_board){ .fd = -1 };
+	cm->board.reserved = s.board_reserved;
+	memcpy(cm->board.lives, s.board_lives, sizeof(cm->board.lives));
+	if (start(cm))
+		rn_log(RN_LOG_ERROR, "the connection manager is not restored: %m");
+	else if (cm->board.mem)
+		rn_cm_board_mend(&cm->board);
+}
+
+static void restore_ucma(struct rnd_cm *cm, enum rnd_ucma_kind kind,
+			 const struct rnd_record *r)
+{
+	int rc = rnd_ucma_restore(cm->ucma, kind, r->number, r->data, r->len);
+
+	if (rc)
+		rn_log(RN_LOG_ERROR, "object %d %llu of rdma_cm is lost: %s", (int)kind,
+		       (unsigned long long)r->number, strerror(-rc));
+}
+
+void rnd_cm_restore(struct rnd_cm *cm, struct rnd_cm *old, struct rnd_record *r)
+{
+	if (r->kind == RND_RECORD_CM && r->number == CM_RECORD_OWN)
+		restore_own(cm, old, r);
+	if (!cm->ucma || (r->kind == RND_RECORD_CM && r->number == CM_RECORD_OWN))
+		return;
+	if (r->kind == RND_RECORD_CHANNEL)
+		rnd_cm_channel_restore(cm, r);
+	else if (r->kind == RND_RECORD_MARKS)
+		rnd_cm_marks_restore(cm, r);
+	else if (r->kind == RND_RECORD_PATH)
+		rnd_cm_path_restore(cm, r);
+	else
+		for (unsigned kind = 0; kind < RND_UCMA_KINDS; kind++)
+			if (record_of[kind] == r->kind)
+				restore_ucma(cm, (enum rnd_ucma_kind)kind, r);
+}
+
+void rnd_cm_restored(struct rnd_cm *cm)
+{
+	if (!cm->ucma)
+		return;
+	rnd_ucma_restored(cm->ucma);
+	on_timer_due(cm);
 }

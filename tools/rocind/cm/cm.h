@@ -79,4 +79,23 @@ void rnd_cm_set_faults(struct rnd_cm *cm, const char *text);
  */
 void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits);
 
+/* ---- Handing over to a successor ---- */
+
+/* Makes the board, if there is none yet: a successor has the mapping of a board that was
+ * made before the keeper was started. Returns the board's descriptor, or -1.
+ */
+int rnd_cm_make_board(struct rnd_cm *cm);
+
+/* Hands what has changed to the keeper, or everything. */
+void rnd_cm_keep(struct rnd_cm *cm);
+void rnd_cm_keep_all(struct rnd_cm *cm);
+
+/* Restores what the record @r has. @old: the connection manager at the time when the
+ * keeper was started, whose board is taken over.
+ */
+void rnd_cm_restore(struct rnd_cm *cm, struct rnd_cm *old, struct rnd_record *r);
+
+/* Ends restoring. */
+void rnd_cm_restored(struct rnd_cm *cm);
+
 #endif /* RND_CM_H */

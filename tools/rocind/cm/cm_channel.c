@@ -12,10 +12,12 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "rocin/cmdev.h"
+#include "rocin/netdev.h"
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/ctl_socket.h"
 
@@ -32,9 +34,17 @@ enum {
 void rnd_cm_announce(void *ctx, void *user)
 {
 	struct rnd_cm_channel *ch = user;
+	struct rnd_cm *cm = ctx;
+
+	ch->has_news = true;
+	cm->has_news = true;
+}
+
+static void send_marks(struct rnd_cm_channel *ch)
+{
 	uint32_t events = rnd_ucma_event_count(ch->ucma);
 
-	(void)ctx;
+	ch->has_news = false;
 	while (ch->marks < events && ch->marks < RN_CMDEV_MARKS_MAX) {
 		/* If the buffer is full, the bytes in it wake the program, which then
 		 * asks for events.
@@ -43,6 +53,16 @@ void rnd_cm_announce(void *ctx, void *user)
 			return;
 		ch->marks++;
 	}
+}
+
+void rnd_cm_announce_all(struct rnd_cm *cm)
+{
+	if (!cm->has_news)
+		return;
+	cm->has_news = false;
+	for (struct rnd_cm_channel *ch = cm->channels; ch; ch = ch->next)
+		if (ch->has_news)
+			send_marks(ch);
 }
 
 /* Reads from @end, the program's end of the channel, the marks of events that no longer
@@ -92,8 +112,10 @@ static size_t take_fds(struct msghdr *hdr, int *fd)
 	return count;
 }
 
-/* Receives a message. Returns 1, 0 (end of file), or -errno. */
-static int receive(int sock, struct message *m)
+/* Reads a message, which stays in the socket until skip(): if rocind is killed before,
+ * its successor finds the message there. Returns 1, 0 (end of file), or -errno.
+ */
+static int peek(int sock, struct message *m)
 {
 	union {
 		char buf[CMSG_SPACE(RN_CTL_FD_PASSED_MAX * sizeof(int))];
@@ -105,7 +127,7 @@ static int receive(int sock, struct message *m)
 			      .msg_iovlen = 2,
 			      .msg_control = &control,
 			      .msg_controllen = sizeof(control.buf) };
-	ssize_t len = recvmsg(sock, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t len = recvmsg(sock, &hdr, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	size_t fd_count;
 
 	if (len < 0)
@@ -141,19 +163,32 @@ static bool is_whole(const struct message *m)
 	       m->len - sizeof(*call) == (size_t)call->in_len + call->option_len;
 }
 
-static void send_answer(const struct rnd_cm_path *path,
-			const struct rn_cmdev_answer *answer, struct rnd_call *call)
+static void send_answer(struct rnd_cm_path *path)
 {
-	struct iovec iov[] = { { (void *)answer, sizeof(*answer) },
-			       { call->answer, call->answer_len } };
+	struct rnd_cm_done *done = &path->done;
+	struct iovec iov[] = { { &done->answer, sizeof(done->answer) },
+			       { done->data, done->answer.len } };
 	const struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
 
 	if (sendmsg(path->sock.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		rn_log(RN_LOG_DEBUG, "an answer is not taken: %m");
 }
 
+/* Hands the command that was executed, with its answer and effects, to the keeper. */
+static void commit(struct rnd_cm_path *path)
+{
+	struct rnd_server *server = path->ch->cm->server;
+	const struct rnd_cm_done *done = &path->done;
+
+	if (!server->keep)
+		return;
+	rnd_keeper_update(&server->keeper, RND_RECORD_PATH, path->number, done,
+			  offsetof(struct rnd_cm_done, data) + done->answer.len);
+	rnd_server_commit(server);
+}
+
 /* Executes a command and answers it. */
-static void execute(const struct rnd_cm_path *path, const struct message *m)
+static void execute(struct rnd_cm_path *path, const struct message *m)
 {
 	struct rnd_cm_channel *ch = path->ch;
 	struct rnd_call call = { .ch = ch->ucma,
@@ -174,10 +209,23 @@ static void execute(const struct rnd_cm_path *path, const struct message *m)
 		rn_log(RN_LOG_INFO, "a program listens for connections");
 	answer.len = (uint32_t)call.answer_len;
 	answer.wants_end = ch->marks > rnd_ucma_event_count(ch->ucma);
+	path->done = (struct rnd_cm_done){ .channel = ch->number,
+					   .seq = m->call.seq,
+					   .is_one_way = m->call.one_way != 0,
+					   .answer = answer };
+	memcpy(path->done.data, call.answer, call.answer_len);
+	commit(path);
 	if (!m->call.one_way)
-		send_answer(path, &answer, &call);
+		send_answer(path);
 	rnd_ucma_answered(ch->cm->ucma);
 	rnd_cm_announce(ch->cm, ch);
+}
+
+static void free_path(struct rnd_cm_path *path)
+{
+	rnd_keeper_drop(&path->ch->cm->server->keeper, RND_RECORD_PATH, path->number);
+	rnd_source_close(&path->sock);
+	free(path);
 }
 
 static void close_path(struct rnd_cm_path *path)
@@ -187,8 +235,23 @@ static void close_path(struct rnd_cm_path *path)
 	while (*at != path)
 		at = &(*at)->next;
 	*at = path->next;
-	rnd_source_close(&path->sock);
-	free(path);
+	free_path(path);
+}
+
+/* Was the command executed by a rocind that died before it removed the message? Then
+ * sends the answer again.
+ */
+static bool is_done(struct rnd_cm_path *path, const struct message *m)
+{
+	bool is_first = path->is_restored;
+
+	path->is_restored = false;
+	if (!is_first || m->call.cmd == RN_CMDEV_END || m->call.seq != path->done.seq ||
+	    path->done.seq == 0)
+		return false;
+	if (!path->done.is_one_way)
+		send_answer(path);
+	return true;
 }
 
 static void on_command(void *ctx)
@@ -196,17 +259,20 @@ static void on_command(void *ctx)
 	struct rnd_cm_path *path = ctx;
 	struct rnd_cm *cm = path->ch->cm;
 	struct message m;
-	int rc = receive(path->sock.fd, &m);
+	int rc = peek(path->sock.fd, &m);
 
 	if (rc == -EAGAIN || rc == -EINTR)
 		return;
 	if (rc <= 0 || m.len < sizeof(m.call)) {
+		/* A program reads an error, and no end of file, if something is left. */
+		rn_ctl_skip(path->sock.fd);
 		close_path(path);
-	} else if (m.call.cmd == RN_CMDEV_END) {
-		if (m.fd >= 0)
-			take_back(path->ch, m.fd);
 	} else {
-		execute(path, &m);
+		if (m.call.cmd == RN_CMDEV_END && m.fd >= 0)
+			take_back(path->ch, m.fd);
+		else if (m.call.cmd != RN_CMDEV_END && !is_done(path, &m))
+			execute(path, &m);
+		rn_ctl_skip(path->sock.fd);
 	}
 	if (rc > 0 && m.fd >= 0)
 		rn_ctl_shed_fd(m.fd);
@@ -228,6 +294,27 @@ static bool is_path(int fd)
 	       len == offsetof(struct sockaddr_un, sun_path);
 }
 
+static void keep_path(const struct rnd_cm_path *path)
+{
+	const struct rnd_cm_done *done = &path->done;
+
+	rnd_keeper_put(&path->ch->cm->server->keeper, RND_RECORD_PATH, path->number, done,
+		       offsetof(struct rnd_cm_done, data) + done->answer.len,
+		       &path->sock.fd, 1);
+}
+
+/* Has a rocind that died opened this path already? */
+static bool has_path(const struct rnd_cm_channel *ch, int fd)
+{
+	struct stat ours, theirs;
+
+	for (const struct rnd_cm_path *path = ch->paths; path; path = path->next)
+		if (fstat(fd, &ours) == 0 && fstat(path->sock.fd, &theirs) == 0 &&
+		    ours.st_ino == theirs.st_ino)
+			return true;
+	return false;
+}
+
 /* Receives commands on @fd from now on. Returns 0, or -errno; then the caller closes @fd,
  * and the thread reads end of file.
  */
@@ -238,6 +325,8 @@ static int open_path(struct rnd_cm_channel *ch, int fd)
 
 	if (!is_path(fd))
 		return -EINVAL;
+	if (ch->is_restored && has_path(ch, fd))
+		return -EALREADY;
 	path = calloc(1, sizeof(*path));
 	if (!path)
 		return -ENOMEM;
@@ -245,13 +334,17 @@ static int open_path(struct rnd_cm_channel *ch, int fd)
 		.next = ch->paths,
 		.ch = ch,
 		.sock = { .fd = fd, .ctx = path, .on_ready = on_command },
+		.number = ++ch->cm->last_path,
+		.done = { .channel = ch->number },
 	};
+	ch->cm->is_changed = true;
 	rc = rnd_server_watch(ch->cm->server, &path->sock);
 	if (rc) {
 		free(path);
 		return rc;
 	}
 	ch->paths = path;
+	keep_path(path);
 	return 0;
 }
 
@@ -259,12 +352,18 @@ static void on_new_path(void *ctx)
 {
 	struct rnd_cm_channel *ch = ctx;
 	struct message m;
-	int rc = receive(ch->sock.fd, &m);
+	int rc = peek(ch->sock.fd, &m);
 
-	if (rc == 0 || rc == -ECONNRESET || rc == -EPIPE)
+	if (rc == 0 || rc == -ECONNRESET || rc == -EPIPE) {
 		rnd_cm_channel_close(ch);
-	else if (rc > 0 && m.fd >= 0 && open_path(ch, m.fd))
+		return;
+	}
+	if (rc > 0 && m.fd >= 0 && open_path(ch, m.fd))
 		rn_ctl_shed_fd(m.fd);
+	if (rc > 0 || rc == -EBADMSG) {
+		rnd_server_commit(ch->cm->server);
+		rn_ctl_skip(ch->sock.fd);
+	}
 }
 
 /* ---- Opening and closing a channel ---- */
@@ -289,7 +388,7 @@ static int name_end(int fd, uint64_t number)
  * this rocind (see cm_board.h).
  * Return: 0, or -errno.
  */
-static int number_end(int fd, uint64_t *number)
+static int number_end(const struct rnd_cm *cm, int fd, uint64_t *number)
 {
 	int rc = -EADDRINUSE;
 
@@ -297,7 +396,7 @@ static int number_end(int fd, uint64_t *number)
 		uint32_t drawn;
 
 		rc = getrandom(&drawn, sizeof(drawn), 0) < 0 ? -errno : 0;
-		*number = (uint64_t)(uint32_t)getpid() << 32 | drawn;
+		*number = (uint64_t)cm->number << 32 | drawn;
 		if (rc == 0)
 			rc = name_end(fd, *number);
 	}
@@ -314,7 +413,7 @@ static int open_ends(struct rnd_cm_channel *ch, int *fd)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	rc = number_end(pair[1], &ch->number);
+	rc = number_end(ch->cm, pair[1], &ch->number);
 	if (rc) {
 		close(pair[0]);
 		close(pair[1]);
@@ -324,6 +423,14 @@ static int open_ends(struct rnd_cm_channel *ch, int *fd)
 		(struct rnd_source){ .fd = pair[0], .ctx = ch, .on_ready = on_new_path };
 	*fd = pair[1];
 	return 0;
+}
+
+static void keep_channel(struct rnd_cm_channel *ch, const struct rn_netdev *devs,
+			 unsigned count)
+{
+	rnd_keeper_put(&ch->cm->server->keeper, RND_RECORD_CHANNEL, ch->number, devs,
+		       count * sizeof(*devs), &ch->sock.fd, 1);
+	ch->marks_kept = 0;
 }
 
 int rnd_cm_channel_open(struct rnd_cm *cm, const struct rn_netdev *devs, unsigned count,
@@ -342,8 +449,11 @@ int rnd_cm_channel_open(struct rnd_cm *cm, const struct rn_netdev *devs, unsigne
 	rc = ch->ucma ? rnd_server_watch(cm->server, &ch->sock) : -ENOMEM;
 	if (rc)
 		goto err_close;
+	rnd_ucma_set_number(ch->ucma, ch->number);
 	ch->next = cm->channels;
 	cm->channels = ch;
+	cm->is_changed = true;
+	keep_channel(ch, devs, count);
 	return 0;
 
 err_close:
@@ -366,12 +476,119 @@ void rnd_cm_channel_close(struct rnd_cm_channel *ch)
 	*at = ch->next;
 	for (struct rnd_cm_path *path = ch->paths, *next; path; path = next) {
 		next = path->next;
-		rnd_source_close(&path->sock);
-		free(path);
+		free_path(path);
 	}
+	rnd_keeper_drop(&cm->server->keeper, RND_RECORD_CHANNEL, ch->number);
+	rnd_keeper_drop(&cm->server->keeper, RND_RECORD_MARKS, ch->number);
 	rnd_ucma_close(ch->ucma, rnd_now());
 	rnd_source_close(&ch->sock);
 	free(ch);
 	cm->server->idle_from = rnd_now();
 	rnd_cm_flush(cm);
+}
+
+/* ---- Handing over ---- */
+
+static_assert(RN_NETDEV_MAX * sizeof(struct rn_netdev) <= RND_RECORD_BYTES,
+	      "a record holds the devices of a channel");
+
+void rnd_cm_channels_keep_all(struct rnd_cm *cm)
+{
+	for (struct rnd_cm_channel *ch = cm->channels; ch; ch = ch->next) {
+		struct rn_netdev devs[RN_NETDEV_MAX];
+
+		keep_channel(ch, devs, rnd_ucma_devs(ch->ucma, devs));
+		for (const struct rnd_cm_path *path = ch->paths; path; path = path->next)
+			keep_path(path);
+	}
+}
+
+void rnd_cm_channels_keep_marks(struct rnd_cm *cm)
+{
+	for (struct rnd_cm_channel *ch = cm->channels; ch; ch = ch->next) {
+		if (ch->marks == ch->marks_kept)
+			continue;
+		rnd_keeper_put(&cm->server->keeper, RND_RECORD_MARKS, ch->number,
+			       &ch->marks, sizeof(ch->marks), NULL, 0);
+		ch->marks_kept = ch->marks;
+	}
+}
+
+static struct rnd_cm_channel *find_channel(const struct rnd_cm *cm, uint64_t number)
+{
+	struct rnd_cm_channel *ch = cm->channels;
+
+	while (ch && ch->number != number)
+		ch = ch->next;
+	return ch;
+}
+
+void rnd_cm_channel_restore(struct rnd_cm *cm, struct rnd_record *r)
+{
+	static struct rn_netdev devs[RN_NETDEV_MAX];
+	unsigned count = (unsigned)(r->len / sizeof(*devs));
+	struct rnd_cm_channel *ch;
+
+	if (r->len != count * sizeof(*devs) || count > RN_NETDEV_MAX || r->fd_count != 1)
+		return;
+	ch = calloc(1, sizeof(*ch));
+	if (!ch)
+		return;
+	memcpy(devs, r->data, r->len);
+	ch->cm = cm;
+	ch->number = r->number;
+	ch->is_restored = true;
+	ch->sock =
+		(struct rnd_source){ .fd = r->fd[0], .ctx = ch, .on_ready = on_new_path };
+	ch->ucma = rnd_ucma_open(cm->ucma, devs, count, ch);
+	if (!ch->ucma || rnd_server_watch(cm->server, &ch->sock)) {
+		if (ch->ucma)
+			rnd_ucma_close(ch->ucma, rnd_now());
+		free(ch);
+		return;
+	}
+	r->fd_count = 0;
+	rnd_ucma_set_number(ch->ucma, ch->number);
+	ch->next = cm->channels;
+	cm->channels = ch;
+}
+
+void rnd_cm_marks_restore(struct rnd_cm *cm, const struct rnd_record *r)
+{
+	struct rnd_cm_channel *ch = find_channel(cm, r->number);
+
+	if (!ch || r->len != sizeof(ch->marks))
+		return;
+	memcpy(&ch->marks, r->data, sizeof(ch->marks));
+	ch->marks_kept = ch->marks;
+}
+
+void rnd_cm_path_restore(struct rnd_cm *cm, struct rnd_record *r)
+{
+	const size_t head = offsetof(struct rnd_cm_done, data);
+	struct rnd_cm_done done = { 0 };
+	struct rnd_cm_channel *ch;
+	struct rnd_cm_path *path;
+
+	if (r->len < head || r->len > sizeof(done) || r->fd_count != 1)
+		return;
+	memcpy(&done, r->data, r->len);
+	ch = find_channel(cm, done.channel);
+	path = ch && done.answer.len == r->len - head ? calloc(1, sizeof(*path)) : NULL;
+	if (!path)
+		return;
+	*path = (struct rnd_cm_path){
+		.next = ch->paths,
+		.ch = ch,
+		.sock = { .fd = r->fd[0], .ctx = path, .on_ready = on_command },
+		.number = r->number,
+		.is_restored = true,
+		.done = done,
+	};
+	if (rnd_server_watch(cm->server, &path->sock)) {
+		free(path);
+		return;
+	}
+	r->fd_count = 0;
+	ch->paths = path;
 }

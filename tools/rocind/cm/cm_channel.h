@@ -6,6 +6,7 @@
 #define RND_CM_CHANNEL_H
 
 #include "cm.h"
+#include "rocin/cmdev.h"
 #include "rocin/gsi.h"
 #include "rocin/stats.h"
 #include "tools/rocind/net/route.h"
@@ -21,14 +22,30 @@ struct rnd_cm_path {
 	struct rnd_cm_path *next;
 	struct rnd_cm_channel *ch;
 	struct rnd_source sock;
+	uint64_t number; /* unique */
+	/* The path comes from a rocind that died; its first command may have been
+	 * executed already.
+	 */
+	bool is_restored;
+	/* The last command that was executed, and its answer; what the keeper has. */
+	struct rnd_cm_done {
+		uint64_t channel; /* number of the channel */
+		uint32_t seq;
+		uint32_t is_one_way;
+		struct rn_cmdev_answer answer;
+		uint8_t data[RN_CMDEV_OUT_MAX];
+	} done;
 };
 
 struct rnd_cm_channel {
 	struct rnd_cm_channel *next;
 	struct rnd_cm *cm;
 	struct rnd_source sock;
-	uint64_t number; /* unique; part of the name of the program's end */
-	uint32_t marks;	 /* bytes sent for events and, as far as known, not read */
+	uint64_t number;     /* unique; part of the name of the program's end */
+	uint32_t marks;	     /* bytes sent for events and, as far as known, not read */
+	uint32_t marks_kept; /* the same, as the keeper has it */
+	bool is_restored;    /* it comes from a rocind that died */
+	bool has_news;	     /* events may have been queued that have no mark */
 	struct rnd_ucma_channel *ucma;
 	struct rnd_cm_path *paths;
 };
@@ -73,6 +90,21 @@ struct rnd_cm {
 	struct rnd_router router;
 	struct rn_cm_board board; /* opened together with `ucma' */
 	struct rnd_cm_channel *channels;
+	bool has_news; /* a channel has news */
+	/* upper half of the numbers of channels, which the board shows, too: the process
+	 * ID of the rocind that made the board
+	 */
+	uint32_t number;
+	uint64_t last_path;
+	bool is_changed; /* the keeper's copy of the numbers here is out of date */
+};
+
+/* What the keeper has of these numbers. */
+struct rnd_cm_saved {
+	uint32_t number;
+	uint32_t board_reserved;
+	uint32_t board_lives[RN_CM_KINDS];
+	uint64_t last_path;
 };
 
 /* Opens a channel. Returns 0 with the program's end in @fd, or -errno. */
@@ -80,10 +112,22 @@ int rnd_cm_channel_open(struct rnd_cm *cm, const struct rn_netdev *devs, unsigne
 			int *fd);
 void rnd_cm_channel_close(struct rnd_cm_channel *ch);
 
-/* Writes a mark into channel @user for each queued event that may not have one yet.
- * Implements rnd_ucma_ops.ready.
+/* Copies all channels and paths for the keeper. */
+void rnd_cm_channels_keep_all(struct rnd_cm *cm);
+/* Copies the numbers of marks that have changed. */
+void rnd_cm_channels_keep_marks(struct rnd_cm *cm);
+/* Restores a channel, its marks, or a path. Descriptors that are used are taken out of
+ * @r.
  */
+void rnd_cm_channel_restore(struct rnd_cm *cm, struct rnd_record *r);
+void rnd_cm_marks_restore(struct rnd_cm *cm, const struct rnd_record *r);
+void rnd_cm_path_restore(struct rnd_cm *cm, struct rnd_record *r);
+
+/* Notes that channel @user has events. Implements rnd_ucma_ops.ready. */
 void rnd_cm_announce(void *ctx, void *user);
+
+/* Writes a mark for each queued event that may not have one yet. */
+void rnd_cm_announce_all(struct rnd_cm *cm);
 
 /* Sends the packets that the connection manager has to send, and sets the timer (cm.c).
  */

@@ -363,6 +363,36 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	return 0;
 }
 
+void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group)
+{
+	add_group(groups, group);
+	/* Until it gets users, it counts as one without. */
+	add_user(group);
+	remove_user(group);
+}
+
+bool rnd_attach_again(struct rnd_groups *groups, struct rnd_attachment *a)
+{
+	if (a->slot < 1 || a->slot >= RND_SLOT_COUNT || a->gid_count > RN_GID_MAX)
+		return false;
+	for (uint32_t i = 0; i < a->gid_count; i++) {
+		struct rnd_group *g = NULL;
+
+		if (!a->group[i])
+			continue;
+		g = rnd_group_find(groups, &a->gid[i], scope_of(&a->gid[i], a->ifindex));
+		if (!g || a->slot >= g->sock_count || g->taken[a->slot])
+			return false;
+		a->group[i] = g;
+	}
+	for (uint32_t i = 0; i < a->gid_count; i++)
+		if (a->group[i]) {
+			a->group[i]->taken[a->slot] = true;
+			add_user(a->group[i]);
+		}
+	return true;
+}
+
 void rnd_detach_gid(struct rnd_attachment *a, unsigned idx)
 {
 	struct rnd_group *group = a->group[idx];

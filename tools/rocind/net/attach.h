@@ -95,6 +95,15 @@ int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t
 int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	       const struct rn_ctl_attach *msg, char *err, size_t err_len);
 
+/* Adds a group that was restored (rnd_group_restore()). */
+void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group);
+
+/* Gives @a, a copy of an attachment whose group[i] is not NULL for the addresses that it
+ * has, its slot in the restored groups. Returns false, without change of the groups, if
+ * one of them is missing or somebody else has the slot.
+ */
+bool rnd_attach_again(struct rnd_groups *groups, struct rnd_attachment *a);
+
 /* Releases the slot and closes the stats page; does nothing without a slot. */
 void rnd_detach(struct rnd_attachment *a);
 

@@ -426,6 +426,24 @@ static int attach_program(const struct rnd_group *group)
 		       : 0;
 }
 
+struct rnd_group *rnd_group_restore(const struct rn_gid *gid, uint32_t scope,
+				    const int *sock, unsigned count)
+{
+	struct rnd_group *group = calloc(1, sizeof(*group));
+
+	assert(count > 0 && count <= RND_SLOT_COUNT);
+	if (!group)
+		return NULL;
+	group->gid = *gid;
+	group->scope = scope;
+	group->sock_count = count;
+	memcpy(group->sock, sock, count * sizeof(*sock));
+	/* The rocind that died may have set up the program for one socket more. */
+	if (count > 1 && attach_program(group))
+		rn_log(RN_LOG_WARN, "packets cannot be steered: %m");
+	return group;
+}
+
 int rnd_group_reach(struct rnd_group *group, unsigned slot)
 {
 	int rc = 0;
@@ -469,8 +487,7 @@ void rnd_group_close(struct rnd_group *group)
 	 * its index.
 	 */
 	for (unsigned i = group->sock_count; i-- > 0;) {
-		if (i)
-			try_option(group->sock[i], SOL_SOCKET, SO_REUSEADDR, 1);
+		try_option(group->sock[i], SOL_SOCKET, SO_REUSEADDR, 1);
 		close(group->sock[i]);
 	}
 	free(group);

@@ -7,10 +7,10 @@
  * open as long as the group exists, whether or not a process has a copy of it.
  *
  * A group without users is closed after a while. Copies of its sockets may stay open, for
- * instance in a fork child of a process that had one. When the group is closed its
- * sockets get SO_REUSEADDR, so that the next group of the address can bind beside the
- * remaining copies. The new group gets the packets, because the kernel prefers the socket
- * that was bound last.
+ * instance in a fork child of a process that had one, or for a moment in rocind's keeper.
+ * When the group is closed its sockets get SO_REUSEADDR, so that the next group of the
+ * address can bind beside the remaining copies. The new group gets the packets, because
+ * the kernel prefers the socket that was bound last.
  *
  * sock[0] belongs to rocind. It is bound without SO_REUSEPORT and gets the option
  * afterwards, so that the bind fails if another rocind has the port. If it were bound
@@ -48,6 +48,8 @@ struct rnd_group {
 	unsigned users;
 	rn_ns idle_from; /* time at which the last user left */
 	struct rnd_groups *groups;
+	uint64_t number; /* unique; names the group in the keeper's copies */
+	unsigned kept;	 /* number of sockets that the keeper has */
 };
 
 /**
@@ -62,6 +64,12 @@ struct rnd_group {
  */
 int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t scope,
 		   rn_ns deadline, char *err, size_t err_len);
+
+/* Makes a group of sockets that a rocind which died has bound, in the order of slots;
+ * they belong to the group then. Returns NULL if out of memory.
+ */
+struct rnd_group *rnd_group_restore(const struct rn_gid *gid, uint32_t scope,
+				    const int *sock, unsigned count);
 
 /* Adds sockets until slot @slot has one, and replaces the steering program. Returns 0, or
  * an error of a socket call, after which the group can still be used.

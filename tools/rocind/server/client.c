@@ -31,10 +31,14 @@ enum outcome {
 
 /* ---- Answers ---- */
 
-static enum outcome send_answer(struct rnd_client *client, const void *msg,
-				const int *fds, unsigned fd_count)
+static enum outcome send_answer(struct rnd_client *client, void *msg, const int *fds,
+				unsigned fd_count)
 {
-	int rc = rn_ctl_send(client->sock.fd, msg, fds, fd_count);
+	int rc;
+
+	((struct rn_ctl_hdr *)msg)->seq = client->last_seq;
+	rnd_server_commit(client->server);
+	rc = rn_ctl_send(client->sock.fd, msg, fds, fd_count);
 
 	if (rc)
 		rn_log(RN_LOG_WARN, "process %d: answer not sent: %s", client->pid,
@@ -44,15 +48,16 @@ static enum outcome send_answer(struct rnd_client *client, const void *msg,
 
 static enum outcome answer_plain(struct rnd_client *client, enum rn_ctl_type type)
 {
-	const struct rn_ctl_hdr hdr = rn_ctl_hdr(type);
+	struct rn_ctl_hdr hdr = rn_ctl_hdr(type);
 
 	return send_answer(client, &hdr, NULL, 0);
 }
 
-static void send_refusal(int sock, int err, const char *text)
+static void send_refusal(int sock, uint32_t seq, int err, const char *text)
 {
 	struct rn_ctl_refused msg = { .hdr = rn_ctl_hdr(RN_CTL_REFUSED), .err = err };
 
+	msg.hdr.seq = seq;
 	snprintf(msg.text, sizeof(msg.text), "%s", text);
 	rn_ctl_send(sock, &msg, NULL, 0);
 }
@@ -60,7 +65,8 @@ static void send_refusal(int sock, int err, const char *text)
 static enum outcome refuse_request(struct rnd_client *client, int err, const char *text)
 {
 	rn_log(RN_LOG_INFO, "process %d refused: %s", client->pid, text);
-	send_refusal(client->sock.fd, err, text);
+	rnd_server_commit(client->server);
+	send_refusal(client->sock.fd, client->last_seq, err, text);
 	return KEEP;
 }
 
@@ -86,13 +92,39 @@ static bool is_memory(int fd)
 	return fcntl(fd, F_GET_SEALS) >= 0;
 }
 
+/* Answers a request to attach that was granted. */
+static enum outcome answer_attach(struct rnd_client *client)
+{
+	const struct rnd_attachment *a = &client->attachment;
+	struct rn_ctl_attached msg = { .hdr = rn_ctl_hdr(RN_CTL_ATTACHED),
+				       .slot = a->slot,
+				       .qpn_counter = a->qpn_counter,
+				       .qpn_secret = client->server->groups.qpn_secret,
+				       .sock_count = a->gid_count };
+	enum outcome outcome;
+	int socks[RN_GID_MAX];
+
+	for (uint32_t i = 0; i < a->gid_count; i++)
+		socks[i] = a->group[i]->sock[a->slot];
+	/* The rules and captures are sent before the answer, so that the process has them
+	 * before its first packet.
+	 */
+	if (rnd_faults_greet(client))
+		return CLOSE;
+	rnd_taps_attached(client);
+	outcome = send_answer(client, &msg, socks, a->gid_count);
+	/* Reports changes of the interface since the process read its state. That may
+	 * free the client; so it is not used after KEEP.
+	 */
+	if (outcome == KEEP)
+		rnd_watch_update(client);
+	return outcome;
+}
+
 static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
 	struct rnd_attachment *a = &client->attachment;
-	struct rn_ctl_attached msg = { .hdr = rn_ctl_hdr(RN_CTL_ATTACHED) };
 	char why[RN_CTL_TEXT_LEN];
-	enum outcome outcome;
-	int socks[RN_GID_MAX];
 	int rc;
 
 	if (a->slot)
@@ -112,27 +144,10 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 		a->stats_fd = pkt->fd[0];
 		pkt->fd_count = 0;
 	}
-	msg.slot = a->slot;
-	msg.qpn_counter = a->qpn_counter;
-	msg.qpn_secret = client->server->groups.qpn_secret;
-	msg.sock_count = a->gid_count;
-	for (uint32_t i = 0; i < a->gid_count; i++)
-		socks[i] = a->group[i]->sock[a->slot];
+	client->server->is_changed = true;
 	rn_log(RN_LOG_INFO, "process %d has slot %u of %s on %s", client->pid, a->slot,
 	       a->ibdev, a->ifname);
-	/* The rules and captures are sent before the answer, so that the process has them
-	 * before its first packet.
-	 */
-	if (rnd_faults_greet(client))
-		return CLOSE;
-	rnd_taps_attached(client);
-	outcome = send_answer(client, &msg, socks, a->gid_count);
-	/* Reports changes of the interface since the process read its state. That may
-	 * free the client; so it is not used after KEEP.
-	 */
-	if (outcome == KEEP)
-		rnd_watch_update(client);
-	return outcome;
+	return answer_attach(client);
 }
 
 static enum outcome on_detach(struct rnd_client *client, struct rn_ctl_packet *pkt)
@@ -198,7 +213,7 @@ static enum outcome on_status(struct rnd_client *client, struct rn_ctl_packet *p
 static enum outcome on_cm_open(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
 	const char *netdevs = pkt->msg.cm_open.netdevs;
-	const struct rn_ctl_hdr msg = rn_ctl_hdr(RN_CTL_CM_OPENED);
+	struct rn_ctl_hdr msg = rn_ctl_hdr(RN_CTL_CM_OPENED);
 	char why[RN_CTL_TEXT_LEN];
 	enum outcome outcome;
 	int fd[2], rc;
@@ -228,6 +243,7 @@ static enum outcome on_shutdown(struct rnd_client *client, struct rn_ctl_packet 
 
 static enum outcome answer_faults(struct rnd_client *client)
 {
+	rnd_server_commit(client->server);
 	return rnd_faults_answer(client) ? CLOSE : KEEP;
 }
 
@@ -247,6 +263,7 @@ static enum outcome on_faults_get(struct rnd_client *client, struct rn_ctl_packe
 
 static enum outcome on_wire_ask(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
+	pkt->msg.wire_ask.ends.lost = pkt->msg.wire_ask.ends.lost != 0;
 	rnd_wires_ask(client, &pkt->msg.wire_ask.ends);
 	return KEEP;
 }
@@ -257,17 +274,22 @@ static enum outcome on_wire_drop(struct rnd_client *client, struct rn_ctl_packet
 	return KEEP;
 }
 
+static enum outcome begin_capture(struct rnd_client *client)
+{
+	enum outcome outcome = answer_plain(client, RN_CTL_CAPTURING);
+
+	rnd_taps_begin(client);
+	return outcome;
+}
+
 static enum outcome on_capture(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
 	char why[RN_CTL_TEXT_LEN];
 	int rc = rnd_taps_open(client, &pkt->msg.capture, why, sizeof(why));
-	enum outcome outcome;
 
 	if (rc)
 		return refuse_request(client, -rc, why);
-	outcome = answer_plain(client, RN_CTL_CAPTURING);
-	rnd_taps_begin(client);
-	return outcome;
+	return begin_capture(client);
 }
 
 static enum outcome (*const on_request[])(struct rnd_client *, struct rn_ctl_packet *) = {
@@ -298,36 +320,95 @@ static enum outcome refuse_version(struct rnd_client *client,
 	return CLOSE;
 }
 
+/* Repeats a request that a rocind which died has executed and perhaps answered; requests
+ * that only ask are executed again. Most of them find that their work is done.
+ */
+static enum outcome repeat_request(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	switch (pkt->msg.hdr.type) {
+	case RN_CTL_HELLO:
+		return on_hello(client, pkt);
+	case RN_CTL_ATTACH:
+		return client->attachment.slot ? answer_attach(client)
+					       : on_attach(client, pkt);
+	case RN_CTL_DETACH:
+		return client->attachment.slot ? on_detach(client, pkt)
+					       : answer_plain(client, RN_CTL_DETACHED);
+	case RN_CTL_FAULTS_SET:
+		return answer_faults(client);
+	case RN_CTL_CAPTURE:
+		if (!client->taps.is_open)
+			return on_capture(client, pkt);
+		rnd_taps_close(client);
+		client->taps =
+			(struct rnd_taps){ .is_open = true, .what = pkt->msg.capture };
+		return begin_capture(client);
+	case RN_CTL_WIRE_ASK:
+		pkt->msg.wire_ask.ends.lost = RND_WIRE_UNKNOWN;
+		rnd_wires_ask(client, &pkt->msg.wire_ask.ends);
+		return KEEP;
+	default:
+		return on_request[pkt->msg.hdr.type](client, pkt);
+	}
+}
+
 static enum outcome handle_request(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
 	uint16_t type = pkt->msg.hdr.type;
+	bool is_repeated = client->is_restored && client->last_seq &&
+			   pkt->msg.hdr.seq == client->last_seq;
 	int rc = rn_ctl_check(pkt);
+
+	client->last_seq = pkt->msg.hdr.seq;
+	client->is_changed = true;
+	client->is_restored = false;
 
 	if (rc == -EPROTONOSUPPORT)
 		return refuse_version(client, pkt);
 	if (rc || type >= RN_ARRAY_SIZE(on_request) || !on_request[type] ||
-	    (type == RN_CTL_HELLO) == client->is_greeted) {
+	    ((type == RN_CTL_HELLO) == client->is_greeted && !is_repeated)) {
 		refuse_request(client, EBADMSG,
 			       "rocind does not understand this request");
 		return CLOSE;
 	}
-	return on_request[type](client, pkt);
+	return is_repeated ? repeat_request(client, pkt) : on_request[type](client, pkt);
 }
 
+/* Is there still a client with this number? */
+static bool is_connected(const struct rnd_server *server, uint64_t id)
+{
+	const struct rnd_client *c = server->clients;
+
+	while (c && c->id != id)
+		c = c->next;
+	return c != NULL;
+}
+
+/* Handles a message, which stays in the socket until it has been handled: if rocind is
+ * killed meanwhile, its successor finds it there.
+ */
 static void on_readable(void *ctx)
 {
 	struct rnd_client *client = ctx;
+	struct rnd_server *server = client->server;
+	uint64_t id = client->id;
 	struct rn_ctl_packet pkt;
 	enum outcome outcome = CLOSE;
-	int rc = rn_ctl_receive(client->sock.fd, &pkt);
+	int rc = rn_ctl_peek(client->sock.fd, &pkt);
 
 	if (rc == -EAGAIN || rc == -EINTR)
 		return;
 	if (rc == 0) {
 		outcome = handle_request(client, &pkt);
 		rn_ctl_close_fds(&pkt);
+		/* Events may have found that the client does not read them. */
+		if (!is_connected(server, id))
+			return;
+		rnd_server_commit(server);
+		rn_ctl_skip(client->sock.fd);
 	} else if (rc != -ECONNRESET) {
 		refuse_request(client, -rc, "rocind does not understand this request");
+		rn_ctl_skip(client->sock.fd);
 	}
 	if (outcome == CLOSE)
 		rnd_client_close(client);
@@ -374,7 +455,7 @@ void rnd_client_accept(struct rnd_server *server, int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) < 0 ||
 	    cred.uid != geteuid()) {
-		send_refusal(fd, EPERM, "this rocind belongs to another user");
+		send_refusal(fd, 0, EPERM, "this rocind belongs to another user");
 		goto err_close;
 	}
 	client = calloc(1, sizeof(*client));
@@ -389,7 +470,9 @@ void rnd_client_accept(struct rnd_server *server, int fd)
 		.id = ++server->last_client_id,
 		.pid = cred.pid,
 		.attachment = { .stats_fd = -1 },
+		.is_changed = true,
 	};
+	server->is_changed = true;
 	append(server, client);
 	if (rnd_server_watch(server, &client->sock) ||
 	    (client->pidfd.fd >= 0 && rnd_server_watch(server, &client->pidfd)))
@@ -408,6 +491,7 @@ void rnd_client_close(struct rnd_client *client)
 	while (*link != client)
 		link = &(*link)->next;
 	*link = client->next;
+	rnd_keeper_drop(&server->keeper, RND_RECORD_CLIENT, client->id);
 	rnd_faults_gather(client);
 	rnd_taps_close(client);
 	rnd_wires_close(client);
@@ -416,6 +500,125 @@ void rnd_client_close(struct rnd_client *client)
 	rnd_source_close(&client->sock);
 	free(client);
 	server->idle_from = rnd_now();
+}
+
+/* ---- Handing over ---- */
+
+/* A copy of a client. Its descriptors are the connection and, as far as they are there,
+ * the pidfd, the statistics page, the doorbell page and its eventfd.
+ */
+struct saved_client {
+	uint64_t id;
+	int32_t pid;
+	uint32_t last_seq;
+	bool is_greeted, has_pidfd, has_stats, has_doorbell;
+	bool has_group[RN_GID_MAX];
+	unsigned next_wire;
+	struct rnd_taps taps;
+	struct rnd_attachment attachment; /* without pointers */
+};
+
+enum {
+	CLIENT_FDS_MAX = 5
+};
+static_assert((int)CLIENT_FDS_MAX <= (int)RND_RECORD_FDS, "a record holds them");
+
+void rnd_client_keep(struct rnd_client *client)
+{
+	const struct rnd_attachment *a = &client->attachment;
+	int fd[CLIENT_FDS_MAX];
+	unsigned count = 0;
+	struct saved_client s;
+
+	memset(&s, 0, sizeof(s));
+	s.id = client->id;
+	s.pid = client->pid;
+	s.last_seq = client->last_seq;
+	s.is_greeted = client->is_greeted;
+	s.has_pidfd = client->pidfd.fd >= 0;
+	s.has_stats = a->stats_fd >= 0;
+	s.has_doorbell = client->wires.is_open;
+	s.next_wire = client->wires.next;
+	s.taps = client->taps;
+	s.attachment = *a;
+	for (uint32_t i = 0; i < RN_GID_MAX; i++) {
+		s.has_group[i] = i < a->gid_count && a->group[i];
+		s.attachment.group[i] = NULL;
+	}
+	fd[count++] = client->sock.fd;
+	if (s.has_pidfd)
+		fd[count++] = client->pidfd.fd;
+	if (s.has_stats)
+		fd[count++] = a->stats_fd;
+	if (s.has_doorbell) {
+		fd[count++] = client->wires.page_fd;
+		fd[count++] = client->wires.event_fd;
+	}
+	rnd_keeper_put(&client->server->keeper, RND_RECORD_CLIENT, client->id, &s,
+		       sizeof(s), fd, count);
+	client->is_changed = false;
+}
+
+static bool is_saved_client(const struct saved_client *s, const struct rnd_record *r)
+{
+	return s->id == r->number &&
+	       r->fd_count == 1u + s->has_pidfd + s->has_stats + 2 * s->has_doorbell;
+}
+
+/* Gives the client its device again. Returns false if that is not possible. */
+static bool attach_again(struct rnd_client *client, const struct saved_client *s)
+{
+	static struct rnd_group there;
+	struct rnd_attachment *a = &client->attachment;
+
+	if (!s->attachment.slot)
+		return true;
+	*a = s->attachment;
+	for (uint32_t i = 0; i < RN_GID_MAX; i++)
+		a->group[i] = s->has_group[i] ? &there : NULL;
+	if (rnd_attach_again(&client->server->groups, a))
+		return true;
+	*a = (struct rnd_attachment){ .stats_fd = -1 };
+	return false;
+}
+
+void rnd_client_restore(struct rnd_server *server, struct rnd_record *r)
+{
+	struct rnd_client *client;
+	struct saved_client s;
+	unsigned next = 0;
+
+	if (r->len != sizeof(s))
+		return;
+	memcpy(&s, r->data, sizeof(s));
+	client = is_saved_client(&s, r) ? calloc(1, sizeof(*client)) : NULL;
+	if (!client)
+		return;
+	*client = (struct rnd_client){
+		.server = server,
+		.sock = { .fd = r->fd[next++], .ctx = client, .on_ready = on_readable },
+		.pidfd = { .fd = s.has_pidfd ? r->fd[next++] : -1,
+			   .ctx = client,
+			   .on_ready = on_death },
+		.id = s.id,
+		.pid = s.pid,
+		.is_greeted = s.is_greeted,
+		.taps = s.taps,
+		.last_seq = s.last_seq,
+		.is_restored = true,
+		.attachment = { .stats_fd = -1 },
+	};
+	r->fd_count = 0;
+	s.attachment.stats_fd = s.has_stats ? r->fd[next++] : -1;
+	if (s.has_doorbell)
+		client->wires = (struct rnd_wires){ .next = s.next_wire,
+						    .is_open = true,
+						    .page_fd = r->fd[next],
+						    .event_fd = r->fd[next + 1] };
+	append(server, client);
+	if (!attach_again(client, &s) || rnd_server_watch(server, &client->sock) ||
+	    (client->pidfd.fd >= 0 && rnd_server_watch(server, &client->pidfd)))
+		rnd_client_close(client);
 }
 
 bool rnd_client_tell(struct rnd_client *client, const void *msg, int fd)

@@ -120,6 +120,7 @@ int rnd_faults_set(struct rnd_client *client, struct rn_ctl_packet *pkt, char *e
 	server->idle_from = rnd_now();
 	move_counts(server->faults, msg->from);
 	rn_log(RN_LOG_INFO, "process %d has changed the rules about faults", client->pid);
+	rnd_faults_keep(server);
 	tell_all(client);
 	tell_cm(server);
 	return 0;
@@ -130,6 +131,7 @@ int rnd_faults_answer(const struct rnd_client *client)
 	const struct rnd_faults *f = client->server->faults;
 	struct rn_ctl_faults_reply msg = { .hdr = rn_ctl_hdr(RN_CTL_FAULTS_REPLY) };
 
+	msg.hdr.seq = client->last_seq;
 	if (f) {
 		msg.generation = f->generation;
 		msg.has_text = f->fd >= 0;
@@ -166,6 +168,30 @@ void rnd_faults_gather(struct rnd_client *client)
 		f->seen[i] += counts.seen[i];
 		f->hits[i] += counts.hits[i];
 	}
+	rnd_faults_keep(client->server);
+}
+
+void rnd_faults_keep(struct rnd_server *server)
+{
+	const struct rnd_faults *f = server->faults;
+
+	if (f)
+		rnd_keeper_put(&server->keeper, RND_RECORD_FAULTS, 0, f, sizeof(*f),
+			       &f->fd, f->fd >= 0 ? 1 : 0);
+}
+
+void rnd_faults_restore(struct rnd_server *server, struct rnd_record *r)
+{
+	struct rnd_faults *f =
+		r->len == sizeof(*f) && !server->faults ? malloc(sizeof(*f)) : NULL;
+
+	if (!f)
+		return;
+	memcpy(f, r->data, sizeof(*f));
+	f->fd = r->fd_count ? r->fd[0] : -1;
+	r->fd_count = 0;
+	server->faults = f;
+	tell_cm(server);
 }
 
 void rnd_faults_free(struct rnd_server *server)

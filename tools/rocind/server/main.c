@@ -127,9 +127,17 @@ static void report_start(int ready_fd, const char *words)
 	close(ready_fd);
 }
 
+/* In the foreground rocind has somebody who looks after it, and no successor. */
+static bool wants_keeper(const struct options *options)
+{
+	const char *setting = getenv("ROCIN_KEEPER");
+
+	return !options->foreground && !(setting && strcmp(setting, "no") == 0);
+}
+
 static int run_server(const struct options *options)
 {
-	struct rnd_server server;
+	static struct rnd_server server;
 	char why[512];
 	int rc;
 
@@ -148,6 +156,8 @@ static int run_server(const struct options *options)
 		return rc == -EALREADY && !options->foreground ? EXIT_SUCCESS
 							       : EXIT_FAILURE;
 	server.awaits_starter = options->ready_fd >= 0;
+	if (wants_keeper(options))
+		rnd_server_start_keeper(&server);
 	rnd_server_run(&server);
 	rnd_server_close(&server);
 	return EXIT_SUCCESS;

@@ -91,6 +91,7 @@ void rnd_process_prepare(void)
 	signal(SIGPIPE, SIG_IGN); /* the reader of the pipe may have ended */
 	/* a limit on the size of files also holds for shared memory */
 	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGCHLD, SIG_IGN); /* a keeper that ends leaves no zombie */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);

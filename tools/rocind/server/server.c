@@ -196,6 +196,8 @@ static void on_group_open(void *ctx, struct rnd_group *group)
 	struct rnd_slot0 *slot0 = calloc(1, sizeof(*slot0));
 	char address[RN_GID_TEXT_MAX];
 
+	group->number = ++server->last_group;
+	server->is_changed = true;
 	rn_gid_text(&group->gid, address);
 	rn_log(RN_LOG_INFO, "port %d of %s is ours", RN_ROCE_PORT, address);
 	if (!slot0)
@@ -221,6 +223,10 @@ static void on_group_close(void *ctx, struct rnd_group *group)
 
 	rn_gid_text(&group->gid, address);
 	rn_log(RN_LOG_INFO, "port %d of %s is given back", RN_ROCE_PORT, address);
+	rnd_keeper_drop(&server->keeper, RND_RECORD_GROUP, group->number);
+	for (unsigned i = 0; i < group->kept; i++)
+		rnd_keeper_drop(&server->keeper, RND_RECORD_SOCKET,
+				group->number << 8 | i);
 	for (; *at; at = &(*at)->next) {
 		struct rnd_slot0 *slot0 = *at;
 
@@ -254,8 +260,10 @@ static void give_back_groups(struct rnd_server *server)
 	if (server->groups.idle_from == RN_NEVER)
 		return;
 	now = rnd_now();
-	if (server->groups.idle_from <= now - group_idle_time(server))
-		rnd_groups_give_back(&server->groups, now - group_idle_time(server), now);
+	if (server->groups.idle_from > now - group_idle_time(server))
+		return;
+	rnd_groups_give_back(&server->groups, now - group_idle_time(server), now);
+	rnd_server_commit(server);
 }
 
 static void close_groups(struct rnd_server *server)
@@ -383,9 +391,12 @@ static int open_signals(void)
 /* Writes our process id to the lock file. Another rocind that cannot lock the file names
  * it in its error message.
  */
-static void sign_lock(int fd)
+void rnd_server_sign_lock(const struct rnd_server *server)
 {
-	if (ftruncate(fd, 0) < 0 || dprintf(fd, "%d\n", (int)getpid()) < 0)
+	int fd = server->lock_fd;
+
+	if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0 ||
+	    dprintf(fd, "%d\n", (int)getpid()) < 0)
 		rn_log(RN_LOG_INFO, "the lock does not say whose it is: %m");
 }
 
@@ -409,7 +420,7 @@ static int take_lock(struct rnd_server *server, char *err, size_t err_len)
 	if (server->lock_fd < 0)
 		return rn_fail(err, err_len, -errno, "%s cannot be opened: %m", path);
 	if (flock(server->lock_fd, LOCK_EX | LOCK_NB) == 0) {
-		sign_lock(server->lock_fd);
+		rnd_server_sign_lock(server);
 		return 0;
 	}
 	if (errno == EWOULDBLOCK)
@@ -476,7 +487,12 @@ static int open_listener(struct rnd_server *server)
 	return rc;
 }
 
-static int open_sources(struct rnd_server *server)
+int rnd_server_listen(struct rnd_server *server, int fd)
+{
+	return open_source(server, &server->listener, fd, on_connection);
+}
+
+int rnd_server_open_sources(struct rnd_server *server)
 {
 	int rc;
 
@@ -490,8 +506,7 @@ static int open_sources(struct rnd_server *server)
 	rc = open_source(server, &server->netlink, rnd_watch_open(), on_netlink);
 	if (rc)
 		rn_log(RN_LOG_WARN, "changes of addresses go unseen: %s", strerror(-rc));
-	return open_source(server, &server->listener, open_listener(server),
-			   on_connection);
+	return 0;
 }
 
 int rnd_server_init(struct rnd_server *server, uint32_t idle_ms)
@@ -503,6 +518,9 @@ int rnd_server_init(struct rnd_server *server, uint32_t idle_ms)
 				       .listener.fd = -1,
 				       .signals.fd = -1,
 				       .netlink.fd = -1,
+				       .keeper.sock = -1,
+				       .keeper.pidfd = -1,
+				       .keeper_end.fd = -1,
 				       .since_s = time(NULL),
 				       .idle_ms = idle_ms,
 				       .idle_from = rnd_now() };
@@ -530,7 +548,9 @@ int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
 	rc = take_passed(server, err, err_len);
 	if (rc)
 		goto err_close;
-	rc = open_sources(server);
+	rc = rnd_server_open_sources(server);
+	if (rc == 0)
+		rc = rnd_server_listen(server, open_listener(server));
 	if (rc) {
 		rn_fail(err, err_len, rc, "rocind cannot listen in %s: %m", server->dir);
 		goto err_close;
@@ -591,15 +611,26 @@ static int ms_to_wait(const struct rnd_server *server)
 	return end >= 0 && end < group ? end : group;
 }
 
+static void tell_end(const struct rnd_client *c)
+{
+	bool has_asked = c == c->server->stop_asked_by;
+	struct rn_ctl_hdr msg =
+		rn_ctl_hdr(has_asked ? RN_CTL_STOPPING : RN_CTL_GOING_DOWN);
+
+	msg.seq = has_asked ? c->last_seq : 0;
+	rn_ctl_send(c->sock.fd, &msg, NULL, 0);
+}
+
 /* Ends the service, in an order that matters: new clients are refused, the port is
  * closed, then clients are notified. The lock is held until the end; otherwise a new
  * rocind could make a socket file, which this one would remove.
  */
 static void say_goodbye(struct rnd_server *server)
 {
-	const struct rn_ctl_hdr down = rn_ctl_hdr(RN_CTL_GOING_DOWN);
-	const struct rn_ctl_hdr stopping = rn_ctl_hdr(RN_CTL_STOPPING);
-
+	/* The keeper has copies of the sockets, and would start a successor. */
+	server->keep = NULL;
+	rnd_source_forget(&server->keeper_end);
+	rnd_keeper_end(&server->keeper);
 	/* A socket passed by a service manager keeps its file: the manager goes
 	 * on listening.
 	 */
@@ -610,8 +641,7 @@ static void say_goodbye(struct rnd_server *server)
 	server->cm = NULL;
 	close_groups(server);
 	for (struct rnd_client *c = server->clients; c; c = c->next)
-		rn_ctl_send(c->sock.fd, c == server->stop_asked_by ? &stopping : &down,
-			    NULL, 0);
+		tell_end(c);
 }
 
 void rnd_server_run(struct rnd_server *server)
@@ -626,6 +656,7 @@ void rnd_server_run(struct rnd_server *server)
 			struct rnd_source *source = event.data.ptr;
 
 			source->on_ready(source->ctx);
+			rnd_server_commit(server);
 		} else if (n < 0 && errno != EINTR) {
 			rn_log(RN_LOG_ERROR, "rocind cannot wait for its clients: %m");
 			break;
@@ -639,6 +670,7 @@ void rnd_server_run(struct rnd_server *server)
 
 void rnd_server_close(struct rnd_server *server)
 {
+	rnd_keeper_forget(&server->keeper);
 	rnd_cm_free(server->cm);
 	server->cm = NULL;
 	close_groups(server);

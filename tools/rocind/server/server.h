@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "rocin/types.h"
+#include "tools/rocind/keeper/keeper.h"
 #include "tools/rocind/net/attach.h"
 #include "tools/rocind/net/iface.h"
 #include "transport/io/host/clock.h"
@@ -81,6 +82,15 @@ struct rnd_server {
 	 */
 	struct rnd_client *stop_asked_by;
 	struct rnd_faults *faults; /* the fault rules; NULL: none were ever set */
+	struct rnd_keeper keeper;
+	/* becomes readable when the keeper has ended */
+	struct rnd_source keeper_end;
+	/* hands what has changed to the keeper; NULL: there is none (handover.c) */
+	void (*keep)(struct rnd_server *server);
+	unsigned keepers_replaced;
+	bool is_changed; /* a number that the keeper has is out of date */
+	uint64_t last_group;
+	uint64_t last_wire;
 };
 
 /**
@@ -106,6 +116,30 @@ void rnd_server_close(struct rnd_server *server);
  * rnd_server_close() must be called in both cases.
  */
 int rnd_server_init(struct rnd_server *server, uint32_t idle_ms);
+
+/* ---- The keeper and the successor (handover.c) ---- */
+
+/* Starts the keeper (keeper.h), which starts a successor if this process dies. Without
+ * it, the devices of all programs are lost then.
+ */
+void rnd_server_start_keeper(struct rnd_server *server);
+
+/* Hands to the keeper what has changed since the last call. This is done before an answer
+ * is sent, so that no program knows more than a successor would.
+ */
+static inline void rnd_server_commit(struct rnd_server *server)
+{
+	if (server->keep)
+		server->keep(server);
+}
+
+/* Opens everything but the listening socket and the lock (server.c). Returns 0 or -errno.
+ */
+int rnd_server_open_sources(struct rnd_server *server);
+/* Listens on @fd. Returns 0 or -errno. */
+int rnd_server_listen(struct rnd_server *server, int fd);
+/* Writes our process id to the lock file. */
+void rnd_server_sign_lock(const struct rnd_server *server);
 
 /* ---- Descriptors that rocind waits for ---- */
 
@@ -179,7 +213,8 @@ int rnd_activation_take(const char *dir, const char *name, char *err, size_t err
 void rnd_process_detach(int keep_fd);
 
 /* Prepares a process in the background or foreground: new files are private to the user,
- * SIGPIPE and SIGXFSZ are ignored, and the limit of descriptors is raised to the hard limit.
+ * SIGPIPE, SIGXFSZ and SIGCHLD are ignored, and the limit of descriptors is raised to the
+ * hard limit.
  */
 void rnd_process_prepare(void);
 
@@ -215,6 +250,9 @@ void rnd_taps_begin(struct rnd_client *client);
 /* Connects the device with all captures. To be called when the client has attached it. */
 void rnd_taps_attached(struct rnd_client *client);
 
+/* Continues a capture of the packets of QP1. */
+void rnd_taps_restore(struct rnd_server *server, const struct rnd_record *r);
+
 /* Ends the captures of the client's device, and the capture that the client has opened.
  */
 void rnd_taps_close(struct rnd_client *client);
@@ -233,6 +271,11 @@ void rnd_taps_close(struct rnd_client *client);
  */
 
 struct rnd_wire;
+
+/* Value of rn_ctl_ends.lost that only rocind sets, for a request of which a rocind that
+ * died has executed a part.
+ */
+#define RND_WIRE_UNKNOWN UINT32_MAX
 
 /* The local wires of a process; zero-initialized. */
 struct rnd_wires {
@@ -262,6 +305,10 @@ void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
  * @idx. Notifies the clients at the other ends.
  */
 void rnd_wires_close(struct rnd_client *client);
+/* Puts the wire of this copy between its two clients, if both are there. */
+void rnd_wires_restore(struct rnd_server *server, const struct rnd_record *r);
+/* Copies all wires for the keeper. */
+void rnd_wires_keep_all(struct rnd_server *server);
 void rnd_wires_close_gid(struct rnd_client *client, unsigned idx);
 
 /* ---- Clients ---- */
@@ -286,7 +333,20 @@ struct rnd_client {
 	struct rnd_attachment attachment;
 	struct rnd_wires wires; /* local wires of the attachment */
 	struct rnd_taps taps;
+	uint32_t last_seq; /* number of the last request that was begun */
+	bool is_changed;   /* the keeper's copy is out of date */
+	/* The connection comes from a rocind that died. Its first message may be a
+	 * request that was executed already.
+	 */
+	bool is_restored;
 };
+
+/* Takes over a client from a rocind that died. Descriptors that are used are taken out of
+ * @r. Does nothing if the copy is not valid.
+ */
+void rnd_client_restore(struct rnd_server *server, struct rnd_record *r);
+/* Copies the client for the keeper. */
+void rnd_client_keep(struct rnd_client *client);
 
 /* Accepts a new connection. Closes @fd on failure, or if the process belongs to
  * another user.
@@ -334,6 +394,10 @@ int rnd_faults_greet(const struct rnd_client *client);
  * client is closed.
  */
 void rnd_faults_gather(struct rnd_client *client);
+
+/* Copies the rules and counts for the keeper, and restores them. */
+void rnd_faults_keep(struct rnd_server *server);
+void rnd_faults_restore(struct rnd_server *server, struct rnd_record *r);
 
 /* Frees the rules when rocind ends. */
 void rnd_faults_free(struct rnd_server *server);

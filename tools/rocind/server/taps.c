@@ -160,6 +160,9 @@ static void connect_cm(struct rnd_client *capture)
 		send_event(capture, &msg, &ring, 1);
 		rc = rnd_cm_capture(capture->server->cm, capture->id, ring, what->size,
 				    &filter);
+		if (rc == 0)
+			rnd_keeper_put(&capture->server->keeper, RND_RECORD_TAP,
+				       capture->id, what, sizeof(*what), &ring, 1);
 		close(ring);
 	}
 	if (rc < 0 && rc != -EAGAIN)
@@ -211,6 +214,19 @@ void rnd_taps_attached(struct rnd_client *client)
 		connect_pair(c, client);
 }
 
+void rnd_taps_restore(struct rnd_server *server, const struct rnd_record *r)
+{
+	struct rn_ctl_capture what;
+	struct rn_capture_filter filter;
+
+	if (r->len != sizeof(what) || r->fd_count != 1)
+		return;
+	memcpy(&what, r->data, sizeof(what));
+	filter = (struct rn_capture_filter){ .qpn = what.qpn, .snaplen = what.snaplen };
+	if (rnd_cm_capture(server->cm, r->number, r->fd[0], what.size, &filter))
+		rn_log(RN_LOG_WARN, "a capture does not go on");
+}
+
 void rnd_taps_close(struct rnd_client *client)
 {
 	for (struct rnd_client *c = client->server->clients; c; c = c->next) {
@@ -220,5 +236,6 @@ void rnd_taps_close(struct rnd_client *client)
 			tell_end(c, client->id);
 	}
 	rnd_cm_end_capture(client->server->cm, client->id);
+	rnd_keeper_drop(&client->server->keeper, RND_RECORD_TAP, client->id);
 	client->taps.is_open = false;
 }

@@ -135,6 +135,7 @@ void rnd_watch_update(struct rnd_client *client)
 
 	if (!a->watches)
 		return;
+	client->is_changed = true;
 	/* On an error the interface is gone, with all its addresses. */
 	(void)rnd_iface_read(a->ifindex, &iface);
 	if (iface.knows_gids && (!update_known(client, &iface) ||

@@ -27,6 +27,7 @@ struct rnd_wire {
 	unsigned bit[2];
 	bool is_broken;
 	rn_ns since;
+	uint64_t number; /* unique */
 };
 
 /* Minimum lifetime of a local wire. A client that has lost a local wire may get a new one
@@ -203,8 +204,9 @@ static int open_doorbell(struct rnd_wires *wires)
 		close(page);
 		return rc;
 	}
-	*wires =
-		(struct rnd_wires){ .is_open = true, .page_fd = page, .event_fd = event };
+	wires->is_open = true;
+	wires->page_fd = page;
+	wires->event_fd = event;
 	return 0;
 }
 
@@ -270,8 +272,32 @@ static int find_place(const struct rnd_wires *wires)
 	return -1;
 }
 
+/* A copy of a wire, which has no descriptors. */
+struct saved_wire {
+	uint64_t client[2];
+	unsigned gid_idx[2], bit[2];
+	bool is_broken;
+};
+
+static void keep_wire(const struct rnd_wire *w)
+{
+	struct saved_wire s;
+
+	memset(&s, 0, sizeof(s));
+	for (unsigned i = 0; i < 2; i++) {
+		s.client[i] = w->end[i]->id;
+		s.gid_idx[i] = w->gid_idx[i];
+		s.bit[i] = w->bit[i];
+		w->end[i]->is_changed = true;
+	}
+	s.is_broken = w->is_broken;
+	rnd_keeper_put(&w->end[0]->server->keeper, RND_RECORD_WIRE, w->number, &s,
+		       sizeof(s), NULL, 0);
+}
+
 static void unlink_wire(struct rnd_wire *w)
 {
+	rnd_keeper_drop(&w->end[0]->server->keeper, RND_RECORD_WIRE, w->number);
 	for (unsigned i = 0; i < 2; i++)
 		w->end[i]->wires.wire[w->bit[i]] = NULL;
 	free(w);
@@ -340,19 +366,33 @@ static int hand_out(const struct rnd_wire *w)
 	return -rc;
 }
 
-/* Copies @plan and links the copy at both ends. Returns 0 or ENOMEM. */
-static int add_wire(const struct rnd_wire *plan)
+/* Copies @plan and links the copy at both ends. Returns NULL if out of memory. */
+static struct rnd_wire *add_wire(const struct rnd_wire *plan)
 {
 	struct rnd_wire *w = malloc(sizeof(*w));
 
 	if (!w)
-		return ENOMEM;
+		return NULL;
 	*w = *plan;
 	w->since = rnd_now();
 	for (unsigned i = 0; i < 2; i++) {
 		w->end[i]->wires.wire[w->bit[i]] = w;
 		w->end[i]->wires.next = w->bit[i] + 1;
 	}
+	return w;
+}
+
+/* Copies @plan as a new wire. Returns 0 or ENOMEM. */
+static int add_new_wire(const struct rnd_wire *plan)
+{
+	struct rnd_server *server = plan->end[0]->server;
+	struct rnd_wire *w = add_wire(plan);
+
+	if (!w)
+		return ENOMEM;
+	w->number = ++server->last_wire;
+	server->is_changed = true;
+	keep_wire(w);
 	return 0;
 }
 
@@ -366,9 +406,11 @@ static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
 	if (err == 0)
 		err = choose_places(&w);
 	if (err == 0)
-		err = add_wire(&w);
+		err = add_new_wire(&w);
 	if (err)
 		return err;
+	/* A successor must know of a wire that a client has. */
+	rnd_server_commit(client->server);
 	err = hand_out(&w);
 	if (err)
 		unlink_wire(client->wires.wire[w.bit[0]]);
@@ -389,6 +431,7 @@ void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends)
 	rn_log(RN_LOG_WARN, "process %d gives up its local wire to process %d",
 	       client->pid, w->end[!role]->pid);
 	w->is_broken = true;
+	keep_wire(w);
 	theirs = ends_of(w, !role);
 	tell_down(w->end[!role], &theirs, EPIPE);
 }
@@ -415,7 +458,15 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 	bool is_broken = w && w->is_broken;
 	int err;
 
-	if (w && !is_broken) {
+	if (w && !is_broken && ends->lost == RND_WIRE_UNKNOWN) {
+		/* A rocind that died was about to hand the wire out; nobody knows
+		 * whether it did.
+		 */
+		struct rn_ctl_ends own = ends_of(w, role);
+
+		close_wire(w, client);
+		tell_down(client, &own, 0);
+	} else if (w && !is_broken) {
 		/* The wire exists already. If the client has not lost it, both clients
 		 * have asked for it at the same time.
 		 */
@@ -447,6 +498,46 @@ void rnd_wires_close_gid(struct rnd_client *client, unsigned idx)
 		}
 		close_wire(w, client);
 	}
+}
+
+static struct rnd_client *find_client(const struct rnd_server *server, uint64_t id)
+{
+	struct rnd_client *c = server->clients;
+
+	while (c && c->id != id)
+		c = c->next;
+	return c;
+}
+
+void rnd_wires_restore(struct rnd_server *server, const struct rnd_record *r)
+{
+	struct saved_wire s;
+	struct rnd_wire plan;
+
+	if (r->len != sizeof(s))
+		return;
+	memcpy(&s, r->data, sizeof(s));
+	plan = (struct rnd_wire){ .is_broken = s.is_broken };
+	for (unsigned i = 0; i < 2; i++) {
+		struct rnd_client *c = find_client(server, s.client[i]);
+
+		if (!c || s.bit[i] >= RN_CTL_WIRES_MAX || c->wires.wire[s.bit[i]] ||
+		    s.gid_idx[i] >= c->attachment.gid_count)
+			return;
+		plan.end[i] = c;
+		plan.gid_idx[i] = s.gid_idx[i];
+		plan.bit[i] = s.bit[i];
+	}
+	plan.number = r->number;
+	add_wire(&plan);
+}
+
+void rnd_wires_keep_all(struct rnd_server *server)
+{
+	for (const struct rnd_client *c = server->clients; c; c = c->next)
+		for (unsigned i = 0; i < RN_CTL_WIRES_MAX; i++)
+			if (c->wires.wire[i] && c->wires.wire[i]->end[0] == c)
+				keep_wire(c->wires.wire[i]);
 }
 
 void rnd_wires_close(struct rnd_client *client)

@@ -157,7 +157,8 @@ void rn_cm_board_show(struct rn_cm_board *b, uint32_t number,
 	e = &b->mem->entry[number];
 	if (answers)
 		memcpy(word, answers, sizeof(word));
-	seq = atomic_load_explicit(&e->seq, memory_order_relaxed);
+	/* It is odd if a rocind has died while it wrote the entry. */
+	seq = atomic_load_explicit(&e->seq, memory_order_relaxed) & ~1U;
 	atomic_store_explicit(&e->seq, seq + 1, memory_order_relaxed);
 	for (unsigned i = 0; i < WORDS; i++)
 		atomic_store_explicit(&e->word[i], word[i], memory_order_release);
@@ -193,6 +194,15 @@ void rn_cm_board_show_life(struct rn_cm_board *b, enum rn_cm_kind kind, uint32_t
 			      memory_order_relaxed);
 	atomic_store_explicit(&to->has_device, life->has_device, memory_order_relaxed);
 	atomic_store_explicit(&to->channel, life->channel, memory_order_release);
+}
+
+void rn_cm_board_mend(struct rn_cm_board *b)
+{
+	for (uint32_t i = 0; i < b->reserved && i < RN_CM_BOARD_IDS; i++)
+		rn_cm_board_show(b, i, NULL);
+	for (unsigned kind = 0; kind < RN_CM_KINDS; kind++)
+		for (uint32_t i = 0; i < b->lives[kind]; i++)
+			rn_cm_board_show_life(b, (enum rn_cm_kind)kind, i, NULL);
 }
 
 /* ---- Functions of a program ---- */

@@ -100,6 +100,11 @@ struct rn_cm_board {
 int rn_cm_board_open(struct rn_cm_board *b, uint32_t rocind, rn_ns now);
 void rn_cm_board_close(struct rn_cm_board *b);
 
+/* Make every entry one of no object, in a successor of a rocind that may have died while
+ * it wrote one. @b has the mapping and numbers of that rocind's board.
+ */
+void rn_cm_board_mend(struct rn_cm_board *b);
+
 /* Publish the answers about the id @number. NULL: the id does not exist any more. */
 void rn_cm_board_show(struct rn_cm_board *b, uint32_t number,
 		      const struct rn_cm_answers *answers);

@@ -95,7 +95,11 @@ struct rn_ctl_hdr {
 	uint16_t version;
 	uint16_t type; /* type of the message, enum rn_ctl_type */
 	uint32_t len;  /* length of the whole message in bytes */
-	uint32_t reserved;
+	/* Number of a request, from 1 on, which its answer repeats; 0 in events and in
+	 * messages that have no answer. If rocind dies while it answers, its successor
+	 * may answer the request a second time.
+	 */
+	uint32_t seq;
 };
 
 struct rn_ctl_hello {

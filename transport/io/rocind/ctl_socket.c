@@ -133,7 +133,7 @@ static int take_fds(struct rn_ctl_packet *pkt, struct msghdr *mh)
 	return rc;
 }
 
-int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt)
+static int receive(int sock, struct rn_ctl_packet *pkt, int flags)
 {
 	struct iovec iov = { .iov_base = &pkt->msg, .iov_len = sizeof(pkt->msg) };
 	union fd_control control;
@@ -141,7 +141,7 @@ int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt)
 			     .msg_iovlen = 1,
 			     .msg_control = control.bytes,
 			     .msg_controllen = sizeof(control.bytes) };
-	ssize_t len = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t len = recvmsg(sock, &mh, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	int rc;
 
 	pkt->fd_count = 0;
@@ -167,6 +167,23 @@ int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt)
 	if (rc)
 		rn_ctl_close_fds(pkt);
 	return rc;
+}
+
+int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt)
+{
+	return receive(sock, pkt, 0);
+}
+
+int rn_ctl_peek(int sock, struct rn_ctl_packet *pkt)
+{
+	return receive(sock, pkt, MSG_PEEK);
+}
+
+void rn_ctl_skip(int sock)
+{
+	char byte;
+
+	(void)recv(sock, &byte, sizeof(byte), MSG_DONTWAIT | MSG_TRUNC);
 }
 
 int rn_ctl_check(const struct rn_ctl_packet *pkt)

@@ -67,6 +67,13 @@ struct rn_ctl_packet {
  */
 int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt);
 
+/* As rn_ctl_receive(), but leaves the message in the socket, with descriptors of its own.
+ */
+int rn_ctl_peek(int sock, struct rn_ctl_packet *pkt);
+
+/* Remove from the socket the message that rn_ctl_peek() has returned. */
+void rn_ctl_skip(int sock);
+
 /* Check that a message is of our version, of a known type and of that type's length.
  * Return: 0, -EPROTONOSUPPORT (another version), -EBADMSG.
  */

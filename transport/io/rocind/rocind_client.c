@@ -160,6 +160,17 @@ static bool is_event(const struct rn_ctl_packet *pkt)
 	return pkt->msg.hdr.type >= RN_CTL_GID_CHANGE;
 }
 
+/* Is @pkt an answer to an earlier request, which a successor of rocind has answered a
+ * second time? (0 is the number of an answer that has none.)
+ */
+static bool is_late(const struct rn_rocind *r, const struct rn_ctl_packet *pkt,
+		    bool awaits_answer)
+{
+	uint32_t seq = pkt->msg.hdr.seq;
+
+	return !is_event(pkt) && seq != 0 && (!awaits_answer || seq != r->awaited);
+}
+
 /* Queue the event that @pkt reports; the event then owns the descriptors. Return: 0
  * or -EBADMSG.
  */
@@ -298,6 +309,10 @@ static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 			continue;
 		if (rc)
 			return lose_connection(r, rc, c);
+		if (is_late(r, pkt, true)) {
+			rn_ctl_close_fds(pkt);
+			continue;
+		}
 		/* The layout of a refusal is the same in every version. */
 		if (pkt->msg.hdr.type == RN_CTL_REFUSED) {
 			rn_ctl_close_fds(pkt);
@@ -317,16 +332,27 @@ static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 	return lose_connection(r, -EBADMSG, c);
 }
 
+/* Return: the number of the next request, which is never 0. */
+static uint32_t next_seq(struct rn_rocind *r)
+{
+	if (++r->seq == 0)
+		r->seq = 1;
+	return r->seq;
+}
+
 int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,
 		      struct rn_ctl_packet *pkt, enum rn_ctl_type want,
 		      const struct rn_complaint *c)
 {
 	const enum rn_ctl_type other = want == RN_CTL_CLIENT ? RN_CTL_LIST_END : want;
+	union rn_ctl_msg numbered;
 	int rc;
 
 	if (r->gone)
 		return lose_connection(r, -ECONNRESET, c);
-	rc = rn_ctl_send(r->sock, msg, &fd, fd >= 0 ? 1 : 0);
+	memcpy(&numbered, msg, ((const struct rn_ctl_hdr *)msg)->len);
+	r->awaited = numbered.hdr.seq = next_seq(r);
+	rc = rn_ctl_send(r->sock, &numbered, &fd, fd >= 0 ? 1 : 0);
 	if (rc == -EAGAIN)
 		return lose_connection(r, -ETIMEDOUT, c);
 	if (rc == -EPIPE || rc == -ECONNRESET)
@@ -356,6 +382,10 @@ int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out)
 			break;
 		if (rc == -EINTR || (rc == -EMFILE && go_without_fds(r, &pkt) == 0))
 			continue;
+		if (rc == 0 && is_late(r, &pkt, false)) {
+			rn_ctl_close_fds(&pkt);
+			continue;
+		}
 		/* While no request is pending, only events are valid. */
 		if (rc == 0 && !is_event(&pkt)) {
 			rn_ctl_close_fds(&pkt);
@@ -611,15 +641,16 @@ void rn_rocind_take_wires(struct rn_rocind *r, bool no_icrc)
 static int send_about_wire(struct rn_rocind *r, enum rn_ctl_type type,
 			   const struct rn_rocind_ends *ends, bool lost)
 {
-	const struct rn_ctl_wire_ask msg = { .hdr = rn_ctl_hdr(type),
-					     .ends = { .local = ends->local,
-						       .peer = ends->peer,
-						       .peer_slot = ends->peer_slot,
-						       .lost = lost } };
+	struct rn_ctl_wire_ask msg = { .hdr = rn_ctl_hdr(type),
+				       .ends = { .local = ends->local,
+						 .peer = ends->peer,
+						 .peer_slot = ends->peer_slot,
+						 .lost = lost } };
 	int before, rc;
 
 	if (r->gone)
 		return -ECONNRESET;
+	msg.hdr.seq = next_seq(r);
 	before = rn_rocind_cancel_off();
 	rc = rn_ctl_send(r->sock, &msg, NULL, 0);
 	rn_rocind_cancel_restore(before);

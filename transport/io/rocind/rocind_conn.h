@@ -29,6 +29,8 @@ struct rn_rocind {
 	 */
 	bool gone;
 	bool takes_wires, takes_no_icrc;
+	uint32_t seq;	  /* number of the last request, or message about a wire */
+	uint32_t awaited; /* number of the last request */
 	/* index of the first queued event in event[], which is used as a ring */
 	unsigned event_head;
 	unsigned event_count;

@@ -149,8 +149,12 @@ static int spawn_with_clean_environment(const struct launch *launch, const char 
 	enum {
 		VALUE_MAX = 4096
 	};
-	static const char *const kept[] = { "PATH", "TMPDIR", "XDG_RUNTIME_DIR",
-					    "ROCIN_LOG", "ROCIN_TIMEOUT_SCALE" };
+	static const char *const kept[] = { "PATH",
+					    "TMPDIR",
+					    "XDG_RUNTIME_DIR",
+					    "ROCIN_LOG",
+					    "ROCIN_TIMEOUT_SCALE",
+					    "ROCIN_KEEPER" };
 	const char *idle = idle_time();
 	char ready_option[32], idle_option[32], name[] = "rocind";
 	char *argv[] = { name, ready_option, idle ? idle_option : NULL, NULL };

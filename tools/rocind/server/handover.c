@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* handover.c - hands the state of this rocind to its keeper, and restores it in a
+ * successor.
+ *
+ * What has changed is marked while an event is handled. It is copied and committed before
+ * an answer leaves, and at the end of the event. The files that own the state write and
+ * read their copies; this one has the order in which that happens.
+ *
+ * In a successor the records come in the order of their kinds: groups of sockets, the
+ * clients that have slots in them, the wires between clients, then the connection
+ * manager. A record that is not valid is left out; what depends on it, too.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server.h"
+#include "tools/rocind/cm/cm.h"
+#include "transport/io/host/log.h"
+
+/* ---- Copying ---- */
+
+struct saved_server {
+	uint64_t last_client_id, last_group, last_wire;
+	uint64_t drops[RN_ROCIND_DROP_COUNT];
+	uint16_t next_counter[RND_SLOT_COUNT];
+};
+
+struct saved_group {
+	struct rn_gid gid;
+	uint32_t scope;
+};
+
+static void keep_numbers(struct rnd_server *server)
+{
+	const int fd[] = { server->lock_fd, server->listener.fd };
+	struct saved_server s;
+
+	memset(&s, 0, sizeof(s));
+	s.last_client_id = server->last_client_id;
+	s.last_group = server->last_group;
+	s.last_wire = server->last_wire;
+	memcpy(s.drops, server->drops, sizeof(s.drops));
+	memcpy(s.next_counter, server->groups.next_counter, sizeof(s.next_counter));
+	rnd_keeper_put(&server->keeper, RND_RECORD_SERVER, 0, &s, sizeof(s), fd, 2);
+	server->is_changed = false;
+}
+
+static void keep_group(struct rnd_server *server, struct rnd_group *g)
+{
+	const struct saved_group s = { .gid = g->gid, .scope = g->scope };
+
+	if (g->kept == 0)
+		rnd_keeper_put(&server->keeper, RND_RECORD_GROUP, g->number, &s,
+			       sizeof(s), NULL, 0);
+	for (; g->kept < g->sock_count; g->kept++)
+		rnd_keeper_put(&server->keeper, RND_RECORD_SOCKET,
+			       g->number << 8 | g->kept, NULL, 0, &g->sock[g->kept], 1);
+}
+
+static void replace_keeper(struct rnd_server *server);
+
+static void keep_changes(struct rnd_server *server)
+{
+	if (server->is_changed)
+		keep_numbers(server);
+	for (struct rnd_group *g = server->groups.first; g; g = g->next)
+		keep_group(server, g);
+	for (struct rnd_client *c = server->clients; c; c = c->next)
+		if (c->is_changed)
+			rnd_client_keep(c);
+	rnd_cm_keep(server->cm);
+	rnd_keeper_commit(&server->keeper);
+	if (server->keeper.sock < 0)
+		replace_keeper(server);
+}
+
+static void mark_all(struct rnd_server *server)
+{
+	server->is_changed = true;
+	for (struct rnd_group *g = server->groups.first; g; g = g->next)
+		g->kept = 0;
+	for (struct rnd_client *c = server->clients; c; c = c->next)
+		c->is_changed = true;
+	rnd_wires_keep_all(server);
+	rnd_faults_keep(server);
+	rnd_cm_keep_all(server->cm);
+}
+
+/* ---- The keeper ---- */
+
+static void watch_keeper(struct rnd_server *server);
+static rnd_succeed_fn succeed;
+
+static void start_keeper(struct rnd_server *server)
+{
+	const int fds[] = { rn_log_file_fd(), rnd_cm_make_board(server->cm) };
+	int rc = rnd_keeper_start(&server->keeper, fds, RN_ARRAY_SIZE(fds), succeed,
+				  server);
+
+	if (rc) {
+		rn_log(RN_LOG_WARN, "rocind has no keeper: %s", strerror(-rc));
+		return;
+	}
+	mark_all(server);
+	server->keep = keep_changes;
+	watch_keeper(server);
+	keep_changes(server);
+}
+
+enum {
+	/* Keepers that may be started in place of one that has ended or hung. What ends
+	 * so many would end the next one, too.
+	 */
+	KEEPERS_MAX = 16,
+};
+
+/* Starts another keeper; the socket to the old one is closed. */
+static void replace_keeper(struct rnd_server *server)
+{
+	server->keeper_end.server = NULL;
+	server->keep = NULL;
+	if (++server->keepers_replaced > KEEPERS_MAX) {
+		rn_log(RN_LOG_ERROR, "rocind has no keeper: %d have ended", KEEPERS_MAX);
+		return;
+	}
+	rn_log(RN_LOG_WARN, "the keeper has ended; rocind starts another one");
+	start_keeper(server);
+}
+
+/* The keeper sends nothing, so its socket becomes readable when it has ended. */
+static void on_keeper_end(void *ctx)
+{
+	struct rnd_server *server = ctx;
+
+	rnd_source_forget(&server->keeper_end);
+	rnd_keeper_forget(&server->keeper);
+	replace_keeper(server);
+}
+
+static void watch_keeper(struct rnd_server *server)
+{
+	server->keeper_end = (struct rnd_source){ .fd = server->keeper.sock,
+						  .ctx = server,
+						  .on_ready = on_keeper_end };
+	if (server->keeper.sock >= 0 && rnd_server_watch(server, &server->keeper_end))
+		rn_log(RN_LOG_WARN, "the end of the keeper goes unseen: %m");
+}
+
+void rnd_server_start_keeper(struct rnd_server *server)
+{
+	start_keeper(server);
+}
+
+/* ---- Restoring ---- */
+
+static int restore_numbers(struct rnd_server *server, struct rnd_record *r)
+{
+	struct saved_server s;
+	int rc;
+
+	if (r->len != sizeof(s) || r->fd_count != 2)
+		return -EINVAL;
+	memcpy(&s, r->data, sizeof(s));
+	server->last_client_id = s.last_client_id;
+	server->last_group = s.last_group;
+	server->last_wire = s.last_wire;
+	memcpy(server->drops, s.drops, sizeof(s.drops));
+	memcpy(server->groups.next_counter, s.next_counter, sizeof(s.next_counter));
+	server->lock_fd = r->fd[0];
+	rc = rnd_server_listen(server, r->fd[1]);
+	r->fd_count = 0;
+	return rc;
+}
+
+/* Restores a group with its sockets, which the records from @sockets on have. */
+static void restore_group(struct rnd_server *server, const struct rnd_record *r,
+			  struct rnd_record **sockets)
+{
+	int sock[RND_SLOT_COUNT];
+	struct rnd_group *group;
+	struct saved_group s;
+	unsigned count = 0;
+
+	while (*sockets && (*sockets)->kind <= RND_RECORD_SOCKET &&
+	       ((*sockets)->kind != RND_RECORD_SOCKET ||
+		(*sockets)->number < r->number << 8))
+		sockets++;
+	for (; *sockets && (*sockets)->kind == RND_RECORD_SOCKET &&
+	       count < RND_SLOT_COUNT && (*sockets)->number == (r->number << 8 | count) &&
+	       (*sockets)->fd_count == 1;
+	     sockets++) {
+		sock[count++] = (*sockets)->fd[0];
+		(*sockets)->fd_count = 0;
+	}
+	if (r->len != sizeof(s) || count == 0)
+		return;
+	memcpy(&s, r->data, sizeof(s));
+	group = rnd_group_restore(&s.gid, s.scope, sock, count);
+	if (!group)
+		return;
+	rnd_groups_add(&server->groups, group);
+	/* on_open() has given it a new number, which the keeper does not know. */
+	group->number = r->number;
+	group->kept = count;
+}
+
+static void restore_record(struct rnd_server *server, struct rnd_server *old,
+			   struct rnd_record **at)
+{
+	struct rnd_record *r = *at;
+
+	switch (r->kind) {
+	case RND_RECORD_GROUP:
+		restore_group(server, r, at);
+		break;
+	case RND_RECORD_CLIENT:
+		rnd_client_restore(server, r);
+		break;
+	case RND_RECORD_WIRE:
+		rnd_wires_restore(server, r);
+		break;
+	case RND_RECORD_FAULTS:
+		rnd_faults_restore(server, r);
+		break;
+	case RND_RECORD_TAP:
+		rnd_taps_restore(server, r);
+		break;
+	case RND_RECORD_SERVER:
+	case RND_RECORD_SOCKET:
+	case RND_RECORD_KINDS:
+		break;
+	case RND_RECORD_CM:
+	case RND_RECORD_CHANNEL:
+	case RND_RECORD_MARKS:
+	case RND_RECORD_PATH:
+	case RND_RECORD_ID:
+	case RND_RECORD_CONN:
+	case RND_RECORD_MCAST:
+	case RND_RECORD_EVENT:
+		rnd_cm_restore(server->cm, old->cm, r);
+		break;
+	}
+}
+
+/* Reports what has changed at the interfaces while there was no rocind. */
+static void look_at_interfaces(struct rnd_server *server)
+{
+	struct rnd_client *next;
+
+	for (struct rnd_client *c = server->clients; c; c = next) {
+		next = c->next;
+		rnd_watch_update(c);
+	}
+}
+
+static int restore(struct rnd_server *server, struct rnd_server *old,
+		   struct rnd_estate *estate)
+{
+	struct rnd_record **all = rnd_estate_sort(estate);
+	int rc = all && all[0] && all[0]->kind == RND_RECORD_SERVER ? 0 : -ENOMEM;
+
+	if (rc == 0)
+		rc = rnd_server_open_sources(server);
+	if (rc == 0)
+		rc = restore_numbers(server, all[0]);
+	for (struct rnd_record **at = all; rc == 0 && *at; at++)
+		restore_record(server, old, at);
+	free((void *)all);
+	rnd_estate_free(estate);
+	if (rc == 0)
+		rnd_cm_restored(server->cm);
+	return rc;
+}
+
+/* Becomes rocind. @ctx: the server of the rocind that started the keeper, as it was then.
+ */
+static void succeed(void *ctx, struct rnd_estate *estate, int sock)
+{
+	struct rnd_server *server = malloc(sizeof(*server)), *old = ctx;
+	int rc = server ? rnd_server_init(server, old->idle_ms) : -ENOMEM;
+
+	if (rc == 0) {
+		memcpy(server->dir, old->dir, sizeof(server->dir));
+		memcpy(server->sock_name, old->sock_name, sizeof(server->sock_name));
+		server->since_s = old->since_s;
+		rc = rnd_keeper_join(&server->keeper, sock, getppid());
+	}
+	if (rc == 0)
+		rc = restore(server, old, estate);
+	if (rc) {
+		rn_log(RN_LOG_ERROR, "rocind cannot be succeeded: %s", strerror(-rc));
+		exit(EXIT_FAILURE);
+	}
+	rnd_server_sign_lock(server);
+	rn_log(RN_LOG_INFO, "this process succeeds a rocind that has died");
+	server->keep = keep_changes;
+	watch_keeper(server);
+	look_at_interfaces(server);
+	rnd_server_run(server);
+	rnd_server_close(server);
+	free(server);
+	exit(EXIT_SUCCESS);
+}
