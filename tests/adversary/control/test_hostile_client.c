@@ -27,8 +27,8 @@
 #include "rocin/cmdev.h"
 #include "rocin/random.h"
 #include "tests/tools/rocind/rocind_kit.h"
+#include "transport/io/host/runtime_dir.h"
 #include "transport/io/rocind/ctl_socket.h"
-#include "transport/io/rocind/runtime_dir.h"
 
 enum {
 	PEERS = 6,

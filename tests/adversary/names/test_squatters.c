@@ -20,7 +20,7 @@
 #include "tests/tools/rocind/netns.h"
 #include "tests/tools/rocind/rocind_kit.h"
 #include "transport/io/host/gid_sockaddr.h"
-#include "transport/io/rocind/runtime_dir.h"
+#include "transport/io/host/runtime_dir.h"
 
 enum {
 	SQUATTER = 65534,

@@ -21,6 +21,7 @@
 
 struct saved_server {
 	uint64_t last_client_id, last_group, last_wire;
+	uint64_t qpn_secret;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
 	uint16_t next_counter[RND_SLOT_COUNT];
 };
@@ -39,6 +40,7 @@ static void keep_numbers(struct rnd_server *server)
 	s.last_client_id = server->last_client_id;
 	s.last_group = server->last_group;
 	s.last_wire = server->last_wire;
+	s.qpn_secret = server->groups.qpn_secret;
 	memcpy(s.drops, server->drops, sizeof(s.drops));
 	memcpy(s.next_counter, server->groups.next_counter, sizeof(s.next_counter));
 	rnd_keeper_put(&server->keeper, RND_RECORD_SERVER, 0, &s, sizeof(s), fd, 2);
@@ -164,6 +166,7 @@ static int restore_numbers(struct rnd_server *server, struct rnd_record *r)
 	server->last_client_id = s.last_client_id;
 	server->last_group = s.last_group;
 	server->last_wire = s.last_wire;
+	server->groups.qpn_secret = s.qpn_secret;
 	memcpy(server->drops, s.drops, sizeof(s.drops));
 	memcpy(server->groups.next_counter, s.next_counter, sizeof(s.next_counter));
 	server->lock_fd = r->fd[0];

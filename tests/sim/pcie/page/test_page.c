@@ -325,7 +325,7 @@ int main(void)
 		      MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
 	assert(host && memory != MAP_FAILED && pipe(ends) == 0);
 	rn_host_lock(host);
-	rn_page_step_init();
+	rn_page_step_init(NULL);
 	rn_page_watch(host, &watcher);
 	rn_host_unlock(host);
 	return cmocka_run_group_tests(tests, NULL, NULL);
