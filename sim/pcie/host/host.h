@@ -203,6 +203,10 @@ struct rn_host_hooks {
 	 * anew. @qpn 0: all QPs of the NIC.
 	 */
 	void (*drained)(struct rn_host *h, unsigned agent, uint32_t qpn);
+	/* The data that QP @qpn of NIC @agent has got is to be in memory, because it will
+	 * be acknowledged (ack=placed).
+	 */
+	void (*placed)(struct rn_host *h, unsigned agent, uint32_t qpn);
 	/* A flush call sends no read @flush, because the machine in force shows writes in
 	 * order to all in @scope; the other machines may need it. @scope has the unit of
 	 * rn_pcie_knobs.gpu_ordering.

@@ -859,10 +859,27 @@ void rn_host_settle_ring(struct rn_host_nic *nic, rn_iova ring, uint64_t len)
 	force_matching(nic, is_cqe_into, (struct match){ .lo = ring, .hi = ring + len });
 }
 
+static void call_placed(struct rn_host *h, unsigned agent, uint32_t qpn)
+{
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->placed)
+			h->hooks[i]->placed(h, agent, qpn);
+}
+
+static void place_data(struct rn_host_nic *nic, uint32_t qpn)
+{
+	if (rn_host_is_forked())
+		return;
+	force_matching(nic, is_write_of, (struct match){ .qpn = qpn });
+	rn_host_lock(nic->host);
+	call_placed(nic->host, rn_nic_agent(nic), qpn);
+	rn_host_unlock(nic->host);
+}
+
 void rn_host_settle_acked(struct rn_host_nic *nic, uint32_t qpn)
 {
 	if (rn_host_knobs(nic->host)->ack == RN_ACK_PLACED)
-		force_matching(nic, is_write_of, (struct match){ .qpn = qpn });
+		place_data(nic, qpn);
 }
 
 static void call_drained(struct rn_host *h, unsigned agent, uint32_t qpn)

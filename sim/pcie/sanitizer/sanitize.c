@@ -475,6 +475,13 @@ static void range_emptied(struct rn_host *h, rn_iova addr, uint64_t len)
 	rn_san_class_emptied(addr, len);
 }
 
+static void data_placed(struct rn_host *h, unsigned agent, uint32_t qpn)
+{
+	(void)h;
+	rn_san_event_agent("the acknowledgement of", agent);
+	rn_san_class_placed(agent, qpn);
+}
+
 static void flush_skipped(struct rn_host *h, const struct rn_tlp *flush, unsigned scope)
 {
 	(void)h;
@@ -497,6 +504,7 @@ static const struct rn_host_hooks hooks = {
 	.postpones = is_atomic_postponed,
 	.resumed = atomic_resumed,
 	.drained = forget_qp,
+	.placed = data_placed,
 	.flush_skipped = flush_skipped,
 	.emptied = range_emptied,
 	.restarted = knobs_changed,

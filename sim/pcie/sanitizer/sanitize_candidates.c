@@ -53,9 +53,7 @@ static uint64_t confirmed[SETS][WAYS];
 
 static uint64_t hash_of(uint32_t stack, rn_iova addr, unsigned class, uint64_t seq)
 {
-	const uint64_t words[] = { stack, addr, class, seq };
-
-	return rn_hash_bytes(RN_HASH_BEGIN, words, sizeof(words));
+	return rn_random_at(rn_random_at(addr, stack), rn_random_at(seq, class));
 }
 
 /* The candidates of this thread's step: an instruction may load from several pages. */

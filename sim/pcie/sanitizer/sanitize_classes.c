@@ -142,6 +142,14 @@ static bool is_atomic_before(const struct rn_tlp *tlp, const void *arg)
 	       tlp->seq < later->seq;
 }
 
+static void write_landed(const struct class *c, const struct rn_tlp *tlp)
+{
+	rn_san_candidate_performed((unsigned)(c - classes), tlp->seq);
+	if (c == &classes[RN_SAN_CLASS_GIVEN])
+		rn_san_withheld_store(tlp);
+	count_pending(tlp, tlp->addr, tlp->len, -1);
+}
+
 static void write_is_there(void *ctx, const struct rn_tlp *tlp)
 {
 	struct rn_tlp before;
@@ -150,11 +158,8 @@ static void write_is_there(void *ctx, const struct rn_tlp *tlp)
 		return;
 	while (tlp->flags & RN_TLP_LOCK &&
 	       take_overtaken(ctx, is_atomic_before, tlp, &before))
-		write_is_there(ctx, &before);
-	rn_san_candidate_performed((unsigned)((struct class *)ctx - classes), tlp->seq);
-	if (ctx == &classes[RN_SAN_CLASS_GIVEN])
-		rn_san_withheld_store(tlp);
-	count_pending(tlp, tlp->addr, tlp->len, -1);
+		write_landed(ctx, &before);
+	write_landed(ctx, tlp);
 }
 
 static void answer_is_there(void *ctx, const struct rn_tlp *tlp)
@@ -610,6 +615,24 @@ void rn_san_class_drain(unsigned agent, uint32_t qpn)
 	const struct rn_tlp qp = { .requester = (uint8_t)agent, .stream = qpn };
 
 	force_if(is_of_qp, &qp);
+}
+
+static bool is_judged_of_qp(const struct rn_tlp *tlp, const void *arg)
+{
+	return rn_san_is_judged(tlp) && is_of_qp(tlp, arg);
+}
+
+void rn_san_class_placed(unsigned agent, uint32_t qpn)
+{
+	const struct rn_tlp qp = { .requester = (uint8_t)agent, .stream = qpn };
+
+	for (unsigned i = 0; i < class_count; i++) {
+		if (rn_san_class_knobs(i)->ack != RN_ACK_PLACED)
+			continue;
+		rn_fabric_force_if(classes[i].fabric, &ops, &classes[i], is_judged_of_qp,
+				   &qp);
+		perform_overtaken(&classes[i], is_judged_of_qp, &qp);
+	}
 }
 
 void rn_san_class_emptied(rn_iova addr, uint64_t len)

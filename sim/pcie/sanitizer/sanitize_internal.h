@@ -237,6 +237,11 @@ void rn_san_class_seen(rn_iova addr, uint64_t len);
 void rn_san_class_own_seen(rn_iova addr, uint64_t len);
 void rn_san_class_emptied(rn_iova addr, uint64_t len);
 
+/* Forces the data writes of a QP in those classes where a NIC acknowledges what is in
+ * memory.
+ */
+void rn_san_class_placed(unsigned agent, uint32_t qpn);
+
 /* Performs the read @flush in those classes whose GPUs do not show writes in order to all
  * in @scope, as a flush call there does.
  */

@@ -29,7 +29,9 @@ static void still_works(struct loop *l)
 	r.rkey = mr->rkey;
 	memset(buf[0], buf[1][0] + 1, sizeof(buf[0]));
 	EXPECT(loop_run(l, &r, NULL) == IBV_WC_SUCCESS);
-	EXPECT(!memcmp(buf[0], buf[1], sizeof(buf[0])));
+	/* The completion says nothing about the target: the bytes may come later. */
+	while (memcmp(buf[0], buf[1], sizeof(buf[0])))
+		;
 	EXPECT(!ibv_dereg_mr(mr));
 }
 
