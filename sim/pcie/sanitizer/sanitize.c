@@ -27,8 +27,9 @@
 #define RESPONSE (UINT32_C(1) << 31)
 
 enum {
-	SEND_BITS = 31, /* number of bits of a send queue's message number in a TLP */
-	RECV_BITS = 24, /* number of bits of an MSN */
+	SEND_BITS = 31,	  /* number of bits of a send queue's message number in a TLP */
+	RECV_BITS = 24,	  /* number of bits of an MSN */
+	ATOMICS_MAX = 64, /* atomics that are late at a time */
 };
 
 struct rn_san rn_san;
@@ -236,17 +237,70 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 	return rn_san_is_payload(tlp) && rn_san_withhold(tlp);
 }
 
+/* Atomics that are late, the oldest first. Loads of their words are seen meanwhile. */
+static struct rn_tlp postponed[ATOMICS_MAX];
+static unsigned postponed_count;
+
+static uint64_t page_number(const struct rn_tlp *tlp)
+{
+	return rn_san_page_number(tlp->target, tlp->addr);
+}
+
+/* Closes or opens the page of a late atomic, as for a write to the word. */
+static void watch_word(const struct rn_tlp *atomic, int change)
+{
+	struct rn_tlp write = *atomic;
+
+	write.kind = RN_TLP_WRITE;
+	rn_san_pages_pending(&write, atomic->addr, atomic->len, change);
+}
+
 static bool is_atomic_postponed(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	(void)h;
-	return rn_san_names_writes() && rn_san_postpones(tlp);
+	if (!rn_san_names_writes() || postponed_count == ATOMICS_MAX ||
+	    !rn_san_is_late(tlp, page_number(tlp)))
+		return false;
+	postponed[postponed_count++] = *tlp;
+	watch_word(tlp, 1);
+	return true;
 }
 
 static void atomic_resumed(struct rn_host *h, const struct rn_tlp *tlp, const char *why)
 {
 	(void)h;
 	rn_san_event(why);
-	rn_san_resumed(tlp);
+	rn_san_late_ended(tlp, page_number(tlp));
+	watch_word(tlp, -1);
+	/* They are resumed in the order in which they were postponed. */
+	assert(postponed_count > 0);
+	memmove(postponed, postponed + 1, --postponed_count * sizeof(*postponed));
+}
+
+static const struct rn_tlp *postponed_at(rn_iova addr, uint64_t len)
+{
+	for (unsigned i = 0; i < postponed_count; i++)
+		if (postponed[i].addr < addr + len &&
+		    addr < postponed[i].addr + postponed[i].len)
+			return &postponed[i];
+	return NULL;
+}
+
+/* Notes that an agent reads bytes of the range from before what is late. */
+static void note_early(unsigned agent, rn_iova addr, uint64_t len)
+{
+	const struct rn_tlp *tlp;
+	uint64_t page;
+
+	if (!rn_san_names_writes())
+		return;
+	tlp = rn_san_withheld_at(addr, len, &page);
+	if (!tlp) {
+		tlp = postponed_at(addr, len);
+		page = tlp ? page_number(tlp) : 0;
+	}
+	if (tlp)
+		rn_san_note_early(agent, tlp, page);
 }
 
 static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
@@ -409,7 +463,7 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 		rn_san_withheld_land(tlp->addr, tlp->len);
 		return;
 	}
-	rn_san_note_early(tlp->requester, tlp->addr, tlp->len);
+	note_early(tlp->requester, tlp->addr, tlp->len);
 	rn_san.old_read = (struct rn_host_range){ .addr = tlp->addr, .len = tlp->len };
 }
 
@@ -430,7 +484,7 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 	struct rn_san_read r = { .reader = agent, .addr = addr, .len = 1 };
 
 	see_own(addr, 1);
-	rn_san_note_early(agent, addr, 1);
+	note_early(agent, addr, 1);
 	if (!find_pending(&r) && !rn_san_has_candidate(rn_page_down(addr)))
 		return;
 	if (rn_host_is_polling()) {

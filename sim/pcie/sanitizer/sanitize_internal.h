@@ -328,17 +328,10 @@ bool rn_san_is_late(const struct rn_tlp *tlp, uint64_t page);
 /* Notes that a withheld write was performed, by the newest event. */
 void rn_san_late_ended(const struct rn_tlp *tlp, uint64_t page);
 
-/* Notes an atomic that a NIC is to execute. Returns true if it is late: the NIC executes
- * later requests first, and then calls the second function. Meanwhile loads of the word
- * are seen.
+/* Notes that an agent reads bytes from before a write that is withheld, or from before an
+ * atomic that is late.
  */
-bool rn_san_postpones(const struct rn_tlp *atomic);
-void rn_san_resumed(const struct rn_tlp *atomic);
-
-/* Notes that an agent reads bytes of the range from before a write that is withheld, or
- * from before an atomic that is late.
- */
-void rn_san_note_early(unsigned agent, rn_iova addr, uint64_t len);
+void rn_san_note_early(unsigned agent, const struct rn_tlp *tlp, uint64_t page);
 
 /* Note what happens from here on: an event; a read of a device; an event of an agent; one
  * of message @msg of a QP.

@@ -46,8 +46,7 @@
 #include "sim/pcie/host/host_internal.h"
 
 enum {
-	QPS = 4096,	  /* QPs that have a number; later ones share number 0 */
-	ATOMICS_MAX = 64, /* atomics that are late at a time */
+	QPS = 4096, /* QPs that have a number; later ones share number 0 */
 	LINE_MAX_LEN = 256,
 	LINES_MAX = 200000,  /* of a record; what comes later is not recorded */
 	EVENTS_MAX = 20000,  /* likewise, of the lines that say what happens */
@@ -69,10 +68,6 @@ static struct {
 } qps[QPS];
 static unsigned qp_count;
 static uint32_t transfers[RN_NVME_MAX]; /* transfers of each drive that have ended */
-
-/* Atomics that are late, the oldest first. */
-static struct rn_tlp postponed[ATOMICS_MAX];
-static unsigned postponed_count;
 
 static char event[LINE_MAX_LEN] = "the start";
 static char last_line[LINE_MAX_LEN];
@@ -234,61 +229,11 @@ void rn_san_event_read(unsigned agent)
 	set_event("a read of", agent);
 }
 
-static uint64_t page_of(const struct rn_tlp *tlp)
-{
-	return rn_san_page_number(tlp->target, tlp->addr);
-}
-
-/* Opens or closes the page of a late atomic for loads, as for a write to the word. */
-static void watch_word(const struct rn_tlp *atomic, int change)
-{
-	struct rn_tlp write = *atomic;
-
-	write.kind = RN_TLP_WRITE;
-	rn_san_pages_pending(&write, atomic->addr, atomic->len, change);
-}
-
-bool rn_san_postpones(const struct rn_tlp *atomic)
-{
-	if (postponed_count == ATOMICS_MAX || !rn_san_is_late(atomic, page_of(atomic)))
-		return false;
-	postponed[postponed_count++] = *atomic;
-	watch_word(atomic, 1);
-	return true;
-}
-
-void rn_san_resumed(const struct rn_tlp *atomic)
-{
-	assert(postponed_count > 0);
-	rn_san_late_ended(atomic, page_of(atomic));
-	watch_word(atomic, -1);
-	/* They are resumed in the order in which they were postponed. */
-	memmove(postponed, postponed + 1, --postponed_count * sizeof(*postponed));
-}
-
-static const struct rn_tlp *postponed_at(rn_iova addr, uint64_t len)
-{
-	for (unsigned i = 0; i < postponed_count; i++)
-		if (postponed[i].addr < addr + len &&
-		    addr < postponed[i].addr + postponed[i].len)
-			return &postponed[i];
-	return NULL;
-}
-
-void rn_san_note_early(unsigned agent, rn_iova addr, uint64_t len)
+void rn_san_note_early(unsigned agent, const struct rn_tlp *tlp, uint64_t page)
 {
 	char name[LINE_MAX_LEN / 2], line[LINE_MAX_LEN], by[32];
-	const struct rn_tlp *tlp;
-	uint64_t page = 0;
 
 	if (record_fd < 0 || event_count == EVENTS_MAX)
-		return;
-	tlp = rn_san_withheld_at(addr, len, &page);
-	if (!tlp) {
-		tlp = postponed_at(addr, len);
-		page = tlp ? page_of(tlp) : 0;
-	}
-	if (!tlp)
 		return;
 	event_count++;
 	name_write(tlp, page, name, sizeof(name));
