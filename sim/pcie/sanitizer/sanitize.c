@@ -303,6 +303,18 @@ static void note_early(unsigned agent, rn_iova addr, uint64_t len)
 		rn_san_note_early(agent, tlp, page);
 }
 
+/* Returns true if devices take the byte for that of a GPU, and it lies in memory that the
+ * program has allocated itself: writes to it are not withheld.
+ */
+static bool is_declared(rn_iova addr)
+{
+	const struct rn_host_region *r = rn_host_region_of(rn_san.host, addr);
+	uint64_t offset;
+	char view;
+
+	return r && rn_agent_is_gpu(r->target) && !rn_gpu_of(addr, &offset, &view);
+}
+
 static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	(void)h;
@@ -313,7 +325,7 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 	 */
 	if (rn_san_is_by_device(tlp) && !(tlp->flags & RN_TLP_CQE) &&
 	    !rn_san_is_storing()) {
-		if (rn_san_is_declared(tlp->addr))
+		if (is_declared(tlp->addr))
 			rn_san_class_landed(tlp);
 		else
 			rn_san_class_seen(tlp->addr, tlp->len);
@@ -362,8 +374,7 @@ static bool find_pending(struct rn_san_read *r)
 {
 	r->pending = rn_san_class_pending(r->addr, r->len, r->by);
 	/* Of a write to declared memory, these bytes may have landed before others. */
-	if (r->pending && rn_san_is_declared(r->addr) &&
-	    !is_on_its_way(r->addr, r->len, true))
+	if (r->pending && is_declared(r->addr) && !is_on_its_way(r->addr, r->len, true))
 		r->pending = 0;
 	return r->pending != 0;
 }

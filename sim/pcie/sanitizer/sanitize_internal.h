@@ -446,11 +446,6 @@ void rn_san_pages_pending(const struct rn_tlp *tlp, rn_iova addr, uint64_t len,
  */
 uint64_t rn_san_page_number(unsigned target, rn_iova addr);
 
-/* Returns true if devices take the byte for that of a GPU, and it lies in memory that the
- * program has allocated itself: writes to it are not withheld.
- */
-bool rn_san_is_declared(rn_iova addr);
-
 /* Returns true if each access of the program to the bytes that @tlp writes is seen. */
 bool rn_san_is_watched(const struct rn_tlp *tlp);
 

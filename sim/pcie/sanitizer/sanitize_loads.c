@@ -461,15 +461,6 @@ void rn_san_page_watch(rn_iova addr, int change)
 	rn_trap_count(gpu, change);
 }
 
-bool rn_san_is_declared(rn_iova addr)
-{
-	const struct rn_host_region *r = rn_host_region_of(rn_san.host, addr);
-	uint64_t offset;
-	char view;
-
-	return r && rn_agent_is_gpu(r->target) && !rn_gpu_of(addr, &offset, &view);
-}
-
 static bool is_page_watched(uintptr_t page)
 {
 	const struct page *p = page_of(page);
