@@ -51,6 +51,12 @@ uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, si
  */
 void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len);
 
+/* Makes the ICRC of a packet that was sealed for the flow @from one for the flow @to. A
+ * wrong one stays wrong.
+ */
+void rn_icrc_move(const struct rn_flow *from, const struct rn_flow *to, uint16_t ip_id,
+		  uint8_t *pkt, size_t len);
+
 /* Stores the ICRC as rn_icrc_seal() does. @part is the CRC of the last @part->len bytes
  * (0: none), which are then not read again.
  */

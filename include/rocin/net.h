@@ -25,7 +25,7 @@ enum {
 /* Those properties of the socket by which a super-packet is sent that the ICRC covers. */
 struct rn_tx_socket {
 	/* number of the socket; 0: the unconnected socket of the source address, whose
-	 * first_id is 0
+	 * first_id is 0, and whose packets come from port 4791
 	 */
 	uint8_t id;
 	uint16_t sport;

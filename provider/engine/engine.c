@@ -489,6 +489,7 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		 */
 		.connected = !e->set.icrc_exact,
 		.uring = e->set.io == RNP_IO_URING,
+		.own_port = a->own_port,
 		.stats = e->stats.page->counter,
 	};
 	struct rn_local_cfg local;

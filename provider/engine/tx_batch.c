@@ -203,10 +203,7 @@ static void choose_tx_socket(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	const struct rnp_label *label = &s->label;
 
-	s->tx_socket = (struct rn_tx_socket){ 0 };
 	s->flow = label->flow;
-	if (s->alone)
-		return;
 	s->tx_socket =
 		rn_net_tx_socket(net, &label->flow, label->sgid_index, label->dest_slot);
 	if (s->tx_socket.id)

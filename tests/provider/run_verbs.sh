@@ -12,6 +12,8 @@ export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500 PATH=$bin:$PATH
 unset ROCIN_RECORD ROCIN_RECORD_LIMIT
 unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_CC ROCIN_LOCAL ROCIN_GSO ROCIN_ICRC \
 	ROCIN_PIN ROCIN_PCIE ROCIN_PCIE_DEVICE ROCIN_PCIE_TRAP
+# Packets of its own, from a plain socket.
+case $program in */verbs_async) export ROCIN_NEIGHBOURS=all ;; esac
 cleanup() {
 	LD_PRELOAD='' "$bin/rocin" stop >/dev/null 2>&1
 	[ -z "$rocind_pid" ] || wait "$rocind_pid"

@@ -118,6 +118,14 @@ void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t 
 	rn_put_le32(pkt + len, rn_icrc(f, ip_id, pkt, len));
 }
 
+void rn_icrc_move(const struct rn_flow *from, const struct rn_flow *to, uint16_t ip_id,
+		  uint8_t *pkt, size_t len)
+{
+	uint32_t old = rn_icrc(from, ip_id, pkt, len), new = rn_icrc(to, ip_id, pkt, len);
+
+	rn_put_le32(pkt + len, rn_get_le32(pkt + len) ^ old ^ new);
+}
+
 void rn_icrc_seal_with(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len,
 		       const struct rn_crc32_part *part)
 {

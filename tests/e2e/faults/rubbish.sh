@@ -4,6 +4,7 @@
 # dropped and counted, and the transfer goes on.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+export ROCIN_NEIGHBOURS=all # the rubbish comes from a plain socket
 next_port
 rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 100 -s 4096 -p "$port" \
 	>"$work/server.out" 2>&1 &

@@ -27,6 +27,7 @@ int kit_setup(void **state)
 		return -1;
 	setenv("ROCIN_RUNTIME_DIR", runtime_dir, 1);
 	setenv("ROCIN_IDLE_MS", "60000", 1);
+	setenv("ROCIN_NEIGHBOURS", "all", 1); /* kit_send() is a plain socket */
 	setenv("ROCIN_ROCIND", KIT_ROCIND, 1);
 	unsetenv("ROCIN_KEEPER");
 	return 0;

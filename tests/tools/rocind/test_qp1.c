@@ -22,7 +22,7 @@
 #include "tools/rocind/cm/cm_channel.h"
 #include "transport/io/capture/capture_ring.h"
 
-bool __wrap_rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
+bool __wrap_rnd_group_send(struct rnd_group *group, const struct rn_flow *flow,
 			   const uint8_t *pkt, size_t len);
 int __wrap_timerfd_create(int clock, int flags);
 ssize_t __wrap_rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
@@ -56,7 +56,7 @@ static unsigned sent_count;
 static const struct packet *arriving; /* at the group's socket */
 static unsigned arriving_count;
 
-bool __wrap_rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
+bool __wrap_rnd_group_send(struct rnd_group *group, const struct rn_flow *flow,
 			   const uint8_t *pkt, size_t len)
 {
 	assert_int_equal(len, RN_GSI_PACKET_LEN);

@@ -75,6 +75,25 @@ static void seal_stores_the_icrc_as_known_packets_have_it(void **state)
 	}
 }
 
+/* From and to another port, with all that the packet has; a wrong ICRC stays wrong. */
+static void moving_to_another_flow_keeps_what_is_right_and_what_is_wrong(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(vectors); i++)
+		for (unsigned flipped = 0; flipped < 2; flipped++) {
+			struct pkt pkt = read_packet(vectors[i].hex);
+			struct rn_flow to = pkt.flow;
+
+			to.sport = 0xf123;
+			pkt.data[pkt.len - 1] ^= (uint8_t)flipped;
+			rn_icrc_move(&pkt.flow, &to, pkt.ip_id, pkt.data, pkt.len);
+			assert_int_equal(
+				rn_get_le32(pkt.data + pkt.len) ==
+					rn_icrc(&to, pkt.ip_id, pkt.data, pkt.len),
+				!flipped);
+		}
+}
+
 static void known_packets_pass_and_only_unguessable_ids_are_solved(void **state)
 {
 	(void)state;
@@ -307,6 +326,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(known_packets_have_their_known_icrc),
 		TEST(seal_stores_the_icrc_as_known_packets_have_it),
+		TEST(moving_to_another_flow_keeps_what_is_right_and_what_is_wrong),
 		TEST(known_packets_pass_and_only_unguessable_ids_are_solved),
 		TEST(random_packets_agree_with_the_slow_implementation),
 		TEST(fields_that_change_on_the_way_do_not_matter),

@@ -534,6 +534,11 @@ static int become_agent(int argc, char **argv)
 		rn_complain("%s", err);
 		return RN_EXIT_FAILURE;
 	}
+	/* A tester on this host sends from sockets of its own. */
+	if (setenv("ROCIN_NEIGHBOURS", "all", 0)) {
+		rn_complain("out of memory");
+		return RN_EXIT_FAILURE;
+	}
 	snprintf(program, sizeof(program), "%s/rocin-conform-agent", launch.plugin_dir);
 	execv(program, argv + 1);
 	rn_complain("%s: %s; install Rocin again", program, strerror(errno));

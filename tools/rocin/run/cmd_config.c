@@ -89,6 +89,7 @@ static const struct variable {
 	{ "ROCIN_TREE",           "made by rocin run", "generated tree of sysfs and /dev" },
 	{ "ROCIN_GSO",            "on",                "several packets per system call" },
 	{ "ROCIN_LOCAL",          "auto",              "packets to processes of this host through shared memory" },
+	{ "ROCIN_NEIGHBOURS",     "user",              "whose packets count among those sent on this host" },
 	{ "ROCIN_IO",             "auto",              "whether packets are moved by io_uring" },
 	{ "ROCIN_ICRC",           "solve",             "what to do with unguessable IPv4 identifications" },
 	{ "ROCIN_CREDITS",        "off",               "acknowledgements tell how many receives there are" },

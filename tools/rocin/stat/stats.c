@@ -125,6 +125,7 @@ const char *const rn_drop_name[RN_ROCIND_DROP_COUNT] = {
 	[RN_ROCIND_DROP_RESERVED] = "reserved_qp",
 	[RN_ROCIND_DROP_MULTICAST] = "multicast",
 	[RN_ROCIND_DROP_UNKNOWN_SLOT] = "unknown_slot",
+	[RN_ROCIND_DROP_FOREIGN] = "foreign",
 };
 
 static int on_client(void *ctx, const struct rn_rocind_client *c)

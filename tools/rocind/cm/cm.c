@@ -40,8 +40,7 @@ static int send_by_group(void *ctx, const struct rn_super *super)
 	const struct rnd_cm *cm = ctx;
 	const struct rn_flow *flow = super->flow;
 	uint32_t scope = rn_gid_is_link_local(&flow->src) ? flow->ifindex : 0;
-	const struct rnd_group *group =
-		rnd_group_find(&cm->server->groups, &flow->src, scope);
+	struct rnd_group *group = rnd_group_find(&cm->server->groups, &flow->src, scope);
 
 	/* If the interface has lost the address there is no group: the packet counts as
 	 * lost on the network.

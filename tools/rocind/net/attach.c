@@ -35,7 +35,9 @@ enum {
  */
 void rnd_groups_init(struct rnd_groups *groups)
 {
-	*groups = (struct rnd_groups){ .idle_from = RN_NEVER, .qpn_secret = rn_secret() };
+	*groups = (struct rnd_groups){ .idle_from = RN_NEVER,
+				       .qpn_secret = rn_secret(),
+				       .admission = { .is_for_all = true, .hold = -1 } };
 	if (getrandom(groups->next_counter, sizeof(groups->next_counter), GRND_NONBLOCK) <
 	    0)
 		rn_log(RN_LOG_DEBUG, "getrandom: %m");
@@ -53,7 +55,26 @@ static void close_group(struct rnd_groups *groups, struct rnd_group *group)
 	*at = group->next;
 	if (groups->on_close)
 		groups->on_close(groups->ctx, group);
+	groups->refused += rnd_group_refused(group);
 	rnd_group_close(group);
+}
+
+void rnd_groups_admit(struct rnd_groups *groups)
+{
+	if (!rnd_admission_refresh(&groups->admission))
+		return;
+	for (struct rnd_group *g = groups->first; g; g = g->next)
+		if (rnd_group_guard(g))
+			rn_log(RN_LOG_WARN, "who is admitted has not changed: %m");
+}
+
+uint64_t rnd_groups_refused(const struct rnd_groups *groups)
+{
+	uint64_t refused = groups->refused;
+
+	for (const struct rnd_group *g = groups->first; g; g = g->next)
+		refused += rnd_group_refused(g);
+	return refused;
 }
 
 void rnd_groups_fini(struct rnd_groups *groups)
@@ -165,6 +186,7 @@ static void add_group(struct rnd_groups *groups, struct rnd_group *group)
 	assert(group);
 	group->groups = groups;
 	group->next = groups->first;
+	group->admission = &groups->admission;
 	groups->first = group;
 	if (groups->on_open)
 		groups->on_open(groups->ctx, group);
@@ -209,6 +231,13 @@ static int get_group(struct rnd_groups *groups, const struct wanted *w,
 		if (rc)
 			return rc;
 		add_group(groups, group);
+		rc = rnd_group_guard(group);
+		if (rc) {
+			close_group(groups, group);
+			return rn_fail(err, err_len, rc,
+				       "packets of other users cannot be kept out: %s",
+				       strerror(-rc));
+		}
 	}
 	add_user(group);
 	*out = group;
@@ -345,6 +374,7 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	assert(a->slot == 0);
 	if (rc)
 		return rc;
+	rnd_groups_admit(groups);
 	memcpy(new.ibdev, msg->ibdev, sizeof(new.ibdev));
 	memcpy(new.ifname, msg->ifname, sizeof(new.ifname));
 	memcpy(new.gid, msg->gid, sizeof(new.gid));

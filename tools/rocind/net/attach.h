@@ -23,6 +23,9 @@ struct rnd_groups {
 	 * that processes with different counters have different QPNs.
 	 */
 	uint64_t qpn_secret;
+	struct rnd_admission admission; /* whose packets count */
+	/* packets that did not count, of groups that are closed */
+	uint64_t refused;
 	/* The earliest `idle_from' of a group without users, or an earlier time;
 	 * RN_NEVER: every group has users.
 	 */
@@ -62,6 +65,13 @@ struct rnd_attachment {
 
 void rnd_groups_init(struct rnd_groups *groups);
 void rnd_groups_fini(struct rnd_groups *groups);
+
+/* Looks who is admitted now, where others than this user are. To be called now and then.
+ */
+void rnd_groups_admit(struct rnd_groups *groups);
+
+/* Returns the number of packets that did not count. */
+uint64_t rnd_groups_refused(const struct rnd_groups *groups);
 unsigned rnd_groups_count(const struct rnd_groups *groups);
 
 /**

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -19,10 +20,13 @@
 #include <unistd.h>
 
 #include "rocin/gid.h"
+#include "rocin/gsi.h"
+#include "rocin/icrc.h"
 #include "rocin/wire.h"
 #include "transport/io/host/clock.h"
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/log.h"
+#include "transport/io/udp/own_port.h"
 
 enum {
 	/* Requested size of socket buffers; the kernel limits it to rmem_max
@@ -397,6 +401,7 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 		return rn_fail(err, err_len, -ENOMEM, "out of memory");
 	group->gid = *gid;
 	group->scope = scope;
+	group->own_sock = -1;
 	fd = take_port(group, deadline);
 	if (fd < 0) {
 		explain(group, fd, err, err_len);
@@ -412,14 +417,24 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 /* ---- Slots ---- */
 
 /* Attaches the BPF program that chooses the socket of a packet. It works for the whole
- * group and may be replaced while packets arrive.
+ * group and may be replaced while packets arrive. What does not count goes to slot 0,
+ * whose filter drops it, so that the processes' own counters of lost packets do not have
+ * it.
  */
 static int attach_program(const struct rnd_group *group)
 {
-	struct sock_filter text[RND_STEER_PROGRAM_LEN];
-	const struct sock_fprog prog = { .len = RND_STEER_PROGRAM_LEN, .filter = text };
+	struct sock_filter text[RND_ADMISSION_LEN + RND_STEER_PROGRAM_LEN];
+	struct sock_fprog prog = { .filter = text };
+	unsigned n = 0;
 
-	rnd_steer_program(text, group->sock_count);
+	if (group->admission)
+		n = rnd_admission_write(group->admission,
+					rn_gid_is_ipv4(&group->gid)
+						? RND_VIEW_PAYLOAD_IPV4
+						: RND_VIEW_PAYLOAD_IPV6,
+					0, text);
+	rnd_steer_program(text + n, group->sock_count);
+	prog.len = (unsigned short)(n + RND_STEER_PROGRAM_LEN);
 	return setsockopt(group->sock[0], SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog,
 			  sizeof(prog)) < 0
 		       ? -errno
@@ -436,12 +451,28 @@ struct rnd_group *rnd_group_restore(const struct rn_gid *gid, uint32_t scope,
 		return NULL;
 	group->gid = *gid;
 	group->scope = scope;
+	group->own_sock = -1;
 	group->sock_count = count;
 	memcpy(group->sock, sock, count * sizeof(*sock));
-	/* The rocind that died may have set up the program for one socket more. */
-	if (count > 1 && attach_program(group))
-		rn_log(RN_LOG_WARN, "packets cannot be steered: %m");
 	return group;
+}
+
+int rnd_group_guard(struct rnd_group *group)
+{
+	int rc = rnd_admission_filter(group->admission, group->sock[0]);
+
+	return rc || group->sock_count < 2 ? rc : attach_program(group);
+}
+
+uint64_t rnd_group_refused(const struct rnd_group *group)
+{
+	uint32_t info[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(group->sock[0], SOL_SOCKET, SO_MEMINFO, info, &len) < 0 ||
+	    len < sizeof(info))
+		return 0;
+	return info[SK_MEMINFO_DROPS];
 }
 
 int rnd_group_reach(struct rnd_group *group, unsigned slot)
@@ -490,6 +521,8 @@ void rnd_group_close(struct rnd_group *group)
 		try_option(group->sock[i], SOL_SOCKET, SO_REUSEADDR, 1);
 		close(group->sock[i]);
 	}
+	if (group->own_sock >= 0)
+		close(group->own_sock);
 	free(group);
 }
 
@@ -513,7 +546,34 @@ static void put_cmsg(struct msghdr *msg, int level, int type, int value)
 	msg->msg_controllen += CMSG_SPACE(sizeof(value));
 }
 
-bool rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
+/* Returns the socket for packets to this host, which come from the own port; -1: it
+ * cannot be opened.
+ */
+static int own_socket(struct rnd_group *group)
+{
+	if (group->own_sock < 0)
+		group->own_sock = rn_own_port_open(&group->gid, group->scope,
+						   group->admission->own_port);
+	return group->own_sock;
+}
+
+/* Sends a packet to this host, where only packets from own ports count. */
+static bool send_to_own_host(struct rnd_group *group, const struct rn_flow *flow,
+			     const uint8_t *pkt, size_t len, struct msghdr *msg)
+{
+	struct rn_flow own = *flow;
+	uint8_t copy[RN_GSI_PACKET_LEN];
+
+	if (own_socket(group) < 0 || len > sizeof(copy))
+		return false;
+	own.sport = group->admission->own_port;
+	memcpy(copy, pkt, len);
+	rn_icrc_move(flow, &own, 0, copy, len - RN_ICRC_LEN);
+	*msg->msg_iov = (struct iovec){ copy, len };
+	return sendmsg(group->own_sock, msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+bool rnd_group_send(struct rnd_group *group, const struct rn_flow *flow,
 		    const uint8_t *pkt, size_t len)
 {
 	union rn_sockaddr sa;
@@ -534,6 +594,9 @@ bool rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
 	if (flow->hop_limit)
 		put_cmsg(&msg, is_v4 ? IPPROTO_IP : IPPROTO_IPV6,
 			 is_v4 ? IP_TTL : IPV6_HOPLIMIT, flow->hop_limit);
+	if (group->admission && group->admission->own_port &&
+	    rn_is_own_address(&flow->dst, flow->ifindex))
+		return send_to_own_host(group, flow, pkt, len, &msg);
 	return sendmsg(group->sock[0], &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 

@@ -23,6 +23,7 @@
 #include <linux/filter.h>
 #include <sys/types.h>
 
+#include "admission.h"
 #include "rocin/gid.h"
 #include "transport/io/rocind/ctl.h"
 #include "transport/io/rocind/rocind_client.h"
@@ -50,6 +51,10 @@ struct rnd_group {
 	struct rnd_groups *groups;
 	uint64_t number; /* unique; names the group in the keeper's copies */
 	unsigned kept;	 /* number of sockets that the keeper has */
+	/* whose packets count; NULL: everybody's */
+	const struct rnd_admission *admission;
+	/* socket of the own port, for packets to this host; -1: there is none yet */
+	int own_sock;
 };
 
 /**
@@ -66,10 +71,19 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 		   rn_ns deadline, char *err, size_t err_len);
 
 /* Makes a group of sockets that a rocind which died has bound, in the order of slots;
- * they belong to the group then. Returns NULL if out of memory.
+ * they belong to the group then. rnd_group_guard() has to follow. Returns NULL if out of
+ * memory.
  */
 struct rnd_group *rnd_group_restore(const struct rn_gid *gid, uint32_t scope,
 				    const int *sock, unsigned count);
+
+/* Lets only packets count that rnd_group.admission admits, from now on, and those that it
+ * admits now if it has changed. Return: 0, or an error of a socket call.
+ */
+int rnd_group_guard(struct rnd_group *group);
+
+/* Returns the number of packets that did not count, or for which slot 0 had no room. */
+uint64_t rnd_group_refused(const struct rnd_group *group);
 
 /* Adds sockets until slot @slot has one, and replaces the steering program. Returns 0, or
  * an error of a socket call, after which the group can still be used.
@@ -83,7 +97,7 @@ int rnd_group_reach(struct rnd_group *group, unsigned slot);
  *
  * Does not block. Returns true, or false with errno.
  */
-bool rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
+bool rnd_group_send(struct rnd_group *group, const struct rn_flow *flow,
 		    const uint8_t *pkt, size_t len);
 
 /**
@@ -113,7 +127,8 @@ void rnd_group_close(struct rnd_group *group);
  */
 
 enum {
-	RND_STEER_PROGRAM_LEN = 10, /* number of instructions of the program */
+	/* number of instructions of the program behind the test of the source port */
+	RND_STEER_PROGRAM_LEN = 10,
 };
 
 /* Writes the program for an SO_REUSEPORT group with @slot_count sockets (1..256). The

@@ -99,6 +99,8 @@ static enum outcome answer_attach(struct rnd_client *client)
 	struct rn_ctl_attached msg = { .hdr = rn_ctl_hdr(RN_CTL_ATTACHED),
 				       .slot = a->slot,
 				       .qpn_counter = a->qpn_counter,
+				       .own_port =
+					       client->server->groups.admission.own_port,
 				       .qpn_secret = client->server->groups.qpn_secret,
 				       .sock_count = a->gid_count };
 	enum outcome outcome;
@@ -207,6 +209,7 @@ static enum outcome on_status(struct rnd_client *client, struct rn_ctl_packet *p
 	msg.cm_ports = cm.ports;
 	msg.cm_connections = cm.connections;
 	memcpy(msg.drops, server->drops, sizeof(server->drops));
+	msg.drops[RN_ROCIND_DROP_FOREIGN] = rnd_groups_refused(&server->groups);
 	return send_answer(client, &msg, NULL, 0);
 }
 

@@ -95,7 +95,8 @@ static rnd_succeed_fn succeed;
 
 static void start_keeper(struct rnd_server *server)
 {
-	const int fds[] = { rn_log_file_fd(), rnd_cm_make_board(server->cm) };
+	const int fds[] = { rn_log_file_fd(), rnd_cm_make_board(server->cm),
+			    server->groups.admission.hold };
 	int rc = rnd_keeper_start(&server->keeper, fds, RN_ARRAY_SIZE(fds), succeed,
 				  server);
 
@@ -202,6 +203,9 @@ static void restore_group(struct rnd_server *server, const struct rnd_record *r,
 	if (!group)
 		return;
 	rnd_groups_add(&server->groups, group);
+	/* The rocind that died may have set up the steering for one socket more. */
+	if (rnd_group_guard(group))
+		rn_log(RN_LOG_WARN, "packets cannot be steered: %m");
 	/* on_open() has given it a new number, which the keeper does not know. */
 	group->number = r->number;
 	group->kept = count;
@@ -286,6 +290,7 @@ static void succeed(void *ctx, struct rnd_estate *estate, int sock)
 		memcpy(server->dir, old->dir, sizeof(server->dir));
 		memcpy(server->sock_name, old->sock_name, sizeof(server->sock_name));
 		server->since_s = old->since_s;
+		server->groups.admission = old->groups.admission;
 		rc = rnd_keeper_join(&server->keeper, sock, getppid());
 	}
 	if (rc == 0)

@@ -135,6 +135,8 @@ enum {
 	GREETING_MS = 200,
 	/* Pause after a connection could not be accepted for want of memory. */
 	SHORTAGE_MS = 10,
+	/* how often the ports of other users who are admitted are looked at */
+	NEIGHBOURS_MS = 1000,
 };
 
 /* ---- Descriptors to wait for ---- */
@@ -273,6 +275,7 @@ static void close_groups(struct rnd_server *server)
 		rnd_abandon(&c->attachment);
 	}
 	rnd_groups_fini(&server->groups);
+	rnd_admission_close(&server->groups.admission);
 }
 
 /* ---- Accepting of connections ---- */
@@ -543,6 +546,8 @@ int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
 		: rn_runtime_dir(server->dir, sizeof(server->dir), err, err_len);
 	if (rc == 0)
 		rc = take_lock(server, err, err_len);
+	if (rc == 0)
+		rc = rnd_admission_open(&server->groups.admission, err, err_len);
 	if (rc)
 		goto err_close;
 	rc = take_passed(server, err, err_len);
@@ -621,6 +626,23 @@ static void tell_end(const struct rnd_client *c)
 	rn_ctl_send(c->sock.fd, &msg, NULL, 0);
 }
 
+/* Looks once a second which ports other users have who are admitted, if there are such.
+ * Return: the ms to wait, at most until the next look.
+ */
+static int look_at_neighbours(struct rnd_server *server)
+{
+	int wait = ms_to_wait(server), next;
+
+	if (server->groups.admission.user_count == 0)
+		return wait;
+	if (ms_until(server->neighbours_at) == 0) {
+		rnd_groups_admit(&server->groups);
+		server->neighbours_at = rnd_now() + RN_MSEC(NEIGHBOURS_MS);
+	}
+	next = ms_until(server->neighbours_at);
+	return wait >= 0 && wait < next ? wait : next;
+}
+
 /* Ends the service, in an order that matters: new clients are refused, the port is
  * closed, then clients are notified. The lock is held until the end; otherwise a new
  * rocind could make a socket file, which this one would remove.
@@ -651,7 +673,7 @@ void rnd_server_run(struct rnd_server *server)
 		int n;
 
 		give_back_groups(server);
-		n = epoll_wait(server->epoll_fd, &event, 1, ms_to_wait(server));
+		n = epoll_wait(server->epoll_fd, &event, 1, look_at_neighbours(server));
 		if (n > 0) {
 			struct rnd_source *source = event.data.ptr;
 

@@ -69,7 +69,8 @@ struct rnd_server {
 	struct rnd_client *clients; /* list of clients, the oldest first */
 	uint64_t last_client_id;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
-	int64_t since_s; /* time of the start, Unix time in seconds */
+	rn_ns neighbours_at; /* time of the next look at the ports of other users */
+	int64_t since_s;     /* time of the start, Unix time in seconds */
 	/* time after which rocind ends without clients, in ms; 0: it never ends by itself
 	 */
 	uint32_t idle_ms;

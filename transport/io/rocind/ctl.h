@@ -144,7 +144,8 @@ struct rn_ctl_attached {
 	uint32_t slot;	      /* 1 .. RN_CTL_SLOT_MAX */
 	uint32_t qpn_counter; /* 1 .. 65535 */
 	uint32_t sock_count;
-	uint32_t reserved;
+	/* source port of packets to this host; 0: as of all others */
+	uint32_t own_port;
 	uint64_t qpn_secret; /* the order in which counters become QPNs */
 };
 

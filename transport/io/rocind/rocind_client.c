@@ -459,13 +459,15 @@ static int request_attach(struct rn_rocind *r, const struct rn_netdev *dev, int 
 		return rc;
 	if (answer->slot < 1 || answer->slot > RN_CTL_SLOT_MAX ||
 	    answer->qpn_counter < 1 || answer->qpn_counter > UINT16_MAX ||
-	    answer->sock_count != dev->gid_count || pkt.fd_count != dev->gid_count) {
+	    answer->own_port > UINT16_MAX || answer->sock_count != dev->gid_count ||
+	    pkt.fd_count != dev->gid_count) {
 		rn_ctl_close_fds(&pkt);
 		return lose_connection(r, -EBADMSG, c);
 	}
 	*out = (struct rn_attach){ .slot = answer->slot,
 				   .qpn_counter = answer->qpn_counter,
 				   .qpn_secret = answer->qpn_secret,
+				   .own_port = (uint16_t)answer->own_port,
 				   .sock_count = pkt.fd_count };
 	memcpy(out->sock, pkt.fd, pkt.fd_count * sizeof(out->sock[0]));
 	return 0;

@@ -46,6 +46,10 @@ struct rn_attach {
 	 */
 	uint32_t qpn_counter;
 	uint64_t qpn_secret;
+	/* Source port of packets to this host, where others do not count; 0: there is no
+	 * such rule.
+	 */
+	uint16_t own_port;
 	unsigned sock_count;  /* number of sockets, gid_count of the device */
 	int sock[RN_GID_MAX]; /* bound UDP sockets by GID index, owned by the caller */
 };
@@ -149,6 +153,8 @@ enum rn_rocind_drop {
 	RN_ROCIND_DROP_RESERVED,     /* QPN 2..255 */
 	RN_ROCIND_DROP_MULTICAST,    /* QPN 0xffffff */
 	RN_ROCIND_DROP_UNKNOWN_SLOT, /* QPN with the slot of no process */
+	/* sent on this host, and not from a port of a user who is admitted */
+	RN_ROCIND_DROP_FOREIGN,
 	RN_ROCIND_DROP_COUNT
 };
 

@@ -154,7 +154,8 @@ static int spawn_with_clean_environment(const struct launch *launch, const char 
 					    "XDG_RUNTIME_DIR",
 					    "ROCIN_LOG",
 					    "ROCIN_TIMEOUT_SCALE",
-					    "ROCIN_KEEPER" };
+					    "ROCIN_KEEPER",
+					    "ROCIN_NEIGHBOURS" };
 	const char *idle = idle_time();
 	char ready_option[32], idle_option[32], name[] = "rocind";
 	char *argv[] = { name, ready_option, idle ? idle_option : NULL, NULL };

@@ -222,7 +222,7 @@ static struct rn_tx_socket local_tx_socket(void *ctx, const struct rn_flow *flow
 {
 	struct rn_local *l = ctx;
 
-	if (rn_local_path(l, flow, dest_slot)->wire)
+	if (!rn_gid_is_multicast(&flow->dst) && rn_local_path(l, flow, dest_slot)->wire)
 		return (struct rn_tx_socket){ 0 };
 	return rn_net_tx_socket(l->udp, flow, sgid_index, dest_slot);
 }

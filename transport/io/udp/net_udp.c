@@ -14,9 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "own_port.h"
 #include "rocin/icrc.h"
 #include "rocin/stats.h"
 #include "rocin/types.h"
+#include "rocin/wire.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/host/uring.h"
@@ -504,7 +506,8 @@ static bool reseal(struct rn_udp *u, const struct rn_super *super)
 		u->reseal = malloc(RN_SUPER_BYTES);
 	if (!u->reseal)
 		return false;
-	memcpy(u->reseal, super->data, super->len);
+	if (super->data != u->reseal)
+		memcpy(u->reseal, super->data, super->len);
 	for (uint32_t at = 0; at < super->len; at += super->seg_len) {
 		uint32_t len = rn_super_packet_len(super, at);
 
@@ -529,6 +532,124 @@ static int send_resealed(struct rn_udp *u, const struct udp_sock *s, struct enve
 	return err;
 }
 
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		rn_fd_close(fd);
+}
+
+/* Read the traffic class and hop limit that the socket puts into packets without
+ * control messages.
+ */
+static void learn_defaults(struct udp_sock *s)
+{
+	int level = s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
+	int tclass = 0, hops = 64;
+	socklen_t len = sizeof(int);
+
+	getsockopt(s->fd, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, &tclass, &len);
+	len = sizeof(int);
+	getsockopt(s->fd, level, s->is_ipv4 ? IP_TTL : IPV6_UNICAST_HOPS, &hops, &len);
+	s->tclass = (uint8_t)tclass;
+	s->hop_limit = (uint8_t)hops;
+}
+
+/* ------------------------------------------------------- packets to the own host */
+enum {
+	/* number of packets after which is looked again whether an address is of this
+	 * host
+	 */
+	PLACE_USES = 1 << 12,
+};
+
+static struct udp_place *look_up(struct rn_udp *u, const struct rn_flow *flow)
+{
+	uint64_t h = rn_get_be64(flow->dst.raw) ^ rn_get_be64(flow->dst.raw + 8);
+	struct udp_place *p = &u->place[(h * 0x9e3779b97f4a7c15u >> 32) % RN_UDP_PLACES];
+
+	if (p->uses && memcmp(&p->gid, &flow->dst, sizeof(p->gid)) == 0)
+		return p;
+	*p = (struct udp_place){ .gid = flow->dst, .uses = PLACE_USES };
+	p->is_own = rn_is_own_address(&flow->dst, rn_udp_ifindex(u, flow));
+	return p;
+}
+
+bool rn_udp_is_to_own_host(struct rn_udp *u, const struct rn_flow *flow)
+{
+	struct udp_place *p;
+
+	if (!u->own_port)
+		return false;
+	/* One packet goes to members on this host and on others. */
+	if (rn_gid_is_multicast(&flow->dst))
+		return true;
+	p = look_up(u, flow);
+	p->uses--;
+	return p->is_own;
+}
+
+static void open_own(struct rn_udp *u, unsigned idx)
+{
+	const struct udp_sock *s = &u->sock[idx];
+	struct udp_sock *own = &u->own[idx];
+	int room = 0;
+	socklen_t len = sizeof(room);
+
+	*own = *s;
+	own->fd = rn_own_fd_keep(rn_own_port_open(&s->gid, u->ifindex, u->own_port));
+	if (own->fd < 0)
+		return;
+	learn_defaults(own);
+	/* The kernel doubles the value that it is given. */
+	if (getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &room, &len) == 0 &&
+	    !rn_udp_set_int(own->fd, SOL_SOCKET, SO_SNDBUFFORCE, room / 2))
+		(void)rn_udp_set_int(own->fd, SOL_SOCKET, SO_SNDBUF, room / 2);
+}
+
+struct udp_sock *rn_udp_own_sock(struct rn_udp *u, unsigned sgid_index)
+{
+	struct udp_sock *own = &u->own[sgid_index];
+
+	if (own->fd < 0)
+		open_own(u, sgid_index);
+	return own->fd < 0 ? &u->sock[sgid_index] : own;
+}
+
+static void close_own(struct rn_udp *u, unsigned idx)
+{
+	close_fd(u->own[idx].fd);
+	u->own[idx].fd = -1;
+	memset(u->place, 0, sizeof(u->place));
+}
+
+/* Send a super-packet by the socket for packets to this host, although it was sealed for
+ * port 4791: a layer above that loses or delays packets does not choose sockets, and a
+ * ring may be full.
+ */
+static int udp_transmit(void *ctx, const struct rn_super *super);
+
+static int redirect(struct rn_udp *u, const struct rn_super *super)
+{
+	struct rn_flow flow = *super->flow;
+	struct rn_super own = *super;
+
+	flow.sport = u->own_port;
+	if (!u->reseal)
+		u->reseal = malloc(RN_SUPER_BYTES);
+	if (!u->reseal)
+		return -ENOMEM;
+	memcpy(u->reseal, super->data, super->len);
+	for (uint32_t at = 0, i = 0; at < super->len; at += super->seg_len, i++)
+		rn_icrc_move(super->flow, &flow, (uint16_t)(u->net.gso ? i : 0),
+			     u->reseal + at,
+			     rn_super_packet_len(super, at) - RN_ICRC_LEN);
+	own.flow = &flow;
+	own.data = u->reseal;
+	own.tx_socket =
+		(struct rn_tx_socket){ .id = RN_UDP_TO_OWN_HOST, .sport = u->own_port };
+	return udp_transmit(u, &own);
+}
+
 static int udp_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_udp *u = ctx;
@@ -543,8 +664,12 @@ static int udp_transmit(void *ctx, const struct rn_super *super)
 		return -EADDRNOTAVAIL;
 	}
 	mark_in_use(u, super->sgid_index);
-	if (super->tx_socket.id)
+	if (super->tx_socket.id == RN_UDP_TO_OWN_HOST)
+		s = rn_udp_own_sock(u, super->sgid_index);
+	else if (super->tx_socket.id)
 		return rn_udp_send_connected(u, super);
+	else if (rn_udp_is_to_own_host(u, super->flow))
+		return redirect(u, super);
 	fill_envelope(u, s, super->flow, &e);
 
 	if (super->count == 1)
@@ -784,34 +909,13 @@ static const struct rn_net_ops udp_ops = {
 	.tx_socket = rn_udp_tx_socket,
 };
 
-static void close_fd(int fd)
-{
-	if (fd >= 0)
-		rn_fd_close(fd);
-}
-
-/* Read the traffic class and hop limit that the socket puts into packets without
- * control messages.
- */
-static void learn_defaults(struct udp_sock *s)
-{
-	int level = s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
-	int tclass = 0, hops = 64;
-	socklen_t len = sizeof(int);
-
-	getsockopt(s->fd, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, &tclass, &len);
-	len = sizeof(int);
-	getsockopt(s->fd, level, s->is_ipv4 ? IP_TTL : IPV6_UNICAST_HOPS, &hops, &len);
-	s->tclass = (uint8_t)tclass;
-	s->hop_limit = (uint8_t)hops;
-}
-
 void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid)
 {
 	struct udp_sock *s = &u->sock[idx];
 
 	assert(idx < u->sock_count);
 	rn_udp_close_connected(u, idx);
+	close_own(u, idx);
 	close_fd(s->fd);
 	s->fd = rn_own_fd_keep(fd);
 	s->overflow = 0;
@@ -858,6 +962,9 @@ struct rn_udp *rn_udp_new(const struct rn_udp_cfg *cfg)
 	u->ifindex = cfg->ifindex;
 	u->stats = cfg->stats;
 	u->has_connected = cfg->connected;
+	u->own_port = cfg->own_port;
+	for (unsigned i = 0; i < RN_GID_MAX; i++)
+		u->own[i].fd = -1;
 	u->sock_count = cfg->sock_count;
 	u->active = 1;
 	if (cfg->uring)
@@ -880,6 +987,8 @@ void rn_udp_free(struct rn_udp *u)
 	for (unsigned i = 0; i <= u->sock_count; i++) {
 		rn_udp_close_connected(u, i);
 		close_fd(u->sock[i].fd);
+		if (i < RN_GID_MAX)
+			close_own(u, i);
 	}
 	uring_free(u->uring);
 	uring_free(u->failed_uring);

@@ -41,9 +41,10 @@ struct rn_udp_cfg {
 	const struct rn_gid *gid; /* address that each socket is bound to */
 	/* interface of the device, the scope of link-local addresses */
 	uint32_t ifindex;
-	bool gso;	/* try to send super-packets (UDP_SEGMENT) */
-	bool connected; /* use connected sockets, as described above */
-	bool uring;	/* use io_uring if the kernel supports it */
+	bool gso;	   /* try to send super-packets (UDP_SEGMENT) */
+	bool connected;	   /* use connected sockets, as described above */
+	bool uring;	   /* use io_uring if the kernel supports it */
+	uint16_t own_port; /* source port of packets to this host; 0: as of others */
 	/* RN_STAT_COUNT counters, of which SOCK_OVERFLOW is written */
 	uint64_t *stats;
 };

@@ -4,8 +4,9 @@
  * A connected socket keeps its route, and sending by it needs neither address nor control
  * message. This saves half a microsecond of the 4 us that a super-packet costs over
  * loopback, or of the 2.6 us of a single packet. Such a socket only sends: peers answer
- * to port 4791. Its own port is a dynamic one, as with hardware, which distinguishes
- * streams by their source ports. A firewall that tracks connections would take the two
+ * to port 4791. Its own port is the one that rocind holds for its user or, without such
+ * a port, a dynamic one, as with hardware, which distinguishes streams by their source
+ * ports. A firewall that tracks connections would take the two
  * directions for two connections, so connected sockets are used only for addresses of
  * this host.
  *
@@ -188,15 +189,24 @@ static bool dont_fragment(int fd, bool is_ipv4)
 	return rn_udp_set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 }
 
-static bool bind_dynamic(int fd, struct udp_connected *o, uint32_t ifindex)
+static bool bind_to_port(int fd, const struct rn_udp *u, struct udp_connected *o)
 {
 	uint32_t any = hash(&o->flow, o->sgid_index) ^
 		       (uint32_t)syscall(SYS_getpid) * 0x9e3779b9u;
 	union rn_sockaddr at;
 
+	if (u->own_port) {
+		socklen_t len = rn_gid_sockaddr_on(&at, &o->flow.src, u->own_port,
+						   rn_udp_ifindex(u, &o->flow));
+
+		o->sport = u->own_port;
+		return rn_udp_set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) &&
+		       syscall(SYS_bind, fd, &at.sa, len) == 0;
+	}
 	for (unsigned i = 0; i < PORT_TRIES; i++) {
 		uint16_t port = (uint16_t)(PORT_FIRST | ((any >> 16) + i));
-		socklen_t len = rn_gid_sockaddr_on(&at, &o->flow.src, port, ifindex);
+		socklen_t len = rn_gid_sockaddr_on(&at, &o->flow.src, port,
+						   rn_udp_ifindex(u, &o->flow));
 
 		o->sport = port;
 		if (syscall(SYS_bind, fd, &at.sa, len) == 0)
@@ -217,8 +227,7 @@ static bool prepare_socket(int fd, struct rn_udp *u, struct udp_connected *o,
 					   rn_udp_ifindex(u, &o->flow));
 
 	set_options(fd, s, &o->flow);
-	return dont_fragment(fd, s->is_ipv4) &&
-	       bind_dynamic(fd, o, rn_udp_ifindex(u, &o->flow)) &&
+	return dont_fragment(fd, s->is_ipv4) && bind_to_port(fd, u, o) &&
 	       syscall(SYS_connect, fd, &to.sa, len) == 0 &&
 	       (!s->is_ipv4 || learn_id(fd, sink, &o->next_id));
 }
@@ -270,16 +279,24 @@ static bool is_for(const struct udp_connected *o, const struct rn_flow *f,
 	       memcmp(&o->flow, f, sizeof(*f)) == 0;
 }
 
+/* Return: the unconnected socket for a flow. */
+static struct rn_tx_socket shared_socket(struct rn_udp *u, const struct rn_flow *flow)
+{
+	if (!rn_udp_is_to_own_host(u, flow))
+		return (struct rn_tx_socket){ 0 };
+	return (struct rn_tx_socket){ .id = RN_UDP_TO_OWN_HOST, .sport = u->own_port };
+}
+
 struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
 				     uint32_t sgid_index, uint32_t dest_slot)
 {
-	static const struct rn_tx_socket shared;
 	struct rn_udp *u = ctx;
+	const struct rn_tx_socket shared = shared_socket(u, flow);
 	unsigned at = hash(flow, sgid_index) % RN_UDP_CONNECTED_MAX;
 	struct udp_connected *o = &u->connected[at];
 
 	(void)dest_slot;
-	if (!u->has_connected || !u->net.gso)
+	if (!u->has_connected || !u->net.gso || rn_gid_is_multicast(&flow->dst))
 		return shared;
 	if (!is_for(o, flow, sgid_index)) {
 		if (o->is_used && ++o->others < STALE)
@@ -357,7 +374,8 @@ int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super)
 	struct udp_connected *o = &u->connected[super->tx_socket.id - 1];
 	int rc;
 
-	if (!o->is_used || o->fd < 0 || o->sport != super->tx_socket.sport)
+	if (!o->is_used || o->fd < 0 || o->sport != super->tx_socket.sport ||
+	    (u->sock[o->sgid_index].is_ipv4 && o->next_id != super->tx_socket.first_id))
 		/* The socket was closed meanwhile. The ICRC was computed for its packets,
 		 * so no other socket may send them.
 		 */

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "own_port.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/rocind/ctl_socket.h"
@@ -197,6 +198,8 @@ int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid, int fd)
 	struct udp_group *g;
 	int rc = rn_udp_groups_fd(u) < 0 ? open_set(u) : 0;
 
+	if (rc == 0 && u->own_port && rn_own_port_only(fd, u->own_port))
+		rc = -ENOMEM;
 	if (rc)
 		return rc;
 	g = calloc(1, sizeof(*g));

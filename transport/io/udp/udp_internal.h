@@ -106,7 +106,17 @@ struct udp_connected {
 };
 
 enum {
-	RN_UDP_CONNECTED_MAX = 16
+	RN_UDP_CONNECTED_MAX = 16,
+	/* rn_tx_socket.id of the unconnected socket for packets to this host */
+	RN_UDP_TO_OWN_HOST = RN_UDP_CONNECTED_MAX + 1,
+	RN_UDP_PLACES = 32, /* a power of two */
+};
+
+/* Whether an address is one of this host, as it was when it was last looked up. */
+struct udp_place {
+	struct rn_gid gid;
+	uint32_t uses; /* lookups that are left; 0: the entry is empty or old */
+	bool is_own;
 };
 
 struct rn_udp {
@@ -130,6 +140,13 @@ struct rn_udp {
 	 */
 	struct udp_sock sock[RN_GID_MAX + 1];
 	struct udp_group *groups;
+
+	/* Source port of packets to this host, and the sockets that send them, by GID
+	 * index; they are opened when needed. 0: such packets leave as others do.
+	 */
+	uint16_t own_port;
+	struct udp_sock own[RN_GID_MAX];
+	struct udp_place place[RN_UDP_PLACES];
 
 	bool has_connected;
 	/* indexed by a hash of the flow and GID index */
@@ -183,6 +200,12 @@ int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg);
 /* ------------------------------------------------------------- udp_connected.c */
 struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
 				     uint32_t sgid_index, uint32_t dest_slot);
+/* Does the packet of this flow have to leave from the own port? */
+bool rn_udp_is_to_own_host(struct rn_udp *u, const struct rn_flow *flow);
+/* Return: the socket for packets to this host, by which super-packets are sent as by the
+ * socket of the address; that of the address if the other cannot be opened.
+ */
+struct udp_sock *rn_udp_own_sock(struct rn_udp *u, unsigned sgid_index);
 /* Send a super-packet by its connected socket. Return: that of udp_transmit(). */
 int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super);
 /* Close the connected sockets of an address; to be called before the socket of the

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* admission.h - whose packets count among those that were sent on this host.
+ *
+ * An address says nothing about a sender on the same host: any user may send from any
+ * address that the host has, even with a socket that is bound to another one
+ * (IP_PKTINFO). But a source port is that of a socket, and a port that is bound to the
+ * unspecified address belongs to one user at all addresses. So each rocind binds a port
+ * of its user there, its own port, and all processes of the user send to this host from
+ * that port and no other. What has come through the loopback interface, as everything
+ * has that was sent on this host, counts only if its source port belongs to an admitted
+ * user. A socket filter and the steering program of a group see to it; so the packets of
+ * others wake nobody.
+ *
+ * ROCIN_NEIGHBOURS says who is admitted: nobody; user, the user of this rocind (default);
+ * group:NAME, also the members of that group; all. Who has CAP_NET_RAW or CAP_NET_ADMIN
+ * in the network namespace can forge everything, as on any network.
+ */
+#ifndef RND_ADMISSION_H
+#define RND_ADMISSION_H
+
+#include <linux/filter.h>
+#include <sys/types.h>
+
+#include "rocin/types.h"
+
+enum {
+	RND_PORTS_MAX = 64, /* largest number of ports that are admitted */
+	RND_USERS_MAX = 64, /* largest number of users of a group */
+	/* number of instructions that a test of the source port takes at most */
+	RND_ADMISSION_LEN = 6 + RND_PORTS_MAX,
+	RND_ADMISSION_FILTER_LEN = RND_ADMISSION_LEN + 2,
+};
+
+struct rnd_admission {
+	bool is_for_all;   /* there is no boundary */
+	uint32_t loopback; /* interface index of the loopback interface */
+	int hold;	   /* socket that holds the own port; -1: none */
+	uint16_t own_port; /* 0: none, as there is no boundary */
+	/* source ports whose packets count */
+	uint16_t port[RND_PORTS_MAX];
+	unsigned port_count;
+	/* the other users that are admitted */
+	uid_t user[RND_USERS_MAX];
+	unsigned user_count;
+};
+
+/* Reads ROCIN_NEIGHBOURS and takes the own port. Return: 0; -EINVAL: the setting is wrong
+ * or names no group; -EADDRINUSE: others have all ports that could be taken; or an error
+ * of a socket call. With an error text in @err.
+ */
+int rnd_admission_open(struct rnd_admission *a, char *err, size_t err_len);
+void rnd_admission_close(struct rnd_admission *a);
+
+/* Finds the ports that other admitted users hold now. Return: true if they are not those
+ * from before, so that programs have to be written anew.
+ */
+bool rnd_admission_refresh(struct rnd_admission *a);
+
+enum rnd_packet_view {
+	RND_VIEW_PAYLOAD_IPV4, /* as a steering program sees an IPv4 packet */
+	RND_VIEW_PAYLOAD_IPV6,
+	RND_VIEW_UDP, /* as the filter of a socket sees any packet */
+};
+
+/* Writes instructions that end the program with @refusal if the packet does not count,
+ * and go on behind themselves if it does. Return: their number.
+ */
+unsigned rnd_admission_write(const struct rnd_admission *a, enum rnd_packet_view view,
+			     uint32_t refusal,
+			     struct sock_filter prog[RND_ADMISSION_LEN]);
+
+/* Makes the socket drop what does not count. Return: 0 or -errno. */
+int rnd_admission_filter(const struct rnd_admission *a, int fd);
+
+#endif /* RND_ADMISSION_H */
