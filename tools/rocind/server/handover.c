@@ -61,7 +61,7 @@ static void keep_group(struct rnd_server *server, struct rnd_group *g)
 
 static void replace_keeper(struct rnd_server *server);
 
-static void keep_changes(struct rnd_server *server)
+void rnd_server_keep_changes(struct rnd_server *server)
 {
 	if (server->is_changed)
 		keep_numbers(server);
@@ -105,9 +105,9 @@ static void start_keeper(struct rnd_server *server)
 		return;
 	}
 	mark_all(server);
-	server->keep = keep_changes;
+	server->keep = rnd_server_keep_changes;
 	watch_keeper(server);
-	keep_changes(server);
+	rnd_server_keep_changes(server);
 }
 
 enum {
@@ -260,8 +260,8 @@ static void look_at_interfaces(struct rnd_server *server)
 	}
 }
 
-static int restore(struct rnd_server *server, struct rnd_server *old,
-		   struct rnd_estate *estate)
+int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
+		       struct rnd_estate *estate)
 {
 	struct rnd_record **all = rnd_estate_sort(estate);
 	int rc = all && all[0] && all[0]->kind == RND_RECORD_SERVER ? 0 : -ENOMEM;
@@ -294,14 +294,14 @@ static void succeed(void *ctx, struct rnd_estate *estate, int sock)
 		rc = rnd_keeper_join(&server->keeper, sock, getppid());
 	}
 	if (rc == 0)
-		rc = restore(server, old, estate);
+		rc = rnd_server_restore(server, old, estate);
 	if (rc) {
 		rn_log(RN_LOG_ERROR, "rocind cannot be succeeded: %s", strerror(-rc));
 		exit(EXIT_FAILURE);
 	}
 	rnd_server_sign_lock(server);
 	rn_log(RN_LOG_INFO, "this process succeeds a rocind that has died");
-	server->keep = keep_changes;
+	server->keep = rnd_server_keep_changes;
 	watch_keeper(server);
 	look_at_interfaces(server);
 	rnd_server_run(server);

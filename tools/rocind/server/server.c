@@ -692,6 +692,7 @@ void rnd_server_run(struct rnd_server *server)
 
 void rnd_server_close(struct rnd_server *server)
 {
+	server->keep = NULL;
 	rnd_keeper_forget(&server->keeper);
 	rnd_cm_free(server->cm);
 	server->cm = NULL;

@@ -125,6 +125,17 @@ int rnd_server_init(struct rnd_server *server, uint32_t idle_ms);
  */
 void rnd_server_start_keeper(struct rnd_server *server);
 
+/* Restores what @estate has in a server that rnd_server_init() has initialised, and frees
+ * the estate. @old: the server at the time when the keeper was started, whose board of
+ * rdma_cm ids is taken over. Records that are not valid are left out. Returns 0 or
+ * -errno.
+ */
+int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
+		       struct rnd_estate *estate);
+
+/* What rnd_server.keep is if there is a keeper. */
+void rnd_server_keep_changes(struct rnd_server *server);
+
 /* Hands to the keeper what has changed since the last call. This is done before an answer
  * is sent, so that no program knows more than a successor would.
  */

@@ -40,26 +40,7 @@ struct saved_event {
 	struct rdma_ucm_event_resp resp;
 };
 
-/* ---- Noting changes ---- */
-
-void rnd_id_touch(struct rnd_id *id)
-{
-	if (!rn_list_is_linked(&id->changed))
-		rn_list_push_back(&id->ch->ucma->changed, &id->changed);
-}
-
-void rnd_event_touch(struct rnd_ucma *ucma, struct rnd_event *ev)
-{
-	if (!rn_list_is_linked(&ev->changed))
-		rn_list_push_back(&ucma->changed_events, &ev->changed);
-}
-
-void rnd_ucma_forget(const struct rnd_ucma *ucma, enum rnd_ucma_kind kind,
-		     uint64_t number)
-{
-	if (ucma->cfg.ops->forget)
-		ucma->cfg.ops->forget(ucma->cfg.ctx, kind, number);
-}
+/* ---- Copying ---- */
 
 static void keep(const struct rnd_ucma *ucma, enum rnd_ucma_kind kind, uint64_t number,
 		 const void *data, size_t len)
@@ -68,7 +49,7 @@ static void keep(const struct rnd_ucma *ucma, enum rnd_ucma_kind kind, uint64_t 
 		ucma->cfg.ops->keep(ucma->cfg.ctx, kind, number, data, len);
 }
 
-void rnd_mcast_keep(const struct rnd_mcast *mc)
+static void keep_mcast(const struct rnd_mcast *mc)
 {
 	const struct saved_mcast s = { .id = mc->id->number,
 				       .events_reported = mc->events_reported,
@@ -89,8 +70,6 @@ unsigned rnd_ucma_devs(const struct rnd_ucma_channel *ch,
 		out[i] = ch->dev[i]->nd;
 	return ch->dev_count;
 }
-
-/* ---- Copying ---- */
 
 static void keep_id(const struct rnd_id *id)
 {
@@ -156,6 +135,10 @@ void rnd_ucma_keep_changes(struct rnd_ucma *ucma)
 		keep_id(RN_CONTAINER_OF(l, struct rnd_id, changed));
 		any = true;
 	}
+	while ((l = rn_list_pop_front(&ucma->changed_mcasts))) {
+		keep_mcast(RN_CONTAINER_OF(l, struct rnd_mcast, changed));
+		any = true;
+	}
 	while ((l = rn_list_pop_front(&ucma->changed_events))) {
 		keep_event(ucma, RN_CONTAINER_OF(l, struct rnd_event, changed));
 		any = true;
@@ -183,7 +166,7 @@ void rnd_ucma_mark_all_changed(struct rnd_ucma *ucma)
 			rnd_id_touch(ucma->ids.at[i]);
 	for (uint32_t i = 0; i < ucma->mcasts.max; i++)
 		if (ucma->mcasts.at[i])
-			rnd_mcast_keep(ucma->mcasts.at[i]);
+			rnd_mcast_touch(ucma->mcasts.at[i]);
 	rn_list_for_each (c, &ucma->channels) {
 		struct rnd_ucma_channel *ch =
 			RN_CONTAINER_OF(c, struct rnd_ucma_channel, link);
@@ -307,6 +290,7 @@ static int restore_mcast(struct rnd_ucma *ucma, uint64_t number,
 	mc->events_reported = s->events_reported;
 	mc->uid = s->uid;
 	rn_list_init(&mc->link);
+	rn_list_init(&mc->changed);
 	rn_list_push_back(&id->mcasts, &mc->link);
 	return 0;
 }

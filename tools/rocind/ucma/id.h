@@ -70,7 +70,8 @@ struct rnd_ucma_channel {
 
 /* A multicast group that an id has joined. */
 struct rnd_mcast {
-	struct rn_list link; /* link in rnd_id.mcasts */
+	struct rn_list link;	/* link in rnd_id.mcasts */
+	struct rn_list changed; /* link in rnd_ucma.changed_mcasts, as for ids */
 	struct rnd_id *id;
 	uint32_t number;
 	uint32_t events_reported;
@@ -144,7 +145,7 @@ struct rnd_ucma {
 	struct rn_random random;
 	uint64_t last_serial;
 	uint64_t last_order; /* rnd_event.order of the newest event */
-	struct rn_list changed, changed_events;
+	struct rn_list changed, changed_events, changed_mcasts;
 };
 
 /* ---- Ids (ucma.c) ---- */
@@ -162,14 +163,34 @@ void rnd_id_destroy(struct rnd_id *id, rn_ns now);
 
 uint32_t rnd_ucma_random(struct rnd_ucma *ucma);
 
-/* Notes that the id or event is about to change, or has just been made (handover.c). */
-void rnd_id_touch(struct rnd_id *id);
-void rnd_event_touch(struct rnd_ucma *ucma, struct rnd_event *ev);
-/* Copies a multicast group for a successor. */
-void rnd_mcast_keep(const struct rnd_mcast *mc);
+/* ---- Noting changes for handover.c ---- */
+
+/* Note that an object is about to change, or has just been made. */
+static inline void rnd_id_touch(struct rnd_id *id)
+{
+	if (!rn_list_is_linked(&id->changed))
+		rn_list_push_back(&id->ch->ucma->changed, &id->changed);
+}
+
+static inline void rnd_event_touch(struct rnd_ucma *ucma, struct rnd_event *ev)
+{
+	if (!rn_list_is_linked(&ev->changed))
+		rn_list_push_back(&ucma->changed_events, &ev->changed);
+}
+
+static inline void rnd_mcast_touch(struct rnd_mcast *mc)
+{
+	if (!rn_list_is_linked(&mc->changed))
+		rn_list_push_back(&mc->id->ch->ucma->changed_mcasts, &mc->changed);
+}
+
 /* Notes that the object with this number exists no more. */
-void rnd_ucma_forget(const struct rnd_ucma *ucma, enum rnd_ucma_kind kind,
-		     uint64_t number);
+static inline void rnd_ucma_forget(const struct rnd_ucma *ucma, enum rnd_ucma_kind kind,
+				   uint64_t number)
+{
+	if (ucma->cfg.ops->forget)
+		ucma->cfg.ops->forget(ucma->cfg.ctx, kind, number);
+}
 
 /* Puts an object under its number. Returns false if out of memory, or if another object
  * has the number.

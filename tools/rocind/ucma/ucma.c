@@ -199,9 +199,10 @@ static struct rnd_mcast *new_group(struct rnd_id *id, uint64_t uid)
 	mc->id = id;
 	mc->uid = uid;
 	rn_list_init(&mc->link);
+	rn_list_init(&mc->changed);
 	rn_list_push_back(&id->mcasts, &mc->link);
 	show_group(mc);
-	rnd_mcast_keep(mc);
+	rnd_mcast_touch(mc);
 	return mc;
 }
 
@@ -215,6 +216,7 @@ static void free_group(struct rnd_mcast *mc)
 	if (cfg->ops->show_life)
 		cfg->ops->show_life(cfg->ctx, ch->user, RN_CM_KIND_GROUP, mc->number,
 				    NULL);
+	rn_list_remove(&mc->changed);
 	rnd_ucma_forget(ch->ucma, RND_UCMA_MCAST, mc->number);
 	table_remove(&mc->id->ch->ucma->mcasts, mc->number);
 	rn_list_remove(&mc->link);
@@ -370,6 +372,7 @@ struct rnd_ucma *rnd_ucma_new(const struct rnd_ucma_cfg *cfg)
 	rn_list_init(&ucma->channels);
 	rn_list_init(&ucma->changed);
 	rn_list_init(&ucma->changed_events);
+	rn_list_init(&ucma->changed_mcasts);
 	rnd_ports_init(&ucma->ports, cfg->port_first, cfg->port_last, cfg->port_free);
 	return ucma;
 }
@@ -597,7 +600,7 @@ static int cmd_get_event(struct rnd_call *c, const union rnd_command *in)
 	c->ch->ucma->reported = ev->id;
 	if (ev->mcast) {
 		ev->mcast->events_reported++;
-		rnd_mcast_keep(ev->mcast);
+		rnd_mcast_touch(ev->mcast);
 	}
 	c->ch->ucma->reported_group = ev->mcast;
 	if (ev->new_id) {

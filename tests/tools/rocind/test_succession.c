@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_succession.c - a rocind and its successor in one process: what a rocind has
+ * committed is restored, requests that were executed just before its death are not
+ * executed twice, and records that are not valid do no harm.
+ */
+#include "server_kit.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <rdma/rdma_user_cm.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rocin/cmdev.h"
+#include "tools/rocind/cm/cm.h"
+#include "tools/rocind/ucma/ucma.h"
+
+static struct rnd_server heir;
+static struct rnd_estate estate;
+static struct rnd_pending pending;
+static int keeper; /* the keeper's end */
+
+/* A socket to which nobody connects, under a name that the kernel chooses */
+static int open_listener(void)
+{
+	const struct sockaddr any = { .sa_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_int_equal(bind(fd, &any, sizeof(any.sa_family)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+static int setup(void **state)
+{
+	int pair[2];
+
+	if (server_setup(state))
+		return -1;
+	server.lock_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(rnd_keeper_join(&server.keeper, pair[0], -1), 0);
+	keeper = pair[1];
+	rnd_estate_init(&estate);
+	assert_int_equal(rnd_server_listen(&server, open_listener()), 0);
+	server.keep = rnd_server_keep_changes;
+	server.is_changed = true;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	rnd_server_close(&heir);
+	close(keeper);
+	return server_teardown(state);
+}
+
+/* What the keeper has at the death of the rocind that runs. */
+static void die(void)
+{
+	struct pollfd p = { .fd = keeper, .events = POLLIN };
+
+	rnd_server_commit(&server);
+	while (poll(&p, 1, 0) == 1)
+		assert_int_equal(rnd_estate_receive(&estate, &pending, keeper),
+				 RND_INTAKE_MORE);
+}
+
+static void serve_heir(void)
+{
+	struct epoll_event event;
+
+	while (epoll_wait(heir.epoll_fd, &event, 1, 0) > 0) {
+		struct rnd_source *source = event.data.ptr;
+
+		source->on_ready(source->ctx);
+	}
+}
+
+static void succeed(void)
+{
+	die();
+	assert_int_equal(rnd_server_init(&heir, 0), 0);
+	assert_int_equal(rnd_server_restore(&heir, &server, &estate), 0);
+	serve_heir();
+}
+
+static void ask_heir(const struct guest *guest, const void *msg)
+{
+	assert_int_equal(rn_ctl_send(guest->sock, msg, NULL, 0), 0);
+	serve_heir();
+}
+
+static void a_device_keeps_its_slot_and_sockets(void **state)
+{
+	struct guest a = come_and_greet(), b = come_and_greet();
+	struct rn_ctl_attach rq = attach_request(0, 2);
+	struct rn_ctl_hdr detach = rn_ctl_hdr(RN_CTL_DETACH);
+	struct rn_ctl_packet pkt;
+	uint64_t id = b.client->id;
+
+	(void)state;
+	attach(&a, &rq, -1);
+	attach(&b, &rq, memfd_create("stats", MFD_ALLOW_SEALING));
+	succeed();
+	assert_int_equal(heir.clients->attachment.slot, 1);
+	assert_int_equal(heir.clients->next->attachment.slot, 2);
+	assert_int_equal(heir.clients->next->id, id);
+	assert_true(heir.clients->next->attachment.stats_fd >= 0);
+	assert_int_equal(rnd_groups_count(&heir.groups), 2);
+	/* The first slot is free again, and given to the next one. */
+	ask_heir(&a, &detach);
+	hear(&a, RN_CTL_DETACHED);
+	ask_heir(&a, &rq);
+	pkt = hear_all(&a, RN_CTL_ATTACHED);
+	assert_int_equal(pkt.msg.attached.slot, 1);
+	assert_int_equal(pkt.fd_count, 2);
+	rn_ctl_close_fds(&pkt);
+	close(a.sock);
+	close(b.sock);
+	serve_heir();
+	assert_null(heir.clients);
+}
+
+/* The request is still in the socket, as rocind died before it removed it. */
+static void a_request_that_was_executed_is_answered_again(void **state)
+{
+	struct guest a = come_and_greet();
+	struct rn_ctl_attach rq = attach_request(0, 1);
+	struct rn_ctl_attached first, again;
+
+	(void)state;
+	rq.hdr.seq = 5;
+	request(&a, &rq, -1);
+	first = hear(&a, RN_CTL_ATTACHED).attached;
+	assert_int_equal(first.hdr.seq, 5);
+	die();
+	assert_int_equal(rn_ctl_send(a.sock, &rq, NULL, 0), 0);
+	succeed();
+	again = hear(&a, RN_CTL_ATTACHED).attached;
+	assert_memory_equal(&again, &first, sizeof(again));
+	assert_true(hears_nothing(&a));
+	/* Only the first message after a death may be such a one. */
+	ask_heir(&a, &rq);
+	assert_int_equal(hear(&a, RN_CTL_REFUSED).refused.err, EALREADY);
+	close(a.sock);
+}
+
+static void a_request_that_was_not_executed_is_executed(void **state)
+{
+	struct guest a = come_and_greet();
+	struct rn_ctl_attach rq = attach_request(0, 1);
+
+	(void)state;
+	rq.hdr.seq = 6;
+	die();
+	assert_int_equal(rn_ctl_send(a.sock, &rq, NULL, 0), 0);
+	succeed();
+	assert_int_equal(hear(&a, RN_CTL_ATTACHED).attached.hdr.seq, 6);
+	close(a.sock);
+}
+
+/* A client cannot ask for what only rocind says to itself. */
+static void a_wire_is_remade_only_if_its_request_was_repeated(void **state)
+{
+	struct guest a = come_and_greet(), b = come_and_greet();
+	struct rn_ctl_attach rq = attach_request(0, 1);
+	struct rn_ctl_wire_ask ask = { .hdr = rn_ctl_hdr(RN_CTL_WIRE_ASK) };
+
+	(void)state;
+	rq.wires = 1;
+	attach(&a, &rq, -1);
+	attach(&b, &rq, -1);
+	ask.ends = (struct rn_ctl_ends){ .local = rq.gid[0],
+					 .peer = rq.gid[0],
+					 .peer_slot = 2 };
+	ask.hdr.seq = 9;
+	request(&a, &ask, -1);
+	hear(&a, RN_CTL_WIRE);
+	hear(&b, RN_CTL_WIRE);
+	ask.ends.lost = UINT32_MAX;
+	request(&a, &ask, -1);
+	assert_true(hears_nothing(&a));
+	ask.ends.lost = 0;
+	assert_int_equal(rn_ctl_send(a.sock, &ask, NULL, 0), 0);
+	succeed();
+	hear(&a, RN_CTL_WIRE_DOWN);
+	hear(&a, RN_CTL_WIRE);
+	hear(&b, RN_CTL_WIRE_DOWN);
+	hear(&b, RN_CTL_WIRE);
+	close(a.sock);
+	serve_heir();
+	hear(&b, RN_CTL_WIRE_DOWN);
+	close(b.sock);
+}
+
+/* ---- rdma_cm ---- */
+
+static int open_path(int channel)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr hdr;
+	} control = { .buf = { 0 } };
+	char byte = 0;
+	struct iovec iov = { &byte, sizeof(byte) };
+	const struct msghdr msg = { .msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
+				    .msg_controllen = sizeof(control.buf) };
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	control.hdr = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+					.cmsg_level = SOL_SOCKET,
+					.cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(&control.hdr), &pair[0], sizeof(int));
+	assert_int_equal(sendmsg(channel, &msg, 0), 1);
+	close(pair[0]);
+	serve();
+	return pair[1];
+}
+
+static void create_id(int path, uint32_t seq)
+{
+	const struct {
+		struct rn_cmdev_call call;
+		struct rdma_ucm_create_id cmd;
+	} m = { .call = { .cmd = RDMA_USER_CM_CMD_CREATE_ID,
+			  .in_len = sizeof(m.cmd),
+			  .out_len = sizeof(struct rdma_ucm_create_id_resp),
+			  .seq = seq },
+		.cmd = { .uid = 1, .ps = RDMA_PS_TCP } };
+
+	assert_int_equal(send(path, &m, sizeof(m), 0), sizeof(m));
+}
+
+static uint32_t created(int path, uint32_t seq)
+{
+	struct {
+		struct rn_cmdev_answer head;
+		struct rdma_ucm_create_id_resp resp;
+	} answer;
+
+	assert_int_equal(recv(path, &answer, sizeof(answer), MSG_DONTWAIT),
+			 sizeof(answer));
+	assert_int_equal(answer.head.rc, 0);
+	assert_int_equal(answer.head.seq, seq);
+	return answer.resp.id;
+}
+
+static unsigned count_ids(void)
+{
+	struct rnd_ucma_counts counts;
+
+	rnd_cm_count(heir.cm, &counts);
+	return counts.ids;
+}
+
+static void a_command_is_executed_once(void **state)
+{
+	char why[256];
+	int channel, path;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(
+		rnd_cm_open(server.cm, "lo:127.0.0.1", &channel, why, sizeof(why)), 0);
+	path = open_path(channel);
+	create_id(path, 1);
+	serve();
+	id = created(path, 1);
+	die();
+	create_id(path, 1);
+	succeed();
+	assert_int_equal(created(path, 1), id);
+	assert_int_equal(count_ids(), 1);
+	create_id(path, 2);
+	serve_heir();
+	assert_int_not_equal(created(path, 2), id);
+	assert_int_equal(count_ids(), 2);
+	close(path);
+	close(channel);
+	serve_heir();
+	assert_int_equal(count_ids(), 0);
+}
+
+/* ---- Damage ---- */
+
+static void records_that_are_not_valid_are_left_out(void **state)
+{
+	struct guest a = come_and_greet(), b = come_and_greet();
+	struct rn_ctl_attach rq = attach_request(0, 1);
+	struct rn_ctl_wire_ask ask = { .hdr = rn_ctl_hdr(RN_CTL_WIRE_ASK) };
+	struct rnd_record **all;
+	char why[256];
+	int channel, path;
+
+	rq.wires = 1;
+	attach(&a, &rq, -1);
+	attach(&b, &rq, -1);
+	ask.ends = (struct rn_ctl_ends){ .local = rq.gid[0],
+					 .peer = rq.gid[0],
+					 .peer_slot = 2 };
+	request(&a, &ask, -1);
+	assert_int_equal(
+		rnd_cm_open(server.cm, "lo:127.0.0.1", &channel, why, sizeof(why)), 0);
+	path = open_path(channel);
+	create_id(path, 1);
+	serve();
+	die();
+	/* The kind that *@state says is cut short. */
+	all = rnd_estate_sort(&estate);
+	for (struct rnd_record **r = all; *r; r++)
+		if ((*r)->kind == *(enum rnd_record_kind *)*state && (*r)->len)
+			(*r)->len--;
+	free((void *)all);
+	assert_int_equal(rnd_server_init(&heir, 0), 0);
+	assert_int_equal(rnd_server_restore(&heir, &server, &estate), 0);
+	serve_heir();
+	close(a.sock);
+	close(b.sock);
+	close(path);
+	close(channel);
+}
+
+static int setup_damage(void **state)
+{
+	static enum rnd_record_kind kind = RND_RECORD_SERVER;
+	int rc = setup(state);
+
+	kind++;
+	*state = &kind;
+	return rc;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define DAMAGE                                                                   \
+	cmocka_unit_test_setup_teardown(records_that_are_not_valid_are_left_out, \
+					setup_damage, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_device_keeps_its_slot_and_sockets),
+		TEST(a_request_that_was_executed_is_answered_again),
+		TEST(a_request_that_was_not_executed_is_executed),
+		TEST(a_wire_is_remade_only_if_its_request_was_repeated),
+		TEST(a_command_is_executed_once),
+		/* one for each kind behind the first */
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+		DAMAGE,
+	};
+
+	return cmocka_run_group_tests_name("succession", tests, NULL, NULL);
+}
