@@ -61,7 +61,7 @@ static enum rnd_intake receive(struct rig *rig)
 
 static void put_text(struct rig *rig, uint64_t number, const char *text)
 {
-	rnd_keeper_put(&rig->k, RND_RECORD_ID, number, text, strlen(text), NULL, 0);
+	rnd_keeper_put(&rig->k, RND_RECORD_ID, number, text, strlen(text));
 }
 
 static void expect_text(const struct rig *rig, uint64_t number, const char *text)
@@ -104,7 +104,9 @@ static void descriptors_stay_with_an_update_and_go_with_a_drop(void **state)
 	int ends[2], fd;
 
 	assert_int_equal(pipe(ends), 0);
-	rnd_keeper_put(&rig->k, RND_RECORD_PATH, 1, "a", 1, ends, 2);
+	rnd_keeper_put(&rig->k, RND_RECORD_PATH, 1, "a", 1);
+	rnd_keeper_pass(&rig->k, ends[0]);
+	rnd_keeper_pass(&rig->k, ends[1]);
 	/* The record has descriptors of its own from now on. */
 	close(ends[0]);
 	close(ends[1]);
@@ -139,7 +141,7 @@ static void a_transaction_takes_effect_as_a_whole(void **state)
 	assert_int_equal(receive(rig), RND_INTAKE_MORE);
 	put_text(rig, 1, "after");
 	for (uint64_t i = 2; i < 5; i++)
-		rnd_keeper_put(&rig->k, RND_RECORD_ID, i, large, sizeof(large), NULL, 0);
+		rnd_keeper_put(&rig->k, RND_RECORD_ID, i, large, sizeof(large));
 	assert_int_equal(receive(rig), RND_INTAKE_MORE);
 	expect_text(rig, 1, "before");
 	assert_int_equal(rig->estate.count, 1);
@@ -160,7 +162,7 @@ static void what_was_not_committed_is_forgotten_at_death(void **state)
 	assert_int_equal(receive(rig), RND_INTAKE_MORE);
 	rnd_keeper_drop(&rig->k, RND_RECORD_ID, 1);
 	for (uint64_t i = 2; i < 5; i++)
-		rnd_keeper_put(&rig->k, RND_RECORD_ID, i, large, sizeof(large), NULL, 0);
+		rnd_keeper_put(&rig->k, RND_RECORD_ID, i, large, sizeof(large));
 	rnd_keeper_forget(&rig->k);
 	while (receive(rig) != RND_INTAKE_DEATH)
 		;
@@ -175,7 +177,7 @@ static void records_come_in_the_order_of_kinds_and_numbers(void **state)
 
 	for (uint64_t i = 0; i < 2000; i++)
 		rnd_keeper_put(&rig->k, i % 2 ? RND_RECORD_CLIENT : RND_RECORD_WIRE,
-			       (i * 7919) % 2000, NULL, 0, NULL, 0);
+			       (i * 7919) % 2000, NULL, 0);
 	rnd_keeper_commit(&rig->k);
 	while (rig->estate.count < 2000)
 		assert_int_equal(receive(rig), RND_INTAKE_MORE);
@@ -266,7 +268,8 @@ static void each_successor_finds_what_its_predecessor_has_committed(void **state
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(rnd_keeper_start(&k, NULL, 0, succeed, NULL), 0);
-	rnd_keeper_put(&k, RND_RECORD_SERVER, 0, &life, 1, &ends[1], 1);
+	rnd_keeper_put(&k, RND_RECORD_SERVER, 0, &life, 1);
+	rnd_keeper_pass(&k, ends[1]);
 	rnd_keeper_commit(&k);
 	close(ends[1]);
 	rnd_keeper_forget(&k); /* as a death */
@@ -290,12 +293,13 @@ static void a_keeper_that_hangs_is_killed(void **state)
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(rnd_keeper_start(&k, NULL, 0, succeed, NULL), 0);
-	rnd_keeper_put(&k, RND_RECORD_SERVER, 0, "\1", 1, &ends[1], 1);
+	rnd_keeper_put(&k, RND_RECORD_SERVER, 0, "\1", 1);
+	rnd_keeper_pass(&k, ends[1]);
 	rnd_keeper_commit(&k);
 	close(ends[1]);
 	assert_int_equal(syscall(SYS_pidfd_send_signal, k.pidfd, SIGSTOP, NULL, 0), 0);
 	while (k.sock >= 0) {
-		rnd_keeper_put(&k, RND_RECORD_ID, 1, large, sizeof(large), NULL, 0);
+		rnd_keeper_put(&k, RND_RECORD_ID, 1, large, sizeof(large));
 		rnd_keeper_commit(&k);
 	}
 	/* Nobody has the descriptor any more, and no successor has written. */
@@ -322,7 +326,8 @@ static void a_keeper_gives_up(void **state)
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(rnd_keeper_start(&k, NULL, 0, fail_at_once, NULL), 0);
-	rnd_keeper_put(&k, RND_RECORD_SERVER, 0, NULL, 0, &ends[1], 1);
+	rnd_keeper_put(&k, RND_RECORD_SERVER, 0, NULL, 0);
+	rnd_keeper_pass(&k, ends[1]);
 	rnd_keeper_commit(&k);
 	close(ends[1]);
 	rnd_keeper_forget(&k);

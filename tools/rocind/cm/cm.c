@@ -471,8 +471,7 @@ static void keep(void *ctx, enum rnd_ucma_kind kind, uint64_t number, const void
 	struct rnd_cm *cm = ctx;
 
 	rnd_keeper_put(&cm->server->keeper, record_of[kind],
-		       kind == RND_UCMA_NUMBERS ? CM_RECORD_UCMA : number, data, len,
-		       NULL, 0);
+		       kind == RND_UCMA_NUMBERS ? CM_RECORD_UCMA : number, data, len);
 }
 
 static void forget(void *ctx, enum rnd_ucma_kind kind, uint64_t number)
@@ -719,8 +718,7 @@ void rnd_cm_keep(struct rnd_cm *cm)
 			.last_path = cm->last_path,
 		};
 
-		rnd_keeper_put(keeper, RND_RECORD_CM, CM_RECORD_OWN, &s, sizeof(s), NULL,
-			       0);
+		rnd_keeper_put(keeper, RND_RECORD_CM, CM_RECORD_OWN, &s, sizeof(s));
 		cm->is_changed = false;
 	}
 }

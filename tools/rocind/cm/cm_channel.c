@@ -299,8 +299,8 @@ static void keep_path(const struct rnd_cm_path *path)
 	const struct rnd_cm_done *done = &path->done;
 
 	rnd_keeper_put(&path->ch->cm->server->keeper, RND_RECORD_PATH, path->number, done,
-		       offsetof(struct rnd_cm_done, data) + done->answer.len,
-		       &path->sock.fd, 1);
+		       offsetof(struct rnd_cm_done, data) + done->answer.len);
+	rnd_keeper_pass(&path->ch->cm->server->keeper, path->sock.fd);
 }
 
 /* Has a rocind that died opened this path already? */
@@ -429,7 +429,8 @@ static void keep_channel(struct rnd_cm_channel *ch, const struct rn_netdev *devs
 			 unsigned count)
 {
 	rnd_keeper_put(&ch->cm->server->keeper, RND_RECORD_CHANNEL, ch->number, devs,
-		       count * sizeof(*devs), &ch->sock.fd, 1);
+		       count * sizeof(*devs));
+	rnd_keeper_pass(&ch->cm->server->keeper, ch->sock.fd);
 	ch->marks_kept = 0;
 }
 
@@ -509,7 +510,7 @@ void rnd_cm_channels_keep_marks(struct rnd_cm *cm)
 		if (ch->marks == ch->marks_kept)
 			continue;
 		rnd_keeper_put(&cm->server->keeper, RND_RECORD_MARKS, ch->number,
-			       &ch->marks, sizeof(ch->marks), NULL, 0);
+			       &ch->marks, sizeof(ch->marks));
 		ch->marks_kept = ch->marks;
 	}
 }

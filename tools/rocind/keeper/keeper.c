@@ -59,6 +59,7 @@ struct rnd_batch {
 	unsigned fd_count;
 	int fd[BATCH_FDS];
 	size_t len;
+	size_t last; /* where the last entry is */
 	union {
 		struct head head;
 		uint8_t bytes[BATCH_BYTES];
@@ -128,7 +129,7 @@ static bool grow_table(struct rnd_estate *e)
 	struct rnd_estate next = { .chains = e->chains ? 2 * e->chains : CHAINS_FIRST,
 				   .count = e->count };
 
-	next.chain = (struct rnd_record **)calloc(next.chains, sizeof(*next.chain));
+	next.chain = (struct rnd_record **)calloc(next.chains, sizeof(void *));
 	if (!next.chain)
 		return false;
 	for (uint32_t i = 0; i < e->chains; i++)
@@ -168,7 +169,7 @@ static int compare_records(const void *a, const void *b)
 struct rnd_record **rnd_estate_sort(const struct rnd_estate *e)
 {
 	struct rnd_record **all =
-		(struct rnd_record **)malloc((e->count + 1) * sizeof(*all));
+		(struct rnd_record **)malloc((e->count + 1) * sizeof(void *));
 	uint32_t n = 0;
 
 	if (!all)
@@ -176,7 +177,7 @@ struct rnd_record **rnd_estate_sort(const struct rnd_estate *e)
 	for (uint32_t i = 0; i < e->chains; i++)
 		for (struct rnd_record *r = e->chain[i]; r; r = r->next)
 			all[n++] = r;
-	qsort((void *)all, n, sizeof(*all), compare_records);
+	qsort((void *)all, n, sizeof(void *), compare_records);
 	all[n] = NULL;
 	return all;
 }
@@ -416,44 +417,55 @@ static bool send_batch(struct rnd_keeper *k)
 	return true;
 }
 
-static bool add_entry(struct rnd_keeper *k, const struct entry *entry, const void *data,
-		      const int *fds)
+static void add_entry(struct rnd_keeper *k, const struct entry *entry, const void *data)
 {
 	struct rnd_batch *b = k->batch;
 
-	assert(entry->len <= RND_RECORD_BYTES && entry->fd_count <= RND_RECORD_FDS);
+	assert(entry->len <= RND_RECORD_BYTES);
+	/* There is room for the descriptors that rnd_keeper_pass() may add. */
 	if ((b->len + sizeof(*entry) + padded(entry->len) > sizeof(b->bytes) ||
-	     b->fd_count + entry->fd_count > BATCH_FDS) &&
+	     b->fd_count + RND_RECORD_FDS > BATCH_FDS) &&
 	    !send_batch(k))
-		return false;
+		return;
+	b->last = b->len;
 	memcpy(b->bytes + b->len, entry, sizeof(*entry));
 	b->len += sizeof(*entry);
 	memset(b->bytes + b->len, 0, padded(entry->len));
 	if (entry->len)
 		memcpy(b->bytes + b->len, data, entry->len);
 	b->len += padded(entry->len);
-	for (uint32_t i = 0; i < entry->fd_count; i++) {
-		int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
-
-		if (fd < 0) {
-			rn_log(RN_LOG_WARN, "no descriptor for the keeper: %m");
-			kill_keeper(k);
-			return false;
-		}
-		b->fd[b->fd_count++] = fd;
-	}
 	b->head.entries++;
 	k->empty = false;
-	return true;
 }
 
 void rnd_keeper_put(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number,
-		    const void *data, size_t len, const int *fds, unsigned fd_count)
+		    const void *data, size_t len)
 {
-	const struct entry entry = { OP_PUT, kind, number, (uint32_t)len, fd_count };
+	const struct entry entry = { OP_PUT, kind, number, (uint32_t)len, 0 };
 
 	if (k->sock >= 0)
-		add_entry(k, &entry, data, fds);
+		add_entry(k, &entry, data);
+}
+
+void rnd_keeper_pass(struct rnd_keeper *k, int fd)
+{
+	struct rnd_batch *b = k->batch;
+	struct entry entry;
+	int copy;
+
+	if (k->sock < 0)
+		return;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy < 0) {
+		rn_log(RN_LOG_WARN, "no descriptor for the keeper: %m");
+		kill_keeper(k);
+		return;
+	}
+	memcpy(&entry, b->bytes + b->last, sizeof(entry));
+	assert(entry.op == OP_PUT && entry.fd_count < RND_RECORD_FDS);
+	entry.fd_count++;
+	memcpy(b->bytes + b->last, &entry, sizeof(entry));
+	b->fd[b->fd_count++] = copy;
 }
 
 void rnd_keeper_update(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number,
@@ -462,7 +474,7 @@ void rnd_keeper_update(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t
 	const struct entry entry = { OP_UPDATE, kind, number, (uint32_t)len, 0 };
 
 	if (k->sock >= 0)
-		add_entry(k, &entry, data, NULL);
+		add_entry(k, &entry, data);
 }
 
 void rnd_keeper_drop(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number)
@@ -470,7 +482,7 @@ void rnd_keeper_drop(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t n
 	const struct entry entry = { OP_DROP, kind, number, 0, 0 };
 
 	if (k->sock >= 0)
-		add_entry(k, &entry, NULL, NULL);
+		add_entry(k, &entry, NULL);
 }
 
 void rnd_keeper_commit(struct rnd_keeper *k)

@@ -101,11 +101,14 @@ int rnd_keeper_start(struct rnd_keeper *k, const int *keep_fds, unsigned keep_co
 /* Prepares @k in a successor, whose parent is the keeper. Returns 0 or -ENOMEM. */
 int rnd_keeper_join(struct rnd_keeper *k, int sock, pid_t keeper);
 
-/* Adds a record to the transaction, or replaces the record of this kind and number. The
- * descriptors are duplicated. Does nothing without a keeper.
+/* Adds a record without descriptors to the transaction, or replaces the record of this
+ * kind and number. Does nothing without a keeper.
  */
 void rnd_keeper_put(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number,
-		    const void *data, size_t len, const int *fds, unsigned fd_count);
+		    const void *data, size_t len);
+
+/* Adds a duplicate of @fd to the record that was put last, at most RND_RECORD_FDS. */
+void rnd_keeper_pass(struct rnd_keeper *k, int fd);
 
 /* Replaces the bytes of a record, which keeps its descriptors. */
 void rnd_keeper_update(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number,

@@ -558,7 +558,9 @@ void rnd_client_keep(struct rnd_client *client)
 		fd[count++] = client->wires.event_fd;
 	}
 	rnd_keeper_put(&client->server->keeper, RND_RECORD_CLIENT, client->id, &s,
-		       sizeof(s), fd, count);
+		       sizeof(s));
+	for (unsigned i = 0; i < count; i++)
+		rnd_keeper_pass(&client->server->keeper, fd[i]);
 	client->is_changed = false;
 }
 

@@ -175,9 +175,11 @@ void rnd_faults_keep(struct rnd_server *server)
 {
 	const struct rnd_faults *f = server->faults;
 
-	if (f)
-		rnd_keeper_put(&server->keeper, RND_RECORD_FAULTS, 0, f, sizeof(*f),
-			       &f->fd, f->fd >= 0 ? 1 : 0);
+	if (!f)
+		return;
+	rnd_keeper_put(&server->keeper, RND_RECORD_FAULTS, 0, f, sizeof(*f));
+	if (f->fd >= 0)
+		rnd_keeper_pass(&server->keeper, f->fd);
 }
 
 void rnd_faults_restore(struct rnd_server *server, struct rnd_record *r)

@@ -33,7 +33,7 @@ struct saved_group {
 
 static void keep_numbers(struct rnd_server *server)
 {
-	const int fd[] = { server->lock_fd, server->listener.fd };
+
 	struct saved_server s;
 
 	memset(&s, 0, sizeof(s));
@@ -43,7 +43,9 @@ static void keep_numbers(struct rnd_server *server)
 	s.qpn_secret = server->groups.qpn_secret;
 	memcpy(s.drops, server->drops, sizeof(s.drops));
 	memcpy(s.next_counter, server->groups.next_counter, sizeof(s.next_counter));
-	rnd_keeper_put(&server->keeper, RND_RECORD_SERVER, 0, &s, sizeof(s), fd, 2);
+	rnd_keeper_put(&server->keeper, RND_RECORD_SERVER, 0, &s, sizeof(s));
+	rnd_keeper_pass(&server->keeper, server->lock_fd);
+	rnd_keeper_pass(&server->keeper, server->listener.fd);
 	server->is_changed = false;
 }
 
@@ -53,10 +55,12 @@ static void keep_group(struct rnd_server *server, struct rnd_group *g)
 
 	if (g->kept == 0)
 		rnd_keeper_put(&server->keeper, RND_RECORD_GROUP, g->number, &s,
-			       sizeof(s), NULL, 0);
-	for (; g->kept < g->sock_count; g->kept++)
+			       sizeof(s));
+	for (; g->kept < g->sock_count; g->kept++) {
 		rnd_keeper_put(&server->keeper, RND_RECORD_SOCKET,
-			       g->number << 8 | g->kept, NULL, 0, &g->sock[g->kept], 1);
+			       g->number << 8 | g->kept, NULL, 0);
+		rnd_keeper_pass(&server->keeper, g->sock[g->kept]);
+	}
 }
 
 static void replace_keeper(struct rnd_server *server);
@@ -107,7 +111,6 @@ static void start_keeper(struct rnd_server *server)
 	mark_all(server);
 	server->keep = rnd_server_keep_changes;
 	watch_keeper(server);
-	rnd_server_keep_changes(server);
 }
 
 enum {

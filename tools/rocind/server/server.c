@@ -265,7 +265,6 @@ static void give_back_groups(struct rnd_server *server)
 	if (server->groups.idle_from > now - group_idle_time(server))
 		return;
 	rnd_groups_give_back(&server->groups, now - group_idle_time(server), now);
-	rnd_server_commit(server);
 }
 
 static void close_groups(struct rnd_server *server)
@@ -673,12 +672,12 @@ void rnd_server_run(struct rnd_server *server)
 		int n;
 
 		give_back_groups(server);
+		rnd_server_commit(server);
 		n = epoll_wait(server->epoll_fd, &event, 1, look_at_neighbours(server));
 		if (n > 0) {
 			struct rnd_source *source = event.data.ptr;
 
 			source->on_ready(source->ctx);
-			rnd_server_commit(server);
 		} else if (n < 0 && errno != EINTR) {
 			rn_log(RN_LOG_ERROR, "rocind cannot wait for its clients: %m");
 			break;

@@ -160,9 +160,11 @@ static void connect_cm(struct rnd_client *capture)
 		send_event(capture, &msg, &ring, 1);
 		rc = rnd_cm_capture(capture->server->cm, capture->id, ring, what->size,
 				    &filter);
-		if (rc == 0)
+		if (rc == 0) {
 			rnd_keeper_put(&capture->server->keeper, RND_RECORD_TAP,
-				       capture->id, what, sizeof(*what), &ring, 1);
+				       capture->id, what, sizeof(*what));
+			rnd_keeper_pass(&capture->server->keeper, ring);
+		}
 		close(ring);
 	}
 	if (rc < 0 && rc != -EAGAIN)

@@ -292,7 +292,7 @@ static void keep_wire(const struct rnd_wire *w)
 	}
 	s.is_broken = w->is_broken;
 	rnd_keeper_put(&w->end[0]->server->keeper, RND_RECORD_WIRE, w->number, &s,
-		       sizeof(s), NULL, 0);
+		       sizeof(s));
 }
 
 static void unlink_wire(struct rnd_wire *w)
