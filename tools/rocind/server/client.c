@@ -323,6 +323,31 @@ static enum outcome refuse_version(struct rnd_client *client,
 	return CLOSE;
 }
 
+/* Has the device exactly the addresses that the client has asked for? Some may have come
+ * or gone since.
+ */
+static bool has_addresses(const struct rnd_attachment *a, const struct rn_ctl_attach *rq)
+{
+	bool has = a->gid_count == rq->gid_count;
+
+	for (uint32_t i = 0; has && i < a->gid_count; i++)
+		has = a->group[i] &&
+		      memcmp(&a->gid[i], &rq->gid[i], sizeof(a->gid[i])) == 0;
+	return has;
+}
+
+static enum outcome repeat_attach(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	struct rnd_attachment *a = &client->attachment;
+
+	if (a->slot && has_addresses(a, &pkt->msg.attach))
+		return answer_attach(client);
+	rnd_taps_close(client);
+	rnd_wires_close(client);
+	rnd_detach(a);
+	return on_attach(client, pkt);
+}
+
 /* Repeats a request that a rocind which died has executed and perhaps answered; requests
  * that only ask are executed again. Most of them find that their work is done.
  */
@@ -332,8 +357,7 @@ static enum outcome repeat_request(struct rnd_client *client, struct rn_ctl_pack
 	case RN_CTL_HELLO:
 		return on_hello(client, pkt);
 	case RN_CTL_ATTACH:
-		return client->attachment.slot ? answer_attach(client)
-					       : on_attach(client, pkt);
+		return repeat_attach(client, pkt);
 	case RN_CTL_DETACH:
 		return client->attachment.slot ? on_detach(client, pkt)
 					       : answer_plain(client, RN_CTL_DETACHED);

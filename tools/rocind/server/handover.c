@@ -33,7 +33,6 @@ struct saved_group {
 
 static void keep_numbers(struct rnd_server *server)
 {
-
 	struct saved_server s;
 
 	memset(&s, 0, sizeof(s));
