@@ -2,16 +2,18 @@
 /* scribble.c - a hostile process: maps the local wires of another one and writes rubbish
  * there until that process has ended, or has no wires any more.
  *
- * usage: scribble payload|records|control|closed|doorbell|all SEED PID
+ * usage: scribble payload|records|control|closed|doorbell|capture|all SEED PID
  *
  *	payload		bytes anywhere in the data of the rings
  *	records		the first words of what may be records
  *	control		tails and heads, and what a ring begins with
  *	closed		the words by which an end says that it stops
  *	doorbell	the pages by which sleepers are woken
+ *	capture		anything in the rings by which packets go to a capture; not in
+ *"all"
  *
  * Ends with 77 where one process may not map what another has mapped, with 3 if the
- *process has no local wire, or has ended.
+ *process has no such memory, or has ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +43,8 @@ enum mode {
 	CONTROL_PAGE,
 	CLOSED,
 	DOORBELL,
-	MODES
+	MODES,
+	CAPTURE, /* behind those of "all" */
 };
 
 static const char *const mode_name[MODES] = {
@@ -52,11 +55,12 @@ static const char *const mode_name[MODES] = {
 struct map {
 	volatile uint8_t *mem;
 	size_t len;
-	bool is_wire; /* or a doorbell */
+	bool is_wire; /* or a doorbell, or the ring of a capture */
 };
 
 static struct map maps[MAPS_MAX];
 static unsigned map_count, wires;
+static bool wants_captures;
 static uint64_t state;
 
 static uint64_t next_random(void)
@@ -99,7 +103,8 @@ static bool map_all(const char *pid)
 	if (!f)
 		return true;
 	while (ok && map_count < MAPS_MAX && fgets(line, sizeof(line), f)) {
-		bool is_wire = strstr(line, "memfd:rocin-wire");
+		bool is_wire = strstr(line, wants_captures ? "memfd:rocin-capture"
+							   : "memfd:rocin-wire");
 		uint64_t from, to;
 
 		if ((!is_wire && !strstr(line, "memfd:rocin-doorbell")) ||
@@ -150,6 +155,18 @@ static size_t data_place(const struct map *m)
 	return next_random() % 2 * ring + CONTROL + next_random() % room;
 }
 
+/* The words of both ends, seldom, so that there are records in between; and records. */
+static bool scribble_capture(const struct map *m)
+{
+	static const uint16_t control[] = { 0, 8, 128, 256 };
+
+	if (next_random() % 64 == 0)
+		write_word(m, control[next_random() % 4]);
+	else
+		write_word(m, CONTROL + next_random() % (16 << 10));
+	return true;
+}
+
 /* Return: this map has such a place. */
 static bool scribble_once(const struct map *m, enum mode mode)
 {
@@ -158,6 +175,8 @@ static bool scribble_once(const struct map *m, enum mode mode)
 
 	if (m->is_wire == (mode == DOORBELL))
 		return false;
+	if (mode == CAPTURE)
+		return scribble_capture(m);
 	switch (mode) {
 	case PAYLOAD:
 		m->mem[data_place(m)] ^= (uint8_t)(1 + next_random() % 255);
@@ -174,6 +193,7 @@ static bool scribble_once(const struct map *m, enum mode mode)
 		break;
 	case DOORBELL:
 	case MODES:
+	case CAPTURE:
 		write_word(m, next_random() % 2 * 128 + next_random() % 16);
 		break;
 	}
@@ -193,7 +213,9 @@ static bool parse_mode(const char *word, enum mode *mode)
 	for (*mode = 0; *mode < MODES; (*mode)++)
 		if (strcmp(word, mode_name[*mode]) == 0)
 			return true;
-	return strcmp(word, "all") == 0; /* MODES */
+	if (strcmp(word, "capture") == 0)
+		*mode = CAPTURE;
+	return *mode == CAPTURE || strcmp(word, "all") == 0; /* MODES */
 }
 
 int main(int argc, char **argv)
@@ -206,10 +228,11 @@ int main(int argc, char **argv)
 		return 64;
 	}
 	state = strtoull(argv[2], NULL, 0);
+	wants_captures = mode == CAPTURE;
 	if (!map_all(argv[3]))
 		return 77;
 	if (wires == 0) {
-		fprintf(stderr, "process %s has no local wire\n", argv[3]);
+		fprintf(stderr, "process %s has no such memory\n", argv[3]);
 		return TOO_LATE;
 	}
 	while (is_alive(argv[3])) {
@@ -225,6 +248,7 @@ int main(int argc, char **argv)
 		}
 		nanosleep(&wait, NULL);
 	}
-	printf("%" PRIu64 " writes to %u wires\n", writes, wires);
+	printf("%" PRIu64 " writes to %u %s\n", writes, wires,
+	       wants_captures ? "rings" : "wires");
 	return 0;
 }
