@@ -194,6 +194,16 @@ static void send_bell(struct rn_host_nic *nic, uint32_t qpn, const uint8_t *byte
 	}
 }
 
+/* Sends a doorbell with a copy of the WQE. */
+static void carry_wqe(struct rn_host_nic *nic, uint32_t qpn,
+		      const struct rn_host_range *wqe)
+{
+	uint8_t bytes[RN_HOST_BLUEFLAME] = { 0 };
+
+	if (rn_host_load(nic->host, bytes, wqe->addr, (uint32_t)wqe->len) == RN_MEM_DONE)
+		send_bell(nic, qpn, bytes, (uint32_t)wqe->len);
+}
+
 static void read_wqe(struct rn_host_nic *nic, const struct rn_host_bell *bell,
 		     uint32_t number, const struct rn_host_range *wqe)
 {
@@ -228,8 +238,7 @@ void rn_host_ring(struct rn_host_nic *nic, const struct rn_host_bell *bell)
 
 		if (how == RN_WQE_BLUEFLAME && bell->count == 1 &&
 		    wqe.len <= RN_HOST_BLUEFLAME) {
-			send_bell(nic, bell->qpn, (const uint8_t *)(uintptr_t)wqe.addr,
-				  (uint32_t)wqe.len);
+			carry_wqe(nic, bell->qpn, &wqe);
 			break;
 		}
 		if (i == 0)
