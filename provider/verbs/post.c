@@ -213,7 +213,10 @@ static void tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
  * @posted:	@posted->now is the current time; the request is added to the counts
  *
  * Tells the sanitizer of the PCIe layer, if there is one, and passes the trace point.
- * Engine lock held. Return: 0 or -errno of rn_qp_post_send().
+ * Engine lock held: no packet of the request leaves before the sanitizer knows of it, so
+ * no READ is served that it takes for the peer's own.
+ *
+ * Return: 0 or -errno of rn_qp_post_send().
  */
 static inline int post_one(const struct rnp_qp *qp, struct rnp_posted *posted,
 			   const struct rn_send_wr *wr)

@@ -36,9 +36,8 @@ static void open_devices(void)
 
 static struct ibv_mr *register_words(_Atomic uint64_t *words, unsigned count)
 {
-	struct ibv_mr *mr =
-		ibv_reg_mr(l.pd, (void *)words, count * sizeof(*words),
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(l.pd, (void *)words, count * sizeof(*words),
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 
 	EXPECT(mr);
 	return mr;

@@ -248,7 +248,8 @@ static void what_is_no_value_is_named_with_what_would_be(void **state)
 	assert_refused("max_payload=64", "\"max_payload=64\": ");
 	assert_refused("hold=2", "\"hold=2\": \"hold\" is a time ");
 	assert_refused("hold=0ms", "\"hold=0ms\": \"hold\" is a time ");
-	assert_refused("hold=18446744073709551615ns", "\"hold=18446744073709551615ns\": ");
+	assert_refused("hold=18446744073709551615ns",
+		       "\"hold=18446744073709551615ns\": ");
 	assert_refused("hold=ms", "\"hold=ms\": ");
 	assert_refused("mtt.cache=0",
 		       "\"mtt.cache=0\": \"mtt.cache\" is a number of pages ");
