@@ -19,7 +19,9 @@ wanted() {
 right() {
 	local schedules=$1 began=$SECONDS
 	shift
-	timeout 1500 rocin hunt --runs "$schedules" --limit 120 -- "$@" >out 2>&1 || fail "$*: $(cat out)"
+	: >programs.log
+	timeout 1500 rocin hunt --runs "$schedules" --limit 120 -- "$@" >out 2>&1 ||
+		fail "$*: $(cat out; grep -vE '^ *[0-9]' programs.log)"
 	grep -q "the program ends well under $schedules schedules" out || fail "$*: $(cat out)"
 	echo "$* right in $schedules schedules, $((SECONDS - began)) s"
 }
@@ -28,6 +30,8 @@ right() {
 both() {
 	cat >both.sh <<-'END'
 		#!/usr/bin/env bash
+		exec >>programs.log 2>&1
+		echo "---- $*"
 		"$@" -d rocin1 &
 		server=$!
 		for ((i = 0; i < 300; i++)); do
