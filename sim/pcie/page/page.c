@@ -261,7 +261,7 @@ static __thread struct step step __attribute__((tls_model("initial-exec")));
 
 static struct sigaction older;
 static bool is_possible;
-static void (*executed)(void);
+static void (*on_executed)(void);
 
 #if defined(__x86_64__)
 static void set_trap_flag(ucontext_t *uc, bool on)
@@ -323,8 +323,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	int saved = errno;
 
 	if (step.is_armed && !rn_host_is_locked_by_me(host)) {
-		if (executed)
-			executed();
+		if (on_executed)
+			on_executed();
 		set_trap_flag(context, false);
 		close_again();
 	} else {
@@ -364,12 +364,12 @@ static bool has_debugger(void)
 	return at && strtol(at + 10, NULL, 10) != 0;
 }
 
-void rn_page_step_init(void (*fn)(void))
+void rn_page_step_init(void (*executed)(void))
 {
 	struct sigaction ours = { .sa_sigaction = on_trap,
 				  .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
-	executed = fn;
+	on_executed = executed;
 #if defined(__x86_64__)
 	if (has_debugger())
 		say_no_steps("a debugger traces the program");
