@@ -59,8 +59,16 @@ traffic() {
 	verify_pair 'UD with events' --type ud -n 300 --events
 }
 
+# new_go: what keeps a server's standard input open. The byte that ends a server stays in it.
+new_go() {
+	rm -f "$work/go"
+	mkfifo "$work/go"
+	exec 3<>"$work/go"
+}
+
 # cm SECONDS
 cm() {
+	new_go
 	rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_many" serve "$addr_a" $port_in_use \
 		<"$work/go" >"$work/server" 2>&1 &
 	server=$!
@@ -107,14 +115,13 @@ ucx() {
 		ucx_perftest 127.0.0.1 -p "$port" -t tag_lat -n 20000
 }
 
-mkfifo "$work/go"
-exec 3<>"$work/go"
 : >"$work/kills"
 end=$((SECONDS + seconds))
 # A rocind to begin with
 rocin run --netdev "lo:$addr_a" -- true
 case $what in
 keeper)
+	new_go
 	rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_many" serve "$addr_a" $port_in_use \
 		<"$work/go" >"$work/server" 2>&1 &
 	server=$!
