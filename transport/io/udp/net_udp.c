@@ -622,12 +622,32 @@ static void close_own(struct rn_udp *u, unsigned idx)
 	memset(u->place, 0, sizeof(u->place));
 }
 
+/* Send a super-packet by an unconnected socket. */
+static int send_super(struct rn_udp *u, const struct udp_sock *s,
+		      const struct rn_super *super)
+{
+	struct envelope e;
+	int err;
+
+	fill_envelope(u, s, super->flow, &e);
+	if (super->count == 1)
+		return send_whole(u, s, &e, super);
+	if (!u->net.gso)
+		return send_each(u, s, &e, super, super->data);
+	if (u->sent > 0)
+		return send_resealed(u, s, &e, super);
+
+	err = send_whole(u, s, &e, super);
+	if (!gso_refused(err))
+		return err;
+	fill_envelope(u, s, super->flow, &e);
+	return send_resealed(u, s, &e, super);
+}
+
 /* Send a super-packet by the socket for packets to this host, although it was sealed for
  * port 4791: a layer above that loses or delays packets does not choose sockets, and a
  * ring may be full.
  */
-static int udp_transmit(void *ctx, const struct rn_super *super);
-
 static int redirect(struct rn_udp *u, const struct rn_super *super)
 {
 	struct rn_flow flow = *super->flow;
@@ -639,23 +659,22 @@ static int redirect(struct rn_udp *u, const struct rn_super *super)
 	if (!u->reseal)
 		return -ENOMEM;
 	memcpy(u->reseal, super->data, super->len);
-	for (uint32_t at = 0, i = 0; at < super->len; at += super->seg_len, i++)
-		rn_icrc_move(super->flow, &flow, (uint16_t)(u->net.gso ? i : 0),
-			     u->reseal + at,
-			     rn_super_packet_len(super, at) - RN_ICRC_LEN);
+	for (uint32_t at = 0, i = 0; at < super->len; at += super->seg_len, i++) {
+		uint32_t len = rn_super_packet_len(super, at);
+
+		if (len >= RN_BTH_LEN + RN_ICRC_LEN)
+			rn_icrc_move(super->flow, &flow, (uint16_t)(u->net.gso ? i : 0),
+				     u->reseal + at, len - RN_ICRC_LEN);
+	}
 	own.flow = &flow;
 	own.data = u->reseal;
-	own.tx_socket =
-		(struct rn_tx_socket){ .id = RN_UDP_TO_OWN_HOST, .sport = u->own_port };
-	return udp_transmit(u, &own);
+	return send_super(u, rn_udp_own_sock(u, super->sgid_index), &own);
 }
 
 static int udp_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_udp *u = ctx;
 	struct udp_sock *s = &u->sock[super->sgid_index];
-	struct envelope e;
-	int err;
 
 	assert(super->sgid_index < u->sock_count);
 	assert(super->len <= RN_SUPER_BYTES);
@@ -670,20 +689,7 @@ static int udp_transmit(void *ctx, const struct rn_super *super)
 		return rn_udp_send_connected(u, super);
 	else if (rn_udp_is_to_own_host(u, super->flow))
 		return redirect(u, super);
-	fill_envelope(u, s, super->flow, &e);
-
-	if (super->count == 1)
-		return send_whole(u, s, &e, super);
-	if (!u->net.gso)
-		return send_each(u, s, &e, super, super->data);
-	if (u->sent > 0)
-		return send_resealed(u, s, &e, super);
-
-	err = send_whole(u, s, &e, super);
-	if (!gso_refused(err))
-		return err;
-	fill_envelope(u, s, super->flow, &e);
-	return send_resealed(u, s, &e, super);
+	return send_super(u, s, super);
 }
 
 /* ----------------------------------------------------------- receiving packets */

@@ -69,7 +69,7 @@ int rn_own_port_open(const struct rn_gid *gid, uint32_t ifindex, uint16_t port)
 {
 	struct sock_filter nothing[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
 	const bool is_ipv4 = rn_gid_is_ipv4(gid);
-	const int discover = is_ipv4 ? IP_PMTUDISC_DO : IPV6_PMTUDISC_DO;
+	const int discover = IP_PMTUDISC_DO; /* IPV6_PMTUDISC_DO is the same value */
 	int fd = open_at(gid, ifindex, port), rc;
 
 	if (fd < 0)
