@@ -83,6 +83,7 @@ on_lo() {
 }
 
 users() {
+	export ROCIN_NEIGHBOURS=all # the two send to each other on one host
 	local theirs
 	[ "$(id -u)" = 0 ] || skip 'becoming another user needs root'
 	theirs=$(mktemp -d)
