@@ -315,18 +315,6 @@ static bool is_declared(rn_iova addr)
 	return r && rn_agent_is_gpu(r->target) && !rn_gpu_of(addr, &offset, &view);
 }
 
-/* Returns true if devices take the byte for that of a GPU, and it lies in memory that the
- * program has allocated itself: writes to it are not withheld.
- */
-static bool is_declared(rn_iova addr)
-{
-	const struct rn_host_region *r = rn_host_region_of(rn_san.host, addr);
-	uint64_t offset;
-	char view;
-
-	return r && rn_agent_is_gpu(r->target) && !rn_gpu_of(addr, &offset, &view);
-}
-
 static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	(void)h;
