@@ -231,7 +231,9 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 		/* The lock is free then: the next atomic reads what is stored for it. */
 		if (!rn_san_withhold(tlp))
 			return false;
-		rn_host_free_withheld(h, tlp);
+		/* In a hunt it may have been stored at once, and the lock is free. */
+		if (rn_san_is_withheld(tlp->addr, tlp->len))
+			rn_host_free_withheld(h, tlp);
 		return true;
 	}
 	return rn_san_is_payload(tlp) && rn_san_withhold(tlp);
@@ -252,6 +254,7 @@ static void watch_word(const struct rn_tlp *atomic, int change)
 	struct rn_tlp write = *atomic;
 
 	write.kind = RN_TLP_WRITE;
+	write.tag = 1; /* see rn_san_is_judged() */
 	rn_san_pages_pending(&write, atomic->addr, atomic->len, change);
 }
 
