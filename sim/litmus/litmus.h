@@ -155,10 +155,12 @@ struct rn_litmus_source {
  *	st, mwr, dma	loc, value		ld, mrd		reg, loc
  *	wait		loc, value		poll		cq
  *	tryp		reg, cq			launch		thread
- *	sfence, dmacqe, pollc nothing (pollc waits for a completion of any DMA engine of
- *its node) write imm send	qp, count, dst[] (remote), src[] (local or inline) read
- *qp, count, dst[] (local), src[] (remote, never inline) faa		qp, dst[0] (local
- *or NONE), loc (remote), value cas		the same, value (expected), value2 (new)
+ *	dmacqe, pollc	nothing (pollc waits for any DMA engine of its node)
+ *	sfence		nothing
+ *	write imm send	qp, count, dst[] (remote), src[] (local or inline)
+ *	read		qp, count, dst[] (local), src[] (remote, never inline)
+ *	faa		qp, dst[0] (local or NONE), loc (remote), value
+ *	cas		the same, value (expected), value2 (new)
  *	flush		qp, count, dst[] (remote)
  *	awrite		qp, dst[0] (remote), src[0]
  *	bell		qp, dst[0] (remote), loc (where the WQE is)

@@ -541,17 +541,18 @@ int rn_fabric_issue(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 		    const struct rn_tlp *tlp)
 {
 	const struct run run = { f, ops, ctx };
+	const uint32_t qp = tlp->stream && tlp->qp_count ? tlp->qp_count : tlp->stream;
 	struct rn_pcie_knobs near;
 	struct rn_route route;
 	unsigned index;
 
 	assert(tlp->kind < RN_TLP_COMPLETION);
 	assert(!(tlp->flags & RN_TLP_CQE) || !(tlp->flags & RN_TLP_RO));
-	if (!rn_topology_route(knobs_of(f, tlp, &near), tlp->requester, tlp->target,
-			       tlp->stream, &route))
+	if (!rn_topology_route(knobs_of(f, tlp, &near), tlp->requester, tlp->target, qp,
+			       &route))
 		return -EHOSTUNREACH;
 	if (tlp->flags & RN_TLP_CQE)
-		rn_topology_entry(&f->knobs, tlp->requester, tlp->stream, &route);
+		rn_topology_entry(&f->knobs, tlp->requester, qp, &route);
 	if (f->knobs.place == RN_PLACE_NOW || route.hops == 0) {
 		do_at_once(&run, tlp);
 		return NONE;

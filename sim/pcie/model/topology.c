@@ -9,9 +9,9 @@ static void add_queue(struct rn_route *route, unsigned queue)
 	route->queue[route->hops++] = (uint16_t)queue;
 }
 
-/* Returns the number of a QP's queue, found by a hash. QPNs of one process count up in
- * the bits above their low byte; QPNs in scenarios and tests count up from 1. The hash
- * spreads both kinds, and also the first few QPs of different NICs.
+/* Returns the number of a QP's queue, found by a hash. @stream: rn_tlp.qp_count or
+ * stream. QPs of one process, of scenarios and of tests count up. The hash spreads them,
+ * and also the first few QPs of different NICs.
  */
 static unsigned stream_number(unsigned nic, uint32_t stream)
 {
