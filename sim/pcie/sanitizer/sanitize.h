@@ -19,7 +19,7 @@
  * stands for the process id), or to stderr; summary: the verdict is written in any case;
  * symbolize=off: stacks are addresses in files; names of classes; late=FILE, record=FILE:
  * see sanitize_schedule.c. A program with findings in these classes that would exit with
- *0 exits with N (66 if N is not given).
+ * 0 exits with N (66 if N is not given).
  *
  * Threads: all functions run under the host lock unless a comment says otherwise.
  */

@@ -466,7 +466,8 @@ static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 	uint32_t msg = wr->msg;
 
 	/* The peer executes such a request, as ATOMIC WRITE is, behind all that came
-	 * before it. */
+	 * before it.
+	 */
 	if (wr->has_fence || rn_wr_writes_in_turn(wr->opcode)) {
 		wait_for_atomics(q, wr);
 		return;

@@ -8,7 +8,7 @@
 #   traffic   data of RC, UC and UD, with and without shared memory
 #   cm        connections by librdmacm, made and broken as fast as it goes, and a listener that
 #             sleeps in between
-#   programs  perftest, rping, UCX and pyverbs, as far as they are installed
+#   programs  perftest, rping and UCX, as far as they are installed
 #   keeper    the keeper is killed, then rocind
 #   all       traffic, cm and programs in turn, until SECONDS are over
 # shellcheck source=../kit/lib.sh

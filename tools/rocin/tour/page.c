@@ -115,7 +115,7 @@ static void show_calls(FILE *to, const struct rn_tour_look *look,
 	if (rn_tour_value(c->r, "rkey"))
 		fprintf(to,
 			"  mr->addr is 0x%" PRIx64 ", mr->length %" PRIu64
-			", mr->lkey 0x%" PRIx64 ", mr->rkey 0x%" PRIx64 ".\n",
+			",\n  mr->lkey 0x%" PRIx64 ", mr->rkey 0x%" PRIx64 ".\n",
 			rn_tour_value(c->r, "address"), rn_tour_value(c->r, "length"),
 			rn_tour_value(c->r, "lkey"), rn_tour_value(c->r, "rkey"));
 }

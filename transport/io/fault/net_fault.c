@@ -733,9 +733,20 @@ struct rn_fault_rules *rn_fault_rules(struct rn_fault *f)
 	return &f->rules;
 }
 
+/* Chooses no connected socket: it numbers its packets, and some may not leave. */
+static struct rn_tx_socket fault_tx_socket(void *ctx, const struct rn_flow *flow,
+					   uint32_t sgid_index, uint32_t dest_slot)
+{
+	const struct rn_fault *f = ctx;
+	struct rn_tx_socket s = rn_net_tx_socket(f->inner, flow, sgid_index, dest_slot);
+
+	return s.id == RN_TX_OWN_HOST ? s : (struct rn_tx_socket){ 0 };
+}
+
 static const struct rn_net_ops fault_ops = {
 	.transmit = fault_transmit,
 	.receive = fault_receive,
+	.tx_socket = fault_tx_socket,
 };
 
 struct rn_fault *rn_fault_new(struct rn_net *inner, bool has_begun, uint64_t *stats,

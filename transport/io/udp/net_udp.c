@@ -645,8 +645,7 @@ static int send_super(struct rn_udp *u, const struct udp_sock *s,
 }
 
 /* Send a super-packet by the socket for packets to this host, although it was sealed for
- * port 4791: a layer above that loses or delays packets does not choose sockets, and a
- * ring may be full.
+ * port 4791: a layer above that delays packets keeps no socket, and a ring may be full.
  */
 static int redirect(struct rn_udp *u, const struct rn_super *super)
 {
@@ -683,7 +682,7 @@ static int udp_transmit(void *ctx, const struct rn_super *super)
 		return -EADDRNOTAVAIL;
 	}
 	mark_in_use(u, super->sgid_index);
-	if (super->tx_socket.id == RN_UDP_TO_OWN_HOST)
+	if (super->tx_socket.id == RN_TX_OWN_HOST)
 		s = rn_udp_own_sock(u, super->sgid_index);
 	else if (super->tx_socket.id)
 		return rn_udp_send_connected(u, super);

@@ -284,7 +284,7 @@ static struct rn_tx_socket shared_socket(struct rn_udp *u, const struct rn_flow 
 {
 	if (!rn_udp_is_to_own_host(u, flow))
 		return (struct rn_tx_socket){ 0 };
-	return (struct rn_tx_socket){ .id = RN_UDP_TO_OWN_HOST, .sport = u->own_port };
+	return (struct rn_tx_socket){ .id = RN_TX_OWN_HOST, .sport = u->own_port };
 }
 
 struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,

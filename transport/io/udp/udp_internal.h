@@ -107,8 +107,6 @@ struct udp_connected {
 
 enum {
 	RN_UDP_CONNECTED_MAX = 16,
-	/* rn_tx_socket.id of the unconnected socket for packets to this host */
-	RN_UDP_TO_OWN_HOST = RN_UDP_CONNECTED_MAX + 1,
 	RN_UDP_PLACES = 32, /* a power of two */
 };
 
