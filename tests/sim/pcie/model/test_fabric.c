@@ -29,6 +29,27 @@ static void a_write_is_performed_when_it_leaves_its_last_queue(void **state)
 	assert_int_equal(rn_fabric_room(w.f), WORLD_TLPS);
 }
 
+/* QPNs may be random; these two would share a queue. */
+static void qps_that_are_counted_have_queues_by_their_count(void **state)
+{
+	struct rn_tlp one = a_write(CPU, 1), other = a_write(CPU, 2);
+	unsigned first, second;
+
+	(void)state;
+	other.stream = one.stream + RN_STREAM_QUEUES;
+	world_init(&w, "typical,nic.queues=perqp");
+	first = world_send(&w, one);
+	second = world_send(&w, other);
+	assert_int_equal(rn_fabric_prev(w.f, second), first);
+
+	one.qp_count = 7;
+	other.qp_count = 8;
+	world_init(&w, "typical,nic.queues=perqp");
+	world_send(&w, one);
+	second = world_send(&w, other);
+	assert_int_equal(rn_fabric_prev(w.f, second), RN_TLP_NONE);
+}
+
 static void a_read_takes_bytes_there_and_completes_here(void **state)
 {
 	const struct rn_tlp *tlp;
@@ -465,6 +486,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_write_is_performed_when_it_leaves_its_last_queue),
+		cmocka_unit_test(qps_that_are_counted_have_queues_by_their_count),
 		cmocka_unit_test(a_read_takes_bytes_there_and_completes_here),
 		cmocka_unit_test(place_now_does_all_at_once),
 		cmocka_unit_test(memory_of_ones_own_is_near),
