@@ -234,9 +234,10 @@ static int get_group(struct rnd_groups *groups, const struct wanted *w,
 		rc = rnd_group_guard(group);
 		if (rc) {
 			close_group(groups, group);
-			return rn_fail(err, err_len, rc,
-				       "packets of other users cannot be kept out: %s",
-				       strerror(-rc));
+			(void)rn_fail(err, err_len, rc,
+				      "packets of other users cannot be kept out: %s",
+				      strerror(-rc));
+			return rc;
 		}
 	}
 	add_user(group);

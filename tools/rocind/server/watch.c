@@ -164,6 +164,17 @@ static void take_links(struct rnd_server *server, const void *news, int len)
 	}
 }
 
+/* A socket that cannot be read, as where a sandbox denies it, stays readable: rocind
+ * would look at it for ever.
+ */
+static void stop_if_broken(struct rnd_server *server, int error)
+{
+	if (error == EAGAIN)
+		return;
+	rn_log(RN_LOG_WARN, "changes of interfaces go unseen: %s", strerror(error));
+	rnd_source_close(&server->netlink);
+}
+
 void rnd_watch_changed(struct rnd_server *server)
 {
 	union {
@@ -178,8 +189,10 @@ void rnd_watch_changed(struct rnd_server *server)
 
 		if (len > 0)
 			take_links(server, &news, (int)len);
-		else if (len < 0 && errno != ENOBUFS && errno != EINTR)
+		else if (len < 0 && errno != ENOBUFS && errno != EINTR) {
+			stop_if_broken(server, errno);
 			break;
+		}
 	}
 	for (struct rnd_client *c = server->clients; c; c = next) {
 		next = c->next;
