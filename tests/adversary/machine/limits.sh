@@ -75,7 +75,8 @@ fi
 
 # Clocks that differ between the two ends, and between rocind and a program.
 if unshare --time --monotonic 1000 --fork true 2>/dev/null; then
-	for offset in 1000000 -1000; do
+	# No clock can be set back to before the machine was started.
+	for offset in 1000000 -10; do
 		run_a=(unshare --time --monotonic "$offset" --fork rocin run --netdev "lo:$addr_b" --)
 		run_b=(rocin run --netdev "lo:$addr_a" --)
 		verify_pair "clocks $offset s apart" --type rc -n 50 --events
