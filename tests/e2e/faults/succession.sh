@@ -128,7 +128,7 @@ keeper)
 	pids+=("$server")
 	wait_for grep -q listening "$work/server" || fail 'the server does not listen'
 	first=$(daemon_pid)
-	keeper=$(pgrep -x rocin-keeper -P "$first")
+	keeper=$(pgrep -o -x rocin-keeper -P "$first")
 	[ -n "$keeper" ] || fail 'no keeper'
 	kill -9 "$keeper"
 	another() { pgrep -x rocin-keeper -P "$first" | grep -qvx "$keeper"; }
