@@ -23,6 +23,7 @@
 #include "declare.h"
 #include "gpu_internal.h"
 #include "rocin/mr.h"
+#include "sim/pcie/page/mappings.h"
 #include "transport/io/host/log.h"
 
 /* An MR registration of declared memory; it is found by NIC and key. */
@@ -58,53 +59,20 @@ static void read_rules(void)
 
 /* ---------------------- replacement of the program's pages by a memfd */
 
-/* A mapping, as a line of /proc/self/maps describes it. */
-struct mapping {
-	uintptr_t lo, hi;
-	char rights[5];
-	unsigned long long inode;
-	bool is_stack;
-};
-
-/* Reads the rest of a line that did not fit into @line, because a file name is long. */
-static void skip_rest(FILE *maps, const char *line)
-{
-	char rest[512];
-
-	while (!strchr(line, '\n') && fgets(rest, sizeof(rest), maps))
-		line = rest;
-}
-
-static bool read_mapping(FILE *maps, struct mapping *m)
-{
-	char line[512];
-	unsigned long lo, hi;
-
-	if (!fgets(line, sizeof(line), maps))
-		return false;
-	skip_rest(maps, line);
-	if (sscanf(line, "%lx-%lx %4s %*s %*s %llu", &lo, &hi, m->rights, &m->inode) != 4)
-		return false;
-	m->lo = lo;
-	m->hi = hi;
-	m->is_stack = strstr(line, "[stack") != NULL;
-	return true;
-}
-
 /* Returns true if the mappings cover [lo, hi) without a gap and @accept accepts each
  * of them.
  */
 static bool all_mappings(uintptr_t lo, uintptr_t hi,
-			 bool (*accept)(const struct mapping *m,
+			 bool (*accept)(const struct rn_mapping *m,
 					const struct rn_declared *d),
 			 const struct rn_declared *d)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	struct mapping m;
+	FILE *maps = rn_mappings_open();
+	struct rn_mapping m;
 
 	if (!maps)
 		return false;
-	while (lo < hi && read_mapping(maps, &m)) {
+	while (lo < hi && rn_mappings_next(maps, &m)) {
 		if (m.hi <= lo)
 			continue;
 		if (m.lo > lo || !accept(&m, d))
@@ -115,7 +83,7 @@ static bool all_mappings(uintptr_t lo, uintptr_t hi,
 	return lo >= hi;
 }
 
-static bool is_private_anonymous(const struct mapping *m, const struct rn_declared *d)
+static bool is_private_anonymous(const struct rn_mapping *m, const struct rn_declared *d)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
@@ -124,7 +92,7 @@ static bool is_private_anonymous(const struct mapping *m, const struct rn_declar
 	       (here < m->lo || here >= m->hi);
 }
 
-static bool is_memfd_of(const struct mapping *m, const struct rn_declared *d)
+static bool is_memfd_of(const struct rn_mapping *m, const struct rn_declared *d)
 {
 	return m->inode == d->inode && m->rights[3] == 's';
 }

@@ -289,8 +289,7 @@ static void atomic_resumed(struct rn_host *h, const struct rn_tlp *tlp, const ch
 static const struct rn_tlp *postponed_at(rn_iova addr, uint64_t len)
 {
 	for (unsigned i = 0; i < postponed_count; i++)
-		if (postponed[i].addr < addr + len &&
-		    addr < postponed[i].addr + postponed[i].len)
+		if (rn_tlp_touches(&postponed[i], addr, len))
 			return &postponed[i];
 	return NULL;
 }

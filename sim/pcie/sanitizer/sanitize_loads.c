@@ -29,6 +29,7 @@
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/host/host_internal.h"
+#include "sim/pcie/page/mappings.h"
 #include "sim/pcie/page/page.h"
 #include "transport/io/memory/mem_guard.h"
 
@@ -199,14 +200,12 @@ static struct region *take_region(void)
 /* Does a shared mapping lie in the range? If that cannot be read, none does. */
 static bool is_shared_memory(uintptr_t lo, uintptr_t hi)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512], kind;
-	unsigned long from, to;
+	FILE *maps = rn_mappings_open();
+	struct rn_mapping m;
 	bool is_shared = false;
 
-	while (maps && !is_shared && fgets(line, sizeof(line), maps))
-		is_shared = sscanf(line, "%lx-%lx %*3c%c", &from, &to, &kind) == 3 &&
-			    kind == 's' && from < hi && lo < to;
+	while (maps && !is_shared && rn_mappings_next(maps, &m))
+		is_shared = m.rights[3] == 's' && m.lo < hi && lo < m.hi;
 	if (maps)
 		fclose(maps);
 	return is_shared;
