@@ -15,6 +15,7 @@
 
 #include "rocin/random.h"
 #include "transport/io/host/log.h"
+#include "udp_table.h"
 
 enum {
 	/* The own port is one of these; by default the kernel does not choose dynamic
@@ -183,19 +184,15 @@ static void read_owners(const struct rnd_admission *a, const char *table,
 			struct owners *owners)
 {
 	FILE *f = fopen(table, "re");
-	char line[256], address[33];
-	unsigned port, user;
+	struct rnd_udp_socket s;
 
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line,
-			   "%*d: %32[0-9A-Fa-f]:%x %*x:%*x %*x %*x:%*x %*x:%*x %*x %u",
-			   address, &port, &user) != 3 ||
-		    port > UINT16_MAX)
+	while (rnd_udp_table_next(f, &s)) {
+		if (s.port > UINT16_MAX)
 			continue;
-		if (!is_admitted(a, user))
-			owners->foreign[port / 8] |= (uint8_t)(1u << port % 8);
-		else if (strspn(address, "0") == strlen(address))
-			owners->held[port / 8] |= (uint8_t)(1u << port % 8);
+		if (!is_admitted(a, s.uid))
+			owners->foreign[s.port / 8] |= (uint8_t)(1u << s.port % 8);
+		else if (strspn(s.address, "0") == strlen(s.address))
+			owners->held[s.port / 8] |= (uint8_t)(1u << s.port % 8);
 	}
 	if (f)
 		fclose(f);

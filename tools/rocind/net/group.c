@@ -27,6 +27,7 @@
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/log.h"
 #include "transport/io/udp/own_port.h"
+#include "udp_table.h"
 
 enum {
 	/* Requested size of socket buffers; the kernel limits it to rmem_max
@@ -98,12 +99,10 @@ enum rn_rocind_drop rnd_steer_reason(const uint8_t *payload, size_t len)
 
 /* ---- Which process has bound the port, from /proc ---- */
 
-/* A line of /proc/net/udp or udp6: a socket that has the port. */
+/* A socket that has the port. */
 struct entry {
 	bool found;
-	unsigned uid;
-	/* inode of the socket; 0: the socket belongs to the kernel */
-	unsigned long inode;
+	struct rnd_udp_socket socket;
 };
 
 /* Parses an address, which the kernel prints as 32-bit words in host byte order,
@@ -146,24 +145,14 @@ static struct entry search_table(const char *table, const struct rn_gid *ours)
 {
 	struct entry first = { 0 };
 	FILE *f = fopen(table, "re");
-	char line[256];
+	struct rnd_udp_socket s;
+	struct rn_gid theirs;
 
-	while (f && fgets(line, sizeof(line), f)) {
-		struct entry entry = { .found = true };
-		char address[33];
-		struct rn_gid theirs;
-		unsigned port;
-
-		if (sscanf(line,
-			   "%*d: %32[0-9A-Fa-f]:%x %*x:%*x %*x %*x:%*x %*x:%*x %*x %u "
-			   "%*d "
-			   "%lu",
-			   address, &port, &entry.uid, &entry.inode) == 4 &&
-		    port == RN_ROCE_PORT && parse_address(address, &theirs) &&
+	while (rnd_udp_table_next(f, &s))
+		if (s.port == RN_ROCE_PORT && parse_address(s.address, &theirs) &&
 		    is_in_the_way(&theirs, ours) &&
-		    (!first.found || entry.inode < first.inode))
-			first = entry;
-	}
+		    (!first.found || s.inode < first.socket.inode))
+			first = (struct entry){ .found = true, .socket = s };
 	if (f)
 		fclose(f);
 	return first;
@@ -235,10 +224,10 @@ static void describe(const struct rn_gid *gid, char *who, size_t who_len)
 		entry = search_table("/proc/net/udp", gid);
 	if (!entry.found)
 		snprintf(who, who_len, "another program");
-	else if (entry.inode == 0)
+	else if (entry.socket.inode == 0)
 		snprintf(who, who_len, "the kernel (a device of the module rdma_rxe?)");
-	else if (!name_process(entry.inode, who, who_len))
-		snprintf(who, who_len, "a process of user %u", entry.uid);
+	else if (!name_process(entry.socket.inode, who, who_len))
+		snprintf(who, who_len, "a process of user %u", entry.socket.uid);
 }
 
 int rnd_port_owner_explain(const struct rn_gid *gid, char *err, size_t err_len)
