@@ -23,6 +23,7 @@
 #include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/page/page.h"
 #include "transport/io/host/stack.h"
+#include "transport/io/host/write_all.h"
 
 /* ----------------------------------------------------- texts of reports */
 #define NEXT "\n              "
@@ -353,20 +354,6 @@ static void say_stack(const char *what, uint32_t stack)
 	out.used += stack_text(stack, out.text + out.used, sizeof(out.text) - out.used);
 }
 
-static void write_text(const char *at, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(log_fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		at += n;
-		len -= (size_t)n;
-	}
-}
-
 /* Writes the report with the lines of the stacks. Returns false if they cannot be found;
  * then nothing is written.
  */
@@ -377,7 +364,7 @@ static bool write_with_lines(void)
 	ssize_t len = rn_stack_symbolize(out.text, out.used, named, sizeof(named));
 
 	if (len > 0)
-		write_text(named, (size_t)len);
+		(void)rn_write_all(log_fd, named, (size_t)len);
 	else if (!is_told)
 		add_text(
 			"  stack       without lines: rocin-symbolize, which finds them, "
@@ -392,7 +379,7 @@ static void write_out(void)
 	bool has_stack = memmem(out.text, out.used, "\n    #0 ", 8) != NULL;
 
 	if (!has_stack || rn_san.options.is_raw || !write_with_lines())
-		write_text(out.text, out.used);
+		(void)rn_write_all(log_fd, out.text, out.used);
 	out.used = 0;
 }
 

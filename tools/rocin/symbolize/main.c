@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "rocin/types.h"
+#include "transport/io/host/write_all.h"
 
 enum {
 	FUNCTIONS_MAX = 16, /* inlined into each other */
@@ -406,19 +407,6 @@ static void print_line(FILE *to, const char *line, pid_t pid)
 		print_symbol(to, &f, &found[i], i + 1 < count);
 }
 
-static int write_all(const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(STDOUT_FILENO, text, len);
-
-		if (n < 0 && errno != EINTR)
-			return -1;
-		text += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	pid_t pid = argc > 1 ? (pid_t)strtol(argv[1], NULL, 10) : 0;
@@ -433,7 +421,7 @@ int main(int argc, char **argv)
 		print_line(to, line, pid);
 	free(line);
 	close_files();
-	status = fclose(to) || write_all(text, len);
+	status = fclose(to) || !rn_write_all(STDOUT_FILENO, text, len);
 	free(text);
 	return status ? EXIT_FAILURE : EXIT_SUCCESS;
 }

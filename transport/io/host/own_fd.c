@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "write_all.h"
+
 enum {
 	WORDS = RN_OWN_FD_MAX / 64,
 };
@@ -237,26 +239,13 @@ void rn_own_file_init(struct rn_own_file *f, int fd)
 		f->left = limit.rlim_cur;
 }
 
-static bool write_all(int fd, const uint8_t *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno != EINTR)
-			return false;
-		data += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return true;
-}
-
 void rn_own_file_write(struct rn_own_file *f, const void *data, size_t len)
 {
 	size_t fits = len < f->left ? len : (size_t)f->left;
 
 	if (getpid() != f->pid)
 		return;
-	if (write_all(f->fd, data, fits) && fits == len)
+	if (rn_write_all(f->fd, data, fits) && fits == len)
 		f->left -= len;
 	else
 		f->left = 0;

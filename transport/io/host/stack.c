@@ -15,6 +15,7 @@
 
 #include "clock.h"
 #include "spawn.h"
+#include "write_all.h"
 
 /* ----------------------------------------------------------------- modules */
 enum {
@@ -117,19 +118,6 @@ static int find_program(char *path, size_t path_len)
 	return access(path, X_OK) ? -errno : 0;
 }
 
-static int write_all(int fd, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		text += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
 /* Reads to the end of file. Returns the number of bytes, or -errno. */
 static ssize_t read_all(int fd, char *text, size_t len)
 {
@@ -181,8 +169,8 @@ static ssize_t ask_program(const char *path, const char *text, size_t len, char 
 	close(in);
 	close(out);
 	close(err);
-	if (!rc)
-		rc = write_all(feed, text, len);
+	if (!rc && !rn_write_all(feed, text, len))
+		rc = -errno;
 	close(feed);
 	if (!rc)
 		rc = read_all(answer, named, named_len);
