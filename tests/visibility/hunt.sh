@@ -113,30 +113,24 @@ if unshare -Urm sh -c "$in_full" >"$work/out" 2>&1; then
 		"$(sed -n '1s/^rocin: \(.*\): No space.*/\1/p' "$work/out")")" ] || fail "full disk: $(cat "$work/out")"
 fi
 
+# start_hunt SECONDS: a hunt whose program sleeps for so long; $pid is the hunt
+has_begun() { [ -n "$(ls "$TMPDIR"/*/output 2>/dev/null)" ]; }
+start_hunt() {
+	setsid rocin hunt -- sleep "$1" &
+	pid=$!
+	wait_for has_begun || fail 'no program runs'
+}
+
 # A hunt that is killed leaves no program.
-setsid rocin hunt -- sleep 5555 &
-pid=$!
-for _ in $(seq 600); do
-	[ -z "$(ls "$TMPDIR"/*/output 2>/dev/null)" ] || break
-	sleep 0.1
-done
+start_hunt 5555
 child=$(pgrep -P "$pid")
 kill -KILL "$pid"
 wait "$pid"
-for _ in $(seq 600); do
-	[ -e "/proc/$child" ] || break
-	sleep 0.1
-done
-[ ! -e "/proc/$child" ] || fail "SIGKILL leaves a program: $(tr '\0' ' ' <"/proc/$child/cmdline")"
+wait_for test ! -e "/proc/$child" || fail "SIGKILL leaves a program: $(tr '\0' ' ' <"/proc/$child/cmdline")"
 rm -r "${TMPDIR:?}"/*
 
 # A signal ends the program, too, and leaves nothing.
-setsid rocin hunt -- sleep 4444 &
-pid=$!
-for _ in $(seq 600); do
-	[ -z "$(ls "$TMPDIR"/*/output 2>/dev/null)" ] || break
-	sleep 0.1
-done
+start_hunt 4444
 kill -TERM "$pid"
 wait "$pid"
 [ $? = 143 ] || fail 'the status after SIGTERM'

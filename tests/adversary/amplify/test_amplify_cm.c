@@ -96,11 +96,20 @@ static void close_all(void)
 	count_sent();
 }
 
-static struct rn_cm_msg request(uint32_t id, const uint8_t *data)
+/* What a request brings for the program. */
+static const uint8_t *ip_data(void)
+{
+	static uint8_t data[RN_CM_SIDR_REQ_DATA];
+
+	kit_ip_data(&kit, data);
+	return data;
+}
+
+static struct rn_cm_msg request(uint32_t id)
 {
 	return (struct rn_cm_msg){
 		.attr = RN_CM_REQ,
-		.data = data,
+		.data = ip_data(),
 		.data_len = RN_CM_REQ_DATA,
 		.req = { .local_id = id,
 			 .service_id = rn_cm_service_id(RN_CM_PS_TCP, KIT_PORT),
@@ -116,11 +125,11 @@ static struct rn_cm_msg request(uint32_t id, const uint8_t *data)
 	};
 }
 
-static struct rn_cm_msg sidr_request(uint32_t id, const uint8_t *data)
+static struct rn_cm_msg sidr_request(uint32_t id)
 {
 	return (struct rn_cm_msg){
 		.attr = RN_CM_SIDR_REQ,
-		.data = data,
+		.data = ip_data(),
 		.data_len = RN_CM_SIDR_REQ_DATA,
 		.sidr_req = { .request_id = id,
 			      .service_id = rn_cm_service_id(RN_CM_PS_TCP, KIT_PORT) },
@@ -135,7 +144,6 @@ static int begin(void **state)
 
 static void a_listener_sends_three_messages_for_a_request_at_most(void **state)
 {
-	uint8_t data[RN_CM_SIDR_REQ_DATA];
 
 	(void)state;
 	for (unsigned program = 0; program < PROGRAM_COUNT; program++)
@@ -145,8 +153,7 @@ static void a_listener_sends_three_messages_for_a_request_at_most(void **state)
 
 				kit_close(&kit);
 				begin(state);
-				kit_ip_data(&kit, data);
-				msg = sidr ? sidr_request(7, data) : request(7, data);
+				msg = sidr ? sidr_request(7) : request(7);
 				for (unsigned i = 0; i < copies; i++)
 					forge(&msg, (enum program)program);
 				let_all_time_pass((enum program)program);
@@ -158,12 +165,10 @@ static void a_listener_sends_three_messages_for_a_request_at_most(void **state)
 /* It still gets as many as it may. */
 static void a_request_that_is_accepted_is_worth_three_copies_of_the_answer(void **state)
 {
-	uint8_t data[RN_CM_SIDR_REQ_DATA];
 	struct rn_cm_msg msg;
 
 	(void)state;
-	kit_ip_data(&kit, data);
-	msg = request(7, data);
+	msg = request(7);
 	forge(&msg, ACCEPTS);
 	assert_int_equal(sent, 1);
 	let_all_time_pass(ACCEPTS);
@@ -175,13 +180,11 @@ static void a_request_that_is_accepted_is_worth_three_copies_of_the_answer(void 
 /* The last copy leaves with the last of those that follow quickly. */
 static void the_last_copy_is_late(void **state)
 {
-	uint8_t data[RN_CM_SIDR_REQ_DATA];
 	rn_ns before = kit.now;
 	struct rn_cm_msg msg;
 
 	(void)state;
-	kit_ip_data(&kit, data);
-	msg = request(7, data);
+	msg = request(7);
 	msg.req.local_resp_timeout = 20; /* 4.3 s */
 	forge(&msg, ACCEPTS);
 	kit_next_deadline(&kit, &kit.b);
@@ -197,12 +200,10 @@ static void the_last_copy_is_late(void **state)
 
 static void a_copy_of_the_request_brings_new_credit(void **state)
 {
-	uint8_t data[RN_CM_SIDR_REQ_DATA];
 	struct rn_cm_msg msg;
 
 	(void)state;
-	kit_ip_data(&kit, data);
-	msg = request(7, data);
+	msg = request(7);
 	forge(&msg, ACCEPTS);
 	while (kit.b.stats[RN_CM_STAT_UNPROVEN] == 0) {
 		kit_next_deadline(&kit, &kit.b);
@@ -218,14 +219,12 @@ static void a_copy_of_the_request_brings_new_credit(void **state)
 
 static unsigned copies_of_an_answer(uint32_t id)
 {
-	uint8_t data[RN_CM_SIDR_REQ_DATA];
 	struct rn_cm_event ev;
 	struct kit_message tx;
 	struct rn_cm_msg msg;
 	unsigned copies = 0;
 
-	kit_ip_data(&kit, data);
-	msg = request(id, data);
+	msg = request(id);
 	tx = kit_compose(&kit.a, &kit.b, &msg, id);
 	kit_give(&kit, &kit.b, &tx);
 	ev = kit_event(&kit.b, RN_CM_EV_REQ);
@@ -268,14 +267,12 @@ static void forge_at_random(struct rn_random *r)
 					 RN_CM_LAP,  RN_CM_APR };
 	uint8_t attr = attrs[rn_random_below(r, sizeof(attrs))];
 	uint32_t theirs = 1 + rn_random_below(r, 4), ours = rn_random_below(r, 2);
-	uint8_t data[RN_CM_SIDR_REQ_DATA] = { 0 };
 	struct rn_cm_msg msg = { .attr = (enum rn_cm_attr)attr };
 
-	kit_ip_data(&kit, data);
 	if (attr == RN_CM_REQ)
-		msg = request(theirs, data);
+		msg = request(theirs);
 	else if (attr == RN_CM_SIDR_REQ)
-		msg = sidr_request(theirs, data);
+		msg = sidr_request(theirs);
 	else if (attr == RN_CM_DREQ)
 		msg.dreq = (struct rn_cm_dreq){ .local_id = theirs, .remote_id = ours };
 	else if (attr == RN_CM_REJ)

@@ -14,15 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "rocin/cm.h"
 #include "rocin/cmdev.h"
 #include "rocin/gsi.h"
 #include "tests/kit/hand_over.h"
+#include "tests/tools/rocind/timer_kit.h"
 #include "tools/rocind/cm/cm_channel.h"
 #include "transport/io/host/gid_sockaddr.h"
 
@@ -38,9 +37,6 @@ bool __real_rnd_group_send(const struct rnd_group *group, const struct rn_flow *
 			   const uint8_t *pkt, size_t len);
 bool __wrap_rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
 			   const uint8_t *pkt, size_t len);
-int __wrap_timerfd_create(int clock, int flags);
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
-			   struct itimerspec *old);
 int __real_clock_gettime(clockid_t id, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 
@@ -57,7 +53,6 @@ enum {
 
 static unsigned taken, sent; /* in this event */
 static rn_ns now;
-static rn_ns alarm_at; /* when the timer is to run out, or RN_NEVER */
 static unsigned all_sent;
 
 ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
@@ -94,23 +89,6 @@ bool __wrap_rnd_group_send(const struct rnd_group *group, const struct rn_flow *
 	sent++;
 	all_sent++;
 	return true;
-}
-
-int __wrap_timerfd_create(int clock, int flags)
-{
-	(void)clock;
-	(void)flags;
-	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-}
-
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
-			   struct itimerspec *old)
-{
-	(void)fd;
-	(void)flags;
-	(void)old;
-	alarm_at = RN_MSEC(1000) * when->it_value.tv_sec + when->it_value.tv_nsec;
-	return 0;
 }
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)

@@ -23,7 +23,7 @@ static const struct {
 	const char *name;
 	unsigned number;
 } calls[] = {
-	/* sockets */
+	/* Calls about sockets */
 	CALL(socket), CALL(bind), CALL(connect), CALL(sendmsg), CALL(recvmsg), CALL(sendto),
 	CALL(recvfrom), CALL(getsockname), CALL(getsockopt), CALL(setsockopt),
 	CALL(socketpair), CALL(listen), CALL(accept4), CALL(shutdown),
@@ -31,10 +31,10 @@ static const struct {
 	CALL(epoll_create1), CALL(epoll_ctl), CALL(epoll_pwait), CALL(ppoll),
 	CALL(eventfd2), CALL(timerfd_create), CALL(timerfd_settime), CALL(signalfd4),
 	CALL(sched_yield), CALL(clock_nanosleep),
-	/* memory */
+	/* Calls about memory */
 	CALL(memfd_create), CALL(fallocate), CALL(ftruncate), CALL(madvise), CALL(mincore),
 	CALL(mlock), CALL(membarrier), CALL(process_vm_readv),
-	/* files */
+	/* Calls about files */
 	CALL(mkdirat), CALL(unlinkat), CALL(symlinkat), CALL(readlinkat), CALL(faccessat),
 	CALL(fchmodat), CALL(fchmod), CALL(getdents64), CALL(flock), CALL(fcntl),
 	CALL(statx), CALL(dup), CALL(dup3), CALL(pipe2), CALL(pwrite64), CALL(chdir),

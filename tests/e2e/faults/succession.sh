@@ -66,18 +66,26 @@ new_go() {
 	exec 3<>"$work/go"
 }
 
-# cm SECONDS
-cm() {
+# serve_cm: a server that listens for connections; storm SECONDS SIZE: a client of it
+serve_cm() {
 	new_go
 	rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_many" serve "$addr_a" $port_in_use \
 		<"$work/go" >"$work/server" 2>&1 &
 	server=$!
 	pids+=("$server")
 	wait_for grep -q listening "$work/server" || fail 'the server does not listen'
+}
+storm() {
+	rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/cm_many" storm "$addr_a" $port_in_use "$@" \
+		>"$work/storm" 2>&1 || fail "storm: $(tail -3 "$work/storm")"
+}
+
+# cm SECONDS
+cm() {
+	serve_cm
 	# It sleeps in poll(); nobody in this process looks after rocind.
 	sleep 0.7
-	rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/cm_many" storm "$addr_a" $port_in_use "$1" 8 \
-		>"$work/storm" 2>&1 || fail "storm: $(tail -3 "$work/storm")"
+	storm "$1" 8
 	echo >&3
 	wait "$server" || fail "server: $(tail -3 "$work/server")"
 	grep -q ' 0 alive, 0 failed' "$work/server" || fail "$(tail -3 "$work/server")"
@@ -121,12 +129,7 @@ end=$((SECONDS + seconds))
 rocin run --netdev "lo:$addr_a" -- true
 case $what in
 keeper)
-	new_go
-	rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_many" serve "$addr_a" $port_in_use \
-		<"$work/go" >"$work/server" 2>&1 &
-	server=$!
-	pids+=("$server")
-	wait_for grep -q listening "$work/server" || fail 'the server does not listen'
+	serve_cm
 	first=$(daemon_pid)
 	keeper=$(pgrep -o -x rocin-keeper -P "$first")
 	[ -n "$keeper" ] || fail 'no keeper'
@@ -138,8 +141,7 @@ keeper)
 	succeeded() { [ "$(lock_pid)" != "$first" ]; }
 	wait_for succeeded || fail 'no successor'
 	[ "$(cm_counts channels ids ports)" = '1 1 1' ] || fail "lost: $(cm_counts channels ids ports)"
-	rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/cm_many" storm "$addr_a" $port_in_use 0.3 4 \
-		>"$work/storm" 2>&1 || fail "storm: $(tail -3 "$work/storm")"
+	storm 0.3 4
 	echo 'ok: the second keeper starts a successor'
 	echo >&3
 	wait "$server" || fail "server: $(tail -3 "$work/server")"

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "rocin/cmdev.h"
+#include "tests/kit/hand_over.h"
 #include "tools/rocind/cm/cm.h"
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/rocind/cm_board.h"
@@ -70,26 +71,6 @@ static int open_channel(void)
 	return open_channel_of("lo:127.0.0.1");
 }
 
-static void hand_over(int channel, const int *fds, unsigned count)
-{
-	union {
-		char buf[CMSG_SPACE(8 * sizeof(int))];
-		struct cmsghdr hdr;
-	} control = { .buf = { 0 } };
-	char byte = 0;
-	struct iovec iov = { &byte, sizeof(byte) };
-	const struct msghdr msg = { .msg_iov = &iov,
-				    .msg_iovlen = 1,
-				    .msg_control = &control,
-				    .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
-
-	control.hdr = (struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)),
-					.cmsg_level = SOL_SOCKET,
-					.cmsg_type = SCM_RIGHTS };
-	memcpy(CMSG_DATA(&control.hdr), fds, count * sizeof(int));
-	assert_int_equal(sendmsg(channel, &msg, MSG_NOSIGNAL), 1);
-}
-
 static void open_pair(int type, int pair[2])
 {
 	assert_int_equal(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair), 0);
@@ -103,7 +84,7 @@ static void a_way_that_the_program_keeps_is_forgotten_with_its_channel(void **st
 
 	(void)state;
 	open_pair(SOCK_SEQPACKET, pair);
-	hand_over(channel, &pair[0], 1);
+	assert_int_equal(hand_over_all(channel, &pair[0], 1, 0), 1);
 	serve();
 	close(channel);
 	serve();
@@ -122,7 +103,7 @@ static void a_way_that_ends_is_forgotten_though_the_program_keeps_it(void **stat
 	(void)state;
 	open_pair(SOCK_SEQPACKET, pair);
 	for (unsigned i = 0; i < 3; i++)
-		hand_over(channel, &pair[0], 1);
+		assert_int_equal(hand_over_all(channel, &pair[0], 1, 0), 1);
 	serve();
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(send(pair[1], "x", 1, MSG_NOSIGNAL), 1);
@@ -143,7 +124,7 @@ static void a_channel_does_not_keep_itself(void **state)
 	int channel = open_channel();
 
 	(void)state;
-	hand_over(channel, &channel, 1);
+	assert_int_equal(hand_over_all(channel, &channel, 1, 0), 1);
 	close(channel);
 	serve();
 	assert_false(rnd_cm_is_open(server.cm));
@@ -247,7 +228,7 @@ static void descriptors_of_odd_kinds_are_given_up_at_once(void **state)
 
 	(void)state;
 	for (unsigned kind = 0; (fd = odd_descriptor(kind)) >= 0; kind++) {
-		hand_over(channel, &fd, 1);
+		assert_int_equal(hand_over_all(channel, &fd, 1, 0), 1);
 		serve();
 		close(fd);
 		serve();
@@ -287,7 +268,7 @@ static void a_socket_that_lingers_holds_nobody_up(void **state)
 	int channel = open_channel(), peer, fd = lingering(&peer);
 
 	(void)state;
-	hand_over(channel, &fd, 1);
+	assert_int_equal(hand_over_all(channel, &fd, 1, 0), 1);
 	close(fd);
 	serve();
 	close(channel);
@@ -304,7 +285,7 @@ static void more_descriptors_than_asked_are_closed(void **state)
 	open_pair(SOCK_SEQPACKET, pair);
 	for (unsigned i = 0; i < 8; i++)
 		fds[i] = pair[0];
-	hand_over(channel, fds, 8);
+	assert_int_equal(hand_over_all(channel, fds, 8, 0), 1);
 	serve();
 	close(pair[0]);
 	close(pair[1]);
@@ -329,7 +310,7 @@ static void commands_cut_short_or_too_long_end_their_way_only(void **state)
 	(void)state;
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(lengths); i++) {
 		open_pair(SOCK_SEQPACKET, pair);
-		hand_over(channel, &pair[0], 1);
+		assert_int_equal(hand_over_all(channel, &pair[0], 1, 0), 1);
 		close(pair[0]);
 		assert_int_equal(send(pair[1], noise, lengths[i], MSG_NOSIGNAL),
 				 lengths[i]);
@@ -454,7 +435,7 @@ static int open_way(int *channel)
 
 	*channel = open_channel();
 	open_pair(SOCK_SEQPACKET, pair);
-	hand_over(*channel, &pair[0], 1);
+	assert_int_equal(hand_over_all(*channel, &pair[0], 1, 0), 1);
 	serve();
 	close(pair[0]);
 	return pair[1];
@@ -587,7 +568,7 @@ static struct program start_program(void)
 	memcpy(&sin.sin_addr, gid.raw + 12, sizeof(sin.sin_addr));
 	memcpy(&p.addr, &sin, sizeof(sin));
 	open_pair(SOCK_SEQPACKET, pair);
-	hand_over(p.channel, &pair[0], 1);
+	assert_int_equal(hand_over_all(p.channel, &pair[0], 1, 0), 1);
 	serve();
 	close(pair[0]);
 	p.way = pair[1];

@@ -12,13 +12,12 @@
 #include <rdma/rdma_user_cm.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "rocin/cm.h"
 #include "rocin/gsi.h"
+#include "tests/tools/rocind/timer_kit.h"
 #include "tools/rocind/cm/cm_channel.h"
 #include "transport/io/capture/capture_ring.h"
 
@@ -46,7 +45,6 @@ struct packet {
 
 static rn_ns now;
 static unsigned looks; /* at the clock */
-static rn_ns alarm_at; /* when the timer is to expire, or RN_NEVER */
 static struct {
 	const struct rnd_group *group;
 	struct rn_flow flow;
@@ -84,24 +82,6 @@ ssize_t __wrap_rnd_group_receive(const struct rnd_group *group, struct rn_flow *
 	*flow = p->flow;
 	memcpy(pkt, p->data, p->len < room ? p->len : room);
 	return (ssize_t)p->len;
-}
-
-/* It expires when the test says so. */
-int __wrap_timerfd_create(int clock, int flags)
-{
-	(void)clock;
-	(void)flags;
-	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-}
-
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
-			   struct itimerspec *old)
-{
-	(void)fd;
-	(void)old;
-	assert_int_equal(flags, TFD_TIMER_ABSTIME);
-	alarm_at = RN_MSEC(1000) * when->it_value.tv_sec + when->it_value.tv_nsec;
-	return 0;
 }
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)

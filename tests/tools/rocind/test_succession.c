@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "rocin/cmdev.h"
+#include "tests/kit/hand_over.h"
 #include "tools/rocind/cm/cm.h"
 #include "tools/rocind/ucma/ucma.h"
 
@@ -201,24 +202,10 @@ static void a_wire_is_remade_only_if_its_request_was_repeated(void **state)
 
 static int open_path(int channel)
 {
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr hdr;
-	} control = { .buf = { 0 } };
-	char byte = 0;
-	struct iovec iov = { &byte, sizeof(byte) };
-	const struct msghdr msg = { .msg_iov = &iov,
-				    .msg_iovlen = 1,
-				    .msg_control = &control,
-				    .msg_controllen = sizeof(control.buf) };
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	control.hdr = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
-					.cmsg_level = SOL_SOCKET,
-					.cmsg_type = SCM_RIGHTS };
-	memcpy(CMSG_DATA(&control.hdr), &pair[0], sizeof(int));
-	assert_int_equal(sendmsg(channel, &msg, 0), 1);
+	assert_int_equal(hand_over(channel, pair[0], 0), 1);
 	close(pair[0]);
 	serve();
 	return pair[1];

@@ -556,9 +556,7 @@ static void learn_defaults(struct udp_sock *s)
 
 /* ------------------------------------------------------- packets to the own host */
 enum {
-	/* number of packets after which is looked again whether an address is of this
-	 * host
-	 */
+	/* packets after which an address is looked up again: is it of this host? */
 	PLACE_USES = 1 << 12,
 };
 
