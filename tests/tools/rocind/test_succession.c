@@ -325,34 +325,21 @@ static int setup_damage(void **state)
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define DAMAGE                                                                   \
-	cmocka_unit_test_setup_teardown(records_that_are_not_valid_are_left_out, \
-					setup_damage, teardown)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest damage = cmocka_unit_test_setup_teardown(
+		records_that_are_not_valid_are_left_out, setup_damage, teardown);
+	struct CMUnitTest tests[5 + RND_RECORD_KINDS - 1] = {
 		TEST(a_device_keeps_its_slot_and_sockets),
 		TEST(a_request_that_was_executed_is_answered_again),
 		TEST(a_request_that_was_not_executed_is_executed),
 		TEST(a_wire_is_remade_only_if_its_request_was_repeated),
 		TEST(a_command_is_executed_once),
-		/* one for each kind behind the first */
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
-		DAMAGE,
 	};
 
+	/* one for each kind behind the first */
+	for (unsigned i = 5; i < RN_ARRAY_SIZE(tests); i++)
+		tests[i] = damage;
 	return cmocka_run_group_tests_name("succession", tests, NULL, NULL);
 }
