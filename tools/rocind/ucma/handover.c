@@ -101,28 +101,32 @@ static void keep_event(const struct rnd_ucma *ucma, const struct rnd_event *ev)
 }
 
 /* A copy of a connection is the number of its listener and the copy of the protocol. */
-static void keep_conn(const struct rnd_ucma *ucma, uint32_t index)
+static size_t conn_copy_len(void)
+{
+	return sizeof(uint32_t) + rn_cm_saved_len();
+}
+
+static void keep_conn(struct rnd_ucma *ucma, uint32_t index)
 {
 	struct rn_cm_conn *conn = rn_cm_conn_at(ucma->cfg.cm, index);
-	size_t len = sizeof(uint32_t) + rn_cm_saved_len();
 	const struct rn_cm_listener *l;
 	uint32_t listener = NOBODY;
-	uint8_t *data;
 
 	if (!conn) {
 		rnd_ucma_forget(ucma, RND_UCMA_CONN, index);
 		return;
 	}
-	data = malloc(len);
-	if (!data)
+	/* It is kept for the next one, since a storm of connections changes thousands. */
+	if (!ucma->conn_copy)
+		ucma->conn_copy = malloc(conn_copy_len());
+	if (!ucma->conn_copy)
 		return;
 	l = rn_cm_conn_listener(conn);
 	if (l)
 		listener = ((const struct rnd_id *)l->user)->number;
-	memcpy(data, &listener, sizeof(listener));
-	rn_cm_conn_save(conn, data + sizeof(listener));
-	keep(ucma, RND_UCMA_CONN, index, data, len);
-	free(data);
+	memcpy(ucma->conn_copy, &listener, sizeof(listener));
+	rn_cm_conn_save(conn, ucma->conn_copy + sizeof(listener));
+	keep(ucma, RND_UCMA_CONN, index, ucma->conn_copy, conn_copy_len());
 }
 
 void rnd_ucma_keep_changes(struct rnd_ucma *ucma)
@@ -330,7 +334,7 @@ int rnd_ucma_restore(struct rnd_ucma *ucma, enum rnd_ucma_kind kind, uint64_t nu
 	const size_t want[] = {
 		[RND_UCMA_NUMBERS] = sizeof(s.numbers),
 		[RND_UCMA_ID] = sizeof(s.id),
-		[RND_UCMA_CONN] = sizeof(uint32_t) + rn_cm_saved_len(),
+		[RND_UCMA_CONN] = conn_copy_len(),
 		[RND_UCMA_MCAST] = sizeof(s.mcast),
 		[RND_UCMA_EVENT] = sizeof(s.event),
 	};

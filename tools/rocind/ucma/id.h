@@ -146,6 +146,7 @@ struct rnd_ucma {
 	uint64_t last_serial;
 	uint64_t last_order; /* rnd_event.order of the newest event */
 	struct rn_list changed, changed_events, changed_mcasts;
+	uint8_t *conn_copy; /* room for the copy of a connection; NULL: not yet */
 };
 
 /* ---- Ids (ucma.c) ---- */

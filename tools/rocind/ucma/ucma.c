@@ -390,6 +390,7 @@ void rnd_ucma_free(struct rnd_ucma *ucma)
 	}
 	free((void *)ucma->ids.at);
 	free((void *)ucma->mcasts.at);
+	free(ucma->conn_copy);
 	free(ucma);
 }
 
