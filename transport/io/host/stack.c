@@ -142,7 +142,8 @@ static ssize_t read_all(int fd, char *text, size_t len)
 }
 
 /* The text is shorter than a pipe is long, so that this never waits for the program while
- * that waits for us.
+ * that waits for us. The pipe keeps its reading end here until all is written: a program
+ * that ends at once, since a library is missing, would cause a SIGPIPE.
  */
 static ssize_t ask_program(const char *path, const char *text, size_t len, char *named,
 			   size_t named_len)
@@ -166,11 +167,11 @@ static ssize_t ask_program(const char *path, const char *text, size_t len, char 
 						  .envp = envp,
 						  .fds = { in, out, err },
 						  .fd_count = 3 });
-	close(in);
 	close(out);
 	close(err);
 	if (!rc && !rn_write_all(feed, text, len))
 		rc = -errno;
+	close(in);
 	close(feed);
 	if (!rc)
 		rc = read_all(answer, named, named_len);

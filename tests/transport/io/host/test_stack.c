@@ -7,7 +7,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -105,13 +110,80 @@ static void test_no_helper(void **state)
 	assert_int_equal(errno, 7);
 }
 
-int main(void)
+static bool is_late;
+
+/* Called instead of the library's: a process that is late writes when the reader of its
+ * pipe has gone, if it goes.
+ */
+ssize_t write(int fd, const void *data, size_t len)
+{
+	struct pollfd p = { .fd = fd };
+
+	if (is_late)
+		poll(&p, 1, 300);
+	return syscall(SYS_write, fd, data, len);
+}
+
+static int ask_a_helper_that_ends(void)
+{
+	char named[100];
+
+	is_late = true;
+	return rn_stack_symbolize("a\n", 2, named, sizeof(named)) == -EIO ? 0 : 1;
+}
+
+static void put_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+/* A helper that cannot run, for want of a library, ends before it has read what it was
+ * asked, and the process that asked does not die of SIGPIPE. Beside the helper is a name
+ * of this program, which is run under it.
+ */
+static void test_helper_that_ends(void **state)
+{
+	char dir[] = "/tmp/rocin-stack-XXXXXX", program[64], helper[64], exe[4096];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	int status = -1;
+	pid_t child;
+
+	(void)state;
+	assert_true(len > 0);
+	exe[len] = '\0';
+	assert_non_null(mkdtemp(dir));
+	snprintf(program, sizeof(program), "%s/program", dir);
+	snprintf(helper, sizeof(helper), "%s/rocin-symbolize", dir);
+	put_file(helper, "#!/bin/sh\nexit 127\n");
+	assert_int_equal(symlink(exe, program), 0);
+	child = fork();
+	if (child == 0) {
+		execl(program, program, "ask", NULL);
+		_exit(126);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	unlink(helper);
+	unlink(program);
+	rmdir(dir);
+	assert_int_equal(status, 0);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_program),	       cmocka_unit_test(test_library),
-		cmocka_unit_test(test_return_address), cmocka_unit_test(test_no_file),
-		cmocka_unit_test(test_no_room),	       cmocka_unit_test(test_no_helper),
+		cmocka_unit_test(test_program),		 cmocka_unit_test(test_library),
+		cmocka_unit_test(test_return_address),	 cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_no_room),		 cmocka_unit_test(test_no_helper),
+		cmocka_unit_test(test_helper_that_ends),
 	};
+
+	(void)argv;
+	if (argc > 1)
+		return ask_a_helper_that_ends();
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
