@@ -98,8 +98,8 @@ struct rn_net_ops {
 	struct rn_tx_socket (*tx_socket)(void *ctx, const struct rn_flow *flow,
 					 uint32_t sgid_index, uint32_t dest_slot);
 
-	/* NULL, like commit() and publish(), if packets cannot be built in the memory
-	 * that carries them. Returns space of RN_PACKET_MAX + RN_ICRC_LEN bytes for the
+	/* NULL, like commit() and publish(), if packets cannot be handed over one by one.
+	 * Returns private memory of RN_PACKET_MAX + RN_ICRC_LEN bytes for the
 	 * next packet from @flow->src to @flow->dst and the process @dest_slot; NULL: use
 	 * transmit() instead. Must not be called while a super-packet has to be sent
 	 * again (-EAGAIN). Nothing is sent before commit(), which need not be called.

@@ -57,9 +57,7 @@ struct local_wire {
 	 * last checked
 	 */
 	rn_ns full_since;
-	/* the last packet was long, so the next one is built in private memory and copied
-	 */
-	bool is_long;
+	bool is_long; /* the last packet was */
 	/* the peer has not read for RN_LOCAL_PATIENCE, so packets go by UDP */
 	bool is_stuck;
 	/* number of packets built since the ring was last published, and in the
@@ -113,10 +111,10 @@ struct rn_local {
 	/* number of times that packets of the present burst were made visible to the peer
 	 */
 	unsigned shows;
-	/* private memory in which the packet is built that is copied to the ring
-	 * afterwards; NULL: it is built in the ring
+	/* where in the private memory @build the packet is built that is copied to the
+	 * ring of @place afterwards
 	 */
-	uint8_t *apart;
+	uint8_t *built;
 	/* the super-packet was begun by UDP and continues there, even if a local wire has
 	 * been set up meanwhile
 	 */

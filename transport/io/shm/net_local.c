@@ -48,7 +48,7 @@ enum {
 	 */
 	SCAN_EVERY = 64,
 
-	/* Limits for packets that are built in a ring. */
+	/* Limits for packets that are built for a ring. */
 	/* Bytes of new packets after which these are made visible to the peer, which
 	 * reads them while the next packets are built: SHOW_AT normally, SHOW_AT_STREAM
 	 * in a stream.
@@ -227,7 +227,7 @@ static struct rn_tx_socket local_tx_socket(void *ctx, const struct rn_flow *flow
 	return rn_net_tx_socket(l->udp, flow, sgid_index, dest_slot);
 }
 
-/* ----------------------------------------------- building packets in a ring */
+/* ---------------------------------------------- building packets for a ring */
 /* Return: private memory for a packet that will be copied to @at. The payload, behind a
  * BTH, is aligned, and the offset in the page differs from that of @at by half a page.
  */
@@ -261,7 +261,7 @@ static uint8_t *local_reserve(void *ctx, const struct rn_flow *flow, uint32_t de
 {
 	struct rn_local *l = ctx;
 	struct local_wire *w = rn_local_path(l, flow, dest_slot)->wire;
-	uint8_t *at;
+	const uint8_t *at;
 
 	if (l->place && l->place != w)
 		local_publish(l);
@@ -272,9 +272,11 @@ static uint8_t *local_reserve(void *ctx, const struct rn_flow *flow, uint32_t de
 		rn_local_resize(w);
 	l->place = w;
 	l->net.no_icrc = w->may_omit_icrc;
-	at = rn_ring_reserve(&w->send);
-	l->apart = at && w->is_long ? apart_from(l, at) : NULL;
-	return l->apart ? l->apart : at;
+	at = rn_ring_next(&w->send);
+	if (!at)
+		return NULL;
+	l->built = apart_from(l, at);
+	return l->built;
 }
 
 static bool is_stream(const struct local_wire *w)
@@ -318,11 +320,8 @@ static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	struct rn_ring_meta meta = rn_local_meta(flow);
 
 	meta.flags = l->net.no_icrc ? RN_RING_NO_ICRC : 0;
-	if (l->apart)
-		/* It does not fail: rn_ring_reserve() has found that there is space. */
-		(void)!rn_ring_send(&w->send, &meta, l->apart, len);
-	else
-		rn_ring_commit(&w->send, &meta, len);
+	/* It does not fail: rn_ring_next() has found that there is space. */
+	(void)!rn_ring_send(&w->send, &meta, l->built, len);
 	w->is_long = len >= RN_FAR_COPY_MIN;
 	w->full_since = 0;
 	rn_local_count(l, RN_STAT_LOCAL_TX_PACKETS, 1);

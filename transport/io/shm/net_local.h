@@ -18,8 +18,8 @@
  * kernel drops those that its socket cannot hold: other peers must not wait for a process
  * that is stopped.
  *
- * If both ends have agreed, packets that are built in a ring have no ICRC. From any other
- * peer, a packet without ICRC counts as one with a wrong ICRC.
+ * If both ends have agreed, packets that are built for a ring have no ICRC. From any
+ * other peer, a packet without ICRC counts as one with a wrong ICRC.
  *
  * If a peer breaks the protocol of a ring, the local wire is removed and not made again;
  * both sides continue by UDP. Nothing that the peer writes to the memory can do more harm

@@ -181,21 +181,13 @@ int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 	return 0;
 }
 
-uint8_t *rn_ring_reserve(struct rn_ring_send *s)
+const uint8_t *rn_ring_next(struct rn_ring_send *s)
 {
 	uint32_t pad = pad_before(s, rn_ring_need(RN_RING_PACKET_MAX));
 
 	if (s->fault || !has_space(s, pad + rn_ring_need(RN_RING_PACKET_MAX)))
 		return NULL;
 	return s->data + (pad ? 0 : s->off) + RN_RING_HEADER;
-}
-
-void rn_ring_commit(struct rn_ring_send *s, const struct rn_ring_meta *meta, uint32_t len)
-{
-	assert(len >= RN_RING_PACKET_MIN);
-	assert(len <= RN_RING_PACKET_MAX);
-	begin_record(s, pad_before(s, rn_ring_need(RN_RING_PACKET_MAX)), len, meta);
-	advance_tail(s, rn_ring_need(len));
 }
 
 /* Fetch the cache lines of the next records for writing. The consumer's cache has

@@ -173,18 +173,11 @@ enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem,
 int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 		 const uint8_t *pkt, uint32_t len);
 
-/* Reserve space in the ring, in which the caller builds a packet. Return: room for
- * RN_RING_PACKET_MAX bytes; NULL if rn_ring_send() of such a packet would fail. The
- * consumer can write to this memory at any time, so the caller must not trust what it
- * reads back.
+/* Return: where rn_ring_send() would copy a packet of RN_RING_PACKET_MAX bytes to; NULL
+ * if it would fail. Packets are not built there: others can write to this memory at any
+ * time, and an ICRC that is computed over what they wrote makes it right.
  */
-uint8_t *rn_ring_reserve(struct rn_ring_send *s);
-
-/* Put the packet into the ring that was built in the room from the
- * last rn_ring_reserve().
- */
-void rn_ring_commit(struct rn_ring_send *s, const struct rn_ring_meta *meta,
-		    uint32_t len);
+const uint8_t *rn_ring_next(struct rn_ring_send *s);
 
 /* Returns the number of bytes that rn_ring_publish() would publish. */
 static inline uint32_t rn_ring_unpublished(const struct rn_ring_send *s)
