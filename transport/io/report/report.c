@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* report.c - see report.h. */
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stacks.h"
+#include "transport/io/host/stack.h"
+#include "transport/io/host/write_all.h"
+
+/* ------------------------------------------------------------------ options */
+static bool set_exit_code(struct rn_report_options *o, const char *text)
+{
+	char *end;
+	long value = strtol(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || value > 255)
+		return false;
+	o->exit_code = (int)value;
+	return true;
+}
+
+static bool set_path(char path[RN_REPORT_PATH], const char *text)
+{
+	if (!*text || strlen(text) >= RN_REPORT_PATH)
+		return false;
+	memcpy(path, text, strlen(text) + 1);
+	return true;
+}
+
+bool rn_report_option(struct rn_report_options *o, const char *word)
+{
+	const struct {
+		const char *name;
+		char *path;
+	} paths[] = { { "log=", o->log },
+		      { "json=", o->json },
+		      { "junit=", o->junit },
+		      { "suppress=", o->suppress } };
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		if (strncmp(word, paths[i].name, strlen(paths[i].name)) == 0)
+			return set_path(paths[i].path, word + strlen(paths[i].name));
+	if (strncmp(word, "exitcode=", 9) == 0)
+		return set_exit_code(o, word + 9);
+	if (strcmp(word, "symbolize=off") == 0)
+		o->is_raw = true;
+	else if (strcmp(word, "summary") == 0)
+		o->has_summary = true;
+	else if (strcmp(word, "break") == 0)
+		o->is_breaking = true;
+	else
+		return false;
+	return true;
+}
+
+/* -------------------------------------------------------------------- files */
+static int open_file(const struct rn_report *r, const char *path, int flags)
+{
+	const char *percent = strstr(path, "%p");
+	char name[RN_REPORT_PATH + 16];
+	int fd;
+
+	if (percent)
+		snprintf(name, sizeof(name), "%.*s%d%s", (int)(percent - path), path,
+			 (int)getpid(), percent + 2);
+	else
+		snprintf(name, sizeof(name), "%s", path);
+	fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
+	if (fd < 0)
+		fprintf(stderr, "rocin: %s: %s: %s\n", r->setting, name, strerror(errno));
+	return fd;
+}
+
+void rn_report_open(struct rn_report *r, const struct rn_rule_names *rules)
+{
+	const struct rn_report_options *o = &r->options;
+	char err[512];
+
+	rn_stacks_init();
+	r->process = getpid();
+	r->log_fd = *o->log ? open_file(r, o->log, O_APPEND) : STDERR_FILENO;
+	if (r->log_fd < 0)
+		r->log_fd = STDERR_FILENO;
+	r->json_fd = *o->json ? open_file(r, o->json, O_APPEND) : -1;
+	r->junit_fd = *o->junit ? open_file(r, o->junit, O_TRUNC) : -1;
+	if (*o->suppress &&
+	    rn_suppress_read(&r->suppress, o->suppress, rules, err, sizeof(err)))
+		fprintf(stderr, "rocin: %s: %s\n", r->setting, err);
+}
+
+/* --------------------------------------------------------------------- text */
+static void __attribute__((format(printf, 4, 0)))
+add_v(char *text, size_t len, size_t *used, const char *fmt, va_list ap)
+{
+	size_t room = len - *used;
+	int n = vsnprintf(text + *used, room, fmt, ap);
+
+	if (n > 0)
+		*used += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static void __attribute__((format(printf, 4, 5)))
+add(char *text, size_t len, size_t *used, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_v(text, len, used, fmt, ap);
+	va_end(ap);
+}
+
+void rn_report_add(struct rn_report *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_v(r->text, sizeof(r->text), &r->used, fmt, ap);
+	va_end(ap);
+}
+
+void rn_report_line(struct rn_report_body *b, const char *label, const char *fmt, ...)
+{
+	size_t from;
+	va_list ap;
+
+	add(b->text, sizeof(b->text), &b->used, "  %-10s  ", label);
+	from = b->used;
+	va_start(ap, fmt);
+	add_v(b->text, sizeof(b->text), &b->used, fmt, ap);
+	va_end(ap);
+	for (size_t i = from; i < b->used; i++) {
+		static const char indent[] = "              ";
+		size_t len = sizeof(indent) - 1;
+
+		if (b->text[i] != '\n' || b->used + len >= sizeof(b->text))
+			continue;
+		memmove(b->text + i + 1 + len, b->text + i + 1, b->used - i - 1);
+		memcpy(b->text + i + 1, indent, len);
+		b->used += len;
+		i += len;
+	}
+	b->text[b->used] = '\0';
+	add(b->text, sizeof(b->text), &b->used, "\n");
+}
+
+void rn_report_stack(struct rn_report_body *b, const char *what, uint32_t stack)
+{
+	if (!stack)
+		return;
+	rn_report_line(b, "stack", "%s", what);
+	b->used += rn_stacks_text(stack, b->text + b->used, sizeof(b->text) - b->used);
+	b->text[b->used] = '\0';
+}
+
+/* Puts the text with functions and lines of its frames into r->named. Returns false if
+ * they cannot be found.
+ */
+static bool find_lines(struct rn_report *r)
+{
+	ssize_t len;
+
+	if (r->options.is_raw || !memmem(r->text, r->used, "\n    #0 ", 8))
+		return false;
+	len = rn_stack_symbolize(r->text, r->used, r->named, sizeof(r->named) - 1);
+	if (len <= 0 && !r->is_told)
+		rn_report_add(
+			r,
+			"  stack       without lines: rocin-symbolize, which finds them, "
+			"gave no answer (%s)\n",
+			strerrordesc_np((int)-len));
+	r->is_told = true;
+	if (len <= 0)
+		return false;
+	r->named[len] = '\0';
+	return true;
+}
+
+/* Writes the text to the log. Returns what was written, a string. */
+static const char *write_log(struct rn_report *r)
+{
+	const char *text = find_lines(r) ? r->named : r->text;
+
+	r->text[r->used] = '\0';
+	(void)rn_write_all(r->log_fd, text, strlen(text));
+	r->used = 0;
+	return text;
+}
+
+void rn_report_flush(struct rn_report *r)
+{
+	(void)write_log(r);
+}
+
+/* --------------------------------------------------------------------- JSON */
+struct json {
+	struct rn_report *r;
+	size_t used;
+};
+
+static void put(struct json *j, const char *text)
+{
+	add(j->r->escaped, sizeof(j->r->escaped), &j->used, "%s", text);
+}
+
+/* Puts a string in quotes. A run of blanks and newlines becomes one blank. */
+static void put_string(struct json *j, const char *text, size_t len)
+{
+	bool was_blank = true;
+
+	put(j, "\"");
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+		bool is_blank = c == ' ' || c == '\n';
+
+		if (is_blank && (was_blank || i + 1 == len))
+			continue;
+		was_blank = is_blank;
+		if (is_blank)
+			put(j, " ");
+		else if (c == '"' || c == '\\')
+			put(j, (char[]){ '\\', (char)c, 0 });
+		else if (c < 0x20 || c == 0x7f)
+			put(j, "?");
+		else
+			put(j, (char[]){ (char)c, 0 });
+	}
+	put(j, "\"");
+}
+
+static void put_member(struct json *j, const char *name, const char *text)
+{
+	put(j, ",\"");
+	put(j, name);
+	put(j, "\":");
+	put_string(j, text, strlen(text));
+}
+
+static const char *end_of_line(const char *at)
+{
+	const char *end = strchr(at, '\n');
+
+	return end ? end : at + strlen(at);
+}
+
+static bool is_frame(const char *line)
+{
+	return strncmp(line, "    #", 5) == 0;
+}
+
+/* Puts the frames that begin at @at into an array. Returns where they end. */
+static const char *put_frames(struct json *j, const char *at)
+{
+	const char *separator = "";
+
+	put(j, ",\"frames\":[");
+	while (is_frame(at)) {
+		const char *end = end_of_line(at);
+		const char *words = at + 5 + strspn(at + 5, "0123456789 ");
+
+		put(j, separator);
+		put_string(j, words, (size_t)(end - words));
+		separator = ",";
+		at = *end ? end + 1 : end;
+	}
+	put(j, "]");
+	return at;
+}
+
+/* Puts the lines of a report, with their labels, into an array. */
+static void put_lines(struct json *j, const char *at)
+{
+	const char *separator = "";
+
+	put(j, ",\"lines\":[");
+	while (*at) {
+		const char *label = at + strspn(at, " ");
+		size_t label_len = strcspn(label, " \n");
+		const char *text = label + label_len;
+		const char *end = end_of_line(at);
+
+		while (strncmp(end, "\n              ", 15) == 0)
+			end = end_of_line(end + 1);
+		put(j, separator);
+		put(j, "{\"label\":");
+		put_string(j, label, label_len);
+		put(j, ",\"text\":");
+		put_string(j, text, (size_t)(end - text));
+		at = *end ? end + 1 : end;
+		if (is_frame(at))
+			at = put_frames(j, at);
+		put(j, "}");
+		separator = ",";
+	}
+	put(j, "]");
+}
+
+/* Appends a line, an object, to the file. */
+static void write_json(struct rn_report *r, const struct rn_report_finding *f,
+		       const char *report)
+{
+	struct json j = { .r = r };
+	char number[64];
+
+	if (r->json_fd < 0)
+		return;
+	snprintf(number, sizeof(number), "{\"finding\":%u,\"process\":%d", r->count,
+		 (int)r->process);
+	put(&j, number);
+	put_member(&j, "rule", f->rule);
+	put_member(&j, "severity", f->severity);
+	put_member(&j, "what", f->what);
+	report = end_of_line(report);
+	put_lines(&j, *report ? report + 1 : report);
+	put(&j, "}\n");
+	(void)rn_write_all(r->json_fd, r->escaped, j.used);
+}
+
+/* -------------------------------------------------------------------- JUnit */
+static void put_xml(struct json *j, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '<')
+			put(j, "&lt;");
+		else if (c == '&')
+			put(j, "&amp;");
+		else if (c == '"')
+			put(j, "&quot;");
+		else
+			put(j, (char[]){ c < 0x20 && c != '\n' ? '?' : (char)c, 0 });
+	}
+}
+
+/* Writes what stands before the findings and behind them. */
+static void write_junit_ends(struct rn_report *r)
+{
+	static const char tail[] = "</testsuite>\n";
+	char head[256];
+	int len = snprintf(head, sizeof(head),
+			   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+			   "<testsuite name=\"%s\" tests=\"%6u\" failures=\"%6u\">\n",
+			   r->suite, r->count, r->count);
+
+	if (!r->junit_end)
+		r->junit_end = len;
+	(void)!pwrite(r->junit_fd, head, (size_t)len, 0);
+	(void)!pwrite(r->junit_fd, tail, sizeof(tail) - 1, r->junit_end);
+}
+
+static void write_junit(struct rn_report *r, const struct rn_report_finding *f,
+			const char *report)
+{
+	struct json j = { .r = r };
+
+	if (r->junit_fd < 0)
+		return;
+	if (!r->junit_end)
+		write_junit_ends(r);
+	put(&j, "<testcase classname=\"");
+	put_xml(&j, program_invocation_short_name);
+	put(&j, "\" name=\"");
+	put_xml(&j, f->rule);
+	put(&j, "\"><failure type=\"");
+	put_xml(&j, f->severity);
+	put(&j, "\" message=\"");
+	put_xml(&j, f->what);
+	put(&j, "\">");
+	put_xml(&j, report);
+	put(&j, "</failure></testcase>\n");
+	(void)!pwrite(r->junit_fd, r->escaped, j.used, r->junit_end);
+	r->junit_end += (off_t)j.used;
+	write_junit_ends(r);
+}
+
+/* ----------------------------------------------------------------- findings */
+bool rn_report_write(struct rn_report *r, const struct rn_report_finding *f)
+{
+	const char *report;
+
+	if (rn_suppress_has(&r->suppress, f->rule, f->stack))
+		return false;
+	r->count++;
+	rn_report_add(r, "rocin: finding %u: %s\n%s", r->count, f->what, f->body);
+	rn_report_add(r, "  explain     rocin explain %s\n", f->rule);
+	report = write_log(r);
+	write_json(r, f, report);
+	write_junit(r, f, report);
+	if (r->options.is_breaking && r->count == 1)
+		(void)raise(SIGTRAP);
+	return true;
+}
+
+void rn_report_summary(struct rn_report *r, unsigned long long findings,
+		       unsigned long long occurrences)
+{
+	char line[160];
+	int len;
+
+	if (findings || r->options.has_summary)
+		rn_report_add(
+			r,
+			"rocin: %llu finding%s (%llu occurrence%s) in %s, process %d\n",
+			findings, findings == 1 ? "" : "s", occurrences,
+			occurrences == 1 ? "" : "s", program_invocation_short_name,
+			(int)r->process);
+	if (r->junit_fd >= 0)
+		write_junit_ends(r);
+	if (r->json_fd < 0)
+		return;
+	len = snprintf(line, sizeof(line),
+		       "{\"process\":%d,\"findings\":%llu,\"occurrences\":%llu}\n",
+		       (int)r->process, findings, occurrences);
+	(void)rn_write_all(r->json_fd, line, (size_t)len);
+}

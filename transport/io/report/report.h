@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* report.h - writes the findings of checks of a program: as text, as JSON and as JUnit.
+ *
+ * A report is a head line, lines "  LABEL       TEXT" with continuations below TEXT, and
+ * stacks, each a line "  stack       WHAT" and the frames. All outputs are made of that
+ * text. The frames are written with functions and lines, if they can be found.
+ *
+ * A writer is used by one thread at a time. It allocates nothing, so that it may be used
+ * in a signal handler; its files are complete after each finding.
+ */
+#ifndef RN_REPORT_H
+#define RN_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "suppress.h"
+
+enum {
+	RN_REPORT_TEXT = 8192, /* longest text of a finding in bytes, without lines */
+	RN_REPORT_PATH = 256,
+	RN_REPORT_EXIT_CODE = 66, /* where none is given */
+};
+
+/* Where reports go and what follows from them, as words of a setting give it:
+ * exitcode=N, log=FILE, json=FILE, junit=FILE, suppress=FILE, symbolize=off, summary,
+ * break. In names of files %p stands for the id of the process.
+ */
+struct rn_report_options {
+	char log[RN_REPORT_PATH]; /* empty: standard error */
+	char json[RN_REPORT_PATH], junit[RN_REPORT_PATH], suppress[RN_REPORT_PATH];
+	bool is_raw;	  /* no program is started that finds functions and lines */
+	bool has_summary; /* the summary is written even if nothing was found */
+	bool is_breaking; /* the first finding raises SIGTRAP */
+	/* Exit code of a program with findings, 1 .. 255; 0: the program's own. */
+	int exit_code;
+};
+
+#define RN_REPORT_WORDS                                                     \
+	"exitcode=0..255, log=FILE, json=FILE, junit=FILE, suppress=FILE, " \
+	"summary, symbolize=off, break"
+
+/* Takes a word of a setting. Returns false if it is none of the above. */
+bool rn_report_option(struct rn_report_options *o, const char *word);
+
+struct rn_report_finding {
+	const char *rule;     /* such as "life/destroy-order" */
+	const char *severity; /* such as "error" */
+	const char *what;     /* one sentence */
+	const char *body;     /* lines and stacks, as above */
+	uint32_t stack;	      /* of the call, for suppressions; 0: none */
+};
+
+struct rn_report {
+	struct rn_report_options options;
+	struct rn_suppress suppress;
+	const char *setting; /* variable that the options come from, for messages */
+	const char *suite;   /* name of the JUnit test suite */
+	int log_fd, json_fd, junit_fd;
+	off_t junit_end; /* where the next finding goes */
+	pid_t process;
+	bool is_told;	/* that lines cannot be found */
+	unsigned count; /* of reports */
+	size_t used;
+	char text[RN_REPORT_TEXT], named[4 * RN_REPORT_TEXT];
+	char escaped[8 * RN_REPORT_TEXT];
+};
+
+/* Opens the files. @r->options, .setting and .suite are set. A file that cannot be opened
+ * is named on standard error, and left out. @rules: as for rn_suppress_read().
+ */
+void rn_report_open(struct rn_report *r, const struct rn_rule_names *rules);
+
+/* Returns false, and writes nothing, if the finding is suppressed. */
+bool rn_report_write(struct rn_report *r, const struct rn_report_finding *f);
+
+/* Adds text that is written with rn_report_flush(), as it is, to the log alone. */
+void rn_report_add(struct rn_report *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void rn_report_flush(struct rn_report *r);
+
+/* Writes "N findings (M occurrences) in PROGRAM, process PID", and ends the files. Writes
+ * nothing to the log if nothing was found, unless the options ask for that.
+ */
+void rn_report_summary(struct rn_report *r, unsigned long long findings,
+		       unsigned long long occurrences);
+
+/* ---- bodies ---- */
+struct rn_report_body {
+	size_t used;
+	char text[RN_REPORT_TEXT];
+};
+
+/* Adds a line. @text may contain newlines: what follows is indented. */
+void rn_report_line(struct rn_report_body *b, const char *label, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Adds a stack; nothing for stack 0. */
+void rn_report_stack(struct rn_report_body *b, const char *what, uint32_t stack);
+
+#endif /* RN_REPORT_H */

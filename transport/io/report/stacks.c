@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* stacks.c - see stacks.h. */
+#include "stacks.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unwind.h>
+
+#include "rocin/types.h"
+#include "transport/io/host/stack.h"
+
+enum {
+	STACKS = 4096, /* capacity, a power of two; number 0 means no stack */
+	TRIES = 16,
+	FRAMES_MAX = 24,
+	FRAMES_SHOWN = 12,
+	CALLERS = 64, /* places of a thread from which stacks are known; a power of two */
+};
+
+static struct stack {
+	uint64_t hash; /* 0: the entry is free */
+	uint32_t count;
+	void *frame[FRAMES_MAX];
+} stacks[STACKS]; /* one entry for each distinct stack */
+static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ----------------------------------------------------------------- the store */
+static uint64_t hash_of(void *const *frame, uint32_t count)
+{
+	uint64_t hash = count;
+
+	for (uint32_t i = 0; i < count; i++)
+		hash = (hash ^ (uintptr_t)frame[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ? hash : 1;
+}
+
+/* Stores the stack if it is new. Returns its number, or 0 if there is no room. */
+static uint32_t remember_locked(void *const *frame, uint32_t count)
+{
+	uint64_t hash = hash_of(frame, count);
+	uint32_t at = (uint32_t)(hash >> 32) % STACKS;
+
+	for (unsigned i = 0; i < TRIES; i++, at = (at + 1) % STACKS) {
+		struct stack *s = &stacks[at];
+
+		if (at == 0 || (s->hash && s->hash != hash))
+			continue;
+		if (!s->hash) {
+			memcpy(s->frame, frame, count * sizeof(*frame));
+			s->count = count;
+			s->hash = hash;
+		}
+		return at;
+	}
+	return 0;
+}
+
+static uint32_t remember_stack(void *const *frame, uint32_t count)
+{
+	uint32_t stack;
+
+	if (count == 0)
+		return 0;
+	pthread_mutex_lock(&stacks_lock);
+	stack = remember_locked(frame, count);
+	pthread_mutex_unlock(&stacks_lock);
+	return stack;
+}
+
+void rn_stacks_init(void)
+{
+	void *frame[2];
+
+	(void)backtrace(frame, 2);
+}
+
+uint32_t rn_stacks_take(void)
+{
+	void *frame[FRAMES_MAX];
+	int count = backtrace(frame, FRAMES_MAX);
+
+	return remember_stack(frame, count > 0 ? (uint32_t)count : 0);
+}
+
+/* ----------------------------------------------------------------- the cache */
+/* A stack that a thread had, and where in it the return addresses are. */
+struct caller {
+	uintptr_t top; /* of the frame that asked; 0: the entry is free */
+	uint32_t stack, count;
+	void *frame[FRAMES_MAX];
+	void *const *slot[FRAMES_MAX]; /* where frame[i] is stored */
+};
+
+static _Thread_local struct caller callers[CALLERS];
+
+static struct caller *caller_at(uintptr_t top, void *from)
+{
+	uint64_t hash =
+		((uint64_t)top ^ (uintptr_t)from << 4) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &callers[(hash >> 32) % CALLERS];
+}
+
+/* Reads return addresses of the frames of others, which the compiler's sanitizers may not
+ * like.
+ */
+__attribute__((no_sanitize_address, no_sanitize_thread)) static bool
+is_same_stack(const struct caller *c)
+{
+	for (uint32_t i = 0; i < c->count; i++)
+		if (*c->slot[i] != c->frame[i])
+			return false;
+	return true;
+}
+
+/* The address to which a frame returns is stored just below its end, on x86-64. Elsewhere
+ * it is not found there, and the stack is unwound each time.
+ */
+static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
+{
+	struct caller *c = arg;
+	// NOLINTBEGIN(performance-no-int-to-ptr)
+	void *at = (void *)_Unwind_GetIP(context);
+	void *const *end = (void *const *)_Unwind_GetCFA(context);
+	// NOLINTEND(performance-no-int-to-ptr)
+
+	if (!at)
+		return _URC_END_OF_STACK;
+	c->slot[c->count] = (uintptr_t)end > c->top ? end - 1 : NULL;
+	c->frame[c->count++] = at;
+	return c->count == FRAMES_MAX ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/* Moves the frames whose return addresses can be compared to the front. Returns whether
+ * there are any, and all of the callers are among them.
+ */
+static bool keep_comparable(struct caller *c, void *from)
+{
+	uint32_t kept = 0;
+	bool is_past = false, is_whole = true;
+
+	for (uint32_t i = 0; i < c->count; i++) {
+		is_past = is_past || c->frame[i] == from;
+		if (!is_past)
+			continue;
+		if (!c->slot[i] || *c->slot[i] != c->frame[i]) {
+			is_whole = false;
+			continue;
+		}
+		c->frame[kept] = c->frame[i];
+		c->slot[kept++] = c->slot[i];
+	}
+	c->count = kept;
+	return kept && is_whole;
+}
+
+__attribute__((noinline)) uint32_t rn_stacks_take_again(void)
+{
+	uintptr_t top = (uintptr_t)__builtin_frame_address(0);
+	void *from = __builtin_return_address(0);
+	struct caller *c = caller_at(top, from);
+
+	if (c->top == top && c->count && c->frame[0] == from && is_same_stack(c))
+		return c->stack;
+	c->count = 0;
+	c->top = top;
+	(void)_Unwind_Backtrace(add_frame, c);
+	c->stack = remember_stack(c->frame, c->count);
+	if (!keep_comparable(c, from))
+		c->count = 0;
+	return c->stack;
+}
+
+/* ------------------------------------------------------------------ the text */
+static const char *module_of(const Dl_info *info)
+{
+	const char *name = strrchr(info->dli_fname, '/');
+
+	return name ? name + 1 : info->dli_fname;
+}
+
+/* Returns true for the nameless frame of libc by which the kernel enters a signal
+ * handler.
+ */
+static bool is_signal_frame(const Dl_info *info, const char *module)
+{
+	return !info->dli_sname && strncmp(module, "libc.so", 7) == 0;
+}
+
+/* Is this a frame that reports leave out? True for frames of Rocin's libraries, of the
+ * compiler's sanitizers, and for the first one that is of a signal. @is_signal: set to
+ * whether it is of one.
+ */
+static bool is_ours(void *at, bool is_first, bool *is_signal)
+{
+	const char *name;
+	Dl_info info;
+
+	*is_signal = false;
+	if (!dladdr(at, &info) || !info.dli_fname)
+		return false;
+	name = module_of(&info);
+	*is_signal = is_first && is_signal_frame(&info, name);
+	return strncmp(name, "librocin", 8) == 0 || strncmp(name, "libasan", 7) == 0 ||
+	       strncmp(name, "libtsan", 7) == 0 || *is_signal;
+}
+
+/* Finds the frames that are shown: [*first, the returned value). @is_return: out: the
+ * first one goes on when its call returns, rather than where a signal interrupted it.
+ */
+static uint32_t shown_frames(const struct stack *s, uint32_t *first, bool *is_return)
+{
+	bool is_signal = false;
+	uint32_t end;
+
+	*first = 0;
+	*is_return = true;
+	while (*first < s->count && is_ours(s->frame[*first], true, &is_signal)) {
+		/* What a signal has interrupted has not returned. */
+		*is_return = !is_signal;
+		++*first;
+	}
+	for (end = *first; end < s->count && end < *first + FRAMES_SHOWN; end++)
+		if (is_ours(s->frame[end], false, &is_signal))
+			break;
+	return end;
+}
+
+size_t rn_stacks_text(uint32_t stack, char *buf, size_t len)
+{
+	const struct stack *s = &stacks[stack];
+	uint32_t first, end;
+	bool is_return;
+	size_t used = 0;
+
+	if (!stack)
+		return 0;
+	end = shown_frames(s, &first, &is_return);
+	for (uint32_t i = first; i < end; i++, is_return = true)
+		used += rn_stack_frame(i - first, s->frame[i], is_return, buf + used,
+				       len - used);
+	return used;
+}
+
+int rn_stacks_each(uint32_t stack,
+		   int (*fn)(void *arg, const char *function, const char *module),
+		   void *arg)
+{
+	const struct stack *s = &stacks[stack];
+	uint32_t first, end;
+	bool is_return;
+	int rc = 0;
+
+	if (!stack)
+		return 0;
+	end = shown_frames(s, &first, &is_return);
+	for (uint32_t i = first; i < end && !rc; i++, is_return = true) {
+		Dl_info info = { 0 };
+
+		if (dladdr((char *)s->frame[i] - (is_return ? 1 : 0), &info) &&
+		    info.dli_fname)
+			rc = fn(arg, info.dli_sname ? info.dli_sname : "",
+				module_of(&info));
+	}
+	return rc;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* stacks.h - the stacks that reports name, each stored once and known by a number.
+ *
+ * Number 0 means that there is no stack. Any thread may call; rn_stacks_init() comes
+ * first. After that, all functions may be called in signal handlers that interrupt none
+ * of them.
+ */
+#ifndef RN_STACKS_H
+#define RN_STACKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Prepares the unwinder, whose first use allocates memory. */
+void rn_stacks_init(void);
+
+/* Returns the number of the caller's stack, which the unwinder reads. */
+uint32_t rn_stacks_take(void);
+
+/* Returns the same number at the cost of a few loads, if this thread has called from
+ * there before: a frame ends at the same address each time that a function is called at
+ * the same depth, so the return addresses that were found there once are compared with
+ * what is there now. If all of them are the same, so is the stack. Not in signal
+ * handlers.
+ */
+uint32_t rn_stacks_take_again(void);
+
+/* Writes the frames of a stack into @buf, but those of Rocin's libraries and of the
+ * compiler's sanitizers. Returns the number of bytes written.
+ */
+size_t rn_stacks_text(uint32_t stack, char *buf, size_t len);
+
+/* Calls @fn with the function and the module of each frame that rn_stacks_text() writes,
+ * until @fn returns a value other than 0; returns that value. Names may be empty.
+ */
+int rn_stacks_each(uint32_t stack,
+		   int (*fn)(void *arg, const char *function, const char *module),
+		   void *arg);
+
+#endif /* RN_STACKS_H */

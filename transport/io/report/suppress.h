@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* suppress.h - the file that says which findings are not reported.
+ *
+ * Each line is a rule, and optionally patterns as of glob(7) for a function and a module
+ *of the stack of the call; a "#" begins a comment:
+ *
+ *	life/leak-at-exit
+ *	state/attr-missing	connect_*
+ *	queues/nothing-signaled	*	libucx*.so*
+ *
+ * The rule may be a pattern, too, such as "performance/ *" without the blank.
+ */
+#ifndef RN_SUPPRESS_H
+#define RN_SUPPRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	RN_SUPPRESS_MAX = 128, /* lines */
+	RN_SUPPRESS_WORD = 96, /* bytes of a word, with the final 0 */
+};
+
+struct rn_suppress {
+	unsigned count;
+	struct {
+		char rule[RN_SUPPRESS_WORD];
+		char function[RN_SUPPRESS_WORD], module[RN_SUPPRESS_WORD];
+	} line[RN_SUPPRESS_MAX];
+};
+
+/* The rules that there are. */
+struct rn_rule_names {
+	const char *(*name)(const void *arg, size_t i);
+	const void *arg;
+	size_t count;
+};
+
+/**
+ * rn_suppress_read() - Read a suppression file
+ * @s:		Out
+ * @rules:	Rules that a line may name; NULL: any
+ * @err:	Out on failure: error text, which names file and line, and of an unknown
+ *rule the nearest one
+ *
+ * Return: 0 or -errno.
+ */
+int rn_suppress_read(struct rn_suppress *s, const char *path,
+		     const struct rn_rule_names *rules, char *err, size_t err_len);
+
+/* Returns whether a finding of the rule with that stack is not to be reported. */
+bool rn_suppress_has(const struct rn_suppress *s, const char *rule, uint32_t stack);
+
+#endif /* RN_SUPPRESS_H */
