@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* find.c - takes events, asks the rules of all categories, and counts what they find. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "model.h"
+
+/* ----------------------------------------------------------------- findings */
+/* Occurrences are one finding if they are of the same rule and have the same stack;
+ * without a stack, if the object is the same. Leaks have no call: their stack is that of
+ * the object.
+ */
+struct rn_val_count {
+	struct rn_val_count *next; /* of the same bucket */
+	uint64_t key;
+	enum rn_val_rule rule;
+	unsigned long long count;
+};
+
+static uint64_t key_of(uint32_t stack, const struct rn_val_object *object)
+{
+	return stack ? stack : (uint64_t)(object ? object->serial : 0) << 32;
+}
+
+static struct rn_val_count *count_of(struct rn_val *v, enum rn_val_rule rule,
+				     uint64_t key)
+{
+	uint64_t hash = (key ^ (uint64_t)rule << 52) * UINT64_C(0x9e3779b97f4a7c15);
+	struct rn_val_count **at = &v->count[(hash >> 32) % RN_VAL_BUCKETS], *c;
+
+	for (c = *at; c; c = c->next)
+		if (c->rule == rule && c->key == key)
+			return c;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	*c = (struct rn_val_count){ .next = *at, .key = key, .rule = rule };
+	*at = c;
+	return c;
+}
+
+void rn_val_counts_free(struct rn_val *v)
+{
+	for (unsigned i = 0; i < RN_VAL_BUCKETS; i++) {
+		struct rn_val_count *next;
+
+		for (struct rn_val_count *c = v->count[i]; c; c = next) {
+			next = c->next;
+			free(c);
+		}
+	}
+}
+
+static void __attribute__((format(printf, 6, 0)))
+report(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
+       const struct rn_val_object *object, const struct rn_val_object *other,
+       const char *fmt, va_list ap)
+{
+	uint32_t stack = e->stack || !object ? e->stack : object->made_at;
+	struct rn_val_count *c;
+	char what[400];
+
+	if (!(v->severities & 1U << rn_val_rule_info(rule)->severity))
+		return;
+	c = count_of(v, rule, key_of(stack, object));
+	if (!c)
+		return;
+	v->occurrences++;
+	if (c->count++)
+		return;
+	v->findings++;
+	(void)vsnprintf(what, sizeof(what), fmt, ap);
+	v->sink(v->arg, &(struct rn_val_finding){ .rule = rule,
+						  .stack = e->stack,
+						  .what = what,
+						  .object = object,
+						  .other = other,
+						  .count = 1 });
+}
+
+void rn_val_find(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
+		 const struct rn_val_object *object, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report(v, e, rule, object, NULL, fmt, ap);
+	va_end(ap);
+}
+
+void rn_val_find2(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
+		  const struct rn_val_object *object, const struct rn_val_object *other,
+		  const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report(v, e, rule, object, other, fmt, ap);
+	va_end(ap);
+}
+
+unsigned long long rn_val_findings(const struct rn_val *v)
+{
+	return v->findings;
+}
+
+unsigned long long rn_val_occurrences(const struct rn_val *v)
+{
+	return v->occurrences;
+}
+
+/* ------------------------------------------------------------------- events */
+struct rn_val *rn_val_new(unsigned severities, rn_val_sink *sink, void *arg)
+{
+	struct rn_val *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	v->severities = severities;
+	v->sink = sink;
+	v->arg = arg;
+	return v;
+}
+
+void rn_val_free(struct rn_val *v)
+{
+	rn_val_model_free(v);
+	rn_val_counts_free(v);
+	free(v);
+}
+
+bool rn_val_event(struct rn_val *v, struct rn_val_event *e)
+{
+	static void (*const checks[])(struct rn_val *, const struct rn_val_event *) = {
+#define X(symbol, name, what) rn_val_check_##name,
+		RN_VAL_CATEGORIES(X)
+#undef X
+	};
+
+	rn_val_model_before(v, e);
+	for (unsigned i = 0; i < RN_VAL_CATEGORY_COUNT; i++)
+		checks[i](v, e);
+	rn_val_model_after(v, e);
+	return !e->is_done && e->object && e->object->is_gone;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* life.c - rules about how long objects, memory and events live; see rules/life.def. */
+#include <errno.h>
+
+#include "model.h"
+
+/* -------------------------------------------------- objects that are destroyed */
+static const struct rn_val_object *user_of(const struct rn_val *v,
+					   const struct rn_val_object *used)
+{
+	for (const struct rn_val_object *o = v->living; o; o = o->older)
+		for (unsigned i = 0; i < RN_VAL_PARENTS; i++)
+			if (o->parent[i] == used)
+				return o;
+	return NULL;
+}
+
+static void check_destroy_order(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *user;
+	struct rn_val_text name, user_name;
+
+	if (e->rc != EBUSY)
+		return;
+	user = user_of(v, e->object);
+	if (user)
+		rn_val_find2(
+			v, e, RN_VAL_LIFE_DESTROY_ORDER, e->object, user,
+			"%s() of %s failed with EBUSY: %s still uses it, and so do %u "
+			"others",
+			e->verb, rn_val_name(e->object, &name),
+			rn_val_name(user, &user_name), e->object->users - 1);
+}
+
+static void check_use_after_destroy(struct rn_val *v, const struct rn_val_event *e)
+{
+	struct rn_val_text name;
+
+	if (!e->is_done && e->object && e->object->is_gone)
+		rn_val_find(v, e, RN_VAL_LIFE_USE_AFTER_DESTROY, e->object,
+			    "%s() got %s, which is gone; the call is refused with EINVAL",
+			    e->verb, rn_val_name(e->object, &name));
+}
+
+static void check_unacked(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *o = e->object;
+	struct rn_val_text name;
+
+	if (o->kind == RN_VAL_CQ && o->cq.events > e->destroy.acked)
+		rn_val_find(v, e, RN_VAL_LIFE_EVENTS_UNACKED, o,
+			    "%llu of %llu events of %s were acknowledged",
+			    (unsigned long long)e->destroy.acked,
+			    (unsigned long long)o->cq.events, rn_val_name(o, &name));
+}
+
+/* ------------------------------------------------------------- memory regions */
+static bool names_lkey(const struct rn_val_wr *wr, uint32_t lkey)
+{
+	uint32_t kept = wr->sge_count < RN_VAL_SGES ? wr->sge_count : RN_VAL_SGES;
+
+	if (wr->flags & IBV_SEND_INLINE)
+		return false;
+	for (uint32_t i = 0; i < kept; i++)
+		if (wr->sge[i].lkey == lkey && wr->sge[i].length)
+			return true;
+	return false;
+}
+
+static bool is_queued(const struct rn_val_queue *q, uint32_t lkey)
+{
+	for (uint32_t i = 0; i < q->count; i++)
+		if (names_lkey(rn_val_queued(q, i), lkey))
+			return true;
+	return false;
+}
+
+/* Requests of a QP that is in ERR or RESET use no memory any more. */
+static bool is_used_by(const struct rn_val_object *o, uint32_t lkey)
+{
+	if (o->kind == RN_VAL_SRQ)
+		return o->users && is_queued(&o->srq.recv, lkey);
+	if (o->kind != RN_VAL_QP || o->qp.state == IBV_QPS_ERR ||
+	    o->qp.state == IBV_QPS_RESET)
+		return false;
+	return is_queued(&o->qp.send, lkey) || is_queued(&o->qp.recv, lkey);
+}
+
+static void check_dereg(struct rn_val *v, const struct rn_val_event *e)
+{
+	struct rn_val_text name, user;
+
+	for (const struct rn_val_object *o = v->living; o; o = o->older) {
+		if (!is_used_by(o, e->object->mr.lkey))
+			continue;
+		rn_val_find2(v, e, RN_VAL_LIFE_DEREG_IN_USE, e->object, o,
+			     "%s is in requests of %s that have not completed",
+			     rn_val_name(e->object, &name), rn_val_name(o, &user));
+		return;
+	}
+}
+
+/* --------------------------------------------------------- protection domains */
+static void check_domain(struct rn_val *v, const struct rn_val_event *e,
+			 const struct rn_val_object *used)
+{
+	const struct rn_val_object *own = rn_val_pd_of(e->object);
+	const struct rn_val_object *other = rn_val_pd_of(used);
+	struct rn_val_text name, user;
+
+	/* A parent domain is a handle on another one. */
+	if (!own || !other || own == other || own->parent[0] || other->parent[0])
+		return;
+	if (own->handle == other->handle)
+		return;
+	rn_val_find2(v, e, RN_VAL_LIFE_FOREIGN_PD, e->object, used,
+		     "%s is of another PD than %s", rn_val_name(used, &name),
+		     rn_val_name(e->object, &user));
+}
+
+static void check_domains(struct rn_val *v, const struct rn_val_event *e)
+{
+	for (uint32_t i = 0; i < e->post.count; i++) {
+		const struct rn_val_request *r = &e->post.request[i];
+
+		if (r->ah)
+			check_domain(v, e, rn_val_lookup(v, r->ah));
+		for (uint32_t k = 0; k < r->sge_count; k++)
+			if (r->sge[k].length && !(r->flags & IBV_SEND_INLINE))
+				check_domain(v, e, rn_val_mr_of_lkey(v, r->sge[k].lkey));
+	}
+}
+
+/* ----------------------------------------------------------------------- leaks */
+static void check_leaks(struct rn_val *v, const struct rn_val_event *e)
+{
+	struct rn_val_text name;
+
+	for (const struct rn_val_object *o = v->living; o; o = o->older)
+		rn_val_find(v, e, RN_VAL_LIFE_LEAK_AT_EXIT, o,
+			    "%s was not destroyed before the program ended",
+			    rn_val_name(o, &name));
+}
+
+void rn_val_check_life(struct rn_val *v, const struct rn_val_event *e)
+{
+	bool has_object = e->object && !e->object->is_gone;
+
+	check_use_after_destroy(v, e);
+	if (e->kind == RN_VAL_EXIT)
+		check_leaks(v, e);
+	if (!has_object)
+		return;
+	if (e->kind == RN_VAL_DESTROY && e->is_done)
+		check_destroy_order(v, e);
+	else if (e->kind == RN_VAL_DESTROY)
+		check_unacked(v, e);
+	if (e->kind == RN_VAL_DESTROY && !e->is_done && e->object->kind == RN_VAL_MR)
+		check_dereg(v, e);
+	if (!e->is_done && (e->kind == RN_VAL_POST_SEND || e->kind == RN_VAL_POST_RECV))
+		check_domains(v, e);
+}

@@ -1,0 +1,693 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* model.c - keeps what the program has made, and what it has posted and polled.
+ *
+ * Objects that were destroyed are kept for a while, so that their use can be told from
+ * that of what never was an object. Posted requests are in the model before the call is
+ * made, since another thread may see the completion before the call returns.
+ */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ lookups */
+static unsigned bucket_of(uint64_t key)
+{
+	return (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % RN_VAL_BUCKETS;
+}
+
+static unsigned number_bucket(enum rn_val_kind kind, uint32_t number)
+{
+	return bucket_of((uint64_t)kind << 32 | number);
+}
+
+struct rn_val_object *rn_val_lookup(const struct rn_val *v, const void *handle)
+{
+	struct rn_val_object *o = v->bucket[bucket_of((uintptr_t)handle)], *gone = NULL;
+
+	for (; o; o = o->next) {
+		if (o->handle != handle)
+			continue;
+		if (!o->is_gone)
+			return o;
+		if (!gone)
+			gone = o;
+	}
+	return gone;
+}
+
+static struct rn_val_object *living_at(const struct rn_val *v, const void *handle)
+{
+	struct rn_val_object *o = handle ? rn_val_lookup(v, handle) : NULL;
+
+	return o && !o->is_gone ? o : NULL;
+}
+
+static struct rn_val_object *find_number(const struct rn_val *v, enum rn_val_kind kind,
+					 uint32_t number)
+{
+	struct rn_val_object *o = v->numbered[number_bucket(kind, number)];
+
+	while (o && (o->kind != kind || o->number != number))
+		o = o->next_number;
+	return o;
+}
+
+struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn)
+{
+	return find_number(v, RN_VAL_QP, qpn);
+}
+
+const struct rn_val_object *rn_val_mr_of_lkey(const struct rn_val *v, uint32_t lkey)
+{
+	return find_number(v, RN_VAL_MR, lkey);
+}
+
+const struct rn_val_object *rn_val_mr_of_rkey(const struct rn_val *v, uint32_t rkey)
+{
+	const struct rn_val_object *o = find_number(v, RN_VAL_MR, rkey);
+
+	/* Most cards give both keys the same number. */
+	if (o && o->mr.rkey == rkey)
+		return o;
+	for (o = v->living; o; o = o->older)
+		if (o->kind == RN_VAL_MR && o->mr.rkey == rkey)
+			return o;
+	return NULL;
+}
+
+struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o)
+{
+	for (unsigned i = 0; o && i < RN_VAL_PARENTS && o->parent[i]; i++)
+		if (o->parent[i]->kind == RN_VAL_PD)
+			return o->parent[i];
+	return NULL;
+}
+
+static void add_number(struct rn_val *v, struct rn_val_object *o)
+{
+	struct rn_val_object **at = &v->numbered[number_bucket(o->kind, o->number)];
+
+	if (o->kind != RN_VAL_QP && o->kind != RN_VAL_MR)
+		return;
+	o->next_number = *at;
+	*at = o;
+}
+
+static void remove_number(struct rn_val *v, const struct rn_val_object *o)
+{
+	struct rn_val_object **at = &v->numbered[number_bucket(o->kind, o->number)];
+
+	while (*at && *at != o)
+		at = &(*at)->next_number;
+	if (*at)
+		*at = o->next_number;
+}
+
+/* ------------------------------------------------------------------- queues */
+enum {
+	ROOM_MIN = 16,
+	ROOM_MAX = 1 << 16, /* requests of a queue that are kept */
+};
+
+static struct rn_val_wr *slot(struct rn_val_queue *q, uint32_t i)
+{
+	return &q->ring[(q->first + i) % q->room];
+}
+
+static bool enlarge(struct rn_val_queue *q)
+{
+	uint32_t room = q->room ? 2 * q->room : ROOM_MIN;
+	struct rn_val_wr *ring = room <= ROOM_MAX ? calloc(room, sizeof(*ring)) : NULL;
+
+	if (!ring)
+		return false;
+	for (uint32_t i = 0; i < q->count; i++)
+		ring[i] = *slot(q, i);
+	free(q->ring);
+	q->ring = ring;
+	q->room = room;
+	q->first = 0;
+	return true;
+}
+
+/* Returns where the next request goes, or NULL: it is not kept. */
+static struct rn_val_wr *push(struct rn_val_queue *q)
+{
+	if (q->count == q->room && !enlarge(q))
+		return NULL;
+	q->posted++;
+	return slot(q, q->count++);
+}
+
+/* The CQ that a queue completes to has got more promises, or fewer. */
+static void promise(struct rn_val_object *cq, int more)
+{
+	if (rn_val_is(cq, RN_VAL_CQ))
+		cq->cq.promised += (uint32_t)more;
+}
+
+static void drop_first(struct rn_val_queue *q, struct rn_val_object *cq)
+{
+	promise(cq, -(int)slot(q, 0)->is_signaled);
+	q->first = (q->first + 1) % q->room;
+	q->count--;
+	q->completed++;
+}
+
+static void drop_at(struct rn_val_queue *q, uint32_t at, struct rn_val_object *cq)
+{
+	/* Those before it move up by one place. */
+	for (uint32_t i = at; i > 0; i--)
+		*slot(q, i) = *slot(q, i - 1);
+	drop_first(q, cq);
+}
+
+static void empty_queue(struct rn_val_queue *q, struct rn_val_object *cq)
+{
+	while (q->count)
+		drop_first(q, cq);
+}
+
+/* Finds the oldest request of that name. Names may repeat: a success is that of a request
+ * which was to tell, and of a send queue all before it have completed, too.
+ */
+static struct rn_val_wr *find_wr(struct rn_val_queue *q, uint64_t wr_id, bool is_telling,
+				 uint32_t *at)
+{
+	for (uint32_t i = 0; i < q->count; i++) {
+		if (slot(q, i)->wr_id != wr_id ||
+		    (is_telling && !slot(q, i)->is_signaled))
+			continue;
+		*at = i;
+		return slot(q, i);
+	}
+	return NULL;
+}
+
+/* The queue that holds the receives of a QP or an SRQ. */
+static struct rn_val_queue *receives_of(struct rn_val_object *o)
+{
+	if (rn_val_is(o, RN_VAL_SRQ))
+		return &o->srq.recv;
+	if (!rn_val_is(o, RN_VAL_QP))
+		return NULL;
+	return rn_val_is(o->qp.srq, RN_VAL_SRQ) ? &o->qp.srq->srq.recv : &o->qp.recv;
+}
+
+/* ------------------------------------------------------------------ history */
+static void add_step(struct rn_val_qp *qp, struct rn_val_step step)
+{
+	struct rn_val_step *last = &qp->history[(qp->steps - 1) % RN_VAL_HISTORY];
+
+	if (qp->steps && step.what != RN_VAL_STEP_STATE && last->what == step.what &&
+	    last->a == step.a && last->b == step.b && last->rc == step.rc) {
+		last->again++;
+		return;
+	}
+	qp->history[qp->steps++ % RN_VAL_HISTORY] = step;
+}
+
+/* ------------------------------------------------------------------ objects */
+static void link_living(struct rn_val *v, struct rn_val_object *o)
+{
+	struct rn_val_object **at = &v->bucket[bucket_of((uintptr_t)o->handle)];
+
+	o->next = *at;
+	*at = o;
+	o->older = v->living;
+	if (v->living)
+		v->living->newer = o;
+	v->living = o;
+	v->living_of[o->kind]++;
+	add_number(v, o);
+}
+
+static void set_kind(struct rn_val *v, struct rn_val_object *o,
+		     const struct rn_val_make *m)
+{
+	if (m->kind == RN_VAL_MR)
+		o->mr = (struct rn_val_mr){ .addr = m->mr.addr,
+					    .iova = m->mr.iova,
+					    .len = m->mr.len,
+					    .access = m->mr.access,
+					    .lkey = m->mr.lkey,
+					    .rkey = m->mr.rkey,
+					    .has_memory = m->mr.has_memory };
+	if (m->kind == RN_VAL_QP) {
+		o->qp.type = m->qp.type;
+		o->qp.asked = m->qp.asked;
+		o->qp.cap = m->qp.cap;
+		o->qp.sq_sig_all = m->qp.sq_sig_all;
+		o->qp.send_cq = living_at(v, m->qp.send_cq);
+		o->qp.recv_cq = living_at(v, m->qp.recv_cq);
+		o->qp.srq = living_at(v, m->qp.srq);
+		add_step(&o->qp, (struct rn_val_step){ .what = RN_VAL_STEP_MADE });
+	}
+	if (m->kind == RN_VAL_CQ) {
+		o->cq.asked = m->cq.asked;
+		o->cq.size = m->cq.size;
+		o->cq.channel = living_at(v, m->cq.channel);
+	}
+	if (m->kind == RN_VAL_SRQ) {
+		o->srq.max_wr = m->srq.max_wr;
+		o->srq.max_sge = m->srq.max_sge;
+		o->srq.limit = m->srq.limit;
+	}
+	if (m->kind == RN_VAL_AH)
+		o->ah = m->ah.attr;
+	if (m->kind == RN_VAL_MW)
+		o->mw.type = m->mw.type;
+}
+
+static struct rn_val_object *make(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_make *m = &e->make;
+	struct rn_val_object *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->kind = m->kind;
+	o->handle = e->handle;
+	o->serial = ++v->serial;
+	o->number = m->number;
+	o->made_at = e->stack;
+	for (unsigned i = 0, n = 0; i < RN_VAL_PARENTS && m->parent[i]; i++) {
+		struct rn_val_object *parent = living_at(v, m->parent[i]);
+
+		if (!parent)
+			continue;
+		parent->users++;
+		o->parent[n++] = parent;
+	}
+	set_kind(v, o, m);
+	link_living(v, o);
+	return o;
+}
+
+static void free_object(struct rn_val_object *o)
+{
+	if (o->kind == RN_VAL_QP) {
+		free(o->qp.send.ring);
+		free(o->qp.recv.ring);
+	}
+	if (o->kind == RN_VAL_SRQ)
+		free(o->srq.recv.ring);
+	free(o);
+}
+
+static void forget(struct rn_val *v, struct rn_val_object *o)
+{
+	struct rn_val_object **at = &v->bucket[bucket_of((uintptr_t)o->handle)];
+
+	while (*at && *at != o)
+		at = &(*at)->next;
+	if (*at)
+		*at = o->next;
+	free_object(o);
+}
+
+/* Keeps the newest RN_VAL_GONE objects that are gone. */
+static void keep_gone(struct rn_val *v, struct rn_val_object *o)
+{
+	struct rn_val_object *oldest = v->oldest_gone;
+
+	o->newer = NULL;
+	o->older = v->newest_gone;
+	if (v->newest_gone)
+		v->newest_gone->newer = o;
+	else
+		v->oldest_gone = o;
+	v->newest_gone = o;
+	if (v->gone++ < RN_VAL_GONE)
+		return;
+	v->gone--;
+	v->oldest_gone = oldest->newer;
+	v->oldest_gone->older = NULL;
+	forget(v, oldest);
+}
+
+/* No living object may refer to one that is gone. */
+static void cut_references(struct rn_val *v, const struct rn_val_object *gone)
+{
+	for (struct rn_val_object *o = v->living; o; o = o->older) {
+		for (unsigned i = 0; i < RN_VAL_PARENTS; i++)
+			if (o->parent[i] == gone)
+				o->parent[i] = NULL;
+		if (o->kind == RN_VAL_CQ && o->cq.channel == gone)
+			o->cq.channel = NULL;
+		if (o->kind != RN_VAL_QP)
+			continue;
+		if (o->qp.send_cq == gone)
+			o->qp.send_cq = NULL;
+		if (o->qp.recv_cq == gone)
+			o->qp.recv_cq = NULL;
+		if (o->qp.srq == gone)
+			o->qp.srq = NULL;
+	}
+}
+
+static void end_object(struct rn_val *v, struct rn_val_object *o, uint32_t stack)
+{
+	if (o->kind == RN_VAL_QP) {
+		empty_queue(&o->qp.send, o->qp.send_cq);
+		empty_queue(&o->qp.recv, o->qp.recv_cq);
+	}
+	o->is_gone = true;
+	o->is_closing = false;
+	o->gone_at = stack;
+	if (o->newer)
+		o->newer->older = o->older;
+	else
+		v->living = o->older;
+	if (o->older)
+		o->older->newer = o->newer;
+	v->living_of[o->kind]--;
+	remove_number(v, o);
+	for (unsigned i = 0; i < RN_VAL_PARENTS; i++) {
+		if (o->parent[i])
+			o->parent[i]->users--;
+		o->parent[i] = NULL;
+	}
+	if (o->users || o->kind == RN_VAL_CHANNEL)
+		cut_references(v, o);
+	if (o->kind == RN_VAL_QP)
+		o->qp.send_cq = o->qp.recv_cq = o->qp.srq = NULL;
+	if (o->kind == RN_VAL_CQ)
+		o->cq.channel = NULL;
+	keep_gone(v, o);
+}
+
+void rn_val_model_free(struct rn_val *v)
+{
+	for (unsigned i = 0; i < RN_VAL_BUCKETS; i++) {
+		struct rn_val_object *next;
+
+		for (struct rn_val_object *o = v->bucket[i]; o; o = next) {
+			next = o->next;
+			free_object(o);
+		}
+	}
+}
+
+/* -------------------------------------------------------------------- posts */
+static void fill_wr(struct rn_val_wr *wr, const struct rn_val_request *r, uint32_t stack)
+{
+	*wr = (struct rn_val_wr){ .wr_id = r->wr_id,
+				  .opcode = r->opcode,
+				  .flags = r->flags,
+				  .sge_count = r->sge_count,
+				  .remote_addr = r->remote_addr,
+				  .rkey = r->rkey,
+				  .stack = stack };
+	for (uint32_t i = 0; i < r->sge_count; i++) {
+		if (i < RN_VAL_SGES)
+			wr->sge[i] = r->sge[i];
+		wr->len += r->sge[i].length;
+	}
+}
+
+static void begin_sends(struct rn_val_object *o, const struct rn_val_event *e)
+{
+	for (uint32_t i = 0; i < e->post.count; i++) {
+		struct rn_val_wr *wr = push(&o->qp.send);
+
+		if (!wr)
+			return;
+		fill_wr(wr, &e->post.request[i], e->stack);
+		wr->is_signaled = o->qp.sq_sig_all || wr->flags & IBV_SEND_SIGNALED;
+		promise(o->qp.send_cq, wr->is_signaled);
+	}
+}
+
+static void begin_receives(struct rn_val_object *o, const struct rn_val_event *e)
+{
+	struct rn_val_queue *q = o->kind == RN_VAL_SRQ ? &o->srq.recv : &o->qp.recv;
+
+	for (uint32_t i = 0; i < e->post.count; i++) {
+		struct rn_val_wr *wr = push(q);
+
+		if (!wr)
+			return;
+		fill_wr(wr, &e->post.request[i], e->stack);
+		wr->is_signaled = o->kind == RN_VAL_QP;
+		if (o->kind == RN_VAL_QP)
+			promise(o->qp.recv_cq, 1);
+	}
+}
+
+/* Takes back requests that the device has refused: the newest ones with their names. */
+static void take_back(struct rn_val_queue *q, const struct rn_val_event *e,
+		      struct rn_val_object *cq)
+{
+	for (uint32_t i = e->post.count; i-- > e->post.accepted;) {
+		uint32_t at = q->count;
+
+		while (at && slot(q, at - 1)->wr_id != e->post.request[i].wr_id)
+			at--;
+		if (!at)
+			continue;
+		promise(cq, -(int)slot(q, at - 1)->is_signaled);
+		for (; at < q->count; at++)
+			*slot(q, at - 1) = *slot(q, at);
+		q->count--;
+		q->posted--;
+	}
+}
+
+static void end_post(struct rn_val *v, struct rn_val_object *o,
+		     const struct rn_val_event *e)
+{
+	bool is_send = e->kind == RN_VAL_POST_SEND;
+
+	if (o->kind == RN_VAL_SRQ) {
+		take_back(&o->srq.recv, e, NULL);
+		return;
+	}
+	take_back(is_send ? &o->qp.send : &o->qp.recv, e,
+		  is_send ? o->qp.send_cq : o->qp.recv_cq);
+	if (e->post.count)
+		add_step(&o->qp,
+			 (struct rn_val_step){
+				 .what = is_send ? RN_VAL_STEP_SEND : RN_VAL_STEP_RECV,
+				 .a = (int)e->post.count,
+				 .b = is_send ? (int)e->post.request->opcode : 0,
+				 .wr_id = e->post.request->wr_id,
+				 .rc = e->rc });
+	v->tally.requests += e->post.accepted;
+}
+
+/* -------------------------------------------------------------- completions */
+static struct rn_val_queue *queue_of(struct rn_val_object *qp, bool is_recv)
+{
+	return is_recv ? receives_of(qp) : &qp->qp.send;
+}
+
+static bool is_telling(const struct rn_val_completion *c)
+{
+	return !c->is_recv && c->wc->status == IBV_WC_SUCCESS;
+}
+
+static void match(struct rn_val *v, struct rn_val_event *e)
+{
+	struct rn_val_completion *c = &e->completion;
+	uint32_t at;
+
+	c->qp = rn_val_qp_of_number(v, c->wc->qp_num);
+	if (!c->qp)
+		return;
+	c->wr = find_wr(queue_of(c->qp, c->is_recv), c->wc->wr_id, is_telling(c), &at);
+	/* The opcode of an error is not valid: the request tells which queue it is of. */
+	if (c->wr || c->wc->status == IBV_WC_SUCCESS)
+		return;
+	c->wr = find_wr(queue_of(c->qp, !c->is_recv), c->wc->wr_id, false, &at);
+	c->is_recv = c->wr ? !c->is_recv : c->is_recv;
+}
+
+static void complete(const struct rn_val_event *e)
+{
+	const struct rn_val_completion *c = &e->completion;
+	struct rn_val_object *o = c->qp;
+	struct rn_val_queue *q;
+	uint32_t at;
+
+	if (!o)
+		return;
+	q = queue_of(o, c->is_recv);
+	if (c->wc->status != IBV_WC_SUCCESS) {
+		add_step(&o->qp, (struct rn_val_step){ .what = RN_VAL_STEP_ERROR,
+						       .a = (int)c->wc->status,
+						       .wr_id = c->wc->wr_id });
+		o->qp.state = o->qp.state == IBV_QPS_RTS || o->qp.state == IBV_QPS_RTR
+				      ? IBV_QPS_ERR
+				      : o->qp.state;
+	}
+	if (!find_wr(q, c->wc->wr_id, is_telling(c), &at))
+		return;
+	if (c->is_recv) {
+		drop_at(q, at, o->qp.srq ? NULL : o->qp.recv_cq);
+		return;
+	}
+	/* What was posted before it has completed, too, although nobody was told. */
+	for (uint32_t i = 0; i <= at; i++)
+		drop_first(q, o->qp.send_cq);
+}
+
+/* --------------------------------------------------------------------- state */
+#define QP_ATTRS(X)                                                                      \
+	X(IBV_QP_CUR_STATE, cur_qp_state)                                                \
+	X(IBV_QP_ACCESS_FLAGS, qp_access_flags)                                          \
+	X(IBV_QP_PKEY_INDEX, pkey_index) X(IBV_QP_PORT, port_num) X(IBV_QP_QKEY, qkey)   \
+		X(IBV_QP_AV, ah_attr) X(IBV_QP_PATH_MTU, path_mtu) X(                    \
+			IBV_QP_TIMEOUT, timeout) X(IBV_QP_RETRY_CNT, retry_cnt)          \
+			X(IBV_QP_RNR_RETRY, rnr_retry) X(IBV_QP_RQ_PSN, rq_psn) X(       \
+				IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic)                  \
+				X(IBV_QP_MIN_RNR_TIMER, min_rnr_timer) X(IBV_QP_SQ_PSN,  \
+									 sq_psn)         \
+					X(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) \
+						X(IBV_QP_DEST_QPN, dest_qp_num)
+
+static void end_modify(struct rn_val_object *o, const struct rn_val_event *e)
+{
+	const struct ibv_qp_attr *a = e->modify.attr;
+	struct rn_val_qp *qp = &o->qp;
+
+	if (e->modify.mask & IBV_QP_STATE)
+		add_step(qp, (struct rn_val_step){ .what = RN_VAL_STEP_STATE,
+						   .a = (int)qp->state,
+						   .b = (int)a->qp_state,
+						   .rc = e->rc });
+	if (e->rc)
+		return;
+#define X(bit, member)              \
+	if (e->modify.mask & (bit)) \
+		qp->attr.member = a->member;
+	QP_ATTRS(X)
+#undef X
+	qp->mask |= e->modify.mask;
+	if (!(e->modify.mask & IBV_QP_STATE))
+		return;
+	qp->state = a->qp_state;
+	if (qp->state != IBV_QPS_RESET)
+		return;
+	empty_queue(&qp->send, qp->send_cq);
+	empty_queue(&qp->recv, qp->recv_cq);
+	qp->mask = 0;
+}
+
+/* ------------------------------------------------------------------- events */
+static void end_reg(struct rn_val *v, struct rn_val_object *o,
+		    const struct rn_val_event *e)
+{
+	if (e->rc)
+		return;
+	remove_number(v, o);
+	if (e->rereg.flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		o->mr.addr = o->mr.iova = e->rereg.addr;
+		o->mr.len = e->rereg.len;
+	}
+	if (e->rereg.flags & IBV_REREG_MR_CHANGE_ACCESS)
+		o->mr.access = e->rereg.access;
+	o->mr.lkey = o->number = e->rereg.lkey;
+	o->mr.rkey = e->rereg.rkey;
+	add_number(v, o);
+	if (e->rereg.flags & IBV_REREG_MR_CHANGE_PD && living_at(v, e->rereg.pd)) {
+		if (o->parent[0])
+			o->parent[0]->users--;
+		o->parent[0] = living_at(v, e->rereg.pd);
+		o->parent[0]->users++;
+	}
+}
+
+static void end_notify(struct rn_val_object *o, const struct rn_val_event *e)
+{
+	o->cq.notifies++;
+	o->cq.is_armed = true;
+	o->cq.is_armed_solicited = e->notify.solicited_only;
+	o->cq.is_polled_since_armed = false;
+	o->cq.promised_when_armed = o->cq.promised;
+}
+
+static void end_poll(struct rn_val_object *o, const struct rn_val_event *e)
+{
+	o->cq.polls++;
+	o->cq.is_polled_since_armed = true;
+	if (e->poll.got <= 0)
+		o->cq.empty_polls++;
+	else
+		o->cq.entries += (uint64_t)e->poll.got;
+}
+
+void rn_val_model_before(struct rn_val *v, struct rn_val_event *e)
+{
+	if (e->kind == RN_VAL_MAKE) {
+		e->object = e->rc ? NULL : make(v, e);
+		return;
+	}
+	/* Behind a call the object is that of before it: its address may be used again.
+	 */
+	if (!e->is_done || !e->object)
+		e->object = e->handle ? rn_val_lookup(v, e->handle) : NULL;
+	if (e->kind == RN_VAL_COMPLETION)
+		match(v, e);
+}
+
+/* A call that is about to be made. */
+static void begin(struct rn_val_object *o, const struct rn_val_event *e)
+{
+	if (e->kind == RN_VAL_DESTROY)
+		o->is_closing = true;
+	else if (e->kind == RN_VAL_POST_SEND && o->kind == RN_VAL_QP)
+		begin_sends(o, e);
+	else if (e->kind == RN_VAL_POST_RECV &&
+		 (o->kind == RN_VAL_QP || o->kind == RN_VAL_SRQ))
+		begin_receives(o, e);
+}
+
+static void end_of_cq(struct rn_val_object *o, const struct rn_val_event *e)
+{
+	if (e->kind == RN_VAL_POLL)
+		end_poll(o, e);
+	else if (e->kind == RN_VAL_NOTIFY && !e->rc)
+		end_notify(o, e);
+	else if (e->kind == RN_VAL_RESIZE_CQ && !e->rc)
+		o->cq.size = (uint32_t)e->resize_cq.entries;
+	else if (e->kind == RN_VAL_CQ_EVENT) {
+		o->cq.events++;
+		o->cq.is_armed = false;
+	}
+}
+
+/* A call that has returned. */
+static void end(struct rn_val *v, struct rn_val_object *o, const struct rn_val_event *e)
+{
+	bool has_posted = e->kind == RN_VAL_POST_SEND || e->kind == RN_VAL_POST_RECV;
+
+	if (e->kind == RN_VAL_DESTROY && !e->rc)
+		end_object(v, o, e->stack);
+	else if (e->kind == RN_VAL_DESTROY)
+		o->is_closing = false;
+	else if (o->kind == RN_VAL_CQ)
+		end_of_cq(o, e);
+	else if (has_posted && (o->kind == RN_VAL_QP || o->kind == RN_VAL_SRQ))
+		end_post(v, o, e);
+	else if (e->kind == RN_VAL_MODIFY && o->kind == RN_VAL_QP)
+		end_modify(o, e);
+	else if (e->kind == RN_VAL_REREG && o->kind == RN_VAL_MR)
+		end_reg(v, o, e);
+	else if (e->kind == RN_VAL_MODIFY_SRQ && o->kind == RN_VAL_SRQ && !e->rc &&
+		 e->modify_srq.mask & IBV_SRQ_LIMIT)
+		o->srq.limit = e->modify_srq.attr->srq_limit;
+}
+
+void rn_val_model_after(struct rn_val *v, const struct rn_val_event *e)
+{
+	if (e->kind == RN_VAL_COMPLETION)
+		complete(e);
+	if (!e->object || e->object->is_gone)
+		return;
+	if (e->is_done)
+		end(v, e->object, e);
+	else
+		begin(e->object, e);
+}

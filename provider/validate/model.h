@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* model.h - what a program has made, and what it has done with it: all that rules look
+ * at.
+ *
+ * Rules read the model as it was before an event, but that a new object is there already.
+ * They change nothing but the fields `tally', which are theirs.
+ */
+#ifndef RN_VALIDATE_MODEL_H
+#define RN_VALIDATE_MODEL_H
+
+#include "validate.h"
+
+enum {
+	RN_VAL_PARENTS = 6,
+	RN_VAL_SGES = 4,     /* ranges of a request that are kept */
+	RN_VAL_HISTORY = 16, /* steps of a QP that are kept */
+	RN_VAL_GONE = 4096,  /* destroyed objects that are kept */
+};
+
+/* A request that was posted and has not completed. */
+struct rn_val_wr {
+	uint64_t wr_id;
+	enum ibv_wr_opcode opcode; /* not of receives */
+	unsigned flags;
+	uint32_t sge_count; /* all of them, of which RN_VAL_SGES are kept */
+	struct ibv_sge sge[RN_VAL_SGES];
+	uint64_t len; /* of the message */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint32_t stack;	  /* of the post */
+	bool is_signaled; /* its success will be told */
+};
+
+/* Requests in the order of their posts: [first, first + count) of a ring. */
+struct rn_val_queue {
+	struct rn_val_wr *ring;
+	uint32_t room, first, count;
+	uint64_t posted, completed; /* ever */
+};
+
+static inline const struct rn_val_wr *rn_val_queued(const struct rn_val_queue *q,
+						    uint32_t i)
+{
+	return &q->ring[(q->first + i) % q->room];
+}
+
+/* A step of a QP: what its history tells. */
+struct rn_val_step {
+	enum {
+		RN_VAL_STEP_MADE,
+		RN_VAL_STEP_STATE, /* from @a to @b */
+		RN_VAL_STEP_SEND,  /* @a requests, the first one with opcode @b */
+		RN_VAL_STEP_RECV,  /* @a requests */
+		RN_VAL_STEP_ERROR, /* completion with status @a */
+	} what;
+	int a, b;
+	uint64_t wr_id;
+	int rc;		/* of the call */
+	uint32_t again; /* the same step followed so many times more */
+};
+
+struct rn_val_qp {
+	enum ibv_qp_type type;
+	enum ibv_qp_state state;
+	struct ibv_qp_cap asked, cap;
+	bool sq_sig_all;
+	struct rn_val_object *send_cq, *recv_cq, *srq;
+	struct ibv_qp_attr attr; /* as set so far */
+	int mask;		 /* attributes that were ever set */
+	struct rn_val_queue send, recv;
+	struct rn_val_step history[RN_VAL_HISTORY];
+	uint32_t steps; /* ever */
+	/* Fields of the rules. */
+	struct {
+		uint64_t posts, requests, signaled, error_completions;
+		uint32_t unsignaled_run; /* requests since the last signaled one */
+	} tally;
+};
+
+struct rn_val_cq {
+	uint32_t asked, size;
+	struct rn_val_object *channel;
+	uint64_t polls, empty_polls, entries;
+	uint64_t notifies, events; /* events: those that ibv_get_cq_event() returned */
+	bool is_armed, is_armed_solicited;
+	bool is_polled_since_armed; /* a poll came after the newest ibv_req_notify_cq() */
+	/* Completions that the requests which are posted now can make. */
+	uint32_t promised;
+	uint32_t promised_when_armed; /* the same, at the newest ibv_req_notify_cq() */
+	struct {
+		uint64_t single_polls;
+	} tally;
+};
+
+struct rn_val_mr {
+	uint64_t addr, iova, len;
+	unsigned access;
+	uint32_t lkey, rkey;
+	bool has_memory;
+};
+
+struct rn_val_srq {
+	uint32_t max_wr, max_sge, limit;
+	struct rn_val_queue recv;
+};
+
+struct rn_val_object {
+	struct rn_val_object *next;	   /* of the same bucket, newest first */
+	struct rn_val_object *next_number; /* of the same bucket of numbers */
+	struct rn_val_object *newer,
+		*older; /* of all living ones, or of those that are gone */
+	enum rn_val_kind kind;
+	const void *handle;
+	uint32_t serial;	   /* number of the object in this process, from 1 */
+	uint32_t number;	   /* that verbs give it, or 0 */
+	uint32_t made_at, gone_at; /* stacks */
+	bool is_gone;		   /* it was destroyed */
+	bool is_closing;	   /* a call that destroys it has begun */
+	struct rn_val_object *parent[RN_VAL_PARENTS];
+	uint32_t users; /* living objects that have it as parent */
+	union {
+		struct rn_val_qp qp;
+		struct rn_val_cq cq;
+		struct rn_val_mr mr;
+		struct rn_val_srq srq;
+		struct ibv_ah_attr ah;
+		struct {
+			enum ibv_mw_type type;
+		} mw;
+	};
+};
+
+enum {
+	RN_VAL_BUCKETS = 4096
+};
+
+struct rn_val_count; /* occurrences of a finding; find.c */
+
+struct rn_val {
+	unsigned severities;
+	rn_val_sink *sink;
+	void *arg;
+	struct rn_val_object *bucket[RN_VAL_BUCKETS];
+	struct rn_val_object *numbered[RN_VAL_BUCKETS]; /* living QPs and MRs by number */
+	struct rn_val_object *living;			/* the newest one */
+	struct rn_val_object *oldest_gone, *newest_gone;
+	uint32_t serial, gone;
+	bool has_fork_init; /* ibv_fork_init() was called */
+	unsigned living_of[RN_VAL_KIND_COUNT];
+	struct rn_val_count *count[RN_VAL_BUCKETS];
+	unsigned long long findings, occurrences;
+	/* Fields of the rules. */
+	struct {
+		uint64_t requests_then; /* requests posted when the newest MR was
+					   registered */
+		uint64_t requests;	/* posted by all QPs */
+		uint32_t late_mrs;	/* MRs that were registered between posts */
+	} tally;
+};
+
+/* ------------------------------------------------------------- what rules call */
+/* Reports that a rule is broken. @object: what it is about, or NULL. */
+void rn_val_find(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
+		 const struct rn_val_object *object, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+/* The same, with a second object, whose stacks are shown too. */
+void rn_val_find2(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
+		  const struct rn_val_object *object, const struct rn_val_object *other,
+		  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
+/* The name of an object for texts, such as "QP 0x1a2b", in a buffer of the caller. */
+struct rn_val_text {
+	char text[80];
+};
+const char *rn_val_name(const struct rn_val_object *o, struct rn_val_text *t);
+const char *rn_val_kind_name(enum rn_val_kind kind);
+const char *rn_val_state_name(enum ibv_qp_state state);
+const char *rn_val_opcode_name(enum ibv_wr_opcode opcode);
+/* Writes a step of a QP into @t; returns its text. */
+const char *rn_val_step_text(const struct rn_val_step *s, struct rn_val_text *t);
+
+/* The living MR with that lkey or rkey; NULL: there is none. */
+const struct rn_val_object *rn_val_mr_of_lkey(const struct rn_val *v, uint32_t lkey);
+const struct rn_val_object *rn_val_mr_of_rkey(const struct rn_val *v, uint32_t rkey);
+/* The living QP with that number; NULL: there is none. */
+struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn);
+/* The PD that an object was made in, or NULL. */
+struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o);
+static inline bool rn_val_is(const struct rn_val_object *o, enum rn_val_kind kind)
+{
+	return o && o->kind == kind;
+}
+
+/* -------------------------------------------------- the rules of each category */
+#define X(symbol, name, what) \
+	void rn_val_check_##name(struct rn_val *v, const struct rn_val_event *e);
+RN_VAL_CATEGORIES(X)
+#undef X
+
+/* ------------------------------------------------------------------ model.c */
+/* Bring the model up to date, before the rules look at an event, and behind them. */
+void rn_val_model_before(struct rn_val *v, struct rn_val_event *e);
+void rn_val_model_after(struct rn_val *v, const struct rn_val_event *e);
+void rn_val_model_free(struct rn_val *v);
+
+/* ------------------------------------------------------------------- find.c */
+void rn_val_counts_free(struct rn_val *v);
+
+#endif /* RN_VALIDATE_MODEL_H */

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* validate.h - the validation layer for verbs: events of a program in, findings out.
+ *
+ * Who calls verbs tells of each call twice, when it begins and when it has returned, and
+ * of the facts that come without a call. The layer keeps what the program has made
+ * (model.h), and the rules of each category look at every event (life.c, state.c ...). A
+ * finding is reported once for each rule and stack, and counted after that.
+ *
+ * There are no clocks, no locks and no I/O: one thread at a time calls, and the same
+ * events give the same findings. Memory comes from malloc(); without any, things are not
+ * seen.
+ *
+ * All numbers (states, opcodes, flags) are those of <infiniband/verbs.h>.
+ */
+#ifndef RN_VALIDATE_H
+#define RN_VALIDATE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rn_val;
+struct rn_val_object;
+struct rn_val_wr;
+
+/* -------------------------------------------------------------------- rules */
+/* Severity: symbol, name, and what it says. */
+#define RN_VAL_SEVERITIES(X)                                                           \
+	X(ERROR, "error", "the program does what no device has to put up with")        \
+	X(PORTABILITY, "portability", "other cards refuse it or do it in another way") \
+	X(PERFORMANCE, "performance", "it works, and is slower than it need be")       \
+	X(LEAK, "leak", "something is never given back")
+
+enum rn_val_severity {
+#define X(symbol, name, what) RN_VAL_##symbol,
+	RN_VAL_SEVERITIES(X)
+#undef X
+	RN_VAL_SEVERITY_COUNT
+};
+
+/* Category: symbol, name, and what its rules are about. */
+#define RN_VAL_CATEGORIES(X)                                                  \
+	X(LIFE, life, "how long objects, memory and events live")             \
+	X(STATE, state, "states and attributes of queue pairs")               \
+	X(QUEUES, queues, "what is posted, completed, polled and waited for") \
+	X(MEMORY, memory, "which bytes are used, by whom and when")           \
+	X(ADDRESSING, addressing, "address handles, GIDs, MTUs and keys")     \
+	X(PORTABILITY, portability, "what other cards do otherwise")          \
+	X(PERFORMANCE, performance, "what makes a program slower than it is")
+
+enum rn_val_category {
+#define X(symbol, name, what) RN_VAL_OF_##symbol,
+	RN_VAL_CATEGORIES(X)
+#undef X
+	RN_VAL_CATEGORY_COUNT
+};
+
+/* The rules of each category are in rules/CATEGORY.def, a line RULE(SYMBOL, ...) each;
+ * the rule is RN_VAL_CATEGORY_SYMBOL here.
+ */
+enum rn_val_rule {
+#define RULE(symbol, ...) RN_VAL_LIFE_##symbol,
+#include "rules/life.def"
+#undef RULE
+#define RULE(symbol, ...) RN_VAL_STATE_##symbol,
+#include "rules/state.def"
+#undef RULE
+#define RULE(symbol, ...) RN_VAL_QUEUES_##symbol,
+#include "rules/queues.def"
+#undef RULE
+#define RULE(symbol, ...) RN_VAL_MEMORY_##symbol,
+#include "rules/memory.def"
+#undef RULE
+#define RULE(symbol, ...) RN_VAL_ADDRESSING_##symbol,
+#include "rules/addressing.def"
+#undef RULE
+#define RULE(symbol, ...) RN_VAL_PORTABILITY_##symbol,
+#include "rules/portability.def"
+#undef RULE
+#define RULE(symbol, ...) RN_VAL_PERFORMANCE_##symbol,
+#include "rules/performance.def"
+#undef RULE
+	RN_VAL_RULE_COUNT
+};
+
+struct rn_val_rule_info {
+	enum rn_val_category category;
+	enum rn_val_severity severity;
+	const char *name; /* "CATEGORY/short-words" */
+	const char *text; /* one sentence: what is wrong */
+	const char
+		*source; /* section of a specification, manual page, manual of a card */
+	const char *remedy; /* what to do */
+};
+
+const struct rn_val_rule_info *rn_val_rule_info(unsigned rule);
+/* The name of a rule, with an unused argument: as struct rn_rule_names has it. */
+const char *rn_val_rule_name(const void *unused, size_t rule);
+const char *rn_val_severity_name(enum rn_val_severity severity);
+const char *rn_val_severity_text(enum rn_val_severity severity);
+const char *rn_val_category_name(enum rn_val_category category);
+const char *rn_val_category_text(enum rn_val_category category);
+
+/* ------------------------------------------------------------------ options */
+/* Words of ROCIN_VALIDATE about the rules: on, off, all, and names of severities. */
+struct rn_val_options {
+	bool is_on;
+	unsigned severities; /* those that are reported, one bit each */
+};
+
+/* Takes a word of the setting. Returns false if it is none of these. Without any name of
+ * a severity, those of RN_VAL_DEFAULT are reported.
+ */
+bool rn_val_option(struct rn_val_options *o, const char *word);
+
+enum {
+	RN_VAL_DEFAULT = 1 << RN_VAL_ERROR | 1 << RN_VAL_LEAK,
+	RN_VAL_ALL = (1 << RN_VAL_SEVERITY_COUNT) - 1,
+};
+
+/* ------------------------------------------------------------------- events */
+/* Kind of object: symbol and name. */
+#define RN_VAL_KINDS(X)                                                             \
+	X(CONTEXT, "context")                                                       \
+	X(PD, "PD") X(TD, "thread domain") X(MR, "MR") X(MW, "MW")                  \
+		X(DM, "device memory") X(AH, "AH") X(CHANNEL, "completion channel") \
+			X(CQ, "CQ") X(SRQ, "SRQ") X(QP, "QP") X(XRCD, "XRC domain") \
+				X(WQ, "WQ") X(RWQ_TABLE, "table of WQs")            \
+					X(FLOW, "flow rule") X(COUNTERS, "counters")
+
+enum rn_val_kind {
+#define X(symbol, name) RN_VAL_##symbol,
+	RN_VAL_KINDS(X)
+#undef X
+	RN_VAL_KIND_COUNT
+};
+
+enum rn_val_event_kind {
+	/* An object: made, used by a call that has no event of its own, destroyed. */
+	RN_VAL_MAKE,	/* after the call alone */
+	RN_VAL_USE,	/* before the call alone */
+	RN_VAL_DESTROY, /* before and after */
+	RN_VAL_REREG,	/* ibv_rereg_mr(); before and after */
+	RN_VAL_BIND,	/* ibv_bind_mw(); before and after */
+
+	/* Queue pairs and queues; before and after. */
+	RN_VAL_MODIFY,
+	RN_VAL_POST_SEND, /* by ibv_post_send() or by ibv_wr_complete() */
+	RN_VAL_POST_RECV, /* to a QP or to an SRQ */
+	RN_VAL_MODIFY_SRQ,
+	RN_VAL_RESIZE_CQ,
+
+	/* Completions and events; after the call. */
+	RN_VAL_COMPLETION, /* one for each entry that a poll returns */
+	RN_VAL_POLL,	   /* behind these: the poll itself */
+	RN_VAL_NOTIFY,	   /* before and after */
+	RN_VAL_CQ_EVENT,   /* ibv_get_cq_event() has returned one */
+	RN_VAL_ASYNC_EVENT,
+
+	/* Facts without a call. */
+	RN_VAL_PEER, /* of the other end of a QP */
+	RN_VAL_FORK, /* in the parent, before it */
+	RN_VAL_EXIT,
+};
+
+/* RN_VAL_MAKE: what the call was given. Members that do not belong to the kind are 0. */
+struct rn_val_make {
+	enum rn_val_kind kind;
+	const void *parent[6]; /* objects that it uses; NULL: no more */
+	uint32_t number;       /* QPN, lkey of an MR, number of an SRQ */
+	union {
+		struct {
+			uint64_t addr, iova, len;
+			unsigned access; /* IBV_ACCESS_* */
+			uint32_t lkey, rkey;
+			bool has_memory; /* false: no range of the program (null, DM,
+					    dmabuf) */
+		} mr;
+		struct {
+			enum ibv_qp_type type;
+			struct ibv_qp_cap asked, cap;
+			bool sq_sig_all;
+			const void *send_cq, *recv_cq, *srq;
+		} qp;
+		struct {
+			uint32_t asked, size; /* entries */
+			const void *channel;  /* or NULL */
+			unsigned vector;
+		} cq;
+		struct {
+			uint32_t max_wr, max_sge, limit;
+		} srq;
+		struct {
+			struct ibv_ah_attr attr;
+		} ah;
+		struct {
+			enum ibv_mw_type type;
+		} mw;
+	};
+};
+
+struct rn_val_modify {
+	const struct ibv_qp_attr *attr;
+	int mask;
+};
+
+/* A work request of either queue. */
+struct rn_val_request {
+	uint64_t wr_id;
+	enum ibv_wr_opcode opcode; /* not of receives */
+	unsigned flags;		   /* IBV_SEND_* */
+	uint32_t sge_count;
+	const struct ibv_sge *sge;
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t compare_add, swap;
+	uint32_t remote_qpn, qkey; /* UD */
+	const void *ah;		   /* UD, unless posted by ibv_wr_complete() */
+	uint32_t imm;
+};
+
+struct rn_val_post {
+	uint32_t count;
+	const struct rn_val_request *request;
+	bool is_extended;  /* by ibv_wr_complete() */
+	uint32_t accepted; /* after the call: number of requests that the device has taken
+			    */
+};
+
+/* RN_VAL_COMPLETION. */
+struct rn_val_completion {
+	const struct ibv_wc *wc;
+	struct rn_val_object *qp; /* that it is of, or NULL */
+	bool is_recv;
+	/* The request that completes, as the layer remembers it until the event is over;
+	 * or NULL.
+	 */
+	const struct rn_val_wr *wr;
+};
+
+struct rn_val_poll {
+	int asked, got;	  /* entries; @got may be negative */
+	bool is_extended; /* by ibv_start_poll() */
+};
+
+struct rn_val_bind {
+	const void *mw, *mr;
+	uint64_t addr, len;
+	unsigned access, flags;
+};
+
+/* RN_VAL_PEER: what packets have told of a QP, or what was read from the other end where
+ * both are in this process.
+ */
+struct rn_val_peer {
+	enum {
+		RN_VAL_PEER_CONNECTED, /* @other is the QP that this one is connected to
+					*/
+		RN_VAL_PEER_RNR,       /* @count times the peer had no receive */
+		RN_VAL_PEER_RETRIES,   /* @count times an answer was late */
+	} what;
+	struct rn_val_object *other;
+	uint64_t count;
+};
+
+struct rn_val_event {
+	enum rn_val_event_kind kind;
+	bool is_done;	/* the call has returned */
+	int rc;		/* of a call that has returned: 0 or a positive errno */
+	uint32_t stack; /* number of the stack of the call; 0: none */
+	/* Name of the verb, such as "ibv_modify_qp". */
+	const char *verb;
+	/* What the call is about, and what the program handed in. @object is NULL if the
+	 * program has no such object.
+	 */
+	const void *handle;
+	struct rn_val_object *object;
+	union {
+		struct rn_val_make make;
+		struct rn_val_modify modify;
+		struct rn_val_post post;
+		struct rn_val_completion completion;
+		struct rn_val_poll poll;
+		struct rn_val_bind bind;
+		struct rn_val_peer peer;
+		struct {
+			int solicited_only;
+		} notify;
+		struct {
+			const struct ibv_srq_attr *attr;
+			int mask;
+		} modify_srq;
+		struct {
+			int entries;
+		} resize_cq;
+		struct {
+			/* Events of a CQ, or asynchronous ones, that were acknowledged.
+			 */
+			uint64_t acked;
+		} destroy;
+		struct {
+			int flags;
+			uint64_t addr, len;
+			unsigned access;
+			const void *pd;
+			uint32_t lkey, rkey; /* after the call */
+		} rereg;
+		struct {
+			enum ibv_event_type type;
+		} async;
+	};
+};
+
+/* ----------------------------------------------------------------- findings */
+struct rn_val_finding {
+	enum rn_val_rule rule;
+	uint32_t stack;	  /* of the call */
+	const char *what; /* what exactly was seen */
+	/* What the finding is about, and another object that has to do with it; or NULL.
+	 */
+	const struct rn_val_object *object, *other;
+	unsigned long long count; /* occurrences so far */
+};
+
+/* Is called with the first occurrence of each finding. */
+typedef void rn_val_sink(void *arg, const struct rn_val_finding *f);
+
+/* ---------------------------------------------------------------- the layer */
+/* @severities: those that are reported, one bit each. Returns NULL without memory. */
+struct rn_val *rn_val_new(unsigned severities, rn_val_sink *sink, void *arg);
+void rn_val_free(struct rn_val *v);
+
+/* Returns the living object of that address, else the one that was there last, else NULL.
+ */
+struct rn_val_object *rn_val_lookup(const struct rn_val *v, const void *handle);
+
+/* Takes an event. e->handle is set; e->object is filled in. Returns whether the call, if
+ * it is only about to begin, would touch what is not there any more: then it must not be
+ * made, and fails with EINVAL.
+ */
+bool rn_val_event(struct rn_val *v, struct rn_val_event *e);
+
+/* Numbers of different findings and of their occurrences. */
+unsigned long long rn_val_findings(const struct rn_val *v);
+unsigned long long rn_val_occurrences(const struct rn_val *v);
+
+#endif /* RN_VALIDATE_H */
