@@ -15,6 +15,7 @@
 #include "provider/verbs/provider.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
+#include "watch.h"
 
 /* State of the plugin, written only by the constructor of the library. */
 static struct {
@@ -23,6 +24,9 @@ static struct {
 	struct rnp_library library;
 	void *table[RNP_ABI_SLOTS];
 	void *fault_table[RNP_ABI_SLOTS]; /* operations that ask the fault rules first */
+	/* operations that tell the validation layer, and ask the fault rules, too */
+	void *watch_table[RNP_ABI_SLOTS];
+	bool is_watched; /* the validation layer is on */
 } plugin;
 
 /* -------------------------------------------------------------------------- contexts */
@@ -62,6 +66,8 @@ static void free_block(struct rnp_context *ctx)
 static void set_call_faults(struct rnp_context *ctx, bool asking)
 {
 	plugin.abi.lib.set_ops(block_of(ctx), asking ? plugin.fault_table : plugin.table);
+	if (plugin.is_watched)
+		plugin.abi.lib.set_ops(block_of(ctx), plugin.watch_table);
 }
 
 static void mark_qp_ex(union rnp_abi_qp *qp)
@@ -90,8 +96,10 @@ static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 	/* @err describes a failure, or something that the device works without */
 	if (err[0])
 		rnp_tell_user("%s: %s", device->name, err);
-	if (!rc)
+	if (!rc) {
+		rnp_watch_opened(&ctx->base);
 		return ctx;
+	}
 	if (ctx)
 		free_block(ctx);
 	errno = -rc;
@@ -134,6 +142,7 @@ static void free_context(struct ibv_context *context)
 	struct rnp_context *ctx = to_rnp_context(context);
 	int cancel;
 
+	rnp_watch_closed(context);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_context_close(ctx);
 	free_block(ctx);
@@ -226,8 +235,12 @@ static void fill_tables(void)
 	rnp_abi_fill_table(&plugin.abi, &own, 1, plugin.table);
 	ops = rnp_ops(&count);
 	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.table);
+	rnp_watch_over(ops, count);
 	ops = rnp_fault_ops(&count);
 	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.fault_table);
+	rnp_watch_over(ops, count);
+	ops = rnp_watch_ops(&count);
+	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.watch_table);
 }
 
 static __attribute__((constructor)) void register_plugin(void)
@@ -242,5 +255,6 @@ static __attribute__((constructor)) void register_plugin(void)
 					       .mark_qp_ex = mark_qp_ex,
 					       .set_call_faults = set_call_faults };
 	fill_tables();
+	plugin.is_watched = rnp_watch_start();
 	plugin.abi.lib.register_driver(&device_ops);
 }

@@ -101,17 +101,22 @@ static void check_dereg(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* --------------------------------------------------------- protection domains */
+/* Returns the PD of an object: not a parent domain, which is a handle on one. */
+static const struct rn_val_object *domain_of(const struct rn_val_object *o)
+{
+	const struct rn_val_object *pd = rn_val_pd_of(o);
+
+	return rn_val_pd_of(pd) ? rn_val_pd_of(pd) : pd;
+}
+
 static void check_domain(struct rn_val *v, const struct rn_val_event *e,
 			 const struct rn_val_object *used)
 {
-	const struct rn_val_object *own = rn_val_pd_of(e->object);
-	const struct rn_val_object *other = rn_val_pd_of(used);
+	const struct rn_val_object *own = domain_of(e->object), *other = domain_of(used);
 	struct rn_val_text name, user;
 
-	/* A parent domain is a handle on another one. */
-	if (!own || !other || own == other || own->parent[0] || other->parent[0])
-		return;
-	if (own->handle == other->handle)
+	/* Imports are handles on a PD, too, which has one number. */
+	if (!own || !other || own == other || own->number == other->number)
 		return;
 	rn_val_find2(v, e, RN_VAL_LIFE_FOREIGN_PD, e->object, used,
 		     "%s is of another PD than %s", rn_val_name(used, &name),

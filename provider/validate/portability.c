@@ -9,12 +9,9 @@ enum {
 
 void rn_val_check_portability(struct rn_val *v, const struct rn_val_event *e)
 {
-	struct rn_val_text name;
-
 	if (e->kind == RN_VAL_MAKE && e->make.kind == RN_VAL_QP &&
 	    e->make.qp.asked.max_inline_data > INLINE_OF_MOST)
 		rn_val_find(v, e, RN_VAL_PORTABILITY_INLINE_LARGE, e->object,
-			    "%u bytes of inline data for %s",
-			    e->make.qp.asked.max_inline_data,
-			    rn_val_name(e->object, &name));
+			    "max_inline_data is %u bytes",
+			    e->make.qp.asked.max_inline_data);
 }

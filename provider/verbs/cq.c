@@ -554,7 +554,7 @@ static void free_cq(struct rnp_cq *cq)
 	rnp_buffer_free(&cq->ring_mem);
 	if (cq->parent)
 		rnp_pd_put(cq->parent);
-	free(cq);
+	rnp_free_object(cq);
 }
 
 static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,

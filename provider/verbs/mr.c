@@ -531,7 +531,7 @@ void rnp_mr_release(struct rnp_mr *mr, unsigned holders)
 		return;
 	if (mr->map)
 		munmap(mr->map, mr->map_len);
-	free(mr);
+	rnp_free_object(mr);
 }
 
 /* Frees only the copied handle, in a fork() child. */
@@ -920,6 +920,6 @@ int rnp_dealloc_mw(struct ibv_mw *base)
 		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	rnp_pd_put(base->pd);
-	free(mw);
+	rnp_free_object(mw);
 	return 0;
 }

@@ -59,7 +59,7 @@ static void release_handle(struct rnp_pd_handle *h)
 	if (atomic_fetch_sub(&h->refs, 1) > 1)
 		return;
 	release_pd(h->pd);
-	free(h);
+	rnp_free_object(h);
 }
 
 void rnp_pd_put(struct ibv_pd *pd)
@@ -200,7 +200,7 @@ int rnp_dealloc_td(struct ibv_td *base)
 
 	if (atomic_load(&td->refs))
 		return EBUSY;
-	free(td);
+	rnp_free_object(td);
 	return 0;
 }
 
@@ -264,7 +264,7 @@ int rnp_dealloc_parent_domain(struct ibv_pd *base)
 		atomic_fetch_sub(&h->td->refs, 1);
 	/* cannot be the last reference, since @below has another */
 	atomic_fetch_sub(&h->pd->held, 1);
-	free(h);
+	rnp_free_object(h);
 	rnp_pd_put(below);
 	return 0;
 }
@@ -467,6 +467,6 @@ int rnp_destroy_ah(struct ibv_ah *base)
 		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	rnp_pd_put(base->pd);
-	free(to_rnp_ah(base));
+	rnp_free_object(to_rnp_ah(base));
 	return 0;
 }

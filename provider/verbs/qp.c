@@ -449,7 +449,7 @@ static void free_qp(struct rnp_qp *qp)
 	free(qp->resources);
 	free(qp->reads);
 	free(qp->rss);
-	free(qp);
+	rnp_free_object(qp);
 }
 
 /* Stores the attributes of RSS. Returns 0 or a positive errno. */

@@ -43,7 +43,7 @@ static void free_srq(struct rnp_srq *srq)
 {
 	rnp_buffer_free(&srq->ring);
 	free(srq->core);
-	free(srq);
+	rnp_free_object(srq);
 }
 
 static struct rnp_buffer new_ring(struct rnp_engine *e, uint32_t max_wr, uint32_t max_sge)

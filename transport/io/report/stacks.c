@@ -6,6 +6,7 @@
 #include <execinfo.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unwind.h>
 
@@ -17,7 +18,7 @@ enum {
 	TRIES = 16,
 	FRAMES_MAX = 24,
 	FRAMES_SHOWN = 12,
-	CALLERS = 64, /* places of a thread from which stacks are known; a power of two */
+	CALLERS = 32, /* places of a thread from which stacks are known; a power of two */
 };
 
 static struct stack {
@@ -26,6 +27,8 @@ static struct stack {
 	void *frame[FRAMES_MAX];
 } stacks[STACKS]; /* one entry for each distinct stack */
 static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t callers_key; /* of each thread: its CALLERS callers */
+static bool has_key;
 
 /* ----------------------------------------------------------------- the store */
 static uint64_t hash_of(void *const *frame, uint32_t count)
@@ -75,6 +78,7 @@ void rn_stacks_init(void)
 	void *frame[2];
 
 	(void)backtrace(frame, 2);
+	has_key = pthread_key_create(&callers_key, free) == 0;
 }
 
 uint32_t rn_stacks_take(void)
@@ -94,9 +98,19 @@ struct caller {
 	void *const *slot[FRAMES_MAX]; /* where frame[i] is stored */
 };
 
-static _Thread_local struct caller callers[CALLERS];
+/* Returns the callers of this thread, or NULL without memory. */
+static struct caller *own_callers(void)
+{
+	struct caller *c = has_key ? pthread_getspecific(callers_key) : NULL;
 
-static struct caller *caller_at(uintptr_t top, void *from)
+	if (c || !has_key)
+		return c;
+	c = calloc(CALLERS, sizeof(*c));
+	(void)pthread_setspecific(callers_key, c);
+	return c;
+}
+
+static struct caller *caller_at(struct caller *callers, uintptr_t top, void *from)
 {
 	uint64_t hash =
 		((uint64_t)top ^ (uintptr_t)from << 4) * UINT64_C(0x9e3779b97f4a7c15);
@@ -161,8 +175,11 @@ __attribute__((noinline)) uint32_t rn_stacks_take_again(void)
 {
 	uintptr_t top = (uintptr_t)__builtin_frame_address(0);
 	void *from = __builtin_return_address(0);
-	struct caller *c = caller_at(top, from);
+	struct caller *callers = own_callers(), *c;
 
+	if (!callers)
+		return rn_stacks_take();
+	c = caller_at(callers, top, from);
 	if (c->top == top && c->count && c->frame[0] == from && is_same_stack(c))
 		return c->stack;
 	c->count = 0;

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* watch.c - the validation layer of this process: its start, its lock, its reports, and
+ * its end with the program.
+ */
+#include "watch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "provider/validate/model.h"
+#include "provider/verbs/provider.h"
+#include "transport/io/report/stacks.h"
+
+static struct {
+	pthread_mutex_t lock;
+	struct rn_val *layer; /* NULL: off */
+	struct rn_report report;
+	unsigned long long suppressed;
+	int status; /* that the program ends with */
+} watch = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void (*rnp_watched[RNP_OP_COUNT])(void);
+
+void rnp_watch_over(const struct rnp_abi_op *ops, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		rnp_watched[ops[i].op] = ops[i].fn;
+}
+
+/* ------------------------------------------------------------------ reports */
+static void add_history(struct rn_report_body *b, const struct rn_val_object *o)
+{
+	const struct rn_val_qp *qp = &o->qp;
+	uint32_t first = qp->steps < RN_VAL_HISTORY ? 0 : qp->steps - RN_VAL_HISTORY;
+	struct rn_val_text name, step;
+	char text[RN_VAL_HISTORY * (sizeof(step.text) + 1)] = "";
+	size_t used = 0;
+
+	for (uint32_t i = first; i < qp->steps; i++)
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, "\n%s",
+			rn_val_step_text(&qp->history[i % RN_VAL_HISTORY], &step));
+	rn_report_line(b, "history", "of %s:%s", rn_val_name(o, &name), text);
+}
+
+static void add_object(struct rn_report_body *b, const struct rn_val_object *o)
+{
+	struct rn_val_text name;
+	char what[120];
+
+	if (!o)
+		return;
+	(void)snprintf(what, sizeof(what), "where %s was made:", rn_val_name(o, &name));
+	rn_report_stack(b, what, o->made_at);
+	if (!o->is_gone)
+		return;
+	(void)snprintf(what, sizeof(what),
+		       "where %s was destroyed:", rn_val_name(o, &name));
+	rn_report_stack(b, what, o->gone_at);
+}
+
+/* Writes the report of a finding. The lock is held. */
+static void report_finding(void *arg, const struct rn_val_finding *f)
+{
+	static struct rn_report_body body;
+	const struct rn_val_rule_info *rule = rn_val_rule_info(f->rule);
+	const char *severity = rn_val_severity_name(rule->severity);
+
+	(void)arg;
+	body.used = 0;
+	rn_report_line(&body, "seen", "%s", f->what);
+	rn_report_line(&body, "rule", "%s, %s", rule->name, severity);
+	rn_report_line(&body, "source", "%s", rule->source);
+	rn_report_line(&body, "remedy", "%s", rule->remedy);
+	rn_report_stack(&body, "of the call:", f->stack);
+	if (!f->object || f->object->made_at != f->stack || f->object->is_gone)
+		add_object(&body, f->object);
+	add_object(&body, f->other);
+	if (rn_val_is(f->object, RN_VAL_QP))
+		add_history(&body, f->object);
+	if (rn_val_is(f->other, RN_VAL_QP))
+		add_history(&body, f->other);
+	if (!rn_report_write(
+		    &watch.report,
+		    &(struct rn_report_finding){ .rule = rule->name,
+						 .severity = severity,
+						 .what = rule->text,
+						 .body = body.text,
+						 .stack = f->stack || !f->object
+								  ? f->stack
+								  : f->object->made_at }))
+		watch.suppressed++;
+}
+
+/* --------------------------------------------------------------------- calls */
+struct rn_val *rnp_watch_enter(int *cancel_state)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel_state);
+	pthread_mutex_lock(&watch.lock);
+	return watch.layer;
+}
+
+void rnp_watch_leave(int cancel_state)
+{
+	pthread_mutex_unlock(&watch.lock);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+static bool tell(struct rn_val_event *e)
+{
+	int cancel, saved = errno;
+	struct rn_val *v = rnp_watch_enter(&cancel);
+	bool is_refused = v && rn_val_event(v, e);
+
+	rnp_watch_leave(cancel);
+	errno = saved;
+	return is_refused;
+}
+
+bool rnp_watch_before(struct rn_val_event *e)
+{
+	return tell(e);
+}
+
+void rnp_watch_after(struct rn_val_event *e, int rc)
+{
+	e->is_done = true;
+	e->rc = rc;
+	(void)tell(e);
+}
+
+int rnp_watch_refuse(void)
+{
+	return rnp_set_errno(EINVAL);
+}
+
+void rnp_watch_opened(struct ibv_context *context)
+{
+	struct rn_val_event e = { .kind = RN_VAL_MAKE,
+				  .verb = "ibv_open_device",
+				  .handle = context,
+				  .make.kind = RN_VAL_CONTEXT };
+
+	if (!watch.layer || !context)
+		return;
+	e.stack = rn_stacks_take_again();
+	rnp_watch_after(&e, 0);
+}
+
+void rnp_watch_closed(struct ibv_context *context)
+{
+	struct rn_val_event e = { .kind = RN_VAL_DESTROY,
+				  .verb = "ibv_close_device",
+				  .handle = context };
+
+	if (!watch.layer)
+		return;
+	e.stack = rn_stacks_take_again();
+	(void)rnp_watch_before(&e);
+	rnp_watch_after(&e, 0);
+}
+
+/* ------------------------------------------------------------ destroyed objects */
+enum {
+	KEPT = 1024 /* destroyed objects whose memory is kept */
+};
+
+/* Keeps an object that was destroyed, instead of one that was destroyed long before:
+ * libibverbs reads its context in each call before anybody is asked.
+ */
+static void keep_object(void *object)
+{
+	static _Atomic(void *) kept[KEPT];
+	static _Atomic unsigned next;
+
+	free(atomic_exchange(&kept[atomic_fetch_add(&next, 1) % KEPT], object));
+}
+
+/* ---------------------------------------------------------------- start, end */
+static void before_fork(void)
+{
+	struct rn_val_event e = { .kind = RN_VAL_FORK, .verb = "fork" };
+
+	e.stack = watch.layer ? rn_stacks_take_again() : 0;
+	rnp_watch_after(&e, 0);
+	pthread_mutex_lock(&watch.lock);
+}
+
+static void fork_in_parent(void)
+{
+	pthread_mutex_unlock(&watch.lock);
+}
+
+/* No verb works in the child, and what it has inherited is no leak of its own. */
+static void fork_in_child(void)
+{
+	watch.layer = NULL;
+	pthread_mutex_unlock(&watch.lock);
+}
+
+static void keep_status(int status, void *arg)
+{
+	(void)arg;
+	watch.status = status;
+}
+
+bool rnp_watch_start(void)
+{
+	const char *text = getenv("ROCIN_VALIDATE");
+	struct rnp_watch_options o;
+	char err[512];
+
+	if (!text || !*text)
+		return false;
+	if (rnp_watch_parse(&o, text, err, sizeof(err))) {
+		rnp_tell_user("ROCIN_VALIDATE: %s; nothing is validated", err);
+		return false;
+	}
+	if (!o.rules.is_on)
+		return false;
+	watch.report.options = o.report;
+	watch.report.setting = "ROCIN_VALIDATE";
+	watch.report.suite = "rocin validate";
+	rn_report_open(&watch.report, &rnp_watch_rules);
+	watch.layer = rn_val_new(o.rules.severities, report_finding, NULL);
+	if (!watch.layer || pthread_atfork(before_fork, fork_in_parent, fork_in_child) ||
+	    on_exit(keep_status, NULL)) {
+		rnp_tell_user("ROCIN_VALIDATE: no memory; nothing is validated");
+		watch.layer = NULL;
+		return false;
+	}
+	rnp_free_object = keep_object;
+	return true;
+}
+
+/* The program ends. Handlers of atexit() and destructors of C++ have run, and may have
+ * destroyed objects.
+ */
+static __attribute__((destructor)) void end_watch(void)
+{
+	struct rn_val_event e = { .kind = RN_VAL_EXIT, .is_done = true, .verb = "exit" };
+	struct rn_report *r = &watch.report;
+	unsigned long long occurrences;
+	int cancel;
+	struct rn_val *v = rnp_watch_enter(&cancel);
+
+	if (!v || getpid() != r->process) {
+		rnp_watch_leave(cancel);
+		return;
+	}
+	(void)rn_val_event(v, &e);
+	occurrences = rn_val_occurrences(v);
+	rn_report_summary(r, r->count, r->count ? occurrences : 0);
+	rn_report_flush(r);
+	watch.layer = NULL;
+	rn_val_free(v);
+	rnp_watch_leave(cancel);
+	if (!r->count || watch.status != 0 || r->options.exit_code == 0)
+		return;
+	(void)fflush(NULL);
+	_exit(r->options.exit_code);
+}

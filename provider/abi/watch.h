@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* watch.h - tells the validation layer (provider/validate) of each verbs call.
+ *
+ * With ROCIN_VALIDATE, contexts use other versions of the operations, which tell the
+ * layer, and then do the same; without it there is no trace of them in the path of a
+ * call. The functions of the extended QPs and CQs, which are pointers in these objects,
+ * are replaced when such an object is made.
+ *
+ * One lock of the process is held while the layer is told something, and never during the
+ * call itself. It is innermost: a CQ's lock may be held.
+ */
+#ifndef RNP_WATCH_H
+#define RNP_WATCH_H
+
+#include "driver_abi.h"
+#include "provider/validate/validate.h"
+#include "transport/io/report/report.h"
+
+struct rnp_context;
+
+struct rnp_watch_options {
+	struct rn_val_options rules;
+	struct rn_report_options report;
+};
+
+/* Parses ROCIN_VALIDATE, words separated by commas; empty text means off. Returns 0, or
+ * -EINVAL and an error text. The suppression file is not read.
+ */
+int rnp_watch_parse(struct rnp_watch_options *o, const char *text, char *err,
+		    size_t err_len);
+
+/* Names of all rules, for rn_suppress_read(). */
+extern const struct rn_rule_names rnp_watch_rules;
+
+/* Starts the layer if ROCIN_VALIDATE says so. @ops: the operations that the watching ones
+ * call, later ones instead of earlier ones of the same number. Returns whether it is on.
+ */
+bool rnp_watch_start(void);
+void rnp_watch_over(const struct rnp_abi_op *ops, unsigned count);
+
+/* Returns the operations that tell the layer. */
+const struct rnp_abi_op *rnp_watch_ops(unsigned *count);
+
+/* A context was opened, or is about to be closed. Do nothing if the layer is off. */
+void rnp_watch_opened(struct ibv_context *context);
+void rnp_watch_closed(struct ibv_context *context);
+
+/* ---- between the files watch*.c ---- */
+
+/* The operation that does the work of a watching one. */
+extern void (*rnp_watched[RNP_OP_COUNT])(void);
+#define RNP_NEXT(op) ((__typeof__(&rnp_##op))rnp_watched[RNP_OP_##op])
+
+/* Take the lock and return the layer, or NULL if it is off; give the lock back. */
+struct rn_val *rnp_watch_enter(int *cancel_state);
+void rnp_watch_leave(int cancel_state);
+
+/* Tells of a call that begins, and that it has returned. The first returns whether the
+ * call must not be made. errno is kept.
+ */
+bool rnp_watch_before(struct rn_val_event *e);
+void rnp_watch_after(struct rn_val_event *e, int rc);
+
+/* Returns EINVAL, which is in errno, too: what a refused call returns. */
+int rnp_watch_refuse(void);
+
+/* Replace the functions of extended objects. */
+void rnp_watch_qp_ex(struct ibv_qp *qp);
+void rnp_watch_cq_ex(struct ibv_cq_ex *cq);
+
+/* Operations of watch_queue.c. */
+int rnp_watch_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
+			struct ibv_send_wr **bad_wr);
+int rnp_watch_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
+			struct ibv_recv_wr **bad_wr);
+int rnp_watch_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
+			    struct ibv_recv_wr **bad_wr);
+int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
+int rnp_watch_req_notify_cq(struct ibv_cq *base, int solicited_only);
+void rnp_watch_cq_event(struct ibv_cq *base);
+void rnp_watch_async_event(struct ibv_context *context, struct ibv_async_event *event);
+
+#endif /* RNP_WATCH_H */

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* watch_queue.c - tells the validation layer of posts, completions and events. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "provider/verbs/post.h"
+#include "provider/verbs/provider.h"
+#include "transport/io/report/stacks.h"
+#include "watch.h"
+
+/* ------------------------------------------------------------------ requests */
+enum {
+	ON_STACK = 32 /* requests of a list for which there is room without malloc() */
+};
+
+/* The requests of a post. */
+struct requests {
+	struct rn_val_request *item, here[ON_STACK];
+	uint32_t count;
+};
+
+/* Makes room; without memory the post is told as one without requests. */
+static void make_room(struct requests *r, uint32_t count)
+{
+	r->item = r->here;
+	r->count = count;
+	if (count > ON_STACK)
+		r->item = calloc(count, sizeof(*r->item));
+	if (!r->item)
+		r->count = 0;
+}
+
+static void free_requests(struct requests *r)
+{
+	if (r->item != r->here)
+		free(r->item);
+}
+
+static void take_send(struct rn_val_request *r, const struct ibv_send_wr *wr,
+		      enum ibv_qp_type type)
+{
+	*r = (struct rn_val_request){ .wr_id = wr->wr_id,
+				      .opcode = wr->opcode,
+				      .flags = wr->send_flags,
+				      .sge_count =
+					      wr->num_sge > 0 ? (uint32_t)wr->num_sge : 0,
+				      .sge = wr->sg_list,
+				      .imm = wr->imm_data };
+	if (type == IBV_QPT_UD) {
+		r->ah = wr->wr.ud.ah;
+		r->remote_qpn = wr->wr.ud.remote_qpn;
+		r->qkey = wr->wr.ud.remote_qkey;
+	} else if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		   wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		r->remote_addr = wr->wr.atomic.remote_addr;
+		r->rkey = wr->wr.atomic.rkey;
+		r->compare_add = wr->wr.atomic.compare_add;
+		r->swap = wr->wr.atomic.swap;
+	} else if (wr->opcode != IBV_WR_BIND_MW) {
+		r->remote_addr = wr->wr.rdma.remote_addr;
+		r->rkey = wr->wr.rdma.rkey;
+	}
+	if (wr->opcode == IBV_WR_LOCAL_INV)
+		r->sge_count = 0;
+}
+
+static void take_sends(struct requests *r, const struct ibv_send_wr *list,
+		       enum ibv_qp_type type)
+{
+	uint32_t count = 0;
+
+	for (const struct ibv_send_wr *wr = list; wr; wr = wr->next)
+		count++;
+	make_room(r, count);
+	for (uint32_t i = 0; i < r->count; i++, list = list->next)
+		take_send(&r->item[i], list, type);
+}
+
+static void take_receives(struct requests *r, const struct ibv_recv_wr *list)
+{
+	uint32_t count = 0;
+
+	for (const struct ibv_recv_wr *wr = list; wr; wr = wr->next)
+		count++;
+	make_room(r, count);
+	for (uint32_t i = 0; i < r->count; i++, list = list->next)
+		r->item[i] = (struct rn_val_request){
+			.wr_id = list->wr_id,
+			.sge_count = list->num_sge > 0 ? (uint32_t)list->num_sge : 0,
+			.sge = list->sg_list
+		};
+}
+
+/* Tells that a post begins. Returns whether it must not be made. */
+static bool begin_post(struct rn_val_event *e, const struct requests *r)
+{
+	e->post.count = r->count;
+	e->post.request = r->item;
+	return rnp_watch_before(e);
+}
+
+static void end_post(struct rn_val_event *e, struct requests *r, int rc,
+		     uint32_t accepted)
+{
+	e->post.accepted = rc ? accepted : r->count;
+	rnp_watch_after(e, rc);
+	free_requests(r);
+}
+
+int rnp_watch_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
+			struct ibv_send_wr **bad_wr)
+{
+	struct rn_val_event e = { .kind = RN_VAL_POST_SEND,
+				  .verb = "ibv_post_send",
+				  .handle = base,
+				  .stack = rn_stacks_take_again() };
+	struct requests r;
+	uint32_t accepted = 0;
+	int rc;
+
+	take_sends(&r, wr, base->qp_type);
+	if (begin_post(&e, &r)) {
+		free_requests(&r);
+		*bad_wr = wr;
+		return rnp_watch_refuse();
+	}
+	rc = RNP_NEXT(post_send)(base, wr, bad_wr);
+	for (const struct ibv_send_wr *at = wr; rc && at && at != *bad_wr; at = at->next)
+		accepted++;
+	end_post(&e, &r, rc, accepted);
+	return rc;
+}
+
+static uint32_t receives_before(const struct ibv_recv_wr *at,
+				const struct ibv_recv_wr *bad)
+{
+	uint32_t count = 0;
+
+	for (; at && at != bad; at = at->next)
+		count++;
+	return count;
+}
+
+int rnp_watch_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
+			struct ibv_recv_wr **bad_wr)
+{
+	struct rn_val_event e = { .kind = RN_VAL_POST_RECV,
+				  .verb = "ibv_post_recv",
+				  .handle = base,
+				  .stack = rn_stacks_take_again() };
+	struct requests r;
+	int rc;
+
+	take_receives(&r, wr);
+	if (begin_post(&e, &r)) {
+		free_requests(&r);
+		*bad_wr = wr;
+		return rnp_watch_refuse();
+	}
+	rc = RNP_NEXT(post_recv)(base, wr, bad_wr);
+	end_post(&e, &r, rc, rc ? receives_before(wr, *bad_wr) : 0);
+	return rc;
+}
+
+int rnp_watch_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
+			    struct ibv_recv_wr **bad_wr)
+{
+	struct rn_val_event e = { .kind = RN_VAL_POST_RECV,
+				  .verb = "ibv_post_srq_recv",
+				  .handle = base,
+				  .stack = rn_stacks_take_again() };
+	struct requests r;
+	int rc;
+
+	take_receives(&r, wr);
+	if (begin_post(&e, &r)) {
+		free_requests(&r);
+		*bad_wr = wr;
+		return rnp_watch_refuse();
+	}
+	rc = RNP_NEXT(post_srq_recv)(base, wr, bad_wr);
+	end_post(&e, &r, rc, rc ? receives_before(wr, *bad_wr) : 0);
+	return rc;
+}
+
+/* ----------------------------------------------------------- ibv_wr_complete() */
+/* The functions that the provider has put into extended objects: the same in all of them.
+ */
+static int (*wr_complete)(struct ibv_qp_ex *qp);
+static int (*start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
+static int (*next_poll)(struct ibv_cq_ex *cq);
+
+static_assert(sizeof(struct rn_sge) == sizeof(struct ibv_sge) &&
+		      offsetof(struct rn_sge, len) == offsetof(struct ibv_sge, length) &&
+		      offsetof(struct rn_sge, lkey) == offsetof(struct ibv_sge, lkey),
+	      "one layout of SGEs");
+
+/* Takes request @i of those that are collected. @data: the entry for its inline data. */
+static void take_entry(struct rn_val_request *r, const struct rnp_wr_list *list,
+		       uint32_t i, struct ibv_sge *data)
+{
+	const struct rnp_wr_entry *entry =
+		(const struct rnp_wr_entry *)list->entries.item + i;
+	const struct rn_send_wr *wr = &entry->wr;
+
+	*r = (struct rn_val_request){ .wr_id = wr->wr_id,
+				      .opcode = (enum ibv_wr_opcode)wr->opcode,
+				      .flags = wr->flags,
+				      .sge_count = wr->num_sge,
+				      .remote_addr = wr->remote_addr,
+				      .rkey = wr->rkey,
+				      .imm = wr->imm };
+	if (wr->flags & RN_SEND_INLINE) {
+		*data = (struct ibv_sge){ .length = entry->inline_len };
+		r->sge = data;
+		r->sge_count = 1;
+	} else if (wr->num_sge) {
+		r->sge = (const struct ibv_sge *)list->sges.item + entry->sge_at;
+	}
+}
+
+static int watch_wr_complete(struct ibv_qp_ex *ex)
+{
+	struct rn_val_event e = { .kind = RN_VAL_POST_SEND,
+				  .verb = "ibv_wr_complete",
+				  .handle = &ex->qp_base,
+				  .stack = rn_stacks_take_again(),
+				  .post.is_extended = true };
+	const struct rnp_wr_list *list = to_rnp_qp(&ex->qp_base)->wr;
+	struct ibv_sge data[ON_STACK];
+	struct requests r;
+	int rc;
+
+	make_room(&r, list->err ? 0 : (uint32_t)list->entries.count);
+	for (uint32_t i = 0; i < r.count; i++)
+		take_entry(&r.item[i], list, i, &data[i % ON_STACK]);
+	/* The list is locked, so the call cannot be left out. */
+	(void)begin_post(&e, &r);
+	rc = wr_complete(ex);
+	end_post(&e, &r, rc, 0);
+	return rc;
+}
+
+void rnp_watch_qp_ex(struct ibv_qp *qp)
+{
+	struct rnp_qp *own = to_rnp_qp(qp);
+
+	if (!own->wr)
+		return;
+	wr_complete = own->base.qp_ex.wr_complete;
+	own->base.qp_ex.wr_complete = watch_wr_complete;
+}
+
+/* ---------------------------------------------------------------- completions */
+static void tell_completion(struct ibv_cq *base, const struct ibv_wc *wc, uint32_t stack)
+{
+	struct rn_val_event e = {
+		.kind = RN_VAL_COMPLETION,
+		.verb = "ibv_poll_cq",
+		.handle = base,
+		.stack = stack,
+		.completion = { .wc = wc, .is_recv = (wc->opcode & IBV_WC_RECV) != 0 },
+	};
+
+	rnp_watch_after(&e, 0);
+}
+
+static void tell_poll(struct rn_val_event *e, int asked, int got)
+{
+	e->poll.asked = asked;
+	e->poll.got = got;
+	rnp_watch_after(e, 0);
+}
+
+int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
+{
+	struct rn_val_event e = { .kind = RN_VAL_POLL,
+				  .verb = "ibv_poll_cq",
+				  .handle = base,
+				  .stack = rn_stacks_take_again() };
+	int rc;
+
+	if (rnp_watch_before(&e))
+		return -rnp_watch_refuse();
+	rc = RNP_NEXT(poll_cq)(base, num_entries, wc);
+	for (int i = 0; i < rc; i++)
+		tell_completion(base, &wc[i], e.stack);
+	tell_poll(&e, num_entries, rc);
+	return rc;
+}
+
+/* Tells of the entry at which an extended CQ stands, or that there was none. */
+static void tell_entry(struct ibv_cq_ex *ex, const char *verb, bool has_entry,
+		       uint32_t stack)
+{
+	struct ibv_cq *base = ibv_cq_ex_to_cq(ex);
+	struct rn_val_event e = { .kind = RN_VAL_POLL,
+				  .verb = verb,
+				  .handle = base,
+				  .stack = stack,
+				  .poll.is_extended = true };
+	struct ibv_wc wc;
+
+	if (has_entry) {
+		rnp_wc_from_cqe(&wc, &to_rnp_cq(base)->current);
+		tell_completion(base, &wc, stack);
+	}
+	tell_poll(&e, INT_MAX, has_entry);
+}
+
+static int watch_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	int rc = start_poll(ex, attr);
+
+	tell_entry(ex, "ibv_start_poll", rc == 0, rn_stacks_take_again());
+	return rc;
+}
+
+static int watch_next_poll(struct ibv_cq_ex *ex)
+{
+	int rc = next_poll(ex);
+
+	tell_entry(ex, "ibv_next_poll", rc == 0, rn_stacks_take_again());
+	return rc;
+}
+
+void rnp_watch_cq_ex(struct ibv_cq_ex *cq)
+{
+	if (!cq->start_poll || cq->start_poll == watch_start_poll)
+		return;
+	start_poll = cq->start_poll;
+	next_poll = cq->next_poll;
+	cq->start_poll = watch_start_poll;
+	cq->next_poll = watch_next_poll;
+}
+
+/* --------------------------------------------------------------------- events */
+int rnp_watch_req_notify_cq(struct ibv_cq *base, int solicited_only)
+{
+	struct rn_val_event e = { .kind = RN_VAL_NOTIFY,
+				  .verb = "ibv_req_notify_cq",
+				  .handle = base,
+				  .stack = rn_stacks_take_again(),
+				  .notify.solicited_only = solicited_only };
+	int rc;
+
+	if (rnp_watch_before(&e))
+		return rnp_watch_refuse();
+	rc = RNP_NEXT(req_notify_cq)(base, solicited_only);
+	rnp_watch_after(&e, rc);
+	return rc;
+}
+
+void rnp_watch_cq_event(struct ibv_cq *base)
+{
+	struct rn_val_event e = { .kind = RN_VAL_CQ_EVENT,
+				  .verb = "ibv_get_cq_event",
+				  .handle = base,
+				  .stack = rn_stacks_take_again() };
+
+	RNP_NEXT(cq_event)(base);
+	rnp_watch_after(&e, 0);
+}
+
+void rnp_watch_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	struct rn_val_event e = { .kind = RN_VAL_ASYNC_EVENT,
+				  .verb = "ibv_get_async_event",
+				  .handle = context,
+				  .stack = rn_stacks_take_again(),
+				  .async.type = event->event_type };
+
+	rnp_watch_after(&e, 0);
+}
