@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # run_verbs.sh - run a test program on a device, a rocind and an address of its own.
 #
-# usage: run_verbs.sh BIN-DIRECTORY PROGRAM [PCIE-KNOBS [DEVICE-MEMORY-RULE]]
+# usage: run_verbs.sh BIN-DIRECTORY PROGRAM [PCIE-KNOBS [DEVICE-MEMORY-RULE [ARGUMENT]]]
 set -u
 rocind_pid=
 bin=$1
@@ -39,4 +39,4 @@ fi
 # The process id is in the address, so tests run side by side.
 address=127.$((32 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))
 "$bin/rocin" run --netdev "lo:$address" ${3:+"--pcie=$3"} \
-	${4:+"--device-memory=$4"} -- "$program"
+	${4:+"--device-memory=$4"} -- "$program" ${5:+"$5"}

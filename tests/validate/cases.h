@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cases.h - programs of public verbs that break a rule of the validation layer, and that
+ * keep it.
+ *
+ * Each rule has a case in the file of its category: the function `breach' must make the
+ * layer find just that rule (others may be found, too), the function `keep' does the same
+ * work without, and then the layer finds neither the rule nor anything of severity error.
+ */
+#ifndef RN_VALIDATE_CASES_H
+#define RN_VALIDATE_CASES_H
+
+#include "tests/provider/verbs_kit.h"
+
+struct val_case {
+	const char *rule;
+	/* What @k has been given is destroyed behind `keep', not behind `breach'. */
+	void (*breach)(struct kit *k);
+	void (*keep)(struct kit *k);
+	/* The rule is judged when the program ends: each function has a process of its
+	 * own. */
+	bool is_at_exit;
+};
+
+struct val_cases {
+	const struct val_case *item;
+	size_t count;
+};
+
+#define VAL_CASES(array)                                  \
+	{                                                 \
+		(array), sizeof(array) / sizeof(*(array)) \
+	}
+
+extern const struct val_cases life_cases, state_cases, queues_cases, memory_cases,
+	addressing_cases, portability_cases, performance_cases;
+
+/* ---- what cases have in common; kit.c ---- */
+
+/* A QP in RESET on @cq with these capacities, and no inline data. */
+struct ibv_qp *val_create_qp(struct kit *k, struct ibv_cq *cq, uint32_t send_wr,
+			     uint32_t recv_wr);
+
+/* Two RC QPs in RTS that are connected to each other. */
+struct val_pair {
+	struct ibv_qp *qp[2];
+};
+struct val_pair val_pair(struct kit *k);
+void val_destroy_pair(struct val_pair *p);
+
+/* Posts @count RDMA WRITEs of 8 bytes from side 0 to side 1 of the buffer, one at a time.
+ * Returns the errno of the first one that is refused, or 0.
+ */
+int val_write(struct kit *k, struct ibv_qp *qp, unsigned flags, unsigned count);
+
+/* Makes a call fail as it does with a wrong argument: ends the test if it succeeds. */
+void val_refused(int rc);
+
+#endif /* RN_VALIDATE_CASES_H */
