@@ -26,6 +26,7 @@ static const struct command commands[] = {
 	{ "extcap", rn_cmd_extcap, "show the devices in Wireshark's list of interfaces" },
 	{ "dump", rn_cmd_dump, "print the packets of a capture, one line each" },
 	{ "example", rn_cmd_example, "run small programs that show when data is there" },
+	{ "explain", rn_cmd_explain, "explain a rule of the validation layer" },
 	{ "hunt", rn_cmd_hunt, "look for late writes with which a program goes wrong" },
 	{ "tour", rn_cmd_tour, "learn RDMA in eight stops, by what happens" },
 	{ "bench", rn_cmd_bench, "measure bandwidth and latency beside TCP and UDP" },

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "provider/abi/watch.h"
 #include "provider/engine/settings.h"
 #include "rocin/pcie.h"
 #include "sim/pcie/gpu/declare.h"
@@ -108,6 +109,7 @@ static const struct variable {
 	{ "ROCIN_PCIE_DEVICE",    "none",              "which registered memory is a GPU's" },
 	{ "ROCIN_PCIE_TRAP",      "on",                "whether loads from a GPU's memory are PCIe reads" },
 	{ "ROCIN_SANITIZE",       "off",               "reports of memory used too early" },
+	{ "ROCIN_VALIDATE",       "off",               "reports of what is wrong with calls of verbs" },
 	{ "ROCIN_GPUS",           "4",                 "simulated GPUs" },
 	{ "ROCIN_GPU_MEMORY",     "4G",                "bytes of each" },
 	{ "ROCIN_STORAGE_POLICY", "direct,gpu,host",   "ways of simulated storage, in order of preference" },
@@ -223,7 +225,9 @@ static int check_layer(char *err, size_t err_len)
 {
 	const char *knobs = getenv("ROCIN_PCIE"), *rules = getenv("ROCIN_PCIE_DEVICE");
 	const char *sanitize = getenv("ROCIN_SANITIZE");
+	const char *validate = getenv("ROCIN_VALIDATE");
 	struct rn_sanitize_options o;
+	struct rnp_watch_options w;
 	struct rn_declare declared;
 	struct rn_pcie_knobs k;
 	int rc = 0;
@@ -235,6 +239,8 @@ static int check_layer(char *err, size_t err_len)
 		rc = rn_declare_parse(&declared, rules, err, err_len);
 	if (!rc && sanitize && *sanitize)
 		rc = rn_sanitize_parse(&o, sanitize, err, err_len);
+	if (!rc && validate && *validate)
+		rc = rnp_watch_parse(&w, validate, err, err_len);
 	return rc;
 }
 

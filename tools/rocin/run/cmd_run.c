@@ -72,6 +72,9 @@ static void say_unwatched(const char *text)
 	if (words && !rn_sanitize_parse(&o, words, err, sizeof(err)) &&
 	    o.level != RN_SANITIZE_OFF)
 		rn_complain("%s; the sanitizer sees nothing of it", text);
+	words = getenv("ROCIN_VALIDATE");
+	if (words && *words && strcmp(words, "off") != 0)
+		rn_complain("%s; nothing of it is validated", text);
 }
 
 /* Refuses a program that could run, but would not find the devices. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "provider/abi/watch.h"
 #include "rocin/pcie.h"
 #include "sim/pcie/gpu/declare.h"
 #include "sim/pcie/sanitizer/sanitize.h"
@@ -33,12 +34,14 @@ enum {
 	OPT_PCIE,
 	OPT_DEVICE_MEMORY,
 	OPT_SANITIZE,
+	OPT_VALIDATE,
 	OPT_RECORD,
 	OPT_RECORD_LIMIT,
 };
 
 #define DEVICE_MEMORY "ROCIN_PCIE_DEVICE"
 #define SANITIZE "ROCIN_SANITIZE"
+#define VALIDATE "ROCIN_VALIDATE"
 #define RECORD "ROCIN_RECORD"
 
 static const struct {
@@ -106,6 +109,11 @@ static const struct argp_option options[] = {
 	  "status. Without --pcie GPU and NIC share a switch and running kernels are "
 	  "promised nothing; see rocin(7)",
 	  0 },
+	{ "validate", OPT_VALIDATE, "WORDS", OPTION_ARG_OPTIONAL,
+	  "Report on standard error what the program does wrong with verbs; WORDS are "
+	  "severities (error, portability, performance, leak, or all) and where reports "
+	  "go, e.g. all,json=FILE; see rocin-validate(7) and rocin explain",
+	  0 },
 	{ "record", OPT_RECORD, "FILE", 0,
 	  "Record all that the device does in FILE, for rocin sim --replay", 0 },
 	{ "record-limit", OPT_RECORD_LIMIT, "SIZE", 0,
@@ -163,6 +171,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return add_rule(arg);
 	case OPT_SANITIZE:
 		return setenv(SANITIZE, arg ? arg : "on", 1) ? errno : 0;
+	case OPT_VALIDATE:
+		return setenv(VALIDATE, arg ? arg : "on", 1) ? errno : 0;
 	case OPT_RECORD:
 		return setenv(RECORD, arg, 1) ? errno : 0;
 	case OPT_RECORD_LIMIT:
@@ -235,6 +245,25 @@ static int check_sanitize(char *err, size_t err_len)
 	return -EINVAL;
 }
 
+/* Checks ROCIN_VALIDATE and the file of suppressions. With a wrong one the program would
+ * run without being watched, or with findings that were to be left out.
+ */
+static int check_validate(char *err, size_t err_len)
+{
+	static struct rn_suppress suppress;
+	const char *text = getenv(VALIDATE);
+	struct rnp_watch_options o;
+	int rc;
+
+	if (!text || !*text)
+		return 0;
+	rc = rnp_watch_parse(&o, text, err, err_len);
+	if (!rc && *o.report.suppress)
+		rc = rn_suppress_read(&suppress, o.report.suppress, &rnp_watch_rules, err,
+				      err_len);
+	return rc;
+}
+
 /* Checks the timeout scale. With a wrong value every device of the program would fail
  * to open.
  */
@@ -277,8 +306,8 @@ int rn_run_settings_apply(const struct rn_run_settings *settings,
 	struct rn_pcie_knobs knobs;
 
 	if (check_pcie(&knobs, err, err_len) || check_sanitize(err, err_len) ||
-	    check_timeout_scale(err, err_len) || check_log(err, err_len) ||
-	    check_record(err, err_len))
+	    check_validate(err, err_len) || check_timeout_scale(err, err_len) ||
+	    check_log(err, err_len) || check_record(err, err_len))
 		return RN_EXIT_USAGE;
 	if (rn_launch_prepare(launch, settings->netdevs, err, err_len))
 		return RN_EXIT_FAILURE;
