@@ -139,7 +139,7 @@ bool rn_val_event(struct rn_val *v, struct rn_val_event *e)
 	};
 
 	rn_val_model_before(v, e);
-	for (unsigned i = 0; i < RN_VAL_CATEGORY_COUNT; i++)
+	for (unsigned i = 0; i < sizeof(checks) / sizeof(*checks); i++)
 		checks[i](v, e);
 	rn_val_model_after(v, e);
 	return !e->is_done && e->object && e->object->is_gone;

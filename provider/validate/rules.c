@@ -31,6 +31,9 @@ static const struct rn_val_rule_info rules[RN_VAL_RULE_COUNT] = {
 #define RULE(symbol, name, ...) RULE_OF(PERFORMANCE, "performance/" name, __VA_ARGS__)
 #include "rules/performance.def"
 #undef RULE
+#define RULE(symbol, name, ...) RULE_OF(VISIBILITY, "visibility/" name, __VA_ARGS__)
+#include "rules/visibility.def"
+#undef RULE
 };
 
 static const struct {
@@ -45,7 +48,7 @@ static const struct {
 	const char *name, *text;
 } categories[] = {
 #define X(symbol, name, what) { #name, what },
-	RN_VAL_CATEGORIES(X)
+	RN_VAL_ALL_CATEGORIES(X)
 #undef X
 };
 

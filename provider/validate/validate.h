@@ -49,9 +49,16 @@ enum rn_val_severity {
 	X(PORTABILITY, portability, "what other cards do otherwise")          \
 	X(PERFORMANCE, performance, "what makes a program slower than it is")
 
+/* Those and the category of the sanitizer (sim/pcie/sanitizer), whose rules are listed
+ * and explained with the others.
+ */
+#define RN_VAL_ALL_CATEGORIES(X) \
+	RN_VAL_CATEGORIES(X)     \
+	X(VISIBILITY, visibility, "when bytes are there (rocin run --sanitize)")
+
 enum rn_val_category {
 #define X(symbol, name, what) RN_VAL_OF_##symbol,
-	RN_VAL_CATEGORIES(X)
+	RN_VAL_ALL_CATEGORIES(X)
 #undef X
 	RN_VAL_CATEGORY_COUNT
 };
@@ -80,6 +87,9 @@ enum rn_val_rule {
 #undef RULE
 #define RULE(symbol, ...) RN_VAL_PERFORMANCE_##symbol,
 #include "rules/performance.def"
+#undef RULE
+#define RULE(symbol, ...) RN_VAL_VISIBILITY_##symbol,
+#include "rules/visibility.def"
 #undef RULE
 	RN_VAL_RULE_COUNT
 };
@@ -124,11 +134,11 @@ enum {
 #define RN_VAL_KINDS(X)                                                                \
 	X(CONTEXT, "context")                                                          \
 	X(PD, "PD")                                                                    \
-	X(TD, "thread domain") X(MR, "MR") X(MW, "MW") X(DM, "device memory")          \
-		X(AH, "AH") X(CHANNEL, "completion channel") X(CQ, "CQ") X(SRQ, "SRQ") \
-			X(QP, "QP") X(XRCD, "XRC domain") X(WQ, "WQ")                  \
-				X(RWQ_TABLE, "table of WQs") X(FLOW, "flow rule")      \
-					X(COUNTERS, "counters")
+	X(TD, "thread domain")                                                         \
+	X(MR, "MR") X(MW, "MW") X(DM, "device memory") X(AH, "AH")                     \
+		X(CHANNEL, "completion channel") X(CQ, "CQ") X(SRQ, "SRQ") X(QP, "QP") \
+			X(XRCD, "XRC domain") X(WQ, "WQ") X(RWQ_TABLE, "table of WQs") \
+				X(FLOW, "flow rule") X(COUNTERS, "counters")
 
 enum rn_val_kind {
 #define X(symbol, name) RN_VAL_##symbol,

@@ -22,6 +22,7 @@
 #include "sim/pcie/page/page.h"
 #include "transport/io/host/log.h"
 #include "transport/io/memory/mem_guard.h"
+#include "transport/io/report/stacks.h"
 
 /* Bit of tlp.msg that marks data of responses, see tlp_header() in host_nic.c. */
 #define RESPONSE (UINT32_C(1) << 31)
@@ -460,7 +461,7 @@ static bool judge_read(const struct rn_tlp *tlp)
 	}
 	if (rn_agent_is_nic(tlp->requester))
 		return judge_nic_read(&r, tlp);
-	r.stack = rn_san_stack();
+	r.stack = rn_stacks_take();
 	rn_san_report_read(&r);
 	return false;
 }
@@ -510,7 +511,7 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 		see_in_loop(agent, addr);
 		return;
 	}
-	r.stack = rn_san_stack();
+	r.stack = rn_stacks_take();
 	if (!r.pending) {
 		rn_san_candidate_met(r.stack, addr);
 	} else if (!rn_san_is_withheld(addr, 1)) {

@@ -15,11 +15,11 @@
  * kernels from device memory. ROCIN_SANITIZE=all adds stores to sources, where they are
  * made, and reads of a NIC that the program has not asked for since.
  *
- * ROCIN_SANITIZE=WORD,...: on|all|off; exitcode=N; log=FILE: reports go to FILE (%p
- * stands for the process id), or to stderr; summary: the verdict is written in any case;
- * symbolize=off: stacks are addresses in files; names of classes; late=FILE, record=FILE:
- * see sanitize_schedule.c. A program with findings in these classes that would exit with
- * 0 exits with N (66 if N is not given).
+ * ROCIN_SANITIZE=WORD,...: on|all|off; names of classes; late=FILE, record=FILE: see
+ * sanitize_schedule.c; and words about the reports, as of ROCIN_VALIDATE: see
+ * transport/io/report/report.h. With the word summary the verdict is written in any case.
+ * A program with findings in these classes that would exit with 0 exits with the code
+ *that exitcode=N gives, or with 66.
  *
  * Threads: all functions run under the host lock unless a comment says otherwise.
  */
@@ -27,6 +27,7 @@
 #define RN_SANITIZE_H
 
 #include "sim/pcie/host/host.h"
+#include "transport/io/report/report.h"
 
 enum rn_sanitize_level {
 	RN_SANITIZE_OFF,
@@ -71,12 +72,8 @@ struct rn_sanitize_options {
 	 * code.
 	 */
 	unsigned classes;
-	bool is_raw;	  /* no program is started that finds functions and lines */
-	bool has_summary; /* the verdict is written even if nothing was found */
-	/* Exit code of a program with findings, 1 .. 255; 0: the program's own exit code.
-	 */
-	int exit_code;
-	char log[256]; /* path of the log file; empty: reports go to standard error */
+	/* Where reports go, and the exit code of a program with findings. */
+	struct rn_report_options report;
 	/* Paths of the schedule and of the record of a hunt; empty: none. */
 	char late[256], record[256];
 };

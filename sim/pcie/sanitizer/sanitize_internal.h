@@ -469,11 +469,6 @@ unsigned rn_san_page_hash(uintptr_t at);
 /* Prepares the reports. Not to be called in a signal handler. */
 void rn_san_report_init(void);
 
-/* Stores the stack of the caller. Returns the number of the stack, or 0 if there is no
- * room. Has a lock of its own and needs no other.
- */
-uint32_t rn_san_stack(void);
-
 /* Counts a read of bytes that are pending, and writes a report if it is the first one of
  * its kind and stack. Returns false if it is not.
  */
@@ -483,6 +478,7 @@ bool rn_san_report_read(const struct rn_san_read *r);
 struct rn_san_report {
 	unsigned kind;	  /* enum rn_san_kind */
 	unsigned classes; /* those in which it is a mistake, one bit each */
+	uint32_t stack;	  /* of the read, or 0 */
 	uint64_t key;
 	char *text; /* allocated; NULL if the finding is known already */
 };
@@ -512,6 +508,8 @@ enum rn_san_kind {
 
 /* Returns the kind as one line of text; never NULL. */
 const char *rn_san_kind_text(enum rn_san_kind kind);
+/* Returns the name of its rule, for `rocin explain`. */
+const char *rn_san_kind_rule(enum rn_san_kind kind);
 
 /* Return names such as "RDMA WRITE" and "receive of a SEND"; never NULL. */
 const char *rn_san_wr_name(unsigned opcode); /* enum rn_wr_opcode */

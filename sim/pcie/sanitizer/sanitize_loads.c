@@ -32,6 +32,7 @@
 #include "sim/pcie/page/mappings.h"
 #include "sim/pcie/page/page.h"
 #include "transport/io/memory/mem_guard.h"
+#include "transport/io/report/stacks.h"
 
 enum {
 	/* Longest source buffer whose pages are made read-only, in bytes. */
@@ -575,7 +576,7 @@ static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
 	if (!wr)
 		return false;
 	wr->has_digest = false;
-	rn_san_report_source(q, wr, rn_san_stack());
+	rn_san_report_source(q, wr, rn_stacks_take());
 	return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_options.c - parser of ROCIN_SANITIZE. The file needs no other file of the
- * library, so that tools can link it.
+/* sanitize_options.c - parser of ROCIN_SANITIZE. Of the library the file needs no
+ * other file, so that tools can link it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,20 +10,8 @@
 #include "sanitize.h"
 
 enum {
-	EXIT_CODE = 66,
 	WORD_MAX = 300,
 };
-
-static int set_exit_code(struct rn_sanitize_options *o, const char *text)
-{
-	char *end;
-	long value = strtol(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || value > 255)
-		return -EINVAL;
-	o->exit_code = (int)value;
-	return 0;
-}
 
 static int set_path(char path[256], const char *text)
 {
@@ -63,20 +51,12 @@ static int take_word(struct rn_sanitize_options *o, const char *word)
 		o->level = RN_SANITIZE_ALL;
 	else if (strcmp(word, "off") == 0)
 		o->level = RN_SANITIZE_OFF;
-	else if (strncmp(word, "exitcode=", 9) == 0)
-		return set_exit_code(o, word + 9);
-	else if (strncmp(word, "log=", 4) == 0)
-		return set_path(o->log, word + 4);
 	else if (strncmp(word, "late=", 5) == 0)
 		return set_path(o->late, word + 5);
 	else if (strncmp(word, "record=", 7) == 0)
 		return set_path(o->record, word + 7);
-	else if (strcmp(word, "symbolize=off") == 0)
-		o->is_raw = true;
-	else if (strcmp(word, "summary") == 0)
-		o->has_summary = true;
 	else
-		return add_class(o, word);
+		return rn_report_option(&o->report, word) ? 0 : add_class(o, word);
 	return 0;
 }
 
@@ -84,7 +64,7 @@ int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err
 		      size_t err_len)
 {
 	struct rn_sanitize_options parsed = { .level = RN_SANITIZE_OFF,
-					      .exit_code = EXIT_CODE };
+					      .report.exit_code = RN_REPORT_EXIT_CODE };
 	char word[WORD_MAX];
 
 	/* Options without a level turn the sanitizer on. */
@@ -99,9 +79,8 @@ int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err
 		}
 		if (len >= sizeof(word) || take_word(&parsed, word)) {
 			snprintf(err, err_len,
-				 "\"%.*s\" is not on, all, off, exitcode=0..255, "
-				 "log=FILE, late=FILE, record=FILE, summary, "
-				 "symbolize=off, nor a "
+				 "\"%.*s\" is not on, all, off, " RN_REPORT_WORDS
+				 ", late=FILE, record=FILE, nor a "
 				 "class: given, switch, "
 				 "switch.none, ports, c2c, relaxed",
 				 (int)(len < 80 ? len : 80), text);

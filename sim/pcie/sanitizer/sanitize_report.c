@@ -7,11 +7,7 @@
  * are those of the PCIe ordering table (PCIe base specification 2.4.1), of the inside of
  * a GPU (GV1) and of verbs completions (V1).
  */
-#include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +18,8 @@
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/page/page.h"
-#include "transport/io/host/stack.h"
-#include "transport/io/host/write_all.h"
+#include "transport/io/report/report.h"
+#include "transport/io/report/stacks.h"
 
 /* ----------------------------------------------------- texts of reports */
 #define NEXT "\n              "
@@ -42,6 +38,18 @@ const char *rn_san_kind_text(enum rn_san_kind kind)
 	};
 
 	return text[kind];
+}
+
+const char *rn_san_kind_rule(enum rn_san_kind kind)
+{
+	static const char *const names[RN_SAN_KIND_COUNT] = {
+		[RN_SAN_STALE] = "visibility/stale-read",
+		[RN_SAN_UNORDERED] = "visibility/unordered-read",
+		[RN_SAN_SOURCE] = "visibility/source-changed",
+		[RN_SAN_FENCE] = "visibility/missing-fence",
+	};
+
+	return names[kind];
 }
 
 const char *rn_san_wr_name(unsigned opcode)
@@ -153,121 +161,6 @@ struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned read
 	return of_other(k, reader, tlp);
 }
 
-/* ----------------------------------------------------------------- stacks */
-enum {
-	STACKS = 4096, /* capacity, a power of two; number 0 means no stack */
-	TRIES = 16,
-	FRAMES_MAX = 24,
-	FRAMES_SHOWN = 12,
-};
-
-static struct stack {
-	uint64_t hash; /* 0: the entry is free */
-	uint32_t count;
-	void *frame[FRAMES_MAX];
-} stacks[STACKS]; /* one entry for each distinct stack */
-static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static uint64_t hash_of(void *const *frame, uint32_t count)
-{
-	uint64_t hash = count;
-
-	for (uint32_t i = 0; i < count; i++)
-		hash = (hash ^ (uintptr_t)frame[i]) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ? hash : 1;
-}
-
-/* Stores the stack if it is new. Returns its number, or 0 if there is no room. Called
- * with stacks_lock held.
- */
-static uint32_t remember_stack(void *const *frame, uint32_t count)
-{
-	uint64_t hash = hash_of(frame, count);
-	uint32_t at = (uint32_t)(hash >> 32) % STACKS;
-
-	for (unsigned i = 0; i < TRIES; i++, at = (at + 1) % STACKS) {
-		struct stack *s = &stacks[at];
-
-		if (at == 0 || (s->hash && s->hash != hash))
-			continue;
-		if (!s->hash) {
-			memcpy(s->frame, frame, count * sizeof(*frame));
-			s->count = count;
-			s->hash = hash;
-		}
-		return at;
-	}
-	return 0;
-}
-
-uint32_t rn_san_stack(void)
-{
-	void *frame[FRAMES_MAX];
-	int count = backtrace(frame, FRAMES_MAX);
-	uint32_t stack;
-
-	if (count <= 0)
-		return 0;
-	pthread_mutex_lock(&stacks_lock);
-	stack = remember_stack(frame, (uint32_t)count);
-	pthread_mutex_unlock(&stacks_lock);
-	return stack;
-}
-
-/* Returns true for the nameless frame of libc by which the kernel enters a signal
- * handler.
- */
-static bool is_signal_frame(const Dl_info *info, const char *module)
-{
-	return !info->dli_sname && strncmp(module, "libc.so", 7) == 0;
-}
-
-/* Is this a frame that reports leave out? True for frames of Rocin's libraries, of the
- * compiler's sanitizers, and for the first one that is of a signal. @is_signal: set to
- * whether it is of one.
- */
-static bool is_ours(void *at, bool is_first, bool *is_signal)
-{
-	const char *name;
-	Dl_info info;
-
-	*is_signal = false;
-	if (!dladdr(at, &info) || !info.dli_fname)
-		return false;
-	name = strrchr(info.dli_fname, '/');
-	name = name ? name + 1 : info.dli_fname;
-	*is_signal = is_first && is_signal_frame(&info, name);
-	return strncmp(name, "librocin", 8) == 0 || strncmp(name, "libasan", 7) == 0 ||
-	       strncmp(name, "libtsan", 7) == 0 || *is_signal;
-}
-
-/* Writes the frames of the stack, except those left out, into @buf. Returns the number of
- * bytes written.
- */
-static size_t stack_text(uint32_t stack, char *buf, size_t len)
-{
-	const struct stack *s = &stacks[stack];
-	bool is_signal = false, is_return = true;
-	uint32_t first = 0, number = 0;
-	size_t used = 0;
-
-	if (!stack)
-		return 0;
-	while (first < s->count && is_ours(s->frame[first], true, &is_signal)) {
-		/* What a signal has interrupted has not returned. */
-		is_return = !is_signal;
-		first++;
-	}
-	for (uint32_t i = first; i < s->count && number < FRAMES_SHOWN; i++) {
-		if (is_ours(s->frame[i], false, &is_signal))
-			break;
-		used += rn_stack_frame(number++, s->frame[i], is_return, buf + used,
-				       len - used);
-		is_return = true;
-	}
-	return used;
-}
-
 /* --------------------------------------------------------------- findings */
 enum {
 	/* Different findings that are told apart, and those of which a report is written:
@@ -276,7 +169,7 @@ enum {
 	FINDINGS_MAX = 4096,
 	REPORTS_MAX = 256,
 	FINDING_BUCKETS = 1024,
-	TEXT_MAX = 8192,
+	TEXT_MAX = RN_REPORT_TEXT,
 	ALL_CLASSES = (1 << RN_SAN_CLASS_COUNT) - 1,
 };
 
@@ -285,12 +178,12 @@ static struct finding {
 	enum rn_san_kind kind;
 	uint64_t key;
 	bool is_counted; /* it is a mistake on the machines that the user asked for */
+	bool is_suppressed;
 } findings[FINDINGS_MAX];
 static struct finding *finding_buckets[FINDING_BUCKETS];
 static unsigned finding_count, said_count;
 static unsigned wrong; /* classes in which something was a mistake, one bit each */
-static int log_fd = STDERR_FILENO;
-static pid_t process;
+static struct rn_report writer;
 
 /* -------------------------------------------------------------------- text */
 /* Texts of reports that wait. They are not allocated, because reports are made in the
@@ -351,36 +244,8 @@ static void say_stack(const char *what, uint32_t stack)
 	if (!stack)
 		return;
 	add_text("  stack       %s\n", what);
-	out.used += stack_text(stack, out.text + out.used, sizeof(out.text) - out.used);
-}
-
-/* Writes the report with the lines of the stacks. Returns false if they cannot be found;
- * then nothing is written.
- */
-static bool write_with_lines(void)
-{
-	static char named[4 * TEXT_MAX]; /* guarded by the host lock */
-	static bool is_told;
-	ssize_t len = rn_stack_symbolize(out.text, out.used, named, sizeof(named));
-
-	if (len > 0)
-		(void)rn_write_all(log_fd, named, (size_t)len);
-	else if (!is_told)
-		add_text(
-			"  stack       without lines: rocin-symbolize, which finds them, "
-			"gave no answer (%s)\n",
-			strerrordesc_np((int)-len));
-	is_told = true;
-	return len > 0;
-}
-
-static void write_out(void)
-{
-	bool has_stack = memmem(out.text, out.used, "\n    #0 ", 8) != NULL;
-
-	if (!has_stack || rn_san.options.is_raw || !write_with_lines())
-		(void)rn_write_all(log_fd, out.text, out.used);
-	out.used = 0;
+	out.used +=
+		rn_stacks_text(stack, out.text + out.used, sizeof(out.text) - out.used);
 }
 
 static struct finding **bucket_of(enum rn_san_kind kind, uint64_t key)
@@ -434,6 +299,8 @@ static bool is_new_finding(enum rn_san_kind kind, uint64_t key, unsigned classes
 		f = add_finding(kind, key);
 	if (!(classes & rn_san.options.classes))
 		return false;
+	if (f && f->is_suppressed)
+		return false;
 	rn_sanitize_counts.occurrences++;
 	if (!f || f->is_counted)
 		return false;
@@ -445,9 +312,25 @@ static bool is_new_finding(enum rn_san_kind kind, uint64_t key, unsigned classes
 	return true;
 }
 
-static void say_head(enum rn_san_kind kind)
+/* Writes the report of a finding that is_new_finding(). @stack: of the program, or 0. */
+static void write_finding(enum rn_san_kind kind, uint64_t key, uint32_t stack)
 {
-	add_text("rocin: finding %u: %s\n", said_count, rn_san_kind_text(kind));
+	struct finding *f = find_finding(kind, key);
+
+	out.text[out.used] = '\0';
+	out.used = 0;
+	if (rn_report_write(&writer,
+			    &(struct rn_report_finding){ .rule = rn_san_kind_rule(kind),
+							 .severity = "error",
+							 .what = rn_san_kind_text(kind),
+							 .body = out.text,
+							 .stack = stack }))
+		return;
+	said_count--;
+	rn_sanitize_counts.findings--;
+	rn_sanitize_counts.occurrences--;
+	if (f)
+		f->is_suppressed = true;
 }
 
 /* ---------------------------------------------------- lines of a report */
@@ -621,6 +504,7 @@ struct rn_san_report rn_san_prepare_read(const struct rn_san_read *r)
 	struct rn_san_report report = {
 		.kind = tlp->data ? RN_SAN_STALE : RN_SAN_UNORDERED,
 		.classes = r->pending,
+		.stack = r->stack,
 		.key = key_of_read(r, tlp),
 	};
 
@@ -648,9 +532,8 @@ bool rn_san_report(struct rn_san_report *report)
 		finding_count < FINDINGS_MAX && !find_finding(report->kind, report->key);
 
 	if (is_new_finding(report->kind, report->key, report->classes) && report->text) {
-		say_head(report->kind);
 		add_text("%s", report->text);
-		write_out();
+		write_finding(report->kind, report->key, report->stack);
 	}
 	rn_san_report_discard(report);
 	return is_new;
@@ -687,11 +570,11 @@ static uint64_t key_of(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
 			  uint32_t store)
 {
+	uint64_t key = store ? store : key_of(q, wr);
 	char name[16];
 
-	if (!is_new_finding(RN_SAN_SOURCE, store ? store : key_of(q, wr), ALL_CLASSES))
+	if (!is_new_finding(RN_SAN_SOURCE, key, ALL_CLASSES))
 		return;
-	say_head(RN_SAN_SOURCE);
 	say_request("request", wr);
 	add_text("  queue       QP %#x of %s\n", q->qpn,
 		 rn_agent_name(q->agent, name, sizeof(name)));
@@ -707,7 +590,7 @@ void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
 		"              the buffer is written; or post it with IBV_SEND_INLINE\n");
 	say_stack("of the store:", store);
 	say_stack("where it was posted:", wr->stack);
-	write_out();
+	write_finding(RN_SAN_SOURCE, key, store ? store : wr->stack);
 }
 
 void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *first,
@@ -717,7 +600,6 @@ void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *firs
 
 	if (!is_new_finding(RN_SAN_FENCE, key_of(q, second), ALL_CLASSES))
 		return;
-	say_head(RN_SAN_FENCE);
 	say_request("first", first);
 	say_request("then", second);
 	add_text("  queue       QP %#x of %s\n", q->qpn,
@@ -734,29 +616,27 @@ void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *firs
 		 "completion "
 		 "of the first before\n");
 	say_stack("where the second was posted:", second->stack);
-	write_out();
+	write_finding(RN_SAN_FENCE, key_of(q, second), second->stack);
 }
 
 /* ----------------------------------------------------------- start, exit */
-static void say_counts(unsigned long long different, unsigned long long all)
+static void say_counts(unsigned long long different)
 {
-	add_text("rocin: %llu finding%s (%llu occurrence%s) in %s, process %d\n",
-		 different, different == 1 ? "" : "s", all, all == 1 ? "" : "s",
-		 program_invocation_short_name, (int)process);
 	if (different > said_count)
-		add_text("rocin: the first %u are reported above, the other %llu%s are "
-			 "counted only\n",
-			 said_count, different - said_count,
-			 finding_count == FINDINGS_MAX ? " or more" : "");
+		rn_report_add(&writer,
+			      "rocin: the first %u are reported above, the other "
+			      "%llu%s are counted only\n",
+			      said_count, different - said_count,
+			      finding_count == FINDINGS_MAX ? " or more" : "");
 }
 
 static void say_verdict(void)
 {
-	add_text("rocin: verdict: ");
+	rn_report_add(&writer, "rocin: verdict: ");
 	for (unsigned i = RN_SAN_CLASS_GIVEN + 1; i < RN_SAN_CLASS_COUNT; i++)
-		add_text("%s%s %s", i > RN_SAN_CLASS_GIVEN + 1 ? ", " : "",
-			 rn_san_class_name(i), wrong & 1U << i ? "wrong" : "right");
-	add_text("\n");
+		rn_report_add(&writer, "%s%s %s", i > RN_SAN_CLASS_GIVEN + 1 ? ", " : "",
+			      rn_san_class_name(i), wrong & 1U << i ? "wrong" : "right");
+	rn_report_add(&writer, "\n");
 }
 
 /* Writes the summary. Returns the exit code. */
@@ -764,22 +644,22 @@ static int end_run(int status)
 {
 	unsigned long long all, different;
 
-	if (getpid() != process || rn_host_is_locked_by_me(rn_san.host))
+	if (getpid() != writer.process || rn_host_is_locked_by_me(rn_san.host))
 		return status;
 	rn_host_lock(rn_san.host);
 	rn_san_candidates_confirm();
 	all = rn_sanitize_counts.occurrences;
 	different = rn_sanitize_counts.findings;
-	if (different)
-		say_counts(different, all);
-	if (different || rn_san.options.has_summary)
+	rn_report_summary(&writer, different, all);
+	say_counts(different);
+	if (different || rn_san.options.report.has_summary)
 		say_verdict();
-	write_out();
+	rn_report_flush(&writer);
 	rn_san_event("the end of the program");
 	/* What follows, as the C library that writes its buffers, needs all pages. */
 	rn_san_class_emptied(0, UINT64_MAX);
 	rn_host_unlock(rn_san.host);
-	return different && status == 0 ? rn_san.options.exit_code : status;
+	return different && status == 0 ? rn_san.options.report.exit_code : status;
 }
 
 /* on_exit() handlers that were registered earlier run later; if this handler calls
@@ -795,39 +675,14 @@ static void at_exit(int status, void *arg)
 		exit(code); // NOLINT(concurrency-mt-unsafe)
 }
 
-static void open_log(const char *path)
-{
-	const char *percent = strstr(path, "%p");
-	char name[300];
-
-	if (percent)
-		snprintf(name, sizeof(name), "%.*s%d%s", (int)(percent - path), path,
-			 (int)getpid(), percent + 2);
-	else
-		snprintf(name, sizeof(name), "%s", path);
-	log_fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	if (log_fd >= 0)
-		return;
-	fprintf(stderr, "rocin: ROCIN_SANITIZE: %s: %s\n", name, strerror(errno));
-	log_fd = STDERR_FILENO;
-}
-
-/* Calls backtrace() once, because its first call allocates memory. Later calls are made
- * in the SIGSEGV handler, where that is forbidden.
- */
-static void make_first_stack(void)
-{
-	void *frame[2];
-
-	(void)backtrace(frame, 2);
-}
-
 void rn_san_report_init(void)
 {
-	make_first_stack();
-	process = getpid();
-	if (*rn_san.options.log)
-		open_log(rn_san.options.log);
+	writer.options = rn_san.options.report;
+	writer.setting = "ROCIN_SANITIZE";
+	writer.suite = "rocin sanitize";
+	/* The file may name rules of the validation layer, too, which are not known here.
+	 */
+	rn_report_open(&writer, NULL);
 	rn_page_at_quick_exit(end_run);
 	if (on_exit(at_exit, NULL) != 0)
 		fprintf(stderr, "rocin: ROCIN_SANITIZE: no memory for the exit code\n");

@@ -13,6 +13,7 @@
 
 #include "sanitize_internal.h"
 #include "sim/pcie/host/host_internal.h"
+#include "transport/io/report/stacks.h"
 
 enum {
 	BUCKETS = 256,
@@ -515,7 +516,7 @@ void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr)
 		rn_host_unlock(h);
 		return;
 	}
-	stack = rn_san.options.level == RN_SANITIZE_SILENT ? 0 : rn_san_stack();
+	stack = rn_san.options.level == RN_SANITIZE_SILENT ? 0 : rn_stacks_take();
 	rn_host_lock(h);
 	(void)rn_san_qp_order(rn_nic_agent(nic), wr->qpn);
 	q = rn_san_qp(rn_nic_agent(nic), wr->qpn, true);

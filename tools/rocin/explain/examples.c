@@ -17,12 +17,12 @@
 		".byte 0\n"                                     \
 		".previous\n");                                 \
 	extern const char rn_rule_text_##name[];
-RN_VAL_CATEGORIES(X)
+RN_VAL_ALL_CATEGORIES(X)
 #undef X
 
 static const char *const texts[] = {
 #define X(symbol, name, what) rn_rule_text_##name,
-	RN_VAL_CATEGORIES(X)
+	RN_VAL_ALL_CATEGORIES(X)
 #undef X
 };
 

@@ -222,6 +222,15 @@ static int check_pcie(struct rn_pcie_knobs *parsed, char *err, size_t err_len)
  */
 #define DEFAULT_MACHINE "typical,gpu.ordering=none,driver=adversarial"
 
+/* Checks a file of suppressions, if there is one. */
+static int check_suppressions(const char *path, char *err, size_t err_len)
+{
+	static struct rn_suppress suppress;
+
+	return *path ? rn_suppress_read(&suppress, path, &rnp_watch_rules, err, err_len)
+		     : 0;
+}
+
 /* Checks that the sanitizer has a PCIe mode that delays data, which it needs. */
 static int check_sanitize(char *err, size_t err_len)
 {
@@ -233,6 +242,8 @@ static int check_sanitize(char *err, size_t err_len)
 		return -EINVAL;
 	if (o.level == RN_SANITIZE_OFF)
 		return 0;
+	if (check_suppressions(o.report.suppress, err, err_len))
+		return -EINVAL;
 	if (!knobs || !*knobs)
 		return setenv("ROCIN_PCIE", DEFAULT_MACHINE, 1) ? -errno : 0;
 	rn_pcie_preset(&k, RN_PCIE_STRICT);
@@ -250,7 +261,6 @@ static int check_sanitize(char *err, size_t err_len)
  */
 static int check_validate(char *err, size_t err_len)
 {
-	static struct rn_suppress suppress;
 	const char *text = getenv(VALIDATE);
 	struct rnp_watch_options o;
 	int rc;
@@ -258,9 +268,8 @@ static int check_validate(char *err, size_t err_len)
 	if (!text || !*text)
 		return 0;
 	rc = rnp_watch_parse(&o, text, err, err_len);
-	if (!rc && *o.report.suppress)
-		rc = rn_suppress_read(&suppress, o.report.suppress, &rnp_watch_rules, err,
-				      err_len);
+	if (!rc)
+		rc = check_suppressions(o.report.suppress, err, err_len);
 	return rc;
 }
 

@@ -9,14 +9,14 @@ static void expect(const char *text, enum rn_sanitize_level level, int exit_code
 		   const char *log)
 {
 	struct rn_sanitize_options o;
-	char err[200] = "";
+	char err[300] = "";
 
 	memset(&o, 0xff, sizeof(o));
 	if (rn_sanitize_parse(&o, text, err, sizeof(err)))
 		fail_msg("%s: %s", text, err);
 	assert_int_equal(o.level, level);
-	assert_int_equal(o.exit_code, exit_code);
-	assert_string_equal(o.log, log);
+	assert_int_equal(o.report.exit_code, exit_code);
+	assert_string_equal(o.report.log, log);
 }
 
 static void test_accepted(void **state)
@@ -36,7 +36,7 @@ static void test_accepted(void **state)
 static void test_paths(void **state)
 {
 	struct rn_sanitize_options o;
-	char err[200];
+	char err[300];
 
 	(void)state;
 	assert_int_equal(rn_sanitize_parse(&o, "record=/r,log=/l,late=/a/b,exitcode=0",
@@ -44,9 +44,9 @@ static void test_paths(void **state)
 			 0);
 	assert_string_equal(o.record, "/r");
 	assert_string_equal(o.late, "/a/b");
-	assert_string_equal(o.log, "/l");
+	assert_string_equal(o.report.log, "/l");
 	assert_int_equal(o.level, RN_SANITIZE_ON);
-	assert_false(o.is_raw);
+	assert_false(o.report.is_raw);
 	assert_int_equal(rn_sanitize_parse(&o, "late=", err, sizeof(err)), -EINVAL);
 	assert_int_equal(rn_sanitize_parse(&o, "record=", err, sizeof(err)), -EINVAL);
 }
@@ -58,7 +58,7 @@ static void test_symbolize(void **state)
 
 	(void)state;
 	assert_int_equal(rn_sanitize_parse(&o, "symbolize=off", err, sizeof(err)), 0);
-	assert_true(o.is_raw);
+	assert_true(o.report.is_raw);
 	assert_int_equal(o.level, RN_SANITIZE_ON);
 	assert_int_equal(rn_sanitize_parse(&o, "symbolize=on", err, sizeof(err)),
 			 -EINVAL);
@@ -70,16 +70,16 @@ static void test_refused(void **state)
 					     "exitcode=256", "exitcode=-1", "exitcode=1x",
 					     "log=",	     "exitcode",    "ON",
 					     "on,,all",	     "exitcode= 3" };
-	char longest[400], err[200];
+	char longest[400], err[300];
 
 	(void)state;
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(words); i++) {
-		struct rn_sanitize_options o = { .exit_code = 5 };
+		struct rn_sanitize_options o = { .report.exit_code = 5 };
 
 		*err = '\0';
 		if (rn_sanitize_parse(&o, words[i], err, sizeof(err)) != -EINVAL)
 			fail_msg("\"%s\" was accepted", words[i]);
-		assert_int_equal(o.exit_code, 5);
+		assert_int_equal(o.report.exit_code, 5);
 		assert_non_null(strstr(err, "is not on, all, off"));
 	}
 	memset(longest, 'a', sizeof(longest));
@@ -91,7 +91,7 @@ static void test_refused(void **state)
 
 		snprintf(text, sizeof(text), "%.*s", (int)len, longest);
 		assert_int_equal(rn_sanitize_parse(&o, text, err, sizeof(err)),
-				 len < sizeof(o.log) + 4 ? 0 : -EINVAL);
+				 len < sizeof(o.report.log) + 4 ? 0 : -EINVAL);
 	}
 }
 
@@ -153,7 +153,7 @@ static void test_remedies(void **state)
 				      .target = RN_AGENT_GPU,
 				      .state = (uint8_t)rows[i].state };
 		struct rn_pcie_knobs k;
-		char err[200];
+		char err[300];
 
 		rn_pcie_preset(&k, RN_PCIE_STRICT);
 		assert_int_equal(rn_pcie_parse(&k, rows[i].knobs, err, sizeof(err)), 0);
