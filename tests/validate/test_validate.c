@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_validate.c - the validation layer alone: events in, findings out. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "provider/validate/model.h"
+
+/* ------------------------------------------------------------------ the layer */
+static struct {
+	unsigned count;
+	enum rn_val_rule rule;
+	char what[400];
+} found;
+
+static void sink(void *arg, const struct rn_val_finding *f)
+{
+	(void)arg;
+	found.count++;
+	found.rule = f->rule;
+	strncpy(found.what, f->what, sizeof(found.what) - 1);
+}
+
+static int setup(void **state)
+{
+	memset(&found, 0, sizeof(found));
+	*state = rn_val_new(RN_VAL_ALL, sink, NULL);
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	rn_val_free(*state);
+	return 0;
+}
+
+static char handles[8]; /* addresses of objects */
+enum {
+	PD,
+	MR,
+	CQ,
+	QP
+};
+
+static void make(struct rn_val *v, unsigned handle, struct rn_val_make m)
+{
+	struct rn_val_event e = { .kind = RN_VAL_MAKE,
+				  .is_done = true,
+				  .verb = "make",
+				  .handle = &handles[handle],
+				  .stack = 100 + handle,
+				  .make = m };
+
+	(void)rn_val_event(v, &e);
+}
+
+static void make_all(struct rn_val *v)
+{
+	make(v, PD, (struct rn_val_make){ .kind = RN_VAL_PD, .number = 1 });
+	make(v, MR,
+	     (struct rn_val_make){ .kind = RN_VAL_MR,
+				   .number = 7,
+				   .parent = { &handles[PD] },
+				   .mr = { .iova = 4096,
+					   .len = 4096,
+					   .lkey = 7,
+					   .rkey = 8,
+					   .has_memory = true } });
+	make(v, CQ, (struct rn_val_make){ .kind = RN_VAL_CQ, .cq.size = 4 });
+	make(v, QP,
+	     (struct rn_val_make){ .kind = RN_VAL_QP,
+				   .number = 17,
+				   .parent = { &handles[PD], &handles[CQ] },
+				   .qp = { .type = IBV_QPT_RC,
+					   .cap = { .max_send_wr = 4 },
+					   .send_cq = &handles[CQ],
+					   .recv_cq = &handles[CQ] } });
+	rn_val_lookup(v, &handles[QP])->qp.state = IBV_QPS_RTS;
+}
+
+/* Tells of a call that destroys an object. Returns whether it is refused. */
+static bool destroy(struct rn_val *v, unsigned handle, uint32_t stack, int rc)
+{
+	struct rn_val_event e = { .kind = RN_VAL_DESTROY,
+				  .verb = "destroy",
+				  .handle = &handles[handle],
+				  .stack = stack };
+
+	if (rn_val_event(v, &e))
+		return true;
+	e.is_done = true;
+	e.rc = rc;
+	(void)rn_val_event(v, &e);
+	return false;
+}
+
+static void post(struct rn_val *v, uint64_t wr_id, unsigned flags, uint32_t stack, int rc)
+{
+	struct ibv_sge sge = { .addr = 4096, .length = 8, .lkey = 7 };
+	struct rn_val_request r = { .wr_id = wr_id,
+				    .opcode = IBV_WR_SEND,
+				    .flags = flags,
+				    .sge_count = 1,
+				    .sge = &sge };
+	struct rn_val_event e = { .kind = RN_VAL_POST_SEND,
+				  .verb = "post",
+				  .handle = &handles[QP],
+				  .stack = stack,
+				  .post = { .count = 1, .request = &r } };
+
+	(void)rn_val_event(v, &e);
+	e.is_done = true;
+	e.rc = rc;
+	e.post.accepted = rc == 0;
+	(void)rn_val_event(v, &e);
+}
+
+static void complete(struct rn_val *v, uint64_t wr_id)
+{
+	struct ibv_wc wc = { .wr_id = wr_id, .qp_num = 17 };
+	struct rn_val_event e = { .kind = RN_VAL_COMPLETION,
+				  .is_done = true,
+				  .verb = "poll",
+				  .handle = &handles[CQ],
+				  .completion.wc = &wc };
+
+	(void)rn_val_event(v, &e);
+}
+
+static const struct rn_val_queue *sends(const struct rn_val *v)
+{
+	return &rn_val_lookup(v, &handles[QP])->qp.send;
+}
+
+/* ---------------------------------------------------------------------- tests */
+static void a_site_is_reported_once_and_counted(void **state)
+{
+	struct rn_val *v = *state;
+
+	make_all(v);
+	assert_false(destroy(v, PD, 1, EBUSY));
+	assert_false(destroy(v, PD, 1, EBUSY));
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.rule, RN_VAL_LIFE_DESTROY_ORDER);
+	assert_int_equal(rn_val_occurrences(v), 2);
+	assert_false(destroy(v, PD, 2, EBUSY));
+	assert_int_equal(found.count, 2);
+	assert_int_equal(rn_val_findings(v), 2);
+}
+
+static void what_is_gone_is_refused_until_its_address_is_used_again(void **state)
+{
+	struct rn_val *v = *state;
+
+	make_all(v);
+	assert_false(destroy(v, QP, 1, 0));
+	assert_true(destroy(v, QP, 2, 0));
+	assert_int_equal(found.rule, RN_VAL_LIFE_USE_AFTER_DESTROY);
+	make(v, QP, (struct rn_val_make){ .kind = RN_VAL_QP, .number = 18 });
+	assert_false(destroy(v, QP, 3, 0));
+	assert_int_equal(found.count, 1);
+}
+
+static void severities_that_were_not_asked_for_are_not_found(void **state)
+{
+	struct rn_val *v = rn_val_new(1U << RN_VAL_LEAK, sink, NULL);
+
+	(void)state;
+	make_all(v);
+	assert_false(destroy(v, PD, 1, EBUSY));
+	assert_int_equal(found.count, 0);
+	assert_int_equal(rn_val_occurrences(v), 0);
+	rn_val_free(v);
+}
+
+/* A success is that of a request that was to tell, whatever the names of the others. */
+static void a_completion_ends_all_requests_before(void **state)
+{
+	struct rn_val *v = *state;
+
+	make_all(v);
+	post(v, 5, 0, 1, 0);
+	post(v, 5, IBV_SEND_SIGNALED, 1, 0);
+	post(v, 6, 0, 1, 0);
+	assert_int_equal(sends(v)->count, 3);
+	assert_int_equal(rn_val_lookup(v, &handles[CQ])->cq.promised, 1);
+	complete(v, 5);
+	assert_int_equal(sends(v)->count, 1);
+	assert_int_equal(rn_val_queued(sends(v), 0)->wr_id, 6);
+	assert_int_equal(rn_val_lookup(v, &handles[CQ])->cq.promised, 0);
+	assert_int_equal(found.count, 0);
+}
+
+static void a_refused_request_is_taken_back(void **state)
+{
+	struct rn_val *v = *state;
+
+	make_all(v);
+	post(v, 1, IBV_SEND_SIGNALED, 1, 0);
+	post(v, 2, IBV_SEND_SIGNALED, 1, ENOMEM);
+	assert_int_equal(sends(v)->count, 1);
+	assert_int_equal(rn_val_queued(sends(v), 0)->wr_id, 1);
+	assert_int_equal(rn_val_lookup(v, &handles[CQ])->cq.promised, 1);
+}
+
+static void a_full_queue_without_signals_is_found(void **state)
+{
+	struct rn_val *v = *state;
+
+	make_all(v);
+	for (unsigned i = 0; i < 4; i++)
+		post(v, i, 0, 1, 0);
+	assert_int_equal(found.count, 0);
+	post(v, 4, 0, 1, ENOMEM);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.rule, RN_VAL_QUEUES_NOTHING_SIGNALED);
+}
+
+static void reset_empties_the_queues(void **state)
+{
+	struct rn_val *v = *state;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct rn_val_event e = { .kind = RN_VAL_MODIFY,
+				  .is_done = true,
+				  .verb = "modify",
+				  .handle = &handles[QP],
+				  .modify = { .attr = &attr, .mask = IBV_QP_STATE } };
+
+	make_all(v);
+	post(v, 1, IBV_SEND_SIGNALED, 1, 0);
+	(void)rn_val_event(v, &e);
+	assert_int_equal(sends(v)->count, 0);
+	assert_int_equal(rn_val_lookup(v, &handles[CQ])->cq.promised, 0);
+	assert_int_equal(rn_val_lookup(v, &handles[QP])->qp.state, IBV_QPS_RESET);
+}
+
+static void destroyed_objects_are_forgotten_at_last(void **state)
+{
+	struct rn_val *v = *state;
+	static char many[2 * RN_VAL_GONE];
+
+	for (size_t i = 0; i < sizeof(many); i++) {
+		struct rn_val_event e = { .kind = RN_VAL_MAKE,
+					  .is_done = true,
+					  .handle = &many[i],
+					  .make.kind = RN_VAL_PD };
+
+		(void)rn_val_event(v, &e);
+		e = (struct rn_val_event){ .kind = RN_VAL_DESTROY, .handle = &many[i] };
+		(void)rn_val_event(v, &e);
+		e.is_done = true;
+		(void)rn_val_event(v, &e);
+	}
+	assert_null(rn_val_lookup(v, &many[0]));
+	assert_non_null(rn_val_lookup(v, &many[sizeof(many) - 1]));
+	assert_int_equal(found.count, 0);
+}
+
+static void rules_have_all_their_parts(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < RN_VAL_RULE_COUNT; i++) {
+		const struct rn_val_rule_info *r = rn_val_rule_info(i);
+		const char *category = rn_val_category_name(r->category);
+
+		assert_memory_equal(r->name, category, strlen(category));
+		assert_int_equal(r->name[strlen(category)], '/');
+		assert_true(*r->text && *r->source && *r->remedy);
+		assert_string_equal(r->text + strlen(r->text) - 1, ".");
+	}
+}
+
+static void words_choose_severities(void **state)
+{
+	struct rn_val_options o = { 0 };
+
+	(void)state;
+	assert_true(rn_val_option(&o, "portability"));
+	assert_int_equal(o.severities, 1U << RN_VAL_PORTABILITY);
+	assert_true(o.is_on);
+	assert_true(rn_val_option(&o, "all"));
+	assert_int_equal(o.severities, RN_VAL_ALL);
+	assert_true(rn_val_option(&o, "off"));
+	assert_false(o.is_on);
+	assert_false(rn_val_option(&o, "eror"));
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+#define LAYER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+		LAYER(a_site_is_reported_once_and_counted),
+		LAYER(what_is_gone_is_refused_until_its_address_is_used_again),
+		LAYER(severities_that_were_not_asked_for_are_not_found),
+		LAYER(a_completion_ends_all_requests_before),
+		LAYER(a_refused_request_is_taken_back),
+		LAYER(a_full_queue_without_signals_is_found),
+		LAYER(reset_empties_the_queues),
+		LAYER(destroyed_objects_are_forgotten_at_last),
+		cmocka_unit_test(rules_have_all_their_parts),
+		cmocka_unit_test(words_choose_severities),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
