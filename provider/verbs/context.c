@@ -186,8 +186,6 @@ static int open_hca(struct rnp_context *ctx, const char *name,
 	return 0;
 }
 
-void (*rnp_free_object)(void *object) = free;
-
 static void set_operations(struct rnp_context *ctx)
 {
 	int cancel = rnp_lock_engine(ctx->engine);

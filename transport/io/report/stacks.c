@@ -171,7 +171,7 @@ static bool keep_comparable(struct caller *c, void *from)
 	return kept && is_whole;
 }
 
-__attribute__((noinline)) uint32_t rn_stacks_take_again(void)
+uint32_t rn_stacks_take_again(void)
 {
 	uintptr_t top = (uintptr_t)__builtin_frame_address(0);
 	void *from = __builtin_return_address(0);

@@ -23,7 +23,7 @@ uint32_t rn_stacks_take(void);
  * what is there now. If all of them are the same, so is the stack. Not in signal
  * handlers.
  */
-uint32_t rn_stacks_take_again(void);
+uint32_t rn_stacks_take_again(void) __attribute__((noinline));
 
 /* Writes the frames of a stack into @buf, but those of Rocin's libraries and of the
  * compiler's sanitizers. Returns the number of bytes written.
