@@ -263,7 +263,7 @@ static const char *put_frames(struct json *j, const char *at)
 	put(j, ",\"frames\":[");
 	while (is_frame(at)) {
 		const char *end = end_of_line(at);
-		const char *words = at + 5 + strspn(at + 5, "0123456789 ");
+		const char *words = at + 5 + strspn(at + 5, "0123456789") + 1;
 
 		put(j, separator);
 		put_string(j, words, (size_t)(end - words));
