@@ -534,18 +534,17 @@ static void complete(const struct rn_val_event *e)
 }
 
 /* --------------------------------------------------------------------- state */
-#define QP_ATTRS(X)                                                                      \
-	X(IBV_QP_CUR_STATE, cur_qp_state)                                                \
-	X(IBV_QP_ACCESS_FLAGS, qp_access_flags)                                          \
-	X(IBV_QP_PKEY_INDEX, pkey_index)                                                 \
-	X(IBV_QP_PORT, port_num)                                                         \
-	X(IBV_QP_QKEY, qkey)                                                             \
-	X(IBV_QP_AV, ah_attr) X(IBV_QP_PATH_MTU, path_mtu) X(IBV_QP_TIMEOUT, timeout)    \
-		X(IBV_QP_RETRY_CNT, retry_cnt) X(IBV_QP_RNR_RETRY, rnr_retry) X(         \
-			IBV_QP_RQ_PSN, rq_psn) X(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic) \
-			X(IBV_QP_MIN_RNR_TIMER, min_rnr_timer) X(IBV_QP_SQ_PSN, sq_psn)  \
-				X(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic)         \
-					X(IBV_QP_DEST_QPN, dest_qp_num)
+/* clang-format off */
+#define QP_ATTRS(X)                                                                     \
+	X(IBV_QP_CUR_STATE, cur_qp_state)                                               \
+	X(IBV_QP_ACCESS_FLAGS, qp_access_flags) X(IBV_QP_PKEY_INDEX, pkey_index)        \
+	X(IBV_QP_PORT, port_num) X(IBV_QP_QKEY, qkey) X(IBV_QP_AV, ah_attr)             \
+	X(IBV_QP_PATH_MTU, path_mtu) X(IBV_QP_TIMEOUT, timeout)                         \
+	X(IBV_QP_RETRY_CNT, retry_cnt) X(IBV_QP_RNR_RETRY, rnr_retry)                   \
+	X(IBV_QP_RQ_PSN, rq_psn) X(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic)              \
+	X(IBV_QP_MIN_RNR_TIMER, min_rnr_timer) X(IBV_QP_SQ_PSN, sq_psn)                 \
+	X(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) X(IBV_QP_DEST_QPN, dest_qp_num)
+/* clang-format on */
 
 static void end_modify(struct rn_val_object *o, const struct rn_val_event *e)
 {

@@ -131,14 +131,13 @@ enum {
 
 /* ------------------------------------------------------------------- events */
 /* Kind of object: symbol and name. */
-#define RN_VAL_KINDS(X)                                                                \
-	X(CONTEXT, "context")                                                          \
-	X(PD, "PD")                                                                    \
-	X(TD, "thread domain")                                                         \
-	X(MR, "MR") X(MW, "MW") X(DM, "device memory") X(AH, "AH")                     \
-		X(CHANNEL, "completion channel") X(CQ, "CQ") X(SRQ, "SRQ") X(QP, "QP") \
-			X(XRCD, "XRC domain") X(WQ, "WQ") X(RWQ_TABLE, "table of WQs") \
-				X(FLOW, "flow rule") X(COUNTERS, "counters")
+/* clang-format off */
+#define RN_VAL_KINDS(X)                                                                  \
+	X(CONTEXT, "context") X(PD, "PD") X(TD, "thread domain") X(MR, "MR") X(MW, "MW") \
+	X(DM, "device memory") X(AH, "AH") X(CHANNEL, "completion channel") X(CQ, "CQ")  \
+	X(SRQ, "SRQ") X(QP, "QP") X(XRCD, "XRC domain") X(WQ, "WQ")                      \
+	X(RWQ_TABLE, "table of WQs") X(FLOW, "flow rule") X(COUNTERS, "counters")
+/* clang-format on */
 
 enum rn_val_kind {
 #define X(symbol, name) RN_VAL_##symbol,
