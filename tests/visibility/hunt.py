@@ -12,6 +12,7 @@ is no late write (sources that change too early, missing fences) are left out. E
 differs.
 """
 import argparse
+import concurrent.futures
 import fnmatch
 import json
 import math
@@ -38,6 +39,7 @@ def parse_arguments():
     parser.add_argument('--schedules', type=int, default=0,
                         help='number of schedules of all right programs of a class together')
     parser.add_argument('--replays', type=int, default=20, help='of each schedule')
+    parser.add_argument('--jobs', type=int, default=1, help='programs at a time')
     parser.add_argument('--events', action='store_true',
                         help='the programs wait for completions by events, and do not poll')
     parser.add_argument('--class', dest='machine', default='switch.none', choices=[*bank.CLASSES, 'all'])
@@ -52,7 +54,7 @@ class Hunter:
     def __init__(self, options, folder):
         self.options = options
         self.machine = None  # the class
-        self.schedule = os.path.join(folder, 'schedule')
+        self.folder = folder  # of the schedules that are kept
         self.environment = {name: value for name, value in os.environ.items()
                             if name == 'ROCIN_BIN' or not name.startswith('ROCIN_')}
         self.environment.update(ROCIN_RUNTIME_DIR=os.path.join(folder, 'run'), ROCIN_IDLE_MS='500',
@@ -61,7 +63,7 @@ class Hunter:
             self.environment['LD_PRELOAD'] = os.environ['ROCIN_TEST_PRELOAD']
         if options.events:
             self.environment['VISIBILITY_EVENTS'] = '1'
-        self.schedules = 0  # of right programs
+        self.schedules = []  # how many, for each right program
 
     def rocin(self, program, *words):
         knobs = f'typical,{bank.CLASSES[self.machine]},driver=adversarial'
@@ -72,15 +74,19 @@ class Hunter:
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         return ended.returncode, ended.stdout.decode(errors='replace')
 
+    def schedule(self, program):
+        """The file of the schedule with which the program goes wrong."""
+        return os.path.join(self.folder, program.name.replace('/', '-'))
+
     def hunt(self, program, runs):
         """Returns what differs from what is expected of a program, or None, and a remark."""
         expected = int(program.expect[self.machine] == 'wrong')
-        status, output = self.rocin(program, '--runs', str(runs), '--keep', self.schedule)
+        status, output = self.rocin(program, '--runs', str(runs), '--keep', self.schedule(program))
         if status != expected:
             return f'status {status}, not {expected}\n{output}', ''
         found = json.loads(output)
         if not status:
-            self.schedules += found['runs']
+            self.schedules.append(found['runs'])
             return None, f'nothing in {found["runs"]} schedules'
         if found['how'] != 'ends with status 1' or not found['late']:
             return f'{found["how"]} with {len(found["late"])} late writes', ''
@@ -90,7 +96,7 @@ class Hunter:
     def replay(self, program):
         others = []
         for _ in range(self.options.replays):
-            status, output = self.rocin(program, '--replay', self.schedule)
+            status, output = self.rocin(program, '--replay', self.schedule(program))
             if status != 1:
                 others.append(f'status {status}\n{output}')
         again = self.options.replays - len(others)
@@ -115,14 +121,18 @@ def hunt_class(hunter, machine, programs):
     differences = 0
     hunter.machine = machine
     right = sum(program.expect[machine] == 'right' for program in programs)
-    for program in programs:
+
+    def hunt(program):
         runs = hunter.options.runs
         if hunter.options.schedules and program.expect[machine] == 'right':
             runs = math.ceil(hunter.options.schedules / right)
-        differs, remark = hunter.hunt(program, runs)
-        differences += differs is not None
-        print(f'{program.name:30} {machine:12} {program.expect[machine]:6} '
-              f'{f"<-- {differs}" if differs else remark}', flush=True)
+        return hunter.hunt(program, runs)
+
+    with concurrent.futures.ThreadPoolExecutor(hunter.options.jobs) as pool:
+        for program, (differs, remark) in zip(programs, pool.map(hunt, programs)):
+            differences += differs is not None
+            print(f'{program.name:30} {machine:12} {program.expect[machine]:6} '
+                  f'{f"<-- {differs}" if differs else remark}', flush=True)
     return differences
 
 
@@ -137,7 +147,7 @@ def hunt_all(options, programs):
             hunter.stop()
     total = len(programs) * len(machines)
     print(f'{total - differences} of {total} as expected, '
-          f'{hunter.schedules} schedules of right programs')
+          f'{sum(hunter.schedules)} schedules of right programs')
     return 1 if differences else 0
 
 

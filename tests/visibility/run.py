@@ -20,6 +20,7 @@ must never see that; how many of the wrong ones did is only printed.
 """
 import argparse
 import collections
+import concurrent.futures
 import fnmatch
 import os
 import re
@@ -45,6 +46,7 @@ SAW_WRONG = 1  # the exit status of a program with VISIBILITY_CHECK that saw wha
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
     parser.add_argument('--runs', type=int, default=1, help='of each program')
+    parser.add_argument('--jobs', type=int, default=1, help='programs at a time')
     parser.add_argument('--hogs', type=int, default=0, help='processes that keep processors busy')
     parser.add_argument('--cpus', type=int, default=0, help='processors for all of it; 0: all')
     parser.add_argument('--sanitize', default='summary', help='words for rocin run --sanitize=')
@@ -236,8 +238,11 @@ def run_all(options, programs):
         hogs = [subprocess.Popen([sys.executable, '-c', 'while True: pass'])
                 for _ in range(options.hogs)]
         try:
-            for program in programs:
-                table.add(program, [runner.judge(program.name) for _ in range(options.runs)])
+            with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+                runs = [[pool.submit(runner.judge, program.name) for _ in range(options.runs)]
+                        for program in programs]
+                for program, futures in zip(programs, runs):
+                    table.add(program, [future.result() for future in futures])
         finally:
             for hog in hogs:
                 hog.kill()

@@ -62,6 +62,7 @@ def check_runs():
     one = (WRONG, RIGHT)
     expect('all as expected', run('', 'fence/*'), 0, 'recall 100.0 %', 'precision 100.0 %')
     expect('several runs', run('', '--runs', '2', *one), 0, '20 of 20 as expected')
+    expect('several at a time', run('', '--runs', '2', '--jobs', '4', *one), 0, '20 of 20 as expected')
     expect('with hogs on one processor', run('', '--hogs', '2', '--cpus', '1', *one), 0, '10 of 10')
     expect('a miss', run(spoiled(WRONG, 'expect["c2c"] = "right"'), *one), 1, 'differs',
            'recall 80.0 % (4 of 5), precision 100.0 % (4 of 4)', '9 of 10 as expected')
