@@ -128,6 +128,10 @@ struct rn_net {
 	 * both ends have agreed so. Packets for transmit() always have an ICRC.
 	 */
 	bool no_icrc;
+	/* After transmit() has returned -EAGAIN: number of packets of the super-packet
+	 * that have been sent. Set by what carries packets, for the layer on top of it.
+	 */
+	uint32_t sent;
 };
 
 /* Returns the socket that @net will use, see tx_socket(). */

@@ -27,5 +27,5 @@ done
 for side in a b; do
 	sed '/^ *# /d; s/^ *[0-9.]* *//' "$work/$side.txt" | sort >"$work/$side.sorted"
 done
-cmp "$work/a.sorted" "$work/b.sorted" || fail 'the two ends saw different packets'
+diff "$work/a.sorted" "$work/b.sorted" || fail 'the two ends saw different packets'
 echo "ok: $(wc -l <"$work/a.txt") packets"

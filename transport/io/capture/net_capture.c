@@ -89,6 +89,9 @@ struct rn_capture {
 	void *host_ctx;
 	struct sinks sinks;
 
+	/* number of packets sent of a super-packet that has to be passed again */
+	uint32_t sent;
+
 	unsigned received; /* number of packets in the last batch from receive() */
 	/* no more diagnostics about the packets of the last batch will come */
 	bool is_judged;
@@ -454,19 +457,21 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 	c->waiting = kept;
 }
 
-/* Record the packets of @super, which all have the same queue pairs. @time: a time before
- * they were transmitted, so that they are not recorded as sent after they were received.
+/* Record the packets of @super from @first to @end, which all have the same queue pairs.
+ * @time: a time before they were transmitted, so that they are not recorded as sent after
+ * they were received.
  */
 static void record_super(struct rn_capture *c, const struct rn_super *super,
-			 const struct ends *ends, bool gso, uint64_t time)
+			 uint32_t first, uint32_t end, const struct ends *ends, bool gso,
+			 uint64_t time)
 {
 	struct rn_capture_record rec = { .flags = RN_CAPTURE_SENT,
 					 .time = time,
 					 .ip_id = rn_super_ip_id(&super->tx_socket, gso,
-								 0),
+								 first),
 					 .flow = *super->flow };
 
-	for (uint32_t i = 0; i < super->count; i++) {
+	for (uint32_t i = first; i < end; i++) {
 		uint32_t at = i * super->seg_len;
 		struct numbers number;
 
@@ -493,6 +498,7 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	bool gso = c->inner->gso, is_passed = nobody_has_room(c);
 	enum wish wish = NOBODY;
 	struct ends ends = { 0 };
+	uint32_t first = c->sent, end = super->count;
 	unsigned rings = 0;
 	uint64_t time = 0;
 	int err;
@@ -506,18 +512,26 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 		time = (uint64_t)rn_clock(CLOCK_REALTIME);
 	err = c->inner->ops->transmit(c->inner->ctx, super);
 	c->net.gso = c->inner->gso;
-	if (err)
+	c->sent = err == -EAGAIN ? c->inner->sent : 0;
+	/* What the peer answers to the packets that were sent may come before the others
+	 * have been sent.
+	 */
+	if (err == -EAGAIN)
+		end = c->sent;
+	else if (err)
+		return err;
+	if (first == end)
 		return err;
 	if (is_passed) {
-		pass_by(c, true, super->flow, super->data, super->len, super->count);
+		pass_by(c, true, super->flow, super->data, super->len, end - first);
 	} else if (wish == WANTED) {
-		record_super(c, super, &ends, gso, time);
+		record_super(c, super, first, end, &ends, gso, time);
 		publish_records(c);
 	} else {
-		sinks_miss(&c->sinks, rings, super->count);
+		sinks_miss(&c->sinks, rings, end - first);
 		forget_super(c, super);
 	}
-	return 0;
+	return err;
 }
 
 /* Record a packet that is never on the wire, with the reason. */

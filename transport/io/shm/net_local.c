@@ -149,6 +149,7 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	}
 	if (rc == -EAGAIN) {
 		l->sent = i;
+		l->net.sent = i;
 		rc = no_space(w);
 	}
 	return rc;
@@ -209,6 +210,7 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 	rc = l->sent > 0 ? send_rest(l, super)
 			 : l->udp->ops->transmit(l->udp->ctx, super);
 	l->udp_begun = rc == -EAGAIN;
+	l->net.sent = l->sent > 0 ? l->sent : l->udp->sent;
 	if (!l->udp_begun)
 		l->sent = 0;
 	l->net.gso = l->udp->gso;

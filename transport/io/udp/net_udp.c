@@ -486,6 +486,7 @@ static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope
 		done += (uint32_t)n;
 	}
 	u->sent = err == -EAGAIN ? first + done : 0;
+	u->net.sent = u->sent;
 	return err;
 }
 

@@ -395,6 +395,58 @@ static void a_packet_that_was_not_sent_is_not_captured(void **state)
 	expect_nothing(rig);
 }
 
+static int receive_one(void *ctx, struct rn_rx *rx)
+{
+	static uint8_t data[PACKET];
+
+	(void)ctx;
+	make_packet(data, PACKET, 0x11, LOCAL, 8);
+	*rx = (struct rn_rx){ .data = data, .len = PACKET, .flow = &flow };
+	return 1;
+}
+
+/* The peer answers what it got of a super-packet before the rest of it has been sent. */
+static void packets_are_captured_before_the_rest_of_their_super_packet(void **state)
+{
+	static const struct rn_net_ops ops = { .transmit = refuse,
+					       .receive = receive_one };
+	struct rig *rig = *state;
+	int rc = -EAGAIN;
+	struct rn_net full = { .ops = &ops, .ctx = &rc, .gso = true };
+	uint8_t data[4 * PACKET];
+	const struct rn_super super = { .flow = &flow,
+					.data = data,
+					.len = sizeof(data),
+					.seg_len = PACKET,
+					.count = 4 };
+	struct rn_rx rx[RN_RX_BATCH];
+
+	rn_capture_free(rig->c);
+	rig->c = rn_capture_new(&full, &host, NULL);
+	rig->net = rn_capture_net(rig->c);
+	begin(rig, 0, 4096);
+	for (uint32_t i = 0; i < 4; i++)
+		make_packet(data + i * PACKET, PACKET, 0x0a, REMOTE, 7 + i);
+	full.sent = 2;
+	assert_int_equal(rig->net->ops->transmit(rig->net->ctx, &super), -EAGAIN);
+	full.sent = 3;
+	assert_int_equal(rig->net->ops->transmit(rig->net->ctx, &super), -EAGAIN);
+	assert_int_equal(rig->net->ops->transmit(rig->net->ctx, &super), -EAGAIN);
+	assert_int_equal(rig->net->ops->receive(rig->net->ctx, rx), 1);
+	rc = 0;
+	assert_int_equal(rig->net->ops->transmit(rig->net->ctx, &super), 0);
+	assert_int_equal(rig->net->ops->transmit(rig->net->ctx, &super), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		expect(rig, RN_CAPTURE_SENT, 7 + i, LOCAL);
+	expect(rig, 0, 8, LOCAL);
+	assert_int_equal(rn_capture_peek(&rig->r), 0);
+	assert_int_equal(rig->r.rec.ip_id, 3);
+	expect(rig, RN_CAPTURE_SENT, 10, LOCAL);
+	for (uint32_t i = 0; i < 4; i++)
+		expect(rig, RN_CAPTURE_SENT, 7 + i, LOCAL);
+	expect_nothing(rig);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -410,6 +462,7 @@ int main(void)
 		TEST(a_packet_shorter_than_its_header_is_of_no_queue_pair),
 		TEST(captures_come_and_go),
 		TEST(a_packet_that_was_not_sent_is_not_captured),
+		TEST(packets_are_captured_before_the_rest_of_their_super_packet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,7 +291,9 @@ static void bytes_by_the_ring_are_those_of_its_packets(void **state)
 
 		s.len -= LEN - SHORT;
 		while (w->net->ops->transmit(w->net->ctx, &s) == -EAGAIN) {
-			cut += w->stats[RN_STAT_LOCAL_TX_PACKETS] % COUNT != 0;
+			assert_int_equal(w->net->sent,
+					 w->stats[RN_STAT_LOCAL_TX_PACKETS] % COUNT);
+			cut += w->net->sent != 0;
 			bytes += rn_ring_receive(&p->recv, &pkt, 1, w->room, ROOM) == 1
 					 ? pkt.len
 					 : 0;

@@ -225,6 +225,7 @@ static void the_rest_goes_on_where_the_socket_was_full(void **state)
 	refusals = 2;
 	rn_local_hurry(w->local, true);
 	assert_int_equal(send_to(w, 1, 3, n), -EAGAIN);
+	assert_int_equal(n + w->net->sent, *in_ring);
 	rn_local_hurry(w->local, false);
 	while (!ring_is_dry(w, p)) /* what was begun by UDP goes on so */
 		;

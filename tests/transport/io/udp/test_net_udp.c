@@ -594,8 +594,10 @@ static void what_has_left_before_a_full_socket_does_not_leave_again(void **state
 	s = make_super(w, 20, PACKET);
 	room = 3;
 	tries_without = 4;
-	while (transmit(w, &s) == -EAGAIN)
+	while (transmit(w, &s) == -EAGAIN) {
 		refused++;
+		assert_int_equal(w->tx->sent, 3 * refused);
+	}
 	assert_int_equal(refused, 4);
 	for (uint32_t i = 0; i < 20; i++) {
 		assert_int_equal(receive(w), 1);
