@@ -8,16 +8,16 @@
 # Without a keeper rocind has no successor, and its death is what programs see.
 export ROCIN_KEEPER=no
 
-# start_transfer [OPTION...]: ib_write_bw for a long time; sets $server and $client
+# start_transfer [OPTION...]: ib_write_bw, until one end is killed; sets $server and $client
 patience=()
 start_transfer() {
 	next_port
-	setsid rocin run "${patience[@]}" --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" \
+	setsid rocin run "${patience[@]}" --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 3600 -p "$port" "$@" \
 		>"$work/server.out" 2>&1 &
 	server=$!
 	pids+=("$server")
 	wait_for listening "$server" || fail 'server does not listen'
-	setsid rocin run "${patience[@]}" --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" 127.0.0.1 \
+	setsid rocin run "${patience[@]}" --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 3600 -p "$port" "$@" 127.0.0.1 \
 		>"$work/client.out" 2>&1 &
 	client=$!
 	pids+=("$client")

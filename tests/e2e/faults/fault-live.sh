@@ -30,11 +30,11 @@ rocin doctor --netdev "lo:$addr_a" | grep -q 'rocin fault --clear' ||
 	fail 'doctor does not see that there are rules'
 
 next_port
-ROCIN_CC=observe rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 60 -p "$port" >"$work/a.out" 2>&1 &
+ROCIN_CC=observe rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 3600 -p "$port" >"$work/a.out" 2>&1 &
 a=$!
 pids+=("$a")
 wait_for listening "$a" || fail 'server does not listen'
-rocin run --netdev "lo:$addr_b" -- ib_send_bw -x 0 -F -D 60 -p "$port" 127.0.0.1 \
+rocin run --netdev "lo:$addr_b" -- ib_send_bw -x 0 -F -D 3600 -p "$port" 127.0.0.1 \
 	>"$work/b.out" 2>&1 &
 b=$!
 pids+=("$b")

@@ -6,12 +6,12 @@
 . "$(dirname "$0")/../kit/lib.sh"
 export ROCIN_NEIGHBOURS=all # the rubbish comes from a plain socket
 next_port
-rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 100 -s 4096 -p "$port" \
+rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 3600 -s 4096 -p "$port" \
 	>"$work/server.out" 2>&1 &
 server=$!
 pids+=("$server")
 wait_for listening "$server" || fail 'server does not listen'
-rocin run --netdev "lo:$addr_b" -- ib_send_bw -x 0 -F -D 100 -s 4096 -p "$port" 127.0.0.1 \
+rocin run --netdev "lo:$addr_b" -- ib_send_bw -x 0 -F -D 3600 -s 4096 -p "$port" 127.0.0.1 \
 	>"$work/client.out" 2>&1 &
 client=$!
 pids+=("$client")

@@ -29,15 +29,15 @@ fetching() {
 		awk '/^ *pcie_/ && $2 > 0 { seen[$1] = 1 } END { exit length(seen) < 4 }'
 }
 
-# write_for_a_minute: ib_write_bw between $target and $requester
-write_for_a_minute() {
+# write_on: ib_write_bw between $target and $requester, until one is killed
+write_on() {
 	next_port
-	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" \
+	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 3600 -p "$port" \
 		>"$work/server.out" 2>&1 &
 	target=$!
 	pids+=("$target")
 	wait_for listening "$target" || fail 'server does not listen'
-	rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" 127.0.0.1 \
+	rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 3600 -p "$port" 127.0.0.1 \
 		>"$work/client.out" 2>&1 &
 	requester=$!
 	pids+=("$requester")
@@ -78,7 +78,7 @@ failure)
 	# This one looks at what a WRITE wrote after its own completion.
 	timeout "$limit" rocin run --pcie="$ROCIN_PCIE,ack=placed" --netdev "lo:$addr_a" -- \
 		"$ROCIN_TESTS/lifecycle" || fail lifecycle
-	write_for_a_minute
+	write_on
 	wait_for moving || fail "no data moves: $(tail -3 "$work/client.out")"
 	kill -9 "$target"
 	wait_for gone "$requester" || fail 'the client survives its peer'
@@ -90,7 +90,7 @@ failure)
 	;;
 fetch)
 	# What the device reads for itself is counted, and nothing else is different.
-	write_for_a_minute
+	write_on
 	wait_for fetching || fail "no fetches: $(rocin stat --counters | grep pcie_)"
 	kill -9 "${pids[@]}"
 	echo "ok: $ROCIN_PCIE: doorbells, WQEs and translations under load"

@@ -25,12 +25,12 @@ interrupt() {
 	next_port
 	# A shell starts background jobs with SIGINT ignored.
 	env --default-signal=INT rocin run --netdev "lo:$addr_a" -- \
-		"$program" -x 0 -F -D 60 -p "$port" >"$work/server.out" 2>&1 &
+		"$program" -x 0 -F -D 3600 -p "$port" >"$work/server.out" 2>&1 &
 	server=$!
 	pids+=("$server")
 	wait_for listening "$server" || fail 'server does not listen'
 	env --default-signal=INT rocin run --netdev "lo:$addr_b" -- \
-		"$program" -x 0 -F -D 60 -p "$port" 127.0.0.1 >"$work/client.out" 2>&1 &
+		"$program" -x 0 -F -D 3600 -p "$port" 127.0.0.1 >"$work/client.out" 2>&1 &
 	client=$!
 	pids+=("$client")
 	wait_for moving || fail "no data moves: $(tail -3 "$work/client.out")"
