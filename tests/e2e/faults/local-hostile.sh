@@ -3,10 +3,12 @@
 # local-hostile.sh - a third process writes rubbish at random into the memory by which two
 # programs talk: every byte arrives all the same, by UDP if need be.
 #
-# usage: local-hostile.sh payload|records|control|closed|doorbell|all
+# usage: local-hostile.sh payload|records|control|closed|doorbell|all [ib_write_bw] [ib_send_bw]
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 mode=$1 seed=${ROCIN_SEED:-$$}
+shift
+programs=("$@")
 limit=1800
 export ROCIN_LOG=warn
 
@@ -18,7 +20,10 @@ for c in json.load(sys.stdin):
     if c["hw_counters"].get("local_sent_pkts", 0) > 100:
         print(c["pid"])'
 }
-are_two() { [ "$(users | wc -l)" = 2 ]; }
+are_two() {
+	two=$(users)
+	[ "$(wc -w <<<"$two")" = 2 ]
+}
 
 # An end that has lost its wire asks for another, which rocind lays.
 renewed=
@@ -30,12 +35,14 @@ sys.exit(not any(c["hw_counters"].get("local_renewed") for c in json.load(sys.st
 
 over() { ! kill -0 "$1" 2>/dev/null; }
 are_two_or_over() { are_two || over "$program"; }
+writes_or_over() { grep -qs memfd:rocin-wire "/proc/$scribbler/maps" || over "$scribbler"; }
 
 # scribble NAME COMMAND...: the command runs two programs, one of which is scribbled at; false
 # if they had ended, or nearly, before that could begin
 scribble() {
 	local name=$1 program victim scribbler status
 	shift
+	rm -f "$work/go"
 	(
 		pids=()
 		trap 'end_now "${pids[@]}"' EXIT
@@ -44,10 +51,12 @@ scribble() {
 	program=$!
 	pids+=("$program")
 	wait_for are_two_or_over || fail "$name: no local wire"
-	victim=$(users | head -1)
-	timeout "$limit" "$ROCIN_TESTS/scribble" "$mode" "$seed" "${victim:-0}" >"$work/scribble.out" 2>&1 &
+	victim=$(head -1 <<<"$two")
+	"$ROCIN_TESTS/scribble" "$mode" "$seed" "${victim:-0}" >"$work/scribble.out" 2>&1 &
 	scribbler=$!
 	pids+=("$scribbler")
+	wait_for writes_or_over || fail "$name: scribble does not begin"
+	touch "$work/go"
 	while [ "$mode" = closed ] && [ -z "$renewed" ] && kill -0 "$scribbler" 2>/dev/null; do
 		is_renewed && renewed=yes
 		sleep 0.1
@@ -63,8 +72,9 @@ scribble() {
 
 given_up() { cat "$work"/*.out | grep -c 'a local wire is given up'; }
 
-# longer NAME COMMAND...: once more for longer, if a busy machine took its time
-verify_for() { verify_pair 'verify' --type rc -n $(($1 * 15000)) --max 20000; }
+# verify waits until somebody writes to its memory, which then goes on for most of its messages.
+# longer NAME COMMAND...: perftest cannot wait, and runs once more for longer if it has ended before
+verify_for() { verify_pair 'verify' --type rc -n $(($1 * 15000)) --max 20000 --wait "$work/go"; }
 perftest_for() {
 	local program=$2 seconds=$1
 	shift 2
@@ -76,7 +86,7 @@ longer() {
 	local name=$1 command=$2 seconds first=1
 	shift 2
 	[ "$mode" != closed ] || first=3 # a lost wire is laid anew, and that has to be seen
-	for seconds in $first 15 75; do
+	for seconds in $first 5 25 75; do
 		! scribble "$name" "$command" "$seconds" "$@" || return 0
 	done
 	fail "$name: it has ended before anything was written"
@@ -91,6 +101,10 @@ records | control)
 	done
 	[ "$(given_up)" -gt 0 ] || fail 'no wire was given up' ;;
 esac
-longer ib_write_bw perftest_for ib_write_bw
-longer ib_send_bw perftest_for ib_send_bw -s 64
+for name in "${programs[@]}"; do
+	case $name in
+	ib_write_bw) longer "$name" perftest_for "$name" ;;
+	ib_send_bw) longer "$name" perftest_for "$name" -s 64 ;;
+	esac
+done
 [ "$mode" != closed ] || [ -n "$renewed" ] || fail 'no wire was asked for again'

@@ -40,6 +40,8 @@ static const struct argp_option options[] = {
 	{ "seed", 'x', "N", 0, "Choice of operations and sizes", 0 },
 	{ "stream", 'S', NULL, 0,
 	  "All messages are WRITEs with immediate of the longest size", 0 },
+	{ "wait", 'w', "PATH", 0,
+	  "After a tenth of the messages wait until there is such a file", 0 },
 	{ 0 },
 };
 
@@ -82,6 +84,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'S':
 		v->stream = true;
+		break;
+	case 'w':
+		v->wait = arg;
 		break;
 	case 'x':
 		v->seed = (uint64_t)atoll(arg);
@@ -226,6 +231,8 @@ static void request(struct verify *v)
 	uint32_t lost, end;
 
 	for (uint32_t i = 0; i < v->count; i = end) {
+		while (v->wait && i >= v->count / 10 && access(v->wait, F_OK))
+			poll(NULL, 0, 5);
 		end = end_of_batch(v, i);
 		for (uint32_t k = i; k < end; k++)
 			post_message(v, k);

@@ -39,7 +39,7 @@ struct peer_info {
 
 struct verify {
 	bool requester, lossy, events, stream;
-	const char *path;
+	const char *path, *wait;
 	enum ibv_qp_type type;
 	uint8_t gid_index;
 	uint32_t count, max, mtu;
