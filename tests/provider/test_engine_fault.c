@@ -34,6 +34,28 @@ int __wrap_rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stat
 	return __real_rnp_wire_add_fault(w, has_begun, stats, h, ctx);
 }
 
+static bool has_no_memory; /* for what is zero at first */
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return has_no_memory ? NULL : __real_calloc(count, size);
+}
+
+static unsigned told; /* events that rocind has for end 1 */
+
+int __real_rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *ev);
+int __wrap_rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *ev);
+int __wrap_rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *ev)
+{
+	if (!told)
+		return __real_rn_rocind_event(r, ev);
+	told--;
+	*ev = (struct rn_rocind_event){ .kind = RN_ROCIND_PORT_UP };
+	return 0;
+}
+
 /* Gives the engine of end 1 these fault rules, or none for NULL. Return: the number of
  * the descriptor that carried them.
  */
@@ -97,6 +119,18 @@ static void the_descriptor_that_rules_come_by_is_closed(void **state)
 	}
 }
 
+static void without_memory_for_new_rules_the_old_ones_hold(void **state)
+{
+	(void)state;
+	set_rules("duplicate rx");
+	has_no_memory = true;
+	set_rules("drop rx");
+	has_no_memory = false;
+	write_byte(1);
+	virtual_await(&ends[0], RN_WC_SUCCESS);
+	assert_int_equal(ends[1].buf[AT], 1);
+}
+
 static void what_rules_held_back_comes_when_they_are_gone(void **state)
 {
 	struct kit_end *b = &ends[1];
@@ -153,6 +187,24 @@ static void port_stays_down_as_long_as_a_rule_cuts_it(void **state)
 	}
 }
 
+/* Whoever makes rocind tell of changes all the time stops no thread of this program. */
+static void events_of_rocind_are_taken_in_pieces(void **state)
+{
+	struct rnp_engine *e = ends[1].e;
+	struct rn_rocind *before = e->rocind;
+	const unsigned all = 100000;
+
+	(void)state;
+	rnp_engine_lock(e);
+	e->rocind = (struct rn_rocind *)(void *)e; /* nobody looks into it */
+	told = all;
+	rnp_rocind_events(e);
+	e->rocind = before;
+	rnp_engine_unlock(e);
+	assert_in_range(told, all - 1000, all - 1);
+	told = 0;
+}
+
 /* Each rule is shown as it counts, whatever the others are about. */
 static void rules_about_packets_and_calls_are_counted_apart(void **state)
 {
@@ -207,8 +259,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_descriptor_that_rules_come_by_is_closed),
+		TEST(without_memory_for_new_rules_the_old_ones_hold),
 		TEST(what_rules_held_back_comes_when_they_are_gone),
 		TEST(port_stays_down_as_long_as_a_rule_cuts_it),
+		TEST(events_of_rocind_are_taken_in_pieces),
 		TEST(rules_about_packets_and_calls_are_counted_apart),
 		TEST(sender_of_a_packet_is_known_by_both_number_and_address),
 		TEST(queue_pairs_are_counted_in_the_order_of_their_making),

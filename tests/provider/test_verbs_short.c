@@ -124,6 +124,25 @@ static void region_that_pcie_does_not_take_is_not_counted(void **state)
 	assert_int_equal(vverbs_parts.objects[RNP_HCA_MR], count);
 }
 
+static void null_region_counts_as_one(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[0];
+	int count = vverbs_parts.objects[RNP_HCA_MR];
+	struct ibv_mr *mr;
+
+	(void)state;
+	vverbs_parts.no_object = true;
+	assert_null(rnp_alloc_null_mr(d->pd));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(vverbs_parts.objects[RNP_HCA_MR], count);
+	vverbs_parts.no_object = false;
+	mr = rnp_alloc_null_mr(d->pd);
+	assert_non_null(mr);
+	assert_int_equal(vverbs_parts.objects[RNP_HCA_MR], count + 1);
+	destroy_mr(mr);
+	assert_int_equal(vverbs_parts.objects[RNP_HCA_MR], count);
+}
+
 /* And one that is not taken back either is there, but for nobody. */
 static void region_that_cannot_be_changed_stays_as_it_was(void **state)
 {
@@ -492,6 +511,7 @@ int main(void)
 		TEST(cq_that_cannot_be_made_lets_its_channel_go),
 		TEST(group_that_cannot_be_joined_is_not_counted),
 		TEST(region_that_pcie_does_not_take_is_not_counted),
+		TEST(null_region_counts_as_one),
 		TEST(region_that_cannot_be_changed_stays_as_it_was),
 		TEST(region_that_goes_is_closed_before_memory_settles),
 		TEST(region_does_not_wrap_around_the_address_space),
