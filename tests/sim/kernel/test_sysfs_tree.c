@@ -323,12 +323,13 @@ static void update_rewrites_files_and_leaves_directories(void **state)
 	dev.up = false;
 	dev.gid_count = 3;
 	dev.gid[0] = ipv4_gid(127, 0, 0, 7);
-	dev.gid[2] = ipv4_gid(127, 0, 0, 8);
+	for (unsigned i = 0; i < 16; i++)
+		dev.gid[2].raw[i] = (uint8_t)(0x20 + i);
 	assert_int_equal(rn_sysfs_tree_update(tree, &dev, 1), 0);
 	assert_text(tree, PORT0 "/state", "1: DOWN\n");
 	assert_text(tree, PORT0 "/phys_state", "3: Disabled\n");
 	assert_text(tree, PORT0 "/gids/0", "0000:0000:0000:0000:0000:ffff:7f00:0007\n");
-	assert_text(tree, PORT0 "/gids/2", "0000:0000:0000:0000:0000:ffff:7f00:0008\n");
+	assert_text(tree, PORT0 "/gids/2", "2021:2223:2425:2627:2829:2a2b:2c2d:2e2f\n");
 	for (unsigned i = 0; i < 4; i++)
 		assert_same_time(before[i], stat_in(tree, aged[i]));
 	/* rocin1 was not given */
