@@ -3,6 +3,7 @@
  * says of made-up values.
  */
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -331,6 +332,61 @@ static void ratios_are_formed_within_a_round(void **state)
 	assert_true(fabs(report.cell[0].p99_9 - 7) < 1e-9);
 }
 
+/* What the table says when at least @bar is meant of a ratio that is 2.02. */
+static char *table_with(double bar)
+{
+	size_t len;
+	char *text;
+	FILE *to = open_memstream(&text, &len);
+
+	assert_non_null(to);
+	rn_bench_report_free(&report);
+	plan.ratio[0].work = "work";
+	plan.ratio[0].meant = RN_BENCH_AT_LEAST;
+	plan.ratio[0].bar = bar;
+	assert_int_equal(rn_bench_report_make(&report, &args, &plan, &results), 0);
+	rn_bench_print_table(to, &report);
+	fclose(to);
+	return text;
+}
+
+static void a_bar_is_reached_or_missed(void **state)
+{
+	char *text;
+
+	(void)state;
+	measure(9, 1);
+	text = table_with(2);
+	assert_non_null(strstr(text, " reached"));
+	assert_null(strstr(text, " missed"));
+	free(text);
+	text = table_with(2.1);
+	assert_null(strstr(text, " reached"));
+	assert_non_null(strstr(text, " missed"));
+	free(text);
+}
+
+static void json_has_the_percentiles_of_each_cell(void **state)
+{
+	size_t len;
+	char *text;
+	FILE *to = open_memstream(&text, &len);
+	json_t *all, *cell;
+
+	(void)state;
+	assert_non_null(to);
+	measure(9, 1);
+	assert_int_equal(rn_bench_print_json(to, &report), 0);
+	fclose(to);
+	all = json_loads(text, 0, NULL);
+	cell = json_array_get(json_object_get(all, "items"), 0);
+	assert_true(json_number_value(json_object_get(cell, "p50")) == 1);
+	assert_true(json_number_value(json_object_get(cell, "p99")) == 2);
+	assert_true(json_number_value(json_object_get(cell, "p99.9")) == 7);
+	json_decref(all);
+	free(text);
+}
+
 /* Store a report and read it as the baseline. */
 static struct rn_bench_baseline *stored(void)
 {
@@ -511,6 +567,10 @@ int main(void)
 				       fresh),
 		cmocka_unit_test_setup_teardown(ratios_are_formed_within_a_round, fresh,
 						forget),
+		cmocka_unit_test_setup_teardown(a_bar_is_reached_or_missed, fresh,
+						forget),
+		cmocka_unit_test_setup_teardown(json_has_the_percentiles_of_each_cell,
+						fresh, forget),
 		cmocka_unit_test(a_baseline_tells_change_from_noise),
 		cmocka_unit_test(what_is_no_baseline_is_refused),
 		cmocka_unit_test_setup_teardown(
