@@ -15,8 +15,10 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "rocin/gid.h"
 #include "rocin/netdev.h"
@@ -81,6 +83,29 @@ int __wrap_inet_pton(int family, const char *text, void *addr)
 {
 	assert_in_range(strlen(text), 0, INET6_ADDRSTRLEN - 1);
 	return __real_inet_pton(family, text, addr);
+}
+
+static char salt_path[64]; /* where another process puts its salt meanwhile; "": nobody */
+static const uint64_t salt_of_another = UINT64_C(0x5a17);
+
+pid_t __real_gettid(void);
+pid_t __wrap_gettid(void);
+
+static void write_salt(void)
+{
+	FILE *f = fopen(salt_path, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(&salt_of_another, sizeof(salt_of_another), 1, f), 1);
+	fclose(f);
+}
+
+/* The process asks for it when it has found no salt and is going to make one. */
+pid_t __wrap_gettid(void)
+{
+	if (*salt_path)
+		write_salt();
+	return __real_gettid();
 }
 
 static struct rn_gid ipv4(const char *text)
@@ -223,6 +248,56 @@ static void a_guid_is_stable_local_and_differs_between_devices(void **state)
 	assert_int_equal(first.node_guid >> 56 & 3, 2); /* local, not a group */
 }
 
+/* Of two devices whose addresses differ in the last byte. */
+static void a_guid_does_not_tell_that_of_another_device(void **state)
+{
+	const uint64_t prime = UINT64_C(0x100000001b3), bits = UINT64_C(3) << 56;
+	const uint64_t known = one("lo:127.0.0.9").node_guid;
+	const uint64_t other = one("lo:127.0.0.8").node_guid;
+	uint64_t inverse = prime;
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++)
+		inverse *= 2 - prime * inverse;
+	assert_true(prime * inverse == 1);
+	/* As if the hash were FNV-1a, with any value of the two bits that are lost */
+	for (uint64_t lost = 0; lost < 4; lost++) {
+		uint64_t before = ((known & ~bits) | lost << 56) * inverse ^ 9;
+
+		assert_true((((before ^ 8) * prime ^ other) & ~bits) != 0);
+	}
+}
+
+static void of_two_salts_made_at_once_one_counts(void **state)
+{
+	char dir[] = "/tmp/rocin-test-XXXXXX";
+	const char *set = getenv("ROCIN_RUNTIME_DIR");
+	char *before = set ? strdup(set) : NULL;
+	uint64_t found = 0, first, again;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	setenv("ROCIN_RUNTIME_DIR", dir, 1);
+	snprintf(salt_path, sizeof(salt_path), "%s/guid-salt", dir);
+	first = one("lo:127.0.0.9").node_guid;
+	again = one("lo:127.0.0.9").node_guid;
+	f = fopen(salt_path, "r");
+	assert_non_null(f);
+	assert_int_equal(fread(&found, sizeof(found), 1, f), 1);
+	fclose(f);
+	unlink(salt_path);
+	*salt_path = '\0';
+	if (before)
+		setenv("ROCIN_RUNTIME_DIR", before, 1);
+	else
+		unsetenv("ROCIN_RUNTIME_DIR");
+	free(before);
+	assert_int_equal(rmdir(dir), 0);
+	assert_true(found == salt_of_another);
+	assert_true(first == again);
+}
+
 static struct ifaddrs iface(const char *name, unsigned flags, struct sockaddr_in6 *addr)
 {
 	return (struct ifaddrs){ .ifa_name = (char *)name,
@@ -299,6 +374,8 @@ int main(void)
 		cmocka_unit_test(an_address_given_twice_to_one_device_counts_once),
 		cmocka_unit_test(wrong_specifications_are_refused_with_a_sentence),
 		cmocka_unit_test(a_guid_is_stable_local_and_differs_between_devices),
+		cmocka_unit_test(a_guid_does_not_tell_that_of_another_device),
+		cmocka_unit_test(of_two_salts_made_at_once_one_counts),
 		cmocka_unit_test(a_link_local_address_may_be_that_of_two_interfaces),
 		cmocka_unit_test(
 			a_port_is_up_where_its_interface_is_up_and_has_a_carrier),
