@@ -23,6 +23,8 @@ int __wrap_rnd_group_open(struct rnd_group **out, const struct rn_gid *gid,
 void __wrap_rnd_group_close(struct rnd_group *group);
 int __wrap_rnd_group_reach(struct rnd_group *group, unsigned slot);
 void __wrap_rnd_group_drain(const struct rnd_group *group, unsigned slot);
+int __wrap_rnd_group_guard(struct rnd_group *group);
+bool __wrap_rnd_admission_refresh(struct rnd_admission *a);
 ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 
@@ -36,6 +38,9 @@ static unsigned open_max; /* groups that can be open at a time */
 static const struct rnd_group *wanted;
 static bool is_held; /* by sockets that nobody closes */
 static rn_ns waited; /* for ports, in all */
+static int guard_rc;
+static unsigned guards;	 /* number of groups that were guarded, each time counted */
+static bool has_changed; /* who is admitted */
 
 int __wrap_rnd_group_open(struct rnd_group **out, const struct rn_gid *gid,
 			  uint32_t scope, rn_ns deadline, char *err, size_t err_len)
@@ -74,6 +79,19 @@ void __wrap_rnd_group_drain(const struct rnd_group *group, unsigned slot)
 	(void)slot;
 }
 
+int __wrap_rnd_group_guard(struct rnd_group *group)
+{
+	(void)group;
+	guards++;
+	return guard_rc;
+}
+
+bool __wrap_rnd_admission_refresh(struct rnd_admission *a)
+{
+	(void)a;
+	return has_changed;
+}
+
 ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
 {
 	(void)flags;
@@ -103,6 +121,9 @@ static int setup(void **state)
 	wanted = NULL;
 	is_held = false;
 	waited = 0;
+	guard_rc = 0;
+	guards = 0;
+	has_changed = false;
 	rnd_groups_init(&groups);
 	groups.is_wanted = is_wanted;
 	return 0;
@@ -356,6 +377,39 @@ static void a_port_that_stays_held_costs_the_others_a_tenth_of_the_time(void **s
 	assert_int_equal(rnd_group_hold(&groups, &gid, 0, NULL, 0), 0);
 }
 
+/* ---- Whose packets count ---- */
+
+static void an_address_that_cannot_be_guarded_is_not_taken(void **state)
+{
+	const struct rn_gid gid = gid_at(1);
+	struct rnd_attachment a;
+
+	(void)state;
+	guard_rc = -EPERM;
+	assert_int_equal(try_attach(&a, &gid, IFINDEX), -EPERM);
+	assert_null(group_at(1));
+	guard_rc = 0;
+	assert_int_equal(try_attach(&a, &gid, IFINDEX), 0);
+	assert_int_equal(guards, 2);
+	rnd_detach(&a);
+}
+
+static void with_a_new_device_it_is_looked_who_is_admitted_now(void **state)
+{
+	struct rnd_attachment a = attach(1), b;
+
+	(void)state;
+	assert_int_equal(guards, 1);
+	b = attach(2);
+	assert_int_equal(guards, 2);
+	rnd_detach(&b);
+	has_changed = true;
+	b = attach(2);
+	assert_int_equal(guards, 4); /* both, whose groups are there */
+	rnd_detach(&b);
+	rnd_detach(&a);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -370,6 +424,8 @@ int main(void)
 		TEST(the_address_that_was_left_first_makes_room),
 		TEST(an_address_in_use_makes_room_for_nobody),
 		TEST(a_port_that_stays_held_costs_the_others_a_tenth_of_the_time),
+		TEST(an_address_that_cannot_be_guarded_is_not_taken),
+		TEST(with_a_new_device_it_is_looked_who_is_admitted_now),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include "rocin/cmdev.h"
 #include "tests/kit/hand_over.h"
 #include "tools/rocind/cm/cm.h"
+#include "tools/rocind/cm/cm_channel.h"
 #include "tools/rocind/ucma/ucma.h"
 
 static struct rnd_server heir;
@@ -124,6 +125,48 @@ static void a_device_keeps_its_slot_and_sockets(void **state)
 	close(b.sock);
 	serve_heir();
 	assert_null(heir.clients);
+}
+
+static unsigned count_records(const struct rnd_estate *e, enum rnd_record_kind kind)
+{
+	struct rnd_record **all = rnd_estate_sort(e);
+	unsigned n = 0;
+
+	assert_non_null(all);
+	for (struct rnd_record **at = all; *at; at++)
+		n += (*at)->kind == kind;
+	free((void *)all);
+	return n;
+}
+
+/* Numbers go on, and the keeper is not told again what it has. */
+static void a_successor_keeps_what_changes(void **state)
+{
+	struct guest a = come_and_greet();
+	struct rn_ctl_attach rq = attach_request(0, 1);
+	struct rnd_estate more;
+	int pair[2];
+
+	(void)state;
+	attach(&a, &rq, -1);
+	die();
+	assert_int_equal(count_records(&estate, RND_RECORD_GROUP), 1);
+	succeed();
+	assert_int_equal(heir.last_client_id, server.last_client_id);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(rnd_keeper_join(&heir.keeper, pair[0], -1), 0);
+	heir.is_changed = true;
+	rnd_server_keep_changes(&heir);
+	rnd_estate_init(&more);
+	assert_int_equal(rnd_estate_receive(&more, &pending, pair[1]), RND_INTAKE_MORE);
+	assert_int_equal(count_records(&more, RND_RECORD_SERVER), 1);
+	assert_int_equal(count_records(&more, RND_RECORD_GROUP), 0);
+	assert_int_equal(count_records(&more, RND_RECORD_SOCKET), 0);
+	rnd_estate_free(&more);
+	rnd_keeper_forget(&heir.keeper);
+	close(pair[1]);
+	close(a.sock);
+	serve_heir();
 }
 
 /* The request is still in the socket, as rocind died before it removed it. */
@@ -247,11 +290,21 @@ static unsigned count_ids(void)
 	return counts.ids;
 }
 
+/* Each id has its own, which the program reads on the board. */
+static uint64_t serial_of(uint32_t id)
+{
+	struct rn_cm_answers answers;
+
+	assert_true(rn_cm_board_read(heir.cm->board.mem, heir.cm->channels->number, id,
+				     &answers));
+	return answers.serial;
+}
+
 static void a_command_is_executed_once(void **state)
 {
 	char why[256];
 	int channel, path;
-	uint32_t id;
+	uint32_t id, next;
 
 	(void)state;
 	assert_int_equal(
@@ -265,14 +318,52 @@ static void a_command_is_executed_once(void **state)
 	succeed();
 	assert_int_equal(created(path, 1), id);
 	assert_int_equal(count_ids(), 1);
+	assert_int_not_equal(serial_of(id), 0);
 	create_id(path, 2);
 	serve_heir();
-	assert_int_not_equal(created(path, 2), id);
+	next = created(path, 2);
+	assert_int_not_equal(next, id);
+	assert_int_not_equal(serial_of(next), serial_of(id));
 	assert_int_equal(count_ids(), 2);
 	close(path);
 	close(channel);
 	serve_heir();
 	assert_int_equal(count_ids(), 0);
+}
+
+static unsigned count_paths(void)
+{
+	const struct rnd_cm_channel *ch = heir.cm->channels;
+	unsigned n = 0;
+
+	assert_non_null(ch);
+	assert_null(ch->next);
+	for (const struct rnd_cm_path *path = ch->paths; path; path = path->next)
+		n++;
+	return n;
+}
+
+/* The path that opened it is still in the channel, as rocind died before it removed it.
+ */
+static void a_path_is_opened_once(void **state)
+{
+	char why[256];
+	int channel, pair[2];
+
+	(void)state;
+	assert_int_equal(
+		rnd_cm_open(server.cm, "lo:127.0.0.1", &channel, why, sizeof(why)), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(hand_over(channel, pair[0], 0), 1);
+	serve();
+	die();
+	assert_int_equal(hand_over(channel, pair[0], 0), 1);
+	succeed();
+	assert_int_equal(count_paths(), 1);
+	close(pair[0]);
+	close(pair[1]);
+	close(channel);
+	serve_heir();
 }
 
 /* ---- Damage ---- */
@@ -330,16 +421,18 @@ int main(void)
 {
 	static const struct CMUnitTest damage = cmocka_unit_test_setup_teardown(
 		records_that_are_not_valid_are_left_out, setup_damage, teardown);
-	struct CMUnitTest tests[5 + RND_RECORD_KINDS - 1] = {
+	struct CMUnitTest tests[7 + RND_RECORD_KINDS - 1] = {
 		TEST(a_device_keeps_its_slot_and_sockets),
+		TEST(a_successor_keeps_what_changes),
 		TEST(a_request_that_was_executed_is_answered_again),
 		TEST(a_request_that_was_not_executed_is_executed),
 		TEST(a_wire_is_remade_only_if_its_request_was_repeated),
 		TEST(a_command_is_executed_once),
+		TEST(a_path_is_opened_once),
 	};
 
 	/* one for each kind behind the first */
-	for (unsigned i = 5; i < RN_ARRAY_SIZE(tests); i++)
+	for (unsigned i = 7; i < RN_ARRAY_SIZE(tests); i++)
 		tests[i] = damage;
 	return cmocka_run_group_tests_name("succession", tests, NULL, NULL);
 }
