@@ -438,7 +438,6 @@ bool rn_vnet_build(struct rn_vnet *v, uint32_t host, unsigned what,
 		return false;
 	p->from = host;
 	p->to = rn_vnet_host_of(v, &p->flow.dst);
-	p->tag = 0;
 	p->damaged = false;
 	return true;
 }
