@@ -242,6 +242,42 @@ static void data_is_in_order_if_pcie_keeps_it(void **state)
 			fail_msg("row %u: %d", i, in_order[i]);
 }
 
+/* Of a post of @count requests. */
+static struct rn_host_bell bell_of(struct ibv_qp *qp, unsigned count)
+{
+	struct ibv_send_wr wr[4], *bad;
+
+	assert_in_range(count, 1, RN_ARRAY_SIZE(wr));
+	for (unsigned i = 0; i < count; i++)
+		wr[i] = (struct ibv_send_wr){ .next = i + 1 < count ? &wr[i + 1] : NULL,
+					      .opcode = IBV_WR_SEND };
+	assert_int_equal(rnp_post_send(qp, wr, &bad), 0);
+	return vverbs_host.bell;
+}
+
+static void a_doorbell_names_the_requests_of_its_post(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[0];
+	struct rnp_pcie before = d->ctx.engine->pcie;
+	struct rn_host_bell first = { 0 }, second = { 0 };
+	bool is_on;
+
+	(void)state;
+	vverbs_connect();
+	is_on = vverbs_put_below_pcie(d);
+	if (is_on) {
+		first = bell_of(d->qp, 1);
+		second = bell_of(d->qp, 3);
+	}
+	d->ctx.engine->pcie = before;
+	if (!is_on)
+		skip();
+	assert_int_equal(first.qpn, d->qp->qp_num);
+	assert_int_equal(first.count, 1);
+	assert_int_equal(second.first, first.first + 1);
+	assert_int_equal(second.count, 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, vverbs_setup, vverbs_teardown)
 
 int main(void)
@@ -255,6 +291,7 @@ int main(void)
 		TEST(peer_has_its_acknowledgement_before_a_reset),
 		TEST(both_paths_must_carry_the_path_mtu),
 		TEST(data_is_in_order_if_pcie_keeps_it),
+		TEST(a_doorbell_names_the_requests_of_its_post),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

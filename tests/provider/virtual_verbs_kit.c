@@ -320,7 +320,20 @@ static void remove_region(struct rn_host_nic *nic, uint32_t key)
 	(void)key;
 }
 
+static void hear_doorbell(struct rn_host_nic *nic)
+{
+	(void)nic;
+}
+
+static void keep_bell(struct rn_host_nic *nic, const struct rn_host_bell *bell)
+{
+	(void)nic;
+	vverbs_host.bell = *bell;
+}
+
 static const struct rn_host_api host = { .knobs = knobs_in_force,
+					 .doorbell = hear_doorbell,
+					 .ring = keep_bell,
 					 .dm_add = no_dm,
 					 .drain = look_at_region,
 					 .collect = nothing_ended,

@@ -14,6 +14,7 @@
 #include "virtual_kit.h"
 
 #include "provider/verbs/provider.h"
+#include "rocin/host_api.h"
 #include "rocin/pcie.h"
 
 enum {
@@ -55,6 +56,7 @@ struct vverbs_host {
 	struct rnp_engine *drained;
 	uint32_t key;
 	bool was_open;
+	struct rn_host_bell bell; /* that was rung last */
 };
 
 extern struct vverbs_host vverbs_host;
