@@ -19,6 +19,27 @@ static uint64_t attr(struct rn_gpu *gpu, enum rn_gpu_attr which)
 	return value;
 }
 
+static bool has_no_host;
+
+struct rn_host *__real_rn_host_get(void);
+struct rn_host *__wrap_rn_host_get(void);
+struct rn_host *__wrap_rn_host_get(void)
+{
+	return has_no_host ? NULL : __real_rn_host_get();
+}
+
+/* And once there is memory, the next test opens it. */
+static void test_open_without_memory(void **state)
+{
+	(void)state;
+	has_no_host = true;
+	errno = 0;
+	assert_null(rn_gpu_open(0));
+	assert_int_equal(errno, ENOMEM);
+	assert_string_equal(rn_gpu_last_error(), "GPU 0: no memory for its views");
+	has_no_host = false;
+}
+
 static void test_open_by_number(void **state)
 {
 	(void)state;
@@ -572,6 +593,7 @@ static void test_misuse_is_told(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_open_without_memory),
 	cmocka_unit_test(test_open_by_number),
 	cmocka_unit_test(test_two_names_of_the_same_bytes),
 	cmocka_unit_test(test_allocations_do_not_touch),

@@ -55,11 +55,14 @@ static unsigned count_purpose(enum rn_pcie_purpose purpose, uint64_t *at)
 
 static uint8_t queue[4][512] __attribute__((aligned(2048)));
 static uint64_t wqe_len;
+static const uint8_t *elsewhere; /* where WQEs are; NULL: in @queue */
 
 static struct rn_host_range wqe_of(const void *arg, uint32_t number)
 {
 	assert_ptr_equal(arg, queue);
-	return (struct rn_host_range){ (uintptr_t)queue[number % 4], wqe_len };
+	return (struct rn_host_range){
+		(uintptr_t)(elsewhere ? elsewhere : queue[number % 4]), wqe_len
+	};
 }
 
 static struct rn_pcie_counters ring(struct kit_nic *n, uint32_t count, uint64_t len)
@@ -144,6 +147,23 @@ static void blueflame_carries_the_only_wqe_if_it_is_short(void **state)
 	assert_int_equal(ring(&n, 1, 256).wqe_reads, 0);
 	assert_int_equal(ring(&n, 1, 257).wqe_reads, 5);
 	assert_int_equal(ring(&n, 2, LINE).wqe_reads, 2);
+	kit_detach(&n);
+}
+
+/* The CPU reads what it copies, so what is not there is not copied. */
+static void blueflame_carries_nothing_that_is_not_there(void **state)
+{
+	uint8_t *gone = kit_map_pages(1);
+	struct kit_nic n;
+
+	(void)state;
+	kit_host_knobs("typical,nic.wqe=blueflame" KIT_STILL);
+	kit_attach(&n);
+	elsewhere = gone;
+	assert_int_equal(ring(&n, 1, LINE).doorbells, 1);
+	munmap(gone, KIT_PAGE);
+	assert_int_equal(ring(&n, 1, LINE).doorbells, 0);
+	elsewhere = NULL;
 	kit_detach(&n);
 }
 
@@ -347,12 +367,61 @@ static void a_device_has_its_own_counters(void **state)
 	kit_detach(&other);
 }
 
+/* ---- Queues ---- */
+
+static uint32_t count_of(void *arg, uint32_t qpn)
+{
+	assert_int_equal(qpn, KIT_QP);
+	return *(const uint32_t *)arg;
+}
+
+/* Returns the queue that the first TLP for @purpose left first. */
+static unsigned queue_for(enum rn_pcie_purpose purpose)
+{
+	for (uint32_t i = 0; i < moves; i++)
+		if (move[i].purpose == purpose && move[i].kind != RN_TLP_COMPLETION)
+			return move[i].queue;
+	fail();
+	return 0;
+}
+
+/* Random QPNs would share a queue by chance. */
+static void a_queue_pair_that_is_counted_has_its_queue_by_its_count(void **state)
+{
+	uint32_t count = 7;
+	struct rn_host_nic_cfg cfg = { .arg = &count, .qp_count = count_of };
+	struct kit_nic n = { .api = kit_api() };
+	unsigned wqe, data;
+
+	(void)state;
+	kit_host_knobs("typical,nic.wqe=fetched,nic.queues=perqp" KIT_STILL);
+	n.nic = n.api->attach(&cfg);
+	assert_non_null(n.nic);
+	ring(&n, 1, LINE);
+	wqe = queue_for(RN_PCIE_WQE);
+	begin_trace();
+	kit_write64(&n, KIT_QP, kit_cell[0], 1, 0);
+	end_trace();
+	data = queue_for(RN_PCIE_DATA);
+	assert_int_equal(data, wqe);
+	count = 8;
+	ring(&n, 1, LINE);
+	assert_int_not_equal(queue_for(RN_PCIE_WQE), wqe);
+	begin_trace();
+	kit_write64(&n, KIT_QP, kit_cell[0], 2, 0);
+	end_trace();
+	assert_int_not_equal(queue_for(RN_PCIE_DATA), data);
+	kit_detach(&n);
+	kit_clear();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_wqe_is_read_behind_its_doorbell),
 		cmocka_unit_test(a_long_wqe_is_read_line_by_line),
 		cmocka_unit_test(blueflame_carries_the_only_wqe_if_it_is_short),
+		cmocka_unit_test(blueflame_carries_nothing_that_is_not_there),
 		cmocka_unit_test(a_wqe_that_is_given_needs_no_tlp),
 		cmocka_unit_test(a_translation_is_read_once),
 		cmocka_unit_test(a_page_evicts_the_one_that_has_its_place),
@@ -361,6 +430,7 @@ int main(void)
 		cmocka_unit_test(memory_on_the_nic_has_no_translation),
 		cmocka_unit_test(a_miss_costs_its_time),
 		cmocka_unit_test(a_device_has_its_own_counters),
+		cmocka_unit_test(a_queue_pair_that_is_counted_has_its_queue_by_its_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
