@@ -389,6 +389,19 @@ static void a_rate_is_set_at_a_time_that_goes_forward(void **state)
 	assert_broken("time goes backwards");
 }
 
+static void a_state_that_there_is_not_is_refused(void **state)
+{
+	unsigned at = find(RN_CALL_QP_MODIFY, 1);
+	struct rn_rec rec = part(at);
+	struct rn_qp_attr attr = *rec.u.call.modify.attr;
+
+	(void)state;
+	attr.state = RN_QPS_COUNT;
+	rec.u.call.modify.attr = &attr;
+	put(at, &rec);
+	assert_broken("there is no such state");
+}
+
 static void memory_that_answers_at_once_never_answers_later(void **state)
 {
 	unsigned read = find(RN_REC_READ, 1);
@@ -487,6 +500,7 @@ int main(void)
 		TEST(an_event_that_does_not_come_is_a_difference),
 		TEST(times_are_in_range_and_go_forward),
 		TEST(a_rate_is_set_at_a_time_that_goes_forward),
+		TEST(a_state_that_there_is_not_is_refused),
 		TEST(memory_that_answers_at_once_never_answers_later),
 		TEST(another_result_is_a_difference),
 		TEST(of_the_fields_that_differ_so_many_are_told_apart),
