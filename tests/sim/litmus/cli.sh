@@ -107,6 +107,26 @@ says '^location\("d","B",gpu\(0\),0\)\. extent\("d",8,64\)\. relaxed\("d"\)\.$'
 says '^instr\("B.gpu0",1,wait\)\. at\("B.gpu0",1,"g"\)\. operand\("B.gpu0",1,1\)\. number\(1\)\. % wait g=1$'
 ! grep -qvE '^(%%|knob|location|qp|thread|instr|observed)' "$work/out" || { echo 'not only facts'; failed=1; }
 
+# Requests, threads and locations with all that they can have.
+cat >"$work/all.litmus" <<'LITMUS'
+RDMA all
+"fence, no completion, both ends of a READ, a launched thread, relaxed regions"
+{ s@A.host=1, x@B.host=0, y@B.gpu0=0, z@A.host=0; q: A.nic0->B.nic0 }
+A.cpu | B.cpu | B.gpu0 ;
+write q x <- s U | launch B.gpu0 | ld r0 y ;
+read q z <- x F | | ;
+poll q | | ;
+allowed (x=1)
+[mr.relaxed=force] allowed (x=1)
+LITMUS
+ends 0 --backend=facts "$work/all.litmus"
+says '^instr\("A.cpu",1,write\)\. request\("A.cpu",1,0,"q"\)\. unsignaled\(0\)\. element\(0,1,"x","s"\)\. % write'
+says '^instr\("A.cpu",2,read\)\. request\("A.cpu",2,1,"q"\)\. fenced\(1\)\. element\(1,1,"x","z"\)\. % read'
+says '^thread\("B.cpu","B",cpu,1\)\.$'
+says '^thread\("B.gpu0","B",gpu\(0\),1\)\. launched\("B.gpu0"\)\.$'
+says '^location\("s","A",cpu,1\)\. extent\("s",8,64\)\.$'
+says '^location\("s","A",cpu,1\)\. extent\("s",8,64\)\. relaxed\("s"\)\.$'
+
 ends 64
 ends 64 --backend=magic "$bank"
 ends 64 --runs=many "$bank"
