@@ -33,12 +33,6 @@ enum {
 	ATOMICS_MAX = 64, /* atomics that are late at a time */
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define RN_SANITIZED true
-#else
-#define RN_SANITIZED false
-#endif
-
 struct rn_san rn_san;
 struct rn_sanitize_counts rn_sanitize_counts;
 static _Atomic bool is_on;
@@ -594,9 +588,9 @@ static bool is_late_until_event(const struct rn_pcie_knobs *k)
 	    k->record[0] || k->driver == RN_DRIVER_REPLAY)
 		return false;
 	/* What a NIC reads for itself pushes data: there is no event then that data waits
-	 * for. Under the compiler's sanitizers pages cannot be closed to the program.
+	 * for.
 	 */
-	if (k->nic_wqe != RN_WQE_GIVEN || k->mtt_cache != 0 || RN_SANITIZED)
+	if (k->nic_wqe != RN_WQE_GIVEN || k->mtt_cache != 0)
 		return false;
 	if (rn_page_wraps_calls())
 		return true;
