@@ -128,7 +128,7 @@ int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 	const char *declared = getenv("ROCIN_PCIE_DEVICE");
 	const char *sanitize = getenv("ROCIN_SANITIZE");
 	bool closes_pages = l->closes_pages || (declared && *declared) ||
-			    (sanitize && strstr(sanitize, "all"));
+			    (sanitize && *sanitize && strcmp(sanitize, "off") != 0);
 	int rc = 0;
 
 	/* Our libraries are added at the end of LD_PRELOAD, where they work as well as
