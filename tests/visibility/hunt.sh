@@ -127,7 +127,7 @@ start_hunt() {
 
 # A hunt that is killed leaves no program.
 start_hunt 5555
-child=$(pgrep -P "$pid")
+child=$(LD_PRELOAD='' pgrep -P "$pid")
 kill -KILL "$pid"
 wait "$pid"
 wait_for test ! -e "/proc/$child" || fail "SIGKILL leaves a program: $(tr '\0' ' ' <"/proc/$child/cmdline")"
