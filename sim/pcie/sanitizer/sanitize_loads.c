@@ -19,6 +19,7 @@
  * first load, and the pending writes to it count as seen.
  */
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,11 @@
 enum {
 	/* Longest source buffer whose pages are made read-only, in bytes. */
 	SOURCE_MAX = 64 * 1024,
+	/* At most: what the C library keeps for a thread behind pthread_self(), and how
+	 * far from there thread-local variables lie; in bytes.
+	 */
+	THREAD_MAX = 4096,
+	TLS_MAX = 1024 * 1024,
 };
 
 /* Hash table of pages, with chaining. An entry without writes and sources may be reused
@@ -145,7 +151,8 @@ static void close_page(void *arg, uintptr_t at)
 
 /* ------------------------------------------------------------- host memory */
 /* A range of registered memory, in pages. Other data of the program may lie in the first
- * and the last one; on a stack only whole pages are watched.
+ * and the last one; on a stack and among thread-local variables only whole pages are
+ * watched.
  */
 static struct region {
 	struct region *next;
@@ -172,9 +179,48 @@ static bool is_on_stack(uintptr_t page)
 	return page - rn_page_down((uintptr_t)stack) < size + RN_PAGE_SIZE;
 }
 
+/* The bytes that hold the thread-local variables of this thread. */
+struct thread_locals {
+	uintptr_t lo, hi;
+};
+
+/* Adds the variables of a library, if they lie beside the others. Those of a library that
+ * was loaded later may have memory of their own.
+ */
+static int add_variables(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t at = (uintptr_t)info->dlpi_tls_data;
+	struct thread_locals *t = arg;
+
+	(void)size;
+	if (!at || at + TLS_MAX < t->hi || at > t->lo + TLS_MAX)
+		return 0;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_TLS &&
+		    at + info->dlpi_phdr[i].p_memsz > t->hi)
+			t->hi = at + info->dlpi_phdr[i].p_memsz;
+	if (at < t->lo)
+		t->lo = at;
+	return 0;
+}
+
+/* Does the page lie among the thread-local variables of this thread? The handler of
+ * SIGSEGV uses some before it can open a page.
+ */
+static bool is_thread_local(uintptr_t page)
+{
+	uintptr_t self = (uintptr_t)pthread_self();
+	struct thread_locals t = { .lo = self, .hi = self + THREAD_MAX };
+
+	dl_iterate_phdr(add_variables, &t);
+	return page >= rn_page_down(t.lo) && page < t.hi;
+}
+
 static void set_bounds(struct region *r, uintptr_t addr, uint64_t len)
 {
-	bool is_whole = is_on_stack(rn_page_down(addr));
+	uintptr_t page = rn_page_down(addr);
+	bool is_whole = is_on_stack(page) || is_thread_local(page) ||
+			is_thread_local(rn_page_down(addr + len - 1));
 
 	r->lo = is_whole ? rn_page_up(addr) : rn_page_down(addr);
 	r->hi = is_whole ? rn_page_down(addr + len) : rn_page_up(addr + len);

@@ -21,6 +21,7 @@ for count in 1 65 2000; do
 done
 late adversarial "$ROCIN_TESTS/spinner" shared
 late adversarial "$ROCIN_TESTS/spinner" call
+late adversarial "$ROCIN_TESTS/spinner" local
 # On another machine, and for a time only.
 late typical,hold=event "$ROCIN_TESTS/spinner" flags 65
 late adversarial,hold=1ms "$ROCIN_TESTS/spinner" flags 65

@@ -5,6 +5,7 @@
  * usage: spinner flags COUNT	a loop over COUNT words, until all have been written
  *	  spinner shared	the loop of another process, in shared memory
  *	  spinner call		a system call on a page that is closed
+ *	  spinner local		a thread-local variable, whose page has what a handler needs
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -91,6 +92,16 @@ static void await_in_other_process(void)
 	EXPECT(waitpid(child, &status, 0) == child && status == 0);
 }
 
+static void await_thread_local(void)
+{
+	static __thread _Atomic uint64_t word;
+
+	open_devices();
+	write_word(register_words(&word, 1), &word);
+	while (word != 1)
+		;
+}
+
 /* The call reads the old bytes, as a load would, and does not fail. */
 static void hand_to_system_call(void)
 {
@@ -115,6 +126,8 @@ int main(int argc, char **argv)
 		await_in_other_process();
 	else if (strcmp(argv[1], "call") == 0)
 		hand_to_system_call();
+	else if (strcmp(argv[1], "local") == 0)
+		await_thread_local();
 	else
 		return 2;
 	return 0;
