@@ -5,7 +5,7 @@
  * usage: spinner flags COUNT	a loop over COUNT words, until all have been written
  *	  spinner shared	the loop of another process, in shared memory
  *	  spinner call		a system call on a page that is closed
- *	  spinner local		a thread-local variable, whose page has what a handler needs
+ *	  spinner local		a thread-local variable, near what handlers use
  */
 #include <stdatomic.h>
 #include <string.h>
