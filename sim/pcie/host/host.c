@@ -114,6 +114,12 @@ static uint32_t payload_max(const struct rn_pcie_knobs *k)
 	return k->granule > k->max_payload ? k->granule : k->max_payload;
 }
 
+int rn_host_enlarge_payloads(struct rn_host *h, uint32_t bytes)
+{
+	assert(rn_fabric_count(h->fabric) == 0);
+	return h->large_bytes >= bytes ? 0 : make_slots(h, h->slot_count, bytes);
+}
+
 int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs)
 {
 	uint32_t tlps = knobs->place == RN_PLACE_NOW ? 1 : RN_HOST_TLPS;
@@ -569,6 +575,14 @@ static int send_tlp(struct rn_host *h, struct rn_tlp *tlp, struct rn_host_slot *
 	return index;
 }
 
+bool rn_host_is_hurried(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	for (unsigned i = 0; i < h->hook_count && !h->tape.is_on; i++)
+		if (h->hooks[i]->hurries && h->hooks[i]->hurries(h, tlp))
+			return true;
+	return false;
+}
+
 int rn_host_issue(struct rn_host *h, struct rn_tlp *tlp, void *bytes,
 		  void (*done)(void *arg, const struct rn_tlp *tlp,
 			       enum rn_mem_result result),
@@ -600,6 +614,10 @@ int rn_host_issue(struct rn_host *h, struct rn_tlp *tlp, void *bytes,
 
 	if (rn_fabric_count(h->fabric) > h->counters.on_way_max)
 		h->counters.on_way_max = rn_fabric_count(h->fabric);
+	if (!h->is_busy && rn_host_is_hurried(h, tlp)) {
+		rn_host_force(h, (unsigned)index);
+		return RN_TLP_NONE;
+	}
 	rn_host_bus_poke(h);
 	if (h->is_busy)
 		return index;

@@ -217,6 +217,14 @@ struct rn_host_hooks {
 	 * fabric: the callback's owner ends it by rn_host_end_withheld().
 	 */
 	bool (*withholds)(struct rn_host *h, const struct rn_tlp *tlp);
+	/* Returns true if the TLP is to be performed as soon as it is issued, and
+	 * whatever it must not pass before it.
+	 */
+	bool (*hurries)(struct rn_host *h, const struct rn_tlp *tlp);
+	/* Returns true if the next bytes of a NIC's write, @tlp but for the length, need
+	 * not be cut at granules. May be NULL.
+	 */
+	bool (*joins)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* A NIC is to execute an atomic, whose first TLP @tlp would be. Returns true if
 	 * the NIC executes what comes behind it first, as an atomic that nobody has
 	 * fenced allows.
@@ -249,6 +257,10 @@ void rn_host_end_withheld(struct rn_host *h, const struct rn_tlp *tlp, bool is_s
  * stored: other devices get them stored when they access the memory.
  */
 void rn_host_free_withheld(struct rn_host *h, const struct rn_tlp *tlp);
+
+/* Makes room for writes of @bytes at once. No TLP may be in flight. Returns 0 or -ENOMEM.
+ */
+int rn_host_enlarge_payloads(struct rn_host *h, uint32_t bytes);
 
 /* Adds callbacks. @hooks must stay valid until the process ends. */
 void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks);

@@ -141,6 +141,9 @@ int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs);
 int rn_host_restart_with_tape(struct rn_host *h, const struct rn_pcie_knobs *knobs,
 			      char *err, size_t err_len);
 
+/* Does a hook want the TLP to be performed as soon as it is issued? */
+bool rn_host_is_hurried(struct rn_host *h, const struct rn_tlp *tlp);
+
 /* Moves the TLP to its next queue or, if @is_forced, to the end of its route, and records
  * this choice.
  */

@@ -245,7 +245,16 @@ static bool is_there(struct rn_host *h, rn_iova addr, uint32_t len)
 	return true;
 }
 
-/* Returns the length of the next TLP of a write. */
+/* Need the next bytes of a write not be cut at granules? */
+static bool is_joined(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->joins && h->hooks[i]->joins(h, tlp))
+			return true;
+	return false;
+}
+
+/* Returns the length of the next TLP of a write that is cut at granules. */
 static uint32_t write_piece(const struct rn_pcie_knobs *k, rn_iova addr, uint32_t left,
 			    uint32_t to_end)
 {
@@ -257,6 +266,18 @@ static uint32_t write_piece(const struct rn_pcie_knobs *k, rn_iova addr, uint32_
 	 */
 	if (is_part && k->mode == RN_PCIE_ADVERSARIAL)
 		len = to_boundary(addr, WORD);
+	if (len > to_end)
+		len = to_end;
+	return len < left ? len : left;
+}
+
+static uint32_t joined_piece(const struct rn_host *h, rn_iova addr, uint32_t left,
+			     uint32_t to_end)
+{
+	uint32_t len = to_boundary(addr, PAGE);
+
+	if (len > h->large_bytes)
+		len = h->large_bytes;
 	if (len > to_end)
 		len = to_end;
 	return len < left ? len : left;
@@ -284,13 +305,14 @@ static enum rn_mem_result write_data(struct rn_host_nic *nic, struct rn_tlp *tlp
 	rn_iova at = dst, end = dst;
 
 	while (len > 0) {
-		uint32_t n;
+		uint32_t n, to_end;
 
 		if (at == end)
 			aim_tlp(h, tlp, at, &end);
-		n = write_piece(rn_host_knobs(h), at, len,
-				end - at < PAGE ? (uint32_t)(end - at) : PAGE);
+		to_end = end - at < PAGE ? (uint32_t)(end - at) : PAGE;
 		tlp->addr = at;
+		n = is_joined(h, tlp) ? joined_piece(h, at, len, to_end)
+				      : write_piece(rn_host_knobs(h), at, len, to_end);
 		tlp->len = n;
 		if (rn_host_issue(h, tlp, (void *)src, NULL, NULL) < 0)
 			return RN_MEM_FAULT;
@@ -358,12 +380,14 @@ static bool send_for(struct rn_nic_op *op, struct rn_tlp *tlp, void *bytes,
 }
 
 /* Returns the size of the pieces into which a read is cut: a power of two and at least
- * a granule.
+ * a granule. Of a read that is performed at once, all bytes are read at the same time.
  */
-static uint32_t read_size(const struct rn_pcie_knobs *k, uint32_t len)
+static uint32_t read_size(struct rn_host *h, const struct rn_tlp *tlp, uint32_t len)
 {
-	uint32_t size = k->granule;
+	uint32_t size = rn_host_knobs(h)->granule;
 
+	if (rn_host_is_hurried(h, tlp))
+		return PAGE;
 	while (size < PAGE && len / size > READ_PIECES)
 		size *= 2;
 	return size;
@@ -386,7 +410,7 @@ static enum rn_mem_result nic_read(void *ctx, void *dst, rn_iova src, uint32_t l
 		return RN_MEM_FAULT;
 	rn_host_lock(h);
 	tlp = tlp_header(nic, RN_TLP_READ, attr);
-	size = read_size(rn_host_knobs(h), len);
+	size = read_size(h, &tlp, len);
 	op = take_op(nic, attr.qpn, tag);
 	for (bool ok = op != NULL; ok && at < stop; at += tlp.len, to += tlp.len) {
 		if (at == end)

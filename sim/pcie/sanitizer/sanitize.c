@@ -240,6 +240,28 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 	return rn_san_is_payload(tlp) && rn_san_withhold(tlp);
 }
 
+/* Is the TLP a read of a NIC that need not be late? Verdicts follow from the order of
+ * events, so a run that is judged goes on where the bus thread would have to be woken for
+ * each packet. A hunt and hold=event show what a late read reads.
+ */
+static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	(void)h;
+	return tlp->kind == RN_TLP_READ && tlp->tag != RN_HOST_TAG_LOCKED &&
+	       rn_agent_is_nic(tlp->requester) && !rn_san_names_writes() &&
+	       rn_san.options.level >= RN_SANITIZE_ON;
+}
+
+/* Need the bytes of a write not be cut? A run that is judged shows no torn data, and the
+ * classes cut them for themselves (sanitize_classes.c).
+ */
+static bool is_write_joined(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	(void)h;
+	return rn_san.options.level >= RN_SANITIZE_ON && !rn_san_names_writes() &&
+	       rn_san_class_joins(tlp);
+}
+
 /* Atomics that are late, the oldest first. Loads of their words are seen meanwhile. */
 static struct rn_tlp postponed[ATOMICS_MAX];
 static unsigned postponed_count;
@@ -556,10 +578,18 @@ static void flush_skipped(struct rn_host *h, const struct rn_tlp *flush, unsigne
 	rn_san_class_flush(flush, scope);
 }
 
+/* Makes the classes for the knobs in force. Returns false if there is no memory. */
+static bool make_classes(struct rn_host *h)
+{
+	return rn_san_classes_make(rn_host_knobs(h)) &&
+	       (rn_san.options.level < RN_SANITIZE_ON ||
+		rn_host_enlarge_payloads(h, RN_PAGE_SIZE) == 0);
+}
+
 static void knobs_changed(struct rn_host *h)
 {
 	rn_san_class_emptied(0, UINT64_MAX);
-	if (!rn_san_classes_make(rn_host_knobs(h)))
+	if (!make_classes(h))
 		rn_log(RN_LOG_ERROR, "sanitizer: no memory for the new knobs");
 }
 
@@ -569,6 +599,8 @@ static const struct rn_host_hooks hooks = {
 	.performed = tlp_performed,
 	.reading = tlp_reading,
 	.withholds = tlp_withheld,
+	.hurries = is_read_hurried,
+	.joins = is_write_joined,
 	.postpones = is_atomic_postponed,
 	.resumed = atomic_resumed,
 	.drained = forget_qp,
@@ -632,7 +664,7 @@ static void start_sanitizer(struct rn_host *h)
 	rn_log(RN_LOG_TRACE, "sanitizer: %s, PCIe layer: %s",
 	       rn_san.options.level == RN_SANITIZE_SILENT ? "silent" : "on", knobs);
 	rn_san.host = h;
-	if (!rn_san_classes_make(rn_host_knobs(h))) {
+	if (!make_classes(h)) {
 		fprintf(stderr, "rocin: ROCIN_SANITIZE: no memory\n");
 		return;
 	}

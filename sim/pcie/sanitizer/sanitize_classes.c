@@ -219,11 +219,29 @@ static bool is_same_stream(const struct rn_tlp *a, const struct rn_tlp *b)
 	       a->target == b->target && a->flags == b->flags;
 }
 
-/* Do the bytes of a message become visible in the order in which they are sent? */
-static bool is_in_order(const struct rn_pcie_knobs *k, const struct rn_tlp *tlp)
+static bool is_in_order(const struct class *c, const struct rn_tlp *tlp)
 {
+	const struct rn_pcie_knobs *k = rn_fabric_knobs(c->fabric);
+
 	return k->place <= RN_PLACE_PCIE && !(tlp->flags & RN_TLP_RO) &&
 	       (k->gpu_ordering != RN_GPU_ORDER_NONE || !rn_agent_is_gpu(tlp->target));
+}
+
+/* Would the bytes of the write, which lie in one block, be joined to one TLP if they came
+ * in granules?
+ */
+static bool is_joined(const struct class *c, const struct rn_tlp *tlp)
+{
+	const struct rn_tlp *open = tlp_at(c, c->open);
+
+	return !is_data(tlp) || is_in_order(c, tlp) ||
+	       (open && open->msg == tlp->msg && is_same_stream(open, tlp) &&
+		c->parts > APART);
+}
+
+bool rn_san_class_joins(const struct rn_tlp *tlp)
+{
+	return is_joined(&classes[RN_SAN_CLASS_GIVEN], tlp);
 }
 
 static bool continues(const struct class *c, const struct rn_tlp *open,
@@ -233,8 +251,7 @@ static bool continues(const struct class *c, const struct rn_tlp *open,
 	    open->msg != tlp->msg || open->addr + open->len != tlp->addr ||
 	    c->open.index != rn_fabric_youngest(c->fabric))
 		return false;
-	return is_in_order(rn_fabric_knobs(c->fabric), tlp) ||
-	       (c->parts > APART && tlp->addr % BLOCK != 0);
+	return is_in_order(c, tlp) || (c->parts > APART && tlp->addr % BLOCK != 0);
 }
 
 static struct rn_san_place *start_of(struct class *c, rn_iova addr)
@@ -394,6 +411,26 @@ static void issue_write(struct class *c, const struct rn_tlp *tlp,
 		open_write(c, p.index);
 }
 
+/* Issues a write of one or more granules, of one block. */
+static void issue_granules(struct class *c, const struct rn_tlp *tlp,
+			   struct rn_san_place *cqe)
+{
+	uint32_t granule = rn_fabric_knobs(c->fabric)->granule;
+	struct rn_tlp piece = *tlp;
+	rn_iova end = tlp->addr + tlp->len;
+
+	if (is_joined(c, tlp)) {
+		issue_write(c, tlp, cqe);
+		return;
+	}
+	for (; piece.addr < end; piece.addr += piece.len) {
+		piece.len = granule - (uint32_t)(piece.addr & (granule - 1));
+		if (piece.len > end - piece.addr)
+			piece.len = (uint32_t)(end - piece.addr);
+		issue_write(c, &piece, cqe);
+	}
+}
+
 void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 			struct rn_san_place cqe[RN_SAN_CLASS_COUNT])
 {
@@ -409,7 +446,7 @@ void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 		if (i != RN_SAN_CLASS_GIVEN)
 			tlp.flags &= (uint8_t)~RN_TLP_NEAR;
 		if (tlp.kind == RN_TLP_WRITE)
-			issue_write(&classes[i], &tlp, &p);
+			issue_granules(&classes[i], &tlp, &p);
 		else
 			classes[i].read_of[real->data] = issue(&classes[i], &tlp);
 		cqe[i] = p;

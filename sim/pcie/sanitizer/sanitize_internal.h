@@ -195,6 +195,11 @@ bool rn_san_classes_make(const struct rn_pcie_knobs *given);
 
 const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class);
 
+/* May the write of more than a granule, whose bytes lie in one page, be one TLP in the
+ * class `given`? In the other classes it is cut as they need it.
+ */
+bool rn_san_class_joins(const struct rn_tlp *tlp);
+
 /* Issues a TLP of the hierarchy in all classes. @is_judged: it is a write that is pending
  * for who reads its bytes. @cqe gets the places of a CQE.
  */

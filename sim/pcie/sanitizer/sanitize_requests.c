@@ -23,6 +23,7 @@ enum {
 	CQES_MAX = 1 << 20,
 	WHOLE = 64 * 1024, /* bytes; longer ranges enter the digest only in part */
 	PIECE = 4096,	   /* bytes of the source buffer that are read at a time */
+	LANES = 4,	   /* of a digest */
 	LINE = 64,	   /* bytes of a cache line */
 	LINES = 1 << 16,
 };
@@ -293,19 +294,33 @@ static uint64_t mix_word(uint64_t digest, uint64_t word)
 	return digest ^ digest >> 29;
 }
 
+/* Mixes in several lanes, each of which waits for its own multiplications only. */
+static uint64_t mix_words(uint64_t digest, const uint64_t *words, uint32_t count)
+{
+	uint64_t lane[LANES] = { digest };
+
+	for (uint32_t i = 0; i < count; i += LANES)
+		for (uint32_t k = 0; k < LANES; k++)
+			lane[k] = mix_word(lane[k], words[i + k]);
+	for (uint32_t k = 1; k < LANES; k++)
+		lane[0] = mix_word(lane[0], lane[k]);
+	return lane[0];
+}
+
 static bool digest_piece(rn_iova addr, uint32_t len, uint64_t *digest)
 {
 	uint64_t words[PIECE / sizeof(uint64_t)];
+	uint32_t size = LANES * sizeof(*words);
+	uint32_t rounded = (len + size - 1) / size * size;
 	enum rn_mem_result result;
 
-	words[(len - 1) / sizeof(*words)] = 0;
+	memset((uint8_t *)words + rounded - size, 0, size);
 	rn_san.old_read = (struct rn_host_range){ .addr = addr, .len = len };
 	result = rn_host_load(rn_san.host, words, addr, len);
 	rn_san.old_read.len = 0;
 	if (result != RN_MEM_DONE)
 		return false;
-	for (uint32_t i = 0; i * sizeof(*words) < len; i++)
-		*digest = mix_word(*digest, words[i]);
+	*digest = mix_words(*digest, words, rounded / (uint32_t)sizeof(*words));
 	return true;
 }
 
