@@ -21,13 +21,17 @@ must never see that; how many of the wrong ones did is only printed.
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import fnmatch
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 sys.dont_write_bytecode = True
 import bank  # noqa: E402  pylint: disable=wrong-import-position
@@ -40,6 +44,7 @@ LATE = 'driver=adversarial,hold=50ms,hold.polls=inf'
 # Mistakes that are no late writes of devices: when a NIC reads is a matter of time. Such a program may
 # go wrong or not.
 OTHER_KINDS = ('source', 'fence')
+SLICE = 0.0005  # seconds for which a program that is slowed down runs
 SAW_WRONG = 1  # the exit status of a program with VISIBILITY_CHECK that saw what it should not
 
 
@@ -49,6 +54,8 @@ def parse_arguments():
     parser.add_argument('--jobs', type=int, default=1, help='programs at a time')
     parser.add_argument('--hogs', type=int, default=0, help='processes that keep processors busy')
     parser.add_argument('--cpus', type=int, default=0, help='processors for all of it; 0: all')
+    parser.add_argument('--slow', type=int, default=1, metavar='N',
+                        help='a program runs for one N-th of the time and is stopped for the rest')
     parser.add_argument('--sanitize', default='summary', help='words for rocin run --sanitize=')
     parser.add_argument('--pcie', help='knobs for rocin run --pcie=')
     parser.add_argument('--live', action='store_true', help='no sanitizer: programs judge what they saw')
@@ -95,12 +102,16 @@ class Runner:
         process = subprocess.Popen(self.command(name, pcie), env=self.environment,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, start_new_session=True)
+        slow = threading.Thread(target=slow_down, args=(process.pid, self.options.slow))
+        slow.start()
         try:
             output = process.communicate(timeout=self.options.limit)[0]
             return process.returncode, output.decode(errors='replace')
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)  # the session is the program's own
+            os.killpg(process.pid, signal.SIGKILL)  # the session is the program's own
             return None, process.communicate()[0].decode(errors='replace')
+        finally:
+            slow.join()
 
     def judge(self, name):
         """Runs a program, once or on each class. Returns what that says for each row of the table."""
@@ -133,6 +144,25 @@ class Runner:
     def stop(self):
         subprocess.run([self.options.rocin, 'stop'], env=self.environment, check=False, timeout=60,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def slow_down(pid, times):
+    """Lets the session of a process run for one of so many slices of time, until the process has ended:
+    what is bounded by time comes as early as on a processor that is so much slower."""
+    while times > 1 and not has_ended(pid):
+        with contextlib.suppress(ProcessLookupError):  # it has ended since
+            os.killpg(pid, signal.SIGSTOP)
+            time.sleep((times - 1) * SLICE)
+            os.killpg(pid, signal.SIGCONT)
+        time.sleep(SLICE)
+
+
+def has_ended(pid):
+    """Of a child that nobody has waited for."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
 
 
 def is_sanitized(options):
