@@ -25,7 +25,7 @@ right() {
 	local schedules=$1 began=$SECONDS
 	shift
 	: >programs.log
-	timeout 1500 rocin hunt --runs "$schedules" --limit 120 -- "$@" >out 2>&1 ||
+	timeout 3000 rocin hunt --runs "$schedules" --limit 600 -- "$@" >out 2>&1 ||
 		fail "$*: $(cat out; grep -vE '^ *[0-9]' programs.log)"
 	grep -q "the program ends well under $schedules schedules" out || fail "$*: $(cat out)"
 	echo "$* right in $schedules schedules, $((SECONDS - began)) s"
@@ -84,7 +84,7 @@ for tool in ib_write_lat ib_read_lat ib_send_lat ib_atomic_lat ib_write_bw; do
 	fi
 done
 if has ib_send_lat; then
-	both ib_send_lat -n 200 -e
+	both ib_send_lat -n 50 -e # which sleeps and wakes for each message
 fi
 if has rping; then
 	cat >rping.sh <<-'END'

@@ -329,8 +329,9 @@ static int hunt(struct hunt_args *args)
 		rc = rn_hunt_shrink(&args->hunt, &found);
 	rn_hunt_erase(&args->hunt);
 	if (is_found && rc == 0)
-		rn_complain("the program went wrong once, but not each time with the "
-			    "same late writes");
+		rn_complain("the program went wrong once (it %s), but not each time with "
+			    "the same late writes",
+			    args->hunt.how);
 	if (rc < 0)
 		status = say_failed(args, rc);
 	else if (is_found)

@@ -47,7 +47,8 @@ struct rn_hunt {
 	bool shows_progress;
 	char folder[PATH_MAX - 64]; /* for files of the runs */
 	unsigned runs;		    /* runs so far */
-	rn_ns began, shown;	    /* @shown is 0 if no progress is on the screen */
+	char how[160];	    /* rn_hunt_end.how of the newest run that went wrong */
+	rn_ns began, shown; /* @shown is 0 if no progress is on the screen */
 };
 
 /* What a run says. */

@@ -256,6 +256,8 @@ int rn_hunt_run(struct rn_hunt *h, const struct rn_hunt_set *late,
 	} else {
 		judge_status(end, status);
 	}
+	if (end->is_wrong)
+		memcpy(h->how, end->how, sizeof(h->how));
 	return rc ? rc : read_record(h, end);
 }
 
