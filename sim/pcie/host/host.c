@@ -235,7 +235,9 @@ void rn_host_unlock(struct rn_host *h)
 	if (!forked)
 		rn_host_record_flush(h);
 	atomic_store_explicit(&h->on_way,
-			      rn_fabric_count(h->fabric) + (h->postponed != NULL),
+			      rn_fabric_count(h->fabric) +
+				      (h->late_atomics.first != NULL) +
+				      (h->late_reads.first != NULL),
 			      memory_order_release);
 	locked = false;
 	if (!forked)

@@ -225,9 +225,9 @@ struct rn_host_hooks {
 	 * not be cut at granules. May be NULL.
 	 */
 	bool (*joins)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* A NIC is to execute an atomic, whose first TLP @tlp would be. Returns true if
-	 * the NIC executes what comes behind it first, as an atomic that nobody has
-	 * fenced allows.
+	/* A NIC is to read, or to execute an atomic; @tlp would do it all. Returns true
+	 * if that waits for an event: the NIC executes what comes behind an atomic first,
+	 * as one that nobody has fenced allows, or reads when the program waits.
 	 */
 	bool (*postpones)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* An atomic that was postponed is executed now, because of @why. */

@@ -46,6 +46,15 @@ struct rn_host_tape {
 	uint32_t idle_ticks;
 };
 
+/* Operations that are postponed, in the order in which they came; since when, in ns; how
+ * often the program has polled in vain since, and how often the bus thread has run.
+ */
+struct rn_host_postponed {
+	struct rn_nic_op *first, **tail;
+	rn_ns since;
+	unsigned polls, turns;
+};
+
 struct rn_host {
 	pthread_mutex_t lock;
 	struct rn_fabric *fabric;
@@ -99,13 +108,8 @@ struct rn_host {
 	 */
 	unsigned waiting;
 
-	/* Atomics that a hook postpones, in the order in which they came; when the first
-	 * of them came, in ns; how often the program has polled in vain since, and how
-	 * often the bus thread has run. They belong to host_nic.c.
-	 */
-	struct rn_nic_op *postponed, **postponed_tail;
-	rn_ns postponed_at;
-	unsigned postponed_polls, postponed_turns;
+	/* Atomics and reads that a hook postpones. They belong to host_nic.c. */
+	struct rn_host_postponed late_atomics, late_reads;
 
 	/* When the adversarial driver last let a TLP go before its bound, in ns. */
 	rn_ns leaked_at;
@@ -264,8 +268,8 @@ void rn_host_settle_ring(struct rn_host_nic *nic, rn_iova ring, uint64_t len);
 void rn_host_settle_acked(struct rn_host_nic *nic, uint32_t qpn);
 void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn);
 
-/* Executes the atomics that were postponed, because of @why. Called with the host lock
- * held.
+/* Executes the atomics and reads that were postponed, because of @why. Called with the
+ * host lock held.
  */
 void rn_host_resume(struct rn_host *h, const char *why);
 /* Does so if they have waited for long enough; @now: the time in ns. Called at each turn

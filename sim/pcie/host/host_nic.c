@@ -26,18 +26,26 @@ enum {
 	 * polls for.
 	 */
 	STEPS_PER_POLL_ADVERSARIAL = 64,
-	/* Bounds of postponed atomics: polls of the program that find nothing, which say
-	 * that it waits; and a time in ns, for programs that wait without polling and for
-	 * peers in other processes. On a busy machine the threads of the program may not
-	 * have run in that time. So the bus thread, which has as many turns as they have,
-	 * must have had some, too, unless a longer time has passed: peers do not wait for
-	 * ever.
-	 */
+	/* Polls of the program that find nothing, after which it is said to wait. */
 	POSTPONED_POLLS = 64,
-	POSTPONED_NS = 20 * 1000 * 1000,
-	POSTPONED_TURNS = 50,
-	POSTPONED_NS_MAX = 200 * 1000 * 1000,
 };
+
+/* How long an operation is postponed, for programs that wait without polling and for
+ * peers in other processes. On a busy machine the threads of the program may not have run
+ * in that time. So the bus thread, which has as many turns as they have, must have had
+ * some, too, unless a longer time has passed: peers do not wait for ever.
+ */
+struct bounds {
+	rn_ns least, most;
+	unsigned turns; /* after which the least time is enough */
+};
+static const struct bounds atomics_bounds = { .least = 20 * 1000 * 1000,
+					      .most = 200 * 1000 * 1000,
+					      .turns = 50 };
+/* Reads come with each message: the least is the default of hold. */
+static const struct bounds reads_bounds = { .least = 2 * 1000 * 1000,
+					    .most = 20 * 1000 * 1000,
+					    .turns = 8 };
 
 /* A read or an atomic whose result the device has not collected yet. */
 struct rn_nic_op {
@@ -49,11 +57,15 @@ struct rn_nic_op {
 	struct rn_host_nic *nic;
 	uint64_t tag;
 	uint32_t qpn;
-	/* Attributes of the access, if the operation is an atomic. */
-	struct rn_mem_attr attr;
 	unsigned left;	 /* number of TLPs that have not been completed yet */
 	bool is_pending; /* the device got RN_MEM_PENDING for the operation */
 	enum rn_mem_result result;
+	/* Attributes of the access. */
+	struct rn_mem_attr attr;
+	/* Of a read: */
+	uint8_t *to;
+	rn_iova from;
+	uint32_t len;
 	uint64_t *orig; /* atomic: address where the value found in memory is stored */
 	struct rn_host_atomic atomic;
 };
@@ -393,26 +405,26 @@ static uint32_t read_size(struct rn_host *h, const struct rn_tlp *tlp, uint32_t 
 	return size;
 }
 
-static enum rn_mem_result nic_read(void *ctx, void *dst, rn_iova src, uint32_t len,
-				   struct rn_mem_attr attr, uint64_t tag)
+/* Returns the TLP of a read, were it not cut. */
+static struct rn_tlp tlp_of_read(const struct rn_nic_op *op)
 {
-	struct rn_host_nic *nic = ctx;
-	struct rn_host *h = nic->host;
-	enum rn_mem_result result = RN_MEM_FAULT;
-	rn_iova at = src, end = src, stop = src + len;
-	uint8_t *to = dst;
-	struct rn_nic_op *op;
-	struct rn_tlp tlp;
-	uint32_t size;
+	struct rn_tlp tlp = tlp_header(op->nic, RN_TLP_READ, op->attr);
+	rn_iova end;
 
-	assert(len > 0);
-	if (rn_host_is_forked())
-		return RN_MEM_FAULT;
-	rn_host_lock(h);
-	tlp = tlp_header(nic, RN_TLP_READ, attr);
-	size = read_size(h, &tlp, len);
-	op = take_op(nic, attr.qpn, tag);
-	for (bool ok = op != NULL; ok && at < stop; at += tlp.len, to += tlp.len) {
+	tlp.addr = op->from;
+	tlp.len = op->len;
+	aim_tlp(op->nic->host, &tlp, tlp.addr, &end);
+	return tlp;
+}
+
+static void begin_read(struct rn_nic_op *op)
+{
+	struct rn_host *h = op->nic->host;
+	rn_iova at = op->from, end = at, stop = at + op->len;
+	struct rn_tlp tlp = tlp_header(op->nic, RN_TLP_READ, op->attr);
+	uint32_t size = read_size(h, &tlp, op->len);
+
+	for (bool ok = true; ok && at < stop; at += tlp.len) {
 		if (at == end)
 			aim_tlp(h, &tlp, at, &end);
 		tlp.addr = at;
@@ -421,12 +433,8 @@ static enum rn_mem_result nic_read(void *ctx, void *dst, rn_iova src, uint32_t l
 			tlp.len = (uint32_t)(stop - at);
 		if (tlp.len > end - at)
 			tlp.len = (uint32_t)(end - at);
-		ok = send_for(op, &tlp, to, piece_read);
+		ok = send_for(op, &tlp, op->to + (at - op->from), piece_read);
 	}
-	if (op)
-		result = op_begun(op);
-	rn_host_unlock(h);
-	return result;
 }
 
 /* ------------------------------------------- atomics by a lock of the NIC */
@@ -615,38 +623,32 @@ static void begin_atomic(struct rn_nic_op *op)
 		begin_locked(op);
 }
 
-/* ------------------------------------------------------- postponed atomics */
+/* ------------------------------------------- postponed atomics and reads */
 /* Behind an atomic the specification keeps an order for SENDs and WRITEs only with a
  * fence (IBTA Vol 1, 10.8.3). So a NIC may execute what comes behind an atomic before
- * it; the device does so while the atomic is pending. A hook chooses the atomics for
- * which this happens.
+ * it; the device does so while the atomic is pending. Nor does anything say when a NIC
+ * reads the source of a request, or serves a READ. A hook chooses the atomics and the
+ * reads that wait for an event: until the program waits for something.
  */
-static bool is_postponed(const struct rn_nic_op *op)
+static bool is_postponed(struct rn_host *h, const struct rn_tlp *tlp)
 {
-	const struct rn_host *h = op->nic->host;
-	const struct rn_tlp tlp = tlp_of_atomic(op);
-
 	if (h->tape.is_on || h->bus_is_missing || rn_host_is_off(h))
 		return false;
 	for (unsigned i = 0; i < h->hook_count; i++)
-		if (h->hooks[i]->postpones && h->hooks[i]->postpones(op->nic->host, &tlp))
+		if (h->hooks[i]->postpones && h->hooks[i]->postpones(h, tlp))
 			return true;
 	return false;
 }
 
-static void postpone(struct rn_nic_op *op)
+static void postpone(struct rn_host_postponed *list, struct rn_nic_op *op)
 {
-	struct rn_host *h = op->nic->host;
-
-	if (!h->postponed) {
-		h->postponed_tail = &h->postponed;
-		h->postponed_at = rn_host_now();
-		h->postponed_polls = h->postponed_turns = 0;
-	}
+	if (!list->first)
+		*list = (struct rn_host_postponed){ .tail = &list->first,
+						    .since = rn_host_now() };
 	op->left++;
 	op->next = NULL;
-	*h->postponed_tail = op;
-	h->postponed_tail = &op->next;
+	*list->tail = op;
+	list->tail = &op->next;
 }
 
 static void call_resumed(const struct rn_nic_op *op, const char *why)
@@ -659,11 +661,11 @@ static void call_resumed(const struct rn_nic_op *op, const char *why)
 			h->hooks[i]->resumed(h, &tlp, why);
 }
 
-void rn_host_resume(struct rn_host *h, const char *why)
+static void resume_atomics(struct rn_host *h, const char *why)
 {
-	struct rn_nic_op *op = h->postponed, *next;
+	struct rn_nic_op *op = h->late_atomics.first, *next;
 
-	h->postponed = NULL;
+	h->late_atomics.first = NULL;
 	for (; op; op = next) {
 		next = op->next;
 		call_resumed(op, why);
@@ -672,25 +674,107 @@ void rn_host_resume(struct rn_host *h, const char *why)
 	}
 }
 
+/* Performs the reads of the QP of @newest, or all of them if @newest is NULL. */
+static void resume_reads_of(struct rn_host *h, const struct rn_nic_op *newest)
+{
+	struct rn_host_postponed all = h->late_reads;
+	const struct rn_host_nic *nic = newest ? newest->nic : NULL;
+	uint32_t qpn = newest ? newest->qpn : 0;
+	struct rn_nic_op *op = all.first, *next;
+
+	h->late_reads.first = NULL;
+	h->late_reads.tail = &h->late_reads.first;
+	h->late_reads.polls = h->late_reads.turns = 0;
+	h->late_reads.since = rn_host_now();
+	for (; op; op = next) {
+		next = op->next;
+		if (nic && (op->nic != nic || op->qpn != qpn)) {
+			op->next = NULL;
+			*h->late_reads.tail = op;
+			h->late_reads.tail = &op->next;
+			continue;
+		}
+		begin_read(op);
+		op_ended(op); /* the operation is no longer postponed */
+	}
+}
+
+/* Performs the reads of the QP that was the last to read: a program that waits for the
+ * completion of one QP has not waited for those of the others.
+ */
+static void resume_newest_reads(struct rn_host *h)
+{
+	const struct rn_nic_op *newest = h->late_reads.first;
+
+	while (newest->next)
+		newest = newest->next;
+	resume_reads_of(h, newest);
+}
+
+void rn_host_resume(struct rn_host *h, const char *why)
+{
+	resume_atomics(h, why);
+	resume_reads_of(h, NULL);
+}
+
+/* Has the time come? Called for each turn of the bus thread. */
+static bool is_due(struct rn_host_postponed *list, rn_ns now, const struct bounds *b)
+{
+	rn_ns since = now - list->since;
+
+	if (!list->first)
+		return false;
+	list->turns++;
+	return since >= b->most || (since >= b->least && list->turns >= b->turns);
+}
+
 void rn_host_resume_by_time(struct rn_host *h, rn_ns now)
 {
-	rn_ns since = now - h->postponed_at;
-
-	if (!h->postponed)
-		return;
-	h->postponed_turns++;
-	if (since >= POSTPONED_NS_MAX ||
-	    (since >= POSTPONED_NS && h->postponed_turns >= POSTPONED_TURNS))
-		rn_host_resume(h, "the time that has passed");
+	if (is_due(&h->late_atomics, now, &atomics_bounds))
+		resume_atomics(h, "the time that has passed");
+	if (is_due(&h->late_reads, now, &reads_bounds))
+		resume_reads_of(h, NULL);
 }
 
 static void resume_by_polls(struct rn_host *h)
 {
-	if (h->postponed && ++h->postponed_polls >= POSTPONED_POLLS)
-		rn_host_resume(h, "polls that find nothing");
+	if (h->late_atomics.first && ++h->late_atomics.polls >= POSTPONED_POLLS)
+		resume_atomics(h, "polls that find nothing");
+	if (h->late_reads.first && ++h->late_reads.polls >= POSTPONED_POLLS)
+		resume_newest_reads(h);
 }
 
-/* ---------------------------------------------------------------- atomics */
+/* ------------------------------------------------------- reads and atomics */
+static enum rn_mem_result nic_read(void *ctx, void *dst, rn_iova src, uint32_t len,
+				   struct rn_mem_attr attr, uint64_t tag)
+{
+	struct rn_host_nic *nic = ctx;
+	struct rn_host *h = nic->host;
+	enum rn_mem_result result = RN_MEM_FAULT;
+	struct rn_nic_op *op;
+	struct rn_tlp tlp;
+
+	assert(len > 0);
+	if (rn_host_is_forked())
+		return RN_MEM_FAULT;
+	rn_host_lock(h);
+	op = take_op(nic, attr.qpn, tag);
+	if (op) {
+		op->attr = attr;
+		op->to = dst;
+		op->from = src;
+		op->len = len;
+		tlp = tlp_of_read(op);
+		if (is_postponed(h, &tlp))
+			postpone(&h->late_reads, op);
+		else
+			begin_read(op);
+		result = op_begun(op);
+	}
+	rn_host_unlock(h);
+	return result;
+}
+
 static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *req,
 				     uint64_t *orig, struct rn_mem_attr attr,
 				     uint64_t tag)
@@ -698,6 +782,7 @@ static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *
 	struct rn_host_nic *nic = ctx;
 	enum rn_mem_result result = RN_MEM_FAULT;
 	struct rn_nic_op *op;
+	struct rn_tlp tlp;
 
 	assert((req->dst & (WORD - 1)) == 0);
 	if (rn_host_is_forked())
@@ -712,8 +797,9 @@ static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *
 		op->attr = attr;
 		op->orig = orig;
 		op->atomic.req = *req;
-		if (is_postponed(op))
-			postpone(op);
+		tlp = tlp_of_atomic(op);
+		if (is_postponed(nic->host, &tlp))
+			postpone(&nic->host->late_atomics, op);
 		else
 			begin_atomic(op);
 		result = op_begun(op);
@@ -881,6 +967,15 @@ static void force_matching(struct rn_host_nic *nic,
 
 void rn_host_settle_ring(struct rn_host_nic *nic, rn_iova ring, uint64_t len)
 {
+	struct rn_host *h = nic->host;
+
+	if (rn_host_is_forked())
+		return;
+	/* The program is about to sleep. */
+	rn_host_lock(h);
+	if (h->late_reads.first)
+		resume_reads_of(h, NULL);
+	rn_host_unlock(h);
 	force_matching(nic, is_cqe_into, (struct match){ .lo = ring, .hi = ring + len });
 }
 

@@ -281,17 +281,6 @@ static void watch_word(const struct rn_tlp *atomic, int change)
 	rn_san_pages_pending(&write, atomic->addr, atomic->len, change);
 }
 
-static bool is_atomic_postponed(struct rn_host *h, const struct rn_tlp *tlp)
-{
-	(void)h;
-	if (!rn_san_names_writes() || postponed_count == ATOMICS_MAX ||
-	    !rn_san_is_late(tlp, page_number(tlp)))
-		return false;
-	postponed[postponed_count++] = *tlp;
-	watch_word(tlp, 1);
-	return true;
-}
-
 static void atomic_resumed(struct rn_host *h, const struct rn_tlp *tlp, const char *why)
 {
 	(void)h;
@@ -433,6 +422,47 @@ static bool is_unrelated(const struct rn_san_read *r)
 	if (rn_san.options.level == RN_SANITIZE_ALL)
 		return false;
 	return r->request ? r->request->when < since : !tlp->data;
+}
+
+/* Is what may be late to wait for an event, and no schedule says what is late? */
+static bool waits_for_events(const struct rn_host *h)
+{
+	return rn_san.options.level == RN_SANITIZE_SILENT && !rn_san_names_writes() &&
+	       !is_idle(h);
+}
+
+/* With hold=event: does the NIC not read this before the program waits? The source of a
+ * request behind a READ or an atomic, whose result it may be, is read early: that shows
+ * that a fence is missing. Reads that serve other processes are not late, since these
+ * wait in ways that are not seen here.
+ */
+static bool is_read_late(const struct rn_host *h, const struct rn_tlp *tlp)
+{
+	const struct rn_san_qp *q = rn_san_qp(tlp->requester, tlp->stream, false);
+
+	if (!waits_for_events(h) || tlp->flags & RN_TLP_FLUSH)
+		return false;
+	if (q && gather_of(q, tlp))
+		return q->reads_open == 0;
+	return rn_san_fetch_of(tlp) != NULL;
+}
+
+static bool is_atomic_late(const struct rn_host *h, const struct rn_tlp *tlp)
+{
+	if (rn_san_names_writes())
+		return rn_san_is_late(tlp, page_number(tlp));
+	return waits_for_events(h) && rn_san_atomic_of(tlp);
+}
+
+static bool is_postponed(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	if (tlp->kind == RN_TLP_READ)
+		return is_read_late(h, tlp);
+	if (postponed_count == ATOMICS_MAX || !is_atomic_late(h, tlp))
+		return false;
+	postponed[postponed_count++] = *tlp;
+	watch_word(tlp, 1);
+	return true;
 }
 
 /* Notes the read that serves a READ, FLUSH or atomic of this process, perhaps one that is
@@ -601,7 +631,7 @@ static const struct rn_host_hooks hooks = {
 	.withholds = tlp_withheld,
 	.hurries = is_read_hurried,
 	.joins = is_write_joined,
-	.postpones = is_atomic_postponed,
+	.postpones = is_postponed,
 	.resumed = atomic_resumed,
 	.drained = forget_qp,
 	.placed = data_placed,
