@@ -44,6 +44,16 @@ class Test:
             for _ in range(length):
                 self.code[thread] += self.instruction(thread, len(self.code[thread]))
         self.knobs = rng.choice(KNOBS)
+        self.weaken(random.Random(f"{seed} {number} processor"))
+
+    def weaken(self, rng):
+        """Makes the processors of some tests weaker, with store fences here and there."""
+        if self.knobs == "cpu=sc" or rng.random() > 0.15:
+            return
+        self.knobs += ",cpu=pso"
+        for thread, code in self.code.items():
+            if ".cpu" in thread and code and rng.random() < 0.5:
+                code.insert(rng.randint(0, len(code)), "sfence")
 
     def chance(self, probability):
         return self.rng.random() < probability

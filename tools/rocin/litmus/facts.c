@@ -51,6 +51,7 @@ static void print_knobs(const struct rn_pcie_knobs *k)
 	static const char *const place[] = { "now", "pcie", "msg", "any" };
 	static const char *const p2p[] = { "shared", "split", "deny" };
 	static const char *const gpu[] = { "none", "owner", "all" };
+	static const char *const cpus[] = { "tso", "sc", "pso" };
 
 	printf("knob(place,%s). knob(p2p,%s). knob(gpu,%s). knob(link,%s).\n",
 	       place[k->place], p2p[k->p2p], gpu[k->gpu_ordering],
@@ -61,7 +62,7 @@ static void print_knobs(const struct rn_pcie_knobs *k)
 	       k->atomic == RN_ATOMIC_BY_PCIE ? "pcie" : "hca",
 	       k->ack == RN_ACK_PLACED ? "placed" : "early");
 	printf("knob(ooo,%d). knob(ido,%d). knob(granule,%u). knob(cpu,%s).\n", k->ooo,
-	       k->ido, k->granule, k->cpu == RN_CPU_SC ? "sc" : "tso");
+	       k->ido, k->granule, cpus[k->cpu]);
 }
 
 static void print_locations(const struct rn_litmus_test *t,
@@ -258,17 +259,14 @@ static void print_observed(const struct rn_litmus_test *t)
 	}
 }
 
-/* Returns the first instruction or knob that the axioms do not have, or NULL. */
-static const char *not_in_axioms(const struct rn_litmus_test *t,
-				 const struct rn_litmus_setup *setup)
+/* Returns the first instruction that the axioms do not have, or NULL. */
+static const char *not_in_axioms(const struct rn_litmus_test *t)
 {
-	if (setup->knobs.cpu == RN_CPU_PSO)
-		return "cpu=pso";
 	for (unsigned i = 0; i < t->threads; i++)
 		for (unsigned k = 0; k < t->thread[i].count; k++) {
 			unsigned op = t->thread[i].instr[k].op;
 
-			if (rn_litmus_is_rung(op) || op == RN_LITMUS_SFENCE)
+			if (rn_litmus_is_rung(op))
 				return op_names[op];
 		}
 	return NULL;
@@ -279,7 +277,7 @@ int rn_litmus_facts_run(const struct rn_litmus_options *o,
 {
 	const struct rn_litmus_test *t = &test->test;
 
-	const char *not_there = not_in_axioms(t, &run->setup);
+	const char *not_there = not_in_axioms(t);
 
 	(void)o;
 	printf("%%%% %s\n%%%% %s\n", t->name, run->knobs);
