@@ -102,6 +102,23 @@ bool rnp_engine_forked(const struct rnp_engine *e)
 	return rnp_is_inherited(e);
 }
 
+static struct rnp_process nobody; /* has no epoch, and so no engine */
+static struct rnp_engine gone;
+
+static void init_gone(void)
+{
+	gone.process = &nobody;
+	gone.epoch = 1;
+}
+
+struct rnp_engine *rnp_engine_gone(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, init_gone);
+	return &gone;
+}
+
 bool rnp_engine_dead(const struct rnp_engine *e)
 {
 	return atomic_load(&e->dead);

@@ -71,6 +71,11 @@ void rnp_engine_put(struct rnp_engine *e, void *owner);
  */
 bool rnp_engine_forked(const struct rnp_engine *e);
 
+/* Returns what stands for the engine of a context that was closed: verbs fail as in a
+ * fork() child.
+ */
+struct rnp_engine *rnp_engine_gone(void);
+
 /* Are there fault rules about verbs calls, so that the calls must ask
  * rnp_engine_call_error()? Lock held.
  */
