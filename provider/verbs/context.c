@@ -68,11 +68,13 @@ static void move_objects(struct rnp_context *from, struct rnp_context *to)
 	while ((mr = LIST_FIRST(&from->mrs))) {
 		LIST_REMOVE(mr, link);
 		LIST_INSERT_HEAD(&to->mrs, mr, link);
+		rnp_handle_move(from, to, RNP_KIND_MR, mr);
 		mr->base.ibv_mr.context = &to->base;
 	}
 	while ((dm = LIST_FIRST(&from->dms))) {
 		LIST_REMOVE(dm, link);
 		LIST_INSERT_HEAD(&to->dms, dm, link);
+		rnp_handle_move(from, to, RNP_KIND_DM, dm);
 		dm->base.context = &to->base;
 	}
 	while ((pd = LIST_FIRST(&from->pds))) {
@@ -293,6 +295,8 @@ void rnp_context_close(struct rnp_context *ctx)
 	close_channels(ctx);
 	if (ctx->has_async)
 		rnp_event_pipe_close(&ctx->async);
+	rnp_handle_close(ctx);
+	ctx->engine = rnp_engine_gone();
 }
 
 /* ------------------------------------------------------------------ imported objects */
@@ -338,8 +342,10 @@ static void *import_pd(struct rnp_context *ctx, struct rnp_context *member, void
 	if (!pd)
 		return NULL;
 	h = rnp_pd_new_handle(&ctx->base, pd);
-	if (h)
-		atomic_fetch_add(&pd->held, 1);
+	if (!h)
+		return NULL;
+	atomic_fetch_add(&pd->held, 1);
+	rnp_handle_add(ctx, RNP_KIND_PD, h);
 	return h;
 }
 
@@ -357,13 +363,15 @@ static void *import_dm(struct rnp_context *ctx, struct rnp_context *member, void
 	struct rnp_dm *dm, *copy;
 
 	LIST_FOREACH(dm, &member->dms, link)
-	if (dm->base.handle == *handle)
+	if (dm->handle.number == *handle)
 		break;
 	if (!dm)
 		return NULL;
 	copy = rnp_dm_new_import(&ctx->base, dm);
-	if (copy)
-		dm->held++;
+	if (!copy)
+		return NULL;
+	dm->held++;
+	rnp_handle_add(ctx, RNP_KIND_DM, copy);
 	return copy;
 }
 
@@ -377,16 +385,19 @@ struct ibv_dm *rnp_import_dm(struct ibv_context *context, uint32_t dm_handle)
 void rnp_unimport_dm(struct ibv_dm *base)
 {
 	struct rnp_context *ctx = to_rnp_context(base->context);
-	struct rnp_dm *dm = (struct rnp_dm *)base, *origin = dm->origin;
-	int cancel;
+	int lock = rnp_lock_to_destroy(ctx);
+	struct rnp_dm *dm = rnp_handle_find(ctx, RNP_KIND_DM, base), *origin;
 
-	if (origin)
-		free(dm);
-	if (rnp_is_fork_child(ctx))
-		return;
-	cancel = rnp_lock_engine(ctx->engine);
-	rnp_dm_release(origin ? origin : dm, 1);
-	rnp_unlock_engine(ctx->engine, cancel);
+	if (dm) {
+		origin = dm->origin;
+		if (origin || lock != RNP_NO_LOCK)
+			rnp_handle_remove(ctx, RNP_KIND_DM, dm);
+		if (origin)
+			rnp_dm_free_import(dm);
+		if (lock != RNP_NO_LOCK)
+			rnp_dm_release(origin ? origin : dm, 1);
+	}
+	rnp_unlock_destroyed(ctx, lock);
 }
 
 struct mr_request {
@@ -399,12 +410,16 @@ static void *import_mr(struct rnp_context *ctx, struct rnp_context *member, void
 	const struct mr_request *want = arg;
 	struct rnp_mr *mr, *copy;
 
+	if (!rnp_pd_find(ctx, want->pd)) {
+		errno = EINVAL;
+		return NULL;
+	}
 	LIST_FOREACH(mr, &member->mrs, link)
-	if (mr->base.ibv_mr.handle == want->handle)
+	if (mr->handle.number == want->handle)
 		break;
 	if (!mr)
 		return NULL;
-	copy = calloc(1, sizeof(*copy));
+	copy = rnp_object_new(RNP_KIND_MR);
 	if (!copy)
 		return NULL;
 	copy->base = (struct rnp_abi_mr){
@@ -419,6 +434,7 @@ static void *import_mr(struct rnp_context *ctx, struct rnp_context *member, void
 	};
 	copy->origin = mr;
 	mr->held++;
+	rnp_handle_add(ctx, RNP_KIND_MR, copy);
 	return copy;
 }
 
@@ -433,14 +449,17 @@ struct ibv_mr *rnp_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 void rnp_unimport_mr(struct ibv_mr *base)
 {
 	struct rnp_context *ctx = to_rnp_context(base->context);
-	struct rnp_mr *mr = (struct rnp_mr *)base, *origin = mr->origin;
-	int cancel;
+	int lock = rnp_lock_to_destroy(ctx);
+	struct rnp_mr *mr = rnp_handle_find(ctx, RNP_KIND_MR, base), *origin;
 
-	if (origin)
-		free(mr);
-	if (rnp_is_fork_child(ctx))
-		return;
-	cancel = rnp_lock_engine(ctx->engine);
-	rnp_mr_release(origin ? origin : mr, 1);
-	rnp_unlock_engine(ctx->engine, cancel);
+	if (mr) {
+		origin = mr->origin;
+		if (origin || lock != RNP_NO_LOCK)
+			rnp_handle_remove(ctx, RNP_KIND_MR, mr);
+		if (origin)
+			rnp_object_free(RNP_KIND_MR, mr);
+		if (lock != RNP_NO_LOCK)
+			rnp_mr_release(origin ? origin : mr, 1);
+	}
+	rnp_unlock_destroyed(ctx, lock);
 }

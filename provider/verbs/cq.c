@@ -318,6 +318,11 @@ static bool linger(struct rnp_cq *cq, bool (*waits)(void *arg))
 	return rnp_engine_linger(cq->ctx->engine, waits, cq);
 }
 
+static bool is_live(const struct rnp_cq *cq)
+{
+	return atomic_load_explicit(&cq->handle.is_live, memory_order_relaxed);
+}
+
 int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 {
 	struct rnp_cq *cq = to_rnp_cq(base);
@@ -331,6 +336,8 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	got = pop_wcs(cq, num_entries, wc);
 	if (got > 0 && may_skip_engine(cq))
 		return got;
+	if (got == 0 && !is_live(cq)) /* a destroyed CQ is empty */
+		return -rnp_set_errno(EINVAL);
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (got == 0)
@@ -367,6 +374,8 @@ static int first_entry(struct rnp_cq *cq)
 
 	if (!rc && may_skip_engine(cq))
 		return 0;
+	if (rc && !is_live(cq))
+		return rnp_set_errno(EINVAL);
 	if (rc)
 		yield_after_empty_poll(cq);
 	rnp_engine_poll(cq->ctx->engine);
@@ -548,38 +557,72 @@ static int alloc_ring(struct rnp_engine *e, struct rnp_buffer *ring,
 	return rnp_buffer_alloc(ring, parent, sizeof(struct rn_cqe));
 }
 
+/* Frees a CQ that the program cannot name: it was destroyed, or never added. */
 static void free_cq(struct rnp_cq *cq)
 {
-	pthread_mutex_destroy(&cq->lock);
 	rnp_buffer_free(&cq->ring_mem);
+	cq->ring_mem = (struct rnp_buffer){ 0 };
 	if (cq->parent)
 		rnp_pd_put(cq->parent);
-	rnp_free_object(cq);
+	rnp_object_free(RNP_KIND_CQ, cq);
 }
 
+/* Makes a destroyed CQ empty, for polls that come too late. Other threads may be polling,
+ * and read the ring under the lock of the CQ. If that is taken, the CQ keeps its ring
+ * until its memory is reused, since it may never be released: the thread may be this one,
+ * between ibv_start_poll() and ibv_end_poll(). A ring of the program's own allocator is
+ * not kept, as the allocator may end before.
+ */
+static void retire_ring(struct rnp_cq *cq)
+{
+	static struct rn_cqe none;
+
+	rnp_buffer_unpin(&cq->ring_mem);
+	if (pthread_mutex_trylock(&cq->lock) == 0) {
+		cq->core.capacity = 1;
+		__atomic_store_n(&cq->core.producer, 0, __ATOMIC_RELAXED);
+		atomic_store_explicit(&cq->core.consumer, 0, memory_order_relaxed);
+		cq->lap_shift = 0;
+		cq->ring = &none;
+		pthread_mutex_unlock(&cq->lock);
+	} else if (!cq->ring_mem.from) {
+		cq->late_ring = cq->ring_mem;
+		cq->ring_mem = (struct rnp_buffer){ 0 };
+	}
+}
+
+void rnp_cq_scrub(void *object)
+{
+	struct rnp_cq *cq = object;
+
+	rnp_buffer_free(&cq->late_ring);
+}
+
+/* Allocates a CQ with the ring from the domain @parent, which the CQ holds already; or
+ * NULL.
+ */
 static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,
 			       struct ibv_pd *parent)
 {
 	uint32_t capacity = round_up_pow2(cqe);
-	struct rnp_cq *cq = calloc(1, sizeof(*cq));
+	struct rnp_cq *cq = rnp_object_new(RNP_KIND_CQ);
 	int rc;
 
 	if (!cq)
 		return NULL;
+	cq->parent = parent;
 	rc = alloc_ring(ctx->engine, &cq->ring_mem, parent, capacity);
 	if (rc) {
-		free(cq);
+		rnp_object_free(RNP_KIND_CQ, cq);
 		errno = -rc;
 		return NULL;
 	}
 	cq->ring = cq->ring_mem.addr;
-	cq->parent = parent;
-	if (parent)
-		rnp_pd_get(parent);
 	cq->ctx = ctx;
 	pthread_mutex_init(&cq->lock, NULL);
 	rn_cq_init(&cq->core, (uintptr_t)cq->ring, capacity, cq);
 	cq->lap_shift = (uint32_t)__builtin_ctz(capacity);
+	cq->base.cq.context = &ctx->base;
 	cq->base.cq.cqe = (int)capacity;
 	return cq;
 }
@@ -592,35 +635,41 @@ static int add_cq(struct rnp_context *ctx, struct rnp_cq *cq)
 
 	if (rc)
 		return rc;
-	o.number = cq->number = rnp_hca_new_cq(ctx->hca);
+	o.number = cq->number = cq->base.cq.handle = rnp_hca_new_cq(ctx->hca);
 	o.cqe = (uint32_t)cq->base.cq.cqe;
 	cq->record = rnp_engine_record(ctx->engine, &o);
 	LIST_INSERT_HEAD(&ctx->cqs, cq, link);
+	rnp_handle_add(ctx, RNP_KIND_CQ, cq);
 	return 0;
 }
 
-/* Creates a CQ: the common part of ibv_create_cq() and ibv_create_cq_ex(). Returns NULL
- * with errno.
+/* Returns 0 or a positive errno. */
+static int check_cq(const struct rnp_context *ctx, uint32_t cqe,
+		    const struct ibv_comp_channel *channel, uint32_t comp_vector)
+{
+	if (rnp_is_fork_child(ctx))
+		return EIO;
+	return cqe < 1 || cqe > RN_CQE_MAX || comp_vector >= RNP_COMP_VECTORS ||
+			       (channel && channel->context != &ctx->base)
+		       ? EINVAL
+		       : 0;
+}
+
+/* Creates a CQ: the common part of ibv_create_cq() and ibv_create_cq_ex(). @parent: the
+ * parent domain, which the CQ holds already, or NULL. Returns NULL with errno.
  */
 static struct rnp_cq *new_cq(struct rnp_context *ctx, uint32_t cqe,
-			     const struct ibv_comp_channel *channel, uint32_t comp_vector,
+			     const struct ibv_comp_channel *channel,
 			     struct ibv_pd *parent)
 {
-	struct rnp_cq *cq;
+	struct rnp_cq *cq = alloc_cq(ctx, cqe, parent);
 	int cancel, rc;
 
-	if (rnp_is_fork_child(ctx)) {
-		errno = EIO;
+	if (!cq) {
+		if (parent)
+			rnp_pd_put(parent);
 		return NULL;
 	}
-	if (cqe < 1 || cqe > RN_CQE_MAX || comp_vector >= RNP_COMP_VECTORS ||
-	    (channel && channel->context != &ctx->base)) {
-		errno = EINVAL;
-		return NULL;
-	}
-	cq = alloc_cq(ctx, cqe, parent);
-	if (!cq)
-		return NULL;
 	if (channel) {
 		cq->channel = rnp_channel_get(ctx, channel);
 		if (!cq->channel) {
@@ -647,9 +696,13 @@ err_free:
 struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
 			     struct ibv_comp_channel *channel, int comp_vector)
 {
-	struct rnp_cq *cq = new_cq(to_rnp_context(context), cqe < 1 ? 0 : (uint32_t)cqe,
-				   channel, (uint32_t)comp_vector, NULL);
+	struct rnp_context *ctx = to_rnp_context(context);
+	int rc = check_cq(ctx, cqe < 1 ? 0 : (uint32_t)cqe, channel,
+			  (uint32_t)comp_vector);
+	struct rnp_cq *cq = rc ? NULL : new_cq(ctx, (uint32_t)cqe, channel, NULL);
 
+	if (rc)
+		errno = rc;
 	return cq ? &cq->base.cq : NULL;
 }
 
@@ -660,6 +713,18 @@ static void show_times(const struct rnp_cq *cq)
 
 	rnp_engine_keep_exact_time(e);
 	rnp_unlock_engine(e, cancel);
+}
+
+/* Does rnp_pd_hold() of a parent domain. Returns 0, or EINVAL if it is none. */
+static int hold_parent(struct rnp_context *ctx, struct ibv_pd *parent)
+{
+	int cancel = rnp_lock_engine(ctx->engine);
+	bool found = rnp_pd_find(ctx, parent) && rnp_pd_is_parent(parent);
+
+	if (found)
+		rnp_pd_get(parent);
+	rnp_unlock_engine(ctx->engine, cancel);
+	return found ? 0 : EINVAL;
 }
 
 struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
@@ -673,20 +738,23 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 	const uint32_t single = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	uint32_t flags = attr->comp_mask & has_flags ? attr->flags : 0;
 	struct ibv_pd *parent = attr->comp_mask & has_pd ? attr->parent_domain : NULL;
+	struct rnp_context *ctx = to_rnp_context(context);
 	struct rnp_cq *cq;
+	int rc;
 
 	if (attr->wc_flags & ~wc_flags || attr->comp_mask & ~(has_flags | has_pd) ||
 	    flags & ~single) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (attr->comp_mask & has_pd &&
-	    (!parent || parent->context != context || !rnp_pd_is_parent(parent))) {
-		errno = EINVAL;
+	rc = check_cq(ctx, attr->cqe, attr->channel, attr->comp_vector);
+	if (!rc && attr->comp_mask & has_pd)
+		rc = hold_parent(ctx, parent);
+	if (rc) {
+		errno = rc;
 		return NULL;
 	}
-	cq = new_cq(to_rnp_context(context), attr->cqe, attr->channel, attr->comp_vector,
-		    parent);
+	cq = new_cq(ctx, attr->cqe, attr->channel, parent);
 	if (!cq)
 		return NULL;
 	if (attr->wc_flags & times)
@@ -712,25 +780,31 @@ static void move_cqes(const struct rnp_cq *cq, struct rn_cqe *ring, uint32_t cap
 	}
 }
 
-int rnp_resize_cq(struct ibv_cq *base, int cqe)
+/* Finds a CQ, and counts one more user, so that it cannot be destroyed. Returns NULL if
+ * there is none.
+ */
+static struct rnp_cq *hold_cq(struct rnp_context *ctx, const struct ibv_cq *base)
 {
-	struct rnp_cq *cq = to_rnp_cq(base);
+	int cancel = rnp_lock_engine(ctx->engine);
+	struct rnp_cq *cq = rnp_handle_find(ctx, RNP_KIND_CQ, base);
+
+	if (cq)
+		cq->qp_refs++;
+	rnp_unlock_engine(ctx->engine, cancel);
+	return cq;
+}
+
+/* Gives the CQ another ring, unless it has more than @cqe unread CQEs. Both locks are
+ * held.
+ * @ring: out: the old ring. Returns 0 or EINVAL.
+ */
+static int exchange_ring(struct rnp_cq *cq, struct rnp_buffer *ring, uint32_t capacity,
+			 uint32_t cqe)
+{
 	struct rnp_engine *e = cq->ctx->engine;
-	struct rnp_buffer ring, old;
-	uint32_t capacity, waiting;
-	int cancel, rc;
+	struct rnp_buffer old = cq->ring_mem;
+	uint32_t waiting;
 
-	if (rnp_is_fork_child(cq->ctx))
-		return EIO;
-	if (cqe < 1 || cqe > RN_CQE_MAX)
-		return EINVAL;
-	capacity = round_up_pow2((uint32_t)cqe);
-	rc = alloc_ring(e, &ring, cq->parent, capacity);
-	if (rc)
-		return -rc;
-
-	pthread_mutex_lock(&cq->lock);
-	cancel = rnp_lock_engine(e);
 	/* Complete reads and atomics that only wait for memory, and wait until CQEs that
 	 * are under way have reached the old ring.
 	 */
@@ -738,46 +812,72 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 		rnp_engine_kick(e);
 	waiting = cq->core.producer -
 		  atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
-	if (waiting > (uint32_t)cqe) {
-		rnp_unlock_engine(e, cancel);
-		pthread_mutex_unlock(&cq->lock);
-		rnp_buffer_free(&ring);
+	if (waiting > cqe)
 		return EINVAL;
-	}
-	move_cqes(cq, ring.addr, capacity);
-	old = cq->ring_mem;
-	cq->ring_mem = ring;
-	cq->ring = ring.addr;
+	move_cqes(cq, ring->addr, capacity);
+	cq->ring_mem = *ring;
+	cq->ring = ring->addr;
 	/* Pairs with note_empty_poll(), which has no lock. */
-	rn_cq_move(&cq->core, (uintptr_t)ring.addr, capacity);
+	rn_cq_move(&cq->core, (uintptr_t)ring->addr, capacity);
 	cq->lap_shift = (uint32_t)__builtin_ctz(capacity);
 	cq->base.cq.cqe = (int)capacity;
 	if (cq->record)
 		cq->record->cqe = capacity;
+	*ring = old;
+	return 0;
+}
+
+int rnp_resize_cq(struct ibv_cq *base, int cqe)
+{
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	struct rnp_engine *e = ctx->engine;
+	struct rnp_buffer ring = { 0 };
+	uint32_t capacity;
+	struct rnp_cq *cq;
+	int cancel, rc;
+
+	if (rnp_is_fork_child(ctx))
+		return EIO;
+	if (cqe < 1 || cqe > RN_CQE_MAX)
+		return EINVAL;
+	cq = hold_cq(ctx, base);
+	if (!cq)
+		return EINVAL;
+	capacity = round_up_pow2((uint32_t)cqe);
+	rc = -alloc_ring(e, &ring, cq->parent, capacity);
+	pthread_mutex_lock(&cq->lock);
+	cancel = rnp_lock_engine(e);
+	if (!rc)
+		rc = exchange_ring(cq, &ring, capacity, (uint32_t)cqe);
+	cq->qp_refs--;
 	rnp_unlock_engine(e, cancel);
 	pthread_mutex_unlock(&cq->lock);
-	rnp_buffer_free(&old);
-	return 0;
+	rnp_buffer_free(&ring);
+	return rc;
 }
 
 int rnp_modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr)
 {
-	struct rnp_cq *cq = to_rnp_cq(base);
-	struct rnp_engine *e = cq->ctx->engine;
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	struct rnp_engine *e = ctx->engine;
+	struct rnp_cq *cq;
 	int cancel;
 
-	if (rnp_is_fork_child(cq->ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	if (attr->attr_mask == 0)
 		return EINVAL;
 	if (attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE)
 		return EOPNOTSUPP;
 	cancel = rnp_lock_engine(e);
-	rn_cq_moderate(rnp_engine_dev(e), &cq->core, attr->moderate.cq_count,
-		       RN_USEC(attr->moderate.cq_period));
-	rnp_engine_kick(e);
+	cq = rnp_handle_find(ctx, RNP_KIND_CQ, base);
+	if (cq) {
+		rn_cq_moderate(rnp_engine_dev(e), &cq->core, attr->moderate.cq_count,
+			       RN_USEC(attr->moderate.cq_period));
+		rnp_engine_kick(e);
+	}
 	rnp_unlock_engine(e, cancel);
-	return 0;
+	return cq ? 0 : EINVAL;
 }
 
 int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
@@ -789,6 +889,11 @@ int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
 	if (rnp_is_fork_child(cq->ctx))
 		return EIO;
 	cancel = rnp_lock_engine(e);
+	/* The address is not looked up, as this is a call of the data path. */
+	if (!is_live(cq) || base->handle != cq->handle.number) {
+		rnp_unlock_engine(e, cancel);
+		return EINVAL;
+	}
 	rnp_engine_drain(e);
 	/* The CQEs that are under way will raise no event, so the next poll must
 	 * find them.
@@ -849,30 +954,41 @@ static void drain_events(struct rnp_cq *cq)
 	rnp_await_acks(&async);
 }
 
+/* Removes the CQ from the device, and takes it away from the program. The engine lock is
+ * held, unless @lock is RNP_NO_LOCK. Returns 0 or a positive errno.
+ */
+static int end_cq(struct rnp_context *ctx, struct rnp_cq *cq, int lock)
+{
+	if (!cq)
+		return ENOENT;
+	if (lock != RNP_NO_LOCK) {
+		if (cq->qp_refs > 0)
+			return EBUSY;
+		rnp_cq_detach(cq);
+	}
+	rnp_handle_remove(ctx, RNP_KIND_CQ, cq);
+	return 0;
+}
+
 int rnp_destroy_cq(struct ibv_cq *base)
 {
-	struct rnp_cq *cq = to_rnp_cq(base);
-	struct rnp_context *ctx = cq->ctx;
-	bool busy;
-	int cancel;
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int lock = rnp_lock_to_destroy(ctx);
+	struct rnp_cq *cq = rnp_handle_find(ctx, RNP_KIND_CQ, base);
+	int err = end_cq(ctx, cq, lock);
+	struct rnp_channel *channel;
 
-	if (rnp_is_fork_child(ctx)) {
-		rnp_buffer_free(&cq->ring_mem);
-		if (cq->parent)
-			rnp_pd_put(cq->parent);
-		free(cq);
-		return 0;
+	rnp_unlock_destroyed(ctx, lock);
+	if (err)
+		return err;
+	if (lock != RNP_NO_LOCK) {
+		drain_events(cq);
+		channel = cq->channel;
+		cq->channel = NULL;
+		if (channel)
+			rnp_channel_put(ctx, channel);
 	}
-	cancel = rnp_lock_engine(ctx->engine);
-	busy = cq->qp_refs > 0;
-	if (!busy)
-		rnp_cq_detach(cq);
-	rnp_unlock_engine(ctx->engine, cancel);
-	if (busy)
-		return EBUSY;
-	drain_events(cq);
-	if (cq->channel)
-		rnp_channel_put(ctx, cq->channel);
+	retire_ring(cq);
 	free_cq(cq);
 	return 0;
 }

@@ -400,6 +400,8 @@ int rnp_query_device_ex(struct ibv_context *context,
 	/* Works in a fork() child, too, because nothing that is reported here changes. */
 	if (input && input->comp_mask)
 		return EINVAL;
+	if (ctx->is_closed)
+		return EIO;
 	fill_attr(rnp_engine_netdev(ctx->engine), &a.orig_attr);
 	fill_atomics(rnp_pcie_knobs(rnp_engine_pcie(ctx->engine)), &a);
 	a.device_cap_flags_ex = a.orig_attr.device_cap_flags | CAP_FLUSH_GLOBAL |

@@ -47,7 +47,7 @@ static bool is_freed_or_foreign(const struct rnp_dm *dm)
 	if (dm->is_local)
 		return false;
 	return rnp_is_fork_child(to_rnp_context(dm->base.context)) ||
-	       atomic_load(&real->gone);
+	       atomic_load(&dm->gone) || atomic_load(&real->gone);
 }
 
 /* Do copies go through the simulated PCIe hierarchy? */
@@ -138,6 +138,7 @@ static int add_to_device(struct rnp_context *ctx, struct rnp_dm *dm)
 	}
 	dm->base.handle = rnp_hca_new_dm(ctx->hca);
 	LIST_INSERT_HEAD(&ctx->dms, dm, link);
+	rnp_handle_add(ctx, RNP_KIND_DM, dm);
 	return 0;
 }
 
@@ -156,7 +157,8 @@ static void free_memory(struct rnp_dm *dm)
 {
 	if (dm->map)
 		munmap(dm->map, dm->map_len);
-	free(dm);
+	atomic_store(&dm->gone, true);
+	rnp_object_free(RNP_KIND_DM, dm);
 }
 
 void rnp_dm_release(struct rnp_dm *dm, unsigned holders)
@@ -171,7 +173,8 @@ void rnp_dm_release(struct rnp_dm *dm, unsigned holders)
  * device it could allocate through that of its parent. Here it gets memory that only it
  * can use, at most as much as a device has.
  */
-static int make_local_memory(struct rnp_dm *dm, uint32_t log_align)
+static int make_local_memory(struct rnp_context *ctx, struct rnp_dm *dm,
+			     uint32_t log_align)
 {
 	int rc;
 
@@ -183,6 +186,8 @@ static int make_local_memory(struct rnp_dm *dm, uint32_t log_align)
 	rc = map_memory(dm, log_align);
 	if (rc)
 		atomic_fetch_sub(&local_bytes, dm->room);
+	else
+		rnp_handle_add(ctx, RNP_KIND_DM, dm);
 	dm->is_local = true;
 	return rc;
 }
@@ -191,6 +196,7 @@ static void free_local_memory(struct rnp_dm *dm)
 {
 	if (dm->is_local)
 		atomic_fetch_sub(&local_bytes, dm->room);
+	dm->is_local = false;
 	free_memory(dm);
 }
 
@@ -199,7 +205,7 @@ static int make_memory(struct rnp_context *ctx, struct rnp_dm *dm, uint32_t log_
 	int rc, cancel;
 
 	if (rnp_is_fork_child(ctx))
-		return make_local_memory(dm, log_align);
+		return make_local_memory(ctx, dm, log_align);
 	rc = map_memory(dm, log_align);
 	if (rc)
 		return rc;
@@ -220,17 +226,24 @@ static void init_handle(struct rnp_dm *dm, struct ibv_context *context)
 
 struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *origin)
 {
-	struct rnp_dm *dm = calloc(1, sizeof(*dm));
+	struct rnp_dm *dm = rnp_object_new(RNP_KIND_DM);
 
 	if (!dm)
 		return NULL;
 	init_handle(dm, context);
-	dm->base.handle = origin->base.handle;
+	dm->base.handle = origin->handle.number;
 	dm->origin = origin;
 	dm->addr = origin->addr;
 	dm->len = origin->len;
 	dm->room = origin->room;
 	return dm;
+}
+
+void rnp_dm_free_import(struct rnp_dm *dm)
+{
+	/* A copy that is under way in another thread finds that the memory is gone. */
+	atomic_store(&dm->gone, true);
+	rnp_object_free(RNP_KIND_DM, dm);
 }
 
 static int check_alloc(const struct ibv_alloc_dm_attr *attr)
@@ -243,8 +256,8 @@ static int check_alloc(const struct ibv_alloc_dm_attr *attr)
 struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
 	struct rnp_context *ctx = to_rnp_context(context);
-	int rc = check_alloc(attr);
-	struct rnp_dm *dm = rc ? NULL : calloc(1, sizeof(*dm));
+	int rc = ctx->is_closed ? -EIO : check_alloc(attr);
+	struct rnp_dm *dm = rc ? NULL : rnp_object_new(RNP_KIND_DM);
 
 	if (!dm) {
 		errno = rc ? -rc : ENOMEM;
@@ -256,23 +269,29 @@ struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_att
 	dm->room = (attr->length + UNIT - 1) / UNIT * UNIT;
 	rc = make_memory(ctx, dm, attr->log_align_req);
 	if (rc) {
-		free(dm);
+		rnp_object_free(RNP_KIND_DM, dm);
 		errno = -rc;
 		return NULL;
 	}
 	return &dm->base;
 }
 
-/* Removes the memory from the device if it has no regions. The engine lock is held.
- * Returns 0 or a positive errno.
+/* Frees the memory of a handle. The engine lock is held. Returns 0 or a positive errno.
  */
-static int detach_if_unused(struct rnp_dm *dm)
+static int free_dm(struct rnp_context *ctx, struct rnp_dm *handle)
 {
-	if (dm->gone)
+	struct rnp_dm *dm = handle && handle->origin ? handle->origin : handle;
+
+	if (!dm || dm->gone)
 		return ENOENT;
 	if (dm->mrs > 0)
 		return EBUSY;
 	rnp_dm_detach(dm);
+	rnp_handle_remove(ctx, RNP_KIND_DM, handle);
+	if (handle != dm)
+		rnp_dm_free_import(handle);
+	/* drops two uses: by the device and by the handle */
+	rnp_dm_release(dm, 2);
 	return 0;
 }
 
@@ -282,58 +301,79 @@ static int detach_if_unused(struct rnp_dm *dm)
 int rnp_free_dm(struct ibv_dm *base)
 {
 	struct rnp_context *ctx = to_rnp_context(base->context);
-	struct rnp_dm *handle = to_rnp_dm(base);
-	struct rnp_dm *dm = handle->origin ? handle->origin : handle;
-	int cancel, err;
+	int lock = rnp_lock_to_destroy(ctx);
+	struct rnp_dm *handle = rnp_handle_find(ctx, RNP_KIND_DM, base);
+	int err = handle ? 0 : ENOENT;
 
-	if (rnp_is_fork_child(ctx)) {
+	if (lock != RNP_NO_LOCK) {
+		err = free_dm(ctx, handle);
+		rnp_unlock_destroyed(ctx, lock);
+	} else if (handle) {
+		rnp_handle_remove(ctx, RNP_KIND_DM, handle);
 		free_local_memory(handle);
-		return 0;
 	}
-	cancel = rnp_lock_engine(ctx->engine);
-	err = detach_if_unused(dm);
-	if (!err && handle != dm)
-		free(handle);
-	if (!err)
-		/* drops two uses: by the device and by the handle */
-		rnp_dm_release(dm, 2);
-	rnp_unlock_engine(ctx->engine, cancel);
 	return err ? fail_with(err) : 0;
 }
 
 /* --------------------------------------------------------------------------- regions */
-static int check_region(const struct ibv_pd *pd, const struct rnp_dm *dm, uint64_t offset,
-			size_t len, uint32_t access)
+static int check_region(const struct rnp_dm *dm, uint64_t offset, size_t len,
+			uint32_t access)
 {
 	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
 			       RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC |
 			       RN_ACCESS_ZERO_BASED | RN_ACCESS_FLUSH_GLOBAL |
 			       RN_ACCESS_OPTIONAL_RANGE;
 
-	if (rnp_is_fork_child(to_rnp_context(pd->context)))
-		return -EIO;
-	if (pd->context != dm->base.context || access & ~known ||
-	    !(access & RN_ACCESS_ZERO_BASED))
+	if (access & ~known || !(access & RN_ACCESS_ZERO_BASED))
 		return -EINVAL;
 	return offset > dm->len || len > dm->len - offset ? -EINVAL : 0;
+}
+
+/* Finds device memory and counts one more region of it, so that it cannot be freed.
+ * Returns NULL if there is none.
+ */
+static struct rnp_dm *hold_dm(struct rnp_context *ctx, const struct ibv_dm *base)
+{
+	int cancel = rnp_lock_engine(ctx->engine);
+	struct rnp_dm *dm = rnp_handle_find(ctx, RNP_KIND_DM, base);
+
+	if (dm && dm->origin)
+		dm = dm->origin;
+	if (dm && dm->gone)
+		dm = NULL;
+	if (dm)
+		dm->mrs++;
+	rnp_unlock_engine(ctx->engine, cancel);
+	return dm;
+}
+
+static void drop_dm(struct rnp_context *ctx, struct rnp_dm *dm)
+{
+	int cancel = rnp_lock_engine(ctx->engine);
+
+	dm->mrs--;
+	rnp_unlock_engine(ctx->engine, cancel);
 }
 
 struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
 			     size_t length, unsigned int access)
 {
-	struct rnp_dm *dm = to_rnp_dm(base);
-	struct rn_mr_attr attr = {
-		.pd = to_rnp_pd(pd)->number,
-		.length = length,
-		.iova_base = dm->addr + offset,
-		.access = access,
-	};
-	int rc = check_region(pd, dm, offset, length, access);
-	struct rnp_mr *mr = rc ? NULL
-			       : rnp_mr_register(pd, &attr, RNP_ABI_MR,
-						 dm->origin ? dm->origin : dm, &rc);
+	struct rnp_context *ctx = to_rnp_context(pd->context);
+	struct rn_mr_attr attr = { .length = length, .access = access };
+	bool is_copy = rnp_is_fork_child(ctx);
+	struct rnp_dm *dm = is_copy ? NULL : hold_dm(ctx, base);
+	int rc = is_copy ? -EIO : -EINVAL;
+	struct rnp_mr *mr = NULL;
 
+	if (dm)
+		rc = check_region(dm, offset, length, access);
+	if (!rc) {
+		attr.iova_base = dm->addr + offset;
+		mr = rnp_mr_register(pd, &attr, RNP_ABI_MR, dm, &rc);
+	}
 	if (!mr) {
+		if (dm)
+			drop_dm(ctx, dm);
 		errno = -rc;
 		return NULL;
 	}

@@ -270,7 +270,7 @@ static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_a
 		      uint64_t pages)
 {
 	int cancel = rnp_lock_engine(ctx->engine);
-	int rc = mr->dm && mr->dm->gone ? -EINVAL : rnp_hca_add(ctx->hca, RNP_HCA_MR);
+	int rc = rnp_hca_add(ctx->hca, RNP_HCA_MR);
 
 	if (rc)
 		goto out;
@@ -283,24 +283,26 @@ static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_a
 	set_pinned(ctx->engine, mr, pages);
 	record_region(ctx, mr, attr);
 	LIST_INSERT_HEAD(&ctx->mrs, mr, link);
-	if (mr->dm)
-		mr->dm->mrs++;
+	mr->base.ibv_mr.handle = attr->key >> RN_KEY_INDEX_SHIFT;
+	rnp_handle_add(ctx, RNP_KIND_MR, mr);
 out:
 	rnp_unlock_engine(ctx->engine, cancel);
 	return rc;
 }
 
-struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
-			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc)
+/* Registers a region in a domain that cannot be deallocated meanwhile. Returns as
+ * rnp_mr_register() does.
+ */
+static struct rnp_mr *register_in(struct rnp_context *ctx, struct rn_mr_attr *attr,
+				  enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc)
 {
-	struct rnp_context *ctx = to_rnp_context(pd->context);
 	uint64_t pages = dm || type != RNP_ABI_MR ? 0 : pages_to_pin(attr);
 	struct rnp_mr *mr;
 
 	*rc = pin_pages(ctx->engine, attr, pages);
 	if (*rc)
 		return NULL;
-	mr = calloc(1, sizeof(*mr));
+	mr = rnp_object_new(RNP_KIND_MR);
 	if (mr) {
 		mr->dm = dm;
 		mr->held = 2; /* two uses: by the program and by the device */
@@ -308,12 +310,31 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 	*rc = mr ? add_region(ctx, mr, attr, pages) : -ENOMEM;
 	if (*rc) {
 		rnp_engine_unpin(ctx->engine, pages);
-		free(mr);
+		rnp_object_free(RNP_KIND_MR, mr);
 		return NULL;
 	}
-	rnp_pd_get(pd);
+	return mr;
+}
+
+struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
+			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc)
+{
+	struct rnp_context *ctx = to_rnp_context(pd->context);
+	const struct rnp_pd *domain = rnp_pd_hold(ctx, pd);
+	struct rnp_mr *mr;
+
+	if (!domain) {
+		*rc = -EINVAL;
+		return NULL;
+	}
+	attr->pd = domain->number;
+	mr = register_in(ctx, attr, type, dm, rc);
+	if (!mr) {
+		rnp_pd_put(pd);
+		return NULL;
+	}
+	mr->pd = pd;
 	mr->base.ibv_mr.lkey = mr->base.ibv_mr.rkey = attr->key;
-	mr->base.ibv_mr.handle = attr->key >> RN_KEY_INDEX_SHIFT;
 	mr->base.mr_type = (int)type;
 	mr->base.access = (int)attr->access;
 	return mr;
@@ -324,7 +345,6 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 {
 	struct rnp_context *ctx = to_rnp_context(pd->context);
 	struct rn_mr_attr attr = {
-		.pd = to_rnp_pd(pd)->number,
 		.va = hca_va,
 		.length = length,
 		.iova_base = (uintptr_t)addr,
@@ -362,7 +382,9 @@ void rnp_mr_detach(struct rnp_mr *mr)
 /* A change that ibv_rereg_mr() requests. */
 struct change {
 	int flags;
-	const struct rnp_pd *pd; /* new protection domain; NULL: not changed */
+	/* new protection domain, and the handle on it; NULL: not changed */
+	const struct rnp_pd *pd;
+	struct ibv_pd *handle;
 	const void *addr;
 	size_t length;
 	uint32_t access;
@@ -422,19 +444,6 @@ static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 	return rc;
 }
 
-/* Returns the attributes after the change as of now. Other threads may change the region,
- * too, before the change is made.
- */
-static struct rn_mr_attr preview_change(struct rnp_engine *e, const struct rnp_mr *mr,
-					const struct change *c)
-{
-	int cancel = rnp_lock_engine(e);
-	struct rn_mr_attr attr = attr_after(mr, c);
-
-	rnp_unlock_engine(e, cancel);
-	return attr;
-}
-
 /* Does a driver pin pages for the change? Pages that stay where they are stay pinned. */
 static bool needs_pinning(const struct rnp_mr *mr, int flags,
 			  const struct rn_mr_attr *attr)
@@ -443,53 +452,92 @@ static bool needs_pinning(const struct rnp_mr *mr, int flags,
 	       (attr->access ^ (uint32_t)mr->base.access) & RN_ACCESS_ON_DEMAND;
 }
 
+/* Returns the region that the program has passed, if it can be changed: imports, regions
+ * of other memory than the program's, and destroyed ones cannot. The engine lock is held.
+ */
+static struct rnp_mr *find_changeable(const struct rnp_context *ctx,
+				      const struct rnp_abi_mr *base)
+{
+	struct rnp_mr *mr = rnp_handle_find(ctx, RNP_KIND_MR, base);
+
+	return mr && is_of_program(mr) && !mr->origin && !mr->gone ? mr : NULL;
+}
+
+/* Finds the attributes after the change as of now. Other threads may change the region,
+ * too, before the change is made. Returns 0, or -EINVAL if there is no such region.
+ */
+static int preview_change(struct rnp_context *ctx, const struct rnp_abi_mr *base,
+			  const struct change *c, struct rn_mr_attr *attr, bool *repins)
+{
+	int cancel = rnp_lock_engine(ctx->engine);
+	const struct rnp_mr *mr = find_changeable(ctx, base);
+
+	if (mr) {
+		*attr = attr_after(mr, c);
+		*repins = needs_pinning(mr, c->flags, attr);
+	}
+	rnp_unlock_engine(ctx->engine, cancel);
+	return mr ? 0 : -EINVAL;
+}
+
 /* Checks a change, including that the pages are there, and counts @pages as pinned.
  * Returns 0 or -errno.
  */
-static int check_change(struct rnp_engine *e, const struct rnp_mr *mr, int flags,
-			const struct rn_mr_attr *attr, uint64_t pages)
+static int check_change(struct rnp_engine *e, int flags, const struct rn_mr_attr *attr,
+			uint64_t pages)
 {
 	int rc = 0;
 
-	/* Imports, and regions of other memory than the program's, cannot be changed. */
-	if (!is_of_program(mr) || mr->origin)
-		return -EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		rc = check_range(attr);
 	return rc ? rc : pin_pages(e, attr, pages);
 }
 
+/* Makes the change. The engine lock is held. Returns 0 or -errno. */
+static int make_change(struct rnp_context *ctx, struct rnp_mr *mr, const struct change *c,
+		       bool repins, uint64_t pages)
+{
+	const struct rn_mr_attr attr = attr_after(mr, c);
+	int rc = replace_region(ctx->engine, mr, &attr);
+
+	if (rc)
+		return rc;
+	mr->base.access = (int)attr.access;
+	if (mr->record)
+		*mr->record = describe(ctx, &attr);
+	if (repins)
+		set_pinned(ctx->engine, mr, pages);
+	if (c->pd)
+		mr->pd = c->handle;
+	return 0;
+}
+
 /* Makes the whole change, or none. As with mlx5, the new pages are pinned before the old
- * ones are given back, so that the region can stay as it was.
+ * ones are given back, so that the region can stay as it was. @before: out: the domain
+ * handle that the region had.
  */
-static int change_region(struct rnp_context *ctx, struct rnp_mr *mr,
-			 const struct change *c)
+static int change_region(struct rnp_context *ctx, const struct rnp_abi_mr *base,
+			 const struct change *c, struct ibv_pd **before)
 {
 	struct rn_mr_attr attr;
+	struct rnp_mr *mr;
 	uint64_t pages = 0;
 	bool repins;
-	int rc, cancel;
+	int cancel, rc = preview_change(ctx, base, c, &attr, &repins);
 
-	if (rnp_is_fork_child(ctx))
-		return -EIO;
-	attr = preview_change(ctx->engine, mr, c);
-	repins = needs_pinning(mr, c->flags, &attr);
+	if (rc)
+		return rc;
 	if (repins)
 		pages = pages_to_pin(&attr);
-	rc = check_change(ctx->engine, mr, c->flags, &attr, pages);
+	rc = check_change(ctx->engine, c->flags, &attr, pages);
 	if (rc)
 		return rc;
 	cancel = rnp_lock_engine(ctx->engine);
-	attr = attr_after(mr, c);
-	rc = replace_region(ctx->engine, mr, &attr);
-	if (!rc) {
-		mr->base.access = (int)attr.access;
-		if (mr->record)
-			*mr->record = describe(ctx, &attr);
-	}
-	if (!rc && repins)
-		set_pinned(ctx->engine, mr, pages);
-	else
+	mr = find_changeable(ctx, base);
+	if (mr)
+		*before = mr->pd;
+	rc = mr ? make_change(ctx, mr, c, repins, pages) : -EINVAL;
+	if (rc)
 		rnp_engine_unpin(ctx->engine, pages);
 	rnp_unlock_engine(ctx->engine, cancel);
 	return rc;
@@ -501,50 +549,78 @@ static int change_region(struct rnp_context *ctx, struct rnp_mr *mr,
 int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access)
 {
-	bool to_other = flags & IBV_REREG_MR_CHANGE_PD;
-	const struct change c = {
+	struct rnp_context *ctx = to_rnp_context(base->ibv_mr.context);
+	struct change c = {
 		.flags = flags,
-		.pd = to_other && pd ? to_rnp_pd(pd) : NULL,
+		.handle = flags & IBV_REREG_MR_CHANGE_PD ? pd : NULL,
 		.addr = addr,
 		.length = length,
 		.access = (uint32_t)access,
 	};
-	int rc = -EINVAL;
+	struct ibv_pd *before = NULL;
+	int rc;
 
-	if (flags && (!to_other || (pd && pd->context == base->ibv_mr.context)))
-		rc = change_region(to_rnp_context(base->ibv_mr.context), to_rnp_mr(base),
-				   &c);
-	if (rc)
-		return -rc;
-	if (to_other) {
-		rnp_pd_get(pd);
-		rnp_pd_put(base->ibv_mr.pd);
+	if (rnp_is_fork_child(ctx))
+		return EIO;
+	if (!flags)
+		return EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		c.pd = rnp_pd_hold(ctx, pd);
+		if (!c.pd)
+			return EINVAL;
 	}
-	return 0;
+	rc = change_region(ctx, base, &c, &before);
+	if (c.pd)
+		rnp_pd_put(rc ? pd : before);
+	return -rc;
+}
+
+/* Frees the memory of a region, whose handle the program does not have any more. */
+static void free_region(struct rnp_mr *mr)
+{
+	if (mr->map)
+		munmap(mr->map, mr->map_len);
+	rnp_object_free(RNP_KIND_MR, mr);
 }
 
 void rnp_mr_release(struct rnp_mr *mr, unsigned holders)
 {
 	assert(mr->held >= holders);
 	mr->held -= holders;
-	if (mr->held)
-		return;
-	if (mr->map)
-		munmap(mr->map, mr->map_len);
-	rnp_free_object(mr);
+	if (!mr->held)
+		free_region(mr);
 }
 
-/* Frees only the copied handle, in a fork() child. */
-static int forget_copy(struct rnp_mr *mr)
+/* Frees the memory of a handle without lock, see rnp_lock_to_destroy(). */
+static int forget_copy(struct rnp_context *ctx, struct rnp_mr *mr)
 {
-	if (mr->origin) {
-		free(mr);
-		return 0;
-	}
-	rnp_pd_put(mr->base.ibv_mr.pd);
-	if (mr->map)
-		munmap(mr->map, mr->map_len);
-	free(mr);
+	if (!mr)
+		return ENOENT;
+	rnp_handle_remove(ctx, RNP_KIND_MR, mr);
+	if (!mr->origin)
+		rnp_pd_put(mr->pd);
+	free_region(mr);
+	return 0;
+}
+
+/* Deregisters the region of a handle. The engine lock is held. Returns 0 with the handle
+ * of its domain, or a positive errno.
+ */
+static int deregister(struct rnp_context *ctx, struct rnp_mr *handle, struct ibv_pd **pd)
+{
+	struct rnp_mr *mr = handle && handle->origin ? handle->origin : handle;
+
+	if (!mr || mr->gone)
+		return ENOENT;
+	if (mr->core.windows) /* still has windows: IBTA Vol 1, 10.6.7.2.6 */
+		return EBUSY;
+	*pd = mr->pd;
+	rnp_handle_remove(ctx, RNP_KIND_MR, handle);
+	if (handle != mr)
+		rnp_object_free(RNP_KIND_MR, handle);
+	rnp_mr_detach(mr);
+	/* drops two uses: by the device and by the handle */
+	rnp_mr_release(mr, 2);
 	return 0;
 }
 
@@ -554,31 +630,18 @@ static int forget_copy(struct rnp_mr *mr)
 int rnp_dereg_mr(struct rnp_abi_mr *base)
 {
 	struct rnp_context *ctx = to_rnp_context(base->ibv_mr.context);
-	struct rnp_mr *handle = to_rnp_mr(base);
-	struct rnp_mr *mr = handle->origin ? handle->origin : handle;
+	int lock = rnp_lock_to_destroy(ctx);
+	struct rnp_mr *handle = rnp_handle_find(ctx, RNP_KIND_MR, base);
 	struct ibv_pd *pd = NULL;
-	int cancel, err = 0;
+	int err;
 
-	if (rnp_is_fork_child(ctx))
-		return forget_copy(handle);
-	cancel = rnp_lock_engine(ctx->engine);
-	if (mr->gone)
-		err = ENOENT;
-	else if (mr->core.windows) /* still has windows: IBTA Vol 1, 10.6.7.2.6 */
-		err = EBUSY;
-	if (!err) {
-		pd = mr->base.ibv_mr.pd;
-		if (handle != mr)
-			free(handle);
-		rnp_mr_detach(mr);
-		/* drops two uses: by the device and by the handle */
-		rnp_mr_release(mr, 2);
-	}
-	rnp_unlock_engine(ctx->engine, cancel);
-	if (err)
-		return err;
-	rnp_pd_put(pd);
-	return 0;
+	if (lock == RNP_NO_LOCK)
+		return forget_copy(ctx, handle);
+	err = deregister(ctx, handle, &pd);
+	rnp_unlock_destroyed(ctx, lock);
+	if (!err)
+		rnp_pd_put(pd);
+	return err;
 }
 
 /* ------------------------------------------------------- memory of a file descriptor */
@@ -660,7 +723,6 @@ static struct rnp_mr *register_window(struct ibv_pd *pd, struct window *w, uint6
 				      uint32_t access, int *rc)
 {
 	struct rn_mr_attr attr = {
-		.pd = to_rnp_pd(pd)->number,
 		.va = iova,
 		.length = w->len,
 		.access = access,
@@ -708,19 +770,24 @@ struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
  * in scatter and gather lists.
  */
 /* Adds the region to the device. The engine lock is held. */
-static int attach_null(struct rnp_context *ctx, struct rnp_mr *mr,
-		       const struct rnp_pd *pd)
+static int attach_null(struct rnp_context *ctx, struct rnp_mr *mr, struct ibv_pd *pd)
 {
-	struct rn_mr_attr attr = { .pd = pd->number };
-	int rc = rnp_hca_add(ctx->hca, RNP_HCA_MR);
+	const struct rnp_pd *domain = rnp_pd_find(ctx, pd);
+	struct rn_mr_attr attr = { 0 };
+	int rc = domain ? rnp_hca_add(ctx->hca, RNP_HCA_MR) : -EINVAL;
 
 	if (rc)
 		return rc;
+	attr.pd = domain->number;
 	attr.key = rnp_hca_new_key(ctx->hca);
-	rn_mr_init_null(&mr->core, attr.key, pd->number);
+	rn_mr_init_null(&mr->core, attr.key, attr.pd);
 	rn_dev_add_mr(rnp_engine_dev(ctx->engine), &mr->core);
 	record_region(ctx, mr, &attr);
 	LIST_INSERT_HEAD(&ctx->mrs, mr, link);
+	rnp_pd_get(pd);
+	mr->pd = pd;
+	mr->base.ibv_mr.handle = mr->core.node.key;
+	rnp_handle_add(ctx, RNP_KIND_MR, mr);
 	return 0;
 }
 
@@ -728,7 +795,7 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 {
 	struct rnp_context *ctx = to_rnp_context(pd->context);
 	int rc = rnp_is_fork_child(ctx) ? -EIO : 0, cancel;
-	struct rnp_mr *mr = rc ? NULL : calloc(1, sizeof(*mr));
+	struct rnp_mr *mr = rc ? NULL : rnp_object_new(RNP_KIND_MR);
 
 	if (!mr) {
 		errno = rc ? -rc : ENOMEM;
@@ -736,17 +803,15 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 	}
 	mr->held = 2; /* uses: by the program and by the device */
 	cancel = rnp_lock_engine(ctx->engine);
-	rc = attach_null(ctx, mr, to_rnp_pd(pd));
+	rc = attach_null(ctx, mr, pd);
 	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc) {
-		free(mr);
+		rnp_object_free(RNP_KIND_MR, mr);
 		errno = -rc;
 		return NULL;
 	}
-	rnp_pd_get(pd);
 	mr->base.ibv_mr.context = pd->context;
 	mr->base.ibv_mr.pd = pd;
-	mr->base.ibv_mr.handle = mr->core.node.key;
 	mr->base.ibv_mr.lkey = mr->base.ibv_mr.rkey = mr->core.lkey;
 	mr->base.mr_type = RNP_ABI_NULL_MR;
 	return &mr->base.ibv_mr;
@@ -792,7 +857,8 @@ static int find_advised(struct ibv_pd *pd, bool write, const struct ibv_sge *sge
 {
 	struct rnp_context *ctx = to_rnp_context(pd->context);
 	int cancel = rnp_lock_engine(ctx->engine);
-	int err = find_locked(ctx, to_rnp_pd(pd)->number, write, sge, addr);
+	const struct rnp_pd *domain = rnp_pd_find(ctx, pd);
+	int err = domain ? find_locked(ctx, domain->number, write, sge, addr) : EINVAL;
 
 	rnp_unlock_engine(ctx->engine, cancel);
 	return err;
@@ -844,23 +910,26 @@ int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t 
 /* -------------------------------------------------------------------- memory windows */
 
 /* Adds the window to the device. The engine lock is held. */
-static int add_window(struct rnp_context *ctx, struct rnp_mw *mw, enum ibv_mw_type type)
+static int add_window(struct rnp_context *ctx, struct rnp_mw *mw)
 {
-	const struct rnp_pd *pd = to_rnp_pd(mw->base.pd);
-	enum rn_mr_kind kind = type == IBV_MW_TYPE_1 ? RN_MR_KIND_MW1 : RN_MR_KIND_MW2;
+	const struct rnp_pd *pd = rnp_pd_find(ctx, mw->pd);
+	enum rn_mr_kind kind =
+		mw->base.type == IBV_MW_TYPE_1 ? RN_MR_KIND_MW1 : RN_MR_KIND_MW2;
 	struct rn_stats_object o = { .kind = RN_STATS_MW,
 				     .ctxn = (uint32_t)ctx->file,
-				     .pdn = pd->number,
-				     .type = type };
-	int rc = rnp_hca_add(ctx->hca, RNP_HCA_MW);
+				     .type = mw->base.type };
+	int rc = pd ? rnp_hca_add(ctx->hca, RNP_HCA_MW) : -EINVAL;
 
 	if (rc)
 		return rc;
 	rn_mw_init(&mw->core, kind, rnp_hca_new_key(ctx->hca), pd->number);
 	rn_dev_add_mr(rnp_engine_dev(ctx->engine), &mw->core);
-	o.number = mw->core.node.key;
+	o.pdn = pd->number;
+	o.number = mw->base.handle = mw->core.node.key;
 	mw->record = rnp_engine_record(ctx->engine, &o);
 	LIST_INSERT_HEAD(&ctx->mws, mw, link);
+	rnp_pd_get(mw->pd);
+	rnp_handle_add(ctx, RNP_KIND_MW, mw);
 	return 0;
 }
 
@@ -882,44 +951,45 @@ struct ibv_mw *rnp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 	if (!rc && type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		rc = -EINVAL;
-	mw = rc ? NULL : calloc(1, sizeof(*mw));
+	mw = rc ? NULL : rnp_object_new(RNP_KIND_MW);
 	if (!mw) {
 		errno = rc ? -rc : ENOMEM;
 		return NULL;
 	}
 	mw->base.context = pd->context;
-	mw->base.pd = pd;
+	mw->base.pd = mw->pd = pd;
 	mw->base.type = type;
 	cancel = rnp_lock_engine(ctx->engine);
-	rc = add_window(ctx, mw, type);
+	rc = add_window(ctx, mw);
 	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc) {
-		free(mw);
+		rnp_object_free(RNP_KIND_MW, mw);
 		errno = -rc;
 		return NULL;
 	}
-	rnp_pd_get(pd);
 	mw->base.rkey = mw->core.lkey;
-	mw->base.handle = mw->core.node.key;
 	return &mw->base;
 }
 
 int rnp_dealloc_mw(struct ibv_mw *base)
 {
 	struct rnp_context *ctx = to_rnp_context(base->context);
-	struct rnp_mw *mw = to_rnp_mw(base);
-	int cancel;
+	int lock = rnp_lock_to_destroy(ctx);
+	struct rnp_mw *mw = rnp_handle_find(ctx, RNP_KIND_MW, base);
 
-	if (!rnp_is_fork_child(ctx)) {
-		cancel = rnp_lock_engine(ctx->engine);
+	if (mw)
+		rnp_handle_remove(ctx, RNP_KIND_MW, mw);
+	if (mw && lock != RNP_NO_LOCK) {
 		rnp_mw_detach(mw);
 		/* Let WRITEs of peers through the window reach memory before the
 		 * call returns.
 		 */
 		rnp_engine_settle(ctx->engine, 0);
-		rnp_unlock_engine(ctx->engine, cancel);
 	}
-	rnp_pd_put(base->pd);
-	rnp_free_object(mw);
+	rnp_unlock_destroyed(ctx, lock);
+	if (!mw)
+		return ENOENT;
+	rnp_pd_put(mw->pd);
+	rnp_object_free(RNP_KIND_MW, mw);
 	return 0;
 }

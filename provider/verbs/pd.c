@@ -26,12 +26,13 @@ static void release_pd(struct rnp_pd *pd)
 
 struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_pd *pd)
 {
-	struct rnp_pd_handle *h = calloc(1, sizeof(*h));
+	struct rnp_pd_handle *h = rnp_object_new(RNP_KIND_PD);
 
 	if (!h)
 		return NULL;
 	h->base.context = context;
-	h->base.handle = pd->number;
+	if (pd)
+		h->base.handle = pd->number;
 	h->pd = pd;
 	atomic_init(&h->refs, 1);
 	return h;
@@ -61,7 +62,25 @@ static void release_handle(struct rnp_pd_handle *h)
 	if (atomic_fetch_sub(&h->refs, 1) > 1)
 		return;
 	release_pd(h->pd);
-	rnp_free_object(h);
+	rnp_object_free(RNP_KIND_PD, h);
+}
+
+const struct rnp_pd *rnp_pd_find(const struct rnp_context *ctx, const struct ibv_pd *pd)
+{
+	const struct rnp_pd_handle *h = rnp_handle_find(ctx, RNP_KIND_PD, pd);
+
+	return h ? h->pd : NULL;
+}
+
+const struct rnp_pd *rnp_pd_hold(struct rnp_context *ctx, struct ibv_pd *pd)
+{
+	int cancel = rnp_lock_engine(ctx->engine);
+	const struct rnp_pd *found = rnp_pd_find(ctx, pd);
+
+	if (found)
+		rnp_pd_get(pd);
+	rnp_unlock_engine(ctx->engine, cancel);
+	return found;
 }
 
 void rnp_pd_put(struct ibv_pd *pd)
@@ -108,18 +127,18 @@ struct ibv_pd *rnp_alloc_pd(struct ibv_context *context)
 	cancel = rnp_lock_engine(ctx->engine);
 	rc = rnp_hca_add(ctx->hca, RNP_HCA_PD);
 	if (!rc) {
-		pd->number = rnp_hca_new_pd(ctx->hca);
+		h->base.handle = pd->number = rnp_hca_new_pd(ctx->hca);
 		record_pd(ctx, pd);
 		LIST_INSERT_HEAD(&ctx->pds, pd, link);
+		rnp_handle_add(ctx, RNP_KIND_PD, h);
 	}
 	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc) {
-		free(h);
+		rnp_object_free(RNP_KIND_PD, h);
 		free(pd);
 		errno = -rc;
 		return NULL;
 	}
-	h->base.handle = pd->number;
 	return &h->base;
 }
 
@@ -133,22 +152,65 @@ void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd)
 	release_pd(pd);
 }
 
-/* Deallocates a domain. Returns 0; EBUSY if there are objects in it; ENOENT if it was
- * deallocated through another handle.
+/* Removes the domain of a handle from the device. The engine lock is held. Returns 0;
+ * EBUSY if there are objects in it; ENOENT if it was deallocated through another handle.
  */
-static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
+static int detach_domain(struct rnp_context *ctx, struct rnp_pd *pd)
 {
-	int cancel = rnp_lock_engine(ctx->engine);
-	int err = 0;
-
 	if (pd->gone)
-		err = ENOENT;
-	else if (atomic_load(&pd->refs))
-		err = EBUSY;
+		return ENOENT;
+	if (atomic_load(&pd->refs))
+		return EBUSY;
+	rnp_pd_detach(ctx, pd);
+	return 0;
+}
+
+static bool is_parent(const struct rnp_pd_handle *h)
+{
+	return h->kind == RNP_PD_PARENT;
+}
+
+static void free_parent_domain(struct rnp_pd_handle *h)
+{
+	struct ibv_pd *below = h->below;
+
+	if (h->td)
+		atomic_fetch_sub(&h->td->refs, 1);
+	/* cannot be the last reference, since @below has another */
+	atomic_fetch_sub(&h->pd->held, 1);
+	rnp_object_free(RNP_KIND_PD, h);
+	rnp_pd_put(below);
+}
+
+/* Takes a handle away from the program. @ends_domain: its domain is deallocated, too. The
+ * engine lock is held. Returns 0 or a positive errno.
+ */
+static int take_handle(struct rnp_context *ctx, struct rnp_pd_handle *h, bool ends_domain)
+{
+	if (is_parent(h))
+		return atomic_load(&h->refs) > 1 ? EBUSY : 0;
+	return ends_domain ? detach_domain(ctx, h->pd) : 0;
+}
+
+static int end_handle(struct ibv_pd *base, bool ends_domain)
+{
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int lock = rnp_lock_to_destroy(ctx);
+	struct rnp_pd_handle *h = rnp_handle_find(ctx, RNP_KIND_PD, base);
+	int err = h ? 0 : ENOENT;
+
+	if (h && lock != RNP_NO_LOCK)
+		err = take_handle(ctx, h, ends_domain);
+	if (!err)
+		rnp_handle_remove(ctx, RNP_KIND_PD, h);
+	rnp_unlock_destroyed(ctx, lock);
+	if (err)
+		return err;
+	if (is_parent(h))
+		free_parent_domain(h);
 	else
-		rnp_pd_detach(ctx, pd);
-	rnp_unlock_engine(ctx->engine, cancel);
-	return err;
+		release_handle(h);
+	return 0;
 }
 
 /* Unimports a handle. If objects were created with the handle, it is freed with the last
@@ -156,32 +218,20 @@ static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
  */
 void rnp_unimport_pd(struct ibv_pd *base)
 {
-	if (rnp_pd_is_parent(base))
-		(void)rnp_dealloc_parent_domain(base);
-	else
-		release_handle(to_pd_handle(base));
+	(void)end_handle(base, false);
 }
 
 int rnp_dealloc_pd(struct ibv_pd *base)
 {
-	struct rnp_context *ctx = to_rnp_context(base->context);
-	struct rnp_pd_handle *h = to_pd_handle(base);
-	int err = 0;
-
-	if (rnp_pd_is_parent(base))
-		return rnp_dealloc_parent_domain(base);
-	if (!rnp_is_fork_child(ctx))
-		err = dealloc_by_handle(ctx, h->pd);
-	if (!err)
-		release_handle(h);
-	return err;
+	return end_handle(base, true);
 }
 
 /* -------------------------------------------------------------------- thread domains */
 struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
+	struct rnp_context *ctx = to_rnp_context(context);
 	struct rnp_td *td;
-	int err = rnp_is_fork_child(to_rnp_context(context)) ? EIO : 0;
+	int err = rnp_is_fork_child(ctx) ? EIO : 0, cancel;
 
 	if (!err && attr->comp_mask)
 		err = EINVAL;
@@ -189,33 +239,44 @@ struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr
 		errno = err;
 		return NULL;
 	}
-	td = calloc(1, sizeof(*td));
+	td = rnp_object_new(RNP_KIND_TD);
 	if (!td)
 		return NULL;
 	td->base.context = context;
+	cancel = rnp_lock_engine(ctx->engine);
+	rnp_handle_add(ctx, RNP_KIND_TD, td);
+	rnp_unlock_engine(ctx->engine, cancel);
 	return &td->base;
 }
 
 int rnp_dealloc_td(struct ibv_td *base)
 {
-	struct rnp_td *td = (struct rnp_td *)base;
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int lock = rnp_lock_to_destroy(ctx), err = 0;
+	struct rnp_td *td = rnp_handle_find(ctx, RNP_KIND_TD, base);
 
-	if (atomic_load(&td->refs))
-		return EBUSY;
-	rnp_free_object(td);
-	return 0;
+	if (!td)
+		err = ENOENT;
+	else if (atomic_load(&td->refs))
+		err = EBUSY;
+	else
+		rnp_handle_remove(ctx, RNP_KIND_TD, td);
+	rnp_unlock_destroyed(ctx, lock);
+	if (!err)
+		rnp_object_free(RNP_KIND_TD, td);
+	return err;
 }
 
 /* -------------------------------------------------------------------- parent domains */
-static int check_parent_domain(const struct ibv_context *context,
+static int check_parent_domain(const struct rnp_context *ctx,
 			       const struct ibv_parent_domain_init_attr *attr)
 {
 	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
 			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
 
-	if (attr->comp_mask & ~known || !attr->pd || attr->pd->context != context)
-		return EINVAL;
-	if (attr->td && attr->td->context != context)
+	if (rnp_is_fork_child(ctx))
+		return EIO;
+	if (attr->comp_mask & ~known)
 		return EINVAL;
 	if ((attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) &&
 	    (!attr->alloc || !attr->free))
@@ -223,52 +284,55 @@ static int check_parent_domain(const struct ibv_context *context,
 	return 0;
 }
 
+/* Adds the parent domain to its context. The engine lock is held. Returns 0, or EINVAL if
+ * the domain or the thread domain does not exist in this context.
+ */
+static int add_parent_domain(struct rnp_context *ctx, struct rnp_pd_handle *h,
+			     const struct ibv_parent_domain_init_attr *attr)
+{
+	const struct rnp_pd_handle *below = rnp_handle_find(ctx, RNP_KIND_PD, attr->pd);
+
+	if (attr->td)
+		h->td = rnp_handle_find(ctx, RNP_KIND_TD, attr->td);
+	if (!below || (attr->td && !h->td))
+		return EINVAL;
+	h->pd = below->pd;
+	h->base.handle = h->pd->number;
+	h->below = attr->pd;
+	atomic_fetch_add(&h->pd->held, 1);
+	rnp_pd_get(attr->pd);
+	if (h->td)
+		atomic_fetch_add(&h->td->refs, 1);
+	rnp_handle_add(ctx, RNP_KIND_PD, h);
+	return 0;
+}
+
 struct ibv_pd *rnp_alloc_parent_domain(struct ibv_context *context,
 				       struct ibv_parent_domain_init_attr *attr)
 {
-	int err = rnp_is_fork_child(to_rnp_context(context))
-			  ? EIO
-			  : check_parent_domain(context, attr);
-	struct rnp_pd_handle *h;
+	struct rnp_context *ctx = to_rnp_context(context);
+	int err = check_parent_domain(ctx, attr), cancel;
+	struct rnp_pd_handle *h = err ? NULL : rnp_pd_new_handle(context, NULL);
 
-	if (err) {
-		errno = err;
+	if (!h) {
+		errno = err ? err : ENOMEM;
 		return NULL;
 	}
-	h = rnp_pd_new_handle(context, to_rnp_pd(attr->pd));
-	if (!h)
-		return NULL;
-	atomic_fetch_add(&h->pd->held, 1);
-	rnp_pd_get(attr->pd);
 	h->kind = RNP_PD_PARENT;
-	h->below = attr->pd;
-	h->td = (struct rnp_td *)attr->td;
-	if (h->td)
-		atomic_fetch_add(&h->td->refs, 1);
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
 		h->alloc = attr->alloc;
 		h->free = attr->free;
 	}
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
 		h->pd_context = attr->pd_context;
-	return &h->base;
-}
-
-int rnp_dealloc_parent_domain(struct ibv_pd *base)
-{
-	struct rnp_pd_handle *h = (struct rnp_pd_handle *)base;
-	struct ibv_pd *below = h->below;
-
-	if (atomic_load(&h->refs) > 1 &&
-	    !rnp_is_fork_child(to_rnp_context(base->context)))
-		return EBUSY;
-	if (h->td)
-		atomic_fetch_sub(&h->td->refs, 1);
-	/* cannot be the last reference, since @below has another */
-	atomic_fetch_sub(&h->pd->held, 1);
-	rnp_free_object(h);
-	rnp_pd_put(below);
-	return 0;
+	cancel = rnp_lock_engine(ctx->engine);
+	err = add_parent_domain(ctx, h, attr);
+	rnp_unlock_engine(ctx->engine, cancel);
+	if (!err)
+		return &h->base;
+	rnp_object_free(RNP_KIND_PD, h);
+	errno = err;
+	return NULL;
 }
 
 /* --------------------------------------------------------------------------- buffers */
@@ -423,6 +487,26 @@ void rnp_av_to_attr(const struct rn_av *av, struct ibv_ah_attr *attr)
 }
 
 /* ------------------------------------------------------------------ address handles */
+/* Adds the AH to its context. The engine lock is held. Returns 0 or -errno. */
+static int add_ah(struct rnp_context *ctx, struct rnp_ah *ah, struct ibv_pd *pd,
+		  const struct ibv_ah_attr *attr)
+{
+	int rc = rnp_pd_find(ctx, pd) ? 0 : -EINVAL;
+
+	if (!rc)
+		rc = rnp_av_from_attr(rnp_engine_netdev(ctx->engine), attr, &ah->av);
+	if (!rc)
+		rc = rnp_hca_add(ctx->hca, RNP_HCA_AH);
+	if (rc)
+		return rc;
+	rnp_pd_get(pd);
+	ah->pd = pd;
+	ah->base.handle = ++ctx->last_ah;
+	LIST_INSERT_HEAD(&ctx->ahs, ah, link);
+	rnp_handle_add(ctx, RNP_KIND_AH, ah);
+	return 0;
+}
+
 struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct rnp_context *ctx = to_rnp_context(pd->context);
@@ -433,23 +517,17 @@ struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		errno = EIO;
 		return NULL;
 	}
-	ah = calloc(1, sizeof(*ah));
+	ah = rnp_object_new(RNP_KIND_AH);
 	if (!ah)
 		return NULL;
 	cancel = rnp_lock_engine(ctx->engine);
-	rc = rnp_av_from_attr(rnp_engine_netdev(ctx->engine), attr, &ah->av);
-	if (!rc)
-		rc = rnp_hca_add(ctx->hca, RNP_HCA_AH);
-	if (!rc)
-		LIST_INSERT_HEAD(&ctx->ahs, ah, link);
+	rc = add_ah(ctx, ah, pd, attr);
 	rnp_unlock_engine(ctx->engine, cancel);
-	if (rc) {
-		free(ah);
-		errno = -rc;
-		return NULL;
-	}
-	rnp_pd_get(pd);
-	return &ah->base;
+	if (!rc)
+		return &ah->base;
+	rnp_object_free(RNP_KIND_AH, ah);
+	errno = -rc;
+	return NULL;
 }
 
 void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah)
@@ -460,15 +538,23 @@ void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah)
 
 int rnp_destroy_ah(struct ibv_ah *base)
 {
+	/* Its domain is that of no queue pair, so posts with a destroyed AH are refused.
+	 */
+	static struct rnp_pd_handle none;
 	struct rnp_context *ctx = to_rnp_context(base->context);
-	int cancel;
+	int lock = rnp_lock_to_destroy(ctx);
+	struct rnp_ah *ah = rnp_handle_find(ctx, RNP_KIND_AH, base);
 
-	if (!rnp_is_fork_child(ctx)) {
-		cancel = rnp_lock_engine(ctx->engine);
-		rnp_ah_detach(ctx, to_rnp_ah(base));
-		rnp_unlock_engine(ctx->engine, cancel);
+	if (ah) {
+		ah->base.pd = &none.base;
+		rnp_handle_remove(ctx, RNP_KIND_AH, ah);
+		if (lock != RNP_NO_LOCK)
+			rnp_ah_detach(ctx, ah);
 	}
-	rnp_pd_put(base->pd);
-	rnp_free_object(to_rnp_ah(base));
+	rnp_unlock_destroyed(ctx, lock);
+	if (!ah)
+		return ENOENT;
+	rnp_pd_put(ah->pd);
+	rnp_object_free(RNP_KIND_AH, ah);
 	return 0;
 }

@@ -280,6 +280,16 @@ static void unlock_posted(struct rnp_engine *e, bool disabled, int cancel)
 		pthread_setcancelstate(cancel, NULL);
 }
 
+/* Ends a post to an object that was destroyed. A post does not look its object up, as it
+ * costs time and a kernel does not see posts; the memory of the object is still readable.
+ */
+static __attribute__((noinline)) int post_nowhere(struct rnp_engine *e, bool disabled,
+						  int cancel)
+{
+	unlock_posted(e, disabled, cancel);
+	return rnp_set_errno(EINVAL);
+}
+
 int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad_wr)
 {
@@ -295,6 +305,10 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 		return rnp_set_errno(EIO);
 	}
 	disabled = lock_to_post(e, &cancel);
+	if (!qp->core) {
+		*bad_wr = wr;
+		return post_nowhere(e, disabled, cancel);
+	}
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	posted.now = rnp_engine_send_time(e, qp->core);
 	for (; wr; wr = wr->next) {
@@ -348,6 +362,10 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 		return rnp_set_errno(EIO);
 	}
 	disabled = lock_to_post(e, &cancel);
+	if (!qp->core) {
+		*bad_wr = wr;
+		return post_nowhere(e, disabled, cancel);
+	}
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	dev = rnp_engine_dev(e);
 	now = rnp_engine_recv_time(e, qp->core);
@@ -382,6 +400,10 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 		return rnp_set_errno(EIO);
 	}
 	cancel = rnp_lock_engine(e);
+	if (!srq->core) {
+		*bad_wr = wr;
+		return post_nowhere(e, true, cancel);
+	}
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	for (; wr; wr = wr->next) {
 		const struct rn_recv_wr core_wr = recv_wr_from(wr);
@@ -398,16 +420,22 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 
 /* ----------------------------------------------------------------- ibv_bind_mw() */
 /* Checks a bind request of ibv_bind_mw(), as far as libibverbs has not: it has checked
- * the type of the window, the domain and the region. Returns 0 or a positive errno.
+ * the type of the window, the domain and the region. Engine lock held. Returns 0 or a
+ * positive errno.
  */
-static int check_bind(const struct ibv_qp *qp, const struct ibv_mw *mw,
-		      const struct ibv_mw_bind_info *info)
+static int check_bind(const struct rnp_qp *qp, const struct ibv_mw *mw,
+		      const struct ibv_mw_bind *bind)
 {
-	if (qp->context != mw->context)
+	const struct ibv_mw_bind_info *info = &bind->bind_info;
+	const unsigned known = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED;
+
+	if (!qp->core || !rnp_handle_is_object(qp->ctx, RNP_KIND_MW, mw))
 		return EINVAL;
-	if (info->mr && info->mr->context != mw->context)
+	if (info->mr && !rnp_handle_is_object(qp->ctx, RNP_KIND_MR, info->mr))
 		return EINVAL;
-	return info->mw_access_flags & IBV_ACCESS_ZERO_BASED ? EINVAL : 0;
+	return info->mw_access_flags & IBV_ACCESS_ZERO_BASED || bind->send_flags & ~known
+		       ? EINVAL
+		       : 0;
 }
 
 int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind)
@@ -416,16 +444,14 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
 	struct rnp_engine *e = qp->ctx->engine;
 	struct rn_send_wr wr = { .wr_id = bind->wr_id, .flags = bind->send_flags };
 	struct rnp_posted posted = { 0 };
-	int rc = check_bind(base, mw, &bind->bind_info), cancel;
+	int rc, cancel;
 
 	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
-	if (!rc && bind->send_flags & ~(unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED |
-						  IBV_SEND_SOLICITED))
-		rc = EINVAL;
-	if (rc)
-		return rc;
 	cancel = rnp_lock_engine(e);
+	rc = check_bind(qp, mw, bind);
+	if (rc)
+		goto out;
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	bind_request(mw, ibv_inc_rkey(mw->rkey), &bind->bind_info, &wr);
 	posted.now = rnp_engine_now();
@@ -436,6 +462,7 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
 			ring_doorbell(qp, posted.count);
 		rnp_engine_posted(e, qp->core, &posted);
 	}
+out:
 	rnp_unlock_engine(e, cancel);
 	return rc;
 }
@@ -838,6 +865,8 @@ static int post_list(struct rnp_qp *qp)
 	int cancel = rnp_lock_engine(e);
 	int rc = 0;
 
+	if (!qp->core)
+		return post_nowhere(e, true, cancel);
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	if (qp->wr->entries.count > rn_qp_sq_room(qp->core))
 		rc = ENOMEM;
@@ -878,13 +907,35 @@ static int new_list(struct rnp_qp *qp)
 	return 0;
 }
 
+static void free_items(struct rnp_wr_array *a)
+{
+	free(a->item);
+	*a = (struct rnp_wr_array){ 0 };
+}
+
+static void free_list(struct rnp_wr_list *list)
+{
+	free_items(&list->entries);
+	free_items(&list->sges);
+	free_items(&list->bytes);
+}
+
 void rnp_wr_fini(struct rnp_qp *qp)
 {
+	/* If it fails, some thread is between ibv_wr_start() and ibv_wr_complete(). */
+	if (!qp->wr || pthread_mutex_trylock(&qp->wr->lock))
+		return;
+	free_list(qp->wr);
+	pthread_mutex_unlock(&qp->wr->lock);
+}
+
+void rnp_wr_scrub(void *object)
+{
+	struct rnp_qp *qp = object;
+
 	if (!qp->wr)
 		return;
-	free(qp->wr->entries.item);
-	free(qp->wr->sges.item);
-	free(qp->wr->bytes.item);
+	free_list(qp->wr);
 	free(qp->wr);
 }
 

@@ -29,6 +29,7 @@
 #include <sys/queue.h>
 
 #include "event.h"
+#include "handle.h"
 #include "library.h"
 #include "provider/engine/engine.h"
 #include "provider/engine/pcie.h"
@@ -166,6 +167,13 @@ struct rnp_context {
 	LIST_HEAD(, rnp_mw) mws;
 	LIST_HEAD(, rnp_rwq_table) rwq_tables;
 	int last_rwq_table; /* number of the table that was created last */
+	uint32_t last_ah;   /* handle of the AH that was created last */
+	struct rnp_handle_table handles;
+	/* The context was closed. Its memory remains, so that objects that were not
+	 * destroyed do not refer to freed memory.
+	 */
+	bool is_closed;
+	LIST_ENTRY(rnp_context) closed; /* see plugin.c */
 };
 
 /* ----------------------------------------------------------------- protection domains A
@@ -205,6 +213,7 @@ enum rnp_pd_kind {
 /* A handle on a domain, which the program has. Only @refs changes. */
 struct rnp_pd_handle {
 	struct ibv_pd base;
+	struct rnp_handle handle;
 	struct rnp_pd *pd;
 	enum rnp_pd_kind kind;
 	/* one reference of the handle itself, and one for each object that was created
@@ -225,6 +234,7 @@ struct rnp_pd_handle {
 
 struct rnp_td {
 	struct ibv_td base;
+	struct rnp_handle handle;
 	atomic_uint refs; /* number of parent domains that use the thread domain */
 };
 
@@ -264,8 +274,11 @@ struct rnp_buffer {
 /* ----------------------------------------------------------- memory and addresses */
 struct rnp_mr {
 	struct rnp_abi_mr base;
+	struct rnp_handle handle;
 	struct rn_mr core;
 	LIST_ENTRY(rnp_mr) link;
+	/* the domain; the program might change base.ibv_mr.pd */
+	struct ibv_pd *pd;
 	/* for an import, the region itself, and the fields below are not used;
 	 * otherwise NULL
 	 */
@@ -290,7 +303,9 @@ struct rnp_mr {
  */
 struct rnp_mw {
 	struct ibv_mw base;
+	struct rnp_handle handle;
 	struct rn_mr core;
+	struct ibv_pd *pd;	 /* the program might change base.pd */
 	LIST_ENTRY(rnp_mw) link; /* guarded by the engine lock */
 	struct rn_stats_object *record;
 };
@@ -298,6 +313,7 @@ struct rnp_mw {
 /* Device memory (memory on the NIC). */
 struct rnp_dm {
 	struct ibv_dm base;
+	struct rnp_handle handle;
 	LIST_ENTRY(rnp_dm) link; /* guarded by the engine lock */
 	/* number of regions of this memory; guarded by the engine lock */
 	unsigned mrs;
@@ -318,7 +334,9 @@ struct rnp_dm {
 
 struct rnp_ah {
 	struct ibv_ah base;
+	struct rnp_handle handle;
 	LIST_ENTRY(rnp_ah) link; /* guarded by the engine lock */
+	struct ibv_pd *pd;	 /* the program might change base.pd */
 	struct rn_av av;
 };
 
@@ -338,6 +356,7 @@ struct rnp_wall_clock {
 
 struct rnp_cq {
 	union rnp_abi_cq base;
+	struct rnp_handle handle;
 	struct rnp_context *ctx;
 	struct rnp_channel *channel; /* NULL: the CQ has no completion channel */
 	LIST_ENTRY(rnp_cq) link;
@@ -346,6 +365,8 @@ struct rnp_cq {
 	pthread_mutex_t lock; /* guards: reading of the ring, core.consumer, current */
 	struct rn_cqe *ring;  /* CQEs, at ring_mem.addr */
 	struct rnp_buffer ring_mem;
+	/* the ring of a destroyed CQ that another thread was reading */
+	struct rnp_buffer late_ring;
 	/* parent domain whose allocator allocates the ring, or NULL */
 	struct ibv_pd *parent;
 	/* log2 of the capacity; index >> lap_shift is the number of the lap */
@@ -382,9 +403,12 @@ struct rnp_cq {
 /* -------------------------------------------------------------- queue pairs */
 struct rnp_srq {
 	struct ibv_srq base;
+	struct rnp_handle handle;
 	struct rnp_context *ctx;
 	LIST_ENTRY(rnp_srq) link; /* guarded by the engine lock */
-	struct rn_srq *core;	  /* the core's SRQ, in memory of its own */
+	/* the core's SRQ, in memory of its own; NULL: the SRQ was destroyed */
+	struct rn_srq *core;
+	struct ibv_pd *pd; /* the program might change base.pd */
 	struct rnp_buffer ring;
 	/* number of the SRQ and maximum SGEs of a WQE; they do not change */
 	uint32_t number, max_sge;
@@ -403,6 +427,7 @@ struct rnp_srq {
 /* A handle on an XRC domain: one call of ibv_open_xrcd(). */
 struct rnp_xrcd {
 	struct ibv_xrcd base;
+	struct rnp_handle handle;
 	LIST_ENTRY(rnp_xrcd) link; /* guarded by the engine lock */
 	struct rnp_xrc_domain *domain;
 	uint32_t number;  /* number of @domain; does not change */
@@ -411,8 +436,14 @@ struct rnp_xrcd {
 
 struct rnp_qp {
 	union rnp_abi_qp base;
+	struct rnp_handle handle;
 	struct rnp_context *ctx;
-	struct rn_qp *core; /* the core's QP, at the start of @block */
+	/* the core's QP, at the start of @block; NULL: the QP was destroyed, or its
+	 * context closed. Guarded by the engine lock.
+	 */
+	struct rn_qp *core;
+	/* the domain, or NULL for a target QP; the program might change base.qp.pd */
+	struct ibv_pd *pd;
 	struct rnp_buffer block;
 	/* Memory lent to @core for incoming and for outgoing READs and atomics, or
 	 * NULL. If there are several handles on a QP, this memory and @block belong to
@@ -459,6 +490,7 @@ struct rnp_qp {
 
 struct rnp_wq {
 	struct ibv_wq base;
+	struct rnp_handle handle;
 	struct rnp_qp *queue;
 	/* number of entries of tables that refer to this queue; guarded by the
 	 * engine lock
@@ -468,6 +500,7 @@ struct rnp_wq {
 
 struct rnp_rwq_table {
 	struct ibv_rwq_ind_table base;
+	struct rnp_handle handle;
 	LIST_ENTRY(rnp_rwq_table) link; /* guarded by the engine lock */
 	unsigned qps; /* number of QPs that use the table; guarded by the engine lock */
 	/* The members below do not change. */
@@ -491,6 +524,7 @@ struct rnp_counter_point {
 
 struct rnp_counters {
 	struct ibv_counters base;
+	struct rnp_handle handle;
 	/* The next members are guarded by the engine lock. */
 	struct rnp_tally tally;
 	struct rnp_counter_point point[RNP_COUNTER_POINTS];
@@ -500,6 +534,7 @@ struct rnp_counters {
 
 struct rnp_flow {
 	struct ibv_flow base;
+	struct rnp_handle handle;
 	struct rnp_qp *qp;
 	struct rnp_counters *counters; /* counters that the rule uses, or NULL */
 	struct rnp_rule rule;
@@ -581,6 +616,25 @@ static inline void rnp_unlock_engine(struct rnp_engine *e, int cancel_state)
 	pthread_setcancelstate(cancel_state, NULL);
 }
 
+enum {
+	RNP_NO_LOCK = -1,
+};
+
+/* Takes the engine lock to destroy an object. Return: as rnp_lock_engine(); RNP_NO_LOCK,
+ * with nothing locked, in a fork() child and if the context was closed: then only the
+ * memory of the object may be freed.
+ */
+static inline int rnp_lock_to_destroy(const struct rnp_context *ctx)
+{
+	return rnp_is_fork_child(ctx) ? RNP_NO_LOCK : rnp_lock_engine(ctx->engine);
+}
+
+static inline void rnp_unlock_destroyed(const struct rnp_context *ctx, int lock)
+{
+	if (lock != RNP_NO_LOCK)
+		rnp_unlock_engine(ctx->engine, lock);
+}
+
 /* ------------------------------------------------------------------------- context.c */
 /**
  * rnp_context_open() - Connect a context to its device
@@ -637,7 +691,17 @@ int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 void rnp_pd_get(struct ibv_pd *pd);
 void rnp_pd_put(struct ibv_pd *pd);
 
-/* Creates a handle on @pd; the caller counts it in @pd->held. NULL: not enough memory. */
+/* Returns the domain of a handle that the program has passed; NULL: this context has no
+ * such handle. Engine lock held.
+ */
+const struct rnp_pd *rnp_pd_find(const struct rnp_context *ctx, const struct ibv_pd *pd);
+
+/* Does the same without the lock and, if the handle exists, calls rnp_pd_get(). */
+const struct rnp_pd *rnp_pd_hold(struct rnp_context *ctx, struct ibv_pd *pd);
+
+/* Creates a handle on @pd, which the caller counts in @pd->held and adds to its context.
+ * NULL: not enough memory.
+ */
 struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_pd *pd);
 
 /* Removes a domain from the device: no handle can be used any more. Engine lock held. */
@@ -690,7 +754,6 @@ struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr
 int rnp_dealloc_td(struct ibv_td *base);
 struct ibv_pd *rnp_alloc_parent_domain(struct ibv_context *context,
 				       struct ibv_parent_domain_init_attr *attr);
-int rnp_dealloc_parent_domain(struct ibv_pd *base);
 
 struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int rnp_destroy_ah(struct ibv_ah *base);
@@ -699,8 +762,9 @@ void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah);
 /* ------------------------------------------------------------------------------ mr.c */
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
-/* Registers a region of any kind; fills in @attr->key. @dm: the device memory that is
- * registered, or NULL. Return: the region, or NULL with -errno in @rc.
+/* Registers a region of any kind; fills in @attr->key and @attr->pd. @dm: the device
+ * memory that is registered, which counts the region already; or NULL. Return: the
+ * region, or NULL with -errno in @rc.
  */
 struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc);
@@ -737,6 +801,7 @@ void rnp_dm_release(struct rnp_dm *dm, unsigned holders);
 /* Creates a handle by which a program copies to and from the memory of @origin; or NULL.
  */
 struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *origin);
+void rnp_dm_free_import(struct rnp_dm *dm);
 
 /* ------------------------------------------------------------------------------ cq.c */
 struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
@@ -747,6 +812,8 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe);
 int rnp_modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr);
 int rnp_destroy_cq(struct ibv_cq *base);
 void rnp_cq_detach(struct rnp_cq *cq);
+/* Frees the ring of a destroyed CQ, if a thread was reading it then. */
+void rnp_cq_scrub(void *cq);
 /* Adds @by to the number of QPs and SRQs whose completions this CQ gets; engine
  * lock held.
  */
@@ -801,6 +868,13 @@ int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op,
 			       uint32_t flags);
 int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
 int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
+/* Returns the QP that the program has passed, or NULL. Engine lock held. */
+static inline struct rnp_qp *rnp_qp_find(const struct rnp_context *ctx,
+					 const struct ibv_qp *base)
+{
+	return rnp_handle_find(ctx, RNP_KIND_QP, base);
+}
+
 /* Hides the CQEs of the QP from the program; engine lock held. */
 void rnp_qp_skip_cqes(struct rnp_qp *qp);
 void rnp_qp_detach(struct rnp_qp *qp);
@@ -845,7 +919,12 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
  * operation; ENOMEM.
  */
 int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
+/* Frees the requests that are collected in a QP which is destroyed. The lock of
+ * ibv_wr_start() remains, as other threads may hold it; rnp_wr_scrub() frees it with the
+ * memory of the QP.
+ */
 void rnp_wr_fini(struct rnp_qp *qp);
+void rnp_wr_scrub(void *qp);
 
 /* ----------------------------------------------------------------------------- srq.c */
 struct ibv_srq *rnp_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);

@@ -55,16 +55,20 @@ static int join_group(struct rnp_context *ctx, const struct rn_gid *mgid, struct
 /* Attaches the QP to a group. The engine lock is held. Returns 0 or -errno; -EAGAIN: @p
  * needs a socket first.
  */
-static int attach_to_group(struct rnp_qp *qp, const struct rn_gid *mgid, struct parts *p)
+static int attach_to_group(struct rnp_context *ctx, const struct ibv_qp *base,
+			   const struct rn_gid *mgid, struct parts *p)
 {
-	struct rn_dev *dev = rnp_engine_dev(qp->ctx->engine);
+	struct rn_dev *dev = rnp_engine_dev(ctx->engine);
+	struct rnp_qp *qp = rnp_qp_find(ctx, base);
 	int rc;
 
-	if (rnp_engine_dead(qp->ctx->engine))
+	if (!qp)
+		return -EINVAL;
+	if (rnp_engine_dead(ctx->engine))
 		return -EIO;
 	if (rn_mcast_find(dev, qp->core, mgid))
 		return 0;
-	rc = join_group(qp->ctx, mgid, p);
+	rc = join_group(ctx, mgid, p);
 	if (rc)
 		return rc;
 	rn_mcast_attach(dev, &p->m->core, qp->core, mgid);
@@ -75,14 +79,14 @@ static int attach_to_group(struct rnp_qp *qp, const struct rn_gid *mgid, struct 
 
 int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid)
 {
-	struct rnp_qp *qp = to_rnp_qp(base);
-	struct rnp_engine *e = qp->ctx->engine;
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	struct rnp_engine *e = ctx->engine;
 	uint32_t ifindex = rnp_engine_netdev(e)->ifindex;
 	struct parts p = { .sock = -1 };
 	struct rn_gid mgid;
 	int cancel, rc;
 
-	if (rnp_is_fork_child(qp->ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	memcpy(&mgid, gid, sizeof(mgid));
 	if (base->qp_type != IBV_QPT_UD || !rn_gid_is_multicast(&mgid))
@@ -94,13 +98,13 @@ int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_engine_lock(e);
-	rc = attach_to_group(qp, &mgid, &p);
+	rc = attach_to_group(ctx, base, &mgid, &p);
 	/* repeated if the last member left while the lock was not held */
 	while (rc == -EAGAIN) {
 		rnp_engine_unlock(e);
 		p.sock = rn_group_open(&mgid, ifindex);
 		rnp_engine_lock(e);
-		rc = p.sock < 0 ? p.sock : attach_to_group(qp, &mgid, &p);
+		rc = p.sock < 0 ? p.sock : attach_to_group(ctx, base, &mgid, &p);
 	}
 	rnp_engine_unlock(e);
 	rn_group_close(p.sock, &mgid, ifindex);
@@ -139,19 +143,21 @@ static struct rnp_mcast *find_membership(const struct rnp_qp *qp,
 
 int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid)
 {
-	struct rnp_qp *qp = to_rnp_qp(base);
-	struct rnp_engine *e = qp->ctx->engine;
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	struct rnp_engine *e = ctx->engine;
 	struct rnp_mcast *m;
+	struct rnp_qp *qp;
 	struct rn_gid mgid;
 	int cancel, sock = -1;
 	bool found;
 
-	if (rnp_is_fork_child(qp->ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	memcpy(&mgid, gid, sizeof(mgid));
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_engine_lock(e);
-	m = find_membership(qp, &mgid, lid);
+	qp = rnp_qp_find(ctx, base);
+	m = qp ? find_membership(qp, &mgid, lid) : NULL;
 	found = m != NULL;
 	if (found)
 		sock = detach_from_group(qp, m);
@@ -239,18 +245,14 @@ static struct ibv_qp_init_attr relevant_attr(const struct ibv_qp_init_attr *in)
 	return a;
 }
 
-static bool is_cq_of(const struct rnp_context *ctx, const struct ibv_cq *cq)
-{
-	return cq && cq->context == &ctx->base;
-}
-
-/* Objects that a new QP belongs to. */
+/* Objects that a new QP belongs to, as the program has passed them. */
 struct home {
 	struct rnp_context *ctx;
-	struct ibv_pd *pd;	     /* protection domain; NULL for a target QP */
-	struct ibv_xrcd *xrcd;	     /* XRC domain of a target QP, or NULL */
-	struct rnp_wq *wq;	     /* the WQ that the QP implements, or NULL */
-	struct rnp_rwq_table *table; /* table for RSS, whose QP has no queues; or NULL */
+	struct ibv_pd *pd;     /* protection domain; NULL for a target QP */
+	struct ibv_xrcd *xrcd; /* XRC domain of a target QP, or NULL */
+	struct rnp_wq *wq;     /* the WQ that the QP implements, or NULL */
+	/* table for RSS, whose QP has no queues; or NULL */
+	struct ibv_rwq_ind_table *table;
 	struct rnp_rss rss;
 };
 
@@ -267,19 +269,15 @@ static bool has_rq(const struct home *home, const struct ibv_qp_init_attr *attr)
 /* Checks the attributes. Returns 0, or a positive errno if such a QP cannot exist. */
 static int check_init(const struct home *home, const struct ibv_qp_init_attr *attr)
 {
-	const struct rnp_context *ctx = home->ctx;
 	const struct ibv_qp_cap *cap = &attr->cap;
 
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
 	    attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_RAW_PACKET &&
 	    !is_xrc(attr->qp_type))
 		return EOPNOTSUPP;
-	if (attr->srq &&
-	    (attr->srq->context != &ctx->base || to_rnp_srq(attr->srq)->xrcd))
+	if (has_sq(home, attr) && !attr->send_cq)
 		return EINVAL;
-	if (has_sq(home, attr) && !is_cq_of(ctx, attr->send_cq))
-		return EINVAL;
-	if (has_rq(home, attr) && !is_cq_of(ctx, attr->recv_cq))
+	if (has_rq(home, attr) && !attr->recv_cq)
 		return EINVAL;
 	if (cap->max_send_wr > RN_WR_MAX || cap->max_recv_wr > RN_WR_MAX ||
 	    cap->max_send_sge > RN_SGE_MAX || cap->max_recv_sge > RN_SGE_MAX ||
@@ -310,7 +308,7 @@ static struct rn_qp_init init_of(struct rnp_qp *qp)
 
 	return (struct rn_qp_init){
 		.type = (enum rn_qp_type)base->qp_type,
-		.pd = base->pd ? to_rnp_pd(base->pd)->number : 0,
+		.pd = qp->pd ? to_rnp_pd(qp->pd)->number : 0,
 		.send_cq = core_cq(base->send_cq),
 		.recv_cq = core_cq(base->recv_cq),
 		.srq = base->srq ? to_rnp_srq(base->srq)->core : NULL,
@@ -373,7 +371,9 @@ static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
 	return rc;
 }
 
-/* Adds @by to the use counts of the QP's CQs, SRQ and table. The engine lock is held. */
+/* Adds @by to the use counts of the QP's CQs, SRQ, table and XRC domain. The engine lock
+ * is held.
+ */
 static void count_uses(struct rnp_qp *qp, int by)
 {
 	const struct ibv_qp *base = &qp->base.qp;
@@ -388,6 +388,65 @@ static void count_uses(struct rnp_qp *qp, int by)
 	}
 	if (qp->table)
 		qp->table->qps += (unsigned)by;
+	if (qp->xrcd)
+		atomic_fetch_add(&qp->xrcd->refs, (unsigned)by);
+}
+
+static bool is_there(const struct rnp_context *ctx, enum rnp_kind kind,
+		     const void *object)
+{
+	return !object || rnp_handle_find(ctx, kind, object);
+}
+
+/* Finds the objects that the QP belongs to. The engine lock is held. Returns 0, or EINVAL
+ * if one of them does not exist in this context.
+ */
+static int find_home(struct rnp_qp *qp, const struct home *home)
+{
+	const struct rnp_context *ctx = home->ctx;
+	const struct ibv_qp *base = &qp->base.qp;
+
+	qp->xrcd = rnp_handle_find(ctx, RNP_KIND_XRCD, home->xrcd);
+	qp->table = rnp_handle_find(ctx, RNP_KIND_RWQ_TABLE, home->table);
+	if ((home->pd && !rnp_pd_find(ctx, home->pd)) || (home->xrcd && !qp->xrcd) ||
+	    (home->table && !qp->table) || !is_there(ctx, RNP_KIND_CQ, base->send_cq) ||
+	    !is_there(ctx, RNP_KIND_CQ, base->recv_cq) ||
+	    !is_there(ctx, RNP_KIND_SRQ, base->srq))
+		return EINVAL;
+	return base->srq && to_rnp_srq(base->srq)->xrcd ? EINVAL : 0;
+}
+
+/* Counts the QP as user of the objects that it belongs to, so that none of them is
+ * destroyed while it exists. Returns 0 or a positive errno.
+ */
+static int enter_home(struct rnp_qp *qp, const struct home *home)
+{
+	int cancel = rnp_lock_engine(qp->ctx->engine);
+	int rc = find_home(qp, home);
+
+	if (!rc) {
+		count_uses(qp, 1);
+		qp->pd = home->pd;
+		if (qp->pd)
+			rnp_pd_get(qp->pd);
+		if (qp->rss) {
+			qp->rss->size = qp->table->size;
+			qp->rss->table = qp->table->core;
+		}
+	}
+	rnp_unlock_engine(qp->ctx->engine, cancel);
+	return rc;
+}
+
+/* Undoes enter_home() for a QP that was not added to the device. */
+static void leave_home(struct rnp_qp *qp)
+{
+	int cancel = rnp_lock_engine(qp->ctx->engine);
+
+	count_uses(qp, -1);
+	rnp_unlock_engine(qp->ctx->engine, cancel);
+	if (qp->pd)
+		rnp_pd_put(qp->pd);
 }
 
 /* Adds the QP to the device. The engine lock is held. Returns 0 or a positive errno. */
@@ -410,15 +469,15 @@ static int add_qp(struct rnp_qp *qp)
 	if (qp->stats)
 		qp->stats->pdn = init.pd;
 	qp->base.qp.qp_num = qp->base.qp.handle = init.qpn;
-	count_uses(qp, 1);
 	LIST_INSERT_HEAD(&ctx->qps, qp, link);
+	rnp_handle_add(ctx, RNP_KIND_QP, qp);
 	return 0;
 }
 
 struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
 			    const struct ibv_qp_init_attr *attr)
 {
-	struct rnp_qp *qp = calloc(1, sizeof(*qp));
+	struct rnp_qp *qp = rnp_object_new(RNP_KIND_QP);
 	struct ibv_qp *base;
 
 	if (!qp)
@@ -449,7 +508,7 @@ static void free_qp(struct rnp_qp *qp)
 	free(qp->resources);
 	free(qp->reads);
 	free(qp->rss);
-	rnp_free_object(qp);
+	rnp_object_free(RNP_KIND_QP, qp);
 }
 
 /* Stores the attributes of RSS. Returns 0 or a positive errno. */
@@ -459,7 +518,6 @@ static int init_spread(struct rnp_qp *qp, const struct home *home)
 	if (!qp->rss)
 		return ENOMEM;
 	*qp->rss = home->rss;
-	qp->table = home->table;
 	return 0;
 }
 
@@ -481,11 +539,11 @@ static struct ibv_qp *new_qp(const struct home *home, struct ibv_qp_init_attr *w
 	qp = rnp_qp_alloc(ctx, home->pd, attr);
 	if (!qp)
 		return NULL;
-	if (home->xrcd)
-		qp->xrcd = to_rnp_xrcd(home->xrcd);
 	qp->wq = home->wq;
 	if (home->table)
 		rc = init_spread(qp, home);
+	if (!rc)
+		rc = enter_home(qp, home);
 	if (rc)
 		goto err_free;
 	if (has_sq(home, attr))
@@ -493,28 +551,26 @@ static struct ibv_qp *new_qp(const struct home *home, struct ibv_qp_init_attr *w
 	if (send_ops_flags)
 		rc = rnp_wr_init(qp, send_ops_flags);
 	if (rc)
-		goto err_free;
+		goto err_home;
 	rc = -rnp_engine_attach(ctx->engine, err, sizeof(err));
 	if (rc) {
 		rnp_tell_user("%s", err);
-		goto err_free;
+		goto err_home;
 	}
 	rc = alloc_block(qp, home->pd);
 	if (rc)
-		goto err_free;
+		goto err_home;
 	cancel = rnp_lock_engine(ctx->engine);
 	rc = add_qp(qp);
 	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc)
-		goto err_free;
-	if (home->pd)
-		rnp_pd_get(home->pd);
-	if (qp->xrcd)
-		atomic_fetch_add(&qp->xrcd->refs, 1);
+		goto err_home;
 	wanted->cap = qp->cap;
 	rn_trace_qp_create(qp->base.qp.qp_num, (uint32_t)wanted->qp_type);
 	return &qp->base.qp;
 
+err_home:
+	leave_home(qp);
 err_free:
 	free_qp(qp);
 err_errno:
@@ -579,8 +635,7 @@ static int check_hash(const struct ibv_rx_hash_conf *conf)
  * another length, IPv4 and IPv6 or TCP and UDP at once. EOPNOTSUPP: another type of QP,
  * another hash or field, or ibv_wr_*().
  */
-static int read_spread(struct ibv_context *context, const struct ibv_qp_init_attr_ex *ex,
-		       struct rnp_rwq_table **table, struct rnp_rss *rss)
+static int read_spread(const struct ibv_qp_init_attr_ex *ex, struct home *home)
 {
 	const uint32_t both = IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_IND_TABLE;
 	int rc;
@@ -588,32 +643,27 @@ static int read_spread(struct ibv_context *context, const struct ibv_qp_init_att
 	if (ex->qp_type != IBV_QPT_RAW_PACKET ||
 	    ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		return EOPNOTSUPP;
-	if ((ex->comp_mask & both) != both || !ex->rwq_ind_tbl ||
-	    ex->rwq_ind_tbl->context != context || has_queues(ex))
+	if ((ex->comp_mask & both) != both || !ex->rwq_ind_tbl || has_queues(ex))
 		return EINVAL;
 	rc = check_hash(&ex->rx_hash_conf);
 	if (rc)
 		return rc;
-	*table = (struct rnp_rwq_table *)ex->rwq_ind_tbl;
-	rss->fields = (uint32_t)ex->rx_hash_conf.rx_hash_fields_mask;
-	rss->size = (*table)->size;
-	rss->table = (*table)->core;
-	memcpy(rss->key, ex->rx_hash_conf.rx_hash_key, sizeof(rss->key));
+	home->table = ex->rwq_ind_tbl;
+	home->rss.fields = (uint32_t)ex->rx_hash_conf.rx_hash_fields_mask;
+	memcpy(home->rss.key, ex->rx_hash_conf.rx_hash_key, sizeof(home->rss.key));
 	return 0;
 }
 
-static bool find_home(struct home *home, const struct ibv_qp_init_attr_ex *ex)
+static bool read_home(struct home *home, const struct ibv_qp_init_attr_ex *ex)
 {
-	const struct ibv_context *context = &home->ctx->base;
-
 	if (is_target(ex->qp_type)) {
 		if (ex->comp_mask & IBV_QP_INIT_ATTR_XRCD)
 			home->xrcd = ex->xrcd;
-		return home->xrcd && home->xrcd->context == context;
+		return home->xrcd;
 	}
 	if (ex->comp_mask & IBV_QP_INIT_ATTR_PD)
 		home->pd = ex->pd;
-	return home->pd && home->pd->context == context;
+	return home->pd;
 }
 
 struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
@@ -643,8 +693,8 @@ struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 		return NULL;
 	}
 	if (ex->comp_mask & spreads)
-		rc = read_spread(context, ex, &home.table, &home.rss);
-	if (!rc && !find_home(&home, ex))
+		rc = read_spread(ex, &home);
+	if (!rc && !read_home(&home, ex))
 		rc = EINVAL;
 	if (rc) {
 		errno = rc;
@@ -704,6 +754,7 @@ void rnp_qp_detach(struct rnp_qp *qp)
 	LIST_REMOVE(qp, link);
 	if (qp->next_handle != qp) {
 		leave_to_others(qp);
+		count_uses(qp, -1);
 		return;
 	}
 	rn_trace_qp_destroy(qp->base.qp.qp_num);
@@ -721,6 +772,7 @@ void rnp_qp_detach(struct rnp_qp *qp)
 	rnp_qp_skip_cqes(qp);
 	count_uses(qp, -1);
 	rnp_hca_remove(qp->ctx->hca, kind_of(qp));
+	qp->core = NULL; /* posts find that */
 }
 
 static void drain_events(struct rnp_qp *qp)
@@ -740,31 +792,41 @@ static void drain_events(struct rnp_qp *qp)
 	rnp_await_acks(&acks);
 }
 
+/* Removes the QP from the device, and takes it away from the program. The engine lock is
+ * held, unless @lock is RNP_NO_LOCK. Returns 0 or a positive errno.
+ */
+static int end_qp(struct rnp_context *ctx, struct rnp_qp *qp, int lock)
+{
+	if (!qp)
+		return ENOENT;
+	if (lock != RNP_NO_LOCK) {
+		if (qp->flows > 0 || !LIST_EMPTY(&qp->mcasts))
+			return EBUSY;
+		rnp_qp_detach(qp);
+	}
+	rnp_handle_remove(ctx, RNP_KIND_QP, qp);
+	return 0;
+}
+
 int rnp_destroy_qp(struct ibv_qp *base)
 {
-	struct rnp_qp *qp = to_rnp_qp(base);
-	struct rnp_context *ctx = qp->ctx;
-	/* A target QP does not count as an object of a PD. */
-	struct ibv_pd *pd = is_target(base->qp_type) ? NULL : base->pd;
-	bool busy;
-	int cancel;
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int lock = rnp_lock_to_destroy(ctx);
+	struct rnp_qp *qp = rnp_qp_find(ctx, base);
+	int err = end_qp(ctx, qp, lock);
+	struct ibv_pd *pd;
 
-	if (!rnp_is_fork_child(ctx)) {
-		cancel = rnp_lock_engine(ctx->engine);
-		busy = qp->flows > 0 || !LIST_EMPTY(&qp->mcasts);
-		if (!busy)
-			rnp_qp_detach(qp);
-		rnp_unlock_engine(ctx->engine, cancel);
-		if (busy)
-			return EBUSY;
+	rnp_unlock_destroyed(ctx, lock);
+	if (err)
+		return err;
+	if (lock != RNP_NO_LOCK) {
 		if (has_sockets(qp))
 			rnp_engine_close_raw(ctx->engine);
 		drain_events(qp);
-		if (qp->xrcd)
-			atomic_fetch_sub(&qp->xrcd->refs, 1);
 		pthread_cond_destroy(&base->cond);
 		pthread_mutex_destroy(&base->mutex);
 	}
+	pd = qp->pd;
 	free_qp(qp);
 	if (pd)
 		rnp_pd_put(pd);

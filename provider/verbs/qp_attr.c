@@ -329,19 +329,33 @@ static int check_rate_attr(const struct ibv_qp *base, const struct ibv_qp_attr *
 	return mask & IBV_QP_RATE_LIMIT ? -check_rate(base, &rate) : 0;
 }
 
+/* Finds a QP. The engine lock is held. Returns 0; -EINVAL: there is none; -EOPNOTSUPP: it
+ * is an RSS QP, which has no state of its own: the WQs of its table have.
+ */
+static int find_with_state(const struct rnp_context *ctx, const struct ibv_qp *base,
+			   struct rnp_qp **qp)
+{
+	*qp = rnp_qp_find(ctx, base);
+	if (!*qp)
+		return -EINVAL;
+	return (*qp)->table ? -EOPNOTSUPP : 0;
+}
+
 int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 {
-	struct rnp_qp *qp = to_rnp_qp(base);
-	struct rnp_engine *e = qp->ctx->engine;
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	struct rnp_engine *e = ctx->engine;
 	struct rn_qp_attr core_attr;
 	uint32_t mask = applicable(base->qp_type, (uint32_t)attr_mask);
+	struct rnp_qp *qp;
 	int rc, cancel;
 
-	if (rnp_is_fork_child(qp->ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
-	if (qp->table) /* an RSS QP has no state of its own; the WQs of its table have */
-		return EOPNOTSUPP;
 	cancel = rnp_lock_engine(e);
+	rc = find_with_state(ctx, base, &qp);
+	if (rc)
+		goto out;
 	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
 	if (!rc)
 		rc = check_rate_attr(base, attr, mask);
@@ -378,23 +392,27 @@ out:
 int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 		 struct ibv_qp_init_attr *init_attr)
 {
-	struct rnp_qp *qp = to_rnp_qp(base);
-	struct rnp_engine *e = qp->ctx->engine;
+	struct rnp_context *ctx = to_rnp_context(base->context);
 	struct rn_qp_attr core_attr;
 	struct ibv_qp_attr rates;
-	int cancel;
+	struct rnp_qp *qp;
+	int cancel, rc;
 
 	(void)attr_mask; /* @attr_mask is only a hint: all attributes are returned */
-	if (rnp_is_fork_child(qp->ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
-	if (qp->table)
-		return EOPNOTSUPP;
-	cancel = rnp_lock_engine(e);
-	rn_qp_query(qp->core, &core_attr);
-	rates = (struct ibv_qp_attr){ .rate_limit = qp->rate_limit,
-				      .ah_attr.static_rate = qp->static_rate,
-				      .alt_ah_attr.static_rate = qp->alt_static_rate };
-	rnp_unlock_engine(e, cancel);
+	cancel = rnp_lock_engine(ctx->engine);
+	rc = find_with_state(ctx, base, &qp);
+	if (!rc) {
+		rn_qp_query(qp->core, &core_attr);
+		rates = (struct ibv_qp_attr){ .rate_limit = qp->rate_limit,
+					      .ah_attr.static_rate = qp->static_rate,
+					      .alt_ah_attr.static_rate =
+						      qp->alt_static_rate };
+	}
+	rnp_unlock_engine(ctx->engine, cancel);
+	if (rc)
+		return -rc;
 
 	rnp_qp_attr_to(&core_attr, attr);
 	attr->rate_limit = rates.rate_limit;
@@ -415,28 +433,50 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	return 0;
 }
 
+/* Sets a rate limit. The engine lock is held. Returns 0, or EINVAL: no QP in RTS. */
+static int limit_rate(struct rnp_context *ctx, const struct ibv_qp *base,
+		      const struct ibv_qp_rate_limit_attr *attr)
+{
+	struct rnp_qp *qp = rnp_qp_find(ctx, base);
+
+	if (!qp || rn_qp_state(qp->core) != RN_QPS_RTS)
+		return EINVAL;
+	qp->rate_limit = attr->rate_limit;
+	qp->burst = attr->max_burst_sz;
+	set_pace(qp);
+	rnp_engine_kick(ctx->engine);
+	return 0;
+}
+
 int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr *attr)
 {
-	struct rnp_qp *qp = to_rnp_qp(base);
-	struct rnp_engine *e = qp->ctx->engine;
+	struct rnp_context *ctx = to_rnp_context(base->context);
 	int cancel, rc;
 
-	if (rnp_is_fork_child(qp->ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	rc = check_rate(base, attr);
 	if (rc)
 		return rc;
-	cancel = rnp_lock_engine(e);
-	if (rn_qp_state(qp->core) != RN_QPS_RTS) {
-		rc = EINVAL;
-	} else {
-		qp->rate_limit = attr->rate_limit;
-		qp->burst = attr->max_burst_sz;
-		set_pace(qp);
-		rnp_engine_kick(e);
-	}
-	rnp_unlock_engine(e, cancel);
+	cancel = rnp_lock_engine(ctx->engine);
+	rc = limit_rate(ctx, base, attr);
+	rnp_unlock_engine(ctx->engine, cancel);
 	return rc;
+}
+
+/* Returns 0; EIO in a fork() child; EINVAL: there is no such QP. */
+static int check_qp(const struct ibv_qp *base)
+{
+	const struct rnp_context *ctx = to_rnp_context(base->context);
+	const struct rnp_qp *qp;
+	int cancel;
+
+	if (rnp_is_fork_child(ctx))
+		return EIO;
+	cancel = rnp_lock_engine(ctx->engine);
+	qp = rnp_qp_find(ctx, base);
+	rnp_unlock_engine(ctx->engine, cancel);
+	return qp ? 0 : EINVAL;
 }
 
 /* Accepts ECE (enhanced connection establishment) options of vendor Rocin, which has
@@ -444,17 +484,20 @@ int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr 
  */
 int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece)
 {
-	if (rnp_is_fork_child(to_rnp_qp(base)->ctx))
-		return EIO;
-	return ece->vendor_id == RNP_VENDOR_ID && !ece->comp_mask ? 0 : EINVAL;
+	int rc = check_qp(base);
+
+	if (!rc && (ece->vendor_id != RNP_VENDOR_ID || ece->comp_mask))
+		rc = EINVAL;
+	return rc;
 }
 
 int rnp_query_ece(struct ibv_qp *base, struct ibv_ece *ece)
 {
-	if (rnp_is_fork_child(to_rnp_qp(base)->ctx))
-		return EIO;
-	*ece = (struct ibv_ece){ .vendor_id = RNP_VENDOR_ID };
-	return 0;
+	int rc = check_qp(base);
+
+	if (!rc)
+		*ece = (struct ibv_ece){ .vendor_id = RNP_VENDOR_ID };
+	return rc;
 }
 
 static bool places_data(enum ibv_wr_opcode op)
@@ -477,16 +520,18 @@ int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint3
 {
 	const uint32_t return_caps = 1 << 0; /* IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS */
 	const int whole = 1 << 0, aligned_128 = 1 << 1;
-	struct rnp_qp *qp = to_rnp_qp(base);
-	struct rnp_engine *e = qp->ctx->engine;
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	struct rnp_engine *e = ctx->engine;
 	const struct rn_pcie_knobs *k;
+	const struct rnp_qp *qp;
 	bool is_rts;
 	int cancel;
 
-	if (rnp_is_fork_child(qp->ctx) || !places_data(op))
+	if (rnp_is_fork_child(ctx) || !places_data(op))
 		return 0;
 	cancel = rnp_lock_engine(e);
-	is_rts = rn_qp_state(qp->core) == RN_QPS_RTS;
+	qp = rnp_qp_find(ctx, base);
+	is_rts = qp && rn_qp_state(qp->core) == RN_QPS_RTS;
 	rnp_unlock_engine(e, cancel);
 	k = rnp_pcie_knobs(rnp_engine_pcie(e));
 	if (!is_rts || (k && !keeps_order(k)))

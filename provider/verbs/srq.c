@@ -17,7 +17,7 @@ enum {
 };
 
 /* Checks the attributes. Returns 0, or a positive errno if such an SRQ cannot exist. */
-static int check_init(const struct rnp_context *ctx, const struct ibv_srq_init_attr_ex *a)
+static int check_init(const struct ibv_srq_init_attr_ex *a)
 {
 	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 
@@ -26,12 +26,9 @@ static int check_init(const struct rnp_context *ctx, const struct ibv_srq_init_a
 		return EOPNOTSUPP;
 	if (a->srq_type != IBV_SRQT_BASIC && a->srq_type != IBV_SRQT_XRC)
 		return EINVAL;
-	if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !a->pd ||
-	    a->pd->context != &ctx->base)
+	if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD))
 		return EINVAL;
-	if (a->srq_type == IBV_SRQT_XRC &&
-	    ((a->comp_mask & xrc) != xrc || !a->xrcd || !a->cq ||
-	     a->xrcd->context != &ctx->base || a->cq->context != &ctx->base))
+	if (a->srq_type == IBV_SRQT_XRC && (a->comp_mask & xrc) != xrc)
 		return EINVAL;
 	if (a->attr.max_wr < 1 || a->attr.max_wr > RN_WR_MAX ||
 	    a->attr.max_sge > RN_SGE_MAX)
@@ -39,11 +36,56 @@ static int check_init(const struct rnp_context *ctx, const struct ibv_srq_init_a
 	return 0;
 }
 
+/* Adds @by to the use counts of the objects that the SRQ belongs to. The engine lock is
+ * held.
+ */
+static void count_uses(struct rnp_srq *srq, int by)
+{
+	if (srq->cq)
+		rnp_cq_count_users(srq->cq, by);
+	if (srq->xrcd)
+		atomic_fetch_add(&srq->xrcd->refs, (unsigned)by);
+}
+
+/* Finds the objects that a new SRQ belongs to, and counts it as their user. Returns 0, or
+ * EINVAL if one of them is not there.
+ */
+static int find_home(struct rnp_srq *srq, const struct ibv_srq_init_attr_ex *a)
+{
+	struct rnp_context *ctx = srq->ctx;
+	const bool is_xrc = a->srq_type == IBV_SRQT_XRC;
+	int cancel = rnp_lock_engine(ctx->engine), rc = 0;
+
+	if (is_xrc) {
+		srq->xrcd = rnp_handle_find(ctx, RNP_KIND_XRCD, a->xrcd);
+		srq->cq = rnp_handle_find(ctx, RNP_KIND_CQ, a->cq);
+	}
+	if (!rnp_pd_find(ctx, a->pd) || (is_xrc && (!srq->xrcd || !srq->cq)))
+		rc = EINVAL;
+	if (!rc) {
+		srq->pd = a->pd;
+		rnp_pd_get(a->pd);
+		count_uses(srq, 1);
+	}
+	rnp_unlock_engine(ctx->engine, cancel);
+	return rc;
+}
+
+/* Frees an SRQ that was not added to the device. */
 static void free_srq(struct rnp_srq *srq)
 {
+	struct rnp_context *ctx = srq->ctx;
+	int cancel;
+
 	rnp_buffer_free(&srq->ring);
 	free(srq->core);
-	rnp_free_object(srq);
+	if (srq->pd) {
+		cancel = rnp_lock_engine(ctx->engine);
+		count_uses(srq, -1);
+		rnp_unlock_engine(ctx->engine, cancel);
+		rnp_pd_put(srq->pd);
+	}
+	rnp_object_free(RNP_KIND_SRQ, srq);
 }
 
 static struct rnp_buffer new_ring(struct rnp_engine *e, uint32_t max_wr, uint32_t max_sge)
@@ -53,30 +95,28 @@ static struct rnp_buffer new_ring(struct rnp_engine *e, uint32_t max_wr, uint32_
 				    .engine = e };
 }
 
+/* Returns 0 or a positive errno. */
+static int alloc_ring(struct rnp_srq *srq, const struct ibv_srq_init_attr_ex *a)
+{
+	srq->core = malloc(rn_srq_size());
+	srq->ring = new_ring(srq->ctx->engine, a->attr.max_wr, a->attr.max_sge);
+	return !srq->core || rnp_buffer_alloc(&srq->ring, a->pd, RING_ALIGN) ? ENOMEM : 0;
+}
+
 static struct rnp_srq *alloc_srq(struct rnp_context *ctx,
 				 const struct ibv_srq_init_attr_ex *a)
 {
-	struct rnp_srq *srq = calloc(1, sizeof(*srq));
+	struct rnp_srq *srq = rnp_object_new(RNP_KIND_SRQ);
 
 	if (!srq)
 		return NULL;
 	srq->ctx = ctx;
 	srq->max_sge = a->attr.max_sge;
-	srq->core = malloc(rn_srq_size());
-	srq->ring = new_ring(ctx->engine, a->attr.max_wr, a->attr.max_sge);
-	if (!srq->core || rnp_buffer_alloc(&srq->ring, a->pd, RING_ALIGN)) {
-		free_srq(srq);
-		return NULL;
-	}
 	srq->base.context = &ctx->base;
 	srq->base.srq_context = a->srq_context;
 	srq->base.pd = a->pd;
 	pthread_mutex_init(&srq->base.mutex, NULL);
 	pthread_cond_init(&srq->base.cond, NULL);
-	if (a->srq_type == IBV_SRQT_XRC) {
-		srq->xrcd = to_rnp_xrcd(a->xrcd);
-		srq->cq = to_rnp_cq(a->cq);
-	}
 	return srq;
 }
 
@@ -99,7 +139,7 @@ static int add_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 {
 	struct rnp_context *ctx = srq->ctx;
 	struct rn_srq_init init = {
-		.pd = to_rnp_pd(srq->base.pd)->number,
+		.pd = to_rnp_pd(srq->pd)->number,
 		.max_wr = attr->max_wr,
 		.max_sge = attr->max_sge,
 		.xrcd = srq->xrcd ? srq->xrcd->number : 0,
@@ -114,9 +154,8 @@ static int add_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 	rn_srq_create(rnp_engine_dev(ctx->engine), srq->core, srq->ring.addr, &init);
 	srq->base.handle = srq->number = init.srqn;
 	record_srq(ctx, srq, init.pd);
-	if (srq->cq)
-		rnp_cq_count_users(srq->cq, 1);
 	LIST_INSERT_HEAD(&ctx->srqs, srq, link);
+	rnp_handle_add(ctx, RNP_KIND_SRQ, srq);
 	return 0;
 }
 
@@ -124,29 +163,27 @@ static int add_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 static struct ibv_srq *new_srq(struct rnp_context *ctx,
 			       const struct ibv_srq_init_attr_ex *a)
 {
-	struct rnp_srq *srq = NULL;
+	int rc = rnp_is_fork_child(ctx) ? EIO : check_init(a);
+	struct rnp_srq *srq = rc ? NULL : alloc_srq(ctx, a);
 	int cancel;
-	int rc = rnp_is_fork_child(ctx) ? EIO : check_init(ctx, a);
 
-	if (!rc) {
-		srq = alloc_srq(ctx, a);
-		rc = srq ? 0 : ENOMEM;
+	if (!srq) {
+		errno = rc ? rc : ENOMEM;
+		return NULL;
 	}
+	rc = find_home(srq, a);
+	if (!rc)
+		rc = alloc_ring(srq, a);
 	if (!rc) {
 		cancel = rnp_lock_engine(ctx->engine);
 		rc = add_srq(srq, &a->attr);
 		rnp_unlock_engine(ctx->engine, cancel);
 	}
-	if (rc) {
-		if (srq)
-			free_srq(srq);
-		errno = rc;
-		return NULL;
-	}
-	rnp_pd_get(a->pd);
-	if (srq->xrcd)
-		atomic_fetch_add(&srq->xrcd->refs, 1);
-	return &srq->base;
+	if (!rc)
+		return &srq->base;
+	free_srq(srq);
+	errno = rc;
+	return NULL;
 }
 
 struct ibv_srq *rnp_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
@@ -204,43 +241,73 @@ static int change_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr, int 
 	return rc;
 }
 
-int rnp_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
+/* Finds an SRQ, and counts one more user, so that it cannot be destroyed. Returns NULL if
+ * there is none.
+ */
+static struct rnp_srq *hold_srq(struct rnp_context *ctx, const struct ibv_srq *base)
 {
-	struct rnp_srq *srq = to_rnp_srq(base);
-	struct rnp_engine *e = srq->ctx->engine;
-	struct rnp_buffer ring = { 0 };
-	int cancel, rc;
+	int cancel = rnp_lock_engine(ctx->engine);
+	struct rnp_srq *srq = rnp_handle_find(ctx, RNP_KIND_SRQ, base);
 
-	if (rnp_is_fork_child(srq->ctx))
+	if (srq)
+		srq->qps++;
+	rnp_unlock_engine(ctx->engine, cancel);
+	return srq;
+}
+
+static int check_modify(const struct rnp_context *ctx, const struct ibv_srq_attr *attr,
+			int mask)
+{
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
+	if (mask & IBV_SRQ_MAX_WR && (attr->max_wr < 1 || attr->max_wr > RN_WR_MAX))
+		return EINVAL;
+	return 0;
+}
+
+int rnp_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
+{
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	struct rnp_buffer ring = { 0 };
+	int rc = check_modify(ctx, attr, mask), cancel;
+	struct rnp_srq *srq;
+
+	if (rc)
+		return rc;
+	srq = hold_srq(ctx, base);
+	if (!srq)
+		return EINVAL;
 	if (mask & IBV_SRQ_MAX_WR) {
-		if (attr->max_wr < 1 || attr->max_wr > RN_WR_MAX)
-			return EINVAL;
-		ring = new_ring(e, attr->max_wr, srq->max_sge);
-		rc = rnp_buffer_alloc(&ring, base->pd, RING_ALIGN);
-		if (rc)
-			return -rc;
+		ring = new_ring(ctx->engine, attr->max_wr, srq->max_sge);
+		rc = rnp_buffer_alloc(&ring, srq->pd, RING_ALIGN);
 	}
-	cancel = rnp_lock_engine(e);
-	rc = change_srq(srq, attr, mask, &ring);
-	rnp_unlock_engine(e, cancel);
+	cancel = rnp_lock_engine(ctx->engine);
+	if (!rc)
+		rc = change_srq(srq, attr, mask, &ring);
+	srq->qps--;
+	rnp_unlock_engine(ctx->engine, cancel);
 	rnp_buffer_free(&ring);
 	return -rc;
 }
 
 int rnp_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 {
-	struct rnp_srq *srq = to_rnp_srq(base);
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	const struct rnp_srq *srq;
 	struct rn_srq_attr now;
 	int cancel;
 
-	if (rnp_is_fork_child(srq->ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
-	cancel = rnp_lock_engine(srq->ctx->engine);
-	rn_srq_query(srq->core, &now);
-	rnp_unlock_engine(srq->ctx->engine, cancel);
+	cancel = rnp_lock_engine(ctx->engine);
+	srq = rnp_handle_find(ctx, RNP_KIND_SRQ, base);
+	if (srq)
+		rn_srq_query(srq->core, &now);
+	rnp_unlock_engine(ctx->engine, cancel);
+	if (!srq)
+		return EINVAL;
 	*attr = (struct ibv_srq_attr){
 		.max_wr = now.max_wr,
 		.max_sge = now.max_sge,
@@ -251,15 +318,20 @@ int rnp_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 
 int rnp_get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
 {
-	*srq_num = to_rnp_srq(base)->number;
-	return 0;
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int lock = rnp_lock_to_destroy(ctx); /* works in a fork() child, too */
+	const struct rnp_srq *srq = rnp_handle_find(ctx, RNP_KIND_SRQ, base);
+
+	if (srq)
+		*srq_num = srq->number;
+	rnp_unlock_destroyed(ctx, lock);
+	return srq ? 0 : EINVAL;
 }
 
 void rnp_srq_detach(struct rnp_srq *srq)
 {
 	rn_srq_destroy(srq->core);
-	if (srq->cq)
-		rnp_cq_count_users(srq->cq, -1);
+	count_uses(srq, -1);
 	rnp_engine_forget(srq->ctx->engine, srq->record);
 	rnp_hca_remove(srq->ctx->hca, RNP_HCA_SRQ);
 	LIST_REMOVE(srq, link);
@@ -277,33 +349,42 @@ static void drain_events(struct rnp_srq *srq)
 	rnp_await_acks(&acks);
 }
 
+/* Removes the SRQ from the device, and takes it away from the program. The engine lock is
+ * held, unless @lock is RNP_NO_LOCK. Returns 0 or a positive errno.
+ */
+static int end_srq(struct rnp_context *ctx, struct rnp_srq *srq, int lock)
+{
+	if (!srq)
+		return ENOENT;
+	if (lock != RNP_NO_LOCK) {
+		if (srq->qps > 0)
+			return EBUSY;
+		rnp_srq_detach(srq);
+	}
+	rnp_handle_remove(ctx, RNP_KIND_SRQ, srq);
+	free(srq->core);
+	srq->core = NULL; /* the next post finds that */
+	return 0;
+}
+
 int rnp_destroy_srq(struct ibv_srq *base)
 {
-	struct rnp_srq *srq = to_rnp_srq(base);
-	struct rnp_context *ctx = srq->ctx;
-	struct ibv_pd *pd = base->pd;
-	bool busy;
-	int cancel;
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int lock = rnp_lock_to_destroy(ctx);
+	struct rnp_srq *srq = rnp_handle_find(ctx, RNP_KIND_SRQ, base);
+	int err = end_srq(ctx, srq, lock);
 
-	if (rnp_is_fork_child(ctx)) {
-		free_srq(srq);
-		rnp_pd_put(pd);
-		return 0;
+	rnp_unlock_destroyed(ctx, lock);
+	if (err)
+		return err;
+	if (lock != RNP_NO_LOCK) {
+		drain_events(srq);
+		pthread_cond_destroy(&base->cond);
+		pthread_mutex_destroy(&base->mutex);
 	}
-	cancel = rnp_lock_engine(ctx->engine);
-	busy = srq->qps > 0;
-	if (!busy)
-		rnp_srq_detach(srq);
-	rnp_unlock_engine(ctx->engine, cancel);
-	if (busy)
-		return EBUSY;
-	drain_events(srq);
-	if (srq->xrcd)
-		atomic_fetch_sub(&srq->xrcd->refs, 1);
-	pthread_cond_destroy(&base->cond);
-	pthread_mutex_destroy(&base->mutex);
-	free_srq(srq);
-	rnp_pd_put(pd);
+	rnp_buffer_free(&srq->ring);
+	rnp_pd_put(srq->pd);
+	rnp_object_free(RNP_KIND_SRQ, srq);
 	return 0;
 }
 
@@ -410,24 +491,25 @@ struct ibv_xrcd *rnp_open_xrcd(struct ibv_context *context,
 	int cancel;
 
 	if (!rc) {
-		xrcd = calloc(1, sizeof(*xrcd));
+		xrcd = rnp_object_new(RNP_KIND_XRCD);
 		rc = xrcd ? 0 : ENOMEM;
 	}
 	if (!rc) {
 		cancel = rnp_lock_engine(ctx->engine);
 		rc = get_domain(ctx->hca, attr->fd, attr->oflags, &xrcd->domain);
 		if (!rc) {
+			xrcd->base.context = context;
 			xrcd->number = xrcd->domain->number;
 			LIST_INSERT_HEAD(&ctx->xrcds, xrcd, link);
+			rnp_handle_add(ctx, RNP_KIND_XRCD, xrcd);
 		}
 		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	if (rc) {
-		free(xrcd);
+		rnp_object_free(RNP_KIND_XRCD, xrcd);
 		errno = rc;
 		return NULL;
 	}
-	xrcd->base.context = context;
 	return &xrcd->base;
 }
 
@@ -439,19 +521,23 @@ void rnp_xrcd_detach(struct rnp_xrcd *xrcd)
 
 int rnp_close_xrcd(struct ibv_xrcd *base)
 {
-	struct rnp_xrcd *xrcd = to_rnp_xrcd(base);
 	struct rnp_context *ctx = to_rnp_context(base->context);
-	int cancel;
+	int lock = rnp_lock_to_destroy(ctx), err = 0;
+	struct rnp_xrcd *xrcd = rnp_handle_find(ctx, RNP_KIND_XRCD, base);
 
-	if (!rnp_is_fork_child(ctx)) {
-		if (atomic_load(&xrcd->refs))
-			return EBUSY;
-		cancel = rnp_lock_engine(ctx->engine);
-		rnp_xrcd_detach(xrcd);
-		rnp_unlock_engine(ctx->engine, cancel);
+	if (!xrcd)
+		err = ENOENT;
+	else if (lock != RNP_NO_LOCK && atomic_load(&xrcd->refs))
+		err = EBUSY;
+	if (!err) {
+		rnp_handle_remove(ctx, RNP_KIND_XRCD, xrcd);
+		if (lock != RNP_NO_LOCK)
+			rnp_xrcd_detach(xrcd);
 	}
-	free(xrcd);
-	return 0;
+	rnp_unlock_destroyed(ctx, lock);
+	if (!err)
+		rnp_object_free(RNP_KIND_XRCD, xrcd);
+	return err;
 }
 
 /* ------------------------------------------------------------------------ target QPs */
@@ -465,8 +551,7 @@ static int check_open_attr(const struct rnp_context *ctx,
 		return EIO;
 	if (attr->comp_mask & ~(needed | IBV_QP_OPEN_ATTR_CONTEXT))
 		return EOPNOTSUPP;
-	if ((attr->comp_mask & needed) != needed || !attr->xrcd ||
-	    attr->xrcd->context != &ctx->base || attr->qp_type != IBV_QPT_XRC_RECV)
+	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV)
 		return EINVAL;
 	return 0;
 }
@@ -482,10 +567,13 @@ static struct rnp_qp *find_target(struct rnp_engine *e, const struct rnp_xrcd *x
 }
 
 /* Makes @qp one more handle on QP @qpn. The engine lock is held. Returns 0 or EINVAL. */
-static int share_target(struct rnp_qp *qp, uint32_t qpn)
+static int share_target(struct rnp_qp *qp, const struct ibv_xrcd *xrcd, uint32_t qpn)
 {
-	struct rnp_qp *other = find_target(qp->ctx->engine, qp->xrcd, qpn);
+	struct rnp_qp *other = NULL;
 
+	qp->xrcd = rnp_handle_find(qp->ctx, RNP_KIND_XRCD, xrcd);
+	if (qp->xrcd)
+		other = find_target(qp->ctx->engine, qp->xrcd, qpn);
 	if (!other)
 		return EINVAL;
 	qp->core = other->core;
@@ -495,6 +583,8 @@ static int share_target(struct rnp_qp *qp, uint32_t qpn)
 	qp->next_handle = other->next_handle;
 	other->next_handle = qp;
 	LIST_INSERT_HEAD(&qp->ctx->qps, qp, link);
+	atomic_fetch_add(&qp->xrcd->refs, 1);
+	rnp_handle_add(qp->ctx, RNP_KIND_QP, qp);
 	return 0;
 }
 
@@ -513,16 +603,14 @@ struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr 
 		rc = qp ? 0 : ENOMEM;
 	}
 	if (!rc) {
-		qp->xrcd = to_rnp_xrcd(attr->xrcd);
 		cancel = rnp_lock_engine(ctx->engine);
-		rc = share_target(qp, attr->qp_num);
+		rc = share_target(qp, attr->xrcd, attr->qp_num);
 		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	if (rc) {
-		free(qp);
+		rnp_object_free(RNP_KIND_QP, qp);
 		errno = rc;
 		return NULL;
 	}
-	atomic_fetch_add(&qp->xrcd->refs, 1);
 	return &qp->base.qp;
 }

@@ -11,76 +11,69 @@
 #include "rocin/queue_pair.h"
 
 /* ------------------------------------------------------------------------ flow rules */
-/* Checks a flow rule and converts it. Returns 0, or a positive errno if such a rule
- * cannot exist.
+/* Checks a flow rule and converts it. @counters: out: the counters that it uses, or NULL.
+ * Returns 0, or a positive errno if such a rule cannot exist.
  */
-static int check_flow(struct ibv_qp *qp, const struct ibv_flow_attr *attr,
-		      struct rnp_flow *flow)
+static int check_flow(const struct ibv_qp *qp, const struct ibv_flow_attr *attr,
+		      struct rnp_flow *flow, struct ibv_counters **counters)
 {
-	struct rnp_context *ctx = to_rnp_context(qp->context);
-	struct ibv_counters *counters = NULL;
-	int rc;
-
-	if (rnp_is_fork_child(ctx))
+	if (rnp_is_fork_child(to_rnp_context(qp->context)))
 		return EIO;
 	/* Only raw packet QPs have rules: packets for UD, RC and UC are RoCE, and carry
 	 * the number of their QP.
 	 */
 	if (qp->qp_type != IBV_QPT_RAW_PACKET)
 		return EOPNOTSUPP;
-	rc = -rnp_flow_spec_parse(attr, &flow->rule, &counters);
-	if (rc)
-		return rc;
-	if (counters && counters->context != qp->context)
-		return EINVAL;
-	flow->counters = counters ? to_rnp_counters(counters) : NULL;
-	return 0;
+	return -rnp_flow_spec_parse(attr, &flow->rule, counters);
 }
 
 /* Adds a rule to the device. The engine lock is held. Returns 0 or a positive errno. */
-static int attach_flow(struct rnp_flow *flow)
+static int attach_flow(struct rnp_context *ctx, struct rnp_flow *flow,
+		       const struct ibv_qp *base, const struct ibv_counters *counters)
 {
-	struct rnp_context *ctx = flow->qp->ctx;
+	struct rnp_qp *qp = rnp_qp_find(ctx, base);
 	int rc;
 
+	flow->counters = rnp_handle_find(ctx, RNP_KIND_COUNTERS, counters);
+	if (!qp || (counters && !flow->counters))
+		return EINVAL;
 	if (rnp_engine_dead(ctx->engine))
 		return EIO;
+	flow->base.handle = qp->handle.number;
+	flow->qp = qp;
+	flow->rule.qp = qp->core;
+	flow->rule.rss = qp->rss;
+	flow->rule.tally = flow->counters ? &flow->counters->tally : NULL;
 	rc = -rnp_raw_add_rule(rnp_engine_raw(ctx->engine), &flow->rule);
 	if (rc)
 		return rc;
-	flow->qp->flows++;
+	qp->flows++;
 	if (flow->counters)
 		flow->counters->flows++;
 	LIST_INSERT_HEAD(&ctx->flows, flow, link);
+	rnp_handle_add(ctx, RNP_KIND_FLOW, flow);
 	return 0;
 }
 
 struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr)
 {
-	struct rnp_qp *qp = to_rnp_qp(base);
-	struct rnp_flow *flow = calloc(1, sizeof(*flow));
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	struct rnp_flow *flow = rnp_object_new(RNP_KIND_FLOW);
+	struct ibv_counters *counters = NULL;
 	int cancel, rc;
 
 	if (!flow)
 		return NULL;
-	rc = check_flow(base, attr, flow);
-	if (rc)
-		goto err_free;
 	flow->base.context = base->context;
-	flow->base.handle = base->handle;
-	flow->qp = qp;
-	flow->rule.qp = qp->core;
-	flow->rule.rss = qp->rss;
-	flow->rule.tally = flow->counters ? &flow->counters->tally : NULL;
-	cancel = rnp_lock_engine(qp->ctx->engine);
-	rc = attach_flow(flow);
-	rnp_unlock_engine(qp->ctx->engine, cancel);
-	if (rc)
-		goto err_free;
-	return &flow->base;
-
-err_free:
-	free(flow);
+	rc = check_flow(base, attr, flow, &counters);
+	if (!rc) {
+		cancel = rnp_lock_engine(ctx->engine);
+		rc = attach_flow(ctx, flow, base, counters);
+		rnp_unlock_engine(ctx->engine, cancel);
+	}
+	if (!rc)
+		return &flow->base;
+	rnp_object_free(RNP_KIND_FLOW, flow);
 	errno = rc;
 	return NULL;
 }
@@ -96,17 +89,21 @@ void rnp_flow_detach(struct rnp_flow *flow)
 
 int rnp_destroy_flow(struct ibv_flow *base)
 {
-	struct rnp_flow *flow = (struct rnp_flow *)base;
 	struct rnp_context *ctx = to_rnp_context(base->context);
-	int cancel;
+	int lock = rnp_lock_to_destroy(ctx);
+	struct rnp_flow *flow = rnp_handle_find(ctx, RNP_KIND_FLOW, base);
 
-	if (!rnp_is_fork_child(ctx)) {
-		cancel = rnp_lock_engine(ctx->engine);
-		rnp_flow_detach(flow);
-		rnp_unlock_engine(ctx->engine, cancel);
-		rnp_engine_close_raw(ctx->engine);
+	if (flow) {
+		rnp_handle_remove(ctx, RNP_KIND_FLOW, flow);
+		if (lock != RNP_NO_LOCK)
+			rnp_flow_detach(flow);
 	}
-	free(flow);
+	rnp_unlock_destroyed(ctx, lock);
+	if (!flow)
+		return ENOENT;
+	if (lock != RNP_NO_LOCK)
+		rnp_engine_close_raw(ctx->engine);
+	rnp_object_free(RNP_KIND_FLOW, flow);
 	return 0;
 }
 
@@ -114,9 +111,11 @@ int rnp_destroy_flow(struct ibv_flow *base)
 struct ibv_counters *rnp_create_counters(struct ibv_context *context,
 					 struct ibv_counters_init_attr *attr)
 {
+	struct rnp_context *ctx = to_rnp_context(context);
 	struct rnp_counters *counters;
+	int cancel;
 
-	if (rnp_is_fork_child(to_rnp_context(context))) {
+	if (rnp_is_fork_child(ctx)) {
 		errno = EIO;
 		return NULL;
 	}
@@ -124,35 +123,40 @@ struct ibv_counters *rnp_create_counters(struct ibv_context *context,
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	counters = calloc(1, sizeof(*counters));
+	counters = rnp_object_new(RNP_KIND_COUNTERS);
 	if (!counters)
 		return NULL;
 	counters->base.context = context;
+	cancel = rnp_lock_engine(ctx->engine);
+	rnp_handle_add(ctx, RNP_KIND_COUNTERS, counters);
+	rnp_unlock_engine(ctx->engine, cancel);
 	return &counters->base;
 }
 
 int rnp_destroy_counters(struct ibv_counters *base)
 {
-	struct rnp_counters *counters = to_rnp_counters(base);
 	struct rnp_context *ctx = to_rnp_context(base->context);
-	bool busy = false;
-	int cancel;
+	int lock = rnp_lock_to_destroy(ctx), err = 0;
+	struct rnp_counters *counters = rnp_handle_find(ctx, RNP_KIND_COUNTERS, base);
 
-	if (!rnp_is_fork_child(ctx)) {
-		cancel = rnp_lock_engine(ctx->engine);
-		busy = counters->flows > 0;
-		rnp_unlock_engine(ctx->engine, cancel);
-	}
-	if (busy)
-		return EBUSY;
-	free(counters);
-	return 0;
+	if (!counters)
+		err = ENOENT;
+	else if (lock != RNP_NO_LOCK && counters->flows > 0)
+		err = EBUSY;
+	else
+		rnp_handle_remove(ctx, RNP_KIND_COUNTERS, counters);
+	rnp_unlock_destroyed(ctx, lock);
+	if (!err)
+		rnp_object_free(RNP_KIND_COUNTERS, counters);
+	return err;
 }
 
 /* Adds a counter point. The engine lock is held. */
 static int add_counter_point(struct rnp_counters *counters,
 			     struct rnp_counter_point point)
 {
+	if (!counters)
+		return EINVAL;
 	if (counters->flows)
 		return EBUSY;
 	if (counters->points == RNP_COUNTER_POINTS)
@@ -182,36 +186,46 @@ int rnp_attach_counters_point_flow(struct ibv_counters *base,
 	if (attr->index >= RNP_COUNTER_POINTS)
 		return EINVAL;
 	cancel = rnp_lock_engine(ctx->engine);
-	rc = add_counter_point(to_rnp_counters(base), point);
+	rc = add_counter_point(rnp_handle_find(ctx, RNP_KIND_COUNTERS, base), point);
 	rnp_unlock_engine(ctx->engine, cancel);
 	return rc;
 }
 
-/* Reads counters; the value at an index without a counter point is 0. */
-int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t count,
-		      uint32_t flags)
+/* Reads counters; the value at an index without a counter point is 0. The engine lock is
+ * held. Returns 0 or EINVAL.
+ */
+static int read_points(const struct rnp_counters *counters, uint64_t *values,
+		       uint32_t count)
 {
-	struct rnp_counters *counters = to_rnp_counters(base);
-	struct rnp_context *ctx = to_rnp_context(base->context);
-	int cancel, rc = 0;
-
-	if (rnp_is_fork_child(ctx))
-		return EIO;
-	if (flags & ~(uint32_t)IBV_READ_COUNTERS_ATTR_PREFER_CACHED)
+	if (!counters)
 		return EINVAL;
-	cancel = rnp_lock_engine(ctx->engine);
 	for (unsigned i = 0; i < counters->points; i++)
 		if (counters->point[i].index >= count)
-			rc = EINVAL;
-	for (uint32_t i = 0; i < count && !rc; i++)
+			return EINVAL;
+	for (uint32_t i = 0; i < count; i++)
 		values[i] = 0;
-	for (unsigned i = 0; i < counters->points && !rc; i++) {
+	for (unsigned i = 0; i < counters->points; i++) {
 		const struct rnp_counter_point *p = &counters->point[i];
 
 		values[p->index] += p->desc == IBV_COUNTER_PACKETS
 					    ? counters->tally.frames
 					    : counters->tally.bytes;
 	}
+	return 0;
+}
+
+int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t count,
+		      uint32_t flags)
+{
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int cancel, rc;
+
+	if (rnp_is_fork_child(ctx))
+		return EIO;
+	if (flags & ~(uint32_t)IBV_READ_COUNTERS_ATTR_PREFER_CACHED)
+		return EINVAL;
+	cancel = rnp_lock_engine(ctx->engine);
+	rc = read_points(rnp_handle_find(ctx, RNP_KIND_COUNTERS, base), values, count);
 	rnp_unlock_engine(ctx->engine, cancel);
 	return rc;
 }
@@ -236,25 +250,30 @@ static int check_wq(const struct rnp_context *ctx, const struct ibv_wq_init_attr
 static int post_recv(struct ibv_wq *base, struct ibv_recv_wr *wr,
 		     struct ibv_recv_wr **bad_wr)
 {
-	return rnp_post_recv(&to_rnp_wq(base)->queue->base.qp, wr, bad_wr);
+	struct rnp_qp *queue = to_rnp_wq(base)->queue;
+
+	if (queue)
+		return rnp_post_recv(&queue->base.qp, wr, bad_wr);
+	*bad_wr = wr; /* the WQ was destroyed */
+	return rnp_set_errno(EINVAL);
 }
 
 struct ibv_wq *rnp_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr)
 {
 	struct rnp_context *ctx = to_rnp_context(context);
-	int rc = check_wq(ctx, attr);
+	int rc = check_wq(ctx, attr), cancel;
 	struct rnp_wq *wq;
 
 	if (rc) {
 		errno = rc;
 		return NULL;
 	}
-	wq = calloc(1, sizeof(*wq));
+	wq = rnp_object_new(RNP_KIND_WQ);
 	if (!wq)
 		return NULL;
 	wq->queue = rnp_qp_create_queue(wq, attr);
 	if (!wq->queue) {
-		free(wq);
+		rnp_object_free(RNP_KIND_WQ, wq);
 		return NULL;
 	}
 	wq->base = (struct ibv_wq){
@@ -267,46 +286,57 @@ struct ibv_wq *rnp_create_wq(struct ibv_context *context, struct ibv_wq_init_att
 		.wq_type = IBV_WQT_RQ,
 		.post_recv = post_recv,
 	};
+	cancel = rnp_lock_engine(ctx->engine);
+	rnp_handle_add(ctx, RNP_KIND_WQ, wq);
+	rnp_unlock_engine(ctx->engine, cancel);
 	return &wq->base;
 }
 
 /* ------------------------------------------------------------- states of work queues */
-static enum ibv_wq_state state_of(const struct rnp_wq *wq)
+/* Finds the hidden QP of a work queue, and the state of both. Returns NULL if there is no
+ * such work queue.
+ */
+static struct rnp_qp *find_queue(const struct rnp_context *ctx, const struct ibv_wq *base,
+				 enum ibv_wq_state *now)
 {
-	struct rnp_engine *e = wq->queue->ctx->engine;
-	int cancel = rnp_lock_engine(e);
-	enum rn_qp_state state = rn_qp_state(wq->queue->core);
+	int cancel = rnp_lock_engine(ctx->engine);
+	const struct rnp_wq *wq = rnp_handle_find(ctx, RNP_KIND_WQ, base);
+	enum rn_qp_state state = wq ? rn_qp_state(wq->queue->core) : RN_QPS_ERR;
+	struct rnp_qp *queue = wq ? wq->queue : NULL;
 
-	rnp_unlock_engine(e, cancel);
-	if (state == RN_QPS_RESET || state == RN_QPS_ERR)
-		return state == RN_QPS_ERR ? IBV_WQS_ERR : IBV_WQS_RESET;
-	return IBV_WQS_RDY;
+	rnp_unlock_engine(ctx->engine, cancel);
+	if (state == RN_QPS_RESET)
+		*now = IBV_WQS_RESET;
+	else
+		*now = state == RN_QPS_ERR ? IBV_WQS_ERR : IBV_WQS_RDY;
+	return queue;
 }
 
-static int move_queue(struct rnp_wq *wq, enum ibv_qp_state state, int more)
+/* Fails with EINVAL if the work queue was destroyed meanwhile. */
+static int move_queue(struct rnp_qp *queue, enum ibv_qp_state state, int more)
 {
 	struct ibv_qp_attr attr = { .qp_state = state, .port_num = 1 };
 
-	return rnp_modify_qp(&wq->queue->base.qp, &attr, IBV_QP_STATE | more);
+	return rnp_modify_qp(&queue->base.qp, &attr, IBV_QP_STATE | more);
 }
 
 /* Moves a work queue from the state @now, which may be ERR after an error, to @next.
  * Returns 0 or a positive errno.
  */
-static int move_wq(struct rnp_wq *wq, enum ibv_wq_state now, enum ibv_wq_state next)
+static int move_wq(struct rnp_qp *queue, enum ibv_wq_state now, enum ibv_wq_state next)
 {
 	int rc;
 
 	if (next == IBV_WQS_RESET)
-		return move_queue(wq, IBV_QPS_RESET, 0);
+		return move_queue(queue, IBV_QPS_RESET, 0);
 	if (now == next)
 		return 0;
 	if (now == IBV_WQS_RDY) /* for a move from RDY to ERR */
-		return move_queue(wq, IBV_QPS_ERR, 0);
+		return move_queue(queue, IBV_QPS_ERR, 0);
 	if (next == IBV_WQS_ERR || now == IBV_WQS_ERR)
 		return EINVAL;
-	rc = move_queue(wq, IBV_QPS_INIT, IBV_QP_PORT);
-	return rc ? rc : move_queue(wq, IBV_QPS_RTR, 0);
+	rc = move_queue(queue, IBV_QPS_INIT, IBV_QP_PORT);
+	return rc ? rc : move_queue(queue, IBV_QPS_RTR, 0);
 }
 
 static bool is_state(enum ibv_wq_state state)
@@ -332,21 +362,24 @@ static int check_wq_attr(const struct ibv_wq_attr *attr)
 
 int rnp_modify_wq(struct ibv_wq *base, struct ibv_wq_attr *attr)
 {
-	struct rnp_wq *wq = to_rnp_wq(base);
+	struct rnp_context *ctx = to_rnp_context(base->context);
 	enum ibv_wq_state now;
+	struct rnp_qp *queue;
 	int rc;
 
-	if (rnp_is_fork_child(wq->queue->ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	rc = check_wq_attr(attr);
 	if (rc)
 		return rc;
-	now = state_of(wq);
+	queue = find_queue(ctx, base, &now);
+	if (!queue)
+		return EINVAL;
 	if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE && attr->curr_wq_state != now)
 		return EINVAL;
 	if (!(attr->attr_mask & IBV_WQ_ATTR_STATE))
 		return 0;
-	rc = move_wq(wq, now, attr->wq_state);
+	rc = move_wq(queue, now, attr->wq_state);
 	if (!rc)
 		__atomic_store_n(&base->state, attr->wq_state, __ATOMIC_RELAXED);
 	return rc;
@@ -354,24 +387,29 @@ int rnp_modify_wq(struct ibv_wq *base, struct ibv_wq_attr *attr)
 
 int rnp_destroy_wq(struct ibv_wq *base)
 {
-	struct rnp_wq *wq = to_rnp_wq(base);
-	struct rnp_context *ctx = wq->queue->ctx;
-	bool is_copy = rnp_is_fork_child(ctx), busy = false;
-	int cancel;
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int lock = rnp_lock_to_destroy(ctx), err = 0;
+	struct rnp_wq *wq = rnp_handle_find(ctx, RNP_KIND_WQ, base);
+	struct rnp_qp *queue = NULL;
 
-	if (!is_copy) {
-		cancel = rnp_lock_engine(ctx->engine);
-		busy = wq->tables > 0;
-		rnp_unlock_engine(ctx->engine, cancel);
+	if (!wq)
+		err = ENOENT;
+	else if (lock != RNP_NO_LOCK && wq->tables > 0)
+		err = EBUSY;
+	if (!err) {
+		rnp_handle_remove(ctx, RNP_KIND_WQ, wq);
+		queue = wq->queue;
+		wq->queue = NULL;
 	}
-	if (busy)
-		return EBUSY;
-	rnp_destroy_qp(&wq->queue->base.qp);
-	if (!is_copy) {
+	rnp_unlock_destroyed(ctx, lock);
+	if (err)
+		return err;
+	rnp_destroy_qp(&queue->base.qp);
+	if (lock != RNP_NO_LOCK) {
 		pthread_cond_destroy(&base->cond);
 		pthread_mutex_destroy(&base->mutex);
 	}
-	free(wq);
+	rnp_object_free(RNP_KIND_WQ, wq);
 	return 0;
 }
 
@@ -388,9 +426,6 @@ static int check_table(const struct rnp_context *ctx,
 		return EOPNOTSUPP;
 	if (attr->log_ind_tbl_size > RNP_RWQ_TABLE_LOG_MAX || !attr->ind_tbl)
 		return EINVAL;
-	for (uint32_t i = 0; i < 1u << attr->log_ind_tbl_size; i++)
-		if (!attr->ind_tbl[i] || attr->ind_tbl[i]->context != &ctx->base)
-			return EINVAL;
 	return 0;
 }
 
@@ -398,13 +433,13 @@ static void free_table(struct rnp_rwq_table *t)
 {
 	free((void *)t->core);
 	free((void *)t->wq);
-	free(t);
+	rnp_object_free(RNP_KIND_RWQ_TABLE, t);
 }
 
 static struct rnp_rwq_table *new_table(struct rnp_context *ctx,
 				       const struct ibv_rwq_ind_table_init_attr *attr)
 {
-	struct rnp_rwq_table *t = calloc(1, sizeof(*t));
+	struct rnp_rwq_table *t = rnp_object_new(RNP_KIND_RWQ_TABLE);
 
 	if (!t)
 		return NULL;
@@ -416,25 +451,41 @@ static struct rnp_rwq_table *new_table(struct rnp_context *ctx,
 		free_table(t);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < t->size; i++) {
-		t->wq[i] = to_rnp_wq(attr->ind_tbl[i]);
-		t->core[i] = t->wq[i]->queue->core;
-	}
 	return t;
 }
 
-/* Adds a table to the device. The engine lock is held. Returns 0 or a positive errno. */
-static int attach_table(struct rnp_context *ctx, struct rnp_rwq_table *t)
+/* Finds the work queues of a table. The engine lock is held. Returns 0, or EINVAL if one
+ * of them does not exist in this context.
+ */
+static int find_queues(struct rnp_context *ctx, struct rnp_rwq_table *t,
+		       struct ibv_wq **list)
 {
-	int rc = rnp_engine_dead(ctx->engine) ? EIO
-					      : -rnp_hca_add(ctx->hca, RNP_HCA_RWQ_TABLE);
+	for (uint32_t i = 0; i < t->size; i++) {
+		t->wq[i] = rnp_handle_find(ctx, RNP_KIND_WQ, list[i]);
+		if (!t->wq[i])
+			return EINVAL;
+		t->core[i] = t->wq[i]->queue->core;
+	}
+	return 0;
+}
 
+/* Adds a table to the device. The engine lock is held. Returns 0 or a positive errno. */
+static int attach_table(struct rnp_context *ctx, struct rnp_rwq_table *t,
+			struct ibv_wq **list)
+{
+	int rc = find_queues(ctx, t, list);
+
+	if (!rc)
+		rc = rnp_engine_dead(ctx->engine)
+			     ? EIO
+			     : -rnp_hca_add(ctx->hca, RNP_HCA_RWQ_TABLE);
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < t->size; i++)
 		t->wq[i]->tables++;
 	t->base.ind_tbl_num = t->base.ind_tbl_handle = ++ctx->last_rwq_table;
 	LIST_INSERT_HEAD(&ctx->rwq_tables, t, link);
+	rnp_handle_add(ctx, RNP_KIND_RWQ_TABLE, t);
 	return 0;
 }
 
@@ -455,7 +506,7 @@ rnp_create_rwq_ind_table(struct ibv_context *context,
 	if (!t)
 		return NULL;
 	cancel = rnp_lock_engine(ctx->engine);
-	rc = attach_table(ctx, t);
+	rc = attach_table(ctx, t, attr->ind_tbl);
 	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc) {
 		free_table(t);
@@ -475,20 +526,21 @@ void rnp_rwq_table_detach(struct rnp_context *ctx, struct rnp_rwq_table *t)
 
 int rnp_destroy_rwq_ind_table(struct ibv_rwq_ind_table *base)
 {
-	struct rnp_rwq_table *t = (struct rnp_rwq_table *)base;
 	struct rnp_context *ctx = to_rnp_context(base->context);
-	bool busy = false;
-	int cancel;
+	int lock = rnp_lock_to_destroy(ctx), err = 0;
+	struct rnp_rwq_table *t = rnp_handle_find(ctx, RNP_KIND_RWQ_TABLE, base);
 
-	if (!rnp_is_fork_child(ctx)) {
-		cancel = rnp_lock_engine(ctx->engine);
-		busy = t->qps > 0;
-		if (!busy)
+	if (!t)
+		err = ENOENT;
+	else if (lock != RNP_NO_LOCK && t->qps > 0)
+		err = EBUSY;
+	if (!err) {
+		rnp_handle_remove(ctx, RNP_KIND_RWQ_TABLE, t);
+		if (lock != RNP_NO_LOCK)
 			rnp_rwq_table_detach(ctx, t);
-		rnp_unlock_engine(ctx->engine, cancel);
 	}
-	if (busy)
-		return EBUSY;
-	free_table(t);
-	return 0;
+	rnp_unlock_destroyed(ctx, lock);
+	if (!err)
+		free_table(t);
+	return err;
 }

@@ -353,33 +353,6 @@ static void regions(void **state)
 	foreign_close(&f);
 }
 
-/* Handles are the kernel's names for objects; here they are for people. */
-static void scribbled_handles_do_no_harm(void **state)
-{
-	struct kit *k = *state;
-	struct ibv_ah_attr to = kit_address(k);
-	struct ibv_pd *pd = ibv_alloc_pd(k->ctx);
-	struct ibv_cq *cq = ibv_create_cq(k->ctx, 4, NULL, NULL, 0);
-	struct ibv_mr *mr = ibv_reg_mr(k->pd, k->buf, 64, IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_ah *ah = ibv_create_ah(k->pd, &to);
-	struct ibv_qp *qp[2];
-
-	kit_pair(k, IBV_QPT_RC, qp);
-	assert_non_null(pd);
-	assert_non_null(cq);
-	assert_non_null(mr);
-	assert_non_null(ah);
-	pd->handle = cq->handle = mr->handle = ah->handle = 0x5a5a5a5a;
-	qp[0]->handle = qp[1]->handle;
-	kit_to_state(qp[0], IBV_QPS_ERR);
-	assert_int_equal(ibv_resize_cq(cq, 10), 0);
-	assert_int_equal(ibv_destroy_ah(ah), 0);
-	assert_int_equal(ibv_dereg_mr(mr), 0);
-	assert_int_equal(ibv_destroy_cq(cq), 0);
-	assert_int_equal(ibv_dealloc_pd(pd), 0);
-	kit_destroy_pair(qp);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,7 +365,6 @@ int main(void)
 		cmocka_unit_test(posting_to_a_connection),
 		cmocka_unit_test(posting_datagrams),
 		cmocka_unit_test(regions),
-		cmocka_unit_test(scribbled_handles_do_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, kit_setup, kit_teardown);
