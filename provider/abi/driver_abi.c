@@ -323,6 +323,38 @@ int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len)
 	return rc;
 }
 
+/* Returns the place of the pointer to the library's private part of a context, which has
+ * the operations.
+ */
+static char *private_of(const struct rnp_abi *abi, void *block)
+{
+	return (char *)block + abi->context_size - sizeof(struct ibv_context) +
+	       IN_EXT(priv);
+}
+
+void rnp_abi_uninit_but_ops(const struct rnp_abi *abi, void *block)
+{
+	char *at = private_of(abi, block);
+	void *private, *copy;
+	size_t len;
+
+	memcpy(&private, at, sizeof(private));
+	len = malloc_usable_size(private);
+	copy = malloc(len);
+	if (copy)
+		memcpy(copy, private, len);
+	abi->lib.uninit_context(block);
+	memcpy(at, &copy, sizeof(copy));
+}
+
+void rnp_abi_free_ops(const struct rnp_abi *abi, void *block)
+{
+	void *copy;
+
+	memcpy(&copy, private_of(abi, block), sizeof(copy));
+	free(copy);
+}
+
 void rnp_abi_fill_table(const struct rnp_abi *abi, const struct rnp_abi_op *ops,
 			unsigned count, void **table)
 {

@@ -164,6 +164,13 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
  */
 int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len);
 
+/* Does what the library's verbs_uninit_context() does to a context, but leaves it a copy
+ * of its operations, so that the library can still call them. Without memory for the copy
+ * the operations are lost. rnp_abi_free_ops() frees the copy.
+ */
+void rnp_abi_uninit_but_ops(const struct rnp_abi *abi, void *block);
+void rnp_abi_free_ops(const struct rnp_abi *abi, void *block);
+
 /* An operation of libibverbs and the function of the plugin that performs it. */
 struct rnp_abi_op {
 	enum rnp_op op;

@@ -8,8 +8,10 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "driver_abi.h"
 #include "provider/verbs/provider.h"
@@ -54,13 +56,64 @@ static struct rnp_context *new_block(struct ibv_device *device, int cmd_fd)
 	return block ? (struct rnp_context *)(block + before) : NULL;
 }
 
-/* Frees a context: closes cmd_fd and async_fd, and frees the library's part. */
+/* Frees a context that was not opened: closes cmd_fd and async_fd, and frees the
+ * library's part.
+ */
 static void free_block(struct rnp_context *ctx)
 {
 	void *block = block_of(ctx);
 
 	plugin.abi.lib.uninit_context(block);
 	free(block);
+}
+
+/* Closed contexts, the one that was closed last first. For each call libibverbs reads the
+ * context of an object, and then its operations. So that a call with an object of a
+ * closed context fails, and follows no freed memory, the last contexts are kept.
+ */
+enum {
+	CLOSED_MAX = 64,
+};
+
+static pthread_mutex_t closed_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: closed */
+static LIST_HEAD(, rnp_context) closed = LIST_HEAD_INITIALIZER(closed);
+
+static void forget_in_child(void)
+{
+	pthread_mutex_init(&closed_lock, NULL);
+	LIST_INIT(&closed);
+}
+
+/* Returns the context that was closed first if there are too many, or NULL. */
+static struct rnp_context *take_surplus(void)
+{
+	struct rnp_context *ctx;
+	unsigned count = 0;
+
+	LIST_FOREACH(ctx, &closed, closed)
+	if (count++ == CLOSED_MAX)
+		break;
+	if (ctx)
+		LIST_REMOVE(ctx, closed);
+	return ctx;
+}
+
+/* Keeps a closed context, whose operations all fail. */
+static void keep_block(struct rnp_context *ctx)
+{
+	struct rnp_context *surplus;
+
+	plugin.abi.lib.set_ops(block_of(ctx), plugin.table);
+	rnp_abi_uninit_but_ops(&plugin.abi, block_of(ctx));
+	ctx->base.cmd_fd = ctx->base.async_fd = -1;
+	pthread_mutex_lock(&closed_lock);
+	LIST_INSERT_HEAD(&closed, ctx, closed);
+	surplus = take_surplus();
+	pthread_mutex_unlock(&closed_lock);
+	if (!surplus)
+		return;
+	rnp_abi_free_ops(&plugin.abi, block_of(surplus));
+	free(block_of(surplus));
 }
 
 static void set_call_faults(struct rnp_context *ctx, bool asking)
@@ -143,9 +196,11 @@ static void free_context(struct ibv_context *context)
 	int cancel;
 
 	rnp_watch_closed(context);
+	if (ctx->is_closed)
+		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_context_close(ctx);
-	free_block(ctx);
+	keep_block(ctx);
 	pthread_setcancelstate(cancel, NULL);
 }
 
@@ -256,5 +311,6 @@ static __attribute__((constructor)) void register_plugin(void)
 					       .set_call_faults = set_call_faults };
 	fill_tables();
 	plugin.is_watched = rnp_watch_start();
+	pthread_atfork(NULL, NULL, forget_in_child);
 	plugin.abi.lib.register_driver(&device_ops);
 }
