@@ -393,7 +393,7 @@ void rnp_unimport_dm(struct ibv_dm *base)
 		if (origin || lock != RNP_NO_LOCK)
 			rnp_handle_remove(ctx, RNP_KIND_DM, dm);
 		if (origin)
-			rnp_dm_free_import(dm);
+			rnp_object_free(RNP_KIND_DM, dm);
 		if (lock != RNP_NO_LOCK)
 			rnp_dm_release(origin ? origin : dm, 1);
 	}
@@ -419,7 +419,7 @@ static void *import_mr(struct rnp_context *ctx, struct rnp_context *member, void
 		break;
 	if (!mr)
 		return NULL;
-	copy = rnp_object_new(RNP_KIND_MR);
+	copy = rnp_object_new(RNP_KIND_MR, NULL);
 	if (!copy)
 		return NULL;
 	copy->base = (struct rnp_abi_mr){

@@ -591,7 +591,8 @@ static void retire_ring(struct rnp_cq *cq)
 	}
 }
 
-void rnp_cq_scrub(void *object)
+/* Frees the ring of a destroyed CQ, if it has kept it. */
+static void scrub_cq(void *object)
 {
 	struct rnp_cq *cq = object;
 
@@ -605,7 +606,7 @@ static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,
 			       struct ibv_pd *parent)
 {
 	uint32_t capacity = round_up_pow2(cqe);
-	struct rnp_cq *cq = rnp_object_new(RNP_KIND_CQ);
+	struct rnp_cq *cq = rnp_object_new(RNP_KIND_CQ, scrub_cq);
 	int rc;
 
 	if (!cq)
@@ -715,7 +716,7 @@ static void show_times(const struct rnp_cq *cq)
 	rnp_unlock_engine(e, cancel);
 }
 
-/* Does rnp_pd_hold() of a parent domain. Returns 0, or EINVAL if it is none. */
+/* Counts one more object in a parent domain. Returns 0, or EINVAL if it is none. */
 static int hold_parent(struct rnp_context *ctx, struct ibv_pd *parent)
 {
 	int cancel = rnp_lock_engine(ctx->engine);

@@ -44,10 +44,10 @@ static bool is_freed_or_foreign(const struct rnp_dm *dm)
 {
 	const struct rnp_dm *real = dm->origin ? dm->origin : dm;
 
-	if (dm->is_local)
-		return false;
-	return rnp_is_fork_child(to_rnp_context(dm->base.context)) ||
-	       atomic_load(&dm->gone) || atomic_load(&real->gone);
+	if (!atomic_load(&dm->handle.is_live))
+		return true;
+	return !dm->is_local && (rnp_is_fork_child(to_rnp_context(dm->base.context)) ||
+				 atomic_load(&real->gone));
 }
 
 /* Do copies go through the simulated PCIe hierarchy? */
@@ -157,7 +157,6 @@ static void free_memory(struct rnp_dm *dm)
 {
 	if (dm->map)
 		munmap(dm->map, dm->map_len);
-	atomic_store(&dm->gone, true);
 	rnp_object_free(RNP_KIND_DM, dm);
 }
 
@@ -196,7 +195,6 @@ static void free_local_memory(struct rnp_dm *dm)
 {
 	if (dm->is_local)
 		atomic_fetch_sub(&local_bytes, dm->room);
-	dm->is_local = false;
 	free_memory(dm);
 }
 
@@ -226,7 +224,7 @@ static void init_handle(struct rnp_dm *dm, struct ibv_context *context)
 
 struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *origin)
 {
-	struct rnp_dm *dm = rnp_object_new(RNP_KIND_DM);
+	struct rnp_dm *dm = rnp_object_new(RNP_KIND_DM, NULL);
 
 	if (!dm)
 		return NULL;
@@ -237,13 +235,6 @@ struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *ori
 	dm->len = origin->len;
 	dm->room = origin->room;
 	return dm;
-}
-
-void rnp_dm_free_import(struct rnp_dm *dm)
-{
-	/* A copy that is under way in another thread finds that the memory is gone. */
-	atomic_store(&dm->gone, true);
-	rnp_object_free(RNP_KIND_DM, dm);
 }
 
 static int check_alloc(const struct ibv_alloc_dm_attr *attr)
@@ -257,7 +248,7 @@ struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_att
 {
 	struct rnp_context *ctx = to_rnp_context(context);
 	int rc = ctx->is_closed ? -EIO : check_alloc(attr);
-	struct rnp_dm *dm = rc ? NULL : rnp_object_new(RNP_KIND_DM);
+	struct rnp_dm *dm = rc ? NULL : rnp_object_new(RNP_KIND_DM, NULL);
 
 	if (!dm) {
 		errno = rc ? -rc : ENOMEM;
@@ -289,7 +280,7 @@ static int free_dm(struct rnp_context *ctx, struct rnp_dm *handle)
 	rnp_dm_detach(dm);
 	rnp_handle_remove(ctx, RNP_KIND_DM, handle);
 	if (handle != dm)
-		rnp_dm_free_import(handle);
+		rnp_object_free(RNP_KIND_DM, handle);
 	/* drops two uses: by the device and by the handle */
 	rnp_dm_release(dm, 2);
 	return 0;

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "post.h"
 #include "provider.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -30,8 +29,6 @@ struct kind {
 	int number;    /* offset of the handle in the public struct, or UNNUMBERED */
 	/* Verbs of the data path read a destroyed object without looking it up first. */
 	bool is_read_dead;
-	/* frees what a destroyed object has kept, before its memory is reused; or NULL */
-	void (*scrub)(void *object);
 };
 
 #define KIND(type, base_number)                                               \
@@ -48,12 +45,12 @@ static const struct kind kinds[RNP_KINDS] = {
 			  .is_read_dead = true },
 	[RNP_KIND_AH] = { KIND(rnp_ah, offsetof(struct ibv_ah, handle)) },
 	[RNP_KIND_CQ] = { KIND(rnp_cq, offsetof(struct ibv_cq, handle)),
-			  .is_read_dead = true, .scrub = rnp_cq_scrub },
+			  .is_read_dead = true },
 	[RNP_KIND_SRQ] = { KIND(rnp_srq, offsetof(struct ibv_srq, handle)),
 			   .is_read_dead = true },
 	[RNP_KIND_XRCD] = { KIND(rnp_xrcd, UNNUMBERED) },
 	[RNP_KIND_QP] = { KIND(rnp_qp, offsetof(struct ibv_qp, handle)),
-			  .is_read_dead = true, .scrub = rnp_wr_scrub },
+			  .is_read_dead = true },
 	[RNP_KIND_WQ] = { KIND(rnp_wq, offsetof(struct ibv_wq, handle)),
 			  .is_read_dead = true },
 	[RNP_KIND_RWQ_TABLE] = { KIND(
@@ -133,7 +130,7 @@ static void poison(const struct kind *k, void *object)
 		ASAN_POISON_MEMORY_REGION((char *)object + from, k->size - from);
 }
 
-void *rnp_object_new(enum rnp_kind kind)
+void *rnp_object_new(enum rnp_kind kind, void (*scrub)(void *object))
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct kind *k = &kinds[kind];
@@ -147,8 +144,8 @@ void *rnp_object_new(enum rnp_kind kind)
 		return NULL;
 	if (h) {
 		ASAN_UNPOISON_MEMORY_REGION(object, k->size);
-		if (k->scrub)
-			k->scrub(object);
+		if (scrub)
+			scrub(object);
 		memset(object, 0, k->size);
 	}
 	handle_of(kind, object)->kind = (uint8_t)kind;
@@ -174,14 +171,12 @@ void rnp_object_free(enum rnp_kind kind, void *object)
 
 	if (!object)
 		return;
-	if (handle_of(kind, object)->was_named) {
-		poison(k, object);
-		put_last(&dead[kind], handle_of(kind, object));
+	if (!handle_of(kind, object)->was_named) {
+		free(object);
 		return;
 	}
-	if (k->scrub)
-		k->scrub(object);
-	free(object);
+	poison(k, object);
+	put_last(&dead[kind], handle_of(kind, object));
 }
 
 /* ------------------------------------------------------------------------- the table */

@@ -74,6 +74,8 @@ struct rnp_handle_table {
 
 /**
  * rnp_object_new() - Allocate an object
+ * @scrub:	Called with a destroyed object before its memory is reused, to free what
+ *it has kept; or NULL
  *
  * The memory is zeroed. It is that of the object of this kind which was destroyed first,
  * if more than RNP_QUARANTINE have been destroyed and not been reused; otherwise it is
@@ -81,7 +83,7 @@ struct rnp_handle_table {
  *
  * Return: the object, or NULL with ENOMEM.
  */
-void *rnp_object_new(enum rnp_kind kind);
+void *rnp_object_new(enum rnp_kind kind, void (*scrub)(void *object));
 
 /* Puts the memory of an object into the quarantine, in which it is still readable; an
  * object that the program has never known is freed. NULL is ignored. @object: not in the

@@ -290,6 +290,20 @@ out:
 	return rc;
 }
 
+/* Finds the domain of a handle that the program has passed, and counts one more object in
+ * it. Returns NULL if this context has no such handle.
+ */
+static const struct rnp_pd *hold_pd(struct rnp_context *ctx, struct ibv_pd *pd)
+{
+	int cancel = rnp_lock_engine(ctx->engine);
+	const struct rnp_pd *found = rnp_pd_find(ctx, pd);
+
+	if (found)
+		rnp_pd_get(pd);
+	rnp_unlock_engine(ctx->engine, cancel);
+	return found;
+}
+
 /* Registers a region in a domain that cannot be deallocated meanwhile. Returns as
  * rnp_mr_register() does.
  */
@@ -302,7 +316,7 @@ static struct rnp_mr *register_in(struct rnp_context *ctx, struct rn_mr_attr *at
 	*rc = pin_pages(ctx->engine, attr, pages);
 	if (*rc)
 		return NULL;
-	mr = rnp_object_new(RNP_KIND_MR);
+	mr = rnp_object_new(RNP_KIND_MR, NULL);
 	if (mr) {
 		mr->dm = dm;
 		mr->held = 2; /* two uses: by the program and by the device */
@@ -320,7 +334,7 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc)
 {
 	struct rnp_context *ctx = to_rnp_context(pd->context);
-	const struct rnp_pd *domain = rnp_pd_hold(ctx, pd);
+	const struct rnp_pd *domain = hold_pd(ctx, pd);
 	struct rnp_mr *mr;
 
 	if (!domain) {
@@ -565,7 +579,7 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 	if (!flags)
 		return EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		c.pd = rnp_pd_hold(ctx, pd);
+		c.pd = hold_pd(ctx, pd);
 		if (!c.pd)
 			return EINVAL;
 	}
@@ -795,7 +809,7 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 {
 	struct rnp_context *ctx = to_rnp_context(pd->context);
 	int rc = rnp_is_fork_child(ctx) ? -EIO : 0, cancel;
-	struct rnp_mr *mr = rc ? NULL : rnp_object_new(RNP_KIND_MR);
+	struct rnp_mr *mr = rc ? NULL : rnp_object_new(RNP_KIND_MR, NULL);
 
 	if (!mr) {
 		errno = rc ? -rc : ENOMEM;
@@ -951,7 +965,7 @@ struct ibv_mw *rnp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 	if (!rc && type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		rc = -EINVAL;
-	mw = rc ? NULL : rnp_object_new(RNP_KIND_MW);
+	mw = rc ? NULL : rnp_object_new(RNP_KIND_MW, NULL);
 	if (!mw) {
 		errno = rc ? -rc : ENOMEM;
 		return NULL;

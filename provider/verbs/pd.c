@@ -26,7 +26,7 @@ static void release_pd(struct rnp_pd *pd)
 
 struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_pd *pd)
 {
-	struct rnp_pd_handle *h = rnp_object_new(RNP_KIND_PD);
+	struct rnp_pd_handle *h = rnp_object_new(RNP_KIND_PD, NULL);
 
 	if (!h)
 		return NULL;
@@ -70,17 +70,6 @@ const struct rnp_pd *rnp_pd_find(const struct rnp_context *ctx, const struct ibv
 	const struct rnp_pd_handle *h = rnp_handle_find(ctx, RNP_KIND_PD, pd);
 
 	return h ? h->pd : NULL;
-}
-
-const struct rnp_pd *rnp_pd_hold(struct rnp_context *ctx, struct ibv_pd *pd)
-{
-	int cancel = rnp_lock_engine(ctx->engine);
-	const struct rnp_pd *found = rnp_pd_find(ctx, pd);
-
-	if (found)
-		rnp_pd_get(pd);
-	rnp_unlock_engine(ctx->engine, cancel);
-	return found;
 }
 
 void rnp_pd_put(struct ibv_pd *pd)
@@ -239,7 +228,7 @@ struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr
 		errno = err;
 		return NULL;
 	}
-	td = rnp_object_new(RNP_KIND_TD);
+	td = rnp_object_new(RNP_KIND_TD, NULL);
 	if (!td)
 		return NULL;
 	td->base.context = context;
@@ -517,7 +506,7 @@ struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		errno = EIO;
 		return NULL;
 	}
-	ah = rnp_object_new(RNP_KIND_AH);
+	ah = rnp_object_new(RNP_KIND_AH, NULL);
 	if (!ah)
 		return NULL;
 	cancel = rnp_lock_engine(ctx->engine);

@@ -922,21 +922,16 @@ static void free_list(struct rnp_wr_list *list)
 
 void rnp_wr_fini(struct rnp_qp *qp)
 {
+	const bool all = !qp->handle.was_named;
+
 	/* If it fails, some thread is between ibv_wr_start() and ibv_wr_complete(). */
-	if (!qp->wr || pthread_mutex_trylock(&qp->wr->lock))
+	if (!qp->wr || (!all && pthread_mutex_trylock(&qp->wr->lock)))
 		return;
 	free_list(qp->wr);
-	pthread_mutex_unlock(&qp->wr->lock);
-}
-
-void rnp_wr_scrub(void *object)
-{
-	struct rnp_qp *qp = object;
-
-	if (!qp->wr)
-		return;
-	free_list(qp->wr);
-	free(qp->wr);
+	if (all)
+		free(qp->wr);
+	else
+		pthread_mutex_unlock(&qp->wr->lock);
 }
 
 /* Returns the operations of a type of QP. @newer: operations of newer releases that this

@@ -696,9 +696,6 @@ void rnp_pd_put(struct ibv_pd *pd);
  */
 const struct rnp_pd *rnp_pd_find(const struct rnp_context *ctx, const struct ibv_pd *pd);
 
-/* Does the same without the lock and, if the handle exists, calls rnp_pd_get(). */
-const struct rnp_pd *rnp_pd_hold(struct rnp_context *ctx, struct ibv_pd *pd);
-
 /* Creates a handle on @pd, which the caller counts in @pd->held and adds to its context.
  * NULL: not enough memory.
  */
@@ -801,7 +798,6 @@ void rnp_dm_release(struct rnp_dm *dm, unsigned holders);
 /* Creates a handle by which a program copies to and from the memory of @origin; or NULL.
  */
 struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *origin);
-void rnp_dm_free_import(struct rnp_dm *dm);
 
 /* ------------------------------------------------------------------------------ cq.c */
 struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
@@ -812,8 +808,6 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe);
 int rnp_modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr);
 int rnp_destroy_cq(struct ibv_cq *base);
 void rnp_cq_detach(struct rnp_cq *cq);
-/* Frees the ring of a destroyed CQ, if a thread was reading it then. */
-void rnp_cq_scrub(void *cq);
 /* Adds @by to the number of QPs and SRQs whose completions this CQ gets; engine
  * lock held.
  */
@@ -919,12 +913,10 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
  * operation; ENOMEM.
  */
 int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
-/* Frees the requests that are collected in a QP which is destroyed. The lock of
- * ibv_wr_start() remains, as other threads may hold it; rnp_wr_scrub() frees it with the
- * memory of the QP.
+/* Frees the requests that are collected in a QP. If the program has known the QP, the
+ * lock of ibv_wr_start() remains, as other threads may hold it.
  */
 void rnp_wr_fini(struct rnp_qp *qp);
-void rnp_wr_scrub(void *qp);
 
 /* ----------------------------------------------------------------------------- srq.c */
 struct ibv_srq *rnp_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);

@@ -474,10 +474,18 @@ static int add_qp(struct rnp_qp *qp)
 	return 0;
 }
 
+static void scrub_qp(void *object)
+{
+	struct rnp_qp *qp = object;
+
+	qp->handle.was_named = false; /* no thread can hold the lock of its requests */
+	rnp_wr_fini(qp);
+}
+
 struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
 			    const struct ibv_qp_init_attr *attr)
 {
-	struct rnp_qp *qp = rnp_object_new(RNP_KIND_QP);
+	struct rnp_qp *qp = rnp_object_new(RNP_KIND_QP, scrub_qp);
 	struct ibv_qp *base;
 
 	if (!qp)

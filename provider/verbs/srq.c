@@ -106,7 +106,7 @@ static int alloc_ring(struct rnp_srq *srq, const struct ibv_srq_init_attr_ex *a)
 static struct rnp_srq *alloc_srq(struct rnp_context *ctx,
 				 const struct ibv_srq_init_attr_ex *a)
 {
-	struct rnp_srq *srq = rnp_object_new(RNP_KIND_SRQ);
+	struct rnp_srq *srq = rnp_object_new(RNP_KIND_SRQ, NULL);
 
 	if (!srq)
 		return NULL;
@@ -491,7 +491,7 @@ struct ibv_xrcd *rnp_open_xrcd(struct ibv_context *context,
 	int cancel;
 
 	if (!rc) {
-		xrcd = rnp_object_new(RNP_KIND_XRCD);
+		xrcd = rnp_object_new(RNP_KIND_XRCD, NULL);
 		rc = xrcd ? 0 : ENOMEM;
 	}
 	if (!rc) {

@@ -58,7 +58,7 @@ static int attach_flow(struct rnp_context *ctx, struct rnp_flow *flow,
 struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr)
 {
 	struct rnp_context *ctx = to_rnp_context(base->context);
-	struct rnp_flow *flow = rnp_object_new(RNP_KIND_FLOW);
+	struct rnp_flow *flow = rnp_object_new(RNP_KIND_FLOW, NULL);
 	struct ibv_counters *counters = NULL;
 	int cancel, rc;
 
@@ -123,7 +123,7 @@ struct ibv_counters *rnp_create_counters(struct ibv_context *context,
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	counters = rnp_object_new(RNP_KIND_COUNTERS);
+	counters = rnp_object_new(RNP_KIND_COUNTERS, NULL);
 	if (!counters)
 		return NULL;
 	counters->base.context = context;
@@ -268,7 +268,7 @@ struct ibv_wq *rnp_create_wq(struct ibv_context *context, struct ibv_wq_init_att
 		errno = rc;
 		return NULL;
 	}
-	wq = rnp_object_new(RNP_KIND_WQ);
+	wq = rnp_object_new(RNP_KIND_WQ, NULL);
 	if (!wq)
 		return NULL;
 	wq->queue = rnp_qp_create_queue(wq, attr);
@@ -439,7 +439,7 @@ static void free_table(struct rnp_rwq_table *t)
 static struct rnp_rwq_table *new_table(struct rnp_context *ctx,
 				       const struct ibv_rwq_ind_table_init_attr *attr)
 {
-	struct rnp_rwq_table *t = rnp_object_new(RNP_KIND_RWQ_TABLE);
+	struct rnp_rwq_table *t = rnp_object_new(RNP_KIND_RWQ_TABLE, NULL);
 
 	if (!t)
 		return NULL;
