@@ -164,22 +164,6 @@ void rnp_watch_closed(struct ibv_context *context)
 	rnp_watch_after(&e, 0);
 }
 
-/* ------------------------------------------------------------ destroyed objects */
-enum {
-	KEPT = 1024 /* destroyed objects whose memory is kept */
-};
-
-/* Keeps an object that was destroyed, instead of one that was destroyed long before:
- * libibverbs reads its context in each call before anybody is asked.
- */
-static void keep_object(void *object)
-{
-	static _Atomic(void *) kept[KEPT];
-	static _Atomic unsigned next;
-
-	free(atomic_exchange(&kept[atomic_fetch_add(&next, 1) % KEPT], object));
-}
-
 /* ---------------------------------------------------------------- start, end */
 static void before_fork(void)
 {
@@ -233,7 +217,6 @@ bool rnp_watch_start(void)
 		watch.layer = NULL;
 		return false;
 	}
-	rnp_free_object = keep_object;
 	return true;
 }
 

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-void (*rnp_free_object)(void *object) = free;
-
 static struct rnp_pd_handle *to_pd_handle(struct ibv_pd *pd)
 {
 	return (struct rnp_pd_handle *)pd;

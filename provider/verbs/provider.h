@@ -587,12 +587,6 @@ static inline bool rnp_is_fork_child(const struct rnp_context *ctx)
 	return rnp_engine_forked(ctx->engine);
 }
 
-/* Frees the memory of an object that the program has destroyed. The validation layer keeps
- * it for a while instead, so that it can tell who uses the object all the same. Set before
- * any context is opened.
- */
-extern void (*rnp_free_object)(void *object);
-
 /* Adds @by to the number of users of an object, which `rocin stat` shows. Any thread. */
 static inline void rnp_record_users(struct rn_stats_object *record, int by)
 {

@@ -55,12 +55,24 @@ static bool is_formatted(const struct rn_capture_shared *shared, uint32_t size)
 int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size)
 {
 	struct rn_capture_shared *shared = mem;
+	uint64_t tail, head;
 
 	if (!is_formatted(shared, size))
 		return -EPROTO;
-	*w = (struct rn_capture_writer){ .shared = shared,
-					 .data = (uint8_t *)mem + RN_CAPTURE_CONTROL,
-					 .size = size };
+	tail = atomic_load_explicit(&shared->tail, memory_order_relaxed);
+	head = atomic_load_explicit(&shared->head, memory_order_acquire);
+	if (tail % RN_CAPTURE_ALIGN || head > tail || tail - head > size)
+		return -EPROTO;
+	*w = (struct rn_capture_writer){
+		.shared = shared,
+		.data = (uint8_t *)mem + RN_CAPTURE_CONTROL,
+		.size = size,
+		.tail = tail,
+		.published = tail,
+		.head = head,
+		.packets = atomic_load_explicit(&shared->packets, memory_order_relaxed),
+		.missed = atomic_load_explicit(&shared->missed, memory_order_relaxed),
+	};
 	return 0;
 }
 

@@ -103,7 +103,10 @@ struct rn_capture_writer {
 	bool is_broken;
 };
 
-/* Set up the writer's end of a ring. Return: 0 or -EPROTO (not a ring of this size). */
+/* Set up the writer's end of a ring, which goes on where the writer before it has
+ * published its last record: a successor of rocind has the rings of its predecessor.
+ * Return: 0 or -EPROTO (not a ring of this size, or not one that has been left in order).
+ */
 int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size);
 
 /**

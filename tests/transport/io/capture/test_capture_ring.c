@@ -177,6 +177,42 @@ static void memory_that_is_no_ring_is_refused(void **state)
 	assert_int_equal(rn_capture_writer_init(&rig->w, rig->mem, SIZE), -EPROTO);
 }
 
+/* The first writer dies while it writes a third record. */
+static void another_writer_goes_on_behind_what_is_published(void **state)
+{
+	struct rig *rig = *state;
+
+	put(rig, 100);
+	put(rig, 200);
+	rn_capture_publish(&rig->w);
+	put(rig, 300);
+	assert_int_equal(rn_capture_writer_init(&rig->w, rig->mem, SIZE), 0);
+	assert_int_equal(put(rig, 400), 3);
+	rn_capture_publish(&rig->w);
+	expect(rig, 1, 100);
+	expect(rig, 2, 200);
+	expect(rig, 3, 400);
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+}
+
+/* A reader can have written anything there. */
+static void another_writer_does_not_believe_what_cannot_be(void **state)
+{
+	static const uint64_t rows[][2] = { /* tail and head */
+					    { 1, 0 },
+					    { 0, RN_CAPTURE_ALIGN },
+					    { SIZE + RN_CAPTURE_ALIGN, 0 }
+	};
+	struct rig *rig = *state;
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(rows); i++) {
+		memcpy(rig->mem + TAIL_AT, &rows[i][0], sizeof(rows[i][0]));
+		memcpy(rig->mem + HEAD_AT, &rows[i][1], sizeof(rows[i][1]));
+		assert_int_equal(rn_capture_writer_init(&rig->w, rig->mem, SIZE),
+				 -EPROTO);
+	}
+}
+
 static void a_reader_that_lies_gets_nothing(void **state)
 {
 	struct rig *rig = *state;
@@ -312,6 +348,8 @@ int main(void)
 		TEST(a_gap_lasts_until_the_reader_moves),
 		TEST(a_diagnostic_names_its_packet),
 		TEST(memory_that_is_no_ring_is_refused),
+		TEST(another_writer_goes_on_behind_what_is_published),
+		TEST(another_writer_does_not_believe_what_cannot_be),
 		TEST(a_reader_that_lies_gets_nothing),
 		TEST(a_writer_that_lies_is_not_followed),
 		TEST(a_body_longer_than_its_record_is_not_read),
