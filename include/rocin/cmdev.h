@@ -21,7 +21,9 @@
  * rocind does that, and for this purpose requests the program's end of the pair
  * (@wants_end, RN_CMDEV_END).
  *
- * Commands that only query can be answered without rocind, see cm_board.h.
+ * Commands that only query can be answered without rocind, see cm_board.h. The first
+ * answer on a descriptor that a successor of rocind serves carries a descriptor of the
+ * successor's board, which may be the one that the program has.
  *
  * When rocind has ended, the program's end is always readable and reports end of file;
  * sim/kernel/cm_ids.h describes what the program's calls return then.

@@ -18,9 +18,10 @@ enum {
 /* ---- Boards: memory that rocind shares for reading ---- */
 
 /* A mapped board: a table of ids that rocind shares for reading (cm_board.h). There is
- * one for each rocind that has opened a channel in this process, the last one first. An
- * entry is published with its mapping (message passing) and never removed, as a thread
- * may be reading it.
+ * one for each rocind that has opened a channel in this process, the last one first. A
+ * rocind that was replaced while it ran has left its channels to one with a board of its
+ * own; of two boards for the same channels the last one counts. An entry is published
+ * with its mapping (message passing) and never removed, as a thread may be reading it.
  */
 struct board {
 	const struct rn_cm_board_memory *mem;
@@ -34,12 +35,13 @@ static _Atomic(struct board *) boards;
 void rnk_cm_ids_take_board(int fd)
 {
 	struct board *head = atomic_load(&boards), *b;
-	const struct rn_cm_board_memory *mem =
-		rn_cm_board_map(head ? head->mem : NULL, fd);
+	const struct rn_cm_board_memory *mem;
 
-	if (!mem || (head && head->mem == mem))
-		return;
-	b = malloc(sizeof(*b));
+	for (b = head; b; b = b->next)
+		if (rn_cm_board_is_in(b->mem, fd))
+			return;
+	mem = rn_cm_board_map(fd);
+	b = mem ? malloc(sizeof(*b)) : NULL;
 	if (!b)
 		return;
 	*b = (struct board){ .mem = mem, .next = head };
@@ -47,21 +49,25 @@ void rnk_cm_ids_take_board(int fd)
 		;
 }
 
+/* Returns the board for a channel, or NULL. */
+static const struct rn_cm_board_memory *board_of(uint64_t channel)
+{
+	const struct board *b = atomic_load(&boards);
+
+	while (b && !rn_cm_board_is_of(b->mem, channel))
+		b = b->next;
+	return b ? b->mem : NULL;
+}
+
 bool rnk_cm_ids_read(uint64_t channel, uint32_t number, struct rn_cm_answers *out)
 {
-	for (const struct board *b = atomic_load(&boards); b; b = b->next)
-		if (rn_cm_board_read(b->mem, channel, number, out))
-			return true;
-	return false;
+	return rn_cm_board_read(board_of(channel), channel, number, out);
 }
 
 bool rnk_cm_ids_read_life(enum rn_cm_kind kind, uint64_t channel, uint32_t number,
 			  struct rn_cm_life *out)
 {
-	for (const struct board *b = atomic_load(&boards); b; b = b->next)
-		if (rn_cm_board_read_life(b->mem, kind, channel, number, out))
-			return true;
-	return false;
+	return rn_cm_board_read_life(board_of(channel), kind, channel, number, out);
 }
 
 /* ---- What has happened since rocind ended ---- */
@@ -151,13 +157,12 @@ static bool is_to_be_told(uint64_t channel, uint32_t number, struct rn_cm_life *
 
 static bool find_untold(uint64_t channel, uint32_t *number, struct rn_cm_life *life)
 {
-	for (const struct board *b = atomic_load(&boards); b; b = b->next) {
-		uint32_t count = rn_cm_board_lives(b->mem, RN_CM_KIND_ID);
+	const struct rn_cm_board_memory *mem = board_of(channel);
+	uint32_t count = mem ? rn_cm_board_lives(mem, RN_CM_KIND_ID) : 0;
 
-		for (*number = 0; *number < count; ++*number)
-			if (is_to_be_told(channel, *number, life))
-				return true;
-	}
+	for (*number = 0; *number < count; ++*number)
+		if (is_to_be_told(channel, *number, life))
+			return true;
 	return false;
 }
 

@@ -434,17 +434,47 @@ static int send_command(struct rnk_cm_path *path, struct command *c)
 	return send_message(path->fd, parts, 3, -1);
 }
 
+/* Takes over the board that came with an answer, if one did. */
+static void take_board(struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	int fd;
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	rnk_cm_ids_take_board(fd);
+	close(fd);
+}
+
+/* Receives one message, an answer. Return: its length, or -1 with errno. */
+static ssize_t receive_one(int path, struct command *c, struct rn_cmdev_answer *answer)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr hdr;
+	} control;
+	struct iovec iov[] = { { answer, sizeof(*answer) }, { c->out, c->call.out_len } };
+	struct msghdr msg = { .msg_iov = iov,
+			      .msg_iovlen = 2,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control.buf) };
+	ssize_t len = recvmsg(path, &msg, MSG_CMSG_CLOEXEC);
+
+	if (len >= 0)
+		take_board(&msg);
+	return len;
+}
+
 /* Receives the answer. Return: result of the command, 0 or -errno; -ESHUTDOWN: the
  * command socket is closed.
  */
 static int receive_answer(int path, struct command *c, struct rn_cmdev_answer *answer)
 {
-	struct iovec iov[] = { { answer, sizeof(*answer) }, { c->out, c->call.out_len } };
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	ssize_t len;
 
 	do
-		len = recvmsg(path, &msg, 0);
+		len = receive_one(path, c, answer);
 	while ((len < 0 && errno == EINTR) ||
 	       (len >= (ssize_t)sizeof(*answer) && answer->seq != c->call.seq));
 	if (len < 0)

@@ -199,6 +199,29 @@ static void boards_of_earlier_daemons_stay(void **state)
 	assert_no_more();
 }
 
+/* A rocind that was replaced while it ran has left its channels to one with a board of
+ * its own, where an id may be gone that the first board shows for ever.
+ */
+static void of_two_boards_for_a_channel_the_last_one_counts(void **state)
+{
+	struct rn_cm_board first = board;
+	struct rn_cm_life life;
+
+	(void)state;
+	show(RN_CM_KIND_ID, 1, 0x11, 0, true);
+	show(RN_CM_KIND_ID, 2, 0x22, 1, true);
+	assert_int_equal(rn_cm_board_open(&board, ROCIND + boards, boards + 1000), 0);
+	rnk_cm_ids_take_board(board.fd);
+	show(RN_CM_KIND_ID, 2, 0x22, 5, true);
+	rnk_cm_ids_take_board(first.fd); /* which is known already */
+	assert_false(rnk_cm_ids_read_life(RN_CM_KIND_ID, channel, 1, &life));
+	assert_removed(2, 0x22);
+	assert_no_more();
+	assert_int_equal(end_of(RN_CM_KIND_ID, 2), 6);
+	assert_int_equal(end_of(RN_CM_KIND_ID, 1), -ENODEV);
+	rn_cm_board_close(&first);
+}
+
 static void a_child_process_has_its_own(void **state)
 {
 	int status;
@@ -227,6 +250,7 @@ int main(void)
 		TEST(an_id_that_rocind_destroyed_last_is_destroyed),
 		TEST(answers_need_their_room),
 		TEST(boards_of_earlier_daemons_stay),
+		TEST(of_two_boards_for_a_channel_the_last_one_counts),
 		TEST(a_child_process_has_its_own),
 	};
 

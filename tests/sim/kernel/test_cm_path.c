@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "rocin/cmdev.h"
 #include "sim/kernel/cm_ids.h"
 
 enum {
@@ -325,6 +326,43 @@ static void an_id_is_destroyed_though_rocind_dies_over_it(void **state)
 	rn_cm_board_close(&board);
 }
 
+/* rocind was replaced by one with another board, which the program gets with the first
+ * answer.
+ */
+static void the_board_of_a_successor_comes_with_an_answer(void **state)
+{
+	struct channel c = open_channel();
+	struct rn_cm_life life = { .channel = c.number, .uid = 1 };
+	const struct iovec iov = { &(struct rn_cmdev_answer){ .seq = 1 },
+				   sizeof(struct rn_cmdev_answer) };
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr hdr;
+	} control = { .hdr = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	const struct msghdr answer = { .msg_iov = (struct iovec *)&iov,
+				       .msg_iovlen = 1,
+				       .msg_control = &control,
+				       .msg_controllen = sizeof(control.buf) };
+	struct rn_cm_board board;
+	int end, free_fd;
+
+	(void)state;
+	path_to(&c);
+	end = take_end(&c);
+	free_fd = dup(end);
+	close(free_fd);
+	assert_int_equal(rn_cm_board_open(&board, (uint32_t)(c.number >> 32), 2), 0);
+	rn_cm_board_show_life(&board, RN_CM_KIND_ID, 1, &life);
+	memcpy(CMSG_DATA(&control.hdr), &board.fd, sizeof(board.fd));
+	assert_int_equal(sendmsg(end, &answer, 0), sizeof(struct rn_cmdev_answer));
+	assert_int_equal(listen_on(&c, 1), 0);
+	assert_true(rnk_cm_ids_read_life(RN_CM_KIND_ID, c.number, 1, &life));
+	rn_cm_board_close(&board);
+	assert_false(is_open(free_fd)); /* It keeps no descriptor. */
+	close(end);
+	close_channel(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +373,7 @@ int main(void)
 		cmocka_unit_test(a_descriptor_that_is_the_programs_by_now_is_not_closed),
 		cmocka_unit_test(a_channel_whose_other_end_has_gone_is_told),
 		cmocka_unit_test(an_id_is_destroyed_though_rocind_dies_over_it),
+		cmocka_unit_test(the_board_of_a_successor_comes_with_an_answer),
 		cmocka_unit_test(the_path_used_longest_ago_makes_room),
 	};
 

@@ -722,7 +722,7 @@ static void ids_are_known_when_rocind_has_ended_in_order(void **state)
 	struct program p = start_program();
 	uint32_t id = create_id(&p);
 	const struct rn_cm_board_memory *mem =
-		rn_cm_board_map(NULL, rnd_cm_board_fd(server.cm));
+		rn_cm_board_map(rnd_cm_board_fd(server.cm));
 	uint64_t number = number_of(p.channel);
 	struct rn_cm_life life;
 

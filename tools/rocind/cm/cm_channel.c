@@ -163,15 +163,33 @@ static bool is_whole(const struct message *m)
 	       m->len - sizeof(*call) == (size_t)call->in_len + call->option_len;
 }
 
+/* Sends an answer. What the program's board shows of its objects stays true until it has
+ * the answer to a command, as nothing else changes them for it; so the board of a
+ * successor that has another one travels with the first answer.
+ */
 static void send_answer(struct rnd_cm_path *path)
 {
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr hdr;
+	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(int)),
+			       .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = SCM_RIGHTS } };
 	struct rnd_cm_done *done = &path->done;
 	struct iovec iov[] = { { &done->answer, sizeof(done->answer) },
 			       { done->data, done->answer.len } };
-	const struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
+	struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
+	int board = path->ch->wants_board ? rnd_cm_board_fd(path->ch->cm) : -1;
 
+	if (board >= 0) {
+		memcpy(CMSG_DATA(&control.hdr), &board, sizeof(board));
+		hdr.msg_control = &control;
+		hdr.msg_controllen = sizeof(control.buf);
+	}
 	if (sendmsg(path->sock.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		rn_log(RN_LOG_DEBUG, "an answer is not taken: %m");
+	else
+		path->ch->wants_board = false;
 }
 
 /* Hands the command that was executed, with its answer and effects, to the keeper. */
@@ -539,6 +557,7 @@ void rnd_cm_channel_restore(struct rnd_cm *cm, struct rnd_record *r)
 	ch->cm = cm;
 	ch->number = r->number;
 	ch->is_restored = true;
+	ch->wants_board = true;
 	ch->sock =
 		(struct rnd_source){ .fd = r->fd[0], .ctx = ch, .on_ready = on_new_path };
 	ch->ucma = rnd_ucma_open(cm->ucma, devs, count, ch);

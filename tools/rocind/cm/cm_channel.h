@@ -45,6 +45,10 @@ struct rnd_cm_channel {
 	uint32_t marks;	     /* bytes sent for events and, as far as known, not read */
 	uint32_t marks_kept; /* the same, as the keeper has it */
 	bool is_restored;    /* it comes from a rocind that died */
+	/* The program may have the board of an earlier rocind; the next answer carries
+	 * this one's.
+	 */
+	bool wants_board;
 	bool has_news;	     /* events may have been queued that have no mark */
 	struct rnd_ucma_channel *ucma;
 	struct rnd_cm_path *paths;

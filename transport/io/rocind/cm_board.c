@@ -196,10 +196,15 @@ void rn_cm_board_show_life(struct rn_cm_board *b, enum rn_cm_kind kind, uint32_t
 	atomic_store_explicit(&to->channel, life->channel, memory_order_release);
 }
 
-void rn_cm_board_mend(struct rn_cm_board *b)
+void rn_cm_board_hide_answers(struct rn_cm_board *b)
 {
 	for (uint32_t i = 0; i < b->reserved && i < RN_CM_BOARD_IDS; i++)
 		rn_cm_board_show(b, i, NULL);
+}
+
+void rn_cm_board_mend(struct rn_cm_board *b)
+{
+	rn_cm_board_hide_answers(b);
 	for (unsigned kind = 0; kind < RN_CM_KINDS; kind++)
 		for (uint32_t i = 0; i < b->lives[kind]; i++)
 			rn_cm_board_show_life(b, (enum rn_cm_kind)kind, i, NULL);
@@ -207,19 +212,33 @@ void rn_cm_board_mend(struct rn_cm_board *b)
 
 /* ---- Functions of a program ---- */
 
-const struct rn_cm_board_memory *rn_cm_board_map(const struct rn_cm_board_memory *current,
-						 int fd)
+static bool read_head(int fd, struct head *head)
+{
+	return pread(fd, head, sizeof(*head), 0) == sizeof(*head) && head->magic == MAGIC;
+}
+
+bool rn_cm_board_is_in(const struct rn_cm_board_memory *mem, int fd)
+{
+	struct head head;
+
+	return read_head(fd, &head) && mem->head.rocind == head.rocind &&
+	       mem->head.made_at == head.made_at;
+}
+
+const struct rn_cm_board_memory *rn_cm_board_map(int fd)
 {
 	const struct rn_cm_board_memory *mem;
 	struct head head;
 
-	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) || head.magic != MAGIC)
+	if (!read_head(fd, &head))
 		return NULL;
-	if (current && current->head.rocind == head.rocind &&
-	    current->head.made_at == head.made_at)
-		return current;
 	mem = mmap(NULL, sizeof(*mem), PROT_READ, MAP_SHARED, fd, 0);
 	return mem == MAP_FAILED ? NULL : mem;
+}
+
+bool rn_cm_board_is_of(const struct rn_cm_board_memory *mem, uint64_t channel)
+{
+	return mem && mem->head.rocind == channel >> 32;
 }
 
 /* Copy an entry of answers. Return: false if it was being written. */
@@ -237,7 +256,7 @@ bool rn_cm_board_read(const struct rn_cm_board_memory *mem, uint64_t channel,
 {
 	uint64_t word[WORDS];
 
-	if (!mem || mem->head.rocind != channel >> 32 || number >= RN_CM_BOARD_IDS)
+	if (!rn_cm_board_is_of(mem, channel) || number >= RN_CM_BOARD_IDS)
 		return false;
 	for (unsigned i = 0; i < READS_MAX; i++) {
 		if (!copy_entry(&mem->entry[number], word))
@@ -258,8 +277,7 @@ bool rn_cm_board_read_life(const struct rn_cm_board_memory *mem, enum rn_cm_kind
 {
 	const struct life *from;
 
-	if (!mem || mem->head.rocind != channel >> 32 ||
-	    number >= rn_cm_board_lives(mem, kind))
+	if (!rn_cm_board_is_of(mem, channel) || number >= rn_cm_board_lives(mem, kind))
 		return false;
 	from = &mem->life[kind][number];
 	*out = (struct rn_cm_life){

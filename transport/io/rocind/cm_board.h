@@ -105,6 +105,9 @@ void rn_cm_board_close(struct rn_cm_board *b);
  */
 void rn_cm_board_mend(struct rn_cm_board *b);
 
+/* Make every entry of answers one of no id. */
+void rn_cm_board_hide_answers(struct rn_cm_board *b);
+
 /* Publish the answers about the id @number. NULL: the id does not exist any more. */
 void rn_cm_board_show(struct rn_cm_board *b, uint32_t number,
 		      const struct rn_cm_answers *answers);
@@ -117,16 +120,13 @@ void rn_cm_board_show_life(struct rn_cm_board *b, enum rn_cm_kind kind, uint32_t
 
 /* ---- Functions of a program. Threads: any. ---- */
 
-/**
- * rn_cm_board_map() - Map a board that came from rocind
- * @current:	The board that is mapped already, or NULL
- * @fd:		Descriptor of a board; stays the caller's
- *
- * Return: @current if it is the same board; otherwise a new mapping, which is never
- *	   removed; NULL if it cannot be mapped.
+/* Map a board that came from rocind; @fd stays the caller's. Return: a mapping that is
+ * never removed; NULL: it cannot be mapped.
  */
-const struct rn_cm_board_memory *rn_cm_board_map(const struct rn_cm_board_memory *current,
-						 int fd);
+const struct rn_cm_board_memory *rn_cm_board_map(int fd);
+
+/* Is @fd a descriptor of the board that is mapped as @mem? */
+bool rn_cm_board_is_in(const struct rn_cm_board_memory *mem, int fd);
 
 /**
  * rn_cm_board_read() - Copy the answers about an id
@@ -139,6 +139,10 @@ const struct rn_cm_board_memory *rn_cm_board_map(const struct rn_cm_board_memory
  */
 bool rn_cm_board_read(const struct rn_cm_board_memory *mem, uint64_t channel,
 		      uint32_t number, struct rn_cm_answers *out);
+
+/* Does the board belong to the rocind that opened this channel, or to a successor of it?
+ */
+bool rn_cm_board_is_of(const struct rn_cm_board_memory *mem, uint64_t channel);
 
 /* Copy the facts about an id or a group that outlive rocind. While rocind runs, the
  * fields of @out may come from different moments. Return: false in the cases in which
