@@ -28,6 +28,17 @@ int server_teardown(void **state)
 	return 0;
 }
 
+void server_listens(void)
+{
+	const struct sockaddr any = { .sa_family = AF_UNIX }; /* The kernel names it. */
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_int_equal(bind(fd, &any, sizeof(any.sa_family)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(rnd_server_listen(&server, fd), 0);
+	server.lock_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
 unsigned serve(void)
 {
 	struct epoll_event event;

@@ -26,6 +26,9 @@ extern struct rnd_server server;
 int server_setup(void **state);
 int server_teardown(void **state);
 
+/* Gives the server a lock, and a listening socket to which nobody connects. */
+void server_listens(void);
+
 /* As rnd_server_run(), until nothing is left to do. Return: events that there were. */
 unsigned serve(void);
 

@@ -197,7 +197,7 @@ static void an_end_is_told_from_a_death(void **state)
 	put_text(rig, 1, "never committed");
 	/* The other end is closed, as by a keeper that has ended. */
 	shutdown(rig->sock, SHUT_WR);
-	rnd_keeper_end(&rig->k);
+	(void)rnd_keeper_end(&rig->k, -1);
 	assert_int_equal(rig->k.sock, -1);
 	assert_int_equal(receive(rig), RND_INTAKE_END);
 	assert_int_equal(rig->estate.count, 0);
@@ -253,7 +253,7 @@ static void succeed(void *ctx, struct rnd_estate *estate, int sock)
 	rnd_keeper_update(&k, RND_RECORD_SERVER, 0, &life, 1);
 	rnd_keeper_commit(&k);
 	if (life == 4)
-		rnd_keeper_end(&k);
+		(void)rnd_keeper_end(&k, -1);
 	/* Longer than what the keeper takes for a failure */
 	poll(NULL, 0, 100);
 	_exit(0);

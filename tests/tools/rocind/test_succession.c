@@ -19,22 +19,13 @@
 #include "tools/rocind/cm/cm.h"
 #include "tools/rocind/cm/cm_channel.h"
 #include "tools/rocind/ucma/ucma.h"
+#include "transport/io/capture/capture_ring.h"
+#include "transport/io/rocind/cm_board.h"
 
 static struct rnd_server heir;
 static struct rnd_estate estate;
 static struct rnd_pending pending;
 static int keeper; /* the keeper's end */
-
-/* A socket to which nobody connects, under a name that the kernel chooses */
-static int open_listener(void)
-{
-	const struct sockaddr any = { .sa_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	assert_int_equal(bind(fd, &any, sizeof(any.sa_family)), 0);
-	assert_int_equal(listen(fd, 1), 0);
-	return fd;
-}
 
 static int setup(void **state)
 {
@@ -42,12 +33,11 @@ static int setup(void **state)
 
 	if (server_setup(state))
 		return -1;
-	server.lock_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	server_listens();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(rnd_keeper_join(&server.keeper, pair[0], -1), 0);
 	keeper = pair[1];
 	rnd_estate_init(&estate);
-	assert_int_equal(rnd_server_listen(&server, open_listener()), 0);
 	server.keep = rnd_server_keep_changes;
 	server.is_changed = true;
 	return 0;
@@ -87,6 +77,7 @@ static void succeed(void)
 	die();
 	assert_int_equal(rnd_server_init(&heir, 0), 0);
 	assert_int_equal(rnd_server_restore(&heir, &server, &estate), 0);
+	rnd_server_resume(&heir);
 	serve_heir();
 }
 
@@ -366,6 +357,78 @@ static void a_path_is_opened_once(void **state)
 	serve_heir();
 }
 
+/* Receives an answer. Return: the descriptor that came with it, or -1. */
+static int answered_with(int path)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr hdr;
+	} control;
+	char answer[1024];
+	struct iovec iov = { answer, sizeof(answer) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control.buf) };
+	int fd = -1;
+
+	assert_true(recvmsg(path, &msg, MSG_DONTWAIT) > 0);
+	if (CMSG_FIRSTHDR(&msg))
+		memcpy(&fd, CMSG_DATA(&control.hdr), sizeof(fd));
+	return fd;
+}
+
+static void the_first_answer_of_a_successor_carries_its_board(void **state)
+{
+	char why[256];
+	int channel, path, board;
+
+	(void)state;
+	assert_int_equal(
+		rnd_cm_open(server.cm, "lo:127.0.0.1", &channel, why, sizeof(why)), 0);
+	path = open_path(channel);
+	create_id(path, 1);
+	serve();
+	assert_int_equal(answered_with(path), -1);
+	succeed();
+	create_id(path, 2);
+	serve_heir();
+	board = answered_with(path);
+	assert_true(rn_cm_board_is_in(rn_cm_board_map(rnd_cm_board_fd(heir.cm)), board));
+	create_id(path, 3);
+	serve_heir();
+	assert_int_equal(answered_with(path), -1);
+	close(board);
+	close(path);
+	close(channel);
+}
+
+static void a_capture_of_qp1_goes_on(void **state)
+{
+	struct guest a = come_and_greet();
+	struct rn_ctl_capture rq = { .hdr = rn_ctl_hdr(RN_CTL_CAPTURE),
+				     .size = RN_CAPTURE_SIZE_MIN };
+	struct rn_ctl_packet source;
+
+	(void)state;
+	request(&a, &rq, -1);
+	hear(&a, RN_CTL_CAPTURING);
+	source = hear_all(&a, RN_CTL_TAP_SOURCE);
+	rn_ctl_close_fds(&source);
+	succeed();
+	assert_true(heir.clients->taps.has_ring);
+	/* The next keeper has it, too. */
+	assert_true(rnd_server_copy_to(&heir, &server.keeper));
+	rnd_estate_init(&estate);
+	assert_int_equal(rnd_estate_receive(&estate, &pending, keeper), RND_INTAKE_MORE);
+	assert_int_equal(
+		rnd_estate_find(&estate, RND_RECORD_TAP, heir.clients->id)->fd_count, 1);
+	rnd_estate_free(&estate);
+	close(a.sock);
+	serve_heir();
+	assert_null(heir.clients);
+}
+
 /* ---- Damage ---- */
 
 static void records_that_are_not_valid_are_left_out(void **state)
@@ -398,6 +461,7 @@ static void records_that_are_not_valid_are_left_out(void **state)
 	free((void *)all);
 	assert_int_equal(rnd_server_init(&heir, 0), 0);
 	assert_int_equal(rnd_server_restore(&heir, &server, &estate), 0);
+	rnd_server_resume(&heir);
 	serve_heir();
 	close(a.sock);
 	close(b.sock);
@@ -429,6 +493,8 @@ int main(void)
 		TEST(a_wire_is_remade_only_if_its_request_was_repeated),
 		TEST(a_command_is_executed_once),
 		TEST(a_path_is_opened_once),
+		TEST(the_first_answer_of_a_successor_carries_its_board),
+		TEST(a_capture_of_qp1_goes_on),
 	};
 
 	/* one for each kind behind the first */

@@ -670,6 +670,11 @@ int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
 	return 0;
 }
 
+void rnd_cm_hide_answers(struct rnd_cm *cm)
+{
+	rn_cm_board_hide_answers(&cm->board);
+}
+
 int rnd_cm_board_fd(const struct rnd_cm *cm)
 {
 	return cm->board.fd;
@@ -741,10 +746,12 @@ static void restore_own(struct rnd_cm *cm, struct rnd_cm *old, const struct rnd_
 	memcpy(&s, r->data, sizeof(s));
 	cm->number = s.number;
 	cm->last_path = s.last_path;
-	cm->board = old->board;
-	old->board = (struct rn_cm_board){ .fd = -1 };
-	cm->board.reserved = s.board_reserved;
-	memcpy(cm->board.lives, s.board_lives, sizeof(cm->board.lives));
+	if (old) {
+		cm->board = old->board;
+		old->board = (struct rn_cm_board){ .fd = -1 };
+		cm->board.reserved = s.board_reserved;
+		memcpy(cm->board.lives, s.board_lives, sizeof(cm->board.lives));
+	}
 	if (start(cm))
 		rn_log(RN_LOG_ERROR, "the connection manager is not restored: %m");
 	else if (cm->board.mem)

@@ -90,8 +90,13 @@ int rnd_cm_make_board(struct rnd_cm *cm);
 void rnd_cm_keep(struct rnd_cm *cm);
 void rnd_cm_keep_all(struct rnd_cm *cm);
 
+/* Removes the answers to queries from the board, which this process will write no more:
+ * programs that have no other board ask rocind then. What outlives rocind stays.
+ */
+void rnd_cm_hide_answers(struct rnd_cm *cm);
+
 /* Restores what the record @r has. @old: the connection manager at the time when the
- * keeper was started, whose board is taken over.
+ * keeper was started, whose board is taken over; NULL: there will be another board.
  */
 void rnd_cm_restore(struct rnd_cm *cm, struct rnd_cm *old, struct rnd_record *r);
 

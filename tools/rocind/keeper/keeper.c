@@ -317,6 +317,16 @@ static void take_descriptors(struct rnd_batch *b, struct msghdr *mh)
 	}
 }
 
+/* Tells whoever waits for the end of rocind and its keeper, see rnd_keeper_end(). */
+static void tell_heirs(struct rnd_batch *b)
+{
+	for (unsigned i = 0; i < b->fd_count; i++) {
+		(void)send(b->fd[i], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		close(b->fd[i]);
+	}
+	b->fd_count = 0;
+}
+
 enum rnd_intake rnd_estate_receive(struct rnd_estate *e, struct rnd_pending *pending,
 				   int sock)
 {
@@ -328,6 +338,7 @@ enum rnd_intake rnd_estate_receive(struct rnd_estate *e, struct rnd_pending *pen
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control.buf) };
 	unsigned used = 0;
+	bool is_sound;
 	ssize_t len;
 
 	do
@@ -338,14 +349,17 @@ enum rnd_intake rnd_estate_receive(struct rnd_estate *e, struct rnd_pending *pen
 	b.len = (size_t)len;
 	b.fd_count = 0;
 	take_descriptors(&b, &mh);
-	if (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || b.len < sizeof(b.head) ||
-	    b.head.magic != MAGIC || !add_entries(pending, &b, &used)) {
+	is_sound = !(mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+		   b.len >= sizeof(b.head) && b.head.magic == MAGIC;
+	if (is_sound && b.head.is_end) {
+		tell_heirs(&b);
+		return RND_INTAKE_END;
+	}
+	if (!is_sound || !add_entries(pending, &b, &used)) {
 		while (used < b.fd_count)
 			close(b.fd[used++]);
 		return RND_INTAKE_FAULT;
 	}
-	if (b.head.is_end)
-		return RND_INTAKE_END;
 	if (b.head.is_last && !apply_pending(e, pending))
 		return RND_INTAKE_FAULT;
 	return RND_INTAKE_MORE;
@@ -376,8 +390,8 @@ void rnd_keeper_forget(struct rnd_keeper *k)
 	*k = (struct rnd_keeper){ .sock = -1, .pidfd = -1, .empty = true };
 }
 
-/* Kills the keeper: it would take the end of its socket for the death of rocind. */
-static void kill_keeper(struct rnd_keeper *k)
+/* The keeper would take the end of its socket for the death of rocind. */
+void rnd_keeper_kill(struct rnd_keeper *k)
 {
 	if (k->pidfd >= 0)
 		(void)syscall(SYS_pidfd_send_signal, k->pidfd, SIGKILL, NULL, 0);
@@ -410,7 +424,7 @@ static bool send_batch(struct rnd_keeper *k)
 	while (len < 0 && errno == EINTR);
 	if (len < 0) {
 		rn_log(RN_LOG_WARN, "the keeper does not take rocind's state: %m");
-		kill_keeper(k);
+		rnd_keeper_kill(k);
 		return false;
 	}
 	empty_batch(k);
@@ -458,7 +472,7 @@ void rnd_keeper_pass(struct rnd_keeper *k, int fd)
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (copy < 0) {
 		rn_log(RN_LOG_WARN, "no descriptor for the keeper: %m");
-		kill_keeper(k);
+		rnd_keeper_kill(k);
 		return;
 	}
 	memcpy(&entry, b->bytes + b->last, sizeof(entry));
@@ -494,20 +508,30 @@ void rnd_keeper_commit(struct rnd_keeper *k)
 		k->empty = true;
 }
 
-void rnd_keeper_end(struct rnd_keeper *k)
+bool rnd_keeper_end(struct rnd_keeper *k, int heir)
 {
 	struct pollfd p = { .fd = k->sock, .events = POLLIN };
+	int copy;
 
 	if (k->sock < 0)
-		return;
+		return false;
 	empty_batch(k);
 	k->batch->head.is_end = 1;
+	copy = heir >= 0 ? fcntl(heir, F_DUPFD_CLOEXEC, 0) : -1;
+	if (copy >= 0)
+		k->batch->fd[k->batch->fd_count++] = copy;
+	if (heir >= 0 && copy < 0) {
+		rnd_keeper_kill(k);
+		return false;
+	}
 	if (!send_batch(k))
-		return;
-	if (poll(&p, 1, KEEPER_TIMEOUT_MS) > 0)
-		rnd_keeper_forget(k);
-	else
-		kill_keeper(k);
+		return false;
+	if (poll(&p, 1, KEEPER_TIMEOUT_MS) <= 0) {
+		rnd_keeper_kill(k);
+		return false;
+	}
+	rnd_keeper_forget(k);
+	return true;
 }
 
 int rnd_keeper_join(struct rnd_keeper *k, int sock, pid_t keeper)

@@ -49,6 +49,10 @@ enum rnd_record_kind {
 };
 
 enum {
+	/* Incremented with any change of what records have: a rocind of another build
+	 * reads them when it replaces one that runs (server/replace.c).
+	 */
+	RND_RECORDS_VERSION = 1,
 	RND_RECORD_FDS = 8,	    /* maximum number of descriptors of a record */
 	RND_RECORD_BYTES = 32 << 10 /* maximum number of bytes of a record */
 };
@@ -122,9 +126,18 @@ void rnd_keeper_drop(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t n
  */
 void rnd_keeper_commit(struct rnd_keeper *k);
 
-/* Ends the keeper, which closes its descriptors first; kills it if that takes too long.
+/**
+ * rnd_keeper_end() - End the keeper, which closes its descriptors first
+ * @heir:	Socket to a process that waits to go on in place of this rocind; -1: none.
+ *	The keeper sends it one byte when it will start no successor any more. So rocind
+ *	may die at any moment, and one of the two goes on.
+ *
+ * A keeper that takes too long is killed. Return: true if the keeper has ended by itself.
  */
-void rnd_keeper_end(struct rnd_keeper *k);
+bool rnd_keeper_end(struct rnd_keeper *k, int heir);
+
+/* Kills the keeper, and forgets it. */
+void rnd_keeper_kill(struct rnd_keeper *k);
 
 /* Forgets the keeper, which must not start a successor for this process. */
 void rnd_keeper_forget(struct rnd_keeper *k);

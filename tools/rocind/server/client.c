@@ -295,6 +295,49 @@ static enum outcome on_capture(struct rnd_client *client, struct rn_ctl_packet *
 	return begin_capture(client);
 }
 
+/* Takes note that the sender wants to go on in place of this rocind (replace.c). Returns
+ * 0 or -errno with an error text.
+ */
+static int check_heir(struct rnd_client *client, struct rn_ctl_packet *pkt, char *err,
+		      size_t err_len)
+{
+	struct rnd_server *server = client->server;
+	const struct rn_ctl_replace *rq = &pkt->msg.replace;
+
+	if (!server->hand_over)
+		return rn_fail(
+			err, err_len, -EBUSY,
+			"rocind %s (process %d) is looked after by whoever started it "
+			"in the foreground; restart it there",
+			ROCIN_VERSION, (int)getpid());
+	if (rq->records != RND_RECORDS_VERSION)
+		return rn_fail(
+			err, err_len, -EPROTO,
+			"rocind %s (process %d) hands over records of version %d, and "
+			"rocind %.*s understands version %u; it goes on until its "
+			"programs have ended, or until rocin stop",
+			ROCIN_VERSION, (int)getpid(), RND_RECORDS_VERSION,
+			(int)sizeof(rq->version) - 1, rq->version, rq->records);
+	if (pkt->fd_count != 1 || !rn_ctl_is_seqpacket(pkt->fd[0], false) ||
+	    server->heir_sock >= 0)
+		return rn_fail(err, err_len, -EINVAL,
+			       "rocind does not understand this request");
+	server->heir_sock = pkt->fd[0];
+	server->heir_pid = client->pid;
+	pkt->fd_count = 0;
+	return 0;
+}
+
+static enum outcome on_replace(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	char why[RN_CTL_TEXT_LEN];
+	int rc = check_heir(client, pkt, why, sizeof(why));
+
+	if (rc)
+		return refuse_request(client, -rc, why);
+	return answer_plain(client, RN_CTL_REPLACING);
+}
+
 static enum outcome (*const on_request[])(struct rnd_client *, struct rn_ctl_packet *) = {
 	[RN_CTL_HELLO] = on_hello,	     [RN_CTL_ATTACH] = on_attach,
 	[RN_CTL_DETACH] = on_detach,	     [RN_CTL_LIST] = on_list,
@@ -302,6 +345,7 @@ static enum outcome (*const on_request[])(struct rnd_client *, struct rn_ctl_pac
 	[RN_CTL_FAULTS_SET] = on_faults_set, [RN_CTL_FAULTS_GET] = on_faults_get,
 	[RN_CTL_CM_OPEN] = on_cm_open,	     [RN_CTL_WIRE_ASK] = on_wire_ask,
 	[RN_CTL_WIRE_DROP] = on_wire_drop,   [RN_CTL_CAPTURE] = on_capture,
+	[RN_CTL_REPLACE] = on_replace,
 };
 
 static enum outcome refuse_version(struct rnd_client *client,
@@ -567,6 +611,7 @@ void rnd_client_keep(struct rnd_client *client)
 	s.has_doorbell = client->wires.is_open;
 	s.next_wire = client->wires.next;
 	s.taps = client->taps;
+	s.taps.has_ring = false; /* It has a record of its own. */
 	s.attachment = *a;
 	for (uint32_t i = 0; i < RN_GID_MAX; i++) {
 		s.has_group[i] = i < a->gid_count && a->group[i];

@@ -19,9 +19,15 @@
 
 /* ---- Copying ---- */
 
+/* Its descriptors are the lock, the listening socket and, if there is one, the socket
+ * that holds the own port.
+ */
 struct saved_server {
 	uint64_t last_client_id, last_group, last_wire;
 	uint64_t qpn_secret;
+	int64_t since_s;
+	uint32_t idle_ms;
+	struct rnd_admission admission;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
 	uint16_t next_counter[RND_SLOT_COUNT];
 };
@@ -40,11 +46,16 @@ static void keep_numbers(struct rnd_server *server)
 	s.last_group = server->last_group;
 	s.last_wire = server->last_wire;
 	s.qpn_secret = server->groups.qpn_secret;
+	s.since_s = server->since_s;
+	s.idle_ms = server->idle_ms;
+	s.admission = server->groups.admission;
 	memcpy(s.drops, server->drops, sizeof(s.drops));
 	memcpy(s.next_counter, server->groups.next_counter, sizeof(s.next_counter));
 	rnd_keeper_put(&server->keeper, RND_RECORD_SERVER, 0, &s, sizeof(s));
 	rnd_keeper_pass(&server->keeper, server->lock_fd);
 	rnd_keeper_pass(&server->keeper, server->listener.fd);
+	if (server->groups.admission.hold >= 0)
+		rnd_keeper_pass(&server->keeper, server->groups.admission.hold);
 	server->is_changed = false;
 }
 
@@ -64,7 +75,8 @@ static void keep_group(struct rnd_server *server, struct rnd_group *g)
 
 static void replace_keeper(struct rnd_server *server);
 
-void rnd_server_keep_changes(struct rnd_server *server)
+/* Hands what has changed to server->keeper, whoever that is. */
+static void put_changes(struct rnd_server *server)
 {
 	if (server->is_changed)
 		keep_numbers(server);
@@ -75,6 +87,11 @@ void rnd_server_keep_changes(struct rnd_server *server)
 			rnd_client_keep(c);
 	rnd_cm_keep(server->cm);
 	rnd_keeper_commit(&server->keeper);
+}
+
+void rnd_server_keep_changes(struct rnd_server *server)
+{
+	put_changes(server);
 	if (server->keeper.sock < 0)
 		replace_keeper(server);
 }
@@ -87,8 +104,23 @@ static void mark_all(struct rnd_server *server)
 	for (struct rnd_client *c = server->clients; c; c = c->next)
 		c->is_changed = true;
 	rnd_wires_keep_all(server);
+	rnd_taps_keep_all(server);
 	rnd_faults_keep(server);
 	rnd_cm_keep_all(server->cm);
+}
+
+bool rnd_server_copy_to(struct rnd_server *server, struct rnd_keeper *k)
+{
+	struct rnd_keeper own;
+
+	rnd_server_commit(server);
+	own = server->keeper;
+	server->keeper = *k;
+	mark_all(server);
+	put_changes(server);
+	*k = server->keeper;
+	server->keeper = own;
+	return k->sock >= 0;
 }
 
 /* ---- The keeper ---- */
@@ -98,8 +130,7 @@ static rnd_succeed_fn succeed;
 
 static void start_keeper(struct rnd_server *server)
 {
-	const int fds[] = { rn_log_file_fd(), rnd_cm_make_board(server->cm),
-			    server->groups.admission.hold };
+	const int fds[] = { rn_log_file_fd(), rnd_cm_make_board(server->cm) };
 	int rc = rnd_keeper_start(&server->keeper, fds, RN_ARRAY_SIZE(fds), succeed,
 				  server);
 
@@ -163,9 +194,15 @@ static int restore_numbers(struct rnd_server *server, struct rnd_record *r)
 	struct saved_server s;
 	int rc;
 
-	if (r->len != sizeof(s) || r->fd_count != 2)
+	if (r->len != sizeof(s) || r->fd_count < 2)
 		return -EINVAL;
 	memcpy(&s, r->data, sizeof(s));
+	if (r->fd_count != (s.admission.hold >= 0 ? 3 : 2))
+		return -EINVAL;
+	server->since_s = s.since_s;
+	server->idle_ms = s.idle_ms;
+	server->groups.admission = s.admission;
+	server->groups.admission.hold = r->fd_count == 3 ? r->fd[2] : -1;
 	server->last_client_id = s.last_client_id;
 	server->last_group = s.last_group;
 	server->last_wire = s.last_wire;
@@ -246,7 +283,7 @@ static void restore_record(struct rnd_server *server, struct rnd_server *old,
 	case RND_RECORD_CONN:
 	case RND_RECORD_MCAST:
 	case RND_RECORD_EVENT:
-		rnd_cm_restore(server->cm, old->cm, r);
+		rnd_cm_restore(server->cm, old ? old->cm : NULL, r);
 		break;
 	}
 }
@@ -276,9 +313,14 @@ int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
 		restore_record(server, old, at);
 	free((void *)all);
 	rnd_estate_free(estate);
-	if (rc == 0)
-		rnd_cm_restored(server->cm);
 	return rc;
+}
+
+void rnd_server_resume(struct rnd_server *server)
+{
+	rnd_server_sign_lock(server);
+	rnd_cm_restored(server->cm);
+	look_at_interfaces(server);
 }
 
 /* Becomes rocind. @ctx: the server of the rocind that started the keeper, as it was then.
@@ -286,13 +328,12 @@ int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
 static void succeed(void *ctx, struct rnd_estate *estate, int sock)
 {
 	struct rnd_server *server = malloc(sizeof(*server)), *old = ctx;
-	int rc = server ? rnd_server_init(server, old->idle_ms) : -ENOMEM;
+	int rc = server ? rnd_server_init(server, 0) : -ENOMEM;
 
 	if (rc == 0) {
+		server->hand_over = old->hand_over;
 		memcpy(server->dir, old->dir, sizeof(server->dir));
 		memcpy(server->sock_name, old->sock_name, sizeof(server->sock_name));
-		server->since_s = old->since_s;
-		server->groups.admission = old->groups.admission;
 		rc = rnd_keeper_join(&server->keeper, sock, getppid());
 	}
 	if (rc == 0)
@@ -301,11 +342,10 @@ static void succeed(void *ctx, struct rnd_estate *estate, int sock)
 		rn_log(RN_LOG_ERROR, "rocind cannot be succeeded: %s", strerror(-rc));
 		exit(EXIT_FAILURE);
 	}
-	rnd_server_sign_lock(server);
 	rn_log(RN_LOG_INFO, "this process succeeds a rocind that has died");
 	server->keep = rnd_server_keep_changes;
 	watch_keeper(server);
-	look_at_interfaces(server);
+	rnd_server_resume(server);
 	rnd_server_run(server);
 	rnd_server_close(server);
 	free(server);

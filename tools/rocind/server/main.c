@@ -4,6 +4,7 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +19,12 @@ enum {
 	IDLE_MS_MAX = 999999999, /* maximum of --idle-ms: eleven and a half days */
 	OPT_IDLE_MS = 0x100,
 	OPT_READY_FD,
+	OPT_REPLACE,
 };
 
 struct options {
 	bool foreground;
+	bool replace;
 	uint32_t idle_ms;
 	const char *idle_text; /* argument of --idle-ms on the command line, or NULL */
 	/* Descriptor of a pipe to the process that started rocind and waits for the
@@ -35,6 +38,8 @@ static const struct argp_option option_list[] = {
 	{ "foreground", 'f', NULL, 0, "Stay attached to the terminal; Control-C ends it", 0 },
 	{ "idle-ms", OPT_IDLE_MS, "N", 0,
 	  "End after N milliseconds without clients; 0 never (default 10000)", 0 },
+	{ "replace", OPT_REPLACE, NULL, 0,
+	  "Go on in place of the rocind that runs, without a gap for its programs", 0 },
 	{ "ready-fd", OPT_READY_FD, "FD", OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
@@ -64,6 +69,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPT_IDLE_MS:
 		options->idle_ms = parse_number(arg, IDLE_MS_MAX, state);
 		options->idle_text = arg;
+		return 0;
+	case OPT_REPLACE:
+		options->replace = true;
 		return 0;
 	case OPT_READY_FD:
 		options->ready_fd = (int)parse_number(arg, INT32_MAX, state);
@@ -156,11 +164,76 @@ static int run_server(const struct options *options)
 		return rc == -EALREADY && !options->foreground ? EXIT_SUCCESS
 							       : EXIT_FAILURE;
 	server.awaits_starter = options->ready_fd >= 0;
+	server.hand_over = options->foreground ? NULL : rnd_replace_hand_over;
 	if (wants_keeper(options))
 		rnd_server_start_keeper(&server);
 	rnd_server_run(&server);
 	rnd_server_close(&server);
 	return EXIT_SUCCESS;
+}
+
+/* ---- In place of another one ---- */
+
+/* The process that goes on; reports to @say how that ended. */
+static int serve_instead(const struct options *options, int say)
+{
+	static struct rnd_server server;
+	char why[512], result[600];
+	int rc, predecessor = 0;
+
+	setsid();
+	rnd_process_detach(say);
+	rnd_process_prepare();
+	rc = rnd_replace_running(&server, &predecessor, why, sizeof(why));
+	if (rc == 0)
+		snprintf(result, sizeof(result),
+			 "=rocind %s goes on as process %d in place of process %d\n",
+			 ROCIN_VERSION, (int)getpid(), predecessor);
+	else
+		snprintf(result, sizeof(result), "%s\n", why);
+	server.hand_over = rnd_replace_hand_over;
+	if (rc == 0 && wants_keeper(options))
+		rnd_server_start_keeper(&server);
+	if (rc == 0 && options->idle_text)
+		server.idle_ms = options->idle_ms;
+	report_start(say,
+		     rc == -ENOENT ? "=no rocind runs; nothing is replaced\n" : result);
+	/* What was restored belongs to the other one, which goes on with it. */
+	if (rc)
+		_exit(EXIT_FAILURE);
+	rnd_server_run(&server);
+	rnd_server_close(&server);
+	return EXIT_SUCCESS;
+}
+
+/* Starts that process, and prints what it reports: "=" and a sentence if all is well, or
+ * an error text. Its standard files are /dev/null.
+ */
+static int replace(const struct options *options)
+{
+	char words[600] = "";
+	int ends[2], null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	ssize_t len;
+	pid_t pid;
+
+	if (null_fd < 0 || pipe2(ends, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
+		fprintf(stderr, "rocind: no process can be started: %m\n");
+		return EXIT_FAILURE;
+	}
+	if (pid == 0) {
+		for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+			dup2(null_fd, fd);
+		exit(serve_instead(options, ends[1]));
+	}
+	close(ends[1]);
+	len = read(ends[0], words, sizeof(words) - 1);
+	if (len > 0 && words[0] == '=') {
+		fputs(words + 1, stdout);
+		return EXIT_SUCCESS;
+	}
+	fprintf(stderr, "rocind: %s",
+		len > 0 ? words : "it ended before it said a word\n");
+	return EXIT_FAILURE;
 }
 
 int main(int argc, char **argv)
@@ -174,6 +247,8 @@ int main(int argc, char **argv)
 	 */
 	if (rnd_is_activated())
 		options.foreground = true;
+	if (options.replace)
+		return replace(&options);
 	if (options.ready_fd < 0 && !options.foreground)
 		return go_into_background(&options);
 	if (options.ready_fd >= 0)

@@ -523,6 +523,7 @@ int rnd_server_init(struct rnd_server *server, uint32_t idle_ms)
 				       .keeper.sock = -1,
 				       .keeper.pidfd = -1,
 				       .keeper_end.fd = -1,
+				       .heir_sock = -1,
 				       .since_s = time(NULL),
 				       .idle_ms = idle_ms,
 				       .idle_from = rnd_now() };
@@ -651,7 +652,7 @@ static void say_goodbye(struct rnd_server *server)
 	/* The keeper has copies of the sockets, and would start a successor. */
 	server->keep = NULL;
 	rnd_source_forget(&server->keeper_end);
-	rnd_keeper_end(&server->keeper);
+	(void)rnd_keeper_end(&server->keeper, -1);
 	/* A socket passed by a service manager keeps its file: the manager goes
 	 * on listening.
 	 */
@@ -678,6 +679,8 @@ void rnd_server_run(struct rnd_server *server)
 			struct rnd_source *source = event.data.ptr;
 
 			source->on_ready(source->ctx);
+			if (server->heir_sock >= 0)
+				server->hand_over(server);
 		} else if (n < 0 && errno != EINTR) {
 			rn_log(RN_LOG_ERROR, "rocind cannot wait for its clients: %m");
 			break;

@@ -89,6 +89,15 @@ struct rnd_server {
 	/* hands what has changed to the keeper; NULL: there is none (handover.c) */
 	void (*keep)(struct rnd_server *server);
 	unsigned keepers_replaced;
+	/* A rocind that has asked to go on in place of this one: the socket to it (-1:
+	 * none), and its process.
+	 */
+	int heir_sock;
+	int32_t heir_pid;
+	/* Hands over to it: rnd_replace_hand_over(). NULL: whoever started this process
+	 * looks after it, and would not know of another.
+	 */
+	void (*hand_over)(struct rnd_server *server);
 	bool is_changed; /* a number that the keeper has is out of date */
 	uint64_t last_group;
 	uint64_t last_wire;
@@ -127,11 +136,40 @@ void rnd_server_start_keeper(struct rnd_server *server);
 
 /* Restores what @estate has in a server that rnd_server_init() has initialised, and frees
  * the estate. @old: the server at the time when the keeper was started, whose board of
- * rdma_cm ids is taken over. Records that are not valid are left out. Returns 0 or
- * -errno.
+ * rdma_cm ids is taken over; NULL: there is no such memory in this process, and programs
+ * get another board. Records that are not valid are left out. Nothing leaves the process
+ * before rnd_server_resume(). Returns 0 or -errno.
  */
 int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
 		       struct rnd_estate *estate);
+
+/* Goes on where the rocind before has ended: signs the lock, and does what has become due
+ * meanwhile.
+ */
+void rnd_server_resume(struct rnd_server *server);
+
+/* Puts the whole state into the keeper @k, which is another process than rocind's own.
+ * Returns false if that does not take it; then it is killed and forgotten.
+ */
+bool rnd_server_copy_to(struct rnd_server *server, struct rnd_keeper *k);
+
+/* ---- Replacing a rocind that runs (replace.c) ---- */
+
+/* Hands over to whoever has asked for it (rnd_server.heir_sock). Does not return if that
+ * process goes on in place of this one; returns if it does not.
+ */
+void rnd_replace_hand_over(struct rnd_server *server);
+
+/**
+ * rnd_replace_running() - Go on in place of the rocind that runs
+ * @server:	Out: initialised, ready for rnd_server_run()
+ * @predecessor:	Out: its process
+ *
+ * Return: 0; -ENOENT: none runs; or -errno, and the other one goes on. On an error @err
+ *	has the error text.
+ */
+int rnd_replace_running(struct rnd_server *server, int *predecessor, char *err,
+			size_t err_len);
 
 /* What rnd_server.keep is if there is a keeper. */
 void rnd_server_keep_changes(struct rnd_server *server);
@@ -247,6 +285,8 @@ void rnd_process_prepare(void);
 /* The devices that a client captures; all zeros: none. */
 struct rnd_taps {
 	bool is_open;
+	bool has_ring; /* @ring is open: the packets of QP1 are captured, too */
+	int ring;
 	struct rn_ctl_capture what;
 };
 
@@ -262,8 +302,12 @@ void rnd_taps_begin(struct rnd_client *client);
 /* Connects the device with all captures. To be called when the client has attached it. */
 void rnd_taps_attached(struct rnd_client *client);
 
-/* Continues a capture of the packets of QP1. */
-void rnd_taps_restore(struct rnd_server *server, const struct rnd_record *r);
+/* Continues a capture of the packets of QP1. A descriptor that is used is taken out of
+ * @r.
+ */
+void rnd_taps_restore(struct rnd_server *server, struct rnd_record *r);
+/* Copies all captures of QP1 for the keeper. */
+void rnd_taps_keep_all(struct rnd_server *server);
 
 /* Ends the captures of the client's device, and the capture that the client has opened.
  */

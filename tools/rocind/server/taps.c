@@ -145,11 +145,44 @@ static bool wants_cm(const struct rnd_client *capture)
 	       (what->ibdev[0] == '\0' || strcmp(what->ibdev, CM_NAME) == 0);
 }
 
+static void keep_ring(const struct rnd_client *capture)
+{
+	const struct rnd_taps *t = &capture->taps;
+
+	if (!t->has_ring)
+		return;
+	rnd_keeper_put(&capture->server->keeper, RND_RECORD_TAP, capture->id, &t->what,
+		       sizeof(t->what));
+	rnd_keeper_pass(&capture->server->keeper, t->ring);
+}
+
+void rnd_taps_keep_all(struct rnd_server *server)
+{
+	for (const struct rnd_client *c = server->clients; c; c = c->next)
+		keep_ring(c);
+}
+
+/* Captures QP1 into @ring, which belongs to the client if that works. Returns 0 or
+ * -errno.
+ */
+static int capture_cm(struct rnd_client *capture, int ring)
+{
+	struct rnd_taps *t = &capture->taps;
+	const struct rn_capture_filter filter = { .qpn = t->what.qpn,
+						  .snaplen = t->what.snaplen };
+	int rc = rnd_cm_capture(capture->server->cm, capture->id, ring, t->what.size,
+				&filter);
+
+	if (rc)
+		return rc;
+	t->has_ring = true;
+	t->ring = ring;
+	return 0;
+}
+
 static void connect_cm(struct rnd_client *capture)
 {
 	const struct rn_ctl_capture *what = &capture->taps.what;
-	const struct rn_capture_filter filter = { .qpn = what->qpn,
-						  .snaplen = what->snaplen };
 	const struct rn_ctl_tap_source msg = { .hdr = rn_ctl_hdr(RN_CTL_TAP_SOURCE),
 					       .pid = getpid(),
 					       .size = what->size,
@@ -158,14 +191,10 @@ static void connect_cm(struct rnd_client *capture)
 
 	if (ring >= 0) {
 		send_event(capture, &msg, &ring, 1);
-		rc = rnd_cm_capture(capture->server->cm, capture->id, ring, what->size,
-				    &filter);
-		if (rc == 0) {
-			rnd_keeper_put(&capture->server->keeper, RND_RECORD_TAP,
-				       capture->id, what, sizeof(*what));
-			rnd_keeper_pass(&capture->server->keeper, ring);
-		}
-		close(ring);
+		rc = capture_cm(capture, ring);
+		if (rc)
+			close(ring);
+		keep_ring(capture);
 	}
 	if (rc < 0 && rc != -EAGAIN)
 		rn_log(RN_LOG_WARN, "process %d is not captured: %s", getpid(),
@@ -216,17 +245,19 @@ void rnd_taps_attached(struct rnd_client *client)
 		connect_pair(c, client);
 }
 
-void rnd_taps_restore(struct rnd_server *server, const struct rnd_record *r)
+void rnd_taps_restore(struct rnd_server *server, struct rnd_record *r)
 {
-	struct rn_ctl_capture what;
-	struct rn_capture_filter filter;
+	struct rnd_client *c = server->clients;
 
-	if (r->len != sizeof(what) || r->fd_count != 1)
+	while (c && c->id != r->number)
+		c = c->next;
+	if (!c || !c->taps.is_open || c->taps.has_ring ||
+	    r->len != sizeof(c->taps.what) || r->fd_count != 1)
 		return;
-	memcpy(&what, r->data, sizeof(what));
-	filter = (struct rn_capture_filter){ .qpn = what.qpn, .snaplen = what.snaplen };
-	if (rnd_cm_capture(server->cm, r->number, r->fd[0], what.size, &filter))
+	if (capture_cm(c, r->fd[0]))
 		rn_log(RN_LOG_WARN, "a capture does not go on");
+	else
+		r->fd_count = 0;
 }
 
 void rnd_taps_close(struct rnd_client *client)
@@ -239,5 +270,7 @@ void rnd_taps_close(struct rnd_client *client)
 	}
 	rnd_cm_end_capture(client->server->cm, client->id);
 	rnd_keeper_drop(&client->server->keeper, RND_RECORD_TAP, client->id);
-	client->taps.is_open = false;
+	if (client->taps.has_ring)
+		close(client->taps.ring);
+	client->taps = (struct rnd_taps){ 0 };
 }

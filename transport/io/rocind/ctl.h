@@ -52,6 +52,11 @@ enum rn_ctl_type {
 	 * not attached a device.
 	 */
 	RN_CTL_CAPTURE = 12,
+	/* Asks rocind to hand all over to the sender, which is another rocind. Carries a
+	 * descriptor: an end of a pair of sockets, over which that happens
+	 * (tools/rocind/server/replace.c).
+	 */
+	RN_CTL_REPLACE = 13,
 
 	/* Answers, from rocind to a client. */
 	RN_CTL_WELCOME = 64,
@@ -72,6 +77,7 @@ enum rn_ctl_type {
 	 */
 	RN_CTL_CM_OPENED = 73,
 	RN_CTL_CAPTURING = 74,
+	RN_CTL_REPLACING = 75, /* rocind begins to hand over */
 
 	/* Events, from rocind to a client. */
 	RN_CTL_GID_CHANGE = 128, /* carries one socket if a GID was added */
@@ -153,6 +159,13 @@ struct rn_ctl_attached {
 struct rn_ctl_cm_open {
 	struct rn_ctl_hdr hdr;
 	char netdevs[2048]; /* ROCIN_NETDEVS of the program, NUL-terminated */
+};
+
+struct rn_ctl_replace {
+	struct rn_ctl_hdr hdr;
+	uint32_t records; /* RND_RECORDS_VERSION of the sender */
+	uint32_t reserved;
+	char version[32]; /* ROCIN_VERSION of the sender, NUL-terminated */
 };
 
 struct rn_ctl_list {
@@ -359,6 +372,7 @@ union rn_ctl_msg {
 	struct rn_ctl_tap tap;
 	struct rn_ctl_tap_source tap_source;
 	struct rn_ctl_tap_end tap_end;
+	struct rn_ctl_replace replace;
 };
 
 /* Return: the length that a message of this type must have; 0 if there is no such type.
@@ -395,6 +409,8 @@ static inline size_t rn_ctl_len(uint32_t type)
 		[RN_CTL_WIRE_DOWN] = sizeof(struct rn_ctl_wire_down),
 		[RN_CTL_CAPTURE] = sizeof(struct rn_ctl_capture),
 		[RN_CTL_CAPTURING] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_REPLACE] = sizeof(struct rn_ctl_replace),
+		[RN_CTL_REPLACING] = sizeof(struct rn_ctl_hdr),
 		[RN_CTL_TAP] = sizeof(struct rn_ctl_tap),
 		[RN_CTL_TAP_SOURCE] = sizeof(struct rn_ctl_tap_source),
 		[RN_CTL_TAP_END] = sizeof(struct rn_ctl_tap_end),
@@ -425,6 +441,7 @@ static_assert(sizeof(struct rn_ctl_welcome) == 56, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_attach) == 88 + 16 * RN_GID_MAX, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_attached) == 40, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_cm_open) == 2064, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_replace) == 56, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_list) == 24, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_client) == 88 + 16 * RN_GID_MAX, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_status_reply) == 96 + 8 * RN_CTL_DROP_MAX,

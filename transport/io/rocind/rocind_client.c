@@ -544,6 +544,28 @@ int rn_rocind_shutdown(struct rn_rocind *r, char *err, size_t err_len)
 	return rc;
 }
 
+int rn_rocind_replace(struct rn_rocind *r, uint32_t records, int end, char *err,
+		      size_t err_len)
+{
+	const struct rn_complaint c = { err, err_len };
+	const struct rn_ctl_replace msg = { .hdr = rn_ctl_hdr(RN_CTL_REPLACE),
+					    .records = records,
+					    .version = ROCIN_VERSION };
+	struct rn_ctl_packet pkt = { .fd_count = 0 };
+	int before = rn_rocind_cancel_off();
+	int rc = rn_rocind_request(r, &msg, end, &pkt, RN_CTL_REPLACING, &c);
+
+	if (rc == 0)
+		rn_ctl_close_fds(&pkt);
+	/* One from before there was this request does not know its number. */
+	if (rc == -EBADMSG)
+		rc = rn_fail(err, err_len, -EPROTO,
+			     "the rocind that runs is too old to hand over; it goes on "
+			     "until its programs have ended, or until rocin stop");
+	rn_rocind_cancel_restore(before);
+	return rc;
+}
+
 int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *err,
 		     size_t err_len)
 {

@@ -347,6 +347,17 @@ int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char
  */
 int rn_rocind_shutdown(struct rn_rocind *r, char *err, size_t err_len);
 
+/**
+ * rn_rocind_replace() - Ask rocind to hand over to this process, which is a rocind
+ * @records:	Version of the records that this process understands
+ * @end:	End of a pair of sockets over which rocind hands over; stays the caller's
+ *
+ * Return: 0, -EPROTO (records of another version, or a rocind that cannot hand over),
+ *	   -EBUSY (somebody looks after it in the foreground), or as rn_rocind_status().
+ */
+int rn_rocind_replace(struct rn_rocind *r, uint32_t records, int end, char *err,
+		      size_t err_len);
+
 /* Close the connection, which gives its slot back. NULL is ignored. */
 void rn_rocind_close(struct rn_rocind *r);
 

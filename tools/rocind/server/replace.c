@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* replace.c - a rocind goes on in place of one that runs, which may be of an older build,
+ * while programs go on.
+ *
+ * The newer one asks by RN_CTL_REPLACE, which carries an end of a pair of sockets, and
+ * gets over it what a keeper gets: all records in one transaction. It makes a server of
+ * them, from which nothing leaves yet. Then the older one lets go, and its keeper is the
+ * last that could start a successor:
+ *
+ *	older                       keeper                newer
+ *	      <------------------------------------------ REPLACE
+ *	      records ----------------------------------> restores
+ *	      <------------------------------------------ a newline, or why not
+ *	      end, with the socket -> ends, a byte -----> goes on
+ *	exits <------------------------------------------ a byte
+ *
+ * So whoever dies, there is one process that is rocind or is about to start one. The
+ * older one goes on if the newer one refuses, understands other records, is not heard of
+ * for too long, or has died.
+ *
+ * The board of rdma_cm ids cannot be mapped anew for writing (cm_board.c). The newer one
+ * has another board, which programs get with the answer to their next command.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "server.h"
+#include "tools/rocind/cm/cm.h"
+#include "tools/rocind/ucma/ucma.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/runtime_dir.h"
+
+enum {
+	/* How long each waits for the other. Restoring takes some milliseconds. */
+	PATIENCE_MS = 10000,
+};
+
+static const char go = '\0', ready = '\n';
+
+/* Reads one message, without the room for its last byte. Return: its length; 0: the other
+ * end is closed; -1: nothing has come in time.
+ */
+static ssize_t hear(int sock, char *words, size_t room)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+	int n;
+
+	do
+		n = poll(&p, 1, PATIENCE_MS);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return -1;
+	n = (int)recv(sock, words, room - 1, MSG_DONTWAIT);
+	return n < 0 ? 0 : n;
+}
+
+static bool say(int sock, const char *words, size_t len)
+{
+	return send(sock, words, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len;
+}
+
+/* ---- The older one ---- */
+
+/* Hands all records to the heir, and hears whether it can go on. */
+static bool is_heir_ready(struct rnd_server *server, struct rnd_keeper *heir)
+{
+	char words[RN_CTL_TEXT_LEN] = "";
+	ssize_t len;
+
+	if (!rnd_server_copy_to(server, heir))
+		return false;
+	len = hear(heir->sock, words, sizeof(words));
+	if (len == 1 && words[0] == ready)
+		return true;
+	rn_log(RN_LOG_WARN, "process %d does not go on in place of rocind: %s",
+	       server->heir_pid, len > 0 ? words : strerror(len ? ETIMEDOUT : EPIPE));
+	return false;
+}
+
+/* Ends the keeper, and lets the heir go on. Return: true if it does. */
+static bool let_go(struct rnd_server *server, const struct rnd_keeper *heir)
+{
+	char byte[2];
+
+	server->keep = NULL;
+	rnd_source_forget(&server->keeper_end);
+	if (!rnd_keeper_end(&server->keeper, heir->sock))
+		(void)say(heir->sock, &go, 1);
+	return hear(heir->sock, byte, sizeof(byte)) > 0;
+}
+
+void rnd_replace_hand_over(struct rnd_server *server)
+{
+	bool has_keeper = server->keep != NULL;
+	struct rnd_keeper heir = { .sock = -1, .pidfd = -1 };
+	int rc = rnd_keeper_join(&heir, server->heir_sock, server->heir_pid);
+
+	server->heir_sock = -1;
+	if (rc == 0 && is_heir_ready(server, &heir)) {
+		if (let_go(server, &heir)) {
+			rn_log(RN_LOG_INFO, "process %d goes on in place of this rocind",
+			       server->heir_pid);
+			rnd_cm_hide_answers(server->cm);
+			/* All that is open here is the heir's, too. */
+			_exit(EXIT_SUCCESS);
+		}
+		rn_log(RN_LOG_WARN,
+		       "process %d has not gone on in place of rocind, which goes on",
+		       server->heir_pid);
+	}
+	if (heir.sock >= 0)
+		rnd_keeper_kill(&heir);
+	if (has_keeper && !server->keep)
+		rnd_server_start_keeper(server);
+}
+
+/* ---- The newer one ---- */
+
+/* Receives the transaction. Returns 0 or -errno with an error text. */
+static int receive_records(struct rnd_estate *estate, int sock, char *err, size_t err_len)
+{
+	const struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
+	struct rnd_pending pending = { NULL, NULL };
+	enum rnd_intake got;
+
+	(void)setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	do
+		got = rnd_estate_receive(estate, &pending, sock);
+	while (got == RND_INTAKE_MORE && (pending.first || estate->count == 0));
+	rnd_pending_free(&pending);
+	if (got == RND_INTAKE_MORE)
+		return 0;
+	return rn_fail(err, err_len, -EPROTO,
+		       got == RND_INTAKE_FAULT
+			       ? "what the rocind that runs hands over is not understood"
+			       : "the rocind that runs has not handed over");
+}
+
+/* What there has to be when all is restored. */
+struct tally {
+	unsigned groups, clients, channels, ids, connections;
+};
+
+static struct tally count_records(const struct rnd_estate *estate)
+{
+	struct rnd_record **all = rnd_estate_sort(estate);
+	unsigned n[RND_RECORD_KINDS] = { 0 };
+
+	for (struct rnd_record **r = all; r && *r; r++)
+		n[(*r)->kind]++;
+	free((void *)all);
+	return (struct tally){ n[RND_RECORD_GROUP], n[RND_RECORD_CLIENT],
+			       n[RND_RECORD_CHANNEL], n[RND_RECORD_ID],
+			       n[RND_RECORD_CONN] };
+}
+
+static bool has_all(const struct rnd_server *server, const struct tally *want)
+{
+	struct rnd_ucma_counts cm;
+	unsigned clients = 0;
+
+	rnd_cm_count(server->cm, &cm);
+	for (const struct rnd_client *c = server->clients; c; c = c->next)
+		clients++;
+	return rnd_groups_count(&server->groups) == want->groups &&
+	       clients == want->clients && cm.channels == want->channels &&
+	       cm.ids == want->ids && cm.connections == want->connections;
+}
+
+static int restore(struct rnd_server *server, struct rnd_estate *estate, char *err,
+		   size_t err_len)
+{
+	struct tally want = count_records(estate);
+	int rc = rnd_server_restore(server, NULL, estate);
+
+	if (rc)
+		return rn_fail(err, err_len, rc,
+			       "the state of rocind is not restored: %s", strerror(-rc));
+	return has_all(server, &want) ? 0
+				      : rn_fail(err, err_len, -EPROTO,
+						"what the rocind that runs hands over is "
+						"not understood");
+}
+
+/* Asks the rocind that runs, and gets its records. Returns 0 or -errno with an error
+ * text.
+ */
+static int take_records(struct rnd_estate *estate, const int pair[2], int *predecessor,
+			char *err, size_t err_len)
+{
+	struct rn_rocind *r = rn_rocind_connect_running(err, err_len);
+	struct rn_rocind_status status = { 0 };
+	int rc = r ? rn_rocind_status(r, &status, err, err_len) : -errno;
+
+	*predecessor = status.pid;
+	if (rc == 0)
+		rc = rn_rocind_replace(r, RND_RECORDS_VERSION, pair[1], err, err_len);
+	close(pair[1]);
+	if (rc == 0)
+		rc = receive_records(estate, pair[0], err, err_len);
+	rn_rocind_close(r);
+	return rc;
+}
+
+/* Says that this process can go on, and waits until it may. */
+static int await_go(int sock, char *err, size_t err_len)
+{
+	char byte[2];
+
+	if (say(sock, &ready, 1) && hear(sock, byte, sizeof(byte)) > 0 &&
+	    say(sock, &go, 1))
+		return 0;
+	return rn_fail(err, err_len, -ETIMEDOUT, "the rocind that runs does not let go");
+}
+
+int rnd_replace_running(struct rnd_server *server, int *predecessor, char *err,
+			size_t err_len)
+{
+	struct rnd_estate estate;
+	int pair[2], rc;
+
+	rnd_estate_init(&estate);
+	rc = rnd_server_init(server, 0);
+	if (rc)
+		return rn_fail(err, err_len, rc, "out of memory");
+	rn_runtime_name(server->sock_name, sizeof(server->sock_name), "rocind", ".sock");
+	rc = rn_runtime_dir(server->dir, sizeof(server->dir), err, err_len);
+	if (rc)
+		return rc;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return rn_fail(err, err_len, -errno, "no pair of sockets: %m");
+	rc = take_records(&estate, pair, predecessor, err, err_len);
+	if (rc == 0) {
+		rc = restore(server, &estate, err, err_len);
+		if (rc)
+			(void)say(pair[0], err, strlen(err));
+	}
+	if (rc == 0)
+		rc = await_go(pair[0], err, err_len);
+	close(pair[0]);
+	if (rc == 0)
+		rnd_server_resume(server);
+	return rc;
+}
