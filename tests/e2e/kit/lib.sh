@@ -48,6 +48,10 @@ if [ -n "${ROCIN_TEST_PRELOAD:-}" ]; then
 	export LD_PRELOAD=$ROCIN_TEST_PRELOAD ROCIN_TEST_LEAKS=$work/leaks
 fi
 
+# pgrep looks at processes in the way of a shell: it is not under test, and the runtime of
+# a sanitizer in it once hung in textdomain().
+pgrep() { LD_PRELOAD='' command pgrep "$@"; }
+
 # quick_perftest: perftest, from now on, is quick to find out how fast the processor is
 quick_perftest() {
 	export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}$ROCIN_TESTS/quick_clock.so
@@ -58,7 +62,7 @@ end_now() {
 	local pid
 	for pid; do
 		# shellcheck disable=SC2046 # several
-		kill -9 "$pid" $(LD_PRELOAD='' pgrep -P "$pid") 2>/dev/null
+		kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null
 	done
 }
 
