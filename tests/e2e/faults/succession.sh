@@ -196,6 +196,7 @@ replace)
 	serve_cm
 	first=$(daemon_pid)
 	keeper=$(pgrep -o -x rocin-keeper -P "$first")
+	rocin doctor | grep -q "rocind .* runs, process $first$" || fail 'the doctor does not see rocind'
 	capture --qp 1 -w "$work/live.pcapng"
 	start_killing replace_again
 	often() { [ "$(kills)" -gt 4 ]; }

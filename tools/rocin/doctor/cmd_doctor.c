@@ -322,6 +322,29 @@ static void check_environment(struct doctor *d)
 			"programs find the devices only under: rocin run -- PROGRAM");
 }
 
+/* Compares the rocind that runs, if one does, with this program. */
+static void check_rocind(struct doctor *d)
+{
+	struct rn_rocind_status status;
+	char why[512];
+	struct rn_rocind *r = rn_rocind_connect_running(why, sizeof(why));
+
+	if (!r && errno != ENOENT)
+		print_finding(d, FAULT, "%s", why);
+	else if (r && rn_rocind_status(r, &status, why, sizeof(why)))
+		print_finding(d, FAULT, "%s", why);
+	else if (r && strcmp(status.version, ROCIN_VERSION) != 0)
+		print_finding(d, NOTE,
+			      "rocind %s runs (process %d), and this is rocin %s: rocind "
+			      "--replace lets the new one go on in its place, without a "
+			      "gap for programs",
+			      status.version, status.pid, ROCIN_VERSION);
+	else if (r)
+		print_finding(d, GOOD, "rocind %s runs, process %d", status.version,
+			      status.pid);
+	rn_rocind_close(r);
+}
+
 /* Reports active fault rules: if they were forgotten, the network seems to be broken. */
 static void check_faults(struct doctor *d)
 {
@@ -489,6 +512,7 @@ int rn_cmd_doctor(int argc, char **argv)
 	check_devices(&d);
 	check_libibverbs(&d);
 	check_environment(&d);
+	check_rocind(&d);
 	check_faults(&d);
 	check_program(&d);
 	check_peer(&d);

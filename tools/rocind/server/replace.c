@@ -132,10 +132,10 @@ static int receive_records(struct rnd_estate *estate, int sock, char *err, size_
 	rnd_pending_free(&pending);
 	if (got == RND_INTAKE_MORE)
 		return 0;
-	return rn_fail(err, err_len, -EPROTO,
-		       got == RND_INTAKE_FAULT
-			       ? "what the rocind that runs hands over is not understood"
-			       : "the rocind that runs has not handed over");
+	if (got == RND_INTAKE_FAULT)
+		return rn_fail(err, err_len, -EPROTO,
+			       "what the rocind that runs hands over is not understood");
+	return rn_fail(err, err_len, -EPROTO, "the rocind that runs has not handed over");
 }
 
 /* What there has to be when all is restored. */
