@@ -277,6 +277,7 @@ static const struct {
 	{ RN_BENCH_LAT,  RN_BENCH_UDP_LAT },
 	{ RN_BENCH_LAT,  RN_BENCH_TCP_POLL_LAT },
 	{ RN_BENCH_RATE, RN_BENCH_UDP_RATE },
+	{ RN_BENCH_RATE, RN_BENCH_UDP_WINDOW_RATE },
 };
 
 static const uint32_t sweep_sizes[] = {

@@ -53,7 +53,8 @@ enum rn_bench_family {
 	X(WRITE_RATE,  "write_rate",  "RDMA WRITE, posted one by one",          RATE, VERBS,  64,      64 << 10) \
 	X(ATOMIC_RATE, "atomic_rate", "fetch and add, posted one by one",       RATE, VERBS,  8,       8)       \
 	X(BURST_RATE,  "burst_rate",  "SEND, 32 at a time to each QP in turn",  RATE, VERBS,  64,      4096)    \
-	X(UDP_RATE,    "udp_rate",    "raw UDP, sendmmsg of 32, polling",       RATE, UDP,    64,      64 << 10)
+	X(UDP_RATE,    "udp_rate",    "raw UDP, sendmmsg of 32, polling",       RATE, UDP,    64,      64 << 10) \
+	X(UDP_WINDOW_RATE, "udp_window_rate", "the same, 128 and then an answer", RATE, UDP,  64,      64 << 10)
 
 enum rn_bench_item {
 #define X(sym, name, what, kind, family, len, most) RN_BENCH_##sym,

@@ -57,6 +57,7 @@ static const char *const colour[RN_BENCH_ITEM_COUNT] = {
 	[RN_BENCH_SEND_RATE] = "#7c3aed",  [RN_BENCH_WRITE_RATE] = "#1d4ed8",
 	[RN_BENCH_ATOMIC_RATE] = "#111827", [RN_BENCH_BURST_RATE] = "#db2777",
 	[RN_BENCH_UDP_RATE] = "#15803d",
+	[RN_BENCH_UDP_WINDOW_RATE] = "#4d7c0f",
 };
 /* clang-format on */
 

@@ -283,6 +283,9 @@ enum {
 	CHARGE = 768,
 	BATCH = 32,
 	WINDOW_MAX = 1024, /* maximum number of packets in flight without GSO */
+	/* the same of a sender that waits for acknowledgements: a send queue */
+	WINDOW_ACKED = 128,
+	ACK_LEN = 8, /* length of an acknowledgement in bytes */
 	WANTED_RCVBUF = 4 << 20,
 };
 
@@ -294,12 +297,29 @@ struct udp {
 	uint32_t payload; /* number of bytes of a message that one packet carries */
 	/* length of one packet, and of a GSO super-packet of several */
 	uint32_t seg_len, super_len;
-	uint32_t message_len; /* length of a ping-pong message including headers */
+	/* length of a ping-pong message including headers, or of an acknowledgement */
+	uint32_t message_len;
+	uint32_t window; /* number of packets in flight without GSO */
+	/* The receiver acknowledges each @window packets by one, for which the sender
+	 * waits.
+	 */
+	bool acked;
 	uint8_t buf[65536];
 	uint8_t *packets; /* memory for BATCH packets */
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 };
+
+/* Half of the buffer is used, because the kernel frees space only some time after
+ * a read.
+ */
+static void choose_window(struct udp *u)
+{
+	uint32_t fits = u->rcvbuf / 2 / (CHARGE + 2 * u->seg_len);
+	uint32_t most = u->acked ? WINDOW_ACKED : WINDOW_MAX;
+
+	u->window = fits < 1 ? 1 : fits < most ? fits : most;
+}
 
 static int connect_udp(struct rn_bench_end *end, struct udp *u)
 {
@@ -323,6 +343,7 @@ static int connect_udp(struct rn_bench_end *end, struct udp *u)
 	if (rn_bench_exchange(end, &mine, &theirs, sizeof(mine)))
 		return -1;
 	u->rcvbuf = theirs.rcvbuf < mine.rcvbuf ? theirs.rcvbuf : mine.rcvbuf;
+	choose_window(u);
 	if (connect(u->fd, (struct sockaddr *)&theirs.addr, sizeof(theirs.addr)))
 		return rn_bench_fail(end, "UDP connect: %s", strerror(errno));
 	return 0;
@@ -337,6 +358,9 @@ static void choose_lengths(struct udp *u, const struct rn_bench_end *end)
 	segments = DATAGRAM_MAX / u->seg_len;
 	u->super_len = u->seg_len * (segments < SEGMENTS_MAX ? segments : SEGMENTS_MAX);
 	u->message_len = len + (len + u->payload - 1) / u->payload * BTH_AND_ICRC;
+	u->acked = end->cell->item == RN_BENCH_UDP_WINDOW_RATE;
+	if (u->acked)
+		u->message_len = ACK_LEN;
 	u->gso = end->cell->item == RN_BENCH_UDP_BW ||
 		 (end->cell->item == RN_BENCH_UDP_LAT && len > u->payload);
 }
@@ -459,71 +483,6 @@ static int send_super_packets(struct rn_bench_end *end, struct udp *u,
 	return await_arrival(end, m, sent);
 }
 
-static int receive_batches(struct rn_bench_end *end, struct udp *u)
-{
-	uint64_t received = 0;
-
-	while (has_more_to_receive(end, received)) {
-		int n = recvmmsg(u->fd, u->msg, BATCH, MSG_DONTWAIT, NULL);
-		const uint8_t *last;
-
-		if (n < 0 && is_transient()) {
-			sched_yield();
-			continue;
-		}
-		last = u->packets + (size_t)(n > 0 ? n - 1 : 0) * u->seg_len;
-		if (n <= 0 || u->msg[n - 1].msg_len != u->seg_len || last[0] != 0x5a ||
-		    last[u->seg_len - 1] != 0x5a)
-			return rn_bench_fail(end, "UDP delivered something else");
-		received += (uint64_t)n;
-		atomic_store_explicit(&end->shared->received, received,
-				      memory_order_release);
-	}
-	return 0;
-}
-
-static int send_batches(struct rn_bench_end *end, struct udp *u, struct rn_bench_meter *m)
-{
-	uint64_t window = u->rcvbuf / 2 / (CHARGE + 2 * u->seg_len), sent = 0, received;
-	unsigned batch;
-
-	window = window < 1 ? 1 : window > WINDOW_MAX ? WINDOW_MAX : window;
-	batch = window < BATCH ? (unsigned)window : BATCH;
-	rn_bench_meter_start(m, end);
-	while (received = atomic_load(&end->shared->received),
-	       rn_bench_meter_runs(m, received)) {
-		int n;
-
-		if (sent - received + batch > window) {
-			sched_yield();
-			continue;
-		}
-		n = sendmmsg(u->fd, u->msg, batch, 0);
-		if (n > 0)
-			sent += (uint64_t)n;
-		else if (!is_transient())
-			return rn_bench_fail(end, "UDP sendmmsg: %s", strerror(errno));
-	}
-	return await_arrival(end, m, sent);
-}
-
-static int run_udp_bw(struct rn_bench_end *end, void *state, double *result)
-{
-	struct rn_bench_meter m;
-	struct udp *u = state;
-	double packets_per_ns;
-
-	if (end->role == RN_BENCH_RECEIVER)
-		return u->gso ? receive_super_packets(end, u) : receive_batches(end, u);
-	if (u->gso ? send_super_packets(end, u, &m) : send_batches(end, u, &m))
-		return -1;
-	packets_per_ns = rn_bench_meter_per_ns(&m) / (u->gso ? u->seg_len : 1);
-	*result = packets_per_ns * u->payload;
-	if (rn_bench_item_info[end->cell->item].kind == RN_BENCH_RATE)
-		*result = packets_per_ns * u->payload / end->cell->len * 1e3;
-	return 0;
-}
-
 /* Waits for a message. @m is NULL in the receiver, which stops when the sender ends
  * the slice.
  */
@@ -552,6 +511,87 @@ static int send_message(struct rn_bench_end *end, struct udp *u)
 	while (send(u->fd, u->buf, u->message_len, 0) != (ssize_t)u->message_len)
 		if (!is_transient())
 			return rn_bench_fail(end, "UDP send: %s", strerror(errno));
+	return 0;
+}
+
+/* Returns the number of packets of the next call, after @done ones. It does not go beyond
+ * the end of a window that is acknowledged.
+ */
+static unsigned batch_of(const struct udp *u, uint64_t done)
+{
+	uint64_t left = u->window - done % u->window;
+
+	if (!u->acked)
+		left = u->window;
+	return left < BATCH ? (unsigned)left : BATCH;
+}
+
+static int receive_batches(struct rn_bench_end *end, struct udp *u)
+{
+	uint64_t received = 0;
+
+	while (has_more_to_receive(end, received)) {
+		int n = recvmmsg(u->fd, u->msg, batch_of(u, received), MSG_DONTWAIT,
+				 NULL);
+		const uint8_t *last;
+
+		if (n < 0 && is_transient()) {
+			sched_yield();
+			continue;
+		}
+		last = u->packets + (size_t)(n > 0 ? n - 1 : 0) * u->seg_len;
+		if (n <= 0 || u->msg[n - 1].msg_len != u->seg_len || last[0] != 0x5a ||
+		    last[u->seg_len - 1] != 0x5a)
+			return rn_bench_fail(end, "UDP delivered something else");
+		received += (uint64_t)n;
+		atomic_store_explicit(&end->shared->received, received,
+				      memory_order_release);
+		if (u->acked && received % u->window == 0 && send_message(end, u))
+			return -1;
+	}
+	return 0;
+}
+
+static int send_batches(struct rn_bench_end *end, struct udp *u, struct rn_bench_meter *m)
+{
+	uint64_t sent = 0, received;
+
+	rn_bench_meter_start(m, end);
+	while (received = atomic_load(&end->shared->received),
+	       rn_bench_meter_runs(m, received)) {
+		unsigned batch = batch_of(u, sent);
+		int n;
+
+		if (sent - received + batch > u->window) {
+			sched_yield();
+			continue;
+		}
+		n = sendmmsg(u->fd, u->msg, batch, 0);
+		if (n > 0)
+			sent += (uint64_t)n;
+		else if (!is_transient())
+			return rn_bench_fail(end, "UDP sendmmsg: %s", strerror(errno));
+		if (n > 0 && u->acked && sent % u->window == 0 &&
+		    await_message(end, u, m))
+			return -1;
+	}
+	return await_arrival(end, m, sent);
+}
+
+static int run_udp_bw(struct rn_bench_end *end, void *state, double *result)
+{
+	struct rn_bench_meter m;
+	struct udp *u = state;
+	double packets_per_ns;
+
+	if (end->role == RN_BENCH_RECEIVER)
+		return u->gso ? receive_super_packets(end, u) : receive_batches(end, u);
+	if (u->gso ? send_super_packets(end, u, &m) : send_batches(end, u, &m))
+		return -1;
+	packets_per_ns = rn_bench_meter_per_ns(&m) / (u->gso ? u->seg_len : 1);
+	*result = packets_per_ns * u->payload;
+	if (rn_bench_item_info[end->cell->item].kind == RN_BENCH_RATE)
+		*result = packets_per_ns * u->payload / end->cell->len * 1e3;
 	return 0;
 }
 

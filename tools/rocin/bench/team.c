@@ -41,6 +41,7 @@ static const struct rn_bench_ops *const ops_of[RN_BENCH_ITEM_COUNT] = {
 	[RN_BENCH_ATOMIC_RATE] = &rn_bench_stream_ops,
 	[RN_BENCH_BURST_RATE] = &rn_bench_stream_ops,
 	[RN_BENCH_UDP_RATE] = &rn_bench_udp_bw_ops,
+	[RN_BENCH_UDP_WINDOW_RATE] = &rn_bench_udp_bw_ops,
 };
 
 struct member {
