@@ -255,7 +255,10 @@ int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock);
  */
 int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid);
 
-/* Yields the processor after an empty poll, unless the next packet is expected soon. */
-void rnp_engine_yield(struct rnp_engine *e);
+/* Gives the processor to others after an empty poll, unless the next packet is expected
+ * soon: yields, or on a crowded machine sleeps for RNP_NAP at most. @has_entry: asked
+ * before that whether the CQ has an entry. Lock not held.
+ */
+void rnp_engine_pause(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg);
 
 #endif /* RNP_ENGINE_H */

@@ -213,6 +213,11 @@ struct rnp_wait {
 	bool is_woken; /* @wake_fd was written to, because the set has changed */
 	int wake_fd;
 	struct rnp_wait_source source[RNP_WAIT_MAX];
+
+	/* Threads of the program that nap until somebody has received packets for them,
+	 * and the number of times that these were woken, which they sleep on.
+	 */
+	_Atomic uint32_t nappers, calls;
 };
 
 /* Kind of a descriptor in the set of an engine. */
@@ -288,11 +293,10 @@ struct rnp_engine {
 	clockid_t poller; /* CPU-time clock of the thread that renewed the lease */
 	/* processor on which a real-time thread polled last; -1: not known */
 	int poller_at;
-	/* The next packet is expected soon, so a thread that polls in vain does not
-	 * yield. Written by the thread that holds the lock, and by threads that failed to
-	 * get it.
+	/* What a thread does that has polled in vain, of enum rnp_pause. Written by the
+	 * thread that holds the lock, and by threads that failed to get it.
 	 */
-	atomic_bool is_lively;
+	_Atomic uint8_t pause;
 	struct rnp_clock clock;
 	rn_ns looked_at; /* when a step last looked for packets */
 	/* number of steps in a row that left packets in the socket */
@@ -518,6 +522,25 @@ void rnp_wait_remove(struct rnp_wait *w, int fd);
  * of readable descriptors, which may be 0; or RNP_WAIT_BROKEN alone.
  */
 uint32_t rnp_wait_sleep(struct rnp_wait *w, pthread_mutex_t *lock);
+
+/* A thread of the program naps: rnp_wait_nap_begin() with the lock held, rnp_wait_nap()
+ * without it, rnp_wait_nap_end(). The nap ends after @ns, or at once if somebody has
+ * called rnp_wait_call() since it began. The background thread does so whenever it has
+ * run.
+ */
+static inline uint32_t rnp_wait_nap_begin(struct rnp_wait *w)
+{
+	atomic_fetch_add(&w->nappers, 1);
+	return atomic_load(&w->calls);
+}
+
+static inline void rnp_wait_nap_end(struct rnp_wait *w)
+{
+	atomic_fetch_sub(&w->nappers, 1);
+}
+
+void rnp_wait_nap(struct rnp_wait *w, uint32_t begun, rn_ns ns);
+void rnp_wait_call(struct rnp_wait *w);
 
 /* ---------------------------------------------------------- rocind_events.c */
 /* Receives and handles all messages of rocind that have come. */

@@ -364,6 +364,35 @@ unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, struct rnp_facts f,
 				      : polled_with_sockets_on(p, now, f, deadline));
 }
 
+/* ----------------------------------------------------------------- pauses of polls */
+static bool is_crowded(const struct rnp_policy *p, rn_ns now)
+{
+	return now < p->crowd.until;
+}
+
+void rnp_policy_paused(struct rnp_policy *p, rn_ns now, rn_ns late)
+{
+	rn_ns until = now + late * RNP_CROWD_FACTOR;
+
+	if (late > RNP_PAUSE_DEAR && until > p->crowd.until)
+		p->crowd.until = until;
+}
+
+/* On a crowded machine the thread polls without a pause as long as what moved last can
+ * have an answer, since its peer may have the other processor just now. What comes later
+ * comes after a wait for a processor, through which it sleeps.
+ */
+enum rnp_pause rnp_policy_pause(struct rnp_policy *p, rn_ns now, bool is_lively)
+{
+	if (is_lively) {
+		p->crowd.moved = now;
+		return is_crowded(p, now) ? RNP_PAUSE_SPIN : RNP_PAUSE_NONE;
+	}
+	if (!is_crowded(p, now))
+		return RNP_PAUSE_YIELD;
+	return now - p->crowd.moved < RNP_SPIN_FOR ? RNP_PAUSE_SPIN : RNP_PAUSE_NAP;
+}
+
 /* ----------------------------------------------------------------------- posts */
 /* May the requests wait for others? Only if the program will poll soon: that poll sends
  * them without a timer. If the program does not poll, they leave at the end of the lease.
@@ -407,6 +436,7 @@ unsigned rnp_policy_post(struct rnp_policy *p, rn_ns now, const struct rnp_post 
 	bool gather;
 
 	p->polling.streak++; /* a post counts as a poll: the program uses the device */
+	p->crowd.moved = now;
 	b->posts += post->count;
 	judge_reply(&p->replies, now);
 	gather = may_gather(p, now, post);
@@ -521,6 +551,8 @@ static bool is_look_left_out(struct rnp_policy *p, rn_ns now, rn_ns cpu)
 	struct rnp_look *l = &p->look;
 	bool spins;
 
+	if (is_crowded(p, now))
+		return true;
 	if (!is_backed_off(&l->backoff))
 		return false;
 	spins = does_poller_spin(&p->cpu, now, cpu);
@@ -574,9 +606,9 @@ void rnp_policy_cq_unarmed(struct rnp_policy *p)
 	p->polling.streak = 0;
 }
 
-bool rnp_policy_may_linger(struct rnp_policy *p)
+bool rnp_policy_may_linger(struct rnp_policy *p, rn_ns now)
 {
-	return !leave_out(&p->linger.backoff);
+	return !is_crowded(p, now) && !leave_out(&p->linger.backoff);
 }
 
 unsigned rnp_policy_linger(struct rnp_policy *p, rn_ns now)

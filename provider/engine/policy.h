@@ -30,6 +30,13 @@
  * the program has got the completion that it polled for; when the program arms a CQ; and
  * when it has lingered in vain.
  *
+ * What a thread of the program does that polls in vain is decided here, too (enum
+ * rnp_pause). It yields the processor, which costs little while whoever gets it gives it
+ * back soon. On a crowded machine, where more threads compute than there are processors,
+ * each of these first uses up its time slice, so a yield takes tens of milliseconds.
+ *There the thread goes on polling for a moment and then sleeps, and the background thread
+ * receives: a thread that was asleep gets a processor long before one that has yielded.
+ *
  * The estimators, each a struct below, answer: Does the program poll? What does its
  * polling thread do between polls? Does the program reply to requests that it finds in
  * memory? How many requests does it post between polls? For each practice that can fail
@@ -42,6 +49,7 @@
  * - The background thread looks for packets without sleeping for a bounded time only.
  * - An ACK is held for at most RNP_ACK_HOLD while the sockets are on, and until the next
  *   poll or the end of the lease otherwise.
+ * - A thread that naps has given the sockets back, and does so for RNP_NAP at most.
  * - Without packets and polls no timer is set, so an idle device uses no processor time.
  */
 #ifndef RNP_POLICY_H
@@ -119,6 +127,12 @@ enum {
 	 */
 	RNP_LOOK_BACKOFF = 255,
 
+	/* A thread tries again to yield when so many times the duration of the last dear
+	 * yield have passed, or of the lateness of the last nap: so dear yields take one
+	 * part in 64 of the time.
+	 */
+	RNP_CROWD_FACTOR = 64,
+
 	/* Times in a row that lingering found no packet. After so many, lingering is
 	 * tried only now and then, as the events of this program come later.
 	 */
@@ -192,6 +206,21 @@ enum {
  */
 #define RNP_GATHER_FOR RN_USEC(50)
 
+/* ns. A sched_yield() of a thread that polls and took longer met threads that compute:
+ * the time slices of Linux are 0.7 to 4 ms long. A peer that has work to do gives the
+ * processor back sooner.
+ */
+#define RNP_PAUSE_DEAR RN_MSEC(1)
+/* ns. How long a thread on a crowded machine polls without a pause after the last packet
+ * or post, before it naps: an answer takes so long whose sender has a processor, or gets
+ * one at once (two wake-ups of background threads, 50 us each).
+ */
+#define RNP_SPIN_FOR RN_USEC(100)
+/* ns. How long a nap takes at most. Packets end it; what the program waits for besides
+ * them is noticed so much later.
+ */
+#define RNP_NAP RN_MSEC(1)
+
 /* ----------------------------------------------------------------------- actions */
 /* Actions that the loop is to perform, in the order of these bits. */
 enum rnp_action {
@@ -242,6 +271,16 @@ enum rnp_acks {
 	RNP_ACKS_IF_DRY, /* ACKs leave if there was nothing to receive */
 	RNP_ACKS_NOW,	 /* ACKs leave, as the next step may be far off */
 	RNP_ACKS_HELD,	 /* ACKs wait for the reply that is expected of the program */
+};
+
+/* Says what a thread of the program does after a poll that found nothing, before it polls
+ * again.
+ */
+enum rnp_pause {
+	RNP_PAUSE_NONE,	 /* nothing: the next packet is expected soon */
+	RNP_PAUSE_YIELD, /* it yields the processor */
+	RNP_PAUSE_SPIN,	 /* nothing, as the machine is crowded */
+	RNP_PAUSE_NAP,	 /* the machine is crowded: it sleeps until a packet comes */
 };
 
 /* ------------------------------------------------------------------------- state */
@@ -370,6 +409,12 @@ struct rnp_linger {
 	struct rnp_backoff backoff;
 };
 
+/* Do threads that compute keep this one from its processor? */
+struct rnp_crowd {
+	rn_ns until; /* the machine counts as crowded until then */
+	rn_ns moved; /* time of the last packet or post */
+};
+
 /* What the program was doing when its lease ran out. */
 struct rnp_lapse {
 	bool was_busy;	    /* the polling thread used the processor for something else */
@@ -389,6 +434,7 @@ struct rnp_policy {
 	struct rnp_batching batching;
 	struct rnp_look look;
 	struct rnp_linger linger;
+	struct rnp_crowd crowd;
 	struct rnp_lapse lapse;
 };
 
@@ -433,6 +479,17 @@ static inline bool rnp_policy_wants_acks(const struct rnp_policy *p,
 
 /* Performs RNP_ACCOUNT_CPU. @cpu: CPU time that the polling thread has used. */
 void rnp_policy_account(struct rnp_policy *p, rn_ns cpu);
+
+/* Decides what the thread does before its next poll, if this one finds nothing.
+ * @is_lively: packets were received just now, or a ring says that more will come.
+ */
+enum rnp_pause rnp_policy_pause(struct rnp_policy *p, rn_ns now, bool is_lively);
+
+/* Notes that a thread that polls has given its processor up, by a yield or a nap, and was
+ * @late in getting it back. A yield is late for as long as it takes, a nap for what
+ * exceeds RNP_NAP.
+ */
+void rnp_policy_paused(struct rnp_policy *p, rn_ns now, rn_ns late);
 
 /* --- Functions to call when the program posts to a send queue. */
 struct rnp_post {
@@ -539,8 +596,8 @@ void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, bool is_amid_message
 unsigned rnp_policy_cq_armed(struct rnp_policy *p, bool lingers);
 void rnp_policy_cq_unarmed(struct rnp_policy *p);
 
-/* Shall the program linger? */
-bool rnp_policy_may_linger(struct rnp_policy *p);
+/* Shall the program linger? Not on a crowded machine, as it yields meanwhile. */
+bool rnp_policy_may_linger(struct rnp_policy *p, rn_ns now);
 
 /* Notes that lingering begins; all packets that had come were received. */
 unsigned rnp_policy_linger(struct rnp_policy *p, rn_ns now);
@@ -548,7 +605,9 @@ unsigned rnp_policy_linger(struct rnp_policy *p, rn_ns now);
 /* Notes that lingering is over. @found: a completion came. */
 void rnp_policy_lingered(struct rnp_policy *p, bool found);
 
-/* Notes that the program goes to sleep, after lingering in vain or without lingering. */
+/* Notes that the program goes to sleep: for an event, after lingering in vain or without
+ * lingering, or for a nap.
+ */
 unsigned rnp_policy_sleeps(const struct rnp_policy *p);
 
 /* Notes that @qp is destroyed. */

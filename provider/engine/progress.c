@@ -526,19 +526,89 @@ static void after_poll(struct rnp_engine *e, rn_ns now)
 	}
 }
 
-/* Notes whether the next packet is expected soon. @found: packets were received just now.
- */
-static void note_life(struct rnp_engine *e, bool found)
+/* Chooses the pause after this poll. @found: packets were received just now. */
+static void choose_pause(struct rnp_engine *e, rn_ns now, bool found)
 {
 	bool is_lively = found || (e->wire.local && rn_local_is_lively(e->wire.local));
+	enum rnp_pause pause = rnp_policy_pause(&e->policy, now, is_lively);
 
-	atomic_store_explicit(&e->is_lively, is_lively, memory_order_relaxed);
+	atomic_store_explicit(&e->pause, (uint8_t)pause, memory_order_relaxed);
 }
 
-void rnp_engine_yield(struct rnp_engine *e)
+/* Chooses the pause after a poll that did not get the lock: whoever has the lock may need
+ * this processor.
+ */
+static void pause_for_lock(struct rnp_engine *e)
 {
-	if (!atomic_load_explicit(&e->is_lively, memory_order_relaxed))
-		sched_yield();
+	if (atomic_load(&e->pause) == RNP_PAUSE_NONE)
+		atomic_store(&e->pause, RNP_PAUSE_YIELD);
+	else if (atomic_load(&e->pause) == RNP_PAUSE_SPIN)
+		atomic_store(&e->pause, RNP_PAUSE_NAP);
+}
+
+/* Tells the policy if the thread was late in getting its processor back. */
+static void note_late(struct rnp_engine *e, rn_ns now, rn_ns late)
+{
+	if (late <= RNP_PAUSE_DEAR)
+		return;
+	pthread_mutex_lock(&e->lock);
+	rnp_policy_paused(&e->policy, now, late);
+	pthread_mutex_unlock(&e->lock);
+}
+
+static void yield_in_poll(struct rnp_engine *e)
+{
+	rn_ns before = rnp_engine_now(), after;
+
+	sched_yield();
+	after = rnp_engine_now();
+	note_late(e, after, after - before);
+}
+
+static void sleep_in_poll(struct rnp_engine *e, uint32_t begun)
+{
+	rn_ns before = rnp_engine_now(), after;
+
+	rnp_wait_nap(&e->wait, begun, RNP_NAP);
+	after = rnp_engine_now();
+	note_late(e, after, after - before - RNP_NAP);
+}
+
+/* Lets the background thread receive, and sleeps until it has received something. With
+ * the PCIe model the program polls on, as its polls are what moves TLPs.
+ */
+static void nap(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
+{
+	uint32_t begun;
+	bool sleeps = false;
+
+	pthread_mutex_lock(&e->lock);
+	begun = rnp_wait_nap_begin(&e->wait);
+	if (rnp_has_sockets(e) && !e->closing && !rnp_pcie_is_on(&e->pcie)) {
+		unsigned todo = rnp_policy_sleeps(&e->policy);
+
+		sleeps = !(todo & RNP_GIVE_SOCKETS) ||
+			 give_sockets(e, rnp_engine_now(), todo) == 0;
+	}
+	pthread_mutex_unlock(&e->lock);
+	if (sleeps && !has_entry(arg))
+		sleep_in_poll(e, begun);
+	rnp_wait_nap_end(&e->wait);
+}
+
+void rnp_engine_pause(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
+{
+	switch ((enum rnp_pause)atomic_load_explicit(&e->pause, memory_order_relaxed)) {
+	case RNP_PAUSE_YIELD:
+		yield_in_poll(e);
+		break;
+	case RNP_PAUSE_NAP:
+		nap(e, has_entry, arg);
+		break;
+	case RNP_PAUSE_NONE:
+	case RNP_PAUSE_SPIN:
+		break;
+	}
 }
 
 void rnp_progress_poll(struct rnp_engine *e)
@@ -552,7 +622,9 @@ void rnp_progress_poll(struct rnp_engine *e)
 	if (e->realtime)
 		e->poller_at = sched_getcpu();
 	found = rnp_engine_step(e, now, RNP_DRAIN_APP, acks);
-	note_life(e, found > 0);
+	choose_pause(e, now, found > 0);
+	if (found > 0)
+		rnp_wait_call(&e->wait);
 	if (rnp_has_sockets(e) && !e->closing)
 		after_poll(e, now);
 }
@@ -562,7 +634,7 @@ bool rnp_engine_poll(struct rnp_engine *e)
 	if (rnp_is_inherited(e))
 		return true;
 	if (pthread_mutex_trylock(&e->lock) != 0) {
-		atomic_store(&e->is_lively, false);
+		pause_for_lock(e);
 		return false;
 	}
 	rnp_progress_poll(e);
@@ -833,7 +905,7 @@ static bool begin_linger_locked(struct rnp_engine *e)
 	rn_ns now = rnp_engine_now();
 
 	if (!rnp_has_sockets(e) || e->set.linger_ns == 0 ||
-	    !rnp_policy_may_linger(&e->policy))
+	    !rnp_policy_may_linger(&e->policy, now))
 		return false;
 	rnp_engine_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
 	perform(e, rnp_policy_linger(&e->policy, now));
@@ -871,7 +943,7 @@ bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void 
 		found = has_entry(arg);
 		if (found || rnp_engine_now() > until)
 			break;
-		sched_yield();
+		yield_in_poll(e);
 		rnp_engine_poll(e);
 	}
 

@@ -6,10 +6,13 @@
 #include "engine_internal.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -169,6 +172,7 @@ static int sleep_once(struct rnp_wait *w, pthread_mutex_t *lock)
 	make_requests(w);
 	w->is_asleep = true;
 	pthread_mutex_unlock(lock);
+	rnp_wait_call(w);
 	rc = rn_uring_submit(w->uring, 1);
 	pthread_mutex_lock(lock);
 	w->is_asleep = w->is_woken = false;
@@ -310,6 +314,23 @@ void rnp_wait_close(struct rnp_wait *w)
 	rnp_wait_init(w);
 }
 
+/* ------------------------------------------------------ naps of the program's threads */
+void rnp_wait_nap(struct rnp_wait *w, uint32_t begun, rn_ns ns)
+{
+	struct timespec most = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+
+	/* However it ends, the program polls again. */
+	syscall(SYS_futex, &w->calls, FUTEX_WAIT_PRIVATE, begun, &most, NULL, 0);
+}
+
+void rnp_wait_call(struct rnp_wait *w)
+{
+	if (atomic_load_explicit(&w->nappers, memory_order_relaxed) == 0)
+		return;
+	atomic_fetch_add(&w->calls, 1);
+	syscall(SYS_futex, &w->calls, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 /* ----------------------------------------------------------------------- sleep */
 static uint32_t epoll_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
 {
@@ -318,6 +339,7 @@ static uint32_t epoll_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
 	int count, err;
 
 	pthread_mutex_unlock(lock);
+	rnp_wait_call(w);
 	count = epoll_wait(w->epoll_fd, ev, RNP_WAIT_MAX, -1);
 	err = errno;
 	pthread_mutex_lock(lock);

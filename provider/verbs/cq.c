@@ -289,16 +289,16 @@ static bool may_skip_engine(struct rnp_cq *cq)
 	return n % DRAIN_EVERY != 0;
 }
 
-/* Yields the processor if the last poll was empty. A thread yields at the start of its
- * next poll, and not at the end of the empty one: completions may arrive while it yields,
- * and a program that waits for events after an empty poll relies on the CQ being empty.
- * (libfabric closes a connection that has ended, and loses completions that its last poll
- * did not return.)
+/* Gives the processor to others if the last poll was empty. A thread does so at the start
+ * of its next poll, and not at the end of the empty one: completions may arrive
+ * meanwhile, and a program that waits for events after an empty poll relies on the CQ
+ * being empty. (libfabric closes a connection that has ended, and loses completions that
+ * its last poll did not return.)
  */
-static void yield_after_empty_poll(struct rnp_cq *cq)
+static void pause_after_empty_poll(struct rnp_cq *cq, bool (*waits)(void *arg))
 {
 	if (atomic_load_explicit(&cq->was_empty, memory_order_relaxed))
-		rnp_engine_yield(cq->ctx->engine);
+		rnp_engine_pause(cq->ctx->engine, waits, cq);
 }
 
 static void note_poll_result(struct rnp_cq *cq, bool found)
@@ -341,7 +341,7 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (got == 0)
-		yield_after_empty_poll(cq);
+		pause_after_empty_poll(cq, entry_waits);
 	rnp_engine_poll(e);
 	if (got < num_entries)
 		got += pop_wcs(cq, num_entries - got, wc + got);
@@ -377,7 +377,7 @@ static int first_entry(struct rnp_cq *cq)
 	if (rc && !is_live(cq))
 		return rnp_set_errno(EINVAL);
 	if (rc)
-		yield_after_empty_poll(cq);
+		pause_after_empty_poll(cq, entry_waits_locked);
 	rnp_engine_poll(cq->ctx->engine);
 	if (rc)
 		rc = next_entry(cq);

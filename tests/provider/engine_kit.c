@@ -280,7 +280,7 @@ bool kit_poll(struct kit_end *k, struct rn_cqe *cqe)
 	rnp_engine_poll(k->e);
 	if (pop(k, cqe))
 		return true;
-	rnp_engine_yield(k->e);
+	rnp_engine_pause(k->e, kit_has_entry, k);
 	return false;
 }
 

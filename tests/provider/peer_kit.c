@@ -107,7 +107,7 @@ void await_wire(void)
 
 	while (wires() == 0) {
 		rnp_engine_poll(end.e);
-		rnp_engine_yield(end.e);
+		rnp_engine_pause(end.e, kit_has_entry, &end);
 		kit_not_forever(begin);
 	}
 }

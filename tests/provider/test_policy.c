@@ -9,6 +9,7 @@
  * - An ACK is held for RNP_ACK_HOLD and a wake-up while the sockets are on, and never for
  *   longer than the device tells requesters to allow for.
  * - The background thread looks for packets for a bounded time, then it sleeps.
+ * - A program naps with the sockets on, and not for long.
  * - Without packets and polls it sleeps for ever.
  *
  * usage: test_policy [SEED]: that one alone
@@ -62,6 +63,7 @@ struct program {
 struct machine {
 	unsigned cores; /* two, one of which the peer uses; or sixteen */
 	bool is_busy;	/* others compute on it */
+	unsigned hogs;	/* ... for a time slice each when the program yields */
 	rn_ns wake;	/* fast or slow */
 	rn_ns poll;	/* a poll, with near or far caches */
 	rn_ns way;	/* of a packet */
@@ -99,6 +101,7 @@ static struct world {
 	rn_ns wakes_at; /* RN_NEVER: it sleeps */
 	bool is_running;
 	unsigned wakes, wakes_now; /* all, and since time has moved */
+	bool calls;		   /* it has run, so a nap ends */
 
 	/* The core. */
 	bool has_acks_due, is_amid;
@@ -113,6 +116,7 @@ static struct world {
 
 static struct rnp_policy *const p = &w.policy;
 static uint64_t failing;
+static unsigned naps, spins; /* of all programs */
 
 static bool one_in(uint32_t n)
 {
@@ -448,16 +452,60 @@ static void run_background(void)
 		end_lease();
 	}
 	w.is_running = false;
+	w.calls = true;
 	check();
 }
 
 /* -------------------------------------------------------------------- the program */
+static void nap(void)
+{
+	rn_ns until = w.now + RNP_NAP, begun = w.now;
+	unsigned todo = rnp_policy_sleeps(p);
+
+	if (todo & RNP_GIVE_SOCKETS && give_sockets(todo) > 0)
+		return;
+	limit_acks();
+	check();
+	naps++;
+	w.calls = false;
+	while (!w.calls && w.now < until) {
+		peer_speaks();
+		pass(RN_USEC(10), false);
+	}
+	check_wait(begun, RNP_NAP + RN_USEC(10) + longest_wake() + longest_yield(),
+		   "a nap");
+	if (w.now > until)
+		rnp_policy_paused(p, w.now, w.now - until);
+}
+
+static void pause_poll(enum rnp_pause pause)
+{
+	rn_ns before = w.now;
+
+	switch (pause) {
+	case RNP_PAUSE_YIELD:
+		pass(200 + w.machine.hogs * up_to(TICK), false);
+		rnp_policy_paused(p, w.now, w.now - before);
+		break;
+	case RNP_PAUSE_NAP:
+		nap();
+		break;
+	case RNP_PAUSE_SPIN:
+		spins++;
+		break;
+	case RNP_PAUSE_NONE:
+		break;
+	}
+}
+
 static void poll(void)
 {
 	enum rnp_acks acks = rnp_policy_poll(p);
-	unsigned todo;
+	enum rnp_pause pause;
+	unsigned todo, found;
 
-	step(DRAIN_APP, acks);
+	found = step(DRAIN_APP, acks);
+	pause = rnp_policy_pause(p, w.now, found > 0);
 	todo = rnp_policy_polled(p, w.now, facts(), w.ack_timer);
 	perform(todo);
 	if (todo & RNP_GIVE_SOCKETS) {
@@ -469,6 +517,8 @@ static void poll(void)
 	if (!w.is_running)
 		check();
 	pass(w.machine.poll, true);
+	if (!w.is_running)
+		pause_poll(pause);
 }
 
 static void post(void)
@@ -501,7 +551,7 @@ static void linger(void)
 {
 	rn_ns until = w.now + LINGER;
 	uint32_t before = w.completions;
-	bool lingers = rnp_policy_may_linger(p);
+	bool lingers = rnp_policy_may_linger(p, w.now);
 	unsigned todo;
 
 	if (lingers) {
@@ -618,6 +668,8 @@ static void make_world(uint64_t seed)
 				  .wake = one_in(2) ? RN_USEC(5) : RN_USEC(50),
 				  .poll = one_in(2) ? 300 : 1500,
 				  .way = RN_USEC(1) << rn_random_below(&w.random, 6) };
+	if (w.machine.is_busy && one_in(2))
+		w.machine.hogs = 1 + rn_random_below(&w.random, 10);
 	w.program = (struct program){
 		.habit = (enum habit)rn_random_below(&w.random, HABITS),
 		.think = RN_USEC(1) << rn_random_below(&w.random, 13),
@@ -665,6 +717,7 @@ static void models_of_programs_and_machines(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		run_seed(seed);
+	assert_true(naps > SEEDS && spins > SEEDS);
 }
 
 int main(int argc, char **argv)

@@ -902,7 +902,7 @@ static void thread_looks_again_when_the_program_sleeps(void **state)
 static void linger_keeps_the_sockets(void **state)
 {
 	(void)state;
-	assert_true(rnp_policy_may_linger(p));
+	assert_true(rnp_policy_may_linger(p, now));
 	assert_int_equal(rnp_policy_linger(p, now),
 			 RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU | RNP_SET_TIMER);
 	assert_int_equal(p->timer_at, now + SHORT);
@@ -930,17 +930,83 @@ static void linger_in_vain_is_left_out_for_a_while(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 2 * RNP_LINGER_MISSES; i++) {
-		assert_true(rnp_policy_may_linger(p));
+		assert_true(rnp_policy_may_linger(p, now));
 		rnp_policy_lingered(p, i % RNP_LINGER_MISSES == 0);
 	}
-	assert_true(rnp_policy_may_linger(p));
+	assert_true(rnp_policy_may_linger(p, now));
 	rnp_policy_lingered(p, false);
 	for (unsigned again = 0; again < 2; again++) {
 		for (unsigned i = 0; i < RNP_LINGER_BACKOFF; i++)
-			assert_false(rnp_policy_may_linger(p));
-		assert_true(rnp_policy_may_linger(p));
+			assert_false(rnp_policy_may_linger(p, now));
+		assert_true(rnp_policy_may_linger(p, now));
 		rnp_policy_lingered(p, false);
 	}
+}
+
+/* ------------------------------------------------------------------------ pauses */
+static enum rnp_pause pause_after(rn_ns later, bool is_lively)
+{
+	now += later;
+	return rnp_policy_pause(p, now, is_lively);
+}
+
+static void a_dear_yield_shows_a_crowd(void **state)
+{
+	(void)state;
+	assert_int_equal(pause_after(0, true), RNP_PAUSE_NONE);
+	assert_int_equal(pause_after(0, false), RNP_PAUSE_YIELD);
+	rnp_policy_paused(p, now, RNP_PAUSE_DEAR);
+	assert_int_equal(pause_after(RN_MSEC(1), false), RNP_PAUSE_YIELD);
+	rnp_policy_paused(p, now, RNP_PAUSE_DEAR + 1);
+	assert_int_equal(pause_after(0, false), RNP_PAUSE_NAP);
+	assert_int_equal(pause_after((RNP_PAUSE_DEAR + 1) * RNP_CROWD_FACTOR - 1, false),
+			 RNP_PAUSE_NAP);
+	assert_int_equal(pause_after(1, false), RNP_PAUSE_YIELD);
+}
+
+static void a_less_dear_pause_does_not_end_a_crowd(void **state)
+{
+	(void)state;
+	rnp_policy_paused(p, now, RN_MSEC(30));
+	rnp_policy_paused(p, now, RN_MSEC(2));
+	assert_int_equal(pause_after(RN_MSEC(30) * RNP_CROWD_FACTOR - 1, false),
+			 RNP_PAUSE_NAP);
+	rnp_policy_paused(p, now, RN_MSEC(2));
+	assert_int_equal(pause_after(RN_MSEC(2) * RNP_CROWD_FACTOR - 1, false),
+			 RNP_PAUSE_NAP);
+	assert_int_equal(pause_after(1, false), RNP_PAUSE_YIELD);
+}
+
+static void who_may_have_an_answer_spins_in_a_crowd(void **state)
+{
+	(void)state;
+	rnp_policy_paused(p, now, RN_MSEC(30));
+	assert_int_equal(pause_after(0, false), RNP_PAUSE_NAP);
+	assert_int_equal(pause_after(RN_USEC(5), true), RNP_PAUSE_SPIN);
+	assert_int_equal(pause_after(RNP_SPIN_FOR - 1, false), RNP_PAUSE_SPIN);
+	assert_int_equal(pause_after(1, false), RNP_PAUSE_NAP);
+	post_after(RN_USEC(5), false);
+	assert_int_equal(pause_after(RNP_SPIN_FOR - 1, false), RNP_PAUSE_SPIN);
+	assert_int_equal(pause_after(1, false), RNP_PAUSE_NAP);
+}
+
+static void who_lingers_does_not_in_a_crowd(void **state)
+{
+	(void)state;
+	assert_true(rnp_policy_may_linger(p, now));
+	rnp_policy_paused(p, now, RN_MSEC(30));
+	assert_false(rnp_policy_may_linger(p, p->crowd.until - 1));
+	assert_true(rnp_policy_may_linger(p, p->crowd.until));
+}
+
+static void the_background_thread_does_not_look_again_in_a_crowd(void **state)
+{
+	(void)state;
+	assert_true(rnp_policy_look(p, now, 0));
+	rnp_policy_paused(p, now, RN_MSEC(30));
+	assert_false(rnp_policy_look(p, now, 0));
+	now = p->crowd.until;
+	assert_true(rnp_policy_look(p, now, 0));
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, setup)
@@ -999,6 +1065,11 @@ int main(void)
 		TEST(linger_keeps_the_sockets),
 		TEST(a_linger_is_no_steady_polling),
 		TEST(linger_in_vain_is_left_out_for_a_while),
+		TEST(a_dear_yield_shows_a_crowd),
+		TEST(a_less_dear_pause_does_not_end_a_crowd),
+		TEST(who_may_have_an_answer_spins_in_a_crowd),
+		TEST(who_lingers_does_not_in_a_crowd),
+		TEST(the_background_thread_does_not_look_again_in_a_crowd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

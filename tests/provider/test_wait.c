@@ -462,6 +462,53 @@ static void the_set_goes_on_by_epoll_when_io_uring_fails(void **state)
 	assert_int_equal(await_while(switch_b_on), 1u << B);
 }
 
+static uint32_t nap_began;
+
+static void call(void)
+{
+	rnp_wait_call(&wait_set);
+}
+
+/* ... however early it comes; and nobody else is called. */
+static void a_call_ends_a_nap(void **state)
+{
+	struct deed d = { .what = call };
+
+	(void)state;
+	rnp_wait_call(&wait_set);
+	assert_int_equal(wait_set.calls, 0);
+	nap_began = rnp_wait_nap_begin(&wait_set);
+	assert_int_equal(pthread_create(&d.thread, NULL, act, &d), 0);
+	pthread_mutex_unlock(&lock);
+	rnp_wait_nap(&wait_set, nap_began, RN_MSEC(3600000));
+	pthread_mutex_lock(&lock);
+	rnp_wait_nap_end(&wait_set);
+	assert_int_equal(wait_set.calls, nap_began + 1);
+	pthread_join(d.thread, NULL);
+}
+
+/* It has run, so it may have received what the program naps for. */
+static void who_goes_to_sleep_ends_naps(void **state)
+{
+	(void)state;
+	nap_began = rnp_wait_nap_begin(&wait_set);
+	add(a, A, true);
+	ring(a);
+	assert_int_equal(await(), 1u << A);
+	rnp_wait_nap(&wait_set, nap_began, RN_MSEC(3600000));
+	rnp_wait_nap_end(&wait_set);
+	assert_int_equal(wait_set.nappers, 0);
+}
+
+static void a_nap_ends_by_itself(void **state)
+{
+	(void)state;
+	nap_began = rnp_wait_nap_begin(&wait_set);
+	rnp_wait_nap(&wait_set, nap_began, RN_MSEC(1));
+	rnp_wait_nap_end(&wait_set);
+	assert_int_equal(wait_set.calls, nap_began);
+}
+
 int main(void)
 {
 	struct CMUnitTest tests[] = {
@@ -480,6 +527,9 @@ int main(void)
 		cmocka_unit_test(many_come_and_go),
 		cmocka_unit_test(a_request_that_was_not_cancelled_is_cancelled_again),
 		cmocka_unit_test(the_set_goes_on_by_epoll_when_io_uring_fails),
+		cmocka_unit_test(a_call_ends_a_nap),
+		cmocka_unit_test(who_goes_to_sleep_ends_naps),
+		cmocka_unit_test(a_nap_ends_by_itself),
 	};
 	int missing = io_missing();
 

@@ -258,6 +258,7 @@ static void run_background(struct machine_end *m)
 	rnp_engine_lock(e);
 	rnp_progress_background(e, fired);
 	rnp_engine_unlock(e);
+	rnp_wait_call(&e->wait);
 	m->is_running = false;
 	current = before;
 }
@@ -294,6 +295,23 @@ int __wrap_sched_yield(void)
 	while (virtual_step(until))
 		;
 	return 0;
+}
+
+/* Who naps lets the others run until it is called or has napped for long enough. */
+void __wrap_rnp_wait_nap(struct rnp_wait *wait, uint32_t begun, rn_ns ns);
+void __wrap_rnp_wait_nap(struct rnp_wait *wait, uint32_t begun, rn_ns ns)
+{
+	struct machine_end *m = &machine_ends[wait != &machine_ends[0].kit->e->wait];
+	bool spins = virtual_machine.spins;
+	rn_ns until = clock_now + ns;
+
+	assert_true(m->public.listens);
+	m->public.naps++;
+	virtual_machine.spins = false;
+	while (atomic_load(&wait->calls) == begun && virtual_step(until))
+		;
+	virtual_machine.spins = spins;
+	set_clock(clock_now + virtual_machine.late, false);
 }
 
 /* -------------------------------------------------------------------- the programs */

@@ -18,7 +18,8 @@
 struct virtual_machine {
 	rn_ns wire;  /* from transmit() at one end to receive() at the other */
 	rn_ns wake;  /* from an event to the first instruction of a background thread */
-	rn_ns yield; /* that sched_yield() takes in a background thread */
+	rn_ns yield; /* that sched_yield() takes */
+	rn_ns late;  /* from the end of a nap to the program's first instruction */
 	bool spins;  /* the program's thread uses CPU time while it does not poll */
 };
 
@@ -29,6 +30,7 @@ struct virtual_end {
 	unsigned supers, packets; /* transmitted */
 	unsigned yields;	  /* of the background thread */
 	unsigned wakes;		  /* of the background thread */
+	unsigned naps;		  /* of the program */
 	bool listens;		  /* the sockets are on */
 	bool is_stopped;    /* set by the test: its background thread gets no processor */
 	bool is_full;	    /* set by the test: the wire takes nothing from this end */
