@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# crowd-hogs.sh - programs of all kinds on two processors that twenty others use, too: each
+# run ends well, however long it takes.
+#
+# usage: crowd-hogs.sh RUNS SECONDS
+#
+# Each kind is run RUNS times, the kinds by turns, as far as SECONDS go: none is begun when these
+# are over.
+# shellcheck source=../kit/lib.sh
+. "$(dirname "$0")/../kit/lib.sh"
+runs=$1 seconds=$2 hogs=20
+where=lo # of rdmacm_lib.sh
+# shellcheck source=../kit/rdmacm_lib.sh
+. "$(dirname "$0")/../kit/rdmacm_lib.sh"
+quick_perftest
+
+pingpong() { # KIND OPTION...
+	local kind=$1
+	shift
+	next_port
+	pair "ibv_${kind}_pingpong" "ibv_${kind}_pingpong" -g 0 -n 100 -p "$port" "$@" -- \
+		"ibv_${kind}_pingpong" -g 0 -n 100 -p "$port" "$@" 127.0.0.1
+}
+perftest() { # PROGRAM OPTION...
+	next_port
+	pair "$1" "$@" -x 0 -F -p "$port" -- "$@" -x 0 -F -p "$port" 127.0.0.1
+}
+run_rc() { pingpong rc -c; }
+run_uc() { pingpong uc; }
+run_ud() { pingpong ud -s 2048; }
+run_srq() { pingpong srq -c; }
+run_events() { pingpong rc -c -e; }
+run_send_bw() { perftest ib_send_bw -n 1000 -s 64; }
+run_write_lat() { perftest ib_write_lat -n 100; }
+run_read_bw() { perftest ib_read_bw -n 100; }
+run_rping() { play rping rping -s -a "$server" -C 100 -V -- rping -c -a "$server" -C 100 -V; }
+run_ucx() {
+	next_port
+	UCX_TLS=rc_v UCX_NET_DEVICES=rocin0:1 pair ucx_perftest ucx_perftest -p "$port" -- \
+		ucx_perftest -p "$port" -t tag_bw -s 4096 -n 50 -w 5 127.0.0.1
+}
+run_pyverbs() {
+	(cd "$work/suite/.." && timeout "$limit" rocin run --netdev "lo:$addr_a" -- \
+		"$python" -m unittest -q suite.test_qpex.QpExTestCase.test_qp_ex_rc_send_imm) \
+		>"$work/pyverbs.out" 2>&1 || fail "pyverbs: $(tail -20 "$work/pyverbs.out")"
+	echo 'ok: pyverbs'
+}
+
+kinds=(rc send_bw rping uc ud srq events write_lat read_bw)
+command -v ucx_perftest >/dev/null && kinds+=(ucx)
+# shellcheck source=../suites/pyverbs_lib.sh
+(. "$(dirname "$0")/../suites/pyverbs_lib.sh") >/dev/null &&
+	rm -rf "$work/suite" && . "$(dirname "$0")/../suites/pyverbs_lib.sh" && kinds+=(pyverbs)
+
+# Two of those that we may use; all that is started here inherits that.
+two=$(taskset -cp $$ | sed 's/.*: //' | python3 -c '
+import sys
+ids = []
+for part in sys.stdin.read().strip().split(","):
+    first, _, last = part.partition("-")
+    ids += range(int(first), int(last or first) + 1)
+print(*ids[:2], sep=",")')
+taskset -cp "$two" $$ >/dev/null || skip 'processors cannot be chosen here'
+for ((i = 0; i < hogs; i++)); do
+	LD_PRELOAD='' sh -c 'while :; do :; done' &
+	pids+=("$!")
+	disown
+done
+
+declare -A done_runs took
+over() { [ "$SECONDS" -ge "$seconds" ]; }
+SECONDS=0
+for ((i = 0; i < runs; i++)); do
+	for kind in "${kinds[@]}"; do
+		! over || break 2
+		begun=$SECONDS
+		"run_$kind" >"$work/run" 2>&1 || fail "$kind, run $i beside $hogs hogs: $(cat "$work/run")"
+		took[$kind]=$((${took[$kind]:-0} + SECONDS - begun))
+		done_runs[$kind]=$((${done_runs[$kind]:-0} + 1))
+	done
+done
+for kind in "${!done_runs[@]}"; do
+	echo "ok: $kind: ${done_runs[$kind]} runs, ${took[$kind]} s"
+done
