@@ -1,180 +1,356 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* verbs_inject.c - another user of this host, who knows all that can be known about a
- * connection, sends into it with plain sockets: from the port of RoCEv2 and the address
- * of the peer, which IP_PKTINFO allows. With ROCIN_NEIGHBOURS=all that succeeds;
- * otherwise nothing of it counts.
+ * connection, or all but some bits of a number, sends into it. With ROCIN_NEIGHBOURS=all
+ * that succeeds; otherwise nothing of it counts.
  */
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
+#include <stdio.h>
 #include <unistd.h>
 
-#include "rocin/gid.h"
+#include "forger.h"
+#include "other_end.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
-#include "verbs_kit.h"
 
 enum {
-	NOBODY = 65534,
 	PSN = 0xfffffe, /* with which queue pairs of the kit begin */
+	GREETINGS = 4,
 	LENGTH = 16,
-	PACKET_MAX = 128,
+	FOREIGN = 0xee,	   /* the attacker's bytes */
+	UNKNOWN_BITS = 10, /* of a PSN */
+	ROUNDS = 3, /* in which each guess is tried once; some packets find no room */
 };
 
-static bool succeeds; /* do the packets count? */
+static bool succeeds, is_local;
 
-/* ------------------------------------------------------------------- the attacker */
-/* A socket whose source port is that of RoCEv2, at an address that no device has. */
-static int forger_socket(void)
+/* A connection: this end, and the other one. */
+static struct {
+	struct kit *kit;
+	struct ibv_qp *qp;
+	struct other_end other;
+	uint32_t psn; /* of the next request, and of the other end's as well */
+} c;
+
+/* ---- The connection ---- */
+
+static struct ibv_send_wr request(enum ibv_wr_opcode opcode, struct ibv_sge *sge)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_port = htons(RN_ROCE_PORT),
-				  .sin_addr.s_addr = htonl(0x7f4d0000 |
-							   (uint32_t)getpid() % 65534) };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0), discover = IP_PMTUDISC_DO;
-
-	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) ||
-	    setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof(discover)))
-		_exit(1);
-	return fd;
+	return (struct ibv_send_wr){ .wr_id = 7,
+				     .sg_list = sge,
+				     .num_sge = 1,
+				     .opcode = opcode,
+				     .send_flags = IBV_SEND_SIGNALED,
+				     .wr.rdma = { .remote_addr = c.other.va + LENGTH,
+						  .rkey = c.other.rkey } };
 }
 
-static void send_forged(const union ibv_gid *gid, const uint8_t *pkt, size_t len)
+static void write_something(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET,
-				  .sin_port = htons(RN_ROCE_PORT) };
-	union {
-		char buf[CMSG_SPACE(sizeof(struct in_pktinfo))];
-		struct cmsghdr align;
-	} control = { { 0 } };
-	struct in_pktinfo info = { 0 };
-	struct iovec iov = { (void *)pkt, len };
-	struct msghdr msg = { .msg_name = &to,
-			      .msg_namelen = sizeof(to),
-			      .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = &control,
-			      .msg_controllen = sizeof(control.buf) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	struct ibv_sge sge = kit_sge(c.kit, 0, 0, LENGTH);
+	struct ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, &sge);
 
-	memcpy(&to.sin_addr, gid->raw + 12, 4);
-	memcpy(&info.ipi_spec_dst, gid->raw + 12, 4);
-	c->cmsg_level = IPPROTO_IP;
-	c->cmsg_type = IP_PKTINFO;
-	c->cmsg_len = CMSG_LEN(sizeof(info));
-	memcpy(CMSG_DATA(c), &info, sizeof(info));
-	if (sendmsg(forger_socket(), &msg, 0) != (ssize_t)len)
-		_exit(2);
+	kit_post_send(c.qp, &wr);
+	kit_expect(c.kit->cq, wr.wr_id, IBV_WC_RDMA_WRITE);
+	c.psn = (c.psn + 1) & RN_PSN_MASK;
 }
 
-/* Sends the packet, whose last 4 bytes will be its ICRC, as another user. */
-static void attack(const struct kit *k, uint8_t *pkt, size_t len)
+/* Return: packets that the two ends have sent each other through shared memory. */
+static unsigned long through_shared_memory(void)
 {
-	struct rn_flow flow = { .sport = RN_ROCE_PORT };
-	int status;
-	pid_t pid;
+	unsigned long count = 0;
+	char line[256];
+	FILE *f = popen("rocin stat --json", "r");
 
-	memcpy(&flow.src, k->gid.raw, sizeof(flow.src));
-	flow.dst = flow.src;
-	rn_icrc_seal(&flow, 0, pkt, len - RN_ICRC_LEN);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		if (setgid(NOBODY) || setuid(NOBODY))
-			_exit(3);
-		send_forged(&k->gid, pkt, len);
-		_exit(0);
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		const char *at = strstr(line, "\"local_sent_pkts\": ");
+
+		if (at)
+			count += strtoul(at + strlen("\"local_sent_pkts\": "), NULL, 10);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_int_equal(pclose(f), 0);
+	return count;
 }
 
-static uint8_t *put_bth(uint8_t *p, uint8_t opcode, uint32_t qpn, uint32_t psn)
+/* So that a request waits for half a minute for an end that is stopped. */
+static void to_rts_with_patience(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
+				    .sq_psn = PSN,
+				    .timeout = 20, /* 4.3 s */
+				    .retry_cnt = 7,
+				    .rnr_retry = 7,
+				    .max_rd_atomic = 4 };
+
+	assert_int_equal(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+					       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					       IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
+}
+
+static int connect_ends(void **state)
+{
+	int rc = kit_setup(state);
+
+	if (rc)
+		return rc;
+	c.kit = *state;
+	c.other = other_end_create(IBV_QPT_RC);
+	c.qp = kit_create_qp(c.kit, IBV_QPT_RC);
+	c.psn = PSN;
+	kit_to_init(c.qp);
+	kit_to_rtr(c.kit, c.qp, c.other.qpn);
+	to_rts_with_patience(c.qp);
+	other_end_connect(c.qp->qp_num);
+	for (unsigned i = 0; i < GREETINGS; i++)
+		write_something();
+	while (is_local && through_shared_memory() == 0)
+		write_something();
+	return 0;
+}
+
+static int disconnect_ends(void **state)
+{
+	assert_int_equal(ibv_destroy_qp(c.qp), 0);
+	other_end_destroy();
+	return kit_teardown(state);
+}
+
+/* Lets both ends take what has arrived. */
+static void look(void)
+{
+	struct ibv_wc wc;
+
+	for (unsigned i = 0; i < 300; i++) {
+		assert_int_equal(ibv_poll_cq(c.kit->cq, 0, &wc), 0);
+		usleep(100);
+	}
+}
+
+/* ---- Forged packets ---- */
+
+static uint8_t *begin_packet(struct forgery *f, uint8_t opcode, uint32_t qpn,
+			     uint32_t psn)
 {
 	const struct rn_bth bth = {
 		.opcode = opcode, .pkey = 0xffff, .dest_qpn = qpn, .psn = rn_psn(psn)
 	};
 
-	return rn_bth_emit(p, &bth);
+	memset(f, 0, sizeof(*f));
+	memcpy(f->src.raw, c.kit->gid.raw, sizeof(f->src.raw));
+	f->dst = f->src;
+	return rn_bth_emit(f->pkt, &bth);
 }
 
-/* ------------------------------------------------------------------------- attacks */
-/* Lets the device see what has been sent. */
-static void look(struct kit *k)
+static void end_packet(struct forgery *f, const uint8_t *end)
 {
-	struct ibv_wc wc;
-
-	for (unsigned i = 0; i < 1000; i++) {
-		assert_int_equal(ibv_poll_cq(k->cq, 0, &wc), 0);
-		usleep(100);
-	}
+	f->len = (size_t)(end - f->pkt) + RN_ICRC_LEN;
 }
+
+static void forge_write(struct forgery *f, uint32_t psn)
+{
+	const struct rn_reth reth = { .va = c.other.va,
+				      .rkey = c.other.rkey,
+				      .dma_len = LENGTH };
+	uint8_t *p = begin_packet(f, RN_RC_WRITE_ONLY, c.other.qpn, psn);
+
+	p = rn_reth_emit(p, &reth);
+	memset(p, FOREIGN, LENGTH);
+	end_packet(f, p + LENGTH);
+}
+
+static void forge_ack(struct forgery *f, uint8_t syndrome, uint32_t psn)
+{
+	const struct rn_aeth aeth = { .syndrome = syndrome };
+	uint8_t *p = begin_packet(f, RN_RC_ACK, c.qp->qp_num, psn);
+
+	end_packet(f, rn_aeth_emit(p, &aeth));
+}
+
+static void sweep_psn(struct forgery *f)
+{
+	f->at = 9;
+	f->bytes = 3;
+	f->bits = UNKNOWN_BITS;
+	f->pkt[11] ^= 0x80; /* not the true one to begin with */
+}
+
+/* ---- Data ---- */
 
 static void data_is_written_into_a_connection(void **state)
 {
-	struct kit *k = *state;
-	struct ibv_qp *qp[2];
-	uint8_t pkt[PACKET_MAX] = { 0 }, *p;
-	const struct rn_reth reth = { .va = (uintptr_t)k->buf,
-				      .rkey = k->mr->rkey,
-				      .dma_len = LENGTH };
+	struct forgery f;
 
-	kit_pair(k, IBV_QPT_RC, qp);
-	memset(k->buf, 0, LENGTH);
-	p = put_bth(pkt, RN_RC_WRITE_ONLY, qp[1]->qp_num, PSN);
-	p = rn_reth_emit(p, &reth);
-	memset(p, 0xee, LENGTH);
-	p += LENGTH + RN_ICRC_LEN;
-	attack(k, pkt, (size_t)(p - pkt));
-	look(k);
-	assert_int_equal(k->buf[0], succeeds ? 0xee : 0);
-	kit_destroy_pair(qp);
+	(void)state;
+	forge_write(&f, c.psn);
+	forger_send(&f);
+	if (!succeeds) {
+		look();
+		write_something();
+		assert_int_equal(other_end_look().byte, 0);
+		return;
+	}
+	while (other_end_look().byte != FOREIGN)
+		;
 }
 
-/* The request waits for a receive that nobody posts; a NAK ends it, and the queue pair.
+/* What is not the next packet is answered by a NAK, which a requester without requests
+ * ignores.
  */
+static void a_sweep_of_psns_finds_the_next_one(void **state)
+{
+	struct forgery f;
+
+	(void)state;
+	forge_write(&f, c.psn);
+	sweep_psn(&f);
+	forger_begin(&f);
+	while (succeeds ? other_end_look().byte != FOREIGN : forger_rounds() < ROUNDS)
+		;
+	forger_end();
+	if (succeeds)
+		return;
+	look();
+	write_something();
+	assert_int_equal(other_end_look().byte, 0);
+}
+
+static void a_message_is_received_that_nobody_sent(void **state)
+{
+	struct forgery f;
+	uint8_t *p;
+
+	(void)state;
+	other_end_post();
+	p = begin_packet(&f, RN_RC_SEND_ONLY, c.other.qpn, c.psn);
+	memset(p, FOREIGN, LENGTH);
+	end_packet(&f, p + LENGTH);
+	forger_send(&f);
+	if (!succeeds) {
+		look();
+		write_something();
+		assert_false(other_end_look().is_received);
+		return;
+	}
+	while (!other_end_look().is_received)
+		;
+	assert_int_equal(other_end_look().byte, FOREIGN);
+}
+
+/* The other end, which is stopped, has not even seen the request. */
+static void a_read_brings_data_that_nobody_sent(void **state)
+{
+	const struct rn_aeth aeth = { .syndrome = rn_aeth_syndrome(RN_AETH_ACK, 31) };
+	struct ibv_sge sge = kit_sge(c.kit, 1, 0, LENGTH);
+	struct ibv_send_wr wr = request(IBV_WR_RDMA_READ, &sge);
+	const uint8_t *to = c.kit->buf + KIT_HALF;
+	struct forgery f;
+	uint8_t *p;
+
+	(void)state;
+	other_end_freeze(true);
+	kit_post_send(c.qp, &wr);
+	p = begin_packet(&f, RN_RC_READ_RESPONSE_ONLY, c.qp->qp_num, c.psn);
+	p = rn_aeth_emit(p, &aeth);
+	memset(p, FOREIGN, LENGTH);
+	end_packet(&f, p + LENGTH);
+	forger_send(&f);
+	if (!succeeds)
+		other_end_freeze(false);
+	kit_expect(c.kit->cq, wr.wr_id, IBV_WC_RDMA_READ);
+	if (succeeds)
+		other_end_freeze(false);
+	assert_int_equal(to[0], succeeds ? FOREIGN : 0);
+}
+
+/* ---- Acknowledgements ---- */
+
+/* A request that waits for a receive which nobody posts. */
+static void post_send_without_receive(void)
+{
+	struct ibv_sge sge = kit_sge(c.kit, 0, 0, LENGTH);
+	struct ibv_send_wr wr = request(IBV_WR_SEND, &sge);
+
+	kit_post_send(c.qp, &wr);
+}
+
+static void expect_end(enum ibv_wc_status status)
+{
+	if (succeeds)
+		assert_int_equal(kit_wait(c.kit->cq).status, status);
+	else
+		look();
+	kit_expect_none(c.kit->cq);
+}
+
 static void a_request_is_ended_by_a_nak(void **state)
 {
-	struct kit *k = *state;
-	struct ibv_sge sge = kit_sge(k, 0, 0, LENGTH);
-	struct ibv_send_wr wr = { .wr_id = 7,
-				  .sg_list = &sge,
-				  .num_sge = 1,
-				  .opcode = IBV_WR_SEND,
-				  .send_flags = IBV_SEND_SIGNALED };
-	const struct rn_aeth aeth = { .syndrome = rn_aeth_syndrome(RN_AETH_NAK,
-								   RN_NAK_INVALID_REQ) };
-	struct ibv_qp *qp[2];
-	uint8_t pkt[PACKET_MAX] = { 0 }, *p;
-	struct ibv_wc wc = { 0 };
+	struct forgery f;
 
-	kit_pair(k, IBV_QPT_RC, qp);
-	kit_post_send(qp[0], &wr);
-	p = put_bth(pkt, RN_RC_ACK, qp[0]->qp_num, PSN);
-	p = rn_aeth_emit(p, &aeth) + RN_ICRC_LEN;
-	attack(k, pkt, (size_t)(p - pkt));
-	if (succeeds) {
-		wc = kit_wait(k->cq);
-		assert_int_equal(wc.status, IBV_WC_REM_INV_REQ_ERR);
-	} else {
-		look(k);
-	}
-	kit_destroy_pair(qp);
+	(void)state;
+	post_send_without_receive();
+	forge_ack(&f, rn_aeth_syndrome(RN_AETH_NAK, RN_NAK_INVALID_REQ), c.psn);
+	forger_send(&f);
+	expect_end(IBV_WC_REM_INV_REQ_ERR);
+}
+
+static void a_sweep_of_naks_ends_a_request(void **state)
+{
+	struct forgery f;
+
+	(void)state;
+	post_send_without_receive();
+	forge_ack(&f, rn_aeth_syndrome(RN_AETH_NAK, RN_NAK_INVALID_REQ), c.psn);
+	sweep_psn(&f);
+	forger_begin(&f);
+	if (succeeds)
+		assert_int_equal(kit_wait(c.kit->cq).status, IBV_WC_REM_INV_REQ_ERR);
+	while (!succeeds && forger_rounds() < ROUNDS)
+		look();
+	forger_end();
+	look();
+	kit_expect_none(c.kit->cq);
+}
+
+/* The message is lost, and its sender does not know. */
+static void a_request_is_completed_by_an_ack(void **state)
+{
+	struct forgery f;
+
+	(void)state;
+	post_send_without_receive();
+	forge_ack(&f, rn_aeth_syndrome(RN_AETH_ACK, 31), c.psn);
+	forger_send(&f);
+	expect_end(IBV_WC_SUCCESS);
 }
 
 int main(void)
 {
+#define ONE(f) cmocka_unit_test_setup_teardown(f, connect_ends, disconnect_ends)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(data_is_written_into_a_connection,
-						kit_setup, kit_teardown),
-		cmocka_unit_test_setup_teardown(a_request_is_ended_by_a_nak, kit_setup,
-						kit_teardown),
+		ONE(data_is_written_into_a_connection),
+		ONE(a_sweep_of_psns_finds_the_next_one),
+		ONE(a_message_is_received_that_nobody_sent),
+		ONE(a_read_brings_data_that_nobody_sent),
+		ONE(a_request_is_ended_by_a_nak),
+		ONE(a_sweep_of_naks_ends_a_request),
+		ONE(a_request_is_completed_by_an_ack),
 	};
-	const char *who = getenv("ROCIN_NEIGHBOURS");
+	const char *who = getenv("ROCIN_NEIGHBOURS"), *local = getenv("ROCIN_TEST_LOCAL");
+	int failed;
 
-	if (geteuid() != 0)
-		return 77; /* cannot become another user */
+	if (forger_start()) {
+		printf("skipped: becoming another user needs root\n");
+		return 77;
+	}
 	succeeds = who && strcmp(who, "all") == 0;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	is_local = local && strcmp(local, "off") != 0;
+	if (local)
+		setenv("ROCIN_LOCAL", local, 1);
+	assert_int_equal(other_end_start(), 0);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	other_end_stop();
+	forger_stop();
+	return failed;
 }
