@@ -18,15 +18,18 @@ int __real_bind(int fd, const struct sockaddr *addr, socklen_t len);
 int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t len);
 int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+bool __wrap_rn_is_own_address(const struct rn_gid *gid, uint32_t ifindex);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 ssize_t __real_recv(int fd, void *buf, size_t len, int flags);
 ssize_t __wrap_recv(int fd, void *buf, size_t len, int flags);
 ssize_t __real_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags);
 
-static char order[64]; /* 'b': a socket is bound; 's': packets are steered */
-static int leftover;   /* -1, or what another process closes when it is waited for */
-static int error;      /* what is read next gives, or 0 */
+static char order[64];	   /* 'b': a socket is bound; 's': packets are steered */
+static int leftover;	   /* -1, or what another process closes when it is waited for */
+static int error;	   /* what is read next gives, or 0 */
+static unsigned questions; /* to the kernel: is that an address of this host? */
+static bool comes_to_be;   /* it is one, from now on */
 static const struct sockaddr_in6 *sender; /* of what is received next, or NULL */
 
 static void note(char what)
@@ -35,6 +38,14 @@ static void note(char what)
 
 	if (len < sizeof(order) - 1)
 		order[len] = what;
+}
+
+bool __wrap_rn_is_own_address(const struct rn_gid *gid, uint32_t ifindex)
+{
+	(void)gid;
+	(void)ifindex;
+	questions++;
+	return comes_to_be;
 }
 
 int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t len)
@@ -269,6 +280,69 @@ static void a_packet_leaves_with_the_hop_limit_and_class_of_its_flow(void **stat
 	rnd_group_close(group);
 }
 
+/* ---- To this host ---- */
+
+static void send_packet(struct rnd_group *group, const struct rn_gid *to)
+{
+	const struct rn_flow flow = { .src = group->gid, .dst = *to };
+	const uint8_t packet[16] = { 100 };
+
+	rnd_group_send(group, &flow, packet, sizeof(packet));
+}
+
+static void the_kernel_is_asked_once_about_a_destination(void **state)
+{
+	const struct rnd_admission admission = { .own_port = 61441 };
+	const struct rn_gid elsewhere = { .raw = { [10] = 0xff, 0xff, 192, 0, 2, 1 } };
+	const struct rn_gid alike = { .raw = { [10] = 0xff, 0xff, 192, 0, 3, 1 } };
+	struct rnd_group *group = open_group(0);
+
+	(void)state;
+	group->admission = &admission;
+	questions = 0;
+	for (unsigned i = 0; i < 100; i++)
+		send_packet(group, &elsewhere);
+	assert_int_equal(questions, 1);
+	/* Which has the same place in the table. */
+	send_packet(group, &alike);
+	assert_int_equal(questions, 2);
+	send_packet(group, &alike);
+	assert_int_equal(questions, 2);
+	rnd_group_forget_places(group);
+	send_packet(group, &alike);
+	assert_int_equal(questions, 3);
+	group->admission = NULL;
+	rnd_group_close(group);
+}
+
+/* It is asked again when an address has come: what went to the network goes to this host
+ * then.
+ */
+static void an_address_that_comes_is_one_of_this_host(void **state)
+{
+	const struct rnd_admission admission = { .own_port = 61441 };
+	const struct rn_gid late = { .raw = { [10] = 0xff, 0xff, 192, 0, 2, 1 } };
+	struct rnd_group *group = open_group(0);
+
+	(void)state;
+	group->admission = &admission;
+	group->groups = &server.groups;
+	server.groups.first = group;
+	send_packet(group, &late);
+	assert_int_equal(group->own_sock, -1);
+	comes_to_be = true;
+	send_packet(group, &late);
+	assert_int_equal(group->own_sock, -1);
+	server.netlink.fd = -1;
+	rnd_watch_changed(&server);
+	send_packet(group, &late);
+	assert_true(group->own_sock >= 0);
+	comes_to_be = false;
+	server.groups.first = NULL;
+	group->admission = NULL;
+	rnd_group_close(group);
+}
+
 /* Without it no answer would find the way. */
 static void who_sends_from_a_link_local_address_is_known_with_its_interface(void **state)
 {
@@ -296,6 +370,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_port_that_cannot_be_had_costs_no_descriptor),
 		TEST(what_is_sent_is_never_fragmented),
+		TEST(the_kernel_is_asked_once_about_a_destination),
+		TEST(an_address_that_comes_is_one_of_this_host),
 		TEST(packets_are_steered_before_there_is_a_third_socket),
 		TEST(a_port_that_is_about_to_be_free_is_waited_for),
 		TEST(a_port_is_not_waited_for_beyond_the_deadline),

@@ -535,6 +535,28 @@ static void put_cmsg(struct msghdr *msg, int level, int type, int value)
 	msg->msg_controllen += CMSG_SPACE(sizeof(value));
 }
 
+/* The kernel is asked once for each destination: a listener answers many that are alike.
+ */
+static bool is_own_address(struct rnd_group *group, const struct rn_flow *flow)
+{
+	struct rnd_place *p = &group->place[flow->dst.raw[15] % RND_PLACES];
+
+	if (!p->is_known || p->ifindex != flow->ifindex ||
+	    memcmp(&p->gid, &flow->dst, sizeof(p->gid)) != 0)
+		*p = (struct rnd_place){
+			.gid = flow->dst,
+			.ifindex = flow->ifindex,
+			.is_known = true,
+			.is_own = rn_is_own_address(&flow->dst, flow->ifindex),
+		};
+	return p->is_own;
+}
+
+void rnd_group_forget_places(struct rnd_group *group)
+{
+	memset(group->place, 0, sizeof(group->place));
+}
+
 /* Returns the socket for packets to this host, which come from the own port; -1: it
  * cannot be opened.
  */
@@ -583,8 +605,7 @@ bool rnd_group_send(struct rnd_group *group, const struct rn_flow *flow,
 	if (flow->hop_limit)
 		put_cmsg(&msg, is_v4 ? IPPROTO_IP : IPPROTO_IPV6,
 			 is_v4 ? IP_TTL : IPV6_HOPLIMIT, flow->hop_limit);
-	if (group->admission && group->admission->own_port &&
-	    rn_is_own_address(&flow->dst, flow->ifindex))
+	if (group->admission && group->admission->own_port && is_own_address(group, flow))
 		return send_to_own_host(group, flow, pkt, len, &msg);
 	return sendmsg(group->sock[0], &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }

@@ -31,7 +31,15 @@
 struct rn_flow;
 
 enum {
-	RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1
+	RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1,
+	RND_PLACES = 16, /* destinations that a group remembers */
+};
+
+/* A destination of packets: is it an address of this host? */
+struct rnd_place {
+	struct rn_gid gid;
+	uint32_t ifindex;
+	bool is_known, is_own;
 };
 
 struct rnd_groups; /* The groups of all addresses, see attach.h. */
@@ -55,6 +63,8 @@ struct rnd_group {
 	const struct rnd_admission *admission;
 	/* socket of the own port, for packets to this host; -1: there is none yet */
 	int own_sock;
+	/* found out by system calls, and valid until an address comes or goes */
+	struct rnd_place place[RND_PLACES];
 };
 
 /**
@@ -114,6 +124,9 @@ ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
  * socket, because its last owner may have changed the size.
  */
 void rnd_group_drain(const struct rnd_group *group, unsigned slot);
+
+/* Forgets which destinations are addresses of this host, as that may have changed. */
+void rnd_group_forget_places(struct rnd_group *group);
 
 void rnd_group_close(struct rnd_group *group);
 

@@ -194,6 +194,8 @@ void rnd_watch_changed(struct rnd_server *server)
 			break;
 		}
 	}
+	for (struct rnd_group *g = server->groups.first; g; g = g->next)
+		rnd_group_forget_places(g);
 	for (struct rnd_client *c = server->clients; c; c = next) {
 		next = c->next;
 		rnd_watch_update(c);
