@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -181,13 +183,15 @@ static void obey(int fd, struct order *o, struct forger_work *work)
 	work->ns = now_ns() - before;
 }
 
-static _Noreturn void be_attacker(int sock)
+static _Noreturn void be_attacker(int sock, pid_t parent)
 {
 	static struct order o;
 	struct forger_work work;
 	int fd;
 
-	if (setgid(FORGER_UID) || setuid(FORGER_UID))
+	/* setuid() forgets what ends it with its parent, so that comes second. */
+	if (setgid(FORGER_UID) || setuid(FORGER_UID) ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(3);
 	fd = open_socket();
 	if (fd < 0 || write(sock, "r", 1) != 1)
@@ -210,6 +214,7 @@ static void give_up(const char *why)
 
 int forger_start(void)
 {
+	const pid_t parent = getpid();
 	int pair[2];
 	char byte;
 
@@ -225,7 +230,7 @@ int forger_start(void)
 		return -errno;
 	if (attacker == 0) {
 		close(pair[0]);
-		be_attacker(pair[1]);
+		be_attacker(pair[1], parent);
 	}
 	close(pair[1]);
 	line = pair[0];
