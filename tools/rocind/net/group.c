@@ -552,11 +552,6 @@ static bool is_own_address(struct rnd_group *group, const struct rn_flow *flow)
 	return p->is_own;
 }
 
-void rnd_group_forget_places(struct rnd_group *group)
-{
-	memset(group->place, 0, sizeof(group->place));
-}
-
 /* Returns the socket for packets to this host, which come from the own port; -1: it
  * cannot be opened.
  */

@@ -21,6 +21,7 @@
 #define RND_GROUP_H
 
 #include <linux/filter.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "admission.h"
@@ -126,7 +127,10 @@ ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 void rnd_group_drain(const struct rnd_group *group, unsigned slot);
 
 /* Forgets which destinations are addresses of this host, as that may have changed. */
-void rnd_group_forget_places(struct rnd_group *group);
+static inline void rnd_group_forget_places(struct rnd_group *group)
+{
+	memset(group->place, 0, sizeof(group->place));
+}
 
 void rnd_group_close(struct rnd_group *group);
 
