@@ -25,6 +25,7 @@
 #include "transport/io/host/own_fd.h"
 #include "transport/io/memory/mem_direct.h"
 #include "transport/io/udp/icmp_probe.h"
+#include "transport/io/udp/route_mtu.h"
 
 static int add_tap(struct rnp_wire *w, const struct rnp_settings *set, char *err,
 		   size_t err_len)
@@ -306,6 +307,9 @@ bool rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev,
 
 	if (mtu == 0 || mtu >= ip + HEADERS + path_mtu)
 		return true;
+	if (rn_route_mtu(&dev->gid[av->sgid_index], &av->dgid, dev->ifindex) >=
+	    ip + HEADERS + path_mtu)
+		return true; /* ICMP has said so, or somebody who forges it */
 	rn_log(RN_LOG_WARN,
 	       "%s: a path MTU of %u bytes is refused: packets of %u bytes go to its "
 	       "peer "

@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include "own_port.h"
+#include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/stats.h"
 #include "rocin/types.h"
 #include "rocin/wire.h"
+#include "route_mtu.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/host/uring.h"
@@ -559,6 +561,9 @@ static void learn_defaults(struct udp_sock *s)
 enum {
 	/* packets after which an address is looked up again: is it of this host? */
 	PLACE_USES = 1 << 12,
+	/* bytes of the headers in front of a packet */
+	IPV4_UDP_LEN = 28,
+	IPV6_UDP_LEN = 48,
 };
 
 static struct udp_place *look_up(struct rn_udp *u, const struct rn_flow *flow)
@@ -643,6 +648,53 @@ static int send_super(struct rn_udp *u, const struct udp_sock *s,
 	return send_resealed(u, s, &e, super);
 }
 
+static bool set_discovery(const struct udp_sock *s, int how)
+{
+	return s->is_ipv4 ? rn_udp_set_int(s->fd, IPPROTO_IP, IP_MTU_DISCOVER, how)
+			  : rn_udp_set_int(s->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, how);
+}
+
+/* Do the interface and the route carry these packets, whatever ICMP says? */
+static bool is_carried(struct rn_udp *u, const struct udp_sock *s,
+		       const struct rn_super *super)
+{
+	struct udp_place *p = look_up(u, super->flow);
+	char text[RN_GID_TEXT_MAX];
+
+	p->uses--;
+	if (!p->route_mtu)
+		p->route_mtu = rn_route_mtu(&s->gid, &super->flow->dst,
+					    rn_udp_ifindex(u, super->flow));
+	if (!p->route_mtu)
+		p->route_mtu = 1;
+	if (p->route_mtu < (s->is_ipv4 ? IPV4_UDP_LEN : IPV6_UDP_LEN) + super->seg_len)
+		return false;
+	if (!u->tells_of_icmp)
+		rn_log(RN_LOG_WARN,
+		       "ICMP says that packets of %u bytes are too long for the way to "
+		       "%s, which may be forged; they are sent all the same",
+		       super->seg_len, rn_gid_text(&super->flow->dst, text));
+	u->tells_of_icmp = true;
+	return true;
+}
+
+/* Send a super-packet that the kernel has refused as too long. With IP_PMTUDISC_PROBE it
+ * looks at the interface alone, and the identification of packets is the same.
+ */
+static int send_refused(struct rn_udp *u, const struct udp_sock *s,
+			const struct rn_super *super)
+{
+	int rc = -EMSGSIZE;
+
+	if (!is_carried(u, s, super))
+		return rc;
+	/* IPV6_PMTUDISC_* have the same values. */
+	if (set_discovery(s, IP_PMTUDISC_PROBE))
+		rc = send_super(u, s, super);
+	set_discovery(s, IP_PMTUDISC_DO);
+	return rc;
+}
+
 /* Send a super-packet by the socket for packets to this host, although it was sealed for
  * port 4791: a layer above that delays packets keeps no socket, and a ring may be full.
  */
@@ -673,6 +725,7 @@ static int udp_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_udp *u = ctx;
 	struct udp_sock *s = &u->sock[super->sgid_index];
+	int rc;
 
 	assert(super->sgid_index < u->sock_count);
 	assert(super->len <= RN_SUPER_BYTES);
@@ -687,7 +740,8 @@ static int udp_transmit(void *ctx, const struct rn_super *super)
 		return rn_udp_send_connected(u, super);
 	else if (rn_udp_is_to_own_host(u, super->flow))
 		return redirect(u, super);
-	return send_super(u, s, super);
+	rc = send_super(u, s, super);
+	return rc == -EMSGSIZE ? send_refused(u, s, super) : rc;
 }
 
 /* ----------------------------------------------------------- receiving packets */

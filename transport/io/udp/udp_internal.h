@@ -110,15 +110,17 @@ enum {
 	RN_UDP_PLACES = 32, /* a power of two */
 };
 
-/* Whether an address is one of this host, as it was when it was last looked up. */
+/* What is known of an address, as it was when it was last looked up. */
 struct udp_place {
 	struct rn_gid gid;
 	uint32_t uses; /* lookups that are left; 0: the entry is empty or old */
 	bool is_own;
+	uint32_t route_mtu; /* see route_mtu.h; 0: not asked for, 1: not known */
 };
 
 struct rn_udp {
 	struct rn_net net;
+	bool tells_of_icmp; /* a line about disbelieved ICMP errors has been logged */
 	uint32_t ifindex;
 	uint64_t *stats;
 	unsigned sock_count;

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* route_mtu.h - what a path carries by the settings of this host, whatever ICMP says.
+ *
+ * Nobody can tell an ICMP error about a UDP packet that was too long from a forged one:
+ * it proves no more than that its sender knows two addresses and the port of RoCEv2. The
+ * kernel believes it for ten minutes, and refuses longer packets to that address. So
+ * packets that the kernel refuses are sent all the same, by a socket option, as long as
+ * the interface and the route carry them. If the error was true they are lost on the
+ * way, and the request ends as it would have.
+ */
+#ifndef RN_ROUTE_MTU_H
+#define RN_ROUTE_MTU_H
+
+#include "rocin/gid.h"
+
+/* Returns the MTU of the route to an address, or of its interface if the route has none,
+ * with the IP header; 0: the kernel does not say, or the route has several interfaces.
+ */
+uint32_t rn_route_mtu(const struct rn_gid *src, const struct rn_gid *dst,
+		      uint32_t ifindex);
+
+#endif /* RN_ROUTE_MTU_H */
