@@ -67,48 +67,55 @@ static uint32_t interface_mtu(uint32_t ifindex)
 	return ok ? (uint32_t)req.ifr_mtu : 0;
 }
 
-/* Returns the number in an attribute of this type, or 0. With @nested: in the attribute
- * of that type inside of it.
+/* Returns the data of the first attribute of this type, *@len bytes; NULL: there is none.
  */
-static uint32_t find_number(const uint8_t *at, size_t left, uint16_t type,
-			    uint16_t nested)
+static const uint8_t *find_attr(const uint8_t *at, size_t left, uint16_t type,
+				size_t *len)
 {
-	while (left >= sizeof(struct rtattr)) {
-		struct rtattr attr;
-		size_t step;
-		uint32_t number = 0;
+	struct rtattr attr;
+	size_t step;
 
+	for (; left >= sizeof(attr); at += step, left -= step) {
 		memcpy(&attr, at, sizeof(attr));
 		step = RTA_ALIGN(attr.rta_len);
 		if (attr.rta_len < sizeof(attr) || attr.rta_len > left)
 			break;
-		if (attr.rta_type == type && nested)
-			return find_number(at + sizeof(attr), attr.rta_len - sizeof(attr),
-					   nested, 0);
-		if (attr.rta_type == type && attr.rta_len >= RTA_LENGTH(sizeof(number))) {
-			memcpy(&number, at + sizeof(attr), sizeof(number));
-			return number;
-		}
+		*len = attr.rta_len - sizeof(attr);
+		if (attr.rta_type == type)
+			return at + sizeof(attr);
 		if (step > left)
 			break;
-		at += step;
-		left -= step;
 	}
-	return 0;
+	return NULL;
+}
+
+/* Returns the number in an attribute, or 0. */
+static uint32_t find_number(const uint8_t *at, size_t left, uint16_t type)
+{
+	uint32_t number = 0;
+	size_t len;
+	const uint8_t *data = find_attr(at, left, type, &len);
+
+	if (data && len >= sizeof(number))
+		memcpy(&number, data, sizeof(number));
+	return number;
 }
 
 static uint32_t read_answer(const struct nlmsghdr *hdr, size_t len)
 {
 	const size_t head = NLMSG_LENGTH(sizeof(struct rtmsg));
-	const uint8_t *attrs = (const uint8_t *)hdr + head;
-	uint32_t mtu;
+	const uint8_t *attrs = (const uint8_t *)hdr + head, *metrics;
+	size_t metrics_len;
+	uint32_t mtu = 0;
 
 	if (len < head || hdr->nlmsg_len < head || hdr->nlmsg_len > len ||
 	    hdr->nlmsg_type != RTM_NEWROUTE)
 		return 0;
 	len = hdr->nlmsg_len - head;
-	mtu = find_number(attrs, len, RTA_METRICS, RTAX_MTU);
-	return mtu ? mtu : interface_mtu(find_number(attrs, len, RTA_OIF, 0));
+	metrics = find_attr(attrs, len, RTA_METRICS, &metrics_len);
+	if (metrics)
+		mtu = find_number(metrics, metrics_len, RTAX_MTU);
+	return mtu ? mtu : interface_mtu(find_number(attrs, len, RTA_OIF));
 }
 
 uint32_t rn_route_mtu(const struct rn_gid *src, const struct rn_gid *dst,
