@@ -256,6 +256,39 @@ static void who_has_named_our_id_is_proven_for_some_time(void **state)
 	assert_int_equal(copies_of_an_answer(102), LIMIT);
 }
 
+/* Addresses are kept by a hash, and some of these have the place of the proven one. */
+static void who_is_proven_proves_nobody_else(void **state)
+{
+	struct kit_message tx;
+	rn_ns start;
+
+	(void)state;
+	kit_establish(&kit, &active, &passive);
+	start = kit.now;
+	kit.a.gid.raw[13] ^= 1; /* no address below is the proven one */
+	for (uint32_t i = 0; i < 1024; i++) {
+		kit.now = start;
+		kit.a.gid.raw[14] = (uint8_t)(i >> 8);
+		kit.a.gid.raw[15] = (uint8_t)i;
+		assert_int_equal(copies_of_an_answer(200 + i), LIMIT);
+		while (held_count)
+			rn_cm_close(kit.b.cm, kit.now, held[--held_count]);
+		while (kit_transmit(&kit.b, &tx))
+			continue;
+	}
+}
+
+static void each_copy_of_a_lookup_is_answered(void **state)
+{
+	const struct rn_cm_msg msg = sidr_request(7);
+
+	(void)state;
+	for (unsigned i = 1; i <= 3 * LIMIT; i++) {
+		forge(&msg, ACCEPTS);
+		assert_int_equal(sent, i);
+	}
+}
+
 /* Any messages in any order, the program at random. IDs of ours cannot be named, but for
  * a guess that is wrong.
  */
@@ -325,6 +358,8 @@ int main(void)
 		ONE(the_last_copy_is_late),
 		ONE(a_copy_of_the_request_brings_new_credit),
 		ONE(who_has_named_our_id_is_proven_for_some_time),
+		ONE(who_is_proven_proves_nobody_else),
+		ONE(each_copy_of_a_lookup_is_answered),
 		ONE(no_order_of_messages_gets_more),
 	};
 

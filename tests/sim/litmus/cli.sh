@@ -127,6 +127,10 @@ says '^thread\("B.gpu0","B",gpu\(0\),1\)\. launched\("B.gpu0"\)\.$'
 says '^location\("s","A",cpu,1\)\. extent\("s",8,64\)\.$'
 says '^location\("s","A",cpu,1\)\. extent\("s",8,64\)\. relaxed\("s"\)\.$'
 
+# What is seen of a live run is kept where it is said, if that can be.
+ends 2 --backend=live --state="$work/missing/state" --test=M1 "$bank"
+says 'missing/state: No such file or directory' err
+
 ends 64
 ends 64 --backend=magic "$bank"
 ends 64 --runs=many "$bank"

@@ -249,6 +249,9 @@ static void objects_are_in_the_json(void **state)
 	assert_int_equal(lines_with("\"type\": \"XRC\""), 1);
 	assert_int_equal(lines_with("\"mwn\": 5"), 1);
 	assert_int_equal(lines_with("\"users\": 4"), 1);
+	/* Regions and windows have no users, those that have are a PD, a CQ and an SRQ.
+	 */
+	assert_int_equal(lines_with("\"users\":"), 3);
 }
 
 int main(void)

@@ -298,7 +298,7 @@ static void what_cannot_be_executed_is_told_apart(void **state)
 
 static void the_path_is_searched_in_order(void **state)
 {
-	char path[3 * PATH_MAX];
+	char path[3 * PATH_MAX], where[PATH_MAX];
 	const char *old = getenv("PATH");
 	char *saved = old ? strdup(old) : NULL;
 
@@ -311,6 +311,13 @@ static void the_path_is_searched_in_order(void **state)
 	setenv("PATH", path, 1);
 	assert_int_equal(check("tool"), RN_PROGRAM_OK);
 	assert_string_equal(found, in_dir("second/tool"));
+	/* An empty element is the working directory. */
+	assert_non_null(getcwd(where, sizeof(where)));
+	assert_int_equal(chdir(in_dir("second")), 0);
+	setenv("PATH", ":/nowhere", 1);
+	assert_int_equal(check("tool"), RN_PROGRAM_OK);
+	assert_string_equal(found, "./tool");
+	assert_int_equal(chdir(where), 0);
 	if (saved)
 		setenv("PATH", saved, 1);
 	else

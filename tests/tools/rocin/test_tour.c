@@ -56,6 +56,27 @@ static void where_nothing_happened_no_stop_is_content(void **state)
 	}
 }
 
+/* Also what depends on a setting. */
+static void a_packet_that_was_not_sent_is_not_claimed(void **state)
+{
+	struct rn_tour_values v = presets_of("write");
+	struct rn_tour_result r = { 0 };
+	struct rn_tour_checks c;
+	char err[128];
+
+	(void)state;
+	assert_int_equal(rn_tour_set(&v, "imm=yes size=8", err, sizeof(err)), 0);
+	assert_int_equal(rn_tour_finish(&r), 0);
+	assert_false(rn_tour_check(&c, &v, &r));
+	for (unsigned i = 0; i < c.count; i++)
+		if (strstr(c.claim[i].text, "WRITE_ONLY_IMM")) {
+			assert_false(c.claim[i].is_so);
+			rn_tour_result_free(&r);
+			return;
+		}
+	fail_msg("nothing is said of the packet");
+}
+
 #define DATA(seq, when)                                              \
 	"tlp " seq " " when " MWr 32 nic0 gpu0 4096 4096 up:nic0 0", \
 		"tlp " seq " " when "5 MWr 32 nic0 gpu0 4096 4096 inside:gpu0 0"
@@ -220,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(where_nothing_happened_no_stop_is_content),
+		cmocka_unit_test(a_packet_that_was_not_sent_is_not_claimed),
 		cmocka_unit_test(a_stale_buffer_is_one_that_was_seen),
 		cmocka_unit_test(tlps_alike_are_one_row),
 		cmocka_unit_test(lines_that_are_none_are_refused),

@@ -194,6 +194,8 @@ static void test_late_duplicate(void **state)
 	san_received(&writer, QP, 8);
 	san_data(&writer, QP, 8, word, 5, 0);
 	assert_int_equal(read_elsewhere(), 0);
+	san_received(&writer, QP, 9);
+	assert_int_equal(read_elsewhere(), 0);
 }
 
 static void test_slot_of_something_else(void **state)

@@ -3,6 +3,7 @@
  * not ours.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -141,11 +142,52 @@ static void test_none_is_missed(void **state)
 	assert_true(is_seen_behind_another());
 }
 
+/* Returns how often @text stands in what has been written to @file. */
+static unsigned count_text(FILE *file, const char *text)
+{
+	static char all[4096];
+	unsigned n = 0;
+
+	rewind(file);
+	all[fread(all, 1, sizeof(all) - 1, file)] = '\0';
+	for (const char *at = all; (at = strstr(at, text)); at++)
+		n++;
+	return n;
+}
+
+/* A thread that blocks SIGTRAP cannot be stepped, and is told of that at its first load.
+ */
+static void test_what_cannot_be_stepped_is_said_once(void **state)
+{
+	FILE *file = tmpfile();
+	int before = dup(STDERR_FILENO);
+	sigset_t trap, mask;
+
+	(void)state;
+	assert_non_null(file);
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &trap, &mask), 0);
+	assert_int_equal(dup2(fileno(file), STDERR_FILENO), STDERR_FILENO);
+	for (unsigned i = 0; i < 3; i++) {
+		send_word();
+		(void)word[10];
+		rn_pcie_drain();
+	}
+	assert_int_equal(dup2(before, STDERR_FILENO), STDERR_FILENO);
+	assert_int_equal(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
+	assert_int_equal(count_text(file, "a thread of the program blocks SIGTRAP"), 1);
+	close(before);
+	fclose(file);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_signals_of_others_are_passed_on),
 		cmocka_unit_test_setup_teardown(test_none_is_missed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_cannot_be_stepped_is_said_once,
+						set_up, tear_down),
 	};
 
 #if !defined(__x86_64__)

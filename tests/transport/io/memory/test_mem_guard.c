@@ -262,6 +262,33 @@ static int blocked_body(void)
 	return sigismember(&after, SIGSEGV) == 1 ? 0 : 3;
 }
 
+/* A thread that blocks the signal of truncated files alone blocks it again afterwards,
+ * and is not killed by it meanwhile, whatever has become of SIGSEGV.
+ */
+static int bus_blocked_body(void)
+{
+	struct rn_guard_thread thread = { 0 };
+	struct rn_guard guard = { 0 };
+	sigset_t bus, now;
+
+	sigemptyset(&bus);
+	sigaddset(&bus, SIGBUS);
+	pthread_sigmask(SIG_SETMASK, &bus, NULL);
+	rn_guard_unblock(&guard, &thread);
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	if (sigismember(&now, SIGBUS) || !guard.unblocked || !thread.blocked)
+		return 1;
+	rn_guard_restore_mask(&guard);
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	return sigismember(&now, SIGBUS) && !sigismember(&now, SIGSEGV) ? 0 : 2;
+}
+
+static void thread_that_blocks_sigbus_alone_counts_as_one_that_blocks(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(bus_blocked_body));
+}
+
 /* What lies below the frames that are called next. */
 static void __attribute__((noinline)) fill_stack(int with)
 {
@@ -661,6 +688,8 @@ int main(void)
 		cmocka_unit_test(program_may_set_its_handler_again_and_again),
 		cmocka_unit_test(handler_is_known_again_whatever_lay_in_memory),
 		cmocka_unit_test(thread_that_blocks_the_signals_is_not_killed),
+		cmocka_unit_test(
+			thread_that_blocks_sigbus_alone_counts_as_one_that_blocks),
 		cmocka_unit_test(fault_of_the_device_leaves_the_signal_mask_alone),
 		cmocka_unit_test(alternate_stack_stays_in_place),
 		cmocka_unit_test(a_signal_that_is_ignored_ends_nothing),
