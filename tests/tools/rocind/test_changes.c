@@ -92,6 +92,22 @@ static void expect_change(const struct guest *guest, unsigned idx, bool added,
 	rn_ctl_close_fds(&pkt);
 }
 
+/* ---- The socket of news ---- */
+
+/* As where a sandbox denies the call: the socket would stay readable. */
+static void news_that_cannot_be_read_are_not_looked_at_for_ever(void **state)
+{
+	(void)state;
+	errors[0] = EAGAIN;
+	error_count = 1;
+	rnd_watch_changed(&server);
+	assert_int_not_equal(server.netlink.fd, -1);
+	errors[0] = EPERM;
+	error_count = 1;
+	rnd_watch_changed(&server);
+	assert_int_equal(server.netlink.fd, -1);
+}
+
 /* ---- Addresses ---- */
 
 static void an_address_that_goes_leaves_its_slot_to_others(void **state)
@@ -272,6 +288,7 @@ int main(void)
 		TEST(each_client_hears_of_a_change),
 		TEST(a_client_that_does_not_take_its_events_is_closed),
 		TEST(news_that_were_lost_end_nothing),
+		TEST(news_that_cannot_be_read_are_not_looked_at_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
