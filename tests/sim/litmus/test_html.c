@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,18 +15,20 @@
 
 static const char nasty[] = "<script>&\"'\x01\xff";
 static const char program[] = "RDMA M1-write+write\n\"two WRITEs\"\n"
-			      "{ x@B.host=0, y@B.host=0; q: A.nic0->B.nic0 }\n"
+			      "{ x@B.host=0, y@B.host=0; q: A.nic0->B.nic0; rule A2 }\n"
 			      "A.cpu | B.cpu ;\n"
 			      "write q x <- #1 | wait y=1 ;\n"
 			      "write q y <- #1 | ld r0 x ;\n"
 			      "[relaxed=x+y] allowed (B.cpu:r0=0)\n";
 
-/* Rules are looked up by the page; tests need none. */
+/* Rules are looked up by the page; there is one. */
 const struct rn_litmus_rule *rn_litmus_find_rule(const char *name, size_t len)
 {
-	(void)name;
-	(void)len;
-	return NULL;
+	static const struct rn_litmus_rule rule = { .name = "A2",
+						    .says = "one & the other",
+						    .remedy = "wait" };
+
+	return len == 2 && strncmp(name, rule.name, 2) == 0 ? &rule : NULL;
 }
 
 const char *rn_report_status_name(enum rn_report_status status)
@@ -218,9 +221,59 @@ static void test_stale(void **unused)
 	assert_false(rn_html_find_stale(&t, &state, &stale));
 }
 
+static void test_rules(void **unused)
+{
+	char *page = make_page("live");
+
+	(void)unused;
+	assert_non_null(strstr(page, "<b>A2</b> one &amp; the other.<br/>Remedy: wait."));
+	free(page);
+}
+
+/* The band of a node is behind all of its lanes. */
+static void test_lanes_stand_on_bands(void **unused)
+{
+	char *page = make_page("live");
+	double left[8], right[8], x, width;
+	unsigned bands = 0, lanes = 0;
+
+	(void)unused;
+	for (const char *at = page; (at = strstr(at, "<rect")); at++) {
+		const char *end = strchr(at, '>');
+		const char *look = strstr(at, "class='band'");
+
+		if (!look || look > end)
+			continue;
+		assert_in_range(bands, 0, 7);
+		assert_int_equal(sscanf(strstr(at, " x='"), " x='%lf'", &x), 1);
+		assert_int_equal(sscanf(strstr(at, " width='"), " width='%lf'", &width),
+				 1);
+		left[bands] = x;
+		right[bands++] = x + width;
+	}
+	for (const char *at = page; (at = strstr(at, "<line")); at++) {
+		const char *end = strchr(at, '>');
+		const char *look = strstr(at, "class='lane'");
+		unsigned on = 0;
+
+		if (!look || look > end)
+			continue;
+		lanes++;
+		assert_int_equal(sscanf(strstr(at, " x1='"), " x1='%lf'", &x), 1);
+		for (unsigned i = 0; i < bands; i++)
+			on += x > left[i] && x < right[i];
+		assert_int_equal(on, 1);
+	}
+	assert_true(bands >= 1);
+	assert_true(lanes >= 2);
+	free(page);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_lanes_stand_on_bands),
 		cmocka_unit_test(test_well_formed),
 		cmocka_unit_test(test_escaped),
 		cmocka_unit_test(test_stale),

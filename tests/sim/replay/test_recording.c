@@ -118,6 +118,43 @@ static void test_numbers_keep_their_sign_and_size(void **state)
 	assert_comes_back(&rec);
 }
 
+static void acknowledge(void *mem_ctx, uint32_t qpn)
+{
+	(void)mem_ctx;
+	(void)qpn;
+}
+
+static enum rn_mem_result read_a_part(void *ctx, void *dst, rn_iova src, uint32_t len,
+				      struct rn_mem_attr attr, struct rn_crc32_part *part)
+{
+	(void)ctx;
+	(void)dst;
+	(void)src;
+	(void)len;
+	(void)attr;
+	(void)part;
+	return RN_MEM_FAULT;
+}
+
+/* Of functions of the memory it is known whether there are such. */
+static void test_what_memory_can_do_comes_back(void **state)
+{
+	static const struct rn_mem_ops plain, able = { .read_part = read_a_part };
+	struct rn_dev_cfg cfg = { .mem = &able, .before_ack = acknowledge };
+	struct rn_rec rec = { .kind = RN_CALL_DEV_INIT, .u.call.cfg = &cfg }, back;
+
+	(void)state;
+	assert_comes_back(&rec);
+	assert_true(rn_rec_get(bytes, sizeof(bytes), &back, &room) > 0);
+	assert_true(back.u.call.cfg->before_ack != NULL);
+	assert_true(back.u.call.cfg->mem->read_part != NULL);
+	cfg = (struct rn_dev_cfg){ .mem = &plain };
+	assert_comes_back(&rec);
+	assert_true(rn_rec_get(bytes, sizeof(bytes), &back, &room) > 0);
+	assert_true(back.u.call.cfg->before_ack == NULL);
+	assert_true(back.u.call.cfg->mem->read_part == NULL);
+}
+
 static void test_packets_and_inline_data_come_back(void **state)
 {
 	struct rn_rec rec = { .kind = RN_CALL_RECEIVE, .now = -1 };
@@ -360,6 +397,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_kind_comes_back),
 		cmocka_unit_test(test_numbers_keep_their_sign_and_size),
+		cmocka_unit_test(test_what_memory_can_do_comes_back),
 		cmocka_unit_test(test_packets_and_inline_data_come_back),
 		cmocka_unit_test(test_too_much_inline_data_is_not_read),
 		cmocka_unit_test(test_a_record_says_nothing_that_it_has_not),
