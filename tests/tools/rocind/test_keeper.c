@@ -152,6 +152,30 @@ static void a_transaction_takes_effect_as_a_whole(void **state)
 	assert_int_equal(rig->estate.count, 4);
 }
 
+/* More of them than one message can carry. */
+static void each_of_many_records_has_its_descriptors(void **state)
+{
+	struct rig *rig = *state;
+	const unsigned count = 30, each = RND_RECORD_FDS;
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	for (unsigned i = 1; i <= count; i++) {
+		rnd_keeper_put(&rig->k, RND_RECORD_PATH, i, "a", 1);
+		for (unsigned k = 0; k < each; k++)
+			rnd_keeper_pass(&rig->k, fd);
+	}
+	rnd_keeper_commit(&rig->k);
+	close(fd);
+	for (unsigned i = 0; i < count && rig->estate.count < count; i++)
+		assert_int_equal(receive(rig), RND_INTAKE_MORE);
+	assert_int_equal(rig->estate.count, count);
+	for (unsigned i = 1; i <= count; i++)
+		assert_int_equal(
+			rnd_estate_find(&rig->estate, RND_RECORD_PATH, i)->fd_count,
+			each);
+}
+
 static void what_was_not_committed_is_forgotten_at_death(void **state)
 {
 	struct rig *rig = *state;
@@ -346,6 +370,7 @@ int main(void)
 		TEST(a_record_is_replaced_and_dropped),
 		TEST(descriptors_stay_with_an_update_and_go_with_a_drop),
 		TEST(a_transaction_takes_effect_as_a_whole),
+		TEST(each_of_many_records_has_its_descriptors),
 		TEST(what_was_not_committed_is_forgotten_at_death),
 		TEST(records_come_in_the_order_of_kinds_and_numbers),
 		TEST(an_end_is_told_from_a_death),
