@@ -22,12 +22,24 @@ uid_t __real_geteuid(void);
 uid_t __wrap_geteuid(void);
 void __wrap_rn_log(enum rn_log_level level, const char *fmt, ...);
 
+ssize_t __real_recv(int fd, void *buf, size_t len, int flags);
+ssize_t __wrap_recv(int fd, void *buf, size_t len, int flags);
+
 static bool is_another_user;
+static bool is_recv_denied; /* as by a sandbox */
 static unsigned warnings;
 
 uid_t __wrap_geteuid(void)
 {
 	return __real_geteuid() + (is_another_user ? 1 : 0);
+}
+
+ssize_t __wrap_recv(int fd, void *buf, size_t len, int flags)
+{
+	if (!is_recv_denied)
+		return __real_recv(fd, buf, len, flags);
+	errno = EPERM;
+	return -1;
 }
 
 void __wrap_rn_log(enum rn_log_level level, const char *fmt, ...)
@@ -40,7 +52,7 @@ static int setup(void **state)
 {
 	/* Whoever uses memory that has been freed does not find what was there. */
 	mallopt(M_PERTURB, 0x5a);
-	is_another_user = false;
+	is_another_user = is_recv_denied = false;
 	warnings = 0;
 	return server_setup(state);
 }
@@ -59,6 +71,22 @@ static void rocind_serves_its_own_user_only(void **state)
 	assert_int_equal(hear(&guest, RN_CTL_REFUSED).refused.err, EPERM);
 	assert_int_equal(recv(guest.sock, &byte, 1, 0), 0);
 	close(guest.sock);
+}
+
+/* Whatever other calls are denied to rocind: the request does not come again and again.
+ */
+static void a_request_that_was_read_is_skipped_by_the_same_call(void **state)
+{
+	const struct rn_ctl_hdr status = rn_ctl_hdr(RN_CTL_STATUS);
+	struct guest guest;
+
+	(void)state;
+	is_recv_denied = true;
+	guest = come_and_greet();
+	request(&guest, &status, -1);
+	hear(&guest, RN_CTL_STATUS_REPLY);
+	assert_true(hears_nothing(&guest));
+	go(&guest);
 }
 
 /* It may be of another version, or no program of ours at all. */
@@ -271,6 +299,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, server_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(rocind_serves_its_own_user_only),
+		TEST(a_request_that_was_read_is_skipped_by_the_same_call),
 		TEST(who_has_not_said_hello_does_not_count),
 		TEST(statistics_are_closed_with_their_device),
 		TEST(rules_are_closed_when_others_come),
