@@ -205,6 +205,27 @@ static void a_schedule_is_read_as_it_was_written(void **state)
 	rn_hunt_clear(&pcie);
 }
 
+/* A record has lines of several kinds. */
+static void only_lines_of_the_word_are_read(void **state)
+{
+	static const char lines[] =
+		"late qp1 a\nlatest qp1 b\nseen qp1 c\nlate\nlate qp2 d\n";
+	char path[] = "/tmp/rn-hunt-XXXXXX";
+	struct rn_hunt_set set = { 0 };
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, lines, strlen(lines)), strlen(lines));
+	close(fd);
+	assert_int_equal(rn_hunt_read(&set, path, "late"), 0);
+	unlink(path);
+	assert_int_equal(set.count, 2);
+	assert_true(rn_hunt_has(&set, "qp1 a"));
+	assert_true(rn_hunt_has(&set, "qp2 d"));
+	rn_hunt_clear(&set);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +235,7 @@ int main(void)
 		cmocka_unit_test(a_seed_draws_the_same_subsets),
 		cmocka_unit_test(a_program_that_is_always_wrong_needs_no_late_write),
 		cmocka_unit_test(what_went_wrong_once_only_is_not_shrunk),
+		cmocka_unit_test(only_lines_of_the_word_are_read),
 		cmocka_unit_test(a_right_program_is_run_as_often_as_asked),
 		cmocka_unit_test(a_schedule_is_read_as_it_was_written),
 	};
