@@ -210,6 +210,9 @@ classes)
 		sanitized 66 "$example"
 		says 'finding 1: stale read' "$verdict"
 	done
+	# With a log that cannot be opened reports come where they would without one.
+	sanitize=relaxed,log=$work/missing/log sanitized 66 "$example"
+	says "ROCIN_SANITIZE: $work/missing/log: No such file or directory" 'finding 1: stale read' "$verdict"
 	sanitize=switch,summary sanitized 0 "$example"
 	[ "$(cat "$work/err")" = "rocin: $verdict" ] || fail "summary: $(cat "$work/err")"
 	knobs='' sanitize=summary sanitized 0 "$example" --mended
