@@ -457,21 +457,19 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 	c->waiting = kept;
 }
 
-/* Record the packets of @super from @first to @end, which all have the same queue pairs.
- * @time: a time before they were transmitted, so that they are not recorded as sent after
- * they were received.
+/* Record the packets of @super, which all have the same queue pairs. @time: a time before
+ * they were transmitted, so that they are not recorded as sent after they were received.
  */
 static void record_super(struct rn_capture *c, const struct rn_super *super,
-			 uint32_t first, uint32_t end, const struct ends *ends, bool gso,
-			 uint64_t time)
+			 const struct ends *ends, bool gso, uint64_t time)
 {
 	struct rn_capture_record rec = { .flags = RN_CAPTURE_SENT,
 					 .time = time,
 					 .ip_id = rn_super_ip_id(&super->tx_socket, gso,
-								 first),
+								 0),
 					 .flow = *super->flow };
 
-	for (uint32_t i = first; i < end; i++) {
+	for (uint32_t i = 0; i < super->count; i++) {
 		uint32_t at = i * super->seg_len;
 		struct numbers number;
 
@@ -492,14 +490,29 @@ static void forget_super(struct rn_capture *c, const struct rn_super *super)
 		tell_waiting(c, super->data + at, super->seg_len, &nowhere);
 }
 
+/* Return: the packets of @super from @first to @end. */
+static struct rn_super part_of(const struct rn_super *super, uint32_t first, uint32_t end,
+			       bool gso)
+{
+	struct rn_super part = *super;
+
+	part.data += (size_t)first * super->seg_len;
+	part.len = (end < super->count ? end * super->seg_len : super->len) -
+		   first * super->seg_len;
+	part.count = end - first;
+	part.tx_socket.first_id = rn_super_ip_id(&super->tx_socket, gso, first);
+	return part;
+}
+
 static int capture_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_capture *c = ctx;
 	bool gso = c->inner->gso, is_passed = nobody_has_room(c);
 	enum wish wish = NOBODY;
 	struct ends ends = { 0 };
-	uint32_t first = c->sent, end = super->count;
+	uint32_t first = c->sent;
 	unsigned rings = 0;
+	struct rn_super part;
 	uint64_t time = 0;
 	int err;
 
@@ -513,23 +526,20 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	err = c->inner->ops->transmit(c->inner->ctx, super);
 	c->net.gso = c->inner->gso;
 	c->sent = err == -EAGAIN ? c->inner->sent : 0;
+	if (err && (err != -EAGAIN || c->sent == first))
+		return err;
 	/* What the peer answers to the packets that were sent may come before the others
 	 * have been sent.
 	 */
-	if (err == -EAGAIN)
-		end = c->sent;
-	else if (err)
-		return err;
-	if (first == end)
-		return err;
+	part = part_of(super, first, err ? c->sent : super->count, gso);
 	if (is_passed) {
-		pass_by(c, true, super->flow, super->data, super->len, end - first);
+		pass_by(c, true, part.flow, part.data, part.len, part.count);
 	} else if (wish == WANTED) {
-		record_super(c, super, first, end, &ends, gso, time);
+		record_super(c, &part, &ends, gso, time);
 		publish_records(c);
 	} else {
-		sinks_miss(&c->sinks, rings, end - first);
-		forget_super(c, super);
+		sinks_miss(&c->sinks, rings, part.count);
+		forget_super(c, &part);
 	}
 	return err;
 }
