@@ -206,9 +206,11 @@ static void after_records(struct rn_tap *t)
 		rn_tap_flush(t);
 }
 
-static void record_super(struct rn_tap *t, const struct rn_super *super, bool gso)
+/* Record the packets of @super from @first to @end. */
+static void record_super(struct rn_tap *t, const struct rn_super *super, uint32_t first,
+			 uint32_t end, bool gso)
 {
-	for (uint32_t i = 0; i < super->count; i++) {
+	for (uint32_t i = first; i < end; i++) {
 		uint32_t at = i * super->seg_len;
 
 		record_packet(t, super->flow,
@@ -221,14 +223,19 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_tap *t = ctx;
 	bool gso = t->inner->gso;
+	uint32_t first = t->net.sent;
 	int err = t->inner->ops->transmit(t->inner->ctx, super);
 
 	t->net.gso = t->inner->gso;
-	if (err)
+	t->net.sent = err == -EAGAIN ? t->inner->sent : 0;
+	if (err && err != -EAGAIN)
 		return err;
-	record_super(t, super, gso);
+	/* What the peer answers to the packets that were sent may come before the others
+	 * have been sent.
+	 */
+	record_super(t, super, first, err ? t->net.sent : super->count, gso);
 	after_records(t);
-	return 0;
+	return err;
 }
 
 static int tap_receive(void *ctx, struct rn_rx *rx)

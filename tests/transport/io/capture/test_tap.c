@@ -147,6 +147,54 @@ static void super_packet_is_recorded_as_the_packets_that_leave(void **state)
 }
 
 /* The source port is that of the flow. */
+static int transmit_so(void *ctx, const struct rn_super *super)
+{
+	const int *rc = ctx;
+
+	(void)super;
+	return *rc;
+}
+
+static unsigned packets_in(struct rn_tap *tap)
+{
+	const u_char *data;
+	struct pcap_pkthdr *hdr;
+	unsigned n = 0;
+	pcap_t *p;
+
+	rn_tap_flush(tap);
+	p = open_file(rn_tap_path(tap));
+	for (; pcap_next_ex(p, &hdr, &data) == 1; n++)
+		check_ipv4(data, hdr->len, n);
+	pcap_close(p);
+	return n;
+}
+
+/* The peer answers what it got of a super-packet before the rest of it has been sent. */
+static void packets_are_recorded_before_the_rest_of_their_super_packet(void **state)
+{
+	static const struct rn_net_ops ops = { .transmit = transmit_so };
+	int rc = -EAGAIN;
+	struct rn_net full = { .ops = &ops, .ctx = &rc, .gso = true };
+	struct rn_tap *tap = rn_tap_open(in_dir("part.pcap"), &full, NULL, 0);
+	const struct rn_net *net = rn_tap_net(tap);
+	uint8_t data[3 * PACKET];
+	const struct rn_super s = make_super(&flow4, data, true);
+
+	(void)state;
+	assert_int_equal(net->ops->transmit(net->ctx, &s), -EAGAIN);
+	assert_int_equal(packets_in(tap), 0);
+	full.sent = 2;
+	assert_int_equal(net->ops->transmit(net->ctx, &s), -EAGAIN);
+	assert_int_equal(net->sent, 2);
+	assert_int_equal(packets_in(tap), 2);
+	rc = 0;
+	assert_int_equal(net->ops->transmit(net->ctx, &s), 0);
+	assert_int_equal(net->sent, 0);
+	assert_int_equal(packets_in(tap), 3);
+	rn_tap_close(tap);
+}
+
 static void packets_of_a_connected_socket_have_its_identifications(void **state)
 {
 	struct rn_pair *pair = rn_pair_new();
@@ -341,6 +389,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(super_packet_is_recorded_as_the_packets_that_leave),
+		cmocka_unit_test(
+			packets_are_recorded_before_the_rest_of_their_super_packet),
 		cmocka_unit_test(packets_of_a_connected_socket_have_its_identifications),
 		cmocka_unit_test(
 			received_packets_get_the_identification_that_their_icrc_speaks_of),
