@@ -61,7 +61,7 @@ static const struct kind kinds[RNP_KINDS] = {
 
 static struct rnp_handle *handle_of(enum rnp_kind kind, const void *object)
 {
-	return (struct rnp_handle *)((uintptr_t)object + kinds[kind].handle);
+	return (struct rnp_handle *)((char *)object + kinds[kind].handle);
 }
 
 static void *object_of(const struct rnp_handle *h)
@@ -203,7 +203,7 @@ static void grow(struct rnp_handle_table *t)
 	struct rnp_handle_table larger = { .room = 2 * room };
 	struct rnp_handle **old = buckets_of(t), **at, *h;
 
-	larger.bucket = calloc(larger.room, sizeof(*larger.bucket));
+	larger.bucket = calloc(larger.room, sizeof(struct rnp_handle *));
 	if (!larger.bucket)
 		return;
 	for (uint32_t i = 0; i < room; i++)
