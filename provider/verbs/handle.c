@@ -18,6 +18,9 @@
 #define ASAN_UNPOISON_MEMORY_REGION(addr, len) ((void)(addr), (void)(len))
 #endif
 
+/* Of the address sanitizer's runtime, if the program has it. */
+void __lsan_disable(void) __attribute__((weak));
+
 /* ------------------------------------------------------------------ kinds of objects */
 enum {
 	UNNUMBERED = -1, /* libibverbs has no handle of such objects */
@@ -130,26 +133,40 @@ static void poison(const struct kind *k, void *object)
 		ASAN_POISON_MEMORY_REGION((char *)object + from, k->size - from);
 }
 
+/* Returns the memory of an object that was destroyed long ago, zeroed; or NULL. Under the
+ * address sanitizer such an object is freed instead: the sanitizer keeps freed memory for
+ * long, and shall say of a leaked object where that object was made.
+ */
+static void *reuse(enum rnp_kind kind, void (*scrub)(void *object))
+{
+	struct rnp_handle *h = take_oldest(&dead[kind]);
+	void *object = h ? object_of(h) : NULL;
+
+	if (!object)
+		return NULL;
+	ASAN_UNPOISON_MEMORY_REGION(object, kinds[kind].size);
+	if (scrub)
+		scrub(object);
+	if (__lsan_disable) {
+		free(object);
+		return NULL;
+	}
+	memset(object, 0, kinds[kind].size);
+	h->was_named = true;
+	return object;
+}
+
 void *rnp_object_new(enum rnp_kind kind, void (*scrub)(void *object))
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const struct kind *k = &kinds[kind];
-	struct rnp_handle *h;
 	void *object;
 
 	pthread_once(&once, watch_fork);
-	h = take_oldest(&dead[kind]);
-	object = h ? object_of(h) : calloc(1, k->size);
+	object = reuse(kind, scrub);
 	if (!object)
-		return NULL;
-	if (h) {
-		ASAN_UNPOISON_MEMORY_REGION(object, k->size);
-		if (scrub)
-			scrub(object);
-		memset(object, 0, k->size);
-	}
-	handle_of(kind, object)->kind = (uint8_t)kind;
-	handle_of(kind, object)->was_named = h != NULL;
+		object = calloc(1, kinds[kind].size);
+	if (object)
+		handle_of(kind, object)->kind = (uint8_t)kind;
 	return object;
 }
 

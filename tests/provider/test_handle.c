@@ -157,6 +157,9 @@ static void destroyed_objects_are_reused_in_order(void **state)
 	void *object[RNP_QUARANTINE + MORE], *fresh;
 
 	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip(); /* it decides what is reused */
+#endif
 	for (unsigned i = 0; i < RNP_QUARANTINE + MORE; i++)
 		object[i] = new_named(&ctx, 1);
 	for (unsigned i = 0; i < RNP_QUARANTINE + MORE; i++)
