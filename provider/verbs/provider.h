@@ -5,6 +5,9 @@
  * the plugin follow. Behind a device is one engine per process and interface (engine.h),
  * which the contexts of a process share.
  *
+ * A verb finds the objects that the program passes by rnp_handle_find() (handle.h), and
+ * uses them under the same hold of the engine lock; or counts itself as their user first.
+ *
  * Lock order, outermost first: rnp_cq.lock, the engine lock, rnp_event_pipe.lock. A
  * program may post while it is between ibv_start_poll() and ibv_end_poll(), which hold
  * the lock of the CQ; so nothing takes that lock with the engine lock held.
