@@ -19,6 +19,7 @@
 #endif
 
 /* Of the address sanitizer's runtime, if the program has it. */
+// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): its own name
 void __lsan_disable(void) __attribute__((weak));
 
 /* ------------------------------------------------------------------ kinds of objects */

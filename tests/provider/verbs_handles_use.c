@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "handle_kit.h"
 #include "raw_kit.h"
@@ -536,6 +537,26 @@ static void handles_of_imports(void **state)
 	ibv_unimport_dm(copy);
 }
 
+/* The file of its context is open once more, so the region is moved to the other context.
+ */
+static void a_region_outlives_its_context(void **state)
+{
+	struct kit k = *(const struct kit *)*state;
+	struct ibv_context *other;
+	struct ibv_mr *mr;
+
+	k.ctx = kit_open_device();
+	k.pd = make_pd(&k);
+	mr = make_mr(&k);
+	other = MADE(ibv_import_device(dup(k.ctx->cmd_fd)));
+	assert_int_equal(ibv_close_device(k.ctx), 0);
+	assert_ptr_equal(mr->context, other);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dereg_mr(mr), ENOENT);
+	assert_int_equal(ibv_dealloc_pd(k.pd), 0);
+	assert_int_equal(ibv_close_device(other), 0);
+}
+
 /* -------------------------------------------------------------------------- threads */
 struct user {
 	struct kit *k;
@@ -624,6 +645,7 @@ int main(void)
 		cmocka_unit_test(destroyed_counters),
 		cmocka_unit_test(destroyed_flow_rules),
 		cmocka_unit_test(handles_of_imports),
+		cmocka_unit_test(a_region_outlives_its_context),
 		cmocka_unit_test(destroyed_while_in_use),
 	};
 
