@@ -25,6 +25,7 @@ enum {
 	SLOTS_SPARE = 64,
 	STARTS_MAX = 2,
 	SLOT_NONE = UINT16_MAX,
+	PAGE = 4096,
 };
 
 static struct rn_host the_host = { .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -106,18 +107,17 @@ bool rn_host_is_forked(void)
 	return forked;
 }
 
-/* Returns the length of the longest write: a NIC writes at most a granule at once, a
- * drive max_payload bytes.
+/* Returns the length of the longest write: a NIC writes at most a granule at once, or a
+ * page if a hook joins granules; a drive max_payload bytes.
  */
-static uint32_t payload_max(const struct rn_pcie_knobs *k)
+static uint32_t payload_max(const struct rn_host *h, const struct rn_pcie_knobs *k)
 {
-	return k->granule > k->max_payload ? k->granule : k->max_payload;
-}
+	uint32_t most = k->granule > k->max_payload ? k->granule : k->max_payload;
 
-int rn_host_enlarge_payloads(struct rn_host *h, uint32_t bytes)
-{
-	assert(rn_fabric_count(h->fabric) == 0);
-	return h->large_bytes >= bytes ? 0 : make_slots(h, h->slot_count, bytes);
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->joins && most < PAGE)
+			most = PAGE;
+	return most;
 }
 
 int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs)
@@ -128,7 +128,7 @@ int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs)
 
 	assert(!h->fabric || rn_fabric_count(h->fabric) == 0);
 	if (!err)
-		err = make_slots(h, tlps + SLOTS_SPARE, payload_max(knobs));
+		err = make_slots(h, tlps + SLOTS_SPARE, payload_max(h, knobs));
 	if (err) {
 		free(mem);
 		return err;
@@ -298,6 +298,9 @@ void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks)
 {
 	assert(h->hook_count < RN_HOST_HOOKS_MAX);
 	h->hooks[h->hook_count++] = hooks;
+	/* Without memory for longer writes, they are cut as before. */
+	if (payload_max(h, &h->knobs) > h->large_bytes && rn_fabric_count(h->fabric) == 0)
+		(void)make_slots(h, h->slot_count, payload_max(h, &h->knobs));
 }
 
 /* ------------------------------------------------- callbacks of the fabric */
@@ -575,14 +578,6 @@ static int send_tlp(struct rn_host *h, struct rn_tlp *tlp, struct rn_host_slot *
 		give_slot(h, s);
 	}
 	return index;
-}
-
-bool rn_host_is_hurried(struct rn_host *h, const struct rn_tlp *tlp)
-{
-	for (unsigned i = 0; i < h->hook_count && !h->tape.is_on; i++)
-		if (h->hooks[i]->hurries && h->hooks[i]->hurries(h, tlp))
-			return true;
-	return false;
 }
 
 int rn_host_issue(struct rn_host *h, struct rn_tlp *tlp, void *bytes,

@@ -258,10 +258,6 @@ void rn_host_end_withheld(struct rn_host *h, const struct rn_tlp *tlp, bool is_s
  */
 void rn_host_free_withheld(struct rn_host *h, const struct rn_tlp *tlp);
 
-/* Makes room for writes of @bytes at once. No TLP may be in flight. Returns 0 or -ENOMEM.
- */
-int rn_host_enlarge_payloads(struct rn_host *h, uint32_t bytes);
-
 /* Adds callbacks. @hooks must stay valid until the process ends. */
 void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks);
 

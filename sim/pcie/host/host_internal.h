@@ -146,7 +146,13 @@ int rn_host_restart_with_tape(struct rn_host *h, const struct rn_pcie_knobs *kno
 			      char *err, size_t err_len);
 
 /* Does a hook want the TLP to be performed as soon as it is issued? */
-bool rn_host_is_hurried(struct rn_host *h, const struct rn_tlp *tlp);
+static inline bool rn_host_is_hurried(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	for (unsigned i = 0; i < h->hook_count && !h->tape.is_on; i++)
+		if (h->hooks[i]->hurries && h->hooks[i]->hurries(h, tlp))
+			return true;
+	return false;
+}
 
 /* Moves the TLP to its next queue or, if @is_forced, to the end of its route, and records
  * this choice.

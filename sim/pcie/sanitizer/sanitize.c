@@ -608,18 +608,10 @@ static void flush_skipped(struct rn_host *h, const struct rn_tlp *flush, unsigne
 	rn_san_class_flush(flush, scope);
 }
 
-/* Makes the classes for the knobs in force. Returns false if there is no memory. */
-static bool make_classes(struct rn_host *h)
-{
-	return rn_san_classes_make(rn_host_knobs(h)) &&
-	       (rn_san.options.level < RN_SANITIZE_ON ||
-		rn_host_enlarge_payloads(h, RN_PAGE_SIZE) == 0);
-}
-
 static void knobs_changed(struct rn_host *h)
 {
 	rn_san_class_emptied(0, UINT64_MAX);
-	if (!make_classes(h))
+	if (!rn_san_classes_make(rn_host_knobs(h)))
 		rn_log(RN_LOG_ERROR, "sanitizer: no memory for the new knobs");
 }
 
@@ -694,7 +686,7 @@ static void start_sanitizer(struct rn_host *h)
 	rn_log(RN_LOG_TRACE, "sanitizer: %s, PCIe layer: %s",
 	       rn_san.options.level == RN_SANITIZE_SILENT ? "silent" : "on", knobs);
 	rn_san.host = h;
-	if (!make_classes(h)) {
+	if (!rn_san_classes_make(rn_host_knobs(h))) {
 		fprintf(stderr, "rocin: ROCIN_SANITIZE: no memory\n");
 		return;
 	}
