@@ -242,13 +242,14 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 
 /* Is the TLP a read of a NIC that need not be late? Verdicts follow from the order of
  * events, so a run that is judged goes on where the bus thread would have to be woken for
- * each packet. A hunt and hold=event show what a late read reads.
+ * each packet. Whoever asks for hold=event wants to see what a late read reads, as a hunt
+ * does.
  */
 static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 {
-	(void)h;
 	return tlp->kind == RN_TLP_READ && tlp->tag != RN_HOST_TAG_LOCKED &&
 	       rn_agent_is_nic(tlp->requester) && !rn_san_names_writes() &&
+	       rn_host_knobs(h)->hold_ns != RN_PCIE_HOLD_EVENT &&
 	       rn_san.options.level >= RN_SANITIZE_ON;
 }
 
