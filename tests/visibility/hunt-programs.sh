@@ -37,17 +37,18 @@ both() {
 		#!/usr/bin/env bash
 		exec >>programs.log 2>&1
 		echo "---- $*"
-		"$@" -d rocin1 &
+		"$@" -p "$PORT" -d rocin1 &
 		server=$!
 		for ((i = 0; i < 300; i++)); do
-			"$@" -d rocin0 "$SERVER" && break
+			"$@" -p "$PORT" -d rocin0 "$SERVER" && break
 			kill -0 $server || exit 3
 			sleep 0.1
 		done
 		wait $server
 	END
 	chmod +x both.sh
-	SERVER=$addr_b right "$schedules" ./both.sh "$@"
+	next_port
+	PORT=$port SERVER=$addr_b right "$schedules" ./both.sh "$@"
 }
 
 has() {
