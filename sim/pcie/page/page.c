@@ -44,7 +44,7 @@ static struct pin {
 	/* The object that each watcher's owner() returned, or NULL. */
 	void *owner[WATCHERS_MAX];
 } pins[PINS];
-/* index behind the last entry of the array of pins that was ever used */
+/* index behind the last entry of the array of pins that is in use */
 static unsigned pins_high;
 /* all entries of the array of pins below this index are in use */
 static unsigned pins_low;
@@ -178,6 +178,8 @@ static void give_pin(int pin)
 	pins[pin] = (struct pin){ 0 };
 	if ((unsigned)pin < pins_low)
 		pins_low = (unsigned)pin;
+	while (pins_high > 0 && pins[pins_high - 1].lo == pins[pins_high - 1].hi)
+		pins_high--;
 }
 
 /* Gets the object of each watcher for [addr, addr + len). Returns true if any watcher
