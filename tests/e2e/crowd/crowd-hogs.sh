@@ -79,6 +79,7 @@ for ((i = 0; i < runs; i++)); do
 		took[$kind]=$((${took[$kind]:-0} + SECONDS - begun))
 		done_runs[$kind]=$((${done_runs[$kind]:-0} + 1))
 	done
+	echo "ok: round $((i + 1)) after $SECONDS s"
 done
 for kind in "${!done_runs[@]}"; do
 	echo "ok: $kind: ${done_runs[$kind]} runs, ${took[$kind]} s"
