@@ -574,24 +574,30 @@ static void sleep_in_poll(struct rnp_engine *e, uint32_t begun)
 	note_late(e, after, after - before - RNP_NAP);
 }
 
-/* Lets the background thread receive, and sleeps until it has received something. With
- * the PCIe model the program polls on, as its polls are what moves TLPs.
+/* Gives the sockets back for a nap. Return: there is nothing that was just received. */
+static bool may_nap(struct rnp_engine *e)
+{
+	unsigned todo = rnp_policy_sleeps(&e->policy);
+
+	return !(todo & RNP_GIVE_SOCKETS) || give_sockets(e, rnp_engine_now(), todo) == 0;
+}
+
+/* Lets the background thread receive, and sleeps until it has received something. Where
+ * there is none, or polls are what moves TLPs of the PCIe model, the thread yields.
  */
 static void nap(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
 {
+	bool is_served, sleeps;
 	uint32_t begun;
-	bool sleeps = false;
 
 	pthread_mutex_lock(&e->lock);
 	begun = rnp_wait_nap_begin(&e->wait);
-	if (rnp_has_sockets(e) && !e->closing && !rnp_pcie_is_on(&e->pcie)) {
-		unsigned todo = rnp_policy_sleeps(&e->policy);
-
-		sleeps = !(todo & RNP_GIVE_SOCKETS) ||
-			 give_sockets(e, rnp_engine_now(), todo) == 0;
-	}
+	is_served = rnp_has_sockets(e) && !e->closing && !rnp_pcie_is_on(&e->pcie);
+	sleeps = is_served && may_nap(e);
 	pthread_mutex_unlock(&e->lock);
-	if (sleeps && !has_entry(arg))
+	if (!is_served)
+		yield_in_poll(e);
+	else if (sleeps && !has_entry(arg))
 		sleep_in_poll(e, begun);
 	rnp_wait_nap_end(&e->wait);
 }

@@ -189,6 +189,31 @@ static void who_receives_calls_those_that_nap(void **state)
 	virtual_await(a, RN_WC_SUCCESS);
 }
 
+/* Polls are what moves TLPs of the PCIe model. */
+static void who_cannot_nap_yields(void **state)
+{
+	struct kit_end *a = &ends[0];
+	struct rnp_pcie *pcie = &a->e->pcie;
+	struct rn_host_nic *const some = (void *)pcie;
+	rn_ns start;
+	unsigned naps;
+
+	(void)state;
+	poll_until_a_nap(a);
+	poll_in_vain(a);
+	assert_int_equal(a->e->pause, RNP_PAUSE_NAP);
+	naps = virtual_end(a)->naps;
+	start = virtual_now();
+	virtual_end(a)->is_stopped = true; /* it would look there */
+	pcie->nic = some;
+	rnp_engine_pause(a->e, kit_has_entry, a);
+	pcie->nic = NULL;
+	virtual_end(a)->is_stopped = false;
+	assert_int_equal(virtual_end(a)->naps, naps);
+	assert_int_equal(virtual_now() - start, DEAR_YIELD);
+	assert_int_equal(a->e->wait.nappers, 0);
+}
+
 /* Whoever has the lock may need the processor. */
 static void who_does_not_get_the_lock_does_not_spin(void **state)
 {
@@ -252,6 +277,7 @@ int main(void)
 		TEST(who_has_a_completion_does_not_nap),
 		TEST(who_finds_a_packet_does_not_nap),
 		TEST(who_receives_calls_those_that_nap),
+		TEST(who_cannot_nap_yields),
 		TEST(who_does_not_get_the_lock_does_not_spin),
 		TEST(yields_come_back_when_the_crowd_has_gone),
 		TEST(who_lingers_does_not_yield_in_a_crowd),

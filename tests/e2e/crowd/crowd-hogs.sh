@@ -32,7 +32,8 @@ run_ud() { pingpong ud -s 2048; }
 run_srq() { pingpong srq -c; }
 run_events() { pingpong rc -c -e; }
 run_send_bw() { perftest ib_send_bw -n 1000 -s 64; }
-run_write_lat() { perftest ib_write_lat -n 100; }
+# Both ends look at memory and make no call, so each message waits for ten time slices.
+run_write_lat() { perftest ib_write_lat -n 5; }
 run_read_bw() { perftest ib_read_bw -n 100; }
 run_rping() { play rping rping -s -a "$server" -C 100 -V -- rping -c -a "$server" -C 100 -V; }
 run_ucx() {
@@ -68,6 +69,10 @@ for ((i = 0; i < hogs; i++)); do
 	disown
 done
 
+# What fails says so and ends this shell.
+exec 3>&1
+own_cleanup() { [ "${status:-1}" = 0 ] || tail -n 40 "$work/run" >&3; }
+
 declare -A done_runs took
 over() { [ "$SECONDS" -ge "$seconds" ]; }
 SECONDS=0
@@ -75,7 +80,7 @@ for ((i = 0; i < runs; i++)); do
 	for kind in "${kinds[@]}"; do
 		! over || break 2
 		begun=$SECONDS
-		"run_$kind" >"$work/run" 2>&1 || fail "$kind, run $i beside $hogs hogs: $(cat "$work/run")"
+		"run_$kind" >"$work/run" 2>&1
 		took[$kind]=$((${took[$kind]:-0} + SECONDS - begun))
 		done_runs[$kind]=$((${done_runs[$kind]:-0} + 1))
 	done
