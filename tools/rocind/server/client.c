@@ -660,7 +660,7 @@ void rnd_client_restore(struct rnd_server *server, struct rnd_record *r)
 {
 	struct rnd_client *client;
 	struct saved_client s;
-	unsigned next = 0;
+	unsigned next;
 
 	if (r->len != sizeof(s))
 		return;
@@ -670,8 +670,8 @@ void rnd_client_restore(struct rnd_server *server, struct rnd_record *r)
 		return;
 	*client = (struct rnd_client){
 		.server = server,
-		.sock = { .fd = r->fd[next++], .ctx = client, .on_ready = on_readable },
-		.pidfd = { .fd = s.has_pidfd ? r->fd[next++] : -1,
+		.sock = { .fd = r->fd[0], .ctx = client, .on_ready = on_readable },
+		.pidfd = { .fd = s.has_pidfd ? r->fd[1] : -1,
 			   .ctx = client,
 			   .on_ready = on_death },
 		.id = s.id,
@@ -683,6 +683,7 @@ void rnd_client_restore(struct rnd_server *server, struct rnd_record *r)
 		.attachment = { .stats_fd = -1 },
 	};
 	r->fd_count = 0;
+	next = s.has_pidfd ? 2 : 1;
 	s.attachment.stats_fd = s.has_stats ? r->fd[next++] : -1;
 	if (s.has_doorbell)
 		client->wires = (struct rnd_wires){ .next = s.next_wire,
