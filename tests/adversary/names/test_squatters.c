@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rocin/cmdev.h"
 #include "tests/tools/rocind/netns.h"
 #include "tests/tools/rocind/rocind_kit.h"
 #include "transport/io/host/gid_sockaddr.h"
@@ -245,9 +246,122 @@ static void a_taken_port_is_named_and_others_work(void **state)
 	}
 }
 
+/* ---- Abstract names ---- */
+
+/* Every process of the network namespace can bind them. This namespace is the test's, so
+ * all that are there are Rocin's. Return: how many; the last one in @last.
+ */
+static unsigned read_names(char last[64])
+{
+	FILE *f = fopen("/proc/net/unix", "re");
+	char line[256];
+	unsigned count = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		const char *at = strchr(line, '@');
+
+		if (!at)
+			continue;
+		/* The only ones; each has 32 bits that nobody can guess. */
+		assert_int_equal(
+			strncmp(at + 1, RN_CMDEV_NAME, sizeof(RN_CMDEV_NAME) - 1), 0);
+		snprintf(last, 64, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
+		assert_int_equal(strlen(last), RN_CMDEV_NAME_LEN);
+		count++;
+	}
+	fclose(f);
+	return count;
+}
+
+static int bind_name(const char *abstract)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	size_t len = strlen(abstract);
+
+	memcpy(addr.sun_path + 1, abstract, len);
+	return bind(socket(AF_UNIX, SOCK_SEQPACKET, 0), (struct sockaddr *)&addr,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len));
+}
+
+/* Succeeds if the name is held by somebody else. */
+static int cannot_bind(const void *arg)
+{
+	return bind_name(arg) == 0 || errno != EADDRINUSE;
+}
+
+/* All that were seen, and those beside them. */
+static pid_t start_squatting_beside(const char *seen, int *hold)
+{
+	int in[2], out[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		char beside[64];
+		int rc = setgid(SQUATTER) || setuid(SQUATTER) ? 255 : 0;
+
+		snprintf(beside, sizeof(beside), "%s", seen);
+		rc |= bind_name(beside) != 0;
+		for (unsigned i = 0; i < 256; i++) {
+			snprintf(beside + strlen(seen) - 2, 3, "%02x", i);
+			bind_name(beside);
+		}
+		rc |= write(out[1], "b", 1) != 1;
+		close(in[1]);
+		_exit(read(in[0], &byte, 1) < 0 ? 1 : rc);
+	}
+	close(in[0]);
+	close(out[1]);
+	assert_int_equal(read(out[0], &byte, 1), 1);
+	close(out[0]);
+	*hold = in[1];
+	return pid;
+}
+
+static int open_channel(struct rn_rocind *r)
+{
+	char why[512] = "";
+	int board = -1,
+	    fd = rn_rocind_open_cm(r, "lo:127.0.0.1", &board, why, sizeof(why));
+
+	if (fd < 0)
+		fail_msg("%s", why);
+	close(board);
+	return fd;
+}
+
+static void names_that_were_seen_are_of_no_use(void **state)
+{
+	struct rn_rocind *r = kit_connect();
+	char seen[64] = "", now[64] = "";
+	int channel = open_channel(r), hold, status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(read_names(seen), 1);
+	assert_int_equal(as_user(SQUATTER, cannot_bind, seen), 0);
+	close(channel);
+	while (read_names(now)) /* rocind sees the end */
+		usleep(1000);
+	pid = start_squatting_beside(seen, &hold);
+	for (unsigned i = 0; i < 10; i++) {
+		channel = open_channel(r);
+		close(channel);
+	}
+	close(hold);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	rn_rocind_close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(names_that_were_seen_are_of_no_use,
+						kit_setup, kit_teardown),
 		cmocka_unit_test(a_taken_name_costs_nobody_a_directory),
 		cmocka_unit_test_setup_teardown(a_taken_port_is_named_and_others_work,
 						kit_setup, kit_teardown),
