@@ -29,7 +29,7 @@ unforge() {
 "${in_a[@]}" rocin run --netdev va -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
 pids+=($!)
 wait_for test -e "$work/ready" || fail 'no queue pair'
-narrow_to() { "${in_a[@]}" ip route get "$1" | grep -q 'mtu '; }
+narrow_to() { LD_PRELOAD='' "${in_a[@]}" ip route get "$1" | grep -q 'mtu '; }
 
 for what in port net mtu; do
 	forge 10.77.0.1 10.77.0.2 "$what"

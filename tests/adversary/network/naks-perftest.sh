@@ -15,11 +15,11 @@ step=256 # more packets than that are in flight
 
 # attack NEIGHBOURS LOCAL SECONDS ROUNDS: ib_write_bw under forged NAKs; sets $status, $work/naks
 moving() { [ "$(rocin stat --counters 2>/dev/null | awk '$1 == "rcvd_pkts" { n += $2 } END { print n + 0 }')" -gt 1000 ]; }
-moving_or_over() { moving || ! kill -0 "$client" 2>/dev/null; }
+moving_or_over() { moving || ! kill -0 "$writer" 2>/dev/null; }
 over() { ! kill -0 "$1" 2>/dev/null; }
 begun() { [ -s "$work/naks" ] || over "$naks"; }
 attack() {
-	local server client naks qpn
+	local server writer naks qpn
 	local -a settings=(env "ROCIN_NEIGHBOURS=$1" "ROCIN_LOCAL=$2")
 	next_port
 	"${settings[@]}" rocin run --netdev "lo:$addr_a" -- stdbuf -oL \
@@ -29,8 +29,8 @@ attack() {
 	wait_for listening "$server" || fail "no server: $(cat "$work/server.out")"
 	"${settings[@]}" rocin run --netdev "lo:$addr_b" -- stdbuf -oL \
 		ib_write_bw -x 0 -F -D "$3" -s 65536 -p "$port" 127.0.0.1 >"$work/client.out" 2>&1 &
-	client=$!
-	pids+=("$client")
+	writer=$!
+	pids+=("$writer")
 	wait_for moving_or_over || fail "nothing moves: $(cat "$work/client.out")"
 	qpn=$(sed -n 's/.*local address:.*QPN \(0x[0-9a-f]*\).*/\1/p' "$work/client.out")
 	rm -f "$work/naks"
@@ -39,8 +39,8 @@ attack() {
 	pids+=("$naks")
 	wait_for begun || fail 'the attack does not begin'
 	grep -q '^attacking' "$work/naks" || fail "no attack: $(cat "$work/naks")"
-	wait_for over "$client" || fail "ib_write_bw does not end"
-	wait "$client"
+	wait_for over "$writer" || fail "ib_write_bw does not end"
+	wait "$writer"
 	status=$?
 	kill "$naks" 2>/dev/null
 	wait "$naks" 2>/dev/null
