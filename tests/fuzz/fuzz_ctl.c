@@ -4,10 +4,13 @@
  * is lost.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "ctl_sides.h"
+#include "tests/adversary/control/odd_descriptors.h"
 #include "transport/io/rocind/ctl_socket.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -21,6 +24,7 @@ enum {
 	RAW = 1,
 	OTHER_VERSION = 2,
 	WRONG_LENGTH = 4,
+	ODD_FDS = 8, /* of any kind, the first named by a byte, and changed after that */
 };
 
 struct message {
@@ -73,6 +77,20 @@ static int page_fd(void)
 	return fd;
 }
 
+/* Return: how many descriptors there are; each is to be closed. */
+static unsigned open_odd(unsigned kind, unsigned count, int sock, int fds[FD_MAX])
+{
+	unsigned have = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		int fd = odd_open((enum odd)((kind + i) % ODD_COUNT), sock);
+
+		if (fd >= 0)
+			fds[have++] = fd;
+	}
+	return have;
+}
+
 static int verdict(const struct message *m, unsigned fd_count)
 {
 	bool good = m->len >= sizeof(m->hdr) && m->hdr.magic == RN_CTL_MAGIC &&
@@ -93,7 +111,12 @@ int ctl_speak(struct script *s, int sock)
 	struct message m = { .len = 0 };
 	struct iovec iov = { .iov_base = m.bytes };
 	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	unsigned odd_count = 0;
+	int fds[FD_MAX];
+	bool is_sent;
 
+	if (shape & ODD_FDS)
+		fd_count = odd_count = open_odd(take8(s), fd_count, sock, fds);
 	compose(s, shape, &m);
 	iov.iov_len = m.len;
 	if (fd_count) {
@@ -107,11 +130,16 @@ int ctl_speak(struct script *s, int sock)
 		c->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
 		for (unsigned i = 0; i < fd_count; i++)
 			memcpy(CMSG_DATA(c) + i * sizeof(int),
-			       &(int){ i ? null_fd() : page_fd() }, sizeof(int));
+			       i < odd_count ? &fds[i]
+					     : &(int){ i ? null_fd() : page_fd() },
+			       sizeof(int));
 	}
-	if (sendmsg(sock, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return CTL_UNSENT;
-	return verdict(&m, fd_count);
+	is_sent = sendmsg(sock, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+	while (odd_count)
+		close(fds[--odd_count]);
+	if (shape & ODD_FDS)
+		odd_change(take8(s));
+	return is_sent ? verdict(&m, fd_count) : CTL_UNSENT;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -119,6 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct script s = { data, data + size };
 	unsigned before;
 
+	signal(SIGPIPE, SIG_IGN); /* of odd_change() */
 	null_fd();
 	page_fd();
 	before = open_descriptors();
@@ -126,6 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ctl_client_side(&s);
 	else
 		ctl_daemon_side(&s);
+	odd_forget();
 	require(open_descriptors() == before);
 	return 0;
 }
