@@ -13,6 +13,7 @@
 
 #include "provider/validate/model.h"
 #include "provider/verbs/provider.h"
+#include "rocin/netdev.h"
 #include "transport/io/report/stacks.h"
 
 static struct {
@@ -138,6 +139,14 @@ int rnp_watch_refuse(void)
 	return rnp_set_errno(EINVAL);
 }
 
+/* Returns a number that other devices do not have. */
+static uint32_t number_of(const struct rnp_engine *engine)
+{
+	uint64_t guid = rnp_engine_netdev(engine)->node_guid;
+
+	return (uint32_t)(guid ^ guid >> 32);
+}
+
 void rnp_watch_opened(struct ibv_context *context)
 {
 	struct rn_val_event e = { .kind = RN_VAL_MAKE,
@@ -147,6 +156,7 @@ void rnp_watch_opened(struct ibv_context *context)
 
 	if (!watch.layer || !context)
 		return;
+	e.make.number = number_of(to_rnp_context(context)->engine);
 	e.stack = rn_stacks_take_again();
 	rnp_watch_after(&e, 0);
 }

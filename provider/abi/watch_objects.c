@@ -3,8 +3,10 @@
  * destroyed, and has the table of all operations that tell it.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "provider/verbs/provider.h"
+#include "rocin/netdev.h"
 #include "transport/io/report/stacks.h"
 #include "watch.h"
 
@@ -480,6 +482,19 @@ static struct ibv_qp *watch_open_qp(struct ibv_context *context,
 	return made(&e, qp);
 }
 
+/* Is a GID one of the device? */
+static bool is_own_gid(struct rnp_engine *engine, const union ibv_gid *gid)
+{
+	const struct rn_netdev *dev = rnp_engine_netdev(engine);
+	bool is_own = false;
+	int cancel = rnp_lock_engine(engine);
+
+	for (uint32_t i = 0; i < dev->gid_count; i++)
+		is_own = is_own || !memcmp(&dev->gid[i], gid, sizeof(*gid));
+	rnp_unlock_engine(engine, cancel);
+	return is_own;
+}
+
 static int watch_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct rn_val_event e = { .kind = RN_VAL_MODIFY,
@@ -491,6 +506,9 @@ static int watch_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int at
 
 	if (rnp_watch_before(&e))
 		return rnp_watch_refuse();
+	e.modify.is_to_self =
+		attr_mask & IBV_QP_AV && is_own_gid(to_rnp_context(base->context)->engine,
+						    &attr->ah_attr.grh.dgid);
 	rc = RNP_NEXT(modify_qp)(base, attr, attr_mask);
 	rnp_watch_after(&e, rc);
 	return rc;

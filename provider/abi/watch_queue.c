@@ -363,11 +363,37 @@ void rnp_watch_cq_event(struct ibv_cq *base)
 	rnp_watch_after(&e, 0);
 }
 
+/* Returns the object that an event is of. */
+static const void *source_of(const struct ibv_context *context,
+			     const struct ibv_async_event *event)
+{
+	switch ((int)event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		return event->element.cq;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return event->element.srq;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return event->element.qp;
+	case IBV_EVENT_WQ_FATAL:
+		return event->element.wq;
+	default:
+		return context;
+	}
+}
+
 void rnp_watch_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct rn_val_event e = { .kind = RN_VAL_ASYNC_EVENT,
 				  .verb = "ibv_get_async_event",
-				  .handle = context,
+				  .handle = source_of(context, event),
 				  .stack = rn_stacks_take_again(),
 				  .async.type = event->event_type };
 

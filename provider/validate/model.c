@@ -84,6 +84,38 @@ struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o)
 	return NULL;
 }
 
+const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o)
+{
+	if (rn_val_is(o, RN_VAL_CONTEXT))
+		return o;
+	for (unsigned i = 0; o && i < RN_VAL_PARENTS; i++)
+		if (rn_val_is(o->parent[i], RN_VAL_CONTEXT))
+			return o->parent[i];
+	return NULL;
+}
+
+struct rn_val_object *rn_val_target_of(const struct rn_val *v,
+				       const struct rn_val_object *qp)
+{
+	const struct rn_val_object *own = rn_val_context_of(qp), *its;
+	struct rn_val_object *target;
+
+	if (!qp->qp.is_to_self || !(qp->qp.mask & IBV_QP_DEST_QPN))
+		return NULL;
+	target = rn_val_qp_of_number(v, qp->qp.attr.dest_qp_num);
+	its = rn_val_context_of(target);
+	/* Numbers are those of a device. */
+	return own && its && own->number == its->number ? target : NULL;
+}
+
+struct rn_val_object *rn_val_peer_of(const struct rn_val *v,
+				     const struct rn_val_object *qp)
+{
+	struct rn_val_object *peer = rn_val_target_of(v, qp);
+
+	return peer && rn_val_target_of(v, peer) == qp ? peer : NULL;
+}
+
 static void add_number(struct rn_val *v, struct rn_val_object *o)
 {
 	struct rn_val_object **at = &v->numbered[number_bucket(o->kind, o->number)];
@@ -193,6 +225,11 @@ static struct rn_val_queue *receives_of(struct rn_val_object *o)
 	if (!rn_val_is(o, RN_VAL_QP))
 		return NULL;
 	return rn_val_is(o->qp.srq, RN_VAL_SRQ) ? &o->qp.srq->srq.recv : &o->qp.recv;
+}
+
+const struct rn_val_queue *rn_val_receives_of(const struct rn_val_object *qp)
+{
+	return rn_val_is(qp->qp.srq, RN_VAL_SRQ) ? &qp->qp.srq->srq.recv : &qp->qp.recv;
 }
 
 /* ------------------------------------------------------------------ history */
@@ -564,6 +601,8 @@ static void end_modify(struct rn_val_object *o, const struct rn_val_event *e)
 	QP_ATTRS(X)
 #undef X
 	qp->mask |= e->modify.mask;
+	if (e->modify.mask & IBV_QP_AV)
+		qp->is_to_self = e->modify.is_to_self;
 	if (!(e->modify.mask & IBV_QP_STATE))
 		return;
 	qp->state = a->qp_state;

@@ -67,13 +67,16 @@ struct rn_val_qp {
 	struct rn_val_object *send_cq, *recv_cq, *srq;
 	struct ibv_qp_attr attr; /* as set so far */
 	int mask;		 /* attributes that were ever set */
+	bool is_to_self;	 /* connected to an address of its own device */
 	struct rn_val_queue send, recv;
 	struct rn_val_step history[RN_VAL_HISTORY];
 	uint32_t steps; /* ever */
 	/* Fields of the rules. */
 	struct {
-		uint64_t posts, requests, signaled, error_completions;
-		uint32_t unsignaled_run; /* requests since the last signaled one */
+		uint64_t posts, requests, signaled;
+		uint64_t messages, solicited; /* that take a receive of the peer */
+		bool has_failed;	      /* a completion has told an error */
+		uint32_t after_failure;	      /* requests posted since */
 	} tally;
 };
 
@@ -89,6 +92,8 @@ struct rn_val_cq {
 	uint32_t promised_when_armed; /* the same, at the newest ibv_req_notify_cq() */
 	struct {
 		uint64_t single_polls;
+		uint64_t signaled;	     /* requests that tell this CQ */
+		uint64_t solicited_notifies; /* of `notifies' */
 	} tally;
 };
 
@@ -102,6 +107,10 @@ struct rn_val_mr {
 struct rn_val_srq {
 	uint32_t max_wr, max_sge, limit;
 	struct rn_val_queue recv;
+	struct {
+		bool was_armed;	     /* there was a limit once */
+		bool is_limit_spent; /* its event came, and no new limit since */
+	} tally;
 };
 
 struct rn_val_object {
@@ -184,6 +193,16 @@ const struct rn_val_object *rn_val_mr_of_lkey(const struct rn_val *v, uint32_t l
 const struct rn_val_object *rn_val_mr_of_rkey(const struct rn_val *v, uint32_t rkey);
 /* The living QP with that number; NULL: there is none. */
 struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn);
+/* The QP that a connected QP sends to, if it is one of this process; else NULL. */
+struct rn_val_object *rn_val_target_of(const struct rn_val *v,
+				       const struct rn_val_object *qp);
+/* The same, if it sends to this QP, too. */
+struct rn_val_object *rn_val_peer_of(const struct rn_val *v,
+				     const struct rn_val_object *qp);
+/* The receives of a QP, which may be those of an SRQ. */
+const struct rn_val_queue *rn_val_receives_of(const struct rn_val_object *qp);
+/* The context that an object was made in, or NULL. */
+const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o);
 /* The PD that an object was made in, or NULL. */
 struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o);
 static inline bool rn_val_is(const struct rn_val_object *o, enum rn_val_kind kind)

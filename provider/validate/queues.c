@@ -2,6 +2,8 @@
 /* queues.c - rules about what is posted, completed, polled and waited for; see
  * rules/queues.def.
  */
+#include <errno.h>
+
 #include "model.h"
 
 static bool has_signaled(const struct rn_val_qp *qp)
@@ -10,6 +12,30 @@ static bool has_signaled(const struct rn_val_qp *qp)
 		if (rn_val_queued(&qp->send, i)->is_signaled)
 			return true;
 	return false;
+}
+
+/* ------------------------------------------------------------------------ sends */
+static bool takes_receive(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
+	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* Counts the requests of a post that were accepted. */
+static void count_sends(struct rn_val_qp *qp, const struct rn_val_event *e)
+{
+	for (uint32_t i = 0; i < e->post.accepted && i < e->post.count; i++) {
+		const struct rn_val_request *r = &e->post.request[i];
+
+		if (rn_val_is(qp->send_cq, RN_VAL_CQ))
+			qp->send_cq->cq.tally.signaled +=
+				qp->sq_sig_all || r->flags & IBV_SEND_SIGNALED;
+		qp->tally.messages += takes_receive(r->opcode);
+		qp->tally.solicited +=
+			takes_receive(r->opcode) && r->flags & IBV_SEND_SOLICITED;
+	}
+	if (qp->tally.has_failed)
+		qp->tally.after_failure += e->post.accepted;
 }
 
 static void check_signaled(struct rn_val *v, const struct rn_val_event *e)
@@ -26,6 +52,145 @@ static void check_signaled(struct rn_val *v, const struct rn_val_event *e)
 		rn_val_name(e->object, &name), qp->send.count, qp->cap.max_send_wr);
 }
 
+static void check_full_send_queue(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_qp *qp = &e->object->qp;
+	struct rn_val_text name;
+
+	if (e->rc == ENOMEM && qp->send.count > qp->asked.max_send_wr && has_signaled(qp))
+		rn_val_find(v, e, RN_VAL_QUEUES_SEND_QUEUE_FULL, e->object,
+			    "%s has %u requests that have not been polled, of the %u "
+			    "that were asked for",
+			    rn_val_name(e->object, &name),
+			    qp->send.count - (e->post.count - e->post.accepted),
+			    qp->asked.max_send_wr);
+}
+
+/* Looks for messages to a QP of this process that has no receive. */
+static void check_receives_of_peer(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *o = e->object, *peer = rn_val_peer_of(v, o);
+	bool is_lost = o->qp.type == IBV_QPT_UC;
+	struct rn_val_text name, peer_name;
+	uint32_t messages = 0;
+
+	if (!peer || (peer->qp.state != IBV_QPS_RTR && peer->qp.state != IBV_QPS_RTS) ||
+	    rn_val_receives_of(peer)->count)
+		return;
+	for (uint32_t i = 0; i < e->post.accepted && i < e->post.count; i++)
+		messages += takes_receive(e->post.request[i].opcode);
+	if (messages)
+		rn_val_find2(v, e,
+			     is_lost ? RN_VAL_QUEUES_MESSAGE_LOST
+				     : RN_VAL_QUEUES_RECEIVES_EXHAUSTED,
+			     o, peer,
+			     "%s sends %u message%s, and %s, which has posted %llu "
+			     "receives so far, has none left",
+			     rn_val_name(o, &name), messages, messages == 1 ? "" : "s",
+			     rn_val_name(peer, &peer_name),
+			     (unsigned long long)rn_val_receives_of(peer)->posted);
+}
+
+enum {
+	IGNORED = 64 /* requests posted behind a failure: more than were on their way */
+};
+
+static void check_status_ignored(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_qp *qp = &e->object->qp;
+	struct rn_val_text name;
+
+	if (qp->tally.after_failure >= IGNORED && qp->state == IBV_QPS_ERR)
+		rn_val_find(v, e, RN_VAL_QUEUES_STATUS_IGNORED, e->object,
+			    "%u requests were posted to %s behind its first completion "
+			    "with an error",
+			    qp->tally.after_failure, rn_val_name(e->object, &name));
+}
+
+static uint32_t sges_of(const struct rn_val_object *o, bool is_send)
+{
+	if (o->kind == RN_VAL_SRQ)
+		return o->srq.max_sge;
+	return is_send ? o->qp.cap.max_send_sge : o->qp.cap.max_recv_sge;
+}
+
+static void check_sges(struct rn_val *v, const struct rn_val_event *e)
+{
+	bool is_send = e->kind == RN_VAL_POST_SEND;
+	uint32_t max = sges_of(e->object, is_send);
+	struct rn_val_text name;
+
+	for (uint32_t i = 0; i < e->post.count; i++)
+		if (e->post.request[i].sge_count > max)
+			rn_val_find(v, e, RN_VAL_QUEUES_TOO_MANY_SGES, e->object,
+				    "a request with %u entries, and %s takes %u",
+				    e->post.request[i].sge_count,
+				    rn_val_name(e->object, &name), max);
+}
+
+/* --------------------------------------------------------------------- receives */
+static void check_full_receive_queue(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *o = e->object;
+	uint32_t asked = o->kind == RN_VAL_SRQ ? o->srq.max_wr : o->qp.asked.max_recv_wr;
+	struct rn_val_text name;
+
+	if (e->rc == ENOMEM)
+		rn_val_find(v, e, RN_VAL_QUEUES_RECEIVE_QUEUE_FULL, o,
+			    "%s has no room for one more receive, and %u were asked for",
+			    rn_val_name(o, &name), asked);
+}
+
+static void check_beside_srq(struct rn_val *v, const struct rn_val_event *e)
+{
+	struct rn_val_text name, srq;
+
+	if (rn_val_is(e->object->qp.srq, RN_VAL_SRQ))
+		rn_val_find2(v, e, RN_VAL_QUEUES_RECEIVE_BESIDE_SRQ, e->object,
+			     e->object->qp.srq, "%s takes its receives from %s",
+			     rn_val_name(e->object, &name),
+			     rn_val_name(e->object->qp.srq, &srq));
+}
+
+/* An SRQ that is filled again has run empty: nobody has been told in time. */
+static void check_refill(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_srq *srq = &e->object->srq;
+	struct rn_val_text name;
+
+	if (srq->recv.count || !srq->recv.completed)
+		return;
+	if (!srq->tally.was_armed && !srq->limit)
+		rn_val_find(v, e, RN_VAL_QUEUES_SRQ_LIMIT_UNARMED, e->object,
+			    "%s is empty after %llu receives, and never had a limit",
+			    rn_val_name(e->object, &name),
+			    (unsigned long long)srq->recv.completed);
+	else if (srq->tally.is_limit_spent)
+		rn_val_find(v, e, RN_VAL_QUEUES_SRQ_LIMIT_SPENT, e->object,
+			    "%s is empty, and its limit was not set again after the "
+			    "event",
+			    rn_val_name(e->object, &name));
+}
+
+static void check_modify_srq(struct rn_val *v, const struct rn_val_event *e)
+{
+	struct rn_val_srq *srq = &e->object->srq;
+	uint32_t limit = e->modify_srq.attr->srq_limit;
+	struct rn_val_text name;
+
+	if (!(e->modify_srq.mask & IBV_SRQ_LIMIT))
+		return;
+	if (e->rc == EINVAL && limit > srq->max_wr)
+		rn_val_find(v, e, RN_VAL_QUEUES_SRQ_LIMIT_ABOVE_SIZE, e->object,
+			    "the limit is %u, and %s holds %u receives", limit,
+			    rn_val_name(e->object, &name), srq->max_wr);
+	if (e->rc || !limit)
+		return;
+	srq->tally.was_armed = true;
+	srq->tally.is_limit_spent = false;
+}
+
+/* ------------------------------------------------------------------ completions */
 /* The newest requests are promises already when the call has returned. */
 static void check_room(struct rn_val *v, const struct rn_val_event *e,
 		       const struct rn_val_object *cq)
@@ -39,6 +204,40 @@ static void check_room(struct rn_val *v, const struct rn_val_event *e,
 		     cq->cq.promised, cq->cq.size, rn_val_name(e->object, &name));
 }
 
+static void check_resize(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_cq *cq = &e->object->cq;
+	struct rn_val_text name;
+
+	if (e->resize_cq.entries >= 0 && (uint32_t)e->resize_cq.entries < cq->promised)
+		rn_val_find(
+			v, e, RN_VAL_QUEUES_RESIZE_TOO_SMALL, e->object,
+			"%s is to have %d entries, and %u requests can complete there",
+			rn_val_name(e->object, &name), e->resize_cq.entries,
+			cq->promised);
+}
+
+static void check_completion(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_completion *c = &e->completion;
+	struct rn_val_text name;
+
+	if (!c->qp || c->wc->status == IBV_WC_SUCCESS)
+		return;
+	c->qp->qp.tally.has_failed = true;
+	if (c->wc->status == IBV_WC_RNR_RETRY_EXC_ERR)
+		rn_val_find(v, e, RN_VAL_QUEUES_RNR_EXCEEDED, c->qp,
+			    "the peer of %s, QP %#x, had no receive for request %#llx",
+			    rn_val_name(c->qp, &name), c->qp->qp.attr.dest_qp_num,
+			    (unsigned long long)c->wc->wr_id);
+	if (c->wc->status == IBV_WC_LOC_LEN_ERR && c->is_recv)
+		rn_val_find(v, e, RN_VAL_QUEUES_RECEIVE_TOO_SHORT, c->qp,
+			    "receive %#llx of %s has room for %llu bytes",
+			    (unsigned long long)c->wc->wr_id, rn_val_name(c->qp, &name),
+			    (unsigned long long)(c->wr ? c->wr->len : 0));
+}
+
+/* --------------------------------------------------------------------- events */
 static void check_wakeup(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_cq *cq = &e->object->cq;
@@ -53,20 +252,145 @@ static void check_wakeup(struct rn_val *v, const struct rn_val_event *e)
 		cq->promised_when_armed, rn_val_name(e->object, &name));
 }
 
+static void check_async(struct rn_val *v, const struct rn_val_event *e)
+{
+	struct rn_val_object *o = e->object;
+	struct rn_val_text name;
+
+	if (e->async.type == IBV_EVENT_CQ_ERR && o->kind == RN_VAL_CQ)
+		rn_val_find(v, e, RN_VAL_QUEUES_OVERFLOW, o,
+			    "%s, of %u entries, had no room for a completion; %llu were "
+			    "polled so far",
+			    rn_val_name(o, &name), o->cq.size,
+			    (unsigned long long)o->cq.entries);
+	if (e->async.type == IBV_EVENT_SRQ_LIMIT_REACHED && o->kind == RN_VAL_SRQ)
+		o->srq.tally.is_limit_spent = true;
+}
+
+/* Does a QP send what never wakes its peer? */
+static bool is_unsolicited(const struct rn_val_object *from,
+			   const struct rn_val_object *to)
+{
+	const struct rn_val_object *cq = to->qp.recv_cq;
+
+	return from->qp.tally.messages && !from->qp.tally.solicited &&
+	       rn_val_is(cq, RN_VAL_CQ) && cq->cq.notifies &&
+	       cq->cq.notifies == cq->cq.tally.solicited_notifies;
+}
+
+/* --------------------------------------------------------- what is judged at last */
+static void check_end_of_qp(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *o = e->object, *peer = rn_val_peer_of(v, o);
+	struct rn_val_text name, peer_name;
+
+	if (o->qp.state == IBV_QPS_RTS && o->qp.send.count && !has_signaled(&o->qp))
+		rn_val_find(v, e, RN_VAL_QUEUES_LAST_UNSIGNALED, o,
+			    "%u requests of %s are behind the last one that was signaled",
+			    o->qp.send.count, rn_val_name(o, &name));
+	if (peer && is_unsolicited(o, peer))
+		rn_val_find2(
+			v, e, RN_VAL_QUEUES_SOLICITED_MISSING, o, peer,
+			"%s has sent %llu messages, none with IBV_SEND_SOLICITED, to "
+			"%s, whose CQ was only armed for solicited ones",
+			rn_val_name(o, &name), (unsigned long long)o->qp.tally.messages,
+			rn_val_name(peer, &peer_name));
+	else if (peer && is_unsolicited(peer, o))
+		rn_val_find2(
+			v, e, RN_VAL_QUEUES_SOLICITED_MISSING, peer, o,
+			"%s has sent %llu messages, none with IBV_SEND_SOLICITED, to "
+			"%s, whose CQ was only armed for solicited ones",
+			rn_val_name(peer, &peer_name),
+			(unsigned long long)peer->qp.tally.messages,
+			rn_val_name(o, &name));
+}
+
+static void check_end_of_cq(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_cq *cq = &e->object->cq;
+	struct rn_val_text name;
+
+	if (cq->tally.signaled && !cq->polls)
+		rn_val_find(v, e, RN_VAL_QUEUES_NEVER_POLLED, e->object,
+			    "%llu signaled requests, and nobody has polled %s",
+			    (unsigned long long)cq->tally.signaled,
+			    rn_val_name(e->object, &name));
+}
+
+static void check_sends(struct rn_val *v, const struct rn_val_event *e)
+{
+	if (!e->is_done) {
+		check_signaled(v, e);
+		check_sges(v, e);
+		return;
+	}
+	count_sends(&e->object->qp, e);
+	check_room(v, e, e->object->qp.send_cq);
+	check_full_send_queue(v, e);
+	check_receives_of_peer(v, e);
+	check_status_ignored(v, e);
+}
+
+static void check_receives(struct rn_val *v, const struct rn_val_event *e)
+{
+	bool is_qp = e->object->kind == RN_VAL_QP;
+
+	if (e->is_done) {
+		check_full_receive_queue(v, e);
+		if (is_qp)
+			check_room(v, e, e->object->qp.recv_cq);
+		return;
+	}
+	check_sges(v, e);
+	if (is_qp)
+		check_beside_srq(v, e);
+	else
+		check_refill(v, e);
+}
+
+static void check_cq(struct rn_val *v, const struct rn_val_event *e)
+{
+	if (e->kind == RN_VAL_CQ_EVENT)
+		check_wakeup(v, e);
+	else if (e->kind == RN_VAL_RESIZE_CQ && e->is_done)
+		check_resize(v, e);
+	else if (e->kind == RN_VAL_NOTIFY && e->is_done)
+		e->object->cq.tally.solicited_notifies += e->notify.solicited_only != 0;
+	else if (e->kind == RN_VAL_DESTROY && !e->is_done)
+		check_end_of_cq(v, e);
+}
+
+/* What a QP did before a reset does not count. */
+static void begin_again(struct rn_val_qp *qp)
+{
+	qp->tally.messages = qp->tally.solicited = 0;
+	qp->tally.has_failed = false;
+	qp->tally.after_failure = 0;
+}
+
 void rn_val_check_queues(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_object *o = e->object;
 
+	if (e->kind == RN_VAL_COMPLETION)
+		check_completion(v, e);
 	if (!o || o->is_gone)
 		return;
-	if (e->kind == RN_VAL_POST_SEND && o->kind == RN_VAL_QP) {
-		if (!e->is_done)
-			check_signaled(v, e);
-		else
-			check_room(v, e, o->qp.send_cq);
-	}
-	if (e->kind == RN_VAL_POST_RECV && o->kind == RN_VAL_QP && e->is_done)
-		check_room(v, e, o->qp.recv_cq);
-	if (e->kind == RN_VAL_CQ_EVENT && o->kind == RN_VAL_CQ)
-		check_wakeup(v, e);
+	if (e->kind == RN_VAL_POST_SEND && o->kind == RN_VAL_QP)
+		check_sends(v, e);
+	else if (e->kind == RN_VAL_POST_RECV &&
+		 (o->kind == RN_VAL_QP || o->kind == RN_VAL_SRQ))
+		check_receives(v, e);
+	else if (e->kind == RN_VAL_MODIFY_SRQ && e->is_done && o->kind == RN_VAL_SRQ)
+		check_modify_srq(v, e);
+	else if (e->kind == RN_VAL_MODIFY && e->is_done && o->kind == RN_VAL_QP &&
+		 e->modify.mask & IBV_QP_STATE && !e->rc &&
+		 e->modify.attr->qp_state == IBV_QPS_RESET)
+		begin_again(&e->object->qp);
+	else if (e->kind == RN_VAL_ASYNC_EVENT)
+		check_async(v, e);
+	else if (e->kind == RN_VAL_DESTROY && !e->is_done && o->kind == RN_VAL_QP)
+		check_end_of_qp(v, e);
+	else if (o->kind == RN_VAL_CQ)
+		check_cq(v, e);
 }

@@ -169,7 +169,6 @@ enum rn_val_event_kind {
 	RN_VAL_ASYNC_EVENT,
 
 	/* Facts without a call. */
-	RN_VAL_PEER, /* of the other end of a QP */
 	RN_VAL_FORK, /* in the parent, before it */
 	RN_VAL_EXIT,
 };
@@ -178,7 +177,7 @@ enum rn_val_event_kind {
 struct rn_val_make {
 	enum rn_val_kind kind;
 	const void *parent[6]; /* objects that it uses; NULL: no more */
-	uint32_t number;       /* QPN, lkey of an MR, number of an SRQ */
+	uint32_t number;       /* QPN, lkey of an MR, device of a context */
 	union {
 		struct {
 			uint64_t addr, iova, len;
@@ -213,6 +212,7 @@ struct rn_val_make {
 struct rn_val_modify {
 	const struct ibv_qp_attr *attr;
 	int mask;
+	bool is_to_self; /* the address is one of the QP's own device */
 };
 
 /* A work request of either queue. */
@@ -260,20 +260,6 @@ struct rn_val_bind {
 	unsigned access, flags;
 };
 
-/* RN_VAL_PEER: what packets have told of a QP, or what was read from the other end where
- * both are in this process.
- */
-struct rn_val_peer {
-	enum {
-		RN_VAL_PEER_CONNECTED, /* @other is the QP that this one is connected to
-					*/
-		RN_VAL_PEER_RNR,       /* @count times the peer had no receive */
-		RN_VAL_PEER_RETRIES,   /* @count times an answer was late */
-	} what;
-	struct rn_val_object *other;
-	uint64_t count;
-};
-
 struct rn_val_event {
 	enum rn_val_event_kind kind;
 	bool is_done;	/* the call has returned */
@@ -293,7 +279,6 @@ struct rn_val_event {
 		struct rn_val_completion completion;
 		struct rn_val_poll poll;
 		struct rn_val_bind bind;
-		struct rn_val_peer peer;
 		struct {
 			int solicited_only;
 		} notify;

@@ -52,6 +52,25 @@ void val_destroy_pair(struct val_pair *p);
  */
 int val_write(struct kit *k, struct ibv_qp *qp, unsigned flags, unsigned count);
 
+/* Posts a message of @len bytes from side 0 of the buffer. Returns its errno. */
+int val_send(struct kit *k, struct ibv_qp *qp, unsigned flags, uint32_t len);
+
+/* Attributes of a connected QP. */
+struct val_end {
+	uint32_t rq_psn, sq_psn;
+	enum ibv_mtu mtu;
+	uint8_t rd_atomic, dest_rd_atomic, timeout, retry_cnt, rnr_retry, rnr_timer;
+	unsigned access;
+};
+/* Usual ones, the same for both ends. */
+struct val_end val_end(const struct kit *k);
+/* Brings an RC or UC QP from RESET to RTS. */
+void val_connect(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn,
+		 const struct val_end *end);
+/* Two RC QPs with such ends; they complete to these CQs. */
+struct val_pair val_pair_of(struct kit *k, const struct val_end end[2],
+			    struct ibv_cq *const cq[2]);
+
 /* Makes a call fail as it does with a wrong argument: ends the test if it succeeds. */
 void val_refused(int rc);
 

@@ -75,7 +75,7 @@ static void make_all(struct rn_val *v)
 				   .number = 17,
 				   .parent = { &handles[PD], &handles[CQ] },
 				   .qp = { .type = IBV_QPT_RC,
-					   .cap = { .max_send_wr = 4 },
+					   .cap = { .max_send_wr = 4, .max_send_sge = 1 },
 					   .send_cq = &handles[CQ],
 					   .recv_cq = &handles[CQ] } });
 	rn_val_lookup(v, &handles[QP])->qp.state = IBV_QPS_RTS;
