@@ -5,6 +5,11 @@
 
 #include "model.h"
 
+enum {
+	PSN_MAX = 0xffffff, /* PSNs and numbers of QPs have 24 bits */
+	RNR_FOR_EVER = 7,
+};
+
 /* ------------------------------------------------------------------ transitions */
 /* Attributes that a transition needs and may have, by type of QP; IBTA Vol 1, table 91.
  */
@@ -159,16 +164,257 @@ static void check_refused(struct rn_val *v, const struct rn_val_event *e)
 			    mask_text(spare, bits, sizeof(bits)));
 }
 
-static void check_accepted(struct rn_val *v, const struct rn_val_event *e)
+/* ------------------------------------------------------------- what is refused */
+/* The attributes of the device say more; these bounds are those of the fields. */
+static const char *find_out_of_range(const struct ibv_qp_attr *a, int mask)
 {
+	const struct {
+		int bit;
+		bool is_wrong;
+		const char *name;
+	} checks[] = {
+		{ IBV_QP_TIMEOUT, a->timeout > 31, "timeout, 0 to 31" },
+		{ IBV_QP_RETRY_CNT, a->retry_cnt > 7, "retry_cnt, 0 to 7" },
+		{ IBV_QP_RNR_RETRY, a->rnr_retry > 7, "rnr_retry, 0 to 7" },
+		{ IBV_QP_MIN_RNR_TIMER, a->min_rnr_timer > 31, "min_rnr_timer, 0 to 31" },
+		{ IBV_QP_PATH_MTU,
+		  a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096,
+		  "path_mtu, IBV_MTU_256 to IBV_MTU_4096 (and not a number of bytes)" },
+		{ IBV_QP_DEST_QPN, a->dest_qp_num > PSN_MAX, "dest_qp_num, 24 bits" },
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
+		if (mask & checks[i].bit && checks[i].is_wrong)
+			return checks[i].name;
+	return NULL;
+}
+
+/* Looks for values that no device takes. */
+static void check_values(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct ibv_qp_attr *a = e->modify.attr;
+	const char *wrong = find_out_of_range(a, e->modify.mask);
 	struct rn_val_text name;
 
-	if (e->modify.mask & IBV_QP_TIMEOUT && e->modify.attr->timeout == 0)
+	if (wrong)
+		rn_val_find(v, e, RN_VAL_STATE_OUT_OF_RANGE, e->object, "%s of %s", wrong,
+			    rn_val_name(e->object, &name));
+	if (e->modify.mask & IBV_QP_PORT && a->port_num != 1)
+		rn_val_find(v, e, RN_VAL_STATE_WRONG_PORT, e->object,
+			    "port_num of %s is %u, and the device has port 1",
+			    rn_val_name(e->object, &name), a->port_num);
+	if (e->modify.mask & IBV_QP_CUR_STATE && a->cur_qp_state != e->object->qp.state)
+		rn_val_find(v, e, RN_VAL_STATE_CUR_STATE_WRONG, e->object,
+			    "cur_qp_state is %s, and %s is in %s",
+			    rn_val_state_name(a->cur_qp_state),
+			    rn_val_name(e->object, &name),
+			    rn_val_state_name(e->object->qp.state));
+}
+
+/* ------------------------------------------------------------ what is accepted */
+/* Time in ms that a QP waits at most for a peer that does not answer. */
+static uint64_t patience_ms(const struct ibv_qp_attr *a)
+{
+	return (4096ULL << (a->timeout & 31)) * (a->retry_cnt + 1U) / 1000000;
+}
+
+enum {
+	SHORT_TIMEOUT = 8, /* 1 ms: peers that are software need more at times */
+	PATIENCE_MS = 10 * 60 * 1000, /* nobody waits for longer */
+};
+
+static void check_retries(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct ibv_qp_attr *a = e->modify.attr;
+	int mask = e->modify.mask;
+	struct rn_val_text name;
+
+	(void)rn_val_name(e->object, &name);
+	if (mask & IBV_QP_TIMEOUT && a->timeout == 0)
 		rn_val_find(v, e, RN_VAL_STATE_WAITS_FOR_EVER, e->object,
-			    "timeout of %s is 0", rn_val_name(e->object, &name));
+			    "timeout of %s is 0", name.text);
+	else if (mask & IBV_QP_TIMEOUT && a->timeout < SHORT_TIMEOUT)
+		rn_val_find(v, e, RN_VAL_STATE_TIMEOUT_SHORT, e->object,
+			    "timeout of %s is %u: %u us", name.text, a->timeout,
+			    (4096U << a->timeout) / 1000);
+	else if (mask & IBV_QP_TIMEOUT && mask & IBV_QP_RETRY_CNT &&
+		 patience_ms(a) > PATIENCE_MS)
+		rn_val_find(v, e, RN_VAL_STATE_TIMEOUT_LONG, e->object,
+			    "timeout %u and retry_cnt %u of %s: %llu s", a->timeout,
+			    a->retry_cnt, name.text,
+			    (unsigned long long)patience_ms(a) / 1000);
+	if (mask & IBV_QP_RETRY_CNT && a->retry_cnt == 0)
+		rn_val_find(v, e, RN_VAL_STATE_RETRY_ZERO, e->object,
+			    "retry_cnt of %s is 0", name.text);
+	if (mask & IBV_QP_MIN_RNR_TIMER && a->min_rnr_timer == 0)
+		rn_val_find(v, e, RN_VAL_STATE_RNR_TIMER_ZERO, e->object,
+			    "min_rnr_timer of %s is 0, which is 655 ms", name.text);
+}
+
+static void check_accepted(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct ibv_qp_attr *a = e->modify.attr;
+	const struct rn_val_qp *qp = &e->object->qp;
+	struct rn_val_text name;
+
+	check_retries(v, e);
+	if (e->modify.mask & IBV_QP_STATE && a->qp_state == IBV_QPS_RESET &&
+	    qp->send.count + qp->recv.count)
+		rn_val_find(v, e, RN_VAL_STATE_RESET_WITH_WORK, e->object,
+			    "%s goes from %s to RESET with %u sends and %u receives that "
+			    "were not polled",
+			    rn_val_name(e->object, &name), rn_val_state_name(qp->state),
+			    qp->send.count, qp->recv.count);
+}
+
+/* ------------------------------------------------------------------- two ends */
+/* Has a connected QP the attributes that come with RTR? */
+static bool is_ready(const struct rn_val_object *o)
+{
+	return o->qp.state == IBV_QPS_RTR || o->qp.state == IBV_QPS_RTS;
+}
+
+static void check_psns(struct rn_val *v, const struct rn_val_event *e,
+		       const struct rn_val_object *a, const struct rn_val_object *b)
+{
+	const struct ibv_qp_attr *from = &a->qp.attr, *to = &b->qp.attr;
+	struct rn_val_text name, other;
+
+	(void)rn_val_name(a, &name);
+	(void)rn_val_name(b, &other);
+	if (from->sq_psn % (PSN_MAX + 1) != to->rq_psn % (PSN_MAX + 1))
+		rn_val_find2(v, e, RN_VAL_STATE_PSN_MISMATCH, a, b,
+			     "sq_psn of %s is %#x, and rq_psn of %s is %#x", name.text,
+			     from->sq_psn, other.text, to->rq_psn);
+}
+
+static void check_mtus(struct rn_val *v, const struct rn_val_event *e,
+		       const struct rn_val_object *a, const struct rn_val_object *b)
+{
+	struct rn_val_text name, other;
+
+	if (a->qp.attr.path_mtu != b->qp.attr.path_mtu)
+		rn_val_find2(v, e, RN_VAL_STATE_MTU_MISMATCH, a, b,
+			     "path_mtu of %s is %u bytes, and that of %s %u",
+			     rn_val_name(a, &name), 128U << a->qp.attr.path_mtu,
+			     rn_val_name(b, &other), 128U << b->qp.attr.path_mtu);
+}
+
+/* A QP sends for the first time: both ends are as they are to be. */
+static void check_connection(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *o = e->object, *target = rn_val_target_of(v, o);
+	struct rn_val_text name, other;
+
+	if (!target || (o->qp.type != IBV_QPT_RC && o->qp.type != IBV_QPT_UC))
+		return;
+	if (!is_ready(target)) {
+		if (target->qp.state == IBV_QPS_INIT || target->qp.state == IBV_QPS_RESET)
+			rn_val_find2(v, e, RN_VAL_STATE_PEER_NOT_READY, o, target,
+				     "%s sends, and %s, which it is connected to, is in "
+				     "%s",
+				     rn_val_name(o, &name), rn_val_name(target, &other),
+				     rn_val_state_name(target->qp.state));
+		return;
+	}
+	if (rn_val_peer_of(v, o) != target) {
+		if (target->qp.is_to_self)
+			rn_val_find2(v, e, RN_VAL_STATE_NOT_CONNECTED_BACK, o, target,
+				     "%s sends to %s, which is connected to QP %#x",
+				     rn_val_name(o, &name), rn_val_name(target, &other),
+				     target->qp.attr.dest_qp_num);
+		return;
+	}
+	check_psns(v, e, o, target);
+	check_mtus(v, e, o, target);
 }
 
 /* ------------------------------------------------------------------------- posts */
+enum {
+	SENDS = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM,
+	WRITES = 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM,
+	READS = 1 << IBV_WR_RDMA_READ,
+	ATOMICS = 1 << IBV_WR_ATOMIC_CMP_AND_SWP | 1 << IBV_WR_ATOMIC_FETCH_AND_ADD,
+	KNOWN = SENDS | WRITES | READS | ATOMICS, /* others are not judged */
+};
+
+static bool has_opcode(enum ibv_wr_opcode opcode, unsigned set)
+{
+	return (unsigned)opcode < 32 && set & 1U << opcode;
+}
+
+/* Does a QP of that type have such requests? */
+static bool is_of_type(enum ibv_qp_type type, enum ibv_wr_opcode opcode)
+{
+	if (!has_opcode(opcode, KNOWN))
+		return true;
+	if (type == IBV_QPT_UC)
+		return has_opcode(opcode, SENDS | WRITES);
+	return type != IBV_QPT_UD || has_opcode(opcode, SENDS);
+}
+
+/* The access that a request needs at the other end. */
+static unsigned access_of(enum ibv_wr_opcode opcode)
+{
+	if (has_opcode(opcode, WRITES))
+		return IBV_ACCESS_REMOTE_WRITE;
+	if (has_opcode(opcode, READS))
+		return IBV_ACCESS_REMOTE_READ;
+	return has_opcode(opcode, ATOMICS) ? IBV_ACCESS_REMOTE_ATOMIC : 0;
+}
+
+static void check_rd_atomic(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *o = e->object, *peer = rn_val_peer_of(v, o);
+	struct rn_val_text name, other;
+
+	if (peer && is_ready(peer) &&
+	    o->qp.attr.max_rd_atomic > peer->qp.attr.max_dest_rd_atomic)
+		rn_val_find2(v, e, RN_VAL_STATE_RD_ATOMIC_MISMATCH, o, peer,
+			     "max_rd_atomic of %s is %u, and max_dest_rd_atomic of %s is "
+			     "%u",
+			     rn_val_name(o, &name), o->qp.attr.max_rd_atomic,
+			     rn_val_name(peer, &other), peer->qp.attr.max_dest_rd_atomic);
+}
+
+static void check_access(struct rn_val *v, const struct rn_val_event *e,
+			 const struct rn_val_request *r)
+{
+	const struct rn_val_object *o = e->object, *peer = rn_val_peer_of(v, o);
+	unsigned needed = access_of(r->opcode);
+	struct rn_val_text name, other;
+
+	if (peer && is_ready(peer) && needed & ~peer->qp.attr.qp_access_flags)
+		rn_val_find2(v, e, RN_VAL_STATE_ACCESS_MISSING, o, peer,
+			     "%s posts a %s, and the qp_access_flags of %s are %#x",
+			     rn_val_name(o, &name), rn_val_opcode_name(r->opcode),
+			     rn_val_name(peer, &other),
+			     (unsigned)peer->qp.attr.qp_access_flags);
+}
+
+static void check_request(struct rn_val *v, const struct rn_val_event *e,
+			  const struct rn_val_request *r)
+{
+	const struct rn_val_qp *qp = &e->object->qp;
+	struct rn_val_text name;
+
+	if (!is_of_type(qp->type, r->opcode)) {
+		rn_val_find(v, e, RN_VAL_STATE_OPCODE_OF_TYPE, e->object,
+			    "a %s is posted to %s, of type %s",
+			    rn_val_opcode_name(r->opcode), rn_val_name(e->object, &name),
+			    qp->type == IBV_QPT_UC ? "UC" : "UD");
+		return;
+	}
+	if (has_opcode(r->opcode, READS | ATOMICS))
+		check_rd_atomic(v, e);
+	if (has_opcode(r->opcode, READS | ATOMICS) &&
+	    qp->mask & IBV_QP_MAX_QP_RD_ATOMIC && !qp->attr.max_rd_atomic)
+		rn_val_find(v, e, RN_VAL_STATE_RD_ATOMIC_ZERO, e->object,
+			    "a %s is posted to %s, of which max_rd_atomic is 0",
+			    rn_val_opcode_name(r->opcode), rn_val_name(e->object, &name));
+	check_access(v, e, r);
+}
+
 static void check_post(struct rn_val *v, const struct rn_val_event *e)
 {
 	enum ibv_qp_state state = e->object->qp.state;
@@ -180,19 +426,84 @@ static void check_post(struct rn_val *v, const struct rn_val_event *e)
 		    : state == IBV_QPS_RESET)
 		rn_val_find(v, e, RN_VAL_STATE_POST_WRONG_STATE, e->object, "%s is in %s",
 			    rn_val_name(e->object, &name), rn_val_state_name(state));
+	if (!is_send)
+		return;
+	if (state == IBV_QPS_RTS && !e->object->qp.send.posted)
+		check_connection(v, e);
+	for (uint32_t i = 0; i < e->post.count; i++)
+		check_request(v, e, &e->post.request[i]);
+}
+
+/* ---------------------------------------------------------------------- the end */
+static void check_end(struct rn_val *v, const struct rn_val_event *e)
+{
+	struct rn_val_text name;
+
+	for (const struct rn_val_object *o = v->living; o; o = o->older)
+		if (o->kind == RN_VAL_QP && o->qp.state == IBV_QPS_ERR &&
+		    o->qp.send.count + o->qp.recv.count)
+			rn_val_find(v, e, RN_VAL_STATE_LEFT_IN_ERR, o,
+				    "%s was left in ERR with %u sends and %u receives "
+				    "that were not polled",
+				    rn_val_name(o, &name), o->qp.send.count,
+				    o->qp.recv.count);
+}
+
+/* A QP of which messages wait for a receive is destroyed. */
+static void check_waiting(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *o = e->object, *peer = rn_val_peer_of(v, o);
+	struct rn_val_text name, other;
+
+	if (!peer || o->qp.state != IBV_QPS_RTS || !is_ready(peer) || !o->qp.send.count ||
+	    o->qp.attr.rnr_retry != RNR_FOR_EVER || rn_val_receives_of(peer)->posted)
+		return;
+	if (has_opcode(rn_val_queued(&o->qp.send, 0)->opcode, SENDS))
+		rn_val_find2(
+			v, e, RN_VAL_STATE_RNR_FOR_EVER, o, peer,
+			"%s has waited with rnr_retry 7 until now for %s to post its "
+			"first receive",
+			rn_val_name(o, &name), rn_val_name(peer, &other));
+}
+
+/* Some drivers refuse such a PSN, and some take 24 bits of it. */
+static void check_width(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct ibv_qp_attr *a = e->modify.attr;
+	struct rn_val_text name;
+
+	if ((e->modify.mask & IBV_QP_SQ_PSN && a->sq_psn > PSN_MAX) ||
+	    (e->modify.mask & IBV_QP_RQ_PSN && a->rq_psn > PSN_MAX))
+		rn_val_find(v, e, RN_VAL_STATE_PSN_WIDE, e->object,
+			    "a PSN of %s has more than 24 bits",
+			    rn_val_name(e->object, &name));
+}
+
+static void check_modify(struct rn_val *v, const struct rn_val_event *e)
+{
+	if (!e->is_done)
+		return;
+	check_width(v, e);
+	if (!e->rc)
+		check_accepted(v, e);
+	if (e->rc == EINVAL)
+		check_values(v, e);
+	if (e->rc == EINVAL && e->modify.mask & IBV_QP_STATE)
+		check_refused(v, e);
 }
 
 void rn_val_check_state(struct rn_val *v, const struct rn_val_event *e)
 {
 	bool is_post = e->kind == RN_VAL_POST_SEND || e->kind == RN_VAL_POST_RECV;
 
+	if (e->kind == RN_VAL_EXIT)
+		check_end(v, e);
 	if (!rn_val_is(e->object, RN_VAL_QP) || e->object->is_gone)
 		return;
 	if (is_post && !e->is_done)
 		check_post(v, e);
-	if (e->kind == RN_VAL_MODIFY && e->is_done && e->rc == EINVAL &&
-	    e->modify.mask & IBV_QP_STATE)
-		check_refused(v, e);
-	if (e->kind == RN_VAL_MODIFY && e->is_done && !e->rc)
-		check_accepted(v, e);
+	if (e->kind == RN_VAL_MODIFY)
+		check_modify(v, e);
+	if (e->kind == RN_VAL_DESTROY && !e->is_done)
+		check_waiting(v, e);
 }
