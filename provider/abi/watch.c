@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* watch.c - the validation layer of this process: its start, its lock, its reports, and
- * its end with the program.
+ * its end with the program; and the completion channels, which have no operation.
  */
 #include "watch.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "provider/validate/model.h"
@@ -139,6 +142,122 @@ int rnp_watch_refuse(void)
 	return rnp_set_errno(EINVAL);
 }
 
+/* ---------------------------------------------------------- completion channels */
+/* libibverbs makes and destroys them without the plugin. A channel is seen when a CQ is
+ * made with it, and has been destroyed when its descriptor is not that pipe any more.
+ */
+enum {
+	KNOWN = 256 /* channels that are told; others are not */
+};
+
+struct known {
+	const struct ibv_comp_channel *channel;
+	int fd;
+	dev_t device;
+	ino_t inode;
+};
+
+static struct {
+	pthread_mutex_t lock; /* may be held when the layer's is taken */
+	struct known item[KNOWN];
+	unsigned count;
+} channels = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static bool is_open(const struct known *k)
+{
+	struct stat st;
+
+	return fstat(k->fd, &st) == 0 && st.st_dev == k->device && st.st_ino == k->inode;
+}
+
+static void tell_destroyed(const struct known *k)
+{
+	struct rn_val_event e = { .kind = RN_VAL_DESTROY,
+				  .verb = "ibv_destroy_comp_channel",
+				  .handle = k->channel };
+
+	(void)rnp_watch_before(&e);
+	rnp_watch_after(&e, 0);
+}
+
+static void forget_closed_locked(void)
+{
+	for (unsigned i = channels.count; i-- > 0;) {
+		struct known k = channels.item[i];
+
+		if (is_open(&k))
+			continue;
+		channels.item[i] = channels.item[--channels.count];
+		tell_destroyed(&k);
+	}
+}
+
+static bool is_known_locked(const struct ibv_comp_channel *channel)
+{
+	for (unsigned i = 0; i < channels.count; i++)
+		if (channels.item[i].channel == channel)
+			return true;
+	return false;
+}
+
+static void add_locked(const struct ibv_comp_channel *channel, uint32_t stack)
+{
+	struct rn_val_event e = { .kind = RN_VAL_MAKE,
+				  .verb = "ibv_create_comp_channel",
+				  .handle = channel,
+				  .stack = stack,
+				  .make = { .kind = RN_VAL_CHANNEL,
+					    .parent = { channel->context } } };
+	struct stat st;
+
+	if (channels.count == KNOWN || fstat(channel->fd, &st) != 0)
+		return;
+	channels.item[channels.count++] = (struct known){ .channel = channel,
+							  .fd = channel->fd,
+							  .device = st.st_dev,
+							  .inode = st.st_ino };
+	rnp_watch_after(&e, 0);
+}
+
+/* Is there a layer? Not in the child of a fork, where nobody may hold the locks. */
+static bool is_on(void)
+{
+	int cancel;
+	bool has_layer = rnp_watch_enter(&cancel) != NULL;
+
+	rnp_watch_leave(cancel);
+	return has_layer;
+}
+
+void rnp_watch_channel(const struct ibv_comp_channel *channel, uint32_t stack)
+{
+	int cancel;
+
+	if (!channel || !is_on())
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&channels.lock);
+	forget_closed_locked();
+	if (!is_known_locked(channel))
+		add_locked(channel, stack);
+	pthread_mutex_unlock(&channels.lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+static void forget_closed(void)
+{
+	int cancel;
+
+	if (!is_on())
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&channels.lock);
+	forget_closed_locked();
+	pthread_mutex_unlock(&channels.lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* ------------------------------------------------------------------- contexts */
 /* Returns a number that other devices do not have. */
 static uint32_t number_of(const struct rnp_engine *engine)
 {
@@ -170,16 +289,30 @@ void rnp_watch_closed(struct ibv_context *context)
 	if (!watch.layer)
 		return;
 	e.stack = rn_stacks_take_again();
+	forget_closed();
 	(void)rnp_watch_before(&e);
 	rnp_watch_after(&e, 0);
 }
 
 /* ---------------------------------------------------------------- start, end */
+/* ibv_is_fork_initialized(), or NULL: the plugin does not link with libibverbs. */
+static enum ibv_fork_status (*fork_status)(void);
+
+static void find_fork_status(void)
+{
+	void *verbs = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+	/* POSIX lets dlsym() results be stored this way; ISO C has no cast for it. */
+	if (verbs)
+		*(void **)&fork_status = dlsym(verbs, "ibv_is_fork_initialized");
+}
+
 static void before_fork(void)
 {
 	struct rn_val_event e = { .kind = RN_VAL_FORK, .verb = "fork" };
 
 	e.stack = watch.layer ? rn_stacks_take_again() : 0;
+	e.fork.is_safe = !fork_status || fork_status() != IBV_FORK_DISABLED;
 	rnp_watch_after(&e, 0);
 	pthread_mutex_lock(&watch.lock);
 }
@@ -194,6 +327,16 @@ static void fork_in_child(void)
 {
 	watch.layer = NULL;
 	pthread_mutex_unlock(&watch.lock);
+}
+
+/* Without any change to the memory, the kernel says whether all pages are there. */
+static bool is_mapped(uint64_t addr, uint64_t len)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = addr & ~(page - 1);
+
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the address is one of a program */
+	return msync((void *)(uintptr_t)first, addr - first + len, MS_ASYNC) == 0 ||
+	       errno != ENOMEM;
 }
 
 static void keep_status(int status, void *arg)
@@ -227,6 +370,8 @@ bool rnp_watch_start(void)
 		watch.layer = NULL;
 		return false;
 	}
+	rn_val_set_probe(watch.layer, is_mapped);
+	find_fork_status();
 	return true;
 }
 
@@ -239,8 +384,10 @@ static __attribute__((destructor)) void end_watch(void)
 	struct rn_report *r = &watch.report;
 	unsigned long long occurrences;
 	int cancel;
-	struct rn_val *v = rnp_watch_enter(&cancel);
+	struct rn_val *v;
 
+	forget_closed();
+	v = rnp_watch_enter(&cancel);
 	if (!v || getpid() != r->process) {
 		rnp_watch_leave(cancel);
 		return;

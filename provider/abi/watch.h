@@ -68,6 +68,9 @@ int rnp_watch_refuse(void);
 void rnp_watch_qp_ex(struct ibv_qp *qp);
 void rnp_watch_cq_ex(struct ibv_cq_ex *cq);
 
+/* A CQ is about to be made with that channel, or NULL: it is known from now on. */
+void rnp_watch_channel(const struct ibv_comp_channel *channel, uint32_t stack);
+
 /* Operations of watch_queue.c. */
 int rnp_watch_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 			struct ibv_send_wr **bad_wr);

@@ -11,23 +11,24 @@
 #include "watch.h"
 
 /* ------------------------------------------------------------------- destroying */
-#define DESTROYS_AS(op, type, of_verb, count_acked)                         \
-	static int watch_##op(type *base)                                   \
-	{                                                                   \
-		struct rn_val_event e = { .kind = RN_VAL_DESTROY,           \
-					  .verb = (of_verb),                \
-					  .handle = base,                   \
-					  .stack = rn_stacks_take_again(),  \
-					  .destroy.acked = (count_acked) }; \
-		int rc;                                                     \
-                                                                            \
-		if (rnp_watch_before(&e))                                   \
-			return rnp_watch_refuse();                          \
-		rc = RNP_NEXT(op)(base);                                    \
-		rnp_watch_after(&e, rc);                                    \
-		return rc;                                                  \
+#define DESTROYS_AS(op, type, of_verb, count_acked, count_async)                         \
+	static int watch_##op(type *base)                                                \
+	{                                                                                \
+		struct rn_val_event e = { .kind = RN_VAL_DESTROY,                        \
+					  .verb = (of_verb),                             \
+					  .handle = base,                                \
+					  .stack = rn_stacks_take_again(),               \
+					  .destroy = { .acked = (count_acked),           \
+						       .async_acked = (count_async) } }; \
+		int rc;                                                                  \
+                                                                                         \
+		if (rnp_watch_before(&e))                                                \
+			return rnp_watch_refuse();                                       \
+		rc = RNP_NEXT(op)(base);                                                 \
+		rnp_watch_after(&e, rc);                                                 \
+		return rc;                                                               \
 	}
-#define DESTROYS(op, type) DESTROYS_AS(op, type, "ibv_" #op, 0)
+#define DESTROYS(op, type) DESTROYS_AS(op, type, "ibv_" #op, 0, 0)
 
 DESTROYS(close_xrcd, struct ibv_xrcd)
 DESTROYS(dealloc_mw, struct ibv_mw)
@@ -36,11 +37,12 @@ DESTROYS(dealloc_td, struct ibv_td)
 DESTROYS(dereg_mr, struct rnp_abi_mr)
 DESTROYS(destroy_ah, struct ibv_ah)
 DESTROYS(destroy_counters, struct ibv_counters)
-DESTROYS_AS(destroy_cq, struct ibv_cq, "ibv_destroy_cq", base->comp_events_completed)
+DESTROYS_AS(destroy_cq, struct ibv_cq, "ibv_destroy_cq", base->comp_events_completed,
+	    base->async_events_completed)
 DESTROYS(destroy_flow, struct ibv_flow)
-DESTROYS(destroy_qp, struct ibv_qp)
+DESTROYS_AS(destroy_qp, struct ibv_qp, "ibv_destroy_qp", 0, base->events_completed)
 DESTROYS(destroy_rwq_ind_table, struct ibv_rwq_ind_table)
-DESTROYS(destroy_srq, struct ibv_srq)
+DESTROYS_AS(destroy_srq, struct ibv_srq, "ibv_destroy_srq", 0, base->events_completed)
 DESTROYS(destroy_wq, struct ibv_wq)
 DESTROYS(free_dm, struct ibv_dm)
 
@@ -317,7 +319,10 @@ static struct ibv_cq *watch_create_cq(struct ibv_context *context, int cqe,
 				      struct ibv_comp_channel *channel, int vector)
 {
 	struct rn_val_event e = MAKING("ibv_create_cq", CQ, context, channel);
-	struct ibv_cq *cq = RNP_NEXT(create_cq)(context, cqe, channel, vector);
+	struct ibv_cq *cq;
+
+	rnp_watch_channel(channel, e.stack);
+	cq = RNP_NEXT(create_cq)(context, cqe, channel, vector);
 
 	set_cq(&e, cq, (unsigned)cqe, channel, (unsigned)vector);
 	return made(&e, cq);
@@ -327,7 +332,10 @@ static struct ibv_cq_ex *watch_create_cq_ex(struct ibv_context *context,
 					    struct ibv_cq_init_attr_ex *attr)
 {
 	struct rn_val_event e = MAKING("ibv_create_cq_ex", CQ, context, attr->channel);
-	struct ibv_cq_ex *cq = RNP_NEXT(create_cq_ex)(context, attr);
+	struct ibv_cq_ex *cq;
+
+	rnp_watch_channel(attr->channel, e.stack);
+	cq = RNP_NEXT(create_cq_ex)(context, attr);
 
 	set_cq(&e, cq ? ibv_cq_ex_to_cq(cq) : NULL, attr->cqe, attr->channel,
 	       attr->comp_vector);

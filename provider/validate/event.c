@@ -16,6 +16,11 @@ struct rn_val *rn_val_new(unsigned severities, rn_val_sink *sink, void *arg)
 	return v;
 }
 
+void rn_val_set_probe(struct rn_val *v, rn_val_probe *is_mapped)
+{
+	v->is_mapped = is_mapped;
+}
+
 void rn_val_free(struct rn_val *v)
 {
 	rn_val_model_free(v);

@@ -23,6 +23,14 @@ static void check_destroy_order(struct rn_val *v, const struct rn_val_event *e)
 	if (e->rc != EBUSY)
 		return;
 	user = user_of(v, e->object);
+	if (!user && e->object->kind == RN_VAL_QP)
+		rn_val_find(v, e, RN_VAL_LIFE_DESTROY_ATTACHED, e->object,
+			    "%s() of %s failed with EBUSY", e->verb,
+			    rn_val_name(e->object, &name));
+	if (!user && e->object->kind == RN_VAL_MR)
+		rn_val_find(v, e, RN_VAL_LIFE_DEREG_BOUND, e->object,
+			    "%s() of %s failed with EBUSY", e->verb,
+			    rn_val_name(e->object, &name));
 	if (user)
 		rn_val_find2(
 			v, e, RN_VAL_LIFE_DESTROY_ORDER, e->object, user,
@@ -47,6 +55,11 @@ static void check_unacked(struct rn_val *v, const struct rn_val_event *e)
 	const struct rn_val_object *o = e->object;
 	struct rn_val_text name;
 
+	if (o->async_events > e->destroy.async_acked)
+		rn_val_find(v, e, RN_VAL_LIFE_ASYNC_UNACKED, o,
+			    "%llu of %llu asynchronous events of %s were acknowledged",
+			    (unsigned long long)e->destroy.async_acked,
+			    (unsigned long long)o->async_events, rn_val_name(o, &name));
 	if (o->kind == RN_VAL_CQ && o->cq.events > e->destroy.acked)
 		rn_val_find(v, e, RN_VAL_LIFE_EVENTS_UNACKED, o,
 			    "%llu of %llu events of %s were acknowledged",
@@ -88,16 +101,142 @@ static bool is_used_by(const struct rn_val_object *o, uint32_t lkey)
 
 static void check_dereg(struct rn_val *v, const struct rn_val_event *e)
 {
+	enum rn_val_rule rule = e->kind == RN_VAL_REREG ? RN_VAL_LIFE_REREG_IN_USE
+							: RN_VAL_LIFE_DEREG_IN_USE;
 	struct rn_val_text name, user;
 
 	for (const struct rn_val_object *o = v->living; o; o = o->older) {
 		if (!is_used_by(o, e->object->mr.lkey))
 			continue;
-		rn_val_find2(v, e, RN_VAL_LIFE_DEREG_IN_USE, e->object, o,
+		rn_val_find2(v, e, rule, e->object, o,
 			     "%s is in requests of %s that have not completed",
 			     rn_val_name(e->object, &name), rn_val_name(o, &user));
 		return;
 	}
+}
+
+static bool is_mapped(const struct rn_val *v, uint64_t addr, uint64_t len)
+{
+	return !v->is_mapped || !len || v->is_mapped(addr, len);
+}
+
+/* Memory that is registered on demand may come and go. */
+static bool has_pages(const struct rn_val_object *mr)
+{
+	return mr->mr.has_memory && mr->mr.addr &&
+	       !(mr->mr.access & IBV_ACCESS_ON_DEMAND);
+}
+
+static void check_memory(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_mr *mr = &e->object->mr;
+	struct rn_val_text name;
+
+	if (has_pages(e->object) && !is_mapped(v, mr->addr, mr->len))
+		rn_val_find(
+			v, e, RN_VAL_LIFE_MEMORY_UNMAPPED, e->object,
+			"some of the %llu bytes at %#llx of %s are not mapped any more",
+			(unsigned long long)mr->len, (unsigned long long)mr->addr,
+			rn_val_name(e->object, &name));
+}
+
+/* A request has failed: perhaps since the memory of its entries is gone. */
+static void check_failed(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_wr *wr = e->completion.wr;
+	uint32_t kept = wr->sge_count < RN_VAL_SGES ? wr->sge_count : RN_VAL_SGES;
+	struct rn_val_text name, mr_name;
+
+	for (uint32_t i = 0; i < kept && !(wr->flags & IBV_SEND_INLINE); i++) {
+		const struct ibv_sge *s = &wr->sge[i];
+		const struct rn_val_object *mr = rn_val_mr_of_lkey(v, s->lkey);
+
+		if (!mr || !has_pages(mr) || mr->mr.iova != mr->mr.addr ||
+		    is_mapped(v, s->addr, s->length))
+			continue;
+		rn_val_find2(
+			v, e, RN_VAL_LIFE_UNMAPPED_IN_REQUEST, e->completion.qp, mr,
+			"request %#llx of %s names %u bytes at %#llx of %s, and they "
+			"are not mapped any more",
+			(unsigned long long)wr->wr_id,
+			rn_val_name(e->completion.qp, &name), s->length,
+			(unsigned long long)s->addr, rn_val_name(mr, &mr_name));
+	}
+}
+
+static void check_fork(struct rn_val *v, const struct rn_val_event *e)
+{
+	for (const struct rn_val_object *o = v->living; o; o = o->older) {
+		struct rn_val_text name;
+
+		if (e->fork.is_safe || o->kind != RN_VAL_MR || !has_pages(o))
+			continue;
+		rn_val_find(v, e, RN_VAL_LIFE_FORK_WITHOUT_INIT, o,
+			    "%u MRs are registered, %s the newest of them",
+			    v->living_of[RN_VAL_MR], rn_val_name(o, &name));
+		return;
+	}
+}
+
+/* ------------------------------------------------------------- address handles */
+static bool names_ah(const struct rn_val_queue *q, const void *ah)
+{
+	for (uint32_t i = 0; i < q->count; i++)
+		if (rn_val_queued(q, i)->ah == ah)
+			return true;
+	return false;
+}
+
+static void check_ah(struct rn_val *v, const struct rn_val_event *e)
+{
+	struct rn_val_text name, user;
+
+	for (const struct rn_val_object *o = v->living; o; o = o->older) {
+		if (o->kind != RN_VAL_QP || o->qp.state == IBV_QPS_ERR ||
+		    !names_ah(&o->qp.send, e->handle))
+			continue;
+		rn_val_find2(v, e, RN_VAL_LIFE_AH_IN_USE, e->object, o,
+			     "%s is in requests of %s that have not completed",
+			     rn_val_name(e->object, &name), rn_val_name(o, &user));
+		return;
+	}
+}
+
+/* ----------------------------------------------------------------------- contexts */
+static void check_contexts(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *first = NULL;
+	struct rn_val_text name, other;
+
+	for (unsigned i = 0; i < RN_VAL_PARENTS && e->make.parent[i]; i++) {
+		const struct rn_val_object *o = rn_val_lookup(v, e->make.parent[i]);
+		const struct rn_val_object *context =
+			o && !o->is_gone ? rn_val_context_of(o) : NULL;
+
+		if (!context)
+			continue;
+		if (!first)
+			first = o;
+		if (rn_val_context_of(first) == context)
+			continue;
+		rn_val_find2(v, e, RN_VAL_LIFE_FOREIGN_CONTEXT, o, first,
+			     "%s() got %s and %s, which are of different contexts",
+			     e->verb, rn_val_name(o, &name), rn_val_name(first, &other));
+		return;
+	}
+}
+
+static void check_close(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *user = user_of(v, e->object);
+	struct rn_val_text name;
+
+	if (user)
+		rn_val_find2(
+			v, e, RN_VAL_LIFE_CLOSE_WITH_OBJECTS, e->object, user,
+			"%u objects of the context were not destroyed, %s the newest "
+			"of them",
+			e->object->users, rn_val_name(user, &name));
 }
 
 /* --------------------------------------------------------- protection domains */
@@ -142,25 +281,46 @@ static void check_leaks(struct rn_val *v, const struct rn_val_event *e)
 	struct rn_val_text name;
 
 	for (const struct rn_val_object *o = v->living; o; o = o->older)
-		rn_val_find(v, e, RN_VAL_LIFE_LEAK_AT_EXIT, o,
-			    "%s was not destroyed before the program ended",
+		rn_val_find(v, e,
+			    o->kind == RN_VAL_CHANNEL ? RN_VAL_LIFE_CHANNEL_LEAK
+						      : RN_VAL_LIFE_LEAK_AT_EXIT,
+			    o, "%s was not destroyed before the program ended",
 			    rn_val_name(o, &name));
+}
+
+/* An object is about to be destroyed. */
+static void check_destroy(struct rn_val *v, const struct rn_val_event *e)
+{
+	check_unacked(v, e);
+	if (e->object->kind == RN_VAL_MR) {
+		check_dereg(v, e);
+		check_memory(v, e);
+	}
+	if (e->object->kind == RN_VAL_AH)
+		check_ah(v, e);
+	if (e->object->kind == RN_VAL_CONTEXT)
+		check_close(v, e);
 }
 
 void rn_val_check_life(struct rn_val *v, const struct rn_val_event *e)
 {
-	bool has_object = e->object && !e->object->is_gone;
-
 	check_use_after_destroy(v, e);
 	if (e->kind == RN_VAL_EXIT)
 		check_leaks(v, e);
-	if (!has_object)
+	if (e->kind == RN_VAL_FORK)
+		check_fork(v, e);
+	if (e->kind == RN_VAL_MAKE)
+		check_contexts(v, e);
+	if (e->kind == RN_VAL_COMPLETION && e->completion.wr &&
+	    e->completion.wc->status != IBV_WC_SUCCESS)
+		check_failed(v, e);
+	if (!e->object || e->object->is_gone)
 		return;
 	if (e->kind == RN_VAL_DESTROY && e->is_done)
 		check_destroy_order(v, e);
 	else if (e->kind == RN_VAL_DESTROY)
-		check_unacked(v, e);
-	if (e->kind == RN_VAL_DESTROY && !e->is_done && e->object->kind == RN_VAL_MR)
+		check_destroy(v, e);
+	if (e->kind == RN_VAL_REREG && !e->is_done && e->object->kind == RN_VAL_MR)
 		check_dereg(v, e);
 	if (!e->is_done && (e->kind == RN_VAL_POST_SEND || e->kind == RN_VAL_POST_RECV))
 		check_domains(v, e);

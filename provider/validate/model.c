@@ -285,6 +285,7 @@ static void set_kind(struct rn_val *v, struct rn_val_object *o,
 		o->cq.asked = m->cq.asked;
 		o->cq.size = m->cq.size;
 		o->cq.channel = living_at(v, m->cq.channel);
+		o->cq.has_channel = m->cq.channel != NULL;
 	}
 	if (m->kind == RN_VAL_SRQ) {
 		o->srq.max_wr = m->srq.max_wr;
@@ -295,31 +296,6 @@ static void set_kind(struct rn_val *v, struct rn_val_object *o,
 		o->ah = m->ah.attr;
 	if (m->kind == RN_VAL_MW)
 		o->mw.type = m->mw.type;
-}
-
-static struct rn_val_object *make(struct rn_val *v, const struct rn_val_event *e)
-{
-	const struct rn_val_make *m = &e->make;
-	struct rn_val_object *o = calloc(1, sizeof(*o));
-
-	if (!o)
-		return NULL;
-	o->kind = m->kind;
-	o->handle = e->handle;
-	o->serial = ++v->serial;
-	o->number = m->number;
-	o->made_at = e->stack;
-	for (unsigned i = 0, n = 0; i < RN_VAL_PARENTS && m->parent[i]; i++) {
-		struct rn_val_object *parent = living_at(v, m->parent[i]);
-
-		if (!parent)
-			continue;
-		parent->users++;
-		o->parent[n++] = parent;
-	}
-	set_kind(v, o, m);
-	link_living(v, o);
-	return o;
 }
 
 static void free_object(struct rn_val_object *o)
@@ -415,6 +391,35 @@ static void end_object(struct rn_val *v, struct rn_val_object *o, uint32_t stack
 	keep_gone(v, o);
 }
 
+static struct rn_val_object *make(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_make *m = &e->make;
+	struct rn_val_object *old = living_at(v, e->handle);
+	struct rn_val_object *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	/* Nobody tells when a channel is destroyed. */
+	if (rn_val_is(old, RN_VAL_CHANNEL))
+		end_object(v, old, 0);
+	o->kind = m->kind;
+	o->handle = e->handle;
+	o->serial = ++v->serial;
+	o->number = m->number;
+	o->made_at = e->stack;
+	for (unsigned i = 0, n = 0; i < RN_VAL_PARENTS && m->parent[i]; i++) {
+		struct rn_val_object *parent = living_at(v, m->parent[i]);
+
+		if (!parent)
+			continue;
+		parent->users++;
+		o->parent[n++] = parent;
+	}
+	set_kind(v, o, m);
+	link_living(v, o);
+	return o;
+}
+
 void rn_val_model_free(struct rn_val *v)
 {
 	for (unsigned i = 0; i < RN_VAL_BUCKETS; i++) {
@@ -436,6 +441,7 @@ static void fill_wr(struct rn_val_wr *wr, const struct rn_val_request *r, uint32
 				  .sge_count = r->sge_count,
 				  .remote_addr = r->remote_addr,
 				  .rkey = r->rkey,
+				  .ah = r->ah,
 				  .stack = stack };
 	for (uint32_t i = 0; i < r->sge_count; i++) {
 		if (i < RN_VAL_SGES)
@@ -705,12 +711,14 @@ static void end(struct rn_val *v, struct rn_val_object *o, const struct rn_val_e
 		end_object(v, o, e->stack);
 	else if (e->kind == RN_VAL_DESTROY)
 		o->is_closing = false;
-	else if (o->kind == RN_VAL_CQ)
+	else if (o->kind == RN_VAL_CQ && e->kind != RN_VAL_ASYNC_EVENT)
 		end_of_cq(o, e);
 	else if (has_posted && (o->kind == RN_VAL_QP || o->kind == RN_VAL_SRQ))
 		end_post(v, o, e);
 	else if (e->kind == RN_VAL_MODIFY && o->kind == RN_VAL_QP)
 		end_modify(o, e);
+	else if (e->kind == RN_VAL_ASYNC_EVENT)
+		o->async_events++;
 	else if (e->kind == RN_VAL_REREG && o->kind == RN_VAL_MR)
 		end_reg(v, o, e);
 	else if (e->kind == RN_VAL_MODIFY_SRQ && o->kind == RN_VAL_SRQ && !e->rc &&

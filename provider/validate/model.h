@@ -28,6 +28,7 @@ struct rn_val_wr {
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint32_t stack;	  /* of the post */
+	const void *ah;	  /* as in the request */
 	bool is_signaled; /* its success will be told */
 };
 
@@ -83,6 +84,7 @@ struct rn_val_qp {
 struct rn_val_cq {
 	uint32_t asked, size;
 	struct rn_val_object *channel;
+	bool has_channel; /* even if it is not known */
 	uint64_t polls, empty_polls, entries;
 	uint64_t notifies, events; /* events: those that ibv_get_cq_event() returned */
 	bool is_armed, is_armed_solicited;
@@ -126,7 +128,8 @@ struct rn_val_object {
 	bool is_gone;		   /* it was destroyed */
 	bool is_closing;	   /* a call that destroys it has begun */
 	struct rn_val_object *parent[RN_VAL_PARENTS];
-	uint32_t users; /* living objects that have it as parent */
+	uint32_t users;	       /* living objects that have it as parent */
+	uint64_t async_events; /* that the program has taken */
 	union {
 		struct rn_val_qp qp;
 		struct rn_val_cq cq;
@@ -154,7 +157,7 @@ struct rn_val {
 	struct rn_val_object *living;			/* the newest one */
 	struct rn_val_object *oldest_gone, *newest_gone;
 	uint32_t serial, gone;
-	bool has_fork_init; /* ibv_fork_init() was called */
+	rn_val_probe *is_mapped; /* or NULL */
 	unsigned living_of[RN_VAL_KIND_COUNT];
 	struct rn_val_count *count[RN_VAL_BUCKETS];
 	unsigned long long findings, occurrences;

@@ -252,6 +252,17 @@ static void check_wakeup(struct rn_val *v, const struct rn_val_event *e)
 		cq->promised_when_armed, rn_val_name(e->object, &name));
 }
 
+static void check_notify(struct rn_val *v, const struct rn_val_event *e)
+{
+	struct rn_val_object *o = e->object;
+	struct rn_val_text name;
+
+	o->cq.tally.solicited_notifies += e->notify.solicited_only != 0;
+	if (!o->cq.has_channel)
+		rn_val_find(v, e, RN_VAL_QUEUES_NOTIFY_WITHOUT_CHANNEL, o,
+			    "%s was made without a channel", rn_val_name(o, &name));
+}
+
 static void check_async(struct rn_val *v, const struct rn_val_event *e)
 {
 	struct rn_val_object *o = e->object;
@@ -355,7 +366,7 @@ static void check_cq(struct rn_val *v, const struct rn_val_event *e)
 	else if (e->kind == RN_VAL_RESIZE_CQ && e->is_done)
 		check_resize(v, e);
 	else if (e->kind == RN_VAL_NOTIFY && e->is_done)
-		e->object->cq.tally.solicited_notifies += e->notify.solicited_only != 0;
+		check_notify(v, e);
 	else if (e->kind == RN_VAL_DESTROY && !e->is_done)
 		check_end_of_cq(v, e);
 }

@@ -290,9 +290,9 @@ struct rn_val_event {
 			int entries;
 		} resize_cq;
 		struct {
-			/* Events of a CQ, or asynchronous ones, that were acknowledged.
+			/* Events of a CQ, and asynchronous ones, that were acknowledged.
 			 */
-			uint64_t acked;
+			uint64_t acked, async_acked;
 		} destroy;
 		struct {
 			int flags;
@@ -304,6 +304,9 @@ struct rn_val_event {
 		struct {
 			enum ibv_event_type type;
 		} async;
+		struct {
+			bool is_safe; /* the child cannot take pages from the parent */
+		} fork;
 	};
 };
 
@@ -325,6 +328,12 @@ typedef void rn_val_sink(void *arg, const struct rn_val_finding *f);
 /* @severities: those that are reported, one bit each. Returns NULL without memory. */
 struct rn_val *rn_val_new(unsigned severities, rn_val_sink *sink, void *arg);
 void rn_val_free(struct rn_val *v);
+
+/* Sets a function that says whether the program has memory at all addresses of a range.
+ * Without one all ranges count as there.
+ */
+typedef bool rn_val_probe(uint64_t addr, uint64_t len);
+void rn_val_set_probe(struct rn_val *v, rn_val_probe *is_mapped);
 
 /* Returns the living object of that address, else the one that was there last, else NULL.
  */

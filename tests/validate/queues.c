@@ -355,6 +355,18 @@ static void send_solicited(struct kit *k)
 	send_to_sleeper(k, IBV_SEND_SOLICITED);
 }
 
+static void notify_silent_cq(struct kit *k)
+{
+	struct ibv_cq *cq = ibv_create_cq(k->ctx, 16, NULL, NULL, 0);
+
+	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
+}
+
+static void notify_with_channel(struct kit *k)
+{
+	assert_int_equal(ibv_req_notify_cq(k->cq, 0), 0);
+}
+
 /* Makes a CQ smaller or larger with 32 receives posted. */
 static void resize_to(struct kit *k, int entries)
 {
@@ -479,6 +491,7 @@ static const struct val_case cases[] = {
 	{ "queues/overflow", overflow, write_with_poll, false },
 	{ "queues/never-polled", write_without_poll, write_with_poll, false },
 	{ "queues/last-unsignaled", end_unsignaled, signal_some, false },
+	{ "queues/notify-without-channel", notify_silent_cq, notify_with_channel, false },
 	{ "queues/status-ignored", ignore_failure, see_failure, false },
 };
 const struct val_cases queues_cases = VAL_CASES(cases);

@@ -259,6 +259,36 @@ static void destroyed_objects_are_forgotten_at_last(void **state)
 	assert_int_equal(found.count, 0);
 }
 
+/* What the kernel does with pages is not the same on every machine. */
+static void a_fork_with_registered_memory_is_found(void **state)
+{
+	struct rn_val *v = *state;
+	struct rn_val_event e = {
+		.kind = RN_VAL_FORK, .is_done = true, .verb = "fork", .fork.is_safe = true
+	};
+
+	make_all(v);
+	rn_val_lookup(v, &handles[MR])->mr.addr = 4096;
+	(void)rn_val_event(v, &e);
+	assert_int_equal(found.count, 0);
+	e.fork.is_safe = false;
+	(void)rn_val_event(v, &e);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.rule, RN_VAL_LIFE_FORK_WITHOUT_INIT);
+}
+
+/* An object at the address of a channel: nobody told that the channel was destroyed. */
+static void an_address_that_is_used_again_ends_its_channel(void **state)
+{
+	struct rn_val *v = *state;
+
+	make(v, CQ, (struct rn_val_make){ .kind = RN_VAL_CHANNEL });
+	make(v, CQ, (struct rn_val_make){ .kind = RN_VAL_PD });
+	assert_int_equal(v->living_of[RN_VAL_CHANNEL], 0);
+	assert_false(destroy(v, CQ, 1, 0));
+	assert_true(destroy(v, CQ, 2, 0));
+}
+
 static void rules_have_all_their_parts(void **state)
 {
 	(void)state;
@@ -300,6 +330,8 @@ int main(void)
 		LAYER(a_full_queue_without_signals_is_found),
 		LAYER(reset_empties_the_queues),
 		LAYER(destroyed_objects_are_forgotten_at_last),
+		LAYER(a_fork_with_registered_memory_is_found),
+		LAYER(an_address_that_is_used_again_ends_its_channel),
 		cmocka_unit_test(rules_have_all_their_parts),
 		cmocka_unit_test(words_choose_severities),
 	};
