@@ -336,6 +336,17 @@ void rnp_watch_cq_ex(struct ibv_cq_ex *cq)
 }
 
 /* --------------------------------------------------------------------- events */
+/* Returns the number of completions that wait to be polled. */
+static uint32_t count_entries(struct rnp_cq *cq)
+{
+	int cancel = rnp_lock_engine(cq->ctx->engine);
+	uint32_t count = cq->core.producer -
+			 atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
+
+	rnp_unlock_engine(cq->ctx->engine, cancel);
+	return count;
+}
+
 int rnp_watch_req_notify_cq(struct ibv_cq *base, int solicited_only)
 {
 	struct rn_val_event e = { .kind = RN_VAL_NOTIFY,
@@ -347,6 +358,7 @@ int rnp_watch_req_notify_cq(struct ibv_cq *base, int solicited_only)
 
 	if (rnp_watch_before(&e))
 		return rnp_watch_refuse();
+	e.notify.waiting = count_entries(to_rnp_cq(base));
 	rc = RNP_NEXT(req_notify_cq)(base, solicited_only);
 	rnp_watch_after(&e, rc);
 	return rc;

@@ -649,7 +649,7 @@ static void end_notify(struct rn_val_object *o, const struct rn_val_event *e)
 	o->cq.is_armed = true;
 	o->cq.is_armed_solicited = e->notify.solicited_only;
 	o->cq.is_polled_since_armed = false;
-	o->cq.promised_when_armed = o->cq.promised;
+	o->cq.waiting_when_armed = e->notify.waiting;
 }
 
 static void end_poll(struct rn_val_object *o, const struct rn_val_event *e)

@@ -91,7 +91,7 @@ struct rn_val_cq {
 	bool is_polled_since_armed; /* a poll came after the newest ibv_req_notify_cq() */
 	/* Completions that the requests which are posted now can make. */
 	uint32_t promised;
-	uint32_t promised_when_armed; /* the same, at the newest ibv_req_notify_cq() */
+	uint32_t waiting_when_armed; /* entries, before the newest ibv_req_notify_cq() */
 	struct {
 		uint64_t single_polls;
 		uint64_t signaled;	     /* requests that tell this CQ */

@@ -243,13 +243,13 @@ static void check_wakeup(struct rn_val *v, const struct rn_val_event *e)
 	const struct rn_val_cq *cq = &e->object->cq;
 	struct rn_val_text name;
 
-	if (!cq->notifies || cq->is_polled_since_armed || !cq->promised_when_armed)
+	if (!cq->notifies || cq->is_polled_since_armed || !cq->waiting_when_armed)
 		return;
 	rn_val_find(
 		v, e, RN_VAL_QUEUES_LOST_WAKEUP, e->object,
-		"%u requests could have completed when %s was armed, and nobody polled "
-		"before the event was waited for",
-		cq->promised_when_armed, rn_val_name(e->object, &name));
+		"%u completions were in %s when it was armed, and nobody polled before "
+		"the event was waited for",
+		cq->waiting_when_armed, rn_val_name(e->object, &name));
 }
 
 static void check_notify(struct rn_val *v, const struct rn_val_event *e)

@@ -281,6 +281,7 @@ struct rn_val_event {
 		struct rn_val_bind bind;
 		struct {
 			int solicited_only;
+			uint32_t waiting; /* entries in the CQ before the call */
 		} notify;
 		struct {
 			const struct ibv_srq_attr *attr;

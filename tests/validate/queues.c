@@ -46,24 +46,32 @@ static void post_to_large_cq(struct kit *k)
 	post_to_cq(k, 516);
 }
 
-/* Waits for the event of a WRITE that was posted before the CQ was armed. Another WRITE
- * sees to it that there is an event.
+static void write_and_wait(struct kit *k, struct ibv_qp *qp)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	assert_int_equal(val_write(k, qp, IBV_SEND_SIGNALED, 1), 0);
+	assert_int_equal(ibv_get_cq_event(k->channel, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+}
+
+/* Arms the CQ again while the completion of a WRITE is in it, and waits for the event of
+ * another WRITE, behind a poll or not.
  */
 static void wait_for_event(struct kit *k, bool polls)
 {
 	struct val_pair p = val_pair(k);
-	struct ibv_cq *cq;
 	struct ibv_wc wc;
-	void *context;
 	int got = 0;
 
-	assert_int_equal(val_write(k, p.qp[0], IBV_SEND_SIGNALED, 1), 0);
+	kit_post_recv(k, p.qp[1], 1, kit_sge(k, 1, 0, 64));
+	assert_int_equal(ibv_req_notify_cq(k->cq, 0), 0);
+	write_and_wait(k, p.qp[0]);
 	assert_int_equal(ibv_req_notify_cq(k->cq, 0), 0);
 	if (polls)
 		got = ibv_poll_cq(k->cq, 1, &wc);
-	assert_int_equal(val_write(k, p.qp[0], IBV_SEND_SIGNALED, 1), 0);
-	assert_int_equal(ibv_get_cq_event(k->channel, &cq, &context), 0);
-	ibv_ack_cq_events(cq, 1);
+	write_and_wait(k, p.qp[0]);
 	for (int i = got; i < 2; i++)
 		(void)kit_wait(k->cq);
 	val_destroy_pair(&p);
