@@ -277,6 +277,21 @@ static void a_fork_with_registered_memory_is_found(void **state)
 	assert_int_equal(found.rule, RN_VAL_LIFE_FORK_WITHOUT_INIT);
 }
 
+/* librdmacm closes its contexts when it is unloaded. */
+static void a_context_without_objects_is_no_leak(void **state)
+{
+	struct rn_val *v = *state;
+	struct rn_val_event e = { .kind = RN_VAL_EXIT, .is_done = true, .verb = "exit" };
+
+	make(v, QP, (struct rn_val_make){ .kind = RN_VAL_CONTEXT });
+	(void)rn_val_event(v, &e);
+	assert_int_equal(found.count, 0);
+	make(v, PD,
+	     (struct rn_val_make){ .kind = RN_VAL_PD, .parent = { &handles[QP] } });
+	(void)rn_val_event(v, &e);
+	assert_int_equal(found.count, 2);
+}
+
 /* An object at the address of a channel: nobody told that the channel was destroyed. */
 static void an_address_that_is_used_again_ends_its_channel(void **state)
 {
@@ -331,6 +346,7 @@ int main(void)
 		LAYER(reset_empties_the_queues),
 		LAYER(destroyed_objects_are_forgotten_at_last),
 		LAYER(a_fork_with_registered_memory_is_found),
+		LAYER(a_context_without_objects_is_no_leak),
 		LAYER(an_address_that_is_used_again_ends_its_channel),
 		cmocka_unit_test(rules_have_all_their_parts),
 		cmocka_unit_test(words_choose_severities),
