@@ -11,6 +11,7 @@
 #include "watch.h"
 
 /* ------------------------------------------------------------------- destroying */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type and parameters have none */
 #define DESTROYS_AS(op, type, of_verb, count_acked, count_async)                         \
 	static int watch_##op(type *base)                                                \
 	{                                                                                \
@@ -93,6 +94,8 @@ USES(query_srq, base, (struct ibv_srq *base, struct ibv_srq_attr *attr), (base, 
 USES(get_srq_num, base, (struct ibv_srq *base, uint32_t *number), (base, number))
 /* clang-format on */
 
+/* NOLINTEND(bugprone-macro-parentheses) */
+
 /* ----------------------------------------------------------------------- making */
 /* Begins the event of an object that is about to be made. */
 #define MAKING(verb_, kind_, ...)                                                      \
@@ -112,6 +115,7 @@ static void *made(struct rn_val_event *e, void *object)
 	return object;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): what ibv_reg_mr() is given, one by one */
 static void set_mr(struct rn_val_event *e, const struct ibv_mr *mr, const void *addr,
 		   uint64_t iova, uint64_t len, unsigned access, bool has_memory)
 {

@@ -73,7 +73,7 @@ static void take_sends(struct requests *r, const struct ibv_send_wr *list,
 	for (const struct ibv_send_wr *wr = list; wr; wr = wr->next)
 		count++;
 	make_room(r, count);
-	for (uint32_t i = 0; i < r->count; i++, list = list->next)
+	for (uint32_t i = 0; i < r->count && list; i++, list = list->next)
 		take_send(&r->item[i], list, type);
 }
 
@@ -84,7 +84,7 @@ static void take_receives(struct requests *r, const struct ibv_recv_wr *list)
 	for (const struct ibv_recv_wr *wr = list; wr; wr = wr->next)
 		count++;
 	make_room(r, count);
-	for (uint32_t i = 0; i < r->count; i++, list = list->next)
+	for (uint32_t i = 0; i < r->count && list; i++, list = list->next)
 		r->item[i] = (struct rn_val_request){
 			.wr_id = list->wr_id,
 			.sge_count = list->num_sge > 0 ? (uint32_t)list->num_sge : 0,

@@ -175,7 +175,7 @@ static struct rn_val_wr *push(struct rn_val_queue *q)
 /* The CQ that a queue completes to has got more promises, or fewer. */
 static void promise(struct rn_val_object *cq, int more)
 {
-	if (rn_val_is(cq, RN_VAL_CQ))
+	if (cq && cq->kind == RN_VAL_CQ)
 		cq->cq.promised += (uint32_t)more;
 }
 
