@@ -312,6 +312,7 @@ static void use_limit(struct kit *k, bool sets_again)
 	if (sets_again) {
 		post_shared(k, &s, 2);
 		assert_int_equal(set_limit(&s, 1), 0);
+		send_shared(k, &s, 3);
 	} else {
 		send_shared(k, &s, 1);
 	}
