@@ -424,7 +424,8 @@ static void overflow(struct kit *k)
 	} while (event.event_type != IBV_EVENT_CQ_ERR);
 }
 
-static void destroy_with_cq(struct val_pair p)
+/* In each caller, so that each has a stack of its own. */
+static inline __attribute__((always_inline)) void destroy_with_cq(struct val_pair p)
 {
 	struct ibv_cq *cq = p.qp[0]->send_cq;
 
