@@ -424,8 +424,7 @@ static void overflow(struct kit *k)
 	} while (event.event_type != IBV_EVENT_CQ_ERR);
 }
 
-/* In each caller, so that each has a stack of its own. */
-static inline __attribute__((always_inline)) void destroy_with_cq(struct val_pair p)
+static void destroy_with_cq(struct val_pair p)
 {
 	struct ibv_cq *cq = p.qp[0]->send_cq;
 
@@ -498,7 +497,7 @@ static const struct val_case cases[] = {
 	{ "queues/srq-limit-above-size", set_high_limit, set_limit_again, false },
 	{ "queues/solicited-missing", send_unsolicited, send_solicited, false },
 	{ "queues/resize-too-small", resize_below, resize_above, false },
-	{ "queues/overflow", overflow, write_with_poll, false },
+	{ "queues/overflow", overflow, post_to_large_cq, false },
 	{ "queues/never-polled", write_without_poll, write_with_poll, false },
 	{ "queues/last-unsignaled", end_unsignaled, signal_some, false },
 	{ "queues/notify-without-channel", notify_silent_cq, notify_with_channel, false },
