@@ -207,7 +207,7 @@ static void empty_queue(struct rn_val_queue *q, struct rn_val_object *cq)
 static struct rn_val_wr *find_wr(struct rn_val_queue *q, uint64_t wr_id, bool is_telling,
 				 uint32_t *at)
 {
-	for (uint32_t i = 0; i < q->count; i++) {
+	for (uint32_t i = 0; q && i < q->count; i++) {
 		if (slot(q, i)->wr_id != wr_id ||
 		    (is_telling && !slot(q, i)->is_signaled))
 			continue;

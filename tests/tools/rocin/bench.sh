@@ -16,8 +16,8 @@ print(m.parse(sys.argv[1]).documentElement.tagName)' "$work/standard.svg")" svg
 
 is 'each item once' "$(status bench --rounds 1 --slice-ms 10)" 0
 tail -n 60 "$work/out" "$work/err"
-is 'has all 21 items, 12 of them over the local wire as well' \
-	"$(grep -cE ' (GB/s|us|M/s) ' "$work/out")" 33
+is 'has all 22 items, 12 of them over the local wire as well' \
+	"$(grep -cE ' (GB/s|us|M/s) ' "$work/out")" 34
 is 'nothing on standard error that is no terminal' "$(cat "$work/err")" ''
 
 is 'the bars' "$(status bench --rounds 1 --slice-ms 5 --bars --json)" 0

@@ -49,7 +49,7 @@ struct rnd_cm_channel {
 	 * this one's.
 	 */
 	bool wants_board;
-	bool has_news;	     /* events may have been queued that have no mark */
+	bool has_news; /* events may have been queued that have no mark */
 	struct rnd_ucma_channel *ucma;
 	struct rnd_cm_path *paths;
 };

@@ -327,7 +327,7 @@ static void write_json(struct rn_report *r, const struct rn_report_finding *f,
 static void put_xml(struct json *j, const char *text)
 {
 	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
+		const char c = *text;
 
 		if (c == '<')
 			put(j, "&lt;");
@@ -336,7 +336,8 @@ static void put_xml(struct json *j, const char *text)
 		else if (c == '"')
 			put(j, "&quot;");
 		else
-			put(j, (char[]){ c < 0x20 && c != '\n' ? '?' : (char)c, 0 });
+			put(j, (char[]){ (unsigned char)c < 0x20 && c != '\n' ? '?' : c,
+					 0 });
 	}
 }
 
