@@ -678,6 +678,8 @@ static void at_exit(int status, void *arg)
 void rn_san_report_init(void)
 {
 	writer.options = rn_san.options.report;
+	/* The verdict is the summary of a run without findings. */
+	writer.options.has_summary = false;
 	writer.setting = "ROCIN_SANITIZE";
 	writer.suite = "rocin sanitize";
 	/* The file may name rules of the validation layer, too, which are not known here.
