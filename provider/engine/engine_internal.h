@@ -297,6 +297,10 @@ struct rnp_engine {
 	 * thread that holds the lock, and by threads that failed to get it.
 	 */
 	_Atomic uint8_t pause;
+	/* number of yields since the last one that was dear; every TIMED_YIELDS-th of
+	 * them is timed (progress.c). Threads may overwrite each other's count.
+	 */
+	_Atomic uint32_t yields;
 	struct rnp_clock clock;
 	rn_ns looked_at; /* when a step last looked for packets */
 	/* number of steps in a row that left packets in the socket */

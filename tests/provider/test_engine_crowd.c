@@ -251,6 +251,23 @@ static void yields_come_back_when_the_crowd_has_gone(void **state)
 	assert_int_equal(a->e->policy.crowd.until, crowded);
 }
 
+/* Few yields are timed, but one of sixteen is: hogs that come later are noticed. */
+static void one_of_sixteen_dear_yields_is_noticed(void **state)
+{
+	struct kit_end *a = &ends[0];
+	rn_ns start;
+
+	(void)state;
+	virtual_machine.yield = RN_USEC(1);
+	for (unsigned i = 0; i < 1000; i++)
+		poll_in_vain(a);
+	assert_int_equal(virtual_end(a)->naps, 0);
+	virtual_machine.yield = DEAR_YIELD;
+	start = virtual_now();
+	poll_until_a_nap(a);
+	assert_true(virtual_now() - start < 16 * DEAR_YIELD + RN_MSEC(1));
+}
+
 /* A program that waits for events lingers before it sleeps, but not by dear yields. */
 static void who_lingers_does_not_yield_in_a_crowd(void **state)
 {
@@ -280,6 +297,7 @@ int main(void)
 		TEST(who_cannot_nap_yields),
 		TEST(who_does_not_get_the_lock_does_not_spin),
 		TEST(yields_come_back_when_the_crowd_has_gone),
+		TEST(one_of_sixteen_dear_yields_is_noticed),
 		TEST(who_lingers_does_not_yield_in_a_crowd),
 	};
 
