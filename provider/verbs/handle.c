@@ -96,16 +96,21 @@ static pthread_mutex_t dead_lock =
 	PTHREAD_MUTEX_INITIALIZER; /* guards: dead; innermost */
 static struct quarantine dead[RNP_KINDS];
 
-/* Another thread of the parent may have held the lock, in the middle of a change. */
-static void forget_in_child(void)
+static void lock_dead(void)
 {
-	pthread_mutex_init(&dead_lock, NULL);
-	memset(dead, 0, sizeof(dead));
+	pthread_mutex_lock(&dead_lock);
 }
 
+static void unlock_dead(void)
+{
+	pthread_mutex_unlock(&dead_lock);
+}
+
+/* A child finds its copies in the quarantine, too, and nothing in the middle of a change.
+ */
 static void watch_fork(void)
 {
-	pthread_atfork(NULL, NULL, forget_in_child);
+	pthread_atfork(lock_dead, unlock_dead, unlock_dead);
 }
 
 /* Takes the oldest object, if there are enough that are younger; or returns NULL. */

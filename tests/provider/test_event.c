@@ -205,9 +205,10 @@ static unsigned read_signals; /* and the next reads */
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
-long __wrap_syscall(long number, ...)
+/* Reads as many arguments as there may be, which may be more than there are. */
+__attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
 {
-	long a[6]; /* as many as there may be */
+	long a[6];
 	va_list args;
 
 	va_start(args, number);
