@@ -8,7 +8,7 @@
 # rocind is there already, see threads.sh.
 rocind --idle-ms=30000 || fail "rocind ended with status $?"
 for seed in 1 2; do
-	timeout 1800 rocin run --netdev lo -- "$ROCIN_TESTS/cm_threads" "$seed" 1500 >"$work/out" 2>&1
+	timeout 1800 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_threads" "$addr_a" "$seed" 1500 >"$work/out" 2>&1
 	status=$?
 	head -100 "$work/out"
 	[ "$status" = 0 ] || fail "seed $seed ended with status $status"

@@ -3,8 +3,9 @@
  * at random: two channels, ids that move between them while others use them. Whatever a
  * command says, it says it to who asked; in the end nothing is left.
  *
- * usage: cm_threads [SEED [COMMANDS]]
+ * usage: cm_threads ADDRESS [SEED [COMMANDS]]
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -69,11 +70,13 @@ static int destroy(int fd, uint32_t id)
 	return rc;
 }
 
+static struct in_addr address; /* of the device */
+
 static struct sockaddr_in6 own_address(uint16_t port)
 {
 	const struct sockaddr_in v4 = { .sin_family = AF_INET,
 					.sin_port = htons(port),
-					.sin_addr = { htonl(INADDR_LOOPBACK) } };
+					.sin_addr = address };
 	struct sockaddr_in6 any = { 0 };
 
 	memcpy(&any, &v4, sizeof(v4));
@@ -230,10 +233,11 @@ static void share_with_a_child(void)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1)
-		seed = strtoull(argv[1], NULL, 10);
+	EXPECT(argc > 1 && inet_aton(argv[1], &address));
 	if (argc > 2)
-		commands = (unsigned)strtoul(argv[2], NULL, 10);
+		seed = strtoull(argv[2], NULL, 10);
+	if (argc > 3)
+		commands = (unsigned)strtoul(argv[3], NULL, 10);
 	for (unsigned i = 0; i < CHANNELS; i++) {
 		channel[i] =
 			open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC | O_NONBLOCK);
