@@ -118,7 +118,10 @@ static bool tell(struct rn_val_event *e)
 {
 	int cancel, saved = errno;
 	struct rn_val *v = rnp_watch_enter(&cancel);
-	bool is_refused = v && rn_val_event(v, e);
+	bool is_refused;
+
+	e->thread = (uint64_t)pthread_self();
+	is_refused = v && rn_val_event(v, e);
 
 	rnp_watch_leave(cancel);
 	errno = saved;

@@ -698,6 +698,7 @@ static void end_of_cq(struct rn_val_object *o, const struct rn_val_event *e)
 		o->cq.size = (uint32_t)e->resize_cq.entries;
 	else if (e->kind == RN_VAL_CQ_EVENT) {
 		o->cq.events++;
+		o->cq.event_thread = e->thread;
 		o->cq.is_armed = false;
 	}
 }
@@ -717,9 +718,10 @@ static void end(struct rn_val *v, struct rn_val_object *o, const struct rn_val_e
 		end_post(v, o, e);
 	else if (e->kind == RN_VAL_MODIFY && o->kind == RN_VAL_QP)
 		end_modify(o, e);
-	else if (e->kind == RN_VAL_ASYNC_EVENT)
+	else if (e->kind == RN_VAL_ASYNC_EVENT) {
 		o->async_events++;
-	else if (e->kind == RN_VAL_REREG && o->kind == RN_VAL_MR)
+		o->async_thread = e->thread;
+	} else if (e->kind == RN_VAL_REREG && o->kind == RN_VAL_MR)
 		end_reg(v, o, e);
 	else if (e->kind == RN_VAL_MODIFY_SRQ && o->kind == RN_VAL_SRQ && !e->rc &&
 		 e->modify_srq.mask & IBV_SRQ_LIMIT)

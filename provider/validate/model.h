@@ -87,6 +87,7 @@ struct rn_val_cq {
 	bool has_channel; /* even if it is not known */
 	uint64_t polls, empty_polls, entries;
 	uint64_t notifies, events; /* events: those that ibv_get_cq_event() returned */
+	uint64_t event_thread;	   /* that took the newest of them */
 	bool is_armed, is_armed_solicited;
 	bool is_polled_since_armed; /* a poll came after the newest ibv_req_notify_cq() */
 	/* Completions that the requests which are posted now can make. */
@@ -130,6 +131,7 @@ struct rn_val_object {
 	struct rn_val_object *parent[RN_VAL_PARENTS];
 	uint32_t users;	       /* living objects that have it as parent */
 	uint64_t async_events; /* that the program has taken */
+	uint64_t async_thread; /* that took the newest of them */
 	union {
 		struct rn_val_qp qp;
 		struct rn_val_cq cq;

@@ -262,9 +262,10 @@ struct rn_val_bind {
 
 struct rn_val_event {
 	enum rn_val_event_kind kind;
-	bool is_done;	/* the call has returned */
-	int rc;		/* of a call that has returned: 0 or a positive errno */
-	uint32_t stack; /* number of the stack of the call; 0: none */
+	bool is_done;	 /* the call has returned */
+	int rc;		 /* of a call that has returned: 0 or a positive errno */
+	uint32_t stack;	 /* number of the stack of the call; 0: none */
+	uint64_t thread; /* that calls */
 	/* Name of the verb, such as "ibv_modify_qp". */
 	const char *verb;
 	/* What the call is about, and what the program handed in. @object is NULL if the

@@ -81,6 +81,18 @@ static void make_all(struct rn_val *v)
 	rn_val_lookup(v, &handles[QP])->qp.state = IBV_QPS_RTS;
 }
 
+/* Takes an asynchronous event of the QP, in that thread. */
+static void take_event(struct rn_val *v, uint64_t thread)
+{
+	struct rn_val_event e = { .kind = RN_VAL_ASYNC_EVENT,
+				  .is_done = true,
+				  .verb = "take",
+				  .handle = &handles[QP],
+				  .thread = thread };
+
+	(void)rn_val_event(v, &e);
+}
+
 /* Tells of a call that destroys an object. Returns whether it is refused. */
 static bool destroy(struct rn_val *v, unsigned handle, uint32_t stack, int rc)
 {
@@ -162,6 +174,32 @@ static void what_is_gone_is_refused_until_its_address_is_used_again(void **state
 	make(v, QP, (struct rn_val_make){ .kind = RN_VAL_QP, .number = 18 });
 	assert_false(destroy(v, QP, 3, 0));
 	assert_int_equal(found.count, 1);
+}
+
+static void an_event_that_another_thread_holds_is_no_finding(void **state)
+{
+	struct rn_val *v = *state;
+
+	make_all(v);
+	take_event(v, 2);
+	assert_false(destroy(v, QP, 1, EINVAL));
+	assert_int_equal(found.count, 0);
+	/* Whoever takes a second one has forgotten the first. */
+	take_event(v, 2);
+	assert_false(destroy(v, QP, 1, EINVAL));
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.rule, RN_VAL_LIFE_ASYNC_UNACKED);
+}
+
+static void an_event_of_the_thread_that_destroys_is_a_finding(void **state)
+{
+	struct rn_val *v = *state;
+
+	make_all(v);
+	take_event(v, 0); /* the thread of destroy() */
+	assert_false(destroy(v, QP, 1, EINVAL));
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.rule, RN_VAL_LIFE_ASYNC_UNACKED);
 }
 
 static void severities_that_were_not_asked_for_are_not_found(void **state)
@@ -339,6 +377,8 @@ int main(void)
 #define LAYER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 		LAYER(a_site_is_reported_once_and_counted),
 		LAYER(what_is_gone_is_refused_until_its_address_is_used_again),
+		LAYER(an_event_that_another_thread_holds_is_no_finding),
+		LAYER(an_event_of_the_thread_that_destroys_is_a_finding),
 		LAYER(severities_that_were_not_asked_for_are_not_found),
 		LAYER(a_completion_ends_all_requests_before),
 		LAYER(a_refused_request_is_taken_back),
