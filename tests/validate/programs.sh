@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# programs.sh - common programs under the validation layer: it reports no error, but for those of
+# programs.txt, which rocin-validate(7) explains.
+#
+# usage: programs.sh perftest | pingpong | rdmacm | all
+#   all   the end-to-end tests of programs.txt; their long list of options takes minutes
+# shellcheck source=../e2e/kit/lib.sh
+. "$(dirname "$0")/../e2e/kit/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+found=$work/found
+mkdir "$found"
+export ROCIN_VALIDATE=error,exitcode=0,symbolize=off,log=$found/log.%p,json=$found/json.%p
+
+# expect NAME RULE...: these rules were broken since the last call, and no others; one with a
+# question mark may have been.
+expect() {
+	python3 - "$found" "${@:2}" <<-'P' || { cat "$found"/log.* && fail "$1: other findings than '${*:2}'"; }
+		import glob, json, sys
+		lines = [json.loads(line) for path in glob.glob(sys.argv[1] + "/json.*") for line in open(path)]
+		seen = {line["rule"] for line in lines if "rule" in line}
+		may = {word.rstrip("?") for word in sys.argv[2:]}
+		must = {word for word in sys.argv[2:] if not word.endswith("?")}
+		if not lines:
+		    print("the validation layer was not there")
+		sys.exit(not lines or bool(seen - may or must - seen))
+	P
+	rm -f "$found"/*
+}
+
+# both PROGRAM OPTION...: a server and a client with the same options
+both() {
+	next_port
+	pair "$*" "$@" -p "$port" -- "$@" -p "$port" 127.0.0.1
+	expect "$*"
+}
+perf() { both "$1" -x 0 -F -n 100 "${@:2}"; }
+
+case $1 in
+perftest)
+	quick_perftest
+	perf ib_send_bw
+	perf ib_send_bw -c UC
+	perf ib_send_bw -c UD
+	perf ib_send_bw -e -s 4096
+	perf ib_send_bw -l 4 -s 64
+	perf ib_send_bw --use-srq -q 4
+	perf ib_write_bw -I 64 -s 32
+	perf ib_write_bw -q 4 -b
+	perf ib_read_bw
+	perf ib_atomic_bw
+	perf ib_send_lat -c UD
+	perf ib_write_lat
+	perf ib_read_lat
+	perf ib_atomic_lat
+	;;
+pingpong)
+	for kind in rc uc ud srq xsrq; do
+		both "ibv_${kind}_pingpong" -g 0 -n 100
+		both "ibv_${kind}_pingpong" -g 0 -n 100 -e
+	done
+	both ibv_rc_pingpong -g 0 -n 100 -N
+	verify_pair 'verify' --count 200
+	expect verify
+	;;
+rdmacm)
+	where=lo
+	# shellcheck source=../e2e/kit/rdmacm_lib.sh
+	. "$here/../e2e/kit/rdmacm_lib.sh"
+	cm() { # NAME SERVER-COMMAND -- CLIENT-COMMAND
+		play "$@"
+		expect "$1"
+	}
+	cm rping rping -s -a "$server" -C 20 -- rping -c -a "$server" -C 20
+	cm ucmatose ucmatose -b "$server" -c 4 -- ucmatose -s "$server" -c 4
+	cm udaddy udaddy -b "$server" -c 4 -- udaddy -s "$server" -c 4
+	cm rdma_client rdma_server -- rdma_client -s "$server"
+	;;
+all)
+	while IFS='|' read -r command rules; do
+		[ "${command###}" = "$command" ] || continue
+		# shellcheck disable=SC2086 # words
+		"$here/../e2e/"$command >"$work/out" 2>&1
+		status=$?
+		[ "$status" != 77 ] || { echo "skipped: $command: $(tail -1 "$work/out")" && continue; }
+		[ "$status" = 0 ] || { tail -20 "$work/out" && fail "$command"; }
+		# shellcheck disable=SC2086 # words
+		expect "$command" $rules
+		echo "ok: $command:${rules:- nothing}"
+	done <"$here/programs.txt"
+	;;
+esac
