@@ -68,7 +68,7 @@ static void add_object(struct rn_report_body *b, const struct rn_val_object *o)
 }
 
 /* Writes the report of a finding. The lock is held. */
-static void report_finding(void *arg, const struct rn_val_finding *f)
+static void write_finding(void *arg, const struct rn_val_finding *f)
 {
 	static struct rn_report_body body;
 	const struct rn_val_rule_info *rule = rn_val_rule_info(f->rule);
@@ -100,30 +100,43 @@ static void report_finding(void *arg, const struct rn_val_finding *f)
 		watch.suppressed++;
 }
 
-/* --------------------------------------------------------------------- calls */
-struct rn_val *rnp_watch_enter(int *cancel_state)
+/* Writing to files is a cancellation point, where the thread must not end: it holds the
+ * lock.
+ */
+static void report_finding(void *arg, const struct rn_val_finding *f)
 {
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel_state);
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	write_finding(arg, f);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* --------------------------------------------------------------------- calls */
+/* Takes the lock and returns the layer, or NULL if it is off. There is no cancellation
+ * point until leave(), but where cancellation is turned off.
+ */
+static struct rn_val *enter(void)
+{
 	pthread_mutex_lock(&watch.lock);
 	return watch.layer;
 }
 
-void rnp_watch_leave(int cancel_state)
+static void leave(void)
 {
 	pthread_mutex_unlock(&watch.lock);
-	pthread_setcancelstate(cancel_state, NULL);
 }
 
 static bool tell(struct rn_val_event *e)
 {
-	int cancel, saved = errno;
-	struct rn_val *v = rnp_watch_enter(&cancel);
+	int saved = errno;
+	struct rn_val *v = enter();
 	bool is_refused;
 
 	e->thread = (uint64_t)pthread_self();
 	is_refused = v && rn_val_event(v, e);
 
-	rnp_watch_leave(cancel);
+	leave();
 	errno = saved;
 	return is_refused;
 }
@@ -138,6 +151,35 @@ void rnp_watch_after(struct rn_val_event *e, int rc)
 	e->is_done = true;
 	e->rc = rc;
 	(void)tell(e);
+}
+
+void rnp_watch_after_poll(struct rn_val_event *poll, const struct ibv_wc *wc,
+			  unsigned count)
+{
+	int saved = errno;
+	struct rn_val *v = enter();
+
+	poll->is_done = true;
+	poll->thread = (uint64_t)pthread_self();
+	for (unsigned i = 0; v && i < count; i++) {
+		struct rn_val_event e = {
+			.kind = RN_VAL_COMPLETION,
+			.is_done = true,
+			.stack = poll->stack,
+			.thread = poll->thread,
+			.verb = poll->verb,
+			.handle = poll->handle,
+			.object = poll->object,
+			.completion = { .wc = &wc[i],
+					.is_recv = (wc[i].opcode & IBV_WC_RECV) != 0 }
+		};
+
+		(void)rn_val_event(v, &e);
+	}
+	if (v)
+		(void)rn_val_event(v, poll);
+	leave();
+	errno = saved;
 }
 
 int rnp_watch_refuse(void)
@@ -225,10 +267,9 @@ static void add_locked(const struct ibv_comp_channel *channel, uint32_t stack)
 /* Is there a layer? Not in the child of a fork, where nobody may hold the locks. */
 static bool is_on(void)
 {
-	int cancel;
-	bool has_layer = rnp_watch_enter(&cancel) != NULL;
+	bool has_layer = enter() != NULL;
 
-	rnp_watch_leave(cancel);
+	leave();
 	return has_layer;
 }
 
@@ -337,9 +378,15 @@ static bool is_mapped(uint64_t addr, uint64_t len)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = addr & ~(page - 1);
 
+	bool is_there;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the address is one of a program */
-	return msync((void *)(uintptr_t)first, addr - first + len, MS_ASYNC) == 0 ||
-	       errno != ENOMEM;
+	is_there = msync((void *)(uintptr_t)first, addr - first + len, MS_ASYNC) == 0 ||
+		   errno != ENOMEM;
+	pthread_setcancelstate(cancel, NULL);
+	return is_there;
 }
 
 static void keep_status(int status, void *arg)
@@ -390,9 +437,11 @@ static __attribute__((destructor)) void end_watch(void)
 	struct rn_val *v;
 
 	forget_closed();
-	v = rnp_watch_enter(&cancel);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	v = enter();
 	if (!v || getpid() != r->process) {
-		rnp_watch_leave(cancel);
+		leave();
+		pthread_setcancelstate(cancel, NULL);
 		return;
 	}
 	(void)rn_val_event(v, &e);
@@ -401,7 +450,8 @@ static __attribute__((destructor)) void end_watch(void)
 	rn_report_flush(r);
 	watch.layer = NULL;
 	rn_val_free(v);
-	rnp_watch_leave(cancel);
+	leave();
+	pthread_setcancelstate(cancel, NULL);
 	if (!r->count || watch.status != 0 || r->options.exit_code == 0)
 		return;
 	(void)fflush(NULL);

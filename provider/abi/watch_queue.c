@@ -253,26 +253,6 @@ void rnp_watch_qp_ex(struct ibv_qp *qp)
 }
 
 /* ---------------------------------------------------------------- completions */
-static void tell_completion(struct ibv_cq *base, const struct ibv_wc *wc, uint32_t stack)
-{
-	struct rn_val_event e = {
-		.kind = RN_VAL_COMPLETION,
-		.verb = "ibv_poll_cq",
-		.handle = base,
-		.stack = stack,
-		.completion = { .wc = wc, .is_recv = (wc->opcode & IBV_WC_RECV) != 0 },
-	};
-
-	rnp_watch_after(&e, 0);
-}
-
-static void tell_poll(struct rn_val_event *e, int asked, int got)
-{
-	e->poll.asked = asked;
-	e->poll.got = got;
-	rnp_watch_after(e, 0);
-}
-
 int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 {
 	struct rn_val_event e = { .kind = RN_VAL_POLL,
@@ -284,9 +264,9 @@ int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	if (rnp_watch_before(&e))
 		return -rnp_watch_refuse();
 	rc = RNP_NEXT(poll_cq)(base, num_entries, wc);
-	for (int i = 0; i < rc; i++)
-		tell_completion(base, &wc[i], e.stack);
-	tell_poll(&e, num_entries, rc);
+	e.poll.asked = num_entries;
+	e.poll.got = rc;
+	rnp_watch_after_poll(&e, wc, rc > 0 ? (unsigned)rc : 0);
 	return rc;
 }
 
@@ -295,18 +275,18 @@ static void tell_entry(struct ibv_cq_ex *ex, const char *verb, bool has_entry,
 		       uint32_t stack)
 {
 	struct ibv_cq *base = ibv_cq_ex_to_cq(ex);
-	struct rn_val_event e = { .kind = RN_VAL_POLL,
-				  .verb = verb,
-				  .handle = base,
-				  .stack = stack,
-				  .poll.is_extended = true };
+	struct rn_val_event e = {
+		.kind = RN_VAL_POLL,
+		.verb = verb,
+		.handle = base,
+		.stack = stack,
+		.poll = { .asked = INT_MAX, .got = has_entry, .is_extended = true }
+	};
 	struct ibv_wc wc;
 
-	if (has_entry) {
+	if (has_entry)
 		rnp_wc_from_cqe(&wc, &to_rnp_cq(base)->current);
-		tell_completion(base, &wc, stack);
-	}
-	tell_poll(&e, INT_MAX, has_entry);
+	rnp_watch_after_poll(&e, &wc, has_entry);
 }
 
 static int watch_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
