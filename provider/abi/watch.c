@@ -127,6 +127,27 @@ static void leave(void)
 	pthread_mutex_unlock(&watch.lock);
 }
 
+/* Tells of the completions that a poll has returned. */
+static void tell_completions(struct rn_val *v, const struct rn_val_event *poll)
+{
+	for (int i = 0; i < poll->poll.got; i++) {
+		const struct ibv_wc *wc = &poll->poll.wc[i];
+		struct rn_val_event e = {
+			.kind = RN_VAL_COMPLETION,
+			.is_done = true,
+			.stack = poll->stack,
+			.thread = poll->thread,
+			.verb = poll->verb,
+			.handle = poll->handle,
+			.object = poll->object,
+			.completion = { .wc = wc,
+					.is_recv = (wc->opcode & IBV_WC_RECV) != 0 }
+		};
+
+		(void)rn_val_event(v, &e);
+	}
+}
+
 static bool tell(struct rn_val_event *e)
 {
 	int saved = errno;
@@ -134,6 +155,8 @@ static bool tell(struct rn_val_event *e)
 	bool is_refused;
 
 	e->thread = (uint64_t)pthread_self();
+	if (v && e->kind == RN_VAL_POLL && e->is_done)
+		tell_completions(v, e);
 	is_refused = v && rn_val_event(v, e);
 
 	leave();
@@ -151,35 +174,6 @@ void rnp_watch_after(struct rn_val_event *e, int rc)
 	e->is_done = true;
 	e->rc = rc;
 	(void)tell(e);
-}
-
-void rnp_watch_after_poll(struct rn_val_event *poll, const struct ibv_wc *wc,
-			  unsigned count)
-{
-	int saved = errno;
-	struct rn_val *v = enter();
-
-	poll->is_done = true;
-	poll->thread = (uint64_t)pthread_self();
-	for (unsigned i = 0; v && i < count; i++) {
-		struct rn_val_event e = {
-			.kind = RN_VAL_COMPLETION,
-			.is_done = true,
-			.stack = poll->stack,
-			.thread = poll->thread,
-			.verb = poll->verb,
-			.handle = poll->handle,
-			.object = poll->object,
-			.completion = { .wc = &wc[i],
-					.is_recv = (wc[i].opcode & IBV_WC_RECV) != 0 }
-		};
-
-		(void)rn_val_event(v, &e);
-	}
-	if (v)
-		(void)rn_val_event(v, poll);
-	leave();
-	errno = saved;
 }
 
 int rnp_watch_refuse(void)

@@ -52,14 +52,11 @@ extern void (*rnp_watched[RNP_OP_COUNT])(void);
 #define RNP_NEXT(op) ((__typeof__(&rnp_##op))rnp_watched[RNP_OP_##op])
 
 /* Tells of a call that begins, and that it has returned. The first returns whether the
- * call must not be made. errno is kept.
+ * call must not be made. errno is kept. Behind a poll, what it has
+ * returned is told first.
  */
 bool rnp_watch_before(struct rn_val_event *e);
 void rnp_watch_after(struct rn_val_event *e, int rc);
-
-/* Tells of the completions that a poll has returned, and of the poll. */
-void rnp_watch_after_poll(struct rn_val_event *poll, const struct ibv_wc *wc,
-			  unsigned count);
 
 /* Returns EINVAL, which is in errno, too: what a refused call returns. */
 int rnp_watch_refuse(void);

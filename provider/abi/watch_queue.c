@@ -266,7 +266,8 @@ int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	rc = RNP_NEXT(poll_cq)(base, num_entries, wc);
 	e.poll.asked = num_entries;
 	e.poll.got = rc;
-	rnp_watch_after_poll(&e, wc, rc > 0 ? (unsigned)rc : 0);
+	e.poll.wc = wc;
+	rnp_watch_after(&e, 0);
 	return rc;
 }
 
@@ -275,18 +276,19 @@ static void tell_entry(struct ibv_cq_ex *ex, const char *verb, bool has_entry,
 		       uint32_t stack)
 {
 	struct ibv_cq *base = ibv_cq_ex_to_cq(ex);
-	struct rn_val_event e = {
-		.kind = RN_VAL_POLL,
-		.verb = verb,
-		.handle = base,
-		.stack = stack,
-		.poll = { .asked = INT_MAX, .got = has_entry, .is_extended = true }
-	};
 	struct ibv_wc wc;
+	struct rn_val_event e = { .kind = RN_VAL_POLL,
+				  .verb = verb,
+				  .handle = base,
+				  .stack = stack,
+				  .poll = { .asked = INT_MAX,
+					    .got = has_entry,
+					    .wc = &wc,
+					    .is_extended = true } };
 
 	if (has_entry)
 		rnp_wc_from_cqe(&wc, &to_rnp_cq(base)->current);
-	rnp_watch_after_poll(&e, &wc, has_entry);
+	rnp_watch_after(&e, 0);
 }
 
 static int watch_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)

@@ -250,8 +250,9 @@ struct rn_val_completion {
 };
 
 struct rn_val_poll {
-	int asked, got;	  /* entries; @got may be negative */
-	bool is_extended; /* by ibv_start_poll() */
+	int asked, got;		 /* entries; @got may be negative */
+	const struct ibv_wc *wc; /* the entries; their events come first */
+	bool is_extended;	 /* by ibv_start_poll() */
 };
 
 struct rn_val_bind {
