@@ -73,7 +73,9 @@ rdmacm)
 		play "$@"
 		expect "$1"
 	}
-	cm rping rping -s -a "$server" -C 20 -- rping -c -a "$server" -C 20
+	# A thread of its own may end it (ended_well of lib.sh).
+	play rping rping -s -a "$server" -C 20 -- rping -c -a "$server" -C 20
+	expect rping killed
 	cm ucmatose ucmatose -b "$server" -c 4 -- ucmatose -s "$server" -c 4
 	cm udaddy udaddy -b "$server" -c 4 -- udaddy -s "$server" -c 4
 	cm rdma_client rdma_server -- rdma_client -s "$server"
