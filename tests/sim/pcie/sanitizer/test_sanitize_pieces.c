@@ -81,6 +81,18 @@ static void test_unordered_bytes_are_cut_at_first(void **state)
 	assert_int_equal(write_page(6, 3, RN_MEM_RELAXED), PAGE / GRANULE);
 }
 
+/* Where the machine gives the bytes of a message no order, its last byte says nothing of
+ * the others, whatever the region says.
+ */
+static void test_bytes_without_order_are_cut(void **state)
+{
+	(void)state;
+	kit_host_knobs("typical,place=msg" SAN_STILL);
+	assert_int_equal(write_page(7, 0, 0), PAGE / GRANULE);
+	kit_host_knobs("typical" SAN_STILL);
+	assert_int_equal(write_page(8, 0, 0), 1);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -105,6 +117,7 @@ int main(void)
 		TEST(test_a_read_pushes_what_was_written_before),
 		TEST(test_ordered_bytes_are_not_cut),
 		TEST(test_unordered_bytes_are_cut_at_first),
+		TEST(test_bytes_without_order_are_cut),
 	};
 
 	san_begin("typical" SAN_STILL, "on");
