@@ -633,14 +633,13 @@ static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_r
 {
 	uintptr_t at = rn_page_down(addr);
 	bool is_locked = rn_host_is_locked_by_me(rn_san.host);
-	bool was_closed, stuck;
+	bool was_closed, is_opened, stuck;
 	struct page *p;
 
 	if (!is_locked)
 		rn_host_lock(rn_san.host);
 	p = page_of(at);
 	was_closed = p && p->rights != RN_PAGE_OPEN;
-	stuck = rn_page_is_stuck(addr, was_closed);
 	if (was_closed && !is_locked && !judge_access(agent, addr, name, p) &&
 	    p->rights != RN_PAGE_OPEN) {
 		p->is_lent = rn_page_step(at, end_step, NULL);
@@ -649,13 +648,16 @@ static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_r
 	}
 	if (was_closed)
 		protect_page(p, RN_PAGE_OPEN);
+	/* A page that the program has unmapped since stays closed. */
+	is_opened = was_closed && p->rights == RN_PAGE_OPEN;
+	stuck = rn_page_is_stuck(addr, is_opened);
 	/* If the page has an entry and is open, another thread has opened it since
 	 * the fault.
 	 */
 	may_retry = may_retry || p != NULL;
 	if (!is_locked)
 		rn_host_unlock(rn_san.host);
-	return was_closed || (may_retry && !stuck);
+	return is_opened || (may_retry && !stuck);
 }
 
 static bool meet_fault(uintptr_t addr)

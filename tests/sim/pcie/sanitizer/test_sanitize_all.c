@@ -555,6 +555,27 @@ static void test_behind_a_write_of_before(void **state)
 	munmap((void *)page, PAGE);
 }
 
+/* Memory that goes while data for it is withheld is not written any more. */
+static void test_unmapped_while_watched(void **state)
+{
+	volatile uint64_t *page = (volatile uint64_t *)(void *)kit_map_pages(1);
+	const struct rn_mem_attr attr = { .qpn = QP, .msg = 0x1041 };
+	const uint64_t value = 6;
+
+	(void)state;
+	assert_int_equal(nic.api->region_add(nic.nic, KEY + 1, kit_iova(page), PAGE, 0xf),
+			 0);
+	rn_guard_install();
+	san_data(&nic, QP, 0x1040, (void *)page, 5, 0);
+	assert_false(can_kernel_read(page));
+	munmap((void *)page, PAGE);
+	assert_int_equal(
+		nic.api->mem->write(nic.nic, kit_iova(page), &value, sizeof(value), attr),
+		RN_MEM_FAULT);
+	rn_pcie_drain();
+	nic.api->region_remove(nic.nic, KEY + 1);
+}
+
 /* A NIC that reads the source of a request too early gets the bytes from before, and
  * neither that nor the digest of the source stores what was withheld.
  */
@@ -672,6 +693,7 @@ int main(void)
 		T(test_lists_of_one_bucket),
 		T(test_gap_in_a_message),
 		T(test_behind_a_write_of_before),
+		T(test_unmapped_while_watched),
 		T(test_source_is_read_too_early),
 		T(test_read_of_a_peer),
 		T(test_acknowledged_data_is_placed),
