@@ -491,12 +491,13 @@ static void test_landing_keeps_order(void **state)
 
 	(void)state;
 	rn_guard_install();
-	san_data(&nic, QP, 0x1010, bytes, UINT64_C(0x1111111111111111), 0);
-	san_data(&nic, QP, 0x1011, bytes + 4, UINT64_C(0x2222222222222222), 0);
-	land(bytes + 8, 4);
-	assert_int_equal(stored_at(&word[201]), 0x22222222);
+	san_data(&nic, QP, 0x1010, bytes + 4, UINT64_C(0x1111111111111111), 0);
+	san_data(&nic, QP, 0x1011, bytes, UINT64_C(0x2222222222222222), 0);
+	land(bytes, 2);
+	assert_int_equal(stored_at(&word[200]), UINT64_C(0x2222222222222222));
 	rn_pcie_drain();
-	assert_int_equal(stored_at(&word[200]), UINT64_C(0x2222222211111111));
+	assert_int_equal(stored_at(&word[200]), UINT64_C(0x2222222222222222));
+	assert_int_equal(stored_at(&word[201]), 0x11111111);
 }
 
 /* Each message has a list of its writes, and lists with the same remainder share a
@@ -547,7 +548,7 @@ static void test_behind_a_write_of_before(void **state)
 	san_data(&nic, QP, 0x1030, (void *)page, 5, 0);
 	assert_int_equal(nic.api->region_add(nic.nic, KEY + 1, kit_iova(page), PAGE, 0xf),
 			 0);
-	san_data(&nic, QP, 0x1031, (void *)page, 6, 0);
+	san_data(&nic, QP + 1, 0x1031, (void *)page, 6, 0);
 	land(page, sizeof(*page));
 	rn_pcie_drain();
 	assert_int_equal(stored_at(page), 6);
