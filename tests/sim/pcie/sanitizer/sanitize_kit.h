@@ -30,7 +30,7 @@ static unsigned san_ring_used;
 /* First in main(). */
 static inline void san_begin(const char *knobs, const char *level)
 {
-	char text[100];
+	char text[200];
 	int fd = mkstemp(san_log);
 
 	assert(fd >= 0);
