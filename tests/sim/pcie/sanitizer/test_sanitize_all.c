@@ -658,6 +658,38 @@ static void test_atomic_finds_what_is_withheld(void **state)
 	kit_host_knobs("adversarial" SAN_STILL);
 }
 
+/* Atomics of one QP are executed in order, even those that a request behind them has
+ * overtaken: who sees the second has the first.
+ */
+static void test_overtaken_atomics_keep_order(void **state)
+{
+	struct rn_host *h = rn_host_get();
+	static uint64_t local[3], found[2];
+
+	(void)state;
+	rn_guard_install();
+	for (uint32_t i = 0; i < 2; i++)
+		san_post(&nic, 0x300, i, RN_WR_ATOMIC_FETCH_AND_ADD, &local[i], 8,
+			 kit_iova(&word[16 + 64 * i]), false);
+	san_post(&nic, 0x300, 2, RN_WR_RDMA_WRITE, &local[2], 8, 0x1000, false);
+	for (unsigned i = 0; i < 2; i++) {
+		(void)kit_add(&nic, QP, (volatile uint64_t *)&word[16 + 64 * i], 1,
+			      &found[i], i);
+		rn_host_lock(h);
+		rn_host_force_if(h, san_is_read, NULL);
+		rn_host_unlock(h);
+		kit_collect(&nic);
+	}
+	assert_int_equal(stored_at(&word[16]), 0);
+	assert_int_equal(stored_at(&word[16 + 64]), 0);
+	rn_host_lock(h);
+	rn_san_class_seen(kit_iova(&word[16 + 64]), 8);
+	rn_host_unlock(h);
+	assert_int_equal(stored_at(&word[16 + 64]), 1);
+	assert_int_equal(stored_at(&word[16]), 1);
+	san_completed(&nic, 0x300, 2);
+}
+
 /* A receive that is posted leaves the model free for others. */
 static void test_posted_receive(void **state)
 {
@@ -699,6 +731,7 @@ int main(void)
 		T(test_read_of_a_peer),
 		T(test_acknowledged_data_is_placed),
 		T(test_atomic_finds_what_is_withheld),
+		T(test_overtaken_atomics_keep_order),
 		T(test_posted_receive),
 	};
 

@@ -126,6 +126,38 @@ static void test_landed(void **state)
 	assert_int_equal(san_occurrences(), before + 1);
 }
 
+/* A READ of our own pushes what was written before; if a request without a fence was
+ * posted behind it, only its own completion says so.
+ */
+static void test_read_that_was_overtaken(void **state)
+{
+	enum {
+		OWN = 0x300
+	};
+	static uint64_t local[2];
+	unsigned long long before;
+
+	(void)state;
+	san_post(&nic, OWN, 3, RN_WR_RDMA_READ, &local[0], 8, kit_iova(&bar[3]), false);
+	san_post(&nic, OWN, 4, RN_WR_RDMA_WRITE, &local[1], 8, 0x1000, false);
+	receive(3, 5);
+	san_read(&nic, QP, 77, &bar[3]);
+	before = san_occurrences();
+	assert_int_equal(dev[3], 5);
+	assert_int_equal(san_occurrences(), before + 1);
+	rn_pcie_drain();
+	san_completed(&nic, OWN, 4);
+	san_post(&nic, OWN, 5, RN_WR_RDMA_READ, &local[0], 8, kit_iova(&bar[3]), false);
+	san_post(&nic, OWN, 6, RN_WR_RDMA_WRITE, &local[1], 8, 0x1000, false);
+	receive(3, 6);
+	san_read(&nic, QP, 78, &bar[3]);
+	san_completed(&nic, OWN, 5);
+	before = san_occurrences();
+	assert_int_equal(dev[3], 6);
+	assert_int_equal(san_occurrences(), before);
+	san_completed(&nic, OWN, 6);
+}
+
 static uint64_t look(void)
 {
 	return dev[3];
@@ -334,6 +366,7 @@ int main(void)
 		T(test_load_by_call),
 		T(test_without_completion),
 		T(test_landed),
+		T(test_read_that_was_overtaken),
 		T(test_loop),
 		T(test_what_is_no_finding),
 		T(test_remedies_are_silent),
