@@ -158,6 +158,39 @@ static void test_read_that_was_overtaken(void **state)
 	san_completed(&nic, OWN, 6);
 }
 
+/* A flag that was written behind a READ of our own, and has landed on this machine alone,
+ * tells whoever sees it that the READ has pushed what was before it.
+ */
+static void test_landed_flag_behind_a_read(void **state)
+{
+	enum {
+		OWN = 0x301
+	};
+	struct rn_host *h = rn_host_get();
+	unsigned long long before = san_occurrences();
+	static uint64_t local;
+	const struct rn_tlp *late;
+	struct rn_tlp flag;
+	uint64_t page;
+
+	(void)state;
+	san_post(&nic, OWN, 3, RN_WR_RDMA_READ, &local, 8, kit_iova(&bar[3]), false);
+	receive(3, 5);
+	san_read(&nic, QP, 77, &bar[3]);
+	san_data(&nic, QP + 1, 1, &bar[600], 1, 0);
+	rn_host_lock(h);
+	late = rn_san_withheld_at(kit_iova(&bar[600]), 8, &page);
+	assert_non_null(late);
+	flag = *late;
+	rn_san_class_land(&flag);
+	assert_false(rn_san_is_withheld(flag.addr, flag.len));
+	rn_san_class_seen(flag.addr, flag.len);
+	rn_host_unlock(h);
+	assert_int_equal(dev[3], 5);
+	assert_int_equal(san_occurrences(), before);
+	san_completed(&nic, OWN, 3);
+}
+
 static uint64_t look(void)
 {
 	return dev[3];
@@ -367,6 +400,7 @@ int main(void)
 		T(test_without_completion),
 		T(test_landed),
 		T(test_read_that_was_overtaken),
+		T(test_landed_flag_behind_a_read),
 		T(test_loop),
 		T(test_what_is_no_finding),
 		T(test_remedies_are_silent),
