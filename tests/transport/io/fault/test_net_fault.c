@@ -262,6 +262,44 @@ static void text_that_is_wrong_is_refused_with_a_sentence(void **state)
 	}
 }
 
+static struct rn_tx_socket below;
+
+static struct rn_tx_socket socket_below(void *ctx, const struct rn_flow *flow,
+					uint32_t sgid_index, uint32_t dest_slot)
+{
+	(void)ctx;
+	(void)flow;
+	(void)sgid_index;
+	(void)dest_slot;
+	return below;
+}
+
+/* Of the sockets of the device below it takes that of the own host, whose port is on the
+ * wire, and none that numbers its packets.
+ */
+static void only_the_socket_of_the_own_host_is_passed_on(void **state)
+{
+	struct rn_pair *pair = rn_pair_new();
+	struct rn_net *inner = rn_pair_net(pair, 0);
+	struct rn_net_ops ops = *inner->ops;
+	struct world w = { 0 };
+	uint64_t stats[RN_STAT_COUNT] = { 0 };
+	struct rn_flow flow = { .sport = RN_ROCE_PORT };
+	struct rn_fault *fault;
+
+	(void)state;
+	ops.tx_socket = socket_below;
+	inner->ops = &ops;
+	fault = make(inner, "drop=1%", stats, &w);
+	below = (struct rn_tx_socket){ .id = RN_TX_OWN_HOST, .sport = 1234 };
+	assert_int_equal(rn_net_tx_socket(rn_fault_net(fault), &flow, 0, 0).sport, 1234);
+	below = (struct rn_tx_socket){ .id = 1, .sport = 1234, .first_id = 7 };
+	assert_int_equal(rn_net_tx_socket(rn_fault_net(fault), &flow, 0, 0).id, 0);
+	assert_int_equal(rn_net_tx_socket(rn_fault_net(fault), &flow, 0, 0).sport, 0);
+	rn_fault_free(fault);
+	rn_pair_free(pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +313,7 @@ int main(void)
 			same_seed_gives_the_same_faults_and_another_gives_others),
 		cmocka_unit_test(one_kind_of_fault_does_not_move_another),
 		cmocka_unit_test(full_socket_underneath_loses_nothing),
+		cmocka_unit_test(only_the_socket_of_the_own_host_is_passed_on),
 		cmocka_unit_test(text_is_read_to_the_last_digit),
 		cmocka_unit_test(text_that_is_wrong_is_refused_with_a_sentence),
 	};
