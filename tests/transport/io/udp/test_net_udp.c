@@ -148,6 +148,43 @@ static void packet_arrives_with_the_facts_of_its_ip_header(void **state)
 	assert_int_equal(receive(w), 0);
 }
 
+/* Such packets come from a port of their own, and their ICRC says so even if the layer
+ * above has sealed them for port 4791.
+ */
+static void packets_to_the_own_host_are_sealed_anew(void **state)
+{
+	enum {
+		OWN_PORT = 14791
+	};
+	const struct rn_gid from = roce_gid(2);
+	struct world *w = *state;
+	int sock = roce_socket(&from), n = 0, got;
+	struct rn_udp_cfg cfg = { .sock_count = 1,
+				  .sock = &sock,
+				  .gid = &from,
+				  .ifindex = 1,
+				  .own_port = OWN_PORT,
+				  .gso = true,
+				  .uring = io_by_uring(),
+				  .stats = w->stats };
+	struct rn_super s;
+
+	assert_true(sock >= 0);
+	rn_udp_free(w->a);
+	w->a = rn_udp_new(&cfg);
+	assert_non_null(w->a);
+	w->tx = rn_udp_net(w->a);
+	w->flow.src = from;
+	s = make_super(w, 3, PACKET);
+	assert_int_equal(transmit(w, &s), 0);
+	while ((got = receive(w)) > 0) {
+		check_packets(w, got, (uint32_t)n, w->tx->gso);
+		assert_int_equal(w->got[0].flow->sport, OWN_PORT);
+		n += got;
+	}
+	assert_int_equal(n, 3);
+}
+
 /* Whatever the socket itself would say. */
 static void traffic_class_of_the_flow_is_said_also_where_it_is_0(void **state)
 {
@@ -831,6 +868,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(packet_arrives_with_the_facts_of_its_ip_header),
+		test(packets_to_the_own_host_are_sealed_anew),
 		test(traffic_class_of_the_flow_is_said_also_where_it_is_0),
 		test(super_packet_arrives_as_packets_in_order),
 		test(longest_super_packet_passes),
