@@ -88,13 +88,25 @@ static void wait_after_poll(struct kit *k)
 }
 
 /* --------------------------------------------------------------- full queues */
+/* In one call: none of them completes before the last is posted. */
 static void post_beyond_room(struct kit *k)
 {
+	static struct ibv_send_wr wr[1024];
 	struct val_pair p = val_pair(k);
-	unsigned posted = 0;
+	struct ibv_sge sge = kit_sge(k, 0, 0, 8);
+	struct ibv_send_wr *bad;
 
-	while (!val_write(k, p.qp[0], IBV_SEND_SIGNALED, 1))
-		assert_true(posted++ < 1000);
+	for (unsigned i = 0; i < sizeof(wr) / sizeof(wr[0]); i++)
+		wr[i] = (struct ibv_send_wr){
+			.next = i + 1 < sizeof(wr) / sizeof(wr[0]) ? &wr[i + 1] : NULL,
+			.opcode = IBV_WR_RDMA_WRITE,
+			.send_flags = IBV_SEND_SIGNALED,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.wr.rdma = { .remote_addr = kit_sge(k, 1, 0, 8).addr,
+				     .rkey = k->mr->rkey }
+		};
+	assert_int_equal(ibv_post_send(p.qp[0], wr, &bad), ENOMEM);
 }
 
 static int post_receives(struct kit *k, unsigned count)
