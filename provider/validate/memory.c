@@ -3,41 +3,129 @@
 #include "model.h"
 
 enum {
-	WR_FLUSH = 14 /* IBV_WR_FLUSH: only the lengths of its entries are used */
+	WR_FLUSH = 14, /* IBV_WR_FLUSH: only the lengths of its entries are used */
+	ATOMIC_LEN = 8,
+	LOOK_BACK = 64,	 /* earlier requests that a new one is compared with */
+	LOOK_MRS = 1024, /* MRs that a new one is compared with */
 };
 
+#define MESSAGE_MAX (UINT64_C(1) << 31)
+
+/* ------------------------------------------------------------------- what ranges are */
+static bool is_atomic(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Does a request write to its local buffer? */
+static bool fetches(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_RDMA_READ || is_atomic(opcode);
+}
+
+static bool sends(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
+	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE ||
+	       opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static bool is_within(const struct rn_val_mr *mr, uint64_t addr, uint64_t len)
+{
+	return addr >= mr->iova && addr - mr->iova <= mr->len &&
+	       len <= mr->len - (addr - mr->iova);
+}
+
+static uint64_t length_of(const struct rn_val_request *r)
+{
+	uint64_t len = 0;
+
+	for (uint32_t i = 0; i < r->sge_count; i++)
+		len += r->sge[i].length;
+	return len;
+}
+
+/* Are two objects of one device, but of different PDs? Handles of one PD have one number.
+ */
+static bool is_of_other_pd(const struct rn_val_object *a, const struct rn_val_object *b)
+{
+	const struct rn_val_object *of_a = rn_val_context_of(a),
+				   *of_b = rn_val_context_of(b);
+	const struct rn_val_object *pd_a = rn_val_pd_of(a), *pd_b = rn_val_pd_of(b);
+
+	return of_a && of_b && of_a->number == of_b->number && pd_a && pd_b &&
+	       pd_a->number != pd_b->number;
+}
+
+/* ------------------------------------------------------------------- local buffers */
+/* The MR that had the lkey until it was deregistered, or NULL. */
+static const struct rn_val_object *gone_mr_of_lkey(const struct rn_val *v, uint32_t lkey)
+{
+	const struct rn_val_object *o = v->newest_gone;
+
+	while (o && !(o->kind == RN_VAL_MR && o->mr.lkey == lkey))
+		o = o->older;
+	return o;
+}
+
+static void find_unknown_lkey(struct rn_val *v, const struct rn_val_event *e,
+			      const struct ibv_sge *s)
+{
+	const struct rn_val_object *gone = gone_mr_of_lkey(v, s->lkey);
+	struct rn_val_text name;
+
+	if (gone)
+		rn_val_find2(v, e, RN_VAL_MEMORY_LKEY_DEREGISTERED, e->object, gone,
+			     "lkey %#x, of %u bytes at %#llx, was that of %s", s->lkey,
+			     s->length, (unsigned long long)s->addr,
+			     rn_val_name(gone, &name));
+	else
+		rn_val_find(v, e, RN_VAL_MEMORY_WRONG_LKEY, e->object,
+			    "no MR has lkey %#x, of %u bytes at %#llx", s->lkey,
+			    s->length, (unsigned long long)s->addr);
+}
+
 static void check_entry(struct rn_val *v, const struct rn_val_event *e,
-			const struct ibv_sge *s)
+			const struct ibv_sge *s, bool is_written)
 {
 	const struct rn_val_object *mr = rn_val_mr_of_lkey(v, s->lkey);
-	struct rn_val_text name;
+	struct rn_val_text name, own;
 
 	if (!s->length)
 		return;
 	if (!mr) {
-		rn_val_find(v, e, RN_VAL_MEMORY_WRONG_LKEY, e->object,
-			    "no MR has lkey %#x, of %u bytes at %#llx", s->lkey,
-			    s->length, (unsigned long long)s->addr);
+		find_unknown_lkey(v, e, s);
 		return;
 	}
-	if (mr->mr.has_memory &&
-	    (s->addr < mr->mr.iova || s->addr - mr->mr.iova > mr->mr.len ||
-	     s->length > mr->mr.len - (s->addr - mr->mr.iova)))
+	if (is_of_other_pd(e->object, mr))
+		rn_val_find2(v, e, RN_VAL_MEMORY_LKEY_OF_OTHER_PD, e->object, mr,
+			     "%s is of PD %u, and %s of PD %u", rn_val_name(mr, &name),
+			     rn_val_pd_of(mr)->number, rn_val_name(e->object, &own),
+			     rn_val_pd_of(e->object)->number);
+	if (!mr->mr.has_memory)
+		return;
+	if (!is_within(&mr->mr, s->addr, s->length))
 		rn_val_find2(
 			v, e, RN_VAL_MEMORY_SGE_OUTSIDE_MR, e->object, mr,
 			"%u bytes at %#llx are not within %s, of %llu bytes at %#llx",
 			s->length, (unsigned long long)s->addr, rn_val_name(mr, &name),
 			(unsigned long long)mr->mr.len, (unsigned long long)mr->mr.iova);
+	if (is_written && !(mr->mr.access & IBV_ACCESS_LOCAL_WRITE))
+		rn_val_find2(v, e, RN_VAL_MEMORY_LOCAL_WRITE_MISSING, e->object, mr,
+			     "%s has access flags %#x", rn_val_name(mr, &name),
+			     mr->mr.access);
 }
 
 static void check_inline(struct rn_val *v, const struct rn_val_event *e,
 			 const struct rn_val_request *r)
 {
 	struct rn_val_text name;
-	uint64_t len = 0;
+	uint64_t len = length_of(r);
 
-	for (uint32_t i = 0; i < r->sge_count; i++)
-		len += r->sge[i].length;
+	if (fetches(r->opcode))
+		rn_val_find(v, e, RN_VAL_MEMORY_INLINE_OPCODE, e->object,
+			    "%s with IBV_SEND_INLINE", rn_val_opcode_name(r->opcode));
 	if (len > e->object->qp.cap.max_inline_data)
 		rn_val_find(v, e, RN_VAL_MEMORY_INLINE_TOO_LONG, e->object,
 			    "%llu bytes inline, and %s takes %u", (unsigned long long)len,
@@ -45,34 +133,222 @@ static void check_inline(struct rn_val *v, const struct rn_val_event *e,
 			    e->object->qp.cap.max_inline_data);
 }
 
-static void check_request(struct rn_val *v, const struct rn_val_event *e,
-			  const struct rn_val_request *r)
+static void check_atomic(struct rn_val *v, const struct rn_val_event *e,
+			 const struct rn_val_request *r)
 {
-	bool is_send = e->kind == RN_VAL_POST_SEND;
-
-	if (is_send &&
-	    (r->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	     r->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) &&
-	    r->remote_addr % 8)
+	if (r->remote_addr % ATOMIC_LEN)
 		rn_val_find(v, e, RN_VAL_MEMORY_ATOMIC_MISALIGNED, e->object,
 			    "%s at %#llx", rn_val_opcode_name(r->opcode),
 			    (unsigned long long)r->remote_addr);
+	if (length_of(r) < ATOMIC_LEN)
+		rn_val_find(v, e, RN_VAL_MEMORY_ATOMIC_SHORT, e->object,
+			    "%s with a buffer of %llu bytes",
+			    rn_val_opcode_name(r->opcode),
+			    (unsigned long long)length_of(r));
+}
+
+/* ---------------------------------------------------------------------- the order */
+static bool overlaps(const struct rn_val_request *r, const struct ibv_sge *s,
+		     uint32_t count)
+{
+	for (uint32_t i = 0; i < r->sge_count; i++)
+		for (uint32_t k = 0; k < count; k++)
+			if (r->sge[i].lkey == s[k].lkey &&
+			    r->sge[i].addr < s[k].addr + s[k].length &&
+			    s[k].addr < r->sge[i].addr + r->sge[i].length)
+				return true;
+	return false;
+}
+
+/* Looks for a request that brings what request @at of the post sends. */
+static void check_fence(struct rn_val *v, const struct rn_val_event *e, uint32_t at)
+{
+	const struct rn_val_request *r = &e->post.request[at];
+	const struct rn_val_queue *q = &e->object->qp.send;
+	bool is_early = false;
+
+	if (!sends(r->opcode) || r->flags & IBV_SEND_FENCE)
+		return;
+	for (uint32_t i = 0; i < at && i < LOOK_BACK; i++) {
+		const struct rn_val_request *before = &e->post.request[at - 1 - i];
+
+		is_early = is_early || (fetches(before->opcode) &&
+					overlaps(r, before->sge, before->sge_count));
+	}
+	for (uint32_t i = 0; i < q->count && i < LOOK_BACK; i++) {
+		const struct rn_val_wr *wr = rn_val_queued(q, q->count - 1 - i);
+		uint32_t kept = wr->sge_count < RN_VAL_SGES ? wr->sge_count : RN_VAL_SGES;
+
+		is_early =
+			is_early || (fetches(wr->opcode) && overlaps(r, wr->sge, kept));
+	}
+	if (is_early)
+		rn_val_find(v, e, RN_VAL_MEMORY_READ_NOT_FENCED, e->object,
+			    "request %#llx, %s, sends from the buffer of one that has "
+			    "not completed",
+			    (unsigned long long)r->wr_id, rn_val_opcode_name(r->opcode));
+}
+
+static void check_request(struct rn_val *v, const struct rn_val_event *e, uint32_t at)
+{
+	const struct rn_val_request *r = &e->post.request[at];
+	bool is_send = e->kind == RN_VAL_POST_SEND;
+
+	if (is_send && is_atomic(r->opcode))
+		check_atomic(v, e, r);
 	if (is_send && r->flags & IBV_SEND_INLINE) {
 		check_inline(v, e, r);
 		return;
 	}
 	if (is_send && (int)r->opcode == WR_FLUSH)
 		return;
+	if (is_send && length_of(r) > MESSAGE_MAX)
+		rn_val_find(v, e, RN_VAL_MEMORY_MESSAGE_TOO_LONG, e->object,
+			    "%s of %llu bytes", rn_val_opcode_name(r->opcode),
+			    (unsigned long long)length_of(r));
 	for (uint32_t i = 0; i < r->sge_count; i++)
-		check_entry(v, e, &r->sge[i]);
+		check_entry(v, e, &r->sge[i], !is_send || fetches(r->opcode));
+	if (is_send)
+		check_fence(v, e, at);
+}
+
+/* ------------------------------------------------------------------ remote memory */
+static unsigned remote_right(enum ibv_wr_opcode opcode)
+{
+	if (is_atomic(opcode))
+		return IBV_ACCESS_REMOTE_ATOMIC;
+	return opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ
+					  : IBV_ACCESS_REMOTE_WRITE;
+}
+
+static bool uses_rkey(enum ibv_wr_opcode opcode)
+{
+	return fetches(opcode) || opcode == IBV_WR_RDMA_WRITE ||
+	       opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* The living MR with that rkey, or NULL. */
+static const struct rn_val_object *mr_of_rkey(const struct rn_val *v, uint32_t rkey)
+{
+	const struct rn_val_object *o = v->living;
+
+	while (o && !(o->kind == RN_VAL_MR && o->mr.rkey == rkey))
+		o = o->older;
+	return o;
+}
+
+static void check_remote_mr(struct rn_val *v, const struct rn_val_event *e,
+			    const struct rn_val_object *peer,
+			    const struct rn_val_object *mr)
+{
+	const struct rn_val_wr *wr = e->completion.wr;
+	uint64_t len = is_atomic(wr->opcode) ? ATOMIC_LEN : wr->len;
+	struct rn_val_text name, its;
+
+	if (is_of_other_pd(peer, mr))
+		rn_val_find2(v, e, RN_VAL_MEMORY_RKEY_OF_OTHER_PD, e->completion.qp, mr,
+			     "%s is of PD %u, and %s of PD %u", rn_val_name(mr, &name),
+			     rn_val_pd_of(mr)->number, rn_val_name(peer, &its),
+			     rn_val_pd_of(peer)->number);
+	else if (mr->mr.has_memory && !is_within(&mr->mr, wr->remote_addr, len))
+		rn_val_find2(
+			v, e, RN_VAL_MEMORY_REMOTE_OUTSIDE_MR, e->completion.qp, mr,
+			"%llu bytes at %#llx are not within %s, of %llu bytes at %#llx",
+			(unsigned long long)len, (unsigned long long)wr->remote_addr,
+			rn_val_name(mr, &name), (unsigned long long)mr->mr.len,
+			(unsigned long long)mr->mr.iova);
+	else if (mr->mr.has_memory && !(mr->mr.access & remote_right(wr->opcode)))
+		rn_val_find2(v, e, RN_VAL_MEMORY_REMOTE_RIGHT_MISSING, e->completion.qp,
+			     mr, "%s, and %s has access flags %#x",
+			     rn_val_opcode_name(wr->opcode), rn_val_name(mr, &name),
+			     mr->mr.access);
+}
+
+/* Says why the other end, if it is in this process, has refused access. Windows have
+ * rkeys that are not known here.
+ */
+static void check_completion(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_completion *c = &e->completion;
+	const struct rn_val_object *peer, *mr;
+
+	if (c->wc->status != IBV_WC_REM_ACCESS_ERR || !c->qp || !c->wr || c->is_recv ||
+	    !uses_rkey(c->wr->opcode))
+		return;
+	peer = rn_val_peer_of(v, c->qp);
+	mr = mr_of_rkey(v, c->wr->rkey);
+	if (peer && mr)
+		check_remote_mr(v, e, peer, mr);
+	else if (peer && !v->living_of[RN_VAL_MW])
+		rn_val_find2(v, e, RN_VAL_MEMORY_RKEY_UNKNOWN, c->qp, peer,
+			     "no MR has rkey %#x, of %s at %#llx", c->wr->rkey,
+			     rn_val_opcode_name(c->wr->opcode),
+			     (unsigned long long)c->wr->remote_addr);
+}
+
+/* -------------------------------------------------------------------- registration */
+static bool is_same(const struct rn_val_object *a, const struct rn_val_object *b)
+{
+	return a->kind == RN_VAL_MR && a->mr.has_memory && a->mr.addr == b->mr.addr &&
+	       a->mr.len == b->mr.len && a->mr.access == b->mr.access &&
+	       rn_val_pd_of(a) == rn_val_pd_of(b);
+}
+
+static void check_mr(struct rn_val *v, const struct rn_val_event *e)
+{
+	unsigned access = e->make.mr.access, looked = 0;
+	struct rn_val_text name;
+
+	if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
+	    !(access & IBV_ACCESS_LOCAL_WRITE))
+		rn_val_find(v, e, RN_VAL_MEMORY_REMOTE_WITHOUT_LOCAL, e->object,
+			    "%s() got access flags %#x", e->verb, access);
+	if (!e->object || !e->make.mr.has_memory || !e->make.mr.addr)
+		return;
+	for (const struct rn_val_object *o = v->living; o && looked < LOOK_MRS;
+	     o = o->older, looked++)
+		if (o != e->object && is_same(o, e->object)) {
+			rn_val_find2(v, e, RN_VAL_MEMORY_MR_TWICE, e->object, o,
+				     "%s is of the same %llu bytes at %#llx",
+				     rn_val_name(o, &name), (unsigned long long)o->mr.len,
+				     (unsigned long long)o->mr.addr);
+			return;
+		}
+}
+
+static void check_bind(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *mr = rn_val_lookup(v, e->bind.mr);
+	struct rn_val_text name;
+
+	if (!rn_val_is(mr, RN_VAL_MR) || mr->is_gone || !mr->mr.has_memory ||
+	    !e->bind.len)
+		return;
+	if (!(mr->mr.access & IBV_ACCESS_MW_BIND))
+		rn_val_find2(v, e, RN_VAL_MEMORY_BIND_WITHOUT_RIGHT, e->object, mr,
+			     "%s has access flags %#x", rn_val_name(mr, &name),
+			     mr->mr.access);
+	if (!is_within(&mr->mr, e->bind.addr, e->bind.len))
+		rn_val_find2(
+			v, e, RN_VAL_MEMORY_BIND_OUTSIDE_MR, e->object, mr,
+			"%llu bytes at %#llx are not within %s, of %llu bytes at %#llx",
+			(unsigned long long)e->bind.len, (unsigned long long)e->bind.addr,
+			rn_val_name(mr, &name), (unsigned long long)mr->mr.len,
+			(unsigned long long)mr->mr.iova);
 }
 
 void rn_val_check_memory(struct rn_val *v, const struct rn_val_event *e)
 {
+	if (e->kind == RN_VAL_COMPLETION)
+		check_completion(v, e);
+	if (e->kind == RN_VAL_MAKE && e->make.kind == RN_VAL_MR)
+		check_mr(v, e);
 	if (e->is_done || !e->object || e->object->is_gone)
 		return;
+	if (e->kind == RN_VAL_BIND)
+		check_bind(v, e);
 	if (e->kind != RN_VAL_POST_SEND && e->kind != RN_VAL_POST_RECV)
 		return;
 	for (uint32_t i = 0; i < e->post.count; i++)
-		check_request(v, e, &e->post.request[i]);
+		check_request(v, e, i);
 }

@@ -63,19 +63,6 @@ const struct rn_val_object *rn_val_mr_of_lkey(const struct rn_val *v, uint32_t l
 	return find_number(v, RN_VAL_MR, lkey);
 }
 
-const struct rn_val_object *rn_val_mr_of_rkey(const struct rn_val *v, uint32_t rkey)
-{
-	const struct rn_val_object *o = find_number(v, RN_VAL_MR, rkey);
-
-	/* Most cards give both keys the same number. */
-	if (o && o->mr.rkey == rkey)
-		return o;
-	for (o = v->living; o; o = o->older)
-		if (o->kind == RN_VAL_MR && o->mr.rkey == rkey)
-			return o;
-	return NULL;
-}
-
 struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o)
 {
 	for (unsigned i = 0; o && i < RN_VAL_PARENTS && o->parent[i]; i++)

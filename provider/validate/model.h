@@ -193,9 +193,8 @@ const char *rn_val_opcode_name(enum ibv_wr_opcode opcode);
 /* Writes a step of a QP into @t; returns its text. */
 const char *rn_val_step_text(const struct rn_val_step *s, struct rn_val_text *t);
 
-/* The living MR with that lkey or rkey; NULL: there is none. */
+/* The living MR with that lkey; NULL: there is none. */
 const struct rn_val_object *rn_val_mr_of_lkey(const struct rn_val *v, uint32_t lkey);
-const struct rn_val_object *rn_val_mr_of_rkey(const struct rn_val *v, uint32_t rkey);
 /* The living QP with that number; NULL: there is none. */
 struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn);
 /* The QP that a connected QP sends to, if it is one of this process; else NULL. */

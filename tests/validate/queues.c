@@ -462,10 +462,13 @@ static void end_unsignaled(struct kit *k)
 	val_destroy_pair(&p);
 }
 
-/* Lets a WRITE fail, and posts more. */
+/* Lets a WRITE fail, and posts more. The layer cannot tell that the rkey is wrong: it may
+ * be that of a window.
+ */
 static void post_behind_failure(struct kit *k, unsigned count)
 {
 	struct val_pair p = val_pair(k);
+	struct ibv_mw *mw = ibv_alloc_mw(k->pd, IBV_MW_TYPE_1);
 	struct ibv_sge sge = kit_sge(k, 0, 0, 8);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE,
 				  .send_flags = IBV_SEND_SIGNALED,
@@ -473,11 +476,13 @@ static void post_behind_failure(struct kit *k, unsigned count)
 				  .num_sge = 1,
 				  .wr.rdma = { .rkey = ~k->mr->rkey } };
 
+	assert_non_null(mw);
 	for (unsigned i = 0; i < count + 1; i++) {
 		kit_post_send(p.qp[0], &wr);
 		assert_int_not_equal(kit_wait(k->cq).status, IBV_WC_SUCCESS);
 	}
 	val_destroy_pair(&p);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
 static void ignore_failure(struct kit *k)
