@@ -74,7 +74,9 @@ struct rn_val_qp {
 	uint32_t steps; /* ever */
 	/* Fields of the rules. */
 	struct {
-		uint64_t posts, requests, signaled;
+		uint64_t posts, requests, signaled, fenced;
+		uint64_t small, inlined;      /* small: messages that could be inline */
+		uint64_t posts_in_row;	      /* of one request, right behind another */
 		uint64_t messages, solicited; /* that take a receive of the peer */
 		bool has_failed;	      /* a completion has told an error */
 		uint32_t after_failure;	      /* requests posted since */
@@ -95,6 +97,7 @@ struct rn_val_cq {
 	uint32_t waiting_when_armed; /* entries, before the newest ibv_req_notify_cq() */
 	struct {
 		uint64_t single_polls;
+		uint32_t resizes;	     /* since the first completion */
 		uint64_t signaled;	     /* requests that tell this CQ */
 		uint64_t solicited_notifies; /* of `notifies' */
 	} tally;
@@ -165,10 +168,13 @@ struct rn_val {
 	unsigned long long findings, occurrences;
 	/* Fields of the rules. */
 	struct {
-		uint64_t requests_then; /* requests posted when the newest MR was
-					   registered */
-		uint64_t requests;	/* posted by all QPs */
-		uint32_t late_mrs;	/* MRs that were registered between posts */
+		uint64_t requests_then;	 /* requests posted when the newest MR was
+					    registered */
+		uint64_t requests;	 /* posted by all QPs */
+		uint64_t requests_at_ah; /* when the newest AH was created */
+		uint32_t late_mrs;	 /* MRs that were registered between posts */
+		uint32_t late_ahs, small_mrs;
+		uint32_t last_post; /* serial of the QP, if no poll came since */
 	} tally;
 };
 
