@@ -6,8 +6,9 @@
 
 enum {
 	BUSY = 1000, /* requests or completions; with fewer, nobody notices */
-	OFTEN = 64,  /* calls that enter the kernel between posts */
+	OFTEN = 256, /* calls that enter the kernel between posts */
 	PAGE = 4096, /* bytes */
+	FEW = 64,    /* requests between two such calls */
 	SMALL_MRS = 256,
 	RESIZES = 8,
 };
@@ -113,12 +114,25 @@ static void check_entries(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* -------------------------------------------------------------------- registration */
+/* Counts a call that comes behind new requests. Returns whether it is the last of OFTEN
+ * in a row that had few requests between them.
+ */
+static bool is_often(uint64_t now, uint64_t *then, uint32_t *late)
+{
+	uint64_t since = now - *then;
+
+	*then = now;
+	if (!since)
+		return false;
+	*late = since <= FEW ? *late + 1 : 0;
+	return *late == OFTEN;
+}
+
 static void check_mr(struct rn_val *v, const struct rn_val_event *e)
 {
-	if (v->tally.requests != v->tally.requests_then && ++v->tally.late_mrs == OFTEN)
+	if (is_often(v->tally.requests, &v->tally.requests_then, &v->tally.late_mrs))
 		rn_val_find(v, e, RN_VAL_PERFORMANCE_REG_IN_DATA_PATH, e->object,
 			    "memory was registered %d times behind new requests", OFTEN);
-	v->tally.requests_then = v->tally.requests;
 	if (e->make.mr.has_memory && e->make.mr.len < PAGE &&
 	    ++v->tally.small_mrs == SMALL_MRS)
 		rn_val_find(v, e, RN_VAL_PERFORMANCE_SMALL_MRS, e->object,
@@ -128,11 +142,10 @@ static void check_mr(struct rn_val *v, const struct rn_val_event *e)
 
 static void check_ah(struct rn_val *v, const struct rn_val_event *e)
 {
-	if (v->tally.requests != v->tally.requests_at_ah && ++v->tally.late_ahs == OFTEN)
+	if (is_often(v->tally.requests, &v->tally.requests_at_ah, &v->tally.late_ahs))
 		rn_val_find(v, e, RN_VAL_PERFORMANCE_AH_IN_DATA_PATH, e->object,
 			    "address handles were created %d times behind new requests",
 			    OFTEN);
-	v->tally.requests_at_ah = v->tally.requests;
 }
 
 static void check_resize(struct rn_val *v, const struct rn_val_event *e)

@@ -109,9 +109,9 @@ static void register_between(struct kit *k, unsigned count)
 	val_destroy_pair(&p);
 }
 
-static void register_100_times(struct kit *k)
+static void register_300_times(struct kit *k)
 {
-	register_between(k, 100);
+	register_between(k, 300);
 }
 
 static void register_twice(struct kit *k)
@@ -143,9 +143,9 @@ static void address_between(struct kit *k, unsigned count)
 	val_destroy_pair(&p);
 }
 
-static void address_100_times(struct kit *k)
+static void address_300_times(struct kit *k)
 {
-	address_between(k, 100);
+	address_between(k, 300);
 }
 
 static void address_twice(struct kit *k)
@@ -235,9 +235,9 @@ static const struct val_case cases[] = {
 	{ "performance/small-not-inline", write_from_memory, write_inline, false },
 	{ "performance/post-one-by-one", signal_one_in_8, write_in_turn, false },
 	{ "performance/all-fenced", write_fenced, write_from_memory, false },
-	{ "performance/reg-in-data-path", register_100_times, register_twice, false },
+	{ "performance/reg-in-data-path", register_300_times, register_twice, false },
 	{ "performance/small-mrs", register_in_parts, register_twice, false },
-	{ "performance/ah-in-data-path", address_100_times, address_twice, false },
+	{ "performance/ah-in-data-path", address_300_times, address_twice, false },
 	{ "performance/adjacent-sges", gather_adjacent, gather_apart, false },
 	{ "performance/event-for-each", wait_for_each, wait_for_four, false },
 	{ "performance/resize-often", resize_20_times, resize_once, false },
