@@ -52,18 +52,20 @@ void rn_val_counts_free(struct rn_val *v)
 	}
 }
 
-static void __attribute__((format(printf, 6, 0)))
-report(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
-       const struct rn_val_object *object, const struct rn_val_object *other,
+/* Counts a finding, and reports it if it is the first with its stack. @f has its rule and
+ * its objects.
+ */
+static void __attribute__((format(printf, 4, 0)))
+report(struct rn_val *v, const struct rn_val_event *e, struct rn_val_finding f,
        const char *fmt, va_list ap)
 {
-	uint32_t stack = e->stack || !object ? e->stack : object->made_at;
+	uint32_t stack = e->stack || !f.object ? e->stack : f.object->made_at;
 	struct rn_val_count *c;
 	char what[400];
 
-	if (!(v->severities & 1U << rn_val_rule_info(rule)->severity))
+	if (!(v->severities & 1U << rn_val_rule_info(f.rule)->severity))
 		return;
-	c = count_of(v, rule, key_of(stack, object));
+	c = count_of(v, f.rule, key_of(stack, f.object));
 	if (!c)
 		return;
 	v->occurrences++;
@@ -71,12 +73,10 @@ report(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
 		return;
 	v->findings++;
 	(void)vsnprintf(what, sizeof(what), fmt, ap);
-	v->sink(v->arg, &(struct rn_val_finding){ .rule = rule,
-						  .stack = e->stack,
-						  .what = what,
-						  .object = object,
-						  .other = other,
-						  .count = 1 });
+	f.stack = e->stack;
+	f.what = what;
+	f.count = 1;
+	v->sink(v->arg, &f);
 }
 
 void rn_val_find(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
@@ -85,7 +85,7 @@ void rn_val_find(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rul
 	va_list ap;
 
 	va_start(ap, fmt);
-	report(v, e, rule, object, NULL, fmt, ap);
+	report(v, e, (struct rn_val_finding){ .rule = rule, .object = object }, fmt, ap);
 	va_end(ap);
 }
 
@@ -96,7 +96,9 @@ void rn_val_find2(struct rn_val *v, const struct rn_val_event *e, enum rn_val_ru
 	va_list ap;
 
 	va_start(ap, fmt);
-	report(v, e, rule, object, other, fmt, ap);
+	report(v, e,
+	       (struct rn_val_finding){ .rule = rule, .object = object, .other = other },
+	       fmt, ap);
 	va_end(ap);
 }
 

@@ -720,7 +720,7 @@ static void show_times(const struct rnp_cq *cq)
 static int hold_parent(struct rnp_context *ctx, struct ibv_pd *parent)
 {
 	int cancel = rnp_lock_engine(ctx->engine);
-	bool found = rnp_pd_find(ctx, parent) && rnp_pd_is_parent(parent);
+	bool found = parent && rnp_pd_find(ctx, parent) && rnp_pd_is_parent(parent);
 
 	if (found)
 		rnp_pd_get(parent);

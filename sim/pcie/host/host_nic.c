@@ -39,12 +39,12 @@ struct bounds {
 	rn_ns least, most;
 	unsigned turns; /* after which the least time is enough */
 };
-static const struct bounds atomics_bounds = { .least = 20 * 1000 * 1000,
-					      .most = 200 * 1000 * 1000,
+static const struct bounds atomics_bounds = { .least = RN_MSEC(20),
+					      .most = RN_MSEC(200),
 					      .turns = 50 };
 /* Reads come with each message: the least is the default of hold. */
-static const struct bounds reads_bounds = { .least = 2 * 1000 * 1000,
-					    .most = 20 * 1000 * 1000,
+static const struct bounds reads_bounds = { .least = RN_MSEC(2),
+					    .most = RN_MSEC(20),
 					    .turns = 8 };
 
 /* A read or an atomic whose result the device has not collected yet. */
@@ -682,6 +682,7 @@ static void resume_reads_of(struct rn_host *h, const struct rn_nic_op *newest)
 	uint32_t qpn = newest ? newest->qpn : 0;
 	struct rn_nic_op *op = all.first, *next;
 
+	assert(!newest || nic);
 	h->late_reads.first = NULL;
 	h->late_reads.tail = &h->late_reads.first;
 	h->late_reads.polls = h->late_reads.turns = 0;

@@ -329,9 +329,7 @@ static void check_rocind(struct doctor *d)
 	char why[512];
 	struct rn_rocind *r = rn_rocind_connect_running(why, sizeof(why));
 
-	if (!r && errno != ENOENT)
-		print_finding(d, FAULT, "%s", why);
-	else if (r && rn_rocind_status(r, &status, why, sizeof(why)))
+	if (r ? rn_rocind_status(r, &status, why, sizeof(why)) != 0 : errno != ENOENT)
 		print_finding(d, FAULT, "%s", why);
 	else if (r && strcmp(status.version, ROCIN_VERSION) != 0)
 		print_finding(d, NOTE,

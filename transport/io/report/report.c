@@ -327,17 +327,18 @@ static void write_json(struct rn_report *r, const struct rn_report_finding *f,
 static void put_xml(struct json *j, const char *text)
 {
 	for (; *text; text++) {
-		const char c = *text;
+		char c[] = { *text, 0 };
 
-		if (c == '<')
+		if (*c == '<')
 			put(j, "&lt;");
-		else if (c == '&')
+		else if (*c == '&')
 			put(j, "&amp;");
-		else if (c == '"')
+		else if (*c == '"')
 			put(j, "&quot;");
+		else if ((unsigned char)*c < 0x20 && *c != '\n')
+			put(j, "?");
 		else
-			put(j, (char[]){ (unsigned char)c < 0x20 && c != '\n' ? '?' : c,
-					 0 });
+			put(j, c);
 	}
 }
 
