@@ -306,6 +306,7 @@ both)
 	attached() { grep -qs 'rocin0: slot' "$work/client.log"; }
 	wait_for attached || fail 'no device'
 	daemon=$(daemon_pid)
+	kill -STOP "$daemon" # or it makes another keeper before it is killed, too
 	kill -9 "$(pgrep -x rocin-keeper -P "$daemon")" "$daemon"
 	next_port
 	pair 'a pair right after' ib_send_bw -x 0 -F -n 500 -p "$port" -- \
