@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "rocin/wire.h"
+#include "transport/io/host/clock.h"
 #include "verbs_kit.h"
 
 enum {
@@ -27,11 +29,26 @@ int sniffer_start(const union ibv_gid *gid)
 	const struct sockaddr_ll at = { .sll_family = AF_PACKET,
 					.sll_protocol = htons(ETH_P_IP),
 					.sll_ifindex = (int)if_nametoindex("lo") };
+	/* UDP to the device alone: what other tests send over the loopback interface
+	 * would fill the socket, and packets would be missed.
+	 */
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 16), /* destination address */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, rn_get_be32(gid->raw + 12), 0, 3),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 9), /* protocol */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, UINT16_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog filter = { .len = sizeof(code) / sizeof(code[0]),
+					   .filter = code };
 	int rc = 0;
 
 	memcpy(address.raw, gid->raw, sizeof(address.raw));
-	sniffer = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, htons(ETH_P_IP));
-	if (sniffer < 0 || bind(sniffer, (const struct sockaddr *)&at, sizeof(at)))
+	sniffer = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (sniffer < 0 ||
+	    setsockopt(sniffer, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ||
+	    bind(sniffer, (const struct sockaddr *)&at, sizeof(at)))
 		rc = -errno;
 	return rc;
 }
@@ -55,21 +72,32 @@ static const uint8_t *mad_of(const uint8_t *ip, ssize_t len)
 	return bth + RN_GSI_MAD_AT;
 }
 
-/* Each packet comes twice on the loopback interface: sent and received. */
+/* Waits for a packet until @end. Return: its length in @ip, 0 for one that is about to be
+ * sent (each comes twice on the loopback interface), or -1: there was none.
+ */
+static ssize_t sniff_packet(uint8_t *ip, size_t room, rn_ns end)
+{
+	rn_ns left = end - rn_clock(CLOCK_MONOTONIC);
+	struct pollfd p = { .fd = sniffer, .events = POLLIN };
+	struct sockaddr_ll from;
+	socklen_t from_len = sizeof(from);
+	ssize_t len;
+
+	if (left < 0 || poll(&p, 1, (int)(left / RN_MSEC(1)) + 1) != 1)
+		return -1;
+	len = recvfrom(sniffer, ip, room, 0, (struct sockaddr *)&from, &from_len);
+	return len > 0 && from.sll_pkttype != PACKET_OUTGOING ? len : 0;
+}
+
 bool see_mad(enum rn_cm_attr attr, struct rn_cm_msg *msg, int ms)
 {
 	static uint8_t mad[RN_MAD_LEN], ip[65536];
-	struct pollfd p = { .fd = sniffer, .events = POLLIN };
-	struct sockaddr_ll from;
+	rn_ns end = rn_clock(CLOCK_MONOTONIC) + RN_MSEC(ms);
 	struct rn_mad_hdr hdr;
+	ssize_t len;
 
-	while (poll(&p, 1, ms) == 1) {
-		socklen_t from_len = sizeof(from);
-		ssize_t len = recvfrom(sniffer, ip, sizeof(ip), 0,
-				       (struct sockaddr *)&from, &from_len);
-		const uint8_t *at = len > 0 && from.sll_pkttype != PACKET_OUTGOING
-					    ? mad_of(ip, len)
-					    : NULL;
+	while ((len = sniff_packet(ip, sizeof(ip), end)) >= 0) {
+		const uint8_t *at = len ? mad_of(ip, len) : NULL;
 
 		if (!at)
 			continue;
