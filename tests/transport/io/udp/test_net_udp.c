@@ -15,6 +15,7 @@
 #include "rocin/stats.h"
 #include "tests/kit/io_kind.h"
 #include "tests/kit/roce_socket.h"
+#include "tests/kit/wrap_syscall.h"
 #include "transport/io/udp/net_udp.h"
 
 enum {
@@ -591,35 +592,29 @@ static long take_told(const struct msghdr *msg)
 	return (long)msg->msg_iov->iov_len;
 }
 
-long __real_syscall(long nr, ...);
-long __wrap_syscall(long nr, ...);
-
-/* Reads as many arguments as there may be, which may be more than there are. */
-__attribute__((no_sanitize("address"))) long __wrap_syscall(long nr, ...)
+static bool answer_syscall(long number, long arg[KIT_SYSCALL_ARGS], long *rc)
 {
-	long arg[6];
-	va_list ap;
-
-	va_start(ap, nr);
-	for (unsigned i = 0; i < RN_ARRAY_SIZE(arg); i++)
-		arg[i] = va_arg(ap, long);
-	va_end(ap);
-	if (nr == SYS_recvmsg && next_is_large)
-		return deliver_large((struct msghdr *)arg[1]);
-	if (nr == SYS_sendmsg && told.is_wanted)
-		return take_told((const struct msghdr *)arg[1]);
-	if (nr == SYS_sendmmsg && tries_without > 0) {
+	if (number == SYS_recvmsg && next_is_large) {
+		*rc = deliver_large((struct msghdr *)arg[1]);
+		return true;
+	}
+	if (number == SYS_sendmsg && told.is_wanted) {
+		*rc = take_told((const struct msghdr *)arg[1]);
+		return true;
+	}
+	if (number == SYS_sendmmsg && tries_without > 0) {
 		if (room == 0) {
 			tries_without--;
 			room = 3;
 			errno = EAGAIN;
-			return -1;
+			*rc = -1;
+			return true;
 		}
 		if (arg[2] > room)
 			arg[2] = room;
 		room -= (unsigned)arg[2];
 	}
-	return __real_syscall(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+	return false;
 }
 
 static void what_has_left_before_a_full_socket_does_not_leave_again(void **state)

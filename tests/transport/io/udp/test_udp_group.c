@@ -17,6 +17,7 @@
 #include "tests/kit/descriptors.h"
 #include "tests/kit/io_kind.h"
 #include "tests/kit/roce_socket.h"
+#include "tests/kit/wrap_syscall.h"
 #include "transport/io/udp/udp_internal.h"
 
 enum {
@@ -378,24 +379,15 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return __real_setsockopt(fd, level, name, value, len);
 }
 
-long __real_syscall(long nr, ...);
-long __wrap_syscall(long nr, ...);
-
-/* Reads as many arguments as there may be, which may be more than there are. */
-__attribute__((no_sanitize("address"))) long __wrap_syscall(long nr, ...)
+static bool answer_syscall(long number, long arg[KIT_SYSCALL_ARGS], long *rc)
 {
-	long arg[6];
-	va_list ap;
-
-	va_start(ap, nr);
-	for (unsigned i = 0; i < RN_ARRAY_SIZE(arg); i++)
-		arg[i] = va_arg(ap, long);
-	va_end(ap);
-	if (has_no_route && nr == SYS_connect) {
+	(void)arg;
+	if (has_no_route && number == SYS_connect) {
 		errno = ENETUNREACH;
-		return -1;
+		*rc = -1;
+		return true;
 	}
-	return __real_syscall(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+	return false;
 }
 
 /* For verbs that is a lack of memory; ENOBUFS is none of their errors. */
