@@ -16,44 +16,20 @@
 
 #include <cmocka.h>
 
+#include "proc_udp.h"
 #include "rocin/types.h"
 #include "tools/rocind/net/admission.h"
-
-FILE *__real_fopen(const char *path, const char *mode);
-FILE *__wrap_fopen(const char *path, const char *mode);
 
 enum {
 	MEMBER = 1000, /* of the group that is admitted */
 	OWN_PORT = 5000,
 };
 
-#define HEAD                                                                             \
-	"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   " \
-	"uid\n"
-/* @address and @port in hexadecimal */
-#define LINE(address, port, uid)                                        \
-	"  7: " address ":" port                                        \
-	" 00000000:0000 07 00000000:00000000 00:00000000 00000000 " uid \
-	"        0 4711 2 0000000000000000 0\n"
+#define INODE "4711"
 #define ANY "00000000"
 #define ANY_V6 "00000000000000000000000000000000"
 #define ONE "0100007F"
 #define ONE_V6 "00000000000000000000000001000000"
-
-static const char *udp, *udp6; /* tables of the kernel */
-
-FILE *__wrap_fopen(const char *path, const char *mode)
-{
-	const char *text = NULL;
-
-	if (strcmp(path, "/proc/net/udp") == 0)
-		text = udp;
-	else if (strcmp(path, "/proc/net/udp6") == 0)
-		text = udp6;
-	else
-		return __real_fopen(path, mode);
-	return text ? fmemopen((void *)text, strlen(text), "r") : NULL;
-}
 
 static struct rnd_admission members(void)
 {
@@ -70,17 +46,19 @@ static void ports_count_that_only_members_hold_at_all_addresses(void **state)
 	struct rnd_admission a = members();
 
 	(void)state;
-	udp = HEAD LINE(ANY, "1001", "1000") LINE(ANY, "1002", "1001") /* a stranger's */
-		LINE(ONE, "1003", "1000")			     /* at one address */
-		LINE(ANY, "1004", "1000") LINE(ONE, "1004", "1001"); /* shared */
-	udp6 = HEAD LINE(ANY_V6, "1005", "1000");
+	udp = HEAD LINE(ANY, "1001", "1000", INODE)
+		LINE(ANY, "1002", "1001", INODE) /* a stranger's */
+		LINE(ONE, "1003", "1000", INODE) /* at one address */
+		LINE(ANY, "1004", "1000", INODE)
+			LINE(ONE, "1004", "1001", INODE); /* shared */
+	udp6 = HEAD LINE(ANY_V6, "1005", "1000", INODE);
 	assert_true(rnd_admission_refresh(&a));
 	assert_int_equal(a.port_count, 3);
 	assert_int_equal(a.port[0], OWN_PORT);
 	assert_int_equal(a.port[1], 0x1001);
 	assert_int_equal(a.port[2], 0x1005);
 	assert_false(rnd_admission_refresh(&a)); /* nothing new */
-	udp6 = HEAD LINE(ANY_V6, "1005", "1000") LINE(ONE_V6, "1005", "0");
+	udp6 = HEAD LINE(ANY_V6, "1005", "1000", INODE) LINE(ONE_V6, "1005", "0", INODE);
 	assert_true(rnd_admission_refresh(&a));
 	assert_int_equal(a.port_count, 2);
 }
@@ -91,7 +69,7 @@ static void where_no_other_user_is_admitted_no_table_is_read(void **state)
 
 	(void)state;
 	a.user_count = 0;
-	udp = HEAD LINE(ANY, "1001", "1000");
+	udp = HEAD LINE(ANY, "1001", "1000", INODE);
 	udp6 = NULL;
 	assert_false(rnd_admission_refresh(&a));
 	assert_int_equal(a.port_count, 1);

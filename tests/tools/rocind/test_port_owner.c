@@ -16,38 +16,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proc_udp.h"
 #include "rocin/gid.h"
-
-FILE *__real_fopen(const char *path, const char *mode);
-FILE *__wrap_fopen(const char *path, const char *mode);
-
-static const char *udp, *udp6; /* tables of the kernel; NULL: there is none */
 
 /* With one digit behind it no process has a socket of this inode: there are not so many.
  */
 #define INODE "429496729"
-
-#define HEAD                                                                             \
-	"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   " \
-	"uid\n"
-/* @address and @port in hexadecimal */
-#define LINE(address, port, uid, inode)                                 \
-	"  7: " address ":" port                                        \
-	" 00000000:0000 07 00000000:00000000 00:00000000 00000000 " uid \
-	"        0 " inode " 2 0000000000000000 0\n"
-
-FILE *__wrap_fopen(const char *path, const char *mode)
-{
-	const char *text = NULL;
-
-	if (strcmp(path, "/proc/net/udp") == 0)
-		text = udp;
-	else if (strcmp(path, "/proc/net/udp6") == 0)
-		text = udp6;
-	else
-		return __real_fopen(path, mode);
-	return text ? fmemopen((void *)text, strlen(text), "r") : NULL;
-}
 
 /* Words are printed as this machine has them in memory. */
 static void write_v4(char hex[9], uint8_t last)
