@@ -65,25 +65,37 @@ static void take_send(struct rn_val_request *r, const struct ibv_send_wr *wr,
 		r->sge_count = 0;
 }
 
-static void take_sends(struct requests *r, const struct ibv_send_wr *list,
-		       enum ibv_qp_type type)
+/* How many requests of a list come before @end; NULL: all of them. */
+static uint32_t sends_before(const struct ibv_send_wr *at, const struct ibv_send_wr *end)
 {
 	uint32_t count = 0;
 
-	for (const struct ibv_send_wr *wr = list; wr; wr = wr->next)
+	for (; at && at != end; at = at->next)
 		count++;
-	make_room(r, count);
+	return count;
+}
+
+static uint32_t receives_before(const struct ibv_recv_wr *at,
+				const struct ibv_recv_wr *end)
+{
+	uint32_t count = 0;
+
+	for (; at && at != end; at = at->next)
+		count++;
+	return count;
+}
+
+static void take_sends(struct requests *r, const struct ibv_send_wr *list,
+		       enum ibv_qp_type type)
+{
+	make_room(r, sends_before(list, NULL));
 	for (uint32_t i = 0; i < r->count && list; i++, list = list->next)
 		take_send(&r->item[i], list, type);
 }
 
 static void take_receives(struct requests *r, const struct ibv_recv_wr *list)
 {
-	uint32_t count = 0;
-
-	for (const struct ibv_recv_wr *wr = list; wr; wr = wr->next)
-		count++;
-	make_room(r, count);
+	make_room(r, receives_before(list, NULL));
 	for (uint32_t i = 0; i < r->count && list; i++, list = list->next)
 		r->item[i] = (struct rn_val_request){
 			.wr_id = list->wr_id,
@@ -92,12 +104,17 @@ static void take_receives(struct requests *r, const struct ibv_recv_wr *list)
 		};
 }
 
-/* Tells that a post begins. Returns whether it must not be made. */
-static bool begin_post(struct rn_val_event *e, const struct requests *r)
+/* Tells that a post begins. Returns whether it must not be made; then it has ended. */
+static bool begin_post(struct rn_val_event *e, struct requests *r)
 {
+	bool is_refused;
+
 	e->post.count = r->count;
 	e->post.request = r->item;
-	return rnp_watch_before(e);
+	is_refused = rnp_watch_before(e);
+	if (is_refused)
+		free_requests(r);
+	return is_refused;
 }
 
 static void end_post(struct rn_val_event *e, struct requests *r, int rc,
@@ -116,30 +133,16 @@ int rnp_watch_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 				  .handle = base,
 				  .stack = rn_stacks_take_again() };
 	struct requests r;
-	uint32_t accepted = 0;
 	int rc;
 
 	take_sends(&r, wr, base->qp_type);
 	if (begin_post(&e, &r)) {
-		free_requests(&r);
 		*bad_wr = wr;
 		return rnp_watch_refuse();
 	}
 	rc = RNP_NEXT(post_send)(base, wr, bad_wr);
-	for (const struct ibv_send_wr *at = wr; rc && at && at != *bad_wr; at = at->next)
-		accepted++;
-	end_post(&e, &r, rc, accepted);
+	end_post(&e, &r, rc, rc ? sends_before(wr, *bad_wr) : 0);
 	return rc;
-}
-
-static uint32_t receives_before(const struct ibv_recv_wr *at,
-				const struct ibv_recv_wr *bad)
-{
-	uint32_t count = 0;
-
-	for (; at && at != bad; at = at->next)
-		count++;
-	return count;
 }
 
 int rnp_watch_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
@@ -154,7 +157,6 @@ int rnp_watch_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 
 	take_receives(&r, wr);
 	if (begin_post(&e, &r)) {
-		free_requests(&r);
 		*bad_wr = wr;
 		return rnp_watch_refuse();
 	}
@@ -175,7 +177,6 @@ int rnp_watch_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 
 	take_receives(&r, wr);
 	if (begin_post(&e, &r)) {
-		free_requests(&r);
 		*bad_wr = wr;
 		return rnp_watch_refuse();
 	}
