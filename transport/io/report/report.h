@@ -42,7 +42,7 @@ struct rn_report_options {
 	"exitcode=0..255, log=FILE, json=FILE, junit=FILE, suppress=FILE, " \
 	"summary, symbolize=off, break"
 
-/* Takes a word of a setting. Returns false if it is none of the above. */
+/* Takes a word of a setting. Returns false if it is none of RN_REPORT_WORDS. */
 bool rn_report_option(struct rn_report_options *o, const char *word);
 
 struct rn_report_finding {

@@ -112,8 +112,8 @@ static void test_no_helper(void **state)
 
 static bool is_late;
 
-/* Called instead of the library's: a process that is late writes when the reader of its
- * pipe has gone, if it goes.
+/* Called instead of write() of the C library. If is_late, it first waits until nobody can
+ * read from the pipe any more, but not for long: somebody may keep it open.
  */
 ssize_t write(int fd, const void *data, size_t len)
 {
