@@ -35,6 +35,7 @@ static void free_requests(struct requests *r)
 {
 	if (r->item != r->here)
 		free(r->item);
+	r->item = r->here;
 }
 
 static void take_send(struct rn_val_request *r, const struct ibv_send_wr *wr,
