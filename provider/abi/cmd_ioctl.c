@@ -20,7 +20,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "provider/verbs/event.h"
+#include "provider/verbs/object/event.h"
 #include "transport/io/host/log.h"
 
 typedef int (*ioctl_fn)(int fd, unsigned long request, ...);

@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "provider/verbs/library.h"
+#include "provider/verbs/object/library.h"
 
 /* All operations of every known release, in the order of the library's table, which is
  * alphabetical. These numbers are private to the plugin; rnp_abi.slot has the position in

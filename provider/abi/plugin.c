@@ -14,7 +14,7 @@
 #include <sys/queue.h>
 
 #include "driver_abi.h"
-#include "provider/verbs/provider.h"
+#include "provider/verbs/object/provider.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 #include "watch.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "provider/validate/model.h"
-#include "provider/verbs/provider.h"
+#include "provider/verbs/object/provider.h"
 #include "rocin/netdev.h"
 #include "transport/io/report/stacks.h"
 

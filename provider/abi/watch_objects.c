@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "provider/verbs/provider.h"
+#include "provider/verbs/object/provider.h"
 #include "rocin/netdev.h"
 #include "transport/io/report/stacks.h"
 #include "watch.h"

@@ -4,8 +4,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "provider/verbs/post.h"
-#include "provider/verbs/provider.h"
+#include "provider/verbs/object/provider.h"
+#include "provider/verbs/queue/post.h"
 #include "transport/io/report/stacks.h"
 #include "watch.h"
 

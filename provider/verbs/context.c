@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "provider.h"
+#include "provider/verbs/object/provider.h"
 
 /* -------------------------------------------------------- contexts that share a file */
 /* Guards open_contexts and last_file. It is the outermost of all locks. */

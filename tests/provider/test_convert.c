@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/library.h"
-#include "provider/verbs/mr.h"
-#include "provider/verbs/post.h"
-#include "provider/verbs/provider.h"
+#include "provider/verbs/memory/mr.h"
+#include "provider/verbs/object/library.h"
+#include "provider/verbs/object/provider.h"
+#include "provider/verbs/queue/post.h"
 #include "rocin/netdev.h"
 #include "rocin/queue_pair.h"
 

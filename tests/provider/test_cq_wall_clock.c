@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/provider.h"
+#include "provider/verbs/object/provider.h"
 
 enum {
 	QUICK = 25,   /* ns that a reading takes at least */

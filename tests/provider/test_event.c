@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/event.h"
+#include "provider/verbs/object/event.h"
 #include "tests/kit/wrap_syscall.h"
 
 enum {

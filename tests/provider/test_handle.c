@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/handle.h"
-#include "provider/verbs/provider.h"
+#include "provider/verbs/object/handle.h"
+#include "provider/verbs/object/provider.h"
 
 static void *new_named(struct rnp_context *ctx, uint32_t number)
 {

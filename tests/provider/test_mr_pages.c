@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/mr.h"
+#include "provider/verbs/memory/mr.h"
 
 enum {
 	PAGES = 8

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/library.h"
-#include "provider/verbs/post.h"
+#include "provider/verbs/object/library.h"
+#include "provider/verbs/queue/post.h"
 
 /* struct ibv_qp_ex of releases 36, 44 and 45, bytes. */
 enum {

@@ -13,7 +13,7 @@
 
 #include "virtual_kit.h"
 
-#include "provider/verbs/provider.h"
+#include "provider/verbs/object/provider.h"
 #include "rocin/host_api.h"
 #include "rocin/pcie.h"
 

@@ -332,7 +332,7 @@ static void atomic_side(const struct rn_live *l, const struct rn_litmus_instr *i
 		wr->wr.atomic.swap = (uint64_t)value_of(&in->value2, reg);
 }
 
-/* Fills in a FLUSH in the form that provider/verbs/library.h describes, because
+/* Fills in a FLUSH in the form that provider/verbs/object/library.h describes, because
  * libibverbs may be too old for ibv_wr_flush().
  */
 static void flush_side(const struct rn_live *l, const struct rn_litmus_instr *in,

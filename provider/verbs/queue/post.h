@@ -7,7 +7,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "provider.h"
+#include "provider/verbs/object/provider.h"
 #include "rocin/work_request.h"
 
 /**

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "library.h"
-#include "provider.h"
 #include "provider/engine/trace_points.h"
+#include "provider/verbs/object/library.h"
+#include "provider/verbs/object/provider.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"
 

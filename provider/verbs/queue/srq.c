@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "provider.h"
+#include "provider/verbs/object/provider.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"
 #include "transport/io/host/own_fd.h"

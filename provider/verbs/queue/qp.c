@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "provider.h"
 #include "provider/engine/trace_points.h"
 #include "provider/raw/raw_socket.h"
+#include "provider/verbs/object/provider.h"
 #include "rocin/netdev.h"
 #include "rocin/queue_pair.h"
 #include "transport/io/udp/net_udp.h"

@@ -5,9 +5,9 @@
  */
 #include <stdlib.h>
 
-#include "provider.h"
 #include "provider/raw/flow.h"
 #include "provider/raw/raw_socket.h"
+#include "provider/verbs/object/provider.h"
 #include "rocin/queue_pair.h"
 
 /* ------------------------------------------------------------------------ flow rules */

@@ -2,7 +2,7 @@
 /* qp_attr.c - changes and queries attributes and states of queue pairs:
  * ibv_modify_qp(), ibv_query_qp().
  */
-#include "provider.h"
+#include "provider/verbs/object/provider.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,14 +6,14 @@
  * engine, too: every empty poll does, and every 16th that found a CQE, so that a program
  * whose CQ is never empty still receives packets.
  */
-#include "provider.h"
+#include "provider/verbs/object/provider.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "library.h"
 #include "provider/engine/trace_points.h"
+#include "provider/verbs/object/library.h"
 
 /* ------------------------------------------ conversion of a CQE to a work completion */
 RNP_SAME(RN_WC_GRH, IBV_WC_GRH);

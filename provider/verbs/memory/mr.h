@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "library.h"
+#include "provider/verbs/object/library.h"
 #include "rocin/mr.h"
 
 RNP_SAME(RN_ACCESS_LOCAL_WRITE, IBV_ACCESS_LOCAL_WRITE);

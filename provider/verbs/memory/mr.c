@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "provider.h"
+#include "provider/verbs/object/provider.h"
 #include "transport/io/memory/mem_direct.h"
 
 /* ------------------------------------------------------------------- checks of pages */

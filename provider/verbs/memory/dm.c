@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "mr.h"
-#include "provider.h"
+#include "provider/verbs/object/provider.h"
 #include "transport/io/memory/mem_direct.h"
 
 /* Bytes of device memory that were allocated in this process, if it is a fork() child;
