@@ -13,7 +13,7 @@
 #include "engine_internal.h"
 #include "rocin/queue_pair.h"
 #include "rocin/transport.h"
-#include "sim/kernel/sysfs_tree.h"
+#include "sim/sysfs/sysfs_tree.h"
 #include "transport/io/capture/capture_log.h"
 #include "transport/io/capture/net_capture.h"
 #include "transport/io/fault/fault_rules.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "fixture.h"
-#include "sim/kernel/sysfs_tree.h"
+#include "sim/sysfs/sysfs_tree.h"
 
 int main(int argc, char **argv)
 {

@@ -9,7 +9,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "sim/kernel/sysfs_tree.h"
+#include "sim/sysfs/sysfs_tree.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/runtime_dir.h"
 

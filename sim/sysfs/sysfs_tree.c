@@ -20,10 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rdma_cm.h"
 #include "rocin/gid.h"
 #include "rocin/netdev.h"
 #include "rocin/random.h"
+#include "sim/kernel/rdma_cm.h"
 
 /* ---- Entries ---- */
 

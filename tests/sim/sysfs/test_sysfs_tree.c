@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_sysfs_tree.c - the generated tree: what it says, and how it comes and changes. */
-#include "sim/kernel/sysfs_tree.h"
+#include "sim/sysfs/sysfs_tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "fixture.h"
-#include "scratch.h"
+#include "tests/sim/kernel/fixture.h"
+#include "tests/sim/kernel/scratch.h"
 
 #define IBDEV0 "sys/class/infiniband/rocin0"
 #define PORT0 IBDEV0 "/ports/1"

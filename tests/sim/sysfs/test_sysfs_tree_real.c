@@ -4,7 +4,7 @@
  *
  * The machine is a directory; its nodes are links to devices that every machine has.
  */
-#include "sim/kernel/sysfs_tree.h"
+#include "sim/sysfs/sysfs_tree.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "scratch.h"
+#include "tests/sim/kernel/scratch.h"
 
 static void make_real(char sys[PATH_MAX], char dev[PATH_MAX])
 {
