@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tools/rocin/litmus/live.h"
+#include "tools/rocin/litmus/live/live.h"
 
 static struct rn_litmus_test t;
 static struct rn_live_map map;

@@ -16,11 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "live_wire.h"
 #include "report.h"
 #include "rocin/random.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/launch.h"
+#include "tools/rocin/litmus/live/wire.h"
 
 enum {
 	DEVICES = RN_NIC_MAX,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_place.c - lays out the locations of a test in memory, and finds out which tests
+/* place.c - lays out the locations of a test in memory, and finds out which tests
  * cannot run here.
  */
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* live.h - rocin-litmus: runs litmus tests on real devices, as far as libibverbs allows.
  *
- * live_main.c		requests and responses, processes
- * live_place.c		layout of locations in memory; tests that cannot run here
- * live_device.c	devices, memory, queue pairs, the layer between devices and memory
- * live_player.c	a thread of the test, its work requests, its DMA engines
- * live_rounds.c	all runs of a test, counting of final states, steps of one run
+ * main.c	requests and responses, processes
+ * place.c	layout of locations in memory; tests that cannot run here
+ * device.c	devices, memory, queue pairs, the layer between devices and memory
+ * player.c	a thread of the test, its work requests, its DMA engines
+ * rounds.c	all runs of a test, counting of final states, steps of one run
  *
  * Each thread of a test is run by a thread of a process, and each NIC of a node by a
  * device. Either one process runs all nodes, or each node has a process of its own
@@ -22,10 +22,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "live_wire.h"
 #include "rocin/gpu.h"
 #include "rocin/pcie.h"
 #include "rocin/storage.h"
+#include "wire.h"
 
 /* ---- The library ---- */
 /* Functions of librocin-gpu.so. It is loaded by dlopen(), so that rocin-litmus also works

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_device.c - the devices that are used for the NICs of a test, and their
+/* device.c - the devices that are used for the NICs of a test, and their
  * verbs objects.
  */
 #include <dlfcn.h>

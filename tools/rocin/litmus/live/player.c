@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_player.c - executes one thread of a test: its instructions, work requests and
+/* player.c - executes one thread of a test: its instructions, work requests and
  * DMA engines.
  */
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_wire.h - the protocol between `rocin litmus` and rocin-litmus.
+/* wire.h - the protocol between `rocin litmus` and rocin-litmus.
  *
  * It uses one stream socket, descriptor 0 of rocin-litmus. A request is answered by a
  * response, followed by `states' states and the steps of each state; then the next

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_rounds.c - all runs of a test. These are the steps of a run; a line with ---- is a
+/* rounds.c - all runs of a test. These are the steps of a run; a line with ---- is a
  * barrier, with those who wait at it.
  *
  * reset own memory, post receives; lead: choose seed and deadline

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_main.c - rocin-litmus: runs the litmus tests that `rocin litmus` sends.
+/* main.c - rocin-litmus: runs the litmus tests that `rocin litmus` sends.
  *
  * Started by `rocin litmus --backend=live` in the environment in which programs find the
- * devices, or by --backend=hw in the environment of the user. See live_wire.h.
+ * devices, or by --backend=hw in the environment of the user. See wire.h.
  */
 #include <errno.h>
 #include <signal.h>
