@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/world/fat_tree.h"
+#include "sim/fabric/fat_tree.h"
 
 int main(int argc, char **argv)
 {

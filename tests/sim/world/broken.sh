@@ -42,7 +42,7 @@ verdict() {
 	printf '%-30s %s\n' "$name" "$([ $status -eq 1 ] && cat broken || echo "status $status")"
 }
 
-if ! compile "$here/check_world.c" sim/vnet/*.c sim/world/*.c "${parts[@]}" || ! check; then
+if ! compile "$here/check_world.c" sim/vnet/*.c sim/fabric/*.c sim/world/*.c "${parts[@]}" || ! check; then
 	echo 'the transport as it is does not pass:'
 	cat errors broken
 	exit 1

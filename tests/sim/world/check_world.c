@@ -4,8 +4,8 @@
  */
 #include <stdio.h>
 
-#include "sim/world/connections.h"
-#include "sim/world/fat_tree.h"
+#include "sim/fabric/connections.h"
+#include "sim/fabric/fat_tree.h"
 #include "sim/world/world.h"
 
 enum {

@@ -26,7 +26,7 @@ same() {
 	rm -rf "$work/objects"
 	mkdir "$work/objects"
 	# shellcheck disable=SC2086 # words
-	if ! printf '%s\n' tests/sim/world/check_world.c sim/vnet/*.c sim/world/*.c "$@" | xargs -P 2 -I{} sh -c \
+	if ! printf '%s\n' tests/sim/world/check_world.c sim/vnet/*.c sim/fabric/*.c sim/world/*.c "$@" | xargs -P 2 -I{} sh -c \
 		"$with $flags -c {} -o $work/objects/\$(echo {} | tr / -).o" 2>"$work/errors" ||
 		! $with -o "$work/check" "$work"/objects/*.o "$libdeflate" 2>>"$work/errors"; then
 		echo "$with:" && cat "$work/errors"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sim.h"
-#include "sim/world/connections.h"
+#include "sim/fabric/connections.h"
 #include "tools/rocin/common/cmd.h"
 
 struct sum {

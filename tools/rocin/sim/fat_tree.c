@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sim/world/fat_tree.h"
+#include "sim/fabric/fat_tree.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "transport/io/fault/fault_rules.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "rocin/types.h"
-#include "sim/world/incast.h"
+#include "sim/fabric/incast.h"
 
 /* -------------------------------------------------------------------------- --incast */
 /* Options of `rocin sim --incast`: several senders share a link, without and with

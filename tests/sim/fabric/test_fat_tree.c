@@ -4,7 +4,7 @@
  * The file itself is part of this program: what its checks say of what no transport does
  * is asked of them directly.
  */
-#include "sim/world/fat_tree.c"
+#include "sim/fabric/fat_tree.c"
 
 #include <inttypes.h>
 #include <setjmp.h>

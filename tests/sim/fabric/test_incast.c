@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sim/world/incast.h"
+#include "sim/fabric/incast.h"
 
 static struct rn_incast_result a, b;
 
