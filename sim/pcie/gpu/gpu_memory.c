@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "gpu_internal.h"
-#include "transport/io/host/stack.h"
 #include "transport/io/memory/mem_guard.h"
+#include "transport/io/process/stack.h"
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 /* Guarded by the lock of the extents. */

@@ -5,8 +5,8 @@
  * usage: rocin-symbolize [PID]
  *
  * PID is the process that reports. Rocin's libraries start this program when they report
- * (transport/io/host/stack.h, which has the form of a frame). Frames that say nothing to
- * it are copied as they are. The answer is written at once when all is known: a reader
+ * (transport/io/process/stack.h, which has the form of a frame). Frames that say nothing
+ * to it are copied as they are. The answer is written at once when all is known: a reader
  * gets it whole or not at all.
  *
  * libdw finds separate debug information itself: by the build-id below

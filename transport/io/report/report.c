@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "stacks.h"
-#include "transport/io/host/stack.h"
 #include "transport/io/host/write_all.h"
+#include "transport/io/process/stack.h"
 
 /* ------------------------------------------------------------------ options */
 static bool set_exit_code(struct rn_report_options *o, const char *text)

@@ -11,7 +11,7 @@
 #include <unwind.h>
 
 #include "rocin/types.h"
-#include "transport/io/host/stack.h"
+#include "transport/io/process/stack.h"
 
 enum {
 	STACKS = 4096, /* capacity, a power of two; number 0 means no stack */

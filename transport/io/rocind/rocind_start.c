@@ -22,7 +22,7 @@
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/host/runtime_dir.h"
-#include "transport/io/host/spawn.h"
+#include "transport/io/process/spawn.h"
 
 /* ---------------------------------------------------- finding the program */
 static int format_program(char *path, size_t path_len, const char *dir, size_t dir_len,

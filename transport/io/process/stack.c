@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "spawn.h"
-#include "write_all.h"
+#include "transport/io/host/clock.h"
+#include "transport/io/host/write_all.h"
 
 /* ----------------------------------------------------------------- modules */
 enum {

@@ -3,7 +3,7 @@
  * programs at any address and at a fixed one, and for shared libraries. test_stack_fixed
  * is this file in a program at a fixed address.
  */
-#include "transport/io/host/stack.h"
+#include "transport/io/process/stack.h"
 
 #include <dlfcn.h>
 #include <errno.h>
