@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "provider/engine/settings.h"
+#include "provider/settings/settings.h"
 #include "rocin/netdev.h"
 #include "rocin/queue_pair.h"
 #include "script.h"

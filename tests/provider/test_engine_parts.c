@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "provider/engine/engine_internal.h"
-#include "provider/engine/settings.h"
+#include "provider/settings/settings.h"
 
 /* --------------------------------------------------------------------- settings */
 static const char *const names[] = { "ROCIN_NETDEVS", "ROCIN_GSO",	 "ROCIN_ICRC",

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "provider/abi/watch.h"
-#include "provider/engine/settings.h"
+#include "provider/settings/settings.h"
 #include "rocin/pcie.h"
 #include "sim/pcie/gpu/declare.h"
 #include "sim/pcie/sanitizer/sanitize.h"
@@ -75,7 +75,7 @@ static const struct argp argp = {
 };
 
 /* All ROCIN_* variables that Rocin reads. Values are parsed where they are used (most of
- * them in provider/engine/settings.h); rocin(7) describes them.
+ * them in provider/settings/settings.h); rocin(7) describes them.
  */
 /* clang-format off */
 static const struct variable {
