@@ -27,7 +27,7 @@
 
 #include "engine.h"
 #include "pcie.h"
-#include "policy.h"
+#include "provider/policy/policy.h"
 #include "provider/raw/raw_socket.h"
 #include "provider/settings/settings.h"
 #include "rocin/net.h"

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "provider/engine/policy.h"
+#include "provider/policy/policy.h"
 #include "rocin/random.h"
 
 enum {

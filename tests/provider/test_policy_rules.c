@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "provider/engine/policy.h"
+#include "provider/policy/policy.h"
 #include "rocin/net.h"
 
 #define START RN_MSEC(1000)
