@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "provider/settings/watch_options.h"
 #include "provider/validate/model.h"
 #include "provider/verbs/object/provider.h"
 #include "rocin/netdev.h"

@@ -14,23 +14,8 @@
 
 #include "driver_abi.h"
 #include "provider/validate/validate.h"
-#include "transport/io/report/report.h"
 
 struct rnp_context;
-
-struct rnp_watch_options {
-	struct rn_val_options rules;
-	struct rn_report_options report;
-};
-
-/* Parses ROCIN_VALIDATE, words separated by commas; empty text means off. Returns 0, or
- * -EINVAL and an error text. The suppression file is not read.
- */
-int rnp_watch_parse(struct rnp_watch_options *o, const char *text, char *err,
-		    size_t err_len);
-
-/* Names of all rules, for rn_suppress_read(). */
-extern const struct rn_rule_names rnp_watch_rules;
 
 /* Starts the layer if ROCIN_VALIDATE says so. @ops: the operations that the watching ones
  * call, later ones instead of earlier ones of the same number. Returns whether it is on.

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "provider/abi/watch.h"
 #include "provider/settings/settings.h"
+#include "provider/settings/watch_options.h"
 #include "rocin/pcie.h"
 #include "sim/pcie/gpu/declare.h"
 #include "sim/pcie/sanitizer/sanitize.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "provider/abi/watch.h"
+#include "provider/settings/watch_options.h"
 #include "rocin/pcie.h"
 #include "sim/pcie/gpu/declare.h"
 #include "sim/pcie/sanitizer/sanitize.h"

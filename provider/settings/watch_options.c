@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_options.c - parser of ROCIN_VALIDATE. The file needs no other file of the plugin,
- * so that tools can link it.
- */
+/* watch_options.c - parser of ROCIN_VALIDATE. */
+#include "watch_options.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "watch.h"
 
 const struct rn_rule_names rnp_watch_rules = { .name = rn_val_rule_name,
 					       .count = RN_VAL_RULE_COUNT };
