@@ -34,7 +34,9 @@ enum rn_crc32_means {
 	RN_CRC32_BY_64,
 };
 
-/* Returns the fastest implementation that this processor supports. */
+/* Returns the fastest implementation that this processor has, at the level in force
+ * (rocin/cpu.h).
+ */
 enum rn_crc32_means rn_crc32_best(void);
 
 /* Computes the CRC as rn_crc32() does, with implementation @means, which must not exceed

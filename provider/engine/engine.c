@@ -362,6 +362,8 @@ static struct rnp_engine *create_engine(struct rnp_process *process, const char 
 	e->stats.fd = e->stats.share_fd = -1;
 	pthread_mutex_init(&e->lock, NULL);
 	rc = rnp_settings_read(&e->set, err, err_len);
+	if (!rc)
+		rn_cpu_limit(e->set.cpu);
 	if (!rc && e->set.tree)
 		e->tree = strdup(e->set.tree); /* copied, as the environment may change */
 	if (!rc)

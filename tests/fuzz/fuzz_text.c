@@ -127,9 +127,9 @@ static void netdevs(struct script *s)
 /* ---- Settings ---- */
 
 static const char *const variables[] = {
-	"ROCIN_CC",    "ROCIN_LOCAL", "ROCIN_WINDOW",  "ROCIN_LINGER_US",
-	"ROCIN_FAULT", "ROCIN_GSO",   "ROCIN_ICRC",    "ROCIN_CREDITS",
-	"ROCIN_IO",    "ROCIN_PCAP",  "ROCIN_NETDEVS", "ROCIN_PIN",
+	"ROCIN_CC",	 "ROCIN_LOCAL", "ROCIN_WINDOW",	 "ROCIN_LINGER_US", "ROCIN_FAULT",
+	"ROCIN_GSO",	 "ROCIN_ICRC",	"ROCIN_CREDITS", "ROCIN_IO",	    "ROCIN_PCAP",
+	"ROCIN_NETDEVS", "ROCIN_PIN",	"ROCIN_CPU",
 };
 static char *values[RN_ARRAY_SIZE(variables)];
 

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rocin/cpu.h"
 #include "tests/kit/roce_socket.h"
 #include "transport/io/rocind/rocind_client.h"
 
@@ -364,6 +365,22 @@ static void nonsense_in_the_environment_is_refused(void **state)
 	kit_environment(0);
 }
 
+static void vector_instructions_are_those_of_the_environment(void **state)
+{
+	struct rnp_engine *e;
+
+	(void)state;
+	setenv("ROCIN_CPU", "scalar", 1);
+	setenv("ROCIN_NETDEVS", "lo:127.81.0.1,lo:127.81.0.2,lo:127.81.0.3", 1);
+	e = rnp_engine_get("rocin2", NULL, NULL, NULL, 0);
+	unsetenv("ROCIN_CPU");
+	assert_non_null(e);
+	assert_int_equal(rn_cpu_level(), RN_CPU_SCALAR);
+	rnp_engine_put(e, NULL);
+	rn_cpu_limit(rn_cpu_best());
+	kit_environment(0);
+}
+
 static int child_body(void)
 {
 	char err[300] = "";
@@ -489,6 +506,7 @@ int main(void)
 		test(device_opened_twice_is_one_engine),
 		test(unknown_device_is_refused_with_a_sentence),
 		test(nonsense_in_the_environment_is_refused),
+		test(vector_instructions_are_those_of_the_environment),
 		test(fork_child_has_no_engine_and_the_parent_goes_on),
 		test(background_thread_takes_no_signals_but_its_own_faults),
 		cmocka_unit_test(opening_a_device_leaves_the_signal_mask_as_it_was),

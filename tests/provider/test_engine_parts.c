@@ -20,7 +20,7 @@ static const char *const names[] = { "ROCIN_NETDEVS", "ROCIN_GSO",	 "ROCIN_ICRC"
 				     "ROCIN_CREDITS", "ROCIN_IO",	 "ROCIN_PCAP",
 				     "ROCIN_FAULT",   "ROCIN_LINGER_US", "ROCIN_WINDOW",
 				     "ROCIN_CC",      "ROCIN_RCVBUF",	 "ROCIN_LOCAL",
-				     "ROCIN_PIN" };
+				     "ROCIN_PIN",     "ROCIN_CPU" };
 
 static int clear(void **state)
 {
@@ -64,6 +64,7 @@ static void every_variable_is_obeyed(void **state)
 	setenv("ROCIN_CREDITS", "on", 1);
 	setenv("ROCIN_LOCAL", "off", 1);
 	setenv("ROCIN_IO", "uring", 1);
+	setenv("ROCIN_CPU", "scalar", 1);
 	setenv("ROCIN_PCAP", "x.pcap", 1);
 	setenv("ROCIN_FAULT", "drop=1%", 1);
 	setenv("ROCIN_LINGER_US", "0", 1);
@@ -78,6 +79,7 @@ static void every_variable_is_obeyed(void **state)
 	assert_true(s.credits);
 	assert_int_equal(s.local, RNP_LOCAL_OFF);
 	assert_int_equal(s.io, RNP_IO_URING);
+	assert_int_equal(s.cpu, RN_CPU_SCALAR);
 	assert_true(s.has_fault);
 	assert_int_equal(s.fault.rule[0].chance, 10000);
 	assert_int_equal(s.linger_ns, 0);
@@ -161,6 +163,8 @@ static void wrong_value_is_refused_with_the_name_of_the_variable(void **state)
 		{ "ROCIN_LOCAL", "on" },
 		{ "ROCIN_LOCAL", "no_icrc" },
 		{ "ROCIN_IO", "io_uring" },
+		{ "ROCIN_CPU", "AVX2" },
+		{ "ROCIN_CPU", "sse" },
 		{ "ROCIN_FAULT", "drop=1" },
 		{ "ROCIN_LINGER_US", "-1" },
 		{ "ROCIN_LINGER_US", "1001" },

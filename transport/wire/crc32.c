@@ -9,9 +9,11 @@
  * added to the bytes D bits further on. This is repeated until 16 bytes with the CRC of
  * the whole message remain.
  */
+#include "rocin/crc32.h"
+
 #include <libdeflate.h>
 
-#include "rocin/crc32.h"
+#include "rocin/cpu.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FOLDING 1
@@ -344,11 +346,11 @@ static FOLD_32 uint32_t crc_with_part(const uint64_t *head, const uint8_t *p, si
 /* ------------------------------------------------------------ public functions */
 enum rn_crc32_means rn_crc32_best(void)
 {
-	if (!__builtin_cpu_supports("vpclmulqdq") || !__builtin_cpu_supports("avx2"))
+	enum rn_cpu_level level = rn_cpu_level();
+
+	if (level == RN_CPU_SCALAR || !__builtin_cpu_supports("vpclmulqdq"))
 		return RN_CRC32_PLAIN;
-	if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl"))
-		return RN_CRC32_BY_32;
-	return RN_CRC32_BY_64;
+	return level == RN_CPU_AVX2 ? RN_CRC32_BY_32 : RN_CRC32_BY_64;
 }
 
 #else

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "provider/settings/settings.h"
+#include "rocin/cpu.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
@@ -428,6 +430,19 @@ static void check_local_wires(struct doctor *d)
 		close(fd);
 }
 
+/* Says which vector instructions packets are copied and summed by. */
+static void check_cpu(struct doctor *d)
+{
+	static struct rnp_settings s;
+	char err[512];
+
+	if (rnp_settings_read(&s, err, sizeof(err)))
+		return; /* check_environment() says why */
+	print_finding(d, GOOD, "vector instructions: level %s%s", rn_cpu_name(s.cpu),
+		      s.cpu < rn_cpu_best() ? " (ROCIN_CPU); this processor has more"
+					    : "");
+}
+
 /* Checks for io_uring, but only if ROCIN_IO asks for it: a sandbox may kill a process
  * that calls it.
  */
@@ -507,6 +522,7 @@ int rn_cmd_doctor(int argc, char **argv)
 	check_raw_packets(&d);
 	check_local_wires(&d);
 	check_io(&d);
+	check_cpu(&d);
 	check_devices(&d);
 	check_libibverbs(&d);
 	check_environment(&d);

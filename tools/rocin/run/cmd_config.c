@@ -92,6 +92,7 @@ static const struct variable {
 	{ "ROCIN_LOCAL",          "auto",              "packets to processes of this host through shared memory" },
 	{ "ROCIN_NEIGHBOURS",     "user",              "whose packets count among those sent on this host" },
 	{ "ROCIN_IO",             "auto",              "whether packets are moved by io_uring" },
+	{ "ROCIN_CPU",            "auto",              "which vector instructions are used" },
 	{ "ROCIN_ICRC",           "solve",             "what to do with unguessable IPv4 identifications" },
 	{ "ROCIN_CREDITS",        "off",               "acknowledgements tell how many receives there are" },
 	{ "ROCIN_CC",             "off",               "congestion control" },

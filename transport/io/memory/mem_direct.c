@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "mem_guard.h"
+#include "rocin/cpu.h"
 #include "rocin/crc32.h"
 
 /* Convert an address, as the device uses it, to a pointer. */
@@ -138,17 +139,17 @@ copy_blocks_avx2(uint8_t *dst, const uint8_t *src, size_t blocks)
 }
 #endif
 
-/* Copies whole blocks. Set when the library is loaded, and never changed afterwards. */
-static void (*copy_body)(uint8_t *dst, const uint8_t *src, size_t blocks) = copy_blocks;
-
-#if defined(__x86_64__)
-static void __attribute__((constructor)) choose_copy_body(void)
+/* Copy whole blocks by the widest stores of the level in force. */
+static void copy_body(uint8_t *dst, const uint8_t *src, size_t blocks)
 {
-	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx2"))
-		copy_body = copy_blocks_avx2;
-}
+#if defined(__x86_64__)
+	if (rn_cpu_level() >= RN_CPU_AVX2) {
+		copy_blocks_avx2(dst, src, blocks);
+		return;
+	}
 #endif
+	copy_blocks(dst, src, blocks);
+}
 
 /* Copy 16 bytes at a time in ascending order, but leave 1 to 16 bytes at the end to the
  * caller. Return: number of bytes copied.

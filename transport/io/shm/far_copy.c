@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "rocin/cpu.h"
 #include "rocin/types.h"
 
 #if defined(__x86_64__)
@@ -14,7 +15,7 @@ enum {
 	LINE = 64
 };
 
-static bool has_fast_strings, has_line_stores;
+static bool has_fast_strings;
 
 /* Find out whether the processor has Enhanced REP MOVSB (CPUID leaf 7, EBX bit 9). */
 static void __attribute__((constructor)) look_at_processor(void)
@@ -22,7 +23,6 @@ static void __attribute__((constructor)) look_at_processor(void)
 	unsigned a, b, c, d;
 
 	has_fast_strings = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 9 & 1;
-	has_line_stores = __builtin_cpu_supports("avx512f") != 0;
 }
 
 static bool copy_string(uint8_t *dst, const uint8_t *src, size_t len)
@@ -35,30 +35,49 @@ static bool copy_string(uint8_t *dst, const uint8_t *src, size_t len)
 
 bool rn_far_copy_has_past(void)
 {
-	return has_line_stores;
+	return rn_cpu_level() >= RN_CPU_AVX2;
 }
 
-/* Store whole cache lines that bypass the caches. The fence makes later stores visible
- * only after them.
- */
+/* Store whole cache lines that bypass the caches. @dst begins a line. */
 static void __attribute__((target("avx512f")))
-stream_lines(uint8_t *dst, const uint8_t *src, size_t len)
+stream_by_64(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	for (size_t at = 0; at < len; at += LINE)
 		_mm512_stream_si512((void *)(dst + at), _mm512_loadu_si512(src + at));
-	_mm_sfence();
+}
+
+/* Likewise; both halves of a line are stored before the next, so that they leave the
+ * processor's buffer as one line.
+ */
+static void __attribute__((target("avx2")))
+stream_by_32(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	for (size_t at = 0; at < len; at += LINE) {
+		__m256i *to = (void *)(dst + at);
+		const __m256i *from = (const void *)(src + at);
+		__m256i low = _mm256_loadu_si256(from),
+			high = _mm256_loadu_si256(from + 1);
+
+		_mm256_stream_si256(to, low);
+		_mm256_stream_si256(to + 1, high);
+	}
 }
 
 static bool copy_past(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	size_t before = -(uintptr_t)dst % LINE, lines;
 
-	if (!has_line_stores || len < RN_FAR_COPY_MIN)
+	if (!rn_far_copy_has_past() || len < RN_FAR_COPY_MIN)
 		return false;
 	lines = (len - before) / LINE * LINE;
 	memcpy(dst, src, before);
 	memcpy(dst + before + lines, src + before + lines, len - before - lines);
-	stream_lines(dst + before, src + before, lines);
+	if (rn_cpu_level() >= RN_CPU_AVX512)
+		stream_by_64(dst + before, src + before, lines);
+	else
+		stream_by_32(dst + before, src + before, lines);
+	/* Later stores become visible only after these. */
+	_mm_sfence();
 	return true;
 }
 

@@ -25,8 +25,8 @@ enum {
  */
 void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len);
 
-/* Does rn_far_copy_past() bypass the caches on this processor? Otherwise it
- * is rn_far_copy().
+/* Does rn_far_copy_past() bypass the caches, at the level in force (rocin/cpu.h)?
+ * Otherwise it is rn_far_copy().
  */
 bool rn_far_copy_has_past(void);
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "rocin/cpu.h"
 #include "rocin/crc32.h"
 #include "transport/io/memory/mem_direct.h"
 
@@ -81,6 +82,7 @@ static void last_word_becomes_visible_last(void **state)
 	pthread_t t;
 
 	(void)state;
+	memset(&s, 0, sizeof(s));
 	assert_int_equal(pthread_create(&t, NULL, watch, &s), 0);
 	for (uint64_t round = 1; round < 100000; round++) {
 		for (unsigned i = 0; i < 64; i++)
@@ -284,6 +286,26 @@ static int init(void **state)
 	return rn_mem_direct_init();
 }
 
+/* @test once by the instructions of each level. */
+static void at_each_cpu_level(void **state, void (*test)(void **state))
+{
+	for (unsigned level = 0; level < RN_CPU_LEVELS; level++) {
+		rn_cpu_limit(level);
+		test(state);
+	}
+}
+
+static void copies_are_exact_at_each_cpu_level(void **state)
+{
+	at_each_cpu_level(
+		state, write_and_read_copy_exactly_the_bytes_for_every_length_and_offset);
+}
+
+static void last_word_becomes_visible_last_at_each_cpu_level(void **state)
+{
+	at_each_cpu_level(state, last_word_becomes_visible_last);
+}
+
 int main(void)
 {
 	/* by system calls, where no handler can be installed */
@@ -294,9 +316,8 @@ int main(void)
 		cmocka_unit_test(address_that_no_pointer_can_hold_answers_fault),
 	};
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			write_and_read_copy_exactly_the_bytes_for_every_length_and_offset),
-		cmocka_unit_test(last_word_becomes_visible_last),
+		cmocka_unit_test(copies_are_exact_at_each_cpu_level),
+		cmocka_unit_test(last_word_becomes_visible_last_at_each_cpu_level),
 		cmocka_unit_test(aligned_words_are_never_torn),
 		cmocka_unit_test(atomics_return_what_they_found),
 		cmocka_unit_test(read_part_reads_every_length),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_far_copy.c - all bytes and no others, whatever the length and the places. */
+/* test_far_copy.c - all bytes and no others, whatever the length, the places and the
+ * instructions that may be used.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "rocin/cpu.h"
 #include "transport/io/shm/far_copy.h"
 
 enum {
@@ -29,7 +32,7 @@ static void assert_copied(copy_fn *copy, size_t dst, size_t src, size_t len)
 		assert_int_equal(to[i], NOTHING);
 }
 
-static void bytes_are_copied_and_no_others(void **state)
+static void assert_copied_everywhere(void)
 {
 	static const size_t lengths[] = { 0,
 					  1,
@@ -43,9 +46,6 @@ static void bytes_are_copied_and_no_others(void **state)
 	static const size_t places[] = { 0, 1, 16, 52, 64, 4095 };
 	const size_t places_count = sizeof(places) / sizeof(places[0]);
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(from); i++)
-		from[i] = (uint8_t)(i * 37 + i / 256);
 	for (size_t n = 0; n < sizeof(lengths) / sizeof(lengths[0]); n++)
 		for (size_t d = 0; d < places_count; d++)
 			for (size_t s = 0; s < places_count; s++)
@@ -54,10 +54,33 @@ static void bytes_are_copied_and_no_others(void **state)
 						      places[d], places[s], lengths[n]);
 }
 
+static void bytes_are_copied_and_no_others(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (uint8_t)(i * 37 + i / 256);
+	for (unsigned level = 0; level < RN_CPU_LEVELS; level++) {
+		rn_cpu_limit(level);
+		assert_copied_everywhere();
+	}
+}
+
+/* Stores past the caches need vector instructions. */
+static void caches_are_bypassed_from_avx2_on(void **state)
+{
+	(void)state;
+	for (unsigned level = 0; level < RN_CPU_LEVELS; level++) {
+		rn_cpu_limit(level);
+		assert_int_equal(rn_far_copy_has_past(),
+				 level >= RN_CPU_AVX2 && rn_cpu_best() >= RN_CPU_AVX2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_are_copied_and_no_others),
+		cmocka_unit_test(caches_are_bypassed_from_avx2_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cpu.h - which vector instructions Rocin's own code uses: those of the processor, or
+ * fewer if asked for, so that what another processor does can be tried on this one.
+ */
+#ifndef RN_CPU_H
+#define RN_CPU_H
+
+#include "rocin/types.h"
+
+/* From the slowest to the fastest. A level says what may be used; a function looks for
+ * further instructions that it needs (VPCLMULQDQ, say) itself.
+ */
+enum rn_cpu_level {
+	RN_CPU_SCALAR, /* what every processor of this architecture has */
+	RN_CPU_AVX2,
+	RN_CPU_AVX512, /* AVX-512F and AVX-512VL */
+	RN_CPU_LEVELS,
+};
+
+/* Returns the highest level that this processor has. */
+enum rn_cpu_level rn_cpu_best(void);
+
+/* Returns the level in force: rn_cpu_best(), or less after rn_cpu_limit(). Threads: any.
+ */
+enum rn_cpu_level rn_cpu_level(void);
+
+/* Limits the level of the whole process from now on; more than rn_cpu_best() is not
+ * given. Results of a function never depend on the level, so it may change at any time.
+ * Libraries that Rocin calls (the C library, libdeflate) choose their instructions
+ * themselves.
+ */
+void rn_cpu_limit(enum rn_cpu_level most);
+
+/* Returns the name of a level as ROCIN_CPU has it: "scalar", "avx2" or "avx512". */
+const char *rn_cpu_name(enum rn_cpu_level level);
+
+#endif /* RN_CPU_H */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cpu.c - see rocin/cpu.h. */
+#include "rocin/cpu.h"
+
+#include <stdatomic.h>
+
+static _Atomic enum rn_cpu_level limit = RN_CPU_LEVELS - 1;
+
+enum rn_cpu_level rn_cpu_best(void)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+		return RN_CPU_AVX512;
+	if (__builtin_cpu_supports("avx2"))
+		return RN_CPU_AVX2;
+#endif
+	return RN_CPU_SCALAR;
+}
+
+enum rn_cpu_level rn_cpu_level(void)
+{
+	enum rn_cpu_level best = rn_cpu_best();
+	enum rn_cpu_level most = atomic_load_explicit(&limit, memory_order_relaxed);
+
+	return most < best ? most : best;
+}
+
+void rn_cpu_limit(enum rn_cpu_level most)
+{
+	assert(most < RN_CPU_LEVELS);
+	atomic_store_explicit(&limit, most, memory_order_relaxed);
+}
+
+const char *rn_cpu_name(enum rn_cpu_level level)
+{
+	static const char *const names[RN_CPU_LEVELS] = {
+		[RN_CPU_SCALAR] = "scalar",
+		[RN_CPU_AVX2] = "avx2",
+		[RN_CPU_AVX512] = "avx512",
+	};
+
+	assert(level < RN_CPU_LEVELS);
+	return names[level];
+}
