@@ -34,4 +34,14 @@ void rn_cpu_limit(enum rn_cpu_level most);
 /* Returns the name of a level as ROCIN_CPU has it: "scalar", "avx2" or "avx512". */
 const char *rn_cpu_name(enum rn_cpu_level level);
 
+/**
+ * rn_cpu_read() - Parse a value of ROCIN_CPU
+ * @text:	"auto" or the name of a level; NULL or empty: as "auto"
+ * @level:	Out: the level; rn_cpu_best() for "auto"
+ *
+ * Return: 0; -EINVAL if @text is no level; -ENOTSUP if it is one that this processor
+ *	does not have.
+ */
+int rn_cpu_read(const char *text, enum rn_cpu_level *level);
+
 #endif /* RN_CPU_H */

@@ -270,30 +270,23 @@ static int read_io(struct rnp_settings *s, char *err, size_t err_len)
 		       "ROCIN_IO is \"%s\"; it may be auto, epoll or uring", text);
 }
 
-/* A level that the processor lacks is refused: its instructions would end the program. */
 static int read_cpu(struct rnp_settings *s, char *err, size_t err_len)
 {
 	const char *text = read_text("ROCIN_CPU");
-	enum rn_cpu_level best = rn_cpu_best();
+	int rc = rn_cpu_read(text, &s->cpu);
 
-	s->cpu = best;
-	if (!text || strcmp(text, "auto") == 0)
-		return 0;
-	for (unsigned i = 0; i < RN_CPU_LEVELS; i++) {
-		if (strcmp(text, rn_cpu_name(i)) != 0)
-			continue;
-		s->cpu = i;
-		if (s->cpu <= best)
-			return 0;
+	if (rc == -ENOTSUP)
 		return rn_fail(
 			err, err_len, -EINVAL,
 			"ROCIN_CPU is %s, which this processor does not have; it may "
 			"be %s at most",
-			text, rn_cpu_name(best));
-	}
-	return rn_fail(err, err_len, -EINVAL,
-		       "ROCIN_CPU is \"%s\"; it may be auto, scalar, avx2 or avx512",
-		       text);
+			text, rn_cpu_name(rn_cpu_best()));
+	if (rc)
+		return rn_fail(
+			err, err_len, -EINVAL,
+			"ROCIN_CPU is \"%s\"; it may be auto, scalar, avx2 or avx512",
+			text);
+	return 0;
 }
 
 /* Parses "limit", "limit:SIZE" or "cost:NS". Returns the byte after it; NULL: it is none

@@ -2,7 +2,9 @@
 /* cpu.c - see rocin/cpu.h. */
 #include "rocin/cpu.h"
 
+#include <errno.h>
 #include <stdatomic.h>
+#include <string.h>
 
 static _Atomic enum rn_cpu_level limit = RN_CPU_LEVELS - 1;
 
@@ -41,4 +43,20 @@ const char *rn_cpu_name(enum rn_cpu_level level)
 
 	assert(level < RN_CPU_LEVELS);
 	return names[level];
+}
+
+int rn_cpu_read(const char *text, enum rn_cpu_level *level)
+{
+	*level = rn_cpu_best();
+	if (!text || !*text || strcmp(text, "auto") == 0)
+		return 0;
+	for (unsigned i = 0; i < RN_CPU_LEVELS; i++) {
+		if (strcmp(text, rn_cpu_name((enum rn_cpu_level)i)) != 0)
+			continue;
+		if (i > *level)
+			return -ENOTSUP;
+		*level = (enum rn_cpu_level)i;
+		return 0;
+	}
+	return -EINVAL;
 }

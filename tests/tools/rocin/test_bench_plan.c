@@ -218,8 +218,9 @@ static void bars_are_all_there_whatever_the_machine_has(void **state)
 	assert_int_equal(make(&rich), 0);
 	assert_int_equal(plan.ratios, rows);
 	assert_true(has_ratio("send_lat:processes=4 - udp_lat:processes=4"));
-	assert_true(has_ratio("write_bw:rcvbuf=208K / udp_bw:rcvbuf=208K"));
-	assert_true(has_ratio("send_lat:local / udp_lat"));
+	assert_true(has_ratio("write_bw:rcvbuf=208K / udp_crc_bw:rcvbuf=208K"));
+	assert_true(has_ratio("write_bw:local / ring_bw"));
+	assert_true(has_ratio("send_lat:local - 4 x line_lat"));
 }
 
 static void a_sweep_goes_over_all_sizes(void **state)
@@ -357,13 +358,45 @@ static void a_bar_is_reached_or_missed(void **state)
 	(void)state;
 	measure(9, 1);
 	text = table_with(2);
-	assert_non_null(strstr(text, " reached"));
+	assert_non_null(strstr(text, " at least 2     reached"));
+	assert_non_null(strstr(text, "\n1 of 1 bars are reached.\n"));
 	assert_null(strstr(text, " missed"));
 	free(text);
 	text = table_with(2.1);
-	assert_null(strstr(text, " reached"));
+	assert_non_null(strstr(text, " at least 2.1   missed"));
+	assert_non_null(strstr(text,
+			       "\n0 of 1 bars are reached; farthest away is \"work\": "
+			       "2.02, meant to be at least 2.1.\n"));
+	free(text);
+}
+
+/* Where what it would take is slower than what the ratio is held against. */
+static void a_bar_that_the_machine_cannot_reach_is_not_missed(void **state)
+{
+	char *text;
+
+	(void)state;
+	measure(9, 1);
+	plan.ratio[0].under = 0;
+	plan.ratio[0].has_condition = true;
+	plan.ratio[0].only_if = 1;
+	text = table_with(2);
+	assert_non_null(strstr(text, " at least 2     beyond reach"));
+	assert_null(strstr(text, "bars are reached"));
+	free(text);
+	plan.ratio[0].only_if = 0;
+	text = table_with(2);
 	assert_non_null(strstr(text, " missed"));
 	free(text);
+}
+
+static void what_a_ping_pong_takes_beyond_lines_is_a_difference(void **state)
+{
+	(void)state;
+	measure(1, 1);
+	plan.ratio[0].measure = RN_BENCH_BEYOND_LINES;
+	free(table_with(1));
+	assert_true(fabs(report.ratio[0].value.median - (2 - 4 * 1)) < 1e-9);
 }
 
 static void json_has_the_percentiles_of_each_cell(void **state)
@@ -569,6 +602,11 @@ int main(void)
 						forget),
 		cmocka_unit_test_setup_teardown(a_bar_is_reached_or_missed, fresh,
 						forget),
+		cmocka_unit_test_setup_teardown(
+			a_bar_that_the_machine_cannot_reach_is_not_missed, fresh, forget),
+		cmocka_unit_test_setup_teardown(
+			what_a_ping_pong_takes_beyond_lines_is_a_difference, fresh,
+			forget),
 		cmocka_unit_test_setup_teardown(json_has_the_percentiles_of_each_cell,
 						fresh, forget),
 		cmocka_unit_test(a_baseline_tells_change_from_noise),

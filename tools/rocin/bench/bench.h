@@ -86,6 +86,18 @@ enum rn_bench_role {
 /* Memory shared by the two processes of a pair and the process that gives orders. Fields
  * that are written during a time slice lie in different cache lines.
  */
+enum {
+	RN_BENCH_SLOTS = 64,	  /* packets that the bare ring of limits.c holds */
+	RN_BENCH_SLOT_LEN = 4096, /* bytes of payload of such a packet, at most */
+};
+
+struct rn_bench_slot {
+	/* number of the packet in the slot, counted from 1; written last */
+	_Alignas(64) _Atomic uint64_t sequence;
+	uint32_t crc;
+	_Alignas(64) uint8_t payload[RN_BENCH_SLOT_LEN];
+};
+
 struct rn_bench_shared {
 	/* Number of bytes or packets received in this time slice; written by
 	 * the receiver.
@@ -99,6 +111,10 @@ struct rn_bench_shared {
 	char sentence[2][512]; /* error texts: of the sender, of the receiver */
 	/* Round trip times in the last slice, written by the sender. */
 	struct rn_bench_times times;
+	/* Lines that go there and back: written by the sender, and by the receiver. */
+	_Alignas(64) _Atomic uint64_t there;
+	_Alignas(64) _Atomic uint64_t back;
+	struct rn_bench_slot slot[RN_BENCH_SLOTS];
 };
 
 struct rn_bench_end {
@@ -137,7 +153,8 @@ struct rn_bench_ops {
 };
 extern const struct rn_bench_ops rn_bench_stream_ops, rn_bench_ping_pong_ops,
 	rn_bench_alone_ops, rn_bench_tcp_bw_ops, rn_bench_tcp_lat_ops,
-	rn_bench_udp_bw_ops, rn_bench_udp_lat_ops, rn_bench_memcpy_ops;
+	rn_bench_udp_bw_ops, rn_bench_udp_lat_ops, rn_bench_memcpy_ops, rn_bench_ring_ops,
+	rn_bench_line_ops;
 
 /* Stores the reason of a failure where both processes see it. Returns -1. */
 int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
@@ -154,6 +171,16 @@ int rn_bench_meet(struct rn_bench_end *end);
  * has failed.
  */
 bool rn_bench_stopped(const struct rn_bench_end *end);
+
+/* Has the receiver, who has received @received units, more to receive? After the sender
+ * has ended the slice, it receives the rest.
+ */
+bool rn_bench_has_more(const struct rn_bench_end *end, uint64_t received);
+
+/* Copies @len bytes of a payload and returns their CRC-32, in one pass where the
+ * processor can: the work of either end of RC on a packet that cannot be left out.
+ */
+uint32_t rn_bench_copy_and_sum(uint8_t *dst, const uint8_t *src, uint32_t len);
 
 /* Measures a time slice in the sender. The first fifth of the time is a warm-up, which is
  * not counted.
@@ -190,6 +217,12 @@ bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done);
  * end of the slice.
  */
 int rn_bench_meter_patience(struct rn_bench_meter *m);
+
+/* Ends the slice in the sender, for a receiver that uses rn_bench_has_more(): waits until
+ * all @sent units have arrived. Returns 0, or -1 if they do not.
+ */
+int rn_bench_await_arrival(struct rn_bench_end *end, struct rn_bench_meter *m,
+			   uint64_t sent);
 
 /* Returns the number of units counted per ns. */
 double rn_bench_meter_per_ns(const struct rn_bench_meter *m);
@@ -412,7 +445,9 @@ int rn_bench_wire_check(struct rn_rocind **daemon, struct rn_bench_team *team,
 enum rn_bench_verdict {
 	RN_BENCH_NO_VERDICT, /* the ratio has no target, or was not measured */
 	RN_BENCH_REACHED,
-	RN_BENCH_MISSED
+	RN_BENCH_MISSED,
+	RN_BENCH_BEYOND_REACH, /* what it would take is too slow on this machine */
+	RN_BENCH_VERDICTS
 };
 
 enum rn_bench_change {

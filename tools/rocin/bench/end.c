@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "rocin/crc32.h"
 
 static const uint64_t patience_ns = 10 * 1000000000ull;
 
@@ -81,6 +82,12 @@ bool rn_bench_stopped(const struct rn_bench_end *end)
 	       atomic_load_explicit(&end->shared->failed, memory_order_relaxed);
 }
 
+bool rn_bench_has_more(const struct rn_bench_end *end, uint64_t received)
+{
+	return !rn_bench_stopped(end) || (!atomic_load(&end->shared->failed) &&
+					  received != atomic_load(&end->shared->sent));
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -141,6 +148,19 @@ bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done)
 	return false;
 }
 
+int rn_bench_await_arrival(struct rn_bench_end *end, struct rn_bench_meter *m,
+			   uint64_t sent)
+{
+	atomic_store(&end->shared->sent, sent);
+	atomic_store(&end->shared->stop, true);
+	while (atomic_load(&end->shared->received) != sent) {
+		if (rn_bench_meter_patience(m))
+			return -1;
+		sched_yield();
+	}
+	return 0;
+}
+
 double rn_bench_meter_per_ns(const struct rn_bench_meter *m)
 {
 	return (double)(m->stop_at - m->start_at) / (double)(m->stop_ns - m->start_ns);
@@ -149,6 +169,19 @@ double rn_bench_meter_per_ns(const struct rn_bench_meter *m)
 double rn_bench_meter_us_each(const struct rn_bench_meter *m)
 {
 	return 1e-3 / rn_bench_meter_per_ns(m);
+}
+
+uint32_t rn_bench_copy_and_sum(uint8_t *dst, const uint8_t *src, uint32_t len)
+{
+	static const uint64_t head[RN_CRC32_HEAD / 8];
+	struct rn_crc32_part part;
+
+	if (!rn_crc32_can_copy(len)) {
+		memcpy(dst, src, len);
+		return rn_crc32(head, dst, len);
+	}
+	rn_crc32_copy(dst, src, len, &part);
+	return rn_crc32_with(head, NULL, 0, &part);
 }
 
 /* ----------------------------------------------------------------------- queue pairs */

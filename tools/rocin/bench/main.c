@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "rocin/cpu.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 #include "transport/io/rocind/rocind_client.h"
@@ -298,8 +299,13 @@ int main(int argc, char **argv)
 	char err[600];
 	int rc;
 
+	enum rn_cpu_level level;
+
 	argp_err_exit_status = RN_EXIT_USAGE;
 	rn_bench_args_parse(argc, argv, &options);
+	/* A value that is wrong is refused when a device is opened. */
+	if (!rn_cpu_read(getenv("ROCIN_CPU"), &level))
+		rn_cpu_limit(level);
 	machine.beside = rn_bench_find_beside(options.beside, beside, sizeof(beside));
 	options.beside = beside;
 	if (rn_bench_plan_make(&options, &machine, &bench_plan, err, sizeof(err)))

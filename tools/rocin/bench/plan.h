@@ -40,6 +40,8 @@ enum rn_bench_family {
 	X(TCP_POLL_BW, "tcp_poll_bw", "TCP, both ends polling",                 BW,   TCP,    1 << 20, 8 << 20) \
 	X(UDP_BW,      "udp_bw",      "raw UDP with GSO and GRO, polling",      BW,   UDP,    1 << 20, 8 << 20) \
 	X(UDP_MMSG_BW, "udp_mmsg_bw", "raw UDP, sendmmsg of 32, polling",       BW,   UDP,    1 << 20, 8 << 20) \
+	X(UDP_CRC_BW,  "udp_crc_bw",  "raw UDP with GSO, a copy and a CRC a side", BW,   UDP,    1 << 20, 8 << 20) \
+	X(RING_BW,     "ring_bw",     "a bare ring, a copy and a CRC a side",   BW,   MEMORY, 1 << 20, 8 << 20) \
 	X(MEMCPY_BW,   "memcpy_bw",   "memcpy",                                 BW,   MEMORY, 1 << 20, 8 << 20) \
 	X(SEND_LAT,    "send_lat",    "SEND ping-pong, polling",                LAT,  VERBS,  64,      8 << 20) \
 	X(EVENT_LAT,   "event_lat",   "SEND ping-pong, completion events",      LAT,  VERBS,  64,      8 << 20) \
@@ -47,6 +49,7 @@ enum rn_bench_family {
 	X(READ_LAT,    "read_lat",    "RDMA READ, one at a time, polling",      LAT,  VERBS,  8,       8 << 20) \
 	X(ATOMIC_LAT,  "atomic_lat",  "fetch and add, one at a time, polling",  LAT,  VERBS,  8,       8)       \
 	X(UDP_LAT,     "udp_lat",     "raw UDP ping-pong, polling",             LAT,  UDP,    64,      32 << 10) \
+	X(LINE_LAT,    "line_lat",    "a cache line, there and back",           LAT,  MEMORY, 8,       8)       \
 	X(TCP_LAT,     "tcp_lat",     "TCP ping-pong, blocking",                LAT,  TCP,    64,      8 << 20) \
 	X(TCP_POLL_LAT, "tcp_poll_lat", "TCP ping-pong, polling",               LAT,  TCP,    64,      8 << 20) \
 	X(SEND_RATE,   "send_rate",   "SEND, posted one by one",                RATE, VERBS,  64,      64 << 10) \
@@ -188,9 +191,18 @@ enum {
 	RN_BENCH_RATIOS_MAX = 1024
 };
 
+enum {
+	/* Round trips of a cache line that a ping-pong through shared memory needs: there
+	 * and back, a packet and the word that says so.
+	 */
+	RN_BENCH_LINES = 4
+};
+
 enum rn_bench_measure {
-	RN_BENCH_QUOTIENT,  /* the ratio of the two values */
-	RN_BENCH_TAIL_LATER /* p99.9 of cell @over minus p99.9 of cell @under, in us */
+	RN_BENCH_QUOTIENT,   /* the ratio of the two values */
+	RN_BENCH_TAIL_LATER, /* p99.9 of cell @over minus p99.9 of cell @under, in us */
+	/* value of cell @over minus RN_BENCH_LINES times that of cell @under, in us */
+	RN_BENCH_BEYOND_LINES
 };
 
 enum rn_bench_meant {
@@ -203,6 +215,11 @@ struct rn_bench_ratio {
 	/* description of the work if the ratio has a target; else NULL */
 	const char *work;
 	unsigned over, under; /* indices of the two cells; valid if why_not is NULL */
+	/* The ratio is judged only if cell @only_if reaches cell @under: where raw UDP is
+	 * slower than TCP, nothing over UDP can be as fast.
+	 */
+	bool has_condition;
+	unsigned only_if;
 	enum rn_bench_measure measure;
 	enum rn_bench_meant meant;
 	double bar;

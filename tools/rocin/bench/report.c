@@ -11,12 +11,15 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "rocin/cpu.h"
+
 static const char *verdict_name(enum rn_bench_verdict verdict)
 {
 	static const char *const name[] = {
 		[RN_BENCH_NO_VERDICT] = "",
 		[RN_BENCH_REACHED] = "reached",
 		[RN_BENCH_MISSED] = "missed",
+		[RN_BENCH_BEYOND_REACH] = "beyond reach",
 	};
 
 	return name[verdict];
@@ -76,17 +79,37 @@ static double ratio_of(const struct rn_bench_report *r,
 	const struct rn_bench_value *under =
 		rn_bench_at(r->results, r->plan, round, ratio->under);
 
-	return ratio->measure == RN_BENCH_TAIL_LATER ? over->p99_9 - under->p99_9
-						     : over->value / under->value;
+	switch (ratio->measure) {
+	case RN_BENCH_TAIL_LATER:
+		return over->p99_9 - under->p99_9;
+	case RN_BENCH_BEYOND_LINES:
+		return over->value - RN_BENCH_LINES * under->value;
+	case RN_BENCH_QUOTIENT:
+		break;
+	}
+	return over->value / under->value;
 }
 
-static void judge_ratio(const struct rn_bench_ratio *ratio,
+/* Can the bar of this ratio be reached on this machine at all? */
+static bool is_reachable(const struct rn_bench_report *r,
+			 const struct rn_bench_ratio *ratio)
+{
+	return !ratio->has_condition ||
+	       r->cell[ratio->only_if].value.median >= r->cell[ratio->under].value.median;
+}
+
+static void judge_ratio(const struct rn_bench_report *r,
+			const struct rn_bench_ratio *ratio,
 			struct rn_bench_ratio_row *row)
 {
 	bool within = ratio->meant == RN_BENCH_AT_LEAST ? row->value.median >= ratio->bar
 							: row->value.median <= ratio->bar;
 
-	if (ratio->meant != RN_BENCH_NOTHING_MEANT && row->value.n)
+	if (ratio->meant == RN_BENCH_NOTHING_MEANT || row->value.n == 0)
+		return;
+	if (!is_reachable(r, ratio))
+		row->verdict = RN_BENCH_BEYOND_REACH;
+	else
 		row->verdict = within ? RN_BENCH_REACHED : RN_BENCH_MISSED;
 }
 
@@ -103,7 +126,7 @@ static int fill_ratio(struct rn_bench_report *r, double *scratch, unsigned i)
 	for (unsigned k = 0; k < r->plan->rounds; k++)
 		scratch[k] = row->round[k] = ratio_of(r, ratio, k);
 	row->value = rn_bench_summarize(scratch, r->plan->rounds);
-	judge_ratio(ratio, row);
+	judge_ratio(r, ratio, row);
 	return 0;
 }
 
@@ -272,13 +295,55 @@ static void print_ratios(FILE *to, const struct rn_bench_report *r)
 	}
 }
 
+/* How far a ratio that missed its bar is from it: the factor that is lacking. */
+static double lacking(const struct rn_bench_ratio *ratio,
+		      const struct rn_bench_ratio_row *row)
+{
+	return ratio->meant == RN_BENCH_AT_LEAST ? ratio->bar / row->value.median
+						 : row->value.median / ratio->bar;
+}
+
+/* One sentence on how many bars were reached, and on the one that is farthest away. */
+static void print_summary(FILE *to, const struct rn_bench_report *r)
+{
+	unsigned count[RN_BENCH_VERDICTS] = { 0 }, far = 0;
+	double most = 0;
+	char median[16], bar[32];
+
+	for (unsigned i = 0; i < r->plan->ratios; i++) {
+		const struct rn_bench_ratio_row *row = &r->ratio[i];
+
+		count[row->verdict]++;
+		if (row->verdict == RN_BENCH_MISSED &&
+		    lacking(&r->plan->ratio[i], row) > most) {
+			most = lacking(&r->plan->ratio[i], row);
+			far = i;
+		}
+	}
+	if (count[RN_BENCH_REACHED] + count[RN_BENCH_MISSED] == 0)
+		return;
+	fprintf(to, "\n%u of %u bars are reached", count[RN_BENCH_REACHED],
+		count[RN_BENCH_REACHED] + count[RN_BENCH_MISSED]);
+	if (count[RN_BENCH_MISSED]) {
+		write_value(r->ratio[far].value.median, median);
+		write_bar(&r->plan->ratio[far], bar);
+		fprintf(to, "; farthest away is \"%s\": %s, meant to be %s",
+			r->plan->ratio[far].work, median, bar);
+	}
+	fputs(".\n", to);
+}
+
 void rn_bench_print_table(FILE *to, const struct rn_bench_report *r)
 {
-	fprintf(to, "%u rounds of %u ms, path MTU %u, %s\n\n", r->plan->rounds,
-		r->plan->slice_ms, r->results->path_mtu,
-		r->results->pinned ? "pinned to processors" : "not pinned");
+	fprintf(to,
+		"%u rounds of %u ms, path MTU %u, %s, vector instructions of level "
+		"%s\n\n",
+		r->plan->rounds, r->plan->slice_ms, r->results->path_mtu,
+		r->results->pinned ? "pinned to processors" : "not pinned",
+		rn_cpu_name(rn_cpu_level()));
 	print_cells(to, r);
 	print_ratios(to, r);
+	print_summary(to, r);
 }
 
 /* -------------------------------------------------------------------------- JSON */
@@ -367,7 +432,9 @@ static json_t *ratio_json(const struct rn_bench_report *r, unsigned i)
 		json_object_set_new(o, "not_measured", json_string(ratio->why_not));
 	} else {
 		add_summary(o, &row->value);
-		if (row->verdict != RN_BENCH_NO_VERDICT)
+		if (row->verdict == RN_BENCH_BEYOND_REACH)
+			json_object_set_new(o, "beyond_reach", json_true());
+		else if (row->verdict != RN_BENCH_NO_VERDICT)
 			json_object_set_new(
 				o, "reached",
 				json_boolean(row->verdict == RN_BENCH_REACHED));
@@ -391,13 +458,14 @@ int rn_bench_print_json(FILE *to, const struct rn_bench_report *r)
 		json_array_append_new(items, cell_json(r, i));
 	for (unsigned i = 0; i < r->plan->ratios; i++)
 		json_array_append_new(ratios, ratio_json(r, i));
-	all = json_pack("{s:i, s:s, s:{s:s, s:s, s:i}, s:i, s:i, s:i, s:b, s:o, s:o}",
-			"format", FORMAT, "version", ROCIN_VERSION, "machine", "kernel",
-			host.release, "architecture", host.machine, "processors",
-			(int)sysconf(_SC_NPROCESSORS_ONLN), "rounds",
-			(int)r->plan->rounds, "slice_ms", (int)r->plan->slice_ms,
-			"path_mtu", (int)r->results->path_mtu, "pinned",
-			r->results->pinned, "items", items, "ratios", ratios);
+	all = json_pack(
+		"{s:i, s:s, s:{s:s, s:s, s:i, s:s}, s:i, s:i, s:i, s:b, s:o, s:o}",
+		"format", FORMAT, "version", ROCIN_VERSION, "machine", "kernel",
+		host.release, "architecture", host.machine, "processors",
+		(int)sysconf(_SC_NPROCESSORS_ONLN), "vector_instructions",
+		rn_cpu_name(rn_cpu_level()), "rounds", (int)r->plan->rounds, "slice_ms",
+		(int)r->plan->slice_ms, "path_mtu", (int)r->results->path_mtu, "pinned",
+		r->results->pinned, "items", items, "ratios", ratios);
 	if (!all)
 		return -ENOMEM;
 	rc = json_dumpf(all, to, JSON_INDENT(1) | JSON_REAL_PRECISION(6));

@@ -273,6 +273,7 @@ const struct rn_bench_ops rn_bench_memcpy_ops = {
  */
 
 enum {
+	BTH_LEN = 12,
 	BTH_AND_ICRC = 16, /* length of the headers of a packet in bytes */
 	/* maximum number of segments that the kernel accepts in one call */
 	SEGMENTS_MAX = 64,
@@ -306,6 +307,12 @@ struct udp {
 	bool acked;
 	uint8_t buf[65536];
 	uint8_t *packets; /* memory for BATCH packets */
+	/* What is sent from, or received into, with an ICRC computed over each packet;
+	 * NULL: nothing is copied, and no ICRC computed.
+	 */
+	uint8_t *message;
+	uint32_t message_size, message_at; /* its bytes; where the next packet belongs */
+	bool is_built; /* the super-packet in @buf has not been sent */
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 };
@@ -362,6 +369,7 @@ static void choose_lengths(struct udp *u, const struct rn_bench_end *end)
 	if (u->acked)
 		u->message_len = ACK_LEN;
 	u->gso = end->cell->item == RN_BENCH_UDP_BW ||
+		 end->cell->item == RN_BENCH_UDP_CRC_BW ||
 		 (end->cell->item == RN_BENCH_UDP_LAT && len > u->payload);
 }
 
@@ -370,6 +378,13 @@ static int prepare_packets(struct rn_bench_end *end, struct udp *u)
 	u->packets = malloc((size_t)BATCH * u->seg_len);
 	if (!u->packets)
 		return rn_bench_fail(end, "no memory");
+	if (end->cell->item == RN_BENCH_UDP_CRC_BW) {
+		u->message_size = end->cell->len;
+		u->message = malloc(u->message_size);
+		if (!u->message)
+			return rn_bench_fail(end, "no memory");
+		memset(u->message, 0x5a, u->message_size);
+	}
 	memset(u->buf, 0x5a, sizeof(u->buf));
 	memset(u->packets, 0x5a, (size_t)BATCH * u->seg_len);
 	for (unsigned i = 0; i < BATCH; i++) {
@@ -407,6 +422,7 @@ static void close_udp(void *state)
 
 	if (u->fd >= 0)
 		close(u->fd);
+	free(u->message);
 	free(u->packets);
 	free(u);
 }
@@ -417,48 +433,83 @@ static bool is_transient(void)
 	return errno == EAGAIN || errno == EINTR || errno == ENOBUFS;
 }
 
-/* Ends the slice in the sender: waits until everything sent has arrived. */
-static int await_arrival(struct rn_bench_end *end, struct rn_bench_meter *m,
-			 uint64_t sent)
+/* ---- Copies and ICRCs, without which no packet of RC leaves or arrives ---- */
+
+/* Moves on in the message by a packet. Return: where the packet is. */
+static uint8_t *next_piece(struct udp *u)
 {
-	atomic_store(&end->shared->sent, sent);
-	atomic_store(&end->shared->stop, true);
-	while (atomic_load(&end->shared->received) != sent) {
-		if (rn_bench_meter_patience(m))
-			return -1;
-		sched_yield();
-	}
-	return 0;
+	uint8_t *piece = u->message + u->message_at;
+
+	u->message_at += u->payload;
+	if (u->message_at + u->payload > u->message_size)
+		u->message_at = 0;
+	return piece;
 }
 
-/* Has the receiver more to receive? When the sender has ended the slice, it receives
- * the rest.
- */
-static bool has_more_to_receive(const struct rn_bench_end *end, uint64_t received)
+static void build_super_packet(struct udp *u)
 {
-	return !rn_bench_stopped(end) || (!atomic_load(&end->shared->failed) &&
-					  received != atomic_load(&end->shared->sent));
+	for (uint8_t *p = u->buf; p < u->buf + u->super_len; p += u->seg_len) {
+		uint8_t *payload = p + BTH_LEN;
+		uint32_t sum = rn_bench_copy_and_sum(payload, next_piece(u), u->payload);
+
+		memcpy(payload + u->payload, &sum, sizeof(sum));
+	}
+}
+
+/* Return: whether all of the @len bytes received are what was sent. */
+static bool take_super_packet(struct udp *u, size_t len)
+{
+	for (uint8_t *p = u->buf; p < u->buf + len; p += u->seg_len) {
+		uint8_t *payload = p + BTH_LEN;
+		uint32_t sum = rn_bench_copy_and_sum(next_piece(u), payload, u->payload);
+
+		if (memcmp(payload + u->payload, &sum, sizeof(sum)) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool is_as_sent(struct udp *u, size_t len)
+{
+	if (len == 0 || len % u->seg_len)
+		return false;
+	return u->message ? take_super_packet(u, len)
+			  : u->buf[0] == 0x5a && u->buf[len - 1] == 0x5a;
 }
 
 static int receive_super_packets(struct rn_bench_end *end, struct udp *u)
 {
 	uint64_t received = 0;
 
-	while (has_more_to_receive(end, received)) {
+	while (rn_bench_has_more(end, received)) {
 		ssize_t n = recv(u->fd, u->buf, sizeof(u->buf), MSG_DONTWAIT);
 
 		if (n < 0 && is_transient()) {
 			sched_yield();
 			continue;
 		}
-		if (n <= 0 || (uint32_t)n % u->seg_len || u->buf[0] != 0x5a ||
-		    u->buf[n - 1] != 0x5a)
+		if (n < 0 || !is_as_sent(u, (size_t)n))
 			return rn_bench_fail(end, "UDP delivered something else");
 		received += (uint64_t)n;
 		atomic_store_explicit(&end->shared->received, received,
 				      memory_order_release);
 	}
 	return 0;
+}
+
+/* Sends a super-packet. Return: 1, 0 if that did not work for now, -1 after a failure. */
+static int send_super_packet(struct rn_bench_end *end, struct udp *u)
+{
+	if (u->message && !u->is_built)
+		build_super_packet(u);
+	u->is_built = true;
+	if (send(u->fd, u->buf, u->super_len, 0) != (ssize_t)u->super_len) {
+		if (is_transient())
+			return 0;
+		return rn_bench_fail(end, "UDP send: %s", strerror(errno));
+	}
+	u->is_built = false;
+	return 1;
 }
 
 static int send_super_packets(struct rn_bench_end *end, struct udp *u,
@@ -473,14 +524,17 @@ static int send_super_packets(struct rn_bench_end *end, struct udp *u,
 	rn_bench_meter_start(m, end);
 	while (received = atomic_load(&end->shared->received),
 	       rn_bench_meter_runs(m, received)) {
+		int done = 0;
+
 		if (sent - received + u->super_len > window)
 			sched_yield();
-		else if (send(u->fd, u->buf, u->super_len, 0) == (ssize_t)u->super_len)
-			sent += u->super_len;
-		else if (!is_transient())
-			return rn_bench_fail(end, "UDP send: %s", strerror(errno));
+		else
+			done = send_super_packet(end, u);
+		if (done < 0)
+			return -1;
+		sent += done ? u->super_len : 0;
 	}
-	return await_arrival(end, m, sent);
+	return rn_bench_await_arrival(end, m, sent);
 }
 
 /* Waits for a message. @m is NULL in the receiver, which stops when the sender ends
@@ -530,7 +584,7 @@ static int receive_batches(struct rn_bench_end *end, struct udp *u)
 {
 	uint64_t received = 0;
 
-	while (has_more_to_receive(end, received)) {
+	while (rn_bench_has_more(end, received)) {
 		int n = recvmmsg(u->fd, u->msg, batch_of(u, received), MSG_DONTWAIT,
 				 NULL);
 		const uint8_t *last;
@@ -575,7 +629,7 @@ static int send_batches(struct rn_bench_end *end, struct udp *u, struct rn_bench
 		    await_message(end, u, m))
 			return -1;
 	}
-	return await_arrival(end, m, sent);
+	return rn_bench_await_arrival(end, m, sent);
 }
 
 static int run_udp_bw(struct rn_bench_end *end, void *state, double *result)
@@ -617,7 +671,7 @@ static int run_udp_lat(struct rn_bench_end *end, void *state, double *result)
 			return rn_bench_fail(end, "UDP delivered something else");
 	}
 	*result = rn_bench_meter_us_each(&m);
-	return await_arrival(end, &m, 0);
+	return rn_bench_await_arrival(end, &m, 0);
 }
 
 const struct rn_bench_ops rn_bench_udp_bw_ops = {
