@@ -195,6 +195,51 @@ static void what_nobody_knows_is_freed_at_once(void **state)
 	}
 }
 
+static struct {
+	unsigned count;
+	const void *last;
+	uint32_t number; /* handle of @last at that time */
+} scrubbed;
+
+static void note_scrub(void *object)
+{
+	const struct rnp_ah *ah = object;
+
+	scrubbed.count++;
+	scrubbed.last = ah;
+	scrubbed.number = ah->base.handle;
+}
+
+/* What an object has kept beyond its destruction is freed when its memory is used again:
+ * once, and while the object is as it was.
+ */
+static void what_an_object_has_kept_is_freed_before_its_reuse(void **state)
+{
+	struct rnp_context ctx = { 0 };
+	struct rnp_ah *old[RNP_QUARANTINE + 1], *fresh[2];
+
+	(void)state;
+	for (uint32_t i = 0; i < RN_ARRAY_SIZE(old); i++) {
+		old[i] = rnp_object_new(RNP_KIND_AH, note_scrub);
+		assert_non_null(old[i]);
+		old[i]->base.handle = 1 + i;
+		rnp_handle_add(&ctx, RNP_KIND_AH, old[i]);
+	}
+	for (uint32_t i = 0; i < RN_ARRAY_SIZE(old); i++) {
+		rnp_handle_remove(&ctx, RNP_KIND_AH, old[i]);
+		rnp_object_free(RNP_KIND_AH, old[i]);
+	}
+	assert_int_equal(scrubbed.count, 0);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(fresh); i++)
+		fresh[i] = rnp_object_new(RNP_KIND_AH, note_scrub);
+	assert_int_equal(scrubbed.count, 1);
+	assert_ptr_equal(scrubbed.last, old[0]);
+	assert_int_equal(scrubbed.number, 1);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(fresh); i++)
+		rnp_object_free(RNP_KIND_AH, fresh[i]);
+	rnp_handle_close(&ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +250,7 @@ int main(void)
 		cmocka_unit_test(an_object_moves_to_another_context),
 		cmocka_unit_test(without_a_table_a_mark_decides),
 		cmocka_unit_test(what_nobody_knows_is_freed_at_once),
+		cmocka_unit_test(what_an_object_has_kept_is_freed_before_its_reuse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
