@@ -268,6 +268,26 @@ static void one_of_sixteen_dear_yields_is_noticed(void **state)
 	assert_true(virtual_now() - start < 16 * DEAR_YIELD + RN_MSEC(1));
 }
 
+/* When the time has passed for which a machine is taken for crowded, one yield tells that
+ * it still is: the next is not as dear again.
+ */
+static void a_crowd_that_stays_is_noticed_by_the_first_yield(void **state)
+{
+	struct kit_end *a = &ends[0];
+	rn_ns crowded, start;
+
+	(void)state;
+	virtual_machine.late = 0;
+	poll_until_a_nap(a);
+	crowded = a->e->policy.crowd.until;
+	while (virtual_now() <= crowded)
+		poll_in_vain(a);
+	start = virtual_now();
+	poll_until_a_nap(a);
+	assert_true(virtual_now() - start >= DEAR_YIELD);
+	assert_true(virtual_now() - start < 2 * DEAR_YIELD);
+}
+
 /* A program that waits for events lingers before it sleeps, but not by dear yields. */
 static void who_lingers_does_not_yield_in_a_crowd(void **state)
 {
@@ -298,6 +318,7 @@ int main(void)
 		TEST(who_does_not_get_the_lock_does_not_spin),
 		TEST(yields_come_back_when_the_crowd_has_gone),
 		TEST(one_of_sixteen_dear_yields_is_noticed),
+		TEST(a_crowd_that_stays_is_noticed_by_the_first_yield),
 		TEST(who_lingers_does_not_yield_in_a_crowd),
 	};
 
