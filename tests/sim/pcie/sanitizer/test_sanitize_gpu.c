@@ -8,6 +8,7 @@
 #include "rocin/storage.h"
 #include "sanitize_kit.h"
 #include "sim/pcie/gpu/gpu_internal.h"
+#include "sim/pcie/page/page.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {
@@ -189,6 +190,44 @@ static void test_landed_flag_behind_a_read(void **state)
 	assert_int_equal(dev[3], 5);
 	assert_int_equal(san_occurrences(), before);
 	san_completed(&nic, OWN, 3);
+}
+
+static bool is_flag(const struct rn_tlp *tlp, const void *arg)
+{
+	(void)arg;
+	return tlp->kind == RN_TLP_WRITE && rn_tlp_touches(tlp, kit_iova(&bar[600]), 8);
+}
+
+/* Called while an instruction of the kernel runs, whose page is open. */
+static void perform_flag(void)
+{
+	struct rn_host *h = rn_host_get();
+
+	rn_san_candidate_executed();
+	rn_host_lock(h);
+	rn_host_force_if(h, is_flag, NULL);
+	rn_host_unlock(h);
+}
+
+/* The CPU takes the completion of data and tells a kernel so, behind which the data is.
+ * The instruction of the kernel during which the flag arrives may have found it.
+ */
+static void test_flag_of_the_cpu_arrives_while_a_kernel_looks(void **state)
+{
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	kit_host_knobs("typical" SAN_STILL);
+	receive(3, 5);
+	rn_gpu_become(NULL);
+	rn_gpu_bar_store(&bar[600], 1, 8);
+	assert_int_equal(rn_gpu_become(b.gpu), 0);
+	rn_page_step_init(perform_flag);
+	assert_int_equal(dev[600], 0);
+	rn_page_step_init(rn_san_candidate_executed);
+	assert_int_equal(dev[3], 5);
+	assert_int_equal(san_occurrences(), before);
+	kit_host_knobs("typical,gpu.ordering=none" SAN_STILL);
 }
 
 static uint64_t look(void)
@@ -401,6 +440,7 @@ int main(void)
 		T(test_landed),
 		T(test_read_that_was_overtaken),
 		T(test_landed_flag_behind_a_read),
+		T(test_flag_of_the_cpu_arrives_while_a_kernel_looks),
 		T(test_loop),
 		T(test_what_is_no_finding),
 		T(test_remedies_are_silent),
