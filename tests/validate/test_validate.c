@@ -42,7 +42,8 @@ enum {
 	PD,
 	MR,
 	CQ,
-	QP
+	QP,
+	OTHER_MR
 };
 
 static void make(struct rn_val *v, unsigned handle, struct rn_val_make m)
@@ -297,6 +298,34 @@ static void destroyed_objects_are_forgotten_at_last(void **state)
 	assert_int_equal(found.count, 0);
 }
 
+/* A request, and behind it a registration that ends at once, @count times. */
+static void register_behind_requests(struct rn_val *v, unsigned count)
+{
+	const struct rn_val_make mr = { .kind = RN_VAL_MR,
+					.number = 9,
+					.parent = { &handles[PD] },
+					.mr = { .iova = 8192, .len = 4096, .lkey = 9 } };
+
+	for (unsigned i = 0; i < count; i++) {
+		post(v, i, IBV_SEND_SIGNALED, 1, 0);
+		complete(v, i);
+		make(v, OTHER_MR, mr);
+		assert_false(destroy(v, OTHER_MR, 1, 0));
+	}
+}
+
+static void memory_that_is_often_registered_behind_requests_is_found(void **state)
+{
+	struct rn_val *v = *state;
+
+	make_all(v);
+	register_behind_requests(v, 200);
+	assert_int_equal(found.count, 0);
+	register_behind_requests(v, 100);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.rule, RN_VAL_PERFORMANCE_REG_IN_DATA_PATH);
+}
+
 /* What the kernel does with pages is not the same on every machine. */
 static void a_fork_with_registered_memory_is_found(void **state)
 {
@@ -385,6 +414,7 @@ int main(void)
 		LAYER(a_full_queue_without_signals_is_found),
 		LAYER(reset_empties_the_queues),
 		LAYER(destroyed_objects_are_forgotten_at_last),
+		LAYER(memory_that_is_often_registered_behind_requests_is_found),
 		LAYER(a_fork_with_registered_memory_is_found),
 		LAYER(a_context_without_objects_is_no_leak),
 		LAYER(an_address_that_is_used_again_ends_its_channel),
