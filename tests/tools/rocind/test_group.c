@@ -343,6 +343,32 @@ static void an_address_that_comes_is_one_of_this_host(void **state)
 	rnd_group_close(group);
 }
 
+/* Only what comes from a port that is admitted counts there. */
+static void a_packet_to_this_host_comes_from_the_own_port(void **state)
+{
+	const struct rnd_admission admission = { .own_port = 61441 };
+	const struct rn_gid here = server_gid(1);
+	struct rnd_group *group = open_group(0);
+	int in = bind_udp(&here, RN_ROCE_PORT);
+	struct sockaddr_in from = { 0 };
+	socklen_t len = sizeof(from);
+	uint8_t got[64];
+
+	(void)state;
+	comes_to_be = true;
+	group->admission = &admission;
+	send_packet(group, &here);
+	assert_int_equal(recvfrom(in, got, sizeof(got), MSG_DONTWAIT,
+				  (struct sockaddr *)&from, &len),
+			 16);
+	assert_int_equal(ntohs(from.sin_port), admission.own_port);
+	assert_memory_equal(&from.sin_addr, group->gid.raw + 12, 4);
+	comes_to_be = false;
+	group->admission = NULL;
+	rnd_group_close(group);
+	close(in);
+}
+
 /* Without it no answer would find the way. */
 static void who_sends_from_a_link_local_address_is_known_with_its_interface(void **state)
 {
@@ -372,6 +398,7 @@ int main(void)
 		TEST(what_is_sent_is_never_fragmented),
 		TEST(the_kernel_is_asked_once_about_a_destination),
 		TEST(an_address_that_comes_is_one_of_this_host),
+		TEST(a_packet_to_this_host_comes_from_the_own_port),
 		TEST(packets_are_steered_before_there_is_a_third_socket),
 		TEST(a_port_that_is_about_to_be_free_is_waited_for),
 		TEST(a_port_is_not_waited_for_beyond_the_deadline),
