@@ -462,11 +462,12 @@ static void use_channel(struct kit *k)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(k->ctx);
 	struct ibv_cq *cq = ibv_create_cq(k->ctx, 4, NULL, channel, 0);
-	int pipe_of_program[2];
+	int pipe_of_program[2], number = channel->fd;
 
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
 	assert_int_equal(pipe(pipe_of_program), 0);
+	assert_int_equal(dup2(pipe_of_program[0], number), number);
 }
 
 static const struct val_case cases[] = {
