@@ -140,6 +140,24 @@ static void a_flush_stands_behind_the_atomic_write(void **state)
 	assert_int_equal(qp.wr->entries.count, 2);
 }
 
+/* The end of a queue pair that the program knows, while a thread is between the begin and
+ * the completion of requests: they stay until that thread has done with them.
+ */
+static void requests_that_are_being_built_outlive_their_queue_pair(void **state)
+{
+	(void)state;
+	assert_int_equal(rnp_wr_init(&qp, IBV_QP_EX_WITH_SEND), 0);
+	qp.handle.was_named = true;
+	pthread_mutex_lock(&qp.wr->lock); /* as ibv_wr_start() */
+	qp.base.qp_ex.wr_send(&qp.base.qp_ex);
+	rnp_wr_fini(&qp);
+	assert_int_equal(last()->wr.opcode, RN_WR_SEND);
+	pthread_mutex_unlock(&qp.wr->lock);
+	rnp_wr_fini(&qp);
+	assert_null(qp.wr->entries.item);
+	qp.handle.was_named = false; /* nobody knows it any more */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -149,6 +167,7 @@ int main(void)
 		TEST(nothing_is_written_that_was_not_asked_for),
 		TEST(an_atomic_write_takes_8_bytes_at_the_call),
 		TEST(a_flush_stands_behind_the_atomic_write),
+		TEST(requests_that_are_being_built_outlive_their_queue_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
