@@ -78,6 +78,30 @@ static void a_destroyed_queue_pair(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
+/* Its memory may be that of another one. */
+static void a_post_to_a_destroyed_queue_pair_is_none_to_the_next(void **state)
+{
+	enum {
+		TIMES = 200 /* by then all memory has been used again */
+	};
+	struct kit *k = *state;
+	struct ibv_qp *first = kit_create_qp(k, IBV_QPT_UD);
+
+	kit_to_init(first);
+	assert_int_equal(ibv_destroy_qp(first), 0);
+	for (unsigned i = 0; i < TIMES; i++) {
+		struct ibv_qp *next = kit_create_qp(k, IBV_QPT_UD);
+
+		kit_to_init(next);
+		if (next == first) {
+			assert_int_equal(ibv_destroy_qp(next), 0);
+			return;
+		}
+		refuse_posts(k, first);
+		assert_int_equal(ibv_destroy_qp(next), 0);
+	}
+}
+
 static void requests_that_are_built_in_a_destroyed_queue_pair(void **state)
 {
 	struct kit *k = *state;
@@ -332,6 +356,26 @@ static void a_destroyed_completion_queue(void **state)
 	REFUSED(ibv_start_poll(ex, &poll));
 }
 
+static void what_was_polled_does_not_come_again(void **state)
+{
+	struct kit *k = *state, mine = *k;
+	struct ibv_cq_ex *ex = make_cq_ex(k);
+	struct ibv_poll_cq_attr poll = { 0 };
+	struct ibv_qp *qp;
+	struct ibv_wc wc;
+
+	mine.cq = ibv_cq_ex_to_cq(ex);
+	qp = kit_create_qp(&mine, IBV_QPT_RC);
+	kit_to_init(qp);
+	kit_post_recv(&mine, qp, 1, kit_sge(k, 0, 0, 8));
+	kit_to_state(qp, IBV_QPS_ERR);
+	assert_int_equal(ibv_poll_cq(mine.cq, 1, &wc), 1);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(mine.cq), 0);
+	REFUSED(ibv_start_poll(ex, &poll));
+	assert_int_equal(ibv_poll_cq(mine.cq, 1, &wc), -EINVAL);
+}
+
 /* The thread that reads the queue destroys it, and reads on. */
 static void a_completion_queue_that_is_being_read(void **state)
 {
@@ -460,6 +504,29 @@ static void destroyed_work_queues(void **state)
 	REFUSED_NULL(ibv_create_rwq_ind_table(k->ctx, &attr));
 }
 
+/* A work queue has a queue pair that the program does not see, and whose memory may be
+ * that of another one.
+ */
+static void a_post_to_a_destroyed_work_queue_is_none_to_a_queue_pair(void **state)
+{
+	enum {
+		TIMES = 200
+	};
+	struct kit *k = *state;
+	struct ibv_wq *wq = make_wq(k);
+	struct ibv_sge sge = kit_sge(k, 0, 0, 8);
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad = NULL;
+
+	assert_int_equal(ibv_destroy_wq(wq), 0);
+	for (unsigned i = 0; i < TIMES; i++) {
+		struct ibv_qp *qp = kit_create_qp(k, IBV_QPT_UD);
+
+		kit_to_init(qp);
+		REFUSED(ibv_post_wq_recv(wq, &wr, &bad));
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
+}
+
 static void destroyed_counters(void **state)
 {
 	struct ibv_counter_attach_attr attr = { .counter_desc = IBV_COUNTER_PACKETS };
@@ -537,6 +604,24 @@ static void handles_of_imports(void **state)
 	ibv_unimport_dm(copy);
 }
 
+/* The memory is there, but this name of it is not any more. */
+static void memory_is_not_copied_by_an_import_that_has_ended(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_dm *dm = make_dm(k), *copy = ibv_import_dm(k->ctx, dm->handle);
+	uint32_t word = 7;
+
+	assert_non_null(copy);
+	assert_int_equal(ibv_memcpy_to_dm(copy, 0, &word, sizeof(word)), 0);
+	ibv_unimport_dm(copy);
+	assert_int_equal(ibv_memcpy_to_dm(copy, 0, &word, sizeof(word)), EIO);
+	assert_int_equal(ibv_memcpy_from_dm(&word, copy, 0, sizeof(word)), EIO);
+	word = 0;
+	assert_int_equal(ibv_memcpy_from_dm(&word, dm, 0, sizeof(word)), 0);
+	assert_int_equal(word, 7);
+	assert_int_equal(ibv_free_dm(dm), 0);
+}
+
 /* The file of its context is open once more, so the region is moved to the other context.
  */
 static void a_region_outlives_its_context(void **state)
@@ -555,6 +640,20 @@ static void a_region_outlives_its_context(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), ENOENT);
 	assert_int_equal(ibv_dealloc_pd(k.pd), 0);
 	assert_int_equal(ibv_close_device(other), 0);
+}
+
+/* libibverbs sends requests to the descriptor of the context of an object, whose number
+ * may be that of any file by then.
+ */
+static void a_closed_context_has_no_descriptors(void **state)
+{
+	struct ibv_context *ctx = kit_open_device();
+
+	(void)state;
+	assert_true(ctx->cmd_fd >= 0);
+	assert_int_equal(ibv_close_device(ctx), 0);
+	assert_int_equal(ctx->cmd_fd, -1);
+	assert_int_equal(ctx->async_fd, -1);
 }
 
 /* -------------------------------------------------------------------------- threads */
@@ -631,6 +730,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_destroyed_queue_pair),
+		cmocka_unit_test(a_post_to_a_destroyed_queue_pair_is_none_to_the_next),
 		cmocka_unit_test(requests_that_are_built_in_a_destroyed_queue_pair),
 		cmocka_unit_test(a_destroyed_domain),
 		cmocka_unit_test(a_destroyed_parent_domain),
@@ -638,13 +738,18 @@ int main(void)
 		cmocka_unit_test(a_destroyed_window),
 		cmocka_unit_test(a_destroyed_address_handle),
 		cmocka_unit_test(a_destroyed_completion_queue),
+		cmocka_unit_test(what_was_polled_does_not_come_again),
 		cmocka_unit_test(a_completion_queue_that_is_being_read),
 		cmocka_unit_test(a_destroyed_shared_queue),
 		cmocka_unit_test(a_closed_xrc_domain),
 		cmocka_unit_test(destroyed_work_queues),
+		cmocka_unit_test(
+			a_post_to_a_destroyed_work_queue_is_none_to_a_queue_pair),
 		cmocka_unit_test(destroyed_counters),
 		cmocka_unit_test(destroyed_flow_rules),
 		cmocka_unit_test(handles_of_imports),
+		cmocka_unit_test(memory_is_not_copied_by_an_import_that_has_ended),
+		cmocka_unit_test(a_closed_context_has_no_descriptors),
 		cmocka_unit_test(a_region_outlives_its_context),
 		cmocka_unit_test(destroyed_while_in_use),
 	};
