@@ -46,6 +46,24 @@ static void cq_that_cannot_be_made_lets_its_channel_go(void **state)
 	assert_true(LIST_EMPTY(&d->ctx.channels)); /* and its descriptor is closed */
 }
 
+/* Whoever reads a CQ has its lock, and may be in the middle of an entry. */
+static void cq_that_is_being_read_keeps_its_ring(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[0];
+	struct rnp_cq *cq = to_rnp_cq(d->cq);
+	const struct rn_cqe *ring = cq->ring;
+
+	(void)state;
+	assert_int_equal(rnp_destroy_qp(d->qp), 0);
+	d->qp = NULL;
+	pthread_mutex_lock(&cq->lock);
+	assert_int_equal(rnp_destroy_cq(d->cq), 0);
+	d->cq = NULL;
+	assert_ptr_equal(cq->ring, ring);
+	assert_ptr_equal(cq->late_ring.addr, ring);
+	pthread_mutex_unlock(&cq->lock);
+}
+
 static void group_that_cannot_be_joined_is_not_counted(void **state)
 {
 	const union ibv_gid group = { .raw = { [10] = 0xff, 0xff, 239, 1, 2, 3 } };
@@ -509,6 +527,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(qp_without_a_number_leaves_nothing_behind),
 		TEST(cq_that_cannot_be_made_lets_its_channel_go),
+		TEST(cq_that_is_being_read_keeps_its_ring),
 		TEST(group_that_cannot_be_joined_is_not_counted),
 		TEST(region_that_pcie_does_not_take_is_not_counted),
 		TEST(null_region_counts_as_one),
