@@ -21,17 +21,30 @@
 int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
 
+void __real__exit(int status) __attribute__((noreturn));
+void __wrap__exit(int status) __attribute__((noreturn));
+
 static bool time_is_short; /* nothing comes in time */
+static pid_t tester;	   /* the process of the tests */
 
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
 {
 	return __real_poll(fds, count, time_is_short ? 0 : timeout);
 }
 
+/* A rocind that ends, in the process of the tests, would end them as if all were well. */
+void __wrap__exit(int status)
+{
+	if (getpid() == tester)
+		abort();
+	__real__exit(status);
+}
+
 static int setup(void **state)
 {
 	int rc = server_setup(state);
 
+	tester = getpid();
 	time_is_short = false;
 	server.hand_over = rnd_replace_hand_over;
 	server_listens();
