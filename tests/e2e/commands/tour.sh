@@ -89,11 +89,16 @@ END
 	"$tree/bin/rocin" tour --stop register >"$work/out" 2>"$work/err"
 	[ $? = 1 ] || fail "a key that opens: $(cat "$work/err" "$work/out")"
 	has 1 "\[NOT SO\] B's device refused it: NAK, remote access error$"
-	# One that fails, and none.
+	# One that fails, one that is ended, and none.
 	printf '#!/bin/sh\nexit 3\n' >"$program"
 	"$tree/bin/rocin" tour --batch >"$work/out" 2>"$work/err"
 	[ $? = 1 ] || fail 'a program that fails'
 	grep -q 'rocin: register: the program of this stop ended with status 3$' "$work/err" ||
+		fail "no sentence: $(cat "$work/err")"
+	printf '#!/bin/sh\nkill -KILL $$\n' >"$program"
+	"$tree/bin/rocin" tour --stop send >"$work/out" 2>"$work/err"
+	[ $? = 1 ] || fail 'a program that is ended'
+	grep -q 'rocin: send: the program of this stop was ended by signal 9$' "$work/err" ||
 		fail "no sentence: $(cat "$work/err")"
 	rm "$program"
 	"$tree/bin/rocin" tour --stop send >"$work/out" 2>"$work/err"
