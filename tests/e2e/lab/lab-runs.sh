@@ -61,9 +61,11 @@ grep -q '^h1  | ' "$work/out" || fail 'lines are not below one another'
 
 lab --hosts 2 --on h1 'ssh h2 "hostname; echo \$ROCIN_LAB_RANK"; ssh -x -o A=b me@10.86.0.2 exit 5; echo $?
 	rocin lab-exec h9 true; echo in | rocin-lab-exec localhost cat; echo in | ssh -n h2 cat
-	ssh h2 ibv_devices | grep -o "rocin0"; ip -br link show eth0 | grep -o UP'
+	ssh h2 ibv_devices | grep -o "rocin0"; ip -br link show eth0 | grep -o UP
+	ip route show 224.0.0.0/4 | xargs'
 said 0 'commands on other hosts'
-has out 'h1 | h2' 'h1 | 1' 'h1 | 5' 'h1 | in' 'h1 | rocin0' 'h1 | UP'
+has out 'h1 | h2' 'h1 | 1' 'h1 | 5' 'h1 | in' 'h1 | rocin0' 'h1 | UP' \
+	'h1 | 224.0.0.0/4 dev eth0 scope link'
 [ "$(grep -c 'h1 | in' "$work/out")" = 1 ] || fail 'empty input is not'
 has err 'h1 | rocin: "h9" is none of the hosts h1 to h2 of this lab'
 
