@@ -73,6 +73,9 @@ hunt 0 'by a launch, flush or doorbell of gpu0' --replay rocin.hunt -- "$program
 hunt 64 'makes no write "rocin1 qp 1 request 1 gpu0 page 0"; the nearest that it makes is "rocin1 qp 1 request 1 host page [01]"' \
 	--replay rocin.hunt -- "$program" host/write-imm
 grep -q '^rocin: rocin.hunt is a schedule of: .*visibility gpu/imm-flag$' "$work/out" || fail "$(cat "$work/out")"
+sed 's/^late .*/late rocin1 qp 1 request 2 host page 99/' rocin.hunt >near.hunt
+hunt 64 'the nearest that it makes is "rocin1 qp 1 request 2 host page [0-9]+"$' --replay near.hunt -- \
+	"$program" poll/atomic-then-flag
 hunt 64 'makes no write "rocin1 .*"; it makes none' --replay rocin.hunt --svg other.svg -- true
 [ ! -e other.svg ] || fail 'a schedule of another program is drawn'
 hunt 64 'made on a machine with' --replay rocin.hunt --pcie typical -- "$program" gpu/imm-flag
