@@ -138,6 +138,14 @@ LC_ALL=C sort "$work/expected" | diff - "$work/skips" || fail 'other skips'
 [ "$(cat "$work"/?.xml | grep -c '<skipped')" = "$(wc -l <"$work/skips")" ] || fail 'JUnit'
 [ "$(cat "$work"/?.xml | grep -c '<testcase')" = "${#files[@]}" ] || fail 'not all were run'
 
+# A device without the address that a tester has is not asked about it.
+if [ -n "$ipv6" ]; then
+	mapfile -t six < <(grep -l '^device ipv6' "${files[@]}")
+	rocin conform --target "$(agent_address 1)" --address 2001:db8::2 "${six[@]}" >"$work/out" 2>&1
+	[ "$(grep -c ': skipped: of IPv6, and the device has no such address$' "$work/out")" = "${#six[@]}" ] ||
+		fail "a device of IPv4 alone: $(cat "$work/out")"
+fi
+
 # The agent dies while a tester is at work.
 rocin conform --target "$first" "$suite/H-requester" >"$work/out" 2>&1 &
 tester=$!
