@@ -4,6 +4,7 @@
 
 usage: mutation.py SOURCE-DIRECTORY
 """
+import json
 import pathlib
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import types
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(sys.argv[1]) / "tools"))
-from mutation import bank, coverage, report  # noqa: E402  pylint: disable=wrong-import-position
+from mutation import bank, coverage, judge, report  # noqa: E402  pylint: disable=wrong-import-position
 
 CODE = """
 /* limit() is of a(), too. */
@@ -176,8 +177,35 @@ def check_bars():
             yield f"bars of {given}: {said}, not {wanted}"
 
 
+def verdict(mutant, stamp, by, quick=False, every=True):
+    return {"id": mutant, "stamp": stamp, "by": by, "how": "failed", "quick": quick, "all": every, "reached": 1}
+
+
+def check_pieces(folder):
+    """Verdicts of several pieces of a run count together, and those on other sources do not."""
+    mutants = [types.SimpleNamespace(folder="a", equivalent="", id=f"a/x.c:{i}", line=1, function="f", old="1",
+                                     new="0", breaks="it") for i in range(6)]
+    pieces = ([verdict("a/x.c:0", "now", "unit.x", True), verdict("a/x.c:1", "now", ""),
+               verdict("a/x.c:2", "now", "", every=False), verdict("a/x.c:4", "before", "unit.x", True)],
+              [verdict("a/x.c:0", "now", "e2e.x"), verdict("a/x.c:2", "now", "e2e.x"),
+               verdict("a/x.c:3", "before", ""), verdict("a/x.c:5", "now", "unit.x", True)])
+    for number, piece in enumerate(pieces):
+        text = "".join(json.dumps(entry) + "\n" for entry in piece)
+        (folder / f"piece{number}").write_text(text + '{"id": "a/x.c:1", "st')
+    results = judge.Results(folder / "piece0", "now")
+    if results.join(folder / "piece1") != 2 or results.join(folder / "piece1") != 0:
+        yield "other verdicts are taken over than those that are not known yet"
+    for found in (results, judge.Results(folder / "piece0", "now")):
+        text = report.text(mutants, found)
+        if text.splitlines()[1].split() != "a 6 2 4 0 2 50 % 3 75 % 1 0".split():
+            yield f"the table of two pieces is\n{text}"
+        if "2 mutants were never run on these sources: tools/mutate; 1 of them have verdicts on others" not in text:
+            yield f"it is not said how many were never run:\n{text}"
+
+
 with tempfile.TemporaryDirectory() as name:
     wrong = [*check_lines(pathlib.Path(name)), *check_choices(pathlib.Path(name)),
-             *check_entries(pathlib.Path(name)), *check_functions(), *check_bars()]
+             *check_entries(pathlib.Path(name)), *check_functions(), *check_bars(),
+             *check_pieces(pathlib.Path(name))]
 print("\n".join(wrong) or "each line is taken for what it is")
 sys.exit(bool(wrong))

@@ -163,26 +163,56 @@ class Baseline:
         return [test for test in self.wanted if test.how == "passed" and mutant.number in test.reached]
 
 
+def entries(path):
+    """The verdicts in a file, without a line that was being written when a run was broken off."""
+    for line in path.read_text().splitlines():
+        try:
+            entry = json.loads(line)
+            if {"id", "stamp", "by"} <= entry.keys():
+                yield entry
+        except (ValueError, AttributeError):
+            pass
+
+
+def is_cut(file):
+    """Does it end in the middle of a line?"""
+    if file.seek(0, os.SEEK_END) == 0:
+        return False
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) != b"\n"
+
+
+def says_more(entry, known, stamp):
+    """Of two verdicts on these sources: one that kills, by a quick test at best, or after all tests."""
+    def weight(e):
+        return bool(e["by"]), bool(e["by"] and e.get("quick")), bool(e.get("all")), not e.get("some")
+
+    return known is None or known["stamp"] != stamp or weight(entry) > weight(known)
+
+
 class Results:
     """What is known of each mutant; a line is added for each verdict, so nothing is lost."""
 
     def __init__(self, path, stamp):
-        self.path, self.stamp, self.of = path, stamp, {}
+        self.path, self.stamp = path, stamp
+        self.of = {entry["id"]: entry for entry in entries(path)} if path.exists() else {}
         self.lock = threading.Lock()
-        if self.path.exists():
-            for line in self.path.read_text().splitlines():
-                try:
-                    entry = json.loads(line)
-                    self.of[entry["id"]] = entry
-                except (ValueError, KeyError):
-                    pass  # the line that was being written when a run was broken off
 
     def put(self, entry):
         with self.lock:
             entry["stamp"] = self.stamp
             self.of[entry["id"]] = entry
-            with open(self.path, "a") as file:
-                file.write(json.dumps(entry) + "\n")
+            with open(self.path, "ab+") as file:
+                file.write(b"\n" * is_cut(file) + json.dumps(entry).encode() + b"\n")
+
+    def join(self, path):
+        """Take over what another tree found on the same sources; how many verdicts that were."""
+        count = 0
+        for entry in entries(path):
+            if entry["stamp"] == self.stamp and says_more(entry, self.of.get(entry["id"]), self.stamp):
+                self.put(entry)
+                count += 1
+        return count
 
     def get(self, mutant, quick):
         """The verdict on this tree; of a quick run only that it was killed is final."""

@@ -15,9 +15,9 @@ class Folder:
         self.equivalent = [m for m in mutants if m.equivalent]
         self.real = [m for m in mutants if not m.equivalent]
         found = [(m, results.of.get(m.id)) for m in self.real]
-        self.judged = [(m, e) for m, e in found if e]
-        self.unjudged = [m for m, e in found if not e]
-        self.old = [m for m, e in self.judged if e["stamp"] != results.stamp]
+        self.judged = [(m, e) for m, e in found if e and e["stamp"] == results.stamp]
+        self.unjudged = [m for m, e in found if not e or e["stamp"] != results.stamp]
+        self.old = [(m, e) for m, e in found if e and e["stamp"] != results.stamp]
         self.unreached = [m for m, e in self.judged if not e["reached"]]
         self.quick = [m for m, e in self.judged if e["by"] and e["quick"]]
         self.killed = [m for m, e in self.judged if e["by"]]
@@ -50,14 +50,16 @@ def percent(part, whole):
 
 
 def table(found):
-    """Each number is of mutants that are not equivalent."""
-    head = ["folder", "mutants", "judged", "not reached", "killed, quick", "killed, all", "alive", "equivalent"]
-    rows = [[f.name, len(f.real), len(f.judged), len(f.unreached), f"{len(f.quick)} {percent(f.quick, f.judged):>5}",
+    """Each number is of mutants that are not equivalent, and of verdicts on these sources."""
+    head = ["folder", "mutants", "never run", "judged", "not reached", "killed, quick", "killed, all", "alive",
+            "equivalent"]
+    rows = [[f.name, len(f.real), len(f.unjudged), len(f.judged), len(f.unreached),
+             f"{len(f.quick)} {percent(f.quick, f.judged):>5}",
              f"{len(f.killed)} {percent(f.killed, f.judged):>5}", len(f.judged) - len(f.killed), len(f.equivalent)]
             for f in found]
     total = lambda what: [m for f in found for m in getattr(f, what)]  # noqa: E731
     judged, quick, killed = total("judged"), total("quick"), total("killed")
-    rows.append(["all", len(total("real")), len(judged), len(total("unreached")),
+    rows.append(["all", len(total("real")), len(total("unjudged")), len(judged), len(total("unreached")),
                  f"{len(quick)} {percent(quick, judged):>5}", f"{len(killed)} {percent(killed, judged):>5}",
                  len(judged) - len(killed), len(total("equivalent"))])
     widths = [max(len(str(row[at])) for row in [head, *rows]) for at in range(len(head))]
@@ -78,20 +80,20 @@ def line_of(mutant, entry=None):
 def text(mutants, results):
     found = folders(mutants, results)
     out = [table(found)]
-    for folder in found:
-        alive = [(m, e) for m, e in folder.judged if not e["by"]]
-        if alive:
-            out.append(f"\n{folder.name}: alive")
-            out += [line_of(m, e) + ("" if e["all"] else "  (of the quick tests)") for m, e in alive]
+    for what, entries in (("alive", "judged"), ("alive on other sources, and not run on these", "old")):
+        for folder in found:
+            alive = [(m, e) for m, e in getattr(folder, entries) if not e["by"]]
+            if alive:
+                out.append(f"\n{folder.name}: {what}")
+                out += [line_of(m, e) + ("" if e["all"] else "  (of the quick tests)") for m, e in alive]
     for folder in found:
         if folder.equivalent:
             out.append(f"\n{folder.name}: equivalent")
             out += [f"{line_of(m)}\n    equivalent: {m.equivalent}" for m in folder.equivalent]
     old, unjudged = sum(len(f.old) for f in found), sum(len(f.unjudged) for f in found)
-    if old:
-        out.append(f"\n{old} verdicts are of another state of the sources: tools/mutate makes them anew")
     if unjudged:
-        out.append(f"\n{unjudged} mutants have no verdict yet: tools/mutate")
+        out.append(f"\n{unjudged} mutants were never run on these sources: tools/mutate" +
+                   (f"; {old} of them have verdicts on others" if old else ""))
     return "\n".join(out)
 
 
