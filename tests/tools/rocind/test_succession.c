@@ -22,21 +22,35 @@
 #include "transport/io/capture/capture_ring.h"
 #include "transport/io/rocind/cm_board.h"
 
+int __wrap_rnd_keeper_start(struct rnd_keeper *k, const int *keep_fds,
+			    unsigned keep_count, rnd_succeed_fn *fn, void *ctx);
+
 static struct rnd_server heir;
 static struct rnd_estate estate;
 static struct rnd_pending pending;
 static int keeper; /* the keeper's end */
 
-static int setup(void **state)
+/* The keeper is this process, too. */
+int __wrap_rnd_keeper_start(struct rnd_keeper *k, const int *keep_fds,
+			    unsigned keep_count, rnd_succeed_fn *fn, void *ctx)
 {
 	int pair[2];
 
+	(void)keep_fds;
+	(void)keep_count;
+	(void)fn;
+	(void)ctx;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	keeper = pair[1];
+	return rnd_keeper_join(k, pair[0], -1);
+}
+
+static int setup(void **state)
+{
 	if (server_setup(state))
 		return -1;
 	server_listens();
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(rnd_keeper_join(&server.keeper, pair[0], -1), 0);
-	keeper = pair[1];
+	assert_int_equal(__wrap_rnd_keeper_start(&server.keeper, NULL, 0, NULL, NULL), 0);
 	rnd_estate_init(&estate);
 	server.keep = rnd_server_keep_changes;
 	server.is_changed = true;
@@ -158,6 +172,31 @@ static void a_successor_keeps_what_changes(void **state)
 	close(pair[1]);
 	close(a.sock);
 	serve_heir();
+}
+
+/* One that is started in place of one that has ended gets all there is. */
+static void a_second_keeper_knows_what_the_first_knew(void **state)
+{
+	struct guest a = come_and_greet();
+	struct rn_ctl_attach rq = attach_request(0, 2);
+
+	(void)state;
+	close(keeper);
+	rnd_keeper_forget(&server.keeper);
+	rnd_server_start_keeper(&server);
+	attach(&a, &rq, -1);
+	die();
+	assert_int_equal(count_records(&estate, RND_RECORD_CLIENT), 1);
+	rnd_estate_free(&estate);
+	rnd_estate_init(&estate);
+	close(keeper);
+	serve();
+	die();
+	assert_int_equal(count_records(&estate, RND_RECORD_SERVER), 1);
+	assert_int_equal(count_records(&estate, RND_RECORD_GROUP), 2);
+	assert_int_equal(count_records(&estate, RND_RECORD_CLIENT), 1);
+	rnd_estate_free(&estate);
+	go(&a);
 }
 
 /* The request is still in the socket, as rocind died before it removed it. */
@@ -488,6 +527,7 @@ int main(void)
 	static const struct CMUnitTest others[] = {
 		TEST(a_device_keeps_its_slot_and_sockets),
 		TEST(a_successor_keeps_what_changes),
+		TEST(a_second_keeper_knows_what_the_first_knew),
 		TEST(a_request_that_was_executed_is_answered_again),
 		TEST(a_request_that_was_not_executed_is_executed),
 		TEST(a_wire_is_remade_only_if_its_request_was_repeated),
