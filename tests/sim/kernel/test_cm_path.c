@@ -349,9 +349,9 @@ static void the_board_of_a_successor_comes_with_an_answer(void **state)
 	(void)state;
 	path_to(&c);
 	end = take_end(&c);
+	assert_int_equal(rn_cm_board_open(&board, (uint32_t)(c.number >> 32), 2), 0);
 	free_fd = dup(end);
 	close(free_fd);
-	assert_int_equal(rn_cm_board_open(&board, (uint32_t)(c.number >> 32), 2), 0);
 	rn_cm_board_show_life(&board, RN_CM_KIND_ID, 1, &life);
 	memcpy(CMSG_DATA(&control.hdr), &board.fd, sizeof(board.fd));
 	assert_int_equal(sendmsg(end, &answer, 0), sizeof(struct rn_cmdev_answer));
