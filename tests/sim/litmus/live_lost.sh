@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # live_lost.sh - what is lost on UC ends no run, in one process or in one for each node: the
-# last messages of a run are sent again until whoever waits for them has them.
+# last messages of a run are sent again until whoever waits for them has them. A run in which a
+# thread gave up on what came later has no final state.
 # shellcheck source=../../e2e/kit/lib.sh
 . "$(dirname "$0")/../../e2e/kit/lib.sh"
 
@@ -19,3 +20,15 @@ for how in '' --processes; do
 	ROCIN_FAULT=drop=50% rocin litmus --backend=live --runs=50 --mode=strict $how \
 		"$work/lost.litmus" || fail "rocin litmus $how"
 done
+
+cat >"$work/late.litmus" <<'END'
+RDMA late
+"what a thread waits for comes after it has given up"
+{ x@B.host=0; q: A.nic0->B.nic0; rule V1 }
+A.cpu | B.cpu ;
+write q x <- #1 | wait x=1 ;
+forbidden (B.cpu:done=0)
+END
+ROCIN_FAULT='delay=1s op=WRITE_ONLY' rocin litmus --backend=live --json --runs=2 "$work/late.litmus" >"$work/out" ||
+	fail "a thread that gave up: $(cat "$work/out")"
+grep -q '"states": \[\]' "$work/out" || fail "a run without an end is counted: $(cat "$work/out")"
