@@ -577,6 +577,25 @@ static void test_unmapped_while_watched(void **state)
 	nic.api->region_remove(nic.nic, KEY + 1);
 }
 
+/* A program may set a handler by a system call of its own, which nobody sees. */
+static void test_handler_that_is_set_unseen(void **state)
+{
+	static const struct {
+		void *handler; /* SIG_DFL */
+		unsigned long flags;
+		void *restorer;
+		unsigned long mask;
+	} usual;
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	assert_int_equal(syscall(SYS_rt_sigaction, SIGSEGV, &usual, NULL, 8), 0);
+	san_post(&nic, 0x310, 0, RN_WR_SEND, (const void *)word, PAGE, 0, false);
+	word[9] = 1;
+	assert_int_equal(san_occurrences(), before + 1);
+	san_take(&nic, san_cqe(&nic, 0x310, 0, RN_WC_SEND, RN_WC_SUCCESS), 0x310, false);
+}
+
 /* A NIC that reads the source of a request too early gets the bytes from before, and
  * neither that nor the digest of the source stores what was withheld.
  */
@@ -727,6 +746,7 @@ int main(void)
 		T(test_gap_in_a_message),
 		T(test_behind_a_write_of_before),
 		T(test_unmapped_while_watched),
+		T(test_handler_that_is_set_unseen),
 		T(test_source_is_read_too_early),
 		T(test_read_of_a_peer),
 		T(test_acknowledged_data_is_placed),

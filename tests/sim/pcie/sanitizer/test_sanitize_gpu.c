@@ -13,6 +13,7 @@
 
 enum {
 	QP = 0x100,
+	KEY = 0x500,
 	LEN = 8192,
 };
 
@@ -76,6 +77,23 @@ static void test_load_by_call(void **state)
 	receive(3, 5);
 	assert_int_equal(rn_gpu_load(&dev[3], 8), 0);
 	assert_int_equal(san_occurrences(), before + 1);
+}
+
+/* Of host memory, which only a call reads for a kernel. */
+static void test_call_that_reads_host_memory(void **state)
+{
+	static uint64_t host[512] __attribute__((aligned(4096)));
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	assert_int_equal(
+		nic.api->region_add(nic.nic, KEY, kit_iova(host), sizeof(host), 0xf), 0);
+	san_data(&nic, QP, 0x810, &host[1], 5, 0);
+	(void)rn_gpu_load(&host[1], 8);
+	assert_int_equal(san_occurrences(), before + 1);
+	san_assert_said("by a kernel of gpu0");
+	san_assert_said("of the read:");
+	nic.api->region_remove(nic.nic, KEY);
 }
 
 static void test_what_is_no_finding(void **state)
@@ -436,6 +454,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		T(test_plain_load),
 		T(test_load_by_call),
+		T(test_call_that_reads_host_memory),
 		T(test_without_completion),
 		T(test_landed),
 		T(test_read_that_was_overtaken),
