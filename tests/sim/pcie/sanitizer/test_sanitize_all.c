@@ -709,6 +709,77 @@ static void test_overtaken_atomics_keep_order(void **state)
 	san_completed(&nic, 0x300, 2);
 }
 
+static void see(unsigned at)
+{
+	struct rn_host *h = rn_host_get();
+
+	rn_host_lock(h);
+	rn_san_class_seen(kit_iova(&word[at]), 8);
+	rn_host_unlock(h);
+}
+
+/* An AtomicOp for a request of ours. */
+static void add_one(unsigned at, uint64_t *found, uint32_t msg)
+{
+	struct rn_host *h = rn_host_get();
+
+	(void)kit_add(&nic, QP, (volatile uint64_t *)&word[at], 1, found, msg);
+	rn_host_lock(h);
+	rn_host_force_if(h, san_is_read, NULL);
+	rn_host_unlock(h);
+	kit_collect(&nic);
+}
+
+/* Another machine may execute an atomic behind a request that did not wait for it, so
+ * what comes behind that one says nothing of the atomic; what comes behind a request with
+ * a fence does.
+ */
+static void test_only_who_waits_for_an_atomic_pushes_it(void **state)
+{
+	enum {
+		ATOMIC = 16,
+		BEHIND = 80,
+		BEHIND_FENCE = 144,
+	};
+	static uint64_t local[3], found;
+
+	(void)state;
+	kit_host_knobs("typical" SAN_STILL);
+	rn_guard_install();
+	san_post(&nic, 0x320, 0, RN_WR_ATOMIC_FETCH_AND_ADD, &local[0], 8,
+		 kit_iova(&word[ATOMIC]), false);
+	add_one(ATOMIC, &found, 0);
+	san_post(&nic, 0x320, 1, RN_WR_RDMA_WRITE, &local[1], 8, 0x1000, false);
+	send_word(BEHIND, 7);
+	see(BEHIND);
+	assert_int_equal(stored_at(&word[BEHIND]), 7);
+	assert_int_equal(stored_at(&word[ATOMIC]), 0);
+	san_post(&nic, 0x320, 2, RN_WR_RDMA_WRITE, &local[2], 8, 0x1000, true);
+	send_word(BEHIND_FENCE, 8);
+	see(BEHIND_FENCE);
+	assert_int_equal(stored_at(&word[ATOMIC]), 1);
+	for (uint32_t msg = 0; msg < 3; msg++)
+		san_completed(&nic, 0x320, msg);
+	kit_host_knobs("adversarial" SAN_STILL);
+}
+
+/* Atomics of one word follow each other, though the program sees none of them yet. */
+static void test_atomics_of_a_word_do_not_wait_for_the_program(void **state)
+{
+	static uint64_t local[2], found[2];
+
+	(void)state;
+	rn_guard_install();
+	for (uint32_t i = 0; i < 2; i++)
+		san_post(&nic, 0x330, i, RN_WR_ATOMIC_FETCH_AND_ADD, &local[i], 8,
+			 kit_iova(&word[16]), false);
+	for (uint32_t i = 0; i < 2; i++)
+		add_one(16, &found[i], i);
+	assert_int_equal(found[0], 0);
+	assert_int_equal(found[1], 1);
+	san_completed(&nic, 0x330, 1);
+}
+
 /* A receive that is posted leaves the model free for others. */
 static void test_posted_receive(void **state)
 {
@@ -752,6 +823,8 @@ int main(void)
 		T(test_acknowledged_data_is_placed),
 		T(test_atomic_finds_what_is_withheld),
 		T(test_overtaken_atomics_keep_order),
+		T(test_only_who_waits_for_an_atomic_pushes_it),
+		T(test_atomics_of_a_word_do_not_wait_for_the_program),
 		T(test_posted_receive),
 	};
 

@@ -177,23 +177,22 @@ static void test_read_that_was_overtaken(void **state)
 	san_completed(&nic, OWN, 6);
 }
 
-/* A flag that was written behind a READ of our own, and has landed on this machine alone,
- * tells whoever sees it that the READ has pushed what was before it.
+/* A flag lands that was written behind our READ of what was received before. Returns
+ * the number of mistakes when a kernel then loads that. @is_overtaken: a request was
+ * posted that does not wait for the READ.
  */
-static void test_landed_flag_behind_a_read(void **state)
+static unsigned long long count_behind_flag(uint32_t qpn, bool is_overtaken)
 {
-	enum {
-		OWN = 0x301
-	};
 	struct rn_host *h = rn_host_get();
 	unsigned long long before = san_occurrences();
-	static uint64_t local;
+	static uint64_t local[2];
 	const struct rn_tlp *late;
 	struct rn_tlp flag;
 	uint64_t page;
 
-	(void)state;
-	san_post(&nic, OWN, 3, RN_WR_RDMA_READ, &local, 8, kit_iova(&bar[3]), false);
+	san_post(&nic, qpn, 3, RN_WR_RDMA_READ, &local[0], 8, kit_iova(&bar[3]), false);
+	if (is_overtaken)
+		san_post(&nic, qpn, 4, RN_WR_RDMA_WRITE, &local[1], 8, 0x1000, false);
 	receive(3, 5);
 	san_read(&nic, QP, 77, &bar[3]);
 	san_data(&nic, QP + 1, 1, &bar[600], 1, 0);
@@ -206,8 +205,24 @@ static void test_landed_flag_behind_a_read(void **state)
 	rn_san_class_seen(flag.addr, flag.len);
 	rn_host_unlock(h);
 	assert_int_equal(dev[3], 5);
-	assert_int_equal(san_occurrences(), before);
-	san_completed(&nic, OWN, 3);
+	san_completed(&nic, qpn, is_overtaken ? 4 : 3);
+	return san_occurrences() - before;
+}
+
+/* A flag that was written behind a READ of our own, and has landed on this machine alone,
+ * tells whoever sees it that the READ has pushed what was before it; but not if on
+ * another machine the READ may come after the flag.
+ */
+static void test_landed_flag_behind_a_read(void **state)
+{
+	(void)state;
+	assert_int_equal(count_behind_flag(0x301, false), 0);
+}
+
+static void test_landed_flag_behind_an_overtaken_read(void **state)
+{
+	(void)state;
+	assert_int_equal(count_behind_flag(0x302, true), 1);
 }
 
 static bool is_flag(const struct rn_tlp *tlp, const void *arg)
@@ -458,6 +473,7 @@ int main(void)
 		T(test_without_completion),
 		T(test_landed),
 		T(test_read_that_was_overtaken),
+		T(test_landed_flag_behind_an_overtaken_read),
 		T(test_landed_flag_behind_a_read),
 		T(test_flag_of_the_cpu_arrives_while_a_kernel_looks),
 		T(test_loop),

@@ -93,6 +93,22 @@ static void test_bytes_without_order_are_cut(void **state)
 	assert_int_equal(write_page(8, 0, 0), 1);
 }
 
+/* One TLP on this machine, and granules without order on others. */
+static void test_bytes_are_cut_for_machines_without_order(void **state)
+{
+	const struct rn_tlp *by[RN_SAN_CLASS_COUNT];
+	struct rn_host *h = rn_host_get();
+	unsigned pending;
+
+	(void)state;
+	assert_int_equal(write_page(9, 0, 0), 1);
+	rn_host_lock(h);
+	rn_san_class_seen(kit_iova(memory), 1);
+	pending = rn_san_class_pending(kit_iova(memory) + GRANULE, 1, by);
+	rn_host_unlock(h);
+	assert_int_equal(pending, 1U << RN_SAN_CLASS_RELAXED);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -118,6 +134,7 @@ int main(void)
 		TEST(test_ordered_bytes_are_not_cut),
 		TEST(test_unordered_bytes_are_cut_at_first),
 		TEST(test_bytes_without_order_are_cut),
+		TEST(test_bytes_are_cut_for_machines_without_order),
 	};
 
 	san_begin("typical" SAN_STILL, "on");
