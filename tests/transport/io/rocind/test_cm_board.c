@@ -142,6 +142,8 @@ static void lives_of_high_numbers_have_memory_when_they_are_shown(void **state)
 	rn_cm_board_show_life(&b->board, RN_CM_KIND_ID, last, &life);
 	assert_int_equal(rn_cm_board_lives(b->mem, RN_CM_KIND_ID), RN_CM_BOARD_LIVES);
 	assert_true(rn_cm_board_read_life(b->mem, RN_CM_KIND_ID, CHANNEL, last, &out));
+	assert_false(
+		rn_cm_board_read_life(b->mem, RN_CM_KIND_ID, CHANNEL, UINT32_MAX, &out));
 	assert_true(rn_cm_board_read_life(b->mem, RN_CM_KIND_ID, CHANNEL, NUMBER, &out));
 	assert_false(
 		rn_cm_board_read_life(b->mem, RN_CM_KIND_GROUP, CHANNEL, NUMBER, &out));
