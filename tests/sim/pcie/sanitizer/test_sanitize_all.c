@@ -307,6 +307,20 @@ static void test_region_that_goes(void **state)
 	assert_int_equal(word[9], 5);
 }
 
+/* Nor is its source watched any more, which the kernel may fill again. */
+static void test_source_in_a_region_that_goes(void **state)
+{
+	int fd = memfd_create("x", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	san_post(&nic, 0x340, 0, RN_WR_SEND, (const void *)word, PAGE, 0, false);
+	nic.api->region_remove(nic.nic, KEY);
+	assert_int_equal(syscall(SYS_pread64, fd, word, 8, 0L), 8);
+	close(fd);
+	nic.api->drain(nic.nic, 0x340);
+}
+
 /* No handler helps a call that the library does not know. */
 static bool can_kernel_read(const volatile void *at)
 {
@@ -806,6 +820,7 @@ int main(void)
 		T(test_system_calls),
 		T(test_system_calls_beside_a_device),
 		T(test_region_that_goes),
+		T(test_source_in_a_region_that_goes),
 		T(test_data_older_than_the_region),
 		T(test_page_behind_a_pinned_one),
 		T(test_pins_run_out),
