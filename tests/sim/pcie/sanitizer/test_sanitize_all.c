@@ -321,6 +321,32 @@ static void test_source_in_a_region_that_goes(void **state)
 	nic.api->drain(nic.nic, 0x340);
 }
 
+/* Receives into a variable high in a page, so that calls go on in the same page. */
+static __attribute__((noinline)) void receive_on_the_stack(void)
+{
+	volatile uint64_t here[64] = { 0 };
+
+	if (kit_iova(here) % PAGE < PAGE / 2) {
+		receive_on_the_stack();
+		here[1] = 1; /* no tail call */
+		return;
+	}
+	assert_int_equal(nic.api->region_add(nic.nic, KEY + 2, kit_iova(here), 64, 0xf),
+			 0);
+	rn_guard_install();
+	san_data(&nic, QP, 0x1050, (void *)here, 5, 0);
+	rn_pcie_drain();
+	assert_int_equal(here[0], 5);
+	nic.api->region_remove(nic.nic, KEY + 2);
+}
+
+/* Is not closed: no signal could be delivered there. */
+static void test_part_of_a_page_of_the_stack(void **state)
+{
+	(void)state;
+	receive_on_the_stack();
+}
+
 /* No handler helps a call that the library does not know. */
 static bool can_kernel_read(const volatile void *at)
 {
@@ -821,6 +847,7 @@ int main(void)
 		T(test_system_calls_beside_a_device),
 		T(test_region_that_goes),
 		T(test_source_in_a_region_that_goes),
+		T(test_part_of_a_page_of_the_stack),
 		T(test_data_older_than_the_region),
 		T(test_page_behind_a_pinned_one),
 		T(test_pins_run_out),
