@@ -11,7 +11,8 @@ enum {
 };
 
 /* ------------------------------------------------------------------ transitions */
-/* Attributes that a transition needs and may have, by type of QP; IBTA Vol 1, table 91.
+/* Attributes that a transition needs and may have, by type of QP: those of Linux
+ * (qp_state_table in drivers/infiniband/core/verbs.c), and the rate limit of all types.
  */
 struct transition {
 	enum ibv_qp_state from, to;
