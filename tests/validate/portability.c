@@ -50,10 +50,24 @@ static void ask_for_type(struct kit *k, enum ibv_qp_type type)
 		   type);
 }
 
-static void ask_for_20_sges(struct kit *k)
+static void ask_for_sges(struct kit *k, uint32_t sges)
 {
-	ask_for_qp(k, (struct ibv_qp_cap){ .max_send_wr = 1, .max_send_sge = 20 },
+	ask_for_qp(k,
+		   (struct ibv_qp_cap){ .max_send_wr = 1,
+					.max_recv_wr = 1,
+					.max_send_sge = sges,
+					.max_recv_sge = 1 },
 		   IBV_QPT_RC);
+}
+
+static void ask_for_7_sges(struct kit *k)
+{
+	ask_for_sges(k, 7);
+}
+
+static void ask_for_6_sges(struct kit *k)
+{
+	ask_for_sges(k, 6);
 }
 
 static void ask_for_uc(struct kit *k)
@@ -201,7 +215,7 @@ static void join_group(struct kit *k)
 
 static const struct val_case cases[] = {
 	{ "portability/inline-large", create_with_256, create_with_32, false },
-	{ "portability/sges-many", ask_for_20_sges, ask_for_rc, false },
+	{ "portability/sges-many", ask_for_7_sges, ask_for_6_sges, false },
 	{ "portability/uc", ask_for_uc, ask_for_rc, false },
 	{ "portability/xrc", ask_for_xrc, ask_for_rc, false },
 	{ "portability/raw-packet", ask_for_raw, ask_for_rc, false },
