@@ -293,11 +293,33 @@ static int watch_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_b
 	return rc;
 }
 
+/* Says what an address means on its device. */
+static struct rn_val_path path_of(struct ibv_context *context,
+				  const struct ibv_ah_attr *attr)
+{
+	struct rnp_engine *engine = to_rnp_context(context)->engine;
+	const struct rn_netdev *dev = rnp_engine_netdev(engine);
+	struct rn_val_path path = { .mtu = rnp_port_mtu(dev) };
+	int cancel;
+
+	if (!attr->is_global)
+		return path;
+	cancel = rnp_lock_engine(engine);
+	if (attr->grh.sgid_index < RN_GID_MAX)
+		memcpy(&path.sgid, &dev->gid[attr->grh.sgid_index], sizeof(path.sgid));
+	for (uint32_t i = 0; i < RN_GID_MAX; i++)
+		path.is_to_self |=
+			!memcmp(&dev->gid[i], &attr->grh.dgid, sizeof(dev->gid[i]));
+	rnp_unlock_engine(engine, cancel);
+	return path;
+}
+
 static struct ibv_ah *watch_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct rn_val_event e = MAKING("ibv_create_ah", AH, pd, pd->context);
 
 	e.make.ah.attr = *attr;
+	e.make.ah.path = path_of(pd->context, attr);
 	return made(&e, RNP_NEXT(create_ah)(pd, attr));
 }
 
@@ -494,19 +516,6 @@ static struct ibv_qp *watch_open_qp(struct ibv_context *context,
 	return made(&e, qp);
 }
 
-/* Is a GID one of the device? */
-static bool is_own_gid(struct rnp_engine *engine, const union ibv_gid *gid)
-{
-	const struct rn_netdev *dev = rnp_engine_netdev(engine);
-	bool is_own = false;
-	int cancel = rnp_lock_engine(engine);
-
-	for (uint32_t i = 0; i < dev->gid_count; i++)
-		is_own = is_own || !memcmp(&dev->gid[i], gid, sizeof(*gid));
-	rnp_unlock_engine(engine, cancel);
-	return is_own;
-}
-
 static int watch_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct rn_val_event e = { .kind = RN_VAL_MODIFY,
@@ -518,9 +527,8 @@ static int watch_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int at
 
 	if (rnp_watch_before(&e))
 		return rnp_watch_refuse();
-	e.modify.is_to_self =
-		attr_mask & IBV_QP_AV && is_own_gid(to_rnp_context(base->context)->engine,
-						    &attr->ah_attr.grh.dgid);
+	if (attr_mask & IBV_QP_AV)
+		e.modify.path = path_of(base->context, &attr->ah_attr);
 	rc = RNP_NEXT(modify_qp)(base, attr, attr_mask);
 	rnp_watch_after(&e, rc);
 	return rc;

@@ -80,7 +80,7 @@ static void check_handle(struct rn_val *v, const struct rn_val_event *e,
 		rn_val_find2(v, e, RN_VAL_ADDRESSING_AH_OF_OTHER_PD, e->object, ah,
 			     "the address handle is of PD %u, and the QP of PD %u",
 			     its->number, own->number);
-	if (is_multicast(&ah->ah.grh.dgid) && r->remote_qpn != MULTICAST_QPN)
+	if (is_multicast(&ah->ah.attr.grh.dgid) && r->remote_qpn != MULTICAST_QPN)
 		rn_val_find2(v, e, RN_VAL_ADDRESSING_MULTICAST_QPN, e->object, ah,
 			     "remote_qpn is %#x", r->remote_qpn);
 }

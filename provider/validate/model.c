@@ -279,8 +279,10 @@ static void set_kind(struct rn_val *v, struct rn_val_object *o,
 		o->srq.max_sge = m->srq.max_sge;
 		o->srq.limit = m->srq.limit;
 	}
-	if (m->kind == RN_VAL_AH)
-		o->ah = m->ah.attr;
+	if (m->kind == RN_VAL_AH) {
+		o->ah.attr = m->ah.attr;
+		o->ah.path = m->ah.path;
+	}
 	if (m->kind == RN_VAL_MW)
 		o->mw.type = m->mw.type;
 }
@@ -595,7 +597,7 @@ static void end_modify(struct rn_val_object *o, const struct rn_val_event *e)
 #undef X
 	qp->mask |= e->modify.mask;
 	if (e->modify.mask & IBV_QP_AV)
-		qp->is_to_self = e->modify.is_to_self;
+		qp->is_to_self = e->modify.path.is_to_self;
 	if (!(e->modify.mask & IBV_QP_STATE))
 		return;
 	qp->state = a->qp_state;

@@ -140,7 +140,10 @@ struct rn_val_object {
 		struct rn_val_cq cq;
 		struct rn_val_mr mr;
 		struct rn_val_srq srq;
-		struct ibv_ah_attr ah;
+		struct {
+			struct ibv_ah_attr attr;
+			struct rn_val_path path;
+		} ah;
 		struct {
 			enum ibv_mw_type type;
 		} mw;

@@ -173,6 +173,13 @@ enum rn_val_event_kind {
 	RN_VAL_EXIT,
 };
 
+/* What an address means on its device, when a call is given it. */
+struct rn_val_path {
+	uint32_t mtu; /* active_mtu of the port, in bytes; 0: nothing here is known */
+	union ibv_gid sgid; /* that grh.sgid_index names; all zeros: there is none */
+	bool is_to_self;    /* the destination is a GID of the same device */
+};
+
 /* RN_VAL_MAKE: what the call was given. Members that do not belong to the kind are 0. */
 struct rn_val_make {
 	enum rn_val_kind kind;
@@ -202,6 +209,7 @@ struct rn_val_make {
 		} srq;
 		struct {
 			struct ibv_ah_attr attr;
+			struct rn_val_path path;
 		} ah;
 		struct {
 			enum ibv_mw_type type;
@@ -212,7 +220,7 @@ struct rn_val_make {
 struct rn_val_modify {
 	const struct ibv_qp_attr *attr;
 	int mask;
-	bool is_to_self; /* the address is one of the QP's own device */
+	struct rn_val_path path; /* after the call, of an address that @mask names */
 };
 
 /* A work request of either queue. */
