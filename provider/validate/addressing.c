@@ -11,26 +11,59 @@ enum {
 	FLOW_LABEL_MAX = (1 << 20) - 1,
 	QPN_MAX = (1 << 24) - 1,
 	MULTICAST_QPN = QPN_MAX,
-	MTU_MAX = 4096, /* bytes */
+	MTU_MAX = 4096, /* bytes: of ports of which nothing is known */
+	MTU_UNIT = 128, /* bytes of an enum ibv_mtu of 0 */
 };
 
 #define QKEY_CONTROLLED UINT32_C(0x80000000)
 
-/* Multicast GIDs are those of IPv6, and 224.0.0.0/4 as an IPv4 address in a GID. */
-static bool is_multicast(const union ibv_gid *gid)
+static bool is_zero(const union ibv_gid *gid)
+{
+	static const union ibv_gid none;
+
+	return !memcmp(gid, &none, sizeof(none));
+}
+
+/* Is it ::ffff:a.b.c.d? */
+static bool is_ipv4(const union ibv_gid *gid)
 {
 	static const uint8_t of_ipv4[12] = { [10] = 0xff, [11] = 0xff };
 
-	return gid->raw[0] == 0xff ||
-	       (!memcmp(gid->raw, of_ipv4, sizeof(of_ipv4)) && gid->raw[12] >> 4 == 0xe);
+	return !memcmp(gid->raw, of_ipv4, sizeof(of_ipv4));
+}
+
+/* Multicast GIDs are those of IPv6, and 224.0.0.0/4 as an IPv4 address in a GID. */
+static bool is_multicast(const union ibv_gid *gid)
+{
+	return gid->raw[0] == 0xff || (is_ipv4(gid) && gid->raw[12] >> 4 == 0xe);
+}
+
+static const char *family_name(const union ibv_gid *gid)
+{
+	return is_ipv4(gid) ? "an IPv4 address" : "an IPv6 address";
+}
+
+static void check_source(struct rn_val *v, const struct rn_val_event *e,
+			 const struct ibv_global_route *grh,
+			 const struct rn_val_path *path)
+{
+	if (!path->mtu)
+		return;
+	if (is_zero(&path->sgid))
+		rn_val_find(v, e, RN_VAL_ADDRESSING_GID_INDEX, e->object,
+			    "%s() got grh.sgid_index %u", e->verb, grh->sgid_index);
+	else if (!is_zero(&grh->dgid) && is_ipv4(&path->sgid) != is_ipv4(&grh->dgid))
+		rn_val_find(v, e, RN_VAL_ADDRESSING_GID_FAMILY, e->object,
+			    "%s() got grh.sgid_index %u, which is %s, and a grh.dgid "
+			    "that is %s",
+			    e->verb, grh->sgid_index, family_name(&path->sgid),
+			    family_name(&grh->dgid));
 }
 
 static void check_grh(struct rn_val *v, const struct rn_val_event *e,
 		      const struct ibv_global_route *grh)
 {
-	static const union ibv_gid none;
-
-	if (!memcmp(&grh->dgid, &none, sizeof(none)))
+	if (is_zero(&grh->dgid))
 		rn_val_find(v, e, RN_VAL_ADDRESSING_NO_DGID, e->object,
 			    "%s() got an address with grh.dgid ::", e->verb);
 	if (!grh->hop_limit)
@@ -42,39 +75,61 @@ static void check_grh(struct rn_val *v, const struct rn_val_event *e,
 }
 
 static void check_address(struct rn_val *v, const struct rn_val_event *e,
-			  const struct ibv_ah_attr *a)
+			  const struct ibv_ah_attr *a, const struct rn_val_path *path)
 {
 	if (!a->is_global)
 		rn_val_find(v, e, RN_VAL_ADDRESSING_NO_GRH, e->object,
 			    "%s() got an address with is_global 0%s", e->verb,
 			    a->dlid ? " and a LID, which RoCE does not have" : "");
-	else
+	else {
 		check_grh(v, e, &a->grh);
+		check_source(v, e, &a->grh, path);
+	}
 	if (a->sl > SL_MAX)
 		rn_val_find(v, e, RN_VAL_ADDRESSING_SL_WIDE, e->object,
 			    "%s() got an address with sl %u", e->verb, a->sl);
+}
+
+static void check_mtu(struct rn_val *v, const struct rn_val_event *e)
+{
+	enum ibv_mtu mtu = e->modify.attr->path_mtu;
+	uint32_t active = e->modify.path.mtu;
+
+	if (!active || !(e->modify.mask & IBV_QP_PATH_MTU) || mtu < IBV_MTU_256 ||
+	    mtu > IBV_MTU_4096 || (uint32_t)MTU_UNIT << mtu <= active)
+		return;
+	rn_val_find(v, e, RN_VAL_ADDRESSING_PATH_MTU_LARGE, e->object,
+		    "path_mtu is %u bytes, and active_mtu of the port %u",
+		    (uint32_t)MTU_UNIT << mtu, active);
 }
 
 static void check_modify(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct ibv_ah_attr *a = &e->modify.attr->ah_attr;
 
-	check_address(v, e, a);
+	check_address(v, e, a, &e->modify.path);
+	check_mtu(v, e);
 	if (a->is_global && is_multicast(&a->grh.dgid))
 		rn_val_find(v, e, RN_VAL_ADDRESSING_CONNECTED_MULTICAST, e->object,
 			    "%s() got the GID of a group", e->verb);
 }
 
 /* --------------------------------------------------------------------- UD requests */
-static void check_handle(struct rn_val *v, const struct rn_val_event *e,
-			 const struct rn_val_request *r)
+/* The living address handle of a request, or NULL. */
+static const struct rn_val_object *handle_of(const struct rn_val *v,
+					     const struct rn_val_request *r)
 {
-	const struct rn_val_object *ah = rn_val_lookup(v, r->ah);
-	const struct rn_val_object *own = rn_val_pd_of(e->object), *its;
+	const struct rn_val_object *ah = r->ah ? rn_val_lookup(v, r->ah) : NULL;
 
-	if (!rn_val_is(ah, RN_VAL_AH) || ah->is_gone)
-		return;
-	its = rn_val_pd_of(ah);
+	return rn_val_is(ah, RN_VAL_AH) && !ah->is_gone ? ah : NULL;
+}
+
+static void check_handle(struct rn_val *v, const struct rn_val_event *e,
+			 const struct rn_val_request *r, const struct rn_val_object *ah)
+{
+	const struct rn_val_object *own = rn_val_pd_of(e->object),
+				   *its = rn_val_pd_of(ah);
+
 	/* Handles of one PD have one number. */
 	if (own && its && own->number != its->number)
 		rn_val_find2(v, e, RN_VAL_ADDRESSING_AH_OF_OTHER_PD, e->object, ah,
@@ -85,22 +140,57 @@ static void check_handle(struct rn_val *v, const struct rn_val_event *e,
 			     "remote_qpn is %#x", r->remote_qpn);
 }
 
+/* The UD QP of this process that a request goes to, or NULL. Numbers are those of a
+ * device.
+ */
+static const struct rn_val_object *target_of(const struct rn_val *v,
+					     const struct rn_val_event *e,
+					     const struct rn_val_request *r)
+{
+	const struct rn_val_object *qp = rn_val_qp_of_number(v, r->remote_qpn);
+	const struct rn_val_object *own = rn_val_context_of(e->object),
+				   *its = rn_val_context_of(qp);
+
+	return own && its && own->number == its->number && qp->qp.type == IBV_QPT_UD
+		       ? qp
+		       : NULL;
+}
+
+static void check_qkey(struct rn_val *v, const struct rn_val_event *e,
+		       const struct rn_val_request *r, const struct rn_val_object *ah)
+{
+	const struct rn_val_object *to = target_of(v, e, r);
+	uint32_t qkey = r->qkey & QKEY_CONTROLLED ? e->object->qp.attr.qkey : r->qkey;
+	struct rn_val_text name;
+
+	if (r->qkey & QKEY_CONTROLLED)
+		rn_val_find(v, e, RN_VAL_ADDRESSING_QKEY_CONTROLLED, e->object,
+			    "remote_qkey is %#x", r->qkey);
+	if (ah && ah->ah.path.is_to_self && to && to->qp.mask & IBV_QP_QKEY &&
+	    to->qp.attr.qkey != qkey)
+		rn_val_find2(v, e, RN_VAL_ADDRESSING_WRONG_QKEY, e->object, to,
+			     "a message with Q_Key %#x to %s, which has %#x", qkey,
+			     rn_val_name(to, &name), to->qp.attr.qkey);
+}
+
 static void check_request(struct rn_val *v, const struct rn_val_event *e,
 			  const struct rn_val_request *r)
 {
+	const struct rn_val_object *ah = handle_of(v, r);
+	uint32_t mtu = ah && ah->ah.path.mtu ? ah->ah.path.mtu : MTU_MAX;
 	uint64_t len = 0;
 
 	for (uint32_t i = 0; i < r->sge_count; i++)
 		len += r->sge[i].length;
-	if (len > MTU_MAX)
+	if (len > mtu)
 		rn_val_find(v, e, RN_VAL_ADDRESSING_UD_TOO_LONG, e->object,
-			    "a UD message of %llu bytes", (unsigned long long)len);
+			    "a UD message of %llu bytes, and an MTU of %u",
+			    (unsigned long long)len, mtu);
 	if (!r->ah)
 		return;
-	check_handle(v, e, r);
-	if (r->qkey & QKEY_CONTROLLED)
-		rn_val_find(v, e, RN_VAL_ADDRESSING_QKEY_CONTROLLED, e->object,
-			    "remote_qkey is %#x", r->qkey);
+	if (ah)
+		check_handle(v, e, r, ah);
+	check_qkey(v, e, r, ah);
 	if (r->remote_qpn > QPN_MAX)
 		rn_val_find(v, e, RN_VAL_ADDRESSING_QPN_WIDE, e->object,
 			    "remote_qpn is %#x", r->remote_qpn);
@@ -111,7 +201,7 @@ void rn_val_check_addressing(struct rn_val *v, const struct rn_val_event *e)
 	const struct rn_val_object *o = e->object;
 
 	if (e->kind == RN_VAL_MAKE && e->make.kind == RN_VAL_AH)
-		check_address(v, e, &e->make.ah.attr);
+		check_address(v, e, &e->make.ah.attr, &e->make.ah.path);
 	if (e->kind == RN_VAL_MODIFY && e->is_done && e->modify.mask & IBV_QP_AV)
 		check_modify(v, e);
 	if (e->kind == RN_VAL_POST_SEND && !e->is_done && rn_val_is(o, RN_VAL_QP) &&

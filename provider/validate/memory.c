@@ -2,6 +2,8 @@
 /* memory.c - rules about which bytes are used, by whom and when; see rules/memory.def. */
 #include "model.h"
 
+#include <string.h>
+
 enum {
 	WR_FLUSH = 14, /* IBV_WR_FLUSH: only the lengths of its entries are used */
 	ATOMIC_LEN = 8,
@@ -24,11 +26,15 @@ static bool fetches(enum ibv_wr_opcode opcode)
 	return opcode == IBV_WR_RDMA_READ || is_atomic(opcode);
 }
 
+static bool is_write(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
 static bool sends(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
-	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE ||
-	       opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	       opcode == IBV_WR_SEND_WITH_INV || is_write(opcode);
 }
 
 static bool is_within(const struct rn_val_mr *mr, uint64_t addr, uint64_t len)
@@ -212,6 +218,53 @@ static void check_request(struct rn_val *v, const struct rn_val_event *e, uint32
 		check_fence(v, e, at);
 }
 
+/* Do two QPs send to one address? Keys are those of a device, and those of two processes
+ * of a host differ.
+ */
+static bool is_to_same(const struct rn_val_object *a, const struct rn_val_object *b)
+{
+	return a->qp.mask & b->qp.mask & IBV_QP_AV &&
+	       !memcmp(&a->qp.attr.ah_attr.grh.dgid, &b->qp.attr.ah_attr.grh.dgid,
+		       sizeof(union ibv_gid));
+}
+
+/* Compares a WRITE with those of other QPs. */
+static void check_write(struct rn_val *v, const struct rn_val_event *e,
+			const struct rn_val_write *now)
+{
+	for (uint32_t i = 0; i < RN_VAL_WRITES && i < v->tally.write_count; i++) {
+		const struct rn_val_write *then = &v->tally.writes[i];
+		struct rn_val_text name;
+
+		if (then->qp == now->qp || then->rkey != now->rkey ||
+		    then->addr >= now->addr + now->len ||
+		    now->addr >= then->addr + then->len || !is_to_same(now->qp, then->qp))
+			continue;
+		rn_val_find2(v, e, RN_VAL_MEMORY_WRITES_OVERLAP, now->qp, then->qp,
+			     "%llu bytes at %#llx, and %s WRITEs %llu bytes at %#llx",
+			     (unsigned long long)now->len, (unsigned long long)now->addr,
+			     rn_val_name(then->qp, &name), (unsigned long long)then->len,
+			     (unsigned long long)then->addr);
+		return;
+	}
+}
+
+static void check_writes(struct rn_val *v, const struct rn_val_event *e)
+{
+	for (uint32_t i = 0; i < e->post.accepted && i < e->post.count; i++) {
+		const struct rn_val_request *r = &e->post.request[i];
+		struct rn_val_write now = { .qp = e->object,
+					    .addr = r->remote_addr,
+					    .len = length_of(r),
+					    .rkey = r->rkey };
+
+		if (!is_write(r->opcode))
+			continue;
+		check_write(v, e, &now);
+		v->tally.writes[v->tally.write_count++ % RN_VAL_WRITES] = now;
+	}
+}
+
 /* ------------------------------------------------------------------ remote memory */
 static unsigned remote_right(enum ibv_wr_opcode opcode)
 {
@@ -223,8 +276,7 @@ static unsigned remote_right(enum ibv_wr_opcode opcode)
 
 static bool uses_rkey(enum ibv_wr_opcode opcode)
 {
-	return fetches(opcode) || opcode == IBV_WR_RDMA_WRITE ||
-	       opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	return fetches(opcode) || is_write(opcode);
 }
 
 /* The living MR with that rkey, or NULL. */
@@ -339,6 +391,15 @@ static void check_bind(struct rn_val *v, const struct rn_val_event *e)
 
 void rn_val_check_memory(struct rn_val *v, const struct rn_val_event *e)
 {
+	const struct rn_val_object *o = e->object;
+
+	/* Whatever has completed may have told of the WRITEs before it. */
+	if (e->kind == RN_VAL_COMPLETION || e->kind == RN_VAL_CQ_EVENT ||
+	    (e->kind == RN_VAL_DESTROY && rn_val_is(o, RN_VAL_QP)))
+		v->tally.write_count = 0;
+	if (e->kind == RN_VAL_POST_SEND && e->is_done && rn_val_is(o, RN_VAL_QP) &&
+	    !o->is_gone)
+		check_writes(v, e);
 	if (e->kind == RN_VAL_COMPLETION)
 		check_completion(v, e);
 	if (e->kind == RN_VAL_MAKE && e->make.kind == RN_VAL_MR)

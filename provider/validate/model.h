@@ -15,6 +15,7 @@ enum {
 	RN_VAL_SGES = 4,     /* ranges of a request that are kept */
 	RN_VAL_HISTORY = 16, /* steps of a QP that are kept */
 	RN_VAL_GONE = 4096,  /* destroyed objects that are kept */
+	RN_VAL_WRITES = 16,  /* WRITEs that a new one is compared with */
 };
 
 /* A request that was posted and has not completed. */
@@ -154,6 +155,13 @@ enum {
 	RN_VAL_BUCKETS = 4096
 };
 
+/* A WRITE of which the program does not know yet whether it was carried out. */
+struct rn_val_write {
+	const struct rn_val_object *qp;
+	uint64_t addr, len;
+	uint32_t rkey;
+};
+
 struct rn_val_count; /* occurrences of a finding; find.c */
 
 struct rn_val {
@@ -178,6 +186,9 @@ struct rn_val {
 		uint32_t late_mrs;	 /* MRs that were registered between posts */
 		uint32_t late_ahs, small_mrs;
 		uint32_t last_post; /* serial of the QP, if no poll came since */
+		/* The newest WRITEs since the program was told of a completion. */
+		struct rn_val_write writes[RN_VAL_WRITES];
+		uint32_t write_count; /* ever */
 	} tally;
 };
 

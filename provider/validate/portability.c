@@ -93,6 +93,9 @@ static void check_modify(struct rn_val *v, const struct rn_val_event *e)
 	     a->max_dest_rd_atomic > RD_ATOMIC_OF_MOST))
 		rn_val_find(v, e, RN_VAL_PORTABILITY_RD_ATOMIC_LARGE, e->object,
 			    "%s() got a number above %d", e->verb, RD_ATOMIC_OF_MOST);
+	if (e->modify.mask & IBV_QP_ALT_PATH)
+		rn_val_find(v, e, RN_VAL_PORTABILITY_ALTERNATE_PATH, e->object,
+			    "%s() got IBV_QP_ALT_PATH", e->verb);
 }
 
 static void check_request(struct rn_val *v, const struct rn_val_event *e,

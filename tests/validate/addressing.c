@@ -59,11 +59,38 @@ static void address_with_wide_label(struct kit *k)
 	ask_for_ah(k, attr);
 }
 
-static void connect_to(struct kit *k, union ibv_gid gid)
+static void address_at_index(struct kit *k, uint8_t index)
+{
+	struct ibv_ah_attr attr = kit_address(k);
+
+	attr.grh.sgid_index = index;
+	ask_for_ah(k, attr);
+}
+
+static void address_at_empty_index(struct kit *k)
+{
+	address_at_index(k, 15);
+}
+
+static void address_at_first_index(struct kit *k)
+{
+	address_at_index(k, 0);
+}
+
+/* The devices of these tests have an IPv4 address. */
+static void address_of_ipv6(struct kit *k)
+{
+	struct ibv_ah_attr attr = kit_address(k);
+
+	attr.grh.dgid = (union ibv_gid){ .raw = { [0] = 0xfd, [15] = 1 } };
+	ask_for_ah(k, attr);
+}
+
+static void connect_by(struct kit *k, union ibv_gid gid, enum ibv_mtu mtu)
 {
 	struct ibv_qp *qp = kit_create_qp(k, IBV_QPT_RC);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
-				    .path_mtu = k->port.active_mtu,
+				    .path_mtu = mtu,
 				    .dest_qp_num = qp->qp_num,
 				    .ah_attr = kit_address(k),
 				    .max_dest_rd_atomic = 1,
@@ -80,12 +107,20 @@ static void connect_to(struct kit *k, union ibv_gid gid)
 
 static void connect_to_group(struct kit *k)
 {
-	connect_to(k, kit_group(1));
+	connect_by(k, kit_group(1), k->port.active_mtu);
 }
 
 static void connect_to_port(struct kit *k)
 {
-	connect_to(k, k->gid);
+	connect_by(k, k->gid, k->port.active_mtu);
+}
+
+/* The port has the largest MTU if the tests have no network of their own. */
+static void connect_by_4096(struct kit *k)
+{
+	if (k->port.active_mtu == IBV_MTU_4096)
+		skip();
+	connect_by(k, k->gid, IBV_MTU_4096);
 }
 
 /* Sends a datagram to a QP with an AH of this PD. */
@@ -131,9 +166,19 @@ static void send_by_other_pd(struct kit *k)
 	send_datagram(k, pd, k->gid, 0, KIT_QKEY, 8);
 }
 
-static void send_8_kib(struct kit *k)
+static void send_beyond_mtu(struct kit *k)
 {
-	send_datagram(k, k->pd, k->gid, 0, KIT_QKEY, 8192);
+	send_datagram(k, k->pd, k->gid, 0, KIT_QKEY, (128U << k->port.active_mtu) + 8);
+}
+
+static void send_mtu(struct kit *k)
+{
+	send_datagram(k, k->pd, k->gid, 0, KIT_QKEY, 128U << k->port.active_mtu);
+}
+
+static void send_with_other_key(struct kit *k)
+{
+	send_datagram(k, k->pd, k->gid, 0, KIT_QKEY ^ 1, 8);
 }
 
 static void send_with_controlled_key(struct kit *k)
@@ -160,8 +205,12 @@ static const struct val_case cases[] = {
 	{ "addressing/connected-multicast", connect_to_group, connect_to_port, false },
 	{ "addressing/multicast-qpn", send_to_qpn_of_group, send_to_group, false },
 	{ "addressing/ah-of-other-pd", send_by_other_pd, send_to_self, false },
-	{ "addressing/ud-too-long", send_8_kib, send_to_self, false },
+	{ "addressing/ud-too-long", send_beyond_mtu, send_mtu, false },
 	{ "addressing/qkey-controlled", send_with_controlled_key, send_to_self, false },
 	{ "addressing/qpn-wide", send_to_wide_qpn, send_to_self, false },
+	{ "addressing/gid-index", address_at_empty_index, address_at_first_index, false },
+	{ "addressing/gid-family", address_of_ipv6, address_by_gid, false },
+	{ "addressing/path-mtu-large", connect_by_4096, connect_to_port, false },
+	{ "addressing/wrong-qkey", send_with_other_key, send_to_self, false },
 };
 const struct val_cases addressing_cases = VAL_CASES(cases);

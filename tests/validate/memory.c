@@ -311,6 +311,47 @@ static void bind_with_right(struct kit *k)
 	bind_at(k, IBV_ACCESS_MW_BIND, KIT_HALF - 64);
 }
 
+/* WRITEs 16 bytes from each of two QPs to side 1: to its beginning, and to @second. */
+static void write_twice(struct kit *k, uint32_t second, bool is_waiting)
+{
+	const uint32_t offset[2] = { 0, second };
+	struct val_pair p[2];
+
+	for (unsigned i = 0; i < 2; i++)
+		p[i] = val_pair(k);
+	for (unsigned i = 0; i < 2; i++) {
+		struct ibv_sge sge = kit_sge(k, 0, 0, 16);
+		struct ibv_send_wr wr = {
+			.opcode = IBV_WR_RDMA_WRITE,
+			.send_flags = IBV_SEND_SIGNALED,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.wr.rdma = { .remote_addr = kit_sge(k, 1, offset[i], 16).addr,
+				     .rkey = k->mr->rkey }
+		};
+
+		kit_post_send(p[i].qp[0], &wr);
+		if (is_waiting)
+			(void)kit_wait(k->cq);
+	}
+	for (unsigned i = 0; i < 2 && !is_waiting; i++)
+		(void)kit_wait(k->cq);
+	for (unsigned i = 0; i < 2; i++)
+		val_destroy_pair(&p[i]);
+}
+
+static void write_over(struct kit *k)
+{
+	write_twice(k, 8, false);
+}
+
+/* Apart from each other in place, and in time. */
+static void write_apart(struct kit *k)
+{
+	write_twice(k, 16, false);
+	write_twice(k, 8, true);
+}
+
 static const struct val_case cases[] = {
 	{ "memory/sge-outside-mr", receive_beyond_mr, receive_up_to_end, false },
 	{ "memory/wrong-lkey", receive_at_unknown_lkey, receive_up_to_end, false },
@@ -331,5 +372,6 @@ static const struct val_case cases[] = {
 	{ "memory/bind-without-right", bind_without_right, bind_with_right, false },
 	{ "memory/bind-outside-mr", bind_beyond_mr, bind_with_right, false },
 	{ "memory/mr-twice", register_same, register_other, false },
+	{ "memory/writes-overlap", write_over, write_apart, false },
 };
 const struct val_cases memory_cases = VAL_CASES(cases);

@@ -213,6 +213,37 @@ static void join_group(struct kit *k)
 	(void)ibv_attach_mcast(qp, &group, 0);
 }
 
+static void connect_by(struct kit *k, int alternate)
+{
+	struct ibv_qp *qp = kit_create_qp(k, IBV_QPT_RC);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+				    .path_mtu = k->port.active_mtu,
+				    .dest_qp_num = qp->qp_num,
+				    .ah_attr = kit_address(k),
+				    .alt_ah_attr = kit_address(k),
+				    .alt_port_num = 1,
+				    .alt_timeout = 14,
+				    .max_dest_rd_atomic = 1,
+				    .min_rnr_timer = 1 };
+
+	kit_to_init(qp);
+	(void)ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				    IBV_QP_MIN_RNR_TIMER | alternate);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+static void connect_by_two_paths(struct kit *k)
+{
+	connect_by(k, IBV_QP_ALT_PATH);
+}
+
+static void connect_by_one_path(struct kit *k)
+{
+	connect_by(k, 0);
+}
+
 static const struct val_case cases[] = {
 	{ "portability/inline-large", create_with_256, create_with_32, false },
 	{ "portability/sges-many", ask_for_7_sges, ask_for_6_sges, false },
@@ -230,5 +261,7 @@ static const struct val_case cases[] = {
 	{ "portability/read-sges", read_to_two, read_to_one, false },
 	{ "portability/atomics", add_remotely, read_to_one, false },
 	{ "portability/multicast", join_group, ask_for_rc, false },
+	{ "portability/alternate-path", connect_by_two_paths, connect_by_one_path,
+	  false },
 };
 const struct val_cases portability_cases = VAL_CASES(cases);
