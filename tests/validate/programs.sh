@@ -3,7 +3,8 @@
 # programs.sh - common programs under the validation layer: it reports no error, but for those of
 # programs.txt, which rocin-validate(7) explains.
 #
-# usage: programs.sh perftest | pingpong | rdmacm | all
+# usage: programs.sh perftest | pingpong | rdmacm | mpi | all
+#   mpi   one_sided.c, two ranks, by Open MPI over UCX and over libfabric
 #   all   the end-to-end tests of programs.txt; their long list of options takes minutes
 # shellcheck source=../e2e/kit/lib.sh
 . "$(dirname "$0")/../e2e/kit/lib.sh"
@@ -37,6 +38,17 @@ both() {
 	expect "$*"
 }
 perf() { both "$1" -x 0 -F -n 100 "${@:2}"; }
+
+# ranks NAME OPTION...: two ranks of one_sided.c, each on a device of its own
+ranks() {
+	local rank=(rocin run --netdev)
+	timeout "$limit" mpirun --oversubscribe -n 1 "${@:2}" "${rank[@]}" "lo:$addr_a" -- "$work/one_sided" : \
+		-n 1 "${rank[@]}" "lo:$addr_b" -- "$work/one_sided" >"$work/out" 2>&1 ||
+		{ tail -20 "$work/out" && fail "$1"; }
+	grep -q '^one_sided: right$' "$work/out" || fail "$1: $(tail -3 "$work/out")"
+	expect "$1"
+	echo "ok: $1"
+}
 
 case $1 in
 perftest)
@@ -79,6 +91,16 @@ rdmacm)
 	cm ucmatose ucmatose -b "$server" -c 4 -- ucmatose -s "$server" -c 4
 	cm udaddy udaddy -b "$server" -c 4 -- udaddy -s "$server" -c 4
 	cm rdma_client rdma_server -- rdma_client -s "$server"
+	;;
+mpi)
+	command -v mpicc mpirun >/dev/null || skip 'openmpi-bin and libopenmpi-dev are not installed'
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$work
+	export UCX_NET_DEVICES=rocin0:1 FI_PROVIDER='verbs;ofi_rxm'
+	mpirun -n 1 true >"$work/out" 2>&1 || skip "mpirun: $(tail -3 "$work/out")"
+	mpicc -O1 -o "$work/one_sided" "$here/one_sided.c" || fail mpicc
+	UCX_TLS=rc_v,self ranks 'UCX, RC' --mca pml ucx --mca osc ucx --mca btl self
+	UCX_TLS=ud_v,self ranks 'UCX, UD' --mca pml ucx --mca osc ucx --mca btl self
+	ranks libfabric --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include verbs --mca osc pt2pt
 	;;
 all)
 	while IFS='|' read -r command rules; do
