@@ -481,8 +481,19 @@ static void fetch_location(const struct rn_model_run *run, unsigned work, unsign
 	}
 }
 
+/* Is this the address of a location that the requester's NIC can reach? */
+static bool is_reachable(const struct rn_model_run *run, unsigned work, int64_t value)
+{
+	unsigned loc = (unsigned)(value - RN_LITMUS_ADDRESS);
+
+	return run->plan->test->location[loc].node ==
+	       rn_qp(run, rn_work(run, work)->qp)->node;
+}
+
 /* Looks at @count values, which are the whole of what was fetched: all the same address,
- * which is followed, or the payload. Anything else is no WQE, so the QP stops.
+ * which is followed, or the payload. Anything else is no WQE. Its request then never has
+ * its bytes, so neither it nor a request behind it goes on; those before it complete,
+ * since completions come in posting order (V4).
  */
 static void use_fetched(const struct rn_model_run *run, unsigned work, unsigned count)
 {
@@ -499,9 +510,8 @@ static void use_fetched(const struct rn_model_run *run, unsigned work, unsigned 
 		for (unsigned i = count; i < w->pieces; i++)
 			rq->value[i] = rq->value[count - 1];
 		rq->gathered = rn_all_pieces(w);
-	} else if (is_torn || rq->fetches == RN_MODEL_FETCHES) {
-		run->m->qp[w->qp].is_broken = true;
-	} else {
+	} else if (!is_torn && rq->fetches < RN_MODEL_FETCHES &&
+		   is_reachable(run, work, rq->value[0])) {
 		fetch_location(run, work, (unsigned)(rq->value[0] - RN_LITMUS_ADDRESS));
 	}
 }
