@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # axioms.sh ROCIN quick|long|broken - the axioms and the explorer agree.
 #
-#	quick	on two files of the bank and a few tests that are drawn; an axiom that was broken
+#	quick	on three files of the bank and a few tests that are drawn; an axiom that was broken
 #		on purpose is noticed
 #	long	on the bank, and on 10000 tests that are drawn, or as many as ten minutes allow
 #	broken	each line of broken.txt is noticed
@@ -16,7 +16,7 @@ fi
 compare=(python3 "$here/compare.py" --rocin "$rocin")
 case $2 in
 quick)
-	"${compare[@]}" "$bank"/05-atomics.litmus "$bank"/13-waits.litmus
+	"${compare[@]}" "$bank"/{05-atomics,13-waits,17-fetch}.litmus
 	"${compare[@]}" --seed 1 --count 40
 	broken=$(mktemp)
 	trap 'rm -f "$broken"' EXIT
