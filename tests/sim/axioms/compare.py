@@ -63,12 +63,17 @@ class Run:
                         self.why = atom[11:-2]
                         return
                     number, value = atom[6:-1].split(",")
-                    state[self.names[int(number)]] = int(value)
+                    state[self.names[int(number)]] = value_of(value)
                 states.add(" ".join(f"{n}={state[n]};" for n in self.names.values() if n in state))
         self.axioms = states
 
     def agrees(self):
         return self.explorer is None or self.axioms is None or self.explorer == self.axioms
+
+
+def value_of(term):
+    """Returns a number, or an address as `rocin litmus' prints it."""
+    return "&" + term[9:-2] if term.startswith("address(") else int(term)
 
 
 def rocin_output(rocin, arguments, files):
@@ -173,7 +178,7 @@ def compare_generated(args, count):
     """Compares generated tests, a batch at a time, until count or time is reached."""
     start, number = time.monotonic(), 0
     while number < args.count and (not args.time or time.monotonic() - start < args.time):
-        batch = [generate.Test(args.seed, i)
+        batch = [generate.Test(args.seed, args.first + i)
                  for i in range(number, min(number + args.batch, args.count))]
         number += len(batch)
         if args.progress:
@@ -334,7 +339,7 @@ def main():
     parser.add_argument("--progress", action="store_true", help="a line for each batch")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
     parser.add_argument("--live", type=int, metavar="RUNS", help="run drawn tests on a live device")
-    parser.add_argument("--first", type=int, default=0, help="number of the first test, of --live")
+    parser.add_argument("--first", type=int, default=0, help="number of the first test")
     parser.add_argument("--broken", help="a file of broken axioms: is each noticed?")
     args = parser.parse_args()
     if args.broken:
