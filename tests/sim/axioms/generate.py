@@ -3,11 +3,12 @@
 """generate.py SEED COUNT - litmus tests drawn at random, on standard output.
 
 Two or three hosts, one to three queue pairs, two to four threads of a few instructions each,
-from all instructions and knobs of the model. Verdicts say only what is observed: all memory,
+from all instructions and knobs of the model; in some tests one queue pair has doorbells. Verdicts say only what is observed: all memory,
 all registers, which threads have ended. The same seed and number give the same test.
 """
 import copy
 import random
+import re
 import sys
 
 KNOBS = [
@@ -24,7 +25,9 @@ QPS = ["B.nic0->A.nic0", "A.nic0->B.nic0", "B.nic0->B.nic0", "A.nic0->B.nic1",
 THIRD_QPS = QPS + ["C.nic0->B.nic0", "C.nic0->B.nic0", "B.nic0->C.nic0", "C.nic0->A.nic0"]
 MESSAGES = ["write", "write", "write", "imm", "send"]
 OTHERS = ["read", "read", "faa", "cas", "cas", "flush", "awrite"]
+REQUESTS = [*MESSAGES, *OTHERS, "bell", "blue"]
 WORK_MAX = 4
+KNOBS_MAX = 63  # characters in a verdict's list of knobs
 TERMS = 5  # of a verdict, whose text has 127 characters
 
 
@@ -45,6 +48,8 @@ class Test:
                 self.code[thread] += self.instruction(thread, len(self.code[thread]))
         self.knobs = rng.choice(KNOBS)
         self.weaken(random.Random(f"{seed} {number} processor"))
+        self.ring(random.Random(f"{seed} {number} doorbell"))
+        self.read_more(random.Random(f"{seed} {number} device"))
 
     def weaken(self, rng):
         """Makes the processors of some tests weaker, with store fences here and there."""
@@ -54,6 +59,53 @@ class Test:
         for thread, code in self.code.items():
             if ".cpu" in thread and code and rng.random() < 0.5:
                 code.insert(rng.randint(0, len(code)), "sfence")
+
+    def ring(self, rng):
+        """Gives one queue pair of some tests doorbells instead of calls."""
+        asked = [line.split()[1] for code in self.code.values() for line in code
+                 if line.split()[0] in REQUESTS]
+        if not asked or rng.random() > 0.2:
+            return
+        qp = rng.choice(asked)
+        node, peer = (end[0] for end in self.qps[qp].split("->"))
+        remote = self.at(peer)
+        # What a WQE may name: payload, or an SGE list, which is in memory like the WQE.
+        payload = self.at(node)
+        queue = ["w", "l"] if rng.random() < 0.5 else ["w"]
+        for name in queue:
+            self.locations[name] = (node, rng.choice(["host", "host", "host", "gpu0", "nic0"]))
+        for thread, code in self.code.items():
+            self.code[thread] = [other for line in code for other in
+                                 self.rung(rng, line, qp, remote, payload, queue)]
+        if node == "B" and "B.cpu1" in self.code and rng.random() < 0.5:
+            self.code["B.cpu1"].append(f"bell {qp} {rng.choice(remote)} <- w")
+
+    def rung(self, rng, line, qp, remote, payload, queue):
+        """What there is instead of a line, if it is about the queue pair."""
+        words = line.split()
+        if words[0] == "pollr" and words[1] == qp or words[0] == "tryp" and words[2] == f"{qp}.r":
+            return []  # nothing will arrive
+        if words[0] not in REQUESTS or words[1] != qp:
+            return [line]
+        marks = "".join(f" {mark}" for mark in "FU" if words[-1] == mark or words[-2] == mark)
+        names = [f"&{name}" for name in payload + queue[1:] * 3] + [self.value(remote[0])]
+        code = [f"st l {rng.choice(names[:len(payload)] + names[-1:])}"] if "l" in queue else []
+        if rng.random() < 0.4:
+            code.append(f"blue {qp} {rng.choice(remote)} <- {rng.choice(names)}{marks}")
+        else:
+            code.append(f"st w {rng.choice(names)}")
+            code.append(f"bell {qp} {rng.choice(remote)} <- w{marks}")
+        if rng.random() < 0.25:
+            code.insert(len(code) - 1, "sfence")
+        if rng.random() < 0.4:
+            code.append(f"st {rng.choice(queue)} {rng.choice(names)}")
+        return code
+
+    def read_more(self, rng):
+        """Lets the device of some tests fetch WQEs and translations, which changes no state."""
+        more = rng.choice(["nic.wqe=fetched", "nic.wqe=blueflame", "mtt.cache=1"])
+        if "mode=strict" not in self.knobs and rng.random() < 0.2:
+            self.knobs += f",{more}" * (len(self.knobs) + len(more) < KNOBS_MAX)
 
     def chance(self, probability):
         return self.rng.random() < probability
@@ -262,7 +314,7 @@ class Test:
                 getattr(other, what).discard(name)
                 yield other
         text = " ".join(line for code in self.code.values() for line in code)
-        used = {word for word in text.replace(",", " ").replace("=", " ").replace(".", " ").split()}
+        used = set(re.split("[ ,=.&]", text))
         for what in ("locations", "qps"):
             for name in getattr(self, what):
                 if name not in used and len(getattr(self, what)) > 1 and not self.shared:
