@@ -1,17 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* device.c - the devices that are used for the NICs of a test, and their
- * verbs objects.
+ * verbs objects; the clock, and how a failure is told.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "live.h"
 #include "rocin/host_api.h"
 #include "rocin/mr.h"
+
+int rn_live_fail(struct rn_live *l, const char *fmt, ...)
+{
+	struct rn_live_shared *s = l->shared;
+	va_list ap;
+
+	if (!atomic_flag_test_and_set(&s->has_failed)) {
+		va_start(ap, fmt);
+		vsnprintf(s->why, sizeof(s->why), fmt, ap);
+		va_end(ap);
+		atomic_store(&s->failed, true);
+	}
+	return -1;
+}
+
+uint64_t rn_live_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
 
 /* ------------------------------------------------------------ library librocin-gpu.so */
 #define MEMBER(f) { #f, offsetof(struct rn_live_lib, f) },

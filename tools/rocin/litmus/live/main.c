@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,20 +21,6 @@
 enum {
 	SOCKET = STDIN_FILENO,
 };
-
-int rn_live_fail(struct rn_live *l, const char *fmt, ...)
-{
-	struct rn_live_shared *s = l->shared;
-	va_list ap;
-
-	if (!atomic_flag_test_and_set(&s->has_failed)) {
-		va_start(ap, fmt);
-		vsnprintf(s->why, sizeof(s->why), fmt, ap);
-		va_end(ap);
-		atomic_store(&s->failed, true);
-	}
-	return -1;
-}
 
 /* ---- The socket ---- */
 

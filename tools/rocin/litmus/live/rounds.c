@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "live.h"
 #include "rocin/random.h"
@@ -500,14 +499,6 @@ static const uint64_t patience_ns = 100 * 1000000ull;
 static const uint64_t quiet_patience_ns = 300 * 1000000000ull;
 
 static const uint64_t uc_patience_ns = 5 * 1000000ull;
-
-uint64_t rn_live_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- Threads ---- */
 
