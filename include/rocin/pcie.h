@@ -305,6 +305,41 @@ int rn_pcie_trace_start(uint32_t moves);
 /* Copies the newest moves, at most @max, oldest first. Return: their number. */
 uint32_t rn_pcie_trace_read(struct rn_pcie_move *out, uint32_t max);
 
+/* Returns the number of the NIC of a device, such as "rocin0"; -ENOENT if the hierarchy
+ * has none: nothing lies between device and memory, or it was not opened.
+ */
+int rn_pcie_nic(const char *device);
+
+/* What is called when a call that does not wait has ended, @result: 0 or -EFAULT; by any
+ * thread and perhaps before the call returns. It must not block and calls nothing here.
+ */
+struct rn_pcie_end {
+	void (*done)(void *arg, int result);
+	void *arg;
+};
+
+/**
+ * rn_pcie_ring() - Ring a doorbell: a posted write of the CPU to a register of a NIC
+ * @len:	1 to 64; @bytes are copied
+ * @end:	Called when the doorbell has arrived
+ *
+ * For programs that keep a send queue of their own, one layer below verbs.
+ *
+ * Return: 0; -EINVAL; -ENOMEM.
+ */
+int rn_pcie_ring(int nic, const void *bytes, uint32_t len, struct rn_pcie_end end);
+
+/**
+ * rn_pcie_fetch() - Let a NIC read memory, as it reads a WQE
+ * @qpn:	QP for which it reads
+ * @from:	host memory, or memory of a GPU by its BAR
+ * @end:	Called when all reads have come back
+ *
+ * Each granule is a read of its own. @to must stay valid until then.
+ */
+int rn_pcie_fetch(int nic, uint32_t qpn, const void *from, void *to, uint32_t len,
+		  struct rn_pcie_end end);
+
 /* Write the name of a queue ("up:nic0", "dn:gpu0") or of an agent ("nic0") to @buf.
  * Return: @buf.
  */

@@ -7,10 +7,15 @@
  * only one along (BlueFlame). Both have ended when the call returns: a verbs call has
  * written the WQEs itself, so no program could notice that they are read later.
  *
+ * A program may also ring for a send queue of its own (rn_pcie_ring()) and let the NIC
+ * read what is in it (rn_pcie_fetch()). Nothing waits for these then: both end when their
+ * TLPs do. Litmus tests play the layer below verbs so.
+ *
  * A NIC accesses memory by addresses that it translates page by page. It keeps some
  * translations, each in the one place that its page number gives (direct mapping), and
  * reads the others from a table in host memory before it accesses the page.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,13 +176,9 @@ const struct rn_mem_ops rn_host_nic_ops = {
 };
 
 /* ---------------------------------------------------------------- doorbells */
-/* Sends a doorbell with @len bytes in it, in lines, as a write-combining buffer sends
- * them, and lets it arrive.
- */
-static void send_bell(struct rn_host_nic *nic, uint32_t qpn, const uint8_t *bytes,
-		      uint32_t len)
+static struct rn_tlp bell_header(const struct rn_host_nic *nic, uint32_t qpn)
 {
-	struct rn_tlp tlp = {
+	return (struct rn_tlp){
 		.kind = RN_TLP_WRITE,
 		.flags = RN_TLP_BELL,
 		.requester = RN_AGENT_CPU,
@@ -185,6 +186,15 @@ static void send_bell(struct rn_host_nic *nic, uint32_t qpn, const uint8_t *byte
 		.stream = qpn,
 		.tag = RN_HOST_TAG_BELL,
 	};
+}
+
+/* Sends a doorbell with @len bytes in it, in lines, as a write-combining buffer sends
+ * them, and lets it arrive.
+ */
+static void send_bell(struct rn_host_nic *nic, uint32_t qpn, const uint8_t *bytes,
+		      uint32_t len)
+{
+	struct rn_tlp tlp = bell_header(nic, qpn);
 
 	count_event(nic, RN_HOST_DOORBELLS);
 	for (uint32_t at = 0; at < len; at += tlp.len) {
@@ -250,4 +260,143 @@ void rn_host_ring(struct rn_host_nic *nic, const struct rn_host_bell *bell)
 	}
 	rn_host_unlock(nic->host);
 	spend(cost);
+}
+
+/* -------------------------------------------------- send queues of the program */
+/* A call of the program that has TLPs on their way. */
+struct task {
+	struct rn_pcie_end end;
+	unsigned left; /* TLPs, and one more until all have been issued */
+	int result;
+};
+
+static void end_part(struct task *t)
+{
+	if (--t->left > 0)
+		return;
+	t->end.done(t->end.arg, t->result);
+	free(t);
+}
+
+static void part_done(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
+{
+	struct task *t = arg;
+
+	(void)tlp;
+	if (result != RN_MEM_DONE)
+		t->result = -EFAULT;
+	end_part(t);
+}
+
+static void issue_part(struct rn_host_nic *nic, struct task *t, struct rn_tlp *tlp,
+		       void *bytes)
+{
+	t->left++;
+	if (rn_host_issue(nic->host, tlp, bytes, part_done, t) >= 0)
+		return;
+	t->left--;
+	t->result = -EFAULT;
+}
+
+static struct task *new_task(struct rn_pcie_end end)
+{
+	struct task *t = malloc(sizeof(*t));
+
+	if (t)
+		*t = (struct task){ .end = end, .left = 1 };
+	return t;
+}
+
+/* Returns the NIC with its host locked, or NULL. */
+static struct rn_host_nic *lock_nic(int number)
+{
+	struct rn_host *h = rn_host_is_forked() ? NULL : rn_host_get();
+
+	struct rn_host_nic *nic;
+
+	if (!h || number < 0 || number >= RN_NIC_MAX)
+		return NULL;
+	rn_host_lock(h);
+	nic = h->nics[number];
+	if (!nic)
+		rn_host_unlock(h);
+	return nic;
+}
+
+int rn_pcie_nic(const char *device)
+{
+	int found = -ENOENT;
+
+	for (int i = 0; i < RN_NIC_MAX; i++) {
+		struct rn_host_nic *nic = lock_nic(i);
+
+		if (!nic)
+			continue;
+		if (!strcmp(nic->name, device))
+			found = i;
+		rn_host_unlock(nic->host);
+	}
+	return found;
+}
+
+int rn_pcie_ring(int nic, const void *bytes, uint32_t len, struct rn_pcie_end end)
+{
+	struct rn_host_nic *n = len > 0 && len <= LINE ? lock_nic(nic) : NULL;
+	struct task *t = n ? new_task(end) : NULL;
+	struct rn_tlp tlp;
+
+	if (t) {
+		tlp = bell_header(n, 0);
+		tlp.addr = (uintptr_t)n->bell;
+		tlp.len = len;
+		count_event(n, RN_HOST_DOORBELLS);
+		issue_part(n, t, &tlp, (void *)bytes);
+		end_part(t);
+	}
+	if (n)
+		rn_host_unlock(n->host);
+	return t ? 0 : n ? -ENOMEM : -EINVAL;
+}
+
+/* Issues the reads of a fetch, one for each granule. */
+static void issue_reads(struct rn_host_nic *nic, struct task *t, uint32_t qpn,
+			rn_iova addr, uint8_t *to, uint32_t len)
+{
+	const struct rn_host_region *r = rn_host_region_of(nic->host, addr);
+	uint32_t granule = rn_host_knobs(nic->host)->granule, part;
+
+	for (uint32_t at = 0; at < len; at += part) {
+		struct rn_tlp tlp =
+			fetch_header(nic, RN_HOST_TAG_WQE, addr + at, len - at);
+
+		part = granule - (uint32_t)((addr + at) % granule);
+		if (tlp.len > part)
+			tlp.len = part;
+		part = tlp.len;
+		if (r)
+			tlp.target = (uint8_t)r->target;
+		tlp.stream = qpn;
+		tlp.qp_count = rn_nic_qp_count(nic, qpn);
+		tlp.txn = nic->next_txn++;
+		count_event(nic, RN_HOST_WQE_READS);
+		issue_part(nic, t, &tlp, to + at);
+	}
+}
+
+int rn_pcie_fetch(int nic, uint32_t qpn, const void *from, void *to, uint32_t len,
+		  struct rn_pcie_end end)
+{
+	struct rn_host_nic *n = len > 0 ? lock_nic(nic) : NULL;
+	struct task *t = n ? new_task(end) : NULL;
+	rn_ns cost = 0;
+
+	if (t) {
+		cost = translate(n, (uintptr_t)from, len);
+		issue_reads(n, t, qpn, (uintptr_t)from, to, len);
+		end_part(t);
+	}
+	if (n)
+		rn_host_unlock(n->host);
+	spend(cost);
+	return t ? 0 : n ? -ENOMEM : -EINVAL;
 }

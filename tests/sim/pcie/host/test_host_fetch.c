@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_host_fetch.c - doorbells, and what a NIC reads for itself: WQEs and translations.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -175,6 +176,111 @@ static void a_wqe_that_is_given_needs_no_tlp(void **state)
 	kit_host_knobs("typical" KIT_STILL);
 	kit_attach(&n);
 	assert_int_equal(ring(&n, 2, LINE).tlps, 0);
+	kit_detach(&n);
+}
+
+/* ---- Send queues of the program ---- */
+
+struct ended {
+	unsigned count;
+	int result;
+};
+
+static void count_end(void *arg, int result)
+{
+	struct ended *e = arg;
+
+	e->count++;
+	e->result = result;
+}
+
+static struct rn_pcie_end end_at(struct ended *e)
+{
+	return (struct rn_pcie_end){ count_end, e };
+}
+
+static void a_program_rings_and_the_nic_fetches(void **state)
+{
+	struct ended bell = { 0 }, fetch = { 0 };
+	uint64_t got[2][8] = { { 0 } };
+	struct kit_nic n;
+	int nic;
+
+	(void)state;
+	kit_host_knobs(KIT_STUCK);
+	kit_attach(&n);
+	nic = rn_pcie_nic("kit");
+	assert_int_equal(nic, 0);
+	begin_trace();
+	assert_int_equal(rn_pcie_ring(nic, got, LINE, end_at(&bell)), 0);
+	kit_cell[0][7] = 5;
+	kit_cell[1][0] = 6;
+	assert_int_equal(
+		rn_pcie_fetch(nic, KIT_QP, kit_cell, got, sizeof(got), end_at(&fetch)),
+		0);
+	rn_pcie_drain();
+	assert_int_equal(bell.count, 1);
+	assert_int_equal(bell.result, 0);
+	assert_int_equal(fetch.count, 1);
+	assert_int_equal(fetch.result, 0);
+	assert_int_equal(got[0][7], 5);
+	assert_int_equal(got[1][0], 6);
+	end_trace();
+	assert_int_equal(count_purpose(RN_PCIE_DOORBELL, NULL), 1);
+	assert_int_equal(count_purpose(RN_PCIE_WQE, NULL), 2); /* two granules */
+	kit_detach(&n);
+	kit_clear();
+}
+
+/* What the NIC wrote before arrives before its fetch reads; GPU 0 has the cell. */
+static void a_fetch_pushes_writes_to_the_same_memory(void **state)
+{
+	struct rn_host_region region;
+	struct ended fetch = { 0 };
+	struct kit_nic n;
+	uint64_t got = 0;
+
+	(void)state;
+	kit_host_knobs("typical" KIT_STILL);
+	kit_attach(&n);
+	kit_region_link(&region, kit_cell[2], sizeof(kit_cell[2]));
+	kit_write64(&n, KIT_QP, kit_cell[2], 9, 0);
+	begin_trace();
+	assert_int_equal(
+		rn_pcie_fetch(0, KIT_QP, kit_cell[2], &got, sizeof(got), end_at(&fetch)),
+		0);
+	end_trace();
+	assert_int_equal(got, 9);
+	for (uint32_t i = 0; i < moves; i++)
+		if (move[i].purpose == RN_PCIE_WQE && move[i].kind != RN_TLP_COMPLETION)
+			assert_int_equal(move[i].target, RN_AGENT_GPU);
+	kit_region_unlink(&region);
+	kit_detach(&n);
+	kit_clear();
+}
+
+static void a_fetch_of_what_is_not_there_fails(void **state)
+{
+	uint8_t *gone = kit_map_pages(1);
+	struct ended fetch = { 0 };
+	struct kit_nic n;
+	uint64_t got;
+
+	(void)state;
+	kit_host_knobs("typical" KIT_STILL);
+	kit_attach(&n);
+	munmap(gone, KIT_PAGE);
+	assert_int_equal(
+		rn_pcie_fetch(0, KIT_QP, gone, &got, sizeof(got), end_at(&fetch)), 0);
+	rn_pcie_drain();
+	assert_int_equal(fetch.count, 1);
+	assert_int_equal(fetch.result, -EFAULT);
+	assert_int_equal(rn_pcie_nic("none"), -ENOENT);
+	assert_int_equal(rn_pcie_ring(1, &got, 8, end_at(&fetch)), -EINVAL);
+	assert_int_equal(rn_pcie_ring(0, &got, LINE + 1, end_at(&fetch)), -EINVAL);
+	assert_int_equal(rn_pcie_fetch(-1, KIT_QP, &got, &got, 8, end_at(&fetch)),
+			 -EINVAL);
+	assert_int_equal(fetch.count, 1);
 	kit_detach(&n);
 }
 
@@ -423,6 +529,9 @@ int main(void)
 		cmocka_unit_test(blueflame_carries_the_only_wqe_if_it_is_short),
 		cmocka_unit_test(blueflame_carries_nothing_that_is_not_there),
 		cmocka_unit_test(a_wqe_that_is_given_needs_no_tlp),
+		cmocka_unit_test(a_program_rings_and_the_nic_fetches),
+		cmocka_unit_test(a_fetch_pushes_writes_to_the_same_memory),
+		cmocka_unit_test(a_fetch_of_what_is_not_there_fails),
 		cmocka_unit_test(a_translation_is_read_once),
 		cmocka_unit_test(a_page_evicts_the_one_that_has_its_place),
 		cmocka_unit_test(each_kind_of_access_is_translated),
