@@ -15,6 +15,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -164,9 +165,43 @@ class Count:
         return "".join([text, *(f"; {n}: {why}" for why, n in sorted(self.why.items()))])
 
 
+def observe_all(text):
+    """Adds to each test of a file verdicts that name all memory, registers and ends of threads,
+    so that final states are compared in full. No final state satisfies them."""
+    tests = []
+    for test in re.split(r"^(?=RDMA )", text, flags=re.M):
+        bare = re.sub(r"\(\*.*?\*\)", "", test, flags=re.S)
+        program = re.search(r"\}\s*(.*?)(?=^\[|^allowed|^forbidden|^forall|^exists|^~exists)", bare,
+                            flags=re.S | re.M)
+        if not program:
+            tests.append(test)
+            continue
+        rows = [[cell.strip() for cell in row.split("|")] for row in program[1].split(";")]
+        names = re.findall(r"(\w+)@", bare[:program.start()])
+        for i, thread in enumerate(rows[0]):
+            code = [row[i] for row in rows[1:] if i < len(row)]
+            names += sorted({f"{thread}:{line.split()[1]}" for line in code
+                             if line.split()[:1] in (["ld"], ["mrd"], ["tryp"])})
+            names.append(f"{thread}:done")
+        knobs = re.match(r"\[.*?\]", bare[program.end():])
+        lines = [f"{knobs[0] if knobs else ''} forbidden ({name}=999999)" for name in names]
+        tests.append("\n".join([test.rstrip(), *lines, "", ""]))
+    return "".join(tests)
+
+
+def whole_file(file):
+    """A copy of a litmus file in which everything is observed."""
+    copy = tempfile.NamedTemporaryFile("w", suffix=".litmus")
+    with open(file) as text:
+        copy.write(observe_all(text.read()))
+    copy.flush()
+    return copy
+
+
 def compare_files(args, count):
     for file in args.files:
-        runs = read_runs(args, [file])
+        with whole_file(file) as copy:
+            runs = read_runs(args, [copy.name])
         solve_all(args, [run for run in runs if run.explorer is not None])
         for run in runs:
             count.add(run)
@@ -277,6 +312,37 @@ def compare_live(args):
     return count
 
 
+class FileTest:
+    """A test of a file under one set of knobs."""
+
+    def __init__(self, file, run):
+        self.name, self.knobs, self.file = run.name, run.knobs, file
+
+    def __str__(self):
+        return f"of {self.file}"
+
+
+def compare_live_files(args):
+    """Runs the tests of files live, one file after the other, until time is reached."""
+    count, start = LiveCount(), time.monotonic()
+    for number, file in enumerate(args.files):
+        if args.time and time.monotonic() - start > args.time:
+            print(f"{len(args.files) - number} files were left out: no time")
+            break
+        with whole_file(file) as copy:
+            explored = read_runs(args, [copy.name])
+            report = json.loads(rocin_output(args.rocin, [
+                "--backend=live", "--json", f"--runs={args.live}", f"--seed={args.seed}",
+                *args.rocin_options], [copy.name]))
+        said = [run for test in report["tests"] for run in test["runs"]]
+        assert [run["knobs"] for run in said] == [run.knobs for run in explored]
+        for run, live in zip(explored, said):
+            if run.explorer is not None:
+                judge_live(count, FileTest(file, run), run.explorer, live)
+    print(count)
+    return count
+
+
 def broken_models(path, model):
     """Yields what is wrong and the text of a model, for each line WRONG :: ORIGINAL ::
     REPLACEMENT of a file; the ORIGINAL, of one line or part of it, has to be there once."""
@@ -326,7 +392,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--rocin", default="rocin", help="the program rocin")
-    parser.add_argument("--rocin-options", nargs="*", default=[], help="such as --mode=all")
+    parser.add_argument("--rocin-option", action="append", default=[], dest="rocin_options",
+                        help="such as --rocin-option=--mode=all; may be repeated")
     parser.add_argument("--model", default=os.path.join(HERE, "model.lp"), help="the axioms")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100, help="number of tests to draw")
@@ -345,7 +412,7 @@ def main():
     if args.broken:
         sys.exit(notice_broken(args) > 0)
     if args.live:
-        live = compare_live(args)
+        live = compare_live_files(args) if args.files else compare_live(args)
         sys.exit(live.wrong > 0 or live.tests == 0)
     count = Count()
     if args.files:

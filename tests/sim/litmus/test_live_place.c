@@ -111,6 +111,15 @@ static void test_refused(void **unused)
 		{ HEAD "{ m@B.nic1=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
 		       "faa q _ <- m 1 ;\n" TAIL,
 		  "through that NIC only" },
+		{ HEAD "{ m@A.nic0=0, x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		       "bell q x <- m ;\n" TAIL,
+		  "from which it would fetch" },
+		{ HEAD "{ m@A.nic0=0, x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		       "blue q x <- &m ;\n" TAIL,
+		  "from which it would fetch" },
+		{ HEAD "{ m@A.nic0=0, w@A.host=0, x@B.host=0; q: A.nic0->B.nic0 }\n"
+		       "A.cpu ;\nst w &m ;\nbell q x <- w ;\n" TAIL,
+		  "from which it would fetch" },
 		{ HEAD "{ m@A.nic0=0 }\nA.gpu0 ;\nld r0 m ;\n"
 		       "allowed (A.gpu0:r0=0)\n",
 		  "no kernel" },

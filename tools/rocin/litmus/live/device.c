@@ -635,7 +635,7 @@ int rn_live_connect(struct rn_live *l)
 	if (take_memory(l) || register_all(l) || create_cqs(l) || create_ends(l))
 		return -1;
 	pthread_barrier_wait(&l->shared->workers);
-	if (connect_ends(l) || rn_live_drive_open(l))
+	if (connect_ends(l))
 		return -1;
 	pthread_barrier_wait(&l->shared->workers);
 	return 0;
@@ -643,7 +643,6 @@ int rn_live_connect(struct rn_live *l)
 
 void rn_live_disconnect(struct rn_live *l)
 {
-	rn_live_drive_close(l);
 	for (unsigned i = 0; i < RN_LITMUS_QPS; i++)
 		for (unsigned side = 0; side < 2; side++)
 			if (l->qp[i].side[side])

@@ -5,6 +5,7 @@
  * place.c	layout of locations in memory; tests that cannot run here
  * device.c	devices, memory, queue pairs, the layer between devices and memory
  * player.c	a thread of the test, its work requests, its DMA engines
+ * bell.c	doorbells and send queues that the test writes itself
  * rounds.c	all runs of a test, counting of final states, steps of one run
  *
  * Each thread of a test is run by a thread of a process, and each NIC of a node by a
@@ -41,6 +42,9 @@
 	X(rn_pcie_trace_read)           \
 	X(rn_pcie_queue_name)           \
 	X(rn_pcie_agent_name)           \
+	X(rn_pcie_nic)                  \
+	X(rn_pcie_ring)                 \
+	X(rn_pcie_fetch)                \
 	X(rn_gpu_last_error)            \
 	X(rn_gpu_count)                 \
 	X(rn_gpu_open)                  \
@@ -268,6 +272,7 @@ struct rn_live {
 	/* number of CQEs of receives in this run */
 	_Atomic unsigned recv_seen[RN_LITMUS_CQS];
 	struct rn_live_qp qp[RN_LITMUS_QPS];
+	struct rn_live_queue *queue[RN_LITMUS_QPS]; /* NULL: has no doorbells here */
 	struct rn_live_drive *drive;
 	/* times at which the threads of the last run began and ended */
 	uint64_t began, ended;
@@ -332,6 +337,27 @@ int rn_live_post_unsignaled(struct rn_live *l, unsigned qp);
 
 /* Polls for one CQE. Returns 1 if there is one, 0 if not, -1 after rn_live_fail(). */
 int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
+
+/* ---- Doorbells ---- */
+
+/* Posts the WRITE of a doorbell with the words that were fetched for it; the last of them
+ * goes on for ever.
+ */
+typedef int rn_live_post_fn(struct rn_live *l, const struct rn_litmus_instr *in,
+			    const int64_t *word, unsigned words);
+rn_live_post_fn rn_live_post_fetched; /* live_player.c */
+
+/* Starts the send engine of each QP with doorbells that this worker sends on. @post: what
+ * sends a request that was fetched.
+ */
+int rn_live_queues_open(struct rn_live *l, rn_live_post_fn *post);
+void rn_live_queues_close(struct rn_live *l);
+/* Rings the doorbell of an instruction. @wqe: what a BlueFlame doorbell carries. */
+int rn_live_ring(struct rn_live *l, const struct rn_litmus_instr *in, int64_t wqe);
+/* Waits until all doorbells of a run have been served. To be called after its threads
+ * have ended. Returns 0, or -1 if something has failed.
+ */
+int rn_live_queues_finish(struct rn_live *l);
 
 /* ---- DMA engines ---- */
 

@@ -86,9 +86,13 @@ static int run_worker(struct rn_live *l)
 	if (!rc)
 		rc = rn_live_connect(l);
 	if (!rc)
-		rc = rn_live_rounds(l, l->is_lead ? &results : NULL);
+		rc = rn_live_drive_open(l);
 	if (!rc)
+		rc = rn_live_rounds(l, l->is_lead ? &results : NULL);
+	if (!rc) {
+		rn_live_drive_close(l);
 		rn_live_disconnect(l);
+	}
 	return rc;
 }
 
@@ -201,7 +205,7 @@ static int serve_in_processes(struct rn_live *l)
 static const char *why_not(struct rn_live *l, char *why, size_t why_len)
 {
 	const struct rn_litmus_test *t = l->test;
-	bool needs_library = false;
+	bool needs_library = false, is_rung = false;
 
 	if (!rn_live_map(t, l->request->setup.knobs.granule, &l->map, why, why_len))
 		return why;
@@ -209,6 +213,10 @@ static const char *why_not(struct rn_live *l, char *why, size_t why_len)
 		needs_library |= rn_agent_is_gpu(l->map.memory[i].agent);
 	for (unsigned i = 0; i < t->threads; i++)
 		needs_library |= t->thread[i].agent != RN_AGENT_CPU;
+	for (unsigned i = 0; i < t->qps; i++)
+		is_rung |= t->qp[i].is_rung;
+	if (is_rung && l->request->is_hw)
+		return "has doorbells, which a program of verbs does not ring itself";
 	if (needs_library && l->request->is_hw)
 		return "needs a GPU or a drive, which plain verbs do not have";
 	if (needs_library && !l->lib.handle)

@@ -200,19 +200,27 @@ static bool is_cut_short(const struct layout *y, const struct rn_litmus_thread *
 	       rn_agent_is_gpu(thread->agent) || rn_agent_is_gpu(l->agent);
 }
 
+/* May a NIC be sent by a doorbell to memory on a NIC? */
+static bool is_fetched_on_nic(const struct layout *y, const struct rn_litmus_instr *in)
+{
+	int64_t address = in->value.number;
+
+	if (in->op == RN_LITMUS_BELL && is_on_other(y, in->loc, RN_AGENT_CPU))
+		return true;
+	return (in->op == RN_LITMUS_ST || in->op == RN_LITMUS_BLUE) &&
+	       !in->value.is_reg && rn_litmus_is_address(address) &&
+	       is_on_other(y, (unsigned)(address - RN_LITMUS_ADDRESS), RN_AGENT_CPU);
+}
+
 static bool look_at(struct layout *y, const struct rn_litmus_thread *thread,
 		    const struct rn_litmus_instr *in)
 {
 	if (in->op == RN_LITMUS_DMACQE &&
 	    (in == thread->instr || in[-1].op != RN_LITMUS_DMA))
 		return set_reason(y, "a drive reports a transfer, once");
-	if (rn_litmus_is_rung(in->op) || in->op == RN_LITMUS_SFENCE)
-		return set_reason(
-			y, "bell, blue and sfence: a device takes work requests by "
-			   "verbs calls, which write the send queue themselves");
-	if (in->op == RN_LITMUS_ST && rn_litmus_is_address(in->value.number))
-		return set_reason(
-			y, "st of an address: no device follows addresses in memory");
+	if (is_fetched_on_nic(y, in))
+		return set_reason(y, "the address of memory on a NIC, from which it "
+				     "would fetch, is not known");
 	if (in->op == RN_LITMUS_FLUSH && in->count > 1)
 		return set_reason(y, "a FLUSH names one range of memory");
 	if (is_cut_short(y, thread, in))

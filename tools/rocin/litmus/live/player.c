@@ -394,6 +394,37 @@ static int post_work(struct rn_live *l, const struct rn_litmus_instr *in,
 		     : 0;
 }
 
+int rn_live_post_fetched(struct rn_live *l, const struct rn_litmus_instr *in,
+			 const int64_t *word, unsigned words)
+{
+	const struct rn_litmus_qp *q = &l->test->qp[in->qp];
+	unsigned nic = rn_live_find_nic(&l->map, q->node, q->nic);
+	unsigned peer_nic = rn_live_find_nic(&l->map, q->peer, q->peer_nic);
+	uint32_t bytes = bytes_of(l, in, in->dst[0]);
+	struct ibv_sge sge = staged(l, nic, in->work, 0, bytes);
+	struct ibv_send_wr wr = { .wr_id = in->work,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE },
+			   *bad;
+	// NOLINTNEXTLINE(performance-no-int-to-ptr)
+	int64_t *to = (int64_t *)(uintptr_t)sge.addr;
+
+	for (unsigned i = 0; i < bytes / sizeof(*to); i++)
+		to[i] = word[i < words ? i : words - 1];
+	if (!in->unsignaled)
+		wr.send_flags |= IBV_SEND_SIGNALED;
+	if (in->fence)
+		wr.send_flags |= IBV_SEND_FENCE;
+	if (bytes <= l->device[nic].max_inline)
+		wr.send_flags |= IBV_SEND_INLINE;
+	remote_side(l, peer_nic, in->dst[0], &wr.wr.rdma.remote_addr, &wr.wr.rdma.rkey);
+	errno = ibv_post_send(l->qp[in->qp].side[0], &wr, &bad);
+	return errno ? rn_live_fail(l, "ibv_post_send for \"%s\": %s", in->text,
+				    strerror(errno))
+		     : 0;
+}
+
 /* Posts a WRITE without data. While it is in flight, a device may delay the requests
  * behind it, so that messages of other QPs arrive first.
  */
@@ -487,6 +518,7 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
 enum {
 	SPINS = 32, /* polls before the processor is yielded once */
 	EMPTY_ONE_IN = 4,
+	SWAPPED_ONE_IN = 2,
 	LONGEST_NS = 300000,
 	SHORT_NS = 4000,
 	MIDDLE_NS = 40000,
@@ -698,6 +730,13 @@ static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 	case RN_LITMUS_TRYP:
 		*value = reg[in->reg] = rn_live_poll(p->l, in->cq, &wc);
 		return *value < 0 ? -1 : 0;
+	case RN_LITMUS_SFENCE:
+		full_fence();
+		return 0;
+	case RN_LITMUS_BELL:
+	case RN_LITMUS_BLUE:
+		*value = value_of(&in->value, reg);
+		return rn_live_ring(p->l, in, *value);
 	case RN_LITMUS_LAUNCH:
 		return launch(p, in->thread);
 	case RN_LITMUS_DMA:
@@ -711,6 +750,32 @@ static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 	}
 }
 
+/* Are two instructions a store and a BlueFlame doorbell? The register of the doorbell is
+ * mapped write-combining, so either may leave the processor first (T3).
+ */
+static bool is_unordered(const struct rn_litmus_instr *a, const struct rn_litmus_instr *b)
+{
+	if (a->op == RN_LITMUS_BLUE)
+		return b->op == RN_LITMUS_ST || b->op == RN_LITMUS_MWR;
+	return b->op == RN_LITMUS_BLUE &&
+	       (a->op == RN_LITMUS_ST || a->op == RN_LITMUS_MWR);
+}
+
+static int play_instr(struct rn_live_player *p, unsigned i)
+{
+	const struct rn_litmus_thread *t = &p->l->test->thread[p->number];
+	struct rn_live_thread_result *r = &p->l->shared->thread[p->number];
+	struct rn_live_mark *mark = &r->mark[i];
+
+	mark->began = rn_live_now();
+	if (execute(p, &t->instr[i], r->reg, &mark->value))
+		return -1;
+	mark->ended = rn_live_now();
+	if (i + 1u < t->count)
+		delay(p);
+	return 0;
+}
+
 void rn_live_play(struct rn_live_player *p)
 {
 	const struct rn_litmus_thread *t = &p->l->test->thread[p->number];
@@ -718,15 +783,19 @@ void rn_live_play(struct rn_live_player *p)
 
 	delay(p);
 	for (unsigned i = 0; i < t->count; i++) {
-		struct rn_live_mark *mark = &r->mark[i];
+		bool is_pair =
+			i + 1u < t->count && is_unordered(&t->instr[i], &t->instr[i + 1]);
 
-		mark->began = rn_live_now();
-		if (execute(p, &t->instr[i], r->reg, &mark->value))
+		/* The processor of the machine keeps their order, so it is turned here.
+		 */
+		if (is_pair && draw(p) % SWAPPED_ONE_IN == 0) {
+			if (play_instr(p, i + 1) || play_instr(p, i))
+				return;
+			i++;
+		} else if (play_instr(p, i)) {
 			return;
-		mark->ended = rn_live_now();
+		}
 		r->executed = (uint8_t)(i + 1);
-		if (i + 1u < t->count)
-			delay(p);
 	}
 	r->is_done = true;
 }

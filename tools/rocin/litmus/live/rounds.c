@@ -5,6 +5,7 @@
  * reset own memory, post receives; lead: choose seed and deadline
  * ---- all ----	threads begin
  * ---- all ----	threads have ended or given up
+ * all doorbells have been served
  * every QP sends one more message; when these have arrived and the hierarchy is
  * 	drained, no message of the test is on its way. On UC they are repeated until
  * 	all workers have received theirs
@@ -769,7 +770,7 @@ static int run_once(struct rn_live *l, struct rn_live_player *players)
 	pthread_barrier_wait(&l->shared->all);
 	l->ended = rn_live_now();
 	if (atomic_load(&l->shared->failed) || end_kernels(l, players) ||
-	    finish_messages(l))
+	    rn_live_queues_finish(l) || finish_messages(l))
 		return -1;
 	pthread_barrier_wait(&l->shared->workers);
 	if (drop_surplus(l))
@@ -869,7 +870,7 @@ int rn_live_rounds(struct rn_live *l, struct rn_live_results *results)
 	struct rn_live_player players[RN_LITMUS_THREADS];
 	uint64_t began = rn_live_now();
 
-	if (start_threads(l, players))
+	if (rn_live_queues_open(l, rn_live_post_fetched) || start_threads(l, players))
 		return -1;
 	for (uint64_t done = 0;; done++) {
 		if (l->is_lead)
@@ -885,6 +886,7 @@ int rn_live_rounds(struct rn_live *l, struct rn_live_results *results)
 	}
 	pthread_barrier_wait(&l->shared->all);
 	join_threads(l, players);
+	rn_live_queues_close(l);
 	if (results)
 		results->seconds = (double)(rn_live_now() - began) / 1e9;
 	return 0;

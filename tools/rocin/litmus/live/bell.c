@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bell.c - send queues that the test writes itself (bell and blue).
+ *
+ * No verbs call rings a doorbell of its own, so the layer below verbs is played here,
+ * with TLPs of the simulated hierarchy: a doorbell is a posted write of the CPU to the
+ * NIC. Once it has arrived, the NIC reads the WQE and follows addresses, one fetch after
+ * the other, and what it finds is sent by a verbs call with inline data.
+ *
+ * Each such queue pair has a thread, the send engine of its NIC, which serves doorbells
+ * in the order in which they arrive. In mode strict, which has no TLPs, they arrive at
+ * once and the engine loads from memory.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "live.h"
+#include "sim/litmus/model.h"
+
+enum {
+	WORDS = RN_LIVE_PAGE / sizeof(int64_t), /* of a location, at most */
+};
+
+struct bell {
+	struct rn_live_queue *queue;
+	const struct rn_litmus_instr *in;
+	int64_t wqe; /* what a BlueFlame doorbell carries */
+};
+
+struct rn_live_queue {
+	struct rn_live *l;
+	rn_live_post_fn *post;
+	unsigned qp;
+	int nic; /* number for rn_pcie_ring(); negative: there are no TLPs */
+	pthread_t engine;
+	_Atomic unsigned rung;
+	struct bell bell[RN_LITMUS_OPS]; /* by number of the work request */
+
+	/* @lock protects what follows, @changed tells of it. The lock of the hierarchy
+	 * may be held when @lock is taken, and is never taken inside.
+	 */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	const struct bell *arrived[RN_LITMUS_OPS];
+	unsigned arrivals, served;
+	bool is_fetched, has_failed; /* the fetch has ended; it found no memory */
+	bool is_over;		     /* the engine is to end */
+
+	/* Belongs to the engine while a doorbell is not served. A request without a WQE
+	 * has stopped the queue.
+	 */
+	bool is_stopped;
+};
+
+/* ---- What a NIC fetches ---- */
+
+static void fetched(void *arg, int result)
+{
+	struct rn_live_queue *q = arg;
+
+	pthread_mutex_lock(&q->lock);
+	q->is_fetched = true;
+	q->has_failed = result != 0;
+	pthread_cond_broadcast(&q->changed);
+	pthread_mutex_unlock(&q->lock);
+}
+
+static bool fetch_by_tlps(struct rn_live_queue *q, const uint8_t *from, int64_t *word,
+			  uint32_t bytes)
+{
+	struct rn_live *l = q->l;
+	bool has_failed;
+
+	q->is_fetched = false;
+	if (l->lib.rn_pcie_fetch(q->nic, l->qp[q->qp].side[0]->qp_num, from, word, bytes,
+				 (struct rn_pcie_end){ fetched, q }))
+		return false;
+	pthread_mutex_lock(&q->lock);
+	while (!q->is_fetched)
+		pthread_cond_wait(&q->changed, &q->lock);
+	has_failed = q->has_failed;
+	pthread_mutex_unlock(&q->lock);
+	return !has_failed;
+}
+
+/* Fetches a location. Returns the number of its words; 0 after rn_live_fail(). */
+static unsigned fetch(struct rn_live_queue *q, unsigned loc, int64_t *word)
+{
+	const uint8_t *from = rn_live_address(q->l, loc);
+	const _Atomic int64_t *at = (const _Atomic int64_t *)(const void *)from;
+	unsigned words = q->l->map.place[loc].bytes / sizeof(*word);
+
+	if (q->nic >= 0) {
+		if (fetch_by_tlps(q, from, word, words * (uint32_t)sizeof(*word)))
+			return words;
+		rn_live_fail(q->l, "a NIC cannot fetch %s",
+			     q->l->test->location[loc].name);
+		return 0;
+	}
+	for (unsigned i = 0; i < words; i++)
+		word[i] = atomic_load_explicit(&at[i], memory_order_acquire);
+	return words;
+}
+
+static bool has_address(const int64_t *word, unsigned words)
+{
+	for (unsigned i = 0; i < words; i++)
+		if (rn_litmus_is_address(word[i]))
+			return true;
+	return false;
+}
+
+/* Returns the location whose address all words are; RN_LITMUS_NONE: they are no WQE. */
+static unsigned location_at(const struct rn_live_queue *q, const int64_t *word,
+			    unsigned words)
+{
+	const struct rn_litmus_test *t = q->l->test;
+	unsigned loc;
+
+	for (unsigned i = 1; i < words; i++)
+		if (word[i] != word[0])
+			return RN_LITMUS_NONE;
+	loc = (unsigned)(word[0] - RN_LITMUS_ADDRESS);
+	return t->location[loc].node == t->qp[q->qp].node ? loc : RN_LITMUS_NONE;
+}
+
+/* Fetches what the doorbell is about and sends it, or stops the queue. */
+static void serve(struct rn_live_queue *q, const struct bell *bell)
+{
+	unsigned words = 1, loc;
+	int64_t word[WORDS];
+
+	word[0] = bell->wqe;
+	if (bell->in->op == RN_LITMUS_BELL)
+		words = fetch(q, bell->in->loc, word);
+	for (unsigned fetches = 1; words > 0 && has_address(word, words); fetches++) {
+		loc = location_at(q, word, words);
+		if (loc == RN_LITMUS_NONE || fetches == RN_MODEL_FETCHES)
+			words = 0;
+		else
+			words = fetch(q, loc, word);
+	}
+	q->is_stopped = words == 0 || q->post(q->l, bell->in, word, words);
+}
+
+/* ---- The engine ---- */
+
+static const struct bell *next_bell(struct rn_live_queue *q)
+{
+	const struct bell *bell = NULL;
+
+	pthread_mutex_lock(&q->lock);
+	while (!q->is_over && q->served == q->arrivals)
+		pthread_cond_wait(&q->changed, &q->lock);
+	if (!q->is_over)
+		bell = q->arrived[q->served];
+	pthread_mutex_unlock(&q->lock);
+	return bell;
+}
+
+static void *engine_main(void *arg)
+{
+	struct rn_live_queue *q = arg;
+	const struct bell *bell;
+
+	while ((bell = next_bell(q))) {
+		if (!q->is_stopped)
+			serve(q, bell);
+		pthread_mutex_lock(&q->lock);
+		q->served++;
+		pthread_mutex_unlock(&q->lock);
+	}
+	return NULL;
+}
+
+static void arrived(void *arg, int result)
+{
+	const struct bell *bell = arg;
+	struct rn_live_queue *q = bell->queue;
+
+	(void)result;
+	pthread_mutex_lock(&q->lock);
+	q->arrived[q->arrivals++] = bell;
+	pthread_cond_broadcast(&q->changed);
+	pthread_mutex_unlock(&q->lock);
+}
+
+int rn_live_ring(struct rn_live *l, const struct rn_litmus_instr *in, int64_t wqe)
+{
+	enum {
+		BELL_BYTES = 8,
+		BLUE_BYTES = 64, /* a line of the write-combining buffer */
+	};
+	struct rn_live_queue *q = l->queue[in->qp];
+	struct bell *bell = &q->bell[in->work];
+	const int64_t bytes[BLUE_BYTES / sizeof(int64_t)] = { wqe };
+
+	*bell = (struct bell){ .queue = q, .in = in, .wqe = wqe };
+	atomic_fetch_add(&q->rung, 1);
+	if (q->nic < 0) {
+		arrived(bell, 0);
+		return 0;
+	}
+	if (l->lib.rn_pcie_ring(q->nic, bytes,
+				in->op == RN_LITMUS_BLUE ? BLUE_BYTES : BELL_BYTES,
+				(struct rn_pcie_end){ arrived, bell }))
+		return rn_live_fail(l, "the doorbell of \"%s\" does not go out",
+				    in->text);
+	return 0;
+}
+
+/* ---- All queues of a worker ---- */
+
+static struct rn_live_queue *open_queue(struct rn_live *l, unsigned qp,
+					rn_live_post_fn *post)
+{
+	const struct rn_litmus_qp *t = &l->test->qp[qp];
+	const struct rn_live_device *d =
+		&l->device[rn_live_find_nic(&l->map, t->node, t->nic)];
+	struct rn_live_queue *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->l = l;
+	q->post = post;
+	q->qp = qp;
+	q->nic = l->lib.handle ? l->lib.rn_pcie_nic(ibv_get_device_name(d->ctx->device))
+			       : -1;
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->changed, NULL);
+	if (!pthread_create(&q->engine, NULL, engine_main, q))
+		return q;
+	free(q);
+	return NULL;
+}
+
+int rn_live_queues_open(struct rn_live *l, rn_live_post_fn *post)
+{
+	for (unsigned i = 0; i < l->test->qps; i++) {
+		if (!l->test->qp[i].is_rung || !l->qp[i].side[0])
+			continue;
+		l->queue[i] = open_queue(l, i, post);
+		if (!l->queue[i])
+			return rn_live_fail(l, "no thread for a send queue");
+	}
+	return 0;
+}
+
+void rn_live_queues_close(struct rn_live *l)
+{
+	for (unsigned i = 0; i < RN_LITMUS_QPS; i++) {
+		struct rn_live_queue *q = l->queue[i];
+
+		if (!q)
+			continue;
+		pthread_mutex_lock(&q->lock);
+		q->is_over = true;
+		pthread_cond_broadcast(&q->changed);
+		pthread_mutex_unlock(&q->lock);
+		pthread_join(q->engine, NULL);
+		pthread_cond_destroy(&q->changed);
+		pthread_mutex_destroy(&q->lock);
+		free(q);
+		l->queue[i] = NULL;
+	}
+}
+
+static bool is_idle(struct rn_live_queue *q)
+{
+	bool idle;
+
+	pthread_mutex_lock(&q->lock);
+	idle = q->served == atomic_load(&q->rung);
+	if (idle) {
+		q->served = q->arrivals = 0;
+		q->is_stopped = false;
+		atomic_store(&q->rung, 0);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return idle;
+}
+
+int rn_live_queues_finish(struct rn_live *l)
+{
+	for (unsigned i = 0; i < RN_LITMUS_QPS; i++)
+		while (l->queue[i] && !is_idle(l->queue[i])) {
+			if (l->lib.handle)
+				l->lib.rn_pcie_drain();
+			sched_yield();
+		}
+	return atomic_load(&l->shared->failed) ? -1 : 0;
+}
