@@ -145,41 +145,34 @@ static void tell_completions(struct rn_val *v, const struct rn_val_event *poll)
 					.is_recv = (wc->opcode & IBV_WC_RECV) != 0 }
 		};
 
-		(void)rn_val_event(v, &e);
+		rn_val_event(v, &e);
 	}
 }
 
-static bool tell(struct rn_val_event *e)
+static void tell(struct rn_val_event *e)
 {
 	int saved = errno;
 	struct rn_val *v = enter();
-	bool is_refused;
 
 	e->thread = (uint64_t)pthread_self();
 	if (v && e->kind == RN_VAL_POLL && e->is_done)
 		tell_completions(v, e);
-	is_refused = v && rn_val_event(v, e);
-
+	if (v)
+		rn_val_event(v, e);
 	leave();
 	errno = saved;
-	return is_refused;
 }
 
-bool rnp_watch_before(struct rn_val_event *e)
+void rnp_watch_before(struct rn_val_event *e)
 {
-	return tell(e);
+	tell(e);
 }
 
 void rnp_watch_after(struct rn_val_event *e, int rc)
 {
 	e->is_done = true;
 	e->rc = rc;
-	(void)tell(e);
-}
-
-int rnp_watch_refuse(void)
-{
-	return rnp_set_errno(EINVAL);
+	tell(e);
 }
 
 /* ---------------------------------------------------------- completion channels */
@@ -216,7 +209,7 @@ static void tell_destroyed(const struct known *k)
 				  .verb = "ibv_destroy_comp_channel",
 				  .handle = k->channel };
 
-	(void)rnp_watch_before(&e);
+	rnp_watch_before(&e);
 	rnp_watch_after(&e, 0);
 }
 
@@ -329,7 +322,7 @@ void rnp_watch_closed(struct ibv_context *context)
 		return;
 	e.stack = rn_stacks_take_again();
 	forget_closed();
-	(void)rnp_watch_before(&e);
+	rnp_watch_before(&e);
 	rnp_watch_after(&e, 0);
 }
 
@@ -439,7 +432,7 @@ static __attribute__((destructor)) void end_watch(void)
 		pthread_setcancelstate(cancel, NULL);
 		return;
 	}
-	(void)rn_val_event(v, &e);
+	rn_val_event(v, &e);
 	occurrences = rn_val_occurrences(v);
 	rn_report_summary(r, r->count, r->count ? occurrences : 0);
 	rn_report_flush(r);

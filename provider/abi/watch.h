@@ -2,9 +2,9 @@
 /* watch.h - tells the validation layer (provider/validate) of each verbs call.
  *
  * With ROCIN_VALIDATE, contexts use other versions of the operations, which tell the
- * layer, and then do the same; without it there is no trace of them in the path of a
- * call. The functions of the extended QPs and CQs, which are pointers in these objects,
- * are replaced when such an object is made.
+ * layer, and do the same: a program sees the same results and the same errno. Without it
+ * there is no trace of them in the path of a call. The functions of the extended QPs and
+ * CQs, which are pointers in these objects, are replaced when such an object is made.
  *
  * One lock of the process is held while the layer is told something, and never during the
  * call itself. It is innermost: a CQ's lock may be held.
@@ -36,15 +36,11 @@ void rnp_watch_closed(struct ibv_context *context);
 extern void (*rnp_watched[RNP_OP_COUNT])(void);
 #define RNP_NEXT(op) ((__typeof__(&rnp_##op))rnp_watched[RNP_OP_##op])
 
-/* Tells of a call that begins, and that it has returned. The first returns whether the
- * call must not be made. errno is kept. Behind a poll, what it has
- * returned is told first.
+/* Tell of a call that begins, and that it has returned. errno is kept. Behind a poll,
+ * what it has returned is told first.
  */
-bool rnp_watch_before(struct rn_val_event *e);
+void rnp_watch_before(struct rn_val_event *e);
 void rnp_watch_after(struct rn_val_event *e, int rc);
-
-/* Returns EINVAL, which is in errno, too: what a refused call returns. */
-int rnp_watch_refuse(void);
 
 /* Replace the functions of extended objects. */
 void rnp_watch_qp_ex(struct ibv_qp *qp);

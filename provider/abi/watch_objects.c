@@ -23,8 +23,7 @@
 						       .async_acked = (count_async) } }; \
 		int rc;                                                                  \
                                                                                          \
-		if (rnp_watch_before(&e))                                                \
-			return rnp_watch_refuse();                                       \
+		rnp_watch_before(&e);                                                    \
 		rc = RNP_NEXT(op)(base);                                                 \
 		rnp_watch_after(&e, rc);                                                 \
 		return rc;                                                               \
@@ -55,8 +54,7 @@ DESTROYS(free_dm, struct ibv_dm)
 					  .handle = base,                    \
 					  .stack = rn_stacks_take_again() }; \
                                                                              \
-		if (rnp_watch_before(&e))                                    \
-			return;                                              \
+		rnp_watch_before(&e);                                        \
 		RNP_NEXT(op)(base);                                          \
 		rnp_watch_after(&e, 0);                                      \
 	}
@@ -66,22 +64,21 @@ UNIMPORTS(unimport_mr, struct ibv_mr)
 UNIMPORTS(unimport_pd, struct ibv_pd)
 
 /* ------------------------------------------------------------------------ using */
-/* Tells that a call uses an object. Returns whether it must not be made. */
-static bool is_refused(const char *verb, const void *handle, uint32_t stack)
+/* Tells that a call uses an object. */
+static void tell_use(const char *verb, const void *handle, uint32_t stack)
 {
 	struct rn_val_event e = {
 		.kind = RN_VAL_USE, .verb = verb, .handle = handle, .stack = stack
 	};
 
-	return rnp_watch_before(&e);
+	rnp_watch_before(&e);
 }
 
-#define USES(op, handle, params, args)                                      \
-	static int watch_##op params                                        \
-	{                                                                   \
-		if (is_refused("ibv_" #op, handle, rn_stacks_take_again())) \
-			return rnp_watch_refuse();                          \
-		return RNP_NEXT(op) args;                                   \
+#define USES(op, handle, params, args)                                \
+	static int watch_##op params                                  \
+	{                                                             \
+		tell_use("ibv_" #op, handle, rn_stacks_take_again()); \
+		return RNP_NEXT(op) args;                             \
 	}
 
 /* clang-format off */
@@ -137,10 +134,7 @@ static struct ibv_mr *watch_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	struct rn_val_event e = MAKING("ibv_reg_mr", MR, pd, pd->context);
 	struct ibv_mr *mr;
 
-	if (is_refused(e.verb, pd, e.stack)) {
-		(void)rnp_watch_refuse();
-		return NULL;
-	}
+	tell_use(e.verb, pd, e.stack);
 	mr = RNP_NEXT(reg_mr)(pd, addr, length, hca_va, access);
 	set_mr(&e, mr, addr, hca_va, length, (unsigned)access, true);
 	/* What is registered as a whole address space has no range. */
@@ -201,8 +195,7 @@ static int watch_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd,
 					     .pd = pd } };
 	int rc;
 
-	if (rnp_watch_before(&e))
-		return rnp_watch_refuse();
+	rnp_watch_before(&e);
 	rc = RNP_NEXT(rereg_mr)(base, flags, pd, addr, length, access);
 	e.rereg.lkey = base->ibv_mr.lkey;
 	e.rereg.rkey = base->ibv_mr.rkey;
@@ -286,8 +279,7 @@ static int watch_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_b
 	};
 	int rc;
 
-	if (rnp_watch_before(&e))
-		return rnp_watch_refuse();
+	rnp_watch_before(&e);
 	rc = RNP_NEXT(bind_mw)(base, mw, bind);
 	rnp_watch_after(&e, rc);
 	return rc;
@@ -379,8 +371,7 @@ static int watch_resize_cq(struct ibv_cq *base, int cqe)
 				  .stack = rn_stacks_take_again() };
 	int rc;
 
-	if (rnp_watch_before(&e))
-		return rnp_watch_refuse();
+	rnp_watch_before(&e);
 	rc = RNP_NEXT(resize_cq)(base, cqe);
 	e.resize_cq.entries = rc ? cqe : base->cqe;
 	rnp_watch_after(&e, rc);
@@ -430,8 +421,7 @@ static int watch_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int
 				  .modify_srq = { .attr = attr, .mask = mask } };
 	int rc;
 
-	if (rnp_watch_before(&e))
-		return rnp_watch_refuse();
+	rnp_watch_before(&e);
 	rc = RNP_NEXT(modify_srq)(base, attr, mask);
 	rnp_watch_after(&e, rc);
 	return rc;
@@ -525,8 +515,7 @@ static int watch_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int at
 				  .modify = { .attr = attr, .mask = attr_mask } };
 	int rc;
 
-	if (rnp_watch_before(&e))
-		return rnp_watch_refuse();
+	rnp_watch_before(&e);
 	if (attr_mask & IBV_QP_AV)
 		e.modify.path = path_of(base->context, &attr->ah_attr);
 	rc = RNP_NEXT(modify_qp)(base, attr, attr_mask);

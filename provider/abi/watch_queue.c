@@ -105,17 +105,12 @@ static void take_receives(struct requests *r, const struct ibv_recv_wr *list)
 		};
 }
 
-/* Tells that a post begins. Returns whether it must not be made; then it has ended. */
-static bool begin_post(struct rn_val_event *e, struct requests *r)
+/* Tells that a post begins. */
+static void begin_post(struct rn_val_event *e, struct requests *r)
 {
-	bool is_refused;
-
 	e->post.count = r->count;
 	e->post.request = r->item;
-	is_refused = rnp_watch_before(e);
-	if (is_refused)
-		free_requests(r);
-	return is_refused;
+	rnp_watch_before(e);
 }
 
 static void end_post(struct rn_val_event *e, struct requests *r, int rc,
@@ -137,10 +132,7 @@ int rnp_watch_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 	int rc;
 
 	take_sends(&r, wr, base->qp_type);
-	if (begin_post(&e, &r)) {
-		*bad_wr = wr;
-		return rnp_watch_refuse();
-	}
+	begin_post(&e, &r);
 	rc = RNP_NEXT(post_send)(base, wr, bad_wr);
 	end_post(&e, &r, rc, rc ? sends_before(wr, *bad_wr) : 0);
 	return rc;
@@ -157,10 +149,7 @@ int rnp_watch_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 	int rc;
 
 	take_receives(&r, wr);
-	if (begin_post(&e, &r)) {
-		*bad_wr = wr;
-		return rnp_watch_refuse();
-	}
+	begin_post(&e, &r);
 	rc = RNP_NEXT(post_recv)(base, wr, bad_wr);
 	end_post(&e, &r, rc, rc ? receives_before(wr, *bad_wr) : 0);
 	return rc;
@@ -177,10 +166,7 @@ int rnp_watch_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 	int rc;
 
 	take_receives(&r, wr);
-	if (begin_post(&e, &r)) {
-		*bad_wr = wr;
-		return rnp_watch_refuse();
-	}
+	begin_post(&e, &r);
 	rc = RNP_NEXT(post_srq_recv)(base, wr, bad_wr);
 	end_post(&e, &r, rc, rc ? receives_before(wr, *bad_wr) : 0);
 	return rc;
@@ -237,8 +223,7 @@ static int watch_wr_complete(struct ibv_qp_ex *ex)
 	make_room(&r, list->err ? 0 : (uint32_t)list->entries.count);
 	for (uint32_t i = 0; i < r.count; i++)
 		take_entry(&r.item[i], list, i, &data[i % ON_STACK]);
-	/* The list is locked, so the call cannot be left out. */
-	(void)begin_post(&e, &r);
+	begin_post(&e, &r);
 	rc = wr_complete(ex);
 	end_post(&e, &r, rc, 0);
 	return rc;
@@ -263,8 +248,7 @@ int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 				  .stack = rn_stacks_take_again() };
 	int rc;
 
-	if (rnp_watch_before(&e))
-		return -rnp_watch_refuse();
+	rnp_watch_before(&e);
 	rc = RNP_NEXT(poll_cq)(base, num_entries, wc);
 	e.poll.asked = num_entries;
 	e.poll.got = rc;
@@ -340,8 +324,7 @@ int rnp_watch_req_notify_cq(struct ibv_cq *base, int solicited_only)
 				  .notify.solicited_only = solicited_only };
 	int rc;
 
-	if (rnp_watch_before(&e))
-		return rnp_watch_refuse();
+	rnp_watch_before(&e);
 	e.notify.waiting = count_entries(to_rnp_cq(base));
 	rc = RNP_NEXT(req_notify_cq)(base, solicited_only);
 	rnp_watch_after(&e, rc);

@@ -28,7 +28,7 @@ void rn_val_free(struct rn_val *v)
 	free(v);
 }
 
-bool rn_val_event(struct rn_val *v, struct rn_val_event *e)
+void rn_val_event(struct rn_val *v, struct rn_val_event *e)
 {
 	static void (*const checks[])(struct rn_val *, const struct rn_val_event *) = {
 #define X(symbol, name, what) rn_val_check_##name,
@@ -40,5 +40,4 @@ bool rn_val_event(struct rn_val *v, struct rn_val_event *e)
 	for (unsigned i = 0; i < sizeof(checks) / sizeof(*checks); i++)
 		checks[i](v, e);
 	rn_val_model_after(v, e);
-	return !e->is_done && e->object && e->object->is_gone;
 }

@@ -46,8 +46,8 @@ static void check_use_after_destroy(struct rn_val *v, const struct rn_val_event 
 
 	if (!e->is_done && e->object && e->object->is_gone)
 		rn_val_find(v, e, RN_VAL_LIFE_USE_AFTER_DESTROY, e->object,
-			    "%s() got %s, which is gone; the call is refused with EINVAL",
-			    e->verb, rn_val_name(e->object, &name));
+			    "%s() got %s, which is gone", e->verb,
+			    rn_val_name(e->object, &name));
 }
 
 /* An event that another thread has just taken may be acknowledged there while the call

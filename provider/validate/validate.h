@@ -350,11 +350,8 @@ void rn_val_set_probe(struct rn_val *v, rn_val_probe *is_mapped);
  */
 struct rn_val_object *rn_val_lookup(const struct rn_val *v, const void *handle);
 
-/* Takes an event. e->handle is set; e->object is filled in. Returns whether the call, if
- * it is only about to begin, would touch what is not there any more: then it must not be
- * made, and fails with EINVAL.
- */
-bool rn_val_event(struct rn_val *v, struct rn_val_event *e);
+/* Takes an event. e->handle is set; e->object is filled in. */
+void rn_val_event(struct rn_val *v, struct rn_val_event *e);
 
 /* Numbers of different findings and of their occurrences. */
 unsigned long long rn_val_findings(const struct rn_val *v);
