@@ -184,9 +184,9 @@ static_assert(sizeof(struct rn_sge) == sizeof(struct ibv_sge) &&
 		      offsetof(struct rn_sge, lkey) == offsetof(struct ibv_sge, lkey),
 	      "one layout of SGEs");
 
-/* Takes request @i of those that are collected. @data: the entry for its inline data. */
+/* Takes request @i of those that are collected. */
 static void take_entry(struct rn_val_request *r, const struct rnp_wr_list *list,
-		       uint32_t i, struct ibv_sge *data)
+		       uint32_t i)
 {
 	const struct rnp_wr_entry *entry =
 		(const struct rnp_wr_entry *)list->entries.item + i;
@@ -198,14 +198,25 @@ static void take_entry(struct rn_val_request *r, const struct rnp_wr_list *list,
 				      .sge_count = wr->num_sge,
 				      .remote_addr = wr->remote_addr,
 				      .rkey = wr->rkey,
+				      .ah = entry->ah,
+				      .remote_qpn = wr->remote_qpn,
+				      .qkey = wr->remote_qkey,
 				      .imm = wr->imm };
 	if (wr->flags & RN_SEND_INLINE) {
-		*data = (struct ibv_sge){ .length = entry->inline_len };
-		r->sge = data;
+		r->data.length = entry->inline_len;
+		r->sge = &r->data;
 		r->sge_count = 1;
 	} else if (wr->num_sge) {
 		r->sge = (const struct ibv_sge *)list->sges.item + entry->sge_at;
 	}
+}
+
+/* How many of the collected requests are told. If a function has refused one of them, it
+ * may lack parts. That matters where rules miss parts, which they do in none of UD.
+ */
+static uint32_t count_of(const struct rnp_wr_list *list, enum ibv_qp_type type)
+{
+	return list->err && type != IBV_QPT_UD ? 0 : (uint32_t)list->entries.count;
 }
 
 static int watch_wr_complete(struct ibv_qp_ex *ex)
@@ -216,13 +227,12 @@ static int watch_wr_complete(struct ibv_qp_ex *ex)
 				  .stack = rn_stacks_take_again(),
 				  .post.is_extended = true };
 	const struct rnp_wr_list *list = to_rnp_qp(&ex->qp_base)->wr;
-	struct ibv_sge data[ON_STACK];
 	struct requests r;
 	int rc;
 
-	make_room(&r, list->err ? 0 : (uint32_t)list->entries.count);
+	make_room(&r, count_of(list, ex->qp_base.qp_type));
 	for (uint32_t i = 0; i < r.count; i++)
-		take_entry(&r.item[i], list, i, &data[i % ON_STACK]);
+		take_entry(&r.item[i], list, i);
 	begin_post(&e, &r);
 	rc = wr_complete(ex);
 	end_post(&e, &r, rc, 0);

@@ -272,13 +272,26 @@ static void check_domain(struct rn_val *v, const struct rn_val_event *e,
 		     rn_val_name(e->object, &user));
 }
 
+static void check_ah_of_request(struct rn_val *v, const struct rn_val_event *e,
+				const struct rn_val_object *ah)
+{
+	struct rn_val_text name, gone;
+
+	if (ah && ah->is_gone)
+		rn_val_find2(v, e, RN_VAL_LIFE_USE_AFTER_DESTROY, e->object, ah,
+			     "a request to %s names %s, which is gone",
+			     rn_val_name(e->object, &name), rn_val_name(ah, &gone));
+	else if (ah)
+		check_domain(v, e, ah);
+}
+
 static void check_domains(struct rn_val *v, const struct rn_val_event *e)
 {
 	for (uint32_t i = 0; i < e->post.count; i++) {
 		const struct rn_val_request *r = &e->post.request[i];
 
 		if (r->ah)
-			check_domain(v, e, rn_val_lookup(v, r->ah));
+			check_ah_of_request(v, e, rn_val_lookup(v, r->ah));
 		for (uint32_t k = 0; k < r->sge_count; k++)
 			if (r->sge[k].length && !(r->flags & IBV_SEND_INLINE))
 				check_domain(v, e, rn_val_mr_of_lkey(v, r->sge[k].lkey));

@@ -234,8 +234,9 @@ struct rn_val_request {
 	uint32_t rkey;
 	uint64_t compare_add, swap;
 	uint32_t remote_qpn, qkey; /* UD */
-	const void *ah;		   /* UD, unless posted by ibv_wr_complete() */
+	const void *ah;		   /* UD */
 	uint32_t imm;
+	struct ibv_sge data; /* room for the one entry of data that were copied */
 };
 
 struct rn_val_post {

@@ -32,7 +32,7 @@ struct val_cases {
 	}
 
 extern const struct val_cases life_cases, state_cases, queues_cases, memory_cases,
-	addressing_cases, portability_cases, performance_cases;
+	addressing_cases, portability_cases, performance_cases, extended_cases;
 
 /* ---- what cases have in common; kit.c ---- */
 

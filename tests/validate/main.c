@@ -23,6 +23,7 @@ static const struct {
 	{ "addressing", &addressing_cases },
 	{ "portability", &portability_cases },
 	{ "performance", &performance_cases },
+	{ "extended", &extended_cases },
 };
 
 enum {

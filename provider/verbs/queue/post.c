@@ -645,6 +645,9 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 
 	if (!entry)
 		return;
+	entry->ah = ah;
+	entry->wr.remote_qpn = remote_qpn;
+	entry->wr.remote_qkey = remote_qkey;
 	if (!ah || to_rnp_pd(ah->pd) != to_rnp_pd(ex->qp_base.pd)) {
 		list_of(ex)->err = EINVAL;
 		return;
@@ -652,8 +655,6 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 	entry->av = to_rnp_ah(ah)->av;
 	/* point_at_data() sets this pointer again, as realloc() may move the entries */
 	entry->wr.av = &entry->av;
-	entry->wr.remote_qpn = remote_qpn;
-	entry->wr.remote_qkey = remote_qkey;
 }
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)

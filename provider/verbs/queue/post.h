@@ -27,6 +27,9 @@ int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 struct rnp_wr_entry {
 	struct rn_send_wr wr;
 	struct rn_av av;
+	/* that @av is of, for the validation layer, which alone knows whether it is there
+	 */
+	const struct ibv_ah *ah;
 	/* index of the first of its wr.num_sge entries in rnp_wr_list.sges */
 	size_t sge_at;
 	/* with RN_SEND_INLINE: index of the first byte of the data in rnp_wr_list.bytes
