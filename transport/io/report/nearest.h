@@ -10,6 +10,8 @@
  * @name:	Returns known word @i of @arg
  * @count:	Number of known words
  *
+ * Parts of words, between '/', '-', '_' and blanks, may stand in another order.
+ *
  * Return: that with the fewest letters to insert, delete or replace (the first one of
  *	   several); NULL if there is no known word.
  */
