@@ -256,10 +256,8 @@ int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 				  .verb = "ibv_poll_cq",
 				  .handle = base,
 				  .stack = rn_stacks_take_again() };
-	int rc;
+	int rc = RNP_NEXT(poll_cq)(base, num_entries, wc);
 
-	rnp_watch_before(&e);
-	rc = RNP_NEXT(poll_cq)(base, num_entries, wc);
 	e.poll.asked = num_entries;
 	e.poll.got = rc;
 	e.poll.wc = wc;

@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* event.c - takes events, and asks the rules of all categories. */
+/* event.c - takes events, and asks the rules of all categories that have one to report.
+ */
 #include <stdlib.h>
 
 #include "model.h"
+
+static unsigned categories_of(unsigned severities)
+{
+	unsigned categories = 0;
+
+	for (unsigned i = 0; i < RN_VAL_RULE_COUNT; i++)
+		if (severities & 1U << rn_val_rule_info(i)->severity)
+			categories |= 1U << rn_val_rule_info(i)->category;
+	return categories;
+}
 
 struct rn_val *rn_val_new(unsigned severities, rn_val_sink *sink, void *arg)
 {
@@ -11,6 +22,7 @@ struct rn_val *rn_val_new(unsigned severities, rn_val_sink *sink, void *arg)
 	if (!v)
 		return NULL;
 	v->severities = severities;
+	v->categories = categories_of(severities);
 	v->sink = sink;
 	v->arg = arg;
 	return v;
@@ -30,14 +42,11 @@ void rn_val_free(struct rn_val *v)
 
 void rn_val_event(struct rn_val *v, struct rn_val_event *e)
 {
-	static void (*const checks[])(struct rn_val *, const struct rn_val_event *) = {
-#define X(symbol, name, what) rn_val_check_##name,
-		RN_VAL_CATEGORIES(X)
-#undef X
-	};
-
 	rn_val_model_before(v, e);
-	for (unsigned i = 0; i < sizeof(checks) / sizeof(*checks); i++)
-		checks[i](v, e);
+#define X(symbol, name, what)                         \
+	if (v->categories & 1U << RN_VAL_OF_##symbol) \
+		rn_val_check_##name(v, e);
+	RN_VAL_CATEGORIES(X)
+#undef X
 	rn_val_model_after(v, e);
 }

@@ -44,7 +44,9 @@ static void check_use_after_destroy(struct rn_val *v, const struct rn_val_event 
 {
 	struct rn_val_text name;
 
-	if (!e->is_done && e->object && e->object->is_gone)
+	bool is_before = !e->is_done || e->kind == RN_VAL_POLL;
+
+	if (is_before && e->object && e->object->is_gone)
 		rn_val_find(v, e, RN_VAL_LIFE_USE_AFTER_DESTROY, e->object,
 			    "%s() got %s, which is gone", e->verb,
 			    rn_val_name(e->object, &name));

@@ -20,12 +20,6 @@ static bool is_atomic(enum ibv_wr_opcode opcode)
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* Does a request write to its local buffer? */
-static bool fetches(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_RDMA_READ || is_atomic(opcode);
-}
-
 static bool is_write(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -129,7 +123,7 @@ static void check_inline(struct rn_val *v, const struct rn_val_event *e,
 	struct rn_val_text name;
 	uint64_t len = length_of(r);
 
-	if (fetches(r->opcode))
+	if (rn_val_fetches(r->opcode))
 		rn_val_find(v, e, RN_VAL_MEMORY_INLINE_OPCODE, e->object,
 			    "%s with IBV_SEND_INLINE", rn_val_opcode_name(r->opcode));
 	if (len > e->object->qp.cap.max_inline_data)
@@ -178,15 +172,14 @@ static void check_fence(struct rn_val *v, const struct rn_val_event *e, uint32_t
 	for (uint32_t i = 0; i < at && i < LOOK_BACK; i++) {
 		const struct rn_val_request *before = &e->post.request[at - 1 - i];
 
-		is_early = is_early || (fetches(before->opcode) &&
+		is_early = is_early || (rn_val_fetches(before->opcode) &&
 					overlaps(r, before->sge, before->sge_count));
 	}
-	for (uint32_t i = 0; i < q->count && i < LOOK_BACK; i++) {
+	for (uint32_t i = 0; q->fetching && i < q->count && i < LOOK_BACK; i++) {
 		const struct rn_val_wr *wr = rn_val_queued(q, q->count - 1 - i);
 		uint32_t kept = wr->sge_count < RN_VAL_SGES ? wr->sge_count : RN_VAL_SGES;
 
-		is_early =
-			is_early || (fetches(wr->opcode) && overlaps(r, wr->sge, kept));
+		is_early = is_early || (wr->is_fetching && overlaps(r, wr->sge, kept));
 	}
 	if (is_early)
 		rn_val_find(v, e, RN_VAL_MEMORY_READ_NOT_FENCED, e->object,
@@ -213,7 +206,7 @@ static void check_request(struct rn_val *v, const struct rn_val_event *e, uint32
 			    "%s of %llu bytes", rn_val_opcode_name(r->opcode),
 			    (unsigned long long)length_of(r));
 	for (uint32_t i = 0; i < r->sge_count; i++)
-		check_entry(v, e, &r->sge[i], !is_send || fetches(r->opcode));
+		check_entry(v, e, &r->sge[i], !is_send || rn_val_fetches(r->opcode));
 	if (is_send)
 		check_fence(v, e, at);
 }
@@ -276,7 +269,7 @@ static unsigned remote_right(enum ibv_wr_opcode opcode)
 
 static bool uses_rkey(enum ibv_wr_opcode opcode)
 {
-	return fetches(opcode) || is_write(opcode);
+	return rn_val_fetches(opcode) || is_write(opcode);
 }
 
 /* The living MR with that rkey, or NULL. */

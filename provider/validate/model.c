@@ -169,6 +169,7 @@ static void promise(struct rn_val_object *cq, int more)
 static void drop_first(struct rn_val_queue *q, struct rn_val_object *cq)
 {
 	promise(cq, -(int)slot(q, 0)->is_signaled);
+	q->fetching -= slot(q, 0)->is_fetching;
 	q->first = (q->first + 1) % q->room;
 	q->count--;
 	q->completed++;
@@ -447,6 +448,8 @@ static void begin_sends(struct rn_val_object *o, const struct rn_val_event *e)
 		if (!wr)
 			return;
 		fill_wr(wr, &e->post.request[i], e->stack);
+		wr->is_fetching = rn_val_fetches(wr->opcode);
+		o->qp.send.fetching += wr->is_fetching;
 		wr->is_signaled = o->qp.sq_sig_all || wr->flags & IBV_SEND_SIGNALED;
 		promise(o->qp.send_cq, wr->is_signaled);
 	}
@@ -480,6 +483,7 @@ static void take_back(struct rn_val_queue *q, const struct rn_val_event *e,
 		if (!at)
 			continue;
 		promise(cq, -(int)slot(q, at - 1)->is_signaled);
+		q->fetching -= slot(q, at - 1)->is_fetching;
 		for (; at < q->count; at++)
 			*slot(q, at - 1) = *slot(q, at);
 		q->count--;

@@ -31,12 +31,14 @@ struct rn_val_wr {
 	uint32_t stack;	  /* of the post */
 	const void *ah;	  /* as in the request */
 	bool is_signaled; /* its success will be told */
+	bool is_fetching; /* it writes to its local buffer */
 };
 
 /* Requests in the order of their posts: [first, first + count) of a ring. */
 struct rn_val_queue {
 	struct rn_val_wr *ring;
 	uint32_t room, first, count;
+	uint32_t fetching;	    /* requests that write to their local buffers */
 	uint64_t posted, completed; /* ever */
 };
 
@@ -166,6 +168,7 @@ struct rn_val_count; /* occurrences of a finding; find.c */
 
 struct rn_val {
 	unsigned severities;
+	unsigned categories; /* those with rules of these severities, one bit each */
 	rn_val_sink *sink;
 	void *arg;
 	struct rn_val_object *bucket[RN_VAL_BUCKETS];
@@ -229,6 +232,13 @@ const struct rn_val_queue *rn_val_receives_of(const struct rn_val_object *qp);
 const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o);
 /* The PD that an object was made in, or NULL. */
 struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o);
+/* Does a request write to its local buffer? */
+static inline bool rn_val_fetches(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 static inline bool rn_val_is(const struct rn_val_object *o, enum rn_val_kind kind)
 {
 	return o && o->kind == kind;
