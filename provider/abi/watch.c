@@ -131,20 +131,19 @@ static void leave(void)
 /* Tells of the completions that a poll has returned. */
 static void tell_completions(struct rn_val *v, const struct rn_val_event *poll)
 {
+	struct rn_val_event e = { .kind = RN_VAL_COMPLETION,
+				  .is_done = true,
+				  .stack = poll->stack,
+				  .thread = poll->thread,
+				  .verb = poll->verb,
+				  .handle = poll->handle };
+
 	for (int i = 0; i < poll->poll.got; i++) {
 		const struct ibv_wc *wc = &poll->poll.wc[i];
-		struct rn_val_event e = {
-			.kind = RN_VAL_COMPLETION,
-			.is_done = true,
-			.stack = poll->stack,
-			.thread = poll->thread,
-			.verb = poll->verb,
-			.handle = poll->handle,
-			.object = poll->object,
-			.completion = { .wc = wc,
-					.is_recv = (wc->opcode & IBV_WC_RECV) != 0 }
-		};
 
+		e.completion = (struct rn_val_completion){
+			.wc = wc, .is_recv = (wc->opcode & IBV_WC_RECV) != 0
+		};
 		rn_val_event(v, &e);
 	}
 }

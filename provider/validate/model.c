@@ -58,9 +58,12 @@ struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn)
 	return find_number(v, RN_VAL_QP, qpn);
 }
 
-const struct rn_val_object *rn_val_mr_of_lkey(const struct rn_val *v, uint32_t lkey)
+/* Most requests name the region of the one before. */
+const struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey)
 {
-	return find_number(v, RN_VAL_MR, lkey);
+	if (!v->last_mr || v->last_mr->number != lkey)
+		v->last_mr = find_number(v, RN_VAL_MR, lkey);
+	return v->last_mr;
 }
 
 struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o)
@@ -117,6 +120,8 @@ static void remove_number(struct rn_val *v, const struct rn_val_object *o)
 {
 	struct rn_val_object **at = &v->numbered[number_bucket(o->kind, o->number)];
 
+	if (v->last_mr == o)
+		v->last_mr = NULL;
 	while (*at && *at != o)
 		at = &(*at)->next_number;
 	if (*at)

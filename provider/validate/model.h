@@ -173,7 +173,8 @@ struct rn_val {
 	void *arg;
 	struct rn_val_object *bucket[RN_VAL_BUCKETS];
 	struct rn_val_object *numbered[RN_VAL_BUCKETS]; /* living QPs and MRs by number */
-	struct rn_val_object *living;			/* the newest one */
+	struct rn_val_object *last_mr; /* that was found by its number, or NULL */
+	struct rn_val_object *living;  /* the newest one */
 	struct rn_val_object *oldest_gone, *newest_gone;
 	uint32_t serial, gone;
 	rn_val_probe *is_mapped; /* or NULL */
@@ -217,7 +218,7 @@ const char *rn_val_opcode_name(enum ibv_wr_opcode opcode);
 const char *rn_val_step_text(const struct rn_val_step *s, struct rn_val_text *t);
 
 /* The living MR with that lkey; NULL: there is none. */
-const struct rn_val_object *rn_val_mr_of_lkey(const struct rn_val *v, uint32_t lkey);
+const struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey);
 /* The living QP with that number; NULL: there is none. */
 struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn);
 /* The QP that a connected QP sends to, if it is one of this process; else NULL. */

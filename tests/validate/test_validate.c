@@ -175,6 +175,25 @@ static void what_is_gone_is_told_until_its_address_is_used_again(void **state)
 	assert_int_equal(found.count, 1);
 }
 
+/* A poll is told once, when it has returned. */
+static void a_poll_of_a_queue_that_is_gone_is_found(void **state)
+{
+	struct rn_val *v = *state;
+	struct rn_val_event e = { .kind = RN_VAL_POLL,
+				  .is_done = true,
+				  .verb = "poll",
+				  .handle = &handles[CQ],
+				  .poll.got = -EINVAL };
+
+	make(v, CQ, (struct rn_val_make){ .kind = RN_VAL_CQ, .cq.size = 4 });
+	rn_val_event(v, &e);
+	assert_int_equal(found.count, 0);
+	destroy(v, CQ, 1, 0);
+	e.object = NULL;
+	rn_val_event(v, &e);
+	assert_int_equal(found.rule, RN_VAL_LIFE_USE_AFTER_DESTROY);
+}
+
 static void an_event_that_another_thread_holds_is_no_finding(void **state)
 {
 	struct rn_val *v = *state;
@@ -406,6 +425,7 @@ int main(void)
 #define LAYER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 		LAYER(a_site_is_reported_once_and_counted),
 		LAYER(what_is_gone_is_told_until_its_address_is_used_again),
+		LAYER(a_poll_of_a_queue_that_is_gone_is_found),
 		LAYER(an_event_that_another_thread_holds_is_no_finding),
 		LAYER(an_event_of_the_thread_that_destroys_is_a_finding),
 		LAYER(severities_that_were_not_asked_for_are_not_found),
