@@ -14,8 +14,8 @@
 #include "rocin/queue_pair.h"
 #include "script.h"
 #include "tools/dump/packet.h"
-#include "tools/rocin/stat/stats.h"
 #include "transport/io/fault/net_fault.h"
+#include "transport/io/rocind/stats_pages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 char *__wrap_secure_getenv(const char *name);

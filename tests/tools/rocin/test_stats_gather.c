@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "tools/rocin/stat/stats.h"
+#include "tools/rocin/stat/prometheus.h"
 
 enum {
 	CLIENTS_MAX = 4

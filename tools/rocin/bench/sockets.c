@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "tools/rocin/stat/stats.h"
+#include "transport/io/rocind/stats_pages.h"
 
 /* ---------------------------------------------------------------- TCP and memcpy */
 /* Messages of one size over TCP. Either both processes block in the kernel, or both poll

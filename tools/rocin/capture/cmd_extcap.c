@@ -25,9 +25,9 @@
 #include "rocin/netdev.h"
 #include "rocin/types.h"
 #include "tools/rocin/common/cmd.h"
-#include "tools/rocin/stat/stats.h"
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/rocind_client.h"
+#include "transport/io/rocind/stats_pages.h"
 
 /* ----------------------------------------------------------------- link for Wireshark */
 /* The link to this program in the user's extcap directory, by which Wireshark finds it.

@@ -13,9 +13,9 @@
 #include "conform.h"
 #include "rocin/wire.h"
 #include "tools/rocin/common/cmd.h"
-#include "tools/rocin/stat/stats.h"
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/rocind/rocind_client.h"
+#include "transport/io/rocind/stats_pages.h"
 
 /* --------------------------------------------------------------------------- packets */
 /* A constant that the glibc of older distributions does not define. */

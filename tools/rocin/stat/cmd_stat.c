@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "prometheus.h"
 #include "rocin/queue_pair.h"
 #include "rocin/stats.h"
-#include "stats.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "transport/io/host/gid_sockaddr.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* prometheus.c - prints the counters of all devices in the text format of Prometheus. */
+#include "prometheus.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "rocin/queue_pair.h"
 #include "rocin/stats.h"
-#include "stats.h"
 #include "transport/io/host/gid_sockaddr.h"
 
 static void print_label(FILE *to, const char *name, const char *value)

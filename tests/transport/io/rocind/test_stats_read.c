@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "rocin/stats.h"
-#include "tools/rocin/stat/stats.h"
+#include "transport/io/rocind/stats_pages.h"
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.h - reads the stats pages of programs and prints their counters. */
-#ifndef RN_STAT_STATS_H
-#define RN_STAT_STATS_H
-
-#include <stdio.h>
+/* stats_pages.h - reads the stats pages of programs. */
+#ifndef RN_STATS_PAGES_H
+#define RN_STATS_PAGES_H
 
 #include "rocin/stats.h"
-#include "transport/io/rocind/rocind_client.h"
+#include "rocind_client.h"
 
 /* --------------------------------------------------------- one stats page */
 /* A copy of another process's stats page.
@@ -68,13 +66,4 @@ void rn_stats_list_free(struct rn_stats_list *list);
 const struct rn_stats_client *rn_stats_find(const struct rn_stats_list *list,
 					    const struct rn_stats_client *client);
 
-/* ------------------------------------------------------------------------ Prometheus */
-/* The text follows the Prometheus exposition format 0.0.4: one family after the other,
- * counters with the suffix _total, base units in the names.
- */
-
-/* Prints the counters of all programs in @list, and of rocind unless @daemon is NULL. */
-void rn_prometheus_print(FILE *to, const struct rn_stats_list *list,
-			 const struct rn_rocind_status *daemon);
-
-#endif /* RN_STAT_STATS_H */
+#endif /* RN_STATS_PAGES_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.c - reads the stats pages of programs and prints their counters. */
-#include "stats.h"
+/* stats_pages.c - reads the stats pages of programs. */
+#include "stats_pages.h"
 
 #include <assert.h>
 #include <errno.h>
