@@ -121,14 +121,14 @@ extern const char *const rn_stat_help[RN_STAT_COUNT];
 
 enum {
 	RN_STATS_PAGE_MAGIC = 0x524f4350, /* "ROCP" */
-	RN_STATS_PAGE_VERSION = 1,
+	RN_STATS_PAGE_VERSION = 2,
 	/* Maximum number of counters; larger than needed, so that counters can be added
 	 * without a new layout.
 	 */
 	RN_STATS_COUNTERS_MAX = 96,
 };
 
-/* Record of one QP, for `rocin stat`; 64 bytes. qpn 0: the record is free. */
+/* Record of one QP, for `rocin stat` and RDMA netlink. qpn 0: the record is free. */
 struct rn_stats_qp {
 	uint32_t qpn;
 	uint32_t dest_qpn;
@@ -138,7 +138,7 @@ struct rn_stats_qp {
 	 * increase
 	 */
 	uint8_t cc_phase;
-	uint8_t reserved;
+	uint8_t mig_state;	/* enum rn_mig_state */
 	uint32_t sq_depth;	/* number of WQEs that are not complete */
 	uint32_t rq_depth;	/* number of receives that are posted and not taken */
 	uint32_t retransmitted; /* number of retransmitted packets */
@@ -150,6 +150,8 @@ struct rn_stats_qp {
 	 */
 	uint32_t cc_rate;
 	uint32_t pdn; /* number of the protection domain; 0: none */
+	/* PSN of the next request that is sent, and of the next that is expected */
+	uint32_t sq_psn, rq_psn;
 };
 
 /* Objects other than QPs that have records. */
@@ -163,9 +165,9 @@ enum rn_stats_kind {
 	RN_STATS_KIND_COUNT
 };
 
-/* Record of one object, for `rocin stat --resources`; 64 bytes. It is written when the
- * object is created, changed or destroyed, and @users also with each object that begins
- * or ends to use this one.
+/* Record of one object, for `rocin stat --resources` and RDMA netlink. It is written when
+ * the object is created, changed or destroyed, and @users also with each object that
+ * begins or ends to use this one.
  */
 struct rn_stats_object {
 	uint32_t kind;	 /* enum rn_stats_kind of the object */
@@ -180,7 +182,7 @@ struct rn_stats_object {
 	uint32_t access; /* MR: access flags */
 	uint64_t iova;	 /* MR: address at which requests see its first byte */
 	uint64_t length; /* MR: length in bytes */
-	uint64_t reserved;
+	uint64_t reserved[2];
 };
 
 /* Whether io_uring is in use (ROCIN_IO=uring). */
@@ -245,7 +247,7 @@ enum {
 				 RN_STATS_RECORDS_MAX * (int)sizeof(struct rn_stats_qp),
 };
 
-static_assert(sizeof(struct rn_stats_qp) == 64, "layout is shared between processes");
+static_assert(sizeof(struct rn_stats_qp) == 72, "layout is shared between processes");
 static_assert(sizeof(struct rn_stats_object) == sizeof(struct rn_stats_qp),
 	      "records are handled alike");
 static_assert(sizeof(struct rn_stats_page) <= RN_STATS_FAULTS_OFFSET,

@@ -223,6 +223,7 @@ static void statistics_of_the_qp_are_kept(void **state)
 {
 	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
 	struct rn_stats_qp moved;
+	struct rn_qp_attr attr;
 
 	(void)state;
 	assert_int_equal(r.q->stats.qpn, r.q->qpn);
@@ -237,6 +238,12 @@ static void statistics_of_the_qp_are_kept(void **state)
 	raw_ack(&r, 200, 1);
 	assert_int_equal(r.q->stats.sq_depth, 0);
 	assert_int_equal(r.q->stats.rx_packets, 1);
+	rn_qp_query(r.q->qp, &attr);
+	assert_int_equal(attr.sq_psn, 201);
+	assert_int_equal(r.q->stats.sq_psn, attr.sq_psn);
+	assert_int_not_equal(attr.rq_psn, 0);
+	assert_int_equal(r.q->stats.rq_psn, attr.rq_psn);
+	assert_int_equal(r.q->stats.mig_state, RN_MIG_MIGRATED);
 	rn_qp_set_stats(r.q->qp, &moved);
 	assert_int_equal(moved.tx_packets, 1);
 	assert_int_equal(moved.qpn, r.q->qpn);

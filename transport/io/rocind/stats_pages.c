@@ -47,10 +47,10 @@ static void clean_text(char *text, size_t size)
 	}
 }
 
-/* The start of each 64-byte record in an array: a word that is 0 in a free record. */
+/* The start of each record in an array: a word that is 0 in a free record. */
 struct record {
 	uint32_t in_use;
-	uint8_t rest[60];
+	uint8_t rest[68];
 };
 
 static_assert(sizeof(struct record) == sizeof(struct rn_stats_qp) &&
