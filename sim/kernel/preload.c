@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "loopback.h"
+#include "netlink/socket.h"
 #include "rdma_cm.h"
 #include "redirect.h"
 #include "rocin/netdev.h"
@@ -662,16 +663,35 @@ RNK_EXPORT int ioctl(int fd, unsigned long request, ...)
 	return -1;
 }
 
-/* Refuses netlink sockets for RDMA. A kernel with RDMA support would answer with its own
- * list of devices, perhaps empty, and libibverbs would never look into sysfs for ours.
+/* Opens sockets of RDMA netlink that are answered here. A kernel with RDMA support would
+ * answer with its own list of devices, perhaps empty, and libibverbs would never look
+ * into sysfs for ours.
  */
 RNK_EXPORT int socket(int domain, int type, int protocol)
 {
-	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && rnk_tree()) {
-		errno = EPROTONOSUPPORT;
-		return -1;
-	}
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && rnk_tree())
+		return rnk_nl_open(type, rnk_tree());
 	return NEXT(socket)(domain, type, protocol);
+}
+
+RNK_EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	if (msg && rnk_nl_is_to_kernel(msg->msg_name, msg->msg_namelen) &&
+	    rnk_nl_is_ours(fd) && rnk_tree())
+		return rnk_nl_request(fd, msg, rnk_tree());
+	return NEXT(sendmsg)(fd, msg, flags);
+}
+
+RNK_EXPORT ssize_t sendto(int fd, const void *buf, size_t len, int flags,
+			  __CONST_SOCKADDR_ARG addr, socklen_t addr_len)
+{
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (rnk_nl_is_to_kernel(addr.__sockaddr__, addr_len) && rnk_nl_is_ours(fd) &&
+	    rnk_tree())
+		return rnk_nl_request(fd, &msg, rnk_tree());
+	return NEXT(sendto)(fd, buf, len, flags, addr, addr_len);
 }
 
 /* Functions on the descriptor of rdma_cm, and getifaddrs() */

@@ -14,6 +14,7 @@
 #include <linux/netlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <rdma/rdma_netlink.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -358,17 +359,120 @@ static void fts_walks_into_the_tree(void)
 	CHECK(gids == 1);
 }
 
-static void rdma_netlink_is_refused_and_other_netlink_is_not(void)
+/* ---- RDMA netlink ---- */
+
+enum {
+	NL_REQUESTS = 2000, /* more than a receive buffer has answers for */
+};
+
+static int open_rdma_netlink(void)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
 
-	CHECK(fd == -1 && errno == EPROTONOSUPPORT);
-	/* A kernel without RDMA says the same. Of this it would complain about the type.
-	 */
-	fd = socket(AF_NETLINK, SOCK_STREAM | SOCK_CLOEXEC, NETLINK_RDMA);
+	CHECK(fd >= 0);
+	return fd;
+}
+
+static struct nlmsghdr nl_request(unsigned command, unsigned flags, unsigned seq)
+{
+	return (struct nlmsghdr){
+		.nlmsg_len = sizeof(struct nlmsghdr),
+		.nlmsg_type = (uint16_t)RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command),
+		.nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags),
+		.nlmsg_seq = seq,
+	};
+}
+
+static const struct sockaddr_nl to_kernel = { .nl_family = AF_NETLINK };
+
+static void send_to_kernel(int fd, const void *data, size_t len)
+{
+	CHECK(sendto(fd, data, len, 0, (const struct sockaddr *)&to_kernel,
+		     sizeof(to_kernel)) == (ssize_t)len);
+}
+
+static void rdma_netlink_lists_the_device(void)
+{
+	struct nlmsghdr h = nl_request(RDMA_NLDEV_CMD_GET, NLM_F_DUMP, 5);
+	struct iovec iov = { .iov_base = &h, .iov_len = sizeof(h) };
+	struct sockaddr_nl to = to_kernel;
+	const struct msghdr msg = { .msg_name = &to,
+				    .msg_namelen = sizeof(to),
+				    .msg_iov = &iov,
+				    .msg_iovlen = 1 };
+	_Alignas(struct nlmsghdr) char answer[4096];
+	int fd = open_rdma_netlink();
+	ssize_t len;
+
+	CHECK(bind(fd, (const struct sockaddr *)&to_kernel, sizeof(to_kernel)) == 0);
+	CHECK(sendmsg(fd, &msg, 0) == sizeof(h));
+	len = recv(fd, answer, sizeof(answer), 0);
+	CHECK(len > 0 && memmem(answer, (size_t)len, "rocin0", 7));
+	len = recv(fd, answer, sizeof(answer), 0);
+	CHECK(len > 0 && ((struct nlmsghdr *)(void *)answer)->nlmsg_type == NLMSG_DONE);
+	CHECK(((struct nlmsghdr *)(void *)answer)->nlmsg_seq == 5);
+	CHECK(recv(fd, answer, sizeof(answer), MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	close(fd);
+}
+
+static void answers_of_rdma_netlink_cannot_be_forged(void)
+{
+	const struct nlmsghdr h = nl_request(RDMA_NLDEV_CMD_SYS_GET, 0, 6);
+	struct sockaddr_nl to = to_kernel;
+	socklen_t to_len = sizeof(to);
+	char answer[256] = "", forged[] = "whatever others send";
+	int fd = open_rdma_netlink();
+	int other = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_USERSOCK);
+
+	CHECK(other >= 0);
+	CHECK(bind(fd, (const struct sockaddr *)&to_kernel, sizeof(to_kernel)) == 0);
+	CHECK(getsockname(fd, (struct sockaddr *)&to, &to_len) == 0);
+	/* Before the first request it is thrown away, and later it is refused. */
+	CHECK(sendto(other, forged, sizeof(forged), 0, (struct sockaddr *)&to, to_len) >
+	      0);
+	send_to_kernel(fd, &h, sizeof(h));
+	CHECK(sendto(other, forged, sizeof(forged), 0, (struct sockaddr *)&to, to_len) <
+	      0);
+	CHECK(errno == ECONNREFUSED);
+	CHECK(recv(fd, answer, sizeof(answer), 0) > 0);
+	CHECK(((struct nlmsghdr *)(void *)answer)->nlmsg_seq == 6);
+	CHECK(recv(fd, answer, sizeof(answer), MSG_DONTWAIT) < 0);
+	close(other);
+	close(fd);
+}
+
+static void answers_that_fill_the_buffer_come_while_they_are_read(void)
+{
+	static struct nlmsghdr h[NL_REQUESTS];
+	char answer[256];
+	int fd = open_rdma_netlink();
+
+	for (unsigned i = 0; i < NL_REQUESTS; i++)
+		h[i] = nl_request(RDMA_NLDEV_CMD_SYS_GET, 0, i);
+	send_to_kernel(fd, h, sizeof(h));
+	for (unsigned i = 0; i < NL_REQUESTS; i++) {
+		CHECK(recv(fd, answer, sizeof(answer), 0) > 0);
+		CHECK(((struct nlmsghdr *)(void *)answer)->nlmsg_seq == i);
+	}
+	close(fd);
+}
+
+static void other_sockets_are_left_alone(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_STREAM | SOCK_CLOEXEC, NETLINK_RDMA);
+	const struct nlmsghdr noop = { .nlmsg_len = sizeof(noop),
+				       .nlmsg_type = NLMSG_NOOP,
+				       .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+				       .nlmsg_seq = 7 };
+	char answer[256] = "";
+
+	/* There is no such type of netlink sockets. */
 	CHECK(fd == -1 && errno == EPROTONOSUPPORT);
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	CHECK(fd >= 0);
+	send_to_kernel(fd, &noop, sizeof(noop));
+	CHECK(recv(fd, answer, sizeof(answer), 0) > 0);
+	CHECK(((struct nlmsghdr *)(void *)answer)->nlmsg_type == NLMSG_ERROR);
 	close(fd);
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	CHECK(fd >= 0);
@@ -443,8 +547,12 @@ const struct check path_checks[] = {
 	{ "glob_finds_the_device", glob_finds_the_device },
 	{ "tree_walks_name_paths_in_sys", tree_walks_name_paths_in_sys },
 	{ "fts_walks_into_the_tree", fts_walks_into_the_tree },
-	{ "rdma_netlink_is_refused_and_other_netlink_is_not",
-	  rdma_netlink_is_refused_and_other_netlink_is_not },
+	{ "rdma_netlink_lists_the_device", rdma_netlink_lists_the_device },
+	{ "answers_of_rdma_netlink_cannot_be_forged",
+	  answers_of_rdma_netlink_cannot_be_forged },
+	{ "answers_that_fill_the_buffer_come_while_they_are_read",
+	  answers_that_fill_the_buffer_come_while_they_are_read },
+	{ "other_sockets_are_left_alone", other_sockets_are_left_alone },
 	{ "the_node_answers_verbs_requests", the_node_answers_verbs_requests },
 	{ "neighbours_are_what_they_are", neighbours_are_what_they_are },
 	{ "the_loopback_interface_is_what_it_is", the_loopback_interface_is_what_it_is },

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* nldev.h - answers requests of RDMA netlink (NETLINK_RDMA), without I/O.
+ *
+ * What iproute2's rdma(8), libibverbs and librdmacm ask a kernel about its RDMA devices:
+ * requests in, datagrams out. Commands, attributes and errors are those of
+ * drivers/infiniband/core/nldev.c and netlink.c; numbers are in <rdma/rdma_netlink.h>.
+ * What would change a device is refused, because the devices of Rocin are those of
+ * ROCIN_NETDEVS.
+ *
+ * Requests may be anything: each is checked as the kernel checks it. What is answered is
+ * a list of devices and copies of the statistics pages of programs, which may be anything
+ * as well.
+ */
+#ifndef RNK_NETLINK_NLDEV_H
+#define RNK_NETLINK_NLDEV_H
+
+#include <sys/socket.h>
+
+#include "rocin/stats.h"
+
+struct rn_stats_list;
+
+/* A device as it is shown in sysfs. */
+struct rnk_nl_device {
+	uint32_t index; /* unique number of the device */
+	char name[32];
+	char ifname[16]; /* "": unknown */
+	uint32_t ifindex;
+	uint64_t node_guid; /* in host order */
+	bool up;
+	/* counters of programs that have ended; NULL: none */
+	const uint64_t *ended;
+};
+
+/* An id of rdma_cm. */
+struct rnk_nl_cm_id {
+	char ibdev[32]; /* device that the id is bound to */
+	int32_t pid;
+	uint32_t number;
+	uint32_t port_space;		  /* enum rdma_ucm_port_space */
+	uint32_t qpn;			  /* 0: none yet */
+	uint8_t qp_type;		  /* enum ibv_qp_type */
+	uint8_t state;			  /* enum rdma_cm_state of the kernel */
+	struct sockaddr_storage src, dst; /* family 0: none */
+};
+
+/* What there is to be told. */
+struct rnk_nl_view {
+	const struct rnk_nl_device *device;
+	unsigned device_count;
+	const struct rn_stats_list *programs; /* NULL: none */
+	const struct rnk_nl_cm_id *cm_id;
+	size_t cm_id_count;
+};
+
+/* Who asks, and how they want errors. */
+struct rnk_nl_asker {
+	uint32_t port_id;   /* address of the socket, which answers have in nlmsg_pid */
+	bool wants_capped;  /* NETLINK_CAP_ACK: errors do not repeat the request */
+	bool wants_reasons; /* NETLINK_EXT_ACK: errors may have a sentence */
+};
+
+/* Gets a datagram of an answer, which is valid during the call only. Return: 0, or -errno
+ * to stop.
+ */
+typedef int rnk_nl_send_fn(void *ctx, const void *data, size_t len);
+
+/* What the answer to a request is made from, beside the list of devices. */
+enum {
+	RNK_NL_PROGRAMS = 1, /* rnk_nl_view.programs */
+	RNK_NL_CM_IDS = 2,   /* rnk_nl_view.cm_id */
+};
+
+/* Returns what the requests of this datagram ask about: RNK_NL_* bits. */
+unsigned rnk_nldev_needs(const void *data, size_t len);
+
+/**
+ * rnk_nldev_answer() - Answer a datagram of requests
+ * @data:	The datagram; @len bytes, of any alignment
+ * @send:	Called with each datagram of the answers, at most RNK_NL_DATAGRAM bytes
+ *
+ * Return: 0, or what @send has returned if not 0.
+ */
+int rnk_nldev_answer(const struct rnk_nl_view *view, const struct rnk_nl_asker *asker,
+		     const void *data, size_t len, rnk_nl_send_fn *send, void *ctx);
+
+/* Returns a counter of a device: the sum of all programs that use it, and of those that
+ * have ended.
+ */
+uint64_t rnk_nl_counter(const struct rn_stats_list *programs, const char *ibdev,
+			const uint64_t *ended, enum rn_stat stat);
+
+#endif /* RNK_NETLINK_NLDEV_H */

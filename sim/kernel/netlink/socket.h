@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* socket.h - sockets of RDMA netlink (NETLINK_RDMA) whose kernel is this library.
+ *
+ * Such a socket is a real netlink socket, of the protocol by which programs may talk to
+ * each other (NETLINK_USERSOCK). So bind(), getsockname(), poll(), MSG_PEEK, dup() and
+ * fork() work without being hooked, and a socket is known by what it is. What the program
+ * sends to the kernel is answered here: the answers are put into the socket's own receive
+ * queue, by connecting it to itself and sending. A connected netlink socket takes nothing
+ * from others, so nobody else on the machine can forge an answer.
+ *
+ * Only sendto() and sendmsg() with an address are answered, which is what libraries of
+ * netlink use: other calls that send cannot be told from those of other sockets without
+ * a system call each. An answer comes from the socket's own address and not from 0.
+ *
+ * Threads: any; no state but the socket.
+ */
+#ifndef RNK_NETLINK_SOCKET_H
+#define RNK_NETLINK_SOCKET_H
+
+#include <linux/netlink.h>
+#include <sys/socket.h>
+
+#include "rocin/types.h"
+
+enum {
+	/* Bytes of the longest request that is taken; the kernel's limit is the size of
+	 * the send buffer.
+	 */
+	RNK_NL_REQUEST_MAX = 1 << 16,
+};
+
+/**
+ * rnk_nl_open() - Open a socket of RDMA netlink
+ * @type:	As socket() takes it
+ * @tree:	The tree of simulated files
+ *
+ * There is none beside devices of the machine's own, since what programs list by netlink
+ * would hide those.
+ *
+ * Return: the descriptor, or -1 with errno: EPROTONOSUPPORT (as a kernel without RDMA),
+ *or another error of socket().
+ */
+int rnk_nl_open(int type, const char *tree);
+
+/* Could a message to this address be a request to a kernel? Costs no system call. */
+static inline bool rnk_nl_is_to_kernel(const void *addr, socklen_t len)
+{
+	const struct sockaddr_nl *a = addr;
+
+	return a && len >= sizeof(*a) && a->nl_family == AF_NETLINK && !a->nl_pid &&
+	       !a->nl_groups;
+}
+
+/* Is this descriptor a socket of RDMA netlink? Keeps errno. */
+bool rnk_nl_is_ours(int fd);
+
+/**
+ * rnk_nl_request() - Answer what the program sends
+ *
+ * When it returns, the answers can be received. More than the socket's receive buffer
+ * holds follows while the program receives, from a thread that ends when all is sent or
+ * nothing was received for ten seconds. Not a cancellation point.
+ *
+ * Return: bytes of the request, or -1 with errno (EMSGSIZE, ENOMEM, or why the socket
+ * cannot be bound).
+ */
+ssize_t rnk_nl_request(int fd, const struct msghdr *msg, const char *tree);
+
+#endif /* RNK_NETLINK_SOCKET_H */

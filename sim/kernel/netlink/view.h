@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* view.h - gathers what RDMA netlink tells: devices from the tree, objects and counters
+ * of programs from rocind.
+ *
+ * Threads: any; no state. Not a cancellation point where the caller has disabled it.
+ */
+#ifndef RNK_NETLINK_VIEW_H
+#define RNK_NETLINK_VIEW_H
+
+#include "nldev.h"
+#include "rocin/netdev.h"
+#include "transport/io/rocind/stats_pages.h"
+
+struct rnk_nl_gathered {
+	struct rnk_nl_view view;
+	struct rnk_nl_device device[RN_NETDEV_MAX];
+	struct rn_stats_list programs;
+};
+
+/**
+ * rnk_nl_gather() - Gather what a request needs to know of
+ * @tree:	The tree of simulated files
+ * @needs:	What is gathered: RNK_NL_* bits; rocind is asked, and not started
+ *
+ * Without a rocind there are no programs.
+ */
+void rnk_nl_gather(struct rnk_nl_gathered *g, const char *tree, unsigned needs);
+void rnk_nl_release(struct rnk_nl_gathered *g);
+
+#endif /* RNK_NETLINK_VIEW_H */
