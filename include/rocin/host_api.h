@@ -23,7 +23,7 @@ struct rn_host_nic;
  * meaning of their members. A device refuses a library with another number.
  */
 enum {
-	RN_HOST_API_VERSION = 3
+	RN_HOST_API_VERSION = 4
 };
 
 #define RN_HOST_API_SYMBOL "rn_host_api"
@@ -50,11 +50,6 @@ struct rn_host_nic_cfg {
 	 * NIC is detached; or NULL.
 	 */
 	uint64_t *counter;
-	/* Returns the place of a QP among those of the device, by which its queue is
-	 * found where QPs have queues of their own; called by any thread with @arg. NULL:
-	 * the QPN.
-	 */
-	uint32_t (*qp_count)(void *arg, uint32_t qpn);
 };
 
 /* A completion that the program has polled; reported to the sanitizer. */

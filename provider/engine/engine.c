@@ -283,13 +283,6 @@ static void wake_for_memory(void *arg)
 	rnp_background_wake(arg);
 }
 
-static uint32_t count_of_qp(void *arg, uint32_t qpn)
-{
-	const struct rnp_engine *e = arg;
-
-	return rnp_qpns_counter(&e->qpns, qpn);
-}
-
 static int open_pcie(struct rnp_engine *e, const char *ibdev, char *err, size_t err_len)
 {
 	const struct rn_host_nic_cfg cfg = {
@@ -297,7 +290,6 @@ static int open_pcie(struct rnp_engine *e, const char *ibdev, char *err, size_t 
 		.wake = wake_for_memory,
 		.arg = e,
 		.counter = &e->stats.page->counter[RN_STAT_PCIE_DOORBELLS],
-		.qp_count = count_of_qp,
 	};
 
 	static_assert(RN_STAT_PCIE_MTT_MISSES - RN_STAT_PCIE_DOORBELLS + 1 ==

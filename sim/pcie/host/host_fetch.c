@@ -226,7 +226,6 @@ static void read_wqe(struct rn_host_nic *nic, const struct rn_host_bell *bell,
 				     (uint32_t)(left < to_line ? left : to_line));
 
 		tlp.stream = bell->qpn;
-		tlp.qp_count = rn_nic_qp_count(nic, bell->qpn);
 		tlp.msg = number;
 		tlp.txn = nic->next_txn++;
 		count_event(nic, RN_HOST_WQE_READS);

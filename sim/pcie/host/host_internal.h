@@ -226,8 +226,6 @@ struct rn_host_nic {
 	struct rn_nic_block *blocks;
 	struct rn_nic_lock *locks;
 
-	uint32_t (*qp_count)(void *arg, uint32_t qpn); /* see rn_host_nic_cfg; or NULL */
-
 	/* The fields from here up to mtt_table belong to host_fetch.c. */
 	uint64_t *counter;		 /* of the device, see rn_host_nic_cfg; or NULL */
 	uint8_t bell[RN_HOST_BLUEFLAME]; /* doorbell register */
@@ -249,12 +247,6 @@ struct rn_host_nic {
 	_Atomic bool has_ended;
 	_Atomic unsigned waking; /* number of calls of wake() that are running now */
 };
-
-/* Returns rn_tlp.qp_count for a QP of the NIC. */
-static inline uint32_t rn_nic_qp_count(const struct rn_host_nic *nic, uint32_t qpn)
-{
-	return nic->qp_count && qpn ? nic->qp_count(nic->arg, qpn) : qpn;
-}
 
 static inline unsigned rn_nic_agent(const struct rn_host_nic *nic)
 {

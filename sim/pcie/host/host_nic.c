@@ -194,7 +194,6 @@ static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 		.kind = (uint8_t)kind,
 		.requester = (uint8_t)rn_nic_agent(nic),
 		.stream = attr.qpn,
-		.qp_count = rn_nic_qp_count(nic, attr.qpn),
 		/* The top bit keeps the MSNs of requests sent and of requests received
 		 * apart, which are counted separately.
 		 */
@@ -1081,7 +1080,6 @@ struct rn_host_nic *rn_host_attach(const struct rn_host_nic_cfg *cfg)
 	nic->wake = cfg->wake;
 	nic->arg = cfg->arg;
 	nic->counter = cfg->counter;
-	nic->qp_count = cfg->qp_count;
 	nic->ended_tail = &nic->ended;
 	if (cfg->name)
 		strncpy(nic->name, cfg->name, sizeof(nic->name) - 1);

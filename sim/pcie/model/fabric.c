@@ -252,15 +252,25 @@ struct run {
 };
 
 /* ---- Movable TLPs ---- */
-/* May @later pass @earlier? In the inside of a GPU only writes to the same bytes keep
- * their order; elsewhere the ordering rules decide.
+/* Are the TLPs in the queues of different QPs? These share lists by chance, as QP numbers
+ * may be random.
  */
-static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
-		     const struct rn_tlp *earlier)
+static bool are_of_two_qps(unsigned list, const struct rn_tlp *a, const struct rn_tlp *b)
+{
+	return list >= RN_QUEUE_STREAM && list < RN_QUEUE_COUNT &&
+	       (a->requester != b->requester || a->stream != b->stream);
+}
+
+/* In the inside of a GPU only writes to the same bytes keep their order; elsewhere the
+ * ordering rules decide.
+ */
+bool rn_fabric_may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
+			const struct rn_tlp *earlier)
 {
 	if (later->state == RN_TLP_INSIDE)
 		return !rn_tlp_overlap(later, earlier);
-	return rn_order_may_pass(later, earlier, &f->knobs);
+	return are_of_two_qps(list_of(later), later, earlier) ||
+	       rn_order_may_pass(later, earlier, &f->knobs);
 }
 
 /* Searches from the head of the queue, because its first TLP blocks most often and can
@@ -272,7 +282,7 @@ unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index)
 
 	assert(t);
 	for (unsigned i = f->first[list_of(t)]; i != index; i = f->tlp[i].next)
-		if (!may_pass(f, t, &f->tlp[i]))
+		if (!rn_fabric_may_pass(f, t, &f->tlp[i]))
 			return i;
 	return NONE;
 }
@@ -541,18 +551,17 @@ int rn_fabric_issue(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 		    const struct rn_tlp *tlp)
 {
 	const struct run run = { f, ops, ctx };
-	const uint32_t qp = tlp->stream && tlp->qp_count ? tlp->qp_count : tlp->stream;
 	struct rn_pcie_knobs near;
 	struct rn_route route;
 	unsigned index;
 
 	assert(tlp->kind < RN_TLP_COMPLETION);
 	assert(!(tlp->flags & RN_TLP_CQE) || !(tlp->flags & RN_TLP_RO));
-	if (!rn_topology_route(knobs_of(f, tlp, &near), tlp->requester, tlp->target, qp,
-			       &route))
+	if (!rn_topology_route(knobs_of(f, tlp, &near), tlp->requester, tlp->target,
+			       tlp->stream, &route))
 		return -EHOSTUNREACH;
 	if (tlp->flags & RN_TLP_CQE)
-		rn_topology_entry(&f->knobs, tlp->requester, qp, &route);
+		rn_topology_entry(&f->knobs, tlp->requester, tlp->stream, &route);
 	if (f->knobs.place == RN_PLACE_NOW || route.hops == 0) {
 		do_at_once(&run, tlp);
 		return NONE;

@@ -83,12 +83,7 @@ struct rn_tlp {
 	 */
 	uint8_t target;
 	uint32_t stream; /* number of the QP at a NIC, 0 if none */
-	/* The queue of the QP with nic.queues=perqp is found by this number; 0: by
-	 * @stream. A NIC whose QPNs are random counts its QPs: whether two of them share
-	 * a queue must not depend on chance.
-	 */
-	uint32_t qp_count;
-	uint32_t msg; /* number of the message within the stream */
+	uint32_t msg;	 /* number of the message within the stream */
 	/* Transaction ID: completions with the same ID keep their order. */
 	uint32_t txn;
 	uint32_t len; /* length in bytes */

@@ -9,9 +9,9 @@ static void add_queue(struct rn_route *route, unsigned queue)
 	route->queue[route->hops++] = (uint16_t)queue;
 }
 
-/* Returns the number of a QP's queue, found by a hash. @stream: rn_tlp.qp_count or
- * stream. QPs of one process, of scenarios and of tests count up. The hash spreads them,
- * and also the first few QPs of different NICs.
+/* Returns the number of the list for a QP's queue, found by a hash. QPs of litmus tests,
+ * of scenarios and of tests count up. The hash spreads them, and also the first few QPs
+ * of different NICs.
  */
 static unsigned stream_number(unsigned nic, uint32_t stream)
 {

@@ -13,8 +13,9 @@
 #include "tlp.h"
 
 enum {
-	/* Number of queues for nic.queues=perqp, and also number of queues for completion
-	 * entries. A QP's queue is found by a hash, so several QPs may share a queue.
+	/* Number of lists for the queues of nic.queues=perqp, and also for those of
+	 * completion entries. A QP's list is found by a hash. The TLPs of several QPs in
+	 * one list are not ordered, see rn_fabric_may_pass().
 	 */
 	RN_STREAM_QUEUES = 64,
 
@@ -34,9 +35,9 @@ enum {
 	 * with rc.p2p=split.
 	 */
 	RN_QUEUE_SPLIT = RN_QUEUE_C2C_UP + RN_AGENT_COUNT,
-	/* Hash of the QP: queue of this QP at its NIC, used with nic.queues=perqp. */
+	/* Hash of the QP: list of its queue at its NIC, used with nic.queues=perqp. */
 	RN_QUEUE_STREAM = RN_QUEUE_SPLIT + RN_AGENT_COUNT * RN_AGENT_COUNT,
-	/* Hash of the QP: queue of completion entries that are not written yet,
+	/* Hash of the QP: list of its completion entries that are not written yet,
 	 * see rn_topology_entry().
 	 */
 	RN_QUEUE_ENTRY = RN_QUEUE_STREAM + RN_STREAM_QUEUES,

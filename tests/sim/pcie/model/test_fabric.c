@@ -5,6 +5,10 @@
 
 #include "fabric_kit.h"
 
+enum {
+	NIC1_SPREAD = 8, /* by which a QP of NIC1 has another list than one of NIC0 */
+};
+
 static struct world w;
 
 /* ---- One TLP ---- */
@@ -29,25 +33,49 @@ static void a_write_is_performed_when_it_leaves_its_last_queue(void **state)
 	assert_int_equal(rn_fabric_room(w.f), WORLD_TLPS);
 }
 
-/* QPNs may be random; these two would share a queue. */
-static void qps_that_are_counted_have_queues_by_their_count(void **state)
+/* QPNs may be random, so two QPs may have one list: that must not order them. */
+static void qps_of_one_list_have_queues_of_their_own(void **state)
 {
-	struct rn_tlp one = a_write(CPU, 1), other = a_write(CPU, 2);
+	struct rn_tlp write = a_write(CPU, 1);
+	unsigned first, second, third, other;
+
+	(void)state;
+	world_init(&w, "place=pcie,nic.queues=perqp");
+	first = world_send(&w, write);
+	write.stream += RN_STREAM_QUEUES;
+	second = world_send(&w, write);
+	third = world_send(&w, write);
+	write.requester = NIC1;
+	write.stream -= NIC1_SPREAD;
+	other = world_send(&w, write);
+	assert_int_equal(rn_fabric_prev(w.f, second), first);
+	assert_int_equal(rn_fabric_prev(w.f, other), third);
+	assert_true(rn_fabric_movable(w.f, second));
+	assert_int_equal(rn_fabric_blocker(w.f, third), second);
+	assert_true(rn_fabric_movable(w.f, other));
+}
+
+/* The entries of completions likewise. What the QPs share behind their queues orders
+ * their TLPs as before.
+ */
+static void entries_of_one_list_are_those_of_their_qps(void **state)
+{
+	struct rn_tlp entry = with(RN_TLP_CQE, a_write(CPU, 1));
 	unsigned first, second;
 
 	(void)state;
-	other.stream = one.stream + RN_STREAM_QUEUES;
-	world_init(&w, "typical,nic.queues=perqp");
-	first = world_send(&w, one);
-	second = world_send(&w, other);
+	world_init(&w, "place=any,nic.queues=perqp");
+	first = world_send(&w, entry);
+	entry.stream += RN_STREAM_QUEUES;
+	second = world_send(&w, entry);
 	assert_int_equal(rn_fabric_prev(w.f, second), first);
-
-	one.qp_count = 7;
-	other.qp_count = 8;
-	world_init(&w, "typical,nic.queues=perqp");
-	world_send(&w, one);
-	second = world_send(&w, other);
-	assert_int_equal(rn_fabric_prev(w.f, second), RN_TLP_NONE);
+	assert_true(rn_fabric_movable(w.f, second));
+	for (unsigned hop = 0; hop < 2; hop++) {
+		world_move(&w, first);
+		world_move(&w, second);
+	}
+	assert_int_equal(rn_fabric_first(w.f, RN_QUEUE_UP + NIC0), first);
+	assert_int_equal(rn_fabric_blocker(w.f, second), first);
 }
 
 static void a_read_takes_bytes_there_and_completes_here(void **state)
@@ -486,7 +514,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_write_is_performed_when_it_leaves_its_last_queue),
-		cmocka_unit_test(qps_that_are_counted_have_queues_by_their_count),
+		cmocka_unit_test(qps_of_one_list_have_queues_of_their_own),
+		cmocka_unit_test(entries_of_one_list_are_those_of_their_qps),
 		cmocka_unit_test(a_read_takes_bytes_there_and_completes_here),
 		cmocka_unit_test(place_now_does_all_at_once),
 		cmocka_unit_test(memory_of_ones_own_is_near),
