@@ -349,9 +349,7 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 	if (tlp->kind == RN_TLP_WRITE && !rn_san_is_by_device(tlp) &&
 	    rn_san_is_stepping(tlp))
 		rn_san_class_own_seen(tlp->addr, tlp->len);
-	/* Writes to a CQ ring are left out: no source buffer lies there, and a cache line
-	 * of the ring could share its hash table entry with a line of a source buffer.
-	 */
+	/* No source buffer lies in a CQ ring. */
 	if (tlp->kind != RN_TLP_READ && !(tlp->flags & RN_TLP_CQE) &&
 	    tlp->requester >= RN_AGENT_NIC)
 		rn_san_note_write(tlp->addr, tlp->len);

@@ -42,11 +42,15 @@ struct rn_san_wr {
 	uint64_t remote_addr, len;
 	uint32_t rkey, msg;
 	uint32_t stack;
-	uint32_t written; /* value of rn_san.written when this request was posted */
-	rn_ns when;	  /* time of the post in ns */
-	uint8_t opcode;	  /* enum rn_wr_opcode */
+	rn_ns when;	/* time of the post in ns */
+	uint8_t opcode; /* enum rn_wr_opcode */
 	uint8_t range_count;
-	bool is_used, is_done, has_digest, has_fence;
+	bool is_used, is_done, has_fence;
+	/* The digest of the source buffer is known, and no device has written there
+	 * since.
+	 */
+	bool has_digest;
+	bool is_counted; /* among the sources of its pages, see rn_san_note_write() */
 	/* A READ, FLUSH or atomic behind which a request without a fence was posted: what
 	 * the later request does says nothing about this one.
 	 */
@@ -83,7 +87,6 @@ struct rn_san {
 	struct rn_sanitize_options options;
 	struct rn_san_completion completions[RN_SAN_COMPLETIONS];
 	uint16_t next_completion;
-	uint32_t written; /* number of writes by devices that have been performed */
 	uint32_t fetches; /* number of READs and atomics that have not completed */
 	/* Number of reads performed by NICs that serve READs of the process itself. */
 	uint64_t reads;
@@ -433,7 +436,9 @@ struct rn_san_cqe {
 void rn_san_cqe_sent(const struct rn_san_cqe *cqe);
 const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot);
 
-/* Notes that a device has written [addr, addr + len). */
+/* Notes that a device has written [addr, addr + len): if a source buffer changes there,
+ * that may not be the program's doing.
+ */
 void rn_san_note_write(rn_iova addr, uint64_t len);
 
 /* ----------------------------------------------------------- sanitize_loads.c */

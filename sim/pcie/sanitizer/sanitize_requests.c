@@ -13,6 +13,7 @@
 
 #include "sanitize_internal.h"
 #include "sim/pcie/host/host_internal.h"
+#include "sim/pcie/page/page.h"
 #include "transport/io/report/stacks.h"
 
 enum {
@@ -24,11 +25,75 @@ enum {
 	WHOLE = 64 * 1024, /* bytes; longer ranges enter the digest only in part */
 	PIECE = 4096,	   /* bytes of the source buffer that are read at a time */
 	LANES = 4,	   /* of a digest */
-	LINE = 64,	   /* bytes of a cache line */
-	LINES = 1 << 16,
+	FILTER = 1 << 16,
 };
 
 static struct rn_san_qp *buckets[BUCKETS];
+
+/* ----------------------------------------------- sources that devices write to */
+/* For each hash of a page, the number of sources of requests with bytes in such pages.
+ * Most writes meet none, and need not look at the requests.
+ */
+static uint32_t sources_in[FILTER];
+
+static uint32_t *sources_of(rn_iova page)
+{
+	return &sources_in[(page / RN_PAGE_SIZE * UINT64_C(0x9e3779b97f4a7c15) >> 40) %
+			   FILTER];
+}
+
+static void count_source(struct rn_san_wr *wr, bool is_counted)
+{
+	if (wr->is_counted == is_counted)
+		return;
+	wr->is_counted = is_counted;
+	for (unsigned i = 0; i < wr->range_count; i++) {
+		const struct rn_host_range *r = &wr->range[i];
+
+		for (rn_iova at = rn_page_down(r->addr); at < r->addr + r->len;
+		     at += RN_PAGE_SIZE)
+			*sources_of(at) += is_counted ? 1U : -1U;
+	}
+}
+
+static bool may_be_source(rn_iova addr, uint64_t len)
+{
+	for (rn_iova at = rn_page_down(addr); at < addr + len; at += RN_PAGE_SIZE)
+		if (*sources_of(at))
+			return true;
+	return false;
+}
+
+/* Does the source of the request have bytes of the range? */
+static bool is_source(const struct rn_san_wr *wr, rn_iova addr, uint64_t len)
+{
+	for (unsigned i = 0; i < wr->range_count; i++)
+		if (wr->range[i].addr < addr + len &&
+		    addr < wr->range[i].addr + wr->range[i].len)
+			return true;
+	return false;
+}
+
+void rn_san_note_write(rn_iova addr, uint64_t len)
+{
+	if (!may_be_source(addr, len))
+		return;
+	for (unsigned b = 0; b < BUCKETS; b++)
+		for (struct rn_san_qp *q = buckets[b]; q; q = q->next)
+			for (uint32_t i = 0; i < q->room; i++)
+				if (q->wr[i].is_counted &&
+				    is_source(&q->wr[i], addr, len))
+					q->wr[i].has_digest = false;
+}
+
+/* The program may do with the source of the request what it likes. */
+static void let_go_of_source(struct rn_san_wr *wr)
+{
+	count_source(wr, false);
+	rn_san_source_hold(wr, false);
+}
+
+/* ---------------------------------------------------------------------- QPs */
 
 static struct rn_san_qp **bucket_of_qp(unsigned agent, uint32_t qpn)
 {
@@ -66,7 +131,7 @@ static void forget_in(struct rn_san_qp **at, unsigned agent, uint32_t qpn)
 		*at = q->next;
 		rn_san.fetches -= q->reads_open;
 		for (uint32_t i = 0; i < q->room; i++)
-			rn_san_source_hold(&q->wr[i], false);
+			let_go_of_source(&q->wr[i]);
 		free(q->wr);
 		free(q);
 	}
@@ -163,7 +228,7 @@ static struct rn_san_wr *add_request(struct rn_san_qp *q, uint32_t msg)
 	wr = &q->wr[msg % q->room];
 	if (is_open_answer(wr))
 		count_fetch(q, -1);
-	rn_san_source_hold(wr, false);
+	let_go_of_source(wr);
 	*wr = (struct rn_san_wr){ .is_used = true, .msg = msg };
 	q->past = msg + 1;
 	return wr;
@@ -251,42 +316,6 @@ const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot)
 	return place->slot ? place : NULL;
 }
 
-/* ------------------------------------------- lines that devices have written */
-
-/* For each hash of a cache line: value of rn_san.written when a device last wrote
- * the line.
- */
-static uint32_t line_written[LINES];
-
-static uint32_t *line_of(rn_iova addr)
-{
-	uint64_t line = addr / LINE;
-
-	return &line_written[(line ^ line >> 16) % LINES];
-}
-
-void rn_san_note_write(rn_iova addr, uint64_t len)
-{
-	rn_san.written++;
-	for (rn_iova at = addr & ~(rn_iova)(LINE - 1); at < addr + len; at += LINE)
-		*line_of(at) = rn_san.written;
-}
-
-/* Has a device written into the range after rn_san.written was @since? */
-static bool was_written(const struct rn_host_range *r, uint32_t since)
-{
-	rn_iova at = r->addr & ~(rn_iova)(LINE - 1);
-
-	if (rn_san.written == since)
-		return false;
-	if (r->len > (uint64_t)LINES * LINE / 4)
-		return true;
-	for (; at < r->addr + r->len; at += LINE)
-		if ((int32_t)(*line_of(at) - since) > 0)
-			return true;
-	return false;
-}
-
 /* ------------------------------------------------------------------ digest */
 static uint64_t mix_word(uint64_t digest, uint64_t word)
 {
@@ -358,9 +387,6 @@ static void judge_source(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {
 	uint64_t digest;
 
-	for (unsigned i = 0; i < wr->range_count; i++)
-		if (was_written(&wr->range[i], wr->written))
-			return;
 	if (digest_source(wr, &digest) && digest != wr->digest)
 		rn_san_report_source(q, wr, 0);
 }
@@ -377,7 +403,7 @@ static void end_request(struct rn_san_qp *q, struct rn_san_wr *wr)
 			rn_san_class_atomic_executed(wr);
 	}
 	wr->is_done = true;
-	rn_san_source_hold(wr, false);
+	let_go_of_source(wr);
 	if (wr->has_digest)
 		judge_source(q, wr);
 }
@@ -509,7 +535,6 @@ static void fill_request(struct rn_san_wr *to, const struct rn_host_wr *wr,
 	to->remote_addr = wr->remote_addr;
 	to->rkey = wr->rkey;
 	to->stack = stack;
-	to->written = rn_san.written;
 	to->when = rn_host_now();
 	for (unsigned i = 0; i < wr->local_count; i++) {
 		to->len += wr->local[i].len;
@@ -547,6 +572,7 @@ void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr)
 		if (rn_san_is_gather(r->opcode) && r->range_count &&
 		    rn_san.options.level != RN_SANITIZE_SILENT) {
 			r->has_digest = digest_source(r, &r->digest);
+			count_source(r, r->has_digest);
 			rn_san_source_hold(r, r->has_digest);
 		}
 	}

@@ -163,6 +163,36 @@ static void test_written_by_a_device(void **state)
 	assert_int_equal(san_occurrences(), before + 1);
 }
 
+/* Wherever a device writes, but into the source. */
+static void test_written_elsewhere(void **state)
+{
+	enum {
+		MUCH = 8 * 1024 * 1024,
+		PART = 64 * 1024,
+	};
+	const struct rn_mem_attr attr = { .qpn = 0x300, .msg = 1 };
+	unsigned long long before = san_occurrences();
+	uint8_t *much = aligned_alloc(4096, MUCH);
+
+	(void)state;
+	assert_non_null(much);
+	memset(much, 1, MUCH);
+	san_post(&nic, 0x300, 0, RN_WR_RDMA_WRITE, buf + 100, 64, REMOTE, false);
+	buf[100]++;
+	for (size_t at = 0; at < MUCH; at += PART) {
+		assert_int_equal(nic.api->mem->write(nic.nic, kit_iova(much + at),
+						     much + at, PART, attr),
+				 RN_MEM_DONE);
+		rn_pcie_drain();
+	}
+	san_data(&nic, 0x300, 1, buf + 92, 7, 0);
+	san_data(&nic, 0x300, 1, buf + 164, 7, 0);
+	rn_pcie_drain();
+	san_completed(&nic, 0x300, 0);
+	assert_int_equal(san_occurrences(), before + 1);
+	free(much);
+}
+
 static void test_memory_that_goes(void **state)
 {
 	uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
@@ -286,6 +316,7 @@ int main(void)
 		T(test_not_of_reads),
 		T(test_completions_of_a_later_request),
 		T(test_written_by_a_device),
+		T(test_written_elsewhere),
 		T(test_memory_that_goes),
 		T(test_many_requests),
 		T(test_fences),
