@@ -7,10 +7,11 @@
  * the bytes have changed. So such a load is not reported at once: it becomes a candidate,
  * and its page stays closed. If the same instruction, called from the same functions,
  * comes back to the same byte and finds the same write pending, it is the load of a loop;
- * the write is then performed, so that the loop ends. Otherwise the load is reported:
- * when the place is needed for another candidate, when many other loads of the page have
- * followed, or when the program ends. A loop over more places than there are candidates
- * ends nevertheless: a hash of each load that was given up so is kept.
+ * the write is then performed, so that the loop ends. A load that faults anew before it
+ * has been executed has not come back. Otherwise the load is reported: when the place is
+ * needed for another candidate, when many other loads of the page have followed, or when
+ * the program ends. A loop over more places than there are candidates ends nevertheless:
+ * a hash of each load that was given up so is kept.
  */
 #include <stdatomic.h>
 
@@ -119,12 +120,25 @@ static struct candidate *find_candidate(uint32_t stack, rn_iova addr)
 	return NULL;
 }
 
+/* Is this the load of this thread's step, which has not been executed yet? Its page was
+ * closed again meanwhile, because another write to it has come, so it has faulted anew.
+ */
+static bool is_load_of_step(const struct candidate *c)
+{
+	for (unsigned i = 0; i < own_count; i++)
+		if (own[i].candidate == c && own[i].step == c->running)
+			return true;
+	return false;
+}
+
 bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown)
 {
 	unsigned class = (unsigned)__builtin_ctz(r->pending);
 	struct candidate *c = find_candidate(r->stack, r->addr);
 
 	if (c && c->class == class && c->seq == r->by[class]->seq) {
+		if (is_load_of_step(c))
+			return false;
 		dismiss(c);
 		return true;
 	}

@@ -142,6 +142,44 @@ static void test_none_is_missed(void **state)
 	assert_true(is_seen_behind_another());
 }
 
+/* A load of word 9 by the CPU, which finds a write pending. Returns true if it is taken
+ * for one of a loop.
+ */
+static bool is_of_loop(void)
+{
+	static const struct rn_tlp write = { .kind = RN_TLP_WRITE,
+					     .requester = RN_AGENT_NIC };
+	const uintptr_t at = (uintptr_t)&word[9];
+	const struct rn_san_read load = { .reader = RN_AGENT_CPU,
+					  .addr = at,
+					  .len = 1,
+					  .stack = 1,
+					  .pending = 1U << RN_SAN_CLASS_GIVEN,
+					  .by = { [RN_SAN_CLASS_GIVEN] = &write } };
+	struct rn_host *h = rn_host_get();
+	bool is_it;
+
+	rn_host_lock(h);
+	is_it = rn_san_candidate_note(&load, at);
+	rn_host_unlock(h);
+	return is_it;
+}
+
+/* The page was closed again, by a write that came between the fault and the step. */
+static void test_to_fault_anew_is_not_to_come_back(void **state)
+{
+	struct rn_host *h = rn_host_get();
+
+	(void)state;
+	assert_false(is_of_loop());
+	assert_false(is_of_loop());
+	rn_san_candidate_executed();
+	rn_host_lock(h);
+	rn_san_candidate_ran(rn_page_down((uintptr_t)word));
+	rn_host_unlock(h);
+	assert_true(is_of_loop());
+}
+
 /* Returns how often @text stands in what has been written to @file. */
 static unsigned count_text(FILE *file, const char *text)
 {
@@ -186,6 +224,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_signals_of_others_are_passed_on),
 		cmocka_unit_test_setup_teardown(test_none_is_missed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_to_fault_anew_is_not_to_come_back,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_cannot_be_stepped_is_said_once,
 						set_up, tear_down),
 	};
