@@ -51,6 +51,15 @@ enum {
 	FILTER = 1 << 16,
 };
 
+/* Of the TLP with an index: its neighbours in the chain of the writes that begin at
+ * addresses with one hash, the newest first. It stays there until its place is taken by
+ * another write.
+ */
+struct start {
+	uint16_t newer, older; /* RN_TLP_NONE: there is none */
+	uint16_t chain;	       /* RN_TLP_NONE: it is in no chain */
+};
+
 static struct class
 {
 	struct rn_fabric *fabric;
@@ -61,8 +70,8 @@ static struct class
 	 */
 	struct rn_san_place older;
 	uint32_t parts;
-	/* The newest write that begins at an address, by a hash of the address. */
-	struct rn_san_place start[STARTS];
+	struct start start[TLPS];
+	uint16_t chain[STARTS]; /* the newest of each chain, or RN_TLP_NONE */
 	/* Writes of atomics that requests behind have overtaken, in order of issue. */
 	struct rn_tlp overtaken[OVERTAKEN];
 	unsigned overtaken_count;
@@ -254,9 +263,53 @@ static bool continues(const struct class *c, const struct rn_tlp *open,
 	return is_in_order(c, tlp) || (c->parts > APART && tlp->addr % BLOCK != 0);
 }
 
-static struct rn_san_place *start_of(struct class *c, rn_iova addr)
+static uint16_t chain_of(rn_iova addr)
 {
-	return &c->start[(addr * UINT64_C(0x9e3779b97f4a7c15) >> 40) % STARTS];
+	return (addr * UINT64_C(0x9e3779b97f4a7c15) >> 40) % STARTS;
+}
+
+static void unlink_start(struct class *c, unsigned index)
+{
+	const struct start *s = &c->start[index];
+
+	if (s->chain == RN_TLP_NONE)
+		return;
+	if (s->newer == RN_TLP_NONE)
+		c->chain[s->chain] = s->older;
+	else
+		c->start[s->newer].older = s->older;
+	if (s->older != RN_TLP_NONE)
+		c->start[s->older].newer = s->newer;
+}
+
+static void link_start(struct class *c, unsigned index, rn_iova addr)
+{
+	uint16_t chain = chain_of(addr), older;
+
+	unlink_start(c, index);
+	older = c->chain[chain];
+	c->start[index] =
+		(struct start){ .newer = RN_TLP_NONE, .older = older, .chain = chain };
+	if (older != RN_TLP_NONE)
+		c->start[older].newer = (uint16_t)index;
+	c->chain[chain] = (uint16_t)index;
+}
+
+/* Returns the place of the newest write of the same stream as @tlp that begins at its
+ * first byte.
+ */
+static struct rn_san_place find_older(const struct class *c, const struct rn_tlp *tlp)
+{
+	unsigned i = c->chain[chain_of(tlp->addr)];
+
+	for (; i != RN_TLP_NONE; i = c->start[i].older) {
+		const struct rn_tlp *older = rn_fabric_tlp(c->fabric, i);
+
+		if (older && older != tlp && is_data(older) && older->addr == tlp->addr &&
+		    is_same_stream(older, tlp))
+			return place_of(c, i);
+	}
+	return (struct rn_san_place){ .index = RN_TLP_NONE };
 }
 
 /* Drops an older write that the open one replaces: all its bytes are written anew, by the
@@ -266,8 +319,7 @@ static void replace_older(struct class *c)
 {
 	const struct rn_tlp *open = tlp_at(c, c->open), *older = tlp_at(c, c->older);
 
-	if (!open || !older || older->addr != open->addr || older->len > open->len ||
-	    !is_same_stream(older, open))
+	if (!open || !older || older->len > open->len)
 		return;
 	drop(c, c->older.index);
 	c->older = (struct rn_san_place){ .index = RN_TLP_NONE };
@@ -275,16 +327,15 @@ static void replace_older(struct class *c)
 
 static void open_write(struct class *c, unsigned index)
 {
-	const struct rn_tlp *before = tlp_at(c, c->open), *tlp;
-	struct rn_san_place *start;
+	const struct rn_tlp *before = tlp_at(c, c->open);
+	const struct rn_tlp *tlp = rn_fabric_tlp(c->fabric, index);
 
-	tlp = rn_fabric_tlp(c->fabric, index);
 	c->parts = before && before->msg == tlp->msg && is_same_stream(before, tlp)
 			   ? c->parts + 1
 			   : 1;
-	start = start_of(c, tlp->addr);
-	c->older = *start;
-	c->open = *start = place_of(c, index);
+	c->older = find_older(c, tlp);
+	c->open = place_of(c, index);
+	link_start(c, index, tlp->addr);
 	replace_older(c);
 }
 
@@ -762,7 +813,9 @@ static void forget_places(struct class *c)
 	c->open = c->older = none;
 	c->overtaken_count = 0;
 	for (unsigned i = 0; i < STARTS; i++)
-		c->start[i] = none;
+		c->chain[i] = RN_TLP_NONE;
+	for (unsigned i = 0; i < TLPS; i++)
+		c->start[i].chain = RN_TLP_NONE;
 	for (unsigned i = 0; i < RN_SAN_SLOTS; i++)
 		c->read_of[i] = none;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_sanitize_pieces.c - a run that is judged waits for nothing that its verdicts do
  * not depend on: reads of NICs are performed at once, and bytes that become visible in
- * order are one TLP.
+ * order are one TLP, as is what replaces them.
  */
+#include <sys/mman.h>
+
 #include "sanitize_kit.h"
 #include "sim/pcie/host/host_internal.h"
 
@@ -126,11 +128,54 @@ static int tear_down(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
+/* ------------------------------------------------------------ one buffer again */
+/* Has a device written to any page of [at, at + len)? Read past the protection. */
+static bool is_stored(const uint8_t *at, size_t len)
+{
+	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	uint8_t byte = 0;
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < len && !byte; i += PAGE)
+		assert_int_equal(pread(fd, &byte, 1, (off_t)kit_iova(at + i)), 1);
+	close(fd);
+	return byte != 0;
+}
+
+/* Each message replaces the one before, so the room for what is pending does not fill,
+ * and nothing is forced that the program has not waited for.
+ */
+static void test_messages_into_one_buffer_replace_each_other(void **state)
+{
+	enum {
+		KEY = 0x500,
+		LEN = 1024 * 1024,
+		MESSAGES = 60,
+	};
+	static const uint8_t bytes[PAGE] = { 1 };
+	struct rn_mem_attr attr = { .qpn = QP, .msg = 10, .flags = RN_MEM_RELAXED };
+	uint8_t *buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(buf, MAP_FAILED);
+	assert_int_equal(nic.api->region_add(nic.nic, KEY, kit_iova(buf), LEN, 0xf), 0);
+	for (; attr.msg < 10 + MESSAGES; attr.msg++)
+		for (size_t at = 0; at < LEN; at += PAGE)
+			assert_int_equal(nic.api->mem->write(nic.nic, kit_iova(buf + at),
+							     bytes, PAGE, attr),
+					 RN_MEM_DONE);
+	assert_false(is_stored(buf, LEN));
+	nic.api->region_remove(nic.nic, KEY);
+	munmap(buf, LEN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_reads_are_performed_at_once),
 		TEST(test_a_read_pushes_what_was_written_before),
+		TEST(test_messages_into_one_buffer_replace_each_other),
 		TEST(test_ordered_bytes_are_not_cut),
 		TEST(test_unordered_bytes_are_cut_at_first),
 		TEST(test_bytes_without_order_are_cut),
