@@ -9,6 +9,10 @@ of the program expects of each machine class. Prints a table with a row for each
 then recall (of the wrong, how many were found) and precision (of the found, how many are wrong).
 Ends with 1 if anything differs. Programs are named by shell patterns; without one all run.
 
+With --everywhere all of that is done under each of five conditions: on all processors and on one, idle and
+with eight hogs, and with programs that are slowed down. A row has the runs of all conditions, a line for
+each condition and the last lines say how many verdicts were as expected.
+
 With --late there is no sanitizer either: each program runs with `--pcie adversarial' and looks itself
 whether it saw what it should not. A program that is wrong in any class must see that in each run, and
 one that is right never, however busy the machine is. For two programs that change a source the wrong
@@ -44,6 +48,14 @@ LATE = 'driver=adversarial,hold=50ms,hold.polls=inf'
 # A NIC reads late until the program polls in vain, but no longer than for a time. What changes the source
 # there is something else, for which the program waits first: it may come in that time or not.
 UNSURE = ('source/other-qp', 'source/kernel-reuse')
+# Where the verdicts have to be the same: the processors (0: all), the hogs and the slowness of --everywhere.
+CONDITIONS = {
+    'all processors': {'cpus': 0, 'hogs': 0, 'slow': 1},
+    'all processors, eight hogs': {'cpus': 0, 'hogs': 8, 'slow': 1},
+    'one processor': {'cpus': 1, 'hogs': 0, 'slow': 1},
+    'one processor, eight hogs': {'cpus': 1, 'hogs': 8, 'slow': 1},
+    'a twentieth of the speed': {'cpus': 0, 'hogs': 0, 'slow': 20},
+}
 SLICE = 0.0005  # seconds for which a program that is slowed down runs
 SAW_WRONG = 1  # the exit status of a program with VISIBILITY_CHECK that saw what it should not
 
@@ -56,6 +68,7 @@ def parse_arguments():
     parser.add_argument('--cpus', type=int, default=0, help='processors for all of it; 0: all')
     parser.add_argument('--slow', type=int, default=1, metavar='N',
                         help='a program runs for one N-th of the time and is stopped for the rest')
+    parser.add_argument('--everywhere', action='store_true', help='under all conditions, not those of options')
     parser.add_argument('--sanitize', default='summary', help='words for rocin run --sanitize=')
     parser.add_argument('--pcie', help='knobs for rocin run --pcie=')
     parser.add_argument('--live', action='store_true', help='no sanitizer: programs judge what they saw')
@@ -200,15 +213,19 @@ def describe(counts):
 
 
 class Table:
-    """Counts what was found, prints a row for each program and class."""
+    """Counts what was found, and prints a row for each program and class."""
 
     def __init__(self, options):
         self.options = options
         self.differences = 0
         self.score = collections.Counter()
+
+    @staticmethod
+    def head():
         print(f'{"program":30} {"class":12} {"expected":9} {"found":30} runs', flush=True)
 
-    def add(self, program, runs):
+    def add(self, program, runs, is_silent=False):
+        """Counts the runs of a program."""
         for machine in machines(self.options):
             expected = self.expected(program, machine)
             counts = collections.Counter(run[machine] for run in runs)
@@ -217,7 +234,7 @@ class Table:
             self.differences += differs
             for text, count in counts.items():
                 self.score[expected, text] += count
-            if differs or not self.options.differences:
+            if not is_silent and (differs or not self.options.differences):
                 print(f'{program.name:30} {machine:12} {expected:9} {describe(counts):30} '
                       f'{len(runs)}{"  <-- differs" if differs else ""}', flush=True)
 
@@ -233,16 +250,22 @@ class Table:
         is_open = self.options.live or (self.options.late and program.name in UNSURE)
         return is_open and (expected, text) == ('wrong', 'right')
 
-    def finish(self):
-        """Prints the sums; anything but "wrong" where "wrong" is expected was not found."""
-        if not self.options.plain:
-            hits = self.score['wrong', 'wrong']
-            wrong = sum(count for (expected, _), count in self.score.items() if expected == 'wrong')
-            found = sum(count for (_, text), count in self.score.items() if text == 'wrong')
-            print(f'recall {percent(hits, wrong)} ({hits} of {wrong}), '
-                  f'precision {percent(hits, found)} ({hits} of {found})')
+    def accuracy(self):
+        """Anything but "wrong" where "wrong" is expected was not found."""
+        hits = self.score['wrong', 'wrong']
+        wrong = sum(count for (expected, _), count in self.score.items() if expected == 'wrong')
+        found = sum(count for (_, text), count in self.score.items() if text == 'wrong')
+        return (f'recall {percent(hits, wrong)} ({hits} of {wrong}), '
+                f'precision {percent(hits, found)} ({hits} of {found})')
+
+    def sum(self):
         total = sum(self.score.values())
-        print(f'{total - self.differences} of {total} as expected')
+        return f'{total - self.differences} of {total} as expected'
+
+    def finish(self):
+        if not self.options.plain:
+            print(self.accuracy())
+        print(self.sum(), flush=True)
         return 1 if self.differences else 0
 
 
@@ -261,24 +284,65 @@ def chosen(patterns):
     return programs
 
 
+@contextlib.contextmanager
+def processors(count):
+    """Leaves so many processors to what is started meanwhile; 0: all."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[:count or None])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@contextlib.contextmanager
+def busy(count):
+    """Keeps processors busy by so many processes."""
+    hogs = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
 def run_all(options, programs):
+    """Runs the programs under one condition. Returns, program by program, what was said of each run."""
     with tempfile.TemporaryDirectory(prefix='visibility.') as folder:
         os.mkdir(os.path.join(folder, 'run'), 0o700)
-        runner, table = Runner(options, folder), Table(options)
-        hogs = [subprocess.Popen([sys.executable, '-c', 'while True: pass'])
-                for _ in range(options.hogs)]
-        try:
-            with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-                runs = [[pool.submit(runner.judge, program.name) for _ in range(options.runs)]
-                        for program in programs]
-                for program, futures in zip(programs, runs):
-                    table.add(program, [future.result() for future in futures])
-        finally:
-            for hog in hogs:
-                hog.kill()
-                hog.wait()
-            runner.stop()
-        return table.finish()
+        runner = Runner(options, folder)
+        with processors(options.cpus), busy(options.hogs):
+            try:
+                with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+                    runs = [[pool.submit(runner.judge, program.name) for _ in range(options.runs)]
+                            for program in programs]
+                    for program, futures in zip(programs, runs):
+                        yield program, [future.result() for future in futures]
+            finally:
+                runner.stop()
+
+
+def run_once(options, programs):
+    table = Table(options)
+    table.head()
+    for program, said in run_all(options, programs):
+        table.add(program, said)
+    return table.finish()
+
+
+def run_everywhere(options, programs):
+    table, runs = Table(options), collections.defaultdict(list)
+    for condition, settings in CONDITIONS.items():
+        part = Table(options)
+        for program, said in run_all(argparse.Namespace(**{**vars(options), **settings}), programs):
+            part.add(program, said, is_silent=True)
+            runs[program] += said
+        print(f'{condition}: {part.accuracy()}, {part.sum()}', flush=True)
+    table.head()
+    for program, said in runs.items():
+        table.add(program, said)
+    return table.finish()
 
 
 def main():
@@ -291,9 +355,7 @@ def main():
         return 0
     if not shutil.which(options.rocin):
         sys.exit(f'run.py: there is no {options.rocin}; ROCIN_BIN or --rocin names it')
-    if options.cpus:
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.cpus])
-    return run_all(options, programs)
+    return (run_everywhere if options.everywhere else run_once)(options, programs)
 
 
 if __name__ == '__main__':
