@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* timer.c - timers in a pairing heap. */
+/* timer.c - timers in a leftist tree. */
 #include "timer.h"
 
 static bool is_before(const struct rn_timer *a, const struct rn_timer *b)
@@ -9,73 +9,74 @@ static bool is_before(const struct rn_timer *a, const struct rn_timer *b)
 	return a->seq < b->seq;
 }
 
-/* Joins two heaps, either of which may be empty. Neither root has siblings. */
+static unsigned rank_of(const struct rn_timer *t)
+{
+	return t ? t->rank : 0;
+}
+
+/* Puts the two below a timer on their sides. Return: its rank has changed. */
+static bool rebalance(struct rn_timer *t)
+{
+	struct rn_timer *left = t->left;
+	unsigned rank;
+
+	if (rank_of(left) < rank_of(t->right)) {
+		t->left = t->right;
+		t->right = left;
+	}
+	rank = rank_of(t->right) + 1;
+	if (rank == t->rank)
+		return false;
+	t->rank = rank & 0x3f;
+	return true;
+}
+
+/* Joins two trees, either of which may be empty, along their right edges, which have no
+ * more timers than the ranks say. Return: the first timer of both.
+ */
 static struct rn_timer *meld(struct rn_timer *a, struct rn_timer *b)
 {
-	struct rn_timer *first, *second;
+	struct rn_timer *root = NULL, *last = NULL, **at = &root;
 
-	if (!a || !b)
-		return a ? a : b;
-	first = is_before(b, a) ? b : a;
-	second = first == a ? b : a;
+	while (a && b) {
+		struct rn_timer *first = is_before(b, a) ? b : a;
 
-	second->prev = first;
-	second->next = first->child;
-	if (first->child)
-		first->child->prev = second;
-	first->child = second;
-	return first;
-}
-
-/* Removes and returns the first node of a chain of siblings. */
-static struct rn_timer *take_first(struct rn_timer **chain)
-{
-	struct rn_timer *t = *chain;
-
-	if (t) {
-		*chain = t->next;
-		t->next = NULL;
+		b = first == a ? b : a;
+		a = first->right;
+		*at = first;
+		first->parent = last;
+		last = first;
+		at = &first->right;
 	}
-	return t;
-}
-
-/* Makes one heap of siblings: joins them in pairs from the left, then joins the pairs
- * from the right. The amortised bound depends on this order.
- */
-static struct rn_timer *meld_siblings(struct rn_timer *chain)
-{
-	struct rn_timer *pairs = NULL, *heap = NULL, *pair;
-
-	while (chain) {
-		struct rn_timer *a = take_first(&chain);
-
-		pair = meld(a, take_first(&chain));
-		pair->next = pairs;
-		pairs = pair;
-	}
-	while ((pair = take_first(&pairs)))
-		heap = meld(heap, pair);
-	return heap;
+	*at = a ? a : b;
+	if (*at)
+		(*at)->parent = last;
+	for (; last; last = last->parent)
+		rebalance(last);
+	return root;
 }
 
 static void set_root(struct rn_timer_heap *heap, struct rn_timer *root)
 {
 	heap->root = root;
 	if (root)
-		root->prev = root;
+		root->parent = root;
 }
 
-/* Removes a timer that is not the root from its siblings; the timers below it stay
- * below it.
- */
-static void cut(struct rn_timer *t)
+/* Puts the tree @below, or nothing, in the place of a timer that is not the root. */
+static void put_in_place_of(const struct rn_timer_heap *heap, const struct rn_timer *t,
+			    struct rn_timer *below)
 {
-	if (t->prev->child == t)
-		t->prev->child = t->next;
-	else
-		t->prev->next = t->next;
-	if (t->next)
-		t->next->prev = t->prev;
+	struct rn_timer *parent = t->parent;
+
+	*(parent->left == t ? &parent->left : &parent->right) = below;
+	if (below)
+		below->parent = parent;
+	/* A rank that changes is one more than the one that has changed below it, and so
+	 * on upwards: soon it is that of the root.
+	 */
+	while (rebalance(parent) && parent != heap->root)
+		parent = parent->parent;
 }
 
 void rn_timer_add(struct rn_timer_heap *heap, struct rn_timer *t, rn_ns deadline)
@@ -83,7 +84,7 @@ void rn_timer_add(struct rn_timer_heap *heap, struct rn_timer *t, rn_ns deadline
 	assert(!rn_timer_is_armed(t));
 	assert(deadline != RN_NEVER);
 
-	*t = (struct rn_timer){ .deadline = deadline, .seq = heap->seq++ };
+	*t = (struct rn_timer){ .deadline = deadline, .seq = heap->seq++, .rank = 1 };
 	set_root(heap, meld(heap->root, t));
 }
 
@@ -93,16 +94,14 @@ void rn_timer_remove(struct rn_timer_heap *heap, struct rn_timer *t)
 
 	if (!rn_timer_is_armed(t))
 		return;
-	below = meld_siblings(t->child);
-	if (t == heap->root) {
+	below = meld(t->left, t->right);
+	if (t == heap->root)
 		set_root(heap, below);
-	} else {
-		cut(t);
-		set_root(heap, meld(heap->root, below));
-	}
-	t->child = NULL;
-	t->next = NULL;
-	t->prev = NULL;
+	else
+		put_in_place_of(heap, t, below);
+	t->left = NULL;
+	t->right = NULL;
+	t->parent = NULL;
 }
 
 void rn_timer_rearm(struct rn_timer_heap *heap, struct rn_timer *t, rn_ns deadline)

@@ -1,40 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* timer.h - timers ordered by deadline, then by the order in which they were started.
  *
- * An intrusive pairing heap: start is constant time, stop and expiry are logarithmic
- * (amortised), nothing is allocated and nothing recurses. A timer lives in its owner; the
- * owner must stop it before it is freed.
+ * An intrusive leftist tree: the work of each call is logarithmic in the number of armed
+ * timers. (In a heap with an amortised bound, one call may pay for all that were started
+ * before it.) Nothing is allocated and nothing recurses. A timer lives in its owner;
+ * the owner must stop it before it is freed.
  *
  * Threads: none of these functions locks.
- * Source: Fredman, Sedgewick, Sleator, Tarjan, "The pairing heap", Algorithmica 1986.
+ * Source: Knuth, "The Art of Computer Programming", volume 3, 5.2.3 (leftist trees,
+ * invented by C. A. Crane).
  */
 #ifndef RN_TIMER_H
 #define RN_TIMER_H
 
 #include "rocin/hnode.h"
 
-/* A timer; all zeros: not armed. */
+/* A timer; all zeros: not armed. No timer below it in the tree is before it. */
 struct rn_timer {
 	rn_ns deadline; /* valid while armed */
-	uint64_t seq;	/* counts the starts of timers in the heap; valid while armed */
-	struct rn_timer *child; /* first child in the heap */
-	struct rn_timer *next;	/* next sibling in the heap: it has the same parent */
-	/* Previous sibling; the parent for a first sibling; the timer itself for the
-	 * root; NULL if not armed.
+	/* counts the starts of timers in the heap; valid while armed */
+	uint64_t seq : 58;
+	/* Number of timers on the shortest way down to a place without one, this timer
+	 * among them. That way leads to the right each time, and a tree of rank r has at
+	 * least 2^r - 1 timers.
 	 */
-	struct rn_timer *prev;
+	uint64_t rank : 6;
+	struct rn_timer *left, *right; /* of no less rank, and of no greater rank */
+	/* The timer itself for the root; NULL if not armed. */
+	struct rn_timer *parent;
 };
 
 /* A heap of timers; all zeros: empty. */
 struct rn_timer_heap {
 	/* Timer with the earliest deadline; NULL if none is armed. */
 	struct rn_timer *root;
-	uint64_t seq; /* number of times that a timer was started */
+	uint64_t seq : 58; /* number of times that a timer was started */
 };
 
 static inline bool rn_timer_is_armed(const struct rn_timer *t)
 {
-	return t->prev != NULL;
+	return t->parent != NULL;
 }
 
 /* Starts a timer that is not armed. @deadline may have passed, but must not be RN_NEVER.
