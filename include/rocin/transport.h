@@ -56,6 +56,20 @@ void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid
 void rn_dev_receive(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
 		    unsigned count);
 
+enum {
+	/* Most queue pairs that rn_dev_transmit() asks in vain, because their windows are
+	 * closed, before it returns 0 with others left.
+	 */
+	RN_VAIN_MAX = 64,
+	/* Most timers that one rn_dev_expire() serves, plus the completions that they
+	 * cause. Of the last queue pair that goes to ERR all requests complete, so there
+	 * may be more completions. (Thousands of queue pairs may have sent at the same
+	 * moment to a peer that is gone. Packets are taken, and others have the engine
+	 * lock, between two of these calls.)
+	 */
+	RN_EXPIRE_MAX = 256,
+};
+
 enum rn_tx_what {
 	RN_TX_WORK = 1 << 0, /* requests, and responses to READ and atomics */
 	RN_TX_ACKS = 1 << 1, /* acknowledgements and NAKs; the caller may delay these */
@@ -80,7 +94,9 @@ enum rn_tx_what {
  * Consecutive calls return packets of one QP as long as it has any (up to 64), so that
  * the caller can join those of equal size into one super-packet.
  *
- * Return: bytes in @buf, 0 if nothing may leave now.
+ * Return: bytes in @buf, 0 if nothing may leave now. Also 0 when RN_VAIN_MAX queue pairs
+ * had no packet at all since the last 0; rn_dev_deadline() is @now then, if there
+ * are others to be asked.
  */
 uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
 			 size_t cap, struct rn_tx *tx);
@@ -121,14 +137,16 @@ typedef void rn_diagnostic_fn(void *ctx, const struct rn_diagnostic *diagnostic,
  */
 void rn_dev_set_diagnostic(struct rn_dev *dev, rn_diagnostic_fn *fn, void *ctx);
 
-/* Returns the time at which rn_dev_expire() should be called next; RN_NEVER if no
- * timer runs.
+/* Returns the time at which rn_dev_expire(), and rn_dev_transmit() after it, should be
+ * called next; RN_NEVER if no timer runs. It has passed already if the last call of one
+ * of them has left some of its work.
  */
 rn_ns rn_dev_deadline(const struct rn_dev *dev);
 
-/* Performs what is due at the timers that have expired. The caller should pass packets
- * that have already arrived to the device before. Otherwise a process that was stopped
- * for a while would retransmit what has been acknowledged.
+/* Performs what is due at the timers that have expired, at most RN_EXPIRE_MAX of them, in
+ * the order of their deadlines. The caller should pass packets that have already arrived
+ * to the device before. Otherwise a process that was stopped for a while would retransmit
+ * what has been acknowledged.
  */
 void rn_dev_expire(struct rn_dev *dev, rn_ns now);
 

@@ -51,6 +51,11 @@ static void *zeroed(size_t len)
 }
 
 /* ------------------------------------------------------------------- set-up */
+static unsigned qps_of(const struct many *m, unsigned side)
+{
+	return side == 1 && m->cfg.is_peer_gone ? 0 : m->cfg.qps;
+}
+
 static struct rn_gid gid_of(unsigned side)
 {
 	return (struct rn_gid){
@@ -178,12 +183,12 @@ struct many *many_new(const struct many_cfg *cfg)
 		m->block[k] = zeroed(cfg->qps * sizeof(void *));
 		m->records[k] = zeroed(cfg->qps * sizeof(struct rn_stats_qp));
 		init_side(m, k);
-		for (unsigned i = 0; i < cfg->qps; i++)
+		for (unsigned i = 0; i < qps_of(m, k); i++)
 			new_qp(m, k, i);
-		for (unsigned i = 0; i < cfg->qps; i++)
+		for (unsigned i = 0; i < qps_of(m, k); i++)
 			connect_qp(m, k, i);
 	}
-	for (unsigned i = 0; i < cfg->qps; i++)
+	for (unsigned i = 0; i < qps_of(m, 1); i++)
 		for (unsigned n = 0; n < cfg->depth; n++)
 			post_recv(m, i);
 	return m;
@@ -193,7 +198,7 @@ static void free_side(struct many *m, unsigned k)
 {
 	struct many_side *s = &m->side[k];
 
-	for (unsigned i = 0; i < m->cfg.qps; i++) {
+	for (unsigned i = 0; i < qps_of(m, k); i++) {
 		rn_qp_destroy(s->dev, m->qp[k][i]);
 		free(m->block[k][i]);
 	}

@@ -26,6 +26,7 @@ struct many_cfg {
 	unsigned room;	   /* packets that a receive queue holds; what is more is lost */
 	unsigned loss_pct; /* of the packets, lost by chance */
 	rn_ns step_ns;	   /* that a step of both devices takes */
+	bool is_peer_gone; /* the second device has no QPs, and answers nothing */
 };
 
 struct many_side {

@@ -60,6 +60,7 @@ int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg)
 	rn_htab_init(&dev->mrs, dev->mr_bucket0, RN_ARRAY_SIZE(dev->mr_bucket0));
 	rn_htab_init(&dev->srqs, dev->srq_bucket0, RN_ARRAY_SIZE(dev->srq_bucket0));
 	rn_list_init(&dev->work);
+	dev->more_at = RN_NEVER;
 	rn_list_init(&dev->acks);
 	rn_list_init(&dev->frames);
 	rn_list_init(&dev->cnps);
@@ -317,7 +318,8 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 {
 	struct rn_list *link;
 
-	while ((link = rn_list_first(&dev->work))) {
+	dev->more_at = RN_NEVER;
+	while (dev->vain < RN_VAIN_MAX && (link = rn_list_first(&dev->work))) {
 		struct rn_qp *qp = RN_CONTAINER_OF(link, struct rn_qp, work_link);
 		uint32_t len;
 
@@ -345,7 +347,12 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 		rn_list_remove(link);
 		rn_window_yield(qp);
 		rn_read_window_yield(qp);
+		if (qp->burst == 0)
+			dev->vain++;
 	}
+	dev->vain = 0;
+	if (!rn_list_is_empty(&dev->work))
+		dev->more_at = now;
 	return 0;
 }
 
@@ -383,6 +390,8 @@ rn_ns rn_dev_deadline(const struct rn_dev *dev)
 	rn_ns at = rn_earlier(rn_timer_next_deadline(&dev->timers),
 			      rn_timer_next_deadline(&dev->watches));
 
+	if (!rn_list_is_empty(&dev->work))
+		at = rn_earlier(at, dev->more_at);
 	return rn_earlier(at, rn_cq_held_deadline(dev));
 }
 
@@ -395,26 +404,36 @@ bool rn_dev_silent(struct rn_dev *dev, struct rn_flow *flow)
 	return has;
 }
 
+static void expire_qp(struct rn_dev *dev, struct rn_timer *t, rn_ns now)
+{
+	struct rn_qp *qp = RN_CONTAINER_OF(t, struct rn_qp, timer);
+
+	rn_req_expire(qp, now);
+	/* rn_req_expire() may have set the timer for a deadline that has passed by now.
+	 */
+	rn_timer_remove(&dev->timers, t);
+	rn_dev_arm_timer(dev, qp);
+	assert(!rn_timer_is_armed(t) || t->deadline > now);
+	rn_dev_settle(dev, now);
+	rn_qp_publish(qp);
+}
+
 void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 {
+	const uint32_t before = dev->completions;
+	uint32_t served = 0;
 	struct rn_timer *t;
 	RN_SHOW_CALL(dev, .kind = RN_CALL_EXPIRE, .now = now);
 
-	while ((t = rn_timer_pop(&dev->timers, now))) {
-		struct rn_qp *qp = RN_CONTAINER_OF(t, struct rn_qp, timer);
-
-		rn_req_expire(qp, now);
-		/* rn_req_expire() may have set the timer for a deadline that has passed
-		 * by now.
-		 */
-		rn_timer_remove(&dev->timers, t);
-		rn_dev_arm_timer(dev, qp);
-		assert(!rn_timer_is_armed(t) || t->deadline > now);
-		rn_dev_settle(dev, now);
-		rn_qp_publish(qp);
+	dev->more_at = RN_NEVER;
+	for (; served + (dev->completions - before) < RN_EXPIRE_MAX; served++) {
+		if ((t = rn_timer_pop(&dev->timers, now)))
+			expire_qp(dev, t, now);
+		else if ((t = rn_timer_pop(&dev->watches, now)))
+			rn_window_expire(dev, t, now);
+		else
+			break;
 	}
-	while ((t = rn_timer_pop(&dev->watches, now)))
-		rn_window_expire(dev, t, now);
 	rn_cq_fire_due(dev, now);
 }
 

@@ -399,6 +399,7 @@ void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns no
 		.ctl = rn_cqe_ctl(lap, c->flags, (uint8_t)c->opcode, (uint8_t)c->status),
 	};
 
+	dev->completions++;
 	if (c->status != RN_WC_SUCCESS)
 		count_error(dev, c);
 	if (cq->overrun || is_full(dev, cq) ||

@@ -447,6 +447,14 @@ struct rn_dev {
 	/* Lists of QPs, by struct rn_qp.work_link and ack_link. */
 	struct rn_list work, acks;
 	struct rn_list frames; /* raw packet QPs that have frames to build */
+	/* Number of QPs that had no packet when it was their turn, since
+	 * rn_dev_transmit() returned 0. */
+	uint32_t vain;
+	/* Time at which it returned 0 although there are QPs in `work` that it has not
+	 * asked; RN_NEVER if the last call has asked them all, or rn_dev_expire() was
+	 * called since.
+	 */
+	rn_ns more_at;
 	/* List of struct rn_cc of QPs that have a congestion notification to send. */
 	struct rn_list cnps;
 	struct rn_dcqcn_params cc; /* parameters of congestion control; valid if cfg.cc */
@@ -467,6 +475,7 @@ struct rn_dev {
 	struct rn_qp *last_qp; /* QP to which the last received packet was addressed */
 	uint32_t requests;     /* number of received request packets, modulo 2^32 */
 	uint32_t received;     /* number of completed receives, modulo 2^32 */
+	uint32_t completions;  /* number of CQEs, those that were lost too, modulo 2^32 */
 	/* A CQ has lost a CQE: its QPs are moved to ERR before the call into the
 	 * device returns.
 	 */

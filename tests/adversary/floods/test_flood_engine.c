@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "provider/engine/engine_internal.h"
+#include "tests/kit/work.h"
 #include "transport/io/rocind/rocind_conn.h"
 
 int __wrap_rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
@@ -42,7 +43,9 @@ static void events_without_end_are_taken_in_pieces(void **state)
 	e->rocind = r;
 	for (unsigned i = 0; i < 10; i++) {
 		events = 0;
+		work_begin();
 		rnp_rocind_events(e);
+		assert_work_of(events, WORK_PACKET);
 		assert_in_range(events, RN_ROCIND_EVENT_MAX, 1000);
 	}
 	free(r);

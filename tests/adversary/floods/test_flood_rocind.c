@@ -4,7 +4,8 @@
  *
  * Each test fills a source with more than rocind can take at once, and has a client ask
  * something at the same time. Work is counted in calls of the kernel that move a message,
- * a connection or a packet, so nothing depends on the machine; time is the test's.
+ * a connection or a packet, and in units (tests/kit/work.h), so nothing depends on the
+ * machine; time is the test's.
  */
 #include "tests/tools/rocind/server_kit.h"
 
@@ -21,6 +22,7 @@
 #include "rocin/cmdev.h"
 #include "rocin/gsi.h"
 #include "tests/kit/hand_over.h"
+#include "tests/kit/work.h"
 #include "tests/tools/rocind/timer_kit.h"
 #include "tools/rocind/cm/cm_channel.h"
 #include "transport/io/host/gid_sockaddr.h"
@@ -58,24 +60,28 @@ static unsigned all_sent;
 ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	taken++;
+	work_add(WORK_SYSCALL);
 	return __real_recvmsg(fd, msg, flags);
 }
 
 ssize_t __wrap_recv(int fd, void *buf, size_t len, int flags)
 {
 	taken++;
+	work_add(WORK_SYSCALL);
 	return __real_recv(fd, buf, len, flags);
 }
 
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	sent++;
+	work_add(WORK_SYSCALL);
 	return __real_sendmsg(fd, msg, flags);
 }
 
 int __wrap_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags)
 {
 	taken++;
+	work_add(WORK_SYSCALL);
 	return __real_accept4(fd, sa, len, flags);
 }
 
@@ -86,6 +92,7 @@ bool __wrap_rnd_group_send(const struct rnd_group *group, const struct rn_flow *
 	(void)flow;
 	(void)pkt;
 	(void)len;
+	work_add(WORK_SYSCALL);
 	sent++;
 	all_sent++;
 	return true;
@@ -116,7 +123,10 @@ static bool serve_one(void)
 		return false;
 	taken = sent = 0;
 	source = event.data.ptr;
+	work_begin();
 	source->on_ready(source->ctx);
+	assert_work(WORK_MESSAGE + (uint64_t)taken * WORK_PACKET +
+		    RN_CM_EXPIRE_MAX * WORK_TIMER);
 	assert_in_range(taken, 0, TAKEN_MAX);
 	assert_in_range(sent, 0, SENT_MAX);
 	return true;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "rocin/diagnostic.h"
+#include "tests/kit/work.h"
 #include "transport/io/capture/capture_ring.h"
 
 enum {
@@ -260,7 +261,9 @@ static void a_writer_that_lies_is_not_followed(void **state)
 		setup(state);
 		rig = *state;
 		spoil(rig, lies[i].at, lies[i].value);
+		work_begin();
 		assert_int_equal(rn_capture_peek(&rig->r), -EPROTO);
+		assert_work(WORK_CALL);
 	}
 }
 
@@ -334,7 +337,9 @@ static void a_writer_that_only_pads_is_not_followed(void **state)
 	for (size_t at = 0; at < SIZE; at += RN_CAPTURE_ALIGN)
 		memcpy(rig->mem + RN_CAPTURE_CONTROL + at, &pad, RN_CAPTURE_ALIGN);
 	memcpy(rig->mem + TAIL_AT, &all, sizeof(all));
+	work_begin();
 	assert_int_equal(rn_capture_peek(&rig->r), -EPROTO);
+	assert_work(WORK_CALL);
 	assert_int_equal(rig->r.head, RN_CAPTURE_ALIGN);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "ring_flood.h"
 #include "ring_kit.h"
+#include "tests/kit/work.h"
 
 enum {
 	LEN = 80,
@@ -353,7 +354,9 @@ static void records_without_packets_are_looked_at_a_few_at_a_time(void **state)
 		ring_flood(&b->send, (unsigned)(KIT_CAPACITY - (b->send.tail - before)) /
 					     RN_RING_ALIGN);
 		rn_ring_publish(&b->send);
+		work_begin();
 		assert_int_equal(both_receive(b), 0);
+		assert_work_of(3 * KIT_MANY, WORK_CALL);
 		assert_in_range(b->recv.head - before, RN_RING_ALIGN,
 				3 * KIT_MANY * RN_RING_ALIGN);
 		before = b->recv.head;
@@ -362,6 +365,26 @@ static void records_without_packets_are_looked_at_a_few_at_a_time(void **state)
 	while (rn_ring_waits(&b->recv))
 		assert_int_equal(both_receive(b), 0);
 	assert_false(b->recv.fault);
+}
+
+static void a_call_with_packets_is_as_much_as_they_are(void **state)
+{
+	struct both *b = *state;
+	unsigned sent = 0, left;
+
+	for (unsigned i = 0; i < 20; i++) {
+		sent += both_fill(b, sent, 100 + i * 200);
+		for (left = sent; left > 0;) {
+			unsigned n;
+
+			work_begin();
+			n = (unsigned)both_receive(b);
+			assert_in_range(n, 1, left);
+			assert_work_of(n, WORK_PACKET);
+			left -= n;
+		}
+		sent = 0;
+	}
 }
 
 int main(void)
@@ -384,6 +407,7 @@ int main(void)
 		BOTH_TEST(packets_before_a_bad_record_are_given),
 		BOTH_TEST(end_in_the_middle_is_the_end),
 		BOTH_TEST(records_without_packets_are_looked_at_a_few_at_a_time),
+		BOTH_TEST(a_call_with_packets_is_as_much_as_they_are),
 		cmocka_unit_test(each_fault_has_a_sentence),
 	};
 

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <net/if.h>
+#include <netinet/udp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #include "rocin/stats.h"
 #include "tests/kit/io_kind.h"
 #include "tests/kit/roce_socket.h"
+#include "tests/kit/work.h"
 #include "tests/kit/wrap_syscall.h"
 #include "tests/transport/io/fault/fault_kit.h"
 #include "transport/io/capture/net_capture.h"
@@ -44,7 +46,7 @@ static unsigned reads; /* calls of the kernel that may take a datagram */
 
 static void send_more(unsigned count)
 {
-	static const uint8_t data[PACKET];
+	static const uint8_t data[RN_SUPER_SEGMENTS * PACKET];
 
 	for (unsigned i = 0; sender.fd >= 0 && reads < FOR_EVER && i < count; i++)
 		assert_true(sendto(sender.fd, data, sender.len, 0, &sender.to.sa,
@@ -62,6 +64,7 @@ static bool answer_syscall(long number, long arg[KIT_SYSCALL_ARGS], long *rc)
 		send_more(1);
 		reads++;
 	}
+	work_add(WORK_SYSCALL);
 	return false;
 }
 
@@ -69,6 +72,7 @@ int __wrap_rn_uring_submit(struct rn_uring *u, unsigned ends)
 {
 	send_more(AHEAD);
 	reads++;
+	work_add(AHEAD * WORK_SYSCALL);
 	return __real_rn_uring_submit(u, ends);
 }
 
@@ -128,8 +132,10 @@ static void assert_each_call_takes_one(struct rn_udp *from)
 		unsigned before = reads;
 
 		rn_udp_look_everywhere(from);
+		work_begin();
 		/* Looking at a socket in vain is no end: another may have something. */
 		assert_int_equal(net->ops->receive(net->ctx, rx), -EAGAIN);
+		assert_work(2 * AHEAD * WORK_SYSCALL + WORK_PACKET);
 		assert_in_range(reads - before, 0, 2);
 	}
 	assert_in_range(reads, CALLS / AHEAD, 2 * CALLS);
@@ -183,6 +189,25 @@ static void packets_to_a_group_on_another_interface(void **state)
 	begin_sending(&at, PACKET);
 	assert_each_call_takes_one(other);
 	rn_udp_free(other);
+}
+
+/* A datagram may be a super-packet of many packets, and all of them are one call. */
+static void a_call_with_packets_is_as_much_as_they_are(void **state)
+{
+	const struct rn_net *net = rn_udp_net(u);
+	const struct rn_gid gid = roce_gid(0);
+	struct rn_rx rx[RN_RX_BATCH];
+	int n, seg = PACKET;
+
+	(void)state;
+	begin_sending(&gid, (size_t)(RN_SUPER_SEGMENTS * PACKET));
+	(void)!setsockopt(sender.fd, SOL_UDP, UDP_SEGMENT, &seg, sizeof(seg));
+	for (unsigned i = 0; i < CALLS; i++) {
+		work_begin();
+		n = net->ops->receive(net->ctx, rx);
+		assert_in_range(n, 1, RN_RX_BATCH);
+		assert_work(2 * AHEAD * WORK_SYSCALL + (unsigned)n * WORK_PACKET);
+	}
 }
 
 /* What comes behind them is found all the same. */
@@ -291,6 +316,7 @@ int main(void)
 		SOCKET_TEST(empty_datagrams_to_an_address),
 		SOCKET_TEST(empty_datagrams_to_a_group),
 		SOCKET_TEST(packets_to_a_group_on_another_interface),
+		SOCKET_TEST(a_call_with_packets_is_as_much_as_they_are),
 		SOCKET_TEST(a_packet_behind_empty_datagrams_is_delivered),
 		cmocka_unit_test(packets_that_a_rule_drops),
 		cmocka_unit_test(middleware_asks_once),
