@@ -327,7 +327,7 @@ static void register_behind_requests(struct rn_val *v, unsigned count)
 		post(v, i, IBV_SEND_SIGNALED, 1, 0);
 		complete(v, i);
 		make(v, OTHER_MR, mr);
-		assert_false(destroy(v, OTHER_MR, 1, 0));
+		destroy(v, OTHER_MR, 1, 0);
 	}
 }
 

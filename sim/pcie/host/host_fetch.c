@@ -375,7 +375,6 @@ static void issue_reads(struct rn_host_nic *nic, struct task *t, uint32_t qpn,
 		if (r)
 			tlp.target = (uint8_t)r->target;
 		tlp.stream = qpn;
-		tlp.qp_count = rn_nic_qp_count(nic, qpn);
 		tlp.txn = nic->next_txn++;
 		count_event(nic, RN_HOST_WQE_READS);
 		issue_part(nic, t, &tlp, to + at);

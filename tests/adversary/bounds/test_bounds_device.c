@@ -16,7 +16,7 @@
 
 #include "rocin/cm.h"
 #include "rocin/queue_pair.h"
-#include "sim/world/connections.h"
+#include "sim/fabric/connections.h"
 #include "sim/world/plan.h"
 #include "sim/world/world.h"
 #include "tests/kit/many.h"

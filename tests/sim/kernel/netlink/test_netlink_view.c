@@ -18,7 +18,7 @@
 
 #include "sim/kernel/netlink/socket.h"
 #include "sim/kernel/netlink/view.h"
-#include "sim/kernel/sysfs_tree.h"
+#include "sim/sysfs/sysfs_tree.h"
 
 static char parent[] = "/tmp/rocin-view-XXXXXX", tree[PATH_MAX];
 
