@@ -14,6 +14,7 @@
 #include <assert.h>
 
 #include "provider/verbs/object/provider.h"
+#include "provider/verbs/verbs.h"
 
 /* Sets errno to @rc, or restores it if the call has succeeded: the call may have handled
  * failures that set errno. Programs depend on that: rdma_accept() moves a QP to ERR

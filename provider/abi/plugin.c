@@ -14,6 +14,9 @@
 #include <sys/queue.h>
 
 #include "driver_abi.h"
+#include "provider/verbs/context.h"
+#include "provider/verbs/object/device.h"
+#include "provider/verbs/object/library.h"
 #include "provider/verbs/object/provider.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"

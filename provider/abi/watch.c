@@ -16,6 +16,7 @@
 
 #include "provider/settings/watch_options.h"
 #include "provider/validate/model.h"
+#include "provider/verbs/object/device.h"
 #include "provider/verbs/object/provider.h"
 #include "rocin/netdev.h"
 #include "transport/io/report/stacks.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "provider/verbs/object/provider.h"
+#include "provider/verbs/verbs.h"
 #include "rocin/netdev.h"
 #include "transport/io/report/stacks.h"
 #include "watch.h"

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "provider/verbs/object/provider.h"
+#include "provider/verbs/queue/cq.h"
 #include "provider/verbs/queue/post.h"
+#include "provider/verbs/queue/qp.h"
 #include "transport/io/report/stacks.h"
 #include "watch.h"
 

@@ -9,10 +9,22 @@
  * There may be several handles on an object. If the object is destroyed through one of
  * them, the others can only be unimported.
  */
+#include "context.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "provider/verbs/memory/mr.h"
+#include "provider/verbs/object/device.h"
+#include "provider/verbs/object/event.h"
+#include "provider/verbs/object/handle.h"
+#include "provider/verbs/object/library.h"
+#include "provider/verbs/object/pd.h"
 #include "provider/verbs/object/provider.h"
+#include "provider/verbs/queue/cq.h"
+#include "provider/verbs/queue/qp.h"
+#include "provider/verbs/queue/srq.h"
+#include "provider/verbs/queue/steering.h"
 
 /* -------------------------------------------------------- contexts that share a file */
 /* Guards open_contexts and last_file. It is the outermost of all locks. */

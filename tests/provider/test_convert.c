@@ -11,8 +11,10 @@
 
 #include "provider/verbs/memory/mr.h"
 #include "provider/verbs/object/library.h"
-#include "provider/verbs/object/provider.h"
+#include "provider/verbs/object/pd.h"
+#include "provider/verbs/queue/cq.h"
 #include "provider/verbs/queue/post.h"
+#include "provider/verbs/queue/qp.h"
 #include "rocin/netdev.h"
 #include "rocin/queue_pair.h"
 

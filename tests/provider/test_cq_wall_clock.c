@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/object/provider.h"
+#include "provider/verbs/queue/cq.h"
 
 enum {
 	QUICK = 25,   /* ns that a reading takes at least */

@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "provider/verbs/memory/mr.h"
 #include "provider/verbs/object/handle.h"
+#include "provider/verbs/object/pd.h"
 #include "provider/verbs/object/provider.h"
 
 static void *new_named(struct rnp_context *ctx, uint32_t number)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "provider/raw/flow.h"
-#include "provider/verbs/object/provider.h"
+#include "provider/verbs/object/library.h"
 
 /* ----------------------------------------------------- what could not be made */
 static void qp_without_a_number_leaves_nothing_behind(void **state)

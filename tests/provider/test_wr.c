@@ -9,7 +9,9 @@
 #include <cmocka.h>
 
 #include "provider/verbs/object/library.h"
+#include "provider/verbs/object/provider.h"
 #include "provider/verbs/queue/post.h"
+#include "provider/verbs/queue/qp.h"
 
 /* struct ibv_qp_ex of releases 36, 44 and 45, bytes. */
 enum {

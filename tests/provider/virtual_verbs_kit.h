@@ -14,6 +14,7 @@
 #include "virtual_kit.h"
 
 #include "provider/verbs/object/provider.h"
+#include "provider/verbs/verbs.h"
 #include "rocin/host_api.h"
 #include "rocin/pcie.h"
 

@@ -11,6 +11,10 @@
 #include <unistd.h>
 
 #include "mr.h"
+#include "provider/engine/pcie.h"
+#include "provider/verbs/object/device.h"
+#include "provider/verbs/object/handle.h"
+#include "provider/verbs/object/library.h"
 #include "provider/verbs/object/provider.h"
 #include "transport/io/memory/mem_direct.h"
 

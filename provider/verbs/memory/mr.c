@@ -18,6 +18,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "provider/engine/pcie.h"
+#include "provider/verbs/object/device.h"
+#include "provider/verbs/object/handle.h"
+#include "provider/verbs/object/library.h"
+#include "provider/verbs/object/pd.h"
 #include "provider/verbs/object/provider.h"
 #include "transport/io/memory/mem_direct.h"
 

@@ -1,17 +1,93 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mr.h - access flags of memory regions, and checks of the pages of a region. */
+/* mr.h - memory regions with their access flags, memory windows and device memory, and
+ * checks of the pages of a region.
+ */
 #ifndef RNP_MR_H
 #define RNP_MR_H
 
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
+#include "provider/verbs/object/handle.h"
 #include "provider/verbs/object/library.h"
 #include "rocin/mr.h"
+#include "rocin/stats.h"
 
+struct rnp_mr {
+	struct rnp_abi_mr base;
+	struct rnp_handle handle;
+	struct rn_mr core;
+	LIST_ENTRY(rnp_mr) link;
+	/* the domain; the program might change base.ibv_mr.pd */
+	struct ibv_pd *pd;
+	/* for an import, the region itself, and the fields below are not used;
+	 * otherwise NULL
+	 */
+	struct rnp_mr *origin;
+	/* number of users: the program, the device, imports; guarded by the engine lock
+	 */
+	unsigned held;
+	/* the region was removed from the device; guarded by the engine lock */
+	bool gone;
+	void *map; /* mapping of a file descriptor, unmapped with the region; or NULL */
+	size_t map_len;
+	/* device memory that is registered; NULL: memory of the program */
+	struct rnp_dm *dm;
+	/* The next members are guarded by the engine lock. */
+	bool is_on_gpu;	 /* the memory is a simulated GPU's */
+	uint64_t pinned; /* number of the region's pages that count as pinned */
+	struct rn_stats_object *record;
+};
+
+/* A memory window. Windows of type 2 are type 2B, bound to domain and queue pair, as in
+ * almost all devices: another queue pair that learns the key cannot use it.
+ */
+struct rnp_mw {
+	struct ibv_mw base;
+	struct rnp_handle handle;
+	struct rn_mr core;
+	struct ibv_pd *pd;	 /* the program might change base.pd */
+	LIST_ENTRY(rnp_mw) link; /* guarded by the engine lock */
+	struct rn_stats_object *record;
+};
+
+/* Device memory (memory on the NIC). */
+struct rnp_dm {
+	struct ibv_dm base;
+	struct rnp_handle handle;
+	LIST_ENTRY(rnp_dm) link; /* guarded by the engine lock */
+	/* number of regions of this memory; guarded by the engine lock */
+	unsigned mrs;
+	/* for an import, the device memory itself; otherwise NULL */
+	struct rnp_dm *origin;
+	/* number of users: the program, the device, imports; guarded by the engine lock
+	 */
+	unsigned held;
+	/* the memory was removed from the device; written under the engine lock */
+	atomic_bool gone;
+	bool is_local; /* allocated in a fork() child, which has no device */
+	rn_iova addr;  /* address by which the device accesses the memory */
+	uint64_t len;  /* bytes that the program has requested */
+	uint64_t room; /* bytes allocated from the device, a multiple of 64 */
+	void *map;
+	size_t map_len;
+};
+
+static inline struct rnp_mr *to_rnp_mr(struct rnp_abi_mr *mr)
+{
+	return (struct rnp_mr *)mr;
+}
+static inline struct rnp_mw *to_rnp_mw(struct ibv_mw *mw)
+{
+	return (struct rnp_mw *)mw;
+}
+
+/* ---------------------------------------------------------------------- access flags */
 RNP_SAME(RN_ACCESS_LOCAL_WRITE, IBV_ACCESS_LOCAL_WRITE);
 RNP_SAME(RN_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_WRITE);
 RNP_SAME(RN_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_READ);
@@ -53,6 +129,49 @@ static inline bool rnp_access_writes(uint32_t access)
 	return access & (RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
 			 RN_ACCESS_REMOTE_ATOMIC | RN_ACCESS_MW_BIND);
 }
+
+/* ------------------------------------------------------------------ regions, windows */
+struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
+			  int access);
+/* Registers a region of any kind; fills in @attr->key and @attr->pd. @dm: the device
+ * memory that is registered, which counts the region already; or NULL. Return: the
+ * region, or NULL with -errno in @rc.
+ */
+struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
+			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc);
+struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+				 uint64_t iova, int fd, int access);
+int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
+		 size_t length, int access);
+struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd);
+int rnp_dereg_mr(struct rnp_abi_mr *base);
+/* Removes the region from the device; engine lock held. The memory of the handle remains.
+ * The detach functions of other objects do likewise.
+ */
+void rnp_mr_detach(struct rnp_mr *mr);
+/* Drops @holders uses of a region; the last one frees it. Engine lock held. */
+void rnp_mr_release(struct rnp_mr *mr, unsigned holders);
+
+int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		  struct ibv_sge *sg_list, uint32_t num_sge);
+
+struct ibv_mw *rnp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int rnp_dealloc_mw(struct ibv_mw *base);
+
+/* Removes the window from the device; engine lock held. */
+void rnp_mw_detach(struct rnp_mw *mw);
+
+/* --------------------------------------------------------------------- device memory */
+struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+int rnp_free_dm(struct ibv_dm *base);
+struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
+			     size_t length, unsigned int access);
+/* Removes the memory from the device; only after all its regions. */
+void rnp_dm_detach(struct rnp_dm *dm);
+void rnp_dm_release(struct rnp_dm *dm, unsigned holders);
+/* Creates a handle by which a program copies to and from the memory of @origin; or NULL.
+ */
+struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *origin);
 
 /* ----------------------------------------------- pages of the program's memory */
 

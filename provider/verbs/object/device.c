@@ -2,6 +2,8 @@
 /* device.c - object numbers and limits of a device, which all contexts of the process
  * share, and queries of the device. Every limit that a query returns is enforced.
  */
+#include "device.h"
+
 #include "provider.h"
 
 #include <assert.h>
@@ -21,6 +23,9 @@
 
 #include "library.h"
 #include "provider/engine/engine.h"
+#include "provider/engine/pcie.h"
+#include "provider/raw/flow.h"
+#include "rocin/cqe.h"
 #include "rocin/mr.h"
 #include "rocin/netdev.h"
 #include "rocin/permutation.h"

@@ -19,7 +19,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "library.h"
 #include "provider.h"
+#include "provider/verbs/queue/cq.h"
+#include "provider/verbs/queue/qp.h"
+#include "provider/verbs/queue/srq.h"
+#include "provider/verbs/queue/steering.h"
 #include "rocin/cqe.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"

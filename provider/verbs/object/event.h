@@ -11,10 +11,17 @@
 #ifndef RNP_EVENT_H
 #define RNP_EVENT_H
 
+#include <infiniband/verbs.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
+
+struct rnp_context;
+struct rnp_cq;
+struct rnp_engine_hooks;
 
 enum {
 	RNP_EVENT_LEN_MAX = 16
@@ -84,5 +91,29 @@ void rnp_await_acks(const struct rnp_awaited *acks);
  * there is no /proc.
  */
 int rnp_event_fd_new(void);
+
+/* -------------------------------------------------- channels, and events of objects */
+/* The writing side of a completion channel that at least one CQ uses. */
+struct rnp_channel {
+	LIST_ENTRY(rnp_channel) link;
+	const struct ibv_comp_channel *key;
+	unsigned refs; /* number of CQs that use the channel; guarded by channel_lock */
+	/* CQs with an event that could not be written yet; written under the engine lock
+	 */
+	atomic_uint pending;
+	struct rnp_event_pipe pipe;
+};
+
+extern const struct rnp_engine_hooks rnp_hooks;
+void rnp_cq_event(struct ibv_cq *base);
+/* Writes a completion event that found the channel full, if there is room now; the second
+ * function drops the event. Engine lock held.
+ */
+void rnp_cq_write_pending_event(struct rnp_cq *cq);
+void rnp_cq_drop_pending_event(struct rnp_cq *cq);
+/* Returns the writing side of a channel, shared by its CQs; NULL with errno. */
+struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
+				    const struct ibv_comp_channel *key);
+void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel);
 
 #endif /* RNP_EVENT_H */

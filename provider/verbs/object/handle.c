@@ -9,7 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pd.h"
 #include "provider.h"
+#include "provider/verbs/memory/mr.h"
+#include "provider/verbs/queue/cq.h"
+#include "provider/verbs/queue/qp.h"
+#include "provider/verbs/queue/srq.h"
+#include "provider/verbs/queue/steering.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>

@@ -2,6 +2,10 @@
 /* pd.c - protection domains, parent domains and their allocators, thread domains, and
  * address handles.
  */
+#include "pd.h"
+
+#include "device.h"
+#include "handle.h"
 #include "provider.h"
 #include "rocin/netdev.h"
 

@@ -6,14 +6,22 @@
  * engine, too: every empty poll does, and every 16th that found a CQE, so that a program
  * whose CQ is never empty still receives packets.
  */
+#include "cq.h"
+
+#include "provider/engine/pcie.h"
 #include "provider/verbs/object/provider.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "provider/engine/trace_points.h"
+#include "provider/verbs/object/device.h"
+#include "provider/verbs/object/event.h"
+#include "provider/verbs/object/handle.h"
 #include "provider/verbs/object/library.h"
+#include "provider/verbs/object/pd.h"
 
 /* ------------------------------------------ conversion of a CQE to a work completion */
 RNP_SAME(RN_WC_GRH, IBV_WC_GRH);

@@ -9,11 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "provider/engine/pcie.h"
 #include "provider/engine/trace_points.h"
+#include "provider/verbs/object/handle.h"
 #include "provider/verbs/object/library.h"
+#include "provider/verbs/object/pd.h"
 #include "provider/verbs/object/provider.h"
+#include "qp.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"
+#include "srq.h"
 
 /* ------------------------------------------ conversion of send requests for the core */
 #define IBV_WR_FLUSH RNP_WR_FLUSH /* release 44 has no name for it */

@@ -6,9 +6,32 @@
 #define RNP_POST_H
 
 #include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "provider/verbs/object/provider.h"
 #include "rocin/work_request.h"
+
+struct rnp_qp;
+
+int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad_wr);
+int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr);
+int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad_wr);
+/* Binds a window of type 1. The new key is in @mw->rkey when the request has been posted,
+ * and is valid from its completion on.
+ */
+int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+/* Prepares a QP for ibv_wr_*(). Return: 0; EOPNOTSUPP: a QP of this type has no such
+ * operation; ENOMEM.
+ */
+int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
+/* Frees the requests that are collected in a QP. If the program has known the QP, the
+ * lock of ibv_wr_start() remains, as other threads may hold it.
+ */
+void rnp_wr_fini(struct rnp_qp *qp);
 
 /**
  * rnp_send_wr_from() - Convert one work request

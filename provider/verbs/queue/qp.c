@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* qp.c - creates and destroys queue pairs, and attaches UD QPs to multicast groups. */
+#include "qp.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "cq.h"
+#include "post.h"
 #include "provider/engine/trace_points.h"
 #include "provider/raw/raw_socket.h"
+#include "provider/verbs/object/device.h"
+#include "provider/verbs/object/event.h"
+#include "provider/verbs/object/handle.h"
+#include "provider/verbs/object/library.h"
+#include "provider/verbs/object/pd.h"
 #include "provider/verbs/object/provider.h"
 #include "rocin/netdev.h"
 #include "rocin/queue_pair.h"
+#include "srq.h"
+#include "steering.h"
 #include "transport/io/udp/net_udp.h"
 
 /* -------------------------------------------------------------------- multicast groups

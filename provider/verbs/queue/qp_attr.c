@@ -8,7 +8,12 @@
 #include <stdlib.h>
 
 #include "provider/engine/engine.h"
+#include "provider/engine/pcie.h"
 #include "provider/engine/trace_points.h"
+#include "provider/verbs/object/device.h"
+#include "provider/verbs/object/library.h"
+#include "provider/verbs/object/pd.h"
+#include "qp.h"
 #include "rocin/queue_pair.h"
 
 /* --------------------------------------------- conversion between verbs and the core */

@@ -2,12 +2,20 @@
 /* srq.c - shared receive queues, and the objects of XRC: domains, and target QPs that
  * several contexts can open. Receives are posted in post.c.
  */
+#include "srq.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cq.h"
+#include "provider/verbs/object/device.h"
+#include "provider/verbs/object/event.h"
+#include "provider/verbs/object/handle.h"
+#include "provider/verbs/object/pd.h"
 #include "provider/verbs/object/provider.h"
+#include "qp.h"
 #include "rocin/queue_pair.h"
 #include "rocin/srq.h"
 #include "transport/io/host/own_fd.h"

@@ -3,11 +3,17 @@
  * rules, counters of the frames that match them, and work queues to which RSS distributes
  * these frames.
  */
+#include "steering.h"
+
 #include <stdlib.h>
 
+#include "post.h"
 #include "provider/raw/flow.h"
 #include "provider/raw/raw_socket.h"
+#include "provider/verbs/object/device.h"
+#include "provider/verbs/object/handle.h"
 #include "provider/verbs/object/provider.h"
+#include "qp.h"
 #include "rocin/queue_pair.h"
 
 /* ------------------------------------------------------------------------ flow rules */

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* pd.h - protection domains, the buffers that a program may allocate itself, and
+ * addresses.
+ */
+#ifndef RNP_PD_H
+#define RNP_PD_H
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "handle.h"
+#include "provider/engine/engine.h"
+#include "rocin/stats.h"
+#include "rocin/work_request.h"
+
+struct rn_netdev;
+struct rnp_context;
+
+/* ----------------------------------------------------------------- protection domains */
+/* A protection domain of the device is a number (struct rnp_pd). What the program has is
+ * a handle on it: the one that ibv_alloc_pd() returned, a parent domain, or an import.
+ * Objects are created with a handle and belong to its domain.
+ *
+ * A thread domain has no effect: an object without a lock of its own would still share
+ * the engine lock with other threads. All objects may be used by any thread.
+ */
+
+/* A protection domain of the device. */
+struct rnp_pd {
+	uint32_t number;
+	/* number of objects in the domain, which cannot be deallocated while there
+	 * are any
+	 */
+	atomic_uint refs;
+	/* number of handles, plus one until the domain is deallocated */
+	atomic_uint held;
+	/* record of the domain in the statistics page, or NULL; set before the domain has
+	 * handles, cleared when the domain is deallocated
+	 */
+	struct rn_stats_object *record;
+	struct rnp_engine *engine; /* of the record; valid while there is one */
+	/* the domain was deallocated; guarded by the engine lock */
+	bool gone;
+	/* entry in rnp_context.pds; guarded by the engine lock */
+	LIST_ENTRY(rnp_pd) link;
+};
+
+enum rnp_pd_kind {
+	RNP_PD_PLAIN, /* handle of ibv_alloc_pd(), or an imported one */
+	RNP_PD_PARENT,
+};
+
+/* A handle on a domain, which the program has. Only @refs changes. */
+struct rnp_pd_handle {
+	struct ibv_pd base;
+	struct rnp_handle handle;
+	struct rnp_pd *pd;
+	enum rnp_pd_kind kind;
+	/* one reference of the handle itself, and one for each object that was created
+	 * with it
+	 */
+	atomic_uint refs;
+
+	/* The next members are used by parent domains only. */
+	/* handle of the domain that the parent domain was created with */
+	struct ibv_pd *below;
+	struct rnp_td *td; /* thread domain of the parent domain, or NULL */
+	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+		       uint64_t resource_type); /* NULL: the default allocator */
+	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr,
+		     uint64_t resource_type);
+	void *pd_context;
+};
+
+struct rnp_td {
+	struct ibv_td base;
+	struct rnp_handle handle;
+	atomic_uint refs; /* number of parent domains that use the thread domain */
+};
+
+/* Returns the domain of a handle of any kind. */
+static inline struct rnp_pd *to_rnp_pd(struct ibv_pd *pd)
+{
+	return ((struct rnp_pd_handle *)pd)->pd;
+}
+
+static inline bool rnp_pd_is_parent(struct ibv_pd *pd)
+{
+	return ((struct rnp_pd_handle *)pd)->kind == RNP_PD_PARENT;
+}
+
+/* Purpose of a buffer: the argument @resource_type of the program's allocator. The upper
+ * half of that argument is the number of the kernel driver, and Rocin has none.
+ */
+enum rnp_resource {
+	RNP_RESOURCE_QP = 1, /* for both queues of a QP */
+	RNP_RESOURCE_CQ = 2, /* for the ring of a CQ */
+	RNP_RESOURCE_SRQ = 3,
+	RNP_RESOURCE_WQ = 4,
+};
+
+/* A buffer that the program may want to allocate. */
+struct rnp_buffer {
+	void *addr;
+	size_t len;
+	/* parent domain whose allocator has allocated it; NULL: none */
+	struct ibv_pd *from;
+	enum rnp_resource resource;
+	/* engine of the device whose driver would pin the memory */
+	struct rnp_engine *engine;
+	uint64_t pinned; /* number of the buffer's pages that count as pinned */
+};
+
+/* ------------------------------------------------------------------ address handles */
+struct rnp_ah {
+	struct ibv_ah base;
+	struct rnp_handle handle;
+	LIST_ENTRY(rnp_ah) link; /* guarded by the engine lock */
+	struct ibv_pd *pd;	 /* the program might change base.pd */
+	struct rn_av av;
+};
+
+static inline struct rnp_ah *to_rnp_ah(struct ibv_ah *ah)
+{
+	return (struct rnp_ah *)ah;
+}
+
+/* ------------------------------------------------------------------------- functions */
+/* Count one more object that uses this handle and its domain, or one less. A handle that
+ * was unimported meanwhile is freed with its last object.
+ */
+void rnp_pd_get(struct ibv_pd *pd);
+void rnp_pd_put(struct ibv_pd *pd);
+
+/* Returns the domain of a handle that the program has passed; NULL: this context has no
+ * such handle. Engine lock held.
+ */
+const struct rnp_pd *rnp_pd_find(const struct rnp_context *ctx, const struct ibv_pd *pd);
+
+/* Creates a handle on @pd, which the caller counts in @pd->held and adds to its context.
+ * NULL: not enough memory.
+ */
+struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_pd *pd);
+
+/* Removes a domain from the device: no handle can be used any more. Engine lock held. */
+void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd);
+
+/**
+ * rnp_buffer_alloc() - Allocate memory for an object
+ * @buf:	Out; the caller has zeroed it and set @resource, @len and @engine
+ * @pd:		Handle that the object is created with, or NULL
+ * @align:	Bytes, a power of two, at least 8
+ *
+ * Uses the allocator of @pd, if it is a parent domain that has one. Lock not held: the
+ * allocator may call verbs. The memory is zeroed. It counts as pinned, as the queues of
+ * all drivers do that put them into memory of the program.
+ *
+ * Return: 0, -ENOMEM, or an error of rnp_engine_pin().
+ */
+int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align);
+
+/* Frees a buffer, before rnp_pd_put() of its object. Lock not held. Does nothing if no
+ * memory was allocated.
+ */
+void rnp_buffer_free(struct rnp_buffer *buf);
+
+/* Counts the memory as pinned no more: no device uses it. */
+static inline void rnp_buffer_unpin(struct rnp_buffer *buf)
+{
+	if (buf->pinned)
+		rnp_engine_unpin(buf->engine, buf->pinned);
+	buf->pinned = 0;
+}
+
+/**
+ * rnp_av_from_attr() - Check and convert an address
+ * @dev:	Device whose GID table @attr refers to
+ * @av:		Out; untouched on failure
+ *
+ * Return: 0; -EINVAL: no GRH (RoCE has no other address), port not 1, an unused entry of
+ *	   the GID table, an unspecified destination, addresses of different families.
+ *	   A multicast destination is right for UD only.
+ */
+int rnp_av_from_attr(const struct rn_netdev *dev, const struct ibv_ah_attr *attr,
+		     struct rn_av *av);
+
+void rnp_av_to_attr(const struct rn_av *av, struct ibv_ah_attr *attr);
+
+struct ibv_pd *rnp_alloc_pd(struct ibv_context *context);
+int rnp_dealloc_pd(struct ibv_pd *base);
+void rnp_unimport_pd(struct ibv_pd *base);
+struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+int rnp_dealloc_td(struct ibv_td *base);
+struct ibv_pd *rnp_alloc_parent_domain(struct ibv_context *context,
+				       struct ibv_parent_domain_init_attr *attr);
+
+struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int rnp_destroy_ah(struct ibv_ah *base);
+void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah);
+
+#endif /* RNP_PD_H */
