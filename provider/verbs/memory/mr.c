@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mr.c - memory regions (of the program's memory, of memory of a file descriptor, and
- * null regions), advice about regions with on-demand paging, and memory windows.
+/* mr.c - memory regions of the program's memory, null regions, and advice about regions
+ * with on-demand paging.
  *
  * A region is a range of addresses, not the pages behind it: the engine accesses the
  * memory as the program does, through its page table. Registration only checks that the
@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -663,127 +662,6 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 	return err;
 }
 
-/* ------------------------------------------------------- memory of a file descriptor */
-/* Finding the memory of a file descriptor. Memory of a simulated GPU is located by the
- * PCIe layer. Other descriptors that can be mapped (a memfd, a dma-buf whose exporter
- * allows it) are mapped as long as the region exists.
- */
-/* A range of a descriptor that is to be registered, and where it is mapped. */
-struct window {
-	int fd;
-	uint64_t offset, len; /* position and length of the range in the file, in bytes */
-	bool writes;
-	rn_iova addr;
-	void *map; /* the mapping; NULL: the memory is not mapped here */
-	size_t map_len;
-};
-
-/* Makes the checks of the manual page and of the kernel. */
-static int check_window(const struct window *w, uint64_t iova, uint32_t access)
-{
-	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
-			       RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC |
-			       RN_ACCESS_RELAXED_ORDERING;
-	const uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
-
-	/* Programs use -1 to find out whether dma-bufs can be registered. */
-	if (w->fd < 0)
-		return -EOPNOTSUPP;
-	if (access & ~known || (iova & in_page) != (w->offset & in_page))
-		return -EINVAL;
-	if (w->len == 0 || w->offset + w->len < w->offset)
-		return -EINVAL;
-	return rnp_access_check(access);
-}
-
-/* Returns the size of a file. For a dma-buf only lseek() tells it; a regular file would
- * lose its position by lseek().
- */
-static int64_t size_of(int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	return S_ISREG(st.st_mode) && st.st_size ? st.st_size : lseek(fd, 0, SEEK_END);
-}
-
-static int map_window(struct window *w)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t before = w->offset % page;
-	int prot = w->writes ? PROT_READ | PROT_WRITE : PROT_READ;
-	int64_t size = size_of(w->fd);
-
-	if (size < 0)
-		/* @fd is a pipe, a socket or the like, which has no size */
-		return size == -EBADF ? -EBADF : -EINVAL;
-	if (w->offset + w->len > (uint64_t)size)
-		return -EINVAL;
-	w->map_len = before + w->len;
-	w->map = mmap(NULL, w->map_len, prot, MAP_SHARED, w->fd,
-		      (off_t)(w->offset - before));
-	if (w->map == MAP_FAILED) {
-		w->map = NULL;
-		return errno == ENODEV ? -EOPNOTSUPP : -errno;
-	}
-	w->addr = (uintptr_t)w->map + before;
-	return 0;
-}
-
-static int locate_window(struct window *w)
-{
-	int rc = rnp_pcie_dmabuf(w->fd, w->offset, w->len, &w->addr);
-
-	return rc == -ENOENT ? map_window(w) : rc;
-}
-
-static struct rnp_mr *register_window(struct ibv_pd *pd, struct window *w, uint64_t iova,
-				      uint32_t access, int *rc)
-{
-	struct rn_mr_attr attr = {
-		.va = iova,
-		.length = w->len,
-		.access = access,
-	};
-	struct rnp_mr *mr;
-
-	*rc = check_window(w, iova, access);
-	if (!*rc)
-		*rc = locate_window(w);
-	if (*rc)
-		return NULL;
-	attr.iova_base = w->addr;
-	mr = rnp_mr_register(pd, &attr, RNP_ABI_DMABUF_MR, NULL, rc);
-	if (mr) {
-		mr->map = w->map;
-		mr->map_len = w->map_len;
-	} else if (w->map) {
-		munmap(w->map, w->map_len);
-	}
-	return mr;
-}
-
-// NOLINTNEXTLINE(readability-function-size): as the library calls it
-struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
-				 uint64_t iova, int fd, int access)
-{
-	struct window w = {
-		.fd = fd,
-		.offset = offset,
-		.len = length,
-		.writes = rnp_access_writes((uint32_t)access),
-	};
-	struct rnp_mr *mr = NULL;
-	int rc = -EIO;
-
-	if (!rnp_is_fork_child(to_rnp_context(pd->context)))
-		mr = register_window(pd, &w, iova, (uint32_t)access, &rc);
-	if (!mr)
-		errno = -rc;
-	return mr ? &mr->base.ibv_mr : NULL;
-}
-
 /* ----------------------------------------------------------------------- null region */
 /* Reads of a null region give zeros, and writes to it are discarded. Its key works only
  * in scatter and gather lists.
@@ -924,91 +802,4 @@ int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t 
 			rnp_pages_expect(rnp_pages_pointer(addr), sg_list[i].length);
 	}
 	return err;
-}
-
-/* -------------------------------------------------------------------- memory windows */
-
-/* Adds the window to the device. The engine lock is held. */
-static int add_window(struct rnp_context *ctx, struct rnp_mw *mw)
-{
-	const struct rnp_pd *pd = rnp_pd_find(ctx, mw->pd);
-	enum rn_mr_kind kind =
-		mw->base.type == IBV_MW_TYPE_1 ? RN_MR_KIND_MW1 : RN_MR_KIND_MW2;
-	struct rn_stats_object o = { .kind = RN_STATS_MW,
-				     .ctxn = (uint32_t)ctx->file,
-				     .type = mw->base.type };
-	int rc = pd ? rnp_hca_add(ctx->hca, RNP_HCA_MW) : -EINVAL;
-
-	if (rc)
-		return rc;
-	rn_mw_init(&mw->core, kind, rnp_hca_new_key(ctx->hca), pd->number);
-	rn_dev_add_mr(rnp_engine_dev(ctx->engine), &mw->core);
-	o.pdn = pd->number;
-	o.number = mw->base.handle = mw->core.node.key;
-	mw->record = rnp_engine_record(ctx->engine, &o);
-	LIST_INSERT_HEAD(&ctx->mws, mw, link);
-	rnp_pd_get(mw->pd);
-	rnp_handle_add(ctx, RNP_KIND_MW, mw);
-	return 0;
-}
-
-void rnp_mw_detach(struct rnp_mw *mw)
-{
-	struct rnp_context *ctx = to_rnp_context(mw->base.context);
-
-	rn_dev_remove_mr(rnp_engine_dev(ctx->engine), &mw->core);
-	rnp_engine_forget(ctx->engine, mw->record);
-	rnp_hca_remove(ctx->hca, RNP_HCA_MW);
-	LIST_REMOVE(mw, link);
-}
-
-struct ibv_mw *rnp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-	struct rnp_context *ctx = to_rnp_context(pd->context);
-	int rc = rnp_is_fork_child(ctx) ? -EIO : 0, cancel;
-	struct rnp_mw *mw;
-
-	if (!rc && type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
-		rc = -EINVAL;
-	mw = rc ? NULL : rnp_object_new(RNP_KIND_MW, NULL);
-	if (!mw) {
-		errno = rc ? -rc : ENOMEM;
-		return NULL;
-	}
-	mw->base.context = pd->context;
-	mw->base.pd = mw->pd = pd;
-	mw->base.type = type;
-	cancel = rnp_lock_engine(ctx->engine);
-	rc = add_window(ctx, mw);
-	rnp_unlock_engine(ctx->engine, cancel);
-	if (rc) {
-		rnp_object_free(RNP_KIND_MW, mw);
-		errno = -rc;
-		return NULL;
-	}
-	mw->base.rkey = mw->core.lkey;
-	return &mw->base;
-}
-
-int rnp_dealloc_mw(struct ibv_mw *base)
-{
-	struct rnp_context *ctx = to_rnp_context(base->context);
-	int lock = rnp_lock_to_destroy(ctx);
-	struct rnp_mw *mw = rnp_handle_find(ctx, RNP_KIND_MW, base);
-
-	if (mw)
-		rnp_handle_remove(ctx, RNP_KIND_MW, mw);
-	if (mw && lock != RNP_NO_LOCK) {
-		rnp_mw_detach(mw);
-		/* Let WRITEs of peers through the window reach memory before the
-		 * call returns.
-		 */
-		rnp_engine_settle(ctx->engine, 0);
-	}
-	rnp_unlock_destroyed(ctx, lock);
-	if (!mw)
-		return ENOENT;
-	rnp_pd_put(mw->pd);
-	rnp_object_free(RNP_KIND_MW, mw);
-	return 0;
 }

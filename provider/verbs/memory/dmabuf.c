@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* dmabuf.c - regions of memory of a file descriptor.
+ *
+ * Memory of a simulated GPU is located by the PCIe layer. Other descriptors that can be
+ * mapped (a memfd, a dma-buf whose exporter allows it) are mapped as long as the region
+ * exists.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mr.h"
+#include "provider/engine/pcie.h"
+#include "provider/verbs/object/provider.h"
+
+/* A range of a descriptor that is to be registered, and where it is mapped. */
+struct window {
+	int fd;
+	uint64_t offset, len; /* position and length of the range in the file, in bytes */
+	bool writes;
+	rn_iova addr;
+	void *map; /* the mapping; NULL: the memory is not mapped here */
+	size_t map_len;
+};
+
+/* Makes the checks of the manual page and of the kernel. */
+static int check_window(const struct window *w, uint64_t iova, uint32_t access)
+{
+	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
+			       RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC |
+			       RN_ACCESS_RELAXED_ORDERING;
+	const uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+
+	/* Programs use -1 to find out whether dma-bufs can be registered. */
+	if (w->fd < 0)
+		return -EOPNOTSUPP;
+	if (access & ~known || (iova & in_page) != (w->offset & in_page))
+		return -EINVAL;
+	if (w->len == 0 || w->offset + w->len < w->offset)
+		return -EINVAL;
+	return rnp_access_check(access);
+}
+
+/* Returns the size of a file. For a dma-buf only lseek() tells it; a regular file would
+ * lose its position by lseek().
+ */
+static int64_t size_of(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) && st.st_size ? st.st_size : lseek(fd, 0, SEEK_END);
+}
+
+static int map_window(struct window *w)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t before = w->offset % page;
+	int prot = w->writes ? PROT_READ | PROT_WRITE : PROT_READ;
+	int64_t size = size_of(w->fd);
+
+	if (size < 0)
+		/* @fd is a pipe, a socket or the like, which has no size */
+		return size == -EBADF ? -EBADF : -EINVAL;
+	if (w->offset + w->len > (uint64_t)size)
+		return -EINVAL;
+	w->map_len = before + w->len;
+	w->map = mmap(NULL, w->map_len, prot, MAP_SHARED, w->fd,
+		      (off_t)(w->offset - before));
+	if (w->map == MAP_FAILED) {
+		w->map = NULL;
+		return errno == ENODEV ? -EOPNOTSUPP : -errno;
+	}
+	w->addr = (uintptr_t)w->map + before;
+	return 0;
+}
+
+static int locate_window(struct window *w)
+{
+	int rc = rnp_pcie_dmabuf(w->fd, w->offset, w->len, &w->addr);
+
+	return rc == -ENOENT ? map_window(w) : rc;
+}
+
+static struct rnp_mr *register_window(struct ibv_pd *pd, struct window *w, uint64_t iova,
+				      uint32_t access, int *rc)
+{
+	struct rn_mr_attr attr = {
+		.va = iova,
+		.length = w->len,
+		.access = access,
+	};
+	struct rnp_mr *mr;
+
+	*rc = check_window(w, iova, access);
+	if (!*rc)
+		*rc = locate_window(w);
+	if (*rc)
+		return NULL;
+	attr.iova_base = w->addr;
+	mr = rnp_mr_register(pd, &attr, RNP_ABI_DMABUF_MR, NULL, rc);
+	if (mr) {
+		mr->map = w->map;
+		mr->map_len = w->map_len;
+	} else if (w->map) {
+		munmap(w->map, w->map_len);
+	}
+	return mr;
+}
+
+// NOLINTNEXTLINE(readability-function-size): as the library calls it
+struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+				 uint64_t iova, int fd, int access)
+{
+	struct window w = {
+		.fd = fd,
+		.offset = offset,
+		.len = length,
+		.writes = rnp_access_writes((uint32_t)access),
+	};
+	struct rnp_mr *mr = NULL;
+	int rc = -EIO;
+
+	if (!rnp_is_fork_child(to_rnp_context(pd->context)))
+		mr = register_window(pd, &w, iova, (uint32_t)access, &rc);
+	if (!mr)
+		errno = -rc;
+	return mr ? &mr->base.ibv_mr : NULL;
+}
