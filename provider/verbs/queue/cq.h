@@ -109,6 +109,9 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
  */
 void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn);
 
+/* Gives an extended CQ its functions for reading the fields that @wc_flags names. */
+void rnp_cq_init_ex(struct rnp_cq *cq, uint64_t wc_flags);
+
 void rnp_wc_from_cqe(struct ibv_wc *wc, const struct rn_cqe *cqe);
 
 /**
