@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mw.c - memory windows. They are bound to regions by requests; see bind_request() in
- * provider/verbs/queue/post.c.
+/* mw.c - memory windows. They are bound to regions by requests; see rnp_bind_request().
  */
 #include <errno.h>
 #include <sys/queue.h>

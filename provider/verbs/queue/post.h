@@ -46,6 +46,22 @@ void rnp_wr_fini(struct rnp_qp *qp);
 int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out);
 
+/* Fills in the fields of BIND_MW, except wr_id and flags. Only the key byte of @rkey is
+ * used; the index is the window's.
+ */
+static inline void rnp_bind_request(const struct ibv_mw *mw, uint32_t rkey,
+				    const struct ibv_mw_bind_info *info,
+				    struct rn_send_wr *wr)
+{
+	wr->opcode = RN_WR_BIND_MW;
+	wr->rkey = (mw->rkey & ~(uint32_t)UINT8_MAX) | (rkey & UINT8_MAX);
+	wr->remote_addr = info->addr;
+	wr->bind_length = info->length;
+	wr->bind_region = info->mr ? info->mr->lkey : 0;
+	wr->bind_access = info->mw_access_flags;
+	wr->num_sge = 0;
+}
+
 /* A request between ibv_wr_start() and ibv_wr_complete(). */
 struct rnp_wr_entry {
 	struct rn_send_wr wr;
@@ -74,5 +90,10 @@ struct rnp_wr_list {
 	struct rnp_wr_array sges;    /* items: struct rn_sge */
 	struct rnp_wr_array bytes;
 };
+
+/* Posts all requests that are collected in a QP, or none if one is refused. Returns 0 or
+ * a positive errno.
+ */
+int rnp_post_list(struct rnp_qp *qp);
 
 #endif /* RNP_POST_H */
