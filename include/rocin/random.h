@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* random.h - seeded sequences of pseudorandom numbers: SplitMix64 (Steele, Lea, Flood:
- * Fast splittable pseudorandom number generators, 2014). Any seed is valid, 0 too. And a
- * hash of bytes.
+ * Fast splittable pseudorandom number generators, 2014). Any seed is valid, 0 too.
  *
  * Equal seeds give equal sequences, on any machine. Code that uses a sequence of its own
  * does not change the numbers that other code gets.
@@ -61,20 +60,6 @@ static inline uint32_t rn_random_scaled(struct rn_random *r, uint32_t below)
 static inline bool rn_random_ppm(struct rn_random *r, uint32_t ppm)
 {
 	return ppm && rn_random_below(r, 1000000) < ppm;
-}
-
-/* A hash of bytes (FNV-1a, 64 bits), which begins with RN_HASH_BEGIN. It is fast and not
- * cryptographic: who chooses the bytes can make hashes equal.
- */
-#define RN_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
-
-static inline uint64_t rn_hash_bytes(uint64_t hash, const void *bytes, size_t len)
-{
-	const uint8_t *p = bytes;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
-	return hash;
 }
 
 #endif /* RN_RANDOM_H */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "model.h"
+#include "rocin/hash.h"
 
 /* ----------------------------------------------------------------- findings */
 /* Occurrences are one finding if they are of the same rule and have the same stack;
@@ -26,7 +27,7 @@ static uint64_t key_of(uint32_t stack, const struct rn_val_object *object)
 static struct rn_val_count *count_of(struct rn_val *v, enum rn_val_rule rule,
 				     uint64_t key)
 {
-	uint64_t hash = (key ^ (uint64_t)rule << 52) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = rn_hash_word(key ^ (uint64_t)rule << 52);
 	struct rn_val_count **at = &v->count[(hash >> 32) % RN_VAL_BUCKETS], *c;
 
 	for (c = *at; c; c = c->next)

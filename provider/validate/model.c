@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/hash.h"
+
 /* ------------------------------------------------------------------ lookups */
 static unsigned bucket_of(uint64_t key)
 {
-	return (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % RN_VAL_BUCKETS;
+	return (unsigned)(rn_hash_word(key) >> 32) % RN_VAL_BUCKETS;
 }
 
 static unsigned number_bucket(enum rn_val_kind kind, uint32_t number)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "rocin/cqe.h"
+#include "rocin/hash.h"
 #include "rocin/mr.h"
 #include "rocin/queue_pair.h"
 #include "rocin/stats.h"
@@ -152,7 +153,7 @@ static rn_iova address_of(const struct tree *t, const struct flow *f, uint32_t m
 
 static uint64_t word_of(const struct flow *f, uint64_t offset)
 {
-	return (f->pattern + offset) * UINT64_C(0x9e3779b97f4a7c15);
+	return rn_hash_word(f->pattern + offset);
 }
 
 /* Returns the flow to whose data the address @addr belongs; sets @offset. */

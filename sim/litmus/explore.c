@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "model_internal.h"
+#include "rocin/hash.h"
 #include "rocin/random.h"
 #include "sim/pcie/model/driver.h"
 #include "sim/pcie/model/text.h"
@@ -32,7 +33,7 @@ static uint64_t mix(uint64_t h, uint64_t word, uint64_t factor)
 
 static void add(uint64_t digest[2], uint64_t word)
 {
-	digest[0] = mix(digest[0], word, UINT64_C(0x9e3779b97f4a7c15));
+	digest[0] = mix(digest[0], word, RN_HASH_FACTOR);
 	digest[1] = mix(digest[1], word + 1, UINT64_C(0xc2b2ae3d27d4eb4f));
 }
 

@@ -17,6 +17,7 @@
 #include "hook.h"
 #include "record_text.h"
 #include "rocin/gid.h"
+#include "rocin/hash.h"
 #include "rocin/stats.h"
 #include "rocin/transport.h"
 #include "transport/io/host/log.h"
@@ -343,7 +344,7 @@ static void never(void)
 /* ----------------------------------------------------------------- objects */
 static struct object **chain_of(struct player *p, uint64_t id)
 {
-	return &p->chain[(id * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+	return &p->chain[rn_hash_word(id) >> 52];
 }
 
 static_assert(CHAINS == 1 << (64 - 52), "chain_of()");

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "rocin/gid.h"
+#include "rocin/hash.h"
 #include "rocin/netdev.h"
-#include "rocin/random.h"
 #include "sim/kernel/rdma_cm.h"
 
 /* ---- Entries ---- */

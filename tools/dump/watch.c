@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/random.h"
+#include "rocin/hash.h"
 #include "watch_internal.h"
 
 /* ----------------------------------------------------------------------- the rules */

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "rocin/hash.h"
 #include "rocin/queue_pair.h"
 #include "transport/qp/qp.h"
 
@@ -18,7 +19,7 @@ static uint32_t hash_group(const struct rn_gid *mgid)
 {
 	uint64_t hi = rn_get_be64(mgid->raw), lo = rn_get_be64(mgid->raw + 8);
 
-	return (uint32_t)((lo ^ hi * 31) * 0x9e3779b97f4a7c15u >> 32);
+	return (uint32_t)(rn_hash_word(lo ^ hi * 31) >> 32);
 }
 
 static uint32_t chain_of(uint32_t key)
@@ -132,8 +133,7 @@ struct arrival {
 static struct rn_icrc_hint *hint_of(struct rn_dev *dev, const struct rn_flow *flow)
 {
 	const uint8_t *src = flow->src.raw;
-	uint64_t h = (rn_get_be64(src) ^ rn_get_be64(src + 8) ^ flow->sport) *
-		     0x9e3779b97f4a7c15u;
+	uint64_t h = rn_hash_word(rn_get_be64(src) ^ rn_get_be64(src + 8) ^ flow->sport);
 	struct rn_sender *set =
 		&dev->sender[(h >> 32) % (RN_SENDERS / RN_SENDER_WAYS) * RN_SENDER_WAYS];
 	uint16_t tag = (uint16_t)(h >> 48 | 1);

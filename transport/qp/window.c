@@ -29,6 +29,7 @@
 
 #include "qp.h"
 #include "requester.h"
+#include "rocin/hash.h"
 
 enum {
 	/* Growth beyond the threshold: by window / GROWTH in the first step, twice that
@@ -81,7 +82,7 @@ static uint32_t hash_peer(const struct rn_gid *gid, uint8_t slot)
 {
 	uint64_t hi = rn_get_be64(gid->raw), lo = rn_get_be64(gid->raw + 8);
 
-	lo = (lo ^ (uint64_t)slot << 56) * 0x9e3779b97f4a7c15u;
+	lo = rn_hash_word(lo ^ (uint64_t)slot << 56);
 	return (uint32_t)((lo ^ hi) * 0xbf58476d1ce4e5b9u >> 32);
 }
 

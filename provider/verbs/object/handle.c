@@ -16,6 +16,7 @@
 #include "provider/verbs/queue/qp.h"
 #include "provider/verbs/queue/srq.h"
 #include "provider/verbs/queue/steering.h"
+#include "rocin/hash.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -216,11 +217,9 @@ static struct rnp_handle **buckets_of(struct rnp_handle_table *t)
 
 static struct rnp_handle **bucket_of(struct rnp_handle_table *t, const void *object)
 {
-	const uint64_t golden =
-		0x9e3779b97f4a7c15u; /* 2^64 divided by the golden ratio */
 	uint32_t mask = (t->bucket ? t->room : RNP_HANDLE_BUCKETS) - 1;
 
-	return &buckets_of(t)[(uint32_t)((uintptr_t)object * golden >> 32) & mask];
+	return &buckets_of(t)[(uint32_t)(rn_hash_word((uintptr_t)object) >> 32) & mask];
 }
 
 /* Doubles the number of buckets. Chains are moved object by object, so that a fork()

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "host_internal.h"
+#include "rocin/hash.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {
@@ -884,9 +885,7 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 /* ------------------------------------------------------------------- moving */
 static unsigned counter_of(rn_iova ring)
 {
-	/* This is multiplicative hashing: the upper bits of the product are well mixed.
-	 */
-	return (unsigned)(ring * UINT64_C(0x9e3779b97f4a7c15) >> 60) % RN_HOST_RINGS;
+	return (unsigned)(rn_hash_word(ring) >> 60) % RN_HOST_RINGS;
 }
 
 void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)

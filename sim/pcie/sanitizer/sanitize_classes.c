@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/hash.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/host/host_internal.h"
 #include "sim/pcie/page/page.h"
@@ -100,8 +101,7 @@ static uint32_t pending_in[FILTER];
 
 static uint32_t *filter_of(rn_iova page)
 {
-	return &pending_in[(page / RN_PAGE_SIZE * UINT64_C(0x9e3779b97f4a7c15) >> 40) %
-			   FILTER];
+	return &pending_in[(rn_hash_word(page / RN_PAGE_SIZE) >> 40) % FILTER];
 }
 
 static void count_pending(const struct rn_tlp *tlp, rn_iova addr, uint64_t len,
@@ -265,7 +265,7 @@ static bool continues(const struct class *c, const struct rn_tlp *open,
 
 static uint16_t chain_of(rn_iova addr)
 {
-	return (addr * UINT64_C(0x9e3779b97f4a7c15) >> 40) % STARTS;
+	return (rn_hash_word(addr) >> 40) % STARTS;
 }
 
 static void unlink_start(struct class *c, unsigned index)

@@ -27,6 +27,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rocin/hash.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/host/host_internal.h"
@@ -62,7 +63,7 @@ static struct page {
 
 unsigned rn_san_page_hash(uintptr_t at)
 {
-	return (at / RN_PAGE_SIZE * UINT64_C(0x9e3779b97f4a7c15) >> 40) % RN_SAN_HASHES;
+	return (rn_hash_word(at / RN_PAGE_SIZE) >> 40) % RN_SAN_HASHES;
 }
 
 static void protect_page(struct page *p, enum rn_page_rights wanted)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "rocin/cqe.h"
+#include "rocin/hash.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/page/page.h"
@@ -250,7 +251,7 @@ static void say_stack(const char *what, uint32_t stack)
 
 static struct finding **bucket_of(enum rn_san_kind kind, uint64_t key)
 {
-	uint64_t hash = (key ^ (uint64_t)kind << 60) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = rn_hash_word(key ^ (uint64_t)kind << 60);
 
 	return &finding_buckets[(hash >> 32) % FINDING_BUCKETS];
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/hash.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/host/host_internal.h"
 #include "sim/pcie/page/page.h"
@@ -263,7 +264,7 @@ static struct {
 
 static struct rn_san_cqe *cqe_place(struct rn_san_cqe *entry, uint32_t room, rn_iova slot)
 {
-	uint32_t at = (uint32_t)(slot * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (room - 1);
+	uint32_t at = (uint32_t)(rn_hash_word(slot) >> 32) & (room - 1);
 
 	while (entry[at].slot && entry[at].slot != slot)
 		at = (at + 1) & (room - 1);
@@ -319,7 +320,7 @@ const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot)
 /* ------------------------------------------------------------------ digest */
 static uint64_t mix_word(uint64_t digest, uint64_t word)
 {
-	digest = (digest ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	digest = rn_hash_word(digest ^ word);
 	return digest ^ digest >> 29;
 }
 

@@ -41,7 +41,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rocin/random.h"
+#include "rocin/hash.h"
 #include "sanitize_internal.h"
 #include "sim/pcie/host/host_internal.h"
 

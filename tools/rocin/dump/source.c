@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "dump.h"
-#include "rocin/random.h"
+#include "rocin/hash.h"
 #include "rocin/wire.h"
 #include "tools/rocin/common/cmd.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "hunt.h"
-#include "rocin/random.h"
+#include "rocin/hash.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 

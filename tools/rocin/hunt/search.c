@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "hunt.h"
-#include "rocin/random.h"
+#include "rocin/hash.h"
 
 enum {
 	AGREEING = 2, /* runs that must all go wrong before writes are given up */
@@ -30,7 +30,7 @@ static uint64_t hash_part(const char *name, size_t len, uint64_t seed)
 {
 	uint64_t hash = rn_hash_bytes(seed ^ RN_HASH_BEGIN, name, strnlen(name, len));
 
-	hash = (hash ^ hash >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+	hash = rn_hash_word(hash ^ hash >> 29);
 	return hash ^ hash >> 32;
 }
 

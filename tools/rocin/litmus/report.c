@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/random.h"
+#include "rocin/hash.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "fault_rules.h"
+#include "rocin/hash.h"
 #include "rocin/mad.h"
 #include "rocin/opcode.h"
-#include "rocin/random.h"
 #include "rocin/token.h"
 #include "rocin/wire.h"
 #include "transport/io/host/log.h"

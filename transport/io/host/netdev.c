@@ -23,6 +23,7 @@
 #include "log.h"
 #include "own_fd.h"
 #include "rocin/gid.h"
+#include "rocin/hash.h"
 #include "rocin/netdev.h"
 #include "rocin/random.h"
 #include "runtime_dir.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unwind.h>
 
+#include "rocin/hash.h"
 #include "rocin/types.h"
 #include "transport/io/process/stack.h"
 
@@ -36,7 +37,7 @@ static uint64_t hash_of(void *const *frame, uint32_t count)
 	uint64_t hash = count;
 
 	for (uint32_t i = 0; i < count; i++)
-		hash = (hash ^ (uintptr_t)frame[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		hash = rn_hash_word(hash ^ (uintptr_t)frame[i]);
 	return hash ? hash : 1;
 }
 
@@ -112,8 +113,7 @@ static struct caller *own_callers(void)
 
 static struct caller *caller_at(struct caller *callers, uintptr_t top, void *from)
 {
-	uint64_t hash =
-		((uint64_t)top ^ (uintptr_t)from << 4) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = rn_hash_word((uint64_t)top ^ (uintptr_t)from << 4);
 
 	return &callers[(hash >> 32) % CALLERS];
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "local_internal.h"
+#include "rocin/hash.h"
 #include "rocin/wire.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
@@ -54,8 +55,7 @@ static struct local_path *place_of(struct rn_local *l, const struct rn_rocind_en
 		     rn_get_be64(ends->local.raw + 8) * 3 ^
 		     (uint64_t)ends->peer_slot << 40;
 
-	h *= UINT64_C(0x9e3779b97f4a7c15);
-	return &l->path[h >> 32 & (LOCAL_PATHS - 1)];
+	return &l->path[rn_hash_word(h) >> 32 & (LOCAL_PATHS - 1)];
 }
 
 static struct local_wire *find_wire(const struct rn_local *l,

@@ -16,6 +16,7 @@
 
 #include "own_port.h"
 #include "rocin/gid.h"
+#include "rocin/hash.h"
 #include "rocin/icrc.h"
 #include "rocin/stats.h"
 #include "rocin/types.h"
@@ -569,7 +570,7 @@ enum {
 static struct udp_place *look_up(struct rn_udp *u, const struct rn_flow *flow)
 {
 	uint64_t h = rn_get_be64(flow->dst.raw) ^ rn_get_be64(flow->dst.raw + 8);
-	struct udp_place *p = &u->place[(h * 0x9e3779b97f4a7c15u >> 32) % RN_UDP_PLACES];
+	struct udp_place *p = &u->place[(rn_hash_word(h) >> 32) % RN_UDP_PLACES];
 
 	if (p->uses && memcmp(&p->gid, &flow->dst, sizeof(p->gid)) == 0)
 		return p;

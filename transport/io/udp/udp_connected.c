@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rocin/hash.h"
 #include "rocin/wire.h"
 #include "transport/io/host/own_fd.h"
 #include "udp_internal.h"
@@ -50,7 +51,7 @@ static uint32_t hash(const struct rn_flow *f, uint32_t sgid_index)
 	uint64_t h = rn_get_be64(f->dst.raw) ^ rn_get_be64(f->dst.raw + 8) ^
 		     (uint64_t)sgid_index << 32 ^ f->tclass;
 
-	return (uint32_t)(h * 0x9e3779b97f4a7c15u >> 32);
+	return (uint32_t)(rn_hash_word(h) >> 32);
 }
 
 enum {
