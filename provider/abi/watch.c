@@ -434,7 +434,8 @@ static __attribute__((destructor)) void end_watch(void)
 	}
 	rn_val_event(v, &e);
 	occurrences = rn_val_occurrences(v);
-	rn_report_summary(r, r->count, r->count ? occurrences : 0);
+	rn_report_summary(r, r->count, r->count ? occurrences : 0,
+			  r->count || r->options.has_summary);
 	rn_report_flush(r);
 	watch.layer = NULL;
 	rn_val_free(v);

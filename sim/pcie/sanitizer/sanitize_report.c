@@ -651,9 +651,10 @@ static int end_run(int status)
 	rn_san_candidates_confirm();
 	all = rn_sanitize_counts.occurrences;
 	different = rn_sanitize_counts.findings;
-	rn_report_summary(&writer, different, all);
+	/* Of a run without findings the verdict is the summary. */
+	rn_report_summary(&writer, different, all, different > 0);
 	say_counts(different);
-	if (different || rn_san.options.report.has_summary)
+	if (different || writer.options.has_summary)
 		say_verdict();
 	rn_report_flush(&writer);
 	rn_san_event("the end of the program");
@@ -679,8 +680,6 @@ static void at_exit(int status, void *arg)
 void rn_san_report_init(void)
 {
 	writer.options = rn_san.options.report;
-	/* The verdict is the summary of a run without findings. */
-	writer.options.has_summary = false;
 	writer.setting = "ROCIN_SANITIZE";
 	writer.suite = "rocin sanitize";
 	/* The file may name rules of the validation layer, too, which are not known here.

@@ -402,12 +402,12 @@ bool rn_report_write(struct rn_report *r, const struct rn_report_finding *f)
 }
 
 void rn_report_summary(struct rn_report *r, unsigned long long findings,
-		       unsigned long long occurrences)
+		       unsigned long long occurrences, bool is_said)
 {
 	char line[160];
 	int len;
 
-	if (findings || r->options.has_summary)
+	if (is_said)
 		rn_report_add(
 			r,
 			"rocin: %llu finding%s (%llu occurrence%s) in %s, process %d\n",

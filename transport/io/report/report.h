@@ -81,11 +81,11 @@ void rn_report_add(struct rn_report *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void rn_report_flush(struct rn_report *r);
 
-/* Writes "N findings (M occurrences) in PROGRAM, process PID", and ends the files. Writes
- * nothing to the log if nothing was found, unless the options ask for that.
+/* Writes the summary of a run, and ends the files. @is_said: the log gets "N findings (M
+ * occurrences) in PROGRAM, process PID".
  */
 void rn_report_summary(struct rn_report *r, unsigned long long findings,
-		       unsigned long long occurrences);
+		       unsigned long long occurrences, bool is_said);
 
 /* ---- bodies ---- */
 struct rn_report_body {
