@@ -443,6 +443,24 @@ static void set_parents(struct rn_val_event *e, const void *const *parent, unsig
 	}
 }
 
+enum {
+	QP_PARENTS = 6
+};
+
+/* Says what a QP is made of. @parents: its domain, the context, the CQ of its sends and
+ * that of its receives, its SRQ, and an XRC domain or a table; each may be NULL.
+ */
+static void set_qp(struct rn_val_event *e, const void *const parents[QP_PARENTS],
+		   enum ibv_qp_type type, const struct ibv_qp_cap *cap)
+{
+	set_parents(e, parents, QP_PARENTS);
+	e->make.qp.type = type;
+	e->make.qp.asked = *cap;
+	e->make.qp.send_cq = parents[2];
+	e->make.qp.recv_cq = parents[3];
+	e->make.qp.srq = parents[4];
+}
+
 /* Tells of a QP that was made, or not. */
 static struct ibv_qp *made_qp(struct rn_val_event *e, struct ibv_qp *qp,
 			      const struct ibv_qp_cap *cap, bool sq_sig_all)
@@ -458,17 +476,12 @@ static struct ibv_qp *made_qp(struct rn_val_event *e, struct ibv_qp *qp,
 
 static struct ibv_qp *watch_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	const void *parents[] = { pd, pd->context, attr->send_cq, attr->recv_cq,
-				  attr->srq };
+	const void *parents[QP_PARENTS] = { pd, pd->context, attr->send_cq, attr->recv_cq,
+					    attr->srq };
 	struct rn_val_event e = MAKING("ibv_create_qp", QP, NULL);
 	struct ibv_qp *qp;
 
-	set_parents(&e, parents, RN_ARRAY_SIZE(parents));
-	e.make.qp.type = attr->qp_type;
-	e.make.qp.asked = attr->cap;
-	e.make.qp.send_cq = attr->send_cq;
-	e.make.qp.recv_cq = attr->recv_cq;
-	e.make.qp.srq = attr->srq;
+	set_qp(&e, parents, attr->qp_type, &attr->cap);
 	qp = RNP_NEXT(create_qp)(pd, attr);
 	return made_qp(&e, qp, &attr->cap, attr->sq_sig_all);
 }
@@ -480,18 +493,13 @@ static struct ibv_qp *watch_create_qp_ex(struct ibv_context *context,
 	const void *xrcd = attr->comp_mask & IBV_QP_INIT_ATTR_XRCD ? attr->xrcd : NULL;
 	const void *table =
 		attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE ? attr->rwq_ind_tbl : NULL;
-	const void *parents[] = {
+	const void *parents[QP_PARENTS] = {
 		pd, context, attr->send_cq, attr->recv_cq, attr->srq, xrcd ? xrcd : table
 	};
 	struct rn_val_event e = MAKING("ibv_create_qp_ex", QP, NULL);
 	struct ibv_qp *qp;
 
-	set_parents(&e, parents, RN_ARRAY_SIZE(parents));
-	e.make.qp.type = attr->qp_type;
-	e.make.qp.asked = attr->cap;
-	e.make.qp.send_cq = attr->send_cq;
-	e.make.qp.recv_cq = attr->recv_cq;
-	e.make.qp.srq = attr->srq;
+	set_qp(&e, parents, attr->qp_type, &attr->cap);
 	qp = RNP_NEXT(create_qp_ex)(context, attr);
 	return made_qp(&e, qp, &attr->cap, attr->sq_sig_all);
 }
