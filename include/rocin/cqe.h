@@ -175,7 +175,8 @@ void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns 
 struct rn_qp;
 struct rn_srq;
 
-enum rn_async_event { /* numbers of enum ibv_event_type */
+/* Numbers of enum ibv_event_type. The core raises all but SRQ_ERR and WQ_FATAL. */
+enum rn_async_event {
 	RN_EVENT_CQ_ERR = 0,
 	RN_EVENT_QP_FATAL = 1,
 	RN_EVENT_QP_REQ_ERR = 2,
@@ -184,9 +185,44 @@ enum rn_async_event { /* numbers of enum ibv_event_type */
 	RN_EVENT_SQ_DRAINED = 5,
 	RN_EVENT_PATH_MIG = 6,
 	RN_EVENT_PATH_MIG_ERR = 7,
+	RN_EVENT_SRQ_ERR = 14,
 	RN_EVENT_SRQ_LIMIT_REACHED = 15,
 	RN_EVENT_LAST_WQE_REACHED = 16,
+	RN_EVENT_WQ_FATAL = 19,
 };
+
+/* What an asynchronous event of any device is about. */
+enum rn_event_object {
+	RN_EVENT_OF_DEVICE, /* or of its port */
+	RN_EVENT_OF_CQ,
+	RN_EVENT_OF_QP,
+	RN_EVENT_OF_SRQ,
+	RN_EVENT_OF_WQ,
+};
+
+static inline enum rn_event_object rn_event_object(int event)
+{
+	switch (event) {
+	case RN_EVENT_CQ_ERR:
+		return RN_EVENT_OF_CQ;
+	case RN_EVENT_QP_FATAL:
+	case RN_EVENT_QP_REQ_ERR:
+	case RN_EVENT_QP_ACCESS_ERR:
+	case RN_EVENT_COMM_EST:
+	case RN_EVENT_SQ_DRAINED:
+	case RN_EVENT_PATH_MIG:
+	case RN_EVENT_PATH_MIG_ERR:
+	case RN_EVENT_LAST_WQE_REACHED:
+		return RN_EVENT_OF_QP;
+	case RN_EVENT_SRQ_ERR:
+	case RN_EVENT_SRQ_LIMIT_REACHED:
+		return RN_EVENT_OF_SRQ;
+	case RN_EVENT_WQ_FATAL:
+		return RN_EVENT_OF_WQ;
+	default:
+		return RN_EVENT_OF_DEVICE;
+	}
+}
 
 /* An event that a device reports: a completion event of an armed CQ, or an
  * asynchronous event.

@@ -8,6 +8,7 @@
 #include "provider/verbs/queue/cq.h"
 #include "provider/verbs/queue/post.h"
 #include "provider/verbs/queue/qp.h"
+#include "rocin/cqe.h"
 #include "transport/io/report/stacks.h"
 #include "watch.h"
 
@@ -356,26 +357,19 @@ void rnp_watch_cq_event(struct ibv_cq *base)
 static const void *source_of(const struct ibv_context *context,
 			     const struct ibv_async_event *event)
 {
-	switch ((int)event->event_type) {
-	case IBV_EVENT_CQ_ERR:
+	switch (rn_event_object((int)event->event_type)) {
+	case RN_EVENT_OF_CQ:
 		return event->element.cq;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		return event->element.srq;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
+	case RN_EVENT_OF_QP:
 		return event->element.qp;
-	case IBV_EVENT_WQ_FATAL:
+	case RN_EVENT_OF_SRQ:
+		return event->element.srq;
+	case RN_EVENT_OF_WQ:
 		return event->element.wq;
-	default:
-		return context;
+	case RN_EVENT_OF_DEVICE:
+		break;
 	}
+	return context;
 }
 
 void rnp_watch_async_event(struct ibv_context *context, struct ibv_async_event *event)

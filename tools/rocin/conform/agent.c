@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rocin/cqe.h"
 #include "rocin/work_request.h"
 
 /* ----------------------------------------------------------------------- queue pairs */
@@ -175,27 +176,21 @@ static uint64_t srq_number(const struct rn_agent *a, const struct ibv_srq *srq)
 static bool is_of_scenario(const struct rn_agent *a, const struct ibv_async_event *ev,
 			   uint64_t *number)
 {
-	switch ((int)ev->event_type) {
-	case IBV_EVENT_CQ_ERR:
+	switch (rn_event_object((int)ev->event_type)) {
+	case RN_EVENT_OF_CQ:
 		*number = 0;
 		return true;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		*number = srq_number(a, ev->element.srq);
-		return true;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
+	case RN_EVENT_OF_QP:
 		*number = ev->element.qp->qp_num;
 		return true;
-	default:
-		return false;
+	case RN_EVENT_OF_SRQ:
+		*number = srq_number(a, ev->element.srq);
+		return true;
+	case RN_EVENT_OF_WQ:
+	case RN_EVENT_OF_DEVICE:
+		break;
 	}
+	return false;
 }
 
 static bool take_event(struct rn_agent *a, struct rn_conform_line *l)
