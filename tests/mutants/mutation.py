@@ -186,7 +186,8 @@ def check_pieces(folder):
     mutants = [types.SimpleNamespace(folder="a", equivalent="", id=f"a/x.c:{i}", line=1, function="f", old="1",
                                      new="0", breaks="it") for i in range(6)]
     pieces = ([verdict("a/x.c:0", "now", "unit.x", True), verdict("a/x.c:1", "now", ""),
-               verdict("a/x.c:2", "now", "", every=False), verdict("a/x.c:4", "before", "unit.x", True)],
+               verdict("a/x.c:2", "now", "", every=False), verdict("a/x.c:4", "before", "unit.x", True),
+               verdict("a/x.c:0", "after", "")],
               [verdict("a/x.c:0", "now", "e2e.x"), verdict("a/x.c:2", "now", "e2e.x"),
                verdict("a/x.c:3", "before", ""), verdict("a/x.c:5", "now", "unit.x", True)])
     for number, piece in enumerate(pieces):

@@ -194,9 +194,12 @@ class Results:
     """What is known of each mutant; a line is added for each verdict, so nothing is lost."""
 
     def __init__(self, path, stamp):
-        self.path, self.stamp = path, stamp
-        self.of = {entry["id"]: entry for entry in entries(path)} if path.exists() else {}
+        self.path, self.stamp, self.of = path, stamp, {}
         self.lock = threading.Lock()
+        for entry in entries(path) if path.exists() else ():
+            known = self.of.get(entry["id"], entry)
+            if entry["stamp"] == stamp or known["stamp"] != stamp:  # what came later on others hides nothing
+                self.of[entry["id"]] = entry
 
     def put(self, entry):
         with self.lock:
