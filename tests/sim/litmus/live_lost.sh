@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # live_lost.sh - what is lost on UC ends no run, in one process or in one for each node: the
 # last messages of a run are sent again until whoever waits for them has them. A run in which a
-# thread gave up on what came later has no final state.
+# thread gave up on what came later has no final state. What a drive does not report is not taken
+# for a completion.
 # shellcheck source=../../e2e/kit/lib.sh
 . "$(dirname "$0")/../../e2e/kit/lib.sh"
 
@@ -32,3 +33,14 @@ END
 ROCIN_FAULT='delay=1s op=WRITE_ONLY' rocin litmus --backend=live --json --runs=2 "$work/late.litmus" >"$work/out" ||
 	fail "a thread that gave up: $(cat "$work/out")"
 grep -q '"states": \[\]' "$work/out" || fail "a run without an end is counted: $(cat "$work/out")"
+
+cat >"$work/unreported.litmus" <<'END'
+RDMA unreported
+"a transfer whose completion nobody asks for completes nothing"
+{ d@A.gpu0=0; rule P1 }
+A.nvme0 | A.cpu ;
+dma d 1 | pollc dma ;
+forbidden (A.cpu:done=1)
+END
+rocin litmus --backend=live --runs=10 "$work/unreported.litmus" >"$work/out" ||
+	fail "a transfer that is not reported: $(cat "$work/out")"
