@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_findings.c - what is reported of a check of the program, what a file of suppressions
- * leaves out, and what is wrong with such a file.
+/* test_findings.c - what is reported of a check of the program, what a file of
+ * suppressions leaves out, and what is wrong with such a file.
  */
 #include <errno.h>
 #include <setjmp.h>
