@@ -78,11 +78,11 @@ static void a_destroyed_queue_pair(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* Its memory may be that of another one. */
+/* Some of its memory may be that of another one. */
 static void a_post_to_a_destroyed_queue_pair_is_none_to_the_next(void **state)
 {
 	enum {
-		TIMES = 200 /* by then all memory has been used again */
+		TIMES = 16 /* not so many that the next one is at its address */
 	};
 	struct kit *k = *state;
 	struct ibv_qp *first = kit_create_qp(k, IBV_QPT_UD);
@@ -93,10 +93,6 @@ static void a_post_to_a_destroyed_queue_pair_is_none_to_the_next(void **state)
 		struct ibv_qp *next = kit_create_qp(k, IBV_QPT_UD);
 
 		kit_to_init(next);
-		if (next == first) {
-			assert_int_equal(ibv_destroy_qp(next), 0);
-			return;
-		}
 		refuse_posts(k, first);
 		assert_int_equal(ibv_destroy_qp(next), 0);
 	}
