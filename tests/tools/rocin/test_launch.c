@@ -25,10 +25,12 @@ char *__wrap_realpath(const char *path, char *resolved)
 
 #define PRELOAD "/opt/rocin/librocin-kernel.so"
 #define DRIVER "/opt/rocin/librocin"
+#define GPU "/opt/rocin/librocin-gpu.so.0"
 
 static struct rn_launch launch = {
 	.preload = PRELOAD,
 	.driver = DRIVER,
+	.gpu = GPU,
 	.tree = "/run/rocin/trees/1",
 };
 
@@ -39,6 +41,9 @@ static int clear(void **state)
 	unsetenv("RDMAV_DRIVERS");
 	unsetenv("ROCIN_TREE");
 	unsetenv("ROCIN_NETDEVS");
+	unsetenv("ROCIN_SANITIZE");
+	unsetenv("ROCIN_PCIE_DEVICE");
+	launch.closes_pages = false;
 	return 0;
 }
 
@@ -58,6 +63,32 @@ static void an_empty_environment_gets_what_is_needed_and_no_more(void **state)
 	assert_string_equal(getenv("RDMAV_DRIVERS"), DRIVER);
 	assert_string_equal(getenv("ROCIN_TREE"), "/run/rocin/trees/1");
 	assert_null(getenv("ROCIN_NETDEVS"));
+}
+
+/* System calls on pages that are closed go through the library that closes them. */
+static void what_closes_pages_is_preloaded_as_well(void **state)
+{
+	static const struct {
+		bool closes_pages;
+		const char *sanitize, *device;
+		bool has_gpu;
+	} rows[] = {
+		{ false, "on", NULL, true },   { false, "all,exitcode=0", NULL, true },
+		{ false, "off", NULL, false }, { false, "", "", false },
+		{ false, NULL, "all", true },  { true, NULL, NULL, true },
+	};
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(rows); i++) {
+		clear(state);
+		launch.closes_pages = rows[i].closes_pages;
+		if (rows[i].sanitize)
+			setenv("ROCIN_SANITIZE", rows[i].sanitize, 1);
+		if (rows[i].device)
+			setenv("ROCIN_PCIE_DEVICE", rows[i].device, 1);
+		set(NULL);
+		assert_string_equal(getenv("LD_PRELOAD"),
+				    rows[i].has_gpu ? PRELOAD ":" GPU : PRELOAD);
+	}
 }
 
 static void empty_lists_do_not_become_lists_with_an_empty_element(void **state)
@@ -172,6 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(
 			an_empty_environment_gets_what_is_needed_and_no_more, clear),
+		cmocka_unit_test_setup(what_closes_pages_is_preloaded_as_well, clear),
 		cmocka_unit_test_setup(
 			empty_lists_do_not_become_lists_with_an_empty_element, clear),
 		cmocka_unit_test_setup(what_is_preloaded_already_stays_first, clear),
