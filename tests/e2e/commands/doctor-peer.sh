@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# doctor-peer.sh - `rocin doctor --peer` tells a port that nobody has from one that a device has.
+# doctor-peer.sh - `rocin doctor --peer` tells a port that nobody has from one that a device has,
+# and of a program that Rocin sees in part it does not say that all is well.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
@@ -20,3 +21,13 @@ says "$addr_b" "^ok     UDP port 4791 of $addr_b refuses nothing"
 touch "$work/done"
 wait "${pids[0]}" || fail 'hold_qp'
 echo 'ok: a port that nobody has, and one that a device has'
+
+# With the section that each Go program has.
+echo 'int main(void) { return 0; }' >"$work/go.c"
+printf '.section .go.buildinfo,"aw"\n.quad 1\n.section .note.GNU-stack,"",@progbits\n' >"$work/go.s"
+if cc -o "$work/go" "$work/go.c" "$work/go.s" 2>/dev/null; then
+	rocin doctor --netdev "lo:$addr_a" -- "$work/go" >"$work/out" || fail "$(cat "$work/out")"
+	grep -q "^No fault found, but Rocin does not see all that $work/go does.$" "$work/out" ||
+		fail "a Go program: $(tail -2 "$work/out")"
+	echo 'ok: a program that Rocin sees in part'
+fi
