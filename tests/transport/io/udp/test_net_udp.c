@@ -592,8 +592,16 @@ static long take_told(const struct msghdr *msg)
 	return (long)msg->msg_iov->iov_len;
 }
 
+static bool is_too_long; /* so ICMP has said of the next message to leave */
+
 static bool answer_syscall(long number, long arg[KIT_SYSCALL_ARGS], long *rc)
 {
+	if (number == SYS_sendmsg && is_too_long) {
+		is_too_long = false;
+		errno = EMSGSIZE;
+		*rc = -1;
+		return true;
+	}
 	if (number == SYS_recvmsg && next_is_large) {
 		*rc = deliver_large((struct msghdr *)arg[1]);
 		return true;
@@ -615,6 +623,35 @@ static bool answer_syscall(long number, long arg[KIT_SYSCALL_ARGS], long *rc)
 		room -= (unsigned)arg[2];
 	}
 	return false;
+}
+
+static int discovery_of(const struct rn_udp *u)
+{
+	int how = -1;
+	socklen_t len = sizeof(how);
+
+	assert_int_equal(
+		getsockopt(rn_udp_fd(u, 0), IPPROTO_IP, IP_MTU_DISCOVER, &how, &len), 0);
+	return how;
+}
+
+/* ICMP may be forged: what the route carries is sent all the same. But that is looked at
+ * for each packet; the socket goes on obeying the route.
+ */
+static void
+a_packet_that_icmp_calls_too_long_is_sent_if_the_route_carries_it(void **state)
+{
+	struct world *w = *state;
+	struct rn_super s = make_super(w, 1, PACKET);
+
+	if (io_by_uring())
+		skip(); /* there the kernel is asked in another way */
+	roce_option(rn_udp_fd(w->a, 0), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	is_too_long = true;
+	assert_int_equal(transmit(w, &s), 0);
+	assert_false(is_too_long);
+	assert_int_equal(receive(w), 1);
+	assert_int_equal(discovery_of(w->a), IP_PMTUDISC_DO);
 }
 
 static void what_has_left_before_a_full_socket_does_not_leave_again(void **state)
@@ -881,6 +918,7 @@ int main(void)
 		test(the_last_socket_in_use_stays_so_however_silent),
 		test(sockets_that_fell_silent_are_found_all_the_same),
 		cmocka_unit_test(super_packets_pass_over_ipv6),
+		test(a_packet_that_icmp_calls_too_long_is_sent_if_the_route_carries_it),
 		test(what_has_left_before_a_full_socket_does_not_leave_again),
 		test(what_a_full_socket_left_of_a_refused_super_packet_is_signed_anew),
 		test(a_super_packet_that_lost_its_socket_takes_nothing_from_the_next),
