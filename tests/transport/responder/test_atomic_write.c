@@ -61,6 +61,7 @@ static void only_whole_aligned_words_are_written(void **state)
 	} cases[] = {
 		{ "misaligned", NULL, 4, 8, 8, 0xf, 0, 0, NAK_INV },
 		{ "misaligned memory", NULL, 0, 8, 8, 0xf, 0, 4, NAK_INV },
+		{ "misaligned address", NULL, 4, 8, 8, 0xf, 0, 4, NAK_INV },
 		{ "4 announced", NULL, 0, 4, 8, 0xf, 0, 0, NAK_INV },
 		{ "16 announced", NULL, 0, 16, 8, 0xf, 0, 0, NAK_INV },
 		{ "none announced", NULL, 0, 0, 8, 0xf, 0, 0, NAK_INV },
