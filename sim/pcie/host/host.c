@@ -235,9 +235,7 @@ void rn_host_unlock(struct rn_host *h)
 	if (!forked)
 		rn_host_record_flush(h);
 	atomic_store_explicit(&h->on_way,
-			      rn_fabric_count(h->fabric) +
-				      (h->late_atomics.first != NULL) +
-				      (h->late_reads.first != NULL),
+			      rn_fabric_count(h->fabric) + (h->late_reads.first != NULL),
 			      memory_order_release);
 	locked = false;
 	if (!forked)
@@ -490,7 +488,7 @@ void rn_host_force_all(struct rn_host *h)
 {
 	unsigned index;
 
-	rn_host_resume(h, "the end of all that is in flight");
+	rn_host_resume(h);
 	while ((index = rn_fabric_oldest(h->fabric)) != RN_TLP_NONE)
 		rn_host_force(h, index);
 }

@@ -225,13 +225,10 @@ struct rn_host_hooks {
 	 * not be cut at granules. May be NULL.
 	 */
 	bool (*joins)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* A NIC is to read, or to execute an atomic; @tlp would do it all. Returns true
-	 * if that waits for an event: the NIC executes what comes behind an atomic first,
-	 * as one that nobody has fenced allows, or reads when the program waits.
+	/* A NIC is to read; @tlp would do it all. Returns true if that waits for an
+	 * event: the NIC reads when the program waits.
 	 */
 	bool (*postpones)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* An atomic that was postponed is executed now, because of @why. */
-	void (*resumed)(struct rn_host *h, const struct rn_tlp *tlp, const char *why);
 	/* All TLPs to and from the range have been forced, because it is about to be
 	 * freed or because of rn_host_settle().
 	 */

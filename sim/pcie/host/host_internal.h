@@ -46,7 +46,7 @@ struct rn_host_tape {
 	uint32_t idle_ticks;
 };
 
-/* Operations that are postponed, in the order in which they came; since when, in ns; how
+/* Reads that are postponed, in the order in which they came; since when, in ns; how
  * often the program has polled in vain since, and how often the bus thread has run.
  */
 struct rn_host_postponed {
@@ -108,8 +108,7 @@ struct rn_host {
 	 */
 	unsigned waiting;
 
-	/* Atomics and reads that a hook postpones. They belong to host_nic.c. */
-	struct rn_host_postponed late_atomics, late_reads;
+	struct rn_host_postponed late_reads; /* belongs to host_nic.c */
 
 	/* When the adversarial driver last let a TLP go before its bound, in ns. */
 	rn_ns leaked_at;
@@ -266,10 +265,8 @@ void rn_host_settle_ring(struct rn_host_nic *nic, rn_iova ring, uint64_t len);
 void rn_host_settle_acked(struct rn_host_nic *nic, uint32_t qpn);
 void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn);
 
-/* Executes the atomics and reads that were postponed, because of @why. Called with the
- * host lock held.
- */
-void rn_host_resume(struct rn_host *h, const char *why);
+/* Performs the reads that were postponed. Called with the host lock held. */
+void rn_host_resume(struct rn_host *h);
 /* Does so if they have waited for long enough; @now: the time in ns. Called at each turn
  * of the bus thread.
  */

@@ -31,27 +31,21 @@ enum {
 	POSTPONED_POLLS = 64,
 };
 
-/* How long an operation is postponed, for programs that wait without polling and for
- * peers in other processes. On a busy machine the threads of the program may not have run
- * in that time. So the bus thread, which has as many turns as they have, must have had
- * some, too, unless a longer time has passed: peers do not wait for ever.
+/* How long a read is postponed, for programs that wait without polling and for peers in
+ * other processes. Reads come with each message: the least is the default of hold. On a
+ * busy machine the threads of the program may not have run in that time. So the bus
+ * thread, which has as many turns as they have, must have had some, too, unless a longer
+ * time has passed: peers do not wait for ever.
  */
-struct bounds {
+static const struct {
 	rn_ns least, most;
 	unsigned turns; /* after which the least time is enough */
-};
-static const struct bounds atomics_bounds = { .least = RN_MSEC(20),
-					      .most = RN_MSEC(200),
-					      .turns = 50 };
-/* Reads come with each message: the least is the default of hold. */
-static const struct bounds reads_bounds = { .least = RN_MSEC(2),
-					    .most = RN_MSEC(20),
-					    .turns = 8 };
+} bounds = { .least = RN_MSEC(2), .most = RN_MSEC(20), .turns = 8 };
 
 /* A read or an atomic whose result the device has not collected yet. */
 struct rn_nic_op {
 	/* Next in the list of free operations, of ended operations, of those that wait
-	 * for a lock, or of those that were postponed.
+	 * for a lock, or of reads that were postponed.
 	 */
 	struct rn_nic_op *next;
 	struct rn_nic_op *next_active, *prev_active;
@@ -597,7 +591,7 @@ static void atomic_done(void *arg, const struct rn_tlp *tlp, enum rn_mem_result 
 	op_ended(op);
 }
 
-static struct rn_tlp tlp_of_atomic(const struct rn_nic_op *op)
+static void begin_pcie(struct rn_nic_op *op)
 {
 	struct rn_tlp tlp = tlp_header(op->nic, RN_TLP_ATOMIC, op->attr);
 	rn_iova end;
@@ -605,13 +599,6 @@ static struct rn_tlp tlp_of_atomic(const struct rn_nic_op *op)
 	tlp.addr = op->atomic.req.dst;
 	tlp.len = sizeof(op->atomic.found);
 	aim_tlp(op->nic->host, &tlp, tlp.addr, &end);
-	return tlp;
-}
-
-static void begin_pcie(struct rn_nic_op *op)
-{
-	struct rn_tlp tlp = tlp_of_atomic(op);
-
 	(void)send_for(op, &tlp, &op->atomic, atomic_done);
 }
 
@@ -623,12 +610,9 @@ static void begin_atomic(struct rn_nic_op *op)
 		begin_locked(op);
 }
 
-/* ------------------------------------------- postponed atomics and reads */
-/* Behind an atomic the specification keeps an order for SENDs and WRITEs only with a
- * fence (IBTA Vol 1, 10.8.3). So a NIC may execute what comes behind an atomic before
- * it; the device does so while the atomic is pending. Nor does anything say when a NIC
- * reads the source of a request, or serves a READ. A hook chooses the atomics and the
- * reads that wait for an event: until the program waits for something.
+/* -------------------------------------------------------- postponed reads */
+/* Nothing says when a NIC reads the source of a request, or serves a READ. A hook chooses
+ * the reads that wait for an event: until the program waits for something.
  */
 static bool is_postponed(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -640,7 +624,7 @@ static bool is_postponed(struct rn_host *h, const struct rn_tlp *tlp)
 	return false;
 }
 
-static void postpone(struct rn_host_postponed *list, struct rn_nic_op *op)
+static void postpone_read(struct rn_host_postponed *list, struct rn_nic_op *op)
 {
 	if (!list->first)
 		*list = (struct rn_host_postponed){ .tail = &list->first,
@@ -649,29 +633,6 @@ static void postpone(struct rn_host_postponed *list, struct rn_nic_op *op)
 	op->next = NULL;
 	*list->tail = op;
 	list->tail = &op->next;
-}
-
-static void call_resumed(const struct rn_nic_op *op, const char *why)
-{
-	struct rn_host *h = op->nic->host;
-	const struct rn_tlp tlp = tlp_of_atomic(op);
-
-	for (unsigned i = 0; i < h->hook_count; i++)
-		if (h->hooks[i]->resumed)
-			h->hooks[i]->resumed(h, &tlp, why);
-}
-
-static void resume_atomics(struct rn_host *h, const char *why)
-{
-	struct rn_nic_op *op = h->late_atomics.first, *next;
-
-	h->late_atomics.first = NULL;
-	for (; op; op = next) {
-		next = op->next;
-		call_resumed(op, why);
-		begin_atomic(op);
-		op_ended(op); /* the operation is no longer postponed */
-	}
 }
 
 /* Performs the reads of the QP of @newest, or all of them if @newest is NULL. */
@@ -712,35 +673,26 @@ static void resume_newest_reads(struct rn_host *h)
 	resume_reads_of(h, newest);
 }
 
-void rn_host_resume(struct rn_host *h, const char *why)
+void rn_host_resume(struct rn_host *h)
 {
-	resume_atomics(h, why);
 	resume_reads_of(h, NULL);
-}
-
-/* Has the time come? Called for each turn of the bus thread. */
-static bool is_due(struct rn_host_postponed *list, rn_ns now, const struct bounds *b)
-{
-	rn_ns since = now - list->since;
-
-	if (!list->first)
-		return false;
-	list->turns++;
-	return since >= b->most || (since >= b->least && list->turns >= b->turns);
 }
 
 void rn_host_resume_by_time(struct rn_host *h, rn_ns now)
 {
-	if (is_due(&h->late_atomics, now, &atomics_bounds))
-		resume_atomics(h, "the time that has passed");
-	if (is_due(&h->late_reads, now, &reads_bounds))
+	struct rn_host_postponed *list = &h->late_reads;
+	rn_ns since = now - list->since;
+
+	if (!list->first)
+		return;
+	list->turns++;
+	if (since >= bounds.most ||
+	    (since >= bounds.least && list->turns >= bounds.turns))
 		resume_reads_of(h, NULL);
 }
 
 static void resume_by_polls(struct rn_host *h)
 {
-	if (h->late_atomics.first && ++h->late_atomics.polls >= POSTPONED_POLLS)
-		resume_atomics(h, "polls that find nothing");
 	if (h->late_reads.first && ++h->late_reads.polls >= POSTPONED_POLLS)
 		resume_newest_reads(h);
 }
@@ -767,7 +719,7 @@ static enum rn_mem_result nic_read(void *ctx, void *dst, rn_iova src, uint32_t l
 		op->len = len;
 		tlp = tlp_of_read(op);
 		if (is_postponed(h, &tlp))
-			postpone(&h->late_reads, op);
+			postpone_read(&h->late_reads, op);
 		else
 			begin_read(op);
 		result = op_begun(op);
@@ -783,7 +735,6 @@ static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *
 	struct rn_host_nic *nic = ctx;
 	enum rn_mem_result result = RN_MEM_FAULT;
 	struct rn_nic_op *op;
-	struct rn_tlp tlp;
 
 	assert((req->dst & (WORD - 1)) == 0);
 	if (rn_host_is_forked())
@@ -798,11 +749,7 @@ static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *
 		op->attr = attr;
 		op->orig = orig;
 		op->atomic.req = *req;
-		tlp = tlp_of_atomic(op);
-		if (is_postponed(nic->host, &tlp))
-			postpone(&nic->host->late_atomics, op);
-		else
-			begin_atomic(op);
+		begin_atomic(op);
 		result = op_begun(op);
 	}
 	rn_host_unlock(nic->host);
@@ -1033,7 +980,7 @@ void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn)
 	if (rn_host_is_forked())
 		return;
 	rn_host_lock(h);
-	rn_host_resume(h, "the end of a QP or of all of its NIC");
+	rn_host_resume(h);
 	/* The loop is needed because an atomic issues a write after its read, and the end
 	 * of one atomic lets others begin.
 	 */

@@ -28,9 +28,8 @@
 #define RESPONSE (UINT32_C(1) << 31)
 
 enum {
-	SEND_BITS = 31,	  /* number of bits of a send queue's message number in a TLP */
-	RECV_BITS = 24,	  /* number of bits of an MSN */
-	ATOMICS_MAX = 64, /* atomics that are late at a time */
+	SEND_BITS = 31, /* number of bits of a send queue's message number in a TLP */
+	RECV_BITS = 24, /* number of bits of an MSN */
 };
 
 struct rn_san rn_san;
@@ -263,44 +262,6 @@ static bool is_write_joined(struct rn_host *h, const struct rn_tlp *tlp)
 	       rn_san_class_joins(tlp);
 }
 
-/* Atomics that are late, the oldest first. Loads of their words are seen meanwhile. */
-static struct rn_tlp postponed[ATOMICS_MAX];
-static unsigned postponed_count;
-
-static uint64_t page_number(const struct rn_tlp *tlp)
-{
-	return rn_san_page_number(tlp->target, tlp->addr);
-}
-
-/* Closes or opens the page of a late atomic, as for a write to the word. */
-static void watch_word(const struct rn_tlp *atomic, int change)
-{
-	struct rn_tlp write = *atomic;
-
-	write.kind = RN_TLP_WRITE;
-	write.tag = 1; /* see rn_san_is_judged() */
-	rn_san_pages_pending(&write, atomic->addr, atomic->len, change);
-}
-
-static void atomic_resumed(struct rn_host *h, const struct rn_tlp *tlp, const char *why)
-{
-	(void)h;
-	rn_san_event(why);
-	rn_san_late_ended(tlp, page_number(tlp));
-	watch_word(tlp, -1);
-	/* They are resumed in the order in which they were postponed. */
-	assert(postponed_count > 0);
-	memmove(postponed, postponed + 1, --postponed_count * sizeof(*postponed));
-}
-
-static const struct rn_tlp *postponed_at(rn_iova addr, uint64_t len)
-{
-	for (unsigned i = 0; i < postponed_count; i++)
-		if (rn_tlp_touches(&postponed[i], addr, len))
-			return &postponed[i];
-	return NULL;
-}
-
 /* Notes that an agent reads bytes of the range from before what is late. */
 static void note_early(unsigned agent, rn_iova addr, uint64_t len)
 {
@@ -310,10 +271,6 @@ static void note_early(unsigned agent, rn_iova addr, uint64_t len)
 	if (!rn_san_names_writes())
 		return;
 	tlp = rn_san_withheld_at(addr, len, &page);
-	if (!tlp) {
-		tlp = postponed_at(addr, len);
-		page = tlp ? page_number(tlp) : 0;
-	}
 	if (tlp)
 		rn_san_note_early(agent, tlp, page);
 }
@@ -435,7 +392,7 @@ static bool waits_for_events(const struct rn_host *h)
  * that a fence is missing. Reads that serve other processes are not late, since these
  * wait in ways that are not seen here.
  */
-static bool is_read_late(const struct rn_host *h, const struct rn_tlp *tlp)
+static bool is_read_late(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	const struct rn_san_qp *q = rn_san_qp(tlp->requester, tlp->stream, false);
 
@@ -444,24 +401,6 @@ static bool is_read_late(const struct rn_host *h, const struct rn_tlp *tlp)
 	if (q && gather_of(q, tlp))
 		return q->reads_open == 0;
 	return rn_san_fetch_of(tlp) != NULL;
-}
-
-static bool is_atomic_late(const struct rn_host *h, const struct rn_tlp *tlp)
-{
-	if (rn_san_names_writes())
-		return rn_san_is_late(tlp, page_number(tlp));
-	return waits_for_events(h) && rn_san_atomic_of(tlp);
-}
-
-static bool is_postponed(struct rn_host *h, const struct rn_tlp *tlp)
-{
-	if (tlp->kind == RN_TLP_READ)
-		return is_read_late(h, tlp);
-	if (postponed_count == ATOMICS_MAX || !is_atomic_late(h, tlp))
-		return false;
-	postponed[postponed_count++] = *tlp;
-	watch_word(tlp, 1);
-	return true;
 }
 
 /* Notes the read that serves a READ, FLUSH or atomic of this process, perhaps one that is
@@ -622,8 +561,7 @@ static const struct rn_host_hooks hooks = {
 	.withholds = tlp_withheld,
 	.hurries = is_read_hurried,
 	.joins = is_write_joined,
-	.postpones = is_postponed,
-	.resumed = atomic_resumed,
+	.postpones = is_read_late,
 	.drained = forget_qp,
 	.placed = data_placed,
 	.flush_skipped = flush_skipped,

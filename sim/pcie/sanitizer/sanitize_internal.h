@@ -336,9 +336,7 @@ bool rn_san_is_late(const struct rn_tlp *tlp, uint64_t page);
 /* Notes that a withheld write was performed, by the newest event. */
 void rn_san_late_ended(const struct rn_tlp *tlp, uint64_t page);
 
-/* Notes that an agent reads bytes from before a write that is withheld, or from before an
- * atomic that is late.
- */
+/* Notes that an agent reads bytes from before a write that is withheld. */
 void rn_san_note_early(unsigned agent, const struct rn_tlp *tlp, uint64_t page);
 
 /* Note what happens from here on: an event; a read of a device; an event of an agent; one

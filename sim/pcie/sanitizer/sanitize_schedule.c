@@ -21,15 +21,11 @@
  *	rocin1 qp 1 request 0 host page 0	written by device rocin1 for its first QP,
  *						for the first request of the peer, into
  *						the first page of a region
- *	rocin1 qp 1 request 2 atomic host page 0	the atomic of request 2, see below
+ *	rocin1 qp 1 request 2 atomic host page 0	by the atomic of request 2
  *	rocin0 qp 2 response 3 gpu0 page 1	the response to request 3 of this QP,
  *						into the second page of an allocation
  *	nvme0 transfer 2 host page 0		the third transfer of a drive
  *	gpu0 store gpu1 page 0			a kernel's stores into another GPU
- *
- * An atomic that is late is executed behind what comes after it, until the program polls
- * in vain or some time has passed (sim/pcie/host/host_nic.c). All other names are those
- *of withheld writes.
  *
  * QPs are numbered from 1 in the order in which a NIC first uses them: QP numbers differ
  * from run to run.
@@ -112,7 +108,7 @@ static void name_write(const struct rn_tlp *tlp, uint64_t page, char *name, size
 			 rn_san_qp_order(tlp->requester, tlp->stream),
 			 tlp->msg >> RESPONSE_SHIFT ? "response" : "request",
 			 tlp->msg & UINT32_MAX >> 1,
-			 tlp->kind == RN_TLP_ATOMIC ? " atomic" : "");
+			 rn_san_is_of_atomic(tlp) ? " atomic" : "");
 	else if (rn_agent_is_gpu(tlp->requester))
 		snprintf(what, sizeof(what), "store");
 	else

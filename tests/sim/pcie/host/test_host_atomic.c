@@ -212,124 +212,6 @@ static void a_word_that_is_gone_is_a_fault(void **state)
 	munmap((void *)nowhere, 4096);
 }
 
-/* ---- Atomics that a hook postpones ---- */
-static bool postpones;
-static _Atomic unsigned resumed;
-static const char *_Atomic resumed_why;
-
-static bool postpone_it(struct rn_host *h, const struct rn_tlp *tlp)
-{
-	(void)h;
-	return postpones && tlp->addr == kit_iova(&word);
-}
-
-static void note_resumed(struct rn_host *h, const struct rn_tlp *tlp, const char *why)
-{
-	(void)h;
-	assert_int_equal(tlp->addr, kit_iova(&word));
-	resumed_why = why;
-	resumed++;
-}
-
-static void begin_postponed(struct kit_nic *n, uint64_t found[2])
-{
-	static const struct rn_host_hooks hooks = { .postpones = postpone_it,
-						    .resumed = note_resumed };
-	static bool is_added;
-
-	kit_host_knobs("typical,hold=inf,hold.polls=inf");
-	if (!is_added)
-		rn_host_add_hooks(rn_host_get(), &hooks);
-	is_added = true;
-	postpones = true;
-	resumed = 0;
-	resumed_why = "";
-	word = other = 0;
-	kit_attach(n);
-	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(kit_add(n, KIT_QP, &word, 1, &found[i], i),
-				 RN_MEM_PENDING);
-}
-
-static void end_postponed(struct kit_nic *n, const uint64_t found[2])
-{
-	finish(n);
-	assert_int_equal(n->count, 2);
-	assert_int_equal(resumed, 2);
-	assert_int_equal(found[0], 0);
-	assert_int_equal(found[1], 1);
-	assert_int_equal(kit_load(&word), 2);
-	postpones = false;
-	kit_detach(n);
-}
-
-/* Runs an attempt again if the machine was so busy that time has ended the wait. */
-static bool has_time_passed(void)
-{
-	return !strcmp(resumed_why, "the time that has passed");
-}
-
-static bool is_resumed_by_polls(void)
-{
-	enum {
-		RING = 0x10000,
-		POLLS = 64,
-	};
-	bool is_overtaken, is_waiting;
-	uint64_t found[2] = { 9, 9 };
-	struct kit_nic n;
-
-	begin_postponed(&n, found);
-	kit_write64(&n, KIT_QP, &other, 1, 0);
-	/* What comes behind is executed before, and the device's own polls do not count.
-	 */
-	for (unsigned i = 0; i < 2; i++)
-		n.api->polled_empty(n.nic, 0);
-	for (unsigned i = 0; i < POLLS - 1; i++)
-		n.api->polled_empty(n.nic, RING);
-	is_overtaken = kit_load(&other) == 1 && kit_load(&word) == 0;
-	is_waiting = resumed == 0;
-	n.api->polled_empty(n.nic, RING);
-	if (!has_time_passed()) {
-		assert_true(is_overtaken && is_waiting);
-		assert_string_equal(resumed_why, "polls that find nothing");
-	}
-	end_postponed(&n, found);
-	return !has_time_passed();
-}
-
-static bool is_resumed_by_a_drain(void)
-{
-	uint64_t found[2] = { 9, 9 };
-	struct kit_nic n;
-
-	begin_postponed(&n, found);
-	end_postponed(&n, found);
-	return !strcmp(resumed_why, "the end of a QP or of all of its NIC");
-}
-
-static void a_postponed_atomic_waits_for_an_event(void **state)
-{
-	(void)state;
-	while (!is_resumed_by_polls())
-		;
-	while (!is_resumed_by_a_drain())
-		;
-}
-
-static void a_postponed_atomic_does_not_wait_for_ever(void **state)
-{
-	uint64_t found[2] = { 9, 9 };
-	struct kit_nic n;
-
-	(void)state;
-	begin_postponed(&n, found);
-	while (resumed < 2)
-		sched_yield();
-	assert_true(has_time_passed());
-	end_postponed(&n, found);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,8 +221,6 @@ int main(void)
 		cmocka_unit_test(other_words_do_not_wait),
 		cmocka_unit_test(what_atomics_push),
 		cmocka_unit_test(a_word_that_is_gone_is_a_fault),
-		cmocka_unit_test(a_postponed_atomic_waits_for_an_event),
-		cmocka_unit_test(a_postponed_atomic_does_not_wait_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

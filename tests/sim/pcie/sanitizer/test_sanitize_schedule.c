@@ -11,6 +11,7 @@
 
 enum {
 	QP = 0x100,
+	OTHER_QP = 0x300,
 	PAGE = 4096,
 	KEY = 0x500,
 };
@@ -66,6 +67,21 @@ static void assert_recorded(const char *text)
 		fail_msg("no \"%s\" in: %s", text, all);
 }
 
+/* An atomic of the process itself has read its word and written to it. */
+static void add_to(struct kit_nic *nic, uint64_t *word)
+{
+	struct rn_host *h = rn_host_get();
+	static uint64_t local, found;
+
+	san_post(nic, OTHER_QP, 0, RN_WR_ATOMIC_FETCH_AND_ADD, &local, 8, kit_iova(word),
+		 false);
+	(void)kit_add(nic, QP, (volatile uint64_t *)word, 1, &found, 0);
+	rn_host_lock(h);
+	rn_host_force_if(h, san_is_read, NULL);
+	rn_host_unlock(h);
+	kit_collect(nic);
+}
+
 /* A response has the number of its request. */
 static void test_names_of_writes(void **state)
 {
@@ -80,7 +96,11 @@ static void test_names_of_writes(void **state)
 	san_data(&nic, QP, 3, page + 8, 6, RN_MEM_RESPONSE);
 	assert_recorded(" qp 1 request 2 host page 0\n");
 	assert_recorded(" qp 1 response 3 host page 0\n");
+	add_to(&nic, page + 16);
+	assert_recorded("late kit qp 1 request 0 atomic host page 0\n");
 	rn_pcie_drain();
+	assert_recorded("ended kit qp 1 request 0 atomic host page 0 by "
+			"the end of its memory\n");
 	nic.api->region_remove(nic.nic, KEY);
 	munmap(page, PAGE);
 	kit_detach(&nic);
