@@ -92,6 +92,8 @@ hunt 0 'Nothing found: the program ends well under 3 schedules' --runs 3 -- true
 hunt 0 '"wrong": false' --json --runs 2 -- true
 hunt 1 'although no write is late' --runs 2 -- false
 hunt 1 'does not end within 0.2 s' --runs 1 --limit 0.2 -- sleep 3333
+hunt 0 'well under 1 schedules' --runs 50 --budget 0.1 -- sleep 0.1
+hunt 0 'well under 3 schedules' --runs 3 --budget 600 -- true
 # shellcheck disable=SC2016 # expanded by the program
 hunt 1 'went wrong once \(it ends with status 3\)' --runs 2 -- sh -c 'test -e once || { touch once; exit 3; }'
 hunt 1 'wrong for the checker' --runs 2 --checker 'exit 3' -- true

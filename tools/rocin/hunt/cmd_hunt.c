@@ -19,6 +19,7 @@ enum {
 	OPT_CHECKER,
 	OPT_LIMIT,
 	OPT_SVG,
+	OPT_BUDGET,
 	RUNS_PRESET = 20,
 	RUNS_MAX = 1000000,
 	SHOW_TRIES = 5, /* runs in which the program is to go wrong once more */
@@ -44,6 +45,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "limit", OPT_LIMIT, "SECONDS", 0,
 	  "A program that takes longer hangs, which is wrong [60]", 0 },
+	{ "budget", OPT_BUDGET, "SECONDS", 0, "Try no other schedule after that time",
+	  0 },
 	{ "svg", OPT_SVG, "FILE", 0, "Draw what happens in the run that goes wrong", 0 },
 	RN_OPTION_JSON(0),
 	{ 0 },
@@ -75,6 +78,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_LIMIT:
 		if (!rn_read_seconds(arg, 0.01, 86400, &args->hunt.limit))
+			rn_bad_value(state, options, key, arg);
+		return 0;
+	case OPT_BUDGET:
+		if (!rn_read_seconds(arg, 0.01, 86400, &args->hunt.budget))
 			rn_bad_value(state, options, key, arg);
 		return 0;
 	case OPT_SVG:

@@ -44,6 +44,7 @@ struct rn_hunt {
 	char **program;
 	const char *checker; /* shell command; NULL: the exit status decides */
 	double limit;	     /* seconds of one run */
+	double budget;	     /* seconds after which no schedule is tried; 0: none */
 	bool shows_progress;
 	char folder[PATH_MAX - 64]; /* for files of the runs */
 	unsigned runs;		    /* runs so far */
@@ -82,9 +83,9 @@ void rn_hunt_end_clear(struct rn_hunt_end *end);
 const char *rn_hunt_path(const struct rn_hunt *h, const char *name, char *path);
 
 /* ------------------------------------------------------------------- search.c */
-/* Runs the program under at most @runs schedules: everything late, nothing late, then
- * subsets drawn from @seed. Returns 1 and the schedule if it went wrong, 0 if it did not,
- * or -errno.
+/* Runs the program under at most @runs schedules, or as many as the budget allows:
+ * everything late, nothing late, then subsets drawn from @seed. Returns 1 and the
+ * schedule if it went wrong, 0 if it did not, or -errno.
  */
 int rn_hunt_search(struct rn_hunt *h, unsigned runs, uint64_t seed,
 		   struct rn_hunt_set *found);

@@ -2,9 +2,12 @@
 /* search.c - looks for a schedule with which the program goes wrong, and shrinks it. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "hunt.h"
 #include "rocin/hash.h"
+#include "rocin/random.h"
+#include "transport/io/host/clock.h"
 
 enum {
 	AGREEING = 2, /* runs that must all go wrong before writes are given up */
@@ -68,13 +71,21 @@ static int try_once(struct rn_hunt *h, const struct rn_hunt_set *late,
 	return rc;
 }
 
+/* Is the time over in which schedules are tried? */
+static bool is_over(const struct rn_hunt *h)
+{
+	rn_ns spent = rn_clock(CLOCK_MONOTONIC) - h->began;
+
+	return h->budget > 0 && spent >= (rn_ns)(h->budget * 1e9);
+}
+
 int rn_hunt_search(struct rn_hunt *h, unsigned runs, uint64_t seed,
 		   struct rn_hunt_set *found)
 {
 	struct rn_hunt_set all = { 0 }, subset = { 0 };
 	int rc = try_once(h, NULL, &all, found);
 
-	for (unsigned n = 1; n < runs && !rc; n++) {
+	for (unsigned n = 1; n < runs && !rc && !is_over(h); n++) {
 		/* Subset 1 is empty: nothing is late. */
 		if (n > 1)
 			draw_subset(&all, n, seed, &subset);
