@@ -46,6 +46,8 @@ static void add_history(struct rn_report_body *b, const struct rn_val_object *o)
 	char text[RN_VAL_HISTORY * (sizeof(step.text) + 1)] = "";
 	size_t used = 0;
 
+	if (!qp->steps)
+		return;
 	for (uint32_t i = first; i < qp->steps; i++)
 		used += (size_t)snprintf(
 			text + used, sizeof(text) - used, "\n%s",
@@ -159,6 +161,8 @@ static void tell(struct rn_val_event *e)
 		tell_completions(v, e);
 	if (v)
 		rn_val_event(v, e);
+	if (v && e->is_done && e->kind <= RN_VAL_MODIFY)
+		rnp_ends_told(v, e);
 	leave();
 	errno = saved;
 }
@@ -298,6 +302,18 @@ static uint32_t number_of(const struct rnp_engine *engine)
 	return (uint32_t)(guid ^ guid >> 32);
 }
 
+static void tell_device(uint32_t number, struct rnp_engine *engine)
+{
+	struct rn_netdev dev;
+	int cancel = rnp_lock_engine(engine);
+
+	dev = *rnp_engine_netdev(engine);
+	rnp_unlock_engine(engine, cancel);
+	(void)enter();
+	rnp_ends_device(number, &dev);
+	leave();
+}
+
 void rnp_watch_opened(struct ibv_context *context)
 {
 	struct rn_val_event e = { .kind = RN_VAL_MAKE,
@@ -309,6 +325,7 @@ void rnp_watch_opened(struct ibv_context *context)
 		return;
 	e.make.number = number_of(to_rnp_context(context)->engine);
 	e.stack = rn_stacks_take_again();
+	tell_device(e.make.number, to_rnp_context(context)->engine);
 	rnp_watch_after(&e, 0);
 }
 
@@ -358,6 +375,7 @@ static void fork_in_parent(void)
 static void fork_in_child(void)
 {
 	watch.layer = NULL;
+	rnp_ends_leave();
 	pthread_mutex_unlock(&watch.lock);
 }
 
@@ -376,6 +394,9 @@ static bool is_mapped(uint64_t addr, uint64_t len)
 	pthread_setcancelstate(cancel, NULL);
 	return is_there;
 }
+
+static const struct rn_val_ends ends = { .find_qp = rnp_ends_find_qp,
+					 .find_mr = rnp_ends_find_mr };
 
 static void keep_status(int status, void *arg)
 {
@@ -409,6 +430,8 @@ bool rnp_watch_start(void)
 		return false;
 	}
 	rn_val_set_probe(watch.layer, is_mapped);
+	rnp_ends_start();
+	rn_val_set_ends(watch.layer, &ends);
 	find_fork_status();
 	return true;
 }
@@ -439,6 +462,7 @@ static __attribute__((destructor)) void end_watch(void)
 	rn_report_flush(r);
 	watch.layer = NULL;
 	rn_val_free(v);
+	rnp_ends_stop();
 	leave();
 	pthread_setcancelstate(cancel, NULL);
 	if (!r->count || watch.status != 0 || r->options.exit_code == 0)

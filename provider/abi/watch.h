@@ -46,6 +46,22 @@ void rnp_watch_after(struct rn_val_event *e, int rc);
 void rnp_watch_qp_ex(struct ibv_qp *qp);
 void rnp_watch_cq_ex(struct ibv_cq_ex *cq);
 
+/* watch_ends.c: QPs and MRs of this process are written for others that look for the
+ * other end of their connections. The layer's lock is held, but at start and stop.
+ */
+struct rn_netdev;
+void rnp_ends_start(void);
+void rnp_ends_stop(void);
+void rnp_ends_leave(void); /* in the child of a fork */
+/* The addresses of a device, by the number of its contexts. */
+void rnp_ends_device(uint32_t number, const struct rn_netdev *dev);
+/* The layer was told of @e. */
+void rnp_ends_told(const struct rn_val *v, const struct rn_val_event *e);
+/* As in struct rn_val_ends. */
+bool rnp_ends_find_qp(const union ibv_gid *gid, uint32_t qpn, struct rn_val_end *found);
+bool rnp_ends_find_mr(uint32_t process, uint32_t device, uint32_t rkey,
+		      struct rn_val_end *found);
+
 /* A CQ is about to be made with that channel, or NULL: it is known from now on. */
 void rnp_watch_channel(const struct ibv_comp_channel *channel, uint32_t stack);
 

@@ -54,6 +54,9 @@ static bool is_of_other_pd(const struct rn_val_object *a, const struct rn_val_ob
 				   *of_b = rn_val_context_of(b);
 	const struct rn_val_object *pd_a = rn_val_pd_of(a), *pd_b = rn_val_pd_of(b);
 
+	if (a->process || b->process)
+		return a->process == b->process && a->device == b->device && a->pdn &&
+		       b->pdn && a->pdn != b->pdn;
 	return of_a && of_b && of_a->number == of_b->number && pd_a && pd_b &&
 	       pd_a->number != pd_b->number;
 }
@@ -282,6 +285,11 @@ static const struct rn_val_object *mr_of_rkey(const struct rn_val *v, uint32_t r
 	return o;
 }
 
+static uint32_t pd_number_of(const struct rn_val_object *o)
+{
+	return o->process ? o->pdn : rn_val_pd_of(o)->number;
+}
+
 static void check_remote_mr(struct rn_val *v, const struct rn_val_event *e,
 			    const struct rn_val_object *peer,
 			    const struct rn_val_object *mr)
@@ -293,8 +301,8 @@ static void check_remote_mr(struct rn_val *v, const struct rn_val_event *e,
 	if (is_of_other_pd(peer, mr))
 		rn_val_find2(v, e, RN_VAL_MEMORY_RKEY_OF_OTHER_PD, e->completion.qp, mr,
 			     "%s is of PD %u, and %s of PD %u", rn_val_name(mr, &name),
-			     rn_val_pd_of(mr)->number, rn_val_name(peer, &its),
-			     rn_val_pd_of(peer)->number);
+			     pd_number_of(mr), rn_val_name(peer, &its),
+			     pd_number_of(peer));
 	else if (mr->mr.has_memory && !is_within(&mr->mr, wr->remote_addr, len))
 		rn_val_find2(
 			v, e, RN_VAL_MEMORY_REMOTE_OUTSIDE_MR, e->completion.qp, mr,
@@ -309,22 +317,27 @@ static void check_remote_mr(struct rn_val *v, const struct rn_val_event *e,
 			     mr->mr.access);
 }
 
-/* Says why the other end, if it is in this process, has refused access. Windows have
- * rkeys that are not known here.
+/* Says why the other end has refused access, if it is in this process or in another one
+ * that tells what it has. Windows have rkeys that are not known here.
  */
 static void check_completion(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_completion *c = &e->completion;
 	const struct rn_val_object *peer, *mr;
+	bool is_window;
 
 	if (c->wc->status != IBV_WC_REM_ACCESS_ERR || !c->qp || !c->wr || c->is_recv ||
 	    !uses_rkey(c->wr->opcode))
 		return;
 	peer = rn_val_peer_of(v, c->qp);
-	mr = mr_of_rkey(v, c->wr->rkey);
-	if (peer && mr)
+	if (!peer)
+		return;
+	is_window = v->living_of[RN_VAL_MW];
+	mr = peer->process ? rn_val_mr_at(v, peer, c->wr->rkey, &is_window)
+			   : mr_of_rkey(v, c->wr->rkey);
+	if (mr)
 		check_remote_mr(v, e, peer, mr);
-	else if (peer && !v->living_of[RN_VAL_MW])
+	else if (!is_window)
 		rn_val_find2(v, e, RN_VAL_MEMORY_RKEY_UNKNOWN, c->qp, peer,
 			     "no MR has rkey %#x, of %s at %#llx", c->wr->rkey,
 			     rn_val_opcode_name(c->wr->opcode),

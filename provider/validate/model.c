@@ -86,8 +86,8 @@ const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o)
 	return NULL;
 }
 
-struct rn_val_object *rn_val_target_of(const struct rn_val *v,
-				       const struct rn_val_object *qp)
+struct rn_val_object *rn_val_own_target_of(const struct rn_val *v,
+					   const struct rn_val_object *qp)
 {
 	const struct rn_val_object *own = rn_val_context_of(qp), *its;
 	struct rn_val_object *target;
@@ -100,12 +100,30 @@ struct rn_val_object *rn_val_target_of(const struct rn_val *v,
 	return own && its && own->number == its->number ? target : NULL;
 }
 
+struct rn_val_object *rn_val_target_of(const struct rn_val *v,
+				       const struct rn_val_object *qp)
+{
+	return qp->qp.remote ? qp->qp.remote : rn_val_own_target_of(v, qp);
+}
+
+struct rn_val_object *rn_val_own_peer_of(const struct rn_val *v,
+					 const struct rn_val_object *qp)
+{
+	struct rn_val_object *peer = rn_val_own_target_of(v, qp);
+
+	return peer && rn_val_own_target_of(v, peer) == qp ? peer : NULL;
+}
+
 struct rn_val_object *rn_val_peer_of(const struct rn_val *v,
 				     const struct rn_val_object *qp)
 {
-	struct rn_val_object *peer = rn_val_target_of(v, qp);
+	struct rn_val_object *peer = qp->qp.remote;
 
-	return peer && rn_val_target_of(v, peer) == qp ? peer : NULL;
+	if (!peer)
+		return rn_val_own_peer_of(v, qp);
+	return peer->qp.mask & IBV_QP_DEST_QPN && peer->qp.attr.dest_qp_num == qp->number
+		       ? peer
+		       : NULL;
 }
 
 static void add_number(struct rn_val *v, struct rn_val_object *o)
@@ -300,6 +318,7 @@ static void free_object(struct rn_val_object *o)
 	if (o->kind == RN_VAL_QP) {
 		free(o->qp.send.ring);
 		free(o->qp.recv.ring);
+		free(o->qp.remote);
 	}
 	if (o->kind == RN_VAL_SRQ)
 		free(o->srq.recv.ring);
@@ -607,6 +626,11 @@ static void end_modify(struct rn_val_object *o, const struct rn_val_event *e)
 	QP_ATTRS(X)
 #undef X
 	qp->mask |= e->modify.mask;
+	if (e->modify.mask & (IBV_QP_AV | IBV_QP_DEST_QPN)) {
+		free(qp->remote);
+		qp->remote = NULL;
+		qp->has_asked = false;
+	}
 	if (e->modify.mask & IBV_QP_AV)
 		qp->is_to_self = e->modify.path.is_to_self;
 	if (!(e->modify.mask & IBV_QP_STATE))
@@ -674,6 +698,13 @@ void rn_val_model_before(struct rn_val *v, struct rn_val_event *e)
 		e->object = e->handle ? rn_val_lookup(v, e->handle) : NULL;
 	if (e->kind == RN_VAL_COMPLETION)
 		match(v, e);
+	if (e->kind == RN_VAL_COMPLETION && e->completion.qp &&
+	    e->completion.wc->status == IBV_WC_REM_ACCESS_ERR)
+		rn_val_ask_for_peer(v, e->completion.qp, true);
+	if (e->kind == RN_VAL_POST_SEND && !e->is_done &&
+	    rn_val_is(e->object, RN_VAL_QP) && !e->object->is_gone &&
+	    e->object->qp.state == IBV_QPS_RTS && !e->object->qp.has_asked)
+		rn_val_ask_for_peer(v, e->object, false);
 }
 
 /* A call that is about to be made. */

@@ -69,9 +69,11 @@ struct rn_val_qp {
 	struct ibv_qp_cap asked, cap;
 	bool sq_sig_all;
 	struct rn_val_object *send_cq, *recv_cq, *srq;
-	struct ibv_qp_attr attr; /* as set so far */
-	int mask;		 /* attributes that were ever set */
-	bool is_to_self;	 /* connected to an address of its own device */
+	struct ibv_qp_attr attr;      /* as set so far */
+	int mask;		      /* attributes that were ever set */
+	bool is_to_self;	      /* connected to an address of its own device */
+	bool has_asked;		      /* whether another process has the peer */
+	struct rn_val_object *remote; /* that stands for the peer there, or NULL */
 	struct rn_val_queue send, recv;
 	struct rn_val_step history[RN_VAL_HISTORY];
 	uint32_t steps; /* ever */
@@ -132,8 +134,11 @@ struct rn_val_object {
 	uint32_t serial;	   /* number of the object in this process, from 1 */
 	uint32_t number;	   /* that verbs give it, or 0 */
 	uint32_t made_at, gone_at; /* stacks */
-	bool is_gone;		   /* it was destroyed */
-	bool is_closing;	   /* a call that destroys it has begun */
+	uint32_t process;	   /* that has it; 0: this one */
+	uint32_t device, pdn;	   /* of another process: its context's and PD's number */
+	uint32_t slot;	 /* a number that who tells of the object keeps here, from 0 */
+	bool is_gone;	 /* it was destroyed */
+	bool is_closing; /* a call that destroys it has begun */
 	struct rn_val_object *parent[RN_VAL_PARENTS];
 	uint32_t users;	       /* living objects that have it as parent */
 	uint64_t async_events; /* that the program has taken */
@@ -177,7 +182,8 @@ struct rn_val {
 	struct rn_val_object *living;  /* the newest one */
 	struct rn_val_object *oldest_gone, *newest_gone;
 	uint32_t serial, gone;
-	rn_val_probe *is_mapped; /* or NULL */
+	rn_val_probe *is_mapped;	/* or NULL */
+	const struct rn_val_ends *ends; /* or NULL */
 	unsigned living_of[RN_VAL_KIND_COUNT];
 	struct rn_val_count *count[RN_VAL_BUCKETS];
 	unsigned long long findings, occurrences;
@@ -221,13 +227,22 @@ const char *rn_val_step_text(const struct rn_val_step *s, struct rn_val_text *t)
 const struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey);
 /* The living QP with that number; NULL: there is none. */
 struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn);
-/* The QP that a connected QP sends to, if it is one of this process; else NULL. */
+/* The QP that a connected QP sends to, if it is known; else NULL. One of another process
+ * has the attributes that it had when this one sent for the first time, and neither
+ * queues nor CQs.
+ */
 struct rn_val_object *rn_val_target_of(const struct rn_val *v,
 				       const struct rn_val_object *qp);
-/* The same, if it sends to this QP, too. */
+/* The same, if it is one of this process. */
+struct rn_val_object *rn_val_own_target_of(const struct rn_val *v,
+					   const struct rn_val_object *qp);
+/* That of rn_val_target_of(), if it sends to this QP, too. */
 struct rn_val_object *rn_val_peer_of(const struct rn_val *v,
 				     const struct rn_val_object *qp);
-/* The receives of a QP, which may be those of an SRQ. */
+/* The same, if it is one of this process. */
+struct rn_val_object *rn_val_own_peer_of(const struct rn_val *v,
+					 const struct rn_val_object *qp);
+/* The receives of a QP of this process, which may be those of an SRQ. */
 const struct rn_val_queue *rn_val_receives_of(const struct rn_val_object *qp);
 /* The context that an object was made in, or NULL. */
 const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o);
@@ -256,6 +271,17 @@ RN_VAL_CATEGORIES(X)
 void rn_val_model_before(struct rn_val *v, struct rn_val_event *e);
 void rn_val_model_after(struct rn_val *v, const struct rn_val_event *e);
 void rn_val_model_free(struct rn_val *v);
+
+/* ----------------------------------------------------------------- remote.c */
+/* Asks whether another process has the peer of a QP, once, or @again. */
+void rn_val_ask_for_peer(struct rn_val *v, struct rn_val_object *o, bool again);
+/* The MR with that rkey in the process of @peer, until the next call; NULL: there is
+ * none.
+ * @is_window: out: it may be a window, or nothing is known.
+ */
+const struct rn_val_object *rn_val_mr_at(struct rn_val *v,
+					 const struct rn_val_object *peer, uint32_t rkey,
+					 bool *is_window);
 
 /* ------------------------------------------------------------------- find.c */
 void rn_val_counts_free(struct rn_val *v);

@@ -20,7 +20,11 @@ const char *rn_val_name(const struct rn_val_object *o, struct rn_val_text *t)
 {
 	if (!o)
 		return "nothing";
-	if (o->kind == RN_VAL_QP)
+	if (o->process)
+		(void)snprintf(t->text, sizeof(t->text), "%s %#x of process %u",
+			       o->kind == RN_VAL_QP ? "QP" : "the MR with rkey",
+			       o->number, o->process);
+	else if (o->kind == RN_VAL_QP)
 		(void)snprintf(t->text, sizeof(t->text), "QP %#x", o->number);
 	else if (o->kind == RN_VAL_MR)
 		(void)snprintf(t->text, sizeof(t->text), "the MR with lkey %#x",

@@ -69,7 +69,7 @@ static void check_full_send_queue(struct rn_val *v, const struct rn_val_event *e
 /* Looks for messages to a QP of this process that has no receive. */
 static void check_receives_of_peer(struct rn_val *v, const struct rn_val_event *e)
 {
-	const struct rn_val_object *o = e->object, *peer = rn_val_peer_of(v, o);
+	const struct rn_val_object *o = e->object, *peer = rn_val_own_peer_of(v, o);
 	bool is_lost = o->qp.type == IBV_QPT_UC;
 	struct rn_val_text name, peer_name;
 	uint32_t messages = 0;
@@ -292,7 +292,7 @@ static bool is_unsolicited(const struct rn_val_object *from,
 /* --------------------------------------------------------- what is judged at last */
 static void check_end_of_qp(struct rn_val *v, const struct rn_val_event *e)
 {
-	const struct rn_val_object *o = e->object, *peer = rn_val_peer_of(v, o);
+	const struct rn_val_object *o = e->object, *peer = rn_val_own_peer_of(v, o);
 	struct rn_val_text name, peer_name;
 
 	if (o->qp.state == IBV_QPS_RTS && o->qp.send.count && !has_signaled(&o->qp))

@@ -319,7 +319,7 @@ static void check_connection(struct rn_val *v, const struct rn_val_event *e)
 		return;
 	}
 	if (rn_val_peer_of(v, o) != target) {
-		if (target->qp.is_to_self)
+		if (target->qp.is_to_self || target->process)
 			rn_val_find2(v, e, RN_VAL_STATE_NOT_CONNECTED_BACK, o, target,
 				     "%s sends to %s, which is connected to QP %#x",
 				     rn_val_name(o, &name), rn_val_name(target, &other),
@@ -453,7 +453,7 @@ static void check_end(struct rn_val *v, const struct rn_val_event *e)
 /* A QP of which messages wait for a receive is destroyed. */
 static void check_waiting(struct rn_val *v, const struct rn_val_event *e)
 {
-	const struct rn_val_object *o = e->object, *peer = rn_val_peer_of(v, o);
+	const struct rn_val_object *o = e->object, *peer = rn_val_own_peer_of(v, o);
 	struct rn_val_text name, other;
 
 	if (!peer || o->qp.state != IBV_QPS_RTS || !is_ready(peer) || !o->qp.send.count ||

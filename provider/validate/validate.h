@@ -347,6 +347,52 @@ void rn_val_free(struct rn_val *v);
 typedef bool rn_val_probe(uint64_t addr, uint64_t len);
 void rn_val_set_probe(struct rn_val *v, rn_val_probe *is_mapped);
 
+/* What other processes on this host have, as far as they tell. */
+enum rn_val_end_kind {
+	RN_VAL_END_NONE,
+	RN_VAL_END_QP,
+	RN_VAL_END_MR,
+};
+
+enum {
+	RN_VAL_END_GIDS = 16
+};
+
+struct rn_val_end {
+	enum rn_val_end_kind kind;
+	uint32_t process;    /* that has it */
+	uint32_t number;     /* QPN, or rkey */
+	uint32_t device, pd; /* numbers of its context and of its PD */
+	bool has_windows;    /* the process has memory windows */
+	union {
+		struct {
+			enum ibv_qp_type type;
+			enum ibv_qp_state state;
+			int mask; /* attributes that were ever set */
+			struct ibv_qp_attr attr;
+			uint32_t gid_count; /* addresses of the device */
+			union ibv_gid gid[RN_VAL_END_GIDS];
+		} qp;
+		struct {
+			uint64_t iova, len;
+			unsigned access;
+			bool has_memory;
+		} mr;
+	};
+};
+
+/* Functions that find an end. If there is no such MR, @found->process and .has_windows
+ * are set, provided that the process tells what it has.
+ */
+struct rn_val_ends {
+	bool (*find_qp)(const union ibv_gid *gid, uint32_t qpn, struct rn_val_end *found);
+	bool (*find_mr)(uint32_t process, uint32_t device, uint32_t rkey,
+			struct rn_val_end *found);
+};
+
+/* Without this, only QPs of this process are known. @ends: stays with the caller. */
+void rn_val_set_ends(struct rn_val *v, const struct rn_val_ends *ends);
+
 /* Returns the living object of that address, else the one that was there last, else NULL.
  */
 struct rn_val_object *rn_val_lookup(const struct rn_val *v, const void *handle);

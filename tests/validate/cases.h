@@ -32,7 +32,8 @@ struct val_cases {
 	}
 
 extern const struct val_cases life_cases, state_cases, queues_cases, memory_cases,
-	addressing_cases, portability_cases, performance_cases, extended_cases;
+	addressing_cases, portability_cases, performance_cases, extended_cases,
+	ends_cases;
 
 /* ---- what cases have in common; kit.c ---- */
 
@@ -70,6 +71,9 @@ void val_connect(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn,
 /* Two RC QPs with such ends; they complete to these CQs. */
 struct val_pair val_pair_of(struct kit *k, const struct val_end end[2],
 			    struct ibv_cq *const cq[2]);
+
+/* The other process of the cases of ends.c. */
+int val_peer_main(void);
 
 /* Makes a call fail as it does with a wrong argument: ends the test if it succeeds. */
 void val_refused(int rc);

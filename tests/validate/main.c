@@ -3,6 +3,7 @@
  *
  * usage: validate_cases CATEGORY
  *        validate_cases --exit RULE breach|keep
+ *        validate_cases --peer
  *
  * VALIDATE_FINDINGS names the file of findings (json=FILE of ROCIN_VALIDATE).
  */
@@ -24,6 +25,7 @@ static const struct {
 	{ "portability", &portability_cases },
 	{ "performance", &performance_cases },
 	{ "extended", &extended_cases },
+	{ "ends", &ends_cases },
 };
 
 enum {
@@ -177,6 +179,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest alone[] = { cmocka_unit_test(run_alone) };
 
 	program = argv[0];
+	if (argc == 2 && !strcmp(argv[1], "--peer"))
+		return val_peer_main();
 	if (argc == 4) {
 		apart = find_case(argv[2]);
 		apart_keeps = !strcmp(argv[3], "keep");

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* watch_ends.c - the other end of a connection, if it is a QP of another process on this
+ * host that runs with --validate, too.
+ *
+ * Each process writes its QPs and MRs to a file in the runtime directory, one of its
+ * network namespace, and looks into
+ * those of the others when a QP sends for the first time, and when a peer has refused
+ * access. A file is locked while its process lives; one that is not is removed by whoever
+ * finds it. What is read is compared and printed, and nothing else depends on it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "provider/validate/model.h"
+#include "rocin/netdev.h"
+#include "transport/io/host/runtime_dir.h"
+#include "watch.h"
+
+enum {
+	MAGIC = 0x52564531, /* "RVE1": changes with the layout */
+	SLOTS = 1 << 16,    /* objects that are written; others are not known to peers */
+	DEVICES = 16,	    /* whose addresses are known */
+	CHUNK = 64,	    /* slots that are read at once */
+};
+
+/* An object of a file. The owner makes @turn odd, writes, and makes it even. */
+struct slot {
+	atomic_uint turn;
+	uint32_t next_free; /* of the owner: number of the next free slot from 1; 0: none
+			     */
+	struct rn_val_end end;
+};
+
+struct ends_file {
+	uint32_t magic, slot_len;
+	uint32_t process;
+	atomic_uint count;   /* of slots that were ever used */
+	atomic_uint windows; /* living ones */
+	uint32_t reserved[11];
+	struct slot slot[];
+};
+
+enum {
+	FILE_LEN = sizeof(struct ends_file) + SLOTS * sizeof(struct slot)
+};
+
+/* What this process has. Guarded by the layer's lock. */
+static struct {
+	int fd;
+	struct ends_file *file; /* NULL: nothing is written */
+	uint32_t first_free;
+	char dir[RN_RUNTIME_PATH_MAX];
+	char name[80]; /* of the file there: validate-<netns>.<process> */
+	size_t prefix; /* length of the part of @name that all processes here share */
+	struct device {
+		uint32_t number; /* of its contexts in the model */
+		uint32_t gid_count;
+		union ibv_gid gid[RN_VAL_END_GIDS];
+	} device[DEVICES];
+	unsigned devices;
+} own = { .fd = -1 };
+
+/* ----------------------------------------------------------------- the own file */
+static bool open_own(void)
+{
+	char path[sizeof(own.dir) + sizeof(own.name)];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", own.dir, own.name);
+	own.fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (own.fd < 0 || flock(own.fd, LOCK_EX | LOCK_NB) || ftruncate(own.fd, FILE_LEN))
+		return false;
+	own.file = mmap(NULL, FILE_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, own.fd, 0);
+	if (own.file == MAP_FAILED)
+		own.file = NULL;
+	return own.file != NULL;
+}
+
+void rnp_ends_start(void)
+{
+	char err[512], suffix[32];
+
+	if (rn_runtime_dir(own.dir, sizeof(own.dir), err, sizeof(err)))
+		return;
+	(void)snprintf(suffix, sizeof(suffix), ".%d", (int)getpid());
+	rn_runtime_name(own.name, sizeof(own.name), "validate", suffix);
+	own.prefix = strlen(own.name) - strlen(suffix) + 1;
+	if (!open_own()) {
+		rnp_ends_stop();
+		return;
+	}
+	own.file->slot_len = sizeof(struct slot);
+	own.file->process = (uint32_t)getpid();
+	own.file->magic = MAGIC;
+}
+
+void rnp_ends_stop(void)
+{
+	int dir;
+
+	if (own.fd < 0)
+		return;
+	dir = open(own.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	(void)unlinkat(dir, own.name, 0);
+	if (dir >= 0)
+		(void)close(dir);
+	rnp_ends_leave();
+}
+
+/* The lock of the file is shared with the child of a fork, and must not outlive the
+ * parent there.
+ */
+void rnp_ends_leave(void)
+{
+	if (own.file)
+		(void)munmap(own.file, FILE_LEN);
+	own.file = NULL;
+	if (own.fd >= 0)
+		(void)close(own.fd);
+	own.fd = -1;
+}
+
+void rnp_ends_device(uint32_t number, const struct rn_netdev *dev)
+{
+	struct device *d = own.device;
+	struct device *end = own.device + own.devices;
+
+	while (d < end && d->number != number)
+		d++;
+	if (d == own.device + DEVICES)
+		return;
+	own.devices += d == end;
+	d->number = number;
+	d->gid_count =
+		dev->gid_count < RN_VAL_END_GIDS ? dev->gid_count : RN_VAL_END_GIDS;
+	memcpy(d->gid, dev->gid, d->gid_count * sizeof(*d->gid));
+}
+
+/* ------------------------------------------------------------------- own objects */
+static uint32_t take_slot(void)
+{
+	uint32_t at = own.first_free, count = atomic_load(&own.file->count);
+
+	if (at) {
+		own.first_free = own.file->slot[at - 1].next_free;
+		return at;
+	}
+	if (count == SLOTS)
+		return 0;
+	atomic_store(&own.file->count, count + 1);
+	return count + 1;
+}
+
+static void write_slot(uint32_t at, const struct rn_val_end *end)
+{
+	struct slot *s = &own.file->slot[at - 1];
+
+	atomic_fetch_add(&s->turn, 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	s->end = *end;
+	atomic_thread_fence(memory_order_seq_cst);
+	atomic_fetch_add(&s->turn, 1);
+}
+
+static void remove_object(struct rn_val_object *o)
+{
+	write_slot(o->slot, &(struct rn_val_end){ .kind = RN_VAL_END_NONE });
+	own.file->slot[o->slot - 1].next_free = own.first_free;
+	own.first_free = o->slot;
+	o->slot = 0;
+}
+
+static void fill_qp(struct rn_val_end *end, const struct rn_val_object *o)
+{
+	end->kind = RN_VAL_END_QP;
+	end->number = o->number;
+	end->qp.type = o->qp.type;
+	end->qp.state = o->qp.state;
+	end->qp.mask = o->qp.mask;
+	end->qp.attr = o->qp.attr;
+	for (unsigned i = 0; i < own.devices; i++) {
+		if (own.device[i].number != end->device)
+			continue;
+		end->qp.gid_count = own.device[i].gid_count;
+		memcpy(end->qp.gid, own.device[i].gid, sizeof(end->qp.gid));
+	}
+}
+
+static void fill_mr(struct rn_val_end *end, const struct rn_val_object *o)
+{
+	end->kind = RN_VAL_END_MR;
+	end->number = o->mr.rkey;
+	end->mr.iova = o->mr.iova;
+	end->mr.len = o->mr.len;
+	end->mr.access = o->mr.access;
+	end->mr.has_memory = o->mr.has_memory;
+}
+
+static void write_object(struct rn_val_object *o)
+{
+	const struct rn_val_object *context = rn_val_context_of(o), *pd = rn_val_pd_of(o);
+	struct rn_val_end end = { .device = context ? context->number : 0,
+				  .pd = pd ? pd->number : 0 };
+
+	if (!o->slot)
+		o->slot = take_slot();
+	if (!o->slot)
+		return;
+	if (o->kind == RN_VAL_QP)
+		fill_qp(&end, o);
+	else
+		fill_mr(&end, o);
+	write_slot(o->slot, &end);
+}
+
+void rnp_ends_told(const struct rn_val *v, const struct rn_val_event *e)
+{
+	struct rn_val_object *o = e->object;
+
+	if (!own.file || !o || e->rc)
+		return;
+	if (o->kind == RN_VAL_MW)
+		atomic_store(&own.file->windows, v->living_of[RN_VAL_MW]);
+	if (o->kind != RN_VAL_QP && o->kind != RN_VAL_MR)
+		return;
+	if (!o->is_gone)
+		write_object(o);
+	else if (o->slot)
+		remove_object(o);
+}
+
+/* ----------------------------------------------------------------- other processes */
+/* Reads slots from @at on into @slot. Returns their number. */
+static uint32_t read_slots(int fd, uint32_t at, uint32_t count, struct slot *slot)
+{
+	uint32_t n = count - at < CHUNK ? count - at : CHUNK;
+	off_t from = (off_t)(sizeof(struct ends_file) + (size_t)at * sizeof(*slot));
+
+	return pread(fd, slot, n * sizeof(*slot), from) == (ssize_t)(n * sizeof(*slot))
+		       ? n
+		       : 0;
+}
+
+/* Reads a slot again, to know that it was not written meanwhile. */
+static bool is_steady(int fd, uint32_t at, const struct slot *seen)
+{
+	struct slot now;
+
+	return seen->turn % 2 == 0 && read_slots(fd, at, at + 1, &now) == 1 &&
+	       now.turn == seen->turn && !memcmp(&now.end, &seen->end, sizeof(now.end));
+}
+
+/* Which object is looked for. */
+struct wanted {
+	enum rn_val_end_kind kind;
+	uint32_t number;
+	const union ibv_gid *gid; /* of a QP */
+	uint32_t process, device; /* of an MR */
+};
+
+static bool is_wanted(const struct wanted *w, const struct rn_val_end *end)
+{
+	if (end->kind != w->kind || end->number != w->number)
+		return false;
+	if (w->kind == RN_VAL_END_MR)
+		return end->device == w->device;
+	for (uint32_t i = 0; i < end->qp.gid_count && i < RN_VAL_END_GIDS; i++)
+		if (!memcmp(&end->qp.gid[i], w->gid, sizeof(*w->gid)))
+			return true;
+	return false;
+}
+
+static bool find_in(int fd, const struct wanted *w, struct rn_val_end *found)
+{
+	static struct slot slot[CHUNK]; /* under the layer's lock */
+	struct ends_file head;
+	uint32_t n;
+
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) || head.magic != MAGIC ||
+	    head.slot_len != sizeof(*slot) || head.count > SLOTS ||
+	    (w->kind == RN_VAL_END_MR && w->process != head.process))
+		return false;
+	for (uint32_t at = 0; at < head.count; at += n) {
+		n = read_slots(fd, at, head.count, slot);
+		if (!n)
+			return false;
+		for (uint32_t i = 0; i < n; i++) {
+			if (!is_wanted(w, &slot[i].end) ||
+			    !is_steady(fd, at + i, &slot[i]))
+				continue;
+			*found = slot[i].end;
+			found->process = head.process;
+			return true;
+		}
+	}
+	found->process = head.process;
+	found->has_windows = head.windows != 0;
+	return false;
+}
+
+/* Opens the file of another process; removes that of one that has ended. */
+static int open_other(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB))
+		return fd;
+	(void)unlinkat(dir, name, 0);
+	(void)close(fd);
+	return -1;
+}
+
+static bool find_anywhere(const struct wanted *w, struct rn_val_end *found)
+{
+	DIR *dir = opendir(own.dir);
+	struct dirent *entry;
+	bool is_found = false;
+
+	while (dir && !is_found && (entry = readdir(dir))) {
+		int fd = strncmp(entry->d_name, own.name, own.prefix) == 0
+				 ? open_other(dirfd(dir), entry->d_name)
+				 : -1;
+
+		if (fd < 0)
+			continue;
+		is_found = find_in(fd, w, found);
+		(void)close(fd);
+	}
+	if (dir)
+		(void)closedir(dir);
+	return is_found;
+}
+
+static bool find_without_end(const struct wanted *w, struct rn_val_end *found)
+{
+	bool is_found;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	is_found = own.file && find_anywhere(w, found);
+	pthread_setcancelstate(cancel, NULL);
+	return is_found;
+}
+
+bool rnp_ends_find_qp(const union ibv_gid *gid, uint32_t qpn, struct rn_val_end *found)
+{
+	return find_without_end(
+		&(struct wanted){ .kind = RN_VAL_END_QP, .number = qpn, .gid = gid },
+		found);
+}
+
+bool rnp_ends_find_mr(uint32_t process, uint32_t device, uint32_t rkey,
+		      struct rn_val_end *found)
+{
+	return find_without_end(&(struct wanted){ .kind = RN_VAL_END_MR,
+						  .number = rkey,
+						  .process = process,
+						  .device = device },
+				found);
+}

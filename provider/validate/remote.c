@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* remote.c - the other end of a connection, if another process has it: a QP and an MR
+ * that stand for those there, as the rules know objects.
+ *
+ * They are asked for when a QP sends for the first time, and when its peer has refused
+ * access; what changes later is not seen.
+ */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void rn_val_set_ends(struct rn_val *v, const struct rn_val_ends *ends)
+{
+	v->ends = ends;
+}
+
+static bool is_connected_type(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_UC;
+}
+
+static void fill_qp(struct rn_val_object *o, const struct rn_val_end *end)
+{
+	*o = (struct rn_val_object){ .kind = RN_VAL_QP,
+				     .number = end->number,
+				     .process = end->process,
+				     .device = end->device,
+				     .pdn = end->pd };
+	o->qp.type = end->qp.type;
+	o->qp.state = end->qp.state;
+	o->qp.mask = end->qp.mask;
+	o->qp.attr = end->qp.attr;
+}
+
+/* Asks for the QP that @o is connected to. */
+static void ask_for_qp(struct rn_val *v, struct rn_val_object *o)
+{
+	struct rn_val_end end = { 0 };
+
+	if (!v->ends->find_qp(&o->qp.attr.ah_attr.grh.dgid, o->qp.attr.dest_qp_num,
+			      &end)) {
+		free(o->qp.remote);
+		o->qp.remote = NULL;
+		return;
+	}
+	if (!o->qp.remote)
+		o->qp.remote = malloc(sizeof(*o->qp.remote));
+	if (o->qp.remote)
+		fill_qp(o->qp.remote, &end);
+}
+
+void rn_val_ask_for_peer(struct rn_val *v, struct rn_val_object *o, bool again)
+{
+	if (!v->ends || !rn_val_is(o, RN_VAL_QP) || !is_connected_type(o->qp.type) ||
+	    !(o->qp.mask & IBV_QP_DEST_QPN) || (o->qp.has_asked && !again))
+		return;
+	o->qp.has_asked = true;
+	if (!rn_val_own_target_of(v, o))
+		ask_for_qp(v, o);
+}
+
+const struct rn_val_object *rn_val_mr_at(struct rn_val *v,
+					 const struct rn_val_object *peer, uint32_t rkey,
+					 bool *is_window)
+{
+	static struct rn_val_object mr;
+	struct rn_val_end end = { 0 };
+
+	*is_window = true;
+	if (!v->ends)
+		return NULL;
+	if (!v->ends->find_mr(peer->process, peer->device, rkey, &end)) {
+		/* Without the file of the process nothing is known. */
+		*is_window = end.process != peer->process || end.has_windows;
+		return NULL;
+	}
+	mr = (struct rn_val_object){
+		.kind = RN_VAL_MR,
+		.number = end.number,
+		.process = end.process,
+		.device = end.device,
+		.pdn = end.pd,
+		.mr = { .iova = end.mr.iova,
+			.addr = end.mr.iova,
+			.len = end.mr.len,
+			.access = end.mr.access,
+			.rkey = end.number,
+			.has_memory = end.mr.has_memory },
+	};
+	return &mr;
+}
