@@ -395,9 +395,6 @@ static bool is_mapped(uint64_t addr, uint64_t len)
 	return is_there;
 }
 
-static const struct rn_val_ends ends = { .find_qp = rnp_ends_find_qp,
-					 .find_mr = rnp_ends_find_mr };
-
 static void keep_status(int status, void *arg)
 {
 	(void)arg;
@@ -431,7 +428,7 @@ bool rnp_watch_start(void)
 	}
 	rn_val_set_probe(watch.layer, is_mapped);
 	rnp_ends_start();
-	rn_val_set_ends(watch.layer, &ends);
+	rn_val_set_ends(watch.layer, &rnp_ends);
 	find_fork_status();
 	return true;
 }

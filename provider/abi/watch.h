@@ -57,10 +57,7 @@ void rnp_ends_leave(void); /* in the child of a fork */
 void rnp_ends_device(uint32_t number, const struct rn_netdev *dev);
 /* The layer was told of @e. */
 void rnp_ends_told(const struct rn_val *v, const struct rn_val_event *e);
-/* As in struct rn_val_ends. */
-bool rnp_ends_find_qp(const union ibv_gid *gid, uint32_t qpn, struct rn_val_end *found);
-bool rnp_ends_find_mr(uint32_t process, uint32_t device, uint32_t rkey,
-		      struct rn_val_end *found);
+extern const struct rn_val_ends rnp_ends;
 
 /* A CQ is about to be made with that channel, or NULL: it is known from now on. */
 void rnp_watch_channel(const struct ibv_comp_channel *channel, uint32_t stack);

@@ -349,15 +349,15 @@ static bool find_without_end(const struct wanted *w, struct rn_val_end *found)
 	return is_found;
 }
 
-bool rnp_ends_find_qp(const union ibv_gid *gid, uint32_t qpn, struct rn_val_end *found)
+static bool find_qp(const union ibv_gid *gid, uint32_t qpn, struct rn_val_end *found)
 {
 	return find_without_end(
 		&(struct wanted){ .kind = RN_VAL_END_QP, .number = qpn, .gid = gid },
 		found);
 }
 
-bool rnp_ends_find_mr(uint32_t process, uint32_t device, uint32_t rkey,
-		      struct rn_val_end *found)
+static bool find_mr(uint32_t process, uint32_t device, uint32_t rkey,
+		    struct rn_val_end *found)
 {
 	return find_without_end(&(struct wanted){ .kind = RN_VAL_END_MR,
 						  .number = rkey,
@@ -365,3 +365,5 @@ bool rnp_ends_find_mr(uint32_t process, uint32_t device, uint32_t rkey,
 						  .device = device },
 				found);
 }
+
+const struct rn_val_ends rnp_ends = { .find_qp = find_qp, .find_mr = find_mr };

@@ -33,6 +33,11 @@ void rn_val_set_probe(struct rn_val *v, rn_val_probe *is_mapped)
 	v->is_mapped = is_mapped;
 }
 
+void rn_val_set_ends(struct rn_val *v, const struct rn_val_ends *ends)
+{
+	v->ends = ends;
+}
+
 void rn_val_free(struct rn_val *v)
 {
 	rn_val_model_free(v);
@@ -43,6 +48,7 @@ void rn_val_free(struct rn_val *v)
 void rn_val_event(struct rn_val *v, struct rn_val_event *e)
 {
 	rn_val_model_before(v, e);
+	rn_val_ask_for_peer(v, e);
 #define X(symbol, name, what)                         \
 	if (v->categories & 1U << RN_VAL_OF_##symbol) \
 		rn_val_check_##name(v, e);

@@ -698,13 +698,6 @@ void rn_val_model_before(struct rn_val *v, struct rn_val_event *e)
 		e->object = e->handle ? rn_val_lookup(v, e->handle) : NULL;
 	if (e->kind == RN_VAL_COMPLETION)
 		match(v, e);
-	if (e->kind == RN_VAL_COMPLETION && e->completion.qp &&
-	    e->completion.wc->status == IBV_WC_REM_ACCESS_ERR)
-		rn_val_ask_for_peer(v, e->completion.qp, true);
-	if (e->kind == RN_VAL_POST_SEND && !e->is_done &&
-	    rn_val_is(e->object, RN_VAL_QP) && !e->object->is_gone &&
-	    e->object->qp.state == IBV_QPS_RTS && !e->object->qp.has_asked)
-		rn_val_ask_for_peer(v, e->object, false);
 }
 
 /* A call that is about to be made. */

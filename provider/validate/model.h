@@ -273,8 +273,10 @@ void rn_val_model_after(struct rn_val *v, const struct rn_val_event *e);
 void rn_val_model_free(struct rn_val *v);
 
 /* ----------------------------------------------------------------- remote.c */
-/* Asks whether another process has the peer of a QP, once, or @again. */
-void rn_val_ask_for_peer(struct rn_val *v, struct rn_val_object *o, bool again);
+/* Asks whether another process has the peer of a QP that sends for the first time, or of
+ * one that has been refused access.
+ */
+void rn_val_ask_for_peer(struct rn_val *v, const struct rn_val_event *e);
 /* The MR with that rkey in the process of @peer, until the next call; NULL: there is
  * none.
  * @is_window: out: it may be a window, or nothing is known.

@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void rn_val_set_ends(struct rn_val *v, const struct rn_val_ends *ends)
-{
-	v->ends = ends;
-}
-
 static bool is_connected_type(enum ibv_qp_type type)
 {
 	return type == IBV_QPT_RC || type == IBV_QPT_UC;
@@ -50,10 +45,25 @@ static void ask_for_qp(struct rn_val *v, struct rn_val_object *o)
 		fill_qp(o->qp.remote, &end);
 }
 
-void rn_val_ask_for_peer(struct rn_val *v, struct rn_val_object *o, bool again)
+/* Returns the QP whose other end an event makes interesting, or NULL. */
+static struct rn_val_object *asker(const struct rn_val_event *e)
 {
-	if (!v->ends || !rn_val_is(o, RN_VAL_QP) || !is_connected_type(o->qp.type) ||
-	    !(o->qp.mask & IBV_QP_DEST_QPN) || (o->qp.has_asked && !again))
+	struct rn_val_object *o = e->object;
+
+	if (e->kind == RN_VAL_COMPLETION &&
+	    e->completion.wc->status == IBV_WC_REM_ACCESS_ERR)
+		return e->completion.qp;
+	if (e->kind != RN_VAL_POST_SEND || e->is_done || !rn_val_is(o, RN_VAL_QP) ||
+	    o->is_gone || o->qp.has_asked || o->qp.state != IBV_QPS_RTS)
+		return NULL;
+	return o;
+}
+
+void rn_val_ask_for_peer(struct rn_val *v, const struct rn_val_event *e)
+{
+	struct rn_val_object *o = v->ends ? asker(e) : NULL;
+
+	if (!o || !is_connected_type(o->qp.type) || !(o->qp.mask & IBV_QP_DEST_QPN))
 		return;
 	o->qp.has_asked = true;
 	if (!rn_val_own_target_of(v, o))
