@@ -140,34 +140,18 @@ static void check_handle(struct rn_val *v, const struct rn_val_event *e,
 			     "remote_qpn is %#x", r->remote_qpn);
 }
 
-/* The UD QP of this process that a request goes to, or NULL. Numbers are those of a
- * device.
- */
-static const struct rn_val_object *target_of(const struct rn_val *v,
-					     const struct rn_val_event *e,
-					     const struct rn_val_request *r)
-{
-	const struct rn_val_object *qp = rn_val_qp_of_number(v, r->remote_qpn);
-	const struct rn_val_object *own = rn_val_context_of(e->object),
-				   *its = rn_val_context_of(qp);
-
-	return own && its && own->number == its->number && qp->qp.type == IBV_QPT_UD
-		       ? qp
-		       : NULL;
-}
-
 static void check_qkey(struct rn_val *v, const struct rn_val_event *e,
 		       const struct rn_val_request *r, const struct rn_val_object *ah)
 {
-	const struct rn_val_object *to = target_of(v, e, r);
+	const struct rn_val_object *to = rn_val_qp_beside(v, e->object, r->remote_qpn);
 	uint32_t qkey = r->qkey & QKEY_CONTROLLED ? e->object->qp.attr.qkey : r->qkey;
 	struct rn_val_text name;
 
 	if (r->qkey & QKEY_CONTROLLED)
 		rn_val_find(v, e, RN_VAL_ADDRESSING_QKEY_CONTROLLED, e->object,
 			    "remote_qkey is %#x", r->qkey);
-	if (ah && ah->ah.path.is_to_self && to && to->qp.mask & IBV_QP_QKEY &&
-	    to->qp.attr.qkey != qkey)
+	if (ah && ah->ah.path.is_to_self && to && to->qp.type == IBV_QPT_UD &&
+	    to->qp.mask & IBV_QP_QKEY && to->qp.attr.qkey != qkey)
 		rn_val_find2(v, e, RN_VAL_ADDRESSING_WRONG_QKEY, e->object, to,
 			     "a message with Q_Key %#x to %s, which has %#x", qkey,
 			     rn_val_name(to, &name), to->qp.attr.qkey);

@@ -55,7 +55,7 @@ static struct rn_val_object *find_number(const struct rn_val *v, enum rn_val_kin
 	return o;
 }
 
-struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn)
+static struct rn_val_object *qp_of_number(const struct rn_val *v, uint32_t qpn)
 {
 	return find_number(v, RN_VAL_QP, qpn);
 }
@@ -86,18 +86,23 @@ const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o)
 	return NULL;
 }
 
+struct rn_val_object *rn_val_qp_beside(const struct rn_val *v,
+				       const struct rn_val_object *o, uint32_t qpn)
+{
+	struct rn_val_object *qp = qp_of_number(v, qpn);
+	const struct rn_val_object *own = rn_val_context_of(o),
+				   *its = rn_val_context_of(qp);
+
+	/* Numbers are those of a device. */
+	return own && its && own->number == its->number ? qp : NULL;
+}
+
 struct rn_val_object *rn_val_own_target_of(const struct rn_val *v,
 					   const struct rn_val_object *qp)
 {
-	const struct rn_val_object *own = rn_val_context_of(qp), *its;
-	struct rn_val_object *target;
-
 	if (!qp->qp.is_to_self || !(qp->qp.mask & IBV_QP_DEST_QPN))
 		return NULL;
-	target = rn_val_qp_of_number(v, qp->qp.attr.dest_qp_num);
-	its = rn_val_context_of(target);
-	/* Numbers are those of a device. */
-	return own && its && own->number == its->number ? target : NULL;
+	return rn_val_qp_beside(v, qp, qp->qp.attr.dest_qp_num);
 }
 
 struct rn_val_object *rn_val_target_of(const struct rn_val *v,
@@ -555,7 +560,7 @@ static void match(struct rn_val *v, struct rn_val_event *e)
 	struct rn_val_completion *c = &e->completion;
 	uint32_t at;
 
-	c->qp = rn_val_qp_of_number(v, c->wc->qp_num);
+	c->qp = qp_of_number(v, c->wc->qp_num);
 	if (!c->qp)
 		return;
 	c->wr = find_wr(queue_of(c->qp, c->is_recv), c->wc->wr_id, is_telling(c), &at);

@@ -225,8 +225,9 @@ const char *rn_val_step_text(const struct rn_val_step *s, struct rn_val_text *t)
 
 /* The living MR with that lkey; NULL: there is none. */
 const struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey);
-/* The living QP with that number; NULL: there is none. */
-struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn);
+/* The living QP with that number on the device of an object; NULL: there is none. */
+struct rn_val_object *rn_val_qp_beside(const struct rn_val *v,
+				       const struct rn_val_object *o, uint32_t qpn);
 /* The QP that a connected QP sends to, if it is known; else NULL. One of another process
  * has the attributes that it had when this one sent for the first time, and neither
  * queues nor CQs.
