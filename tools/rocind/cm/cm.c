@@ -9,9 +9,11 @@
 #include "cm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -698,6 +700,61 @@ void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out)
 	*out = (struct rnd_ucma_counts){ 0 };
 	if (cm && cm->ucma)
 		rnd_ucma_count(cm->ucma, out);
+}
+
+/* A file of ids that is being written. */
+struct id_file {
+	FILE *to;
+	int32_t pid;
+};
+
+static void write_id(void *ctx, const struct rn_ctl_cm_id *id)
+{
+	const struct id_file *f = ctx;
+	struct rn_ctl_cm_id copy = *id;
+
+	copy.pid = f->pid;
+	(void)fwrite(&copy, sizeof(copy), 1, f->to);
+}
+
+/* Returns the process at the other end of a channel, by the socket of its commands; 0:
+ * unknown.
+ */
+static int32_t pid_of(const struct rnd_cm_channel *ch)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (!ch->paths ||
+	    getsockopt(ch->paths->sock.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return 0;
+	return cred.pid;
+}
+
+int rnd_cm_list_ids(const struct rnd_cm *cm)
+{
+	int fd = memfd_create("rocin-cm-ids", MFD_CLOEXEC), copy;
+	struct id_file f = { .to = NULL };
+
+	if (fd < 0)
+		return -errno;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	f.to = copy < 0 ? NULL : fdopen(copy, "w");
+	if (!f.to) {
+		close(fd);
+		if (copy >= 0)
+			close(copy);
+		return -ENOMEM;
+	}
+	for (const struct rnd_cm_channel *ch = cm ? cm->channels : NULL; ch;
+	     ch = ch->next) {
+		f.pid = pid_of(ch);
+		rnd_ucma_describe(ch->ucma, write_id, &f);
+	}
+	if (fclose(f.to) == 0)
+		return fd;
+	close(fd);
+	return -ENOMEM;
 }
 
 bool rnd_cm_is_open(const struct rnd_cm *cm)

@@ -56,6 +56,11 @@ void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex);
 struct rnd_ucma_counts;
 void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out);
 
+/* Writes the ids of all programs into a file (struct rn_ctl_cm_id). Return: its
+ * descriptor, which the caller closes, or -errno. If @cm is NULL, there are none.
+ */
+int rnd_cm_list_ids(const struct rnd_cm *cm);
+
 /* Processes a packet to QPN 1. @pkt: starts with the BTH. Returns false if the packet
  * is dropped.
  */

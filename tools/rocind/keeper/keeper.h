@@ -52,7 +52,7 @@ enum {
 	/* Incremented with any change of what records have: a rocind of another build
 	 * reads them when it replaces one that runs (server/replace.c).
 	 */
-	RND_RECORDS_VERSION = 1,
+	RND_RECORDS_VERSION = 2,
 	RND_RECORD_FDS = 8,	    /* maximum number of descriptors of a record */
 	RND_RECORD_BYTES = 32 << 10 /* maximum number of bytes of a record */
 };

@@ -232,6 +232,20 @@ static enum outcome on_cm_open(struct rnd_client *client, struct rn_ctl_packet *
 	return outcome;
 }
 
+static enum outcome on_cm_list(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	struct rn_ctl_hdr msg = rn_ctl_hdr(RN_CTL_CM_LISTED);
+	enum outcome outcome;
+	int fd = rnd_cm_list_ids(client->server->cm);
+
+	(void)pkt;
+	if (fd < 0)
+		return refuse_request(client, -fd, "rocind cannot list ids of rdma_cm");
+	outcome = send_answer(client, &msg, &fd, 1);
+	close(fd);
+	return outcome;
+}
+
 /* Asks rocind to end. The answer is sent by rnd_server_run(), when rocind has closed
  * its sockets.
  */
@@ -345,7 +359,7 @@ static enum outcome (*const on_request[])(struct rnd_client *, struct rn_ctl_pac
 	[RN_CTL_FAULTS_SET] = on_faults_set, [RN_CTL_FAULTS_GET] = on_faults_get,
 	[RN_CTL_CM_OPEN] = on_cm_open,	     [RN_CTL_WIRE_ASK] = on_wire_ask,
 	[RN_CTL_WIRE_DROP] = on_wire_drop,   [RN_CTL_CAPTURE] = on_capture,
-	[RN_CTL_REPLACE] = on_replace,
+	[RN_CTL_REPLACE] = on_replace,	     [RN_CTL_CM_LIST] = on_cm_list,
 };
 
 static enum outcome refuse_version(struct rnd_client *client,

@@ -359,6 +359,7 @@ int rnd_cmd_connect(struct rnd_call *c, const union rnd_command *in)
 		return rc;
 	if (id->state != RND_ID_ROUTE_RESOLVED)
 		return -EINVAL;
+	id->qpn = cmd->conn_param.qp_num & 0xffffff;
 	return connect_id(id, c->now, cmd);
 }
 
@@ -377,8 +378,10 @@ static int accept_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_accept 
 		offer.qkey = RND_UDP_QKEY;
 		rc = rn_cm_sidr_reply(cm, id->conn, RN_CM_SIDR_SUCCESS, &offer);
 	}
-	if (rc == 0)
+	if (rc == 0) {
 		id->uid = cmd->uid;
+		id->qpn = offer.qpn;
+	}
 	return rc;
 }
 

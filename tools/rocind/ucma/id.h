@@ -109,6 +109,8 @@ struct rnd_id {
 	 */
 	struct rnd_id *asked_for;
 	uint32_t psn; /* first PSN that the id's QP is to receive */
+	/* number of the QP, which the program tells with CONNECT or ACCEPT; else 0 */
+	uint32_t qpn;
 };
 
 struct rnd_event {

@@ -418,6 +418,40 @@ void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out)
 		out->channels++;
 }
 
+/* Returns the state in numbers of enum rdma_cm_state of the kernel. */
+static uint8_t kernel_state(enum rnd_id_state state)
+{
+	static const uint8_t numbers[] = {
+		[RND_ID_IDLE] = 0,	     [RND_ID_BOUND] = 7,
+		[RND_ID_LISTEN] = 8,	     [RND_ID_ADDR_RESOLVED] = 2,
+		[RND_ID_ROUTE_RESOLVED] = 4, [RND_ID_CONNECT] = 5,
+		[RND_ID_DISCONNECT] = 6,
+	};
+
+	return numbers[state];
+}
+
+void rnd_ucma_describe(const struct rnd_ucma_channel *ch,
+		       void (*visit)(void *ctx, const struct rn_ctl_cm_id *id), void *ctx)
+{
+	for (struct rn_list *l = ch->ids.next; l != &ch->ids; l = l->next) {
+		const struct rnd_id *id = RN_CONTAINER_OF(l, struct rnd_id, link);
+		struct rn_ctl_cm_id out = { .number = id->number,
+					    .port_space = id->port.ps,
+					    .qpn = id->qpn,
+					    .qp_type = id->qp_type,
+					    .state = kernel_state(id->state) };
+
+		if (!id->dev && id->state != RND_ID_LISTEN)
+			continue;
+		if (id->dev)
+			memcpy(out.ibdev, id->dev->nd.ibdev, sizeof(out.ibdev));
+		rnd_address_write(&id->port.src, out.src);
+		rnd_address_write(&id->port.dst, out.dst);
+		visit(ctx, &out);
+	}
+}
+
 /* ---- Channels ---- */
 
 /* Finds or makes the entry of a device. A device of the same name and interface has one

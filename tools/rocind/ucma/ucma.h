@@ -24,6 +24,7 @@
 #include "rocin/cmdev.h"
 #include "rocin/netdev.h"
 #include "transport/io/rocind/cm_board.h"
+#include "transport/io/rocind/ctl.h"
 
 struct rnd_ucma;
 struct rnd_ucma_channel;
@@ -207,5 +208,12 @@ struct rnd_ucma_counts {
 	uint32_t channels, ids, ports, connections;
 };
 void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out);
+
+/* Calls @visit with each id of the channel that has a device, or listens at all of them.
+ * @pid is left to @visit.
+ */
+void rnd_ucma_describe(const struct rnd_ucma_channel *ch,
+		       void (*visit)(void *ctx, const struct rn_ctl_cm_id *id),
+		       void *ctx);
 
 #endif /* RND_UCMA_H */

@@ -18,7 +18,7 @@
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
-	RN_CTL_VERSION = 10,	   /* incremented with any change of layout or meaning */
+	RN_CTL_VERSION = 11,	   /* incremented with any change of layout or meaning */
 	RN_CTL_TEXT_LEN = 400,	   /* bytes of an error text, including its NUL */
 	/* Largest slot. A slot is the number of a process among the users of an address,
 	 * and the low 8 bits of its QPNs; slot 0 is rocind's own.
@@ -57,6 +57,7 @@ enum rn_ctl_type {
 	 * (tools/rocind/server/replace.c).
 	 */
 	RN_CTL_REPLACE = 13,
+	RN_CTL_CM_LIST = 14, /* asks for the ids of all programs */
 
 	/* Answers, from rocind to a client. */
 	RN_CTL_WELCOME = 64,
@@ -78,6 +79,8 @@ enum rn_ctl_type {
 	RN_CTL_CM_OPENED = 73,
 	RN_CTL_CAPTURING = 74,
 	RN_CTL_REPLACING = 75, /* rocind begins to hand over */
+	/* Carries the descriptor of a file of struct rn_ctl_cm_id. */
+	RN_CTL_CM_LISTED = 76,
 
 	/* Events, from rocind to a client. */
 	RN_CTL_GID_CHANGE = 128, /* carries one socket if a GID was added */
@@ -159,6 +162,20 @@ struct rn_ctl_attached {
 struct rn_ctl_cm_open {
 	struct rn_ctl_hdr hdr;
 	char netdevs[2048]; /* ROCIN_NETDEVS of the program, NUL-terminated */
+};
+
+/* An id of rdma_cm that has a device, or listens at all of them. */
+struct rn_ctl_cm_id {
+	char ibdev[32]; /* its device, NUL-terminated; "": all devices */
+	int32_t pid;	/* of the program; 0: unknown */
+	uint32_t number;
+	uint32_t port_space; /* enum rdma_ucm_port_space */
+	uint32_t qpn;	     /* as told in CONNECT or ACCEPT; 0: not yet */
+	uint8_t qp_type;     /* enum ibv_qp_type */
+	uint8_t state;	     /* enum rdma_cm_state of the kernel */
+	uint8_t reserved[6];
+	/* socket addresses, of IPv4 or IPv6; all zero: none */
+	uint8_t src[28], dst[28];
 };
 
 struct rn_ctl_replace {
@@ -411,6 +428,8 @@ static inline size_t rn_ctl_len(uint32_t type)
 		[RN_CTL_CAPTURING] = sizeof(struct rn_ctl_hdr),
 		[RN_CTL_REPLACE] = sizeof(struct rn_ctl_replace),
 		[RN_CTL_REPLACING] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_CM_LIST] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_CM_LISTED] = sizeof(struct rn_ctl_hdr),
 		[RN_CTL_TAP] = sizeof(struct rn_ctl_tap),
 		[RN_CTL_TAP_SOURCE] = sizeof(struct rn_ctl_tap_source),
 		[RN_CTL_TAP_END] = sizeof(struct rn_ctl_tap_end),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rocin/netdev.h"
@@ -522,6 +523,44 @@ int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char
 		rc = rn_fd_raise(pkt.fd[0]);
 		if (pkt.fd_count == 2)
 			*board = pkt.fd[1];
+	}
+	rn_rocind_cancel_restore(before);
+	return rc;
+}
+
+/* Reads a file of ids, up to the end of the last whole one. */
+static int read_cm_ids(int fd, struct rn_ctl_cm_id **ids, size_t *count)
+{
+	struct rn_ctl_cm_id *read;
+	struct stat st;
+	ssize_t len;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	read = malloc((size_t)st.st_size + 1);
+	if (!read)
+		return -ENOMEM;
+	len = pread(fd, read, (size_t)st.st_size, 0);
+	*count = len > 0 ? (size_t)len / sizeof(*read) : 0;
+	*ids = read;
+	for (size_t i = 0; i < *count; i++)
+		read[i].ibdev[sizeof(read[i].ibdev) - 1] = '\0';
+	return 0;
+}
+
+int rn_rocind_list_cm_ids(struct rn_rocind *r, struct rn_ctl_cm_id **ids, size_t *count,
+			  char *err, size_t err_len)
+{
+	const struct rn_complaint c = { err, err_len };
+	const struct rn_ctl_hdr msg = rn_ctl_hdr(RN_CTL_CM_LIST);
+	struct rn_ctl_packet pkt = { .fd_count = 0 };
+	int before = rn_rocind_cancel_off();
+	int rc = rn_rocind_request(r, &msg, -1, &pkt, RN_CTL_CM_LISTED, &c);
+
+	if (rc == 0) {
+		rc = pkt.fd_count == 1 ? read_cm_ids(pkt.fd[0], ids, count)
+				       : lose_connection(r, -EBADMSG, &c);
+		rn_ctl_close_fds(&pkt);
 	}
 	rn_rocind_cancel_restore(before);
 	return rc;

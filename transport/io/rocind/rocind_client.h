@@ -342,6 +342,17 @@ void rn_rocind_close_tap(const struct rn_rocind_tap *tap);
 int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char *err,
 		      size_t err_len);
 
+/**
+ * rn_rocind_list_cm_ids() - Read the ids of the connection manager of all programs
+ * @ids:	Out: the ids, to be freed by free(); untouched on failure
+ * @count:	Out: number of ids
+ *
+ * Return: 0, -ENOMEM, or as rn_rocind_attach().
+ */
+struct rn_ctl_cm_id;
+int rn_rocind_list_cm_ids(struct rn_rocind *r, struct rn_ctl_cm_id **ids, size_t *count,
+			  char *err, size_t err_len);
+
 /* Make rocind end, for all its clients. Return: 0 once it has closed its sockets; or an
  * error of rn_rocind_status().
  */
