@@ -27,6 +27,8 @@
 	X(RX_BYTES,              "rcvd_bytes",                    QUIET,    "bytes from BTH to ICRC taken from the wire") \
 	X(TX_PACKETS,            "sent_pkts",                     QUIET,    "packets given to the wire") \
 	X(TX_BYTES,              "sent_bytes",                    QUIET,    "bytes from BTH to ICRC given to the wire") \
+	X(RX_MULTICAST,          "rcvd_multicast_pkts",           QUIET,    "packets to multicast groups, of rcvd_pkts") \
+	X(TX_MULTICAST,          "sent_multicast_pkts",           QUIET,    "packets to multicast groups, of sent_pkts") \
 	X(RX_WRITE_REQUESTS,     "rx_write_requests",             QUIET,    "RDMA WRITE messages received") \
 	X(RX_READ_REQUESTS,      "rx_read_requests",              QUIET,    "RDMA READ requests received") \
 	X(RX_ATOMIC_REQUESTS,    "rx_atomic_requests",            QUIET,    "atomic requests received") \

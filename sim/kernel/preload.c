@@ -34,6 +34,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "counters.h"
 #include "loopback.h"
 #include "netlink/socket.h"
 #include "rdma_cm.h"
@@ -52,14 +53,28 @@ __attribute__((constructor(101))) static void start(void)
 
 /* Opening of files */
 
-/* Opens /dev/infiniband/rdma_cm, which is no file: the entry in the simulated /dev only
- * shows that the device exists.
+/* Before a path of the tree is opened: opens /dev/infiniband/rdma_cm, which is no file,
+ * as the entry in the simulated /dev only shows that the device exists; and writes
+ * counters that are to be read.
  */
-#define OPEN_RDMA_CM(path, mapped, flags)                           \
-	do {                                                        \
-		if ((mapped) != (path) && rnk_cm_is_node((mapped))) \
-			return rnk_cm_open((flags));                \
+#define BEFORE_OPEN(path, mapped, flags)             \
+	do {                                         \
+		if ((mapped) == (path))              \
+			break;                       \
+		if (rnk_cm_is_node((mapped)))        \
+			return rnk_cm_open((flags)); \
+		rnk_counters_refresh((mapped));      \
 	} while (0)
+
+/* Yields the path as REDIRECT() does, after counters were written. */
+#define REDIRECT_TO_READ(path)                          \
+	({                                              \
+		const char *mapped_ = REDIRECT((path)); \
+                                                        \
+		if (mapped_ != (path))                  \
+			rnk_counters_refresh(mapped_);  \
+		mapped_;                                \
+	})
 
 /* libc's parameter names are reserved.
  * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
@@ -71,7 +86,7 @@ RNK_EXPORT int open(const char *path, int flags, ...)
 	mode_t mode = 0;
 
 	TAKE_MODE(mode, flags);
-	OPEN_RDMA_CM(path, mapped, flags);
+	BEFORE_OPEN(path, mapped, flags);
 	return NEXT(open)(mapped, flags, mode);
 }
 
@@ -81,7 +96,7 @@ RNK_EXPORT int open64(const char *path, int flags, ...)
 	mode_t mode = 0;
 
 	TAKE_MODE(mode, flags);
-	OPEN_RDMA_CM(path, mapped, flags);
+	BEFORE_OPEN(path, mapped, flags);
 	return NEXT(open64)(mapped, flags, mode);
 }
 
@@ -91,7 +106,7 @@ RNK_EXPORT int openat(int dirfd, const char *path, int flags, ...)
 	mode_t mode = 0;
 
 	TAKE_MODE(mode, flags);
-	OPEN_RDMA_CM(path, mapped, flags);
+	BEFORE_OPEN(path, mapped, flags);
 	return NEXT(openat)(dirfd, mapped, flags, mode);
 }
 
@@ -101,59 +116,59 @@ RNK_EXPORT int openat64(int dirfd, const char *path, int flags, ...)
 	mode_t mode = 0;
 
 	TAKE_MODE(mode, flags);
-	OPEN_RDMA_CM(path, mapped, flags);
+	BEFORE_OPEN(path, mapped, flags);
 	return NEXT(openat64)(dirfd, mapped, flags, mode);
 }
 
 RNK_EXPORT int __open_2(const char *path, int flags)
 {
 	const char *mapped = REDIRECT(path);
-	OPEN_RDMA_CM(path, mapped, flags);
+	BEFORE_OPEN(path, mapped, flags);
 	return NEXT(__open_2)(mapped, flags);
 }
 
 RNK_EXPORT int __open64_2(const char *path, int flags)
 {
 	const char *mapped = REDIRECT(path);
-	OPEN_RDMA_CM(path, mapped, flags);
+	BEFORE_OPEN(path, mapped, flags);
 	return NEXT(__open64_2)(mapped, flags);
 }
 
 RNK_EXPORT int __openat_2(int dirfd, const char *path, int flags)
 {
 	const char *mapped = REDIRECT(path);
-	OPEN_RDMA_CM(path, mapped, flags);
+	BEFORE_OPEN(path, mapped, flags);
 	return NEXT(__openat_2)(dirfd, mapped, flags);
 }
 
 RNK_EXPORT int __openat64_2(int dirfd, const char *path, int flags)
 {
 	const char *mapped = REDIRECT(path);
-	OPEN_RDMA_CM(path, mapped, flags);
+	BEFORE_OPEN(path, mapped, flags);
 	return NEXT(__openat64_2)(dirfd, mapped, flags);
 }
 
 RNK_EXPORT FILE *fopen(const char *path, const char *mode)
 {
-	path = REDIRECT(path);
+	path = REDIRECT_TO_READ(path);
 	return NEXT(fopen)(path, mode);
 }
 
 RNK_EXPORT FILE *fopen64(const char *path, const char *mode)
 {
-	path = REDIRECT(path);
+	path = REDIRECT_TO_READ(path);
 	return NEXT(fopen64)(path, mode);
 }
 
 RNK_EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
 {
-	path = REDIRECT(path);
+	path = REDIRECT_TO_READ(path);
 	return NEXT(freopen)(path, mode, stream);
 }
 
 RNK_EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
 {
-	path = REDIRECT(path);
+	path = REDIRECT_TO_READ(path);
 	return NEXT(freopen64)(path, mode, stream);
 }
 
@@ -161,7 +176,7 @@ RNK_EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
 
 RNK_EXPORT DIR *opendir(const char *path)
 {
-	path = REDIRECT(path);
+	path = REDIRECT_TO_READ(path);
 	return NEXT(opendir)(path);
 }
 
@@ -169,7 +184,7 @@ RNK_EXPORT int scandir(const char *path, struct dirent ***names,
 		       int (*filter)(const struct dirent *),
 		       int (*compare)(const struct dirent **, const struct dirent **))
 {
-	path = REDIRECT(path);
+	path = REDIRECT_TO_READ(path);
 	return NEXT(scandir)(path, names, filter, compare);
 }
 
@@ -178,7 +193,7 @@ RNK_EXPORT int scandir64(const char *path, struct dirent64 ***names,
 			 int (*compare)(const struct dirent64 **,
 					const struct dirent64 **))
 {
-	path = REDIRECT(path);
+	path = REDIRECT_TO_READ(path);
 	return NEXT(scandir64)(path, names, filter, compare);
 }
 
@@ -186,7 +201,7 @@ RNK_EXPORT int scandirat(int dirfd, const char *path, struct dirent ***names,
 			 int (*filter)(const struct dirent *),
 			 int (*compare)(const struct dirent **, const struct dirent **))
 {
-	path = REDIRECT(path);
+	path = REDIRECT_TO_READ(path);
 	return NEXT(scandirat)(dirfd, path, names, filter, compare);
 }
 
@@ -195,13 +210,13 @@ RNK_EXPORT int scandirat64(int dirfd, const char *path, struct dirent64 ***names
 			   int (*compare)(const struct dirent64 **,
 					  const struct dirent64 **))
 {
-	path = REDIRECT(path);
+	path = REDIRECT_TO_READ(path);
 	return NEXT(scandirat64)(dirfd, path, names, filter, compare);
 }
 
 RNK_EXPORT int chdir(const char *path)
 {
-	path = REDIRECT(path);
+	path = REDIRECT_TO_READ(path);
 	return NEXT(chdir)(path);
 }
 
@@ -424,7 +439,7 @@ RNK_EXPORT char *get_current_dir_name(void)
 
 static void *glob_opendir(const char *path)
 {
-	path = REDIRECT(path);
+	path = REDIRECT_TO_READ(path);
 	return NEXT(opendir)(path);
 }
 
@@ -612,6 +627,7 @@ static char **redirect_roots(char *const *roots)
 		copy[i] = roots[i];
 		if (size) {
 			rnk_map(roots[i], text, size);
+			rnk_counters_refresh(text);
 			copy[i] = text;
 			text += size;
 		}

@@ -20,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/kernel/port_counters.h"
+#include "sim/kernel/rdma_cm.h"
 #include "rocin/gid.h"
 #include "rocin/hash.h"
 #include "rocin/netdev.h"
@@ -165,6 +167,27 @@ static void gid_entry(struct writer *w, const struct rn_netdev *dev, unsigned id
 	file(w, name, "%s\n", dev->ifname);
 }
 
+/* Emits the files of counters, which the preloaded library writes (counters.h). */
+static void counter_files(struct writer *w)
+{
+	static const char *const names[] = {
+#define X(name, divisor, sum) "counters/" #name,
+		RNK_PORT_COUNTERS(X)
+#undef X
+#define X(sym, name, report, help) "hw_counters/" name,
+			RN_STATS(X)
+#undef X
+	};
+
+	dir(w, "counters");
+	dir(w, "hw_counters");
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(names); i++)
+		emit(w,
+		     (struct rn_sysfs_entry){
+			     .kind = RN_SYSFS_FILE, .foreign = true, .content = "0\n" },
+		     names[i]);
+}
+
 static void port(struct writer *w, const struct rn_netdev *dev)
 {
 	live_file(w, "state", "%s\n", dev->up ? "4: ACTIVE" : "1: DOWN");
@@ -184,6 +207,7 @@ static void port(struct writer *w, const struct rn_netdev *dev)
 	dir(w, "gid_attrs/ndevs");
 	for (unsigned i = 0; i < RN_GID_MAX; i++)
 		gid_entry(w, dev, i);
+	counter_files(w);
 }
 
 static void guid_file(struct writer *w, const char *name, uint64_t guid)
@@ -503,6 +527,20 @@ static int write_file(int root, const struct rn_sysfs_entry *entry, int create)
 	return rc;
 }
 
+/* Creates a file that others write, unless it is there. */
+static int create_file(int root, const struct rn_sysfs_entry *entry)
+{
+	int fd = openat(root, entry->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+			FILE_MODE);
+	int rc;
+
+	if (fd < 0)
+		return errno == EEXIST ? 0 : -errno;
+	rc = fchmod(fd, FILE_MODE) < 0 ? -errno : set_text(fd, entry->content);
+	close(fd);
+	return rc;
+}
+
 static int ensure_entry(void *ctx, const struct rn_sysfs_entry *entry)
 {
 	int root = *(int *)ctx;
@@ -513,7 +551,8 @@ static int ensure_entry(void *ctx, const struct rn_sysfs_entry *entry)
 	case RN_SYSFS_LINK:
 		return ensure_link(root, entry);
 	case RN_SYSFS_FILE:
-		return write_file(root, entry, O_CREAT);
+		return entry->foreign ? create_file(root, entry)
+				      : write_file(root, entry, O_CREAT);
 	}
 	assert(false); /* there are no other kinds of entries */
 }

@@ -72,6 +72,8 @@ struct rn_sysfs_entry {
 	enum rn_sysfs_kind kind;
 	/* the file is updated while programs run, when addresses or link change */
 	bool live;
+	/* the file is written by others, and only its existence is seen to */
+	bool foreign;
 	const char *path;    /* path below the tree, without a leading slash */
 	const char *content; /* text of a file, target of a link, "" for a directory */
 };

@@ -421,6 +421,7 @@ static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 		hand_over(&a, now);
 		return;
 	}
+	rn_count(dev, RN_STAT_RX_MULTICAST);
 	for (; a.member; a.member = next_member(a.member)) {
 		a.qp = a.member->qp;
 		hand_over(&a, now);

@@ -443,6 +443,8 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 
 	start_wqe(&qp->req, wqe);
 	b->tx->dest_qpn = ud->dest_qpn;
+	if (rn_gid_is_multicast(&qp->flow.dst))
+		rn_count(qp->dev, RN_STAT_TX_MULTICAST);
 	p = emit_bth(qp, b, &s, false, is_solicited(wqe, &s));
 	p = rn_deth_emit(p, &deth);
 	p = emit_extensions(wqe, rn_opcode_info[s.opcode].flags, p);

@@ -342,7 +342,8 @@ static bool next_cm_id(struct walk *w, struct item *item)
 	while (w->next < w->view->cm_id_count) {
 		const struct rnk_nl_cm_id *id = &w->view->cm_id[w->next++];
 
-		if (strncmp(id->ibdev, w->dev->name, sizeof(id->ibdev)) != 0)
+		if (id->ibdev[0] &&
+		    strncmp(id->ibdev, w->dev->name, sizeof(id->ibdev)) != 0)
 			continue;
 		*item = (struct item){ .pid = id->pid,
 				       .number = id->number,

@@ -34,7 +34,7 @@ struct rnk_nl_device {
 
 /* An id of rdma_cm. */
 struct rnk_nl_cm_id {
-	char ibdev[32]; /* device that the id is bound to */
+	char ibdev[32]; /* device that the id is bound to; "": it listens at all */
 	int32_t pid;
 	uint32_t number;
 	uint32_t port_space;		  /* enum rdma_ucm_port_space */

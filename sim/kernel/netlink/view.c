@@ -7,8 +7,13 @@
 #include <limits.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "transport/io/host/runtime_dir.h"
+#include "transport/io/rocind/ctl.h"
+#include "transport/io/rocind/stats_ended.h"
 
 #define CLASS "sys/class/infiniband"
 
@@ -64,31 +69,119 @@ static bool read_device(const char *tree, unsigned number, struct rnk_nl_device 
 	return true;
 }
 
-static void gather_programs(struct rn_stats_list *list)
+/* Asks rocind, if there is one, for the programs that use devices. */
+static void ask_rocind(struct rn_stats_list *list)
 {
 	struct rn_rocind *r = rn_rocind_connect_running(NULL, 0);
 
+	*list = (struct rn_stats_list){ 0 };
 	if (r)
 		(void)rn_stats_gather(r, list, NULL, 0);
 	rn_rocind_close(r);
 }
 
+/* A device whose programs are looked for. */
+struct wanted {
+	const char *ibdev;
+	uint64_t *ended; /* out: RN_STAT_COUNT counters */
+};
+
+static uint64_t read_ended(const char *dir, const struct wanted *wanted, unsigned count)
+{
+	uint64_t number = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		number = rn_stats_ended_read(dir, wanted[i].ibdev, wanted[i].ended);
+	return number;
+}
+
+/* Gathers the programs that run, and counters of those that have ended. Tries again if
+ * one ends meanwhile, which could be in both or in none.
+ */
+static void gather_programs(struct rn_stats_list *list, const struct wanted *wanted,
+			    unsigned count)
+{
+	char dir[RN_RUNTIME_PATH_MAX] = "";
+	uint64_t before, after;
+
+	(void)rn_runtime_dir(dir, sizeof(dir), NULL, 0);
+	before = read_ended(dir, wanted, count);
+	for (unsigned tries = 0; tries < 4; tries++) {
+		ask_rocind(list);
+		after = read_ended(dir, wanted, count);
+		if (after == before || tries == 3)
+			return;
+		rn_stats_list_free(list);
+		before = after;
+	}
+}
+
+static void copy_cm_id(struct rnk_nl_cm_id *to, const struct rn_ctl_cm_id *from)
+{
+	*to = (struct rnk_nl_cm_id){ .pid = from->pid,
+				     .number = from->number,
+				     .port_space = from->port_space,
+				     .qpn = from->qpn,
+				     .qp_type = from->qp_type,
+				     .state = from->state };
+	memcpy(to->ibdev, from->ibdev, sizeof(to->ibdev));
+	memcpy(&to->src, from->src, sizeof(from->src));
+	memcpy(&to->dst, from->dst, sizeof(from->dst));
+}
+
+/* Asks rocind, if there is one, for the ids of rdma_cm. */
+static void gather_cm_ids(struct rnk_nl_gathered *g)
+{
+	struct rn_rocind *r = rn_rocind_connect_running(NULL, 0);
+	struct rn_ctl_cm_id *ids = NULL;
+	size_t count = 0;
+
+	if (r && rn_rocind_list_cm_ids(r, &ids, &count, NULL, 0) == 0)
+		g->cm_ids = calloc(count + 1, sizeof(*g->cm_ids));
+	rn_rocind_close(r);
+	for (size_t i = 0; g->cm_ids && i < count; i++)
+		copy_cm_id(&g->cm_ids[i], &ids[i]);
+	g->view.cm_id = g->cm_ids;
+	g->view.cm_id_count = g->cm_ids ? count : 0;
+	free(ids);
+}
+
 void rnk_nl_gather(struct rnk_nl_gathered *g, const char *tree, unsigned needs)
 {
+	struct wanted wanted[RN_NETDEV_MAX];
 	unsigned count = 0;
 
-	while (count < RN_ARRAY_SIZE(g->device) &&
-	       read_device(tree, count, &g->device[count]))
-		count++;
+	for (; count < RN_ARRAY_SIZE(g->device) &&
+	       read_device(tree, count, &g->device[count]);
+	     count++) {
+		g->device[count].ended = g->ended[count];
+		wanted[count] = (struct wanted){ g->device[count].name, g->ended[count] };
+	}
 	g->programs = (struct rn_stats_list){ 0 };
 	if (needs & RNK_NL_PROGRAMS)
-		gather_programs(&g->programs);
+		gather_programs(&g->programs, wanted, count);
 	g->view = (struct rnk_nl_view){ .device = g->device,
 					.device_count = count,
 					.programs = &g->programs };
+	g->cm_ids = NULL;
+	if (needs & RNK_NL_CM_IDS)
+		gather_cm_ids(g);
 }
 
 void rnk_nl_release(struct rnk_nl_gathered *g)
 {
 	rn_stats_list_free(&g->programs);
+	free(g->cm_ids);
+}
+
+void rnk_nl_sum_counters(const char *ibdev, uint64_t counter[RN_STAT_COUNT])
+{
+	uint64_t ended[RN_STAT_COUNT];
+	const struct wanted wanted = { ibdev, ended };
+	struct rn_stats_list programs;
+
+	gather_programs(&programs, &wanted, 1);
+	for (unsigned i = 0; i < RN_STAT_COUNT; i++)
+		counter[i] = rnk_nl_counter(&programs, ibdev, ended, (enum rn_stat)i);
+	rn_stats_list_free(&programs);
 }

@@ -15,6 +15,8 @@ struct rnk_nl_gathered {
 	struct rnk_nl_view view;
 	struct rnk_nl_device device[RN_NETDEV_MAX];
 	struct rn_stats_list programs;
+	struct rnk_nl_cm_id *cm_ids; /* owned */
+	uint64_t ended[RN_NETDEV_MAX][RN_STAT_COUNT];
 };
 
 /**
@@ -26,5 +28,10 @@ struct rnk_nl_gathered {
  */
 void rnk_nl_gather(struct rnk_nl_gathered *g, const char *tree, unsigned needs);
 void rnk_nl_release(struct rnk_nl_gathered *g);
+
+/* Sums up the counters of a device: of all programs that use it, and of those that have
+ * ended.
+ */
+void rnk_nl_sum_counters(const char *ibdev, uint64_t counter[RN_STAT_COUNT]);
 
 #endif /* RNK_NETLINK_VIEW_H */

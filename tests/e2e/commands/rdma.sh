@@ -78,3 +78,81 @@ tell resource show qp lqpn "$lqpn" | grep -q "^link rocin0/1 lqpn $lqpn .* type 
 tell statistic qp show link rocin0/1 >"$work/bound" || fail 'counters of queue pairs'
 [ ! -s "$work/bound" ] || fail "a counter is bound: $(cat "$work/bound")"
 echo 'ok: objects'
+
+# ---- Counters in sysfs
+class=/sys/class/infiniband/rocin0/ports/1
+show() { rocin run --netdev "lo:$addr_a" -- cat "$class/$1"; }
+same_as_stat() { # NAME FACTOR: the file is what rocin stat says, before or after
+	local before now after
+	before=$(count "$1")
+	now=$(($(show "$3") * $2))
+	after=$(count "$1")
+	[ "$before" -le $((now + $2 - 1)) ] && [ "$now" -le "$after" ] || fail "$3: $now, and $1 was $before and is $after"
+}
+count() { rocin stat --json | python3 -c '
+import json, sys
+print(sum(p["hw_counters"][sys.argv[1]] for p in json.load(sys.stdin)))' "$1"; }
+same_as_stat sent_bytes 4 counters/port_xmit_data
+same_as_stat rcvd_bytes 4 counters/port_rcv_data
+same_as_stat sent_pkts 1 counters/port_xmit_packets
+same_as_stat sent_pkts 1 counters/unicast_xmit_packets
+same_as_stat rcvd_pkts 1 counters/port_rcv_packets
+same_as_stat rx_write_requests 1 hw_counters/rx_write_requests
+for name in out_of_sequence duplicate_request rnr_nak_retry_err packet_seq_err local_ack_timeout_err implied_nak_seq_err; do
+	same_as_stat $name 1 hw_counters/$name
+done
+first=$(show counters/port_xmit_data)
+grows() { [ "$(show counters/port_xmit_data)" -gt "$first" ]; }
+wait_for grows || fail 'port_xmit_data does not grow'
+# Scripts look for files in many ways.
+rocin run --netdev "lo:$addr_a" -- sh -c "cat $class/counters/*" >"$work/all" || fail 'cat of all'
+[ "$(wc -l <"$work/all")" = 21 ] || fail "$(cat "$work/all")"
+grep -qvE '^[0-9]+$' "$work/all" && fail "$(cat "$work/all")"
+rocin run --netdev "lo:$addr_a" -- python3 -c '
+import glob, os, sys
+values = {os.path.basename(f): int(open(f).read()) for f in glob.glob(sys.argv[1] + "/hw_counters/*")}
+assert values["sent_pkts"] > 100 and values["rcvd_pkts"] > 100, values
+os.chdir(sys.argv[1] + "/counters")
+here = int(open("port_xmit_packets").read())
+assert here >= values["sent_pkts"], (here, values["sent_pkts"])' "$class" || fail 'as scripts read them'
+rocin run --netdev "lo:$addr_a" -- grep -r . "$class/counters/" | grep -q 'port_xmit_data:[1-9]' || fail 'grep -r'
+end_now "${pids[@]}"
+gone() { [ "$(rocin stat)" = 'no program has a queue pair on a Rocin device' ]; }
+wait_for gone || fail "$(rocin stat)"
+last=$(show counters/port_xmit_data)
+[ "$last" -gt "$first" ] || fail "the counters of a port fell from $first to $last when its programs ended"
+ended() { [ "$(rocin stat --daemon)" = 'rocind is not running' ]; }
+wait_for ended || fail 'rocind does not end'
+[ "$(show counters/port_xmit_data)" = "$last" ] || fail 'the end of rocind changes counters'
+tell -j statistic show | python3 -c '
+import json, sys
+[link] = json.load(sys.stdin)
+assert link["sent_bytes"] // 4 == int(sys.argv[1]), (link["sent_bytes"], sys.argv[1])' "$last" || fail 'rdma statistic has other counters'
+echo 'ok: counters'
+
+# ---- Ids of rdma_cm
+rocin run --netdev "lo:$addr_b" -- rping -s -a "$addr_b" -p $((port + 1)) >"$work/rping-s" 2>&1 &
+pids+=($!)
+listens() { tell -j resource show cm_id | python3 -c '
+import json, sys
+[i] = json.load(sys.stdin)
+assert (i["state"], i["ps"], i["src-addr"], i["comm"]) == ("LISTEN", "TCP", ":".join(sys.argv[1:]), "rping"), i
+' "$addr_b" $((port + 1)) 2>"$work/listens"; }
+wait_for listens || fail "$(cat "$work/listens"; tell resource show cm_id; cat "$work/rping-s")"
+rocin run --netdev "lo:$addr_a" -- rping -c -a "$addr_b" -p $((port + 1)) -C 100000000 >"$work/rping-c" 2>&1 &
+pids+=($!)
+connected() { tell -j resource show cm_id >"$work/cm_id" && rocin stat --json >"$work/stat" && python3 - "$work" "$addr_a" "$addr_b" 2>"$work/connected" <<'EOF'
+import json, sys
+ids, stat = (json.load(open(f"{sys.argv[1]}/{name}")) for name in ("cm_id", "stat"))
+a, b = sys.argv[2:]
+ends = [i for i in ids if i["state"] == "CONNECT"]
+assert len(ids) == 3 and len(ends) == 2, ids
+qps = {(q["qpn"], p["pid"]) for p in stat if p["program"] == "rping" for q in p["qps"]}
+assert {(i["lqpn"], i["pid"]) for i in ends} == qps and len(qps) == 2, (ends, qps)
+assert {tuple(i[k].rsplit(":", 1)[0] for k in ("src-addr", "dst-addr")) for i in ends} == {(a, b), (b, a)}, ends
+assert all(i["qp-type"] == "RC" and i["ps"] == "TCP" and i["comm"] == "rping" for i in ends), ends
+EOF
+}
+wait_for connected || fail "$(cat "$work/connected" "$work/cm_id" "$work/rping-c")"
+[ "$(tell -j resource show | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["cm_id"])')" = 3 ] || fail 'ids are not counted'
+echo 'ok: ids of rdma_cm'

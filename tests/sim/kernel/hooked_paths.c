@@ -21,9 +21,16 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "rocin/stats.h"
+
 /* A function that headers do not declare: behind _FORTIFY_SOURCE, or of an older glibc.
  */
 #define HIDDEN(name, type) ((__typeof__(type) *)dlsym(RTLD_DEFAULT, name))
+
+enum {
+	/* counters and hw_counters, and the files in them */
+	COUNTERS = 1 + 21 + 1 + RN_STAT_COUNT,
+};
 
 static void check_text(int fd, const char *want)
 {
@@ -333,13 +340,13 @@ static int on_elsewhere(const char *path, const struct stat *st, int flag,
 static void tree_walks_name_paths_in_sys(void)
 {
 	CHECK(nftw(PORT, on_nftw, 8, FTW_PHYS) == 0);
-	CHECK(walked == 1 + 9 + 2 + 17 + 1 + 17 + 17 && named_gids == 1);
+	CHECK(walked == 1 + 9 + 2 + 17 + 1 + 17 + 17 + COUNTERS && named_gids == 1);
 	walked = named_gids = 0;
 	CHECK(nftw64(PORT, on_nftw64, 8, FTW_PHYS) == 0);
-	CHECK(walked == 64 + 2 && named_gids == 1);
+	CHECK(walked == 64 + COUNTERS + 2 && named_gids == 1);
 	walked = named_gids = 0;
 	CHECK(ftw(PORT, on_ftw, 8) == 0);
-	CHECK(walked == 64 && named_gids == 1);
+	CHECK(walked == 64 + COUNTERS && named_gids == 1);
 	CHECK(ftw64(PORT, on_ftw64, 8) == 7);
 	CHECK(nftw("/proc/self/task", on_elsewhere, 4, FTW_PHYS) == 1);
 	CHECK(nftw(CLASS "/missing", on_nftw, 4, 0) == -1 && errno == ENOENT);

@@ -15,6 +15,7 @@
 #include "tools/rocind/ucma/ucma.h"
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/ctl_socket.h"
+#include "transport/io/rocind/stats_ended.h"
 
 #ifndef SO_PEERPIDFD
 /* The option exists since Linux 6.5. Its number is the same on all architectures except
@@ -568,6 +569,21 @@ err_close:
 	close(fd);
 }
 
+/* Adds what a program has counted to the counters of its device, which do not fall when a
+ * program ends.
+ */
+static void keep_counters(const struct rnd_client *client)
+{
+	const struct rnd_attachment *a = &client->attachment;
+	int rc = a->slot && a->stats_fd >= 0
+			 ? rn_stats_ended_add(client->server->dir, a->ibdev, a->stats_fd)
+			 : 0;
+
+	if (rc)
+		rn_log(RN_LOG_WARN, "counters of process %d are lost: %s", client->pid,
+		       strerror(-rc));
+}
+
 void rnd_client_close(struct rnd_client *client)
 {
 	struct rnd_server *server = client->server;
@@ -578,6 +594,7 @@ void rnd_client_close(struct rnd_client *client)
 	*link = client->next;
 	rnd_keeper_drop(&server->keeper, RND_RECORD_CLIENT, client->id);
 	rnd_faults_gather(client);
+	keep_counters(client);
 	rnd_taps_close(client);
 	rnd_wires_close(client);
 	rnd_detach(&client->attachment);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* stats_ended.h - the counters of programs that have ended, by device.
+ *
+ * The counters of a port only grow while it exists, also when a program that used it
+ * ends. rocind adds what a program has counted to a file in the runtime directory, when
+ * it learns of its end; so the sums outlive rocind, too, and are lost with that
+ * directory. Who reads them adds the counters of the programs that run (stats_pages.h).
+ *
+ * Threads: any may read; one rocind writes.
+ */
+#ifndef RN_STATS_ENDED_H
+#define RN_STATS_ENDED_H
+
+#include "rocin/stats.h"
+
+/**
+ * rn_stats_ended_add() - Add the counters of a program that has ended
+ * @dir:	The runtime directory
+ * @ibdev:	Name of the device
+ * @page_fd:	The program's statistics page
+ *
+ * A page that was added already, as by a rocind that died before it could forget the
+ * program, is not added again. Return: 0, or -errno.
+ */
+int rn_stats_ended_add(const char *dir, const char *ibdev, int page_fd);
+
+/**
+ * rn_stats_ended_read() - Read the counters of programs that have ended
+ * @dir:	The runtime directory
+ * @counter:	Out: the sums of this device, zero if there are none
+ *
+ * Return: how often programs have ended: if it is the same before and after the programs
+ * that run were asked for, no program is in both sums or in none.
+ */
+uint64_t rn_stats_ended_read(const char *dir, const char *ibdev,
+			     uint64_t counter[RN_STAT_COUNT]);
+
+#endif /* RN_STATS_ENDED_H */
