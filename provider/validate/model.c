@@ -105,12 +105,6 @@ struct rn_val_object *rn_val_own_target_of(const struct rn_val *v,
 	return rn_val_qp_beside(v, qp, qp->qp.attr.dest_qp_num);
 }
 
-struct rn_val_object *rn_val_target_of(const struct rn_val *v,
-				       const struct rn_val_object *qp)
-{
-	return qp->qp.remote ? qp->qp.remote : rn_val_own_target_of(v, qp);
-}
-
 struct rn_val_object *rn_val_own_peer_of(const struct rn_val *v,
 					 const struct rn_val_object *qp)
 {

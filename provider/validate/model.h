@@ -228,15 +228,17 @@ const struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey);
 /* The living QP with that number on the device of an object; NULL: there is none. */
 struct rn_val_object *rn_val_qp_beside(const struct rn_val *v,
 				       const struct rn_val_object *o, uint32_t qpn);
-/* The QP that a connected QP sends to, if it is known; else NULL. One of another process
- * has the attributes that it had when this one sent for the first time, and neither
- * queues nor CQs.
- */
-struct rn_val_object *rn_val_target_of(const struct rn_val *v,
-				       const struct rn_val_object *qp);
-/* The same, if it is one of this process. */
+/* The QP of this process that a connected QP sends to, if it is known; else NULL. */
 struct rn_val_object *rn_val_own_target_of(const struct rn_val *v,
 					   const struct rn_val_object *qp);
+/* The same, also if it is one of another process: that has the attributes that it had
+ * when this one sent for the first time, and neither queues nor CQs.
+ */
+static inline struct rn_val_object *rn_val_target_of(const struct rn_val *v,
+						     const struct rn_val_object *qp)
+{
+	return qp->qp.remote ? qp->qp.remote : rn_val_own_target_of(v, qp);
+}
 /* That of rn_val_target_of(), if it sends to this QP, too. */
 struct rn_val_object *rn_val_peer_of(const struct rn_val *v,
 				     const struct rn_val_object *qp);
