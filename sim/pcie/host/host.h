@@ -4,7 +4,8 @@
  * host.c		the fabric, its lock, the payloads of TLPs and what TLPs do
  * host_bus.c		the thread that bounds how long a TLP is held
  * host_memory.c	finds the memory behind an address
- * host_nic.c		NICs: the functions of rn_mem_ops, results for devices
+ * host_access.c	accesses of NICs: the functions of rn_mem_ops, results for devices
+ * host_nic.c		NICs: attaching, and what makes their TLPs arrive
  * host_dm.c		memory on a NIC
  * host_fetch.c		doorbells, and what NICs read for themselves: WQEs, translations
  * host_replay.c	records the choices of the fabric's driver, and repeats them

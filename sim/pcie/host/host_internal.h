@@ -108,7 +108,7 @@ struct rn_host {
 	 */
 	unsigned waiting;
 
-	struct rn_host_postponed late_reads; /* belongs to host_nic.c */
+	struct rn_host_postponed late_reads; /* belongs to host_access.c */
 
 	/* When the adversarial driver last let a TLP go before its bound, in ns. */
 	rn_ns leaked_at;
@@ -211,6 +211,34 @@ enum rn_host_tag {
 	RN_HOST_TAG_MTT = RN_PCIE_TRANSLATION,
 };
 
+/* A read or an atomic whose result the device has not collected yet. */
+struct rn_nic_op {
+	/* Next in the list of free operations, of ended operations, of those that wait
+	 * for a lock, or of reads that were postponed.
+	 */
+	struct rn_nic_op *next;
+	struct rn_nic_op *next_active, *prev_active;
+	struct rn_host_nic *nic;
+	uint64_t tag;
+	uint32_t qpn;
+	unsigned left;	 /* number of TLPs that have not been completed yet */
+	bool is_pending; /* the device got RN_MEM_PENDING for the operation */
+	enum rn_mem_result result;
+	/* Attributes of the access. */
+	struct rn_mem_attr attr;
+	/* Of a read: */
+	uint8_t *to;
+	rn_iova from;
+	uint32_t len;
+	uint64_t *orig; /* atomic: address where the value found in memory is stored */
+	struct rn_host_atomic atomic;
+};
+
+struct rn_nic_block {
+	struct rn_nic_block *next;
+	struct rn_nic_op op[];
+};
+
 struct rn_host_nic {
 	struct rn_host *host;
 	unsigned number;
@@ -252,18 +280,20 @@ static inline unsigned rn_nic_agent(const struct rn_host_nic *nic)
 	return RN_AGENT_NIC + nic->number;
 }
 
-/* Accesses of a NIC, with addresses that need no translation. */
-extern const struct rn_mem_ops rn_host_nic_plain_ops;
-
 struct rn_host_nic *rn_host_attach(const struct rn_host_nic_cfg *cfg);
 void rn_host_detach(struct rn_host_nic *nic);
-unsigned rn_host_collect(struct rn_host_nic *nic,
-			 void (*done)(void *arg, uint64_t tag, enum rn_mem_result result),
-			 void *arg);
 void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring);
 void rn_host_settle_ring(struct rn_host_nic *nic, rn_iova ring, uint64_t len);
 void rn_host_settle_acked(struct rn_host_nic *nic, uint32_t qpn);
 void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn);
+
+/* ------------------------------------------------------------- host_access.c */
+/* Accesses of a NIC, with addresses that need no translation. */
+extern const struct rn_mem_ops rn_host_nic_plain_ops;
+
+unsigned rn_host_collect(struct rn_host_nic *nic,
+			 void (*done)(void *arg, uint64_t tag, enum rn_mem_result result),
+			 void *arg);
 
 /* Performs the reads that were postponed. Called with the host lock held. */
 void rn_host_resume(struct rn_host *h);
@@ -271,6 +301,12 @@ void rn_host_resume(struct rn_host *h);
  * of the bus thread.
  */
 void rn_host_resume_by_time(struct rn_host *h, rn_ns now);
+
+/* Does so if the program has polled in vain for often enough; called at each such poll.
+ */
+void rn_host_resume_by_polls(struct rn_host *h);
+/* Executes the reads alone, because the program is about to sleep. */
+void rn_host_resume_reads(struct rn_host *h);
 
 /* Returns true if the device must be told that operations have ended. The caller must
  * then release the lock and call rn_host_nic_wake(). Called with the host lock held.

@@ -24,7 +24,7 @@
 #include "transport/io/memory/mem_guard.h"
 #include "transport/io/report/stacks.h"
 
-/* Bit of tlp.msg that marks data of responses, see tlp_header() in host_nic.c. */
+/* Bit of tlp.msg that marks data of responses, see tlp_header() in host_access.c. */
 #define RESPONSE (UINT32_C(1) << 31)
 
 enum {
