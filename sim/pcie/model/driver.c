@@ -159,7 +159,7 @@ static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 		return root_of(f, index);
 	for (unsigned i = rn_fabric_prev(f, index); i != RN_TLP_NONE;
 	     i = rn_fabric_prev(f, i))
-		if (!rn_fabric_may_pass(f, tlp, rn_fabric_tlp(f, i)) &&
+		if (!rn_order_may_pass(tlp, rn_fabric_tlp(f, i), knobs) &&
 		    rn_fabric_movable(f, i))
 			return i;
 	return root_of(f, index);

@@ -252,25 +252,15 @@ struct run {
 };
 
 /* ---- Movable TLPs ---- */
-/* Are the TLPs in the queues of different QPs? These share lists by chance, as QP numbers
- * may be random.
+/* May @later pass @earlier? In the inside of a GPU only writes to the same bytes keep
+ * their order; elsewhere the ordering rules decide.
  */
-static bool are_of_two_qps(unsigned list, const struct rn_tlp *a, const struct rn_tlp *b)
-{
-	return list >= RN_QUEUE_STREAM && list < RN_QUEUE_COUNT &&
-	       (a->requester != b->requester || a->stream != b->stream);
-}
-
-/* In the inside of a GPU only writes to the same bytes keep their order; elsewhere the
- * ordering rules decide.
- */
-bool rn_fabric_may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
-			const struct rn_tlp *earlier)
+static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
+		     const struct rn_tlp *earlier)
 {
 	if (later->state == RN_TLP_INSIDE)
 		return !rn_tlp_overlap(later, earlier);
-	return are_of_two_qps(list_of(later), later, earlier) ||
-	       rn_order_may_pass(later, earlier, &f->knobs);
+	return rn_order_may_pass(later, earlier, &f->knobs);
 }
 
 /* Searches from the head of the queue, because its first TLP blocks most often and can
@@ -282,7 +272,7 @@ unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index)
 
 	assert(t);
 	for (unsigned i = f->first[list_of(t)]; i != index; i = f->tlp[i].next)
-		if (!rn_fabric_may_pass(f, t, &f->tlp[i]))
+		if (!may_pass(f, t, &f->tlp[i]))
 			return i;
 	return NONE;
 }

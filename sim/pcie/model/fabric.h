@@ -145,10 +145,6 @@ unsigned rn_fabric_next(const struct rn_fabric *f, unsigned index);
 unsigned rn_fabric_last(const struct rn_fabric *f, unsigned queue);
 unsigned rn_fabric_prev(const struct rn_fabric *f, unsigned index);
 
-/* May @later, which stands behind @earlier in a list, pass it? */
-bool rn_fabric_may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
-			const struct rn_tlp *earlier);
-
 /* Returns the index of a TLP that stands before @index in the queue and that the TLP at
  * @index must not pass; RN_TLP_NONE if the TLP at @index may move.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* order.c - the ordering table of PCIe, and what the knobs of the model add to it. */
 #include "order.h"
+#include "topology.h"
 
 /* Conditions under which the later of two TLPs may pass the earlier one. */
 enum condition {
@@ -144,9 +145,20 @@ static const char *pass_reason(const struct rn_tlp *later, const struct rn_tlp *
 	return NULL;
 }
 
+/* Are the TLPs in the queues of different QPs? These share lists by chance, as QP numbers
+ * may be random.
+ */
+static bool are_of_two_qps(const struct rn_tlp *a, const struct rn_tlp *b)
+{
+	return a->route.queue[a->hop] >= RN_QUEUE_STREAM &&
+	       (a->requester != b->requester || a->stream != b->stream);
+}
+
 bool rn_order_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier,
 		       const struct rn_pcie_knobs *knobs)
 {
+	if (are_of_two_qps(later, earlier))
+		return true;
 	if (is_lock(earlier))
 		return false;
 	return rn_may_pass(later, earlier) || pass_reason(later, earlier, knobs);
@@ -158,6 +170,8 @@ const char *rn_order_rule(const struct rn_tlp *later, const struct rn_tlp *earli
 	const struct cell *cell = cell_of(later, earlier);
 	const char *why = pass_reason(later, earlier, knobs);
 
+	if (are_of_two_qps(later, earlier))
+		return "nic.queues=perqp: each QP has a queue of its own";
 	if (is_lock(earlier))
 		return "V9: nothing passes the write of a NIC atomic";
 	if (rn_may_pass(later, earlier))

@@ -15,7 +15,7 @@
 enum {
 	/* Number of lists for the queues of nic.queues=perqp, and also for those of
 	 * completion entries. A QP's list is found by a hash. The TLPs of several QPs in
-	 * one list are not ordered, see rn_fabric_may_pass().
+	 * one list are not ordered, see rn_order_may_pass().
 	 */
 	RN_STREAM_QUEUES = 64,
 
