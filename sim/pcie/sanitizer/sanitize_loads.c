@@ -23,7 +23,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,6 +46,7 @@ enum {
 	 */
 	THREAD_MAX = 4096,
 	TLS_MAX = 1024 * 1024,
+	STACK_SPARE = 1024 * 1024, /* bytes by which a stack may exceed its limit */
 };
 
 /* Hash table of pages, with chaining. An entry without writes and sources may be reused
@@ -165,6 +168,20 @@ static struct region {
 	_Atomic uintptr_t lo, hi; /* equal if the region is not used */
 } * _Atomic regions; /* never freed: system calls are looked up without the lock */
 
+/* Is this the first thread, and does the page lie further from its stack than the stack
+ * may grow? To find that stack exactly, the C library reads all mappings of the process.
+ * What the kernel gives a program for random numbers lies at the top of the stack.
+ */
+static bool is_far_from_stack(uintptr_t page)
+{
+	uintptr_t top = getauxval(AT_RANDOM);
+	uintptr_t distance = page > top ? page - top : top - page;
+	struct rlimit limit;
+
+	return getpid() == gettid() && top && getrlimit(RLIMIT_STACK, &limit) == 0 &&
+	       limit.rlim_cur < distance && distance - limit.rlim_cur > STACK_SPARE;
+}
+
 /* Does the page lie in the stack of this thread? A signal could not be delivered there.
  */
 static bool is_on_stack(uintptr_t page)
@@ -173,6 +190,8 @@ static bool is_on_stack(uintptr_t page)
 	void *stack;
 	size_t size;
 
+	if (is_far_from_stack(page))
+		return false;
 	if (pthread_getattr_np(pthread_self(), &attr))
 		return true;
 	pthread_attr_getstack(&attr, &stack, &size);
@@ -301,9 +320,19 @@ static void forget_page(struct page *p)
 	p->writes = p->sources = 0;
 }
 
-/* Calls @visit for each entry whose page lies in [lo, hi). */
+/* Calls @visit for each entry whose page lies in [lo, hi). Walks the table or the range,
+ * whichever is shorter.
+ */
 static void each_of_range(uintptr_t lo, uintptr_t hi, void (*visit)(struct page *p))
 {
+	struct page *found;
+
+	if ((hi - lo) / RN_PAGE_SIZE < RN_SAN_HASHES) {
+		for (; lo < hi; lo += RN_PAGE_SIZE)
+			if ((found = page_of(lo)))
+				visit(found);
+		return;
+	}
 	for (unsigned i = 0; i < RN_SAN_HASHES; i++)
 		for (struct page *p = &pages[i]; p; p = p->next)
 			if (p->at >= lo && p->at < hi)
@@ -591,18 +620,10 @@ static bool open_for_call(void *owner, uintptr_t addr, size_t len)
 	return true;
 }
 
-/* Protects each page of the range that has an entry again. Walks the table or the range,
- * whichever is shorter.
- */
 static void protect_range_again(void *owner, uintptr_t lo, uintptr_t hi)
 {
 	(void)owner;
-	if ((hi - lo) / RN_PAGE_SIZE >= RN_SAN_HASHES) {
-		each_of_range(lo, hi, protect_again);
-		return;
-	}
-	for (; lo < hi; lo += RN_PAGE_SIZE)
-		close_page(NULL, lo);
+	each_of_range(lo, hi, protect_again);
 }
 
 /* -------------------------------- faults on pages that this file closed */

@@ -3,6 +3,8 @@
  * not depend on: reads of NICs are performed at once, and bytes that become visible in
  * order are one TLP, as is what replaces them.
  */
+#include <dlfcn.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include "sanitize_kit.h"
@@ -170,11 +172,43 @@ static void test_messages_into_one_buffer_replace_each_other(void **state)
 	munmap(buf, LEN);
 }
 
+/* ------------------------------------------------------------- registrations */
+static unsigned lookups; /* of stacks, for which the C library reads all mappings */
+
+/* Takes the place of the function of the C library. */
+int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+{
+	int (*next)(pthread_t, pthread_attr_t *);
+
+	*(void **)&next = dlsym(RTLD_NEXT, "pthread_getattr_np");
+	lookups++;
+	return next(thread, attr);
+}
+
+static unsigned lookups_for(void *at)
+{
+	unsigned before = lookups;
+
+	assert_int_equal(nic.api->region_add(nic.nic, 0x501, kit_iova(at), 64, 0xf), 0);
+	nic.api->region_remove(nic.nic, 0x501);
+	return lookups - before;
+}
+
+static void test_a_stack_is_looked_up_for_what_is_near_it(void **state)
+{
+	uint64_t local[8] = { 0 };
+
+	(void)state;
+	assert_int_equal(lookups_for(memory), 0);
+	assert_int_equal(lookups_for(local), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_reads_are_performed_at_once),
 		TEST(test_a_read_pushes_what_was_written_before),
+		TEST(test_a_stack_is_looked_up_for_what_is_near_it),
 		TEST(test_messages_into_one_buffer_replace_each_other),
 		TEST(test_ordered_bytes_are_not_cut),
 		TEST(test_unordered_bytes_are_cut_at_first),
