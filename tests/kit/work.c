@@ -35,7 +35,7 @@ void assert_work(uint64_t most)
 	if (done > most)
 		fail_msg("%llu units of work, of at most %llu", (unsigned long long)done,
 			 (unsigned long long)most);
-#if RN_COUNTS_WORK
+#ifdef RN_COUNTS_WORK
 	assert_true(done > 0);
 #endif
 }
