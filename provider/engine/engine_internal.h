@@ -98,6 +98,10 @@ struct rnp_records {
 	 */
 	uint64_t used[RN_STATS_RECORDS_MAX / 64];
 	uint64_t full[RN_STATS_RECORDS_MAX / 64 / 64];
+	/* Number of records that have memory. The page has a copy for readers, which is
+	 * not believed: another process of this user may have written there.
+	 */
+	uint32_t capacity;
 };
 
 /* Statistics of one device in this process, in memory that rocind and `rocin stat` can

@@ -102,11 +102,13 @@ enum {
 	MAP_LEN = RN_STATS_OBJECT_OFFSET + RN_STATS_RECORDS_MAX * RECORD_LEN,
 };
 
-/* A kind of records in the page: where they begin, and how many there are. */
+/* A kind of records in the page: where they begin, and where readers find how many there
+ * are.
+ */
 struct array {
 	struct rnp_records *records;
 	uint32_t offset;
-	uint32_t *capacity;
+	uint32_t *shown_capacity;
 };
 
 static struct array array_of_qps(struct rnp_stats *s)
@@ -211,12 +213,13 @@ void rnp_stats_close(struct rnp_stats *s)
 
 static bool grow(const struct rnp_stats *s, const struct array *a)
 {
-	uint32_t capacity = *a->capacity ? *a->capacity * 2 : GROW;
+	uint32_t capacity = a->records->capacity ? a->records->capacity * 2 : GROW;
 
 	if (capacity > RN_STATS_RECORDS_MAX ||
 	    reserve(s, a->offset, (size_t)capacity * RECORD_LEN))
 		return false;
-	__atomic_store_n(a->capacity, capacity, __ATOMIC_RELEASE);
+	a->records->capacity = capacity;
+	__atomic_store_n(a->shown_capacity, capacity, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -239,7 +242,7 @@ static void *take_record(const struct rnp_stats *s, const struct array *a)
 {
 	uint32_t i = first_free(a->records), word = i / 64;
 
-	if (i >= *a->capacity && !grow(s, a))
+	if (i >= a->records->capacity && !grow(s, a))
 		return NULL;
 	a->records->used[word] |= 1ull << i % 64;
 	if (a->records->used[word] == UINT64_MAX)

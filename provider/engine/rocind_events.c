@@ -145,7 +145,7 @@ uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qp
 {
 	struct rnp_engine *e = ctx;
 	uint32_t *hint = &e->faults.cache[(dest_qpn ^ dest_qpn >> 8) % RNP_FAULT_CACHE];
-	uint32_t capacity = e->stats.page->qp_capacity;
+	uint32_t capacity = e->stats.qps.capacity;
 
 	if (*hint < capacity && is_sender(qp_record(e, *hint), flow, dest_qpn))
 		return qp_record(e, *hint)->qpn;
@@ -196,7 +196,7 @@ static uint32_t find_place(void *ctx, uint32_t qpn)
 	struct rnp_engine *e = ctx;
 	uint32_t counter;
 
-	if ((qpn & 0xff) != e->stats.page->slot || qpn >> 8 == 0)
+	if ((qpn & 0xff) != e->qpns.slot || qpn >> 8 == 0)
 		return 0;
 	counter = rnp_qpns_counter(&e->qpns, qpn);
 	return (counter + RNP_QPN_COUNTERS - 1 - e->faults.first) %

@@ -477,6 +477,32 @@ static void objects_have_records_of_their_own(void **state)
 	rnp_stats_close(&s);
 }
 
+/* Another process of the same user can open the page and write there. */
+static void what_others_write_into_the_page_is_not_believed(void **state)
+{
+	static const uint32_t lies[] = { UINT32_MAX, 1u << 31, 1, 0 };
+	static struct rnp_stats s;
+	const struct rn_stats_object o = { .kind = RN_STATS_MW };
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(lies); i++) {
+		struct rn_stats_qp *last = NULL;
+
+		assert_int_equal(rnp_stats_open(&s, "rocin0"), 0);
+		assert_non_null(rnp_stats_take(&s));
+		for (unsigned k = 0; k < 1000; k++) {
+			s.page->qp_capacity = lies[i];
+			s.page->object_capacity = lies[i];
+			last = rnp_stats_take(&s);
+			assert_non_null(last);
+			last->rx_packets = 1; /* there is memory */
+			assert_non_null(rnp_stats_record(&s, &o));
+		}
+		rnp_stats_give(&s, last);
+		rnp_stats_close(&s);
+	}
+}
+
 static void objects_beyond_the_last_record_are_counted(void **state)
 {
 	static struct rnp_stats s;
@@ -549,6 +575,7 @@ int main(void)
 		cmocka_unit_test(records_stay_where_they_are_while_the_page_grows),
 		cmocka_unit_test(record_given_back_is_used_again),
 		cmocka_unit_test(objects_have_records_of_their_own),
+		cmocka_unit_test(what_others_write_into_the_page_is_not_believed),
 		cmocka_unit_test(objects_beyond_the_last_record_are_counted),
 		cmocka_unit_test(a_limit_on_files_leaves_objects_without_records),
 	};

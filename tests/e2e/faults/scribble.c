@@ -2,18 +2,21 @@
 /* scribble.c - a hostile process: maps the local wires of another one and writes rubbish
  * there until that process has ended, or has no wires any more.
  *
- * usage: scribble payload|records|control|closed|doorbell|capture|all SEED PID
+ * usage: scribble payload|records|control|closed|doorbell|capture|stats|board|all SEED
+ *PID
  *
  *	payload		bytes anywhere in the data of the rings
  *	records		the first words of what may be records
  *	control		tails and heads, and what a ring begins with
  *	closed		the words by which an end says that it stops
  *	doorbell	the pages by which sleepers are woken
- *	capture		anything in the rings by which packets go to a capture; not in
- *"all"
+ *	capture		anything in the rings by which packets go to a capture
+ *	stats		anything in the pages of counters and records
+ *	board		anything in the board of rdma_cm ids, which must be refused
  *
- * Ends with 77 where one process may not map what another has mapped, with 3 if the
- *process has no such memory, or has ended.
+ * The last three are not in "all". Ends with 77 where one process may not map what
+ *another has mapped, with 3 if the process has no such memory, or has ended, and with 1
+ *if the board was not refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +47,9 @@ enum mode {
 	CLOSED,
 	DOORBELL,
 	MODES,
-	CAPTURE, /* behind those of "all" */
+	CAPTURE, /* these are not in "all" */
+	STATS,
+	BOARD,
 };
 
 static const char *const mode_name[MODES] = {
@@ -55,12 +60,12 @@ static const char *const mode_name[MODES] = {
 struct map {
 	volatile uint8_t *mem;
 	size_t len;
-	bool is_wire; /* or a doorbell, or the ring of a capture */
+	bool is_wire; /* what is wanted, or a doorbell */
 };
 
 static struct map maps[MAPS_MAX];
 static unsigned map_count, wires;
-static bool wants_captures;
+static const char *wanted = "memfd:rocin-wire";
 static uint64_t state;
 
 static uint64_t next_random(void)
@@ -103,8 +108,7 @@ static bool map_all(const char *pid)
 	if (!f)
 		return true;
 	while (ok && map_count < MAPS_MAX && fgets(line, sizeof(line), f)) {
-		bool is_wire = strstr(line, wants_captures ? "memfd:rocin-capture"
-							   : "memfd:rocin-wire");
+		bool is_wire = strstr(line, wanted);
 		uint64_t from, to;
 
 		if ((!is_wire && !strstr(line, "memfd:rocin-doorbell")) ||
@@ -167,6 +171,15 @@ static bool scribble_capture(const struct map *m)
 	return true;
 }
 
+/* Of counters, and of the words that say what there is. */
+static bool scribble_stats(const struct map *m)
+{
+	size_t room = next_random() % 4 ? 256 : 16 << 10;
+
+	write_word(m, next_random() % (room < m->len ? room : m->len));
+	return true;
+}
+
 /* Return: this map has such a place. */
 static bool scribble_once(const struct map *m, enum mode mode)
 {
@@ -177,6 +190,8 @@ static bool scribble_once(const struct map *m, enum mode mode)
 		return false;
 	if (mode == CAPTURE)
 		return scribble_capture(m);
+	if (mode == STATS)
+		return scribble_stats(m);
 	switch (mode) {
 	case PAYLOAD:
 		m->mem[data_place(m)] ^= (uint8_t)(1 + next_random() % 255);
@@ -194,6 +209,8 @@ static bool scribble_once(const struct map *m, enum mode mode)
 	case DOORBELL:
 	case MODES:
 	case CAPTURE:
+	case STATS:
+	case BOARD:
 		write_word(m, next_random() % 2 * 128 + next_random() % 16);
 		break;
 	}
@@ -208,14 +225,42 @@ static bool is_alive(const char *pid)
 	return access(path, R_OK) == 0;
 }
 
+/* What is not in "all" is memory of another name. */
 static bool parse_mode(const char *word, enum mode *mode)
 {
+	static const struct {
+		const char *word, *name;
+		enum mode mode;
+	} others[] = {
+		{ "capture", "memfd:rocin-capture", CAPTURE },
+		{ "stats", "memfd:rocin-stats", STATS },
+		{ "board", "memfd:rocin-cm-board", BOARD },
+	};
+
 	for (*mode = 0; *mode < MODES; (*mode)++)
 		if (strcmp(word, mode_name[*mode]) == 0)
 			return true;
-	if (strcmp(word, "capture") == 0)
-		*mode = CAPTURE;
-	return *mode == CAPTURE || strcmp(word, "all") == 0; /* MODES */
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (strcmp(word, others[i].word) != 0)
+			continue;
+		*mode = others[i].mode;
+		wanted = others[i].name;
+		return true;
+	}
+	return strcmp(word, "all") == 0; /* MODES */
+}
+
+/* Does the process have a board that nobody else can write? */
+static int try_board(const char *pid)
+{
+	bool is_mapped = map_all(pid);
+
+	if (wires == 0 && is_mapped) {
+		fprintf(stderr, "process %s has no board\n", pid);
+		return TOO_LATE;
+	}
+	printf(is_mapped ? "the board can be written\n" : "the board is refused\n");
+	return is_mapped;
 }
 
 int main(int argc, char **argv)
@@ -228,7 +273,8 @@ int main(int argc, char **argv)
 		return 64;
 	}
 	state = strtoull(argv[2], NULL, 0);
-	wants_captures = mode == CAPTURE;
+	if (mode == BOARD)
+		return try_board(argv[3]);
 	if (!map_all(argv[3]))
 		return 77;
 	if (wires == 0) {
@@ -248,7 +294,6 @@ int main(int argc, char **argv)
 		}
 		nanosleep(&wait, NULL);
 	}
-	printf("%" PRIu64 " writes to %u %s\n", writes, wires,
-	       wants_captures ? "rings" : "wires");
+	printf("%" PRIu64 " writes to %u of %s\n", writes, wires, wanted);
 	return 0;
 }

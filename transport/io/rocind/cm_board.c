@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -225,12 +226,24 @@ bool rn_cm_board_is_in(const struct rn_cm_board_memory *mem, int fd)
 	       mem->head.made_at == head.made_at;
 }
 
+/* Is @fd memory of that size which nobody can make smaller? Otherwise a read of it could
+ * raise SIGBUS.
+ */
+static bool is_whole(int fd)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return fstat(fd, &st) == 0 && st.st_size == sizeof(struct rn_cm_board_memory) &&
+	       seals >= 0 && seals & F_SEAL_SHRINK;
+}
+
 const struct rn_cm_board_memory *rn_cm_board_map(int fd)
 {
 	const struct rn_cm_board_memory *mem;
 	struct head head;
 
-	if (!read_head(fd, &head))
+	if (!is_whole(fd) || !read_head(fd, &head))
 		return NULL;
 	mem = mmap(NULL, sizeof(*mem), PROT_READ, MAP_SHARED, fd, 0);
 	return mem == MAP_FAILED ? NULL : mem;
@@ -269,7 +282,9 @@ bool rn_cm_board_read(const struct rn_cm_board_memory *mem, uint64_t channel,
 
 uint32_t rn_cm_board_lives(const struct rn_cm_board_memory *mem, enum rn_cm_kind kind)
 {
-	return atomic_load_explicit(&mem->lives[kind], memory_order_acquire);
+	uint32_t count = atomic_load_explicit(&mem->lives[kind], memory_order_acquire);
+
+	return count < RN_CM_BOARD_LIVES ? count : RN_CM_BOARD_LIVES;
 }
 
 bool rn_cm_board_read_life(const struct rn_cm_board_memory *mem, enum rn_cm_kind kind,

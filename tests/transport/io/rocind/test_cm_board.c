@@ -12,12 +12,16 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "rocin/random.h"
 
 enum {
 	ROCIND = 4711,
@@ -176,16 +180,128 @@ static void what_is_no_board_is_not_mapped(void **state)
 	close(fd);
 }
 
+/* Memory like a board's, with what it begins with, and @len bytes of it. */
+static int like_a_board(const struct rn_cm_board *board, size_t len, int seals)
+{
+	int fd = memfd_create("like a board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	uint8_t head[64];
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(board->fd, head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(pwrite(fd, head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(ftruncate(fd, (off_t)len), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static size_t board_len(const struct rn_cm_board *board)
+{
+	return (size_t)lseek(board->fd, 0, SEEK_END);
+}
+
+/* Otherwise a program would get SIGBUS where it reads. */
+static void what_ends_early_or_may_be_cut_is_not_mapped(void **state)
+{
+	struct both *b = *state;
+	const size_t len = board_len(&b->board);
+	const struct {
+		size_t len;
+		int seals;
+		bool is_mapped;
+	} rows[] = {
+		{ len, F_SEAL_SHRINK | F_SEAL_GROW, true },
+		{ len, 0, false },
+		{ len, F_SEAL_GROW, false },
+		{ len - 1, F_SEAL_SHRINK, false },
+		{ 4096, F_SEAL_SHRINK, false },
+	};
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(rows); i++) {
+		int fd = like_a_board(&b->board, rows[i].len, rows[i].seals);
+
+		assert_int_equal(rn_cm_board_map(fd) != NULL, rows[i].is_mapped);
+		close(fd);
+	}
+}
+
+/* Whatever is written there: what reads it ends, and reads nothing else. */
+static void rubbish_is_read_without_harm(void **state)
+{
+	struct both *b = *state;
+	const size_t len = board_len(&b->board);
+	int fd = like_a_board(&b->board, len, F_SEAL_SHRINK);
+	uint64_t *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	const struct rn_cm_board_memory *board = rn_cm_board_map(fd);
+	struct rn_random random = { .state = 1 };
+	struct rn_cm_answers answers;
+	struct rn_cm_life life;
+
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	assert_non_null(board);
+	for (unsigned round = 0; round < 4; round++) {
+		/* what it begins with is well: the first line but one */
+		for (size_t at = round ? 4 : 2; at < len / sizeof(*mem); at++)
+			mem[at] = rn_random_next(&random);
+		for (uint32_t i = 0; i < 1 << 18; i++) {
+			const uint32_t number =
+				i < 1 << 17 ? i : (uint32_t)rn_random_next(&random);
+
+			(void)rn_cm_board_read(board, CHANNEL, number, &answers);
+			for (unsigned kind = 0; kind < RN_CM_KINDS; kind++)
+				(void)rn_cm_board_read_life(board, kind, CHANNEL, number,
+							    &life);
+		}
+		for (unsigned kind = 0; kind < RN_CM_KINDS; kind++)
+			assert_in_range(rn_cm_board_lives(board, kind), 0,
+					RN_CM_BOARD_LIVES);
+	}
+	munmap(mem, len);
+	close(fd);
+}
+
+static void expect_refused(int rc)
+{
+	assert_int_equal(rc, -1);
+	assert_true(errno == EPERM || errno == EACCES);
+}
+
+/* By its descriptor, by the same file opened anew, by its mapping, and by the file that
+ * shows its memory.
+ */
 static void nobody_else_can_write(void **state)
 {
 	struct both *b = *state;
+	const off_t at = (off_t)(uintptr_t)b->mem;
+	char path[64], before[4096], after[4096];
+	void *mem = (void *)(uintptr_t)b->mem;
+	int fd;
 
-	assert_ptr_equal(
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, b->board.fd, 0),
-		MAP_FAILED);
-	assert_int_equal(errno, EPERM);
-	assert_int_equal(ftruncate(b->board.fd, 0), -1);
-	assert_int_equal(pwrite(b->board.fd, "", 1, 0), -1);
+	memcpy(before, b->mem, sizeof(before));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", b->board.fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	for (unsigned i = 0; i < 2 && fd >= 0; i++) {
+		int by = i ? fd : b->board.fd;
+
+		assert_ptr_equal(
+			mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, by, 0),
+			MAP_FAILED);
+		assert_int_equal(errno, EPERM);
+		expect_refused(ftruncate(by, 0));
+		expect_refused(ftruncate(by, 1 << 30));
+		expect_refused((int)pwrite(by, "x", 1, 0));
+		expect_refused(fallocate(by, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					 0, 4096));
+		expect_refused(fcntl(by, F_ADD_SEALS, F_SEAL_WRITE));
+	}
+	close(fd);
+	expect_refused(mprotect(mem, 4096, PROT_READ | PROT_WRITE));
+	expect_refused(madvise(mem, 4096, MADV_REMOVE));
+	fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	if (fd >= 0)
+		assert_int_equal(pwrite(fd, "x", 1, at), -1);
+	close(fd);
+	memcpy(after, b->mem, sizeof(after));
+	assert_memory_equal(before, after, sizeof(after));
 }
 
 /* ---- While it is written ---- */
@@ -275,6 +391,10 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(a_board_is_known_again, setup, teardown),
 		cmocka_unit_test(what_is_no_board_is_not_mapped),
+		cmocka_unit_test_setup_teardown(
+			what_ends_early_or_may_be_cut_is_not_mapped, setup, teardown),
+		cmocka_unit_test_setup_teardown(rubbish_is_read_without_harm, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(nobody_else_can_write, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_half_written_is_no_answer, setup,
 						teardown),
