@@ -3,13 +3,14 @@
 # crowd-hogs.sh - programs of all kinds on two processors that twenty others use, too: each
 # run ends well, however long it takes.
 #
-# usage: crowd-hogs.sh RUNS SECONDS
+# usage: crowd-hogs.sh RUNS SECONDS [KIND...]
 #
 # Each kind is run RUNS times, the kinds by turns, as far as SECONDS go: none is begun when these
-# are over.
+# are over. With KIND... only these are run: many runs can be made in pieces.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 runs=$1 seconds=$2 hogs=20
+wanted=("${@:3}")
 # shellcheck disable=SC2034 # by rdmacm_lib.sh
 where=lo
 # shellcheck source=../kit/rdmacm_lib.sh
@@ -70,6 +71,13 @@ kinds=(rc send_bw rping uc ud srq events write_lat read_bw)
 	rm -rf "$work/suite" && . "$(dirname "$0")/../suites/pyverbs_lib.sh" && kinds+=(pyverbs)
 # Of the suite one test alone: its package loads all of them.
 [ ! -d "$work/suite" ] || { : >"$work/suite/__init__.py" && ln -s suite "$work/tests"; }
+
+if [ "${#wanted[@]}" -gt 0 ]; then
+	for kind in "${wanted[@]}"; do
+		[[ " ${kinds[*]} " = *" $kind "* ]] || fail "there are ${kinds[*]}, but no $kind"
+	done
+	kinds=("${wanted[@]}")
+fi
 
 # Two of those that we may use; all that is started here inherits that.
 two=$(taskset -cp $$ | sed 's/.*: //' | python3 -c '
