@@ -32,8 +32,8 @@ void work_begin(void);
 /* Units since work_begin(). */
 uint64_t work_done(void);
 
-/* Adds what a function does that a test has put in place of another one. */
-void work_add(uint64_t units);
+/* Adds units: what a function does that a test has put in place of another one. */
+void work_add(uint64_t more);
 
 /* Fails the test if more than @most units were counted since work_begin(), or none where
  * they can be counted (sanitizers and fuzzers have blocks of their own).

@@ -100,7 +100,7 @@ static void rearm_moves_starts_and_stops(void **state)
 	assert_ptr_equal(rn_timer_pop(&heap, 5), &timers[0]);
 }
 
-/* A first pop after many starts has all of them as siblings: no recursion may follow. */
+/* However the tree grows, nothing recurses into it. */
 static void a_hundred_thousand_timers_do_not_exhaust_the_stack(void **state)
 {
 	rn_ns last = -1;

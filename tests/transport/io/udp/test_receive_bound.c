@@ -200,7 +200,7 @@ static void a_call_with_packets_is_as_much_as_they_are(void **state)
 	int n, seg = PACKET;
 
 	(void)state;
-	begin_sending(&gid, (size_t)(RN_SUPER_SEGMENTS * PACKET));
+	begin_sending(&gid, (size_t)RN_SUPER_SEGMENTS * PACKET);
 	(void)!setsockopt(sender.fd, SOL_UDP, UDP_SEGMENT, &seg, sizeof(seg));
 	for (unsigned i = 0; i < CALLS; i++) {
 		work_begin();
