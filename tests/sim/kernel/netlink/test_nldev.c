@@ -666,6 +666,7 @@ static void unknown_commands_are_refused(void **state)
 
 static void errors_repeat_the_request_and_have_a_reason(void **state)
 {
+	static const char long_name[8000];
 	const struct nlmsgerr *e;
 
 	(void)state;
@@ -684,7 +685,7 @@ static void errors_repeat_the_request_and_have_a_reason(void **state)
 	/* What is too long is not repeated. */
 	asker = (struct rnk_nl_asker){ .port_id = PORT_ID };
 	begin(RDMA_NLDEV_CMD_NEWLINK, 0);
-	add(RDMA_NLDEV_ATTR_DEV_NAME, request + 100, 8000);
+	add(RDMA_NLDEV_ATTR_DEV_NAME, long_name, sizeof(long_name));
 	check_refused(-EOPNOTSUPP);
 	assert_true(header(0)->nlmsg_flags & NLM_F_CAPPED);
 }
