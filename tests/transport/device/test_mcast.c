@@ -130,6 +130,7 @@ static void each_member_gets_one_copy(void **state)
 	pair_expect_no_wc(w.q[1]->rcq);
 	assert_int_equal(stat(&w, RN_STAT_RX_SENDS), 2);
 	assert_int_equal(stat(&w, RN_STAT_RX_PACKETS), 1);
+	assert_int_equal(stat(&w, RN_STAT_RX_MULTICAST), 1);
 	raw_expect_silence(&w.r);
 	free_world(&w);
 }
@@ -471,6 +472,7 @@ static void a_send_to_a_group_leaves_once(void **state)
 	assert_int_equal(k->len, 64);
 	assert_memory_equal(w.r.p->record[0]->flow.dst.raw, group4.raw, 16);
 	assert_int_equal(w.r.p->record[0]->flow.hop_limit, 1);
+	assert_int_equal(stat(&w, RN_STAT_TX_MULTICAST), 1);
 	pair_expect_wc(w.q[0]->scq, 5, RN_WC_SUCCESS);
 	pair_expect_no_wc(w.q[0]->rcq);
 	raw_expect_silence(&w.r);
