@@ -2,11 +2,16 @@
 /* preload.c - the replaced libc functions of the preloaded library: thin wrappers only.
  *
  * The library is preloaded into other people's programs. Each wrapper (hook) asks first
- * whether the path (redirect.h) or the descriptor (uverbs.h, rdma_cm.h) belongs to the
+ * whether the path (redirect.h) or the descriptor (uverbs.h, rdma_cm.h,
+ * netlink/socket.h) belongs to the
  * simulated kernel; otherwise it does what the next definition of the function does,
  * including being a cancellation point. Hooks keep no state, take no lock, allocate
  * nothing but stack, and leave errno to the next function. So fork(), vfork(), exec(),
  * signal handlers and threads need no care here.
+ *
+ * Three do more, where what they are called for is of the simulated kernel: opening
+ * rdma_cm (rdma_cm.c), opening counters (counters.c) and requests of RDMA netlink
+ * (netlink/socket.c) ask rocind and allocate, so they are not for signal handlers.
  *
  * Hooks that protect the device's descriptors and signal handlers are in watch.c;
  * commands on a descriptor of rdma_cm are in rdma_cm.c.

@@ -10,6 +10,7 @@
  *
  * The preloaded library (redirect.h) redirects a program that runs with ROCIN_TREE=TREE
  * to the tree. Real RDMA devices of the machine appear there by links.
+ * Files of counters hold 0 until the library writes them (counters.h).
  * TREE/dev/infiniband/rdma_cm is that of Rocin, though: a connection manager can serve
  * one kind of devices only.
  *
