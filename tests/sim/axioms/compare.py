@@ -49,7 +49,11 @@ class Run:
             answer = json.loads(done.stdout)
         except json.JSONDecodeError:
             raise SystemExit(f"clingo: {done.stderr}") from None
-        if answer["Result"] not in ("SATISFIABLE", "UNSATISFIABLE"):
+        # 33 and above: out of memory, or a model with an error. Interrupted when its time was
+        # over, it may say nothing about a result.
+        if done.returncode > 30:
+            raise SystemExit(f"clingo: {done.stderr}")
+        if answer.get("Result") not in ("SATISFIABLE", "UNSATISFIABLE"):
             self.why = "the solver took too long"
             return
         if answer["Models"]["More"] != "no":
