@@ -13,23 +13,25 @@
 
 /* ------------------------------------------------------------------- destroying */
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type and parameters have none */
-#define DESTROYS_AS(op, type, of_verb, count_acked, count_async)                         \
-	static int watch_##op(type *base)                                                \
-	{                                                                                \
-		struct rn_val_event e = { .kind = RN_VAL_DESTROY,                        \
-					  .verb = (of_verb),                             \
-					  .handle = base,                                \
-					  .stack = rn_stacks_take_again(),               \
-					  .destroy = { .acked = (count_acked),           \
-						       .async_acked = (count_async) } }; \
-		int rc;                                                                  \
-                                                                                         \
-		rnp_watch_before(&e);                                                    \
-		rc = RNP_NEXT(op)(base);                                                 \
-		rnp_watch_after(&e, rc);                                                 \
-		return rc;                                                               \
+/* What follows the name of the verb: which kind of object counts acknowledged events, and
+ * where. Only the layer knows whether the object is of that kind.
+ */
+#define DESTROYS_AS(op, type, of_verb, ...)                                \
+	static int watch_##op(type *base)                                  \
+	{                                                                  \
+		struct rn_val_event e = { .kind = RN_VAL_DESTROY,          \
+					  .verb = (of_verb),               \
+					  .handle = base,                  \
+					  .stack = rn_stacks_take_again(), \
+					  .destroy = { __VA_ARGS__ } };    \
+		int rc;                                                    \
+                                                                           \
+		rnp_watch_before(&e);                                      \
+		rc = RNP_NEXT(op)(base);                                   \
+		rnp_watch_after(&e, rc);                                   \
+		return rc;                                                 \
 	}
-#define DESTROYS(op, type) DESTROYS_AS(op, type, "ibv_" #op, 0, 0)
+#define DESTROYS(op, type) DESTROYS_AS(op, type, "ibv_" #op, .acked = NULL)
 
 DESTROYS(close_xrcd, struct ibv_xrcd)
 DESTROYS(dealloc_mw, struct ibv_mw)
@@ -38,12 +40,15 @@ DESTROYS(dealloc_td, struct ibv_td)
 DESTROYS(dereg_mr, struct rnp_abi_mr)
 DESTROYS(destroy_ah, struct ibv_ah)
 DESTROYS(destroy_counters, struct ibv_counters)
-DESTROYS_AS(destroy_cq, struct ibv_cq, "ibv_destroy_cq", base->comp_events_completed,
-	    base->async_events_completed)
+DESTROYS_AS(destroy_cq, struct ibv_cq, "ibv_destroy_cq", .of = RN_VAL_CQ,
+	    .acked = &base->comp_events_completed,
+	    .async_acked = &base->async_events_completed)
 DESTROYS(destroy_flow, struct ibv_flow)
-DESTROYS_AS(destroy_qp, struct ibv_qp, "ibv_destroy_qp", 0, base->events_completed)
+DESTROYS_AS(destroy_qp, struct ibv_qp, "ibv_destroy_qp", .of = RN_VAL_QP,
+	    .async_acked = &base->events_completed)
 DESTROYS(destroy_rwq_ind_table, struct ibv_rwq_ind_table)
-DESTROYS_AS(destroy_srq, struct ibv_srq, "ibv_destroy_srq", 0, base->events_completed)
+DESTROYS_AS(destroy_srq, struct ibv_srq, "ibv_destroy_srq", .of = RN_VAL_SRQ,
+	    .async_acked = &base->events_completed)
 DESTROYS(destroy_wq, struct ibv_wq)
 DESTROYS(free_dm, struct ibv_dm)
 

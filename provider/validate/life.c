@@ -64,18 +64,22 @@ static bool is_unacked(const struct rn_val_event *e, uint64_t taken, uint64_t ac
 static void check_unacked(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_object *o = e->object;
+	uint32_t acked, async_acked;
 	struct rn_val_text name;
 
-	if (is_unacked(e, o->async_events, e->destroy.async_acked, o->async_thread))
+	if (o->kind != e->destroy.of || !e->destroy.async_acked)
+		return;
+	acked = e->destroy.acked ? *e->destroy.acked : 0;
+	async_acked = *e->destroy.async_acked;
+	if (is_unacked(e, o->async_events, async_acked, o->async_thread))
 		rn_val_find(v, e, RN_VAL_LIFE_ASYNC_UNACKED, o,
-			    "%llu of %llu asynchronous events of %s were acknowledged",
-			    (unsigned long long)e->destroy.async_acked,
-			    (unsigned long long)o->async_events, rn_val_name(o, &name));
+			    "%u of %llu asynchronous events of %s were acknowledged",
+			    async_acked, (unsigned long long)o->async_events,
+			    rn_val_name(o, &name));
 	if (o->kind == RN_VAL_CQ &&
-	    is_unacked(e, o->cq.events, e->destroy.acked, o->cq.event_thread))
+	    is_unacked(e, o->cq.events, acked, o->cq.event_thread))
 		rn_val_find(v, e, RN_VAL_LIFE_EVENTS_UNACKED, o,
-			    "%llu of %llu events of %s were acknowledged",
-			    (unsigned long long)e->destroy.acked,
+			    "%u of %llu events of %s were acknowledged", acked,
 			    (unsigned long long)o->cq.events, rn_val_name(o, &name));
 }
 

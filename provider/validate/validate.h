@@ -302,9 +302,12 @@ struct rn_val_event {
 			int entries;
 		} resize_cq;
 		struct {
-			/* Events of a CQ, and asynchronous ones, that were acknowledged.
+			/* Where an object of kind @of counts events of a CQ, and
+			 * asynchronous ones, that were acknowledged; or NULL. To be read
+			 * if the object is of that kind.
 			 */
-			uint64_t acked, async_acked;
+			enum rn_val_kind of;
+			const uint32_t *acked, *async_acked;
 		} destroy;
 		struct {
 			int flags;

@@ -97,10 +97,12 @@ static void take_event(struct rn_val *v, uint64_t thread)
 /* Tells of a call that destroys an object. */
 static void destroy(struct rn_val *v, unsigned handle, uint32_t stack, int rc)
 {
+	static const uint32_t none;
 	struct rn_val_event e = { .kind = RN_VAL_DESTROY,
 				  .verb = "destroy",
 				  .handle = &handles[handle],
-				  .stack = stack };
+				  .stack = stack,
+				  .destroy = { .of = RN_VAL_QP, .async_acked = &none } };
 
 	rn_val_event(v, &e);
 	e.is_done = true;
@@ -218,6 +220,23 @@ static void an_event_of_the_thread_that_destroys_is_a_finding(void **state)
 	destroy(v, QP, 1, EINVAL);
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.rule, RN_VAL_LIFE_ASYNC_UNACKED);
+}
+
+/* Counters of an object that is no such thing are not there. */
+static void counters_of_another_kind_are_not_read(void **state)
+{
+	struct rn_val *v = *state;
+	const uint32_t *nowhere = (const uint32_t *)1;
+	struct rn_val_event e = { .kind = RN_VAL_DESTROY,
+				  .verb = "ibv_destroy_cq",
+				  .handle = &handles[PD],
+				  .destroy = { .of = RN_VAL_CQ,
+					       .acked = nowhere,
+					       .async_acked = nowhere } };
+
+	make_all(v);
+	rn_val_event(v, &e);
+	assert_int_equal(found.count, 0);
 }
 
 static void severities_that_were_not_asked_for_are_not_found(void **state)
@@ -428,6 +447,7 @@ int main(void)
 		LAYER(a_poll_of_a_queue_that_is_gone_is_found),
 		LAYER(an_event_that_another_thread_holds_is_no_finding),
 		LAYER(an_event_of_the_thread_that_destroys_is_a_finding),
+		LAYER(counters_of_another_kind_are_not_read),
 		LAYER(severities_that_were_not_asked_for_are_not_found),
 		LAYER(a_completion_ends_all_requests_before),
 		LAYER(a_refused_request_is_taken_back),
