@@ -69,36 +69,25 @@ static struct {
 } own = { .fd = -1 };
 
 /* ----------------------------------------------------------------- the own file */
+/* Nobody looks into a file that begins with a dot: it gets its name when it is locked. */
 static bool open_own(void)
 {
-	char path[sizeof(own.dir) + sizeof(own.name)];
+	char path[sizeof(own.dir) + sizeof(own.name)], hidden[sizeof(path) + 1];
 
-	(void)snprintf(path, sizeof(path), "%s/%s", own.dir, own.name);
-	own.fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	(void)snprintf(hidden, sizeof(hidden), "%s/.%s", own.dir, own.name);
+	own.fd = open(hidden, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (own.fd < 0 || flock(own.fd, LOCK_EX | LOCK_NB) || ftruncate(own.fd, FILE_LEN))
 		return false;
 	own.file = mmap(NULL, FILE_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, own.fd, 0);
 	if (own.file == MAP_FAILED)
 		own.file = NULL;
-	return own.file != NULL;
-}
-
-void rnp_ends_start(void)
-{
-	char err[512], suffix[32];
-
-	if (rn_runtime_dir(own.dir, sizeof(own.dir), err, sizeof(err)))
-		return;
-	(void)snprintf(suffix, sizeof(suffix), ".%d", (int)getpid());
-	rn_runtime_name(own.name, sizeof(own.name), "validate", suffix);
-	own.prefix = strlen(own.name) - strlen(suffix) + 1;
-	if (!open_own()) {
-		rnp_ends_stop();
-		return;
-	}
+	if (!own.file)
+		return false;
 	own.file->slot_len = sizeof(struct slot);
 	own.file->process = (uint32_t)getpid();
 	own.file->magic = MAGIC;
+	(void)snprintf(path, sizeof(path), "%s/%s", own.dir, own.name);
+	return rename(hidden, path) == 0;
 }
 
 void rnp_ends_stop(void)
@@ -283,6 +272,8 @@ static bool find_in(int fd, const struct wanted *w, struct rn_val_end *found)
 	struct ends_file head;
 	uint32_t n;
 
+	if (w->kind == RN_VAL_END_NONE)
+		return false;
 	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) || head.magic != MAGIC ||
 	    head.slot_len != sizeof(*slot) || head.count > SLOTS ||
 	    (w->kind == RN_VAL_END_MR && w->process != head.process))
@@ -317,6 +308,7 @@ static int open_other(int dir, const char *name)
 	return -1;
 }
 
+/* Looks into the files of all processes until the object is found. */
 static bool find_anywhere(const struct wanted *w, struct rn_val_end *found)
 {
 	DIR *dir = opendir(own.dir);
@@ -364,6 +356,25 @@ static bool find_mr(uint32_t process, uint32_t device, uint32_t rkey,
 						  .process = process,
 						  .device = device },
 				found);
+}
+
+/* ----------------------------------------------------------------------- start */
+void rnp_ends_start(void)
+{
+	char err[512], suffix[32];
+	struct rn_val_end unused;
+
+	if (rn_runtime_dir(own.dir, sizeof(own.dir), err, sizeof(err)))
+		return;
+	(void)snprintf(suffix, sizeof(suffix), ".%d", (int)getpid());
+	rn_runtime_name(own.name, sizeof(own.name), "validate", suffix);
+	own.prefix = strlen(own.name) - strlen(suffix) + 1;
+	if (!open_own()) {
+		rnp_ends_stop();
+		return;
+	}
+	/* Whoever was killed has left a file, which looking for nothing removes. */
+	(void)find_anywhere(&(struct wanted){ .kind = RN_VAL_END_NONE }, &unused);
 }
 
 const struct rn_val_ends rnp_ends = { .find_qp = find_qp, .find_mr = find_mr };
