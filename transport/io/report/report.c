@@ -2,6 +2,7 @@
 /* report.c - see report.h. */
 #include "report.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -183,20 +184,24 @@ static bool find_lines(struct rn_report *r)
 	return true;
 }
 
-/* Writes the text to the log. Returns what was written, a string. */
-static const char *write_log(struct rn_report *r)
+/* Returns the text as it is to be written, a string. */
+static const char *final_text(struct rn_report *r)
 {
-	const char *text = find_lines(r) ? r->named : r->text;
+	bool has_lines = find_lines(r);
 
 	r->text[r->used] = '\0';
+	return has_lines ? r->named : r->text;
+}
+
+static void write_log(struct rn_report *r, const char *text)
+{
 	(void)rn_write_all(r->log_fd, text, strlen(text));
 	r->used = 0;
-	return text;
 }
 
 void rn_report_flush(struct rn_report *r)
 {
-	(void)write_log(r);
+	write_log(r, final_text(r));
 }
 
 /* --------------------------------------------------------------------- JSON */
@@ -384,16 +389,54 @@ static void write_junit(struct rn_report *r, const struct rn_report_finding *f,
 }
 
 /* ----------------------------------------------------------------- findings */
+/* Is a frame, a line such as "    #0 0x55d0c214 in start /home/me/server.c:118:7", one of
+ * a suppression?
+ */
+static bool is_suppressed_frame(const struct rn_report *r, const char *rule,
+				const char *line)
+{
+	char function[RN_SUPPRESS_WORD], *slash;
+	unsigned long long at;
+	Dl_info info = { 0 };
+
+	if (sscanf(line, " #%*u %llx in %95[^ +\n]", &at, function) != 2)
+		return false;
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): as it was printed */
+	if (!dladdr((void *)(uintptr_t)at, &info) || !info.dli_fname)
+		info.dli_fname = "";
+	slash = strrchr(info.dli_fname, '/');
+	return rn_suppress_has_frame(&r->suppress, rule, function,
+				     slash ? slash + 1 : info.dli_fname);
+}
+
+/* Looks at the frames of the first stack, which is that of the call. */
+static bool is_suppressed_text(const struct rn_report *r, const char *rule,
+			       const char *text)
+{
+	const char *at = r->suppress.count ? strstr(text, "\n    #") : NULL;
+
+	for (; at && is_frame(at + 1); at = strchr(at + 1, '\n'))
+		if (is_suppressed_frame(r, rule, at + 1))
+			return true;
+	return false;
+}
+
 bool rn_report_write(struct rn_report *r, const struct rn_report_finding *f)
 {
+	size_t before = r->used;
 	const char *report;
 
 	if (rn_suppress_has(&r->suppress, f->rule, f->stack))
 		return false;
-	r->count++;
-	rn_report_add(r, "rocin: finding %u: %s\n%s", r->count, f->what, f->body);
+	rn_report_add(r, "rocin: finding %u: %s\n%s", r->count + 1, f->what, f->body);
 	rn_report_add(r, "  explain     rocin explain %s\n", f->rule);
-	report = write_log(r);
+	report = final_text(r);
+	if (is_suppressed_text(r, f->rule, report)) {
+		r->used = before;
+		return false;
+	}
+	r->count++;
+	write_log(r, report);
 	write_json(r, f, report);
 	write_junit(r, f, report);
 	if (r->options.is_breaking && r->count == 1)

@@ -81,6 +81,19 @@ static int is_wanted_frame(void *arg, const char *function, const char *module)
 	       fnmatch(w->module, module, 0) == 0;
 }
 
+bool rn_suppress_has_frame(const struct rn_suppress *s, const char *rule,
+			   const char *function, const char *module)
+{
+	for (unsigned i = 0; i < s->count; i++) {
+		struct wanted w = { s->line[i].function, s->line[i].module };
+
+		if (fnmatch(s->line[i].rule, rule, 0) == 0 &&
+		    is_wanted_frame(&w, function, module))
+			return true;
+	}
+	return false;
+}
+
 bool rn_suppress_has(const struct rn_suppress *s, const char *rule, uint32_t stack)
 {
 	for (unsigned i = 0; i < s->count; i++) {

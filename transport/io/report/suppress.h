@@ -49,6 +49,12 @@ struct rn_rule_names {
 int rn_suppress_read(struct rn_suppress *s, const char *path,
 		     const struct rn_rule_names *rules, char *err, size_t err_len);
 
+/* Returns whether a finding of the rule with a frame of that function and module is not
+ * to be reported. For functions that have no dynamic symbol, but debug information.
+ */
+bool rn_suppress_has_frame(const struct rn_suppress *s, const char *rule,
+			   const char *function, const char *module);
+
 /* Returns whether a finding of the rule with that stack is not to be reported. */
 bool rn_suppress_has(const struct rn_suppress *s, const char *rule, uint32_t stack);
 
