@@ -227,12 +227,12 @@ static void counters_of_another_kind_are_not_read(void **state)
 {
 	struct rn_val *v = *state;
 	const uint32_t *nowhere = (const uint32_t *)1;
-	struct rn_val_event e = { .kind = RN_VAL_DESTROY,
-				  .verb = "ibv_destroy_cq",
-				  .handle = &handles[PD],
-				  .destroy = { .of = RN_VAL_CQ,
-					       .acked = nowhere,
-					       .async_acked = nowhere } };
+	struct rn_val_event e = {
+		.kind = RN_VAL_DESTROY,
+		.verb = "ibv_destroy_cq",
+		.handle = &handles[PD],
+		.destroy = { .of = RN_VAL_CQ, .acked = nowhere, .async_acked = nowhere }
+	};
 
 	make_all(v);
 	rn_val_event(v, &e);
