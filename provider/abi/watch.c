@@ -395,6 +395,39 @@ static bool is_mapped(uint64_t addr, uint64_t len)
 	return is_there;
 }
 
+/* Reads what the kernel knows of the mappings. */
+static bool find_copied(FILE *f, uint64_t from, uint64_t to)
+{
+	unsigned long long start, end;
+	bool is_private = false;
+	char line[256], share;
+
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx-%llx %*3c%c", &start, &end, &share) == 3)
+			is_private = share == 'p' && start < to && from < end;
+		else if (is_private && !strncmp(line, "VmFlags:", 8) &&
+			 !strstr(line, " dc"))
+			return true;
+	}
+	return false;
+}
+
+static bool is_copied(uint64_t addr, uint64_t len)
+{
+	bool is_found = true;
+	int cancel;
+	FILE *f;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	f = fopen("/proc/self/smaps", "re");
+	if (f) {
+		is_found = find_copied(f, addr, addr + len);
+		(void)fclose(f);
+	}
+	pthread_setcancelstate(cancel, NULL);
+	return is_found;
+}
+
 static void keep_status(int status, void *arg)
 {
 	(void)arg;
@@ -427,6 +460,7 @@ bool rnp_watch_start(void)
 		return false;
 	}
 	rn_val_set_probe(watch.layer, is_mapped);
+	rn_val_set_fork_probe(watch.layer, is_copied);
 	rnp_ends_start();
 	rn_val_set_ends(watch.layer, &rnp_ends);
 	find_fork_status();

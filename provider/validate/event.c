@@ -33,6 +33,11 @@ void rn_val_set_probe(struct rn_val *v, rn_val_probe *is_mapped)
 	v->is_mapped = is_mapped;
 }
 
+void rn_val_set_fork_probe(struct rn_val *v, rn_val_probe *is_copied)
+{
+	v->is_copied = is_copied;
+}
+
 void rn_val_set_ends(struct rn_val *v, const struct rn_val_ends *ends)
 {
 	v->ends = ends;

@@ -180,12 +180,24 @@ static void check_failed(struct rn_val *v, const struct rn_val_event *e)
 	}
 }
 
+/* Does a fork share pages of the region with the child, so that the next write of one of
+ * them goes to a copy, which the card does not know?
+ */
+static bool is_copied(const struct rn_val *v, const struct rn_val_object *o)
+{
+	return o->kind == RN_VAL_MR && has_pages(o) &&
+	       (!v->is_copied || v->is_copied(o->mr.addr, o->mr.len));
+}
+
 static void check_fork(struct rn_val *v, const struct rn_val_event *e)
 {
+	/* Looking at the memory takes time. */
+	if (e->fork.is_safe || !(v->severities & 1U << RN_VAL_PORTABILITY))
+		return;
 	for (const struct rn_val_object *o = v->living; o; o = o->older) {
 		struct rn_val_text name;
 
-		if (e->fork.is_safe || o->kind != RN_VAL_MR || !has_pages(o))
+		if (!is_copied(v, o))
 			continue;
 		rn_val_find(v, e, RN_VAL_LIFE_FORK_WITHOUT_INIT, o,
 			    "%u MRs are registered, %s the newest of them",

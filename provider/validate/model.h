@@ -182,8 +182,8 @@ struct rn_val {
 	struct rn_val_object *living;  /* the newest one */
 	struct rn_val_object *oldest_gone, *newest_gone;
 	uint32_t serial, gone;
-	rn_val_probe *is_mapped;	/* or NULL */
-	const struct rn_val_ends *ends; /* or NULL */
+	rn_val_probe *is_mapped, *is_copied; /* or NULL */
+	const struct rn_val_ends *ends;	     /* or NULL */
 	unsigned living_of[RN_VAL_KIND_COUNT];
 	struct rn_val_count *count[RN_VAL_BUCKETS];
 	unsigned long long findings, occurrences;

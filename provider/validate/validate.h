@@ -350,6 +350,12 @@ void rn_val_free(struct rn_val *v);
 typedef bool rn_val_probe(uint64_t addr, uint64_t len);
 void rn_val_set_probe(struct rn_val *v, rn_val_probe *is_mapped);
 
+/* Sets a function that says whether a child of fork() gets copies of pages of a range,
+ * which it does of private memory, unless madvise(MADV_DONTFORK) was called. Without one
+ * all ranges are copied.
+ */
+void rn_val_set_fork_probe(struct rn_val *v, rn_val_probe *is_copied);
+
 /* What other processes on this host have, as far as they tell. */
 enum rn_val_end_kind {
 	RN_VAL_END_NONE,

@@ -380,6 +380,23 @@ static void a_fork_with_registered_memory_is_found(void **state)
 	assert_int_equal(found.rule, RN_VAL_LIFE_FORK_WITHOUT_INIT);
 }
 
+static bool copies_nothing(uint64_t addr, uint64_t len)
+{
+	return addr != 4096 || len != 4096;
+}
+
+static void a_fork_with_shared_memory_is_no_finding(void **state)
+{
+	struct rn_val *v = *state;
+	struct rn_val_event e = { .kind = RN_VAL_FORK, .is_done = true, .verb = "fork" };
+
+	make_all(v);
+	rn_val_lookup(v, &handles[MR])->mr.addr = 4096;
+	rn_val_set_fork_probe(v, copies_nothing);
+	rn_val_event(v, &e);
+	assert_int_equal(found.count, 0);
+}
+
 /* librdmacm closes its contexts when it is unloaded. */
 static void a_context_without_objects_is_no_leak(void **state)
 {
@@ -456,6 +473,7 @@ int main(void)
 		LAYER(destroyed_objects_are_forgotten_at_last),
 		LAYER(memory_that_is_often_registered_behind_requests_is_found),
 		LAYER(a_fork_with_registered_memory_is_found),
+		LAYER(a_fork_with_shared_memory_is_no_finding),
 		LAYER(a_context_without_objects_is_no_leak),
 		LAYER(an_address_that_is_used_again_ends_its_channel),
 		cmocka_unit_test(rules_have_all_their_parts),
