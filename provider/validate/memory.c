@@ -254,7 +254,7 @@ static void check_writes(struct rn_val *v, const struct rn_val_event *e)
 					    .len = length_of(r),
 					    .rkey = r->rkey };
 
-		if (!is_write(r->opcode))
+		if (!is_write(r->opcode) || !now.len)
 			continue;
 		check_write(v, e, &now);
 		v->tally.writes[v->tally.write_count++ % RN_VAL_WRITES] = now;

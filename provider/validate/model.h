@@ -198,7 +198,7 @@ struct rn_val {
 		uint32_t last_post; /* serial of the QP, if no poll came since */
 		/* The newest WRITEs since the program was told of a completion. */
 		struct rn_val_write writes[RN_VAL_WRITES];
-		uint32_t write_count; /* ever */
+		uint32_t write_count; /* all of them since then */
 	} tally;
 };
 

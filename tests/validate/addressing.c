@@ -211,6 +211,6 @@ static const struct val_case cases[] = {
 	{ "addressing/gid-index", address_at_empty_index, address_at_first_index, false },
 	{ "addressing/gid-family", address_of_ipv6, address_by_gid, false },
 	{ "addressing/path-mtu-large", connect_by_4096, connect_to_port, false },
-	{ "addressing/wrong-qkey", send_with_other_key, send_to_self, false },
+	{ "addressing/wrong-qkey", send_with_other_key, send_with_controlled_key, false },
 };
 const struct val_cases addressing_cases = VAL_CASES(cases);

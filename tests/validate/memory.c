@@ -311,16 +311,17 @@ static void bind_with_right(struct kit *k)
 	bind_at(k, IBV_ACCESS_MW_BIND, KIT_HALF - 64);
 }
 
-/* WRITEs 16 bytes from each of two QPs to side 1: to its beginning, and to @second. */
-static void write_twice(struct kit *k, uint32_t second, bool is_waiting)
+/* WRITEs from each of two QPs to side 1: 16 bytes to its beginning, and @len to @second.
+ */
+static void write_twice(struct kit *k, uint32_t second, uint32_t len, bool is_waiting)
 {
-	const uint32_t offset[2] = { 0, second };
+	const uint32_t offset[2] = { 0, second }, length[2] = { 16, len };
 	struct val_pair p[2];
 
 	for (unsigned i = 0; i < 2; i++)
 		p[i] = val_pair(k);
 	for (unsigned i = 0; i < 2; i++) {
-		struct ibv_sge sge = kit_sge(k, 0, 0, 16);
+		struct ibv_sge sge = kit_sge(k, 0, 0, length[i]);
 		struct ibv_send_wr wr = {
 			.opcode = IBV_WR_RDMA_WRITE,
 			.send_flags = IBV_SEND_SIGNALED,
@@ -342,14 +343,15 @@ static void write_twice(struct kit *k, uint32_t second, bool is_waiting)
 
 static void write_over(struct kit *k)
 {
-	write_twice(k, 8, false);
+	write_twice(k, 8, 16, false);
 }
 
-/* Apart from each other in place, and in time. */
+/* Apart from each other in place, without bytes, and apart in time. */
 static void write_apart(struct kit *k)
 {
-	write_twice(k, 16, false);
-	write_twice(k, 8, true);
+	write_twice(k, 16, 16, false);
+	write_twice(k, 8, 0, false);
+	write_twice(k, 8, 16, true);
 }
 
 static const struct val_case cases[] = {
