@@ -130,6 +130,27 @@ static void receive_in_own_pd(struct kit *k)
 	receive_in(k, k->pd, IBV_ACCESS_LOCAL_WRITE);
 }
 
+/* What is only read needs no right. */
+static void write_from_read_only(struct kit *k)
+{
+	struct val_pair p = val_pair(k);
+	struct ibv_mr *mr = ibv_reg_mr(k->pd, k->buf, 64, 0);
+	struct ibv_sge sge = kit_sge(k, 0, 0, 16);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .wr.rdma = { .remote_addr = kit_sge(k, 1, 0, 16).addr,
+					       .rkey = k->mr->rkey } };
+
+	assert_non_null(mr);
+	sge.lkey = mr->lkey;
+	kit_post_send(p.qp[0], &wr);
+	(void)kit_wait(k->cq);
+	val_destroy_pair(&p);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
 static void register_remote_alone(struct kit *k)
 {
 	(void)ibv_reg_mr(k->pd, k->buf, 64, IBV_ACCESS_REMOTE_WRITE);
@@ -311,11 +332,11 @@ static void bind_with_right(struct kit *k)
 	bind_at(k, IBV_ACCESS_MW_BIND, KIT_HALF - 64);
 }
 
-/* WRITEs from each of two QPs to side 1: 16 bytes to its beginning, and @len to @second.
- */
-static void write_twice(struct kit *k, uint32_t second, uint32_t len, bool is_waiting)
+/* WRITEs from each of two QPs to side 1: 16 bytes to @first, and @len to @second. */
+static void write_twice(struct kit *k, uint32_t first, uint32_t second, uint32_t len,
+			bool is_waiting)
 {
-	const uint32_t offset[2] = { 0, second }, length[2] = { 16, len };
+	const uint32_t offset[2] = { first, second }, length[2] = { 16, len };
 	struct val_pair p[2];
 
 	for (unsigned i = 0; i < 2; i++)
@@ -343,15 +364,16 @@ static void write_twice(struct kit *k, uint32_t second, uint32_t len, bool is_wa
 
 static void write_over(struct kit *k)
 {
-	write_twice(k, 8, 16, false);
+	write_twice(k, 0, 8, 16, false);
 }
 
 /* Apart from each other in place, without bytes, and apart in time. */
 static void write_apart(struct kit *k)
 {
-	write_twice(k, 16, 16, false);
-	write_twice(k, 8, 0, false);
-	write_twice(k, 8, 16, true);
+	write_twice(k, 0, 16, 16, false);
+	write_twice(k, 16, 0, 16, false);
+	write_twice(k, 0, 8, 0, false);
+	write_twice(k, 0, 8, 16, true);
 }
 
 static const struct val_case cases[] = {
@@ -361,7 +383,7 @@ static const struct val_case cases[] = {
 	{ "memory/atomic-misaligned", fetch_add_at_4, fetch_add_at_8, false },
 	{ "memory/lkey-deregistered", receive_at_old_lkey, receive_in_own_pd, false },
 	{ "memory/lkey-of-other-pd", receive_in_other_pd, receive_in_own_pd, false },
-	{ "memory/local-write-missing", receive_read_only, receive_in_own_pd, false },
+	{ "memory/local-write-missing", receive_read_only, write_from_read_only, false },
 	{ "memory/remote-without-local", register_remote_alone, write_with_right, false },
 	{ "memory/rkey-unknown", write_at_unknown_rkey, write_with_right, false },
 	{ "memory/rkey-of-other-pd", write_in_other_pd, write_with_right, false },

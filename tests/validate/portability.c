@@ -123,6 +123,15 @@ static void ask_for_null_mr(struct kit *k)
 	(void)ibv_alloc_null_mr(k->pd);
 }
 
+/* At a place of its own: what is found twice at one place is reported once. */
+static void register_instead(struct kit *k)
+{
+	struct ibv_mr *mr = ibv_reg_mr(k->pd, k->buf, 64, IBV_ACCESS_LOCAL_WRITE);
+
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
 static void ask_for_srq(struct kit *k)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
@@ -254,7 +263,7 @@ static const struct val_case cases[] = {
 	{ "portability/device-memory", ask_for_device_memory, register_plainly, false },
 	{ "portability/counters", ask_for_counters, register_plainly, false },
 	{ "portability/work-queue", ask_for_work_queue, ask_for_rc, false },
-	{ "portability/null-mr", ask_for_null_mr, register_plainly, false },
+	{ "portability/null-mr", ask_for_null_mr, register_instead, false },
 	{ "portability/srq", ask_for_srq, ask_for_rc, false },
 	{ "portability/on-demand", ask_for_paging, register_plainly, false },
 	{ "portability/rd-atomic-large", read_32, read_16, false },
