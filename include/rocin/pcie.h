@@ -106,6 +106,14 @@ enum rn_driver_kind {
 };
 
 /* Knob nic.wqe: how a NIC gets the WQEs of a send queue. */
+enum rn_mtt_table {
+	RN_TABLE_FLAT, /* "flat": a translation is in a table whose place the NIC knows */
+	/* "tree": it is in one of many page tables, whose place is an entry of another
+	 * table in host memory
+	 */
+	RN_TABLE_TREE,
+};
+
 enum rn_nic_wqe {
 	RN_WQE_GIVEN,	  /* "given": from the verbs call, without TLPs */
 	RN_WQE_FETCHED,	  /* "fetched": it reads them behind a doorbell */
@@ -161,6 +169,7 @@ struct rn_pcie_knobs {
 	uint32_t hold_polls; /* limit as a number of empty polls; 0: no limit */
 	/* Number of translations (pages of 4 KiB) that a NIC keeps; 0: all. */
 	uint32_t mtt_cache;
+	enum rn_mtt_table mtt_table; /* how translations are found that a NIC reads */
 	uint64_t
 		mtt_miss_ns; /* time in ns that a translation costs that it has to read */
 	/* driver=replay: file with the choices to be made; else empty. */
@@ -273,6 +282,7 @@ enum rn_pcie_purpose {
 	RN_PCIE_DOORBELL,
 	RN_PCIE_WQE,	     /* read of a WQE */
 	RN_PCIE_TRANSLATION, /* read of a page's translation */
+	RN_PCIE_TABLE,	     /* read of where the translation's page table is */
 };
 
 /* A move of a TLP from one queue to the next, as recorded in the trace. */

@@ -13,7 +13,9 @@
  *
  * A NIC accesses memory by addresses that it translates page by page. It keeps some
  * translations, each in the one place that its page number gives (direct mapping), and
- * reads the others from a table in host memory before it accesses the page.
+ * reads the others from a table in host memory before it accesses the page. Where the
+ * tables are a tree (mtt.table), it first reads where the page table is, unless it keeps
+ * that, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -67,24 +69,39 @@ static void resize_cache(struct rn_host_nic *nic, uint32_t size)
 	if (nic->mtt_size == size)
 		return;
 	free(nic->mtt);
+	free(nic->mtt_upper);
 	nic->mtt = calloc(size, sizeof(nic->mtt[0]));
-	nic->mtt_size = nic->mtt ? size : 0;
+	nic->mtt_upper = calloc(size, sizeof(nic->mtt_upper[0]));
+	nic->mtt_size = nic->mtt && nic->mtt_upper ? size : 0;
 }
 
-/* Reads the translation of a page. Its entry is where a driver would have put it, but one
- * of RN_HOST_MTT_TABLE serves many pages and is written just before: addresses are
+/* Reads the entry of a table for @number unless it is kept at @number modulo the size of
+ * @kept. Returns whether it was read. The entry is where a driver would have put it, but
+ * one of RN_HOST_MTT_TABLE serves many numbers and is written just before: addresses are
  * translated into themselves.
  */
-static void read_translation(struct rn_host_nic *nic, uint64_t page)
+static bool read_entry(struct rn_host_nic *nic, enum rn_host_tag tag, uint64_t *table,
+		       uint64_t *kept, uint64_t number)
 {
-	uint64_t *entry = &nic->mtt_table[page % RN_HOST_MTT_TABLE], found = 0;
-	struct rn_tlp tlp =
-		fetch_header(nic, RN_HOST_TAG_MTT, (uintptr_t)entry, sizeof(*entry));
+	uint64_t *entry = &table[number % RN_HOST_MTT_TABLE], found = 0;
+	uint64_t *place = nic->mtt_size ? &kept[number % nic->mtt_size] : NULL;
+	struct rn_tlp tlp = fetch_header(nic, tag, (uintptr_t)entry, sizeof(*entry));
 
-	*entry = page;
+	if (place && *place == number)
+		return false;
+	*entry = number;
 	tlp.txn = nic->next_txn++;
 	if (!rn_host_ask(nic->host, &tlp, &found))
-		assert(found == page);
+		assert(found == number);
+	if (place)
+		*place = number;
+	return true;
+}
+
+/* Is the translation of the page kept? */
+static bool is_kept(const struct rn_host_nic *nic, uint64_t page)
+{
+	return nic->mtt_size && nic->mtt[page % nic->mtt_size] == page;
 }
 
 /* Reads the translations of [@addr, @addr + @len) that the NIC does not keep. Returns the
@@ -101,17 +118,17 @@ static rn_ns translate(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 		return 0;
 	resize_cache(nic, k->mtt_cache);
 	for (uint64_t page = addr / PAGE; page <= (addr + len - 1) / PAGE; page++) {
-		uint64_t *kept = nic->mtt ? &nic->mtt[page % nic->mtt_size] : NULL;
-
-		if (kept && *kept == page) {
+		if (is_kept(nic, page)) {
 			count_event(nic, RN_HOST_MTT_HITS);
 			continue;
 		}
 		count_event(nic, RN_HOST_MTT_MISSES);
-		read_translation(nic, page);
+		if (k->mtt_table == RN_TABLE_TREE &&
+		    read_entry(nic, RN_HOST_TAG_TABLE, nic->mtt_tables, nic->mtt_upper,
+			       page / RN_HOST_MTT_TABLE))
+			cost += (rn_ns)k->mtt_miss_ns;
+		read_entry(nic, RN_HOST_TAG_MTT, nic->mtt_table, nic->mtt, page);
 		cost += (rn_ns)k->mtt_miss_ns;
-		if (kept)
-			*kept = page;
 	}
 	return cost;
 }
@@ -119,8 +136,10 @@ static rn_ns translate(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 void rn_host_forget_translations(struct rn_host_nic *nic)
 {
 	rn_host_lock(nic->host);
-	if (nic->mtt)
+	if (nic->mtt_size) {
 		memset(nic->mtt, 0, nic->mtt_size * sizeof(nic->mtt[0]));
+		memset(nic->mtt_upper, 0, nic->mtt_size * sizeof(nic->mtt_upper[0]));
+	}
 	rn_host_unlock(nic->host);
 }
 

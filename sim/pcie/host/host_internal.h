@@ -199,7 +199,7 @@ void rn_host_release(struct rn_host *h, rn_ns now);
 /* --------------------------------------------------------------- host_nic.c */
 enum {
 	RN_HOST_BLUEFLAME = 256, /* bytes of a doorbell register, as those of mlx5 have */
-	RN_HOST_MTT_TABLE = 512, /* entries of the table of translations: one page */
+	RN_HOST_MTT_TABLE = 512, /* entries of a table of translations: one page */
 };
 
 /* Values of rn_tlp.tag. */
@@ -209,6 +209,7 @@ enum rn_host_tag {
 	RN_HOST_TAG_BELL = RN_PCIE_DOORBELL,
 	RN_HOST_TAG_WQE = RN_PCIE_WQE,
 	RN_HOST_TAG_MTT = RN_PCIE_TRANSLATION,
+	RN_HOST_TAG_TABLE = RN_PCIE_TABLE,
 };
 
 /* A read or an atomic whose result the device has not collected yet. */
@@ -261,7 +262,10 @@ struct rn_host_nic {
 	 */
 	uint64_t *mtt;
 	uint32_t mtt_size;
-	uint64_t mtt_table[RN_HOST_MTT_TABLE]; /* translations in host memory */
+	uint64_t *mtt_upper; /* likewise: numbers of the page tables whose places it keeps
+			      */
+	uint64_t mtt_table[RN_HOST_MTT_TABLE];	/* translations in host memory */
+	uint64_t mtt_tables[RN_HOST_MTT_TABLE]; /* where their page tables are */
 
 	/* Number of writes of the CPU to this NIC's memory that are in flight. */
 	_Atomic uint32_t dm_writes;

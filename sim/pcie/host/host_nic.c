@@ -250,5 +250,6 @@ void rn_host_detach(struct rn_host_nic *nic)
 		free(b);
 	}
 	free(nic->mtt);
+	free(nic->mtt_upper);
 	free(nic);
 }

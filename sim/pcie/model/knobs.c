@@ -303,6 +303,7 @@ enum {
 	KNOB_HOLD_POLLS,
 	KNOB_NIC_WQE,
 	KNOB_MTT_CACHE,
+	KNOB_MTT_TABLE,
 	KNOB_MTT_MISS,
 	KNOB_REPLAY,
 	KNOB_RECORD,
@@ -352,6 +353,8 @@ const struct rn_pcie_knob rn_pcie_knob_list[KNOB_COUNT + 1] = {
 		"WQEs: from the call, read behind a doorbell, or carried by it if short" },
 	[KNOB_MTT_CACHE] = { "mtt.cache", NULL, "COUNT|inf",
 		"translations of pages that a NIC keeps; it reads the others" },
+	[KNOB_MTT_TABLE] = { "mtt.table", NULL, "flat|tree",
+		"a translation is one read, or a second one says where it is" },
 	[KNOB_MTT_MISS] = { "mtt.miss", NULL, "TIME",
 		"what reading a translation costs, such as 500ns" },
 	[KNOB_REPLAY] = { "replay", NULL, "FILE", "choices for driver=replay" },
@@ -399,6 +402,7 @@ static const struct row rows[KNOB_COUNT] = {
 	[KNOB_MTT_CACHE]    = { .form = COUNT_OR_INF, .offset = AT(mtt_cache),
 				.max = MTT_CACHE_MAX,
 				.what = "a number of pages from 1 to 32768, or inf" },
+	[KNOB_MTT_TABLE]    = { .form = CHOICE, .offset = AT(mtt_table) },
 	[KNOB_MTT_MISS]	    = { .form = TIME, .offset = AT(mtt_miss_ns),
 				.what = "a time of 1ms at most, such as 500ns" },
 	[KNOB_REPLAY]	    = { .form = FILE_NAME, .offset = AT(replay),
@@ -822,6 +826,9 @@ int rn_pcie_check(const struct rn_pcie_knobs *k, char *err, size_t err_len)
 		return contradict(&t, "place=now", "record", "nothing is chosen then");
 	if (k->place == RN_PLACE_NOW && k->mtt_cache)
 		return contradict(&t, "place=now", "mtt.cache", "nothing is a TLP then");
+	if (k->mtt_table != RN_TABLE_FLAT && !k->mtt_cache)
+		return contradict(&t, "mtt.table", "mtt.cache=inf",
+				  "no translation is read then");
 	if (k->mtt_miss_ns && !k->mtt_cache)
 		return contradict(&t, "mtt.miss", "mtt.cache=inf",
 				  "no translation is read then");

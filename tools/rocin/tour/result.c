@@ -279,6 +279,8 @@ static const char *what_lies_at(const struct rn_tour_result *r,
 		return "WQE";
 	case RN_PCIE_TRANSLATION:
 		return "translation of a page";
+	case RN_PCIE_TABLE:
+		return "place of a page table";
 	default:
 		break;
 	}

@@ -337,6 +337,54 @@ static void a_translation_is_read_once(void **state)
 	munmap(mem, (size_t)PAGES * KIT_PAGE);
 }
 
+/* Reads of page tables' places for one access to @page. @in_order: they come before the
+ * translation, and this before the data.
+ */
+static unsigned table_reads(struct kit_nic *n, uint8_t *page, bool *in_order)
+{
+	uint64_t data = 0, mtt = 0, table = 0;
+	unsigned count;
+
+	begin_trace();
+	touch(n, page, 0, 1);
+	end_trace();
+	count = count_purpose(RN_PCIE_TABLE, &table);
+	assert_int_equal(count_purpose(RN_PCIE_TRANSLATION, &mtt), 1);
+	assert_int_equal(count_purpose(RN_PCIE_DATA, &data), 1);
+	*in_order = table < mtt && mtt < data;
+	return count;
+}
+
+/* 512 pages have one page table. */
+static void in_a_tree_the_place_of_a_page_table_is_read_before(void **state)
+{
+	const size_t span = (size_t)512 * KIT_PAGE;
+	uint8_t *mem = kit_map_pages(3 * 512);
+	uint8_t *at = mem + span - (uintptr_t)mem % span; /* the first page of a table */
+	struct kit_nic n;
+	bool in_order;
+
+	(void)state;
+	kit_host_knobs("typical,mtt.cache=8,mtt.table=tree" KIT_STILL);
+	kit_attach(&n);
+	assert_int_equal(table_reads(&n, at, &in_order), 1);
+	assert_true(in_order);
+	assert_int_equal(table_reads(&n, at + KIT_PAGE, &in_order), 0);
+	assert_int_equal(table_reads(&n, at + span, &in_order), 1);
+	assert_int_equal(table_reads(&n, at + 2 * KIT_PAGE, &in_order), 0);
+	assert_int_equal(n.api->region_add(n.nic, 7, (uintptr_t)at, KIT_PAGE,
+					   RN_ACCESS_LOCAL_WRITE),
+			 0);
+	n.api->region_remove(n.nic, 7);
+	assert_int_equal(table_reads(&n, at, &in_order), 1);
+	kit_detach(&n);
+	kit_host_knobs("typical,mtt.cache=8" KIT_STILL);
+	kit_attach(&n);
+	assert_int_equal(table_reads(&n, at, &in_order), 0);
+	kit_detach(&n);
+	munmap(mem, (size_t)3 * 512 * KIT_PAGE);
+}
+
 static void a_page_evicts_the_one_that_has_its_place(void **state)
 {
 	uint8_t *mem = kit_map_pages(PAGES);
@@ -519,6 +567,7 @@ int main(void)
 		cmocka_unit_test(a_fetch_pushes_writes_to_the_same_memory),
 		cmocka_unit_test(a_fetch_of_what_is_not_there_fails),
 		cmocka_unit_test(a_translation_is_read_once),
+		cmocka_unit_test(in_a_tree_the_place_of_a_page_table_is_read_before),
 		cmocka_unit_test(a_page_evicts_the_one_that_has_its_place),
 		cmocka_unit_test(each_kind_of_access_is_translated),
 		cmocka_unit_test(a_region_that_ends_takes_its_translations_along),

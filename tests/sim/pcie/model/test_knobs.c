@@ -109,6 +109,14 @@ static void a_mode_has_other_spellings(void **state)
 
 /* ---- Knobs ---- */
 
+/* What a choice needs beside it. */
+static const char *company_of(const struct rn_token *value)
+{
+	if (rn_token_is(*value, "replay"))
+		return ",replay=x";
+	return rn_token_is(*value, "tree") ? ",mtt.cache=1" : "";
+}
+
 static void every_choice_of_every_knob_can_be_said(void **state)
 {
 	(void)state;
@@ -124,8 +132,7 @@ static void every_choice_of_every_knob_can_be_said(void **state)
 			char text[100];
 
 			snprintf(text, sizeof(text), "%s=%.*s%s", knob->name,
-				 (int)value.len, value.at,
-				 rn_token_is(value, "replay") ? ",replay=x" : "");
+				 (int)value.len, value.at, company_of(&value));
 			parsed(text);
 		}
 	}
@@ -165,6 +172,7 @@ static const struct {
 	{ "hold=event", "typical,hold=event" },
 	{ "mtt.cache=32768,mtt.miss=1ms", "typical,mtt.cache=32768,mtt.miss=1ms" },
 	{ "mtt.cache=1,mtt.miss=0ns", "typical,mtt.cache=1" },
+	{ "mtt.cache=8,mtt.table=tree", "typical,mtt.cache=8,mtt.table=tree" },
 	{ "mtt.cache=inf,nic.wqe=given", "typical" },
 	{ "nic.wqe=blueflame", "typical,nic.wqe=blueflame" },
 	{ "hold=2000us", "typical" },
@@ -257,6 +265,7 @@ static void what_is_no_value_is_named_with_what_would_be(void **state)
 	assert_refused("mtt.cache=8,mtt.miss=1001us",
 		       "\"mtt.miss=1001us\": \"mtt.miss\" is a time of 1ms at most");
 	assert_refused("mtt.miss=1us", "mtt.miss contradicts mtt.cache=inf: ");
+	assert_refused("mtt.table=tree", "mtt.table contradicts mtt.cache=inf: ");
 	assert_refused("place=now,mtt.cache=8", "place=now contradicts mtt.cache: ");
 	assert_refused("place=now,nic.wqe=fetched",
 		       "place=now contradicts nic.wqe=fetched: ");
