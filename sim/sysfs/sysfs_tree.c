@@ -20,11 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sim/kernel/port_counters.h"
-#include "sim/kernel/rdma_cm.h"
 #include "rocin/gid.h"
 #include "rocin/hash.h"
 #include "rocin/netdev.h"
+#include "sim/kernel/port_counters.h"
 #include "sim/kernel/rdma_cm.h"
 
 /* ---- Entries ---- */

@@ -899,6 +899,7 @@ static void send_ack(struct answer *a, const struct rnk_nl_asker *asker, int err
 
 	rnk_nl_begin(&a->buf, &hdr);
 	e = rnk_nl_reserve(&a->buf, sizeof(*e) + (repeats ? payload : 0));
+	assert(e); /* the buffer is empty, and holds more than that */
 	e->error = error;
 	e->msg = a->request;
 	if (repeats)
@@ -918,8 +919,12 @@ static void send_done(struct answer *a, int error)
 		.nlmsg_pid = a->port_id,
 	};
 
+	int32_t *status;
+
 	rnk_nl_begin(&a->buf, &hdr);
-	*(int32_t *)rnk_nl_reserve(&a->buf, sizeof(int32_t)) = error;
+	status = rnk_nl_reserve(&a->buf, sizeof(*status));
+	assert(status); /* the buffer is empty */
+	*status = error;
 	end_answer(a);
 }
 
