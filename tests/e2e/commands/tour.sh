@@ -72,16 +72,20 @@ copy_tree() {
 	rm "$program"
 }
 
-# A page that is wrong says so.
-what_is_not_so() {
+# wrong_tree: copy_tree() where nothing is lost, and each key opens
+wrong_tree() {
 	copy_tree
-	# Nothing is lost, and the key opens.
 	cat >"$program" <<END
 #!/bin/sh
 unset ROCIN_FAULT
 exec $plugins/rocin-tour "\$@" offset=0
 END
 	chmod +x "$program"
+}
+
+# A page that is wrong says so.
+what_is_not_so() {
+	wrong_tree
 	"$tree/bin/rocin" tour --stop lost >"$work/out" 2>"$work/err"
 	[ $? = 1 ] || fail "a packet that was not lost: $(cat "$work/err" "$work/out")"
 	has 1 '\[NOT SO\] 0 packet was dropped on its way$'
@@ -344,6 +348,18 @@ test_terminal() {
 	press q
 	is_over 0
 	echo 'ok: without colours'
+
+	# What was not so counts for who has seen it.
+	wrong_tree
+	settings="PATH=$tree/bin:\$PATH"
+	open_terminal
+	press q
+	is_over 0
+	open_terminal
+	walk_to '\[NOT SO\]'
+	press q
+	is_over 1
+	echo 'ok: claims that were not seen'
 }
 
 # ended_by STATUS KEY...: pressed at once, not waiting for an answer

@@ -196,6 +196,7 @@ static enum action run_stop(struct walk *w, const struct rn_tour_values *v,
 	struct rn_tour_result result;
 	struct rn_tour_checks checks;
 	enum action action = GO_ON;
+	bool is_so;
 	int rc = rn_tour_run(&w->place, v, w->signals, &result, w->err, sizeof(w->err));
 
 	if (rc) {
@@ -207,15 +208,19 @@ static enum action run_stop(struct walk *w, const struct rn_tour_values *v,
 		rn_tour_result_free(&result);
 		return LEAVE;
 	}
-	w->is_all_so &= rn_tour_check(&checks, v, &result);
+	is_so = rn_tour_check(&checks, v, &result);
 	if (w->look->is_json) {
-		w->is_all_so &= rn_tour_json(stdout, &checks) == 0;
+		w->is_all_so &= is_so && rn_tour_json(stdout, &checks) == 0;
 		last = first = RN_TOUR_PARTS;
 		action = ferror(stdout) ? LEAVE : GO_ON;
 	}
 	for (unsigned part = first;
-	     part < RN_TOUR_PARTS && part <= last && action == GO_ON; part++)
+	     part < RN_TOUR_PARTS && part <= last && action == GO_ON; part++) {
 		action = show_part(w, now, part, &checks);
+		/* Whoever leaves before has seen nothing that was not so. */
+		if (part == RN_TOUR_PART_CLAIMS)
+			w->is_all_so &= is_so;
+	}
 	rn_tour_result_free(&result);
 	return action;
 }
