@@ -242,8 +242,10 @@ static void who_is_answered_between_two_pieces_sends_nothing_again(void **state)
 	rn_dev_expire(dev, m->now);
 	assert_int_equal(*timeouts, RN_EXPIRE_MAX);
 	assert_true(rn_dev_deadline(dev) <= m->now);
-	for (unsigned i = RN_EXPIRE_MAX; i < m->cfg.qps; i++)
+	for (unsigned i = RN_EXPIRE_MAX; i < m->cfg.qps; i++) {
 		rn_qp_destroy(dev, m->qp[0][i]);
+		free(m->block[0][i]);
+	}
 	m->cfg.qps = RN_EXPIRE_MAX;
 	rn_dev_expire(dev, m->now);
 	assert_int_equal(*timeouts, RN_EXPIRE_MAX);
