@@ -9,22 +9,22 @@
  * - ROCIN_CREDITS off | on: tell requesters how many receives there are
  * - ROCIN_LOCAL auto | off | no-icrc: packets to processes of the same rocind go through
  *   shared memory; where both say no-icrc, without ICRCs
- * - ROCIN_IO auto | epoll | uring: how the background thread sleeps and packets are sent
- * and received; auto is epoll
+ * - ROCIN_IO auto | epoll | uring: how the background thread sleeps and packets are
+ *   sent and received; auto is epoll
  * - ROCIN_CPU auto | scalar | avx2 | avx512: which vector instructions are used
  * - ROCIN_PCAP: capture file, see rn_tap_open(), rn_capture_log_open()
  * - ROCIN_FAULT: see rn_fault_read()
  * - ROCIN_CC off | on[:RATE] | observe[:RATE]: congestion control; RATE of the link in
- * bits per second with K, M or G
- * - ROCIN_LINGER_US 0..1000: how long the last poll of an event-driven program waits for
- * a packet before it may sleep
+ *   bits per second with K, M or G
+ * - ROCIN_LINGER_US 0..1000: how long the last poll of an event-driven program waits
+ *   for a packet before it may sleep
  * - ROCIN_PCIE: knobs of the simulated PCIe layer, see rnp_pcie_open()
  * - ROCIN_RCVBUF: receive buffer of the data sockets, bytes with K or M: as if
  *   net.core.rmem_max were so small
  * - ROCIN_TIMEOUT_SCALE 1..1000: factor on ACK timeouts and RNR timers
  * - ROCIN_TREE: generated tree in which port and GIDs are kept up to date
- * - ROCIN_WINDOW START[:MIN[:MAX]], bytes with K or M: unacknowledged bytes towards one
- * peer process
+ * - ROCIN_WINDOW START[:MIN[:MAX]], bytes with K or M: unacknowledged bytes towards
+ *   one peer process
  * - ROCIN_PIN off | limit[:SIZE] and cost:NS: memory that counts as pinned is limited by
  *   RLIMIT_MEMLOCK, or to SIZE bytes with K or M; pinning takes NS a page
  */
