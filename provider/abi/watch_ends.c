@@ -3,16 +3,16 @@
  * host that runs with --validate, too.
  *
  * Each process writes its QPs and MRs to a file in the runtime directory, one of its
- * network namespace, and looks into
- * those of the others when a QP sends for the first time, and when a peer has refused
- * access. A file is locked while its process lives; one that is not is removed by whoever
- * finds it. What is read is compared and printed, and nothing else depends on it.
+ * network namespace, and looks into those of the others when a QP sends for the first
+ * time, and when a peer has refused access. A file is locked while its process lives; one
+ * that is not is removed by whoever finds it. What is read is compared and printed, and
+ * nothing else depends on it. The owner reads nothing from its file, which others can
+ * write to and cut: it has a copy of its own.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -33,7 +33,7 @@ enum {
 
 /* An object of a file. The owner makes @turn odd, writes, and makes it even. */
 struct slot {
-	atomic_uint turn;
+	uint32_t turn;
 	uint32_t next_free; /* of the owner: number of the next free slot from 1; 0: none
 			     */
 	struct rn_val_end end;
@@ -42,8 +42,8 @@ struct slot {
 struct ends_file {
 	uint32_t magic, slot_len;
 	uint32_t process;
-	atomic_uint count;   /* of slots that were ever used */
-	atomic_uint windows; /* living ones */
+	uint32_t count;	  /* of slots that were ever used */
+	uint32_t windows; /* living ones */
 	uint32_t reserved[11];
 	struct slot slot[];
 };
@@ -55,7 +55,7 @@ enum {
 /* What this process has. Guarded by the layer's lock. */
 static struct {
 	int fd;
-	struct ends_file *file; /* NULL: nothing is written */
+	struct ends_file *file; /* what the file has; NULL: nothing is written */
 	uint32_t first_free;
 	char dir[RN_RUNTIME_PATH_MAX];
 	char name[80]; /* of the file there: validate-<netns>.<process> */
@@ -69,6 +69,18 @@ static struct {
 } own = { .fd = -1 };
 
 /* ----------------------------------------------------------------- the own file */
+/* Writes what has changed in own.file to the file, as it stands. A disk that is full
+ * makes the file old, and nothing else.
+ */
+static void publish(const void *changed, size_t len)
+{
+	off_t at = (const char *)changed - (const char *)own.file;
+	int before = errno;
+
+	(void)!pwrite(own.fd, changed, len, at);
+	errno = before;
+}
+
 /* Nobody looks into a file that begins with a dot: it gets its name when it is locked. */
 static bool open_own(void)
 {
@@ -78,7 +90,8 @@ static bool open_own(void)
 	own.fd = open(hidden, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (own.fd < 0 || flock(own.fd, LOCK_EX | LOCK_NB) || ftruncate(own.fd, FILE_LEN))
 		return false;
-	own.file = mmap(NULL, FILE_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, own.fd, 0);
+	own.file = mmap(NULL, FILE_LEN, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (own.file == MAP_FAILED)
 		own.file = NULL;
 	if (!own.file)
@@ -86,6 +99,7 @@ static bool open_own(void)
 	own.file->slot_len = sizeof(struct slot);
 	own.file->process = (uint32_t)getpid();
 	own.file->magic = MAGIC;
+	publish(own.file, sizeof(*own.file));
 	(void)snprintf(path, sizeof(path), "%s/%s", own.dir, own.name);
 	return rename(hidden, path) == 0;
 }
@@ -135,27 +149,29 @@ void rnp_ends_device(uint32_t number, const struct rn_netdev *dev)
 /* ------------------------------------------------------------------- own objects */
 static uint32_t take_slot(void)
 {
-	uint32_t at = own.first_free, count = atomic_load(&own.file->count);
+	uint32_t at = own.first_free, *count = &own.file->count;
 
 	if (at) {
 		own.first_free = own.file->slot[at - 1].next_free;
 		return at;
 	}
-	if (count == SLOTS)
+	if (*count == SLOTS)
 		return 0;
-	atomic_store(&own.file->count, count + 1);
-	return count + 1;
+	++*count;
+	publish(count, sizeof(*count));
+	return *count;
 }
 
 static void write_slot(uint32_t at, const struct rn_val_end *end)
 {
 	struct slot *s = &own.file->slot[at - 1];
 
-	atomic_fetch_add(&s->turn, 1);
-	atomic_thread_fence(memory_order_seq_cst);
+	s->turn++;
+	publish(&s->turn, sizeof(s->turn));
 	s->end = *end;
-	atomic_thread_fence(memory_order_seq_cst);
-	atomic_fetch_add(&s->turn, 1);
+	publish(&s->end, sizeof(s->end));
+	s->turn++;
+	publish(&s->turn, sizeof(s->turn));
 }
 
 static void remove_object(struct rn_val_object *o)
@@ -209,6 +225,12 @@ static void write_object(struct rn_val_object *o)
 	write_slot(o->slot, &end);
 }
 
+static void write_windows(uint32_t living)
+{
+	own.file->windows = living;
+	publish(&own.file->windows, sizeof(own.file->windows));
+}
+
 void rnp_ends_told(const struct rn_val *v, const struct rn_val_event *e)
 {
 	struct rn_val_object *o = e->object;
@@ -216,7 +238,7 @@ void rnp_ends_told(const struct rn_val *v, const struct rn_val_event *e)
 	if (!own.file || !o || e->rc)
 		return;
 	if (o->kind == RN_VAL_MW)
-		atomic_store(&own.file->windows, v->living_of[RN_VAL_MW]);
+		write_windows(v->living_of[RN_VAL_MW]);
 	if (o->kind != RN_VAL_QP && o->kind != RN_VAL_MR)
 		return;
 	if (!o->is_gone)
