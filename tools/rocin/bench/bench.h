@@ -177,6 +177,25 @@ bool rn_bench_stopped(const struct rn_bench_end *end);
  */
 bool rn_bench_has_more(const struct rn_bench_end *end, uint64_t received);
 
+/* The bytes that the packets of a limit are copied from, or into. */
+struct rn_bench_message {
+	uint8_t *bytes;
+	uint32_t len, at; /* of the bytes; where the next packet belongs */
+};
+
+/* Moves on by a packet of @payload bytes, and from the end to the start. Returns where
+ * the packet belongs.
+ */
+static inline uint8_t *rn_bench_next_piece(struct rn_bench_message *m, uint32_t payload)
+{
+	uint8_t *piece = m->bytes + m->at;
+
+	m->at += payload;
+	if (m->at + payload > m->len)
+		m->at = 0;
+	return piece;
+}
+
 /* Copies @len bytes of a payload and returns their CRC-32, in one pass where the
  * processor can: the work of either end of RC on a packet that cannot be left out.
  */

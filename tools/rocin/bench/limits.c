@@ -48,8 +48,8 @@ enum {
 
 struct ring {
 	struct rn_bench_slot *slot;
-	uint8_t *message; /* what is sent, or where it is received */
-	uint32_t len, payload, at;
+	struct rn_bench_message message; /* what is sent, or where it is received */
+	uint32_t payload;
 	uint8_t packet[RN_BENCH_SLOT_LEN];
 	enum way way;
 	uint64_t best_ns;     /* shortest trial so far; 0: none */
@@ -68,12 +68,12 @@ static int open_ring(struct rn_bench_end *end, void **state)
 	*state = r;
 	r->slot = end->shared->slot;
 	r->payload = len < RN_BENCH_SLOT_LEN ? len : RN_BENCH_SLOT_LEN;
-	r->len = len / r->payload * r->payload;
-	r->message = malloc(r->len);
-	if (!r->message)
+	r->message.len = len / r->payload * r->payload;
+	r->message.bytes = malloc(r->message.len);
+	if (!r->message.bytes)
 		return rn_bench_fail(end, "no memory");
-	for (uint32_t i = 0; i < r->len; i++)
-		r->message[i] = (uint8_t)(i * 7 + i / 256);
+	for (uint32_t i = 0; i < r->message.len; i++)
+		r->message.bytes[i] = (uint8_t)(i * 7 + i / 256);
 	return 0;
 }
 
@@ -81,7 +81,7 @@ static void close_ring(void *state)
 {
 	struct ring *r = state;
 
-	free(r->message);
+	free(r->message.bytes);
 	free(r);
 }
 
@@ -90,7 +90,7 @@ static void empty_ring(struct rn_bench_end *end, void *state)
 {
 	struct ring *r = state;
 
-	r->at = 0;
+	r->message.at = 0;
 	r->trials = 0;
 	r->best_ns = 0;
 	if (end->role == RN_BENCH_SENDER)
@@ -98,19 +98,10 @@ static void empty_ring(struct rn_bench_end *end, void *state)
 			atomic_store(&r->slot[i].sequence, 0);
 }
 
-/* Moves on in the message by a packet. Return: where the packet is. */
-static uint8_t *next_piece(struct ring *r)
-{
-	uint8_t *piece = r->message + r->at;
-
-	r->at = r->at + r->payload < r->len ? r->at + r->payload : 0;
-	return piece;
-}
-
 static void put_packet(struct ring *r, uint64_t index)
 {
 	struct rn_bench_slot *slot = &r->slot[index % RN_BENCH_SLOTS];
-	const uint8_t *piece = next_piece(r);
+	const uint8_t *piece = rn_bench_next_piece(&r->message, r->payload);
 	uint8_t *to = r->way == ONE_PASS ? slot->payload : r->packet;
 
 	slot->crc = rn_bench_copy_and_sum(to, piece, r->payload);
@@ -178,8 +169,9 @@ static int receive_by_ring(struct rn_bench_end *end, struct ring *r)
 
 		if (atomic_load_explicit(&slot->sequence, memory_order_acquire) ==
 		    taken + 1) {
-			if (rn_bench_copy_and_sum(next_piece(r), slot->payload,
-						  r->payload) != slot->crc)
+			if (rn_bench_copy_and_sum(
+				    rn_bench_next_piece(&r->message, r->payload),
+				    slot->payload, r->payload) != slot->crc)
 				return rn_bench_fail(end,
 						     "the ring delivered other bytes");
 			spins = 0;

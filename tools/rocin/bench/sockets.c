@@ -308,10 +308,9 @@ struct udp {
 	uint8_t buf[65536];
 	uint8_t *packets; /* memory for BATCH packets */
 	/* What is sent from, or received into, with an ICRC computed over each packet;
-	 * NULL: nothing is copied, and no ICRC computed.
+	 * without bytes nothing is copied, and no ICRC computed.
 	 */
-	uint8_t *message;
-	uint32_t message_size, message_at; /* its bytes; where the next packet belongs */
+	struct rn_bench_message message;
 	bool is_built; /* the super-packet in @buf has not been sent */
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
@@ -379,11 +378,11 @@ static int prepare_packets(struct rn_bench_end *end, struct udp *u)
 	if (!u->packets)
 		return rn_bench_fail(end, "no memory");
 	if (end->cell->item == RN_BENCH_UDP_CRC_BW) {
-		u->message_size = end->cell->len;
-		u->message = malloc(u->message_size);
-		if (!u->message)
+		u->message.len = end->cell->len;
+		u->message.bytes = malloc(u->message.len);
+		if (!u->message.bytes)
 			return rn_bench_fail(end, "no memory");
-		memset(u->message, 0x5a, u->message_size);
+		memset(u->message.bytes, 0x5a, u->message.len);
 	}
 	memset(u->buf, 0x5a, sizeof(u->buf));
 	memset(u->packets, 0x5a, (size_t)BATCH * u->seg_len);
@@ -422,7 +421,7 @@ static void close_udp(void *state)
 
 	if (u->fd >= 0)
 		close(u->fd);
-	free(u->message);
+	free(u->message.bytes);
 	free(u->packets);
 	free(u);
 }
@@ -435,22 +434,13 @@ static bool is_transient(void)
 
 /* ---- Copies and ICRCs, without which no packet of RC leaves or arrives ---- */
 
-/* Moves on in the message by a packet. Return: where the packet is. */
-static uint8_t *next_piece(struct udp *u)
-{
-	uint8_t *piece = u->message + u->message_at;
-
-	u->message_at += u->payload;
-	if (u->message_at + u->payload > u->message_size)
-		u->message_at = 0;
-	return piece;
-}
-
 static void build_super_packet(struct udp *u)
 {
 	for (uint8_t *p = u->buf; p < u->buf + u->super_len; p += u->seg_len) {
 		uint8_t *payload = p + BTH_LEN;
-		uint32_t sum = rn_bench_copy_and_sum(payload, next_piece(u), u->payload);
+		uint32_t sum = rn_bench_copy_and_sum(
+			payload, rn_bench_next_piece(&u->message, u->payload),
+			u->payload);
 
 		memcpy(payload + u->payload, &sum, sizeof(sum));
 	}
@@ -461,7 +451,9 @@ static bool take_super_packet(struct udp *u, size_t len)
 {
 	for (uint8_t *p = u->buf; p < u->buf + len; p += u->seg_len) {
 		uint8_t *payload = p + BTH_LEN;
-		uint32_t sum = rn_bench_copy_and_sum(next_piece(u), payload, u->payload);
+		uint32_t sum = rn_bench_copy_and_sum(
+			rn_bench_next_piece(&u->message, u->payload), payload,
+			u->payload);
 
 		if (memcmp(payload + u->payload, &sum, sizeof(sum)) != 0)
 			return false;
@@ -473,8 +465,8 @@ static bool is_as_sent(struct udp *u, size_t len)
 {
 	if (len == 0 || len % u->seg_len)
 		return false;
-	return u->message ? take_super_packet(u, len)
-			  : u->buf[0] == 0x5a && u->buf[len - 1] == 0x5a;
+	return u->message.bytes ? take_super_packet(u, len)
+				: u->buf[0] == 0x5a && u->buf[len - 1] == 0x5a;
 }
 
 static int receive_super_packets(struct rn_bench_end *end, struct udp *u)
@@ -500,7 +492,7 @@ static int receive_super_packets(struct rn_bench_end *end, struct udp *u)
 /* Sends a super-packet. Return: 1, 0 if that did not work for now, -1 after a failure. */
 static int send_super_packet(struct rn_bench_end *end, struct udp *u)
 {
-	if (u->message && !u->is_built)
+	if (u->message.bytes && !u->is_built)
 		build_super_packet(u);
 	u->is_built = true;
 	if (send(u->fd, u->buf, u->super_len, 0) != (ssize_t)u->super_len) {
