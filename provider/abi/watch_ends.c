@@ -34,8 +34,7 @@ enum {
 /* An object of a file. The owner makes @turn odd, writes, and makes it even. */
 struct slot {
 	uint32_t turn;
-	uint32_t next_free; /* of the owner: number of the next free slot from 1; 0: none
-			     */
+	uint32_t next_free; /* of the owner: the next free slot, from 1; 0: none */
 	struct rn_val_end end;
 };
 

@@ -47,9 +47,7 @@ static struct rnp_wr_entry *last_wr(struct rnp_wr_list *list)
 	if (list->err)
 		return NULL;
 	if (list->entries.count == 0) {
-		/* a function such as ibv_wr_set_sge() was called before any request was
-		 * begun
-		 */
+		/* ibv_wr_set_sge(), say, was called before any request was begun. */
 		list->err = EINVAL;
 		return NULL;
 	}
