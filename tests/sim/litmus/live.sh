@@ -4,15 +4,16 @@
 # that is forbidden, and of those that are allowed most are seen.
 #
 # How often a state is seen depends on what else the machine does: two threads that share a processor seldom
-# get in between each other. So PERCENT is 0 in the quick check, where only what is forbidden counts. RUNS is
-# where it begins; as long as some verdicts have not been run, or too little has been seen, as many are added.
+# get in between each other. So PERCENT is 0 in the quick check, where only what is forbidden counts, and where
+# each verdict gets its RUNS however long they take. Where too little has been seen, as many are added.
 #
-# With --within, what has been run by then counts. The files are taken in an order that the day decides, or
-# ROCIN_LITMUS_SEED, so that what a slow machine does not come to is another part each day.
+# With --within, what has been run by then counts; runs are added only when every verdict has had as many. The
+# files are taken in an order that the day decides, or ROCIN_LITMUS_SEED, so that what a slow machine does not
+# come to is another part each day.
 # shellcheck source=../../e2e/kit/lib.sh
 . "$(dirname "$0")/../../e2e/kit/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-runs=$1 percent=$2 rounds=15 within=
+runs=$1 percent=$2 rounds=15 more=$1 within=
 shift 2
 if [[ $1 = --within=* ]]; then
 	within=${1#--within=}
@@ -23,9 +24,9 @@ if [[ $1 = --within=* ]]; then
 	echo "seed $seed, ${#files[@]} files"
 fi
 
-for round in $(seq $rounds); do
+for _ in $(seq $rounds); do
 	left=$((within - SECONDS))
-	rocin litmus --backend=live --json "--runs=$((runs * round))" "--state=$work/state" \
+	rocin litmus --backend=live --json "--runs=$runs" "--state=$work/state" \
 		${within:+--budget=$((left > 0 ? left : 1))} "$@" >"$work/report"
 	status=$?
 	# 1 is the judgement that check_live makes with the list at hand.
@@ -34,10 +35,10 @@ for round in $(seq $rounds); do
 	status=$?
 	cat "$work/judgement"
 	case $status in
-	3) ;;
+	3) runs=$((runs + more)) ;;
 	4) [ -z "$within" ] || [ "$SECONDS" -lt "$within" ] || exit 0 ;;
 	*) exit $status ;;
 	esac
 	[ -z "$within" ] || [ "$SECONDS" -lt "$within" ] || break
 done
-fail "$(tail -1 "$work/judgement") in $((runs * round)) runs"
+fail "$(tail -1 "$work/judgement") in $((runs - more)) runs"
