@@ -24,7 +24,10 @@ diff "$work/named" "$work/told" || {
 	exit 1
 }
 
-cpp=$(printf '#if __has_include(<sys/sdt.h>)\nyes\n#endif\n' | "${CC:-cc}" -E -P - 2>/dev/null)
+cpp=$(printf '#if __has_include(<sys/sdt.h>)\nyes\n#endif\n' | "${CC:-cc}" -E -P -) || {
+	echo "the C preprocessor ${CC:-cc} -E does not run"
+	exit 1
+}
 [ "$cpp" = yes ] || {
 	echo 'skipped: no <sys/sdt.h> (systemtap-sdt-dev)'
 	exit 77
