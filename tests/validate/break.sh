@@ -21,10 +21,10 @@ chmod +x "$work/run"
 export CASES=$2 HOW STATUS=$work/status
 
 HOW=breach
-"$here/../provider/run_verbs.sh" "$1" "$work/run" || exit
+"$here/../provider/kit/run_verbs.sh" "$1" "$work/run" || exit
 [ "$(cat "$STATUS")" = $((128 + 5)) ] || { echo "no SIGTRAP: status $(cat "$STATUS")"; exit 1; }
 grep -q 'life/use-after-destroy' "$work/log" || { echo "the finding is not in the log"; exit 1; }
 
 HOW=keep
-"$here/../provider/run_verbs.sh" "$1" "$work/run" || exit
+"$here/../provider/kit/run_verbs.sh" "$1" "$work/run" || exit
 [ "$(cat "$STATUS")" = 0 ] || { echo "status $(cat "$STATUS") without a finding"; exit 1; }

@@ -9,7 +9,7 @@
 #ifndef RN_VALIDATE_CASES_H
 #define RN_VALIDATE_CASES_H
 
-#include "tests/provider/verbs_kit.h"
+#include "tests/provider/kit/verbs_kit.h"
 
 struct val_case {
 	const char *rule;

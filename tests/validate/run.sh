@@ -16,4 +16,4 @@ findings=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
 trap 'rm -rf "$findings"' EXIT
 export VALIDATE_FINDINGS=$findings/findings
 export ROCIN_VALIDATE=all,symbolize=off,exitcode=0,log=$findings/log,json=$VALIDATE_FINDINGS
-"$here/../provider/run_verbs.sh" "$1" "$2" '' '' "$3"
+"$here/../provider/kit/run_verbs.sh" "$1" "$2" '' '' "$3"

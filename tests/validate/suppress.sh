@@ -23,7 +23,7 @@ bin=$1
 found() {
 	echo "life/use-after-destroy $1" > "$work/suppress"
 	rm -f "$work/json" "$work/log"
-	"$here/../provider/run_verbs.sh" "$bin" "$work/run" > "$work/out" 2>&1 ||
+	"$here/../provider/kit/run_verbs.sh" "$bin" "$work/run" > "$work/out" 2>&1 ||
 		{ cat "$work/out" && exit 1; }
 	grep -q '"rule":"life/use-after-destroy"' "$work/json"
 }

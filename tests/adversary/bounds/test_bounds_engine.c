@@ -2,7 +2,7 @@
 /* test_bounds_engine.c - each entry of an engine is a bounded piece of work, though its
  * wire always has more: a poll, a post, a step, and what empties the sockets at the end.
  */
-#include "tests/provider/virtual_kit.h"
+#include "tests/provider/kit/virtual_kit.h"
 
 #include "rocin/net.h"
 #include "tests/kit/work.h"

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "rocin/wire.h"
+#include "tests/provider/kit/verbs_kit.h"
 #include "transport/io/host/clock.h"
-#include "verbs_kit.h"
 
 enum {
 	WAIT_MS = 300000 /* longer than on any machine */

@@ -5,7 +5,7 @@
 #ifndef RN_TEST_OTHER_END_H
 #define RN_TEST_OTHER_END_H
 
-#include "verbs_kit.h"
+#include "tests/provider/kit/verbs_kit.h"
 
 /* Where the bytes go that the other end receives or is written, and how many. */
 enum {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "forge_mad.h"
-#include "verbs_kit.h"
+#include "tests/provider/kit/verbs_kit.h"
 
 enum {
 	ACTIVE_QPN = 0x12300, /* of queue pairs that are made elsewhere */

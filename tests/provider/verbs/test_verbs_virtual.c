@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_verbs_virtual.c - verbs whose outcome depends on who runs when: events,
+ * acknowledgements, attributes of queue pairs. In virtual time.
+ */
+#include "tests/provider/kit/virtual_verbs_kit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+enum {
+	MANY = 100000,
+};
+
+static void post_recv(struct ibv_qp *qp)
+{
+	struct ibv_recv_wr wr = { .wr_id = 7 }, *bad;
+
+	assert_int_equal(rnp_post_recv(qp, &wr, &bad), 0);
+}
+
+static void post_send(struct ibv_qp *qp)
+{
+	struct ibv_send_wr wr = { .wr_id = 8, .opcode = IBV_WR_SEND }, *bad;
+
+	assert_int_equal(rnp_post_send(qp, &wr, &bad), 0);
+}
+
+static bool event_waits(const struct vverbs_device *d)
+{
+	struct pollfd p = { .fd = d->channel.fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* The program reads a record as libibverbs does, and acknowledges it. */
+static void take_event(struct vverbs_device *d)
+{
+	uint64_t record;
+
+	assert_true(event_waits(d));
+	assert_int_equal(read(d->channel.fd, &record, sizeof(record)), sizeof(record));
+	assert_int_equal(record, (uintptr_t)d->cq);
+	d->cq->comp_events_completed++;
+}
+
+/* ----------------------------------------------------------------------------- events */
+static void receive_that_is_flushed_at_once_raises_an_event(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[0];
+	struct ibv_wc wc;
+
+	(void)state;
+	vverbs_to_init(d->qp);
+	vverbs_to_state(d->qp, IBV_QPS_ERR);
+	assert_int_equal(rnp_req_notify_cq(d->cq, 0), 0);
+	assert_false(event_waits(d));
+	post_recv(d->qp);
+	take_event(d);
+	assert_int_equal(rnp_poll_cq(d->cq, 1, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+}
+
+/* Whoever arms a CQ polls it then: an event for what that finds would be one too many. */
+static void what_has_come_before_arming_raises_no_event(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[1];
+	struct ibv_wc wc;
+
+	(void)state;
+	vverbs_connect();
+	post_recv(d->qp);
+	post_send(vverbs_devices[0].qp);
+	virtual_compute(virtual_machine.wire);
+	assert_int_equal(rnp_req_notify_cq(d->cq, 0), 0);
+	assert_int_equal(rnp_poll_cq(d->cq, 1, &wc), 1);
+	assert_int_equal(wc.wr_id, 7);
+	assert_false(event_waits(d));
+	/* It is still armed for the next. */
+	post_recv(d->qp);
+	post_send(vverbs_devices[0].qp);
+	virtual_run(RN_MSEC(10));
+	take_event(d);
+}
+
+/* Its event found the channel full, and there is room now. */
+static void arming_writes_a_pending_event(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[0];
+	uint64_t record = 1;
+	int fd = d->channel.fd;
+
+	(void)state;
+	while (fcntl(fd, F_SETPIPE_SZ, 2 * fcntl(fd, F_GETPIPE_SZ)) > 0 &&
+	       fcntl(fd, F_GETPIPE_SZ) < 1 << 20)
+		;
+	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	while (write(fd, &record, sizeof(record)) == sizeof(record))
+		;
+	assert_int_equal(errno, EAGAIN);
+	vverbs_to_init(d->qp);
+	vverbs_to_state(d->qp, IBV_QPS_ERR);
+	assert_int_equal(rnp_req_notify_cq(d->cq, 0), 0);
+	post_recv(d->qp);
+	/* It is pending once, however often it finds the channel full. */
+	assert_int_equal(rnp_req_notify_cq(d->cq, 0), 0);
+	assert_int_equal(LIST_FIRST(&d->ctx.channels)->pending, 1);
+	while (read(fd, &record, sizeof(record)) == sizeof(record))
+		assert_int_equal(record, 1);
+	assert_int_equal(rnp_req_notify_cq(d->cq, 0), 0);
+	assert_int_equal(LIST_FIRST(&d->ctx.channels)->pending, 0);
+	take_event(d);
+	assert_false(event_waits(d));
+}
+
+static unsigned polls_for_the_sockets(unsigned n)
+{
+	unsigned polls = 0;
+
+	virtual_run(RN_MSEC(100));
+	assert_true(virtual_end(&vverbs_ends[n])->listens);
+	while (virtual_end(&vverbs_ends[n])->listens) {
+		assert_true(polls < MANY);
+		rnp_engine_poll(vverbs_ends[n].e);
+		virtual_run(VIRTUAL_POLL);
+		polls++;
+	}
+	return polls;
+}
+
+/* Nobody waits for its event any more. */
+static void cq_that_is_destroyed_is_not_armed(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[0];
+	unsigned polls = polls_for_the_sockets(0);
+	struct ibv_cq *cq = vverbs_new_cq(d);
+
+	(void)state;
+	assert_non_null(cq);
+	assert_int_equal(rnp_req_notify_cq(cq, 0), 0);
+	assert_int_equal(rnp_destroy_cq(cq), 0);
+	assert_int_equal(polls_for_the_sockets(0), polls);
+}
+
+/* -------------------------------------------------------- acknowledgements */
+static void expect_acknowledged_before(enum ibv_qp_state state)
+{
+	struct vverbs_device *d = &vverbs_devices[1];
+	static char local;
+	struct ibv_wc wc;
+
+	vverbs_connect();
+	post_recv(d->qp);
+	post_send(vverbs_devices[0].qp);
+	virtual_compute(virtual_machine.wire);
+	virtual_end(&vverbs_ends[1])->is_full = true;
+	assert_int_equal(rnp_poll_cq(d->cq, 1, &wc), 1);
+	assert_int_equal(virtual_waiting(&vverbs_ends[0]), 0);
+	d->ctx.engine->wire.local = (struct rn_local *)&local;
+	vverbs_to_state(d->qp, state);
+	d->ctx.engine->wire.local = NULL;
+	virtual_compute(virtual_machine.wire);
+	assert_int_equal(rnp_poll_cq(vverbs_devices[0].cq, 1, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	virtual_end(&vverbs_ends[1])->is_full = false;
+}
+
+static void peer_has_its_acknowledgement_before_an_error(void **state)
+{
+	(void)state;
+	expect_acknowledged_before(IBV_QPS_ERR);
+}
+
+static void peer_has_its_acknowledgement_before_a_reset(void **state)
+{
+	(void)state;
+	expect_acknowledged_before(IBV_QPS_RESET);
+}
+
+/* ------------------------------------------------------------------------- attributes */
+static void both_paths_must_carry_the_path_mtu(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[0];
+	struct ibv_qp_attr attr = vverbs_towards(1);
+
+	(void)state;
+	vverbs_to_init(d->qp);
+	attr.alt_ah_attr = vverbs_address(&vverbs_ends[0].gid);
+	attr.alt_port_num = 1;
+	vverbs_parts.is_narrow = true;
+	vverbs_parts.narrow = vverbs_ends[1].gid;
+	assert_int_equal(rnp_modify_qp(d->qp, &attr, VVERBS_TO_RTR | IBV_QP_ALT_PATH),
+			 EINVAL);
+	vverbs_parts.narrow = vverbs_ends[0].gid;
+	assert_int_equal(rnp_modify_qp(d->qp, &attr, VVERBS_TO_RTR | IBV_QP_ALT_PATH),
+			 EINVAL);
+	/* What is not asked for is not looked at. */
+	assert_int_equal(rnp_modify_qp(d->qp, &attr, VVERBS_TO_RTR), 0);
+	vverbs_parts.is_narrow = false;
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(rnp_modify_qp(d->qp, &attr, VVERBS_TO_RTS | IBV_QP_ALT_PATH), 0);
+}
+
+static void data_is_in_order_if_pcie_keeps_it(void **state)
+{
+	static const struct {
+		enum rn_place place;
+		bool ooo;
+		enum rn_relaxed relaxed;
+		int in_order;
+	} rows[] = {
+		{ RN_PLACE_NOW, false, RN_RELAXED_REGISTERED, 1 },
+		{ RN_PLACE_NOW, true, RN_RELAXED_FORCE, 1 },
+		{ RN_PLACE_PCIE, false, RN_RELAXED_REGISTERED, 1 },
+		{ RN_PLACE_PCIE, false, RN_RELAXED_IGNORE, 1 },
+		{ RN_PLACE_PCIE, true, RN_RELAXED_REGISTERED, 0 },
+		{ RN_PLACE_PCIE, false, RN_RELAXED_FORCE, 0 },
+		{ RN_PLACE_MSG, false, RN_RELAXED_REGISTERED, 0 },
+		{ RN_PLACE_ANY, false, RN_RELAXED_IGNORE, 0 },
+	};
+	struct vverbs_device *d = &vverbs_devices[0];
+	struct rnp_pcie before = d->ctx.engine->pcie;
+	int in_order[RN_ARRAY_SIZE(rows)] = { 0 };
+	bool is_on = vverbs_put_below_pcie(d);
+
+	(void)state;
+	d->ctx.engine->pcie = before;
+	if (!is_on)
+		skip();
+	vverbs_connect();
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(rows); i++) {
+		vverbs_host.knobs = (struct rn_pcie_knobs){ .place = rows[i].place,
+							    .ooo = rows[i].ooo,
+							    .relaxed = rows[i].relaxed };
+		vverbs_put_below_pcie(d);
+		in_order[i] = rnp_query_qp_data_in_order(d->qp, IBV_WR_RDMA_WRITE, 0);
+		d->ctx.engine->pcie = before;
+	}
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(rows); i++)
+		if (in_order[i] != rows[i].in_order)
+			fail_msg("row %u: %d", i, in_order[i]);
+}
+
+/* Of a post of @count requests. */
+static struct rn_host_bell bell_of(struct ibv_qp *qp, unsigned count)
+{
+	struct ibv_send_wr wr[4], *bad;
+
+	assert_in_range(count, 1, RN_ARRAY_SIZE(wr));
+	for (unsigned i = 0; i < count; i++)
+		wr[i] = (struct ibv_send_wr){ .next = i + 1 < count ? &wr[i + 1] : NULL,
+					      .opcode = IBV_WR_SEND };
+	assert_int_equal(rnp_post_send(qp, wr, &bad), 0);
+	return vverbs_host.bell;
+}
+
+static void a_doorbell_names_the_requests_of_its_post(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[0];
+	struct rnp_pcie before = d->ctx.engine->pcie;
+	struct rn_host_bell first = { 0 }, second = { 0 };
+	bool is_on;
+
+	(void)state;
+	vverbs_connect();
+	is_on = vverbs_put_below_pcie(d);
+	if (is_on) {
+		first = bell_of(d->qp, 1);
+		second = bell_of(d->qp, 3);
+	}
+	d->ctx.engine->pcie = before;
+	if (!is_on)
+		skip();
+	assert_int_equal(first.qpn, d->qp->qp_num);
+	assert_int_equal(first.count, 1);
+	assert_int_equal(second.first, first.first + 1);
+	assert_int_equal(second.count, 3);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, vverbs_setup, vverbs_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(receive_that_is_flushed_at_once_raises_an_event),
+		TEST(what_has_come_before_arming_raises_no_event),
+		TEST(arming_writes_a_pending_event),
+		TEST(cq_that_is_destroyed_is_not_armed),
+		TEST(peer_has_its_acknowledgement_before_an_error),
+		TEST(peer_has_its_acknowledgement_before_a_reset),
+		TEST(both_paths_must_carry_the_path_mtu),
+		TEST(data_is_in_order_if_pcie_keeps_it),
+		TEST(a_doorbell_names_the_requests_of_its_post),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
