@@ -26,7 +26,7 @@
 #include "odd_descriptors.h"
 #include "rocin/cmdev.h"
 #include "rocin/random.h"
-#include "tests/tools/rocind/rocind_kit.h"
+#include "tests/tools/rocind/kit/rocind_kit.h"
 #include "transport/io/host/runtime_dir.h"
 #include "transport/io/rocind/ctl_socket.h"
 

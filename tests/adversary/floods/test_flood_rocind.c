@@ -7,7 +7,7 @@
  * a connection or a packet, and in units (tests/kit/work.h), so nothing depends on the
  * machine; time is the test's.
  */
-#include "tests/tools/rocind/server_kit.h"
+#include "tests/tools/rocind/kit/server_kit.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -23,7 +23,7 @@
 #include "rocin/gsi.h"
 #include "tests/kit/hand_over.h"
 #include "tests/kit/work.h"
-#include "tests/tools/rocind/timer_kit.h"
+#include "tests/tools/rocind/kit/timer_kit.h"
 #include "tools/rocind/cm/cm_channel.h"
 #include "transport/io/host/gid_sockaddr.h"
 

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "rocin/cmdev.h"
-#include "tests/tools/rocind/netns.h"
-#include "tests/tools/rocind/rocind_kit.h"
+#include "tests/tools/rocind/kit/netns.h"
+#include "tests/tools/rocind/kit/rocind_kit.h"
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/runtime_dir.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "tests/tools/rocind/netns.h"
+#include "tests/tools/rocind/kit/netns.h"
 #include "transport/io/udp/route_mtu.h"
 
 static const struct rn_gid ours = { .raw = { [10] = 0xff, 0xff, 10, 0, 0, 1 } };

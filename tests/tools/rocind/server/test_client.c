@@ -2,7 +2,7 @@
 /* test_client.c - what rocind keeps of its clients, and what it tells each of them of
  * the others.
  */
-#include "server_kit.h"
+#include "tests/tools/rocind/kit/server_kit.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * kind and kept by the program too: rocind waits for none of them behind its
  * channel's end.
  */
-#include "server_kit.h"
+#include "tests/tools/rocind/kit/server_kit.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_refusals.c - what rocind and its client cannot do or do not understand. */
-#include "rocind_kit.h"
+#include "tests/tools/rocind/kit/rocind_kit.h"
 
 #include <errno.h>
 #include <fcntl.h>

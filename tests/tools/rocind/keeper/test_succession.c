@@ -3,7 +3,7 @@
  * committed is restored, requests that were executed just before its death are not
  * executed twice, and records that are not valid do no harm.
  */
-#include "server_kit.h"
+#include "tests/tools/rocind/kit/server_kit.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 #ifndef WIRES_KIT_H
 #define WIRES_KIT_H
 
-#include "rocind_kit.h"
+#include "tests/tools/rocind/kit/rocind_kit.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 /* test_changes.c - what clients hear when their interface changes, where it and what the
  * kernel says of it are the test's. (test_watch.c has a real one.)
  */
-#include "server_kit.h"
+#include "tests/tools/rocind/kit/server_kit.h"
 
 #include <errno.h>
 #include <linux/netlink.h>

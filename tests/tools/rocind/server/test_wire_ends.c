@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_wire_ends.c - who hears of a local wire, and what rocind keeps of it. */
-#include "server_kit.h"
+#include "tests/tools/rocind/kit/server_kit.h"
 
 #include <errno.h>
 #include <string.h>

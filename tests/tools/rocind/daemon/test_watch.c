@@ -3,7 +3,7 @@
  *
  * In a network namespace with a veth pair; exit code 77 where none can be had.
  */
-#include "rocind_kit.h"
+#include "tests/tools/rocind/kit/rocind_kit.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "netns.h"
+#include "tests/tools/rocind/kit/netns.h"
 
 /* The kernel tells of a link that comes up once in a second, for all of them: the news of
  * one test would come in the middle of the next.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_faults.c - rules about faults on their way through rocind. */
-#include "rocind_kit.h"
+#include "tests/tools/rocind/kit/rocind_kit.h"
 
 #include <errno.h>
 #include <fcntl.h>

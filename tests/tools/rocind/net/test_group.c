@@ -3,7 +3,7 @@
  * out of the first of them.
  */
 #include "rocin/gid.h"
-#include "server_kit.h"
+#include "tests/tools/rocind/kit/server_kit.h"
 
 #include <errno.h>
 #include <netinet/in.h>

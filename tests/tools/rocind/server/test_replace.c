@@ -2,7 +2,7 @@
 /* test_replace.c - a rocind that is to go on in place of one that runs: who is refused,
  * and that the one that runs goes on whatever the other does.
  */
-#include "server_kit.h"
+#include "tests/tools/rocind/kit/server_kit.h"
 
 #include <errno.h>
 #include <fcntl.h>

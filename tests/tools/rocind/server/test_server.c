@@ -4,7 +4,7 @@
  * Time is the test's: it goes on to the next step of the test, or to the end of rocind's
  * wait, whenever rocind has nothing to do.
  */
-#include "server_kit.h"
+#include "tests/tools/rocind/kit/server_kit.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* test_addresses.c - addresses that nobody uses any more are given back, and are as good
  * as new when somebody comes again.
  */
-#include "rocind_kit.h"
+#include "tests/tools/rocind/kit/rocind_kit.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  *
  * Time is the test's, and so is the wire.
  */
-#include "server_kit.h"
+#include "tests/tools/rocind/kit/server_kit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #include "rocin/cm.h"
 #include "rocin/gsi.h"
-#include "tests/tools/rocind/timer_kit.h"
+#include "tests/tools/rocind/kit/timer_kit.h"
 #include "tools/rocind/cm/cm_channel.h"
 #include "transport/io/capture/capture_ring.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_slot_sockets.c - what the sockets are like that a process gets with its slot. */
-#include "rocind_kit.h"
+#include "tests/tools/rocind/kit/rocind_kit.h"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
