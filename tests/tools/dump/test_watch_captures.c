@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tests/tools/rocin/capture.h"
+#include "tests/tools/rocin/kit/capture.h"
 #include "tools/dump/watch.h"
 
 /* Feeds all packets; @each may be NULL. */

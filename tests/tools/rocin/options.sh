@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # options.sh - help, manual and exit statuses of `rocin` agree.
 # shellcheck source=lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/kit/lib.sh"
 man=$ROCIN_SOURCE/tools/man/rocin.1
 
 is 'rocin --version' "$(rocin --version)" "rocin $ROCIN_VERSION"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # symbolize.sh - rocin-symbolize: functions and lines of frames in programs of all kinds.
 # shellcheck source=lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/kit/lib.sh"
 unset DEBUGINFOD_URLS
 cd "$work" || exit 1
 mkdir src

@@ -3,7 +3,7 @@
 # dump.sh - `rocin dump` reads what Linux rxe sent. What was sent stands in
 # tests/captures/README.md: sizes, keys and codes are those that its programs posted.
 # shellcheck source=lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../kit/lib.sh"
 captures=$ROCIN_SOURCE/tests/captures
 to_b='10.77.0.1 > 10.77.0.2 '
 to_a='10.77.0.2 > 10.77.0.1 '

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "rocin/stats.h"
-#include "spoken.h"
+#include "tests/tools/rocin/kit/spoken.h"
 #include "transport/io/fault/fault_rules.h"
 #include "transport/io/rocind/rocind_client.h"
 

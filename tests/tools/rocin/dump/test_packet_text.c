@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "capture.h"
+#include "tests/tools/rocin/kit/capture.h"
 #include "tools/dump/packet.h"
 
 static const char *const captures[] = {

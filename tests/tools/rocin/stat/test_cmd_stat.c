@@ -13,7 +13,7 @@
 
 #include "rocin/queue_pair.h"
 #include "rocin/stats.h"
-#include "spoken.h"
+#include "tests/tools/rocin/kit/spoken.h"
 #include "transport/io/rocind/rocind_client.h"
 
 /* ---- Two devices of one program ---- */
