@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fixture.h"
 #include "sim/sysfs/sysfs_tree.h"
+#include "tests/sim/kernel/fixture.h"
 
 int main(int argc, char **argv)
 {
