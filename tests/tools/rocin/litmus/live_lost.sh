@@ -4,8 +4,8 @@
 # last messages of a run are sent again until whoever waits for them has them. A run in which a
 # thread gave up on what came later has no final state. What a drive does not report is not taken
 # for a completion.
-# shellcheck source=../../e2e/kit/lib.sh
-. "$(dirname "$0")/../../e2e/kit/lib.sh"
+# shellcheck source=../../../e2e/kit/lib.sh
+. "$(dirname "$0")/../../../e2e/kit/lib.sh"
 
 cat >"$work/lost.litmus" <<'END'
 RDMA lost

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# cli.sh ROCIN - what `rocin litmus` prints and how it ends.
+# cli.sh ROCIN BANK - what `rocin litmus` prints and how it ends.
 set -u
-rocin=$1
-bank=$(cd "$(dirname "$0")" && pwd)
+rocin=$1 bank=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # live_fails.sh - a live run tells of a forbidden state, with the TLPs that led to it, of a state
 # that is listed as never observed, and of knobs or devices that do not work.
-# shellcheck source=../../e2e/kit/lib.sh
-. "$(dirname "$0")/../../e2e/kit/lib.sh"
+# shellcheck source=../../../e2e/kit/lib.sh
+. "$(dirname "$0")/../../../e2e/kit/lib.sh"
 failed=0
 
 # ends STATUS COMMAND...

@@ -10,8 +10,8 @@
 # With --within, what has been run by then counts; runs are added only when every verdict has had as many. The
 # files are taken in an order that the day decides, or ROCIN_LITMUS_SEED, so that what a slow machine does not
 # come to is another part each day.
-# shellcheck source=../../e2e/kit/lib.sh
-. "$(dirname "$0")/../../e2e/kit/lib.sh"
+# shellcheck source=../../../e2e/kit/lib.sh
+. "$(dirname "$0")/../../../e2e/kit/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 runs=$1 percent=$2 rounds=15 more=$1 within=
 shift 2
