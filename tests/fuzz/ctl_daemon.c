@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "ctl_sides.h"
-#include "tests/kit/hand_over.h"
+#include "tests/kit/system/hand_over.h"
 #include "tools/rocind/cm/cm.h"
 #include "tools/rocind/net/iface.h"
 #include "tools/rocind/server/server.h"

@@ -17,7 +17,7 @@
 #include "rocin/transport.h"
 #include "rocin/wire.h"
 #include "sim/vnet/vnet.h"
-#include "tests/kit/arena.h"
+#include "tests/kit/device/arena.h"
 
 enum {
 	QPS = 8,

@@ -13,7 +13,7 @@
 #include "provider/raw/frame.h"
 #include "rocin/raw_packet.h"
 #include "script.h"
-#include "tests/kit/pair.h"
+#include "tests/kit/device/pair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

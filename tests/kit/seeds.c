@@ -2,7 +2,7 @@
 /* seeds.c - the main() of a test that runs one random world per seed. */
 #include "seeds.h"
 
-#include "pair.h"
+#include "tests/kit/device/pair.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  *
  * usage: messages QPS BURST ROUNDS
  */
-#include "tests/kit/many.h"
+#include "tests/kit/device/many.h"
 
 #include <stdio.h>
 #include <stdlib.h>

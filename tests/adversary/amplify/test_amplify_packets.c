@@ -7,7 +7,7 @@
  * of the greatest ratios is printed.
  */
 #include "rocin/gsi.h"
-#include "tests/kit/raw.h"
+#include "tests/kit/device/raw.h"
 
 enum {
 	LIMIT = 3,

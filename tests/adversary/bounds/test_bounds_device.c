@@ -19,7 +19,7 @@
 #include "sim/fabric/connections.h"
 #include "sim/world/plan.h"
 #include "sim/world/world.h"
-#include "tests/kit/many.h"
+#include "tests/kit/device/many.h"
 #include "tests/kit/work.h"
 #include "transport/qp/qp.h"
 

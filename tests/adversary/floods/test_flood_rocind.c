@@ -21,7 +21,7 @@
 #include "rocin/cm.h"
 #include "rocin/cmdev.h"
 #include "rocin/gsi.h"
-#include "tests/kit/hand_over.h"
+#include "tests/kit/system/hand_over.h"
 #include "tests/kit/work.h"
 #include "tests/tools/rocind/kit/timer_kit.h"
 #include "tools/rocind/cm/cm_channel.h"

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/kit/forbid_calls.h"
+#include "tests/kit/system/forbid_calls.h"
 
 #define CALL(name)                \
 	{                         \

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/kit/forbid_calls.h"
+#include "tests/kit/system/forbid_calls.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "rocin/cpu.h"
-#include "tests/kit/roce_socket.h"
+#include "tests/kit/system/roce_socket.h"
 #include "transport/io/rocind/rocind_client.h"
 
 enum {

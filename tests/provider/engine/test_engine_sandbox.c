@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#include "tests/kit/forbid_calls.h"
-#include "tests/kit/io_kind.h"
+#include "tests/kit/system/forbid_calls.h"
+#include "tests/kit/system/io_kind.h"
 
 struct io {
 	bool sleeps, sends; /* by io_uring */

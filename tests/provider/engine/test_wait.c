@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "provider/engine/engine_internal.h"
-#include "tests/kit/io_kind.h"
+#include "tests/kit/system/io_kind.h"
 
 enum {
 	WAKE,

@@ -13,7 +13,7 @@
 
 #include "rocin/cqe.h"
 #include "rocin/queue_pair.h"
-#include "tests/kit/roce_socket.h"
+#include "tests/kit/system/roce_socket.h"
 #include "transport/io/rocind/rocind_client.h"
 
 /* ------------------------------------------------------------------------ hooks */

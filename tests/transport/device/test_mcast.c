@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_mcast.c - multicast groups: J9 to J11 and J13 of tests/rules.md. */
 #include "rocin/queue_pair.h"
-#include "tests/kit/raw.h"
+#include "tests/kit/device/raw.h"
 
 enum {
 	QKEY = 0x1ee7,

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tests/kit/pair.h"
+#include "tests/kit/device/pair.h"
 
 enum {
 	LEN = 70000, /* of the buffer: longer than any frame */

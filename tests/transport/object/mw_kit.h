@@ -3,7 +3,7 @@
 #ifndef RN_MW_KIT_H
 #define RN_MW_KIT_H
 
-#include "tests/kit/req_kit.h"
+#include "tests/kit/device/req_kit.h"
 
 enum {
 	REGION = 4096,

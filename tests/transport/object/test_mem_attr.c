@@ -2,7 +2,7 @@
 /* test_mem_attr.c - what the device tells memory about each access, and when it asks
  * memory before it acknowledges.
  */
-#include "tests/kit/rc_pair.h"
+#include "tests/kit/device/rc_pair.h"
 
 static const uint32_t cqe_len = sizeof(struct rn_cqe);
 

@@ -2,7 +2,7 @@
 /* test_memory_scatter.c - lists that name a null region: zeros come out, what goes in
  * is gone.
  */
-#include "tests/kit/rc_pair.h"
+#include "tests/kit/device/rc_pair.h"
 
 enum {
 	NULL_KEY = 0x999900,

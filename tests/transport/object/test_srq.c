@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_srq.c - receives that several QPs share: D10, K1 and K2 of tests/rules.md. */
-#include "tests/kit/rc0.h"
+#include "tests/kit/device/rc0.h"
 #include "transport/qp/qp.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
  * receive opens is untouched; all accounts are balanced when the world ends
  * (rn_dev_fini() asserts that).
  */
-#include "tests/kit/pair.h"
+#include "tests/kit/device/pair.h"
 #include "tests/kit/seeds.h"
 #include "transport/qp/qp.h"
 

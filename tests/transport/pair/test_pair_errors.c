@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_pair_errors.c - reliable connections end to end: what goes wrong, and draining. */
-#include "tests/kit/rc_pair.h"
+#include "tests/kit/device/rc_pair.h"
 
 /* Pairs of what the two sides see. */
 static void errors_of_the_peer_reach_both_sides(void **state)

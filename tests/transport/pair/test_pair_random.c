@@ -6,7 +6,7 @@
  * Every work request completes once and in posting order; what completed with success has
  * arrived, where and as often as it should (atomics!), and nothing else was written.
  */
-#include "tests/kit/pair.h"
+#include "tests/kit/device/pair.h"
 #include "tests/kit/seeds.h"
 #include "transport/qp/qp.h"
 

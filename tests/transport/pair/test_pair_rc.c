@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_pair_rc.c - reliable connections end to end, without faults on the wire. */
-#include "tests/kit/rc_pair.h"
+#include "tests/kit/device/rc_pair.h"
 
 /* One operation of @len bytes; everything about it is checked. */
 static void one_op(struct rc *r, enum rn_wr_opcode op, uint32_t len)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_pair_srq.c - receives that several QPs share, end to end. */
-#include "tests/kit/pair.h"
+#include "tests/kit/device/pair.h"
 /* Four senders share the receives of four QPs on a wire that loses packets. */
 static void messages_arrive_once_over_a_bad_wire(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_pair_xrc.c - XRC end to end. */
 #include "rocin/srq.h"
-#include "tests/kit/pair.h"
+#include "tests/kit/device/pair.h"
 
 enum {
 	DOMAIN = 5,

@@ -4,7 +4,7 @@
  * posted to a queue that lives completes at most once.
  */
 #include "rocin/srq.h"
-#include "tests/kit/raw.h"
+#include "tests/kit/device/raw.h"
 #include "transport/object/srq.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_apm.c - path migration of two ends. The rules R1 to R8 are scenarios. */
-#include "tests/kit/rc_pair.h"
+#include "tests/kit/device/rc_pair.h"
 
 /* The other path leads to the same address, so M tells which one a packet takes. */
 static void arm(struct pair_qp *q)

@@ -2,7 +2,7 @@
 /* test_fail.c - queue pairs and completion queues that fail by order. */
 #include "rocin/queue_pair.h"
 
-#include "tests/kit/raw.h"
+#include "tests/kit/device/raw.h"
 #include "transport/qp/qp.h"
 
 static void expect_nothing(struct raw *r)

@@ -2,8 +2,8 @@
 /* test_flush.c - FLUSH at both ends: E25 of tests/rules.md, IBTA A19. */
 #include <errno.h>
 
-#include "tests/kit/rc0.h"
-#include "tests/kit/req_kit.h"
+#include "tests/kit/device/rc0.h"
+#include "tests/kit/device/req_kit.h"
 
 enum {
 	LEN = 4096,

@@ -2,7 +2,7 @@
 /* test_gone.c - what a request needs is gone when its turn comes: judged again, it is
  * refused like one that came too late.
  */
-#include "tests/kit/rc0.h"
+#include "tests/kit/device/rc0.h"
 
 enum {
 	NAK_ACC = 0x62,

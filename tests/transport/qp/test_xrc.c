@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_xrc.c - XRC against a raw peer. */
 #include "rocin/srq.h"
-#include "tests/kit/rc0.h"
+#include "tests/kit/device/rc0.h"
 #include "transport/qp/qp.h"
 
 enum {

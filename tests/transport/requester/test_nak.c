@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_nak.c - RNR NAKs and fatal NAKs at the requester. */
-#include "tests/kit/req_kit.h"
+#include "tests/kit/device/req_kit.h"
 
 /* ------------------------------------------------------------------ RNR NAKs */
 static void an_rnr_nak_holds_the_queue_for_its_time(void **state)

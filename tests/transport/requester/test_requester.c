@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_requester.c - what an RC send queue puts on the wire, and when. */
-#include "tests/kit/req_kit.h"
+#include "tests/kit/device/req_kit.h"
 #include "transport/qp/requester.h"
 
 /* ------------------------------------------------------------------ packets */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_requester_payload.c - payload from inline bytes and from memory that
  * answers later. */
-#include "tests/kit/req_kit.h"
+#include "tests/kit/device/req_kit.h"
 
 static void inline_bytes_are_those_of_the_moment_of_posting(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_response.c - READ and atomic responses at the requester. */
-#include "tests/kit/req_kit.h"
+#include "tests/kit/device/req_kit.h"
 
 /* raw.h: byte i of a packet's payload is psn + i. */
 static void expect_payload(const struct raw *r, uint32_t psn, uint32_t offset,

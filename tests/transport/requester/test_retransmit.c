@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_retransmit.c - acknowledgements, timeouts and going back at the requester. */
-#include "tests/kit/req_kit.h"
+#include "tests/kit/device/req_kit.h"
 
 /* ---------------------------------------------------------- acknowledgements */
 static void an_ack_of_the_last_packet_completes_the_message(void **state)

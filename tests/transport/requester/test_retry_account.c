@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_retry_account.c - what a retry is charged for: one loss or one timeout, once. */
-#include "tests/kit/req_kit.h"
+#include "tests/kit/device/req_kit.h"
 
 enum {
 	PACKETS = 40, /* of the READ, from PSN 200 on */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_send_queue.c - a send queue that fails, drains, is flushed or lacks credits. */
-#include "tests/kit/req_kit.h"
+#include "tests/kit/device/req_kit.h"
 
 /* -------------------------------------------------------------- local errors */
 static void a_bad_lkey_fails_before_anything_leaves(void **state)

@@ -2,7 +2,7 @@
 /* test_atomic.c - atomics at the responder: E18 to E22 of tests/rules.md, and
  * slow memory.
  */
-#include "tests/kit/rc0.h"
+#include "tests/kit/device/rc0.h"
 
 enum {
 	NAK_INV = 0x61,

@@ -2,8 +2,8 @@
 /* test_atomic_write.c - ATOMIC WRITE at both ends: E24 of tests/rules.md, IBTA A19. */
 #include <errno.h>
 
-#include "tests/kit/rc0.h"
-#include "tests/kit/req_kit.h"
+#include "tests/kit/device/rc0.h"
+#include "tests/kit/device/req_kit.h"
 
 enum {
 	NAK_INV = 0x61,

@@ -2,7 +2,7 @@
 /* test_datagram.c - UC and UD on the receiving side: I1 to I6, J1 to J6 and J12
  * of tests/rules.md.
  */
-#include "tests/kit/rc0.h"
+#include "tests/kit/device/rc0.h"
 
 enum {
 	QKEY = 0x1ee7,

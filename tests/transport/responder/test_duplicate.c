@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_duplicate.c - requests received again: group F of tests/rules.md. */
 #include "rocin/transport.h"
-#include "tests/kit/rc0.h"
+#include "tests/kit/device/rc0.h"
 
 enum {
 	NAK_INV = 0x61

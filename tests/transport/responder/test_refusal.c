@@ -2,7 +2,7 @@
 /* test_refusal.c - lengths that do not fit, receives that are missing: groups C and D
  * of tests/rules.md.
  */
-#include "tests/kit/rc0.h"
+#include "tests/kit/device/rc0.h"
 
 enum {
 	NAK_INV = 0x61,

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tests/kit/rc0.h"
+#include "tests/kit/device/rc0.h"
 #include "transport/qp/qp.h"
 
 static const struct pair_cfg without = { .mtu_max = 1024, .lent_resources = true };

@@ -3,7 +3,7 @@
  * more of tests/rules.md.
  */
 #include "rocin/transport.h"
-#include "tests/kit/rc0.h"
+#include "tests/kit/device/rc0.h"
 
 enum {
 	NAK_SEQ = 0x60,

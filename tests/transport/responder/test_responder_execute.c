@@ -3,7 +3,7 @@
  * groups E and G of tests/rules.md.
  */
 #include "rocin/cqe.h"
-#include "tests/kit/rc0.h"
+#include "tests/kit/device/rc0.h"
 
 enum {
 	NAK_INV = 0x61,

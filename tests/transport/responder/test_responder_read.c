@@ -2,7 +2,7 @@
 /* test_responder_read.c - READ responses: E10 to E17 of tests/rules.md, and slow memory.
  */
 #include "rocin/transport.h"
-#include "tests/kit/rc0.h"
+#include "tests/kit/device/rc0.h"
 
 enum {
 	NAK_INV = 0x61,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_unreliable.c - what UC and UD send queues put on the wire. */
-#include "tests/kit/req_kit.h"
+#include "tests/kit/device/req_kit.h"
 
 /* ------------------------------------------------------------------- UC, UD */
 static void uc_completes_when_the_last_packet_left(void **state)

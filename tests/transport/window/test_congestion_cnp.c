@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_congestion_cnp.c - marked packets are answered by notifications, which are obeyed.
  */
-#include "tests/kit/raw.h"
+#include "tests/kit/device/raw.h"
 #include "transport/qp/qp.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "rocin/queue_pair.h"
-#include "tests/kit/many.h"
+#include "tests/kit/device/many.h"
 
 enum {
 	QPS = 1000,

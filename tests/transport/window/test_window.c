@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_window.c - the window shared by all QPs towards one destination process. */
-#include "tests/kit/pair.h"
+#include "tests/kit/device/pair.h"
 #include "transport/qp/qp.h"
 
 enum {

@@ -3,7 +3,7 @@
  * nobody forgotten. No test takes the time after which a queue pair asks regardless,
  * unless it says so.
  */
-#include "tests/kit/pair.h"
+#include "tests/kit/device/pair.h"
 #include "transport/qp/qp.h"
 
 enum {

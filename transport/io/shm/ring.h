@@ -323,8 +323,8 @@ enum {
  *
  * Each side stores first and loads afterwards, all sequentially consistent, so at least
  * one of the two sees the other's store (shape: store buffering).
- * tests/transport/io/shm/test_doorbell_model.c checks all orders of these accesses on a
- * machine with store buffers.
+ * tests/transport/io/shm/model/test_doorbell_model.c checks all orders of these accesses
+ * on a machine with store buffers.
  *
  * Every peer can write to the page. A hostile peer may at most cause work, by a bit that
  * is set without reason or a useless wake-up, or delay packets until the lease or a timer

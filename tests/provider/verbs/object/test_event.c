@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "provider/verbs/object/event.h"
-#include "tests/kit/wrap_syscall.h"
+#include "tests/kit/system/wrap_syscall.h"
 
 enum {
 	LEN = 8

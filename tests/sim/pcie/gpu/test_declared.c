@@ -10,7 +10,7 @@
 #include "gpu_kit.h"
 #include "rocin/mr.h"
 #include "sim/pcie/gpu/gpu_internal.h"
-#include "tests/kit/descriptors.h"
+#include "tests/kit/system/descriptors.h"
 
 #define PAGE 4096UL
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "rocin/cmdev.h"
-#include "tests/kit/hand_over.h"
+#include "tests/kit/system/hand_over.h"
 #include "tools/rocind/cm/cm.h"
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/rocind/cm_board.h"

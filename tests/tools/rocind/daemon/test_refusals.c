@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/kit/hand_over.h"
+#include "tests/kit/system/hand_over.h"
 #include "transport/io/host/runtime_dir.h"
 #include "transport/io/rocind/ctl_socket.h"
 

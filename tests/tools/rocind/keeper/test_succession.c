@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "rocin/cmdev.h"
-#include "tests/kit/hand_over.h"
+#include "tests/kit/system/hand_over.h"
 #include "tools/rocind/cm/cm.h"
 #include "tools/rocind/cm/cm_channel.h"
 #include "tools/rocind/ucma/ucma.h"

@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "rocin/types.h"
-#include "tests/kit/descriptors.h"
+#include "tests/kit/system/descriptors.h"
 
 enum {
 	WAIT_MS = 60000,

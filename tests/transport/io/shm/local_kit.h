@@ -20,7 +20,7 @@
 #include "rocin/gid.h"
 #include "rocin/stats.h"
 #include "rocin/wire.h"
-#include "tests/kit/roce_socket.h"
+#include "tests/kit/system/roce_socket.h"
 #include "transport/io/shm/net_local.h"
 #include "transport/io/shm/ring.h"
 

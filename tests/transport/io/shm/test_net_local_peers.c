@@ -2,7 +2,7 @@
 /* test_net_local_peers.c - peers that sleep, stop, die or lie. */
 #include "local_kit.h"
 #include "rocin/icrc.h"
-#include "tests/kit/descriptors.h"
+#include "tests/kit/system/descriptors.h"
 
 #include "transport/io/shm/ring_layout.h"
 

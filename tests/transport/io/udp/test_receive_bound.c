@@ -17,10 +17,10 @@
 #include <cmocka.h>
 
 #include "rocin/stats.h"
-#include "tests/kit/io_kind.h"
-#include "tests/kit/roce_socket.h"
+#include "tests/kit/system/io_kind.h"
+#include "tests/kit/system/roce_socket.h"
+#include "tests/kit/system/wrap_syscall.h"
 #include "tests/kit/work.h"
-#include "tests/kit/wrap_syscall.h"
 #include "tests/transport/io/fault/fault_kit.h"
 #include "transport/io/capture/net_capture.h"
 #include "transport/io/capture/tap.h"

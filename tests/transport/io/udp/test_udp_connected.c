@@ -13,9 +13,9 @@
 #include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/stats.h"
-#include "tests/kit/descriptors.h"
-#include "tests/kit/io_kind.h"
-#include "tests/kit/roce_socket.h"
+#include "tests/kit/system/descriptors.h"
+#include "tests/kit/system/io_kind.h"
+#include "tests/kit/system/roce_socket.h"
 #include "transport/io/udp/net_udp.h"
 
 enum {

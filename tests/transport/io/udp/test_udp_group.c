@@ -14,10 +14,10 @@
 
 #include "rocin/icrc.h"
 #include "rocin/stats.h"
-#include "tests/kit/descriptors.h"
-#include "tests/kit/io_kind.h"
-#include "tests/kit/roce_socket.h"
-#include "tests/kit/wrap_syscall.h"
+#include "tests/kit/system/descriptors.h"
+#include "tests/kit/system/io_kind.h"
+#include "tests/kit/system/roce_socket.h"
+#include "tests/kit/system/wrap_syscall.h"
 #include "transport/io/udp/udp_internal.h"
 
 enum {

@@ -3,7 +3,7 @@
 #ifndef RN_RC_PAIR_H
 #define RN_RC_PAIR_H
 
-#include "tests/kit/pair.h"
+#include "tests/kit/device/pair.h"
 #include "transport/qp/qp.h"
 
 enum {

@@ -3,7 +3,7 @@
 #ifndef RN_REQ_KIT_H
 #define RN_REQ_KIT_H
 
-#include "tests/kit/raw.h"
+#include "tests/kit/device/raw.h"
 
 #include "transport/qp/qp.h"
 

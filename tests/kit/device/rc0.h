@@ -4,7 +4,7 @@
 #ifndef RN_TEST_RC0_H
 #define RN_TEST_RC0_H
 
-#include "tests/kit/raw.h"
+#include "tests/kit/device/raw.h"
 
 enum {
 	RC0_RECV_LEN = 4096,
