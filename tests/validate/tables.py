@@ -6,7 +6,7 @@ usage: tables [--write] SOURCE-DIRECTORY
 
 The rules are those of provider/validate/rules/*.def. Each has an example, wrong and mended,
 in the text beside it, and a line of the table of rocin-validate(7), which --write makes; and
-each but those of the sanitizer has a case in tests/validate/CATEGORY.c.
+each but those of the sanitizer has a case in tests/validate/cases/CATEGORY.c.
 """
 import pathlib
 import re
@@ -70,9 +70,9 @@ def main():
         wrong += [f"{category}.txt: there is no rule {x}" for x in examples if x not in names]
         if category == "visibility":
             continue
-        cases = re.findall(r'^\t\{ "([^"]+)",', (root / f"tests/validate/{category}.c").read_text(), re.M)
-        wrong += [f"tests/validate/{category}.c: no case of {x}" for x in names if x not in cases]
-        wrong += [f"tests/validate/{category}.c: there is no rule {x}" for x in cases if x not in names]
+        cases = re.findall(r'^\t\{ "([^"]+)",', (root / f"tests/validate/cases/{category}.c").read_text(), re.M)
+        wrong += [f"tests/validate/cases/{category}.c: no case of {x}" for x in names if x not in cases]
+        wrong += [f"tests/validate/cases/{category}.c: there is no rule {x}" for x in cases if x not in names]
         wrong += [f"{x} is there twice" for x in set(names) if names.count(x) > 1]
     text = page.read_text()
     head, rest = text.split(BEGIN)
