@@ -3,7 +3,7 @@
 #ifndef FUZZ_CTL_SIDES_H
 #define FUZZ_CTL_SIDES_H
 
-#include "script.h"
+#include "tests/fuzz/script.h"
 
 /* Messages from up to four clients arrive at rocind's code. */
 void ctl_daemon_side(struct script *s);

@@ -9,8 +9,8 @@
  */
 #include <stdio.h>
 
-#include "script.h"
 #include "sim/world/world.h"
+#include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
  */
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
-#include "script.h"
+#include "tests/fuzz/script.h"
 #include "tools/dump/packet.h"
 #include "tools/dump/watch.h"
 

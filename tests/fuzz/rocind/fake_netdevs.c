@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "script.h"
+#include "tests/fuzz/script.h"
 
 int __wrap_getifaddrs(struct ifaddrs **out);
 void __wrap_freeifaddrs(struct ifaddrs *all);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* fuzz_scenario.c - scenario files, and the transport run on whatever can be understood.
  */
-#include "script.h"
 #include "sim/scenario/virtual.h"
+#include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

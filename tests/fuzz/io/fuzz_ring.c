@@ -12,7 +12,7 @@
 #include "ring_views.h"
 #include "rocin/gid.h"
 #include "rocin/icrc.h"
-#include "script.h"
+#include "tests/fuzz/script.h"
 #include "transport/io/shm/ring_layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

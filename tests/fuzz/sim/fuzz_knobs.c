@@ -2,8 +2,8 @@
 /* fuzz_knobs.c - what people write about the simulated PCIe layer. */
 #include <errno.h>
 
-#include "script.h"
 #include "sim/pcie/model/knobs.h"
+#include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 #include "provider/raw/flow.h"
 #include "provider/raw/frame.h"
 #include "rocin/raw_packet.h"
-#include "script.h"
+#include "tests/fuzz/script.h"
 #include "tests/kit/device/pair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
  */
 #include "rocin/cm.h"
 #include "rocin/gsi.h"
-#include "script.h"
+#include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "script.h"
 #include "sim/kernel/redirect.h"
 #include "sim/kernel/uverbs.h"
+#include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

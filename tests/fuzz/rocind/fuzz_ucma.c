@@ -8,7 +8,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "rocin/netdev.h"
-#include "script.h"
+#include "tests/fuzz/script.h"
 #include "tools/rocind/ucma/ucma.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "rocin/stats.h"
-#include "script.h"
+#include "tests/fuzz/script.h"
 #include "tools/rocin/capture/capture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

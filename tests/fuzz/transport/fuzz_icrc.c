@@ -12,7 +12,7 @@
 #include "rocin/gid.h"
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
-#include "script.h"
+#include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 #include "provider/settings/settings.h"
 #include "rocin/netdev.h"
 #include "rocin/queue_pair.h"
-#include "script.h"
+#include "tests/fuzz/script.h"
 #include "tools/dump/packet.h"
 #include "transport/io/fault/net_fault.h"
 #include "transport/io/rocind/stats_pages.h"

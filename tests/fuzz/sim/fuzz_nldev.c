@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <rdma/rdma_netlink.h>
 
-#include "script.h"
 #include "sim/kernel/netlink/message.h"
 #include "sim/kernel/netlink/nldev.h"
+#include "tests/fuzz/script.h"
 #include "transport/io/rocind/stats_pages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "script.h"
+#include "tests/fuzz/script.h"
 
 static struct verbs_context extended = {
 	.sz = sizeof(extended),

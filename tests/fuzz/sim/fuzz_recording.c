@@ -4,9 +4,9 @@
  * Whatever a file says, the player must not ask of the core what the core forbids its
  * callers: an assertion ends this program.
  */
-#include "script.h"
 #include "sim/replay/player.h"
 #include "sim/replay/record_text.h"
+#include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

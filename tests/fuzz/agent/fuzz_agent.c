@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fake_verbs.h"
-#include "script.h"
+#include "tests/fuzz/script.h"
 #include "tools/rocin/conform/agent.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
 /* fuzz_pcapng.c - a file of anything that says it is pcapng: its blocks are taken apart
  * within their bounds, and the texts are texts of one line.
  */
-#include "script.h"
+#include "tests/fuzz/script.h"
 #include "tools/dump/pcapng.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

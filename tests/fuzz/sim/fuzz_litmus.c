@@ -2,8 +2,8 @@
 /* fuzz_litmus.c - litmus files, and the model run on whatever can be understood. */
 #include <errno.h>
 
-#include "script.h"
 #include "sim/litmus/explore.h"
+#include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

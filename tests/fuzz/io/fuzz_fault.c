@@ -12,7 +12,7 @@
 #include "rocin/icrc.h"
 #include "rocin/stats.h"
 #include "rocin/wire.h"
-#include "script.h"
+#include "tests/fuzz/script.h"
 #include "transport/io/fault/net_fault.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

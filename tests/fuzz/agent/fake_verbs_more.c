@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "fake_verbs_internal.h"
-#include "script.h"
+#include "tests/fuzz/script.h"
 
 static unsigned users_of_xrcds;
 
