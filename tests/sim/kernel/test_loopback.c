@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_loopback.c - interfaces as libfabric is to see them. */
-#include "sim/kernel/loopback.h"
+#include "sim/kernel/hooks/loopback.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

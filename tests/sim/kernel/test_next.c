@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_next.c - the functions that the hooks stand in front of. */
-#include "sim/kernel/next.h"
+#include "sim/kernel/hooks/next.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 static const char *const names[] = {
 #define RNK_HOOK(name, version, if_missing) #name,
-#include "sim/kernel/hooks.def"
+#include "sim/kernel/hooks/hooks.def"
 #undef RNK_HOOK
 };
 

@@ -4,7 +4,7 @@
 set -eu
 command -v nm >/dev/null || { echo "nm is not installed"; exit 77; }
 
-kernel=$RN_SOURCE/sim/kernel
+kernel=$RN_SOURCE/sim/kernel/hooks
 # Two more are for the plugin to find (transport/io/memory/mem_guard.h, own_fd.h).
 want=$({ sed -n 's/^RNK_HOOK(\([a-zA-Z0-9_]*\),.*/\1/p' "$kernel/hooks.def"
 	echo rocin_watch_signals; echo rocin_watch_fds; } | sort)

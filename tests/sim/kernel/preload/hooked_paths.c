@@ -517,7 +517,8 @@ static void neighbours_are_what_they_are(void)
 	CHECK(open("", O_RDONLY) == -1 && errno == ENOENT);
 }
 
-/* libfabric is to find the device there (sim/kernel/loopback.h), and nobody else. */
+/* libfabric is to find the device there (sim/kernel/hooks/loopback.h), and nobody else.
+ */
 static void the_loopback_interface_is_what_it_is(void)
 {
 	struct ifaddrs *all;

@@ -39,13 +39,13 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "counters.h"
 #include "loopback.h"
-#include "netlink/socket.h"
-#include "rdma_cm.h"
-#include "redirect.h"
 #include "rocin/netdev.h"
-#include "uverbs.h"
+#include "sim/kernel/counters.h"
+#include "sim/kernel/netlink/socket.h"
+#include "sim/kernel/rdma_cm.h"
+#include "sim/kernel/redirect.h"
+#include "sim/kernel/uverbs.h"
 
 /* Runs before most other constructors, so that they already find the devices. */
 __attribute__((constructor(101))) static void start(void)
