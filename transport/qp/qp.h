@@ -12,6 +12,7 @@
  *   send_queue.c work requests become WQEs, and WQEs become completions
  *   requester.c  send queue -> request packets                            (RC, UC, UD)
  *   retransmit.c ACKs, NAKs and responses coming in; timers; going back   (RC)
+ *   probe.c      losses that cause no NAK                                 (RC)
  *   window.c     how much may be in flight: the peer window and the READ window
  *   congestion.c pacing; congestion control (DCQCN)
  *   responder.c  request packets: checked, executed, answered again       (RC, UC)
@@ -50,7 +51,7 @@
 
 /* --------------------------------------------------------------- requester */
 /* State by which one QP detects lost packets that no NAK reports: if the QP makes no
- * progress for some time, it sends all unacknowledged packets again. See retransmit.c.
+ * progress for some time, it sends all unacknowledged packets again. See probe.c.
  */
 struct rn_probe {
 	rn_ns deadline; /* end of the present wait; RN_NEVER: progress is not watched */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* requester.h - constants and functions shared by requester.c, retransmit.c, send_queue.c
- * and window.c.
+/* requester.h - constants and functions shared by requester.c, retransmit.c, probe.c,
+ * send_queue.c and window.c.
  *
  * The send queue, by index:   head <= cur <= tail
  *   [head, cur)  packets built; RC: waiting to be acknowledged
@@ -64,7 +64,7 @@ static inline uint32_t rn_req_packet_len(const struct rn_qp *qp,
 /* Factor between the local ACK timeout T that the code stands for and the expiry of the
  * timer. IBTA Vol 1, 9.7.6.1.3 allows T to 4 T. The largest is used, because a peer in
  * software may not get the processor for a while without losing packets, and real losses
- * are noticed in other ways (retransmit.c).
+ * are noticed in other ways (probe.c).
  */
 enum {
 	RN_REQ_ACK_TIMEOUTS = 4,
@@ -137,10 +137,38 @@ enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
  */
 void rn_req_go_back(struct rn_qp *qp);
 
+/* Ends the state in which only one packet is sent again: the peer has told what it has
+ * received, so the missing packets may be sent.
+ */
+static inline void rn_req_resume_sending(struct rn_qp *qp)
+{
+	if (!qp->req.sends_one)
+		return;
+	qp->req.sends_one = qp->req.awaits_late = false;
+	rn_dev_schedule(qp->dev, qp);
+}
+
+/* ------------------------------------------------------------------ probe.c */
 /* Starts to watch @qp for progress. To be called when the QP has nothing in flight and is
  * about to send. The caller sets qp->timer afterwards, for ack_deadline and the deadline
  * of the watch.
  */
 void rn_probe_burst(struct rn_qp *qp, rn_ns now);
+
+/* Watches all QPs that send to the peer of @qp closely for a while, because @qp has
+ * learned of a loss from the peer.
+ */
+void rn_probe_peer(struct rn_qp *qp, rn_ns now);
+
+/* Decides, after una has advanced, whether the peer had lost packets or was only slow. To
+ * be called if probe.was_silent or sends_one is set. If the packet that was sent again
+ * had been lost the first time, its acknowledgement comes at once. A slow peer
+ * acknowledges the first copies of all packets, one by one, and the copies that were sent
+ * again last.
+ */
+void rn_probe_answered(struct rn_qp *qp, rn_ns now);
+
+/* Ends a watch whose deadline has come: goes back if una has not advanced. */
+void rn_probe_expire(struct rn_qp *qp, rn_ns now);
 
 #endif /* RN_REQUESTER_H */

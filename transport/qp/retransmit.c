@@ -6,23 +6,7 @@
  * completes requests. A NAK, a gap between responses or the local ACK timer makes the
  * requester go back to una: it sends all packets from una on again.
  *
- * Some losses cause no NAK. A full socket buffer loses the last packets that were sent. A
- * receiver reports a gap only when a packet behind it arrives, and only once; so if no
- * packet follows, or if the packets that were sent again are lost as well, only the local
- * ACK timer notices the loss. Programs set that timer to tens of milliseconds or seconds,
- * which is far too long for a network that loses packets often. So for a while after a
- * loss, each QP that sends to the same peer is watched closely: it goes back after a few
- * round trips without progress. The same holds, without a known loss, for a QP that has
- * used its turn in a peer window shared by many QPs (window.c), because it sends no
- * further packets for a long time. Going back in this way costs no retry, leaves the
- * local ACK timer alone, and looks to the peer like any other duplicate.
- *
- * While no loss is known, the watch is distant: the QP goes back if nothing comes back
- * for many round trips and the local ACK timer is far from its end, each time after twice
- * as long.
- *
- * A QP that goes back without knowing of a loss first sends one packet (req.sends_one):
- * a peer that was only slow acknowledges everything, and the rest need not be sent again.
+ * Losses that cause no NAK are noticed by probe.c.
  *
  * Source: IBTA Vol 1, 9.7.5 (responses; .2 of READs, .3 of atomics), 9.7.6 (timeouts),
  * 9.9.2 (requester errors).
@@ -53,23 +37,8 @@ static const struct fatal_nak {
 	/* clang-format on */
 };
 
-/* Shortest time without progress after which a QP that is watched closely goes back; the
- * time is PROBE_RTTS round trips if that is longer.
- */
-#define PROBE_MIN RN_MSEC(2)
-/* Shortest time without progress after which a QP under a distant watch goes back; the
- * time is FIRST_RTTS round trips if that is longer. It is long because no loss is known,
- * and probably the peer only does not get the processor.
- */
-#define FIRST_MIN RN_MSEC(100)
-enum {
-	PROBE_RTTS = 4,
-	FIRST_RTTS = 16,
-};
-/* Time after a loss for which a QP is watched closely. */
-#define WATCH RN_MSEC(200)
-
 /* ----------------------------------------------------------------- going back */
+
 /* Makes the packet at una the next one to be sent. Used to go back, and when more has
  * been acknowledged than was sent again.
  */
@@ -102,251 +71,7 @@ void rn_req_go_back(struct rn_qp *qp)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* ------------------------------------------------- detection of silent losses */
-static rn_ns times_rtt(const struct rn_peer *peer, unsigned times, rn_ns least)
-{
-	return peer->rtt * times > least ? peer->rtt * times : least;
-}
-
-/* Returns how long to wait for progress. The time is longer if responses behind a missing
- * one come in large intervals.
- */
-static rn_ns progress_wait(const struct rn_qp *qp)
-{
-	rn_ns wait = times_rtt(qp->peer, PROBE_RTTS, PROBE_MIN);
-	rn_ns apart = PROBE_RTTS * qp->req.heard_apart;
-
-	return apart > wait ? apart : wait;
-}
-
-static void start_watch(struct rn_qp *qp, rn_ns now)
-{
-	struct rn_probe *probe = &qp->req.probe;
-
-	probe->una = qp->req.una;
-	probe->heard = qp->req.heard;
-	probe->deadline = now + probe->wait;
-}
-
-static void watch_closely(struct rn_qp *qp, rn_ns now, bool lossy)
-{
-	struct rn_probe *probe = &qp->req.probe;
-	bool is_watched = probe->deadline != RN_NEVER && probe->is_close;
-
-	probe->until = now + WATCH;
-	probe->lossy = lossy || (is_watched && probe->lossy);
-	if (is_watched)
-		return;
-	probe->is_close = true;
-	probe->wait = progress_wait(qp);
-	start_watch(qp, now);
-	rn_dev_arm_timer(qp->dev, qp);
-}
-
-/* Starts a distant watch, unless the local ACK timer expires soon anyway. */
-static void watch_from_afar(struct rn_qp *qp, rn_ns now)
-{
-	struct rn_probe *probe = &qp->req.probe;
-	rn_ns wait = times_rtt(qp->peer, FIRST_RTTS, FIRST_MIN);
-	rn_ns ack_deadline = rn_req_ack_deadline(qp, now);
-
-	wait *= qp->dev->cfg.timeout_scale;
-	if (ack_deadline == RN_NEVER ||
-	    wait > (ack_deadline - now) / 2 / RN_REQ_ACK_TIMEOUTS)
-		return;
-	probe->is_close = probe->lossy = false;
-	probe->wait = wait;
-	start_watch(qp, now);
-}
-
-void rn_probe_burst(struct rn_qp *qp, rn_ns now)
-{
-	struct rn_peer *peer = qp->peer;
-
-	if (rn_window_takes_turns(peer)) {
-		/* The QP has used its turn and sends no further packet for now, so if
-		 * these packets are lost, the peer cannot notice.
-		 */
-		watch_closely(qp, now, false);
-	} else if (rn_psn_before(qp->req.charged, qp->req.high)) {
-		/* The QP is sending packets again: if there is a reason to watch it, the
-		 * watch runs already.
-		 */
-		return;
-	} else if (peer->suspicion > 0) {
-		peer->suspicion--;
-		watch_closely(qp, now, true);
-	} else if (qp->req.probe.deadline == RN_NEVER) {
-		watch_from_afar(qp, now);
-	}
-}
-
-/* Watches all QPs that send to the peer of @qp closely for a while, because @qp has
- * learned of a loss from the peer.
- */
-static void watch_all_closely(struct rn_qp *qp, rn_ns now)
-{
-	struct rn_list *link, *next;
-
-	if (!qp->peer)
-		return;
-	rn_list_for_each_safe (link, next, &qp->peer->busy) {
-		struct rn_qp *m = RN_CONTAINER_OF(link, struct rn_qp, busy_link);
-
-		if (m->req.una.v == m->req.high.v) {
-			rn_list_remove(link);
-			continue;
-		}
-		watch_closely(m, now, true);
-	}
-}
-
-static bool is_stuck(const struct rn_qp *qp)
-{
-	const struct rn_requester *req = &qp->req;
-
-	return req->in_flight > 0 && req->una.v == req->probe.una.v &&
-	       req->heard.v == req->probe.heard.v;
-}
-
-static void go_back_on_suspicion(struct rn_qp *qp, rn_ns now)
-{
-	rn_ns ack_deadline = qp->req.ack_deadline;
-
-	rn_req_go_back(qp);
-	qp->req.sends_one = !qp->req.probe.lossy;
-	qp->req.ack_deadline = ack_deadline;
-	rn_window_loss(qp, now);
-}
-
-/* Returns true if the acknowledgement came as quickly as that of a packet that was lost
- * and then sent again. A peer that had missed a packet acknowledges it at once when it
- * comes again. A slow peer acknowledges everything at any time, including packets that
- * were not sent again.
- */
-static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
-{
-	const struct rn_requester *req = &qp->req;
-
-	if (!qp->peer)
-		return true;
-	if (rn_psn_before(req->charged, req->una) || qp->burst_at == RN_NEVER)
-		return false;
-	return now - qp->burst_at <= PROBE_MIN + qp->peer->rtt_least;
-}
-
-/* Returns how long to wait for further late acknowledgements. The time is limited by the
- * local ACK timeout, because a peer that stops now and then has long round trips.
- */
-static rn_ns late_answer_wait(const struct rn_qp *qp, rn_ns now)
-{
-	rn_ns ack_deadline = rn_req_ack_deadline(qp, now);
-	rn_ns wait = progress_wait(qp);
-
-	return wait < ack_deadline - now ? wait : ack_deadline - now;
-}
-
-/* Stops sending packets again while late acknowledgements come in (req.awaits_late). */
-static void await_late_answers(struct rn_qp *qp, rn_ns now)
-{
-	qp->req.awaits_late = true;
-	qp->req.probe.is_close = qp->req.probe.lossy = false;
-	qp->req.probe.wait = late_answer_wait(qp, now);
-	start_watch(qp, now);
-	rn_dev_arm_timer(qp->dev, qp);
-}
-
-/* Starts the next wait of the watch: una has advanced, or a response behind a missing one
- * has arrived.
- */
-static void go_on_watching(struct rn_qp *qp, rn_ns now)
-{
-	struct rn_probe *probe = &qp->req.probe;
-
-	if (qp->peer->suspicion > 0) {
-		qp->peer->suspicion--;
-		probe->lossy = true;
-		probe->until = now + WATCH;
-	}
-	if (now >= probe->until) {
-		watch_from_afar(qp, now);
-		return;
-	}
-	probe->is_close = true;
-	probe->wait = progress_wait(qp);
-	start_watch(qp, now);
-}
-
-static void expire_probe(struct rn_qp *qp, rn_ns now)
-{
-	struct rn_probe *probe = &qp->req.probe;
-
-	if (probe->deadline > now)
-		return;
-	probe->deadline = RN_NEVER;
-	/* No further late acknowledgements have come: send the packet at una again. */
-	if (qp->req.awaits_late) {
-		qp->req.awaits_late = false;
-		rn_dev_schedule(qp->dev, qp);
-	}
-	/* Nothing is in flight: the timer need not run. */
-	if (!qp->peer || qp->req.una.v == qp->req.high.v)
-		return;
-	if (!is_stuck(qp)) {
-		go_on_watching(qp, now);
-		return;
-	}
-	/* The peer has been silent during the whole close watch: sending the same again
-	 * does not help.
-	 */
-	if (probe->is_close && now >= probe->until)
-		return;
-	if (!probe->lossy && rn_window_holds(qp, now)) {
-		start_watch(qp, now);
-		return;
-	}
-	go_back_on_suspicion(qp, now);
-	/* Only a distant watch sets this. Under a close watch, a peer that is merely slow
-	 * would be taken for one that loses packets.
-	 */
-	if (!probe->is_close)
-		probe->was_silent = true;
-	probe->wait += probe->is_close ? progress_wait(qp) : probe->wait;
-	start_watch(qp, now);
-}
-
 /* ------------------------------------------------------------------- progress */
-/* Ends the state in which only one packet is sent again: the peer has told what it has
- * received, so the missing packets may be sent.
- */
-static void resume_sending(struct rn_qp *qp)
-{
-	if (!qp->req.sends_one)
-		return;
-	qp->req.sends_one = qp->req.awaits_late = false;
-	rn_dev_schedule(qp->dev, qp);
-}
-
-/* Decides, after una has advanced, whether the peer had lost packets or was only slow. If
- * the packet that was sent again had been lost the first time, its acknowledgement comes
- * at once. A slow peer acknowledges the first copies of all packets, one by one, and the
- * copies that were sent again last.
- */
-static void hear_answer(struct rn_qp *qp, rn_ns now)
-{
-	struct rn_requester *req = &qp->req;
-	bool at_once = is_answered_at_once(qp, now);
-
-	if (req->probe.was_silent && at_once)
-		rn_window_suspect(qp);
-	req->probe.was_silent = false;
-	if (!req->sends_one)
-		return;
-	if (at_once || req->una.v == req->high.v)
-		resume_sending(qp);
-	else
-		await_late_answers(qp, now);
-}
 
 /* Updates the state of the requester after una has advanced. @credit: number of bytes
  * that are no longer in flight.
@@ -363,7 +88,8 @@ static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 	req->heard_at = now;
 	req->heard_apart = 0;
 	req->knows_taken = false;
-	hear_answer(qp, now);
+	if (req->probe.was_silent || req->sends_one)
+		rn_probe_answered(qp, now);
 	if (credit)
 		rn_window_credit(qp, now, credit);
 	if (rn_psn_before(req->charged, req->una))
@@ -443,6 +169,7 @@ static enum advance advance_una(struct rn_qp *qp, rn_ns now, struct rn_psn targe
 }
 
 /* -------------------------------------------------------------------- retries */
+
 void rn_qp_retries(const struct rn_qp *qp, struct rn_retries *retries)
 {
 	*retries = qp->req.charged_retries;
@@ -480,7 +207,7 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	if (heard)
 		rn_window_suspect(qp);
 	if (rn_window_loss(qp, now) && heard)
-		watch_all_closely(qp, now);
+		rn_probe_peer(qp, now);
 	return true;
 }
 
@@ -536,6 +263,7 @@ static void imply_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 }
 
 /* --------------------------------------------------------------- AETH by type */
+
 static void take_credits(struct rn_qp *qp, const struct rn_aeth *aeth)
 {
 	struct rn_requester *req = &qp->req;
@@ -610,7 +338,7 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		/* The NAK shows that the peer is not slow, but misses this packet: send
 		 * the others, too.
 		 */
-		resume_sending(qp);
+		rn_req_resume_sending(qp);
 		return;
 	}
 	qp->req.back_why = RN_STAT_PACKET_SEQ_ERR;
@@ -694,10 +422,11 @@ static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 		return;
 	take_credits(qp, &aeth);
 	if (qp->req.awaits_late)
-		resume_sending(qp);
+		rn_req_resume_sending(qp);
 }
 
 /* -------------------------------------------------- READ and atomic responses */
+
 /* Finds the WQE that a response with @psn answers. All WQEs before it are completed, and
  * una is @psn. Return: NULL if the response is out of order and has been dealt with.
  */
@@ -839,6 +568,7 @@ static void receive_atomic_response(struct rn_qp *qp, rn_ns now,
 }
 
 /* --------------------------------------------------------- packets and timers */
+
 void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 {
 	const struct rn_requester *req = &qp->req;
@@ -900,6 +630,6 @@ void rn_req_expire(struct rn_qp *qp, rn_ns now)
 		note_silence(qp);
 		go_back_for_retry(qp, now, false);
 	}
-	expire_probe(qp, now);
+	rn_probe_expire(qp, now);
 	rn_pace_expire(qp, now);
 }

@@ -53,7 +53,7 @@ enum {
 	 */
 	BURST = 64 << 10,
 	BURST_SHARE = 3,
-	/* Number of bursts after a loss that are watched closely (retransmit.c). If the
+	/* Number of bursts after a loss that are watched closely (probe.c). If the
 	 * loss was not caused by a full buffer, a packet is likely to be lost again
 	 * within so many bursts. The limit is a number of bursts, not a time, so that it
 	 * also holds for a program that sends rarely.
