@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_udp.c - the back end for UDP sockets: sends super-packets, chooses the socket to be
- * read next, reads it by system calls or by io_uring, and cuts datagrams into packets.
+/* net_udp.c - the back end for UDP sockets: chooses the socket to be read next, reads it
+ * by system calls or by io_uring, and cuts datagrams into packets.
  */
 #include "net_udp.h"
 
@@ -14,14 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "own_port.h"
 #include "rocin/gid.h"
-#include "rocin/hash.h"
-#include "rocin/icrc.h"
 #include "rocin/stats.h"
 #include "rocin/types.h"
-#include "rocin/wire.h"
-#include "route_mtu.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/host/uring.h"
@@ -32,6 +27,7 @@
 #endif
 
 /* ---------------------------------------------- cutting datagrams into packets */
+
 /* Return: the value of a control message, which the kernel sends as one byte or as
  * an int.
  */
@@ -120,40 +116,17 @@ struct datagram {
 };
 
 /* ------------------------------------------------------------ sockets in use */
-/* Swaps two places of u->order, which holds the indices of all sockets: first those in
- * use, which are read in turn, then the others, which are read less often, then
- * unused entries.
- */
-static void swap_places(struct rn_udp *u, unsigned a, unsigned b)
-{
-	uint8_t ia = u->order[a], ib = u->order[b];
-
-	u->order[a] = ib;
-	u->order[b] = ia;
-	u->sock[ib].place = (uint8_t)a;
-	u->sock[ia].place = (uint8_t)b;
-}
-
-static void mark_in_use(struct rn_udp *u, unsigned idx)
-{
-	unsigned at = u->sock[idx].place;
-
-	u->sock[idx].idle = 0;
-	if (at < u->active)
-		return;
-	swap_places(u, at, u->active);
-	u->active++;
-}
 
 static void not_in_use(struct rn_udp *u, unsigned idx)
 {
 	if (u->active <= 1)
 		return;
 	u->active--;
-	swap_places(u, u->sock[idx].place, u->active);
+	rn_udp_swap_places(u, u->sock[idx].place, u->active);
 }
 
 /* --------------------------------------------------------- receiving by io_uring */
+
 /* The thread that polls submits its requests by one system call, at whose return all of
  * them have completed; none stays pending. (A pending one, such as a multishot receive,
  * would belong to the thread that submitted it, see uring.h.) The gain is that one call
@@ -350,86 +323,6 @@ static void fall_back(struct rn_udp *u, int rc)
 	u->uring = NULL;
 }
 
-/* Destination address and control messages of a super-packet, which are the same for all
- * its packets.
- */
-struct envelope {
-	union rn_sockaddr to;
-	socklen_t to_len;
-	size_t control_len;
-	_Alignas(struct cmsghdr) uint8_t control[3 * CMSG_SPACE(sizeof(int)) +
-						 CMSG_SPACE(sizeof(struct in6_pktinfo))];
-};
-
-static void add_cmsg(struct envelope *e, int level, int type, const void *value,
-		     size_t len)
-{
-	struct cmsghdr *c = (struct cmsghdr *)(void *)(e->control + e->control_len);
-
-	*c = (struct cmsghdr){ .cmsg_level = level,
-			       .cmsg_type = type,
-			       .cmsg_len = CMSG_LEN(len) };
-	memcpy(CMSG_DATA(c), value, len);
-	e->control_len += CMSG_SPACE(len);
-	assert(e->control_len <= sizeof(e->control));
-}
-
-static void add_int(struct envelope *e, int level, int type, int value)
-{
-	add_cmsg(e, level, type, &value, sizeof(value));
-}
-
-/* Add a control message with the interface for a multicast packet; the routing table may
- * have another one, or none.
- */
-static void add_interface(const struct rn_udp *u, const struct rn_flow *f,
-			  struct envelope *e)
-{
-	uint32_t ifindex = rn_udp_ifindex(u, f);
-	struct in_pktinfo v4 = { .ipi_ifindex = (int)ifindex };
-	struct in6_pktinfo v6 = { .ipi6_ifindex = ifindex };
-
-	if (rn_flow_is_ipv4(f)) {
-		memcpy(&v4.ipi_spec_dst, f->src.raw + 12, 4);
-		add_cmsg(e, IPPROTO_IP, IP_PKTINFO, &v4, sizeof(v4));
-	} else {
-		memcpy(&v6.ipi6_addr, f->src.raw, 16);
-		add_cmsg(e, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof(v6));
-	}
-}
-
-static void fill_envelope(const struct rn_udp *u, const struct udp_sock *s,
-			  const struct rn_flow *f, struct envelope *e)
-{
-	int level = s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
-	bool to_group = rn_gid_is_multicast(&f->dst);
-
-	e->control_len = 0;
-	e->to_len =
-		rn_gid_sockaddr_on(&e->to, &f->dst, RN_ROCE_PORT, rn_udp_ifindex(u, f));
-	if (f->tclass != s->tclass)
-		add_int(e, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
-	/* A packet with hop limit 0 could not leave the host, so 0 is not sent. The hop
-	 * limit that is set for the socket applies to unicast only.
-	 */
-	if (f->hop_limit != 0 && (to_group || f->hop_limit != s->hop_limit))
-		add_int(e, level, s->is_ipv4 ? IP_TTL : IPV6_HOPLIMIT, f->hop_limit);
-	if (to_group)
-		add_interface(u, f, e);
-}
-
-static struct msghdr message_of(struct envelope *e, struct iovec *iov)
-{
-	return (struct msghdr){
-		.msg_name = &e->to,
-		.msg_namelen = e->to_len,
-		.msg_iov = iov,
-		.msg_iovlen = 1,
-		.msg_control = e->control_len > 0 ? e->control : NULL,
-		.msg_controllen = e->control_len,
-	};
-}
-
 int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg)
 {
 	int result = 0, rc;
@@ -445,307 +338,14 @@ int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg)
 	return 0;
 }
 
-static int send_whole(struct rn_udp *u, const struct udp_sock *s, struct envelope *e,
-		      const struct rn_super *super)
-{
-	struct iovec iov = { (void *)super->data, super->len };
-	uint16_t seg_len = (uint16_t)super->seg_len;
-	struct msghdr msg;
-
-	if (super->count > 1)
-		add_cmsg(e, IPPROTO_UDP, UDP_SEGMENT, &seg_len, sizeof(seg_len));
-	msg = message_of(e, &iov);
-	return rn_udp_send_message(u, s->fd, &msg);
-}
-
-/* Send the packets of a super-packet one by one, beginning with number u->sent. @data:
- * all packets. On -EAGAIN, u->sent is where to continue.
- */
-static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope *e,
-		     const struct rn_super *super, const uint8_t *data)
-{
-	struct mmsghdr msgs[RN_SUPER_SEGMENTS];
-	struct iovec iov[RN_SUPER_SEGMENTS];
-	uint32_t first = u->sent, count = super->count - first;
-	uint32_t done = 0;
-	int err = 0;
-
-	assert(super->count <= RN_SUPER_SEGMENTS && first < super->count);
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t at = (first + i) * super->seg_len;
-
-		iov[i].iov_base = (void *)(data + at);
-		iov[i].iov_len = rn_super_packet_len(super, at);
-		msgs[i] = (struct mmsghdr){ .msg_hdr = message_of(e, &iov[i]) };
-	}
-	while (done < count) {
-		long n = syscall(SYS_sendmmsg, s->fd, msgs + done, count - done,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n < 0) {
-			err = -errno;
-			break;
-		}
-		done += (uint32_t)n;
-	}
-	u->sent = err == -EAGAIN ? first + done : 0;
-	u->net.sent = u->sent;
-	return err;
-}
-
-/* Does @err mean that the kernel does not accept super-packets at all, rather than that
- * this one could not be sent?
- */
-static bool gso_refused(int err)
-{
-	return err == -EINVAL || err == -EIO || err == -ENOPROTOOPT || err == -EOPNOTSUPP;
-}
-
-/* Copy the packets and compute their ICRCs for identification 0, which single packets
- * have. Return: false if there is no memory.
- */
-static bool reseal(struct rn_udp *u, const struct rn_super *super)
-{
-	if (!u->reseal)
-		u->reseal = malloc(RN_SUPER_BYTES);
-	if (!u->reseal)
-		return false;
-	if (super->data != u->reseal)
-		memcpy(u->reseal, super->data, super->len);
-	for (uint32_t at = 0; at < super->len; at += super->seg_len) {
-		uint32_t len = rn_super_packet_len(super, at);
-
-		rn_icrc_seal(super->flow, 0, u->reseal + at, len - RN_ICRC_LEN);
-	}
-	return true;
-}
-
-static int send_resealed(struct rn_udp *u, const struct udp_sock *s, struct envelope *e,
-			 const struct rn_super *super)
-{
-	int err;
-
-	if (!reseal(u, super))
-		return -ENOMEM;
-	err = send_each(u, s, e, super, u->reseal);
-	if (err == 0) {
-		u->net.gso = false;
-		rn_log(RN_LOG_INFO,
-		       "the kernel refuses UDP super-packets; sending single ones");
-	}
-	return err;
-}
-
 static void close_fd(int fd)
 {
 	if (fd >= 0)
 		rn_fd_close(fd);
 }
 
-/* Read the traffic class and hop limit that the socket puts into packets without
- * control messages.
- */
-static void learn_defaults(struct udp_sock *s)
-{
-	int level = s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
-	int tclass = 0, hops = 64;
-	socklen_t len = sizeof(int);
-
-	getsockopt(s->fd, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, &tclass, &len);
-	len = sizeof(int);
-	getsockopt(s->fd, level, s->is_ipv4 ? IP_TTL : IPV6_UNICAST_HOPS, &hops, &len);
-	s->tclass = (uint8_t)tclass;
-	s->hop_limit = (uint8_t)hops;
-}
-
-/* ------------------------------------------------------- packets to the own host */
-enum {
-	/* packets after which an address is looked up again: is it of this host? */
-	PLACE_USES = 1 << 12,
-	/* bytes of the headers in front of a packet */
-	IPV4_UDP_LEN = 28,
-	IPV6_UDP_LEN = 48,
-};
-
-static struct udp_place *look_up(struct rn_udp *u, const struct rn_flow *flow)
-{
-	uint64_t h = rn_get_be64(flow->dst.raw) ^ rn_get_be64(flow->dst.raw + 8);
-	struct udp_place *p = &u->place[(rn_hash_word(h) >> 32) % RN_UDP_PLACES];
-
-	if (p->uses && memcmp(&p->gid, &flow->dst, sizeof(p->gid)) == 0)
-		return p;
-	*p = (struct udp_place){ .gid = flow->dst, .uses = PLACE_USES };
-	p->is_own = rn_is_own_address(&flow->dst, rn_udp_ifindex(u, flow));
-	return p;
-}
-
-bool rn_udp_is_to_own_host(struct rn_udp *u, const struct rn_flow *flow)
-{
-	struct udp_place *p;
-
-	if (!u->own_port)
-		return false;
-	/* One packet goes to members on this host and on others. */
-	if (rn_gid_is_multicast(&flow->dst))
-		return true;
-	p = look_up(u, flow);
-	p->uses--;
-	return p->is_own;
-}
-
-static void open_own(struct rn_udp *u, unsigned idx)
-{
-	const struct udp_sock *s = &u->sock[idx];
-	struct udp_sock *own = &u->own[idx];
-	int room = 0;
-	socklen_t len = sizeof(room);
-
-	*own = *s;
-	own->fd = rn_own_fd_keep(rn_own_port_open(&s->gid, u->ifindex, u->own_port));
-	if (own->fd < 0)
-		return;
-	learn_defaults(own);
-	/* The kernel doubles the value that it is given. */
-	if (getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &room, &len) == 0 &&
-	    !rn_udp_set_int(own->fd, SOL_SOCKET, SO_SNDBUFFORCE, room / 2))
-		(void)rn_udp_set_int(own->fd, SOL_SOCKET, SO_SNDBUF, room / 2);
-}
-
-struct udp_sock *rn_udp_own_sock(struct rn_udp *u, unsigned sgid_index)
-{
-	struct udp_sock *own = &u->own[sgid_index];
-
-	if (own->fd < 0)
-		open_own(u, sgid_index);
-	return own->fd < 0 ? &u->sock[sgid_index] : own;
-}
-
-static void close_own(struct rn_udp *u, unsigned idx)
-{
-	close_fd(u->own[idx].fd);
-	u->own[idx].fd = -1;
-	memset(u->place, 0, sizeof(u->place));
-}
-
-/* Send a super-packet by an unconnected socket. */
-static int send_super(struct rn_udp *u, const struct udp_sock *s,
-		      const struct rn_super *super)
-{
-	struct envelope e;
-	int err;
-
-	fill_envelope(u, s, super->flow, &e);
-	if (super->count == 1)
-		return send_whole(u, s, &e, super);
-	if (!u->net.gso)
-		return send_each(u, s, &e, super, super->data);
-	if (u->sent > 0)
-		return send_resealed(u, s, &e, super);
-
-	err = send_whole(u, s, &e, super);
-	if (!gso_refused(err))
-		return err;
-	fill_envelope(u, s, super->flow, &e);
-	return send_resealed(u, s, &e, super);
-}
-
-static bool set_discovery(const struct udp_sock *s, int how)
-{
-	return s->is_ipv4 ? rn_udp_set_int(s->fd, IPPROTO_IP, IP_MTU_DISCOVER, how)
-			  : rn_udp_set_int(s->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, how);
-}
-
-/* Do the interface and the route carry these packets, whatever ICMP says? */
-static bool is_carried(struct rn_udp *u, const struct udp_sock *s,
-		       const struct rn_super *super)
-{
-	struct udp_place *p = look_up(u, super->flow);
-	char text[RN_GID_TEXT_MAX];
-
-	p->uses--;
-	if (!p->route_mtu)
-		p->route_mtu = rn_route_mtu(&s->gid, &super->flow->dst,
-					    rn_udp_ifindex(u, super->flow));
-	if (!p->route_mtu)
-		p->route_mtu = 1;
-	if (p->route_mtu < (s->is_ipv4 ? IPV4_UDP_LEN : IPV6_UDP_LEN) + super->seg_len)
-		return false;
-	if (!u->tells_of_icmp)
-		rn_log(RN_LOG_WARN,
-		       "ICMP says that packets of %u bytes are too long for the way to "
-		       "%s, which may be forged; they are sent all the same",
-		       super->seg_len, rn_gid_text(&super->flow->dst, text));
-	u->tells_of_icmp = true;
-	return true;
-}
-
-/* Send a super-packet that the kernel has refused as too long. With IP_PMTUDISC_PROBE it
- * looks at the interface alone, and the identification of packets is the same.
- */
-static int send_refused(struct rn_udp *u, const struct udp_sock *s,
-			const struct rn_super *super)
-{
-	int rc = -EMSGSIZE;
-
-	if (!is_carried(u, s, super))
-		return rc;
-	/* IPV6_PMTUDISC_* have the same values. */
-	if (set_discovery(s, IP_PMTUDISC_PROBE))
-		rc = send_super(u, s, super);
-	set_discovery(s, IP_PMTUDISC_DO);
-	return rc;
-}
-
-/* Send a super-packet by the socket for packets to this host, although it was sealed for
- * port 4791: a layer above that delays packets keeps no socket, and a ring may be full.
- */
-static int redirect(struct rn_udp *u, const struct rn_super *super)
-{
-	struct rn_flow flow = *super->flow;
-	struct rn_super own = *super;
-
-	flow.sport = u->own_port;
-	if (!u->reseal)
-		u->reseal = malloc(RN_SUPER_BYTES);
-	if (!u->reseal)
-		return -ENOMEM;
-	memcpy(u->reseal, super->data, super->len);
-	for (uint32_t at = 0, i = 0; at < super->len; at += super->seg_len, i++) {
-		uint32_t len = rn_super_packet_len(super, at);
-
-		if (len >= RN_BTH_LEN + RN_ICRC_LEN)
-			rn_icrc_move(super->flow, &flow, (uint16_t)(u->net.gso ? i : 0),
-				     u->reseal + at, len - RN_ICRC_LEN);
-	}
-	own.flow = &flow;
-	own.data = u->reseal;
-	return send_super(u, rn_udp_own_sock(u, super->sgid_index), &own);
-}
-
-static int udp_transmit(void *ctx, const struct rn_super *super)
-{
-	struct rn_udp *u = ctx;
-	struct udp_sock *s = &u->sock[super->sgid_index];
-	int rc;
-
-	assert(super->sgid_index < u->sock_count);
-	assert(super->len <= RN_SUPER_BYTES);
-	if (s->fd < 0) {
-		u->sent = 0; /* the rest of the super-packet is lost */
-		return -EADDRNOTAVAIL;
-	}
-	mark_in_use(u, super->sgid_index);
-	if (super->tx_socket.id == RN_TX_OWN_HOST)
-		s = rn_udp_own_sock(u, super->sgid_index);
-	else if (super->tx_socket.id)
-		return rn_udp_send_connected(u, super);
-	else if (rn_udp_is_to_own_host(u, super->flow))
-		return redirect(u, super);
-	rc = send_super(u, s, super);
-	return rc == -EMSGSIZE ? send_refused(u, s, super) : rc;
-}
-
 /* ----------------------------------------------------------- receiving packets */
+
 enum {
 	/* number of receive calls after which the sockets not in use are read as well,
 	 * even if those in use always have packets
@@ -870,7 +470,7 @@ static bool read_socket(struct rn_udp *u, unsigned idx)
 	found = idx == u->sock_count ? rn_udp_read_groups(u)
 				     : rn_udp_read(u, s->fd, &s->gid, &s->overflow);
 	if (found)
-		mark_in_use(u, idx);
+		rn_udp_mark_in_use(u, idx);
 	return found;
 }
 
@@ -962,8 +562,9 @@ void rn_udp_look_everywhere(struct rn_udp *u)
 }
 
 /* ------------------------------------------------------------------- construction */
+
 static const struct rn_net_ops udp_ops = {
-	.transmit = udp_transmit,
+	.transmit = rn_udp_transmit,
 	.receive = udp_receive,
 	.tx_socket = rn_udp_tx_socket,
 };
@@ -974,7 +575,7 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 
 	assert(idx < u->sock_count);
 	rn_udp_close_connected(u, idx);
-	close_own(u, idx);
+	rn_udp_close_own(u, idx);
 	close_fd(s->fd);
 	s->fd = rn_own_fd_keep(fd);
 	s->overflow = 0;
@@ -984,7 +585,7 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 		return;
 	s->gid = *gid;
 	s->is_ipv4 = rn_gid_is_ipv4(gid);
-	learn_defaults(s);
+	rn_udp_learn_defaults(s);
 }
 
 int rn_udp_fd(const struct rn_udp *u, unsigned idx)
@@ -1047,7 +648,7 @@ void rn_udp_free(struct rn_udp *u)
 		rn_udp_close_connected(u, i);
 		close_fd(u->sock[i].fd);
 		if (i < RN_GID_MAX)
-			close_own(u, i);
+			rn_udp_close_own(u, i);
 	}
 	uring_free(u->uring);
 	uring_free(u->failed_uring);

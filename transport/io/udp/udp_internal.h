@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* udp_internal.h - state shared by net_udp.c (the sockets of the addresses),
- * udp_group.c (the sockets of multicast groups) and udp_connected.c (connected sockets,
- * which only send).
+/* udp_internal.h - state shared by net_udp.c (the sockets of the addresses), udp_send.c
+ * (sending by them), udp_group.c (the sockets of multicast groups) and udp_connected.c
+ * (connected sockets, which only send).
  */
 #ifndef RN_UDP_INTERNAL_H
 #define RN_UDP_INTERNAL_H
@@ -186,6 +186,31 @@ static inline uint32_t rn_udp_ifindex(const struct rn_udp *u, const struct rn_fl
 	return f->ifindex ? f->ifindex : u->ifindex;
 }
 
+/* Swaps two places of u->order, which holds the indices of all sockets: first those in
+ * use, which are read in turn, then the others, which are read less often, then
+ * unused entries.
+ */
+static inline void rn_udp_swap_places(struct rn_udp *u, unsigned a, unsigned b)
+{
+	uint8_t ia = u->order[a], ib = u->order[b];
+
+	u->order[a] = ib;
+	u->order[b] = ia;
+	u->sock[ib].place = (uint8_t)a;
+	u->sock[ia].place = (uint8_t)b;
+}
+
+static inline void rn_udp_mark_in_use(struct rn_udp *u, unsigned idx)
+{
+	unsigned at = u->sock[idx].place;
+
+	u->sock[idx].idle = 0;
+	if (at < u->active)
+		return;
+	rn_udp_swap_places(u, at, u->active);
+	u->active++;
+}
+
 /* Read a datagram from a socket that is bound to @dst, and begin to deliver its packets.
  * @overflow: counter of the socket as in struct udp_sock. Return: false if there is none.
  */
@@ -197,16 +222,26 @@ void rn_udp_forget(struct rn_udp *u);
 /* Send a message by sendmsg() or io_uring. Return: 0, or -errno of sendmsg(). */
 int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg);
 
-/* ------------------------------------------------------------- udp_connected.c */
-struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
-				     uint32_t sgid_index, uint32_t dest_slot);
+/* ------------------------------------------------------------------ udp_send.c */
+/* rn_net_ops.transmit */
+int rn_udp_transmit(void *ctx, const struct rn_super *super);
+/* Read the traffic class and hop limit that the socket puts into packets without
+ * control messages.
+ */
+void rn_udp_learn_defaults(struct udp_sock *s);
 /* Does the packet of this flow have to leave from the own port? */
 bool rn_udp_is_to_own_host(struct rn_udp *u, const struct rn_flow *flow);
 /* Return: the socket for packets to this host, by which super-packets are sent as by the
  * socket of the address; that of the address if the other cannot be opened.
  */
 struct udp_sock *rn_udp_own_sock(struct rn_udp *u, unsigned sgid_index);
-/* Send a super-packet by its connected socket. Return: that of udp_transmit(). */
+/* Close that socket. */
+void rn_udp_close_own(struct rn_udp *u, unsigned idx);
+
+/* ------------------------------------------------------------- udp_connected.c */
+struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
+				     uint32_t sgid_index, uint32_t dest_slot);
+/* Send a super-packet by its connected socket. Return: that of rn_udp_transmit(). */
 int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super);
 /* Close the connected sockets of an address; to be called before the socket of the
  * address is closed or replaced.
