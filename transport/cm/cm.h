@@ -300,6 +300,8 @@ void rn_cm_send_rej(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_c
 void rn_cm_send_sidr_rep(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status,
 			 const struct rn_cm_offer *offer);
 
+/* ---- Listeners (listener.c) ---- */
+
 /* Find the listener for a request: the most specific one that matches, or NULL. *@known:
  * out, a listener has this service ID, whether it matches or not.
  */
