@@ -249,6 +249,8 @@ rnd_call_fn rnd_cmd_bind_ip, rnd_cmd_bind, rnd_cmd_resolve_ip, rnd_cmd_resolve_a
 /* Commands about connections, in connect.c. */
 rnd_call_fn rnd_cmd_connect, rnd_cmd_listen, rnd_cmd_accept, rnd_cmd_reject,
 	rnd_cmd_disconnect, rnd_cmd_notify;
+/* SET_OPTION, in option.c. */
+rnd_call_fn rnd_cmd_set_option;
 /* Queries, in query.c. */
 rnd_call_fn rnd_cmd_query_route, rnd_cmd_query, rnd_cmd_init_qp_attr;
 
