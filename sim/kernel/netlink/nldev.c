@@ -20,6 +20,7 @@
 #include "rocin/queue_pair.h"
 #include "sim/kernel/rdma_cm.h"
 #include "transport/io/rocind/stats_pages.h"
+#include "walk.h"
 
 enum {
 	/* what follows the text of sysfs: cap_mask, state, phys_state */
@@ -249,123 +250,6 @@ static int get_chardev(struct answer *a)
 	return -EOPNOTSUPP;
 }
 
-/* ---- Going through the objects of a device ---- */
-
-enum kind {
-	KIND_PD,
-	KIND_CQ,
-	KIND_QP,
-	KIND_CM_ID,
-	KIND_MR,
-	KIND_CTX,
-	KIND_SRQ,
-	KIND_COUNT
-};
-
-/* An object. */
-struct item {
-	int32_t pid;
-	uint32_t number;
-	const struct rn_stats_qp *qp;
-	const struct rn_stats_object *object;
-	const struct rnk_nl_cm_id *cm_id;
-};
-
-/* Where a walk over objects of one kind is. */
-struct walk {
-	const struct rnk_nl_view *view;
-	const struct rnk_nl_device *dev;
-	enum kind kind;
-	size_t program; /* index of the program that is being looked at */
-	size_t next;	/* index of the next record there, or of the next id */
-};
-
-static enum rn_stats_kind record_kind(enum kind kind)
-{
-	static const uint8_t of[KIND_COUNT] = {
-		[KIND_PD] = RN_STATS_PD,   [KIND_CQ] = RN_STATS_CQ,
-		[KIND_MR] = RN_STATS_MR,   [KIND_CTX] = RN_STATS_PD,
-		[KIND_SRQ] = RN_STATS_SRQ,
-	};
-
-	return of[kind];
-}
-
-/* Has an earlier protection domain of the program the same context? A context is known by
- * its protection domains, as it has no record of its own.
- */
-static bool is_known_context(const struct rn_stats_copy *copy, size_t at)
-{
-	for (size_t i = 0; i < at; i++)
-		if (copy->object[i].kind == RN_STATS_PD &&
-		    copy->object[i].ctxn == copy->object[at].ctxn)
-			return true;
-	return false;
-}
-
-static bool next_object(struct walk *w, const struct rn_stats_copy *copy,
-			struct item *item)
-{
-	while (w->next < copy->object_count) {
-		const struct rn_stats_object *o = &copy->object[w->next++];
-
-		if (o->kind != record_kind(w->kind))
-			continue;
-		item->object = o;
-		item->number = o->number;
-		if (w->kind != KIND_CTX)
-			return true;
-		item->number = o->ctxn;
-		if (!is_known_context(copy, w->next - 1))
-			return true;
-	}
-	return false;
-}
-
-static bool next_in_program(struct walk *w, const struct rn_stats_client *c,
-			    struct item *item)
-{
-	*item = (struct item){ .pid = c->id.pid };
-	if (strncmp(c->id.ibdev, w->dev->name, sizeof(c->id.ibdev)) != 0)
-		return false;
-	if (w->kind != KIND_QP)
-		return next_object(w, &c->copy, item);
-	if (w->next >= c->copy.qp_count)
-		return false;
-	item->qp = &c->copy.qp[w->next++];
-	item->number = item->qp->qpn;
-	return true;
-}
-
-static bool next_cm_id(struct walk *w, struct item *item)
-{
-	while (w->next < w->view->cm_id_count) {
-		const struct rnk_nl_cm_id *id = &w->view->cm_id[w->next++];
-
-		if (id->ibdev[0] &&
-		    strncmp(id->ibdev, w->dev->name, sizeof(id->ibdev)) != 0)
-			continue;
-		*item = (struct item){ .pid = id->pid,
-				       .number = id->number,
-				       .cm_id = id };
-		return true;
-	}
-	return false;
-}
-
-/* Goes on to the next object. Returns false at the end. */
-static bool next_item(struct walk *w, struct item *item)
-{
-	const struct rn_stats_list *list = w->view->programs;
-
-	if (w->kind == KIND_CM_ID)
-		return next_cm_id(w, item);
-	for (; list && w->program < list->count; w->program++, w->next = 0)
-		if (next_in_program(w, &list->client[w->program], item))
-			return true;
-	return false;
-}
-
 /* ---- Attributes of an object ---- */
 
 static bool has_path(const struct rn_stats_qp *qp)
@@ -374,7 +258,7 @@ static bool has_path(const struct rn_stats_qp *qp)
 	       qp->type == RN_QPT_XRC_SEND || qp->type == RN_QPT_XRC_RECV;
 }
 
-static void put_qp(struct rnk_nl_buf *b, const struct item *item)
+static void put_qp(struct rnk_nl_buf *b, const struct rnk_nl_item *item)
 {
 	const struct rn_stats_qp *qp = item->qp;
 
@@ -394,7 +278,7 @@ static void put_qp(struct rnk_nl_buf *b, const struct item *item)
 	rnk_nl_put_u8(b, RDMA_NLDEV_ATTR_RES_STATE, qp->state);
 }
 
-static void put_cm_id(struct rnk_nl_buf *b, const struct item *item)
+static void put_cm_id(struct rnk_nl_buf *b, const struct rnk_nl_item *item)
 {
 	const struct rnk_nl_cm_id *id = item->cm_id;
 
@@ -412,7 +296,7 @@ static void put_cm_id(struct rnk_nl_buf *b, const struct item *item)
 		rnk_nl_put(b, RDMA_NLDEV_ATTR_RES_DST_ADDR, &id->dst, sizeof(id->dst));
 }
 
-static void put_cq(struct rnk_nl_buf *b, const struct item *item)
+static void put_cq(struct rnk_nl_buf *b, const struct rnk_nl_item *item)
 {
 	const struct rn_stats_object *o = item->object;
 
@@ -423,7 +307,7 @@ static void put_cq(struct rnk_nl_buf *b, const struct item *item)
 	rnk_nl_put_u32(b, RDMA_NLDEV_ATTR_RES_CTXN, o->ctxn);
 }
 
-static void put_mr(struct rnk_nl_buf *b, const struct item *item)
+static void put_mr(struct rnk_nl_buf *b, const struct rnk_nl_item *item)
 {
 	const struct rn_stats_object *o = item->object;
 
@@ -434,7 +318,7 @@ static void put_mr(struct rnk_nl_buf *b, const struct item *item)
 	rnk_nl_put_u32(b, RDMA_NLDEV_ATTR_RES_PDN, o->pdn);
 }
 
-static void put_pd(struct rnk_nl_buf *b, const struct item *item)
+static void put_pd(struct rnk_nl_buf *b, const struct rnk_nl_item *item)
 {
 	const struct rn_stats_object *o = item->object;
 
@@ -443,12 +327,12 @@ static void put_pd(struct rnk_nl_buf *b, const struct item *item)
 	rnk_nl_put_u32(b, RDMA_NLDEV_ATTR_RES_CTXN, o->ctxn);
 }
 
-static void put_ctx(struct rnk_nl_buf *b, const struct item *item)
+static void put_ctx(struct rnk_nl_buf *b, const struct rnk_nl_item *item)
 {
 	rnk_nl_put_u32(b, RDMA_NLDEV_ATTR_RES_CTXN, item->number);
 }
 
-static void put_srq(struct rnk_nl_buf *b, const struct item *item)
+static void put_srq(struct rnk_nl_buf *b, const struct rnk_nl_item *item)
 {
 	const struct rn_stats_object *o = item->object;
 
@@ -465,34 +349,35 @@ static const struct kind_rules {
 	uint16_t table, entry; /* attributes of the list and of one object */
 	uint16_t number;       /* attribute that names one object */
 	bool of_port;	       /* a request for one object names a port */
-	void (*put)(struct rnk_nl_buf *b, const struct item *item);
-} rules[KIND_COUNT] = {
-	[KIND_PD] = { "pd", RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD,
-		      RDMA_NLDEV_ATTR_RES_PD_ENTRY, RDMA_NLDEV_ATTR_RES_PDN, false,
-		      put_pd },
-	[KIND_CQ] = { "cq", RDMA_NLDEV_CMD_RES_CQ_GET, RDMA_NLDEV_ATTR_RES_CQ,
-		      RDMA_NLDEV_ATTR_RES_CQ_ENTRY, RDMA_NLDEV_ATTR_RES_CQN, false,
-		      put_cq },
-	[KIND_QP] = { "qp", RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP,
-		      RDMA_NLDEV_ATTR_RES_QP_ENTRY, RDMA_NLDEV_ATTR_RES_LQPN, true,
-		      put_qp },
-	[KIND_CM_ID] = { "cm_id", RDMA_NLDEV_CMD_RES_CM_ID_GET, RDMA_NLDEV_ATTR_RES_CM_ID,
-			 RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY, RDMA_NLDEV_ATTR_RES_CM_IDN,
-			 true, put_cm_id },
-	[KIND_MR] = { "mr", RDMA_NLDEV_CMD_RES_MR_GET, RDMA_NLDEV_ATTR_RES_MR,
-		      RDMA_NLDEV_ATTR_RES_MR_ENTRY, RDMA_NLDEV_ATTR_RES_MRN, false,
-		      put_mr },
-	[KIND_CTX] = { "ctx", RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTX,
-		       RDMA_NLDEV_ATTR_RES_CTX_ENTRY, RDMA_NLDEV_ATTR_RES_CTXN, false,
-		       put_ctx },
-	[KIND_SRQ] = { "srq", RDMA_NLDEV_CMD_RES_SRQ_GET, RDMA_NLDEV_ATTR_RES_SRQ,
-		       RDMA_NLDEV_ATTR_RES_SRQ_ENTRY, RDMA_NLDEV_ATTR_RES_SRQN, false,
-		       put_srq },
+	void (*put)(struct rnk_nl_buf *b, const struct rnk_nl_item *item);
+} rules[RNK_NL_KIND_COUNT] = {
+	[RNK_NL_KIND_PD] = { "pd", RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD,
+			     RDMA_NLDEV_ATTR_RES_PD_ENTRY, RDMA_NLDEV_ATTR_RES_PDN, false,
+			     put_pd },
+	[RNK_NL_KIND_CQ] = { "cq", RDMA_NLDEV_CMD_RES_CQ_GET, RDMA_NLDEV_ATTR_RES_CQ,
+			     RDMA_NLDEV_ATTR_RES_CQ_ENTRY, RDMA_NLDEV_ATTR_RES_CQN, false,
+			     put_cq },
+	[RNK_NL_KIND_QP] = { "qp", RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP,
+			     RDMA_NLDEV_ATTR_RES_QP_ENTRY, RDMA_NLDEV_ATTR_RES_LQPN, true,
+			     put_qp },
+	[RNK_NL_KIND_CM_ID] = { "cm_id", RDMA_NLDEV_CMD_RES_CM_ID_GET,
+				RDMA_NLDEV_ATTR_RES_CM_ID,
+				RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY,
+				RDMA_NLDEV_ATTR_RES_CM_IDN, true, put_cm_id },
+	[RNK_NL_KIND_MR] = { "mr", RDMA_NLDEV_CMD_RES_MR_GET, RDMA_NLDEV_ATTR_RES_MR,
+			     RDMA_NLDEV_ATTR_RES_MR_ENTRY, RDMA_NLDEV_ATTR_RES_MRN, false,
+			     put_mr },
+	[RNK_NL_KIND_CTX] = { "ctx", RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTX,
+			      RDMA_NLDEV_ATTR_RES_CTX_ENTRY, RDMA_NLDEV_ATTR_RES_CTXN,
+			      false, put_ctx },
+	[RNK_NL_KIND_SRQ] = { "srq", RDMA_NLDEV_CMD_RES_SRQ_GET, RDMA_NLDEV_ATTR_RES_SRQ,
+			      RDMA_NLDEV_ATTR_RES_SRQ_ENTRY, RDMA_NLDEV_ATTR_RES_SRQN,
+			      false, put_srq },
 };
 
 /* Writes an object, with the process that it belongs to; rdma(8) looks up its name. */
 static void put_item(struct rnk_nl_buf *b, const struct kind_rules *r,
-		     const struct item *item)
+		     const struct rnk_nl_item *item)
 {
 	r->put(b, item);
 	rnk_nl_put_u32(b, RDMA_NLDEV_ATTR_RES_PID, (uint32_t)item->pid);
@@ -501,33 +386,35 @@ static void put_item(struct rnk_nl_buf *b, const struct kind_rules *r,
 /* ---- The requests ---- */
 
 /* Returns the kind of objects that the request is about. */
-static enum kind kind_of(const struct answer *a)
+static enum rnk_nl_kind kind_of(const struct answer *a)
 {
 	unsigned op = RDMA_NL_GET_OP(a->request.nlmsg_type);
 	unsigned kind = 0;
 
-	while (kind < KIND_COUNT - 1 && rules[kind].command != op)
+	while (kind < RNK_NL_KIND_COUNT - 1 && rules[kind].command != op)
 		kind++;
-	return (enum kind)kind;
+	return (enum rnk_nl_kind)kind;
 }
 
 /* Is the object one of the port? A queue pair in RESET belongs to none. */
-static bool is_of_port(const struct item *item, uint32_t port)
+static bool is_of_port(const struct rnk_nl_item *item, uint32_t port)
 {
 	return !port || !item->qp || item->qp->state != RN_QPS_RESET;
 }
 
 static int get_object(struct answer *a)
 {
-	struct walk w = { .view = a->view, .dev = find_device(a), .kind = kind_of(a) };
+	struct rnk_nl_walk w = { .view = a->view,
+				 .dev = find_device(a),
+				 .kind = kind_of(a) };
 	const struct kind_rules *r = &rules[w.kind];
-	struct item item;
+	struct rnk_nl_item item;
 	uint32_t port, number;
 
 	if (!w.dev || !rnk_nl_u32(&a->attr[r->number], &number) || find_port(a, &port) ||
 	    (port != 0) != r->of_port)
 		return -EINVAL;
-	while (next_item(&w, &item)) {
+	while (rnk_nl_next(&w, &item)) {
 		if (item.number != number || !is_of_port(&item, port))
 			continue;
 		begin_answer(a, r->command);
@@ -559,7 +446,8 @@ static void end_list(struct answer *a, const struct list *l)
 	end_answer(a);
 }
 
-static bool add_to_list(struct answer *a, const struct list *l, const struct item *item)
+static bool add_to_list(struct answer *a, const struct list *l,
+			const struct rnk_nl_item *item)
 {
 	uint32_t before = a->buf.len;
 	uint32_t entry = rnk_nl_nest(&a->buf, l->rules->entry);
@@ -575,15 +463,17 @@ static bool add_to_list(struct answer *a, const struct list *l, const struct ite
 
 static int dump_objects(struct answer *a)
 {
-	struct walk w = { .view = a->view, .dev = find_device(a), .kind = kind_of(a) };
+	struct rnk_nl_walk w = { .view = a->view,
+				 .dev = find_device(a),
+				 .kind = kind_of(a) };
 	struct list l = { .rules = &rules[w.kind], .dev = w.dev };
-	struct item item;
+	struct rnk_nl_item item;
 	uint32_t port;
 
 	if (!w.dev || find_port(a, &port))
 		return -EINVAL;
 	begin_list(a, &l);
-	while (!a->send_error && next_item(&w, &item)) {
+	while (!a->send_error && rnk_nl_next(&w, &item)) {
 		if (!is_of_port(&item, port) || add_to_list(a, &l, &item))
 			continue;
 		end_list(a, &l);
@@ -595,13 +485,13 @@ static int dump_objects(struct answer *a)
 }
 
 static uint64_t count_items(const struct rnk_nl_view *view,
-			    const struct rnk_nl_device *dev, enum kind kind)
+			    const struct rnk_nl_device *dev, enum rnk_nl_kind kind)
 {
-	struct walk w = { .view = view, .dev = dev, .kind = kind };
-	struct item item;
+	struct rnk_nl_walk w = { .view = view, .dev = dev, .kind = kind };
+	struct rnk_nl_item item;
 	uint64_t count = 0;
 
-	while (next_item(&w, &item))
+	while (rnk_nl_next(&w, &item))
 		count++;
 	return count;
 }
@@ -613,12 +503,12 @@ static void put_summary(struct answer *a, const struct rnk_nl_device *dev)
 	begin_answer(a, RDMA_NLDEV_CMD_RES_GET);
 	put_device(a, dev);
 	table = rnk_nl_nest(&a->buf, RDMA_NLDEV_ATTR_RES_SUMMARY);
-	for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+	for (unsigned kind = 0; kind < RNK_NL_KIND_COUNT; kind++) {
 		entry = rnk_nl_nest(&a->buf, RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY);
 		rnk_nl_put_text(&a->buf, RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME,
 				rules[kind].name);
 		rnk_nl_put_u64(&a->buf, RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR,
-			       count_items(a->view, dev, (enum kind)kind));
+			       count_items(a->view, dev, (enum rnk_nl_kind)kind));
 		rnk_nl_unnest(&a->buf, entry);
 	}
 	rnk_nl_unnest(&a->buf, table);
