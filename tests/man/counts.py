@@ -42,7 +42,7 @@ def counted(tests):
         ),
         "broken models": len(list((tests / "sim/litmus/broken").glob("*.patch"))),
         "tests of pyverbs": len(lines(tests / "e2e/suites/pyverbs-skips.txt")),
-        "fuzz targets": len(list((tests / "fuzz").glob("fuzz_*.c"))),
+        "fuzz targets": len(list((tests / "fuzz").rglob("fuzz_*.c"))),
     }
 
 

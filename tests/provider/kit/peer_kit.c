@@ -118,8 +118,10 @@ void await_wire(void)
 void start_rocind(void)
 {
 	char err[300] = "";
-	pid_t pid = fork();
+	pid_t pid;
 
+	setenv("ROCIN_ROCIND", KIT_ROCIND, 1);
+	pid = fork();
 	if (pid == 0)
 		_exit(rn_rocind_connect(NULL, err, sizeof(err)) ? 0 : 1);
 	await_child(pid);
