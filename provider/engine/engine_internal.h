@@ -3,8 +3,8 @@
  *
  *	engine.c	  the engines of this process: get, put, attach; multicast groups
  *	qp_records.c	  numbers of queue pairs, and their records in the statistics page
- *	policy.c	  which thread receives, when posted requests and ACKs leave
  *	progress.c	  the time, one step of the device, and the loop around the policy
+ *	pause.c		  what a thread of the program does when a poll has found nothing
  *	background.c	  the background thread
  *	wait.c		  the descriptors that the background thread waits for, its timer
  *			  and its priority
@@ -13,7 +13,6 @@
  *	wire.c		  the back ends below the core, and the MTU of the network
  *	pcie.c		  finds the library of the simulated PCIe hierarchy
  *	pin.c		  the limit on pinned memory
- *	settings.c	  settings from the environment
  *
  * The engine lock guards everything here unless a comment says otherwise.
  */
@@ -302,7 +301,7 @@ struct rnp_engine {
 	 */
 	_Atomic uint8_t pause;
 	/* number of yields since the last one that was dear; every TIMED_YIELDS-th of
-	 * them is timed (progress.c). Threads may overwrite each other's count.
+	 * them is timed (pause.c). Threads may overwrite each other's count.
 	 */
 	_Atomic uint32_t yields;
 	struct rnp_clock clock;
@@ -423,6 +422,16 @@ void rnp_progress_memory(struct rnp_engine *e);
 /* In RNP_ARMED, sets the timer for the next deadline of the core, which may have changed.
  */
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
+
+/* Performs the actions @todo of the policy, at least one, except those that receive or
+ * look again.
+ */
+void rnp_progress_perform(struct rnp_engine *e, unsigned todo);
+
+/* Performs RNP_GIVE_SOCKETS: from now on the background thread receives. Packets that
+ * came in the meantime are received here. Return: super-packets received.
+ */
+unsigned rnp_progress_give_sockets(struct rnp_engine *e, rn_ns now, unsigned todo);
 
 /* Makes the device dead: closes its sockets and raises IBV_EVENT_DEVICE_FATAL. @robbed:
  * the program has closed descriptors of the device; otherwise rocind has ended.

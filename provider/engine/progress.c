@@ -54,11 +54,6 @@ enum {
 	 * some microseconds
 	 */
 	LOOK_AT_DESCRIPTORS = 4096,
-	/* Of so many yields one is timed: the two readings of the clock around each would
-	 * make a poll in vain 5 % longer (SEND ping-pong, Xeon, 15 interleaved runs).
-	 * Beside hogs each yield is dear, so one of the first sixteen tells.
-	 */
-	TIMED_YIELDS = 16,
 	/* maximum steps to receive everything; these receive more than the sockets
 	 * can hold
 	 */
@@ -77,6 +72,7 @@ static_assert((int)RNP_ACK_EVERY_ANSWERED == RN_SUPER_SEGMENTS * RNP_DRAIN_APP,
 #define LONG_AGO RN_USEC(20)
 
 /* ------------------------------------------------------------------- the time */
+
 /* Reads the clock. That takes a third of the time of a poll that finds nothing, and a
  * twentieth of a post in a stream. The functions below often avoid it: they read the
  * processor's cycle counter, which takes less, to see whether the time that was passed to
@@ -133,6 +129,7 @@ void rnp_engine_keep_exact_time(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------------------ one step */
+
 /* Is the last of these packets an acknowledgement, and are all others requests? If the
  * others are responses, the ACK must stay behind them: received first, it would mean that
  * the responses are lost.
@@ -375,6 +372,7 @@ static rn_ns next_deadline(const struct rnp_engine *e, rn_ns now)
 }
 
 /* ------------------------------------------------- observations for the policy */
+
 static rn_ns cpu_time(clockid_t clock)
 {
 	struct timespec ts;
@@ -390,6 +388,7 @@ static bool has_acks_due(const struct rnp_engine *e)
 }
 
 /* -------------------------------------------------------- actions of the policy */
+
 static void take_sockets(struct rnp_engine *e)
 {
 	rnp_background_listen(e, false);
@@ -407,7 +406,7 @@ static void account_cpu(struct rnp_engine *e)
 	rnp_policy_account(&e->policy, cpu_time(e->poller));
 }
 
-static void perform_actions(struct rnp_engine *e, unsigned todo)
+void rnp_progress_perform(struct rnp_engine *e, unsigned todo)
 {
 	if (todo & RNP_TAKE_SOCKETS)
 		take_sockets(e);
@@ -427,7 +426,7 @@ static void perform_actions(struct rnp_engine *e, unsigned todo)
 static inline void perform(struct rnp_engine *e, unsigned todo)
 {
 	if (todo)
-		perform_actions(e, todo);
+		rnp_progress_perform(e, todo);
 }
 
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
@@ -492,10 +491,7 @@ static void announce_sleep(struct rnp_engine *e)
 		rnp_background_wake(e);
 }
 
-/* Performs RNP_GIVE_SOCKETS: from now on the background thread receives. Packets that
- * came in the meantime are received here. Return: super-packets received.
- */
-static unsigned give_sockets(struct rnp_engine *e, rn_ns now, unsigned todo)
+unsigned rnp_progress_give_sockets(struct rnp_engine *e, rn_ns now, unsigned todo)
 {
 	bool is_on = rnp_background_listen(e, true);
 	unsigned found;
@@ -508,6 +504,7 @@ static unsigned give_sockets(struct rnp_engine *e, rn_ns now, unsigned todo)
 }
 
 /* ----------------------------------------------------------------------- a poll */
+
 static void after_poll(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_policy *p = &e->policy;
@@ -525,7 +522,7 @@ static void after_poll(struct rnp_engine *e, rn_ns now)
 	todo = rnp_policy_polled(p, now, f, deadline);
 	perform(e, todo);
 	if (todo & RNP_GIVE_SOCKETS) {
-		give_sockets(e, now, todo);
+		rnp_progress_give_sockets(e, now, todo);
 		limit_acks(e, now);
 		rnp_progress_deadline(e, now);
 	}
@@ -549,85 +546,6 @@ static void pause_for_lock(struct rnp_engine *e)
 		atomic_store(&e->pause, RNP_PAUSE_YIELD);
 	else if (atomic_load(&e->pause) == RNP_PAUSE_SPIN)
 		atomic_store(&e->pause, RNP_PAUSE_NAP);
-}
-
-/* Tells the policy if the thread was late in getting its processor back. */
-static void note_late(struct rnp_engine *e, rn_ns now, rn_ns late)
-{
-	if (late <= RNP_PAUSE_DEAR)
-		return;
-	atomic_store_explicit(&e->yields, 0, memory_order_relaxed);
-	pthread_mutex_lock(&e->lock);
-	rnp_policy_paused(&e->policy, now, late);
-	pthread_mutex_unlock(&e->lock);
-}
-
-static void yield_in_poll(struct rnp_engine *e)
-{
-	uint32_t yields = atomic_load_explicit(&e->yields, memory_order_relaxed);
-	rn_ns before, after;
-
-	atomic_store_explicit(&e->yields, yields + 1, memory_order_relaxed);
-	if (yields % TIMED_YIELDS != 0) {
-		sched_yield();
-		return;
-	}
-	before = rnp_engine_now();
-	sched_yield();
-	after = rnp_engine_now();
-	note_late(e, after, after - before);
-}
-
-static void sleep_in_poll(struct rnp_engine *e, uint32_t begun)
-{
-	rn_ns before = rnp_engine_now(), after;
-
-	rnp_wait_nap(&e->wait, begun, RNP_NAP);
-	after = rnp_engine_now();
-	note_late(e, after, after - before - RNP_NAP);
-}
-
-/* Gives the sockets back for a nap. Return: there is nothing that was just received. */
-static bool may_nap(struct rnp_engine *e)
-{
-	unsigned todo = rnp_policy_sleeps(&e->policy);
-
-	return !(todo & RNP_GIVE_SOCKETS) || give_sockets(e, rnp_engine_now(), todo) == 0;
-}
-
-/* Lets the background thread receive, and sleeps until it has received something. Where
- * there is none, or polls are what moves TLPs of the PCIe model, the thread yields.
- */
-static void nap(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
-{
-	bool is_served, sleeps;
-	uint32_t begun;
-
-	pthread_mutex_lock(&e->lock);
-	begun = rnp_wait_nap_begin(&e->wait);
-	is_served = rnp_has_sockets(e) && !e->closing && !rnp_pcie_is_on(&e->pcie);
-	sleeps = is_served && may_nap(e);
-	pthread_mutex_unlock(&e->lock);
-	if (!is_served)
-		yield_in_poll(e);
-	else if (sleeps && !has_entry(arg))
-		sleep_in_poll(e, begun);
-	rnp_wait_nap_end(&e->wait);
-}
-
-void rnp_engine_pause(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
-{
-	switch ((enum rnp_pause)atomic_load_explicit(&e->pause, memory_order_relaxed)) {
-	case RNP_PAUSE_YIELD:
-		yield_in_poll(e);
-		break;
-	case RNP_PAUSE_NAP:
-		nap(e, has_entry, arg);
-		break;
-	case RNP_PAUSE_NONE:
-	case RNP_PAUSE_SPIN:
-		break;
-	}
 }
 
 void rnp_progress_poll(struct rnp_engine *e)
@@ -662,6 +580,7 @@ bool rnp_engine_poll(struct rnp_engine *e)
 }
 
 /* ----------------------------------------------------------------------- a post */
+
 void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 		       const struct rnp_posted *posted)
 {
@@ -690,6 +609,7 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 }
 
 /* ----------------------------------------------------------- steps for other verbs */
+
 void rnp_engine_kick(struct rnp_engine *e)
 {
 	rn_ns now = rnp_engine_now();
@@ -748,6 +668,7 @@ void rnp_engine_drain(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------------- the end of a device */
+
 /* Makes the device dead. Without rocind no process owns port 4791. First packets that
  * have arrived are received, such as the last acknowledgement of a peer that ended
  * together with rocind. Then the sockets are closed, so that a new rocind can have the
@@ -791,6 +712,7 @@ void rnp_check_descriptors(struct rnp_engine *e)
 }
 
 /* -------------------------------------------------------- the background thread */
+
 /* Yields the processor, with the lock released. A program thread that gets it may keep it
  * until the next tick of the scheduler, milliseconds later, while a wake-up would preempt
  * that thread at once. So after a long yield the policy lets the background thread sleep
@@ -858,7 +780,7 @@ static void end_lease(struct rnp_engine *e, rn_ns now)
 	perform(e, todo);
 	if (!(todo & RNP_GIVE_SOCKETS))
 		return;
-	found = give_sockets(e, now, todo) > 0;
+	found = rnp_progress_give_sockets(e, now, todo) > 0;
 	rnp_policy_took_over(&e->policy, found);
 	if (found)
 		after_packets(e, now);
@@ -902,73 +824,16 @@ void rnp_progress_memory(struct rnp_engine *e)
 }
 
 /* ----------------------------------------------------------------------- events */
+
 void rnp_engine_cq_armed(struct rnp_engine *e)
 {
 	unsigned todo = rnp_policy_cq_armed(&e->policy, e->set.linger_ns != 0);
 
 	if (rnp_has_sockets(e) && todo & RNP_GIVE_SOCKETS)
-		give_sockets(e, rnp_engine_now(), todo);
+		rnp_progress_give_sockets(e, rnp_engine_now(), todo);
 }
 
 void rnp_engine_cq_unarmed(struct rnp_engine *e)
 {
 	rnp_policy_cq_unarmed(&e->policy);
-}
-
-/* Begins to linger: the program's thread receives for a moment longer, so that the
- * packet that it waits for does not wake the background thread. Return: false if it must
- * not linger.
- */
-static bool begin_linger_locked(struct rnp_engine *e)
-{
-	rn_ns now = rnp_engine_now();
-
-	if (!rnp_has_sockets(e) || e->set.linger_ns == 0 ||
-	    !rnp_policy_may_linger(&e->policy, now))
-		return false;
-	rnp_engine_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
-	perform(e, rnp_policy_linger(&e->policy, now));
-	return true;
-}
-
-static void end_linger_locked(struct rnp_engine *e, bool lingered, bool found)
-{
-	unsigned todo;
-
-	if (lingered)
-		rnp_policy_lingered(&e->policy, found);
-	if (found || !rnp_has_sockets(e))
-		return;
-	todo = rnp_policy_sleeps(&e->policy);
-	if (todo & RNP_GIVE_SOCKETS)
-		give_sockets(e, rnp_engine_now(), todo);
-}
-
-bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
-{
-	rn_ns until;
-	bool lingers, found = false;
-	int cancel;
-
-	if (rnp_is_inherited(e))
-		return has_entry(arg);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	pthread_mutex_lock(&e->lock);
-	lingers = begin_linger_locked(e);
-	until = rnp_engine_now() + e->set.linger_ns;
-	pthread_mutex_unlock(&e->lock);
-
-	while (lingers && !found) {
-		found = has_entry(arg);
-		if (found || rnp_engine_now() > until)
-			break;
-		yield_in_poll(e);
-		rnp_engine_poll(e);
-	}
-
-	pthread_mutex_lock(&e->lock);
-	end_linger_locked(e, lingers, found);
-	pthread_mutex_unlock(&e->lock);
-	pthread_setcancelstate(cancel, NULL);
-	return found || has_entry(arg);
 }
