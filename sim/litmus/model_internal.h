@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model_internal.h - declarations shared by model.c, model_nic.c and the code that
- * shows steps.
+/* model_internal.h - declarations shared by model.c, model_thread.c, model_nic.c and the
+ * code that shows steps.
  */
 #ifndef RN_LITMUS_MODEL_INTERNAL_H
 #define RN_LITMUS_MODEL_INTERNAL_H
@@ -141,6 +141,19 @@ struct rn_tlp rn_model_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind
 			   unsigned requester, unsigned cell);
 void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned index);
 bool rn_model_is_relaxed(const struct rn_model_plan *plan, unsigned cell);
+
+/* Memory (model.c): the value of a location, RN_MODEL_TORN if its cells differ. */
+int64_t rn_model_read_location(const struct rn_model_run *run, unsigned loc);
+
+/* Threads (model_thread.c) */
+void rn_model_thread_moves(const struct rn_model_run *run, struct rn_moves *to);
+void rn_model_do_instr(const struct rn_model_run *run, unsigned thread);
+/* A store leaves the store buffer; @index: its place there. */
+void rn_model_do_store(const struct rn_model_run *run, unsigned thread, unsigned index);
+/* The completion of the thread's load has come. */
+void rn_model_end_load(const struct rn_model_run *run, unsigned thread);
+/* Is this the value that the thread's `wait' waits for? */
+bool rn_model_is_awaited(const struct rn_model_run *run, unsigned thread, int64_t value);
 
 /* The NIC (model_nic.c) */
 void rn_model_post(const struct rn_model_run *run, unsigned work);
