@@ -120,6 +120,16 @@ static uint32_t payload_max(const struct rn_host *h, const struct rn_pcie_knobs 
 	return most;
 }
 
+/* Stores what devices read without the lock. */
+static void publish(struct rn_host *h)
+{
+	atomic_store_explicit(&h->is_taped, h->tape.is_on, memory_order_relaxed);
+	atomic_store_explicit(&h->has_translations, h->knobs.mtt_cache != 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&h->is_placed_first, h->knobs.ack == RN_ACK_PLACED,
+			      memory_order_relaxed);
+}
+
 int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs)
 {
 	uint32_t tlps = knobs->place == RN_PLACE_NOW ? 1 : RN_HOST_TLPS;
@@ -139,6 +149,7 @@ int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs)
 	h->fabric = rn_fabric_init(mem, tlps, &h->knobs);
 	rn_driver_init(&h->driver, &h->knobs);
 	h->leak_oldest = false;
+	publish(h);
 	for (unsigned i = 0; i < h->hook_count; i++)
 		if (h->hooks[i]->restarted)
 			h->hooks[i]->restarted(h);
@@ -160,6 +171,7 @@ int rn_host_restart_with_tape(struct rn_host *h, const struct rn_pcie_knobs *kno
 		return rc;
 	}
 	rn_host_tape_insert(h, &tape);
+	publish(h);
 	return 0;
 }
 

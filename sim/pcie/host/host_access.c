@@ -779,7 +779,7 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 
 	if (rn_host_is_forked() ||
 	    (!atomic_load_explicit(&nic->has_ended, memory_order_acquire) &&
-	     !nic->host->tape.is_on))
+	     !atomic_load_explicit(&nic->host->is_taped, memory_order_relaxed)))
 		return 0;
 	rn_host_lock(nic->host);
 	if (nic->host->tape.is_on)

@@ -156,7 +156,8 @@ static void prepare(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 {
 	rn_ns cost;
 
-	if (rn_host_knobs(nic->host)->mtt_cache == 0 || rn_host_is_forked())
+	if (!atomic_load_explicit(&nic->host->has_translations, memory_order_relaxed) ||
+	    rn_host_is_forked())
 		return;
 	rn_host_lock(nic->host);
 	cost = translate(nic, addr, len);

@@ -36,7 +36,7 @@ struct rn_host_tape {
 
 	rn_ns last_event;
 
-	bool is_on; /* true if recording or replaying; read without the lock */
+	bool is_on; /* true if recording or replaying */
 	bool is_replaying;
 	/* True with replay=/dev/null: TLPs move only when they are forced. */
 	bool is_frozen;
@@ -80,6 +80,10 @@ struct rn_host {
 	 * the lock.
 	 */
 	_Atomic uint32_t on_way;
+	/* What devices ask without the lock while the program may change the knobs: is
+	 * there a tape, do NICs read translations, are data placed before the answer?
+	 */
+	_Atomic bool is_taped, has_translations, is_placed_first;
 	uint64_t polls; /* number of polls that found no new completion */
 	uint32_t ring_polls[RN_HOST_RINGS];
 	uint64_t now; /* time in ns, read once per hold of the lock; 0: not read yet */

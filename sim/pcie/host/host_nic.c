@@ -134,7 +134,7 @@ static void place_data(struct rn_host_nic *nic, uint32_t qpn)
 
 void rn_host_settle_acked(struct rn_host_nic *nic, uint32_t qpn)
 {
-	if (rn_host_knobs(nic->host)->ack == RN_ACK_PLACED)
+	if (atomic_load_explicit(&nic->host->is_placed_first, memory_order_relaxed))
 		place_data(nic, qpn);
 }
 

@@ -145,6 +145,51 @@ static void coming_and_going(void **state)
 	assert_int_equal(rn_pcie_pending(NULL, SIZE_MAX), 0);
 }
 
+static _Atomic bool has_device_ended;
+
+static void *use_device(void *arg)
+{
+	struct kit_nic *n = arg;
+	static uint64_t back; /* reads may end when this thread has */
+	uint64_t word = 1;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct rn_mem_attr attr = { .qpn = KIT_QP, .msg = i };
+
+		(void)n->api->mem->write(n->nic, kit_iova(&sum), &word, 8, attr);
+		n->api->settle_acked(n->nic, KIT_QP);
+		(void)kit_read(n, KIT_QP, &back, &sum, 8, i);
+		n->count = 0;
+		(void)kit_collect(n);
+	}
+	has_device_ended = true;
+	return NULL;
+}
+
+/* A device need not be idle when the program sets other knobs. That no two threads race
+ * there is for ThreadSanitizer to see.
+ */
+static void other_knobs_for_a_busy_device(void **state)
+{
+	static const char *const knobs[] = { "typical,mtt.cache=4", "typical,ackearly=0",
+					     "adversarial" };
+	pthread_t thread;
+	struct kit_nic n;
+	unsigned changes = 0;
+
+	(void)state;
+	kit_host_knobs("typical");
+	sum = 0;
+	has_device_ended = false;
+	kit_attach(&n);
+	assert_int_equal(pthread_create(&thread, NULL, use_device, &n), 0);
+	while (!has_device_ended || changes < RN_ARRAY_SIZE(knobs))
+		kit_host_knobs(knobs[changes++ % RN_ARRAY_SIZE(knobs)]);
+	pthread_join(thread, NULL);
+	kit_detach(&n);
+	assert_int_equal(kit_load(&sum), 1);
+}
+
 /* Nothing on its way: the thread waits for no time. */
 static void an_idle_hierarchy_wakes_nobody(void **state)
 {
@@ -176,6 +221,7 @@ int main(void)
 		cmocka_unit_test(two_nics),
 		cmocka_unit_test(one_nic),
 		cmocka_unit_test(coming_and_going),
+		cmocka_unit_test(other_knobs_for_a_busy_device),
 		cmocka_unit_test(an_idle_hierarchy_wakes_nobody),
 	};
 
