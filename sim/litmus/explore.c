@@ -92,6 +92,10 @@ static void digest_state(const struct rn_model_plan *plan, const struct rn_model
 	add_bytes(digest, m->cell, plan->cells * sizeof(m->cell[0]));
 	add_bytes(digest, m->thread, t->threads * sizeof(m->thread[0]));
 	add_bytes(digest, m->request, t->works * sizeof(m->request[0]));
+	if (t->receives > 0) {
+		add_bytes(digest, m->recv_queue, t->rqs * sizeof(m->recv_queue[0]));
+		add_bytes(digest, m->receive, t->receives * sizeof(m->receive[0]));
+	}
 	for (unsigned i = 0; i < t->nodes; i++) {
 		add(digest, UINT64_C(1) << 62 | i);
 		add_fabric(digest, rn_model_fabric_const(plan, m, i));
@@ -397,6 +401,7 @@ static unsigned cell_of(const struct rn_model_plan *plan, const struct rn_tlp *t
 	case RN_USE_MEMORY:
 		return number;
 	case RN_USE_FETCH:
+	case RN_USE_RECV_FETCH:
 		return cell_at(plan, tlp->addr);
 	case RN_USE_GATHER:
 	case RN_USE_SERVE:
@@ -427,6 +432,12 @@ static void add_value(struct rn_text *t, const struct rn_model_plan *plan, int64
 		rn_litmus_add_value(t, plan->test, value);
 }
 
+static bool is_doorbell(const struct rn_tlp *tlp)
+{
+	return rn_tag_use(tlp->tag) == RN_USE_DOORBELL ||
+	       rn_tag_use(tlp->tag) == RN_USE_RECV_BELL;
+}
+
 /* Adds "doorbell q", and the WQE if the doorbell carries it. */
 static void add_doorbell(struct rn_text *t, const struct rn_model_plan *plan,
 			 const struct rn_tlp *tlp)
@@ -434,8 +445,9 @@ static void add_doorbell(struct rn_text *t, const struct rn_model_plan *plan,
 	const struct rn_litmus_instr *in =
 		rn_instr(plan, rn_tag_thread(tlp->tag), rn_tag_instr(tlp->tag));
 
-	rn_text_add(t, "doorbell ");
-	rn_text_add(t, plan->test->qp[in->qp].name);
+	rn_text_add(t, in->op == RN_LITMUS_RECV ? "receive doorbell " : "doorbell ");
+	rn_text_add(t, in->op == RN_LITMUS_RECV ? plan->test->rq[in->rq].name
+						: plan->test->qp[in->qp].name);
 	if (in->op != RN_LITMUS_BLUE)
 		return;
 	rn_text_char(t, '=');
@@ -461,7 +473,7 @@ static void add_tlp_name(struct rn_text *t, const struct rn_model_plan *plan,
 	} else if (rn_tag_use(tlp->tag) == RN_USE_LAUNCH) {
 		rn_text_add(t, "doorbell ");
 		rn_text_add(t, plan->test->thread[rn_tag_number(tlp->tag)].name);
-	} else if (rn_tag_use(tlp->tag) == RN_USE_DOORBELL) {
+	} else if (is_doorbell(tlp)) {
 		add_doorbell(t, plan, tlp);
 	} else {
 		rn_text_add(t, names[tlp->kind]);
@@ -501,9 +513,7 @@ static void add_tlp_step(struct rn_text *t, const struct rn_model_plan *plan,
 		break;
 	case RN_STEP_PERFORM:
 		if (tlp->kind == RN_TLP_WRITE) {
-			rn_text_add(t, rn_tag_use(tlp->tag) == RN_USE_DOORBELL
-					       ? " has arrived"
-					       : " is visible");
+			rn_text_add(t, is_doorbell(tlp) ? " has arrived" : " is visible");
 			break;
 		}
 		rn_text_add(t, " finds ");

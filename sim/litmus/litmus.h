@@ -27,9 +27,11 @@ enum {
 	RN_LITMUS_LOCATIONS = 16,
 	RN_LITMUS_QPS = 8,
 	RN_LITMUS_CQS = 20, /* two for each QP, and shared ones */
+	RN_LITMUS_RQS = 12, /* one for each QP, and shared ones */
 	RN_LITMUS_THREADS = 8,
 	RN_LITMUS_INSTRS = 24,	/* instructions of a thread */
 	RN_LITMUS_OPS = 16,	/* work requests of a test */
+	RN_LITMUS_RECVS = 8,	/* receives of a test */
 	RN_LITMUS_ELEMENTS = 8, /* elements (locations) of a message */
 	RN_LITMUS_REGS = 16,
 	RN_LITMUS_TERMS = 8,
@@ -60,7 +62,7 @@ struct rn_litmus_qp {
 	/* Host and NIC of the requester; the NIC as enum rn_agent. */
 	uint8_t node, nic;
 	uint8_t peer, peer_nic; /* host and NIC of the responder */
-	uint8_t send_cq, recv_cq;
+	uint8_t send_cq, recv_cq, recv_queue;
 	/* How work requests come to the NIC: by verbs calls or by doorbells. */
 	bool is_called, is_rung;
 };
@@ -74,6 +76,18 @@ struct rn_litmus_cq {
 	uint8_t nic;
 };
 
+/* A receive queue. Each QP has one, unless the test has an SRQ: `srq s: q, p'. */
+struct rn_litmus_rq {
+	char name[RN_LITMUS_NAME]; /* "q" or "s" */
+	uint8_t node;
+	uint8_t nic;
+	bool is_shared;
+	/* The program posts its receives by doorbells (recv). Otherwise there is a
+	 * receive for each message from the beginning.
+	 */
+	bool is_rung;
+};
+
 /* clang-format off */
 /* Work requests: symbol in this file, word in litmus tests, what follows the word (form_*()
  * in parse_instr.c), and verbs request (RN_WR_*).
@@ -81,7 +95,7 @@ struct rn_litmus_cq {
 #define RN_LITMUS_REQUESTS(X)                                \
 	X(WRITE,  "write",  message, RDMA_WRITE)             \
 	X(IMM,    "imm",    message, RDMA_WRITE_WITH_IMM)    \
-	X(SEND,   "send",   message, SEND)                   \
+	X(SEND,   "send",   send,    SEND)                   \
 	X(READ,   "read",   read,    RDMA_READ)              \
 	X(FAA,    "faa",    faa,     ATOMIC_FETCH_AND_ADD)   \
 	X(CAS,    "cas",    cas,     ATOMIC_CMP_AND_SWP)     \
@@ -111,6 +125,7 @@ enum rn_litmus_op {
 	RN_LITMUS_DMACQE,
 	RN_LITMUS_POLLC,
 	RN_LITMUS_SFENCE,
+	RN_LITMUS_RECV, /* the doorbell of a receive queue */
 	RN_LITMUS_OP_COUNT,
 };
 
@@ -123,6 +138,11 @@ static inline bool rn_litmus_is_work(enum rn_litmus_op op)
 static inline bool rn_litmus_is_rung(enum rn_litmus_op op)
 {
 	return op == RN_LITMUS_BELL || op == RN_LITMUS_BLUE;
+}
+
+static inline bool rn_litmus_is_doorbell(enum rn_litmus_op op)
+{
+	return rn_litmus_is_rung(op) || op == RN_LITMUS_RECV;
 }
 
 /* Values from here on are addresses: RN_LITMUS_ADDRESS + the index of a location. All
@@ -157,7 +177,8 @@ struct rn_litmus_source {
  *	tryp		reg, cq			launch		thread
  *	dmacqe, pollc	nothing (pollc waits for any DMA engine of its node)
  *	sfence		nothing
- *	write imm send	qp, count, dst[] (remote), src[] (local or inline)
+ *	write imm send	qp, count, dst[] (remote), src[] (local or inline); a send whose
+ *			receive names the buffer has the one dst[0] == NONE
  *	read		qp, count, dst[] (local), src[] (remote, never inline)
  *	faa		qp, dst[0] (local or NONE), loc (remote), value
  *	cas		the same, value (expected), value2 (new)
@@ -165,6 +186,7 @@ struct rn_litmus_source {
  *	awrite		qp, dst[0] (remote), src[0]
  *	bell		qp, dst[0] (remote), loc (where the WQE is)
  *	blue		qp, dst[0] (remote), value (the WQE)
+ *	recv		rq, loc (where the WQE is), receive
  */
 struct rn_litmus_instr {
 	uint8_t op; /* enum rn_litmus_op */
@@ -174,7 +196,8 @@ struct rn_litmus_instr {
 	uint8_t dst[RN_LITMUS_ELEMENTS];
 	struct rn_litmus_source src[RN_LITMUS_ELEMENTS];
 	struct rn_litmus_value value, value2;
-	uint8_t work; /* number of the work request in the test, or NONE */
+	uint8_t work;	     /* number of the work request in the test, or NONE */
+	uint8_t rq, receive; /* receive: number of the receive in the test */
 	uint32_t line;
 	char text[RN_LITMUS_TEXT]; /* text of the instruction, with single blanks */
 };
@@ -235,11 +258,13 @@ struct rn_litmus_test {
 	char rules[RN_LITMUS_TEXT];
 	char opt[RN_LITMUS_TEXT]; /* knobs of all verdicts of the test */
 	uint32_t line;
-	uint8_t nodes, locations, qps, cqs, threads, works, verdicts, observeds;
+	uint8_t nodes, locations, qps, cqs, rqs, threads, works, receives, verdicts,
+		observeds;
 	char node[RN_LITMUS_NODES][RN_LITMUS_NAME];
 	struct rn_litmus_location location[RN_LITMUS_LOCATIONS];
 	struct rn_litmus_qp qp[RN_LITMUS_QPS];
 	struct rn_litmus_cq cq[RN_LITMUS_CQS];
+	struct rn_litmus_rq rq[RN_LITMUS_RQS];
 	struct rn_litmus_thread thread[RN_LITMUS_THREADS];
 	struct rn_litmus_verdict verdict[RN_LITMUS_VERDICTS];
 	struct rn_litmus_observed observed[RN_LITMUS_OBSERVED];

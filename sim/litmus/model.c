@@ -88,6 +88,9 @@ static void perform_write(const struct host *host, const struct rn_tlp *tlp)
 		m->request[number].value[0] = (int64_t)tlp->data;
 		rn_model_post(host->run, number);
 		break;
+	case RN_USE_RECV_BELL:
+		rn_model_post_receive(host->run, number);
+		break;
 	default:
 		assert(!"a write for this");
 	}
@@ -114,6 +117,10 @@ static int64_t perform_read(const struct host *host, const struct rn_tlp *tlp)
 	int64_t *value = &m->request[number].value[piece];
 
 	switch (rn_tag_use(tlp->tag)) {
+	case RN_USE_RECV_FETCH:
+		return m->receive[number].value[piece] =
+			       m->cell[plan->first_cell[plan->receive[number].loc] +
+				       piece];
 	case RN_USE_LOAD: {
 		const struct rn_model_thread *th = &m->thread[number];
 
@@ -167,6 +174,9 @@ static void complete(void *ctx, const struct rn_tlp *tlp)
 		break;
 	case RN_USE_FETCH:
 		rn_model_fetched(host->run, number, rn_tag_piece(tlp->tag));
+		break;
+	case RN_USE_RECV_FETCH:
+		rn_model_receive_fetched(host->run, number, rn_tag_piece(tlp->tag));
 		break;
 	case RN_USE_SERVE:
 	case RN_USE_ATOMIC:
@@ -288,11 +298,13 @@ static unsigned qp_of(const struct rn_model_plan *plan, const struct rn_tlp *tlp
 	return plan->work[rn_tag_number(tlp->tag)].qp;
 }
 
-/* Returns true for a doorbell of a QP that one thread rings. Its arrival only lets the
- * NIC start a work request.
+/* Returns true for a doorbell of a queue that one thread rings. Its arrival only lets the
+ * NIC start a work request, or fetch a receive.
  */
 static bool is_single_doorbell(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
+	if (rn_tag_use(tlp->tag) == RN_USE_RECV_BELL)
+		return plan->is_fed_by_one[plan->receive[rn_tag_number(tlp->tag)].rq];
 	return rn_tag_use(tlp->tag) == RN_USE_DOORBELL &&
 	       plan->is_posted_by_one[qp_of(plan, tlp)];
 }
@@ -444,6 +456,12 @@ void rn_model_move(const struct rn_model_run *run, const struct rn_move *move)
 		return;
 	case RN_MOVE_ANSWER:
 		rn_model_do_answer(run, move->who);
+		return;
+	case RN_MOVE_FETCH:
+		rn_model_do_fetch(run, move->who);
+		return;
+	case RN_MOVE_TAKE:
+		rn_model_do_take(run, move->who);
 		return;
 	case RN_MOVE_TLP:
 		rn_model_move_tlp(run, move->who, move->what);

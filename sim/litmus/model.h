@@ -12,10 +12,13 @@
  * when no READ, atomic, FLUSH or ATOMIC WRITE before it is unfinished; their bytes are
  * gathered with one read per granule; packets go out in order. A work request that a
  * doorbell announced is fetched when it starts: the NIC reads the WQE and follows
- *addresses (an SGE list, the payload) until it finds numbers. Responder: packets are
- * executed in order (with nic.ooo packets of WRITEs in any order). READs, atomics, FLUSH
- * and ATOMIC WRITE make a context. Contexts start in order, but WRITEs that come later
- * may be executed before a context starts. Answers leave in order. A packet is a granule.
+ * addresses (an SGE list, the payload) until it finds numbers. Responder: packets are
+ * executed in order (with nic.ooo packets of WRITEs in any order). Where the program
+ * posts the receives (recv), their WQEs are fetched in order, some time after the
+ * doorbell; a SEND or WRITE with immediate takes the next one, and waits for it. READs,
+ * atomics, FLUSH and ATOMIC WRITE make a context. Contexts start in order, but WRITEs
+ * that come later may be executed before a context starts. Answers leave in order. A
+ * packet is a granule.
  *
  * Threads: none; the caller serialises.
  */
@@ -56,8 +59,14 @@ struct rn_model_work {
 	bool is_rung; /* the NIC has to find out from the WQE what to send */
 	bool fence, unsignaled;
 	bool is_alone; /* atomic: this NIC has no other atomic on the same bytes */
+	/* SEND or WRITE with immediate that takes a receive of the program. */
+	bool takes;
 	uint8_t pieces;
 	struct rn_model_piece piece[RN_MODEL_PIECES];
+};
+
+struct rn_model_doorbell {
+	uint8_t thread, instr, rq, loc; /* recv: the instruction, and where the WQE is */
 };
 
 struct rn_model_plan {
@@ -73,7 +82,13 @@ struct rn_model_plan {
 	 */
 	uint8_t stream[RN_LITMUS_QPS], peer_stream[RN_LITMUS_QPS];
 	bool is_posted_by_one[RN_LITMUS_QPS];
-	/* NIC of the responder has no other QP, and this one only messages. */
+	struct rn_model_doorbell receive[RN_LITMUS_RECVS];
+	uint8_t recv_stream[RN_LITMUS_RQS];
+	/* For receive queues: one thread posts; messages of one QP take. */
+	bool is_fed_by_one[RN_LITMUS_RQS], is_taken_by_one[RN_LITMUS_RQS];
+	/* NIC of the responder has no other QP and fetches no receives, and this one only
+	 * messages.
+	 */
 	bool is_only_end[RN_LITMUS_QPS];
 	/* Reads by which the requester fetches go through queues, see rn_is_silent(). */
 	bool is_fetch_silent[RN_LITMUS_QPS];
@@ -116,6 +131,7 @@ struct rn_model_request {
 	uint8_t fetch_loc, fetches;
 	uint16_t fetched;
 	uint16_t gathered, executed, returned; /* bit masks of pieces */
+	uint8_t taken; /* number of the receive that was taken, from 1; 0: none */
 	int64_t value[RN_MODEL_PIECES];
 };
 
@@ -123,6 +139,18 @@ struct rn_model_queue {
 	bool is_broken; /* a TLP could not be routed, so the QP has stopped */
 	uint8_t posted, started, answered;
 	uint8_t work[RN_LITMUS_OPS];
+};
+
+struct rn_model_recv_queue {
+	uint8_t posted, begun, taken; /* numbers of receives: announced, fetched, taken */
+	uint8_t receive[RN_LITMUS_RECVS];
+};
+
+struct rn_model_receive {
+	bool is_fetched;
+	uint8_t buffer;	  /* location, once it is known; NONE: the WQE is none */
+	uint16_t fetched; /* bit mask of the cells of the WQE that have come */
+	int64_t value[RN_MODEL_PIECES]; /* what they hold, until all have come */
 };
 
 struct rn_model_ring {
@@ -141,6 +169,8 @@ struct rn_model {
 	int64_t cell[RN_MODEL_CELLS];
 	struct rn_model_thread thread[RN_LITMUS_THREADS];
 	struct rn_model_request request[RN_LITMUS_OPS];
+	struct rn_model_recv_queue recv_queue[RN_LITMUS_RQS];
+	struct rn_model_receive receive[RN_LITMUS_RECVS];
 };
 
 enum rn_move_kind {
@@ -153,6 +183,8 @@ enum rn_move_kind {
 	RN_MOVE_SERVE,	/* a context starts at the responder; who: work request */
 	RN_MOVE_MODIFY, /* the NIC's atomic issues its write; who: work request */
 	RN_MOVE_ANSWER, /* an answer is processed at the requester; who: QP */
+	RN_MOVE_FETCH,	/* the next receive is fetched; who: receive queue */
+	RN_MOVE_TAKE,	/* a message takes a receive; who: work request */
 	RN_MOVE_TLP,	/* a TLP moves; who: node, what: index */
 };
 

@@ -28,6 +28,9 @@ enum rn_model_use {
 	 */
 	RN_USE_FETCH,
 	RN_USE_ATOMIC, /* PCIe AtomicOp, or the atomic of a NIC; number: work request */
+	RN_USE_RECV_BELL, /* doorbell for a receive; number: receive */
+	/* Read of the WQE of a receive; number: receive, piece: cell of the location. */
+	RN_USE_RECV_FETCH,
 };
 
 /* Returns the tag of a TLP. @thread and @instr: the instruction that caused it,
@@ -169,6 +172,36 @@ int64_t rn_model_atomic_result(const struct rn_model_run *run, unsigned work,
 			       int64_t old);
 
 void rn_model_do_answer(const struct rn_model_run *run, unsigned qp);
+
+/* Receives of the program (model_recv.c) */
+void rn_model_post_receive(const struct rn_model_run *run, unsigned receive);
+/* A cell of the WQE of a receive has come. */
+void rn_model_receive_fetched(const struct rn_model_run *run, unsigned receive,
+			      unsigned cell);
+void rn_model_recv_moves(const struct rn_model_run *run, struct rn_moves *to);
+void rn_model_do_fetch(const struct rn_model_run *run, unsigned rq);
+void rn_model_do_take(const struct rn_model_run *run, unsigned work);
+/* Has this message a receive, into whose buffer it can go? */
+bool rn_model_has_receive(const struct rn_model_run *run, unsigned work);
+/* Returns the cell at the responder of a piece; of a SEND into the buffer of a receive,
+ * once it has this.
+ */
+unsigned rn_model_remote_cell(const struct rn_model_run *run, unsigned work,
+			      unsigned piece);
+
+/* Returns the number of the piece with which a message takes its receive: a SEND needs
+ * the buffer, a WRITE with immediate only reports its end there.
+ */
+static inline unsigned rn_taking_piece(const struct rn_model_work *work)
+{
+	return work->op == RN_LITMUS_SEND ? 0 : work->pieces - 1u;
+}
+
+/* May packets of WRITEs be executed out of order? */
+static inline bool rn_is_any_order(const struct rn_model_run *run)
+{
+	return run->plan->setup.knobs.ooo || run->plan->setup.knobs.place == RN_PLACE_ANY;
+}
 
 /* Reports a step to the watcher, if there is one (model.c). */
 void rn_model_tell(const struct rn_model_run *run, const struct rn_litmus_step *step,

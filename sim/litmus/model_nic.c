@@ -323,9 +323,10 @@ static struct rn_tlp piece_tlp(const struct rn_model_run *run, enum rn_tlp_kind 
 	const struct rn_model_work *w = rn_work(run, work);
 	const struct rn_litmus_qp *qp = rn_qp(run, w->qp);
 	bool is_gather = use == RN_USE_GATHER;
+	unsigned cell = is_gather ? w->piece[piece].local
+				  : rn_model_remote_cell(run, work, piece);
 	struct rn_tlp tlp =
-		rn_model_tlp(run, kind, is_gather ? qp->nic : qp->peer_nic,
-			     is_gather ? w->piece[piece].local : w->piece[piece].remote);
+		rn_model_tlp(run, kind, is_gather ? qp->nic : qp->peer_nic, cell);
 
 	tlp.stream = is_gather ? run->plan->stream[w->qp] : run->plan->peer_stream[w->qp];
 	tlp.msg = rn_request(run, work)->position;
@@ -634,24 +635,19 @@ static bool is_executed(const struct rn_model_run *run, unsigned work)
 	return rn_request(run, work)->executed == all;
 }
 
-/* Returns true if packets of WRITEs may be executed out of order. */
-static bool is_any_order(const struct rn_model_run *run)
-{
-	return run->plan->setup.knobs.ooo || run->plan->setup.knobs.place == RN_PLACE_ANY;
-}
-
 /* Returns true if the packet writes into a queue that only this QP uses, so that
  * executing it early changes no order.
  */
 static bool is_execute_eager(const struct rn_model_run *run,
 			     const struct rn_model_work *w, unsigned piece)
 {
-	unsigned loc = run->plan->cell[w->piece[piece].remote].loc;
 	bool is_last = piece + 1u == w->pieces;
 	const struct rn_litmus_qp *qp = rn_qp(run, w->qp);
+	unsigned loc;
 
-	if (run->plan->is_now || is_any_order(run) || !run->plan->is_only_end[w->qp])
+	if (run->plan->is_now || rn_is_any_order(run) || !run->plan->is_only_end[w->qp])
 		return false;
+	loc = run->plan->cell[w->piece[piece].remote].loc;
 	if (run->plan->test->location[loc].agent == qp->peer_nic)
 		return false;
 	return !(is_last && run->plan->is_tried[qp->recv_cq]);
@@ -665,10 +661,11 @@ static bool is_overtaking_allowed(const struct rn_model_run *run, unsigned work,
 {
 	const struct rn_model_work *w = rn_work(run, work);
 	const struct rn_model_queue *q = &run->m->qp[w->qp];
-	unsigned cell = w->piece[piece].remote;
+	unsigned cell;
 
-	if (!is_any_order(run) || w->op != RN_LITMUS_WRITE)
+	if (!rn_is_any_order(run) || w->op != RN_LITMUS_WRITE)
 		return false;
+	cell = w->piece[piece].remote;
 	if (rn_model_is_relaxed(run->plan, cell))
 		return true;
 	for (unsigned i = 0; i <= rn_request(run, work)->position; i++) {
@@ -676,7 +673,8 @@ static bool is_overtaking_allowed(const struct rn_model_run *run, unsigned work,
 		unsigned pieces = q->work[i] == work ? piece : other->pieces;
 
 		for (unsigned k = 0; k < pieces; k++)
-			if (rn_is_message(other->op) && other->piece[k].remote == cell &&
+			if (rn_is_message(other->op) &&
+			    rn_model_remote_cell(run, q->work[i], k) == cell &&
 			    !(rn_request(run, q->work[i])->executed >> k & 1))
 				return false;
 	}
@@ -685,7 +683,7 @@ static bool is_overtaking_allowed(const struct rn_model_run *run, unsigned work,
 
 /* Adds the packets of one work request that may be executed now. @in_order: all packets
  * of earlier requests have been executed. Packets leave the requester in order, each
- * after its bytes were gathered.
+ * after its bytes were gathered. What needs a receive waits for it.
  */
 static void packet_moves(const struct rn_model_run *run, unsigned work, bool in_order,
 			 struct rn_moves *to)
@@ -700,6 +698,9 @@ static void packet_moves(const struct rn_model_run *run, unsigned work, bool in_
 	}
 	for (unsigned i = 0; i < w->pieces; i++) {
 		if (!(rq->gathered >> i & 1))
+			return;
+		if (w->takes && i == rn_taking_piece(w) &&
+		    !rn_model_has_receive(run, work))
 			return;
 		if (rq->executed >> i & 1)
 			continue;
@@ -721,7 +722,11 @@ static void execute_moves(const struct rn_model_run *run, unsigned qp,
 			continue;
 		packet_moves(run, q->work[i], in_order, to);
 		in_order = false;
-		if (!is_any_order(run))
+		/* A message without a receive is refused (RNR NAK), and so is all behind
+		 * it: it is sent again, and a WRITE must not be placed twice.
+		 */
+		if (!rn_is_any_order(run) || (rn_work(run, q->work[i])->takes &&
+					      !rn_model_has_receive(run, q->work[i])))
 			return;
 	}
 }
@@ -729,14 +734,14 @@ static void execute_moves(const struct rn_model_run *run, unsigned qp,
 static void write_piece(const struct rn_model_run *run, unsigned work, unsigned piece)
 {
 	const struct rn_model_work *w = rn_work(run, work);
+	unsigned cell = rn_model_remote_cell(run, work, piece);
 	struct rn_tlp tlp = piece_tlp(run, RN_TLP_WRITE, RN_USE_SERVE, work, piece);
 
 	tlp.flags |= RN_TLP_DATA;
-	if (rn_model_is_relaxed(run->plan, w->piece[piece].remote))
+	if (rn_model_is_relaxed(run->plan, cell))
 		tlp.flags |= RN_TLP_RO;
 	tlp.data = (uint64_t)rn_request(run, work)->value[piece];
-	tlp.tag = rn_model_tag(RN_USE_MEMORY, w->piece[piece].remote, 1, w->thread,
-			       w->instr);
+	tlp.tag = rn_model_tag(RN_USE_MEMORY, cell, 1, w->thread, w->instr);
 	issue_piece(run, work, rn_qp(run, w->qp)->peer, &tlp);
 }
 
@@ -763,6 +768,7 @@ void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to)
 		start_moves(run, i, to);
 		execute_moves(run, i, to);
 	}
+	rn_model_recv_moves(run, to);
 	serve_moves(run, to);
 	answer_moves(run, to);
 }

@@ -145,19 +145,26 @@ static void launch(const struct rn_model_run *run, unsigned thread, unsigned ins
 	rn_model_issue(run, code->node, &tlp);
 }
 
-/* Sends a doorbell: a write to the NIC, with the WQE in it (blue) or without (bell). */
+/* Sends a doorbell: a write to the NIC, with the WQE in it (blue) or without (bell,
+ * recv).
+ */
 static void ring(const struct rn_model_run *run, unsigned thread, unsigned instr,
 		 int64_t value)
 {
 	const struct rn_litmus_instr *in = rn_instr(run->plan, thread, instr);
+	const struct rn_litmus_test *t = run->plan->test;
+	bool is_recv = in->op == RN_LITMUS_RECV;
 	struct rn_tlp tlp = {
 		.kind = RN_TLP_WRITE,
 		.flags = RN_TLP_BELL,
 		.requester = RN_AGENT_CPU,
-		.target = run->plan->test->qp[in->qp].nic,
+		.target = is_recv ? t->rq[in->rq].nic : t->qp[in->qp].nic,
 		.len = in->op == RN_LITMUS_BLUE ? 64 : 8,
 		.data = (uint64_t)value,
-		.tag = rn_model_tag(RN_USE_DOORBELL, in->work, 0, thread, instr),
+		.tag = is_recv ? rn_model_tag(RN_USE_RECV_BELL, in->receive, 0, thread,
+					      instr)
+			       : rn_model_tag(RN_USE_DOORBELL, in->work, 0, thread,
+					      instr),
 	};
 
 	rn_model_issue(run, code_of(run, thread)->node, &tlp);
@@ -171,7 +178,7 @@ static void let_out(const struct rn_model_run *run, unsigned thread, unsigned in
 
 	if (in->op == RN_LITMUS_SFENCE)
 		return;
-	if (rn_litmus_is_rung(in->op))
+	if (rn_litmus_is_doorbell(in->op))
 		ring(run, thread, instr, value);
 	else if (rn_litmus_is_work(in->op))
 		rn_model_post(run, in->work);
@@ -206,15 +213,20 @@ static void take_inline(const struct rn_model_run *run, unsigned thread,
 	if (in->op == RN_LITMUS_READ || in->op == RN_LITMUS_FLUSH ||
 	    in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS)
 		return;
-	for (unsigned i = 0; i < in->count; i++)
-		for (unsigned k = 0; k < run->plan->cell_count[in->dst[i]];
-		     k++, piece++) {
+	for (unsigned i = 0; i < in->count; i++) {
+		/* What goes into the buffer of a receive is one word. */
+		unsigned cells = in->dst[i] == RN_LITMUS_NONE
+					 ? 1
+					 : run->plan->cell_count[in->dst[i]];
+
+		for (unsigned k = 0; k < cells; k++, piece++) {
 			if (!in->src[i].is_inline)
 				continue;
 			rq->value[piece] =
 				value_of(thread_of(run, thread), &in->src[i].value);
 			rq->gathered |= (uint16_t)(1u << piece);
 		}
+	}
 }
 
 static void do_store_instr(const struct rn_model_run *run, unsigned thread)
@@ -415,6 +427,8 @@ static bool is_same_place(const struct rn_litmus_instr *a,
 {
 	bool rings_a = rn_litmus_is_rung(a->op), rings_b = rn_litmus_is_rung(b->op);
 
+	if (a->op == RN_LITMUS_RECV || b->op == RN_LITMUS_RECV)
+		return a->op == b->op && a->rq == b->rq;
 	if (rings_a || rings_b)
 		return rings_a && rings_b && a->qp == b->qp;
 	return !is_call(a->op) && !is_call(b->op) && a->loc == b->loc;
@@ -456,9 +470,11 @@ static void store_moves(const struct rn_model_run *run, unsigned thread,
 {
 	for (unsigned i = 0; i < thread_of(run, thread)->stores; i++) {
 		const struct rn_litmus_instr *in = buffered_at(run, thread, i);
-		bool is_eager = in->op == RN_LITMUS_SFENCE ||
-				(rn_litmus_is_work(in->op) &&
-				 run->plan->is_posted_by_one[in->qp]);
+		bool is_eager =
+			in->op == RN_LITMUS_SFENCE ||
+			(in->op == RN_LITMUS_RECV && run->plan->is_fed_by_one[in->rq]) ||
+			(rn_litmus_is_work(in->op) &&
+			 run->plan->is_posted_by_one[in->qp]);
 
 		if (may_leave(run, thread, i))
 			rn_add_move(to, RN_MOVE_STORE, thread, i, is_eager);

@@ -18,7 +18,8 @@ static bool is_taken(const struct rn_litmus_test *t, const char *name)
 {
 	return rn_litmus_find_location(t, name) != RN_LITMUS_NONE ||
 	       rn_litmus_find_qp(t, name) != RN_LITMUS_NONE ||
-	       rn_litmus_find_cq(t, name) != RN_LITMUS_NONE;
+	       rn_litmus_find_cq(t, name) != RN_LITMUS_NONE ||
+	       rn_litmus_find_rq(t, name) != RN_LITMUS_NONE;
 }
 
 static bool is_power_of_two(int64_t n)
@@ -93,6 +94,17 @@ static uint8_t add_cq(struct rn_litmus_test *t, const char *name, const char *su
 	return t->cqs++;
 }
 
+static uint8_t add_rq(struct rn_litmus_test *t, const char *name, uint8_t node,
+		      uint8_t nic)
+{
+	struct rn_litmus_rq *rq = &t->rq[t->rqs];
+
+	assert(t->rqs < RN_LITMUS_RQS);
+	*rq = (struct rn_litmus_rq){ .node = node, .nic = nic };
+	memcpy(rq->name, name, sizeof(rq->name));
+	return t->rqs++;
+}
+
 /* Parses `q: A.nic0->B.nic0 uc'; the name and the colon have been parsed. */
 static bool parse_qp(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 		     const char *name)
@@ -116,6 +128,7 @@ static bool parse_qp(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 		(void)rn_lex_try_word(p, "RC");
 	qp->send_cq = add_cq(t, name, "", qp->node, qp->nic);
 	qp->recv_cq = add_cq(t, name, ".r", qp->peer, qp->peer_nic);
+	qp->recv_queue = add_rq(t, qp->name, qp->peer, qp->peer_nic);
 	t->qps++;
 	return true;
 }
@@ -170,6 +183,58 @@ static bool parse_cq(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return true;
 }
 
+/* Parses one member of an SRQ: a QP. */
+static bool parse_srq_member(struct rn_litmus_parser *p, struct rn_litmus_test *t,
+			     uint8_t number, bool is_first)
+{
+	struct rn_litmus_rq *rq = &t->rq[number];
+	char name[RN_LITMUS_NAME];
+	struct rn_litmus_qp *qp;
+	uint8_t index;
+
+	if (!rn_lex_word(p, "a QP", name, sizeof(name)))
+		return false;
+	index = rn_litmus_find_qp(t, name);
+	if (index == RN_LITMUS_NONE)
+		return rn_lex_fail_name(p, name, "no such QP");
+	qp = &t->qp[index];
+	if (qp->uc)
+		return rn_lex_refuse(p, "an RC QP");
+	if (t->rq[qp->recv_queue].is_shared)
+		return rn_lex_fail_name(p, name, "has an SRQ");
+	if (is_first) {
+		rq->node = qp->peer;
+		rq->nic = qp->peer_nic;
+	}
+	if (rq->node != qp->peer || rq->nic != qp->peer_nic)
+		return rn_lex_fail_name(p, name, "an SRQ belongs to one NIC");
+	qp->recv_queue = number;
+	return true;
+}
+
+/* Parses `srq s: q, p'. */
+static bool parse_srq(struct rn_litmus_parser *p, struct rn_litmus_test *t)
+{
+	char name[RN_LITMUS_NAME] = "";
+	bool is_first = true;
+	uint8_t number;
+
+	if (!rn_lex_word(p, "a name", name, sizeof(name)) || !rn_lex_char(p, ':'))
+		return false;
+	if (is_taken(t, name))
+		return rn_lex_fail_name(p, name, "the name is taken");
+	if (t->rqs + RN_LITMUS_QPS - t->qps >= RN_LITMUS_RQS)
+		return rn_lex_fail(p, "at most 4 SRQs");
+	number = add_rq(t, name, 0, 0);
+	t->rq[number].is_shared = true;
+	do {
+		if (!parse_srq_member(p, t, number, is_first))
+			return false;
+		is_first = false;
+	} while (rn_lex_try_char(p, ','));
+	return true;
+}
+
 /* Parses `relaxed x, y' or `relaxed x+y'. */
 static bool parse_relaxed(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 {
@@ -197,7 +262,10 @@ static bool parse_item(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 		return rn_lex_raw(p, &rule, t->rules, sizeof(t->rules));
 	if (rn_lex_try_word(p, "cq"))
 		return parse_cq(p, t);
-	if (!rn_lex_word(p, "x@A.host=0, q: A.nic0->B.nic0, cq, relaxed, opt or rule",
+	if (rn_lex_try_word(p, "srq"))
+		return parse_srq(p, t);
+	if (!rn_lex_word(p,
+			 "x@A.host=0, q: A.nic0->B.nic0, cq, srq, relaxed, opt or rule",
 			 name, sizeof(name)))
 		return false;
 	if (is_taken(t, name))
@@ -496,6 +564,34 @@ static bool parse_row(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return rn_lex_char(p, ';');
 }
 
+/* Checks where the receives of a SEND come from: from the program (recv), or there is one
+ * from the beginning, whose buffer the SEND names.
+ */
+static bool check_send(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
+		       const struct rn_litmus_instr *in)
+{
+	const struct rn_litmus_rq *rq = &t->rq[t->qp[in->qp].recv_queue];
+	bool is_named = in->dst[0] != RN_LITMUS_NONE;
+
+	if (is_named && rq->is_rung)
+		return rn_lex_fail_name(p, in->text,
+					"its buffer is what a receive names (recv): _");
+	return is_named || rq->is_rung ||
+	       rn_lex_fail_name(p, in->text, "no thread posts a receive (recv) for it");
+}
+
+static bool check_sends(struct rn_litmus_parser *p, const struct rn_litmus_test *t)
+{
+	for (unsigned i = 0; i < t->threads; i++)
+		for (unsigned k = 0; k < t->thread[i].count; k++) {
+			const struct rn_litmus_instr *in = &t->thread[i].instr[k];
+
+			if (in->op == RN_LITMUS_SEND && !check_send(p, t, in))
+				return false;
+		}
+	return true;
+}
+
 static bool parse_test(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 {
 	if (!parse_header(p, t) || !parse_setup(p, t) || !parse_threads(p, t))
@@ -503,7 +599,7 @@ static bool parse_test(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	while (!is_at_verdict(p))
 		if (!parse_row(p, t))
 			return false;
-	return parse_verdicts(p, t);
+	return check_sends(p, t) && parse_verdicts(p, t);
 }
 
 int rn_litmus_parse(struct rn_litmus_parser *p, struct rn_litmus_test *test)

@@ -202,6 +202,25 @@ static bool form_message(struct cell *c)
 	       sources(c, qp_in(c)->node, true) && suffixes(c);
 }
 
+/* Parses a SEND into a buffer that it names, as if its receive were known, or into that
+ * of a receive of the program (_).
+ */
+static bool form_send(struct cell *c)
+{
+	if (!qp_of_thread(c))
+		return false;
+	if (!rn_lex_try_word(c->p, "_"))
+		return locations(c, qp_in(c)->peer) && arrow(c) &&
+		       sources(c, qp_in(c)->node, true) && suffixes(c);
+	c->in->count = 1;
+	c->in->dst[0] = RN_LITMUS_NONE;
+	if (!arrow(c) || !source(c, qp_in(c)->node, true, &c->in->src[0]))
+		return false;
+	if (!c->in->src[0].is_inline && c->t->location[c->in->src[0].loc].size != 8)
+		return rn_lex_refuse(c->p, "a location of 8 bytes");
+	return suffixes(c);
+}
+
 /* Parses a QP that must be RC, for READ, atomics, FLUSH and ATOMIC WRITE. */
 static bool rc_qp(struct cell *c)
 {
@@ -274,6 +293,39 @@ static bool form_blue(struct cell *c)
 	return bell_head(c) && value_or_address(c) && suffixes(c);
 }
 
+static bool is_uc_fed(const struct cell *c)
+{
+	for (unsigned i = 0; i < c->t->qps; i++)
+		if (c->t->qp[i].recv_queue == c->in->rq && c->t->qp[i].uc)
+			return true;
+	return false;
+}
+
+/* Parses the doorbell of a receive queue: its name, and where the WQE is. */
+static bool form_recv(struct cell *c)
+{
+	char name[RN_LITMUS_NAME];
+	uint8_t qp;
+
+	if (!rn_lex_word(c->p, "a QP or SRQ", name, sizeof(name)))
+		return false;
+	c->in->rq = rn_litmus_find_rq(c->t, name);
+	if (c->in->rq == RN_LITMUS_NONE)
+		return rn_lex_fail_name(c->p, name, "no such QP or SRQ");
+	qp = rn_litmus_find_qp(c->t, name);
+	if (qp != RN_LITMUS_NONE && c->t->qp[qp].recv_queue != c->in->rq)
+		return rn_lex_fail_name(c->p, name, "has an SRQ");
+	if (c->t->rq[c->in->rq].node != c->thread->node)
+		return rn_lex_fail_name(c->p, name, "receives on another host");
+	if (is_uc_fed(c))
+		return rn_lex_refuse(c->p, "an RC QP");
+	c->t->rq[c->in->rq].is_rung = true;
+	if (c->t->receives == RN_LITMUS_RECVS)
+		return rn_lex_fail(c->p, "at most 8 receives");
+	c->in->receive = c->t->receives++;
+	return own_location(c);
+}
+
 static bool form_poll(struct cell *c)
 {
 	return cq_of_thread(c, false);
@@ -344,6 +396,7 @@ static const struct form {
 #undef X
 		{ "bell", RN_LITMUS_BELL, ON_CPU, form_bell },
 	{ "blue", RN_LITMUS_BLUE, ON_CPU, form_blue },
+	{ "recv", RN_LITMUS_RECV, ON_CPU, form_recv },
 	{ "poll", RN_LITMUS_POLL, ON_CPU, form_poll },
 	{ "pollr", RN_LITMUS_POLL, ON_CPU, form_pollr },
 	{ "tryp", RN_LITMUS_TRYP, ON_CPU, form_tryp },

@@ -52,6 +52,7 @@ bool rn_lex_is_short(struct rn_litmus_parser *p, const char *what, size_t used,
 uint8_t rn_litmus_find_location(const struct rn_litmus_test *t, const char *name);
 uint8_t rn_litmus_find_qp(const struct rn_litmus_test *t, const char *name);
 uint8_t rn_litmus_find_cq(const struct rn_litmus_test *t, const char *name);
+uint8_t rn_litmus_find_rq(const struct rn_litmus_test *t, const char *name);
 uint8_t rn_litmus_find_thread(const struct rn_litmus_test *t, const char *name);
 /* Returns the agent (enum rn_agent) with the name "host", "cpu", "gpu0" ..., or NONE. */
 uint8_t rn_litmus_find_agent(const char *name);

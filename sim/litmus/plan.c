@@ -105,6 +105,10 @@ static int plan_pieces(const struct rn_model_plan *plan, struct rn_model_work *w
 		return add_piece(work, plan->first_cell[in->loc], local);
 	if (rn_litmus_is_rung(in->op))
 		return add_element(plan, work, in->dst[0], RN_LITMUS_NONE);
+	if (in->op == RN_LITMUS_SEND && in->dst[0] == RN_LITMUS_NONE)
+		return add_piece(work, RN_LITMUS_NONE,
+				 in->src[0].is_inline ? RN_LITMUS_NONE
+						      : plan->first_cell[in->src[0].loc]);
 	for (unsigned i = 0; i < in->count; i++) {
 		bool is_read = in->op == RN_LITMUS_READ;
 		unsigned remote = is_read ? in->src[i].loc : in->dst[i];
@@ -142,9 +146,26 @@ static int plan_work(struct rn_model_plan *plan, unsigned thread, unsigned instr
 	work->qp = in->qp;
 	work->fence = in->fence;
 	work->unsignaled = in->unsignaled;
+	work->takes = (in->op == RN_LITMUS_SEND || in->op == RN_LITMUS_IMM) &&
+		      plan->test->rq[plan->test->qp[in->qp].recv_queue].is_rung;
 	if (work->is_rung && !can_fetch(plan))
 		return -E2BIG;
 	return plan_pieces(plan, work, in);
+}
+
+static int plan_receive(struct rn_model_plan *plan, unsigned thread, unsigned instr)
+{
+	const struct rn_litmus_instr *in = rn_instr(plan, thread, instr);
+
+	if (in->op != RN_LITMUS_RECV)
+		return 0;
+	plan->receive[in->receive] = (struct rn_model_doorbell){
+		.thread = (uint8_t)thread,
+		.instr = (uint8_t)instr,
+		.rq = in->rq,
+		.loc = in->loc,
+	};
+	return plan->cell_count[in->loc] > RN_MODEL_PIECES ? -E2BIG : 0;
 }
 
 static void plan_atomics(struct rn_model_plan *plan)
@@ -174,6 +195,15 @@ static unsigned ends_of_nic(const struct rn_litmus_test *t, unsigned node, unsig
 	return ends;
 }
 
+/* Returns true if this NIC fetches receives of the program. */
+static bool is_fed(const struct rn_litmus_test *t, unsigned node, unsigned nic)
+{
+	for (unsigned i = 0; i < t->rqs; i++)
+		if (t->rq[i].is_rung && t->rq[i].node == node && t->rq[i].nic == nic)
+			return true;
+	return false;
+}
+
 /* Returns true if the test has a location in the memory of this NIC. */
 static bool is_device_used(const struct rn_litmus_test *t, unsigned node, unsigned nic)
 {
@@ -181,6 +211,32 @@ static bool is_device_used(const struct rn_litmus_test *t, unsigned node, unsign
 		if (t->location[i].node == node && t->location[i].agent == nic)
 			return true;
 	return false;
+}
+
+/* Computes what is known of receive queues; a queue of an SRQ is no QP's, and has a
+ * stream of its own. @streams: number of streams of each NIC.
+ */
+static void plan_recv_queues(struct rn_model_plan *plan,
+			     uint8_t streams[RN_LITMUS_NODES][RN_AGENT_COUNT])
+{
+	const struct rn_litmus_test *t = plan->test;
+	unsigned takers[RN_LITMUS_RQS] = { 0 };
+
+	for (unsigned i = 0; i < t->qps; i++) {
+		plan->recv_stream[t->qp[i].recv_queue] = plan->peer_stream[i];
+		takers[t->qp[i].recv_queue]++;
+	}
+	for (unsigned i = 0; i < t->rqs; i++) {
+		if (t->rq[i].is_shared)
+			plan->recv_stream[i] = ++streams[t->rq[i].node][t->rq[i].nic];
+		plan->is_taken_by_one[i] = takers[i] == 1;
+		plan->is_fed_by_one[i] = true;
+	}
+	for (unsigned i = 0; i < t->receives; i++)
+		for (unsigned k = 0; k < i; k++)
+			if (plan->receive[k].rq == plan->receive[i].rq &&
+			    plan->receive[k].thread != plan->receive[i].thread)
+				plan->is_fed_by_one[plan->receive[i].rq] = false;
 }
 
 static void plan_ends(struct rn_model_plan *plan)
@@ -197,8 +253,10 @@ static void plan_ends(struct rn_model_plan *plan)
 		plan->is_fetch_silent[i] =
 			!plan->is_now && !is_device_used(t, qp->node, qp->nic);
 		plan->is_only_end[i] = ends_of_nic(t, qp->peer, qp->peer_nic) == 1 &&
+				       !is_fed(t, qp->peer, qp->peer_nic) &&
 				       !is_device_used(t, qp->peer, qp->peer_nic);
 	}
+	plan_recv_queues(plan, streams);
 	for (unsigned i = 0; i < t->works; i++) {
 		const struct rn_model_work *work = &plan->work[i];
 
@@ -251,6 +309,11 @@ static void plan_writes(struct rn_model_plan *plan, const struct rn_litmus_instr
 	}
 	for (unsigned i = 0; i < in->count; i++)
 		count_write(plan, in->dst[i]);
+	/* It may go wherever a receive says. */
+	if (in->op == RN_LITMUS_SEND && in->dst[0] == RN_LITMUS_NONE)
+		for (unsigned i = 0; i < plan->test->locations; i++)
+			if (plan->test->location[i].node == plan->test->qp[in->qp].peer)
+				count_write(plan, i);
 }
 
 /* Returns the most TLPs that can be in flight: each granule twice (gathered and written),
@@ -268,6 +331,7 @@ static uint32_t tlps_needed(const struct rn_model_plan *plan)
 	for (unsigned i = 0; i < plan->test->works; i++)
 		tlps += 2u * plan->work[i].pieces + 2 +
 			(plan->work[i].is_rung ? 1 + most_cells : 0);
+	tlps += plan->test->receives * (1 + most_cells);
 	for (unsigned i = 0; i < plan->test->threads; i++)
 		tlps += plan->test->thread[i].agent != RN_AGENT_CPU
 				? plan->test->thread[i].count
@@ -299,7 +363,7 @@ int rn_model_plan(struct rn_model_plan *plan, const struct rn_litmus_test *test,
 			return -E2BIG;
 	for (unsigned i = 0; i < test->threads; i++)
 		for (unsigned k = 0; k < test->thread[i].count; k++) {
-			if (plan_work(plan, i, k))
+			if (plan_work(plan, i, k) || plan_receive(plan, i, k))
 				return -E2BIG;
 			plan_writes(plan, rn_instr(plan, i, k));
 		}

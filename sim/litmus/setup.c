@@ -32,6 +32,14 @@ uint8_t rn_litmus_find_cq(const struct rn_litmus_test *t, const char *name)
 	return RN_LITMUS_NONE;
 }
 
+uint8_t rn_litmus_find_rq(const struct rn_litmus_test *t, const char *name)
+{
+	for (uint8_t i = 0; i < t->rqs; i++)
+		if (!strcmp(t->rq[i].name, name))
+			return i;
+	return RN_LITMUS_NONE;
+}
+
 uint8_t rn_litmus_find_thread(const struct rn_litmus_test *t, const char *name)
 {
 	for (uint8_t i = 0; i < t->threads; i++)

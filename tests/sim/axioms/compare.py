@@ -5,7 +5,7 @@
 Each litmus test is given to `rocin litmus', which tries every schedule of the operational
 model, and to clingo, which finds every execution that the axioms of model.lp allow. For each
 set of knobs the two sets of final states are compared. Without files, COUNT tests are drawn
-from SEED (generate.py). A disagreement is printed as a litmus file from which no instruction
+from SEED (generate.py); with --having as many with that instruction. A disagreement is printed as a litmus file from which no instruction
 can be removed without the two agreeing again, with both sets. Ends with 1 if there was one.
 
 With --live RUNS no axioms are asked: each test is run RUNS times on a live device, whose
@@ -13,6 +13,7 @@ final states have to be among those of the explorer.
 """
 import argparse
 import concurrent.futures
+import itertools
 import json
 import os
 import re
@@ -213,12 +214,20 @@ def compare_files(args, count):
                 tell(run)
 
 
+def draw(args):
+    """Yields tests, those alone that have the instruction that is asked for."""
+    for number in itertools.count(args.first):
+        test = generate.Test(args.seed, number)
+        if not args.having or any(line.split()[0] == args.having
+                                  for code in test.code.values() for line in code):
+            yield test
+
+
 def compare_generated(args, count):
     """Compares generated tests, a batch at a time, until count or time is reached."""
-    start, number = time.monotonic(), 0
+    start, number, drawn = time.monotonic(), 0, draw(args)
     while number < args.count and (not args.time or time.monotonic() - start < args.time):
-        batch = [generate.Test(args.seed, args.first + i)
-                 for i in range(number, min(number + args.batch, args.count))]
+        batch = list(itertools.islice(drawn, min(args.batch, args.count - number)))
         number += len(batch)
         if args.progress:
             print(f"{number} tests: {count}", file=sys.stderr)
@@ -295,10 +304,9 @@ def judge_live(count, test, explored, said):
 def compare_live(args):
     """Runs drawn tests live, a batch at a time, until count or time is reached. A batch is
     sorted by knobs, because other knobs need another process."""
-    count, start, number = LiveCount(), time.monotonic(), 0
+    count, start, number, drawn = LiveCount(), time.monotonic(), 0, draw(args)
     while number < args.count and (not args.time or time.monotonic() - start < args.time):
-        batch = [generate.Test(args.seed, args.first + i)
-                 for i in range(number, min(number + args.batch, args.count))]
+        batch = list(itertools.islice(drawn, min(args.batch, args.count - number)))
         number += len(batch)
         with tempfile.NamedTemporaryFile("w", suffix=".litmus") as file:
             file.write("\n".join(map(str, batch)))
@@ -411,6 +419,7 @@ def main():
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
     parser.add_argument("--live", type=int, metavar="RUNS", help="run drawn tests on a live device")
     parser.add_argument("--first", type=int, default=0, help="number of the first test")
+    parser.add_argument("--having", metavar="WORD", help="draw only tests with this instruction")
     parser.add_argument("--broken", help="a file of broken axioms: is each noticed?")
     args = parser.parse_args()
     if args.broken:

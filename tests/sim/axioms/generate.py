@@ -3,7 +3,8 @@
 """generate.py SEED COUNT - litmus tests drawn at random, on standard output.
 
 Two or three hosts, one to three queue pairs, two to four threads of a few instructions each,
-from all instructions and knobs of the model; in some tests one queue pair has doorbells. Verdicts say only what is observed: all memory,
+from all instructions and knobs of the model; in some tests one queue pair has doorbells, or
+receives that the program posts. Verdicts say only what is observed: all memory,
 all registers, which threads have ended. The same seed and number give the same test.
 """
 import copy
@@ -49,6 +50,8 @@ class Test:
         self.knobs = rng.choice(KNOBS)
         self.weaken(random.Random(f"{seed} {number} processor"))
         self.ring(random.Random(f"{seed} {number} doorbell"))
+        self.srq = None
+        self.feed(random.Random(f"{seed} {number} receive"))
         self.read_more(random.Random(f"{seed} {number} device"))
 
     def weaken(self, rng):
@@ -100,6 +103,54 @@ class Test:
         if rng.random() < 0.4:
             code.append(f"st {rng.choice(queue)} {rng.choice(names)}")
         return code
+
+    def feed(self, rng):
+        """Lets the program of some tests post the receives of a queue pair or of an SRQ itself."""
+        takers = {line.split()[1] for code in self.code.values() for line in code
+                  if line.split()[0] in ("send", "imm")} - self.unreliable
+        if not takers or self.large or rng.random() > 0.6:
+            return
+        fed = [rng.choice(sorted(takers))]
+        nic = self.qps[fed[0]].split("->")[1]
+        others = [name for name, ends in self.qps.items() if ends.split("->")[1] == nic and
+                  name not in self.unreliable and name != fed[0]]
+        queue = fed[0]
+        if rng.random() < (0.6 if others else 0.2):
+            self.srq, queue = fed + others[:1], "z"
+            fed = self.srq
+        messages = 0
+        for code in self.code.values():
+            for i, line in enumerate(code):
+                words = line.split()
+                if words[0] not in ("send", "imm") or words[1] not in fed:
+                    continue
+                messages += 1
+                if words[0] == "send":
+                    source = line.split("<- ")[1].split(" ")[0].split(",")[0]
+                    marks = "".join(f" {mark}" for mark in "FU" if mark in words[-2:])
+                    code[i] = f"send {words[1]} _ <- {source}{marks}"
+        self.post(rng, queue, nic[0], messages + rng.choice([-1, 0, 0, 0, 1]))
+
+    def post(self, rng, queue, node, count):
+        """Adds receives to the processor of a node, with stores that come too early."""
+        buffers = self.at(node)
+        slots = ["e", "g"] if rng.random() < 0.5 else ["e"]
+        for name in slots:
+            self.locations[name] = (node, rng.choice(["host", "host", "host", "gpu0", "nic0"]))
+        code, at = self.code[f"{node}.cpu"], 0
+        for _ in range(min(max(count, 1), 3)):
+            slot = rng.choice(slots)
+            new = [f"st {slot} &{rng.choice(buffers)}", f"recv {queue} {slot}"]
+            if rng.random() < 0.25:
+                new.insert(1, "sfence")
+            if rng.random() < 0.4:
+                new.append(f"st {slot} {rng.choice([f'&{rng.choice(buffers)}', '9'])}")
+            at = rng.choice([at, rng.randint(at, len(code))])
+            code[at:at] = new
+            at += len(new)
+        if "B.cpu1" in self.code and node == "B" and rng.random() < 0.5:
+            self.code["B.cpu1"].append(rng.choice([f"st {slots[0]} &{buffers[0]}",
+                                                   f"recv {queue} {slots[0]}"]))
 
     def read_more(self, rng):
         """Lets the device of some tests fetch WQEs and translations, which changes no state."""
@@ -269,6 +320,8 @@ class Test:
         items += [f"{n}: {ends}{' uc' * (n in self.unreliable)}" for n, ends in self.qps.items()]
         if self.shared:
             items.append(f"cq c: {self.shared}")
+        if self.srq:
+            items.append(f"srq z: {', '.join(self.srq)}")
         relaxed = [name for name in self.locations if name in self.relaxed]
         if relaxed:
             items.append(f"relaxed {', '.join(relaxed)}")
@@ -286,8 +339,18 @@ class Test:
 
     # ---- Shrinking ----
 
+    def is_whole(self):
+        """Has each SEND that takes a receive a thread that posts one?"""
+        lines = [line.split() for code in self.code.values() for line in code]
+        fed = {words[1] for words in lines if words[0] == "recv"}
+        return all(words[1] in fed or self.srq and words[1] in self.srq and "z" in fed
+                   for words in lines if words[0] == "send" and words[2] == "_")
+
     def reductions(self):
         """Tests with something less: an instruction, a thread, a mark, an element."""
+        return (other for other in self.smaller() if other.is_whole())
+
+    def smaller(self):
         for thread in list(self.code):
             if not self.code[thread] and len(self.code) > 1:
                 other = copy.deepcopy(self)
@@ -317,7 +380,8 @@ class Test:
         used = set(re.split("[ ,=.&]", text))
         for what in ("locations", "qps"):
             for name in getattr(self, what):
-                if name not in used and len(getattr(self, what)) > 1 and not self.shared:
+                if name not in used and len(getattr(self, what)) > 1 and \
+                        not self.shared and not self.srq:
                     other = copy.deepcopy(self)
                     del getattr(other, what)[name]
                     other.relaxed.discard(name)

@@ -102,6 +102,32 @@ static void shared_cq(void **state)
 		assert_int_equal(test.thread[0].instr[i].cq, test.qp[0].send_cq);
 }
 
+static void receives(void **state)
+{
+	const struct rn_litmus_instr *in;
+
+	(void)state;
+	good("RDMA x\n{ d@B.host=0; q: A.nic0->B.nic0; p: A.nic0->B.nic0; "
+	     "r: A.nic0->B.nic0; srq s: q, p }\nA.cpu | B.cpu ;\n"
+	     "send q _ <- #1 | recv s d ;\nsend r _ <- #2 F | recv r d ;\n"
+	     "allowed (d=0)\n");
+	assert_int_equal(test.rqs, 4);
+	assert_int_equal(test.qp[0].recv_queue, test.qp[1].recv_queue);
+	assert_string_equal(test.rq[test.qp[0].recv_queue].name, "s");
+	assert_string_equal(test.rq[test.qp[2].recv_queue].name, "r");
+	assert_int_equal(test.works, 2);
+	assert_int_equal(test.receives, 2);
+	in = test.thread[0].instr;
+	assert_int_equal(in[1].dst[0], RN_LITMUS_NONE);
+	assert_int_equal(in[1].count, 1);
+	assert_true(in[1].fence);
+	in = test.thread[1].instr;
+	assert_int_equal(in[0].rq, test.qp[0].recv_queue);
+	assert_int_equal(in[1].rq, test.qp[2].recv_queue);
+	assert_int_equal(in[1].receive, 1);
+	assert_int_equal(in[1].loc, 0);
+}
+
 static void aliases(void **state)
 {
 	(void)state;
@@ -157,6 +183,27 @@ static const struct {
 	{ CPUS "write q d <- #&s ;\n", 4, 15, "a number" },
 	{ CPUS "bell q d <- s | ;\nwrite q d <- s ;\n", 5, 14,
 	  "q: has doorbells (bell, blue) or verbs calls, not both" },
+	{ "RDMA x\n{ q: A.nic0->B.nic0; srq s: q, z }", 2, 32, "no such QP" },
+	{ "RDMA x\n{ q: A.nic0->B.nic0; srq q: q }", 2, 26, "taken" },
+	{ "RDMA x\n{ q: A.nic0->B.nic0; srq s: q; s@A.host=0 }", 2, 32, "taken" },
+	{ "RDMA x\n{ u: A.nic0->B.nic0 uc; srq s: u }", 2, 32, "RC" },
+	{ "RDMA x\n{ q: A.nic0->B.nic0; p: B.nic0->A.nic0; srq s: q, p }", 2, 51,
+	  "one NIC" },
+	{ "RDMA x\n{ q: A.nic0->B.nic0; srq s: q; srq r: q }", 2, 39, "has an SRQ" },
+	{ CPUS "recv q s ;\n", 4, 6, "receives on another host" },
+	{ CPUS " | recv u d ;\n", 4, 9, "RC" },
+	{ CPUS " | recv q s ;\n", 4, 11, "same host" },
+	{ CPUS " | recv z d ;\n", 4, 9, "no such QP or SRQ" },
+	{ CPUS "send q _ <- s | ;\nallowed (d=1)\n", 4, 13,
+	  "send q _ <- s: no thread posts a receive" },
+	{ CPUS "send q d <- s | recv q d ;\nallowed (d=1)\n", 4, 24,
+	  "what a receive names" },
+	{ "RDMA x\n{ d@B.host=0, q: A.nic0->B.nic0; srq s: q }\nA.cpu | B.cpu ;\n"
+	  " | recv q d ;\n",
+	  4, 9, "has an SRQ" },
+	{ "RDMA x\n{ d@B.host=0, s@A.host=1 size=16; q: A.nic0->B.nic0 }\n"
+	  "A.cpu | B.cpu ;\nsend q _ <- s | recv q d ;\n",
+	  4, 13, "8 bytes" },
 	{ CPUS "st s 1 | ;\nallowed (z=1)\n", 5, 10, "no such location" },
 	{ CPUS "st s 1 | ;\nallowed (C.cpu:r0=1)\n", 5, 12, "no such thread" },
 	{ CPUS "st s 1 | ;\n[gpu=purple] allowed (d=1)\n", 5, 2, "knobs" },
@@ -296,9 +343,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_test), cmocka_unit_test(messages),
-		cmocka_unit_test(shared_cq),  cmocka_unit_test(aliases),
-		cmocka_unit_test(errors),     cmocka_unit_test(limits),
-		cmocka_unit_test(setups),     cmocka_unit_test(conditions),
+		cmocka_unit_test(shared_cq),  cmocka_unit_test(receives),
+		cmocka_unit_test(aliases),    cmocka_unit_test(errors),
+		cmocka_unit_test(limits),     cmocka_unit_test(setups),
+		cmocka_unit_test(conditions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

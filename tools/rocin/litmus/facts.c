@@ -101,7 +101,15 @@ static void print_qps(const struct rn_litmus_test *t)
 		printf(",\"%s\"). end(\"%s\",recv,\"%s\",", t->cq[qp->send_cq].name,
 		       qp->name, t->node[qp->peer]);
 		print_agent(qp->peer_nic);
-		printf(",\"%s\").\n", t->cq[qp->recv_cq].name);
+		printf(",\"%s\"). receives(\"%s\",\"%s\").\n", t->cq[qp->recv_cq].name,
+		       qp->name, t->rq[qp->recv_queue].name);
+	}
+	for (unsigned i = 0; i < t->rqs; i++) {
+		if (!t->rq[i].is_rung)
+			continue;
+		printf("queue(\"%s\",\"%s\",", t->rq[i].name, t->node[t->rq[i].node]);
+		print_agent(t->rq[i].nic);
+		printf("). fed(\"%s\").\n", t->rq[i].name);
 	}
 }
 
@@ -120,6 +128,7 @@ static const char *const op_names[RN_LITMUS_OP_COUNT] = {
 		[RN_LITMUS_BELL] = "bell",
 	[RN_LITMUS_BLUE] = "blue",
 	[RN_LITMUS_SFENCE] = "sfence",
+	[RN_LITMUS_RECV] = "recv",
 	[RN_LITMUS_POLL] = "poll",
 	[RN_LITMUS_TRYP] = "tryp",
 	[RN_LITMUS_LAUNCH] = "launch",
@@ -232,6 +241,10 @@ static void print_operands(const struct rn_litmus_test *t, const char *thread,
 		if (in->op == RN_LITMUS_TRYP)
 			printf(" sets(\"%s\",%u,%u).", thread, number, in->reg);
 		printf(" polls(\"%s\",%u,\"%s\").", thread, number, t->cq[in->cq].name);
+		break;
+	case RN_LITMUS_RECV:
+		printf(" receive(\"%s\",%u,%u,\"%s\",\"%s\").", thread, number,
+		       in->receive, t->rq[in->rq].name, t->location[in->loc].name);
 		break;
 	case RN_LITMUS_LAUNCH:
 		printf(" starts(\"%s\",%u,\"%s\").", thread, number,

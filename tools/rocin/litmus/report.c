@@ -351,6 +351,16 @@ static const struct rn_litmus_rule rules[] = {
 	  "nothing: the slot is free; what an address in the WQE names is not" },
 	{ "N4", "a verbs call copies the SGE list and inline data into the WQE",
 	  "nothing: list and inline data are free when the call returns" },
+	{ "N5",
+	  "a NIC reads a receive WQE some time after the doorbell of its queue, and in "
+	  "the "
+	  "order of the doorbells",
+	  "poll the completion before changing a receive WQE" },
+	{ "N6",
+	  "a SEND or immediate takes the next receive of its queue and waits for it, and "
+	  "all "
+	  "behind it waits too",
+	  "post receives before the other end sends" },
 	{ "T1", "a CPU's store may wait while its later loads run",
 	  "put a full fence between store and load" },
 	{ "T2", "a post is behind the CPU's earlier stores", "nothing: it is ordered" },

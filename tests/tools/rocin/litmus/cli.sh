@@ -104,7 +104,7 @@ says '^%% G9-flag-in-gpu-by-nic$'
 says '^%% typical,.*relaxed=d'
 says '^location\("d","B",gpu\(0\),0\)\. extent\("d",8,64\)\. relaxed\("d"\)\.$'
 says '^instr\("B.gpu0",1,wait\)\. at\("B.gpu0",1,"g"\)\. operand\("B.gpu0",1,1\)\. number\(1\)\. % wait g=1$'
-! grep -qvE '^(%%|knob|location|qp|thread|instr|observed)' "$work/out" || { echo 'not only facts'; failed=1; }
+! grep -qvE '^(%%|knob|location|qp|queue|thread|instr|observed)' "$work/out" || { echo 'not only facts'; failed=1; }
 
 # Requests, threads and locations with all that they can have.
 cat >"$work/all.litmus" <<'LITMUS'

@@ -215,6 +215,8 @@ static bool is_fetched_on_nic(const struct layout *y, const struct rn_litmus_ins
 static bool look_at(struct layout *y, const struct rn_litmus_thread *thread,
 		    const struct rn_litmus_instr *in)
 {
+	if (in->op == RN_LITMUS_RECV)
+		return set_reason(y, "no call of verbs rings for receives alone");
 	if (in->op == RN_LITMUS_DMACQE &&
 	    (in == thread->instr || in[-1].op != RN_LITMUS_DMA))
 		return set_reason(y, "a drive reports a transfer, once");
