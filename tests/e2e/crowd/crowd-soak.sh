@@ -3,10 +3,14 @@
 # crowd-soak.sh - traffic with loss and corruption for long, and connections that come and go:
 # memory and descriptors of rocind and of the programs stay as they are after a while.
 #
-# usage: crowd-soak.sh SECONDS
+# usage: crowd-soak.sh SECONDS [PAIR...]
+#
+# A PAIR of programs is local or udp, which is how they talk; both if none is named.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 seconds=$1
+pairs=("${@:2}")
+[ "${#pairs[@]}" -gt 0 ] || pairs=(local udp)
 descriptors() { find "/proc/$1/fd" | wc -l; }
 kilobytes() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"; }
 
@@ -28,8 +32,13 @@ soak() {
 		names+=("$name-$role")
 	done
 }
-soak local
-soak udp ROCIN_LOCAL=off
+for pair in "${pairs[@]}"; do
+	case $pair in
+	local) soak local ;;
+	udp) soak udp ROCIN_LOCAL=off ;;
+	*) fail "there is no pair $pair" ;;
+	esac
+done
 mkfifo "$work/go"
 exec 3<>"$work/go"
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_many" serve "$addr_a" 7175 \
