@@ -33,6 +33,7 @@
 
 struct rn_cm;
 struct rn_cm_conn;
+struct rn_cm_info;
 
 /* Time codes; a code stands for 4.096 us * 2^code. */
 enum {
@@ -93,6 +94,13 @@ struct rn_cm_cfg {
 	 */
 	uint32_t timeout_scale;
 	uint64_t *stats; /* array of RN_CM_STAT_COUNT counters, or NULL */
+	/* Has the QP @qpn of this side, which awaits an RTU, received a request of the
+	 * peer? Asked each time before a REP would be sent again or given up: such a
+	 * request shows the same as the RTU, which may be lost. May return false if it
+	 * does not know. It must not call any function of the table. NULL: never.
+	 */
+	bool (*has_request)(void *ctx, const struct rn_cm_info *info, uint32_t qpn);
+	void *ctx; /* first argument of has_request() */
 };
 
 /* Returns the size in bytes of a table with room for @conn_max connections. */
@@ -174,8 +182,11 @@ enum rn_cm_event_type {
 	 * SIDR_REP, ARI.
 	 */
 	RN_CM_EV_SIDR_REP,
-	RN_CM_EV_ESTABLISHED, /* passive: the RTU has arrived. Data of the RTU */
-	RN_CM_EV_LAP,	      /* the peer offers an alternate path. Data of the LAP */
+	/* Passive: the RTU has arrived, or a request at the QP in place of it. Data of
+	 * the RTU.
+	 */
+	RN_CM_EV_ESTABLISHED,
+	RN_CM_EV_LAP, /* the peer offers an alternate path. Data of the LAP */
 	/* Answer to a LAP. status: enum rn_cm_ap_status, or -ETIMEDOUT; ARI. */
 	RN_CM_EV_APR,
 	/* Rejected by the peer. status: enum rn_cm_reason; data of the REJ, ARI. */

@@ -640,6 +640,18 @@ static void repeat(struct rn_cm *cm, struct rn_cm_conn *conn)
 	rn_cm_say_again(cm, conn);
 }
 
+/* Does the peer's first request stand for the RTU? By the specification the RTU is not
+ * repeated once the active side uses its QP (12.9.7.2, state REP Sent), and a peer whose
+ * address is not proven gets too few copies of the REP to bring forth a new one.
+ */
+static bool has_request(const struct rn_cm *cm, const struct rn_cm_conn *conn)
+{
+	if (conn->info.state != RN_CM_REP_SENT && conn->info.state != RN_CM_MRA_REP_RCVD)
+		return false;
+	return cm->cfg.has_request &&
+	       cm->cfg.has_request(cm->cfg.ctx, &conn->info, conn->local_qpn);
+}
+
 static void expire_one(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
 	rn_cm_touch(cm, conn);
@@ -648,6 +660,8 @@ static void expire_one(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 		rn_cm_raise(cm, conn, RN_CM_EV_TIMEWAIT_EXIT, 0);
 	} else if (conn->info.state == RN_CM_SIDR_REP_SENT) {
 		rn_cm_to_idle(cm, conn);
+	} else if (has_request(cm, conn)) {
+		rn_cm_established(cm, conn);
 	} else if (conn->retries_left) {
 		conn->retries_left--;
 		repeat(cm, conn);

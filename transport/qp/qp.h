@@ -683,7 +683,10 @@ static inline void rn_qp_publish(struct rn_qp *qp)
 	__atomic_store_n(&s->sq_depth, rn_wq_count(&qp->req.sq), __ATOMIC_RELAXED);
 	__atomic_store_n(&s->rq_depth, rn_wq_count(&qp->rsp.rq), __ATOMIC_RELAXED);
 	__atomic_store_n(&s->sq_psn, qp->req.next_psn.v, __ATOMIC_RELAXED);
-	__atomic_store_n(&s->rq_psn, qp->rsp.exp_psn.v, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->rq_psn,
+			 qp->rsp.exp_psn.v |
+				 (qp->rsp.nak_pending ? RN_STATS_NAK_SENT : 0),
+			 __ATOMIC_RELAXED);
 	__atomic_store_n(&s->mig_state, (uint8_t)qp->attr.mig_state, __ATOMIC_RELAXED);
 }
 

@@ -269,7 +269,8 @@ static void put_qp(struct rnk_nl_buf *b, const struct rnk_nl_item *item)
 		rnk_nl_put_u32(b, RDMA_NLDEV_ATTR_RES_PDN, qp->pdn);
 	if (qp->type == RN_QPT_RC || qp->type == RN_QPT_UC) {
 		rnk_nl_put_u32(b, RDMA_NLDEV_ATTR_RES_RQPN, qp->dest_qpn);
-		rnk_nl_put_u32(b, RDMA_NLDEV_ATTR_RES_RQ_PSN, qp->rq_psn);
+		rnk_nl_put_u32(b, RDMA_NLDEV_ATTR_RES_RQ_PSN,
+			       qp->rq_psn & RN_STATS_PSN_MASK);
 	}
 	rnk_nl_put_u32(b, RDMA_NLDEV_ATTR_RES_SQ_PSN, qp->sq_psn);
 	if (has_path(qp))

@@ -42,6 +42,11 @@ if [ "$1" = short ]; then
 		'ucmatose -b 10.78.0.2 -c 20 -C 5 -t 8' 'ucmatose -s 10.78.0.2 -c 20 -C 5 -t 8'
 	play 'the first REQ and REP are lost, the RTU comes late' 'drop mad=REQ nth=1; delay=50ms mad=RTU' \
 		'drop mad=REP nth=1' 'rping -s -a 10.78.0.2 -C 10 -V' 'rping -c -a 10.78.0.2 -C 10 -V'
+	# The server waits until the connection is established, and the client's data says so.
+	play 'each RTU is lost' 'drop mad=RTU' 'duplicate mad=REP' \
+		'rping -s -a 10.78.0.2 -C 10 -V' 'rping -c -a 10.78.0.2 -C 10 -V'
+	play 'each RTU and a tenth of the packets are lost' 'drop mad=RTU; drop mad=* chance=10%' \
+		'drop chance=10%' 'rping -s -a 10.78.0.2 -C 10 -V' 'rping -c -a 10.78.0.2 -C 10 -V'
 else
 	play 'a fifth of all messages is lost' 'drop tx rx mad=* chance=10%' 'drop tx rx mad=* chance=10%' \
 		'ucmatose -b 10.78.0.2 -c 50 -C 5 -t 8' 'ucmatose -s 10.78.0.2 -c 50 -C 5 -t 8'

@@ -9,12 +9,23 @@ struct rn_gid kit_ipv4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 	};
 }
 
+static bool has_request(void *ctx, const struct rn_cm_info *info, uint32_t qpn)
+{
+	struct end *e = ctx;
+
+	assert_int_equal(info->qp.rq_psn, 0x100 + qpn); /* see kit_offer() */
+	e->asked++;
+	return qpn == e->qpn_with_request;
+}
+
 static void open_end(struct end *e, uint32_t conns, uint8_t number)
 {
 	const struct rn_cm_cfg cfg = {
 		.conn_max = conns,
 		.seed = number,
 		.stats = e->stats,
+		.has_request = has_request,
+		.ctx = e,
 	};
 	size_t size = (rn_cm_size(conns) + 15) & ~(size_t)15;
 

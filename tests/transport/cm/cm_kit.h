@@ -27,6 +27,9 @@ struct end {
 	struct rn_gid gid;
 	uint64_t guid;
 	uint64_t stats[RN_CM_STAT_COUNT];
+	/* the QP that has received a request of its peer; 0: none */
+	uint32_t qpn_with_request;
+	unsigned asked; /* how often the CM has asked whether a QP has */
 };
 
 /* "a" asks, "b" is asked. */

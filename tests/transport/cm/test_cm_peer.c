@@ -294,6 +294,129 @@ static void an_rtu_is_repeated_with_its_private_data(void **state)
 	assert_memory_equal(kit_event(&kit.b, RN_CM_EV_ESTABLISHED).data, "go\0", 3);
 }
 
+/* Accept a REQ whose RTU never comes; the active side has all that it needs. */
+static void lose_rtus(unsigned times)
+{
+	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
+	struct rn_cm_msg msg;
+
+	passive = kit_request(&kit, &active);
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	kit_pass(&kit, &kit.b, &kit.a, RN_CM_REP);
+	kit_event(&kit.a, RN_CM_EV_REP);
+	assert_int_equal(rn_cm_ready(kit.a.cm, active, NULL, 0), 0);
+	kit_take(&kit.a, RN_CM_RTU, &msg);
+	for (unsigned i = 1; i < times; i++) {
+		do
+			kit_next_deadline(&kit, &kit.b);
+		while (kit.b.stats[RN_CM_STAT_RESENT] < i);
+		kit_pass(&kit, &kit.b, &kit.a, RN_CM_REP);
+		kit_take(&kit.a, RN_CM_RTU, &msg);
+	}
+}
+
+static void a_request_stands_for_the_rtu_before_the_rep_is_repeated(void **state)
+{
+	(void)state;
+	lose_rtus(1);
+	kit.b.qpn_with_request = 0x22;
+	kit_no_event(&kit.b);
+	kit_next_deadline(&kit, &kit.b);
+	kit_event(&kit.b, RN_CM_EV_ESTABLISHED);
+	kit_no_event(&kit.b);
+	kit_quiet(&kit.b);
+	assert_int_equal(kit_state(passive), RN_CM_ESTABLISHED);
+	assert_true(rn_cm_deadline(kit.b.cm) == RN_NEVER);
+	assert_int_equal(kit.b.asked, 1);
+	assert_int_equal(kit.b.stats[RN_CM_STAT_RESENT], 0);
+	/* An RTU that was late only is one that nobody expects. */
+	assert_int_equal(rn_cm_established(kit.b.cm, passive), -EISCONN);
+	/* The peer has shown itself, as by the RTU: the end of it is said again as often
+	 * as to anybody.
+	 */
+	assert_int_equal(rn_cm_disconnect(kit.b.cm, kit.now, passive, NULL, 0), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		struct rn_cm_msg msg;
+
+		kit_take(&kit.b, RN_CM_DREQ, &msg);
+		kit_next_deadline(&kit, &kit.b);
+	}
+}
+
+/* A peer that is not proven gets three REPs, so three lost RTUs are all of them. */
+static void a_request_stands_for_rtus_that_are_all_lost(void **state)
+{
+	(void)state;
+	lose_rtus(3);
+	do {
+		kit_next_deadline(&kit, &kit.b);
+		kit_no_event(&kit.b);
+	} while (kit.b.asked < 15);
+	kit_quiet(&kit.b);
+	kit.b.qpn_with_request = 0x22;
+	kit_next_deadline(&kit, &kit.b); /* when it would be given up */
+	kit_event(&kit.b, RN_CM_EV_ESTABLISHED);
+	kit_no_event(&kit.b);
+	assert_int_equal(kit_state(passive), RN_CM_ESTABLISHED);
+	assert_int_equal(kit.b.asked, 16);
+}
+
+static void a_request_at_another_qp_stands_for_no_rtu(void **state)
+{
+	struct rn_cm_msg msg;
+
+	(void)state;
+	lose_rtus(1);
+	kit.b.qpn_with_request = 0x23;
+	kit_next_deadline(&kit, &kit.b);
+	kit_no_event(&kit.b);
+	kit_take(&kit.b, RN_CM_REP, &msg);
+	assert_int_equal(kit_state(passive), RN_CM_REP_SENT);
+}
+
+static void a_request_ends_the_patience_of_an_mra(void **state)
+{
+	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
+
+	(void)state;
+	passive = kit_request(&kit, &active);
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	kit_pass(&kit, &kit.b, &kit.a, RN_CM_REP);
+	kit_event(&kit.a, RN_CM_EV_REP);
+	assert_int_equal(rn_cm_mra(kit.a.cm, active, 21, false), 0);
+	kit_pass(&kit, &kit.a, &kit.b, RN_CM_MRA);
+	kit.b.qpn_with_request = 0x22;
+	kit_next_deadline(&kit, &kit.b);
+	kit_event(&kit.b, RN_CM_EV_ESTABLISHED);
+	kit_quiet(&kit.b);
+}
+
+/* Only who awaits an RTU is asked about: requests at a QP say nothing of a REQ, a DREQ or
+ * an alternate path.
+ */
+static void a_request_stands_for_nothing_but_an_rtu(void **state)
+{
+	struct rn_cm_msg msg;
+
+	(void)state;
+	kit.a.qpn_with_request = 0x11;
+	active = kit_connect(&kit);
+	kit_take(&kit.a, RN_CM_REQ, &msg);
+	kit_next_deadline(&kit, &kit.a);
+	kit_take(&kit.a, RN_CM_REQ, &msg);
+	kit_no_event(&kit.a);
+	assert_int_equal(kit.a.asked, 0);
+	rn_cm_close(kit.a.cm, kit.now, active);
+	kit_take(&kit.a, RN_CM_REJ, &msg);
+	kit_establish(&kit, &active, &passive);
+	kit.b.qpn_with_request = 0x22;
+	assert_int_equal(rn_cm_disconnect(kit.b.cm, kit.now, passive, NULL, 0), 0);
+	kit_take(&kit.b, RN_CM_DREQ, &msg);
+	kit_next_deadline(&kit, &kit.b);
+	kit_take(&kit.b, RN_CM_DREQ, &msg);
+	assert_int_equal(kit.b.asked, 0);
+}
+
 static void a_qpn_is_free_for_its_owner_when_timewait_begins(void **state)
 {
 	(void)state;
@@ -444,6 +567,11 @@ int main(void)
 		TEST(a_rep_that_grants_less_is_obeyed),
 		TEST(a_rep_may_grant_nothing),
 		TEST(an_rtu_is_repeated_with_its_private_data),
+		TEST(a_request_stands_for_the_rtu_before_the_rep_is_repeated),
+		TEST(a_request_stands_for_rtus_that_are_all_lost),
+		TEST(a_request_at_another_qp_stands_for_no_rtu),
+		TEST(a_request_ends_the_patience_of_an_mra),
+		TEST(a_request_stands_for_nothing_but_an_rtu),
 		TEST(a_qpn_is_free_for_its_owner_when_timewait_begins),
 		TEST(an_old_req_in_timewait_is_stale),
 		TEST(a_lost_sidr_rep_is_repeated),

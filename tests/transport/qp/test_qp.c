@@ -253,6 +253,24 @@ static void statistics_of_the_qp_are_kept(void **state)
 	raw_free(&r);
 }
 
+/* Without a receive for it, and behind a gap. */
+static void statistics_tell_of_requests_that_got_a_nak(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+
+	(void)state;
+	assert_int_equal(r.q->stats.rq_psn, RAW_PSN_RX);
+	raw_send(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = RAW_PSN_RX));
+	assert_int_equal(r.q->stats.rq_psn, RAW_PSN_RX | RN_STATS_NAK_SENT);
+	pair_post_recv_mr(r.q, 1, r.mr, 0, 100);
+	raw_send(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = RAW_PSN_RX));
+	assert_int_equal(r.q->stats.rq_psn, RAW_PSN_RX + 1);
+	raw_send(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = RAW_PSN_RX + 2));
+	assert_int_equal(r.q->stats.rq_psn, (RAW_PSN_RX + 1) | RN_STATS_NAK_SENT);
+	assert_int_equal(r.q->stats.rq_psn & RN_STATS_PSN_MASK, RAW_PSN_RX + 1);
+	raw_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +283,7 @@ int main(void)
 		cmocka_unit_test(error_flushes_both_queues_in_order_and_later_posts_too),
 		cmocka_unit_test(dead_device_flushes_every_qp_that_is_not_in_reset),
 		cmocka_unit_test(statistics_of_the_qp_are_kept),
+		cmocka_unit_test(statistics_tell_of_requests_that_got_a_nak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -283,6 +283,7 @@ void rnd_cm_flush(struct rnd_cm *cm)
 /* Processes everything that is due by now and needs no new packet. */
 static void on_timer_due(struct rnd_cm *cm)
 {
+	cm->records_left = RND_CM_RECORDS_MAX;
 	rnd_ucma_expire(cm->ucma, rnd_now());
 	take_packets(cm);
 	rnd_cm_flush(cm);
@@ -518,16 +519,17 @@ static void read_setting(const char *path, unsigned *a, unsigned *b)
 /* Makes the protocol's table of connections. It is large, but its pages take no memory
  * until a connection needs them.
  */
-static struct rn_cm *new_protocol(void)
+static struct rn_cm *new_protocol(struct rnd_cm *cm)
 {
 	void *block;
 
 	if (posix_memalign(&block, 16, rn_cm_size(CONN_MAX)))
 		return NULL;
-	return rn_cm_init(block,
-			  &(struct rn_cm_cfg){ .conn_max = CONN_MAX,
-					       .draw = rn_secret,
-					       .timeout_scale = rn_timeout_scale() });
+	return rn_cm_init(block, &(struct rn_cm_cfg){ .conn_max = CONN_MAX,
+						      .draw = rn_secret,
+						      .timeout_scale = rn_timeout_scale(),
+						      .has_request = rnd_cm_has_request,
+						      .ctx = cm });
 }
 
 static struct rnd_ucma *new_ucma(struct rnd_cm *cm)
@@ -567,7 +569,7 @@ static int start(struct rnd_cm *cm)
 
 	if (cm->ucma)
 		return 0;
-	cm->protocol = new_protocol();
+	cm->protocol = new_protocol(cm);
 	cm->ucma = cm->protocol ? new_ucma(cm) : NULL;
 	if (!cm->ucma) {
 		free_ucma(cm);

@@ -56,7 +56,12 @@ struct rnd_cm_channel {
 
 enum {
 	/* maximum number of stored requests; further ones are refused at once */
-	RND_CM_EARLY_MAX = 32
+	RND_CM_EARLY_MAX = 32,
+	/* Records of QPs read in one step: 1.2 MB, which take 0.2 ms. A program whose
+	 * QPs have more records than that is searched in several steps; there are 16 for
+	 * each REP.
+	 */
+	RND_CM_RECORDS_MAX = 16384,
 };
 #define RND_CM_EARLY_FOR RN_MSEC(100)
 
@@ -101,6 +106,8 @@ struct rnd_cm {
 	uint32_t number;
 	uint64_t last_path;
 	bool is_changed; /* the keeper's copy of the numbers here is out of date */
+	/* how many records of QPs may still be read in this step (first_request.c) */
+	uint32_t records_left;
 };
 
 /* What the keeper has of these numbers. */
@@ -110,6 +117,13 @@ struct rnd_cm_saved {
 	uint32_t board_lives[RN_CM_KINDS];
 	uint64_t last_path;
 };
+
+/* ---- First requests (first_request.c) ---- */
+
+/* rn_cm_cfg.has_request of the protocol; @ctx: the struct rnd_cm. */
+bool rnd_cm_has_request(void *ctx, const struct rn_cm_info *info, uint32_t qpn);
+
+/* ---- Channels ---- */
 
 /* Opens a channel. Returns 0 with the program's end in @fd, or -errno. */
 int rnd_cm_channel_open(struct rnd_cm *cm, const struct rn_netdev *devs, unsigned count,

@@ -61,6 +61,8 @@ struct rnd_attachment {
 	bool no_icrc; /* the process accepts packets without ICRC on local wires */
 	bool up;      /* state of the link, as it was last reported to the process */
 	int stats_fd; /* descriptor of the stats page; -1: none */
+	/* where the next search for a record of a QP begins, see rn_stats_find_qp() */
+	uint32_t next_record;
 };
 
 void rnd_groups_init(struct rnd_groups *groups);

@@ -117,6 +117,61 @@ void rn_stats_free(struct rn_stats_copy *copy)
 	*copy = (struct rn_stats_copy){ 0 };
 }
 
+enum {
+	CHUNK = 64, /* number of records that are read at a time: 4.5 KiB */
+};
+
+/* Returns how many records of QPs the page has, as it says; 0: it is none. */
+static uint32_t qp_capacity(int fd)
+{
+	struct rn_stats_page page;
+	const size_t len = offsetof(struct rn_stats_page, pid);
+
+	if (pread(fd, &page, len, 0) != (ssize_t)len ||
+	    page.magic != RN_STATS_PAGE_MAGIC || page.version != RN_STATS_PAGE_VERSION)
+		return 0;
+	return page.qp_capacity < RN_STATS_RECORDS_MAX ? page.qp_capacity
+						       : RN_STATS_RECORDS_MAX;
+}
+
+/* Reads records of QPs. Returns how many there were, which are fewer than @n only at the
+ * end of the file.
+ */
+static uint32_t read_qps(int fd, uint32_t first, uint32_t n, struct rn_stats_qp *to)
+{
+	ssize_t got = pread(fd, to, n * sizeof(*to),
+			    RN_STATS_QP_OFFSET + (off_t)first * (off_t)sizeof(*to));
+
+	return got > 0 ? (uint32_t)((size_t)got / sizeof(*to)) : 0;
+}
+
+bool rn_stats_find_qp(int fd, uint32_t qpn, uint32_t *next, uint32_t *left,
+		      struct rn_stats_qp *out)
+{
+	const uint32_t capacity = qp_capacity(fd);
+	uint32_t at = *next < capacity ? *next : 0, seen = 0;
+	struct rn_stats_qp rec[CHUNK];
+
+	while (seen < capacity && *left) {
+		uint32_t n = capacity - (at > seen ? at : seen), got;
+
+		n = n < CHUNK ? n : CHUNK;
+		n = n < *left ? n : *left;
+		got = read_qps(fd, at, n, rec);
+		*left -= n;
+		seen += n;
+		for (uint32_t i = 0; i < got; i++)
+			if (rec[i].qpn == qpn) {
+				*out = rec[i];
+				*next = at + i + 1;
+				return true;
+			}
+		at = at + n < capacity ? at + n : 0;
+	}
+	*next = at;
+	return false;
+}
+
 /* ---------------------------------------------------- stats pages of all programs */
 const char *const rn_drop_name[RN_ROCIND_DROP_COUNT] = {
 	[RN_ROCIND_DROP_SHORT] = "short",

@@ -33,6 +33,23 @@ struct rn_stats_copy {
 int rn_stats_read(int fd, struct rn_stats_copy *copy);
 void rn_stats_free(struct rn_stats_copy *copy);
 
+/**
+ * rn_stats_find_qp() - Look for the record of one QP
+ * @next:	Index of the record to begin at, any number; out: where to go on another
+ *		time, which is behind the record that was found
+ * @left:	How many records may be read; out: how many of them are left
+ * @out:	Out: the record
+ *
+ * The search goes round at the last record, and ends where it began. QPs have their
+ * records in the order in which they were made, so who looks for one after the other
+ * finds each near @next.
+ *
+ * Return: false if there is no such record, no stats page of this version, or if *@left
+ *	   did not suffice.
+ */
+bool rn_stats_find_qp(int fd, uint32_t qpn, uint32_t *next, uint32_t *left,
+		      struct rn_stats_qp *out);
+
 /* ---------------------------------------------------- stats pages of all programs */
 /* A client of rocind with its stats page. */
 

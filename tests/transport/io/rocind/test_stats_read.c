@@ -364,6 +364,86 @@ static void every_counter_has_a_name_of_its_own_and_a_meaning(void **state)
 	}
 }
 
+/* ---- One record ---- */
+
+static bool find(uint32_t qpn, uint32_t *next, uint32_t *left)
+{
+	struct rn_stats_qp rec = { 0 };
+	bool found = rn_stats_find_qp(fd, qpn, next, left, &rec);
+
+	assert_true(!found || rec.qpn == qpn);
+	return found;
+}
+
+static void one_queue_pair_is_found_from_anywhere(void **state)
+{
+	(void)state;
+	write_page();
+	for (uint32_t from = 0; from < 6; from++) {
+		uint32_t next = from, left = 100;
+
+		assert_true(find(0x203, &next, &left));
+		assert_int_equal(next, 3);
+		assert_true(find(0x103, &next, &left));
+		assert_int_equal(next, 1);
+	}
+}
+
+static void the_search_for_one_that_is_not_there_ends(void **state)
+{
+	(void)state;
+	write_page();
+	for (uint32_t from = 0; from < 6; from++) {
+		uint32_t next = from, left = 100;
+
+		assert_false(find(0x303, &next, &left));
+		assert_int_equal(left, 100 - RN_ARRAY_SIZE(qp));
+	}
+}
+
+/* Many records, the last one and the first one in use. */
+static void a_search_goes_on_where_the_last_one_has_ended(void **state)
+{
+	uint32_t next = 1, left = 200, steps = 1;
+
+	(void)state;
+	page.qp_capacity = 1000;
+	write_page();
+	qp[0].qpn = 0x99903;
+	assert_int_equal(pwrite(fd, qp, sizeof(qp[0]),
+				RN_STATS_QP_OFFSET + 999 * (off_t)sizeof(qp[0])),
+			 sizeof(qp[0]));
+	for (; !find(0x99903, &next, &left); left = 200, steps++) {
+		assert_int_equal(left, 0);
+		assert_int_equal(next, 1 + 200 * steps);
+	}
+	assert_int_equal(steps, 5);
+	assert_int_equal(left, 200 - 199);
+	assert_int_equal(next, 1000);
+	left = 1;
+	assert_true(find(0x103, &next, &left)); /* round the end */
+	assert_int_equal(next, 1);
+	assert_false(find(0x103, &next, &left));
+	assert_int_equal(next, 1);
+}
+
+static void no_page_has_no_queue_pair(void **state)
+{
+	uint32_t next = 0, left = 1u << 30;
+
+	(void)state;
+	page.qp_capacity = UINT32_MAX; /* as if the file had them */
+	write_page();
+	assert_false(find(0x303, &next, &left));
+	assert_int_equal((1u << 30) - left, RN_STATS_RECORDS_MAX);
+	page.version++;
+	write_page();
+	assert_false(find(0x103, &next, &left));
+	assert_int_equal(ftruncate(fd, 12), 0);
+	assert_false(find(0x103, &next, &left));
+	assert_int_equal((1u << 30) - left, RN_STATS_RECORDS_MAX);
+}
+
 #define PAGE_TEST(f) cmocka_unit_test_setup_teardown(f, make_page, close_page)
 
 int main(void)
@@ -382,6 +462,10 @@ int main(void)
 		PAGE_TEST(text_has_no_bytes_that_are_none),
 		PAGE_TEST(bytes_of_any_value_are_survived),
 		PAGE_TEST(a_page_that_grows_and_shrinks_meanwhile_is_survived),
+		PAGE_TEST(one_queue_pair_is_found_from_anywhere),
+		PAGE_TEST(the_search_for_one_that_is_not_there_ends),
+		PAGE_TEST(a_search_goes_on_where_the_last_one_has_ended),
+		PAGE_TEST(no_page_has_no_queue_pair),
 		cmocka_unit_test(a_descriptor_that_cannot_be_read_is_an_error),
 		cmocka_unit_test(every_counter_has_a_name_of_its_own_and_a_meaning),
 	};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* first_request.c - tells the connection manager whether a QP that awaits an RTU has
+ * received a request of its peer, which stands for the RTU.
+ *
+ * A kernel learns that from its driver, if the QP is in RTR and the program passes on the
+ * event (rdma_notify()). Programs of librdmacm have their QPs in RTS before they accept,
+ * and no event comes. So it is read from the records of QPs that each program keeps in
+ * its stats page, when a REP would be sent again: nothing needs to be done for the RTUs
+ * that arrive.
+ */
+#include "cm.h"
+#include "cm_channel.h"
+#include "rocin/queue_pair.h"
+#include "transport/io/rocind/stats_pages.h"
+
+enum {
+	SLOT_MASK = 0xff, /* of a QPN, see RN_CTL_SLOT_MAX */
+};
+
+/* Returns whose QP this is, or NULL. */
+static struct rnd_attachment *find_owner(const struct rnd_cm *cm,
+					 const struct rn_flow *flow, uint32_t qpn)
+{
+	uint32_t scope = rn_gid_is_link_local(&flow->src) ? flow->ifindex : 0;
+	struct rnd_group *group = rnd_group_find(&cm->server->groups, &flow->src, scope);
+
+	for (struct rnd_client *c = cm->server->clients; group && c; c = c->next) {
+		struct rnd_attachment *a = &c->attachment;
+
+		for (uint32_t i = 0; a->slot == (qpn & SLOT_MASK) && i < a->gid_count;
+		     i++)
+			if (a->group[i] == group)
+				return a;
+	}
+	return NULL;
+}
+
+/* Has the QP received a request since it was connected to this peer? The PSN that it
+ * expects moves with a request that it takes, and a NAK answers one that it does not take
+ * yet.
+ */
+static bool has_moved(const struct rn_stats_qp *rec, const struct rn_cm_qp *qp)
+{
+	if (rec->state != RN_QPS_RTR && rec->state != RN_QPS_RTS &&
+	    rec->state != RN_QPS_SQD)
+		return false;
+	return rec->dest_qpn == qp->dest_qpn && rec->rx_packets > 0 &&
+	       rec->rq_psn != qp->rq_psn;
+}
+
+bool rnd_cm_has_request(void *ctx, const struct rn_cm_info *info, uint32_t qpn)
+{
+	struct rnd_cm *cm = ctx;
+	struct rnd_attachment *a =
+		qpn & SLOT_MASK ? find_owner(cm, &info->flow, qpn) : NULL;
+	struct rn_stats_qp rec;
+
+	return a && a->stats_fd >= 0 &&
+	       rn_stats_find_qp(a->stats_fd, qpn, &a->next_record, &cm->records_left,
+				&rec) &&
+	       has_moved(&rec, &info->qp);
+}
