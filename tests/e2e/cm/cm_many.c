@@ -2,11 +2,16 @@
 /* cm_many.c - many connections by librdmacm: held, or made and broken as fast as it goes.
  *
  * usage: cm_many serve ADDRESS PORT
- *	      accept whatever comes, until a byte or end of file on standard input, or
- *until the device is gone cm_many hold ADDRESS PORT COUNT make COUNT connections; ends
- *when each has been disconnected by the peer and has flushed its receive request, or has
- *been told that its device is gone cm_many storm ADDRESS PORT SECONDS AT-A-TIME make and
- *break connections, AT-A-TIME of them under way at any moment
+ *		accept whatever comes, until a byte or end of file on standard input, or
+ *		until the device is gone
+ *	  cm_many hold ADDRESS PORT COUNT
+ *		make COUNT connections; ends when each has been disconnected by the peer
+ *		and has flushed its receive request, or has been told that its device is
+ *		gone
+ *	  cm_many storm ADDRESS PORT SECONDS AT-A-TIME
+ *		make and break connections, AT-A-TIME of them under way at any moment
+ *	  cm_many ids ADDRESS PORT SECONDS
+ *		make and destroy ids: two commands to rocind, one after the other
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,6 +47,15 @@ static double now(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Return: the processor time that this process has had. */
+static double cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -248,16 +262,30 @@ static int hold(unsigned count)
 
 static int storm(double seconds, unsigned at_a_time)
 {
-	double start = now();
+	double start = now(), cpu = cpu_time();
 
 	my.until = start + seconds;
 	for (unsigned i = 0; i < at_a_time; i++)
 		begin();
 	while (my.alive)
 		wait_for_event();
-	printf("connections %lu failed %u per_second %.0f\n", my.made, my.failed,
-	       (double)my.made / (now() - start));
+	printf("connections %lu failed %u cpu_ms %.0f per_second %.0f\n", my.made,
+	       my.failed, 1e3 * (cpu_time() - cpu), (double)my.made / (now() - start));
 	return my.failed != 0;
+}
+
+static int make_ids(double seconds)
+{
+	double start = now(), cpu = cpu_time();
+	unsigned long ids = 0;
+	struct rdma_cm_id *id;
+
+	for (; now() - start < seconds; ids++) {
+		EXPECT(rdma_create_id(my.ch, &id, NULL, RDMA_PS_TCP) == 0);
+		EXPECT(rdma_destroy_id(id) == 0);
+	}
+	printf("ids %lu cpu_ms %.0f\n", ids, 1e3 * (cpu_time() - cpu));
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -276,5 +304,7 @@ int main(int argc, char **argv)
 		rc = hold((unsigned)strtoul(argv[4], NULL, 10));
 	else if (strcmp(argv[1], "storm") == 0 && argc == 6)
 		rc = storm(strtod(argv[4], NULL), (unsigned)strtoul(argv[5], NULL, 10));
+	else if (strcmp(argv[1], "ids") == 0 && argc == 5)
+		rc = make_ids(strtod(argv[4], NULL));
 	return rc;
 }
