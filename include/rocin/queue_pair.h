@@ -245,6 +245,23 @@ struct rn_retries {
 };
 void rn_qp_retries(const struct rn_qp *qp, struct rn_retries *retries);
 
+/* RNR NAKs of a QP since RESET: those for its requests, and those that it has sent. Only
+ * RC and XRC. The times are those of the newest ones.
+ */
+struct rn_rnr {
+	uint32_t received, sent;
+	rn_ns received_at, sent_at;
+	/* What the newest one that was received says: the number of messages that the
+	 * peer had carried out, and the code of its RNR timer.
+	 */
+	uint32_t msn;
+	uint8_t timer;
+	/* Requests of the send queue that waited when it came, and the first of them. */
+	uint32_t waiting;
+	uint64_t wr_id;
+};
+void rn_qp_rnr(const struct rn_qp *qp, struct rn_rnr *rnr);
+
 enum rn_qp_state rn_qp_state(const struct rn_qp *qp);
 void *rn_qp_owner(const struct rn_qp *qp);
 void rn_qp_set_owner(struct rn_qp *qp, void *owner);

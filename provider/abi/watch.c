@@ -161,7 +161,7 @@ static void tell(struct rn_val_event *e)
 		tell_completions(v, e);
 	if (v)
 		rn_val_event(v, e);
-	if (v && e->is_done && e->kind <= RN_VAL_MODIFY)
+	if (v && (e->is_done ? e->kind <= RN_VAL_MODIFY : e->kind == RN_VAL_POST_RECV))
 		rnp_ends_told(v, e);
 	leave();
 	errno = saved;

@@ -55,7 +55,7 @@ void rnp_ends_stop(void);
 void rnp_ends_leave(void); /* in the child of a fork */
 /* The addresses of a device, by the number of its contexts. */
 void rnp_ends_device(uint32_t number, const struct rn_netdev *dev);
-/* The layer was told of @e. */
+/* The layer was told of @e: behind a call, or before one that posts receives. */
 void rnp_ends_told(const struct rn_val *v, const struct rn_val_event *e);
 extern const struct rn_val_ends rnp_ends;
 

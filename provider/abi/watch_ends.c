@@ -25,10 +25,11 @@
 #include "watch.h"
 
 enum {
-	MAGIC = 0x52564531, /* "RVE1": changes with the layout */
+	MAGIC = 0x52564532, /* "RVE2": changes with the layout */
 	SLOTS = 1 << 16,    /* objects that are written; others are not known to peers */
 	DEVICES = 16,	    /* whose addresses are known */
 	CHUNK = 64,	    /* slots that are read at once */
+	ALL_TOLD = 256, /* receives that are told at each post: first fill of a queue */
 };
 
 /* An object of a file. The owner makes @turn odd, writes, and makes it even. */
@@ -189,6 +190,8 @@ static void fill_qp(struct rn_val_end *end, const struct rn_val_object *o)
 	end->qp.state = o->qp.state;
 	end->qp.mask = o->qp.mask;
 	end->qp.attr = o->qp.attr;
+	end->qp.receives = o->qp.told_receives;
+	end->qp.has_srq = o->qp.srq != NULL;
 	for (unsigned i = 0; i < own.devices; i++) {
 		if (own.device[i].number != end->device)
 			continue;
@@ -230,12 +233,33 @@ static void write_windows(uint32_t living)
 	publish(&own.file->windows, sizeof(own.file->windows));
 }
 
+/* Each write is a call of the kernel: behind the first ones only those count that are
+ * posted to a queue which seems to be empty, so that a peer may have waited for them.
+ */
+static void write_receives(struct rn_val_object *o, uint32_t count)
+{
+	struct rn_val_end *end;
+
+	if (o->kind != RN_VAL_QP || !o->slot)
+		return;
+	if (o->qp.told_receives >= ALL_TOLD && o->qp.recv.count > count)
+		return;
+	o->qp.told_receives = o->qp.recv.posted;
+	end = &own.file->slot[o->slot - 1].end;
+	end->qp.receives = o->qp.told_receives;
+	publish(&end->qp.receives, sizeof(end->qp.receives));
+}
+
 void rnp_ends_told(const struct rn_val *v, const struct rn_val_event *e)
 {
 	struct rn_val_object *o = e->object;
 
 	if (!own.file || !o || e->rc)
 		return;
+	if (e->kind == RN_VAL_POST_RECV) {
+		write_receives(o, e->post.count);
+		return;
+	}
 	if (o->kind == RN_VAL_MW)
 		write_windows(v->living_of[RN_VAL_MW]);
 	if (o->kind != RN_VAL_QP && o->kind != RN_VAL_MR)

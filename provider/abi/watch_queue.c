@@ -9,6 +9,7 @@
 #include "provider/verbs/queue/post.h"
 #include "provider/verbs/queue/qp.h"
 #include "rocin/cqe.h"
+#include "rocin/queue_pair.h"
 #include "transport/io/report/stacks.h"
 #include "watch.h"
 
@@ -141,6 +142,38 @@ int rnp_watch_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 	return rc;
 }
 
+static uint64_t since(rn_ns then, rn_ns now)
+{
+	return now > then ? (uint64_t)(now - then) : 0;
+}
+
+/* Tells of RNR NAKs of the QP with that number, if there are any. */
+static void tell_rnr(const struct rnp_context *ctx, uint32_t qpn,
+		     const struct rn_val_event *of)
+{
+	struct rn_val_event e = { .kind = RN_VAL_RNR,
+				  .verb = of->verb,
+				  .stack = of->stack };
+	struct rn_rnr rnr;
+	rn_ns now;
+
+	e.handle = rnp_find_rnr(ctx, qpn, &rnr);
+	if (!e.handle)
+		return;
+	now = rnp_engine_now();
+	e.rnr = (struct rn_val_rnr){
+		.received = rnr.received,
+		.sent = rnr.sent,
+		.received_ago = since(rnr.received_at, now),
+		.sent_ago = since(rnr.sent_at, now),
+		.msn = rnr.msn,
+		.timer = rnr.timer,
+		.waiting = rnr.waiting,
+		.wr_id = rnr.wr_id,
+	};
+	rnp_watch_after(&e, 0);
+}
+
 int rnp_watch_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 			struct ibv_recv_wr **bad_wr)
 {
@@ -152,6 +185,7 @@ int rnp_watch_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 	int rc;
 
 	take_receives(&r, wr);
+	tell_rnr(to_rnp_context(base->context), base->qp_num, &e);
 	begin_post(&e, &r);
 	rc = RNP_NEXT(post_recv)(base, wr, bad_wr);
 	end_post(&e, &r, rc, rc ? receives_before(wr, *bad_wr) : 0);
@@ -253,6 +287,15 @@ void rnp_watch_qp_ex(struct ibv_qp *qp)
 }
 
 /* ---------------------------------------------------------------- completions */
+/* Tells of RNR NAKs of the QPs of completions. */
+static void tell_rnr_of(const struct ibv_cq *cq, const struct rn_val_event *poll)
+{
+	for (int i = 0; i < poll->poll.got; i++)
+		if (!i || poll->poll.wc[i].qp_num != poll->poll.wc[i - 1].qp_num)
+			tell_rnr(to_rnp_context(cq->context), poll->poll.wc[i].qp_num,
+				 poll);
+}
+
 int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 {
 	struct rn_val_event e = { .kind = RN_VAL_POLL,
@@ -264,6 +307,7 @@ int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	e.poll.asked = num_entries;
 	e.poll.got = rc;
 	e.poll.wc = wc;
+	tell_rnr_of(base, &e);
 	rnp_watch_after(&e, 0);
 	return rc;
 }
@@ -285,6 +329,7 @@ static void tell_entry(struct ibv_cq_ex *ex, const char *verb, bool has_entry,
 
 	if (has_entry)
 		rnp_wc_from_cqe(&wc, &to_rnp_cq(base)->current);
+	tell_rnr_of(base, &e);
 	rnp_watch_after(&e, 0);
 }
 

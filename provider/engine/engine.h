@@ -98,6 +98,8 @@ struct rnp_path_mtu *rnp_engine_paths(struct rnp_engine *e);
 /* Returns the device of the core; use it with the lock held. */
 struct rn_dev *rnp_engine_dev(struct rnp_engine *e);
 rn_ns rnp_engine_now(void); /* current time of CLOCK_MONOTONIC */
+/* Returns a counter of the device, enum rn_stat; any thread, with or without the lock. */
+uint64_t rnp_engine_counter(const struct rnp_engine *e, unsigned stat);
 /* Return times for work requests; lock held. For sending to a queue pair in RTS, the time
  * is at most two microseconds old, which costs a third of reading the clock. For
  * receiving, it is the current time if the queue pair is in ERR; otherwise the time that

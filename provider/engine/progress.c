@@ -105,6 +105,11 @@ static rn_ns nearly_now(struct rnp_engine *e)
 	return e->clock.now;
 }
 
+uint64_t rnp_engine_counter(const struct rnp_engine *e, unsigned stat)
+{
+	return __atomic_load_n(&e->stats.page->counter[stat], __ATOMIC_RELAXED);
+}
+
 rn_ns rnp_clock_poll_time(struct rnp_engine *e)
 {
 	return e->clock.is_exact ? rnp_engine_now() : nearly_now(e);

@@ -62,7 +62,7 @@ report(struct rn_val *v, const struct rn_val_event *e, struct rn_val_finding f,
 {
 	uint32_t stack = e->stack || !f.object ? e->stack : f.object->made_at;
 	struct rn_val_count *c;
-	char what[400];
+	char what[600];
 
 	if (!(v->severities & 1U << rn_val_rule_info(f.rule)->severity))
 		return;

@@ -74,6 +74,11 @@ struct rn_val_qp {
 	bool is_to_self;	      /* connected to an address of its own device */
 	bool has_asked;		      /* whether another process has the peer */
 	struct rn_val_object *remote; /* that stands for the peer there, or NULL */
+	/* Receives posted that other processes have been told of, or that the other one
+	 * has told, whose QP this is.
+	 */
+	uint64_t told_receives;
+	bool has_remote_srq; /* there it takes its receives from an SRQ */
 	struct rn_val_queue send, recv;
 	struct rn_val_step history[RN_VAL_HISTORY];
 	uint32_t steps; /* ever */
@@ -85,6 +90,8 @@ struct rn_val_qp {
 		uint64_t messages, solicited; /* that take a receive of the peer */
 		bool has_failed;	      /* a completion has told an error */
 		uint32_t after_failure;	      /* requests posted since */
+		bool was_exhausted;	      /* the peer had no receive at a post */
+		uint32_t rnr_received, rnr_sent; /* RNR NAKs that were looked at */
 	} tally;
 };
 
@@ -258,6 +265,13 @@ static inline bool rn_val_fetches(enum ibv_wr_opcode opcode)
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+/* Does a request take a receive of the peer? */
+static inline bool rn_val_takes_receive(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
+	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
 static inline bool rn_val_is(const struct rn_val_object *o, enum rn_val_kind kind)
 {
 	return o && o->kind == kind;
@@ -287,6 +301,15 @@ void rn_val_ask_for_peer(struct rn_val *v, const struct rn_val_event *e);
 const struct rn_val_object *rn_val_mr_at(struct rn_val *v,
 					 const struct rn_val_object *peer, uint32_t rkey,
 					 bool *is_window);
+
+/* --------------------------------------------------------------- receives.c */
+/* Says what is known of a peer of @o and of its receives. Returns the text in @t. */
+struct rn_val_long_text {
+	char text[240];
+};
+const char *rn_val_receives_text(const struct rn_val *v, const struct rn_val_object *o,
+				 struct rn_val_long_text *t);
+void rn_val_check_rnr(struct rn_val *v, const struct rn_val_event *e);
 
 /* ------------------------------------------------------------------- find.c */
 void rn_val_counts_free(struct rn_val *v);

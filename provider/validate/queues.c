@@ -15,12 +15,6 @@ static bool has_signaled(const struct rn_val_qp *qp)
 }
 
 /* ------------------------------------------------------------------------ sends */
-static bool takes_receive(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
-	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-}
-
 /* Counts the requests of a post that were accepted. */
 static void count_sends(struct rn_val_qp *qp, const struct rn_val_event *e)
 {
@@ -30,9 +24,9 @@ static void count_sends(struct rn_val_qp *qp, const struct rn_val_event *e)
 		if (rn_val_is(qp->send_cq, RN_VAL_CQ))
 			qp->send_cq->cq.tally.signaled +=
 				qp->sq_sig_all || r->flags & IBV_SEND_SIGNALED;
-		qp->tally.messages += takes_receive(r->opcode);
+		qp->tally.messages += rn_val_takes_receive(r->opcode);
 		qp->tally.solicited +=
-			takes_receive(r->opcode) && r->flags & IBV_SEND_SOLICITED;
+			rn_val_takes_receive(r->opcode) && r->flags & IBV_SEND_SOLICITED;
 	}
 	if (qp->tally.has_failed)
 		qp->tally.after_failure += e->post.accepted;
@@ -69,7 +63,7 @@ static void check_full_send_queue(struct rn_val *v, const struct rn_val_event *e
 /* Looks for messages to a QP of this process that has no receive. */
 static void check_receives_of_peer(struct rn_val *v, const struct rn_val_event *e)
 {
-	const struct rn_val_object *o = e->object, *peer = rn_val_own_peer_of(v, o);
+	struct rn_val_object *o = e->object, *peer = rn_val_own_peer_of(v, o);
 	bool is_lost = o->qp.type == IBV_QPT_UC;
 	struct rn_val_text name, peer_name;
 	uint32_t messages = 0;
@@ -78,7 +72,8 @@ static void check_receives_of_peer(struct rn_val *v, const struct rn_val_event *
 	    rn_val_receives_of(peer)->count)
 		return;
 	for (uint32_t i = 0; i < e->post.accepted && i < e->post.count; i++)
-		messages += takes_receive(e->post.request[i].opcode);
+		messages += rn_val_takes_receive(e->post.request[i].opcode);
+	o->qp.tally.was_exhausted = o->qp.tally.was_exhausted || messages;
 	if (messages)
 		rn_val_find2(v, e,
 			     is_lost ? RN_VAL_QUEUES_MESSAGE_LOST
@@ -220,6 +215,7 @@ static void check_resize(struct rn_val *v, const struct rn_val_event *e)
 static void check_completion(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_completion *c = &e->completion;
+	struct rn_val_long_text peer;
 	struct rn_val_text name;
 
 	if (!c->qp || c->wc->status == IBV_WC_SUCCESS)
@@ -227,9 +223,10 @@ static void check_completion(struct rn_val *v, const struct rn_val_event *e)
 	c->qp->qp.tally.has_failed = true;
 	if (c->wc->status == IBV_WC_RNR_RETRY_EXC_ERR)
 		rn_val_find(v, e, RN_VAL_QUEUES_RNR_EXCEEDED, c->qp,
-			    "the peer of %s, QP %#x, had no receive for request %#llx",
-			    rn_val_name(c->qp, &name), c->qp->qp.attr.dest_qp_num,
-			    (unsigned long long)c->wc->wr_id);
+			    "request %#llx of %s found no receive (rnr_retry %u) at %s",
+			    (unsigned long long)c->wc->wr_id, rn_val_name(c->qp, &name),
+			    (unsigned)c->qp->qp.attr.rnr_retry,
+			    rn_val_receives_text(v, c->qp, &peer));
 	if (c->wc->status == IBV_WC_LOC_LEN_ERR && c->is_recv)
 		rn_val_find(v, e, RN_VAL_QUEUES_RECEIVE_TOO_SHORT, c->qp,
 			    "receive %#llx of %s has room for %llu bytes",
@@ -377,6 +374,8 @@ static void begin_again(struct rn_val_qp *qp)
 	qp->tally.messages = qp->tally.solicited = 0;
 	qp->tally.has_failed = false;
 	qp->tally.after_failure = 0;
+	qp->tally.was_exhausted = false;
+	qp->tally.rnr_received = qp->tally.rnr_sent = 0;
 }
 
 void rn_val_check_queues(struct rn_val *v, const struct rn_val_event *e)
@@ -387,7 +386,9 @@ void rn_val_check_queues(struct rn_val *v, const struct rn_val_event *e)
 		check_completion(v, e);
 	if (!o || o->is_gone)
 		return;
-	if (e->kind == RN_VAL_POST_SEND && o->kind == RN_VAL_QP)
+	if (e->kind == RN_VAL_RNR && o->kind == RN_VAL_QP)
+		rn_val_check_rnr(v, e);
+	else if (e->kind == RN_VAL_POST_SEND && o->kind == RN_VAL_QP)
 		check_sends(v, e);
 	else if (e->kind == RN_VAL_POST_RECV &&
 		 (o->kind == RN_VAL_QP || o->kind == RN_VAL_SRQ))

@@ -2,8 +2,8 @@
 /* remote.c - the other end of a connection, if another process has it: a QP and an MR
  * that stand for those there, as the rules know objects.
  *
- * They are asked for when a QP sends for the first time, and when its peer has refused
- * access; what changes later is not seen.
+ * They are asked for when a QP sends for the first time, when its peer has refused
+ * access, and when it had no receive; what changes later is not seen.
  */
 #include "model.h"
 
@@ -26,6 +26,8 @@ static void fill_qp(struct rn_val_object *o, const struct rn_val_end *end)
 	o->qp.state = end->qp.state;
 	o->qp.mask = end->qp.mask;
 	o->qp.attr = end->qp.attr;
+	o->qp.told_receives = end->qp.receives;
+	o->qp.has_remote_srq = end->qp.has_srq;
 }
 
 /* Asks for the QP that @o is connected to. */
@@ -45,14 +47,24 @@ static void ask_for_qp(struct rn_val *v, struct rn_val_object *o)
 		fill_qp(o->qp.remote, &end);
 }
 
+/* Looking takes long: where the same happens often, at twice the number again. */
+static bool is_often(uint32_t then, uint32_t now)
+{
+	return !then || now >= 2 * then;
+}
+
 /* Returns the QP whose other end an event makes interesting, or NULL. */
 static struct rn_val_object *asker(const struct rn_val_event *e)
 {
 	struct rn_val_object *o = e->object;
 
 	if (e->kind == RN_VAL_COMPLETION &&
-	    e->completion.wc->status == IBV_WC_REM_ACCESS_ERR)
+	    (e->completion.wc->status == IBV_WC_REM_ACCESS_ERR ||
+	     e->completion.wc->status == IBV_WC_RNR_RETRY_EXC_ERR))
 		return e->completion.qp;
+	if (e->kind == RN_VAL_RNR && rn_val_is(o, RN_VAL_QP) &&
+	    e->rnr.received > o->qp.tally.rnr_received)
+		return is_often(o->qp.tally.rnr_received, e->rnr.received) ? o : NULL;
 	if (e->kind != RN_VAL_POST_SEND || e->is_done || !rn_val_is(o, RN_VAL_QP) ||
 	    o->is_gone || o->qp.has_asked || o->qp.state != IBV_QPS_RTS)
 		return NULL;

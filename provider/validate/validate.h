@@ -169,6 +169,8 @@ enum rn_val_event_kind {
 	RN_VAL_ASYNC_EVENT,
 
 	/* Facts without a call. */
+	RN_VAL_RNR,  /* the device of a QP has got or sent RNR NAKs; before the poll that
+			tells of their requests, or before a receive is posted */
 	RN_VAL_FORK, /* in the parent, before it */
 	RN_VAL_EXIT,
 };
@@ -264,6 +266,20 @@ struct rn_val_poll {
 	bool is_extended;	 /* by ibv_start_poll() */
 };
 
+/* RN_VAL_RNR: RNR NAKs of a QP since its last reset. */
+struct rn_val_rnr {
+	uint32_t received, sent;
+	uint64_t received_ago, sent_ago; /* of the newest ones, in nanoseconds */
+	/* What the newest one that was received has said: how many messages the peer had
+	 * carried out, and the code of its RNR timer.
+	 */
+	uint32_t msn;
+	uint8_t timer;
+	/* Requests that waited when it came, and the first of them. */
+	uint32_t waiting;
+	uint64_t wr_id;
+};
+
 struct rn_val_bind {
 	const void *mw, *mr;
 	uint64_t addr, len;
@@ -290,6 +306,7 @@ struct rn_val_event {
 		struct rn_val_completion completion;
 		struct rn_val_poll poll;
 		struct rn_val_bind bind;
+		struct rn_val_rnr rnr;
 		struct {
 			int solicited_only;
 			uint32_t waiting; /* entries in the CQ before the call */
@@ -379,6 +396,9 @@ struct rn_val_end {
 			enum ibv_qp_state state;
 			int mask; /* attributes that were ever set */
 			struct ibv_qp_attr attr;
+			/* Receives that were ever posted, as far as it was told. */
+			uint64_t receives;
+			bool has_srq;
 			uint32_t gid_count; /* addresses of the device */
 			union ibv_gid gid[RN_VAL_END_GIDS];
 		} qp;

@@ -99,6 +99,12 @@ struct rn_requester {
 	/* Number of request packets sent since the last packet with the AckReq bit. */
 	uint32_t since_ack_req;
 	uint8_t retry_left, rnr_left;
+	struct {
+		uint32_t naks, msn, waiting;
+		uint8_t timer;
+		uint64_t wr_id;
+		rn_ns at;
+	} rnr; /* see struct rn_rnr */
 	struct rn_retries charged_retries;
 	bool rnr_waiting; /* an RNR timer runs: no request may leave */
 	/* A later response has proved that an earlier one is missing (implied NAK), and a
@@ -272,6 +278,10 @@ struct rn_responder {
 	 * sent until that packet arrives.
 	 */
 	bool nak_pending;
+	struct {
+		uint32_t naks;
+		rn_ns at;
+	} rnr; /* RNR NAKs sent; see struct rn_rnr */
 	/* The receive WQE at rq.head has been assigned to the message in progress. */
 	bool recv_taken;
 	bool comm_est; /* RN_EVENT_COMM_EST was raised */

@@ -228,7 +228,7 @@ static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b, uint8
 	return rn_bth_emit(b->buf, &bth);
 }
 
-static void count_nak(struct rn_dev *dev, uint8_t syndrome)
+static void count_nak(struct rn_qp *qp, rn_ns now, uint8_t syndrome)
 {
 	static const enum rn_stat by_code[] = {
 		[RN_NAK_PSN_SEQ] = RN_STAT_SEQ_NAK_TX,
@@ -237,10 +237,13 @@ static void count_nak(struct rn_dev *dev, uint8_t syndrome)
 		[RN_NAK_REMOTE_OP] = RN_STAT_RESP_OP_ERR,
 	};
 
-	if (rn_aeth_type(syndrome) == RN_AETH_RNR)
-		rn_count(dev, RN_STAT_RNR_NAK_TX);
-	else if (rn_aeth_type(syndrome) == RN_AETH_NAK)
-		rn_count(dev, by_code[rn_aeth_value(syndrome)]);
+	if (rn_aeth_type(syndrome) == RN_AETH_RNR) {
+		rn_count(qp->dev, RN_STAT_RNR_NAK_TX);
+		qp->rsp.rnr.naks++;
+		qp->rsp.rnr.at = now;
+	} else if (rn_aeth_type(syndrome) == RN_AETH_NAK) {
+		rn_count(qp->dev, by_code[rn_aeth_value(syndrome)]);
+	}
 }
 
 /* Calls the memory back end so that all data that is about to be acknowledged is in
@@ -260,14 +263,13 @@ uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	struct rn_aeth aeth = { .syndrome = rsp->ack_syndrome, .msn = rsp->ack_msn };
 	uint8_t *p;
 
-	(void)now;
 	if (!ack_is_ready(qp))
 		return 0;
 	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN);
 	rsp->ack_due = false;
 	if (syndrome_is_ack(aeth.syndrome))
 		aeth.syndrome = credit_syndrome(qp);
-	count_nak(qp->dev, aeth.syndrome);
+	count_nak(qp, now, aeth.syndrome);
 	rn_diagnostic_nak(qp, aeth.syndrome, rsp->ack_psn);
 	settle_acked(qp);
 	p = emit_bth(qp, b, RN_RC_ACK, rsp->ack_psn, 0);

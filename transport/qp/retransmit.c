@@ -303,10 +303,37 @@ static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	return advance == REACHED;
 }
 
-static void receive_rnr(struct rn_qp *qp, rn_ns now, struct rn_psn psn, uint8_t code)
+/* The request at the head of the send queue waits, and so do those behind it. */
+static void note_rnr(struct rn_qp *qp, rn_ns now, const struct rn_aeth *aeth)
+{
+	struct rn_requester *req = &qp->req;
+
+	req->rnr.naks++;
+	req->rnr.at = now;
+	req->rnr.msn = aeth->msn;
+	req->rnr.timer = rn_aeth_value(aeth->syndrome);
+	req->rnr.waiting = rn_wq_count(&req->sq);
+	req->rnr.wr_id = req->rnr.waiting ? rn_req_head(qp)->wr_id : 0;
+}
+
+void rn_qp_rnr(const struct rn_qp *qp, struct rn_rnr *rnr)
+{
+	*rnr = (struct rn_rnr){ .received = qp->req.rnr.naks,
+				.sent = qp->rsp.rnr.naks,
+				.received_at = qp->req.rnr.at,
+				.sent_at = qp->rsp.rnr.at,
+				.msn = qp->req.rnr.msn,
+				.timer = qp->req.rnr.timer,
+				.waiting = qp->req.rnr.waiting,
+				.wr_id = qp->req.rnr.wr_id };
+}
+
+static void receive_rnr(struct rn_qp *qp, rn_ns now, struct rn_psn psn,
+			const struct rn_aeth *aeth)
 {
 	struct rn_requester *req = &qp->req;
 	bool for_ever = qp->attr.rnr_retry == 7;
+	uint8_t code = rn_aeth_value(aeth->syndrome);
 
 	if (req->rnr_waiting) {
 		rn_count(qp->dev, RN_STAT_RX_DROPPED);
@@ -315,6 +342,7 @@ static void receive_rnr(struct rn_qp *qp, rn_ns now, struct rn_psn psn, uint8_t 
 	rn_count(qp->dev, RN_STAT_RNR_NAK_RX);
 	if (!advance_to_nak(qp, now, psn))
 		return;
+	note_rnr(qp, now, aeth);
 	req->back_why = RN_STAT_RNR_NAK_RX;
 	if (!for_ever && req->rnr_left == 0) {
 		rn_count(qp->dev, RN_STAT_RNR_RETRY_EXCEEDED);
@@ -394,7 +422,7 @@ static void receive_acknowledge(struct rn_qp *qp, rn_ns now, const struct rn_pac
 		receive_ack(qp, now, psn);
 		return;
 	case RN_AETH_RNR:
-		receive_rnr(qp, now, psn, rn_aeth_value(aeth.syndrome));
+		receive_rnr(qp, now, psn, &aeth);
 		return;
 	case RN_AETH_NAK:
 		receive_nak(qp, now, psn, rn_aeth_value(aeth.syndrome));

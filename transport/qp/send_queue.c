@@ -250,6 +250,7 @@ void rn_req_reset(struct rn_qp *qp)
 	req->sq.head = req->sq.tail = 0;
 	req->drained_event = false;
 	rn_pace_reset(qp);
+	memset(&req->rnr, 0, sizeof(req->rnr));
 	req->next_psn = rn_psn(0);
 	quiesce(qp);
 }

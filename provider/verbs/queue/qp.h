@@ -76,6 +76,14 @@ static inline struct rnp_qp *to_rnp_qp(struct ibv_qp *qp)
 	return (struct rnp_qp *)qp;
 }
 
+struct rn_rnr;
+/* Looks for RNR NAKs of the QP with that number. Return: the handle of the QP, not to be
+ * followed without the engine lock, and @rnr filled in; NULL if the device has neither
+ * got nor sent any, or has no such QP. The engine lock is not held.
+ */
+const struct ibv_qp *rnp_find_rnr(const struct rnp_context *ctx, uint32_t qpn,
+				  struct rn_rnr *rnr);
+
 struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *ex);

@@ -543,3 +543,23 @@ int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint3
 		return 0;
 	return flags & return_caps ? whole | aligned_128 : 1;
 }
+
+const struct ibv_qp *rnp_find_rnr(const struct rnp_context *ctx, uint32_t qpn,
+				  struct rn_rnr *rnr)
+{
+	const struct rnp_qp *qp;
+	const struct rn_qp *core;
+	int cancel;
+
+	if (rnp_is_fork_child(ctx) ||
+	    !(rnp_engine_counter(ctx->engine, RN_STAT_RNR_NAK_RX) |
+	      rnp_engine_counter(ctx->engine, RN_STAT_RNR_NAK_TX)))
+		return NULL;
+	cancel = rnp_lock_engine(ctx->engine);
+	core = rn_dev_find_qp(rnp_engine_dev(ctx->engine), qpn);
+	qp = core ? rn_qp_owner(core) : NULL;
+	if (core)
+		rn_qp_rnr(core, rnr);
+	rnp_unlock_engine(ctx->engine, cancel);
+	return qp ? &qp->base.qp : NULL;
+}

@@ -72,6 +72,9 @@ void val_connect(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn,
 struct val_pair val_pair_of(struct kit *k, const struct val_end end[2],
 			    struct ibv_cq *const cq[2]);
 
+/* Has the layer, in any process, written that text since the running function began? */
+bool val_found(const char *text);
+
 /* The other process of the cases of ends.c. */
 int val_peer_main(void);
 

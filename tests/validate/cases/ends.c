@@ -26,6 +26,8 @@ struct order {
 	struct val_end end;
 	unsigned mr_access;
 	bool stays_in_init;
+	unsigned receives;	/* that it posts before it says where it is */
+	unsigned late_receives; /* that it posts at the end of its input */
 };
 
 struct answer {
@@ -34,6 +36,12 @@ struct answer {
 };
 
 /* ---------------------------------------------------------------- the other process */
+static void post_receives(struct kit *k, struct ibv_qp *qp, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		kit_post_recv(k, qp, i, kit_sge(k, 1, 0, 64));
+}
+
 static void be_peer(struct kit *k)
 {
 	struct ibv_qp *qp = val_create_qp(k, k->cq, KIT_WR, KIT_WR);
@@ -48,6 +56,7 @@ static void be_peer(struct kit *k)
 		kit_to_init(qp);
 	else
 		val_connect(k, qp, o.qpn, &o.end);
+	post_receives(k, qp, o.receives);
 	assert_int_equal(write(STDOUT_FILENO,
 			       &(struct answer){ .qpn = qp->qp_num,
 						 .rkey = mr->rkey,
@@ -55,6 +64,7 @@ static void be_peer(struct kit *k)
 			       sizeof(struct answer)),
 			 sizeof(struct answer));
 	assert_int_equal(read(STDIN_FILENO, &end, 1), 0);
+	post_receives(k, qp, o.late_receives);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
@@ -77,7 +87,8 @@ struct peer {
 
 extern char **environ;
 
-static struct peer start_peer(void)
+/* @env: its environment */
+static struct peer start_peer(char **env)
 {
 	char *argv[] = { (char[]){ "validate_cases" }, (char[]){ "--peer" }, NULL };
 	posix_spawn_file_actions_t actions;
@@ -89,8 +100,8 @@ static struct peer start_peer(void)
 	assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
 	posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
-	assert_int_equal(
-		posix_spawn(&p.pid, "/proc/self/exe", &actions, NULL, argv, environ), 0);
+	assert_int_equal(posix_spawn(&p.pid, "/proc/self/exe", &actions, NULL, argv, env),
+			 0);
 	posix_spawn_file_actions_destroy(&actions);
 	close(to[0]);
 	close(from[1]);
@@ -137,7 +148,7 @@ static void meet(struct kit *k, struct val_end own, struct order o, struct use u
 		 bool waits)
 {
 	struct ibv_qp *qp = val_create_qp(k, k->cq, KIT_WR, KIT_WR);
-	struct peer p = start_peer();
+	struct peer p = start_peer(environ);
 	struct answer a;
 
 	if (!o.qpn)
@@ -239,6 +250,97 @@ static void write_at_unknown_rkey(struct kit *k)
 	     true);
 }
 
+/* ------------------------------------------------------------------------ receives */
+enum {
+	MESSAGES = 3
+};
+
+/* Sends messages in one call to a peer that posts receives as @o says. */
+static void send_to(struct kit *k, struct order o, char **env)
+{
+	struct ibv_qp *qp = val_create_qp(k, k->cq, KIT_WR, KIT_WR);
+	struct ibv_sge sge = kit_sge(k, 0, 0, 8);
+	struct ibv_send_wr *bad, wr[MESSAGES];
+	struct val_end own = val_end(k);
+	struct peer p = start_peer(env);
+	struct answer a;
+
+	o.qpn = qp->qp_num;
+	own.rnr_retry = 0;
+	assert_int_equal(write(p.to, &o, sizeof(o)), sizeof(o));
+	assert_int_equal(read(p.from, &a, sizeof(a)), sizeof(a));
+	val_connect(k, qp, a.qpn, &own);
+	for (unsigned i = 0; i < MESSAGES; i++)
+		wr[i] = (struct ibv_send_wr){ .wr_id = i,
+					      .next = i + 1 < MESSAGES ? &wr[i + 1]
+								       : NULL,
+					      .opcode = IBV_WR_SEND,
+					      .send_flags = IBV_SEND_SIGNALED,
+					      .sg_list = &sge,
+					      .num_sge = 1 };
+	assert_int_equal(ibv_post_send(qp, wr, &bad), 0);
+	for (unsigned i = 0; i < MESSAGES; i++)
+		(void)kit_wait(k->cq);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	end_peer(&p);
+}
+
+static void send_to_enough_receives(struct kit *k)
+{
+	struct order o = usual(k);
+
+	o.receives = MESSAGES;
+	send_to(k, o, environ);
+}
+
+static void send_to_one_receive(struct kit *k)
+{
+	struct order o = usual(k);
+
+	o.receives = 1;
+	send_to(k, o, environ);
+	assert_true(val_found("when 2 messages waited and as many receives were missing "
+			      "(1 were carried out)"));
+	assert_true(val_found(", which has posted 1 receives so far"));
+	assert_false(val_found("has sent 1 RNR NAK"));
+}
+
+static void fail_without_receive(struct kit *k)
+{
+	send_to(k, usual(k), environ);
+	assert_true(val_found("found no receive (rnr_retry 0) at QP "));
+	assert_true(val_found(", which has posted 0 receives so far"));
+}
+
+/* The peer learns of it when it posts the receive that was missing. */
+static void receive_too_late(struct kit *k)
+{
+	struct order o = usual(k);
+
+	o.receives = 1;
+	o.late_receives = 1;
+	send_to(k, o, environ);
+	assert_true(val_found("has sent 1 RNR NAK to QP "));
+	assert_true(val_found("The 1 receives posted to it were taken, 1 of them by "
+			      "messages that were not polled"));
+}
+
+/* A peer that is not validated is one of which as much is known as of another host. */
+static void send_to_unknown(struct kit *k)
+{
+	char *env[256];
+	unsigned n = 0;
+
+	for (char **from = environ; *from && n + 1 < sizeof(env) / sizeof(*env); from++)
+		if (strncmp(*from, "ROCIN_VALIDATE=", strlen("ROCIN_VALIDATE=")) != 0)
+			env[n++] = *from;
+	env[n] = NULL;
+	send_to(k, usual(k), env);
+	assert_true(val_found("when 3 messages waited and as many receives were missing "
+			      "(0 were carried out)"));
+	assert_true(val_found("of which nothing else is known"));
+}
+
 static const struct val_case cases[] = {
 	{ "state/psn-mismatch", expect_other_psn, agree, false },
 	{ "state/mtu-mismatch", have_other_mtu, agree, false },
@@ -249,5 +351,10 @@ static const struct val_case cases[] = {
 	{ "memory/remote-outside-mr", write_beyond_mr, agree, false },
 	{ "memory/remote-right-missing", write_to_mr_without_right, agree, false },
 	{ "memory/rkey-unknown", write_at_unknown_rkey, agree, false },
+	{ "queues/receives-exhausted", send_to_one_receive, send_to_enough_receives,
+	  false },
+	{ "queues/receives-exhausted", receive_too_late, send_to_enough_receives, false },
+	{ "queues/receives-exhausted", send_to_unknown, send_to_enough_receives, false },
+	{ "queues/rnr-exceeded", fail_without_receive, send_to_enough_receives, false },
 };
 const struct val_cases ends_cases = VAL_CASES(cases);

@@ -73,6 +73,11 @@ static const char *findings(void)
 	return text;
 }
 
+bool val_found(const char *text)
+{
+	return strstr(findings(), text) != NULL;
+}
+
 static bool has_found(const char *rule)
 {
 	char member[120];
