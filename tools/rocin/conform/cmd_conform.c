@@ -1,39 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_conform.c - `rocin conform`: runs conformance scenarios, and reports their results
- * and which rules they cover, as text, JSON and JUnit XML.
- */
+/* cmd_conform.c - `rocin conform`: runs conformance scenarios. */
 #include <ctype.h>
 #include <errno.h>
 #include <fts.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "conform.h"
+#include "report.h"
 #include "sim/scenario/virtual.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
-#include "tools/rocin/common/html.h"
 #include "tools/rocin/common/launch.h"
-
-/* A scenario, and its result. */
-struct rn_conform_case {
-	char *file;
-	char title[160];
-	char rule[RN_SCN_RULES][RN_SCN_NAME];
-	unsigned rules;
-	struct rn_scene_result result;
-};
-
-struct rn_conform {
-	struct rn_conform_case *run;
-	size_t count, failed, skipped, slowly;
-	/* names of the rules in the list that was given; NULL: none was given */
-	char **rule;
-	size_t rule_count;
-};
 
 /* -------------------------------------------------------------------- scenario files */
 enum {
@@ -211,168 +191,6 @@ static void free_cases(struct rn_conform *c)
 	*c = (struct rn_conform){ 0 };
 }
 
-/* -------------------------------------------------- reports: text, JSON, JUnit XML */
-
-/* Does any scenario that passed name the rule? */
-static bool covers_rule(const struct rn_conform *c, const char *rule)
-{
-	for (size_t i = 0; i < c->count; i++)
-		for (unsigned k = 0; c->run[i].result.passed && k < c->run[i].rules; k++)
-			if (!strcmp(c->run[i].rule[k], rule))
-				return true;
-	return false;
-}
-
-static void print_rules(const struct rn_conform_case *k, FILE *to)
-{
-	for (unsigned i = 0; i < k->rules; i++)
-		fprintf(to, "%s%s", i ? ", " : "", k->rule[i]);
-}
-
-static void print_failure(const struct rn_conform_case *k, FILE *to)
-{
-	const struct rn_scene_result *r = &k->result;
-
-	fprintf(to, "%s:%u: %s\n", k->file, r->line, r->what);
-	if (*r->expected)
-		fprintf(to, "    expected  %s\n", r->expected);
-	if (*r->came)
-		fprintf(to, "    came      %s\n", r->came);
-	fputs("    rule      ", to);
-	print_rules(k, to);
-	fprintf(to, ": %s\n", k->title);
-}
-
-static size_t covered(const struct rn_conform *c)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->rule_count; i++)
-		n += covers_rule(c, c->rule[i]);
-	return n;
-}
-
-static void print_uncovered(const struct rn_conform *c, FILE *to)
-{
-	const char *lead = "rules without a scenario that passes:";
-
-	for (size_t i = 0; i < c->rule_count; i++) {
-		if (covers_rule(c, c->rule[i]))
-			continue;
-		fprintf(to, "%s %s", lead, c->rule[i]);
-		lead = "";
-	}
-	if (!*lead)
-		fputc('\n', to);
-}
-
-/* Prints failures, totals, and the rules that no scenario covers. @all: prints each
- * scenario as well.
- */
-static void print_text(const struct rn_conform *c, FILE *to, bool all)
-{
-	for (size_t i = 0; i < c->count; i++) {
-		const struct rn_conform_case *k = &c->run[i];
-
-		if (k->result.skipped) {
-			fprintf(to, "%s: skipped: %s\n", k->file, k->result.what);
-		} else if (!k->result.passed) {
-			print_failure(k, to);
-		} else if (all) {
-			fputs("ok  ", to);
-			print_rules(k, to);
-			fprintf(to, ": %s\n", k->title);
-		}
-	}
-	print_uncovered(c, to);
-	fprintf(to, "%zu scenarios: %zu passed, %zu failed", c->count,
-		c->count - c->failed - c->skipped, c->failed);
-	if (c->skipped)
-		fprintf(to, ", %zu skipped", c->skipped);
-	if (c->slowly)
-		fprintf(to, "; %zu passed with slower timers only", c->slowly);
-	if (c->rule_count)
-		fprintf(to, "; %zu of %zu rules covered", covered(c), c->rule_count);
-	fputc('\n', to);
-}
-
-static json_t *case_json(const struct rn_conform_case *k)
-{
-	json_t *rules = json_array();
-	json_t *o;
-
-	for (unsigned i = 0; i < k->rules; i++)
-		json_array_append_new(rules, json_string(k->rule[i]));
-	o = json_pack("{s:s, s:o, s:s, s:b}", "file", k->file, "rules", rules, "title",
-		      k->title, "passed", k->result.passed);
-	if (o && k->result.slowly)
-		json_object_set_new(o, "slowly", json_true());
-	if (o && k->result.skipped)
-		json_object_set_new(o, "skipped", json_string(k->result.what));
-	else if (o && !k->result.passed)
-		json_object_update_new(
-			o, json_pack("{s:i, s:s, s:s, s:s}", "line", (int)k->result.line,
-				     "what", k->result.what, "expected",
-				     k->result.expected, "came", k->result.came));
-	return o;
-}
-
-/* Returns 0, or -1 if there is no memory or the output cannot be written. */
-static int print_json(const struct rn_conform *c, FILE *to)
-{
-	json_t *cases = json_array(), *missing = json_array();
-	json_t *o = json_pack("{s:i, s:i, s:i, s:o, s:o}", "scenarios", (int)c->count,
-			      "failed", (int)c->failed, "skipped", (int)c->skipped,
-			      "cases", cases, "rules_without_scenario", missing);
-	int rc;
-
-	for (size_t i = 0; i < c->count; i++)
-		json_array_append_new(cases, case_json(&c->run[i]));
-	for (size_t i = 0; i < c->rule_count; i++)
-		if (!covers_rule(c, c->rule[i]))
-			json_array_append_new(missing, json_string(c->rule[i]));
-	rc = o ? json_dumpf(o, to, JSON_INDENT(2)) : -1;
-	json_decref(o);
-	return rc || fputc('\n', to) == EOF ? -1 : 0;
-}
-
-static int print_junit(FILE *to, const void *cases)
-{
-	const struct rn_conform *c = cases;
-
-	fprintf(to,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		"<testsuite name=\"rocin conform\" tests=\"%zu\" failures=\"%zu\" "
-		"skipped=\"%zu\">\n",
-		c->count, c->failed, c->skipped);
-	for (size_t i = 0; i < c->count; i++) {
-		const struct rn_conform_case *k = &c->run[i];
-
-		fputs("  <testcase classname=\"", to);
-		rn_xml_text(to, k->file);
-		fputs("\" name=\"", to);
-		rn_xml_text(to, k->title);
-		if (k->result.skipped) {
-			fputs("\">\n    <skipped message=\"", to);
-			rn_xml_text(to, k->result.what);
-			fputs("\"/>\n  </testcase>\n", to);
-			continue;
-		}
-		fputs(k->result.passed ? "\"/>\n" : "\">\n    <failure message=\"", to);
-		if (k->result.passed)
-			continue;
-		fprintf(to, "line %u: ", k->result.line);
-		rn_xml_text(to, k->result.what);
-		fputs("\">expected ", to);
-		rn_xml_text(to, k->result.expected);
-		fputs(", came ", to);
-		rn_xml_text(to, k->result.came);
-		fputs("</failure>\n  </testcase>\n", to);
-	}
-	fputs("</testsuite>\n", to);
-	return ferror(to) ? -EIO : 0;
-}
-
 /* ----------------------------------------------------------------------- the command */
 enum {
 	EXIT_NOT_READ = 2, /* a file cannot be parsed, or the target cannot be reached */
@@ -470,7 +288,7 @@ static const struct argp argp = {
 
 static int write_junit(const struct rn_conform *c, const char *file)
 {
-	int rc = rn_file_write(file, print_junit, c);
+	int rc = rn_file_write(file, rn_conform_print_junit, c);
 
 	if (rc)
 		rn_complain("%s: %s", file, strerror(-rc));
@@ -557,9 +375,9 @@ int rn_cmd_conform(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
 	rc = run_all(&args, &c);
 	if (c.count > 0 && args.json)
-		rc = print_json(&c, stdout) && !rc ? -EIO : rc;
+		rc = rn_conform_print_json(&c, stdout) && !rc ? -EIO : rc;
 	else if (c.count > 0)
-		print_text(&c, stdout, args.all);
+		rn_conform_print_text(&c, stdout, args.all);
 	if (args.junit && write_junit(&c, args.junit) && !rc)
 		rc = -EIO;
 	failed = c.failed > 0;

@@ -135,6 +135,18 @@ int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l);
 
 void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o);
 
+/* Returns the size of the CQs for the scenario, which is at most the default. */
+uint64_t rn_live_cqes(const struct rn_scenario *s);
+
+/* Destroys the objects of the last scenario and makes the CQs and receive queues of @s.
+ * @cqes: out, the size of the CQs. Returns 0 or -errno.
+ */
+int rn_live_make_queues(struct rn_live_target *t, const struct rn_scenario *s,
+			uint64_t *cqes);
+
+/* The function rn_scene_ops.skips of live targets. */
+bool rn_live_skips(void *ctx, const struct rn_scenario *s, char *why, size_t why_len);
+
 /* ------------------------------------------------------------------------- addresses */
 /* Parses ADDRESS[:PORT] (IPv4). Without a port the port in @at does not change. Returns 0
  * or -EINVAL.

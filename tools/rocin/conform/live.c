@@ -443,29 +443,13 @@ static int add_qp(struct rn_live_target *t, unsigned i)
 }
 
 /* ------------------------------------------------------------ start and end */
-/* Returns the size of the CQs for the scenario, which is at most the default. */
-static uint64_t cqes_wanted(const struct rn_scenario *s)
-{
-	uint64_t count = RN_LIVE_CQES;
-
-	for (unsigned i = 0; i < s->qps; i++) {
-		uint64_t wanted = rn_scn_get(&s->qp[i].line, RN_F_CQE, count);
-
-		count = wanted < count ? wanted : count;
-	}
-	return count;
-}
-
-/* Destroys the objects of the last scenario and makes the CQs and receive queues of @s.
- * @cqes: out, the size of the CQs. Returns 0 or -errno.
- */
-static int make_queues(struct rn_live_target *t, const struct rn_scenario *s,
-		       uint64_t *cqes)
+int rn_live_make_queues(struct rn_live_target *t, const struct rn_scenario *s,
+			uint64_t *cqes)
 {
 	const struct rn_live_side *side = &t->side[s->ipv6];
 	struct rn_conform_line l = { .word = "begin",
 				     .count = 7,
-				     .n = { cqes_wanted(s) } };
+				     .n = { rn_live_cqes(s) } };
 	int rc;
 
 	memcpy(&l.n[1], &side->peer, sizeof(side->peer));
@@ -506,7 +490,7 @@ static int begin_at_speed(struct rn_live_target *t, const struct rn_scenario *s,
 				      .slower = slower };
 	t->s = s;
 	t->names = n;
-	rc = make_queues(t, s, &cqes);
+	rc = rn_live_make_queues(t, s, &cqes);
 	forget_arrivals(t);
 	if (!rc)
 		rc = make_objects(t, s);
@@ -535,182 +519,7 @@ static void end_scenario(void *ctx)
 	struct rn_live_target *t = ctx;
 	uint64_t cqes;
 
-	make_queues(t, t->s, &cqes);
-}
-
-/* ------------------------------------------------------------- scenarios to skip */
-/* These functions return the reason why a scenario cannot be run on this target, or NULL.
- */
-
-static const char *why_not_address(const struct rn_live_side *side, bool ipv6)
-{
-	if (!side->has_device)
-		return ipv6 ? "of IPv6, and the device has no such address"
-			    : "of IPv4, and the device has no such address";
-	if (!side->has_peer)
-		return ipv6 ? "of IPv6, and the tester has no such address"
-			    : "of IPv4, and the tester has no such address";
-	return NULL;
-}
-
-/* Returns a text for an ability that is @needed for objects or posts and that the device
- * lacks, or NULL.
- */
-static const char *missing_ability(uint32_t can, uint32_t needed)
-{
-	static const struct {
-		uint32_t ability;
-		const char *why;
-	} reasons[] = {
-		{ RN_CONFORM_CAN_SRQ, "the device has no shared receive queues" },
-		{ RN_CONFORM_CAN_XRC, "the device has no XRC" },
-		{ RN_CONFORM_CAN_MW1, "the device has no memory windows of type 1" },
-		{ RN_CONFORM_CAN_MW2, "the device has no memory windows of type 2" },
-		{ RN_CONFORM_CAN_GROUP, "the device joins no multicast groups" },
-		{ RN_CONFORM_CAN_MIGRATE, "the device does not migrate to other paths" },
-		{ RN_CONFORM_CAN_SOLVE, "sockets send identification 0, which it sees" },
-		{ RN_CONFORM_CAN_UNMAP, "the device keeps the memory of a region" },
-#define X(symbol, bit, cap, ours, call, why) { RN_CONFORM_CAN_##symbol, why },
-		RN_CONFORM_OPERATIONS(X)
-#undef X
-	};
-
-	for (size_t i = 0; i < RN_ARRAY_SIZE(reasons); i++)
-		if (reasons[i].ability & needed & ~can)
-			return reasons[i].why;
-	return NULL;
-}
-
-static uint32_t objects_need(const struct rn_scenario *s)
-{
-	uint32_t needed = s->srqs ? RN_CONFORM_CAN_SRQ : 0;
-
-	for (unsigned i = 0; i < s->mrs; i++)
-		if (s->mr[i].line.verb == RN_SCN_MW)
-			needed |= rn_scn_get(&s->mr[i].line, RN_F_TYPE, 2) == 1
-					  ? RN_CONFORM_CAN_MW1
-					  : RN_CONFORM_CAN_MW2;
-	for (unsigned i = 0; i < s->qps; i++)
-		if (s->qp[i].type == RN_QPT_XRC_SEND || s->qp[i].type == RN_QPT_XRC_RECV)
-			needed |= RN_CONFORM_CAN_XRC;
-	return needed;
-}
-
-static bool is_to(const struct rn_scn_line *l, uint64_t to)
-{
-	return rn_scn_has(l, RN_F_TO) && l->value[RN_F_TO] == to;
-}
-
-static uint32_t line_needs(const struct rn_scn_line *l)
-{
-	const struct rn_conform_operation *op;
-
-	if (l->verb == RN_SCN_JOIN || is_to(l, RN_SCN_TO_GROUP))
-		return RN_CONFORM_CAN_GROUP;
-	if (rn_scn_has(l, RN_F_ALT))
-		return RN_CONFORM_CAN_MIGRATE;
-	if (rn_scn_get(l, RN_F_ID, 0))
-		return RN_CONFORM_CAN_SOLVE;
-	if (l->verb == RN_SCN_UNMAP)
-		return RN_CONFORM_CAN_UNMAP;
-	if (l->verb != RN_SCN_POST)
-		return 0;
-	op = rn_conform_operation(rn_scn_get(l, RN_F_KIND, RN_WR_SEND));
-	return op ? op->ability : 0;
-}
-
-/* Returns why a line cannot be executed by a program with verbs, or by a socket; NULL if
- * it can.
- */
-static const char *why_not_line(const struct rn_live_side *side,
-				const struct rn_scn_line *l)
-{
-	if (l->verb == RN_SCN_POST &&
-	    rn_scn_get(l, RN_F_KIND, RN_WR_SEND) == RN_WR_BIND_MW &&
-	    (l->region[RN_F_RKEY] == RN_SCN_ABSOLUTE ||
-	     l->region[RN_F_REGION] == RN_SCN_ABSOLUTE || l->value[RN_F_REGION]))
-		return "programs bind windows and regions that they have, not keys";
-	if (rn_scn_is_cm_call(l->verb))
-		return "of a program that connects, and the agent does not";
-	if (l->verb == RN_SCN_HOLD)
-		return "nobody can hold back the packets of a live device";
-	if (l->verb == RN_SCN_INJECT && !rn_scn_get(l, RN_F_SPORT, 1))
-		return "no socket sends from port 0";
-	if (!side->has_other && (rn_scn_get(l, RN_F_FROM, 0) ||
-				 rn_scn_get(l, RN_F_ALT, 0) || is_to(l, RN_SCN_TO_OTHER)))
-		return "the tester has no second address";
-	if (is_to(l, RN_SCN_TO_GROUP) && side->group_fd < 0)
-		return "the tester cannot join a multicast group";
-	return NULL;
-}
-
-/* Does the scenario deregister a region to which a window is bound? */
-static bool frees_bound(const struct rn_scenario *s)
-{
-	bool bound[RN_SCN_MRS] = { false };
-
-	for (unsigned i = 0; i < s->lines; i++) {
-		const struct rn_scn_line *l = &s->line[i];
-
-		if (l->verb == RN_SCN_POST && rn_scn_has(l, RN_F_REGION) &&
-		    l->region[RN_F_REGION] < RN_SCN_MRS)
-			bound[l->region[RN_F_REGION]] = true;
-		if (l->verb == RN_SCN_DEREG && bound[l->subject])
-			return true;
-	}
-	return false;
-}
-
-/* Does the scenario expect an error only because of superfluous attributes? For XRC QPs
- * of both kinds programs set all attributes of RC, and libibverbs drops those that do not
- * apply, so the error would not occur.
- */
-static bool is_lenient(const struct rn_scenario *s, const struct rn_scn_line *l)
-{
-	const rn_scn_set asks =
-		RN_F_BIT(RN_F_RETRY) | RN_F_BIT(RN_F_RNR_RETRY) | RN_F_BIT(RN_F_RD);
-	const rn_scn_set answers = RN_F_BIT(RN_F_DEST_RD) | RN_F_BIT(RN_F_RNR_TIMER);
-	enum rn_qp_type type;
-
-	if (l->verb != RN_SCN_MODIFY || !rn_scn_has(l, RN_F_ERROR))
-		return false;
-	type = s->qp[l->subject].type;
-	return (type == RN_QPT_XRC_SEND && l->given & answers) ||
-	       (type == RN_QPT_XRC_RECV && l->given & asks);
-}
-
-static const char *why_not(struct rn_live_target *t, const struct rn_scenario *s)
-{
-	const struct rn_live_side *side = &t->side[s->ipv6];
-	const char *why = why_not_address(side, s->ipv6);
-	uint32_t needed = objects_need(s);
-	uint64_t cqes;
-
-	if (!why && (s->credits || s->exact || s->cc))
-		why = "of a device with other settings";
-	for (unsigned i = 0; i < s->lines && !why; i++) {
-		why = why_not_line(side, &s->line[i]);
-		needed |= line_needs(&s->line[i]);
-		if (!why && is_lenient(s, &s->line[i]))
-			why = "verbs leave out what a half of XRC has no use for";
-	}
-	if (!why)
-		why = missing_ability(t->can, needed);
-	if (!why && frees_bound(s))
-		why = "verbs keep a region that a window is bound to";
-	if (!why && cqes_wanted(s) < RN_LIVE_CQES && !make_queues(t, s, &cqes) &&
-	    cqes > cqes_wanted(s))
-		why = "the device makes completion queues larger than asked for";
-	return why;
-}
-
-static bool is_skipped(void *ctx, const struct rn_scenario *s, char *why, size_t why_len)
-{
-	const char *reason = why_not(ctx, s);
-
-	if (reason)
-		snprintf(why, why_len, "%s", reason);
-	return reason;
+	rn_live_make_queues(t, t->s, &cqes);
 }
 
 /* ------------------------------------------------------------------------ operations */
@@ -797,7 +606,7 @@ void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o)
 		.comp = take_comp_event,
 		.memory = memory,
 		.counter = counter,
-		.skips = is_skipped,
+		.skips = rn_live_skips,
 		.slack = RN_MSEC(o->slack_ms),
 		.quiet = RN_MSEC(QUIET_MS),
 		.slower = &t->slow_ops,
