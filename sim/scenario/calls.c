@@ -166,7 +166,7 @@ static struct rn_sge sge_of(const struct rn_scene_names *n, const struct rn_scn_
 
 	if (region < RN_SCN_MRS) {
 		sge.addr += n->va[region];
-		sge.lkey = n->key[region];
+		sge.lkey = n->lkey[region];
 	}
 	return sge;
 }

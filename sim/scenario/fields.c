@@ -198,6 +198,8 @@ static const struct rn_scn_word contents[] = {
 	{ "fill", RN_SCN_IS_FILL },
 	{ "payload", RN_SCN_IS_PAYLOAD },
 	{ "number", RN_SCN_IS_NUMBER },
+	{ "peer", RN_SCN_IS_PEER },
+	{ "device", RN_SCN_IS_DEVICE },
 	{ NULL, 0 },
 };
 
@@ -319,6 +321,7 @@ const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT] = {
 	[RN_F_LEN] =        { "len",        RN_SCN_NUMBER,  NULL, WIRE | V(MR) | V(POST) | V(RECV) | V(WC) | V(CHECK) },
 	[RN_F_DMALEN] =     { "dmalen",     RN_SCN_NUMBER,  NULL, WIRE },
 	[RN_F_MSN] =        { "msn",        RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_OR_MSN] =     { "or_msn",     RN_SCN_NUMBER,  NULL, V(PACKET) },
 	[RN_F_WR] =         { "wr",         RN_SCN_NUMBER,  NULL, V(POST) | V(RECV) | V(WC) },
 	[RN_F_IMM] =        { "imm",        RN_SCN_NUMBER,  NULL, WIRE | V(POST) | V(WC) },
 	[RN_F_RKEY_NUMBER] = { "inv",       RN_SCN_REGION,  NULL, WIRE | V(POST) | V(WC) },

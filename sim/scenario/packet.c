@@ -20,7 +20,7 @@ uint64_t rn_scene_value(const struct rn_scene_names *n, const struct rn_scn_line
 		return l->value[f];
 	switch ((int)rn_scn_fields[f].form) {
 	case RN_SCN_REGION:
-		return n->key[region] ^ l->value[f];
+		return n->rkey[region] ^ l->value[f];
 	case RN_SCN_ADDRESS:
 		return n->va[region] + l->value[f];
 	case RN_SCN_NUMBERED:
@@ -30,7 +30,8 @@ uint64_t rn_scene_value(const struct rn_scene_names *n, const struct rn_scn_line
 	}
 }
 
-uint8_t rn_scene_content(const struct rn_scn_line *l, uint32_t i)
+uint8_t rn_scene_content(const struct rn_scene_names *n, const struct rn_scn_line *l,
+			 uint32_t i)
 {
 	uint8_t number[sizeof(uint64_t)];
 
@@ -42,6 +43,10 @@ uint8_t rn_scene_content(const struct rn_scn_line *l, uint32_t i)
 	case RN_SCN_IS_NUMBER:
 		memcpy(number, &l->value[RN_F_ORIG], sizeof(number));
 		return number[i % sizeof(number)];
+	case RN_SCN_IS_PEER:
+		return n->peer.raw[i % sizeof(n->peer.raw)];
+	case RN_SCN_IS_DEVICE:
+		return n->device.raw[i % sizeof(n->device.raw)];
 	default:
 		return 0;
 	}
@@ -68,7 +73,7 @@ static uint64_t address(const struct rn_scene_names *n, const struct rn_scn_line
 static uint32_t key(const struct rn_scene_names *n, const struct rn_scn_line *l)
 {
 	return rn_scn_has(l, RN_F_RKEY) ? (uint32_t)rn_scene_value(n, l, RN_F_RKEY)
-					: n->key[0];
+					: n->rkey[0];
 }
 
 static uint8_t *put_bth(uint8_t *p, const struct rn_scene_names *n,
@@ -350,7 +355,7 @@ int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 static rn_scn_set wanted_fields(const struct rn_scn_line *l)
 {
 	rn_scn_set fields = l->given & ~(RN_F_BIT(RN_F_OPTIONAL) | RN_F_BIT(RN_F_DATA) |
-					 RN_F_BIT(RN_F_TO));
+					 RN_F_BIT(RN_F_TO) | RN_F_BIT(RN_F_OR_MSN));
 	rn_scn_set said =
 		RN_F_BIT(RN_F_NAK) | RN_F_BIT(RN_F_RNR) | RN_F_BIT(RN_F_SYNDROME);
 

@@ -21,8 +21,10 @@ struct rn_scene_names {
 	uint32_t ifindex;
 	uint32_t qpn[RN_SCN_QPS]; /* QPNs of the device under test */
 	uint32_t peer_qpn;	  /* QPN to which the device sends */
-	/* R_Keys and L_Keys of the regions and memory windows. */
-	uint32_t key[RN_SCN_MRS];
+	/* R_Keys of the regions and memory windows, and L_Keys of the regions: on many
+	 * devices they are two numbers, or one of them is 0.
+	 */
+	uint32_t rkey[RN_SCN_MRS], lkey[RN_SCN_MRS];
 	uint32_t srqn[RN_SCN_SRQS]; /* numbers of the SRQs of the device */
 	uint64_t va[RN_SCN_MRS];    /* first address of each region, as peers give it */
 	/* Number by which ACK timeout codes are increased in a run with slower timers. */
@@ -55,7 +57,8 @@ uint64_t rn_scene_value(const struct rn_scene_names *n, const struct rn_scn_line
 			enum rn_scn_field f);
 
 /* Returns byte @i of the content that @l, a line `check`, expects in memory. */
-uint8_t rn_scene_content(const struct rn_scn_line *l, uint32_t i);
+uint8_t rn_scene_content(const struct rn_scene_names *n, const struct rn_scn_line *l,
+			 uint32_t i);
 
 /* Makes the packet that @l, a line `<`, describes, including its ICRC and faults. Fields
  * that the line does not give have the value that a correct peer would use.

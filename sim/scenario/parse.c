@@ -456,10 +456,9 @@ static bool parse_device(struct parser *p, struct line_tokens *w)
 		const char *word;
 		bool *is_said;
 	} words[] = {
-		{ "ipv6", &p->s->ipv6 },
-		{ "credits", &p->s->credits },
-		{ "exact", &p->s->exact },
-		{ "cc", &p->s->cc },
+		{ "ipv6", &p->s->ipv6 },   { "credits", &p->s->credits },
+		{ "exact", &p->s->exact }, { "cc", &p->s->cc },
+		{ "open", &p->s->open },
 	};
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(words); i++)
@@ -467,7 +466,7 @@ static bool parse_device(struct parser *p, struct line_tokens *w)
 			*words[i].is_said = true;
 			return true;
 		}
-	return refuse(w, word, "expected ipv6, credits, exact or cc", "");
+	return refuse(w, word, "expected ipv6, credits, exact, cc or open", "");
 }
 
 static bool parse_qp(struct parser *p, struct line_tokens *w)

@@ -108,6 +108,7 @@ enum rn_scn_field {
 	RN_F_LEN,
 	RN_F_DMALEN,
 	RN_F_MSN,
+	RN_F_OR_MSN, /* the other MSN that a live device may answer with */
 	RN_F_WR,
 	RN_F_IMM,
 	RN_F_RKEY_NUMBER,
@@ -289,6 +290,7 @@ struct rn_scenario {
 	bool credits; /* ACKs carry credits: rn_dev_cfg.credits */
 	bool exact;   /* ICRCs are exact: rn_dev_cfg.icrc_exact */
 	bool cc;      /* congestion control is on */
+	bool open;    /* the specification allows other behaviour */
 	struct rn_scn_line line[RN_SCN_LINES];
 	unsigned lines;
 };
@@ -395,6 +397,8 @@ enum {
 	RN_SCN_IS_FILL,	   /* what the memory contained at the beginning */
 	RN_SCN_IS_PAYLOAD, /* the payload of the packet with PSN psn */
 	RN_SCN_IS_NUMBER,  /* the number orig, as 8 bytes in host byte order */
+	RN_SCN_IS_PEER,	   /* the 16 bytes of the GID of the peer */
+	RN_SCN_IS_DEVICE,  /* the 16 bytes of the GID of the device */
 };
 
 /* Values of RN_F_FROM: which host sends the packet. */

@@ -316,6 +316,16 @@ static const char *difference(const struct rn_scn_line *want,
 	return NULL;
 }
 
+/* Returns true if the packet has the other MSN that the specification allows. In virtual
+ * time the device is ours, and has one behaviour.
+ */
+static bool is_other_msn(const struct rn_scene *c, const struct rn_scn_line *l,
+			 const struct rn_scn_line *came)
+{
+	return c->ops->slack && rn_scn_has(l, RN_F_OR_MSN) &&
+	       came->value[RN_F_MSN] == l->value[RN_F_OR_MSN];
+}
+
 static void compare_packet(struct rn_scene *c, const struct rn_scn_line *l,
 			   const struct rn_scn_line *want,
 			   const struct rn_scene_packet *p, struct rn_text *t)
@@ -328,6 +338,8 @@ static void compare_packet(struct rn_scene *c, const struct rn_scn_line *l,
 		rn_text_add(t, "the packet is not well formed");
 		return;
 	}
+	if (is_other_msn(c, l, &came))
+		came.value[RN_F_MSN] = want->value[RN_F_MSN];
 	field = difference(want, &came);
 	if (came.opcode != want->opcode) {
 		rn_text_add(t, "another opcode");
@@ -650,7 +662,7 @@ static bool check_memory(struct rn_scene *c, const struct rn_scn_line *l)
 				    buf, part))
 			return fail(c, l, "that is not in the region");
 		for (uint32_t i = 0; i < part; i++)
-			if (buf[i] != rn_scene_content(l, done + i))
+			if (buf[i] != rn_scene_content(&c->names, l, done + i))
 				return fail_number(c, l, "it is not so from byte ",
 						   done + i);
 	}
@@ -802,6 +814,21 @@ static bool do_line(struct rn_scene *c, const struct rn_scn_line *l)
 	}
 }
 
+/* Fails the scenario if the device was lost while it ran, whatever has failed before. */
+static void fail_if_lost(struct rn_scene *c, uint32_t line)
+{
+	struct rn_scene_result *r = c->r;
+	char what[sizeof(r->what)];
+
+	if (!c->ops->lost || !c->ops->lost(c->ctx, what, sizeof(what)))
+		return;
+	r->line = r->line ? r->line : line;
+	r->passed = r->skipped = false;
+	r->lost = true;
+	r->expected[0] = r->came[0] = '\0';
+	say(r->what, sizeof(r->what), what);
+}
+
 void rn_scene_run(const struct rn_scenario *s, const struct rn_scene_ops *ops, void *ctx,
 		  struct rn_scene_result *result)
 {
@@ -810,10 +837,12 @@ void rn_scene_run(const struct rn_scenario *s, const struct rn_scene_ops *ops, v
 	memset(result, 0, sizeof(*result));
 	if (ops->skips && ops->skips(ctx, s, result->what, sizeof(result->what))) {
 		result->skipped = true;
+		fail_if_lost(&c, 1);
 		return;
 	}
 	if (ops->begin(ctx, s, &c.names, result->what, sizeof(result->what))) {
 		result->line = 1;
+		fail_if_lost(&c, 1);
 		return;
 	}
 	c.at = ops->now(ctx);
@@ -821,4 +850,5 @@ void rn_scene_run(const struct rn_scenario *s, const struct rn_scene_ops *ops, v
 	for (unsigned i = 0; i < s->lines && result->passed; i++)
 		result->passed = do_line(&c, &s->line[i]);
 	ops->end(ctx);
+	fail_if_lost(&c, s->lines ? s->line[s->lines - 1].number : 1);
 }

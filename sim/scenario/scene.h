@@ -97,6 +97,11 @@ struct rn_scene_ops {
 	 * reason to @why. NULL: the device can do everything.
 	 */
 	bool (*skips)(void *ctx, const struct rn_scenario *s, char *why, size_t why_len);
+	/* Returns true if the device was lost since begin(): a call did not return, or
+	 * what executes calls has ended. Writes what happened to @what, and makes the
+	 * device usable again if that is possible. NULL: a device cannot be lost.
+	 */
+	bool (*lost)(void *ctx, char *what, size_t what_len);
 	/* Used in real time, 0 in virtual time: by how much packets and events may come
 	 * too early or too late, and how long a line lets time pass at most.
 	 */
@@ -113,6 +118,8 @@ struct rn_scene_result {
 	bool skipped;
 	/* passed only in the second run, with slower timers */
 	bool slowly;
+	/* failed because the device was lost, rn_scene_ops.lost */
+	bool lost;
 	uint32_t line; /* number of the line in the file */
 	/* error text, or the reason why the scenario was skipped */
 	char what[160];

@@ -349,7 +349,7 @@ static int add_region(struct rn_virtual *v, unsigned i, uint64_t *used,
 	*used += (v->length[i] + 4095) & ~UINT64_C(4095);
 	rn_dev_add_mr(v->dev, &v->mr[i]);
 	v->gone[i] = false;
-	n->key[i] = v->mr[i].lkey;
+	n->rkey[i] = n->lkey[i] = v->mr[i].lkey;
 	n->va[i] = v->mr[i].va;
 	return 0;
 }

@@ -3,7 +3,7 @@
 """vm.py - a virtual machine with Debian's kernel and its soft-RoCE device, rxe0, as a peer.
 
 usage: vm.py build                    what the machine boots, in the cache
-       vm.py up FOLDER                boot it and keep it until interrupted
+       vm.py up FOLDER [MTU]          boot it and keep it until interrupted
        vm.py run FOLDER [-t S] TEXT   a shell command in the guest; its status and output
        vm.py host FOLDER TEXT         a shell command at the other end of the network
        vm.py try [-t S] TEXT          boot, one command in the guest, end
@@ -39,6 +39,7 @@ BOOT_MODULES = ['virtio_pci', 'virtio_console', '9p', '9pnet_virtio', 'overlay']
 GUEST, HOST, OTHER = '10.91.0.2', '10.91.0.1', '10.91.0.3'
 GUEST6, HOST6, OTHER6 = 'fd91::2', 'fd91::1', 'fd91::3'
 TAP = 'tap0'
+MTU = 4500  # room for a path MTU of 4096
 
 
 class VmError(Exception):
@@ -120,9 +121,11 @@ def die_with_parent():
 
 
 def in_own_network():
-    """Starts this program again in a network namespace of its own, once."""
+    """Starts this program again in a network namespace of its own, once. What the machine
+    boots is made before, because nothing can be downloaded there."""
     if os.environ.get('ROCIN_INTEROP_NETWORK') == str(os.getpid()):
         return
+    Image()
     os.environ['ROCIN_INTEROP_NETWORK'] = str(os.getpid())
     as_root = [] if os.geteuid() == 0 else ['-r']
     os.execvp('unshare', ['unshare', '-n', *as_root, sys.executable, *sys.argv])
@@ -173,7 +176,7 @@ class Commands:
 class Vm:
     """A running machine; use it with `with'. The caller runs in_own_network() first."""
 
-    def __init__(self, folder=None, mtu=1500, limit_s=1800, boot_s=300, quiet=True):
+    def __init__(self, folder=None, mtu=MTU, limit_s=1800, boot_s=300, quiet=True):
         self.own = None if folder else tempfile.TemporaryDirectory(prefix='rocin-vm-')
         self.folder = folder or self.own.name
         self.mtu, self.limit_s, self.boot_s, self.quiet = mtu, limit_s, boot_s, quiet
@@ -258,7 +261,7 @@ class Vm:
 
 
 # ---- the commands
-def up(folder):
+def up(folder, mtu):
     in_own_network()
     os.makedirs(folder, exist_ok=True)
     for old in 'commands', 'console':
@@ -267,7 +270,7 @@ def up(folder):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with open(os.path.join(folder, 'pid'), 'w', encoding='ascii') as pid:
         pid.write(str(os.getpid()))
-    with Vm(folder, limit_s=14400) as vm:
+    with Vm(folder, mtu, limit_s=14400) as vm:
         vm.commands.port.close()  # for the others, who connect one at a time
         vm.commands.lines.close()
         print(f'ready, Linux {vm.release}', flush=True)
@@ -300,7 +303,9 @@ def main(arguments):
             print(Image().folder)
             return 0
         case ['up', folder]:
-            return up(os.path.abspath(folder))
+            return up(os.path.abspath(folder), MTU)
+        case ['up', folder, mtu]:
+            return up(os.path.abspath(folder), int(mtu))
         case ['run', folder, text]:
             status, said = Commands(folder).run(text, seconds)
             print(said, end='')

@@ -449,7 +449,9 @@ static uint32_t device_abilities(struct ibv_context *ctx)
 			: 0) |
 	       (attr.orig_attr.max_mcast_grp ? RN_CONFORM_CAN_GROUP : 0) |
 	       (caps & IBV_DEVICE_AUTO_PATH_MIG ? RN_CONFORM_CAN_MIGRATE : 0) |
-	       (is_ours ? RN_CONFORM_CAN_SOLVE | RN_CONFORM_CAN_UNMAP : 0);
+	       (is_ours ? RN_CONFORM_CAN_SOLVE | RN_CONFORM_CAN_UNMAP |
+				  RN_CONFORM_CAN_BE_OURS
+			: 0);
 }
 
 int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index)
@@ -472,8 +474,15 @@ int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index)
 		ibv_close_device(a->ctx);
 		return -ENOENT;
 	}
-	a->can = device_abilities(a->ctx);
+	a->can = rn_agent_try(a, device_abilities(a->ctx));
 	return 0;
+}
+
+void rn_agent_close(struct rn_agent *a)
+{
+	rn_agent_clear(a);
+	ibv_close_device(a->ctx);
+	a->ctx = NULL;
 }
 
 /* -------------------------------------------------------------------- answers */

@@ -69,6 +69,15 @@ struct rn_agent {
  */
 int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index);
 
+/* Closes the device. */
+void rn_agent_close(struct rn_agent *a);
+
+/* Returns those of the abilities @claimed that the device shows when it is tried: drivers
+ * and the kernel refuse some of what the capabilities of the device promise. The
+ * abilities that its size decides are added.
+ */
+uint32_t rn_agent_try(struct rn_agent *a, uint32_t claimed);
+
 /* Executes the request in @l and replaces it by the answer. It accesses only objects of
  * the scenario, whatever the request contains.
  */

@@ -1,17 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* agent_main.c - rocin-conform-agent: accepts connections of testers, one at a time. */
+/* agent_main.c - rocin-conform-agent: accepts connections of testers, one at a time. Each
+ * has a process of its own, which opens the device: if a call does not return, or
+ * crashes, the tester connects again and goes on with another process.
+ */
 #include <argp.h>
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent.h"
 #include "conform.h"
 #include "tools/rocin/common/arguments.h"
+
+enum {
+	EXIT_NO_DEVICE = 2,
+	/* How long a process may take to release its objects when its tester is gone. */
+	GRACE_MS = 3000,
+	LOOK_MS = 20,
+};
 
 struct agent_args {
 	const char *device, *listen;
@@ -65,19 +80,52 @@ static int complain(const char *what, int error)
 	return -error;
 }
 
-/* Opens the listening socket. Returns its descriptor, or -errno after an error message.
+/* Opens the device in a process of its own and returns the GID for IPv4 addresses, all
+ * zero if there is none, so that this process never has the device open: it must survive
+ * whatever the device does. Returns 0, or -errno after an error message.
  */
-static int open_listener(const struct agent_args *args, const struct rn_agent *a)
+static int ask_address(const struct agent_args *args, union ibv_gid *gid)
+{
+	static struct rn_agent a;
+	int status = 0, answer[2];
+	ssize_t got;
+	pid_t pid;
+
+	if (pipe2(answer, O_CLOEXEC))
+		return complain("a pipe", errno);
+	pid = fork();
+	if (pid == 0) {
+		if (rn_agent_open(&a, args->device, args->gid_index))
+			_exit(EXIT_NO_DEVICE);
+		got = write(answer[1], &a.gid[0], sizeof(a.gid[0]));
+		rn_agent_close(&a);
+		_exit(got == sizeof(a.gid[0]) ? 0 : EXIT_NO_DEVICE);
+	}
+	close(answer[1]);
+	got = pid < 0 ? -1 : read(answer[0], gid, sizeof(*gid));
+	close(answer[0]);
+	if (pid < 0)
+		return complain("a process", errno);
+	waitpid(pid, &status, 0);
+	return got == sizeof(*gid) && WIFEXITED(status) && WEXITSTATUS(status) == 0
+		       ? 0
+		       : -ENODEV;
+}
+
+/* Opens the listening socket; @gid: address if none was given. Returns its descriptor, or
+ * -errno after an error message.
+ */
+static int open_listener(const struct agent_args *args, const union ibv_gid *gid)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_port = htons(RN_CONFORM_PORT) };
 	char text[INET_ADDRSTRLEN];
 	int fd, on = 1;
 
-	memcpy(&at.sin_addr, a->gid[0].raw + 12, sizeof(at.sin_addr));
+	memcpy(&at.sin_addr, gid->raw + 12, sizeof(at.sin_addr));
 	if (args->listen && rn_conform_address(args->listen, &at))
 		return complain(args->listen, EINVAL);
-	if (!args->listen && a->gid_index[0] < 0)
+	if (!args->listen && !at.sin_addr.s_addr)
 		return complain("the device has no IPv4 address, say where to --listen",
 				EADDRNOTAVAIL);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -96,40 +144,80 @@ static int open_listener(const struct agent_args *args, const struct rn_agent *a
 	return fd;
 }
 
-/* Serves a tester until it disconnects or sends an invalid line. */
-static void serve_tester(struct rn_agent *a, int fd)
+/* Serves a tester until it disconnects or sends an invalid line. This is all that the
+ * process of a tester does.
+ */
+static int serve_tester(const struct agent_args *args, int fd)
 {
+	static struct rn_agent a;
 	struct rn_conform_wire w = { .fd = fd };
 	struct rn_conform_line l;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (rn_agent_open(&a, args->device, args->gid_index))
+		return EXIT_NO_DEVICE;
 	while (!rn_conform_receive(&w, &l, -1)) {
-		rn_agent_answer(a, &l);
+		rn_agent_answer(&a, &l);
 		if (rn_conform_send(&w, &l))
 			break;
 	}
-	rn_agent_clear(a);
+	rn_agent_close(&a);
 	close(fd);
+	return 0;
+}
+
+/* Waits until the process of a tester has ended. If the tester disconnects first, the
+ * process is given a moment to release its objects, and is then killed: it hangs in a
+ * call. If that call hangs in the kernel the process stays; the next tester gets another
+ * one.
+ */
+static void wait_for_end(pid_t pid, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+	unsigned left = GRACE_MS / LOOK_MS;
+
+	while (waitpid(pid, NULL, WNOHANG) == 0 && left > 0)
+		if (poll(&p, 1, LOOK_MS) > 0) {
+			left--;
+			poll(NULL, 0, LOOK_MS);
+		}
+	if (left > 0)
+		return;
+	kill(pid, SIGKILL);
+	for (left = GRACE_MS / LOOK_MS; left > 0; left--) {
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+			return;
+		poll(NULL, 0, LOOK_MS);
+	}
+	fprintf(stderr,
+		"rocin-conform-agent: a call hangs in the kernel, process %d stays\n",
+		(int)pid);
 }
 
 int main(int argc, char **argv)
 {
-	static struct rn_agent agent;
 	struct agent_args args = { 0 };
+	union ibv_gid gid;
 	int listener;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
-	if (rn_agent_open(&agent, args.device, args.gid_index))
-		return 2;
-	listener = open_listener(&args, &agent);
+	if (ask_address(&args, &gid))
+		return EXIT_NO_DEVICE;
+	listener = open_listener(&args, &gid);
 	while (listener >= 0) {
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		pid_t pid = fd < 0 ? -1 : fork();
 
-		if (fd < 0)
-			continue;
-		serve_tester(&agent, fd);
-		if (args.once)
+		if (pid == 0) {
+			close(listener);
+			return serve_tester(&args, fd);
+		}
+		if (pid > 0)
+			wait_for_end(pid, fd);
+		if (fd >= 0)
+			close(fd);
+		if (pid > 0 && args.once)
 			break;
 	}
-	ibv_close_device(agent.ctx);
-	return listener < 0 ? 2 : 0;
+	return listener < 0 ? EXIT_NO_DEVICE : 0;
 }

@@ -58,9 +58,10 @@ int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l)
 	a->mrs++;
 	if (!m->mr)
 		return errno;
-	l->count = 2;
+	l->count = 3;
 	l->n[0] = m->mr->rkey;
 	l->n[1] = va;
+	l->n[2] = m->mr->lkey;
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "conform.h"
@@ -37,20 +38,67 @@ static int add_case(struct rn_conform *c, const char *file, const struct rn_scen
 	memcpy(new->rule, s->rule, sizeof(new->rule));
 	new->result = *result;
 	c->count++;
-	c->skipped += result->skipped;
-	c->failed += !result->passed && !result->skipped;
-	c->slowly += result->slowly;
 	return 0;
+}
+
+/* Completes the last case: looks it up in the profile, and counts it. */
+static int judge_case(struct rn_conform *c, double seconds)
+{
+	struct rn_conform_case *k = &c->run[c->count - 1];
+	bool failed = rn_conform_has_failed(k);
+
+	k->deviation = RN_EXPECT_NONE;
+	k->seconds = seconds;
+	if (failed)
+		rn_conform_signature(&k->result, k->signature, sizeof(k->signature));
+	if (failed && c->live)
+		k->trace = strdup(rn_live_target_trace(c->live));
+	if (!k->result.skipped)
+		k->deviation =
+			rn_expect_note(&c->expect, k->file, failed ? k->signature : NULL);
+	c->seconds += seconds;
+	c->skipped += k->result.skipped;
+	c->expected += failed && k->deviation != RN_EXPECT_NONE;
+	c->failed += failed && k->deviation == RN_EXPECT_NONE;
+	c->slowly += k->result.slowly;
+	return failed && c->live && !k->trace ? -ENOMEM : 0;
+}
+
+static void show_progress(const struct rn_conform *c)
+{
+	const struct rn_conform_case *k = &c->run[c->count - 1];
+
+	fprintf(stderr, "%zu of %zu: %s: %s\n", c->count, c->files, k->file,
+		k->result.skipped		 ? "skipped"
+		: k->result.passed		 ? "passed"
+		: k->deviation != RN_EXPECT_NONE ? "failed, as expected"
+						 : "failed");
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static void run_scenario(const struct rn_scenario *s, const struct rn_scene_ops *ops,
 			 void *ctx, struct rn_scene_result *result)
 {
 	rn_scene_run(s, ops, ctx, result);
-	if (result->passed || result->skipped || !ops->slower)
+	if (result->passed || result->skipped || result->lost || !ops->slower)
 		return;
 	rn_scene_run(s, ops->slower, ctx, result);
 	result->slowly = result->passed;
+}
+
+/* Skips a scenario after it was run. */
+static void skip_result(struct rn_scene_result *r)
+{
+	*r = (struct rn_scene_result){ .skipped = true };
+	snprintf(r->what, sizeof(r->what),
+		 "its packets are longer than what the way to the device takes");
 }
 
 static int run_file(struct rn_conform *c, const char *file,
@@ -61,6 +109,7 @@ static int run_file(struct rn_conform *c, const char *file,
 	struct rn_scn_error err;
 	char *text = NULL;
 	ssize_t len = s ? rn_file_read(file, FILE_MAX, &text) : -ENOMEM;
+	double began = now_s();
 	int rc = len < 0 ? (int)len : 0;
 
 	if (rc) {
@@ -73,8 +122,16 @@ static int run_file(struct rn_conform *c, const char *file,
 	}
 	if (!rc) {
 		run_scenario(s, ops, ctx, &result);
+		if (c->live && rn_live_target_was_too_long(c->live))
+			skip_result(&result);
 		rc = add_case(c, file, s, &result);
 	}
+	if (!rc)
+		rc = judge_case(c, now_s() - began);
+	if (!rc && c->progress)
+		show_progress(c);
+	if (!rc && c->live && rn_live_target_is_gone(c->live))
+		rc = -EPIPE;
 	free(text);
 	free(s);
 	return rc;
@@ -92,27 +149,36 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
+static int add_file(struct rn_conform *c, const char *path)
+{
+	char **more = realloc(c->file, (c->files + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	c->file = more;
+	c->file[c->files] = strdup(path);
+	return c->file[c->files++] ? 0 : -ENOMEM;
+}
+
 /**
- * run_tree() - Run the scenario of a file, or of every *.scn file below a directory
+ * list_tree() - Add a file, or every *.scn file below a directory, to the list of files
  *
- * Files are run in the order of their names.
+ * They are added in the order of their names.
  *
- * Return: 0, or -errno after an error message, for instance for a file that cannot
- *	be parsed.
+ * Return: 0, or -errno after an error message.
  */
-static int run_tree(struct rn_conform *c, const char *path,
-		    const struct rn_scene_ops *ops, void *ctx)
+static int list_tree(struct rn_conform *c, const char *path)
 {
 	char *paths[] = { strdup(path), NULL };
 	FTS *tree = paths[0] ? fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR, by_name) : NULL;
-	size_t before = c->count;
+	size_t before = c->files;
 	FTSENT *e;
 	int rc = tree ? 0 : -errno;
 
 	while (!rc && (e = fts_read(tree))) {
 		if (e->fts_info == FTS_F &&
 		    (e->fts_level == FTS_ROOTLEVEL || is_scenario(e->fts_name)))
-			rc = run_file(c, e->fts_path, ops, ctx);
+			rc = add_file(c, e->fts_path);
 		else if (e->fts_info == FTS_NS || e->fts_info == FTS_DNR ||
 			 e->fts_info == FTS_ERR) {
 			rc = -e->fts_errno;
@@ -122,7 +188,7 @@ static int run_tree(struct rn_conform *c, const char *path,
 	if (tree)
 		fts_close(tree);
 	free(paths[0]);
-	if (!rc && c->count == before) {
+	if (!rc && c->files == before) {
 		rn_complain("%s: no scenario, *.scn", path);
 		rc = -ENOENT;
 	}
@@ -182,11 +248,17 @@ static int read_rules(struct rn_conform *c, const char *path)
 
 static void free_cases(struct rn_conform *c)
 {
-	for (size_t i = 0; i < c->count; i++)
+	for (size_t i = 0; i < c->count; i++) {
 		free(c->run[i].file);
+		free(c->run[i].trace);
+	}
+	for (size_t i = 0; i < c->files; i++)
+		free(c->file[i]);
 	for (size_t i = 0; i < c->rule_count; i++)
 		free(c->rule[i]);
+	rn_expect_free(&c->expect);
 	free(c->run);
+	free(c->file);
 	free(c->rule);
 	*c = (struct rn_conform){ 0 };
 }
@@ -195,12 +267,13 @@ static void free_cases(struct rn_conform *c)
 enum {
 	EXIT_NOT_READ = 2, /* a file cannot be parsed, or the target cannot be reached */
 	SLACK_MS = 2000,
+	CALL_MS = 10000,
 	SLACK_MAX_MS = 600000,
 };
 
 struct conform_args {
-	const char *rules, *junit;
-	bool json, all;
+	const char *rules, *junit, *html, *markdown, *expect;
+	bool json, all, progress;
 	/* options for a live target; .target NULL: run in virtual time */
 	struct rn_live_options live;
 	char **paths;
@@ -213,12 +286,26 @@ enum {
 	OPT_TARGET,
 	OPT_ADDRESS,
 	OPT_SLACK,
+	OPT_CALL_TIMEOUT,
+	OPT_HTML,
+	OPT_MARKDOWN,
+	OPT_EXPECT,
+	OPT_PROGRESS,
 };
 
 static const struct argp_option options[] = {
 	{ "rules", OPT_RULES, "FILE", 0,
 	  "List the rules of this file that no scenario covers", 0 },
 	{ "junit", OPT_JUNIT, "FILE", 0, "Write the report as JUnit XML too", 0 },
+	{ "html", OPT_HTML, "FILE", 0, "Write the report as a page too", 0 },
+	{ "markdown", OPT_MARKDOWN, "FILE", 0,
+	  "Write the deviations, with their packets, for the people who make the device",
+	  0 },
+	{ "expect", OPT_EXPECT, "PROFILE", 0,
+	  "A file of known deviations, or its name in the directory expect of the suite: "
+	  "only others are failures",
+	  0 },
+	{ "progress", OPT_PROGRESS, NULL, 0, "Say on standard error what was run", 0 },
 	RN_OPTION_JSON(0),
 	{ "all", 'a', NULL, 0, "Name what passed, too", 0 },
 	{ "target", OPT_TARGET, "ADDRESS[:PORT]", 0,
@@ -229,6 +316,10 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "slack", OPT_SLACK, "MS", 0,
 	  "How much later than said a target may do things (default: 2000)", 0 },
+	{ "call-timeout", OPT_CALL_TIMEOUT, "MS", 0,
+	  "How long a call of the target may take before it counts as one that does not "
+	  "return (default: 10000)",
+	  0 },
 	{ 0 },
 };
 
@@ -250,6 +341,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'a':
 		args->all = true;
 		return 0;
+	case OPT_HTML:
+		args->html = arg;
+		return 0;
+	case OPT_MARKDOWN:
+		args->markdown = arg;
+		return 0;
+	case OPT_EXPECT:
+		args->expect = arg;
+		return 0;
+	case OPT_PROGRESS:
+		args->progress = true;
+		return 0;
 	case OPT_TARGET:
 		args->live.target = arg;
 		return 0;
@@ -263,6 +366,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "%s: not a number of milliseconds, 1 to %d",
 				   arg, SLACK_MAX_MS);
 		args->live.slack_ms = (unsigned)number;
+		return 0;
+	case OPT_CALL_TIMEOUT:
+		if (!rn_read_number(arg, 1, SLACK_MAX_MS, &number))
+			argp_error(state, "%s: not a number of milliseconds, 1 to %d",
+				   arg, SLACK_MAX_MS);
+		args->live.call_ms = (unsigned)number;
 		return 0;
 	case ARGP_KEY_ARGS:
 		args->paths = state->argv + state->next;
@@ -286,13 +395,38 @@ static const struct argp argp = {
 	       "understood or the target is not there.",
 };
 
-static int write_junit(const struct rn_conform *c, const char *file)
+/* Writes a report to a file, if one was named. Returns 0, or -errno after an error
+ * message.
+ */
+static int write_report(const struct rn_conform *c, const char *file, rn_file_print print)
 {
-	int rc = rn_file_write(file, rn_conform_print_junit, c);
+	int rc = file ? rn_file_write(file, print, c) : 0;
 
 	if (rc)
 		rn_complain("%s: %s", file, strerror(-rc));
 	return rc;
+}
+
+static int write_reports(const struct rn_conform *c, const struct conform_args *args)
+{
+	int rc = write_report(c, args->junit, rn_conform_print_junit);
+
+	rc = write_report(c, args->html, rn_conform_print_html) || rc;
+	rc = write_report(c, args->markdown, rn_conform_print_markdown) || rc;
+	return rc ? -EIO : 0;
+}
+
+/* Reads the profile: the file of that name, or else that of the suite. */
+static int read_profile(const struct conform_args *args, struct rn_conform *c)
+{
+	char path[PATH_MAX];
+
+	if (!args->expect)
+		return 0;
+	snprintf(path, sizeof(path), "%s/expect/%s", args->paths[0], args->expect);
+	if (strchr(args->expect, '/') || access(path, R_OK))
+		return rn_expect_read(&c->expect, args->expect);
+	return rn_expect_read(&c->expect, path);
 }
 
 static int run_paths(const struct conform_args *args, struct rn_conform *c,
@@ -300,20 +434,22 @@ static int run_paths(const struct conform_args *args, struct rn_conform *c,
 {
 	int rc = args->rules ? read_rules(c, args->rules) : 0;
 
+	if (!rc)
+		rc = read_profile(args, c);
 	for (int i = 0; !rc && i < args->path_count; i++)
-		rc = run_tree(c, args->paths[i], ops, ctx);
+		rc = list_tree(c, args->paths[i]);
+	for (size_t i = 0; !rc && i < c->files; i++)
+		rc = run_file(c, c->file[i], ops, ctx);
 	return rc;
 }
 
 static int run_live(const struct conform_args *args, struct rn_conform *c)
 {
 	struct rn_live_target *t = rn_live_target_open(&args->live);
-	int rc = t ? run_paths(args, c, rn_live_target_ops(t), t) : -ENOTCONN;
+	int rc;
 
-	if (t && rn_live_target_is_lost(t)) {
-		free_cases(c);
-		rc = -EPIPE;
-	}
+	c->live = t;
+	rc = t ? run_paths(args, c, rn_live_target_ops(t), t) : -ENOTCONN;
 	rn_live_target_close(t);
 	return rc;
 }
@@ -365,7 +501,7 @@ static int become_agent(int argc, char **argv)
 
 int rn_cmd_conform(int argc, char **argv)
 {
-	struct conform_args args = { .live.slack_ms = SLACK_MS };
+	struct conform_args args = { .live.slack_ms = SLACK_MS, .live.call_ms = CALL_MS };
 	struct rn_conform c = { 0 };
 	bool failed;
 	int rc;
@@ -373,12 +509,15 @@ int rn_cmd_conform(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "--agent"))
 		return become_agent(argc, argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	c.progress = args.progress;
+	c.target = args.live.target;
 	rc = run_all(&args, &c);
+	c.live = NULL;
 	if (c.count > 0 && args.json)
 		rc = rn_conform_print_json(&c, stdout) && !rc ? -EIO : rc;
 	else if (c.count > 0)
 		rn_conform_print_text(&c, stdout, args.all);
-	if (args.junit && write_junit(&c, args.junit) && !rc)
+	if (c.count > 0 && write_reports(&c, &args) && !rc)
 		rc = -EIO;
 	failed = c.failed > 0;
 	free_cases(&c);

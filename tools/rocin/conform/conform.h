@@ -64,6 +64,8 @@ struct rn_live_options {
 	const char *address[RN_LIVE_ADDRESSES];
 	unsigned addresses;
 	unsigned slack_ms;
+	/* How long a call of the agent may take before it counts as one that hangs. */
+	unsigned call_ms;
 };
 
 /* Connects to the agent and opens sockets on the addresses. Returns the target, or NULL
@@ -77,8 +79,18 @@ void rn_live_target_close(struct rn_live_target *t);
  */
 const struct rn_scene_ops *rn_live_target_ops(struct rn_live_target *t);
 
-/* Was the connection to the agent lost? All results since then are invalid. */
-bool rn_live_target_is_lost(const struct rn_live_target *t);
+/* Returns what went to and fro in the last scenario, a line for each packet, call,
+ * completion and event, valid until the next scenario begins.
+ */
+const char *rn_live_target_trace(const struct rn_live_target *t);
+
+/* Did the last scenario send a packet that is longer than the path to the target takes?
+ * Then its result says nothing about the target.
+ */
+bool rn_live_target_was_too_long(const struct rn_live_target *t);
+
+/* Was the agent lost, and could not be reached again? No more scenarios can be run. */
+bool rn_live_target_is_gone(const struct rn_live_target *t);
 
 /* ------------------------------------------------------------ packets of a live target
  */
@@ -95,6 +107,7 @@ enum {
 	/* maximum number of packets, or events, that have not been read */
 	RN_LIVE_QUEUE = 256,
 	RN_LIVE_CQES = 1024,
+	RN_LIVE_TRACE = 8192, /* bytes of a trace */
 	RN_LIVE_SLOWER = 4, /* added to timeout codes: makes timeouts 16 times as long */
 };
 
@@ -106,6 +119,18 @@ struct rn_live_side {
 	uint32_t ifindex;	    /* interface to which the peer's address belongs */
 };
 
+/* What went to and fro in a scenario, as lines of text. */
+struct rn_live_trace {
+	rn_ns began;
+	size_t used;
+	char text[RN_LIVE_TRACE];
+};
+
+/* Adds a line: the time since the scenario began, and what happened. Nothing is added to
+ * a trace that is full.
+ */
+void rn_live_trace_add(struct rn_live_target *t, const char *arrow, const char *what);
+
 struct rn_live_target {
 	struct rn_scene_ops ops, slow_ops;
 	struct rn_conform_wire wire;
@@ -114,7 +139,13 @@ struct rn_live_target {
 	/* Bit set of enum rn_conform_can: abilities of the device. */
 	uint32_t can;
 	struct rn_conform_stats stats;
+	struct rn_live_options options;
+	/* The agent no longer answers; how it was lost. It is so until the end of the
+	 * scenario.
+	 */
 	bool is_lost;
+	char lost[96];
+	bool is_gone; /* it could not be reached again */
 
 	/* The fields from here on are reset for each scenario. */
 	struct rn_live_side *at;
@@ -126,6 +157,8 @@ struct rn_live_target {
 	unsigned wcs[2], wcs_taken[2];
 	struct rn_scene_event event[RN_LIVE_QUEUE];
 	unsigned events, events_taken, comps[2];
+	bool was_too_long;
+	struct rn_live_trace trace;
 };
 
 /* Sends request @l to the agent and replaces it by the answer. Returns 0, or the -errno
@@ -133,19 +166,20 @@ struct rn_live_target {
  */
 int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l);
 
-void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o);
+void rn_live_set_ops(struct rn_live_target *t);
+
+/* Connects to the agent again after it was lost: to a new process of it. Returns false,
+ * and sets is_gone, if there is none that answers.
+ */
+bool rn_live_reconnect(struct rn_live_target *t);
 
 /* Returns the size of the CQs for the scenario, which is at most the default. */
 uint64_t rn_live_cqes(const struct rn_scenario *s);
 
-/* Destroys the objects of the last scenario and makes the CQs and receive queues of @s.
- * @cqes: out, the size of the CQs. Returns 0 or -errno.
+/* Returns why the scenario cannot be run on the target, or NULL. The size of CQs is not
+ * looked at.
  */
-int rn_live_make_queues(struct rn_live_target *t, const struct rn_scenario *s,
-			uint64_t *cqes);
-
-/* The function rn_scene_ops.skips of live targets. */
-bool rn_live_skips(void *ctx, const struct rn_scenario *s, char *why, size_t why_len);
+const char *rn_live_why_not(const struct rn_live_target *t, const struct rn_scenario *s);
 
 /* ------------------------------------------------------------------------- addresses */
 /* Parses ADDRESS[:PORT] (IPv4). Without a port the port in @at does not change. Returns 0

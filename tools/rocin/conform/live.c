@@ -10,12 +10,12 @@
 #include "rocin/cqe.h"
 #include "rocin/queue_pair.h"
 #include "sim/scenario/calls.h"
+#include "sim/scenario/describe.h"
 #include "sim/scenario/scenario.h"
 #include "tools/rocin/common/cmd.h"
 
 /* ------------------------------------------------------ packets, completions, events */
 enum {
-	ANSWER_MS = 10000, /* maximum time in ms for an answer of the agent */
 	/* Time in ms without packets after which no more are expected: about twice the
 	 * ACK timeout of most scenarios.
 	 */
@@ -32,21 +32,84 @@ static rn_ns now(void *ctx)
 }
 
 /* ---------------------------------------------------------------------- agent */
+/* Notes that a request @word got no answer, or none that makes sense. */
+static void lose_agent(struct rn_live_target *t, const char *word, int rc)
+{
+	/* what the word makes the agent call, where that is not obvious */
+	const char *doing = strcmp(word, "begin") == 0 ? "destroying the objects" : word;
+
+	t->is_lost = true;
+	if (rc == -ETIMEDOUT)
+		snprintf(t->lost, sizeof(t->lost), "a call did not return: %s", doing);
+	else if (rc == -EPROTO)
+		snprintf(t->lost, sizeof(t->lost), "the agent answered nonsense: %s",
+			 doing);
+	else
+		snprintf(t->lost, sizeof(t->lost), "the agent died: %s", doing);
+}
+
 int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l)
 {
-	int rc = t->is_lost ? -EPIPE : rn_conform_send(&t->wire, l);
+	char word[sizeof(l->word)];
+	int rc;
 
+	memcpy(word, l->word, sizeof(word));
+	if (t->is_lost)
+		return -EPIPE;
+	rc = rn_conform_send(&t->wire, l);
 	if (!rc)
-		rc = rn_conform_receive(&t->wire, l, ANSWER_MS);
-	if (!rc && !strcmp(l->word, "no") && l->count == 1)
+		rc = rn_conform_receive(&t->wire, l, (int)t->options.call_ms);
+	if (!rc && !strcmp(l->word, "no") && l->count == 1 && l->n[0] & 0xfff)
 		return -(int)(l->n[0] & 0xfff);
 	if (!rc && strcmp(l->word, "ok") != 0)
 		rc = -EPROTO;
-	if (rc && !t->is_lost) {
-		t->is_lost = true;
-		rn_complain("the agent is gone or does not answer: %s", strerror(-rc));
-	}
+	if (rc)
+		lose_agent(t, word, rc);
 	return rc;
+}
+
+/* ---------------------------------------------------------------------- trace */
+void rn_live_trace_add(struct rn_live_target *t, const char *arrow, const char *what)
+{
+	struct rn_live_trace *trace = &t->trace;
+	size_t left = sizeof(trace->text) - trace->used;
+	int n = snprintf(trace->text + trace->used, left, "%8.3f ms  %s %s\n",
+			 (double)(now(t) - trace->began) / 1e6, arrow, what);
+
+	if (n > 0 && (size_t)n < left)
+		trace->used += (size_t)n;
+	trace->text[trace->used] = '\0';
+}
+
+static void trace_packet(struct rn_live_target *t, const char *arrow,
+			 const struct rn_scene_packet *p)
+{
+	char text[320];
+
+	rn_describe_received(p, text, sizeof(text));
+	rn_live_trace_add(t, arrow, text);
+}
+
+static void trace_wc(struct rn_live_target *t, const struct rn_scene_wc *wc)
+{
+	char text[160];
+
+	rn_describe_wc(wc, text, sizeof(text));
+	rn_live_trace_add(t, "  ", text);
+}
+
+static void trace_event(struct rn_live_target *t, const struct rn_scene_event *event)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "event %s",
+		 rn_scn_word_of(rn_scn_events, event->event));
+	rn_live_trace_add(t, "  ", text);
+}
+
+const char *rn_live_target_trace(const struct rn_live_target *t)
+{
+	return t->trace.text;
 }
 
 /* Gets one completion or event from the agent. Returns false if there is none. */
@@ -71,6 +134,7 @@ static bool take_one(struct rn_live_target *t)
 			.opcode = (uint8_t)l.n[8],
 			.flags = (uint16_t)l.n[9],
 		};
+		trace_wc(t, &t->wc[queue][(t->wcs[queue] - 1) % RN_LIVE_QUEUE]);
 	} else if (l.n[0] == RN_CONFORM_COMP) {
 		t->comps[queue]++;
 	} else if (l.n[0] == RN_CONFORM_EVENT &&
@@ -80,6 +144,7 @@ static bool take_one(struct rn_live_target *t)
 			.qpn = (uint32_t)l.n[1],
 			.event = (uint16_t)l.n[2],
 		};
+		trace_event(t, &t->event[(t->events - 1) % RN_LIVE_QUEUE]);
 	}
 	return true;
 }
@@ -158,6 +223,7 @@ static void take_packets(struct rn_live_target *t, int fd, const struct rn_gid *
 			continue;
 		p->at = now(t);
 		t->packets++;
+		trace_packet(t, " >", p);
 	}
 }
 
@@ -168,7 +234,8 @@ static void take_all(struct rn_live_target *t)
 		take_packets(t, t->at->other_fd, &t->at->other);
 	if (t->at->group_fd >= 0)
 		take_packets(t, t->at->group_fd, &t->at->group);
-	while (take_one(t))
+	/* bounded, because a device that always has one more would hold us for ever */
+	for (unsigned left = RN_LIVE_QUEUE; left > 0 && take_one(t); left--)
 		;
 }
 
@@ -244,7 +311,7 @@ static int bind_window(struct rn_live_target *t, const struct rn_scn_line *l,
 	line.n[RN_CONFORM_BIND_ACCESS] = wr->bind_access;
 	rc = rn_live_ask(t, &line);
 	if (!rc && rn_scn_get(&t->s->mr[window].line, RN_F_TYPE, 2) == 1)
-		t->names->key[window] = (uint32_t)line.n[0];
+		t->names->rkey[window] = (uint32_t)line.n[0];
 	return rc;
 }
 
@@ -319,7 +386,7 @@ static int ask_of(struct rn_live_target *t, const char *word, const struct rn_sc
 	return rn_live_ask(t, &line);
 }
 
-static int call_agent(void *ctx, const struct rn_scn_line *l)
+static int make_call(void *ctx, const struct rn_scn_line *l)
 {
 	struct rn_conform_line region = { .word = "dereg",
 					  .count = 1,
@@ -351,6 +418,17 @@ static int call_agent(void *ctx, const struct rn_scn_line *l)
 	}
 }
 
+static int call_agent(void *ctx, const struct rn_scn_line *l)
+{
+	int rc = make_call(ctx, l);
+	char text[96];
+
+	snprintf(text, sizeof(text), "call in line %u: %s", l->number,
+		 rc ? strerror(-rc) : "done");
+	rn_live_trace_add(ctx, "  ", text);
+	return rc;
+}
+
 /* --------------------------------------------------------------------- objects */
 static int add_mw(struct rn_live_target *t, unsigned i)
 {
@@ -362,7 +440,7 @@ static int add_mw(struct rn_live_target *t, unsigned i)
 	};
 	int rc = rn_live_ask(t, &l);
 
-	t->names->key[i] = (uint32_t)l.n[0];
+	t->names->rkey[i] = (uint32_t)l.n[0];
 	return rc;
 }
 
@@ -381,7 +459,8 @@ static int add_mr(struct rn_live_target *t, unsigned i)
 	if (-rc != (int)rn_scn_get(m, RN_F_ERROR, 0))
 		return rc ? rc : -EPROTO;
 	if (!rc) {
-		t->names->key[i] = (uint32_t)l.n[0];
+		t->names->rkey[i] = (uint32_t)l.n[0];
+		t->names->lkey[i] = (uint32_t)l.n[2];
 		t->names->va[i] = l.n[1];
 	}
 	return 0;
@@ -443,8 +522,11 @@ static int add_qp(struct rn_live_target *t, unsigned i)
 }
 
 /* ------------------------------------------------------------ start and end */
-int rn_live_make_queues(struct rn_live_target *t, const struct rn_scenario *s,
-			uint64_t *cqes)
+/* Destroys the objects of the last scenario and makes the CQs and receive queues of @s.
+ * @cqes: out, the size of the CQs. Returns 0 or -errno.
+ */
+static int make_queues(struct rn_live_target *t, const struct rn_scenario *s,
+		       uint64_t *cqes)
 {
 	const struct rn_live_side *side = &t->side[s->ipv6];
 	struct rn_conform_line l = { .word = "begin",
@@ -490,10 +572,14 @@ static int begin_at_speed(struct rn_live_target *t, const struct rn_scenario *s,
 				      .slower = slower };
 	t->s = s;
 	t->names = n;
-	rc = rn_live_make_queues(t, s, &cqes);
+	rc = make_queues(t, s, &cqes);
 	forget_arrivals(t);
 	if (!rc)
 		rc = make_objects(t, s);
+	t->was_too_long = false;
+	t->trace.began = now(t);
+	t->trace.used = 0;
+	t->trace.text[0] = '\0';
 	if (rc)
 		snprintf(err, err_len, "the device cannot be prepared: %s",
 			 strerror(-rc));
@@ -519,10 +605,23 @@ static void end_scenario(void *ctx)
 	struct rn_live_target *t = ctx;
 	uint64_t cqes;
 
-	rn_live_make_queues(t, t->s, &cqes);
+	make_queues(t, t->s, &cqes);
 }
 
 /* ------------------------------------------------------------------------ operations */
+static bool is_skipped(void *ctx, const struct rn_scenario *s, char *why, size_t why_len)
+{
+	const char *reason = rn_live_why_not(ctx, s);
+	uint64_t cqes, wanted = rn_live_cqes(s);
+
+	if (!reason && wanted < RN_LIVE_CQES && !make_queues(ctx, s, &cqes) &&
+	    cqes > wanted)
+		reason = "the device makes completion queues larger than asked for";
+	if (reason)
+		snprintf(why, why_len, "%s", reason);
+	return reason;
+}
+
 /* Waits until something arrives, or until @until. A wait for packets lasts 1 ms at most,
  * because the agent must be polled as well.
  */
@@ -533,6 +632,8 @@ static void run_live_until(void *ctx, rn_ns until)
 			      { .fd = t->at->other_fd, .events = POLLIN },
 			      { .fd = t->at->group_fd, .events = POLLIN } };
 
+	if (t->is_lost)
+		poll(NULL, 0, 1);
 	do {
 		take_all(t);
 		if (next_packet(t) || next_event(t) || next_wc(t, 0) || next_wc(t, 1) ||
@@ -547,8 +648,10 @@ static void inject(void *ctx, const struct rn_scene_packet *p)
 {
 	int rc = rn_live_send(p);
 
-	(void)ctx;
-	if (rc)
+	trace_packet(ctx, "< ", p);
+	if (rc == -EMSGSIZE)
+		((struct rn_live_target *)ctx)->was_too_long = true;
+	else if (rc)
 		rn_complain("a packet was not sent: %s", strerror(-rc));
 }
 
@@ -587,7 +690,19 @@ static bool counter(void *ctx, enum rn_stat stat, uint64_t *value)
 	return rn_conform_stats_get(&((struct rn_live_target *)ctx)->stats, stat, value);
 }
 
-void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o)
+/* After the scenario: says how the agent was lost, and connects to another one. */
+static bool was_lost(void *ctx, char *what, size_t what_len)
+{
+	struct rn_live_target *t = ctx;
+
+	if (!t->is_lost)
+		return false;
+	snprintf(what, what_len, "%s", t->lost);
+	rn_live_reconnect(t);
+	return true;
+}
+
+void rn_live_set_ops(struct rn_live_target *t)
 {
 	t->ops = (struct rn_scene_ops){
 		.begin = begin_scenario,
@@ -606,8 +721,9 @@ void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o)
 		.comp = take_comp_event,
 		.memory = memory,
 		.counter = counter,
-		.skips = rn_live_skips,
-		.slack = RN_MSEC(o->slack_ms),
+		.skips = is_skipped,
+		.lost = was_lost,
+		.slack = RN_MSEC(t->options.slack_ms),
 		.quiet = RN_MSEC(QUIET_MS),
 		.slower = &t->slow_ops,
 	};

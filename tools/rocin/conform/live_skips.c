@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* live_skips.c - decides which scenarios cannot be run on a live target, and why. */
-#include <stdio.h>
-
 #include "conform.h"
+#include "rocin/opcode.h"
 #include "rocin/queue_pair.h"
 
 uint64_t rn_live_cqes(const struct rn_scenario *s)
@@ -49,6 +48,9 @@ static const char *missing_ability(uint32_t can, uint32_t needed)
 		{ RN_CONFORM_CAN_MIGRATE, "the device does not migrate to other paths" },
 		{ RN_CONFORM_CAN_SOLVE, "sockets send identification 0, which it sees" },
 		{ RN_CONFORM_CAN_UNMAP, "the device keeps the memory of a region" },
+		{ RN_CONFORM_CAN_BE_OURS, "the specification leaves it open" },
+		{ RN_CONFORM_CAN_EXACT_SRQ,
+		  "the device makes an SRQ larger than asked for" },
 #define X(symbol, bit, cap, ours, call, why) { RN_CONFORM_CAN_##symbol, why },
 		RN_CONFORM_OPERATIONS(X)
 #undef X
@@ -62,8 +64,13 @@ static const char *missing_ability(uint32_t can, uint32_t needed)
 
 static uint32_t objects_need(const struct rn_scenario *s)
 {
-	uint32_t needed = s->srqs ? RN_CONFORM_CAN_SRQ : 0;
+	uint32_t needed = (s->srqs ? RN_CONFORM_CAN_SRQ : 0) |
+			  (s->open ? RN_CONFORM_CAN_BE_OURS : 0);
 
+	for (unsigned i = 0; i < s->lines; i++)
+		if (s->line[i].verb == RN_SCN_LIMIT &&
+		    rn_scn_has(&s->line[i], RN_F_ERROR))
+			needed |= RN_CONFORM_CAN_EXACT_SRQ;
 	for (unsigned i = 0; i < s->mrs; i++)
 		if (s->mr[i].line.verb == RN_SCN_MW)
 			needed |= rn_scn_get(&s->mr[i].line, RN_F_TYPE, 2) == 1
@@ -80,6 +87,19 @@ static bool is_to(const struct rn_scn_line *l, uint64_t to)
 	return rn_scn_has(l, RN_F_TO) && l->value[RN_F_TO] == to;
 }
 
+/* Returns the ability to execute a request that not every device knows. */
+static uint32_t packet_needs(const struct rn_scn_line *l)
+{
+	switch (l->opcode) {
+	case RN_RC_FLUSH:
+		return RN_CONFORM_CAN_FLUSH;
+	case RN_RC_ATOMIC_WRITE:
+		return RN_CONFORM_CAN_ATOMIC_WRITE;
+	default:
+		return 0;
+	}
+}
+
 static uint32_t line_needs(const struct rn_scn_line *l)
 {
 	const struct rn_conform_operation *op;
@@ -92,6 +112,8 @@ static uint32_t line_needs(const struct rn_scn_line *l)
 		return RN_CONFORM_CAN_SOLVE;
 	if (l->verb == RN_SCN_UNMAP)
 		return RN_CONFORM_CAN_UNMAP;
+	if (l->verb == RN_SCN_INJECT)
+		return packet_needs(l);
 	if (l->verb != RN_SCN_POST)
 		return 0;
 	op = rn_conform_operation(rn_scn_get(l, RN_F_KIND, RN_WR_SEND));
@@ -158,12 +180,11 @@ static bool is_lenient(const struct rn_scenario *s, const struct rn_scn_line *l)
 	       (type == RN_QPT_XRC_RECV && l->given & asks);
 }
 
-static const char *why_not(struct rn_live_target *t, const struct rn_scenario *s)
+const char *rn_live_why_not(const struct rn_live_target *t, const struct rn_scenario *s)
 {
 	const struct rn_live_side *side = &t->side[s->ipv6];
 	const char *why = why_not_address(side, s->ipv6);
 	uint32_t needed = objects_need(s);
-	uint64_t cqes;
 
 	if (!why && (s->credits || s->exact || s->cc))
 		why = "of a device with other settings";
@@ -177,17 +198,5 @@ static const char *why_not(struct rn_live_target *t, const struct rn_scenario *s
 		why = missing_ability(t->can, needed);
 	if (!why && frees_bound(s))
 		why = "verbs keep a region that a window is bound to";
-	if (!why && rn_live_cqes(s) < RN_LIVE_CQES && !rn_live_make_queues(t, s, &cqes) &&
-	    cqes > rn_live_cqes(s))
-		why = "the device makes completion queues larger than asked for";
 	return why;
-}
-
-bool rn_live_skips(void *ctx, const struct rn_scenario *s, char *why, size_t why_len)
-{
-	const char *reason = why_not(ctx, s);
-
-	if (reason)
-		snprintf(why, why_len, "%s", reason);
-	return reason;
 }

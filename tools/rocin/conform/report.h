@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "expect.h"
 #include "sim/scenario/scene.h"
 
 /* A scenario, and its result. */
@@ -14,18 +15,51 @@ struct rn_conform_case {
 	char rule[RN_SCN_RULES][RN_SCN_NAME];
 	unsigned rules;
 	struct rn_scene_result result;
+	double seconds; /* how long it took */
+	/* Of a scenario that failed: what it has in common with others, the deviation of
+	 * the profile that explains it or RN_EXPECT_NONE, and what went to and fro, NULL
+	 * in virtual time.
+	 */
+	char signature[RN_CONFORM_SIGNATURE];
+	int deviation;
+	char *trace;
 };
+
+struct rn_live_target;
 
 struct rn_conform {
 	struct rn_conform_case *run;
-	size_t count, failed, skipped, slowly;
+	/* Scenarios that were run; of these, those that failed and no profile explains,
+	 * that failed as the profile says, that were skipped, and that needed slow
+	 * timers.
+	 */
+	size_t count, failed, expected, skipped, slowly;
+	double seconds;
+	bool progress; /* say what was run */
+	/* The files to run. */
+	char **file;
+	size_t files;
+	struct rn_live_target *live; /* NULL: in virtual time */
+	const char *target;	     /* its address; NULL: in virtual time */
+	struct rn_expect expect;
 	/* names of the rules in the list that was given; NULL: none was given */
 	char **rule;
 	size_t rule_count;
 };
 
-/* Prints failures, totals, and the rules that no scenario covers. @all: prints each
- * scenario as well.
+/* Did the scenario fail, expected or not? */
+static inline bool rn_conform_has_failed(const struct rn_conform_case *k)
+{
+	return !k->result.passed && !k->result.skipped;
+}
+
+/* Returns true if no case before @i has the signature of case @i: if it is a finding of
+ * its own. @count: out, the number of cases that have it.
+ */
+bool rn_conform_is_finding(const struct rn_conform *c, size_t i, size_t *count);
+
+/* Prints failures, the findings that they amount to, totals, and the rules that no
+ * scenario covers. @all: prints each scenario as well.
  */
 void rn_conform_print_text(const struct rn_conform *c, FILE *to, bool all);
 
@@ -34,5 +68,14 @@ int rn_conform_print_json(const struct rn_conform *c, FILE *to);
 
 /* Prints @cases, a struct rn_conform, as JUnit XML. Returns 0 or -EIO. */
 int rn_conform_print_junit(FILE *to, const void *cases);
+
+/* Prints @cases, a struct rn_conform, as a page of HTML. Returns 0 or -EIO. */
+int rn_conform_print_html(FILE *to, const void *cases);
+
+/* Prints what the device deviates in as Markdown, for the people who make the device:
+ * each deviation of the profile, and each other finding, with its packets, and how to
+ * reproduce it. Returns 0 or -EIO.
+ */
+int rn_conform_print_markdown(FILE *to, const void *cases);
 
 #endif /* RN_CONFORM_REPORT_H */

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "conform.h"
@@ -275,6 +277,21 @@ static void close_counters(struct rn_conform_stats *c)
 }
 
 /* ------------------------------------------------------------------------ the target */
+enum {
+	/* After a lost agent, a new process of it is there within the time that the old
+	 * one has for its end, two times 3 s: how long to try, and how often.
+	 */
+	RECONNECT_S = 10,
+	RECONNECT_MS = 250,
+};
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 /* Returns an IPv4 address as a GID. */
 static struct rn_gid mapped_gid(uint32_t address)
 {
@@ -402,8 +419,10 @@ static int say_hello(struct rn_live_target *t)
 				     .count = 1,
 				     .n = { RN_CONFORM_VERSION } };
 
-	if (rn_live_ask(t, &l))
+	if (rn_live_ask(t, &l)) {
+		rn_complain("%s", t->is_lost ? t->lost : "the agent refuses to begin");
 		return -EPIPE;
+	}
 	if (l.n[0] != RN_CONFORM_VERSION || l.count != 7) {
 		rn_complain(
 			"the agent speaks version %u, this is version %u: install the "
@@ -423,22 +442,81 @@ static int say_hello(struct rn_live_target *t)
 	return 0;
 }
 
-static int connect_agent(struct rn_live_target *t, const struct rn_live_options *o)
+/* Opens a connection to the agent. Returns 0 or -errno. */
+static int open_wire(struct rn_live_target *t)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_port = htons(RN_CONFORM_PORT) };
+	int rc;
 
-	if (rn_conform_address(o->target, &at)) {
-		rn_complain("%s: not ADDRESS[:PORT], IPv4", o->target);
+	if (rn_conform_address(t->options.target, &at))
 		return -EINVAL;
-	}
-	t->wire.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (t->wire.fd < 0 || connect(t->wire.fd, (struct sockaddr *)&at, sizeof(at))) {
+	t->wire = (struct rn_conform_wire){
+		.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+	};
+	if (t->wire.fd >= 0 && !connect(t->wire.fd, (struct sockaddr *)&at, sizeof(at)))
+		return 0;
+	rc = -errno;
+	close_fd(&t->wire.fd);
+	return rc;
+}
+
+static int connect_agent(struct rn_live_target *t)
+{
+	int rc = open_wire(t);
+
+	if (rc == -EINVAL)
+		rn_complain("%s: not ADDRESS[:PORT], IPv4", t->options.target);
+	else if (rc)
 		rn_complain("%s: no agent, start `rocin conform --agent' there: %s",
-			    o->target, strerror(errno));
-		return -ENOTCONN;
+			    t->options.target, strerror(-rc));
+	return rc;
+}
+
+static time_t now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+/* Says hello to a new process of the agent, whose device must be as it was. */
+static bool greets_again(struct rn_live_target *t)
+{
+	struct rn_conform_line l = { .word = "hello",
+				     .count = 1,
+				     .n = { RN_CONFORM_VERSION } };
+
+	if (open_wire(t))
+		return false;
+	t->is_lost = false;
+	if (!rn_live_ask(t, &l) && l.count == 7 && l.n[0] == RN_CONFORM_VERSION) {
+		t->stats.pid = (int32_t)l.n[1];
+		return true;
 	}
-	return 0;
+	close_fd(&t->wire.fd);
+	return false;
+}
+
+bool rn_live_reconnect(struct rn_live_target *t)
+{
+	time_t until;
+
+	close_fd(&t->wire.fd);
+	close_counters(&t->stats);
+	t->stats.fd = -1;
+	t->stats.daemon = NULL;
+	t->stats.looked = false;
+	until = now_s() + RECONNECT_S;
+	do {
+		if (greets_again(t))
+			return true;
+		poll(NULL, 0, RECONNECT_MS);
+	} while (now_s() < until);
+	t->is_lost = t->is_gone = true;
+	rn_complain("the agent is gone");
+	return false;
 }
 
 struct rn_live_target *rn_live_target_open(const struct rn_live_options *o)
@@ -451,8 +529,9 @@ struct rn_live_target *rn_live_target_open(const struct rn_live_options *o)
 	for (unsigned i = 0; i < 2; i++)
 		t->side[i].fd = t->side[i].other_fd = t->side[i].group_fd = -1;
 	t->at = &t->side[0];
-	rn_live_set_ops(t, o);
-	if (!connect_agent(t, o) && !say_hello(t) && !take_addresses(t, o))
+	t->options = *o;
+	rn_live_set_ops(t);
+	if (!connect_agent(t) && !say_hello(t) && !take_addresses(t, o))
 		return t;
 	rn_live_target_close(t);
 	return NULL;
@@ -463,15 +542,11 @@ void rn_live_target_close(struct rn_live_target *t)
 	if (!t)
 		return;
 	for (unsigned i = 0; i < 2; i++) {
-		if (t->side[i].fd >= 0)
-			close(t->side[i].fd);
-		if (t->side[i].other_fd >= 0)
-			close(t->side[i].other_fd);
-		if (t->side[i].group_fd >= 0)
-			close(t->side[i].group_fd);
+		close_fd(&t->side[i].fd);
+		close_fd(&t->side[i].other_fd);
+		close_fd(&t->side[i].group_fd);
 	}
-	if (t->wire.fd >= 0)
-		close(t->wire.fd);
+	close_fd(&t->wire.fd);
 	close_counters(&t->stats);
 	free(t);
 }
@@ -481,7 +556,12 @@ const struct rn_scene_ops *rn_live_target_ops(struct rn_live_target *t)
 	return &t->ops;
 }
 
-bool rn_live_target_is_lost(const struct rn_live_target *t)
+bool rn_live_target_was_too_long(const struct rn_live_target *t)
 {
-	return t->is_lost;
+	return t->was_too_long;
+}
+
+bool rn_live_target_is_gone(const struct rn_live_target *t)
+{
+	return t->is_gone;
 }

@@ -8,9 +8,9 @@
  *  begin CQES GID GID GID ...     ok CQES
  *      Destroys all objects of the last scenario. GIDs of the tester, of another host,
  *      of the multicast group.
- *  mr LENGTH VA ACCESS PD         ok KEY VA
+ *  mr LENGTH VA ACCESS PD         ok R_KEY VA L_KEY
  *      VA of all ones: the address at which the memory lies.
- *  mw TYPE PD                     ok KEY           numbered like an MR
+ *  mw TYPE PD                     ok R_KEY         numbered like an MR
  *  srq PD RQ XRCD                 ok NUMBER        XRCD 0: not an XRC SRQ
  *  qp NUMBER...                   ok QPN           enum rn_conform_qp
  *  modify QP MASK ATTRIBUTE...                     enum rn_conform_attr
@@ -35,7 +35,7 @@
 #include <stdint.h>
 
 enum {
-	RN_CONFORM_VERSION = 2,
+	RN_CONFORM_VERSION = 3,
 	RN_CONFORM_PORT = 18516,
 	RN_CONFORM_NUMBERS = 40, /* maximum count of numbers in a line */
 	RN_CONFORM_LINE = 1024,	 /* bytes of a line, including the newline */
@@ -73,6 +73,10 @@ enum rn_conform_can {
 	RN_CONFORM_CAN_UNMAP =
 		/* pages are not pinned, so munmap() removes the memory of an MR */
 		1 << 9,
+	/* It is a device of Rocin. */
+	RN_CONFORM_CAN_BE_OURS = 1 << 11,
+	/* An SRQ has the size that was asked for; it is not rounded up. */
+	RN_CONFORM_CAN_EXACT_SRQ = 1 << 10,
 };
 
 struct rn_conform_operation {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "server_kit.h"
+#include "tests/tools/rocind/kit/server_kit.h"
 
 #include "rocin/cm.h"
 #include "rocin/queue_pair.h"

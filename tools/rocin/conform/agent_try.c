@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* agent_try.c - tries what the capabilities of a device promise, because that is not
+ * always what the kernel and the driver accept: Linux, for instance, lets no RoCE device
+ * use alternate paths, whatever the device says.
+ */
+#include <fcntl.h>
+
+#include "agent.h"
+#include "rocin/work_request.h"
+
+/* The objects that a trial needs. */
+struct trial {
+	struct rn_agent *a;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+};
+
+enum {
+	/* Number of WQEs that no power of two is near: a device that rounds up makes it
+	 * larger.
+	 */
+	ODD_WQES = 5,
+	QPN = 2, /* QPN of a peer that is never sent to */
+};
+
+static struct ibv_qp *make_qp(const struct trial *t, enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = t->cq,
+		.recv_cq = t->cq,
+		.qp_type = type,
+		.cap = { 1, 1, 1, 1, 0 },
+	};
+
+	return ibv_create_qp(t->pd, &init);
+}
+
+/* Creates an SRQ. @exact: it must have the size that is asked for. */
+static bool try_srq(const struct trial *t, bool exact)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = ODD_WQES, .max_sge = 1 } };
+	struct ibv_srq_attr beyond = { .srq_limit = ODD_WQES + 1 };
+	struct ibv_srq *srq = ibv_create_srq(t->pd, &init);
+	bool rounded;
+
+	if (!srq)
+		return false;
+	/* Some devices tell the size that was asked for, and have another. */
+	rounded = init.attr.max_wr != ODD_WQES ||
+		  (exact && !ibv_modify_srq(srq, &beyond, IBV_SRQ_LIMIT));
+	ibv_destroy_srq(srq);
+	return !exact || !rounded;
+}
+
+static bool try_mw(const struct trial *t, enum ibv_mw_type type)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(t->pd, type);
+
+	return mw && ibv_dealloc_mw(mw) == 0;
+}
+
+static bool try_xrc(const struct trial *t)
+{
+	struct ibv_xrcd_init_attr init = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_xrcd *xrcd = ibv_open_xrcd(t->a->ctx, &init);
+
+	return xrcd && ibv_close_xrcd(xrcd) == 0;
+}
+
+static bool try_group(const struct trial *t)
+{
+	/* 239.255.255.1, or ff1e::1: of the family that the device has */
+	const union ibv_gid v4 = { .raw = { [10] = 0xff, 0xff, 239, 255, 255, 1 } };
+	const union ibv_gid v6 = { .raw = { [0] = 0xff, 0x1e, [15] = 1 } };
+	const union ibv_gid group = t->a->gid_index[0] < 0 ? v6 : v4;
+	struct ibv_qp *qp = make_qp(t, IBV_QPT_UD);
+	bool joined = qp && ibv_attach_mcast(qp, &group, 0) == 0;
+
+	if (joined)
+		ibv_detach_mcast(qp, &group, 0);
+	if (qp)
+		ibv_destroy_qp(qp);
+	return joined;
+}
+
+static struct ibv_ah_attr path_to_itself(const struct rn_agent *a)
+{
+	const unsigned family = a->gid_index[0] < 0;
+
+	return (struct ibv_ah_attr){
+		.grh = { .dgid = a->gid[family],
+			 .sgid_index = (uint8_t)a->gid_index[family],
+			 .hop_limit = 64 },
+		.is_global = 1,
+		.port_num = 1,
+	};
+}
+
+/* Brings a queue pair to RTR with an alternate path. */
+static bool try_alternate_path(const struct trial *t)
+{
+	struct ibv_qp *qp = make_qp(t, IBV_QPT_RC);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = 1,
+				    .path_mtu = IBV_MTU_1024,
+				    .dest_qp_num = QPN,
+				    .ah_attr = path_to_itself(t->a),
+				    .alt_ah_attr = path_to_itself(t->a),
+				    .alt_port_num = 1 };
+	const int init =
+		IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+	const int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER |
+			IBV_QP_ALT_PATH;
+	bool good = qp && !ibv_modify_qp(qp, &attr, init);
+
+	attr.qp_state = IBV_QPS_RTR;
+	good = good && !ibv_modify_qp(qp, &attr, rtr);
+	if (qp)
+		ibv_destroy_qp(qp);
+	return good;
+}
+
+/* Creates a queue pair for the requests that only ibv_wr_*() can post. */
+static bool try_calls(const struct trial *t, uint64_t calls)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = t->cq,
+		.recv_cq = t->cq,
+		.cap = { 1, 1, 1, 1, 0 },
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = t->pd,
+		.send_ops_flags = calls,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(t->a->ctx, &init);
+
+	return qp && ibv_destroy_qp(qp) == 0;
+}
+
+/* Returns the abilities that the device has not got. */
+static uint32_t refused(const struct trial *t, uint32_t claimed)
+{
+	const uint64_t atomic_write = rn_conform_operation(RN_WR_ATOMIC_WRITE)->call;
+	uint32_t no = 0;
+
+	if (claimed & RN_CONFORM_CAN_SRQ && !try_srq(t, false))
+		no |= RN_CONFORM_CAN_SRQ;
+	if (claimed & RN_CONFORM_CAN_XRC && !try_xrc(t))
+		no |= RN_CONFORM_CAN_XRC;
+	if (claimed & RN_CONFORM_CAN_MW1 && !try_mw(t, IBV_MW_TYPE_1))
+		no |= RN_CONFORM_CAN_MW1;
+	if (claimed & RN_CONFORM_CAN_MW2 && !try_mw(t, IBV_MW_TYPE_2))
+		no |= RN_CONFORM_CAN_MW2;
+	if (claimed & RN_CONFORM_CAN_GROUP && !try_group(t))
+		no |= RN_CONFORM_CAN_GROUP;
+	if (claimed & RN_CONFORM_CAN_MIGRATE && !try_alternate_path(t))
+		no |= RN_CONFORM_CAN_MIGRATE;
+	if (claimed & RN_CONFORM_CAN_ATOMIC_WRITE && !try_calls(t, atomic_write))
+		no |= RN_CONFORM_CAN_ATOMIC_WRITE;
+	return no;
+}
+
+uint32_t rn_agent_try(struct rn_agent *a, uint32_t claimed)
+{
+	struct trial t = { .a = a, .pd = ibv_alloc_pd(a->ctx) };
+	uint32_t can = claimed;
+
+	t.cq = ibv_create_cq(a->ctx, 1, NULL, NULL, 0);
+	if (t.pd && t.cq) {
+		can &= ~refused(&t, claimed);
+		if (can & RN_CONFORM_CAN_SRQ && try_srq(&t, true))
+			can |= RN_CONFORM_CAN_EXACT_SRQ;
+	}
+	if (t.cq)
+		ibv_destroy_cq(t.cq);
+	if (t.pd)
+		ibv_dealloc_pd(t.pd);
+	return can;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* expect.h - what a failure has in common with others, and which failures of a device are
+ * known: a profile of its deviations.
+ *
+ * A profile is a text file. A line is a word and a text; '#' begins a comment.
+ *
+ *	deviation NAME		begins a deviation; the lines below are about it
+ *	says SENTENCE		what the device does
+ *	rule SENTENCE		what it has to do, and where that is said
+ *	source SENTENCE		where the device's source does it
+ *	fails FILE SIGNATURE	a scenario that fails because of it, as GROUP/NAME.scn,
+ *and how it fails; both are patterns of fnmatch(3)
+ */
+#ifndef RN_CONFORM_EXPECT_H
+#define RN_CONFORM_EXPECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sim/scenario/scene.h"
+
+enum {
+	RN_CONFORM_SIGNATURE = 200, /* maximum size of a signature in bytes */
+};
+
+/* Writes the signature of a failure: its text, and what came and was expected, without
+ * numbers and times. Failures of several scenarios that one defect causes have the same
+ * signature in most cases.
+ */
+void rn_conform_signature(const struct rn_scene_result *r, char *buf, size_t size);
+
+/* Returns the last two parts of a path: GROUP/NAME.scn. */
+const char *rn_conform_short_name(const char *path);
+
+struct rn_expect_deviation {
+	char *name, *says, *rule, *source;
+	unsigned scenarios; /* number of scenarios that failed because of it */
+};
+
+struct rn_expect_failure {
+	size_t deviation;
+	char *file, *signature;
+	/* Was such a scenario run, and did one fail as this says? */
+	bool was_run, was_seen;
+};
+
+struct rn_expect {
+	struct rn_expect_deviation *deviation;
+	struct rn_expect_failure *failure;
+	size_t deviations, failures;
+};
+
+enum {
+	RN_EXPECT_NONE = -1
+};
+
+/* Reads a profile. Returns 0, or -errno after an error message. */
+int rn_expect_read(struct rn_expect *e, const char *path);
+
+/* Notes that the scenario in @file was run, and failed with @signature; NULL: passed.
+ * Returns the index of the deviation that explains the failure, or RN_EXPECT_NONE.
+ */
+int rn_expect_note(struct rn_expect *e, const char *file, const char *signature);
+
+/* Returns true if the scenarios of a failure were run and none failed as it says. */
+bool rn_expect_is_repaired(const struct rn_expect_failure *f);
+
+void rn_expect_free(struct rn_expect *e);
+
+#endif /* RN_CONFORM_EXPECT_H */
