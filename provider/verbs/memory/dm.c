@@ -71,42 +71,45 @@ static int check_copy(const struct rnp_dm *dm, uint64_t offset, size_t len)
 	return offset % WORD || len % WORD ? EINVAL : 0;
 }
 
-static int copy_to(struct ibv_dm *base, uint64_t offset, const void *src, size_t len)
+/* Memory of the program that is copied to device memory, or from it. */
+struct outside {
+	const void *src; /* if @is_source */
+	void *dst;
+	bool is_source;
+};
+
+static bool is_copied(const struct rnp_dm *dm, rn_iova at, struct outside o, size_t len)
 {
+	const struct rn_mem_ops *mem = &rn_mem_direct_ops;
 	const struct rn_mem_attr none = { 0 };
-	const struct rnp_dm *dm = to_rnp_dm(base);
 	const struct rnp_pcie *pcie;
+
+	if (is_simulated(dm, &pcie))
+		return (o.is_source ? rnp_pcie_dm_write(pcie, at, o.src, len)
+				    : rnp_pcie_dm_read(pcie, o.dst, at, len)) == 0;
+	return (o.is_source ? mem->write(NULL, at, o.src, (uint32_t)len, none)
+			    : mem->read(NULL, o.dst, at, (uint32_t)len, none, 0)) ==
+	       RN_MEM_DONE;
+}
+
+static int copy(struct ibv_dm *base, uint64_t offset, struct outside o, size_t len)
+{
+	const struct rnp_dm *dm = to_rnp_dm(base);
 	int err = check_copy(dm, offset, len);
 
-	if (err || len == 0)
-		return err ? fail_with(err) : 0;
-	if (is_simulated(dm, &pcie))
-		return rnp_pcie_dm_write(pcie, dm->addr + offset, src, len)
-			       ? fail_with(EIO)
-			       : 0;
-	return rn_mem_direct_ops.write(NULL, dm->addr + offset, src, (uint32_t)len,
-				       none) == RN_MEM_DONE
-		       ? 0
-		       : fail_with(EIO);
+	if (!err && len > 0 && !is_copied(dm, dm->addr + offset, o, len))
+		err = EIO;
+	return err ? fail_with(err) : 0;
+}
+
+static int copy_to(struct ibv_dm *base, uint64_t offset, const void *src, size_t len)
+{
+	return copy(base, offset, (struct outside){ .src = src, .is_source = true }, len);
 }
 
 static int copy_from(void *dst, struct ibv_dm *base, uint64_t offset, size_t len)
 {
-	const struct rn_mem_attr none = { 0 };
-	const struct rnp_dm *dm = to_rnp_dm(base);
-	const struct rnp_pcie *pcie;
-	int err = check_copy(dm, offset, len);
-
-	if (err || len == 0)
-		return err ? fail_with(err) : 0;
-	if (is_simulated(dm, &pcie))
-		return rnp_pcie_dm_read(pcie, dst, dm->addr + offset, len)
-			       ? fail_with(EIO)
-			       : 0;
-	return rn_mem_direct_ops.read(NULL, dst, dm->addr + offset, (uint32_t)len, none,
-				      0) == RN_MEM_DONE
-		       ? 0
-		       : fail_with(EIO);
+	return copy(base, offset, (struct outside){ .dst = dst }, len);
 }
 
 /* ------------------------------------------------------------ allocation and release */

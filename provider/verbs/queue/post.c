@@ -280,26 +280,42 @@ static __attribute__((noinline)) int post_nowhere(struct rnp_engine *e, bool dis
 	return rnp_set_errno(EINVAL);
 }
 
+/* What a post to a queue pair keeps while it holds the engine lock. */
+struct lock_state {
+	bool disabled; /* lock_to_post() has disabled cancellation */
+	int cancel;    /* as it was before */
+};
+
+/* Begins a post to a queue pair, with the engine locked. Returns 0, or the errno of the
+ * post, with the engine unlocked.
+ */
+static inline int begin_post(const struct rnp_qp *qp, struct lock_state *lock)
+{
+	struct rnp_engine *e = qp->ctx->engine;
+
+	if (rnp_is_fork_child(qp->ctx))
+		return rnp_set_errno(EIO);
+	lock->disabled = lock_to_post(e, &lock->cancel);
+	if (!qp->core)
+		return post_nowhere(e, lock->disabled, lock->cancel);
+	rnp_pcie_doorbell(rnp_engine_pcie(e));
+	return 0;
+}
+
 int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad_wr)
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_engine *e = qp->ctx->engine;
 	struct rnp_posted posted = { 0 };
+	struct lock_state lock = { 0 };
 	struct rn_send_wr core_wr;
-	int rc = 0, cancel = 0;
-	bool disabled;
+	int rc = begin_post(qp, &lock);
 
-	if (rnp_is_fork_child(qp->ctx)) {
+	if (rc) {
 		*bad_wr = wr;
-		return rnp_set_errno(EIO);
+		return rc;
 	}
-	disabled = lock_to_post(e, &cancel);
-	if (!qp->core) {
-		*bad_wr = wr;
-		return post_nowhere(e, disabled, cancel);
-	}
-	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	posted.now = rnp_engine_send_time(e, qp->core);
 	for (; wr; wr = wr->next) {
 		rc = rnp_send_wr_from(wr, base, &core_wr);
@@ -311,10 +327,10 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 		}
 	}
 	/* Requests before the bad one have been posted. */
-	if (disabled)
+	if (lock.disabled)
 		ring_doorbell(qp, posted.count);
 	rnp_engine_posted(e, qp->core, &posted);
-	unlock_posted(e, disabled, cancel);
+	unlock_posted(e, lock.disabled, lock.cancel);
 	return rnp_set_errno(-rc);
 }
 
@@ -342,22 +358,15 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_engine *e = qp->ctx->engine;
-	struct rn_dev *dev;
-	int rc = 0, cancel = 0;
-	bool disabled;
+	struct rn_dev *dev = rnp_engine_dev(e);
+	struct lock_state lock = { 0 };
+	int rc = begin_post(qp, &lock);
 	rn_ns now;
 
-	if (rnp_is_fork_child(qp->ctx)) {
+	if (rc) {
 		*bad_wr = wr;
-		return rnp_set_errno(EIO);
+		return rc;
 	}
-	disabled = lock_to_post(e, &cancel);
-	if (!qp->core) {
-		*bad_wr = wr;
-		return post_nowhere(e, disabled, cancel);
-	}
-	rnp_pcie_doorbell(rnp_engine_pcie(e));
-	dev = rnp_engine_dev(e);
 	now = rnp_engine_recv_time(e, qp->core);
 	for (; wr; wr = wr->next) {
 		const struct rn_recv_wr core_wr = recv_wr_from(wr);
@@ -374,7 +383,7 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 	 */
 	if (rn_qp_state(qp->core) == RN_QPS_ERR || rnp_engine_sends_credits(e))
 		kick_uncancelled(e);
-	unlock_posted(e, disabled, cancel);
+	unlock_posted(e, lock.disabled, lock.cancel);
 	return rnp_set_errno(-rc);
 }
 
