@@ -596,7 +596,9 @@ static void put_counters(struct answer *a, const struct rnk_nl_device *dev,
 	rnk_nl_unnest(&a->buf, table);
 }
 
-/* Counters of queue pairs: none is bound, to all of them nor to one. */
+/* Answers what is asked about counters that are bound to queue pairs. There are none: the
+ * mode says so, and a counter that is named by its number is not found.
+ */
 static int get_binding(struct answer *a, const struct rnk_nl_device *dev)
 {
 	if (a->attr[RDMA_NLDEV_ATTR_STAT_COUNTER_ID].data)

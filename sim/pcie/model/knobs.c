@@ -12,7 +12,8 @@ enum {
 	 * not larger by much, and a larger one is as good as inf for a simulation.
 	 */
 	MTT_CACHE_MAX = 32768,
-	/* Reading a translation costs no more, as the thread that accesses memory waits.
+	/* Largest time that may be set for reading a translation that is not in the
+	 * cache. The thread of the program that accesses memory sleeps for that long.
 	 */
 	MISS_MAX_NS = 1000 * 1000,
 	SHOWN_MAX = 40, /* bytes of a wrong word that an error text quotes */

@@ -194,8 +194,8 @@ static bool is_duplicate(const struct rn_tlp *tlp)
 	       is_up_to(tlp->msg & ~RESPONSE, q->done[side].msg, side);
 }
 
-/* Does nobody ask for what the sanitizer knows? The program has taken other knobs then
- * than those with hold=event for which it was started.
+/* Returns true if nobody uses what the sanitizer finds out: it was started for the knob
+ * hold=event alone, and the program has chosen other knobs since.
  */
 static bool is_idle(const struct rn_host *h)
 {
@@ -239,10 +239,10 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 	return rn_san_is_payload(tlp) && rn_san_withhold(tlp);
 }
 
-/* Is the TLP a read of a NIC that need not be late? Verdicts follow from the order of
- * events, so a run that is judged goes on where the bus thread would have to be woken for
- * each packet. Whoever asks for hold=event wants to see what a late read reads, as a hunt
- * does.
+/* Returns true if the TLP is a read by a NIC that may be performed at once. The verdicts
+ * of the sanitizer follow from the order of events and not from when a NIC reads, so
+ * waking the bus thread for each packet can be saved. With hold=event, and in a hunt, the
+ * user wants to see what a late read reads.
  */
 static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -380,7 +380,10 @@ static bool is_unrelated(const struct rn_san_read *r)
 	return r->request ? r->request->when < since : !tlp->data;
 }
 
-/* Is what may be late to wait for an event, and no schedule says what is late? */
+/* Returns true if every access that the rules allow to be late is delayed until an event
+ * of the program forces it: the knob is hold=event, the sanitizer is not idle, nor
+ * does a schedule of `rocin hunt' name the accesses that are late.
+ */
 static bool waits_for_events(const struct rn_host *h)
 {
 	return rn_san.options.level == RN_SANITIZE_SILENT && !rn_san_names_writes() &&

@@ -41,9 +41,10 @@
 
 enum {
 	TLPS = 2048, /* capacity of the fabric of one class */
-	/* With place=msg or any the bytes of a message have no order, so only the tail of
-	 * a long message is joined, in blocks: APART TLPs of a granule, then one TLP for
-	 * each block. A message of 1 MiB takes about 320 places.
+	/* With the knob place=msg or place=any the bytes of a message become visible in
+	 * no order, so its writes must stay apart. To keep a long message from filling
+	 * the fabric, only its first APART writes do; behind them, one TLP stands for all
+	 * writes to a block of BLOCK bytes. A message of 1 MiB then needs about 320 TLPs.
 	 */
 	APART = 64,
 	BLOCK = 4096, /* bytes */
@@ -236,8 +237,8 @@ static bool is_in_order(const struct class *c, const struct rn_tlp *tlp)
 	       (k->gpu_ordering != RN_GPU_ORDER_NONE || !rn_agent_is_gpu(tlp->target));
 }
 
-/* Would the bytes of the write, which lie in one block, be joined to one TLP if they came
- * in granules?
+/* Returns true if the write, whose bytes lie in one block, would end up as one TLP even
+ * if it arrived in pieces of the size at which bytes become visible (a granule).
  */
 static bool is_joined(const struct class *c, const struct rn_tlp *tlp)
 {
@@ -462,7 +463,9 @@ static void issue_write(struct class *c, const struct rn_tlp *tlp,
 		open_write(c, p.index);
 }
 
-/* Issues a write of one or more granules, of one block. */
+/* Issues a write to one block, in pieces of the size at which bytes become visible in
+ * this class of machines (a granule).
+ */
 static void issue_granules(struct class *c, const struct rn_tlp *tlp,
 			   struct rn_san_place *cqe)
 {

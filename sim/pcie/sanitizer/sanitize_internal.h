@@ -198,8 +198,9 @@ bool rn_san_classes_make(const struct rn_pcie_knobs *given);
 
 const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class);
 
-/* May the write of more than a granule, whose bytes lie in one page, be one TLP in the
- * class `given`? In the other classes it is cut as they need it.
+/* Returns true if a write of several granules, whose bytes lie in one page, may be one
+ * TLP in the class of machines whose knobs the user has given. The other classes cut it
+ * by their own granules.
  */
 bool rn_san_class_joins(const struct rn_tlp *tlp);
 

@@ -45,7 +45,7 @@ static struct pair_qp *qp_to(struct crowd *c, uint32_t dest_qpn)
 	return q;
 }
 
-/* What dev.c does when the QP has nothing to send. */
+/* What device.c does when the QP has nothing to send. */
 static void unschedule(struct pair_qp *q)
 {
 	rn_list_remove(&q->qp->work_link);

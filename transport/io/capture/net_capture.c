@@ -366,8 +366,9 @@ static __attribute__((noinline)) void learn_passed(struct rn_capture *c, struct 
 	c->is_passed = true;
 }
 
-/* Return: bit set of the rings that miss this packet. As long as all rings are full, the
- * result is looked up once for each connected queue pair, even if the queue pair changes.
+/* Return: bit set of the rings that miss this packet. The result is remembered for each
+ * connected queue pair as long as all rings are full: so two queue pairs whose packets
+ * alternate do not cost a lookup for each packet.
  */
 static unsigned passed_rings(struct rn_capture *c, bool is_sent,
 			     const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)

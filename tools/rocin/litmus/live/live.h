@@ -340,15 +340,15 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
 
 /* ---- Doorbells ---- */
 
-/* Posts the WRITE of a doorbell with the words that were fetched for it; the last of them
- * goes on for ever.
+/* Posts the WRITE of a doorbell with the words that were fetched for it. Bytes behind the
+ * last word repeat it.
  */
 typedef int rn_live_post_fn(struct rn_live *l, const struct rn_litmus_instr *in,
 			    const int64_t *word, unsigned words);
-rn_live_post_fn rn_live_post_fetched; /* live_player.c */
+rn_live_post_fn rn_live_post_fetched; /* player.c */
 
-/* Starts the send engine of each QP with doorbells that this worker sends on. @post: what
- * sends a request that was fetched.
+/* Starts what stands in for the NIC's fetching of WQEs, for each QP whose doorbells this
+ * worker rings. @post: posts the WRITE of a doorbell when its WQE has been fetched.
  */
 int rn_live_queues_open(struct rn_live *l, rn_live_post_fn *post);
 void rn_live_queues_close(struct rn_live *l);
