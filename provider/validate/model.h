@@ -69,11 +69,15 @@ struct rn_val_qp {
 	struct ibv_qp_cap asked, cap;
 	bool sq_sig_all;
 	struct rn_val_object *send_cq, *recv_cq, *srq;
-	struct ibv_qp_attr attr;      /* as set so far */
-	int mask;		      /* attributes that were ever set */
-	bool is_to_self;	      /* connected to an address of its own device */
-	bool has_asked;		      /* whether another process has the peer */
-	struct rn_val_object *remote; /* that stands for the peer there, or NULL */
+	struct ibv_qp_attr attr; /* as set so far */
+	int mask;		 /* attributes that were ever set */
+	bool is_to_self;	 /* connected to an address of its own device */
+	/* Other processes were asked (watch_ends.c) which of them has the QP that this
+	 * one is connected to.
+	 */
+	bool has_asked;
+	/* What that process has told of its QP; NULL: nothing */
+	struct rn_val_object *remote;
 	/* Receives posted that other processes have been told of, or that the other one
 	 * has told, whose QP this is.
 	 */

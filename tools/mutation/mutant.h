@@ -78,8 +78,8 @@ __attribute__((weak, visibility("hidden"), constructor(101))) void rn_mutant_sta
 				 RN_MUTANT_O_RDWR | RN_MUTANT_O_CLOEXEC);
 	if (file < 0)
 		return;
-	/* A byte of the file can be read only if the file has its size, which is set
-	 * before any test.
+	/* Mapping an empty file would raise SIGBUS. The file gets its size before any
+	 * test runs, so it can be mapped if its first byte can be read.
 	 */
 	if (rn_mutant_syscall(RN_MUTANT_READ, file, text, 1L) == 1) {
 		map = rn_mutant_syscall(RN_MUTANT_MMAP, 0L, (long)RN_MUTANT_REACHED_SIZE,

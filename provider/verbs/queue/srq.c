@@ -408,7 +408,9 @@ struct rnp_xrc_domain {
 	unsigned handles;
 	dev_t dev;
 	ino_t ino;
-	/* copy of the descriptor, so that the inode is not reused; -1: no inode */
+	/* copy of the descriptor that named the inode, so that no other file gets its
+	 * number; -1: the domain has no inode
+	 */
 	int fd;
 };
 

@@ -381,8 +381,8 @@ static bool is_unrelated(const struct rn_san_read *r)
 }
 
 /* Returns true if every access that the rules allow to be late is delayed until an event
- * of the program forces it: the knob is hold=event, the sanitizer is not idle, nor
- * does a schedule of `rocin hunt' name the accesses that are late.
+ * of the program forces it: the knob is hold=event, the sanitizer is not idle, and
+ * no schedule of `rocin hunt' names the accesses that are late.
  */
 static bool waits_for_events(const struct rn_host *h)
 {
