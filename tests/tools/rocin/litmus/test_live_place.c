@@ -120,6 +120,9 @@ static void test_refused(void **unused)
 		{ HEAD "{ m@A.nic0=0, w@A.host=0, x@B.host=0; q: A.nic0->B.nic0 }\n"
 		       "A.cpu ;\nst w &m ;\nbell q x <- w ;\n" TAIL,
 		  "from which it would fetch" },
+		{ HEAD "{ m@B.nic0=0; q: A.nic0->B.nic0 }\nA.cpu | B.cpu ;\n"
+		       "send q _ <- #1 | recv q m ;\n" TAIL,
+		  "from which it would fetch" },
 		{ HEAD "{ m@A.nic0=0 }\nA.gpu0 ;\nld r0 m ;\n"
 		       "allowed (A.gpu0:r0=0)\n",
 		  "no kernel" },

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bell.c - send queues that the test writes itself (bell and blue).
+/* bell.c - send queues (bell and blue) and receive queues (recv) that the test writes
+ * itself.
  *
  * No verbs call rings a doorbell of its own, so the layer below verbs is played here,
  * with TLPs of the simulated hierarchy: a doorbell is a posted write of the CPU to the
  * NIC. Once it has arrived, the NIC reads the WQE and follows addresses, one fetch after
- * the other, and what it finds is sent by a verbs call with inline data.
+ * the other, and what it finds is sent by a verbs call with inline data. Of a receive
+ * queue it reads the WQE, and posts a receive into the buffer that is named there.
  *
- * Each such queue pair has a thread, the send engine of its NIC, which serves doorbells
- * in the order in which they arrive. In mode strict, which has no TLPs, they arrive at
+ * Each such queue has a thread, an engine of its NIC, which serves doorbells in the order
+ * in which they arrive. In mode strict, which has no TLPs, they arrive at
  * once and the engine loads from memory.
  */
 #include <pthread.h>
@@ -31,8 +33,10 @@ struct bell {
 struct rn_live_queue {
 	struct rn_live *l;
 	rn_live_post_fn *post;
-	unsigned qp;
-	int nic; /* number for rn_pcie_ring(); negative: there are no TLPs */
+	rn_live_receive_fn *receive;
+	unsigned node;
+	uint32_t qpn; /* of the queue pair; 0: an SRQ */
+	int nic;      /* number for rn_pcie_ring(); negative: there are no TLPs */
 	pthread_t engine;
 	_Atomic unsigned rung;
 	struct bell bell[RN_LITMUS_OPS]; /* by number of the work request */
@@ -73,7 +77,7 @@ static bool fetch_by_tlps(struct rn_live_queue *q, const uint8_t *from, int64_t 
 	bool has_failed;
 
 	q->is_fetched = false;
-	if (l->lib.rn_pcie_fetch(q->nic, l->qp[q->qp].side[0]->qp_num, from, word, bytes,
+	if (l->lib.rn_pcie_fetch(q->nic, q->qpn, from, word, bytes,
 				 (struct rn_pcie_end){ fetched, q }))
 		return false;
 	pthread_mutex_lock(&q->lock);
@@ -122,7 +126,24 @@ static unsigned location_at(const struct rn_live_queue *q, const int64_t *word,
 		if (word[i] != word[0])
 			return RN_LITMUS_NONE;
 	loc = (unsigned)(word[0] - RN_LITMUS_ADDRESS);
-	return t->location[loc].node == t->qp[q->qp].node ? loc : RN_LITMUS_NONE;
+	return t->location[loc].node == q->node ? loc : RN_LITMUS_NONE;
+}
+
+/* Fetches a receive and posts it. One that names no buffer is posted into other memory,
+ * so that messages go on; the run then has no final state.
+ */
+static void serve_receive(struct rn_live_queue *q, const struct rn_litmus_instr *in)
+{
+	int64_t word[WORDS];
+	unsigned words = fetch(q, in->loc, word), loc = RN_LITMUS_NONE;
+
+	if (words == 0)
+		return;
+	if (rn_litmus_is_address(word[0]))
+		loc = location_at(q, word, words);
+	if (loc == RN_LITMUS_NONE)
+		atomic_store(&q->l->shared->has_bad_receive, true);
+	(void)q->receive(q->l, in->rq, loc);
 }
 
 /* Fetches what the doorbell is about and sends it, or stops the queue. */
@@ -131,6 +152,10 @@ static void serve(struct rn_live_queue *q, const struct bell *bell)
 	unsigned words = 1, loc;
 	int64_t word[WORDS];
 
+	if (bell->in->op == RN_LITMUS_RECV) {
+		serve_receive(q, bell->in);
+		return;
+	}
 	word[0] = bell->wqe;
 	if (bell->in->op == RN_LITMUS_BELL)
 		words = fetch(q, bell->in->loc, word);
@@ -192,12 +217,15 @@ int rn_live_ring(struct rn_live *l, const struct rn_litmus_instr *in, int64_t wq
 		BELL_BYTES = 8,
 		BLUE_BYTES = 64, /* a line of the write-combining buffer */
 	};
-	struct rn_live_queue *q = l->queue[in->qp];
-	struct bell *bell = &q->bell[in->work];
+	bool is_recv = in->op == RN_LITMUS_RECV;
+	struct rn_live_queue *q = l->queue[is_recv ? RN_LITMUS_QPS + in->rq : in->qp];
+	struct bell *bell = &q->bell[is_recv ? in->receive : in->work];
 	const int64_t bytes[BLUE_BYTES / sizeof(int64_t)] = { wqe };
 
 	*bell = (struct bell){ .queue = q, .in = in, .wqe = wqe };
 	atomic_fetch_add(&q->rung, 1);
+	if (is_recv)
+		atomic_fetch_add(&l->shared->receives[in->rq], 1);
 	if (q->nic < 0) {
 		arrived(bell, 0);
 		return 0;
@@ -212,44 +240,80 @@ int rn_live_ring(struct rn_live *l, const struct rn_litmus_instr *in, int64_t wq
 
 /* ---- All queues of a worker ---- */
 
-static struct rn_live_queue *open_queue(struct rn_live *l, unsigned qp,
-					rn_live_post_fn *post)
+static struct rn_live_queue *open_queue(struct rn_live *l, unsigned node, unsigned agent)
 {
-	const struct rn_litmus_qp *t = &l->test->qp[qp];
 	const struct rn_live_device *d =
-		&l->device[rn_live_find_nic(&l->map, t->node, t->nic)];
+		&l->device[rn_live_find_nic(&l->map, node, agent)];
 	struct rn_live_queue *q = calloc(1, sizeof(*q));
 
 	if (!q)
 		return NULL;
 	q->l = l;
-	q->post = post;
-	q->qp = qp;
+	q->node = node;
 	q->nic = l->lib.handle ? l->lib.rn_pcie_nic(ibv_get_device_name(d->ctx->device))
 			       : -1;
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->changed, NULL);
-	if (!pthread_create(&q->engine, NULL, engine_main, q))
-		return q;
-	free(q);
-	return NULL;
+	return q;
 }
 
-int rn_live_queues_open(struct rn_live *l, rn_live_post_fn *post)
+/* Starts the engine of @q, which then is queue @number. */
+static int start_engine(struct rn_live *l, struct rn_live_queue *q, unsigned number)
 {
-	for (unsigned i = 0; i < l->test->qps; i++) {
-		if (!l->test->qp[i].is_rung || !l->qp[i].side[0])
-			continue;
-		l->queue[i] = open_queue(l, i, post);
-		if (!l->queue[i])
-			return rn_live_fail(l, "no thread for a send queue");
+	if (q && !pthread_create(&q->engine, NULL, engine_main, q)) {
+		l->queue[number] = q;
+		return 0;
 	}
+	free(q);
+	return rn_live_fail(l, "no thread for a queue");
+}
+
+static int open_send_queue(struct rn_live *l, unsigned qp, rn_live_post_fn *post)
+{
+	const struct rn_litmus_qp *t = &l->test->qp[qp];
+	struct rn_live_queue *q;
+
+	if (!t->is_rung || !l->qp[qp].side[0])
+		return 0;
+	q = open_queue(l, t->node, t->nic);
+	if (q) {
+		q->post = post;
+		q->qpn = l->qp[qp].side[0]->qp_num;
+	}
+	return start_engine(l, q, qp);
+}
+
+static int open_recv_queue(struct rn_live *l, unsigned rq, rn_live_receive_fn *receive)
+{
+	const struct rn_litmus_rq *t = &l->test->rq[rq];
+	struct rn_live_queue *q;
+
+	if (!t->is_rung || !rn_live_plays(l, t->node))
+		return 0;
+	q = open_queue(l, t->node, t->nic);
+	for (unsigned i = 0; q && !t->is_shared && i < l->test->qps; i++)
+		if (l->test->qp[i].recv_queue == rq)
+			q->qpn = l->qp[i].side[1]->qp_num;
+	if (q)
+		q->receive = receive;
+	return start_engine(l, q, RN_LITMUS_QPS + rq);
+}
+
+int rn_live_queues_open(struct rn_live *l, rn_live_post_fn *post,
+			rn_live_receive_fn *receive)
+{
+	for (unsigned i = 0; i < l->test->qps; i++)
+		if (open_send_queue(l, i, post))
+			return -1;
+	for (unsigned i = 0; i < l->test->rqs; i++)
+		if (open_recv_queue(l, i, receive))
+			return -1;
 	return 0;
 }
 
 void rn_live_queues_close(struct rn_live *l)
 {
-	for (unsigned i = 0; i < RN_LITMUS_QPS; i++) {
+	for (unsigned i = 0; i < RN_LIVE_QUEUES; i++) {
 		struct rn_live_queue *q = l->queue[i];
 
 		if (!q)
@@ -283,7 +347,7 @@ static bool is_idle(struct rn_live_queue *q)
 
 int rn_live_queues_finish(struct rn_live *l)
 {
-	for (unsigned i = 0; i < RN_LITMUS_QPS; i++)
+	for (unsigned i = 0; i < RN_LIVE_QUEUES; i++)
 		while (l->queue[i] && !is_idle(l->queue[i])) {
 			if (l->lib.handle)
 				l->lib.rn_pcie_drain();

@@ -482,6 +482,25 @@ static int create_cqs(struct rn_live *l)
 	return 0;
 }
 
+static int create_srqs(struct rn_live *l)
+{
+	struct ibv_srq_init_attr init = {
+		.attr = { .max_wr = RN_LIVE_DEPTH, .max_sge = 1 },
+	};
+
+	for (unsigned i = 0; i < l->test->rqs; i++) {
+		const struct rn_litmus_rq *rq = &l->test->rq[i];
+		unsigned nic = rn_live_find_nic(&l->map, rq->node, rq->nic);
+
+		if (!rq->is_shared || !rq->is_rung || !rn_live_plays(l, rq->node))
+			continue;
+		l->srq[i] = ibv_create_srq(l->device[nic].pd, &init);
+		if (!l->srq[i])
+			return rn_live_fail(l, "ibv_create_srq: %s", strerror(errno));
+	}
+	return 0;
+}
+
 static unsigned nic_of(const struct rn_live *l, unsigned qp, unsigned side)
 {
 	const struct rn_litmus_qp *q = &l->test->qp[qp];
@@ -501,6 +520,7 @@ static int create_end(struct rn_live *l, unsigned qp, unsigned side)
 	struct ibv_qp_init_attr init = {
 		.send_cq = cq,
 		.recv_cq = cq,
+		.srq = side ? l->srq[q->recv_queue] : NULL,
 		.qp_type = q->uc ? IBV_QPT_UC : IBV_QPT_RC,
 		.cap = { .max_send_wr = RN_LIVE_DEPTH,
 			 .max_recv_wr = RN_LIVE_DEPTH,
@@ -632,7 +652,8 @@ static void count_receives(struct rn_live *l)
 int rn_live_connect(struct rn_live *l)
 {
 	count_receives(l);
-	if (take_memory(l) || register_all(l) || create_cqs(l) || create_ends(l))
+	if (take_memory(l) || register_all(l) || create_cqs(l) || create_srqs(l) ||
+	    create_ends(l))
 		return -1;
 	pthread_barrier_wait(&l->shared->workers);
 	if (connect_ends(l))
@@ -647,6 +668,9 @@ void rn_live_disconnect(struct rn_live *l)
 		for (unsigned side = 0; side < 2; side++)
 			if (l->qp[i].side[side])
 				ibv_destroy_qp(l->qp[i].side[side]);
+	for (unsigned i = 0; i < RN_LITMUS_RQS; i++)
+		if (l->srq[i])
+			ibv_destroy_srq(l->srq[i]);
 	for (unsigned i = 0; i < RN_LITMUS_CQS; i++)
 		if (l->cq[i])
 			ibv_destroy_cq(l->cq[i]);
@@ -658,5 +682,6 @@ void rn_live_disconnect(struct rn_live *l)
 	free_dm(l);
 	memset(l->qp, 0, sizeof(l->qp));
 	memset(l->cq, 0, sizeof(l->cq));
+	memset(l->srq, 0, sizeof(l->srq));
 	memset(l->mr, 0, sizeof(l->mr));
 }

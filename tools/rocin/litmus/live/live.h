@@ -95,6 +95,7 @@ enum {
 	/* Size of the memory on a NIC, which is aligned to its size. */
 	RN_LIVE_DM_LOG = 14,
 	RN_LIVE_DM = 1 << RN_LIVE_DM_LOG,
+	RN_LIVE_QUEUES = RN_LITMUS_QPS + RN_LITMUS_RQS,
 	RN_LIVE_MOVES = 4096, /* maximum number of TLP moves in a trace */
 	/* Depth of queues: greater than the number of work requests in any test. */
 	RN_LIVE_DEPTH = 64,
@@ -199,6 +200,11 @@ struct rn_live_shared {
 	/* R_Keys for strict ordering ([0]) and for relaxed ordering ([1]). */
 	uint32_t rkey[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct rn_live_thread_result thread[RN_LITMUS_THREADS];
+	/* In this run: messages of each QP that take a receive, receives of the program
+	 * for each receive queue, and whether one of these names no buffer.
+	 */
+	_Atomic unsigned sends[RN_LITMUS_QPS], receives[RN_LITMUS_RQS];
+	_Atomic bool has_bad_receive;
 	/* Completions of the test that came after its threads had ended: of each CQ, and
 	 * of DMA engines.
 	 */
@@ -240,9 +246,8 @@ void rn_live_close_devices(struct rn_live *l);
 struct rn_live_qp {
 	/* QPs of the requester and of the responder; NULL: another worker has it */
 	struct ibv_qp *side[2];
-	unsigned recvs; /* number of receives to post for each run */
-	/* number of messages sent in this run that consume a receive */
-	_Atomic unsigned sends;
+	/* number of receives to post for each run; unused if the program posts them */
+	unsigned recvs;
 };
 
 struct rn_live {
@@ -272,7 +277,11 @@ struct rn_live {
 	/* number of CQEs of receives in this run */
 	_Atomic unsigned recv_seen[RN_LITMUS_CQS];
 	struct rn_live_qp qp[RN_LITMUS_QPS];
-	struct rn_live_queue *queue[RN_LITMUS_QPS]; /* NULL: has no doorbells here */
+	struct ibv_srq *srq[RN_LITMUS_RQS]; /* NULL: a queue of one QP, or not here */
+	/* Queues with doorbells, send queues of QPs and then receive queues; NULL: it has
+	 * none here.
+	 */
+	struct rn_live_queue *queue[RN_LIVE_QUEUES];
 	struct rn_live_drive *drive;
 	/* times at which the threads of the last run began and ended */
 	uint64_t began, ended;
@@ -347,10 +356,17 @@ typedef int rn_live_post_fn(struct rn_live *l, const struct rn_litmus_instr *in,
 			    const int64_t *word, unsigned words);
 rn_live_post_fn rn_live_post_fetched; /* player.c */
 
-/* Starts what stands in for the NIC's fetching of WQEs, for each QP whose doorbells this
- * worker rings. @post: posts the WRITE of a doorbell when its WQE has been fetched.
+/* Posts a receive to a receive queue of the program. @loc: its buffer; NONE: memory that
+ * is no location, for a message that would wait for ever.
  */
-int rn_live_queues_open(struct rn_live *l, rn_live_post_fn *post);
+typedef int rn_live_receive_fn(struct rn_live *l, unsigned rq, unsigned loc);
+rn_live_receive_fn rn_live_post_receive;
+
+/* Starts an engine for each queue with doorbells that this worker has. @post, @receive:
+ * what is done with a request or receive that was fetched.
+ */
+int rn_live_queues_open(struct rn_live *l, rn_live_post_fn *post,
+			rn_live_receive_fn *receive);
 void rn_live_queues_close(struct rn_live *l);
 /* Rings the doorbell of an instruction. @wqe: what a BlueFlame doorbell carries. */
 int rn_live_ring(struct rn_live *l, const struct rn_litmus_instr *in, int64_t wqe);

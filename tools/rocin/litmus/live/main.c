@@ -215,6 +215,8 @@ static const char *why_not(struct rn_live *l, char *why, size_t why_len)
 		needs_library |= t->thread[i].agent != RN_AGENT_CPU;
 	for (unsigned i = 0; i < t->qps; i++)
 		is_rung |= t->qp[i].is_rung;
+	for (unsigned i = 0; i < t->rqs; i++)
+		is_rung |= t->rq[i].is_rung;
 	if (is_rung && l->request->is_hw)
 		return "has doorbells, which a program of verbs does not ring itself";
 	if (needs_library && l->request->is_hw)

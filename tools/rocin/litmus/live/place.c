@@ -205,7 +205,8 @@ static bool is_fetched_on_nic(const struct layout *y, const struct rn_litmus_ins
 {
 	int64_t address = in->value.number;
 
-	if (in->op == RN_LITMUS_BELL && is_on_other(y, in->loc, RN_AGENT_CPU))
+	if ((in->op == RN_LITMUS_BELL || in->op == RN_LITMUS_RECV) &&
+	    is_on_other(y, in->loc, RN_AGENT_CPU))
 		return true;
 	return (in->op == RN_LITMUS_ST || in->op == RN_LITMUS_BLUE) &&
 	       !in->value.is_reg && rn_litmus_is_address(address) &&
@@ -215,8 +216,6 @@ static bool is_fetched_on_nic(const struct layout *y, const struct rn_litmus_ins
 static bool look_at(struct layout *y, const struct rn_litmus_thread *thread,
 		    const struct rn_litmus_instr *in)
 {
-	if (in->op == RN_LITMUS_RECV)
-		return set_reason(y, "no call of verbs rings for receives alone");
 	if (in->op == RN_LITMUS_DMACQE &&
 	    (in == thread->instr || in[-1].op != RN_LITMUS_DMA))
 		return set_reason(y, "a drive reports a transfer, once");

@@ -276,6 +276,8 @@ static void fill_sge(const struct ibv_sge *sge, int64_t value)
 static uint32_t bytes_of(const struct rn_live *l, const struct rn_litmus_instr *in,
 			 unsigned loc)
 {
+	if (loc == RN_LITMUS_NONE) /* what goes into the buffer of a receive is a word */
+		return sizeof(int64_t);
 	return in->count > 1 ? l->map.element : l->map.place[loc].bytes;
 }
 
@@ -387,7 +389,7 @@ static int post_work(struct rn_live *l, const struct rn_litmus_instr *in,
 				    &wr.wr.rdma.remote_addr, &wr.wr.rdma.rkey);
 	}
 	if (in->op == RN_LITMUS_SEND || in->op == RN_LITMUS_IMM)
-		atomic_fetch_add(&l->qp[in->qp].sends, 1);
+		atomic_fetch_add(&l->shared->sends[in->qp], 1);
 	errno = ibv_post_send(l->qp[in->qp].side[0], &wr, &bad);
 	return errno ? rn_live_fail(l, "ibv_post_send of \"%s\": %s", in->text,
 				    strerror(errno))
@@ -459,10 +461,29 @@ static int post_receive_of(struct rn_live *l, const struct rn_litmus_instr *in)
 	return post_receive(l, in->qp, sge, (int)count);
 }
 
+int rn_live_post_receive(struct rn_live *l, unsigned rq, unsigned loc)
+{
+	const struct rn_litmus_rq *t = &l->test->rq[rq];
+	unsigned nic = rn_live_find_nic(&l->map, t->node, t->nic), qp = 0;
+	struct ibv_sge sge = loc == RN_LITMUS_NONE
+				     ? staged(l, nic, RN_LITMUS_OPS, 0, sizeof(int64_t))
+				     : sge_of(l, nic, loc, sizeof(int64_t));
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	while (!l->srq[rq] && l->test->qp[qp].recv_queue != rq)
+		qp++;
+	if (!l->srq[rq])
+		return post_receive(l, qp, &sge, 1);
+	errno = ibv_post_srq_recv(l->srq[rq], &wr, &bad);
+	return errno ? rn_live_fail(l, "ibv_post_srq_recv: %s", strerror(errno)) : 0;
+}
+
 int rn_live_post_receives(struct rn_live *l, unsigned qp)
 {
 	const struct rn_litmus_test *t = l->test;
 
+	if (t->rq[t->qp[qp].recv_queue].is_rung)
+		return 0;
 	for (unsigned i = 0; i < t->threads; i++)
 		for (unsigned j = 0; j < t->thread[i].count; j++) {
 			const struct rn_litmus_instr *in = &t->thread[i].instr[j];
@@ -735,6 +756,7 @@ static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 		return 0;
 	case RN_LITMUS_BELL:
 	case RN_LITMUS_BLUE:
+	case RN_LITMUS_RECV:
 		*value = value_of(&in->value, reg);
 		return rn_live_ring(p->l, in, *value);
 	case RN_LITMUS_LAUNCH:

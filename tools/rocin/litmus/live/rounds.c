@@ -5,7 +5,7 @@
  * reset own memory, post receives; lead: choose seed and deadline
  * ---- all ----	threads begin
  * ---- all ----	threads have ended or given up
- * all doorbells have been served
+ * all doorbells have been served; messages that wait for a receive of the program get one
  * every QP sends one more message; when these have arrived and the hierarchy is
  * 	drained, no message of the test is on its way. On UC they are repeated until
  * 	all workers have received theirs
@@ -580,10 +580,14 @@ static int reset(struct rn_live *l, struct rn_live_player *players)
 			players[i].rng = rn_random_at(l->shared->seed, i) | 1;
 		}
 	for (unsigned i = 0; i < l->test->qps; i++) {
-		atomic_store(&l->qp[i].sends, 0);
+		if (l->qp[i].side[0])
+			atomic_store(&l->shared->sends[i], 0);
 		if (l->qp[i].side[1] && rn_live_post_receives(l, i))
 			return -1;
 	}
+	for (unsigned i = 0; i < l->test->rqs; i++)
+		if (rn_live_plays(l, l->test->rq[i].node))
+			atomic_store(&l->shared->receives[i], 0);
 	return 0;
 }
 
@@ -597,6 +601,81 @@ static int end_kernels(struct rn_live *l, struct rn_live_player *players)
 	return 0;
 }
 
+/* ---- Receives of the program ---- */
+
+static bool is_fed(const struct rn_live *l, unsigned qp)
+{
+	return l->test->rq[l->test->qp[qp].recv_queue].is_rung;
+}
+
+/* Returns the number of messages of the test that take a receive of a queue. */
+static unsigned takers_of(const struct rn_live *l, unsigned rq)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->test->qps; i++)
+		if (l->test->qp[i].recv_queue == rq)
+			n += atomic_load(&l->shared->sends[i]);
+	return n;
+}
+
+/* Returns the number of receives of a QP that no message of the test takes; of those of
+ * an SRQ, its first QP has all.
+ */
+static unsigned unused_of(const struct rn_live *l, unsigned qp)
+{
+	unsigned rq = l->test->qp[qp].recv_queue, takers, receives;
+
+	if (!is_fed(l, qp))
+		return l->qp[qp].recvs - 1 - atomic_load(&l->shared->sends[qp]);
+	for (unsigned i = 0; i < qp; i++)
+		if (l->test->qp[i].recv_queue == rq)
+			return 0;
+	takers = takers_of(l, rq);
+	receives = atomic_load(&l->shared->receives[rq]);
+	return receives > takers ? receives - takers : 0;
+}
+
+/* Posts receives for messages that the program has none for, and for those that end the
+ * run.
+ */
+static int feed_rest(struct rn_live *l, unsigned rq)
+{
+	unsigned takers = takers_of(l, rq);
+	unsigned receives = atomic_load(&l->shared->receives[rq]);
+	unsigned more = takers > receives ? takers - receives : 0;
+
+	for (unsigned i = 0; i < l->test->qps; i++)
+		more += l->test->qp[i].recv_queue == rq;
+	for (unsigned i = 0; i < more; i++)
+		if (rn_live_post_receive(l, rq, RN_LITMUS_NONE))
+			return -1;
+	return 0;
+}
+
+static int feed_rests(struct rn_live *l)
+{
+	for (unsigned i = 0; i < l->test->rqs; i++)
+		if (l->test->rq[i].is_rung && rn_live_plays(l, l->test->rq[i].node) &&
+		    feed_rest(l, i))
+			return -1;
+	return 0;
+}
+
+/* Has a message waited for a receive that names a buffer, until the run was over? What
+ * came behind it does not belong to a final state.
+ */
+static bool has_waited(const struct rn_live *l)
+{
+	if (atomic_load(&l->shared->has_bad_receive))
+		return true;
+	for (unsigned i = 0; i < l->test->rqs; i++)
+		if (l->test->rq[i].is_rung &&
+		    takers_of(l, i) > atomic_load(&l->shared->receives[i]))
+			return true;
+	return false;
+}
+
 /* Returns the number of receives that all QPs of a CQ consume in a run. */
 static unsigned receives_of(const struct rn_live *l, unsigned cq)
 {
@@ -604,7 +683,7 @@ static unsigned receives_of(const struct rn_live *l, unsigned cq)
 
 	for (unsigned i = 0; i < l->test->qps; i++)
 		if (l->test->qp[i].recv_cq == cq)
-			n += l->qp[i].recvs;
+			n += atomic_load(&l->shared->sends[i]) + unused_of(l, i) + 1;
 	return n;
 }
 
@@ -722,10 +801,10 @@ static int drop_surplus(struct rn_live *l)
 
 static int finish_messages(struct rn_live *l)
 {
+	if (feed_rests(l))
+		return -1;
 	for (unsigned i = 0; i < l->test->qps; i++)
-		if (l->qp[i].side[0] &&
-		    rn_live_post_quiet(l, i,
-				       l->qp[i].recvs - 1 - atomic_load(&l->qp[i].sends)))
+		if (l->qp[i].side[0] && rn_live_post_quiet(l, i, unused_of(l, i)))
 			return -1;
 	for (unsigned i = 0; i < l->test->cqs; i++)
 		if (l->cq[i] && empty_cq(l, i))
@@ -823,7 +902,8 @@ static bool could_go_on(const struct rn_live *l, unsigned thread)
 }
 
 /* Counts the final state of a run. A run in which a thread could go on, because a busy
- * machine took longer than threads wait, has no final state.
+ * machine took longer than threads wait, has no final state, and neither has one in which
+ * a message waited for a receive.
  */
 static void count(struct rn_live *l, struct rn_live_results *res)
 {
@@ -831,6 +911,8 @@ static void count(struct rn_live *l, struct rn_live_results *res)
 	uint32_t i = 0;
 
 	res->runs++;
+	if (has_waited(l))
+		return;
 	for (unsigned thread = 0; thread < l->test->threads; thread++)
 		if (could_go_on(l, thread))
 			return;
@@ -859,6 +941,7 @@ static void decide_next_run(struct rn_live *l, uint64_t done, uint64_t began)
 	l->shared->deadline = now + patience_ns;
 	atomic_store(&l->shared->emptied, 0);
 	atomic_store(&l->shared->left_dma, 0);
+	atomic_store(&l->shared->has_bad_receive, false);
 	for (unsigned i = 0; i < RN_LITMUS_CQS; i++)
 		atomic_store(&l->shared->left[i], 0);
 	l->shared->is_last =
@@ -870,7 +953,8 @@ int rn_live_rounds(struct rn_live *l, struct rn_live_results *results)
 	struct rn_live_player players[RN_LITMUS_THREADS];
 	uint64_t began = rn_live_now();
 
-	if (rn_live_queues_open(l, rn_live_post_fetched) || start_threads(l, players))
+	if (rn_live_queues_open(l, rn_live_post_fetched, rn_live_post_receive) ||
+	    start_threads(l, players))
 		return -1;
 	for (uint64_t done = 0;; done++) {
 		if (l->is_lead)
