@@ -64,15 +64,15 @@ static void take_wake(const struct rnp_engine *e)
 		(void)!read(e->wake_fd, &times, sizeof(times));
 }
 
-/* Resets the eventfd of local wires. The value of its counter does not matter, as a peer
- * may write any: packets are found in the rings.
+/* Empties the pipe, or the eventfd, by which peers wake this process. What is read does
+ * not matter, as a peer may write anything: packets are found in the rings.
  */
 static void take_local(const struct rnp_engine *e)
 {
-	uint64_t times;
+	char wakes[512]; /* of 8 bytes each */
 
 	if (e->wire.local && rn_own_fd_is_there(rn_local_event_fd(e->wire.local)))
-		(void)!read(rn_local_event_fd(e->wire.local), &times, sizeof(times));
+		(void)!read(rn_local_event_fd(e->wire.local), wakes, sizeof(wakes));
 }
 
 static void handle_wakeup(struct rnp_engine *e, uint32_t tags)

@@ -229,7 +229,7 @@ enum rnp_tag {
 	RNP_TAG_WAKE, /* the thread must end, or accesses to memory have completed */
 	RNP_TAG_ROCIND,
 	RNP_TAG_SOCKET,
-	RNP_TAG_LOCAL, /* eventfd: a peer has put packets into a ring of a local wire */
+	RNP_TAG_LOCAL, /* pipe: a peer has put packets into a ring of a local wire */
 };
 
 /* ----------------------------------------------------------------- the engine itself */

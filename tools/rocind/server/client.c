@@ -607,7 +607,7 @@ void rnd_client_close(struct rnd_client *client)
 /* ---- Handing over ---- */
 
 /* A copy of a client. Its descriptors are the connection and, as far as they are there,
- * the pidfd, the statistics page, the doorbell page and its eventfd.
+ * the pidfd, the statistics page, the doorbell page and its event.
  */
 struct saved_client {
 	uint64_t id;

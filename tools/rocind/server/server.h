@@ -343,7 +343,7 @@ struct rnd_wires {
 	/* Index at which the search for a free entry of `wire' starts. */
 	unsigned next;
 	bool is_open; /* page_fd and event_fd are open */
-	/* Doorbell page of the process, and the eventfd that wakes it. */
+	/* Doorbell page of the process, and the pipe or eventfd that wakes it. */
 	int page_fd, event_fd;
 };
 

@@ -6,11 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "transport/io/host/log.h"
@@ -161,6 +163,53 @@ static void send_wire_down(struct rnd_client *client, const struct rn_ctl_ends *
 	rn_ctl_send(client->sock.fd, &msg, NULL, 0);
 }
 
+/* Opens the pipe @fd once more, by an open file that nobody else has: O_NONBLOCK is a
+ * flag of the open file, and whoever shares that can clear it and so make others wait.
+ * Return: a descriptor, or -errno.
+ */
+static int reopen(int fd)
+{
+	char path[64];
+	int own;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	/* For reading and writing: a pipe without a reader would raise SIGPIPE. */
+	own = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	return own < 0 ? -errno : own;
+}
+
+/* Opens the event @fd for one client. An eventfd cannot be opened again, so that its open
+ * file is shared. Return: a descriptor that the caller closes, or -errno.
+ */
+static int event_for_client(int fd)
+{
+	struct stat st;
+	int copy;
+
+	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
+		return reopen(fd);
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return copy < 0 ? -errno : copy;
+}
+
+static int send_wire(const struct rnd_client *to, const struct rn_ctl_wire *msg,
+		     int fds[RN_CTL_WIRE_FDS])
+{
+	int own = event_for_client(fds[RN_CTL_WIRE_EVENT]);
+	int peer = event_for_client(fds[RN_CTL_WIRE_PEER_EVENT]);
+	int rc = own < 0 ? own : peer;
+
+	fds[RN_CTL_WIRE_EVENT] = own;
+	fds[RN_CTL_WIRE_PEER_EVENT] = peer;
+	if (rc >= 0)
+		rc = rn_ctl_send(to->sock.fd, msg, fds, RN_CTL_WIRE_FDS);
+	if (own >= 0)
+		close(own);
+	if (peer >= 0)
+		close(peer);
+	return rc;
+}
+
 static int tell_up(const struct rnd_wire *w, unsigned role, int rings)
 {
 	const struct rnd_wires *own = &w->end[role]->wires;
@@ -172,7 +221,7 @@ static int tell_up(const struct rnd_wire *w, unsigned role, int rings)
 					 .peer_bit = w->bit[!role],
 					 .no_icrc = w->end[0]->attachment.no_icrc &&
 						    w->end[1]->attachment.no_icrc };
-	const int fds[RN_CTL_WIRE_FDS] = {
+	int fds[RN_CTL_WIRE_FDS] = {
 		[RN_CTL_WIRE_RINGS] = rings,
 		[RN_CTL_WIRE_PEER_PAGE] = peer->page_fd,
 		[RN_CTL_WIRE_PEER_EVENT] = peer->event_fd,
@@ -180,10 +229,31 @@ static int tell_up(const struct rnd_wire *w, unsigned role, int rings)
 		[RN_CTL_WIRE_EVENT] = own->event_fd,
 	};
 
-	return rn_ctl_send(w->end[role]->sock.fd, &msg, fds, RN_CTL_WIRE_FDS);
+	return send_wire(w->end[role], &msg, fds);
 }
 
 /* ---- Wires ---- */
+
+/* Makes what a process is woken by: a pipe, or an eventfd where pipes cannot be opened
+ * again (no /proc). Non-blocking, because the peer writes to it, too, and could fill it.
+ * Return: a descriptor for both ends, or -errno.
+ */
+static int make_event(void)
+{
+	int ends[2], event;
+
+	if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) < 0)
+		return -errno;
+	/* One page of memory instead of 16, of which a user may have 16384: 512 wakes. */
+	(void)fcntl(ends[1], F_SETPIPE_SZ, 4096);
+	event = reopen(ends[0]);
+	close(ends[0]);
+	close(ends[1]);
+	if (event >= 0)
+		return event;
+	event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return event < 0 ? -errno : event;
+}
 
 static int open_doorbell(struct rnd_wires *wires)
 {
@@ -194,15 +264,10 @@ static int open_doorbell(struct rnd_wires *wires)
 	page = make_page();
 	if (page < 0)
 		return page;
-	/* Non-blocking, because the peer writes to it, too, and could bring the counter
-	 * to its maximum.
-	 */
-	event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	event = make_event();
 	if (event < 0) {
-		int rc = -errno;
-
 		close(page);
-		return rc;
+		return event;
 	}
 	wires->is_open = true;
 	wires->page_fd = page;

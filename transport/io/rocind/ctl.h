@@ -289,11 +289,12 @@ struct rn_ctl_wire_ask {
 
 /* Descriptors that RN_CTL_WIRE carries, in this order. */
 enum {
-	RN_CTL_WIRE_RINGS,	/* sealed memory of both rings, RN_WIRE_BYTES (ring.h) */
-	RN_CTL_WIRE_PEER_PAGE,	/* sealed memory of the peer's doorbell */
-	RN_CTL_WIRE_PEER_EVENT, /* eventfd that wakes the peer */
-	/* doorbell page and eventfd of the receiver, which are the same for all its local
-	 * wires
+	RN_CTL_WIRE_RINGS,     /* sealed memory of both rings, RN_WIRE_BYTES (ring.h) */
+	RN_CTL_WIRE_PEER_PAGE, /* sealed memory of the peer's doorbell */
+	/* Pipe or eventfd that wakes the peer: a number of 8 bytes is written, not 0. */
+	RN_CTL_WIRE_PEER_EVENT,
+	/* doorbell page and pipe or eventfd of the receiver, which are the same for all
+	 * its local wires
 	 */
 	RN_CTL_WIRE_PAGE,
 	RN_CTL_WIRE_EVENT,

@@ -87,9 +87,9 @@ struct rn_rocind_wire {
 	unsigned peer_bit;
 	bool no_icrc; /* both ends accept packets without ICRC */
 	int rings;    /* descriptor of RN_WIRE_BYTES of memory */
-	/* descriptors: the peer's doorbell, and the eventfd that wakes the peer */
+	/* descriptors: the peer's doorbell, and the pipe or eventfd that wakes it */
 	int peer_page, peer_event;
-	/* descriptors of our own doorbell and eventfd, which are the same for all our
+	/* descriptors of our own doorbell and its pipe, which are the same for all our
 	 * local wires
 	 */
 	int page, event;

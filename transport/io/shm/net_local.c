@@ -69,8 +69,8 @@ static void wake_peer(const struct local_wire *w)
 {
 	uint64_t one = 1;
 
-	/* The write fails only if the counter of the eventfd is full; then the peer
-	 * is awake.
+	/* The write fails only if the pipe, or the counter of the eventfd, is full; then
+	 * the peer is awake.
 	 */
 	if (rn_own_fd_is_there(w->peer_event))
 		(void)!syscall(SYS_write, w->peer_event, &one, sizeof(one));

@@ -313,7 +313,7 @@ enum {
  * There is one page of shared memory per process, the doorbell, which all its peers map.
  * It holds a flag that the process sleeps, and a bit for each of its rings, set if the
  * ring may have packets. Beside the page, the peers have a descriptor that wakes the
- * process (an eventfd in its epoll set).
+ * process (a pipe or an eventfd in its epoll set).
  *
  *   producer                             consumer
  *   rn_ring_publish()                    rn_doorbell_announce()

@@ -113,6 +113,68 @@ static void no_end_can_make_the_memory_shorter(void **state)
 	close_side(&b);
 }
 
+/* Fills what @fd wakes somebody by, up to where a write would wait. */
+static void fill(int fd)
+{
+	uint64_t most = UINT64_MAX - 1;
+
+	for (unsigned i = 0; i < 100000; i++)
+		if (write(fd, &most, sizeof(most)) < 0) {
+			assert_int_equal(errno, EAGAIN);
+			return;
+		}
+	fail_msg("it is never full");
+}
+
+/* O_NONBLOCK is of an open file, and whoever shares it can clear it for all. */
+static void no_end_can_make_the_other_wait(void **state)
+{
+	struct side a = open_side(0, true), b = open_side(1, true);
+	struct rn_rocind_wire wa, wb;
+	uint64_t one = 1;
+
+	(void)state;
+	ask(&a, &b);
+	wa = await_wire(&a, &b);
+	wb = await_wire(&b, &a);
+	fill(wa.event);
+	assert_int_equal(fcntl(wa.event, F_SETFL, 0), 0);
+	assert_int_equal(fcntl(wa.peer_event, F_SETFL, 0), 0);
+	assert_int_equal(fcntl(wb.event, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	assert_int_equal(fcntl(wb.peer_event, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	assert_int_equal(write(wb.peer_event, &one, sizeof(one)), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(read(wb.event, &one, sizeof(one)), -1);
+	assert_int_equal(errno, EAGAIN);
+	close_wire(&wa);
+	close_wire(&wb);
+	close_side(&a);
+	close_side(&b);
+}
+
+/* A process that has ended is woken in vain: that is no SIGPIPE. */
+static void a_wake_reaches_the_other_end_or_nobody(void **state)
+{
+	struct side a = open_side(0, true), b = open_side(1, true);
+	struct rn_rocind_wire wa, wb;
+	uint64_t one = 1;
+
+	(void)state;
+	ask(&a, &b);
+	wa = await_wire(&a, &b);
+	wb = await_wire(&b, &a);
+	assert_int_equal(write(wb.peer_event, &one, sizeof(one)), sizeof(one));
+	assert_int_equal(read(wb.event, &one, sizeof(one)), -1);
+	assert_int_equal(read(wa.event, &one, sizeof(one)), sizeof(one));
+	assert_int_equal(read(wa.event, &one, sizeof(one)), -1);
+	close_wire(&wa);
+	close_side(&a);
+	await_down(&b, &a, 0);
+	assert_int_equal(write(wb.peer_event, &one, sizeof(one)), sizeof(one));
+	close_wire(&wb);
+	close_side(&b);
+}
+
 static void two_who_ask_at_once_get_one_wire(void **state)
 {
 	struct side a = open_side(0, true), b = open_side(1, true);
@@ -327,6 +389,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(both_ends_get_the_same_memory),
 		test(no_end_can_make_the_memory_shorter),
+		test(no_end_can_make_the_other_wait),
+		test(a_wake_reaches_the_other_end_or_nobody),
 		test(two_who_ask_at_once_get_one_wire),
 		test(who_gets_none_is_told_why),
 		test(packets_lack_icrc_where_both_ends_take_them),
