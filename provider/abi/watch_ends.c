@@ -87,7 +87,7 @@ static bool open_own(void)
 	char path[sizeof(own.dir) + sizeof(own.name)], hidden[sizeof(path) + 1];
 
 	(void)snprintf(hidden, sizeof(hidden), "%s/.%s", own.dir, own.name);
-	own.fd = open(hidden, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	own.fd = rn_open_plain(AT_FDCWD, hidden, O_RDWR | O_CREAT | O_TRUNC);
 	if (own.fd < 0 || flock(own.fd, LOCK_EX | LOCK_NB) || ftruncate(own.fd, FILE_LEN))
 		return false;
 	own.file = mmap(NULL, FILE_LEN, PROT_READ | PROT_WRITE,
@@ -344,7 +344,7 @@ static bool find_in(int fd, const struct wanted *w, struct rn_val_end *found)
 /* Opens the file of another process; removes that of one that has ended. */
 static int open_other(int dir, const char *name)
 {
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = rn_open_plain(dir, name, O_RDONLY);
 
 	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB))
 		return fd;

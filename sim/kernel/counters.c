@@ -14,6 +14,7 @@
 #include "netlink/view.h"
 #include "port_counters.h"
 #include "redirect.h"
+#include "transport/io/host/runtime_dir.h"
 
 /* What of the tree a path names. */
 struct place {
@@ -69,8 +70,7 @@ static void write_counter(const struct place *p, const char *name, uint64_t valu
 {
 	char path[PATH_MAX], text[32];
 	int len = snprintf(path, sizeof(path), "%.*s/%s", (int)p->dir_len, p->dir, name);
-	int fd = len < (int)sizeof(path) ? open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
-					 : -1;
+	int fd = len < (int)sizeof(path) ? rn_open_plain(AT_FDCWD, path, O_WRONLY) : -1;
 
 	if (fd < 0)
 		return;

@@ -28,7 +28,7 @@ static bool read_file(const char *tree, unsigned number, const char *name, char 
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/" CLASS "/rocin%u/%s", tree, number, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = rn_open_plain(AT_FDCWD, path, O_RDONLY);
 	if (fd < 0)
 		return false;
 	len = read(fd, text, size - 1);

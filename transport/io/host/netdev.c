@@ -286,7 +286,7 @@ static uint64_t hash_of_place(void)
 
 static bool read_salt(const char *path, uint64_t *salt)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = rn_open_plain(AT_FDCWD, path, O_RDONLY);
 	bool ok = fd >= 0 && read(fd, salt, sizeof(*salt)) == sizeof(*salt);
 
 	if (fd >= 0)

@@ -214,6 +214,19 @@ void rn_runtime_name(char *name, size_t name_len, const char *stem, const char *
 	snprintf(name, name_len, "%s-%llu%s", stem, netns, suffix);
 }
 
+int rn_open_plain(int dir, const char *path, int flags)
+{
+	int fd = openat(dir, path, flags | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC,
+			0600);
+	struct stat st;
+
+	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+		return fd;
+	close(fd);
+	errno = EINVAL;
+	return -1;
+}
+
 int rn_runtime_tree_parent(char *path, size_t path_len, char *err, size_t err_len)
 {
 	char dir[RN_RUNTIME_PATH_MAX], name[32];

@@ -39,7 +39,7 @@ static int open_file(const char *dir, int flags)
 
 	rn_runtime_name(name, sizeof(name), "counters", "");
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return rn_open_plain(AT_FDCWD, path, flags);
 }
 
 /* Reads the file; what is none of this version is one without counters. */

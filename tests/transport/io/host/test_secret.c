@@ -122,6 +122,20 @@ static void the_salt_is_for_its_user_alone(void **state)
 	assert_int_equal(st.st_size, 8);
 }
 
+/* Nobody writes to a fifo that somebody has put there, and it is not waited for. */
+static void a_fifo_in_place_of_the_salt_is_none(void **state)
+{
+	char path[96];
+	uint64_t guid;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/guid-salt", dir[0]);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	guid = guid_in(dir[0]);
+	assert_true(guid != 0);
+	assert_true(guid_in(dir[0]) == guid);
+}
+
 /* Many processes that begin at once agree. */
 static void processes_at_once_have_one_salt(void **state)
 {
@@ -161,6 +175,7 @@ int main(void)
 		cmocka_unit_test(numbers_differ_without_the_kernel),
 		TEST(a_guid_is_that_of_the_directory),
 		TEST(the_salt_is_for_its_user_alone),
+		TEST(a_fifo_in_place_of_the_salt_is_none),
 		TEST(processes_at_once_have_one_salt),
 		TEST(without_a_directory_there_is_a_guid_nevertheless),
 	};

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -105,6 +106,19 @@ static void a_page_is_added_once(void **state)
 	close(fd);
 }
 
+static void a_fifo_in_place_of_the_file_has_no_counters(void **state)
+{
+	int fd = make_page(5, RN_STAT_COUNT);
+	uint64_t number;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(sent_by("rocin0", &number), 0);
+	assert_int_equal(number, 0);
+	assert_int_equal(rn_stats_ended_add(dir, "rocin0", fd), -EINVAL);
+	close(fd);
+}
+
 static void what_a_page_says_is_not_believed(void **state)
 {
 	int fd = make_page(5, RN_STAT_TX_PACKETS); /* of an older program */
@@ -159,6 +173,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(programs_are_added_to_their_device),
 		TEST(a_page_is_added_once),
+		TEST(a_fifo_in_place_of_the_file_has_no_counters),
 		TEST(what_a_page_says_is_not_believed),
 		TEST(a_file_that_is_none_of_ours_begins_anew),
 		TEST(devices_that_are_too_many_are_left_out),
