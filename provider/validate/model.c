@@ -10,143 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/hash.h"
-
-/* ------------------------------------------------------------------ lookups */
-static unsigned bucket_of(uint64_t key)
-{
-	return (unsigned)(rn_hash_word(key) >> 32) % RN_VAL_BUCKETS;
-}
-
-static unsigned number_bucket(enum rn_val_kind kind, uint32_t number)
-{
-	return bucket_of((uint64_t)kind << 32 | number);
-}
-
-struct rn_val_object *rn_val_lookup(const struct rn_val *v, const void *handle)
-{
-	struct rn_val_object *o = v->bucket[bucket_of((uintptr_t)handle)], *gone = NULL;
-
-	for (; o; o = o->next) {
-		if (o->handle != handle)
-			continue;
-		if (!o->is_gone)
-			return o;
-		if (!gone)
-			gone = o;
-	}
-	return gone;
-}
-
-static struct rn_val_object *living_at(const struct rn_val *v, const void *handle)
-{
-	struct rn_val_object *o = handle ? rn_val_lookup(v, handle) : NULL;
-
-	return o && !o->is_gone ? o : NULL;
-}
-
-static struct rn_val_object *find_number(const struct rn_val *v, enum rn_val_kind kind,
-					 uint32_t number)
-{
-	struct rn_val_object *o = v->numbered[number_bucket(kind, number)];
-
-	while (o && (o->kind != kind || o->number != number))
-		o = o->next_number;
-	return o;
-}
-
-static struct rn_val_object *qp_of_number(const struct rn_val *v, uint32_t qpn)
-{
-	return find_number(v, RN_VAL_QP, qpn);
-}
-
-/* Most requests name the region of the one before. */
-const struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey)
-{
-	if (!v->last_mr || v->last_mr->number != lkey)
-		v->last_mr = find_number(v, RN_VAL_MR, lkey);
-	return v->last_mr;
-}
-
-struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o)
-{
-	for (unsigned i = 0; o && i < RN_VAL_PARENTS && o->parent[i]; i++)
-		if (o->parent[i]->kind == RN_VAL_PD)
-			return o->parent[i];
-	return NULL;
-}
-
-const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o)
-{
-	if (rn_val_is(o, RN_VAL_CONTEXT))
-		return o;
-	for (unsigned i = 0; o && i < RN_VAL_PARENTS; i++)
-		if (rn_val_is(o->parent[i], RN_VAL_CONTEXT))
-			return o->parent[i];
-	return NULL;
-}
-
-struct rn_val_object *rn_val_qp_beside(const struct rn_val *v,
-				       const struct rn_val_object *o, uint32_t qpn)
-{
-	struct rn_val_object *qp = qp_of_number(v, qpn);
-	const struct rn_val_object *own = rn_val_context_of(o),
-				   *its = rn_val_context_of(qp);
-
-	/* Numbers are those of a device. */
-	return own && its && own->number == its->number ? qp : NULL;
-}
-
-struct rn_val_object *rn_val_own_target_of(const struct rn_val *v,
-					   const struct rn_val_object *qp)
-{
-	if (!qp->qp.is_to_self || !(qp->qp.mask & IBV_QP_DEST_QPN))
-		return NULL;
-	return rn_val_qp_beside(v, qp, qp->qp.attr.dest_qp_num);
-}
-
-struct rn_val_object *rn_val_own_peer_of(const struct rn_val *v,
-					 const struct rn_val_object *qp)
-{
-	struct rn_val_object *peer = rn_val_own_target_of(v, qp);
-
-	return peer && rn_val_own_target_of(v, peer) == qp ? peer : NULL;
-}
-
-struct rn_val_object *rn_val_peer_of(const struct rn_val *v,
-				     const struct rn_val_object *qp)
-{
-	struct rn_val_object *peer = qp->qp.remote;
-
-	if (!peer)
-		return rn_val_own_peer_of(v, qp);
-	return peer->qp.mask & IBV_QP_DEST_QPN && peer->qp.attr.dest_qp_num == qp->number
-		       ? peer
-		       : NULL;
-}
-
-static void add_number(struct rn_val *v, struct rn_val_object *o)
-{
-	struct rn_val_object **at = &v->numbered[number_bucket(o->kind, o->number)];
-
-	if (o->kind != RN_VAL_QP && o->kind != RN_VAL_MR)
-		return;
-	o->next_number = *at;
-	*at = o;
-}
-
-static void remove_number(struct rn_val *v, const struct rn_val_object *o)
-{
-	struct rn_val_object **at = &v->numbered[number_bucket(o->kind, o->number)];
-
-	if (v->last_mr == o)
-		v->last_mr = NULL;
-	while (*at && *at != o)
-		at = &(*at)->next_number;
-	if (*at)
-		*at = o->next_number;
-}
-
 /* ------------------------------------------------------------------- queues */
 enum {
 	ROOM_MIN = 16,
@@ -260,7 +123,7 @@ static void add_step(struct rn_val_qp *qp, struct rn_val_step step)
 /* ------------------------------------------------------------------ objects */
 static void link_living(struct rn_val *v, struct rn_val_object *o)
 {
-	struct rn_val_object **at = &v->bucket[bucket_of((uintptr_t)o->handle)];
+	struct rn_val_object **at = &v->bucket[rn_val_bucket_of((uintptr_t)o->handle)];
 
 	o->next = *at;
 	*at = o;
@@ -269,7 +132,7 @@ static void link_living(struct rn_val *v, struct rn_val_object *o)
 		v->living->newer = o;
 	v->living = o;
 	v->living_of[o->kind]++;
-	add_number(v, o);
+	rn_val_add_number(v, o);
 }
 
 static void set_kind(struct rn_val *v, struct rn_val_object *o,
@@ -288,15 +151,15 @@ static void set_kind(struct rn_val *v, struct rn_val_object *o,
 		o->qp.asked = m->qp.asked;
 		o->qp.cap = m->qp.cap;
 		o->qp.sq_sig_all = m->qp.sq_sig_all;
-		o->qp.send_cq = living_at(v, m->qp.send_cq);
-		o->qp.recv_cq = living_at(v, m->qp.recv_cq);
-		o->qp.srq = living_at(v, m->qp.srq);
+		o->qp.send_cq = rn_val_living_at(v, m->qp.send_cq);
+		o->qp.recv_cq = rn_val_living_at(v, m->qp.recv_cq);
+		o->qp.srq = rn_val_living_at(v, m->qp.srq);
 		add_step(&o->qp, (struct rn_val_step){ .what = RN_VAL_STEP_MADE });
 	}
 	if (m->kind == RN_VAL_CQ) {
 		o->cq.asked = m->cq.asked;
 		o->cq.size = m->cq.size;
-		o->cq.channel = living_at(v, m->cq.channel);
+		o->cq.channel = rn_val_living_at(v, m->cq.channel);
 		o->cq.has_channel = m->cq.channel != NULL;
 	}
 	if (m->kind == RN_VAL_SRQ) {
@@ -326,7 +189,7 @@ static void free_object(struct rn_val_object *o)
 
 static void forget(struct rn_val *v, struct rn_val_object *o)
 {
-	struct rn_val_object **at = &v->bucket[bucket_of((uintptr_t)o->handle)];
+	struct rn_val_object **at = &v->bucket[rn_val_bucket_of((uintptr_t)o->handle)];
 
 	while (*at && *at != o)
 		at = &(*at)->next;
@@ -391,7 +254,7 @@ static void end_object(struct rn_val *v, struct rn_val_object *o, uint32_t stack
 	if (o->older)
 		o->older->newer = o->newer;
 	v->living_of[o->kind]--;
-	remove_number(v, o);
+	rn_val_remove_number(v, o);
 	for (unsigned i = 0; i < RN_VAL_PARENTS; i++) {
 		if (o->parent[i])
 			o->parent[i]->users--;
@@ -409,7 +272,7 @@ static void end_object(struct rn_val *v, struct rn_val_object *o, uint32_t stack
 static struct rn_val_object *make(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_make *m = &e->make;
-	struct rn_val_object *old = living_at(v, e->handle);
+	struct rn_val_object *old = rn_val_living_at(v, e->handle);
 	struct rn_val_object *o = calloc(1, sizeof(*o));
 
 	if (!o)
@@ -423,7 +286,7 @@ static struct rn_val_object *make(struct rn_val *v, const struct rn_val_event *e
 	o->number = m->number;
 	o->made_at = e->stack;
 	for (unsigned i = 0, n = 0; i < RN_VAL_PARENTS && m->parent[i]; i++) {
-		struct rn_val_object *parent = living_at(v, m->parent[i]);
+		struct rn_val_object *parent = rn_val_living_at(v, m->parent[i]);
 
 		if (!parent)
 			continue;
@@ -554,7 +417,7 @@ static void match(struct rn_val *v, struct rn_val_event *e)
 	struct rn_val_completion *c = &e->completion;
 	uint32_t at;
 
-	c->qp = qp_of_number(v, c->wc->qp_num);
+	c->qp = rn_val_qp_of_number(v, c->wc->qp_num);
 	if (!c->qp)
 		return;
 	c->wr = find_wr(queue_of(c->qp, c->is_recv), c->wc->wr_id, is_telling(c), &at);
@@ -648,7 +511,7 @@ static void end_reg(struct rn_val *v, struct rn_val_object *o,
 {
 	if (e->rc)
 		return;
-	remove_number(v, o);
+	rn_val_remove_number(v, o);
 	if (e->rereg.flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		o->mr.addr = o->mr.iova = e->rereg.addr;
 		o->mr.len = e->rereg.len;
@@ -657,11 +520,11 @@ static void end_reg(struct rn_val *v, struct rn_val_object *o,
 		o->mr.access = e->rereg.access;
 	o->mr.lkey = o->number = e->rereg.lkey;
 	o->mr.rkey = e->rereg.rkey;
-	add_number(v, o);
-	if (e->rereg.flags & IBV_REREG_MR_CHANGE_PD && living_at(v, e->rereg.pd)) {
+	rn_val_add_number(v, o);
+	if (e->rereg.flags & IBV_REREG_MR_CHANGE_PD && rn_val_living_at(v, e->rereg.pd)) {
 		if (o->parent[0])
 			o->parent[0]->users--;
-		o->parent[0] = living_at(v, e->rereg.pd);
+		o->parent[0] = rn_val_living_at(v, e->rereg.pd);
 		o->parent[0]->users++;
 	}
 }

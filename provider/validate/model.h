@@ -287,6 +287,16 @@ static inline bool rn_val_is(const struct rn_val_object *o, enum rn_val_kind kin
 RN_VAL_CATEGORIES(X)
 #undef X
 
+/* ----------------------------------------------------------------- lookup.c */
+unsigned rn_val_bucket_of(uint64_t key);
+/* The living object with that handle; NULL: there is none. */
+struct rn_val_object *rn_val_living_at(const struct rn_val *v, const void *handle);
+struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn);
+/* Let a living object be found by what it is known by, besides its handle; or no longer.
+ */
+void rn_val_add_number(struct rn_val *v, struct rn_val_object *o);
+void rn_val_remove_number(struct rn_val *v, const struct rn_val_object *o);
+
 /* ------------------------------------------------------------------ model.c */
 /* Bring the model up to date, before the rules look at an event, and behind them. */
 void rn_val_model_before(struct rn_val *v, struct rn_val_event *e);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* lookup.c - finds objects of the model: by handle, by number, and from one another. */
+#include "model.h"
+
+#include "rocin/hash.h"
+
+unsigned rn_val_bucket_of(uint64_t key)
+{
+	return (unsigned)(rn_hash_word(key) >> 32) % RN_VAL_BUCKETS;
+}
+
+static unsigned number_bucket(enum rn_val_kind kind, uint32_t number)
+{
+	return rn_val_bucket_of((uint64_t)kind << 32 | number);
+}
+
+struct rn_val_object *rn_val_lookup(const struct rn_val *v, const void *handle)
+{
+	struct rn_val_object *o = v->bucket[rn_val_bucket_of((uintptr_t)handle)],
+			     *gone = NULL;
+
+	for (; o; o = o->next) {
+		if (o->handle != handle)
+			continue;
+		if (!o->is_gone)
+			return o;
+		if (!gone)
+			gone = o;
+	}
+	return gone;
+}
+
+struct rn_val_object *rn_val_living_at(const struct rn_val *v, const void *handle)
+{
+	struct rn_val_object *o = handle ? rn_val_lookup(v, handle) : NULL;
+
+	return o && !o->is_gone ? o : NULL;
+}
+
+static struct rn_val_object *find_number(const struct rn_val *v, enum rn_val_kind kind,
+					 uint32_t number)
+{
+	struct rn_val_object *o = v->numbered[number_bucket(kind, number)];
+
+	while (o && (o->kind != kind || o->number != number))
+		o = o->next_number;
+	return o;
+}
+
+struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn)
+{
+	return find_number(v, RN_VAL_QP, qpn);
+}
+
+/* Most requests name the region of the one before. */
+const struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey)
+{
+	if (!v->last_mr || v->last_mr->number != lkey)
+		v->last_mr = find_number(v, RN_VAL_MR, lkey);
+	return v->last_mr;
+}
+
+struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o)
+{
+	for (unsigned i = 0; o && i < RN_VAL_PARENTS && o->parent[i]; i++)
+		if (o->parent[i]->kind == RN_VAL_PD)
+			return o->parent[i];
+	return NULL;
+}
+
+const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o)
+{
+	if (rn_val_is(o, RN_VAL_CONTEXT))
+		return o;
+	for (unsigned i = 0; o && i < RN_VAL_PARENTS; i++)
+		if (rn_val_is(o->parent[i], RN_VAL_CONTEXT))
+			return o->parent[i];
+	return NULL;
+}
+
+struct rn_val_object *rn_val_qp_beside(const struct rn_val *v,
+				       const struct rn_val_object *o, uint32_t qpn)
+{
+	struct rn_val_object *qp = rn_val_qp_of_number(v, qpn);
+	const struct rn_val_object *own = rn_val_context_of(o),
+				   *its = rn_val_context_of(qp);
+
+	/* Numbers are those of a device. */
+	return own && its && own->number == its->number ? qp : NULL;
+}
+
+struct rn_val_object *rn_val_own_target_of(const struct rn_val *v,
+					   const struct rn_val_object *qp)
+{
+	if (!qp->qp.is_to_self || !(qp->qp.mask & IBV_QP_DEST_QPN))
+		return NULL;
+	return rn_val_qp_beside(v, qp, qp->qp.attr.dest_qp_num);
+}
+
+struct rn_val_object *rn_val_own_peer_of(const struct rn_val *v,
+					 const struct rn_val_object *qp)
+{
+	struct rn_val_object *peer = rn_val_own_target_of(v, qp);
+
+	return peer && rn_val_own_target_of(v, peer) == qp ? peer : NULL;
+}
+
+struct rn_val_object *rn_val_peer_of(const struct rn_val *v,
+				     const struct rn_val_object *qp)
+{
+	struct rn_val_object *peer = qp->qp.remote;
+
+	if (!peer)
+		return rn_val_own_peer_of(v, qp);
+	return peer->qp.mask & IBV_QP_DEST_QPN && peer->qp.attr.dest_qp_num == qp->number
+		       ? peer
+		       : NULL;
+}
+
+void rn_val_add_number(struct rn_val *v, struct rn_val_object *o)
+{
+	struct rn_val_object **at = &v->numbered[number_bucket(o->kind, o->number)];
+
+	if (o->kind != RN_VAL_QP && o->kind != RN_VAL_MR)
+		return;
+	o->next_number = *at;
+	*at = o;
+}
+
+void rn_val_remove_number(struct rn_val *v, const struct rn_val_object *o)
+{
+	struct rn_val_object **at = &v->numbered[number_bucket(o->kind, o->number)];
+
+	if (v->last_mr == o)
+		v->last_mr = NULL;
+	while (*at && *at != o)
+		at = &(*at)->next_number;
+	if (*at)
+		*at = o->next_number;
+}
