@@ -5,14 +5,9 @@
 #include "model.h"
 
 /* -------------------------------------------------- objects that are destroyed */
-static const struct rn_val_object *user_of(const struct rn_val *v,
-					   const struct rn_val_object *used)
+static const struct rn_val_object *user_of(const struct rn_val_object *used)
 {
-	for (const struct rn_val_object *o = v->living; o; o = o->older)
-		for (unsigned i = 0; i < RN_VAL_PARENTS; i++)
-			if (o->parent[i] == used)
-				return o;
-	return NULL;
+	return used->newest_user ? used->newest_user->user : NULL;
 }
 
 static void check_destroy_order(struct rn_val *v, const struct rn_val_event *e)
@@ -22,7 +17,7 @@ static void check_destroy_order(struct rn_val *v, const struct rn_val_event *e)
 
 	if (e->rc != EBUSY)
 		return;
-	user = user_of(v, e->object);
+	user = user_of(e->object);
 	if (!user && e->object->kind == RN_VAL_QP)
 		rn_val_find(v, e, RN_VAL_LIFE_DESTROY_ATTACHED, e->object,
 			    "%s() of %s failed with EBUSY", e->verb,
@@ -84,51 +79,17 @@ static void check_unacked(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------------------------- memory regions */
-static bool names_lkey(const struct rn_val_wr *wr, uint32_t lkey)
-{
-	uint32_t kept = wr->sge_count < RN_VAL_SGES ? wr->sge_count : RN_VAL_SGES;
-
-	if (wr->flags & IBV_SEND_INLINE)
-		return false;
-	for (uint32_t i = 0; i < kept; i++)
-		if (wr->sge[i].lkey == lkey && wr->sge[i].length)
-			return true;
-	return false;
-}
-
-static bool is_queued(const struct rn_val_queue *q, uint32_t lkey)
-{
-	for (uint32_t i = 0; i < q->count; i++)
-		if (names_lkey(rn_val_queued(q, i), lkey))
-			return true;
-	return false;
-}
-
-/* Requests of a QP that is in ERR or RESET use no memory any more. */
-static bool is_used_by(const struct rn_val_object *o, uint32_t lkey)
-{
-	if (o->kind == RN_VAL_SRQ)
-		return o->users && is_queued(&o->srq.recv, lkey);
-	if (o->kind != RN_VAL_QP || o->qp.state == IBV_QPS_ERR ||
-	    o->qp.state == IBV_QPS_RESET)
-		return false;
-	return is_queued(&o->qp.send, lkey) || is_queued(&o->qp.recv, lkey);
-}
-
 static void check_dereg(struct rn_val *v, const struct rn_val_event *e)
 {
 	enum rn_val_rule rule = e->kind == RN_VAL_REREG ? RN_VAL_LIFE_REREG_IN_USE
 							: RN_VAL_LIFE_DEREG_IN_USE;
+	const struct rn_val_object *by = rn_val_poster_of(v, e->object);
 	struct rn_val_text name, user;
 
-	for (const struct rn_val_object *o = v->living; o; o = o->older) {
-		if (!is_used_by(o, e->object->mr.lkey))
-			continue;
-		rn_val_find2(v, e, rule, e->object, o,
+	if (by)
+		rn_val_find2(v, e, rule, e->object, by,
 			     "%s is in requests of %s that have not completed",
-			     rn_val_name(e->object, &name), rn_val_name(o, &user));
-		return;
-	}
+			     rn_val_name(e->object, &name), rn_val_name(by, &user));
 }
 
 static bool is_mapped(const struct rn_val *v, uint64_t addr, uint64_t len)
@@ -207,27 +168,15 @@ static void check_fork(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------------------------- address handles */
-static bool names_ah(const struct rn_val_queue *q, const void *ah)
-{
-	for (uint32_t i = 0; i < q->count; i++)
-		if (rn_val_queued(q, i)->ah == ah)
-			return true;
-	return false;
-}
-
 static void check_ah(struct rn_val *v, const struct rn_val_event *e)
 {
+	const struct rn_val_object *by = rn_val_poster_of(v, e->object);
 	struct rn_val_text name, user;
 
-	for (const struct rn_val_object *o = v->living; o; o = o->older) {
-		if (o->kind != RN_VAL_QP || o->qp.state == IBV_QPS_ERR ||
-		    !names_ah(&o->qp.send, e->handle))
-			continue;
-		rn_val_find2(v, e, RN_VAL_LIFE_AH_IN_USE, e->object, o,
+	if (by)
+		rn_val_find2(v, e, RN_VAL_LIFE_AH_IN_USE, e->object, by,
 			     "%s is in requests of %s that have not completed",
-			     rn_val_name(e->object, &name), rn_val_name(o, &user));
-		return;
-	}
+			     rn_val_name(e->object, &name), rn_val_name(by, &user));
 }
 
 /* ----------------------------------------------------------------------- contexts */
@@ -256,7 +205,7 @@ static void check_contexts(struct rn_val *v, const struct rn_val_event *e)
 
 static void check_close(struct rn_val *v, const struct rn_val_event *e)
 {
-	const struct rn_val_object *user = user_of(v, e->object);
+	const struct rn_val_object *user = user_of(e->object);
 	struct rn_val_text name;
 
 	if (user)

@@ -53,7 +53,7 @@ struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn)
 }
 
 /* Most requests name the region of the one before. */
-const struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey)
+struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey)
 {
 	if (!v->last_mr || v->last_mr->number != lkey)
 		v->last_mr = find_number(v, RN_VAL_MR, lkey);
@@ -117,6 +117,22 @@ struct rn_val_object *rn_val_peer_of(const struct rn_val *v,
 		       : NULL;
 }
 
+static bool is_like(const struct rn_val_object *a, const struct rn_val_object *b)
+{
+	return a->mr.has_memory && a->mr.addr == b->mr.addr && a->mr.len == b->mr.len &&
+	       a->mr.access == b->mr.access && rn_val_pd_of(a) == rn_val_pd_of(b);
+}
+
+const struct rn_val_object *rn_val_mr_like(const struct rn_val *v,
+					   const struct rn_val_object *mr)
+{
+	const struct rn_val_object *o = v->mr_at[rn_val_bucket_of(mr->mr.addr)];
+
+	while (o && (o == mr || !is_like(o, mr)))
+		o = o->next_address;
+	return o;
+}
+
 void rn_val_add_number(struct rn_val *v, struct rn_val_object *o)
 {
 	struct rn_val_object **at = &v->numbered[number_bucket(o->kind, o->number)];
@@ -124,6 +140,11 @@ void rn_val_add_number(struct rn_val *v, struct rn_val_object *o)
 	if (o->kind != RN_VAL_QP && o->kind != RN_VAL_MR)
 		return;
 	o->next_number = *at;
+	*at = o;
+	if (o->kind != RN_VAL_MR)
+		return;
+	at = &v->mr_at[rn_val_bucket_of(o->mr.addr)];
+	o->next_address = *at;
 	*at = o;
 }
 
@@ -137,4 +158,11 @@ void rn_val_remove_number(struct rn_val *v, const struct rn_val_object *o)
 		at = &(*at)->next_number;
 	if (*at)
 		*at = o->next_number;
+	if (o->kind != RN_VAL_MR)
+		return;
+	at = &v->mr_at[rn_val_bucket_of(o->mr.addr)];
+	while (*at && *at != o)
+		at = &(*at)->next_address;
+	if (*at)
+		*at = o->next_address;
 }

@@ -7,8 +7,7 @@
 enum {
 	WR_FLUSH = 14, /* IBV_WR_FLUSH: only the lengths of its entries are used */
 	ATOMIC_LEN = 8,
-	LOOK_BACK = 64,	 /* earlier requests that a new one is compared with */
-	LOOK_MRS = 1024, /* MRs that a new one is compared with */
+	LOOK_BACK = 64, /* earlier requests that a new one is compared with */
 };
 
 #define MESSAGE_MAX (UINT64_C(1) << 31)
@@ -275,11 +274,14 @@ static bool uses_rkey(enum ibv_wr_opcode opcode)
 	return rn_val_fetches(opcode) || is_write(opcode);
 }
 
-/* The living MR with that rkey, or NULL. */
-static const struct rn_val_object *mr_of_rkey(const struct rn_val *v, uint32_t rkey)
+/* The living MR with that rkey, or NULL. Mostly the two keys are one. */
+static const struct rn_val_object *mr_of_rkey(struct rn_val *v, uint32_t rkey)
 {
-	const struct rn_val_object *o = v->living;
+	const struct rn_val_object *o = rn_val_mr_of_lkey(v, rkey);
 
+	if (o && o->mr.rkey == rkey)
+		return o;
+	o = v->living;
 	while (o && !(o->kind == RN_VAL_MR && o->mr.rkey == rkey))
 		o = o->older;
 	return o;
@@ -345,16 +347,10 @@ static void check_completion(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* -------------------------------------------------------------------- registration */
-static bool is_same(const struct rn_val_object *a, const struct rn_val_object *b)
-{
-	return a->kind == RN_VAL_MR && a->mr.has_memory && a->mr.addr == b->mr.addr &&
-	       a->mr.len == b->mr.len && a->mr.access == b->mr.access &&
-	       rn_val_pd_of(a) == rn_val_pd_of(b);
-}
-
 static void check_mr(struct rn_val *v, const struct rn_val_event *e)
 {
-	unsigned access = e->make.mr.access, looked = 0;
+	const struct rn_val_object *like;
+	unsigned access = e->make.mr.access;
 	struct rn_val_text name;
 
 	if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
@@ -363,15 +359,12 @@ static void check_mr(struct rn_val *v, const struct rn_val_event *e)
 			    "%s() got access flags %#x", e->verb, access);
 	if (!e->object || !e->make.mr.has_memory || !e->make.mr.addr)
 		return;
-	for (const struct rn_val_object *o = v->living; o && looked < LOOK_MRS;
-	     o = o->older, looked++)
-		if (o != e->object && is_same(o, e->object)) {
-			rn_val_find2(v, e, RN_VAL_MEMORY_MR_TWICE, e->object, o,
-				     "%s is of the same %llu bytes at %#llx",
-				     rn_val_name(o, &name), (unsigned long long)o->mr.len,
-				     (unsigned long long)o->mr.addr);
-			return;
-		}
+	like = rn_val_mr_like(v, e->object);
+	if (like)
+		rn_val_find2(v, e, RN_VAL_MEMORY_MR_TWICE, e->object, like,
+			     "%s is of the same %llu bytes at %#llx",
+			     rn_val_name(like, &name), (unsigned long long)like->mr.len,
+			     (unsigned long long)like->mr.addr);
 }
 
 static void check_bind(struct rn_val *v, const struct rn_val_event *e)

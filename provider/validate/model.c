@@ -53,8 +53,10 @@ static void promise(struct rn_val_object *cq, int more)
 		cq->cq.promised += (uint32_t)more;
 }
 
-static void drop_first(struct rn_val_queue *q, struct rn_val_object *cq)
+static void drop_first(struct rn_val *v, struct rn_val_queue *q, struct rn_val_object *cq)
 {
+	if (!q->is_idle)
+		rn_val_end_use(v, slot(q, 0));
 	promise(cq, -(int)slot(q, 0)->is_signaled);
 	q->fetching -= slot(q, 0)->is_fetching;
 	q->first = (q->first + 1) % q->room;
@@ -62,18 +64,23 @@ static void drop_first(struct rn_val_queue *q, struct rn_val_object *cq)
 	q->completed++;
 }
 
-static void drop_at(struct rn_val_queue *q, uint32_t at, struct rn_val_object *cq)
+static void drop_at(struct rn_val *v, struct rn_val_queue *q, uint32_t at,
+		    struct rn_val_object *cq)
 {
+	struct rn_val_wr dropped = *slot(q, at);
+
 	/* Those before it move up by one place. */
 	for (uint32_t i = at; i > 0; i--)
 		*slot(q, i) = *slot(q, i - 1);
-	drop_first(q, cq);
+	*slot(q, 0) = dropped;
+	drop_first(v, q, cq);
 }
 
-static void empty_queue(struct rn_val_queue *q, struct rn_val_object *cq)
+static void empty_queue(struct rn_val *v, struct rn_val_queue *q,
+			struct rn_val_object *cq)
 {
 	while (q->count)
-		drop_first(q, cq);
+		drop_first(v, q, cq);
 }
 
 /* Finds the oldest request of that name. Names may repeat: a success is that of a request
@@ -166,6 +173,7 @@ static void set_kind(struct rn_val *v, struct rn_val_object *o,
 		o->srq.max_wr = m->srq.max_wr;
 		o->srq.max_sge = m->srq.max_sge;
 		o->srq.limit = m->srq.limit;
+		o->srq.recv.is_idle = true;
 	}
 	if (m->kind == RN_VAL_AH) {
 		o->ah.attr = m->ah.attr;
@@ -218,13 +226,18 @@ static void keep_gone(struct rn_val *v, struct rn_val_object *o)
 	forget(v, oldest);
 }
 
-/* No living object may refer to one that is gone. */
-static void cut_references(struct rn_val *v, const struct rn_val_object *gone)
+static unsigned parent_at(const struct rn_val_object *o, const struct rn_val_tie *tie)
 {
-	for (struct rn_val_object *o = v->living; o; o = o->older) {
-		for (unsigned i = 0; i < RN_VAL_PARENTS; i++)
-			if (o->parent[i] == gone)
-				o->parent[i] = NULL;
+	return (unsigned)(tie - o->tie);
+}
+
+/* No living object may refer to one that is gone. */
+static void cut_references(struct rn_val_object *gone)
+{
+	while (gone->newest_user) {
+		struct rn_val_object *o = gone->newest_user->user;
+
+		rn_val_untie(o, parent_at(o, gone->newest_user));
 		if (o->kind == RN_VAL_CQ && o->cq.channel == gone)
 			o->cq.channel = NULL;
 		if (o->kind != RN_VAL_QP)
@@ -238,12 +251,32 @@ static void cut_references(struct rn_val *v, const struct rn_val_object *gone)
 	}
 }
 
+/* The receives of an SRQ are used by its QPs. */
+static void untie(struct rn_val *v, struct rn_val_object *o, unsigned i)
+{
+	struct rn_val_object *parent = o->parent[i];
+
+	rn_val_untie(o, i);
+	if (rn_val_is(parent, RN_VAL_SRQ) && !parent->users)
+		rn_val_set_idle(v, &parent->srq.recv, true, parent->handle);
+}
+
+static void tie(struct rn_val *v, struct rn_val_object *o, unsigned i,
+		struct rn_val_object *parent)
+{
+	rn_val_tie(o, i, parent);
+	if (rn_val_is(parent, RN_VAL_SRQ))
+		rn_val_set_idle(v, &parent->srq.recv, false, parent->handle);
+}
+
 static void end_object(struct rn_val *v, struct rn_val_object *o, uint32_t stack)
 {
 	if (o->kind == RN_VAL_QP) {
-		empty_queue(&o->qp.send, o->qp.send_cq);
-		empty_queue(&o->qp.recv, o->qp.recv_cq);
+		empty_queue(v, &o->qp.send, o->qp.send_cq);
+		empty_queue(v, &o->qp.recv, o->qp.recv_cq);
 	}
+	if (o->kind == RN_VAL_SRQ)
+		rn_val_set_idle(v, &o->srq.recv, true, o->handle);
 	o->is_gone = true;
 	o->is_closing = false;
 	o->gone_at = stack;
@@ -255,13 +288,9 @@ static void end_object(struct rn_val *v, struct rn_val_object *o, uint32_t stack
 		o->older->newer = o->newer;
 	v->living_of[o->kind]--;
 	rn_val_remove_number(v, o);
-	for (unsigned i = 0; i < RN_VAL_PARENTS; i++) {
-		if (o->parent[i])
-			o->parent[i]->users--;
-		o->parent[i] = NULL;
-	}
-	if (o->users || o->kind == RN_VAL_CHANNEL)
-		cut_references(v, o);
+	for (unsigned i = 0; i < RN_VAL_PARENTS; i++)
+		untie(v, o, i);
+	cut_references(o);
 	if (o->kind == RN_VAL_QP)
 		o->qp.send_cq = o->qp.recv_cq = o->qp.srq = NULL;
 	if (o->kind == RN_VAL_CQ)
@@ -283,6 +312,7 @@ static struct rn_val_object *make(struct rn_val *v, const struct rn_val_event *e
 	o->kind = m->kind;
 	o->handle = e->handle;
 	o->serial = ++v->serial;
+	o->life = ++v->lives;
 	o->number = m->number;
 	o->made_at = e->stack;
 	for (unsigned i = 0, n = 0; i < RN_VAL_PARENTS && m->parent[i]; i++) {
@@ -290,8 +320,7 @@ static struct rn_val_object *make(struct rn_val *v, const struct rn_val_event *e
 
 		if (!parent)
 			continue;
-		parent->users++;
-		o->parent[n++] = parent;
+		tie(v, o, n++, parent);
 	}
 	set_kind(v, o, m);
 	link_living(v, o);
@@ -328,7 +357,8 @@ static void fill_wr(struct rn_val_wr *wr, const struct rn_val_request *r, uint32
 	}
 }
 
-static void begin_sends(struct rn_val_object *o, const struct rn_val_event *e)
+static void begin_sends(struct rn_val *v, struct rn_val_object *o,
+			const struct rn_val_event *e)
 {
 	for (uint32_t i = 0; i < e->post.count; i++) {
 		struct rn_val_wr *wr = push(&o->qp.send);
@@ -336,6 +366,8 @@ static void begin_sends(struct rn_val_object *o, const struct rn_val_event *e)
 		if (!wr)
 			return;
 		fill_wr(wr, &e->post.request[i], e->stack);
+		if (!o->qp.send.is_idle)
+			rn_val_begin_use(v, wr, o->handle);
 		wr->is_fetching = rn_val_fetches(wr->opcode);
 		o->qp.send.fetching += wr->is_fetching;
 		wr->is_signaled = o->qp.sq_sig_all || wr->flags & IBV_SEND_SIGNALED;
@@ -343,7 +375,8 @@ static void begin_sends(struct rn_val_object *o, const struct rn_val_event *e)
 	}
 }
 
-static void begin_receives(struct rn_val_object *o, const struct rn_val_event *e)
+static void begin_receives(struct rn_val *v, struct rn_val_object *o,
+			   const struct rn_val_event *e)
 {
 	struct rn_val_queue *q = o->kind == RN_VAL_SRQ ? &o->srq.recv : &o->qp.recv;
 
@@ -353,6 +386,8 @@ static void begin_receives(struct rn_val_object *o, const struct rn_val_event *e
 		if (!wr)
 			return;
 		fill_wr(wr, &e->post.request[i], e->stack);
+		if (!q->is_idle)
+			rn_val_begin_use(v, wr, o->handle);
 		wr->is_signaled = o->kind == RN_VAL_QP;
 		if (o->kind == RN_VAL_QP)
 			promise(o->qp.recv_cq, 1);
@@ -360,8 +395,8 @@ static void begin_receives(struct rn_val_object *o, const struct rn_val_event *e
 }
 
 /* Takes back requests that the device has refused: the newest ones with their names. */
-static void take_back(struct rn_val_queue *q, const struct rn_val_event *e,
-		      struct rn_val_object *cq)
+static void take_back(struct rn_val *v, struct rn_val_queue *q,
+		      const struct rn_val_event *e, struct rn_val_object *cq)
 {
 	for (uint32_t i = e->post.count; i-- > e->post.accepted;) {
 		uint32_t at = q->count;
@@ -372,6 +407,8 @@ static void take_back(struct rn_val_queue *q, const struct rn_val_event *e,
 			continue;
 		promise(cq, -(int)slot(q, at - 1)->is_signaled);
 		q->fetching -= slot(q, at - 1)->is_fetching;
+		if (!q->is_idle)
+			rn_val_end_use(v, slot(q, at - 1));
 		for (; at < q->count; at++)
 			*slot(q, at - 1) = *slot(q, at);
 		q->count--;
@@ -385,10 +422,10 @@ static void end_post(struct rn_val *v, struct rn_val_object *o,
 	bool is_send = e->kind == RN_VAL_POST_SEND;
 
 	if (o->kind == RN_VAL_SRQ) {
-		take_back(&o->srq.recv, e, NULL);
+		take_back(v, &o->srq.recv, e, NULL);
 		return;
 	}
-	take_back(is_send ? &o->qp.send : &o->qp.recv, e,
+	take_back(v, is_send ? &o->qp.send : &o->qp.recv, e,
 		  is_send ? o->qp.send_cq : o->qp.recv_cq);
 	if (e->post.count)
 		add_step(&o->qp,
@@ -405,6 +442,14 @@ static void end_post(struct rn_val *v, struct rn_val_object *o,
 static struct rn_val_queue *queue_of(struct rn_val_object *qp, bool is_recv)
 {
 	return is_recv ? receives_of(qp) : &qp->qp.send;
+}
+
+/* Requests of a QP in ERR are flushed: they use no memory any more. */
+static void set_state(struct rn_val *v, struct rn_val_object *o, enum ibv_qp_state state)
+{
+	o->qp.state = state;
+	rn_val_set_idle(v, &o->qp.send, state == IBV_QPS_ERR, o->handle);
+	rn_val_set_idle(v, &o->qp.recv, state == IBV_QPS_ERR, o->handle);
 }
 
 static bool is_telling(const struct rn_val_completion *c)
@@ -428,7 +473,7 @@ static void match(struct rn_val *v, struct rn_val_event *e)
 	c->is_recv = c->wr ? !c->is_recv : c->is_recv;
 }
 
-static void complete(const struct rn_val_event *e)
+static void complete(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_completion *c = &e->completion;
 	struct rn_val_object *o = c->qp;
@@ -442,19 +487,18 @@ static void complete(const struct rn_val_event *e)
 		add_step(&o->qp, (struct rn_val_step){ .what = RN_VAL_STEP_ERROR,
 						       .a = (int)c->wc->status,
 						       .wr_id = c->wc->wr_id });
-		o->qp.state = o->qp.state == IBV_QPS_RTS || o->qp.state == IBV_QPS_RTR
-				      ? IBV_QPS_ERR
-				      : o->qp.state;
+		if (o->qp.state == IBV_QPS_RTS || o->qp.state == IBV_QPS_RTR)
+			set_state(v, o, IBV_QPS_ERR);
 	}
 	if (!find_wr(q, c->wc->wr_id, is_telling(c), &at))
 		return;
 	if (c->is_recv) {
-		drop_at(q, at, o->qp.srq ? NULL : o->qp.recv_cq);
+		drop_at(v, q, at, o->qp.srq ? NULL : o->qp.recv_cq);
 		return;
 	}
 	/* What was posted before it has completed, too, although nobody was told. */
 	for (uint32_t i = 0; i <= at; i++)
-		drop_first(q, o->qp.send_cq);
+		drop_first(v, q, o->qp.send_cq);
 }
 
 /* --------------------------------------------------------------------- state */
@@ -470,7 +514,8 @@ static void complete(const struct rn_val_event *e)
 	X(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) X(IBV_QP_DEST_QPN, dest_qp_num)
 /* clang-format on */
 
-static void end_modify(struct rn_val_object *o, const struct rn_val_event *e)
+static void end_modify(struct rn_val *v, struct rn_val_object *o,
+		       const struct rn_val_event *e)
 {
 	const struct ibv_qp_attr *a = e->modify.attr;
 	struct rn_val_qp *qp = &o->qp;
@@ -497,11 +542,11 @@ static void end_modify(struct rn_val_object *o, const struct rn_val_event *e)
 		qp->is_to_self = e->modify.path.is_to_self;
 	if (!(e->modify.mask & IBV_QP_STATE))
 		return;
-	qp->state = a->qp_state;
+	set_state(v, o, a->qp_state);
 	if (qp->state != IBV_QPS_RESET)
 		return;
-	empty_queue(&qp->send, qp->send_cq);
-	empty_queue(&qp->recv, qp->recv_cq);
+	empty_queue(v, &qp->send, qp->send_cq);
+	empty_queue(v, &qp->recv, qp->recv_cq);
 	qp->mask = 0;
 }
 
@@ -512,6 +557,10 @@ static void end_reg(struct rn_val *v, struct rn_val_object *o,
 	if (e->rc)
 		return;
 	rn_val_remove_number(v, o);
+	if (o->mr.lkey != e->rereg.lkey) {
+		o->life = ++v->lives;
+		o->outstanding = 0;
+	}
 	if (e->rereg.flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		o->mr.addr = o->mr.iova = e->rereg.addr;
 		o->mr.len = e->rereg.len;
@@ -522,10 +571,8 @@ static void end_reg(struct rn_val *v, struct rn_val_object *o,
 	o->mr.rkey = e->rereg.rkey;
 	rn_val_add_number(v, o);
 	if (e->rereg.flags & IBV_REREG_MR_CHANGE_PD && rn_val_living_at(v, e->rereg.pd)) {
-		if (o->parent[0])
-			o->parent[0]->users--;
-		o->parent[0] = rn_val_living_at(v, e->rereg.pd);
-		o->parent[0]->users++;
+		rn_val_untie(o, 0);
+		rn_val_tie(o, 0, rn_val_living_at(v, e->rereg.pd));
 	}
 }
 
@@ -563,15 +610,15 @@ void rn_val_model_before(struct rn_val *v, struct rn_val_event *e)
 }
 
 /* A call that is about to be made. */
-static void begin(struct rn_val_object *o, const struct rn_val_event *e)
+static void begin(struct rn_val *v, struct rn_val_object *o, const struct rn_val_event *e)
 {
 	if (e->kind == RN_VAL_DESTROY)
 		o->is_closing = true;
 	else if (e->kind == RN_VAL_POST_SEND && o->kind == RN_VAL_QP)
-		begin_sends(o, e);
+		begin_sends(v, o, e);
 	else if (e->kind == RN_VAL_POST_RECV &&
 		 (o->kind == RN_VAL_QP || o->kind == RN_VAL_SRQ))
-		begin_receives(o, e);
+		begin_receives(v, o, e);
 }
 
 static void end_of_cq(struct rn_val_object *o, const struct rn_val_event *e)
@@ -603,7 +650,7 @@ static void end(struct rn_val *v, struct rn_val_object *o, const struct rn_val_e
 	else if (has_posted && (o->kind == RN_VAL_QP || o->kind == RN_VAL_SRQ))
 		end_post(v, o, e);
 	else if (e->kind == RN_VAL_MODIFY && o->kind == RN_VAL_QP)
-		end_modify(o, e);
+		end_modify(v, o, e);
 	else if (e->kind == RN_VAL_ASYNC_EVENT) {
 		o->async_events++;
 		o->async_thread = e->thread;
@@ -617,11 +664,11 @@ static void end(struct rn_val *v, struct rn_val_object *o, const struct rn_val_e
 void rn_val_model_after(struct rn_val *v, const struct rn_val_event *e)
 {
 	if (e->kind == RN_VAL_COMPLETION)
-		complete(e);
+		complete(v, e);
 	if (!e->object || e->object->is_gone)
 		return;
 	if (e->is_done)
 		end(v, e->object, e);
 	else
-		begin(e->object, e);
+		begin(v, e->object, e);
 }

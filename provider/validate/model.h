@@ -28,8 +28,10 @@ struct rn_val_wr {
 	uint64_t len; /* of the message */
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint32_t stack;	  /* of the post */
-	const void *ah;	  /* as in the request */
+	uint32_t stack; /* of the post */
+	const void *ah; /* as in the request */
+	/* Of the MR of each entry, and of the AH; 0: none is counted. */
+	uint32_t mr_life[RN_VAL_SGES], ah_life;
 	bool is_signaled; /* its success will be told */
 	bool is_fetching; /* it writes to its local buffer */
 };
@@ -38,7 +40,9 @@ struct rn_val_wr {
 struct rn_val_queue {
 	struct rn_val_wr *ring;
 	uint32_t room, first, count;
-	uint32_t fetching;	    /* requests that write to their local buffers */
+	uint32_t fetching; /* requests that write to their local buffers */
+	/* The requests use no memory: the QP is in ERR, or the SRQ has no QP. */
+	bool is_idle;
 	uint64_t posted, completed; /* ever */
 };
 
@@ -135,9 +139,16 @@ struct rn_val_srq {
 	} tally;
 };
 
+/* An object that uses another one, in the list of all that do. */
+struct rn_val_tie {
+	struct rn_val_object *user;
+	struct rn_val_tie *newer, *older;
+};
+
 struct rn_val_object {
-	struct rn_val_object *next;	   /* of the same bucket, newest first */
-	struct rn_val_object *next_number; /* of the same bucket of numbers */
+	struct rn_val_object *next;	    /* of the same bucket, newest first */
+	struct rn_val_object *next_number;  /* of the same bucket of numbers */
+	struct rn_val_object *next_address; /* of MRs: of the same bucket of addresses */
 	struct rn_val_object *newer,
 		*older; /* of all living ones, or of those that are gone */
 	enum rn_val_kind kind;
@@ -151,7 +162,14 @@ struct rn_val_object {
 	bool is_gone;	 /* it was destroyed */
 	bool is_closing; /* a call that destroys it has begun */
 	struct rn_val_object *parent[RN_VAL_PARENTS];
-	uint32_t users;	       /* living objects that have it as parent */
+	struct rn_val_tie tie[RN_VAL_PARENTS]; /* to each parent */
+	struct rn_val_tie *newest_user;
+	uint32_t users; /* living objects that have it as parent */
+	/* Of MRs and AHs: a number of its own, another one if the key is another; entries
+	 * of outstanding requests that name it; and who posted the newest of them.
+	 */
+	uint32_t life, outstanding;
+	const void *named_by;
 	uint64_t async_events; /* that the program has taken */
 	uint64_t async_thread; /* that took the newest of them */
 	union {
@@ -189,10 +207,11 @@ struct rn_val {
 	void *arg;
 	struct rn_val_object *bucket[RN_VAL_BUCKETS];
 	struct rn_val_object *numbered[RN_VAL_BUCKETS]; /* living QPs and MRs by number */
+	struct rn_val_object *mr_at[RN_VAL_BUCKETS];	/* living MRs by address */
 	struct rn_val_object *last_mr; /* that was found by its number, or NULL */
 	struct rn_val_object *living;  /* the newest one */
 	struct rn_val_object *oldest_gone, *newest_gone;
-	uint32_t serial, gone;
+	uint32_t serial, gone, lives;
 	rn_val_probe *is_mapped, *is_copied; /* or NULL */
 	const struct rn_val_ends *ends;	     /* or NULL */
 	unsigned living_of[RN_VAL_KIND_COUNT];
@@ -235,7 +254,15 @@ const char *rn_val_opcode_name(enum ibv_wr_opcode opcode);
 const char *rn_val_step_text(const struct rn_val_step *s, struct rn_val_text *t);
 
 /* The living MR with that lkey; NULL: there is none. */
-const struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey);
+struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey);
+/* Another living MR of the same PD, memory and rights; NULL: there is none. */
+const struct rn_val_object *rn_val_mr_like(const struct rn_val *v,
+					   const struct rn_val_object *mr);
+/* The QP or SRQ with an outstanding request that names a living MR or AH, which may still
+ * use it; NULL: there is none.
+ */
+const struct rn_val_object *rn_val_poster_of(const struct rn_val *v,
+					     const struct rn_val_object *o);
 /* The living QP with that number on the device of an object; NULL: there is none. */
 struct rn_val_object *rn_val_qp_beside(const struct rn_val *v,
 				       const struct rn_val_object *o, uint32_t qpn);
@@ -315,6 +342,19 @@ void rn_val_ask_for_peer(struct rn_val *v, const struct rn_val_event *e);
 const struct rn_val_object *rn_val_mr_at(struct rn_val *v,
 					 const struct rn_val_object *peer, uint32_t rkey,
 					 bool *is_window);
+
+/* ------------------------------------------------------------------- uses.c */
+/* Begin and end to count @user as a user of its parent @i. */
+void rn_val_tie(struct rn_val_object *user, unsigned i, struct rn_val_object *parent);
+void rn_val_untie(struct rn_val_object *user, unsigned i);
+/* Count what a request names, from now on or no longer. @by: the handle that it is posted
+ * to.
+ */
+void rn_val_begin_use(struct rn_val *v, struct rn_val_wr *wr, const void *by);
+void rn_val_end_use(struct rn_val *v, struct rn_val_wr *wr);
+/* The requests of a queue use memory from now on, or no longer. */
+void rn_val_set_idle(struct rn_val *v, struct rn_val_queue *q, bool is_idle,
+		     const void *by);
 
 /* --------------------------------------------------------------- receives.c */
 /* Says what is known of a peer of @o and of its receives. Returns the text in @t. */
