@@ -23,7 +23,7 @@ struct rn_host_nic;
  * meaning of their members. A device refuses a library with another number.
  */
 enum {
-	RN_HOST_API_VERSION = 4
+	RN_HOST_API_VERSION = 5
 };
 
 #define RN_HOST_API_SYMBOL "rn_host_api"
@@ -64,10 +64,16 @@ struct rn_host_range {
 	uint64_t len;
 };
 
-/* WQEs that were written into a send queue, for which its doorbell is rung. */
+/* WQEs that were written into a send queue or receive queue, for which its doorbell is
+ * rung.
+ */
 struct rn_host_bell {
-	uint32_t qpn;
-	uint32_t first, count; /* number of the first as rn_mem_attr.msg counts */
+	uint32_t qpn; /* 0: an SRQ */
+	bool is_recv; /* BlueFlame carries no receives */
+	/* Number of the first: of requests as rn_mem_attr.msg counts, of receives as
+	 * their queue does.
+	 */
+	uint32_t first, count;
 	/* Returns the memory of one of them. Called with the lock of the hierarchy held.
 	 */
 	struct rn_host_range (*wqe)(const void *arg, uint32_t number);

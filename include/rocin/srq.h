@@ -69,6 +69,12 @@ void rn_srq_destroy(struct rn_srq *srq);
 /* Posts a receive. Return: 0; -EINVAL (too many SGEs); -ENOMEM (the SRQ is full). */
 int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr);
 
+/* Returns the number of the next receive; finds the WQE of one that was posted, for tools
+ * that read receive queues. Return: the number of bytes in use at *@at.
+ */
+uint32_t rn_srq_next(const struct rn_srq *srq);
+uint32_t rn_srq_wqe(const struct rn_srq *srq, uint32_t number, const void **at);
+
 /**
  * rn_srq_set_limit() - Arm the event RN_EVENT_SRQ_LIMIT_REACHED
  * @srq:	SRQ

@@ -12,11 +12,6 @@ static uint32_t stride_for(uint32_t max_sge)
 	return (uint32_t)(sizeof(struct rn_recv_wqe) + max_sge * sizeof(struct rn_sge));
 }
 
-static size_t wqe_len(const struct rn_recv_wqe *wqe)
-{
-	return sizeof(*wqe) + wqe->num_sge * sizeof(struct rn_sge);
-}
-
 size_t rn_srq_size(void)
 {
 	return sizeof(struct rn_srq);
@@ -115,6 +110,19 @@ static int srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr)
 	return 0;
 }
 
+uint32_t rn_srq_next(const struct rn_srq *srq)
+{
+	return srq->rq.tail;
+}
+
+uint32_t rn_srq_wqe(const struct rn_srq *srq, uint32_t number, const void **at)
+{
+	const struct rn_recv_wqe *wqe = rn_wq_at(&srq->rq, number);
+
+	*at = wqe;
+	return rn_recv_wqe_len(wqe);
+}
+
 int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr)
 {
 	RN_SHOW_CALL(srq->dev, .kind = RN_CALL_SRQ_POST_RECV, .object = srq,
@@ -151,7 +159,7 @@ static int srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **ol
 	for (uint32_t i = from.head; i != from.tail; i++) {
 		const struct rn_recv_wqe *wqe = rn_wq_at(&from, i);
 
-		memcpy(rn_wq_at(rq, rq->tail++), wqe, wqe_len(wqe));
+		memcpy(rn_wq_at(rq, rq->tail++), wqe, rn_recv_wqe_len(wqe));
 	}
 	*old = from.slot;
 	return 0;
@@ -192,7 +200,7 @@ struct rn_recv_wqe *rn_srq_take(struct rn_srq *srq, struct rn_qp *qp)
 	struct rn_wq *rq = &qp->rsp.rq;
 
 	assert(wqe && wqe->num_sge <= rq->max_sge && rn_wq_count(rq) == 0);
-	memcpy(rn_wq_at(rq, rq->tail), wqe, wqe_len(wqe));
+	memcpy(rn_wq_at(rq, rq->tail), wqe, rn_recv_wqe_len(wqe));
 	rq->tail++;
 	srq->rq.head++;
 	qp->rsp.taken_from = srq;

@@ -89,6 +89,12 @@ static inline struct rn_sge *rn_recv_sge(struct rn_recv_wqe *wqe)
 	return (struct rn_sge *)(wqe + 1);
 }
 
+/* Returns the number of bytes of a receive WQE with its SGEs. */
+static inline uint32_t rn_recv_wqe_len(const struct rn_recv_wqe *wqe)
+{
+	return (uint32_t)(sizeof(*wqe) + wqe->num_sge * sizeof(struct rn_sge));
+}
+
 /* Returns the number of bytes of a list of SGEs. */
 static inline uint64_t rn_sge_sum(const struct rn_sge *sg, uint32_t num_sge)
 {

@@ -472,6 +472,19 @@ uint32_t rn_qp_sq_wqe(const struct rn_qp *qp, uint32_t number, const void **at)
 	return len < sq->stride ? (uint32_t)len : sq->stride;
 }
 
+uint32_t rn_qp_rq_next(const struct rn_qp *qp)
+{
+	return qp->rsp.rq.tail;
+}
+
+uint32_t rn_qp_rq_wqe(const struct rn_qp *qp, uint32_t number, const void **at)
+{
+	const struct rn_recv_wqe *wqe = rn_wq_at(&qp->rsp.rq, number);
+
+	*at = wqe;
+	return rn_recv_wqe_len(wqe);
+}
+
 uint32_t rn_qp_peer_msn(const struct rn_qp *qp, struct rn_psn psn)
 {
 	const struct rn_requester *req = &qp->req;

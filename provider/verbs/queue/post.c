@@ -248,6 +248,51 @@ static void ring_doorbell(const struct rnp_qp *qp, uint32_t count)
 	rnp_pcie_ring(rnp_engine_pcie(qp->ctx->engine), &bell);
 }
 
+static struct rn_host_range receive_range(const void *qp, uint32_t number)
+{
+	const void *at;
+	uint32_t len = rn_qp_rq_wqe(qp, number, &at);
+
+	return (struct rn_host_range){ .addr = (uintptr_t)at, .len = len };
+}
+
+static struct rn_host_range srq_range(const void *srq, uint32_t number)
+{
+	const void *at;
+	uint32_t len = rn_srq_wqe(srq, number, &at);
+
+	return (struct rn_host_range){ .addr = (uintptr_t)at, .len = len };
+}
+
+/* Likewise for the last @count receives of a QP or of an SRQ, which no message has taken.
+ */
+static void ring_for_receives(const struct rnp_qp *qp, uint32_t count)
+{
+	const struct rn_host_bell bell = {
+		.qpn = qp->base.qp.qp_num,
+		.is_recv = true,
+		.first = rn_qp_rq_next(qp->core) - count,
+		.count = count,
+		.wqe = receive_range,
+		.arg = qp->core,
+	};
+
+	rnp_pcie_ring(rnp_engine_pcie(qp->ctx->engine), &bell);
+}
+
+static void ring_for_srq(const struct rnp_srq *srq, uint32_t count)
+{
+	const struct rn_host_bell bell = {
+		.is_recv = true,
+		.first = rn_srq_next(srq->core) - count,
+		.count = count,
+		.wqe = srq_range,
+		.arg = srq->core,
+	};
+
+	rnp_pcie_ring(rnp_engine_pcie(srq->ctx->engine), &bell);
+}
+
 /* -------------------------------------------------------------------- post functions */
 /* Takes the engine lock. Returns true if it has disabled cancellation, which is slow.
  * That is needed only with the PCIe layer: without it a post reaches no cancellation
@@ -361,6 +406,7 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 	struct rn_dev *dev = rnp_engine_dev(e);
 	struct lock_state lock = { 0 };
 	int rc = begin_post(qp, &lock);
+	uint32_t count = 0;
 	rn_ns now;
 
 	if (rc) {
@@ -368,7 +414,7 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 		return rc;
 	}
 	now = rnp_engine_recv_time(e, qp->core);
-	for (; wr; wr = wr->next) {
+	for (; wr; wr = wr->next, count++) {
 		const struct rn_recv_wr core_wr = recv_wr_from(wr);
 
 		rc = rn_qp_post_recv(dev, qp->core, now, &core_wr);
@@ -378,6 +424,8 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 			break;
 		}
 	}
+	if (lock.disabled)
+		ring_for_receives(qp, count);
 	/* In ERR the receives were flushed, so an armed CQ must raise its event; with
 	 * credits an ACK tells the peer that there are receives again.
 	 */
@@ -393,6 +441,7 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 	struct rnp_srq *srq = to_rnp_srq(base);
 	struct rnp_engine *e = srq->ctx->engine;
 	int rc = 0, cancel;
+	uint32_t count = 0;
 
 	if (rnp_is_fork_child(srq->ctx)) {
 		*bad_wr = wr;
@@ -404,7 +453,7 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 		return post_nowhere(e, true, cancel);
 	}
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
-	for (; wr; wr = wr->next) {
+	for (; wr; wr = wr->next, count++) {
 		const struct rn_recv_wr core_wr = recv_wr_from(wr);
 
 		rc = rn_srq_post_recv(srq->core, &core_wr);
@@ -413,6 +462,8 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 			break;
 		}
 	}
+	if (rnp_pcie_is_on(rnp_engine_pcie(e)))
+		ring_for_srq(srq, count);
 	rnp_unlock_engine(e, cancel);
 	return rnp_set_errno(-rc);
 }

@@ -3,9 +3,10 @@
  * (nic.wqe), and translations of the addresses that it accesses (mtt.cache).
  *
  * A doorbell is a posted write of the CPU to a register of the NIC. Behind it the NIC
- * reads the WQEs from the send queue, line by line, unless the doorbell has brought the
- * only one along (BlueFlame). Both have ended when the call returns: a verbs call has
- * written the WQEs itself, so no program could notice that they are read later.
+ * reads the WQEs from the send queue or receive queue, line by line, unless the doorbell
+ * has brought the only request along (BlueFlame). Both have ended when the call returns:
+ * a verbs call has written the WQEs itself, so no program could notice that they are read
+ * later.
  *
  * A program may also ring for a send queue of its own (rn_pcie_ring()) and let the NIC
  * read what is in it (rn_pcie_fetch()). Nothing waits for these then: both end when their
@@ -266,7 +267,7 @@ void rn_host_ring(struct rn_host_nic *nic, const struct rn_host_bell *bell)
 	for (uint32_t i = 0; i < bell->count && how != RN_WQE_GIVEN; i++) {
 		const struct rn_host_range wqe = bell->wqe(bell->arg, bell->first + i);
 
-		if (how == RN_WQE_BLUEFLAME && bell->count == 1 &&
+		if (how == RN_WQE_BLUEFLAME && !bell->is_recv && bell->count == 1 &&
 		    wqe.len <= RN_HOST_BLUEFLAME) {
 			carry_wqe(nic, bell->qpn, &wqe);
 			break;

@@ -97,6 +97,7 @@ fetch)
 	verify_pair "$ROCIN_PCIE: rc" --type rc --timeout 14 -n 300
 	verify_pair "$ROCIN_PCIE: ud, events" --type ud --timeout 14 -n 200 --events
 	both 'ibv_rc_pingpong' ibv_rc_pingpong -g 0 -n 100
+	both 'ibv_srq_pingpong' ibv_srq_pingpong -g 0 -n 100
 	both 'ib_send_bw, inline' ib_send_bw -x 0 -F -n 100 -s 64 -I 64
 	;;
 *)

@@ -278,6 +278,79 @@ static void a_doorbell_names_the_requests_of_its_post(void **state)
 	assert_int_equal(second.count, 3);
 }
 
+/* Of a post of @count receives, to @srq if there is one. */
+static struct rn_host_bell bell_of_receives(struct ibv_qp *qp, struct ibv_srq *srq,
+					    unsigned count)
+{
+	struct ibv_recv_wr wr[4], *bad;
+
+	assert_in_range(count, 1, RN_ARRAY_SIZE(wr));
+	for (unsigned i = 0; i < count; i++)
+		wr[i] = (struct ibv_recv_wr){
+			.next = i + 1 < count ? &wr[i + 1] : NULL,
+		};
+	assert_int_equal(
+		srq ? rnp_post_srq_recv(srq, wr, &bad) : rnp_post_recv(qp, wr, &bad), 0);
+	return vverbs_host.bell;
+}
+
+static void a_doorbell_names_the_receives_of_its_post(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[0];
+	struct rnp_pcie before = d->ctx.engine->pcie;
+	struct rn_host_bell first = { 0 }, second = { 0 };
+	struct rn_host_range range[2] = { { 0 } };
+	bool is_on;
+
+	(void)state;
+	vverbs_connect();
+	is_on = vverbs_put_below_pcie(d);
+	if (is_on) {
+		first = bell_of_receives(d->qp, NULL, 1);
+		second = bell_of_receives(d->qp, NULL, 3);
+		range[0] = second.wqe(second.arg, second.first);
+		range[1] = second.wqe(second.arg, second.first + 1);
+	}
+	d->ctx.engine->pcie = before;
+	if (!is_on)
+		skip();
+	assert_true(first.is_recv && second.is_recv);
+	assert_int_equal(first.qpn, d->qp->qp_num);
+	assert_int_equal(first.count, 1);
+	assert_int_equal(second.first, first.first + 1);
+	assert_int_equal(second.count, 3);
+	assert_true(range[0].len > 0);
+	assert_int_equal(range[0].len, range[1].len);
+	assert_true(range[1].addr >= range[0].addr + range[0].len);
+}
+
+static void a_doorbell_names_the_receives_of_an_srq(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[0];
+	struct rnp_pcie before = d->ctx.engine->pcie;
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_srq *srq = rnp_create_srq(d->pd, &attr);
+	struct rn_host_bell first = { 0 }, second = { 0 };
+	bool is_on;
+
+	(void)state;
+	assert_non_null(srq);
+	is_on = vverbs_put_below_pcie(d);
+	if (is_on) {
+		first = bell_of_receives(NULL, srq, 2);
+		second = bell_of_receives(NULL, srq, 1);
+	}
+	d->ctx.engine->pcie = before;
+	assert_int_equal(rnp_destroy_srq(srq), 0);
+	if (!is_on)
+		skip();
+	assert_true(first.is_recv && second.is_recv);
+	assert_int_equal(first.qpn, 0);
+	assert_int_equal(first.count, 2);
+	assert_int_equal(second.first, first.first + 2);
+	assert_int_equal(second.count, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, vverbs_setup, vverbs_teardown)
 
 int main(void)
@@ -292,6 +365,8 @@ int main(void)
 		TEST(both_paths_must_carry_the_path_mtu),
 		TEST(data_is_in_order_if_pcie_keeps_it),
 		TEST(a_doorbell_names_the_requests_of_its_post),
+		TEST(a_doorbell_names_the_receives_of_its_post),
+		TEST(a_doorbell_names_the_receives_of_an_srq),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,6 +151,29 @@ static void blueflame_carries_the_only_wqe_if_it_is_short(void **state)
 	kit_detach(&n);
 }
 
+static void blueflame_carries_no_receive(void **state)
+{
+	const struct rn_host_bell bell = { .qpn = KIT_QP,
+					   .is_recv = true,
+					   .first = 1,
+					   .count = 1,
+					   .wqe = wqe_of,
+					   .arg = queue };
+	struct rn_pcie_counters before, after;
+	struct kit_nic n;
+
+	(void)state;
+	kit_host_knobs("typical,nic.wqe=blueflame" KIT_STILL);
+	kit_attach(&n);
+	wqe_len = LINE;
+	rn_pcie_counters(&before);
+	n.api->ring(n.nic, &bell);
+	rn_pcie_counters(&after);
+	assert_int_equal(after.doorbells - before.doorbells, 1);
+	assert_int_equal(after.wqe_reads - before.wqe_reads, 1);
+	kit_detach(&n);
+}
+
 /* The CPU reads what it copies, so what is not there is not copied. */
 static void blueflame_carries_nothing_that_is_not_there(void **state)
 {
@@ -561,6 +584,7 @@ int main(void)
 		cmocka_unit_test(a_wqe_is_read_behind_its_doorbell),
 		cmocka_unit_test(a_long_wqe_is_read_line_by_line),
 		cmocka_unit_test(blueflame_carries_the_only_wqe_if_it_is_short),
+		cmocka_unit_test(blueflame_carries_no_receive),
 		cmocka_unit_test(blueflame_carries_nothing_that_is_not_there),
 		cmocka_unit_test(a_wqe_that_is_given_needs_no_tlp),
 		cmocka_unit_test(a_program_rings_and_the_nic_fetches),
