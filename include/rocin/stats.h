@@ -153,17 +153,15 @@ struct rn_stats_qp {
 	uint32_t cc_rate;
 	uint32_t pdn; /* number of the protection domain; 0: none */
 	/* PSN of the next request that is sent, and of the next that is expected; in
-	 * @rq_psn with RN_STATS_NAK_SENT above it
+	 * @rq_psn with RN_STATS_NO_RECV above it
 	 */
 	uint32_t sq_psn, rq_psn;
 };
 
 enum {
 	RN_STATS_PSN_MASK = 0xffffff,
-	/* There is no receive for the request that is expected, or later ones have come
-	 * before it: a NAK says so to the peer.
-	 */
-	RN_STATS_NAK_SENT = 1 << 30,
+	/* The request that is expected has come, but there was no receive for it. */
+	RN_STATS_NO_RECV = 1 << 30,
 };
 
 /* Objects other than QPs that have records. */

@@ -680,6 +680,12 @@ static inline void rn_dev_settle(struct rn_dev *dev, rn_ns now)
 		rn_qp_fail_overrun(dev, now);
 }
 
+/* Has the request that is expected come before a receive was there for it? */
+static inline bool rn_rsp_lacks_recv(const struct rn_qp *qp)
+{
+	return qp->rsp.nak_pending && rn_aeth_type(qp->rsp.ack_syndrome) == RN_AETH_RNR;
+}
+
 /* Copies the present state of the QP to its statistics record, which other
  * processes read.
  */
@@ -695,7 +701,7 @@ static inline void rn_qp_publish(struct rn_qp *qp)
 	__atomic_store_n(&s->sq_psn, qp->req.next_psn.v, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->rq_psn,
 			 qp->rsp.exp_psn.v |
-				 (qp->rsp.nak_pending ? RN_STATS_NAK_SENT : 0),
+				 (rn_rsp_lacks_recv(qp) ? RN_STATS_NO_RECV : 0),
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&s->mig_state, (uint8_t)qp->attr.mig_state, __ATOMIC_RELAXED);
 }

@@ -36,8 +36,8 @@ static struct rnd_attachment *find_owner(const struct rnd_cm *cm,
 }
 
 /* Has the QP received a request since it was connected to this peer? The PSN that it
- * expects moves with a request that it takes, and a NAK answers one that it does not take
- * yet.
+ * expects moves with a request that it takes, and RN_STATS_NO_RECV stands beside it for
+ * one that it cannot take yet. Both have the PSN that we have told to the peer alone.
  */
 static bool has_moved(const struct rn_stats_qp *rec, const struct rn_cm_qp *qp)
 {

@@ -44,7 +44,7 @@ static struct rn_stats_qp qps[] = {
 	  .mig_state = RN_MIG_ARMED,
 	  .pdn = 3,
 	  .sq_psn = 70,
-	  .rq_psn = 80 | RN_STATS_NAK_SENT },
+	  .rq_psn = 80 | RN_STATS_NO_RECV },
 	{ .qpn = 0x301, .type = RN_QPT_UD, .state = RN_QPS_RESET, .pdn = 3, .sq_psn = 7 },
 };
 

@@ -77,7 +77,7 @@ static bool is_seen(unsigned gid, uint32_t qpn)
 	return rnd_cm_has_request(server.cm, &info, qpn);
 }
 
-static void a_request_is_one_that_moves_the_psn_or_gets_a_nak(void **state)
+static void a_request_is_one_that_moves_the_psn_or_lacks_a_receive(void **state)
 {
 	struct program p = begin(0, 1);
 
@@ -86,7 +86,7 @@ static void a_request_is_one_that_moves_the_psn_or_gets_a_nak(void **state)
 	p.rec.rq_psn = PSN;
 	show(&p, 0);
 	assert_false(is_seen(0, p.qpn));
-	p.rec.rq_psn = PSN | RN_STATS_NAK_SENT;
+	p.rec.rq_psn = PSN | RN_STATS_NO_RECV;
 	show(&p, 0);
 	assert_true(is_seen(0, p.qpn));
 	p.rec.rx_packets = 0;
@@ -167,8 +167,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			a_request_is_one_that_moves_the_psn_or_gets_a_nak, server_setup,
-			server_teardown),
+			a_request_is_one_that_moves_the_psn_or_lacks_a_receive,
+			server_setup, server_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_queue_pair_that_is_not_connected_has_none, server_setup,
 			server_teardown),
