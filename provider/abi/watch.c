@@ -25,7 +25,6 @@ static struct {
 	pthread_mutex_t lock;
 	struct rn_val *layer; /* NULL: off */
 	struct rn_report report;
-	unsigned long long suppressed;
 	int status; /* that the program ends with */
 } watch = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -72,7 +71,7 @@ static void add_object(struct rn_report_body *b, const struct rn_val_object *o)
 }
 
 /* Writes the report of a finding. The lock is held. */
-static void write_finding(void *arg, const struct rn_val_finding *f)
+static bool write_finding(void *arg, const struct rn_val_finding *f)
 {
 	static struct rn_report_body body;
 	const struct rn_val_rule_info *rule = rn_val_rule_info(f->rule);
@@ -92,28 +91,29 @@ static void write_finding(void *arg, const struct rn_val_finding *f)
 		add_history(&body, f->object);
 	if (rn_val_is(f->other, RN_VAL_QP))
 		add_history(&body, f->other);
-	if (!rn_report_write(
-		    &watch.report,
-		    &(struct rn_report_finding){ .rule = rule->name,
-						 .severity = severity,
-						 .what = rule->text,
-						 .body = body.text,
-						 .stack = f->stack || !f->object
-								  ? f->stack
-								  : f->object->made_at }))
-		watch.suppressed++;
+	return rn_report_write(
+		&watch.report,
+		&(struct rn_report_finding){ .rule = rule->name,
+					     .severity = severity,
+					     .what = rule->text,
+					     .body = body.text,
+					     .stack = f->stack || !f->object
+							      ? f->stack
+							      : f->object->made_at });
 }
 
 /* Writing to files is a cancellation point, where the thread must not end: it holds the
  * lock.
  */
-static void report_finding(void *arg, const struct rn_val_finding *f)
+static bool report_finding(void *arg, const struct rn_val_finding *f)
 {
+	bool is_shown;
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	write_finding(arg, f);
+	is_shown = write_finding(arg, f);
 	pthread_setcancelstate(cancel, NULL);
+	return is_shown;
 }
 
 /* --------------------------------------------------------------------- calls */
@@ -474,7 +474,7 @@ static __attribute__((destructor)) void end_watch(void)
 {
 	struct rn_val_event e = { .kind = RN_VAL_EXIT, .is_done = true, .verb = "exit" };
 	struct rn_report *r = &watch.report;
-	unsigned long long occurrences;
+	struct rn_val_totals t;
 	int cancel;
 	struct rn_val *v;
 
@@ -487,8 +487,13 @@ static __attribute__((destructor)) void end_watch(void)
 		return;
 	}
 	rn_val_event(v, &e);
-	occurrences = rn_val_occurrences(v);
-	rn_report_summary(r, r->count, r->count ? occurrences : 0,
+	t = rn_val_totals(v);
+	rn_report_summary(r,
+			  &(struct rn_report_counts){ .findings = t.findings,
+						      .occurrences = t.occurrences,
+						      .suppressed = t.suppressed,
+						      .suppressed_occurrences =
+							      t.suppressed_occurrences },
 			  r->count || r->options.has_summary);
 	rn_report_flush(r);
 	watch.layer = NULL;

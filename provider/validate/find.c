@@ -16,6 +16,7 @@ struct rn_val_count {
 	struct rn_val_count *next; /* of the same bucket */
 	uint64_t key;
 	enum rn_val_rule rule;
+	bool is_suppressed;
 	unsigned long long count;
 };
 
@@ -69,15 +70,20 @@ report(struct rn_val *v, const struct rn_val_event *e, struct rn_val_finding f,
 	c = count_of(v, f.rule, key_of(stack, f.object));
 	if (!c)
 		return;
-	v->occurrences++;
-	if (c->count++)
+	if (c->count++) {
+		*(c->is_suppressed ? &v->totals.suppressed_occurrences
+				   : &v->totals.occurrences) += 1;
 		return;
-	v->findings++;
+	}
 	(void)vsnprintf(what, sizeof(what), fmt, ap);
 	f.stack = e->stack;
 	f.what = what;
 	f.count = 1;
-	v->sink(v->arg, &f);
+	c->is_suppressed = !v->sink(v->arg, &f);
+	v->totals.findings += !c->is_suppressed;
+	v->totals.occurrences += !c->is_suppressed;
+	v->totals.suppressed += c->is_suppressed;
+	v->totals.suppressed_occurrences += c->is_suppressed;
 }
 
 void rn_val_find(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
@@ -103,12 +109,7 @@ void rn_val_find2(struct rn_val *v, const struct rn_val_event *e, enum rn_val_ru
 	va_end(ap);
 }
 
-unsigned long long rn_val_findings(const struct rn_val *v)
+struct rn_val_totals rn_val_totals(const struct rn_val *v)
 {
-	return v->findings;
-}
-
-unsigned long long rn_val_occurrences(const struct rn_val *v)
-{
-	return v->occurrences;
+	return v->totals;
 }

@@ -216,7 +216,7 @@ struct rn_val {
 	const struct rn_val_ends *ends;	     /* or NULL */
 	unsigned living_of[RN_VAL_KIND_COUNT];
 	struct rn_val_count *count[RN_VAL_BUCKETS];
-	unsigned long long findings, occurrences;
+	struct rn_val_totals totals;
 	/* Fields of the rules. */
 	struct {
 		uint64_t requests_then;	 /* requests posted when the newest MR was

@@ -353,8 +353,10 @@ struct rn_val_finding {
 	unsigned long long count; /* occurrences so far */
 };
 
-/* Is called with the first occurrence of each finding. */
-typedef void rn_val_sink(void *arg, const struct rn_val_finding *f);
+/* Is called with the first occurrence of each finding. Returns false if it is not to be
+ * shown: it is counted apart.
+ */
+typedef bool rn_val_sink(void *arg, const struct rn_val_finding *f);
 
 /* ---------------------------------------------------------------- the layer */
 /* @severities: those that are reported, one bit each. Returns NULL without memory. */
@@ -429,8 +431,13 @@ struct rn_val_object *rn_val_lookup(const struct rn_val *v, const void *handle);
 /* Takes an event. e->handle is set; e->object is filled in. */
 void rn_val_event(struct rn_val *v, struct rn_val_event *e);
 
-/* Numbers of different findings and of their occurrences. */
-unsigned long long rn_val_findings(const struct rn_val *v);
-unsigned long long rn_val_occurrences(const struct rn_val *v);
+/* Numbers of different findings and of their occurrences: of those that the sink has
+ * shown, and of those that it has not.
+ */
+struct rn_val_totals {
+	unsigned long long findings, occurrences;
+	unsigned long long suppressed, suppressed_occurrences;
+};
+struct rn_val_totals rn_val_totals(const struct rn_val *v);
 
 #endif /* RN_VALIDATE_H */

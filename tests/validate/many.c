@@ -21,11 +21,12 @@ enum {
 static char pd, cq, mr, mrs[COUNT_MAX], qps[COUNT_MAX];
 static unsigned long long findings;
 
-static void sink(void *arg, const struct rn_val_finding *f)
+static bool sink(void *arg, const struct rn_val_finding *f)
 {
 	(void)arg;
 	fprintf(stderr, "%s\n", f->what);
 	findings++;
+	return true;
 }
 
 static void make(struct rn_val *v, const void *handle, struct rn_val_make m)

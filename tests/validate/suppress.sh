@@ -31,4 +31,6 @@ found() {
 found nobody || { cat "$work/log" && echo 'FAILED: the finding is not there' && exit 1; }
 grep -q ' in destroy_twice ' "$work/log" || { echo 'skipped: there are no lines' && exit 77; }
 ! found destroy_twice || { echo 'FAILED: destroy_twice is in the stack of the call' && exit 1; }
+grep -q '"findings":0,"occurrences":0,"suppressed":1,"suppressed_occurrences":1}' "$work/json" ||
+	{ tail -1 "$work/json" && echo 'FAILED: what is suppressed is not counted apart' && exit 1; }
 found val_create_qp || { echo 'FAILED: val_create_qp has made the QP, and is not in that stack' && exit 1; }

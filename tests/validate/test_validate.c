@@ -16,12 +16,13 @@ static struct {
 	char what[400];
 } found;
 
-static void sink(void *arg, const struct rn_val_finding *f)
+static bool sink(void *arg, const struct rn_val_finding *f)
 {
 	(void)arg;
 	found.count++;
 	found.rule = f->rule;
 	strncpy(found.what, f->what, sizeof(found.what) - 1);
+	return true;
 }
 
 static int setup(void **state)
@@ -158,10 +159,10 @@ static void a_site_is_reported_once_and_counted(void **state)
 	destroy(v, PD, 1, EBUSY);
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.rule, RN_VAL_LIFE_DESTROY_ORDER);
-	assert_int_equal(rn_val_occurrences(v), 2);
+	assert_int_equal(rn_val_totals(v).occurrences, 2);
 	destroy(v, PD, 2, EBUSY);
 	assert_int_equal(found.count, 2);
-	assert_int_equal(rn_val_findings(v), 2);
+	assert_int_equal(rn_val_totals(v).findings, 2);
 }
 
 static void what_is_gone_is_told_until_its_address_is_used_again(void **state)
@@ -247,7 +248,30 @@ static void severities_that_were_not_asked_for_are_not_found(void **state)
 	make_all(v);
 	destroy(v, PD, 1, EBUSY);
 	assert_int_equal(found.count, 0);
-	assert_int_equal(rn_val_occurrences(v), 0);
+	assert_int_equal(rn_val_totals(v).occurrences, 0);
+	rn_val_free(v);
+}
+
+static bool hide(void *arg, const struct rn_val_finding *f)
+{
+	(void)arg;
+	(void)f;
+	return false;
+}
+
+static void what_is_not_shown_is_counted_apart(void **state)
+{
+	struct rn_val *v = rn_val_new(RN_VAL_ALL, hide, NULL);
+
+	(void)state;
+	make_all(v);
+	destroy(v, PD, 1, EBUSY);
+	destroy(v, PD, 1, EBUSY);
+	destroy(v, PD, 2, EBUSY);
+	assert_int_equal(rn_val_totals(v).findings, 0);
+	assert_int_equal(rn_val_totals(v).occurrences, 0);
+	assert_int_equal(rn_val_totals(v).suppressed, 2);
+	assert_int_equal(rn_val_totals(v).suppressed_occurrences, 3);
 	rn_val_free(v);
 }
 
@@ -466,6 +490,7 @@ int main(void)
 		LAYER(an_event_of_the_thread_that_destroys_is_a_finding),
 		LAYER(counters_of_another_kind_are_not_read),
 		LAYER(severities_that_were_not_asked_for_are_not_found),
+		cmocka_unit_test(what_is_not_shown_is_counted_apart),
 		LAYER(a_completion_ends_all_requests_before),
 		LAYER(a_refused_request_is_taken_back),
 		LAYER(a_full_queue_without_signals_is_found),

@@ -183,6 +183,7 @@ static struct finding {
 } findings[FINDINGS_MAX];
 static struct finding *finding_buckets[FINDING_BUCKETS];
 static unsigned finding_count, said_count;
+static unsigned long long suppressed; /* occurrences of findings that were left out */
 static unsigned wrong; /* classes in which something was a mistake, one bit each */
 static struct rn_report writer;
 
@@ -300,8 +301,10 @@ static bool is_new_finding(enum rn_san_kind kind, uint64_t key, unsigned classes
 		f = add_finding(kind, key);
 	if (!(classes & rn_san.options.classes))
 		return false;
-	if (f && f->is_suppressed)
+	if (f && f->is_suppressed) {
+		suppressed++;
 		return false;
+	}
 	rn_sanitize_counts.occurrences++;
 	if (!f || f->is_counted)
 		return false;
@@ -330,6 +333,7 @@ static void write_finding(enum rn_san_kind kind, uint64_t key, uint32_t stack)
 	said_count--;
 	rn_sanitize_counts.findings--;
 	rn_sanitize_counts.occurrences--;
+	suppressed++;
 	if (f)
 		f->is_suppressed = true;
 }
@@ -643,16 +647,21 @@ static void say_verdict(void)
 /* Writes the summary. Returns the exit code. */
 static int end_run(int status)
 {
-	unsigned long long all, different;
+	unsigned long long different;
 
 	if (getpid() != writer.process || rn_host_is_locked_by_me(rn_san.host))
 		return status;
 	rn_host_lock(rn_san.host);
 	rn_san_candidates_confirm();
-	all = rn_sanitize_counts.occurrences;
 	different = rn_sanitize_counts.findings;
 	/* Of a run without findings the verdict is the summary. */
-	rn_report_summary(&writer, different, all, different > 0);
+	rn_report_summary(
+		&writer,
+		&(struct rn_report_counts){ .findings = different,
+					    .occurrences = rn_sanitize_counts.occurrences,
+					    .suppressed = writer.suppressed,
+					    .suppressed_occurrences = suppressed },
+		different > 0);
 	say_counts(different);
 	if (different || writer.options.has_summary)
 		say_verdict();

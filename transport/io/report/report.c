@@ -354,8 +354,9 @@ static void write_junit_ends(struct rn_report *r)
 	char head[256];
 	int len = snprintf(head, sizeof(head),
 			   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-			   "<testsuite name=\"%s\" tests=\"%6u\" failures=\"%6u\">\n",
-			   r->suite, r->count, r->count);
+			   "<testsuite name=\"%s\" tests=\"%6u\" failures=\"%6u\" "
+			   "skipped=\"%6u\">\n",
+			   r->suite, r->count + r->suppressed, r->count, r->suppressed);
 
 	if (!r->junit_end)
 		r->junit_end = len;
@@ -363,6 +364,7 @@ static void write_junit_ends(struct rn_report *r)
 	(void)!pwrite(r->junit_fd, tail, sizeof(tail) - 1, r->junit_end);
 }
 
+/* @report: its text; NULL: it is suppressed */
 static void write_junit(struct rn_report *r, const struct rn_report_finding *f,
 			const char *report)
 {
@@ -376,13 +378,13 @@ static void write_junit(struct rn_report *r, const struct rn_report_finding *f,
 	put_xml(&j, program_invocation_short_name);
 	put(&j, "\" name=\"");
 	put_xml(&j, f->rule);
-	put(&j, "\"><failure type=\"");
+	put(&j, report ? "\"><failure type=\"" : "\"><skipped type=\"");
 	put_xml(&j, f->severity);
 	put(&j, "\" message=\"");
-	put_xml(&j, f->what);
+	put_xml(&j, report ? f->what : "suppressed");
 	put(&j, "\">");
-	put_xml(&j, report);
-	put(&j, "</failure></testcase>\n");
+	put_xml(&j, report ? report : "");
+	put(&j, report ? "</failure></testcase>\n" : "</skipped></testcase>\n");
 	(void)!pwrite(r->junit_fd, r->escaped, j.used, r->junit_end);
 	r->junit_end += (off_t)j.used;
 	write_junit_ends(r);
@@ -421,19 +423,26 @@ static bool is_suppressed_text(const struct rn_report *r, const char *rule,
 	return false;
 }
 
+static bool leave_out(struct rn_report *r, const struct rn_report_finding *f)
+{
+	r->suppressed++;
+	write_junit(r, f, NULL);
+	return false;
+}
+
 bool rn_report_write(struct rn_report *r, const struct rn_report_finding *f)
 {
 	size_t before = r->used;
 	const char *report;
 
 	if (rn_suppress_has(&r->suppress, f->rule, f->stack))
-		return false;
+		return leave_out(r, f);
 	rn_report_add(r, "rocin: finding %u: %s\n%s", r->count + 1, f->what, f->body);
 	rn_report_add(r, "  explain     rocin explain %s\n", f->rule);
 	report = final_text(r);
 	if (is_suppressed_text(r, f->rule, report)) {
 		r->used = before;
-		return false;
+		return leave_out(r, f);
 	}
 	r->count++;
 	write_log(r, report);
@@ -444,25 +453,34 @@ bool rn_report_write(struct rn_report *r, const struct rn_report_finding *f)
 	return true;
 }
 
-void rn_report_summary(struct rn_report *r, unsigned long long findings,
-		       unsigned long long occurrences, bool is_said)
+static void say_summary(struct rn_report *r, const struct rn_report_counts *c)
 {
-	char line[160];
+	rn_report_add(r, "rocin: %llu finding%s (%llu occurrence%s)", c->findings,
+		      c->findings == 1 ? "" : "s", c->occurrences,
+		      c->occurrences == 1 ? "" : "s");
+	if (c->suppressed)
+		rn_report_add(r, ", and %llu suppressed (%llu)", c->suppressed,
+			      c->suppressed_occurrences);
+	rn_report_add(r, " in %s, process %d\n", program_invocation_short_name,
+		      (int)r->process);
+}
+
+void rn_report_summary(struct rn_report *r, const struct rn_report_counts *c,
+		       bool is_said)
+{
+	char line[240];
 	int len;
 
 	if (is_said)
-		rn_report_add(
-			r,
-			"rocin: %llu finding%s (%llu occurrence%s) in %s, process %d\n",
-			findings, findings == 1 ? "" : "s", occurrences,
-			occurrences == 1 ? "" : "s", program_invocation_short_name,
-			(int)r->process);
+		say_summary(r, c);
 	if (r->junit_fd >= 0)
 		write_junit_ends(r);
 	if (r->json_fd < 0)
 		return;
 	len = snprintf(line, sizeof(line),
-		       "{\"process\":%d,\"findings\":%llu,\"occurrences\":%llu}\n",
-		       (int)r->process, findings, occurrences);
+		       "{\"process\":%d,\"findings\":%llu,\"occurrences\":%llu,"
+		       "\"suppressed\":%llu,\"suppressed_occurrences\":%llu}\n",
+		       (int)r->process, c->findings, c->occurrences, c->suppressed,
+		       c->suppressed_occurrences);
 	(void)rn_write_all(r->json_fd, line, (size_t)len);
 }

@@ -61,8 +61,8 @@ struct rn_report {
 	int log_fd, json_fd, junit_fd;
 	off_t junit_end; /* where the next finding goes */
 	pid_t process;
-	bool is_told;	/* that lines cannot be found */
-	unsigned count; /* of reports */
+	bool is_told;		    /* that lines cannot be found */
+	unsigned count, suppressed; /* reports, and those that were left out */
 	size_t used;
 	char text[RN_REPORT_TEXT], named[4 * RN_REPORT_TEXT];
 	char escaped[8 * RN_REPORT_TEXT];
@@ -73,7 +73,7 @@ struct rn_report {
  */
 void rn_report_open(struct rn_report *r, const struct rn_rule_names *rules);
 
-/* Returns false, and writes nothing, if the finding is suppressed. */
+/* Returns false if the finding is suppressed: then JUnit alone gets it, as skipped. */
 bool rn_report_write(struct rn_report *r, const struct rn_report_finding *f);
 
 /* Adds text that is written with rn_report_flush(), as it is, to the log alone. */
@@ -81,11 +81,17 @@ void rn_report_add(struct rn_report *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void rn_report_flush(struct rn_report *r);
 
+/* What was found in all: what was shown, and beside it what was suppressed. */
+struct rn_report_counts {
+	unsigned long long findings, occurrences;
+	unsigned long long suppressed, suppressed_occurrences;
+};
+
 /* Writes the summary of a run, and ends the files. @is_said: the log gets "N findings (M
- * occurrences) in PROGRAM, process PID".
+ * occurrences) in PROGRAM, process PID", and what was suppressed, if anything was.
  */
-void rn_report_summary(struct rn_report *r, unsigned long long findings,
-		       unsigned long long occurrences, bool is_said);
+void rn_report_summary(struct rn_report *r, const struct rn_report_counts *c,
+		       bool is_said);
 
 /* ---- bodies ---- */
 struct rn_report_body {

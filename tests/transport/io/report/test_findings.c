@@ -115,13 +115,63 @@ static void a_line_that_is_wrong_is_refused_with_its_number(void **state)
 }
 
 /* ----------------------------------------------------------------------- reports */
-static void read_log(char text[4096])
+static void read_file(const char *from, char text[4096])
 {
-	FILE *f = fopen(log_path, "re");
+	FILE *f = fopen(from, "re");
 
 	assert_non_null(f);
 	text[fread(text, 1, 4095, f)] = '\0';
 	fclose(f);
+}
+
+static void read_log(char text[4096])
+{
+	read_file(log_path, text);
+}
+
+/* All three outputs have the same numbers. */
+static void what_is_suppressed_is_counted_apart(void **state)
+{
+	static struct rn_report r = { .options = { .is_raw = true },
+				      .setting = "TEST",
+				      .suite = "test" };
+	const struct rn_report_counts c = { 1, 4, 2, 7 };
+	struct rn_report_finding f = {
+		.rule = names[0], .severity = "error", .what = "an order", .body = ""
+	};
+	char junit[] = "/tmp/rocin-report-XXXXXX", json[] = "/tmp/rocin-report-XXXXXX";
+	char text[4096];
+
+	(void)state;
+	close(mkstemp(junit));
+	close(mkstemp(json));
+	write_suppressions("life/*\n");
+	strcpy(r.options.log, log_path);
+	strcpy(r.options.suppress, path);
+	strcpy(r.options.junit, junit);
+	strcpy(r.options.json, json);
+	rn_report_open(&r, &rules);
+	assert_false(rn_report_write(&r, &f));
+	f.rule = names[1];
+	assert_false(rn_report_write(&r, &f));
+	f.rule = names[2];
+	assert_true(rn_report_write(&r, &f));
+	rn_report_summary(&r, &c, true);
+	rn_report_flush(&r);
+	read_file(log_path, text);
+	assert_non_null(strstr(
+		text, "rocin: 1 finding (4 occurrences), and 2 suppressed (7) in "));
+	read_file(json, text);
+	assert_non_null(strstr(text, ",\"findings\":1,\"occurrences\":4,\"suppressed\":2,"
+				     "\"suppressed_occurrences\":7}\n"));
+	read_file(junit, text);
+	assert_non_null(strstr(text, "tests=\"     3\" failures=\"     1\" "
+				     "skipped=\"     2\">\n"));
+	assert_non_null(strstr(text, "name=\"life/leak-at-exit\"><skipped type=\"error\" "
+				     "message=\"suppressed\"></skipped></testcase>\n"));
+	assert_null(strstr(text, "name=\"state/attr-missing\"><skipped"));
+	close(r.log_fd);
+	assert_int_equal(unlink(junit) | unlink(json), 0);
 }
 
 static void what_is_suppressed_is_not_reported(void **state)
@@ -160,6 +210,7 @@ int main(void)
 		cmocka_unit_test(a_line_names_a_rule_or_a_pattern_of_rules),
 		cmocka_unit_test(a_line_that_is_wrong_is_refused_with_its_number),
 		cmocka_unit_test(what_is_suppressed_is_not_reported),
+		cmocka_unit_test(what_is_suppressed_is_counted_apart),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
