@@ -814,41 +814,51 @@ static bool do_line(struct rn_scene *c, const struct rn_scn_line *l)
 	}
 }
 
-/* Fails the scenario if the device was lost while it ran, whatever has failed before. */
-static void fail_if_lost(struct rn_scene *c, uint32_t line)
+/* Fails the scenario if the device was lost while it ran. @has_failed: something else had
+ * failed before that, which is said behind it.
+ */
+static void fail_if_lost(struct rn_scene *c, uint32_t line, bool has_failed)
 {
 	struct rn_scene_result *r = c->r;
-	char what[sizeof(r->what)];
+	char what[sizeof(r->what)], before[sizeof(r->what)];
+	struct rn_text t;
 
 	if (!c->ops->lost || !c->ops->lost(c->ctx, what, sizeof(what)))
 		return;
 	r->line = r->line ? r->line : line;
 	r->passed = r->skipped = false;
 	r->lost = true;
-	r->expected[0] = r->came[0] = '\0';
-	say(r->what, sizeof(r->what), what);
+	say(before, sizeof(before), has_failed ? r->what : "");
+	rn_text_init(&t, r->what, sizeof(r->what));
+	rn_text_add(&t, what);
+	if (!has_failed)
+		return;
+	rn_text_add(&t, "; before that ");
+	rn_text_add(&t, before);
 }
 
 void rn_scene_run(const struct rn_scenario *s, const struct rn_scene_ops *ops, void *ctx,
 		  struct rn_scene_result *result)
 {
 	struct rn_scene c = { .s = s, .ops = ops, .ctx = ctx, .r = result };
+	uint32_t last = s->lines ? s->line[s->lines - 1].number : 1;
 
 	memset(result, 0, sizeof(*result));
 	if (ops->skips && ops->skips(ctx, s, result->what, sizeof(result->what))) {
 		result->skipped = true;
-		fail_if_lost(&c, 1);
+		fail_if_lost(&c, 1, false);
 		return;
 	}
 	if (ops->begin(ctx, s, &c.names, result->what, sizeof(result->what))) {
 		result->line = 1;
-		fail_if_lost(&c, 1);
+		fail_if_lost(&c, 1, false);
 		return;
 	}
 	c.at = ops->now(ctx);
 	result->passed = true;
 	for (unsigned i = 0; i < s->lines && result->passed; i++)
 		result->passed = do_line(&c, &s->line[i]);
+	fail_if_lost(&c, last, false);
 	ops->end(ctx);
-	fail_if_lost(&c, s->lines ? s->line[s->lines - 1].number : 1);
+	fail_if_lost(&c, last, !result->passed);
 }

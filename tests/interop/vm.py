@@ -173,8 +173,34 @@ class Commands:
                 return int(answer[1]), said.decode(errors='replace')
 
 
-class Vm:
-    """A running machine; use it with `with'. The caller runs in_own_network() first."""
+class Running:
+    """A machine that `up' keeps; the caller is in its network: see `host'."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.commands = Commands(folder)
+        self.release = self.must('uname -r').strip()
+
+    def run(self, text, seconds=60):
+        return self.commands.run(text, seconds)
+
+    def must(self, text, seconds=60):
+        status, said = self.run(text, seconds)
+        if status:
+            raise VmError(f'{text}: status {status}: {said}')
+        return said
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.commands.port.close()
+
+
+class Vm(Running):
+    """A machine that runs within `with'. The caller runs in_own_network() first."""
+
+    # pylint: disable=super-init-not-called
 
     def __init__(self, folder=None, mtu=MTU, limit_s=1800, boot_s=300, quiet=True):
         self.own = None if folder else tempfile.TemporaryDirectory(prefix='rocin-vm-')
@@ -237,15 +263,6 @@ class Vm:
                 return ''.join(f.readlines()[-25:])
         except OSError:
             return ''
-
-    def run(self, text, seconds=60):
-        return self.commands.run(text, seconds)
-
-    def must(self, text, seconds=60):
-        status, said = self.run(text, seconds)
-        if status:
-            raise VmError(f'{text}: status {status}: {said}')
-        return said
 
     def __exit__(self, *_):
         if self.qemu and self.qemu.poll() is None:

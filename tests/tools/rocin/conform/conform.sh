@@ -4,4 +4,4 @@
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
-python3 "$(dirname "$0")/conform_fake.py" "$ROCIN_BIN/rocin" "$work"
+python3 "$(dirname "$0")/conform_fake.py" "$ROCIN_BIN/rocin" "$work" "$ROCIN_SOURCE"
