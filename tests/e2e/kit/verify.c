@@ -27,7 +27,7 @@
 
 static const struct argp_option options[] = {
 	{ "role", 'r', "a|b", 0, "Requester or target", 0 },
-	{ "socket", 's', "PATH", 0, "Where the two meet", 0 },
+	{ "socket", 's', "PATH|ADDRESS:PORT", 0, "Where the two meet", 0 },
 	{ "type", 't', "rc|uc|ud", 0, "Transport", 0 },
 	{ "gid", 'g', "N", 0, "GID index", 0 },
 	{ "count", 'n', "N", 0, "Messages", 0 },

@@ -248,28 +248,59 @@ bool take_recv_completion(struct verify *v, struct ibv_wc *wc)
 }
 
 /* -------------------------------------------------------------------- set-up */
+union meeting_place {
+	struct sockaddr sa;
+	struct sockaddr_un un;
+	struct sockaddr_in in;
+};
+
+/* Reads where the two meet: ADDRESS:PORT or the path of a socket. Returns the length of
+ * the address.
+ */
+static socklen_t read_place(const char *path, union meeting_place *at)
+{
+	const char *colon = strchr(path, ':');
+	char address[INET_ADDRSTRLEN];
+
+	memset(at, 0, sizeof(*at));
+	if (!colon) {
+		at->un.sun_family = AF_UNIX;
+		snprintf(at->un.sun_path, sizeof(at->un.sun_path), "%s", path);
+		return sizeof(at->un);
+	}
+	snprintf(address, sizeof(address), "%.*s", (int)(colon - path), path);
+	at->in.sin_family = AF_INET;
+	at->in.sin_port = htons((uint16_t)atoi(colon + 1));
+	if (inet_pton(AF_INET, address, &at->in.sin_addr) != 1)
+		die("%s: not ADDRESS:PORT", path);
+	return sizeof(at->in);
+}
+
 static void meet(struct verify *v)
 {
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	int s = socket(AF_UNIX, SOCK_STREAM, 0);
+	union meeting_place at;
+	socklen_t len = read_place(v->path, &at);
+	int s = socket(at.sa.sa_family, SOCK_STREAM, 0), on = 1;
 	int64_t give_up = now_ms() + 300000;
 
-	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", v->path);
 	if (v->requester) {
-		while (connect(s, (struct sockaddr *)&sa, sizeof(sa))) {
+		while (connect(s, &at.sa, len)) {
 			if (now_ms() > give_up)
 				die("nobody at %s", v->path);
 			poll(NULL, 0, 5);
+			close(s);
+			s = socket(at.sa.sa_family, SOCK_STREAM, 0);
 		}
 		v->sock = s;
 		return;
 	}
-	if (bind(s, (struct sockaddr *)&sa, sizeof(sa)) || listen(s, 1) ||
-	    (v->sock = accept(s, NULL, NULL)) < 0)
+	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(s, &at.sa, len) || listen(s, 1) || (v->sock = accept(s, NULL, NULL)) < 0)
 		die("%s: %s", v->path, strerror(errno));
 	close(s);
 }
 
+/* Opens a device of ours, or the first one where there is none: that of a peer. */
 static void open_device(struct verify *v)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -277,8 +308,10 @@ static void open_device(struct verify *v)
 	for (unsigned i = 0; list && list[i] && !v->ctx; i++)
 		if (!strncmp(ibv_get_device_name(list[i]), "rocin", 5))
 			v->ctx = ibv_open_device(list[i]);
+	if (list && list[0] && !v->ctx)
+		v->ctx = ibv_open_device(list[0]);
 	if (!v->ctx)
-		die("no rocin device");
+		die("no device");
 	ibv_free_device_list(list);
 }
 
