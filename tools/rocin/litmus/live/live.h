@@ -6,7 +6,8 @@
  * device.c	devices, memory, queue pairs, the layer between devices and memory
  * player.c	a thread of the test, its work requests, its DMA engines
  * bell.c	doorbells and send queues that the test writes itself
- * rounds.c	all runs of a test, counting of final states, steps of one run
+ * rounds.c	all runs of a test, counting of final states
+ * witness.c	the steps of one run
  *
  * Each thread of a test is run by a thread of a process, and each NIC of a node by a
  * device. Either one process runs all nodes, or each node has a process of its own
@@ -424,5 +425,10 @@ struct rn_live_results {
  * pass NULL.
  */
 int rn_live_rounds(struct rn_live *l, struct rn_live_results *results);
+
+/* Returns the steps of the last run, in order of time, and their number in @count; the
+ * caller frees them. NULL: they are unknown, or there is no memory.
+ */
+struct rn_live_step *rn_live_witness(struct rn_live *l, uint32_t *count);
 
 #endif /* RN_LIVE_H */
