@@ -13,10 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tools/rocin/common/child.h"
 
 /* ----------------------------------------------------------- one process of a team */
 static const struct rn_bench_ops *const ops_of[RN_BENCH_ITEM_COUNT] = {
@@ -245,9 +246,7 @@ static void become_member(const struct start *s, struct rn_bench_pair *pair,
 		.device = s->cell->wire == RN_BENCH_OVER_BESIDE ? s->args->beside : NULL,
 	};
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != s->parent)
-		_exit(EXIT_FAILURE);
+	rn_end_with_parent(s->parent);
 	set_environment(s->cell);
 	obey_orders(&end, s->plan, s->args->pin, order_fd);
 }

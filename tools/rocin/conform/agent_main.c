@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "agent.h"
 #include "conform.h"
 #include "tools/rocin/common/arguments.h"
+#include "tools/rocin/common/child.h"
 
 enum {
 	EXIT_NO_DEVICE = 2,
@@ -145,15 +145,15 @@ static int open_listener(const struct agent_args *args, const union ibv_gid *gid
 }
 
 /* Serves a tester until it disconnects or sends an invalid line. This is all that the
- * process of a tester does.
+ * process of a tester does. @parent: the one that accepts testers
  */
-static int serve_tester(const struct agent_args *args, int fd)
+static int serve_tester(const struct agent_args *args, int fd, pid_t parent)
 {
 	static struct rn_agent a;
 	struct rn_conform_wire w = { .fd = fd };
 	struct rn_conform_line l;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	rn_end_with_parent(parent);
 	if (rn_agent_open(&a, args->device, args->gid_index))
 		return EXIT_NO_DEVICE;
 	while (!rn_conform_receive(&w, &l, -1)) {
@@ -198,6 +198,7 @@ int main(int argc, char **argv)
 {
 	struct agent_args args = { 0 };
 	union ibv_gid gid;
+	pid_t parent = getpid();
 	int listener;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
@@ -210,7 +211,7 @@ int main(int argc, char **argv)
 
 		if (pid == 0) {
 			close(listener);
-			return serve_tester(&args, fd);
+			return serve_tester(&args, fd, parent);
 		}
 		if (pid > 0)
 			wait_for_end(pid, fd);

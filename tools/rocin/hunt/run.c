@@ -6,13 +6,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "hunt.h"
+#include "tools/rocin/common/child.h"
 #include "tools/rocin/common/cmd.h"
 #include "transport/io/host/clock.h"
 
@@ -110,7 +110,7 @@ static void set_words(const struct rn_hunt *h, bool has_late)
 	setenv("ROCIN_SANITIZE", words, 1);
 }
 
-static void become_program(const struct rn_hunt *h, char **argv)
+static void become_program(const struct rn_hunt *h, char **argv, pid_t parent)
 {
 	char path[PATH_MAX];
 	int out = open(rn_hunt_path(h, "output", path), O_WRONLY | O_CREAT | O_APPEND,
@@ -119,7 +119,7 @@ static void become_program(const struct rn_hunt *h, char **argv)
 
 	setpgid(0, 0);
 	/* A hunt that is killed kills its program. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	rn_end_with_parent(parent);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
@@ -163,14 +163,14 @@ static bool await(struct rn_hunt *h, pid_t pid, int *status)
 
 static int spawn(struct rn_hunt *h, char **argv, int *status, bool *is_in_time)
 {
-	pid_t pid;
+	pid_t pid, parent = getpid();
 
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		become_program(h, argv);
+		become_program(h, argv, parent);
 	setpgid(pid, pid);
 	*is_in_time = await(h, pid, status);
 	return stopped ? -EINTR : 0;

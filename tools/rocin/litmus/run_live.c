@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +17,7 @@
 
 #include "report.h"
 #include "rocin/random.h"
+#include "tools/rocin/common/child.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/launch.h"
 #include "tools/rocin/litmus/live/wire.h"
@@ -104,13 +104,13 @@ static int environment(const struct rn_litmus_options *o, const char *knobs,
 }
 
 static _Noreturn void become_helper(const struct rn_litmus_options *o, const char *knobs,
-				    bool is_lossy, int fd)
+				    bool is_lossy, int fd, pid_t parent)
 {
 	static struct rn_launch launch;
 	char program[PATH_MAX + 16], name[] = "rocin-litmus", plain[] = RN_LIVE_PLAIN;
 	char *argv[] = { name, strcmp(o->backend, "hw") ? NULL : plain, NULL };
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	rn_end_with_parent(parent);
 	if (environment(o, knobs, is_lossy, &launch))
 		_exit(RN_EXIT_FAILURE);
 	snprintf(program, sizeof(program), "%s/rocin-litmus", launch.plugin_dir);
@@ -123,6 +123,7 @@ static _Noreturn void become_helper(const struct rn_litmus_options *o, const cha
 static int start_process(const struct rn_litmus_options *o, const char *knobs,
 			 bool is_lossy)
 {
+	pid_t parent = getpid();
 	int fd[2];
 
 	if (live.pid && live.processes == o->processes && live.is_lossy == is_lossy &&
@@ -136,7 +137,7 @@ static int start_process(const struct rn_litmus_options *o, const char *knobs,
 		return -errno;
 	live.pid = fork();
 	if (live.pid == 0)
-		become_helper(o, knobs, is_lossy, fd[1]);
+		become_helper(o, knobs, is_lossy, fd[1], parent);
 	close(fd[1]);
 	if (live.pid < 0) {
 		live.pid = 0;

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "live.h"
 #include "rocin/host_api.h"
+#include "tools/rocin/common/child.h"
 
 enum {
 	SOCKET = STDIN_FILENO,
@@ -189,10 +189,8 @@ static int serve_in_processes(struct rn_live *l)
 	for (unsigned i = 0; i < l->test->nodes; i++) {
 		pid[i] = fork();
 		if (pid[i] == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (getppid() == mine)
-				play_node(l, i);
-			_exit(1);
+			rn_end_with_parent(mine);
+			play_node(l, i);
 		}
 		if (pid[i] < 0) {
 			kill_all(pid, i);

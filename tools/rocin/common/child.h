@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* child.h - child processes that do not outlive their parent. */
+#ifndef RN_CHILD_H
+#define RN_CHILD_H
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* To be called in a child process: the kernel kills it when its parent ends. @parent: the
+ * process that has forked it, as getpid() said there. If that has ended already, which
+ * the kernel does not signal any more, the child ends here.
+ */
+static inline void rn_end_with_parent(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+}
+
+#endif /* RN_CHILD_H */
