@@ -21,6 +21,10 @@ enum {
 	RCVBUF_WANTED = 8 << 20,
 	RCVBUF_STOCK = 212992, /* default of net.core.rmem_default */
 	EXIT_TRIES = 50,
+	/* An engine and its device share no page with memory of the program, which the
+	 * sanitizer may have closed.
+	 */
+	PAGE = 4096,
 };
 
 /* --------------------------------------------------------- state of the process */
@@ -261,7 +265,7 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 	memcpy(cfg.gid, e->gid, sizeof(cfg.gid));
 	rnp_set_memory(&cfg, &e->pcie);
 
-	e->dev = aligned_alloc(64, (rn_dev_size() + 63) / 64 * 64);
+	e->dev = aligned_alloc(PAGE, (rn_dev_size() + PAGE - 1) / PAGE * PAGE);
 	if (!e->dev)
 		return rn_fail(err, err_len, -ENOMEM, "no memory for device %s",
 			       e->netdev.ibdev);
@@ -339,13 +343,14 @@ static void destroy_engine(struct rnp_engine *e)
 static struct rnp_engine *create_engine(struct rnp_process *process, const char *ibdev,
 					char *err, size_t err_len)
 {
-	struct rnp_engine *e = calloc(1, sizeof(*e));
+	struct rnp_engine *e = aligned_alloc(PAGE, (sizeof(*e) + PAGE - 1) / PAGE * PAGE);
 	int rc;
 
 	if (!e) {
 		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for device %s", ibdev);
 		return NULL;
 	}
+	memset(e, 0, sizeof(*e));
 	e->process = process;
 	e->epoch = atomic_load(&process->epoch);
 	e->timer_fd = e->wake_fd = -1;

@@ -7,6 +7,8 @@
 #include "device.h"
 #include "handle.h"
 #include "provider.h"
+#include "provider/engine/engine.h"
+#include "provider/engine/pcie.h"
 #include "rocin/netdev.h"
 
 #include <errno.h>
@@ -332,7 +334,8 @@ struct ibv_pd *rnp_alloc_parent_domain(struct ibv_context *context,
  * 65530 mappings.
  */
 enum {
-	MAP_MIN = 256 * 1024
+	MAP_MIN = 256 * 1024,
+	PAGE = 4096,
 };
 
 static size_t round_up(size_t n, size_t align)
@@ -365,6 +368,11 @@ static int alloc_memory(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 	buf->from = pd;
 	if (addr == IBV_ALLOCATOR_USE_DEFAULT) {
 		buf->from = NULL;
+		/* What the device uses with each packet shares no page with memory of
+		 * the program, which the sanitizer may have closed.
+		 */
+		if (rnp_pcie_is_watched(rnp_engine_pcie(buf->engine)))
+			align = PAGE;
 		addr = alloc_ours(buf->len, align);
 	} else if (addr && (uintptr_t)addr % align) {
 		h->free(pd, h->pd_context, addr, buf->resource);
