@@ -328,8 +328,8 @@ enum {
  *
  * Every peer can write to the page. A hostile peer may at most cause work, by a bit that
  * is set without reason or a useless wake-up, or delay packets until the lease or a timer
- * ends, by clearing bits. The descriptor is made with EFD_NONBLOCK, because a peer can
- * fill it.
+ * ends, by clearing bits. Nobody waits for the descriptor, which a peer can fill: each
+ * peer has an open file of its own with O_NONBLOCK (tools/rocind/server/wires.c).
  *
  * Threads: any number of producers, in any processes; the consumer's calls by one thread
  * (or under one lock).
