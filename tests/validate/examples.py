@@ -103,7 +103,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "examples.c")
         file.write_text(source)
-        quiet = ["-Wno-unused", "-Wno-uninitialized", "-Wno-maybe-uninitialized", "-Wno-switch"]
+        quiet = ["-Wno-unused", "-Wno-uninitialized", "-Wno-maybe-uninitialized", "-Wno-switch", "-Wno-unknown-warning-option"]
         compiler = os.environ.get("CC", "cc")
         return subprocess.call([compiler, "-std=gnu11", "-fsyntax-only", "-Wall", "-Werror", *quiet, file])
 

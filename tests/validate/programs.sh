@@ -67,6 +67,9 @@ perftest)
 	perf ib_write_lat
 	perf ib_read_lat
 	perf ib_atomic_lat
+	for program in ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
+		perf "$program" -q 8
+	done
 	;;
 pingpong)
 	for kind in rc uc ud srq xsrq; do
@@ -76,6 +79,12 @@ pingpong)
 	both ibv_rc_pingpong -g 0 -n 100 -N
 	verify_pair 'verify' --count 200
 	expect verify
+	rocin run --netdev "lo:$addr_a" -- stdbuf -oL ibv_asyncwatch -d rocin0 >"$work/watch" 2>&1 &
+	pids+=($!)
+	wait_for grep -q 'async event FD' "$work/watch" || fail "ibv_asyncwatch: $(cat "$work/watch")"
+	kill "${pids[-1]}"
+	wait "${pids[-1]}"
+	expect ibv_asyncwatch killed
 	;;
 rdmacm)
 	where=lo
