@@ -81,12 +81,17 @@ const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o)
 struct rn_val_object *rn_val_qp_beside(const struct rn_val *v,
 				       const struct rn_val_object *o, uint32_t qpn)
 {
-	struct rn_val_object *qp = rn_val_qp_of_number(v, qpn);
-	const struct rn_val_object *own = rn_val_context_of(o),
-				   *its = rn_val_context_of(qp);
+	const struct rn_val_object *own = rn_val_context_of(o), *its;
+	struct rn_val_object *qp = own ? rn_val_qp_of_number(v, qpn) : NULL;
 
 	/* Numbers are those of a device. */
-	return own && its && own->number == its->number ? qp : NULL;
+	for (; qp; qp = qp->next_number) {
+		its = rn_val_context_of(qp);
+		if (qp->kind == RN_VAL_QP && qp->number == qpn && its &&
+		    its->number == own->number)
+			return qp;
+	}
+	return NULL;
 }
 
 struct rn_val_object *rn_val_own_target_of(const struct rn_val *v,

@@ -462,7 +462,10 @@ static void match(struct rn_val *v, struct rn_val_event *e)
 	struct rn_val_completion *c = &e->completion;
 	uint32_t at;
 
-	c->qp = rn_val_qp_of_number(v, c->wc->qp_num);
+	/* Two devices may have QPs of one number. */
+	c->qp = rn_val_context_of(e->object)
+			? rn_val_qp_beside(v, e->object, c->wc->qp_num)
+			: rn_val_qp_of_number(v, c->wc->qp_num);
 	if (!c->qp)
 		return;
 	c->wr = find_wr(queue_of(c->qp, c->is_recv), c->wc->wr_id, is_telling(c), &at);
@@ -576,8 +579,17 @@ static void end_reg(struct rn_val *v, struct rn_val_object *o,
 	}
 }
 
+/* Has a completion come since the CQ was armed? Of solicited ones that is not known. */
+static bool has_come(const struct rn_val_cq *cq, uint32_t waiting)
+{
+	return cq->is_armed && !cq->is_armed_solicited &&
+	       cq->entries - cq->entries_when_armed + waiting > cq->waiting_when_armed;
+}
+
 static void end_notify(struct rn_val_object *o, const struct rn_val_event *e)
 {
+	o->cq.has_event = o->cq.has_event || has_come(&o->cq, e->notify.waiting);
+	o->cq.entries_when_armed = o->cq.entries;
 	o->cq.notifies++;
 	o->cq.is_armed = true;
 	o->cq.is_armed_solicited = e->notify.solicited_only;
@@ -633,6 +645,7 @@ static void end_of_cq(struct rn_val_object *o, const struct rn_val_event *e)
 		o->cq.events++;
 		o->cq.event_thread = e->thread;
 		o->cq.is_armed = false;
+		o->cq.has_event = false;
 	}
 }
 

@@ -115,6 +115,8 @@ struct rn_val_cq {
 	/* Completions that the requests which are posted now can make. */
 	uint32_t promised;
 	uint32_t waiting_when_armed; /* entries, before the newest ibv_req_notify_cq() */
+	uint64_t entries_when_armed; /* polled until then */
+	bool has_event; /* an earlier ibv_req_notify_cq() has got its event already */
 	struct {
 		uint64_t single_polls;
 		uint32_t resizes;	     /* since the first completion */

@@ -240,7 +240,8 @@ static void check_wakeup(struct rn_val *v, const struct rn_val_event *e)
 	const struct rn_val_cq *cq = &e->object->cq;
 	struct rn_val_text name;
 
-	if (!cq->notifies || cq->is_polled_since_armed || !cq->waiting_when_armed)
+	if (!cq->notifies || cq->is_polled_since_armed || !cq->waiting_when_armed ||
+	    cq->has_event)
 		return;
 	rn_val_find(
 		v, e, RN_VAL_QUEUES_LOST_WAKEUP, e->object,

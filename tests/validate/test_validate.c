@@ -293,6 +293,44 @@ static void a_completion_ends_all_requests_before(void **state)
 	assert_int_equal(found.count, 0);
 }
 
+/* A process with two devices may have QPs of one number. */
+static void a_completion_is_of_the_device_of_its_queue(void **state)
+{
+	static char context[2], cq[2], qp[2];
+	struct rn_val *v = *state;
+	struct ibv_wc wc = { .wr_id = 1, .qp_num = 17 };
+	struct rn_val_event e = { .kind = RN_VAL_COMPLETION,
+				  .is_done = true,
+				  .verb = "poll",
+				  .handle = &cq[0],
+				  .completion = { .wc = &wc } };
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct rn_val_make made[] = {
+			{ .kind = RN_VAL_CONTEXT, .number = 1 + i },
+			{ .kind = RN_VAL_CQ, .parent = { &context[i] }, .cq.size = 4 },
+			{ .kind = RN_VAL_QP,
+			  .number = 17,
+			  .parent = { &context[i], &cq[i] },
+			  .qp = { .send_cq = &cq[i], .recv_cq = &cq[i] } }
+		};
+		const char *at[] = { &context[i], &cq[i], &qp[i] };
+
+		for (unsigned k = 0; k < 3; k++)
+			rn_val_event(v, &(struct rn_val_event){ .kind = RN_VAL_MAKE,
+								.is_done = true,
+								.verb = "make",
+								.handle = at[k],
+								.make = made[k] });
+	}
+	rn_val_event(v, &e);
+	assert_ptr_equal(e.completion.qp, rn_val_lookup(v, &qp[0]));
+	e.object = NULL;
+	e.handle = &cq[1];
+	rn_val_event(v, &e);
+	assert_ptr_equal(e.completion.qp, rn_val_lookup(v, &qp[1]));
+}
+
 static void a_refused_request_is_taken_back(void **state)
 {
 	struct rn_val *v = *state;
@@ -492,6 +530,7 @@ int main(void)
 		LAYER(severities_that_were_not_asked_for_are_not_found),
 		cmocka_unit_test(what_is_not_shown_is_counted_apart),
 		LAYER(a_completion_ends_all_requests_before),
+		LAYER(a_completion_is_of_the_device_of_its_queue),
 		LAYER(a_refused_request_is_taken_back),
 		LAYER(a_full_queue_without_signals_is_found),
 		LAYER(reset_empties_the_queues),

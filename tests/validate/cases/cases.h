@@ -13,7 +13,8 @@
 
 struct val_case {
 	const char *rule;
-	/* What @k has been given is destroyed behind `keep', not behind `breach'. */
+	/* NULL: there is nothing to break. What @k has been given is destroyed behind
+	 * `keep', not behind `breach'. */
 	void (*breach)(struct kit *k);
 	void (*keep)(struct kit *k);
 	/* The rule is judged when the program ends: each function has a process of its
@@ -33,7 +34,7 @@ struct val_cases {
 
 extern const struct val_cases life_cases, state_cases, queues_cases, memory_cases,
 	addressing_cases, portability_cases, performance_cases, extended_cases,
-	ends_cases;
+	ends_cases, legal_cases;
 
 /* ---- what cases have in common; kit.c ---- */
 

@@ -26,6 +26,7 @@ static const struct {
 	{ "performance", &performance_cases },
 	{ "extended", &extended_cases },
 	{ "ends", &ends_cases },
+	{ "legal", &legal_cases },
 };
 
 enum {
@@ -166,7 +167,8 @@ static int run_category(const struct val_cases *cases)
 	for (size_t i = 0; i < cases->count && n + 2 <= TESTS_MAX; i++) {
 		const struct val_case *c = &cases->item[i];
 
-		for (unsigned is_keeping = 0; is_keeping < 2; is_keeping++, n++) {
+		for (unsigned is_keeping = !c->breach; is_keeping < 2;
+		     is_keeping++, n++) {
 			(void)snprintf(names[n], sizeof(names[n]), "%s %s", c->rule,
 				       is_keeping ? "kept" : "broken");
 			tests[n] = (struct CMUnitTest){
