@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "provider/verbs/object/provider.h"
 #include "provider/verbs/verbs.h"
@@ -122,11 +123,16 @@ static void *made(struct rn_val_event *e, void *object)
 static void set_mr(struct rn_val_event *e, const struct ibv_mr *mr, const void *addr,
 		   uint64_t iova, uint64_t len, unsigned access, bool has_memory)
 {
+	struct rlimit limit;
+
 	e->make.mr.addr = (uintptr_t)addr;
 	e->make.mr.iova = iova;
 	e->make.mr.len = len;
 	e->make.mr.access = access;
 	e->make.mr.has_memory = has_memory;
+	if (has_memory && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+	    limit.rlim_cur != RLIM_INFINITY)
+		e->make.mr.may_lock = limit.rlim_cur ? limit.rlim_cur : 1;
 	if (!mr)
 		return;
 	e->make.number = mr->lkey;

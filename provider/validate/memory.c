@@ -332,6 +332,14 @@ static void check_completion(struct rn_val *v, const struct rn_val_event *e)
 	    !uses_rkey(c->wr->opcode))
 		return;
 	peer = rn_val_peer_of(v, c->qp);
+	if (!peer && !rn_val_target_of(v, c->qp))
+		rn_val_find(
+			v, e, RN_VAL_MEMORY_REMOTE_REFUSED, c->qp,
+			"%s of %llu bytes at %#llx with rkey %#x, to QP %#x, which no "
+			"validated process of this host has",
+			rn_val_opcode_name(c->wr->opcode), (unsigned long long)c->wr->len,
+			(unsigned long long)c->wr->remote_addr, c->wr->rkey,
+			c->qp->qp.attr.dest_qp_num);
 	if (!peer)
 		return;
 	is_window = v->living_of[RN_VAL_MW];

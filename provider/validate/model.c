@@ -128,6 +128,17 @@ static void add_step(struct rn_val_qp *qp, struct rn_val_step step)
 }
 
 /* ------------------------------------------------------------------ objects */
+/* Bytes that a card would pin for an MR, in whole pages; 0 where it pins none. */
+static uint64_t pinned(const struct rn_val_object *o)
+{
+	const uint64_t page = 4096;
+
+	if (o->kind != RN_VAL_MR || !o->mr.has_memory ||
+	    o->mr.access & IBV_ACCESS_ON_DEMAND)
+		return 0;
+	return (o->mr.addr % page + o->mr.len + page - 1) / page * page;
+}
+
 static void link_living(struct rn_val *v, struct rn_val_object *o)
 {
 	struct rn_val_object **at = &v->bucket[rn_val_bucket_of((uintptr_t)o->handle)];
@@ -139,6 +150,7 @@ static void link_living(struct rn_val *v, struct rn_val_object *o)
 		v->living->newer = o;
 	v->living = o;
 	v->living_of[o->kind]++;
+	v->registered += pinned(o);
 	rn_val_add_number(v, o);
 }
 
@@ -287,6 +299,7 @@ static void end_object(struct rn_val *v, struct rn_val_object *o, uint32_t stack
 	if (o->older)
 		o->older->newer = o->newer;
 	v->living_of[o->kind]--;
+	v->registered -= pinned(o);
 	rn_val_remove_number(v, o);
 	for (unsigned i = 0; i < RN_VAL_PARENTS; i++)
 		untie(v, o, i);
@@ -560,6 +573,7 @@ static void end_reg(struct rn_val *v, struct rn_val_object *o,
 	if (e->rc)
 		return;
 	rn_val_remove_number(v, o);
+	v->registered -= pinned(o);
 	if (o->mr.lkey != e->rereg.lkey) {
 		o->life = ++v->lives;
 		o->outstanding = 0;
@@ -572,6 +586,7 @@ static void end_reg(struct rn_val *v, struct rn_val_object *o,
 		o->mr.access = e->rereg.access;
 	o->mr.lkey = o->number = e->rereg.lkey;
 	o->mr.rkey = e->rereg.rkey;
+	v->registered += pinned(o);
 	rn_val_add_number(v, o);
 	if (e->rereg.flags & IBV_REREG_MR_CHANGE_PD && rn_val_living_at(v, e->rereg.pd)) {
 		rn_val_untie(o, 0);

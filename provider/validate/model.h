@@ -99,6 +99,7 @@ struct rn_val_qp {
 		bool has_failed;	      /* a completion has told an error */
 		uint32_t after_failure;	      /* requests posted since */
 		bool was_exhausted;	      /* the peer had no receive at a post */
+		bool was_answered;	      /* something has completed well */
 		uint32_t rnr_received, rnr_sent; /* RNR NAKs that were looked at */
 	} tally;
 };
@@ -214,6 +215,7 @@ struct rn_val {
 	struct rn_val_object *living;  /* the newest one */
 	struct rn_val_object *oldest_gone, *newest_gone;
 	uint32_t serial, gone, lives;
+	uint64_t registered;		     /* bytes of memory in MRs, in whole pages */
 	rn_val_probe *is_mapped, *is_copied; /* or NULL */
 	const struct rn_val_ends *ends;	     /* or NULL */
 	unsigned living_of[RN_VAL_KIND_COUNT];

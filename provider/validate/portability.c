@@ -69,6 +69,17 @@ static void check_mr(struct rn_val *v, const struct rn_val_event *e)
 			    "%s() was called", e->verb);
 }
 
+/* The model has the new region already. */
+static void check_locked(struct rn_val *v, const struct rn_val_event *e)
+{
+	if (e->object && e->make.mr.may_lock && v->registered > e->make.mr.may_lock)
+		rn_val_find(v, e, RN_VAL_PORTABILITY_MEMLOCK, e->object,
+			    "%llu bytes are registered in %u MRs, and RLIMIT_MEMLOCK is "
+			    "%llu",
+			    (unsigned long long)v->registered, v->living_of[RN_VAL_MR],
+			    (unsigned long long)e->make.mr.may_lock);
+}
+
 static void check_make(struct rn_val *v, const struct rn_val_event *e)
 {
 	for (size_t i = 0; i < sizeof(rare_kinds) / sizeof(*rare_kinds); i++)
@@ -77,8 +88,10 @@ static void check_make(struct rn_val *v, const struct rn_val_event *e)
 				    "%s() was called", e->verb);
 	if (e->make.kind == RN_VAL_QP)
 		check_qp(v, e);
-	if (e->make.kind == RN_VAL_MR)
+	if (e->make.kind == RN_VAL_MR) {
 		check_mr(v, e);
+		check_locked(v, e);
+	}
 }
 
 /* --------------------------------------------------------------- what QPs are used for

@@ -60,7 +60,8 @@ static struct rn_val_object *asker(const struct rn_val_event *e)
 
 	if (e->kind == RN_VAL_COMPLETION &&
 	    (e->completion.wc->status == IBV_WC_REM_ACCESS_ERR ||
-	     e->completion.wc->status == IBV_WC_RNR_RETRY_EXC_ERR))
+	     e->completion.wc->status == IBV_WC_RNR_RETRY_EXC_ERR ||
+	     e->completion.wc->status == IBV_WC_RETRY_EXC_ERR))
 		return e->completion.qp;
 	if (e->kind == RN_VAL_RNR && rn_val_is(o, RN_VAL_QP) &&
 	    e->rnr.received > o->qp.tally.rnr_received)

@@ -485,6 +485,8 @@ static void check_modify(struct rn_val *v, const struct rn_val_event *e)
 	if (!e->is_done)
 		return;
 	check_width(v, e);
+	if (!e->rc && e->modify.mask & (IBV_QP_AV | IBV_QP_DEST_QPN))
+		e->object->qp.tally.was_answered = false;
 	if (!e->rc)
 		check_accepted(v, e);
 	if (e->rc == EINVAL)
@@ -493,12 +495,46 @@ static void check_modify(struct rn_val *v, const struct rn_val_event *e)
 		check_refused(v, e);
 }
 
+/* ----------------------------------------------------------------- completions */
+static bool is_first_failure(const struct rn_val_completion *c)
+{
+	return c->wc->status == IBV_WC_RETRY_EXC_ERR && !c->is_recv &&
+	       !c->qp->qp.tally.was_answered && !c->qp->qp.tally.rnr_received;
+}
+
+/* That a peer ends, and answers no more, is no mistake of this program. */
+static void check_answer(struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_completion *c = &e->completion;
+	const struct rn_val_object *target;
+	struct rn_val_text name;
+
+	if (!c->qp)
+		return;
+	if (is_first_failure(c)) {
+		target = rn_val_target_of(v, c->qp);
+		rn_val_find2(v, e, RN_VAL_STATE_NEVER_ANSWERED, c->qp, target,
+			     "request %#llx of %s had no answer of QP %#x%s%s (timeout "
+			     "%u, retry_cnt %u)",
+			     (unsigned long long)c->wc->wr_id, rn_val_name(c->qp, &name),
+			     c->qp->qp.attr.dest_qp_num,
+			     target ? ", which was in "
+				    : ", which no validated process of this host has",
+			     target ? rn_val_state_name(target->qp.state) : "",
+			     c->qp->qp.attr.timeout, c->qp->qp.attr.retry_cnt);
+	}
+	c->qp->qp.tally.was_answered =
+		c->qp->qp.tally.was_answered || c->wc->status == IBV_WC_SUCCESS;
+}
+
 void rn_val_check_state(struct rn_val *v, const struct rn_val_event *e)
 {
 	bool is_post = e->kind == RN_VAL_POST_SEND || e->kind == RN_VAL_POST_RECV;
 
 	if (e->kind == RN_VAL_EXIT)
 		check_end(v, e);
+	if (e->kind == RN_VAL_COMPLETION)
+		check_answer(v, e);
 	if (!rn_val_is(e->object, RN_VAL_QP) || e->object->is_gone)
 		return;
 	if (is_post && !e->is_done)

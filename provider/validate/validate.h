@@ -192,8 +192,9 @@ struct rn_val_make {
 			uint64_t addr, iova, len;
 			unsigned access; /* IBV_ACCESS_* */
 			uint32_t lkey, rkey;
-			bool has_memory; /* false: no range of the program (null, DM,
-					    dmabuf) */
+			bool has_memory;   /* false: no range of the program (null, DM,
+					      dmabuf) */
+			uint64_t may_lock; /* RLIMIT_MEMLOCK in bytes; 0: no limit */
 		} mr;
 		struct {
 			enum ibv_qp_type type;

@@ -326,16 +326,51 @@ static void receive_too_late(struct kit *k)
 }
 
 /* A peer that is not validated is one of which as much is known as of another host. */
-static void send_to_unknown(struct kit *k)
+static char **without_validation(void)
 {
-	char *env[256];
+	static char *env[256];
 	unsigned n = 0;
 
 	for (char **from = environ; *from && n + 1 < sizeof(env) / sizeof(*env); from++)
 		if (strncmp(*from, "ROCIN_VALIDATE=", strlen("ROCIN_VALIDATE=")) != 0)
 			env[n++] = *from;
 	env[n] = NULL;
-	send_to(k, usual(k), env);
+	return env;
+}
+
+/* Writes to a peer of which nothing is known. */
+static void write_to_unknown(struct kit *k, uint32_t offset)
+{
+	struct ibv_qp *qp = val_create_qp(k, k->cq, KIT_WR, KIT_WR);
+	struct val_end own = val_end(k);
+	struct order o = usual(k);
+	struct peer p = start_peer(without_validation());
+	struct answer a;
+
+	o.qpn = qp->qp_num;
+	assert_int_equal(write(p.to, &o, sizeof(o)), sizeof(o));
+	assert_int_equal(read(p.from, &a, sizeof(a)), sizeof(a));
+	val_connect(k, qp, a.qpn, &own);
+	post(k, qp, &a,
+	     (struct use){ .opcode = IBV_WR_RDMA_WRITE, .len = 8, .offset = offset });
+	(void)kit_wait(k->cq);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	end_peer(&p);
+}
+
+static void write_outside_unknown(struct kit *k)
+{
+	write_to_unknown(k, MR_LEN);
+}
+
+static void write_inside_unknown(struct kit *k)
+{
+	write_to_unknown(k, 0);
+}
+
+static void send_to_unknown(struct kit *k)
+{
+	send_to(k, usual(k), without_validation());
 	assert_true(val_found("when 3 messages waited and as many receives were missing "
 			      "(0 were carried out)"));
 	assert_true(val_found("of which nothing else is known"));
@@ -351,6 +386,7 @@ static const struct val_case cases[] = {
 	{ "memory/remote-outside-mr", write_beyond_mr, agree, false },
 	{ "memory/remote-right-missing", write_to_mr_without_right, agree, false },
 	{ "memory/rkey-unknown", write_at_unknown_rkey, agree, false },
+	{ "memory/remote-refused", write_outside_unknown, write_inside_unknown, false },
 	{ "queues/receives-exhausted", send_to_one_receive, send_to_enough_receives,
 	  false },
 	{ "queues/receives-exhausted", receive_too_late, send_to_enough_receives, false },

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portability.c - cases of the category portability. */
+#include <sys/resource.h>
+
 #include "cases.h"
 
 static void create_with_inline(struct kit *k, uint32_t bytes)
@@ -253,6 +255,33 @@ static void connect_by_one_path(struct kit *k)
 	connect_by(k, 0);
 }
 
+/* ------------------------------------------------------------------ locked memory */
+/* Registers all of the buffer, which is registered once already. */
+static void register_with_limit(struct kit *k, rlim_t bytes)
+{
+	struct rlimit before, now;
+	struct ibv_mr *mr;
+
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+	now = before;
+	now.rlim_cur = bytes < before.rlim_max ? bytes : before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &now), 0);
+	mr = ibv_reg_mr(k->pd, k->buf, KIT_BUF_LEN, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void register_beyond_limit(struct kit *k)
+{
+	register_with_limit(k, KIT_BUF_LEN);
+}
+
+static void register_within_limit(struct kit *k)
+{
+	register_with_limit(k, 4 * KIT_BUF_LEN);
+}
+
 static const struct val_case cases[] = {
 	{ "portability/inline-large", create_with_256, create_with_32, false },
 	{ "portability/sges-many", ask_for_7_sges, ask_for_6_sges, false },
@@ -272,5 +301,6 @@ static const struct val_case cases[] = {
 	{ "portability/multicast", join_group, ask_for_rc, false },
 	{ "portability/alternate-path", connect_by_two_paths, connect_by_one_path,
 	  false },
+	{ "portability/memlock", register_beyond_limit, register_within_limit, true },
 };
 const struct val_cases portability_cases = VAL_CASES(cases);

@@ -318,6 +318,48 @@ static void send_and_arrive(struct kit *k)
 	send_message(k, true);
 }
 
+/* --------------------------------------------------------------------- nobody there */
+enum {
+	NOBODY = 0xfffff1, /* a QPN that is not there */
+	SHORT = 8,	   /* timeout: 1 ms */
+};
+
+/* Connects a QP to nobody, perhaps once it has had a peer that has answered. */
+static void ask_nobody(struct kit *k, bool was_answered)
+{
+	struct val_end end = val_end(k);
+	struct val_pair p = val_pair(k);
+	struct ibv_qp *qp = val_create_qp(k, k->cq, KIT_WR, KIT_WR);
+
+	end.timeout = SHORT;
+	end.retry_cnt = 1;
+	if (was_answered) {
+		val_connect(k, qp, p.qp[1]->qp_num, &end);
+		kit_to_state(p.qp[1], IBV_QPS_RESET);
+		val_connect(k, p.qp[1], qp->qp_num, &end);
+		assert_int_equal(val_write(k, qp, IBV_SEND_SIGNALED, 1), 0);
+		assert_int_equal(kit_wait(k->cq).status, IBV_WC_SUCCESS);
+		kit_to_state(p.qp[1], IBV_QPS_RESET);
+	} else {
+		val_connect(k, qp, NOBODY, &end);
+	}
+	assert_int_equal(val_write(k, qp, IBV_SEND_SIGNALED, 1), 0);
+	assert_int_equal(kit_wait(k->cq).status, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	val_destroy_pair(&p);
+}
+
+static void connect_to_nobody(struct kit *k)
+{
+	ask_nobody(k, false);
+}
+
+/* A peer that has gone is no mistake of this end. */
+static void outlive_peer(struct kit *k)
+{
+	ask_nobody(k, true);
+}
+
 static const struct val_case cases[] = {
 	{ "state/post-wrong-state", post_in_reset, post_in_rts, false },
 	{ "state/attr-missing", init_without_port, init_as_needed, false },
@@ -343,5 +385,6 @@ static const struct val_case cases[] = {
 	{ "state/not-connected-back", send_to_other, agree, false },
 	{ "state/peer-not-ready", send_too_early, agree, false },
 	{ "state/opcode-of-type", read_on_uc, read_on_rc, false },
+	{ "state/never-answered", connect_to_nobody, outlive_peer, false },
 };
 const struct val_cases state_cases = VAL_CASES(cases);
