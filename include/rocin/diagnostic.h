@@ -64,4 +64,13 @@ struct rn_diagnostic {
 
 static_assert(sizeof(struct rn_diagnostic) == 32, "layout is shared between processes");
 
+struct rn_rx;
+
+/* Function that is called with a diagnostic about a packet: about @rx, one of the packets
+ * passed to rn_dev_receive(), or, if @rx is NULL, about the packet that rn_dev_transmit()
+ * is building. Must not call into the device.
+ */
+typedef void rn_diagnostic_fn(void *ctx, const struct rn_diagnostic *diagnostic,
+			      const struct rn_rx *rx);
+
 #endif /* RN_DIAGNOSTIC_H */

@@ -28,6 +28,7 @@
 
 #include "rocin/cqe.h"
 #include "rocin/dev_cfg.h"
+#include "rocin/diagnostic.h"
 #include "rocin/mem.h"
 #include "rocin/rx_tx.h"
 
@@ -123,14 +124,6 @@ uint32_t rn_dev_received(const struct rn_dev *dev);
  * acknowledgement before it sends more.
  */
 bool rn_dev_is_amid_message(const struct rn_dev *dev);
-
-/* Function that is called with a diagnostic (rocin/diagnostic.h) about a packet: about
- * @rx, one of the packets passed to rn_dev_receive(), or, if @rx is NULL, about the
- * packet that rn_dev_transmit() is building. Must not call into the device.
- */
-struct rn_diagnostic;
-typedef void rn_diagnostic_fn(void *ctx, const struct rn_diagnostic *diagnostic,
-			      const struct rn_rx *rx);
 
 /* Sets the function to be called with diagnostics; NULL: none. It does not change what
  * the device does.

@@ -7,6 +7,7 @@
 
 #include "rocin/cqe.h"
 #include "rocin/srq.h"
+#include "rocin/transport.h"
 #include "transport/object/memory.h"
 #include "transport/qp/requester.h"
 

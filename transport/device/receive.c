@@ -9,6 +9,7 @@
 
 #include "rocin/hash.h"
 #include "rocin/queue_pair.h"
+#include "rocin/transport.h"
 #include "transport/qp/qp.h"
 
 /* ------------------------------------------------------------ multicast groups */

@@ -11,6 +11,7 @@
  * vanish when it is destroyed.
  */
 #include "rocin/cqe.h"
+#include "rocin/transport.h"
 #include "srq.h"
 #include "transport/qp/qp.h"
 

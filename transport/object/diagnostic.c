@@ -5,6 +5,7 @@
 #include "transport/qp/responder.h"
 
 #include "rocin/diagnostic.h"
+#include "rocin/transport.h"
 
 void rn_dev_set_diagnostic(struct rn_dev *dev, rn_diagnostic_fn *fn, void *ctx)
 {

@@ -30,6 +30,7 @@
 #include "qp.h"
 #include "requester.h"
 #include "rocin/hash.h"
+#include "rocin/transport.h"
 
 enum {
 	/* Growth beyond the threshold: by window / GROWTH in the first step, twice that

@@ -16,6 +16,7 @@
 
 #include "rocin/cm.h"
 #include "rocin/queue_pair.h"
+#include "rocin/transport.h"
 #include "sim/fabric/connections.h"
 #include "sim/world/plan.h"
 #include "sim/world/world.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "rocin/srq.h"
+#include "rocin/transport.h"
 
 static void device_refuses_a_configuration_out_of_range(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_receive.c - the checks on packets that arrive. */
+#include "rocin/transport.h"
 #include "tests/kit/device/raw.h"
 #include "transport/qp/qp.h"
 

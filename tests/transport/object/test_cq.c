@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_cq.c - completion entries, arming, overflow, events. */
+#include "rocin/transport.h"
 #include "tests/kit/device/pair.h"
 #include "transport/qp/qp.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_diagnostic.c - what a device says of packets to who captures them. */
 #include "rocin/diagnostic.h"
+#include "rocin/transport.h"
 #include "tests/kit/device/rc_pair.h"
 
 enum {

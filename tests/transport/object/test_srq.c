@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "rocin/srq.h"
+#include "rocin/transport.h"
 
 enum {
 	LEN = 2048, /* of each receive */

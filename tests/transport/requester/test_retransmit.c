@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_retransmit.c - acknowledgements, timeouts and going back at the requester. */
+#include "rocin/transport.h"
 #include "tests/kit/device/req_kit.h"
 
 /* ---------------------------------------------------------- acknowledgements */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_retry_account.c - what a retry is charged for: one loss or one timeout, once. */
+#include "rocin/transport.h"
 #include "tests/kit/device/req_kit.h"
 
 enum {

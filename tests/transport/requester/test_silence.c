@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_silence.c - who is asked about because nothing comes from there. */
+#include "rocin/transport.h"
 #include "tests/kit/device/req_kit.h"
 
 static void run_until_timeouts(struct raw *r, uint64_t count)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_unreliable.c - what UC and UD send queues put on the wire. */
+#include "rocin/transport.h"
 #include "tests/kit/device/req_kit.h"
 
 /* ------------------------------------------------------------------- UC, UD */
