@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # config.sh - `rocin config`: every setting, its value, where it came from.
-# shellcheck source=lib.sh
+# shellcheck source=kit/lib.sh
 . "$(dirname "$0")/kit/lib.sh"
 unset ROCIN_RUNTIME_DIR ROCIN_WINDOW ROCIN_TEST_PRELOAD ROCIN_BIN
 source=$ROCIN_SOURCE version=$ROCIN_VERSION

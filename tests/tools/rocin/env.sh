@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # env.sh - `rocin env` says what `rocin run` sets, in the words of each launcher.
-# shellcheck source=lib.sh
+# shellcheck source=kit/lib.sh
 . "$(dirname "$0")/kit/lib.sh"
 # A program instrumented for a sanitizer wants its runtime first in LD_PRELOAD.
 [ -z "${ROCIN_TEST_PRELOAD:-}" ] || export LD_PRELOAD=$ROCIN_TEST_PRELOAD

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # options.sh - help, manual and exit statuses of `rocin` agree.
-# shellcheck source=lib.sh
+# shellcheck source=kit/lib.sh
 . "$(dirname "$0")/kit/lib.sh"
 man=$ROCIN_SOURCE/tools/man/rocin.1
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # symbolize.sh - rocin-symbolize: functions and lines of frames in programs of all kinds.
-# shellcheck source=lib.sh
+# shellcheck source=kit/lib.sh
 . "$(dirname "$0")/kit/lib.sh"
 unset DEBUGINFOD_URLS
 cd "$work" || exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # bench.sh - `rocin bench` runs every item and says what it measured. Numbers are not judged.
-# shellcheck source=lib.sh
+# shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 [ -z "${ROCIN_TEST_PRELOAD:-}" ] || export LD_PRELOAD=$ROCIN_TEST_PRELOAD
 address=127.$((100 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))

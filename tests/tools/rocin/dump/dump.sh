@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # dump.sh - `rocin dump` reads what Linux rxe sent. What was sent stands in
 # tests/captures/README.md: sizes, keys and codes are those that its programs posted.
-# shellcheck source=lib.sh
+# shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 captures=$ROCIN_SOURCE/tests/captures
 to_b='10.77.0.1 > 10.77.0.2 '
