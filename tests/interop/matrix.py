@@ -6,8 +6,9 @@ operation in both directions, with and without loss, the data compared where a p
 usage: matrix.py [--only EXPRESSION] [--json FILE] [--page FILE] [--in FOLDER]
 
 One cell is two programs, one in the guest on rxe0, one here on rocin0; which of them asks is the
-direction. A cell passes if both end with 0. --page writes the table of the manual page. Ends
-with 1 if a cell failed that the table DEVIATIONS does not name.
+direction. A cell passes if both end with 0. --json adds to the results in that file, and --page
+writes them all into the table of rocin-interop.7. Ends with 1 if a cell failed that the table
+DEVIATIONS does not name.
 """
 import argparse
 import json
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True  # nothing is written beside the sources
 import vm
 
 LOSS = 2  # per cent of the packets of each direction
@@ -27,7 +29,9 @@ OURS, THEIRS = 'rocin asks', 'rxe asks'
 
 # Cells that fail because of the kernel, and why. One that passes is said, too.
 DEVIATIONS = {
-    'multicast, IPv4': 'rxe lets in groups of IPv6 only: it looks at the wrong MAC address',
+    f'multicast, IPv4, {OURS}': 'rxe lets in groups of IPv6 only: it looks at the wrong MAC address',
+    f'UC, path MTU 1024, {LOSS} % loss, {OURS}':
+        'behind a message that lost its end rxe loses the next one, and the receive',
 }
 
 
@@ -49,7 +53,7 @@ def verify_cells():
         lossy = ' -l -T 14' if loss else ''
         words = f'verify -t {kind} -n {count} {options}{lossy} -g {{gid}} -s {{meet}}'
         return Cell('all operations', f'{kind.upper()}, {name}', words + ' -r b', words + ' -r a',
-                    gids, loss=loss, seconds=300)
+                    gids, loss=loss, seconds=120 if kind == 'uc' and loss else 300)
 
     for kind in 'rc', 'uc', 'ud':
         for loss in 0, LOSS:
@@ -85,7 +89,8 @@ def cm_cells():
             ('ucmatose', 'ucmatose -b {here} -c 2', 'ucmatose -s {peer} -b {here} -c 2'),
             ('udaddy', 'udaddy -b {here} -c 2', 'udaddy -s {peer} -b {here} -c 2'),
             ('rdma_client', 'rdma_server -p 7471', 'rdma_client -s {peer} -p 7471'),
-            ('cmtime', 'cmtime -b {here} -c 5', 'cmtime -s {peer} -b {here} -c 5'),
+            # What listens serves until it is stopped.
+            ('cmtime', 'timeout 25 cmtime -b {here} -c 5; [ $? = 124 ]', 'cmtime -s {peer} -b {here} -c 5'),
             ('rstream', 'rstream -b {here} -T b', 'rstream -s {peer} -b {here} -T b'),
             ('riostream', 'riostream -b {here} -S 4096 -C 50', 'riostream -s {peer} -b {here} -S 4096 -C 50')):
         yield Cell('rdma_cm', name, listens, asks)
@@ -250,23 +255,47 @@ def all_runs():
 
 
 # ---- reports
-def page(results, release):
-    """The rows of the table in rocin-interop.7."""
-    lines = [f'.Ss Linux {re.match(r"[0-9]+[.][0-9]+", release).group(0)}', '.Bl -column "ib_send_bw -r 16 --use-srq" "rocin asks" "rxe asks"',
+BEGIN, END = '.\\" Made by tests/interop/matrix.py --page: Linux ', '.\\" end\n'
+
+
+def table(results, version):
+    """The rows of a kernel in rocin-interop.7."""
+    lines = [f'.Ss Linux {version}', '.Bl -column "all operations: RC, path MTU 1024" "rocin asks" "rxe asks"',
              '.It Em what Ta Em rocin asks Ta Em rxe asks']
-    titles = dict.fromkeys((group, title) for group, title, _ in results)
-    for group, title in titles:
-        cells = [results.get((group, title, d)) for d in (OURS, THEIRS)]
-        words = [{True: 'works', False: 'fails', None: '\\-'}[c and c['passed']] for c in cells]
-        lines.append(f'.It {title} Ta {words[0]} Ta {words[1]}'.replace(' -', ' \\-'))
-    return '\n'.join([*lines, '.El']) + '\n'
+    words = {True: 'works', False: 'fails', None: 'not run'}
+    for group, title in dict.fromkeys((group, title) for group, title, _ in results):
+        cells = [results.get((group, title, d), {}).get('passed') for d in (OURS, THEIRS)]
+        lines.append(f'.It {group}: {title} Ta {words[cells[0]]} Ta {words[cells[1]]}')
+    lines.append('.El')
+    for title, reason in DEVIATIONS.items():
+        lines += ['.Pp', f'{title}: {reason}.']
+    return '\n'.join(lines) + '\n'
+
+
+def write_page(path, results, release):
+    """Replaces the table of this kernel in the page."""
+    version = re.match(r'\d+\.\d+', release).group(0)
+    with open(path, encoding='utf-8') as f:
+        text = f.read()
+    begin = text.index(BEGIN + version + '\n') + len(BEGIN + version + '\n')
+    end_at = text.index(END, begin)
+    with open(path, 'w', encoding='utf-8') as f:
+        f.write(text[:begin] + table(results, version) + text[end_at:])
+
+
+def read_results(path):
+    """Those of an earlier run, which this one adds to."""
+    if not path or not os.path.exists(path):
+        return {}
+    with open(path, encoding='utf-8') as f:
+        return {(r.pop('group'), r.pop('cell'), r.pop('direction')): r for r in json.load(f)}
 
 
 def judge(results):
     """Prints the summary; returns the number of failures that are news."""
     news = 0
     for (_, title, direction), result in results.items():
-        known = DEVIATIONS.get(title)
+        known = DEVIATIONS.get(f'{title}, {direction}')
         if not result['passed'] and not known:
             news += 1
         elif not result['passed']:
@@ -304,6 +333,7 @@ def main():
     if not options.folder:
         vm.in_own_network()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    earlier = read_results(options.json)
     results = {}
     machine = vm.Running(options.folder) if options.folder else vm.Vm(limit_s=5000)
     with tempfile.TemporaryDirectory(prefix='rocin-interop-') as work, machine:
@@ -314,13 +344,15 @@ def main():
             subprocess.run([pair.rocin, 'stop'], env=pair.environment, check=False,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         release = machine.release
+    earlier.update(results)
+    order = [(group, title, d) for group, title, _ in all_runs() for d in (OURS, THEIRS)]
+    earlier = {key: earlier[key] for key in order if key in earlier}
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as f:
-            json.dump([{'group': g, 'cell': t, 'direction': d, **r} for (g, t, d), r in results.items()],
+            json.dump([{'group': g, 'cell': t, 'direction': d, **r} for (g, t, d), r in earlier.items()],
                       f, indent=1)
     if options.page:
-        with open(options.page, 'w', encoding='utf-8') as f:
-            f.write(page(results, release))
+        write_page(options.page, earlier, release)
     return 1 if judge(results) else 0
 
 

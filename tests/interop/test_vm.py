@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True  # nothing is written beside the sources
 import vm
 
 

@@ -177,13 +177,10 @@ int rn_conform_print_markdown(FILE *to, const void *cases)
 		"# Deviations from the rules of RoCEv2\n\n"
 		"%zu scenarios were run: %zu passed, %zu failed as described below, %zu "
 		"were skipped because the device does not do what they are about.\n\n"
-		"On the device's host: `rocin conform --agent -d DEVICE -g GID`; the "
-		"agent "
+		"On the device's host: `rocin-conform-agent -d DEVICE -g GID`; it "
 		"needs libibverbs alone. On another host: `rocin conform --target "
-		"ADDRESS "
-		"--address OURS FILE`. In the listings `<` is a packet to the device, "
-		"`>` "
-		"one of it; times count from the start of the scenario.\n",
+		"ADDRESS --address OURS FILE`. In the listings `<` is a packet to the "
+		"device, `>` one of it; times count from the start of the scenario.\n",
 		c->count, c->count - c->failed - c->expected - c->skipped,
 		c->failed + c->expected, c->skipped);
 	for (size_t i = 0; i < c->expect.deviations; i++)
