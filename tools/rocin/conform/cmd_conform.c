@@ -510,6 +510,7 @@ int rn_cmd_conform(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
 	c.progress = args.progress;
 	c.target = args.live.target;
+	c.profile = args.expect;
 	rc = run_all(&args, &c);
 	c.live = NULL;
 	if (c.count > 0 && args.json)

@@ -42,6 +42,7 @@ struct rn_conform {
 	struct rn_live_target *live; /* NULL: in virtual time */
 	const char *target;	     /* its address; NULL: in virtual time */
 	struct rn_expect expect;
+	const char *profile; /* its name; NULL: none was given */
 	/* names of the rules in the list that was given; NULL: none was given */
 	char **rule;
 	size_t rule_count;

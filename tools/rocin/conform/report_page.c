@@ -171,18 +171,21 @@ static void markdown_deviation(FILE *to, const struct rn_conform *c, size_t inde
 int rn_conform_print_markdown(FILE *to, const void *cases)
 {
 	const struct rn_conform *c = cases;
+	const char *slash = c->profile ? strrchr(c->profile, '/') : NULL;
+	const char *profile = slash ? slash + 1 : c->profile;
 	size_t count;
 
 	fprintf(to,
-		"# Deviations from the rules of RoCEv2\n\n"
+		"# Deviations from the rules of RoCEv2%s%s\n\n"
 		"%zu scenarios were run: %zu passed, %zu failed as described below, %zu "
 		"were skipped because the device does not do what they are about.\n\n"
 		"On the device's host: `rocin-conform-agent -d DEVICE -g GID`; it "
 		"needs libibverbs alone. On another host: `rocin conform --target "
 		"ADDRESS --address OURS FILE`. In the listings `<` is a packet to the "
 		"device, `>` one of it; times count from the start of the scenario.\n",
-		c->count, c->count - c->failed - c->expected - c->skipped,
-		c->failed + c->expected, c->skipped);
+		profile ? ": " : "", profile ? profile : "", c->count,
+		c->count - c->failed - c->expected - c->skipped, c->failed + c->expected,
+		c->skipped);
 	for (size_t i = 0; i < c->expect.deviations; i++)
 		markdown_deviation(to, c, i);
 	for (size_t i = 0; i < c->count; i++) {

@@ -202,6 +202,7 @@ def check_profiles(rocin, suite, folder):
            'repaired: B-more/B1-dereg.scn no longer fails as no-memory says')
     with open(markdown, encoding='utf-8') as f:
         text = f.read()
+    assert text.startswith('# Deviations from the rules of RoCEv2: fake\n'), text
     assert '## no-memory' in text and '- rule: Devices have.' in text, text
     with open(profile, 'a', encoding='ascii') as f:
         f.write('')
