@@ -450,7 +450,7 @@ static uint32_t device_abilities(struct ibv_context *ctx)
 	       (attr.orig_attr.max_mcast_grp ? RN_CONFORM_CAN_GROUP : 0) |
 	       (caps & IBV_DEVICE_AUTO_PATH_MIG ? RN_CONFORM_CAN_MIGRATE : 0) |
 	       (is_ours ? RN_CONFORM_CAN_SOLVE | RN_CONFORM_CAN_UNMAP |
-				  RN_CONFORM_CAN_BE_OURS
+				  RN_CONFORM_CAN_HEAR_GROUP | RN_CONFORM_CAN_BE_OURS
 			: 0);
 }
 

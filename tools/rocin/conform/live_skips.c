@@ -48,6 +48,7 @@ static const char *missing_ability(uint32_t can, uint32_t needed)
 		{ RN_CONFORM_CAN_MIGRATE, "the device does not migrate to other paths" },
 		{ RN_CONFORM_CAN_SOLVE, "sockets send identification 0, which it sees" },
 		{ RN_CONFORM_CAN_UNMAP, "the device keeps the memory of a region" },
+		{ RN_CONFORM_CAN_HEAR_GROUP, "the agent joins groups by verbs alone" },
 		{ RN_CONFORM_CAN_BE_OURS, "the specification leaves it open" },
 		{ RN_CONFORM_CAN_EXACT_SRQ,
 		  "the device makes an SRQ larger than asked for" },
@@ -104,6 +105,8 @@ static uint32_t line_needs(const struct rn_scn_line *l)
 {
 	const struct rn_conform_operation *op;
 
+	if (l->verb == RN_SCN_INJECT && is_to(l, RN_SCN_TO_GROUP))
+		return RN_CONFORM_CAN_GROUP | RN_CONFORM_CAN_HEAR_GROUP;
 	if (l->verb == RN_SCN_JOIN || is_to(l, RN_SCN_TO_GROUP))
 		return RN_CONFORM_CAN_GROUP;
 	if (rn_scn_has(l, RN_F_ALT))

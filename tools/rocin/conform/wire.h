@@ -73,6 +73,10 @@ enum rn_conform_can {
 	RN_CONFORM_CAN_UNMAP =
 		/* pages are not pinned, so munmap() removes the memory of an MR */
 		1 << 9,
+	/* A queue pair that is attached receives what goes to the group, although no
+	 * program has joined the group by librdmacm.
+	 */
+	RN_CONFORM_CAN_HEAR_GROUP = 1 << 12,
 	/* It is a device of Rocin. */
 	RN_CONFORM_CAN_BE_OURS = 1 << 11,
 	/* An SRQ has the size that was asked for; it is not rounded up. */
