@@ -141,9 +141,10 @@ static void *background_main(void *arg)
 	if (has_process_cpus)
 		sched_setaffinity(0, sizeof(process_cpus), &process_cpus);
 	ask_for_short_slices();
-	pthread_mutex_lock(&e->lock);
+	rnp_front_lock(&e->front);
 	for (;;) {
-		tags = rnp_wait_sleep(&e->wait, &e->lock);
+		tags = rnp_wait_sleep(&e->wait, &e->front.lock);
+		rnp_front_end_short_polls(&e->front);
 		note_io(e);
 		if (e->closing)
 			break;
@@ -154,8 +155,8 @@ static void *background_main(void *arg)
 		if (tags)
 			handle_wakeup(e, tags);
 	}
-	rnp_wait_end(&e->wait, &e->lock);
-	pthread_mutex_unlock(&e->lock);
+	rnp_wait_end(&e->wait, &e->front.lock);
+	rnp_front_unlock(&e->front);
 	return NULL;
 }
 

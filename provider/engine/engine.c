@@ -130,12 +130,12 @@ bool rnp_engine_dead(const struct rnp_engine *e)
 
 void rnp_engine_lock(struct rnp_engine *e)
 {
-	pthread_mutex_lock(&e->lock);
+	rnp_front_lock(&e->front);
 }
 
 void rnp_engine_unlock(struct rnp_engine *e)
 {
-	pthread_mutex_unlock(&e->lock);
+	rnp_front_unlock(&e->front);
 }
 
 const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e)
@@ -336,7 +336,6 @@ static void destroy_engine(struct rnp_engine *e)
 	rnp_stats_close(&e->stats);
 	if (!ended) /* not freed, because the thread still uses the engine */
 		return;
-	pthread_mutex_destroy(&e->lock);
 	free(e);
 }
 
@@ -357,7 +356,6 @@ static struct rnp_engine *create_engine(struct rnp_process *process, const char 
 	rnp_wait_init(&e->wait);
 	rnp_icmp_probe_init(&e->icmp_probe);
 	e->stats.fd = e->stats.share_fd = -1;
-	pthread_mutex_init(&e->lock, NULL);
 	rc = rnp_settings_read(&e->set, err, err_len);
 	if (!rc)
 		rn_cpu_limit(e->set.cpu);
@@ -630,16 +628,26 @@ int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid)
 /* Tries to take a lock for EXIT_TRIES milliseconds only: a thread that was ended with the
  * lock held never releases it.
  */
-static bool try_hard(pthread_mutex_t *lock)
+static bool try_hard(bool (*try)(void *lock), void *lock)
 {
 	struct timespec pause = { .tv_nsec = 1000000 };
 
 	for (unsigned i = 0; i < EXIT_TRIES; i++) {
-		if (pthread_mutex_trylock(lock) == 0)
+		if (try(lock))
 			return true;
 		nanosleep(&pause, NULL);
 	}
 	return false;
+}
+
+static bool try_mutex(void *lock)
+{
+	return pthread_mutex_trylock(lock) == 0;
+}
+
+static bool try_engine(void *lock)
+{
+	return rnp_lock_try(lock);
 }
 
 /* Sends the last acknowledgements at exit, as most programs end without closing their
@@ -651,14 +659,14 @@ static void __attribute__((destructor)) send_last_at_exit(void)
 	struct rnp_process *process = process_if_any();
 
 	/* In a fork() child the list is empty. */
-	if (!process || !try_hard(&process->lock))
+	if (!process || !try_hard(try_mutex, &process->lock))
 		return;
 	for (struct rnp_engine *e = process->engines; e; e = e->next) {
-		if (!try_hard(&e->lock))
+		if (!try_hard(try_engine, &e->front.lock))
 			continue;
 		rnp_engine_send_last(e);
 		rnp_wire_finish_files(&e->wire);
-		pthread_mutex_unlock(&e->lock);
+		rnp_engine_unlock(e);
 	}
 	pthread_mutex_unlock(&process->lock);
 }

@@ -6,6 +6,8 @@
  *	progress.c	  the time, one step of the device, and the loop around the policy
  *	pause.c		  what a thread of the program does when a poll has found nothing
  *	background.c	  the background thread
+ *	front.h		  the first part of an engine: its lock, and short polls
+ *	lock.c		  the kind of lock that it is
  *	wait.c		  the descriptors that the background thread waits for, its timer
  *			  and its priority
  *	rocind_events.c	  changes of link and addresses, local wires, captures, faults
@@ -25,6 +27,7 @@
 #include <time.h>
 
 #include "engine.h"
+#include "front.h"
 #include "pcie.h"
 #include "provider/policy/policy.h"
 #include "provider/raw/raw_socket.h"
@@ -261,11 +264,11 @@ struct rnp_owner {
 };
 
 struct rnp_engine {
+	struct rnp_front front;
 	struct rnp_engine *next;     /* list of rnp_process; guarded by its lock */
 	struct rnp_process *process; /* the process that made the engine; never changes */
 	uint64_t epoch; /* never changes: epoch of the process that made the engine */
 
-	pthread_mutex_t lock;
 	const struct rnp_engine_hooks *hooks;
 	struct rnp_owner *owners;
 	struct rn_netdev netdev;
@@ -507,7 +510,7 @@ int rnp_wait_open(struct rnp_wait *w, int wake_fd, bool uring, char *err, size_t
 /* Ends the requests of the calling thread, which slept and will not sleep again, so that
  * sockets that are closed afterwards are really closed.
  */
-void rnp_wait_end(struct rnp_wait *w, pthread_mutex_t *lock);
+void rnp_wait_end(struct rnp_wait *w, struct rnp_lock *lock);
 
 /* Closes the set, after the thread has ended or was never started. */
 void rnp_wait_close(struct rnp_wait *w);
@@ -538,7 +541,7 @@ void rnp_wait_remove(struct rnp_wait *w, int fd);
 /* Releases @lock and sleeps until a descriptor is readable. Return: bit mask of the tags
  * of readable descriptors, which may be 0; or RNP_WAIT_BROKEN alone.
  */
-uint32_t rnp_wait_sleep(struct rnp_wait *w, pthread_mutex_t *lock);
+uint32_t rnp_wait_sleep(struct rnp_wait *w, struct rnp_lock *lock);
 
 /* A thread of the program naps: rnp_wait_nap_begin() with the lock held, rnp_wait_nap()
  * without it, rnp_wait_nap_end(). The nap ends after @ns, or at once if somebody has

@@ -21,9 +21,9 @@ static void note_late(struct rnp_engine *e, rn_ns now, rn_ns late)
 	if (late <= RNP_PAUSE_DEAR)
 		return;
 	atomic_store_explicit(&e->yields, 0, memory_order_relaxed);
-	pthread_mutex_lock(&e->lock);
+	rnp_front_lock(&e->front);
 	rnp_policy_paused(&e->policy, now, late);
-	pthread_mutex_unlock(&e->lock);
+	rnp_front_unlock(&e->front);
 }
 
 static void yield_in_poll(struct rnp_engine *e)
@@ -68,11 +68,11 @@ static void nap(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
 	bool is_served, sleeps;
 	uint32_t begun;
 
-	pthread_mutex_lock(&e->lock);
+	rnp_front_lock(&e->front);
 	begun = rnp_wait_nap_begin(&e->wait);
 	is_served = rnp_has_sockets(e) && !e->closing && !rnp_pcie_is_on(&e->pcie);
 	sleeps = is_served && may_nap(e);
-	pthread_mutex_unlock(&e->lock);
+	rnp_front_unlock(&e->front);
 	if (!is_served)
 		yield_in_poll(e);
 	else if (sleeps && !has_entry(arg))
@@ -136,10 +136,10 @@ bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void 
 	if (rnp_is_inherited(e))
 		return has_entry(arg);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	pthread_mutex_lock(&e->lock);
+	rnp_front_lock(&e->front);
 	lingers = begin_linger_locked(e);
 	until = rnp_engine_now() + e->set.linger_ns;
-	pthread_mutex_unlock(&e->lock);
+	rnp_front_unlock(&e->front);
 
 	while (lingers && !found) {
 		found = has_entry(arg);
@@ -149,9 +149,9 @@ bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void 
 		rnp_engine_poll(e);
 	}
 
-	pthread_mutex_lock(&e->lock);
+	rnp_front_lock(&e->front);
 	end_linger_locked(e, lingers, found);
-	pthread_mutex_unlock(&e->lock);
+	rnp_front_unlock(&e->front);
 	pthread_setcancelstate(cancel, NULL);
 	return found || has_entry(arg);
 }

@@ -542,6 +542,47 @@ static void choose_pause(struct rnp_engine *e, rn_ns now, bool found)
 	atomic_store_explicit(&e->pause, (uint8_t)pause, memory_order_relaxed);
 }
 
+/* Is there nothing to do until a packet comes, a timer fires or the program posts, and
+ * does a ring show each packet that is worth a look? Others come by a socket, which short
+ * polls leave for a moment.
+ */
+static bool is_settled(struct rnp_engine *e, rn_ns now)
+{
+	const struct rnp_wire *w = &e->wire;
+
+	return w->local && !rnp_pcie_is_on(&e->pcie) && !w->capture && !w->fault &&
+	       !rnp_wire_has_file(w) && !e->raw.raw && !e->is_blocked &&
+	       e->policy.batching.held == 0 && rnp_tx_batch_is_empty(&e->batch) &&
+	       !rn_udp_holds(w->udp) && !rn_dev_has_packets(e->dev, RN_TX_ALL) &&
+	       rn_dev_deadline(e->dev) > now && rn_local_watch(w->local, &e->front.watch);
+}
+
+/* Ends the short polls before a full one. Return: were there as many as may be? */
+static bool count_short_polls(struct rnp_engine *e)
+{
+	uint32_t granted = e->front.short_granted;
+	uint32_t left = atomic_load_explicit(&e->front.short_polls, memory_order_relaxed);
+
+	rnp_front_end_short_polls(&e->front);
+	if (granted > left)
+		rn_local_polled_shortly(e->wire.local, granted - left);
+	return left == 0 && granted == e->policy.shorts.most;
+}
+
+/* Decides after a full poll that found nothing whether the next ones may be short.
+ * @is_all: what count_short_polls() returned in this poll.
+ */
+static void allow_short_polls(struct rnp_engine *e, rn_ns now, bool is_all)
+{
+	enum rnp_pause pause = atomic_load_explicit(&e->pause, memory_order_relaxed);
+
+	if (is_settled(e, now))
+		e->front.short_granted =
+			rnp_policy_short_polls(&e->policy, now, pause, is_all);
+	atomic_store_explicit(&e->front.short_polls, e->front.short_granted,
+			      memory_order_relaxed);
+}
+
 /* Chooses the pause after a poll that did not get the lock: whoever has the lock may need
  * this processor.
  */
@@ -557,6 +598,7 @@ void rnp_progress_poll(struct rnp_engine *e)
 {
 	rn_ns now = rnp_clock_poll_time(e);
 	enum rnp_acks acks = rnp_policy_poll(&e->policy);
+	bool is_all = count_short_polls(e);
 	unsigned found;
 
 	if (++e->polls % LOOK_AT_DESCRIPTORS == 0)
@@ -567,20 +609,23 @@ void rnp_progress_poll(struct rnp_engine *e)
 	choose_pause(e, now, found > 0);
 	if (found > 0)
 		rnp_wait_call(&e->wait);
-	if (rnp_has_sockets(e) && !e->closing)
-		after_poll(e, now);
+	if (!rnp_has_sockets(e) || e->closing)
+		return;
+	after_poll(e, now);
+	if (found == 0)
+		allow_short_polls(e, now, is_all);
 }
 
 bool rnp_engine_poll(struct rnp_engine *e)
 {
 	if (rnp_is_inherited(e))
 		return true;
-	if (pthread_mutex_trylock(&e->lock) != 0) {
+	if (!rnp_lock_try(&e->front.lock)) {
 		pause_for_lock(e);
 		return false;
 	}
 	rnp_progress_poll(e);
-	pthread_mutex_unlock(&e->lock);
+	rnp_front_unlock(&e->front);
 	return true;
 }
 
@@ -727,11 +772,11 @@ static void yield_processor(struct rnp_engine *e)
 {
 	rn_ns before, after;
 
-	pthread_mutex_unlock(&e->lock);
+	rnp_front_unlock(&e->front);
 	before = rnp_engine_now();
 	sched_yield();
 	after = rnp_engine_now();
-	pthread_mutex_lock(&e->lock);
+	rnp_front_lock(&e->front);
 	if (after - before > RNP_YIELD_DEAR)
 		rnp_policy_yield_was_dear(&e->policy, rnp_engine_now(),
 					  cpu_time(e->poller));

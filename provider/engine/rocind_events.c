@@ -506,12 +506,12 @@ int rnp_engine_call_error(struct rnp_engine *e, unsigned call)
 	int cancel, error = 0;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	pthread_mutex_lock(&e->lock);
+	rnp_front_lock(&e->front);
 	if (e->faults.calls) {
 		error = rn_fault_judge_call(e->faults.calls, call);
 		show_all_rules(e);
 	}
-	pthread_mutex_unlock(&e->lock);
+	rnp_front_unlock(&e->front);
 	pthread_setcancelstate(cancel, NULL);
 	return error;
 }

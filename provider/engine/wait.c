@@ -159,7 +159,7 @@ static uint32_t collect_requests(struct rnp_wait *w, int *rc)
 	return tags;
 }
 
-static int sleep_once(struct rnp_wait *w, pthread_mutex_t *lock)
+static int sleep_once(struct rnp_wait *w, struct rnp_lock *lock)
 {
 	int rc;
 
@@ -171,15 +171,15 @@ static int sleep_once(struct rnp_wait *w, pthread_mutex_t *lock)
 	}
 	make_requests(w);
 	w->is_asleep = true;
-	pthread_mutex_unlock(lock);
+	rnp_lock_give(lock);
 	rnp_wait_call(w);
 	rc = rn_uring_submit(w->uring, 1);
-	pthread_mutex_lock(lock);
+	rnp_lock_take(lock);
 	w->is_asleep = w->is_woken = false;
 	return rc == -EINTR ? 0 : rc;
 }
 
-static uint32_t uring_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
+static uint32_t uring_sleep(struct rnp_wait *w, struct rnp_lock *lock)
 {
 	int rc = sleep_once(w, lock);
 	uint32_t tags = rc ? 0 : collect_requests(w, &rc);
@@ -197,7 +197,7 @@ static bool has_pending(const struct rnp_wait *w)
 	return false;
 }
 
-static void uring_end(struct rnp_wait *w, pthread_mutex_t *lock)
+static void uring_end(struct rnp_wait *w, struct rnp_lock *lock)
 {
 	for (unsigned i = 0; i < RNP_WAIT_MAX; i++) {
 		struct rnp_wait_source *s = &w->source[i];
@@ -300,7 +300,7 @@ int rnp_wait_open(struct rnp_wait *w, int wake_fd, bool uring, char *err, size_t
 	return rc;
 }
 
-void rnp_wait_end(struct rnp_wait *w, pthread_mutex_t *lock)
+void rnp_wait_end(struct rnp_wait *w, struct rnp_lock *lock)
 {
 	if (w->uring)
 		uring_end(w, lock);
@@ -332,17 +332,17 @@ void rnp_wait_call(struct rnp_wait *w)
 }
 
 /* ----------------------------------------------------------------------- sleep */
-static uint32_t epoll_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
+static uint32_t epoll_sleep(struct rnp_wait *w, struct rnp_lock *lock)
 {
 	struct epoll_event ev[RNP_WAIT_MAX];
 	uint32_t tags = 0;
 	int count, err;
 
-	pthread_mutex_unlock(lock);
+	rnp_lock_give(lock);
 	rnp_wait_call(w);
 	count = epoll_wait(w->epoll_fd, ev, RNP_WAIT_MAX, -1);
 	err = errno;
-	pthread_mutex_lock(lock);
+	rnp_lock_take(lock);
 	if (count < 0 && err != EINTR)
 		return RNP_WAIT_BROKEN;
 	for (int i = 0; i < count; i++)
@@ -350,7 +350,7 @@ static uint32_t epoll_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
 	return tags;
 }
 
-uint32_t rnp_wait_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
+uint32_t rnp_wait_sleep(struct rnp_wait *w, struct rnp_lock *lock)
 {
 	return w->uring ? uring_sleep(w, lock) : epoll_sleep(w, lock);
 }

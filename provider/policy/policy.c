@@ -393,6 +393,20 @@ enum rnp_pause rnp_policy_pause(struct rnp_policy *p, rn_ns now, bool is_lively)
 	return now - p->crowd.moved < RNP_SPIN_FOR ? RNP_PAUSE_SPIN : RNP_PAUSE_NAP;
 }
 
+uint32_t rnp_policy_short_polls(struct rnp_policy *p, rn_ns now, enum rnp_pause pause,
+				bool is_all)
+{
+	struct rnp_short *s = &p->shorts;
+	rn_ns took = now - s->full_at;
+
+	s->full_at = now;
+	if (took > RNP_SHORT_FOR)
+		s->most /= 2;
+	else if (is_all && took <= RNP_SHORT_FOR / 2 && s->most < RNP_SHORT_POLLS)
+		s->most = s->most == 0 ? 1 : 2 * s->most;
+	return p->turn == RNP_LEASED && pause != RNP_PAUSE_NAP ? s->most : 0;
+}
+
 /* ----------------------------------------------------------------------- posts */
 /* May the requests wait for others? Only if the program will poll soon: that poll sends
  * them without a timer. If the program does not poll, they leave at the end of the lease.

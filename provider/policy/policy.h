@@ -152,6 +152,11 @@ enum {
 	/* Bytes of a packet besides its payload, at least: BTH and ICRC. */
 	RNP_PACKET_OVERHEAD = 16,
 
+	/* Polls. Upper limit of the number of short polls after a full one. With so many
+	 * the full one, which takes 800 instructions, adds 6 to each of them.
+	 */
+	RNP_SHORT_POLLS = 128,
+
 	/* Packets, as many as a super-packet holds. After so many received packets ACKs
 	 * leave even if there is always something more to receive: otherwise a peer with
 	 * a short send queue would have to stop.
@@ -220,6 +225,12 @@ enum {
  * them is noticed so much later.
  */
 #define RNP_NAP RN_MSEC(1)
+
+/* ns. The short polls between two full ones shall take no longer: what no ring shows, a
+ * datagram or a timer, waits for so long at most while the program polls, as it does for
+ * a few yields. Twenty times less than the shortest ACK timeout in use (67 us).
+ */
+#define RNP_SHORT_FOR RN_USEC(4)
 
 /* ----------------------------------------------------------------------- actions */
 /* Actions that the loop is to perform, in the order of these bits. */
@@ -415,6 +426,12 @@ struct rnp_crowd {
 	rn_ns moved; /* time of the last packet or post */
 };
 
+/* Short polls, which look at the rings of local wires alone. */
+struct rnp_short {
+	uint32_t most; /* number of them that may follow a full poll */
+	rn_ns full_at; /* time of the last full poll */
+};
+
 /* What the program was doing when its lease ran out. */
 struct rnp_lapse {
 	bool was_busy;	    /* the polling thread used the processor for something else */
@@ -435,6 +452,7 @@ struct rnp_policy {
 	struct rnp_look look;
 	struct rnp_linger linger;
 	struct rnp_crowd crowd;
+	struct rnp_short shorts;
 	struct rnp_lapse lapse;
 };
 
@@ -484,6 +502,19 @@ void rnp_policy_account(struct rnp_policy *p, rn_ns cpu);
  * @is_lively: packets were received just now, or a ring says that more will come.
  */
 enum rnp_pause rnp_policy_pause(struct rnp_policy *p, rn_ns now, bool is_lively);
+
+/* Decides after a full poll that found nothing, and left nothing to do that the rings of
+ * local wires do not show, how many of the next polls may be short: they look at these
+ * rings and do nothing else. @pause: what rnp_policy_pause() has said. @is_all: as many
+ * short polls were made since the last full one as were allowed.
+ *
+ * During a lease only, as otherwise each poll counts for the next lease. There may be the
+ * more of them the faster the program polls, so that what no ring shows waits no longer
+ * than RNP_SHORT_FOR. If the program stops polling, the end of the lease comes as after a
+ * full poll. Return: number of polls, 0 .. RNP_SHORT_POLLS.
+ */
+uint32_t rnp_policy_short_polls(struct rnp_policy *p, rn_ns now, enum rnp_pause pause,
+				bool is_all);
 
 /* Notes that a thread that polls has given its processor up, by a yield or a nap, and was
  * @late in getting it back. A yield is late for as long as it takes, a nap for what

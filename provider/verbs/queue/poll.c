@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "cq.h"
+#include "provider/engine/front.h"
 #include "provider/engine/pcie.h"
 #include "provider/engine/trace_points.h"
 #include "provider/verbs/object/event.h"
@@ -328,16 +329,26 @@ static bool is_live(const struct rnp_cq *cq)
 	return atomic_load_explicit(&cq->handle.is_live, memory_order_relaxed);
 }
 
-int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
+/* Is this poll, which found the ring empty, over without running the engine? Not the
+ * first one after ibv_req_notify_cq(), see linger().
+ */
+static inline bool is_over_shortly(const struct rnp_cq *cq)
 {
-	struct rnp_cq *cq = to_rnp_cq(base);
+	return !atomic_load_explicit(&cq->linger, memory_order_relaxed) && is_live(cq) &&
+	       rnp_engine_poll_shortly(cq->ctx->engine);
+}
+
+/* The part of rnp_poll_cq() that empty polls mostly do without: a function of its own, so
+ * that these save no registers.
+ */
+static int poll_fully(struct rnp_cq *cq, int num_entries, struct ibv_wc *wc)
+	__attribute__((noinline));
+
+static int poll_fully(struct rnp_cq *cq, int num_entries, struct ibv_wc *wc)
+{
 	struct rnp_engine *e = cq->ctx->engine;
 	int got, cancel;
 
-	if (rnp_is_fork_child(cq->ctx)) {
-		errno = EIO;
-		return -EIO;
-	}
 	got = pop_wcs(cq, num_entries, wc);
 	if (got > 0 && may_skip_engine(cq))
 		return got;
@@ -357,6 +368,19 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	note_poll_result(cq, got > 0);
 	pthread_setcancelstate(cancel, NULL);
 	return got;
+}
+
+int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
+{
+	struct rnp_cq *cq = to_rnp_cq(base);
+
+	if (rnp_is_fork_child(cq->ctx)) {
+		errno = EIO;
+		return -EIO;
+	}
+	if (ring_is_empty(cq) && is_over_shortly(cq))
+		return 0;
+	return poll_fully(cq, num_entries, wc);
 }
 
 /* -------------------------------------------------------------- ibv_req_notify_cq() */
@@ -401,15 +425,12 @@ static int next_entry(struct rnp_cq *cq)
 	return 0;
 }
 
-/* Reads the first entry of a poll. cq->lock is held, or the program has promised that
- * only one thread uses the CQ.
+/* Reads the first entry of a poll if the engine has to run for it. @rc: what next_entry()
+ * returned. cq->lock is held, or the program has promised that only one thread uses the
+ * CQ.
  */
-static int first_entry(struct rnp_cq *cq)
+static int first_entry(struct rnp_cq *cq, int rc)
 {
-	int rc = next_entry(cq);
-
-	if (!rc && may_skip_engine(cq))
-		return 0;
 	if (rc && !is_live(cq))
 		return rnp_set_errno(EINVAL);
 	if (rc)
@@ -434,13 +455,16 @@ static int start_poll(struct ibv_cq_ex *base, struct ibv_poll_cq_attr *attr)
 		return rnp_set_errno(EIO);
 	if (attr->comp_mask)
 		return rnp_set_errno(EINVAL);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);
-	rc = first_entry(cq);
+	rc = next_entry(cq);
+	if (rc ? !is_over_shortly(cq) : !may_skip_engine(cq)) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+		rc = first_entry(cq, rc);
+		pthread_setcancelstate(cancel, NULL);
+	}
 	if (rc && !cq->single_threaded)
 		pthread_mutex_unlock(&cq->lock);
-	pthread_setcancelstate(cancel, NULL);
 	return rc;
 }
 

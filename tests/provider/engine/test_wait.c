@@ -29,7 +29,7 @@ enum {
 };
 
 static struct rnp_wait wait_set;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rnp_lock lock;
 static int wake_fd, a, b;
 static bool by_uring;
 
@@ -70,7 +70,7 @@ static int setup(void **state)
 	a = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	b = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	assert_true(wake_fd >= 0 && a >= 0 && b >= 0);
-	pthread_mutex_lock(&lock);
+	rnp_lock_take(&lock);
 	assert_int_equal(rnp_wait_open(&wait_set, wake_fd, by_uring, why, sizeof(why)),
 			 0);
 	assert_int_equal(rnp_wait_add(&wait_set, wake_fd, WAKE, true), 0);
@@ -82,7 +82,7 @@ static int teardown(void **state)
 	(void)state;
 	rnp_wait_end(&wait_set, &lock);
 	rnp_wait_close(&wait_set);
-	pthread_mutex_unlock(&lock);
+	rnp_lock_give(&lock);
 	close(wake_fd);
 	close(a);
 	close(b);
@@ -129,9 +129,9 @@ static void *act(void *arg)
 {
 	const struct deed *d = arg;
 
-	pthread_mutex_lock(&lock);
+	rnp_lock_take(&lock);
 	d->what();
-	pthread_mutex_unlock(&lock);
+	rnp_lock_give(&lock);
 	return NULL;
 }
 
@@ -143,9 +143,9 @@ static uint32_t await_while(void (*what)(void))
 
 	assert_int_equal(pthread_create(&d.thread, NULL, act, &d), 0);
 	tags = await();
-	pthread_mutex_unlock(&lock);
+	rnp_lock_give(&lock);
 	pthread_join(d.thread, NULL);
-	pthread_mutex_lock(&lock);
+	rnp_lock_take(&lock);
 	return tags;
 }
 
@@ -479,9 +479,9 @@ static void a_call_ends_a_nap(void **state)
 	assert_int_equal(wait_set.calls, 0);
 	nap_began = rnp_wait_nap_begin(&wait_set);
 	assert_int_equal(pthread_create(&d.thread, NULL, act, &d), 0);
-	pthread_mutex_unlock(&lock);
+	rnp_lock_give(&lock);
 	rnp_wait_nap(&wait_set, nap_began, RN_MSEC(3600000));
-	pthread_mutex_lock(&lock);
+	rnp_lock_take(&lock);
 	rnp_wait_nap_end(&wait_set);
 	assert_int_equal(wait_set.calls, nap_began + 1);
 	pthread_join(d.thread, NULL);

@@ -1009,6 +1009,73 @@ static void the_background_thread_does_not_look_again_in_a_crowd(void **state)
 	assert_true(rnp_policy_look(p, now, 0));
 }
 
+/* Full polls and as many short ones as they allow, each @each after the one before.
+ * Return: the number that the last one allowed.
+ */
+static uint32_t poll_shortly_for(unsigned polls, rn_ns each)
+{
+	uint32_t allowed = 0;
+	bool is_all = true;
+
+	while (polls-- > 0) {
+		poll_after(each * (1 + allowed));
+		allowed = rnp_policy_short_polls(p, now, RNP_PAUSE_YIELD, is_all);
+		is_all = allowed == p->shorts.most;
+	}
+	return allowed;
+}
+
+static void the_faster_the_polls_the_more_are_short(void **state)
+{
+	uint32_t allowed = RNP_SHORT_POLLS;
+
+	(void)state;
+	take();
+	assert_int_equal(poll_shortly_for(20, 10), RNP_SHORT_POLLS);
+	for (rn_ns each = 20; each < 2 * RNP_SHORT_FOR; each += each / 3) {
+		uint32_t n = poll_shortly_for(20, each);
+
+		assert_true(n <= allowed && each * (1 + n) <= RNP_SHORT_FOR + each);
+		allowed = n;
+	}
+	assert_int_equal(allowed, 0);
+	assert_int_equal(poll_shortly_for(20, RNP_SHORT_FOR / 8), 4);
+}
+
+static void polls_that_become_slow_are_short_no_more(void **state)
+{
+	(void)state;
+	take();
+	poll_shortly_for(20, 10);
+	assert_int_equal(poll_shortly_for(1, RNP_SHORT_FOR + 1), RNP_SHORT_POLLS / 2);
+	assert_int_equal(poll_shortly_for(8, RNP_SHORT_FOR + 1), 0);
+}
+
+static void short_polls_that_ended_early_say_nothing(void **state)
+{
+	(void)state;
+	take();
+	poll_after(10);
+	assert_int_equal(rnp_policy_short_polls(p, now, RNP_PAUSE_YIELD, false), 0);
+	poll_after(10);
+	assert_int_equal(rnp_policy_short_polls(p, now, RNP_PAUSE_YIELD, true), 1);
+	poll_after(RNP_SHORT_FOR / 2);
+	assert_int_equal(rnp_policy_short_polls(p, now, RNP_PAUSE_YIELD, true), 2);
+	poll_after(RNP_SHORT_FOR / 2 + 1);
+	assert_int_equal(rnp_policy_short_polls(p, now, RNP_PAUSE_YIELD, true), 2);
+}
+
+static void polls_are_short_in_a_lease_only(void **state)
+{
+	(void)state;
+	poll_after(10);
+	assert_int_equal(rnp_policy_short_polls(p, now, RNP_PAUSE_YIELD, true), 0);
+	take();
+	assert_true(poll_shortly_for(20, 10) > 0);
+	assert_true(rnp_policy_short_polls(p, now, RNP_PAUSE_SPIN, false) > 0);
+	assert_int_equal(rnp_policy_short_polls(p, now, RNP_PAUSE_NAP, false), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -1070,6 +1137,10 @@ int main(void)
 		TEST(who_may_have_an_answer_spins_in_a_crowd),
 		TEST(who_lingers_does_not_in_a_crowd),
 		TEST(the_background_thread_does_not_look_again_in_a_crowd),
+		TEST(the_faster_the_polls_the_more_are_short),
+		TEST(polls_that_become_slow_are_short_no_more),
+		TEST(short_polls_that_ended_early_say_nothing),
+		TEST(polls_are_short_in_a_lease_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,10 +39,12 @@ enum {
 	 * scheduler switch
 	 */
 	LIVELY_MAX = 64,
+	/* number of looks at the rings' tails alone that take as long as a call */
+	SHORT_SHARE = 16,
 	/* If there are more local wires than this, only rings whose doorbell bit is set
 	 * are read.
 	 */
-	SCAN_MAX = 8,
+	SCAN_MAX = RN_RING_WATCH_MAX,
 	/* number of calls without a packet after which all rings are read, whatever the
 	 * doorbell has
 	 */
@@ -547,6 +549,28 @@ static int local_receive(void *ctx, struct rn_rx *rx)
 bool rn_local_is_lively(const struct rn_local *l)
 {
 	return l->quiet < LIVELY_MAX;
+}
+
+bool rn_local_watch(const struct rn_local *l, struct rn_ring_watch *watch)
+{
+	watch->end = watch->ring;
+	if (l->wires == 0 || l->wires > SCAN_MAX || l->fresh > 0 || l->drain > 0 ||
+	    l->look)
+		return false;
+	for (unsigned k = 0; k < LOCAL_WORDS; k++)
+		for (uint64_t rest = l->present[k]; rest; rest &= rest - 1)
+			if (!rn_ring_watch(
+				    &l->wire[64 * k + (unsigned)__builtin_ctzll(rest)]
+					     ->recv,
+				    watch))
+				return false;
+	return true;
+}
+
+void rn_local_polled_shortly(struct rn_local *l, uint32_t times)
+{
+	l->quiet += times / SHORT_SHARE;
+	l->busy += times / SHORT_SHARE;
 }
 
 void rn_local_look_everywhere(struct rn_local *l)

@@ -40,6 +40,7 @@
 #define RN_LOCAL_IDLE RN_MSEC(1000)
 
 struct rn_local;
+struct rn_ring_watch;
 
 struct rn_local_cfg {
 	/* UDP sockets for other packets; must outlive this back end */
@@ -117,6 +118,17 @@ void rn_local_seal(struct rn_local *l, bool on);
  * is probably near, and yielding the processor would take longer than waiting for it.
  */
 bool rn_local_is_lively(const struct rn_local *l);
+
+/* Notes what the rings show, for rn_ring_is_still(), which may be called as long as @l
+ * is not passed to any other function. Return: false if packets may wait, or if there are
+ * too many rings to look at each, or none.
+ */
+bool rn_local_watch(const struct rn_local *l, struct rn_ring_watch *watch);
+
+/* Notes that the caller has asked rn_ring_is_still() so many times instead of calling
+ * receive().
+ */
+void rn_local_polled_shortly(struct rn_local *l, uint32_t times);
 
 /* Return: the time at which rn_local_trim() is to be called next; RN_NEVER if no ring has
  * memory to give back.

@@ -487,6 +487,14 @@ bool rn_ring_waits(const struct rn_ring_recv *r)
 	       (r->tail != r->head || atomic_load(&r->shared->tail) != r->head);
 }
 
+bool rn_ring_watch(const struct rn_ring_recv *r, struct rn_ring_watch *w)
+{
+	if (r->fault || rn_ring_has_more(r))
+		return false;
+	*w->end++ = (struct rn_ring_watched){ &r->shared->tail, r->head };
+	return true;
+}
+
 void rn_ring_recv_close(struct rn_ring_recv *r)
 {
 	if (!r->fault)

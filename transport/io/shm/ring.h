@@ -31,6 +31,8 @@
 #ifndef RN_RING_H
 #define RN_RING_H
 
+#include <stdatomic.h>
+
 #include "rocin/crc32.h"
 #include "rocin/types.h"
 
@@ -289,6 +291,33 @@ bool rn_ring_has_more(const struct rn_ring_recv *r);
  * called after rn_doorbell_announce() and before sleeping. False after a fault.
  */
 bool rn_ring_waits(const struct rn_ring_recv *r);
+
+enum {
+	RN_RING_WATCH_MAX = 8
+};
+
+/* What some rings showed, to see whether a producer has published anything since. */
+struct rn_ring_watch {
+	struct rn_ring_watched *end; /* behind the last one in @ring */
+	struct rn_ring_watched {
+		const _Atomic uint64_t *tail; /* in the ring's memory */
+		uint64_t head;
+	} ring[RN_RING_WATCH_MAX];
+};
+
+/* Adds a ring to those that are watched, of which there are less than RN_RING_WATCH_MAX.
+ * Return: false if it cannot be used, or has records that were seen.
+ */
+bool rn_ring_watch(const struct rn_ring_recv *r, struct rn_ring_watch *w);
+
+/* Are all rings as empty as they were? While they are mapped. */
+static inline bool rn_ring_is_still(const struct rn_ring_watch *w)
+{
+	for (const struct rn_ring_watched *r = w->ring; r != w->end; r++)
+		if (atomic_load_explicit(r->tail, memory_order_relaxed) != r->head)
+			return false;
+	return true;
+}
 
 /* Tell the producer that nothing will be read any more: its next send that finds no space
  * returns -EPIPE. From now on rn_ring_receive() returns 0.

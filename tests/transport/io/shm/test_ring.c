@@ -54,6 +54,48 @@ static void what_is_shown_is_still_to_be_published(void **state)
 	assert_false(rn_ring_publish(&b->send));
 }
 
+static void a_watched_ring_is_still_until_something_shows(void **state)
+{
+	struct both *b = *state;
+	struct rn_ring_watch watch = { .end = watch.ring };
+
+	assert_true(rn_ring_is_still(&watch)); /* of no ring */
+	assert_true(rn_ring_watch(&b->recv, &watch));
+	assert_ptr_equal(watch.end, &watch.ring[1]);
+	assert_true(rn_ring_is_still(&watch));
+	both_send(b, 1, 500);
+	assert_true(rn_ring_is_still(&watch));
+	rn_ring_show(&b->send);
+	assert_false(rn_ring_is_still(&watch));
+	assert_int_equal(both_receive(b), 1);
+	assert_false(rn_ring_is_still(&watch)); /* as it was, it is not any more */
+	watch.end = watch.ring;
+	assert_true(rn_ring_watch(&b->recv, &watch));
+	assert_true(rn_ring_is_still(&watch));
+	both_send(b, 2, 500);
+	rn_ring_publish(&b->send);
+	assert_false(rn_ring_is_still(&watch));
+}
+
+static void a_ring_that_has_something_is_not_watched(void **state)
+{
+	struct rn_ring_watch watch = { .end = watch.ring };
+	struct both *b = *state;
+
+	for (unsigned i = 0; i <= KIT_MANY; i++)
+		assert_int_equal(both_send(b, i, 20), 0);
+	rn_ring_publish(&b->send);
+	assert_int_equal(both_receive(b), KIT_MANY);
+	assert_true(rn_ring_has_more(&b->recv));
+	assert_false(rn_ring_watch(&b->recv, &watch));
+	while (both_receive(b) > 0)
+		;
+	assert_true(rn_ring_watch(&b->recv, &watch));
+	rn_ring_recv_close(&b->recv);
+	assert_false(rn_ring_watch(&b->recv, &watch));
+	assert_ptr_equal(watch.end, &watch.ring[1]);
+}
+
 static void what_was_taken_stays_whatever_the_producer_writes(void **state)
 {
 	struct both *b = *state;
@@ -445,6 +487,8 @@ int main(void)
 		BOTH_TEST(nothing_is_seen_before_it_is_published),
 		BOTH_TEST(what_was_taken_stays_whatever_the_producer_writes),
 		BOTH_TEST(what_is_shown_is_still_to_be_published),
+		BOTH_TEST(a_watched_ring_is_still_until_something_shows),
+		BOTH_TEST(a_ring_that_has_something_is_not_watched),
 		BOTH_TEST(where_there_is_room_sending_does_not_fail),
 		BOTH_TEST(full_ring_takes_no_more_until_some_is_read),
 		BOTH_TEST(space_comes_back_before_the_ring_is_dry),

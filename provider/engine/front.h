@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* front.h - the first part of an engine, with which a poll begins: the engine lock, and
+ * what the rings of local wires showed when a poll last ran the engine.
+ *
+ * A program that waits polls all the time, and mostly nothing has come. The engine is
+ * then run by one poll of many only, a full one; the others are short and look whether a
+ * peer has changed the tail of a ring (rnp_policy_short_polls() says how many). They hold
+ * the lock, for a few nanoseconds, because a ring may be unmapped otherwise. Whoever
+ * takes the lock for something else than a poll makes the next poll a full one.
+ */
+#ifndef RNP_FRONT_H
+#define RNP_FRONT_H
+
+#include "lock.h"
+#include "transport/io/shm/ring.h"
+
+struct rnp_engine;
+
+/* The first member of struct rnp_engine. */
+struct rnp_front {
+	struct rnp_lock lock;
+	/* Number of polls that may be short from now on. Changed under the lock, and read
+	 * before it is taken.
+	 */
+	_Atomic uint32_t short_polls;
+	/* value of @short_polls after the last full poll; 0 also after
+	 * rnp_front_end_short_polls()
+	 */
+	uint32_t short_granted;
+	struct rn_ring_watch watch;
+};
+
+/* Makes the next poll a full one, as the engine's state may change. Lock held. */
+static inline void rnp_front_end_short_polls(struct rnp_front *f)
+{
+	atomic_store_explicit(&f->short_polls, 0, memory_order_relaxed);
+	f->short_granted = 0;
+}
+
+/* Take and give back the engine lock, for something else than a poll. */
+static inline void rnp_front_lock(struct rnp_front *f)
+{
+	rnp_lock_take(&f->lock);
+	rnp_front_end_short_polls(f);
+}
+
+static inline void rnp_front_unlock(struct rnp_front *f)
+{
+	rnp_lock_give(&f->lock);
+}
+
+/* Polls without more than a look at the rings of local wires, if that is enough. Return:
+ * false if it is not, so that rnp_engine_poll() is to be called.
+ */
+static inline bool rnp_engine_poll_shortly(struct rnp_engine *e)
+{
+	struct rnp_front *f = (struct rnp_front *)e;
+	uint32_t left;
+	bool is_still;
+
+	if (atomic_load_explicit(&f->short_polls, memory_order_relaxed) == 0 ||
+	    !rnp_lock_try(&f->lock))
+		return false;
+	left = atomic_load_explicit(&f->short_polls, memory_order_relaxed);
+	is_still = left > 0 && rn_ring_is_still(&f->watch);
+	if (is_still)
+		atomic_store_explicit(&f->short_polls, left - 1, memory_order_relaxed);
+	rnp_lock_give(&f->lock);
+	return is_still;
+}
+
+#endif /* RNP_FRONT_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* lock.c - see lock.h */
+#include "lock.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Whoever has slept takes the lock as awaited, since others may sleep, too: at worst it
+ * is given back with a wake-up for nobody. The exchange fails to take it if another
+ * thread was faster, and the futex does not sleep if the word has changed meanwhile.
+ */
+void rnp_lock_wait(struct rnp_lock *l)
+{
+	int saved = errno;
+
+	while (atomic_exchange_explicit(&l->state, RNP_LOCK_AWAITED,
+					memory_order_acquire) != RNP_LOCK_FREE)
+		syscall(SYS_futex, &l->state, FUTEX_WAIT_PRIVATE, RNP_LOCK_AWAITED, NULL);
+	errno = saved;
+}
+
+void rnp_lock_wake(struct rnp_lock *l)
+{
+	int saved = errno;
+
+	syscall(SYS_futex, &l->state, FUTEX_WAKE_PRIVATE, 1);
+	errno = saved;
+}
