@@ -299,10 +299,6 @@ struct rnp_engine {
 	clockid_t poller; /* CPU-time clock of the thread that renewed the lease */
 	/* processor on which a real-time thread polled last; -1: not known */
 	int poller_at;
-	/* What a thread does that has polled in vain, of enum rnp_pause. Written by the
-	 * thread that holds the lock, and by threads that failed to get it.
-	 */
-	_Atomic uint8_t pause;
 	/* number of yields since the last one that was dear; every TIMED_YIELDS-th of
 	 * them is timed (pause.c). Threads may overwrite each other's count.
 	 */

@@ -12,6 +12,7 @@
 #define RNP_FRONT_H
 
 #include "lock.h"
+#include "provider/policy/policy.h"
 #include "transport/io/shm/ring.h"
 
 struct rnp_engine;
@@ -27,6 +28,10 @@ struct rnp_front {
 	 * rnp_front_end_short_polls()
 	 */
 	uint32_t short_granted;
+	/* What a thread does that has polled in vain, of enum rnp_pause. Written by the
+	 * thread that holds the lock, and by threads that failed to get it.
+	 */
+	_Atomic uint8_t pause;
 	struct rn_ring_watch watch;
 };
 
@@ -65,6 +70,8 @@ static inline bool rnp_engine_poll_shortly(struct rnp_engine *e)
 	is_still = left > 0 && rn_ring_is_still(&f->watch);
 	if (is_still)
 		atomic_store_explicit(&f->short_polls, left - 1, memory_order_relaxed);
+	else if (left > 0) /* a packet waits, so the full poll follows at once */
+		atomic_store_explicit(&f->pause, RNP_PAUSE_NONE, memory_order_relaxed);
 	rnp_lock_give(&f->lock);
 	return is_still;
 }

@@ -82,7 +82,8 @@ static void nap(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
 
 void rnp_engine_pause(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
 {
-	switch ((enum rnp_pause)atomic_load_explicit(&e->pause, memory_order_relaxed)) {
+	switch ((enum rnp_pause)atomic_load_explicit(&e->front.pause,
+						     memory_order_relaxed)) {
 	case RNP_PAUSE_YIELD:
 		yield_in_poll(e);
 		break;

@@ -539,7 +539,7 @@ static void choose_pause(struct rnp_engine *e, rn_ns now, bool found)
 	bool is_lively = found || (e->wire.local && rn_local_is_lively(e->wire.local));
 	enum rnp_pause pause = rnp_policy_pause(&e->policy, now, is_lively);
 
-	atomic_store_explicit(&e->pause, (uint8_t)pause, memory_order_relaxed);
+	atomic_store_explicit(&e->front.pause, (uint8_t)pause, memory_order_relaxed);
 }
 
 /* Is there nothing to do until a packet comes, a timer fires or the program posts, and
@@ -574,7 +574,8 @@ static bool count_short_polls(struct rnp_engine *e)
  */
 static void allow_short_polls(struct rnp_engine *e, rn_ns now, bool is_all)
 {
-	enum rnp_pause pause = atomic_load_explicit(&e->pause, memory_order_relaxed);
+	enum rnp_pause pause =
+		atomic_load_explicit(&e->front.pause, memory_order_relaxed);
 
 	if (is_settled(e, now))
 		e->front.short_granted =
@@ -588,10 +589,10 @@ static void allow_short_polls(struct rnp_engine *e, rn_ns now, bool is_all)
  */
 static void pause_for_lock(struct rnp_engine *e)
 {
-	if (atomic_load(&e->pause) == RNP_PAUSE_NONE)
-		atomic_store(&e->pause, RNP_PAUSE_YIELD);
-	else if (atomic_load(&e->pause) == RNP_PAUSE_SPIN)
-		atomic_store(&e->pause, RNP_PAUSE_NAP);
+	if (atomic_load(&e->front.pause) == RNP_PAUSE_NONE)
+		atomic_store(&e->front.pause, RNP_PAUSE_YIELD);
+	else if (atomic_load(&e->front.pause) == RNP_PAUSE_SPIN)
+		atomic_store(&e->front.pause, RNP_PAUSE_NAP);
 }
 
 void rnp_progress_poll(struct rnp_engine *e)

@@ -404,7 +404,7 @@ uint32_t rnp_policy_short_polls(struct rnp_policy *p, rn_ns now, enum rnp_pause 
 		s->most /= 2;
 	else if (is_all && took <= RNP_SHORT_FOR / 2 && s->most < RNP_SHORT_POLLS)
 		s->most = s->most == 0 ? 1 : 2 * s->most;
-	return p->turn == RNP_LEASED && pause != RNP_PAUSE_NAP ? s->most : 0;
+	return p->turn == RNP_LEASED && pause == RNP_PAUSE_YIELD ? s->most : 0;
 }
 
 /* ----------------------------------------------------------------------- posts */

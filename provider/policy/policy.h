@@ -508,10 +508,13 @@ enum rnp_pause rnp_policy_pause(struct rnp_policy *p, rn_ns now, bool is_lively)
  * rings and do nothing else. @pause: what rnp_policy_pause() has said. @is_all: as many
  * short polls were made since the last full one as were allowed.
  *
- * During a lease only, as otherwise each poll counts for the next lease. There may be the
- * more of them the faster the program polls, so that what no ring shows waits no longer
- * than RNP_SHORT_FOR. If the program stops polling, the end of the lease comes as after a
- * full poll. Return: number of polls, 0 .. RNP_SHORT_POLLS.
+ * During a lease only, as otherwise each poll counts for the next lease, and not while
+ * the next packet is expected soon: a short poll would find it so early that its ACK,
+ * which comes 100 ns later, is received by another poll. (SEND ping-pong over the local
+ * wire, p50: 2.53 us, and 2.82 with short polls all the time, 16 interleaved runs.) There
+ * may be the more of them the faster the program polls, so that what no ring shows waits
+ * no longer than RNP_SHORT_FOR. If the program stops polling, the end of the lease comes
+ * as after a full poll. Return: number of polls, 0 .. RNP_SHORT_POLLS.
  */
 uint32_t rnp_policy_short_polls(struct rnp_policy *p, rn_ns now, enum rnp_pause pause,
 				bool is_all);

@@ -252,12 +252,12 @@ static void who_polls_keeps_the_processor_as_long_as_packets_come(void **state)
 	(void)state;
 	rnp_engine_lock(b->e);
 	rnp_progress_poll(b->e);
-	assert_int_equal(b->e->pause, RNP_PAUSE_YIELD);
+	assert_int_equal(b->e->front.pause, RNP_PAUSE_YIELD);
 	kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
 	rnp_progress_poll(b->e);
-	assert_int_equal(b->e->pause, RNP_PAUSE_NONE);
+	assert_int_equal(b->e->front.pause, RNP_PAUSE_NONE);
 	rnp_progress_poll(b->e);
-	assert_int_equal(b->e->pause, RNP_PAUSE_YIELD);
+	assert_int_equal(b->e->front.pause, RNP_PAUSE_YIELD);
 	rnp_engine_unlock(b->e);
 	kit_await(a, RN_WC_SUCCESS);
 }

@@ -134,7 +134,7 @@ static void who_has_a_completion_does_not_nap(void **state)
 	poll_until_a_nap(a);
 	poll_in_vain(a);
 	naps = virtual_end(a)->naps;
-	assert_int_equal(a->e->pause, RNP_PAUSE_NAP);
+	assert_int_equal(a->e->front.pause, RNP_PAUSE_NAP);
 	rnp_engine_pause(a->e, always, a);
 	assert_int_equal(virtual_end(a)->naps, naps);
 	assert_int_equal(a->e->wait.nappers, 0);
@@ -149,7 +149,7 @@ static void poll_without_pause(struct kit_end *k)
 		assert_true(rnp_engine_poll(k->e));
 		virtual_compute(VIRTUAL_POLL);
 		assert_true(virtual_now() - start < VIRTUAL_WAIT);
-	} while (k->e->pause != RNP_PAUSE_NAP);
+	} while (k->e->front.pause != RNP_PAUSE_NAP);
 }
 
 /* It came while the program had the sockets. */
@@ -201,7 +201,7 @@ static void who_cannot_nap_yields(void **state)
 	(void)state;
 	poll_until_a_nap(a);
 	poll_in_vain(a);
-	assert_int_equal(a->e->pause, RNP_PAUSE_NAP);
+	assert_int_equal(a->e->front.pause, RNP_PAUSE_NAP);
 	naps = virtual_end(a)->naps;
 	start = virtual_now();
 	virtual_end(a)->is_stopped = true; /* it would look there */
@@ -225,11 +225,11 @@ static void who_does_not_get_the_lock_does_not_spin(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(before); i++) {
-		e->pause = before[i];
+		e->front.pause = before[i];
 		rnp_engine_lock(e);
 		assert_false(rnp_engine_poll(e));
 		rnp_engine_unlock(e);
-		assert_int_equal(e->pause, after[i]);
+		assert_int_equal(e->front.pause, after[i]);
 	}
 }
 
@@ -247,7 +247,7 @@ static void yields_come_back_when_the_crowd_has_gone(void **state)
 	while (virtual_now() <= crowded)
 		poll_in_vain(a);
 	poll_in_vain(a);
-	assert_int_equal(a->e->pause, RNP_PAUSE_YIELD);
+	assert_int_equal(a->e->front.pause, RNP_PAUSE_YIELD);
 	assert_int_equal(a->e->policy.crowd.until, crowded);
 }
 
