@@ -360,6 +360,7 @@ bool rn_play_call(struct player *p)
 		struct rn_mr mr;
 		struct rn_mcast mcast;
 	});
+	struct object *ended;
 	const char *why;
 
 	if (!find_objects(p))
@@ -375,13 +376,14 @@ bool rn_play_call(struct player *p)
 	}
 	if (info->role == RN_REC_MAKE && !p->o && !add_object(p, size))
 		return false;
-	if (info->role == RN_REC_END && p->o->users > 0)
+	ended = info->role == RN_REC_END ? p->o : NULL;
+	if (ended && ended->users > 0)
 		return rn_play_broken(p, "an object goes that others use");
 	why = call_core(p);
 	if (why)
 		return rn_play_broken(p, why);
-	if (info->role == RN_REC_END)
-		remove_object(p, p->o);
+	if (ended)
+		remove_object(p, ended);
 	return !p->stop;
 }
 #ifndef __clang__
