@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "provider/settings/watch_options.h"
-#include "provider/validate/model.h"
+#include "provider/validate/model/model.h"
 #include "provider/verbs/object/device.h"
 #include "provider/verbs/object/provider.h"
 #include "rocin/netdev.h"

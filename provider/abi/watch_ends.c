@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "provider/validate/model.h"
+#include "provider/validate/model/model.h"
 #include "rocin/netdev.h"
 #include "transport/io/host/runtime_dir.h"
 #include "watch.h"

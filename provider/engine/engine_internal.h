@@ -6,8 +6,8 @@
  *	progress.c	  the time, one step of the device, and the loop around the policy
  *	pause.c		  what a thread of the program does when a poll has found nothing
  *	background.c	  the background thread
- *	front.h		  the first part of an engine: its lock, and short polls
- *	lock.c		  the kind of lock that it is
+ *	lock/front.h	  the first part of an engine: its lock, and short polls
+ *	lock/lock.c	  the kind of lock that it is
  *	wait.c		  the descriptors that the background thread waits for, its timer
  *			  and its priority
  *	rocind_events.c	  changes of link and addresses, local wires, captures, faults
@@ -27,7 +27,7 @@
 #include <time.h>
 
 #include "engine.h"
-#include "front.h"
+#include "lock/front.h"
 #include "pcie.h"
 #include "provider/policy/policy.h"
 #include "provider/raw/raw_socket.h"

@@ -2,7 +2,7 @@
 /* addressing.c - rules about address handles, GIDs, MTUs and keys; see
  * rules/addressing.def.
  */
-#include "model.h"
+#include "model/model.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "model.h"
+#include "model/model.h"
 
 static unsigned categories_of(unsigned severities)
 {

@@ -2,7 +2,7 @@
 /* life.c - rules about how long objects, memory and events live; see rules/life.def. */
 #include <errno.h>
 
-#include "model.h"
+#include "model/model.h"
 
 /* -------------------------------------------------- objects that are destroyed */
 static const struct rn_val_object *user_of(const struct rn_val_object *used)

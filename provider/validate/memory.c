@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* memory.c - rules about which bytes are used, by whom and when; see rules/memory.def. */
-#include "model.h"
+#include "model/model.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model.h"
+#include "model/model.h"
 
 static const char *const kinds[] = {
 #define X(symbol, name) name,

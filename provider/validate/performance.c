@@ -2,7 +2,7 @@
 /* performance.c - rules about what makes a program slower than it is; see
  * rules/performance.def. What a QP or CQ did is judged when it is destroyed.
  */
-#include "model.h"
+#include "model/model.h"
 
 enum {
 	BUSY = 1000, /* requests or completions; with fewer, nobody notices */

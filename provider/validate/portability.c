@@ -2,7 +2,7 @@
 /* portability.c - rules about what other cards do otherwise; see rules/portability.def.
  * That this card has what is asked for, or refuses it, makes no difference.
  */
-#include "model.h"
+#include "model/model.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "model.h"
+#include "model/model.h"
 
 static bool has_signaled(const struct rn_val_qp *qp)
 {

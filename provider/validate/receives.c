@@ -9,7 +9,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-#include "model.h"
+#include "model/model.h"
 
 enum {
 	NS_PER_US = 1000,

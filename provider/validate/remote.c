@@ -5,7 +5,7 @@
  * They are asked for when a QP sends for the first time, when its peer has refused
  * access, and when it had no receive; what changes later is not seen.
  */
-#include "model.h"
+#include "model/model.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "model.h"
+#include "model/model.h"
 
 enum {
 	PSN_MAX = 0xffffff, /* PSNs and numbers of QPs have 24 bits */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "provider/validate/model.h"
+#include "provider/validate/model/model.h"
 
 /* ------------------------------------------------------------------ the layer */
 static struct {

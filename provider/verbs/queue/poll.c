@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "cq.h"
-#include "provider/engine/front.h"
+#include "provider/engine/lock/front.h"
 #include "provider/engine/pcie.h"
 #include "provider/engine/trace_points.h"
 #include "provider/verbs/object/event.h"

@@ -9,7 +9,7 @@
 
 #include "fake_verbs.h"
 #include "tests/fuzz/script.h"
-#include "tools/rocin/conform/agent.h"
+#include "tools/rocin/conform/agent/agent.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "provider/engine/lock.h"
+#include "provider/engine/lock/lock.h"
 
 enum {
 	THREADS = 4,

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "agent.h"
-#include "conform.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/child.h"
+#include "tools/rocin/conform/conform.h"
 
 enum {
 	EXIT_NO_DEVICE = 2,

@@ -8,7 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include "sim/scenario/scenario.h"
-#include "wire.h"
+#include "tools/rocin/conform/wire.h"
 
 enum {
 	RN_AGENT_PDS = 4,

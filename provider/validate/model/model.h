@@ -8,7 +8,7 @@
 #ifndef RN_VALIDATE_MODEL_H
 #define RN_VALIDATE_MODEL_H
 
-#include "validate.h"
+#include "provider/validate/validate.h"
 
 enum {
 	RN_VAL_PARENTS = 6,

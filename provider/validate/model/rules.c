@@ -4,35 +4,35 @@
  */
 #include <string.h>
 
-#include "validate.h"
+#include "provider/validate/validate.h"
 
 #define RULE_OF(category, name, severity, text, source, remedy) \
 	{ RN_VAL_OF_##category, RN_VAL_##severity, name, text, source, remedy },
 
 static const struct rn_val_rule_info rules[RN_VAL_RULE_COUNT] = {
 #define RULE(symbol, name, ...) RULE_OF(LIFE, "life/" name, __VA_ARGS__)
-#include "rules/life.def"
+#include "provider/validate/rules/life.def"
 #undef RULE
 #define RULE(symbol, name, ...) RULE_OF(STATE, "state/" name, __VA_ARGS__)
-#include "rules/state.def"
+#include "provider/validate/rules/state.def"
 #undef RULE
 #define RULE(symbol, name, ...) RULE_OF(QUEUES, "queues/" name, __VA_ARGS__)
-#include "rules/queues.def"
+#include "provider/validate/rules/queues.def"
 #undef RULE
 #define RULE(symbol, name, ...) RULE_OF(MEMORY, "memory/" name, __VA_ARGS__)
-#include "rules/memory.def"
+#include "provider/validate/rules/memory.def"
 #undef RULE
 #define RULE(symbol, name, ...) RULE_OF(ADDRESSING, "addressing/" name, __VA_ARGS__)
-#include "rules/addressing.def"
+#include "provider/validate/rules/addressing.def"
 #undef RULE
 #define RULE(symbol, name, ...) RULE_OF(PORTABILITY, "portability/" name, __VA_ARGS__)
-#include "rules/portability.def"
+#include "provider/validate/rules/portability.def"
 #undef RULE
 #define RULE(symbol, name, ...) RULE_OF(PERFORMANCE, "performance/" name, __VA_ARGS__)
-#include "rules/performance.def"
+#include "provider/validate/rules/performance.def"
 #undef RULE
 #define RULE(symbol, name, ...) RULE_OF(VISIBILITY, "visibility/" name, __VA_ARGS__)
-#include "rules/visibility.def"
+#include "provider/validate/rules/visibility.def"
 #undef RULE
 };
 
