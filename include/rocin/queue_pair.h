@@ -302,8 +302,8 @@ uint32_t rn_qp_sq_next(const struct rn_qp *qp);
  */
 uint32_t rn_qp_sq_wqe(const struct rn_qp *qp, uint32_t number, const void **at);
 
-/* Returns the number of the next receive of the QP's own receive queue; likewise finds the
- * WQE of a receive that was posted there.
+/* Returns the number of the next receive of the QP's own receive queue; likewise finds
+ * the WQE of a receive that was posted there.
  */
 uint32_t rn_qp_rq_next(const struct rn_qp *qp);
 uint32_t rn_qp_rq_wqe(const struct rn_qp *qp, uint32_t number, const void **at);

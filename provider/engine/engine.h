@@ -134,8 +134,8 @@ uint32_t rnp_port_mtu(const struct rn_netdev *dev);
  *
  * The MTU of the interface may have become smaller, or the route may have an MTU of its
  * own. What a router says by ICMP does not count (route_mtu.h). No packet is sent. All
- *QPs of the device share one socket for each of its addresses; each call looks up the
- *route again.
+ * QPs of the device share one socket for each of its addresses; each call looks up the
+ * route again.
  *
  * Return: false if the kernel would refuse them; true if it would not, or if that cannot
  *	   be found out.

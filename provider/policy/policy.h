@@ -34,8 +34,9 @@
  * rnp_pause). It yields the processor, which costs little while whoever gets it gives it
  * back soon. On a crowded machine, where more threads compute than there are processors,
  * each of these first uses up its time slice, so a yield takes tens of milliseconds.
- *There the thread goes on polling for a moment and then sleeps, and the background thread
- * receives: a thread that was asleep gets a processor long before one that has yielded.
+ * There the thread goes on polling for a moment and then sleeps, and the background
+ * thread receives: a thread that was asleep gets a processor long before one that has
+ * yielded.
  *
  * The estimators, each a struct below, answer: Does the program poll? What does its
  * polling thread do between polls? Does the program reply to requests that it finds in

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* two_pairs.c - a program of four threads in two pairs, for `rocin hunt`: in each pair
- *one thread writes numbered messages into the memory of the other, which checks them and
+ * one thread writes numbered messages into the memory of the other, which checks them and
  * answers by a variable that both spin on.
  *
  *	two-pairs right|wrong
  *
  * right: both pairs wait for the completion of an immediate. wrong: the second pair takes
  * the requester's completion of a WRITE for a sign that the message is there. Each pair
- *has NICs of its own, so the pairs do not order one another's data. Ends with 1 if a
- *message was not there.
+ * has NICs of its own, so the pairs do not order one another's data. Ends with 1 if a
+ * message was not there.
  */
 #include "kit.h"
 

@@ -75,7 +75,7 @@ struct rnp_handle_table {
 /**
  * rnp_object_new() - Allocate an object
  * @scrub:	Called with a destroyed object before its memory is reused, to free what
- *it has kept; or NULL
+ * it has kept; or NULL
  *
  * The memory is zeroed. It is that of the object of this kind which was destroyed first,
  * if more than RNP_QUARANTINE have been destroyed and not been reused; otherwise it is

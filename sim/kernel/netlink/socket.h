@@ -38,7 +38,7 @@ enum {
  * would hide those.
  *
  * Return: the descriptor, or -1 with errno: EPROTONOSUPPORT (as a kernel without RDMA),
- *or another error of socket().
+ * or another error of socket().
  */
 int rnk_nl_open(int type, const char *tree);
 

@@ -19,7 +19,7 @@
  * sanitize_schedule.c; and words about the reports, as of ROCIN_VALIDATE: see
  * transport/io/report/report.h. With the word summary the verdict is written in any case.
  * A program with findings in these classes that would exit with 0 exits with the code
- *that exitcode=N gives, or with 66.
+ * that exitcode=N gives, or with 66.
  *
  * Threads: all functions run under the host lock unless a comment says otherwise.
  */

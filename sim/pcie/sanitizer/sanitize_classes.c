@@ -18,9 +18,9 @@
  *	written bytes are seen		the write (reads-from)
  *
  * The write of an atomic of this process is data, too. If a request that does not wait
- *for the atomic was posted behind it, the NIC of another machine may execute that one
- *first, although this one did not: then the write is in no queue until the completion of
- *the atomic is taken, or until a request that does wait is posted.
+ * for the atomic was posted behind it, the NIC of another machine may execute that one
+ * first, although this one did not: then the write is in no queue until the completion of
+ * the atomic is taken, or until a request that does wait is posted.
  *
  * So a write that is still in the fabric of a class has no edge to the program on such a
  * machine, however long ago its bytes have landed in this run. The verdicts follow from

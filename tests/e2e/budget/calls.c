@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* calls.c - makes the calls of the data path whose instructions are counted: valgrind
- *counts what counted() does, and nothing else. So whatever the machine does, and how long
- *the peer takes, changes nothing: there is no waiting in what is counted.
+ * counts what counted() does, and nothing else. So whatever the machine does, and how
+ * long the peer takes, changes nothing: there is no waiting in what is counted.
  *
  * usage: calls peer SOCKET | calls WHAT SOCKET ROUNDS
  *
@@ -9,9 +9,12 @@
  * "calls N", the number of calls or messages that were counted. WHAT is
  *	poll	polls of an empty CQ
  *	post	posts of an inline SEND of 64 bytes that leaves at once
+ *
  *	send	SENDs of a burst, posted one by one, with the poll that lets the last
- *leave and the poll that finds their completion receive	SENDs of a burst that are
- *there already, with the polls that find them
+ *		leave and the poll that finds their completion
+ *
+ *	receive	SENDs of a burst that are there already, with the polls that find
+ *		them
  */
 #include <string.h>
 #include <sys/socket.h>

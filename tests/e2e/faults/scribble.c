@@ -2,8 +2,9 @@
 /* scribble.c - a hostile process: maps the local wires of another one and writes rubbish
  * there until that process has ended, or has no wires any more.
  *
- * usage: scribble payload|records|control|closed|doorbell|capture|stats|board|all SEED
- *PID
+ * usage: scribble WHAT SEED PID
+ *
+ * WHAT is "all" or one of:
  *
  *	payload		bytes anywhere in the data of the rings
  *	records		the first words of what may be records
@@ -15,8 +16,8 @@
  *	board		anything in the board of rdma_cm ids, which must be refused
  *
  * The last three are not in "all". Ends with 77 where one process may not map what
- *another has mapped, with 3 if the process has no such memory, or has ended, and with 1
- *if the board was not refused.
+ * another has mapped, with 3 if the process has no such memory, or has ended, and with 1
+ * if the board was not refused.
  */
 #include <errno.h>
 #include <fcntl.h>

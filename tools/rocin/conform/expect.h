@@ -9,7 +9,7 @@
  *	rule SENTENCE		what it has to do, and where that is said
  *	source SENTENCE		where the device's source does it
  *	fails FILE SIGNATURE	a scenario that fails because of it, as GROUP/NAME.scn,
- *and how it fails; both are patterns of fnmatch(3)
+ * and how it fails; both are patterns of fnmatch(3)
  */
 #ifndef RN_CONFORM_EXPECT_H
 #define RN_CONFORM_EXPECT_H

@@ -2,7 +2,7 @@
 /* suppress.h - the file that says which findings are not reported.
  *
  * Each line is a rule, and optionally patterns as of glob(7) for a function and a module
- *of the stack of the call; a "#" begins a comment:
+ * of the stack of the call; a "#" begins a comment:
  *
  *	life/leak-at-exit
  *	state/attr-missing	connect_*
@@ -42,7 +42,7 @@ struct rn_rule_names {
  * @s:		Out
  * @rules:	Rules that a line may name; NULL: any
  * @err:	Out on failure: error text, which names file and line, and of an unknown
- *rule the nearest one
+ * rule the nearest one
  *
  * Return: 0 or -errno.
  */
