@@ -190,7 +190,7 @@ for s in stops:
 lost = {s["stop"]: s for s in stops}["lost"]
 again = [p for p in lost["packets"] if "again" in p]
 # A requester that does not get its processor in time may ask for an acknowledgement once more.
-assert [p["psn"] for p in again[:2]] == [101, 102] and {p["psn"] for p in again} == {101, 102}, again
+assert list(dict.fromkeys(p["psn"] for p in again)) == [101, 102], again
 assert [p["psn"] for p in lost["packets"] if "dropped on purpose" in p["receiver_says"]] == [101]
 assert lost["settings"] == {"size": "3000", "lost": "middle"}
 END
