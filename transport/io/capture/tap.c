@@ -20,6 +20,10 @@
 
 enum {
 	SNAPLEN = 65535,
+	/* Bytes that are written together. A record of a full packet with a path MTU of
+	 * 4096 has 4156, so this is a write for fifteen of them.
+	 */
+	BUFFER = 65536,
 };
 
 /* The functions of libpcap that are called. */
@@ -35,11 +39,13 @@ struct tap_file {
 	struct pcap_api api;
 	void *lib;
 	pcap_t *pcap;
-	FILE *stream; /* stream to the file; owns @fd */
+	FILE *stream; /* stream for libpcap, without a buffer of its own; owns @fd */
 	struct rn_own_file own;
 	int fd;
 	pcap_dumper_t *dumper; /* writer of libpcap; owns @stream */
 	char path[RN_FREE_NAME_MAX];
+	size_t used; /* bytes in @buffer that have not been written */
+	char buffer[BUFFER];
 };
 
 /* ----------------------------------------------------------------- libpcap */
@@ -77,18 +83,32 @@ static bool load_libpcap(struct tap_file *f)
 	return f->lib && find_symbols(f);
 }
 
+static void write_buffer(struct tap_file *f)
+{
+	rn_own_file_write(&f->own, f->buffer, f->used);
+	f->used = 0;
+}
+
 static ssize_t stream_write(void *cookie, const char *buf, size_t len)
 {
 	struct tap_file *f = cookie;
 
-	rn_own_file_write(&f->own, buf, len);
+	if (len > sizeof(f->buffer) - f->used)
+		write_buffer(f);
+	if (len > sizeof(f->buffer)) {
+		rn_own_file_write(&f->own, buf, len);
+	} else {
+		memcpy(f->buffer + f->used, buf, len);
+		f->used += len;
+	}
 	return (ssize_t)len;
 }
 
 static int stream_close(void *cookie)
 {
-	const struct tap_file *f = cookie;
+	struct tap_file *f = cookie;
 
+	write_buffer(f);
 	return close(f->fd);
 }
 
@@ -100,6 +120,11 @@ static int start_dump(struct tap_file *f)
 	f->stream = fopencookie(f, "w", io);
 	if (!f->stream)
 		return -ENOMEM;
+	/* At exit() libc writes what is in buffers of streams and takes no lock for it,
+	 * while another thread may be recording. It leaves streams without a buffer
+	 * alone.
+	 */
+	(void)setvbuf(f->stream, NULL, _IONBF, 0);
 	f->pcap = f->api.open_dead(DLT_RAW, SNAPLEN, PCAP_TSTAMP_PRECISION_NANO);
 	f->dumper = f->pcap ? f->api.dump_fopen(f->pcap, f->stream) : NULL;
 	return f->dumper ? 0 : -ENOMEM;
@@ -312,7 +337,7 @@ void rn_tap_flush(struct rn_tap *t)
 {
 	/* If the disk is full, the capture ends early, without an error for the program.
 	 */
-	(void)fflush(t->file->stream);
+	write_buffer(t->file);
 	t->flush_due = RN_NEVER;
 }
 

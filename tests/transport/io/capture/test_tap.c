@@ -364,6 +364,28 @@ static void fork_child_does_not_write_the_buffer_again(void **state)
 			 24 + 3 * (16 + 28) + 2 * PACKET + PACKET - 40);
 }
 
+/* exit() does to streams what fflush(NULL) does, but without their locks. */
+static void libc_writes_nothing_at_exit(void **state)
+{
+	struct rn_pair *pair = rn_pair_new();
+	struct rn_tap *tap = rn_tap_open(in_dir("exit"), rn_pair_net(pair, 0), NULL, 0);
+	uint8_t data[3 * PACKET];
+	struct rn_super s = make_super(&flow4, data, true);
+	struct stat before, after;
+
+	(void)state;
+	assert_int_equal(rn_tap_net(tap)->ops->transmit(rn_tap_net(tap)->ctx, &s), 0);
+	assert_int_equal(stat(in_dir("exit"), &before), 0);
+	fflush(NULL);
+	assert_int_equal(stat(in_dir("exit"), &after), 0);
+	assert_int_equal(before.st_size, after.st_size);
+	rn_tap_flush(tap);
+	assert_int_equal(stat(in_dir("exit"), &after), 0);
+	assert_int_equal(after.st_size, 24 + 3 * (16 + 28) + 2 * PACKET + PACKET - 40);
+	rn_tap_close(tap);
+	rn_pair_free(pair);
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -399,6 +421,7 @@ int main(void)
 		cmocka_unit_test(name_may_hold_the_process_id),
 		cmocka_unit_test(file_that_cannot_be_written_is_a_sentence),
 		cmocka_unit_test(fork_child_does_not_write_the_buffer_again),
+		cmocka_unit_test(libc_writes_nothing_at_exit),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
