@@ -74,8 +74,16 @@ client ceph osd new "$uuid"
 client ceph osd crush add osd.0 1.0 root=default host=h
 daemon "$addr_osd" ceph-osd --mkfs -i 0 --osd-uuid "$uuid"
 wait "$daemon" || fail "$(tail -20 "$work/ceph-osd.err")"
-daemon "$addr_osd" ceph-osd -f -i 0
-osd=$daemon
+# An OSD may send its first command before it has the monitor's map, gets "wrong fsid" and ends;
+# its service would be started again.
+has_begun() { grep -qs 'done with init' "$work/osd.0.log" || ! kill -0 "$osd" 2>/dev/null; }
+for _ in 1 2 3 4 5 6; do
+	daemon "$addr_osd" ceph-osd -f -i 0
+	osd=$daemon
+	wait_for has_begun || fail "ceph-osd does not begin: $(tail -5 "$work/osd.0.log")"
+	! kill -0 "$osd" 2>/dev/null || break
+	tail -1 "$work/osd.0.log" | grep -q 'crush_device_class' || fail "ceph-osd: $(tail -5 "$work/osd.0.log")"
+done
 client ceph osd pool create pool 4
 head -c 3000000 /dev/urandom >"$work/data"
 client rados -p pool put object "$work/data"
