@@ -207,4 +207,24 @@ static inline bool rn_is_any_order(const struct rn_model_run *run)
 void rn_model_tell(const struct rn_model_run *run, const struct rn_litmus_step *step,
 		   const struct rn_tlp *tlp);
 
+/* Returns the step of a NIC for an instruction. @does: what it does, such as "starts". */
+static inline struct rn_litmus_step rn_model_nic_step(unsigned node, unsigned nic,
+						      uint8_t thread, uint8_t instr,
+						      const char *does)
+{
+	return (struct rn_litmus_step){
+		.kind = RN_STEP_NIC,
+		.node = (uint8_t)node,
+		.agent = (uint8_t)nic,
+		.thread = thread,
+		.instr = instr,
+		.loc = RN_LITMUS_NONE,
+		.tlp = RN_TLP_NONE,
+		.from = RN_LIST_COUNT,
+		.to = RN_LIST_COUNT,
+		.passed = RN_TLP_NONE,
+		.rule = does,
+	};
+}
+
 #endif /* RN_LITMUS_MODEL_INTERNAL_H */

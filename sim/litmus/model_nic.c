@@ -143,23 +143,13 @@ static void write_result(const struct rn_model_run *run, unsigned work, unsigned
 		run->m->qp[w->qp].is_broken = true;
 }
 
-/* Reports a step of a NIC. @does: what it does, such as "starts". */
+/* Reports a step of a NIC for a work request. */
 static void tell_nic(const struct rn_model_run *run, unsigned node, unsigned nic,
 		     unsigned work, const char *does)
 {
-	const struct rn_litmus_step step = {
-		.kind = RN_STEP_NIC,
-		.node = (uint8_t)node,
-		.agent = (uint8_t)nic,
-		.thread = rn_work(run, work)->thread,
-		.instr = rn_work(run, work)->instr,
-		.loc = RN_LITMUS_NONE,
-		.tlp = RN_TLP_NONE,
-		.from = RN_LIST_COUNT,
-		.to = RN_LIST_COUNT,
-		.passed = RN_TLP_NONE,
-		.rule = does,
-	};
+	const struct rn_model_work *w = rn_work(run, work);
+	const struct rn_litmus_step step =
+		rn_model_nic_step(node, nic, w->thread, w->instr, does);
 
 	rn_model_tell(run, &step, NULL);
 }

@@ -22,19 +22,8 @@ static void tell(const struct rn_model_run *run, unsigned receive, const char *d
 {
 	const struct rn_model_doorbell *d = doorbell(run, receive);
 	const struct rn_litmus_rq *rq = &run->plan->test->rq[d->rq];
-	const struct rn_litmus_step step = {
-		.kind = RN_STEP_NIC,
-		.node = rq->node,
-		.agent = rq->nic,
-		.thread = d->thread,
-		.instr = d->instr,
-		.loc = RN_LITMUS_NONE,
-		.tlp = RN_TLP_NONE,
-		.from = RN_LIST_COUNT,
-		.to = RN_LIST_COUNT,
-		.passed = RN_TLP_NONE,
-		.rule = does,
-	};
+	const struct rn_litmus_step step =
+		rn_model_nic_step(rq->node, rq->nic, d->thread, d->instr, does);
 
 	rn_model_tell(run, &step, NULL);
 }

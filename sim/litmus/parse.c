@@ -133,21 +133,35 @@ static bool parse_qp(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 	return true;
 }
 
+/* Parses the name of a QP, which is copied to @name. Returns the QP, or NULL after an
+ * error message.
+ */
+static struct rn_litmus_qp *parse_qp_name(struct rn_litmus_parser *p,
+					  struct rn_litmus_test *t,
+					  char name[RN_LITMUS_NAME])
+{
+	uint8_t index;
+
+	if (!rn_lex_word(p, "a QP", name, RN_LITMUS_NAME))
+		return NULL;
+	index = rn_litmus_find_qp(t, name);
+	if (index != RN_LITMUS_NONE)
+		return &t->qp[index];
+	rn_lex_fail_name(p, name, "no such QP");
+	return NULL;
+}
+
 /* Parses one member of a shared CQ: q or q.r. */
 static bool parse_cq_member(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 			    struct rn_litmus_cq *cq, bool is_first, uint8_t number)
 {
 	char name[RN_LITMUS_NAME];
-	uint8_t index, node, nic;
-	struct rn_litmus_qp *qp;
+	struct rn_litmus_qp *qp = parse_qp_name(p, t, name);
+	uint8_t node, nic;
 	bool is_recv;
 
-	if (!rn_lex_word(p, "a QP", name, sizeof(name)))
+	if (!qp)
 		return false;
-	index = rn_litmus_find_qp(t, name);
-	if (index == RN_LITMUS_NONE)
-		return rn_lex_fail_name(p, name, "no such QP");
-	qp = &t->qp[index];
 	is_recv = rn_lex_try_text(p, ".r");
 	node = is_recv ? qp->peer : qp->node;
 	nic = is_recv ? qp->peer_nic : qp->nic;
@@ -189,15 +203,10 @@ static bool parse_srq_member(struct rn_litmus_parser *p, struct rn_litmus_test *
 {
 	struct rn_litmus_rq *rq = &t->rq[number];
 	char name[RN_LITMUS_NAME];
-	struct rn_litmus_qp *qp;
-	uint8_t index;
+	struct rn_litmus_qp *qp = parse_qp_name(p, t, name);
 
-	if (!rn_lex_word(p, "a QP", name, sizeof(name)))
+	if (!qp)
 		return false;
-	index = rn_litmus_find_qp(t, name);
-	if (index == RN_LITMUS_NONE)
-		return rn_lex_fail_name(p, name, "no such QP");
-	qp = &t->qp[index];
 	if (qp->uc)
 		return rn_lex_refuse(p, "an RC QP");
 	if (t->rq[qp->recv_queue].is_shared)
