@@ -27,9 +27,7 @@ move() { # NAME PIN-ALL
 	wait_for test -S "$work/here" || fail "$1: QEMU does not start: $(cat "$work/client.out")"
 	timeout 1800 python3 "$(dirname "$0")/migration.py" "$work" "rdma:$server:$port" "$2"
 	status=$?
-	# QEMU is a child of timeout, which is one of the shell that $source is.
-	# shellcheck disable=SC2046 # several
-	end_now $(pgrep -P "$source") "$source" "$server_pid"
+	end_now "$source" "$server_pid"
 	wait "$source" "$server_pid" 2>/dev/null
 	[ "$status" = 0 ] || fail "$1: $(tail -5 "$work/server.out" "$work/client.out")"
 	cmp -s -n 16777216 "$work/noise" "$work/there.ram" || fail "$1: the memory is not the same"

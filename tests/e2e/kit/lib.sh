@@ -57,13 +57,27 @@ quick_perftest() {
 	export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}$ROCIN_TESTS/quick_clock.so
 }
 
-# end_now PID...: with what each has started, which timeout(1) would leave behind
+# descendants PID...: these and all that they started, and those, as far as their parents live
+descendants() {
+	LD_PRELOAD='' ps -e -o pid=,ppid= | LD_PRELOAD='' awk -v first="$*" '
+		{ parent[$1] = $2 }
+		END {
+			split(first, pids, " ")
+			for (i in pids) want[pids[i]]
+			do {
+				more = 0
+				for (pid in parent)
+					if (!(pid in want) && parent[pid] in want) { want[pid]; more = 1 }
+			} while (more)
+			for (pid in want) print pid
+		}'
+}
+
+# end_now PID...: with what each has started: timeout(1) and a shell would leave theirs behind
 end_now() {
-	local pid
-	for pid; do
-		# shellcheck disable=SC2046 # several
-		kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null
-	done
+	[ "$#" = 0 ] && return
+	# shellcheck disable=SC2046 # several
+	kill -9 $(descendants "$@") 2>/dev/null
 }
 
 # no_leaks: nothing that Rocin allocated was lost, in no program that has ended
