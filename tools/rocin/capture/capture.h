@@ -132,6 +132,7 @@ struct rn_capture_file {
 	uint32_t number;     /* number of the current file, from 1 */
 	uint32_t interfaces; /* number of interfaces described in the current file */
 	uint64_t bytes;
+	bool full;	  /* the next packet begins the next file */
 	uint64_t packets; /* packets written, in all files together */
 	struct rn_pcapng buf;
 	void *pcap, *dumper; /* objects of libpcap that write a classic file */

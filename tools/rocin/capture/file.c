@@ -77,6 +77,7 @@ static int open_file(struct rn_capture_file *f)
 		return -errno;
 	f->bytes = 0;
 	f->interfaces = 0;
+	f->full = false;
 	return f->cfg.classic ? begin_classic(f) : begin_pcapng(f);
 }
 
@@ -181,8 +182,10 @@ int rn_capture_file_write(void *file, struct rn_capture_source *s,
 			  const struct rn_capture_packet *p)
 {
 	struct rn_capture_file *f = file;
-	int rc;
+	int rc = p && f->full ? next_file(f) : 0;
 
+	if (rc)
+		return rc;
 	if (f->cfg.classic) {
 		rc = p ? write_classic(f, p) : 0;
 	} else {
@@ -193,8 +196,8 @@ int rn_capture_file_write(void *file, struct rn_capture_source *s,
 		rc = write_buffer(f);
 	}
 	f->packets += p != NULL;
-	if (!rc && f->cfg.size && f->bytes >= f->cfg.size)
-		rc = next_file(f);
+	if (p)
+		f->full = f->cfg.size && f->bytes >= f->cfg.size;
 	return rc;
 }
 

@@ -204,6 +204,7 @@ static void the_last_files_stay_and_those_before_go(void **state)
 	(void)state;
 	open_files(&f, "a", false, true, 2);
 	write_of(&f, 0);
+	write_of(&f, 0);
 	assert_true(is_there("a_00001") && is_there("a_00002"));
 	write_of(&f, 0);
 	assert_false(is_there("a_00001"));
@@ -213,9 +214,24 @@ static void the_last_files_stay_and_those_before_go(void **state)
 	write_of(&f, 0);
 	assert_true(is_there("a_00003") && is_there("a_00004"));
 	assert_int_equal(rn_capture_file_close(&f), 0);
-	assert_int_equal(f.packets, 3);
+	assert_int_equal(f.packets, 4);
 	remove_file("a_00003");
 	remove_file("a_00004");
+}
+
+/* The last file of a capture is one that can be looked at. */
+static void a_file_begins_with_a_packet(void **state)
+{
+	struct rn_capture_file f;
+
+	(void)state;
+	open_files(&f, "a", false, true, 0);
+	write_of(&f, 0);
+	assert_false(is_there("a_00002"));
+	assert_int_equal(rn_capture_file_close(&f), 0);
+	assert_false(is_there("a_00002"));
+	assert_string_equal(devices_in("a_00001"), "0");
+	remove_file("a_00001");
 }
 
 /* ---- What cannot be written ---- */
@@ -230,10 +246,12 @@ static void a_file_that_took_nothing_is_an_error_when_it_is_closed(void **state)
 		open_files(&f, "a", classic, true, 0);
 		assert_int_equal(symlink("/dev/full", path_of("a_00002")), 0);
 		write_of(&f, 0);
+		write_of(&f, 0);
 		assert_int_equal(rn_capture_file_close(&f), -ENOSPC);
 		remove_file("a_00001");
 
 		open_files(&f, "a", classic, true, 0);
+		write_of(&f, 0);
 		write_of(&f, 0);
 		assert_int_equal(rn_capture_file_write(&f, &source[0], packet), -ENOSPC);
 		rn_capture_file_close(&f);
@@ -250,6 +268,7 @@ int main(void)
 		TEST(the_number_stands_before_the_ending_of_the_name),
 		TEST(one_file_has_the_name_that_was_given),
 		TEST(the_last_files_stay_and_those_before_go),
+		TEST(a_file_begins_with_a_packet),
 		TEST(a_file_that_took_nothing_is_an_error_when_it_is_closed),
 	};
 
