@@ -48,7 +48,6 @@ static bool add_object(struct player *p, size_t size)
 
 	if (!o)
 		return false;
-	o->bytes = sizeof(*o) + size;
 	o->id = p->rec.id;
 	o->kind = rn_rec_info[p->rec.kind].object;
 	o->dev = p->d;
@@ -78,8 +77,8 @@ static void remove_object(struct player *p, struct object *o)
 	for (unsigned i = 0; i < RN_REC_USES; i++)
 		if (o->uses[i])
 			o->uses[i]->users--;
-	free(o->ring);
-	rn_play_free(p, o, o->bytes);
+	rn_play_free(p, o->ring);
+	rn_play_free(p, o);
 }
 
 /* Finds an object of the device of the call, or of any device if the record names none. A
@@ -133,16 +132,17 @@ static struct rn_dev *dev_of(const struct player *p)
 static void grow_table(struct player *p)
 {
 	const struct rn_call_grow *g = &p->rec.u.call.grow;
-	void **bucket = calloc(g->count, sizeof(*bucket)), **old;
+	void **bucket = rn_play_alloc(p, g->count * sizeof(*bucket)), **old;
 
-	assert(bucket); /* cannot fail: a table has TABLE_MAX buckets at most */
+	if (!bucket)
+		return;
 	if (g->table == RN_CALL_TABLE_QP)
 		old = rn_dev_grow_qp_table(dev_of(p), bucket, g->count);
 	else if (g->table == RN_CALL_TABLE_MR)
 		old = rn_dev_grow_mr_table(dev_of(p), bucket, g->count);
 	else
 		old = rn_dev_grow_srq_table(dev_of(p), bucket, g->count);
-	free(old);
+	rn_play_free(p, old);
 	p->d->bucket[g->table] = bucket;
 }
 
@@ -180,8 +180,7 @@ static size_t ring_size(const struct player *p)
 
 static void make_ring(struct player *p)
 {
-	size_t size = ring_size(p);
-	void *ring = rn_play_alloc(p, size), *old = NULL;
+	void *ring = rn_play_alloc(p, ring_size(p)), *old = NULL;
 	struct rn_srq_init init;
 
 	if (!ring)
@@ -192,15 +191,11 @@ static void make_ring(struct player *p)
 		p->o->is_xrc = init.xrcd;
 		(void)rn_srq_create(dev_of(p), p->o->mem, ring, &init);
 	} else if (rn_srq_resize(object_of(p->o), ring, p->rec.u.call.number, &old)) {
-		rn_play_free(p, ring, size);
+		rn_play_free(p, ring);
 		return;
 	}
-	/* The size of the old ring stays in the sum of used memory until the SRQ
-	 * is destroyed.
-	 */
-	free(old);
+	rn_play_free(p, old);
 	p->o->ring = ring;
-	p->o->bytes += size;
 }
 
 static void add_mr(struct player *p)

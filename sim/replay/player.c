@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,36 +45,23 @@ void *rn_play_alloc(struct player *p, size_t bytes)
 	size_t rounded = (bytes + 63) & ~(size_t)63;
 	void *block = NULL;
 
-	if (bytes <= max - p->memory)
+	if (p->memory + bytes <= max)
 		block = aligned_alloc(64, rounded);
 	if (!block) {
 		stop_replay(p, RN_REPLAY_NO_MEMORY, "no memory");
 		return NULL;
 	}
-	memset(block, 0, rounded);
-	p->memory += bytes;
-	return block;
+	p->memory += malloc_usable_size(block);
+	return memset(block, 0, rounded);
 }
 
-void rn_play_free(struct player *p, void *block, size_t bytes)
+void rn_play_free(struct player *p, void *block)
 {
+	p->memory -= malloc_usable_size(block);
 	free(block);
-	p->memory -= bytes;
 }
 
 /* ------------------------------------------------------------ records of a call */
-
-/* Reads the kind and the device number of the record at @at. Returns the record's length;
- * 0 at the end of the file, or if the file is broken.
- */
-static uint64_t peek_record(struct player *p, uint64_t at, unsigned *kind, uint8_t *dev)
-{
-	ssize_t n = rn_rec_peek(p->data + at, p->len - at, kind, dev);
-
-	if (n < 0)
-		rn_play_broken(p, "there is no record where one should begin");
-	return n > 0 ? (uint64_t)n : 0;
-}
 
 static bool get_record(struct player *p, uint64_t at, struct rn_rec *rec,
 		       struct rn_rec_room *room)
@@ -82,46 +70,43 @@ static bool get_record(struct player *p, uint64_t at, struct rn_rec *rec,
 	       rn_play_broken(p, "a record has other fields than its kind");
 }
 
-/* Finds the next record of the current call of device @number, and moves the cursor to
- * it. Returns the record's length, and sets its kind. 0: the call has no more records.
+/* Finds the first record of device @number at or behind @*at, and moves @*at to it.
+ * Returns the record's length, and sets its kind. 0: the device has no more records, or
+ * the file is broken.
  */
-static uint64_t next_record(struct player *p, uint8_t number, unsigned *kind)
+static uint64_t next_record(struct player *p, uint8_t number, uint64_t *at,
+			    unsigned *kind)
 {
-	uint64_t *at = &p->cursor[number], n;
 	uint8_t dev;
+	ssize_t n;
 
-	for (; *at < p->end[number]; *at += n) {
-		n = peek_record(p, *at, kind, &dev);
-		if (n == 0 || dev == number)
-			return n;
-	}
+	for (; (n = rn_rec_peek(p->data + *at, p->len - *at, kind, &dev)) > 0;
+	     *at += (uint64_t)n)
+		if (dev == number)
+			return (uint64_t)n;
+	if (n < 0)
+		rn_play_broken(p, "there is no record where one should begin");
 	return 0;
 }
 
-/* Finds the outcome of the call whose accesses begin at @at. */
-static bool look_ahead(struct device *d, uint64_t at)
+/* Reads the outcome of the call that device @d is making. Returns NULL if the file ends
+ * before it.
+ */
+static const struct rn_rec *find_outcome(const struct device *d)
 {
 	struct player *p = d->p;
-	enum rn_rec_class class = RN_REC_CALL;
+	enum rn_rec_class class = RN_REC_ACCESS;
+	uint64_t at = p->cursor[d->number], n;
 	unsigned kind;
-	uint64_t n;
-	uint8_t dev;
 
-	d->outcome.kind = RN_REC_END_OF_FILE;
-	for (; class != RN_REC_OUTCOME && (n = peek_record(p, at, &kind, &dev)) > 0;
-	     at += n) {
-		if (dev != d->number)
-			continue;
+	for (; (n = next_record(p, d->number, &at, &kind)) > 0; at += n) {
 		class = rn_rec_info[kind].class;
-		if (class == RN_REC_CALL)
-			return rn_play_broken(p, "a call begins within another");
-		if (class == RN_REC_OUTCOME &&
-		    !get_record(p, at, &d->outcome, &d->outcome_room))
-			return false;
+		if (class != RN_REC_ACCESS)
+			break;
 	}
-	p->r->cut_off = p->r->cut_off || class != RN_REC_OUTCOME;
-	p->end[d->number] = at;
-	return !p->stop;
+	if (class != RN_REC_OUTCOME || !get_record(p, at, &p->outcome, &p->outcome_room))
+		return NULL;
+	return &p->outcome;
 }
 
 /* ------------------------------------------------------------------- comparison */
@@ -166,22 +151,23 @@ static void count_record(struct rn_replay_result *r, const struct rn_rec *is)
 		r->completions++;
 }
 
-/* Compares what the core does with the next record. */
+/* Compares what the core does with the next record of its device. */
 static bool compare_next(struct rn_hook_sink *s, const struct rn_rec *is)
 {
 	struct player *p = player_of(s);
 	uint64_t *at = &p->cursor[is->dev], n;
-	const struct device *d = is->dev == RN_REC_NO_DEV ? NULL : p->dev[is->dev];
 	unsigned kind;
 
 	if (p->stop)
 		return true;
 	count_record(p->r, is);
-	n = next_record(p, is->dev, &kind);
-	if (!n && d && d->outcome.kind == RN_REC_END_OF_FILE)
-		return true; /* the file ends in the middle of this call */
-	if (!n || rn_rec_put(is, p->bytes, sizeof(p->bytes)) != n ||
-	    memcmp(p->bytes, p->data + *at, n) != 0)
+	n = next_record(p, is->dev, at, &kind);
+	if (!n) /* the file ends in the middle of this call */
+		p->r->cut_off = true;
+	else if (*at != p->r->at && rn_rec_info[kind].class == RN_REC_CALL)
+		rn_play_broken(p, "a call begins within another");
+	else if (rn_rec_put(is, p->bytes, sizeof(p->bytes)) != n ||
+		 memcmp(p->bytes, p->data + *at, n) != 0)
 		differ(p, is->dev, n, is);
 	*at += n;
 	return true;
@@ -209,13 +195,14 @@ static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
 static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst,
 		      uint32_t len)
 {
-	const struct rn_rec *out = &d->outcome;
-	bool has_packet = out->kind == RN_REC_PACKET || out->kind == RN_REC_FRAME;
+	const struct rn_rec *out = a->packet ? find_outcome(d) : NULL;
+	bool has_packet =
+		out && (out->kind == RN_REC_PACKET || out->kind == RN_REC_FRAME);
 	uint32_t left = has_packet && a->offset < out->u.packet.len
 				? out->u.packet.len - a->offset
 				: 0;
 
-	if (a->packet && left)
+	if (left)
 		memcpy(dst, out->u.packet.data + a->offset, len < left ? len : left);
 	else if (!a->packet && a->data_len == len)
 		memcpy(dst, a->data, len);
@@ -233,6 +220,7 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 	struct device *d = p->dev[is->dev];
 	const struct rn_rec_access *a = &p->expected.u.access;
 	const struct rn_rec_mem_done *end = &p->rec.u.mem_done;
+	uint64_t *at = &p->cursor[is->dev];
 	unsigned kind = is->kind;
 
 	if (kind == RN_CALL_MEM_DONE && bytes && end->len == is->u.mem_done.len)
@@ -241,10 +229,10 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 		return end->result;
 	if (bytes)
 		memset(bytes, 0, is->u.access.len);
-	if (p->stop || !next_record(p, is->dev, &kind) || kind != is->kind)
+	if (p->stop || !next_record(p, is->dev, at, &kind) || kind != is->kind)
 		return is->kind == RN_REC_OVERRUN ? RN_MEM_FAULT : RN_MEM_DONE;
 	if (kind == RN_REC_OVERRUN ||
-	    !get_record(p, p->cursor[is->dev], &p->expected, &p->expected_room))
+	    !get_record(p, *at, &p->expected, &p->expected_room))
 		return RN_MEM_DONE;
 	if (a->result != RN_MEM_DONE && a->result != RN_MEM_FAULT &&
 	    (a->result != RN_MEM_PENDING || kind == RN_REC_WRITE || d->ops.always_done)) {
@@ -299,12 +287,12 @@ static void free_dev(struct device *d)
 	struct player *p = d->p;
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(d->bucket); i++)
-		free(d->bucket[i]);
+		rn_play_free(p, d->bucket[i]);
 	if (d->shown)
 		rn_hook_free(d->shown);
 	p->dev[d->number] = NULL;
-	rn_play_free(p, d->dev, rn_dev_size());
-	rn_play_free(p, d, sizeof(*d));
+	rn_play_free(p, d->dev);
+	rn_play_free(p, d);
 }
 
 static void remove_all(struct player *p)
@@ -336,15 +324,13 @@ static bool take_time(struct player *p)
 	return true;
 }
 
-/* Makes the call whose record is [@at, @behind) again. */
-static bool replay_call(struct player *p, uint64_t at, uint64_t behind)
+/* Makes the call whose record is at @at again. */
+static bool replay_call(struct player *p, uint64_t at, uint64_t len)
 {
 	uint8_t number = p->rec.dev;
 	bool is_lone = rn_rec_info[p->rec.kind].class == RN_REC_LONE;
-	unsigned kind;
-	uint64_t n;
 
-	if ((number == RN_REC_NO_DEV) != is_lone || at < p->end[number])
+	if ((number == RN_REC_NO_DEV) != is_lone)
 		return rn_play_broken(p, "a call is out of place");
 	if (p->rec.kind == RN_CALL_DEV_INIT && !add_dev(p))
 		return false;
@@ -352,12 +338,10 @@ static bool replay_call(struct player *p, uint64_t at, uint64_t behind)
 	if (!p->d && !is_lone)
 		return rn_play_broken(p, "there is no such device");
 	p->cursor[number] = at;
-	p->end[number] = behind;
-	if ((p->d && !look_ahead(p->d, behind)) || !take_time(p) || !rn_play_call(p))
+	if (!take_time(p) || !rn_play_call(p))
 		return false;
-	n = next_record(p, number, &kind);
-	if (n)
-		differ(p, number, n, NULL);
+	if (p->cursor[number] == at) /* the call did nothing that is recorded */
+		differ(p, number, len, NULL);
 	if (p->d && !p->d->shown)
 		free_dev(p->d);
 	return true;
@@ -368,7 +352,7 @@ static bool step(struct player *p, uint64_t *at)
 {
 	const struct rn_replay_cfg *cfg = p->cfg;
 	ssize_t n = rn_rec_get(p->data + *at, p->len - *at, &p->rec, &p->rec_room);
-	uint64_t begin = *at, behind = begin + (uint64_t)n;
+	uint64_t begin = *at;
 	enum rn_rec_class class;
 	bool is_call;
 
@@ -376,7 +360,7 @@ static bool step(struct player *p, uint64_t *at)
 		return false;
 	if (n < 0)
 		return rn_play_broken(p, "there is no record where one should begin");
-	*at = behind;
+	*at += (uint64_t)n;
 	class = rn_rec_info[p->rec.kind].class;
 	is_call = class == RN_REC_CALL || class == RN_REC_LONE;
 	if (is_call && cfg->until && p->r->calls >= cfg->until)
@@ -389,11 +373,11 @@ static bool step(struct player *p, uint64_t *at)
 	if (cfg->trace)
 		cfg->trace(cfg->arg, p->r->calls, &p->rec);
 	if (is_call)
-		return replay_call(p, begin, behind) && !p->stop;
+		return replay_call(p, begin, (uint64_t)n) && !p->stop;
 	if (p->rec.kind == RN_REC_LIMIT)
 		p->r->limited = true;
 	/* the record is not part of any call that was made */
-	else if (begin >= p->end[p->rec.dev])
+	else if (begin >= p->cursor[p->rec.dev])
 		return rn_play_broken(p, "part of a call stands alone");
 	return true;
 }

@@ -23,8 +23,7 @@ struct object {
 	/* number of objects that use this one and must be destroyed first */
 	unsigned users;
 	struct object *uses[RN_REC_USES];
-	size_t bytes; /* bytes of memory: this struct, the object and @ring */
-	void *ring;   /* SRQ: memory of its ring */
+	void *ring; /* SRQ: memory of its ring */
 	enum rn_qp_type type;
 	bool is_xrc;		    /* SRQ: belongs to an XRC domain */
 	_Alignas(64) uint8_t mem[]; /* the object of the core */
@@ -44,11 +43,6 @@ struct device {
 	rn_ns now;
 	/* arrays of the lookup tables that have grown; NULL: not grown */
 	void **bucket[RN_CALL_TABLE_SRQ + 1];
-	/* Recorded outcome of the call that is being made; its kind is RN_REC_END_OF_FILE
-	 * if the file ends before the outcome.
-	 */
-	struct rn_rec outcome;
-	struct rn_rec_room outcome_room;
 };
 
 struct player {
@@ -57,13 +51,13 @@ struct player {
 	uint64_t len;
 	const struct rn_replay_cfg *cfg;
 	struct rn_replay_result *r;
-	bool stop; /* the replay is over; the reason is in r->end */
-	uint64_t memory;
+	bool stop;	 /* the replay is over; the reason is in r->end */
+	uint64_t memory; /* bytes that rn_play_alloc() has given and that are in use */
 	struct device *dev[RN_REC_DEVS];
-	/* For each device, its last call, and at RN_REC_NO_DEV the last lone call: offset
-	 * in the file of the next record of the call, and of the end of the call.
+	/* For each device, and at RN_REC_NO_DEV for lone calls: offset in the file behind
+	 * the last record that was compared.
 	 */
-	uint64_t cursor[RN_REC_NO_DEV + 1], end[RN_REC_NO_DEV + 1];
+	uint64_t cursor[RN_REC_NO_DEV + 1];
 	struct object *chain[CHAINS];
 
 	/* Members about the call that is being made: */
@@ -77,6 +71,8 @@ struct player {
 
 	struct rn_rec expected; /* recorded action that the core should perform next */
 	struct rn_rec_room expected_room;
+	struct rn_rec outcome; /* recorded outcome of the call, if a read has needed it */
+	struct rn_rec_room outcome_room;
 	uint8_t bytes[RN_REC_MAX];    /* buffer for the record of an action of the core */
 	uint8_t packet[RN_FRAME_MAX]; /* buffer for a packet or frame */
 };
@@ -88,7 +84,7 @@ bool rn_play_broken(struct player *p, const char *why);
  * the file makes the player use more than a limit.
  */
 void *rn_play_alloc(struct player *p, size_t bytes);
-void rn_play_free(struct player *p, void *block, size_t bytes);
+void rn_play_free(struct player *p, void *block);
 
 /* ---------------------------------------------------------------- play_call.c */
 /* Makes the call of p->rec. Returns false if that ends the replay. */
