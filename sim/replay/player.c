@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* player.c - replays a file record by record: makes the recorded calls, answers the
  * core's accesses to memory as recorded, and compares what the hook (hook.h) shows of
- * each call with the records. play_call.c makes the calls.
+ * each call with the records.
+ *
+ * Each call is checked first, so that no file can make the player break the rules for
+ * callers of the core.
  */
 #include "player.h"
 
@@ -12,16 +15,87 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "player_internal.h"
+#include "hook.h"
 #include "record_text.h"
+#include "rocin/gid.h"
+#include "rocin/hash.h"
+#include "rocin/stats.h"
+#include "rocin/transport.h"
 #include "transport/io/host/log.h"
 
 enum {
 	PROGRESS_EVERY = 65536, /* calls between two reports */
+	TABLE_MAX = 1 << 22,	/* maximum number of buckets of a table */
+	CHAINS = 4096,		/* of objects by their addresses */
 };
 
 #define TIME_MAX ((rn_ns)1 << 61) /* ns; sums of a time and a timeout stay below 2^63 */
+#define PERIOD_MAX ((rn_ns)1 << 60)
 #define MEMORY_MAX (UINT64_C(8) << 30)
+
+/* An object that the recorded program had at address @id. */
+struct object {
+	struct object *next;
+	uint64_t id;
+	enum rn_rec_object kind;
+	/* device of the object; a CQ has none (NULL) until it is used */
+	struct device *dev;
+	/* number of objects that use this one and must be destroyed first */
+	unsigned users;
+	struct object *uses[RN_REC_USES];
+	void *ring; /* SRQ: memory of its ring */
+	enum rn_qp_type type;
+	bool is_xrc;		    /* SRQ: belongs to an XRC domain */
+	_Alignas(64) uint8_t mem[]; /* the object of the core */
+};
+
+struct device {
+	struct player *p;
+	struct rn_dev *dev;
+	/* state of the hook; NULL: the device is not initialised, or has ended */
+	struct rn_hook_dev *shown;
+	uint8_t number;
+	struct rn_dev_cfg cfg; /* as in the recording, except for @ops and @stats */
+	struct rn_mem_ops ops;
+	uint64_t stats[RN_STAT_COUNT];
+	/* number of the device's objects, without CQs that are not used */
+	unsigned objects;
+	rn_ns now;
+	/* arrays of the lookup tables that have grown; NULL: not grown */
+	void **bucket[RN_CALL_TABLE_SRQ + 1];
+};
+
+struct player {
+	struct rn_hook_sink sink; /* must be the first member */
+	const uint8_t *data;
+	uint64_t len;
+	const struct rn_replay_cfg *cfg;
+	struct rn_replay_result *r;
+	bool stop;	 /* the replay is over; the reason is in r->end */
+	uint64_t memory; /* bytes that alloc_block() has given and that are in use */
+	struct device *dev[RN_REC_DEVS];
+	/* For each device, and at RN_REC_NO_DEV for lone calls: offset in the file behind
+	 * the last record that was compared.
+	 */
+	uint64_t cursor[RN_REC_NO_DEV + 1];
+	struct object *chain[CHAINS];
+
+	/* Members about the call that is being made: */
+	struct rn_rec rec;
+	struct rn_rec_room rec_room;
+	struct device *d; /* NULL: the record names no device */
+	struct object *o; /* object that the call uses or creates; or NULL */
+	struct object *uses[RN_REC_USES]; /* existing objects that a new object uses */
+	/* QP_CREATE: attributes of the QP; its CQs and SRQ are those in @uses */
+	struct rn_qp_init qp;
+
+	struct rn_rec expected; /* recorded action that the core should perform next */
+	struct rn_rec_room expected_room;
+	struct rn_rec outcome; /* recorded outcome of the call, if a read has needed it */
+	struct rn_rec_room outcome_room;
+	uint8_t bytes[RN_REC_MAX];    /* buffer for the record of an action of the core */
+	uint8_t packet[RN_FRAME_MAX]; /* buffer for a packet or frame */
+};
 
 /* Stops the player. Returns false. */
 static bool stop_replay(struct player *p, enum rn_replay_end end, const char *why)
@@ -34,12 +108,16 @@ static bool stop_replay(struct player *p, enum rn_replay_end end, const char *wh
 	return false;
 }
 
-bool rn_play_broken(struct player *p, const char *why)
+/* The file is broken: stops the player. Returns false. */
+static bool broken(struct player *p, const char *why)
 {
 	return stop_replay(p, RN_REPLAY_BROKEN, why);
 }
 
-void *rn_play_alloc(struct player *p, size_t bytes)
+/* Allocates zeroed memory. Returns NULL, and stops the player, if there is none, or if
+ * the file makes the player use more than a limit.
+ */
+static void *alloc_block(struct player *p, size_t bytes)
 {
 	uint64_t max = p->cfg->max_memory ? p->cfg->max_memory : MEMORY_MAX;
 	size_t rounded = (bytes + 63) & ~(size_t)63;
@@ -55,11 +133,397 @@ void *rn_play_alloc(struct player *p, size_t bytes)
 	return memset(block, 0, rounded);
 }
 
-void rn_play_free(struct player *p, void *block)
+static void free_block(struct player *p, void *block)
 {
 	p->memory -= malloc_usable_size(block);
 	free(block);
 }
+
+/* ------------------------------------------------------------------ objects */
+static struct object **chain_of(struct player *p, uint64_t id)
+{
+	return &p->chain[rn_hash_word(id) >> 52];
+}
+
+static_assert(CHAINS == 1 << (64 - 52), "chain_of()");
+
+static struct object *find_any(struct player *p, enum rn_rec_object kind, uint64_t id)
+{
+	struct object *o = *chain_of(p, id);
+
+	while (o && (o->id != id || o->kind != kind))
+		o = o->next;
+	return o;
+}
+
+/* Returns the address that an object of the core had in the recorded program. */
+static uint64_t id_of(const void *object)
+{
+	const uint8_t *mem = object;
+	const struct object *o = (const void *)(mem - offsetof(struct object, mem));
+
+	return o->id;
+}
+
+/* Adds an object of @size bytes. Returns false if there is no memory. */
+static bool add_object(struct player *p, size_t size)
+{
+	struct object **chain = chain_of(p, p->rec.id);
+	struct object *o = alloc_block(p, sizeof(*o) + size);
+
+	if (!o)
+		return false;
+	o->id = p->rec.id;
+	o->kind = rn_rec_info[p->rec.kind].object;
+	o->dev = p->d;
+	o->type = p->qp.type;
+	o->next = *chain;
+	*chain = o;
+	if (p->d)
+		p->d->objects++;
+	for (unsigned i = 0; i < RN_REC_USES; i++) {
+		o->uses[i] = p->uses[i];
+		if (o->uses[i])
+			o->uses[i]->users++;
+	}
+	p->o = o;
+	return true;
+}
+
+static void remove_object(struct player *p, struct object *o)
+{
+	struct object **at = chain_of(p, o->id);
+
+	while (*at != o)
+		at = &(*at)->next;
+	*at = o->next;
+	if (o->dev)
+		o->dev->objects--;
+	for (unsigned i = 0; i < RN_REC_USES; i++)
+		if (o->uses[i])
+			o->uses[i]->users--;
+	free_block(p, o->ring);
+	free_block(p, o);
+}
+
+/* Finds an object of the device of the call, or of any device if the record names none. A
+ * CQ is assigned to the device when it is first used. NULL: the file is broken.
+ */
+static struct object *find_object(struct player *p, enum rn_rec_object kind, uint64_t id)
+{
+	struct object *o = find_any(p, kind, id);
+
+	if (o && p->d && !o->dev) {
+		o->dev = p->d;
+		p->d->objects++;
+	}
+	if (o && (!p->d || o->dev == p->d))
+		return o;
+	broken(p, "there is no such object");
+	return NULL;
+}
+
+/* Finds the objects that the call is about. Returns false if the file is broken. */
+static bool find_objects(struct player *p)
+{
+	const struct rn_rec_info *info = &rn_rec_info[p->rec.kind];
+	const uint64_t *id = p->rec.uses;
+
+	p->o = NULL;
+	for (unsigned i = 0; i < RN_REC_USES; i++)
+		p->uses[i] = id[i] ? find_object(p, info->uses[i], id[i]) : NULL;
+	if (info->object && info->role != RN_REC_MAKE)
+		p->o = find_object(p, info->object, p->rec.id);
+	else if (info->object)
+		p->o = find_any(p, info->object, p->rec.id);
+	/* A CQ that was never used may have been freed without a record. */
+	if (p->o && info->role == RN_REC_MAKE && (p->o->kind != RN_REC_CQ || p->o->dev))
+		broken(p, "there is such an object already");
+	return !p->stop;
+}
+
+static void *object_of(const struct object *o)
+{
+	return o ? (void *)o->mem : NULL;
+}
+
+/* Returns the device of the call. find_objects() has found it. */
+static struct rn_dev *dev_of(const struct player *p)
+{
+	assert(p->d);
+	return p->d->dev;
+}
+
+static void forget_objects(struct player *p)
+{
+	struct object *next;
+
+	for (unsigned i = 0; i < CHAINS; i++) {
+		for (struct object *o = p->chain[i]; o; o = next) {
+			next = o->next;
+			free(o->ring);
+			free(o);
+		}
+	}
+}
+
+/* -------------------------------------------------------------------- calls */
+static void grow_table(struct player *p)
+{
+	const struct rn_call_grow *g = &p->rec.u.call.grow;
+	void **bucket = alloc_block(p, g->count * sizeof(*bucket)), **old;
+
+	if (!bucket)
+		return;
+	if (g->table == RN_CALL_TABLE_QP)
+		old = rn_dev_grow_qp_table(dev_of(p), bucket, g->count);
+	else if (g->table == RN_CALL_TABLE_MR)
+		old = rn_dev_grow_mr_table(dev_of(p), bucket, g->count);
+	else
+		old = rn_dev_grow_srq_table(dev_of(p), bucket, g->count);
+	free_block(p, old);
+	p->d->bucket[g->table] = bucket;
+}
+
+/* Returns the number by which the memory knows the pending access that the recorded call
+ * ends, or 0 if there is none. If the record has the number 0, the access belonged to a
+ * QP that was destroyed, and is found by its tag.
+ */
+static uint32_t number_of(const struct player *p)
+{
+	const struct rn_rec_mem_done *m = &p->rec.u.mem_done;
+	const struct rn_hook_dev *shown;
+
+	assert(p->d);
+	shown = p->d->shown;
+	for (uint32_t i = 0; i < shown->pending_count; i++) {
+		const struct rn_hook_pending *w = &shown->pending[i];
+
+		if (w->dst ? m->number == w->number : !m->number && m->tag == w->tag)
+			return w->number;
+	}
+	return 0;
+}
+
+/* Returns the size of the ring of the SRQ that the call creates or resizes. */
+static size_t ring_size(const struct player *p)
+{
+	const struct rn_srq_init *init = p->rec.u.call.srq;
+	struct rn_srq_attr attr;
+
+	if (p->rec.kind == RN_CALL_SRQ_CREATE)
+		return rn_srq_ring_size(init->max_wr, init->max_sge);
+	rn_srq_query(object_of(p->o), &attr);
+	return rn_srq_ring_size(p->rec.u.call.number, attr.max_sge);
+}
+
+static void make_ring(struct player *p)
+{
+	void *ring = alloc_block(p, ring_size(p)), *old = NULL;
+	struct rn_srq_init init;
+
+	if (!ring)
+		return;
+	if (p->rec.kind == RN_CALL_SRQ_CREATE) {
+		init = *p->rec.u.call.srq;
+		init.cq = object_of(p->uses[0]);
+		p->o->is_xrc = init.xrcd;
+		(void)rn_srq_create(dev_of(p), p->o->mem, ring, &init);
+	} else if (rn_srq_resize(object_of(p->o), ring, p->rec.u.call.number, &old)) {
+		free_block(p, ring);
+		return;
+	}
+	free_block(p, old);
+	p->o->ring = ring;
+}
+
+static void add_mr(struct player *p)
+{
+	struct rn_mr *mr = object_of(p->o);
+
+	assert(p->d && mr);
+	*mr = *p->rec.u.call.mr; /* the file has the members that rn_mr_init() sets */
+	mr->node.key = mr->lkey >> RN_KEY_INDEX_SHIFT;
+	rn_dev_add_mr(dev_of(p), mr);
+}
+
+static bool has_two_families(const struct rn_rx *rx, unsigned count)
+{
+	for (; count > 0; rx++, count--)
+		if (rn_gid_is_ipv4(&rx->flow->src) != rn_gid_is_ipv4(&rx->flow->dst))
+			return true;
+	return false;
+}
+
+static bool is_power_of_two(uint32_t number, uint32_t max)
+{
+	return number && !(number & (number - 1)) && number <= max;
+}
+
+/* Does the core allow a QP with these attributes? */
+static bool may_be_qp(const struct player *p)
+{
+	const struct rn_qp_init *init = &p->qp;
+	bool is_raw = init->type == RN_QPT_RAW_PACKET;
+	bool is_xrc = init->type == RN_QPT_XRC_SEND || init->type == RN_QPT_XRC_RECV;
+	/* Raw packet QPs may have only one of the two queues. */
+	bool needs_send = is_raw ? init->max_send_wr > 0 : init->type != RN_QPT_XRC_RECV;
+	bool needs_recv = is_raw ? init->max_recv_wr > 0 : !is_xrc;
+
+	return (init->send_cq || !needs_send) && (init->recv_cq || !needs_recv) &&
+	       !(init->srq && p->uses[2]->is_xrc) && rn_qp_size(dev_of(p), init) > 0 &&
+	       !rn_dev_has_qpn(dev_of(p), init->qpn);
+}
+
+static bool may_be_srq(const struct player *p, const struct rn_srq_init *init)
+{
+	return init->srqn >= 1 && init->srqn <= RN_SRQN_MAX &&
+	       !init->xrcd == !p->uses[0] && ring_size(p) > 0 &&
+	       !rn_dev_has_srqn(dev_of(p), init->srqn);
+}
+
+static bool may_join(const struct player *p, const struct rn_gid *mgid)
+{
+	const struct object *qp = p->uses[0];
+
+	return qp && qp->type == RN_QPT_UD && rn_gid_is_multicast(mgid) &&
+	       !rn_mcast_find(dev_of(p), object_of(qp), mgid);
+}
+
+static bool may_end_access(const struct player *p, const struct rn_rec_mem_done *m)
+{
+	return (m->result == RN_MEM_DONE || m->result == RN_MEM_FAULT) &&
+	       (m->number || !rn_dev_has_qpn(dev_of(p), (uint32_t)(m->tag >> 8)));
+}
+
+/* find_objects() has found the device and the objects that the kind of call has, which
+ * GCC's analyzer does not know.
+ */
+#ifndef __clang__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wanalyzer-null-dereference"
+#endif
+
+/* Makes the call of the record, for which a new object has memory already. Return: why no
+ * program can make it; NULL: it is made.
+ */
+/* NOLINTNEXTLINE(readability-function-size): a row for each call */
+static const char *call_core(struct player *p)
+{
+	const union rn_call_args *a = &p->rec.u.call;
+	const struct rn_rec_mem_done *m = &p->rec.u.mem_done;
+	struct device *d = p->d;
+	struct rn_dev *dev = d ? d->dev : NULL;
+	struct object *o = p->o;
+	void *it = object_of(o);
+	rn_ns now = p->rec.now;
+	struct rn_event event;
+	struct rn_tx tx;
+	uint32_t flags;
+
+	switch ((int)p->rec.kind) {
+/* clang-format off */
+/* NOLINTBEGIN(bugprone-macro-parentheses, clang-analyzer-core.NullDereference) */
+#define MAKE(kind, call) case RN_CALL_##kind: call; return NULL;
+#define ALLOW(kind, condition, why, call) case RN_CALL_##kind: if (!(condition)) return why; call; return NULL;
+	MAKE(DEV_INIT, rn_dev_init(dev, &d->cfg))
+	ALLOW(DEV_FINI, d->objects == 0, "the device still has objects", rn_dev_fini(dev))
+	ALLOW(SET_GID, a->set_gid.index < d->cfg.gid_count, "the GID table has no such entry",
+	      rn_dev_set_gid(dev, a->set_gid.index, &a->set_gid.gid))
+	ALLOW(RECEIVE, a->receive.count <= RN_REC_RX_MAX &&
+	      !has_two_families(a->receive.pkts, a->receive.count), "a packet has two families",
+	      rn_dev_receive(dev, now, a->receive.pkts, a->receive.count))
+	MAKE(TRANSMIT, rn_dev_transmit(dev, now, a->transmit.what, p->packet, RN_PACKET_MAX, &tx))
+	MAKE(EXPIRE, rn_dev_expire(dev, now))
+	ALLOW(PEER_HOLDS, a->peer_holds.slot <= UINT8_MAX, "no process has such a slot",
+	      rn_dev_peer_holds(dev, now, &a->peer_holds.gid, (uint8_t)a->peer_holds.slot,
+				a->peer_holds.taken))
+	ALLOW(MEM_DONE, may_end_access(p, m), "no such access waits",
+	      rn_dev_mem_done(dev, now, number_of(p), m->result))
+	MAKE(DEV_ERROR, rn_dev_error(dev, now))
+	MAKE(TAKE_EVENT, rn_dev_event(dev, &event))
+	ALLOW(GROW, is_power_of_two(a->grow.count, TABLE_MAX) &&
+	      (unsigned)a->grow.table < RN_ARRAY_SIZE(d->bucket), "no table grows like that", grow_table(p))
+	ALLOW(CQ_INIT, is_power_of_two(a->cq.capacity, RN_CQE_MAX), "there is no ring of such a size",
+	      rn_cq_init(it, a->cq.ring, a->cq.capacity, NULL))
+	ALLOW(CQ_MOVE, is_power_of_two(a->cq.capacity, RN_CQE_MAX), "there is no ring of such a size",
+	      rn_cq_move(it, a->cq.ring, a->cq.capacity))
+	ALLOW(CQ_ARM, (unsigned)a->cq.arm <= RN_CQ_ARM_NEXT, "a CQ is not armed like that",
+	      rn_cq_arm(it, a->cq.arm))
+	ALLOW(CQ_MODERATE, a->cq.period >= 0 && a->cq.period <= PERIOD_MAX, "a time is out of range",
+	      rn_cq_moderate(dev, it, a->cq.count, a->cq.period))
+	MAKE(CQ_FINI, rn_cq_fini(dev, it))
+	ALLOW(QP_CREATE, may_be_qp(p), "there cannot be such a QP", rn_qp_create(dev, it, &p->qp))
+	ALLOW(QP_MODIFY, (unsigned)a->modify.attr->state < RN_QPS_COUNT, "there is no such state",
+	      rn_qp_modify(dev, it, now, a->modify.attr, a->modify.mask))
+	ALLOW(QP_PACE, now >= o->dev->now, "time goes backwards",
+	      rn_qp_pace(it, o->dev->now = now, a->pace.kbps, a->pace.burst))
+	MAKE(QP_DESTROY, rn_qp_destroy(dev, it))
+	MAKE(QP_FAIL, rn_qp_fail(dev, it, now))
+	MAKE(QP_OVERRUN, rn_qp_overrun(dev, it, now, a->of_send_cq))
+	MAKE(POST_SEND, rn_qp_post_send(dev, it, now, a->send))
+	MAKE(POST_RECV, rn_qp_post_recv(dev, it, now, a->recv))
+	ALLOW(ADD_MR, (unsigned)a->mr->kind <= RN_MR_KIND_NULL &&
+	      !rn_dev_has_mr_index(dev, a->mr->lkey >> RN_KEY_INDEX_SHIFT),
+	      "there cannot be such a region", add_mr(p))
+	MAKE(REMOVE_MR, rn_dev_remove_mr(dev, it))
+	ALLOW(SRQ_CREATE, may_be_srq(p, a->srq), "there cannot be such an SRQ", make_ring(p))
+	MAKE(SRQ_POST_RECV, rn_srq_post_recv(it, a->recv))
+	MAKE(SRQ_SET_LIMIT, rn_srq_set_limit(it, a->number))
+	ALLOW(SRQ_RESIZE, ring_size(p) > 0, "no SRQ is so long", make_ring(p))
+	MAKE(SRQ_DESTROY, rn_srq_destroy(it))
+	ALLOW(MCAST_ATTACH, may_join(p, a->mcast.mgid), "the QP cannot join that group",
+	      rn_mcast_attach(dev, it, object_of(p->uses[0]), a->mcast.mgid))
+	MAKE(MCAST_DETACH, rn_mcast_detach(dev, it))
+	MAKE(TRANSMIT_FRAME, rn_dev_transmit_frame(dev, now, p->packet, RN_FRAME_MAX, &flags))
+	ALLOW(RECEIVE_FRAME, o->type == RN_QPT_RAW_PACKET && a->frame->len > 0 &&
+	      a->frame->len <= RN_FRAME_MAX, "a QP gets no such frame",
+	      rn_qp_receive_frame(dev, it, now, a->frame))
+	/* NOLINTEND(bugprone-macro-parentheses, clang-analyzer-core.NullDereference) */
+	/* clang-format on */
+	default:
+		return "there is no such call";
+	}
+}
+
+/* Makes the call of p->rec. Returns false if that ends the replay. */
+static bool make_call(struct player *p)
+{
+	const struct rn_rec_info *info = &rn_rec_info[p->rec.kind];
+	size_t size = sizeof(union {
+		struct rn_cq cq;
+		struct rn_mr mr;
+		struct rn_mcast mcast;
+	});
+	struct object *ended;
+	const char *why;
+
+	if (!find_objects(p))
+		return false;
+	if (p->rec.kind == RN_CALL_QP_CREATE) {
+		p->qp = *p->rec.u.call.qp;
+		p->qp.send_cq = object_of(p->uses[0]);
+		p->qp.recv_cq = object_of(p->uses[1]);
+		p->qp.srq = object_of(p->uses[2]);
+		size = rn_qp_size(dev_of(p), &p->qp);
+	} else if (p->rec.kind == RN_CALL_SRQ_CREATE) {
+		size = rn_srq_size();
+	}
+	if (info->role == RN_REC_MAKE && !p->o && !add_object(p, size))
+		return false;
+	ended = info->role == RN_REC_END ? p->o : NULL;
+	if (ended && ended->users > 0)
+		return broken(p, "an object goes that others use");
+	why = call_core(p);
+	if (why)
+		return broken(p, why);
+	if (ended)
+		remove_object(p, ended);
+	return !p->stop;
+}
+#ifndef __clang__
+#pragma GCC diagnostic pop
+#endif
 
 /* ------------------------------------------------------------ records of a call */
 
@@ -67,7 +531,7 @@ static bool get_record(struct player *p, uint64_t at, struct rn_rec *rec,
 		       struct rn_rec_room *room)
 {
 	return rn_rec_get(p->data + at, p->len - at, rec, room) > 0 ||
-	       rn_play_broken(p, "a record has other fields than its kind");
+	       broken(p, "a record has other fields than its kind");
 }
 
 /* Finds the first record of device @number at or behind @*at, and moves @*at to it.
@@ -85,7 +549,7 @@ static uint64_t next_record(struct player *p, uint8_t number, uint64_t *at,
 		if (dev == number)
 			return (uint64_t)n;
 	if (n < 0)
-		rn_play_broken(p, "there is no record where one should begin");
+		broken(p, "there is no record where one should begin");
 	return 0;
 }
 
@@ -165,7 +629,7 @@ static bool compare_next(struct rn_hook_sink *s, const struct rn_rec *is)
 	if (!n) /* the file ends in the middle of this call */
 		p->r->cut_off = true;
 	else if (*at != p->r->at && rn_rec_info[kind].class == RN_REC_CALL)
-		rn_play_broken(p, "a call begins within another");
+		broken(p, "a call begins within another");
 	else if (rn_rec_put(is, p->bytes, sizeof(p->bytes)) != n ||
 		 memcmp(p->bytes, p->data + *at, n) != 0)
 		differ(p, is->dev, n, is);
@@ -207,7 +671,7 @@ static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst
 	else if (!a->packet && a->data_len == len)
 		memcpy(dst, a->data, len);
 	else if (!a->packet)
-		rn_play_broken(d->p, "a read brought another number of bytes");
+		broken(d->p, "a read brought another number of bytes");
 }
 
 /* Gives the recorded result of an access in place of the memory. If the next record is of
@@ -236,7 +700,7 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 		return RN_MEM_DONE;
 	if (a->result != RN_MEM_DONE && a->result != RN_MEM_FAULT &&
 	    (a->result != RN_MEM_PENDING || kind == RN_REC_WRITE || d->ops.always_done)) {
-		rn_play_broken(p, "memory has no such answer");
+		broken(p, "memory has no such answer");
 		return RN_MEM_DONE;
 	}
 	if (kind == RN_REC_ATOMIC && bytes)
@@ -262,10 +726,10 @@ static bool add_dev(struct player *p)
 	struct device *d;
 
 	if (p->dev[p->rec.dev])
-		return rn_play_broken(p, "there is such a device already");
+		return broken(p, "there is such a device already");
 	if (cfg->mem->read_part && !cfg->mem->always_done)
-		return rn_play_broken(p, "there is no such kind of memory");
-	d = rn_play_alloc(p, sizeof(*d));
+		return broken(p, "there is no such kind of memory");
+	d = alloc_block(p, sizeof(*d));
 	if (!d)
 		return false;
 	p->dev[p->rec.dev] = d;
@@ -278,7 +742,7 @@ static bool add_dev(struct player *p)
 	d->cfg = *cfg;
 	d->cfg.mem = &d->ops;
 	d->cfg.stats = d->stats;
-	d->dev = rn_play_alloc(p, rn_dev_size());
+	d->dev = alloc_block(p, rn_dev_size());
 	return d->dev;
 }
 
@@ -287,12 +751,12 @@ static void free_dev(struct device *d)
 	struct player *p = d->p;
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(d->bucket); i++)
-		rn_play_free(p, d->bucket[i]);
+		free_block(p, d->bucket[i]);
 	if (d->shown)
 		rn_hook_free(d->shown);
 	p->dev[d->number] = NULL;
-	rn_play_free(p, d->dev);
-	rn_play_free(p, d);
+	free_block(p, d->dev);
+	free_block(p, d);
 }
 
 static void remove_all(struct player *p)
@@ -300,7 +764,7 @@ static void remove_all(struct player *p)
 	for (unsigned i = 0; i < RN_REC_DEVS; i++)
 		if (p->dev[i])
 			free_dev(p->dev[i]);
-	rn_play_forget_objects(p);
+	forget_objects(p);
 }
 
 /* ------------------------------------------------------------------- records */
@@ -311,11 +775,11 @@ static bool take_time(struct player *p)
 	rn_ns now = p->rec.now;
 
 	if (now < 0 || now > TIME_MAX)
-		return rn_play_broken(p, "a time is out of range");
+		return broken(p, "a time is out of range");
 	if (now == 0)
 		return true;
 	if (p->d && now < p->d->now)
-		return rn_play_broken(p, "time goes backwards");
+		return broken(p, "time goes backwards");
 	if (p->d)
 		p->d->now = now;
 	if (r->first == 0)
@@ -331,14 +795,14 @@ static bool replay_call(struct player *p, uint64_t at, uint64_t len)
 	bool is_lone = rn_rec_info[p->rec.kind].class == RN_REC_LONE;
 
 	if ((number == RN_REC_NO_DEV) != is_lone)
-		return rn_play_broken(p, "a call is out of place");
+		return broken(p, "a call is out of place");
 	if (p->rec.kind == RN_CALL_DEV_INIT && !add_dev(p))
 		return false;
 	p->d = is_lone ? NULL : p->dev[number];
 	if (!p->d && !is_lone)
-		return rn_play_broken(p, "there is no such device");
+		return broken(p, "there is no such device");
 	p->cursor[number] = at;
-	if (!take_time(p) || !rn_play_call(p))
+	if (!take_time(p) || !make_call(p))
 		return false;
 	if (p->cursor[number] == at) /* the call did nothing that is recorded */
 		differ(p, number, len, NULL);
@@ -359,7 +823,7 @@ static bool step(struct player *p, uint64_t *at)
 	if (n == 0)
 		return false;
 	if (n < 0)
-		return rn_play_broken(p, "there is no record where one should begin");
+		return broken(p, "there is no record where one should begin");
 	*at += (uint64_t)n;
 	class = rn_rec_info[p->rec.kind].class;
 	is_call = class == RN_REC_CALL || class == RN_REC_LONE;
@@ -378,7 +842,7 @@ static bool step(struct player *p, uint64_t *at)
 		p->r->limited = true;
 	/* the record is not part of any call that was made */
 	else if (begin >= p->cursor[p->rec.dev])
-		return rn_play_broken(p, "part of a call stands alone");
+		return broken(p, "part of a call stands alone");
 	return true;
 }
 
@@ -394,9 +858,9 @@ static uint64_t read_header(struct player *p)
 			 "rocin (%s) reads version %d",
 			 h.version, (int)(h.rocin_len < 32 ? h.rocin_len : 32),
 			 (const char *)h.rocin, ROCIN_VERSION, RN_REC_VERSION);
-		rn_play_broken(p, why);
+		broken(p, why);
 	} else if (n < 0) {
-		rn_play_broken(p, "it is not a recorded run");
+		broken(p, "it is not a recorded run");
 	}
 	return n < 0 ? 0 : (uint64_t)n;
 }
@@ -418,7 +882,7 @@ void rn_replay(const uint8_t *data, size_t len, const struct rn_replay_cfg *cfg,
 					 .close = close_device,
 					 .put = compare_next,
 					 .answer = answer_as_recorded,
-					 .id = rn_play_id_of };
+					 .id = id_of };
 	p->data = data;
 	p->len = len;
 	p->cfg = cfg;
