@@ -48,13 +48,13 @@ enum {
 
 static struct {
 	pthread_mutex_t lock;
-	pid_t pid; /* process that owns the file; 0: none was opened */
-	int fd;
-	bool ended;
-	uint8_t *window; /* mapped part of the file; NULL: none */
-	uint64_t base;	 /* offset of the window in the file */
+	pid_t pid;	 /* process that owns the file; 0: none was opened */
+	int fd;		 /* -1: none was opened, or the recording has ended */
+	uint8_t *window; /* part of the file that is mapped and whose blocks are allocated
+			  */
+	size_t size;	 /* bytes of the window; 0: there is none */
 	size_t used;	 /* bytes of the window that have been written */
-	size_t reserved; /* bytes of the window whose blocks are allocated */
+	uint64_t base;	 /* offset of the window in the file */
 	uint64_t limit;
 	bool failed;	  /* the recording has ended early */
 	uint64_t numbers; /* bit mask of the device numbers in use */
@@ -63,9 +63,9 @@ static struct {
 
 static void close_window_locked(void)
 {
-	if (file.window)
-		munmap(file.window, WINDOW);
-	file.window = NULL;
+	if (file.size)
+		munmap(file.window, file.size);
+	file.size = 0;
 }
 
 /* Reports that the recording ends early. */
@@ -84,7 +84,6 @@ static void finish_locked(void)
 	uint64_t end = file.base + file.used;
 	struct stat st;
 
-	file.ended = true;
 	if (file.fd < 0)
 		return;
 	close_window_locked();
@@ -98,27 +97,25 @@ static void finish_locked(void)
 	file.fd = -1;
 }
 
-/* Allocates blocks of the file for @need bytes from @base on, and for more if there is
- * space. Return: 0 or errno.
+/* Allocates blocks for a window at @base: WINDOW bytes, or fewer if there is no room for
+ * more, but at least @need. Return: 0, and the number in *@size; or errno.
  */
-static int reserve_locked(uint64_t base, size_t need)
+static int allocate_locked(uint64_t base, size_t need, size_t *size)
 {
 	struct rlimit most;
 	int rc = ENOSPC;
 
 	if (getrlimit(RLIMIT_FSIZE, &most))
 		most.rlim_cur = RLIM_INFINITY;
-	for (size_t size = WINDOW; size >= need && size >= PAGE; size /= 2) {
+	for (*size = WINDOW; *size >= need && *size >= PAGE; *size /= 2) {
 		/* the system call would raise SIGXFSZ */
-		if (base + size > most.rlim_cur) {
+		if (base + *size > most.rlim_cur) {
 			rc = EFBIG;
 			continue;
 		}
 		do
-			rc = posix_fallocate(file.fd, (off_t)base, (off_t)size);
+			rc = posix_fallocate(file.fd, (off_t)base, (off_t)*size);
 		while (rc == EINTR);
-		if (!rc)
-			file.reserved = size;
 		if (rc != ENOSPC && rc != EFBIG && rc != EDQUOT)
 			break;
 	}
@@ -131,20 +128,19 @@ static int reserve_locked(uint64_t base, size_t need)
 static bool next_window_locked(size_t len)
 {
 	uint64_t at = file.base + file.used, base = at & ~(uint64_t)(PAGE - 1);
-	int rc = reserve_locked(base, (size_t)(at - base) + len);
-	void *window = NULL;
+	size_t size;
+	int rc = allocate_locked(base, (size_t)(at - base) + len, &size);
+	void *window = rc ? NULL
+			  : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd,
+				 (off_t)base);
 
-	if (!rc) {
-		window = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd,
-			      (off_t)base);
-		rc = window == MAP_FAILED ? errno : 0;
-	}
-	if (rc) {
-		fail_locked(strerror(rc));
+	if (rc || window == MAP_FAILED) {
+		fail_locked(strerror(rc ? rc : errno));
 		return false;
 	}
 	close_window_locked();
 	file.window = window;
+	file.size = size;
 	file.base = base;
 	file.used = (size_t)(at - base);
 	return true;
@@ -172,7 +168,7 @@ static bool copy_locked(size_t len)
 
 static bool append_locked(size_t len)
 {
-	if (file.used + len > file.reserved && !next_window_locked(len))
+	if (file.used + len > file.size && !next_window_locked(len))
 		return false;
 	return copy_locked(len);
 }
@@ -191,7 +187,7 @@ static void put_locked(const struct rn_rec *rec)
 {
 	size_t len;
 
-	if (file.ended || file.fd < 0)
+	if (file.fd < 0)
 		return;
 	if (file.base + file.used >= file.limit) {
 		end_at_limit_locked();
@@ -251,9 +247,8 @@ static void forget_parent_locked(void)
 	close_window_locked();
 	if (file.fd >= 0)
 		close(file.fd);
-	file.fd = -1;
-	file.base = file.used = file.reserved = 0;
-	file.ended = file.failed = false;
+	file.base = file.used = 0;
+	file.failed = false;
 }
 
 static bool open_locked(const char *pattern)
@@ -261,15 +256,13 @@ static bool open_locked(const char *pattern)
 	char path[RN_FREE_NAME_MAX];
 
 	if (file.pid == getpid())
-		return !file.ended;
-	if (file.pid)
-		forget_parent_locked();
+		return file.fd >= 0;
+	forget_parent_locked();
 	file.pid = getpid();
 	file.limit = read_limit();
 	file.fd = rn_free_name_open(path, sizeof(path), pattern);
 	if (file.fd < 0) {
 		fail_locked(strerror(-file.fd));
-		file.ended = true;
 		return false;
 	}
 	/* without direct access to memory, records are copied more slowly */
