@@ -20,16 +20,14 @@ struct rn_rec_field {
 	const char *name; /* name of the field; NULL: end of the list */
 	enum {
 		NUMBER,
-		FLAG,
-		PRESENT, /* a pointer, recorded only as a flag: is it not NULL? */
 		GIDS,
 		BYTES,	/* a pointer to bytes, whose number is in the member at @other */
 		PART,	/* a pointer to a structure */
-		OPTION, /* a pointer to a structure, or NULL */
+		OPTION, /* a pointer to a structure, or NULL; recorded with a flag */
 		/* a pointer to structures, whose number is in the member at @other */
 		ARRAY,
-		/* struct rn_sge *; the number of SGEs is in the member at @other, and the
-		 * flags of the request are in the member at @flags, unless that is 0
+		/* an ARRAY of struct rn_sge; the flags of the request are in the member
+		 * at @flags, unless that is 0
 		 */
 		SGES,
 	} type;
@@ -37,21 +35,26 @@ struct rn_rec_field {
 	uint16_t size; /* bytes of the member, or of a structure to which it points */
 	/* offsets of other members of the structure; see enum above */
 	uint16_t other, flags;
-	uint16_t max; /* ARRAY: maximum number; a longer array is not recorded */
-	/* fields of the structure to which the member points */
+	/* NUMBER: maximum; 0: what fits. ARRAY: maximum number; a longer array is not
+	 * recorded.
+	 */
+	uint16_t max;
+	/* Fields of the structure to which the member points. An OPTION without any is
+	 * recorded only as the flag.
+	 */
 	const struct rn_rec_field *fields;
 };
 
-#define TYPE_OF(s, m) _Generic(((s *)0)->m, bool : FLAG, default : NUMBER)
+#define MAX_OF(s, m) _Generic(((s *)0)->m, bool : 1, default : 0)
 #define SIZE_OF(s, m) sizeof(((s *)0)->m)
 
 /* clang-format off */
 /* NOLINTBEGIN(bugprone-macro-parentheses): members have none. */
 /* Fields of the structure S: a member, one with another name, and those to which it points. */
 #define F(m) N(m, m)
-#define N(n, m) { .name = #n, .type = TYPE_OF(S, m), .at = offsetof(S, m), .size = SIZE_OF(S, m) }
+#define N(n, m) { .name = #n, .type = NUMBER, .at = offsetof(S, m), .size = SIZE_OF(S, m), .max = MAX_OF(S, m) }
 #define GID(n, m) { .name = #n, .type = GIDS, .at = offsetof(S, m), .size = SIZE_OF(S, m) }
-#define HAS(m) { .name = "has_" #m, .type = PRESENT, .at = offsetof(S, m) }
+#define HAS(m) { .name = "has_" #m, .type = OPTION, .at = offsetof(S, m) }
 #define DATA(n, m, len) { .name = #n, .type = BYTES, .at = offsetof(S, m), .other = offsetof(S, len) }
 #define TO(m, list) { .name = "", .type = PART, .at = offsetof(S, m), \
 	.size = sizeof(*((S *)0)->m), .fields = list }
@@ -242,9 +245,8 @@ struct visit {
 		GET,
 		SEE
 	} mode;
-	uint8_t *out;	   /* PUT: next byte to write */
-	const uint8_t *in; /* GET: next byte to read */
-	size_t left;	   /* PUT, GET: number of bytes from that one to the end */
+	uint8_t *at; /* PUT, GET: next byte to write or read */
+	size_t left; /* PUT, GET: number of bytes from that one to the end */
 	/* PUT: there was no room. GET: the bytes end too early, or a number does not fit.
 	 * After that nothing is written, and everything is read as 0.
 	 */
@@ -255,69 +257,54 @@ struct visit {
 	void *arg;
 };
 
-static void put_bytes(struct visit *v, const uint8_t *data, size_t len)
+/* Returns where the next @len bytes are, or are to be written, and goes behind them. NULL
+ * if there are fewer.
+ */
+static uint8_t *take(struct visit *v, size_t len)
 {
-	if (v->failed || v->left < len) {
-		v->failed = true;
-		return;
-	}
-	if (len > 0)
-		memcpy(v->out, data, len);
-	v->out += len;
-	v->left -= len;
-}
-
-/* Returns the next @len bytes of the input, and skips them; NULL if there are fewer. */
-static const uint8_t *get_bytes(struct visit *v, size_t len)
-{
-	const uint8_t *data = v->in;
+	uint8_t *at = v->at;
 
 	if (v->failed || v->left < len) {
 		v->failed = true;
 		return NULL;
 	}
-	v->in += len;
+	v->at += len;
 	v->left -= len;
-	return data;
+	return at;
 }
 
 static void put_number(struct visit *v, uint64_t value)
 {
-	bool more = true;
+	uint8_t *to = take(v, 1);
 
-	for (; more && v->left > 0 && !v->failed; value >>= GROUP) {
-		more = value >= MORE;
-		*v->out++ = (uint8_t)(more ? value | MORE : value);
-		v->left--;
-	}
-	v->failed = v->failed || more;
+	for (; to && value >= MORE; value >>= GROUP, to = take(v, 1))
+		*to = (uint8_t)(value | MORE);
+	if (to)
+		*to = (uint8_t)value;
 }
 
+/* Reads a number that has room in @size bytes. Only its shortest form is accepted. */
 static uint64_t get_number(struct visit *v, size_t size)
 {
 	uint64_t value = 0;
 	uint8_t byte = MORE;
 
 	for (unsigned shift = 0; byte & MORE; shift += GROUP) {
-		const uint8_t *in = get_bytes(v, 1);
+		const uint8_t *in = take(v, 1);
 		uint64_t group;
 
 		byte = in ? *in : 0;
 		group = byte & (MORE - 1);
-		if (shift >= 64 || group << shift >> shift != group)
-			v->failed = true;
-		/* only the shortest form of a number is accepted */
-		if (shift > 0 && byte == 0)
+		if (shift >= 64 || group << shift >> shift != group ||
+		    (shift > 0 && byte == 0))
 			v->failed = true;
 		if (v->failed)
 			return 0;
 		value |= group << shift;
 	}
-	if (size < sizeof(value) && value >> (8 * size)) {
+	if (size < sizeof(value) && value >> (8 * size))
 		v->failed = true;
-		return 0;
-	}
-	return value;
+	return v->failed ? 0 : value;
 }
 
 /* Returns the address of the low @size bytes of the number *@value. */
@@ -346,11 +333,18 @@ static uint64_t load(const void *at, size_t size)
 /* NOLINTBEGIN(misc-no-recursion): no deeper than the table */
 static void visit_fields(struct visit *v, void *s, const struct rn_rec_field *f);
 
-/* Visits a number of @size bytes in memory. Returns its value. */
-static uint64_t visit_number(struct visit *v, const char *name, void *at, size_t size)
+/* Visits a number of @size bytes in memory, @max at most unless that is 0. Returns its
+ * value.
+ */
+static uint64_t visit_number(struct visit *v, const char *name, void *at, size_t size,
+			     uint64_t max)
 {
 	uint64_t value = v->mode == GET ? get_number(v, size) : load(at, size);
 
+	if (max && value > max) {
+		v->failed = true;
+		value = 0;
+	}
 	if (v->mode == PUT)
 		put_number(v, value);
 	else if (v->mode == SEE)
@@ -364,12 +358,14 @@ static uint64_t visit_number(struct visit *v, const char *name, void *at, size_t
 static void visit_bytes(struct visit *v, const char *name, const uint8_t **data,
 			size_t len)
 {
-	if (v->mode == PUT)
-		put_bytes(v, *data, len);
-	else if (v->mode == SEE)
+	uint8_t *at = v->mode == SEE ? NULL : take(v, len);
+
+	if (v->mode == SEE)
 		v->see(v->arg, name, len, *data ? *data : (const uint8_t *)"");
-	else
-		*data = get_bytes(v, len);
+	else if (v->mode == GET)
+		*data = at;
+	else if (at && len > 0)
+		memcpy(at, *data, len);
 }
 
 static void visit_gids(struct visit *v, const struct rn_rec_field *f, struct rn_gid *gid)
@@ -433,23 +429,19 @@ static void visit_sges(struct visit *v, const struct rn_rec_field *f, uint8_t *s
 static void visit_pointer(struct visit *v, const struct rn_rec_field *f, uint8_t *s)
 {
 	void **at = (void **)(s + f->at);
-	uint32_t count = 1;
 	uint8_t has = *at != NULL;
+	uint32_t count = 1;
 
-	if (f->type == PRESENT || f->type == OPTION) {
-		count = (uint32_t)visit_number(v, f->name, &has, sizeof(has));
-		v->failed = v->failed || has > 1;
-		if (v->mode == GET)
-			*at = has ? v->room : NULL;
-	} else if (f->type == ARRAY || f->type == SGES) {
+	if (f->type == OPTION) {
+		count = (uint32_t)visit_number(v, f->name, &has, sizeof(has), 1);
+	} else if (f->type != PART) {
 		count = (uint32_t)load(s + f->other, sizeof(count));
+		count = count <= f->max ? count : 0;
 	}
 	if (f->type == SGES)
-		visit_sges(v, f, s, count <= f->max ? count : 0);
-	else if (f->type == ARRAY)
-		visit_structures(v, at, f->size, count <= f->max ? count : 0, f->fields);
-	else if (f->type != PRESENT && count == 1)
-		visit_structures(v, at, f->size, 1, f->fields);
+		visit_sges(v, f, s, count);
+	else if (count > 0)
+		visit_structures(v, at, f->size, count, f->fields);
 }
 
 static void visit_fields(struct visit *v, void *structure, const struct rn_rec_field *f)
@@ -457,24 +449,16 @@ static void visit_fields(struct visit *v, void *structure, const struct rn_rec_f
 	uint8_t *s = structure;
 
 	for (; f && f->name; f++) {
-		switch ((int)f->type) {
-		case NUMBER:
-			visit_number(v, f->name, s + f->at, f->size);
-			break;
-		case FLAG:
-			if (visit_number(v, f->name, s + f->at, 1) > 1)
-				v->failed = true;
-			break;
-		case GIDS:
+		if (f->type == NUMBER) {
+			visit_number(v, f->name, s + f->at, f->size, f->max);
+		} else if (f->type == GIDS) {
 			visit_gids(v, f, (struct rn_gid *)(s + f->at));
-			break;
-		case BYTES:
+		} else if (f->type == BYTES) {
 			if (v->mode != SEE)
-				visit_number(v, f->name, s + f->other, 4);
+				visit_number(v, f->name, s + f->other, 4, 0);
 			visit_bytes(v, f->name, (const uint8_t **)(s + f->at),
 				    load(s + f->other, 4));
-			break;
-		default:
+		} else {
 			visit_pointer(v, f, s);
 		}
 	}
@@ -504,13 +488,13 @@ size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room)
 	assert(rec->kind > RN_REC_END_OF_FILE && rec->kind < RN_REC_KINDS);
 	if (room < RN_REC_HEAD)
 		return 0;
-	v.out = out + RN_REC_HEAD;
+	v.at = out + RN_REC_HEAD;
 	v.left = room - RN_REC_HEAD;
 	/* Writing does not change the record. */
 	visit_record(&v, (struct rn_rec *)rec);
 	if (v.failed)
 		return 0;
-	len = (size_t)(v.out - out);
+	len = (size_t)(v.at - out);
 	for (unsigned i = 0; i < 4; i++)
 		out[i] = (uint8_t)((len - 4) >> (8 * i));
 	out[4] = (uint8_t)rec->kind;
@@ -554,7 +538,7 @@ ssize_t rn_rec_get(const uint8_t *in, size_t left, struct rn_rec *rec,
 	len = rn_rec_peek(in, left, &rec->kind, &number);
 	if (len <= 0)
 		return len;
-	v.in = in + RN_REC_HEAD;
+	v.at = (uint8_t *)in + RN_REC_HEAD; /* only read */
 	v.left = (size_t)len - RN_REC_HEAD;
 	visit_record(&v, rec);
 	return v.failed || v.left > 0 || !dev_is_sane(rec) ? -EPROTO : len;
@@ -570,18 +554,19 @@ void rn_rec_list(const struct rn_rec *rec, rn_rec_see *see, void *arg)
 /* ------------------------------------------------------------------- header */
 size_t rn_rec_put_header(const struct rn_rec_header *h, uint8_t *out, size_t room)
 {
-	struct visit v = { .mode = PUT, .out = out, .left = room };
+	struct visit v = { .mode = PUT, .at = out, .left = room };
+	const uint8_t *begin = magic;
 
-	put_bytes(&v, magic, sizeof(magic));
+	visit_bytes(&v, "magic", &begin, sizeof(magic));
 	visit_fields(&v, (struct rn_rec_header *)h, version);
 	visit_fields(&v, (struct rn_rec_header *)h, header);
-	return v.failed ? 0 : (size_t)(v.out - out);
+	return v.failed ? 0 : (size_t)(v.at - out);
 }
 
 ssize_t rn_rec_get_header(const uint8_t *in, size_t left, struct rn_rec_header *h)
 {
-	struct visit v = { .mode = GET, .in = in, .left = left };
-	const uint8_t *begin = get_bytes(&v, sizeof(magic));
+	struct visit v = { .mode = GET, .at = (uint8_t *)in, .left = left };
+	const uint8_t *begin = take(&v, sizeof(magic));
 
 	memset(h, 0, sizeof(*h));
 	if (!begin || memcmp(begin, magic, sizeof(magic)) != 0)
@@ -590,5 +575,5 @@ ssize_t rn_rec_get_header(const uint8_t *in, size_t left, struct rn_rec_header *
 	if (!v.failed && h->version != RN_REC_VERSION)
 		return -ENOTSUP;
 	visit_fields(&v, h, header);
-	return v.failed ? -EBADMSG : v.in - in;
+	return v.failed ? -EBADMSG : v.at - in;
 }
