@@ -66,7 +66,7 @@ struct device {
 };
 
 struct player {
-	struct rn_hook_sink sink; /* must be the first member */
+	struct rn_hook_sink sink;
 	const uint8_t *data;
 	uint64_t len;
 	const struct rn_replay_cfg *cfg;
@@ -270,18 +270,17 @@ static void forget_objects(struct player *p)
 /* -------------------------------------------------------------------- calls */
 static void grow_table(struct player *p)
 {
+	static void **(*const grow[])(struct rn_dev *, void **, uint32_t) = {
+		[RN_CALL_TABLE_QP] = rn_dev_grow_qp_table,
+		[RN_CALL_TABLE_MR] = rn_dev_grow_mr_table,
+		[RN_CALL_TABLE_SRQ] = rn_dev_grow_srq_table,
+	};
 	const struct rn_call_grow *g = &p->rec.u.call.grow;
-	void **bucket = alloc_block(p, g->count * sizeof(*bucket)), **old;
+	void **bucket = alloc_block(p, g->count * sizeof(*bucket));
 
 	if (!bucket)
 		return;
-	if (g->table == RN_CALL_TABLE_QP)
-		old = rn_dev_grow_qp_table(dev_of(p), bucket, g->count);
-	else if (g->table == RN_CALL_TABLE_MR)
-		old = rn_dev_grow_mr_table(dev_of(p), bucket, g->count);
-	else
-		old = rn_dev_grow_srq_table(dev_of(p), bucket, g->count);
-	free_block(p, old);
+	free_block(p, grow[g->table](dev_of(p), bucket, g->count));
 	p->d->bucket[g->table] = bucket;
 }
 
@@ -596,12 +595,6 @@ static void differ(struct player *p, uint8_t number, uint64_t n, const struct rn
 		rn_rec_compare(was, is, r);
 }
 
-static struct player *player_of(struct rn_hook_sink *s)
-{
-	static_assert(offsetof(struct player, sink) == 0, "the sink is a player");
-	return (struct player *)s;
-}
-
 static void count_record(struct rn_replay_result *r, const struct rn_rec *is)
 {
 	r->accesses += rn_rec_info[is->kind].class == RN_REC_ACCESS;
@@ -618,7 +611,7 @@ static void count_record(struct rn_replay_result *r, const struct rn_rec *is)
 /* Compares what the core does with the next record of its device. */
 static bool compare_next(struct rn_hook_sink *s, const struct rn_rec *is)
 {
-	struct player *p = player_of(s);
+	struct player *p = RN_CONTAINER_OF(s, struct player, sink);
 	uint64_t *at = &p->cursor[is->dev], n;
 	unsigned kind;
 
@@ -639,7 +632,7 @@ static bool compare_next(struct rn_hook_sink *s, const struct rn_rec *is)
 
 static int open_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
 {
-	struct player *p = player_of(s);
+	struct player *p = RN_CONTAINER_OF(s, struct player, sink);
 
 	shown->number = p->rec.dev;
 	p->dev[p->rec.dev]->shown = shown;
@@ -648,7 +641,7 @@ static int open_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
 
 static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
 {
-	player_of(s)->dev[shown->number]->shown = NULL;
+	RN_CONTAINER_OF(s, struct player, sink)->dev[shown->number]->shown = NULL;
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -680,7 +673,7 @@ static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst
 static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 					     const struct rn_rec *is, void *bytes)
 {
-	struct player *p = player_of(s);
+	struct player *p = RN_CONTAINER_OF(s, struct player, sink);
 	struct device *d = p->dev[is->dev];
 	const struct rn_rec_access *a = &p->expected.u.access;
 	const struct rn_rec_mem_done *end = &p->rec.u.mem_done;
