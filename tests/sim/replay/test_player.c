@@ -255,6 +255,16 @@ static void a_call_does_not_begin_within_another(void **state)
 	assert_broken("a call begins within another");
 }
 
+static void a_record_that_is_part_of_no_call_is_refused(void **state)
+{
+	unsigned outcome = find(RN_REC_RESULT, find(RN_CALL_POST_SEND, 1));
+	struct rn_rec again = part(outcome);
+
+	(void)state;
+	insert(outcome + 1, &again);
+	assert_broken("part of a call stands alone");
+}
+
 static void an_access_that_is_not_made_is_a_difference(void **state)
 {
 	unsigned read = find(RN_REC_READ, 1);
@@ -495,6 +505,7 @@ int main(void)
 		TEST(the_recording_is_good_before_it_is_changed),
 		TEST(calls_of_two_devices_may_overlap),
 		TEST(a_call_does_not_begin_within_another),
+		TEST(a_record_that_is_part_of_no_call_is_refused),
 		TEST(an_access_that_is_not_made_is_a_difference),
 		TEST(an_access_of_another_kind_has_no_answer),
 		TEST(an_event_that_does_not_come_is_a_difference),

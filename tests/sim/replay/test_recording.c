@@ -155,6 +155,23 @@ static void test_what_memory_can_do_comes_back(void **state)
 	assert_true(back.u.call.cfg->mem->read_part == NULL);
 }
 
+/* The last field of a device's configuration says whether it wants to know of ACKs. */
+static void test_flags_are_0_or_1(void **state)
+{
+	static const struct rn_mem_ops ops;
+	const struct rn_dev_cfg cfg = { .mem = &ops, .before_ack = acknowledge };
+	struct rn_rec rec = { .kind = RN_CALL_DEV_INIT, .u.call.cfg = &cfg };
+	size_t len = rn_rec_put(&rec, bytes, sizeof(bytes));
+
+	(void)state;
+	assert_int_equal(bytes[len - 1], 1);
+	for (unsigned flag = 0; flag < 4; flag++) {
+		bytes[len - 1] = (uint8_t)flag;
+		assert_int_equal(rn_rec_get(bytes, len, &rec, &room),
+				 flag < 2 ? (ssize_t)len : -EPROTO);
+	}
+}
+
 static void test_packets_and_inline_data_come_back(void **state)
 {
 	struct rn_rec rec = { .kind = RN_CALL_RECEIVE, .now = -1 };
@@ -398,6 +415,7 @@ int main(void)
 		cmocka_unit_test(test_every_kind_comes_back),
 		cmocka_unit_test(test_numbers_keep_their_sign_and_size),
 		cmocka_unit_test(test_what_memory_can_do_comes_back),
+		cmocka_unit_test(test_flags_are_0_or_1),
 		cmocka_unit_test(test_packets_and_inline_data_come_back),
 		cmocka_unit_test(test_too_much_inline_data_is_not_read),
 		cmocka_unit_test(test_a_record_says_nothing_that_it_has_not),
