@@ -30,6 +30,7 @@ static struct kit_file file;
 static struct film whole, film; /* as it was recorded; that which a test changes */
 static uint8_t made[1 << 20];	/* records that a test has made */
 static size_t made_len;
+static uint64_t max_memory; /* of a replay; 0: the usual limit */
 
 /* Two devices and one RC pair; no losses, and no memory that answers later. */
 static int record(void)
@@ -111,6 +112,7 @@ static int unchanged(void **state)
 	(void)state;
 	film = whole;
 	made_len = 0;
+	max_memory = 0;
 	return 0;
 }
 
@@ -182,7 +184,7 @@ static void move(unsigned from, unsigned count, unsigned to)
 
 static struct rn_replay_result show(void)
 {
-	const struct rn_replay_cfg cfg = { 0 };
+	const struct rn_replay_cfg cfg = { .max_memory = max_memory };
 	struct rn_replay_result r;
 	uint8_t *data;
 	size_t len = 0;
@@ -491,6 +493,33 @@ static void of_the_fields_that_differ_so_many_are_told_apart(void **state)
 	assert_string_equal(r.field[0].name, "data");
 }
 
+/* The first device gets a table of @count buckets before it ends. */
+static void grow_to(uint32_t count)
+{
+	unsigned at = find(RN_CALL_DEV_FINI, 1);
+	struct rn_rec rec = { .kind = RN_CALL_GROW,
+			      .dev = part(at).dev,
+			      .u.call.grow = { RN_CALL_TABLE_MR, count } };
+
+	make_room(at, 2);
+	put(at, &rec);
+	rec.kind = RN_REC_DONE;
+	put(at + 1, &rec);
+}
+
+static void tables_count_towards_the_limit_of_memory(void **state)
+{
+	(void)state;
+	max_memory = 16 << 20;
+	assert_same();
+	grow_to(1 << 12);
+	assert_same();
+	grow_to(1 << 22); /* 32 MiB */
+	assert_int_equal(show().end, RN_REPLAY_NO_MEMORY);
+	max_memory = 64 << 20;
+	assert_same();
+}
+
 static void the_recording_is_good_before_it_is_changed(void **state)
 {
 	(void)state;
@@ -515,6 +544,7 @@ int main(void)
 		TEST(memory_that_answers_at_once_never_answers_later),
 		TEST(another_result_is_a_difference),
 		TEST(of_the_fields_that_differ_so_many_are_told_apart),
+		TEST(tables_count_towards_the_limit_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
