@@ -295,8 +295,8 @@ struct rnp_engine {
 	struct rnp_icmp_probe icmp_probe;
 	struct rnp_raw_link raw; /* Ethernet frames of raw packet QPs */
 	struct rnp_policy policy;
-	uint32_t polls;	  /* number of polls by the program */
-	clockid_t poller; /* CPU-time clock of the thread that renewed the lease */
+	rn_ns descriptors_seen; /* when a poll checked the descriptors last */
+	clockid_t poller;	/* CPU-time clock of the thread that renewed the lease */
 	/* processor on which a real-time thread polled last; -1: not known */
 	int poller_at;
 	/* number of yields since the last one that was dear; every TIMED_YIELDS-th of
