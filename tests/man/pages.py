@@ -4,8 +4,9 @@
 
 usage: pages SOURCE-DIRECTORY BUILD-DIRECTORY
 
-Looked for are paths of the source tree, programs below build/dev, tests and presets. The example
-is the block of code that begins with the name of a rule.
+Looked for are paths of the source tree, functions, programs below build/dev, tests and presets. A
+function that is followed by a file in parentheses is looked for there. The example is the block of
+code that begins with the name of a rule.
 """
 import json
 import pathlib
@@ -39,6 +40,20 @@ def missing_paths(text):
                     continue
                 if not is_pattern(name) and not list(ROOT.glob(name)):
                     yield name
+
+
+def sources():
+    return {str(path.relative_to(ROOT)): path.read_text() for folder in FOLDERS.split("|")
+            for kind in ("*.[ch]", "CMakeLists.txt") for path in (ROOT / folder).rglob(kind)}
+
+
+def missing_functions(text, code):
+    known = {name for source in code.values() for name in re.findall(r"\b(\w+) ?\(", source)}
+    for name in sorted(set(re.findall(r"`(\w+)\(\)`", text)) - known):
+        yield f"{name}()"
+    for name, file in re.findall(r"`(\w+)\(\)`\s\(`([\w/.]+\.[ch])`", text):
+        if not re.search(rf"^(\w[^;=]*\b|#define ){name}\(", code.get(file, ""), re.M):
+            yield f"{name}() in {file}"
 
 
 def missing_builds(text):
@@ -78,11 +93,11 @@ def failing_examples(text):
 
 
 def main():
-    names, wrong = tests(), []
+    names, code, wrong = tests(), sources(), []
     for page in PAGES:
         text = (ROOT / page).read_text()
-        for what in (missing_paths(text), missing_builds(text), missing_tests(text, names), missing_presets(text),
-                     failing_examples(text)):
+        for what in (missing_paths(text), missing_functions(text, code), missing_builds(text), missing_tests(text, names),
+                     missing_presets(text), failing_examples(text)):
             wrong += [f"{page}: {name}" for name in what]
     print("\n".join(wrong) or f"{', '.join(PAGES)}: all is there")
     sys.exit(bool(wrong))
