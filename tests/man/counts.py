@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""counts - the numbers of rocin-correctness(7) are those of the source tree.
+"""counts - the numbers of rocin-correctness(7), README.md and tests/rules.md are those of the source tree.
 
 usage: counts [--write] SOURCE-DIRECTORY
 
-An item of the page that begins with a number is compared with what is counted here;
---write puts the right number there.
+An item of the page that begins with a number, README's line about litmus tests and the last line of
+rules.md are compared with what is counted here; --write puts the right numbers there.
 """
 import pathlib
 import re
@@ -46,25 +46,57 @@ def counted(tests):
     }
 
 
-def main():
-    is_writing = sys.argv[1] == "--write"
-    root = pathlib.Path(sys.argv[-1])
-    page = root / "tools/man/rocin-correctness.7"
-    now, seen, wrong = counted(root / "tests"), set(), []
+def total(rules):
+    """The last line of rules.md: how many rules each group has, and all of them."""
+    groups = {}
+    for rule in dict.fromkeys(re.findall(r"^\| ([A-Z]\d+[a-z]?) \|", rules, re.M)):
+        groups[rule[0]] = groups.get(rule[0], 0) + 1
+    return f"Total: {' '.join(f'{name}{count}' for name, count in groups.items())} = **{sum(groups.values())}**."
+
+
+def correct_page(name, text, now, wrong):
+    """The text with the right numbers; what was not right goes into the list."""
+    seen = set()
 
     def put(match):
         number, what = int(match.group(1)), match.group(2)
         seen.add(what)
         if number != now.get(what):
-            wrong.append(f"{page.name}: {number} {what}, counted: {now.get(what)}")
+            wrong.append(f"{name}: {number} {what}, counted: {now.get(what)}")
         return f'.It "{now.get(what, number)} {what}"'
 
-    text = re.sub(r'^\.It "(\d+) (.*)"$', put, page.read_text(), flags=re.M)
-    wrong += [f"{page.name}: nothing about {what}" for what in now.keys() - seen]
+    text = re.sub(r'^\.It "(\d+) (.*)"$', put, text, flags=re.M)
+    wrong += [f"{name}: nothing about {what}" for what in now.keys() - seen]
+    return text
+
+
+def correct_line(name, text, pattern, right, wrong):
+    """The same of a text in which one place says a number."""
+    found = re.search(pattern, text, re.M)
+    if not found:
+        wrong.append(f"{name}: nothing like {right}")
+        return text
+    if found.group() != right:
+        wrong.append(f"{name}: {found.group()}, counted: {right}")
+    return text.replace(found.group(), right)
+
+
+def main():
+    is_writing = sys.argv[1] == "--write"
+    root = pathlib.Path(sys.argv[-1])
+    now, wrong = counted(root / "tests"), []
+    page, readme, rules = (root / x for x in ("tools/man/rocin-correctness.7", "README.md", "tests/rules.md"))
+    texts = {
+        page: correct_page(page.name, page.read_text(), now, wrong),
+        readme: correct_line(readme.name, readme.read_text(), r"\d+ small programs against",
+                             f"{now['litmus tests']} small programs against", wrong),
+        rules: correct_line(rules.name, rules.read_text(), r"^Total: .*$", total(rules.read_text()), wrong),
+    }
     if is_writing:
-        page.write_text(text)
+        for path, text in texts.items():
+            path.write_text(text)
         return 0
-    print("\n".join(wrong) or f"{len(now)} numbers")
+    print("\n".join(wrong) or f"{len(now) + 2} numbers")
     return 1 if wrong else 0
 
 
