@@ -37,6 +37,29 @@ static int add_test(struct rn_report *r, const char *file,
 	return 0;
 }
 
+/* Returns whether reports can explain all rules that a test names, and says which they
+ * cannot.
+ */
+static bool are_rules_known(const char *file, const struct rn_litmus_test *test)
+{
+	const char *at = test->rules;
+
+	while (*at) {
+		size_t len = strcspn(at, " ,");
+
+		if (len && !rn_litmus_find_rule(at, len)) {
+			rn_complain(
+				"%s: %s names the rule %.*s, which rocin-visibility(7) "
+				"does not have",
+				file, test->name, (int)len, at);
+			return false;
+		}
+		at += len;
+		at += strspn(at, " ,");
+	}
+	return true;
+}
+
 static int parse_text(struct rn_report *r, const char *file, const char *text, size_t len)
 {
 	struct rn_litmus_test *test = malloc(sizeof(*test));
@@ -47,6 +70,10 @@ static int parse_text(struct rn_report *r, const char *file, const char *text, s
 	rn_litmus_parser_init(&p, text, len);
 	while (rc == 1) {
 		rc = rn_litmus_parse(&p, test);
+		if (rc == 1 && !are_rules_known(file, test)) {
+			free(test);
+			return -EINVAL;
+		}
 		if (rc == 1 && add_test(r, file, test))
 			rc = -ENOMEM;
 	}

@@ -84,6 +84,9 @@ says 'open.litmus:1:1: expected the end of this comment' err
 printf '(* nothing *)\n' >"$work/nothing.litmus"
 ends 2 "$work/wrong.litmus" "$work/nothing.litmus"
 says 'nothing.litmus: no test' err
+printf 'RDMA x\n"x"\n{ x@B.host=0; q: A.nic0->B.nic0; rule V5, Z9 }\nA.cpu ;\nwrite q x <- #1 ;\nallowed (x=1)\n' >"$work/rule.litmus"
+ends 2 "$work/rule.litmus"
+says 'rule.litmus: x names the rule Z9' err
 mkdir "$work/pipes"
 mkfifo "$work/pipes/a.litmus"
 ends 2 "$work/pipes"
