@@ -9,18 +9,6 @@
 #include "scenario.h"
 #include "sim/pcie/model/text.h"
 
-static void add_hex(struct rn_text *t, uint64_t value)
-{
-	static const char digits[] = "0123456789abcdef";
-	int shift = 60;
-
-	rn_text_add(t, "0x");
-	while (shift > 0 && !(value >> shift))
-		shift -= 4;
-	for (; shift >= 0; shift -= 4)
-		rn_text_char(t, digits[value >> shift & 0xf]);
-}
-
 static bool is_hex(enum rn_scn_field f)
 {
 	return f == RN_F_VA || f == RN_F_RKEY || f == RN_F_PKEY || f == RN_F_QKEY ||
@@ -59,7 +47,7 @@ static void add_field(struct rn_text *t, const struct rn_scn_line *l, enum rn_sc
 	else if (info->form == RN_SCN_LETTERS)
 		add_letters(t, l->value[f]);
 	else if (is_hex(f))
-		add_hex(t, l->value[f]);
+		rn_text_hex(t, l->value[f]);
 	else
 		rn_text_number(t, l->value[f]);
 }
@@ -167,7 +155,7 @@ void rn_describe_wc(const struct rn_scene_wc *wc, char *buf, size_t size)
 	rn_text_number(&t, wc->byte_len);
 	if (wc->flags & (RN_WC_WITH_IMM | RN_WC_WITH_INV)) {
 		rn_text_add(&t, wc->flags & RN_WC_WITH_IMM ? " imm " : " inv ");
-		add_hex(&t, wc->imm);
+		rn_text_hex(&t, wc->imm);
 	}
 }
 

@@ -48,4 +48,17 @@ static inline void rn_text_number(struct rn_text *t, uint64_t value)
 		rn_text_char(t, digits[--n]);
 }
 
+/* Adds a number as in "0x1f", without leading zeros. */
+static inline void rn_text_hex(struct rn_text *t, uint64_t value)
+{
+	static const char digits[] = "0123456789abcdef";
+	int shift = 60;
+
+	rn_text_add(t, "0x");
+	while (shift > 0 && !(value >> shift))
+		shift -= 4;
+	for (; shift >= 0; shift -= 4)
+		rn_text_char(t, digits[value >> shift & 0xf]);
+}
+
 #endif /* RN_TEXT_H */
