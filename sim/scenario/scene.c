@@ -651,6 +651,19 @@ static bool expect_comp(struct rn_scene *c, const struct rn_scn_line *l)
 	return is_in_time(c, l, c->ops->now(c->ctx));
 }
 
+/* Sets the error text for byte @at of the memory that line @l is about. Returns false. */
+static bool fail_byte(struct rn_scene *c, const struct rn_scn_line *l, uint32_t at,
+		      uint8_t want, uint8_t came)
+{
+	struct rn_text t;
+
+	rn_text_init(&t, c->r->expected, sizeof(c->r->expected));
+	rn_text_hex(&t, want);
+	rn_text_init(&t, c->r->came, sizeof(c->r->came));
+	rn_text_hex(&t, came);
+	return fail_number(c, l, "the memory differs from byte ", at);
+}
+
 static bool check_memory(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	uint32_t len = (uint32_t)rn_scn_get(l, RN_F_LEN, sizeof(uint64_t));
@@ -661,10 +674,12 @@ static bool check_memory(struct rn_scene *c, const struct rn_scn_line *l)
 		if (!c->ops->memory(c->ctx, l->region[RN_F_AT], l->value[RN_F_AT] + done,
 				    buf, part))
 			return fail(c, l, "that is not in the region");
-		for (uint32_t i = 0; i < part; i++)
-			if (buf[i] != rn_scene_content(&c->names, l, done + i))
-				return fail_number(c, l, "it is not so from byte ",
-						   done + i);
+		for (uint32_t i = 0; i < part; i++) {
+			uint8_t want = rn_scene_content(&c->names, l, done + i);
+
+			if (buf[i] != want)
+				return fail_byte(c, l, done + i, want, buf[i]);
+		}
 	}
 	return true;
 }
