@@ -601,13 +601,25 @@ static bool check_sends(struct rn_litmus_parser *p, const struct rn_litmus_test 
 	return true;
 }
 
+/* Does the text end here, or another test begin? */
+static bool is_behind_test(struct rn_litmus_parser *p)
+{
+	struct rn_litmus_parser ahead = *p;
+
+	return rn_lex_peek(p) == '\0' || rn_lex_try_word(&ahead, "RDMA");
+}
+
 static bool parse_test(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 {
 	if (!parse_header(p, t) || !parse_setup(p, t) || !parse_threads(p, t))
 		return false;
-	while (!is_at_verdict(p))
+	while (!is_at_verdict(p)) {
+		if (is_behind_test(p))
+			return rn_lex_fail(p, "an instruction or a verdict, such as "
+					      "allowed (x=1)");
 		if (!parse_row(p, t))
 			return false;
+	}
 	return check_sends(p, t) && parse_verdicts(p, t);
 }
 
