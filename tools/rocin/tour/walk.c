@@ -255,8 +255,8 @@ static void introduce(const struct walk *w)
 		"the wire, and what each device did over PCIe to memory. Nothing is "
 		"made up: packets and bytes are those of the run that you see, "
 		"times are seconds since it began, and what is claimed is checked. "
-		"(Of PCIe the layer models data and completions, not doorbells and "
-		"work requests; see rocin-pcie(7).)");
+		"(Of PCIe it shows data and completions. Doorbells and how a device "
+		"reads work requests are left out; see nic.wqe in rocin-pcie(7).)");
 	putchar('\n');
 }
 
