@@ -183,7 +183,8 @@ struct rnp_abi_op {
 void rnp_abi_fill_table(const struct rnp_abi *abi, const struct rnp_abi_op *ops,
 			unsigned count, void **table);
 
-/* Sets a flag in the QP, which is zeroed otherwise, so that ibv_qp_to_qp_ex() accepts it.
+/* Sets the flag by which ibv_qp_to_qp_ex() accepts the QP. It lies behind struct
+ * ibv_qp_ex, in memory that the caller has zeroed.
  */
 void rnp_abi_mark_qp_ex(const struct rnp_abi *abi, union rnp_abi_qp *qp);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* event.c - takes events, and asks the rules of all categories that have one to report.
+/* event.c - reports each event to the rules and then to the model. Categories are left
+ * out of which no rule has a severity that the user asked for.
  */
 #include <stdlib.h>
 

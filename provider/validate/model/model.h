@@ -2,8 +2,9 @@
 /* model.h - what a program has made, and what it has done with it: all that rules look
  * at.
  *
- * Rules read the model as it was before an event, but that a new object is there already.
- * They change nothing but the fields `tally', which are theirs.
+ * When an event is reported, the rules see the model as it was before that event, except
+ * that an object which the event created is in it already. The members `tally' belong to
+ * the rules, which change nothing else.
  */
 #ifndef RN_VALIDATE_MODEL_H
 #define RN_VALIDATE_MODEL_H
@@ -12,59 +13,67 @@
 
 enum {
 	RN_VAL_PARENTS = 6,
-	RN_VAL_SGES = 4,     /* ranges of a request that are kept */
-	RN_VAL_HISTORY = 16, /* steps of a QP that are kept */
-	RN_VAL_GONE = 4096,  /* destroyed objects that are kept */
-	RN_VAL_WRITES = 16,  /* WRITEs that a new one is compared with */
+	RN_VAL_SGES = 4,     /* maximum number of SGEs that are stored of a request */
+	RN_VAL_HISTORY = 16, /* number of steps that are stored of a QP, the newest */
+	RN_VAL_GONE = 4096,  /* number of destroyed objects that stay in the model */
+	RN_VAL_WRITES = 16, /* number of earlier WRITEs that a new one is compared with */
 };
 
 /* A request that was posted and has not completed. */
 struct rn_val_wr {
 	uint64_t wr_id;
-	enum ibv_wr_opcode opcode; /* not of receives */
+	enum ibv_wr_opcode opcode; /* not set in receives */
 	unsigned flags;
-	uint32_t sge_count; /* all of them, of which RN_VAL_SGES are kept */
+	uint32_t sge_count; /* number of its SGEs; the first RN_VAL_SGES are stored */
 	struct ibv_sge sge[RN_VAL_SGES];
-	uint64_t len; /* of the message */
+	uint64_t len; /* length of the message in bytes */
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint32_t stack; /* of the post */
-	const void *ah; /* as in the request */
-	/* Of the MR of each entry, and of the AH; 0: none is counted. */
+	uint32_t stack; /* number of the stack of the call that posted it */
+	const void *ah; /* the AH that the program has given */
+	/* rn_val_object.life of the MR of each SGE and of the AH, at the time of the
+	 * post; 0: there was no such object.
+	 */
 	uint32_t mr_life[RN_VAL_SGES], ah_life;
-	bool is_signaled; /* its success will be told */
-	bool is_fetching; /* it writes to its local buffer */
+	bool is_signaled; /* a completion will come even if it succeeds */
+	bool is_fetching; /* it writes to its local buffer (READ, atomics) */
 };
 
-/* Requests in the order of their posts: [first, first + count) of a ring. */
+/* The outstanding requests of a queue in the order of their posts: entries [first, first
+ * + count) of a ring of @room entries.
+ */
 struct rn_val_queue {
 	struct rn_val_wr *ring;
 	uint32_t room, first, count;
-	uint32_t fetching; /* requests that write to their local buffers */
-	/* The requests use no memory: the QP is in ERR, or the SRQ has no QP. */
+	uint32_t fetching; /* number of requests that write to their local buffers */
+	/* The device does not use the memory of the requests, because the QP is in ERR or
+	 * the SRQ has no QP.
+	 */
 	bool is_idle;
-	uint64_t posted, completed; /* ever */
+	uint64_t posted, completed; /* number of requests since the queue was created */
 };
 
+/* Returns outstanding request @i of a queue; 0 is the oldest. */
 static inline const struct rn_val_wr *rn_val_queued(const struct rn_val_queue *q,
 						    uint32_t i)
 {
 	return &q->ring[(q->first + i) % q->room];
 }
 
-/* A step of a QP: what its history tells. */
+/* An entry of the history of a QP, which reports print. */
 struct rn_val_step {
 	enum {
 		RN_VAL_STEP_MADE,
-		RN_VAL_STEP_STATE, /* from @a to @b */
-		RN_VAL_STEP_SEND,  /* @a requests, the first one with opcode @b */
-		RN_VAL_STEP_RECV,  /* @a requests */
-		RN_VAL_STEP_ERROR, /* completion with status @a */
+		RN_VAL_STEP_STATE, /* ibv_modify_qp() from state @a to state @b */
+		RN_VAL_STEP_SEND,  /* post of @a requests, the first with opcode @b */
+		RN_VAL_STEP_RECV,  /* post of @a receives */
+		RN_VAL_STEP_ERROR, /* a completion with status @a */
 	} what;
 	int a, b;
 	uint64_t wr_id;
-	int rc;		/* of the call */
-	uint32_t again; /* the same step followed so many times more */
+	int rc; /* errno value that the call returned, 0: success */
+	/* number of equal steps that followed this one and have no entry of their own */
+	uint32_t again;
 };
 
 struct rn_val_qp {
@@ -73,56 +82,79 @@ struct rn_val_qp {
 	struct ibv_qp_cap asked, cap;
 	bool sq_sig_all;
 	struct rn_val_object *send_cq, *recv_cq, *srq;
-	struct ibv_qp_attr attr; /* as set so far */
-	int mask;		 /* attributes that were ever set */
-	bool is_to_self;	 /* connected to an address of its own device */
-	/* Other processes were asked (watch_ends.c) which of them has the QP that this
-	 * one is connected to.
+	/* the attributes that ibv_modify_qp() has set, and the mask of all of them */
+	struct ibv_qp_attr attr;
+	int mask;
+	bool is_to_self; /* its destination is an address of its own device */
+	/* Whether other processes were asked for the QP at the other end of the
+	 * connection (watch_ends.c).
 	 */
 	bool has_asked;
-	/* What that process has told of its QP; NULL: nothing */
+	/* That QP, as the process that owns it described it; NULL: no process did */
 	struct rn_val_object *remote;
-	/* Receives posted that other processes have been told of, or that the other one
-	 * has told, whose QP this is.
+	/* Number of receives posted. Of a QP of this process: as published for other
+	 * processes. Of one of another process: as that process published it.
 	 */
 	uint64_t told_receives;
-	bool has_remote_srq; /* there it takes its receives from an SRQ */
+	bool has_remote_srq; /* only of a QP of another process: it uses an SRQ */
 	struct rn_val_queue send, recv;
+	/* A ring: step i, counted from the creation of the QP, is in entry i %
+	 * RN_VAL_HISTORY. @steps is the number of the next.
+	 */
 	struct rn_val_step history[RN_VAL_HISTORY];
-	uint32_t steps; /* ever */
-	/* Fields of the rules. */
+	uint32_t steps;
+	/* What rules remember of the QP. */
 	struct {
+		/* number of posts and of their requests; of signaled and of fenced ones
+		 */
 		uint64_t posts, requests, signaled, fenced;
-		uint64_t small, inlined;      /* small: messages that could be inline */
-		uint64_t posts_in_row;	      /* of one request, right behind another */
-		uint64_t messages, solicited; /* that take a receive of the peer */
-		bool has_failed;	      /* a completion has told an error */
-		uint32_t after_failure;	      /* requests posted since */
-		bool was_exhausted;	      /* the peer had no receive at a post */
-		bool was_answered;	      /* something has completed well */
-		uint32_t rnr_received, rnr_sent; /* RNR NAKs that were looked at */
+		/* number of messages short enough for inline data; of inline ones */
+		uint64_t small, inlined;
+		/* number of posts of a single request after a post to the same QP, with
+		 * no poll between the two
+		 */
+		uint64_t posts_in_row;
+		/* number of messages that consume a receive of the peer; of those with
+		 * IBV_SEND_SOLICITED
+		 */
+		uint64_t messages, solicited;
+		bool has_failed;	/* there was a completion with an error */
+		uint32_t after_failure; /* number of requests posted since then */
+		/* a message was posted when the peer had no receive for it */
+		bool was_exhausted;
+		bool was_answered; /* a request has completed with success */
+		/* number of RNR NAKs, as of the last time that a rule looked */
+		uint32_t rnr_received, rnr_sent;
 	} tally;
 };
 
 struct rn_val_cq {
 	uint32_t asked, size;
 	struct rn_val_object *channel;
-	bool has_channel; /* even if it is not known */
+	/* The CQ has a channel; @channel is NULL if the model does not know it. */
+	bool has_channel;
+	/* number of polls, of those that found nothing, and of completions polled */
 	uint64_t polls, empty_polls, entries;
-	uint64_t notifies, events; /* events: those that ibv_get_cq_event() returned */
-	uint64_t event_thread;	   /* that took the newest of them */
+	/* number of ibv_req_notify_cq() calls, and of events that ibv_get_cq_event()
+	 * returned; the thread that got the newest event
+	 */
+	uint64_t notifies, events;
+	uint64_t event_thread;
 	bool is_armed, is_armed_solicited;
 	bool is_polled_since_armed; /* a poll came after the newest ibv_req_notify_cq() */
-	/* Completions that the requests which are posted now can make. */
+	/* maximum number of completions that the outstanding requests can add */
 	uint32_t promised;
-	uint32_t waiting_when_armed; /* entries, before the newest ibv_req_notify_cq() */
-	uint64_t entries_when_armed; /* polled until then */
+	/* at the newest ibv_req_notify_cq(): number of completions in the CQ, and value
+	 * of @entries
+	 */
+	uint32_t waiting_when_armed;
+	uint64_t entries_when_armed;
 	bool has_event; /* an earlier ibv_req_notify_cq() has got its event already */
 	struct {
-		uint64_t single_polls;
-		uint32_t resizes;	     /* since the first completion */
-		uint64_t signaled;	     /* requests that tell this CQ */
-		uint64_t solicited_notifies; /* of `notifies' */
+		uint64_t single_polls; /* number of polls that asked for one entry */
+		uint32_t resizes;      /* number of them since the first completion */
+		uint64_t signaled;     /* number of signaled requests of its QPs */
+		uint64_t solicited_notifies; /* number of those, of @notifies */
 	} tally;
 };
 
@@ -137,44 +169,54 @@ struct rn_val_srq {
 	uint32_t max_wr, max_sge, limit;
 	struct rn_val_queue recv;
 	struct {
-		bool was_armed;	     /* there was a limit once */
-		bool is_limit_spent; /* its event came, and no new limit since */
+		bool was_armed;	     /* the program has set a limit at least once */
+		bool is_limit_spent; /* the limit event came, and no limit was set since
+				      */
 	} tally;
 };
 
-/* An object that uses another one, in the list of all that do. */
+/* An object that uses another one (its parent), in the list of users of that one. */
 struct rn_val_tie {
 	struct rn_val_object *user;
 	struct rn_val_tie *newer, *older;
 };
 
 struct rn_val_object {
-	struct rn_val_object *next;	    /* of the same bucket, newest first */
-	struct rn_val_object *next_number;  /* of the same bucket of numbers */
-	struct rn_val_object *next_address; /* of MRs: of the same bucket of addresses */
-	struct rn_val_object *newer,
-		*older; /* of all living ones, or of those that are gone */
+	/* the next object in the same list of rn_val.bucket (newest first), of
+	 * rn_val.numbered, and (an MR) of rn_val.mr_at
+	 */
+	struct rn_val_object *next, *next_number, *next_address;
+	/* neighbours in the list of living objects, or of destroyed ones */
+	struct rn_val_object *newer, *older;
 	enum rn_val_kind kind;
-	const void *handle;
-	uint32_t serial;	   /* number of the object in this process, from 1 */
-	uint32_t number;	   /* that verbs give it, or 0 */
-	uint32_t made_at, gone_at; /* stacks */
-	uint32_t process;	   /* that has it; 0: this one */
-	uint32_t device, pdn;	   /* of another process: its context's and PD's number */
-	uint32_t slot;	 /* a number that who tells of the object keeps here, from 0 */
+	const void *handle; /* the pointer that the program has */
+	uint32_t serial;    /* number of the object in this process, from 1 */
+	uint32_t number;    /* its number in verbs, such as the QPN; 0: it has none */
+	/* numbers of the stacks of the calls that created and destroyed it */
+	uint32_t made_at, gone_at;
+	/* the process that it belongs to, 0: this one; of another process also the
+	 * numbers of its context and its PD there
+	 */
+	uint32_t process, device, pdn;
+	uint32_t slot;	 /* its place in the file of watch_ends.c, from 1; 0: none */
 	bool is_gone;	 /* it was destroyed */
 	bool is_closing; /* a call that destroys it has begun */
 	struct rn_val_object *parent[RN_VAL_PARENTS];
-	struct rn_val_tie tie[RN_VAL_PARENTS]; /* to each parent */
+	struct rn_val_tie tie[RN_VAL_PARENTS]; /* its entry in each parent's list */
 	struct rn_val_tie *newest_user;
-	uint32_t users; /* living objects that have it as parent */
-	/* Of MRs and AHs: a number of its own, another one if the key is another; entries
-	 * of outstanding requests that name it; and who posted the newest of them.
+	uint32_t users; /* number of living objects that have it as parent */
+	/* MRs and AHs. @life is unique; an MR gets a new one with a new key, so requests
+	 * that were posted with the old key are told apart. @outstanding is the number of
+	 * SGEs and AHs of outstanding requests that name it, @named_by the handle of the
+	 * queue to which the newest of them was posted.
 	 */
 	uint32_t life, outstanding;
 	const void *named_by;
-	uint64_t async_events; /* that the program has taken */
-	uint64_t async_thread; /* that took the newest of them */
+	/* number of asynchronous events that the program has got about it, and the
+	 * thread that got the newest
+	 */
+	uint64_t async_events;
+	uint64_t async_thread;
 	union {
 		struct rn_val_qp qp;
 		struct rn_val_cq cq;
@@ -205,34 +247,42 @@ struct rn_val_count; /* occurrences of a finding; find.c */
 
 struct rn_val {
 	unsigned severities;
-	unsigned categories; /* those with rules of these severities, one bit each */
+	unsigned categories; /* bits of the categories that have rules of @severities */
 	rn_val_sink *sink;
 	void *arg;
-	struct rn_val_object *bucket[RN_VAL_BUCKETS];
+	struct rn_val_object *bucket[RN_VAL_BUCKETS];	/* all objects by handle */
 	struct rn_val_object *numbered[RN_VAL_BUCKETS]; /* living QPs and MRs by number */
 	struct rn_val_object *mr_at[RN_VAL_BUCKETS];	/* living MRs by address */
-	struct rn_val_object *last_mr; /* that was found by its number, or NULL */
-	struct rn_val_object *living;  /* the newest one */
+	struct rn_val_object *last_mr; /* found by the last search by number, or NULL */
+	struct rn_val_object *living;  /* the newest living object */
+	/* ends of the list of destroyed objects; number of objects in it */
 	struct rn_val_object *oldest_gone, *newest_gone;
-	uint32_t serial, gone, lives;
-	uint64_t registered;		     /* bytes of memory in MRs, in whole pages */
-	rn_val_probe *is_mapped, *is_copied; /* or NULL */
-	const struct rn_val_ends *ends;	     /* or NULL */
-	unsigned living_of[RN_VAL_KIND_COUNT];
+	uint32_t gone;
+	uint32_t serial, lives; /* the last rn_val_object.serial and .life given */
+	uint64_t registered;	/* bytes of memory in MRs, in whole pages */
+	rn_val_probe *is_mapped, *is_copied;   /* or NULL */
+	const struct rn_val_ends *ends;	       /* or NULL */
+	unsigned living_of[RN_VAL_KIND_COUNT]; /* number of living objects of a kind */
 	struct rn_val_count *count[RN_VAL_BUCKETS];
 	struct rn_val_totals totals;
-	/* Fields of the rules. */
+	/* What rules remember of the program. */
 	struct {
-		uint64_t requests_then;	 /* requests posted when the newest MR was
-					    registered */
-		uint64_t requests;	 /* posted by all QPs */
-		uint64_t requests_at_ah; /* when the newest AH was created */
-		uint32_t late_mrs;	 /* MRs that were registered between posts */
-		uint32_t late_ahs, small_mrs;
-		uint32_t last_post; /* serial of the QP, if no poll came since */
-		/* The newest WRITEs since the program was told of a completion. */
+		/* number of requests posted to all QPs; the same at the time when the
+		 * newest MR was registered, and when the newest AH was created
+		 */
+		uint64_t requests, requests_then, requests_at_ah;
+		/* number of MRs registered (AHs created) one after the other, each only a
+		 * few requests after the one before
+		 */
+		uint32_t late_mrs, late_ahs;
+		uint32_t small_mrs; /* number of MRs smaller than a page */
+		/* serial of the QP that was posted to last; 0: a poll came since */
+		uint32_t last_post;
+		/* A ring of the newest WRITEs since the program has seen a completion,
+		 * and the number of all WRITEs since then.
+		 */
 		struct rn_val_write writes[RN_VAL_WRITES];
-		uint32_t write_count; /* all of them since then */
+		uint32_t write_count;
 	} tally;
 };
 
@@ -241,7 +291,7 @@ struct rn_val {
 void rn_val_find(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
 		 const struct rn_val_object *object, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
-/* The same, with a second object, whose stacks are shown too. */
+/* As rn_val_find(), with a second object, whose stacks the report shows, too. */
 void rn_val_find2(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
 		  const struct rn_val_object *object, const struct rn_val_object *other,
 		  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
@@ -273,18 +323,19 @@ struct rn_val_object *rn_val_qp_beside(const struct rn_val *v,
 /* The QP of this process that a connected QP sends to, if it is known; else NULL. */
 struct rn_val_object *rn_val_own_target_of(const struct rn_val *v,
 					   const struct rn_val_object *qp);
-/* The same, also if it is one of another process: that has the attributes that it had
- * when this one sent for the first time, and neither queues nor CQs.
+/* The QP that a connected QP sends to, of this process or of another one; NULL: it is not
+ * known. One of another process has the attributes that it had when @qp sent for the
+ * first time, and neither queues nor CQs.
  */
 static inline struct rn_val_object *rn_val_target_of(const struct rn_val *v,
 						     const struct rn_val_object *qp)
 {
 	return qp->qp.remote ? qp->qp.remote : rn_val_own_target_of(v, qp);
 }
-/* That of rn_val_target_of(), if it sends to this QP, too. */
+/* The QP that a connected QP sends to, if that one sends to this QP, too; else NULL. */
 struct rn_val_object *rn_val_peer_of(const struct rn_val *v,
 				     const struct rn_val_object *qp);
-/* The same, if it is one of this process. */
+/* As rn_val_peer_of(), but NULL if the peer belongs to another process. */
 struct rn_val_object *rn_val_own_peer_of(const struct rn_val *v,
 					 const struct rn_val_object *qp);
 /* The receives of a QP of this process, which may be those of an SRQ. */
@@ -323,13 +374,16 @@ unsigned rn_val_bucket_of(uint64_t key);
 /* The living object with that handle; NULL: there is none. */
 struct rn_val_object *rn_val_living_at(const struct rn_val *v, const void *handle);
 struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn);
-/* Let a living object be found by what it is known by, besides its handle; or no longer.
+/* Enter a living QP or MR into the tables in which it is found by its number and (an MR)
+ * by its address; remove it from them.
  */
 void rn_val_add_number(struct rn_val *v, struct rn_val_object *o);
 void rn_val_remove_number(struct rn_val *v, const struct rn_val_object *o);
 
 /* ------------------------------------------------------------------ model.c */
-/* Bring the model up to date, before the rules look at an event, and behind them. */
+/* Bring the model up to date for an event: first with what the rules must see already (a
+ * new object), and after the rules with all the rest.
+ */
 void rn_val_model_before(struct rn_val *v, struct rn_val_event *e);
 void rn_val_model_after(struct rn_val *v, const struct rn_val_event *e);
 void rn_val_model_free(struct rn_val *v);
@@ -339,24 +393,27 @@ void rn_val_model_free(struct rn_val *v);
  * one that has been refused access.
  */
 void rn_val_ask_for_peer(struct rn_val *v, const struct rn_val_event *e);
-/* The MR with that rkey in the process of @peer, until the next call; NULL: there is
- * none.
- * @is_window: out: it may be a window, or nothing is known.
+/* The MR with that rkey in the process of @peer; NULL: none is known. It is valid until
+ * the next call.
+ * @is_window: out: whether the key may be that of a memory window, or of an MR that
+ *	nothing is known of.
  */
 const struct rn_val_object *rn_val_mr_at(struct rn_val *v,
 					 const struct rn_val_object *peer, uint32_t rkey,
 					 bool *is_window);
 
 /* ------------------------------------------------------------------- uses.c */
-/* Begin and end to count @user as a user of its parent @i. */
+/* Make @parent parent @i of @user, which is counted as a user of it; undo this. */
 void rn_val_tie(struct rn_val_object *user, unsigned i, struct rn_val_object *parent);
 void rn_val_untie(struct rn_val_object *user, unsigned i);
-/* Count what a request names, from now on or no longer. @by: the handle that it is posted
- * to.
+/* Add a request to the counts of its MRs and its AH (rn_val_object.outstanding), or take
+ * it off. @by: handle of the queue that it is posted to.
  */
 void rn_val_begin_use(struct rn_val *v, struct rn_val_wr *wr, const void *by);
 void rn_val_end_use(struct rn_val *v, struct rn_val_wr *wr);
-/* The requests of a queue use memory from now on, or no longer. */
+/* Sets rn_val_queue.is_idle: with true, its requests are taken off the counts of their
+ * MRs and AHs; with false they are added again. @by: as in rn_val_begin_use().
+ */
 void rn_val_set_idle(struct rn_val *v, struct rn_val_queue *q, bool is_idle,
 		     const void *by);
 

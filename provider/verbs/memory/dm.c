@@ -24,8 +24,8 @@
 static atomic_uint_fast64_t local_bytes;
 
 enum {
-	UNIT = 64, /* bytes of which allocations are a multiple */
-	WORD = 4,  /* bytes of which offsets and lengths of copies are a multiple */
+	UNIT = 64, /* sizes of allocations are rounded up to a multiple of these bytes */
+	WORD = 4,  /* offsets and lengths of copies must be multiples of these bytes */
 	ALIGN_LOG_MAX = 18,
 };
 

@@ -54,8 +54,8 @@ union rnp_abi_cq {
 struct rnp_library {
 	unsigned qp_ex_len; /* bytes of its struct ibv_qp_ex */
 
-	/* Sets a flag in the QP, which is zeroed otherwise, so that ibv_qp_to_qp_ex()
-	 * accepts it.
+	/* Sets the flag by which ibv_qp_to_qp_ex() accepts the QP. It lies behind struct
+	 * ibv_qp_ex, in memory that the caller has zeroed.
 	 */
 	void (*mark_qp_ex)(union rnp_abi_qp *qp);
 

@@ -498,8 +498,8 @@ static void locked_read(void *arg, const struct rn_tlp *request,
 	assert(l);
 	tlp.flags = (uint8_t)((tlp.flags & RN_TLP_IDO) | RN_TLP_LOCK);
 	tlp.tag = RN_HOST_TAG_LOCKED;
-	/* A completion names as requester the agent whose memory was read, and that is
-	 * where the write goes.
+	/* @request is the completion of the read. Its requester is the agent that owns
+	 * the word, which is the target of the write.
 	 */
 	tlp.target = request->requester;
 	tlp.addr = op->atomic.req.dst;

@@ -8,7 +8,10 @@
 #include "host.h"
 
 enum {
-	RN_HOST_INLINE = 64, /* bytes of a payload that are kept in its slot */
+	/* maximum size in bytes of a payload that is stored in its slot; for a longer one
+	 * the slot has a buffer in rn_host.large
+	 */
+	RN_HOST_INLINE = 64,
 	/* Number of counters of empty polls. CQ rings share counters by a hash, so a TLP
 	 * may be released after fewer polls than hold.polls says, never after more.
 	 */
@@ -46,12 +49,12 @@ struct rn_host_tape {
 	uint32_t idle_ticks;
 };
 
-/* Reads that are postponed, in the order in which they came; since when, in ns; how
- * often the program has polled in vain since, and how often the bus thread has run.
- */
+/* Reads that are postponed. */
 struct rn_host_postponed {
-	struct rn_nic_op *first, **tail;
-	rn_ns since;
+	struct rn_nic_op *first, **tail; /* a list, the oldest first */
+	rn_ns since;			 /* when the wait began */
+	/* since then: number of polls that found nothing, and of turns of the bus thread
+	 */
 	unsigned polls, turns;
 };
 
@@ -305,15 +308,16 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 
 /* Performs the reads that were postponed. Called with the host lock held. */
 void rn_host_resume(struct rn_host *h);
-/* Does so if they have waited for long enough; @now: the time in ns. Called at each turn
- * of the bus thread.
+/* The same, if they have waited for long enough. @now: the time in ns. Called at each
+ * turn of the bus thread.
  */
 void rn_host_resume_by_time(struct rn_host *h, rn_ns now);
 
-/* Does so if the program has polled in vain for often enough; called at each such poll.
+/* The same, if the program has polled often enough without finding a completion. Called
+ * at each such poll.
  */
 void rn_host_resume_by_polls(struct rn_host *h);
-/* Executes the reads alone, because the program is about to sleep. */
+/* Performs them because the program is about to sleep; other TLPs stay where they are. */
 void rn_host_resume_reads(struct rn_host *h);
 
 /* Returns true if the device must be told that operations have ended. The caller must

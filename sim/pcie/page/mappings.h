@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mappings.h - the mappings of this process, as /proc/self/maps lists them.
  *
- * Threads: any; the list is read by one.
+ * Threads: any thread may open a list; only one at a time may read from it.
  */
 #ifndef RN_MAPPINGS_H
 #define RN_MAPPINGS_H

@@ -100,8 +100,9 @@ void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe)
 	const struct rn_san_cqe *sent;
 	struct rn_san_qp *q;
 
-	/* The loads that follow fault in pages that are closed already: in front of a
-	 * handler that the program has set by a system call of its own.
+	/* The program will now read what the completion covers, and pages with late data
+	 * are closed, so it faults. The program may meanwhile have set a handler of
+	 * SIGSEGV by a system call of its own: ours must be called first.
 	 */
 	(void)rn_guard_install();
 	rn_host_lock(h);
@@ -262,7 +263,7 @@ static bool is_write_joined(struct rn_host *h, const struct rn_tlp *tlp)
 	       rn_san_class_joins(tlp);
 }
 
-/* Notes that an agent reads bytes of the range from before what is late. */
+/* Notes that an agent reads the range as it was before a write that is withheld. */
 static void note_early(unsigned agent, rn_iova addr, uint64_t len)
 {
 	const struct rn_tlp *tlp;
@@ -406,8 +407,9 @@ static bool is_read_late(struct rn_host *h, const struct rn_tlp *tlp)
 	return rn_san_fetch_of(tlp) != NULL;
 }
 
-/* Notes the read that serves a READ, FLUSH or atomic of this process, perhaps one that is
- * to push a write, which is known when the program takes its completion.
+/* Notes the read that serves a READ, FLUSH or atomic of this process. It pushes earlier
+ * writes, as a READ may be meant to do; whether the program relies on that shows when it
+ * takes the completion.
  */
 static void note_fetch(const struct rn_tlp *tlp, const struct rn_san_wr *fetch)
 {
@@ -463,8 +465,9 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 	if (fetch)
 		note_fetch(tlp, fetch);
 	rn_san.old_read.len = 0;
-	/* A read may be one of a loop, of a kernel or of the peer, which would not end.
-	 * That of a source buffer is none.
+	/* What is withheld is performed, since the read may be one of a loop that waits
+	 * for the bytes: of a kernel, or of a peer, which repeats its READ. Only the read
+	 * of a source buffer cannot be, and gets the bytes from before.
 	 */
 	if (fetch || !judge_read(tlp)) {
 		rn_san_withheld_land(tlp->addr, tlp->len);
@@ -502,8 +505,8 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 	if (!r.pending) {
 		rn_san_candidate_met(r.stack, addr);
 	} else if (!rn_san_is_withheld(addr, 1)) {
-		/* Whoever has been reported may pass: the rest of the page is not judged,
-		 * so that a program which reads much too early stays usable.
+		/* After a report the page is opened, and the rest of it not judged, so
+		 * that a program which reads much too early stays usable.
 		 */
 		rn_san_event_read(agent);
 		if (rn_san_report_read(&r))
@@ -572,17 +575,17 @@ static const struct rn_host_hooks hooks = {
 	.restarted = knobs_changed,
 };
 
-/* Is data to be late until an event? A recording has all that moves, and a replay repeats
- * it, so neither leaves that to events. Where a system call would meet closed pages
- * unprepared, no page may be closed.
+/* Is data to be late until an event? Not in a recording or a replay, where the sequence
+ * of TLPs decides. Nor without the preloaded library: pages would be closed, and no
+ * system call that is given one would open it first.
  */
 static bool is_late_until_event(const struct rn_pcie_knobs *k)
 {
 	if (k->place == RN_PLACE_NOW || k->hold_ns != RN_PCIE_HOLD_EVENT ||
 	    k->record[0] || k->driver == RN_DRIVER_REPLAY)
 		return false;
-	/* What a NIC reads for itself pushes data: there is no event then that data waits
-	 * for.
+	/* The NIC's own reads, of WQEs and translations, push the writes before them
+	 * (PCIe B2a): data would arrive with the next of them and not with an event.
 	 */
 	if (k->nic_wqe != RN_WQE_GIVEN || k->mtt_cache != 0)
 		return false;

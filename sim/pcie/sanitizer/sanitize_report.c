@@ -667,7 +667,9 @@ static int end_run(int status)
 		say_verdict();
 	rn_report_flush(&writer);
 	rn_san_event("the end of the program");
-	/* What follows, as the C library that writes its buffers, needs all pages. */
+	/* All pages are opened, because other code still runs at exit, such as the C
+	 * library, which writes its buffers.
+	 */
 	rn_san_class_emptied(0, UINT64_MAX);
 	rn_host_unlock(rn_san.host);
 	return different && status == 0 ? rn_san.options.report.exit_code : status;
@@ -691,7 +693,8 @@ void rn_san_report_init(void)
 	writer.options = rn_san.options.report;
 	writer.setting = "ROCIN_SANITIZE";
 	writer.suite = "rocin sanitize";
-	/* The file may name rules of the validation layer, too, which are not known here.
+	/* NULL: the file of suppressions may name any rule. The validation layer reads
+	 * the same file, and its rules are not known here.
 	 */
 	rn_report_open(&writer, NULL);
 	rn_page_at_quick_exit(end_run);

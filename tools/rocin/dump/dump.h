@@ -238,9 +238,9 @@ struct rn_dump_page;
 struct rn_dump_page *rn_dump_page_open(const char *file);
 void rn_dump_page_close(struct rn_dump_page *page);
 
-/* Store a packet, or its arrival, as functions of a form of output (struct rn_dump_form).
- * @ctx: a struct rn_dump_page, which stores the first packets of each diagram and the
- * first findings.
+/* Members @packet and @arrival of a struct rn_dump_form that makes a page: store a
+ * packet, or what its receiver said about it. @ctx: a struct rn_dump_page, which stores
+ * the first packets of each diagram and the first findings.
  */
 bool rn_dump_page_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_page_arrival(void *ctx, const struct rn_dump_arrival *a);

@@ -79,13 +79,13 @@ struct rn_ladder_text {
 	const char *left, *right;
 	/* Number of columns of a line, RN_LADDER_COLUMNS_MIN or more; 0: the default. */
 	unsigned columns;
-	/* The diagram to which the last row belongs; RN_WATCH_NONE at first. */
+	/* The diagram of the row that was printed last; RN_WATCH_NONE at first. */
 	uint32_t ladder;
 	rn_ns at;
 };
 
-/* Print a packet, or its arrival, as functions of a form of output (struct rn_dump_form).
- * @ctx: a struct rn_ladder_text.
+/* Members @packet and @arrival of a struct rn_dump_form that prints ladders: print the
+ * row of a packet, or what its receiver said about it. @ctx: a struct rn_ladder_text.
  */
 bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d);
 void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a);

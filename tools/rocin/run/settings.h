@@ -9,7 +9,7 @@
 #include "tools/rocin/common/launch.h"
 
 struct rn_run_settings {
-	/* value for ROCIN_NETDEVS; NULL: that of the environment, else the default */
+	/* value for ROCIN_NETDEVS; NULL: the value in the environment, if any, stays */
 	const char *netdevs;
 };
 
@@ -20,7 +20,8 @@ extern const struct argp rn_run_settings_argp;
 
 /**
  * rn_run_settings_apply() - Check the variables, and set those that a program needs
- * @launch:	Out
+ * @launch:	Out: devices, files and environment of the program, as rn_launch_prepare()
+ *		and rn_launch_setenv() make them
  * @err:	Out on failure: error text
  *
  * Return: 0, RN_EXIT_USAGE for a wrong setting, or RN_EXIT_FAILURE.

@@ -116,7 +116,9 @@ static void keep_conn(struct rnd_ucma *ucma, uint32_t index)
 		rnd_ucma_forget(ucma, RND_UCMA_CONN, index);
 		return;
 	}
-	/* It is kept for the next one, since a storm of connections changes thousands. */
+	/* The buffer is allocated once and used again for each connection, as thousands
+	 * may change within a second.
+	 */
 	if (!ucma->conn_copy)
 		ucma->conn_copy = malloc(conn_copy_len());
 	if (!ucma->conn_copy)

@@ -29,8 +29,9 @@ int rn_stats_ended_add(const char *dir, const char *ibdev, int page_fd);
  * @dir:	The runtime directory
  * @counter:	Out: the sums of this device, zero if there are none
  *
- * Return: how often programs have ended: if it is the same before and after the programs
- * that run were asked for, no program is in both sums or in none.
+ * Return: the number of programs that have ended so far. To add the counters of all
+ * programs, call this before and after reading those of the programs that run: if the
+ * number is the same, each program was counted exactly once.
  */
 uint64_t rn_stats_ended_read(const char *dir, const char *ibdev,
 			     uint64_t counter[RN_STAT_COUNT]);

@@ -121,7 +121,9 @@ void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len)
 
 /* ---------------------------------------------------- choosing the faster function */
 enum {
-	/* number of bursts between two trials of the function that has been slower so far
+	/* A burst is the data between rn_copy_pace_begin() and rn_copy_pace_end(). One
+	 * burst of this number is copied by the function that has been slower so far, to
+	 * find out whether it still is.
 	 */
 	TRY_EVERY = 64,
 	SMOOTH = 4, /* number of bursts over which the mean time is smoothed */
