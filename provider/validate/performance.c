@@ -5,7 +5,10 @@
 #include "model/model.h"
 
 enum {
-	BUSY = 1000, /* requests or completions; with fewer, nobody notices */
+	/* A QP with fewer requests, or a CQ with fewer completions, is not judged: nobody
+	 * would notice.
+	 */
+	BUSY = 1000,
 	OFTEN = 256, /* calls that enter the kernel between posts */
 	PAGE = 4096, /* bytes */
 	FEW = 64,    /* requests between two such calls */

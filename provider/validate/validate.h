@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* validate.h - the validation layer for verbs: events of a program in, findings out.
  *
- * Who calls verbs tells of each call twice, when it begins and when it has returned, and
- * of the facts that come without a call. The layer keeps what the program has made
- * (model.h), and the rules of each category look at every event (life.c, state.c ...). A
- * finding is reported once for each rule and stack, and counted after that.
+ * The plugin reports each verbs call of the program twice, when it begins and when it has
+ * returned, and also facts that come without a call, such as fork(). The layer keeps a
+ * model of the objects that the program has created (model.h), and the rules of each
+ * category look at every event (life.c, state.c ...). A finding is reported once for each
+ * rule and stack; after that it is only counted.
  *
  * There are no clocks, no locks and no I/O: one thread at a time calls, and the same
- * events give the same findings. Memory comes from malloc(); without any, things are not
- * seen.
+ * events give the same findings. Memory comes from malloc(); if there is none, objects
+ * and requests are missing in the model, and mistakes with them are not found.
  *
  * All numbers (states, opcodes, flags) are those of <infiniband/verbs.h>.
  */
@@ -116,11 +117,11 @@ const char *rn_val_category_text(enum rn_val_category category);
 /* Words of ROCIN_VALIDATE about the rules: on, off, all, and names of severities. */
 struct rn_val_options {
 	bool is_on;
-	unsigned severities; /* those that are reported, one bit each */
+	unsigned severities; /* bits of the severities that are reported */
 };
 
-/* Takes a word of the setting. Returns false if it is none of these. Without any name of
- * a severity, those of RN_VAL_DEFAULT are reported.
+/* Applies one of these words. Returns false if it is another word. If no severity is
+ * named, those of RN_VAL_DEFAULT are reported.
  */
 bool rn_val_option(struct rn_val_options *o, const char *word);
 
@@ -147,53 +148,65 @@ enum rn_val_kind {
 };
 
 enum rn_val_event_kind {
-	/* An object: made, used by a call that has no event of its own, destroyed. */
-	RN_VAL_MAKE,	/* after the call alone */
-	RN_VAL_USE,	/* before the call alone */
-	RN_VAL_DESTROY, /* before and after */
-	RN_VAL_REREG,	/* ibv_rereg_mr(); before and after */
-	RN_VAL_BIND,	/* ibv_bind_mw(); before and after */
+	/* Calls about objects of any kind. RN_VAL_USE stands for calls that have no event
+	 * of their own.
+	 */
+	RN_VAL_MAKE,	/* reported only after the call */
+	RN_VAL_USE,	/* reported only before the call */
+	RN_VAL_DESTROY, /* reported before and after the call, as the next two */
+	RN_VAL_REREG,	/* ibv_rereg_mr() */
+	RN_VAL_BIND,	/* ibv_bind_mw() */
 
-	/* Queue pairs and queues; before and after. */
+	/* Calls about queues; reported before and after the call. */
 	RN_VAL_MODIFY,
 	RN_VAL_POST_SEND, /* by ibv_post_send() or by ibv_wr_complete() */
 	RN_VAL_POST_RECV, /* to a QP or to an SRQ */
 	RN_VAL_MODIFY_SRQ,
 	RN_VAL_RESIZE_CQ,
 
-	/* Completions and events; after the call. */
-	RN_VAL_COMPLETION, /* one for each entry that a poll returns */
-	RN_VAL_POLL,	   /* behind these: the poll itself */
-	RN_VAL_NOTIFY,	   /* before and after */
-	RN_VAL_CQ_EVENT,   /* ibv_get_cq_event() has returned one */
+	/* Completions and events; reported after the call. */
+	RN_VAL_COMPLETION, /* once for each completion that a poll returns */
+	RN_VAL_POLL,	   /* the poll itself, after its completions */
+	RN_VAL_NOTIFY,	   /* ibv_req_notify_cq(); reported before and after the call */
+	RN_VAL_CQ_EVENT,   /* ibv_get_cq_event() has returned an event */
 	RN_VAL_ASYNC_EVENT,
 
 	/* Facts without a call. */
-	RN_VAL_RNR,  /* the device of a QP has got or sent RNR NAKs; before the poll that
-			tells of their requests, or before a receive is posted */
-	RN_VAL_FORK, /* in the parent, before it */
+	/* The device of a QP has received or sent RNR NAKs. Reported before the poll that
+	 * returns the completions of their requests, or before a receive is posted.
+	 */
+	RN_VAL_RNR,
+	RN_VAL_FORK, /* reported in the parent, before fork() */
 	RN_VAL_EXIT,
 };
 
-/* What an address means on its device, when a call is given it. */
+/* What the device says of an address vector (struct ibv_ah_attr) at the time of the call.
+ */
 struct rn_val_path {
-	uint32_t mtu; /* active_mtu of the port, in bytes; 0: nothing here is known */
-	union ibv_gid sgid; /* that grh.sgid_index names; all zeros: there is none */
-	bool is_to_self;    /* the destination is a GID of the same device */
+	/* active_mtu of the port in bytes; 0: no member of this struct is known */
+	uint32_t mtu;
+	/* the GID with the number grh.sgid_index; all zeros: there is none */
+	union ibv_gid sgid;
+	bool is_to_self; /* the destination is a GID of the same device */
 };
 
-/* RN_VAL_MAKE: what the call was given. Members that do not belong to the kind are 0. */
+/* RN_VAL_MAKE: the arguments and results of the call. Members that do not belong to the
+ * kind of object are 0.
+ */
 struct rn_val_make {
 	enum rn_val_kind kind;
-	const void *parent[6]; /* objects that it uses; NULL: no more */
-	uint32_t number;       /* QPN, lkey of an MR, device of a context */
+	const void *parent[6]; /* handles of the objects that it uses; NULL: no more */
+	/* QPN of a QP, lkey of an MR, number of the device of a context */
+	uint32_t number;
 	union {
 		struct {
 			uint64_t addr, iova, len;
 			unsigned access; /* IBV_ACCESS_* */
 			uint32_t lkey, rkey;
-			bool has_memory;   /* false: no range of the program (null, DM,
-					      dmabuf) */
+			/* false: it is not a range of the program's addresses (null MR,
+			 * device memory, dma-buf)
+			 */
+			bool has_memory;
 			uint64_t may_lock; /* RLIMIT_MEMLOCK in bytes; 0: no limit */
 		} mr;
 		struct {
@@ -203,7 +216,7 @@ struct rn_val_make {
 			const void *send_cq, *recv_cq, *srq;
 		} qp;
 		struct {
-			uint32_t asked, size; /* entries */
+			uint32_t asked, size; /* number of entries */
 			const void *channel;  /* or NULL */
 			unsigned vector;
 		} cq;
@@ -223,13 +236,14 @@ struct rn_val_make {
 struct rn_val_modify {
 	const struct ibv_qp_attr *attr;
 	int mask;
-	struct rn_val_path path; /* after the call, of an address that @mask names */
+	/* after the call: of the address in @attr, if @mask has one */
+	struct rn_val_path path;
 };
 
 /* A work request of either queue. */
 struct rn_val_request {
 	uint64_t wr_id;
-	enum ibv_wr_opcode opcode; /* not of receives */
+	enum ibv_wr_opcode opcode; /* not set in receives */
 	unsigned flags;		   /* IBV_SEND_* */
 	uint32_t sge_count;
 	const struct ibv_sge *sge;
@@ -239,44 +253,46 @@ struct rn_val_request {
 	uint32_t remote_qpn, qkey; /* UD */
 	const void *ah;		   /* UD */
 	uint32_t imm;
-	struct ibv_sge data; /* room for the one entry of data that were copied */
+	/* what @sge points to if the data was copied, as by ibv_wr_set_inline_data() */
+	struct ibv_sge data;
 };
 
 struct rn_val_post {
 	uint32_t count;
 	const struct rn_val_request *request;
-	bool is_extended;  /* by ibv_wr_complete() */
-	uint32_t accepted; /* after the call: number of requests that the device has taken
-			    */
+	bool is_extended; /* posted by ibv_wr_complete() */
+	/* after the call: number of requests that the device has accepted */
+	uint32_t accepted;
 };
 
 /* RN_VAL_COMPLETION. */
 struct rn_val_completion {
 	const struct ibv_wc *wc;
-	struct rn_val_object *qp; /* that it is of, or NULL */
+	struct rn_val_object *qp; /* NULL: the model does not know the QP */
 	bool is_recv;
-	/* The request that completes, as the layer remembers it until the event is over;
-	 * or NULL.
+	/* The request that completes; NULL: the model does not know it. It is removed
+	 * from the model after the event.
 	 */
 	const struct rn_val_wr *wr;
 };
 
 struct rn_val_poll {
-	int asked, got;		 /* entries; @got may be negative */
-	const struct ibv_wc *wc; /* the entries; their events come first */
-	bool is_extended;	 /* by ibv_start_poll() */
+	/* maximum number of completions, and the number returned; negative: it failed */
+	int asked, got;
+	const struct ibv_wc *wc; /* these completions; their events came before */
+	bool is_extended;	 /* polled by ibv_start_poll() */
 };
 
 /* RN_VAL_RNR: RNR NAKs of a QP since its last reset. */
 struct rn_val_rnr {
-	uint32_t received, sent;
-	uint64_t received_ago, sent_ago; /* of the newest ones, in nanoseconds */
-	/* What the newest one that was received has said: how many messages the peer had
-	 * carried out, and the code of its RNR timer.
-	 */
+	uint32_t received, sent;	 /* number of RNR NAKs */
+	uint64_t received_ago, sent_ago; /* age of the newest ones in ns */
+	/* AETH of the newest RNR NAK received: MSN, and code of the RNR timer */
 	uint32_t msn;
 	uint8_t timer;
-	/* Requests that waited when it came, and the first of them. */
+	/* number of requests that were outstanding when it came, and the wr_id of the
+	 * oldest of them
+	 */
 	uint32_t waiting;
 	uint64_t wr_id;
 };
@@ -289,14 +305,13 @@ struct rn_val_bind {
 
 struct rn_val_event {
 	enum rn_val_event_kind kind;
-	bool is_done;	 /* the call has returned */
-	int rc;		 /* of a call that has returned: 0 or a positive errno */
-	uint32_t stack;	 /* number of the stack of the call; 0: none */
-	uint64_t thread; /* that calls */
-	/* Name of the verb, such as "ibv_modify_qp". */
-	const char *verb;
-	/* What the call is about, and what the program handed in. @object is NULL if the
-	 * program has no such object.
+	bool is_done;	  /* the call has returned */
+	int rc;		  /* then its result: 0 or a positive errno */
+	uint32_t stack;	  /* number of the stack of the call; 0: none */
+	uint64_t thread;  /* the thread that calls */
+	const char *verb; /* name of the verb, such as "ibv_modify_qp" */
+	/* the pointer that the program gave to the call, and the object of the model that
+	 * it stands for; NULL: there is no such object
 	 */
 	const void *handle;
 	struct rn_val_object *object;
@@ -310,7 +325,7 @@ struct rn_val_event {
 		struct rn_val_rnr rnr;
 		struct {
 			int solicited_only;
-			uint32_t waiting; /* entries in the CQ before the call */
+			uint32_t waiting; /* number of CQEs in the CQ before the call */
 		} notify;
 		struct {
 			const struct ibv_srq_attr *attr;
@@ -320,9 +335,10 @@ struct rn_val_event {
 			int entries;
 		} resize_cq;
 		struct {
-			/* Where an object of kind @of counts events of a CQ, and
-			 * asynchronous ones, that were acknowledged; or NULL. To be read
-			 * if the object is of that kind.
+			/* The places where libibverbs counts the completion events, and
+			 * the asynchronous events, of the object that were acknowledged;
+			 * or NULL. They may be read only if the object in the model is of
+			 * kind @of.
 			 */
 			enum rn_val_kind of;
 			const uint32_t *acked, *async_acked;
@@ -338,7 +354,7 @@ struct rn_val_event {
 			enum ibv_event_type type;
 		} async;
 		struct {
-			bool is_safe; /* the child cannot take pages from the parent */
+			bool is_safe; /* ibv_fork_init() was called */
 		} fork;
 	};
 };
@@ -346,21 +362,22 @@ struct rn_val_event {
 /* ----------------------------------------------------------------- findings */
 struct rn_val_finding {
 	enum rn_val_rule rule;
-	uint32_t stack;	  /* of the call */
-	const char *what; /* what exactly was seen */
-	/* What the finding is about, and another object that has to do with it; or NULL.
-	 */
+	uint32_t stack;	  /* number of the stack of the call */
+	const char *what; /* text: what exactly was seen */
+	/* the object that the finding is about, and a second one; each may be NULL */
 	const struct rn_val_object *object, *other;
-	unsigned long long count; /* occurrences so far */
+	unsigned long long count; /* number of occurrences so far */
 };
 
-/* Is called with the first occurrence of each finding. Returns false if it is not to be
- * shown: it is counted apart.
+/* A function that is called with the first occurrence of each finding. It returns false
+ * if it does not show the finding, which is then counted as suppressed.
  */
 typedef bool rn_val_sink(void *arg, const struct rn_val_finding *f);
 
 /* ---------------------------------------------------------------- the layer */
-/* @severities: those that are reported, one bit each. Returns NULL without memory. */
+/* Returns a new layer, or NULL if there is no memory. @severities: bits of the severities
+ * that are reported.
+ */
 struct rn_val *rn_val_new(unsigned severities, rn_val_sink *sink, void *arg);
 void rn_val_free(struct rn_val *v);
 
@@ -376,7 +393,9 @@ void rn_val_set_probe(struct rn_val *v, rn_val_probe *is_mapped);
  */
 void rn_val_set_fork_probe(struct rn_val *v, rn_val_probe *is_copied);
 
-/* What other processes on this host have, as far as they tell. */
+/* Objects of other processes on this host that run under the layer, too: each publishes
+ * its QPs and MRs (provider/abi/watch_ends.c).
+ */
 enum rn_val_end_kind {
 	RN_VAL_END_NONE,
 	RN_VAL_END_QP,
@@ -389,7 +408,7 @@ enum {
 
 struct rn_val_end {
 	enum rn_val_end_kind kind;
-	uint32_t process;    /* that has it */
+	uint32_t process;    /* PID of the process that it belongs to */
 	uint32_t number;     /* QPN, or rkey */
 	uint32_t device, pd; /* numbers of its context and of its PD */
 	bool has_windows;    /* the process has memory windows */
@@ -397,12 +416,13 @@ struct rn_val_end {
 		struct {
 			enum ibv_qp_type type;
 			enum ibv_qp_state state;
-			int mask; /* attributes that were ever set */
+			/* mask of the attributes that were set, and their values */
+			int mask;
 			struct ibv_qp_attr attr;
-			/* Receives that were ever posted, as far as it was told. */
+			/* number of receives posted, as last published */
 			uint64_t receives;
 			bool has_srq;
-			uint32_t gid_count; /* addresses of the device */
+			uint32_t gid_count; /* number of GIDs of its device */
 			union ibv_gid gid[RN_VAL_END_GIDS];
 		} qp;
 		struct {
@@ -413,8 +433,9 @@ struct rn_val_end {
 	};
 };
 
-/* Functions that find an end. If there is no such MR, @found->process and .has_windows
- * are set, provided that the process tells what it has.
+/* Functions that look for such an object; they return false if there is none. Without
+ * such an MR, @found->process and .has_windows are set all the same, if the process
+ * publishes its objects.
  */
 struct rn_val_ends {
 	bool (*find_qp)(const union ibv_gid *gid, uint32_t qpn, struct rn_val_end *found);
@@ -422,18 +443,21 @@ struct rn_val_ends {
 			struct rn_val_end *found);
 };
 
-/* Without this, only QPs of this process are known. @ends: stays with the caller. */
+/* Sets these functions; without them only objects of this process are known. @ends: is
+ * not copied, so it must stay valid.
+ */
 void rn_val_set_ends(struct rn_val *v, const struct rn_val_ends *ends);
 
-/* Returns the living object of that address, else the one that was there last, else NULL.
+/* Returns the living object with that handle; if there is none, the destroyed one that
+ * had it last; else NULL.
  */
 struct rn_val_object *rn_val_lookup(const struct rn_val *v, const void *handle);
 
-/* Takes an event. e->handle is set; e->object is filled in. */
+/* Reports an event. The caller sets e->handle; e->object is filled in. */
 void rn_val_event(struct rn_val *v, struct rn_val_event *e);
 
-/* Numbers of different findings and of their occurrences: of those that the sink has
- * shown, and of those that it has not.
+/* Number of different findings, and of all their occurrences: first of those that the
+ * sink has shown, then of the others.
  */
 struct rn_val_totals {
 	unsigned long long findings, occurrences;

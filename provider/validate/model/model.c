@@ -46,7 +46,9 @@ static struct rn_val_wr *push(struct rn_val_queue *q)
 	return slot(q, q->count++);
 }
 
-/* The CQ that a queue completes to has got more promises, or fewer. */
+/* Adds @more, which may be negative, to the number of completions that outstanding
+ * requests can add to a CQ.
+ */
 static void promise(struct rn_val_object *cq, int more)
 {
 	if (cq && cq->kind == RN_VAL_CQ)
@@ -83,8 +85,9 @@ static void empty_queue(struct rn_val *v, struct rn_val_queue *q,
 		drop_first(v, q, cq);
 }
 
-/* Finds the oldest request of that name. Names may repeat: a success is that of a request
- * which was to tell, and of a send queue all before it have completed, too.
+/* Finds the oldest request with that wr_id. Several may have the same. A completion with
+ * success belongs to a signaled one, and in a send queue the requests before it have
+ * completed, too.
  */
 static struct rn_val_wr *find_wr(struct rn_val_queue *q, uint64_t wr_id, bool is_telling,
 				 uint32_t *at)
@@ -512,7 +515,7 @@ static void complete(struct rn_val *v, const struct rn_val_event *e)
 		drop_at(v, q, at, o->qp.srq ? NULL : o->qp.recv_cq);
 		return;
 	}
-	/* What was posted before it has completed, too, although nobody was told. */
+	/* The requests before it have completed, too, without a completion. */
 	for (uint32_t i = 0; i <= at; i++)
 		drop_first(v, q, o->qp.send_cq);
 }
@@ -636,7 +639,7 @@ void rn_val_model_before(struct rn_val *v, struct rn_val_event *e)
 		match(v, e);
 }
 
-/* A call that is about to be made. */
+/* Changes the model for a call that is about to be made. */
 static void begin(struct rn_val *v, struct rn_val_object *o, const struct rn_val_event *e)
 {
 	if (e->kind == RN_VAL_DESTROY)
@@ -664,7 +667,7 @@ static void end_of_cq(struct rn_val_object *o, const struct rn_val_event *e)
 	}
 }
 
-/* A call that has returned. */
+/* Changes the model for a call that has returned. */
 static void end(struct rn_val *v, struct rn_val_object *o, const struct rn_val_event *e)
 {
 	bool has_posted = e->kind == RN_VAL_POST_SEND || e->kind == RN_VAL_POST_RECV;
