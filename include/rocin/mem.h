@@ -89,6 +89,23 @@ struct rn_mem_atomic_req {
 	uint64_t compare; /* host order; RN_MEM_CMP_SWAP only */
 };
 
+/* Computes *@value, which @req writes to a word that has @found in it. Returns false if
+ * the comparison has failed, so that nothing is written.
+ */
+static inline bool rn_mem_atomic_result(const struct rn_mem_atomic_req *req,
+					uint64_t found, uint64_t *value)
+{
+	*value = req->operand;
+	switch (req->op) {
+	case RN_MEM_FETCH_ADD:
+		*value += found;
+		return true;
+	case RN_MEM_CMP_SWAP:
+		return found == req->compare;
+	}
+	return false;
+}
+
 struct rn_mem_ops {
 	/* True if no operation ever answers PENDING; the transport then allocates no
 	 * bounce buffers.

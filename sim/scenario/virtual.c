@@ -150,8 +150,7 @@ static enum rn_mem_result mem_atomic(void *ctx, const struct rn_mem_atomic_req *
 	if (!at)
 		return RN_MEM_FAULT;
 	memcpy(orig, at, sizeof(*orig));
-	value = req->op == RN_MEM_FETCH_ADD ? *orig + req->operand : req->operand;
-	if (req->op == RN_MEM_FETCH_ADD || *orig == req->compare)
+	if (rn_mem_atomic_result(req, *orig, &value))
 		memcpy(at, &value, sizeof(value));
 	return RN_MEM_DONE;
 }

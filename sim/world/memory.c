@@ -282,7 +282,7 @@ static enum rn_mem_result carry_out(struct rn_w_device *d,
 				    uint32_t qpn)
 {
 	uint64_t offset = req->dst - RN_W_COUNTER;
-	uint64_t *word;
+	uint64_t *word, value;
 
 	if (offset >= sizeof(d->counter) || offset % 8) {
 		rn_w_fail(d->w, "device %u carries out an atomic outside its counters",
@@ -291,10 +291,8 @@ static enum rn_mem_result carry_out(struct rn_w_device *d,
 	}
 	word = &d->counter[offset / 8];
 	*orig = *word;
-	if (req->op == RN_MEM_FETCH_ADD)
-		*word += req->operand;
-	else if (*word == req->compare)
-		*word = req->operand;
+	if (rn_mem_atomic_result(req, *orig, &value))
+		*word = value;
 	rn_w_check_atomic(d, qpn, req, *orig);
 	return RN_MEM_DONE;
 }

@@ -467,22 +467,6 @@ static void locked_written(void *arg, const struct rn_tlp *tlp, enum rn_mem_resu
 	unlock_word(arg);
 }
 
-/* Computes the word to write. Returns false if the comparison failed, so that nothing
- * is written.
- */
-static bool compute_atomic(const struct rn_host_atomic *a, uint64_t *value)
-{
-	switch (a->req.op) {
-	case RN_MEM_FETCH_ADD:
-		*value = a->found + a->req.operand;
-		return true;
-	case RN_MEM_CMP_SWAP:
-		*value = a->req.operand;
-		return a->found == a->req.compare;
-	}
-	return false;
-}
-
 /* Callback of the read under the lock: computes and issues the write. The lock is
  * released when the write has been performed, which is later than necessary but legal.
  */
@@ -508,7 +492,8 @@ static void locked_read(void *arg, const struct rn_tlp *request,
 		*op->orig = op->atomic.found;
 	else
 		op->result = RN_MEM_FAULT;
-	if (result == RN_MEM_DONE && compute_atomic(&op->atomic, &value)) {
+	if (result == RN_MEM_DONE &&
+	    rn_mem_atomic_result(&op->atomic.req, op->atomic.found, &value)) {
 		is_sent = rn_host_issue(op->nic->host, &tlp, &value, locked_written, l) >=
 			  0;
 		if (!is_sent)

@@ -310,16 +310,15 @@ static RACY enum rn_mem_result direct_read_part(void *ctx, void *dst, rn_iova sr
 static RACY uint64_t do_atomic(const struct rn_mem_atomic_req *req)
 {
 	uint64_t *word = pointer(req->dst);
-	uint64_t found = req->compare;
+	uint64_t found = req->compare, value;
 
-	switch (req->op) {
-	case RN_MEM_FETCH_ADD:
+	if (req->op == RN_MEM_FETCH_ADD)
 		return __atomic_fetch_add(word, req->operand, __ATOMIC_SEQ_CST);
-	case RN_MEM_CMP_SWAP:
-		break;
-	}
-	__atomic_compare_exchange_n(word, &found, req->operand, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_SEQ_CST);
+	/* The first guess is right where a compare and swap swaps. */
+	while (rn_mem_atomic_result(req, found, &value) &&
+	       !__atomic_compare_exchange_n(word, &found, value, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST))
+		continue;
 	return found;
 }
 
