@@ -14,6 +14,7 @@
 #ifndef RN_OPCODE_H
 #define RN_OPCODE_H
 
+#include "rocin/mem.h"
 #include "rocin/types.h"
 #include "rocin/work_request.h"
 
@@ -139,6 +140,9 @@ enum {
 	 */
 	RN_OP_ANSWERED = 1 << 17,
 	RN_OP_WORD = 1 << 18, /* the request accesses 8 bytes, which must be aligned */
+
+	/* From this bit on: enum rn_mem_atomic of a request with an AtomicETH. */
+	RN_OP_ATOMIC_SHIFT = 24,
 };
 
 /* Operation of a request, or kind of a response. */
@@ -147,7 +151,7 @@ enum rn_op_kind {
 	RN_OP_KIND_SEND,
 	RN_OP_KIND_WRITE,
 	RN_OP_KIND_READ,
-	RN_OP_KIND_ATOMIC, /* CmpSwap and FetchAdd */
+	RN_OP_KIND_ATOMIC, /* a request with an AtomicETH */
 	RN_OP_KIND_ATOMIC_WRITE,
 	RN_OP_KIND_FLUSH,
 	RN_OP_KIND_READ_RESPONSE,
@@ -195,6 +199,12 @@ static inline uint8_t rn_opcode_operation(uint8_t opcode)
 static inline bool rn_opcode_is_known(uint8_t opcode)
 {
 	return rn_opcode_info[opcode].flags != 0;
+}
+
+/* Returns which atomic a request with an AtomicETH is. @flags: those of its opcode. */
+static inline enum rn_mem_atomic rn_op_atomic(uint32_t flags)
+{
+	return (enum rn_mem_atomic)(flags >> RN_OP_ATOMIC_SHIFT);
 }
 
 /* One element per work request opcode. For the opcodes of packets, see rn_opcode_info[].

@@ -528,7 +528,7 @@ void rn_w_check_atomic(struct rn_w_device *d, uint32_t qpn,
 	wr = &from->atomic[from->atomics_done++ % RN_ARRAY_SIZE(from->atomic)];
 	wr->fetched = found;
 	if (req->operand != wr->operand ||
-	    (req->op == RN_MEM_CMP_SWAP) != (wr->opcode == RN_WR_ATOMIC_CMP_AND_SWP))
+	    req->op != rn_op_atomic(rn_wr_flags(wr->opcode)))
 		rn_w_fail(d->w,
 			  "QP %x carries out another atomic than %llu, whose turn it is",
 			  qpn, (unsigned long long)wr->id);

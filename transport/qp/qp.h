@@ -213,17 +213,17 @@ struct rn_resource {
 	/* enum rn_op_kind. Several READs may be in progress at a time, but only one
 	 * request of the other kinds.
 	 */
-	uint8_t kind : 3;
-	uint8_t atomic_op : 1; /* enum rn_mem_atomic */
-	uint8_t phase : 2;     /* enum rn_atomic_phase; unused for a READ */
-	bool answered : 1;     /* every response has been sent at least once */
-	bool due : 1;	       /* responses, from PSN `next` on, are still to be sent */
+	uint8_t kind : 4;
+	uint8_t phase : 2; /* enum rn_atomic_phase; unused for a READ */
+	bool answered : 1; /* every response has been sent at least once */
+	bool due : 1;	   /* responses, from PSN `next` on, are still to be sent */
 	/* XRC_RECV: number of the SRQ in the request's XRCETH, big-endian. */
 	uint8_t srqn[3];
 	struct rn_psn first, last; /* PSNs of the responses */
 	struct rn_psn next; /* PSN of the response to be sent next; valid if `due` */
 	/* MSN in the AETH of the responses; it counts this request, too. */
-	uint32_t msn;
+	uint32_t msn : 24;
+	uint32_t atomic_op : 8; /* enum rn_mem_atomic */
 	uint32_t rkey;
 	uint64_t va;
 	union {

@@ -439,7 +439,7 @@ static struct rn_resource *new_resource(struct rn_qp *qp, const struct rn_reques
 	};
 	rn_put_be24(r->srqn, q->srqn);
 	count_message(qp);
-	r->msn = rsp->msn;
+	r->msn = rsp->msn & RN_MSN_MASK;
 	rsp->res_tail++;
 	return r;
 }
@@ -473,13 +473,12 @@ static enum rn_verdict execute_atomic(struct rn_qp *qp, rn_ns now,
 				      const struct rn_request *q)
 {
 	struct rn_resource *r = new_resource(qp, q);
-	bool swap = rn_opcode_operation(q->p->bth.opcode) == RN_RC_CMP_SWAP;
 
-	r->atomic_op = swap ? RN_MEM_CMP_SWAP : RN_MEM_FETCH_ADD;
+	r->atomic_op = rn_op_atomic(q->flags);
 	r->va = q->atomic.va;
 	r->rkey = q->atomic.rkey;
 	r->atomic.value = q->atomic.swap_add;
-	r->atomic.compare = swap ? q->atomic.compare : 0;
+	r->atomic.compare = q->atomic.compare;
 	rn_count(qp->dev, RN_STAT_RX_ATOMIC_REQUESTS);
 	return await_turn(qp, now, r);
 }
@@ -601,7 +600,6 @@ static void repeat_read(struct rn_qp *qp, const struct rn_request *q)
 
 static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 {
-	bool swap = rn_opcode_operation(q->p->bth.opcode) == RN_RC_CMP_SWAP;
 	struct rn_resource *r;
 	uint8_t i;
 
@@ -609,7 +607,7 @@ static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 		return;
 	r = rn_res_at(&qp->rsp, i);
 	if (r->kind != RN_OP_KIND_ATOMIC || r->va != q->atomic.va ||
-	    r->rkey != q->atomic.rkey || (r->atomic_op == RN_MEM_CMP_SWAP) != swap)
+	    r->rkey != q->atomic.rkey || r->atomic_op != rn_op_atomic(q->flags))
 		return;
 	rn_rsp_due(qp, i); /* sent now, or when the operation has been executed */
 }

@@ -9,6 +9,7 @@
 #include "rocin/opcode.h"
 
 #include "rocin/cqe.h"
+#include "rocin/mem.h"
 #include "rocin/mr.h"
 #include "rocin/queue_pair.h"
 #include "rocin/wire.h"
@@ -65,11 +66,11 @@
 #define INV RN_OP_IETH
 #define DETH RN_OP_DETH
 #define FETH RN_OP_FETH
-#define ATOMIC RN_OP_ATOMIC_ETH
 #define TAKES RN_OP_RECV_WQE_TAKEN
 #define DONE RN_OP_COMPLETES_RECV
 #define ALONE (RN_OP_FIRST | RN_OP_LAST | RN_OP_ANSWERED)
 #define WORD RN_OP_WORD
+#define DOES(op) (RN_OP_ATOMIC_ETH | RN_OP_WORD | RN_MEM_##op << RN_OP_ATOMIC_SHIFT)
 
 /* clang-format off */
 /*          opcode                    kind           who   position       carries        receive WQE */
@@ -95,8 +96,8 @@
 	ROW(c##_READ_RESPONSE_ONLY,   READ_RESPONSE, RSP | FIRST | LAST | PAY | AETH),                      \
 	ROW(c##_ACK,                  ACK,           RSP | AETH),                                           \
 	ROW(c##_ATOMIC_ACK,           ATOMIC_ACK,    RSP | AETH | RN_OP_ATOMIC_ACK_ETH),                    \
-	ROW(c##_CMP_SWAP,             ATOMIC,        REQ | ALONE | (X) | ATOMIC | WORD),                    \
-	ROW(c##_FETCH_ADD,            ATOMIC,        REQ | ALONE | (X) | ATOMIC | WORD),                    \
+	ROW(c##_CMP_SWAP,             ATOMIC,        REQ | ALONE | (X) | DOES(CMP_SWAP)),                   \
+	ROW(c##_FETCH_ADD,            ATOMIC,        REQ | ALONE | (X) | DOES(FETCH_ADD)),                  \
 	ROW(c##_SEND_LAST_INV,        SEND,          REQ |         LAST | PAY | (X) | INV          | DONE), \
 	ROW(c##_SEND_ONLY_INV,        SEND,          REQ | FIRST | LAST | PAY | (X) | INV  | TAKES | DONE), \
 	ROW(c##_FLUSH,                FLUSH,         REQ | ALONE | (X) | FETH | RETH),                      \

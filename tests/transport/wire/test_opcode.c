@@ -186,6 +186,23 @@ static void header_flags_add_up_to_the_length(void **state)
 	}
 }
 
+static void rows_of_atomics_say_which_they_are(void **state)
+{
+	(void)state;
+	for (unsigned class = RN_CLASS_RC; class <= RN_CLASS_XRC; class += RN_CLASS_XRC) {
+		const struct rn_opcode_info *swap =
+			&rn_opcode_info[class | RN_RC_CMP_SWAP];
+		const struct rn_opcode_info *add =
+			&rn_opcode_info[class | RN_RC_FETCH_ADD];
+
+		assert_int_equal(rn_op_atomic(swap->flags), RN_MEM_CMP_SWAP);
+		assert_int_equal(rn_op_atomic(add->flags), RN_MEM_FETCH_ADD);
+	}
+	for (unsigned op = 0; op < 256; op++)
+		assert_int_equal(rn_opcode_info[op].kind == RN_OP_KIND_ATOMIC,
+				 (rn_opcode_info[op].flags & RN_OP_ATOMIC_ETH) != 0);
+}
+
 static void class_and_operation_make_up_an_opcode(void **state)
 {
 	(void)state;
@@ -209,6 +226,7 @@ int main(void)
 		cmocka_unit_test(cnp_is_0x81_and_has_16_reserved_bytes),
 		cmocka_unit_test(every_opcode_not_listed_is_unknown),
 		cmocka_unit_test(header_flags_add_up_to_the_length),
+		cmocka_unit_test(rows_of_atomics_say_which_they_are),
 		cmocka_unit_test(class_and_operation_make_up_an_opcode),
 	};
 
