@@ -35,32 +35,63 @@ struct rn_av {
 	uint8_t sl;
 };
 
+/* What a request has beside its SGEs, and where struct ibv_send_wr has it. */
+enum rn_wr_operands {
+	RN_WR_OPERANDS_UNKNOWN, /* there is no such request */
+	RN_WR_OPERANDS_NONE,
+	RN_WR_OPERANDS_ADDRESS, /* on UD, the address of the peer: wr.ud */
+	RN_WR_OPERANDS_RDMA,	/* remote_addr, rkey: wr.rdma */
+	RN_WR_OPERANDS_ATOMIC,	/* these, compare_add and swap: wr.atomic */
+	RN_WR_OPERANDS_BIND,	/* a window, a region and a range: bind_mw */
+	RN_WR_OPERANDS_FLUSH, /* wr.rdma, and what provider/verbs/object/library.h says */
+};
+
 /* clang-format off */
-/* The operations: symbol, number (of enum ibv_wr_opcode), and names in scenarios, in
- * `rocin sim` and in messages to the user. X is a macro, so that several tables can be
+/* The operations: symbol, number (of enum ibv_wr_opcode), operands, and names in scenarios,
+ * in `rocin sim` and in messages to the user. X is a macro, so that several tables can be
  * made of this list.
  */
-#define RN_WR_OPCODES(X)                                                                       \
-	X(RDMA_WRITE,            0, "write",        "write",        "RDMA WRITE")                \
-	X(RDMA_WRITE_WITH_IMM,   1, "write_imm",    "write-imm",    "RDMA WRITE with immediate") \
-	X(SEND,                  2, "send",         "send",         "SEND")                      \
-	X(SEND_WITH_IMM,         3, "send_imm",     "send-imm",     "SEND with immediate")       \
-	X(RDMA_READ,             4, "read",         "read",         "RDMA READ")                 \
-	X(ATOMIC_CMP_AND_SWP,    5, "cas",          "cmp-swap",     "compare and swap")          \
-	X(ATOMIC_FETCH_AND_ADD,  6, "faa",          "fetch-add",    "fetch and add")             \
-	X(LOCAL_INV,             7, "local_inv",    "local-inv",    "local invalidate")          \
-	X(BIND_MW,               8, "bind",         "bind",         "bind")                      \
-	X(SEND_WITH_INV,         9, "send_inv",     "send-inv",     "SEND with invalidate")      \
-	X(FLUSH,                14, "flush",        "flush",        "FLUSH")                     \
-	X(ATOMIC_WRITE,         15, "atomic_write", "atomic-write", "ATOMIC WRITE")
+#define RN_WR_OPCODES(X)                                                                                   \
+	X(RDMA_WRITE,             0, RDMA,    "write",        "write",        "RDMA WRITE")                \
+	X(RDMA_WRITE_WITH_IMM,    1, RDMA,    "write_imm",    "write-imm",    "RDMA WRITE with immediate") \
+	X(SEND,                   2, ADDRESS, "send",         "send",         "SEND")                      \
+	X(SEND_WITH_IMM,          3, ADDRESS, "send_imm",     "send-imm",     "SEND with immediate")       \
+	X(RDMA_READ,              4, RDMA,    "read",         "read",         "RDMA READ")                 \
+	X(ATOMIC_CMP_AND_SWP,     5, ATOMIC,  "cas",          "cmp-swap",     "compare and swap")          \
+	X(ATOMIC_FETCH_AND_ADD,   6, ATOMIC,  "faa",          "fetch-add",    "fetch and add")             \
+	X(LOCAL_INV,              7, NONE,    "local_inv",    "local-inv",    "local invalidate")          \
+	X(BIND_MW,                8, BIND,    "bind",         "bind",         "bind")                      \
+	X(SEND_WITH_INV,          9, ADDRESS, "send_inv",     "send-inv",     "SEND with invalidate")      \
+	X(FLUSH,                 14, FLUSH,   "flush",        "flush",        "FLUSH")                     \
+	X(ATOMIC_WRITE,          15, RDMA,    "atomic_write", "atomic-write", "ATOMIC WRITE")
 /* clang-format on */
 
 enum rn_wr_opcode {
-#define X(symbol, number, word, name, words) RN_WR_##symbol = (number),
+#define X(symbol, number, operands, word, name, words) RN_WR_##symbol = (number),
 	RN_WR_OPCODES(X)
 #undef X
 	RN_WR_COUNT,
 };
+
+/* Returns what a request has, of any number that a program may have given. */
+static inline enum rn_wr_operands rn_wr_operands(unsigned opcode)
+{
+	switch (opcode) {
+#define X(symbol, number, operands, word, name, words) \
+	case number:                                   \
+		return RN_WR_OPERANDS_##operands;
+		RN_WR_OPCODES(X)
+#undef X
+	default:
+		return RN_WR_OPERANDS_UNKNOWN;
+	}
+}
+
+/* Returns true if the request changes 8 bytes of the peer and fetches what they were. */
+static inline bool rn_wr_is_atomic(unsigned opcode)
+{
+	return rn_wr_operands(opcode) == RN_WR_OPERANDS_ATOMIC;
+}
 
 enum rn_send_flag { /* numbers of enum ibv_send_flags */
 	RN_SEND_FENCE = 1 << 0,

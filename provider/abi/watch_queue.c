@@ -56,8 +56,7 @@ static void take_send(struct rn_val_request *r, const struct ibv_send_wr *wr,
 		r->ah = wr->wr.ud.ah;
 		r->remote_qpn = wr->wr.ud.remote_qpn;
 		r->qkey = wr->wr.ud.remote_qkey;
-	} else if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		   wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+	} else if (rn_wr_is_atomic(wr->opcode)) {
 		r->remote_addr = wr->wr.atomic.remote_addr;
 		r->rkey = wr->wr.atomic.rkey;
 		r->compare_add = wr->wr.atomic.compare_add;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum {
-	WR_FLUSH = 14, /* IBV_WR_FLUSH: only the lengths of its entries are used */
 	ATOMIC_LEN = 8,
 	LOOK_BACK = 64, /* earlier requests that a new one is compared with */
 };
@@ -13,12 +12,6 @@ enum {
 #define MESSAGE_MAX (UINT64_C(1) << 31)
 
 /* ------------------------------------------------------------------- what ranges are */
-static bool is_atomic(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 static bool is_write(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -195,14 +188,14 @@ static void check_request(struct rn_val *v, const struct rn_val_event *e, uint32
 	const struct rn_val_request *r = &e->post.request[at];
 	bool is_send = e->kind == RN_VAL_POST_SEND;
 
-	if (is_send && is_atomic(r->opcode))
+	if (is_send && rn_wr_is_atomic(r->opcode))
 		check_atomic(v, e, r);
 	if (is_send && r->flags & IBV_SEND_INLINE) {
 		check_inline(v, e, r);
 		return;
 	}
-	if (is_send && (int)r->opcode == WR_FLUSH)
-		return;
+	if (is_send && (int)r->opcode == RN_WR_FLUSH)
+		return; /* of its entries only the lengths are used */
 	if (is_send && length_of(r) > MESSAGE_MAX)
 		rn_val_find(v, e, RN_VAL_MEMORY_MESSAGE_TOO_LONG, e->object,
 			    "%s of %llu bytes", rn_val_opcode_name(r->opcode),
@@ -263,7 +256,7 @@ static void check_writes(struct rn_val *v, const struct rn_val_event *e)
 /* ------------------------------------------------------------------ remote memory */
 static unsigned remote_right(enum ibv_wr_opcode opcode)
 {
-	if (is_atomic(opcode))
+	if (rn_wr_is_atomic(opcode))
 		return IBV_ACCESS_REMOTE_ATOMIC;
 	return opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ
 					  : IBV_ACCESS_REMOTE_WRITE;
@@ -297,7 +290,7 @@ static void check_remote_mr(struct rn_val *v, const struct rn_val_event *e,
 			    const struct rn_val_object *mr)
 {
 	const struct rn_val_wr *wr = e->completion.wr;
-	uint64_t len = is_atomic(wr->opcode) ? ATOMIC_LEN : wr->len;
+	uint64_t len = rn_wr_is_atomic(wr->opcode) ? ATOMIC_LEN : wr->len;
 	struct rn_val_text name, its;
 
 	if (is_of_other_pd(peer, mr))

@@ -47,16 +47,9 @@ const char *rn_val_state_name(enum ibv_qp_state state)
 const char *rn_val_opcode_name(enum ibv_wr_opcode opcode)
 {
 	static const char *const names[] = {
-		[IBV_WR_RDMA_WRITE] = "RDMA WRITE",
-		[IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA WRITE with immediate",
-		[IBV_WR_SEND] = "SEND",
-		[IBV_WR_SEND_WITH_IMM] = "SEND with immediate",
-		[IBV_WR_RDMA_READ] = "RDMA READ",
-		[IBV_WR_ATOMIC_CMP_AND_SWP] = "compare and swap",
-		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "fetch and add",
-		[IBV_WR_LOCAL_INV] = "local invalidate",
-		[IBV_WR_BIND_MW] = "bind",
-		[IBV_WR_SEND_WITH_INV] = "SEND with invalidate",
+#define X(symbol, number, operands, word, name, words) [RN_WR_##symbol] = (words),
+		RN_WR_OPCODES(X)
+#undef X
 	};
 
 	return (unsigned)opcode < sizeof(names) / sizeof(*names) && names[opcode]

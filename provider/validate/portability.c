@@ -117,8 +117,7 @@ static void check_request(struct rn_val *v, const struct rn_val_event *e,
 	if (r->opcode == IBV_WR_RDMA_READ && r->sge_count > 1)
 		rn_val_find(v, e, RN_VAL_PORTABILITY_READ_SGES, e->object,
 			    "an RDMA READ with %u entries", r->sge_count);
-	if (r->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	    r->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+	if (rn_wr_is_atomic(r->opcode))
 		rn_val_find(v, e, RN_VAL_PORTABILITY_ATOMICS, e->object, "%s",
 			    rn_val_opcode_name(r->opcode));
 }

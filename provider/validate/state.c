@@ -334,9 +334,6 @@ static void check_connection(struct rn_val *v, const struct rn_val_event *e)
 enum {
 	SENDS = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM,
 	WRITES = 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM,
-	READS = 1 << IBV_WR_RDMA_READ,
-	ATOMICS = 1 << IBV_WR_ATOMIC_CMP_AND_SWP | 1 << IBV_WR_ATOMIC_FETCH_AND_ADD,
-	KNOWN = SENDS | WRITES | READS | ATOMICS, /* others are not judged */
 };
 
 static bool has_opcode(enum ibv_wr_opcode opcode, unsigned set)
@@ -344,10 +341,12 @@ static bool has_opcode(enum ibv_wr_opcode opcode, unsigned set)
 	return (unsigned)opcode < 32 && set & 1U << opcode;
 }
 
-/* Does a QP of that type have such requests? */
+/* Does a QP of that type have such requests? Those that are neither SENDs nor WRITEs,
+ * READs or atomics are not judged.
+ */
 static bool is_of_type(enum ibv_qp_type type, enum ibv_wr_opcode opcode)
 {
-	if (!has_opcode(opcode, KNOWN))
+	if (!has_opcode(opcode, SENDS | WRITES) && !rn_val_fetches(opcode))
 		return true;
 	if (type == IBV_QPT_UC)
 		return has_opcode(opcode, SENDS | WRITES);
@@ -359,9 +358,9 @@ static unsigned access_of(enum ibv_wr_opcode opcode)
 {
 	if (has_opcode(opcode, WRITES))
 		return IBV_ACCESS_REMOTE_WRITE;
-	if (has_opcode(opcode, READS))
+	if (opcode == IBV_WR_RDMA_READ)
 		return IBV_ACCESS_REMOTE_READ;
-	return has_opcode(opcode, ATOMICS) ? IBV_ACCESS_REMOTE_ATOMIC : 0;
+	return rn_wr_is_atomic(opcode) ? IBV_ACCESS_REMOTE_ATOMIC : 0;
 }
 
 static void check_rd_atomic(struct rn_val *v, const struct rn_val_event *e)
@@ -406,10 +405,10 @@ static void check_request(struct rn_val *v, const struct rn_val_event *e,
 			    qp->type == IBV_QPT_UC ? "UC" : "UD");
 		return;
 	}
-	if (has_opcode(r->opcode, READS | ATOMICS))
+	if (rn_val_fetches(r->opcode))
 		check_rd_atomic(v, e);
-	if (has_opcode(r->opcode, READS | ATOMICS) &&
-	    qp->mask & IBV_QP_MAX_QP_RD_ATOMIC && !qp->attr.max_rd_atomic)
+	if (rn_val_fetches(r->opcode) && qp->mask & IBV_QP_MAX_QP_RD_ATOMIC &&
+	    !qp->attr.max_rd_atomic)
 		rn_val_find(v, e, RN_VAL_STATE_RD_ATOMIC_ZERO, e->object,
 			    "a %s is posted to %s, of which max_rd_atomic is 0",
 			    rn_val_opcode_name(r->opcode), rn_val_name(e->object, &name));

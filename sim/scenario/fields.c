@@ -125,7 +125,7 @@ static const struct rn_scn_word naks[] = {
 };
 
 static const struct rn_scn_word kinds[] = {
-#define X(symbol, number, word, name, words) { word, RN_WR_##symbol },
+#define X(symbol, number, operands, word, name, words) { word, RN_WR_##symbol },
 	RN_WR_OPCODES(X)
 #undef X
 		{ NULL, 0 },

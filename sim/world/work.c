@@ -141,11 +141,6 @@ static uint32_t choose_len(const struct rn_plan_pair *p, struct rn_random *r)
 	}
 }
 
-static bool is_atomic(enum rn_wr_opcode op)
-{
-	return rn_wr_info[op].answer == RN_ANSWER_ATOMIC;
-}
-
 /* Takes slots for @wr at both ends. Returns false if no slot is free. */
 static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 {
@@ -165,7 +160,7 @@ static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *w
 		if (wr->slot == RN_W_NONE)
 			return false;
 	}
-	if (is_atomic(wr->opcode) || !(back || write) || wr->rkey)
+	if (rn_wr_is_atomic(wr->opcode) || !(back || write) || wr->rkey)
 		return true;
 	wr->remote_slot = rn_w_slot_take(far, back ? RN_W_FETCHED : RN_W_TARGET,
 					 e->peer->qpn, wr->len, wr->pattern);
@@ -288,7 +283,7 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 		send.remote_addr = wr->address;
 	}
 	rn_w_key_used(w, e, wr);
-	if (is_atomic(wr->opcode))
+	if (rn_wr_is_atomic(wr->opcode))
 		fill_atomic(w, e, wr, &send, r);
 	maybe_make_invalid(w, e, wr, &send, r);
 	if (rn_w_type(e) == RN_QPT_UD) {

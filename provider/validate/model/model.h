@@ -10,6 +10,7 @@
 #define RN_VALIDATE_MODEL_H
 
 #include "provider/validate/validate.h"
+#include "rocin/work_request.h"
 
 enum {
 	RN_VAL_PARENTS = 6,
@@ -347,8 +348,7 @@ struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o);
 /* Does a request write to its local buffer? */
 static inline bool rn_val_fetches(enum ibv_wr_opcode opcode)
 {
-	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	return opcode == IBV_WR_RDMA_READ || rn_wr_is_atomic(opcode);
 }
 
 /* Does a request take a receive of the peer? */

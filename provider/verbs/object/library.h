@@ -73,11 +73,13 @@ struct rnp_library {
  * do not matter), and the placement and level in imm_data: htonl(placement | level << 8).
  */
 enum {
-	RNP_WR_FLUSH = 14,		      /* IBV_WR_FLUSH */
-	RNP_WC_FLUSH = 8,		      /* IBV_WC_FLUSH */
+	RNP_WR_FLUSH = 14,
+	RNP_WC_FLUSH = 8,
 	RNP_ACCESS_FLUSH_GLOBAL = 1 << 8,     /* IBV_ACCESS_FLUSH_GLOBAL */
 	RNP_ACCESS_FLUSH_PERSISTENT = 1 << 9, /* IBV_ACCESS_FLUSH_PERSISTENT */
 	RNP_QP_EX_WITH_FLUSH = 1 << 11,	      /* IBV_QP_EX_WITH_FLUSH */
 };
+#define IBV_WR_FLUSH RNP_WR_FLUSH
+#define IBV_WC_FLUSH RNP_WC_FLUSH
 
 #endif /* RNP_LIBRARY_H */

@@ -26,7 +26,6 @@ RNP_SAME(RN_WC_GRH, IBV_WC_GRH);
 RNP_SAME(RN_WC_WITH_IMM, IBV_WC_WITH_IMM);
 RNP_SAME(RN_WC_WITH_INV, IBV_WC_WITH_INV);
 RNP_SAME(RN_WC_IP_CSUM_OK, IBV_WC_IP_CSUM_OK);
-#define IBV_WC_FLUSH RNP_WC_FLUSH /* release 44 has no name for it */
 #define X(symbol, number, words) RNP_SAME(RN_WC_##symbol, IBV_WC_##symbol);
 RN_WC_OPCODES(X)
 #undef X

@@ -21,8 +21,8 @@
 #include "srq.h"
 
 /* ------------------------------------------ conversion of send requests for the core */
-#define IBV_WR_FLUSH RNP_WR_FLUSH /* release 44 has no name for it */
-#define X(symbol, number, word, name, words) RNP_SAME(RN_WR_##symbol, IBV_WR_##symbol);
+#define X(symbol, number, operands, word, name, words) \
+	RNP_SAME(RN_WR_##symbol, IBV_WR_##symbol);
 RN_WR_OPCODES(X)
 #undef X
 RNP_SAME(RN_SEND_FENCE, IBV_SEND_FENCE);
@@ -44,38 +44,12 @@ enum {
 		RN_SEND_FENCE | RN_SEND_SIGNALED | RN_SEND_SOLICITED | RN_SEND_INLINE,
 };
 
-/* Member of the union in struct ibv_send_wr that an opcode uses, if any. */
-enum part {
-	PART_REFUSED, /* no QP supports the opcode */
-	PART_NONE,
-	PART_ADDRESS, /* used by UD QPs only */
-	PART_RDMA,
-	PART_ATOMIC,
-	PART_BIND,
-	PART_FLUSH,
-};
-
-struct opcode_rule {
-	enum part part;
-	bool imm; /* the request has imm_data in network order, not invalidate_rkey */
-};
-
-/* clang-format off */
-static const struct opcode_rule rules[] = {
-	[IBV_WR_SEND]                 = { PART_ADDRESS, false },
-	[IBV_WR_SEND_WITH_IMM]        = { PART_ADDRESS, true },
-	[IBV_WR_SEND_WITH_INV]        = { PART_ADDRESS, false },
-	[IBV_WR_LOCAL_INV]            = { PART_NONE,    false },
-	[IBV_WR_BIND_MW]              = { PART_BIND,    false },
-	[IBV_WR_RDMA_WRITE]           = { PART_RDMA,    false },
-	[IBV_WR_RDMA_WRITE_WITH_IMM]  = { PART_RDMA,    true },
-	[IBV_WR_RDMA_READ]            = { PART_RDMA,    false },
-	[IBV_WR_ATOMIC_CMP_AND_SWP]   = { PART_ATOMIC,  false },
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { PART_ATOMIC,  false },
-	[IBV_WR_ATOMIC_WRITE]         = { PART_RDMA,    false },
-	[IBV_WR_FLUSH]                = { PART_FLUSH,   false },
-};
-/* clang-format on */
+/* Returns true if the request has imm_data, in network order, in place of
+ * invalidate_rkey. */
+static bool has_imm(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
 
 static int take_address(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 			struct rn_send_wr *out)
@@ -125,42 +99,40 @@ int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out)
 {
 	const unsigned frames = qp->qp_type == IBV_QPT_RAW_PACKET ? RN_SEND_IP_CSUM : 0;
-	struct opcode_rule rule;
+	const enum rn_wr_operands operands = rn_wr_operands(wr->opcode);
 
-	if ((unsigned)wr->opcode >= RN_ARRAY_SIZE(rules) ||
-	    wr->send_flags & ~(KNOWN_FLAGS | frames) || wr->num_sge < 0)
+	if (wr->send_flags & ~(KNOWN_FLAGS | frames) || wr->num_sge < 0)
 		return -EINVAL;
-	rule = rules[wr->opcode];
 	*out = (struct rn_send_wr){
 		.wr_id = wr->wr_id,
 		.opcode = (enum rn_wr_opcode)wr->opcode,
 		.flags = wr->send_flags,
-		.imm = rule.imm ? ntohl(wr->imm_data) : wr->invalidate_rkey,
+		.imm = has_imm(wr->opcode) ? ntohl(wr->imm_data) : wr->invalidate_rkey,
 		.sg = (const struct rn_sge *)wr->sg_list,
 		.num_sge = (uint32_t)wr->num_sge,
 	};
 	if (qp->qp_type == IBV_QPT_XRC_SEND)
 		out->remote_srqn = wr->qp_type.xrc.remote_srqn;
-	switch (rule.part) {
-	case PART_NONE:
+	switch (operands) {
+	case RN_WR_OPERANDS_NONE:
 		return 0;
-	case PART_ADDRESS:
+	case RN_WR_OPERANDS_ADDRESS:
 		return qp->qp_type == IBV_QPT_UD ? take_address(wr, qp, out) : 0;
-	case PART_RDMA:
+	case RN_WR_OPERANDS_RDMA:
 		out->remote_addr = wr->wr.rdma.remote_addr;
 		out->rkey = wr->wr.rdma.rkey;
 		return 0;
-	case PART_ATOMIC:
+	case RN_WR_OPERANDS_ATOMIC:
 		out->remote_addr = wr->wr.atomic.remote_addr;
 		out->rkey = wr->wr.atomic.rkey;
 		out->compare_add = wr->wr.atomic.compare_add;
 		out->swap = wr->wr.atomic.swap;
 		return 0;
-	case PART_FLUSH:
+	case RN_WR_OPERANDS_FLUSH:
 		return take_flush(wr, out);
-	case PART_BIND:
+	case RN_WR_OPERANDS_BIND:
 		return take_bind(wr, qp, out);
-	case PART_REFUSED:
+	case RN_WR_OPERANDS_UNKNOWN:
 		break;
 	}
 	return -EINVAL;

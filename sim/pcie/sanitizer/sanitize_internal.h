@@ -146,11 +146,6 @@ static inline bool rn_san_is_of_atomic(const struct rn_tlp *tlp)
 	       rn_agent_is_nic(tlp->requester);
 }
 
-static inline bool rn_san_is_atomic(unsigned opcode)
-{
-	return opcode == RN_WR_ATOMIC_CMP_AND_SWP || opcode == RN_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 /* ----------------------------------------------------------------- sanitize.c */
 /* A read by the program or by a device. */
 struct rn_san_read {

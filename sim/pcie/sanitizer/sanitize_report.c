@@ -56,7 +56,7 @@ const char *rn_san_kind_rule(enum rn_san_kind kind)
 const char *rn_san_wr_name(unsigned opcode)
 {
 	static const char *const text[] = {
-#define X(symbol, number, word, name, words) [RN_WR_##symbol] = (words),
+#define X(symbol, number, operands, word, name, words) [RN_WR_##symbol] = (words),
 		RN_WR_OPCODES(X)
 #undef X
 	};

@@ -201,7 +201,7 @@ const struct rn_san_wr *rn_san_atomic_of(const struct rn_tlp *tlp)
 		for (const struct rn_san_qp *q = buckets[b]; q; q = q->next)
 			for (uint32_t i = 0; i < q->room && q->reads_open; i++)
 				if (is_open_answer(&q->wr[i]) &&
-				    rn_san_is_atomic(q->wr[i].opcode) &&
+				    rn_wr_is_atomic(q->wr[i].opcode) &&
 				    q->wr[i].remote_addr == tlp->addr)
 					return &q->wr[i];
 	return NULL;
@@ -400,7 +400,7 @@ static void end_request(struct rn_san_qp *q, struct rn_san_wr *wr)
 	if (is_open_answer(wr)) {
 		count_fetch(q, -1);
 		rn_san_class_fetch_done(wr);
-		if (rn_san_is_atomic(wr->opcode))
+		if (rn_wr_is_atomic(wr->opcode))
 			rn_san_class_atomic_executed(wr);
 	}
 	wr->is_done = true;
@@ -485,7 +485,7 @@ static void wait_for_atomics(const struct rn_san_qp *q, const struct rn_san_wr *
 		first = rn_san_wr_find(q, --msg);
 		if (!first)
 			return;
-		if (is_open_answer(first) && rn_san_is_atomic(first->opcode)) {
+		if (is_open_answer(first) && rn_wr_is_atomic(first->opcode)) {
 			first->is_waited_for = true;
 			rn_san_class_atomic_executed(first);
 		}
@@ -496,7 +496,7 @@ static void overtake_one(struct rn_san_wr *first)
 {
 	first->is_overtaken = true;
 	rn_san_class_fetch_overtaken(first);
-	if (rn_san_is_atomic(first->opcode) && !first->is_waited_for)
+	if (rn_wr_is_atomic(first->opcode) && !first->is_waited_for)
 		rn_san_class_atomic_overtaken(first);
 }
 

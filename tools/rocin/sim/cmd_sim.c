@@ -295,7 +295,7 @@ static int run_file(struct rn_world *w, const struct sim_args *args, struct sim_
 static json_t *done_json(const struct sim_sum *sum)
 {
 	static const char *const name[RN_WR_COUNT] = {
-#define X(symbol, number, word, name, words) [RN_WR_##symbol] = (name),
+#define X(symbol, number, operands, word, name, words) [RN_WR_##symbol] = (name),
 		RN_WR_OPCODES(X)
 #undef X
 	};

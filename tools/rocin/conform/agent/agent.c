@@ -260,8 +260,7 @@ static int name_target(struct rn_agent *a, const uint64_t *n, struct ibv_send_wr
 		wr->wr.ud.remote_qkey = (uint32_t)n[RN_CONFORM_TO_QKEY];
 		return wr->wr.ud.ah ? 0 : errno;
 	}
-	if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	    wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+	if (rn_wr_is_atomic(wr->opcode)) {
 		wr->wr.atomic.remote_addr = n[RN_CONFORM_REMOTE];
 		wr->wr.atomic.rkey = (uint32_t)n[RN_CONFORM_RKEY];
 		wr->wr.atomic.compare_add = n[RN_CONFORM_COMPARE_ADD];
