@@ -20,6 +20,7 @@
 #define RN_LITMUS_H
 
 #include "rocin/pcie.h"
+#include "rocin/work_request.h"
 #include "sim/pcie/model/tlp.h"
 
 enum {
@@ -128,6 +129,20 @@ enum rn_litmus_op {
 	RN_LITMUS_RECV, /* the doorbell of a receive queue */
 	RN_LITMUS_OP_COUNT,
 };
+
+/* Does the request fetch a word and change it in one step? */
+static inline bool rn_litmus_is_atomic(unsigned op)
+{
+	switch (op) {
+#define X(symbol, word, form, request) \
+	case RN_LITMUS_##symbol:       \
+		return rn_wr_is_atomic(RN_WR_##request);
+		RN_LITMUS_REQUESTS(X)
+#undef X
+	default:
+		return false;
+	}
+}
 
 static inline bool rn_litmus_is_work(enum rn_litmus_op op)
 {

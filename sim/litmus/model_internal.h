@@ -97,11 +97,6 @@ static inline bool rn_is_message(unsigned op)
 	return op == RN_LITMUS_WRITE || op == RN_LITMUS_IMM || op == RN_LITMUS_SEND;
 }
 
-static inline bool rn_is_atomic(unsigned op)
-{
-	return op == RN_LITMUS_FAA || op == RN_LITMUS_CAS;
-}
-
 static inline const struct rn_model_work *rn_work(const struct rn_model_run *run,
 						  unsigned work)
 {

@@ -32,7 +32,7 @@ static bool is_placed(const struct rn_model_run *run, unsigned work)
 
 static bool is_by_nic(const struct rn_model_run *run, unsigned work)
 {
-	return rn_is_atomic(rn_work(run, work)->op) &&
+	return rn_litmus_is_atomic(rn_work(run, work)->op) &&
 	       run->plan->setup.knobs.atomic == RN_ATOMIC_BY_NIC;
 }
 
@@ -95,8 +95,7 @@ static bool is_eager(const struct rn_model_run *run, unsigned work)
 	const struct rn_litmus_qp *qp = &run->plan->test->qp[w->qp];
 
 	if (w->op == RN_LITMUS_READ ||
-	    ((w->op == RN_LITMUS_FAA || w->op == RN_LITMUS_CAS) &&
-	     w->piece[0].local != RN_LITMUS_NONE))
+	    (rn_litmus_is_atomic(w->op) && w->piece[0].local != RN_LITMUS_NONE))
 		return false;
 	if (w->unsignaled)
 		return true;
@@ -192,7 +191,7 @@ void rn_model_do_answer(const struct rn_model_run *run, unsigned qp)
 		write_result(run, work, rq->answered++);
 		if (rq->answered < w->pieces)
 			return;
-	} else if (w->op == RN_LITMUS_FAA || w->op == RN_LITMUS_CAS) {
+	} else if (rn_litmus_is_atomic(w->op)) {
 		write_result(run, work, 0);
 	}
 	rq->is_done = true;
@@ -216,7 +215,7 @@ static bool is_locked(const struct rn_model_run *run, unsigned work)
 	for (unsigned i = 0; i < run->plan->test->works; i++) {
 		const struct rn_model_work *other = rn_work(run, i);
 
-		if (i != work && rn_is_atomic(other->op) &&
+		if (i != work && rn_litmus_is_atomic(other->op) &&
 		    other->piece[0].remote == cell &&
 		    rn_qp(run, other->qp)->peer_nic == qp->peer_nic &&
 		    rn_request(run, i)->is_serving && !is_served(run, i))
@@ -299,7 +298,7 @@ static void serve_next(const struct rn_model_run *run, unsigned qp, struct rn_mo
 			return;
 		}
 		before.all_served &= is_served(run, work);
-		if (rn_is_atomic(rn_work(run, work)->op))
+		if (rn_litmus_is_atomic(rn_work(run, work)->op))
 			before.atomics_served &= is_served(run, work);
 	}
 }
@@ -367,7 +366,7 @@ void rn_model_do_serve(const struct rn_model_run *run, unsigned work)
 		serve_awrite(run, work);
 		return;
 	}
-	if (rn_is_atomic(w->op)) {
+	if (rn_litmus_is_atomic(w->op)) {
 		serve_atomic(run, work);
 		return;
 	}
@@ -386,7 +385,7 @@ static bool has_matched(const struct rn_model_run *run, unsigned work, int64_t o
 {
 	const struct rn_model_work *w = rn_work(run, work);
 
-	return w->op == RN_LITMUS_FAA ||
+	return w->op != RN_LITMUS_CAS ||
 	       old == rn_instr(run->plan, w->thread, w->instr)->value.number;
 }
 

@@ -211,7 +211,7 @@ static void take_inline(const struct rn_model_run *run, unsigned thread,
 	unsigned piece = 0;
 
 	if (in->op == RN_LITMUS_READ || in->op == RN_LITMUS_FLUSH ||
-	    in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS)
+	    rn_litmus_is_atomic(in->op))
 		return;
 	for (unsigned i = 0; i < in->count; i++) {
 		/* What goes into the buffer of a receive is one word. */

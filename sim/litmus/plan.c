@@ -101,7 +101,7 @@ static int plan_pieces(const struct rn_model_plan *plan, struct rn_model_work *w
 
 	if (in->op == RN_LITMUS_FLUSH)
 		return plan_flush(plan, work, in);
-	if (in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS)
+	if (rn_litmus_is_atomic(in->op))
 		return add_piece(work, plan->first_cell[in->loc], local);
 	if (rn_litmus_is_rung(in->op))
 		return add_element(plan, work, in->dst[0], RN_LITMUS_NONE);
@@ -177,7 +177,7 @@ static void plan_atomics(struct rn_model_plan *plan)
 		for (unsigned k = 0; k < plan->test->works; k++) {
 			const struct rn_model_work *other = &plan->work[k];
 
-			if (i != k && rn_is_atomic(other->op) &&
+			if (i != k && rn_litmus_is_atomic(other->op) &&
 			    other->piece[0].remote == one->piece[0].remote)
 				one->is_alone = false;
 		}
@@ -302,7 +302,7 @@ static void plan_writes(struct rn_model_plan *plan, const struct rn_litmus_instr
 		count_write(plan, in->loc);
 	if (!rn_litmus_is_work(in->op) || in->op == RN_LITMUS_FLUSH)
 		return;
-	if (rn_is_atomic(in->op)) {
+	if (rn_litmus_is_atomic(in->op)) {
 		count_write(plan, in->loc);
 		count_write(plan, in->dst[0]);
 		return;

@@ -208,7 +208,7 @@ static void print_request(const struct rn_litmus_test *t, const char *thread,
 		printf(" fenced(%u).", in->work);
 	if (in->unsignaled)
 		printf(" unsignaled(%u).", in->work);
-	if (in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS)
+	if (rn_litmus_is_atomic(in->op))
 		print_atomic(t, in);
 	else
 		print_elements(t, in);

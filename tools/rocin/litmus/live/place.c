@@ -165,7 +165,7 @@ static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 		      const struct rn_litmus_instr *in)
 {
 	const struct rn_litmus_qp *q = &y->t->qp[in->qp];
-	bool is_atomic = in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS;
+	bool is_atomic = rn_litmus_is_atomic(in->op);
 	bool is_read = in->op == RN_LITMUS_READ;
 	bool is_flush = in->op == RN_LITMUS_FLUSH;
 	bool ok = true;

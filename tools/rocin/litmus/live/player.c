@@ -376,7 +376,7 @@ static int post_work(struct rn_live *l, const struct rn_litmus_instr *in,
 		wr.send_flags |= IBV_SEND_SIGNALED;
 	if (in->fence)
 		wr.send_flags |= IBV_SEND_FENCE;
-	if (in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS) {
+	if (rn_litmus_is_atomic(in->op)) {
 		atomic_side(l, in, nic, peer_nic, reg, &wr);
 	} else if (in->op == RN_LITMUS_FLUSH) {
 		flush_side(l, in, peer_nic, &wr);
