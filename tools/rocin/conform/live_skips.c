@@ -91,14 +91,13 @@ static bool is_to(const struct rn_scn_line *l, uint64_t to)
 /* Returns the ability to execute a request that not every device knows. */
 static uint32_t packet_needs(const struct rn_scn_line *l)
 {
-	switch (l->opcode) {
-	case RN_RC_FLUSH:
-		return RN_CONFORM_CAN_FLUSH;
-	case RN_RC_ATOMIC_WRITE:
-		return RN_CONFORM_CAN_ATOMIC_WRITE;
-	default:
-		return 0;
+	for (unsigned wr = 0; wr < RN_WR_COUNT; wr++) {
+		const struct rn_conform_operation *op = rn_conform_operation(wr);
+
+		if (op && rn_wr_info[wr].only == rn_opcode_operation(l->opcode))
+			return op->ability;
 	}
+	return 0;
 }
 
 static uint32_t line_needs(const struct rn_scn_line *l)

@@ -144,6 +144,29 @@ def check_lies(rocin, suite):
         assert '3 scenarios: ' in done.stdout, (word, answer, done.stdout, done.stderr)
 
 
+def check_abilities(rocin, suite):
+    """What the device has not got is not asked for, neither by a post nor by a packet of its peer."""
+    flush = 'RC_FLUSH psn 100 va m+0 rkey m dmalen 64 placement global'
+    write = 'RC_ATOMIC_WRITE psn 100 len 8 va m+0 rkey m dmalen 8'
+    rc = 'setup rc0\n'
+    xrc = ('mr m len 8192 access all\nsrq s xrcd 5\n'
+           'qp 1 xrc_recv rts epsn 100 mtu 1024 rnr_timer 12 dest_rd 2 access remote xrcd 5\n')
+    path = os.path.join(suite.folder, 'needs.scn')
+    for setup, line, why in ((rc, f'< 1 {flush}', 'the agent cannot post a FLUSH there'),
+                             (xrc, f'< 1 X{flush} srq s', 'the agent cannot post a FLUSH there'),
+                             (rc, f'< 1 {write}', 'the device has no ATOMIC WRITE'),
+                             (rc, 'post 1 flush wr 1 len 8 va 0x1000 rkey 1 placement global select range',
+                              'the agent cannot post a FLUSH there')):
+        with open(path, 'w', encoding='ascii') as f:
+            f.write(f'# A3: It is not asked for.\n{setup}\n+0 {line}\nend quiet\n')
+        # can: shared receive queues and XRC
+        hello = f'ok {VERSION} 1 3 0 0100007fffff0000 0 0'
+        agent = Agent(lambda word, _: hello if word == 'hello' else word)
+        done = conform(rocin, suite, agent, '--all')
+        assert why in done.stdout, (line, why, done.stdout, done.stderr)
+    os.remove(path)
+
+
 def check_gone(rocin, suite):
     """An agent that never comes back ends the run; what was run is reported."""
     agent = Agent()
@@ -236,6 +259,7 @@ def main(rocin, folder, source):
     suite = Suite(folder)
     check_losses(rocin, suite)
     check_lies(rocin, suite)
+    check_abilities(rocin, suite)
     check_gone(rocin, suite)
     check_reports(rocin, suite, folder)
     check_profiles(rocin, suite, folder)

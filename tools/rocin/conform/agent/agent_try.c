@@ -145,7 +145,6 @@ static bool try_calls(const struct trial *t, uint64_t calls)
 /* Returns the abilities that the device has not got. */
 static uint32_t refused(const struct trial *t, uint32_t claimed)
 {
-	const uint64_t atomic_write = rn_conform_operation(RN_WR_ATOMIC_WRITE)->call;
 	uint32_t no = 0;
 
 	if (claimed & RN_CONFORM_CAN_SRQ && !try_srq(t, false))
@@ -160,8 +159,12 @@ static uint32_t refused(const struct trial *t, uint32_t claimed)
 		no |= RN_CONFORM_CAN_GROUP;
 	if (claimed & RN_CONFORM_CAN_MIGRATE && !try_alternate_path(t))
 		no |= RN_CONFORM_CAN_MIGRATE;
-	if (claimed & RN_CONFORM_CAN_ATOMIC_WRITE && !try_calls(t, atomic_write))
-		no |= RN_CONFORM_CAN_ATOMIC_WRITE;
+	for (unsigned opcode = 0; opcode < RN_WR_COUNT; opcode++) {
+		const struct rn_conform_operation *op = rn_conform_operation(opcode);
+
+		if (op && op->call && claimed & op->ability && !try_calls(t, op->call))
+			no |= op->ability;
+	}
 	return no;
 }
 
