@@ -262,6 +262,9 @@ struct rn_rnr {
 };
 void rn_qp_rnr(const struct rn_qp *qp, struct rn_rnr *rnr);
 
+/* Has the peer of an RC or XRC QP acknowledged any request since it came to RTS? */
+bool rn_qp_was_answered(const struct rn_qp *qp);
+
 enum rn_qp_state rn_qp_state(const struct rn_qp *qp);
 void *rn_qp_owner(const struct rn_qp *qp);
 void rn_qp_set_owner(struct rn_qp *qp, void *owner);

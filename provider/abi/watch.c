@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "provider/settings/watch_options.h"
@@ -169,6 +170,35 @@ static void tell(struct rn_val_event *e)
 
 void rnp_watch_before(struct rn_val_event *e)
 {
+	tell(e);
+}
+
+enum {
+	/* Threads acknowledge what they have taken as soon as they run. One that has not
+	 * for so long waits for this one, or has ended.
+	 */
+	ACK_WAIT_MS = 3000,
+};
+
+static bool is_unacked(const struct rn_val_event *e)
+{
+	const struct rn_val *v = enter();
+	bool is_so = v && rn_val_is_unacked(v, e);
+
+	leave();
+	return is_so;
+}
+
+void rnp_watch_before_destroy(struct rn_val_event *e)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	int saved = errno, cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	for (unsigned i = 0; i < ACK_WAIT_MS && is_unacked(e); i++)
+		(void)nanosleep(&ms, NULL);
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved;
 	tell(e);
 }
 

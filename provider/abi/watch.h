@@ -40,6 +40,11 @@ extern void (*rnp_watched[RNP_OP_COUNT])(void);
  * what it has returned is told first.
  */
 void rnp_watch_before(struct rn_val_event *e);
+/* The same of an object that is about to be destroyed, with counts of events. The call
+ * would wait for other threads to acknowledge these; here this thread waits for it up to
+ * some seconds, since afterwards it counts as forgotten.
+ */
+void rnp_watch_before_destroy(struct rn_val_event *e);
 void rnp_watch_after(struct rn_val_event *e, int rc);
 
 /* Replace the functions of extended objects. */

@@ -191,7 +191,7 @@ static void fill_qp(struct rn_val_end *end, const struct rn_val_object *o)
 	end->qp.mask = o->qp.mask;
 	end->qp.attr = o->qp.attr;
 	end->qp.receives = o->qp.told_receives;
-	end->qp.has_srq = o->qp.srq != NULL;
+	end->qp.has_srq = rn_val_has_srq(o);
 	for (unsigned i = 0; i < own.devices; i++) {
 		if (own.device[i].number != end->device)
 			continue;

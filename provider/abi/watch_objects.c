@@ -27,7 +27,7 @@
 					  .destroy = { __VA_ARGS__ } };    \
 		int rc;                                                    \
                                                                            \
-		rnp_watch_before(&e);                                      \
+		rnp_watch_before_destroy(&e);                              \
 		rc = RNP_NEXT(op)(base);                                   \
 		rnp_watch_after(&e, rc);                                   \
 		return rc;                                                 \
@@ -270,29 +270,37 @@ static struct ibv_dm *watch_import_dm(struct ibv_context *context, uint32_t hand
 static struct ibv_mw *watch_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	struct rn_val_event e = MAKING("ibv_alloc_mw", MW, pd, pd->context);
+	struct ibv_mw *mw = RNP_NEXT(alloc_mw)(pd, type);
 
 	e.make.mw.type = type;
-	return made(&e, RNP_NEXT(alloc_mw)(pd, type));
+	e.make.mw.rkey = mw ? mw->rkey : 0;
+	e.make.number = e.make.mw.rkey >> 8;
+	return made(&e, mw);
 }
 
 static int watch_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	struct rn_val_event e = {
-		.kind = RN_VAL_BIND,
-		.verb = "ibv_bind_mw",
-		.handle = base,
-		.stack = rn_stacks_take_again(),
-		.bind = { .mw = mw,
-			  .mr = bind->bind_info.mr,
-			  .addr = bind->bind_info.addr,
-			  .len = bind->bind_info.length,
-			  .access = bind->bind_info.mw_access_flags,
-			  .flags = bind->send_flags },
-	};
+	struct rn_val_request r = { .wr_id = bind->wr_id,
+				    .opcode = IBV_WR_BIND_MW,
+				    .flags = bind->send_flags,
+				    .bind = { .mw = mw,
+					      .mr = bind->bind_info.mr,
+					      .addr = bind->bind_info.addr,
+					      .len = bind->bind_info.length,
+					      .access =
+						      bind->bind_info.mw_access_flags } };
+	struct rn_val_event e = { .kind = RN_VAL_POST_SEND,
+				  .verb = "ibv_bind_mw",
+				  .handle = base,
+				  .stack = rn_stacks_take_again(),
+				  .post = { .count = 1, .request = &r } };
 	int rc;
 
 	rnp_watch_before(&e);
 	rc = RNP_NEXT(bind_mw)(base, mw, bind);
+	e.post.accepted = rc == 0;
+	if (!rc)
+		r.bind.rkey = mw->rkey;
 	rnp_watch_after(&e, rc);
 	return rc;
 }
@@ -523,6 +531,7 @@ static struct ibv_qp *watch_open_qp(struct ibv_context *context,
 
 	e.make.qp.type = IBV_QPT_XRC_RECV;
 	e.make.number = qp ? qp->qp_num : 0;
+	e.make.qp.state = qp ? qp->state : IBV_QPS_RESET;
 	return made(&e, qp);
 }
 

@@ -2,6 +2,7 @@
 /* watch_queue.c - tells the validation layer of posts, completions and events. */
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "provider/verbs/object/provider.h"
@@ -9,6 +10,7 @@
 #include "provider/verbs/queue/post.h"
 #include "provider/verbs/queue/qp.h"
 #include "rocin/cqe.h"
+#include "rocin/hash.h"
 #include "rocin/queue_pair.h"
 #include "transport/io/report/stacks.h"
 #include "watch.h"
@@ -61,12 +63,23 @@ static void take_send(struct rn_val_request *r, const struct ibv_send_wr *wr,
 		r->rkey = wr->wr.atomic.rkey;
 		r->compare_add = wr->wr.atomic.compare_add;
 		r->swap = wr->wr.atomic.swap;
-	} else if (wr->opcode != IBV_WR_BIND_MW) {
+	} else if (wr->opcode == IBV_WR_LOCAL_INV) {
+		r->rkey = wr->invalidate_rkey;
+		r->sge_count = 0;
+	} else if (wr->opcode == IBV_WR_BIND_MW) {
+		r->bind = (struct rn_val_bind){
+			.mw = wr->bind_mw.mw,
+			.mr = wr->bind_mw.bind_info.mr,
+			.rkey = wr->bind_mw.rkey,
+			.addr = wr->bind_mw.bind_info.addr,
+			.len = wr->bind_mw.bind_info.length,
+			.access = wr->bind_mw.bind_info.mw_access_flags
+		};
+		r->sge_count = 0;
+	} else {
 		r->remote_addr = wr->wr.rdma.remote_addr;
 		r->rkey = wr->wr.rdma.rkey;
 	}
-	if (wr->opcode == IBV_WR_LOCAL_INV)
-		r->sge_count = 0;
 }
 
 /* How many requests of a list come before @end; NULL: all of them. */
@@ -211,9 +224,9 @@ int rnp_watch_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 /* ----------------------------------------------------------- ibv_wr_complete() */
 /* The functions that the provider has put into extended objects: the same in all of them.
  */
-static int (*wr_complete)(struct ibv_qp_ex *qp);
-static int (*start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
-static int (*next_poll)(struct ibv_cq_ex *cq);
+static int (*_Atomic wr_complete)(struct ibv_qp_ex *qp);
+static int (*_Atomic start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
+static int (*_Atomic next_poll)(struct ibv_cq_ex *cq);
 
 static_assert(sizeof(struct rn_sge) == sizeof(struct ibv_sge) &&
 		      offsetof(struct rn_sge, len) == offsetof(struct ibv_sge, length) &&
@@ -238,6 +251,14 @@ static void take_entry(struct rn_val_request *r, const struct rnp_wr_list *list,
 				      .remote_qpn = wr->remote_qpn,
 				      .qkey = wr->remote_qkey,
 				      .imm = wr->imm };
+	if (wr->opcode == RN_WR_BIND_MW)
+		r->bind = (struct rn_val_bind){ .rkey = wr->rkey,
+						.lkey = wr->bind_region,
+						.addr = wr->remote_addr,
+						.len = wr->bind_length,
+						.access = wr->bind_access };
+	if (wr->opcode == RN_WR_LOCAL_INV)
+		r->rkey = wr->imm;
 	if (wr->flags & RN_SEND_INLINE) {
 		r->data.length = entry->inline_len;
 		r->sge = &r->data;
@@ -286,13 +307,47 @@ void rnp_watch_qp_ex(struct ibv_qp *qp)
 }
 
 /* ---------------------------------------------------------------- completions */
-/* Tells of RNR NAKs of the QPs of completions. */
-static void tell_rnr_of(const struct ibv_cq *cq, const struct rn_val_event *poll)
+/* Tells whether the peer of a QP, which answers no more, has ever answered: of requests
+ * that were not signaled no completion has told it.
+ */
+static void tell_answered(const struct rnp_context *ctx, uint32_t qpn,
+			  const struct rn_val_event *of)
 {
-	for (int i = 0; i < poll->poll.got; i++)
-		if (!i || poll->poll.wc[i].qp_num != poll->poll.wc[i - 1].qp_num)
-			tell_rnr(to_rnp_context(cq->context), poll->poll.wc[i].qp_num,
-				 poll);
+	struct rn_val_event e = { .kind = RN_VAL_ANSWERED,
+				  .verb = of->verb,
+				  .stack = of->stack };
+
+	e.handle = rnp_find_answered(ctx, qpn);
+	if (e.handle)
+		rnp_watch_after(&e, 0);
+}
+
+/* Tells of what the device knows of the QPs of completions. */
+static void tell_qps_of(const struct ibv_cq *cq, const struct rn_val_event *poll)
+{
+	const struct rnp_context *ctx = to_rnp_context(cq->context);
+
+	for (int i = 0; i < poll->poll.got; i++) {
+		const struct ibv_wc *wc = &poll->poll.wc[i];
+
+		if (!i || wc->qp_num != wc[-1].qp_num)
+			tell_rnr(ctx, wc->qp_num, poll);
+		if (wc->status == IBV_WC_RETRY_EXC_ERR)
+			tell_answered(ctx, wc->qp_num, poll);
+	}
+}
+
+/* How many polls of each CQ are under way, of which the layer has not been told yet.
+ * Where CQs share a place, one of them passes for the other, and less is found.
+ */
+enum {
+	POLLED_CQS = 256
+};
+static atomic_uint polls[POLLED_CQS];
+
+static atomic_uint *polls_of(const void *cq)
+{
+	return &polls[(rn_hash_word((uintptr_t)cq) >> 32) % POLLED_CQS];
 }
 
 int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
@@ -301,13 +356,16 @@ int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 				  .verb = "ibv_poll_cq",
 				  .handle = base,
 				  .stack = rn_stacks_take_again() };
-	int rc = RNP_NEXT(poll_cq)(base, num_entries, wc);
+	int rc;
 
+	atomic_fetch_add_explicit(polls_of(base), 1, memory_order_relaxed);
+	rc = RNP_NEXT(poll_cq)(base, num_entries, wc);
 	e.poll.asked = num_entries;
 	e.poll.got = rc;
 	e.poll.wc = wc;
-	tell_rnr_of(base, &e);
+	tell_qps_of(base, &e);
 	rnp_watch_after(&e, 0);
+	atomic_fetch_sub_explicit(polls_of(base), 1, memory_order_relaxed);
 	return rc;
 }
 
@@ -328,15 +386,19 @@ static void tell_entry(struct ibv_cq_ex *ex, const char *verb, bool has_entry,
 
 	if (has_entry)
 		rnp_wc_from_cqe(&wc, &to_rnp_cq(base)->current);
-	tell_rnr_of(base, &e);
+	tell_qps_of(base, &e);
 	rnp_watch_after(&e, 0);
 }
 
 static int watch_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-	int rc = start_poll(ex, attr);
+	atomic_uint *own = polls_of(ibv_cq_ex_to_cq(ex));
+	int rc;
 
+	atomic_fetch_add_explicit(own, 1, memory_order_relaxed);
+	rc = start_poll(ex, attr);
 	tell_entry(ex, "ibv_start_poll", rc == 0, rn_stacks_take_again());
+	atomic_fetch_sub_explicit(own, 1, memory_order_relaxed);
 	return rc;
 }
 
@@ -393,6 +455,8 @@ void rnp_watch_cq_event(struct ibv_cq *base)
 				  .handle = base,
 				  .stack = rn_stacks_take_again() };
 
+	e.cq_event.is_polling =
+		atomic_load_explicit(polls_of(base), memory_order_relaxed) != 0;
 	RNP_NEXT(cq_event)(base);
 	rnp_watch_after(&e, 0);
 }

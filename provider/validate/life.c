@@ -47,34 +47,57 @@ static void check_use_after_destroy(struct rn_val *v, const struct rn_val_event 
 			    rn_val_name(e->object, &name));
 }
 
-/* An event that another thread has just taken may be acknowledged there while the call
- * waits, which is what it waits for: one alone is no mistake.
+/* Numbers of events of an object that were acknowledged. Another thread may go on with
+ * it.
  */
-static bool is_unacked(const struct rn_val_event *e, uint64_t taken, uint64_t acked,
-		       uint64_t taker)
+struct acked {
+	uint32_t events, async;
+};
+
+static struct acked acked_of(const struct rn_val_event *e)
 {
-	return taken > acked && (taken - acked > 1 || taker == e->thread);
+	const uint32_t *events = e->destroy.acked, *async = e->destroy.async_acked;
+
+	return (struct acked){
+		.events = events ? __atomic_load_n(events, __ATOMIC_RELAXED) : 0,
+		.async = async ? __atomic_load_n(async, __ATOMIC_RELAXED) : 0
+	};
+}
+
+static bool has_counts(const struct rn_val_object *o, const struct rn_val_event *e)
+{
+	return o->kind == e->destroy.of && e->destroy.async_acked;
+}
+
+bool rn_val_is_unacked(const struct rn_val *v, const struct rn_val_event *e)
+{
+	const struct rn_val_object *o = rn_val_living_at(v, e->handle);
+	struct acked a;
+
+	if (!o || !has_counts(o, e))
+		return false;
+	a = acked_of(e);
+	return o->async_events > a.async ||
+	       (o->kind == RN_VAL_CQ && o->cq.events > a.events);
 }
 
 static void check_unacked(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_object *o = e->object;
-	uint32_t acked, async_acked;
 	struct rn_val_text name;
+	struct acked a;
 
-	if (o->kind != e->destroy.of || !e->destroy.async_acked)
+	if (!has_counts(o, e))
 		return;
-	acked = e->destroy.acked ? *e->destroy.acked : 0;
-	async_acked = *e->destroy.async_acked;
-	if (is_unacked(e, o->async_events, async_acked, o->async_thread))
+	a = acked_of(e);
+	if (o->async_events > a.async)
 		rn_val_find(v, e, RN_VAL_LIFE_ASYNC_UNACKED, o,
 			    "%u of %llu asynchronous events of %s were acknowledged",
-			    async_acked, (unsigned long long)o->async_events,
+			    a.async, (unsigned long long)o->async_events,
 			    rn_val_name(o, &name));
-	if (o->kind == RN_VAL_CQ &&
-	    is_unacked(e, o->cq.events, acked, o->cq.event_thread))
+	if (o->kind == RN_VAL_CQ && o->cq.events > a.events)
 		rn_val_find(v, e, RN_VAL_LIFE_EVENTS_UNACKED, o,
-			    "%u of %llu events of %s were acknowledged", acked,
+			    "%u of %llu events of %s were acknowledged", a.events,
 			    (unsigned long long)o->cq.events, rn_val_name(o, &name));
 }
 
@@ -239,17 +262,17 @@ static void check_domain(struct rn_val *v, const struct rn_val_event *e,
 		     rn_val_name(e->object, &user));
 }
 
-static void check_ah_of_request(struct rn_val *v, const struct rn_val_event *e,
-				const struct rn_val_object *ah)
+static void check_named(struct rn_val *v, const struct rn_val_event *e,
+			const struct rn_val_object *o)
 {
 	struct rn_val_text name, gone;
 
-	if (ah && ah->is_gone)
-		rn_val_find2(v, e, RN_VAL_LIFE_USE_AFTER_DESTROY, e->object, ah,
+	if (o && o->is_gone)
+		rn_val_find2(v, e, RN_VAL_LIFE_USE_AFTER_DESTROY, e->object, o,
 			     "a request to %s names %s, which is gone",
-			     rn_val_name(e->object, &name), rn_val_name(ah, &gone));
-	else if (ah)
-		check_domain(v, e, ah);
+			     rn_val_name(e->object, &name), rn_val_name(o, &gone));
+	else if (o)
+		check_domain(v, e, o);
 }
 
 static void check_domains(struct rn_val *v, const struct rn_val_event *e)
@@ -258,7 +281,11 @@ static void check_domains(struct rn_val *v, const struct rn_val_event *e)
 		const struct rn_val_request *r = &e->post.request[i];
 
 		if (r->ah)
-			check_ah_of_request(v, e, rn_val_lookup(v, r->ah));
+			check_named(v, e, rn_val_lookup(v, r->ah));
+		if (e->kind == RN_VAL_POST_SEND && r->opcode == IBV_WR_BIND_MW) {
+			check_named(v, e, rn_val_bound_window(v, e->object, &r->bind));
+			check_named(v, e, rn_val_bound_mr(v, &r->bind));
+		}
 		for (uint32_t k = 0; k < r->sge_count; k++)
 			if (r->sge[k].length && !(r->flags & IBV_SEND_INLINE))
 				check_domain(v, e, rn_val_mr_of_lkey(v, r->sge[k].lkey));

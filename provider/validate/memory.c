@@ -155,32 +155,60 @@ static bool overlaps(const struct rn_val_request *r, const struct ibv_sge *s,
 	return false;
 }
 
-/* Looks for a request that brings what request @at of the post sends. */
+/* Looks for a request that brings what request @at of the post sends, from the newest one
+ * back to one with a fence: requests begin in order, and when that one began, all before
+ * it had completed.
+ */
 static void check_fence(struct rn_val *v, const struct rn_val_event *e, uint32_t at)
 {
 	const struct rn_val_request *r = &e->post.request[at];
 	const struct rn_val_queue *q = &e->object->qp.send;
-	bool is_early = false;
+	bool is_early = false, is_past = r->flags & IBV_SEND_FENCE;
 
-	if (!sends(r->opcode) || r->flags & IBV_SEND_FENCE)
+	if (!sends(r->opcode))
 		return;
-	for (uint32_t i = 0; i < at && i < LOOK_BACK; i++) {
+	for (uint32_t i = 0; !is_past && i < at && i < LOOK_BACK; i++) {
 		const struct rn_val_request *before = &e->post.request[at - 1 - i];
 
 		is_early = is_early || (rn_val_fetches(before->opcode) &&
 					overlaps(r, before->sge, before->sge_count));
+		is_past = before->flags & IBV_SEND_FENCE;
 	}
-	for (uint32_t i = 0; q->fetching && i < q->count && i < LOOK_BACK; i++) {
+	for (uint32_t i = 0; !is_past && q->fetching && i < q->count && i < LOOK_BACK;
+	     i++) {
 		const struct rn_val_wr *wr = rn_val_queued(q, q->count - 1 - i);
 		uint32_t kept = wr->sge_count < RN_VAL_SGES ? wr->sge_count : RN_VAL_SGES;
 
 		is_early = is_early || (wr->is_fetching && overlaps(r, wr->sge, kept));
+		is_past = wr->flags & IBV_SEND_FENCE;
 	}
 	if (is_early)
 		rn_val_find(v, e, RN_VAL_MEMORY_READ_NOT_FENCED, e->object,
 			    "request %#llx, %s, sends from the buffer of one that has "
 			    "not completed",
 			    (unsigned long long)r->wr_id, rn_val_opcode_name(r->opcode));
+}
+
+/* ------------------------------------------------------------------------ windows */
+static void check_bind(struct rn_val *v, const struct rn_val_event *e,
+		       const struct rn_val_bind *b)
+{
+	const struct rn_val_object *mr = rn_val_bound_mr(v, b);
+	struct rn_val_text name;
+
+	if (!mr || mr->is_gone || !mr->mr.has_memory)
+		return;
+	if (!(mr->mr.access & IBV_ACCESS_MW_BIND))
+		rn_val_find2(v, e, RN_VAL_MEMORY_BIND_WITHOUT_RIGHT, e->object, mr,
+			     "%s has access flags %#x", rn_val_name(mr, &name),
+			     mr->mr.access);
+	if (!is_within(&mr->mr, b->addr, b->len))
+		rn_val_find2(
+			v, e, RN_VAL_MEMORY_BIND_OUTSIDE_MR, e->object, mr,
+			"%llu bytes at %#llx are not within %s, of %llu bytes at %#llx",
+			(unsigned long long)b->len, (unsigned long long)b->addr,
+			rn_val_name(mr, &name), (unsigned long long)mr->mr.len,
+			(unsigned long long)mr->mr.iova);
 }
 
 static void check_request(struct rn_val *v, const struct rn_val_event *e, uint32_t at)
@@ -194,6 +222,8 @@ static void check_request(struct rn_val *v, const struct rn_val_event *e, uint32
 		check_inline(v, e, r);
 		return;
 	}
+	if (is_send && r->opcode == IBV_WR_BIND_MW)
+		check_bind(v, e, &r->bind);
 	if (is_send && (int)r->opcode == RN_WR_FLUSH)
 		return; /* of its entries only the lengths are used */
 	if (is_send && length_of(r) > MESSAGE_MAX)
@@ -312,8 +342,55 @@ static void check_remote_mr(struct rn_val *v, const struct rn_val_event *e,
 			     mr->mr.access);
 }
 
+/* The same of a window of this process that is bound. */
+static void check_remote_window(struct rn_val *v, const struct rn_val_event *e,
+				const struct rn_val_object *mw)
+{
+	const struct rn_val_wr *wr = e->completion.wr;
+	const struct rn_val_mr range = { .iova = mw->mw.addr, .len = mw->mw.len };
+	uint64_t len = rn_wr_is_atomic(wr->opcode) ? ATOMIC_LEN : wr->len;
+	struct rn_val_text name;
+
+	if (!is_within(&range, wr->remote_addr, len))
+		rn_val_find2(
+			v, e, RN_VAL_MEMORY_REMOTE_OUTSIDE_MR, e->completion.qp, mw,
+			"%llu bytes at %#llx are not within %s, of %llu bytes at %#llx",
+			(unsigned long long)len, (unsigned long long)wr->remote_addr,
+			rn_val_name(mw, &name), (unsigned long long)range.len,
+			(unsigned long long)range.iova);
+	else if (!(mw->mw.access & remote_right(wr->opcode)))
+		rn_val_find2(v, e, RN_VAL_MEMORY_REMOTE_RIGHT_MISSING, e->completion.qp,
+			     mw, "%s, and %s is bound with access flags %#x",
+			     rn_val_opcode_name(wr->opcode), rn_val_name(mw, &name),
+			     mw->mw.access);
+}
+
+/* No MR has the key: it is that of a window, or was. */
+static void check_window(struct rn_val *v, const struct rn_val_event *e,
+			 const struct rn_val_object *peer)
+{
+	const struct rn_val_wr *wr = e->completion.wr;
+	const struct rn_val_object *mw = rn_val_window_of(v, peer, wr->rkey);
+	struct rn_val_text name;
+
+	if (mw && mw->mw.is_bound && mw->mw.rkey == wr->rkey)
+		check_remote_window(v, e, mw);
+	else if (mw)
+		rn_val_find2(v, e, RN_VAL_MEMORY_RKEY_UNKNOWN, e->completion.qp, mw,
+			     "rkey %#x, of %s at %#llx, is not that of %s, which has "
+			     "%#x and is %s",
+			     wr->rkey, rn_val_opcode_name(wr->opcode),
+			     (unsigned long long)wr->remote_addr, rn_val_name(mw, &name),
+			     mw->mw.rkey, mw->mw.is_bound ? "bound" : "not bound");
+	else
+		rn_val_find2(v, e, RN_VAL_MEMORY_RKEY_UNKNOWN, e->completion.qp, peer,
+			     "no MR has rkey %#x, of %s at %#llx", wr->rkey,
+			     rn_val_opcode_name(wr->opcode),
+			     (unsigned long long)wr->remote_addr);
+}
+
 /* Says why the other end has refused access, if it is in this process or in another one
- * that tells what it has. Windows have rkeys that are not known here.
+ * that tells what it has. Windows of others have rkeys that are not known here.
  */
 static void check_completion(struct rn_val *v, const struct rn_val_event *e)
 {
@@ -335,16 +412,13 @@ static void check_completion(struct rn_val *v, const struct rn_val_event *e)
 			c->qp->qp.attr.dest_qp_num);
 	if (!peer)
 		return;
-	is_window = v->living_of[RN_VAL_MW];
+	is_window = false;
 	mr = peer->process ? rn_val_mr_at(v, peer, c->wr->rkey, &is_window)
 			   : mr_of_rkey(v, c->wr->rkey);
 	if (mr)
 		check_remote_mr(v, e, peer, mr);
 	else if (!is_window)
-		rn_val_find2(v, e, RN_VAL_MEMORY_RKEY_UNKNOWN, c->qp, peer,
-			     "no MR has rkey %#x, of %s at %#llx", c->wr->rkey,
-			     rn_val_opcode_name(c->wr->opcode),
-			     (unsigned long long)c->wr->remote_addr);
+		check_window(v, e, peer);
 }
 
 /* -------------------------------------------------------------------- registration */
@@ -368,27 +442,6 @@ static void check_mr(struct rn_val *v, const struct rn_val_event *e)
 			     (unsigned long long)like->mr.addr);
 }
 
-static void check_bind(struct rn_val *v, const struct rn_val_event *e)
-{
-	const struct rn_val_object *mr = rn_val_lookup(v, e->bind.mr);
-	struct rn_val_text name;
-
-	if (!rn_val_is(mr, RN_VAL_MR) || mr->is_gone || !mr->mr.has_memory ||
-	    !e->bind.len)
-		return;
-	if (!(mr->mr.access & IBV_ACCESS_MW_BIND))
-		rn_val_find2(v, e, RN_VAL_MEMORY_BIND_WITHOUT_RIGHT, e->object, mr,
-			     "%s has access flags %#x", rn_val_name(mr, &name),
-			     mr->mr.access);
-	if (!is_within(&mr->mr, e->bind.addr, e->bind.len))
-		rn_val_find2(
-			v, e, RN_VAL_MEMORY_BIND_OUTSIDE_MR, e->object, mr,
-			"%llu bytes at %#llx are not within %s, of %llu bytes at %#llx",
-			(unsigned long long)e->bind.len, (unsigned long long)e->bind.addr,
-			rn_val_name(mr, &name), (unsigned long long)mr->mr.len,
-			(unsigned long long)mr->mr.iova);
-}
-
 void rn_val_check_memory(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_object *o = e->object;
@@ -406,8 +459,6 @@ void rn_val_check_memory(struct rn_val *v, const struct rn_val_event *e)
 		check_mr(v, e);
 	if (e->is_done || !e->object || e->object->is_gone)
 		return;
-	if (e->kind == RN_VAL_BIND)
-		check_bind(v, e);
 	if (e->kind != RN_VAL_POST_SEND && e->kind != RN_VAL_POST_RECV)
 		return;
 	for (uint32_t i = 0; i < e->post.count; i++)

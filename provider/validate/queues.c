@@ -30,6 +30,7 @@ static void count_sends(struct rn_val_qp *qp, const struct rn_val_event *e)
 	}
 	if (qp->tally.has_failed)
 		qp->tally.after_failure += e->post.accepted;
+	qp->tally.has_reply = false;
 }
 
 static void check_signaled(struct rn_val *v, const struct rn_val_event *e)
@@ -68,7 +69,9 @@ static void check_receives_of_peer(struct rn_val *v, const struct rn_val_event *
 	struct rn_val_text name, peer_name;
 	uint32_t messages = 0;
 
-	if (!peer || (peer->qp.state != IBV_QPS_RTR && peer->qp.state != IBV_QPS_RTS) ||
+	/* From which SRQ a target QP of XRC takes them, each request says. */
+	if (!peer || peer->qp.type == IBV_QPT_XRC_RECV ||
+	    (peer->qp.state != IBV_QPS_RTR && peer->qp.state != IBV_QPS_RTS) ||
 	    rn_val_receives_of(peer)->count)
 		return;
 	for (uint32_t i = 0; i < e->post.accepted && i < e->post.count; i++)
@@ -186,17 +189,25 @@ static void check_modify_srq(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------------------------------ completions */
-/* The newest requests are promises already when the call has returned. */
+/* The newest requests are promises already when the call has returned. Those that were
+ * refused are none, and of posts of other threads nobody knows yet.
+ */
 static void check_room(struct rn_val *v, const struct rn_val_event *e,
 		       const struct rn_val_object *cq)
 {
 	struct rn_val_text name;
+	uint64_t sure;
 
-	if (!rn_val_is(cq, RN_VAL_CQ) || cq->cq.promised <= cq->cq.size)
+	if (!rn_val_is(cq, RN_VAL_CQ))
+		return;
+	sure = (uint64_t)cq->cq.promised +
+	       rn_val_promises(e->object, e, e->post.accepted);
+	if (sure <= (uint64_t)cq->cq.size + cq->cq.unsure)
 		return;
 	rn_val_find2(v, e, RN_VAL_QUEUES_CQ_TOO_SMALL, e->object, cq,
 		     "%u requests can complete to a CQ of %u entries, the newest of %s",
-		     cq->cq.promised, cq->cq.size, rn_val_name(e->object, &name));
+		     (uint32_t)(sure - cq->cq.unsure), cq->cq.size,
+		     rn_val_name(e->object, &name));
 }
 
 static void check_resize(struct rn_val *v, const struct rn_val_event *e)
@@ -218,6 +229,8 @@ static void check_completion(struct rn_val *v, const struct rn_val_event *e)
 	struct rn_val_long_text peer;
 	struct rn_val_text name;
 
+	if (c->qp && c->is_recv && c->wc->status == IBV_WC_SUCCESS)
+		c->qp->qp.tally.has_reply = true;
 	if (!c->qp || c->wc->status == IBV_WC_SUCCESS)
 		return;
 	c->qp->qp.tally.has_failed = true;
@@ -242,6 +255,11 @@ static void check_wakeup(struct rn_val *v, const struct rn_val_event *e)
 
 	if (!cq->notifies || cq->is_polled_since_armed || !cq->waiting_when_armed ||
 	    cq->has_event)
+		return;
+	/* Whoever has armed the CQ may be about to poll it while another one is woken, or
+	 * a poll may be under way; and what has no solicited event is not waited for.
+	 */
+	if (cq->armed_by != e->thread || e->cq_event.is_polling || cq->is_armed_solicited)
 		return;
 	rn_val_find(
 		v, e, RN_VAL_QUEUES_LOST_WAKEUP, e->object,
@@ -293,7 +311,9 @@ static void check_end_of_qp(struct rn_val *v, const struct rn_val_event *e)
 	const struct rn_val_object *o = e->object, *peer = rn_val_own_peer_of(v, o);
 	struct rn_val_text name, peer_name;
 
-	if (o->qp.state == IBV_QPS_RTS && o->qp.send.count && !has_signaled(&o->qp))
+	/* What has come behind them may be the answer to them. */
+	if (o->qp.state == IBV_QPS_RTS && o->qp.send.count && !has_signaled(&o->qp) &&
+	    !o->qp.tally.has_reply)
 		rn_val_find(v, e, RN_VAL_QUEUES_LAST_UNSIGNALED, o,
 			    "%u requests of %s are behind the last one that was signaled",
 			    o->qp.send.count, rn_val_name(o, &name));

@@ -32,7 +32,7 @@ const char *rn_val_receives_text(const struct rn_val *v, const struct rn_val_obj
 	uint32_t qpn = o->qp.attr.dest_qp_num;
 	char address[INET6_ADDRSTRLEN];
 
-	if (own && !rn_val_is(own->qp.srq, RN_VAL_SRQ))
+	if (own && !rn_val_has_srq(own))
 		(void)snprintf(t->text, sizeof(t->text),
 			       "QP %#x of this process, which has posted %llu receives "
 			       "so far, of which %u have not been polled",
@@ -115,8 +115,17 @@ static void check_sent(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_object *o = e->object;
 	const struct rn_val_queue *q = rn_val_receives_of(o);
-	bool has_srq = rn_val_is(o->qp.srq, RN_VAL_SRQ);
+	bool has_srq = rn_val_has_srq(o);
 	struct rn_val_text name, srq, unpolled = { "" };
+
+	if (o->qp.type == IBV_QPT_XRC_RECV) {
+		rn_val_find(v, e, RN_VAL_QUEUES_RECEIVES_EXHAUSTED, o,
+			    "%s has sent %u RNR NAKs to QP %#x: the SRQ that a message "
+			    "was for had no receive",
+			    rn_val_name(o, &name), e->rnr.sent - o->qp.tally.rnr_sent,
+			    o->qp.attr.dest_qp_num);
+		return;
+	}
 
 	if (!has_srq)
 		(void)snprintf(unpolled.text, sizeof(unpolled.text),

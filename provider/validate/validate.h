@@ -153,13 +153,12 @@ enum rn_val_event_kind {
 	 */
 	RN_VAL_MAKE,	/* reported only after the call */
 	RN_VAL_USE,	/* reported only before the call */
-	RN_VAL_DESTROY, /* reported before and after the call, as the next two */
+	RN_VAL_DESTROY, /* reported before and after the call, as the next one */
 	RN_VAL_REREG,	/* ibv_rereg_mr() */
-	RN_VAL_BIND,	/* ibv_bind_mw() */
 
 	/* Calls about queues; reported before and after the call. */
 	RN_VAL_MODIFY,
-	RN_VAL_POST_SEND, /* by ibv_post_send() or by ibv_wr_complete() */
+	RN_VAL_POST_SEND, /* by ibv_post_send(), ibv_wr_complete() or ibv_bind_mw() */
 	RN_VAL_POST_RECV, /* to a QP or to an SRQ */
 	RN_VAL_MODIFY_SRQ,
 	RN_VAL_RESIZE_CQ,
@@ -176,6 +175,10 @@ enum rn_val_event_kind {
 	 * returns the completions of their requests, or before a receive is posted.
 	 */
 	RN_VAL_RNR,
+	/* The peer of a QP has acknowledged requests of it. Reported before the poll that
+	 * returns the completion of one that it has not acknowledged.
+	 */
+	RN_VAL_ANSWERED,
 	RN_VAL_FORK, /* reported in the parent, before fork() */
 	RN_VAL_EXIT,
 };
@@ -214,6 +217,7 @@ struct rn_val_make {
 			struct ibv_qp_cap asked, cap;
 			bool sq_sig_all;
 			const void *send_cq, *recv_cq, *srq;
+			enum ibv_qp_state state; /* of a QP that was opened */
 		} qp;
 		struct {
 			uint32_t asked, size; /* number of entries */
@@ -229,6 +233,7 @@ struct rn_val_make {
 		} ah;
 		struct {
 			enum ibv_mw_type type;
+			uint32_t rkey;
 		} mw;
 	};
 };
@@ -240,6 +245,15 @@ struct rn_val_modify {
 	struct rn_val_path path;
 };
 
+/* What a request binds, and to what. */
+struct rn_val_bind {
+	const void *mw, *mr; /* NULL: those that have the keys, or none */
+	uint32_t rkey;	     /* that the window gets: its tag counts; may come later */
+	uint32_t lkey;	     /* of the MR */
+	uint64_t addr, len;
+	unsigned access;
+};
+
 /* A work request of either queue. */
 struct rn_val_request {
 	uint64_t wr_id;
@@ -248,11 +262,12 @@ struct rn_val_request {
 	uint32_t sge_count;
 	const struct ibv_sge *sge;
 	uint64_t remote_addr;
-	uint32_t rkey;
+	uint32_t rkey; /* of remote memory, or that is invalidated */
 	uint64_t compare_add, swap;
 	uint32_t remote_qpn, qkey; /* UD */
 	const void *ah;		   /* UD */
 	uint32_t imm;
+	struct rn_val_bind bind;
 	/* what @sge points to if the data was copied, as by ibv_wr_set_inline_data() */
 	struct ibv_sge data;
 };
@@ -297,12 +312,6 @@ struct rn_val_rnr {
 	uint64_t wr_id;
 };
 
-struct rn_val_bind {
-	const void *mw, *mr;
-	uint64_t addr, len;
-	unsigned access, flags;
-};
-
 struct rn_val_event {
 	enum rn_val_event_kind kind;
 	bool is_done;	  /* the call has returned */
@@ -321,7 +330,6 @@ struct rn_val_event {
 		struct rn_val_post post;
 		struct rn_val_completion completion;
 		struct rn_val_poll poll;
-		struct rn_val_bind bind;
 		struct rn_val_rnr rnr;
 		struct {
 			int solicited_only;
@@ -356,6 +364,9 @@ struct rn_val_event {
 		struct {
 			bool is_safe; /* ibv_fork_init() was called */
 		} fork;
+		struct {
+			bool is_polling; /* polls are under way that were not told yet */
+		} cq_event;
 	};
 };
 
@@ -452,6 +463,13 @@ void rn_val_set_ends(struct rn_val *v, const struct rn_val_ends *ends);
  * had it last; else NULL.
  */
 struct rn_val_object *rn_val_lookup(const struct rn_val *v, const void *handle);
+
+/* Returns true if an object that is about to be destroyed (RN_VAL_DESTROY) has events
+ * that were taken and not acknowledged. The call waits for them, so the caller may wait
+ * for a while before it reports the event: an event that is still there then counts as
+ * one that nobody will acknowledge.
+ */
+bool rn_val_is_unacked(const struct rn_val *v, const struct rn_val_event *e);
 
 /* Reports an event. The caller sets e->handle; e->object is filled in. */
 void rn_val_event(struct rn_val *v, struct rn_val_event *e);

@@ -132,6 +132,7 @@ struct rn_requester {
 	 * last. Cleared when una advances, or when peer->taken has changed.
 	 */
 	bool knows_taken;
+	bool was_answered; /* una has advanced since RTS */
 	uint32_t taken;
 	uint32_t sqd_limit; /* SQD: index in sq of the first WQE that must not start */
 	rn_ns ack_deadline; /* expiry of the local ACK timer; RN_NEVER: it does not run */

@@ -88,6 +88,7 @@ static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 	req->heard_at = now;
 	req->heard_apart = 0;
 	req->knows_taken = false;
+	req->was_answered = true;
 	if (req->probe.was_silent || req->sends_one)
 		rn_probe_answered(qp, now);
 	if (credit)
@@ -326,6 +327,11 @@ void rn_qp_rnr(const struct rn_qp *qp, struct rn_rnr *rnr)
 				.timer = qp->req.rnr.timer,
 				.waiting = qp->req.rnr.waiting,
 				.wr_id = qp->req.rnr.wr_id };
+}
+
+bool rn_qp_was_answered(const struct rn_qp *qp)
+{
+	return qp->req.was_answered;
 }
 
 static void receive_rnr(struct rn_qp *qp, rn_ns now, struct rn_psn psn,

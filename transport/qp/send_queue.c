@@ -268,6 +268,7 @@ void rn_req_rts(struct rn_qp *qp, rn_ns now)
 	req->charged_retries = (struct rn_retries){ 0 };
 	req->ssn = req->lsn = 0;
 	req->credit_limited = req->credit_off = false;
+	req->was_answered = false;
 }
 
 void rn_req_check_drained(struct rn_qp *qp)

@@ -60,6 +60,43 @@ struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey)
 	return v->last_mr;
 }
 
+enum {
+	TAG_BITS = 8 /* of an rkey, which the program chooses */
+};
+
+struct rn_val_object *rn_val_window_of(const struct rn_val *v,
+				       const struct rn_val_object *o, uint32_t rkey)
+{
+	const struct rn_val_object *own = rn_val_context_of(o), *its;
+	struct rn_val_object *mw = find_number(v, RN_VAL_MW, rkey >> TAG_BITS);
+
+	for (; mw; mw = mw->next_number) {
+		its = rn_val_context_of(mw);
+		if (mw->kind == RN_VAL_MW && mw->number == rkey >> TAG_BITS && own &&
+		    its && own->number == its->number)
+			return mw;
+	}
+	return NULL;
+}
+
+struct rn_val_object *rn_val_bound_window(const struct rn_val *v,
+					  const struct rn_val_object *qp,
+					  const struct rn_val_bind *b)
+{
+	struct rn_val_object *mw =
+		b->mw ? rn_val_lookup(v, b->mw) : rn_val_window_of(v, qp, b->rkey);
+
+	return rn_val_is(mw, RN_VAL_MW) ? mw : NULL;
+}
+
+struct rn_val_object *rn_val_bound_mr(struct rn_val *v, const struct rn_val_bind *b)
+{
+	struct rn_val_object *mr =
+		b->mr ? rn_val_lookup(v, b->mr) : rn_val_mr_of_lkey(v, b->lkey);
+
+	return rn_val_is(mr, RN_VAL_MR) && b->len ? mr : NULL;
+}
+
 struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o)
 {
 	for (unsigned i = 0; o && i < RN_VAL_PARENTS && o->parent[i]; i++)
@@ -142,7 +179,7 @@ void rn_val_add_number(struct rn_val *v, struct rn_val_object *o)
 {
 	struct rn_val_object **at = &v->numbered[number_bucket(o->kind, o->number)];
 
-	if (o->kind != RN_VAL_QP && o->kind != RN_VAL_MR)
+	if (o->kind != RN_VAL_QP && o->kind != RN_VAL_MR && o->kind != RN_VAL_MW)
 		return;
 	o->next_number = *at;
 	*at = o;

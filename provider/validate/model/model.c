@@ -55,6 +55,21 @@ static void promise(struct rn_val_object *cq, int more)
 		cq->cq.promised += (uint32_t)more;
 }
 
+/* A post begins, or has returned: until then it may be refused. */
+static void set_unsure(const struct rn_val_object *o, const struct rn_val_event *e)
+{
+	struct rn_val_object *cq =
+		e->kind == RN_VAL_POST_SEND ? o->qp.send_cq : o->qp.recv_cq;
+	uint32_t promises = rn_val_promises(o, e, e->post.count);
+
+	if (!rn_val_is(cq, RN_VAL_CQ))
+		return;
+	if (!e->is_done)
+		cq->cq.unsure += promises;
+	else
+		cq->cq.unsure -= promises < cq->cq.unsure ? promises : cq->cq.unsure;
+}
+
 static void drop_first(struct rn_val *v, struct rn_val_queue *q, struct rn_val_object *cq)
 {
 	if (!q->is_idle)
@@ -173,6 +188,7 @@ static void set_kind(struct rn_val *v, struct rn_val_object *o,
 		o->qp.asked = m->qp.asked;
 		o->qp.cap = m->qp.cap;
 		o->qp.sq_sig_all = m->qp.sq_sig_all;
+		o->qp.state = m->qp.state;
 		o->qp.send_cq = rn_val_living_at(v, m->qp.send_cq);
 		o->qp.recv_cq = rn_val_living_at(v, m->qp.recv_cq);
 		o->qp.srq = rn_val_living_at(v, m->qp.srq);
@@ -194,8 +210,10 @@ static void set_kind(struct rn_val *v, struct rn_val_object *o,
 		o->ah.attr = m->ah.attr;
 		o->ah.path = m->ah.path;
 	}
-	if (m->kind == RN_VAL_MW)
+	if (m->kind == RN_VAL_MW) {
 		o->mw.type = m->mw.type;
+		o->mw.rkey = m->mw.rkey;
+	}
 }
 
 static void free_object(struct rn_val_object *o)
@@ -266,32 +284,17 @@ static void cut_references(struct rn_val_object *gone)
 	}
 }
 
-/* The receives of an SRQ are used by its QPs. */
-static void untie(struct rn_val *v, struct rn_val_object *o, unsigned i)
-{
-	struct rn_val_object *parent = o->parent[i];
-
-	rn_val_untie(o, i);
-	if (rn_val_is(parent, RN_VAL_SRQ) && !parent->users)
-		rn_val_set_idle(v, &parent->srq.recv, true, parent->handle);
-}
-
-static void tie(struct rn_val *v, struct rn_val_object *o, unsigned i,
-		struct rn_val_object *parent)
-{
-	rn_val_tie(o, i, parent);
-	if (rn_val_is(parent, RN_VAL_SRQ))
-		rn_val_set_idle(v, &parent->srq.recv, false, parent->handle);
-}
-
 static void end_object(struct rn_val *v, struct rn_val_object *o, uint32_t stack)
 {
 	if (o->kind == RN_VAL_QP) {
 		empty_queue(v, &o->qp.send, o->qp.send_cq);
 		empty_queue(v, &o->qp.recv, o->qp.recv_cq);
+		rn_val_end_qp(v, o);
 	}
-	if (o->kind == RN_VAL_SRQ)
+	if (o->kind == RN_VAL_SRQ) {
 		rn_val_set_idle(v, &o->srq.recv, true, o->handle);
+		rn_val_end_srq(o);
+	}
 	o->is_gone = true;
 	o->is_closing = false;
 	o->gone_at = stack;
@@ -305,7 +308,7 @@ static void end_object(struct rn_val *v, struct rn_val_object *o, uint32_t stack
 	v->registered -= pinned(o);
 	rn_val_remove_number(v, o);
 	for (unsigned i = 0; i < RN_VAL_PARENTS; i++)
-		untie(v, o, i);
+		rn_val_untie(o, i);
 	cut_references(o);
 	if (o->kind == RN_VAL_QP)
 		o->qp.send_cq = o->qp.recv_cq = o->qp.srq = NULL;
@@ -336,10 +339,14 @@ static struct rn_val_object *make(struct rn_val *v, const struct rn_val_event *e
 
 		if (!parent)
 			continue;
-		tie(v, o, n++, parent);
+		rn_val_tie(o, n++, parent);
 	}
 	set_kind(v, o, m);
 	link_living(v, o);
+	if (o->kind == RN_VAL_QP)
+		rn_val_begin_qp(v, o);
+	if (o->kind == RN_VAL_SRQ)
+		rn_val_begin_srq(o);
 	return o;
 }
 
@@ -376,6 +383,7 @@ static void fill_wr(struct rn_val_wr *wr, const struct rn_val_request *r, uint32
 static void begin_sends(struct rn_val *v, struct rn_val_object *o,
 			const struct rn_val_event *e)
 {
+	set_unsure(o, e);
 	for (uint32_t i = 0; i < e->post.count; i++) {
 		struct rn_val_wr *wr = push(&o->qp.send);
 
@@ -396,6 +404,8 @@ static void begin_receives(struct rn_val *v, struct rn_val_object *o,
 {
 	struct rn_val_queue *q = o->kind == RN_VAL_SRQ ? &o->srq.recv : &o->qp.recv;
 
+	if (o->kind == RN_VAL_QP)
+		set_unsure(o, e);
 	for (uint32_t i = 0; i < e->post.count; i++) {
 		struct rn_val_wr *wr = push(q);
 
@@ -432,6 +442,44 @@ static void take_back(struct rn_val *v, struct rn_val_queue *q,
 	}
 }
 
+/* A key opens nothing any more. */
+static void invalidate(const struct rn_val *v, const struct rn_val_object *qp,
+		       uint32_t rkey)
+{
+	struct rn_val_object *mw = rn_val_window_of(v, qp, rkey);
+
+	if (mw && mw->mw.rkey == rkey)
+		mw->mw.is_bound = false;
+}
+
+static void bind(const struct rn_val *v, const struct rn_val_object *qp,
+		 const struct rn_val_bind *b)
+{
+	const uint32_t tag = 0xff;
+	struct rn_val_object *mw = rn_val_bound_window(v, qp, b);
+
+	if (!mw || mw->is_gone)
+		return;
+	mw->mw.rkey = (mw->mw.rkey & ~tag) | (b->rkey & tag);
+	mw->mw.addr = b->access & IBV_ACCESS_ZERO_BASED ? 0 : b->addr;
+	mw->mw.len = b->len;
+	mw->mw.access = b->access;
+	mw->mw.is_bound = b->len != 0;
+}
+
+static void end_binds(const struct rn_val *v, const struct rn_val_object *qp,
+		      const struct rn_val_event *e)
+{
+	for (uint32_t i = 0; i < e->post.accepted && i < e->post.count; i++) {
+		const struct rn_val_request *r = &e->post.request[i];
+
+		if (r->opcode == IBV_WR_BIND_MW)
+			bind(v, qp, &r->bind);
+		else if (r->opcode == IBV_WR_LOCAL_INV)
+			invalidate(v, qp, r->rkey);
+	}
+}
+
 static void end_post(struct rn_val *v, struct rn_val_object *o,
 		     const struct rn_val_event *e)
 {
@@ -441,6 +489,9 @@ static void end_post(struct rn_val *v, struct rn_val_object *o,
 		take_back(v, &o->srq.recv, e, NULL);
 		return;
 	}
+	set_unsure(o, e);
+	if (is_send)
+		end_binds(v, o, e);
 	take_back(v, is_send ? &o->qp.send : &o->qp.recv, e,
 		  is_send ? o->qp.send_cq : o->qp.recv_cq);
 	if (e->post.count)
@@ -463,7 +514,7 @@ static struct rn_val_queue *queue_of(struct rn_val_object *qp, bool is_recv)
 /* Requests of a QP in ERR are flushed: they use no memory any more. */
 static void set_state(struct rn_val *v, struct rn_val_object *o, enum ibv_qp_state state)
 {
-	o->qp.state = state;
+	rn_val_set_qp_state(v, o, state);
 	rn_val_set_idle(v, &o->qp.send, state == IBV_QPS_ERR, o->handle);
 	rn_val_set_idle(v, &o->qp.recv, state == IBV_QPS_ERR, o->handle);
 }
@@ -471,6 +522,40 @@ static void set_state(struct rn_val *v, struct rn_val_object *o, enum ibv_qp_sta
 static bool is_telling(const struct rn_val_completion *c)
 {
 	return !c->is_recv && c->wc->status == IBV_WC_SUCCESS;
+}
+
+/* Is it the completion of a receive that may be one of XRC? Of a QP that is gone nobody
+ * knows.
+ */
+static bool may_be_of_xrc(const struct rn_val_event *e)
+{
+	const struct rn_val_completion *c = &e->completion;
+
+	return c->is_recv && rn_val_is(e->object, RN_VAL_CQ) &&
+	       (!c->qp || c->qp->qp.type == IBV_QPT_XRC_RECV);
+}
+
+static struct rn_val_wr *find_xrc_receive(const struct rn_val_object *cq, uint64_t wr_id)
+{
+	struct rn_val_wr *wr = NULL;
+	uint32_t at;
+
+	for (struct rn_val_object *o = cq->cq.xrc_srqs; o && !wr; o = o->srq.next_of_cq)
+		wr = find_wr(&o->srq.recv, wr_id, false, &at);
+	return wr;
+}
+
+/* Which SRQ a receive is of is not told: of all that may be meant the oldest one of that
+ * name has completed.
+ */
+static void drop_xrc_receives(struct rn_val *v, const struct rn_val_object *cq,
+			      uint64_t wr_id)
+{
+	uint32_t at;
+
+	for (struct rn_val_object *o = cq->cq.xrc_srqs; o; o = o->srq.next_of_cq)
+		if (find_wr(&o->srq.recv, wr_id, false, &at))
+			drop_at(v, &o->srq.recv, at, NULL);
 }
 
 static void match(struct rn_val *v, struct rn_val_event *e)
@@ -482,6 +567,10 @@ static void match(struct rn_val *v, struct rn_val_event *e)
 	c->qp = rn_val_context_of(e->object)
 			? rn_val_qp_beside(v, e->object, c->wc->qp_num)
 			: rn_val_qp_of_number(v, c->wc->qp_num);
+	if (may_be_of_xrc(e)) {
+		c->wr = find_xrc_receive(e->object, c->wc->wr_id);
+		return;
+	}
 	if (!c->qp)
 		return;
 	c->wr = find_wr(queue_of(c->qp, c->is_recv), c->wc->wr_id, is_telling(c), &at);
@@ -499,8 +588,12 @@ static void complete(struct rn_val *v, const struct rn_val_event *e)
 	struct rn_val_queue *q;
 	uint32_t at;
 
+	if (may_be_of_xrc(e))
+		drop_xrc_receives(v, e->object, c->wc->wr_id);
 	if (!o)
 		return;
+	if (c->wc->status == IBV_WC_SUCCESS && c->wc->wc_flags & IBV_WC_WITH_INV)
+		invalidate(v, o, c->wc->invalidated_rkey);
 	q = queue_of(o, c->is_recv);
 	if (c->wc->status != IBV_WC_SUCCESS) {
 		add_step(&o->qp, (struct rn_val_step){ .what = RN_VAL_STEP_ERROR,
@@ -508,6 +601,7 @@ static void complete(struct rn_val *v, const struct rn_val_event *e)
 						       .wr_id = c->wc->wr_id });
 		if (o->qp.state == IBV_QPS_RTS || o->qp.state == IBV_QPS_RTR)
 			set_state(v, o, IBV_QPS_ERR);
+		rn_val_share(v, o);
 	}
 	if (!find_wr(q, c->wc->wr_id, is_telling(c), &at))
 		return;
@@ -559,14 +653,14 @@ static void end_modify(struct rn_val *v, struct rn_val_object *o,
 	}
 	if (e->modify.mask & IBV_QP_AV)
 		qp->is_to_self = e->modify.path.is_to_self;
-	if (!(e->modify.mask & IBV_QP_STATE))
-		return;
-	set_state(v, o, a->qp_state);
-	if (qp->state != IBV_QPS_RESET)
-		return;
-	empty_queue(v, &qp->send, qp->send_cq);
-	empty_queue(v, &qp->recv, qp->recv_cq);
-	qp->mask = 0;
+	if (e->modify.mask & IBV_QP_STATE)
+		set_state(v, o, a->qp_state);
+	if (e->modify.mask & IBV_QP_STATE && qp->state == IBV_QPS_RESET) {
+		empty_queue(v, &qp->send, qp->send_cq);
+		empty_queue(v, &qp->recv, qp->recv_cq);
+		qp->mask = 0;
+	}
+	rn_val_share(v, o);
 }
 
 /* ------------------------------------------------------------------- events */
@@ -608,6 +702,7 @@ static void end_notify(struct rn_val_object *o, const struct rn_val_event *e)
 {
 	o->cq.has_event = o->cq.has_event || has_come(&o->cq, e->notify.waiting);
 	o->cq.entries_when_armed = o->cq.entries;
+	o->cq.armed_by = e->thread;
 	o->cq.notifies++;
 	o->cq.is_armed = true;
 	o->cq.is_armed_solicited = e->notify.solicited_only;
@@ -661,7 +756,6 @@ static void end_of_cq(struct rn_val_object *o, const struct rn_val_event *e)
 		o->cq.size = (uint32_t)e->resize_cq.entries;
 	else if (e->kind == RN_VAL_CQ_EVENT) {
 		o->cq.events++;
-		o->cq.event_thread = e->thread;
 		o->cq.is_armed = false;
 		o->cq.has_event = false;
 	}
@@ -682,10 +776,9 @@ static void end(struct rn_val *v, struct rn_val_object *o, const struct rn_val_e
 		end_post(v, o, e);
 	else if (e->kind == RN_VAL_MODIFY && o->kind == RN_VAL_QP)
 		end_modify(v, o, e);
-	else if (e->kind == RN_VAL_ASYNC_EVENT) {
+	else if (e->kind == RN_VAL_ASYNC_EVENT)
 		o->async_events++;
-		o->async_thread = e->thread;
-	} else if (e->kind == RN_VAL_REREG && o->kind == RN_VAL_MR)
+	else if (e->kind == RN_VAL_REREG && o->kind == RN_VAL_MR)
 		end_reg(v, o, e);
 	else if (e->kind == RN_VAL_MODIFY_SRQ && o->kind == RN_VAL_SRQ && !e->rc &&
 		 e->modify_srq.mask & IBV_SRQ_LIMIT)

@@ -47,8 +47,8 @@ struct rn_val_queue {
 	struct rn_val_wr *ring;
 	uint32_t room, first, count;
 	uint32_t fetching; /* number of requests that write to their local buffers */
-	/* The device does not use the memory of the requests, because the QP is in ERR or
-	 * the SRQ has no QP.
+	/* The device does not use the memory of the requests, because the QP is in ERR,
+	 * or all QPs of the SRQ are in ERR or RESET.
 	 */
 	bool is_idle;
 	uint64_t posted, completed; /* number of requests since the queue was created */
@@ -124,6 +124,8 @@ struct rn_val_qp {
 		/* a message was posted when the peer had no receive for it */
 		bool was_exhausted;
 		bool was_answered; /* a request has completed with success */
+		/* a message has arrived since the newest request was posted */
+		bool has_reply;
 		/* number of RNR NAKs, as of the last time that a rule looked */
 		uint32_t rnr_received, rnr_sent;
 	} tally;
@@ -137,20 +139,23 @@ struct rn_val_cq {
 	/* number of polls, of those that found nothing, and of completions polled */
 	uint64_t polls, empty_polls, entries;
 	/* number of ibv_req_notify_cq() calls, and of events that ibv_get_cq_event()
-	 * returned; the thread that got the newest event
+	 * returned
 	 */
 	uint64_t notifies, events;
-	uint64_t event_thread;
 	bool is_armed, is_armed_solicited;
 	bool is_polled_since_armed; /* a poll came after the newest ibv_req_notify_cq() */
-	/* maximum number of completions that the outstanding requests can add */
-	uint32_t promised;
+	uint64_t armed_by;	    /* the thread that called it */
+	/* maximum number of completions that the outstanding requests can add; part of it
+	 * that is of requests whose posts have not returned yet
+	 */
+	uint32_t promised, unsure;
 	/* at the newest ibv_req_notify_cq(): number of completions in the CQ, and value
 	 * of @entries
 	 */
 	uint32_t waiting_when_armed;
 	uint64_t entries_when_armed;
 	bool has_event; /* an earlier ibv_req_notify_cq() has got its event already */
+	struct rn_val_object *xrc_srqs; /* that complete to it */
 	struct {
 		uint64_t single_polls; /* number of polls that asked for one entry */
 		uint32_t resizes;      /* number of them since the first completion */
@@ -169,6 +174,9 @@ struct rn_val_mr {
 struct rn_val_srq {
 	uint32_t max_wr, max_sge, limit;
 	struct rn_val_queue recv;
+	uint32_t active; /* QPs of it that may take receives; not of XRC */
+	/* The next SRQ of XRC that completes to the same CQ. */
+	struct rn_val_object *next_of_cq;
 	struct {
 		bool was_armed;	     /* the program has set a limit at least once */
 		bool is_limit_spent; /* the limit event came, and no limit was set since
@@ -213,11 +221,8 @@ struct rn_val_object {
 	 */
 	uint32_t life, outstanding;
 	const void *named_by;
-	/* number of asynchronous events that the program has got about it, and the
-	 * thread that got the newest
-	 */
+	/* number of asynchronous events that the program has got about it */
 	uint64_t async_events;
-	uint64_t async_thread;
 	union {
 		struct rn_val_qp qp;
 		struct rn_val_cq cq;
@@ -229,7 +234,14 @@ struct rn_val_object {
 		} ah;
 		struct {
 			enum ibv_mw_type type;
+			bool is_bound; /* as far as was posted */
+			uint32_t rkey;
+			uint64_t addr, len;
+			unsigned access;
 		} mw;
+		struct {
+			uint32_t active; /* target QPs that may take receives */
+		} xrcd;
 	};
 };
 
@@ -251,9 +263,10 @@ struct rn_val {
 	unsigned categories; /* bits of the categories that have rules of @severities */
 	rn_val_sink *sink;
 	void *arg;
-	struct rn_val_object *bucket[RN_VAL_BUCKETS];	/* all objects by handle */
-	struct rn_val_object *numbered[RN_VAL_BUCKETS]; /* living QPs and MRs by number */
-	struct rn_val_object *mr_at[RN_VAL_BUCKETS];	/* living MRs by address */
+	struct rn_val_object *bucket[RN_VAL_BUCKETS]; /* all objects by handle */
+	struct rn_val_object
+		*numbered[RN_VAL_BUCKETS]; /* living QPs, MRs and MWs by number */
+	struct rn_val_object *mr_at[RN_VAL_BUCKETS]; /* living MRs by address */
 	struct rn_val_object *last_mr; /* found by the last search by number, or NULL */
 	struct rn_val_object *living;  /* the newest living object */
 	/* ends of the list of destroyed objects; number of objects in it */
@@ -310,6 +323,16 @@ const char *rn_val_step_text(const struct rn_val_step *s, struct rn_val_text *t)
 
 /* The living MR with that lkey; NULL: there is none. */
 struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey);
+/* The living MW of the device of @o that has that rkey, but for its tag, whether it is
+ * bound or not; NULL: there is none.
+ */
+struct rn_val_object *rn_val_window_of(const struct rn_val *v,
+				       const struct rn_val_object *o, uint32_t rkey);
+/* The window and the MR of a request that binds; gone ones, too; NULL: there is none. */
+struct rn_val_object *rn_val_bound_window(const struct rn_val *v,
+					  const struct rn_val_object *qp,
+					  const struct rn_val_bind *b);
+struct rn_val_object *rn_val_bound_mr(struct rn_val *v, const struct rn_val_bind *b);
 /* Another living MR of the same PD, memory and rights; NULL: there is none. */
 const struct rn_val_object *rn_val_mr_like(const struct rn_val *v,
 					   const struct rn_val_object *mr);
@@ -339,6 +362,12 @@ struct rn_val_object *rn_val_peer_of(const struct rn_val *v,
 /* As rn_val_peer_of(), but NULL if the peer belongs to another process. */
 struct rn_val_object *rn_val_own_peer_of(const struct rn_val *v,
 					 const struct rn_val_object *qp);
+/* Takes a QP its receives from an SRQ? From which one is not known of XRC. */
+static inline bool rn_val_has_srq(const struct rn_val_object *qp)
+{
+	return (qp->qp.srq && qp->qp.srq->kind == RN_VAL_SRQ) ||
+	       qp->qp.type == IBV_QPT_XRC_RECV;
+}
 /* The receives of a QP of this process, which may be those of an SRQ. */
 const struct rn_val_queue *rn_val_receives_of(const struct rn_val_object *qp);
 /* The context that an object was made in, or NULL. */
@@ -361,6 +390,18 @@ static inline bool rn_val_takes_receive(enum ibv_wr_opcode opcode)
 static inline bool rn_val_is(const struct rn_val_object *o, enum rn_val_kind kind)
 {
 	return o && o->kind == kind;
+}
+
+/* How many of the first @count requests of a post to a QP will tell their CQ. */
+static inline uint32_t rn_val_promises(const struct rn_val_object *o,
+				       const struct rn_val_event *e, uint32_t count)
+{
+	uint32_t promises = 0;
+
+	for (uint32_t i = 0; i < count && i < e->post.count; i++)
+		promises += e->kind == RN_VAL_POST_RECV || o->qp.sq_sig_all ||
+			    e->post.request[i].flags & IBV_SEND_SIGNALED;
+	return promises;
 }
 
 /* -------------------------------------------------- the rules of each category */
@@ -416,6 +457,17 @@ void rn_val_end_use(struct rn_val *v, struct rn_val_wr *wr);
  */
 void rn_val_set_idle(struct rn_val *v, struct rn_val_queue *q, bool is_idle,
 		     const void *by);
+
+/* ------------------------------------------------------------------ handles.c */
+/* A QP or an SRQ was made, or is about to be gone. */
+void rn_val_begin_qp(struct rn_val *v, struct rn_val_object *o);
+void rn_val_end_qp(struct rn_val *v, struct rn_val_object *o);
+void rn_val_begin_srq(struct rn_val_object *srq);
+void rn_val_end_srq(struct rn_val_object *srq);
+void rn_val_set_qp_state(struct rn_val *v, struct rn_val_object *o,
+			 enum ibv_qp_state state);
+/* Tells the other handles on a QP of XRC what this one has set. */
+void rn_val_share(struct rn_val *v, const struct rn_val_object *o);
 
 /* --------------------------------------------------------------- receives.c */
 /* Says what is known of a peer of @o and of its receives. Returns the text in @t. */

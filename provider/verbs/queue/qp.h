@@ -84,6 +84,11 @@ struct rn_rnr;
 const struct ibv_qp *rnp_find_rnr(const struct rnp_context *ctx, uint32_t qpn,
 				  struct rn_rnr *rnr);
 
+/* The handle of the QP with that number, as that of rnp_find_rnr(), if its peer has
+ * acknowledged any of its requests; else NULL.
+ */
+const struct ibv_qp *rnp_find_answered(const struct rnp_context *ctx, uint32_t qpn);
+
 struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *ex);

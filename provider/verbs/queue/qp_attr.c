@@ -563,3 +563,19 @@ const struct ibv_qp *rnp_find_rnr(const struct rnp_context *ctx, uint32_t qpn,
 	rnp_unlock_engine(ctx->engine, cancel);
 	return qp ? &qp->base.qp : NULL;
 }
+
+const struct ibv_qp *rnp_find_answered(const struct rnp_context *ctx, uint32_t qpn)
+{
+	const struct rnp_qp *qp = NULL;
+	const struct rn_qp *core;
+	int cancel;
+
+	if (rnp_is_fork_child(ctx))
+		return NULL;
+	cancel = rnp_lock_engine(ctx->engine);
+	core = rn_dev_find_qp(rnp_engine_dev(ctx->engine), qpn);
+	if (core && rn_qp_was_answered(core))
+		qp = rn_qp_owner(core);
+	rnp_unlock_engine(ctx->engine, cancel);
+	return qp ? &qp->base.qp : NULL;
+}

@@ -34,7 +34,8 @@ struct val_cases {
 
 extern const struct val_cases life_cases, state_cases, queues_cases, memory_cases,
 	addressing_cases, portability_cases, performance_cases, extended_cases,
-	ends_cases, legal_cases;
+	ends_cases, legal_cases, legal_queues_cases, legal_memory_cases,
+	legal_windows_cases, legal_xrc_cases, legal_threads_cases;
 
 /* ---- what cases have in common; kit.c ---- */
 

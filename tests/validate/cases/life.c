@@ -89,12 +89,21 @@ static void dereg_after_destroy(struct kit *k)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
+/* Waits until the layer has found the rule, or gives up. */
+static void wait_for(const char *rule)
+{
+	const unsigned most = 60000; /* ms */
+
+	for (unsigned i = 0; i < most && !val_found(rule); i++)
+		usleep(1000);
+}
+
 /* Takes an event of a completion, and acknowledges it before the CQ is destroyed, or from
  * another thread, as otherwise the call would wait for ever.
  */
 static void *acknowledge_late(void *cq)
 {
-	usleep(100000);
+	wait_for("life/events-unacked");
 	ibv_ack_cq_events(cq, 1);
 	return NULL;
 }
@@ -140,7 +149,7 @@ static struct ibv_async_event limit_event;
 
 static void *acknowledge_limit_late(void *unused)
 {
-	usleep(100000);
+	wait_for("life/async-unacked");
 	ibv_ack_async_event(&limit_event);
 	return unused;
 }

@@ -462,27 +462,24 @@ static void end_unsignaled(struct kit *k)
 	val_destroy_pair(&p);
 }
 
-/* Lets a WRITE fail, and posts more. The layer cannot tell that the rkey is wrong: it may
- * be that of a window.
- */
+/* Lets the peer end, so that a WRITE fails, and posts more. */
 static void post_behind_failure(struct kit *k, unsigned count)
 {
-	struct val_pair p = val_pair(k);
-	struct ibv_mw *mw = ibv_alloc_mw(k->pd, IBV_MW_TYPE_1);
-	struct ibv_sge sge = kit_sge(k, 0, 0, 8);
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE,
-				  .send_flags = IBV_SEND_SIGNALED,
-				  .sg_list = &sge,
-				  .num_sge = 1,
-				  .wr.rdma = { .rkey = ~k->mr->rkey } };
+	struct val_end end[2] = { val_end(k), val_end(k) };
+	struct ibv_cq *const cqs[2] = { k->cq, k->cq };
+	struct val_pair p;
 
-	assert_non_null(mw);
+	end[0].timeout = 10;
+	end[0].retry_cnt = 1;
+	p = val_pair_of(k, end, cqs);
+	assert_int_equal(val_write(k, p.qp[0], IBV_SEND_SIGNALED, 1), 0);
+	assert_int_equal(kit_wait(k->cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_destroy_qp(p.qp[1]), 0);
 	for (unsigned i = 0; i < count + 1; i++) {
-		kit_post_send(p.qp[0], &wr);
+		assert_int_equal(val_write(k, p.qp[0], IBV_SEND_SIGNALED, 1), 0);
 		assert_int_not_equal(kit_wait(k->cq).status, IBV_WC_SUCCESS);
 	}
-	val_destroy_pair(&p);
-	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	assert_int_equal(ibv_destroy_qp(p.qp[0]), 0);
 }
 
 static void ignore_failure(struct kit *k)
