@@ -2,8 +2,9 @@
 /* remote.c - the other end of a connection, if another process has it: a QP and an MR
  * that stand for those there, as the rules know objects.
  *
- * They are asked for when a QP sends for the first time, when its peer has refused
- * access, and when it had no receive; what changes later is not seen.
+ * They are asked for when a QP sends for the first time, when its peer seems not to give
+ * a right that a request needs, when it has refused access, and when it had no receive;
+ * what changes else is not seen.
  */
 #include "model/model.h"
 
@@ -53,6 +54,18 @@ static bool is_often(uint32_t then, uint32_t now)
 	return !then || now >= 2 * then;
 }
 
+/* Does a post need a right that the other end did not give when it was asked last? */
+static bool lacks_right(const struct rn_val_object *o, const struct rn_val_event *e)
+{
+	unsigned given =
+		o->qp.remote ? (unsigned)o->qp.remote->qp.attr.qp_access_flags : ~0U;
+
+	for (uint32_t i = 0; i < e->post.count; i++)
+		if (rn_val_access_of(e->post.request[i].opcode) & ~given)
+			return true;
+	return false;
+}
+
 /* Returns the QP whose other end an event makes interesting, or NULL. */
 static struct rn_val_object *asker(const struct rn_val_event *e)
 {
@@ -67,7 +80,8 @@ static struct rn_val_object *asker(const struct rn_val_event *e)
 	    e->rnr.received > o->qp.tally.rnr_received)
 		return is_often(o->qp.tally.rnr_received, e->rnr.received) ? o : NULL;
 	if (e->kind != RN_VAL_POST_SEND || e->is_done || !rn_val_is(o, RN_VAL_QP) ||
-	    o->is_gone || o->qp.has_asked || o->qp.state != IBV_QPS_RTS)
+	    o->is_gone || o->qp.state != IBV_QPS_RTS ||
+	    (o->qp.has_asked && !lacks_right(o, e)))
 		return NULL;
 	return o;
 }

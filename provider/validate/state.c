@@ -363,16 +363,6 @@ static bool is_of_type(enum ibv_qp_type type, enum ibv_wr_opcode opcode)
 	return type != IBV_QPT_UD || has_opcode(opcode, SENDS);
 }
 
-/* The access that a request needs at the other end. */
-static unsigned access_of(enum ibv_wr_opcode opcode)
-{
-	if (has_opcode(opcode, WRITES))
-		return IBV_ACCESS_REMOTE_WRITE;
-	if (opcode == IBV_WR_RDMA_READ)
-		return IBV_ACCESS_REMOTE_READ;
-	return rn_wr_is_atomic(opcode) ? IBV_ACCESS_REMOTE_ATOMIC : 0;
-}
-
 static void check_rd_atomic(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_object *o = e->object, *peer = rn_val_peer_of(v, o);
@@ -391,7 +381,7 @@ static void check_access(struct rn_val *v, const struct rn_val_event *e,
 			 const struct rn_val_request *r)
 {
 	const struct rn_val_object *o = e->object, *peer = rn_val_peer_of(v, o);
-	unsigned needed = access_of(r->opcode);
+	unsigned needed = rn_val_access_of(r->opcode);
 	struct rn_val_text name, other;
 
 	if (peer && is_ready(peer) && needed & ~peer->qp.attr.qp_access_flags)

@@ -387,6 +387,16 @@ static inline bool rn_val_takes_receive(enum ibv_wr_opcode opcode)
 	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
+/* The right that a request needs of the QP at the other end, or 0. */
+static inline unsigned rn_val_access_of(enum ibv_wr_opcode opcode)
+{
+	if (opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		return IBV_ACCESS_REMOTE_WRITE;
+	if (opcode == IBV_WR_RDMA_READ)
+		return IBV_ACCESS_REMOTE_READ;
+	return rn_val_fetches(opcode) ? IBV_ACCESS_REMOTE_ATOMIC : 0;
+}
+
 static inline bool rn_val_is(const struct rn_val_object *o, enum rn_val_kind kind)
 {
 	return o && o->kind == kind;

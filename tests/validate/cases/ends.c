@@ -28,6 +28,8 @@ struct order {
 	bool stays_in_init;
 	unsigned receives;	/* that it posts before it says where it is */
 	unsigned late_receives; /* that it posts at the end of its input */
+	/* Rights that it gives the QP when it has been told to, before it says so. */
+	unsigned late_access;
 };
 
 struct answer {
@@ -40,6 +42,16 @@ static void post_receives(struct kit *k, struct ibv_qp *qp, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		kit_post_recv(k, qp, i, kit_sge(k, 1, 0, 64));
+}
+
+static void give_late(struct ibv_qp *qp, unsigned access)
+{
+	struct ibv_qp_attr attr = { .qp_access_flags = access };
+	char word;
+
+	assert_int_equal(read(STDIN_FILENO, &word, 1), 1);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_ACCESS_FLAGS), 0);
+	assert_int_equal(write(STDOUT_FILENO, &word, 1), 1);
 }
 
 static void be_peer(struct kit *k)
@@ -63,6 +75,8 @@ static void be_peer(struct kit *k)
 						 .addr = (uintptr_t)k->buf },
 			       sizeof(struct answer)),
 			 sizeof(struct answer));
+	if (o.late_access)
+		give_late(qp, o.late_access);
 	assert_int_equal(read(STDIN_FILENO, &end, 1), 0);
 	post_receives(k, qp, o.late_receives);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
@@ -227,6 +241,33 @@ static void write_to_qp_without_right(struct kit *k)
 	meet(k, val_end(k), o, usual_use, true);
 }
 
+/* The peer gives the right when both have met, and says so. */
+static void write_with_late_right(struct kit *k)
+{
+	struct ibv_qp *qp = val_create_qp(k, k->cq, KIT_WR, KIT_WR);
+	struct peer p = start_peer(environ);
+	struct val_end own = val_end(k);
+	struct order o = usual(k);
+	struct answer a;
+	char word = 1;
+
+	o.qpn = qp->qp_num;
+	o.end.access = 0;
+	o.receives = 1;
+	o.late_access = IBV_ACCESS_REMOTE_WRITE;
+	assert_int_equal(write(p.to, &o, sizeof(o)), sizeof(o));
+	assert_int_equal(read(p.from, &a, sizeof(a)), sizeof(a));
+	val_connect(k, qp, a.qpn, &own);
+	assert_int_equal(val_send(k, qp, IBV_SEND_SIGNALED, 8), 0);
+	assert_int_equal(kit_wait(k->cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(write(p.to, &word, 1), 1);
+	assert_int_equal(read(p.from, &word, 1), 1);
+	post(k, qp, &a, usual_use);
+	assert_int_equal(kit_wait(k->cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	end_peer(&p);
+}
+
 static void write_beyond_mr(struct kit *k)
 {
 	meet(k, val_end(k), usual(k),
@@ -382,7 +423,8 @@ static const struct val_case cases[] = {
 	{ "state/not-connected-back", be_connected_elsewhere, agree, false },
 	{ "state/peer-not-ready", send_too_early, agree, false },
 	{ "state/rd-atomic-mismatch", read_more_than_the_peer_allows, agree, false },
-	{ "state/access-missing", write_to_qp_without_right, agree, false },
+	{ "state/access-missing", write_to_qp_without_right, write_with_late_right,
+	  false },
 	{ "memory/remote-outside-mr", write_beyond_mr, agree, false },
 	{ "memory/remote-right-missing", write_to_mr_without_right, agree, false },
 	{ "memory/rkey-unknown", write_at_unknown_rkey, agree, false },
