@@ -74,12 +74,26 @@ static uint32_t remember_stack(void *const *frame, uint32_t count)
 	return stack;
 }
 
+/* A child of a fork has the store as it is between two calls of other threads. */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&stacks_lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&stacks_lock);
+}
+
 void rn_stacks_init(void)
 {
 	void *frame[2];
 
 	(void)backtrace(frame, 2);
-	has_key = pthread_key_create(&callers_key, free) == 0;
+	if (has_key)
+		return;
+	has_key = pthread_key_create(&callers_key, free) == 0 &&
+		  pthread_atfork(before_fork, after_fork, after_fork) == 0;
 }
 
 uint32_t rn_stacks_take(void)

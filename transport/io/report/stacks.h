@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Prepares the unwinder, whose first use allocates memory. */
+/* Prepares the unwinder, whose first use allocates memory, and for fork(). Once more it
+ * does nothing.
+ */
 void rn_stacks_init(void);
 
 /* Returns the number of the caller's stack, which the unwinder reads. */
