@@ -222,7 +222,9 @@ int rnp_watch_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 }
 
 /* ----------------------------------------------------------- ibv_wr_complete() */
-/* The functions that the provider has put into extended objects: the same in all of them.
+/* The functions that the provider has put into extended objects: the same in all of them,
+ * which several threads may make. They are loaded before they are called, since GCC calls
+ * through such a pointer without an atomic load.
  */
 static int (*_Atomic wr_complete)(struct ibv_qp_ex *qp);
 static int (*_Atomic start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
@@ -291,7 +293,7 @@ static int watch_wr_complete(struct ibv_qp_ex *ex)
 	for (uint32_t i = 0; i < r.count; i++)
 		take_entry(&r.item[i], list, i);
 	begin_post(&e, &r);
-	rc = wr_complete(ex);
+	rc = atomic_load(&wr_complete)(ex);
 	end_post(&e, &r, rc, 0);
 	return rc;
 }
@@ -396,7 +398,7 @@ static int watch_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	int rc;
 
 	atomic_fetch_add_explicit(own, 1, memory_order_relaxed);
-	rc = start_poll(ex, attr);
+	rc = atomic_load(&start_poll)(ex, attr);
 	tell_entry(ex, "ibv_start_poll", rc == 0, rn_stacks_take_again());
 	atomic_fetch_sub_explicit(own, 1, memory_order_relaxed);
 	return rc;
@@ -404,7 +406,7 @@ static int watch_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 static int watch_next_poll(struct ibv_cq_ex *ex)
 {
-	int rc = next_poll(ex);
+	int rc = atomic_load(&next_poll)(ex);
 
 	tell_entry(ex, "ibv_next_poll", rc == 0, rn_stacks_take_again());
 	return rc;
