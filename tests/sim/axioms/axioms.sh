@@ -6,7 +6,7 @@
 #		on purpose is noticed
 #	long	on the bank, and on 10000 tests that are drawn, or as many as ten minutes allow
 #	broken	each line of broken.txt is noticed
-set -eu
+set -eu -o pipefail
 here=$(dirname "$0") rocin=$1
 bank=$here/../litmus
 if ! command -v clingo >/dev/null; then
@@ -18,10 +18,11 @@ case $2 in
 quick)
 	"${compare[@]}" "$bank"/{05-atomics,13-waits,17-fetch}.litmus
 	"${compare[@]}" --seed 1 --count 40
+	# Each line of the file has to fit the axioms for that.
+	"${compare[@]}" --broken "$here/broken.txt" --only 'an atomic takes no lock' --count 0 "$bank"/05-atomics.litmus |
+		tee /dev/stderr | grep -q notices
 	broken=$(mktemp)
 	trap 'rm -f "$broken"' EXIT
-	grep '^an atomic takes no lock ::' "$here/broken.txt" >"$broken"
-	"${compare[@]}" --broken "$broken" --count 0 "$bank"/05-atomics.litmus
 	echo 'nothing is wrong :: #project value/2. :: #project value/2. ' >"$broken"
 	if "${compare[@]}" --broken "$broken" --count 0 "$bank"/13-waits.litmus; then
 		echo 'a model that is not broken is said to be noticed'

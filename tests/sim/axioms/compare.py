@@ -356,15 +356,17 @@ def compare_live_files(args):
 
 
 def broken_models(path, model):
-    """Yields what is wrong and the text of a model, for each line WRONG :: ORIGINAL ::
+    """Returns what is wrong and the text of a model, for each line WRONG :: ORIGINAL ::
     REPLACEMENT of a file; the ORIGINAL, of one line or part of it, has to be there once."""
     text = open(model).read()
+    models = []
     for line in open(path):
         if line.strip() and not line.startswith("#"):
             wrong, original, replacement = line.rstrip("\n").split(" :: ")
             if text.count(original) != 1:
                 raise SystemExit(f"{path}: the model has not once: {original}")
-            yield wrong, text.replace(original, replacement)
+            models.append((wrong, text.replace(original, replacement)))
+    return models
 
 
 def notice_broken(args):
@@ -372,6 +374,8 @@ def notice_broken(args):
     runs = [run for file in args.files for run in read_runs(args, [file]) if run.explorer is not None]
     unnoticed = 0
     for wrong, text in broken_models(args.broken, args.model):
+        if args.only and wrong != args.only:
+            continue
         with tempfile.NamedTemporaryFile("w", suffix=".lp") as file:
             file.write(text)
             file.flush()
@@ -421,6 +425,7 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="number of the first test")
     parser.add_argument("--having", metavar="WORD", help="draw only tests with this instruction")
     parser.add_argument("--broken", help="a file of broken axioms: is each noticed?")
+    parser.add_argument("--only", metavar="WRONG", help="of these, the one that says so")
     args = parser.parse_args()
     if args.broken:
         sys.exit(notice_broken(args) > 0)
