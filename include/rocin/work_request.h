@@ -76,15 +76,15 @@ enum rn_wr_opcode {
 /* Returns what a request has, of any number that a program may have given. */
 static inline enum rn_wr_operands rn_wr_operands(unsigned opcode)
 {
-	switch (opcode) {
+	static const uint8_t of[RN_WR_COUNT] = {
 #define X(symbol, number, operands, word, name, words) \
-	case number:                                   \
-		return RN_WR_OPERANDS_##operands;
+	[number] = RN_WR_OPERANDS_##operands,
 		RN_WR_OPCODES(X)
 #undef X
-	default:
-		return RN_WR_OPERANDS_UNKNOWN;
-	}
+	};
+
+	return opcode < RN_WR_COUNT ? (enum rn_wr_operands)of[opcode]
+				    : RN_WR_OPERANDS_UNKNOWN;
 }
 
 /* Returns true if the request changes 8 bytes of the peer and fetches what they were. */
