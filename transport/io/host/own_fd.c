@@ -29,10 +29,12 @@ struct identity {
 	ino_t ino;
 };
 
-/* Which descriptors are kept, one bit for each, and the identity of each. Memory order:
- * message passing (MP); the owner of a descriptor writes its identity before it sets
- * the bit.
+/* Which descriptors are kept, one bit for each, and the identity of each. They change
+ * with the lock held; the bits are also read without it. A number that is kept is looked
+ * up with the lock held, so that no other thread closes it and keeps a new file under the
+ * same number in between. The lock is free in a fork child.
  */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t kept[WORDS];
 static struct identity identities[RN_OWN_FD_MAX];
 static _Atomic pid_t owner;
@@ -70,6 +72,16 @@ int rn_own_fd_next(int from)
 	return RN_OWN_FD_NONE;
 }
 
+static void take_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void give_lock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
 static void offer_to_watcher(void)
 {
 	void *at = dlsym(RTLD_DEFAULT, RN_FD_WATCH_SYMBOL);
@@ -86,17 +98,21 @@ int rn_own_fd_keep(int fd)
 {
 	int saved = errno;
 
-	if (!atomic_flag_test_and_set(&watched))
+	if (!atomic_flag_test_and_set(&watched)) {
+		pthread_atfork(take_lock, give_lock, give_lock);
 		offer_to_watcher();
+	}
+	take_lock();
 	if (fd >= 0 && fd < RN_OWN_FD_MAX && identify_fd(fd, &identities[fd])) {
 		atomic_store(&owner, getpid());
 		atomic_fetch_or(&kept[fd / 64], UINT64_C(1) << fd % 64);
 	}
+	give_lock();
 	errno = saved;
 	return fd;
 }
 
-bool rn_own_fd_is_there(int fd)
+static bool is_there_locked(int fd)
 {
 	struct identity now;
 
@@ -106,12 +122,25 @@ bool rn_own_fd_is_there(int fd)
 	       now.ino == identities[fd].ino;
 }
 
+bool rn_own_fd_is_there(int fd)
+{
+	bool is_there;
+
+	take_lock();
+	is_there = is_there_locked(fd);
+	give_lock();
+	return is_there;
+}
+
 bool rn_own_fd_forget(int fd)
 {
-	bool is_there = rn_own_fd_is_there(fd);
+	bool is_there;
 
+	take_lock();
+	is_there = is_there_locked(fd);
 	if (is_kept(fd))
 		atomic_fetch_and(&kept[fd / 64], ~(UINT64_C(1) << fd % 64));
+	give_lock();
 	return is_there;
 }
 
@@ -119,7 +148,7 @@ bool rn_own_fd_all_there(void)
 {
 	for (int fd = rn_own_fd_next(0); fd != RN_OWN_FD_NONE;
 	     fd = rn_own_fd_next(fd + 1))
-		if (!rn_own_fd_is_there(fd) && is_kept(fd))
+		if (!rn_own_fd_is_there(fd))
 			return false;
 	return true;
 }
