@@ -162,10 +162,8 @@ static void check_request(struct rn_val *v, const struct rn_val_event *e,
 {
 	const struct rn_val_object *ah = handle_of(v, r);
 	uint32_t mtu = ah && ah->ah.path.mtu ? ah->ah.path.mtu : MTU_MAX;
-	uint64_t len = 0;
+	uint64_t len = rn_val_length_of(r);
 
-	for (uint32_t i = 0; i < r->sge_count; i++)
-		len += r->sge[i].length;
 	if (len > mtu)
 		rn_val_find(v, e, RN_VAL_ADDRESSING_UD_TOO_LONG, e->object,
 			    "a UD message of %llu bytes, and an MTU of %u",

@@ -12,15 +12,9 @@ enum {
 #define MESSAGE_MAX (UINT64_C(1) << 31)
 
 /* ------------------------------------------------------------------- what ranges are */
-static bool is_write(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-}
-
 static bool sends(enum ibv_wr_opcode opcode)
 {
-	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
-	       opcode == IBV_WR_SEND_WITH_INV || is_write(opcode);
+	return rn_val_takes_receive(opcode) || rn_val_is_write(opcode);
 }
 
 static bool is_within(const struct rn_val_mr *mr, uint64_t addr, uint64_t len)
@@ -29,27 +23,16 @@ static bool is_within(const struct rn_val_mr *mr, uint64_t addr, uint64_t len)
 	       len <= mr->len - (addr - mr->iova);
 }
 
-static uint64_t length_of(const struct rn_val_request *r)
-{
-	uint64_t len = 0;
-
-	for (uint32_t i = 0; i < r->sge_count; i++)
-		len += r->sge[i].length;
-	return len;
-}
-
 /* Are two objects of one device, but of different PDs? Handles of one PD have one number.
  */
 static bool is_of_other_pd(const struct rn_val_object *a, const struct rn_val_object *b)
 {
-	const struct rn_val_object *of_a = rn_val_context_of(a),
-				   *of_b = rn_val_context_of(b);
 	const struct rn_val_object *pd_a = rn_val_pd_of(a), *pd_b = rn_val_pd_of(b);
 
 	if (a->process || b->process)
 		return a->process == b->process && a->device == b->device && a->pdn &&
 		       b->pdn && a->pdn != b->pdn;
-	return of_a && of_b && of_a->number == of_b->number && pd_a && pd_b &&
+	return rn_val_is_of_same_device(a, b) && pd_a && pd_b &&
 	       pd_a->number != pd_b->number;
 }
 
@@ -116,7 +99,7 @@ static void check_inline(struct rn_val *v, const struct rn_val_event *e,
 			 const struct rn_val_request *r)
 {
 	struct rn_val_text name;
-	uint64_t len = length_of(r);
+	uint64_t len = rn_val_length_of(r);
 
 	if (rn_val_fetches(r->opcode))
 		rn_val_find(v, e, RN_VAL_MEMORY_INLINE_OPCODE, e->object,
@@ -135,11 +118,11 @@ static void check_atomic(struct rn_val *v, const struct rn_val_event *e,
 		rn_val_find(v, e, RN_VAL_MEMORY_ATOMIC_MISALIGNED, e->object,
 			    "%s at %#llx", rn_val_opcode_name(r->opcode),
 			    (unsigned long long)r->remote_addr);
-	if (length_of(r) < ATOMIC_LEN)
+	if (rn_val_length_of(r) < ATOMIC_LEN)
 		rn_val_find(v, e, RN_VAL_MEMORY_ATOMIC_SHORT, e->object,
 			    "%s with a buffer of %llu bytes",
 			    rn_val_opcode_name(r->opcode),
-			    (unsigned long long)length_of(r));
+			    (unsigned long long)rn_val_length_of(r));
 }
 
 /* ---------------------------------------------------------------------- the order */
@@ -226,10 +209,10 @@ static void check_request(struct rn_val *v, const struct rn_val_event *e, uint32
 		check_bind(v, e, &r->bind);
 	if (is_send && (int)r->opcode == RN_WR_FLUSH)
 		return; /* of its entries only the lengths are used */
-	if (is_send && length_of(r) > MESSAGE_MAX)
+	if (is_send && rn_val_length_of(r) > MESSAGE_MAX)
 		rn_val_find(v, e, RN_VAL_MEMORY_MESSAGE_TOO_LONG, e->object,
 			    "%s of %llu bytes", rn_val_opcode_name(r->opcode),
-			    (unsigned long long)length_of(r));
+			    (unsigned long long)rn_val_length_of(r));
 	for (uint32_t i = 0; i < r->sge_count; i++)
 		check_entry(v, e, &r->sge[i], !is_send || rn_val_fetches(r->opcode));
 	if (is_send)
@@ -273,10 +256,10 @@ static void check_writes(struct rn_val *v, const struct rn_val_event *e)
 		const struct rn_val_request *r = &e->post.request[i];
 		struct rn_val_write now = { .qp = e->object,
 					    .addr = r->remote_addr,
-					    .len = length_of(r),
+					    .len = rn_val_length_of(r),
 					    .rkey = r->rkey };
 
-		if (!is_write(r->opcode) || !now.len)
+		if (!rn_val_is_write(r->opcode) || !now.len)
 			continue;
 		check_write(v, e, &now);
 		v->tally.writes[v->tally.write_count++ % RN_VAL_WRITES] = now;
@@ -284,17 +267,9 @@ static void check_writes(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------------------------------ remote memory */
-static unsigned remote_right(enum ibv_wr_opcode opcode)
-{
-	if (rn_wr_is_atomic(opcode))
-		return IBV_ACCESS_REMOTE_ATOMIC;
-	return opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ
-					  : IBV_ACCESS_REMOTE_WRITE;
-}
-
 static bool uses_rkey(enum ibv_wr_opcode opcode)
 {
-	return rn_val_fetches(opcode) || is_write(opcode);
+	return rn_val_fetches(opcode) || rn_val_is_write(opcode);
 }
 
 /* The living MR with that rkey, or NULL. Mostly the two keys are one. */
@@ -315,12 +290,36 @@ static uint32_t pd_number_of(const struct rn_val_object *o)
 	return o->process ? o->pdn : rn_val_pd_of(o)->number;
 }
 
+/* Does a request stay within the range, of an MR or of a window, and its rights? @has:
+ * how the object has got its access flags.
+ */
+static void check_remote_range(struct rn_val *v, const struct rn_val_event *e,
+			       const struct rn_val_object *o,
+			       const struct rn_val_mr *range, unsigned access,
+			       const char *has)
+{
+	const struct rn_val_wr *wr = e->completion.wr;
+	uint64_t len = rn_wr_is_atomic(wr->opcode) ? ATOMIC_LEN : wr->len;
+	struct rn_val_text name;
+
+	if (!is_within(range, wr->remote_addr, len))
+		rn_val_find2(
+			v, e, RN_VAL_MEMORY_REMOTE_OUTSIDE_MR, e->completion.qp, o,
+			"%llu bytes at %#llx are not within %s, of %llu bytes at %#llx",
+			(unsigned long long)len, (unsigned long long)wr->remote_addr,
+			rn_val_name(o, &name), (unsigned long long)range->len,
+			(unsigned long long)range->iova);
+	else if (!(access & rn_val_access_of(wr->opcode)))
+		rn_val_find2(v, e, RN_VAL_MEMORY_REMOTE_RIGHT_MISSING, e->completion.qp,
+			     o, "%s, and %s %s access flags %#x",
+			     rn_val_opcode_name(wr->opcode), rn_val_name(o, &name), has,
+			     access);
+}
+
 static void check_remote_mr(struct rn_val *v, const struct rn_val_event *e,
 			    const struct rn_val_object *peer,
 			    const struct rn_val_object *mr)
 {
-	const struct rn_val_wr *wr = e->completion.wr;
-	uint64_t len = rn_wr_is_atomic(wr->opcode) ? ATOMIC_LEN : wr->len;
 	struct rn_val_text name, its;
 
 	if (is_of_other_pd(peer, mr))
@@ -328,41 +327,8 @@ static void check_remote_mr(struct rn_val *v, const struct rn_val_event *e,
 			     "%s is of PD %u, and %s of PD %u", rn_val_name(mr, &name),
 			     pd_number_of(mr), rn_val_name(peer, &its),
 			     pd_number_of(peer));
-	else if (mr->mr.has_memory && !is_within(&mr->mr, wr->remote_addr, len))
-		rn_val_find2(
-			v, e, RN_VAL_MEMORY_REMOTE_OUTSIDE_MR, e->completion.qp, mr,
-			"%llu bytes at %#llx are not within %s, of %llu bytes at %#llx",
-			(unsigned long long)len, (unsigned long long)wr->remote_addr,
-			rn_val_name(mr, &name), (unsigned long long)mr->mr.len,
-			(unsigned long long)mr->mr.iova);
-	else if (mr->mr.has_memory && !(mr->mr.access & remote_right(wr->opcode)))
-		rn_val_find2(v, e, RN_VAL_MEMORY_REMOTE_RIGHT_MISSING, e->completion.qp,
-			     mr, "%s, and %s has access flags %#x",
-			     rn_val_opcode_name(wr->opcode), rn_val_name(mr, &name),
-			     mr->mr.access);
-}
-
-/* The same of a window of this process that is bound. */
-static void check_remote_window(struct rn_val *v, const struct rn_val_event *e,
-				const struct rn_val_object *mw)
-{
-	const struct rn_val_wr *wr = e->completion.wr;
-	const struct rn_val_mr range = { .iova = mw->mw.addr, .len = mw->mw.len };
-	uint64_t len = rn_wr_is_atomic(wr->opcode) ? ATOMIC_LEN : wr->len;
-	struct rn_val_text name;
-
-	if (!is_within(&range, wr->remote_addr, len))
-		rn_val_find2(
-			v, e, RN_VAL_MEMORY_REMOTE_OUTSIDE_MR, e->completion.qp, mw,
-			"%llu bytes at %#llx are not within %s, of %llu bytes at %#llx",
-			(unsigned long long)len, (unsigned long long)wr->remote_addr,
-			rn_val_name(mw, &name), (unsigned long long)range.len,
-			(unsigned long long)range.iova);
-	else if (!(mw->mw.access & remote_right(wr->opcode)))
-		rn_val_find2(v, e, RN_VAL_MEMORY_REMOTE_RIGHT_MISSING, e->completion.qp,
-			     mw, "%s, and %s is bound with access flags %#x",
-			     rn_val_opcode_name(wr->opcode), rn_val_name(mw, &name),
-			     mw->mw.access);
+	else if (mr->mr.has_memory)
+		check_remote_range(v, e, mr, &mr->mr, mr->mr.access, "has");
 }
 
 /* No MR has the key: it is that of a window, or was. */
@@ -374,7 +340,10 @@ static void check_window(struct rn_val *v, const struct rn_val_event *e,
 	struct rn_val_text name;
 
 	if (mw && mw->mw.is_bound && mw->mw.rkey == wr->rkey)
-		check_remote_window(v, e, mw);
+		check_remote_range(
+			v, e, mw,
+			&(struct rn_val_mr){ .iova = mw->mw.addr, .len = mw->mw.len },
+			mw->mw.access, "is bound with");
 	else if (mw)
 		rn_val_find2(v, e, RN_VAL_MEMORY_RKEY_UNKNOWN, e->completion.qp, mw,
 			     "rkey %#x, of %s at %#llx, is not that of %s, which has "

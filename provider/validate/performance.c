@@ -70,10 +70,8 @@ static void check_cq(struct rn_val *v, const struct rn_val_event *e)
 /* Is a message short enough to be inline, and of a kind that can be? */
 static bool is_small(const struct rn_val_qp *qp, const struct rn_val_request *r)
 {
-	uint64_t len = 0;
+	uint64_t len = rn_val_length_of(r);
 
-	for (uint32_t i = 0; i < r->sge_count; i++)
-		len += r->sge[i].length;
 	return len && len <= qp->cap.max_inline_data &&
 	       (r->opcode == IBV_WR_SEND || r->opcode == IBV_WR_SEND_WITH_IMM ||
 		r->opcode == IBV_WR_RDMA_WRITE ||

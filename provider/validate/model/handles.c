@@ -77,11 +77,8 @@ void rn_val_end_srq(struct rn_val_object *srq)
 /* ---------------------------------------------------------------------- handles */
 static bool is_same_qp(const struct rn_val_object *a, const struct rn_val_object *b)
 {
-	const struct rn_val_object *of_a = rn_val_context_of(a),
-				   *of_b = rn_val_context_of(b);
-
-	return a->kind == b->kind && a->number == b->number && of_a && of_b &&
-	       of_a->number == of_b->number;
+	return a->kind == b->kind && a->number == b->number &&
+	       rn_val_is_of_same_device(a, b);
 }
 
 /* Another living handle on the same QP: the one behind @at, or the first; NULL: there is

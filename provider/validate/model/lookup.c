@@ -60,6 +60,28 @@ struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey)
 	return v->last_mr;
 }
 
+bool rn_val_is_of_same_device(const struct rn_val_object *a,
+			      const struct rn_val_object *b)
+{
+	const struct rn_val_object *of_a = rn_val_context_of(a),
+				   *of_b = rn_val_context_of(b);
+
+	return of_a && of_b && of_a->number == of_b->number;
+}
+
+/* The living object of a kind that has that number on the device of @o, or NULL. */
+static struct rn_val_object *find_beside(const struct rn_val *v,
+					 const struct rn_val_object *o,
+					 enum rn_val_kind kind, uint32_t number)
+{
+	struct rn_val_object *found = find_number(v, kind, number);
+
+	while (found && (found->kind != kind || found->number != number ||
+			 !rn_val_is_of_same_device(found, o)))
+		found = found->next_number;
+	return found;
+}
+
 enum {
 	TAG_BITS = 8 /* of an rkey, which the program chooses */
 };
@@ -67,16 +89,7 @@ enum {
 struct rn_val_object *rn_val_window_of(const struct rn_val *v,
 				       const struct rn_val_object *o, uint32_t rkey)
 {
-	const struct rn_val_object *own = rn_val_context_of(o), *its;
-	struct rn_val_object *mw = find_number(v, RN_VAL_MW, rkey >> TAG_BITS);
-
-	for (; mw; mw = mw->next_number) {
-		its = rn_val_context_of(mw);
-		if (mw->kind == RN_VAL_MW && mw->number == rkey >> TAG_BITS && own &&
-		    its && own->number == its->number)
-			return mw;
-	}
-	return NULL;
+	return find_beside(v, o, RN_VAL_MW, rkey >> TAG_BITS);
 }
 
 struct rn_val_object *rn_val_bound_window(const struct rn_val *v,
@@ -118,17 +131,7 @@ const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o)
 struct rn_val_object *rn_val_qp_beside(const struct rn_val *v,
 				       const struct rn_val_object *o, uint32_t qpn)
 {
-	const struct rn_val_object *own = rn_val_context_of(o), *its;
-	struct rn_val_object *qp = own ? rn_val_qp_of_number(v, qpn) : NULL;
-
-	/* Numbers are those of a device. */
-	for (; qp; qp = qp->next_number) {
-		its = rn_val_context_of(qp);
-		if (qp->kind == RN_VAL_QP && qp->number == qpn && its &&
-		    its->number == own->number)
-			return qp;
-	}
-	return NULL;
+	return find_beside(v, o, RN_VAL_QP, qpn);
 }
 
 struct rn_val_object *rn_val_own_target_of(const struct rn_val *v,

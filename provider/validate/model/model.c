@@ -371,13 +371,11 @@ static void fill_wr(struct rn_val_wr *wr, const struct rn_val_request *r, uint32
 				  .sge_count = r->sge_count,
 				  .remote_addr = r->remote_addr,
 				  .rkey = r->rkey,
+				  .len = rn_val_length_of(r),
 				  .ah = r->ah,
 				  .stack = stack };
-	for (uint32_t i = 0; i < r->sge_count; i++) {
-		if (i < RN_VAL_SGES)
-			wr->sge[i] = r->sge[i];
-		wr->len += r->sge[i].length;
-	}
+	for (uint32_t i = 0; i < r->sge_count && i < RN_VAL_SGES; i++)
+		wr->sge[i] = r->sge[i];
 }
 
 static void begin_sends(struct rn_val *v, struct rn_val_object *o,

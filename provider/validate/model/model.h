@@ -372,6 +372,9 @@ static inline bool rn_val_has_srq(const struct rn_val_object *qp)
 const struct rn_val_queue *rn_val_receives_of(const struct rn_val_object *qp);
 /* The context that an object was made in, or NULL. */
 const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o);
+/* Are two objects of this process of one device? Their numbers are compared only then. */
+bool rn_val_is_of_same_device(const struct rn_val_object *a,
+			      const struct rn_val_object *b);
 /* The PD that an object was made in, or NULL. */
 struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o);
 /* Does a request write to its local buffer? */
@@ -387,10 +390,25 @@ static inline bool rn_val_takes_receive(enum ibv_wr_opcode opcode)
 	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
+static inline bool rn_val_is_write(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* Returns the number of bytes of the SGEs of a request. */
+static inline uint64_t rn_val_length_of(const struct rn_val_request *r)
+{
+	uint64_t len = 0;
+
+	for (uint32_t i = 0; i < r->sge_count; i++)
+		len += r->sge[i].length;
+	return len;
+}
+
 /* The right that a request needs of the QP at the other end, or 0. */
 static inline unsigned rn_val_access_of(enum ibv_wr_opcode opcode)
 {
-	if (opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+	if (rn_val_is_write(opcode))
 		return IBV_ACCESS_REMOTE_WRITE;
 	if (opcode == IBV_WR_RDMA_READ)
 		return IBV_ACCESS_REMOTE_READ;
