@@ -48,6 +48,11 @@ struct val_pair {
 	struct ibv_qp *qp[2];
 };
 struct val_pair val_pair(struct kit *k);
+/* Two RC QPs in INIT that take their receives from an SRQ, with room for @send_wr
+ * requests; and their way from there to RTS, connected to each other.
+ */
+struct val_pair val_pair_of_srq(struct kit *k, struct ibv_srq *srq, uint32_t send_wr);
+void val_connect_pair(struct kit *k, const struct val_pair *p);
 void val_destroy_pair(struct val_pair *p);
 
 /* Posts @count RDMA WRITEs of 8 bytes from side 0 to side 1 of the buffer, one at a time.
@@ -73,6 +78,9 @@ void val_connect(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn,
 /* Two RC QPs with such ends; they complete to these CQs. */
 struct val_pair val_pair_of(struct kit *k, const struct val_end end[2],
 			    struct ibv_cq *const cq[2]);
+
+/* Two of which the first gives up after one retry, since the other will be gone. */
+struct val_pair val_impatient_pair(struct kit *k);
 
 /* Has the layer, in any process, written that text since the running function began? */
 bool val_found(const char *text);

@@ -26,9 +26,32 @@ struct val_pair val_pair(struct kit *k)
 		p.qp[i] = val_create_qp(k, k->cq, KIT_WR, KIT_WR);
 		kit_to_init(p.qp[i]);
 	}
-	for (unsigned i = 0; i < 2; i++)
-		kit_to_rts(k, p.qp[i], p.qp[!i]->qp_num);
+	val_connect_pair(k, &p);
 	return p;
+}
+
+struct val_pair val_pair_of_srq(struct kit *k, struct ibv_srq *srq, uint32_t send_wr)
+{
+	struct ibv_qp_init_attr init = { .send_cq = k->cq,
+					 .recv_cq = k->cq,
+					 .srq = srq,
+					 .cap = { .max_send_wr = send_wr,
+						  .max_send_sge = 1 },
+					 .qp_type = IBV_QPT_RC };
+	struct val_pair p;
+
+	for (unsigned i = 0; i < 2; i++) {
+		p.qp[i] = ibv_create_qp(k->pd, &init);
+		assert_non_null(p.qp[i]);
+		kit_to_init(p.qp[i]);
+	}
+	return p;
+}
+
+void val_connect_pair(struct kit *k, const struct val_pair *p)
+{
+	for (unsigned i = 0; i < 2; i++)
+		kit_to_rts(k, p->qp[i], p->qp[!i]->qp_num);
 }
 
 void val_destroy_pair(struct val_pair *p)
@@ -136,4 +159,14 @@ struct val_pair val_pair_of(struct kit *k, const struct val_end end[2],
 	for (unsigned i = 0; i < 2; i++)
 		val_connect(k, p.qp[i], p.qp[!i]->qp_num, &end[i]);
 	return p;
+}
+
+struct val_pair val_impatient_pair(struct kit *k)
+{
+	struct val_end end[2] = { val_end(k), val_end(k) };
+	struct ibv_cq *const cqs[2] = { k->cq, k->cq };
+
+	end[0].timeout = 10;
+	end[0].retry_cnt = 1;
+	return val_pair_of(k, end, cqs);
 }

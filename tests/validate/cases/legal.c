@@ -62,26 +62,17 @@ static void deregister_behind_qps_of_srq(struct kit *k)
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = FEW, .max_sge = 1 } };
 	struct ibv_srq *srq = ibv_create_srq(k->pd, &attr);
 	struct ibv_mr *mr = ibv_reg_mr(k->pd, k->buf, 64, IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_qp_init_attr init = { .send_cq = k->cq,
-					 .recv_cq = k->cq,
-					 .srq = srq,
-					 .cap = { .max_send_wr = 1, .max_send_sge = 1 },
-					 .qp_type = IBV_QPT_RC };
 	struct ibv_sge sge = kit_sge(k, 0, 0, 64);
 	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
-	struct ibv_qp *qp[2];
+	struct val_pair p;
 
 	assert_non_null(srq);
 	assert_non_null(mr);
 	sge.lkey = mr->lkey;
-	for (unsigned i = 0; i < 2; i++) {
-		qp[i] = ibv_create_qp(k->pd, &init);
-		assert_non_null(qp[i]);
-		kit_to_init(qp[i]);
-	}
+	p = val_pair_of_srq(k, srq, 1);
 	for (unsigned i = 0; i < FEW; i++)
 		assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
-	kit_destroy_pair(qp);
+	val_destroy_pair(&p);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }

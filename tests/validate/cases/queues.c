@@ -465,13 +465,8 @@ static void end_unsignaled(struct kit *k)
 /* Lets the peer end, so that a WRITE fails, and posts more. */
 static void post_behind_failure(struct kit *k, unsigned count)
 {
-	struct val_end end[2] = { val_end(k), val_end(k) };
-	struct ibv_cq *const cqs[2] = { k->cq, k->cq };
-	struct val_pair p;
+	struct val_pair p = val_impatient_pair(k);
 
-	end[0].timeout = 10;
-	end[0].retry_cnt = 1;
-	p = val_pair_of(k, end, cqs);
 	assert_int_equal(val_write(k, p.qp[0], IBV_SEND_SIGNALED, 1), 0);
 	assert_int_equal(kit_wait(k->cq).status, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_destroy_qp(p.qp[1]), 0);

@@ -71,13 +71,8 @@ static void shrink_to_fit(struct kit *k)
  */
 static void outlive_peer(struct kit *k)
 {
-	struct val_end end[2] = { val_end(k), val_end(k) };
-	struct ibv_cq *const cqs[2] = { k->cq, k->cq };
-	struct val_pair p;
+	struct val_pair p = val_impatient_pair(k);
 
-	end[0].timeout = 10;
-	end[0].retry_cnt = 1;
-	p = val_pair_of(k, end, cqs);
 	for (unsigned i = 0; i < FEW; i++) {
 		kit_post_recv(k, p.qp[1], i, kit_sge(k, 1, 0, 64));
 		assert_int_equal(val_send(k, p.qp[0], 0, 8), 0);
@@ -191,38 +186,28 @@ static void leave_srq_to_nobody(struct kit *k)
 	struct ibv_srq *srq = ibv_create_srq(k->pd, &attr);
 	struct ibv_mr *mr = ibv_reg_mr(k->pd, k->buf, 64, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_sge sge = { .addr = (uintptr_t)k->buf, .length = 64 };
-	struct ibv_qp_init_attr init = { .send_cq = k->cq,
-					 .recv_cq = k->cq,
-					 .srq = srq,
-					 .cap = { .max_send_wr = 1, .max_send_sge = 1 },
-					 .qp_type = IBV_QPT_RC };
 	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
-	struct ibv_qp *qp[2];
+	struct val_pair p;
 
 	assert_non_null(srq);
 	assert_non_null(mr);
 	sge.lkey = mr->lkey;
-	for (unsigned i = 0; i < 2; i++) {
-		qp[i] = ibv_create_qp(k->pd, &init);
-		assert_non_null(qp[i]);
-		kit_to_init(qp[i]);
-	}
-	for (unsigned i = 0; i < 2; i++)
-		kit_to_rts(k, qp[i], qp[!i]->qp_num);
+	p = val_pair_of_srq(k, srq, 1);
+	val_connect_pair(k, &p);
 	for (unsigned i = 0; i < FEW; i++)
 		assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
-	assert_int_equal(val_send(k, qp[0], IBV_SEND_SIGNALED, 8), 0);
+	assert_int_equal(val_send(k, p.qp[0], IBV_SEND_SIGNALED, 8), 0);
 	expect_successes(k->cq, 2);
 	for (unsigned i = 0; i < 2; i++) {
 		struct ibv_async_event event;
 
-		kit_to_state(qp[i], IBV_QPS_ERR);
+		kit_to_state(p.qp[i], IBV_QPS_ERR);
 		assert_int_equal(ibv_get_async_event(k->ctx, &event), 0);
 		assert_int_equal(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
 		ibv_ack_async_event(&event);
 	}
 	assert_int_equal(ibv_dereg_mr(mr), 0);
-	kit_destroy_pair(qp);
+	val_destroy_pair(&p);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
@@ -269,31 +254,20 @@ static struct ibv_srq *limited_srq(struct kit *k, uint32_t limit)
 static void refill_at_limit(struct kit *k)
 {
 	struct ibv_srq *srq = limited_srq(k, 2);
-	struct ibv_qp_init_attr init = { .send_cq = k->cq,
-					 .recv_cq = k->cq,
-					 .srq = srq,
-					 .cap = { .max_send_wr = 2, .max_send_sge = 1 },
-					 .qp_type = IBV_QPT_RC };
+	struct val_pair p = val_pair_of_srq(k, srq, 2);
 	struct ibv_sge sge = kit_sge(k, 1, 0, 64);
 	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
 	struct ibv_srq_attr again = { .srq_limit = 2 };
-	struct ibv_qp *qp[2];
 	unsigned posted = 0;
 
-	for (unsigned i = 0; i < 2; i++) {
-		qp[i] = ibv_create_qp(k->pd, &init);
-		assert_non_null(qp[i]);
-		kit_to_init(qp[i]);
-	}
-	for (unsigned i = 0; i < 2; i++)
-		kit_to_rts(k, qp[i], qp[!i]->qp_num);
+	val_connect_pair(k, &p);
 	for (; posted < FEW; posted++)
 		assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
 	for (unsigned round = 0; round < 3; round++) {
 		struct ibv_async_event event;
 
 		for (unsigned i = 0; i < FEW - 1; i++) {
-			assert_int_equal(val_send(k, qp[0], IBV_SEND_SIGNALED, 8), 0);
+			assert_int_equal(val_send(k, p.qp[0], IBV_SEND_SIGNALED, 8), 0);
 			expect_successes(k->cq, 2);
 		}
 		assert_int_equal(ibv_get_async_event(k->ctx, &event), 0);
@@ -304,7 +278,7 @@ static void refill_at_limit(struct kit *k)
 		assert_int_equal(ibv_modify_srq(srq, &again, IBV_SRQ_LIMIT), 0);
 		ibv_ack_async_event(&event);
 	}
-	kit_destroy_pair(qp);
+	val_destroy_pair(&p);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 

@@ -409,22 +409,12 @@ static void refill_elsewhere(struct kit *k)
 {
 	struct shared s = share(k);
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = FEW, .max_sge = 1 } };
-	struct ibv_qp_init_attr init = { .send_cq = k->cq,
-					 .recv_cq = k->cq,
-					 .cap = { .max_send_wr = KIT_WR,
-						  .max_send_sge = 1 },
-					 .qp_type = IBV_QPT_RC };
 	pthread_t filler, sender;
 
-	s.srq = init.srq = ibv_create_srq(k->pd, &attr);
+	s.srq = ibv_create_srq(k->pd, &attr);
 	assert_non_null(s.srq);
-	for (unsigned i = 0; i < 2; i++) {
-		s.p.qp[i] = ibv_create_qp(k->pd, &init);
-		assert_non_null(s.p.qp[i]);
-		kit_to_init(s.p.qp[i]);
-	}
-	for (unsigned i = 0; i < 2; i++)
-		kit_to_rts(k, s.p.qp[i], s.p.qp[!i]->qp_num);
+	s.p = val_pair_of_srq(k, s.srq, KIT_WR);
+	val_connect_pair(k, &s.p);
 	filler = start(refill, &s);
 	sender = start(send_as_filled, &s);
 	for (unsigned i = 0; i < FEW; i++)

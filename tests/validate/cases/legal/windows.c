@@ -98,17 +98,26 @@ static void write_to(struct kit *k, struct ibv_qp *qp, uint64_t addr, uint32_t k
 }
 
 /* --------------------------------------------------------- a bind is a request, too */
+/* An MR of which only the bytes that are sent are used. */
+static struct ibv_mr *new_source(struct kit *k)
+{
+	struct ibv_mr *mr = ibv_reg_mr(k->pd, k->buf, 64, 0);
+
+	assert_non_null(mr);
+	return mr;
+}
+
 /* Its completion tells of all requests before it. */
 static void reclaim_by_bind(struct kit *k)
 {
 	struct ibv_mr *mr = bindable(k, 0);
-	struct ibv_mr *source = ibv_reg_mr(k->pd, k->buf, 64, 0);
+	struct ibv_mr *source = new_source(k);
 	struct ibv_mw *mw = new_window(k, IBV_MW_TYPE_1);
 	struct val_pair p = val_pair(k);
-	struct ibv_sge sge = { .addr = (uintptr_t)k->buf, .length = 8 };
+	struct ibv_sge sge = { .addr = (uintptr_t)k->buf,
+			       .length = 8,
+			       .lkey = source->lkey };
 
-	assert_non_null(source);
-	sge.lkey = source->lkey;
 	for (unsigned i = 0; i < 3 * KIT_WR; i++) {
 		struct ibv_send_wr wr = {
 			.opcode = IBV_WR_RDMA_WRITE,
@@ -135,13 +144,13 @@ static void reclaim_by_bind(struct kit *k)
 static void bind_in_silence(struct kit *k)
 {
 	struct ibv_mr *mr = bindable(k, 0);
-	struct ibv_mr *source = ibv_reg_mr(k->pd, k->buf, 64, 0);
+	struct ibv_mr *source = new_source(k);
 	struct ibv_mw *mw = new_window(k, IBV_MW_TYPE_1);
 	struct val_pair p = val_pair(k);
-	struct ibv_sge sge = { .addr = (uintptr_t)k->buf, .length = 8 };
+	struct ibv_sge sge = { .addr = (uintptr_t)k->buf,
+			       .length = 8,
+			       .lkey = source->lkey };
 
-	assert_non_null(source);
-	sge.lkey = source->lkey;
 	for (unsigned i = 0; i < 2; i++) {
 		bind_1(p.qp[1], mw, i ? IBV_SEND_SIGNALED : 0, mr, 64 * i, 64);
 		kit_post_send(p.qp[1],
