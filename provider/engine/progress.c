@@ -50,11 +50,11 @@ enum {
 	MOVES_MAX = 256,
 	/* stop after so many attempts in a row that collected nothing */
 	MOVES_IDLE = 4,
-	/* ns between two checks of the descriptors, of which each takes three to four
+	/* Time between two checks of the descriptors, of which each takes three to four
 	 * microseconds: 0.4 % of the time. A number of polls would be no bound, as each
 	 * may yield the processor for 20 ms on a busy machine.
 	 */
-	DESCRIPTORS_EVERY = 1000000,
+	DESCRIPTORS_EVERY = RN_MSEC(1),
 	/* maximum steps to receive everything; these receive more than the sockets
 	 * can hold
 	 */

@@ -138,10 +138,8 @@ struct rn_val_cq {
 	bool has_channel;
 	/* number of polls, of those that found nothing, and of completions polled */
 	uint64_t polls, empty_polls, entries;
-	/* number of ibv_req_notify_cq() calls, and of events that ibv_get_cq_event()
-	 * returned
-	 */
-	uint64_t notifies, events;
+	uint64_t notifies; /* number of calls of ibv_req_notify_cq() */
+	uint64_t events;   /* number of events that ibv_get_cq_event() has returned */
 	bool is_armed, is_armed_solicited;
 	bool is_polled_since_armed; /* a poll came after the newest ibv_req_notify_cq() */
 	uint64_t armed_by;	    /* the thread that called it */

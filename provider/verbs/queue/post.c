@@ -45,7 +45,8 @@ enum {
 };
 
 /* Returns true if the request has imm_data, in network order, in place of
- * invalidate_rkey. */
+ * invalidate_rkey.
+ */
 static bool has_imm(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;

@@ -466,8 +466,9 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 		note_fetch(tlp, fetch);
 	rn_san.old_read.len = 0;
 	/* What is withheld is performed, since the read may be one of a loop that waits
-	 * for the bytes: of a kernel, or of a peer, which repeats its READ. Only the read
-	 * of a source buffer cannot be, and gets the bytes from before.
+	 * for the bytes: of a kernel, or of a peer, which repeats its READ. A read
+	 * of a source buffer is not part of such a loop, and gets the bytes that were
+	 * there before.
 	 */
 	if (fetch || !judge_read(tlp)) {
 		rn_san_withheld_land(tlp->addr, tlp->len);

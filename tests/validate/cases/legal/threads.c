@@ -2,8 +2,8 @@
 /* threads.c - right programs of several threads that share objects: one posts, another
  * one polls, and a third one gives back what has completed.
  *
- * Threads hand over to each other by semaphores. Where one must be in a call that waits,
- * the others look at what the kernel says of it.
+ * Threads hand over to each other by semaphores. A case in which one has to be blocked in
+ * a call waits until /proc shows that this thread sleeps.
  */
 #include <poll.h>
 #include <pthread.h>
