@@ -644,8 +644,8 @@ static int look_at_neighbours(struct rnd_server *server)
 }
 
 /* Ends the service, in an order that matters: new clients are refused, the port is
- * closed, then clients are notified. The lock is held until the end; otherwise a new
- * rocind could make a socket file, which this one would remove.
+ * closed, the lock is released, then clients are notified, who may start a new rocind at
+ * once. Without the lock the socket file must not be removed: it may be the new one's.
  */
 static void say_goodbye(struct rnd_server *server)
 {
@@ -662,6 +662,7 @@ static void say_goodbye(struct rnd_server *server)
 	rnd_cm_free(server->cm);
 	server->cm = NULL;
 	close_groups(server);
+	flock(server->lock_fd, LOCK_UN); /* also for the copy of a keeper */
 	for (struct rnd_client *c = server->clients; c; c = c->next)
 		tell_end(c);
 }

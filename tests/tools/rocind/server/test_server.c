@@ -472,6 +472,23 @@ static void who_asks_for_the_end_gets_its_answer(void **state)
 	close(client[1]);
 }
 
+/* Nothing of the first one is in the way of the second any more. */
+static void who_was_told_of_the_end_can_start_another(void **state)
+{
+	static struct rnd_server second;
+	char why[512] = "";
+
+	(void)state;
+	RUN({ .at_ms = 100, .act = greet_two }, { .at_ms = 200, .act = stop });
+	expect(client[1], RN_CTL_WELCOME);
+	expect(client[1], RN_CTL_STOPPING);
+	if (rnd_server_open(&second, IDLE_MS, why, sizeof(why)))
+		fail_msg("%s", why);
+	rnd_server_close(&second);
+	close(client[0]);
+	close(client[1]);
+}
+
 /* ---- One rocind for a directory ---- */
 
 static void a_second_rocind_is_turned_away_by_the_first(void **state)
@@ -615,6 +632,7 @@ int main(void)
 		TEST(an_address_that_nobody_uses_is_given_back_beside_other_clients),
 		TEST(an_address_is_kept_for_ten_seconds_by_a_rocind_that_stays),
 		TEST(who_asks_for_the_end_gets_its_answer),
+		TEST(who_was_told_of_the_end_can_start_another),
 		TEST(a_second_rocind_is_turned_away_by_the_first),
 		TEST(a_socket_that_was_passed_is_there_after_the_end),
 		TEST(addresses_without_users_make_room_for_descriptors_of_clients),
