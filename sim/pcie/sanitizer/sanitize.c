@@ -288,11 +288,38 @@ static bool is_declared(rn_iova addr)
 	return r && rn_agent_is_gpu(r->target) && !rn_gpu_of(addr, &offset, &view);
 }
 
+/* Returns the request for which a NIC reads its source buffer; NULL if the NIC reads for
+ * its peer.
+ */
+static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
+					 const struct rn_tlp *tlp)
+{
+	const struct rn_san_wr *wr = rn_san_wr_find(q, tlp->msg);
+
+	if (!wr || !rn_san_is_gather(wr->opcode))
+		return NULL;
+	for (unsigned i = 0; i < wr->range_count; i++)
+		if (tlp->addr - wr->range[i].addr < wr->range[i].len)
+			return wr;
+	return NULL;
+}
+
+/* What a request sends of bytes that were kept at its post is this copy. */
+static void put_early(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	const struct rn_san_qp *q = rn_san_qp(tlp->requester, tlp->stream, false);
+	const struct rn_san_wr *wr = q ? gather_of(q, tlp) : NULL;
+
+	if (wr && wr->early)
+		rn_san_early_put(wr, tlp, rn_host_slot_of(h, tlp)->payload.bytes);
+}
+
 static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 {
-	(void)h;
-	if (tlp->kind == RN_TLP_READ)
+	if (tlp->kind == RN_TLP_READ) {
 		rn_san.old_read.len = 0;
+		put_early(h, tlp);
+	}
 	/* This write was not withheld, so nobody knows when the program looks at its
 	 * bytes: it may have seen them.
 	 */
@@ -350,22 +377,6 @@ static bool find_pending(struct rn_san_read *r)
 	return r->pending != 0;
 }
 
-/* Returns the request for which a NIC reads its source buffer; NULL if the NIC reads for
- * its peer.
- */
-static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
-					 const struct rn_tlp *tlp)
-{
-	const struct rn_san_wr *wr = rn_san_wr_find(q, tlp->msg);
-
-	if (!wr || !rn_san_is_gather(wr->opcode))
-		return NULL;
-	for (unsigned i = 0; i < wr->range_count; i++)
-		if (tlp->addr - wr->range[i].addr < wr->range[i].len)
-			return wr;
-	return NULL;
-}
-
 /* Returns true if the program has not relied on the bytes: a NIC reads them for its peer,
  * or for a request that was posted before the completion that covers them was taken or,
  * if none covers them, before they were written.
@@ -381,11 +392,7 @@ static bool is_unrelated(const struct rn_san_read *r)
 	return r->request ? r->request->when < since : !tlp->data;
 }
 
-/* Returns true if every access that the rules allow to be late is delayed until an event
- * of the program forces it: the knob is hold=event, the sanitizer is not idle, and
- * no schedule of `rocin hunt' names the accesses that are late.
- */
-static bool waits_for_events(const struct rn_host *h)
+bool rn_san_waits_for_events(const struct rn_host *h)
 {
 	return rn_san.options.level == RN_SANITIZE_SILENT && !rn_san_names_writes() &&
 	       !is_idle(h);
@@ -400,7 +407,7 @@ static bool is_read_late(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	const struct rn_san_qp *q = rn_san_qp(tlp->requester, tlp->stream, false);
 
-	if (!waits_for_events(h) || tlp->flags & RN_TLP_FLUSH)
+	if (!rn_san_waits_for_events(h) || tlp->flags & RN_TLP_FLUSH)
 		return false;
 	if (q && gather_of(q, tlp))
 		return q->reads_open == 0;

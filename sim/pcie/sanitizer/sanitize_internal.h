@@ -35,6 +35,8 @@ struct rn_san_completion {
 	bool is_storage;
 };
 
+struct rn_san_early;
+
 /* A work request of a send queue. */
 struct rn_san_wr {
 	uint64_t wr_id;
@@ -60,6 +62,7 @@ struct rn_san_wr {
 	 */
 	bool is_waited_for;
 	bool is_held; /* the program cannot write to the pages of the source buffer now */
+	struct rn_san_early *early; /* see sanitize_early.c; NULL if there is none */
 	struct rn_host_range range[RN_SAN_RANGES];
 };
 
@@ -162,6 +165,12 @@ struct rn_san_read {
 	unsigned pending;
 	const struct rn_tlp *by[RN_SAN_CLASS_COUNT];
 };
+
+/* Returns true if every access that the rules allow to be late is delayed until an event
+ * of the program forces it: the knob is hold=event, the sanitizer is not idle, and
+ * no schedule of `rocin hunt' names the accesses that are late.
+ */
+bool rn_san_waits_for_events(const struct rn_host *h);
 
 /* Judges a plain load of @agent at @addr, which has faulted at @shown, the name of the
  * byte in the program. May move TLPs.
@@ -434,6 +443,24 @@ const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot);
  * that may not be the program's doing.
  */
 void rn_san_note_write(rn_iova addr, uint64_t len);
+
+/* ----------------------------------------------------------- sanitize_early.c */
+/* Keeps for @wr, which is being posted, those bytes of its source that the result of
+ * @first goes to, as the program sees them now. @load copies such bytes; it returns false
+ * if a part of them is not mapped.
+ */
+typedef bool rn_san_load_fn(rn_iova addr, void *bytes, uint32_t len);
+void rn_san_early_keep(struct rn_san_wr *wr, const struct rn_san_wr *first,
+		       rn_san_load_fn *load);
+
+/* Replaces what the NIC's read @tlp has found by what was kept for @wr. @bytes: the
+ * tlp->len bytes that were found.
+ */
+void rn_san_early_put(const struct rn_san_wr *wr, const struct rn_tlp *tlp,
+		      uint8_t *bytes);
+
+/* Frees what was kept. */
+void rn_san_early_free(struct rn_san_wr *wr);
 
 /* ----------------------------------------------------------- sanitize_loads.c */
 /* Starts the checks of plain loads and stores. Not to be called in a signal handler. */

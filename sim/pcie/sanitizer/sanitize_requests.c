@@ -92,6 +92,7 @@ static void let_go_of_source(struct rn_san_wr *wr)
 {
 	count_source(wr, false);
 	rn_san_source_hold(wr, false);
+	rn_san_early_free(wr);
 }
 
 /* ---------------------------------------------------------------------- QPs */
@@ -337,18 +338,25 @@ static uint64_t mix_words(uint64_t digest, const uint64_t *words, uint32_t count
 	return lane[0];
 }
 
+/* Loads bytes as they were before the writes that are withheld. */
+static bool load_old(rn_iova addr, void *bytes, uint32_t len)
+{
+	enum rn_mem_result result;
+
+	rn_san.old_read = (struct rn_host_range){ .addr = addr, .len = len };
+	result = rn_host_load(rn_san.host, bytes, addr, len);
+	rn_san.old_read.len = 0;
+	return result == RN_MEM_DONE;
+}
+
 static bool digest_piece(rn_iova addr, uint32_t len, uint64_t *digest)
 {
 	uint64_t words[PIECE / sizeof(uint64_t)];
 	uint32_t size = LANES * sizeof(*words);
 	uint32_t rounded = (len + size - 1) / size * size;
-	enum rn_mem_result result;
 
 	memset((uint8_t *)words + rounded - size, 0, size);
-	rn_san.old_read = (struct rn_host_range){ .addr = addr, .len = len };
-	result = rn_host_load(rn_san.host, words, addr, len);
-	rn_san.old_read.len = 0;
-	if (result != RN_MEM_DONE)
+	if (!load_old(addr, words, len))
 		return false;
 	*digest = mix_words(*digest, words, rounded / (uint32_t)sizeof(*words));
 	return true;
@@ -475,6 +483,23 @@ static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 	}
 }
 
+/* The new request may be executed before the READs and atomics that have not completed,
+ * back to the last request with a fence: it sends no byte of their results.
+ */
+static void keep_early(const struct rn_san_qp *q, struct rn_san_wr *wr)
+{
+	const struct rn_san_wr *first;
+	uint32_t msg = wr->msg;
+
+	if (!q->reads_open || wr->has_fence)
+		return;
+	do {
+		first = msg != q->oldest ? rn_san_wr_find(q, --msg) : NULL;
+		if (first && rn_wr_brings_data(first->opcode))
+			rn_san_early_keep(wr, first, load_old);
+	} while (first && !first->has_fence);
+}
+
 /* Notes that the new request waits for the atomics before it. */
 static void wait_for_atomics(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {
@@ -567,6 +592,8 @@ void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr)
 		if (rn_san_is_gather(r->opcode)) {
 			judge_fence(q, r);
 			overtake(q, r);
+			if (rn_san_waits_for_events(h))
+				keep_early(q, r);
 		}
 		if (rn_san_is_answered(r->opcode))
 			count_fetch(q, 1);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sanitize_early.c - with hold=event: what a request sends that was posted without a
+ * fence behind a READ or an atomic, from the bytes that the result of this one goes to.
+ *
+ * Nothing says whether the NIC reads these bytes before the result comes to memory or
+ * afterwards. When it does in this run depends on the network and on the load, so a
+ * program without the fence would be wrong from time to time. The rules allow the NIC to
+ * read at the post, before anything else. So the bytes are kept as the program sees them
+ * when it posts the request, and this copy is sent, whenever the NIC reads. Other bytes
+ * of the source are sent as they are when it does.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sanitize_internal.h"
+
+enum {
+	/* Bytes that are kept of a range; the others are sent as they are. One wrong byte
+	 * is enough to be wrong, so a long message need not cost its length.
+	 */
+	KEPT_MAX = 64 * 1024,
+};
+
+/* Bytes of a source as they were at the post. */
+struct rn_san_early {
+	struct rn_san_early *next;
+	rn_iova addr;
+	uint32_t len;
+	uint8_t bytes[];
+};
+
+/* Keeps [@from, @to). Without memory they are sent as they are when the NIC reads. */
+static void keep(struct rn_san_wr *wr, rn_iova from, rn_iova to, rn_san_load_fn *load)
+{
+	uint32_t len = to - from < KEPT_MAX ? (uint32_t)(to - from) : KEPT_MAX;
+	struct rn_san_early *e = malloc(sizeof(*e) + len);
+
+	if (!e)
+		return;
+	e->addr = from;
+	e->len = len;
+	if (!load(from, e->bytes, len)) {
+		free(e);
+		return;
+	}
+	e->next = wr->early;
+	wr->early = e;
+}
+
+void rn_san_early_keep(struct rn_san_wr *wr, const struct rn_san_wr *first,
+		       rn_san_load_fn *load)
+{
+	for (unsigned i = 0; i < wr->range_count; i++)
+		for (unsigned j = 0; j < first->range_count; j++) {
+			const struct rn_host_range *a = &wr->range[i];
+			const struct rn_host_range *b = &first->range[j];
+			rn_iova from = a->addr > b->addr ? a->addr : b->addr;
+			rn_iova a_end = a->addr + a->len, b_end = b->addr + b->len;
+			rn_iova to = a_end < b_end ? a_end : b_end;
+
+			if (from < to)
+				keep(wr, from, to, load);
+		}
+}
+
+void rn_san_early_put(const struct rn_san_wr *wr, const struct rn_tlp *tlp,
+		      uint8_t *bytes)
+{
+	rn_iova end = tlp->addr + tlp->len;
+
+	for (const struct rn_san_early *e = wr->early; e; e = e->next) {
+		rn_iova from = e->addr > tlp->addr ? e->addr : tlp->addr;
+		rn_iova to = e->addr + e->len < end ? e->addr + e->len : end;
+
+		if (from < to)
+			memcpy(bytes + (from - tlp->addr), e->bytes + (from - e->addr),
+			       to - from);
+	}
+}
+
+void rn_san_early_free(struct rn_san_wr *wr)
+{
+	struct rn_san_early *next;
+
+	for (; wr->early; wr->early = next) {
+		next = wr->early->next;
+		free(wr->early);
+	}
+}
