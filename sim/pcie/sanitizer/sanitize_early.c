@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_early.c - with hold=event: what a request sends that was posted without a
- * fence behind a READ or an atomic, from the bytes that the result of this one goes to.
+/* sanitize_early.c - with hold=event: what a request sends that was posted behind a READ
+ * or an atomic without waiting for it, from the bytes that the result of this one goes
+ * to.
  *
  * Nothing says whether the NIC reads these bytes before the result comes to memory or
  * afterwards. When it does in this run depends on the network and on the load, so a
- * program without the fence would be wrong from time to time. The rules allow the NIC to
+ * program that does not wait would be wrong from time to time. The rules allow the NIC to
  * read at the post, before anything else. So the bytes are kept as the program sees them
  * when it posts the request, and this copy is sent, whenever the NIC reads. Other bytes
  * of the source are sent as they are when it does.

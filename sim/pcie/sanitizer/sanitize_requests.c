@@ -483,10 +483,11 @@ static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 	}
 }
 
-/* The new request may be executed before the READs and atomics that have not completed,
- * back to the last request with a fence: it sends no byte of their results.
+/* The new request may be executed before the READs and atomics of its queue pair that
+ * have not completed, back to the last request with a fence: it sends no byte of their
+ * results.
  */
-static void keep_early(const struct rn_san_qp *q, struct rn_san_wr *wr)
+static void keep_from_own_qp(const struct rn_san_qp *q, struct rn_san_wr *wr)
 {
 	const struct rn_san_wr *first;
 	uint32_t msg = wr->msg;
@@ -498,6 +499,18 @@ static void keep_early(const struct rn_san_qp *q, struct rn_san_wr *wr)
 		if (first && rn_wr_brings_data(first->opcode))
 			rn_san_early_keep(wr, first, load_old);
 	} while (first && !first->has_fence);
+}
+
+/* Likewise for the other queue pairs, with which no fence brings an order. */
+static void keep_from_other_qps(const struct rn_san_qp *own, struct rn_san_wr *wr)
+{
+	for (unsigned b = 0; b < BUCKETS && rn_san.fetches > own->reads_open; b++)
+		for (const struct rn_san_qp *q = buckets[b]; q; q = q->next)
+			for (uint32_t i = 0; q != own && q->reads_open && i < q->room;
+			     i++)
+				if (is_open_answer(&q->wr[i]) &&
+				    rn_wr_brings_data(q->wr[i].opcode))
+					rn_san_early_keep(wr, &q->wr[i], load_old);
 }
 
 /* Notes that the new request waits for the atomics before it. */
@@ -592,8 +605,10 @@ void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr)
 		if (rn_san_is_gather(r->opcode)) {
 			judge_fence(q, r);
 			overtake(q, r);
-			if (rn_san_waits_for_events(h))
-				keep_early(q, r);
+			if (rn_san_waits_for_events(h)) {
+				keep_from_own_qp(q, r);
+				keep_from_other_qps(q, r);
+			}
 		}
 		if (rn_san_is_answered(r->opcode))
 			count_fetch(q, 1);

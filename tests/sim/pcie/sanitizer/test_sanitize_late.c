@@ -27,6 +27,7 @@ static uint64_t *words; /* a page */
 /* A queue pair whose events a test plays, in the order of the letters of a text. */
 struct play {
 	uint32_t qpn, msg;
+	struct play *other;	/* queue pair that posts 'X' and 'Y' */
 	uint32_t answered;	/* number of the READ or atomic */
 	const struct rn_cqe *c; /* its completion */
 	uint64_t sent[WORDS];
@@ -87,6 +88,14 @@ static void play_event(struct play *p, char event)
 	case 'F':
 		post_write(p, words, event == 'F');
 		break;
+	case 'X': /* by another queue pair, without a fence and with one */
+	case 'Y':
+		post_write(p->other, words, event == 'Y');
+		break;
+	case 'g':
+		fetch(p->other);
+		memcpy(p->sent, p->other->sent, sizeof(p->sent));
+		break;
 	case 'O': /* from other memory, with a fence */
 		post_write(p, &words[OTHER], true);
 		break;
@@ -111,11 +120,14 @@ static void play_event(struct play *p, char event)
 static uint64_t sent(const char *events)
 {
 	static uint32_t qpn = 0x100;
-	struct play p = { .qpn = qpn += 0x100 };
+	struct play other = { .qpn = qpn += 0x100 };
+	struct play p = { .qpn = qpn += 0x100, .other = &other };
 
 	words[RESULT] = OLD;
 	for (const char *at = events; *at; at++)
 		play_event(&p, *at);
+	nic.api->drain(nic.nic, p.qpn); /* forgets what is open */
+	nic.api->drain(nic.nic, other.qpn);
 	return p.sent[RESULT];
 }
 
@@ -159,6 +171,18 @@ static void test_who_has_waited_sends_new_bytes(void **state)
 	assert_all(orders, NEW);
 }
 
+/* A fence brings no order between queue pairs. */
+static void test_of_another_queue_pair_old_bytes_are_sent(void **state)
+{
+	static const char *const old[] = { "RXag", "RaXg", "RXacg", "RYag", "RaYg",
+					   "AXag", "AaXg", "AXacg", "AaYg", NULL };
+	static const char *const new[] = { "RacXg", "RasXg", "AacXg", "AasYg", NULL };
+
+	(void)state;
+	assert_all(old, OLD);
+	assert_all(new, NEW);
+}
+
 /* Of the other bytes of the source, what is there when the NIC reads. */
 static void test_only_bytes_of_the_result_are_old(void **state)
 {
@@ -200,6 +224,7 @@ int main(void)
 		cmocka_unit_test(test_without_a_fence_old_bytes_are_sent),
 		cmocka_unit_test(test_with_a_fence_new_bytes_are_sent),
 		cmocka_unit_test(test_who_has_waited_sends_new_bytes),
+		cmocka_unit_test(test_of_another_queue_pair_old_bytes_are_sent),
 		cmocka_unit_test(test_only_bytes_of_the_result_are_old),
 		cmocka_unit_test(test_a_result_that_was_taken_is_a_source_like_others),
 	};
