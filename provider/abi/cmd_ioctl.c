@@ -27,7 +27,7 @@ typedef int (*ioctl_fn)(int fd, unsigned long request, ...);
 
 /* guards: changes of the GOT slot */
 static pthread_mutex_t patch_lock = PTHREAD_MUTEX_INITIALIZER;
-/* former value of the GOT slot; set before the slot is changed */
+/* the function that the GOT slot pointed to before; set before the slot is changed */
 static ioctl_fn next_ioctl;
 
 /* ------------------------------------------------------------------ answers to ioctls */
@@ -262,7 +262,7 @@ static int set_slot(void *handle, void **slot, void *fn)
 	dl_iterate_phdr(look_for_relro, &q);
 	if (mprotect(page, page_size, PROT_READ | PROT_WRITE))
 		return -errno;
-	/* Other threads may be calling through the slot. */
+	/* The store is atomic, since other threads may be calling through the slot. */
 	__atomic_store_n(slot, fn, __ATOMIC_RELEASE);
 	if (q.inside)
 		mprotect(page, page_size, PROT_READ);
@@ -271,8 +271,8 @@ static int set_slot(void *handle, void **slot, void *fn)
 /* NOLINTEND(performance-no-int-to-ptr) */
 
 /* --------------------------------------------------------------- probe for an answer */
-/* Is the request answered by which libibverbs finds out whether there are ioctls? The
- * answer must be the error "too short".
+/* Does @ask answer the request by which libibverbs finds out whether ioctls are
+ * supported? The right answer is the error "too short".
  */
 static bool is_answered(ioctl_fn ask, int cmd_fd)
 {

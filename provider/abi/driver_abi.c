@@ -26,13 +26,13 @@ static_assert(sizeof(struct rnp_abi_device) == 712, "verbs_device");
 static_assert(sizeof(struct rnp_abi_device_ops) == 72, "verbs_device_ops");
 static_assert(offsetof(struct rnp_abi_mr, mr_type) == 48, "verbs_mr");
 static_assert(sizeof(struct rnp_abi_mr) == 56, "verbs_mr");
-#ifdef __x86_64__ /* other processors have a larger pthread_mutex_t */
+#ifdef __x86_64__ /* on other processors pthread_mutex_t is larger */
 static_assert(sizeof(struct ibv_context) == 328, "ibv_context");
 #endif
 
 enum {
 	HIDDEN = INT_MIN
-}; /* value of @where: the operation is in no public struct */
+}; /* value of op_info.where: the operation is in no public struct */
 
 /* Place of an operation in a public struct, in bytes from struct ibv_context, which is
  * the last member of struct verbs_context. New releases add members at the front, so
@@ -154,7 +154,9 @@ struct scratch {
 	void *marks[RNP_ABI_SLOTS];
 };
 
-/* Marks: distinct addresses, none of which is that of a function. */
+/* Distinct addresses, none of which is the address of a function. They stand for
+ * operations in a table (see rnp_abi_learn()).
+ */
 static char mark_bytes[RNP_ABI_SLOTS];
 
 static int find_context(struct rnp_abi *abi, struct scratch *s, char *err, size_t err_len)
@@ -181,8 +183,8 @@ static int find_context(struct rnp_abi *abi, struct scratch *s, char *err, size_
 		       "this libibverbs has a struct verbs_context that is not known");
 }
 
-/* Returns the word at @where bytes from the context; NULL if the library's struct
- * is shorter.
+/* Returns the pointer that is stored @where bytes behind the start of struct ibv_context;
+ * NULL if the library's struct is too short to have it there.
  */
 static void *shown_at(const struct rnp_abi *abi, const struct scratch *s, int where)
 {
@@ -195,7 +197,7 @@ static void *shown_at(const struct rnp_abi *abi, const struct scratch *s, int wh
 }
 
 /* Counts the entries of the library's table. libibverbs copies all operations into memory
- * of its own, so as many marks stand there one after the other.
+ * of its own, so that copy has as many marks in a row as the table has entries.
  */
 static unsigned count_marks(void *copy)
 {
@@ -270,7 +272,9 @@ static int learn_ops(struct rnp_abi *abi, struct scratch *s, char *err, size_t e
 /* Flag that makes libibverbs treat a struct ibv_qp as a struct ibv_qp_ex. */
 static const uint32_t qp_ex_flag = 1 << 1;
 
-/* Finds the word of the QP in which libibverbs looks for qp_ex_flag, by trying. */
+/* Finds the word of the QP in which libibverbs looks for qp_ex_flag: sets the flag in one
+ * word after the other until the library finds it.
+ */
 static int learn_qp(struct rnp_abi *abi, char *err, size_t err_len)
 {
 	size_t at = sizeof(struct ibv_qp);
@@ -298,7 +302,9 @@ int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len)
 	struct scratch s = { .device.refcount = 1 };
 	int rc;
 
-	/* The command that the library sends to descriptor -1 fails harmlessly. */
+	/* The library also sends a command to descriptor -1, which fails and does no
+	 * harm.
+	 */
 	s.block = abi->lib.init_and_alloc_context(&s.device.device, -1, SCRATCH_LEN, NULL,
 						  0);
 	if (!s.block)
@@ -306,7 +312,9 @@ int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len)
 
 	rc = find_context(abi, &s, err, err_len);
 	if (rc) {
-		/* Unknown struct: nothing in it can be released safely. */
+		/* The layout of the struct is unknown, so nothing in it can be released
+		 * safely.
+		 */
 		free(s.block);
 		return rc;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* driver_abi.h - the private interface between libibverbs and its drivers, and what the
- * plugin has for it: operations, and answers to ioctls.
+/* driver_abi.h - the private interface between libibverbs and its drivers, and the
+ * plugin's side of it: operations, and answers to ioctls.
  *
  * libibverbs has no public header for drivers, and its private one changes between
  * releases. This file and library.h are the only places that know the private layouts.
@@ -91,7 +91,7 @@ struct rnp_abi_sysfs_dev {
 struct rnp_abi_device {
 	struct ibv_device device;
 	const void *ops;
-	int refcount; /* atomic; used by the library */
+	int refcount; /* changed atomically, by the library only */
 	struct rnp_abi_list_node entry;
 	struct rnp_abi_sysfs_dev *sysfs;
 	uint64_t core_support; /* RNP_ABI_OPTIONAL_MR_ACCESS */
@@ -111,7 +111,7 @@ struct rnp_abi_device_ops {
 	const void *match_table;
 	const void *static_providers;
 	bool (*match_device)(struct rnp_abi_sysfs_dev *sysfs_dev);
-	/* Owns @cmd_fd, also on failure. */
+	/* Opens a device; owns @cmd_fd, also on failure. */
 	struct verbs_context *(*alloc_context)(struct ibv_device *device, int cmd_fd,
 					       void *private_data);
 	struct verbs_context *(*import_context)(struct ibv_device *device, int cmd_fd);
@@ -160,13 +160,13 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
  * where the library stores them. About 65 operations stand in public structs too; each of
  * them must be where the list of the plugin says. No mark is ever called.
  *
- * Return: 0; -ENOMEM; -EPROTO if anything is not as known.
+ * Return: 0; -ENOMEM; -EPROTO if the library does not behave as the known releases do.
  */
 int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len);
 
-/* Does what the library's verbs_uninit_context() does to a context, but leaves it a copy
- * of its operations, so that the library can still call them. Without memory for the copy
- * the operations are lost. rnp_abi_free_ops() frees the copy.
+/* Does what the library's verbs_uninit_context() does to a context, but leaves the
+ * context a copy of its operations, so that the library can still call them. If there is
+ * no memory for the copy, the operations are lost. rnp_abi_free_ops() frees the copy.
  */
 void rnp_abi_uninit_but_ops(const struct rnp_abi *abi, void *block);
 void rnp_abi_free_ops(const struct rnp_abi *abi, void *block);

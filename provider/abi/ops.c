@@ -240,8 +240,8 @@ RETURNS_POINTER(struct ibv_mr, reg_mr,
  */
 #define OP(name) { RNP_OP_##name, (void (*)(void))op_##name }
 #define QUICK(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
-/* Operations that do not return a positive errno: rnp_poll_cq() returns a negative one,
- * and sets errno.
+/* These operations do not return a positive errno. rnp_poll_cq() returns a negative one,
+ * and sets errno itself.
  */
 #define PLAIN(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
 static const struct rnp_abi_op ops[] = {

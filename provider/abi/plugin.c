@@ -70,9 +70,9 @@ static void free_block(struct rnp_context *ctx)
 	free(block);
 }
 
-/* Closed contexts, the one that was closed last first. For each call libibverbs reads the
- * context of an object, and then its operations. So that a call with an object of a
- * closed context fails, and follows no freed memory, the last contexts are kept.
+/* The contexts that were closed last, newest first. If a program uses an object of a
+ * closed context, libibverbs reads that context and calls its operations. A context that
+ * is kept here makes such a call fail, where freed memory would make it crash.
  */
 enum {
 	CLOSED_MAX = 64,
@@ -87,7 +87,9 @@ static void forget_in_child(void)
 	LIST_INIT(&closed);
 }
 
-/* Returns the context that was closed first if there are too many, or NULL. */
+/* Removes the context that was closed first and returns it, if more than CLOSED_MAX are
+ * kept; otherwise returns NULL.
+ */
 static struct rnp_context *take_surplus(void)
 {
 	struct rnp_context *ctx;
@@ -101,7 +103,7 @@ static struct rnp_context *take_surplus(void)
 	return ctx;
 }
 
-/* Keeps a closed context, whose operations all fail. */
+/* Keeps a closed context. All of its operations fail. */
 static void keep_block(struct rnp_context *ctx)
 {
 	struct rnp_context *surplus;
@@ -131,8 +133,8 @@ static void mark_qp_ex(union rnp_abi_qp *qp)
 	rnp_abi_mark_qp_ex(&plugin.abi, qp);
 }
 
-/* Opens a context; owns @cmd_fd. @origin: the context whose descriptor @cmd_fd is a copy
- * of; NULL: none.
+/* Opens a context; owns @cmd_fd. @origin: the open context whose descriptor was copied to
+ * get @cmd_fd; NULL: there is none.
  */
 static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 					const struct rnp_context *origin)
@@ -149,7 +151,9 @@ static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 			return NULL;
 		rc = rnp_context_open(ctx, &plugin.library, origin, err, sizeof(err));
 	}
-	/* @err describes a failure, or something that the device works without */
+	/* @err says why opening failed, or what is missing in a device that works without
+	 * it
+	 */
 	if (err[0])
 		rnp_tell_user("%s: %s", device->name, err);
 	if (!rc) {
@@ -174,8 +178,8 @@ static void *import_from(struct rnp_context *origin, void *arg)
 	const int *cmd_fd = arg;
 
 	if (!origin) {
-		/* A context of another process, whose engine cannot be used here; or no
-		 * context at all.
+		/* The context belongs to another process, whose engine cannot be used
+		 * here; or @cmd_fd is not that of a context.
 		 */
 		rn_fd_close(*cmd_fd);
 		errno = EOPNOTSUPP;
@@ -184,8 +188,8 @@ static void *import_from(struct rnp_context *origin, void *arg)
 	return open_context(origin->base.device, *cmd_fd, origin);
 }
 
-/* Imports a context. @device may be another one of Rocin's devices, as all have the same
- * device number, so the device of the context is used.
+/* Imports a context. All devices of Rocin have the same device number, so @device may be
+ * another one than the context's. The device of the context is used.
  */
 static struct verbs_context *import_context(struct ibv_device *device, int cmd_fd)
 {

@@ -26,7 +26,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct rn_val *layer; /* NULL: off */
 	struct rn_report report;
-	int status; /* that the program ends with */
+	int status; /* status that the program passes to exit() */
 } watch = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void (*rnp_watched[RNP_OP_COUNT])(void);
@@ -71,7 +71,7 @@ static void add_object(struct rn_report_body *b, const struct rn_val_object *o)
 	rn_report_stack(b, what, o->gone_at);
 }
 
-/* Writes the report of a finding. The lock is held. */
+/* Writes the report of a finding. The caller holds the layer's lock. */
 static bool write_finding(void *arg, const struct rn_val_finding *f)
 {
 	static struct rn_report_body body;
@@ -103,8 +103,8 @@ static bool write_finding(void *arg, const struct rn_val_finding *f)
 							      : f->object->made_at });
 }
 
-/* Writing to files is a cancellation point, where the thread must not end: it holds the
- * lock.
+/* Writes the report of a finding. The thread holds the layer's lock, so it must not be
+ * cancelled here, although writing to files is a cancellation point.
  */
 static bool report_finding(void *arg, const struct rn_val_finding *f)
 {
@@ -118,8 +118,8 @@ static bool report_finding(void *arg, const struct rn_val_finding *f)
 }
 
 /* --------------------------------------------------------------------- calls */
-/* Takes the lock and returns the layer, or NULL if it is off. There is no cancellation
- * point until leave(), but where cancellation is turned off.
+/* Takes the lock and returns the layer, or NULL if the layer is off. Until leave(), a
+ * caller that reaches a cancellation point must have turned cancellation off.
  */
 static struct rn_val *enter(void)
 {
@@ -132,7 +132,7 @@ static void leave(void)
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/* Tells of the completions that a poll has returned. */
+/* Tells the layer of the completions that a poll has returned. */
 static void tell_completions(struct rn_val *v, const struct rn_val_event *poll)
 {
 	struct rn_val_event e = { .kind = RN_VAL_COMPLETION,
@@ -174,8 +174,9 @@ void rnp_watch_before(struct rn_val_event *e)
 }
 
 enum {
-	/* Threads acknowledge what they have taken as soon as they run. One that has not
-	 * for so long waits for this one, or has ended.
+	/* ms. A thread acknowledges an event as soon as it runs again. If it has not done
+	 * so after this time, it has ended, or waits for the thread that destroys the
+	 * object.
 	 */
 	ACK_WAIT_MS = 3000,
 };
@@ -210,11 +211,12 @@ void rnp_watch_after(struct rn_val_event *e, int rc)
 }
 
 /* ---------------------------------------------------------- completion channels */
-/* libibverbs makes and destroys them without the plugin. A channel is seen when a CQ is
- * made with it, and has been destroyed when its descriptor is not that pipe any more.
+/* Completion channels that the layer knows. libibverbs creates and destroys channels
+ * without calling the plugin. So a channel becomes known when a CQ is created with it,
+ * and counts as destroyed when its descriptor is no longer the same pipe.
  */
 enum {
-	KNOWN = 256 /* channels that are told; others are not */
+	KNOWN = 256 /* maximum number of known channels; others are ignored */
 };
 
 struct known {
@@ -225,7 +227,7 @@ struct known {
 };
 
 static struct {
-	pthread_mutex_t lock; /* may be held when the layer's is taken */
+	pthread_mutex_t lock; /* lock order: before the lock of the layer */
 	struct known item[KNOWN];
 	unsigned count;
 } channels = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -286,7 +288,9 @@ static void add_locked(const struct ibv_comp_channel *channel, uint32_t stack)
 	rnp_watch_after(&e, 0);
 }
 
-/* Is there a layer? Not in the child of a fork, where nobody may hold the locks. */
+/* Is the validation layer on? In the child of a fork() it is off, as nobody can release
+ * its locks there.
+ */
 static bool is_on(void)
 {
 	bool has_layer = enter() != NULL;
@@ -324,7 +328,9 @@ static void forget_closed(void)
 }
 
 /* ------------------------------------------------------------------- contexts */
-/* Returns a number that other devices do not have. */
+/* Returns the number by which the layer knows a device; no other device has the same
+ * number.
+ */
 static uint32_t number_of(const struct rnp_engine *engine)
 {
 	uint64_t guid = rnp_engine_netdev(engine)->node_guid;
@@ -401,7 +407,9 @@ static void fork_in_parent(void)
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/* No verb works in the child, and what it has inherited is no leak of its own. */
+/* No verb works in the child of a fork(), so the objects that the child has inherited do
+ * not count as leaks.
+ */
 static void fork_in_child(void)
 {
 	watch.layer = NULL;
@@ -409,7 +417,9 @@ static void fork_in_child(void)
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/* Without any change to the memory, the kernel says whether all pages are there. */
+/* Does the program have memory at all addresses of the range? msync() tells this without
+ * changing the memory.
+ */
 static bool is_mapped(uint64_t addr, uint64_t len)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = addr & ~(page - 1);
@@ -425,7 +435,9 @@ static bool is_mapped(uint64_t addr, uint64_t len)
 	return is_there;
 }
 
-/* Reads what the kernel knows of the mappings. */
+/* Reads in the kernel's list of mappings (/proc/self/smaps) whether a child of fork()
+ * gets a copy of any page of the range.
+ */
 static bool find_copied(FILE *f, uint64_t from, uint64_t to)
 {
 	unsigned long long start, end;
@@ -497,8 +509,8 @@ bool rnp_watch_start(void)
 	return true;
 }
 
-/* The program ends. Handlers of atexit() and destructors of C++ have run, and may have
- * destroyed objects.
+/* Reports leaks when the program ends. Handlers of atexit() and C++ destructors have run
+ * before, so objects that these destroy are not reported.
  */
 static __attribute__((destructor)) void end_watch(void)
 {

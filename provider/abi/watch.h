@@ -2,12 +2,13 @@
 /* watch.h - tells the validation layer (provider/validate) of each verbs call.
  *
  * With ROCIN_VALIDATE, contexts use other versions of the operations, which tell the
- * layer, and do the same: a program sees the same results and the same errno. Without it
- * there is no trace of them in the path of a call. The functions of the extended QPs and
- * CQs, which are pointers in these objects, are replaced when such an object is made.
+ * layer of the call and then perform it: a program sees the same results and the same
+ * errno. Without ROCIN_VALIDATE a call takes no instruction more than without the layer.
+ * The functions of the extended QPs and CQs, which are pointers in these objects, are
+ * replaced when such an object is made.
  *
  * One lock of the process is held while the layer is told something, and never during the
- * call itself. It is innermost: a CQ's lock may be held.
+ * call itself. It is the innermost lock: it may be taken while a CQ's lock is held.
  */
 #ifndef RNP_WATCH_H
 #define RNP_WATCH_H
@@ -17,8 +18,9 @@
 
 struct rnp_context;
 
-/* Starts the layer if ROCIN_VALIDATE says so. @ops: the operations that the watching ones
- * call, later ones instead of earlier ones of the same number. Returns whether it is on.
+/* rnp_watch_start() starts the layer if ROCIN_VALIDATE says so, and returns whether the
+ * layer is on. rnp_watch_over() sets the operations @ops that the watching versions call;
+ * an operation that is set again replaces the earlier one.
  */
 bool rnp_watch_start(void);
 void rnp_watch_over(const struct rnp_abi_op *ops, unsigned count);
@@ -26,45 +28,52 @@ void rnp_watch_over(const struct rnp_abi_op *ops, unsigned count);
 /* Returns the operations that tell the layer. */
 const struct rnp_abi_op *rnp_watch_ops(unsigned *count);
 
-/* A context was opened, or is about to be closed. Do nothing if the layer is off. */
+/* Tell the layer that a context was opened, or is about to be closed. They do nothing if
+ * the layer is off.
+ */
 void rnp_watch_opened(struct ibv_context *context);
 void rnp_watch_closed(struct ibv_context *context);
 
-/* ---- between the files watch*.c ---- */
+/* ---- declarations shared by the files watch*.c ---- */
 
-/* The operation that does the work of a watching one. */
+/* The operations that perform the work of the watching versions. */
 extern void (*rnp_watched[RNP_OP_COUNT])(void);
 #define RNP_NEXT(op) ((__typeof__(&rnp_##op))rnp_watched[RNP_OP_##op])
 
-/* Tell of a call that begins, and that it has returned. errno is kept. Behind a poll,
- * what it has returned is told first.
+/* Report that a call begins, and that it has returned. They do not change errno. After a
+ * poll, the completions that it has returned are reported first.
  */
 void rnp_watch_before(struct rn_val_event *e);
-/* The same of an object that is about to be destroyed, with counts of events. The call
- * would wait for other threads to acknowledge these; here this thread waits for it up to
- * some seconds, since afterwards it counts as forgotten.
+/* Reports that an object is about to be destroyed. Destroying it would block until other
+ * threads have acknowledged its events. So this function waits for them, for at most some
+ * seconds; events that are unacknowledged after that count as forgotten.
  */
 void rnp_watch_before_destroy(struct rn_val_event *e);
 void rnp_watch_after(struct rn_val_event *e, int rc);
 
-/* Replace the functions of extended objects. */
+/* Replace the functions of an extended QP or CQ by versions that tell the layer. */
 void rnp_watch_qp_ex(struct ibv_qp *qp);
 void rnp_watch_cq_ex(struct ibv_cq_ex *cq);
 
-/* watch_ends.c: QPs and MRs of this process are written for others that look for the
- * other end of their connections. The layer's lock is held, but at start and stop.
+/* watch_ends.c: publishes the QPs and MRs of this process for the processes at the other
+ * ends of their connections. The caller holds the layer's lock, except for
+ * rnp_ends_start() and rnp_ends_stop().
  */
 struct rn_netdev;
 void rnp_ends_start(void);
 void rnp_ends_stop(void);
-void rnp_ends_leave(void); /* in the child of a fork */
-/* The addresses of a device, by the number of its contexts. */
+void rnp_ends_leave(void); /* called in the child of a fork() */
+/* Stores the addresses of a device. @number: the number of its contexts in the model. */
 void rnp_ends_device(uint32_t number, const struct rn_netdev *dev);
-/* The layer was told of @e: behind a call, or before one that posts receives. */
+/* Publishes the change that event @e has made. Called after the layer was told of @e:
+ * after a call, or before a call that posts receives.
+ */
 void rnp_ends_told(const struct rn_val *v, const struct rn_val_event *e);
 extern const struct rn_val_ends rnp_ends;
 
-/* A CQ is about to be made with that channel, or NULL: it is known from now on. */
+/* Makes a completion channel known, because a CQ is about to be created with it.
+ * @channel: may be NULL.
+ */
 void rnp_watch_channel(const struct ibv_comp_channel *channel, uint32_t stack);
 
 /* Operations of watch_queue.c. */

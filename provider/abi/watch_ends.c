@@ -4,10 +4,10 @@
  *
  * Each process writes its QPs and MRs to a file in the runtime directory, one of its
  * network namespace, and looks into those of the others when a QP sends for the first
- * time, and when a peer has refused access. A file is locked while its process lives; one
- * that is not is removed by whoever finds it. What is read is compared and printed, and
- * nothing else depends on it. The owner reads nothing from its file, which others can
- * write to and cut: it has a copy of its own.
+ * time, and when a peer has refused access. A file is locked while its process lives; a
+ * process that finds an unlocked file removes it. The data that is read from the files of
+ * others is compared and printed, and nothing else depends on it. As others can overwrite
+ * and truncate a file, its owner never reads it, but has a copy in memory.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,24 +25,32 @@
 #include "watch.h"
 
 enum {
-	MAGIC = 0x52564532, /* "RVE2": changes with the layout */
-	SLOTS = 1 << 16,    /* objects that are written; others are not known to peers */
-	DEVICES = 16,	    /* whose addresses are known */
-	CHUNK = 64,	    /* slots that are read at once */
-	ALL_TOLD = 256, /* receives that are told at each post: first fill of a queue */
+	MAGIC = 0x52564532, /* "RVE2"; changed whenever the layout changes */
+	/* maximum number of objects that are published; others are not known to peers */
+	SLOTS = 1 << 16,
+	DEVICES = 16, /* maximum number of devices whose addresses are known */
+	CHUNK = 64,   /* number of slots that are read at once */
+	/* number of receives of a QP that are published with each post: the first fill of
+	 * a queue
+	 */
+	ALL_TOLD = 256,
 };
 
-/* An object of a file. The owner makes @turn odd, writes, and makes it even. */
+/* The record of an object in a file. The owner makes @turn odd, writes the record, and
+ * makes @turn even again, so that readers notice a change.
+ */
 struct slot {
 	uint32_t turn;
-	uint32_t next_free; /* of the owner: the next free slot, from 1; 0: none */
+	/* used by the owner only: number of the next free slot, from 1; 0: there is none
+	 */
+	uint32_t next_free;
 	struct rn_val_end end;
 };
 
 struct ends_file {
 	uint32_t magic, slot_len;
 	uint32_t process;
-	uint32_t count;	  /* of slots that were ever used */
+	uint32_t count;	  /* number of slots that were ever used */
 	uint32_t windows; /* living ones */
 	uint32_t reserved[11];
 	struct slot slot[];
@@ -52,16 +60,19 @@ enum {
 	FILE_LEN = sizeof(struct ends_file) + SLOTS * sizeof(struct slot)
 };
 
-/* What this process has. Guarded by the layer's lock. */
+/* The file and the devices of this process. Guarded by the layer's lock. */
 static struct {
 	int fd;
-	struct ends_file *file; /* what the file has; NULL: nothing is written */
+	/* copy of the file in memory; NULL: this process publishes nothing */
+	struct ends_file *file;
 	uint32_t first_free;
 	char dir[RN_RUNTIME_PATH_MAX];
-	char name[80]; /* of the file there: validate-<netns>.<process> */
-	size_t prefix; /* length of the part of @name that all processes here share */
+	char name[80]; /* name of the file in @dir: validate-<netns>.<process> */
+	/* length of the part of @name that all processes of this network namespace share
+	 */
+	size_t prefix;
 	struct device {
-		uint32_t number; /* of its contexts in the model */
+		uint32_t number; /* number of the device's contexts in the model */
 		uint32_t gid_count;
 		union ibv_gid gid[RN_VAL_END_GIDS];
 	} device[DEVICES];
@@ -69,8 +80,8 @@ static struct {
 } own = { .fd = -1 };
 
 /* ----------------------------------------------------------------- the own file */
-/* Writes what has changed in own.file to the file, as it stands. A disk that is full
- * makes the file old, and nothing else.
+/* Writes the changed part of own.file to the file. If the disk is full, the file keeps
+ * its old contents, and nothing else happens.
  */
 static void publish(const void *changed, size_t len)
 {
@@ -81,7 +92,9 @@ static void publish(const void *changed, size_t len)
 	errno = before;
 }
 
-/* Nobody looks into a file that begins with a dot: it gets its name when it is locked. */
+/* Creates the file of this process. Other processes ignore files whose names begin with a
+ * dot, so the file gets its real name only after it is locked.
+ */
 static bool open_own(void)
 {
 	char path[sizeof(own.dir) + sizeof(own.name)], hidden[sizeof(path) + 1];
@@ -117,8 +130,8 @@ void rnp_ends_stop(void)
 	rnp_ends_leave();
 }
 
-/* The lock of the file is shared with the child of a fork, and must not outlive the
- * parent there.
+/* The child of a fork() shares the lock of the file. It closes the file, so that the lock
+ * does not outlive the parent.
  */
 void rnp_ends_leave(void)
 {
@@ -233,8 +246,9 @@ static void write_windows(uint32_t living)
 	publish(&own.file->windows, sizeof(own.file->windows));
 }
 
-/* Each write is a call of the kernel: behind the first ones only those count that are
- * posted to a queue which seems to be empty, so that a peer may have waited for them.
+/* Publishes the number of receives posted. Each publication is a system call. So after
+ * the first ALL_TOLD receives, only posts to a queue that seems to be empty are
+ * published: for those a peer may have waited.
  */
 static void write_receives(struct rn_val_object *o, uint32_t count)
 {
@@ -271,7 +285,8 @@ void rnp_ends_told(const struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ----------------------------------------------------------------- other processes */
-/* Reads slots from @at on into @slot. Returns their number. */
+/* Reads slots from number @at on into @slot. Returns the number of slots that were read.
+ */
 static uint32_t read_slots(int fd, uint32_t at, uint32_t count, struct slot *slot)
 {
 	uint32_t n = count - at < CHUNK ? count - at : CHUNK;
@@ -282,7 +297,9 @@ static uint32_t read_slots(int fd, uint32_t at, uint32_t count, struct slot *slo
 		       : 0;
 }
 
-/* Reads a slot again, to know that it was not written meanwhile. */
+/* Reads a slot again. Returns whether its owner has not changed it since it was read as
+ * @seen.
+ */
 static bool is_steady(int fd, uint32_t at, const struct slot *seen)
 {
 	struct slot now;
@@ -291,7 +308,7 @@ static bool is_steady(int fd, uint32_t at, const struct slot *seen)
 	       now.turn == seen->turn;
 }
 
-/* Which object is looked for. */
+/* The object that a search looks for. */
 struct wanted {
 	enum rn_val_end_kind kind;
 	uint32_t number;
@@ -313,7 +330,7 @@ static bool is_wanted(const struct wanted *w, const struct rn_val_end *end)
 
 static bool find_in(int fd, const struct wanted *w, struct rn_val_end *found)
 {
-	static struct slot slot[CHUNK]; /* under the layer's lock */
+	static struct slot slot[CHUNK]; /* guarded by the layer's lock */
 	struct ends_file head;
 	uint32_t n;
 
@@ -341,7 +358,7 @@ static bool find_in(int fd, const struct wanted *w, struct rn_val_end *found)
 	return false;
 }
 
-/* Opens the file of another process; removes that of one that has ended. */
+/* Opens the file of another process. If that process has ended, removes the file. */
 static int open_other(int dir, const char *name)
 {
 	int fd = rn_open_plain(dir, name, O_RDONLY);
@@ -418,7 +435,9 @@ void rnp_ends_start(void)
 		rnp_ends_stop();
 		return;
 	}
-	/* Whoever was killed has left a file, which looking for nothing removes. */
+	/* A process that was killed has left its file. Searching for an object of no kind
+	 * removes such files.
+	 */
 	(void)find_anywhere(&(struct wanted){ .kind = RN_VAL_END_NONE }, &unused);
 }
 

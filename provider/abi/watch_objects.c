@@ -14,8 +14,9 @@
 
 /* ------------------------------------------------------------------- destroying */
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type and parameters have none */
-/* What follows the name of the verb: which kind of object counts acknowledged events, and
- * where. Only the layer knows whether the object is of that kind.
+/* Defines an operation that destroys an object. The arguments after the name of the verb
+ * say which kind of object counts acknowledged events, and where. Only the layer knows
+ * whether the object is of that kind.
  */
 #define DESTROYS_AS(op, type, of_verb, ...)                                \
 	static int watch_##op(type *base)                                  \
@@ -71,7 +72,7 @@ UNIMPORTS(unimport_mr, struct ibv_mr)
 UNIMPORTS(unimport_pd, struct ibv_pd)
 
 /* ------------------------------------------------------------------------ using */
-/* Tells that a call uses an object. */
+/* Tells the layer that a call uses an object. */
 static void tell_use(const char *verb, const void *handle, uint32_t stack)
 {
 	struct rn_val_event e = {
@@ -101,7 +102,7 @@ USES(get_srq_num, base, (struct ibv_srq *base, uint32_t *number), (base, number)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 /* ----------------------------------------------------------------------- making */
-/* Begins the event of an object that is about to be made. */
+/* Initializes the event of an object that is about to be created. */
 #define MAKING(verb_, kind_, ...)                                                      \
 	{                                                                              \
 		.kind = RN_VAL_MAKE, .verb = (verb_), .stack = rn_stacks_take_again(), \
@@ -111,7 +112,7 @@ USES(get_srq_num, base, (struct ibv_srq *base, uint32_t *number), (base, number)
 		}                                                                      \
 	}
 
-/* Tells of an object that was made, or not. Returns it. */
+/* Tells the layer whether the object was created, and returns the object. */
 static void *made(struct rn_val_event *e, void *object)
 {
 	e->handle = object;
@@ -149,7 +150,8 @@ static struct ibv_mr *watch_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	tell_use(e.verb, pd, e.stack);
 	mr = RNP_NEXT(reg_mr)(pd, addr, length, hca_va, access);
 	set_mr(&e, mr, addr, hca_va, length, (unsigned)access, true);
-	/* What is registered as a whole address space has no range. */
+	/* A registration of the whole address space has no range that could be checked.
+	 */
 	e.make.mr.has_memory = !(access & IBV_ACCESS_ZERO_BASED) && length != SIZE_MAX;
 	return made(&e, mr);
 }
@@ -305,7 +307,7 @@ static int watch_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_b
 	return rc;
 }
 
-/* Says what an address means on its device. */
+/* Returns what an address vector means on its device. */
 static struct rn_val_path path_of(struct ibv_context *context,
 				  const struct ibv_ah_attr *attr)
 {
@@ -447,7 +449,9 @@ static int watch_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int
 	return rc;
 }
 
-/* Sets parents: a list without gaps of those that there are. */
+/* Stores the objects that the new object uses: those of @parent that are not NULL, each
+ * once.
+ */
 static void set_parents(struct rn_val_event *e, const void *const *parent, unsigned count)
 {
 	unsigned n = 0;
@@ -466,8 +470,8 @@ enum {
 	QP_PARENTS = 6
 };
 
-/* Says what a QP is made of. @parents: its domain, the context, the CQ of its sends and
- * that of its receives, its SRQ, and an XRC domain or a table; each may be NULL.
+/* Stores what a QP is created from. @parents: its PD, the context, the CQs of sends and
+ * of receives, its SRQ, and an XRC domain or an RWQ indirection table; each may be NULL.
  */
 static void set_qp(struct rn_val_event *e, const void *const parents[QP_PARENTS],
 		   enum ibv_qp_type type, const struct ibv_qp_cap *cap)
@@ -480,7 +484,7 @@ static void set_qp(struct rn_val_event *e, const void *const parents[QP_PARENTS]
 	e->make.qp.srq = parents[4];
 }
 
-/* Tells of a QP that was made, or not. */
+/* Tells the layer whether a QP was created, and returns the QP. */
 static struct ibv_qp *made_qp(struct rn_val_event *e, struct ibv_qp *qp,
 			      const struct ibv_qp_cap *cap, bool sq_sig_all)
 {

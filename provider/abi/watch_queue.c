@@ -17,7 +17,7 @@
 
 /* ------------------------------------------------------------------ requests */
 enum {
-	ON_STACK = 32 /* requests of a list for which there is room without malloc() */
+	ON_STACK = 32 /* number of requests of a post for which no memory is allocated */
 };
 
 /* The requests of a post. */
@@ -26,7 +26,9 @@ struct requests {
 	uint32_t count;
 };
 
-/* Makes room; without memory the post is told as one without requests. */
+/* Makes room for @count requests. If there is no memory, the post is reported without
+ * requests.
+ */
 static void make_room(struct requests *r, uint32_t count)
 {
 	r->item = r->here;
@@ -82,7 +84,7 @@ static void take_send(struct rn_val_request *r, const struct ibv_send_wr *wr,
 	}
 }
 
-/* How many requests of a list come before @end; NULL: all of them. */
+/* Returns the number of requests of a list that precede @end; NULL: the number of all. */
 static uint32_t sends_before(const struct ibv_send_wr *at, const struct ibv_send_wr *end)
 {
 	uint32_t count = 0;
@@ -121,7 +123,7 @@ static void take_receives(struct requests *r, const struct ibv_recv_wr *list)
 		};
 }
 
-/* Tells that a post begins. */
+/* Tells the layer that a post begins. */
 static void begin_post(struct rn_val_event *e, struct requests *r)
 {
 	e->post.count = r->count;
@@ -159,7 +161,9 @@ static uint64_t since(rn_ns then, rn_ns now)
 	return now > then ? (uint64_t)(now - then) : 0;
 }
 
-/* Tells of RNR NAKs of the QP with that number, if there are any. */
+/* Tells the layer how many RNR NAKs the QP with number @qpn has received and sent, if
+ * there were any.
+ */
 static void tell_rnr(const struct rnp_context *ctx, uint32_t qpn,
 		     const struct rn_val_event *of)
 {
@@ -222,9 +226,10 @@ int rnp_watch_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 }
 
 /* ----------------------------------------------------------- ibv_wr_complete() */
-/* The functions that the provider has put into extended objects: the same in all of them,
- * which several threads may make. They are loaded before they are called, since GCC calls
- * through such a pointer without an atomic load.
+/* The functions that the provider has put into extended objects. They are the same in all
+ * objects. Several threads may create such objects, so these pointers are atomic; and
+ * they are loaded explicitly before a call, since GCC does not load an atomic function
+ * pointer atomically when it calls through it.
  */
 static int (*_Atomic wr_complete)(struct ibv_qp_ex *qp);
 static int (*_Atomic start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
@@ -235,7 +240,7 @@ static_assert(sizeof(struct rn_sge) == sizeof(struct ibv_sge) &&
 		      offsetof(struct rn_sge, lkey) == offsetof(struct ibv_sge, lkey),
 	      "one layout of SGEs");
 
-/* Takes request @i of those that are collected. */
+/* Converts request @i of the list that the extended QP has collected. */
 static void take_entry(struct rn_val_request *r, const struct rnp_wr_list *list,
 		       uint32_t i)
 {
@@ -270,8 +275,9 @@ static void take_entry(struct rn_val_request *r, const struct rnp_wr_list *list,
 	}
 }
 
-/* How many of the collected requests are told. If a function has refused one of them, it
- * may lack parts. That matters where rules miss parts, which they do in none of UD.
+/* Returns how many of the collected requests are reported. If a function of the extended
+ * QP has refused an argument, a request may be incomplete. Rules depend on complete
+ * requests, except for those of UD, so none is reported then.
  */
 static uint32_t count_of(const struct rnp_wr_list *list, enum ibv_qp_type type)
 {
@@ -309,8 +315,8 @@ void rnp_watch_qp_ex(struct ibv_qp *qp)
 }
 
 /* ---------------------------------------------------------------- completions */
-/* Tells whether the peer of a QP, which answers no more, has ever answered: of requests
- * that were not signaled no completion has told it.
+/* Tells the layer whether the peer of a QP, which does not answer any more, has ever
+ * acknowledged a request. Completions cannot tell that if the requests were unsignaled.
  */
 static void tell_answered(const struct rnp_context *ctx, uint32_t qpn,
 			  const struct rn_val_event *of)
@@ -324,7 +330,9 @@ static void tell_answered(const struct rnp_context *ctx, uint32_t qpn,
 		rnp_watch_after(&e, 0);
 }
 
-/* Tells of what the device knows of the QPs of completions. */
+/* Tells the layer what the device knows about the QPs of the completions that were
+ * polled.
+ */
 static void tell_qps_of(const struct ibv_cq *cq, const struct rn_val_event *poll)
 {
 	const struct rnp_context *ctx = to_rnp_context(cq->context);
@@ -339,8 +347,9 @@ static void tell_qps_of(const struct ibv_cq *cq, const struct rn_val_event *poll
 	}
 }
 
-/* How many polls of each CQ are under way, of which the layer has not been told yet.
- * Where CQs share a place, one of them passes for the other, and less is found.
+/* Number of polls of each CQ that are under way and that the layer has not been told of.
+ * CQs with the same hash share a counter. Then a poll of one counts for the other as
+ * well, and rules miss some mistakes.
  */
 enum {
 	POLLED_CQS = 256
@@ -371,7 +380,9 @@ int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	return rc;
 }
 
-/* Tells of the entry at which an extended CQ stands, or that there was none. */
+/* Tells the layer of the completion at which an extended CQ stands, or that the CQ was
+ * empty.
+ */
 static void tell_entry(struct ibv_cq_ex *ex, const char *verb, bool has_entry,
 		       uint32_t stack)
 {
@@ -463,7 +474,7 @@ void rnp_watch_cq_event(struct ibv_cq *base)
 	rnp_watch_after(&e, 0);
 }
 
-/* Returns the object that an event is of. */
+/* Returns the object that an asynchronous event is about. */
 static const void *source_of(const struct ibv_context *context,
 			     const struct ibv_async_event *event)
 {
