@@ -57,8 +57,8 @@ static void take_wake(const struct rnp_engine *e)
 {
 	uint64_t times;
 
-	/* A failure is ignored: the counter may be 0, or the program may have closed
-	 * the descriptor.
+	/* A failed read does no harm: the counter may be 0, or the program may have
+	 * closed the descriptor.
 	 */
 	if (rn_own_fd_is_there(e->wake_fd))
 		(void)!read(e->wake_fd, &times, sizeof(times));
@@ -69,7 +69,7 @@ static void take_wake(const struct rnp_engine *e)
  */
 static void take_local(const struct rnp_engine *e)
 {
-	char wakes[512]; /* of 8 bytes each */
+	char wakes[512]; /* room for 64 wake-ups of an eventfd, of 8 bytes each */
 
 	if (e->wire.local && rn_own_fd_is_there(rn_local_event_fd(e->wire.local)))
 		(void)!read(rn_local_event_fd(e->wire.local), wakes, sizeof(wakes));
@@ -102,8 +102,8 @@ struct sched_attr_v0 {
 };
 
 /* Requests short time slices of the scheduler, so that this thread, when it is woken,
- * preempts a program that computes or looks at memory (Linux 6.12 and later; elsewhere
- * nothing happens). The thread runs for microseconds.
+ * preempts a program that computes or looks at memory (Linux 6.12 and later; older
+ * kernels ignore the request). The thread runs for microseconds.
  */
 static void ask_for_short_slices(void)
 {

@@ -21,8 +21,8 @@ enum {
 	RCVBUF_WANTED = 8 << 20,
 	RCVBUF_STOCK = 212992, /* default of net.core.rmem_default */
 	EXIT_TRIES = 50,
-	/* An engine and its device share no page with memory of the program, which the
-	 * sanitizer may have closed.
+	/* bytes. An engine and its device get whole pages, so that they share none with
+	 * memory of the program, whose pages the sanitizer may close.
 	 */
 	PAGE = 4096,
 };
@@ -92,7 +92,9 @@ void rnp_process_lock(struct rnp_process *p)
 	if (atomic_load(&p->epoch) != 0)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	/* The epoch differs from that of any ancestor process, which began earlier. */
+	/* The epoch is the start time of this process's use of Rocin. Ancestor processes
+	 * began earlier, so theirs differ.
+	 */
 	atomic_store(&p->epoch, (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec);
 }
 
@@ -106,7 +108,8 @@ bool rnp_engine_forked(const struct rnp_engine *e)
 	return rnp_is_inherited(e);
 }
 
-static struct rnp_process nobody; /* has no epoch, and so no engine */
+/* stands for a process that could not get a page; has no epoch, and so no engine */
+static struct rnp_process nobody;
 static struct rnp_engine gone;
 
 static void init_gone(void)
@@ -506,8 +509,8 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		.gid = e->gid,
 		.ifindex = e->netdev.ifindex,
 		.gso = e->set.gso,
-		/* If both ends have exact ICRCs, the peer would lose the first packet of
-		 * a connected socket.
+		/* With ROCIN_ICRC=exact no socket is connected: a peer that checks ICRCs
+		 * as strictly would lose the first packet of a connected socket.
 		 */
 		.connected = !e->set.icrc_exact,
 		.uring = e->set.io == RNP_IO_URING,
@@ -595,10 +598,10 @@ int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len)
 }
 
 /* -------------------------------------------------------------- multicast groups */
-/* Joins a multicast group by a socket of this process, not of rocind, which owns port
- * 4791 of the device's addresses. A packet to such an address is for one process. A
- * packet to a group is for every member, and the kernel gives a copy to each socket, also
- * to sockets of other users.
+/* Joins a multicast group by a socket of this process. The socket of rocind, which owns
+ * port 4791 of the device's addresses, would not do: a packet to such an address is for
+ * one process, but a packet to a group is for every member, and the kernel gives a copy
+ * to each socket, also to sockets of other users.
  */
 int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
 {
@@ -625,8 +628,8 @@ int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid)
 }
 
 /* ------------------------------------------------------------------------------ exit */
-/* Tries to take a lock for EXIT_TRIES milliseconds only: a thread that was ended with the
- * lock held never releases it.
+/* Tries to take a lock for EXIT_TRIES milliseconds only: if a thread was ended while it
+ * held the lock, nobody releases it.
  */
 static bool try_hard(bool (*try)(void *lock), void *lock)
 {

@@ -7,9 +7,9 @@
  * verbs calls, and by a background thread that sleeps otherwise; policy.h decides which
  * of them.
  *
- * Lock order: see provider.h. Under the engine lock no lock of the verbs objects is taken
- * but that of the writing side of an event queue. A verbs call is no cancellation point
- * while it holds the engine lock.
+ * Lock order: see provider.h. A thread that holds the engine lock takes no lock of the
+ * verbs objects, except that of the writing side of an event queue. A verbs call that
+ * holds the engine lock is no cancellation point.
  */
 #ifndef RNP_ENGINE_H
 #define RNP_ENGINE_H
@@ -43,7 +43,7 @@ struct rnp_engine_hooks {
 	void (*on_device_event)(void *owner, int ibv_event_type);
 	/* Called when fault rules about verbs calls begin (@ask is true) or cease to
 	 * exist. While they exist, the verbs calls of @owner must call
-	 * rnp_engine_call_error(). NULL: the calls need not be told.
+	 * rnp_engine_call_error(). NULL: the owner does not want to know.
 	 */
 	void (*on_call_faults)(void *owner, bool ask);
 };
@@ -66,13 +66,14 @@ struct rnp_engine *rnp_engine_get(const char *ibdev, const struct rnp_engine_hoo
  */
 void rnp_engine_put(struct rnp_engine *e, void *owner);
 
-/* Has this process inherited the engine through fork()? Then every verb but those that
- * free local memory fails with EIO and touches no lock, socket or daemon.
+/* Has this process inherited the engine through fork()? Then every verb fails with EIO
+ * and touches no lock, socket or daemon, except that the verbs which free local memory do
+ * so.
  */
 bool rnp_engine_forked(const struct rnp_engine *e);
 
-/* Returns what stands for the engine of a context that was closed: verbs fail as in a
- * fork() child.
+/* Returns the engine of all contexts that were closed: verbs on such a context fail as in
+ * a fork() child.
  */
 struct rnp_engine *rnp_engine_gone(void);
 
@@ -114,7 +115,7 @@ void rnp_engine_keep_exact_time(struct rnp_engine *e);
 const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
 /* Returns the link of raw packet QPs; use it with the lock held. */
 struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e);
-/* Closes the sockets of raw packet QPs that are not used any more; lock not held. */
+/* Closes the sockets that raw packet QPs do not use any more; lock not held. */
 void rnp_engine_close_raw(struct rnp_engine *e);
 /* has IBV_EVENT_DEVICE_FATAL been raised? */
 bool rnp_engine_dead(const struct rnp_engine *e);
@@ -166,7 +167,9 @@ void rnp_engine_forget(struct rnp_engine *e, struct rn_stats_object *rec);
 void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp,
 			  struct rn_stats_qp *rec);
 
-/* ns. 40 million pages of 250 ns, that is, regions of 160 GB. */
+/* ns. Upper limit of the time that pinning is simulated to take: 40 million pages of 250
+ * ns, that is, regions of 160 GB.
+ */
 #define RNP_PIN_WAIT_MAX (10 * RN_MSEC(1000))
 
 /* Returns the number of pages in which a range of memory lies. */
@@ -222,13 +225,14 @@ void rnp_engine_kick(struct rnp_engine *e);
 void rnp_engine_send_last(struct rnp_engine *e);
 
 /* Completes the accesses to memory that are under way for a QP before its memory or CQEs
- * are freed; @qpn 0: for all, before a memory region is removed. Lock held. Return: true
- * if reads or atomics have ended, so that packets that waited for them may be sent.
+ * are freed. If @qpn is 0, completes the accesses of all QPs, before a memory region is
+ * removed. Lock held. Return: true if reads or atomics have ended, so that packets that
+ * waited for them may be sent.
  */
 bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn);
 
-/* Receives all packets that have arrived in sockets and rings, before QPs stop receiving:
- * hardware would have received them when they came. Lock held.
+/* Receives all packets that have arrived in sockets and rings. Called before QPs stop
+ * receiving, since hardware would have received these packets when they came. Lock held.
  */
 void rnp_engine_receive_all(struct rnp_engine *e);
 

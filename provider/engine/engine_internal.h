@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* engine_internal.h - declarations that the files of the engine share.
  *
- *	engine.c	  the engines of this process: get, put, attach; multicast groups
- *	qp_records.c	  numbers of queue pairs, and their records in the statistics page
- *	progress.c	  the time, one step of the device, and the loop around the policy
- *	pause.c		  what a thread of the program does when a poll has found nothing
- *	background.c	  the background thread
- *	lock/front.h	  the first part of an engine: its lock, and short polls
- *	lock/lock.c	  the kind of lock that it is
- *	wait.c		  the descriptors that the background thread waits for, its timer
- *			  and its priority
- *	rocind_events.c	  changes of link and addresses, local wires, captures, faults
- *	tx_batch.c	  joins packets into super-packets
- *	wire.c		  the back ends below the core, and the MTU of the network
- *	pcie.c		  finds the library of the simulated PCIe hierarchy
- *	pin.c		  the limit on pinned memory
+ *	engine.c the engines of this process: get, put, attach; multicast groups
+ *	qp_records.c numbers of queue pairs, and their records in the statistics page
+ *	progress.c the time, one step of the device, and the loop around the policy
+ *	pause.c what a thread of the program does when a poll has found nothing
+ *	background.c the background thread lock/front.h the first part of an engine: its
+ *	lock, and short polls lock/lock.c the lock itself wait.c the descriptors that the
+ *	background thread waits for, its timer and its priority rocind_events.c changes of
+ *	link and addresses, local wires, captures, faults tx_batch.c joins packets into
+ *	super-packets wire.c the back ends below the core, and the MTU of the network
+ *	pcie.c finds the library of the simulated PCIe hierarchy pin.c the limit on pinned
+ *	memory
  *
  * The engine lock guards everything here unless a comment says otherwise.
  */
@@ -77,7 +74,7 @@ enum {
 struct rnp_qpns {
 	struct rn_permutation order;
 	unsigned slot; /* number of the process at its address, 1..255 */
-	uint32_t next; /* counter that is tried next */
+	uint32_t next; /* the value of the counter that is tried next */
 	uint32_t live; /* number of QP numbers in use */
 	/* bit set: the number is in use, or was released less than RNP_QPN_REST ago */
 	uint64_t busy[RNP_QPN_COUNTERS / 64];
@@ -91,8 +88,8 @@ struct rnp_qpns {
 	uint32_t rest_head, rest_tail;
 };
 
-/* The records of one kind in a statistics page, QPs or other objects. To find a free one
- * takes no longer if there are many.
+/* The records of one kind in a statistics page: of QPs, or of other objects. The time to
+ * find a free record does not depend on their number.
  */
 struct rnp_records {
 	/* Bit sets. @used: the record is in use; @full: all 64 records of that word of
@@ -100,8 +97,9 @@ struct rnp_records {
 	 */
 	uint64_t used[RN_STATS_RECORDS_MAX / 64];
 	uint64_t full[RN_STATS_RECORDS_MAX / 64 / 64];
-	/* Number of records that have memory. The page has a copy for readers, which is
-	 * not believed: another process of this user may have written there.
+	/* Number of records that have memory. Readers have a copy of this number in the
+	 * page, but the engine does not use the copy: another process of this user may
+	 * have overwritten it.
 	 */
 	uint32_t capacity;
 };
@@ -114,7 +112,7 @@ struct rnp_records {
 struct rnp_stats {
 	struct rn_stats_page *page;
 	int fd;	      /* memfd of the page; -1: private memory */
-	int share_fd; /* the same file, opened for reading only; -1: none */
+	int share_fd; /* the same file, opened for reading only; -1: there is none */
 	struct rnp_records qps, objects;
 };
 
@@ -143,7 +141,7 @@ enum {
 	RNP_FAULT_CACHE = 256, /* entries of a cache: remote QP to local QP */
 };
 
-/* Fault rules of one device. */
+/* The fault rules of one device. */
 struct rnp_faults {
 	/* rules of ROCIN_FAULT, and rules received from rocind; NULL: none */
 	struct rn_fault_rules *own, *live;
@@ -206,22 +204,23 @@ struct rnp_wait_source {
  * Both are level-triggered: a descriptor that was not read to its end wakes the thread at
  * once. A descriptor that was switched off may wake the thread once more.
  *
- * The program's threads change the set while the background thread sleeps. An epoll set
- * they change themselves. Requests to io_uring can be made only by the thread that waits
+ * The program's threads change the set while the background thread sleeps. They change an
+ * epoll set themselves. Requests to io_uring can be made only by the thread that waits
  * for them, so that thread is woken to make them. Switching the sockets off needs no
  * wake-up, as a request ends with the first packet and is not made again.
  */
 struct rnp_wait {
 	int epoll_fd;		/* empty while @uring is used */
 	struct rn_uring *uring; /* io_uring; NULL: epoll is used */
-	bool has_begun;		/* the thread has registered with @uring */
+	bool has_begun;		/* the thread that sleeps has registered with @uring */
 	bool is_asleep;
 	bool is_woken; /* @wake_fd was written to, because the set has changed */
 	int wake_fd;
 	struct rnp_wait_source source[RNP_WAIT_MAX];
 
-	/* Threads of the program that nap until somebody has received packets for them,
-	 * and the number of times that these were woken, which they sleep on.
+	/* @nappers: number of threads of the program that nap until the background thread
+	 * has received packets. @calls: futex on which they sleep; it counts how often
+	 * they were woken.
 	 */
 	_Atomic uint32_t nappers, calls;
 };
@@ -250,7 +249,7 @@ struct rnp_process {
 	_Atomic uint64_t pinned;
 };
 
-/* The time that was passed to the core last. */
+/* The time that was passed to the core last, and how it was read. */
 struct rnp_clock {
 	rn_ns now;
 	/* the processor's cycle counter at @now, if a post or a poll set it */
@@ -295,7 +294,7 @@ struct rnp_engine {
 	struct rnp_icmp_probe icmp_probe;
 	struct rnp_raw_link raw; /* Ethernet frames of raw packet QPs */
 	struct rnp_policy policy;
-	rn_ns descriptors_seen; /* when a poll checked the descriptors last */
+	rn_ns descriptors_seen; /* time of the last poll that checked the descriptors */
 	clockid_t poller;	/* CPU-time clock of the thread that renewed the lease */
 	/* processor on which a real-time thread polled last; -1: not known */
 	int poller_at;
@@ -325,7 +324,8 @@ static inline bool rnp_is_inherited(const struct rnp_engine *e)
 	return atomic_load_explicit(&e->process->epoch, memory_order_relaxed) != e->epoch;
 }
 
-/* Has the engine sockets? Not before attaching, and not after rocind has ended. */
+/* Does the engine have sockets? It has none before attaching, and after rocind has ended.
+ */
 static inline bool rnp_has_sockets(const struct rnp_engine *e)
 {
 	return e->attached && e->wire.net;
@@ -349,7 +349,7 @@ void rnp_process_lock(struct rnp_process *p);
 void rnp_process_unlock(struct rnp_process *p);
 
 /* ------------------------------------------------------------- qp_records.c */
-/* The functions of this section do not lock. rnp_qpns_init() initializes the allocator.
+/* The functions of this section take no lock. rnp_qpns_init() initializes the allocator.
  */
 void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter, uint64_t secret);
 
@@ -383,7 +383,7 @@ void rnp_stats_give(struct rnp_stats *s, struct rn_stats_qp *rec);
  */
 struct rn_stats_object *rnp_stats_record(struct rnp_stats *s,
 					 const struct rn_stats_object *o);
-/* Releases the record of an object, which is NULL if it has none. */
+/* Releases the record of an object; does nothing if @rec is NULL. */
 void rnp_stats_forget(struct rnp_stats *s, struct rn_stats_object *rec);
 
 /* --------------------------------------------------------------- progress.c */
@@ -438,8 +438,8 @@ unsigned rnp_progress_give_sockets(struct rnp_engine *e, rn_ns now, unsigned tod
 void rnp_engine_die(struct rnp_engine *e, bool robbed);
 
 /* Makes the device dead if the program has closed one of its descriptors by a bare system
- * call, so that no descriptor is used that may be another file's now. To be called now
- * and then, as it makes some system calls.
+ * call: the number of such a descriptor may be that of another file now. To be called at
+ * intervals (DESCRIPTORS_EVERY), as it makes some system calls.
  */
 void rnp_check_descriptors(struct rnp_engine *e);
 
@@ -539,10 +539,10 @@ void rnp_wait_remove(struct rnp_wait *w, int fd);
  */
 uint32_t rnp_wait_sleep(struct rnp_wait *w, struct rnp_lock *lock);
 
-/* A thread of the program naps: rnp_wait_nap_begin() with the lock held, rnp_wait_nap()
- * without it, rnp_wait_nap_end(). The nap ends after @ns, or at once if somebody has
- * called rnp_wait_call() since it began. The background thread does so whenever it has
- * run.
+/* Functions by which a thread of the program naps: it calls rnp_wait_nap_begin() with the
+ * lock held, rnp_wait_nap() without it, and rnp_wait_nap_end(). The nap ends after @ns,
+ * or at once if another thread has called rnp_wait_call() since it began. The background
+ * thread calls that function whenever it has run.
  */
 static inline uint32_t rnp_wait_nap_begin(struct rnp_wait *w)
 {

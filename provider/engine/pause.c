@@ -8,9 +8,10 @@
 #include "engine_internal.h"
 
 enum {
-	/* Of so many yields one is timed: the two readings of the clock around each would
-	 * make a poll in vain 5 % longer (SEND ping-pong, Xeon, 15 interleaved runs).
-	 * Beside hogs each yield is dear, so one of the first sixteen tells.
+	/* One yield in so many is timed. If all were, the two readings of the clock
+	 * around each would make a poll that finds nothing 5 % longer (SEND ping-pong,
+	 * Xeon, 15 interleaved runs). Where other threads compute, every yield takes
+	 * long, so one of the first sixteen shows it.
 	 */
 	TIMED_YIELDS = 16,
 };
@@ -51,7 +52,9 @@ static void sleep_in_poll(struct rnp_engine *e, uint32_t begun)
 	note_late(e, after, after - before - RNP_NAP);
 }
 
-/* Gives the sockets back for a nap. Return: there is nothing that was just received. */
+/* Gives the sockets back for a nap. Return: true if no packet came meanwhile, so that the
+ * thread may nap.
+ */
 static bool may_nap(struct rnp_engine *e)
 {
 	unsigned todo = rnp_policy_sleeps(&e->policy);
@@ -60,8 +63,9 @@ static bool may_nap(struct rnp_engine *e)
 	       rnp_progress_give_sockets(e, rnp_engine_now(), todo) == 0;
 }
 
-/* Lets the background thread receive, and sleeps until it has received something. Where
- * there is none, or polls are what moves TLPs of the PCIe model, the thread yields.
+/* Lets the background thread receive, and sleeps until it has received something. If
+ * there is no background thread, or if TLPs of the PCIe model move in polls only, the
+ * thread yields instead.
  */
 static void nap(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
 {
@@ -96,9 +100,9 @@ void rnp_engine_pause(struct rnp_engine *e, bool (*has_entry)(void *arg), void *
 	}
 }
 
-/* Begins to linger: the program's thread receives for a moment longer, so that the
- * packet that it waits for does not wake the background thread. Return: false if it must
- * not linger.
+/* Begins to linger: the program's thread receives for a moment longer, so that the packet
+ * which the thread waits for does not wake the background thread. Return: false if the
+ * thread must not linger.
  */
 static bool begin_linger_locked(struct rnp_engine *e)
 {

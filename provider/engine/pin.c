@@ -71,8 +71,8 @@ uint64_t rnp_pin_pages(uint64_t addr, uint64_t len)
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	const uint64_t first = addr / page;
 
-	/* A region of 0 bytes counts one page, unless its address is at the start of
-	 * a page.
+	/* A region of 0 bytes counts as one page, unless its address is at the start of a
+	 * page.
 	 */
 	return (addr + len + page - 1) / page - first;
 }
@@ -97,7 +97,7 @@ int rnp_engine_pin(struct rnp_engine *e, uint64_t pages)
 
 void rnp_engine_unpin(struct rnp_engine *e, uint64_t pages)
 {
-	/* What a parent process has pinned does not count in its child. */
+	/* Pages that the parent process has pinned do not count in its child. */
 	if (!e->set.pin_limited || rnp_engine_forked(e))
 		return;
 	assert(atomic_load(&e->process->pinned) >= pages);

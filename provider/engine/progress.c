@@ -31,13 +31,13 @@
 #include "transport/io/rocind/rocind_client.h"
 
 enum {
-	/* Ticks of the processor's cycle counter, which runs at 1 GHz at least: so at
-	 * most 2 us.
+	/* ticks of the processor's cycle counter, which runs at 1 GHz at least: so this
+	 * is at most 2 us
 	 */
 	NEAR_TICKS = 2000,
 	SEND_MAX = 32, /* maximum number of super-packets that one step sends */
-	/* Steps in a row that left packets in the socket, after which timers
-	 * expire nevertheless.
+	/* After so many steps in a row that left packets in the socket, timers expire
+	 * although there is something to receive.
 	 */
 	NOT_DRY_MAX = 64,
 	/* length in bytes up to which a packet is probably a whole message, so that it is
@@ -50,13 +50,13 @@ enum {
 	MOVES_MAX = 256,
 	/* stop after so many attempts in a row that collected nothing */
 	MOVES_IDLE = 4,
-	/* Time between two checks of the descriptors, of which each takes three to four
-	 * microseconds: 0.4 % of the time. A number of polls would be no bound, as each
-	 * may yield the processor for 20 ms on a busy machine.
+	/* Time between two checks of the descriptors. A check takes three to four
+	 * microseconds, which is 0.4 % of the time. A limit in polls would not bound the
+	 * time, as each poll may yield the processor for 20 ms on a busy machine.
 	 */
 	DESCRIPTORS_EVERY = RN_MSEC(1),
-	/* maximum steps to receive everything; these receive more than the sockets
-	 * can hold
+	/* maximum number of steps to receive everything; so many steps receive more than
+	 * the sockets can hold
 	 */
 	TAKE_MAX = 32,
 };
@@ -64,7 +64,7 @@ enum {
 static_assert((int)RNP_ACK_EVERY_ANSWERED == RN_SUPER_SEGMENTS * RNP_DRAIN_APP,
 	      "as much as one step of a poll finds");
 
-/* ns after which sending to a full socket is tried again */
+/* ns. Sending to a full socket is tried again after this time. */
 #define RETRY_AFTER RN_USEC(200)
 
 /* ns. After so long without receiving, more than one acknowledgement has probably come:
@@ -95,8 +95,8 @@ static rn_ns nearly_now(struct rnp_engine *e)
 #if defined(__x86_64__)
 	uint64_t ticks = __builtin_ia32_rdtsc();
 
-	/* On another processor the counter may be less than @ticks: the unsigned
-	 * difference is large then.
+	/* If the thread has moved to another processor, the counter there may be less
+	 * than @ticks; the unsigned difference is large then.
 	 */
 	if (ticks - e->clock.ticks < NEAR_TICKS)
 		return e->clock.now;
@@ -154,8 +154,9 @@ static bool has_ack_along(const struct rn_rx *rx, unsigned count)
 }
 
 /* Hands received packets to the core. An acknowledgement that was sent along with a
- * request, such as a reply, is the last packet of the super-packet. The core gets it
- * first, so that for the program its own request completes before the reply arrives.
+ * request, such as a reply, is the last packet of the super-packet. The core gets this
+ * acknowledgement first, so that the program's own request completes before the reply
+ * arrives.
  */
 static void receive_batch(struct rnp_engine *e, rn_ns now, const struct rn_rx *rx,
 			  unsigned count)
@@ -272,7 +273,7 @@ static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather
 			gather && !rnp_tx_batch_is_empty(&e->batch));
 }
 
-/* Argument of callbacks: the engine and the current time. */
+/* Argument of callbacks. */
 struct moment {
 	struct rnp_engine *e;
 	rn_ns now;
@@ -332,7 +333,9 @@ unsigned rnp_engine_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	}
 	if (rnp_pcie_is_on(&e->pcie))
 		collect_memory(e, now);
-	/* A packet that stops the timer that has run out may wait in a ring. */
+	/* The packet that stops the expired timer may wait in a ring, so all rings are
+	 * read first.
+	 */
 	if (e->wire.local && rn_dev_deadline(e->dev) <= now)
 		rn_local_look_everywhere(e->wire.local);
 	found = receive(e, now, drain, acks != RNP_ACKS_IF_DRY, &dry);
@@ -384,7 +387,7 @@ static rn_ns cpu_time(clockid_t clock)
 	struct timespec ts;
 
 	if (clock_gettime(clock, &ts) != 0)
-		return 0; /* the thread whose clock this is has ended */
+		return 0; /* The thread whose clock this is has ended. */
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
@@ -543,9 +546,9 @@ static void choose_pause(struct rnp_engine *e, rn_ns now, bool found)
 	atomic_store_explicit(&e->front.pause, (uint8_t)pause, memory_order_relaxed);
 }
 
-/* Is there nothing to do until a packet comes, a timer fires or the program posts, and
- * does a ring show each packet that is worth a look? Others come by a socket, which short
- * polls leave for a moment.
+/* Is there nothing to do until a packet comes, a timer fires or the program posts, and do
+ * packets come by rings only? Packets that come by a socket are not seen by short polls,
+ * which may delay them for a moment.
  */
 static bool is_settled(struct rnp_engine *e, rn_ns now)
 {
@@ -558,7 +561,9 @@ static bool is_settled(struct rnp_engine *e, rn_ns now)
 	       rn_dev_deadline(e->dev) > now && rn_local_watch(w->local, &e->front.watch);
 }
 
-/* Ends the short polls before a full one. Return: were there as many as may be? */
+/* Ends the short polls before a full poll. Return: true if as many short polls were made
+ * as were allowed.
+ */
 static bool count_short_polls(struct rnp_engine *e)
 {
 	uint32_t granted = e->front.short_granted;
@@ -585,8 +590,8 @@ static void allow_short_polls(struct rnp_engine *e, rn_ns now, bool is_all)
 			      memory_order_relaxed);
 }
 
-/* Chooses the pause after a poll that did not get the lock: whoever has the lock may need
- * this processor.
+/* Chooses the pause after a poll that did not get the lock: the thread that holds the
+ * lock may need this processor.
  */
 static void pause_for_lock(struct rnp_engine *e)
 {
@@ -675,8 +680,7 @@ void rnp_engine_kick(struct rnp_engine *e)
 
 void rnp_engine_send_last(struct rnp_engine *e)
 {
-	/* Sends only ACKs, because a peer's socket does not hold as much as a ring does.
-	 */
+	/* Sends ACKs only, because a peer's socket holds less than a ring does. */
 	if (e->wire.local) {
 		rn_local_hurry(e->wire.local, true);
 		transmit(e, rnp_engine_now(), RN_TX_ACKS, false);
@@ -723,8 +727,8 @@ void rnp_engine_drain(struct rnp_engine *e)
 
 /* ------------------------------------------------------------- the end of a device */
 
-/* Makes the device dead. Without rocind no process owns port 4791. First packets that
- * have arrived are received, such as the last acknowledgement of a peer that ended
+/* Makes the device dead. Without rocind no process owns port 4791. Packets that have
+ * arrived are received first, such as the last acknowledgement of a peer that ended
  * together with rocind. Then the sockets are closed, so that a new rocind can have the
  * port, and the program gets IBV_EVENT_DEVICE_FATAL.
  */
@@ -787,8 +791,8 @@ static void yield_processor(struct rnp_engine *e)
 }
 
 /* Looks for packets a few times more before the thread sleeps, as a wake-up costs tens of
- * microseconds. After a packet another one is often close behind: the answer to what a
- * program that looks at memory sends next. Releases the lock in between.
+ * microseconds. Another packet often follows soon: a program that looks at memory sends
+ * its reply, and the peer answers that. Releases the lock in between.
  */
 static void look_again(struct rnp_engine *e, rn_ns now)
 {
@@ -841,7 +845,9 @@ static void end_lease(struct rnp_engine *e, rn_ns now)
 	limit_acks(e, now);
 }
 
-/* Performs a step of the background thread in the state RNP_ARMED. */
+/* Performs a step of the background thread while the thread waits for packets
+ * (RNP_ARMED).
+ */
 static void serve_armed(struct rnp_engine *e, rn_ns now)
 {
 	if (serve_sockets(e, now, rnp_policy_woken(&e->policy, now)) > 0)

@@ -25,8 +25,9 @@ static void flip(struct rnp_qpns *q, uint32_t number)
 	q->busy[number / 64] ^= 1ull << number % 64;
 }
 
-/* Returns the number that a counter stands for. 0 is left out of the order: what stands
- * for 0 stands for the number of the place 0 instead.
+/* Returns the QP number (without its slot) that a counter stands for. The permutation may
+ * map a counter to 0, which is no valid number; that counter gets the number that the
+ * permutation gives for 0.
  */
 static uint32_t number_of(const struct rnp_qpns *q, uint32_t counter)
 {
@@ -102,8 +103,8 @@ enum {
 	MAP_LEN = RN_STATS_OBJECT_OFFSET + RN_STATS_RECORDS_MAX * RECORD_LEN,
 };
 
-/* A kind of records in the page: where they begin, and where readers find how many there
- * are.
+/* One kind of records in the page: where the records begin, and where readers find their
+ * number.
  */
 struct array {
 	struct rnp_records *records;
@@ -127,8 +128,9 @@ static void *record_at(const struct rnp_stats *s, const struct array *a, uint32_
 	return (char *)s->page + a->offset + (size_t)i * RECORD_LEN;
 }
 
-/* Allocates memory for a part of the file, so that no store raises SIGBUS. Does not try
- * where a limit on the size of files would raise SIGXFSZ.
+/* Allocates memory for a part of the file, so that no later store raises SIGBUS.
+ * Allocates nothing if the process has a limit on the size of files that would raise
+ * SIGXFSZ.
  */
 static int reserve(const struct rnp_stats *s, size_t from, size_t len)
 {

@@ -188,8 +188,9 @@ static uint32_t find_msn(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer)
 	return of_peer ? rn_qp_peer_msn(qp, rn_psn(psn)) : rn_qp_msn(qp);
 }
 
-/* Returns the ordinal of the QP with this number among the QPs of the process, from 1 on;
- * 0: none. Counters are taken in ascending order, see rnp_qpns_take().
+/* Returns the ordinal of the QP with this number among the QPs of the process, counted
+ * from 1; 0: there is no such QP. QPs get their numbers by a counter that ascends, see
+ * rnp_qpns_take().
  */
 static uint32_t find_place(void *ctx, uint32_t qpn)
 {
@@ -422,8 +423,8 @@ static int insert_faults(struct rnp_engine *e)
 				  &fault_host, e);
 }
 
-/* Removes the back end that applied fault rules, after there are none any more: packets
- * that they delayed are received first.
+/* Removes the back end that applied fault rules, when there are no rules any more.
+ * Packets that it has delayed are received first.
  */
 static void remove_faults(struct rnp_engine *e)
 {
@@ -636,9 +637,8 @@ static void remove_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
 
 enum {
 	/* Maximum number of events handled at a time, since every thread of the program
-	 * waits meanwhile: more than a connection queues during a request
-	 * (RN_ROCIND_EVENT_MAX), so that those that come later wake the background thread
-	 * again.
+	 * waits meanwhile. It is more than a connection queues during a request
+	 * (RN_ROCIND_EVENT_MAX); events that come later wake the background thread again.
 	 */
 	EVENTS_MAX = 512,
 };
@@ -672,7 +672,9 @@ void rnp_rocind_events(struct rnp_engine *e)
 		case RN_ROCIND_TAP_END:
 			end_capture(e, &ev.tap);
 			break;
-		/* an event for processes that capture, not for this one */
+		/* an event for processes that record captures, which this process does
+		 * not
+		 */
 		case RN_ROCIND_TAP_SOURCE:
 			rn_rocind_close_tap(&ev.tap);
 			break;

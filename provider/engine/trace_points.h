@@ -7,8 +7,8 @@
  * these show what goes into it and comes out. Where <sys/sdt.h> (systemtap-sdt-dev) was
  * missing when Rocin was built, the functions do nothing.
  *
- * Arguments are numbers: of verbs (types, states, opcodes, statuses), bytes, nanoseconds.
- * Scripts of users rely on names and arguments: add new ones at the end.
+ * Arguments are numbers: types, states, opcodes and statuses as verbs define them, bytes,
+ * and nanoseconds. Scripts of users rely on names and arguments: add new ones at the end.
  *
  * Threads: any.
  */
@@ -18,7 +18,9 @@
 #include <stdint.h>
 
 /* clang-format off */
-/*    name, arguments: their number, types, names; when it is passed */
+/* The list of trace points: name; number, types and names of the arguments; and when the
+ * point is passed.
+ */
 #define RN_TRACE_POINTS(X) \
 	X(qp_create, 2, (uint32_t qpn, uint32_t type), (qpn, type), \
 	  "a queue pair was made") \

@@ -76,7 +76,7 @@ static bool same_flow(const struct rn_flow *a, const struct rn_flow *b)
 	       flow_word(a, 32) == flow_word(b, 32);
 }
 
-/* Finds the index of the GID that is the source address; RN_GID_MAX: the address
+/* Finds the index of the GID that is the source address of @f; RN_GID_MAX: the address
  * was removed.
  */
 static uint32_t find_sgid(const struct rnp_tx_batch *s, const struct rn_flow *flow)

@@ -6,7 +6,7 @@
  * built where they are sent from: in the buffer of the super-packet, or, if the back end
  * can do that, in the shared memory of a local wire.
  *
- * Threads: as the core.
+ * Threads: one at a time, with the engine lock held.
  */
 #ifndef RNP_TX_BATCH_H
 #define RNP_TX_BATCH_H
@@ -19,10 +19,11 @@ struct rn_dev;
 enum {
 	RNP_TX_BATCH_BYTES = 2 * RN_SUPER_BYTES + 2 * RN_PACKET_MAX,
 	RNP_TX_BATCH_PAGE = 4096,
-	/* Offset of the first packet in its page. Buffers of programs often begin at a
-	 * page, and a processor delays a load whose address has the same offset in its
-	 * page as that of a recent store. With this offset the recent stores are three
-	 * quarters of a page away, and the payload behind a BTH is aligned to 16 bytes.
+	/* Offset of the first packet in its page. A processor delays a load whose address
+	 * has the same offset in its page as that of a recent store, and buffers of
+	 * programs often begin at the start of a page. With this offset the recent stores
+	 * are three quarters of a page away from there. It also aligns the payload behind
+	 * a BTH to 16 bytes.
 	 */
 	RNP_TX_BATCH_OFFSET = 3072 + 4,
 };
@@ -47,10 +48,12 @@ struct rnp_tx_batch {
 	struct rnp_label label;
 	uint32_t start; /* offset of the open super-packet in @buf */
 	uint32_t len, seg_len, count;
-	/* the open super-packet takes no more packets: the last one is shorter, or @alone
+	/* the open super-packet takes no more packets, because its last packet is shorter
+	 * or because of @alone
 	 */
 	bool closed;
-	bool alone; /* to a multicast group, so each packet is sent alone */
+	/* the destination is a multicast group, so each packet is sent alone */
+	bool alone;
 
 	/* the last packets had the same destination, so the next one probably has, too */
 	bool is_run;

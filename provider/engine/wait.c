@@ -21,7 +21,9 @@
 #include "transport/io/host/uring.h"
 
 enum {
-	/* for each descriptor a request and its cancellation */
+	/* number of requests to io_uring: two for each descriptor, to poll it and to
+	 * cancel that
+	 */
 	ENTRIES = 2 * RNP_WAIT_MAX,
 	CANCEL = 1 << 16, /* flag in the user data: completion of a cancellation */
 };
@@ -52,7 +54,7 @@ static int control_epoll(const struct rnp_wait *w, int op,
 	return epoll_ctl(w->epoll_fd, op, s->fd, &ev) < 0 ? -errno : 0;
 }
 
-/* Goes on with the epoll set after io_uring has failed. */
+/* Uses the epoll set from now on, after io_uring has failed. */
 static void fall_back(struct rnp_wait *w, int rc)
 {
 	rn_log(RN_LOG_WARN, "io_uring fails (%s); going on with epoll",
@@ -99,8 +101,8 @@ static void uring_changed(struct rnp_wait *w)
 		(void)eventfd_write(w->wake_fd, 1);
 }
 
-/* Makes the requests that are wanted and not under way. There is room, as each sleep
- * submits all.
+/* Makes the poll requests that are wanted and not under way. The submission queue has
+ * room for them, as each sleep submits all requests.
  */
 static void make_requests(struct rnp_wait *w)
 {
@@ -319,7 +321,7 @@ void rnp_wait_nap(struct rnp_wait *w, uint32_t begun, rn_ns ns)
 {
 	struct timespec most = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
 
-	/* However it ends, the program polls again. */
+	/* The result does not matter: the program polls again however the nap ends. */
 	syscall(SYS_futex, &w->calls, FUTEX_WAIT_PRIVATE, begun, &most, NULL, 0);
 }
 
@@ -378,8 +380,8 @@ bool rnp_background_listen(struct rnp_engine *e, bool on)
 {
 	if (switch_all(e, on) == 0)
 		return true;
-	/* Switch all of them or none: a socket that is on would wake this thread during
-	 * a lease.
+	/* Switch all sockets on or none: a single socket that is on would wake this
+	 * thread during a lease.
 	 */
 	switch_all(e, false);
 	return false;

@@ -55,8 +55,8 @@ static int add_local(struct rnp_wire *w, const struct rn_local_cfg *local)
 	return w->local ? 0 : -ENOMEM;
 }
 
-/* Sets the receive buffer of a socket to ROCIN_RCVBUF, for trying smaller ones: rocind
- * has given its sockets the largest.
+/* Sets the receive buffer of a socket to ROCIN_RCVBUF, by which users try smaller
+ * buffers: rocind has given its sockets the largest.
  */
 void rnp_limit_socket(const struct rnp_engine *e, int fd)
 {
@@ -227,7 +227,7 @@ uint32_t rnp_port_mtu(const struct rn_netdev *dev)
 	if (ioctl(fd, SIOCGIFMTU, &req) == 0)
 		now = rn_netdev_path_mtu((uint32_t)req.ifr_mtu);
 	rn_fd_close(fd);
-	if (now == 0) /* the MTU of the interface is smaller than any path MTU */
+	if (now == 0) /* The MTU of the interface is smaller than any path MTU. */
 		now = 256;
 	return now < mtu ? now : mtu;
 }
@@ -309,7 +309,10 @@ bool rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev,
 		return true;
 	if (rn_route_mtu(&dev->gid[av->sgid_index], &av->dgid, dev->ifindex) >=
 	    ip + HEADERS + path_mtu)
-		return true; /* ICMP has said so, or somebody who forges it */
+		/* the kernel knows a smaller MTU from an ICMP message, which anybody may
+		 * have forged
+		 */
+		return true;
 	rn_log(RN_LOG_WARN,
 	       "%s: a path MTU of %u bytes is refused: packets of %u bytes go to its "
 	       "peer "
@@ -335,7 +338,9 @@ void rnp_icmp_probe_end(struct rnp_icmp_probe *k)
 	k->fd = -1;
 }
 
-/* Counts a refusal, and logs it unless the refusal logged last was of the same peer. */
+/* Counts a refusal, and logs it unless the last refusal that was logged came from the
+ * same peer.
+ */
 static void log_refusal(struct rnp_engine *e, int err)
 {
 	struct rnp_icmp_probe *k = &e->icmp_probe;

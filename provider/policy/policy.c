@@ -77,7 +77,8 @@ static void expect_reply(struct rnp_replies *r, rn_ns now, bool is_amid_message,
 	r->found_at = now;
 }
 
-/* Judges whether a post is a reply in time to the request noted last. */
+/* Judges whether a post is a reply that comes in time to the request that was noted last.
+ */
 static void judge_reply(struct rnp_replies *r, rn_ns now)
 {
 	leave_out(&r->early);
@@ -90,10 +91,10 @@ static void judge_reply(struct rnp_replies *r, rn_ns now)
 	r->found_at = 0;
 }
 
-/* Notes at a post whether the requests that came since the post before can be seen in
+/* Notes at a post whether the requests that came since the previous post can be seen in
  * memory only (@sees_memory). If they have completed receive WQEs, the program polls for
- * these completions; if none came (the program READs), it waits for none. In both cases
- * the program goes on polling after its post is acknowledged.
+ * these completions. If no request came, the program waits for none: it READs. In both
+ * cases the program goes on polling after its post is acknowledged.
  */
 static void note_what_came(struct rnp_replies *r, struct rnp_counts counts)
 {
@@ -223,8 +224,9 @@ static unsigned take_lease(struct rnp_policy *p, rn_ns now)
 	return RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU;
 }
 
-/* Sets the timer to the end of the lease. If a pending timer fires in the second half of
- * the lease, it is kept, which costs nothing, and the lease ends with it.
+/* Sets the timer to the end of the lease. If the pending timer fires in the second half
+ * of the lease, that timer is kept, which saves a system call, and the lease ends when it
+ * fires.
  */
 static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
 {
@@ -300,15 +302,15 @@ enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 	if (b->posts >= RNP_STREAM)
 		p->polling.streak_need = p->times.streak;
 	b->posts = 0;
-	/* While the background thread waits for packets, deferred ACKs would not leave if
-	 * this was the last poll: no lease ends later, and no packet wakes the
-	 * background thread.
+	/* While the background thread waits for packets, an ACK that this poll defers
+	 * would not leave if this was the program's last poll: no lease ends later, and
+	 * no packet wakes the background thread.
 	 */
 	return p->turn == RNP_LEASED || replies(p) ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW;
 }
 
 /* Notes a poll after a gap: the program does not poll steadily, so its lease is made
- * short, that the next gap is noticed soon.
+ * short, in order that the next gap is noticed soon.
  */
 static unsigned note_gap(struct rnp_policy *p, rn_ns now)
 {
@@ -378,9 +380,10 @@ void rnp_policy_paused(struct rnp_policy *p, rn_ns now, rn_ns late)
 		p->crowd.until = until;
 }
 
-/* On a crowded machine the thread polls without a pause as long as what moved last can
- * have an answer, since its peer may have the other processor just now. What comes later
- * comes after a wait for a processor, through which it sleeps.
+/* On a crowded machine the peer may have the other processor just now. So the thread
+ * polls without a pause for as long as an answer to the last packet or post may take.
+ * Later packets come only after the peer has waited for a processor, and the thread
+ * sleeps until then.
  */
 enum rnp_pause rnp_policy_pause(struct rnp_policy *p, rn_ns now, bool is_lively)
 {
@@ -408,8 +411,9 @@ uint32_t rnp_policy_short_polls(struct rnp_policy *p, rn_ns now, enum rnp_pause 
 }
 
 /* ----------------------------------------------------------------------- posts */
-/* May the requests wait for others? Only if the program will poll soon: that poll sends
- * them without a timer. If the program does not poll, they leave at the end of the lease.
+/* May the requests wait for others? They may only if the program is expected to poll
+ * soon: that poll sends them without a timer. If the program does not poll, they leave at
+ * the end of the lease.
  */
 static bool may_gather(struct rnp_policy *p, rn_ns now, const struct rnp_post *post)
 {
@@ -449,7 +453,8 @@ unsigned rnp_policy_post(struct rnp_policy *p, rn_ns now, const struct rnp_post 
 	struct rnp_batching *b = &p->batching;
 	bool gather;
 
-	p->polling.streak++; /* a post counts as a poll: the program uses the device */
+	/* A post counts as a poll, since it shows that the program uses the device. */
+	p->polling.streak++;
 	p->crowd.moved = now;
 	b->posts += post->count;
 	judge_reply(&p->replies, now);
@@ -489,9 +494,9 @@ void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open)
 }
 
 /* ------------------------------------------------------- the background thread */
-/* Did the polling thread use its processor for something else than polls? Then it
- * is expected to do so again. If it slept or had no processor, nothing follows from
- * its absence.
+/* Did the polling thread use its processor for something else than polls? Then it is
+ * expected to do so again. If it slept or had no processor, its absence says nothing
+ * about what it will do.
  */
 static bool is_poller_busy(const struct rnp_policy *p, rn_ns now, rn_ns cpu)
 {
@@ -512,7 +517,7 @@ unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu)
 }
 
 /* Reacts to packets that waited for the end of a lease while the program was busy. Such a
- * program looks at memory and polls in between, so it must poll longer before it gets a
+ * program looks at memory between its polls, so it must poll for longer before it gets a
  * lease again.
  */
 void rnp_policy_took_over(struct rnp_policy *p, bool found)
@@ -535,8 +540,9 @@ enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now)
 	return RNP_ACKS_NOW;
 }
 
-/* Lets the background thread look again unless a reply is expected. If one is, the thread
- * sleeps, as the program may need this processor and a yield may not be enough to get it.
+/* Decides that the background thread looks again, unless a reply is expected. If a reply
+ * is expected, the thread sleeps: the program may need this processor, and a yield may
+ * not give it to the program.
  */
 unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, bool is_amid_message,
 			     uint32_t requests)

@@ -8,8 +8,8 @@
  * predicts what the program does next and decides which of them receives. It is a pure
  * function: it gets a state, an event with what the loop has observed, and a time; it
  * changes the state and returns the actions that the loop (progress.c) is to perform. It
- * reads no clock, takes no lock and calls nobody, so test_policy.c runs it in virtual
- * time against models of programs and machines.
+ * reads no clock, takes no lock and calls no other part, so test_policy.c runs it in
+ * virtual time against models of programs and machines.
  *
  * Two states (enum rnp_turn) say who receives
  *
@@ -197,9 +197,9 @@ enum {
  * of such a program, too.
  */
 #define RNP_ACK_HOLD RN_USEC(60)
-/* ns. How long an ACK waits for the end of a reply whose first part has left and whose
- * rest has to wait for the flow-control window towards the peer: 64 KiB take so long at
- * 1 Gbit/s.
+/* ns. How long an ACK waits for the end of a reply of which the first part has left,
+ * while the flow-control window towards the peer holds the rest back. Sending 64 KiB at 1
+ * Gbit/s takes so long.
  */
 #define RNP_REPLY_FOR RN_USEC(500)
 
@@ -208,28 +208,29 @@ enum {
  */
 #define RNP_GATHER_POLLED RN_USEC(500)
 /* ns. Once the first of the gathered requests has waited for so long, the next post sends
- * all of them. A super-packet of 64 KiB takes so long on a link of 10 Gbit/s (52 us).
+ * all of them. Sending a super-packet of 64 KiB at 10 Gbit/s takes so long (52 us).
  */
 #define RNP_GATHER_FOR RN_USEC(50)
 
-/* ns. A sched_yield() of a thread that polls and took longer met threads that compute:
- * the time slices of Linux are 0.7 to 4 ms long. A peer that has work to do gives the
- * processor back sooner.
+/* ns. If a sched_yield() of a polling thread took longer than this, the processor went to
+ * threads that compute: the time slices of Linux are 0.7 to 4 ms long. A peer that has
+ * work to do gives the processor back sooner.
  */
 #define RNP_PAUSE_DEAR RN_MSEC(1)
 /* ns. How long a thread on a crowded machine polls without a pause after the last packet
- * or post, before it naps: an answer takes so long whose sender has a processor, or gets
+ * or post, before it naps. An answer takes so long if its sender has a processor or gets
  * one at once (two wake-ups of background threads, 50 us each).
  */
 #define RNP_SPIN_FOR RN_USEC(100)
-/* ns. How long a nap takes at most. Packets end it; what the program waits for besides
- * them is noticed so much later.
+/* ns. Maximum length of a nap. A packet ends a nap; events of other kinds are noticed
+ * later by up to this time.
  */
 #define RNP_NAP RN_MSEC(1)
 
-/* ns. The short polls between two full ones shall take no longer: what no ring shows, a
- * datagram or a timer, waits for so long at most while the program polls, as it does for
- * a few yields. Twenty times less than the shortest ACK timeout in use (67 us).
+/* ns. The short polls between two full polls take no longer than this. A datagram or a
+ * timer, which no ring shows, is noticed later by up to this time while the program
+ * polls, which is as long as a few yields take. It is a twentieth of the shortest ACK
+ * timeout in use (67 us).
  */
 #define RNP_SHORT_FOR RN_USEC(4)
 
@@ -427,9 +428,9 @@ struct rnp_crowd {
 	rn_ns moved; /* time of the last packet or post */
 };
 
-/* Short polls, which look at the rings of local wires alone. */
+/* Short polls, which look only at the rings of local wires. */
 struct rnp_short {
-	uint32_t most; /* number of them that may follow a full poll */
+	uint32_t most; /* maximum number of short polls after a full poll */
 	rn_ns full_at; /* time of the last full poll */
 };
 
@@ -509,13 +510,14 @@ enum rnp_pause rnp_policy_pause(struct rnp_policy *p, rn_ns now, bool is_lively)
  * rings and do nothing else. @pause: what rnp_policy_pause() has said. @is_all: as many
  * short polls were made since the last full one as were allowed.
  *
- * During a lease only, as otherwise each poll counts for the next lease, and not while
- * the next packet is expected soon: a short poll would find it so early that its ACK,
- * which comes 100 ns later, is received by another poll. (SEND ping-pong over the local
- * wire, p50: 2.53 us, and 2.82 with short polls all the time, 16 interleaved runs.) There
- * may be the more of them the faster the program polls, so that what no ring shows waits
- * no longer than RNP_SHORT_FOR. If the program stops polling, the end of the lease comes
- * as after a full poll. Return: number of polls, 0 .. RNP_SHORT_POLLS.
+ * Short polls are allowed during a lease only, as otherwise each poll counts for the next
+ * lease. They are not allowed while the next packet is expected soon: a short poll would
+ * find the packet so early that the ACK, which comes 100 ns later, is received by another
+ * poll. (SEND ping-pong over the local wire, p50: 2.53 us, and 2.82 with short polls all
+ * the time, 16 interleaved runs.) The faster the program polls, the more of them are
+ * allowed, so that datagrams and timers, which no ring shows, wait no longer than
+ * RNP_SHORT_FOR. If the program stops polling, the lease ends as after a full poll.
+ * Return: number of polls, 0 .. RNP_SHORT_POLLS.
  */
 uint32_t rnp_policy_short_polls(struct rnp_policy *p, rn_ns now, enum rnp_pause pause,
 				bool is_all);
@@ -578,14 +580,15 @@ enum rnp_acks rnp_policy_acks(const struct rnp_policy *p);
 unsigned rnp_policy_given(struct rnp_policy *p, rn_ns now, bool is_on);
 
 /* --- Functions to call in the background thread. */
-/* Notes that the timer has fired and is not pending any more. */
+/* Notes that the timer has fired and is no longer pending. */
 static inline void rnp_policy_fired(struct rnp_policy *p)
 {
 	p->timer_at = 0;
 }
 
-/* Decides what to do when the timer has fired during a lease: end the lease, or extend it
- * if the program has polled lately. @cpu: CPU time that the polling thread has used.
+/* Decides what to do when the timer has fired during a lease: to end the lease, or to
+ * extend it if the program has polled lately. @cpu: CPU time that the polling thread has
+ * used.
  */
 unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 
@@ -631,7 +634,9 @@ void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, bool is_amid_message
 unsigned rnp_policy_cq_armed(struct rnp_policy *p, bool lingers);
 void rnp_policy_cq_unarmed(struct rnp_policy *p);
 
-/* Shall the program linger? Not on a crowded machine, as it yields meanwhile. */
+/* Shall the program linger? It shall not on a crowded machine, since lingering yields the
+ * processor.
+ */
 bool rnp_policy_may_linger(struct rnp_policy *p, rn_ns now);
 
 /* Notes that lingering begins; all packets that had come were received. */

@@ -2,11 +2,12 @@
 /* front.h - the first part of an engine, with which a poll begins: the engine lock, and
  * what the rings of local wires showed when a poll last ran the engine.
  *
- * A program that waits polls all the time, and mostly nothing has come. The engine is
- * then run by one poll of many only, a full one; the others are short and look whether a
- * peer has changed the tail of a ring (rnp_policy_short_polls() says how many). They hold
- * the lock, for a few nanoseconds, because a ring may be unmapped otherwise. Whoever
- * takes the lock for something else than a poll makes the next poll a full one.
+ * A program that waits polls all the time, and most of its polls find nothing. Then only
+ * one poll of many, a full poll, runs the engine. The others are short polls, which only
+ * look whether a peer has changed the tail of a ring (rnp_policy_short_polls() returns
+ * their number). Short polls hold the lock, for a few nanoseconds, because otherwise
+ * another thread could unmap a ring. A thread that takes the lock for something else than
+ * a poll makes the next poll a full one.
  */
 #ifndef RNP_FRONT_H
 #define RNP_FRONT_H
@@ -20,16 +21,16 @@ struct rnp_engine;
 /* The first member of struct rnp_engine. */
 struct rnp_front {
 	struct rnp_lock lock;
-	/* Number of polls that may be short from now on. Changed under the lock, and read
-	 * before it is taken.
+	/* Number of polls that may be short from now on. Threads read it without the
+	 * lock, and change it with the lock held.
 	 */
 	_Atomic uint32_t short_polls;
 	/* value of @short_polls after the last full poll; 0 also after
 	 * rnp_front_end_short_polls()
 	 */
 	uint32_t short_granted;
-	/* What a thread does that has polled in vain, of enum rnp_pause. Written by the
-	 * thread that holds the lock, and by threads that failed to get it.
+	/* What a thread does after a poll that found nothing (enum rnp_pause). Written by
+	 * the thread that holds the lock, and by threads that failed to get it.
 	 */
 	_Atomic uint8_t pause;
 	struct rn_ring_watch watch;
@@ -42,7 +43,7 @@ static inline void rnp_front_end_short_polls(struct rnp_front *f)
 	f->short_granted = 0;
 }
 
-/* Take and give back the engine lock, for something else than a poll. */
+/* Take and release the engine lock for something else than a poll. */
 static inline void rnp_front_lock(struct rnp_front *f)
 {
 	rnp_lock_take(&f->lock);
@@ -54,8 +55,8 @@ static inline void rnp_front_unlock(struct rnp_front *f)
 	rnp_lock_give(&f->lock);
 }
 
-/* Polls without more than a look at the rings of local wires, if that is enough. Return:
- * false if it is not, so that rnp_engine_poll() is to be called.
+/* Performs a short poll, which only looks at the rings of local wires. Return: false if
+ * that is not enough, so that the caller has to call rnp_engine_poll().
  */
 static inline bool rnp_engine_poll_shortly(struct rnp_engine *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lock.c - see lock.h */
+/* lock.c - takes and releases a lock that other threads wait for; see lock.h. */
 #include "lock.h"
 
 #include <errno.h>
@@ -8,9 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Whoever has slept takes the lock as awaited, since others may sleep, too: at worst it
- * is given back with a wake-up for nobody. The exchange fails to take it if another
- * thread was faster, and the futex does not sleep if the word has changed meanwhile.
+/* A thread that has slept takes the lock in the state RNP_LOCK_AWAITED, since other
+ * threads may sleep, too. If none does, the release makes one needless wake-up. The
+ * exchange fails to take the lock if another thread was faster, and the futex does not
+ * sleep if the word has changed meanwhile.
  */
 void rnp_lock_wait(struct rnp_lock *l)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* lock.h - the lock of an engine: a word, and a futex for those that have to wait.
  *
- * Every post and every poll takes it, mostly when it is free. Then to take it and to give
- * it back are one atomic operation each, which the compiler puts into the caller: nine
- * instructions for 58 that a pthread_mutex_t takes, which has kinds, owners and counts.
- * It is not recursive and not robust, no call is a cancellation point, and it is free if
- * it is all zeros. tsan knows the order that it makes from the atomic operations.
+ * Every post and every poll takes the lock, which is mostly free then. In this case
+ * taking and releasing it are one atomic operation each, which the compiler inlines: nine
+ * instructions in all. A pthread_mutex_t, which has kinds, owners and counts, takes 58.
+ * The lock is not recursive and not robust, its functions are no cancellation points, and
+ * a zeroed lock is free. ThreadSanitizer understands the lock, as it consists of atomic
+ * operations.
  */
 #ifndef RNP_LOCK_H
 #define RNP_LOCK_H
@@ -17,18 +18,20 @@
 enum rnp_lock_state {
 	RNP_LOCK_FREE,
 	RNP_LOCK_TAKEN,
-	RNP_LOCK_AWAITED, /* taken, and somebody may sleep until it is free */
+	RNP_LOCK_AWAITED, /* taken, and a thread may sleep until the lock is free */
 };
 
 struct rnp_lock {
 	_Atomic uint32_t state;
 };
 
-/* The slow halves: they sleep until the lock is free, and wake one that sleeps. */
+/* The slow paths: rnp_lock_wait() sleeps until it gets the lock; rnp_lock_wake() wakes
+ * one thread that sleeps.
+ */
 void rnp_lock_wait(struct rnp_lock *l) __attribute__((noinline, cold));
 void rnp_lock_wake(struct rnp_lock *l) __attribute__((noinline, cold));
 
-/* Takes the lock if it is free. Return: it was. */
+/* Takes the lock if it is free. Returns whether it was free. */
 static inline bool rnp_lock_try(struct rnp_lock *l)
 {
 	uint32_t free = RNP_LOCK_FREE;
