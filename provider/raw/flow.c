@@ -443,7 +443,7 @@ static bool applies(const struct rnp_rule *rule, const struct rnp_frame_view *vi
 	return true;
 }
 
-/* Has another rule already given this frame to the QP? */
+/* Has another rule already given this frame to the QP @qp? */
 static bool is_served(const struct rnp_steer *s, const void *qp)
 {
 	const struct rnp_rule *rule;

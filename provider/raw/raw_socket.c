@@ -42,7 +42,7 @@ struct rnp_raw {
 	int tx_fd, rx_fd; /* sockets to send and to receive; -1: none */
 	/* the interface is lo, where frames that are sent are received, too */
 	bool is_loopback;
-	/* this process, and so probably others, may set the mark on frames */
+	/* this process may set the mark on frames, and so probably may others */
 	bool has_mark;
 	uint32_t len_max;  /* bytes of the longest frame that the MTU allows */
 	uint32_t overflow; /* frames that were lost so far because rx_fd was full */
@@ -254,8 +254,8 @@ static int open_rx(struct rnp_raw_link *l)
 	return rc;
 }
 
-/* Returns the packet-socket membership for a rule, which makes the interface receive the
- * frames that the rule needs. Without type and address: no membership is needed.
+/* Returns the packet-socket membership that makes the interface receive the frames of a
+ * rule. If the type of the result is 0, the rule needs no membership.
  */
 static struct packet_mreq membership_of(const struct rnp_raw_link *l,
 					const struct rnp_rule *rule)
@@ -284,8 +284,8 @@ static struct packet_mreq membership_of(const struct rnp_raw_link *l,
 	return req;
 }
 
-/* Adds or drops the membership for a rule. If the interface refuses, fewer frames come,
- * and the rule works for those.
+/* Adds or drops the membership for a rule. If the interface refuses, the rule still
+ * applies to the frames that come without it.
  */
 static void change_membership(const struct rnp_raw_link *l, const struct rnp_rule *rule,
 			      int what)
@@ -459,7 +459,10 @@ static bool send_frame(struct rnp_raw_link *l)
 		   (struct sockaddr *)&sll, sizeof(sll));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	if (n < 0) /* the frame is longer than the MTU, or the link is down */
+	/* The send has failed because the frame is longer than the MTU, or because the
+	 * link is down.
+	 */
+	if (n < 0)
 		add_stat(l, RN_STAT_TX_DROPPED, 1);
 	raw->tx_len = 0;
 	return true;

@@ -16,7 +16,7 @@
  * than the MTU allows (segments that the kernel has joined or not yet cut) cannot come
  * from a network: it is counted and dropped.
  *
- * Threads: all with the engine lock held, but rnp_raw_close().
+ * Threads: all functions but rnp_raw_close() are called with the engine lock held.
  */
 #ifndef RNP_RAW_SOCKET_H
 #define RNP_RAW_SOCKET_H
@@ -31,8 +31,8 @@ enum {
 	RNP_RAW_RETIRED_MAX = 8
 };
 
-/* Descriptors of sockets that are to be closed; 0: none. Closing a socket takes the
- * kernel tens of milliseconds, so it is done without the engine lock.
+/* Descriptors of sockets that are to be closed; 0: an unused entry. Closing a socket
+ * takes the kernel tens of milliseconds, so that is done without the engine lock.
  */
 struct rnp_raw_retired {
 	int fd[RNP_RAW_RETIRED_MAX];
@@ -44,7 +44,8 @@ struct rnp_raw_retired {
 struct rnp_raw_link {
 	struct rn_dev *dev;
 	const struct rn_netdev *netdev;
-	uint64_t *counter; /* statistics by enum rn_stat; other processes read them */
+	/* the device's counters, indexed by enum rn_stat; other processes read them */
+	uint64_t *counter;
 	/* Adds @fd to, or removes it from, the descriptors whose frames wake the engine.
 	 * @watch returns 0 or -errno.
 	 */

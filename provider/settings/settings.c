@@ -11,7 +11,8 @@
 
 enum {
 	KIB = 1024,
-	/* bytes; so much fits into a receive buffer of the default size */
+	/* bytes. So many bytes of packets fit into a receive buffer of the default size.
+	 */
 	WINDOW_START = 192 * KIB,
 	WINDOW_MIN = 64 * KIB, /* bytes of one super-packet */
 	/* maximum window in bytes; a larger one is no faster on loopback */
@@ -35,7 +36,7 @@ enum {
 /* kbps; highest rate of a link that the core supports */
 #define LINE_MAX UINT64_C(4000000000)
 
-/* A variable whose value is one of two words. */
+/* A variable whose value is one of two words, such as "off" and "on". */
 struct choice {
 	const char *name, *off, *on; /* @off is the default if @preset is false */
 	bool preset;
@@ -289,8 +290,8 @@ static int read_cpu(struct rnp_settings *s, char *err, size_t err_len)
 	return 0;
 }
 
-/* Parses "limit", "limit:SIZE" or "cost:NS". Returns the byte after it; NULL: it is none
- * of them, or there twice.
+/* Parses "limit", "limit:SIZE" or "cost:NS". Returns the byte after the word; NULL if the
+ * text is none of them, or if the word was there before.
  */
 static const char *parse_pin_word(const char *at, struct rnp_settings *s)
 {
@@ -384,8 +385,8 @@ struct rnp_budget rnp_settings_budget(const struct rnp_settings *s, uint32_t rcv
 	uint32_t most = at_least(s->gso ? rcvbuf / 16 * JOINED_SHARE : half, mtu);
 	struct rnp_budget b;
 
-	/* The size of the peer's receive buffer is not known; most often it is that of
-	 * this one.
+	/* The size of the peer's receive buffer is not known. It is assumed to be that of
+	 * this device's, as it mostly is.
 	 */
 	b.window_max = at_least(at_most(s->window_max, most), mtu);
 	b.window_start = at_least(at_most(s->window_start, b.window_max), mtu);

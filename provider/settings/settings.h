@@ -91,9 +91,9 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len);
  * getsockopt(SO_RCVBUF) returns it, and a path MTU. The kernel charges a single 4 KiB
  * packet twice its size, so single packets in flight may be half the size of the buffer.
  * It charges a super-packet its size, but returns up to a quarter of the buffer late: so
- * super-packets in flight may be eleven sixteenths. If packets come singly after all, a
- * loss makes the window for requests smaller. No loss limits READ responses, so READs
- * request no more than half of the buffer.
+ * super-packets in flight may be eleven sixteenths. If packets come singly nevertheless,
+ * the first loss makes the window for requests smaller. No loss limits READ responses, so
+ * READs request no more than half of the buffer.
  */
 struct rnp_budget {
 	uint32_t window_start, window_min, window_max;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_options.h - ROCIN_VALIDATE, which says what is checked of the verbs calls of a
- * program, and what becomes of the findings.
+/* watch_options.h - parses ROCIN_VALIDATE, which selects the checks of verbs calls and
+ * what is done with the findings.
  */
 #ifndef RNP_WATCH_OPTIONS_H
 #define RNP_WATCH_OPTIONS_H

@@ -293,8 +293,8 @@ static int free_dm(struct rnp_context *ctx, struct rnp_dm *handle)
 	return 0;
 }
 
-/* Frees the memory through any handle, the first one or an import; the others can only be
- * unimported afterwards.
+/* Frees device memory through one of its handles, the original or an imported one. The
+ * other handles can only be unimported afterwards.
  */
 int rnp_free_dm(struct ibv_dm *base)
 {

@@ -642,8 +642,8 @@ static int deregister(struct rnp_context *ctx, struct rnp_mr *handle, struct ibv
 	return 0;
 }
 
-/* Deregisters a region through any handle, the first one or an import; the others can
- * only be unimported afterwards.
+/* Deregisters a region through one of its handles, the original or an imported one. The
+ * other handles can only be unimported afterwards.
  */
 int rnp_dereg_mr(struct rnp_abi_mr *base)
 {

@@ -25,7 +25,9 @@
 #define ASAN_UNPOISON_MEMORY_REGION(addr, len) ((void)(addr), (void)(len))
 #endif
 
-/* Of the address sanitizer's runtime, if the program has it. */
+/* A function of the address sanitizer's runtime, present only if the program uses that
+ * sanitizer.
+ */
 // NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): its own name
 void __lsan_disable(void) __attribute__((weak));
 

@@ -52,7 +52,9 @@ struct rnp_handle {
 	 * engine lock.
 	 */
 	atomic_bool is_live;
-	/* The program knows the address of the object, or of one that was here before. */
+	/* The program knows the address: that of this object, or of an earlier object at
+	 * the same place.
+	 */
 	bool was_named;
 };
 
@@ -77,9 +79,9 @@ struct rnp_handle_table {
  * @scrub:	Called with a destroyed object before its memory is reused, to free what
  * it has kept; or NULL
  *
- * The memory is zeroed. It is that of the object of this kind which was destroyed first,
- * if more than RNP_QUARANTINE have been destroyed and not been reused; otherwise it is
- * new.
+ * The memory is zeroed. If more than RNP_QUARANTINE destroyed objects of this kind have
+ * not been reused, the memory of the oldest of them is used; otherwise new memory is
+ * allocated.
  *
  * Return: the object, or NULL with ENOMEM.
  */

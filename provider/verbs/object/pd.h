@@ -42,7 +42,8 @@ struct rnp_pd {
 	 * handles, cleared when the domain is deallocated
 	 */
 	struct rn_stats_object *record;
-	struct rnp_engine *engine; /* of the record; valid while there is one */
+	/* engine of the record; valid while there is a record */
+	struct rnp_engine *engine;
 	/* the domain was deallocated; guarded by the engine lock */
 	bool gone;
 	/* entry in rnp_context.pds; guarded by the engine lock */

@@ -176,8 +176,9 @@ static void tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
  * @posted:	@posted->now is the current time; the request is added to the counts
  *
  * Tells the sanitizer of the PCIe layer, if there is one, and passes the trace point.
- * Engine lock held: no packet of the request leaves before the sanitizer knows of it, so
- * no READ is served that it takes for the peer's own.
+ * Engine lock held: no packet of the request leaves before the sanitizer knows of the
+ * request, so the sanitizer does not mistake a READ that this process serves for one of
+ * the peer's own.
  *
  * Return: 0 or -errno of rn_qp_post_send().
  */
@@ -237,7 +238,9 @@ static struct rn_host_range srq_range(const void *srq, uint32_t number)
 	return (struct rn_host_range){ .addr = (uintptr_t)at, .len = len };
 }
 
-/* Likewise for the last @count receives of a QP or of an SRQ, which no message has taken.
+/* Rings the doorbell of the simulated PCIe for the last @count receives of a QP or of an
+ * SRQ, which no message has consumed. Engine lock held; only if there is a simulated
+ * PCIe.
  */
 static void ring_for_receives(const struct rnp_qp *qp, uint32_t count)
 {
@@ -301,7 +304,7 @@ static __attribute__((noinline)) int post_nowhere(struct rnp_engine *e, bool dis
 /* What a post to a queue pair keeps while it holds the engine lock. */
 struct lock_state {
 	bool disabled; /* lock_to_post() has disabled cancellation */
-	int cancel;    /* as it was before */
+	int cancel;    /* the cancel state of the thread before the call */
 };
 
 /* Begins a post to a queue pair, with the engine locked. Returns 0, or the errno of the

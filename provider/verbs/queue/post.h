@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* post.h - send work requests in the form of the core: from ibv_post_send(), and those
- * that are collected between ibv_wr_start() and ibv_wr_complete().
+/* post.h - send work requests in the form of the core: those of ibv_post_send(), and
+ * those that an extended QP collects between ibv_wr_start() and ibv_wr_complete().
  */
 #ifndef RNP_POST_H
 #define RNP_POST_H
@@ -66,7 +66,8 @@ static inline void rnp_bind_request(const struct ibv_mw *mw, uint32_t rkey,
 struct rnp_wr_entry {
 	struct rn_send_wr wr;
 	struct rn_av av;
-	/* that @av is of, for the validation layer, which alone knows whether it is there
+	/* the AH from which @av was taken; only the validation layer uses it, and it
+	 * checks whether the AH still exists
 	 */
 	const struct ibv_ah *ah;
 	/* index of the first of its wr.num_sge entries in rnp_wr_list.sges */

@@ -84,8 +84,8 @@ struct rn_rnr;
 const struct ibv_qp *rnp_find_rnr(const struct rnp_context *ctx, uint32_t qpn,
 				  struct rn_rnr *rnr);
 
-/* The handle of the QP with that number, as that of rnp_find_rnr(), if its peer has
- * acknowledged any of its requests; else NULL.
+/* Returns the handle of the QP with that number if its peer has acknowledged any of its
+ * requests; else NULL. The handle is chosen as by rnp_find_rnr().
  */
 const struct ibv_qp *rnp_find_answered(const struct rnp_context *ctx, uint32_t qpn);
 
