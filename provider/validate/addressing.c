@@ -11,8 +11,9 @@ enum {
 	FLOW_LABEL_MAX = (1 << 20) - 1,
 	QPN_MAX = (1 << 24) - 1,
 	MULTICAST_QPN = QPN_MAX,
-	MTU_MAX = 4096, /* bytes: of ports of which nothing is known */
-	MTU_UNIT = 128, /* bytes of an enum ibv_mtu of 0 */
+	MTU_MAX = 4096, /* bytes; assumed for ports of which nothing is known */
+	/* bytes for the value 0 of enum ibv_mtu; each higher value doubles them */
+	MTU_UNIT = 128,
 };
 
 #define QKEY_CONTROLLED UINT32_C(0x80000000)
@@ -32,7 +33,9 @@ static bool is_ipv4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, of_ipv4, sizeof(of_ipv4));
 }
 
-/* Multicast GIDs are those of IPv6, and 224.0.0.0/4 as an IPv4 address in a GID. */
+/* Is the GID a multicast address: one of IPv6, or one of IPv4 (224.0.0.0/4) mapped into a
+ * GID?
+ */
 static bool is_multicast(const union ibv_gid *gid)
 {
 	return gid->raw[0] == 0xff || (is_ipv4(gid) && gid->raw[12] >> 4 == 0xe);
@@ -115,7 +118,7 @@ static void check_modify(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* --------------------------------------------------------------------- UD requests */
-/* The living address handle of a request, or NULL. */
+/* Returns the living address handle of a request, or NULL. */
 static const struct rn_val_object *handle_of(const struct rn_val *v,
 					     const struct rn_val_request *r)
 {
@@ -130,7 +133,7 @@ static void check_handle(struct rn_val *v, const struct rn_val_event *e,
 	const struct rn_val_object *own = rn_val_pd_of(e->object),
 				   *its = rn_val_pd_of(ah);
 
-	/* Handles of one PD have one number. */
+	/* All handles on one PD have the same number. */
 	if (own && its && own->number != its->number)
 		rn_val_find2(v, e, RN_VAL_ADDRESSING_AH_OF_OTHER_PD, e->object, ah,
 			     "the address handle is of PD %u, and the QP of PD %u",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* event.c - reports each event to the rules and then to the model. Categories are left
- * out of which no rule has a severity that the user asked for.
+/* event.c - reports each event to the rules and then to the model. Categories without a
+ * rule of a severity that the user has asked for are left out.
  */
 #include <stdlib.h>
 

@@ -47,8 +47,8 @@ static void check_use_after_destroy(struct rn_val *v, const struct rn_val_event 
 			    rn_val_name(e->object, &name));
 }
 
-/* Numbers of events of an object that were acknowledged. Another thread may go on with
- * it.
+/* Numbers of events of an object that the program has acknowledged. Another thread may be
+ * acknowledging more of them.
  */
 struct acked {
 	uint32_t events, async;
@@ -120,7 +120,9 @@ static bool is_mapped(const struct rn_val *v, uint64_t addr, uint64_t len)
 	return !v->is_mapped || !len || v->is_mapped(addr, len);
 }
 
-/* Memory that is registered on demand may come and go. */
+/* Must the region have memory while it is registered? A region with on-demand paging need
+ * not.
+ */
 static bool has_pages(const struct rn_val_object *mr)
 {
 	return mr->mr.has_memory && mr->mr.addr &&
@@ -140,7 +142,9 @@ static void check_memory(struct rn_val *v, const struct rn_val_event *e)
 			rn_val_name(e->object, &name));
 }
 
-/* A request has failed: perhaps since the memory of its entries is gone. */
+/* Looks whether a request may have failed because the memory of one of its SGEs is not
+ * mapped any more.
+ */
 static void check_failed(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_wr *wr = e->completion.wr;
@@ -164,8 +168,8 @@ static void check_failed(struct rn_val *v, const struct rn_val_event *e)
 	}
 }
 
-/* Does a fork share pages of the region with the child, so that the next write of one of
- * them goes to a copy, which the card does not know?
+/* Would a child of fork() share pages of the region copy-on-write? Then the next write of
+ * the program to such a page goes to a copy, while the card still uses the old page.
  */
 static bool is_copied(const struct rn_val *v, const struct rn_val_object *o)
 {
@@ -175,7 +179,9 @@ static bool is_copied(const struct rn_val *v, const struct rn_val_object *o)
 
 static void check_fork(struct rn_val *v, const struct rn_val_event *e)
 {
-	/* Looking at the memory takes time. */
+	/* The check reads the mappings of the whole process, which takes time, so it is
+	 * left out if no rule of this severity is reported.
+	 */
 	if (e->fork.is_safe || !(v->severities & 1U << RN_VAL_PORTABILITY))
 		return;
 	for (const struct rn_val_object *o = v->living; o; o = o->older) {
@@ -240,7 +246,9 @@ static void check_close(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* --------------------------------------------------------- protection domains */
-/* Returns the PD of an object: not a parent domain, which is a handle on one. */
+/* Returns the PD of an object. If the object was created with a parent domain, which is a
+ * handle on a PD, returns that PD.
+ */
 static const struct rn_val_object *domain_of(const struct rn_val_object *o)
 {
 	const struct rn_val_object *pd = rn_val_pd_of(o);
@@ -254,7 +262,8 @@ static void check_domain(struct rn_val *v, const struct rn_val_event *e,
 	const struct rn_val_object *own = domain_of(e->object), *other = domain_of(used);
 	struct rn_val_text name, user;
 
-	/* Imports are handles on a PD, too, which has one number. */
+	/* Imported PDs and parent domains are handles on one PD, and all have its number.
+	 */
 	if (!own || !other || own == other || own->number == other->number)
 		return;
 	rn_val_find2(v, e, RN_VAL_LIFE_FOREIGN_PD, e->object, used,
@@ -298,7 +307,8 @@ static void check_leaks(struct rn_val *v, const struct rn_val_event *e)
 	struct rn_val_text name;
 
 	for (const struct rn_val_object *o = v->living; o; o = o->older) {
-		/* Libraries close their contexts when they are unloaded, later than now.
+		/* A context without objects is no leak: libraries close their contexts
+		 * when they are unloaded, which is later than this check.
 		 */
 		if (o->kind == RN_VAL_CONTEXT && !o->users)
 			continue;
@@ -310,7 +320,7 @@ static void check_leaks(struct rn_val *v, const struct rn_val_event *e)
 	}
 }
 
-/* An object is about to be destroyed. */
+/* Checks an object that is about to be destroyed. */
 static void check_destroy(struct rn_val *v, const struct rn_val_event *e)
 {
 	check_unacked(v, e);

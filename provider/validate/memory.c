@@ -6,7 +6,8 @@
 
 enum {
 	ATOMIC_LEN = 8,
-	LOOK_BACK = 64, /* earlier requests that a new one is compared with */
+	/* maximum number of earlier requests that a new one is compared with */
+	LOOK_BACK = 64,
 };
 
 #define MESSAGE_MAX (UINT64_C(1) << 31)
@@ -23,7 +24,8 @@ static bool is_within(const struct rn_val_mr *mr, uint64_t addr, uint64_t len)
 	       len <= mr->len - (addr - mr->iova);
 }
 
-/* Are two objects of one device, but of different PDs? Handles of one PD have one number.
+/* Do two objects of one device belong to different PDs? All handles on one PD have the
+ * same number.
  */
 static bool is_of_other_pd(const struct rn_val_object *a, const struct rn_val_object *b)
 {
@@ -37,7 +39,7 @@ static bool is_of_other_pd(const struct rn_val_object *a, const struct rn_val_ob
 }
 
 /* ------------------------------------------------------------------- local buffers */
-/* The MR that had the lkey until it was deregistered, or NULL. */
+/* Returns the MR that had the lkey until it was deregistered, or NULL. */
 static const struct rn_val_object *gone_mr_of_lkey(const struct rn_val *v, uint32_t lkey)
 {
 	const struct rn_val_object *o = v->newest_gone;
@@ -138,9 +140,10 @@ static bool overlaps(const struct rn_val_request *r, const struct ibv_sge *s,
 	return false;
 }
 
-/* Looks for a request that brings what request @at of the post sends, from the newest one
- * back to one with a fence: requests begin in order, and when that one began, all before
- * it had completed.
+/* Looks for an outstanding request (READ or atomic) that writes the data which request
+ * @at of the post sends. Searches from the newest request back to one with a fence:
+ * requests begin in order, and when a fenced request began, all requests before it had
+ * completed.
  */
 static void check_fence(struct rn_val *v, const struct rn_val_event *e, uint32_t at)
 {
@@ -208,7 +211,7 @@ static void check_request(struct rn_val *v, const struct rn_val_event *e, uint32
 	if (is_send && r->opcode == IBV_WR_BIND_MW)
 		check_bind(v, e, &r->bind);
 	if (is_send && (int)r->opcode == RN_WR_FLUSH)
-		return; /* of its entries only the lengths are used */
+		return; /* a FLUSH uses only the lengths of its SGEs */
 	if (is_send && rn_val_length_of(r) > MESSAGE_MAX)
 		rn_val_find(v, e, RN_VAL_MEMORY_MESSAGE_TOO_LONG, e->object,
 			    "%s of %llu bytes", rn_val_opcode_name(r->opcode),
@@ -219,8 +222,8 @@ static void check_request(struct rn_val *v, const struct rn_val_event *e, uint32
 		check_fence(v, e, at);
 }
 
-/* Do two QPs send to one address? Keys are those of a device, and those of two processes
- * of a host differ.
+/* Do two QPs send to the same address? An rkey alone does not tell that they write to the
+ * same memory, as each device has keys of its own.
  */
 static bool is_to_same(const struct rn_val_object *a, const struct rn_val_object *b)
 {
@@ -229,7 +232,7 @@ static bool is_to_same(const struct rn_val_object *a, const struct rn_val_object
 		       sizeof(union ibv_gid));
 }
 
-/* Compares a WRITE with those of other QPs. */
+/* Compares a WRITE with the outstanding WRITEs of other QPs. */
 static void check_write(struct rn_val *v, const struct rn_val_event *e,
 			const struct rn_val_write *now)
 {
@@ -272,7 +275,7 @@ static bool uses_rkey(enum ibv_wr_opcode opcode)
 	return rn_val_fetches(opcode) || rn_val_is_write(opcode);
 }
 
-/* The living MR with that rkey, or NULL. Mostly the two keys are one. */
+/* Returns the living MR with that rkey, or NULL. In most MRs lkey and rkey are equal. */
 static const struct rn_val_object *mr_of_rkey(struct rn_val *v, uint32_t rkey)
 {
 	const struct rn_val_object *o = rn_val_mr_of_lkey(v, rkey);
@@ -290,8 +293,8 @@ static uint32_t pd_number_of(const struct rn_val_object *o)
 	return o->process ? o->pdn : rn_val_pd_of(o)->number;
 }
 
-/* Does a request stay within the range, of an MR or of a window, and its rights? @has:
- * how the object has got its access flags.
+/* Checks that a request stays within the bytes and the access rights of an MR or of a
+ * window. @has: words for the report that say how the object got its access flags.
  */
 static void check_remote_range(struct rn_val *v, const struct rn_val_event *e,
 			       const struct rn_val_object *o,
@@ -331,7 +334,7 @@ static void check_remote_mr(struct rn_val *v, const struct rn_val_event *e,
 		check_remote_range(v, e, mr, &mr->mr, mr->mr.access, "has");
 }
 
-/* No MR has the key: it is that of a window, or was. */
+/* Checks an rkey that is that of no MR: it is, or was, the rkey of a window. */
 static void check_window(struct rn_val *v, const struct rn_val_event *e,
 			 const struct rn_val_object *peer)
 {
@@ -358,8 +361,8 @@ static void check_window(struct rn_val *v, const struct rn_val_event *e,
 			     (unsigned long long)wr->remote_addr);
 }
 
-/* Says why the other end has refused access, if it is in this process or in another one
- * that tells what it has. Windows of others have rkeys that are not known here.
+/* Finds out why the other end has refused access, if it is in this process or in one that
+ * publishes its objects. The rkeys of windows of other processes are not known.
  */
 static void check_completion(struct rn_val *v, const struct rn_val_event *e)
 {
@@ -415,7 +418,9 @@ void rn_val_check_memory(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_object *o = e->object;
 
-	/* Whatever has completed may have told of the WRITEs before it. */
+	/* A completion may have told the program that earlier WRITEs were carried out, so
+	 * these are not compared with later ones.
+	 */
 	if (e->kind == RN_VAL_COMPLETION || e->kind == RN_VAL_CQ_EVENT ||
 	    (e->kind == RN_VAL_DESTROY && rn_val_is(o, RN_VAL_QP)))
 		v->tally.write_count = 0;

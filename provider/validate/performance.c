@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* performance.c - rules about what makes a program slower than it is; see
- * rules/performance.def. What a QP or CQ did is judged when it is destroyed.
+/* performance.c - rules about what makes a program slower than it could be; see
+ * rules/performance.def. A QP or a CQ is judged when it is destroyed.
  */
 #include "model/model.h"
 
 enum {
-	/* A QP with fewer requests, or a CQ with fewer completions, is not judged: nobody
-	 * would notice.
+	/* requests of a QP, or completions of a CQ; with fewer of them it is not judged,
+	 * as nobody would notice the difference
 	 */
 	BUSY = 1000,
-	OFTEN = 256, /* calls that enter the kernel between posts */
+	/* number of calls that enter the kernel, each with few requests before it, that
+	 * make a finding
+	 */
+	OFTEN = 256,
 	PAGE = 4096, /* bytes */
-	FEW = 64,    /* requests between two such calls */
+	FEW = 64,    /* maximum number of requests between two such calls */
 	SMALL_MRS = 256,
 	RESIZES = 8,
 };
@@ -115,8 +118,8 @@ static void check_entries(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* -------------------------------------------------------------------- registration */
-/* Counts a call that comes behind new requests. Returns whether it is the last of OFTEN
- * in a row that had few requests between them.
+/* Counts a call that comes after new requests have been posted. Returns true if it is the
+ * last of OFTEN calls in a row with at most FEW requests between each two.
  */
 static bool is_often(uint64_t now, uint64_t *then, uint32_t *late)
 {

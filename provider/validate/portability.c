@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portability.c - rules about what other cards do otherwise; see rules/portability.def.
- * That this card has what is asked for, or refuses it, makes no difference.
+/* portability.c - rules about programs that work with this card and not with others; see
+ * rules/portability.def. It does not matter whether this card grants a request.
  */
 #include "model/model.h"
 
 #include <string.h>
 
-/* More than these is too much for one of the common cards; the sources of the rules say
- * for which. X722 and efa take still less.
+/* Limits that some common card does not exceed; the sources of the rules name these
+ * cards. X722 and efa have even lower limits.
  */
 enum {
 	INLINE_OF_MOST = 96,	/* bytes of inline data: bnxt_re; irdma takes 101 */
@@ -16,7 +16,7 @@ enum {
 };
 
 /* ---------------------------------------------------------------------- objects */
-/* Kinds of object that not all cards have. */
+/* Kinds of objects that not all cards support. */
 static const struct {
 	enum rn_val_kind kind;
 	enum rn_val_rule rule;
@@ -28,7 +28,7 @@ static const struct {
 	{ RN_VAL_SRQ, RN_VAL_PORTABILITY_SRQ },
 };
 
-/* Types of QP that not all cards have. */
+/* Types of QPs that not all cards support. */
 static const struct {
 	enum ibv_qp_type type;
 	enum rn_val_rule rule;
@@ -69,7 +69,9 @@ static void check_mr(struct rn_val *v, const struct rn_val_event *e)
 			    "%s() was called", e->verb);
 }
 
-/* The model has the new region already. */
+/* Checks whether the registered memory exceeds RLIMIT_MEMLOCK. The new region is in the
+ * model already.
+ */
 static void check_locked(struct rn_val *v, const struct rn_val_event *e)
 {
 	if (e->object && e->make.mr.may_lock && v->registered > e->make.mr.may_lock)

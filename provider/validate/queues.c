@@ -61,7 +61,7 @@ static void check_full_send_queue(struct rn_val *v, const struct rn_val_event *e
 			    qp->asked.max_send_wr);
 }
 
-/* Looks for messages to a QP of this process that has no receive. */
+/* Reports messages to a QP of this process that has no receive left. */
 static void check_receives_of_peer(struct rn_val *v, const struct rn_val_event *e)
 {
 	struct rn_val_object *o = e->object, *peer = rn_val_own_peer_of(v, o);
@@ -69,7 +69,9 @@ static void check_receives_of_peer(struct rn_val *v, const struct rn_val_event *
 	struct rn_val_text name, peer_name;
 	uint32_t messages = 0;
 
-	/* From which SRQ a target QP of XRC takes them, each request says. */
+	/* A target QP of XRC takes its receives from the SRQ that each request names, so
+	 * it is not checked.
+	 */
 	if (!peer || peer->qp.type == IBV_QPT_XRC_RECV ||
 	    (peer->qp.state != IBV_QPS_RTR && peer->qp.state != IBV_QPS_RTS) ||
 	    rn_val_receives_of(peer)->count)
@@ -90,7 +92,10 @@ static void check_receives_of_peer(struct rn_val *v, const struct rn_val_event *
 }
 
 enum {
-	IGNORED = 64 /* requests posted behind a failure: more than were on their way */
+	/* number of requests posted after a failed one; more than that were not posted
+	 * before the program could see the failure
+	 */
+	IGNORED = 64
 };
 
 static void check_status_ignored(struct rn_val *v, const struct rn_val_event *e)
@@ -150,7 +155,9 @@ static void check_beside_srq(struct rn_val *v, const struct rn_val_event *e)
 			     rn_val_name(e->object->qp.srq, &srq));
 }
 
-/* An SRQ that is filled again has run empty: nobody has been told in time. */
+/* Checks an SRQ to which receives are posted. If it was empty before, no limit event told
+ * the program in time to fill it.
+ */
 static void check_refill(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_srq *srq = &e->object->srq;
@@ -189,8 +196,9 @@ static void check_modify_srq(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------------------------------ completions */
-/* The newest requests are promises already when the call has returned. Those that were
- * refused are none, and of posts of other threads nobody knows yet.
+/* Checks that a CQ has room for the completions of all outstanding requests. The requests
+ * of this post count, as the call has returned, except for those that were refused. Those
+ * in posts of other threads that have not returned yet (cq.unsure) do not count.
  */
 static void check_room(struct rn_val *v, const struct rn_val_event *e,
 		       const struct rn_val_object *cq)
@@ -256,8 +264,9 @@ static void check_wakeup(struct rn_val *v, const struct rn_val_event *e)
 	if (!cq->notifies || cq->is_polled_since_armed || !cq->waiting_when_armed ||
 	    cq->has_event)
 		return;
-	/* Whoever has armed the CQ may be about to poll it while another one is woken, or
-	 * a poll may be under way; and what has no solicited event is not waited for.
+	/* No finding if another thread has armed the CQ, which may be about to poll it;
+	 * if a poll is under way; or if the CQ was armed for solicited events only, as
+	 * the completions in it may be unsolicited.
 	 */
 	if (cq->armed_by != e->thread || e->cq_event.is_polling || cq->is_armed_solicited)
 		return;
@@ -294,7 +303,7 @@ static void check_async(struct rn_val *v, const struct rn_val_event *e)
 		o->srq.tally.is_limit_spent = true;
 }
 
-/* Does a QP send what never wakes its peer? */
+/* Does a QP send only messages that never wake its peer? */
 static bool is_unsolicited(const struct rn_val_object *from,
 			   const struct rn_val_object *to)
 {
@@ -311,7 +320,9 @@ static void check_end_of_qp(struct rn_val *v, const struct rn_val_event *e)
 	const struct rn_val_object *o = e->object, *peer = rn_val_own_peer_of(v, o);
 	struct rn_val_text name, peer_name;
 
-	/* What has come behind them may be the answer to them. */
+	/* A message that arrived after these requests may be the answer to them, and
+	 * shows that they were carried out.
+	 */
 	if (o->qp.state == IBV_QPS_RTS && o->qp.send.count && !has_signaled(&o->qp) &&
 	    !o->qp.tally.has_reply)
 		rn_val_find(v, e, RN_VAL_QUEUES_LAST_UNSIGNALED, o,
@@ -389,7 +400,7 @@ static void check_cq(struct rn_val *v, const struct rn_val_event *e)
 		check_end_of_cq(v, e);
 }
 
-/* What a QP did before a reset does not count. */
+/* Clears the counts of a QP that is reset: what it did before is not judged. */
 static void begin_again(struct rn_val_qp *qp)
 {
 	qp->tally.messages = qp->tally.solicited = 0;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* receives.c - messages for which the other end had no receive, as RNR NAKs tell: at the
- * end that sends them and at that which lacks the receives, whatever process or host the
- * other one is on.
- *
- * Where both ends are of one process, the posts alone tell it, too, and earlier
- * (queues.c).
+/* receives.c - reports messages for which the other end had no receive, by the RNR NAKs
+ * that devices count. Finds them at the end that sends the messages and at the end that
+ * lacks receives; the other end may be in another process or on another host. If both
+ * ends belong to one process, posts alone show the mistake, and earlier (queues.c).
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -14,7 +12,7 @@
 enum {
 	NS_PER_US = 1000,
 	NS_PER_MS = 1000000,
-	IPV4_AT = 12, /* byte of a GID ::ffff:a.b.c.d */
+	IPV4_AT = 12, /* offset of the IPv4 address in a GID ::ffff:a.b.c.d */
 };
 
 /* -------------------------------------------------------------------------- the peer */
@@ -60,8 +58,9 @@ const char *rn_val_receives_text(const struct rn_val *v, const struct rn_val_obj
 }
 
 /* ------------------------------------------------------------------------ this end */
-/* Finds the request that got the newest RNR NAK, and counts the messages from there on
- * that waited when it came. NULL: it has been polled.
+/* Finds the oldest message that waited when the newest RNR NAK came, and counts the
+ * messages that waited then. Returns NULL if the request that got the NAK is not in the
+ * model any more, because its completion was polled.
  */
 static const struct rn_val_wr *first_waiting(const struct rn_val_event *e,
 					     uint32_t *messages)
@@ -84,7 +83,9 @@ static const struct rn_val_wr *first_waiting(const struct rn_val_event *e,
 	return first;
 }
 
-/* The stack of the finding is that of the post: the poll says nothing. */
+/* Checks the RNR NAKs that a QP has received. The finding has the stack of the post, as
+ * that of the poll would not help.
+ */
 static void check_received(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_object *o = e->object;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* remote.c - the other end of a connection, if another process has it: a QP and an MR
- * that stand for those there, as the rules know objects.
+/* remote.c - the other end of a connection, if another process owns it. The model gets a
+ * QP and an MR like those of that process, so that rules can use them as any other
+ * object.
  *
- * They are asked for when a QP sends for the first time, when its peer seems not to give
- * a right that a request needs, when it has refused access, and when it had no receive;
- * what changes else is not seen.
+ * Other processes are asked for them when a QP sends for the first time, when its peer
+ * seems not to grant a right that a request needs, when the peer has refused access, and
+ * when it had no receive. Changes in between are not seen.
  */
 #include "model/model.h"
 
@@ -31,7 +32,7 @@ static void fill_qp(struct rn_val_object *o, const struct rn_val_end *end)
 	o->qp.has_remote_srq = end->qp.has_srq;
 }
 
-/* Asks for the QP that @o is connected to. */
+/* Asks other processes for the QP that @o is connected to. */
 static void ask_for_qp(struct rn_val *v, struct rn_val_object *o)
 {
 	struct rn_val_end end = { 0 };
@@ -48,13 +49,15 @@ static void ask_for_qp(struct rn_val *v, struct rn_val_object *o)
 		fill_qp(o->qp.remote, &end);
 }
 
-/* Looking takes long: where the same happens often, at twice the number again. */
+/* Asking takes long. So if the same event happens often, other processes are asked again
+ * only when its count has doubled.
+ */
 static bool is_often(uint32_t then, uint32_t now)
 {
 	return !then || now >= 2 * then;
 }
 
-/* Does a post need a right that the other end did not give when it was asked last? */
+/* Does a post need a right that the other end did not grant when it was asked last? */
 static bool lacks_right(const struct rn_val_object *o, const struct rn_val_event *e)
 {
 	unsigned given =
@@ -66,7 +69,7 @@ static bool lacks_right(const struct rn_val_object *o, const struct rn_val_event
 	return false;
 }
 
-/* Returns the QP whose other end an event makes interesting, or NULL. */
+/* Returns the QP about whose other end the event makes it necessary to ask, or NULL. */
 static struct rn_val_object *asker(const struct rn_val_event *e)
 {
 	struct rn_val_object *o = e->object;
@@ -108,7 +111,7 @@ const struct rn_val_object *rn_val_mr_at(struct rn_val *v,
 	if (!v->ends)
 		return NULL;
 	if (!v->ends->find_mr(peer->process, peer->device, rkey, &end)) {
-		/* Without the file of the process nothing is known. */
+		/* If the process has no file, nothing is known about its objects. */
 		*is_window = end.process != peer->process || end.has_windows;
 		return NULL;
 	}

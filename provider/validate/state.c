@@ -54,7 +54,8 @@ static const struct transition transitions[] = {
 	  .raw = { 0, RATE } },
 };
 
-/* Transitions beside those of the table, and to RESET and ERR, which come from any state.
+/* Is it a transition that the table does not list, other than those to RESET and ERR,
+ * which are allowed from any state?
  */
 static bool is_other_transition(enum ibv_qp_state from, enum ibv_qp_state to)
 {
@@ -166,7 +167,7 @@ static void check_refused(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------------------------- what is refused */
-/* The attributes of the device say more; these bounds are those of the fields. */
+/* The attributes of the device may be lower; these are the limits of the fields. */
 static const char *find_out_of_range(const struct ibv_qp_attr *a, int mask)
 {
 	const struct {
@@ -190,7 +191,7 @@ static const char *find_out_of_range(const struct ibv_qp_attr *a, int mask)
 	return NULL;
 }
 
-/* Looks for values that no device takes. */
+/* Looks for values that every device refuses. */
 static void check_values(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct ibv_qp_attr *a = e->modify.attr;
@@ -213,15 +214,15 @@ static void check_values(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------------------------ what is accepted */
-/* Time in ms that a QP waits at most for a peer that does not answer. */
+/* Returns the time in ms after which a QP gives up a peer that does not answer. */
 static uint64_t patience_ms(const struct ibv_qp_attr *a)
 {
 	return (4096ULL << (a->timeout & 31)) * (a->retry_cnt + 1U) / 1000000;
 }
 
 enum {
-	SHORT_TIMEOUT = 8, /* 1 ms: peers that are software need more at times */
-	PATIENCE_MS = 10 * 60 * 1000, /* nobody waits for longer */
+	SHORT_TIMEOUT = 8, /* 1 ms; a peer that is software sometimes needs longer */
+	PATIENCE_MS = 10 * 60 * 1000, /* ms; no program waits longer */
 };
 
 static void check_retries(struct rn_val *v, const struct rn_val_event *e)
@@ -252,7 +253,9 @@ static void check_retries(struct rn_val *v, const struct rn_val_event *e)
 			    "min_rnr_timer of %s is 0, which is 655 ms", name.text);
 }
 
-/* The requests of which completions are to come: others may have completed silently. */
+/* Returns the number of outstanding requests that will complete visibly. Unsignaled ones
+ * may have completed silently.
+ */
 static uint32_t telling(const struct rn_val_queue *q)
 {
 	uint32_t count = 0;
@@ -279,7 +282,7 @@ static void check_accepted(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------------------------------- two ends */
-/* Has a connected QP the attributes that come with RTR? */
+/* Does a connected QP have the attributes that are set with RTR? */
 static bool is_ready(const struct rn_val_object *o)
 {
 	return o->qp.state == IBV_QPS_RTR || o->qp.state == IBV_QPS_RTS;
@@ -311,7 +314,9 @@ static void check_mtus(struct rn_val *v, const struct rn_val_event *e,
 			     rn_val_name(b, &other), 128U << b->qp.attr.path_mtu);
 }
 
-/* A QP sends for the first time: both ends are as they are to be. */
+/* Compares the attributes of the two ends when a QP sends for the first time, since both
+ * are set up then.
+ */
 static void check_connection(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_object *o = e->object, *target = rn_val_target_of(v, o);
@@ -351,8 +356,8 @@ static bool has_opcode(enum ibv_wr_opcode opcode, unsigned set)
 	return (unsigned)opcode < 32 && set & 1U << opcode;
 }
 
-/* Does a QP of that type have such requests? Those that are neither SENDs nor WRITEs,
- * READs or atomics are not judged.
+/* Does a QP of that type support such requests? Requests other than SENDs, WRITEs, READs
+ * and atomics are not judged.
  */
 static bool is_of_type(enum ibv_qp_type type, enum ibv_wr_opcode opcode)
 {
@@ -449,7 +454,7 @@ static void check_end(struct rn_val *v, const struct rn_val_event *e)
 				    o->qp.recv.count);
 }
 
-/* A QP of which messages wait for a receive is destroyed. */
+/* Checks a QP that is destroyed while messages wait for one of its receives. */
 static void check_waiting(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_object *o = e->object, *peer = rn_val_own_peer_of(v, o);
@@ -467,7 +472,8 @@ static void check_waiting(struct rn_val *v, const struct rn_val_event *e)
 			rn_val_name(o, &name), rn_val_name(peer, &other));
 }
 
-/* Some drivers refuse such a PSN, and some take 24 bits of it. */
+/* Checks that a PSN fits into 24 bits. Some drivers refuse a larger one, and some cut it.
+ */
 static void check_width(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct ibv_qp_attr *a = e->modify.attr;
@@ -502,7 +508,9 @@ static bool is_first_failure(const struct rn_val_completion *c)
 	       !c->qp->qp.tally.was_answered && !c->qp->qp.tally.rnr_received;
 }
 
-/* That a peer ends, and answers no more, is no mistake of this program. */
+/* Checks whether a QP failed because its peer has never answered. If the peer has
+ * answered before and stopped, it may have ended, which is no mistake of this program.
+ */
 static void check_answer(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_completion *c = &e->completion;

@@ -50,8 +50,8 @@ enum rn_val_severity {
 	X(PORTABILITY, portability, "what other cards do otherwise")          \
 	X(PERFORMANCE, performance, "what makes a program slower than it is")
 
-/* Those and the category of the sanitizer (sim/pcie/sanitizer), whose rules are listed
- * and explained with the others.
+/* All categories: those above, and that of the sanitizer (sim/pcie/sanitizer), whose
+ * rules are listed and explained with the others.
  */
 #define RN_VAL_ALL_CATEGORIES(X) \
 	RN_VAL_CATEGORIES(X)     \
@@ -64,8 +64,8 @@ enum rn_val_category {
 	RN_VAL_CATEGORY_COUNT
 };
 
-/* The rules of each category are in rules/CATEGORY.def, a line RULE(SYMBOL, ...) each;
- * the rule is RN_VAL_CATEGORY_SYMBOL here.
+/* All rules. The rules of a category are in rules/CATEGORY.def, one line RULE(SYMBOL,
+ * ...) each; such a rule is named RN_VAL_CATEGORY_SYMBOL here.
  */
 enum rn_val_rule {
 #define RULE(symbol, ...) RN_VAL_LIFE_##symbol,
@@ -101,12 +101,17 @@ struct rn_val_rule_info {
 	const char *name; /* "CATEGORY/short-words" */
 	const char *text; /* one sentence: what is wrong */
 	const char
-		*source; /* section of a specification, manual page, manual of a card */
+		/* where it stands: a section of a specification, a manual page, or the
+		 * manual of a card
+		 */
+		*source;
 	const char *remedy; /* what to do */
 };
 
 const struct rn_val_rule_info *rn_val_rule_info(unsigned rule);
-/* The name of a rule, with an unused argument: as struct rn_rule_names has it. */
+/* Returns the name of a rule. Has an unused argument so that its address fits into struct
+ * rn_rule_names.
+ */
 const char *rn_val_rule_name(const void *unused, size_t rule);
 const char *rn_val_severity_name(enum rn_val_severity severity);
 const char *rn_val_severity_text(enum rn_val_severity severity);
@@ -153,7 +158,7 @@ enum rn_val_event_kind {
 	 */
 	RN_VAL_MAKE,	/* reported only after the call */
 	RN_VAL_USE,	/* reported only before the call */
-	RN_VAL_DESTROY, /* reported before and after the call, as the next one */
+	RN_VAL_DESTROY, /* reported before and after the call, like RN_VAL_MODIFY */
 	RN_VAL_REREG,	/* ibv_rereg_mr() */
 
 	/* Calls about queues; reported before and after the call. */
@@ -170,7 +175,7 @@ enum rn_val_event_kind {
 	RN_VAL_CQ_EVENT,   /* ibv_get_cq_event() has returned an event */
 	RN_VAL_ASYNC_EVENT,
 
-	/* Facts without a call. */
+	/* Facts that are reported without a call. */
 	/* The device of a QP has received or sent RNR NAKs. Reported before the poll that
 	 * returns the completions of their requests, or before a receive is posted.
 	 */
@@ -217,7 +222,7 @@ struct rn_val_make {
 			struct ibv_qp_cap asked, cap;
 			bool sq_sig_all;
 			const void *send_cq, *recv_cq, *srq;
-			enum ibv_qp_state state; /* of a QP that was opened */
+			enum ibv_qp_state state; /* state of a QP that was opened */
 		} qp;
 		struct {
 			uint32_t asked, size; /* number of entries */
@@ -241,15 +246,17 @@ struct rn_val_make {
 struct rn_val_modify {
 	const struct ibv_qp_attr *attr;
 	int mask;
-	/* after the call: of the address in @attr, if @mask has one */
+	/* after the call: the path of the address in @attr, if @mask includes one */
 	struct rn_val_path path;
 };
 
-/* What a request binds, and to what. */
+/* The window and the memory that a request binds. */
 struct rn_val_bind {
-	const void *mw, *mr; /* NULL: those that have the keys, or none */
-	uint32_t rkey;	     /* that the window gets: its tag counts; may come later */
-	uint32_t lkey;	     /* of the MR */
+	/* NULL: the program has named them by their keys, or not at all */
+	const void *mw, *mr;
+	/* the rkey that the window gets, with its tag; the program may set it later */
+	uint32_t rkey;
+	uint32_t lkey; /* of the MR */
 	uint64_t addr, len;
 	unsigned access;
 };
@@ -262,7 +269,7 @@ struct rn_val_request {
 	uint32_t sge_count;
 	const struct ibv_sge *sge;
 	uint64_t remote_addr;
-	uint32_t rkey; /* of remote memory, or that is invalidated */
+	uint32_t rkey; /* key of the remote memory, or the key that is invalidated */
 	uint64_t compare_add, swap;
 	uint32_t remote_qpn, qkey; /* UD */
 	const void *ah;		   /* UD */
@@ -315,7 +322,7 @@ struct rn_val_rnr {
 struct rn_val_event {
 	enum rn_val_event_kind kind;
 	bool is_done;	  /* the call has returned */
-	int rc;		  /* then its result: 0 or a positive errno */
+	int rc;		  /* if @is_done: result of the call, 0 or a positive errno */
 	uint32_t stack;	  /* number of the stack of the call; 0: none */
 	uint64_t thread;  /* the thread that calls */
 	const char *verb; /* name of the verb, such as "ibv_modify_qp" */
@@ -365,7 +372,8 @@ struct rn_val_event {
 			bool is_safe; /* ibv_fork_init() was called */
 		} fork;
 		struct {
-			bool is_polling; /* polls are under way that were not told yet */
+			/* polls are under way that the layer has not been told of yet */
+			bool is_polling;
 		} cq_event;
 	};
 };
@@ -374,7 +382,7 @@ struct rn_val_event {
 struct rn_val_finding {
 	enum rn_val_rule rule;
 	uint32_t stack;	  /* number of the stack of the call */
-	const char *what; /* text: what exactly was seen */
+	const char *what; /* text that says what exactly was seen */
 	/* the object that the finding is about, and a second one; each may be NULL */
 	const struct rn_val_object *object, *other;
 	unsigned long long count; /* number of occurrences so far */
@@ -398,14 +406,14 @@ void rn_val_free(struct rn_val *v);
 typedef bool rn_val_probe(uint64_t addr, uint64_t len);
 void rn_val_set_probe(struct rn_val *v, rn_val_probe *is_mapped);
 
-/* Sets a function that says whether a child of fork() gets copies of pages of a range,
- * which it does of private memory, unless madvise(MADV_DONTFORK) was called. Without one
- * all ranges are copied.
+/* Sets a function that says whether a child of fork() gets copies of pages of a range, as
+ * it does of private memory unless madvise(MADV_DONTFORK) was called. Without such a
+ * function all ranges count as copied.
  */
 void rn_val_set_fork_probe(struct rn_val *v, rn_val_probe *is_copied);
 
-/* Objects of other processes on this host that run under the layer, too: each publishes
- * its QPs and MRs (provider/abi/watch_ends.c).
+/* Objects of other processes on this host that also run under the layer. Each process
+ * publishes its QPs and MRs (provider/abi/watch_ends.c).
  */
 enum rn_val_end_kind {
 	RN_VAL_END_NONE,
@@ -419,10 +427,11 @@ enum {
 
 struct rn_val_end {
 	enum rn_val_end_kind kind;
-	uint32_t process;    /* PID of the process that it belongs to */
-	uint32_t number;     /* QPN, or rkey */
-	uint32_t device, pd; /* numbers of its context and of its PD */
-	bool has_windows;    /* the process has memory windows */
+	uint32_t process; /* PID of the process that it belongs to */
+	uint32_t number;  /* QPN, or rkey */
+	/* numbers of the object's context and of its PD in that process */
+	uint32_t device, pd;
+	bool has_windows; /* the process has memory windows */
 	union {
 		struct {
 			enum ibv_qp_type type;
@@ -444,9 +453,9 @@ struct rn_val_end {
 	};
 };
 
-/* Functions that look for such an object; they return false if there is none. Without
- * such an MR, @found->process and .has_windows are set all the same, if the process
- * publishes its objects.
+/* Functions that look for an object of another process; they return false if there is
+ * none. If @find_mr finds no such MR but the process publishes its objects, it sets
+ * @found->process and .has_windows nevertheless.
  */
 struct rn_val_ends {
 	bool (*find_qp)(const union ibv_gid *gid, uint32_t qpn, struct rn_val_end *found);

@@ -8,12 +8,12 @@
 #include "rocin/hash.h"
 
 /* ----------------------------------------------------------------- findings */
-/* Occurrences are one finding if they are of the same rule and have the same stack;
- * without a stack, if the object is the same. Leaks have no call: their stack is that of
- * the object.
+/* Counts a finding. Occurrences of the same rule with the same stack are one finding. If
+ * there is no stack, occurrences about the same object are one. A leak has no call of its
+ * own, so it has the stack of the call that created the object.
  */
 struct rn_val_count {
-	struct rn_val_count *next; /* of the same bucket */
+	struct rn_val_count *next; /* next entry in the same bucket */
 	uint64_t key;
 	enum rn_val_rule rule;
 	bool is_suppressed;
@@ -54,8 +54,8 @@ void rn_val_counts_free(struct rn_val *v)
 	}
 }
 
-/* Counts a finding, and reports it if it is the first with its stack. @f has its rule and
- * its objects.
+/* Counts a finding, and reports it if it is the first with its stack. The caller has set
+ * the rule and the objects in @f.
  */
 static void __attribute__((format(printf, 4, 0)))
 report(struct rn_val *v, const struct rn_val_event *e, struct rn_val_finding f,

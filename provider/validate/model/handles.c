@@ -2,8 +2,8 @@
 /* handles.c - which QPs may take the receives of an SRQ, and the several handles that a
  * target QP of XRC may have.
  *
- * An SRQ is in use while one of its QPs is neither in RESET nor in ERR. The SRQs of XRC
- * are those of all target QPs of their domain.
+ * An SRQ is in use while one of its QPs is neither in RESET nor in ERR. Every target QP
+ * of an XRC domain may use all SRQs of that domain.
  */
 #include "model.h"
 
@@ -14,7 +14,7 @@ static bool is_active(const struct rn_val_object *qp)
 	return qp->qp.state != IBV_QPS_ERR && qp->qp.state != IBV_QPS_RESET;
 }
 
-/* The first object of a kind that an object was made of, or NULL. */
+/* Returns the first object of a kind that was used to create @o, or NULL. */
 static struct rn_val_object *parent_of(const struct rn_val_object *o,
 				       enum rn_val_kind kind)
 {
@@ -24,7 +24,9 @@ static struct rn_val_object *parent_of(const struct rn_val_object *o,
 	return NULL;
 }
 
-/* The SRQs of an XRC domain are those of all its target QPs. */
+/* Marks the SRQs of an XRC domain as idle or in use: all target QPs of the domain share
+ * them.
+ */
 static void set_domain_idle(struct rn_val *v, struct rn_val_object *xrcd, bool is_idle)
 {
 	for (struct rn_val_tie *t = xrcd->newest_user; t; t = t->older)
@@ -32,7 +34,7 @@ static void set_domain_idle(struct rn_val *v, struct rn_val_object *xrcd, bool i
 			rn_val_set_idle(v, &t->user->srq.recv, is_idle, t->user->handle);
 }
 
-/* A QP may take receives from now on, or no longer. */
+/* Notes that a QP may take receives from now on, or no longer. */
 static void set_active(struct rn_val *v, struct rn_val_object *qp, bool was, bool is)
 {
 	struct rn_val_object *srq = qp->qp.srq, *xrcd = parent_of(qp, RN_VAL_XRCD);
@@ -50,7 +52,9 @@ static void set_active(struct rn_val *v, struct rn_val_object *qp, bool was, boo
 		set_domain_idle(v, xrcd, !xrcd->xrcd.active);
 }
 
-/* An SRQ of XRC is found by its CQ, since completions do not name it. */
+/* Adds an SRQ of XRC to the list of its CQ, by which it is found: completions do not name
+ * their SRQ.
+ */
 void rn_val_begin_srq(struct rn_val_object *srq)
 {
 	struct rn_val_object *xrcd = parent_of(srq, RN_VAL_XRCD),
@@ -81,8 +85,8 @@ static bool is_same_qp(const struct rn_val_object *a, const struct rn_val_object
 	       rn_val_is_of_same_device(a, b);
 }
 
-/* Another living handle on the same QP: the one behind @at, or the first; NULL: there is
- * no more.
+/* Returns the next living handle on the same QP after @at; the first if @at is NULL.
+ * NULL: there are no more.
  */
 static struct rn_val_object *other_handle(const struct rn_val *v,
 					  const struct rn_val_object *o,
@@ -96,7 +100,7 @@ static struct rn_val_object *other_handle(const struct rn_val *v,
 	return qp;
 }
 
-/* What one handle on a QP has set holds for all. */
+/* Copies the attributes that were set through one handle on a QP to another handle. */
 static void copy_qp(struct rn_val *v, struct rn_val_object *to,
 		    const struct rn_val_object *from)
 {
@@ -117,7 +121,7 @@ void rn_val_share(struct rn_val *v, const struct rn_val_object *o)
 		copy_qp(v, other, o);
 }
 
-/* A handle on a QP that has another one knows what that knows. */
+/* Gives a new handle the attributes of a QP that has another handle already. */
 void rn_val_begin_qp(struct rn_val *v, struct rn_val_object *o)
 {
 	const struct rn_val_object *other = other_handle(v, o, NULL);

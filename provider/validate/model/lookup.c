@@ -52,7 +52,7 @@ struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn)
 	return find_number(v, RN_VAL_QP, qpn);
 }
 
-/* Most requests name the region of the one before. */
+/* Most requests name the same region as the previous one, so that is tried first. */
 struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey)
 {
 	if (!v->last_mr || v->last_mr->number != lkey)
@@ -69,7 +69,8 @@ bool rn_val_is_of_same_device(const struct rn_val_object *a,
 	return of_a && of_b && of_a->number == of_b->number;
 }
 
-/* The living object of a kind that has that number on the device of @o, or NULL. */
+/* Returns the living object of a kind that has that number on the device of @o, or NULL.
+ */
 static struct rn_val_object *find_beside(const struct rn_val *v,
 					 const struct rn_val_object *o,
 					 enum rn_val_kind kind, uint32_t number)
@@ -83,7 +84,7 @@ static struct rn_val_object *find_beside(const struct rn_val *v,
 }
 
 enum {
-	TAG_BITS = 8 /* of an rkey, which the program chooses */
+	TAG_BITS = 8 /* number of low bits of an rkey that the program chooses */
 };
 
 struct rn_val_object *rn_val_window_of(const struct rn_val *v,

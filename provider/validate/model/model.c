@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* model.c - keeps what the program has made, and what it has posted and polled.
  *
- * Objects that were destroyed are kept for a while, so that their use can be told from
- * that of what never was an object. Posted requests are in the model before the call is
+ * Destroyed objects are kept for a while, so that using one can be told from using an
+ * address that never was an object's. Posted requests are in the model before the call is
  * made, since another thread may see the completion before the call returns.
  */
 #include "model.h"
@@ -13,7 +13,7 @@
 /* ------------------------------------------------------------------- queues */
 enum {
 	ROOM_MIN = 16,
-	ROOM_MAX = 1 << 16, /* requests of a queue that are kept */
+	ROOM_MAX = 1 << 16, /* maximum number of requests of a queue that are kept */
 };
 
 static struct rn_val_wr *slot(struct rn_val_queue *q, uint32_t i)
@@ -37,7 +37,7 @@ static bool enlarge(struct rn_val_queue *q)
 	return true;
 }
 
-/* Returns where the next request goes, or NULL: it is not kept. */
+/* Returns the entry for the next request, or NULL if the request is not kept. */
 static struct rn_val_wr *push(struct rn_val_queue *q)
 {
 	if (q->count == q->room && !enlarge(q))
@@ -55,7 +55,9 @@ static void promise(struct rn_val_object *cq, int more)
 		cq->cq.promised += (uint32_t)more;
 }
 
-/* A post begins, or has returned: until then it may be refused. */
+/* Notes that a post begins, or has returned. Until it returns, its requests may still be
+ * refused.
+ */
 static void set_unsure(const struct rn_val_object *o, const struct rn_val_event *e)
 {
 	struct rn_val_object *cq =
@@ -86,7 +88,7 @@ static void drop_at(struct rn_val *v, struct rn_val_queue *q, uint32_t at,
 {
 	struct rn_val_wr dropped = *slot(q, at);
 
-	/* Those before it move up by one place. */
+	/* The entries before it move up by one place. */
 	for (uint32_t i = at; i > 0; i--)
 		*slot(q, i) = *slot(q, i - 1);
 	*slot(q, 0) = dropped;
@@ -100,9 +102,9 @@ static void empty_queue(struct rn_val *v, struct rn_val_queue *q,
 		drop_first(v, q, cq);
 }
 
-/* Finds the oldest request with that wr_id. Several may have the same. A completion with
- * success belongs to a signaled one, and in a send queue the requests before it have
- * completed, too.
+/* Finds the oldest request with that wr_id. Several requests may have the same wr_id. A
+ * successful completion belongs to a signaled request, and in a send queue the requests
+ * before it have completed, too.
  */
 static struct rn_val_wr *find_wr(struct rn_val_queue *q, uint64_t wr_id, bool is_telling,
 				 uint32_t *at)
@@ -117,7 +119,7 @@ static struct rn_val_wr *find_wr(struct rn_val_queue *q, uint64_t wr_id, bool is
 	return NULL;
 }
 
-/* The queue that holds the receives of a QP or an SRQ. */
+/* Returns the queue that holds the receives of a QP or an SRQ. */
 static struct rn_val_queue *receives_of(struct rn_val_object *o)
 {
 	if (rn_val_is(o, RN_VAL_SRQ))
@@ -146,7 +148,9 @@ static void add_step(struct rn_val_qp *qp, struct rn_val_step step)
 }
 
 /* ------------------------------------------------------------------ objects */
-/* Bytes that a card would pin for an MR, in whole pages; 0 where it pins none. */
+/* Returns the number of bytes that a card would pin for an MR, in whole pages; 0: it
+ * would pin none.
+ */
 static uint64_t pinned(const struct rn_val_object *o)
 {
 	const uint64_t page = 4096;
@@ -239,7 +243,8 @@ static void forget(struct rn_val *v, struct rn_val_object *o)
 	free_object(o);
 }
 
-/* Keeps the newest RN_VAL_GONE objects that are gone. */
+/* Keeps a destroyed object, and frees the oldest one if there are more than RN_VAL_GONE.
+ */
 static void keep_gone(struct rn_val *v, struct rn_val_object *o)
 {
 	struct rn_val_object *oldest = v->oldest_gone;
@@ -264,7 +269,7 @@ static unsigned parent_at(const struct rn_val_object *o, const struct rn_val_tie
 	return (unsigned)(tie - o->tie);
 }
 
-/* No living object may refer to one that is gone. */
+/* Removes the references of living objects to an object that is being destroyed. */
 static void cut_references(struct rn_val_object *gone)
 {
 	while (gone->newest_user) {
@@ -325,7 +330,9 @@ static struct rn_val_object *make(struct rn_val *v, const struct rn_val_event *e
 
 	if (!o)
 		return NULL;
-	/* Nobody tells when a channel is destroyed. */
+	/* The layer is not told when a channel is destroyed. A new object at the same
+	 * address shows it.
+	 */
 	if (rn_val_is(old, RN_VAL_CHANNEL))
 		end_object(v, old, 0);
 	o->kind = m->kind;
@@ -418,7 +425,9 @@ static void begin_receives(struct rn_val *v, struct rn_val_object *o,
 	}
 }
 
-/* Takes back requests that the device has refused: the newest ones with their names. */
+/* Removes requests that the device has refused: the newest ones, which have the wr_ids of
+ * the refused ones.
+ */
 static void take_back(struct rn_val *v, struct rn_val_queue *q,
 		      const struct rn_val_event *e, struct rn_val_object *cq)
 {
@@ -440,7 +449,7 @@ static void take_back(struct rn_val *v, struct rn_val_queue *q,
 	}
 }
 
-/* A key opens nothing any more. */
+/* Notes that a key has become invalid. */
 static void invalidate(const struct rn_val *v, const struct rn_val_object *qp,
 		       uint32_t rkey)
 {
@@ -509,7 +518,9 @@ static struct rn_val_queue *queue_of(struct rn_val_object *qp, bool is_recv)
 	return is_recv ? receives_of(qp) : &qp->qp.send;
 }
 
-/* Requests of a QP in ERR are flushed: they use no memory any more. */
+/* Sets the state of a QP. In ERR its requests are flushed, so they use no memory any
+ * more.
+ */
 static void set_state(struct rn_val *v, struct rn_val_object *o, enum ibv_qp_state state)
 {
 	rn_val_set_qp_state(v, o, state);
@@ -522,8 +533,8 @@ static bool is_telling(const struct rn_val_completion *c)
 	return !c->is_recv && c->wc->status == IBV_WC_SUCCESS;
 }
 
-/* Is it the completion of a receive that may be one of XRC? Of a QP that is gone nobody
- * knows.
+/* May the completion be that of a receive from an SRQ of XRC? If its QP was destroyed,
+ * that is not known.
  */
 static bool may_be_of_xrc(const struct rn_val_event *e)
 {
@@ -543,8 +554,8 @@ static struct rn_val_wr *find_xrc_receive(const struct rn_val_object *cq, uint64
 	return wr;
 }
 
-/* Which SRQ a receive is of is not told: of all that may be meant the oldest one of that
- * name has completed.
+/* Removes receives of XRC that have completed. The completion does not name the SRQ, so
+ * the oldest receive with this wr_id is removed from each SRQ that may be the right one.
  */
 static void drop_xrc_receives(struct rn_val *v, const struct rn_val_object *cq,
 			      uint64_t wr_id)
@@ -561,7 +572,9 @@ static void match(struct rn_val *v, struct rn_val_event *e)
 	struct rn_val_completion *c = &e->completion;
 	uint32_t at;
 
-	/* Two devices may have QPs of one number. */
+	/* The QP number is looked up on the device of the CQ, as another device may have
+	 * a QP with the same number.
+	 */
 	c->qp = rn_val_context_of(e->object)
 			? rn_val_qp_beside(v, e->object, c->wc->qp_num)
 			: rn_val_qp_of_number(v, c->wc->qp_num);
@@ -572,7 +585,9 @@ static void match(struct rn_val *v, struct rn_val_event *e)
 	if (!c->qp)
 		return;
 	c->wr = find_wr(queue_of(c->qp, c->is_recv), c->wc->wr_id, is_telling(c), &at);
-	/* The opcode of an error is not valid: the request tells which queue it is of. */
+	/* The opcode of a completion with an error is not valid, so the queue is found by
+	 * looking for the request in both queues.
+	 */
 	if (c->wr || c->wc->status == IBV_WC_SUCCESS)
 		return;
 	c->wr = find_wr(queue_of(c->qp, !c->is_recv), c->wc->wr_id, false, &at);
@@ -607,7 +622,7 @@ static void complete(struct rn_val *v, const struct rn_val_event *e)
 		drop_at(v, q, at, o->qp.srq ? NULL : o->qp.recv_cq);
 		return;
 	}
-	/* The requests before it have completed, too, without a completion. */
+	/* The requests before this one have completed, too, but silently. */
 	for (uint32_t i = 0; i <= at; i++)
 		drop_first(v, q, o->qp.send_cq);
 }
@@ -689,7 +704,9 @@ static void end_reg(struct rn_val *v, struct rn_val_object *o,
 	}
 }
 
-/* Has a completion come since the CQ was armed? Of solicited ones that is not known. */
+/* Has a completion come since the CQ was armed? Not known if it was armed for solicited
+ * events only.
+ */
 static bool has_come(const struct rn_val_cq *cq, uint32_t waiting)
 {
 	return cq->is_armed && !cq->is_armed_solicited &&
@@ -724,7 +741,8 @@ void rn_val_model_before(struct rn_val *v, struct rn_val_event *e)
 		e->object = e->rc ? NULL : make(v, e);
 		return;
 	}
-	/* Behind a call the object is that of before it: its address may be used again.
+	/* After a call the object is the one that was found before the call, as its
+	 * address may have been reused by now.
 	 */
 	if (!e->is_done || !e->object)
 		e->object = e->handle ? rn_val_lookup(v, e->handle) : NULL;

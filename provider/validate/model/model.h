@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model.h - what a program has made, and what it has done with it: all that rules look
- * at.
+/* model.h - the objects that a program has created, and what it has done with them: all
+ * that rules look at.
  *
  * When an event is reported, the rules see the model as it was before that event, except
  * that an object which the event created is in it already. The members `tally' belong to
@@ -91,36 +91,40 @@ struct rn_val_qp {
 	 * connection (watch_ends.c).
 	 */
 	bool has_asked;
-	/* That QP, as the process that owns it described it; NULL: no process did */
+	/* the peer QP as the process that owns it described it; NULL: no process did */
 	struct rn_val_object *remote;
-	/* Number of receives posted. Of a QP of this process: as published for other
-	 * processes. Of one of another process: as that process published it.
+	/* Number of receives posted, as last published: for a QP of this process, by this
+	 * process; for a QP of another process, by that process.
 	 */
 	uint64_t told_receives;
 	bool has_remote_srq; /* only of a QP of another process: it uses an SRQ */
 	struct rn_val_queue send, recv;
 	/* A ring: step i, counted from the creation of the QP, is in entry i %
-	 * RN_VAL_HISTORY. @steps is the number of the next.
+	 * RN_VAL_HISTORY. @steps is the number of the next step.
 	 */
 	struct rn_val_step history[RN_VAL_HISTORY];
 	uint32_t steps;
-	/* What rules remember of the QP. */
+	/* Counts that rules keep about the QP. */
 	struct {
-		/* number of posts and of their requests; of signaled and of fenced ones
+		/* numbers of posts, of their requests, and of the signaled and the fenced
+		 * ones among these
 		 */
 		uint64_t posts, requests, signaled, fenced;
-		/* number of messages short enough for inline data; of inline ones */
+		/* numbers of messages short enough for inline data, and of those that
+		 * were inline
+		 */
 		uint64_t small, inlined;
 		/* number of posts of a single request after a post to the same QP, with
 		 * no poll between the two
 		 */
 		uint64_t posts_in_row;
-		/* number of messages that consume a receive of the peer; of those with
-		 * IBV_SEND_SOLICITED
+		/* numbers of messages that consume a receive of the peer, and of those
+		 * with IBV_SEND_SOLICITED
 		 */
 		uint64_t messages, solicited;
-		bool has_failed;	/* there was a completion with an error */
-		uint32_t after_failure; /* number of requests posted since then */
+		bool has_failed; /* there was a completion with an error */
+		/* number of requests posted after that completion */
+		uint32_t after_failure;
 		/* a message was posted when the peer had no receive for it */
 		bool was_exhausted;
 		bool was_answered; /* a request has completed with success */
@@ -136,15 +140,15 @@ struct rn_val_cq {
 	struct rn_val_object *channel;
 	/* The CQ has a channel; @channel is NULL if the model does not know it. */
 	bool has_channel;
-	/* number of polls, of those that found nothing, and of completions polled */
+	/* numbers of polls, of polls that found nothing, and of completions polled */
 	uint64_t polls, empty_polls, entries;
 	uint64_t notifies; /* number of calls of ibv_req_notify_cq() */
 	uint64_t events;   /* number of events that ibv_get_cq_event() has returned */
 	bool is_armed, is_armed_solicited;
 	bool is_polled_since_armed; /* a poll came after the newest ibv_req_notify_cq() */
-	uint64_t armed_by;	    /* the thread that called it */
-	/* maximum number of completions that the outstanding requests can add; part of it
-	 * that is of requests whose posts have not returned yet
+	uint64_t armed_by;	    /* the thread that called ibv_req_notify_cq() */
+	/* maximum number of completions that the outstanding requests can add, and the
+	 * part of it that comes from requests whose posts have not returned yet
 	 */
 	uint32_t promised, unsure;
 	/* at the newest ibv_req_notify_cq(): number of completions in the CQ, and value
@@ -152,13 +156,18 @@ struct rn_val_cq {
 	 */
 	uint32_t waiting_when_armed;
 	uint64_t entries_when_armed;
-	bool has_event; /* an earlier ibv_req_notify_cq() has got its event already */
-	struct rn_val_object *xrc_srqs; /* that complete to it */
+	bool has_event; /* an earlier ibv_req_notify_cq() has already got its event */
+	/* list of the SRQs of XRC that complete to the CQ */
+	struct rn_val_object *xrc_srqs;
 	struct {
 		uint64_t single_polls; /* number of polls that asked for one entry */
-		uint32_t resizes;      /* number of them since the first completion */
-		uint64_t signaled;     /* number of signaled requests of its QPs */
-		uint64_t solicited_notifies; /* number of those, of @notifies */
+		/* number of calls of ibv_resize_cq() since the first completion */
+		uint32_t resizes;
+		uint64_t signaled; /* number of signaled requests of its QPs */
+		/* number of calls counted in @notifies that were for solicited events
+		 * only
+		 */
+		uint64_t solicited_notifies;
 	} tally;
 };
 
@@ -172,7 +181,8 @@ struct rn_val_mr {
 struct rn_val_srq {
 	uint32_t max_wr, max_sge, limit;
 	struct rn_val_queue recv;
-	uint32_t active; /* QPs of it that may take receives; not of XRC */
+	/* number of QPs of the SRQ that may take receives; not used for XRC */
+	uint32_t active;
 	/* The next SRQ of XRC that completes to the same CQ. */
 	struct rn_val_object *next_of_cq;
 	struct {
@@ -196,13 +206,13 @@ struct rn_val_object {
 	/* neighbours in the list of living objects, or of destroyed ones */
 	struct rn_val_object *newer, *older;
 	enum rn_val_kind kind;
-	const void *handle; /* the pointer that the program has */
+	const void *handle; /* the pointer by which the program names the object */
 	uint32_t serial;    /* number of the object in this process, from 1 */
 	uint32_t number;    /* its number in verbs, such as the QPN; 0: it has none */
 	/* numbers of the stacks of the calls that created and destroyed it */
 	uint32_t made_at, gone_at;
-	/* the process that it belongs to, 0: this one; of another process also the
-	 * numbers of its context and its PD there
+	/* the process that the object belongs to, 0: this one; for an object of another
+	 * process also the numbers of its context and its PD there
 	 */
 	uint32_t process, device, pdn;
 	uint32_t slot;	 /* its place in the file of watch_ends.c, from 1; 0: none */
@@ -212,10 +222,10 @@ struct rn_val_object {
 	struct rn_val_tie tie[RN_VAL_PARENTS]; /* its entry in each parent's list */
 	struct rn_val_tie *newest_user;
 	uint32_t users; /* number of living objects that have it as parent */
-	/* MRs and AHs. @life is unique; an MR gets a new one with a new key, so requests
-	 * that were posted with the old key are told apart. @outstanding is the number of
-	 * SGEs and AHs of outstanding requests that name it, @named_by the handle of the
-	 * queue to which the newest of them was posted.
+	/* For MRs and AHs. @life is unique; an MR gets a new one with a new key, so
+	 * requests that were posted with the old key are told apart. @outstanding is the
+	 * number of SGEs and AHs of outstanding requests that name it, @named_by the
+	 * handle of the queue to which the newest of them was posted.
 	 */
 	uint32_t life, outstanding;
 	const void *named_by;
@@ -232,13 +242,17 @@ struct rn_val_object {
 		} ah;
 		struct {
 			enum ibv_mw_type type;
-			bool is_bound; /* as far as was posted */
+			/* the window is bound, as far as requests that were posted show
+			 */
+			bool is_bound;
 			uint32_t rkey;
 			uint64_t addr, len;
 			unsigned access;
 		} mw;
 		struct {
-			uint32_t active; /* target QPs that may take receives */
+			/* number of target QPs of the XRC domain that may take receives
+			 */
+			uint32_t active;
 		} xrcd;
 	};
 };
@@ -265,7 +279,7 @@ struct rn_val {
 	struct rn_val_object
 		*numbered[RN_VAL_BUCKETS]; /* living QPs, MRs and MWs by number */
 	struct rn_val_object *mr_at[RN_VAL_BUCKETS]; /* living MRs by address */
-	struct rn_val_object *last_mr; /* found by the last search by number, or NULL */
+	struct rn_val_object *last_mr; /* the last search by lkey found it; or NULL */
 	struct rn_val_object *living;  /* the newest living object */
 	/* ends of the list of destroyed objects; number of objects in it */
 	struct rn_val_object *oldest_gone, *newest_gone;
@@ -274,13 +288,13 @@ struct rn_val {
 	uint64_t registered;	/* bytes of memory in MRs, in whole pages */
 	rn_val_probe *is_mapped, *is_copied;   /* or NULL */
 	const struct rn_val_ends *ends;	       /* or NULL */
-	unsigned living_of[RN_VAL_KIND_COUNT]; /* number of living objects of a kind */
+	unsigned living_of[RN_VAL_KIND_COUNT]; /* number of living objects of each kind */
 	struct rn_val_count *count[RN_VAL_BUCKETS];
 	struct rn_val_totals totals;
-	/* What rules remember of the program. */
+	/* Counts that rules keep about the program. */
 	struct {
-		/* number of requests posted to all QPs; the same at the time when the
-		 * newest MR was registered, and when the newest AH was created
+		/* number of requests posted to all QPs; value of @requests when the
+		 * newest MR was registered; value when the newest AH was created
 		 */
 		uint64_t requests, requests_then, requests_at_ah;
 		/* number of MRs registered (AHs created) one after the other, each only a
@@ -288,7 +302,9 @@ struct rn_val {
 		 */
 		uint32_t late_mrs, late_ahs;
 		uint32_t small_mrs; /* number of MRs smaller than a page */
-		/* serial of the QP that was posted to last; 0: a poll came since */
+		/* serial of the QP that was posted to last; 0: the program has polled
+		 * since
+		 */
 		uint32_t last_post;
 		/* A ring of the newest WRITEs since the program has seen a completion,
 		 * and the number of all WRITEs since then.
@@ -299,7 +315,8 @@ struct rn_val {
 };
 
 /* ------------------------------------------------------------- what rules call */
-/* Reports that a rule is broken. @object: what it is about, or NULL. */
+/* Reports that a rule is broken. @object: the object that the finding is about, or NULL.
+ */
 void rn_val_find(struct rn_val *v, const struct rn_val_event *e, enum rn_val_rule rule,
 		 const struct rn_val_object *object, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
@@ -308,7 +325,7 @@ void rn_val_find2(struct rn_val *v, const struct rn_val_event *e, enum rn_val_ru
 		  const struct rn_val_object *object, const struct rn_val_object *other,
 		  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
-/* The name of an object for texts, such as "QP 0x1a2b", in a buffer of the caller. */
+/* A buffer for the name of an object in reports, such as "QP 0x1a2b". */
 struct rn_val_text {
 	char text[80];
 };
@@ -319,61 +336,69 @@ const char *rn_val_opcode_name(enum ibv_wr_opcode opcode);
 /* Writes a step of a QP into @t; returns its text. */
 const char *rn_val_step_text(const struct rn_val_step *s, struct rn_val_text *t);
 
-/* The living MR with that lkey; NULL: there is none. */
+/* Returns the living MR with that lkey, or NULL. */
 struct rn_val_object *rn_val_mr_of_lkey(struct rn_val *v, uint32_t lkey);
-/* The living MW of the device of @o that has that rkey, but for its tag, whether it is
- * bound or not; NULL: there is none.
+/* Returns the living MW with that rkey on the device of @o, whether it is bound or not;
+ * the tag of the rkey is ignored. NULL: there is none.
  */
 struct rn_val_object *rn_val_window_of(const struct rn_val *v,
 				       const struct rn_val_object *o, uint32_t rkey);
-/* The window and the MR of a request that binds; gone ones, too; NULL: there is none. */
+/* Return the window and the MR of a bind request, also if they were destroyed; NULL:
+ * there is none.
+ */
 struct rn_val_object *rn_val_bound_window(const struct rn_val *v,
 					  const struct rn_val_object *qp,
 					  const struct rn_val_bind *b);
 struct rn_val_object *rn_val_bound_mr(struct rn_val *v, const struct rn_val_bind *b);
-/* Another living MR of the same PD, memory and rights; NULL: there is none. */
+/* Returns another living MR of the same PD, memory and rights, or NULL. */
 const struct rn_val_object *rn_val_mr_like(const struct rn_val *v,
 					   const struct rn_val_object *mr);
-/* The QP or SRQ with an outstanding request that names a living MR or AH, which may still
- * use it; NULL: there is none.
+/* Returns the QP or SRQ to which a request was posted that is outstanding and names a
+ * living MR or AH; NULL: there is none.
  */
 const struct rn_val_object *rn_val_poster_of(const struct rn_val *v,
 					     const struct rn_val_object *o);
-/* The living QP with that number on the device of an object; NULL: there is none. */
+/* Returns the living QP with that number on the device of an object, or NULL. */
 struct rn_val_object *rn_val_qp_beside(const struct rn_val *v,
 				       const struct rn_val_object *o, uint32_t qpn);
-/* The QP of this process that a connected QP sends to, if it is known; else NULL. */
+/* Returns the QP of this process that a connected QP sends to, or NULL if it is not
+ * known.
+ */
 struct rn_val_object *rn_val_own_target_of(const struct rn_val *v,
 					   const struct rn_val_object *qp);
-/* The QP that a connected QP sends to, of this process or of another one; NULL: it is not
- * known. One of another process has the attributes that it had when @qp sent for the
- * first time, and neither queues nor CQs.
+/* Returns the QP that a connected QP sends to, of this process or of another one; NULL:
+ * it is not known. A QP of another process has the attributes that it had when @qp sent
+ * for the first time, and neither queues nor CQs.
  */
 static inline struct rn_val_object *rn_val_target_of(const struct rn_val *v,
 						     const struct rn_val_object *qp)
 {
 	return qp->qp.remote ? qp->qp.remote : rn_val_own_target_of(v, qp);
 }
-/* The QP that a connected QP sends to, if that one sends to this QP, too; else NULL. */
+/* Returns the QP that a connected QP sends to, if that QP also sends to this one; else
+ * NULL.
+ */
 struct rn_val_object *rn_val_peer_of(const struct rn_val *v,
 				     const struct rn_val_object *qp);
 /* As rn_val_peer_of(), but NULL if the peer belongs to another process. */
 struct rn_val_object *rn_val_own_peer_of(const struct rn_val *v,
 					 const struct rn_val_object *qp);
-/* Takes a QP its receives from an SRQ? From which one is not known of XRC. */
+/* Does a QP take its receives from an SRQ? For XRC it is not known from which one. */
 static inline bool rn_val_has_srq(const struct rn_val_object *qp)
 {
 	return (qp->qp.srq && qp->qp.srq->kind == RN_VAL_SRQ) ||
 	       qp->qp.type == IBV_QPT_XRC_RECV;
 }
-/* The receives of a QP of this process, which may be those of an SRQ. */
+/* Returns the receive queue of a QP of this process, which may be that of its SRQ. */
 const struct rn_val_queue *rn_val_receives_of(const struct rn_val_object *qp);
-/* The context that an object was made in, or NULL. */
+/* Returns the context in which an object was created, or NULL. */
 const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o);
-/* Are two objects of this process of one device? Their numbers are compared only then. */
+/* Do two objects of this process belong to one device? Numbers of objects can be compared
+ * only then.
+ */
 bool rn_val_is_of_same_device(const struct rn_val_object *a,
 			      const struct rn_val_object *b);
-/* The PD that an object was made in, or NULL. */
+/* Returns the PD in which an object was created, or NULL. */
 struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o);
 /* Does a request write to its local buffer? */
 static inline bool rn_val_fetches(enum ibv_wr_opcode opcode)
@@ -381,7 +406,7 @@ static inline bool rn_val_fetches(enum ibv_wr_opcode opcode)
 	return opcode == IBV_WR_RDMA_READ || rn_wr_is_atomic(opcode);
 }
 
-/* Does a request take a receive of the peer? */
+/* Does a request consume a receive of the peer? */
 static inline bool rn_val_takes_receive(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
@@ -403,7 +428,7 @@ static inline uint64_t rn_val_length_of(const struct rn_val_request *r)
 	return len;
 }
 
-/* The right that a request needs of the QP at the other end, or 0. */
+/* Returns the access right that a request needs at the QP of the other end, or 0. */
 static inline unsigned rn_val_access_of(enum ibv_wr_opcode opcode)
 {
 	if (rn_val_is_write(opcode))
@@ -418,7 +443,9 @@ static inline bool rn_val_is(const struct rn_val_object *o, enum rn_val_kind kin
 	return o && o->kind == kind;
 }
 
-/* How many of the first @count requests of a post to a QP will tell their CQ. */
+/* Returns how many of the first @count requests of a post to a QP will add a completion
+ * to their CQ.
+ */
 static inline uint32_t rn_val_promises(const struct rn_val_object *o,
 				       const struct rn_val_event *e, uint32_t count)
 {
@@ -438,30 +465,30 @@ RN_VAL_CATEGORIES(X)
 
 /* ----------------------------------------------------------------- lookup.c */
 unsigned rn_val_bucket_of(uint64_t key);
-/* The living object with that handle; NULL: there is none. */
+/* Returns the living object with that handle, or NULL. */
 struct rn_val_object *rn_val_living_at(const struct rn_val *v, const void *handle);
 struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn);
-/* Enter a living QP or MR into the tables in which it is found by its number and (an MR)
- * by its address; remove it from them.
+/* Add a living QP or MR to the tables in which it is found by its number and (an MR) by
+ * its address, and remove it from them.
  */
 void rn_val_add_number(struct rn_val *v, struct rn_val_object *o);
 void rn_val_remove_number(struct rn_val *v, const struct rn_val_object *o);
 
 /* ------------------------------------------------------------------ model.c */
-/* Bring the model up to date for an event: first with what the rules must see already (a
- * new object), and after the rules with all the rest.
+/* Update the model for an event. rn_val_model_before() makes the changes that rules must
+ * see already (a new object), rn_val_model_after() makes all others after the rules.
  */
 void rn_val_model_before(struct rn_val *v, struct rn_val_event *e);
 void rn_val_model_after(struct rn_val *v, const struct rn_val_event *e);
 void rn_val_model_free(struct rn_val *v);
 
 /* ----------------------------------------------------------------- remote.c */
-/* Asks whether another process has the peer of a QP that sends for the first time, or of
- * one that has been refused access.
+/* Asks other processes for the peer of a QP, if the event makes that necessary (see
+ * remote.c).
  */
 void rn_val_ask_for_peer(struct rn_val *v, const struct rn_val_event *e);
-/* The MR with that rkey in the process of @peer; NULL: none is known. It is valid until
- * the next call.
+/* Returns the MR with that rkey in the process of @peer; NULL: none is known. The result
+ * is valid until the next call.
  * @is_window: out: whether the key may be that of a memory window, or of an MR that
  *	nothing is known of.
  */
@@ -470,11 +497,13 @@ const struct rn_val_object *rn_val_mr_at(struct rn_val *v,
 					 bool *is_window);
 
 /* ------------------------------------------------------------------- uses.c */
-/* Make @parent parent @i of @user, which is counted as a user of it; undo this. */
+/* rn_val_tie() makes @parent parent @i of @user, and counts @user as one of its users;
+ * rn_val_untie() undoes this.
+ */
 void rn_val_tie(struct rn_val_object *user, unsigned i, struct rn_val_object *parent);
 void rn_val_untie(struct rn_val_object *user, unsigned i);
-/* Add a request to the counts of its MRs and its AH (rn_val_object.outstanding), or take
- * it off. @by: handle of the queue that it is posted to.
+/* Add a request to the counts of its MRs and its AH (rn_val_object.outstanding), and
+ * remove it from them. @by: handle of the queue to which the request is posted.
  */
 void rn_val_begin_use(struct rn_val *v, struct rn_val_wr *wr, const void *by);
 void rn_val_end_use(struct rn_val *v, struct rn_val_wr *wr);
@@ -485,18 +514,20 @@ void rn_val_set_idle(struct rn_val *v, struct rn_val_queue *q, bool is_idle,
 		     const void *by);
 
 /* ------------------------------------------------------------------ handles.c */
-/* A QP or an SRQ was made, or is about to be gone. */
+/* Notes that a QP or an SRQ was created, or is about to be destroyed. */
 void rn_val_begin_qp(struct rn_val *v, struct rn_val_object *o);
 void rn_val_end_qp(struct rn_val *v, struct rn_val_object *o);
 void rn_val_begin_srq(struct rn_val_object *srq);
 void rn_val_end_srq(struct rn_val_object *srq);
 void rn_val_set_qp_state(struct rn_val *v, struct rn_val_object *o,
 			 enum ibv_qp_state state);
-/* Tells the other handles on a QP of XRC what this one has set. */
+/* Copies what was set through this handle on a QP of XRC to the other handles. */
 void rn_val_share(struct rn_val *v, const struct rn_val_object *o);
 
 /* --------------------------------------------------------------- receives.c */
-/* Says what is known of a peer of @o and of its receives. Returns the text in @t. */
+/* Describes in words what is known of a peer of @o and of its receives. Returns the text
+ * in @t.
+ */
 struct rn_val_long_text {
 	char text[240];
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rules.c - the table of rules, made of the lists in rules/, and the names that options
- * have. The file needs no other file of the library, so that tools can link it.
+/* rules.c - the table of rules, built from the lists in rules/, and the words that select
+ * rules in options. The file depends on no other file of the library, so that tools can
+ * link it.
  */
 #include <string.h>
 

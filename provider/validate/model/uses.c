@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* uses.c - which objects use an object, and how many outstanding requests name an MR or
- * an AH: kept while they are made and posted, so that a call that destroys one costs no
- * more with many others.
+/* uses.c - counts which objects use an object, and how many outstanding requests name an
+ * MR or an AH. The counts change when objects are created and requests posted, so that
+ * destroying an object takes no longer if there are many others.
  *
- * A request remembers the lives of what it names. A key or an address that is used again
- * is that of another life, so a request that completes late changes no count of it.
+ * A request stores the @life of each MR and AH that it names. If a key or an address is
+ * used again, the new object has another life, so a request of the old object that
+ * completes late does not change the counts of the new one.
  */
 #include "model.h"
 
@@ -137,7 +138,7 @@ const struct rn_val_object *rn_val_poster_of(const struct rn_val *v,
 
 	if (!o->outstanding)
 		return NULL;
-	/* Mostly the newest request is one of those that are outstanding. */
+	/* The newest request is mostly still outstanding. */
 	by = rn_val_lookup(v, o->named_by);
 	if (by && !by->is_gone && is_poster(by, o->life))
 		return by;
