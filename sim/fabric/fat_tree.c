@@ -356,8 +356,8 @@ static void take_completions(struct tree *t, struct host *h)
 	}
 }
 
-/* Takes the completions of @host, sends its packets and checks its events. To be called
- * after an event that may have caused some.
+/* Takes the completions of @host, sends its packets and checks its events. Called after
+ * each event that may have caused any of these.
  */
 static void drain(struct tree *t, uint32_t host)
 {

@@ -2,9 +2,10 @@
 /* counters.h - the files of counters in sysfs, which are written when they are opened.
  *
  * A kernel makes the text of such a file when it is read. Here the files are in the tree,
- * and the preloaded library writes what the counters are before the program opens one, or
- * a directory of them. So a file that stays open has what it had when it was opened, and
- * one that is opened by a name relative to its directory what it had when that was.
+ * and the preloaded library writes the present values of the counters before the program
+ * opens a file or the directory. So a file that stays open keeps the value of the time
+ * when it was opened. A file that is opened by a name relative to its open directory has
+ * the value of the time when the directory was opened.
  *
  * Threads: any; no state.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* port_counters.h - the counters of a port in sysfs, and what they are made of.
+/* port_counters.h - the counters of a port in sysfs, and how they are computed.
  *
  * PORTS/1/hw_counters has a file for each counter of Rocin (rocin/stats.h). The names in
  * PORTS/1/counters are those of the kernel (drivers/infiniband/core/sysfs.c) and of the

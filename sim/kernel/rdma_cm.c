@@ -275,8 +275,8 @@ static int open_by_rocind(void)
 	return fd;
 }
 
-/* Opens a channel, with cancellation disabled: open() is a cancellation point, and would
- * leak what is half done.
+/* Opens a channel, with cancellation disabled: open() is a cancellation point, and a
+ * thread that is cancelled there would leak the half-open channel.
  */
 int rnk_cm_open(int flags)
 {

@@ -130,8 +130,9 @@ void rnk_tree_disable(void)
 	atomic_store(&tree.state, OFF);
 }
 
-/* Reads ROCIN_TREE. A second thread that comes here while the first reads it runs without
- * the tree; it can only be one that was started before our constructor.
+/* Reads ROCIN_TREE. If a second thread calls this while the first is reading, the second
+ * runs without the tree; this can happen only to a thread that was started before our
+ * constructor.
  */
 static bool start(void)
 {

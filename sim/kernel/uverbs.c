@@ -104,7 +104,7 @@ static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
 }
 
 /* Disables cancellation: open() and close() are cancellation points, but ioctl() is not;
- * a thread cancelled in ibv_create_comp_channel() would leak what is half done.
+ * a thread cancelled in ibv_create_comp_channel() would leak the half-made channel.
  */
 int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir)
 {

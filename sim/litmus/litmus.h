@@ -291,7 +291,9 @@ struct rn_litmus_parser {
 	const char *text, *at, *end; /* the text of the file, which the caller owns */
 	const char *word;	     /* beginning of the last word */
 	uint32_t line, word_line;
-	/* After -EINVAL: place of the error, and what was expected there. */
+	/* After -EINVAL: the place of the error, and a text that says what was expected
+	 * there.
+	 */
 	uint32_t error_line, error_column;
 	char error[2 * RN_LITMUS_TEXT];
 };

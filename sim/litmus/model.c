@@ -309,8 +309,8 @@ static bool is_single_doorbell(const struct rn_model_plan *plan, const struct rn
 	       plan->is_posted_by_one[qp_of(plan, tlp)];
 }
 
-/* Returns true if the arrival of the completion reads no memory at once: what is fetched
- * may hold an address in the memory of the NIC itself.
+/* Returns true if the arrival of this last completion causes no access to memory at once.
+ * It causes one if the fetched value may be an address in the memory of the NIC itself.
  */
 static bool is_end_silent(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {

@@ -150,7 +150,8 @@ struct rn_model_receive {
 	bool is_fetched;
 	uint8_t buffer;	  /* location, once it is known; NONE: the WQE is none */
 	uint16_t fetched; /* bit mask of the cells of the WQE that have come */
-	int64_t value[RN_MODEL_PIECES]; /* what they hold, until all have come */
+	/* the values of the pieces, until all pieces have come */
+	int64_t value[RN_MODEL_PIECES];
 };
 
 struct rn_model_ring {

@@ -23,8 +23,8 @@ enum rn_model_use {
 	 * comes with it, if one does.
 	 */
 	RN_USE_DOORBELL,
-	/* Read of a WQE and of what it names; number: work request, piece: cell of the
-	 * location.
+	/* read of a WQE and of the data that the WQE names; number: work request, piece:
+	 * cell of the location
 	 */
 	RN_USE_FETCH,
 	RN_USE_ATOMIC, /* PCIe AtomicOp, or the atomic of a NIC; number: work request */
@@ -155,7 +155,7 @@ bool rn_model_is_awaited(const struct rn_model_run *run, unsigned thread, int64_
 
 /* The NIC (model_nic.c) */
 void rn_model_post(const struct rn_model_run *run, unsigned work);
-/* A cell of what the NIC fetches for a work request has come. */
+/* Notes that a cell which the NIC fetches for a work request has come. */
 void rn_model_fetched(const struct rn_model_run *run, unsigned work, unsigned cell);
 void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_start(const struct rn_model_run *run, unsigned qp);
@@ -178,8 +178,9 @@ void rn_model_do_fetch(const struct rn_model_run *run, unsigned rq);
 void rn_model_do_take(const struct rn_model_run *run, unsigned work);
 /* Has this message a receive, into whose buffer it can go? */
 bool rn_model_has_receive(const struct rn_model_run *run, unsigned work);
-/* Returns the cell at the responder of a piece; of a SEND into the buffer of a receive,
- * once it has this.
+/* Returns the cell at the responder that a piece of a message is written to or read from.
+ * For a SEND it lies in the buffer of a receive, and is known once the SEND has a
+ * receive.
  */
 unsigned rn_model_remote_cell(const struct rn_model_run *run, unsigned work,
 			      unsigned piece);

@@ -480,10 +480,11 @@ static bool is_reachable(const struct rn_model_run *run, unsigned work, int64_t 
 	       rn_qp(run, rn_work(run, work)->qp)->node;
 }
 
-/* Looks at @count values, which are the whole of what was fetched: all the same address,
- * which is followed, or the payload. Anything else is no WQE. Its request then never has
- * its bytes, so neither it nor a request behind it goes on; those before it complete,
- * since completions come in posting order (V4).
+/* Uses the @count values of a completed fetch. If all are the same address, the NIC
+ * follows that address; if they are the payload, the request uses them. Other values are
+ * no valid WQE: the request then never gets its bytes, so neither it nor any request
+ * behind it proceeds. The requests before it complete, since completions come in posting
+ * order (V4).
  */
 static void use_fetched(const struct rn_model_run *run, unsigned work, unsigned count)
 {

@@ -37,8 +37,8 @@ void rn_model_post_receive(const struct rn_model_run *run, unsigned receive)
 	q->receive[q->posted++] = (uint8_t)receive;
 }
 
-/* Returns the location whose address all @count values are, if it is memory of the NIC's
- * host; else NONE.
+/* If all @count values are the address of one location in the memory of the NIC's host,
+ * returns that location; else NONE.
  */
 static unsigned buffer_at(const struct rn_model_run *run, unsigned receive,
 			  unsigned count)

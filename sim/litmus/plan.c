@@ -213,8 +213,8 @@ static bool is_device_used(const struct rn_litmus_test *t, unsigned node, unsign
 	return false;
 }
 
-/* Computes what is known of receive queues; a queue of an SRQ is no QP's, and has a
- * stream of its own. @streams: number of streams of each NIC.
+/* Computes the properties of receive queues. The queue of an SRQ belongs to no QP and has
+ * a stream of its own. @streams: number of streams of each NIC.
  */
 static void plan_recv_queues(struct rn_model_plan *plan,
 			     uint8_t streams[RN_LITMUS_NODES][RN_AGENT_COUNT])
@@ -309,16 +309,16 @@ static void plan_writes(struct rn_model_plan *plan, const struct rn_litmus_instr
 	}
 	for (unsigned i = 0; i < in->count; i++)
 		count_write(plan, in->dst[i]);
-	/* It may go wherever a receive says. */
+	/* The SEND may be written to the buffer of any receive. */
 	if (in->op == RN_LITMUS_SEND && in->dst[0] == RN_LITMUS_NONE)
 		for (unsigned i = 0; i < plan->test->locations; i++)
 			if (plan->test->location[i].node == plan->test->qp[in->qp].peer)
 				count_write(plan, i);
 }
 
-/* Returns the most TLPs that can be in flight: each granule twice (gathered and written),
- * CQEs at both ends, doorbells and what is fetched after them, and the loads and stores
- * of threads.
+/* Returns the maximum number of TLPs that can be in flight: two for each granule
+ * (gathered and written), CQEs at both ends, doorbells and the fetches that they cause,
+ * and the loads and stores of threads.
  */
 static uint32_t tlps_needed(const struct rn_model_plan *plan)
 {

@@ -261,8 +261,8 @@ static void put_call(struct rn_hook_dev *d, const struct rn_call *c)
 	show_record(d, &rec);
 }
 
-/* Records RN_CALL_MEM_DONE, after replacing the number that the memory knows by the tag
- * of the core.
+/* Records RN_CALL_MEM_DONE. Replaces the number by which the memory names the access by
+ * the tag that the core has given it.
  */
 static void put_mem_done(struct rn_hook_dev *d, struct rn_call *c)
 {

@@ -26,7 +26,8 @@
 enum {
 	PROGRESS_EVERY = 65536, /* calls between two reports */
 	TABLE_MAX = 1 << 22,	/* maximum number of buckets of a table */
-	CHAINS = 4096,		/* of objects by their addresses */
+	/* number of hash chains in which objects are found by their addresses */
+	CHAINS = 4096,
 };
 
 #define TIME_MAX ((rn_ns)1 << 61) /* ns; sums of a time and a timeout stay below 2^63 */
@@ -55,7 +56,8 @@ struct device {
 	/* state of the hook; NULL: the device is not initialised, or has ended */
 	struct rn_hook_dev *shown;
 	uint8_t number;
-	struct rn_dev_cfg cfg; /* as in the recording, except for @ops and @stats */
+	/* the device's settings as in the recording, except for @ops and @stats */
+	struct rn_dev_cfg cfg;
 	struct rn_mem_ops ops;
 	uint64_t stats[RN_STAT_COUNT];
 	/* number of the device's objects, without CQs that are not used */

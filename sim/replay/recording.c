@@ -35,8 +35,8 @@ struct rn_rec_field {
 	uint16_t size; /* bytes of the member, or of a structure to which it points */
 	/* offsets of other members of the structure; see enum above */
 	uint16_t other, flags;
-	/* NUMBER: maximum; 0: what fits. ARRAY: maximum number; a longer array is not
-	 * recorded.
+	/* NUMBER: the maximum value; 0: every value that fits into the field. ARRAY: the
+	 * maximum number of elements; a longer array is not recorded.
 	 */
 	uint16_t max;
 	/* Fields of the structure to which the member points. An OPTION without any is
@@ -246,7 +246,7 @@ struct visit {
 		SEE
 	} mode;
 	uint8_t *at; /* PUT, GET: next byte to write or read */
-	size_t left; /* PUT, GET: number of bytes from that one to the end */
+	size_t left; /* PUT, GET: number of bytes from the current position to the end */
 	/* PUT: there was no room. GET: the bytes end too early, or a number does not fit.
 	 * After that nothing is written, and everything is read as 0.
 	 */

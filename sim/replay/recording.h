@@ -101,7 +101,7 @@ struct rn_rec_info {
 	const char *name; /* name of the kind, such as "post_send" */
 	enum rn_rec_class class;
 	bool has_now;	       /* the record contains a time */
-	enum rn_rec_role role; /* calls: what the call does with its object */
+	enum rn_rec_role role; /* for calls: what the call does with its object */
 	/* calls: kind of the object that rn_rec.id identifies */
 	enum rn_rec_object object;
 	/* Calls: kind of the record that reports the outcome. A lone call with
@@ -149,7 +149,7 @@ struct rn_rec_packet {
 	/* a packet from the BTH to the pad bytes, or the whole frame */
 	const uint8_t *data;
 	uint32_t len; /* 0: there was nothing to send */
-	/* PACKET: what the core says of the packet; NULL if there was none */
+	/* PACKET: the core's description of the packet; NULL if there was no packet */
 	const struct rn_tx *tx;
 	uint32_t flags; /* FRAME: flags of the frame */
 };

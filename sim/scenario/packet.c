@@ -369,8 +369,8 @@ static uint64_t wanted_value(const struct rn_scene_names *n, const struct rn_scn
 			     enum rn_scn_field f)
 {
 	if (!rn_scn_has(l, f))
-		/* Of the fields that are not given, only `ack` (as said above) and `len`
-		 * are implied.
+		/* Of the fields that the line does not give, only `ack` (see above) and
+		 * `len` are implied.
 		 */
 		return f == RN_F_ACK;
 	return rn_scene_value(n, l, f);

@@ -31,7 +31,7 @@ struct rn_scene_names {
 	uint8_t slower;
 };
 
-/* A packet as it is sent or received. */
+/* A packet that was sent or received. */
 struct rn_scene_packet {
 	rn_ns at;
 	struct rn_flow flow;

@@ -42,7 +42,7 @@ static void say(char *buf, size_t size, const char *text)
 	rn_text_add(&t, text);
 }
 
-/* Sets the text of what happened instead of what was expected, as one word. */
+/* Sets @came, the text of what happened instead of the expected event, to one word. */
 static void came_instead(struct rn_scene *c, const char *word)
 {
 	say(c->r->came, sizeof(c->r->came), word);
@@ -829,8 +829,8 @@ static bool do_line(struct rn_scene *c, const struct rn_scn_line *l)
 	}
 }
 
-/* Fails the scenario if the device was lost while it ran. @has_failed: something else had
- * failed before that, which is said behind it.
+/* Fails the scenario if the device was lost while it ran. @has_failed: the scenario has
+ * failed before; then the loss is added to that message.
  */
 static void fail_if_lost(struct rn_scene *c, uint32_t line, bool has_failed)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* message.h - netlink messages: an answer as it is written, and the attributes of a
- * request.
+/* message.h - netlink messages: writes answers, and reads the attributes of requests.
  *
  * libmnl does the same, but the preloaded library is loaded into other people's programs
  * and must not bring libraries with it.
  *
- * Attributes are written until a datagram is full; then @full is set, and what was begun
- * is taken back to a length that was remembered. Nothing here does I/O or allocates.
+ * Attributes are written until a datagram is full; then @full is set, and the caller
+ * removes the unfinished message by restoring the length that it had stored before.
+ * Nothing here does I/O or allocates.
  */
 #ifndef RNK_NETLINK_MESSAGE_H
 #define RNK_NETLINK_MESSAGE_H
@@ -129,9 +129,9 @@ struct rnk_nl_attr {
 	uint16_t len;
 };
 
-/* Finds the attributes of a request by type; of two with one type the last one counts.
- * Like the kernel's lenient parser, skips types from @count on, and what remains at the
- * end and is no attribute.
+/* Finds the attributes of a request by type; if a type occurs twice, the last attribute
+ * counts. Like the kernel's lenient parser, ignores attributes of type @count or higher,
+ * and bytes at the end that form no attribute.
  */
 static inline void rnk_nl_parse(const uint8_t *data, size_t len, struct rnk_nl_attr *attr,
 				unsigned count)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* nldev.c - answers requests of RDMA netlink.
  *
- * A request that fails is answered by an error, as are those that ask for an
- * acknowledgement (NLM_F_ACK). A request for all (NLM_F_DUMP) is answered by any number
- * of messages and NLMSG_DONE, which has the error, if there is one.
+ * A request that fails, or that asks for an acknowledgement (NLM_F_ACK), is answered by
+ * an error message. A request for all objects (NLM_F_DUMP) is answered by any number of
+ * messages and NLMSG_DONE, which contains the error, if there is one.
  *
- * Numbers of objects are those of `rocin stat --resources`: unique in one program and
- * device. Where a request names one that several programs have, the first is told of.
+ * Objects have the numbers that `rocin stat --resources` shows, which are unique in one
+ * program and device. If a request names a number that several programs use, the answer
+ * describes the object of the first program.
  */
 #include "nldev.h"
 
@@ -85,8 +86,8 @@ static void begin_answer(struct answer *a, unsigned command)
 /* Ends the message, and sends the datagram. */
 static void end_answer(struct answer *a)
 {
-	/* What is sent as one message fits, whatever the device: its numbers are of
-	 * fixed size, and so are its names.
+	/* A single message always fits into the buffer: the numbers and names of a device
+	 * have a fixed size.
 	 */
 	assert(!a->buf.full);
 	rnk_nl_end(&a->buf);
@@ -596,8 +597,9 @@ static void put_counters(struct answer *a, const struct rnk_nl_device *dev,
 	rnk_nl_unnest(&a->buf, table);
 }
 
-/* Answers what is asked about counters that are bound to queue pairs. There are none: the
- * mode says so, and a counter that is named by its number is not found.
+/* Answers requests about counters that are bound to queue pairs. No counter is bound: the
+ * answer says so as the mode, and a request for a counter by its number is refused as not
+ * found.
  */
 static int get_binding(struct answer *a, const struct rnk_nl_device *dev)
 {

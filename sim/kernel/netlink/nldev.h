@@ -53,7 +53,7 @@ struct rnk_nl_view {
 	size_t cm_id_count;
 };
 
-/* Who asks, and how they want errors. */
+/* The program that has sent the request, and the form in which it wants errors. */
 struct rnk_nl_asker {
 	uint32_t port_id;   /* address of the socket, which answers have in nlmsg_pid */
 	bool wants_capped;  /* NETLINK_CAP_ACK: errors do not repeat the request */

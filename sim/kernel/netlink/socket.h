@@ -3,10 +3,10 @@
  *
  * Such a socket is a real netlink socket, of the protocol by which programs may talk to
  * each other (NETLINK_USERSOCK). So bind(), getsockname(), poll(), MSG_PEEK, dup() and
- * fork() work without being hooked, and a socket is known by what it is. What the program
- * sends to the kernel is answered here: the answers are put into the socket's own receive
- * queue, by connecting it to itself and sending. A connected netlink socket takes nothing
- * from others, so nobody else on the machine can forge an answer.
+ * fork() work without being hooked, and a socket is recognised by its properties. What
+ * the program sends to the kernel is answered here: the answers are put into the socket's
+ * own receive queue, by connecting it to itself and sending. A connected netlink socket
+ * takes nothing from others, so nobody else on the machine can forge an answer.
  *
  * Only sendto() and sendmsg() with an address are answered, which is what libraries of
  * netlink use: other calls that send cannot be told from those of other sockets without

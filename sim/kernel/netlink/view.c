@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* view.c - reads devices from the tree, and asks rocind for what programs have. */
+/* view.c - reads devices from the tree, and asks rocind which objects the programs have.
+ */
 #include "view.h"
 
 #include <ctype.h>
@@ -95,8 +96,8 @@ static uint64_t read_ended(const char *dir, const struct wanted *wanted, unsigne
 	return number;
 }
 
-/* Gathers the programs that run, and counters of those that have ended. Tries again if
- * one ends meanwhile, which could be in both or in none.
+/* Gathers the running programs, and the counters of those that have ended. Tries again if
+ * a program ends meanwhile, as it could be counted twice or not at all.
  */
 static void gather_programs(struct rn_stats_list *list, const struct wanted *wanted,
 			    unsigned count)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* walk.h - a walk over the objects of one kind that programs have on a device: queue
- * pairs and what has a record in statistics pages, and ids of rdma_cm.
+ * pairs and other objects with a record in a statistics page, and ids of rdma_cm.
  *
  * Threads: any; no state.
  */

@@ -632,9 +632,9 @@ enum {
 	REPORTS_MAX = 16,
 };
 
-/* Returns a name for what accessed memory through @view. A simulated device copies under
- * a guard of this library; with place=now it copies under the guard of the plugin, which
- * is not visible here.
+/* Returns a name for the agent that accessed memory through @view. A simulated device
+ * copies under a guard of this library; with place=now it copies under the guard of the
+ * plugin, which is not visible here.
  */
 static const char *name_user(const struct rn_gpu *gpu, char view)
 {

@@ -22,10 +22,10 @@ enum {
 };
 
 /* How long a read is postponed, for programs that wait without polling and for peers in
- * other processes. Reads come with each message: the least is the default of hold. On a
- * busy machine the threads of the program may not have run in that time. So the bus
- * thread, which has as many turns as they have, must have had some, too, unless a longer
- * time has passed: peers do not wait for ever.
+ * other processes. Every message causes reads, so @least is only the default of the knob
+ * hold. On a busy machine the threads of the program may not have run in that time. So
+ * the bus thread, which gets as many turns as those threads, must have had some turns,
+ * too, unless @most has passed: peers do not wait for ever.
  */
 static const struct {
 	rn_ns least, most;
@@ -347,8 +347,9 @@ static bool send_for(struct rn_nic_op *op, struct rn_tlp *tlp, void *bytes,
 	return false;
 }
 
-/* Returns the size of the pieces into which a read is cut: a power of two and at least
- * a granule. Of a read that is performed at once, all bytes are read at the same time.
+/* Returns the size of the pieces into which a read is cut: a power of two and at least a
+ * granule. A read that is performed at once is cut only at pages, and all its bytes are
+ * read at the same time.
  */
 static uint32_t read_size(struct rn_host *h, const struct rn_tlp *tlp, uint32_t len)
 {
@@ -558,8 +559,9 @@ static void begin_atomic(struct rn_nic_op *op)
 }
 
 /* -------------------------------------------------------- postponed reads */
-/* Nothing says when a NIC reads the source of a request, or serves a READ. A hook chooses
- * the reads that wait for an event: until the program waits for something.
+/* Should the read be postponed? No event tells when a NIC reads the source of a request,
+ * or serves a READ. A hook chooses the reads that are postponed until the program waits
+ * for something.
  */
 static bool is_postponed(struct rn_host *h, const struct rn_tlp *tlp)
 {

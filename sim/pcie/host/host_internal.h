@@ -262,7 +262,8 @@ struct rn_host_nic {
 	struct rn_nic_lock *locks;
 
 	/* The fields from here up to mtt_table belong to host_fetch.c. */
-	uint64_t *counter;		 /* of the device, see rn_host_nic_cfg; or NULL */
+	/* the counters of the device, see rn_host_nic_cfg; or NULL */
+	uint64_t *counter;
 	uint8_t bell[RN_HOST_BLUEFLAME]; /* doorbell register */
 	/* Translations that the NIC keeps: page numbers, each at its own modulo mtt_size;
 	 * 0: none.
@@ -308,13 +309,13 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 
 /* Performs the reads that were postponed. Called with the host lock held. */
 void rn_host_resume(struct rn_host *h);
-/* The same, if they have waited for long enough. @now: the time in ns. Called at each
- * turn of the bus thread.
+/* Resumes the postponed reads that have waited for long enough. @now: the time in ns.
+ * Called at each turn of the bus thread.
  */
 void rn_host_resume_by_time(struct rn_host *h, rn_ns now);
 
-/* The same, if the program has polled often enough without finding a completion. Called
- * at each such poll.
+/* Resumes the postponed reads if the program has polled often enough without finding a
+ * completion. Called at each such poll.
  */
 void rn_host_resume_by_polls(struct rn_host *h);
 /* Performs them because the program is about to sleep; other TLPs stay where they are. */

@@ -106,9 +106,9 @@ enum {
 static const char *const names[CALL_COUNT] = { CALLS(NAME) };
 static _Atomic(void *) behind[CALL_COUNT];
 
-/* Of a function with several versions, dlsym() may find the oldest one, and condition
- * variables of before glibc 2.3.2 have another layout. ThreadSanitizer's own functions
- * have no version, and must see each call.
+/* Finds the newest version of a function. If a function has several versions, dlsym() may
+ * find the oldest one, and before glibc 2.3.2 condition variables had another layout.
+ * ThreadSanitizer's own functions have no version, and must see each call.
  */
 static void *find_newest(const char *name)
 {
@@ -264,8 +264,8 @@ EXPORT size_t fwrite(const void *buf, size_t size, size_t count, FILE *file)
 
 /* ----------------------------------------------------------------- waiting */
 /* These functions wait by the system call futex, and end the program if it returns
- * EFAULT. A small buffer may share its page with what they wait for. (A mutex is no
- * problem: the C library tries again.)
+ * EFAULT. That happens if the semaphore lies in a closed page, which it may share with a
+ * small buffer. (A mutex is no problem: the C library tries again.)
  */
 EXPORT int sem_wait(sem_t *sem)
 {

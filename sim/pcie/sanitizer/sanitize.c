@@ -195,8 +195,8 @@ static bool is_duplicate(const struct rn_tlp *tlp)
 	       is_up_to(tlp->msg & ~RESPONSE, q->done[side].msg, side);
 }
 
-/* Returns true if nobody uses what the sanitizer finds out: it was started for the knob
- * hold=event alone, and the program has chosen other knobs since.
+/* Returns true if the results of the sanitizer are not used: it was started only for the
+ * knob hold=event, and the program has chosen other knobs since.
  */
 static bool is_idle(const struct rn_host *h)
 {
@@ -229,7 +229,9 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 	if (is_idle(h) || is_duplicate(tlp))
 		return false;
 	if (rn_san_is_of_atomic(tlp) && rn_san_atomic_of(tlp)) {
-		/* The lock is free then: the next atomic reads what is stored for it. */
+		/* While the write of an atomic is withheld, the NIC's lock on the word is
+		 * free, and the next atomic reads the value that is stored here.
+		 */
 		if (!rn_san_withhold(tlp))
 			return false;
 		/* In a hunt it may have been stored at once, and the lock is free. */
@@ -320,8 +322,8 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 		rn_san.old_read.len = 0;
 		put_early(h, tlp);
 	}
-	/* This write was not withheld, so nobody knows when the program looks at its
-	 * bytes: it may have seen them.
+	/* This write was not withheld, so it is not known when the program looks at its
+	 * bytes: the program may have seen them.
 	 */
 	if (rn_san_is_by_device(tlp) && !(tlp->flags & RN_TLP_CQE) &&
 	    !rn_san_is_storing()) {
@@ -371,7 +373,9 @@ static void see_own(rn_iova addr, uint64_t len)
 static bool find_pending(struct rn_san_read *r)
 {
 	r->pending = rn_san_class_pending(r->addr, r->len, r->by);
-	/* Of a write to declared memory, these bytes may have landed before others. */
+	/* These bytes of a write to declared memory may have become visible before
+	 * others.
+	 */
 	if (r->pending && is_declared(r->addr) && !is_on_its_way(r->addr, r->len, true))
 		r->pending = 0;
 	return r->pending != 0;
@@ -490,7 +494,9 @@ void rn_san_give_up(rn_iova page)
 	rn_san_class_seen(page, RN_PAGE_SIZE);
 }
 
-/* A load of a loop that waits for the byte: what is pending there is performed. */
+/* Handles a load in a loop that waits for the byte: performs the writes to it that are
+ * pending.
+ */
 static void see_in_loop(unsigned agent, rn_iova addr)
 {
 	rn_san_event_agent("a load, seen by a loop, of", agent);

@@ -31,8 +31,8 @@
 
 enum rn_sanitize_level {
 	RN_SANITIZE_OFF,
-	/* For the knob hold=event: what may be late is withheld as below, but nothing is
-	 * reported, and only the class `given` is kept.
+	/* used for the knob hold=event: writes that may be late are withheld as with
+	 * RN_SANITIZE_ON, but nothing is reported, and only the class `given` is kept
 	 */
 	RN_SANITIZE_SILENT,
 	RN_SANITIZE_ON,

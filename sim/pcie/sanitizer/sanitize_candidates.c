@@ -20,13 +20,15 @@
 #include "sim/pcie/page/page.h"
 
 enum {
-	/* Other loads of the page after which nobody is expected to come back. A loop
-	 * over a page of flags, 64 bytes apart, makes that many in a round.
+	/* Number of other loads of the page after which a load is not expected to be
+	 * repeated. A loop over a page of flags that are 64 bytes apart makes fewer loads
+	 * than this in a round.
 	 */
 	OTHERS_MAX = 128,
-	SETS = 1 << 12, /* of hashes of loads that are no candidates any more */
-	WAYS = 4,	/* hashes in a set */
-	OWN_MAX = 8,	/* candidates of one single step */
+	/* number of sets of hashes of loads that are no longer candidates */
+	SETS = 1 << 12,
+	WAYS = 4,    /* hashes in a set */
+	OWN_MAX = 8, /* candidates of one single step */
 };
 
 /* A load that is not yet known to be one of a loop. */
@@ -39,9 +41,10 @@ static struct candidate {
 			  */
 	uint64_t seq;
 	unsigned others; /* loads of the page by other instructions since then */
-	uint64_t step;	 /* number of its single step, until that is over; else 0 */
-	/* The same until the load has been executed. Its thread clears it without the
-	 * host lock.
+	/* number of the thread's single step, until that step is over; else 0 */
+	uint64_t step;
+	/* As @step, but 0 as soon as the load has been executed. The thread clears it
+	 * without the host lock.
 	 */
 	_Atomic uint64_t running;
 	/* The write was performed before the load was: it may have read new bytes. */

@@ -42,9 +42,10 @@
 enum {
 	TLPS = 2048, /* capacity of the fabric of one class */
 	/* With the knob place=msg or place=any the bytes of a message become visible in
-	 * no order, so its writes must stay apart. To keep a long message from filling
-	 * the fabric, only its first APART writes do; behind them, one TLP stands for all
-	 * writes to a block of BLOCK bytes. A message of 1 MiB then needs about 320 TLPs.
+	 * no order, so each write needs a TLP of its own. To keep a long message from
+	 * filling the fabric, only its first APART writes have one; behind them, one TLP
+	 * stands for all writes to a block of BLOCK bytes. A message of 1 MiB then needs
+	 * about 320 TLPs.
 	 */
 	APART = 64,
 	BLOCK = 4096, /* bytes */
@@ -53,8 +54,8 @@ enum {
 	FILTER = 1 << 16,
 };
 
-/* Of the TLP with an index: its neighbours in the chain of the writes that begin at
- * addresses with one hash, the newest first. It stays there until its place is taken by
+/* Entry of the TLP with this index in a chain: the writes that begin at addresses with
+ * the same hash, the newest first. The entry stays there until its TLP index is used by
  * another write.
  */
 struct start {
@@ -427,7 +428,9 @@ void rn_san_class_atomic_executed(const struct rn_san_wr *wr)
 		}
 }
 
-/* Joins the bytes to the open write. Of their pages, those count that it did not have. */
+/* Adds the bytes to the open write, and counts their pages if the write did not have them
+ * yet.
+ */
 static void extend_open(struct class *c, const struct rn_tlp *tlp)
 {
 	const struct rn_tlp *open = tlp_at(c, c->open);

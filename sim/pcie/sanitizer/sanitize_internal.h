@@ -53,12 +53,12 @@ struct rn_san_wr {
 	 */
 	bool has_digest;
 	bool is_counted; /* among the sources of its pages, see rn_san_note_write() */
-	/* A READ, FLUSH or atomic behind which a request without a fence was posted: what
-	 * the later request does says nothing about this one.
+	/* A READ, FLUSH or atomic after which a request without a fence was posted. The
+	 * completion of that later request does not show that this one has been executed.
 	 */
 	bool is_overtaken;
-	/* Of an atomic: a request that waits for it was posted behind, so what was
-	 * posted later does not overtake it.
+	/* For an atomic: a later request was posted that waits for it, so requests behind
+	 * that one do not overtake the atomic.
 	 */
 	bool is_waited_for;
 	bool is_held; /* the program cannot write to the pages of the source buffer now */
@@ -134,8 +134,8 @@ static inline bool rn_san_is_payload(const struct rn_tlp *tlp)
 	       !(tlp->flags & (RN_TLP_CQE | RN_TLP_LOCK | RN_TLP_BELL));
 }
 
-/* Of the TLP of a class: is it pending for who reads its bytes? Then it stands for a list
- * of writes, see rn_san_withheld_list().
+/* Is the TLP of a class pending for the agents that read its bytes? Then it stands for a
+ * list of writes, see rn_san_withheld_list().
  */
 static inline bool rn_san_is_judged(const struct rn_tlp *tlp)
 {
@@ -177,8 +177,8 @@ bool rn_san_waits_for_events(const struct rn_host *h);
  */
 void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown);
 
-/* Later accesses to the page at @page, as devices name it, will not be seen: what is
- * pending there counts as seen.
+/* Notes that later accesses to the page at @page (an address as devices use it) will not
+ * be seen: pending writes to it count as seen.
  */
 void rn_san_give_up(rn_iova page);
 
@@ -220,9 +220,9 @@ void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 void rn_san_class_cqe_taken(const struct rn_san_place cqe[RN_SAN_CLASS_COUNT],
 			    uint64_t reads);
 
-/* Notes that the read of a NIC, given as the TLP of the hierarchy, was performed. It is
- * number @reads of those that serve requests of the process itself; RN_SAN_LATER: only
- * the completion of the request tells that.
+/* Notes that the read of a NIC, given as the TLP of the hierarchy, was performed. @reads:
+ * its number among the reads that serve requests of this process; RN_SAN_LATER: the
+ * number is known only when the request completes.
  */
 #define RN_SAN_LATER UINT64_MAX
 void rn_san_class_read_served(const struct rn_tlp *real, uint64_t reads);
@@ -250,8 +250,8 @@ void rn_san_class_seen(rn_iova addr, uint64_t len);
 void rn_san_class_own_seen(rn_iova addr, uint64_t len);
 void rn_san_class_emptied(rn_iova addr, uint64_t len);
 
-/* Forces the data writes of a QP in those classes where a NIC acknowledges what is in
- * memory.
+/* Forces the data writes of a QP in those classes of machines whose NIC acknowledges data
+ * only when they are in memory.
  */
 void rn_san_class_placed(unsigned agent, uint32_t qpn);
 
@@ -367,9 +367,9 @@ void rn_san_transfer_ended(unsigned agent);
  */
 bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown);
 
-/* The load of this thread's single step, if it was noted, has been executed: what is
- * performed from now on it has not seen. Needs no lock, so that a thread that waits for
- * the lock does not lose what it has found meanwhile.
+/* Notes that the load of this thread's single step has been executed: it has not seen
+ * writes that are performed from now on. Needs no lock, because a thread that waited for
+ * the lock could miss such writes.
  */
 void rn_san_candidate_executed(void);
 
@@ -507,9 +507,10 @@ bool rn_san_report_read(const struct rn_san_read *r);
 
 /* A finding that may be reported later. */
 struct rn_san_report {
-	unsigned kind;	  /* enum rn_san_kind */
-	unsigned classes; /* those in which it is a mistake, one bit each */
-	uint32_t stack;	  /* of the read, or 0 */
+	unsigned kind; /* enum rn_san_kind */
+	/* the classes of machines in which it is a mistake, one bit each */
+	unsigned classes;
+	uint32_t stack; /* number of the stack of the read, or 0 */
 	uint64_t key;
 	char *text; /* allocated; NULL if the finding is known already */
 };

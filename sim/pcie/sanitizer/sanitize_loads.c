@@ -41,8 +41,9 @@
 enum {
 	/* Longest source buffer whose pages are made read-only, in bytes. */
 	SOURCE_MAX = 64 * 1024,
-	/* At most: what the C library keeps for a thread behind pthread_self(), and how
-	 * far from there thread-local variables lie; in bytes.
+	/* Maximum sizes in bytes: of the data that the C library keeps for a thread
+	 * behind pthread_self(), and of the distance from there to thread-local
+	 * variables.
 	 */
 	THREAD_MAX = 4096,
 	TLS_MAX = 1024 * 1024,
@@ -121,8 +122,8 @@ static struct page *add_page(uintptr_t at)
 	return p;
 }
 
-/* Returns the entry whose count is to change, and makes it for a count that goes up. For
- * a count that goes down the entry exists already.
+/* Returns the entry of the page whose count is to change. If the count is increased and
+ * there is no entry, creates one; for a decrease the entry exists.
  */
 static struct page *page_to_count(uintptr_t at, int change)
 {
@@ -163,7 +164,7 @@ static struct region {
 	const struct rn_host_nic *nic;
 	uint32_t key;
 	bool is_used;
-	/* Other processes may look at the memory, whose loads are not seen. */
+	/* Other processes can access the memory, and their loads are not seen. */
 	bool is_shared;
 	_Atomic uintptr_t lo, hi; /* equal if the region is not used */
 } * _Atomic regions; /* never freed: system calls are looked up without the lock */
@@ -204,8 +205,8 @@ struct thread_locals {
 	uintptr_t lo, hi;
 };
 
-/* Adds the variables of a library, if they lie beside the others. Those of a library that
- * was loaded later may have memory of their own.
+/* Adds the variables of a library if they lie next to the others. A library that was
+ * loaded later may have its variables elsewhere.
  */
 static int add_variables(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -286,8 +287,9 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
 
 	if (!rn_sanitize_is_on())
 		return;
-	/* A program of several processes is to end, too; reports are for what this one
-	 * does.
+	/* With RN_SANITIZE_SILENT a program of several processes must not hang, so memory
+	 * that they share is noted. With reports on, only the accesses of this process
+	 * matter.
 	 */
 	is_shared = rn_san.options.level == RN_SANITIZE_SILENT &&
 		    is_shared_memory(addr, addr + len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_options.c - parser of ROCIN_SANITIZE. Of the library the file needs no
- * other file, so that tools can link it.
+/* sanitize_options.c - parser of ROCIN_SANITIZE. The file depends on no other file of the
+ * library, so that tools can link it.
  */
 #include <errno.h>
 #include <stdio.h>

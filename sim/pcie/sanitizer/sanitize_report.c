@@ -2,10 +2,10 @@
 /* sanitize_report.c - writes a report of each finding when it first occurs, and a summary
  * at exit.
  *
- * Two occurrences are one finding if they are of the same kind and have the same stack;
- * without a stack, if the QP and the opcode are the same. The rules that a report names
- * are those of the PCIe ordering table (PCIe base specification 2.4.1), of the inside of
- * a GPU (GV1) and of verbs completions (V1).
+ * Two occurrences of the same kind are one finding if they have the same stack or, if
+ * there is no stack, the same QP and opcode. The rules that a report names are those of
+ * the PCIe ordering table (PCIe base specification 2.4.1), of the inside of a GPU (GV1)
+ * and of verbs completions (V1).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -164,8 +164,8 @@ struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned read
 
 /* --------------------------------------------------------------- findings */
 enum {
-	/* Different findings that are told apart, and those of which a report is written:
-	 * more than that, nobody reads.
+	/* Maximum number of findings that are distinguished, and maximum number of
+	 * reports that are written: nobody reads more.
 	 */
 	FINDINGS_MAX = 4096,
 	REPORTS_MAX = 256,
@@ -175,7 +175,7 @@ enum {
 };
 
 static struct finding {
-	struct finding *next; /* of the same bucket */
+	struct finding *next; /* next entry in the same bucket */
 	enum rn_san_kind kind;
 	uint64_t key;
 	bool is_counted; /* it is a mistake on the machines that the user asked for */
@@ -654,7 +654,7 @@ static int end_run(int status)
 	rn_host_lock(rn_san.host);
 	rn_san_candidates_confirm();
 	different = rn_sanitize_counts.findings;
-	/* Of a run without findings the verdict is the summary. */
+	/* After a run without findings the report consists of the summary alone. */
 	rn_report_summary(
 		&writer,
 		&(struct rn_report_counts){ .findings = different,

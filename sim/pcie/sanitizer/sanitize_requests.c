@@ -87,7 +87,7 @@ void rn_san_note_write(rn_iova addr, uint64_t len)
 					q->wr[i].has_digest = false;
 }
 
-/* The program may do with the source of the request what it likes. */
+/* Lets the program use the source buffer of the request freely from now on. */
 static void let_go_of_source(struct rn_san_wr *wr)
 {
 	count_source(wr, false);
@@ -325,7 +325,9 @@ static uint64_t mix_word(uint64_t digest, uint64_t word)
 	return digest ^ digest >> 29;
 }
 
-/* Mixes in several lanes, each of which waits for its own multiplications only. */
+/* Mixes words into a digest, in several independent lanes, so that a multiplication waits
+ * only for the one before it in its lane.
+ */
 static uint64_t mix_words(uint64_t digest, const uint64_t *words, uint32_t count)
 {
 	uint64_t lane[LANES] = { digest };

@@ -44,7 +44,8 @@
 enum {
 	QPS = 4096, /* QPs that have a number; later ones share number 0 */
 	LINE_MAX_LEN = 256,
-	LINES_MAX = 200000,  /* of a record; what comes later is not recorded */
+	/* maximum number of lines of a record; later events are not recorded */
+	LINES_MAX = 200000,
 	EVENTS_MAX = 20000,  /* likewise, of the lines that say what happens */
 	RESPONSE_SHIFT = 31, /* see RESPONSE in sanitize.c */
 };
@@ -261,7 +262,7 @@ static bool add_late(const char *name)
 	return true;
 }
 
-/* Reads the lines "late NAME" of a file; the others are for readers. */
+/* Reads the lines "late NAME" of a file. All other lines are for human readers. */
 static int read_late(const char *path)
 {
 	FILE *from = fopen(path, "re");

@@ -41,7 +41,10 @@ static struct withheld {
 	uint64_t page;	/* see rn_san_page_number(); only with a schedule or a record */
 } writes[RN_SAN_SLOTS]; /* by payload slot */
 static struct chain all,
-	buckets[BUCKETS]; /* of a list; of lists with the same remainder */
+	/* @all: all withheld writes; @buckets: the same writes by the number of their
+	 * list modulo BUCKETS
+	 */
+	buckets[BUCKETS];
 static struct link in_all[RN_SAN_SLOTS], in_bucket[RN_SAN_SLOTS];
 
 static unsigned count;
@@ -260,7 +263,9 @@ void rn_san_withheld_land(rn_iova addr, uint64_t len)
 
 	if (!count || is_storing || !rn_san_class_may_pend(addr, len))
 		return;
-	/* A write that stays must not be older than one that lands on the same bytes. */
+	/* A write that stays withheld must not be older than a write that is performed on
+	 * the same bytes, so the range is widened.
+	 */
 	widen(&addr, &len);
 	for (slot = first_of(&all); slot != NONE; slot = newer) {
 		newer = in_all[slot].newer;
