@@ -2,13 +2,13 @@
 /* icrc.h - computes and checks the invariant CRC of a RoCEv2 packet whose IP header is
  * known only in part.
  *
- * A UDP socket shows neither the IP header that the kernel will build nor the one that
- * arrived. The fields of that header that the ICRC covers follow from struct rn_flow
- * and the length, except for the IPv4 identification. Senders make it predictable: an
- * unconnected socket with IP_PMTUDISC_DO uses 0, and i in segment i of a GSO send.
- * Receivers guess the identification. If the guess is wrong, they solve for it: the ICRC
- * is linear, so from the difference between the received and the computed ICRC the
- * difference of the identifications can be computed. If no identification gives the
+ * A UDP socket shows neither the IP header that the kernel will build for a packet nor
+ * that of a packet that arrived. The fields of that header that the ICRC covers follow
+ * from struct rn_flow and the length, except for the IPv4 identification. Senders make it
+ * predictable: an unconnected socket with IP_PMTUDISC_DO uses 0, and i in segment i of a
+ * GSO send. Receivers guess the identification. If the guess is wrong, they solve for it:
+ * the ICRC is linear, so from the difference between the received and the computed ICRC
+ * the difference of the identifications can be computed. If no identification gives the
  * received ICRC, the packet is damaged.
  *
  * Threads: any; the only state is the caller's struct rn_icrc_hint.

@@ -111,7 +111,7 @@ enum {
 enum rn_cm_about {
 	RN_CM_ABOUT_REQ = 0,
 	RN_CM_ABOUT_REP = 1,
-	RN_CM_ABOUT_OTHER = 2, /* in an MRA: LAP */
+	RN_CM_ABOUT_OTHER = 2, /* the message that an MRA is about: a LAP */
 };
 
 /* Reasons of a REJ (IBTA Vol 1, table "REJ reason codes"). */

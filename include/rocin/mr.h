@@ -141,7 +141,7 @@ static inline bool rn_mr_contains(const struct rn_mr *mr, uint64_t va, uint64_t 
 enum rn_key_result {
 	RN_KEY_OK,
 	RN_KEY_UNKNOWN, /* no object has this index, or the object has another key byte */
-	/* the object is not valid, or is of a kind that may not be used in this way */
+	/* the object is not valid, or its kind may not be used in this way */
 	RN_KEY_INVALID,
 	RN_KEY_PD,     /* the object belongs to another protection domain */
 	RN_KEY_QP,     /* the window is bound to another QP */

@@ -27,7 +27,7 @@ enum {
 	RN_TX_OWN_HOST = UINT8_MAX,
 };
 
-/* Those properties of the socket by which a super-packet is sent that the ICRC covers. */
+/* The properties of the sending socket that enter the ICRC of a super-packet. */
 struct rn_tx_socket {
 	/* number of the socket; 0: the unconnected socket of the source address, whose
 	 * first_id is 0, and whose packets come from port 4791
@@ -93,7 +93,8 @@ struct rn_net_ops {
 
 	/* NULL if there is only one socket. Returns the socket by which the next
 	 * super-packet of this flow to the process @dest_slot (low byte of its QPNs) will
-	 * be sent. The next super-packet that is sent by this socket must be that one.
+	 * be sent. The caller must send that super-packet before any other by this
+	 * socket.
 	 */
 	struct rn_tx_socket (*tx_socket)(void *ctx, const struct rn_flow *flow,
 					 uint32_t sgid_index, uint32_t dest_slot);
@@ -129,7 +130,7 @@ struct rn_net {
 	 */
 	bool no_icrc;
 	/* After transmit() has returned -EAGAIN: number of packets of the super-packet
-	 * that have been sent. Set by what carries packets, for the layer on top of it.
+	 * that have been sent. Set by the back end, for the layer on top of it.
 	 */
 	uint32_t sent;
 };

@@ -38,9 +38,10 @@ enum rn_pcie_mode {
 /* Knob place: how the data writes of a NIC may be reordered among each other. */
 enum rn_place {
 	RN_PLACE_NOW,  /* each TLP is performed when it is issued */
-	RN_PLACE_PCIE, /* in any order that the ordering table of PCIe allows */
-	RN_PLACE_MSG,  /* as RN_PLACE_PCIE, and also in any order within one message */
-	/* as RN_PLACE_MSG, and also in any order if they write different bytes */
+	RN_PLACE_PCIE, /* placed in any order that the ordering table of PCIe allows */
+	/* as RN_PLACE_PCIE, but the bytes of one message may be placed in any order */
+	RN_PLACE_MSG,
+	/* as RN_PLACE_MSG, but writes to different bytes may be placed in any order */
 	RN_PLACE_ANY,
 };
 
@@ -105,15 +106,17 @@ enum rn_driver_kind {
 	RN_DRIVER_REPLAY
 };
 
-/* Knob nic.wqe: how a NIC gets the WQEs of a send queue. */
+/* Knob mtt.table: how the translations that a NIC reads are found. */
 enum rn_mtt_table {
-	RN_TABLE_FLAT, /* "flat": a translation is in a table whose place the NIC knows */
-	/* "tree": it is in one of many page tables, whose place is an entry of another
+	/* "flat": translations are in a table whose address the NIC knows */
+	RN_TABLE_FLAT,
+	/* "tree": translations are in many page tables, whose addresses are in another
 	 * table in host memory
 	 */
 	RN_TABLE_TREE,
 };
 
+/* Knob nic.wqe: how a NIC gets the WQEs of a send queue. */
 enum rn_nic_wqe {
 	RN_WQE_GIVEN,	  /* "given": from the verbs call, without TLPs */
 	RN_WQE_FETCHED,	  /* "fetched": it reads them behind a doorbell */
@@ -124,7 +127,9 @@ enum rn_nic_wqe {
 enum rn_cpu_model {
 	RN_CPU_TSO, /* stores become visible in order, later than loads behind them */
 	RN_CPU_SC,  /* each store is visible at once */
-	/* as RN_CPU_TSO, but stores to different locations in any order */
+	/* as RN_CPU_TSO, but stores to different locations may become visible in any
+	 * order
+	 */
 	RN_CPU_PSO,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* permutation.h - a secret order of the numbers below 2^16 or 2^32: numbers that are
- * given out in this order do not repeat before all have had their turn, and nobody who
- * lacks the secret can tell the next one from those before.
+/* permutation.h - a secret order of the numbers below 2^16 or 2^32: numbers taken in this
+ * order do not repeat before each has occurred once, and without the secret the next
+ * number cannot be computed from earlier ones.
  *
  * It is a balanced Feistel network of eight rounds (Luby, Rackoff: How to construct
  * pseudorandom permutations, 1988), whose round function is that of random.h under two

@@ -245,14 +245,15 @@ struct rn_retries {
 };
 void rn_qp_retries(const struct rn_qp *qp, struct rn_retries *retries);
 
-/* RNR NAKs of a QP since RESET: those for its requests, and those that it has sent. Only
- * RC and XRC. The times are those of the newest ones.
+/* RNR NAKs of a QP since RESET: the number received for its own requests, and the number
+ * that it has sent. Only RC and XRC. The times are those of the newest RNR NAK received
+ * and sent.
  */
 struct rn_rnr {
 	uint32_t received, sent;
 	rn_ns received_at, sent_at;
-	/* What the newest one that was received says: the number of messages that the
-	 * peer had carried out, and the code of its RNR timer.
+	/* From the newest RNR NAK received: the number of messages that the peer had
+	 * executed, and the code of its RNR timer.
 	 */
 	uint32_t msn;
 	uint8_t timer;

@@ -325,9 +325,9 @@ int rn_storage_batch_cancel(struct rn_storage_batch *batch);
 void rn_storage_batch_destroy(struct rn_storage_batch *batch);
 
 /* ---------------------------------------------------------------------- streams */
-/* A stream: a queue of operations that are executed in order. Each begins when the
- * one before has ended, and the data of a read is visible to all later operations of
- * the stream.
+/* A stream: a queue of operations that are executed in order. Each operation begins when
+ * the previous one has ended, and the data of a read is visible to all later operations
+ * of the stream.
  */
 struct rn_storage_stream;
 

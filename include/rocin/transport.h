@@ -62,11 +62,11 @@ enum {
 	 * closed, before it returns 0 with others left.
 	 */
 	RN_VAIN_MAX = 64,
-	/* Most timers that one rn_dev_expire() serves, plus the completions that they
-	 * cause. Of the last queue pair that goes to ERR all requests complete, so there
-	 * may be more completions. (Thousands of queue pairs may have sent at the same
-	 * moment to a peer that is gone. Packets are taken, and others have the engine
-	 * lock, between two of these calls.)
+	/* Maximum number of timers that one rn_dev_expire() serves, plus the completions
+	 * that they cause. Of the last queue pair that goes to ERR all requests complete,
+	 * so there may be more completions. (Thousands of queue pairs may have sent at
+	 * the same moment to a peer that is gone. Packets are taken, and others have the
+	 * engine lock, between two of these calls.)
 	 */
 	RN_EXPIRE_MAX = 256,
 };
@@ -139,7 +139,7 @@ rn_ns rn_dev_deadline(const struct rn_dev *dev);
 /* Performs what is due at the timers that have expired, at most RN_EXPIRE_MAX of them, in
  * the order of their deadlines. The caller should pass packets that have already arrived
  * to the device before. Otherwise a process that was stopped for a while would retransmit
- * what has been acknowledged.
+ * packets whose acknowledgements have arrived.
  */
 void rn_dev_expire(struct rn_dev *dev, rn_ns now);
 

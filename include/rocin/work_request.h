@@ -87,7 +87,8 @@ static inline enum rn_wr_operands rn_wr_operands(unsigned opcode)
 				    : RN_WR_OPERANDS_UNKNOWN;
 }
 
-/* Returns true if the request changes 8 bytes of the peer and fetches what they were. */
+/* Returns true if the request changes 8 bytes of the peer and fetches their former value.
+ */
 static inline bool rn_wr_is_atomic(unsigned opcode)
 {
 	return rn_wr_operands(opcode) == RN_WR_OPERANDS_ATOMIC;

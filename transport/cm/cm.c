@@ -211,8 +211,8 @@ static bool may_send(const struct rn_cm_conn *conn)
 	return conn->is_proven || conn->credit > 0;
 }
 
-/* The last copy is kept for the last of the early retries: what loses packets now may be
- * mended by then.
+/* The last copy is saved for the last of the early retries: the cause of the losses may
+ * be over by then.
  */
 static bool may_repeat(const struct rn_cm_conn *conn)
 {

@@ -29,8 +29,9 @@ enum {
 	 * is that of QUIC (RFC 9000, 8.1).
 	 */
 	RN_CM_AMPLIFICATION = 3,
-	/* Number of addresses that are remembered as proven; one that displaces another
-	 * costs the other no more than copies of its messages. A power of two.
+	/* Number of addresses that are remembered as proven, a power of two. If a new
+	 * address displaces another one, the other one's messages merely get fewer
+	 * repeats until it is proven again.
 	 */
 	RN_CM_PROVEN = 256,
 	/* Number of received LAPs whose transaction IDs are remembered, to recognise late
@@ -117,7 +118,7 @@ struct rn_cm_answer {
 	uint8_t out[RN_GSI_PACKET_LEN]; /* packet in which the MAD is written */
 };
 
-/* An address that receives what is sent to it, as it has shown. */
+/* An address that has shown that it receives the messages sent to it. */
 struct rn_cm_proven {
 	struct rn_gid addr;
 	rn_ns until; /* 0: not in use */
@@ -137,7 +138,7 @@ struct rn_cm {
 	struct rn_list tx;
 	struct rn_list events;
 	struct rn_list changed;
-	/* listeners; those that compare more bits come first */
+	/* list of listeners; those that compare more bits of the request come first */
 	struct rn_cm_listener *listeners;
 	struct rn_cm_index by_id, by_peer, by_qpn;
 	struct rn_cm_conn *conns;
@@ -211,8 +212,8 @@ struct rn_cm_conn *rn_cm_find_peer(struct rn_cm *cm, const struct rn_gid *addr,
 struct rn_cm_conn *rn_cm_find_qpn(struct rn_cm *cm, const struct rn_gid *addr,
 				  uint64_t guid, uint32_t qpn);
 
-/* Note that the connection is about to change: whoever gets a connection to work on it
- * calls this first.
+/* Note that the connection is about to change. Every function that looks up a connection
+ * to work on it calls this first.
  */
 static inline void rn_cm_touch(struct rn_cm *cm, struct rn_cm_conn *conn)
 {
@@ -229,8 +230,8 @@ void rn_cm_index_id(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_credit(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 
 /* Write a message into @conn->out, replacing the previous one, and send it, unless the
- * peer is not proven and has no credit. The timer is stopped: whoever expects an answer
- * calls rn_cm_insist() next.
+ * peer is not proven and has no credit. The timer is stopped: a caller that expects an
+ * answer calls rn_cm_insist() next.
  */
 void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 	       uint64_t tid, uint32_t attr_mod);
@@ -303,7 +304,7 @@ void rn_cm_send_sidr_rep(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t stat
 /* ---- Listeners (listener.c) ---- */
 
 /* Find the listener for a request: the most specific one that matches, or NULL. *@known:
- * out, a listener has this service ID, whether it matches or not.
+ * out, whether any listener has this service ID, even if it does not match.
  */
 struct rn_cm_listener *rn_cm_match(struct rn_cm *cm, const struct rn_cm_in *in,
 				   uint64_t service_id, const uint8_t *data, bool *known);

@@ -552,8 +552,8 @@ int rn_cm_accept(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 
 static void establish(struct rn_cm *cm, struct rn_cm_conn *conn)
 {
-	/* Data that the program has got shows as much as an RTU: the peer knows our QPN
-	 * and PSN.
+	/* Data that has reached the program proves as much as an RTU does: the peer knows
+	 * our QPN and PSN.
 	 */
 	conn->is_proven = true;
 	rn_cm_calm(cm, conn);

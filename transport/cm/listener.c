@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* listener.c - who waits for requests: listeners, the one that a request is for, and the
- * connections that a listener has not accepted yet.
+/* listener.c - listeners: finds the one that a request is for, and keeps the connections
+ * that a listener has not accepted yet.
  */
 #include "cm.h"
 
 enum {
-	IP_VERSION_BYTE = 1, /* in an IP CM header, upper 4 bits */
+	/* in an IP CM header: the byte whose upper 4 bits are the IP version */
+	IP_VERSION_BYTE = 1,
 	IP_DST_BYTE = 20,
 	IP_V4_BYTE = 12, /* start of an IPv4 address in the 16 bytes of its field */
 };

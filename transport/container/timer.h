@@ -25,7 +25,8 @@ struct rn_timer {
 	 * least 2^r - 1 timers.
 	 */
 	uint64_t rank : 6;
-	struct rn_timer *left, *right; /* of no less rank, and of no greater rank */
+	/* the two children; the rank of @left is not less than that of @right */
+	struct rn_timer *left, *right;
 	/* The timer itself for the root; NULL if not armed. */
 	struct rn_timer *parent;
 };

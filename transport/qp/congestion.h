@@ -112,7 +112,9 @@ void rn_dcqcn_sent(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, uint32_t
 struct rn_pace {
 	uint32_t kbps;	/* lower of the two rate limits in kbit/s; 0: no limit */
 	uint32_t limit; /* rate limit in kbit/s that the program has set; 0: none */
-	/* Bytes that may be sent at once after a pause; 0: what 1 ms gives. */
+	/* Bytes that may be sent at once after a pause; 0: as many as the rate allows in
+	 * 1 ms.
+	 */
 	uint32_t burst;
 	/* False: no rate is limited, and the rn_pace_*() functions need not be called. */
 	bool on;

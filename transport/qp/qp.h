@@ -203,7 +203,7 @@ enum rn_atomic_phase {
 	/* Not started: an earlier operation of this QP has to end first. */
 	RN_ATOMIC_WAITING,
 	RN_ATOMIC_RUNNING, /* started: the memory answered PENDING */
-	RN_ATOMIC_DONE,	   /* executed: `value` holds what was in memory before */
+	RN_ATOMIC_DONE,	   /* executed: `value` is the former content of the memory */
 };
 
 /* A READ, atomic, ATOMIC WRITE or FLUSH request that this QP has received (responder
@@ -488,7 +488,8 @@ struct rn_dev {
 	struct rn_qp *last_qp; /* QP to which the last received packet was addressed */
 	uint32_t requests;     /* number of received request packets, modulo 2^32 */
 	uint32_t received;     /* number of completed receives, modulo 2^32 */
-	uint32_t completions;  /* number of CQEs, those that were lost too, modulo 2^32 */
+	/* number of CQEs, including those that were lost, modulo 2^32 */
+	uint32_t completions;
 	/* A CQ has lost a CQE: its QPs are moved to ERR before the call into the
 	 * device returns.
 	 */

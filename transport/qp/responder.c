@@ -293,7 +293,8 @@ static enum rn_verdict check_dma_len(const struct rn_qp *qp, const struct rn_req
 }
 
 /* Performs all checks but that of the PSN, in the order of the specification. Return:
- * RN_V_NEXT if the request is to be executed, else the first objection.
+ * RN_V_NEXT if the request is to be executed, else the verdict of the first check that
+ * fails.
  */
 static enum rn_verdict judge_request(const struct rn_qp *qp, const struct rn_request *q)
 {

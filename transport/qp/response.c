@@ -175,8 +175,8 @@ void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q)
 		set_ack(qp, rn_aeth_syndrome(RN_AETH_NAK, RN_NAK_PSN_SEQ), rsp->exp_psn,
 			rsp->msn);
 	} else {
-		/* The NAK is not needed any more. An ACK takes its place, for what the
-		 * NAK would have acknowledged.
+		/* The NAK is not needed any more. An ACK that acknowledges the same
+		 * requests takes its place.
 		 */
 		set_ack(qp, SYNDROME_ACK, covered, msn & RN_PSN_MASK);
 	}

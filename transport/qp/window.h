@@ -68,8 +68,7 @@ struct rn_peer {
 	rn_ns grown_at;	 /* time of the last growth beyond the threshold */
 	rn_ns rtt;	 /* estimate of the round trip time, near the longest ones */
 	rn_ns rtt_least; /* shortest round trip time ever measured; 0: none yet */
-	/* Last rn_dev_peer_holds(): its counter of what the peer has read, and its time.
-	 */
+	/* the value of @taken and the time in the last call of rn_dev_peer_holds() */
 	uint32_t taken;
 	rn_ns holds_at;
 	/* Number of bursts that are still to be watched closely after a loss. */

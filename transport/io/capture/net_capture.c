@@ -529,8 +529,8 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	c->sent = err == -EAGAIN ? c->inner->sent : 0;
 	if (err && (err != -EAGAIN || c->sent == first))
 		return err;
-	/* What the peer answers to the packets that were sent may come before the others
-	 * have been sent.
+	/* The peer may answer the packets that were sent before the rest of the
+	 * super-packet is sent, so these packets are captured now.
 	 */
 	part = part_of(super, first, err ? c->sent : super->count, gso);
 	if (is_passed) {

@@ -120,9 +120,8 @@ static int start_dump(struct tap_file *f)
 	f->stream = fopencookie(f, "w", io);
 	if (!f->stream)
 		return -ENOMEM;
-	/* At exit() libc writes what is in buffers of streams and takes no lock for it,
-	 * while another thread may be recording. It leaves streams without a buffer
-	 * alone.
+	/* The stream gets no buffer. At exit() libc writes the buffers of streams without
+	 * taking their locks, while another thread may be recording.
 	 */
 	(void)setvbuf(f->stream, NULL, _IONBF, 0);
 	f->pcap = f->api.open_dead(DLT_RAW, SNAPLEN, PCAP_TSTAMP_PRECISION_NANO);
@@ -255,8 +254,8 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 	t->net.sent = err == -EAGAIN ? t->inner->sent : 0;
 	if (err && err != -EAGAIN)
 		return err;
-	/* What the peer answers to the packets that were sent may come before the others
-	 * have been sent.
+	/* The peer may answer the packets that were sent before the rest of the
+	 * super-packet is sent, so these packets are recorded now.
 	 */
 	record_super(t, super, first, err ? t->net.sent : super->count, gso);
 	after_records(t);

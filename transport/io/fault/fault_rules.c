@@ -321,8 +321,8 @@ static bool matches_packet(const struct rn_fault_rule *r, const struct rn_fault_
 	       (!r->has_psn || is_psn_in(r, p->psn));
 }
 
-/* Of the packets that match the rule, is number r->seen one to be hit, by its nth and
- * every values?
+/* Is packet number r->seen, counted among the packets that match the rule, one of those
+ * that nth and every select?
  */
 static bool is_its_turn(const struct rn_fault_rule *r)
 {

@@ -86,9 +86,9 @@ struct rn_fault_rule {
 	/* RN_FAULT_FAIL: index of the verbs call in rn_fault_calls */
 	uint32_t call;
 
-	/* Of the packets that match, those to be hit: from number nth to number
-	 * nth_last, each of them or every every-th, each with a probability, and no
-	 * more than @count.
+	/* Which of the matching packets are hit: those with number nth to nth_last, every
+	 * one or every @every-th of them, each with a probability, and no more than
+	 * @count in all.
 	 */
 	/* first and last of the matching packets to be hit, counted from 1; nth_last 0:
 	 * without end

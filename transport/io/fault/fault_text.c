@@ -30,8 +30,7 @@ struct word {
 	uint32_t acts; /* bit set of the actions for which the word is allowed */
 	/* true: a condition on packets; false: a condition on devices or processes */
 	bool of_packet;
-	/* what is allowed as the value, for error messages; NULL: the word has no value
-	 */
+	/* the allowed values in words, for error messages; NULL: the word has no value */
 	const char *expected;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* log.h - what is said to people: lines of a log, if the environment variable ROCIN_LOG
- * is set, and the text of an error.
+/* log.h - messages to people: lines of a log, if the environment variable ROCIN_LOG is
+ * set, and the text of an error.
  *
  * The value of ROCIN_LOG is LEVEL[:FILE], where LEVEL is error, warn, info, debug or
  * trace. Without the variable nothing is ever written, because this code runs inside

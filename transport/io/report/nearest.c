@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-	LETTERS_MAX = 64, /* what is longer is compared by its beginning */
+	LETTERS_MAX = 64, /* longer words are compared by this number of first letters */
 };
 
 static size_t min3(size_t a, size_t b, size_t c)

@@ -184,7 +184,7 @@ static bool find_lines(struct rn_report *r)
 	return true;
 }
 
-/* Returns the text as it is to be written, a string. */
+/* Returns the text of the report as it will be written. */
 static const char *final_text(struct rn_report *r)
 {
 	bool has_lines = find_lines(r);

@@ -50,7 +50,8 @@ struct rn_report_finding {
 	const char *severity; /* such as "error" */
 	const char *what;     /* one sentence */
 	const char *body;     /* lines and stacks, as above */
-	uint32_t stack;	      /* of the call, for suppressions; 0: none */
+	/* number of the stack of the call, for suppressions; 0: there is none */
+	uint32_t stack;
 };
 
 struct rn_report {
@@ -61,8 +62,10 @@ struct rn_report {
 	int log_fd, json_fd, junit_fd;
 	off_t junit_end; /* where the next finding goes */
 	pid_t process;
-	bool is_told;		    /* that lines cannot be found */
-	unsigned count, suppressed; /* reports, and those that were left out */
+	/* the user has been told that source lines cannot be found */
+	bool is_told;
+	/* numbers of reports that were written, and that were suppressed */
+	unsigned count, suppressed;
 	size_t used;
 	char text[RN_REPORT_TEXT], named[4 * RN_REPORT_TEXT];
 	char escaped[8 * RN_REPORT_TEXT];
@@ -76,12 +79,14 @@ void rn_report_open(struct rn_report *r, const struct rn_rule_names *rules);
 /* Returns false if the finding is suppressed: then JUnit alone gets it, as skipped. */
 bool rn_report_write(struct rn_report *r, const struct rn_report_finding *f);
 
-/* Adds text that is written with rn_report_flush(), as it is, to the log alone. */
+/* Adds text to the log only. rn_report_flush() writes it unchanged. */
 void rn_report_add(struct rn_report *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void rn_report_flush(struct rn_report *r);
 
-/* What was found in all: what was shown, and beside it what was suppressed. */
+/* Totals of a run: the findings that were reported, and the findings that were
+ * suppressed.
+ */
 struct rn_report_counts {
 	unsigned long long findings, occurrences;
 	unsigned long long suppressed, suppressed_occurrences;
@@ -99,7 +104,7 @@ struct rn_report_body {
 	char text[RN_REPORT_TEXT];
 };
 
-/* Adds a line. @text may contain newlines: what follows is indented. */
+/* Adds a line. @text may contain newlines; its second and later lines are indented. */
 void rn_report_line(struct rn_report_body *b, const char *label, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Adds a stack; nothing for stack 0. */

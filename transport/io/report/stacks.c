@@ -28,7 +28,7 @@ static struct stack {
 	void *frame[FRAMES_MAX];
 } stacks[STACKS]; /* one entry for each distinct stack */
 static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_key_t callers_key; /* of each thread: its CALLERS callers */
+static pthread_key_t callers_key; /* key of each thread's CALLERS callers */
 static bool has_key;
 
 /* ----------------------------------------------------------------- the store */
@@ -74,7 +74,8 @@ static uint32_t remember_stack(void *const *frame, uint32_t count)
 	return stack;
 }
 
-/* A child of a fork has the store as it is between two calls of other threads. */
+/* Takes the lock before fork(), so that the child gets the store in a consistent state.
+ */
 static void before_fork(void)
 {
 	pthread_mutex_lock(&stacks_lock);
@@ -107,7 +108,8 @@ uint32_t rn_stacks_take(void)
 /* ----------------------------------------------------------------- the cache */
 /* A stack that a thread had, and where in it the return addresses are. */
 struct caller {
-	uintptr_t top; /* of the frame that asked; 0: the entry is free */
+	/* address of the frame of the function that asked; 0: the entry is free */
+	uintptr_t top;
 	uint32_t stack, count;
 	void *frame[FRAMES_MAX];
 	void *const *slot[FRAMES_MAX]; /* where frame[i] is stored */
@@ -222,8 +224,8 @@ static bool is_signal_frame(const Dl_info *info, const char *module)
 }
 
 /* Is this a frame that reports leave out? True for frames of Rocin's libraries, of the
- * compiler's sanitizers, and for the first one that is of a signal. @is_signal: set to
- * whether it is of one.
+ * compiler's sanitizers, and for the first frame if it is that of a signal. @is_signal:
+ * out: whether the frame is that of a signal.
  */
 static bool is_ours(void *at, bool is_first, bool *is_signal)
 {

@@ -19,11 +19,11 @@ void rn_stacks_init(void);
 /* Returns the number of the caller's stack, which the unwinder reads. */
 uint32_t rn_stacks_take(void);
 
-/* Returns the same number at the cost of a few loads, if this thread has called from
- * there before: a frame ends at the same address each time that a function is called at
- * the same depth, so the return addresses that were found there once are compared with
- * what is there now. If all of them are the same, so is the stack. Not in signal
- * handlers.
+/* Returns the same number as rn_stacks_take(), and costs only a few loads if this thread
+ * has called from the same place before. A frame ends at the same address each time that
+ * a function is called at the same depth. So the return addresses that were found there
+ * once are compared with those that are there now; if all are equal, the stack is the
+ * same. Not for signal handlers.
  */
 uint32_t rn_stacks_take_again(void) __attribute__((noinline));
 

@@ -158,7 +158,7 @@ void rn_cm_board_show(struct rn_cm_board *b, uint32_t number,
 	e = &b->mem->entry[number];
 	if (answers)
 		memcpy(word, answers, sizeof(word));
-	/* It is odd if a rocind has died while it wrote the entry. */
+	/* The number is odd if a rocind has died while it wrote the entry. */
 	seq = atomic_load_explicit(&e->seq, memory_order_relaxed) & ~1U;
 	atomic_store_explicit(&e->seq, seq + 1, memory_order_relaxed);
 	for (unsigned i = 0; i < WORDS; i++)
@@ -226,8 +226,8 @@ bool rn_cm_board_is_in(const struct rn_cm_board_memory *mem, int fd)
 	       mem->head.made_at == head.made_at;
 }
 
-/* Is @fd memory of that size which nobody can make smaller? Otherwise a read of it could
- * raise SIGBUS.
+/* Is @fd memory of that size that no process can shrink? If the memory shrank, a read of
+ * it would raise SIGBUS.
  */
 static bool is_whole(int fd)
 {

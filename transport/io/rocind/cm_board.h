@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_board.h - the board: shared memory in which rocind publishes what it knows about
- * rdma_cm ids, so that programs need neither ask for it nor record it.
+/* cm_board.h - the board: shared memory in which rocind publishes the state of rdma_cm
+ * ids, so that programs need neither ask for that state nor keep a record of it.
  *
  * More than a third of the commands that librdmacm writes for a connection are queries of
  * what rocind knows: QUERY_ROUTE and INIT_QP_ATTR. rocind keeps their answers in memory

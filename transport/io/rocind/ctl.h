@@ -166,11 +166,11 @@ struct rn_ctl_cm_open {
 
 /* An id of rdma_cm that has a device, or listens at all of them. */
 struct rn_ctl_cm_id {
-	char ibdev[32]; /* its device, NUL-terminated; "": all devices */
-	int32_t pid;	/* of the program; 0: unknown */
+	char ibdev[32]; /* name of the device, NUL-terminated; "": all devices */
+	int32_t pid;	/* PID of the program; 0: unknown */
 	uint32_t number;
 	uint32_t port_space; /* enum rdma_ucm_port_space */
-	uint32_t qpn;	     /* as told in CONNECT or ACCEPT; 0: not yet */
+	uint32_t qpn;	     /* QPN from CONNECT or ACCEPT; 0: not known yet */
 	uint8_t qp_type;     /* enum ibv_qp_type */
 	uint8_t state;	     /* enum rdma_cm_state of the kernel */
 	uint8_t reserved[6];

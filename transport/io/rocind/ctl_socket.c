@@ -185,8 +185,8 @@ void rn_ctl_skip(int sock)
 	struct iovec iov = { &byte, sizeof(byte) };
 	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	/* The same call as by rn_ctl_peek(): where a sandbox denies it, there is nothing
-	 * to skip.
+	/* This is the same system call as in rn_ctl_peek(): where a sandbox denies it,
+	 * that call has failed, too, and there is nothing to skip.
 	 */
 	(void)recvmsg(sock, &mh, MSG_DONTWAIT | MSG_TRUNC);
 }

@@ -123,7 +123,8 @@ struct rn_rocind_event {
 	int text;
 	uint64_t generation;
 	struct rn_rocind_ends ends;
-	struct rn_rocind_wire wire; /* valid with RN_ROCIND_WIRE */
+	/* sent on this host, from a port that no admitted user owns */
+	struct rn_rocind_wire wire;
 	/* valid with RN_ROCIND_TAP, RN_ROCIND_TAP_SOURCE and RN_ROCIND_TAP_END */
 	struct rn_rocind_tap tap;
 	/* with RN_ROCIND_WIRE_DOWN a positive errno value, or 0: the peer has gone */
@@ -364,7 +365,7 @@ int rn_rocind_shutdown(struct rn_rocind *r, char *err, size_t err_len);
  * @end:	End of a pair of sockets over which rocind hands over; stays the caller's
  *
  * Return: 0, -EPROTO (records of another version, or a rocind that cannot hand over),
- *	   -EBUSY (somebody looks after it in the foreground), or as rn_rocind_status().
+ *	   -EBUSY (rocind runs in the foreground), or as rn_rocind_status().
  */
 int rn_rocind_replace(struct rn_rocind *r, uint32_t records, int end, char *err,
 		      size_t err_len);

@@ -42,7 +42,7 @@ static int open_file(const char *dir, int flags)
 	return rn_open_plain(AT_FDCWD, path, flags);
 }
 
-/* Reads the file; what is none of this version is one without counters. */
+/* Reads the file. A file of another version counts as one without counters. */
 static void read_file(int fd, struct ended *e)
 {
 	for (unsigned tries = 0; tries < 100; tries++) {

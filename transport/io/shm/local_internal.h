@@ -185,8 +185,8 @@ void rn_local_lose(struct rn_local *l, const struct local_wire *w);
 /* Free a local wire, whose packets have all been read or are given up. */
 void rn_local_remove(struct rn_local *l, struct local_wire *w);
 
-/* Handle that the peer has gone: nothing is sent to it any more, and what it has sent is
- * still received.
+/* Handle that the peer has gone: nothing is sent to it any more, but the packets that it
+ * has sent are still received.
  */
 void rn_local_peer_gone(struct rn_local *l, struct local_wire *w);
 

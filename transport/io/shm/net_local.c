@@ -324,7 +324,7 @@ static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	struct rn_ring_meta meta = rn_local_meta(flow);
 
 	meta.flags = l->net.no_icrc ? RN_RING_NO_ICRC : 0;
-	/* It does not fail: rn_ring_next() has found that there is space. */
+	/* This call cannot fail, because rn_ring_next() has found that there is space. */
 	(void)!rn_ring_send(&w->send, &meta, l->built, len);
 	w->is_long = len >= RN_FAR_COPY_MIN;
 	w->full_since = 0;

@@ -6,7 +6,7 @@
  * this back end requests a local wire from rocind: two rings in shared memory, one for
  * each direction. Packets go by UDP until rocind has made it, and for good if rocind
  * cannot. All traffic between an address of this process and the peer changes over
- * together: what is in the sockets is read before the first packet from a new ring, so
+ * together: the sockets are emptied before the first packet is read from a new ring, so
  * packets are not reordered.
  *
  * A ring grows if it is full again and again. A ring that has not been used for

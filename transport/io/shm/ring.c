@@ -137,8 +137,8 @@ static void advance_tail(struct rn_ring_send *s, uint32_t bytes)
 	s->off = (s->off + bytes) & (s->size - 1);
 }
 
-/* Return: number of bytes to be skipped before a record of @need bytes: what is left up
- * to the end of the data if the record does not fit there; otherwise 0.
+/* Return: number of bytes to skip before a record of @need bytes. If the record does not
+ * fit before the end of the data, that is the rest up to the end; otherwise 0.
  */
 static uint32_t pad_before(const struct rn_ring_send *s, uint32_t need)
 {
@@ -190,9 +190,9 @@ const uint8_t *rn_ring_next(struct rn_ring_send *s)
 	return s->data + (pad ? 0 : s->off) + RN_RING_HEADER;
 }
 
-/* Fetch the cache lines of the next records for writing. The consumer's cache has
- * them, and they have to be here before the next tail can be published; now nobody
- * waits for that.
+/* Fetch the cache lines of the next records for writing. They are in the consumer's
+ * cache, and have to be here before the next tail can be published. At this moment no
+ * packet waits for them.
  */
 static void fetch_next(const struct rn_ring_send *s)
 {

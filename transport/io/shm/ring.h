@@ -20,8 +20,8 @@
  * it is used; state that decides where and how much to copy is kept in private memory. A
  * value that the protocol excludes disables this end for good (enum rn_ring_fault). No
  * call waits for the other end, whether it is slow, stopped, dead or hostile, and no call
- * accesses memory outside of what the caller gave. A producer that dies in the middle of
- * a record has not moved the tail: the record does not exist.
+ * accesses memory outside of the range that the caller has passed. A producer that dies
+ * in the middle of a record has not moved the tail: the record does not exist.
  *
  * No system call, no allocation. A doorbell, below, wakes a consumer that sleeps.
  *
@@ -176,8 +176,8 @@ int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 		 const uint8_t *pkt, uint32_t len);
 
 /* Return: where rn_ring_send() would copy a packet of RN_RING_PACKET_MAX bytes to; NULL
- * if it would fail. Packets are not built there: others can write to this memory at any
- * time, and an ICRC that is computed over what they wrote makes it right.
+ * if it would fail. Packets are not built there: the peer can write to this memory at any
+ * time, and an ICRC computed over its bytes would make them valid.
  */
 const uint8_t *rn_ring_next(struct rn_ring_send *s);
 
@@ -300,17 +300,20 @@ enum {
 struct rn_ring_watch {
 	struct rn_ring_watched *end; /* behind the last one in @ring */
 	struct rn_ring_watched {
-		const _Atomic uint64_t *tail; /* in the ring's memory */
+		/* address of the tail, in the ring's memory */
+		const _Atomic uint64_t *tail;
 		uint64_t head;
 	} ring[RN_RING_WATCH_MAX];
 };
 
-/* Adds a ring to those that are watched, of which there are less than RN_RING_WATCH_MAX.
- * Return: false if it cannot be used, or has records that were seen.
+/* Adds a ring to the watched ones, of which there are fewer than RN_RING_WATCH_MAX.
+ * Return: false if the ring cannot be used, or has records that were not read yet.
  */
 bool rn_ring_watch(const struct rn_ring_recv *r, struct rn_ring_watch *w);
 
-/* Are all rings as empty as they were? While they are mapped. */
+/* Are all watched rings as empty as when they were added? To be called only while the
+ * rings are mapped.
+ */
 static inline bool rn_ring_is_still(const struct rn_ring_watch *w)
 {
 	for (const struct rn_ring_watched *r = w->ring; r != w->end; r++)

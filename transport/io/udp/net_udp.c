@@ -110,7 +110,7 @@ unsigned rn_rx_split_next(struct rn_rx_split *s, const struct rn_flow *flow,
 
 /* A received datagram, valid until the next one is read. */
 struct datagram {
-	struct msghdr *msg; /* its source and control messages */
+	struct msghdr *msg; /* the source address and control messages of the datagram */
 	const uint8_t *data;
 	uint32_t len;
 };
@@ -318,7 +318,9 @@ static void fall_back(struct rn_udp *u, int rc)
 {
 	rn_log(RN_LOG_WARN, "io_uring fails (%s); packets go by sendmsg and recvmsg",
 	       strerrordesc_np(-rc));
-	/* It is not freed yet, because packets that were delivered lie in its memory. */
+	/* The queue is not freed yet, because packets that were delivered lie in its
+	 * memory.
+	 */
 	u->failed_uring = u->uring;
 	u->uring = NULL;
 }

@@ -21,8 +21,8 @@ bool rn_is_own_address(const struct rn_gid *gid, uint32_t ifindex);
  */
 int rn_own_port_open(const struct rn_gid *gid, uint32_t ifindex, uint16_t port);
 
-/* Makes the socket of a multicast group drop what was sent on this host from other ports
- * than @port. Return: 0 or -errno.
+/* Makes the socket of a multicast group drop packets that were sent on this host from
+ * another port than @port. Return: 0 or -errno.
  */
 int rn_own_port_only(int fd, uint16_t port);
 

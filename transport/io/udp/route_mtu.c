@@ -30,7 +30,8 @@ static void add_attr(struct question *q, uint16_t type, const void *data, size_t
 		NLMSG_ALIGN(q->hdr.nlmsg_len) + (uint32_t)RTA_ALIGN(attr->rta_len);
 }
 
-/* RTM_F_FIB_MATCH asks for the entry of the table, and not for what ICMP has made of it.
+/* RTM_F_FIB_MATCH asks for the entry of the routing table itself, without the MTU that an
+ * ICMP message has set.
  */
 static void compose(struct question *q, const struct rn_gid *src,
 		    const struct rn_gid *dst, uint32_t ifindex)

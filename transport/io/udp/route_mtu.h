@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* route_mtu.h - what a path carries by the settings of this host, whatever ICMP says.
+/* route_mtu.h - finds the path MTU by the settings of this host, regardless of ICMP
+ * messages.
  *
  * Nobody can tell an ICMP error about a UDP packet that was too long from a forged one:
  * it proves no more than that its sender knows two addresses and the port of RoCEv2. The

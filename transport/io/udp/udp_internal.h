@@ -110,7 +110,7 @@ enum {
 	RN_UDP_PLACES = 32, /* a power of two */
 };
 
-/* What is known of an address, as it was when it was last looked up. */
+/* The properties of an address when it was last looked up. */
 struct udp_place {
 	struct rn_gid gid;
 	uint32_t uses; /* lookups that are left; 0: the entry is empty or old */
