@@ -49,7 +49,7 @@ struct rn_watch_record {
 	uint32_t anew_at;
 	uint32_t payload_len;
 	uint32_t got; /* number of READ responses that came in order */
-	/* number of READ responses up to the last one that came behind a gap */
+	/* number of READ responses up to the last one that came after a gap */
 	uint32_t beyond;
 	uint64_t va;
 	uint32_t rkey, dma_len;

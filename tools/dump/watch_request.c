@@ -442,9 +442,10 @@ static void check_length(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     f->message_len, flags & RN_OP_LAST ? "" : " and no end");
 }
 
-/* Checks the use of credits. Without a credit the requester may send all requests that
- * consume no receive WQE, and one that does (9.7.7.2). A request that consumes no receive
- * WQE is counted as a credit that is used and returned at once.
+/* Checks the use of credits. Without a credit the requester may send any number of
+ * requests that consume no receive WQE, but only one that consumes one (9.7.7.2). A
+ * request that consumes no receive WQE is counted as a credit that is used and returned
+ * at once.
  */
 static void check_credit(struct rn_watch_job *job, struct rn_watch_flow *f)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cpu-flag.c - why the GPU's read of a flag in host memory pushes the NIC's writes.
  *
- * The CPU has polled the completion of the NIC. As it is, the kernel learns of that
- * without a PCIe read: it waits for a time that "was always long enough", the end of
- * which comes from the CPU. Mended: the kernel reads a flag in host memory; the
+ * The CPU has polled the completion of the NIC. Without --mended, the kernel notices the
+ * data without a PCIe read: it waits for a time that "was always long enough", and the
+ * CPU tells it that the time is over. Mended: the kernel reads a flag in host memory; the
  * completion of this read arrives after the data, over the same link.
  */
 #include <rocin/gpu.h>

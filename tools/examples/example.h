@@ -2,8 +2,9 @@
 /* example.h - functions that the examples share; they connect a sender and a receiver.
  *
  * Both are this process: two RC queue pairs of the first RDMA device, connected to each
- * other, each with a CQ of its own. Each example is run as it is, which fails, and with
- * --mended, which succeeds. All of it is plain libibverbs; an error ends the program.
+ * other, each with a CQ of its own. Without options an example shows the mistake and
+ * fails; with --mended it is correct and succeeds. All of it is plain libibverbs; an
+ * error ends the program.
  */
 #ifndef RN_EXAMPLE_H
 #define RN_EXAMPLE_H

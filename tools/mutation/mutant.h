@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which mutant a process is: the first line of every source file that tools/mutate
- * rewrites.
+ * Selects the mutant that a process runs. tools/mutate includes this file in the first
+ * line of every source file that it rewrites.
  *
  * The number stands in the environment variable ROCIN_MUTANT, or in the file
- * RN_MUTANT_CHOSEN, which reaches what is started with a clean environment (rocind) as
- * well; 0 is the code as it is. Where the file RN_MUTANT_REACHED has a size, byte N of it
- * is set when mutant N's code runs.
+ * RN_MUTANT_CHOSEN, which also reaches processes that are started with a clean
+ * environment (rocind); 0 is the unchanged code. Where the file RN_MUTANT_REACHED has a
+ * size, byte N of it is set when mutant N's code runs.
  *
  * Each linked object has variables of its own. No header is included and no name of libc
  * is declared, for this stands above all that the file itself includes and defines.

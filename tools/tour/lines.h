@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lines.h - what `rocin tour' knows of the program of a stop: the lines that it prints,
- * and its code.
+/* lines.h - the lines that the program of a stop prints for `rocin tour', and the
+ * excerpt of its C source that the tour shows.
  *
  * Words of a line are separated by single spaces:
  *

@@ -58,7 +58,9 @@ void tour_close(struct tour *t);
 /* Writes @text to the buffer of @e. */
 void tour_write_note(struct end *e, const char *text);
 
-/* Marks the beginning of what is shown: packets and TLPs from here on. */
+/* Marks the beginning of the recorded part: `rocin tour' shows packets and TLPs from here
+ * on.
+ */
 void tour_begin(struct tour *t);
 
 /* Prints the TLPs that were recorded so far; later ones are not shown. */

@@ -198,7 +198,7 @@ void tour_gpu(struct tour *t)
 	tour_tell_value("first_count", first.count);
 
 	/* tour: gpu */
-	/* What makes it right: a flush between the completion and the flag. */
+	/* This flush before the flag makes the program correct. */
 	rn_gpu_flush(gpu, RN_GPU_FLUSH_THIS, RN_GPU_TO_OWNER);
 	raise_flag(&second);
 	/* tour: end */

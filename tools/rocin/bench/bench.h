@@ -172,15 +172,16 @@ int rn_bench_meet(struct rn_bench_end *end);
  */
 bool rn_bench_stopped(const struct rn_bench_end *end);
 
-/* Has the receiver, who has received @received units, more to receive? After the sender
- * has ended the slice, it receives the rest.
+/* Does the receiver, which has received @received units, expect more? After the sender
+ * has ended the slice, the receiver takes the rest.
  */
 bool rn_bench_has_more(const struct rn_bench_end *end, uint64_t received);
 
 /* The bytes that the packets of a limit are copied from, or into. */
 struct rn_bench_message {
 	uint8_t *bytes;
-	uint32_t len, at; /* of the bytes; where the next packet belongs */
+	/* of the received bytes: their number, and the offset of the next packet */
+	uint32_t len, at;
 };
 
 /* Moves on by a packet of @payload bytes, and from the end to the start. Returns where
@@ -465,7 +466,7 @@ enum rn_bench_verdict {
 	RN_BENCH_NO_VERDICT, /* the ratio has no target, or was not measured */
 	RN_BENCH_REACHED,
 	RN_BENCH_MISSED,
-	RN_BENCH_BEYOND_REACH, /* what it would take is too slow on this machine */
+	RN_BENCH_BEYOND_REACH, /* the measurement would take too long on this machine */
 	RN_BENCH_VERDICTS
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* limits.c - what two processes of this machine could do at most through shared memory:
- * a bare ring, and the round trip of a cache line. (The limit over UDP stands beside raw
+/* limits.c - the upper limits for two processes of this machine that use shared memory: a
+ * bare ring, and the round trip of a cache line. (The limit over UDP stands beside raw
  * UDP in sockets.c.)
  *
- * The ring does what cannot be left out of a message between two processes: each packet
- * is copied into shared memory and out of it, with a CRC computed at each end. It knows
- * no queue pairs, no acknowledgements and no memory regions.
+ * The ring performs only the steps that no message between two processes can do without:
+ * each packet is copied into shared memory and out of it, with a CRC computed at each
+ * end. It knows no queue pairs, no acknowledgements and no memory regions.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -43,12 +43,14 @@ enum way {
 enum {
 	TRIAL = 256, /* packets of a trial: several times what the ring holds */
 	TRIALS = 2,  /* trials of each way; the faster one counts */
-	PUBLISH = 8, /* packets taken out before the sender is told */
+	/* number of packets that are taken out before the sender gets the space back */
+	PUBLISH = 8,
 };
 
 struct ring {
 	struct rn_bench_slot *slot;
-	struct rn_bench_message message; /* what is sent, or where it is received */
+	/* the memory that is sent, or into which is received */
+	struct rn_bench_message message;
 	uint32_t payload;
 	uint8_t packet[RN_BENCH_SLOT_LEN];
 	enum way way;
@@ -112,7 +114,9 @@ static void put_packet(struct ring *r, uint64_t index)
 	atomic_store_explicit(&slot->sequence, index + 1, memory_order_release);
 }
 
-/* Ends a trial of a way to fill the ring, and chooses the next, or at last the best. */
+/* Ends a trial of one way to fill the ring, and chooses the next way or, after the last
+ * trial, the best one.
+ */
 static void next_trial(struct ring *r, uint64_t now)
 {
 	uint64_t took = now - r->trial_began;
@@ -128,7 +132,7 @@ static void next_trial(struct ring *r, uint64_t now)
 	r->trial_began = now;
 }
 
-/* Fills the ring as far as it is empty. Return: number of packets sent so far. */
+/* Fills the free space of the ring. Return: number of packets sent so far. */
 static uint64_t fill_ring(struct ring *r, uint64_t sent, uint64_t taken)
 {
 	while (sent - taken < RN_BENCH_SLOTS) {

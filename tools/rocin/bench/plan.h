@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plan.h - what `rocin bench` can measure, and the options that select what it measures.
+/* plan.h - the measurements of `rocin bench`, and the options that select among them.
  *
  * An item is a kind of measurement, such as write_bw, the bandwidth of RDMA WRITE. A cell
  * is an item with all its parameters. Its text is
@@ -84,7 +84,7 @@ enum rn_bench_wire {
 	RN_BENCH_OVER_UDP,
 	/* the local wire: a shared-memory link between two processes of a host */
 	RN_BENCH_OVER_LOCAL,
-	RN_BENCH_OVER_BESIDE, /* another device, for instance one that the kernel has */
+	RN_BENCH_OVER_BESIDE, /* another device, for instance a device of the kernel */
 	RN_BENCH_WIRE_COUNT
 };
 

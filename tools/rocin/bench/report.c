@@ -303,7 +303,9 @@ static double lacking(const struct rn_bench_ratio *ratio,
 						 : row->value.median / ratio->bar;
 }
 
-/* One sentence on how many bars were reached, and on the one that is farthest away. */
+/* Prints one sentence that says how many targets were reached, and which measurement is
+ * farthest from its target.
+ */
 static void print_summary(FILE *to, const struct rn_bench_report *r)
 {
 	unsigned count[RN_BENCH_VERDICTS] = { 0 }, far = 0;

@@ -446,7 +446,7 @@ static void build_super_packet(struct udp *u)
 	}
 }
 
-/* Return: whether all of the @len bytes received are what was sent. */
+/* Return: do all of the @len received bytes equal the bytes that were sent? */
 static bool take_super_packet(struct udp *u, size_t len)
 {
 	for (uint8_t *p = u->buf; p < u->buf + len; p += u->seg_len) {

@@ -177,7 +177,9 @@ static bool is_installed(const struct folders *f, char *path)
 	       access(path, X_OK) == 0;
 }
 
-/* Installs the link. @text: out, what was done, or why it failed. Returns 0 or -errno. */
+/* Installs the link to this program in Wireshark's folder. @text: out, a sentence that
+ * says what was done, or why it failed. Returns 0 or -errno.
+ */
 static int install_link(char *text, size_t len)
 {
 	char dir[PATH_MAX], link[PATH_MAX], self[PATH_MAX];
@@ -485,7 +487,7 @@ static void print_config(const struct extcap_args *args)
 	print_processes(args->interface, 0);
 }
 
-/* Prints what is wrong with a filter; nothing if it is correct. */
+/* Prints an error text if the filter is wrong; prints nothing if it is correct. */
 static int judge_filter(const char *text)
 {
 	char why[256];

@@ -415,7 +415,9 @@ static int write_reports(const struct rn_conform *c, const struct conform_args *
 	return rc ? -EIO : 0;
 }
 
-/* Reads the profile: the file of that name, or else that of the suite. */
+/* Reads the profile: the file with the given name if there is one, else the suite's
+ * profile of that name.
+ */
 static int read_profile(const struct conform_args *args, struct rn_conform *c)
 {
 	char path[PATH_MAX];

@@ -64,7 +64,9 @@ struct rn_live_options {
 	const char *address[RN_LIVE_ADDRESSES];
 	unsigned addresses;
 	unsigned slack_ms;
-	/* How long a call of the agent may take before it counts as one that hangs. */
+	/* How long a call of the agent may take before the agent counts as hanging, in
+	 * ms.
+	 */
 	unsigned call_ms;
 };
 
@@ -145,7 +147,7 @@ struct rn_live_target {
 	 */
 	bool is_lost;
 	char lost[96];
-	bool is_gone; /* it could not be reached again */
+	bool is_gone; /* the target could not be reached again */
 
 	/* The fields from here on are reset for each scenario. */
 	struct rn_live_side *at;

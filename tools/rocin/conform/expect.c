@@ -14,8 +14,8 @@
 
 /* ------------------------------------------------------------------ signatures */
 
-/* Appends the words of @text. Words that begin with a digit are left out, and the names
- * of the fields of which they are the value. The number of an errno stays.
+/* Appends the words of @text, but leaves out words that begin with a digit, together with
+ * the names of the fields whose values they are. The number of an errno stays.
  */
 static void add_words(char *buf, size_t size, const char *text)
 {

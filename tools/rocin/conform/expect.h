@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* expect.h - what a failure has in common with others, and which failures of a device are
- * known: a profile of its deviations.
+/* expect.h - signatures, by which failures with the same cause are recognised, and
+ * profiles, which list the known deviations of a device.
  *
  * A profile is a text file. A line is a word and a text; '#' begins a comment.
  *
@@ -23,9 +23,9 @@ enum {
 	RN_CONFORM_SIGNATURE = 200, /* maximum size of a signature in bytes */
 };
 
-/* Writes the signature of a failure: its text, and what came and was expected, without
- * numbers and times. Failures of several scenarios that one defect causes have the same
- * signature in most cases.
+/* Writes the signature of a failure: its text, the event that came and the one that was
+ * expected, without numbers and times. Failures of several scenarios that one defect
+ * causes have the same signature in most cases.
  */
 void rn_conform_signature(const struct rn_scene_result *r, char *buf, size_t size);
 
@@ -62,7 +62,9 @@ int rn_expect_read(struct rn_expect *e, const char *path);
  */
 int rn_expect_note(struct rn_expect *e, const char *file, const char *signature);
 
-/* Returns true if the scenarios of a failure were run and none failed as it says. */
+/* Returns true if the scenarios that a profile lists for a failure were run, and none of
+ * them failed in the listed way.
+ */
 bool rn_expect_is_repaired(const struct rn_expect_failure *f);
 
 void rn_expect_free(struct rn_expect *e);

@@ -88,7 +88,9 @@ static bool is_to(const struct rn_scn_line *l, uint64_t to)
 	return rn_scn_has(l, RN_F_TO) && l->value[RN_F_TO] == to;
 }
 
-/* Returns the ability to execute a request that not every device knows. */
+/* Returns the abilities (enum rn_conform_can) that a device needs to execute the request
+ * in a packet.
+ */
 static uint32_t packet_needs(const struct rn_scn_line *l)
 {
 	for (unsigned wr = 0; wr < RN_WR_COUNT; wr++) {

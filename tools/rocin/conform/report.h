@@ -16,9 +16,9 @@ struct rn_conform_case {
 	unsigned rules;
 	struct rn_scene_result result;
 	double seconds; /* how long it took */
-	/* Of a scenario that failed: what it has in common with others, the deviation of
-	 * the profile that explains it or RN_EXPECT_NONE, and what went to and fro, NULL
-	 * in virtual time.
+	/* For a scenario that failed: the signature of the failure; the deviation of the
+	 * profile that explains it, or RN_EXPECT_NONE; and the packets in both
+	 * directions, NULL in virtual time.
 	 */
 	char signature[RN_CONFORM_SIGNATURE];
 	int deviation;
@@ -29,20 +29,21 @@ struct rn_live_target;
 
 struct rn_conform {
 	struct rn_conform_case *run;
-	/* Scenarios that were run; of these, those that failed and no profile explains,
-	 * that failed as the profile says, that were skipped, and that needed slow
-	 * timers.
+	/* Numbers of scenarios: all that were run, and of these those that failed
+	 * unexpectedly, that failed as the profile says, that were skipped, and that
+	 * needed slow timers.
 	 */
 	size_t count, failed, expected, skipped, slowly;
 	double seconds;
-	bool progress; /* say what was run */
+	bool progress; /* report each scenario when it has run */
 	/* The files to run. */
 	char **file;
 	size_t files;
 	struct rn_live_target *live; /* NULL: in virtual time */
-	const char *target;	     /* its address; NULL: in virtual time */
+	/* address of the target; NULL: the scenarios run in virtual time */
+	const char *target;
 	struct rn_expect expect;
-	const char *profile; /* its name; NULL: none was given */
+	const char *profile; /* name of the profile; NULL: none was given */
 	/* names of the rules in the list that was given; NULL: none was given */
 	char **rule;
 	size_t rule_count;

@@ -481,7 +481,9 @@ static time_t now_s(void)
 	return t.tv_sec;
 }
 
-/* Says hello to a new process of the agent, whose device must be as it was. */
+/* Greets a new process of the agent, and checks that its device has the same properties
+ * as before.
+ */
 static bool greets_again(struct rn_live_target *t)
 {
 	struct rn_conform_line l = { .word = "hello",

@@ -56,7 +56,8 @@ struct rn_hunt {
 struct rn_hunt_end {
 	bool is_wrong;
 	char how[160]; /* such as "ends with status 1" */
-	/* Of a record: writes that were late, and writes that landed at once. */
+	/* From a record: the writes that were late, and the writes that landed at once.
+	 */
 	struct rn_hunt_set late, landed;
 };
 

@@ -13,7 +13,7 @@
 enum {
 	LANES_MAX = 16,
 	LANE_WIDTH = 110,
-	WORDS_WIDTH = 640, /* of the sentences beside the lanes */
+	WORDS_WIDTH = 640, /* width of the column of sentences beside the lanes */
 	ROW = 24,
 	TOP = 64, /* y coordinate of the first row */
 	TIP = 12, /* length of the last, level piece of an arrow */

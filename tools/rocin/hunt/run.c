@@ -17,8 +17,11 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	LOOK_MS = 2,	    /* between two looks whether the program has ended */
-	LOOK_AGAIN_MS = 20, /* likewise, where its end is told; for limits and signals */
+	LOOK_MS = 2, /* between two looks whether the program has ended */
+	/* ms between two looks at a process whose end is reported by a pidfd; needed for
+	 * limits and signals
+	 */
+	LOOK_AGAIN_MS = 20,
 	SILENT_NS = 2000 * 1000 * 1000, /* no progress is shown before */
 	SHOW_NS = 200 * 1000 * 1000,
 	CANNOT_EXEC = 127,
@@ -137,8 +140,8 @@ static void wait_a_while(int pidfd)
 	(void)poll(&ended, 1, pidfd < 0 ? LOOK_MS : LOOK_AGAIN_MS);
 }
 
-/* Waits for the process. Returns false if it did not end in time; then it and what it
- * started is killed.
+/* Waits for the process. Returns false if it did not end in time; then the process and
+ * all processes that it has started are killed.
  */
 static bool await(struct rn_hunt *h, pid_t pid, int *status)
 {
@@ -153,7 +156,9 @@ static bool await(struct rn_hunt *h, pid_t pid, int *status)
 	}
 	if (pidfd >= 0)
 		close(pidfd);
-	/* Also what a program leaves behind that has ended belongs to this run. */
+	/* Processes that an ended program has left running belong to this run, too, so
+	 * they are killed.
+	 */
 	kill(-pid, SIGKILL);
 	if (ended == pid)
 		return true;

@@ -19,9 +19,9 @@ enum rn_hunt_row_kind {
 
 struct rn_hunt_row {
 	enum rn_hunt_row_kind kind;
-	char *write; /* its name; NULL for an event */
-	/* Of a read: the reader; of an event, what happened; of a late write that was
-	 * performed: the event by which; otherwise NULL.
+	char *write; /* name of the write; NULL for an event */
+	/* for a read: the reader; for an event: a description; for a late write that was
+	 * performed: the event by which it was; otherwise NULL
 	 */
 	char *text;
 	bool is_early; /* the read got old bytes, and was no look of a loop */

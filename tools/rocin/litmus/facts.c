@@ -185,7 +185,9 @@ static void print_atomic(const struct rn_litmus_test *t, const struct rn_litmus_
 		       in->work, in->value.number, in->value2.number, in->value2.number);
 }
 
-/* Prints where the WQE of a doorbell is, or what it carries. */
+/* Prints the location of the WQE to which a doorbell points, or the contents of a WQE
+ * that the doorbell carries.
+ */
 static void print_wqe(const struct rn_litmus_test *t, const char *thread, unsigned number,
 		      const struct rn_litmus_instr *in)
 {

@@ -53,8 +53,8 @@ static unsigned resource_kind(const char *word)
 	return 0;
 }
 
-/* Is the record of a kind that this version knows? Others, of a later version or of a
- * program that writes rubbish, are left out everywhere.
+/* Is the kind of the record known to this version? Records of a later version, or of a
+ * program that writes invalid data, are ignored everywhere.
  */
 static bool is_known(const struct rn_stats_object *o)
 {

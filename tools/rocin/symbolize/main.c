@@ -5,9 +5,9 @@
  * usage: rocin-symbolize [PID]
  *
  * PID is the process that reports. Rocin's libraries start this program when they report
- * (transport/io/process/stack.h, which has the form of a frame). Frames that say nothing
- * to it are copied as they are. The answer is written at once when all is known: a reader
- * gets it whole or not at all.
+ * (transport/io/process/stack.h, which has the form of a frame). Frames that the program
+ * cannot resolve are copied unchanged. The answer is written at once when all is known: a
+ * reader gets it whole or not at all.
  *
  * libdw finds separate debug information itself: by the build-id below
  * /usr/lib/debug/.build-id, by the name in .gnu_debuglink, and what dwz has shared. It is
@@ -42,15 +42,17 @@ struct symbol {
 	const char *function; /* NULL: not known */
 	uint64_t offset;      /* from the start of the function, if @file is NULL */
 	const char *file; /* absolute path if the compiler has kept it; NULL: unknown */
-	const char *directory; /* of a relative path; or NULL */
-	int line, column;      /* 0: not known */
+	/* directory that a relative file name starts from; or NULL */
+	const char *directory;
+	int line, column; /* 0: not known */
 };
 
 /* Where the file of an address is. */
 struct module {
 	const char *path;
-	const char *build_id; /* of the loaded file, hexadecimal; NULL: it has none */
-	pid_t pid;	      /* process that has loaded it; 0: it is not known */
+	/* build ID of the loaded file, hexadecimal; NULL: the file has none */
+	const char *build_id;
+	pid_t pid; /* process that has loaded it; 0: it is not known */
 };
 
 /* ------------------------------------------------------------------- files */
@@ -211,8 +213,8 @@ static void set_call(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 	s->column = number_of(inlined, DW_AT_call_column);
 }
 
-/* Returns the entries around the innermost one that has the address, as they stand in
- * each other; to be freed.
+/* Returns the debug entries that enclose the innermost entry with the address, from the
+ * inside out. The caller frees the array.
  */
 static Dwarf_Die *scopes_of(Dwarf_Die *unit, Dwarf_Addr addr, int *count)
 {
@@ -288,16 +290,16 @@ static size_t find_symbols(const struct module *m, uint64_t addr, struct symbol 
 }
 
 /* ------------------------------------------------------------------ report */
-/* A frame as it was read. */
+/* A frame of a stack as it was read. */
 struct frame {
 	char address[24];
-	const char *rest;	  /* of the line, behind the address */
+	const char *rest;	  /* the text of the line after the address */
 	char path[PATH_TEXT_MAX]; /* empty: in no file */
 	char build_id[80];
 	unsigned long long offset;
 };
 
-static unsigned number; /* of the next frame of the stack */
+static unsigned number; /* number of the next frame of the stack */
 
 /* Parses what follows the address: " in FUNCTION+0xN (PATH+0xN) (BuildId: ID)". */
 static void parse_file(const char *at, struct frame *f)

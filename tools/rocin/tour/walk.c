@@ -217,7 +217,7 @@ static enum action run_stop(struct walk *w, const struct rn_tour_values *v,
 	for (unsigned part = first;
 	     part < RN_TOUR_PARTS && part <= last && action == GO_ON; part++) {
 		action = show_part(w, now, part, &checks);
-		/* Whoever leaves before has seen nothing that was not so. */
+		/* A user who quits before this part has seen no claim that was wrong. */
 		if (part == RN_TOUR_PART_CLAIMS)
 			w->is_all_so &= is_so;
 	}

@@ -91,7 +91,7 @@ void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits
  */
 int rnd_cm_make_board(struct rnd_cm *cm);
 
-/* Hands what has changed to the keeper, or everything. */
+/* Hand the changes since the last call to the keeper, or the whole state. */
 void rnd_cm_keep(struct rnd_cm *cm);
 void rnd_cm_keep_all(struct rnd_cm *cm);
 

@@ -163,9 +163,9 @@ static bool is_whole(const struct message *m)
 	       m->len - sizeof(*call) == (size_t)call->in_len + call->option_len;
 }
 
-/* Sends an answer. What the program's board shows of its objects stays true until it has
- * the answer to a command, as nothing else changes them for it; so the board of a
- * successor that has another one travels with the first answer.
+/* Sends an answer. Until the program has the answer to a command, the entries for its
+ * objects on the board that it has mapped stay valid, because only its commands change
+ * them. So a successor with a board of its own sends that board with its first answer.
  */
 static void send_answer(struct rnd_cm_path *path)
 {

@@ -44,7 +44,7 @@ struct rnd_cm_channel {
 	uint64_t number;     /* unique; part of the name of the program's end */
 	uint32_t marks;	     /* bytes sent for events and, as far as known, not read */
 	uint32_t marks_kept; /* the same, as the keeper has it */
-	bool is_restored;    /* it comes from a rocind that died */
+	bool is_restored;    /* restored from the records of a rocind that died */
 	/* The program may have the board of an earlier rocind; the next answer carries
 	 * this one's.
 	 */

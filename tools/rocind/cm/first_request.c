@@ -14,7 +14,8 @@
 #include "transport/io/rocind/stats_pages.h"
 
 enum {
-	SLOT_MASK = 0xff, /* of a QPN, see RN_CTL_SLOT_MAX */
+	/* mask of the process number (slot) in a QPN, see RN_CTL_SLOT_MAX */
+	SLOT_MASK = 0xff,
 };
 
 /* Returns whose QP this is, or NULL. */
@@ -35,9 +36,10 @@ static struct rnd_attachment *find_owner(const struct rnd_cm *cm,
 	return NULL;
 }
 
-/* Has the QP received a request since it was connected to this peer? The PSN that it
- * expects moves with a request that it takes, and RN_STATS_NO_RECV stands beside it for
- * one that it cannot take yet. Both have the PSN that we have told to the peer alone.
+/* Has the QP received a request since it was connected to this peer? If it has executed
+ * one, the PSN that it expects has advanced; if it has no receive for one yet, its record
+ * has RN_STATS_NO_RECV. Only the peer knows the first PSN, so no other sender can cause
+ * this.
  */
 static bool has_moved(const struct rn_stats_qp *rec, const struct rn_cm_qp *qp)
 {

@@ -317,7 +317,9 @@ static void take_descriptors(struct rnd_batch *b, struct msghdr *mh)
 	}
 }
 
-/* Tells whoever waits for the end of rocind and its keeper, see rnd_keeper_end(). */
+/* Tells the processes that wait for the end of rocind and its keeper that rocind has
+ * ended, see rnd_keeper_end().
+ */
 static void tell_heirs(struct rnd_batch *b)
 {
 	for (unsigned i = 0; i < b->fd_count; i++) {
@@ -398,8 +400,8 @@ void rnd_keeper_kill(struct rnd_keeper *k)
 	rnd_keeper_forget(k);
 }
 
-/* Sends what is in the batch. Returns false, and forgets the keeper, if it does not take
- * it.
+/* Sends the batch to the keeper. If the keeper does not take it, stops using the keeper
+ * and returns false.
  */
 static bool send_batch(struct rnd_keeper *k)
 {
@@ -554,9 +556,9 @@ int rnd_keeper_join(struct rnd_keeper *k, int sock, pid_t keeper)
 /* ---- The process ---- */
 
 enum {
-	/* A successor that lives for less than LIFE_MS is a failure; after FAILURES_MAX
-	 * of them in a row the keeper gives up: what it holds, or what a program sends,
-	 * ends each rocind.
+	/* A successor that lives for less than LIFE_MS counts as a failure. After
+	 * FAILURES_MAX failures in a row the keeper gives up, because a record, or a
+	 * request that a program repeats, kills each successor.
 	 */
 	LIFE_MS = 50,
 	FAILURES_MAX = 20,

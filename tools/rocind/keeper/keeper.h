@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* keeper.h - the keeper: a process beside rocind that holds copies of rocind's
- * descriptors and what rocind knows, and starts a successor when rocind dies.
+ * descriptors and of its state, and starts a successor when rocind dies.
  *
  * rocind describes its state by records. A record has a kind, a number that is unique in
  * its kind, some bytes, and some descriptors. What rocind changes while it handles one
@@ -10,7 +10,7 @@
  * the commit. If rocind is killed after the commit, the successor recognises the input as
  * one that was executed already, and repeats the answer.
  *
- * The keeper does nothing but receive, so nothing that a program sends can harm it. It
+ * The keeper receives messages of rocind only, so no message of a program can harm it. It
  * notices the end of rocind by the end of file of the socket between the two, and forks:
  * the child has the records and descriptors, and becomes the next rocind. Programs notice
  * nothing, since none of their connections is closed.
@@ -49,8 +49,8 @@ enum rnd_record_kind {
 };
 
 enum {
-	/* Incremented with any change of what records have: a rocind of another build
-	 * reads them when it replaces one that runs (server/replace.c).
+	/* Incremented with any change of the records' contents: a rocind of another build
+	 * reads them when it replaces a running one (server/replace.c).
 	 */
 	RND_RECORDS_VERSION = 2,
 	RND_RECORD_FDS = 8,	    /* maximum number of descriptors of a record */
@@ -58,7 +58,7 @@ enum {
 };
 
 struct rnd_record {
-	struct rnd_record *next; /* in a chain of the table */
+	struct rnd_record *next; /* next record in the same chain of the hash table */
 	enum rnd_record_kind kind;
 	uint64_t number;
 	uint32_t len;
@@ -85,7 +85,7 @@ typedef void rnd_succeed_fn(void *ctx, struct rnd_estate *estate, int sock);
 
 struct rnd_keeper {
 	int sock;   /* socket to the keeper; -1: there is no keeper */
-	int pidfd;  /* of the keeper; -1: the kernel has none */
+	int pidfd;  /* pidfd of the keeper; -1: the kernel has no pidfds */
 	bool empty; /* nothing was put since the last commit */
 	struct rnd_batch *batch;
 };

@@ -37,8 +37,8 @@ static void admit_user(struct rnd_admission *a, uid_t user)
 	a->user[a->user_count++] = user;
 }
 
-/* Admits the members of a group: those that it lists, and the users whose own group it
- * is.
+/* Admits the members of a group: the users that it lists, and those whose primary group
+ * it is.
  */
 static int admit_group(struct rnd_admission *a, const char *name, char *err,
 		       size_t err_len)
@@ -68,8 +68,8 @@ static int admit_group(struct rnd_admission *a, const char *name, char *err,
 
 /* ---- The own port ---- */
 
-/* Binds the port at all addresses. SO_REUSEPORT shares it with other sockets of this
- * user, and of nobody else. Return: a socket that receives nothing, or -errno.
+/* Binds the port at all addresses. Only sockets of the same user can share it
+ * (SO_REUSEPORT). Return: a socket that receives nothing, or -errno.
  */
 static int bind_everywhere(int family, uint16_t port)
 {
@@ -99,9 +99,9 @@ static int bind_everywhere(int family, uint16_t port)
 	return fd;
 }
 
-/* Takes the first port that is free or this user's already, in an order that is the
- * user's: so several rocinds of one user have the same port, and so has the successor of
- * one that died.
+/* Takes the first port that is free or already this user's, in an order that depends on
+ * the user. So several rocinds of one user, and the successor of one that died, use the
+ * same port.
  */
 static int take_own_port(struct rnd_admission *a, char *err, size_t err_len)
 {
@@ -173,8 +173,8 @@ static bool is_admitted(const struct rnd_admission *a, uid_t user)
 	return false;
 }
 
-/* The UDP ports of this namespace, of which some are held by admitted users at all
- * addresses, and some have a socket of another user.
+/* The UDP ports of this namespace. @held: ports that an admitted user holds at all
+ * addresses; @foreign: ports on which another user has a socket.
  */
 struct owners {
 	uint8_t held[65536 / 8], foreign[65536 / 8];

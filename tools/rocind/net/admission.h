@@ -57,9 +57,10 @@ void rnd_admission_close(struct rnd_admission *a);
 bool rnd_admission_refresh(struct rnd_admission *a);
 
 enum rnd_packet_view {
-	RND_VIEW_PAYLOAD_IPV4, /* as a steering program sees an IPv4 packet */
+	RND_VIEW_PAYLOAD_IPV4, /* an IPv4 packet as a steering program gets it */
 	RND_VIEW_PAYLOAD_IPV6,
-	RND_VIEW_UDP, /* as the filter of a socket sees any packet */
+	/* a packet as the filter of a socket gets it, from the UDP header on */
+	RND_VIEW_UDP,
 };
 
 /* Writes instructions that end the program with @refusal if the packet does not count,

@@ -68,7 +68,8 @@ struct rnd_attachment {
 void rnd_groups_init(struct rnd_groups *groups);
 void rnd_groups_fini(struct rnd_groups *groups);
 
-/* Looks who is admitted now, where others than this user are. To be called now and then.
+/* Updates the set of admitted ports if other users than this one are admitted. To be
+ * called at intervals.
  */
 void rnd_groups_admit(struct rnd_groups *groups);
 
@@ -110,9 +111,9 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 /* Adds a group that was restored (rnd_group_restore()). */
 void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group);
 
-/* Gives @a, a copy of an attachment whose group[i] is not NULL for the addresses that it
- * has, its slot in the restored groups. Returns false, without change of the groups, if
- * one of them is missing or somebody else has the slot.
+/* Gives @a its slot in the restored groups. @a is a copy of an attachment whose group[i]
+ * is not NULL for the addresses that it has. Returns false, without change of the groups,
+ * if one of them is missing or another process has the slot.
  */
 bool rnd_attach_again(struct rnd_groups *groups, struct rnd_attachment *a);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* group.c - opens and closes the SO_REUSEPORT group of sockets of a device address;
- * writes the BPF program that chooses the socket of a packet; says who has the port
- * instead.
+ * writes the BPF program that chooses the socket of a packet; finds out which process has
+ * the port if it is taken.
  */
 #include "group.h"
 
@@ -137,9 +137,9 @@ static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours
 	       (rn_gid_is_ipv4(ours) && memcmp(theirs, &any4, sizeof(any4)) == 0);
 }
 
-/* Finds the socket in the way in one table of /proc/net; of several, the one that was
- * opened first: in a group of another rocind that is rocind's own socket, not one of
- * a client.
+/* Finds, in one table of /proc/net, the socket that occupies the port. If there are
+ * several, returns the one that was opened first: in the group of another rocind that is
+ * rocind's own socket, not one of a client.
  */
 static struct entry search_table(const char *table, const struct rn_gid *ours)
 {

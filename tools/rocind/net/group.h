@@ -60,7 +60,7 @@ struct rnd_group {
 	struct rnd_groups *groups;
 	uint64_t number; /* unique; names the group in the keeper's copies */
 	unsigned kept;	 /* number of sockets that the keeper has */
-	/* whose packets count; NULL: everybody's */
+	/* rules that say which senders' packets are received; NULL: all are */
 	const struct rnd_admission *admission;
 	/* socket of the own port, for packets to this host; -1: there is none yet */
 	int own_sock;
@@ -88,8 +88,8 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 struct rnd_group *rnd_group_restore(const struct rn_gid *gid, uint32_t scope,
 				    const int *sock, unsigned count);
 
-/* Lets only packets count that rnd_group.admission admits, from now on, and those that it
- * admits now if it has changed. Return: 0, or an error of a socket call.
+/* Makes the group receive only packets that rnd_group.admission admits, and updates the
+ * filter after the admitted set has changed. Return: 0, or an error of a socket call.
  */
 int rnd_group_guard(struct rnd_group *group);
 

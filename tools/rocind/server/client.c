@@ -606,8 +606,8 @@ void rnd_client_close(struct rnd_client *client)
 
 /* ---- Handing over ---- */
 
-/* A copy of a client. Its descriptors are the connection and, as far as they are there,
- * the pidfd, the statistics page, the doorbell page and its event.
+/* The saved state of a client. Its descriptors are the connection and, if they exist, the
+ * pidfd, the statistics page, the doorbell page and its event.
  */
 struct saved_client {
 	uint64_t id;
@@ -642,7 +642,7 @@ void rnd_client_keep(struct rnd_client *client)
 	s.has_doorbell = client->wires.is_open;
 	s.next_wire = client->wires.next;
 	s.taps = client->taps;
-	s.taps.has_ring = false; /* It has a record of its own. */
+	s.taps.has_ring = false; /* The ring has a record of its own. */
 	s.attachment = *a;
 	for (uint32_t i = 0; i < RN_GID_MAX; i++) {
 		s.has_group[i] = i < a->gid_count && a->group[i];

@@ -75,7 +75,9 @@ static void keep_group(struct rnd_server *server, struct rnd_group *g)
 
 static void replace_keeper(struct rnd_server *server);
 
-/* Hands what has changed to server->keeper, whoever that is. */
+/* Hands the changes of the state to server->keeper, which is the keeper or a rocind that
+ * takes over.
+ */
 static void put_changes(struct rnd_server *server)
 {
 	if (server->is_changed)
@@ -144,8 +146,8 @@ static void start_keeper(struct rnd_server *server)
 }
 
 enum {
-	/* Keepers that may be started in place of one that has ended or hung. What ends
-	 * so many would end the next one, too.
+	/* Maximum number of keepers that are started in place of one that has ended or
+	 * hung. If so many have ended, the next one would end for the same reason.
 	 */
 	KEEPERS_MAX = 16,
 };

@@ -135,7 +135,9 @@ static void report_start(int ready_fd, const char *words)
 	close(ready_fd);
 }
 
-/* In the foreground rocind has somebody who looks after it, and no successor. */
+/* Is a keeper wanted? In the foreground rocind has none and no successor, as the process
+ * that has started it looks after it.
+ */
 static bool wants_keeper(const struct options *options)
 {
 	const char *setting = getenv("ROCIN_KEEPER");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* replace.c - a rocind goes on in place of one that runs, which may be of an older build,
- * while programs go on.
+/* replace.c - a rocind takes over from a running one, which may be of an older build,
+ * without interrupting programs.
  *
  * The newer one asks by RN_CTL_REPLACE, which carries an end of a pair of sockets, and
  * gets over it what a keeper gets: all records in one transaction. It makes a server of
@@ -14,9 +14,9 @@
  *	      end, with the socket -> ends, a byte -----> goes on
  *	exits <------------------------------------------ a byte
  *
- * So whoever dies, there is one process that is rocind or is about to start one. The
- * older one goes on if the newer one refuses, understands other records, is not heard of
- * for too long, or has died.
+ * So whichever process dies, another one is rocind or is about to start it. The older one
+ * goes on if the newer one refuses, understands other records, is not heard of for too
+ * long, or has died.
  *
  * The board of rdma_cm ids cannot be mapped anew for writing (cm_board.c). The newer one
  * has another board, which programs get with the answer to their next command.

@@ -309,9 +309,9 @@ static void keep_some_spare(struct rnd_server *server, int fd)
 		rnd_groups_give_back(&server->groups, RN_NEVER, rnd_now());
 }
 
-/* Deals with a connection that cannot be accepted, of which epoll reports as long as it
- * is there: waits a little for memory or descriptors, and ends rocind where a sandbox
- * forbids to accept.
+/* Handles a connection that cannot be accepted, and that epoll reports as long as it
+ * exists: waits a little for memory or descriptors, and ends rocind if a sandbox forbids
+ * accept().
  */
 static void refuse_connection(struct rnd_server *server, int err)
 {

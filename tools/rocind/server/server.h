@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* server.h - the server of rocind: its state, the clients that are connected to it, and
- * what it does for them. It has one thread and one epoll set.
+ * the requests that it serves. It has one thread and one epoll set.
  *
  * Only one event at a time is read from epoll, because the function that handles it may
  * free any source, and a second event could point to a freed one.
@@ -86,7 +86,8 @@ struct rnd_server {
 	struct rnd_keeper keeper;
 	/* becomes readable when the keeper has ended */
 	struct rnd_source keeper_end;
-	/* hands what has changed to the keeper; NULL: there is none (handover.c) */
+	/* hands changes of the state to the keeper; NULL: there is no keeper (handover.c)
+	 */
 	void (*keep)(struct rnd_server *server);
 	unsigned keepers_replaced;
 	/* A rocind that has asked to go on in place of this one: the socket to it (-1:
@@ -94,8 +95,9 @@ struct rnd_server {
 	 */
 	int heir_sock;
 	int32_t heir_pid;
-	/* Hands over to it: rnd_replace_hand_over(). NULL: whoever started this process
-	 * looks after it, and would not know of another.
+	/* Hands over to @heir_sock: rnd_replace_hand_over(). NULL: this process runs in
+	 * the foreground and does not hand over, since the process that has started it
+	 * would not know the new one.
 	 */
 	void (*hand_over)(struct rnd_server *server);
 	bool is_changed; /* a number that the keeper has is out of date */
@@ -143,8 +145,8 @@ void rnd_server_start_keeper(struct rnd_server *server);
 int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
 		       struct rnd_estate *estate);
 
-/* Goes on where the rocind before has ended: signs the lock, and does what has become due
- * meanwhile.
+/* Continues where the previous rocind has ended: writes this process's ID into the lock
+ * file, and performs what has become due meanwhile.
  */
 void rnd_server_resume(struct rnd_server *server);
 
@@ -155,8 +157,8 @@ bool rnd_server_copy_to(struct rnd_server *server, struct rnd_keeper *k);
 
 /* ---- Replacing a rocind that runs (replace.c) ---- */
 
-/* Hands over to whoever has asked for it (rnd_server.heir_sock). Does not return if that
- * process goes on in place of this one; returns if it does not.
+/* Hands over to the process that has asked for it (rnd_server.heir_sock). Does not return
+ * if that process takes over; returns if it does not.
  */
 void rnd_replace_hand_over(struct rnd_server *server);
 
@@ -174,8 +176,8 @@ int rnd_replace_running(struct rnd_server *server, int *predecessor, char *err,
 /* What rnd_server.keep is if there is a keeper. */
 void rnd_server_keep_changes(struct rnd_server *server);
 
-/* Hands to the keeper what has changed since the last call. This is done before an answer
- * is sent, so that no program knows more than a successor would.
+/* Hands the changes since the last call to the keeper. This is done before an answer is
+ * sent, so that no program learns of a change that a successor would not know.
  */
 static inline void rnd_server_commit(struct rnd_server *server)
 {

@@ -163,8 +163,8 @@ static void send_wire_down(struct rnd_client *client, const struct rn_ctl_ends *
 	rn_ctl_send(client->sock.fd, &msg, NULL, 0);
 }
 
-/* Opens the pipe @fd once more, by an open file that nobody else has: O_NONBLOCK is a
- * flag of the open file, and whoever shares that can clear it and so make others wait.
+/* Opens the pipe @fd once more, as a separate open file. O_NONBLOCK is a flag of the open
+ * file: a process that shares the file could clear the flag and so make others block.
  * Return: a descriptor, or -errno.
  */
 static int reopen(int fd)
@@ -244,7 +244,9 @@ static int make_event(void)
 
 	if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) < 0)
 		return -errno;
-	/* One page of memory instead of 16, of which a user may have 16384: 512 wakes. */
+	/* Reduces the pipe to one page of memory, since a user may have 16384 pages in
+	 * pipes and the default is 16. It holds 512 wake-ups.
+	 */
 	(void)fcntl(ends[1], F_SETPIPE_SZ, 4096);
 	event = reopen(ends[0]);
 	close(ends[0]);
@@ -524,8 +526,8 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 	int err;
 
 	if (w && !is_broken && ends->lost == RND_WIRE_UNKNOWN) {
-		/* A rocind that died was about to hand the wire out; nobody knows
-		 * whether it did.
+		/* The rocind that died was about to hand the wire out; whether it did is
+		 * not known.
 		 */
 		struct rn_ctl_ends own = ends_of(w, role);
 

@@ -76,7 +76,7 @@ int rnd_cmd_query_route(struct rnd_call *c, const union rnd_command *in)
 
 /* ---- QUERY ---- */
 
-/* Fills in what is known of the id's device; without a device, zeros. */
+/* Fills in the known properties of the id's device; zeros if it has no device. */
 static struct rdma_ucm_query_addr_resp addr_of_device(const struct rnd_id *id)
 {
 	struct rdma_ucm_query_addr_resp resp = { 0 };

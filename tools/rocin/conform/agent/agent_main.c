@@ -145,7 +145,7 @@ static int open_listener(const struct agent_args *args, const union ibv_gid *gid
 }
 
 /* Serves a tester until it disconnects or sends an invalid line. This is all that the
- * process of a tester does. @parent: the one that accepts testers
+ * process of a tester does. @parent: the process that accepts testers
  */
 static int serve_tester(const struct agent_args *args, int fd, pid_t parent)
 {

@@ -21,7 +21,8 @@
 #include "sim/litmus/model.h"
 
 enum {
-	WORDS = RN_LIVE_PAGE / sizeof(int64_t), /* of a location, at most */
+	/* maximum number of words of a location */
+	WORDS = RN_LIVE_PAGE / sizeof(int64_t),
 };
 
 struct bell {
@@ -35,14 +36,15 @@ struct rn_live_queue {
 	rn_live_post_fn *post;
 	rn_live_receive_fn *receive;
 	unsigned node;
-	uint32_t qpn; /* of the queue pair; 0: an SRQ */
+	uint32_t qpn; /* QPN of the queue pair; 0: the queue is that of an SRQ */
 	int nic;      /* number for rn_pcie_ring(); negative: there are no TLPs */
 	pthread_t engine;
 	_Atomic unsigned rung;
 	struct bell bell[RN_LITMUS_OPS]; /* by number of the work request */
 
-	/* @lock protects what follows, @changed tells of it. The lock of the hierarchy
-	 * may be held when @lock is taken, and is never taken inside.
+	/* @lock guards the members below, and @changed is signalled when they change.
+	 * @lock may be taken while the lock of the hierarchy is held, but not the other
+	 * way round.
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

@@ -364,12 +364,13 @@ typedef int rn_live_receive_fn(struct rn_live *l, unsigned rq, unsigned loc);
 rn_live_receive_fn rn_live_post_receive;
 
 /* Starts an engine for each queue with doorbells that this worker has. @post, @receive:
- * what is done with a request or receive that was fetched.
+ * functions that are called with a request or receive that was fetched.
  */
 int rn_live_queues_open(struct rn_live *l, rn_live_post_fn *post,
 			rn_live_receive_fn *receive);
 void rn_live_queues_close(struct rn_live *l);
-/* Rings the doorbell of an instruction. @wqe: what a BlueFlame doorbell carries. */
+/* Rings the doorbell of an instruction. @wqe: the WQE that a BlueFlame doorbell carries.
+ */
 int rn_live_ring(struct rn_live *l, const struct rn_litmus_instr *in, int64_t wqe);
 /* Waits until all doorbells of a run have been served. To be called after its threads
  * have ended. Returns 0, or -1 if something has failed.

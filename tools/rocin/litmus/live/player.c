@@ -20,8 +20,8 @@
  *
  * For each `dma' instruction a file has a page with the value to be written; the drive
  * reads the page and writes it to the location. A `dmacqe' follows a `dma' and submits
- * the transfer of both. A `dma' without one submits a transfer whose completion no
- * `pollc' is told of.
+ * the transfer of both. A `dma' without a `dmacqe' submits a transfer whose completion no
+ * `pollc' sees.
  */
 
 enum {

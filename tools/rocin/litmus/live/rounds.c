@@ -152,8 +152,8 @@ static unsigned takers_of(const struct rn_live *l, unsigned rq)
 	return n;
 }
 
-/* Returns the number of receives of a QP that no message of the test takes; of those of
- * an SRQ, its first QP has all.
+/* Returns the number of receives of a QP that no message of the test consumes. The
+ * receives of an SRQ are counted for its first QP.
  */
 static unsigned unused_of(const struct rn_live *l, unsigned qp)
 {
@@ -169,8 +169,8 @@ static unsigned unused_of(const struct rn_live *l, unsigned qp)
 	return receives > takers ? receives - takers : 0;
 }
 
-/* Posts receives for messages that the program has none for, and for those that end the
- * run.
+/* Posts receives for messages for which the test's program posts none, and for the
+ * messages that end a run.
  */
 static int feed_rest(struct rn_live *l, unsigned rq)
 {
@@ -301,9 +301,9 @@ static int empty_cq(struct rn_live *l, unsigned cq)
 	return 0;
 }
 
-/* Repeats messages until all workers have received what they wait for: a message to
- * another worker may be lost although this worker has received all of its own. A worker
- * that fails exits, and its parent kills the others.
+/* Repeats messages until all workers have received the messages that they wait for: a
+ * message to another worker may be lost although this worker has received all of its own.
+ * A worker that fails exits, and its parent kills the others.
  */
 static int feed_others(struct rn_live *l)
 {
@@ -414,7 +414,7 @@ static void read_outcome(const struct rn_live *l, struct rn_litmus_outcome *out)
 	}
 }
 
-/* Has a thread given up although what it waited for is there in the end? */
+/* Has a thread given up waiting for a value that was there in the end? */
 static bool could_go_on(const struct rn_live *l, unsigned thread)
 {
 	const struct rn_litmus_thread *t = &l->test->thread[thread];
