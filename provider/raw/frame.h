@@ -19,7 +19,9 @@ enum rnp_flow_layer {
 	RNP_LAYER_VLAN = 1 << 1,
 	RNP_LAYER_IP4 = 1 << 2,
 	RNP_LAYER_IP6 = 1 << 3,
-	/* TCP with its ports, which later fragments lack; RNP_LAYER_UDP likewise */
+	/* a TCP header, from which the ports come; later fragments have none; likewise
+	 * RNP_LAYER_UDP
+	 */
 	RNP_LAYER_TCP = 1 << 4,
 	RNP_LAYER_UDP = 1 << 5,
 	/* the frame has only a fragment of an IP packet; not used in rules */
