@@ -124,7 +124,7 @@ static enum rn_packet_icrc check_icrc(const struct rn_packet *p, const uint8_t *
 		return RN_PACKET_ICRC_RIGHT;
 	if (!p->has_options)
 		return RN_PACKET_ICRC_WRONG;
-	/* Annex A17 does not allow IPv4 options, so it does not say whether the ICRC
+	/* Annex A17 does not allow IPv4 options, so it does not define whether the ICRC
 	 * covers them.
 	 */
 	return icrc_of(p, ip, IPV4_LEN) == icrc ? RN_PACKET_ICRC_RIGHT

@@ -49,7 +49,7 @@ struct rn_packet {
 	const uint8_t *at; /* first byte of the BTH */
 	/* length in bytes from BTH to ICRC, according to the UDP header */
 	uint32_t said;
-	uint32_t have; /* how many of the @said bytes were captured */
+	uint32_t have; /* number of those @said bytes that were captured */
 	struct rn_bth bth;
 	const struct rn_opcode_info *op; /* description of bth.opcode */
 	/* Headers behind the BTH. Those whose flag is set in op->flags are valid. */

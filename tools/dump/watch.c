@@ -32,8 +32,8 @@ enum {
 
 /* ---- Table of half-connections ---- */
 
-/* A hash that keys can be chosen against is good enough: they come from a file, and its
- * author gains nothing by making this table slow.
+/* The hash is not keyed. Its input comes from a capture file, whose author gains nothing
+ * by making this table slow.
  */
 static uint32_t hash(const struct rn_gid *src, const struct rn_gid *dst, uint32_t qpn)
 {
@@ -323,7 +323,7 @@ rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share)
 }
 
 /* ------------------------------------------------------------- connection management */
-/* Messages of the connection manager say which two QPs are connected, and the first PSN
+/* Messages of the connection manager tell which two QPs are connected, and the first PSN
  * of each.
  */
 

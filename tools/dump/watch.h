@@ -144,11 +144,11 @@ enum rn_watch_cause {
 const char *rn_watch_cause_text(enum rn_watch_cause cause);
 
 enum {
-	/* stands for "no half-connection" where a number is expected */
+	/* value of an index that stands for "no half-connection" */
 	RN_WATCH_NONE = UINT32_MAX,
 };
 
-/* What was found out about one packet. */
+/* The findings about one packet. */
 struct rn_watch_verdict {
 	/* Number of the half-connection of the request, or of the answered request;
 	 * RN_WATCH_NONE if unknown.

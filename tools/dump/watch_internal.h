@@ -143,7 +143,7 @@ struct rn_watch_flow {
 	uint32_t msn_ref;
 	int32_t msn_low, msn_high;
 	bool has_credits;
-	/* number of messages up to which the responder has given credits */
+	/* number of messages that the credits of the responder allow */
 	uint32_t credit_limit;
 
 	struct rn_watch_bucket *bucket;
@@ -243,8 +243,8 @@ static inline struct rn_watch_record *rn_watch_at(struct rn_watch_flow *f, uint3
  */
 uint32_t rn_watch_search(struct rn_watch_flow *f, struct rn_psn psn);
 
-/* Takes the length of a packet that is not the last of its message for the path MTU, if
- * it can be one, and settles how many PSNs the READs of @f have.
+/* Learns the path MTU from a packet that is not the last of its message: if its length
+ * can be a path MTU, stores it, and computes how many PSNs the READs of @f use.
  */
 void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t len);
 

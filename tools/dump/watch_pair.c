@@ -135,8 +135,9 @@ void rn_watch_doubt(struct rn_watch_flow *f)
 	f->doubt_to = f->next;
 }
 
-/* Ends the uncertainty of the state. Drops what responses said meanwhile, and the records
- * of requests, since they may belong to another connection.
+/* Ends the uncertainty about the state of a half-connection. Drops what was learned from
+ * responses meanwhile, and the records of requests, since these may belong to another
+ * connection.
  */
 void rn_watch_believe(struct rn_watch_flow *f)
 {

@@ -184,7 +184,9 @@ static void note_nak(struct rn_watch_job *job, struct rn_watch_flow *f)
 	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
 		rn_watch_say(job, RN_RULE_NAK_AGAIN, "%s NAK before",
 			     f->nak.is_rnr ? "an RNR" : "a sequence");
-	/* An RNR NAK for the same PSN stays valid, as it says when to send again. */
+	/* An RNR NAK for the same PSN stays valid, because it contains the time after
+	 * which to send again.
+	 */
 	if (!f->nak.is_rnr || f->nak.psn.v != psn.v)
 		f->nak = (struct rn_watch_nak){ .is_seq = true, .psn = psn };
 }

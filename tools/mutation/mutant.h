@@ -8,8 +8,9 @@
  * environment (rocind); 0 is the unchanged code. Where the file RN_MUTANT_REACHED has a
  * size, byte N of it is set when mutant N's code runs.
  *
- * Each linked object has variables of its own. No header is included and no name of libc
- * is declared, for this stands above all that the file itself includes and defines.
+ * Each linked object has its own variables. This header includes no other and declares no
+ * name of libc, because it precedes everything that the source file itself includes and
+ * defines.
  */
 #ifndef RN_MUTANT_H
 #define RN_MUTANT_H

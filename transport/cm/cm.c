@@ -526,9 +526,8 @@ bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx)
 /* ---- Timers ---- */
 
 /* Time before the first early retry. A host answers within microseconds, and a program
- * usually within milliseconds, but the agreed timeouts suit the slowest, and the number
- * of retries the greatest loss. So some retries are made early, and the loss of one
- * message does not cost seconds.
+ * usually within milliseconds, but the agreed timeouts are for the slowest peers. So some
+ * retries are made early, in order that the loss of one message does not cost seconds.
  */
 #define EARLY RN_MSEC(200)
 enum {
@@ -640,9 +639,9 @@ static void repeat(struct rn_cm *cm, struct rn_cm_conn *conn)
 	rn_cm_say_again(cm, conn);
 }
 
-/* Does the peer's first request stand for the RTU? By the specification the RTU is not
+/* Does a request of the peer replace the RTU? By the specification the RTU is not
  * repeated once the active side uses its QP (12.9.7.2, state REP Sent), and a peer whose
- * address is not proven gets too few copies of the REP to bring forth a new one.
+ * address is not proven gets too few copies of the REP to cause a new RTU.
  */
 static bool has_request(const struct rn_cm *cm, const struct rn_cm_conn *conn)
 {

@@ -48,7 +48,7 @@ void rn_cm_ask_patience(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 }
 
 enum {
-	/* stands for no message: the two-bit field of an MRA cannot have this value */
+	/* means "no message"; the two-bit field of an MRA cannot have this value */
 	ABOUT_NOTHING = 4,
 };
 

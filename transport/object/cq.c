@@ -372,9 +372,7 @@ static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c
 	return syndrome ? syndrome : RN_SYN_OTHER;
 }
 
-/* Has the CQ no room for a CQE? In a replay, no program takes CQEs, so the recording
- * is asked.
- */
+/* Is the CQ full? In a replay no program takes CQEs, so the recorded answer is used. */
 static bool is_full(const struct rn_dev *dev, const struct rn_cq *cq)
 {
 	uint32_t taken = atomic_load_explicit(&cq->consumer, memory_order_acquire);

@@ -33,10 +33,10 @@ struct rn_send_wqe {
 	/* Enum rn_wc_status with which the WQE completes; valid if DONE. */
 	uint8_t status;
 	uint8_t srqn[3]; /* XRC_SEND: number of the SRQ, big-endian */
-	/* What follows the struct. RC atomics: struct rn_wqe_atomic, then SGEs.
-	 * UD: struct rn_wqe_ud, then SGEs. BIND_MW: struct rn_wqe_bind, with the
-	 * range at remote_addr. Inline: bytes in place of the SGEs. Otherwise
-	 * SGEs. See rn_wqe_sge().
+	/* The data that follow the struct: RC atomics: struct rn_wqe_atomic, then SGEs.
+	 * UD: struct rn_wqe_ud, then SGEs. BIND_MW: struct rn_wqe_bind, with the range at
+	 * remote_addr. Inline: bytes in place of the SGEs. Otherwise SGEs. See
+	 * rn_wqe_sge().
 	 */
 };
 

@@ -403,7 +403,7 @@ void rn_cnp_receive(struct rn_qp *qp, rn_ns now)
 	if (!rn_dcqcn_notify(&qp->cc->rate, &qp->dev->cc, now))
 		return;
 	follow_rate(qp, now);
-	/* A pause before the congestion gives no right to send faster now. */
+	/* The time that passed before the congestion must not allow a burst now. */
 	if (qp->req.pace.next < now)
 		qp->req.pace.next = now;
 }

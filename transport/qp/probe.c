@@ -187,8 +187,8 @@ static void await_late_answers(struct rn_qp *qp, rn_ns now)
 	rn_dev_arm_timer(qp->dev, qp);
 }
 
-/* Starts the next wait of the watch: una has advanced, or a response behind a missing one
- * has arrived.
+/* Starts the next wait of the watch, because una has advanced or a response behind a
+ * missing one has arrived.
  */
 static void go_on_watching(struct rn_qp *qp, rn_ns now)
 {

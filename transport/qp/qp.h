@@ -683,7 +683,9 @@ static inline void rn_dev_settle(struct rn_dev *dev, rn_ns now)
 		rn_qp_fail_overrun(dev, now);
 }
 
-/* Has the request that is expected come before a receive was there for it? */
+/* Has the request that is expected next arrived already, when no receive was there for
+ * it?
+ */
 static inline bool rn_rsp_lacks_recv(const struct rn_qp *qp)
 {
 	return qp->rsp.nak_pending && rn_aeth_type(qp->rsp.ack_syndrome) == RN_AETH_RNR;

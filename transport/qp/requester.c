@@ -276,7 +276,7 @@ static bool is_solicited(const struct rn_send_wqe *wqe, const struct segment *s)
 	       rn_wqe_info(wqe)->takes_recv;
 }
 
-/* Writes the pad bytes behind the payload, which has @len bytes and begins at @p. Return:
+/* Writes the pad bytes after the payload, which has @len bytes and begins at @p. Return:
  * length of the packet.
  */
 static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
@@ -289,11 +289,11 @@ static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
 }
 
 /* ----------------------------------------------------------- acknowledgements */
-/* Returns true if the next packet has to ask for an acknowledgement although the message
- * goes on behind it. That is so often enough that, even if the last packets in flight do
- * not fit into the peer's buffer, an acknowledgement of earlier ones comes back and lets
- * more packets leave. Their arrival makes the peer report the loss by a NAK, which is
- * faster than a timeout.
+/* Returns true if the next packet has to ask for an acknowledgement although it is not
+ * the last of its message. This is done often enough that, even if the last packets in
+ * flight do not fit into the peer's buffer, an acknowledgement of earlier ones comes back
+ * and lets more packets leave. Their arrival makes the peer report the loss by a NAK,
+ * which is faster than a timeout.
  */
 static bool is_ack_overdue(const struct rn_qp *qp)
 {

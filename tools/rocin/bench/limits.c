@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* limits.c - the upper limits for two processes of this machine that use shared memory: a
- * bare ring, and the round trip of a cache line. (The limit over UDP stands beside raw
- * UDP in sockets.c.)
+ * bare ring, and the round trip of a cache line. (The limit over UDP is measured in
+ * sockets.c, with raw UDP.)
  *
  * The ring performs only the steps that no message between two processes can do without:
  * each packet is copied into shared memory and out of it, with a CRC computed at each
- * end. It knows no queue pairs, no acknowledgements and no memory regions.
+ * end. It has no queue pairs, no acknowledgements and no memory regions.
  */
 #include <sched.h>
 #include <stdlib.h>

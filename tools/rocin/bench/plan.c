@@ -220,9 +220,9 @@ void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CE
 /* -------------------------------------------------------------------------- the plan */
 static const char no_local[] = "not built";
 
-/* The ratios that a device should reach, each beside what limits it on this machine,
- * measured in the same run. They are reported but not enforced, because measurements on a
- * shared machine prove nothing.
+/* Ratios that a device should reach. The denominator of each is the limit of this
+ * machine, measured in the same run. They are reported but not enforced, because
+ * measurements on a shared machine prove nothing.
  */
 /* clang-format off */
 static const struct bar {
@@ -334,7 +334,9 @@ static int add_cell(struct rn_bench_plan *plan, const struct rn_bench_cell *cell
 	return (int)plan->cells++;
 }
 
-/* The parameters that the options set; an empty list leaves the cell's own value. */
+/* Values of the parameters as the options set them. An empty list: each cell keeps its
+ * own value.
+ */
 struct choices {
 	const struct rn_bench_args *args;
 	const struct rn_bench_machine *machine;
@@ -544,8 +546,8 @@ static void add_yardsticks(struct rn_bench_plan *plan, unsigned over)
 			continue;
 		normalize_cell(&other);
 		under = find_cell(plan, &other);
-		/* If there is no cell of this size, the one of the standard size is used:
-		 * 8 bytes take as long as 64.
+		/* If there is no cell of this size, the cell of the standard size is
+		 * used, since 8 bytes take as long as 64.
 		 */
 		if (under < 0 && other.len < standard) {
 			other.len = standard;

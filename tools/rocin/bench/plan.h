@@ -192,8 +192,9 @@ enum {
 };
 
 enum {
-	/* Round trips of a cache line that a ping-pong through shared memory needs: there
-	 * and back, a packet and the word that says so.
+	/* Number of cache line transfers between processors in a ping-pong through shared
+	 * memory: in each direction one line for the packet, and one for the word that
+	 * announces it.
 	 */
 	RN_BENCH_LINES = 4
 };

@@ -7,8 +7,8 @@
 #include "tools/rocin/common/html.h"
 
 enum {
-	COLUMN = 570, /* width of the panel of one kind */
-	LEFT = 58,    /* width of the numbers beside the axis */
+	COLUMN = 570, /* width of the panel for one kind of measurement */
+	LEFT = 58,    /* width of the numbers to the left of the axis */
 	RIGHT = 14,
 	PLOT = COLUMN - LEFT - RIGHT,
 	TOP = 40,

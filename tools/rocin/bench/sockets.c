@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sockets.c - measurements without Rocin: TCP, raw UDP and memcpy; and the check of which
- * wire packets used.
+/* sockets.c - measurements without Rocin: TCP, raw UDP and memcpy; and a check by which
+ * wire the packets of a measurement went.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -307,8 +307,9 @@ struct udp {
 	bool acked;
 	uint8_t buf[65536];
 	uint8_t *packets; /* memory for BATCH packets */
-	/* What is sent from, or received into, with an ICRC computed over each packet;
-	 * without bytes nothing is copied, and no ICRC computed.
+	/* The memory that is sent, or into which is received. An ICRC is computed over
+	 * each packet. If the memory has 0 bytes, nothing is copied and no ICRC is
+	 * computed.
 	 */
 	struct rn_bench_message message;
 	bool is_built; /* the super-packet in @buf has not been sent */

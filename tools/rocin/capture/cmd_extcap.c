@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_extcap.c - `rocin extcap`: makes the devices available as interfaces in Wireshark.
  *
- * Wireshark runs each program in its extcap directory, with an option for each thing that
- * it has to know, and reads the answer from standard output, in the format of extcap(4).
- * Then it runs the program to write packets to a FIFO. A link extcap/rocin to this
- * program suffices: main() recognises the options.
+ * Wireshark runs each program in its extcap directory, with an option for each question,
+ * and reads the answer from standard output, in the format of extcap(4). Then it runs the
+ * program to write packets to a FIFO. A link extcap/rocin to this program suffices:
+ * main() recognises the options.
  *
  * Source: extcap(4) and doc/extcap_example.py of Wireshark 4.0.
  */

@@ -8,9 +8,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* To be called in a child process: the kernel kills it when its parent ends. @parent: the
- * process that has forked it, as getpid() said there. If that has ended already, which
- * the kernel does not signal any more, the child ends here.
+/* To be called in a child process: makes the kernel kill it when its parent ends.
+ * @parent: process id of the parent, from getpid() before the fork. If the parent has
+ * ended already, of which the kernel sends no signal any more, the child exits here.
  */
 static inline void rn_end_with_parent(pid_t parent)
 {

@@ -20,8 +20,8 @@ void rn_html_end(FILE *to);
  */
 void rn_html_text(FILE *to, const char *text);
 
-/* Writes text for XML, or for an attribute in double quotes, that our own code made:
- * UTF-8 is kept, control characters are dropped.
+/* Writes text that comes from our own code as XML text, or as an attribute in double
+ * quotes: UTF-8 is kept, control characters are dropped.
  */
 void rn_xml_text(FILE *to, const char *text);
 
@@ -38,8 +38,8 @@ struct rn_svg_picture {
 	const char *look; /* attributes of the element; NULL: none */
 	/* Text alternative, for people who cannot see the picture; NULL: none. */
 	const char *title;
-	/* Style sheets of a picture in a file of its own, ended by NULL. A picture in an
-	 * HTML page has none, because they belong into the head of the page.
+	/* Style sheets of a picture that is a file of its own, ended by NULL. A picture
+	 * in an HTML page has none, because the head of the page has them.
 	 */
 	const char *style[3];
 };

@@ -27,8 +27,8 @@ struct rn_launch {
 	/* entry of RDMAV_DRIVERS: the path of the plugin without -rdmavNN.so */
 	char driver[PATH_MAX];
 	char tree[PATH_MAX];
-	/* The knobs of the PCIe layer ask for librocin-gpu.so as well; false after
-	 * rn_launch_prepare().
+	/* The knobs of the PCIe layer need librocin-gpu.so to be preloaded as well. False
+	 * after rn_launch_prepare().
 	 */
 	bool closes_pages;
 };

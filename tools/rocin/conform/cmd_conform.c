@@ -489,7 +489,9 @@ static int become_agent(int argc, char **argv)
 		rn_complain("%s", err);
 		return RN_EXIT_FAILURE;
 	}
-	/* A tester on this host sends from sockets of its own. */
+	/* A tester on this host sends from sockets of its own, whose packets a device
+	 * would drop otherwise.
+	 */
 	if (setenv("ROCIN_NEIGHBOURS", "all", 0)) {
 		rn_complain("out of memory");
 		return RN_EXIT_FAILURE;

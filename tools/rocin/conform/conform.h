@@ -22,7 +22,7 @@
 struct rn_rocind;
 
 struct rn_conform_stats {
-	int32_t pid; /* process id of the agent, as its answer to `hello' has it */
+	int32_t pid; /* process id of the agent, from its answer to `hello' */
 	struct rn_gid gid[2];
 	int fd; /* descriptor of the agent's statistics page; -1: not found */
 	struct rn_rocind *daemon;
@@ -121,7 +121,7 @@ struct rn_live_side {
 	uint32_t ifindex;	    /* interface to which the peer's address belongs */
 };
 
-/* What went to and fro in a scenario, as lines of text. */
+/* Packets and requests that were exchanged in a scenario, as lines of text. */
 struct rn_live_trace {
 	rn_ns began;
 	size_t used;
@@ -170,8 +170,8 @@ int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l);
 
 void rn_live_set_ops(struct rn_live_target *t);
 
-/* Connects to the agent again after it was lost: to a new process of it. Returns false,
- * and sets is_gone, if there is none that answers.
+/* Connects to a new process of the agent after the old one was lost. Returns false, and
+ * sets is_gone, if no agent answers.
  */
 bool rn_live_reconnect(struct rn_live_target *t);
 

@@ -40,7 +40,7 @@ struct rn_expect_deviation {
 struct rn_expect_failure {
 	size_t deviation;
 	char *file, *signature;
-	/* Was such a scenario run, and did one fail as this says? */
+	/* Was a scenario of this failure run, and did one fail in the listed way? */
 	bool was_run, was_seen;
 };
 

@@ -35,7 +35,7 @@ static rn_ns now(void *ctx)
 /* Notes that a request @word got no answer, or none that makes sense. */
 static void lose_agent(struct rn_live_target *t, const char *word, int rc)
 {
-	/* what the word makes the agent call, where that is not obvious */
+	/* the call that the agent makes for the word, if the word does not name it */
 	const char *doing = strcmp(word, "begin") == 0 ? "destroying the objects" : word;
 
 	t->is_lost = true;
@@ -690,7 +690,9 @@ static bool counter(void *ctx, enum rn_stat stat, uint64_t *value)
 	return rn_conform_stats_get(&((struct rn_live_target *)ctx)->stats, stat, value);
 }
 
-/* After the scenario: says how the agent was lost, and connects to another one. */
+/* Called after the scenario: describes how the agent was lost, and connects to a new
+ * process of it.
+ */
 static bool was_lost(void *ctx, char *what, size_t what_len)
 {
 	struct rn_live_target *t = ctx;

@@ -276,8 +276,8 @@ static void junit_case(FILE *to, const struct rn_conform_case *k)
 	fputs("    </testcase>\n", to);
 }
 
-/* Prints the cases from @first on whose files are in the same folder as a suite. Returns
- * the index behind them.
+/* Prints, as a suite, the cases from @first on whose files are in the same folder.
+ * Returns the index after the last of them.
  */
 static size_t junit_suite(FILE *to, const struct rn_conform *c, size_t first)
 {

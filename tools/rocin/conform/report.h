@@ -44,7 +44,7 @@ struct rn_conform {
 	const char *target;
 	struct rn_expect expect;
 	const char *profile; /* name of the profile; NULL: none was given */
-	/* names of the rules in the list that was given; NULL: none was given */
+	/* names of the rules in the given list of rules; NULL: no list was given */
 	char **rule;
 	size_t rule_count;
 };
@@ -55,8 +55,8 @@ static inline bool rn_conform_has_failed(const struct rn_conform_case *k)
 	return !k->result.passed && !k->result.skipped;
 }
 
-/* Returns true if no case before @i has the signature of case @i: if it is a finding of
- * its own. @count: out, the number of cases that have it.
+/* Returns true if no case before @i has the same signature, so that case @i counts as a
+ * finding. @count: out, the number of cases with this signature.
  */
 bool rn_conform_is_finding(const struct rn_conform *c, size_t i, size_t *count);
 

@@ -353,8 +353,8 @@ static int take_given(struct rn_live_target *t, const struct rn_live_options *o)
 	return 0;
 }
 
-/* Uses loopback addresses in place of those that were not given, if the target is
- * on loopback.
+/* Uses loopback addresses for those that the user has not given, if the target is on
+ * loopback.
  */
 static void take_loopback(struct rn_live_side *ipv4)
 {

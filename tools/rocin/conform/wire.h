@@ -124,7 +124,7 @@ enum rn_conform_attr {
 	RN_CONFORM_RETRY,
 	RN_CONFORM_RNR_RETRY,
 	RN_CONFORM_DRAIN,
-	/* where the alternate path leads: 1: to the other host; 0: to the tester */
+	/* destination of the alternate path: 1: the other host; 0: the tester */
 	RN_CONFORM_ALT,
 	RN_CONFORM_ALT_TIMEOUT,
 	RN_CONFORM_MIG,

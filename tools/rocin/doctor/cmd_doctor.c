@@ -443,8 +443,8 @@ static void check_cpu(struct doctor *d)
 					    : "");
 }
 
-/* Checks for io_uring, but only if ROCIN_IO asks for it: a sandbox may kill a process
- * that calls it.
+/* Checks for io_uring, but only if ROCIN_IO selects it: a sandbox may kill a process that
+ * uses it.
  */
 static void check_io(struct doctor *d)
 {

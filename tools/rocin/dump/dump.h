@@ -31,14 +31,14 @@ enum {
 };
 
 /* Writes the counts as text, such as "its 4 packets are 2 of TCP, 1 of UDP to other
- * ports, 1 not of IP", or a text that there are none.
+ * ports, 1 not of IP"; if all are 0, the text says that there are no packets.
  */
 void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 			 char text[RN_DUMP_OTHERS_MAX]);
 
 /* --------------------------------------------------------------------------- packets */
-/* A packet of the capture, as it is passed to a form of output. Valid during the
- * call only.
+/* A packet of the capture, in the form that is passed to a struct rn_dump_form. Valid
+ * during the call only.
  */
 struct rn_dump_packet {
 	uint64_t number; /* number among the RoCEv2 packets, from 1 */
@@ -60,7 +60,7 @@ struct rn_dump_packet {
 /* The receiver's capture of a packet that was already shown when its sender captured it.
  */
 struct rn_dump_arrival {
-	uint64_t number; /* number of the packet as it was shown */
+	uint64_t number; /* number under which the packet was shown */
 	rn_ns at;
 	const struct rn_packet *p;
 	const char *comment;
@@ -196,7 +196,9 @@ int rn_dump_file_next(struct rn_dump_file *f, struct rn_pcapng_found *found);
  */
 double rn_dump_goodput(const struct rn_watch_half *h);
 
-/* Has the half-connection any requests? Others are not reported. */
+/* Has the half-connection any requests? A half-connection without requests is not
+ * reported.
+ */
 bool rn_dump_is_told(const struct rn_watch_half *h);
 
 /* Returns the name of the transport service, such as "RC" or "XRC". */

@@ -194,7 +194,7 @@ int rn_dump_stats_print(void *ctx, const struct rn_watch *w)
 
 enum {
 	WIDTH = 760,
-	LEFT = 92, /* width of the numbers beside the axis */
+	LEFT = 92, /* width of the numbers to the left of the axis */
 	PLOT = WIDTH - LEFT - 16,
 	TOP = 26,
 	PANEL = 84,
@@ -203,12 +203,13 @@ enum {
 	PANELS = 4,
 };
 
-/* A plot of one value over time. */
+/* A plot of one value against time. */
 struct panel {
 	const char *title, *look;
 	/* Returns the value for a time slice; negative: the slice has none. */
 	double (*value)(const struct rn_watch_half *h, const struct rn_watch_bucket *b);
-	/* drawn as a line, with gaps where there is no value; else as an area */
+	/* the value is drawn as a line, with gaps where it is unknown; false: as an area
+	 */
 	bool is_line;
 	bool has_marks;
 	bool is_optional; /* the plot is left out if it has no values */

@@ -21,7 +21,7 @@ struct example {
 	const char *name;     /* name of the program */
 	const char *question; /* the question that the example answers, in one line */
 	const char *knobs;    /* value of the option --pcie for the program */
-	const char *expected; /* what a reader may expect the program to do */
+	const char *expected; /* the expected behaviour of the program, in words */
 	const char *why;      /* why that is wrong, with the rule */
 	const char *remedy;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* examples.c - see examples.h. The texts are a part of the program.
+/* examples.c - see examples.h. The texts are linked into the program.
  *
  * In a file, a line that begins with a letter and has a "/" in it is the name of a rule;
  * its example goes on to the next name or to the end of the file.

@@ -174,8 +174,8 @@ static void join_words(char **words, char *text, size_t len)
 					 *words);
 }
 
-/* Takes the machine of the schedule, unless the user has named one: it must be the same
- * then. Returns 0 or an exit status.
+/* Selects the machine that the schedule names. If the user has named one, it must be the
+ * same. Returns 0 or an exit status.
  */
 static int take_machine(const char *file)
 {
@@ -295,8 +295,8 @@ static int keep(const struct hunt_args *args, const struct rn_hunt_set *late,
 	return rc ? complain_of(args->keep, rc) : 0;
 }
 
-/* Runs with the schedule until the program goes wrong, which it does not each time if it
- * polls, and says what happens then. Returns an exit status.
+/* Runs the program with the schedule until it goes wrong, and prints what happens then. A
+ * program that polls does not go wrong in each run. Returns an exit status.
  */
 static int say_found(struct hunt_args *args, const struct rn_hunt_set *late)
 {
@@ -366,7 +366,8 @@ int rn_cmd_hunt(int argc, char **argv)
 		status = take_machine(args.replay);
 	if (status)
 		return status;
-	/* All that closes pages to the program is needed; each run has words of its own.
+	/* The sanitizer must close all pages that it can, so it is set to "all"; each run
+	 * gets its options added.
 	 */
 	setenv("ROCIN_SANITIZE", "all", 1);
 	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));

@@ -2,9 +2,9 @@
 /* hunt.h - `rocin hunt`: schedules of late writes, runs under a schedule, and the search
  * for the smallest schedule with which a program goes wrong.
  *
- * A schedule is a set of late writes; all others land at once. The sanitizer's library
- * carries it out and records it (sim/pcie/sanitizer/sanitize_schedule.c, which says how
- * writes are named).
+ * A schedule is a set of late writes; all other writes land at once. The sanitizer's
+ * library executes and records schedules (sim/pcie/sanitizer/sanitize_schedule.c, which
+ * also explains the names of writes).
  */
 #ifndef RN_HUNT_H
 #define RN_HUNT_H

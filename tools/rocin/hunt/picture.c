@@ -57,7 +57,7 @@ static size_t drawn_rows(const struct picture *p)
 	return count;
 }
 
-/* Leaves out the rows that say least, if there are too many. */
+/* Leaves out the least informative rows if there are too many. */
 static void choose_rows(struct picture *p)
 {
 	p->has_landed = p->has_events = true;
@@ -183,7 +183,7 @@ static void draw_arrow(const struct picture *p, const char *look, const char *li
 			NULL);
 }
 
-/* Returns the y coordinate of the row in which the last part of the write of row @i has
+/* Returns the y coordinate of the row in which the last part of the write in row @i has
  * reached its memory; 0 if there is none.
  */
 static double arrival_y(const struct picture *p, size_t i)

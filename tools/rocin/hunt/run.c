@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* run.c - runs the program once under a schedule, and says whether it went wrong. */
+/* run.c - runs the program once under a schedule, and finds out whether it went wrong. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -121,7 +121,7 @@ static void become_program(const struct rn_hunt *h, char **argv, pid_t parent)
 	int in = open("/dev/null", O_RDONLY);
 
 	setpgid(0, 0);
-	/* A hunt that is killed kills its program. */
+	/* If the hunt is killed, the program is killed, too. */
 	rn_end_with_parent(parent);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
@@ -225,7 +225,7 @@ static int end_record(const char *path)
 	return fclose(record) ? -errno : rc;
 }
 
-/* A program that opens no device makes no record. */
+/* A program that opens no device writes no record. */
 static int read_record(const struct rn_hunt *h, struct rn_hunt_end *end)
 {
 	char path[PATH_MAX];

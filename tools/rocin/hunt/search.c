@@ -10,7 +10,10 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	AGREEING = 2, /* runs that must all go wrong before writes are given up */
+	/* number of runs that must all go wrong without some late writes before these
+	 * writes are removed from the schedule
+	 */
+	AGREEING = 2,
 };
 
 /* ------------------------------------------------------------------ search */

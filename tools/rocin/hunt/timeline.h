@@ -42,8 +42,9 @@ void rn_hunt_timeline_clear(struct rn_hunt_timeline *t);
 /* Returns a word such as "issued"; never NULL. */
 const char *rn_hunt_row_word(enum rn_hunt_row_kind kind);
 
-/* Write who acts in a row, such as "rocin1" or "cpu", which stands for the program; and
- * the memory of its write, such as "host" or "gpu0", empty for an event.
+/* rn_hunt_row_agent() writes the name of the agent that acts in a row, such as "rocin1",
+ * or "cpu" for the program. The other function writes the memory that its write goes to,
+ * such as "host" or "gpu0", or an empty text for an event.
  */
 void rn_hunt_row_agent(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MAX]);
 void rn_hunt_row_memory(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MAX]);

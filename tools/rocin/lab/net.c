@@ -482,7 +482,8 @@ static int add_addresses(struct nl_sock *nl, int index, unsigned host)
 		rc = add_address(nl, index, AF_INET6, &v6, 64);
 	if (!rc)
 		rc = add_address(nl, index, AF_INET6, &local, 64);
-	/* These errors mean that the machine has no IPv6, or that it is not permitted. */
+	/* These errors mean that the machine has no IPv6, or that IPv6 is not permitted.
+	 */
 	return rc == -EAFNOSUPPORT || rc == -EOPNOTSUPP || rc == -EACCES ? 0 : rc;
 }
 

@@ -205,8 +205,9 @@ static void print_note(const struct rn_lab_args *args, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* Returns the text for the means by which packets are treated. Fault rules treat only
- * packets of RDMA devices, so their text says that other packets are not affected.
+/* Returns the text that names the means by which links delay or drop packets. Fault rules
+ * act only on packets of RDMA devices, so their text says that other packets are not
+ * affected.
  */
 static const char *means_text(unsigned by)
 {
@@ -222,8 +223,8 @@ static const char *means_text(unsigned by)
 	return ", by tbf";
 }
 
-/* Reports the hosts, the properties of their links, and the means behind these.
- * @by: RN_LAB_BY_...
+/* Reports the hosts, the properties of their links, and the means that implement these
+ * properties.
  */
 static void report_begin(const struct rn_lab_args *args, unsigned by)
 {

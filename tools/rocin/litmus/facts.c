@@ -10,8 +10,8 @@
  *	observed(0,register("B.gpu0",0)). ...
  *
  * Instructions and elements count from 1, work requests from 0. The address of a location
- * is address("x"). Only what stands in the file is printed; what follows from it is the
- * business of the axioms.
+ * is address("x"). Only statements of the file are printed; the axioms derive the
+ * consequences.
  */
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
  * Each agent and each queue has a lane, node by node; each step has a row; time goes
  * downward, not to scale. A TLP is a line from the agent that issues it, through the
  * queues in which it waits, to the place where it takes effect. The name of an ordering
- * rule stands where a TLP used it to pass another.
+ * rule is written where a TLP passed another by that rule.
  */
 #include <inttypes.h>
 #include <stdlib.h>

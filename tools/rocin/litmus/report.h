@@ -156,8 +156,8 @@ int rn_litmus_live_run(const struct rn_litmus_options *o,
  */
 struct rn_litmus_rule {
 	const char *name;   /* name of the rule, such as "GV1" */
-	const char *says;   /* what the rule says, in one sentence */
-	const char *remedy; /* what a program must do, in one sentence */
+	const char *says;   /* the statement of the rule in one sentence */
+	const char *remedy; /* what a program has to do about it, in one sentence */
 };
 const struct rn_litmus_rule *rn_litmus_find_rule(const char *name, size_t len);
 

@@ -62,7 +62,9 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* A program that Rocin does not reach runs as if it had no mistakes: says that of it. */
+/* Warns that Rocin cannot check the program, which otherwise would seem to have no
+ * mistakes.
+ */
 static void say_unwatched(const char *text)
 {
 	struct rn_sanitize_options o = { .level = RN_SANITIZE_OFF };
@@ -114,7 +116,9 @@ int rn_cmd_run(int argc, char **argv)
 	status = check_program(&args);
 	if (status)
 		return status;
-	/* Where files are limited, a sentence says so. */
+	/* If the size of files is limited, writing must fail with an error, which is
+	 * reported, and not by SIGXFSZ.
+	 */
 	file_limit = signal(SIGXFSZ, SIG_IGN);
 	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));
 	signal(SIGXFSZ, file_limit);

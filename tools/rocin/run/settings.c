@@ -217,8 +217,9 @@ static int check_pcie(struct rn_pcie_knobs *parsed, char *err, size_t err_len)
 	return rc;
 }
 
-/* A machine for GPU computing as it stands in a data centre: GPU and NIC share a switch,
- * and running kernels are promised no order. What may be late is late.
+/* The default machine is one for GPU computing in a data centre: GPU and NIC share a
+ * switch, and nothing is ordered for running kernels. All writes are as late as the rules
+ * allow.
  */
 #define DEFAULT_MACHINE "typical,gpu.ordering=none,driver=adversarial"
 

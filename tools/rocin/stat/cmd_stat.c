@@ -31,8 +31,8 @@ enum {
  * program alone. rdma(8) has no windows; the R_Key of a window changes with each bind and
  * is not recorded.
  */
-/* Kinds of objects, of which a set is a sum of 1u << KIND: those of enum rn_stats_kind,
- * and queue pairs.
+/* Kinds of objects: those of enum rn_stats_kind, and queue pairs. A set of kinds is a sum
+ * of 1u << KIND.
  */
 enum {
 	RESOURCE_QP = RN_STATS_KIND_COUNT,

@@ -34,20 +34,21 @@ enum {
 	FOUND_PATH_MAX = PATH_TEXT_MAX + 64,
 };
 
-/* A function that has the address, and where it is in it: in the innermost one the
- * address itself, in others the call that was inlined. Texts are valid until
- * close_files().
+/* A function that contains the address, and the source line: for the innermost function
+ * that of the address, for the others that of the call that was inlined. Texts are valid
+ * until close_files().
  */
 struct symbol {
 	const char *function; /* NULL: not known */
-	uint64_t offset;      /* from the start of the function, if @file is NULL */
+	/* offset of the address from the start of the function, if @file is NULL */
+	uint64_t offset;
 	const char *file; /* absolute path if the compiler has kept it; NULL: unknown */
 	/* directory that a relative file name starts from; or NULL */
 	const char *directory;
 	int line, column; /* 0: not known */
 };
 
-/* Where the file of an address is. */
+/* The loaded file that contains an address. */
 struct module {
 	const char *path;
 	/* build ID of the loaded file, hexadecimal; NULL: the file has none */
@@ -56,7 +57,7 @@ struct module {
 };
 
 /* ------------------------------------------------------------------- files */
-/* A file that was opened, or that could not be. */
+/* A file that was opened, or that could not be opened. */
 struct file {
 	struct file *next;
 	char *path, *build_id;
@@ -253,10 +254,10 @@ static size_t find_functions(Dwarf_Die *unit, Dwarf_Addr addr, struct symbol fou
 }
 
 /* Finds the functions at @addr, an address as the file has it, innermost first: all but
- * the last one have been inlined into the next one. A file whose build-id is another one,
- * since it was replaced, is not looked at; that of the process, and the debug file that
- * is installed for the build-id, are. Returns the number of functions; 0: nothing is
- * known.
+ * the last one have been inlined into the next one. The file at the module's path is
+ * ignored if it has another build-id, because it was replaced after the program had
+ * started. Then the file as the process has it, and the debug file that is installed for
+ * the build-id, are used. Returns the number of functions; 0: nothing is known.
  */
 static size_t find_symbols(const struct module *m, uint64_t addr, struct symbol found[],
 			   size_t max)

@@ -159,8 +159,9 @@ static bool is_same(const struct rn_tour_packet *x, const struct rn_tour_packet 
 	       memcmp(x->p.at, y->p.at, x->p.have) == 0;
 }
 
-/* Copies the diagnostic in @got, a packet as its receiver captured it, to the same packet
- * as it was sent: the first one with the same content that has no such diagnostic yet.
+/* Copies the diagnostic of @got, a packet that its receiver captured, to the entry of the
+ * same packet that its sender captured: the first entry with the same content and without
+ * a diagnostic.
  */
 static void match(struct rn_tour_result *r, const struct rn_tour_packet *got)
 {

@@ -45,7 +45,8 @@ struct rn_tour_try {
 	const char *words; /* settings to try, such as "size=5000"; or NULL */
 	/* a command to try instead, as the arguments of rocin; or NULL */
 	const char *command;
-	const char *see; /* what the user will see when trying that */
+	/* the result that the user will see after changing the setting */
+	const char *see;
 };
 
 struct rn_tour_checks;

@@ -100,7 +100,7 @@ void rnd_cm_keep_all(struct rnd_cm *cm);
  */
 void rnd_cm_hide_answers(struct rnd_cm *cm);
 
-/* Restores what the record @r has. @old: the connection manager at the time when the
+/* Restores the object of record @r. @old: the connection manager at the time when the
  * keeper was started, whose board is taken over; NULL: there will be another board.
  */
 void rnd_cm_restore(struct rnd_cm *cm, struct rnd_cm *old, struct rnd_record *r);

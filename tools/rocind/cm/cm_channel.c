@@ -65,9 +65,9 @@ void rnd_cm_announce_all(struct rnd_cm *cm)
 			send_marks(ch);
 }
 
-/* Reads from @end, the program's end of the channel, the marks of events that no longer
- * exist. If a thread has already read such a mark, it asks for an event and gets the next
- * one.
+/* Removes from the channel the marks of events that no longer exist, by reading from
+ * @end, the program's end. If a thread has already read such a mark, it asks for an event
+ * and gets the next one.
  */
 static void take_back(struct rnd_cm_channel *ch, int end)
 {
@@ -88,8 +88,8 @@ struct message {
 	int fd;	    /* the descriptor that came with the message, or -1 */
 };
 
-/* Takes the descriptors of a message: *@fd is the first one, or -1; the others are
- * closed. Returns how many came.
+/* Takes the descriptors of a message: stores the first one in *@fd, or -1, and closes the
+ * others. Returns their number.
  */
 static size_t take_fds(struct msghdr *hdr, int *fd)
 {
@@ -218,7 +218,7 @@ static void execute(struct rnd_cm_path *path, const struct message *m)
 
 	if (is_whole(m)) {
 		call.option = m->data + m->call.in_len;
-		/* A thread that asks for an event has read a mark before. */
+		/* A thread that asks for an event has consumed a mark before. */
 		if (m->call.cmd == RDMA_USER_CM_CMD_GET_EVENT && ch->marks)
 			ch->marks--;
 		answer.rc = rnd_ucma_command(&call);

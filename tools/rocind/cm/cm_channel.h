@@ -43,7 +43,7 @@ struct rnd_cm_channel {
 	struct rnd_source sock;
 	uint64_t number;     /* unique; part of the name of the program's end */
 	uint32_t marks;	     /* bytes sent for events and, as far as known, not read */
-	uint32_t marks_kept; /* the same, as the keeper has it */
+	uint32_t marks_kept; /* value of @marks in the keeper's record */
 	bool is_restored;    /* restored from the records of a rocind that died */
 	/* The program may have the board of an earlier rocind; the next answer carries
 	 * this one's.
@@ -110,7 +110,7 @@ struct rnd_cm {
 	uint32_t records_left;
 };
 
-/* What the keeper has of these numbers. */
+/* The numbers of a channel as the keeper has stored them. */
 struct rnd_cm_saved {
 	uint32_t number;
 	uint32_t board_reserved;

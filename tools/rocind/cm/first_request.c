@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* first_request.c - tells the connection manager whether a QP that awaits an RTU has
- * received a request of its peer, which stands for the RTU.
+ * received a request of its peer, which replaces the RTU.
  *
  * A kernel learns that from its driver, if the QP is in RTR and the program passes on the
  * event (rdma_notify()). Programs of librdmacm have their QPs in RTS before they accept,
- * and no event comes. So it is read from the records of QPs that each program keeps in
- * its stats page, when a REP would be sent again: nothing needs to be done for the RTUs
- * that arrive.
+ * and no event comes. So, before a REP is sent again, rocind reads the records of QPs
+ * that each program keeps in its stats page. This costs nothing if the RTU arrives.
  */
 #include "cm.h"
 #include "cm_channel.h"

@@ -232,7 +232,7 @@ static void drop_record(struct rnd_estate *e, const struct rnd_record *r)
 	e->count--;
 }
 
-/* Lets a whole transaction take effect. Returns false if out of memory. */
+/* Applies a whole transaction. Returns false if out of memory. */
 static bool apply_pending(struct rnd_estate *e, struct rnd_pending *pending)
 {
 	while (pending->first) {
@@ -392,7 +392,9 @@ void rnd_keeper_forget(struct rnd_keeper *k)
 	*k = (struct rnd_keeper){ .sock = -1, .pidfd = -1, .empty = true };
 }
 
-/* The keeper would take the end of its socket for the death of rocind. */
+/* Kills the keeper first and closes its socket then: a living keeper would take the end
+ * of the socket for the death of rocind.
+ */
 void rnd_keeper_kill(struct rnd_keeper *k)
 {
 	if (k->pidfd >= 0)
@@ -596,7 +598,7 @@ static pid_t fork_patiently(void)
 	return pid;
 }
 
-/* Starts a successor. Returns false if the keeper is to give up. */
+/* Starts a successor. Returns false if the keeper must give up. */
 static bool start_successor(struct keeper_process *p)
 {
 	rn_ns now = rn_clock(CLOCK_MONOTONIC);

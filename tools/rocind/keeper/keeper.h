@@ -67,7 +67,7 @@ struct rnd_record {
 	uint8_t data[];
 };
 
-/* What a rocind has left: its records. */
+/* The records that a rocind has left. */
 struct rnd_estate {
 	struct rnd_record **chain;
 	uint32_t chains; /* a power of two */
@@ -75,7 +75,7 @@ struct rnd_estate {
 };
 
 /* Called in a successor, a new process: becomes rocind and never returns.
- * @ctx:	that of rnd_keeper_start(), as it was at that time
+ * @ctx:	the argument of rnd_keeper_start(), with the contents of that time
  * @estate:	the records, with their descriptors
  * @sock:	socket to the keeper
  */
@@ -91,7 +91,7 @@ struct rnd_keeper {
 };
 
 /**
- * rnd_keeper_start() - Start a keeper, which knows nothing yet
+ * rnd_keeper_start() - Start a keeper, which has no records yet
  * @keep_fds:	Descriptors, besides those of records, that a successor needs
  *
  * The keeper, and with it a successor, has all memory of this process as it is now,

@@ -18,8 +18,8 @@
 #include "udp_table.h"
 
 enum {
-	/* The own port is one of these; by default the kernel does not choose dynamic
-	 * ports in this range.
+	/* The own port is chosen from this range, in which the kernel by default does not
+	 * choose dynamic ports.
 	 */
 	PORT_FIRST = 0xf000,
 	PORT_COUNT = 0x1000,

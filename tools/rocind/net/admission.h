@@ -26,7 +26,7 @@
 enum {
 	RND_PORTS_MAX = 64, /* largest number of ports that are admitted */
 	RND_USERS_MAX = 64, /* largest number of users of a group */
-	/* number of instructions that a test of the source port takes at most */
+	/* maximum number of instructions that test the source port */
 	RND_ADMISSION_LEN = 6 + RND_PORTS_MAX,
 	RND_ADMISSION_FILTER_LEN = RND_ADMISSION_LEN + 2,
 };
@@ -63,8 +63,9 @@ enum rnd_packet_view {
 	RND_VIEW_UDP,
 };
 
-/* Writes instructions that end the program with @refusal if the packet does not count,
- * and go on behind themselves if it does. Return: their number.
+/* Writes instructions that return @refusal if the packet is from a sender who is not
+ * admitted; otherwise the program continues with the instruction after them. Return:
+ * their number.
  */
 unsigned rnd_admission_write(const struct rnd_admission *a, enum rnd_packet_view view,
 			     uint32_t refusal,

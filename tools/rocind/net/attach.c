@@ -15,17 +15,18 @@
 #include "transport/io/host/secret.h"
 
 enum {
-	/* The QPN counter of a slot's next owner starts so far beyond the start of the
-	 * last owner's (of 65535). So late packets for the last owner have QPNs that the
-	 * next owner does not know, and are dropped.
+	/* The QPN counter of the next owner of a slot starts so much after the start of
+	 * the last owner's counter, modulo 65535. So late packets for the last owner have
+	 * QPNs that the next owner does not use, and are dropped.
 	 */
 	COUNTER_STRIDE = 4096,
 	/* How long a bind waits for the clients of a rocind that died to close
 	 * their sockets.
 	 */
 	BIND_WAIT_MS = 1000,
-	/* Time in which no bind waits, after one has waited in vain: all clients wait
-	 * meanwhile, and sockets that were not closed in a second are no leftovers.
+	/* ms. After a bind has waited in vain, no bind waits for this time, because all
+	 * clients wait meanwhile. A socket that was not closed within a second was not
+	 * left behind by a process that has ended.
 	 */
 	BIND_PAUSE_MS = 9000,
 };
@@ -206,7 +207,7 @@ static rn_ns bind_deadline(const struct rnd_groups *groups)
 	return now < groups->no_wait_until ? 0 : now + RN_MSEC(BIND_WAIT_MS);
 }
 
-/* Notes a bind that has waited until its deadline, and in vain. */
+/* Notes that a bind has waited until its deadline without success. */
 static void note_wait(struct rnd_groups *groups, const struct wanted *w, int rc)
 {
 	rn_ns now = rn_clock(CLOCK_MONOTONIC);

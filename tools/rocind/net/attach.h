@@ -61,7 +61,9 @@ struct rnd_attachment {
 	bool no_icrc; /* the process accepts packets without ICRC on local wires */
 	bool up;      /* state of the link, as it was last reported to the process */
 	int stats_fd; /* descriptor of the stats page; -1: none */
-	/* where the next search for a record of a QP begins, see rn_stats_find_qp() */
+	/* index at which the next search for a record of a QP begins, see
+	 * rn_stats_find_qp()
+	 */
 	uint32_t next_record;
 };
 

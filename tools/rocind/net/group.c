@@ -406,9 +406,9 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 /* ---- Slots ---- */
 
 /* Attaches the BPF program that chooses the socket of a packet. It works for the whole
- * group and may be replaced while packets arrive. What does not count goes to slot 0,
- * whose filter drops it, so that the processes' own counters of lost packets do not have
- * it.
+ * group and may be replaced while packets arrive. Packets of senders that are not
+ * admitted go to slot 0, whose filter drops them, so that they do not appear in the
+ * processes' counters of lost packets.
  */
 static int attach_program(const struct rnd_group *group)
 {
@@ -552,8 +552,8 @@ static bool is_own_address(struct rnd_group *group, const struct rn_flow *flow)
 	return p->is_own;
 }
 
-/* Returns the socket for packets to this host, which come from the own port; -1: it
- * cannot be opened.
+/* Returns the socket that sends packets to this host from the own port; -1: it cannot be
+ * opened.
  */
 static int own_socket(struct rnd_group *group)
 {
@@ -563,7 +563,7 @@ static int own_socket(struct rnd_group *group)
 	return group->own_sock;
 }
 
-/* Sends a packet to this host, where only packets from own ports count. */
+/* Sends a packet to this host, where a receiver accepts only packets from own ports. */
 static bool send_to_own_host(struct rnd_group *group, const struct rn_flow *flow,
 			     const uint8_t *pkt, size_t len, struct msghdr *msg)
 {

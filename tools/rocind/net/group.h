@@ -144,7 +144,9 @@ void rnd_group_close(struct rnd_group *group);
  */
 
 enum {
-	/* number of instructions of the program behind the test of the source port */
+	/* number of instructions of the steering program after the test of the source
+	 * port
+	 */
 	RND_STEER_PROGRAM_LEN = 10,
 };
 

@@ -24,7 +24,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* What the caller is to do with the connection after a request. */
+/* Tells the caller what to do with the connection after a request. */
 enum outcome {
 	KEEP,
 	CLOSE
@@ -310,8 +310,8 @@ static enum outcome on_capture(struct rnd_client *client, struct rn_ctl_packet *
 	return begin_capture(client);
 }
 
-/* Takes note that the sender wants to go on in place of this rocind (replace.c). Returns
- * 0 or -errno with an error text.
+/* Notes that the sender wants to take over from this rocind (replace.c). Returns 0 or
+ * -errno with an error text.
  */
 static int check_heir(struct rnd_client *client, struct rn_ctl_packet *pkt, char *err,
 		      size_t err_len)
@@ -382,8 +382,8 @@ static enum outcome refuse_version(struct rnd_client *client,
 	return CLOSE;
 }
 
-/* Has the device exactly the addresses that the client has asked for? Some may have come
- * or gone since.
+/* Does the device have exactly the addresses that the client has asked for? Addresses may
+ * have been added or removed since.
  */
 static bool has_addresses(const struct rnd_attachment *a, const struct rn_ctl_attach *rq)
 {

@@ -2,13 +2,14 @@
 /* handover.c - hands the state of this rocind to its keeper, and restores it in a
  * successor.
  *
- * What has changed is marked while an event is handled. It is copied and committed before
- * an answer leaves, and at the end of the event. The files that own the state write and
- * read their copies; this one has the order in which that happens.
+ * While an event is handled, changed objects are marked. Before an answer is sent, and at
+ * the end of the event, they are copied to the keeper and committed. Each file that owns
+ * a part of the state writes and reads its records; this file calls them in the right
+ * order.
  *
  * In a successor the records come in the order of their kinds: groups of sockets, the
  * clients that have slots in them, the wires between clients, then the connection
- * manager. A record that is not valid is left out; what depends on it, too.
+ * manager. Invalid records are left out, and so are records that depend on them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,8 @@
 
 /* ---- Copying ---- */
 
-/* Its descriptors are the lock, the listening socket and, if there is one, the socket
- * that holds the own port.
+/* The saved state of the server. The record's descriptors are the lock, the listening
+ * socket and, if there is one, the socket that holds the own port.
  */
 struct saved_server {
 	uint64_t last_client_id, last_group, last_wire;
@@ -247,7 +248,7 @@ static void restore_group(struct rnd_server *server, const struct rnd_record *r,
 	/* The rocind that died may have set up the steering for one socket more. */
 	if (rnd_group_guard(group))
 		rn_log(RN_LOG_WARN, "packets cannot be steered: %m");
-	/* on_open() has given it a new number, which the keeper does not know. */
+	/* on_open() has given the group a new number, which the keeper does not know. */
 	group->number = r->number;
 	group->kept = count;
 }
@@ -290,7 +291,7 @@ static void restore_record(struct rnd_server *server, struct rnd_server *old,
 	}
 }
 
-/* Reports what has changed at the interfaces while there was no rocind. */
+/* Reports changes of the interfaces that have happened while no rocind ran. */
 static void look_at_interfaces(struct rnd_server *server)
 {
 	struct rnd_client *next;
@@ -325,7 +326,8 @@ void rnd_server_resume(struct rnd_server *server)
 	look_at_interfaces(server);
 }
 
-/* Becomes rocind. @ctx: the server of the rocind that started the keeper, as it was then.
+/* Becomes rocind in a successor. @ctx: the server of the rocind that started the keeper,
+ * with the contents of that time.
  */
 static void succeed(void *ctx, struct rnd_estate *estate, int sock)
 {

@@ -176,7 +176,7 @@ static int run_server(const struct options *options)
 
 /* ---- In place of another one ---- */
 
-/* The process that goes on; reports to @say how that ended. */
+/* Main function of the process that takes over; reports the result to @say. */
 static int serve_instead(const struct options *options, int say)
 {
 	static struct rnd_server server;
@@ -200,7 +200,9 @@ static int serve_instead(const struct options *options, int say)
 		server.idle_ms = options->idle_ms;
 	report_start(say,
 		     rc == -ENOENT ? "=no rocind runs; nothing is replaced\n" : result);
-	/* What was restored belongs to the other one, which goes on with it. */
+	/* The restored objects belong to the running rocind, which goes on using them, so
+	 * they are not cleaned up.
+	 */
 	if (rc)
 		_exit(EXIT_FAILURE);
 	rnd_server_run(&server);
@@ -208,8 +210,8 @@ static int serve_instead(const struct options *options, int say)
 	return EXIT_SUCCESS;
 }
 
-/* Starts that process, and prints what it reports: "=" and a sentence if all is well, or
- * an error text. Its standard files are /dev/null.
+/* Starts the process that takes over, and prints its report: "=" and a sentence if all is
+ * well, or an error text. Its standard files are /dev/null.
  */
 static int replace(const struct options *options)
 {

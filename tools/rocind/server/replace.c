@@ -33,7 +33,9 @@
 #include "transport/io/host/runtime_dir.h"
 
 enum {
-	/* How long each waits for the other. Restoring takes some milliseconds. */
+	/* ms that each of the two processes waits for the other. Restoring takes some
+	 * milliseconds.
+	 */
 	PATIENCE_MS = 10000,
 };
 
@@ -63,7 +65,7 @@ static bool say(int sock, const char *words, size_t len)
 
 /* ---- The older one ---- */
 
-/* Hands all records to the heir, and hears whether it can go on. */
+/* Hands all records to the heir, and waits for its answer whether it can take over. */
 static bool is_heir_ready(struct rnd_server *server, struct rnd_keeper *heir)
 {
 	char words[RN_CTL_TEXT_LEN] = "";
@@ -79,7 +81,7 @@ static bool is_heir_ready(struct rnd_server *server, struct rnd_keeper *heir)
 	return false;
 }
 
-/* Ends the keeper, and lets the heir go on. Return: true if it does. */
+/* Ends the keeper, and lets the heir take over. Return: true if the heir does. */
 static bool let_go(struct rnd_server *server, const struct rnd_keeper *heir)
 {
 	char byte[2];
@@ -138,7 +140,7 @@ static int receive_records(struct rnd_estate *estate, int sock, char *err, size_
 	return rn_fail(err, err_len, -EPROTO, "the rocind that runs has not handed over");
 }
 
-/* What there has to be when all is restored. */
+/* The numbers of objects that must exist after everything was restored. */
 struct tally {
 	unsigned groups, clients, channels, ids, connections;
 };
@@ -204,7 +206,7 @@ static int take_records(struct rnd_estate *estate, const int pair[2], int *prede
 	return rc;
 }
 
-/* Says that this process can go on, and waits until it may. */
+/* Reports that this process can take over, and waits until it may. */
 static int await_go(int sock, char *err, size_t err_len)
 {
 	char byte[2];

@@ -170,8 +170,8 @@ static void on_stray_packets(void *ctx)
 	const struct rnd_slot0 *slot0 = ctx;
 	struct rnd_server *server = slot0->server;
 	struct rnd_group *group = slot0->group;
-	/* Long enough for any packet to QP1; of longer packets, which are dropped, the
-	 * rest is not needed.
+	/* room for the longest packet to QP1; longer packets are dropped, so their rest
+	 * is not read
 	 */
 	uint8_t pkt[RN_GSI_PACKET_LEN];
 
@@ -653,8 +653,8 @@ static void say_goodbye(struct rnd_server *server)
 	server->keep = NULL;
 	rnd_source_forget(&server->keeper_end);
 	(void)rnd_keeper_end(&server->keeper, -1);
-	/* A socket passed by a service manager keeps its file: the manager goes
-	 * on listening.
+	/* The file of a socket that a service manager has passed is not removed, because
+	 * the manager goes on listening on it.
 	 */
 	if (server->passed_fd < 0)
 		with_address(server, remove_socket, -1);

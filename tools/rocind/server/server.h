@@ -90,8 +90,8 @@ struct rnd_server {
 	 */
 	void (*keep)(struct rnd_server *server);
 	unsigned keepers_replaced;
-	/* A rocind that has asked to go on in place of this one: the socket to it (-1:
-	 * none), and its process.
+	/* The rocind that has asked to take over from this one: the socket to it (-1:
+	 * there is none), and its PID.
 	 */
 	int heir_sock;
 	int32_t heir_pid;
@@ -136,11 +136,11 @@ int rnd_server_init(struct rnd_server *server, uint32_t idle_ms);
  */
 void rnd_server_start_keeper(struct rnd_server *server);
 
-/* Restores what @estate has in a server that rnd_server_init() has initialised, and frees
- * the estate. @old: the server at the time when the keeper was started, whose board of
- * rdma_cm ids is taken over; NULL: there is no such memory in this process, and programs
- * get another board. Records that are not valid are left out. Nothing leaves the process
- * before rnd_server_resume(). Returns 0 or -errno.
+/* Restores the records of @estate in a server that rnd_server_init() has initialised, and
+ * frees the estate. @old: the server at the time when the keeper was started, whose board
+ * of rdma_cm ids is taken over; NULL: there is no such memory in this process, and
+ * programs get another board. Records that are not valid are left out. Nothing leaves the
+ * process before rnd_server_resume(). Returns 0 or -errno.
  */
 int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
 		       struct rnd_estate *estate);
@@ -151,7 +151,7 @@ int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
 void rnd_server_resume(struct rnd_server *server);
 
 /* Puts the whole state into the keeper @k, which is another process than rocind's own.
- * Returns false if that does not take it; then it is killed and forgotten.
+ * Returns false if that process does not take the state; then it is killed.
  */
 bool rnd_server_copy_to(struct rnd_server *server, struct rnd_keeper *k);
 
@@ -163,17 +163,17 @@ bool rnd_server_copy_to(struct rnd_server *server, struct rnd_keeper *k);
 void rnd_replace_hand_over(struct rnd_server *server);
 
 /**
- * rnd_replace_running() - Go on in place of the rocind that runs
+ * rnd_replace_running() - Take over from the running rocind
  * @server:	Out: initialised, ready for rnd_server_run()
  * @predecessor:	Out: its process
  *
- * Return: 0; -ENOENT: none runs; or -errno, and the other one goes on. On an error @err
- *	has the error text.
+ * Return: 0; -ENOENT: none runs; or -errno, and the running rocind goes on. On an error
+ *	@err has the error text.
  */
 int rnd_replace_running(struct rnd_server *server, int *predecessor, char *err,
 			size_t err_len);
 
-/* What rnd_server.keep is if there is a keeper. */
+/* The value of rnd_server.keep if there is a keeper. */
 void rnd_server_keep_changes(struct rnd_server *server);
 
 /* Hands the changes since the last call to the keeper. This is done before an answer is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.c - compares interfaces with what clients know, and tells the clients of changes.
+/* watch.c - compares the state of interfaces with the last state that was reported to
+ * clients, and reports changes to them.
  */
 #include "server.h"
 
@@ -150,7 +151,8 @@ void rnd_watch_update(struct rnd_client *client)
 	}
 }
 
-/* NLMSG_OK(), because mnl_nlmsg_ok() before libmnl 1.0.5 takes any length from 2 GiB on.
+/* NLMSG_OK() is used because mnl_nlmsg_ok() before libmnl 1.0.5 accepts any length from 2
+ * GiB on.
  */
 static void take_links(struct rnd_server *server, const void *news, int len)
 {
@@ -164,8 +166,8 @@ static void take_links(struct rnd_server *server, const void *news, int len)
 	}
 }
 
-/* A socket that cannot be read, as where a sandbox denies it, stays readable: rocind
- * would look at it for ever.
+/* Stops watching the socket if it cannot be read, for instance because a sandbox denies
+ * it: it would stay readable, and rocind would try to read it for ever.
  */
 static void stop_if_broken(struct rnd_server *server, int error)
 {

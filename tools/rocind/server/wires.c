@@ -476,7 +476,9 @@ static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
 		err = add_new_wire(&w);
 	if (err)
 		return err;
-	/* A successor must know of a wire that a client has. */
+	/* A successor must know every wire that a client has, so the wire is committed
+	 * before it is handed out.
+	 */
 	rnd_server_commit(client->server);
 	err = hand_out(&w);
 	if (err)

@@ -112,8 +112,8 @@ static void on_request(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_even
 	if (!out) {
 		if (id)
 			rnd_id_destroy(id, now);
-		/* The REJ has the reason RN_CM_REJ_CONSUMER, as Linux has it when it is
-		 * out of memory.
+		/* The REJ has the reason RN_CM_REJ_CONSUMER, which Linux also sends when
+		 * it is out of memory.
 		 */
 		rn_cm_close(ucma->cfg.cm, now, ev->conn);
 		return;
@@ -399,8 +399,8 @@ int rnd_cmd_accept(struct rnd_call *c, const union rnd_command *in)
 		return rc;
 	if (id->state != RND_ID_CONNECT || !id->conn)
 		return -EINVAL;
-	/* Without parameters this is the active side, which says after CONNECT_RESPONSE
-	 * that it is ready.
+	/* Without parameters this is the active side's command after CONNECT_RESPONSE, by
+	 * which it reports that it is ready.
 	 */
 	rc = cmd->conn_param.valid ? accept_id(id, c->now, cmd)
 				   : rn_cm_ready(c->ch->ucma->cfg.cm, id->conn, NULL, 0);

@@ -20,7 +20,9 @@ struct numbers {
 	struct rn_cm_numbers cm;
 };
 
-/* A copy of an id: the struct without its pointers, and what these stand for. */
+/* The saved state of an id: the struct without its pointers, and the numbers of the
+ * objects that they point to.
+ */
 struct saved_id {
 	struct rnd_id id;
 	uint64_t channel;
@@ -376,8 +378,8 @@ void rnd_ucma_restored(struct rnd_ucma *ucma)
 		id->conn = rn_cm_conn_at(ucma->cfg.cm, pointer_as_number(id->conn));
 		if (id->conn)
 			rn_cm_set_user(id->conn, id);
-		/* An id of a request comes behind its listener, which is to be destroyed
-		 * first.
+		/* The id of a request is linked after its listener in the list, since the
+		 * listener must be destroyed first.
 		 */
 		if (id->asked_for) {
 			rn_list_remove(&id->link);

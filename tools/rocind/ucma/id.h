@@ -109,7 +109,7 @@ struct rnd_id {
 	 */
 	struct rnd_id *asked_for;
 	uint32_t psn; /* first PSN that the id's QP is to receive */
-	/* number of the QP, which the program tells with CONNECT or ACCEPT; else 0 */
+	/* QPN, which the program passes with CONNECT or ACCEPT; else 0 */
 	uint32_t qpn;
 };
 
@@ -119,7 +119,8 @@ struct rnd_event {
 	uint64_t order;		/* later events of all channels have higher numbers */
 	struct rnd_id *id;
 	struct rnd_mcast *mcast; /* multicast group that the event is about, or NULL */
-	struct rnd_id *new_id;	 /* id made for a CONNECT_REQUEST; else NULL */
+	/* the new id that a CONNECT_REQUEST event reports; else NULL */
+	struct rnd_id *new_id;
 	struct rdma_ucm_event_resp resp;
 };
 
@@ -139,8 +140,8 @@ struct rnd_ucma {
 	/* id that the current command is about, whose answers are published anew; or NULL
 	 */
 	struct rnd_id *named;
-	/* What the last command has reported in an event (GET_EVENT): an id or a
-	 * multicast group; else NULL.
+	/* The id or multicast group that the last GET_EVENT command has reported; else
+	 * NULL.
 	 */
 	struct rnd_id *reported;
 	struct rnd_mcast *reported_group;
@@ -215,8 +216,8 @@ struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type,
 
 /* ---- Commands ---- */
 
-/* A command, as <rdma/rdma_user_cm.h> has it. If the program has written less, the rest
- * is zero.
+/* A command in the layout of <rdma/rdma_user_cm.h>. If the program has written fewer
+ * bytes, the rest is zero.
  */
 union rnd_command {
 	struct rdma_ucm_create_id create_id;

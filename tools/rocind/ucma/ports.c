@@ -125,7 +125,7 @@ static bool speaks_one_family(const struct rnd_port_user *u)
 	return u->v6only || u->src.family == AF_INET;
 }
 
-/* May @u have @port as well as the present users of it? Returns 0 or -errno. */
+/* May @u use @port in addition to the present users of the port? Returns 0 or -errno. */
 static int check(struct rnd_ports *p, const struct rnd_port_user *u, uint16_t port,
 		 bool reuse)
 {

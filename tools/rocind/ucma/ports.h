@@ -48,8 +48,8 @@ bool rnd_address_is_localhost(const struct rnd_address *a);
 
 /* ---- Ports ---- */
 
-/* The addresses of one id, and its entry in the table of ports. The caller fills in the
- * first part before rnd_port_take().
+/* The address and port of one id, and its entry in the table of ports. The caller fills
+ * in the first part before rnd_port_take().
  */
 struct rnd_port_user {
 	enum rn_cm_port_space ps;
@@ -91,7 +91,9 @@ int rnd_port_take(struct rnd_ports *p, struct rnd_port_user *u, uint32_t random)
  */
 int rnd_port_listen(struct rnd_ports *p, struct rnd_port_user *u);
 
-/* Enters the port src.port of @u, which an earlier process has taken for it. */
+/* Restores an entry: adds @u with the port src.port, which an earlier rocind has given to
+ * it.
+ */
 void rnd_port_restore(struct rnd_ports *p, struct rnd_port_user *u);
 
 /* Frees the port of @u; does nothing if it has none. */

@@ -307,7 +307,7 @@ static void forget_events(struct rnd_id *id, const struct rnd_mcast *mcast, rn_n
 			continue;
 		event_free(ev);
 		/* The id made for a request is freed as well, since the program will
-		 * never hear of the request. It has no events of its own.
+		 * never hear of the request. That id has no events.
 		 */
 		if (asked_for)
 			free_id(asked_for, now);
@@ -652,8 +652,8 @@ static int cmd_get_event(struct rnd_call *c, const union rnd_command *in)
 
 /* ---- Multicast ---- */
 
-/* On RoCE a multicast group is an IP multicast group. To join needs no more than an
- * address; the network is notified when the program attaches its QP to the group.
+/* On RoCE a multicast group is an IP multicast group. Joining requires only an address;
+ * the network is notified when the program attaches its QP to the group.
  */
 
 enum {

@@ -91,8 +91,10 @@ struct rnd_ucma_cfg {
 	 * or packets or takes its events
 	 */
 	struct rn_cm *cm;
-	uint64_t seed;		/* seed for PSNs and ephemeral ports */
-	uint64_t (*draw)(void); /* where these come from instead, see rn_cm_cfg.draw */
+	uint64_t seed; /* seed for PSNs and ephemeral ports */
+	/* function that supplies random numbers in place of the seed, see rn_cm_cfg.draw
+	 */
+	uint64_t (*draw)(void);
 	/* range of ephemeral ports, as in net.ipv4.ip_local_port_range */
 	uint16_t port_first;
 	uint16_t port_last;

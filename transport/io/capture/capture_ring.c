@@ -254,8 +254,8 @@ int rn_capture_peek(struct rn_capture_reader *r)
 		rc = load_record(r);
 		if (rc)
 			return rc;
-		/* A pad has a record behind it. A writer that publishes nothing but pads
-		 * would keep the reader here.
+		/* A pad must be followed by a record: a writer that publishes nothing but
+		 * pads would keep the reader in this loop.
 		 */
 		if (r->rec.kind == RN_CAPTURE_PAD && is_padded)
 			return -EPROTO;

@@ -103,8 +103,8 @@ struct rn_capture_writer {
 	bool is_broken;
 };
 
-/* Set up the writer's end of a ring, which goes on where the writer before it has
- * published its last record: a successor of rocind has the rings of its predecessor.
+/* Set up the writer's end of a ring, behind the last record that an earlier writer has
+ * published: a successor of rocind takes over the rings of its predecessor.
  * Return: 0 or -EPROTO (not a ring of this size, or not one that has been left in order).
  */
 int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size);

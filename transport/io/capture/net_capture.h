@@ -15,7 +15,8 @@
 #include "rocin/net.h"
 
 enum {
-	RN_CAPTURES_MAX = 4, /* number of captures of one device at the same time */
+	/* maximum number of captures of one device at the same time */
+	RN_CAPTURES_MAX = 4,
 };
 
 /* Which packets a capture records, and how much of each. */

@@ -660,8 +660,8 @@ static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 	return true;
 }
 
-/* Does what depends on time only: gives orders to the device, ends a link cut, and
- * releases packets that are due.
+/* Performs the actions that are due by time alone: gives orders to the device, ends a
+ * link cut, and releases packets.
  */
 static void serve_due(struct rn_fault *f)
 {

@@ -40,7 +40,7 @@ struct discovery {
 	size_t err_len;
 };
 
-/* What getifaddrs() reports of one interface, apart from its addresses. */
+/* The properties of one interface that getifaddrs() reports, other than its addresses. */
 struct iface {
 	unsigned flags;
 	uint8_t mac[6];
@@ -294,8 +294,8 @@ static bool read_salt(const char *path, uint64_t *salt)
 	return ok;
 }
 
-/* Writes a fresh number to a file of its own, which gets the name @path unless another
- * process was faster.
+/* Writes a fresh number to a new file, and renames that to @path unless another process
+ * has created @path before.
  */
 static void make_salt(const char *path)
 {
@@ -334,7 +334,8 @@ static uint64_t guid_salt(void)
 /* Compute the node GUID. For an interface with a MAC address it is an EUI-64 as in IPv6,
  * but with 16 bits of a hash in place of ff:fe, because two devices may share an
  * interface, and two containers a MAC address. Otherwise it is a hash. A secret of the
- * user is part of the hash: whoever knows a GUID can end connections in its name.
+ * user is part of the hash: somebody who knows a device's GUID can end connections in
+ * that device's name.
  */
 static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface)
 {
@@ -345,7 +346,7 @@ static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface
 
 	hash = rn_hash_bytes(hash, dev->ifname, strlen(dev->ifname));
 	hash = rn_hash_bytes(hash, &dev->gid[0], sizeof(dev->gid[0]));
-	/* Who sees the GUID of one device must not be able to compute that of another. */
+	/* The GUID of one device must not allow to compute that of another. */
 	hash = rn_random_mix(salt ^ rn_random_mix(hash));
 	if (!iface->has_mac)
 		return (hash | local_bit) & ~group_bit;

@@ -154,8 +154,9 @@ static int make_own(char *dir, size_t dir_len, const char *parent, const char *n
 	return rc;
 }
 
-/* Use the directory @name in @parent, or one of ours beside it. Return: 0, -EPERM (the
- * directory is ours, but not private), or why it cannot be used.
+/* Use the directory @name in @parent or, if another user owns it, one of ours with a
+ * longer name. Return: 0, -EPERM (the directory is ours, but not private), or another
+ * reason why it cannot be used.
  */
 static int use_candidate(char *dir, size_t dir_len, const char *parent, const char *name,
 			 char *err, size_t err_len)

@@ -55,8 +55,8 @@ void rn_runtime_name(char *name, size_t name_len, const char *stem, const char *
  * @flags:	As of open(2). A symbolic link is not followed, and the descriptor is
  *		closed by exec(); with O_CREAT the file has mode 0600
  *
- * Whoever may write to the directory can put a fifo there, on which open(2) waits for
- * another process.
+ * A process that may write to the directory can put a fifo there, on which open(2) waits
+ * for another process.
  *
  * Return: a descriptor, or -1 with errno; EINVAL: it is no regular file.
  */

@@ -383,8 +383,8 @@ static bool take_action(int sig, const struct sigaction *act, struct sigaction *
 	}
 	is_spent = atomic_load(&c->spent);
 	if (act) {
-		/* If the program sets our handler again, a handler behind it that was
-		 * spent stays spent.
+		/* If the program sets our handler again, a handler behind it that is
+		 * marked as spent stays marked.
 		 */
 		if (!is_ours(act))
 			atomic_store(&c->spent, false);

@@ -107,8 +107,9 @@ int rn_spawn(const struct rn_spawn *s)
 }
 
 /* ------------------------------------------------------------- descriptors */
-/* Moves @fd to a number that is none of the program's, so that dup3() clears
- * close-on-exec. Returns 0 with the new descriptor in @out, or -errno with -1 in @out.
+/* Moves @fd to a number above those of the program's descriptors, so that the later
+ * dup3() to its final number clears close-on-exec. Returns 0 with the new descriptor in
+ * @out, or -errno with -1 in @out.
  */
 static int keep_raised(int fd, int *out)
 {

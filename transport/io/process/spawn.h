@@ -16,7 +16,7 @@ struct rn_spawn {
 	const char *path;
 	char *const *argv;
 	char *const *envp;
-	/* What becomes descriptor 0, 1 ... of the program: descriptors from the functions
+	/* Entry i becomes descriptor i of the program; entries come from the functions
 	 * below.
 	 */
 	int fds[RN_SPAWN_FDS];

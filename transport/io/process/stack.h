@@ -19,8 +19,8 @@
 
 /* Writes the line of frame @number, which is at @at, into @buf, with a newline.
  * @is_return:
- * @at is where the frame goes on when its call returns. Returns the number of bytes; 0 if
- * there is no room for all of them.
+ * @at is the address at which the frame continues when its call returns. Returns the
+ * number of bytes; 0 if there is no room for all of them.
  */
 size_t rn_stack_frame(unsigned number, void *at, bool is_return, char *buf, size_t len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* nearest.h - the known word that a misspelt one probably stands for. */
+/* nearest.h - finds the known word that the user probably meant by a misspelt one. */
 #ifndef RN_NEAREST_H
 #define RN_NEAREST_H
 

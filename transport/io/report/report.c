@@ -347,7 +347,7 @@ static void put_xml(struct json *j, const char *text)
 	}
 }
 
-/* Writes what stands before the findings and behind them. */
+/* Writes the parts of the JUnit file that precede and follow the findings. */
 static void write_junit_ends(struct rn_report *r)
 {
 	static const char tail[] = "</testsuite>\n";

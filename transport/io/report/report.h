@@ -24,9 +24,9 @@ enum {
 	RN_REPORT_EXIT_CODE = 66, /* where none is given */
 };
 
-/* Where reports go and what follows from them, as words of a setting give it:
- * exitcode=N, log=FILE, json=FILE, junit=FILE, suppress=FILE, symbolize=off, summary,
- * break. In names of files %p stands for the id of the process.
+/* The destinations of reports and the reactions to findings, set by the words exitcode=N,
+ * log=FILE, json=FILE, junit=FILE, suppress=FILE, symbolize=off, summary, break. In names
+ * of files %p is replaced by the process id.
  */
 struct rn_report_options {
 	char log[RN_REPORT_PATH]; /* empty: standard error */
@@ -42,7 +42,7 @@ struct rn_report_options {
 	"exitcode=0..255, log=FILE, json=FILE, junit=FILE, suppress=FILE, " \
 	"summary, symbolize=off, break"
 
-/* Takes a word of a setting. Returns false if it is none of RN_REPORT_WORDS. */
+/* Applies a word of a setting. Returns false if the word is none of RN_REPORT_WORDS. */
 bool rn_report_option(struct rn_report_options *o, const char *word);
 
 struct rn_report_finding {
@@ -93,7 +93,8 @@ struct rn_report_counts {
 };
 
 /* Writes the summary of a run, and ends the files. @is_said: the log gets "N findings (M
- * occurrences) in PROGRAM, process PID", and what was suppressed, if anything was.
+ * occurrences) in PROGRAM, process PID", and the number of suppressed findings, if there
+ * were any.
  */
 void rn_report_summary(struct rn_report *r, const struct rn_report_counts *c,
 		       bool is_said);

@@ -106,7 +106,8 @@ uint32_t rn_stacks_take(void)
 }
 
 /* ----------------------------------------------------------------- the cache */
-/* A stack that a thread had, and where in it the return addresses are. */
+/* A stack that a thread had, and the addresses at which its return addresses are stored.
+ */
 struct caller {
 	/* address of the frame of the function that asked; 0: the entry is free */
 	uintptr_t top;
@@ -241,8 +242,9 @@ static bool is_ours(void *at, bool is_first, bool *is_signal)
 	       strncmp(name, "libtsan", 7) == 0 || *is_signal;
 }
 
-/* Finds the frames that are shown: [*first, the returned value). @is_return: out: the
- * first one goes on when its call returns, rather than where a signal interrupted it.
+/* Finds the frames to show: [*first, the returned value). @is_return: out: true if @first
+ * is a return address; false if it is the address at which a signal interrupted the
+ * function.
  */
 static uint32_t shown_frames(const struct stack *s, uint32_t *first, bool *is_return)
 {
@@ -252,7 +254,9 @@ static uint32_t shown_frames(const struct stack *s, uint32_t *first, bool *is_re
 	*first = 0;
 	*is_return = true;
 	while (*first < s->count && is_ours(s->frame[*first], true, &is_signal)) {
-		/* What a signal has interrupted has not returned. */
+		/* The address at which a signal interrupted a function is not a return
+		 * address.
+		 */
 		*is_return = !is_signal;
 		++*first;
 	}

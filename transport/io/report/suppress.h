@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* suppress.h - the file that says which findings are not reported.
+/* suppress.h - reads the file that lists the findings that are not to be reported.
  *
  * Each line is a rule, and optionally patterns as of glob(7) for a function and a module
  * of the stack of the call; a "#" begins a comment:

@@ -90,13 +90,13 @@ enum rn_ctl_type {
 	RN_CTL_FAULTS = 131,
 	RN_CTL_WIRE = 132, /* carries RN_CTL_WIRE_FDS descriptors */
 	RN_CTL_WIRE_DOWN = 133,
-	/* to a device; carries the ring into which it is to write its packets */
+	/* sent to a device; carries the ring into which the device writes its packets */
 	RN_CTL_TAP = 134,
 	/* To a capture: a device is being captured. Carries the ring of its packets, and
 	 * its statistics page if has_stats.
 	 */
 	RN_CTL_TAP_SOURCE = 135,
-	RN_CTL_TAP_END = 136, /* to a device or a capture: the other one has ended */
+	RN_CTL_TAP_END = 136, /* sent to a device or a capture: the other one has ended */
 };
 
 struct rn_ctl_hdr {

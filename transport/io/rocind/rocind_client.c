@@ -596,7 +596,7 @@ int rn_rocind_replace(struct rn_rocind *r, uint32_t records, int end, char *err,
 
 	if (rc == 0)
 		rn_ctl_close_fds(&pkt);
-	/* One from before there was this request does not know its number. */
+	/* A rocind from before this request existed does not know its number. */
 	if (rc == -EBADMSG)
 		rc = rn_fail(err, err_len, -EPROTO,
 			     "the rocind that runs is too old to hand over; it goes on "

@@ -37,11 +37,11 @@ enum {
 
 struct rn_rocind; /* A connection to rocind. */
 
-/* What a process gets to carry the packets of one device. */
+/* The slot, sockets and QPNs that a process gets to carry the packets of one device. */
 struct rn_attach {
 	unsigned slot; /* 1 .. 255: low 8 bits of every QPN of this device */
 	/* 1 .. 65535: place of the first QPN in the order that @qpn_secret stands for. A
-	 * QPN is number << 8 | slot. After the place 65535 comes 1, and no number is 0,
+	 * QPN is number << 8 | slot. Place 65535 is followed by 1, and no number is 0,
 	 * because QPNs below 256 belong to rocind.
 	 */
 	uint32_t qpn_counter;

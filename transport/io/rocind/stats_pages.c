@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 /* --------------------------------------------------------- one stats page */
-/* Decodes a character of UTF-8. Returns its length in bytes, or 0 if it is none. */
+/* Decodes a UTF-8 character. Returns its length in bytes; 0: the bytes are no valid
+ * character.
+ */
 static unsigned utf8_len(const unsigned char *s)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -121,7 +123,8 @@ enum {
 	CHUNK = 64, /* number of records that are read at a time: 4.5 KiB */
 };
 
-/* Returns how many records of QPs the page has, as it says; 0: it is none. */
+/* Returns the number of QP records according to the page; 0: it is not a statistics page.
+ */
 static uint32_t qp_capacity(int fd)
 {
 	struct rn_stats_page page;

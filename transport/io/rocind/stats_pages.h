@@ -35,14 +35,14 @@ void rn_stats_free(struct rn_stats_copy *copy);
 
 /**
  * rn_stats_find_qp() - Look for the record of one QP
- * @next:	Index of the record to begin at, any number; out: where to go on another
- *		time, which is behind the record that was found
+ * @next:	Index of the record to begin at, any number; out: index for the next
+ *		search, behind the record that was found
  * @left:	How many records may be read; out: how many of them are left
  * @out:	Out: the record
  *
- * The search goes round at the last record, and ends where it began. QPs have their
- * records in the order in which they were made, so who looks for one after the other
- * finds each near @next.
+ * After the last record the search continues with the first one, and it ends where it
+ * began. Records are in the order in which the QPs were created, so consecutive searches
+ * find each QP near @next.
  *
  * Return: false if there is no such record, no stats page of this version, or if *@left
  *	   did not suffice.

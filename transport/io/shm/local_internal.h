@@ -111,8 +111,8 @@ struct rn_local {
 	/* number of times that packets of the present burst were made visible to the peer
 	 */
 	unsigned shows;
-	/* where in the private memory @build the packet is built that is copied to the
-	 * ring of @place afterwards
+	/* address in the private memory @build at which a packet is built that is later
+	 * copied to the ring of @place
 	 */
 	uint8_t *built;
 	/* the super-packet was begun by UDP and continues there, even if a local wire has

@@ -45,8 +45,8 @@ enum {
 	 * are read.
 	 */
 	SCAN_MAX = RN_RING_WATCH_MAX,
-	/* number of calls without a packet after which all rings are read, whatever the
-	 * doorbell has
+	/* number of calls without a packet after which all rings are read, even those
+	 * whose doorbell bit is not set
 	 */
 	SCAN_EVERY = 64,
 
@@ -353,9 +353,9 @@ static void fill_flow(const struct rn_local *l, const struct local_wire *w,
 					  meta->hop_limit ? meta->hop_limit : HOP_LIMIT };
 }
 
-/* Decide how the ICRC of a received packet is to be checked. If captures or the like
- * need it, a packet without an ICRC gets one here, in the private memory that it was
- * copied to.
+/* Decide how the ICRC of a received packet is to be checked. If a capture or a fault rule
+ * needs the ICRC, a packet without one gets it here, in the private memory to which it
+ * was copied.
  */
 static enum rn_rx_icrc judge_icrc(const struct rn_local *l, const struct local_wire *w,
 				  const struct rn_flow *flow,
@@ -492,8 +492,8 @@ static int read_sockets(struct rn_local *l, struct rn_rx *rx)
 	return n;
 }
 
-/* If a fresh ring has packets, start to read the sockets until they are empty: what the
- * peer has sent by UDP before is there by now, and must be received first.
+/* If a new ring has packets, start to read the sockets until they are empty: packets that
+ * the peer has sent by UDP before are there by now, and must be received first.
  */
 static void begin_drain(struct rn_local *l)
 {

@@ -51,8 +51,8 @@ enum {
 	RN_RING_ROOM_MIN = 8192, /* minimum size of @room in rn_ring_receive() */
 };
 
-/* What UDP and IP headers would contain: the fields of struct rn_flow that two processes
- * have not agreed on before. The ring passes them on unchecked.
+/* The header fields of a packet, as in UDP and IP headers: the fields of struct rn_flow
+ * that two processes have not agreed on before. The ring passes them on unchecked.
  */
 struct rn_ring_meta {
 	/* number that stands for a pair of addresses of the two processes; defined by
@@ -296,7 +296,9 @@ enum {
 	RN_RING_WATCH_MAX = 8
 };
 
-/* What some rings showed, to see whether a producer has published anything since. */
+/* The tails of some rings as last seen, by which a short poll notices whether a producer
+ * has published anything since.
+ */
 struct rn_ring_watch {
 	struct rn_ring_watched *end; /* behind the last one in @ring */
 	struct rn_ring_watched {

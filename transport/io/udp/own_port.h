@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* own_port.h - packets to the own host, which leave from the port that rocind holds for
- * its user: there, other source ports may not count (tools/rocind/net/admission.h).
- * Packets to other hosts leave from port 4791, as a firewall that tracks connections
- * takes both directions for one connection then.
+ * its user: there, packets from other source ports may be dropped
+ * (tools/rocind/net/admission.h). Packets to other hosts leave from port 4791, as a
+ * firewall that tracks connections takes both directions for one connection then.
  *
  * Threads: any; no state.
  */

@@ -115,7 +115,7 @@ struct udp_place {
 	struct rn_gid gid;
 	uint32_t uses; /* lookups that are left; 0: the entry is empty or old */
 	bool is_own;
-	uint32_t route_mtu; /* see route_mtu.h; 0: not asked for, 1: not known */
+	uint32_t route_mtu; /* see route_mtu.h; 0: not looked up yet, 1: not known */
 };
 
 struct rn_udp {

@@ -303,7 +303,7 @@ static bool set_discovery(const struct udp_sock *s, int how)
 			  : rn_udp_set_int(s->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, how);
 }
 
-/* Do the interface and the route carry these packets, whatever ICMP says? */
+/* Do the interface and the route carry these packets, regardless of ICMP messages? */
 static bool is_carried(struct rn_udp *u, const struct udp_sock *s,
 		       const struct rn_super *super)
 {

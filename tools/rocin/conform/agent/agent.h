@@ -34,7 +34,7 @@ struct rn_agent_qp {
 
 struct rn_agent_srq {
 	struct ibv_srq *srq;
-	uint32_t number; /* the number in packets if it is an XRC SRQ; else any number */
+	uint32_t number; /* XRC SRQ: its number in packets; otherwise any number */
 };
 
 /* Address handles of one PD: to the tester, and to the multicast group. */
@@ -73,8 +73,8 @@ int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index);
 void rn_agent_close(struct rn_agent *a);
 
 /* Returns those of the abilities @claimed that the device shows when it is tried: drivers
- * and the kernel refuse some of what the capabilities of the device promise. The
- * abilities that its size decides are added.
+ * and the kernel refuse some operations although the capabilities of the device include
+ * them. Adds the abilities that depend on the limits of the device.
  */
 uint32_t rn_agent_try(struct rn_agent *a, uint32_t claimed);
 

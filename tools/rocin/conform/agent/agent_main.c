@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* agent_main.c - rocin-conform-agent: accepts connections of testers, one at a time. Each
- * has a process of its own, which opens the device: if a call does not return, or
- * crashes, the tester connects again and goes on with another process.
+ * tester is served by a process of its own, which opens the device: if a call does not
+ * return, or crashes, the tester connects again and gets another process.
  */
 #include <argp.h>
 #include <arpa/inet.h>
@@ -23,7 +23,9 @@
 
 enum {
 	EXIT_NO_DEVICE = 2,
-	/* How long a process may take to release its objects when its tester is gone. */
+	/* ms that a process may take to release its objects after its tester has
+	 * disconnected
+	 */
 	GRACE_MS = 3000,
 	LOOK_MS = 20,
 };
@@ -80,9 +82,9 @@ static int complain(const char *what, int error)
 	return -error;
 }
 
-/* Opens the device in a process of its own and returns the GID for IPv4 addresses, all
- * zero if there is none, so that this process never has the device open: it must survive
- * whatever the device does. Returns 0, or -errno after an error message.
+/* Finds the GID for IPv4 addresses, all zeros if there is none. Opens the device in a
+ * child process for that, so that this process never has the device open: it must survive
+ * every failure of the device. Returns 0, or -errno after an error message.
  */
 static int ask_address(const struct agent_args *args, union ibv_gid *gid)
 {
@@ -112,8 +114,8 @@ static int ask_address(const struct agent_args *args, union ibv_gid *gid)
 		       : -ENODEV;
 }
 
-/* Opens the listening socket; @gid: address if none was given. Returns its descriptor, or
- * -errno after an error message.
+/* Opens the listening socket. @gid: the address, if the user has given none. Returns the
+ * descriptor, or -errno after an error message.
  */
 static int open_listener(const struct agent_args *args, const union ibv_gid *gid)
 {
@@ -167,9 +169,9 @@ static int serve_tester(const struct agent_args *args, int fd, pid_t parent)
 }
 
 /* Waits until the process of a tester has ended. If the tester disconnects first, the
- * process is given a moment to release its objects, and is then killed: it hangs in a
- * call. If that call hangs in the kernel the process stays; the next tester gets another
- * one.
+ * process has some time to release its objects, and is then killed, since it hangs in a
+ * call. If the call hangs in the kernel, the process remains; the next tester gets
+ * another process.
  */
 static void wait_for_end(pid_t pid, int fd)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* agent_try.c - tries what the capabilities of a device promise, because that is not
- * always what the kernel and the driver accept: Linux, for instance, lets no RoCE device
- * use alternate paths, whatever the device says.
+/* agent_try.c - tries operations that the capabilities of a device include, because the
+ * kernel and the driver do not always accept them: Linux, for instance, lets no RoCE
+ * device use alternate paths.
  */
 #include <fcntl.h>
 
@@ -35,7 +35,7 @@ static struct ibv_qp *make_qp(const struct trial *t, enum ibv_qp_type type)
 	return ibv_create_qp(t->pd, &init);
 }
 
-/* Creates an SRQ. @exact: it must have the size that is asked for. */
+/* Creates an SRQ. @exact: the SRQ must get exactly the requested size. */
 static bool try_srq(const struct trial *t, bool exact)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = ODD_WQES, .max_sge = 1 } };
@@ -45,7 +45,7 @@ static bool try_srq(const struct trial *t, bool exact)
 
 	if (!srq)
 		return false;
-	/* Some devices tell the size that was asked for, and have another. */
+	/* Some devices report the requested size although the SRQ is larger. */
 	rounded = init.attr.max_wr != ODD_WQES ||
 		  (exact && !ibv_modify_srq(srq, &beyond, IBV_SRQ_LIMIT));
 	ibv_destroy_srq(srq);

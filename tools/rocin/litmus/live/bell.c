@@ -131,8 +131,8 @@ static unsigned location_at(const struct rn_live_queue *q, const int64_t *word,
 	return t->location[loc].node == q->node ? loc : RN_LITMUS_NONE;
 }
 
-/* Fetches a receive and posts it. One that names no buffer is posted into other memory,
- * so that messages go on; the run then has no final state.
+/* Fetches a receive and posts it. A receive that names no buffer is posted with other
+ * memory, so that messages can arrive; the run then has no final state.
  */
 static void serve_receive(struct rn_live_queue *q, const struct rn_litmus_instr *in)
 {

@@ -187,7 +187,9 @@ struct rn_live_shared {
 	 */
 	pthread_barrier_t all;
 	pthread_barrier_t workers; /* barrier for workers only */
-	/* These are written by the lead before a barrier and read by others after it. */
+	/* The lead writes these members before a barrier; the other workers read them
+	 * after it.
+	 */
 	uint64_t seed; /* seed of the next run */
 	/* Time at which threads that still wait for something in the next run give up. */
 	uint64_t deadline;
@@ -201,8 +203,9 @@ struct rn_live_shared {
 	/* R_Keys for strict ordering ([0]) and for relaxed ordering ([1]). */
 	uint32_t rkey[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct rn_live_thread_result thread[RN_LITMUS_THREADS];
-	/* In this run: messages of each QP that take a receive, receives of the program
-	 * for each receive queue, and whether one of these names no buffer.
+	/* Counts of this run: the messages of each QP that consume a receive, and the
+	 * receives that the test's program has posted to each receive queue; and whether
+	 * one of these receives names no buffer.
 	 */
 	_Atomic unsigned sends[RN_LITMUS_QPS], receives[RN_LITMUS_RQS];
 	_Atomic bool has_bad_receive;
@@ -245,7 +248,9 @@ void rn_live_close_devices(struct rn_live *l);
 /* ---- A worker ---- */
 
 struct rn_live_qp {
-	/* QPs of the requester and of the responder; NULL: another worker has it */
+	/* QPs of the requester and of the responder; NULL: the QP belongs to another
+	 * worker
+	 */
 	struct ibv_qp *side[2];
 	/* number of receives to post for each run; unused if the program posts them */
 	unsigned recvs;
@@ -278,7 +283,8 @@ struct rn_live {
 	/* number of CQEs of receives in this run */
 	_Atomic unsigned recv_seen[RN_LITMUS_CQS];
 	struct rn_live_qp qp[RN_LITMUS_QPS];
-	struct ibv_srq *srq[RN_LITMUS_RQS]; /* NULL: a queue of one QP, or not here */
+	/* NULL: the queue belongs to one QP, or to another worker */
+	struct ibv_srq *srq[RN_LITMUS_RQS];
 	/* Queues with doorbells, send queues of QPs and then receive queues; NULL: it has
 	 * none here.
 	 */
@@ -342,7 +348,7 @@ int rn_live_post_receives(struct rn_live *l, unsigned qp);
  * that ends the run.
  */
 int rn_live_post_quiet(struct rn_live *l, unsigned qp, unsigned unused);
-/* Posts a SEND without data, which gives no completion. */
+/* Posts a SEND without data and without a completion. */
 int rn_live_post_unsignaled(struct rn_live *l, unsigned qp);
 
 /* Polls for one CQE. Returns 1 if there is one, 0 if not, -1 after rn_live_fail(). */
@@ -350,8 +356,8 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
 
 /* ---- Doorbells ---- */
 
-/* Posts the WRITE of a doorbell with the words that were fetched for it. Bytes behind the
- * last word repeat it.
+/* Posts the WRITE of a doorbell with the words that were fetched for it. If the WRITE is
+ * longer, it repeats the last word.
  */
 typedef int rn_live_post_fn(struct rn_live *l, const struct rn_litmus_instr *in,
 			    const int64_t *word, unsigned words);

@@ -114,7 +114,7 @@ static const char side_by_side[] =
 
 static bool chain_locations(struct layout *y, unsigned first, unsigned second)
 {
-	/* A location must not come behind itself. */
+	/* A location must not be placed behind itself, not even indirectly. */
 	for (unsigned i = second; i != RN_LITMUS_NONE; i = y->next[i])
 		if (i == first)
 			return set_reason(y, side_by_side);
@@ -185,8 +185,9 @@ static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 	return ok || set_reason(y, "memory on a NIC can be named through that NIC only");
 }
 
-/* Does the instruction access a location of more than a word as if it were one? Only a
- * processor's load of its own memory or of a NIC's looks at all words.
+/* Does the instruction access a location that is longer than a word as if it were one
+ * word? Only a processor that loads from its own memory, or from that of a NIC, reads all
+ * words.
  */
 static bool is_cut_short(const struct layout *y, const struct rn_litmus_thread *thread,
 			 const struct rn_litmus_instr *in)

@@ -156,8 +156,8 @@ void rn_live_drive_close(struct rn_live *l)
 	l->drive = NULL;
 }
 
-/* Fetches an event of the drives, and lets TLPs move if there is none. Returns 1, 0 if
- * there is none, -1 on failure.
+/* Fetches an event of the drives; if there is none, lets TLPs move. Returns 1 if there
+ * was an event, 0 if not, -1 on failure.
  */
 static int fetch_event(struct rn_live *l, struct rn_storage_event *event)
 {
@@ -276,7 +276,7 @@ static void fill_sge(const struct ibv_sge *sge, int64_t value)
 static uint32_t bytes_of(const struct rn_live *l, const struct rn_litmus_instr *in,
 			 unsigned loc)
 {
-	if (loc == RN_LITMUS_NONE) /* what goes into the buffer of a receive is a word */
+	if (loc == RN_LITMUS_NONE) /* A receive buffer is a word of its own. */
 		return sizeof(int64_t);
 	return in->count > 1 ? l->map.element : l->map.place[loc].bytes;
 }

@@ -141,7 +141,7 @@ static bool is_fed(const struct rn_live *l, unsigned qp)
 	return l->test->rq[l->test->qp[qp].recv_queue].is_rung;
 }
 
-/* Returns the number of messages of the test that take a receive of a queue. */
+/* Returns the number of messages of the test that consume a receive of a queue. */
 static unsigned takers_of(const struct rn_live *l, unsigned rq)
 {
 	unsigned n = 0;
@@ -195,8 +195,8 @@ static int feed_rests(struct rn_live *l)
 	return 0;
 }
 
-/* Has a message waited for a receive that names a buffer, until the run was over? What
- * came behind it does not belong to a final state.
+/* Has a message waited until the end of the run for a receive that names a buffer? The
+ * effects of messages behind it do not belong to a final state.
  */
 static bool has_waited(const struct rn_live *l)
 {
@@ -434,9 +434,8 @@ static bool could_go_on(const struct rn_live *l, unsigned thread)
 	}
 }
 
-/* Counts the final state of a run. A run in which a thread could go on, because a busy
- * machine took longer than threads wait, has no final state, and neither has one in which
- * a message waited for a receive.
+/* Counts the final state of a run. A run has no final state if a thread gave up too
+ * early, because the machine was busy, or if a message waited for a receive.
  */
 static void count(struct rn_live *l, struct rn_live_results *res)
 {

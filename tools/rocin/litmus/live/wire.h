@@ -66,8 +66,8 @@ struct rn_live_state {
 };
 
 struct rn_live_step {
-	/* A copy whose pointer to the rule's name is invalid in this process; `rule' has
-	 * the name.
+	/* a copy of the step; its pointer to the name of the rule is not valid in this
+	 * process, so `rule' has the name
 	 */
 	struct rn_litmus_step step;
 	/* Name of the rule that the step uses; empty: none. */
