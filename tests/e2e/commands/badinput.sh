@@ -58,7 +58,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 # UDP 4791 of our address is held by somebody else.
-python3 - "$addr_a" "$work/held" <<'PY' &
+command python3 - "$addr_a" "$work/held" <<'PY' &
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind((sys.argv[1], 4791))

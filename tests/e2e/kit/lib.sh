@@ -52,6 +52,16 @@ fi
 # a sanitizer in it once hung in textdomain().
 pgrep() { LD_PRELOAD='' command pgrep "$@"; }
 
+# Nor is a snippet of Python that reads what programs said: with that runtime in it, it takes twice
+# the time to start, and what waits asks it again and again. A script in a file may start programs
+# that want the runtime. One in the background is to be `command python3': $! is its own then.
+python3() {
+	case $1 in
+	-c | -) LD_PRELOAD='' command python3 "$@" ;;
+	*) command python3 "$@" ;;
+	esac
+}
+
 # quick_perftest: perftest, from now on, is quick to find out how fast the processor is
 quick_perftest() {
 	export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}$ROCIN_TESTS/quick_clock.so
@@ -130,7 +140,7 @@ next_port() {
 	local i
 	for i in $(seq 200); do
 		port=$((10000 + (port - 10000 + 7919) % 20000))
-		[ -n "$(ss -ltnH "sport = :$port")" ] || return 0
+		[ -n "$(LD_PRELOAD='' ss -ltnH "sport = :$port")" ] || return 0
 	done
 	fail 'no free TCP port'
 }
@@ -147,12 +157,12 @@ wait_for() {
 	local end=$((SECONDS + 300))
 	until "$@"; do
 		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.02
+		LD_PRELOAD='' sleep 0.02
 	done
 }
 
 listening() {
-	[ -n "$(ss -ltnH "sport = :$port")" ] || ! kill -0 "$1" 2>/dev/null
+	[ -n "$(LD_PRELOAD='' ss -ltnH "sport = :$port")" ] || ! kill -0 "$1" 2>/dev/null
 }
 
 # new_namespace NAME: a network namespace with a loopback interface, removed by cleanup

@@ -156,7 +156,7 @@ grep -q ': the agent died: ' "$work/out" || fail "agent killed: $(cat "$work/out
 grep -q ' 1 failed,.* not run' "$work/out" || fail "agent killed: $(cat "$work/out")"
 
 # One that speaks another version.
-python3 - "$addr_b" >"$work/other" <<'PY' &
+command python3 - "$addr_b" >"$work/other" <<'PY' &
 import socket, sys
 s = socket.create_server((sys.argv[1], 18516))
 print('listening', flush=True)
