@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* connections.c - simulated hosts whose programs connect; see connections.h.
  *
- * The file has, in this order: what programs do, the checks of the events that programs
- * get, the CM messages, the hosts and their faults, and the run.
+ * The file has, in this order: the actions of programs, the checks of the events that
+ * programs get, the CM messages, the hosts and their faults, and the run.
  */
 #include "connections.h"
 

@@ -18,10 +18,11 @@ enum {
 /* ---- Boards: memory that rocind shares for reading ---- */
 
 /* A mapped board: a table of ids that rocind shares for reading (cm_board.h). There is
- * one for each rocind that has opened a channel in this process, the last one first. A
- * rocind that was replaced while it ran has left its channels to one with a board of its
- * own; of two boards for the same channels the last one counts. An entry is published
- * with its mapping (message passing) and never removed, as a thread may be reading it.
+ * one for each rocind that has opened a channel in this process, the newest first. A
+ * rocind that was replaced has handed its channels to another one with a board of its
+ * own; if two boards have entries for the same channels, the newer board is valid. An
+ * entry is published with its mapping (message passing) and never removed, as a thread
+ * may be reading it.
  */
 struct board {
 	const struct rn_cm_board_memory *mem;

@@ -16,7 +16,7 @@
 #include "redirect.h"
 #include "transport/io/host/runtime_dir.h"
 
-/* What of the tree a path names. */
+/* The object in the tree that a path names. */
 struct place {
 	const char
 		*dir; /* path of the directory of counters; dir_len bytes of it count */
@@ -36,8 +36,8 @@ static void copy_last(const char *path, size_t len, char *name, size_t size)
 	(void)snprintf(name, size, "%.*s", (int)(len - begin), path + begin);
 }
 
-/* Takes apart TREE/.../IBDEV/ports/1/[hw_]counters[/FILE]. Return: false if the path is
- * not such a one.
+/* Parses a path TREE/.../IBDEV/ports/1/[hw_]counters[/FILE]. Return: false if the path
+ * has another form.
  */
 static bool parse_path(const char *path, struct place *p)
 {

@@ -52,8 +52,8 @@ static bool read_inode(int fd, ino_t *inode)
 }
 
 /* Is the descriptor still that of our socket? The program may have closed it. The inode
- * tells; a bound name would not do, as a network namespace has only a million of them,
- * and one user could take all.
+ * shows it. (A bound name would not do, as a network namespace has only a million of
+ * them, and one user could use all.)
  */
 static bool is_there(const struct rnk_cm_path *path)
 {
@@ -83,8 +83,8 @@ static void make_key(void)
 		at_end = (pthread_key_t)-1;
 }
 
-/* Has the other end been closed? Of a command socket rocind closes it when the program
- * has closed the channel, and all when it ends.
+/* Has the other end been closed? rocind closes a command socket when the program has
+ * closed the channel, and all sockets when rocind ends.
  */
 static bool has_gone(int fd)
 {
@@ -434,7 +434,7 @@ static int send_command(struct rnk_cm_path *path, struct command *c)
 	return send_message(path->fd, parts, 3, -1);
 }
 
-/* Takes over the board that came with an answer, if one did. */
+/* Takes over the board that an answer has carried, if any. */
 static void take_board(struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);

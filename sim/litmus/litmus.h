@@ -380,7 +380,7 @@ enum rn_litmus_step_kind {
 	RN_STEP_COMPLETE, /* the completion of a read has arrived */
 };
 
-/* One step of a run, to be shown. For a TLP: who sent the TLP and where it is. */
+/* One step of a run, to be shown. For a TLP: its sender and its place. */
 struct rn_litmus_step {
 	uint8_t kind; /* enum rn_litmus_step_kind */
 	uint8_t node;

@@ -59,7 +59,7 @@ struct rn_model_work {
 	bool is_rung; /* the NIC has to find out from the WQE what to send */
 	bool fence, unsignaled;
 	bool is_alone; /* atomic: this NIC has no other atomic on the same bytes */
-	/* SEND or WRITE with immediate that takes a receive of the program. */
+	/* a SEND, or a WRITE with immediate, that consumes a receive of the program */
 	bool takes;
 	uint8_t pieces;
 	struct rn_model_piece piece[RN_MODEL_PIECES];
@@ -84,7 +84,9 @@ struct rn_model_plan {
 	bool is_posted_by_one[RN_LITMUS_QPS];
 	struct rn_model_doorbell receive[RN_LITMUS_RECVS];
 	uint8_t recv_stream[RN_LITMUS_RQS];
-	/* For receive queues: one thread posts; messages of one QP take. */
+	/* for receive queues: all receives are posted by one thread; all messages that
+	 * consume receives come by one QP
+	 */
 	bool is_fed_by_one[RN_LITMUS_RQS], is_taken_by_one[RN_LITMUS_RQS];
 	/* NIC of the responder has no other QP and fetches no receives, and this one only
 	 * messages.
@@ -131,7 +133,7 @@ struct rn_model_request {
 	uint8_t fetch_loc, fetches;
 	uint16_t fetched;
 	uint16_t gathered, executed, returned; /* bit masks of pieces */
-	uint8_t taken; /* number of the receive that was taken, from 1; 0: none */
+	uint8_t taken; /* number of the receive that was consumed, from 1; 0: none */
 	int64_t value[RN_MODEL_PIECES];
 };
 
@@ -148,7 +150,8 @@ struct rn_model_recv_queue {
 
 struct rn_model_receive {
 	bool is_fetched;
-	uint8_t buffer;	  /* location, once it is known; NONE: the WQE is none */
+	/* the location of the buffer, once it is known; NONE: the WQE is invalid */
+	uint8_t buffer;
 	uint16_t fetched; /* bit mask of the cells of the WQE that have come */
 	/* the values of the pieces, until all pieces have come */
 	int64_t value[RN_MODEL_PIECES];
@@ -185,7 +188,7 @@ enum rn_move_kind {
 	RN_MOVE_MODIFY, /* the NIC's atomic issues its write; who: work request */
 	RN_MOVE_ANSWER, /* an answer is processed at the requester; who: QP */
 	RN_MOVE_FETCH,	/* the next receive is fetched; who: receive queue */
-	RN_MOVE_TAKE,	/* a message takes a receive; who: work request */
+	RN_MOVE_TAKE,	/* a message consumes a receive; who: work request */
 	RN_MOVE_TLP,	/* a TLP moves; who: node, what: index */
 };
 

@@ -176,7 +176,7 @@ void rn_model_receive_fetched(const struct rn_model_run *run, unsigned receive,
 void rn_model_recv_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_fetch(const struct rn_model_run *run, unsigned rq);
 void rn_model_do_take(const struct rn_model_run *run, unsigned work);
-/* Has this message a receive, into whose buffer it can go? */
+/* Does the message have a receive into whose buffer it can be written? */
 bool rn_model_has_receive(const struct rn_model_run *run, unsigned work);
 /* Returns the cell at the responder that a piece of a message is written to or read from.
  * For a SEND it lies in the buffer of a receive, and is known once the SEND has a
@@ -185,8 +185,9 @@ bool rn_model_has_receive(const struct rn_model_run *run, unsigned work);
 unsigned rn_model_remote_cell(const struct rn_model_run *run, unsigned work,
 			      unsigned piece);
 
-/* Returns the number of the piece with which a message takes its receive: a SEND needs
- * the buffer, a WRITE with immediate only reports its end there.
+/* Returns the number of the piece with which a message consumes its receive. A SEND does
+ * so with its first piece, as it needs the buffer; a WRITE with immediate with its last,
+ * as it only reports its end.
  */
 static inline unsigned rn_taking_piece(const struct rn_model_work *work)
 {

@@ -240,9 +240,10 @@ struct before {
 	bool all_served, atomics_served;
 };
 
-/* An ATOMIC WRITE waits for all contexts before it; so does a READ with rr=serial, while
- * a pipelined one waits for none. An atomic waits for the atomics before it, as the table
- * of the specification says, and a FLUSH as well, because it covers them.
+/* May the responder execute this request now? An ATOMIC WRITE waits for all responder
+ * contexts before it; so does a READ with rr=serial, while a pipelined READ waits for
+ * none. An atomic waits for the atomics before it, as the table of the specification
+ * says, and a FLUSH as well, because it covers them.
  */
 static bool may_serve(const struct rn_model_run *run, unsigned work,
 		      const struct before *before)
@@ -673,7 +674,7 @@ static bool is_overtaking_allowed(const struct rn_model_run *run, unsigned work,
 
 /* Adds the packets of one work request that may be executed now. @in_order: all packets
  * of earlier requests have been executed. Packets leave the requester in order, each
- * after its bytes were gathered. What needs a receive waits for it.
+ * after its bytes were gathered. A packet that needs a receive waits for one.
  */
 static void packet_moves(const struct rn_model_run *run, unsigned work, bool in_order,
 			 struct rn_moves *to)
@@ -712,8 +713,9 @@ static void execute_moves(const struct rn_model_run *run, unsigned qp,
 			continue;
 		packet_moves(run, q->work[i], in_order, to);
 		in_order = false;
-		/* A message without a receive is refused (RNR NAK), and so is all behind
-		 * it: it is sent again, and a WRITE must not be placed twice.
+		/* A message without a receive is refused by an RNR NAK, and all packets
+		 * behind it are refused, too. They are sent again, and a WRITE must not
+		 * be placed twice.
 		 */
 		if (!rn_is_any_order(run) || (rn_work(run, q->work[i])->takes &&
 					      !rn_model_has_receive(run, q->work[i])))

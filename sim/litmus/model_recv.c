@@ -6,8 +6,8 @@
  * order in which their doorbells arrived, one after the other, at any time from then on:
  * NICs fetch ahead, or when a message asks for a receive. A message takes the next
  * receive of its queue when the packet that needs it is processed; from an SRQ, messages
- * of all its queue pairs do. What is no address of a buffer is taken as well, and its
- * message never goes on.
+ * of all its queue pairs do. A WQE that is not the address of a buffer is consumed as
+ * well, and its message then never completes.
  */
 #include "model_internal.h"
 
@@ -135,8 +135,8 @@ unsigned rn_model_remote_cell(const struct rn_model_run *run, unsigned work,
 	       piece;
 }
 
-/* Have all packets been executed that come before the one with which @work takes a
- * receive? @position: of the work request in its queue.
+/* Have all packets been executed that precede the one with which @work consumes a
+ * receive? @position: position of the work request in its queue.
  */
 static bool is_first_in_order(const struct rn_model_run *run,
 			      const struct rn_model_queue *q, unsigned position)
@@ -154,7 +154,7 @@ static bool is_first_in_order(const struct rn_model_run *run,
 	return (rn_request(run, q->work[position])->executed & own) == own;
 }
 
-/* Has the packet with which a message takes its receive left the requester? */
+/* Has the packet with which a message consumes its receive left the requester? */
 static bool has_left(const struct rn_model_run *run, unsigned work)
 {
 	uint16_t sent = (uint16_t)((2u << rn_taking_piece(rn_work(run, work))) - 1);

@@ -214,7 +214,7 @@ static void take_inline(const struct rn_model_run *run, unsigned thread,
 	    rn_litmus_is_atomic(in->op))
 		return;
 	for (unsigned i = 0; i < in->count; i++) {
-		/* What goes into the buffer of a receive is one word. */
+		/* A receive buffer is one word. */
 		unsigned cells = in->dst[i] == RN_LITMUS_NONE
 					 ? 1
 					 : run->plan->cell_count[in->dst[i]];

@@ -76,8 +76,8 @@ struct player {
 	bool stop;	 /* the replay is over; the reason is in r->end */
 	uint64_t memory; /* bytes that alloc_block() has given and that are in use */
 	struct device *dev[RN_REC_DEVS];
-	/* For each device, and at RN_REC_NO_DEV for lone calls: offset in the file behind
-	 * the last record that was compared.
+	/* For each device: the offset in the file after its last record that was
+	 * compared; at index RN_REC_NO_DEV the same for calls without a device.
 	 */
 	uint64_t cursor[RN_REC_NO_DEV + 1];
 	struct object *chain[CHAINS];
@@ -397,8 +397,8 @@ static bool may_end_access(const struct player *p, const struct rn_rec_mem_done 
 	       (m->number || !rn_dev_has_qpn(dev_of(p), (uint32_t)(m->tag >> 8)));
 }
 
-/* find_objects() has found the device and the objects that the kind of call has, which
- * GCC's analyzer does not know.
+/* find_objects() has found the device and all objects that this kind of call requires,
+ * which GCC's analyzer does not know.
  */
 #ifndef __clang__
 #pragma GCC diagnostic push
@@ -705,8 +705,8 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 	return a->result;
 }
 
-/* Takes the place of each function of the device's memory. It is never called, because
- * the hook asks answer_as_recorded() first.
+/* Stands in place of each function of the device's memory, and is never called, because
+ * the hook calls answer_as_recorded() first.
  */
 static void never(void)
 {

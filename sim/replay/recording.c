@@ -137,7 +137,9 @@ LIST(now, F(now));
 LIST(id, F(id));
 LIST(result, F(result));
 
-/* What the kinds of records are. Calls: time, what happens to which object, outcome, fields. */
+/* Descriptions of the kinds of records. For calls: time, role of the object, outcome,
+ * fields.
+ */
 #define KIND(kind, text, type, ...) [RN_REC_##kind] = { .name = text, .class = RN_REC_##type, __VA_ARGS__ }
 #define SHOWN(kind, text, type, time, what, about, end, ...) [RN_CALL_##kind] = { .name = text, \
 	.class = RN_REC_##type, .has_now = time, .role = RN_REC_##what, .object = RN_REC_##about, \
@@ -257,8 +259,8 @@ struct visit {
 	void *arg;
 };
 
-/* Returns where the next @len bytes are, or are to be written, and goes behind them. NULL
- * if there are fewer.
+/* Returns the position of the next @len bytes, and advances behind them. NULL if there
+ * are fewer.
  */
 static uint8_t *take(struct visit *v, size_t len)
 {

@@ -89,7 +89,7 @@ enum rn_rec_object {
 	RN_REC_MCAST,
 };
 
-/* What a call does with its object. */
+/* The role of the object in a call. */
 enum rn_rec_role {
 	RN_REC_USE,
 	RN_REC_MAKE,
@@ -184,10 +184,11 @@ struct rn_rec_room {
 struct rn_rec_header {
 	uint32_t version;
 	uint32_t pid;
-	uint64_t date;		/* seconds since 1970 */
-	const uint8_t *rocin;	/* version of the program that wrote it */
-	const uint8_t *command; /* the program's arguments, each with a 0 behind it */
-	const uint8_t *fault;	/* ROCIN_FAULT, with its seed; may be empty */
+	uint64_t date;	      /* seconds since 1970 */
+	const uint8_t *rocin; /* version of the program that wrote it */
+	/* the program's command line, each argument followed by a 0 byte */
+	const uint8_t *command;
+	const uint8_t *fault; /* ROCIN_FAULT, with its seed; may be empty */
 	uint32_t rocin_len, command_len, fault_len;
 };
 

@@ -307,7 +307,7 @@ static const struct rn_scn_word gids[] = {
 #define V(verb) (UINT64_C(1) << RN_SCN_##verb)
 #define WIRE (V(INJECT) | V(PACKET))
 #define MAD (V(MAD_IN) | V(MAD_OUT))
-/* Calls of the connection manager that give the parameters of the program's QP. */
+/* calls of the connection manager that pass parameters of the program's QP */
 #define OFFER (V(CONNECT) | V(ACCEPT) | V(ANSWER))
 #define CM_CALLS                                                           \
 	(OFFER | V(LISTEN) | V(UNLISTEN) | V(READY) | V(REJECT) | V(MRA) | \

@@ -86,7 +86,9 @@ enum {
 	RN_SCENE_MAD_KINDS = RN_CM_APR - RN_CM_REQ + 1,
 };
 
-/* What has been sent and received on a connection so far. */
+/* The packets so far that were sent and received on a connection, as far as later packets
+ * depend on them.
+ */
 struct rn_scene_conn {
 	uint32_t device_id; /* the device's communication ID; 0: not known yet */
 	uint32_t device_qpn;

@@ -228,7 +228,8 @@ enum rn_scn_field {
 	RN_F_AGAIN,   /* equal in all bytes to the last message of this kind */
 	RN_F_DELAYED, /* the MRA is sent only if the peer repeats its message */
 	RN_F_TIMED_OUT,
-	RN_F_UDP, /* the connection stands for a lookup of a datagram service */
+	/* the connection stands for a request to resolve a datagram service (SIDR) */
+	RN_F_UDP,
 	RN_F_COUNT
 };
 
@@ -394,7 +395,7 @@ enum {
 /* Values of RN_F_IS: what memory contains. */
 enum {
 	RN_SCN_IS_ZERO,
-	RN_SCN_IS_FILL,	   /* what the memory contained at the beginning */
+	RN_SCN_IS_FILL,	   /* the contents that the memory had at the beginning */
 	RN_SCN_IS_PAYLOAD, /* the payload of the packet with PSN psn */
 	RN_SCN_IS_NUMBER,  /* the number orig, as 8 bytes in host byte order */
 	RN_SCN_IS_PEER,	   /* the 16 bytes of the GID of the peer */

@@ -9,7 +9,7 @@ struct tree {
 	uint64_t seed; /* seed of the link direction that is built next */
 };
 
-/* Where a host is joined to the fat tree: pod, edge switch and port. */
+/* The place of a host in the fat tree: pod, edge switch and port. */
 struct place {
 	uint32_t pod, edge, port;
 };

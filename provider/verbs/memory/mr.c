@@ -531,8 +531,8 @@ static int make_change(struct rnp_context *ctx, struct rnp_mr *mr, const struct 
 }
 
 /* Makes the whole change, or none. As with mlx5, the new pages are pinned before the old
- * ones are given back, so that the region can stay as it was. @before: out: the domain
- * handle that the region had.
+ * ones are unpinned, so that the region is unchanged if pinning fails. @before: out: the
+ * domain handle that the region had.
  */
 static int change_region(struct rnp_context *ctx, const struct rnp_abi_mr *base,
 			 const struct change *c, struct ibv_pd **before)

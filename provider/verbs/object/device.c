@@ -38,7 +38,8 @@
 /* ---------------------------------------------------------------- numbers and limits */
 enum {
 	FIRST_GROWTH = 64
-}; /* buckets of a first own table; for fewer objects the core has some itself */
+}; /* number of buckets of the first table that the device allocates; the core has a small
+      table for fewer objects */
 
 struct table {
 	/* buckets of the table; NULL: the core uses its first, built-in buckets */

@@ -127,8 +127,8 @@ int rnp_event_pipe_attach(struct rnp_event_pipe *pipe, int fd, size_t record_len
 	return 0;
 }
 
-/* Opens a pipe whose two ends have descriptors of their own: the program gets the reading
- * end; the plugin keeps a copy of it, and the writing end.
+/* Opens a pipe as two separate open files: the program gets the reading end; the plugin
+ * keeps a copy of that, and the writing end.
  */
 static int open_two_ends(struct rnp_event_pipe *pipe, size_t record_len)
 {

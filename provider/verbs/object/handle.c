@@ -94,7 +94,7 @@ static uint32_t number_of(const struct kind *k, const void *object)
 
 /* ------------------------------------------------------------------------- quarantine */
 /* Destroyed objects of one kind, the oldest first. They stay reachable from here, so that
- * they are no leaks.
+ * leak checkers do not report them.
  */
 struct quarantine {
 	struct rnp_handle *first, *last;
@@ -122,7 +122,9 @@ static void watch_fork(void)
 	pthread_atfork(lock_dead, unlock_dead, unlock_dead);
 }
 
-/* Takes the oldest object, if there are enough that are younger; or returns NULL. */
+/* Removes the oldest object and returns it, if there are enough younger ones; otherwise
+ * returns NULL.
+ */
 static struct rnp_handle *take_oldest(struct quarantine *q)
 {
 	struct rnp_handle *h = NULL;
@@ -150,7 +152,7 @@ static void poison(const struct kind *k, void *object)
 
 /* Returns the memory of an object that was destroyed long ago, zeroed; or NULL. Under the
  * address sanitizer such an object is freed instead: the sanitizer keeps freed memory for
- * long, and shall say of a leaked object where that object was made.
+ * long, and its report of a leak must show the call that created the object.
  */
 static void *reuse(enum rnp_kind kind, void (*scrub)(void *object))
 {

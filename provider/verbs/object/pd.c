@@ -368,8 +368,8 @@ static int alloc_memory(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 	buf->from = pd;
 	if (addr == IBV_ALLOCATOR_USE_DEFAULT) {
 		buf->from = NULL;
-		/* What the device uses with each packet shares no page with memory of
-		 * the program, which the sanitizer may have closed.
+		/* Memory that the device uses with each packet must not share a page with
+		 * memory of the program, whose pages the sanitizer may have closed.
 		 */
 		if (rnp_pcie_is_watched(rnp_engine_pcie(buf->engine)))
 			align = PAGE;

@@ -21,9 +21,9 @@ struct rn_netdev;
 struct rnp_context;
 
 /* ----------------------------------------------------------------- protection domains */
-/* A protection domain of the device is a number (struct rnp_pd). What the program has is
- * a handle on it: the one that ibv_alloc_pd() returned, a parent domain, or an import.
- * Objects are created with a handle and belong to its domain.
+/* A protection domain of the device is a number (struct rnp_pd). The program has a handle
+ * on it: the one that ibv_alloc_pd() returned, a parent domain, or an import. Objects are
+ * created with a handle and belong to its domain.
  *
  * A thread domain has no effect: an object without a lock of its own would still share
  * the engine lock with other threads. All objects may be used by any thread.
@@ -104,7 +104,7 @@ enum rnp_resource {
 	RNP_RESOURCE_WQ = 4,
 };
 
-/* A buffer that the program may want to allocate. */
+/* A buffer that the program's own allocator may provide. */
 struct rnp_buffer {
 	void *addr;
 	size_t len;

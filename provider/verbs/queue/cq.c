@@ -42,10 +42,10 @@ static void free_cq(struct rnp_cq *cq)
 }
 
 /* Makes a destroyed CQ empty, for polls that come too late. Other threads may be polling,
- * and read the ring under the lock of the CQ. If that is taken, the CQ keeps its ring
- * until its memory is reused, since it may never be released: the thread may be this one,
- * between ibv_start_poll() and ibv_end_poll(). A ring of the program's own allocator is
- * not kept, as the allocator may end before.
+ * and read the ring under the lock of the CQ. If the lock is taken, the CQ keeps its ring
+ * until its memory is reused. The lock may never be released: this thread itself may hold
+ * it, between ibv_start_poll() and ibv_end_poll(). A ring from the program's own
+ * allocator is not kept, as the allocator may cease to exist before.
  */
 static void retire_ring(struct rnp_cq *cq)
 {
@@ -190,7 +190,9 @@ static void show_times(const struct rnp_cq *cq)
 	rnp_unlock_engine(e, cancel);
 }
 
-/* Counts one more object in a parent domain. Returns 0, or EINVAL if it is none. */
+/* Counts one more object in a parent domain. Returns 0, or EINVAL if @parent is no parent
+ * domain.
+ */
 static int hold_parent(struct rnp_context *ctx, struct ibv_pd *parent)
 {
 	int cancel = rnp_lock_engine(ctx->engine);
@@ -239,8 +241,8 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 	return &cq->base.cq_ex;
 }
 
-/* Copies the unread CQEs into @ring; the number of each CQE gives its index and
- * lap there.
+/* Copies the unread CQEs into @ring; the number of each CQE determines its index and lap
+ * there.
  */
 static void move_cqes(const struct rnp_cq *cq, struct rn_cqe *ring, uint32_t capacity)
 {

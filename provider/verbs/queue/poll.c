@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* poll.c - what programs do with a CQ all the time: they read completions, and ask for an
- * event of the next one.
+/* poll.c - the verbs of a CQ in the data path: polling for completions, and requesting an
+ * event for the next one.
  *
  * The ring is read without the engine lock. An entry is valid when its lap is that of the
  * consumer index; its last word, which has the lap, was written last. Polls run the
@@ -337,8 +337,8 @@ static inline bool is_over_shortly(const struct rnp_cq *cq)
 	       rnp_engine_poll_shortly(cq->ctx->engine);
 }
 
-/* The part of rnp_poll_cq() that empty polls mostly do without: a function of its own, so
- * that these save no registers.
+/* The part of rnp_poll_cq() that most empty polls do not need. It is a function of its
+ * own, so that empty polls save no registers.
  */
 static int poll_fully(struct rnp_cq *cq, int num_entries, struct ibv_wc *wc)
 	__attribute__((noinline));

@@ -301,7 +301,7 @@ static __attribute__((noinline)) int post_nowhere(struct rnp_engine *e, bool dis
 	return rnp_set_errno(EINVAL);
 }
 
-/* What a post to a queue pair keeps while it holds the engine lock. */
+/* The state that a post to a queue pair stores while it holds the engine lock. */
 struct lock_state {
 	bool disabled; /* lock_to_post() has disabled cancellation */
 	int cancel;    /* the cancel state of the thread before the call */

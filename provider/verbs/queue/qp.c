@@ -33,7 +33,8 @@ struct rnp_mcast {
 	uint16_t lid; /* LID as passed by the program; RoCE does not use it */
 };
 
-/* What attaching a QP to a group needs; resources that were not used are freed or closed.
+/* The resources that attaching a QP to a group needs; those that were not used are freed
+ * or closed.
  */
 struct parts {
 	struct rnp_mcast *m;
@@ -649,10 +650,10 @@ static int check_hash(const struct ibv_rx_hash_conf *conf)
 	return 0;
 }
 
-/* Reads the attributes of RSS. Returns 0 or a positive errno. EINVAL: hash without table
- * or table without hash, a table of another device, queues of the QP's own, a key of
- * another length, IPv4 and IPv6 or TCP and UDP at once. EOPNOTSUPP: another type of QP,
- * another hash or field, or ibv_wr_*().
+/* Reads the attributes of RSS. Returns 0 or a positive errno. EINVAL: a hash without a
+ * table or a table without a hash, a table of another device, CQs or an SRQ for the QP
+ * itself, a key of another length, IPv4 and IPv6 or TCP and UDP at once. EOPNOTSUPP:
+ * another type of QP, another hash or field, or ibv_wr_*().
  */
 static int read_spread(const struct ibv_qp_init_attr_ex *ex, struct home *home)
 {

@@ -335,7 +335,7 @@ static int check_rate_attr(const struct ibv_qp *base, const struct ibv_qp_attr *
 }
 
 /* Finds a QP. The engine lock is held. Returns 0; -EINVAL: there is none; -EOPNOTSUPP: it
- * is an RSS QP, which has no state of its own: the WQs of its table have.
+ * is an RSS QP, which has no state, unlike the WQs of its table.
  */
 static int find_with_state(const struct rnp_context *ctx, const struct ibv_qp *base,
 			   struct rnp_qp **qp)

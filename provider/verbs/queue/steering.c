@@ -337,7 +337,7 @@ static int move_wq(struct rnp_qp *queue, enum ibv_wq_state now, enum ibv_wq_stat
 		return move_queue(queue, IBV_QPS_RESET, 0);
 	if (now == next)
 		return 0;
-	if (now == IBV_WQS_RDY) /* for a move from RDY to ERR */
+	if (now == IBV_WQS_RDY) /* the change from RDY to ERR */
 		return move_queue(queue, IBV_QPS_ERR, 0);
 	if (next == IBV_WQS_ERR || now == IBV_WQS_ERR)
 		return EINVAL;

@@ -47,7 +47,9 @@ static struct rnp_wr_entry *last_wr(struct rnp_wr_list *list)
 	if (list->err)
 		return NULL;
 	if (list->entries.count == 0) {
-		/* ibv_wr_set_sge(), say, was called before any request was begun. */
+		/* A function such as ibv_wr_set_sge() was called before any request was
+		 * begun.
+		 */
 		list->err = EINVAL;
 		return NULL;
 	}

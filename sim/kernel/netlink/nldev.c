@@ -47,12 +47,13 @@ struct answer {
 	struct rnk_nl_buf buf;
 	rnk_nl_send_fn *send;
 	void *ctx;
-	int send_error; /* what @send has returned, if not 0: nothing is sent any more */
+	/* result of @send, if it has failed; nothing is sent after that */
+	int send_error;
 	uint32_t port_id;
 };
 
-/* What a command does with a request for one thing, or with one for all (NLM_F_DUMP).
- * Return: 0, or -errno.
+/* A command's function: answers a request for one object, or for all objects
+ * (NLM_F_DUMP). Return: 0, or -errno.
  */
 typedef int command_fn(struct answer *a);
 
@@ -629,7 +630,9 @@ static int get_counters(struct answer *a)
 	return 0;
 }
 
-/* Counters that are bound to queue pairs or regions: there are none. */
+/* Answers a request for the counters that are bound to queue pairs or regions: there are
+ * none.
+ */
 static int dump_bound_counters(struct answer *a)
 {
 	const struct rnk_nl_device *dev = find_device(a);

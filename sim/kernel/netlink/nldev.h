@@ -65,7 +65,7 @@ struct rnk_nl_asker {
  */
 typedef int rnk_nl_send_fn(void *ctx, const void *data, size_t len);
 
-/* What the answer to a request is made from, beside the list of devices. */
+/* The data, besides the list of devices, from which the answer to a request is made. */
 enum {
 	RNK_NL_PROGRAMS = 1, /* rnk_nl_view.programs */
 	RNK_NL_CM_IDS = 2,   /* rnk_nl_view.cm_id */

@@ -27,7 +27,7 @@ static bool is_ours(const char *name)
 				  isdigit((unsigned char)name[sizeof(prefix) - 1]));
 }
 
-/* Does the tree show devices of the machine's own, beside those of Rocin? */
+/* Does the tree show real devices of the machine in addition to those of Rocin? */
 static bool has_real_devices(const char *tree)
 {
 	const struct dirent *e;
@@ -216,7 +216,7 @@ static int start_thread(struct backlog *b)
 	return -rc;
 }
 
-/* Leaves the datagrams that wait to a thread, which has a descriptor of its own. */
+/* Leaves the datagrams that wait to a thread, which gets a descriptor of the socket. */
 static int hand_over(const struct backlog *waiting)
 {
 	struct backlog *b = malloc(sizeof(*b));

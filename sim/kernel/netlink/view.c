@@ -81,7 +81,7 @@ static void ask_rocind(struct rn_stats_list *list)
 	rn_rocind_close(r);
 }
 
-/* A device whose programs are looked for. */
+/* The device whose programs are searched for. */
 struct wanted {
 	const char *ibdev;
 	uint64_t *ended; /* out: RN_STAT_COUNT counters */

@@ -20,7 +20,7 @@ struct rnk_nl_gathered {
 };
 
 /**
- * rnk_nl_gather() - Gather what a request needs to know of
+ * rnk_nl_gather() - Gather the data that a request needs
  * @tree:	The tree of simulated files
  * @needs:	What is gathered: RNK_NL_* bits; rocind is asked, and not started
  *

@@ -15,8 +15,8 @@ static enum rn_stats_kind record_kind(enum rnk_nl_kind kind)
 	return of[kind];
 }
 
-/* Has an earlier protection domain of the program the same context? A context is known by
- * its protection domains, as it has no record of its own.
+/* Has an earlier protection domain of the program the same context? Contexts have no
+ * records of their own; they are found by their protection domains.
  */
 static bool is_known_context(const struct rn_stats_copy *copy, size_t at)
 {

@@ -30,7 +30,7 @@ struct rnk_nl_item {
 	const struct rnk_nl_cm_id *cm_id;
 };
 
-/* Where a walk over objects of one kind is. */
+/* The position of a walk over objects of one kind. */
 struct rnk_nl_walk {
 	const struct rnk_nl_view *view;
 	const struct rnk_nl_device *dev;

@@ -240,8 +240,8 @@ static void flush_gpu(struct rn_gpu *gpu)
 	rn_host_unlock(gpu->host);
 }
 
-/* A flush that costs nothing on the machine in force, because its GPUs show writes in
- * order to all in @scope.
+/* Counts a flush that costs nothing on the machine in force, because its GPUs make writes
+ * visible in order to all agents in @scope.
  */
 static void skip_flush(struct rn_gpu *gpu, unsigned scope)
 {

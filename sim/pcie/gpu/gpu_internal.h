@@ -58,7 +58,7 @@ enum rn_trap_state {
 	RN_TRAP_CLOSED,
 };
 
-/* State of the trap (trap.c) for one GPU, that is of the protection of its pages. */
+/* State of the trap (trap.c), which protects the pages of one GPU. */
 struct rn_trap_space {
 	/* Number of TLPs in flight that write to the GPU's memory or come from it. */
 	unsigned on_way;
@@ -209,8 +209,8 @@ struct rn_tlp rn_gpu_flush_tlp(const struct rn_gpu *gpu);
  */
 void rn_gpu_read_flush(struct rn_gpu *gpu);
 
-/* Protects the GPU's pages as its state demands. To be called after memory was allocated,
- * freed or declared.
+/* Sets the protection of the GPU's pages according to the state of the trap. To be called
+ * after memory was allocated, freed or declared.
  */
 void rn_trap_refresh(struct rn_gpu *gpu);
 
@@ -219,16 +219,17 @@ void rn_trap_refresh(struct rn_gpu *gpu);
  */
 void rn_trap_close_again(struct rn_gpu *gpu);
 
-/* Opens only the page at @page, for the sanitizer, which decides itself what is opened.
- * Returns false if the accesses to this page are not trapped or it cannot be opened.
+/* Opens only the page at @page. Called by the sanitizer, which itself decides which pages
+ * are opened. Returns false if the accesses to this page are not trapped or it cannot be
+ * opened.
  */
 bool rn_trap_open_page(struct rn_gpu *gpu, uintptr_t page);
 
 /* Opens all pages of the GPU until the next event. */
 void rn_trap_open(struct rn_gpu *gpu);
 
-/* Counts a write to the GPU's memory, or from it, that the sanitizer takes for pending
- * (@change 1), or does not any more (-1). @gpu may be NULL.
+/* Counts a write to or from the GPU's memory that the sanitizer considers pending
+ * (@change 1), or no longer pending (-1). @gpu may be NULL.
  */
 void rn_trap_count(struct rn_gpu *gpu, int change);
 

@@ -119,10 +119,10 @@ void rn_host_force_all(struct rn_host *h);
 void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len);
 
 /* Waits for @cond until @until, of CLOCK_MONOTONIC; RN_NEVER: without a limit. Returns
- * false when the time is over. The library exports a pthread_cond_wait() of its own
- * (../page/page_calls.c), so its calls of that name have no symbol version, and in a
- * plugin such a name means the oldest version of the C library, which is woken only by
- * functions as old. There is one pthread_cond_clockwait().
+ * false when the time is over. The function must not use pthread_cond_wait(): the library
+ * exports one of its own (../page/page_calls.c), so its calls have no symbol version. In
+ * a plugin such a call reaches the oldest version in the C library, which only functions
+ * of the same version can wake. pthread_cond_clockwait() has only one version.
  */
 bool rn_host_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, rn_ns until);
 
@@ -191,8 +191,8 @@ struct rn_host_hooks {
 	 */
 	bool (*access)(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 		       bool to_store);
-	/* Returns true if the page with the byte is mapped, and closed to the program by
-	 * whoever implements this: devices can write to it. May be NULL.
+	/* Returns true if the page with the byte is mapped, and this hook's owner has
+	 * closed it to the program: devices can write to it. May be NULL.
 	 */
 	bool (*is_closed)(struct rn_host *h, rn_iova addr);
 	/* Called when the simulation itself is about to access memory [addr, addr + len).
@@ -218,8 +218,8 @@ struct rn_host_hooks {
 	 * fabric: the callback's owner ends it by rn_host_end_withheld().
 	 */
 	bool (*withholds)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* Returns true if the TLP is to be performed as soon as it is issued, and
-	 * whatever it must not pass before it.
+	/* Returns true if the TLP must be performed as soon as it is issued, together
+	 * with all TLPs that it must not pass.
 	 */
 	bool (*hurries)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* Returns true if the next bytes of a NIC's write, @tlp but for the length, need

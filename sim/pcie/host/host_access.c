@@ -17,7 +17,9 @@ enum {
 	READ_PIECES = 16,
 	WORD = 8,
 	OPS_PER_BLOCK = 64,
-	/* Polls of the program that find nothing, after which it is said to wait. */
+	/* number of polls in a row that find nothing after which the program counts as
+	 * waiting
+	 */
 	POSTPONED_POLLS = 64,
 };
 
@@ -197,7 +199,7 @@ static bool is_writable(struct rn_host *h, rn_iova addr)
 		.req = { .op = RN_MEM_FETCH_ADD, .dst = addr & ~(rn_iova)(WORD - 1) },
 	};
 
-	/* To open a page and close it again takes longer than all the rest of a write. */
+	/* Opening a page and closing it again takes longer than the rest of a write. */
 	for (unsigned i = 0; i < h->hook_count; i++)
 		if (h->hooks[i]->is_closed && h->hooks[i]->is_closed(h, addr))
 			return true;

@@ -26,7 +26,8 @@
 
 enum {
 	PAGE = 4096,
-	LINE = 64, /* bytes that a NIC reads of a WQE, and a CPU writes of one, at once */
+	/* number of bytes of a WQE that a NIC reads, or a CPU writes, at once */
+	LINE = 64,
 };
 
 static_assert((int)RN_HOST_BLUEFLAME % LINE == 0, "a register is whole lines");
@@ -62,8 +63,8 @@ static struct rn_tlp fetch_header(const struct rn_host_nic *nic, enum rn_host_ta
 }
 
 /* ------------------------------------------------------------- translations */
-/* Makes the cache as large as the knob says, and empty, unless it is. Without memory
- * there is none, and each translation is read.
+/* Gives the cache the size that the knob sets, and empties it, unless it has that size.
+ * If there is no memory, there is no cache, and each translation is read.
  */
 static void resize_cache(struct rn_host_nic *nic, uint32_t size)
 {
@@ -114,7 +115,9 @@ static rn_ns translate(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 	const struct rn_host_region *r = rn_host_region_of(nic->host, addr);
 	rn_ns cost = 0;
 
-	/* The NIC's own memory is no memory behind PCIe. */
+	/* Accesses to the NIC's own memory need no translation, as they do not cross
+	 * PCIe.
+	 */
 	if (k->mtt_cache == 0 || (r && r->target == rn_nic_agent(nic)))
 		return 0;
 	resize_cache(nic, k->mtt_cache);

@@ -83,8 +83,9 @@ struct rn_host {
 	 * the lock.
 	 */
 	_Atomic uint32_t on_way;
-	/* What devices ask without the lock while the program may change the knobs: is
-	 * there a tape, do NICs read translations, are data placed before the answer?
+	/* Answers to questions of devices, which do not take the lock while the program
+	 * may change the knobs: Is there a tape? Do NICs read translations? Are data
+	 * placed before the answer is sent?
 	 */
 	_Atomic bool is_taped, has_translations, is_placed_first;
 	uint64_t polls; /* number of polls that found no new completion */
@@ -265,8 +266,8 @@ struct rn_host_nic {
 	/* the counters of the device, see rn_host_nic_cfg; or NULL */
 	uint64_t *counter;
 	uint8_t bell[RN_HOST_BLUEFLAME]; /* doorbell register */
-	/* Translations that the NIC keeps: page numbers, each at its own modulo mtt_size;
-	 * 0: none.
+	/* The translations that the NIC keeps: page numbers, each at the index page
+	 * number modulo mtt_size; 0: the entry is empty.
 	 */
 	uint64_t *mtt;
 	uint32_t mtt_size;

@@ -40,7 +40,7 @@ static void make_region_room(struct rn_host *h)
 	if (h->region_count < h->region_room)
 		return;
 	regions = realloc(h->regions, room * sizeof(void *));
-	/* Without this allocation of about a page the process cannot go on. */
+	/* The process cannot continue if this allocation of about a page fails. */
 	assert(regions);
 	h->regions = regions;
 	h->region_room = room;

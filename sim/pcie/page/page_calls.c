@@ -121,8 +121,9 @@ static void *find_newest(const char *name)
 	return fn ? fn : dlsym(RTLD_NEXT, name);
 }
 
-/* Asks for a call for which compilers' sanitizers have no wrapper of their own, since
- * they stand in front of ours.
+/* Do calls of the program reach our wrappers? This is checked with sem_clockwait(), of
+ * which compilers' sanitizers have no wrapper; their wrappers of other functions precede
+ * ours.
  */
 bool rn_page_wraps_calls(void)
 {

@@ -4,10 +4,10 @@
  *
  * A read comes too early on a machine of a class if a device's write to the same bytes is
  * pending in that class. A data write belongs to a NIC, QP, side (send or receive) and
- * message number. It is covered once the program has taken a completion of the same
- * queue with the same or a later number, because a completion covers all earlier messages
- * of its queue (IBTA Vol 1, 9.7.6 and 10.8). What is covered and pending nevertheless is
- * on its way through a queue that the CQE does not use.
+ * message number. It is covered once the program has taken a completion of the same queue
+ * with the same or a later number, because a completion covers all earlier messages of
+ * its queue (IBTA Vol 1, 9.7.6 and 10.8). A write that is covered and still pending is on
+ * its way through a queue that the CQE does not use.
  */
 #include "sanitize.h"
 
@@ -100,9 +100,9 @@ void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe)
 	const struct rn_san_cqe *sent;
 	struct rn_san_qp *q;
 
-	/* The program will now read what the completion covers, and pages with late data
-	 * are closed, so it faults. The program may meanwhile have set a handler of
-	 * SIGSEGV by a system call of its own: ours must be called first.
+	/* The program will now read the data that the completion covers. Pages with late
+	 * data are closed, so the read faults. If the program has set a handler of
+	 * SIGSEGV by a bare system call meanwhile, ours must be made the first again.
 	 */
 	(void)rn_guard_install();
 	rn_host_lock(h);
@@ -180,8 +180,8 @@ static void note_cqe(struct rn_host *h, const struct rn_tlp *tlp,
 	rn_san_cqe_sent(&sent);
 }
 
-/* Is this a duplicate of a message for which the program has taken a completion? Its
- * bytes have been there already.
+/* Is the write from a duplicate of a message for which the program has taken a
+ * completion? Then its bytes were in memory before.
  */
 static bool is_duplicate(const struct rn_tlp *tlp)
 {
@@ -278,8 +278,8 @@ static void note_early(unsigned agent, rn_iova addr, uint64_t len)
 		rn_san_note_early(agent, tlp, page);
 }
 
-/* Returns true if devices take the byte for that of a GPU, and it lies in memory that the
- * program has allocated itself: writes to it are not withheld.
+/* Returns true if the byte is in declared memory: devices treat it as a GPU's, but the
+ * program has allocated it. Writes to such memory are not withheld.
  */
 static bool is_declared(rn_iova addr)
 {
@@ -402,10 +402,10 @@ bool rn_san_waits_for_events(const struct rn_host *h)
 	       !is_idle(h);
 }
 
-/* With hold=event: does the NIC not read this before the program waits? The source of a
- * request behind a READ or an atomic, whose result it may be, is read early: that shows
- * that a fence is missing. Reads that serve other processes are not late, since these
- * wait in ways that are not seen here.
+/* With hold=event: is this read of the NIC postponed until the program waits? The source
+ * of a request behind a READ or an atomic, whose result it may be, is read early, which
+ * shows that a fence is missing. Reads that serve other processes are not postponed,
+ * because it is not known when those processes wait.
  */
 static bool is_read_late(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -476,10 +476,10 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 	if (fetch)
 		note_fetch(tlp, fetch);
 	rn_san.old_read.len = 0;
-	/* What is withheld is performed, since the read may be one of a loop that waits
-	 * for the bytes: of a kernel, or of a peer, which repeats its READ. A read
-	 * of a source buffer is not part of such a loop, and gets the bytes that were
-	 * there before.
+	/* The withheld writes are performed, since the read may belong to a loop that
+	 * waits for the bytes: a loop of a kernel, or of a peer that repeats its READ. A
+	 * read of a source buffer is not part of such a loop, and gets the bytes that
+	 * were there before.
 	 */
 	if (fetch || !judge_read(tlp)) {
 		rn_san_withheld_land(tlp->addr, tlp->len);
@@ -589,9 +589,9 @@ static const struct rn_host_hooks hooks = {
 	.restarted = knobs_changed,
 };
 
-/* Is data to be late until an event? Not in a recording or a replay, where the sequence
- * of TLPs decides. Nor without the preloaded library: pages would be closed, and no
- * system call that is given one would open it first.
+/* Are data withheld until an event? They are not in a recording or a replay, where the
+ * sequence of TLPs decides, and not without the preloaded library: without it, system
+ * calls would fail on closed pages.
  */
 static bool is_late_until_event(const struct rn_pcie_knobs *k)
 {
@@ -609,7 +609,7 @@ static bool is_late_until_event(const struct rn_pcie_knobs *k)
 	return false;
 }
 
-/* Reads ROCIN_SANITIZE and the knob hold. Returns false if neither asks for the
+/* Reads ROCIN_SANITIZE and the knob hold. Returns false if neither requires the
  * sanitizer.
  */
 static bool read_options(struct rn_host *h)
@@ -631,7 +631,7 @@ static bool read_options(struct rn_host *h)
 	return rn_san.options.level != RN_SANITIZE_OFF;
 }
 
-/* Starts the sanitizer if it is asked for and TLPs can be in flight. */
+/* Starts the sanitizer if it is required and TLPs can be in flight. */
 static void start_sanitizer(struct rn_host *h)
 {
 	char knobs[400];

@@ -31,7 +31,7 @@ enum {
 	OWN_MAX = 8, /* candidates of one single step */
 };
 
-/* A load that is not yet known to be one of a loop. */
+/* A load that may belong to a loop that waits for memory. */
 static struct candidate {
 	bool is_used;
 	uint32_t stack;
@@ -80,13 +80,15 @@ static void confirm(struct candidate *c)
 
 	if (!c->is_used)
 		return;
-	/* Drawn, so that loads of one set do not drive each other out again and again. */
+	/* The entry to replace is chosen at random, so that loads of one set do not evict
+	 * each other again and again.
+	 */
 	confirmed[hash % SETS][rn_random_scaled(&way, WAYS)] = hash;
 	rn_san_report(&c->report);
 	end_candidate(c);
 }
 
-/* Takes the place of the candidate that was noted first. */
+/* Returns the entry of the oldest candidate, for a new one. */
 static struct candidate *take_candidate(void)
 {
 	struct candidate *c = &candidates[next];

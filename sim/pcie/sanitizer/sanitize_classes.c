@@ -75,13 +75,15 @@ static struct class
 	uint32_t parts;
 	struct start start[TLPS];
 	uint16_t chain[STARTS]; /* the newest of each chain, or RN_TLP_NONE */
-	/* Writes of atomics that requests behind have overtaken, in order of issue. */
+	/* The writes of atomics that later requests have overtaken, in the order in which
+	 * they were issued.
+	 */
 	struct rn_tlp overtaken[OVERTAKEN];
 	unsigned overtaken_count;
-	/* Where the TLP with payload slot i is; see rn_tlp.data. */
+	/* Entry i: the place of the TLP with payload slot i; see rn_tlp.data. */
 	struct rn_san_place read_of[RN_SAN_SLOTS];
 } classes[RN_SAN_CLASS_COUNT];
-/* Number of classes that are kept: all of them, or `given` alone. */
+/* number of classes that are in use: all, or only `given` */
 static unsigned class_count;
 
 static const char *const knobs_of[RN_SAN_CLASS_COUNT] = {
@@ -125,8 +127,8 @@ bool rn_san_class_may_pend(rn_iova addr, uint64_t len)
 }
 
 /* ------------------------------------------------------------------ fabric */
-/* Takes the oldest write of an atomic that @match accepts out of those that were
- * overtaken. Returns false if there is none.
+/* Removes from the overtaken writes the oldest one that @match accepts. Returns false if
+ * there is none.
  */
 static bool take_overtaken(struct class *c,
 			   bool (*match)(const struct rn_tlp *tlp, const void *arg),
@@ -314,8 +316,8 @@ static struct rn_san_place find_older(const struct class *c, const struct rn_tlp
 	return (struct rn_san_place){ .index = RN_TLP_NONE };
 }
 
-/* Drops an older write that the open one replaces: all its bytes are written anew, by the
- * same QP, so behind the older write.
+/* Drops an older write that the open one replaces: all its bytes are written again by the
+ * same QP, and so after the older write.
  */
 static void replace_older(struct class *c)
 {
@@ -406,7 +408,9 @@ static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
 		force(c, rn_fabric_oldest(c->fabric));
 	if (tlp->kind == RN_TLP_WRITE)
 		perform_overtaken(c, is_same_place, tlp);
-	/* Where no queue lies between, write_is_there() is called at once. */
+	/* If no queue lies between requester and target, write_is_there() is called at
+	 * once.
+	 */
 	if (tlp->kind == RN_TLP_WRITE)
 		count_pending(tlp, tlp->addr, tlp->len, 1);
 	index = rn_fabric_issue(c->fabric, &ops, c, tlp);
@@ -649,7 +653,9 @@ void rn_san_class_seen(rn_iova addr, uint64_t len)
 		most = reads > most ? reads : most;
 		force_served_before(&classes[i], reads);
 	}
-	/* A write that is not late has landed there, and other classes know of it. */
+	/* In the class `given` a write that is not withheld has been performed already,
+	 * so the number of reads is taken from the other classes.
+	 */
 	force_served_before(&classes[RN_SAN_CLASS_GIVEN], most);
 	force_if(is_device_write_to, &r);
 }

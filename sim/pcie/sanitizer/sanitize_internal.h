@@ -72,7 +72,9 @@ struct rn_san_qp {
 	uint32_t qpn;
 	struct {
 		bool is_valid;
-		/* Number of the newest message that a taken completion covers. */
+		/* number of the newest message that is covered by a completion which the
+		 * program has taken
+		 */
 		uint32_t msg;
 	} done[RN_SAN_SIDES];
 
@@ -100,7 +102,9 @@ struct rn_san {
 };
 extern struct rn_san rn_san;
 
-/* Does the program's memory hold the data of the request until the peer has it? */
+/* Does the device read the data of the request from the program's memory, which must not
+ * change until the peer has them?
+ */
 static inline bool rn_san_is_gather(enum rn_wr_opcode opcode)
 {
 	return (rn_wr_flags(opcode) & RN_OP_PAYLOAD) != 0;
@@ -188,15 +192,15 @@ void rn_san_give_up(rn_iova page);
 bool rn_san_is_page_pending(rn_iova page);
 
 /* -------------------------------------------------------- sanitize_classes.c */
-/* Where the TLP is in the fabric of a class; index RN_TLP_NONE: nowhere. */
+/* Place of a TLP in the fabric of a class; index RN_TLP_NONE: it is in none. */
 struct rn_san_place {
 	uint16_t index;
 	uint64_t seq;
 };
 
-/* Makes the fabrics of all classes, or of `given` alone if nothing is to be reported;
- * this first one has the knobs @given. Called again when
- * those have changed; nothing is pending then. Returns false if there is no memory.
+/* Makes the fabrics of all classes, or only that of `given` if nothing is to be reported.
+ * The class `given` has the knobs @given. Called again when the knobs have changed, while
+ * no TLP is pending. Returns false if there is no memory.
  */
 bool rn_san_classes_make(const struct rn_pcie_knobs *given);
 
@@ -214,8 +218,9 @@ bool rn_san_class_joins(const struct rn_tlp *tlp);
 void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 			struct rn_san_place cqe[RN_SAN_CLASS_COUNT]);
 
-/* The program has taken the completion whose CQE is there. When it was issued, @reads
- * reads of the process's own READs had been performed.
+/* Notes that the program has taken the completion whose CQE is at @cqe in each class.
+ * @reads: number of reads for the process's own READs that had been performed when the
+ * CQE was issued.
  */
 void rn_san_class_cqe_taken(const struct rn_san_place cqe[RN_SAN_CLASS_COUNT],
 			    uint64_t reads);
@@ -232,7 +237,7 @@ void rn_san_class_fetch_overtaken(const struct rn_san_wr *wr);
 
 /* Takes the write of the atomic @wr out of all queues: a request that does not wait for
  * the atomic was posted behind it, and the NIC of another machine may execute that first.
- * So nothing behind pushes the write until rn_san_class_atomic_executed().
+ * So no later TLP pushes the write until rn_san_class_atomic_executed().
  */
 void rn_san_class_atomic_overtaken(const struct rn_san_wr *wr);
 void rn_san_class_atomic_executed(const struct rn_san_wr *wr);
@@ -301,18 +306,22 @@ uint64_t rn_san_withheld_list(void);
 void rn_san_withheld_join(uint64_t list);
 
 /* Withholds the write that has been issued last in the classes, if the class `given` has
- * not performed it yet and each access of the program to its bytes is seen. Returns false
- * if it is not withheld.
+ * not performed it yet and if every access of the program to its bytes is seen. Returns
+ * false if the write is not withheld.
  */
 bool rn_san_withhold(const struct rn_tlp *tlp);
 
 /* Returns true if a write to the range is withheld from the program. */
 bool rn_san_is_withheld(rn_iova addr, uint64_t len);
 
-/* Returns the oldest such write and the number of its page; NULL if there is none. */
+/* Returns the oldest withheld write to the address, and the number of its page; NULL if
+ * there is none.
+ */
 const struct rn_tlp *rn_san_withheld_at(rn_iova addr, uint64_t len, uint64_t *page);
 
-/* Stores the bytes of the writes that @by stands for; forgets them. */
+/* rn_san_withheld_store() stores the bytes of the writes that the TLP @by stands for.
+ * Both functions forget these writes.
+ */
 void rn_san_withheld_store(const struct rn_tlp *by);
 void rn_san_withheld_drop(const struct rn_tlp *by);
 

@@ -170,8 +170,9 @@ static struct region {
 } * _Atomic regions; /* never freed: system calls are looked up without the lock */
 
 /* Is this the first thread, and does the page lie further from its stack than the stack
- * may grow? To find that stack exactly, the C library reads all mappings of the process.
- * What the kernel gives a program for random numbers lies at the top of the stack.
+ * may grow? Finding the stack exactly would make the C library read all mappings of the
+ * process. The top of the stack is known approximately from the address of the random
+ * bytes that the kernel has placed there (AT_RANDOM).
  */
 static bool is_far_from_stack(uintptr_t page)
 {
@@ -386,7 +387,9 @@ void rn_san_source_hold(struct rn_san_wr *wr, bool hold)
 	if (wr->is_held == hold || rn_san.options.level != RN_SANITIZE_ALL)
 		return;
 	wr->is_held = hold;
-	/* In front of a handler that the program has set by a system call of its own. */
+	/* Makes our handler the first again, if the program has set one by a bare system
+	 * call.
+	 */
 	if (hold)
 		(void)rn_guard_install();
 	for (unsigned i = 0; i < wr->range_count; i++)
@@ -459,7 +462,7 @@ static bool access_closed(struct rn_host *h, rn_iova addr, void *bytes, uint32_t
 	return n == (long)len;
 }
 
-/* A page that is closed is there, unless the program has unmapped it since. */
+/* Is the byte in a page that is closed and still mapped? */
 static bool is_closed(struct rn_host *h, rn_iova addr)
 {
 	uintptr_t at = rn_page_down(addr);
@@ -672,7 +675,7 @@ static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_r
 	}
 	if (was_closed)
 		protect_page(p, RN_PAGE_OPEN);
-	/* A page that the program has unmapped since stays closed. */
+	/* A page that the program has unmapped meanwhile stays closed. */
 	is_opened = was_closed && p->rights == RN_PAGE_OPEN;
 	stuck = rn_page_is_stuck(addr, is_opened);
 	/* If the page has an entry and is open, another thread has opened it since

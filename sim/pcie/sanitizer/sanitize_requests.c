@@ -548,8 +548,8 @@ static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 	struct rn_san_wr *first = NULL;
 	uint32_t msg = wr->msg;
 
-	/* The peer executes such a request, as ATOMIC WRITE is, behind all that came
-	 * before it.
+	/* The peer executes such a request, as well as an ATOMIC WRITE, after all
+	 * requests before it.
 	 */
 	if (wr->has_fence || rn_wr_writes_in_turn(wr->opcode)) {
 		wait_for_atomics(q, wr);

@@ -46,7 +46,8 @@ enum {
 	LINE_MAX_LEN = 256,
 	/* maximum number of lines of a record; later events are not recorded */
 	LINES_MAX = 200000,
-	EVENTS_MAX = 20000,  /* likewise, of the lines that say what happens */
+	/* maximum number of lines of a record that describe events */
+	EVENTS_MAX = 20000,
 	RESPONSE_SHIFT = 31, /* see RESPONSE in sanitize.c */
 };
 

@@ -115,8 +115,8 @@ static void end_write(unsigned slot, bool is_stored)
 	is_storing = false;
 }
 
-/* Bytes of consecutive writes, which are stored in one piece: access to closed pages of
- * host memory takes some microseconds, however short it is.
+/* Bytes of consecutive writes, which are stored together: an access to closed pages of
+ * host memory takes some microseconds, regardless of its length.
  */
 static struct {
 	rn_iova addr;

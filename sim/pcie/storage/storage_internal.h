@@ -63,7 +63,7 @@ struct rn_storage {
 	struct rn_storage_buffer *buffers;
 	/* Free list of bounce buffers in GPUs. */
 	struct rn_storage_gpu_bounce *bounces;
-	/* Number of transfers that took each route. */
+	/* number of transfers on each route */
 	uint64_t taken[RN_STORAGE_WAY_COUNT];
 	uint64_t faults;
 	struct rn_host *host;
@@ -182,7 +182,7 @@ struct rn_storage_req {
 	struct rn_storage_route route;
 	/* Registered buffer with the memory; NULL: not registered. */
 	struct rn_storage_buffer *buffer;
-	/* Where the first byte of the transfer is in memory. */
+	/* place of the first byte of the transfer in memory */
 	struct rn_storage_place place;
 	enum rn_storage_status status; /* result of the transfer; guarded by the lock */
 	ssize_t result;

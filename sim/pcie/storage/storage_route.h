@@ -37,7 +37,7 @@ int rn_storage_near_parse(struct rn_storage_near *near, const char *text, char *
 int rn_storage_policy_format(const struct rn_storage_policy *policy, char *buf,
 			     size_t len);
 
-/* What the choice of a route depends on. */
+/* The facts on which the choice of a route depends. */
 struct rn_storage_facts {
 	unsigned drive;
 	int gpu;	   /* GPU that owns the memory; -1: host memory */

@@ -57,9 +57,9 @@ struct rnd_cm_channel {
 enum {
 	/* maximum number of stored requests; further ones are refused at once */
 	RND_CM_EARLY_MAX = 32,
-	/* Records of QPs read in one step: 1.2 MB, which take 0.2 ms. A program whose
-	 * QPs have more records than that is searched in several steps; there are 16 for
-	 * each REP.
+	/* Number of records of QPs that are read in one step; 1.2 MB, which take 0.2 ms.
+	 * A program with more records is searched in several steps; there are 16 steps
+	 * for each REP.
 	 */
 	RND_CM_RECORDS_MAX = 16384,
 };

@@ -18,8 +18,8 @@
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type, int status)
 {
 	struct rnd_ucma_channel *ch = id->ch;
-	/* Until the program has accepted the id, it does not know it and gets no events
-	 * for it.
+	/* Until the program has accepted the id, the program does not know the id and
+	 * gets no events for it.
 	 */
 	struct rnd_event *ev = id->uid ? calloc(1, sizeof(*ev)) : NULL;
 
