@@ -79,8 +79,9 @@ struct rn_cm_cfg {
 	 */
 	uint32_t conn_max;
 	uint64_t seed; /* seed of the communication IDs and transaction IDs */
-	/* Where these come from instead; NULL: the sequence that begins with @seed.
-	 * Numbers of such a sequence can be computed from a few of those before.
+	/* Function that supplies random numbers; NULL: they come from the sequence that
+	 * begins with @seed. The numbers of that sequence can be computed from a few
+	 * earlier ones.
 	 */
 	uint64_t (*draw)(void);
 	/* Time code: this side answers within that time, and requires peers to do so;
@@ -96,8 +97,8 @@ struct rn_cm_cfg {
 	uint64_t *stats; /* array of RN_CM_STAT_COUNT counters, or NULL */
 	/* Has the QP @qpn of this side, which awaits an RTU, received a request of the
 	 * peer? Asked each time before a REP would be sent again or given up: such a
-	 * request shows the same as the RTU, which may be lost. May return false if it
-	 * does not know. It must not call any function of the table. NULL: never.
+	 * request proves the same as the RTU, which may be lost. May return false if this
+	 * is not known. It must not call any function of the table. NULL: never.
 	 */
 	bool (*has_request)(void *ctx, const struct rn_cm_info *info, uint32_t qpn);
 	void *ctx; /* first argument of has_request() */
@@ -162,9 +163,9 @@ enum {
 	RN_CM_EXPIRE_MAX = 256
 };
 
-/* Performs what is due at @now: retransmissions, timeouts, ends of time-waits, of at most
- * RN_CM_EXPIRE_MAX connections. If more are due, rn_cm_deadline() still returns a time
- * that has passed.
+/* Performs the actions that are due at @now: retransmissions, timeouts, ends of
+ * time-waits, of at most RN_CM_EXPIRE_MAX connections. If more are due, rn_cm_deadline()
+ * still returns a time that has passed.
  */
 void rn_cm_expire(struct rn_cm *cm, rn_ns now);
 
@@ -208,8 +209,8 @@ struct rn_cm_event {
 	struct rn_cm_conn *conn;
 	/* Listener to which a RN_CM_EV_REQ or _SIDR_REQ belongs; NULL: it was removed. */
 	struct rn_cm_listener *listener;
-	/* meaning depends on the type, see enum rn_cm_event_type; 0 if nothing is said
-	 * there
+	/* meaning depends on the type, see enum rn_cm_event_type; 0 if the type does not
+	 * define it
 	 */
 	int status;
 	/* Private data and additional reject information (ARI) of the message: each is

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cpu.h - which vector instructions Rocin's own code uses: those of the processor, or
- * fewer if asked for, so that what another processor does can be tried on this one.
+/* cpu.h - selects the vector instructions that Rocin's own code uses: those of the
+ * processor, or fewer if the user wants to try how Rocin behaves on another processor.
  */
 #ifndef RN_CPU_H
 #define RN_CPU_H
 
 #include "rocin/types.h"
 
-/* From the slowest to the fastest. A level says what may be used; a function looks for
- * further instructions that it needs (VPCLMULQDQ, say) itself.
+/* From the slowest to the fastest. A level limits the instructions that may be used; a
+ * function that needs further ones (such as VPCLMULQDQ) looks for these itself.
  */
 enum rn_cpu_level {
 	RN_CPU_SCALAR, /* what every processor of this architecture has */
@@ -31,7 +31,7 @@ enum rn_cpu_level rn_cpu_level(void);
  */
 void rn_cpu_limit(enum rn_cpu_level most);
 
-/* Returns the name of a level as ROCIN_CPU has it: "scalar", "avx2" or "avx512". */
+/* Returns the name of a level, as used in ROCIN_CPU: "scalar", "avx2" or "avx512". */
 const char *rn_cpu_name(enum rn_cpu_level level);
 
 /**

@@ -74,8 +74,7 @@ struct rn_host_bell {
 	 * their queue does.
 	 */
 	uint32_t first, count;
-	/* Returns the memory of one of them. Called with the lock of the hierarchy held.
-	 */
+	/* Returns the memory of one WQE. Called with the lock of the hierarchy held. */
 	struct rn_host_range (*wqe)(const void *arg, uint32_t number);
 	const void *arg;
 };
@@ -172,7 +171,8 @@ struct rn_host_api {
 	 */
 	void (*dm_remove)(struct rn_host_nic *nic, rn_iova addr);
 	/* Copy between the program's memory and memory on the NIC, for the program.
-	 * Writes are posted; completions of reads come behind what the NIC has written.
+	 * Writes are posted; completions of reads arrive after the earlier writes of the
+	 * NIC.
 	 * Return: 0; -EFAULT.
 	 */
 	int (*dm_write)(struct rn_host_nic *nic, rn_iova addr, const void *src,

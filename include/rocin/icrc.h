@@ -73,10 +73,10 @@ enum rn_icrc_verdict {
 	RN_ICRC_BAD,
 };
 
-/* What a receiver remembers of one flow so that the first guess is mostly right;
- * initially all zeros. It affects how fast the check is and, through @last_id, whether
- * an identification counts as guessed or as solved, but never whether a packet is
- * found damaged.
+/* The data that a receiver stores about one flow so that its first guess of the
+ * identification is mostly right; initially all zeros. They affect how fast the check is
+ * and, through @last_id, whether an identification counts as guessed or as solved, but
+ * never whether a packet is found damaged.
  */
 struct rn_icrc_hint {
 	uint16_t last_id; /* identification of the last packet accepted */

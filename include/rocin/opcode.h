@@ -167,7 +167,7 @@ enum rn_op_answer {
 	RN_ANSWER_ACK,	  /* an ACK, which may be for several requests */
 	RN_ANSWER_DATA,	  /* READ responses */
 	RN_ANSWER_ATOMIC, /* an atomic acknowledgement */
-	/* A READ response without data, which says that data has been placed. */
+	/* A READ response without data, which reports that data has been placed. */
 	RN_ANSWER_EMPTY,
 };
 

@@ -280,9 +280,10 @@ struct rn_pcie_counters {
 };
 void rn_pcie_counters(struct rn_pcie_counters *out);
 
-/* What a TLP of the trace is for. */
+/* The purpose of a TLP in the trace. */
 enum rn_pcie_purpose {
-	RN_PCIE_DATA,	/* data, completion entries and all that has no word of its own */
+	/* data, completion entries, and all purposes that have no word of their own */
+	RN_PCIE_DATA,
 	RN_PCIE_LOCKED, /* read or write of an atomic that the NIC makes under its lock */
 	RN_PCIE_DOORBELL,
 	RN_PCIE_WQE,	     /* read of a WQE */
@@ -325,8 +326,9 @@ uint32_t rn_pcie_trace_read(struct rn_pcie_move *out, uint32_t max);
  */
 int rn_pcie_nic(const char *device);
 
-/* What is called when a call that does not wait has ended, @result: 0 or -EFAULT; by any
- * thread and perhaps before the call returns. It must not block and calls nothing here.
+/* The function that is called when an asynchronous call has ended, with @result 0 or
+ * -EFAULT. Any thread may call it, perhaps before the asynchronous call returns. It must
+ * not block, and must not call functions of this header.
  */
 struct rn_pcie_end {
 	void (*done)(void *arg, int result);

@@ -58,8 +58,9 @@ void rn_dev_receive(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
 		    unsigned count);
 
 enum {
-	/* Most queue pairs that rn_dev_transmit() asks in vain, because their windows are
-	 * closed, before it returns 0 with others left.
+	/* Maximum number of queue pairs without a packet, because their windows are
+	 * closed, that rn_dev_transmit() asks before it returns 0 although others are
+	 * left.
 	 */
 	RN_VAIN_MAX = 64,
 	/* Maximum number of timers that one rn_dev_expire() serves, plus the completions
@@ -136,7 +137,7 @@ void rn_dev_set_diagnostic(struct rn_dev *dev, rn_diagnostic_fn *fn, void *ctx);
  */
 rn_ns rn_dev_deadline(const struct rn_dev *dev);
 
-/* Performs what is due at the timers that have expired, at most RN_EXPIRE_MAX of them, in
+/* Performs the actions of the timers that have expired, at most RN_EXPIRE_MAX of them, in
  * the order of their deadlines. The caller should pass packets that have already arrived
  * to the device before. Otherwise a process that was stopped for a while would retransmit
  * packets whose acknowledgements have arrived.

@@ -35,7 +35,9 @@ struct rn_av {
 	uint8_t sl;
 };
 
-/* What a request has beside its SGEs, and where struct ibv_send_wr has it. */
+/* The operands of a request besides its SGEs, and the members of struct ibv_send_wr that
+ * hold them.
+ */
 enum rn_wr_operands {
 	RN_WR_OPERANDS_UNKNOWN, /* there is no such request */
 	RN_WR_OPERANDS_NONE,
@@ -73,7 +75,9 @@ enum rn_wr_opcode {
 	RN_WR_COUNT,
 };
 
-/* Returns what a request has, of any number that a program may have given. */
+/* Returns the operands of a request. @opcode: any number, as the program may have given
+ * it.
+ */
 static inline enum rn_wr_operands rn_wr_operands(unsigned opcode)
 {
 	static const uint8_t of[RN_WR_COUNT] = {

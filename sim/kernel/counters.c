@@ -63,8 +63,8 @@ static bool parse_path(const char *path, struct place *p)
 	return !strchr(p->file, '/');
 }
 
-/* Writes a number into a file of the directory, if the file is there. It is never empty,
- * and never shorter than before unless the number is.
+/* Writes a number into a file of the directory, if the file exists. While it is
+ * rewritten, the file is never empty, and it becomes shorter only if the number does.
  */
 static void write_counter(const struct place *p, const char *name, uint64_t value)
 {

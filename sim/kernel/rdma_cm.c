@@ -570,8 +570,8 @@ static int look_up(int fd, uint64_t number, const struct command *c)
 	return copy_out(c, shown.qp[state], sizeof(shown.qp[state]));
 }
 
-/* Answers a query from what the board shows of the id (cm_board.h), without a command to
- * rocind, if it shows enough.
+/* Answers a query from the data that the board has about the id (cm_board.h), without a
+ * command to rocind, if these data suffice.
  */
 static int answer_by_board(int fd, uint64_t number, struct command *c)
 {

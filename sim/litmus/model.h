@@ -88,8 +88,8 @@ struct rn_model_plan {
 	 * consume receives come by one QP
 	 */
 	bool is_fed_by_one[RN_LITMUS_RQS], is_taken_by_one[RN_LITMUS_RQS];
-	/* NIC of the responder has no other QP and fetches no receives, and this one only
-	 * messages.
+	/* the responder's NIC has no other QP and fetches no receives, and this QP
+	 * carries only messages
 	 */
 	bool is_only_end[RN_LITMUS_QPS];
 	/* Reads by which the requester fetches go through queues, see rn_is_silent(). */

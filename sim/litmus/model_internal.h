@@ -146,9 +146,9 @@ int64_t rn_model_read_location(const struct rn_model_run *run, unsigned loc);
 /* Threads (model_thread.c) */
 void rn_model_thread_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_instr(const struct rn_model_run *run, unsigned thread);
-/* A store leaves the store buffer; @index: its place there. */
+/* Lets a store leave the store buffer; @index: its place there. */
 void rn_model_do_store(const struct rn_model_run *run, unsigned thread, unsigned index);
-/* The completion of the thread's load has come. */
+/* Notes that the completion of the thread's load has come. */
 void rn_model_end_load(const struct rn_model_run *run, unsigned thread);
 /* Is this the value that the thread's `wait' waits for? */
 bool rn_model_is_awaited(const struct rn_model_run *run, unsigned thread, int64_t value);
@@ -170,7 +170,7 @@ void rn_model_do_answer(const struct rn_model_run *run, unsigned qp);
 
 /* Receives of the program (model_recv.c) */
 void rn_model_post_receive(const struct rn_model_run *run, unsigned receive);
-/* A cell of the WQE of a receive has come. */
+/* Notes that a cell of the WQE of a receive has come. */
 void rn_model_receive_fetched(const struct rn_model_run *run, unsigned receive,
 			      unsigned cell);
 void rn_model_recv_moves(const struct rn_model_run *run, struct rn_moves *to);

@@ -573,8 +573,8 @@ static bool parse_row(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return rn_lex_char(p, ';');
 }
 
-/* Checks where the receives of a SEND come from: from the program (recv), or there is one
- * from the beginning, whose buffer the SEND names.
+/* Checks that a SEND can get a receive: either the program posts receives (recv), or
+ * there is one from the beginning, whose buffer the SEND names.
  */
 static bool check_send(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 		       const struct rn_litmus_instr *in)

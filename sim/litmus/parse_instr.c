@@ -421,8 +421,9 @@ static const struct form *find_form(const char *name)
 	return NULL;
 }
 
-/* Notes how work requests come to the QP. Not in both ways: a verbs call and a doorbell
- * of the program would write the same send queue.
+/* Notes whether work requests come to the QP by verbs calls or by doorbells. Both
+ * together are an error: a verbs call and a doorbell of the program would write the same
+ * send queue.
  */
 static bool note_way(struct cell *c)
 {

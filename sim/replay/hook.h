@@ -68,7 +68,9 @@ struct rn_hook_sink {
  */
 struct rn_hook_sink *rn_hook_set(struct rn_hook_sink *to);
 
-/* Frees what the hook keeps for a device that has ended, or whose creation failed. */
+/* Frees the data that the hook has stored for a device that was closed, or whose creation
+ * failed.
+ */
 void rn_hook_free(struct rn_hook_dev *d);
 
 #endif /* RN_REPLAY_HOOK_H */

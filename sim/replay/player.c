@@ -63,7 +63,9 @@ struct device {
 	/* number of the device's objects, without CQs that are not used */
 	unsigned objects;
 	rn_ns now;
-	/* arrays of the lookup tables that have grown; NULL: not grown */
+	/* arrays of lookup tables that were enlarged; NULL: the table still has its first
+	 * array
+	 */
 	void **bucket[RN_CALL_TABLE_SRQ + 1];
 };
 

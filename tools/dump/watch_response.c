@@ -71,8 +71,7 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 		f->has_credits = false;
 		return;
 	}
-	/* the MSN as a count of messages, the greatest that is possible, plus the credits
-	 */
+	/* the highest number of messages for which the MSN may stand, plus the credits */
 	limit = (uint32_t)msn_diff(job->p->aeth.msn - (uint32_t)f->msn_low, f->msn_ref) +
 		credits;
 	if (!f->has_credits || (int32_t)(limit - f->credit_limit) > 0)

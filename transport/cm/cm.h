@@ -236,7 +236,7 @@ void rn_cm_credit(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 	       uint64_t tid, uint32_t attr_mod);
 
-/* Send the last message again, with the same exception. */
+/* Send the last message again, unless the peer is not proven and has no credit. */
 void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn);
 
 /* Send @msg to the sender of @in, outside of any connection. */

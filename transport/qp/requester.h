@@ -137,8 +137,8 @@ enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
  */
 void rn_req_go_back(struct rn_qp *qp);
 
-/* Ends the state in which only one packet is sent again: the peer has told what it has
- * received, so the missing packets may be sent.
+/* Ends the state in which only one packet is sent again: the peer has reported which
+ * packets it has received, so the missing packets may be sent.
  */
 static inline void rn_req_resume_sending(struct rn_qp *qp)
 {

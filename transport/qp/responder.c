@@ -661,7 +661,7 @@ static void repeat_request(struct rn_qp *qp, const struct rn_request *q)
 }
 
 /* ------------------------------------------------------------------- verdicts */
-/* What the responder does about a request that it refuses (IBTA Vol 1, 9.9.3): class A
+/* The reaction of the responder to a request that it refuses (IBTA Vol 1, 9.9.3): class A
  * sends a NAK Remote Operational Error, class C a NAK Invalid Request or Remote Access
  * Error, class J no NAK.
  */

@@ -31,9 +31,9 @@ enum {
 struct rn_dev;
 struct rn_qp;
 
-/* Peer window: what all RC QPs of this device that send to one process have in flight
- * together. The process is identified by address and slot. The struct is stored inside
- * one of these QPs, and moves to another one when that QP leaves.
+/* Peer window: the bytes that all RC QPs of this device which send to one process have in
+ * flight together, and their limit. The process is identified by address and slot. The
+ * struct is stored inside one of these QPs, and moves to another one when that QP leaves.
  */
 struct rn_peer {
 	struct rn_hnode node; /* key: hash of @gid and @slot */

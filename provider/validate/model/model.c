@@ -330,8 +330,8 @@ static struct rn_val_object *make(struct rn_val *v, const struct rn_val_event *e
 
 	if (!o)
 		return NULL;
-	/* The layer is not told when a channel is destroyed. A new object at the same
-	 * address shows it.
+	/* The layer is not told when a channel is destroyed. If another object has the
+	 * same address now, the channel was destroyed before.
 	 */
 	if (rn_val_is(old, RN_VAL_CHANNEL))
 		end_object(v, old, 0);

@@ -86,7 +86,7 @@ static inline void rnk_nl_put_text(struct rnk_nl_buf *b, uint16_t type, const ch
 	rnk_nl_put(b, type, text, strlen(text) + 1);
 }
 
-/* Begins a nested attribute. Returns where, for rnk_nl_unnest(). */
+/* Begins a nested attribute. Returns its offset, for rnk_nl_unnest(). */
 static inline uint32_t rnk_nl_nest(struct rnk_nl_buf *b, uint16_t type)
 {
 	uint32_t at = b->len;

@@ -115,8 +115,8 @@ static const struct rnk_nl_device *find_device(const struct answer *a)
 	return NULL;
 }
 
-/* Checks the port that the request names: devices have one. Return: 0 with its number, or
- * 0 if it names none; -EINVAL.
+/* Checks the port that the request names: each device has one port. Return: 0 with its
+ * number, or with 0 if the request names none; -EINVAL.
  */
 static int find_port(const struct answer *a, uint32_t *port)
 {
@@ -207,7 +207,8 @@ static int dump_ports(struct answer *a)
 static int get_system(struct answer *a)
 {
 	begin_answer(a, RDMA_NLDEV_CMD_SYS_GET);
-	/* Devices are those of all programs that have the tree: "shared". */
+	/* All programs that use the tree see the same devices, so the mode is "shared".
+	 */
 	rnk_nl_put_u8(&a->buf, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 1);
 	/* A device that copies by the processor needs no madvise(MADV_DONTFORK). */
 	rnk_nl_put_u8(&a->buf, RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, 1);
@@ -797,7 +798,8 @@ static void send_ack(struct answer *a, const struct rnk_nl_asker *asker, int err
 
 	rnk_nl_begin(&a->buf, &hdr);
 	e = rnk_nl_reserve(&a->buf, sizeof(*e) + (repeats ? payload : 0));
-	assert(e); /* the buffer is empty, and holds more than that */
+	/* This cannot fail, because the buffer is empty and larger than the message. */
+	assert(e);
 	e->error = error;
 	e->msg = a->request;
 	if (repeats)

@@ -18,7 +18,7 @@
 #include "message.h"
 #include "view.h"
 
-/* Is this the name of a device of Rocin, or none of a device? */
+/* Is this the name of a device of Rocin, or not the name of a device at all? */
 static bool is_ours(const char *name)
 {
 	static const char prefix[] = "rocin";

@@ -23,8 +23,8 @@
 #include "rocin/types.h"
 
 enum {
-	/* Bytes of the longest request that is taken; the kernel's limit is the size of
-	 * the send buffer.
+	/* maximum length in bytes of a request that is answered; the kernel's limit is
+	 * the size of the send buffer
 	 */
 	RNK_NL_REQUEST_MAX = 1 << 16,
 };
@@ -57,9 +57,10 @@ bool rnk_nl_is_ours(int fd);
 /**
  * rnk_nl_request() - Answer what the program sends
  *
- * When it returns, the answers can be received. More than the socket's receive buffer
- * holds follows while the program receives, from a thread that ends when all is sent or
- * nothing was received for ten seconds. Not a cancellation point.
+ * When it returns, the answers can be received. Answers that do not fit into the socket's
+ * receive buffer are sent later by a thread, while the program receives; the thread ends
+ * when all are sent, or when the program has received nothing for ten seconds. Not a
+ * cancellation point.
  *
  * Return: bytes of the request, or -1 with errno (EMSGSIZE, ENOMEM, or why the socket
  * cannot be bound).

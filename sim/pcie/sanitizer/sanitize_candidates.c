@@ -3,15 +3,15 @@
  * early.
  *
  * A load that finds old bytes, while the write of new ones is pending, is a mistake if
- * the program goes on with what it has read. It is none if the program looks again until
- * the bytes have changed. So such a load is not reported at once: it becomes a candidate,
- * and its page stays closed. If the same instruction, called from the same functions,
- * comes back to the same byte and finds the same write pending, it is the load of a loop;
- * the write is then performed, so that the loop ends. A load that faults anew before it
- * has been executed has not come back. Otherwise the load is reported: when the place is
- * needed for another candidate, when many other loads of the page have followed, or when
- * the program ends. A loop over more places than there are candidates ends nevertheless:
- * a hash of each load that was given up so is kept.
+ * the program goes on with what it has read. It is no mistake if the program looks again
+ * until the bytes have changed. So such a load is not reported at once: it becomes a
+ * candidate, and its page stays closed. If the same instruction, called from the same
+ * functions, comes back to the same byte and finds the same write pending, it is the load
+ * of a loop; the write is then performed, so that the loop ends. A load that faults anew
+ * before it has been executed has not come back. Otherwise the load is reported: when its
+ * entry is needed for another candidate, when many other loads of the page have followed,
+ * or when the program ends. A loop over more bytes than there are candidates ends
+ * nevertheless, because a hash of each load whose entry was reused is kept.
  */
 #include <stdatomic.h>
 

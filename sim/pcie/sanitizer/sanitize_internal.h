@@ -212,8 +212,8 @@ const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class);
  */
 bool rn_san_class_joins(const struct rn_tlp *tlp);
 
-/* Issues a TLP of the hierarchy in all classes. @is_judged: it is a write that is pending
- * for who reads its bytes. @cqe gets the places of a CQE.
+/* Issues a TLP of the hierarchy in all classes. @is_judged: it is a write, and pending
+ * for the agents that read its bytes. @cqe gets the places of a CQE.
  */
 void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 			struct rn_san_place cqe[RN_SAN_CLASS_COUNT]);

@@ -428,8 +428,8 @@ static bool is_any_closed(rn_iova addr, uint64_t len, bool to_store)
 	return false;
 }
 
-/* Stores the withheld bytes that the access meets, unless it is the read that gets the
- * bytes from before.
+/* Stores the withheld bytes in the range of the access, unless the access is the read
+ * that is to get the old bytes.
  */
 static void land_for_access(rn_iova addr, uint64_t len, bool to_store)
 {

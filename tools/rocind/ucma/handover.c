@@ -102,7 +102,9 @@ static void keep_event(const struct rnd_ucma *ucma, const struct rnd_event *ev)
 	keep(ucma, RND_UCMA_EVENT, ev->order, &s, sizeof(s));
 }
 
-/* A copy of a connection is the number of its listener and the copy of the protocol. */
+/* The saved state of a connection consists of the number of its listener and of the state
+ * that the protocol has saved.
+ */
 static size_t conn_copy_len(void)
 {
 	return sizeof(uint32_t) + rn_cm_saved_len();

@@ -63,7 +63,7 @@ static size_t count_parts(const char *word)
 	return count;
 }
 
-/* Returns the fewest edits that make a part of @b of @part. */
+/* Returns the smallest number of edits that turn some part of @b into @part. */
 static size_t edits_to_part(const char *part, size_t part_len, const char *b)
 {
 	size_t least = part_len, len;

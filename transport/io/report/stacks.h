@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Prepares the unwinder, whose first use allocates memory, and for fork(). Once more it
- * does nothing.
+/* Prepares the unwinder, whose first use allocates memory, and makes the store of stacks
+ * safe for fork(). A second call does nothing.
  */
 void rn_stacks_init(void);
 
-/* Returns the number of the caller's stack, which the unwinder reads. */
+/* Stores the caller's stack, which the unwinder finds, and returns its number. */
 uint32_t rn_stacks_take(void);
 
 /* Returns the same number as rn_stacks_take(), and costs only a few loads if this thread
