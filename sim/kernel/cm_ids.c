@@ -82,8 +82,8 @@ struct since {
 	bool has_ended;
 };
 
-/* Tree (tsearch(3)) of struct since, with an entry for each id to which one of these has
- * happened; sorted by channel, kind and number.
+/* Tree (tsearch(3)) of struct since, with an entry for each id that was reported as
+ * removed, or has ended, since rocind ended; sorted by channel, kind and number.
  */
 static void *tree;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -839,7 +839,7 @@ bool rn_req_idle(const struct rn_qp *qp);
  * state of the QP and the path of the packet.
  */
 void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
-/* Performs what is due at the requester's deadlines that have passed. */
+/* Performs the actions of the requester's deadlines that have passed. */
 void rn_req_expire(struct rn_qp *qp, rn_ns now);
 
 /* -------------------------------------------------- responder.c, response.c */

@@ -193,8 +193,8 @@ bool rn_san_is_withheld(rn_iova addr, uint64_t len)
 	return rn_san_withheld_at(addr, len, &page) != NULL;
 }
 
-/* Returns true if an older write to the bytes of @tlp was not withheld, and is still in
- * the hierarchy.
+/* Returns true if an older write to the bytes of @tlp was not withheld and has not been
+ * performed yet.
  */
 static bool is_behind_another(const struct rn_tlp *tlp)
 {
