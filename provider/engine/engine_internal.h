@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* engine_internal.h - declarations that the files of the engine share.
  *
- *	engine.c the engines of this process: get, put, attach; multicast groups
- *	qp_records.c numbers of queue pairs, and their records in the statistics page
- *	progress.c the time, one step of the device, and the loop around the policy
- *	pause.c what a thread of the program does when a poll has found nothing
- *	background.c the background thread lock/front.h the first part of an engine: its
- *	lock, and short polls lock/lock.c the lock itself wait.c the descriptors that the
- *	background thread waits for, its timer and its priority rocind_events.c changes of
- *	link and addresses, local wires, captures, faults tx_batch.c joins packets into
- *	super-packets wire.c the back ends below the core, and the MTU of the network
- *	pcie.c finds the library of the simulated PCIe hierarchy pin.c the limit on pinned
- *	memory
+ *	engine.c	  the engines of this process: get, put, attach; multicast groups
+ *	qp_records.c	  numbers of queue pairs, and their records in the statistics page
+ *	progress.c	  the time, one step of the device, and the loop around the policy
+ *	pause.c		  what a thread of the program does when a poll has found nothing
+ *	background.c	  the background thread
+ *	lock/front.h	  the first part of an engine: its lock, and short polls
+ *	lock/lock.c	  the lock itself
+ *	wait.c		  the descriptors that the background thread waits for, its timer
+ *			  and its priority
+ *	rocind_events.c	  changes of link and addresses, local wires, captures, faults
+ *	tx_batch.c	  joins packets into super-packets
+ *	wire.c		  the back ends below the core, and the MTU of the network
+ *	pcie.c		  finds the library of the simulated PCIe hierarchy
+ *	pin.c		  the limit on pinned memory
  *
  * The engine lock guards everything here unless a comment says otherwise.
  */

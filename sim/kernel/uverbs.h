@@ -32,7 +32,21 @@ bool rnk_is_uverbs_request(int fd, unsigned long request);
 int rnk_uverbs_ioctl(void *arg);
 
 /**
- * Reading returns the bytes that were written, in order.
+ * rnk_event_fd_open() - Open a descriptor for a completion channel or an event queue
+ * @proc_fd_dir:	"/proc/self/fd", or another directory in a test
+ * @fifo_dir:		Directory for a temporary FIFO where @proc_fd_dir does not work;
+ *			or NULL
+ *
+ * The descriptor is both ends of a pipe. Reading returns what was written, in order.
+ * Since the descriptor is its own writer there is never an end of file, POLLHUP or
+ * SIGPIPE, and O_NONBLOCK set by the program works. The provider opens a file description
+ * of its own by /proc/self/fd to write events.
+ *
+ * Close-on-exec, and above the three standard descriptors. The descriptor is not
+ * remembered: the program may close it in any way.
+ *
+ * Return: the descriptor, or -errno (EMFILE, ENFILE, ENOMEM; or why no FIFO could be
+ * made). Threads: any; not a cancellation point; keeps no state.
  */
 int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir);
 

@@ -67,8 +67,12 @@ typedef int (*rn_capture_on_packet)(void *ctx, struct rn_capture_source *source,
 				    const struct rn_capture_packet *packet);
 
 /**
- * Returns the numbers of packets captured so far, and of packets that were lost because a
- * ring was full.
+ * rn_capture_sources_read() - Pass on the packets that have been captured, ordered
+ * by time
+ * @now:	CLOCK_REALTIME in ns. Packets younger than RN_CAPTURE_HOLD are kept for
+ *	the next call. UINT64_MAX: all packets are passed on
+ *
+ * Return: 0, or the value of @on_packet that stopped the reading.
  */
 int rn_capture_sources_read(struct rn_capture_sources *all, uint64_t now,
 			    rn_capture_on_packet on_packet, void *ctx);
