@@ -96,9 +96,10 @@ enum rn_tx_what {
  * Consecutive calls return packets of one QP as long as it has any (up to 64), so that
  * the caller can join those of equal size into one super-packet.
  *
- * Return: bytes in @buf, 0 if nothing may leave now. Also 0 when RN_VAIN_MAX queue pairs
- * had no packet at all since the last 0; rn_dev_deadline() is @now then, if there
- * are others to be asked.
+ * Return: bytes in @buf, 0 if nothing may leave now. Also 0 once RN_VAIN_MAX queue pairs
+ * without a packet have been found since this function last returned 0. If more queue
+ * pairs are waiting then, rn_dev_deadline() is @now at the latest, so that the caller
+ * calls again.
  */
 uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
 			 size_t cap, struct rn_tx *tx);

@@ -60,7 +60,9 @@ enum {
 	FILE_LEN = sizeof(struct ends_file) + SLOTS * sizeof(struct slot)
 };
 
-/* The file and the devices of this process. Guarded by the layer's lock. */
+/* The file and the devices of this process. Guarded by the lock of the validation layer
+ * (watch.c).
+ */
 static struct {
 	int fd;
 	/* copy of the file in memory; NULL: this process publishes nothing */

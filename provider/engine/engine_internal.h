@@ -496,9 +496,8 @@ void rnp_wait_init(struct rnp_wait *w);
 
 /**
  * rnp_wait_open() - Create a set
- * @wake_fd: An eventfd that the caller has added to the set; written to when the
- * thread must
- *	look at the set anew
+ * @wake_fd: An eventfd that the caller adds to the set after this call; written to when
+ *	the thread must look at the set anew
  * @uring: Use io_uring, not epoll
  *
  * Return: 0 or -errno; if io_uring fails, an error of rn_uring_open(), with an

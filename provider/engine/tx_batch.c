@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tx_batch.c - joins the packets that the core builds into super-packets, and sends them.
+/* tx_batch.c - combines packets of the core into super-packets, and sends these.
  */
 #include "tx_batch.h"
 
@@ -122,8 +122,9 @@ static bool same_label(const struct rnp_label *a, const struct rnp_label *b)
 	return a->dest_slot == b->dest_slot && same_flow(&a->flow, &b->flow);
 }
 
-/* Builds one packet at @where: behind the open super-packet or, if that is empty, in a
- * local wire's memory. Returns false if the core has no packet.
+/* Lets the core build one packet at @where: behind the open super-packet (tail()), or in
+ * the place that a local wire has reserved. Builds none if a packet that is not sent yet
+ * is there already. Returns false if the core has no packet.
  */
 static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned what)
 {

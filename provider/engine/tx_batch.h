@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tx_batch.h - joins the packets that the core builds into super-packets and sends them.
+/* tx_batch.h - combines packets of the core into super-packets, and sends these.
  *
  * A super-packet holds packets of equal length (the last may be shorter), of one flow and
  * to one destination process; a packet that does not fit begins the next one. Packets are

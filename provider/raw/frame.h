@@ -68,7 +68,9 @@ struct rnp_flow_match {
  */
 void rnp_frame_parse(struct rnp_frame_view *view, const uint8_t *frame, size_t len);
 
-/* Does the frame match the rule? A rule without fields and layers matches all frames. */
+/* Does the frame match the rule? A rule that names no field and no layer matches all
+ * frames.
+ */
 bool rnp_flow_matches(const struct rnp_flow_match *match,
 		      const struct rnp_frame_view *view);
 
@@ -77,10 +79,10 @@ bool rnp_flow_matches(const struct rnp_flow_match *match,
  */
 bool rnp_frame_is_multicast(const struct rnp_frame_view *view);
 
-/* --------------------------------------------------------------------- checksums The
- * checksums that a NIC fills in and checks: that of the IPv4 header, and those of TCP and
- * UDP. TCP or UDP must stand directly behind IPv4 or IPv6, in no fragment, and behind at
- * most two VLAN tags. RFC 791, 793, 768, 8200 (8.1).
+/* --------------------------------------------------------------------- checksums */
+/* The checksums that a NIC fills in and checks: that of the IPv4 header, and those of
+ * TCP and UDP. TCP or UDP must stand directly behind IPv4 or IPv6, in no fragment, and
+ * behind at most two VLAN tags. RFC 791, 793, 768, 8200 (8.1).
  */
 
 /* Fills in the checksums of the frame, whatever their fields contain. A header that is

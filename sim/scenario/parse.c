@@ -700,8 +700,10 @@ static bool parse_line(struct parser *p, struct line_tokens *w, bool timed)
 /* ------------------------------------------------------------------- the file */
 typedef bool parse_fn(struct parser *p, struct line_tokens *w);
 
-/* Calls @parse for every line of @text, without its comment. @number: 0 if @text is the
- * file; else the text is a setup, and all its lines have this number of the file.
+/* Calls @parse for each line of @text that has a word before its comment. @number is 0 if
+ * @text is the file, whose first line goes to parse_rules() instead. Otherwise @text is
+ * that of a built-in setup, and @number is the line of the file that names it: errors are
+ * reported with that number.
  */
 static bool parse_lines(struct parser *p, const char *text, size_t len, uint32_t number,
 			parse_fn *parse)

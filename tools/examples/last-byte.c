@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* last-byte.c - polls the first and the last byte of a WRITE to host memory.
  *
- * When both bytes are new, the bytes between them need not be. Mended: WRITE WITH
- * IMMEDIATE, and a poll of its completion.
+ * When both bytes are new, the bytes between them need not be. With --mended, it polls
+ * the completion of a WRITE WITH IMMEDIATE.
  */
 #include <string.h>
 

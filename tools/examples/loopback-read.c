@@ -3,8 +3,9 @@
  * NCCL does.
  *
  * NIC and GPU are below different root ports, so the flush call of the CPU takes another
- * route than the data. Mended: the receiver READs one byte of the GPU's buffer through a
- * QP of the same NIC that is connected to itself; this read pushes the data before it.
+ * route than the data. With --mended, the receiver READs one byte of the GPU's buffer
+ * through a QP of the same NIC that is connected to itself; this read pushes the data
+ * before it.
  */
 #include <rocin/gpu.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* read-completion.c - an RDMA READ into GPU memory has completed: is the data there?
  *
  * The CPU polls the completion and raises a flag in host memory, for which a running
- * kernel waits. Mended: the CPU flushes the GPU before it raises the flag.
+ * kernel waits. With --mended, the CPU flushes the GPU before it raises the flag.
  */
 #include <rocin/gpu.h>
 #include <string.h>

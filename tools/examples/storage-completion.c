@@ -2,7 +2,7 @@
 /* storage-completion.c - a file is read into GPU memory, as with GPUDirect Storage.
  *
  * The CPU polls the completion of the drive and raises a flag for a running kernel.
- * Mended: a stream orders the read and the raising of the flag.
+ * With --mended, a stream orders the read and the raising of the flag.
  */
 #include <rocin/gpu.h>
 #include <rocin/storage.h>

@@ -2,8 +2,8 @@
 /* storage-route.c - the route of a file to a GPU that is not below the drive's switch.
  *
  * The drive and GPU 0 are below different root ports, so not even a kernel that is
- * launched after the completion sees the data. Mended: the policy lets the transfer use a
- * bounce buffer in GPU 1, which is below the drive's switch.
+ * launched after the completion sees the data. With --mended, the policy lets the
+ * transfer use a bounce buffer in GPU 1, which is below the drive's switch.
  */
 #include <rocin/gpu.h>
 #include <rocin/storage.h>

@@ -2,7 +2,7 @@
 /* write-immediate.c - WRITE WITH IMMEDIATE into GPU memory, for a running kernel.
  *
  * The receiver polls the completion of the immediate and raises a flag for the kernel.
- * Mended: it launches the kernel after the completion.
+ * With --mended, it launches the kernel after the completion.
  */
 #include <rocin/gpu.h>
 #include <string.h>

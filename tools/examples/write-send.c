@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* write-send.c - WRITE into GPU memory, then SEND to say that it is there.
  *
- * Both use one QP, so the receiver gets the SEND after the WRITE. Mended: between them
- * the sender READs a byte of what it wrote, and fences the SEND behind the READ.
+ * Both use one QP, so the receiver gets the SEND after the WRITE. With --mended, between
+ * them the sender READs a byte of what it wrote, and fences the SEND behind the READ.
  */
 #include <rocin/gpu.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* declare.c - parses rules that declare memory and finds the rule that matches;
- * see declare.h.
+/* declare.c - parses the rules that make registered memory count as a GPU's, and finds
+ * the rule that matches a registration; see declare.h.
  */
 #include "declare.h"
 

@@ -634,8 +634,8 @@ void rn_gpu_store(volatile void *addr, uint64_t value, unsigned size)
 
 /* --------------------------------------------------------------- polling */
 /* Waits until @addr has the value, as the GPU of this thread sees it. Host memory is
- * polled without TLPs. This is valid, because a read of the kernel that arrived at the
- * same moment would have returned the value, too. Returns 0, -EFAULT or -ETIMEDOUT.
+ * polled without TLPs. This is valid, because a read by the GPU kernel that arrived at
+ * the same moment would have returned the value, too. Returns 0, -EFAULT or -ETIMEDOUT.
  */
 static int wait_for(uintptr_t addr, uint64_t value, unsigned size, int timeout_ms)
 {

@@ -107,8 +107,9 @@ bool rn_host_is_forked(void)
 	return forked;
 }
 
-/* Returns the length of the longest write: a NIC writes at most a granule at once, or a
- * page if a hook joins granules; a drive max_payload bytes.
+/* Returns the maximum length of one write. A NIC writes at most one granule at a time, or
+ * up to a page if a hook lets granules be joined (rn_host_hooks.joins). A drive writes at
+ * most max_payload bytes at a time.
  */
 static uint32_t payload_max(const struct rn_host *h, const struct rn_pcie_knobs *k)
 {

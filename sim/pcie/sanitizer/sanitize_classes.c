@@ -758,7 +758,7 @@ void rn_san_class_cover(bool (*is_covered)(const struct rn_tlp *tlp, const void 
 }
 
 /* ------------------------------------------------------------------- query */
-/* Returns the newest write of a device to the range that is pending, or NULL. */
+/* Returns the newest pending write of a device to the range, or NULL. */
 static const struct rn_tlp *newest_pending(const struct class *c, const struct range *r)
 {
 	const struct rn_fabric *f = c->fabric;

@@ -30,7 +30,9 @@ struct rn_san_early {
 	uint8_t bytes[];
 };
 
-/* Keeps [@from, @to). Without memory they are sent as they are when the NIC reads. */
+/* Copies the bytes [@from, @to), at most the first KEPT_MAX. If malloc() fails, nothing
+ * is copied, and the NIC sends what memory contains when it reads.
+ */
 static void keep(struct rn_san_wr *wr, rn_iova from, rn_iova to, rn_san_load_fn *load)
 {
 	uint32_t len = to - from < KEPT_MAX ? (uint32_t)(to - from) : KEPT_MAX;

@@ -184,8 +184,8 @@ struct rn_bench_message {
 	uint32_t len, at;
 };
 
-/* Moves on by a packet of @payload bytes, and from the end to the start. Returns where
- * the packet belongs.
+/* Returns the address of the next @payload bytes of the message, and advances @m->at by
+ * @payload. If no further @payload bytes fit behind them, @m->at becomes 0.
  */
 static inline uint8_t *rn_bench_next_piece(struct rn_bench_message *m, uint32_t payload)
 {

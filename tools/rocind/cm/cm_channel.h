@@ -132,7 +132,9 @@ void rnd_cm_channel_close(struct rnd_cm_channel *ch);
 
 /* Copies all channels and paths for the keeper. */
 void rnd_cm_channels_keep_all(struct rnd_cm *cm);
-/* Copies the numbers of marks that have changed. */
+/* Stores in the keeper the number of unread marks of each channel whose number has
+ * changed. A mark is a byte that was sent for an event.
+ */
 void rnd_cm_channels_keep_marks(struct rnd_cm *cm);
 /* Restores a channel, its marks, or a path. Descriptors that are used are taken out of
  * @r.

@@ -254,8 +254,8 @@ struct rn_ctl_faults_reply {
 	uint64_t generation;
 	uint32_t has_text;
 	uint32_t reserved;
-	/* for each rule, the counts of processes that have ended; see
-	 * struct rn_stats_faults
+	/* for each rule, the sums of the counts (struct rn_stats_faults) of those
+	 * processes that have ended, and of rocind's connection manager
 	 */
 	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
 };

@@ -79,8 +79,9 @@ void rn_local_who_holds(struct rn_local *l, rn_local_holds *holds, void *ctx);
 int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		const struct rn_rocind_wire *wire);
 
-/* Remove a local wire that has ended, or note that there is none. @err: the reason, as in
- * RN_ROCIND_WIRE_DOWN; 0: the peer has gone. What the peer has sent is still received.
+/* Process RN_ROCIND_WIRE_DOWN: the local wire has ended, or rocind has refused to make
+ * one. @err: the reason, as in that event. If it is 0, the peer has gone, and what it has
+ * sent is still received; otherwise a wire is removed at once with all that is unread.
  */
 void rn_local_down(struct rn_local *l, const struct rn_rocind_ends *ends, int err);
 

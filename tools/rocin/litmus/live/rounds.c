@@ -134,7 +134,8 @@ static int end_kernels(struct rn_live *l, struct rn_live_player *players)
 	return 0;
 }
 
-/* ---- Receives of the program ---- */
+/* ---- Receives: those that the test's threads post, and those for the other messages
+ * ---- */
 
 static bool is_fed(const struct rn_live *l, unsigned qp)
 {
