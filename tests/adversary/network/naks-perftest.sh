@@ -11,7 +11,7 @@
 command -v ib_write_bw >/dev/null || skip 'no perftest here'
 quick_perftest
 forge_naks=$1
-step=128 # fewer than the packets of the requests that are outstanding
+step=256 # fewer than the packets of the requests that are outstanding
 
 count_of() { rocin stat --counters --all 2>/dev/null | awk -v "name=$1" '$1 == name { n += $2 } END { print n + 0 }'; }
 moving() { [ "$(count_of rcvd_pkts)" -gt 1000 ]; }
