@@ -456,32 +456,33 @@ static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_w
 	       ranges_touch(a->remote_addr, a->len, b->remote_addr, b->len);
 }
 
-/* Reports the new request if it depends on a READ or atomic that has not completed.
- * Searches from the newest request back to the last one with a fence: requests
- * begin in order, and when the fenced request begins, all READs and atomics before
- * it have completed.
+/* Returns the request before @wr, for which @wr need not wait if it is a READ or an
+ * atomic; NULL if there is none. There is none before a request with a fence: requests
+ * begin in order, and when that one begins, all READs and atomics before it have
+ * completed.
  */
+static struct rn_san_wr *unordered_before(const struct rn_san_qp *q,
+					  const struct rn_san_wr *wr)
+{
+	if (!q->reads_open || wr->has_fence || wr->msg == q->oldest)
+		return NULL;
+	return rn_san_wr_find(q, wr->msg - 1);
+}
+
+/* Reports the new request if it depends on a READ or atomic that has not completed. */
 static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {
-	const struct rn_san_wr *first;
-	uint32_t msg = wr->msg;
+	for (const struct rn_san_wr *first = unordered_before(q, wr); first;
+	     first = unordered_before(q, first)) {
+		bool is_local;
 
-	if (!q->reads_open || wr->has_fence)
-		return;
-	while (msg != q->oldest) {
-		first = rn_san_wr_find(q, --msg);
-		if (!first)
+		if (!rn_wr_brings_data(first->opcode))
+			continue;
+		is_local = local_ranges_touch(first, wr);
+		if (is_local || remote_ranges_touch(first, wr)) {
+			rn_san_report_fence(q, first, wr, is_local);
 			return;
-		if (rn_wr_brings_data(first->opcode)) {
-			bool is_local = local_ranges_touch(first, wr);
-
-			if (is_local || remote_ranges_touch(first, wr)) {
-				rn_san_report_fence(q, first, wr, is_local);
-				return;
-			}
 		}
-		if (first->has_fence)
-			return;
 	}
 }
 
@@ -491,16 +492,10 @@ static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
  */
 static void keep_from_own_qp(const struct rn_san_qp *q, struct rn_san_wr *wr)
 {
-	const struct rn_san_wr *first;
-	uint32_t msg = wr->msg;
-
-	if (!q->reads_open || wr->has_fence)
-		return;
-	do {
-		first = msg != q->oldest ? rn_san_wr_find(q, --msg) : NULL;
-		if (first && rn_wr_brings_data(first->opcode))
+	for (const struct rn_san_wr *first = unordered_before(q, wr); first;
+	     first = unordered_before(q, first))
+		if (rn_wr_brings_data(first->opcode))
 			rn_san_early_keep(wr, first, load_old);
-	} while (first && !first->has_fence);
 }
 
 /* Likewise for the other queue pairs, with which no fence brings an order. */
@@ -545,9 +540,6 @@ static void overtake_one(struct rn_san_wr *first)
  */
 static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {
-	struct rn_san_wr *first = NULL;
-	uint32_t msg = wr->msg;
-
 	/* The peer executes such a request, as well as an ATOMIC WRITE, after all
 	 * requests before it.
 	 */
@@ -555,15 +547,10 @@ static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 		wait_for_atomics(q, wr);
 		return;
 	}
-	if (!q->reads_open)
-		return;
-	while (msg != q->oldest && !(first && first->has_fence)) {
-		first = rn_san_wr_find(q, --msg);
-		if (!first)
-			return;
+	for (struct rn_san_wr *first = unordered_before(q, wr); first;
+	     first = unordered_before(q, first))
 		if (is_open_answer(first) && !first->is_overtaken)
 			overtake_one(first);
-	}
 }
 
 /* -------------------------------------------------------------------- post */
