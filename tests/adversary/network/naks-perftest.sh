@@ -13,8 +13,7 @@ quick_perftest
 forge_naks=$1
 step=256 # fewer than the packets of the requests that are outstanding
 
-count_of() { rocin stat --counters --all 2>/dev/null | awk -v "name=$1" '$1 == name { n += $2 } END { print n + 0 }'; }
-moving() { [ "$(count_of rcvd_pkts)" -gt 1000 ]; }
+moving() { [ "$(counter rcvd_pkts)" -gt 1000 ]; }
 over() { ! kill -0 "$1" 2>/dev/null; }
 moving_or_over() { moving || over "$writer"; }
 
@@ -63,9 +62,9 @@ for local in auto off; do
 	wait_for over "$naks" || fail "user, $local: no two rounds: $(cat "$work/naks")"
 	grep -q ' packets in ' "$work/naks" || fail "user, $local: no attack: $(cat "$work/naks")"
 	over "$writer" && fail "user, $local: it has ended: $(cat "$work/client.out")"
-	before=$(count_of rcvd_pkts)
+	before=$(counter rcvd_pkts)
 	kill -CONT "$server"
-	goes_on() { [ "$(count_of rcvd_pkts)" -gt $((before + 1000)) ] || over "$writer"; }
+	goes_on() { [ "$(counter rcvd_pkts)" -gt $((before + 1000)) ] || over "$writer"; }
 	wait_for goes_on || fail "user, $local: nothing moves any more"
 	over "$writer" && fail "user, $local: it has ended: $(cat "$work/client.out")"
 	end_attack

@@ -58,7 +58,7 @@ alive() {
 	done
 }
 # What the peer has sent comes at all.
-received() { rocin stat --counters 2>/dev/null | awk '$1 == "rcvd_pkts" { n += $2 } END { print n + 0 }'; }
+received() { counter rcvd_pkts; }
 storm() {
 	rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/cm_many" storm "$addr_a" 7175 1 16 \
 		>"$work/storm" 2>&1 || fail "connections: $(tail -3 "$work/storm")"

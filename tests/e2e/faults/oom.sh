@@ -78,7 +78,7 @@ bystanders() {
 		disown
 	done
 }
-received() { rocin stat --counters 2>/dev/null | awk '$1 == "rcvd_pkts" { n += $2 } END { print n + 0 }'; }
+received() { counter rcvd_pkts; }
 more() { [ "$(received)" -gt $((before + 2000)) ]; }
 go_on() {
 	local i

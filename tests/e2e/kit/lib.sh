@@ -126,6 +126,12 @@ import json, sys
 print(json.load(sys.stdin)[0]["pid"])'
 }
 
+# counter NAME [PREFIX...]: its sum over all programs, where the commands after PREFIX run
+counter() {
+	"${@:2}" rocin stat --counters 2>/dev/null |
+		awk -v "name=$1" '$1 == name { n += $2 } END { print n + 0 }'
+}
+
 # cm_counts NAME...: of what rdma_cm has, in all programs together
 cm_counts() {
 	rocin stat --daemon --json | python3 -c '

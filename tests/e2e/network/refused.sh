@@ -33,11 +33,10 @@ ends() { # GID-INDEX
 		ibv_rc_pingpong -s 64 -g "$1" -p "$port" "${peers[0]}" >"$work/a.out" 2>&1 &
 	client=$!
 	pids+=("$client")
-	counter=0
+	refused=0
 	while kill -0 "$client" 2>/dev/null; do
-		now=$("${in_a[@]}" rocin stat --counters 2>/dev/null |
-			awk '$1 == "icmp_refused" { n += $2 } END { print n + 0 }')
-		[ "$now" -le "$counter" ] || counter=$now
+		now=$(counter icmp_refused "${in_a[@]}")
+		[ "$now" -le "$refused" ] || refused=$now
 		sleep 0.1
 	done
 	wait "$client" && fail 'the program does not notice'
@@ -55,8 +54,8 @@ for peer in "${peers[@]}"; do
 		"${in_b[@]}" nft "add rule inet f in udp dport 4791 reject with icmpx $how"
 		ends "$index"
 		[ "$lines" = 1 ] || fail "$how: $lines lines: $(cat "$work/a.out")"
-		[ "$counter" -ge 1 ] || fail "$how: icmp_refused is $counter"
-		echo "ok: $(grep -m1 'refuses packets' "$work/a.out"), counted $counter times"
+		[ "$refused" -ge 1 ] || fail "$how: icmp_refused is $refused"
+		echo "ok: $(grep -m1 'refuses packets' "$work/a.out"), counted $refused times"
 	done
 	grep -q "$peer refuses packets: .*firewall.* UDP port 4791" "$work/a.out" || fail "$(cat "$work/a.out")"
 done
@@ -64,5 +63,5 @@ done
 "${in_b[@]}" nft 'add rule inet f in udp dport 4791 drop'
 peer=${peers[0]}
 ends 0
-[ "$lines" = 0 ] && [ "$counter" = 0 ] || fail "silence: $lines lines, counted $counter"
+[ "$lines" = 0 ] && [ "$refused" = 0 ] || fail "silence: $lines lines, counted $refused"
 echo 'ok: silence is no refusal'

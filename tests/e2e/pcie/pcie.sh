@@ -18,10 +18,7 @@ both() {
 }
 
 gone() { ! kill -0 "$1" 2>/dev/null; }
-moving() {
-	[ "$(rocin stat --counters 2>/dev/null |
-		awk '$1 == "rcvd_pkts" { n += $2 } END { print n + 0 }')" -gt 200 ]
-}
+moving() { [ "$(counter rcvd_pkts)" -gt 200 ]; }
 
 # Has a device under load rung, fetched WQEs, and had and read translations?
 fetching() {

@@ -19,7 +19,7 @@ perf() {
 }
 
 # interrupt SIGNAL: Ctrl-C and kill end both ends in the middle of a transfer
-moving() { [ "$(rocin stat --counters 2>/dev/null | awk '$1 == "rcvd_pkts" { n += $2 } END { print n + 0 }')" -gt 1000 ]; }
+moving() { [ "$(counter rcvd_pkts)" -gt 1000 ]; }
 interrupt() {
 	local signal=$1 server client status pid
 	next_port
