@@ -127,9 +127,7 @@ enum rn_nic_wqe {
 enum rn_cpu_model {
 	RN_CPU_TSO, /* stores become visible in order, later than loads behind them */
 	RN_CPU_SC,  /* each store is visible at once */
-	/* as RN_CPU_TSO, but stores to different locations may become visible in any
-	 * order
-	 */
+	/* as RN_CPU_TSO, but stores to different locations are not ordered */
 	RN_CPU_PSO,
 };
 

@@ -151,9 +151,7 @@ static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 			return NULL;
 		rc = rnp_context_open(ctx, &plugin.library, origin, err, sizeof(err));
 	}
-	/* @err says why opening failed, or what is missing in a device that works without
-	 * it
-	 */
+	/* @err says why opening failed, or what a device that was opened lacks */
 	if (err[0])
 		rnp_tell_user("%s: %s", device->name, err);
 	if (!rc) {

@@ -672,9 +672,7 @@ void rnp_rocind_events(struct rnp_engine *e)
 		case RN_ROCIND_TAP_END:
 			end_capture(e, &ev.tap);
 			break;
-		/* an event for processes that record captures, which this process does
-		 * not
-		 */
+		/* an event for rocin capture, which is another process */
 		case RN_ROCIND_TAP_SOURCE:
 			rn_rocind_close_tap(&ev.tap);
 			break;

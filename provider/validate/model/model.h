@@ -164,9 +164,7 @@ struct rn_val_cq {
 		/* number of calls of ibv_resize_cq() since the first completion */
 		uint32_t resizes;
 		uint64_t signaled; /* number of signaled requests of its QPs */
-		/* number of calls counted in @notifies that were for solicited events
-		 * only
-		 */
+		/* those calls of @notifies that were for solicited events only */
 		uint64_t solicited_notifies;
 	} tally;
 };
@@ -302,9 +300,7 @@ struct rn_val {
 		 */
 		uint32_t late_mrs, late_ahs;
 		uint32_t small_mrs; /* number of MRs smaller than a page */
-		/* serial of the QP that was posted to last; 0: the program has polled
-		 * since
-		 */
+		/* serial of the QP that was posted to last; 0 after a poll */
 		uint32_t last_post;
 		/* A ring of the newest WRITEs since the program has seen a completion,
 		 * and the number of all WRITEs since then.

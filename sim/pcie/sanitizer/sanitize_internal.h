@@ -377,8 +377,8 @@ void rn_san_transfer_ended(unsigned agent);
 bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown);
 
 /* Notes that the load of this thread's single step has been executed: it has not seen
- * writes that are performed from now on. Needs no lock, because a thread that waited for
- * the lock could miss such writes.
+ * writes that are performed from now on. Takes no lock, because writes that are performed
+ * while the thread waited for one would count as seen.
  */
 void rn_san_candidate_executed(void);
 
