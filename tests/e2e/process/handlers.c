@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/e2e/kit/loop.h"
+#include "tests/kit/apart.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old programs do so */
 
@@ -42,11 +43,10 @@ static void tear_down(void)
 /* Registered, and gone again: of the fault the device is to find out by itself. */
 static struct ibv_mr *gone_memory(void)
 {
-	void *mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
+	void *mem = map_apart(LEN, PROT_READ | PROT_WRITE);
 	struct ibv_mr *mr;
 
-	EXPECT(mem != MAP_FAILED);
+	EXPECT(mem);
 	mr = ibv_reg_mr(l.pd, mem, LEN, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	EXPECT(mr);
 	munmap(mem, LEN);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/e2e/kit/loop.h"
+#include "tests/kit/apart.h"
 
 enum {
 	LEN = 65536
@@ -65,8 +66,10 @@ static void gone_memory_fails_the_request(void (*take_away)(uint8_t *mem),
 
 	set_up(&f);
 	EXPECT(file && !ftruncate(fileno(file), LEN));
-	mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
-	EXPECT(mem != MAP_FAILED);
+	mem = map_apart(LEN, PROT_NONE);
+	EXPECT(mem);
+	EXPECT(mmap(mem, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		    fileno(file), 0) == mem);
 	mr = ibv_reg_mr(f.l.pd, mem, LEN, all_rights);
 	EXPECT(mr);
 	if (take_away)
@@ -104,8 +107,8 @@ static void gone_source_is_a_local_error(void)
 	uint8_t *mem;
 
 	set_up(&f);
-	mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	EXPECT(mem != MAP_FAILED);
+	mem = map_apart(LEN, PROT_READ | PROT_WRITE);
+	EXPECT(mem);
 	mr = ibv_reg_mr(f.l.pd, mem, LEN, all_rights);
 	EXPECT(mr);
 	munmap(mem, LEN);

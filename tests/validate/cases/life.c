@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cases.h"
+#include "tests/kit/apart.h"
 
 static void destroy_pd_of_mr(struct kit *k)
 {
@@ -330,10 +331,9 @@ enum {
 
 static void *map_pages(void)
 {
-	void *pages = mmap(NULL, PAGES_LEN, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *pages = map_apart(PAGES_LEN, PROT_READ | PROT_WRITE);
 
-	assert_true(pages != MAP_FAILED);
+	assert_non_null(pages);
 	return pages;
 }
 

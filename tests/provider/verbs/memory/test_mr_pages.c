@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "provider/verbs/memory/mr.h"
+#include "tests/kit/apart.h"
 
 enum {
 	PAGES = 8
@@ -24,9 +25,8 @@ static int map(void **state)
 	char *mem;
 
 	page = (size_t)sysconf(_SC_PAGESIZE);
-	mem = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mem == MAP_FAILED)
+	mem = map_apart(PAGES * page, PROT_READ | PROT_WRITE);
+	if (!mem)
 		return -1;
 	*state = mem;
 	return munmap(mem + 4 * page, page) || mprotect(mem + 6 * page, page, PROT_READ);
@@ -92,12 +92,11 @@ static void a_question_about_pages_brings_none(void **state)
 {
 	const size_t many = 3000; /* more than are asked for at a time */
 	unsigned char *there = malloc(many);
-	char *mem = mmap(NULL, many * page, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *mem = map_apart(many * page, PROT_READ | PROT_WRITE);
 
 	(void)state;
 	assert_non_null(there);
-	assert_true(mem != MAP_FAILED);
+	assert_non_null(mem);
 	assert_int_equal(rnp_pages_mapped(mem + 1, many * page - 2), 0);
 	rnp_pages_expect(mem + 1, many * page - 2);
 	assert_int_equal(mincore(mem, many * page, there), 0);

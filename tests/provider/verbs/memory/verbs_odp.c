@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/kit/apart.h"
 #include "tests/provider/kit/verbs_kit.h"
 
 enum {
@@ -18,11 +19,16 @@ static size_t page;
 /* ------------------------------------------------------------------------- helpers */
 static uint8_t *map_pages(uint8_t *where)
 {
-	uint8_t *mem = mmap(where, PAGES * page, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | (where ? MAP_FIXED : 0), -1, 0);
+	const int prot = PROT_READ | PROT_WRITE;
 
-	assert_true(mem != MAP_FAILED);
-	return mem;
+	if (!where)
+		where = map_apart(PAGES * page, prot);
+	else
+		assert_ptr_equal(mmap(where, PAGES * page, prot,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+				 where);
+	assert_non_null(where);
+	return where;
 }
 
 static void unmap_pages(uint8_t *mem)

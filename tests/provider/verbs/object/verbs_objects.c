@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/kit/apart.h"
 #include "tests/provider/kit/verbs_kit.h"
 
 static void flushed_receives(struct kit *k, struct ibv_qp *qp, unsigned count)
@@ -264,11 +265,10 @@ static void memory_is_checked_when_it_is_registered(void **state)
 {
 	struct kit *k = *state;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *mem =
-		mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *mem = map_apart(2 * page, PROT_READ);
 	struct ibv_mr *mr;
 
-	assert_true(mem != MAP_FAILED);
+	assert_non_null(mem);
 	assert_int_equal(munmap(mem + page, page), 0);
 	mr = ibv_reg_mr(k->pd, mem, page, IBV_ACCESS_REMOTE_READ);
 	assert_non_null(mr);
@@ -372,13 +372,12 @@ static void a_region_of_no_bytes_lies_within_a_page(void **state)
 				    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 	struct kit *k = *state;
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *mem = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *mem = map_apart(2 * page, PROT_READ | PROT_WRITE);
 	struct ibv_sge here, there = kit_sge(k, 0, 0, 8), none = kit_sge(k, 0, 0, 0);
 	struct ibv_mr *mr;
 	uint64_t at;
 
-	assert_ptr_not_equal(mem, MAP_FAILED);
+	assert_non_null(mem);
 	assert_int_equal(munmap(mem + page, page), 0);
 	assert_null(ibv_reg_mr(k->pd, mem, 0, rights));
 	assert_int_equal(errno, EINVAL);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "rocin/cqe.h"
+#include "tests/kit/apart.h"
 #include "tests/provider/kit/verbs_kit.h"
 
 enum {
@@ -79,13 +80,12 @@ static void an_l_key_says_what_it_does_not_open(void **state)
 static void memory_that_is_gone_is_not_a_bad_key(void **state)
 {
 	struct kit *k = *state;
-	void *mem = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
+	void *mem = map_apart(4096, PROT_READ | PROT_WRITE);
 	struct ibv_mr *mr;
 	struct ibv_sge sge;
 	struct ibv_qp *qp[2];
 
-	assert_true(mem != MAP_FAILED);
+	assert_non_null(mem);
 	mr = ibv_reg_mr(k->pd, mem, 4096, IBV_ACCESS_LOCAL_WRITE);
 	assert_non_null(mr);
 	assert_int_equal(munmap(mem, 4096), 0);

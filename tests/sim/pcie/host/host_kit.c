@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* host_kit.c - see host_kit.h */
 #include "host_kit.h"
+#include "tests/kit/apart.h"
 
 #include <dirent.h>
 #include <stdatomic.h>
@@ -24,10 +25,9 @@ int kit_forget(void **state)
 
 uint8_t *kit_map_pages(unsigned pages)
 {
-	void *p = mmap(NULL, (size_t)pages * KIT_PAGE, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = map_apart((size_t)pages * KIT_PAGE, PROT_READ | PROT_WRITE);
 
-	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_non_null(p);
 	return p;
 }
 

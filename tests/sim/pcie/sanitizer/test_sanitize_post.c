@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "sanitize_kit.h"
+#include "tests/kit/apart.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {
@@ -195,12 +196,11 @@ static void test_written_elsewhere(void **state)
 
 static void test_memory_that_goes(void **state)
 {
-	uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page = map_apart(4096, PROT_READ | PROT_WRITE);
 	unsigned long long before = san_occurrences();
 
 	(void)state;
-	assert_ptr_not_equal(page, MAP_FAILED);
+	assert_non_null(page);
 	rn_guard_install(); /* cmocka has put handlers before it */
 	san_post(&nic, 0x300, 0, RN_WR_RDMA_WRITE, page, 64, REMOTE, false);
 	munmap(page, 4096);

@@ -13,6 +13,7 @@
 
 #include "rocin/cpu.h"
 #include "rocin/crc32.h"
+#include "tests/kit/apart.h"
 #include "transport/io/memory/mem_direct.h"
 
 static const struct rn_mem_attr attr;
@@ -200,9 +201,9 @@ static void put_handler_in_front(void)
 static uint8_t *two_pages(int prot)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *p = mmap(NULL, 2 * page, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = map_apart(2 * page, prot);
 
-	assert_true(p != MAP_FAILED);
+	assert_non_null(p);
 	return p;
 }
 
