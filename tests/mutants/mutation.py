@@ -13,7 +13,7 @@ import types
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(sys.argv[1]) / "tools"))
-from mutation import bank, coverage, judge, report  # noqa: E402  pylint: disable=wrong-import-position
+from mutation import bank, box, build, coverage, judge, report  # noqa: E402  pylint: disable=wrong-import-position
 
 CODE = """
 /* limit() is of a(), too. */
@@ -204,9 +204,26 @@ def check_pieces(folder):
             yield f"it is not said how many were never run:\n{text}"
 
 
+def check_box():
+    """A run finds the tree and the mutant that is chosen, also where the tree lies in /tmp."""
+    words = box.how()
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        place = build.Place(pathlib.Path(name))
+        place.top.mkdir(parents=True)
+        for file in (place.chosen, place.reached):
+            file.touch()
+        if not words:
+            return
+        command = ["bash", "-c", f'[ "$(cat {place.chosen})" = 7 ] && printf "\\0\\1" >{place.reached}']
+        test = types.SimpleNamespace(env={}, folder=name, skip=77, command=command)
+        found = box.Box(place, "0", words).run(test, 7, 60, 2)
+        if (found[0], found[2]) != ("passed", {1}):
+            yield f"a run in a box found {found}: {(place.top / 'output-0.log').read_text()}"
+
+
 with tempfile.TemporaryDirectory() as name:
     wrong = [*check_lines(pathlib.Path(name)), *check_choices(pathlib.Path(name)),
-             *check_entries(pathlib.Path(name)), *check_functions(), *check_bars(),
+             *check_entries(pathlib.Path(name)), *check_functions(), *check_bars(), *check_box(),
              *check_pieces(pathlib.Path(name))]
 print("\n".join(wrong) or "each line is taken for what it is")
 sys.exit(bool(wrong))

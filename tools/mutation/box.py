@@ -17,7 +17,9 @@ mount --bind "$mine/mutant" "$chosen"
 mount --bind "$mine/reached" "$reached"
 exec 9<"$root"
 mount -t tmpfs none /tmp
-case $root in /tmp/*) mkdir -p "$root" && mount --bind /proc/self/fd/9 "$root" ;; esac
+# Without the option, mount would look for the name behind the descriptor, in the new /tmp; and the two
+# files above are mounts themselves.
+case $root in /tmp/*) mkdir -p "$root" && mount --no-canonicalize --rbind /proc/self/fd/9 "$root" ;; esac
 exec 9<&-
 mount -t tmpfs none /dev/shm
 mkdir -p /run/netns && mount -t tmpfs none /run/netns
