@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 
 #include "driver_abi.h"
+#include "provider/persona/persona.h"
 #include "provider/verbs/context.h"
 #include "provider/verbs/object/device.h"
 #include "provider/verbs/object/library.h"
@@ -303,6 +304,28 @@ static void fill_tables(void)
 	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.watch_table);
 }
 
+/* Removes the operations that the provider of the persona lacks, so that the library's
+ * default, which fails with EOPNOTSUPP, remains. A wrong name in the environment makes
+ * each device fail to open, see rnp_settings_read().
+ */
+static void remove_lacking(void)
+{
+	const struct rnp_persona *persona;
+	char err[256];
+
+	(void)rnp_persona_read(&persona, err, sizeof(err));
+	for (unsigned op = 0; op < RNP_OP_COUNT; op++) {
+		uint8_t slot = plugin.abi.slot[op];
+
+		if (slot == RNP_ABI_NO_SLOT ||
+		    !rnp_persona_lacks(persona, rnp_abi_op_name(op)))
+			continue;
+		plugin.table[slot] = NULL;
+		plugin.fault_table[slot] = NULL;
+		plugin.watch_table[slot] = NULL;
+	}
+}
+
 static __attribute__((constructor)) void register_plugin(void)
 {
 	char err[256];
@@ -315,6 +338,7 @@ static __attribute__((constructor)) void register_plugin(void)
 					       .mark_qp_ex = mark_qp_ex,
 					       .set_call_faults = set_call_faults };
 	fill_tables();
+	remove_lacking();
 	plugin.is_watched = rnp_watch_start();
 	pthread_atfork(NULL, NULL, forget_in_child);
 	plugin.abi.lib.register_driver(&device_ops);

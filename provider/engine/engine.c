@@ -156,6 +156,11 @@ const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e)
 	return &e->pcie;
 }
 
+const struct rnp_persona *rnp_engine_persona(const struct rnp_engine *e)
+{
+	return e->set.persona;
+}
+
 struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e)
 {
 	return &e->raw;

@@ -27,6 +27,7 @@ struct rn_stats_qp;
 
 struct rnp_engine;
 struct rnp_path_mtu;
+struct rnp_persona;
 struct rnp_pcie;
 struct rnp_raw_link;
 
@@ -113,6 +114,8 @@ rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp);
  */
 void rnp_engine_keep_exact_time(struct rnp_engine *e);
 const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
+/* Returns the device whose limits the engine's device has, or NULL: its own. */
+const struct rnp_persona *rnp_engine_persona(const struct rnp_engine *e);
 /* Returns the link of raw packet QPs; use it with the lock held. */
 struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e);
 /* Closes the sockets that raw packet QPs do not use any more; lock not held. */

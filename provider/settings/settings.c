@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "provider/persona/persona.h"
 #include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
 
@@ -365,6 +366,8 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 		rc = read_window(s, err, err_len);
 	if (!rc)
 		rc = read_pin(s, err, err_len);
+	if (!rc)
+		rc = rnp_persona_read(&s->persona, err, err_len);
 	return rc;
 }
 

@@ -27,6 +27,7 @@
  *   one peer process
  * - ROCIN_PIN off | limit[:SIZE] and cost:NS: memory that counts as pinned is limited by
  *   RLIMIT_MEMLOCK, or to SIZE bytes with K or M; pinning takes NS a page
+ * - ROCIN_AS mlx5 | rxe | efa: report and refuse what such a device does, see persona.h
  */
 #ifndef RNP_SETTINGS_H
 #define RNP_SETTINGS_H
@@ -45,6 +46,8 @@ enum rnp_io {
 	RNP_IO_EPOLL,
 	RNP_IO_URING, /* io_uring, if the kernel allows it; otherwise epoll */
 };
+
+struct rnp_persona;
 
 struct rnp_settings {
 	const char *netdevs; /* ROCIN_NETDEVS; NULL: the default */
@@ -74,6 +77,7 @@ struct rnp_settings {
 	uint64_t pin_size;
 	/* time that pinning a page takes, in ns; 0: registration does not wait for it */
 	uint32_t pin_page_ns;
+	const struct rnp_persona *persona; /* ROCIN_AS; NULL: none */
 };
 
 /**

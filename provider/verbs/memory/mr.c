@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "provider/engine/pcie.h"
+#include "provider/persona/persona.h"
 #include "provider/verbs/object/device.h"
 #include "provider/verbs/object/handle.h"
 #include "provider/verbs/object/library.h"
@@ -371,6 +372,8 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 	struct rnp_mr *mr;
 	int rc = rnp_is_fork_child(ctx) ? -EIO : check_range(&attr);
 
+	if (!rc)
+		rc = -rnp_persona_check_mr(rnp_engine_persona(ctx->engine), attr.access);
 	mr = rc ? NULL : rnp_mr_register(pd, &attr, RNP_ABI_MR, NULL, &rc);
 	if (!mr)
 		errno = -rc;

@@ -24,6 +24,7 @@
 #include "library.h"
 #include "provider/engine/engine.h"
 #include "provider/engine/pcie.h"
+#include "provider/persona/persona.h"
 #include "provider/raw/flow.h"
 #include "rocin/cqe.h"
 #include "rocin/mr.h"
@@ -412,6 +413,7 @@ int rnp_query_device_ex(struct ibv_context *context,
 	fill_atomics(rnp_pcie_knobs(rnp_engine_pcie(ctx->engine)), &a);
 	a.device_cap_flags_ex = a.orig_attr.device_cap_flags | CAP_FLUSH_GLOBAL |
 				CAP_FLUSH_PERSISTENT | CAP_ATOMIC_WRITE;
+	rnp_persona_device(rnp_engine_persona(ctx->engine), &a);
 	/* @attr_size is the size of the struct that the caller was compiled with. */
 	memset(attr, 0, attr_size);
 	memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));
@@ -475,6 +477,7 @@ int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};
+	rnp_persona_port(rnp_engine_persona(ctx->engine), attr);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "provider/persona/persona.h"
 #include "provider/verbs/object/device.h"
 #include "provider/verbs/object/event.h"
 #include "provider/verbs/object/handle.h"
@@ -124,10 +125,10 @@ static int check_cq(const struct rnp_context *ctx, uint32_t cqe,
 {
 	if (rnp_is_fork_child(ctx))
 		return EIO;
-	return cqe < 1 || cqe > RN_CQE_MAX || comp_vector >= RNP_COMP_VECTORS ||
-			       (channel && channel->context != &ctx->base)
-		       ? EINVAL
-		       : 0;
+	if (cqe < 1 || cqe > RN_CQE_MAX || comp_vector >= RNP_COMP_VECTORS ||
+	    (channel && channel->context != &ctx->base))
+		return EINVAL;
+	return rnp_persona_check_cq(rnp_engine_persona(ctx->engine), cqe);
 }
 
 /* Creates a CQ: the common part of ibv_create_cq() and ibv_create_cq_ex(). @parent: the
@@ -317,6 +318,9 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 		return EIO;
 	if (cqe < 1 || cqe > RN_CQE_MAX)
 		return EINVAL;
+	rc = rnp_persona_check_cq(rnp_engine_persona(e), (uint32_t)cqe);
+	if (rc)
+		return rc;
 	cq = hold_cq(ctx, base);
 	if (!cq)
 		return EINVAL;

@@ -8,6 +8,7 @@
 #include "cq.h"
 #include "post.h"
 #include "provider/engine/trace_points.h"
+#include "provider/persona/persona.h"
 #include "provider/raw/raw_socket.h"
 #include "provider/verbs/object/device.h"
 #include "provider/verbs/object/event.h"
@@ -279,7 +280,8 @@ static bool has_rq(const struct home *home, const struct ibv_qp_init_attr *attr)
 }
 
 /* Checks the attributes. Returns 0, or a positive errno if such a QP cannot exist. */
-static int check_init(const struct home *home, const struct ibv_qp_init_attr *attr)
+static int check_init(const struct home *home, const struct ibv_qp_init_attr *attr,
+		      uint64_t send_ops)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
 
@@ -295,15 +297,18 @@ static int check_init(const struct home *home, const struct ibv_qp_init_attr *at
 	    cap->max_send_sge > RN_SGE_MAX || cap->max_recv_sge > RN_SGE_MAX ||
 	    cap->max_inline_data > RN_INLINE_MAX)
 		return EINVAL;
-	return 0;
+	return rnp_persona_check_qp(rnp_engine_persona(home->ctx->engine), attr->qp_type,
+				    cap, attr->srq, send_ops);
 }
 
 /* Raises the capacity for inline data to the room of the SGEs in a WQE. Hardware, too,
  * provides a few bytes without a request, and some programs rely on them.
  */
-static void give_inline(struct ibv_qp_cap *cap)
+static void give_inline(const struct rnp_context *ctx, struct ibv_qp_cap *cap)
 {
-	uint32_t room = cap->max_send_sge * (uint32_t)sizeof(struct rn_sge);
+	uint32_t room =
+		rnp_persona_inline(rnp_engine_persona(ctx->engine),
+				   cap->max_send_sge * (uint32_t)sizeof(struct rn_sge));
 
 	if (cap->max_send_wr && cap->max_inline_data < room)
 		cap->max_inline_data = room < RN_INLINE_MAX ? room : RN_INLINE_MAX;
@@ -552,7 +557,7 @@ static struct ibv_qp *new_qp(const struct home *home, struct ibv_qp_init_attr *w
 	struct rnp_qp *qp;
 	char err[256];
 	int cancel;
-	int rc = rnp_is_fork_child(ctx) ? EIO : check_init(home, attr);
+	int rc = rnp_is_fork_child(ctx) ? EIO : check_init(home, attr, send_ops_flags);
 
 	if (rc)
 		goto err_errno;
@@ -567,7 +572,7 @@ static struct ibv_qp *new_qp(const struct home *home, struct ibv_qp_init_attr *w
 	if (rc)
 		goto err_free;
 	if (has_sq(home, attr))
-		give_inline(&qp->cap);
+		give_inline(ctx, &qp->cap);
 	if (send_ops_flags)
 		rc = rnp_wr_init(qp, send_ops_flags);
 	if (rc)

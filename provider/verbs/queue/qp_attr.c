@@ -2,6 +2,7 @@
 /* qp_attr.c - changes and queries attributes and states of queue pairs:
  * ibv_modify_qp(), ibv_query_qp().
  */
+#include "provider/persona/persona.h"
 #include "provider/verbs/object/provider.h"
 
 #include <errno.h>
@@ -362,6 +363,8 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 	if (rc)
 		goto out;
 	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
+	if (!rc)
+		rc = -rnp_persona_check_modify(rnp_engine_persona(e), attr, mask);
 	if (!rc)
 		rc = check_rate_attr(base, attr, mask);
 	if (!rc && !paths_carry(qp, &core_attr, mask))

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cq.h"
+#include "provider/persona/persona.h"
 #include "provider/verbs/object/device.h"
 #include "provider/verbs/object/event.h"
 #include "provider/verbs/object/handle.h"
@@ -25,7 +26,7 @@ enum {
 };
 
 /* Checks the attributes. Returns 0, or a positive errno if such an SRQ cannot exist. */
-static int check_init(const struct ibv_srq_init_attr_ex *a)
+static int check_init(const struct rnp_context *ctx, const struct ibv_srq_init_attr_ex *a)
 {
 	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 
@@ -41,7 +42,8 @@ static int check_init(const struct ibv_srq_init_attr_ex *a)
 	if (a->attr.max_wr < 1 || a->attr.max_wr > RN_WR_MAX ||
 	    a->attr.max_sge > RN_SGE_MAX)
 		return EINVAL;
-	return 0;
+	return rnp_persona_check_srq(rnp_engine_persona(ctx->engine), a->srq_type,
+				     &a->attr);
 }
 
 /* Adds @by to the use counts of the objects that the SRQ belongs to. The engine lock is
@@ -171,7 +173,7 @@ static int add_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 static struct ibv_srq *new_srq(struct rnp_context *ctx,
 			       const struct ibv_srq_init_attr_ex *a)
 {
-	int rc = rnp_is_fork_child(ctx) ? EIO : check_init(a);
+	int rc = rnp_is_fork_child(ctx) ? EIO : check_init(ctx, a);
 	struct rnp_srq *srq = rc ? NULL : alloc_srq(ctx, a);
 	int cancel;
 

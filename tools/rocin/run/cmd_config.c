@@ -95,6 +95,7 @@ static const struct variable {
 	{ "ROCIN_CPU",            "auto",              "which vector instructions are used" },
 	{ "ROCIN_ICRC",           "solve",             "what to do with unguessable IPv4 identifications" },
 	{ "ROCIN_CREDITS",        "off",               "acknowledgements tell how many receives there are" },
+	{ "ROCIN_AS",             "",                  "device whose capabilities and limits are reported" },
 	{ "ROCIN_CC",             "off",               "congestion control" },
 	{ "ROCIN_WINDOW",         "192K:64K:1M",       "bytes under way to a process: at first, least and most" },
 	{ "ROCIN_RCVBUF",         "",                  "receive buffer of the sockets" },

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "provider/persona/persona.h"
 #include "provider/settings/watch_options.h"
 #include "rocin/pcie.h"
 #include "sim/pcie/gpu/declare.h"
@@ -29,6 +30,7 @@ enum {
 	OPT_LOCAL,
 	OPT_IO,
 	OPT_PIN,
+	OPT_AS,
 	OPT_LOG,
 	OPT_TIMEOUT_SCALE,
 	OPT_PCIE,
@@ -54,6 +56,7 @@ static const struct {
 	{ OPT_LOG, "ROCIN_LOG" },     { OPT_PCIE, "ROCIN_PCIE" },
 	{ OPT_LOCAL, "ROCIN_LOCAL" }, { OPT_IO, "ROCIN_IO" },
 	{ OPT_PIN, "ROCIN_PIN" },     { OPT_TIMEOUT_SCALE, "ROCIN_TIMEOUT_SCALE" },
+	{ OPT_AS, "ROCIN_AS" },
 };
 
 static const struct argp_option options[] = {
@@ -88,6 +91,11 @@ static const struct argp_option options[] = {
 	{ "pin", OPT_PIN, "limit[:SIZE][,cost:NS]", 0,
 	  "Refuse to register more memory than RLIMIT_MEMLOCK lets a driver pin, or than "
 	  "SIZE; take NS for each page that is registered",
+	  0 },
+	{ "as", OPT_AS, "mlx5|rxe|efa", 0,
+	  "Report the capabilities and limits of such a device and refuse what it "
+	  "refuses, so "
+	  "that programs take the code path that they take there; see rocin(7)",
 	  0 },
 	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
 	{ "timeout-scale", OPT_TIMEOUT_SCALE, "N", 0,
@@ -284,6 +292,14 @@ static int check_timeout_scale(char *err, size_t err_len)
 	return rn_timeout_scale_read(&scale, err, err_len);
 }
 
+/* Checks ROCIN_AS. With a wrong name every device of the program would fail to open. */
+static int check_persona(char *err, size_t err_len)
+{
+	const struct rnp_persona *persona;
+
+	return rnp_persona_read(&persona, err, err_len);
+}
+
 /* Checks ROCIN_LOG. With a wrong value nothing would be logged. */
 static int check_log(char *err, size_t err_len)
 {
@@ -317,7 +333,8 @@ int rn_run_settings_apply(const struct rn_run_settings *settings,
 
 	if (check_pcie(&knobs, err, err_len) || check_sanitize(err, err_len) ||
 	    check_validate(err, err_len) || check_timeout_scale(err, err_len) ||
-	    check_log(err, err_len) || check_record(err, err_len))
+	    check_persona(err, err_len) || check_log(err, err_len) ||
+	    check_record(err, err_len))
 		return RN_EXIT_USAGE;
 	if (rn_launch_prepare(launch, settings->netdevs, err, err_len))
 		return RN_EXIT_FAILURE;
