@@ -81,7 +81,7 @@ static const struct rn_gid *gid_of(const struct conns *w, const struct host *h)
 	return &w->net->host[h - w->host].gid;
 }
 
-/* ---- Records of connections ---- */
+/* ---- Trace, failures and records of connections ---- */
 
 static void note(struct conns *w, uint64_t what)
 {
@@ -127,7 +127,7 @@ static rn_ns think_until(struct conns *w)
 	       (draw(w, 4) ? (rn_ns)draw(w, 1000000) : (rn_ns)draw(w, 15) * SECOND);
 }
 
-/* ---- Requests and answers ---- */
+/* ---- Actions of the programs: request, accept, change and end connections ---- */
 
 static struct record *new_record(struct conns *w, struct host *h, struct rn_cm_conn *conn,
 				 bool active, bool sidr)
@@ -418,8 +418,7 @@ static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 		fail(w, "an end is given up that is still there");
 }
 
-/* Checks that a request is rejected for the right reason if its service has no listener.
- */
+/* Checks the reason for which a request was rejected, if its service has no listener. */
 static void check_refusal(struct conns *w, const struct record *l,
 			  const struct rn_cm_event *ev)
 {
@@ -545,7 +544,7 @@ static void take_event(struct conns *w, struct host *h, const struct rn_cm_event
 		expect_ok(w, rn_cm_answer_alternate(h->cm, ev->conn, RN_CM_APR_SUCCESS));
 }
 
-/* ---- Messages ---- */
+/* ---- CM messages on the network ---- */
 
 /* Sends a CM message. The links of the network take no time and lose nothing; delay, loss
  * and duplication are drawn here.
@@ -574,7 +573,7 @@ static void send_message(struct conns *w, const struct host *h, const struct rn_
 	}
 }
 
-/* ---- Hosts ---- */
+/* ---- Hosts: creation, crashes and reboots ---- */
 
 static void open_table(struct conns *w, struct host *h)
 {
@@ -624,7 +623,7 @@ static struct host *cause_fault(struct conns *w)
 	return h;
 }
 
-/* ---- Steps ---- */
+/* ---- Work of one host after an event ---- */
 
 static void drain(struct conns *w, struct host *h)
 {
@@ -715,7 +714,7 @@ static const struct rn_vnet_ops network = {
 	.happen = happen,
 };
 
-/* ---- Runs ---- */
+/* ---- A run: network, faults and end ---- */
 
 /* Joins the hosts by a switch and links that take no time. */
 static void build(struct conns *w)

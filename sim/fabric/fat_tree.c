@@ -262,7 +262,7 @@ static const struct rn_mem_ops memory = {
 	.atomic = rn_vhost_no_atomic,
 };
 
-/* ------------------------------------------------------------------------- work */
+/* ------------------------------------ posting requests and checking completions */
 static void post_requests(struct tree *t, struct flow *f)
 {
 	struct rn_dev *dev = t->host[asks(f)].dev;

@@ -285,7 +285,7 @@ static void sample(struct incast *x)
 	rn_vnet_put(x->net, x->net->now + x->cfg.sample, SAMPLE, 0);
 }
 
-/* ------------------------------------------------------------------------ time */
+/* ------------------------------------------------------------ scheduled events */
 static void happen(void *ctx, uint32_t what, uint32_t arg)
 {
 	struct incast *x = ctx;
@@ -328,7 +328,7 @@ static void run_to_end(struct incast *x)
 		rn_vnet_step(x->net);
 }
 
-/* ---------------------------------------------------------------------- set-up */
+/* ----------------------------------------------------- creation of the network */
 static void start_device(struct incast *x, uint32_t i, uint32_t its_switch)
 {
 	const struct rn_gid gid = rn_vnet_gid(i, false);

@@ -17,12 +17,12 @@ enum {
 
 /* ---- Boards: memory that rocind shares for reading ---- */
 
-/* A mapped board: a table of ids that rocind shares for reading (cm_board.h). There is
- * one for each rocind that has opened a channel in this process, the newest first. A
- * rocind that was replaced has handed its channels to another one with a board of its
- * own; if two boards have entries for the same channels, the newer board is valid. An
- * entry is published with its mapping (message passing) and never removed, as a thread
- * may be reading it.
+/* A mapped board: a table of ids that rocind shares for reading (cm_board.h). The list
+ * has one board for each rocind that has opened a channel in this process, the newest
+ * first. When a rocind is replaced, it hands its channels to its successor, which has a
+ * board of its own; if two boards have entries for the same channels, the newer board is
+ * valid. A list entry is complete before it becomes visible, and is never removed,
+ * because another thread may be reading it.
  */
 struct board {
 	const struct rn_cm_board_memory *mem;
@@ -71,7 +71,7 @@ bool rnk_cm_ids_read_life(enum rn_cm_kind kind, uint64_t channel, uint32_t numbe
 	return rn_cm_board_read_life(board_of(channel), kind, channel, number, out);
 }
 
-/* ---- What has happened since rocind ended ---- */
+/* ---- Ids that were removed or destroyed since rocind ended ---- */
 
 struct since {
 	uint64_t channel;
@@ -82,7 +82,7 @@ struct since {
 	bool has_ended;
 };
 
-/* Tree (tsearch(3)) of struct since, with an entry for each id that was reported as
+/* Tree (tsearch(3)) of struct since. There is an entry for each id that was reported as
  * removed, or has ended, since rocind ended; sorted by channel, kind and number.
  */
 static void *tree;
@@ -140,10 +140,10 @@ static struct since *enter(enum rn_cm_kind kind, uint64_t channel, uint32_t numb
 	return NULL;
 }
 
-/* ---- Answers in place of rocind ---- */
+/* ---- Answers in place of rocind, after it has ended ---- */
 
-/* Must DEVICE_REMOVAL be reported for the id? It is reported once, if the program has
- * given the id a uid.
+/* Must DEVICE_REMOVAL be reported for the id? It is reported once, if the id is bound to
+ * a device and the program has given it a uid.
  */
 static bool is_to_be_told(uint64_t channel, uint32_t number, struct rn_cm_life *life)
 {

@@ -2,13 +2,13 @@
 /* cm_ids.h - the ids of the connection manager as this process sees them.
  *
  * rocind keeps the ids, and shows them on its board, memory that it shares for reading
- * (cm_board.h). rocind may end at any time. For a program that is the end of the device:
- * each id that was bound to one gets DEVICE_REMOVAL, and can still be destroyed
- * (drivers/infiniband/core/ucma.c). What that needs is on the board, which remains
- * mapped: the number, the uid, whether there is a device, and how many events were
- * reported, which librdmacm waits for before it frees an id. This file remembers only
- * which ids got DEVICE_REMOVAL and which were destroyed since rocind ended. Another
- * process that shares the descriptor remembers that by itself.
+ * (cm_board.h). rocind may end at any time. The program then sees what it sees when a
+ * device is removed: each id that is bound to a device gets DEVICE_REMOVAL, and can still
+ * be destroyed (drivers/infiniband/core/ucma.c). The board, which remains mapped, has the
+ * data for this: number and uid of the id, whether it is bound to a device, and how many
+ * of its events were reported, which librdmacm waits for before it frees an id. This file
+ * remembers only which ids got DEVICE_REMOVAL and which were destroyed since rocind
+ * ended. Each process that shares the descriptor remembers them separately.
  *
  * Threads: any; a mutex, which is held over fork().
  */
@@ -43,8 +43,8 @@ int rnk_cm_ids_get_event(uint64_t channel, void *out, size_t out_len);
 
 /**
  * rnk_cm_ids_end() - Destroy an id, or leave a group
- * @life:	What the board showed of it before rocind got the same command, which it
- * may have executed before it ended; NULL: nothing
+ * @life:	The entry of the id on the board as it was before the command was sent to
+ *	rocind, which may have executed the command before it ended; NULL: there was none
  * @out:	Out: struct rdma_ucm_destroy_id_resp; @out_len bytes
  *
  * Return: 0, -ENOSPC (@out_len is too small), -ENODEV (there is no such id or group).

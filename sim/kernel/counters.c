@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* counters.c - writes counters of ports into the tree; see counters.h. */
+/* counters.c - writes the counters of ports into the simulated sysfs; see counters.h. */
 #include "counters.h"
 
 #include <errno.h>
@@ -16,13 +16,12 @@
 #include "redirect.h"
 #include "transport/io/host/runtime_dir.h"
 
-/* The object in the tree that a path names. */
+/* The files of the tree that a path names: all counters of a port, or one of them. */
 struct place {
-	const char
-		*dir; /* path of the directory of counters; dir_len bytes of it count */
+	const char *dir; /* directory of the counters; dir_len bytes */
 	size_t dir_len;
 	const char *file; /* "": all files of the directory */
-	bool of_hardware; /* hw_counters, not counters */
+	bool of_hardware; /* the directory is hw_counters, not counters */
 	char ibdev[32];
 };
 

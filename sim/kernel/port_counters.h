@@ -3,14 +3,17 @@
  *
  * PORTS/1/hw_counters has a file for each counter of Rocin (rocin/stats.h). The names in
  * PORTS/1/counters are those of the kernel (drivers/infiniband/core/sysfs.c) and of the
- * performance management class (IBTA Vol 1, 16.1.3.5); data is in words of four bytes.
+ * performance management class (IBTA Vol 1, 16.1.3.5); amounts of data are in words of
+ * four bytes.
  */
 #ifndef RNK_PORT_COUNTERS_H
 #define RNK_PORT_COUNTERS_H
 
 #include "rocin/stats.h"
 
-/* X(NAME, DIVISOR, SUM): SUM is a sum of counters, each as C(symbol of RN_STATS). */
+/* X(NAME, DIVISOR, SUM): the counter NAME has the value SUM / DIVISOR. SUM is a sum of
+ * counters, each written as C(symbol of RN_STATS).
+ */
 #define RNK_PORT_COUNTERS(X)                                              \
 	X(port_xmit_data, 4, C(TX_BYTES))                                 \
 	X(port_rcv_data, 4, C(RX_BYTES))                                  \

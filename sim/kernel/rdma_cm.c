@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rdma_cm.c - the device /dev/infiniband/rdma_cm, by sockets to rocind; see rdma_cm.h. */
+/* rdma_cm.c - implements the device /dev/infiniband/rdma_cm by sockets to rocind; see
+ * rdma_cm.h.
+ */
 #include "rdma_cm.h"
 
 #include <errno.h>
@@ -51,9 +53,9 @@ static bool read_inode(int fd, ino_t *inode)
 	return true;
 }
 
-/* Is the descriptor still that of our socket? The program may have closed it. The inode
- * shows it. (A bound name would not do, as a network namespace has only a million of
- * them, and one user could use all.)
+/* Is the descriptor still that of our socket? The program may have closed it, so the
+ * inode is compared. (A bound name could not be used for that: a network namespace has
+ * only a million of them, and one user could take all.)
  */
 static bool is_there(const struct rnk_cm_path *path)
 {
@@ -108,8 +110,8 @@ static struct rnk_cm_path *free_place(void)
 	return path;
 }
 
-/* Sends a message of @count parts. @passed: descriptor that goes with it, or -1. Return:
- * 0 or -errno; -ESHUTDOWN: the other end is closed.
+/* Sends a message of @count parts. @passed: descriptor that is passed with the message,
+ * or -1. Return: 0 or -errno; -ESHUTDOWN: the other end is closed.
  */
 static int send_message(int sock, const struct iovec *parts, size_t count, int passed)
 {
@@ -142,8 +144,8 @@ static int hand_over(int channel_fd, int end)
 	const struct iovec iov = { &byte, sizeof(byte) };
 	int rc;
 
-	/* O_NONBLOCK is set by the program for its events; a command waits for room in
-	 * the socket.
+	/* The program may have set O_NONBLOCK for its events; a command must wait
+	 * nevertheless until the socket has room.
 	 */
 	while ((rc = send_message(channel_fd, &iov, 1, end)) == -EAGAIN)
 		poll(&(struct pollfd){ .fd = channel_fd, .events = POLLOUT }, 1, -1);
@@ -181,7 +183,9 @@ int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **out)
 		}
 	}
 	pthread_once(&once, make_key);
-	/* Without the key a thread that ends would leave its descriptors open. */
+	/* Without the key, the descriptors of a thread would stay open when the thread
+	 * ends.
+	 */
 	if (at_end == (pthread_key_t)-1 || pthread_setspecific(at_end, &mine))
 		return -ENOMEM;
 	path = free_place();
@@ -194,7 +198,7 @@ int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **out)
 	return 0;
 }
 
-/* ---- Descriptors ---- */
+/* ---- Recognition of descriptors of rdma_cm ---- */
 
 enum {
 	KNOWN_MAX = 65536, /* higher descriptors are always checked by getsockname() */
@@ -228,7 +232,7 @@ static bool may_be(int fd)
 static uint64_t number_of(int fd)
 {
 	struct sockaddr_un addr = { 0 };
-	/* one byte less, so that the name ends with a NUL */
+	/* One byte less than the struct has, so that the name ends with a NUL. */
 	socklen_t len = sizeof(addr) - 1;
 	int saved_errno = errno;
 	int rc = getsockname(fd, (struct sockaddr *)&addr, &len);
@@ -297,15 +301,16 @@ int rnk_cm_open(int flags)
 	return fd;
 }
 
-/* ---- Commands ---- */
+/* ---- Parsing of commands ---- */
 
 struct command;
 typedef int execute_fn(int fd, uint64_t number, struct command *c);
 static execute_fn exchange, answer_by_board, disconnect, destroy, get_event;
 
-/* For each command: the offset in it of the number of its id or group, the offset of the
- * address of its answer, and the function that executes it (NULL: exchange()). The
- * function returns 0 or -errno; -ESHUTDOWN: rocind has ended.
+/* For each command: whether it names an id or a group and at which offset, whether it has
+ * an answer and at which offset the address of the answer is, and the function that
+ * executes the command (NULL: exchange()). The function returns 0 or -errno; -ESHUTDOWN:
+ * rocind has ended.
  */
 static const struct kind {
 	bool has_id, has_group, answers;
@@ -415,7 +420,7 @@ static int read_command(struct command *c, const void *buf, size_t len)
 
 		c->call.from = number_of(from);
 		if (!c->call.from && fcntl(from, F_GETFD) >= 0)
-			return -EINVAL; /* a descriptor of another device file */
+			return -EINVAL; /* it is a descriptor of another device file */
 	}
 	return 0;
 }
@@ -434,7 +439,7 @@ static int send_command(struct rnk_cm_path *path, struct command *c)
 	return send_message(path->fd, parts, 3, -1);
 }
 
-/* Takes over the board that an answer has carried, if any. */
+/* Maps the board whose descriptor came with an answer, if any. */
 static void take_board(struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -503,14 +508,14 @@ static int exchange(int fd, uint64_t number, struct command *c)
 	if (rc != -ESHUTDOWN)
 		return rc;
 	rnk_cm_path_close(path);
-	/* rocind is running, but has not accepted the command socket: it has no
-	 * descriptors left.
+	/* rocind is running, but has not accepted the command socket, because it has no
+	 * free descriptors.
 	 */
 	return has_gone(fd) ? rc : -ENOMEM;
 }
 
 /* Waits for the byte that announces an event, as the descriptor's O_NONBLOCK says, and
- * fetches the event. There may be none, if another thread has destroyed its id.
+ * fetches the event. The event may be gone, because another thread has destroyed its id.
  */
 static int get_event(int fd, uint64_t number, struct command *c)
 {
@@ -530,9 +535,10 @@ static int get_event(int fd, uint64_t number, struct command *c)
 	}
 }
 
-/* ---- Commands that the board helps to execute ---- */
+/* ---- Commands that need data from the board ---- */
 
-/* Copies what the board shows to the program's memory, whose address may be wrong.
+/* Copies data from the board to the address in the program's memory that the command
+ * names, which may be invalid.
  * Return: result of the command; -ENODATA: rocind must answer.
  */
 static int copy_out(const struct command *c, const void *answer, size_t len)
@@ -561,7 +567,9 @@ static int look_up(int fd, uint64_t number, const struct command *c)
 		return -ENODATA;
 	if (c->hdr.cmd == RDMA_USER_CM_CMD_QUERY_ROUTE)
 		return copy_out(c, shown.route, sizeof(shown.route));
-	/* enum ibv_qp_state: INIT is 1 */
+	/* The state in the command is an enum ibv_qp_state, whose INIT is 1; the board's
+	 * first entry is for INIT.
+	 */
 	state = (uint32_t)value_at(c, offsetof(struct rdma_ucm_init_qp_attr, qp_state),
 				   4) -
 		1;
@@ -580,9 +588,10 @@ static int answer_by_board(int fd, uint64_t number, struct command *c)
 	return rc == -ENODATA ? exchange(fd, number, c) : rc;
 }
 
-/* Executes DISCONNECT, and does not wait for rocind if the id has a connection. A later
- * command on another command socket may be executed first: that may migrate the id, which
- * is found nevertheless, or end it, and the connection too.
+/* Executes DISCONNECT, and does not wait for rocind if the id has a connection. rocind
+ * may execute a later command on another command socket first. That is harmless: if it
+ * migrates the id, rocind still finds the id; if it destroys the id, it ends the
+ * connection, too.
  */
 static int disconnect(int fd, uint64_t number, struct command *c)
 {
@@ -632,7 +641,7 @@ static int result_without_rocind(uint64_t number, const struct command *c)
 	if (!c->kind.has_id ||
 	    !rnk_cm_ids_read_life(RN_CM_KIND_ID, number, c->number, &last))
 		return -ENODEV;
-	/* The result is that of a kernel for an id whose device was removed. */
+	/* A kernel returns the same errors for an id whose device was removed. */
 	return last.has_device ? -EIO : -ENODEV;
 }
 

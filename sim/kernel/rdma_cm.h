@@ -4,8 +4,8 @@
  * A program that opens the device gets a socket to rocind (rocin/cmdev.h), called a
  * channel. What the program writes to it goes to rocind as a command and is executed
  * there. A descriptor is recognised by the name of its socket, so fork(), dup(), close()
- * and close_range() need no hooks. Descriptors that were returned are remembered, but
- * only so that others need not be checked.
+ * and close_range() need no hooks. The descriptors that were returned are remembered only
+ * to save a check of all other descriptors.
  *
  * Threads: any.
  */
@@ -54,10 +54,11 @@ uint64_t rnk_cm_number(int fd);
  *
  * @number:	rnk_cm_number() of @fd
  *
- * A cancellation point only where it waits for an event, as with the kernel's device.
+ * A cancellation point only where it waits for an event, like a write to the kernel's
+ * device.
  *
  * Return: @len, or -1 with errno as the kernel sets it. After rocind has ended, the
- *	   result is that of cm_ids.h.
+ * result comes from cm_ids.h.
  */
 ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len);
 
@@ -67,8 +68,9 @@ ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len);
  * rocind (rocin/cmdev.h).
  *
  * Each thread has one for each of the channels that it used last; they are closed when
- * the thread ends. A command socket may be gone at any time: programs close descriptors
- * that they have not opened, and fork() children have copies of those of their parents.
+ * the thread ends. A command socket may be unusable at any time: programs close
+ * descriptors that they have not opened, and a fork() child has copies of its parent's
+ * sockets, which it must not use.
  *
  * Threads: any; no locks.
  */

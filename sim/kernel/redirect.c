@@ -24,8 +24,9 @@ static const char *const prefixes[] = {
 };
 
 enum {
+	/* Bytes of a buffer that is longer than any of the prefixes. */
 	PREFIX_MAX = 32
-}; /* bytes of a buffer that is longer than any of the prefixes */
+};
 
 enum tree_state {
 	UNKNOWN,
@@ -34,8 +35,8 @@ enum tree_state {
 	ON
 };
 
-/* Message passing: the thread that changes the state from UNKNOWN or OFF to STARTING
- * writes @path and @len and releases them with ON; readers acquire ON.
+/* The thread that changes the state from UNKNOWN or OFF to STARTING writes @path and
+ * @len, and then stores ON with release order; readers load the state with acquire order.
  */
 static struct {
 	_Atomic int state;
@@ -43,8 +44,8 @@ static struct {
 	char path[PATH_MAX];
 } tree;
 
-/* The functions below use bare system calls: they may run before libc's other users are
- * ready, and must not be cancellation points or come back to our own hooks.
+/* The functions below use bare system calls: they may run before libc is initialised,
+ * must not be cancellation points, and must not call our own hooks.
  */
 static bool is_same_dir(int fd, const char *path)
 {
@@ -155,7 +156,7 @@ const char *rnk_tree(void)
 	return is_on() ? tree.path : NULL;
 }
 
-/* Returns @p behind slashes and "." components. */
+/* Returns the first component at or behind @p that is not ".". */
 static const char *skip_idle(const char *p)
 {
 	while (*p == '/' || (*p == '.' && (p[1] == '/' || p[1] == '\0')))
@@ -197,10 +198,10 @@ static size_t pop(char norm[static PREFIX_MAX], size_t len)
 	return len;
 }
 
-/* Splits @path into one of the prefixes of the tree and the @rest, as it was written.
- * ".." removes a path component by name until a prefix is complete; that is right,
- * because /sys, /sys/class and /dev contain no symbolic links on the way to the prefixes.
- * A ".." behind the prefix is left to the kernel.
+/* Splits @path into one of the prefixes of the tree and the unchanged @rest. ".." removes
+ * a path component by name until a prefix is complete; that is right, because /sys,
+ * /sys/class and /dev contain no symbolic links on the way to the prefixes. A ".." behind
+ * the prefix is left to the kernel.
  */
 static const char *split(const char *path, const char **rest)
 {
@@ -248,7 +249,9 @@ size_t rnk_mapped_size(const char *path)
 	if (!prefix || !is_on())
 		return 0;
 	size = tree.len + strlen(prefix) + strlen(rest) + 1;
-	/* Too long for any path: the kernel refuses the original path as well. */
+	/* A path of this length is too long for the kernel, which will refuse the
+	 * original path, too.
+	 */
 	return size <= 2ul * PATH_MAX ? size : 0;
 }
 
@@ -262,7 +265,9 @@ const char *rnk_map(const char *path, char *buf, size_t size)
 		return path;
 	prefix_len = strlen(prefix);
 	rest_len = strlen(rest);
-	/* No assertion: the program may be changing the string in another thread. */
+	/* This is no assertion, because another thread of the program may be changing the
+	 * string.
+	 */
 	if (tree.len + prefix_len + rest_len + 1 > size)
 		return path;
 	memcpy(buf, tree.path, tree.len);

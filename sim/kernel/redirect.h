@@ -2,8 +2,8 @@
 /* redirect.h - finds the paths that belong to the simulated kernel, and maps them to
  * real files.
  *
- * ROCIN_TREE names a directory (the tree) with the files that a kernel with our devices
- * would show (sysfs_tree.h): "/sys/class/infiniband/x" becomes
+ * ROCIN_TREE names a directory (the tree) with the files that a kernel with Rocin's
+ * devices would show (sysfs_tree.h): "/sys/class/infiniband/x" becomes
  * "TREE/sys/class/infiniband/x". Without a usable ROCIN_TREE no path is mapped.
  *
  * Only absolute paths are mapped. A relative path starts at a working directory or a
@@ -41,12 +41,13 @@ const char *rnk_tree(void);
 
 /**
  * rnk_mapped_size() - Does this path belong to the simulated kernel?
- * @path:	Path as passed by the program; NULL does not
+ * @path:	Path as passed by the program; may be NULL, for which 0 is returned
  *
- * Components "." and "" are skipped and ".." is resolved before the comparison. Of most
- * other paths only the first letter is looked at.
+ * Components "." and "" are skipped and ".." is resolved before the comparison. For most
+ * other paths this function looks only at the first character.
  *
- * Return: bytes that rnk_map() will write, or 0 if the path does not belong to it.
+ * Return: bytes that rnk_map() will write, or 0 if the path does not belong to the
+ * simulated kernel.
  */
 size_t rnk_mapped_size(const char *path);
 
@@ -55,13 +56,13 @@ size_t rnk_mapped_size(const char *path);
  */
 const char *rnk_map(const char *path, char *buf, size_t size);
 
-/* Returns the name by which a program knows @path: the part behind the tree's path, or
- * all of it.
+/* Returns the name by which a program knows @path: for a path in the tree the part behind
+ * the tree's own path, otherwise @path.
  */
 const char *rnk_unmapped(const char *path);
 
 /* Yields @path itself, or the mapped path in memory that lives until the caller returns.
- * (Not inside an argument list: alloca() may not be used there.)
+ * Must not be used inside an argument list, because alloca() must not.
  */
 #define REDIRECT(path)                                                  \
 	({                                                              \

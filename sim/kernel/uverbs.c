@@ -47,8 +47,8 @@ bool rnk_is_uverbs_request(int fd, unsigned long request)
 
 /* ------------------------------------------------------------------------- events */
 /* Uses libc's functions and not bare system calls: ThreadSanitizer tracks descriptors by
- * these functions. It would report a race in the program for a descriptor whose opening
- * or closing it has not seen.
+ * these functions. If it has not seen a descriptor being opened or closed, it reports a
+ * race in the program.
  */
 static int reopen(const char *path)
 {
@@ -72,8 +72,8 @@ static int open_by_proc(const char *proc_fd_dir)
 	return fd;
 }
 
-/* Opens a FIFO under a random name; process and thread numbers are not unique where pid
- * namespaces share a tree.
+/* Opens a FIFO under a random name. Process and thread numbers would not be unique,
+ * because several pid namespaces may use one directory.
  */
 static int open_by_fifo(const char *fifo_dir)
 {
@@ -104,7 +104,8 @@ static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
 }
 
 /* Disables cancellation: open() and close() are cancellation points, but ioctl() is not;
- * a thread cancelled in ibv_create_comp_channel() would leak the half-made channel.
+ * if ibv_create_comp_channel() were cancelled there, its unfinished channel would be
+ * leaked.
  */
 int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir)
 {

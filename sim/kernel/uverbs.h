@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* uverbs.h - answers the ioctl requests that libibverbs sends to a uverbs device.
  *
- * Nearly every verb is executed by the provider and never comes here. What comes here are
- * the requests that libibverbs sends to the kernel itself: the probe for an ioctl
- * interface, a new completion channel, the GID table.
+ * Nearly every verb is executed by the provider, without an ioctl. The exceptions are the
+ * requests that libibverbs sends to the kernel itself: the probe for an ioctl interface,
+ * a new completion channel, the GID table.
  *
  * Threads: any. There is no state: a descriptor is recognised by its device number, so
  * dup(), close(), fork() and close_range() need no hooks.
@@ -21,13 +21,16 @@ bool rnk_is_uverbs_request(int fd, unsigned long request);
 /**
  * rnk_uverbs_ioctl() - Answer a verbs request
  * @arg:	struct ib_uverbs_ioctl_hdr with its attributes,
- * <rdma/rdma_user_ioctl_cmds.h>
+ *		<rdma/rdma_user_ioctl_cmds.h>
  *
- * Return: 0, or -errno as the kernel would give it: -ENOSPC the probe for the ioctl
- *	   interface; arguments too short -EPROTONOSUPPORT method not offered: libibverbs
- *	   takes its fallback (for the GID table: sysfs) -EOPNOTSUPP write() command not
- *	   offered: the verb is not supported -EINVAL malformed -EFAULT @arg is NULL an
- *	   error of rnk_event_fd_open()
+ * Return: 0, or -errno as the kernel would return it:
+ * -ENOSPC		the probe for the ioctl interface; or a buffer is too short
+ * -EPROTONOSUPPORT	the method is not offered: libibverbs takes its fallback (for the
+ *			GID table: sysfs)
+ * -EOPNOTSUPP		the write() command is not offered: the verb is not supported
+ * -EINVAL		the request is malformed
+ * -EFAULT		@arg is NULL
+ * or an error of rnk_event_fd_open().
  */
 int rnk_uverbs_ioctl(void *arg);
 

@@ -2,16 +2,16 @@
 /* preload.c - the replaced libc functions of the preloaded library: thin wrappers only.
  *
  * The library is preloaded into other people's programs. Each wrapper (hook) asks first
- * whether the path (redirect.h) or the descriptor (uverbs.h, rdma_cm.h,
- * netlink/socket.h) belongs to the
- * simulated kernel; otherwise it does what the next definition of the function does,
- * including being a cancellation point. Hooks keep no state, take no lock, allocate
- * nothing but stack, and leave errno to the next function. So fork(), vfork(), exec(),
- * signal handlers and threads need no care here.
+ * whether the path (redirect.h) or the descriptor (uverbs.h, rdma_cm.h, netlink/socket.h)
+ * belongs to the simulated kernel; otherwise it does what the next definition of the
+ * function does, including being a cancellation point. Hooks keep no state, take no lock,
+ * allocate nothing but stack, and leave errno to the next function. So fork(), vfork(),
+ * exec(), signal handlers and threads need no care here.
  *
- * Three do more, where what they are called for is of the simulated kernel: opening
- * rdma_cm (rdma_cm.c), opening counters (counters.c) and requests of RDMA netlink
- * (netlink/socket.c) ask rocind and allocate, so they are not for signal handlers.
+ * Three of them do more if they are called for a file or socket of the simulated kernel:
+ * opening rdma_cm (rdma_cm.c), opening counters (counters.c) and requests of RDMA netlink
+ * (netlink/socket.c) ask rocind and allocate memory, so they must not be used in signal
+ * handlers.
  *
  * Hooks that protect the device's descriptors and signal handlers are in watch.c;
  * commands on a descriptor of rdma_cm are in rdma_cm.c.
@@ -56,11 +56,11 @@ __attribute__((constructor(101))) static void start(void)
 		(void)rnk_tree();
 }
 
-/* Opening of files */
+/* ---- Functions that open files ---- */
 
-/* Before a path of the tree is opened: opens /dev/infiniband/rdma_cm, which is no file,
- * as the entry in the simulated /dev only shows that the device exists; and writes
- * counters that are to be read.
+/* To be used before a file of the tree is opened. If the file is /dev/infiniband/rdma_cm,
+ * returns a descriptor from rnk_cm_open(), because the file in the tree only shows that
+ * the device exists. If it is a counter, writes the present value into the file.
  */
 #define BEFORE_OPEN(path, mapped, flags)             \
 	do {                                         \
@@ -71,7 +71,9 @@ __attribute__((constructor(101))) static void start(void)
 		rnk_counters_refresh((mapped));      \
 	} while (0)
 
-/* Yields the path as REDIRECT() does, after counters were written. */
+/* Yields the path as REDIRECT() does, and writes the present values of the counters to
+ * which the path leads.
+ */
 #define REDIRECT_TO_READ(path)                          \
 	({                                              \
 		const char *mapped_ = REDIRECT((path)); \
@@ -81,7 +83,8 @@ __attribute__((constructor(101))) static void start(void)
 		mapped_;                                \
 	})
 
-/* libc's parameter names are reserved.
+/* libc's headers declare these functions with parameter names that are reserved.
+ *
  * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
  */
 
@@ -177,7 +180,7 @@ RNK_EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
 	return NEXT(freopen64)(path, mode, stream);
 }
 
-/* Directories */
+/* ---- Functions that open and read directories ---- */
 
 RNK_EXPORT DIR *opendir(const char *path)
 {
@@ -231,7 +234,7 @@ RNK_EXPORT int inotify_add_watch(int fd, const char *path, uint32_t mask)
 	return NEXT(inotify_add_watch)(fd, path, mask);
 }
 
-/* stat(); programs built before glibc 2.33 call the __x forms */
+/* ---- stat(); programs built before glibc 2.33 call the __x forms ---- */
 
 RNK_EXPORT int stat(const char *path, struct stat *st)
 {
@@ -314,7 +317,7 @@ RNK_EXPORT int __fxstatat64(int ver, int dirfd, const char *path, struct stat64 
 	return NEXT(__fxstatat64)(ver, dirfd, path, st, flags);
 }
 
-/* Access rights, links and attributes */
+/* ---- Functions for access rights, links and extended attributes ---- */
 
 RNK_EXPORT int access(const char *path, int mode)
 {
@@ -389,11 +392,7 @@ RNK_EXPORT ssize_t llistxattr(const char *path, char *names, size_t len)
 	return NEXT(llistxattr)(path, names, len);
 }
 
-/* Functions that return paths. The paths in the simulated tree are translated back to
- * their /sys and /dev names, because programs take such names apart (UCX and NCCL look
- * for the parent of a device in them). The exception is fts: its entries contain the
- * paths in the tree.
- */
+/* ---- Functions that return paths ---- */
 
 /* Translates a path that libc has written back to its /sys name, in place: it only
  * gets shorter.
@@ -440,7 +439,9 @@ RNK_EXPORT char *get_current_dir_name(void)
 	return unmap(NEXT(get_current_dir_name)());
 }
 
-/* glob(): libc can be told to walk with our functions, so paths keep their names */
+/* glob() is told to open and read directories by our functions (GLOB_ALTDIRFUNC), so the
+ * paths that it returns keep their /sys names.
+ */
 
 static void *glob_opendir(const char *path)
 {
@@ -455,7 +456,9 @@ static void glob_closedir(void *dir)
 
 static struct dirent *glob_readdir(void *dir)
 {
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one glob(), one directory */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): only the glob() that opened the stream
+	 * reads it
+	 */
 	return readdir(dir);
 }
 
@@ -525,9 +528,10 @@ RNK_EXPORT int glob64(const char *pattern, int flags, int (*errfunc)(const char 
 	return GLOB_IN_TREE(glob64, pattern, flags, errfunc, result, 64);
 }
 
-/* ftw() and nftw(): the callback has no context argument, so the program's callback is
- * stored per thread during the walk. Walks may nest. A name in /sys is the end of the
- * path in the tree, so the callback gets a pointer into that path.
+/* Callbacks of the running ftw() and nftw(). A callback has no context argument, so the
+ * program's callback is stored per thread during the walk. Walks may nest. The /sys name
+ * of a file is the last part of its path in the tree, so the callback gets a pointer into
+ * that path.
  */
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -607,7 +611,7 @@ RNK_EXPORT int nftw64(const char *path, __nftw64_func_t fn, int descriptors, int
 	return WALK_IN_TREE(nftw64, path, fn, descriptors, flags);
 }
 
-/* fts_open() */
+/* ---- fts_open() ---- */
 
 /* Copies the list of roots, with simulated paths redirected: one block, freed by one
  * free(); fts_open() keeps no pointer to it. NULL if no path is simulated, or no memory.
@@ -664,7 +668,7 @@ RNK_EXPORT FTS64 *fts64_open(char *const *roots, int options,
 	return FTS_OPEN_IN_TREE(fts64_open, roots, options, compare);
 }
 
-/* Replaced libc functions that take no path */
+/* ---- Functions that take no path ---- */
 
 RNK_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
@@ -684,9 +688,9 @@ RNK_EXPORT int ioctl(int fd, unsigned long request, ...)
 	return -1;
 }
 
-/* Opens sockets of RDMA netlink that are answered here. A kernel with RDMA support would
- * answer with its own list of devices, perhaps empty, and libibverbs would never look
- * into sysfs for ours.
+/* Opens RDMA netlink sockets, whose requests this library answers. A kernel with RDMA
+ * support would answer with its own list of devices, perhaps empty, and libibverbs would
+ * never look into sysfs for ours.
  */
 RNK_EXPORT int socket(int domain, int type, int protocol)
 {
@@ -715,7 +719,7 @@ RNK_EXPORT ssize_t sendto(int fd, const void *buf, size_t len, int flags,
 	return NEXT(sendto)(fd, buf, len, flags, addr, addr_len);
 }
 
-/* Functions on the descriptor of rdma_cm, and getifaddrs() */
+/* ---- Functions on the descriptor of rdma_cm, and getifaddrs() ---- */
 
 RNK_EXPORT ssize_t write(int fd, const void *buf, size_t len)
 {

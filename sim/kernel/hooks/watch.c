@@ -28,8 +28,8 @@
 #include "transport/io/host/own_fd.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* Registered watches of signal handlers (mem_guard.h). Published by message passing; an
- * entry is never removed.
+/* Registered watches of signal handlers (mem_guard.h). An entry is complete before it is
+ * stored here, and is never removed.
  */
 static _Atomic(const struct rn_signal_watch *) watches[RN_SIGNAL_WATCHES];
 
@@ -93,7 +93,8 @@ static void mask_changed(void)
 /* The functions below are deprecated, but old programs use them. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* libc's parameter names are reserved.
+/* libc's headers declare these functions with parameter names that are reserved.
+ *
  * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
  */
 

@@ -31,7 +31,7 @@ struct rnk_nl_buf {
 	bool full;    /* something did not fit since this was last set to false */
 };
 
-/* Returns the length up to where the next message or attribute begins. */
+/* Rounds @len up to the offset where the next message or attribute begins. */
 static inline size_t rnk_nl_padded(size_t len)
 {
 	return (len + NLMSG_ALIGNTO - 1) & ~(size_t)(NLMSG_ALIGNTO - 1);
@@ -160,7 +160,7 @@ static inline void rnk_nl_parse(const uint8_t *data, size_t len, struct rnk_nl_a
 	}
 }
 
-/* Reads a 32-bit attribute. Returns false if it is not there, or too short. */
+/* Reads a 32-bit attribute. Returns false if the attribute is missing or too short. */
 static inline bool rnk_nl_u32(const struct rnk_nl_attr *attr, uint32_t *value)
 {
 	if (!attr->data || attr->len < sizeof(*value))
@@ -169,7 +169,7 @@ static inline bool rnk_nl_u32(const struct rnk_nl_attr *attr, uint32_t *value)
 	return true;
 }
 
-/* Is the attribute this text? */
+/* Is the value of the attribute this text? */
 static inline bool rnk_nl_is_text(const struct rnk_nl_attr *attr, const char *text)
 {
 	return attr->data && attr->len == strlen(text) + 1 &&

@@ -24,26 +24,26 @@
 #include "walk.h"
 
 enum {
-	/* what follows the text of sysfs: cap_mask, state, phys_state */
+	/* parts of the values in the files cap_mask, state and phys_state of sysfs */
 	PORT_CAP_CM = 0x00010000, /* IsCommunicationManagementSupported */
 	PORT_DOWN = 1,
 	PORT_ACTIVE = 4,
 	PHYS_DISABLED = 3,
 	PHYS_LINK_UP = 5,
 	NODE_CA = 1, /* RDMA_NODE_IB_CA */
-	PORTS = 1,   /* number of ports of a device */
+	PORTS = 1,   /* number of ports of each device */
 	UVERBS_ABI = 1,
 	CM_ABI = 4,
 	NULL_MAJOR = 1, /* device nodes are /dev/null, see sysfs_tree.h */
 	NULL_MINOR = 3,
 };
 
-/* The answer to one request while it is made. */
+/* The answer to one request, while it is being made. */
 struct answer {
 	const struct rnk_nl_view *view;
-	struct nlmsghdr request; /* header of the request */
+	struct nlmsghdr request;
 	struct rnk_nl_attr attr[RDMA_NLDEV_ATTR_MAX];
-	const char *reason; /* sentence that goes with an error, or NULL */
+	const char *reason; /* sentence for the program about the error, or NULL */
 	struct rnk_nl_buf buf;
 	rnk_nl_send_fn *send;
 	void *ctx;
@@ -57,7 +57,7 @@ struct answer {
  */
 typedef int command_fn(struct answer *a);
 
-/* ---- Messages ---- */
+/* ---- Messages of an answer ---- */
 
 static void send_datagram(struct answer *a)
 {
@@ -95,7 +95,7 @@ static void end_answer(struct answer *a)
 	send_datagram(a);
 }
 
-/* Writes what names a device: its number and name. */
+/* Writes the attributes that identify a device: its number and name. */
 static void put_device(struct answer *a, const struct rnk_nl_device *dev)
 {
 	rnk_nl_put_u32(&a->buf, RDMA_NLDEV_ATTR_DEV_INDEX, dev->index);
@@ -115,8 +115,8 @@ static const struct rnk_nl_device *find_device(const struct answer *a)
 	return NULL;
 }
 
-/* Checks the port that the request names: each device has one port. Return: 0 with its
- * number, or with 0 if the request names none; -EINVAL.
+/* Checks the port that the request names: each device has one port. Sets @port to its
+ * number, or to 0 if the request names no port. Return: 0 or -EINVAL.
  */
 static int find_port(const struct answer *a, uint32_t *port)
 {
@@ -202,7 +202,7 @@ static int dump_ports(struct answer *a)
 	return 0;
 }
 
-/* ---- The rest of the system ---- */
+/* ---- Properties of the whole system ---- */
 
 static int get_system(struct answer *a)
 {
@@ -350,9 +350,10 @@ static void put_srq(struct rnk_nl_buf *b, const struct rnk_nl_item *item)
 static const struct kind_rules {
 	const char *name;
 	uint16_t command;
-	uint16_t table, entry; /* attributes of the list and of one object */
-	uint16_t number;       /* attribute that names one object */
-	bool of_port;	       /* a request for one object names a port */
+	/* attributes of the list of objects and of one object in it */
+	uint16_t table, entry;
+	uint16_t number; /* attribute that names one object */
+	bool of_port;	 /* a request for one object must name a port */
 	void (*put)(struct rnk_nl_buf *b, const struct rnk_nl_item *item);
 } rules[RNK_NL_KIND_COUNT] = {
 	[RNK_NL_KIND_PD] = { "pd", RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD,
@@ -400,7 +401,7 @@ static enum rnk_nl_kind kind_of(const struct answer *a)
 	return (enum rnk_nl_kind)kind;
 }
 
-/* Is the object one of the port? A queue pair in RESET belongs to none. */
+/* Does the object belong to the port? A queue pair in RESET belongs to no port. */
 static bool is_of_port(const struct rnk_nl_item *item, uint32_t port)
 {
 	return !port || !item->qp || item->qp->state != RN_QPS_RESET;
@@ -430,11 +431,11 @@ static int get_object(struct answer *a)
 	return -ENOENT;
 }
 
-/* A message of a list that is being filled. */
+/* A message that is being filled with a list of objects. */
 struct list {
 	const struct kind_rules *rules;
 	const struct rnk_nl_device *dev;
-	uint32_t table; /* where the list begins */
+	uint32_t table; /* offset of the attribute that contains the list */
 };
 
 static void begin_list(struct answer *a, struct list *l)
@@ -536,7 +537,7 @@ static int dump_summaries(struct answer *a)
 	return 0;
 }
 
-/* ---- Counters ---- */
+/* ---- Counters of devices ---- */
 
 static const char *const counter_name[] = {
 #define X(sym, name, report, help) [RN_STAT_##sym] = (name),
@@ -575,7 +576,7 @@ static void begin_counters(struct answer *a, const struct rnk_nl_device *dev,
 	rnk_nl_put_u32(&a->buf, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
 }
 
-/* Writes all counters of a device: their values, or what there is. */
+/* Writes all counters of a device: names and values, or only the names. */
 static void put_counters(struct answer *a, const struct rnk_nl_device *dev,
 			 bool with_values)
 {
@@ -599,9 +600,9 @@ static void put_counters(struct answer *a, const struct rnk_nl_device *dev,
 	rnk_nl_unnest(&a->buf, table);
 }
 
-/* Answers requests about counters that are bound to queue pairs. No counter is bound: the
- * answer says so as the mode, and a request for a counter by its number is refused as not
- * found.
+/* Answers requests about counters that are bound to queue pairs. No counter is ever
+ * bound: the answer contains the mode RDMA_COUNTER_MODE_NONE, and a request for a counter
+ * by its number is refused as not found.
  */
 static int get_binding(struct answer *a, const struct rnk_nl_device *dev)
 {
@@ -631,8 +632,8 @@ static int get_counters(struct answer *a)
 	return 0;
 }
 
-/* Answers a request for the counters that are bound to queue pairs or regions: there are
- * none.
+/* Answers a request for the counters that are bound to queue pairs or regions. The list
+ * is always empty.
  */
 static int dump_bound_counters(struct answer *a)
 {
@@ -661,7 +662,7 @@ static int get_counter_names(struct answer *a)
 	return 0;
 }
 
-/* ---- What is refused ---- */
+/* ---- Requests that are refused ---- */
 
 static int refuse_change(struct answer *a)
 {
@@ -681,10 +682,10 @@ static int refuse_raw(struct answer *a)
 	return -EOPNOTSUPP;
 }
 
-/* ---- Commands ---- */
+/* ---- Table of commands ---- */
 
 static const struct command {
-	command_fn *get, *dump; /* NULL: there is no such request */
+	command_fn *get, *dump; /* NULL: the command has no such request */
 	unsigned needs;
 } commands[] = {
 	[RDMA_NLDEV_CMD_GET] = { get_device, dump_devices, 0 },
@@ -770,7 +771,7 @@ unsigned rnk_nldev_needs(const void *data, size_t len)
 	return needs;
 }
 
-/* ---- Acknowledgements ---- */
+/* ---- Acknowledgements and ends of answers ---- */
 
 static void put_reason(struct answer *a)
 {
@@ -780,8 +781,8 @@ static void put_reason(struct answer *a)
 	rnk_nl_put_text(&a->buf, NLMSGERR_ATTR_MSG, a->reason);
 }
 
-/* Sends NLMSG_ERROR; @error is 0 or -errno. An error repeats the request, unless the
- * asker does not want that or it is too long.
+/* Sends NLMSG_ERROR; @error is 0 or -errno. If @error is not 0, the message repeats the
+ * request, unless the program has set NETLINK_CAP_ACK or the request is too long.
  */
 static void send_ack(struct answer *a, const struct rnk_nl_asker *asker, int error,
 		     const uint8_t *request)
@@ -828,15 +829,15 @@ static void send_done(struct answer *a, int error)
 	end_answer(a);
 }
 
-/* ---- Requests ---- */
+/* ---- Execution of requests ---- */
 
 struct visit {
 	struct answer answer;
 	const struct rnk_nl_asker *asker;
 };
 
-/* Carries out a request that is no control message. Return: 0, -errno, or -EINTR: it is
- * answered with NLMSG_DONE and has no acknowledgement.
+/* Carries out a request that is no control message. Return: 0, -errno, or -EINTR: the
+ * answer ends with NLMSG_DONE, so no acknowledgement follows.
  */
 static int carry_out(struct answer *a)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* nldev.h - answers requests of RDMA netlink (NETLINK_RDMA), without I/O.
  *
- * What iproute2's rdma(8), libibverbs and librdmacm ask a kernel about its RDMA devices:
- * requests in, datagrams out. Commands, attributes and errors are those of
- * drivers/infiniband/core/nldev.c and netlink.c; numbers are in <rdma/rdma_netlink.h>.
- * What would change a device is refused, because the devices of Rocin are those of
- * ROCIN_NETDEVS.
+ * Answers what iproute2's rdma(8), libibverbs and librdmacm ask a kernel about its RDMA
+ * devices: the caller passes requests and gets datagrams. Commands, attributes and errors
+ * are those of drivers/infiniband/core/nldev.c and netlink.c; numbers are in
+ * <rdma/rdma_netlink.h>. Requests that would change a device are refused, because the
+ * devices of Rocin are those of ROCIN_NETDEVS.
  *
- * Requests may be anything: each is checked as the kernel checks it. What is answered is
- * a list of devices and copies of the statistics pages of programs, which may be anything
- * as well.
+ * Requests are not trusted: each is checked as the kernel checks it. The answers are made
+ * from a list of devices and from copies of the statistics pages of programs, which are
+ * not trusted either.
  */
 #ifndef RNK_NETLINK_NLDEV_H
 #define RNK_NETLINK_NLDEV_H
@@ -34,30 +34,32 @@ struct rnk_nl_device {
 
 /* An id of rdma_cm. */
 struct rnk_nl_cm_id {
-	char ibdev[32]; /* device that the id is bound to; "": it listens at all */
+	/* device that the id is bound to; "": it listens on all devices */
+	char ibdev[32];
 	int32_t pid;
 	uint32_t number;
 	uint32_t port_space;		  /* enum rdma_ucm_port_space */
-	uint32_t qpn;			  /* 0: none yet */
+	uint32_t qpn;			  /* number of the QP; 0: the id has none yet */
 	uint8_t qp_type;		  /* enum ibv_qp_type */
 	uint8_t state;			  /* enum rdma_cm_state of the kernel */
-	struct sockaddr_storage src, dst; /* family 0: none */
+	struct sockaddr_storage src, dst; /* family 0: no address */
 };
 
-/* What there is to be told. */
+/* The data from which answers are made. */
 struct rnk_nl_view {
 	const struct rnk_nl_device *device;
 	unsigned device_count;
-	const struct rn_stats_list *programs; /* NULL: none */
+	const struct rn_stats_list *programs; /* NULL: no programs */
 	const struct rnk_nl_cm_id *cm_id;
 	size_t cm_id_count;
 };
 
 /* The program that has sent the request, and the form in which it wants errors. */
 struct rnk_nl_asker {
-	uint32_t port_id;   /* address of the socket, which answers have in nlmsg_pid */
-	bool wants_capped;  /* NETLINK_CAP_ACK: errors do not repeat the request */
-	bool wants_reasons; /* NETLINK_EXT_ACK: errors may have a sentence */
+	uint32_t port_id;  /* port of the socket; answers have it in nlmsg_pid */
+	bool wants_capped; /* NETLINK_CAP_ACK: errors do not repeat the request */
+	/* NETLINK_EXT_ACK: errors may contain a sentence with the reason */
+	bool wants_reasons;
 };
 
 /* Gets a datagram of an answer, which is valid during the call only. Return: 0, or -errno
@@ -71,7 +73,7 @@ enum {
 	RNK_NL_CM_IDS = 2,   /* rnk_nl_view.cm_id */
 };
 
-/* Returns what the requests of this datagram ask about: RNK_NL_* bits. */
+/* Returns which data the answers to the requests of this datagram need: RNK_NL_* bits. */
 unsigned rnk_nldev_needs(const void *data, size_t len);
 
 /**

@@ -39,7 +39,7 @@ static bool has_real_devices(const char *tree)
 	dir = opendir(path);
 	if (!dir)
 		return false;
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one directory, one thread */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread reads the directory */
 	while (!found && (e = readdir(dir)))
 		found = !is_ours(e->d_name);
 	closedir(dir);
@@ -76,11 +76,13 @@ bool rnk_nl_is_ours(int fd)
 	return is;
 }
 
-/* ---- The socket as its own peer ---- */
+/* ---- The socket, connected to itself ---- */
 
 typedef int name_fn(int fd, struct sockaddr *addr, socklen_t *len);
 
-/* Returns the port of a netlink address that @get tells, or 0. */
+/* Returns the port of a netlink address of the socket: its own (@get is getsockname()) or
+ * its peer's (getpeername()); 0: none.
+ */
 static uint32_t port_of(int fd, name_fn *get)
 {
 	struct sockaddr_nl addr = { 0 };
@@ -89,7 +91,7 @@ static uint32_t port_of(int fd, name_fn *get)
 	return get(fd, (struct sockaddr *)&addr, &len) == 0 ? addr.nl_pid : 0;
 }
 
-/* Removes what others have sent before the socket was connected. */
+/* Discards what other processes have sent before the socket was connected. */
 static void discard_all(int fd)
 {
 	char byte;
@@ -153,7 +155,9 @@ static int append(struct backlog *b, const void *data, size_t len)
 	return 0;
 }
 
-/* Sends a datagram of an answer, or keeps it behind those that wait already. */
+/* Sends a datagram of an answer, or appends it to the backlog if one is waiting there
+ * already or the receive buffer is full.
+ */
 static int send_answer(void *ctx, const void *data, size_t len)
 {
 	struct backlog *b = ctx;
@@ -163,8 +167,8 @@ static int send_answer(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
-/* Sends one datagram as soon as the program has made room for it. Return: false if it
- * does not, or has closed the socket.
+/* Sends one datagram as soon as the program has made room for it. Return: false if the
+ * buffer stays full for ten seconds, or the program has closed the socket.
  */
 static bool send_patiently(int fd, const void *data, size_t len)
 {
@@ -205,7 +209,9 @@ static int start_thread(struct backlog *b)
 	pthread_t thread;
 	int rc;
 
-	/* The program's signals are for its own threads. */
+	/* Blocks all signals in the new thread, so that the program's own threads get
+	 * them.
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);
@@ -216,7 +222,9 @@ static int start_thread(struct backlog *b)
 	return -rc;
 }
 
-/* Leaves the datagrams that wait to a thread, which gets a descriptor of the socket. */
+/* Passes the waiting datagrams to a new thread, with a descriptor of the socket of its
+ * own.
+ */
 static int hand_over(const struct backlog *waiting)
 {
 	struct backlog *b = malloc(sizeof(*b));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* socket.h - sockets of RDMA netlink (NETLINK_RDMA) whose kernel is this library.
+/* socket.h - sockets of RDMA netlink (NETLINK_RDMA) whose requests this library answers,
+ * not the kernel.
  *
  * Such a socket is a real netlink socket, of the protocol by which programs may talk to
  * each other (NETLINK_USERSOCK). So bind(), getsockname(), poll(), MSG_PEEK, dup() and
@@ -34,8 +35,8 @@ enum {
  * @type:	As socket() takes it
  * @tree:	The tree of simulated files
  *
- * There is none beside devices of the machine's own, since what programs list by netlink
- * would hide those.
+ * Fails if the tree also shows RDMA devices of the machine: the lists that programs get
+ * by netlink would not contain these.
  *
  * Return: the descriptor, or -1 with errno: EPROTONOSUPPORT (as a kernel without RDMA),
  * or another error of socket().
@@ -62,8 +63,8 @@ bool rnk_nl_is_ours(int fd);
  * when all are sent, or when the program has received nothing for ten seconds. Not a
  * cancellation point.
  *
- * Return: bytes of the request, or -1 with errno (EMSGSIZE, ENOMEM, or why the socket
- * cannot be bound).
+ * Return: bytes of the request, or -1 with errno (EMSGSIZE, ENOMEM, or an error of
+ * bind()).
  */
 ssize_t rnk_nl_request(int fd, const struct msghdr *msg, const char *tree);
 

@@ -81,7 +81,7 @@ static void ask_rocind(struct rn_stats_list *list)
 	rn_rocind_close(r);
 }
 
-/* The device whose programs are searched for. */
+/* The device whose programs are to be found. */
 struct wanted {
 	const char *ibdev;
 	uint64_t *ended; /* out: RN_STAT_COUNT counters */
@@ -97,7 +97,8 @@ static uint64_t read_ended(const char *dir, const struct wanted *wanted, unsigne
 }
 
 /* Gathers the running programs, and the counters of those that have ended. Tries again if
- * a program ends meanwhile, as it could be counted twice or not at all.
+ * a program ends meanwhile, because its counters could then be counted twice or not at
+ * all.
  */
 static void gather_programs(struct rn_stats_list *list, const struct wanted *wanted,
 			    unsigned count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* view.h - gathers what RDMA netlink tells: devices from the tree, objects and counters
- * of programs from rocind.
+/* view.h - gathers the data for answers to RDMA netlink requests: devices from the tree,
+ * objects and counters of programs from rocind.
  *
- * Threads: any; no state. Not a cancellation point where the caller has disabled it.
+ * Threads: any; no state. The functions contain cancellation points.
  */
 #ifndef RNK_NETLINK_VIEW_H
 #define RNK_NETLINK_VIEW_H
@@ -22,7 +22,8 @@ struct rnk_nl_gathered {
 /**
  * rnk_nl_gather() - Gather the data that a request needs
  * @tree:	The tree of simulated files
- * @needs:	What is gathered: RNK_NL_* bits; rocind is asked, and not started
+ * @needs:	RNK_NL_* bits: data to gather; rocind is asked if it runs, but is not
+ *	started
  *
  * Without a rocind there are no programs.
  */

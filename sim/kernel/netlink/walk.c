@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* walk.c - goes through the objects of a device, in all programs. */
+/* walk.c - finds the objects of a device, in one program after the other. */
 #include "walk.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static enum rn_stats_kind record_kind(enum rnk_nl_kind kind)
 }
 
 /* Has an earlier protection domain of the program the same context? Contexts have no
- * records of their own; they are found by their protection domains.
+ * records of their own: each context is found through its first protection domain.
  */
 static bool is_known_context(const struct rn_stats_copy *copy, size_t at)
 {

@@ -21,7 +21,7 @@ enum rnk_nl_kind {
 	RNK_NL_KIND_COUNT
 };
 
-/* An object. */
+/* An object; one of the pointers is set, depending on its kind. */
 struct rnk_nl_item {
 	int32_t pid;
 	uint32_t number;
@@ -36,7 +36,7 @@ struct rnk_nl_walk {
 	const struct rnk_nl_device *dev;
 	enum rnk_nl_kind kind;
 	size_t program; /* index of the program that is being looked at */
-	size_t next;	/* index of the next record there, or of the next id */
+	size_t next;	/* index of the next record of this program, or of the next id */
 };
 
 /* Goes on to the next object. Returns false at the end. */
