@@ -331,7 +331,7 @@ static const char inside_rule[] = "GV1: what is inside a GPU is visible to it la
 
 /* ---- Texts of steps: numbers of TLPs ---- */
 
-/* Numbers the TLPs that are in flight. */
+/* Traces a run, and numbers the TLPs that are in flight. */
 struct tracer {
 	const struct rn_model_plan *plan;
 	const struct rn_model *m;
@@ -539,7 +539,8 @@ static void add_result(struct rn_text *t, const struct rn_model_plan *plan,
 	add_value(t, plan, value);
 }
 
-/* Adds that bytes are read while a newer write to the same location is in flight, if so.
+/* If a newer write to the same location is in flight while bytes are read, adds this to
+ * the text.
  */
 static void add_late(struct rn_text *t, struct tracer *tr, struct rn_litmus_step *step)
 {
@@ -691,7 +692,9 @@ void rn_trace_replay(const struct rn_model_plan *plan, struct rn_model *m,
 enum {
 	/* The run ends after so many steps, even if threads still wait. */
 	STEPS_MAX = 20 * 1000,
-	/* One step in so many moves any TLP, even one that the driver holds back. */
+	/* On average one step in ANY_ONE_IN moves a random TLP, even one that the driver
+	 * holds back.
+	 */
 	ANY_ONE_IN = 32,
 };
 

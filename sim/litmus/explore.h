@@ -55,8 +55,8 @@ void rn_trace_replay(const struct rn_model_plan *plan, struct rn_model *m,
 		     struct rn_trace *trace);
 
 /**
- * rn_trace_run() - Make one run, in which the driver of the knobs and random
- * numbers choose
+ * rn_trace_run() - Make one run, in which random numbers and the driver that the knobs
+ * select choose the moves
  * @m:		Out: the final state; plan->size bytes
  * @trace:	Out: the steps; may be NULL
  *

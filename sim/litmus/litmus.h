@@ -90,8 +90,8 @@ struct rn_litmus_rq {
 };
 
 /* clang-format off */
-/* Work requests: symbol in this file, word in litmus tests, what follows the word (form_*()
- * in parse_instr.c), and verbs request (RN_WR_*).
+/* Work requests: symbol in this file, word in litmus tests, what follows the word
+ * (form_*() in parse_instr.c), and verbs request (RN_WR_*).
  */
 #define RN_LITMUS_REQUESTS(X)                                \
 	X(WRITE,  "write",  message, RDMA_WRITE)             \
@@ -114,8 +114,8 @@ enum rn_litmus_op {
 #define X(symbol, word, form, request) RN_LITMUS_##symbol,
 	RN_LITMUS_REQUESTS(X)
 #undef X
-	/* Doorbells: the device has to know a WRITE from its WQE, which lies in memory or
-	 * comes with the doorbell.
+	/* Doorbells for a WRITE. The NIC learns what to write only from the WQE, which it
+	 * reads from memory (BELL) or gets with the doorbell (BLUE).
 	 */
 	RN_LITMUS_BELL,
 	RN_LITMUS_BLUE,
@@ -130,7 +130,7 @@ enum rn_litmus_op {
 	RN_LITMUS_OP_COUNT,
 };
 
-/* Does the request fetch a word and change it in one step? */
+/* Is the request an atomic, which reads a word and changes it in one step? */
 static inline bool rn_litmus_is_atomic(unsigned op)
 {
 	switch (op) {
@@ -192,16 +192,16 @@ struct rn_litmus_source {
  *	tryp		reg, cq			launch		thread
  *	dmacqe, pollc	nothing (pollc waits for any DMA engine of its node)
  *	sfence		nothing
- *	write imm send	qp, count, dst[] (remote), src[] (local or inline); a send whose
- *			receive names the buffer has the one dst[0] == NONE
+ *	write imm send	qp, count, dst[] (remote), src[] (local or inline); for a send
+ *into the buffer of a posted receive, count is 1 and dst[0] is NONE
  *	read		qp, count, dst[] (local), src[] (remote, never inline)
  *	faa		qp, dst[0] (local or NONE), loc (remote), value
- *	cas		the same, value (expected), value2 (new)
+ *	cas		like faa, with value (expected) and value2 (new)
  *	flush		qp, count, dst[] (remote)
  *	awrite		qp, dst[0] (remote), src[0]
- *	bell		qp, dst[0] (remote), loc (where the WQE is)
+ *	bell		qp, dst[0] (remote), loc (of the WQE)
  *	blue		qp, dst[0] (remote), value (the WQE)
- *	recv		rq, loc (where the WQE is), receive
+ *	recv		rq, loc (of the WQE), receive
  */
 struct rn_litmus_instr {
 	uint8_t op; /* enum rn_litmus_op */
@@ -269,7 +269,9 @@ struct rn_litmus_verdict {
 struct rn_litmus_test {
 	char name[RN_LITMUS_TEXT];
 	char about[4 * RN_LITMUS_TEXT];
-	/* Rules that decide, as the manual names them: "P6 P4 GV1". */
+	/* Ordering rules on which the verdicts rest, as the manual names them: "P6 P4
+	 * GV1".
+	 */
 	char rules[RN_LITMUS_TEXT];
 	char opt[RN_LITMUS_TEXT]; /* knobs of all verdicts of the test */
 	uint32_t line;
@@ -380,7 +382,7 @@ enum rn_litmus_step_kind {
 	RN_STEP_COMPLETE, /* the completion of a read has arrived */
 };
 
-/* One step of a run, to be shown. For a TLP: its sender and its place. */
+/* One step of a run, as it is shown to the user. */
 struct rn_litmus_step {
 	uint8_t kind; /* enum rn_litmus_step_kind */
 	uint8_t node;

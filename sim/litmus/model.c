@@ -309,8 +309,9 @@ static bool is_single_doorbell(const struct rn_model_plan *plan, const struct rn
 	       plan->is_posted_by_one[qp_of(plan, tlp)];
 }
 
-/* Returns true if the arrival of this last completion causes no access to memory at once.
- * It causes one if the fetched value may be an address in the memory of the NIC itself.
+/* Returns true if the arrival of @tlp, the last completion of a read, causes no memory
+ * access at once. It causes one if the NIC has fetched a value that may be an address in
+ * its own memory.
  */
 static bool is_end_silent(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {

@@ -17,8 +17,8 @@
  * posts the receives (recv), their WQEs are fetched in order, some time after the
  * doorbell; a SEND or WRITE with immediate takes the next one, and waits for it. READs,
  * atomics, FLUSH and ATOMIC WRITE make a context. Contexts start in order, but WRITEs
- * that come later may be executed before a context starts. Answers leave in order. A
- * packet is a granule.
+ * that come later may be executed before a context starts. Answers leave in order. Each
+ * packet carries one granule.
  *
  * Threads: none; the caller serialises.
  */
@@ -66,7 +66,8 @@ struct rn_model_work {
 };
 
 struct rn_model_doorbell {
-	uint8_t thread, instr, rq, loc; /* recv: the instruction, and where the WQE is */
+	/* fields of the instruction recv; loc: location of the WQE */
+	uint8_t thread, instr, rq, loc;
 };
 
 struct rn_model_plan {
@@ -92,7 +93,9 @@ struct rn_model_plan {
 	 * carries only messages
 	 */
 	bool is_only_end[RN_LITMUS_QPS];
-	/* Reads by which the requester fetches go through queues, see rn_is_silent(). */
+	/* Sending the reads by which the requester fetches a WQE and its data has no
+	 * other effect, see rn_is_silent().
+	 */
 	bool is_fetch_silent[RN_LITMUS_QPS];
 	bool is_polled_by_one[RN_LITMUS_CQS];
 	bool is_tried[RN_LITMUS_CQS]; /* a thread polls this CQ without waiting */
@@ -144,7 +147,10 @@ struct rn_model_queue {
 };
 
 struct rn_model_recv_queue {
-	uint8_t posted, begun, taken; /* numbers of receives: announced, fetched, taken */
+	/* number of receives that were announced by a doorbell, whose fetch has begun,
+	 * and that messages have taken
+	 */
+	uint8_t posted, begun, taken;
 	uint8_t receive[RN_LITMUS_RECVS];
 };
 

@@ -131,7 +131,7 @@ static inline bool rn_is_silent(const struct rn_model_plan *plan, unsigned from,
 	return !plan->is_now && from != to;
 }
 
-/* TLPs (model.c) */
+/* ---- TLPs (model.c) ---- */
 /* Issues a TLP. Returns false if there is no route. */
 bool rn_model_issue(const struct rn_model_run *run, unsigned node, struct rn_tlp *tlp);
 /* Returns a write or read of one cell, with kind, target, addr and len set. */
@@ -140,10 +140,12 @@ struct rn_tlp rn_model_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind
 void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned index);
 bool rn_model_is_relaxed(const struct rn_model_plan *plan, unsigned cell);
 
-/* Memory (model.c): the value of a location, RN_MODEL_TORN if its cells differ. */
+/* Returns the value of a location; RN_MODEL_TORN if its cells have different values
+ * (model.c).
+ */
 int64_t rn_model_read_location(const struct rn_model_run *run, unsigned loc);
 
-/* Threads (model_thread.c) */
+/* ---- Threads (model_thread.c) ---- */
 void rn_model_thread_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_instr(const struct rn_model_run *run, unsigned thread);
 /* Lets a store leave the store buffer; @index: its place there. */
@@ -153,7 +155,7 @@ void rn_model_end_load(const struct rn_model_run *run, unsigned thread);
 /* Is this the value that the thread's `wait' waits for? */
 bool rn_model_is_awaited(const struct rn_model_run *run, unsigned thread, int64_t value);
 
-/* The NIC (model_nic.c) */
+/* ---- The NIC (model_nic.c) ---- */
 void rn_model_post(const struct rn_model_run *run, unsigned work);
 /* Notes that a cell which the NIC fetches for a work request has come. */
 void rn_model_fetched(const struct rn_model_run *run, unsigned work, unsigned cell);
@@ -168,7 +170,7 @@ int64_t rn_model_atomic_result(const struct rn_model_run *run, unsigned work,
 
 void rn_model_do_answer(const struct rn_model_run *run, unsigned qp);
 
-/* Receives of the program (model_recv.c) */
+/* ---- Receives that the program posts (model_recv.c) ---- */
 void rn_model_post_receive(const struct rn_model_run *run, unsigned receive);
 /* Notes that a cell of the WQE of a receive has come. */
 void rn_model_receive_fetched(const struct rn_model_run *run, unsigned receive,
@@ -179,15 +181,15 @@ void rn_model_do_take(const struct rn_model_run *run, unsigned work);
 /* Does the message have a receive into whose buffer it can be written? */
 bool rn_model_has_receive(const struct rn_model_run *run, unsigned work);
 /* Returns the cell at the responder that a piece of a message is written to or read from.
- * For a SEND it lies in the buffer of a receive, and is known once the SEND has a
- * receive.
+ * For a SEND the cell lies in the buffer of a receive, so it is known only when the SEND
+ * has taken a receive.
  */
 unsigned rn_model_remote_cell(const struct rn_model_run *run, unsigned work,
 			      unsigned piece);
 
-/* Returns the number of the piece with which a message consumes its receive. A SEND does
- * so with its first piece, as it needs the buffer; a WRITE with immediate with its last,
- * as it only reports its end.
+/* Returns the number of the piece with which a message consumes its receive. A SEND needs
+ * the buffer, so it consumes the receive with its first piece; a WRITE with immediate,
+ * which only reports its end by the receive, with its last piece.
  */
 static inline unsigned rn_taking_piece(const struct rn_model_work *work)
 {

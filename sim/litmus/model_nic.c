@@ -69,7 +69,7 @@ static bool is_answerable(const struct rn_model_run *run, unsigned work)
 	return is_served(run, work);
 }
 
-/* Returns true if no write of this NIC is in flight, which a CQE would have to wait for.
+/* Returns true if no write of this NIC is in flight for which a CQE would have to wait.
  */
 static bool is_path_free(const struct rn_model_run *run, unsigned node, unsigned nic)
 {
@@ -233,8 +233,8 @@ static bool is_locked(const struct rn_model_run *run, unsigned work)
 	return false;
 }
 
-/* Contexts before a certain one in its QP: have all of them been served, and the atomics
- * among them?
+/* State of the contexts that precede a given context of a QP: whether all of them, and
+ * whether all atomics among them, have been served.
  */
 struct before {
 	bool all_served, atomics_served;
@@ -304,8 +304,8 @@ static void serve_next(const struct rn_model_run *run, unsigned qp, struct rn_mo
 	}
 }
 
-/* Returns a TLP for one piece, sent by the requester's NIC for a gather, else by
- * the responder's.
+/* Returns a TLP for one piece. Its sender is the requester's NIC if @use is
+ * RN_USE_GATHER, otherwise the responder's.
  */
 static struct rn_tlp piece_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
 			       enum rn_model_use use, unsigned work, unsigned piece)
@@ -411,7 +411,7 @@ static void serve_moves(const struct rn_model_run *run, struct rn_moves *to)
 			rn_add_move(to, RN_MOVE_MODIFY, i, 0, false);
 }
 
-/* Makes the second half of an atomic that the NIC performs: issues the write, or only
+/* Performs the second half of an atomic that the NIC performs: issues the write, or only
  * ends the atomic if the comparison failed.
  */
 void rn_model_do_modify(const struct rn_model_run *run, unsigned work)
@@ -440,7 +440,7 @@ void rn_model_post(const struct rn_model_run *run, unsigned work)
 	q->work[q->posted++] = (uint8_t)work;
 }
 
-/* ---- Requester: fetches of what a doorbell announced ---- */
+/* ---- Requester: fetches of WQEs that a doorbell announced, and of their data ---- */
 
 static const struct rn_litmus_instr *instr_of(const struct rn_model_run *run,
 					      unsigned work)
@@ -485,7 +485,7 @@ static bool is_reachable(const struct rn_model_run *run, unsigned work, int64_t 
  * follows that address; if they are the payload, the request uses them. Other values are
  * no valid WQE: the request then never gets its bytes, so neither it nor any request
  * behind it proceeds. The requests before it complete, since completions come in posting
- * order (V4).
+ * order (rule V4).
  */
 static void use_fetched(const struct rn_model_run *run, unsigned work, unsigned count)
 {
@@ -518,7 +518,9 @@ void rn_model_fetched(const struct rn_model_run *run, unsigned work, unsigned ce
 		use_fetched(run, work, count);
 }
 
-/* Begins with the WQE, which a BlueFlame doorbell has brought along. */
+/* Begins to fetch a work request: reads its WQE, or uses the WQE that came with a
+ * BlueFlame doorbell.
+ */
 static void begin_fetch(const struct rn_model_run *run, unsigned work)
 {
 	const struct rn_litmus_instr *in = instr_of(run, work);

@@ -79,7 +79,9 @@ static bool may_fetch(const struct rn_model_run *run, unsigned rq)
 	       (q->begun == 0 || run->m->receive[q->receive[q->begun - 1]].is_fetched);
 }
 
-/* May the reads be sent at once, since they go through queues (rn_is_silent())? */
+/* May the reads of the next WQE be sent at once, because sending them has no other effect
+ * (rn_is_silent())?
+ */
 static bool is_fetch_eager(const struct rn_model_run *run, unsigned rq)
 {
 	const struct rn_model_recv_queue *q = &run->m->recv_queue[rq];
@@ -113,7 +115,7 @@ void rn_model_do_fetch(const struct rn_model_run *run, unsigned rq)
 	}
 }
 
-/* ---- Taking ---- */
+/* ---- Messages that take receives ---- */
 
 bool rn_model_has_receive(const struct rn_model_run *run, unsigned work)
 {

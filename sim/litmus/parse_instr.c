@@ -157,7 +157,7 @@ static bool form_store(struct cell *c)
 	return own_location(c) && rn_lex_value(c->p, &c->in->value);
 }
 
-/* Parses a value or the address of a location of the same host, &x. */
+/* Parses a value, or &x: the address of a location of the same host. */
 static bool value_or_address(struct cell *c)
 {
 	uint8_t loc;
@@ -202,8 +202,8 @@ static bool form_message(struct cell *c)
 	       sources(c, qp_in(c)->node, true) && suffixes(c);
 }
 
-/* Parses a SEND into a buffer that it names, as if its receive were known, or into that
- * of a receive of the program (_).
+/* Parses a SEND. Its destination is a buffer, whose receive then exists from the
+ * beginning, or _ for the buffer of a receive that the program posts.
  */
 static bool form_send(struct cell *c)
 {

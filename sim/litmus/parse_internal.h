@@ -9,7 +9,7 @@
 
 #include "litmus.h"
 
-/* Words (lex.c). */
+/* ---- Words (lex.c) ---- */
 void rn_lex_blank(struct rn_litmus_parser *p);
 /* Sets the error: @expected should come next. Returns false. */
 bool rn_lex_fail(struct rn_litmus_parser *p, const char *expected);
@@ -48,8 +48,8 @@ size_t rn_lex_fold(const char *from, const char *to, char *buf, size_t len);
 bool rn_lex_is_short(struct rn_litmus_parser *p, const char *what, size_t used,
 		     size_t len);
 
-/* Find the index of the location, QP or CQ with this name; RN_LITMUS_NONE if there is
- * none (setup.c).
+/* Return the index of the location, QP, CQ, receive queue or thread with this name;
+ * RN_LITMUS_NONE if there is none (setup.c).
  */
 uint8_t rn_litmus_find_location(const struct rn_litmus_test *t, const char *name);
 uint8_t rn_litmus_find_qp(const struct rn_litmus_test *t, const char *name);

@@ -121,7 +121,8 @@ static int plan_pieces(const struct rn_model_plan *plan, struct rn_model_work *w
 	return 0;
 }
 
-/* Has a request room for the cells of each location? The NIC may be sent to any of them.
+/* Has a work request room for the cells of each location? A WQE may contain the address
+ * of any location.
  */
 static bool can_fetch(const struct rn_model_plan *plan)
 {
@@ -195,7 +196,7 @@ static unsigned ends_of_nic(const struct rn_litmus_test *t, unsigned node, unsig
 	return ends;
 }
 
-/* Returns true if this NIC fetches receives of the program. */
+/* Returns true if the program posts receives to a queue of this NIC. */
 static bool is_fed(const struct rn_litmus_test *t, unsigned node, unsigned nic)
 {
 	for (unsigned i = 0; i < t->rqs; i++)
