@@ -39,7 +39,7 @@ static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 	(void)rn_guard_install();
 	int rc = rn_gpu_region_add(nic, key, addr, len, access);
 
-	/* Not for an on-demand region: it may change its pages at any time, so the
+	/* An on-demand region is left out: it may change its pages at any time, so the
 	 * sanitizer cannot watch it.
 	 */
 	if (rc == 0 && access & RN_ACCESS_LOCAL_WRITE && !(access & RN_ACCESS_ON_DEMAND))

@@ -159,7 +159,7 @@ out_close:
 	return err;
 }
 
-/* ----------------------------------------------------------------- pieces */
+/* -------------------------------------- pieces: ranges of declared memory */
 static bool is_active(const struct rn_declared *d)
 {
 	return atomic_load_explicit(&d->is_active, memory_order_acquire);
@@ -258,8 +258,8 @@ static void activate_piece(struct rn_declared *d)
 	}
 }
 
-/* Ends the use of the piece. Its pages remain those of the memfd and are opened. Called
- * with the host lock held.
+/* Ends the use of the piece. Its pages remain those of the memfd, and the CPU can access
+ * them again. Called with the host lock held.
  */
 static void deactivate_piece(struct rn_declared *d)
 {

@@ -43,7 +43,7 @@ int rn_gpu_fail(int err, const char *fmt, ...)
 	return err;
 }
 
-/* ------------------------------------------------------------ environment */
+/* -------------------------------------------- settings in the environment */
 /* Parses a size such as "4G". Returns the number of bytes, or 0 if the text is no size.
  */
 static uint64_t parse_size(const char *text)
@@ -109,7 +109,7 @@ bool rn_gpu_is_gone(const struct rn_gpu *gpu)
 	return !gpu || rn_gpu_is_forked();
 }
 
-/* ------------------------------------------------------------------- open */
+/* -------------------------------------------------------- opening of GPUs */
 int rn_gpu_count(void)
 {
 	pthread_once(&all.once, read_environment);

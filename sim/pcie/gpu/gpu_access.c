@@ -178,7 +178,7 @@ static bool is_access(uintptr_t addr, unsigned size)
 	return (size == 1 || size == 2 || size == 4 || size == 8) && addr % size == 0;
 }
 
-/* ------------------------------------------------------------------- MMIO */
+/* ----------------------------------------------- MMIO accesses of the CPU */
 /* Finds the device memory at @addr, which must be an address that the CPU uses. Returns 0
  * or an error.
  */
@@ -240,8 +240,8 @@ static void flush_gpu(struct rn_gpu *gpu)
 	rn_host_unlock(gpu->host);
 }
 
-/* Counts a flush that costs nothing on the machine in force, because its GPUs make writes
- * visible in order to all agents in @scope.
+/* Counts a flush that costs nothing on the simulated machine, because its GPUs make
+ * writes visible in order to all agents in @scope.
  */
 static void skip_flush(struct rn_gpu *gpu, unsigned scope)
 {
@@ -343,7 +343,7 @@ int rn_gpu_wait_value32(struct rn_gpu *gpu, const volatile uint32_t *addr, uint3
 	return 0;
 }
 
-/* ---------------------------------------------------------------- kernels */
+/* ------------------------------------------------------- start of kernels */
 struct rn_gpu_kernel {
 	struct rn_gpu_kernel *next;
 	int64_t number;
@@ -462,7 +462,7 @@ int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg)
 	return number;
 }
 
-/* ------------------------------------------------------------------- wait */
+/* ------------------------------------------ waits for the ends of kernels */
 static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 {
 	const struct rn_gpu *gpu = arg;
@@ -632,7 +632,7 @@ void rn_gpu_store(volatile void *addr, uint64_t value, unsigned size)
 		errno = -err;
 }
 
-/* --------------------------------------------------------------- polling */
+/* ---------------------------------------------------- polling by kernels */
 /* Waits until @addr has the value, as the GPU of this thread sees it. Host memory is
  * polled without TLPs. This is valid, because a read by the GPU kernel that arrived at
  * the same moment would have returned the value, too. Returns 0, -EFAULT or -ETIMEDOUT.

@@ -17,8 +17,8 @@
  * the views.
  *
  * Locks: the host lock guards regions and struct rn_trap_space. The extents have a lock
- * of their own, which may be taken while the host lock is held, since a fault may have to
- * be explained then. Code that holds the lock of the extents touches no memory that can
+ * of their own, which may be taken while the host lock is held, because a fault may have
+ * to be reported then. Code that holds the lock of the extents touches no memory that can
  * fault.
  */
 #ifndef RN_GPU_INTERNAL_H
@@ -47,7 +47,9 @@ struct rn_gpu_extent {
 	uint64_t number;
 	unsigned flags; /* enum rn_gpu_alloc_flag */
 	bool is_freed, is_reported;
-	/* Value of a counter of all frees, to find the range that was freed first. */
+	/* Value of the counter of frees when the range was freed: the range with the
+	 * lowest value was freed first.
+	 */
 	uint64_t freed_when;
 	void *freed_by; /* return address of the call that freed the extent */
 	struct rn_host_region region;
@@ -111,7 +113,9 @@ static inline unsigned rn_gpu_agent(const struct rn_gpu *gpu)
 /* Turns an address that was computed as a number into a pointer. */
 static inline void *rn_gpu_pointer(uintptr_t address)
 {
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): views and TLPs are numbers */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): views and TLPs store addresses as
+	 * numbers
+	 */
 	return (void *)address;
 }
 
@@ -196,7 +200,6 @@ int rn_gpu_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 		      uint64_t len, uint32_t access);
 void rn_gpu_region_remove(const struct rn_host_nic *nic, uint32_t key);
 
-/* ---------------------------------------------------------- gpu_access.c */
 /* --------------------------------------------------------------- trap.c */
 /* Starts to trap the CPU's accesses to @gpu. Does nothing with ROCIN_PCIE_TRAP=off. */
 void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu);

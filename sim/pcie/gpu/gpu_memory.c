@@ -469,7 +469,7 @@ int rn_gpu_get_attr(struct rn_gpu *gpu, enum rn_gpu_attr attr, uint64_t *value)
 	return rn_gpu_fail(-EINVAL, "there is no GPU attribute %d", (int)attr);
 }
 
-/* ------------------------------------------------------------------- find */
+/* -------------------------------- search for the allocation at an address */
 int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out)
 {
 	const struct rn_gpu_extent *e;
@@ -625,7 +625,7 @@ int rn_gpu_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 	return err;
 }
 
-/* ------------------------------------------------------------------ report */
+/* --------------------- reports of accesses to memory that is not allocated */
 
 enum {
 	/* Reports per process of accesses to memory that was never allocated. */
@@ -664,7 +664,9 @@ static void say_in_handler(const char *text)
 	syscall(SYS_write, STDERR_FILENO, text, strlen(text));
 }
 
-/* Says the text, and the line of the program that freed the memory. */
+/* Writes the text to standard error, followed by the line of the program that freed the
+ * memory.
+ */
 static void say_with_frame(char *text, size_t used, size_t len, void *freed_by)
 {
 	char named[1024];

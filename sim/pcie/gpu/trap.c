@@ -28,7 +28,7 @@
 #include "gpu_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* ------------------------------------------------------------------ pages */
+/* ---------------------------------------------------- protection of pages */
 static bool is_watched(const struct rn_gpu *gpu)
 {
 	return atomic_load_explicit(&gpu->trap.is_active, memory_order_acquire);
@@ -97,7 +97,7 @@ void rn_trap_refresh(struct rn_gpu *gpu)
 		close_pages(gpu);
 }
 
-/* ------------------------------------------------------------------ events */
+/* ---------------------------------------- events that open and close pages */
 static struct rn_gpu *gpu_of_agent(unsigned agent)
 {
 	return rn_agent_is_gpu(agent) ? rn_gpu_opened((int)(agent - RN_AGENT_GPU)) : NULL;
@@ -163,7 +163,7 @@ static void tlp_moving(struct rn_host *h, const struct rn_tlp *tlp)
 		rn_trap_close_again(gpu);
 }
 
-/* --------------------------------------------------------------- the fault */
+/* ----------------------------------------------------- handling of a fault */
 /* Returns the GPU whose memory the CPU accesses at @addr, or NULL. */
 static struct rn_gpu *gpu_named(uintptr_t addr)
 {
@@ -347,7 +347,7 @@ static void close_after_call(void *owner, uintptr_t lo, uintptr_t hi)
 		close_pages(gpu);
 }
 
-/* -------------------------------------------------------------------- fork */
+/* --------------------------------------------------------- child of fork() */
 static void open_range(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
 	(void)gpu;
@@ -365,7 +365,7 @@ static void open_in_child(void)
 	}
 }
 
-/* --------------------------------------------------------------------- add */
+/* ------------------------------------------------------- start of the trap */
 void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 {
 	static const struct rn_host_hooks hooks = { .issued = tlp_issued,

@@ -12,10 +12,10 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	/* Number of choices that the driver makes for each TLP that is issued. Two move a
-	 * TLP through its queues. The random driver stalls queues most of the time, so
-	 * the more TLPs there are, the more choices are needed; the number of TLPs then
-	 * stays at some hundreds.
+	/* Number of choices that the driver makes for each TLP that is issued. Two
+	 * choices move one TLP through its queues. The random driver stalls queues most
+	 * of the time, so it makes one more choice for each TLPS_PER_STEP TLPs in flight;
+	 * the number of TLPs in flight then stays at some hundreds.
 	 */
 	STEPS_PER_ISSUE = 2,
 	TLPS_PER_STEP = 16,
@@ -38,7 +38,7 @@ static void (*starts[STARTS_MAX])(struct rn_host *h);
 static unsigned start_count;
 
 /* Thread-local variables that the SIGSEGV handler reads. They are initial-exec because
- * with other models the first access may allocate.
+ * with other TLS models the first access may allocate memory.
  */
 static __thread bool locked __attribute__((tls_model("initial-exec")));
 static __thread bool polling __attribute__((tls_model("initial-exec")));
@@ -121,7 +121,7 @@ static uint32_t payload_max(const struct rn_host *h, const struct rn_pcie_knobs 
 	return most;
 }
 
-/* Stores what devices read without the lock. */
+/* Publishes the settings that devices read without the lock. */
 static void publish(struct rn_host *h)
 {
 	atomic_store_explicit(&h->is_taped, h->tape.is_on, memory_order_relaxed);
@@ -263,7 +263,7 @@ bool rn_host_is_locked_by_me(const struct rn_host *h)
 	return locked;
 }
 
-/* ----------------------------------------------------------------- queries */
+/* --------------------------------------------- queries about the hierarchy */
 const struct rn_pcie_knobs *rn_host_knobs(const struct rn_host *h)
 {
 	return &h->knobs;
@@ -309,7 +309,7 @@ void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks)
 {
 	assert(h->hook_count < RN_HOST_HOOKS_MAX);
 	h->hooks[h->hook_count++] = hooks;
-	/* Without memory for longer writes, they are cut as before. */
+	/* If there is no memory for longer payloads, writes are not joined. */
 	if (payload_max(h, &h->knobs) > h->large_bytes && rn_fabric_count(h->fabric) == 0)
 		(void)make_slots(h, h->slot_count, payload_max(h, &h->knobs));
 }
@@ -422,7 +422,7 @@ static const struct rn_fabric_ops ops = {
 	.moving = tell_moving,
 };
 
-/* -------------------------------------------------------------------- move */
+/* ------------------------------------------------------------- moving TLPs */
 static void begin_moving(struct rn_host *h)
 {
 	assert(!h->is_busy);
@@ -552,7 +552,7 @@ void rn_host_step(struct rn_host *h, unsigned moves)
 	}
 }
 
-/* ------------------------------------------------------------------- issue */
+/* ------------------------------------------------------------ issuing TLPs */
 static struct rn_host_slot *fill_slot(struct rn_host *h, const struct rn_tlp *tlp,
 				      void *bytes)
 {

@@ -113,7 +113,7 @@ void rn_host_force_if(struct rn_host *h,
 		      const void *arg);
 void rn_host_force_all(struct rn_host *h);
 
-/* Tells those who judge the program that all memory of the range is visible now, because
+/* Tells the hooks (the sanitizer) that all writes to the range are visible now, because
  * the caller has forced the TLPs to it. For bounce buffers and tests.
  */
 void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len);
@@ -126,8 +126,8 @@ void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len);
  */
 bool rn_host_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, rn_ns until);
 
-/* Forces all TLPs in flight, and tells those who judge the program that all memory is
- * visible: a test, not the program, wants it so.
+/* Forces all TLPs in flight, and tells the hooks (the sanitizer) that all writes are
+ * visible, although the program has done nothing to make them visible. For tests.
  */
 void rn_host_settle(struct rn_host *h);
 
@@ -186,13 +186,14 @@ struct rn_host_hooks {
 	 * performed before the call.
 	 */
 	void (*reading)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* The simulation itself is to load or store bytes in memory. Returns true if the
-	 * callback has done it.
+	/* Performs a load or store of the simulation itself. Returns true if the callback
+	 * has accessed the memory, false if the caller must access it.
 	 */
 	bool (*access)(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 		       bool to_store);
 	/* Returns true if the page with the byte is mapped, and this hook's owner has
-	 * closed it to the program: devices can write to it. May be NULL.
+	 * closed it to the program, so that devices can write to it although the program
+	 * cannot. May be NULL.
 	 */
 	bool (*is_closed)(struct rn_host *h, rn_iova addr);
 	/* Called when the simulation itself is about to access memory [addr, addr + len).
@@ -200,17 +201,17 @@ struct rn_host_hooks {
 	void (*touching)(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
 	/* Called when the simulation has accessed that memory. */
 	void (*touched)(struct rn_host *h, rn_iova addr, uint64_t len);
-	/* QP @qpn of NIC @agent has been drained or destroyed; its message numbers begin
-	 * anew. @qpn 0: all QPs of the NIC.
+	/* Called after QP @qpn of NIC @agent has been drained or destroyed: the numbers
+	 * of its messages begin again. @qpn 0: all QPs of the NIC.
 	 */
 	void (*drained)(struct rn_host *h, unsigned agent, uint32_t qpn);
-	/* The data that QP @qpn of NIC @agent has got is to be in memory, because it will
-	 * be acknowledged (ack=placed).
+	/* Called before NIC @agent acknowledges the data that QP @qpn has received
+	 * (ack=placed): the callback stores the data that it still withholds.
 	 */
 	void (*placed)(struct rn_host *h, unsigned agent, uint32_t qpn);
-	/* A flush call sends no read @flush, because the machine in force shows writes in
-	 * order to all in @scope; the other machines may need it. @scope has the unit of
-	 * rn_pcie_knobs.gpu_ordering.
+	/* Called when a flush call does not send its read @flush, because the simulated
+	 * GPUs make writes visible in order to all agents in @scope. GPUs of other
+	 * machines may need the read. @scope has the unit of rn_pcie_knobs.gpu_ordering.
 	 */
 	void (*flush_skipped)(struct rn_host *h, const struct rn_tlp *flush,
 			      unsigned scope);
@@ -222,16 +223,16 @@ struct rn_host_hooks {
 	 * with all TLPs that it must not pass.
 	 */
 	bool (*hurries)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* Returns true if the next bytes of a NIC's write, @tlp but for the length, need
-	 * not be cut at granules. May be NULL.
+	/* Returns true if the next bytes of a NIC's write may cross granule boundaries in
+	 * one TLP. @tlp is this TLP, without its length. May be NULL.
 	 */
 	bool (*joins)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* A NIC is to read; @tlp would do it all. Returns true if that waits for an
-	 * event: the NIC reads when the program waits.
+	/* Called when a NIC is about to read; @tlp is the read before it is cut. Returns
+	 * true to postpone the read until the program waits for something.
 	 */
 	bool (*postpones)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* All TLPs to and from the range have been forced, because it is about to be
-	 * freed or because of rn_host_settle().
+	/* Called when all TLPs to and from the range have been forced, because the range
+	 * is about to be freed or because of rn_host_settle().
 	 */
 	void (*emptied)(struct rn_host *h, rn_iova addr, uint64_t len);
 	/* Called after the knobs have changed; no TLP is in flight. */
@@ -242,7 +243,7 @@ enum {
 	RN_HOST_HOOKS_MAX = 4
 };
 
-/* Tells the callbacks of a flush that was skipped, see there. */
+/* Calls the hooks' flush_skipped(). */
 void rn_host_tell_flush_skipped(struct rn_host *h, const struct rn_tlp *flush,
 				unsigned scope);
 
@@ -251,8 +252,8 @@ void rn_host_tell_flush_skipped(struct rn_host *h, const struct rn_tlp *flush,
  */
 void rn_host_end_withheld(struct rn_host *h, const struct rn_tlp *tlp, bool is_stored);
 
-/* Tells the device that the write which is being withheld is done, before its bytes are
- * stored: other devices get them stored when they access the memory.
+/* Reports to the device that a withheld write is done, before its bytes are stored. If
+ * other devices access the memory, the bytes are stored first.
  */
 void rn_host_free_withheld(struct rn_host *h, const struct rn_tlp *tlp);
 

@@ -23,15 +23,16 @@ enum {
 	POSTPONED_POLLS = 64,
 };
 
-/* How long a read is postponed, for programs that wait without polling and for peers in
- * other processes. Every message causes reads, so @least is only the default of the knob
- * hold. On a busy machine the threads of the program may not have run in that time. So
- * the bus thread, which gets as many turns as those threads, must have had some turns,
- * too, unless @most has passed: peers do not wait for ever.
+/* Bounds of the time for which a read is postponed, for programs that wait without
+ * polling and for peers in other processes. @least is not longer than the default of the
+ * knob hold, because every message causes reads. On a busy machine the threads of the
+ * program may not have run in that time. So the bus thread, which gets as many turns as
+ * those threads, must also have had @turns turns, unless @most has passed, because peers
+ * do not wait for ever.
  */
 static const struct {
 	rn_ns least, most;
-	unsigned turns; /* after which the least time is enough */
+	unsigned turns; /* number of turns of the bus thread */
 } bounds = { .least = RN_MSEC(2), .most = RN_MSEC(20), .turns = 8 };
 
 /* Lock of a word in memory while the NIC performs an atomic on it. */
@@ -189,7 +190,7 @@ static uint32_t to_boundary(rn_iova addr, uint32_t size)
 	return size - (uint32_t)(addr & (size - 1));
 }
 
-/* -------------------------------------------------------------------- write */
+/* ------------------------------------------------------------------- writes */
 /* Tests whether the word around @addr can be written, by atomically adding 0 to it, which
  * other threads do not notice.
  */
@@ -199,7 +200,9 @@ static bool is_writable(struct rn_host *h, rn_iova addr)
 		.req = { .op = RN_MEM_FETCH_ADD, .dst = addr & ~(rn_iova)(WORD - 1) },
 	};
 
-	/* Opening a page and closing it again takes longer than the rest of a write. */
+	/* Asks the hooks first, because opening a page and closing it again takes longer
+	 * than the rest of a write.
+	 */
 	for (unsigned i = 0; i < h->hook_count; i++)
 		if (h->hooks[i]->is_closed && h->hooks[i]->is_closed(h, addr))
 			return true;
@@ -215,7 +218,7 @@ static bool is_there(struct rn_host *h, rn_iova addr, uint32_t len)
 	return true;
 }
 
-/* Need the next bytes of a write not be cut at granules? */
+/* May the next bytes of a write cross granule boundaries in one TLP? */
 static bool is_joined(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	for (unsigned i = 0; i < h->hook_count; i++)
@@ -324,7 +327,7 @@ static enum rn_mem_result nic_write(void *ctx, rn_iova dst, const void *src, uin
 	return result;
 }
 
-/* --------------------------------------------------------------------- read */
+/* -------------------------------------------------------------------- reads */
 static void piece_read(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
 {
 	struct rn_nic_op *op = arg;
@@ -364,7 +367,7 @@ static uint32_t read_size(struct rn_host *h, const struct rn_tlp *tlp, uint32_t 
 	return size;
 }
 
-/* Returns the TLP of a read, were it not cut. */
+/* Returns the TLP that would perform the whole read if the read were not cut. */
 static struct rn_tlp tlp_of_read(const struct rn_nic_op *op)
 {
 	struct rn_tlp tlp = tlp_header(op->nic, RN_TLP_READ, op->attr);
@@ -561,9 +564,9 @@ static void begin_atomic(struct rn_nic_op *op)
 }
 
 /* -------------------------------------------------------- postponed reads */
-/* Should the read be postponed? No event tells when a NIC reads the source of a request,
- * or serves a READ. A hook chooses the reads that are postponed until the program waits
- * for something.
+/* Should the read be postponed? A program cannot tell when a NIC reads the source of a
+ * request, or serves a READ. So a hook may postpone reads until the program waits for
+ * something.
  */
 static bool is_postponed(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -586,7 +589,9 @@ static void postpone_read(struct rn_host_postponed *list, struct rn_nic_op *op)
 	list->tail = &op->next;
 }
 
-/* Performs the reads of the QP of @newest, or all of them if @newest is NULL. */
+/* Performs the postponed reads of the QP of @newest, or all postponed reads if @newest is
+ * NULL.
+ */
 static void resume_reads_of(struct rn_host *h, const struct rn_nic_op *newest)
 {
 	struct rn_host_postponed all = h->late_reads;
@@ -612,8 +617,8 @@ static void resume_reads_of(struct rn_host *h, const struct rn_nic_op *newest)
 	}
 }
 
-/* Performs the reads of the QP that was the last to read: a program that waits for the
- * completion of one QP has not waited for those of the others.
+/* Performs the postponed reads of the QP whose read was postponed last: a program that
+ * waits for the completion of one QP has not waited for those of the others.
  */
 static void resume_newest_reads(struct rn_host *h)
 {

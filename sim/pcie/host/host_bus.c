@@ -32,7 +32,7 @@ enum {
 	ENTRY_WAIT_NS = 2 * 1000 * 1000,
 };
 
-/* Returns the bound in time; 0: there is none. */
+/* Returns the time for which a TLP may be held, in ns; 0: without limit. */
 static uint64_t bound_ns(const struct rn_pcie_knobs *k)
 {
 	return k->hold_ns == RN_PCIE_HOLD_EVENT ? ENTRY_WAIT_NS : k->hold_ns;
@@ -73,7 +73,8 @@ static bool is_leak_due(struct rn_host *h, rn_ns now)
 }
 
 /* Returns the youngest data write, or the youngest TLP if there are no data writes.
- * Completion entries come last, because an entry would push all data before it.
+ * Completion entries are chosen last, because an entry would push all data in front of
+ * it.
  */
 static unsigned youngest_data(const struct rn_fabric *f)
 {

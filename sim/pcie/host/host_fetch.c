@@ -4,19 +4,19 @@
  *
  * A doorbell is a posted write of the CPU to a register of the NIC. Behind it the NIC
  * reads the WQEs from the send queue or receive queue, line by line, unless the doorbell
- * has brought the only request along (BlueFlame). Both have ended when the call returns:
- * a verbs call has written the WQEs itself, so no program could notice that they are read
- * later.
+ * has brought the only request along (BlueFlame). Doorbell and reads have ended when the
+ * call returns: a verbs call has written the WQEs itself, so no program could notice a
+ * later read.
  *
  * A program may also ring for a send queue of its own (rn_pcie_ring()) and let the NIC
- * read what is in it (rn_pcie_fetch()). Nothing waits for these then: both end when their
- * TLPs do. Litmus tests play the layer below verbs so.
+ * read what is in it (rn_pcie_fetch()). These calls do not wait: a doorbell or fetch ends
+ * when its TLPs end. Litmus tests below the level of verbs use them.
  *
  * A NIC accesses memory by addresses that it translates page by page. It keeps some
  * translations, each in the one place that its page number gives (direct mapping), and
- * reads the others from a table in host memory before it accesses the page. Where the
- * tables are a tree (mtt.table), it first reads where the page table is, unless it keeps
- * that, too.
+ * reads the others from a table in host memory before it accesses the page. If the tables
+ * form a tree (mtt.table), the NIC first reads the address of the page table, unless it
+ * keeps that, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -63,8 +63,8 @@ static struct rn_tlp fetch_header(const struct rn_host_nic *nic, enum rn_host_ta
 }
 
 /* ------------------------------------------------------------- translations */
-/* Gives the cache the size that the knob sets, and empties it, unless it has that size.
- * If there is no memory, there is no cache, and each translation is read.
+/* Gives the cache the size that the knob sets, and empties it, unless it already has that
+ * size. If memory cannot be allocated, there is no cache, and each translation is read.
  */
 static void resize_cache(struct rn_host_nic *nic, uint32_t size)
 {
@@ -77,10 +77,11 @@ static void resize_cache(struct rn_host_nic *nic, uint32_t size)
 	nic->mtt_size = nic->mtt && nic->mtt_upper ? size : 0;
 }
 
-/* Reads the entry of a table for @number unless it is kept at @number modulo the size of
- * @kept. Returns whether it was read. The entry is where a driver would have put it, but
- * one of RN_HOST_MTT_TABLE serves many numbers and is written just before: addresses are
- * translated into themselves.
+/* Reads the entry for @number from a table in host memory, unless the cache @kept has
+ * @number at the index @number modulo the size of the cache. Returns true if the entry
+ * was read. The table of a driver has an entry for each number. Here RN_HOST_MTT_TABLE
+ * entries serve all numbers, so the entry is written just before it is read. Its value is
+ * @number, because addresses are translated into themselves.
  */
 static bool read_entry(struct rn_host_nic *nic, enum rn_host_tag tag, uint64_t *table,
 		       uint64_t *kept, uint64_t number)
@@ -100,14 +101,14 @@ static bool read_entry(struct rn_host_nic *nic, enum rn_host_tag tag, uint64_t *
 	return true;
 }
 
-/* Is the translation of the page kept? */
+/* Is the translation of the page in the cache? */
 static bool is_kept(const struct rn_host_nic *nic, uint64_t page)
 {
 	return nic->mtt_size && nic->mtt[page % nic->mtt_size] == page;
 }
 
 /* Reads the translations of [@addr, @addr + @len) that the NIC does not keep. Returns the
- * time that this costs, which the caller hands to spend() without the lock.
+ * time in ns that the reads take; the caller passes it to spend() without the lock.
  */
 static rn_ns translate(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 {
@@ -155,7 +156,9 @@ static void spend(rn_ns cost)
 		;
 }
 
-/* Translates what a device is about to access, if translations are read at all. */
+/* Translates the addresses that a device is about to access, if the knobs let NICs read
+ * translations.
+ */
 static void prepare(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 {
 	rn_ns cost;
@@ -286,10 +289,10 @@ void rn_host_ring(struct rn_host_nic *nic, const struct rn_host_bell *bell)
 }
 
 /* -------------------------------------------------- send queues of the program */
-/* A call of the program that has TLPs on their way. */
+/* A call of rn_pcie_ring() or rn_pcie_fetch() whose TLPs are in flight. */
 struct task {
 	struct rn_pcie_end end;
-	unsigned left; /* TLPs, and one more until all have been issued */
+	unsigned left; /* number of TLPs in flight, plus one until all have been issued */
 	int result;
 };
 

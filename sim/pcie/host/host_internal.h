@@ -52,8 +52,9 @@ struct rn_host_tape {
 /* Reads that are postponed. */
 struct rn_host_postponed {
 	struct rn_nic_op *first, **tail; /* a list, the oldest first */
-	rn_ns since;			 /* when the wait began */
-	/* since then: number of polls that found nothing, and of turns of the bus thread
+	rn_ns since;			 /* time from which their wait is counted */
+	/* since that time: number of polls that found nothing, and number of turns of the
+	 * bus thread
 	 */
 	unsigned polls, turns;
 };
@@ -83,9 +84,10 @@ struct rn_host {
 	 * the lock.
 	 */
 	_Atomic uint32_t on_way;
-	/* Answers to questions of devices, which do not take the lock while the program
-	 * may change the knobs: Is there a tape? Do NICs read translations? Are data
-	 * placed before the answer is sent?
+	/* Settings that devices read without the lock, although the program may change
+	 * the knobs meanwhile: whether choices are recorded or replayed, whether NICs
+	 * read translations, and whether received data is in memory before it is
+	 * acknowledged.
 	 */
 	_Atomic bool is_taped, has_translations, is_placed_first;
 	uint64_t polls; /* number of polls that found no new completion */
@@ -235,7 +237,7 @@ struct rn_nic_op {
 	enum rn_mem_result result;
 	/* Attributes of the access. */
 	struct rn_mem_attr attr;
-	/* Of a read: */
+	/* Of a read: destination, source and length. */
 	uint8_t *to;
 	rn_iova from;
 	uint32_t len;
@@ -263,18 +265,18 @@ struct rn_host_nic {
 	struct rn_nic_lock *locks;
 
 	/* The fields from here up to mtt_table belong to host_fetch.c. */
-	/* the counters of the device, see rn_host_nic_cfg; or NULL */
+	/* counters of the device, see rn_host_nic_cfg; or NULL */
 	uint64_t *counter;
 	uint8_t bell[RN_HOST_BLUEFLAME]; /* doorbell register */
-	/* The translations that the NIC keeps: page numbers, each at the index page
-	 * number modulo mtt_size; 0: the entry is empty.
+	/* Cache of translations: the numbers of the pages whose translations the NIC has,
+	 * each at the index page number modulo mtt_size; 0: the entry is empty.
 	 */
 	uint64_t *mtt;
 	uint32_t mtt_size;
-	uint64_t *mtt_upper; /* likewise: numbers of the page tables whose places it keeps
-			      */
-	uint64_t mtt_table[RN_HOST_MTT_TABLE];	/* translations in host memory */
-	uint64_t mtt_tables[RN_HOST_MTT_TABLE]; /* where their page tables are */
+	/* Cache of page table addresses: numbers of page tables, stored like @mtt. */
+	uint64_t *mtt_upper;
+	uint64_t mtt_table[RN_HOST_MTT_TABLE];	/* table of translations */
+	uint64_t mtt_tables[RN_HOST_MTT_TABLE]; /* table of page tables */
 
 	/* Number of writes of the CPU to this NIC's memory that are in flight. */
 	_Atomic uint32_t dm_writes;
@@ -301,7 +303,7 @@ void rn_host_settle_acked(struct rn_host_nic *nic, uint32_t qpn);
 void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn);
 
 /* ------------------------------------------------------------- host_access.c */
-/* Accesses of a NIC, with addresses that need no translation. */
+/* Accesses of a NIC without translation of the addresses. */
 extern const struct rn_mem_ops rn_host_nic_plain_ops;
 
 unsigned rn_host_collect(struct rn_host_nic *nic,
@@ -319,7 +321,9 @@ void rn_host_resume_by_time(struct rn_host *h, rn_ns now);
  * completion. Called at each such poll.
  */
 void rn_host_resume_by_polls(struct rn_host *h);
-/* Performs them because the program is about to sleep; other TLPs stay where they are. */
+/* Performs the postponed reads because the program is about to sleep; other TLPs stay in
+ * their queues.
+ */
 void rn_host_resume_reads(struct rn_host *h);
 
 /* Returns true if the device must be told that operations have ended. The caller must
@@ -329,16 +333,18 @@ bool rn_host_nic_wants_wake(struct rn_host_nic *nic);
 void rn_host_nic_wake(struct rn_host_nic *nic);
 
 /* -------------------------------------------------------------- host_fetch.c */
-/* See rn_host_api.ring. */
+/* Implements rn_host_api.ring. */
 void rn_host_ring(struct rn_host_nic *nic, const struct rn_host_bell *bell);
 
-/* See rn_host_api.mem. */
+/* Implements rn_host_api.mem. */
 extern const struct rn_mem_ops rn_host_nic_ops;
 
-/* Empties the NIC's translations, because a region is no more. Takes the lock. */
+/* Empties the NIC's cache of translations, because a memory region was removed. Takes the
+ * lock.
+ */
 void rn_host_forget_translations(struct rn_host_nic *nic);
 
-/* Do the knobs let NICs read WQEs or translations? */
+/* Do the knobs make NICs read WQEs or translations? */
 static inline bool rn_host_reads_for_itself(const struct rn_host *h)
 {
 	return h->knobs.nic_wqe != RN_WQE_GIVEN || h->knobs.mtt_cache;

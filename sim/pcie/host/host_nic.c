@@ -20,7 +20,7 @@ enum {
 	STEPS_PER_POLL_ADVERSARIAL = 64,
 };
 
-/* ------------------------------------------------------------------- moving */
+/* --------------------------------- polls, and TLPs that a program waits for */
 static unsigned counter_of(rn_iova ring)
 {
 	return (unsigned)(rn_hash_word(ring) >> 60) % RN_HOST_RINGS;

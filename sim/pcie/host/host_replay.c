@@ -40,7 +40,7 @@ struct rn_host_choice {
 	bool is_forced, by_time;
 };
 
-/* ----------------------------------------------------------------- record */
+/* ---------------------------------------------------- writing a recording */
 static void write_out(struct rn_host_tape *t)
 {
 	for (size_t at = 0; t->fd >= 0 && at < t->used;) {
@@ -111,7 +111,7 @@ static void at_exit(void)
 	rn_host_unlock(h);
 }
 
-/* ------------------------------------------------------------------ files */
+/* ---------------------------------------------- opening and reading files */
 /* Writes the knobs that decide what a TLP does and which route it takes. The knobs that
  * choose the driver and limit how long TLPs are held are left out, as they may differ in
  * a replay.
@@ -315,7 +315,7 @@ void rn_host_tape_insert(struct rn_host *h, const struct rn_host_tape *t)
 	h->tape = *t;
 }
 
-/* ----------------------------------------------------------------- replay */
+/* ------------------------------------------------------ repeating choices */
 static void go_on_at_random(struct rn_host *h)
 {
 	struct rn_pcie_knobs k = *rn_host_knobs(h);
@@ -350,7 +350,7 @@ static unsigned find_tlp_by_seq(const struct rn_fabric *f, uint64_t seq)
 	return i != RN_TLP_NONE && rn_fabric_tlp(f, i)->seq == seq ? i : RN_TLP_NONE;
 }
 
-/* Repeats a recorded choice. Returns false if that is impossible now. */
+/* Repeats a recorded choice. Returns false if the TLP cannot be moved now. */
 static bool make_choice(struct rn_host *h, const struct rn_host_choice *c)
 {
 	unsigned index = find_tlp_by_seq(h->fabric, c->seq);
@@ -385,10 +385,10 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	h->by_time = was_by_time;
 }
 
-/* Returns whether the bus thread may move TLPs now. During a recording it may do so only
- * if the program has made no call for QUIET_NS. A program that makes calls might or might
- * not see the effect of such a move, and a replay could not repeat that. A program that
- * makes no calls waits until it sees the effect.
+/* May the bus thread move TLPs now? During a recording it may do so only if the program
+ * has made no call for QUIET_NS. A program that makes calls might or might not see the
+ * effect of such a move, and a replay could not repeat that. A program that makes no
+ * calls waits until it sees the effect.
  */
 bool rn_host_may_time_move(const struct rn_host *h, rn_ns now)
 {

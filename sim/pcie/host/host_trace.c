@@ -17,7 +17,9 @@ static unsigned index_of(const struct rn_host *h, const struct rn_tlp *tlp, unsi
 	return i;
 }
 
-/* Drives have tags of their own. */
+/* Returns the purpose of a TLP. TLPs of drives are data: drives use tags for other
+ * things.
+ */
 static unsigned purpose_of(const struct rn_tlp *tlp)
 {
 	bool is_of_drive =

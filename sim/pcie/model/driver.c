@@ -31,7 +31,7 @@ void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t cou
 	d->choice_next = 0;
 }
 
-/* ---- Random ---- */
+/* ---- The random driver ---- */
 
 /* Draws the number of failures before the first success of probability 1/2: 0 in half of
  * the cases.
@@ -132,7 +132,7 @@ static unsigned pick_random(struct rn_driver *d, const struct rn_fabric *f)
 	return draw_tlp(d, f, queue);
 }
 
-/* ---- Adversarial ---- */
+/* ---- The adversarial driver ---- */
 
 /* Follows the chain of blockers from the TLP at @index to the one that may move and must
  * move first; returns @index itself if nothing blocks it.
@@ -165,8 +165,8 @@ static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 	return root_of(f, index);
 }
 
-/* Should this completion entry stay behind? True while the NIC sends, since more data can
- * still be issued before the entry.
+/* Should this completion entry be held back? True while the NIC sends, since more data
+ * can still be issued before the entry.
  */
 static bool can_wait(const struct rn_driver *d, const struct rn_tlp *tlp)
 {
@@ -193,7 +193,7 @@ static unsigned pick_adversarial(const struct rn_driver *d, const struct rn_fabr
 	return youngest == RN_TLP_NONE ? RN_TLP_NONE : last_in_the_way(f, youngest);
 }
 
-/* ---- Replay ---- */
+/* ---- The replay driver ---- */
 
 /* Returns the next recorded choice, or RN_TLP_NONE if the TLP of that choice may not
  * move yet.

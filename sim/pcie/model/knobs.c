@@ -21,7 +21,7 @@ enum {
 	WORD_MAX = sizeof(((struct rn_pcie_knobs *)0)->replay) + sizeof("replay=") - 1,
 };
 
-/* ---- Words and their values; functions return false if a word has no value ---- */
+/* ---- Words to values; functions return false if a word is not valid ---- */
 static bool is_blank(char c)
 {
 	return rn_char_is_blank(c) || c == '\n';
@@ -565,7 +565,7 @@ static bool read_value(struct rn_pcie_knobs *k, unsigned knob, const char *choic
 	return true;
 }
 
-/* ---- One knob ---- */
+/* ---- Reading and writing one knob ---- */
 /* Returns the index of the knob with this name or alias, or -1. Sets @choices to the
  * values that may be written after this name.
  */

@@ -103,7 +103,7 @@ bool rn_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier)
 	return false;
 }
 
-/* ---- Knobs ---- */
+/* ---- Rules that the knobs add ---- */
 
 static bool is_lock(const struct rn_tlp *tlp)
 {
@@ -145,8 +145,8 @@ static const char *pass_reason(const struct rn_tlp *later, const struct rn_tlp *
 	return NULL;
 }
 
-/* Are the TLPs in the queues of different QPs? These share lists by chance, as QP numbers
- * may be random.
+/* Do the TLPs belong to queues of different QPs? Such queues may share a list, because a
+ * hash of the QP number chooses the list.
  */
 static bool are_of_two_qps(const struct rn_tlp *a, const struct rn_tlp *b)
 {

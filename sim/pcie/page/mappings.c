@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mappings.c - see mappings.h. */
+/* mappings.c - reads the mappings of this process from /proc/self/maps; see mappings.h.
+ */
 #include "mappings.h"
 
 #include <string.h>

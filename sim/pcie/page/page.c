@@ -104,8 +104,8 @@ bool rn_page_is_watched(void)
 
 bool rn_page_is_stuck(uintptr_t addr, bool was_closed)
 {
-	/* The model initial-exec, because with other models the first access in a signal
-	 * handler may allocate memory.
+	/* Uses the TLS model initial-exec, because with other models the first access in
+	 * a signal handler may allocate memory.
 	 */
 	static __thread uintptr_t latest __attribute__((tls_model("initial-exec")));
 	static __thread unsigned times __attribute__((tls_model("initial-exec")));
@@ -237,7 +237,7 @@ void rn_page_unpin(int pin)
 	rn_host_unlock(host);
 }
 
-/* ------------------------------------------------------------------ steps */
+/* ---------------------------------------- single steps of one instruction */
 /* Runs one instruction of the program with a page open, then closes the page again.
  *
  * A load that is not reported as an error opens its page; if the page stayed open, the
@@ -335,7 +335,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Says once why a page stays open behind its first access. Does not call write(), which
+/* Reports once why a page stays open after its first access. Does not call write(), which
  * page_calls.c replaces, because this may run in the SIGSEGV handler.
  */
 static void say_no_steps(const char *why)

@@ -62,7 +62,7 @@ static void unpin_all(struct pinned *p)
 	errno = saved;
 }
 
-/* ------------------------------------------- the next definition of a call */
+/* ----------------------------------------- lookup of the wrapped functions */
 #define CALLS(X)                  \
 	X(read)                   \
 	X(write)                  \
@@ -263,7 +263,7 @@ EXPORT size_t fwrite(const void *buf, size_t size, size_t count, FILE *file)
 			 pin_buffer(&p, (uintptr_t)buf, size * count));
 }
 
-/* ----------------------------------------------------------------- waiting */
+/* ----------------------------------------------------- functions that wait */
 /* These functions wait by the system call futex, and end the program if it returns
  * EFAULT. That happens if the semaphore lies in a closed page, which it may share with a
  * small buffer. (A mutex is no problem: the C library tries again.)
@@ -344,7 +344,7 @@ EXPORT void _Exit(int status)
 	_exit(status);
 }
 
-/* ------------------------------------------------------------------ memory */
+/* --------------------------------------------------------------- madvise() */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23

@@ -158,7 +158,7 @@ void rn_sanitize_stored(struct rn_host *h, unsigned agent, rn_iova addr, uint64_
 	rn_host_unlock(h);
 }
 
-/* ------------------------------------------------------------------- hooks */
+/* -------------------------------------------------- hooks of the hierarchy */
 static void note_cqe(struct rn_host *h, const struct rn_tlp *tlp,
 		     const struct rn_san_place place[RN_SAN_CLASS_COUNT])
 {
@@ -234,7 +234,9 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 		 */
 		if (!rn_san_withhold(tlp))
 			return false;
-		/* In a hunt it may have been stored at once, and the lock is free. */
+		/* In a hunt (rn_san_names_writes()) the write may have been stored at
+		 * once, and then the lock is free.
+		 */
 		if (rn_san_is_withheld(tlp->addr, tlp->len))
 			rn_host_free_withheld(h, tlp);
 		return true;
@@ -255,8 +257,9 @@ static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 	       rn_san.options.level >= RN_SANITIZE_ON;
 }
 
-/* Need the bytes of a write not be cut? A run that is judged shows no torn data, and the
- * classes cut them for themselves (sanitize_classes.c).
+/* May the bytes of a write be issued as one TLP across granule boundaries? While reads
+ * are judged, the program sees no torn data, and the classes cut writes for themselves
+ * (sanitize_classes.c).
  */
 static bool is_write_joined(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -306,7 +309,9 @@ static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
 	return NULL;
 }
 
-/* What a request sends of bytes that were kept at its post is this copy. */
+/* If bytes of the source were copied when the request was posted, lets the NIC send the
+ * copy.
+ */
 static void put_early(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	const struct rn_san_qp *q = rn_san_qp(tlp->requester, tlp->stream, false);
@@ -332,11 +337,13 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 		else
 			rn_san_class_seen(tlp->addr, tlp->len);
 	}
-	/* The instruction that runs now may have found the flag that the CPU has set. */
+	/* The program's instruction that is being executed in a single step may have read
+	 * the value that the CPU or GPU has just written.
+	 */
 	if (tlp->kind == RN_TLP_WRITE && !rn_san_is_by_device(tlp) &&
 	    rn_san_is_stepping(tlp))
 		rn_san_class_own_seen(tlp->addr, tlp->len);
-	/* No source buffer lies in a CQ ring. */
+	/* CQEs are left out, because no source buffer lies in a CQ ring. */
 	if (tlp->kind != RN_TLP_READ && !(tlp->flags & RN_TLP_CQE) &&
 	    tlp->requester >= RN_AGENT_NIC)
 		rn_san_note_write(tlp->addr, tlp->len);
@@ -348,8 +355,8 @@ static bool is_to_range(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
 	return tlp->kind == RN_TLP_WRITE && rn_tlp_touches(tlp, addr, len);
 }
 
-/* Returns true if a write to the range is on its way: of a device, or of the CPU or a
- * GPU.
+/* Returns true if a write to the range is in flight: of a device if @is_by_device,
+ * otherwise of the CPU or a GPU.
  */
 static bool is_on_its_way(rn_iova addr, uint64_t len, bool is_by_device)
 {
@@ -373,8 +380,8 @@ static void see_own(rn_iova addr, uint64_t len)
 static bool find_pending(struct rn_san_read *r)
 {
 	r->pending = rn_san_class_pending(r->addr, r->len, r->by);
-	/* These bytes of a write to declared memory may have become visible before
-	 * others.
+	/* The bytes read may have become visible before other bytes of the same write to
+	 * declared memory, so they do not count as pending.
 	 */
 	if (r->pending && is_declared(r->addr) && !is_on_its_way(r->addr, r->len, true))
 		r->pending = 0;
@@ -403,9 +410,9 @@ bool rn_san_waits_for_events(const struct rn_host *h)
 }
 
 /* With hold=event: is this read of the NIC postponed until the program waits? The source
- * of a request behind a READ or an atomic, whose result it may be, is read early, which
- * shows that a fence is missing. Reads that serve other processes are not postponed,
- * because it is not known when those processes wait.
+ * of a request behind a READ or an atomic may be the result of that operation, so it is
+ * read early: this shows that a fence is missing. Reads that serve other processes are
+ * not postponed, because it is not known when those processes wait.
  */
 static bool is_read_late(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -428,8 +435,8 @@ static void note_fetch(const struct rn_tlp *tlp, const struct rn_san_wr *fetch)
 				 fetch->is_overtaken ? RN_SAN_LATER : ++rn_san.reads);
 }
 
-/* Judges the read of a NIC, of bytes that are pending. Returns true if it is that of a
- * source buffer, and has been reported.
+/* Judges a NIC's read of bytes to which a write is pending. Returns true if the NIC reads
+ * a source buffer, and the read has been reported.
  */
 static bool judge_nic_read(struct rn_san_read *r, const struct rn_tlp *tlp)
 {
@@ -573,7 +580,7 @@ static void knobs_changed(struct rn_host *h)
 		rn_log(RN_LOG_ERROR, "sanitizer: no memory for the new knobs");
 }
 
-/* ------------------------------------------------------------------- start */
+/* -------------------------------------------------- start of the sanitizer */
 static const struct rn_host_hooks hooks = {
 	.issued = tlp_issued,
 	.performed = tlp_performed,

@@ -12,14 +12,15 @@
  *
  * These reads are checked: those of NICs, drives and rn_gpu_*() calls; plain loads of the
  * CPU from device memory (../gpu/trap.c) and registered host memory; plain loads of
- * kernels from device memory. ROCIN_SANITIZE=all adds stores to sources, where they are
- * made, and reads of a NIC that the program has not asked for since.
+ * kernels from device memory. ROCIN_SANITIZE=all adds stores to source buffers, reported
+ * at the store, and reads of a NIC on which the program has not relied: for the peer, or
+ * for a request posted before the completion was taken.
  *
  * ROCIN_SANITIZE=WORD,...: on|all|off; names of classes; late=FILE, record=FILE: see
  * sanitize_schedule.c; and words about the reports, as of ROCIN_VALIDATE: see
- * transport/io/report/report.h. With the word summary the verdict is written in any case.
- * A program with findings in these classes that would exit with 0 exits with the code
- * that exitcode=N gives, or with 66.
+ * transport/io/report/report.h. With the word summary the summary is written even without
+ * findings. A program with findings in the named classes that would exit with 0 exits
+ * with the code that exitcode=N gives, or with 66.
  *
  * Threads: all functions run under the host lock unless a comment says otherwise.
  */
@@ -74,7 +75,7 @@ struct rn_sanitize_options {
 	unsigned classes;
 	/* Where reports go, and the exit code of a program with findings. */
 	struct rn_report_options report;
-	/* Paths of the schedule and of the record of a hunt; empty: none. */
+	/* Files of late=FILE and record=FILE, used by `rocin hunt`; empty: none. */
 	char late[256], record[256];
 };
 
@@ -84,8 +85,9 @@ struct rn_sanitize_options {
 int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err,
 		      size_t err_len);
 
-/* Returns true if the sanitizer is on, were it to report nothing. Any thread; needs no
- * lock. */
+/* Returns true if the sanitizer runs, even if it reports nothing (RN_SANITIZE_SILENT).
+ * Any thread; needs no lock.
+ */
 bool rn_sanitize_is_on(void);
 
 /* Implement rn_host_api.posted and polled. Called without the host lock. */

@@ -7,11 +7,11 @@
  * until the bytes have changed. So such a load is not reported at once: it becomes a
  * candidate, and its page stays closed. If the same instruction, called from the same
  * functions, comes back to the same byte and finds the same write pending, it is the load
- * of a loop; the write is then performed, so that the loop ends. A load that faults anew
- * before it has been executed has not come back. Otherwise the load is reported: when its
- * entry is needed for another candidate, when many other loads of the page have followed,
- * or when the program ends. A loop over more bytes than there are candidates ends
- * nevertheless, because a hash of each load whose entry was reused is kept.
+ * of a loop; the write is then performed, so that the loop ends. A load that faults again
+ * before it has been executed does not count as repeated. Otherwise the load is reported:
+ * when its entry is needed for another candidate, when many other loads of the page have
+ * followed, or when the program ends. A loop over more bytes than there are candidates
+ * ends nevertheless, because a hash of each load whose entry was reused is kept.
  */
 #include <stdatomic.h>
 
@@ -37,8 +37,7 @@ static struct candidate {
 	uint32_t stack;
 	rn_iova addr;
 	uintptr_t shown; /* address of the byte as the program names it */
-	unsigned class;	 /* the write is the one with number @seq in the fabric of @class
-			  */
+	unsigned class;	 /* the pending write: number @seq in the fabric of @class */
 	uint64_t seq;
 	unsigned others; /* loads of the page by other instructions since then */
 	/* number of the thread's single step, until that step is over; else 0 */
@@ -47,7 +46,9 @@ static struct candidate {
 	 * without the host lock.
 	 */
 	_Atomic uint64_t running;
-	/* The write was performed before the load was: it may have read new bytes. */
+	/* The write was performed before the load was executed, so the load may have read
+	 * new bytes.
+	 */
 	bool is_doubtful;
 	struct rn_san_report report;
 } candidates[RN_SAN_CANDIDATES];
