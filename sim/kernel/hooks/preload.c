@@ -456,9 +456,7 @@ static void glob_closedir(void *dir)
 
 static struct dirent *glob_readdir(void *dir)
 {
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): only the glob() that opened the stream
-	 * reads it
-	 */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): only one glob() reads the stream */
 	return readdir(dir);
 }
 

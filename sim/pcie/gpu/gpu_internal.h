@@ -113,9 +113,7 @@ static inline unsigned rn_gpu_agent(const struct rn_gpu *gpu)
 /* Turns an address that was computed as a number into a pointer. */
 static inline void *rn_gpu_pointer(uintptr_t address)
 {
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): views and TLPs store addresses as
-	 * numbers
-	 */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): views store addresses */
 	return (void *)address;
 }
 

@@ -6,10 +6,10 @@
  * moves because time passes: a TLP moves only when an event says that it must have moved.
  * The events, and what each of them forces:
  *
- *	a completion is taken		the CQE, so what the CQE must not pass
- *	a CPU, GPU or drive reads	the read, so what the read pushes
- *	a doorbell (launch, flush)	the doorbell, likewise; it empties the inside of
- *					the GPU
+ *	a completion is taken		the CQE, and with it what the CQE must not pass
+ *	a CPU, GPU or drive reads	the read, and with it what the read pushes
+ *	a doorbell (launch, flush)	the doorbell, with what it pushes; the inside of
+ *					the GPU is emptied
  *	a NIC has read			the read; if it serves a READ, FLUSH or atomic of
  *					this process, only when a completion is taken, or
  *					a write seen, that was sent after it; and if a
@@ -18,13 +18,13 @@
  *	written bytes are seen		the write (reads-from)
  *
  * The write of an atomic of this process is data, too. If a request that does not wait
- * for the atomic was posted behind it, the NIC of another machine may execute that one
- * first, although this one did not: then the write is in no queue until the completion of
- * the atomic is taken, or until a request that does wait is posted.
+ * for the atomic was posted behind it, the NIC of another machine may execute that
+ * request first, although this NIC did not: then the write is in no queue until the
+ * completion of the atomic is taken, or until a request that does wait is posted.
  *
- * So a write that is still in the fabric of a class has no edge to the program on such a
- * machine, however long ago its bytes have landed in this run. The verdicts follow from
- * the order of events alone; time, load and seeds play no part.
+ * So if a write is still in the fabric of a class, nothing orders it before the program's
+ * next step on such a machine, however long ago its bytes became visible in this run. The
+ * verdicts follow from the order of events alone; time, load and seeds play no part.
  *
  * The fabrics stay small: consecutive writes of one message become one TLP, and a write
  * replaces an older one of the same QP to the same bytes. If a fabric is full
@@ -54,13 +54,13 @@ enum {
 	FILTER = 1 << 16,
 };
 
-/* Entry of the TLP with this index in a chain: the writes that begin at addresses with
- * the same hash, the newest first. The entry stays there until its TLP index is used by
- * another write.
+/* Links of the TLP with this index in a chain: the writes that begin at addresses with
+ * the same hash, the newest first. The TLP stays in the chain until another write uses
+ * its index.
  */
 struct start {
-	uint16_t newer, older; /* RN_TLP_NONE: there is none */
-	uint16_t chain;	       /* RN_TLP_NONE: it is in no chain */
+	uint16_t newer, older; /* RN_TLP_NONE: no such write */
+	uint16_t chain;	       /* RN_TLP_NONE: the TLP is in no chain */
 };
 
 static struct class

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_early.c - with hold=event: what a request sends that was posted behind a READ
- * or an atomic without waiting for it, from the bytes that the result of this one goes
- * to.
+/* sanitize_early.c - with hold=event: copies of source bytes, made when a request is
+ * posted behind a READ or an atomic without waiting for it, and its source overlaps the
+ * buffer for the result of that operation.
  *
- * Nothing says whether the NIC reads these bytes before the result comes to memory or
- * afterwards. When it does in this run depends on the network and on the load, so a
- * program that does not wait would be wrong from time to time. The rules allow the NIC to
- * read at the post, before anything else. So the bytes are kept as the program sees them
- * when it posts the request, and this copy is sent, whenever the NIC reads. Other bytes
- * of the source are sent as they are when it does.
+ * No rule says whether the NIC reads these bytes before or after the result arrives in
+ * memory. In a real run this depends on the network and on the load, so a program that
+ * does not wait would be wrong from time to time. The rules allow the NIC to read as
+ * early as the post. So the bytes are copied as the program sees them when it posts the
+ * request, and the copy is sent, whenever the NIC reads. Other bytes of the source are
+ * sent as they are when the NIC reads.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "sanitize_internal.h"
 
 enum {
-	/* Bytes that are kept of a range; the others are sent as they are. One wrong byte
-	 * is enough to be wrong, so a long message need not cost its length.
+	/* Maximum number of bytes that are copied of a range. One wrong byte is enough to
+	 * show the mistake, so the copy of a long message need not cost its whole length.
 	 */
 	KEPT_MAX = 64 * 1024,
 };

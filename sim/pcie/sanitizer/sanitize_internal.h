@@ -12,7 +12,7 @@
 enum {
 	/* Number of local ranges (SGEs) of a request that are kept. */
 	RN_SAN_RANGES = 4,
-	/* Number of completions that are kept, the most recently taken ones. */
+	/* Number of completions that are kept, namely those that were taken last. */
 	RN_SAN_COMPLETIONS = 1024,
 	RN_SAN_SLOTS = 2 * RN_HOST_TLPS, /* more than payload slots, see rn_tlp.data */
 	RN_SAN_CANDIDATES = 512, /* loads that may turn out to be those of a loop */
@@ -52,7 +52,8 @@ struct rn_san_wr {
 	 * since.
 	 */
 	bool has_digest;
-	bool is_counted; /* among the sources of its pages, see rn_san_note_write() */
+	/* the source buffer is counted for its pages, see rn_san_note_write() */
+	bool is_counted;
 	/* A READ, FLUSH or atomic after which a request without a fence was posted. The
 	 * completion of that later request does not show that this one has been executed.
 	 */
@@ -95,8 +96,8 @@ struct rn_san {
 	uint32_t fetches; /* number of READs and atomics that have not completed */
 	/* Number of reads performed by NICs that serve READs of the process itself. */
 	uint64_t reads;
-	/* The read that is being performed, if it is to get the bytes from before the
-	 * writes that are withheld, as that for a digest is; its length is 0 otherwise.
+	/* Range of the read in progress if it must get the bytes as they were before the
+	 * withheld writes, as the read for a digest must; otherwise the length is 0.
 	 */
 	struct rn_host_range old_read;
 };
@@ -115,7 +116,7 @@ static inline bool rn_san_is_send(enum rn_wr_opcode opcode)
 	return rn_san_is_gather(opcode) && !rn_wr_writes(opcode);
 }
 
-/* Does the peer answer, after it has read memory? */
+/* Does the peer read memory for the request and then answer it (READ, FLUSH, atomic)? */
 static inline bool rn_san_is_answered(enum rn_wr_opcode opcode)
 {
 	return rn_wr_flags(opcode) & RN_OP_ANSWERED && !rn_san_is_gather(opcode);
@@ -138,8 +139,8 @@ static inline bool rn_san_is_payload(const struct rn_tlp *tlp)
 	       !(tlp->flags & (RN_TLP_CQE | RN_TLP_LOCK | RN_TLP_BELL));
 }
 
-/* Is the TLP of a class pending for the agents that read its bytes? Then it stands for a
- * list of writes, see rn_san_withheld_list().
+/* Is this TLP of a class a write that is pending for the agents that read its bytes? Such
+ * a TLP stands for a list of writes, see rn_san_withheld_list().
  */
 static inline bool rn_san_is_judged(const struct rn_tlp *tlp)
 {
@@ -232,12 +233,12 @@ void rn_san_class_cqe_taken(const struct rn_san_place cqe[RN_SAN_CLASS_COUNT],
 #define RN_SAN_LATER UINT64_MAX
 void rn_san_class_read_served(const struct rn_tlp *real, uint64_t reads);
 
-/* Does so with RN_SAN_LATER for all reads that serve @wr. */
+/* Calls rn_san_class_read_served() with RN_SAN_LATER for all reads that serve @wr. */
 void rn_san_class_fetch_overtaken(const struct rn_san_wr *wr);
 
 /* Takes the write of the atomic @wr out of all queues: a request that does not wait for
- * the atomic was posted behind it, and the NIC of another machine may execute that first.
- * So no later TLP pushes the write until rn_san_class_atomic_executed().
+ * the atomic was posted behind it, and the NIC of another machine may execute that
+ * request first. So no later TLP pushes the write until rn_san_class_atomic_executed().
  */
 void rn_san_class_atomic_overtaken(const struct rn_san_wr *wr);
 void rn_san_class_atomic_executed(const struct rn_san_wr *wr);
@@ -245,9 +246,10 @@ void rn_san_class_atomic_executed(const struct rn_san_wr *wr);
 /* Forces the reads that serve @wr, whose completion the program has taken. */
 void rn_san_class_fetch_done(const struct rn_san_wr *wr);
 
-/* Forces, in all classes: the read of a NIC, given as the TLP of the hierarchy; the
+/* Force TLPs in all classes: the read of a NIC, given as the TLP of the hierarchy; the
  * completion entries of a drive; the writes of devices to a range, which the program has
- * seen; the writes of CPU and GPUs to a range, likewise; all TLPs to and from a range.
+ * seen; the writes of CPU and GPUs to a range, which were seen; all TLPs to and from a
+ * range.
  */
 void rn_san_class_read_done(const struct rn_tlp *real);
 void rn_san_class_stored(unsigned agent);
@@ -260,8 +262,8 @@ void rn_san_class_emptied(rn_iova addr, uint64_t len);
  */
 void rn_san_class_placed(unsigned agent, uint32_t qpn);
 
-/* Performs the read @flush in those classes whose GPUs do not show writes in order to all
- * in @scope, as a flush call there does.
+/* Performs the read @flush in those classes whose GPUs do not make writes visible in
+ * order to all agents in @scope, because a flush call on such a machine sends it.
  */
 void rn_san_class_flush(const struct rn_tlp *flush, unsigned scope);
 
@@ -286,7 +288,7 @@ bool rn_san_class_may_pend(rn_iova addr, uint64_t len);
 
 /* Returns the classes, one bit each, in which a device's write to the range is pending,
  * and in @by the newest such write of each class, or NULL. tlp.data is the completion
- * that covers the write, as @cover above.
+ * that covers the write, as @cover of rn_san_class_cover().
  */
 unsigned rn_san_class_pending(rn_iova addr, uint64_t len,
 			      const struct rn_tlp *by[RN_SAN_CLASS_COUNT]);
@@ -298,9 +300,10 @@ void rn_san_class_land(const struct rn_tlp *real);
 void rn_san_class_force_oldest(void);
 
 /* ------------------------------------------------------- sanitize_withheld.c */
-/* Begins the list of the write that is being issued, and returns its number, which is the
- * field tag of the TLP that stands for the list in the class `given`; puts the write that
- * is being issued in the list @list instead, because the TLP of that one is made longer.
+/* rn_san_withheld_list() begins a list with the write that is being issued, and returns
+ * the number of the list, which is the field tag of the TLP that stands for the list in
+ * the class `given`. rn_san_withheld_join() adds the write that is being issued to list
+ * @list instead, whose TLP is made longer.
  */
 uint64_t rn_san_withheld_list(void);
 void rn_san_withheld_join(uint64_t list);
@@ -353,8 +356,8 @@ void rn_san_late_ended(const struct rn_tlp *tlp, uint64_t page);
 /* Notes that an agent reads bytes from before a write that is withheld. */
 void rn_san_note_early(unsigned agent, const struct rn_tlp *tlp, uint64_t page);
 
-/* Note what happens from here on: an event; a read of a device; an event of an agent; one
- * of message @msg of a QP.
+/* Set the cause of what happens from here on: an event; a read of a device; an event of
+ * an agent; an event of message @msg of a QP.
  */
 void rn_san_event(const char *what);
 void rn_san_event_read(unsigned agent);
@@ -385,13 +388,13 @@ void rn_san_candidate_executed(void);
 /* Called when the write with the number @seq leaves the fabric of a class. */
 void rn_san_candidate_performed(unsigned class, uint64_t seq);
 
-/* Called when the single step is over for which the page at @page, as the program names
- * it, was open.
+/* Called after the single step for which the page at @page (an address as the program
+ * uses it) was open.
  */
 void rn_san_candidate_ran(uintptr_t page);
 
 /* Called for a load, with stack @stack, that finds nothing pending in a page with
- * candidates. Ends the candidate that has come back so, after its write was performed.
+ * candidates. Ends the candidate that this load repeats: its write has been performed.
  */
 void rn_san_candidate_met(uint32_t stack, rn_iova addr);
 
@@ -449,26 +452,26 @@ void rn_san_cqe_sent(const struct rn_san_cqe *cqe);
 const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot);
 
 /* Notes that a device has written [addr, addr + len): if a source buffer changes there,
- * that may not be the program's doing.
+ * the device and not the program may have changed it.
  */
 void rn_san_note_write(rn_iova addr, uint64_t len);
 
 /* ----------------------------------------------------------- sanitize_early.c */
-/* Keeps for @wr, which is being posted, those bytes of its source that the result of
- * @first goes to, as the program sees them now. @load copies such bytes; it returns false
- * if a part of them is not mapped.
+/* Copies for @wr, which is being posted, those bytes of its source to which the result of
+ * @first will be written, as the program sees them now. @load copies such bytes; it
+ * returns false if a part of them is not mapped.
  */
 typedef bool rn_san_load_fn(rn_iova addr, void *bytes, uint32_t len);
 void rn_san_early_keep(struct rn_san_wr *wr, const struct rn_san_wr *first,
 		       rn_san_load_fn *load);
 
-/* Replaces what the NIC's read @tlp has found by what was kept for @wr. @bytes: the
- * tlp->len bytes that were found.
+/* Replaces bytes that the NIC's read @tlp has found by the copy that was made for @wr.
+ * @bytes: the tlp->len bytes that were found.
  */
 void rn_san_early_put(const struct rn_san_wr *wr, const struct rn_tlp *tlp,
 		      uint8_t *bytes);
 
-/* Frees what was kept. */
+/* Frees the copies that were made for the request. */
 void rn_san_early_free(struct rn_san_wr *wr);
 
 /* ----------------------------------------------------------- sanitize_loads.c */
@@ -498,7 +501,7 @@ bool rn_san_is_stepping(const struct rn_tlp *tlp);
 void rn_san_page_watch(rn_iova addr, int change);
 
 /* Takes from the program the right to write to the whole pages of a request's source
- * buffer, or gives the right back.
+ * buffer, or restores the right.
  */
 void rn_san_source_hold(struct rn_san_wr *wr, bool hold);
 
@@ -549,7 +552,8 @@ enum rn_san_kind {
 
 /* Returns the kind as one line of text; never NULL. */
 const char *rn_san_kind_text(enum rn_san_kind kind);
-/* Returns the name of its rule, for `rocin explain`. */
+/* Returns the name of the rule that a finding of this kind breaks, for `rocin explain`.
+ */
 const char *rn_san_kind_rule(enum rn_san_kind kind);
 
 /* Return names such as "RDMA WRITE" and "receive of a SEND"; never NULL. */

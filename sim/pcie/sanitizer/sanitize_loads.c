@@ -184,7 +184,8 @@ static bool is_far_from_stack(uintptr_t page)
 	       limit.rlim_cur < distance && distance - limit.rlim_cur > STACK_SPARE;
 }
 
-/* Does the page lie in the stack of this thread? A signal could not be delivered there.
+/* Does the page lie in the stack of this thread? If that page were closed, no signal
+ * could be delivered.
  */
 static bool is_on_stack(uintptr_t page)
 {
@@ -248,7 +249,9 @@ static void set_bounds(struct region *r, uintptr_t addr, uint64_t len)
 	r->hi = is_whole ? rn_page_down(addr + len) : rn_page_up(addr + len);
 }
 
-/* Returns NULL if there is no memory; the region is not watched then. */
+/* Returns an unused entry for a region; NULL if there is no memory, and then the region
+ * is not watched.
+ */
 static struct region *take_region(void)
 {
 	struct region *r = regions;
@@ -266,7 +269,7 @@ static struct region *take_region(void)
 	return r;
 }
 
-/* Does a shared mapping lie in the range? If that cannot be read, none does. */
+/* Does a shared mapping lie in the range? False also if the mappings cannot be read. */
 static bool is_shared_memory(uintptr_t lo, uintptr_t hi)
 {
 	FILE *maps = rn_mappings_open();
@@ -410,7 +413,7 @@ static void open_host_pages(rn_iova addr, uint64_t len, bool to_store)
 	}
 }
 
-/* Called after a single step. */
+/* Ends the single step for which the page was open. */
 static void end_step(void *arg, uintptr_t at)
 {
 	rn_san_candidate_ran(at);
@@ -438,11 +441,11 @@ static void land_for_access(rn_iova addr, uint64_t len, bool to_store)
 		rn_san_withheld_land(addr, len);
 }
 
-/* Accesses closed pages without opening them, so that no access of another thread is
- * missed meanwhile: the kernel lets a process write to its own private memory whatever
- * the protection. The file is opened anew each time, as the program may close all
- * descriptors that it does not know. Where the kernel refuses, pages are opened for the
- * access.
+/* Accesses closed pages through /proc/self/mem without opening them, so that no access of
+ * another thread is missed meanwhile: the kernel lets a process write to its own private
+ * memory whatever the protection. The file is opened for each access, because the program
+ * may close descriptors that it has not opened. If the kernel refuses the access, the
+ * caller opens the pages for it.
  */
 static bool access_closed(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 			  bool to_store)
@@ -489,10 +492,10 @@ static void host_touched(struct rn_host *h, rn_iova addr, uint64_t len)
 		close_page(NULL, at);
 }
 
-/* ------------------------------------------------------------- pending */
-/* Finds the page by which the program reads the byte that devices name @addr, if this
- * file closes such pages: in the dev view, or in registered host memory. Returns 0 if
- * not.
+/* ------------------------------------------- pages with pending writes */
+/* Returns the page by which the program reads the byte at @addr, an address as devices
+ * use it, if this file closes such pages: a page in the dev view, or in registered host
+ * memory; otherwise 0.
  */
 static uintptr_t page_that_shows(unsigned target, rn_iova addr, struct rn_gpu **gpu)
 {
@@ -734,7 +737,7 @@ static void judge_cpu_load(struct rn_gpu *gpu, uintptr_t addr)
 		rn_trap_open(gpu);
 }
 
-/* ------------------------------------------------------------ fork, start */
+/* --------------------------------------------- child of fork(), and start */
 static void open_page(struct page *p)
 {
 	protect_page(p, RN_PAGE_OPEN);

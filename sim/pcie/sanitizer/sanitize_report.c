@@ -218,7 +218,7 @@ static void __attribute__((format(printf, 1, 2))) add_text(const char *fmt, ...)
 }
 
 /* Moves the text that was added so far to a place where it stays until give_text(). There
- * is always a free place: only candidates keep theirs.
+ * is always a free place, because only candidates keep their texts.
  */
 static char *take_text(void)
 {
@@ -316,7 +316,9 @@ static bool is_new_finding(enum rn_san_kind kind, uint64_t key, unsigned classes
 	return true;
 }
 
-/* Writes the report of a finding that is_new_finding(). @stack: of the program, or 0. */
+/* Writes the report of a finding for which is_new_finding() has returned true. @stack:
+ * number of the program's stack, or 0.
+ */
 static void write_finding(enum rn_san_kind kind, uint64_t key, uint32_t stack)
 {
 	struct finding *f = find_finding(kind, key);
@@ -422,7 +424,7 @@ static void say_completion(const struct rn_tlp *tlp)
 			 c->qpn, us);
 }
 
-/* Adds the names of the classes of @set. */
+/* Adds @before and the names of the classes in @set, except `given`. */
 static void say_names(const char *before, unsigned set)
 {
 	if (!(set & ~1U << RN_SAN_CLASS_GIVEN))

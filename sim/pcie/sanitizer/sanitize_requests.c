@@ -402,7 +402,7 @@ static void judge_source(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 		rn_san_report_source(q, wr, 0);
 }
 
-/* -------------------------------------------------------------- completion */
+/* -------------------------------------------------- completion of requests */
 static void end_request(struct rn_san_qp *q, struct rn_san_wr *wr)
 {
 	if (!wr || wr->is_done)
@@ -429,7 +429,7 @@ void rn_san_requests_done(struct rn_san_qp *q, uint32_t msg)
 	}
 }
 
-/* ------------------------------------------------------------------- fence */
+/* ---------------------------------------------------------- missing fences */
 static bool ranges_touch(rn_iova a, uint64_t a_len, rn_iova b, uint64_t b_len)
 {
 	return a < b + b_len && b < a + a_len;
@@ -447,8 +447,8 @@ static bool local_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr
 
 static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr *b)
 {
-	/* A write in its turn comes after an atomic, but not after a READ whose responses
-	 * are still being sent.
+	/* A request that the peer executes in its turn is executed after an atomic, but
+	 * may be executed while the responses of a READ before it are still being sent.
 	 */
 	if (rn_wr_writes_in_turn(b->opcode) && a->opcode != RN_WR_RDMA_READ)
 		return false;
@@ -486,9 +486,9 @@ static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 	}
 }
 
-/* The new request may be executed before the READs and atomics of its queue pair that
- * have not completed, back to the last request with a fence: it sends no byte of their
- * results.
+/* Copies the source bytes of the new request that the results of earlier READs and
+ * atomics of its queue pair will overwrite, back to the last request with a fence: the
+ * new request may be executed before these.
  */
 static void keep_from_own_qp(const struct rn_san_qp *q, struct rn_san_wr *wr)
 {
@@ -498,7 +498,9 @@ static void keep_from_own_qp(const struct rn_san_qp *q, struct rn_san_wr *wr)
 			rn_san_early_keep(wr, first, load_old);
 }
 
-/* Likewise for the other queue pairs, with which no fence brings an order. */
+/* Copies the source bytes that results for other queue pairs will overwrite, too, because
+ * no fence orders the requests of different queue pairs.
+ */
 static void keep_from_other_qps(const struct rn_san_qp *own, struct rn_san_wr *wr)
 {
 	for (unsigned b = 0; b < BUCKETS && rn_san.fetches > own->reads_open; b++)
@@ -540,7 +542,7 @@ static void overtake_one(struct rn_san_wr *first)
  */
 static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {
-	/* The peer executes such a request, as well as an ATOMIC WRITE, after all
+	/* The peer executes a request with a fence, as well as an ATOMIC WRITE, after all
 	 * requests before it.
 	 */
 	if (wr->has_fence || rn_wr_writes_in_turn(wr->opcode)) {
@@ -553,7 +555,7 @@ static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 			overtake_one(first);
 }
 
-/* -------------------------------------------------------------------- post */
+/* ----------------------------------------------------- posting of requests */
 static void fill_request(struct rn_san_wr *to, const struct rn_host_wr *wr,
 			 uint32_t stack)
 {

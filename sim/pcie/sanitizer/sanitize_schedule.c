@@ -2,16 +2,16 @@
 /* sanitize_schedule.c - which withheld writes are late, for `rocin hunt`.
  *
  * ROCIN_SANITIZE=late=FILE: only the writes that FILE names are late, that is withheld
- * until an event performs them. All others land at once, and with them what the ordering
- * rules put before them: so each schedule is one that the rules allow. Without late=FILE
- * all writes are late.
+ * until an event performs them. All other writes land at once, together with the writes
+ * that the ordering rules put before them, so each schedule is one that the rules allow.
+ * Without late=FILE all writes are late.
  *
  * ROCIN_SANITIZE=record=FILE: each write that could be late is added to FILE, and so are
  * the reads that came before it, the event that performed it, and other events, in the
  * order in which they happen. All processes of a program may add to one file.
  *
  *	late NAME		a write that is late has been issued
- *	landed NAME		one that lands at once
+ *	landed NAME		a write that lands at once has been issued
  *	read NAME by AGENT	a read of the bytes that this late write will change
  *	event EVENT
  *	ended NAME by EVENT	the late write has been performed
@@ -221,7 +221,7 @@ void rn_san_event_agent(const char *what, unsigned agent)
 	add_event();
 }
 
-/* There are too many reads for a record of all of them. */
+/* Does not record the read itself, because there are too many reads. */
 void rn_san_event_read(unsigned agent)
 {
 	set_event("a read of", agent);
