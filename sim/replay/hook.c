@@ -355,8 +355,8 @@ static struct rn_call *call_begins(void *hook, struct rn_call *c)
 	return c;
 }
 
-/* Records the end of a transmit call, unless the calls before have found no packet of
- * these kinds. Then this call has found none either, and changed nothing.
+/* Records the end of a transmit call, unless earlier calls have found no packet of the
+ * requested kinds. In that case this call has found none either, and has changed nothing.
  */
 static void end_transmit(struct rn_hook_dev *d, const struct rn_call *c)
 {
@@ -403,7 +403,7 @@ static void cq_call(const struct rn_call *c)
 	(void)sink->put(sink, &rec);
 }
 
-/* ------------------------------------------------------------------ attach */
+/* ----------------------------------------------- start and end of a device */
 static void *attach(struct rn_dev_cfg *cfg)
 {
 	struct rn_hook_dev *d = calloc(1, sizeof(*d));

@@ -46,7 +46,8 @@ struct rn_hook_dev {
 
 struct rn_hook_sink {
 	/* Called when a device begins: sets d->number. Return: 0; -ENOENT: the sink does
-	 * not want the device's calls; or the error for which its records are lost.
+	 * not want the device's calls; or an error, and then the device's records are
+	 * lost.
 	 */
 	int (*open)(struct rn_hook_sink *s, struct rn_hook_dev *d);
 	/* Called when a device ends. Its number may be used again. */
@@ -64,7 +65,7 @@ struct rn_hook_sink {
 	uint64_t (*id)(const void *object);
 };
 
-/* Sends all records to @to from now on; NULL: none are made. Return: the sink until now.
+/* Sends all records to @to from now on; NULL: none are made. Return: the previous sink.
  */
 struct rn_hook_sink *rn_hook_set(struct rn_hook_sink *to);
 

@@ -407,8 +407,9 @@ static bool may_end_access(const struct player *p, const struct rn_rec_mem_done 
 #pragma GCC diagnostic ignored "-Wanalyzer-null-dereference"
 #endif
 
-/* Makes the call of the record, for which a new object has memory already. Return: why no
- * program can make it; NULL: it is made.
+/* Makes the recorded call. If the call creates an object, the object's memory is
+ * allocated already. Return: NULL; or, if no program can make this call, a text that says
+ * why.
  */
 /* NOLINTNEXTLINE(readability-function-size): a row for each call */
 static const char *call_core(struct player *p)
@@ -578,8 +579,8 @@ static const struct rn_rec *find_outcome(const struct device *d)
 
 /* ------------------------------------------------------------------- comparison */
 
-/* Stops the replay with a difference: the core does @is (or nothing) where the next @n
- * bytes of the file are recorded (or nothing).
+/* Stops the replay with a difference: the core does @is (NULL: nothing), while the next
+ * @n bytes of the file (0: none) are recorded.
  */
 static void differ(struct player *p, uint8_t number, uint64_t n, const struct rn_rec *is)
 {
@@ -801,7 +802,7 @@ static bool replay_call(struct player *p, uint64_t at, uint64_t len)
 	p->cursor[number] = at;
 	if (!take_time(p) || !make_call(p))
 		return false;
-	if (p->cursor[number] == at) /* the call did nothing that is recorded */
+	if (p->cursor[number] == at) /* the call has made no record */
 		differ(p, number, len, NULL);
 	if (p->d && !p->d->shown)
 		free_dev(p->d);

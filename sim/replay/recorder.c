@@ -48,13 +48,13 @@ enum {
 
 static struct {
 	pthread_mutex_t lock;
-	pid_t pid;	 /* process that owns the file; 0: none was opened */
-	int fd;		 /* -1: none was opened, or the recording has ended */
-	uint8_t *window; /* part of the file that is mapped and whose blocks are allocated
-			  */
-	size_t size;	 /* bytes of the window; 0: there is none */
-	size_t used;	 /* bytes of the window that have been written */
-	uint64_t base;	 /* offset of the window in the file */
+	pid_t pid; /* process that owns the file; 0: none was opened */
+	int fd;	   /* -1: none was opened, or the recording has ended */
+	/* part of the file that is mapped and whose blocks are allocated */
+	uint8_t *window;
+	size_t size;   /* bytes of the window; 0: there is none */
+	size_t used;   /* bytes of the window that have been written */
+	uint64_t base; /* offset of the window in the file */
 	uint64_t limit;
 	bool failed;	  /* the recording has ended early */
 	uint64_t numbers; /* bit mask of the device numbers in use */

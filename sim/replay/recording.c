@@ -49,8 +49,10 @@ struct rn_rec_field {
 #define SIZE_OF(s, m) sizeof(((s *)0)->m)
 
 /* clang-format off */
-/* NOLINTBEGIN(bugprone-macro-parentheses): members have none. */
-/* Fields of the structure S: a member, one with another name, and those to which it points. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): names of members need no parentheses. */
+/* Fields of the structure S. F: a member; N: a member under another name; the others:
+ * data to which a member points.
+ */
 #define F(m) N(m, m)
 #define N(n, m) { .name = #n, .type = NUMBER, .at = offsetof(S, m), .size = SIZE_OF(S, m), .max = MAX_OF(S, m) }
 #define GID(n, m) { .name = #n, .type = GIDS, .at = offsetof(S, m), .size = SIZE_OF(S, m) }

@@ -43,8 +43,9 @@ enum {
 	RN_REC_NO_DEV = 255,
 	/* maximum number of devices in one file; their numbers are 0 .. 63 */
 	RN_REC_DEVS = 64,
-	RN_REC_RX_MAX = 64,   /* maximum number of packets in one RECEIVE */
-	RN_REC_HEAD = 5,      /* bytes at the begin of a record that precede its fields */
+	RN_REC_RX_MAX = 64, /* maximum number of packets in one RECEIVE */
+	/* bytes at the beginning of a record that precede its fields */
+	RN_REC_HEAD = 5,
 	RN_REC_MAX = 1 << 20, /* maximum length of a record in bytes */
 	RN_REC_USES = 3,      /* maximum number of objects that another object uses */
 };

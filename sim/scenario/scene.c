@@ -751,7 +751,7 @@ static bool check_connection(struct rn_scene *c, const struct rn_scn_line *l)
 					  : check_cm_info(c, l, info);
 }
 
-/* ------------------------------------------------------------------- the lines */
+/* ------------------------------------------------------ execution of the lines */
 static bool call(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	int rc = c->ops->call(c->ctx, l);

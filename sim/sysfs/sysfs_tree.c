@@ -290,11 +290,10 @@ static int visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit, v
 
 struct scan {
 	const char *root; /* path of the real directory, /sys or /dev */
-	const char *
-		/* path below @root, such as "class/infiniband"; the path in the tree is
-		 * the same below @prefix
-		 */
-		where;
+	/* Path below @root, such as "class/infiniband"; the path in the tree is the same
+	 * below @prefix.
+	 */
+	const char *where;
 	const char *prefix; /* "sys" or "dev" */
 	rn_sysfs_visit_fn *visit;
 	void *ctx;
@@ -332,8 +331,8 @@ static char *real_device(const struct scan *scan, const char *name)
 	return NULL;
 }
 
-/* Is the entry skipped? That of rdma_cm is, because the tree has Rocin's
- * own (sysfs_tree.h).
+/* Is the entry skipped? The entry of rdma_cm is skipped, because the tree has Rocin's own
+ * (sysfs_tree.h).
  */
 static bool is_skipped(const char *name)
 {

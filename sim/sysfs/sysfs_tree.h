@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sysfs_tree.h - the part of /sys and /dev that a kernel with our devices would show.
+/* sysfs_tree.h - the part of /sys and /dev that a kernel with Rocin's devices would show.
  *
  * A tree is a directory of plain files and symbolic links:
  *
@@ -9,10 +9,9 @@
  *   TREE/dev/infiniband/uverbs_rocin0 -> /dev/null
  *
  * The preloaded library (redirect.h) redirects a program that runs with ROCIN_TREE=TREE
- * to the tree. Real RDMA devices of the machine appear there by links.
- * Files of counters hold 0 until the library writes them (counters.h).
- * TREE/dev/infiniband/rdma_cm is that of Rocin, though: a connection manager can serve
- * one kind of devices only.
+ * to the tree. Real RDMA devices of the machine appear there by links. Files of counters
+ * hold 0 until the library writes them (counters.h). TREE/dev/infiniband/rdma_cm always
+ * leads to Rocin, because a connection manager can serve only one kind of devices.
  *
  * Threads: any; no state but the file system. Several processes may write one tree.
  */
@@ -73,7 +72,7 @@ struct rn_sysfs_entry {
 	enum rn_sysfs_kind kind;
 	/* the file is updated while programs run, when addresses or link change */
 	bool live;
-	/* the file is written by others, and only its existence is seen to */
+	/* the file is written by other code; the tree only has to contain it */
 	bool foreign;
 	const char *path;    /* path below the tree, without a leading slash */
 	const char *content; /* text of a file, target of a link, "" for a directory */
@@ -87,7 +86,7 @@ typedef int rn_sysfs_visit_fn(void *ctx, const struct rn_sysfs_entry *entry);
 /* ---- Links from a generated tree to the real RDMA devices of the machine ---- */
 
 /**
- * rn_sysfs_visit_real() - Visit the links that keep real devices visible beside ours
+ * rn_sysfs_visit_real() - Visit the links that keep real devices visible beside Rocin's
  * @sys:	"/sys", or another directory in a test
  * @dev:	"/dev", or another directory in a test
  * @visit:	Called with each link, sorted by name

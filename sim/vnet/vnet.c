@@ -181,7 +181,7 @@ void rn_vnet_set_down(struct rn_vnet *v, uint32_t port, bool down)
 	rn_link_set_down(&v->port[v->port[port].back].link, v->now, down);
 }
 
-/* ----------------------------------------------------------------------- pool */
+/* ------------------------------------------------------------ pool of packets */
 static uint32_t index_of(const struct rn_vnet *v, const struct rn_vnet_packet *p)
 {
 	return (uint32_t)(p - v->packet);
