@@ -150,7 +150,7 @@ struct rn_call {
 	union rn_call_args u;
 };
 
-/* Functions of the recorder; NULL where there is none. */
+/* Functions of the recorder; NULL if there is no recorder. */
 struct rn_call_hook {
 	/* Called when a device is initialised with @cfg, in which the recorder may
 	 * replace the memory back end. Return: pointer that is passed to begin() and

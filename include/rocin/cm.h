@@ -65,7 +65,9 @@ enum rn_cm_stat {
 	RN_CM_STAT_DROP_STATE,
 	/* Dropped: table or backlog full, or no room for the answer. */
 	RN_CM_STAT_DROP_FULL,
-	/* Messages not sent, because the address may be forged and has had enough. */
+	/* Messages not sent: the peer's address may be forged, and it has got enough of
+	 * them.
+	 */
 	RN_CM_STAT_UNPROVEN,
 	RN_CM_STAT_COUNT
 };
@@ -194,7 +196,9 @@ enum rn_cm_event_type {
 	RN_CM_EV_REJECTED,
 	/* No answer to a REQ, REP or SIDR_REQ. status: -ETIMEDOUT. */
 	RN_CM_EV_UNREACHABLE,
-	/* A DREQ or DREP has arrived, or no DREP (status: -ETIMEDOUT). */
+	/* The connection ends: a DREQ or DREP has arrived, or no DREP in time (status:
+	 * -ETIMEDOUT).
+	 */
 	RN_CM_EV_DISCONNECTED,
 	RN_CM_EV_TIMEWAIT_EXIT,
 	RN_CM_EV_COUNT
@@ -338,7 +342,7 @@ int rn_cm_accept(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 		 const struct rn_cm_offer *offer);
 
 /* Sends an RTU: active side, after RN_CM_EV_REP, when the caller's QP is in RTS. Return:
- * the same values as of rn_cm_accept().
+ * the same values as rn_cm_accept().
  */
 int rn_cm_ready(struct rn_cm *cm, struct rn_cm_conn *conn, const uint8_t *data,
 		uint32_t data_len);
@@ -350,7 +354,7 @@ int rn_cm_ready(struct rn_cm *cm, struct rn_cm_conn *conn, const uint8_t *data,
  *
  * Afterwards the connection is idle or, if a REP had been sent, in time-wait.
  *
- * Return: as rn_cm_accept().
+ * Return: the same values as rn_cm_accept().
  */
 struct rn_cm_no {
 	uint16_t reason;
@@ -380,7 +384,7 @@ int rn_cm_mra(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t timeout, bool d
 int rn_cm_established(struct rn_cm *cm, struct rn_cm_conn *conn);
 
 /* Ends an established connection with a DREQ, or answers the peer's DREQ with a DREP
- * after RN_CM_EV_DISCONNECTED. Return: the same values as of rn_cm_accept().
+ * after RN_CM_EV_DISCONNECTED. Return: the same values as rn_cm_accept().
  */
 int rn_cm_disconnect(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 		     const uint8_t *data, uint32_t data_len);
@@ -408,7 +412,7 @@ int rn_cm_sidr_request(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 
 /* Answers a request for a UD service (RN_CM_EV_SIDR_REQ). @status: enum
  * rn_cm_sidr_status. QPN, Q_Key, ECE and private data of @offer are used, and only with
- * RN_CM_SIDR_SUCCESS. Return: the same values as of rn_cm_accept().
+ * RN_CM_SIDR_SUCCESS. Return: the same values as rn_cm_accept().
  */
 int rn_cm_sidr_reply(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status,
 		     const struct rn_cm_offer *offer);
@@ -505,8 +509,8 @@ size_t rn_cm_saved_len(void);
 void rn_cm_conn_save(const struct rn_cm_conn *conn, void *out);
 
 /* Puts a copy into the table, at an index that is not in use, with its listener (NULL:
- * none) and user. What it was to send is sent again. Return: the connection, or NULL: the
- * copy is not valid.
+ * none) and user. A message that was still to be sent is sent. Return: the connection, or
+ * NULL if the copy is not valid.
  */
 struct rn_cm_conn *rn_cm_conn_restore(struct rn_cm *cm, uint32_t index, const void *saved,
 				      size_t len, struct rn_cm_listener *listener,

@@ -121,9 +121,8 @@ struct rn_cq {
 	/* Number of CQEs ever written; also loaded (relaxed) by the thread that polls. */
 	uint32_t producer;
 	/* Number of CQEs ever polled. Stored (release) by the thread that polls, loaded
-	 * (acquire) by the device to check whether the ring is full. Shape: message
-	 * passing; the partner is rn_cq_push(): a slot is reused only after its reader is
-	 * done with it.
+	 * (acquire) by the device in rn_cq_push() to check whether the ring is full: a
+	 * slot is reused only after the program has read it.
 	 */
 	_Atomic uint32_t consumer;
 	enum rn_cq_arm armed;
@@ -191,9 +190,9 @@ enum rn_async_event {
 	RN_EVENT_WQ_FATAL = 19,
 };
 
-/* What an asynchronous event of any device is about. */
+/* The kind of object that an asynchronous event is about. */
 enum rn_event_object {
-	RN_EVENT_OF_DEVICE, /* or of its port */
+	RN_EVENT_OF_DEVICE, /* the device or its port */
 	RN_EVENT_OF_CQ,
 	RN_EVENT_OF_QP,
 	RN_EVENT_OF_SRQ,

@@ -230,7 +230,7 @@ enum rn_gpu_flush_target {
 };
 
 /**
- * rn_gpu_flush() - Make writes that have arrived at the GPU visible, as
+ * rn_gpu_flush() - Make writes that have arrived at the GPU visible, like
  * cuFlushGPUDirectRDMAWrites()
  *
  * The flush takes the CPU's route to the GPU, so it does not push writes that are
@@ -264,10 +264,10 @@ enum rn_gpu_wait_flag {
 };
 
 /**
- * rn_gpu_wait_value32() - Memory operation of a stream, as cuStreamWaitValue32()
+ * rn_gpu_wait_value32() - Wait until a word meets a condition, like cuStreamWaitValue32()
  * @addr:	Host memory, or device memory of this GPU; 4-byte aligned
  *
- * The calling thread represents a stream; what waits on hardware is the GPU's front end.
+ * The calling thread represents a stream; on hardware the GPU's front end would wait.
  *
  * Return: 0; -EINVAL; -ETIMEDOUT after @timeout_ms (< 0: wait for ever);
  *	   -EFAULT; -ENODEV.

@@ -6,7 +6,7 @@
  * that is not supported, is answered with an error status, as by the port of a RoCE card;
  * everything else is dropped.
  *
- * Threads: as transport.h; a struct rn_gsi belongs to one thread.
+ * Threads: nothing here locks; a struct rn_gsi belongs to one thread.
  * Source: IBTA Vol 1, 13.5.3 and 16.7.3 (ClassPortInfo of the CM); Annex A17.
  */
 #ifndef RN_GSI_H

@@ -11,16 +11,17 @@
 /* 2^64 divided by the golden ratio, an odd number. */
 #define RN_HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
-/* A hash of one word (Fibonacci hashing; Knuth, TAOCP 6.4). It spreads words that are
- * consecutive or have equal low bits, such as addresses of pages. The upper bits are the
- * well mixed ones: callers shift the hash to the right.
+/* Returns a hash of one word (Fibonacci hashing; Knuth, TAOCP 6.4). It spreads words that
+ * are consecutive or have equal low bits, such as addresses of pages. The upper bits are
+ * the well mixed ones: callers shift the hash to the right.
  */
 static inline uint64_t rn_hash_word(uint64_t word)
 {
 	return word * RN_HASH_FACTOR;
 }
 
-/* A hash of bytes (FNV-1a, 64 bits), which begins with RN_HASH_BEGIN.
+/* Continues a hash of bytes (FNV-1a, 64 bits), whose first value of @hash is
+ * RN_HASH_BEGIN.
  */
 #define RN_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 

@@ -70,8 +70,8 @@ struct rn_host_range {
 struct rn_host_bell {
 	uint32_t qpn; /* 0: an SRQ */
 	bool is_recv; /* BlueFlame carries no receives */
-	/* Number of the first: of requests as rn_mem_attr.msg counts, of receives as
-	 * their queue does.
+	/* Number of the first WQE. Requests are counted like rn_mem_attr.msg, receives
+	 * from the first one of their queue.
 	 */
 	uint32_t first, count;
 	/* Returns the memory of one WQE. Called with the lock of the hierarchy held. */
@@ -109,8 +109,8 @@ struct rn_host_api {
 	 */
 	void (*detach)(struct rn_host_nic *nic);
 
-	/* Value for rn_dev_cfg.mem; the context is the NIC. Its write() answers FAULT if
-	 * a page in the range is not writable at the time of the call.
+	/* Value for rn_dev_cfg.mem; rn_dev_cfg.mem_ctx is the NIC. Its write() answers
+	 * FAULT if a page in the range is not writable at the time of the call.
 	 */
 	const struct rn_mem_ops *mem;
 
@@ -183,8 +183,9 @@ struct rn_host_api {
 	 * Cheap if there are no such writes.
 	 */
 	void (*doorbell)(struct rn_host_nic *nic);
-	/* Rings for WQEs that the device has not begun with: the doorbell and the NIC's
-	 * reads of the WQEs, as nic.wqe says, have ended before return.
+	/* Rings the doorbell for WQEs that the device has not begun to execute. The
+	 * doorbell and the NIC's reads of the WQEs (knob nic.wqe) have ended when the
+	 * function returns.
 	 */
 	void (*ring)(struct rn_host_nic *nic, const struct rn_host_bell *bell);
 

@@ -51,8 +51,8 @@ uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, si
  */
 void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len);
 
-/* Makes the ICRC of a packet that was sealed for the flow @from one for the flow @to. A
- * wrong one stays wrong.
+/* Converts the ICRC of a packet that was sealed for the flow @from into the ICRC for the
+ * flow @to. A wrong ICRC stays wrong.
  */
 void rn_icrc_move(const struct rn_flow *from, const struct rn_flow *to, uint16_t ip_id,
 		  uint8_t *pkt, size_t len);
@@ -74,9 +74,9 @@ enum rn_icrc_verdict {
 };
 
 /* The data that a receiver stores about one flow so that its first guess of the
- * identification is mostly right; initially all zeros. They affect how fast the check is
- * and, through @last_id, whether an identification counts as guessed or as solved, but
- * never whether a packet is found damaged.
+ * identification is mostly right; initially all zeros. These data affect how fast the
+ * check is and, through @last_id, whether an identification counts as guessed or as
+ * solved, but never whether a packet is found damaged.
  */
 struct rn_icrc_hint {
 	uint16_t last_id; /* identification of the last packet accepted */
@@ -99,8 +99,8 @@ enum {
 
 /**
  * rn_icrc_check() - Verify the ICRC of a received packet
- * @hint:	What is remembered of this flow, updated if the packet is accepted;
- *		or NULL
+ * @hint:	Data that the receiver stores about this flow, updated if the packet is
+ *		accepted; or NULL
  * @f:		What is known of the IP and UDP headers; @f->src is not trusted
  * @pkt:	First byte of the BTH
  * @len:	Bytes from BTH to the last byte of the ICRC, any value
@@ -126,8 +126,8 @@ enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_fl
 				   const uint8_t *pkt, size_t len, uint16_t gro_idx,
 				   bool exact);
 
-/* As rn_icrc_check(). @part is the CRC of the last @part->len bytes before the ICRC (0:
- * none), which are then not read again.
+/* Verifies the ICRC like rn_icrc_check(). @part is the CRC of the last @part->len bytes
+ * before the ICRC (0: none), which are then not read again.
  */
 enum rn_icrc_verdict rn_icrc_check_with(struct rn_icrc_hint *hint,
 					const struct rn_flow *f, const uint8_t *pkt,

@@ -192,9 +192,9 @@ enum rn_key_result rn_mr_check_remote(const struct rn_htab *tab,
  * @iova:	Out: device address of the first byte; untouched on failure
  * @mr:		Out: the region; untouched on failure; NULL if not wanted
  *
- * As rn_mr_check_remote(), for L_Keys; a window has no L_Key. A null region has no
- * memory, so @iova is meaningless if (*@mr)->kind is RN_MR_KIND_NULL. The caller does not
- * call this function for SGEs of length 0 either.
+ * Works like rn_mr_check_remote(), but for L_Keys; a window has no L_Key. A null region
+ * has no memory, so @iova is meaningless if (*@mr)->kind is RN_MR_KIND_NULL. The caller
+ * does not call this function for SGEs of length 0 either.
  */
 enum rn_key_result rn_mr_check_local(const struct rn_htab *tab,
 				     const struct rn_key_use *use, rn_iova *iova,

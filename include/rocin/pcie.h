@@ -118,15 +118,16 @@ enum rn_mtt_table {
 
 /* Knob nic.wqe: how a NIC gets the WQEs of a send queue. */
 enum rn_nic_wqe {
-	RN_WQE_GIVEN,	  /* "given": from the verbs call, without TLPs */
+	RN_WQE_GIVEN,	  /* "given": it gets them from the verbs call, without TLPs */
 	RN_WQE_FETCHED,	  /* "fetched": it reads them behind a doorbell */
 	RN_WQE_BLUEFLAME, /* "blueflame": a doorbell for one short WQE carries it */
 };
 
 /* Knob cpu: memory model of the CPU; only used to explore litmus tests. */
 enum rn_cpu_model {
-	RN_CPU_TSO, /* stores become visible in order, later than loads behind them */
-	RN_CPU_SC,  /* each store is visible at once */
+	/* stores become visible in order, but later loads may be executed before */
+	RN_CPU_TSO,
+	RN_CPU_SC, /* each store is visible at once */
 	/* as RN_CPU_TSO, but stores to different locations are not ordered */
 	RN_CPU_PSO,
 };
@@ -172,9 +173,8 @@ struct rn_pcie_knobs {
 	uint32_t hold_polls; /* limit as a number of empty polls; 0: no limit */
 	/* Number of translations (pages of 4 KiB) that a NIC keeps; 0: all. */
 	uint32_t mtt_cache;
-	enum rn_mtt_table mtt_table; /* how translations are found that a NIC reads */
-	uint64_t
-		mtt_miss_ns; /* time in ns that a translation costs that it has to read */
+	enum rn_mtt_table mtt_table; /* how a NIC finds the translations that it reads */
+	uint64_t mtt_miss_ns; /* time in ns that a NIC takes to read one translation */
 	/* driver=replay: file with the choices to be made; else empty. */
 	char replay[256];
 	char record[256]; /* file to which all choices are written; or empty */
@@ -220,8 +220,8 @@ struct rn_pcie_knob {
 };
 extern const struct rn_pcie_knob rn_pcie_knob_list[];
 
-/* ------------------------------------------------- the hierarchy of this process
- * The functions below are for tests and reports, and may be called from any thread. They
+/* ---------------------------------------- the hierarchy of this process */
+/* The functions below are for tests and reports, and may be called from any thread. They
  * are in librocin-gpu.so. In a forked child they do nothing and return 0.
  */
 
@@ -249,8 +249,7 @@ void rn_pcie_seed(uint64_t seed);
 /* Performs all pending TLPs. */
 void rn_pcie_drain(void);
 
-/* Makes up to @moves choices of a TLP to move, which are otherwise made as time passes.
- */
+/* Moves up to @moves TLPs, chosen by the driver. Otherwise TLPs move as time passes. */
 void rn_pcie_step(unsigned moves);
 
 /* Returns the number of bytes in pending writes to [@addr, @addr + @len). A byte that
@@ -273,7 +272,9 @@ struct rn_pcie_counters {
 	uint32_t on_way_max;
 	uint64_t doorbells; /* number of doorbells for send queues */
 	uint64_t wqe_reads; /* number of reads of a WQE, 64 bytes each at most */
-	/* Number of pages whose translation a NIC had, or had to read. */
+	/* Number of pages whose translation a NIC had already, and number of those whose
+	 * translation it had to read.
+	 */
 	uint64_t mtt_hits, mtt_misses;
 };
 void rn_pcie_counters(struct rn_pcie_counters *out);
@@ -286,7 +287,7 @@ enum rn_pcie_purpose {
 	RN_PCIE_DOORBELL,
 	RN_PCIE_WQE,	     /* read of a WQE */
 	RN_PCIE_TRANSLATION, /* read of a page's translation */
-	RN_PCIE_TABLE,	     /* read of where the translation's page table is */
+	RN_PCIE_TABLE,	     /* read of the address of a page table */
 };
 
 /* A move of a TLP from one queue to the next, as recorded in the trace. */
@@ -350,7 +351,7 @@ int rn_pcie_ring(int nic, const void *bytes, uint32_t len, struct rn_pcie_end en
  * @from:	host memory, or memory of a GPU by its BAR
  * @end:	Called when all reads have come back
  *
- * Each granule is a read of its own. @to must stay valid until then.
+ * Each granule is a read of its own. @to must stay valid until @end is called.
  */
 int rn_pcie_fetch(int nic, uint32_t qpn, const void *from, void *to, uint32_t len,
 		  struct rn_pcie_end end);

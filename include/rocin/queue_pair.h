@@ -2,7 +2,7 @@
 /* queue_pair.h - the queue pairs of a device (transport.h): types, states and attributes,
  * with the numbers of verbs; what may be done with a queue pair; multicast groups.
  *
- * Threads: as transport.h.
+ * Threads: nothing here locks; one device belongs to one thread at a time.
  */
 #ifndef RN_QUEUE_PAIR_H
 #define RN_QUEUE_PAIR_H
@@ -112,7 +112,7 @@ struct rn_qp_attr {
 	bool sq_draining; /* SQ_DRAINING of verbs; set by rn_qp_query() only */
 };
 
-/* queue_pair.h - functions on the queue pairs of a device (transport.h). */
+/* ---- Functions on the queue pairs of a device (transport.h) ---- */
 
 struct rn_cq;
 struct rn_dev;
@@ -306,8 +306,9 @@ uint32_t rn_qp_sq_next(const struct rn_qp *qp);
  */
 uint32_t rn_qp_sq_wqe(const struct rn_qp *qp, uint32_t number, const void **at);
 
-/* Returns the number of the next receive of the QP's own receive queue; likewise finds
- * the WQE of a receive that was posted there.
+/* rn_qp_rq_next() returns the number of the next receive of the QP's own receive queue.
+ * rn_qp_rq_wqe() finds the WQE of a receive that was posted there, as rn_qp_sq_wqe() does
+ * for requests.
  */
 uint32_t rn_qp_rq_next(const struct rn_qp *qp);
 uint32_t rn_qp_rq_wqe(const struct rn_qp *qp, uint32_t number, const void **at);

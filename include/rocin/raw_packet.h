@@ -2,11 +2,11 @@
 /* raw_packet.h - queue pairs of type RAW_PACKET, which send and receive whole
  * Ethernet frames.
  *
- * They have queues, states and completions like all others, but do not use the RoCE
+ * These QPs have queues, states and completions like all others, but do not use the RoCE
  * transport: their frames are sent and received by the functions below, never by
  * rn_dev_transmit() and rn_dev_receive(). The caller decides which frame is for which QP.
  *
- * Threads: as transport.h.
+ * Threads: nothing here locks; one device belongs to one thread at a time.
  */
 #ifndef RN_RAW_PACKET_H
 #define RN_RAW_PACKET_H

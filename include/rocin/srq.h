@@ -14,7 +14,7 @@
  * A peer that got an RNR NAK because no receive was posted tries again when its RNR timer
  * expires. Posting a receive does not notify the peer.
  *
- * Threads: as transport.h: one device belongs to one thread at a time.
+ * Threads: nothing here locks; one device belongs to one thread at a time.
  * Source: IBTA Vol 1, 10.2.9 (SRQ) and Annex A14 (XRC).
  */
 #ifndef RN_SRQ_H
@@ -69,8 +69,9 @@ void rn_srq_destroy(struct rn_srq *srq);
 /* Posts a receive. Return: 0; -EINVAL (too many SGEs); -ENOMEM (the SRQ is full). */
 int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr);
 
-/* Returns the number of the next receive; finds the WQE of one that was posted, for tools
- * that read receive queues. Return: the number of bytes in use at *@at.
+/* rn_srq_next() returns the number of the next receive. rn_srq_wqe() finds the WQE of a
+ * receive that was posted, for tools that read receive queues. Return: the number of
+ * bytes in use at *@at.
  */
 uint32_t rn_srq_next(const struct rn_srq *srq);
 uint32_t rn_srq_wqe(const struct rn_srq *srq, uint32_t number, const void **at);

@@ -152,8 +152,8 @@ struct rn_stats_qp {
 	 */
 	uint32_t cc_rate;
 	uint32_t pdn; /* number of the protection domain; 0: none */
-	/* PSN of the next request that is sent, and of the next that is expected; in
-	 * @rq_psn with RN_STATS_NO_RECV above it
+	/* PSN of the next request to be sent, and PSN of the next request expected.
+	 * @rq_psn may have the flag RN_STATS_NO_RECV above the PSN.
 	 */
 	uint32_t sq_psn, rq_psn;
 };

@@ -202,8 +202,9 @@ int rn_storage_route_text(const struct rn_storage_route *route, char *buf, size_
 /**
  * rn_storage_plan() - Find the route that a transfer would take, and the reason
  *
- * Arguments as of rn_storage_read(). Return: 0; the errors of rn_storage_read() that are
- * found before a transfer; -EHOSTUNREACH: no route of the policy is possible.
+ * The arguments are those of rn_storage_read(). Return: 0; the errors of
+ * rn_storage_read() that are found before a transfer; -EHOSTUNREACH: no route of the
+ * policy is possible.
  */
 int rn_storage_plan(const struct rn_storage_file *file, const void *base, size_t size,
 		    off_t file_offset, off_t buf_offset, struct rn_storage_route *route);
@@ -225,9 +226,9 @@ int rn_storage_plan(const struct rn_storage_file *file, const void *base, size_t
 ssize_t rn_storage_read(struct rn_storage_file *file, void *base, size_t size,
 			off_t file_offset, off_t buf_offset);
 
-/* Writes from memory to the file; as rn_storage_read(), with the additional errors
- * -ENOSPC and -EFBIG. The drive reads the memory at some time during the call, so the
- * memory must not change before the call returns.
+/* Writes from memory to the file; works like rn_storage_read(), with the additional
+ * errors -ENOSPC and -EFBIG. The drive reads the memory at some time during the call, so
+ * the memory must not change before the call returns.
  */
 ssize_t rn_storage_write(struct rn_storage_file *file, const void *base, size_t size,
 			 off_t file_offset, off_t buf_offset);

@@ -2,9 +2,12 @@
 /* wire.h - RoCEv2 headers: byte layout, parsed form, functions that parse and write
  * (emit) them; and the arithmetic of packet sequence numbers.
  *
- * There are two layers, which all code uses: bytes <-> rn_get_be*()/rn_put_be*() the only
- *   byte-order code of the core
- *   header  <->  rn_*_parse()/rn_*_emit()    one pair per header
+ * All code uses these two layers:
+ *
+ *   rn_get_be*(), rn_put_be*()    numbers in bytes; no other code of the core knows the
+ *                                 byte order
+ *   rn_*_parse(), rn_*_emit()     headers, one pair of functions for each
+ *
  * opcode.h says which headers follow the BTH, and in which order.
  *
  * A parsed struct is in host order and holds only values that could have been sent. A

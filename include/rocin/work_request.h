@@ -43,9 +43,10 @@ enum rn_wr_operands {
 	RN_WR_OPERANDS_NONE,
 	RN_WR_OPERANDS_ADDRESS, /* on UD, the address of the peer: wr.ud */
 	RN_WR_OPERANDS_RDMA,	/* remote_addr, rkey: wr.rdma */
-	RN_WR_OPERANDS_ATOMIC,	/* these, compare_add and swap: wr.atomic */
+	RN_WR_OPERANDS_ATOMIC,	/* remote_addr, rkey, compare_add, swap: wr.atomic */
 	RN_WR_OPERANDS_BIND,	/* a window, a region and a range: bind_mw */
-	RN_WR_OPERANDS_FLUSH, /* wr.rdma, and what provider/verbs/object/library.h says */
+	/* remote_addr, rkey: wr.rdma; the rest: provider/verbs/object/library.h */
+	RN_WR_OPERANDS_FLUSH,
 };
 
 /* clang-format off */
