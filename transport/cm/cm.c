@@ -166,14 +166,14 @@ uint32_t rn_cm_conn_count(const struct rn_cm *cm)
 
 /* ---- Addresses that may be forged ----
  *
- * Whoever sends a REQ in the name of another address makes a listener send a REP, and its
- * copies, to that address: 16 messages for one. The REP has a random communication ID, so
- * a message that names this ID shows that the peer receives what is sent to its address.
- * Until then the address gets RN_CM_AMPLIFICATION messages for each request that came
- * from it. A peer that did not get the REP sends its request again, which brings new
- * credit. A peer that got the REP, but whose RTU was lost, sends nothing by itself; so an
- * address that has proven itself stays proven for some time, for all of its connections,
- * and only the first one of a peer has fewer copies than its REQ allows.
+ * A REQ with a forged source address makes a listener send a REP, and its repetitions, to
+ * that address: 16 messages for one. The REP has a random communication ID, so a message
+ * that names this ID shows that the peer receives what is sent to its address. Until then
+ * the address gets RN_CM_AMPLIFICATION messages for each request that came from it. A
+ * peer that did not get the REP sends its request again, which brings new credit. A peer
+ * that got the REP, but whose RTU was lost, sends nothing by itself; so an address that
+ * has proven itself stays proven for some time, for all of its connections, and only the
+ * first one of a peer has fewer copies than its REQ allows.
  */
 
 /* Time for which an address stays proven, from the last message that shows it. */
@@ -592,7 +592,7 @@ void rn_cm_to_timewait(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 		       now + rn_cm_time(conn->info.qp.timeout));
 }
 
-/* Act on a message of ours that got no answer after all retries. */
+/* Act on the last message of @conn, which got no answer after all retries. */
 static void give_up(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
 	rn_cm_stat(cm, RN_CM_STAT_TIMEOUTS);

@@ -617,8 +617,9 @@ int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* Find the LAP among those received before. Return: 0: a duplicate of the last one; 1 ..
- * RN_CM_LAPS - 1: of an older one; RN_CM_LAPS: this LAP is new.
+/* Find a LAP with this transaction ID among those received before. Return: 0: it is a
+ * duplicate of the last LAP; 1 .. RN_CM_LAPS - 1: a duplicate of an older one;
+ * RN_CM_LAPS: it is new.
  */
 static unsigned find_lap(const struct rn_cm_conn *conn, uint64_t tid)
 {

@@ -54,7 +54,7 @@ void rn_cm_mark_all_changed(struct rn_cm *cm)
 		rn_cm_touch(cm, &cm->conns[i]);
 }
 
-/* A copy is the struct itself, with its links taken out. */
+/* A copy is the struct rn_cm_conn itself, without its links to other objects. */
 struct saved {
 	struct rn_cm_conn conn;
 	bool is_armed, has_to_send;
@@ -82,7 +82,7 @@ void rn_cm_conn_save(const struct rn_cm_conn *conn, void *out)
 	memcpy(out, &s, sizeof(s));
 }
 
-/* Make the entries up to @index exist; those between are free. */
+/* Initialise the entries up to @index; those that were not in use before are free. */
 static void extend(struct rn_cm *cm, uint32_t index)
 {
 	while (cm->fresh <= index) {

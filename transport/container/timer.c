@@ -14,7 +14,9 @@ static unsigned rank_of(const struct rn_timer *t)
 	return t ? t->rank : 0;
 }
 
-/* Puts the two below a timer on their sides. Return: its rank has changed. */
+/* Makes the child with the higher rank the left one, and computes the rank of @t. Returns
+ * true if the rank has changed.
+ */
 static bool rebalance(struct rn_timer *t)
 {
 	struct rn_timer *left = t->left;

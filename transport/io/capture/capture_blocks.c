@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture_blocks.c - see capture_blocks.h. */
+/* capture_blocks.c - converts packets from a ring to blocks of a pcapng capture file; see
+ * capture_blocks.h.
+ */
 #include "capture_blocks.h"
 
 #include <inttypes.h>
@@ -213,7 +215,7 @@ void rn_capture_packet_diagnostic(struct rn_capture_packet *p,
 		p->comment[at] = '\0';
 }
 
-/* ---------------------------------------------------------------------- blocks */
+/* ---------------------------------------------------- blocks of a capture file */
 void rn_capture_blocks_begin(struct rn_pcapng *p)
 {
 	struct utsname host = { 0 };

@@ -3,7 +3,7 @@
  * file; used by `rocin capture` for running programs, and by ROCIN_PCAP for a
  * program's own packets.
  *
- * No I/O. Threads: as pcapng.h.
+ * No I/O. Threads: a buffer belongs to one thread.
  */
 #ifndef RN_CAPTURE_BLOCKS_H
 #define RN_CAPTURE_BLOCKS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture_log.c - see capture_log.h. */
+/* capture_log.c - writes the packets of one device to a pcapng file; see capture_log.h.
+ */
 #include "capture_log.h"
 
 #include <errno.h>
@@ -46,7 +47,7 @@ void rn_capture_log_flush(struct rn_capture_log *log)
 	log->flush_due = RN_NEVER;
 }
 
-/* ------------------------------------------------------------------------ packets */
+/* -------------------------------------------------- packets and their diagnostics */
 uint64_t rn_capture_log_put(struct rn_capture_log *log,
 			    const struct rn_capture_record *rec, const void *body)
 {
@@ -102,7 +103,7 @@ void rn_capture_log_release(struct rn_capture_log *log)
 		log->flush_due = rn_clock(CLOCK_MONOTONIC) + FLUSH_AFTER;
 }
 
-/* ----------------------------------------------------------------------- the file */
+/* --------------------------------------------------- opening and closing the file */
 bool rn_capture_log_is_name(const char *path)
 {
 	static const char end[] = ".pcapng";

@@ -39,10 +39,11 @@ void rn_capture_log_close(struct rn_capture_log *log);
 
 /**
  * rn_capture_log_put() - Append a packet
- * @rec:	As for rn_capture_put(), but the caller fills in cap, and never number
+ * @rec:	The fields that rn_capture_put() requires, and cap, but not number
  * @body:	Its rec->cap bytes
  *
- * Return: the number of the packet; 0 if there was no memory, and it counts as missed.
+ * Return: the number of the packet; 0 if there was no memory, so that the packet counts
+ * as missed.
  */
 uint64_t rn_capture_log_put(struct rn_capture_log *log,
 			    const struct rn_capture_record *rec, const void *body);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture_ring.c - see capture_ring.h. */
+/* capture_ring.c - both ends of the ring by which packets go to a capture; see
+ * capture_ring.h.
+ */
 #include "capture_ring.h"
 
 #include <errno.h>
@@ -20,7 +22,7 @@ enum {
 };
 
 /* The control page. Each cache line has one writer. Tail and head are stored with release
- * semantics and loaded with acquire semantics (message passing).
+ * semantics and loaded with acquire semantics.
  */
 struct rn_capture_shared {
 	_Atomic uint32_t magic;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_capture.c - see net_capture.h.
+/* net_capture.c - the layer that copies packets to captures; see net_capture.h.
  *
  * Packets are recorded in sinks: the rings of captures, and the log of this process. A
  * received packet is recorded at once, and published by the next call of receive(),

@@ -6,7 +6,7 @@
  * reader misses packets, and the device never waits for it. The process itself may keep
  * a log (capture_log.h).
  *
- * Threads: as net.h.
+ * Threads: all calls are made under the lock of the engine that owns the layer.
  */
 #ifndef RN_NET_CAPTURE_H
 #define RN_NET_CAPTURE_H
@@ -90,8 +90,8 @@ void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *dia
 void rn_capture_flush(struct rn_capture *c);
 
 /* Show what a fault rule has done to a packet: as a diagnostic, or by recording a packet
- * that is never on the wire (is_unsent). A layer of faults outside this one tells so
- * (rn_fault_host.tell). @c: NULL: nothing is captured.
+ * that is never on the wire (is_unsent). A fault layer in front of this layer reports the
+ * fault by rn_fault_host.tell. @c may be NULL: then nothing is captured.
  */
 void rn_capture_fault(struct rn_capture *c, const struct rn_fault_news *news);
 

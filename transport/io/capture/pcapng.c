@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pcapng.c - see pcapng.h. Section numbers are those of the pcapng draft. */
+/* pcapng.c - writes IP and UDP headers, and blocks of pcapng files; see pcapng.h. Section
+ * numbers are those of the pcapng draft.
+ */
 #include "pcapng.h"
 
 #include <stdlib.h>
@@ -104,7 +106,7 @@ uint16_t rn_frame_ip_id(const struct rn_flow *f, const uint8_t *packet, uint32_t
 		       : hint.last_id;
 }
 
-/* ---------------------------------------------------------------------- blocks */
+/* ------------------------------------------------- types and options of blocks */
 enum block {
 	BLOCK_SECTION = 0x0a0d0d0a, /* section 4.1 */
 	BLOCK_INTERFACE = 1,	    /* section 4.2 */

@@ -11,7 +11,7 @@
  * libpcap is loaded when the tap is opened, so programs without a capture do not load it.
  * A pcapng file, which holds more information, is written by capture_log.h.
  *
- * Threads: as net.h.
+ * Threads: all calls are made under the lock of the engine that owns the layer.
  */
 #ifndef RN_TAP_H
 #define RN_TAP_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_fault.c - see net_fault.h.
+/* net_fault.c - the layer that applies fault rules to packets; see net_fault.h.
  *
  * Each direction has two queues. A packet that may leave is in the queue "ready"; these
  * packets leave in order, as soon as the other side accepts them. So a full socket below
@@ -733,7 +733,9 @@ struct rn_fault_rules *rn_fault_rules(struct rn_fault *f)
 	return &f->rules;
 }
 
-/* Chooses no connected socket: it numbers its packets, and some may not leave. */
+/* Never returns a connected socket, which numbers its packets: rules may drop some of
+ * them.
+ */
 static struct rn_tx_socket fault_tx_socket(void *ctx, const struct rn_flow *flow,
 					   uint32_t sgid_index, uint32_t dest_slot)
 {

@@ -7,7 +7,7 @@
  * that wait (delay, reorder) leave when they are due, which rn_fault_due() tells, or
  * earlier if more than 16 MiB wait.
  *
- * Threads: as net.h.
+ * Threads: all calls are made under the lock of the engine that owns the layer.
  */
 #ifndef RN_NET_FAULT_H
 #define RN_NET_FAULT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* clock.c - see clock.h. */
+/* clock.c - reads ROCIN_TIMEOUT_SCALE; see clock.h. */
 #include "clock.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* log.c - see log.h. */
+/* log.c - writes the log that ROCIN_LOG requests, and error texts; see log.h. */
 #include "log.h"
 
 #include <errno.h>

@@ -173,7 +173,7 @@ static int add_gid(struct discovery *d, struct rn_netdev *dev, const struct rn_g
 	return 0;
 }
 
-/* ---- Address sets ---- */
+/* ---- Addresses that a device gets ---- */
 
 static int add_loopback_defaults(struct discovery *d, struct rn_netdev *dev)
 {
@@ -250,7 +250,7 @@ static int add_listed_addresses(struct discovery *d, struct rn_netdev *dev,
 	}
 }
 
-/* ---- Identity ---- */
+/* ---- GUIDs of devices ---- */
 
 /* Compute a hash that differs between hosts and between network namespaces. Containers of
  * one host have the same boot id but different namespaces; hosts cloned from one image

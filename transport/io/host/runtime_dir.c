@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* runtime_dir.c - see runtime_dir.h. */
+/* runtime_dir.c - finds or creates the private directory of a user; see runtime_dir.h. */
 #include "runtime_dir.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* secret.c - see secret.h. */
+/* secret.c - draws numbers that other users cannot guess; see secret.h. */
 #include "secret.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static bool read_device(uint64_t *number)
 static uint64_t from_start(void)
 {
 	uint64_t word[2] = { 0 };
-	const void *bytes = (const void *)getauxval(AT_RANDOM); /* NOLINT: it is one */
+	const void *bytes = (const void *)getauxval(AT_RANDOM); /* NOLINT: an address */
 
 	if (bytes)
 		memcpy(word, bytes, sizeof(word));

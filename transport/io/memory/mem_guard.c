@@ -51,8 +51,8 @@ struct guarded_signal {
 	_Atomic unsigned count; /* entries of pool in use */
 	struct chained pool[CHAIN_MAX];
 	/* The newest handler of the program. Written by threads that set a handler, read
-	 * by handlers in any thread. Memory order: message passing (MP); @act and @older
-	 * of an entry do not change once `newest` points to it.
+	 * by handlers in any thread. @act and @older of an entry are complete before
+	 * @newest points to it, and do not change afterwards.
 	 */
 	_Atomic(struct chained *) newest;
 };
@@ -229,7 +229,7 @@ static void on_fault(int sig, siginfo_t *info, void *ctx)
 	int saved = errno;
 
 	if (is_trapped(sig, info, ctx)) {
-		; /* the instruction runs again */
+		; /* the faulting instruction runs again */
 	} else if (is_guarded(rn_guard_thread.current, info)) {
 		if (!redirect(ctx))
 			land();
@@ -262,8 +262,8 @@ static unsigned known_entries(struct guarded_signal *s)
 }
 
 /* Find the entry for this action, or add one. Two threads, or a signal handler that
- * interrupts this function, may add the same action twice. Return:
- * NULL if no entry is free.
+ * interrupts this function, may add the same action twice. Return: NULL if no entry is
+ * free.
  */
 static struct chained *remember(struct guarded_signal *s, const struct sigaction *act)
 {

@@ -152,9 +152,9 @@ static inline void rn_guard_leave(const struct rn_guard *g)
 }
 
 /* ------------------------------------------- the program's own signal handlers */
-/* Code that installs signal handlers of its own, as this does, may register with the
- * preloaded library that intercepts the program's calls (sim/kernel). The library is
- * loaded first, that code later or not at all.
+/* Code that installs signal handlers of its own, as mem_guard.c does, may register with
+ * the preloaded library that intercepts the program's calls (sim/kernel). The library is
+ * loaded first, and such code later or not at all.
  *
  * The library exports a function of type rn_signal_watch_fn under the
  * name RN_SIGNAL_WATCH_SYMBOL.
@@ -163,7 +163,7 @@ static inline void rn_guard_leave(const struct rn_guard *g)
 #define RN_SIGNAL_WATCH_SYMBOL "rocin_watch_signals"
 
 enum {
-	/* maximum number of users, which are the plugin and librocin-gpu */
+	/* maximum number of registrations; the plugin and librocin-gpu make them */
 	RN_SIGNAL_WATCHES = 4,
 };
 
@@ -171,17 +171,19 @@ enum {
  * program; they are async-signal-safe. Each may be NULL.
  */
 struct rn_signal_watch {
-	/* The program calls sigaction() or an equivalent function. Return: true if this
-	 * function has handled the call, so that the kernel must not see it.
+	/* Called when the program calls sigaction() or an equivalent function. Return:
+	 * true if this function has handled the call, so that the kernel must not see it.
 	 */
 	bool (*take_action)(int sig, const struct sigaction *act, struct sigaction *old);
 	/* Is the current call made by the registered code itself, rather than by
 	 * the program?
 	 */
 	bool (*is_own)(void);
-	/* The program has successfully set @act for the signal @sig. */
+	/* Called after the program has successfully set @act for the signal @sig. */
 	void (*renew)(int sig, const struct sigaction *act);
-	/* The signal mask of this thread may have changed, or is about to. */
+	/* Called when the signal mask of this thread may have changed, or is about to
+	 * change.
+	 */
 	void (*mask_changed)(void);
 };
 

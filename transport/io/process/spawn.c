@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* spawn.c - see spawn.h.
+/* spawn.c - starts a program without fork(); see spawn.h.
  *
  * fork() cannot be used: it runs the program's atfork handlers, copies its page tables
  * and makes a child that the program's wait() finds. Instead two clones share our memory

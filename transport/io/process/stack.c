@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stack.c - see stack.h. */
+/* stack.c - writes stacks as addresses in modules, and lets another process find their
+ * functions and lines; see stack.h.
+ */
 #include "stack.h"
 
 #include <dlfcn.h>
@@ -17,7 +19,7 @@
 #include "transport/io/host/clock.h"
 #include "transport/io/host/write_all.h"
 
-/* ----------------------------------------------------------------- modules */
+/* ---------------------------------------------------------- loaded modules */
 enum {
 	BUILD_ID_MAX = 32, /* bytes; linkers make 16 or 20 */
 	/* Debug information of a large program takes a second or two to be read. */
@@ -102,7 +104,7 @@ size_t rn_stack_frame(unsigned number, void *at, bool is_return, char *buf, size
 	return n > 0 && (size_t)n < len ? (size_t)n : 0;
 }
 
-/* ------------------------------------------------------------------- lines */
+/* ------------------------------------------- functions and lines of frames */
 /* Finds the program that looks lines up, which is beside this library. */
 static int find_program(char *path, size_t path_len)
 {
@@ -141,9 +143,11 @@ static ssize_t read_all(int fd, char *text, size_t len)
 	return -EFBIG;
 }
 
-/* The text is shorter than a pipe is long, so that this never waits for the program while
- * that waits for us. The pipe keeps its reading end here until all is written: a program
- * that ends at once, since a library is missing, would cause a SIGPIPE.
+/* Runs the program @path, which adds functions and lines to @text. The text fits into the
+ * buffer of a pipe, so this process never waits for the program while the program waits
+ * for this process. The reading end of the pipe stays open here until all is written:
+ * otherwise a program that ends at once, because a library is missing, would cause a
+ * SIGPIPE.
  */
 static ssize_t ask_program(const char *path, const char *text, size_t len, char *named,
 			   size_t named_len)

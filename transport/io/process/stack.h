@@ -18,15 +18,14 @@
 #include "rocin/types.h"
 
 /* Writes the line of frame @number, which is at @at, into @buf, with a newline.
- * @is_return:
- * @at is the address at which the frame continues when its call returns. Returns the
- * number of bytes; 0 if there is no room for all of them.
+ * @is_return: @at is the address at which the frame continues when its call returns.
+ * Returns the number of bytes; 0 if there is no room for all of them.
  */
 size_t rn_stack_frame(unsigned number, void *at, bool is_return, char *buf, size_t len);
 
 /* Copies the text @text into @named, with the lines of frames replaced by ones with
  * function, file and line, which the program rocin-symbolize finds. Returns the number of
- * bytes, or -errno; then lines were not found, and never will be.
+ * bytes, or -errno; after an error, all later calls fail, too.
  */
 ssize_t rn_stack_symbolize(const char *text, size_t len, char *named, size_t named_len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* nearest.c - see nearest.h. */
+/* nearest.c - compares words by their edit distance; see nearest.h. */
 #include "nearest.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static size_t edits_between(const char *a, size_t a_len, const char *b, size_t b
 	return row[b_len];
 }
 
-/* Parts of a word: "life/destroy-order" has three. */
+/* Returns the next part of a word, or NULL. "life/destroy-order" has three parts. */
 static const char *next_part(const char *word, size_t *len)
 {
 	word += strspn(word, "/-_ ");

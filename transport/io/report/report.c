@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - see report.h. */
+/* report.c - writes findings as text, JSON and JUnit; see report.h. */
 #include "report.h"
 
 #include <dlfcn.h>
@@ -62,7 +62,7 @@ bool rn_report_option(struct rn_report_options *o, const char *word)
 	return true;
 }
 
-/* -------------------------------------------------------------------- files */
+/* ------------------------------------------------------------- output files */
 static int open_file(const struct rn_report *r, const char *path, int flags)
 {
 	const char *percent = strstr(path, "%p");
@@ -97,7 +97,7 @@ void rn_report_open(struct rn_report *r, const struct rn_rule_names *rules)
 		fprintf(stderr, "rocin: %s: %s\n", r->setting, err);
 }
 
-/* --------------------------------------------------------------------- text */
+/* ----------------------------------------------------- the log and its text */
 static void __attribute__((format(printf, 4, 0)))
 add_v(char *text, size_t len, size_t *used, const char *fmt, va_list ap)
 {
@@ -307,7 +307,7 @@ static void put_lines(struct json *j, const char *at)
 	put(j, "]");
 }
 
-/* Appends a line, an object, to the file. */
+/* Appends the finding to the JSON file, as an object in one line. */
 static void write_json(struct rn_report *r, const struct rn_report_finding *f,
 		       const char *report)
 {
@@ -364,7 +364,9 @@ static void write_junit_ends(struct rn_report *r)
 	(void)!pwrite(r->junit_fd, tail, sizeof(tail) - 1, r->junit_end);
 }
 
-/* @report: its text; NULL: it is suppressed */
+/* Appends the finding to the JUnit file. @report: text of the finding; NULL: the finding
+ * is suppressed.
+ */
 static void write_junit(struct rn_report *r, const struct rn_report_finding *f,
 			const char *report)
 {
@@ -391,8 +393,8 @@ static void write_junit(struct rn_report *r, const struct rn_report_finding *f,
 }
 
 /* ----------------------------------------------------------------- findings */
-/* Is a frame, a line such as "    #0 0x55d0c214 in start /home/me/server.c:118:7", one of
- * a suppression?
+/* Does a suppression name this frame, a line such as "#0 0x55d0c214 in start
+ * /home/me/server.c:118:7"?
  */
 static bool is_suppressed_frame(const struct rn_report *r, const char *rule,
 				const char *line)
@@ -403,7 +405,7 @@ static bool is_suppressed_frame(const struct rn_report *r, const char *rule,
 
 	if (sscanf(line, " #%*u %llx in %95[^ +\n]", &at, function) != 2)
 		return false;
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): as it was printed */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): a pointer was printed */
 	if (!dladdr((void *)(uintptr_t)at, &info) || !info.dli_fname)
 		info.dli_fname = "";
 	slash = strrchr(info.dli_fname, '/');
@@ -411,7 +413,7 @@ static bool is_suppressed_frame(const struct rn_report *r, const char *rule,
 				     slash ? slash + 1 : info.dli_fname);
 }
 
-/* Looks at the frames of the first stack, which is that of the call. */
+/* Does a suppression name a frame of the first stack, which is that of the call? */
 static bool is_suppressed_text(const struct rn_report *r, const char *rule,
 			       const char *text)
 {

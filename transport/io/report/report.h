@@ -21,7 +21,7 @@
 enum {
 	RN_REPORT_TEXT = 8192, /* longest text of a finding in bytes, without lines */
 	RN_REPORT_PATH = 256,
-	RN_REPORT_EXIT_CODE = 66, /* where none is given */
+	RN_REPORT_EXIT_CODE = 66, /* exit code if the user gives none */
 };
 
 /* The destinations of reports and the reactions to findings, set by the words exitcode=N,
@@ -99,7 +99,7 @@ struct rn_report_counts {
 void rn_report_summary(struct rn_report *r, const struct rn_report_counts *c,
 		       bool is_said);
 
-/* ---- bodies ---- */
+/* ---- Bodies of findings ---- */
 struct rn_report_body {
 	size_t used;
 	char text[RN_REPORT_TEXT];

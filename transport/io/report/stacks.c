@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stacks.c - see stacks.h. */
+/* stacks.c - stores each distinct stack once; see stacks.h. */
 #include "stacks.h"
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t callers_key; /* key of each thread's CALLERS callers */
 static bool has_key;
 
-/* ----------------------------------------------------------------- the store */
+/* ------------------------------------------------------- the store of stacks */
 static uint64_t hash_of(void *const *frame, uint32_t count)
 {
 	uint64_t hash = count;
@@ -105,7 +105,7 @@ uint32_t rn_stacks_take(void)
 	return remember_stack(frame, count > 0 ? (uint32_t)count : 0);
 }
 
-/* ----------------------------------------------------------------- the cache */
+/* -------------------------------------------------- the cache of each thread */
 /* A stack that a thread had, and the addresses at which its return addresses are stored.
  */
 struct caller {
@@ -135,8 +135,8 @@ static struct caller *caller_at(struct caller *callers, uintptr_t top, void *fro
 	return &callers[(hash >> 32) % CALLERS];
 }
 
-/* Reads return addresses of the frames of others, which the compiler's sanitizers may not
- * like.
+/* Does each slot of the cached stack still contain the same return address? The slots are
+ * in frames of other functions, which the compiler's sanitizers may report as errors.
  */
 __attribute__((no_sanitize_address, no_sanitize_thread)) static bool
 is_same_stack(const struct caller *c)
@@ -208,7 +208,7 @@ uint32_t rn_stacks_take_again(void)
 	return c->stack;
 }
 
-/* ------------------------------------------------------------------ the text */
+/* ------------------------------------------------------------ frames as text */
 static const char *module_of(const Dl_info *info)
 {
 	const char *name = strrchr(info->dli_fname, '/');
