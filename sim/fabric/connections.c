@@ -26,7 +26,7 @@ enum {
 	ASKED_MAX = 40, /* maximum number of connections that a run requests */
 	SERVICE_RC = 0x01061c06,
 	SERVICE_UD = 0x01111c06,
-	LONGEST = 25, /* longest timeout of the CM that programs use, as a time code */
+	LONGEST = 25, /* longest time that a peer is given to answer, as a CM time code */
 	/* Loss rate, in packets per million, up to which at least one of 16 transmissions
 	 * of a request succeeds and is answered.
 	 */
@@ -248,7 +248,7 @@ static void answer_request(struct conns *w, struct host *h, struct record *l)
 	} else if (l->sidr) {
 		expect_ok(w,
 			  rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_SUCCESS, &offer));
-		/* The program only has to end the connection. */
+		/* Nothing is left to do for the program but to end the connection. */
 		l->act_at = think_until(w);
 	} else if (l->active) {
 		expect_ok(w, rn_cm_ready(h->cm, l->conn, NULL, 0));
@@ -325,8 +325,8 @@ static void act_on_conn(struct conns *w, struct host *h, struct record *l)
 
 #define BIT(event) (1u << RN_CM_EV_##event)
 
-/* May event @type follow the events that the program has got, and occur on this side of
- * the connection?
+/* May event @type follow the events that the program has got before, and may it occur on
+ * this side of the connection?
  */
 static bool is_in_order(const struct record *l, enum rn_cm_event_type type)
 {
@@ -592,7 +592,7 @@ static void open_table(struct conns *w, struct host *h)
 			fail(w, "nobody listens, and nobody may");
 }
 
-/* Clears the CM of a host, which no message announces to the peers. */
+/* Clears the CM of a host. The peers get no message about that. */
 static void reboot(struct conns *w, struct host *h)
 {
 	trace_event(w, h, "reboots", "", 0);

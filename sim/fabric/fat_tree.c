@@ -178,8 +178,8 @@ static bool holds(const struct flow *f, uint64_t offset, const uint8_t *bytes,
 	return true;
 }
 
-/* Returns how many bytes of the flow may be written so far: those of posted requests and,
- * for SEND, of posted receives.
+/* Returns the number of bytes of the flow that may have been written at the sink by now:
+ * those of the posted requests and, for SEND, only as far as receives are posted.
  */
 static uint64_t opened(const struct flow *f)
 {
@@ -698,7 +698,7 @@ static void put_events(struct tree *t)
 		rn_vnet_put(t->net, rn_random_below(&t->random, FLAP_WITHIN), DOWN, 0);
 }
 
-/* Returns the most packets that a host may have in flight. */
+/* Returns the maximum number of packets that a host may have in flight. */
 static uint32_t packets_of(const struct rn_fat_tree_cfg *c)
 {
 	uint32_t length = c->length ? c->length : LENGTH_LEAST << (LENGTHS - 1);
@@ -757,8 +757,8 @@ static void run_to_end(struct tree *t)
 		t->r->at = t->net->now;
 }
 
-/* Checks that the flow has completed, and that packets were retransmitted only for
- * a reason.
+/* Checks that the flow has completed, and that packets were retransmitted only after a
+ * loss or a link failure.
  */
 static void check_flow(struct tree *t, const struct flow *f)
 {

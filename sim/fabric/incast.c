@@ -15,7 +15,7 @@
 
 enum {
 	PACKETS = 8192, /* maximum number of packets in flight at once */
-	EVENTS = 64,	/* maximum number of scheduled events of this file */
+	EVENTS = 64,	/* maximum number of scheduled events that this file handles */
 	CQES = 64,
 	/* Number of WRITEs of each sender that are posted and have not completed. */
 	WRITES = 4,

@@ -32,7 +32,8 @@ struct rn_incast_cfg {
 	struct rn_link_cfg link;
 	rn_ns apart; /* time in ns between the starts of two senders */
 	rn_ns end;
-	rn_ns sample; /* length of a sample in ns; at most RN_INCAST_SAMPLES are kept */
+	/* length of a sample in ns; at most RN_INCAST_SAMPLES samples are stored */
+	rn_ns sample;
 	/* The receiver stalls for a random time from @stall_min to @stall_max, runs for a
 	 * random time up to @run_max, and so on; packets that arrive during a stall wait.
 	 * 0: the receiver never stalls.
@@ -57,7 +58,7 @@ struct rn_incast_result {
 	/* This and the next three fields describe the last quarter of the run. */
 	uint32_t share[RN_INCAST_SENDERS]; /* rate of each sender, in kbit/s */
 	uint32_t fairness;		   /* Jain's fairness index, in millionths */
-	/* Part of the bottleneck's rate that was used, in millionths. */
+	/* Used part of the bottleneck's rate, in millionths. */
 	uint32_t used;
 	uint32_t queue_last; /* highest number of bytes in the bottleneck's queue */
 	/* The fields from here on describe the whole run. @queue_max: highest number of

@@ -61,7 +61,7 @@ const char *rnk_map(const char *path, char *buf, size_t size);
  */
 const char *rnk_unmapped(const char *path);
 
-/* Yields @path itself, or the mapped path in memory that lives until the caller returns.
+/* Returns @path itself, or the mapped path in memory that lives until the caller returns.
  * Must not be used inside an argument list, because alloca() must not.
  */
 #define REDIRECT(path)                                                  \

@@ -52,8 +52,8 @@ static void add_bytes(uint64_t digest[2], const void *bytes, size_t len)
 		add(digest, word);
 }
 
-/* Adds a TLP to the digest. Leaves out seq, which is only a count, and hop, which follows
- * from the queue.
+/* Adds a TLP to the digest. Leaves out seq, which is only a count, and hop, which the
+ * queue of the TLP determines.
  */
 static void add_tlp(uint64_t digest[2], const struct rn_tlp *tlp)
 {
@@ -76,8 +76,8 @@ static void add_fabric(uint64_t digest[2], const struct rn_fabric *f)
 	}
 }
 
-/* Computes a digest that is the same for equal states, whatever the order of free places
- * in a fabric is.
+/* Computes a digest that is the same for equal states, even if the TLPs lie at different
+ * places in the fabrics.
  */
 static void digest_state(const struct rn_model_plan *plan, const struct rn_model *m,
 			 uint64_t digest[2])
@@ -178,7 +178,8 @@ static int note_state(struct search *s, const struct rn_model *state)
 	return 1;
 }
 
-/* Adds a level. Pointers to levels are invalid afterwards. */
+/* Adds a level to the array, which may move: pointers to levels are invalid afterwards.
+ */
 static int add_level(struct search *s)
 {
 	struct level *more = realloc(s->level, (s->levels + 1) * sizeof(*more));
@@ -382,7 +383,7 @@ static void forget(struct tracer *tr, unsigned node, const struct rn_tlp *tlp)
 
 /* ---- Texts of steps ---- */
 
-/* Returns the cell at an address; each cell of a test has its own. */
+/* Returns the cell at an address; each cell of a test has an address of its own. */
 static unsigned cell_at(const struct rn_model_plan *plan, uint64_t addr)
 {
 	unsigned i = 0;
@@ -690,7 +691,9 @@ void rn_trace_replay(const struct rn_model_plan *plan, struct rn_model *m,
 /* ---- Random runs ---- */
 
 enum {
-	/* The run ends after so many steps, even if threads still wait. */
+	/* Maximum number of steps of a run; the run then ends, even if threads still
+	 * wait.
+	 */
 	STEPS_MAX = 20 * 1000,
 	/* On average one step in ANY_ONE_IN moves a random TLP, even one that the driver
 	 * holds back.
@@ -701,7 +704,9 @@ enum {
 struct chance {
 	const struct rn_model_run *run;
 	struct rn_driver driver[RN_LITMUS_NODES];
-	/* Chooses agents; each fabric's driver has its own random sequence. */
+	/* Random numbers by which agents are chosen; the driver of each fabric has a
+	 * random sequence of its own.
+	 */
 	struct rn_random agents;
 };
 
@@ -738,7 +743,7 @@ static bool move_some_tlp(struct chance *c)
 	return false;
 }
 
-/* Makes one step. Returns false if nothing can move any more. */
+/* Makes one step. Returns false if no move is possible any more. */
 static bool step(struct chance *c)
 {
 	struct rn_move move[RN_MODEL_MOVES];

@@ -8,7 +8,7 @@
 #include "model.h"
 
 /* A final state, and the choices that lead to it. Eager moves are not recorded, because
- * the replay makes them by itself.
+ * rn_trace_replay() makes them by itself.
  */
 struct rn_explore_final {
 	struct rn_litmus_outcome outcome;
@@ -17,9 +17,10 @@ struct rn_explore_final {
 };
 
 struct rn_explore {
-	/* Set by the caller: */
-	uint64_t max_states; /* give up after so many states; 0: 20 million */
-	bool no_reduction;   /* try all interleavings, even those of moves that commute */
+	/* The caller sets the members from here on: */
+	/* maximum number of states; the search then gives up; 0: 20 million */
+	uint64_t max_states;
+	bool no_reduction; /* try all interleavings, even those of moves that commute */
 	/* Set by rn_explore(): */
 	uint64_t states; /* number of different states */
 	/* Every schedule was tried, so no other final state is possible. */

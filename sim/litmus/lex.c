@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lex.c - words, numbers and comments of a litmus file. */
+/* lex.c - reads words, numbers and comments of a litmus file. */
 #include <string.h>
 
 #include "parse_internal.h"
@@ -44,8 +44,8 @@ static bool is_at_comment(const struct rn_litmus_parser *p)
 	return begins(p->at, p->end, "(*");
 }
 
-/* Skips blanks and comments. A comment that does not end stays, so that rn_lex_fail()
- * reports it.
+/* Skips blanks and comments. A comment that does not end is not skipped, so that
+ * rn_lex_fail() reports it.
  */
 void rn_lex_blank(struct rn_litmus_parser *p)
 {
@@ -169,7 +169,7 @@ bool rn_lex_word(struct rn_litmus_parser *p, const char *what, char *word, size_
 	return true;
 }
 
-/* Takes a decimal number of up to 9 digits, which is enough for litmus tests. */
+/* Reads a decimal number of up to 9 digits, which is enough for litmus tests. */
 bool rn_lex_number(struct rn_litmus_parser *p, int64_t *number)
 {
 	unsigned digits = 0;

@@ -27,13 +27,13 @@ enum {
 	RN_LITMUS_NODES = 6,
 	RN_LITMUS_LOCATIONS = 16,
 	RN_LITMUS_QPS = 8,
-	RN_LITMUS_CQS = 20, /* two for each QP, and shared ones */
-	RN_LITMUS_RQS = 12, /* one for each QP, and shared ones */
+	RN_LITMUS_CQS = 20, /* number of CQs: two for each QP, and shared CQs */
+	RN_LITMUS_RQS = 12, /* number of receive queues: one for each QP, and SRQs */
 	RN_LITMUS_THREADS = 8,
-	RN_LITMUS_INSTRS = 24,	/* instructions of a thread */
-	RN_LITMUS_OPS = 16,	/* work requests of a test */
-	RN_LITMUS_RECVS = 8,	/* receives of a test */
-	RN_LITMUS_ELEMENTS = 8, /* elements (locations) of a message */
+	RN_LITMUS_INSTRS = 24,	/* number of instructions of a thread */
+	RN_LITMUS_OPS = 16,	/* number of work requests of a test */
+	RN_LITMUS_RECVS = 8,	/* number of receives of a test */
+	RN_LITMUS_ELEMENTS = 8, /* number of elements (locations) of a message */
 	RN_LITMUS_REGS = 16,
 	RN_LITMUS_TERMS = 8,
 	RN_LITMUS_VERDICTS = 48,
@@ -48,7 +48,8 @@ enum {
 struct rn_litmus_location {
 	char name[RN_LITMUS_NAME];
 	uint8_t node;
-	/* Agent whose memory it is (enum rn_agent); RN_AGENT_CPU is host memory. */
+	/* Agent to which the memory belongs (enum rn_agent); RN_AGENT_CPU: host memory.
+	 */
 	uint8_t agent;
 	bool relaxed; /* registered with IBV_ACCESS_RELAXED_ORDERING */
 	/* Size in bytes, a multiple of 8; each 8 bytes hold the same number. */
@@ -126,7 +127,7 @@ enum rn_litmus_op {
 	RN_LITMUS_DMACQE,
 	RN_LITMUS_POLLC,
 	RN_LITMUS_SFENCE,
-	RN_LITMUS_RECV, /* the doorbell of a receive queue */
+	RN_LITMUS_RECV, /* rings the doorbell of a receive queue */
 	RN_LITMUS_OP_COUNT,
 };
 
@@ -160,7 +161,7 @@ static inline bool rn_litmus_is_doorbell(enum rn_litmus_op op)
 	return rn_litmus_is_rung(op) || op == RN_LITMUS_RECV;
 }
 
-/* Values from here on are addresses: RN_LITMUS_ADDRESS + the index of a location. All
+/* First value that is an address: RN_LITMUS_ADDRESS + i is the address of location i. All
  * numbers of a test are smaller.
  */
 #define RN_LITMUS_ADDRESS INT64_C(1000000000000)
@@ -178,7 +179,8 @@ struct rn_litmus_value {
 	int64_t number;
 };
 
-/* Source of one element of a message. */
+/* Source of the bytes of one element of a message: a value (inline data) or a location.
+ */
 struct rn_litmus_source {
 	bool is_inline;
 	uint8_t loc; /* location, if not inline */
@@ -211,7 +213,8 @@ struct rn_litmus_instr {
 	uint8_t dst[RN_LITMUS_ELEMENTS];
 	struct rn_litmus_source src[RN_LITMUS_ELEMENTS];
 	struct rn_litmus_value value, value2;
-	uint8_t work;	     /* number of the work request in the test, or NONE */
+	/* number of the work request in the test; NONE: it posts no work request */
+	uint8_t work;
 	uint8_t rq, receive; /* receive: number of the receive in the test */
 	uint32_t line;
 	char text[RN_LITMUS_TEXT]; /* text of the instruction, with single blanks */
@@ -258,7 +261,9 @@ struct rn_litmus_verdict {
 	uint8_t count;
 	/* The condition is true if all terms are. */
 	struct rn_litmus_term term[RN_LITMUS_TERMS];
-	/* Changes to the mode typical, for rn_pcie_parse(); may be empty. */
+	/* Knobs in which the verdict differs from the mode `typical`, as text for
+	 * rn_pcie_parse(); may be empty.
+	 */
 	char knobs[RN_LITMUS_TEXT];
 	/* All relaxed locations of the verdict, a bit mask of indices. */
 	uint32_t relaxed;
@@ -273,7 +278,7 @@ struct rn_litmus_test {
 	 * GV1".
 	 */
 	char rules[RN_LITMUS_TEXT];
-	char opt[RN_LITMUS_TEXT]; /* knobs of all verdicts of the test */
+	char opt[RN_LITMUS_TEXT]; /* knobs that all verdicts of the test have */
 	uint32_t line;
 	uint8_t nodes, locations, qps, cqs, rqs, threads, works, receives, verdicts,
 		observeds;
@@ -328,7 +333,7 @@ struct rn_litmus_setup {
 int rn_litmus_setup(const struct rn_litmus_test *t, const char *words,
 		    struct rn_litmus_setup *setup, char *err, size_t err_len);
 
-/* Gets the knobs that a verdict is about, as rn_litmus_setup() does. */
+/* Gets the knobs for which a verdict is given, as rn_litmus_setup() does. */
 int rn_litmus_verdict_setup(const struct rn_litmus_test *t,
 			    const struct rn_litmus_verdict *v,
 			    struct rn_litmus_setup *setup, char *err, size_t err_len);
@@ -386,9 +391,10 @@ enum rn_litmus_step_kind {
 struct rn_litmus_step {
 	uint8_t kind; /* enum rn_litmus_step_kind */
 	uint8_t node;
-	uint8_t agent;	       /* agent that acts; for a TLP its requester */
-	uint8_t thread, instr; /* instruction that caused the step; or NONE */
-	uint8_t loc;	       /* location read or written; or NONE */
+	uint8_t agent; /* agent that makes the step; for a TLP its requester */
+	/* instruction that caused the step; NONE: no instruction */
+	uint8_t thread, instr;
+	uint8_t loc; /* location that is read or written; NONE: no location */
 	uint8_t tlp_kind, tlp_flags;
 	uint16_t tlp; /* number of the TLP in this run, from 0; or RN_TLP_NONE */
 	/* Queues that the TLP leaves and enters; RN_LIST_COUNT: none. */
@@ -397,7 +403,7 @@ struct rn_litmus_step {
 	uint16_t passed;
 	int64_t value;		       /* value that was read or written */
 	const char *rule;	       /* rule that allowed or forced the step, or NULL */
-	char text[2 * RN_LITMUS_TEXT]; /* "CQE q.r   up:nic0 -> host<nic0" */
+	char text[2 * RN_LITMUS_TEXT]; /* such as "CQE q.r   up:nic0 -> host<nic0" */
 };
 
 #endif /* RN_LITMUS_H */

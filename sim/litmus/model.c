@@ -252,7 +252,7 @@ void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned i
 }
 
 /* Returns true if all TLPs of this queue come from one queue of one agent. Moving the
- * first TLP of that queue into this one early then changes no order.
+ * first TLP from that queue into @queue early then changes no order.
  */
 static bool has_one_source(unsigned queue)
 {
@@ -298,8 +298,8 @@ static unsigned qp_of(const struct rn_model_plan *plan, const struct rn_tlp *tlp
 	return plan->work[rn_tag_number(tlp->tag)].qp;
 }
 
-/* Returns true for a doorbell of a queue that one thread rings. Its arrival only lets the
- * NIC start a work request, or fetch a receive.
+/* Returns true for a doorbell of a queue that only one thread rings. The arrival of this
+ * doorbell only lets the NIC start a work request, or fetch a receive.
  */
 static bool is_single_doorbell(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
@@ -406,7 +406,7 @@ static void tlp_moves(const struct rn_model_run *run, struct rn_moves *to)
 	}
 }
 
-/* ---- The whole state machine ---- */
+/* ---- Initial state, and the moves of the whole state machine ---- */
 
 void rn_model_init(const struct rn_model_plan *plan, struct rn_model *m)
 {

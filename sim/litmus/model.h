@@ -15,10 +15,10 @@
  * addresses (an SGE list, the payload) until it finds numbers. Responder: packets are
  * executed in order (with nic.ooo packets of WRITEs in any order). Where the program
  * posts the receives (recv), their WQEs are fetched in order, some time after the
- * doorbell; a SEND or WRITE with immediate takes the next one, and waits for it. READs,
- * atomics, FLUSH and ATOMIC WRITE make a context. Contexts start in order, but WRITEs
- * that come later may be executed before a context starts. Answers leave in order. Each
- * packet carries one granule.
+ * doorbell; a SEND or WRITE with immediate takes the next one, and waits for it. For each
+ * READ, atomic, FLUSH and ATOMIC WRITE the responder has a context, which makes the
+ * accesses to memory. Contexts start in order, but WRITEs that come later may be executed
+ * before a context starts. Answers leave in order. Each packet carries one granule.
  *
  * Threads: none; the caller serialises.
  */
@@ -54,12 +54,13 @@ struct rn_model_piece {
 };
 
 struct rn_model_work {
-	uint8_t op; /* enum rn_litmus_op; WRITE for bell and blue */
+	uint8_t op; /* enum rn_litmus_op; for the doorbells bell and blue WRITE */
 	uint8_t thread, instr, qp;
 	bool is_rung; /* the NIC has to find out from the WQE what to send */
 	bool fence, unsignaled;
-	bool is_alone; /* atomic: this NIC has no other atomic on the same bytes */
-	/* a SEND, or a WRITE with immediate, that consumes a receive of the program */
+	/* for an atomic: this NIC executes no other atomic on the same bytes */
+	bool is_alone;
+	/* the message consumes a receive that the program has posted (recv) */
 	bool takes;
 	uint8_t pieces;
 	struct rn_model_piece piece[RN_MODEL_PIECES];
@@ -78,19 +79,19 @@ struct rn_model_plan {
 	uint8_t first_cell[RN_LITMUS_LOCATIONS], cell_count[RN_LITMUS_LOCATIONS];
 	struct rn_model_cell cell[RN_MODEL_CELLS];
 	struct rn_model_work work[RN_LITMUS_OPS];
-	/* Stream numbers (rn_tlp.stream) of both ends of a QP, counted from 1 in
+	/* Numbers of the streams (rn_tlp.stream) of both ends of a QP, counted from 1 in
 	 * each NIC.
 	 */
 	uint8_t stream[RN_LITMUS_QPS], peer_stream[RN_LITMUS_QPS];
 	bool is_posted_by_one[RN_LITMUS_QPS];
 	struct rn_model_doorbell receive[RN_LITMUS_RECVS];
 	uint8_t recv_stream[RN_LITMUS_RQS];
-	/* for receive queues: all receives are posted by one thread; all messages that
-	 * consume receives come by one QP
+	/* for each receive queue: one thread posts all its receives; all messages that
+	 * consume its receives arrive at one QP
 	 */
 	bool is_fed_by_one[RN_LITMUS_RQS], is_taken_by_one[RN_LITMUS_RQS];
 	/* the responder's NIC has no other QP and fetches no receives, and this QP
-	 * carries only messages
+	 * carries only messages, no READs or atomics
 	 */
 	bool is_only_end[RN_LITMUS_QPS];
 	/* Sending the reads by which the requester fetches a WQE and its data has no
@@ -123,19 +124,23 @@ struct rn_model_thread {
 
 struct rn_model_request {
 	bool is_started; /* the requester has started the work request */
-	bool is_serving; /* the context at the responder has started */
+	bool is_serving; /* the responder's context for the request has started */
 	bool is_done;	 /* the requester has the answer */
 	/* The write of an atomic that the NIC performs has been issued. */
 	bool is_modified;
 	uint8_t position; /* index in the send queue */
 	uint8_t answered; /* number of pieces of a READ that the requester has got */
-	/* Fetches of a work request that a doorbell announced: the location that is being
-	 * read, how many have been begun, and a bit mask of the cells that have come.
-	 * Their values are in @value until the payload is known.
+	/* Fetches for a work request that a doorbell announced: the location that is
+	 * being read, the number of fetches that have begun, and a bit mask of the cells
+	 * whose values have arrived. These values are in @value until the payload is
+	 * known.
 	 */
 	uint8_t fetch_loc, fetches;
 	uint16_t fetched;
-	uint16_t gathered, executed, returned; /* bit masks of pieces */
+	/* bit masks of pieces: read by the requester, executed at the responder, returned
+	 * by it
+	 */
+	uint16_t gathered, executed, returned;
 	uint8_t taken; /* number of the receive that was consumed, from 1; 0: none */
 	int64_t value[RN_MODEL_PIECES];
 };
@@ -158,8 +163,8 @@ struct rn_model_receive {
 	bool is_fetched;
 	/* the location of the buffer, once it is known; NONE: the WQE is invalid */
 	uint8_t buffer;
-	uint16_t fetched; /* bit mask of the cells of the WQE that have come */
-	/* the values of the pieces, until all pieces have come */
+	uint16_t fetched; /* bit mask of the cells of the WQE whose values have arrived */
+	/* values of these cells, until all have arrived */
 	int64_t value[RN_MODEL_PIECES];
 };
 

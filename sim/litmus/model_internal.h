@@ -121,9 +121,9 @@ static inline uint16_t rn_all_pieces(const struct rn_model_work *work)
 	return (uint16_t)((1u << work->pieces) - 1);
 }
 
-/* Returns true if sending a read has no effect except on the queue. Such a read can be
- * sent early without losing a final state: it blocks no other TLP, and has fewer writes
- * in front of it.
+/* Returns true if a read that is sent only enters a queue, and reads memory later. Such a
+ * read can be sent early without losing a final state: it blocks no other TLP, and fewer
+ * writes are in front of it.
  */
 static inline bool rn_is_silent(const struct rn_model_plan *plan, unsigned from,
 				unsigned to)
@@ -157,7 +157,7 @@ bool rn_model_is_awaited(const struct rn_model_run *run, unsigned thread, int64_
 
 /* ---- The NIC (model_nic.c) ---- */
 void rn_model_post(const struct rn_model_run *run, unsigned work);
-/* Notes that a cell which the NIC fetches for a work request has come. */
+/* Notes that the value of a cell that the NIC fetches for a work request has arrived. */
 void rn_model_fetched(const struct rn_model_run *run, unsigned work, unsigned cell);
 void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_start(const struct rn_model_run *run, unsigned qp);
@@ -172,13 +172,15 @@ void rn_model_do_answer(const struct rn_model_run *run, unsigned qp);
 
 /* ---- Receives that the program posts (model_recv.c) ---- */
 void rn_model_post_receive(const struct rn_model_run *run, unsigned receive);
-/* Notes that a cell of the WQE of a receive has come. */
+/* Notes that the value of a cell of a receive's WQE has arrived. */
 void rn_model_receive_fetched(const struct rn_model_run *run, unsigned receive,
 			      unsigned cell);
 void rn_model_recv_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_fetch(const struct rn_model_run *run, unsigned rq);
 void rn_model_do_take(const struct rn_model_run *run, unsigned work);
-/* Does the message have a receive into whose buffer it can be written? */
+/* Has the message taken a receive whose WQE is valid, so that it can be written to a
+ * buffer?
+ */
 bool rn_model_has_receive(const struct rn_model_run *run, unsigned work);
 /* Returns the cell at the responder that a piece of a message is written to or read from.
  * For a SEND the cell lies in the buffer of a receive, so it is known only when the SEND

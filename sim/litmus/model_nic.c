@@ -85,9 +85,9 @@ static bool is_path_free(const struct rn_model_run *run, unsigned node, unsigned
 	return true;
 }
 
-/* Returns true if processing the answer early loses no final state, because it writes
- * nothing that matters: no result, and at most a CQE that no write delays and for which
- * no thread polls without waiting.
+/* Returns true if processing the answer early loses no final state, because that writes
+ * no result and at most a CQE that no write delays and for which no thread polls without
+ * waiting.
  */
 static bool is_eager(const struct rn_model_run *run, unsigned work)
 {
@@ -120,7 +120,9 @@ static void answer_moves(const struct rn_model_run *run, struct rn_moves *to)
 	}
 }
 
-/* Writes the result of a READ or atomic to local memory, like other data. */
+/* Writes the result of a READ or atomic to local memory, by TLPs like those of other
+ * data.
+ */
 static void write_result(const struct rn_model_run *run, unsigned work, unsigned piece)
 {
 	const struct rn_model_work *w = rn_work(run, work);
@@ -278,7 +280,8 @@ static bool is_serve_eager(const struct rn_model_run *run, unsigned work)
 	return true;
 }
 
-/* Adds the start of the first context that has not started, if it may start. */
+/* Adds the move that starts the first context that has not started, if it may start now.
+ */
 static void serve_next(const struct rn_model_run *run, unsigned qp, struct rn_moves *to)
 {
 	const struct rn_model_queue *q = &run->m->qp[qp];
@@ -674,9 +677,10 @@ static bool is_overtaking_allowed(const struct rn_model_run *run, unsigned work,
 	return true;
 }
 
-/* Adds the packets of one work request that may be executed now. @in_order: all packets
- * of earlier requests have been executed. Packets leave the requester in order, each
- * after its bytes were gathered. A packet that needs a receive waits for one.
+/* Adds the moves that execute those packets of one work request that may be executed now.
+ * @in_order: all packets of earlier requests have been executed. Packets leave the
+ * requester in order, each after its bytes were gathered. A packet that needs a receive
+ * waits for one.
  */
 static void packet_moves(const struct rn_model_run *run, unsigned work, bool in_order,
 			 struct rn_moves *to)

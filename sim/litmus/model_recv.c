@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model_recv.c - receive queues that the program writes itself (recv): their WQEs are
- * fetched, and messages take the receives.
+/* model_recv.c - receive queues to which the program posts receives itself (recv): the
+ * NIC fetches their WQEs, and messages take the receives.
  *
  * A receive WQE is the address of a buffer. The NIC fetches the WQEs of a queue in the
- * order in which their doorbells arrived, one after the other, at any time from then on:
- * NICs fetch ahead, or when a message asks for a receive. A message takes the next
- * receive of its queue when the packet that needs it is processed; from an SRQ, messages
- * of all its queue pairs do. A WQE that is not the address of a buffer is consumed as
- * well, and its message then never completes.
+ * order in which their doorbells arrived, one after the other, at any time after that:
+ * NICs may fetch in advance, or only when a message needs a receive. A message takes the
+ * next receive of its queue when the packet that needs it is processed; messages of
+ * several queue pairs take receives from one SRQ. A WQE that is not the address of a
+ * buffer is consumed as well, and its message then never completes.
  */
 #include "model_internal.h"
 

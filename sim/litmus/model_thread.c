@@ -203,7 +203,9 @@ void rn_model_do_store(const struct rn_model_run *run, unsigned thread, unsigned
 	let_out(run, thread, (unsigned)store.instr, store.value);
 }
 
-/* Copies inline data when the work request is posted, not when the NIC sees it. */
+/* Copies inline data when the work request is posted, because the NIC does not read the
+ * data later.
+ */
 static void take_inline(const struct rn_model_run *run, unsigned thread,
 			const struct rn_litmus_instr *in)
 {
@@ -214,7 +216,7 @@ static void take_inline(const struct rn_model_run *run, unsigned thread,
 	    rn_litmus_is_atomic(in->op))
 		return;
 	for (unsigned i = 0; i < in->count; i++) {
-		/* A receive buffer is one word. */
+		/* A buffer of a posted receive is one word long. */
 		unsigned cells = in->dst[i] == RN_LITMUS_NONE
 					 ? 1
 					 : run->plan->cell_count[in->dst[i]];
@@ -320,8 +322,8 @@ static void do_dma(const struct rn_model_run *run, unsigned thread)
 	rn_model_issue(run, code->node, &cqe);
 }
 
-/* Returns true if all stores of the thread are visible: for a CPU the store buffer is
- * empty, for a GPU its writes have arrived.
+/* Returns true if all stores of the thread are visible: the store buffer of a CPU is
+ * empty, or all writes of a GPU have arrived.
  */
 static bool is_fenced(const struct rn_model_run *run, unsigned thread)
 {
@@ -435,7 +437,7 @@ static bool is_same_place(const struct rn_litmus_instr *a,
 }
 
 /* May the store @later leave the store buffer before @earlier? A verbs call or a launch
- * has a store fence in it, in front of its doorbell. BlueFlame registers are mapped
+ * contains a store fence before its doorbell. BlueFlame registers are mapped
  * write-combining, so no processor orders writes to them.
  */
 static bool may_leave_before(const struct rn_model_run *run,

@@ -11,30 +11,30 @@
 
 /* ---- Words (lex.c) ---- */
 void rn_lex_blank(struct rn_litmus_parser *p);
-/* Sets the error: @expected should come next. Returns false. */
+/* Sets the error: @expected should come next in the text. Returns false. */
 bool rn_lex_fail(struct rn_litmus_parser *p, const char *expected);
-/* Sets the error: @expected should have been the last word. Returns false. */
+/* Sets the error: the last word read should have been @expected. Returns false. */
 bool rn_lex_refuse(struct rn_litmus_parser *p, const char *expected);
-/* Sets the error to "NAME: sentence" at the last word. Returns false. */
+/* Sets the error to "NAME: SENTENCE" at the last word read. Returns false. */
 bool rn_lex_fail_name(struct rn_litmus_parser *p, const char *name, const char *sentence);
 bool rn_lex_try_char(struct rn_litmus_parser *p, char c);
 bool rn_lex_try_text(struct rn_litmus_parser *p, const char *text);
-/* Takes the next word if it is @word; returns true then. */
+/* Reads the next word if it is @word, and returns true then. */
 bool rn_lex_try_word(struct rn_litmus_parser *p, const char *word);
 char rn_lex_peek(struct rn_litmus_parser *p);
 bool rn_lex_char(struct rn_litmus_parser *p, char c);
-/* Takes a word of letters, digits and '_'. @what names the word in the error text. */
+/* Reads a word of letters, digits and '_'. @what names the word in the error text. */
 bool rn_lex_word(struct rn_litmus_parser *p, const char *what, char *word, size_t len);
 bool rn_lex_number(struct rn_litmus_parser *p, int64_t *number);
-/* Takes a register or a number. */
+/* Reads a register or a number. */
 bool rn_lex_value(struct rn_litmus_parser *p, struct rn_litmus_value *value);
 bool rn_lex_register(struct rn_litmus_parser *p, uint8_t *reg);
 /* Name of a text for error texts, and the characters that end the text. */
 struct rn_lex_text {
 	const char *what, *stops;
 };
-/* Takes the text up to one of the stops or the end, without comments and with
- * single blanks.
+/* Reads the text up to one of the characters @text->stops or the end, without comments
+ * and with single blanks.
  */
 bool rn_lex_raw(struct rn_litmus_parser *p, const struct rn_lex_text *text, char *buf,
 		size_t len);
@@ -60,9 +60,9 @@ uint8_t rn_litmus_find_thread(const struct rn_litmus_test *t, const char *name);
 uint8_t rn_litmus_find_agent(const char *name);
 bool rn_lex_location(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 		     uint8_t *loc);
-/* Takes the name of a thread: "A.cpu", "A.gpu0.1". */
+/* Reads the name of a thread: "A.cpu", "A.gpu0.1". */
 bool rn_lex_thread_name(struct rn_litmus_parser *p, char *name, size_t len);
-/* Takes `node.agent' and adds the node if it is new. */
+/* Reads `node.agent' and adds the node if it is new. */
 bool rn_lex_place(struct rn_litmus_parser *p, struct rn_litmus_test *t, uint8_t *node,
 		  char *agent, size_t len);
 

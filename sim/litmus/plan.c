@@ -14,8 +14,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Divides a location into cells. It begins at the worst address that its alignment
- * allows, so that granules split it.
+/* Divides a location into cells. The location gets the least aligned address that its
+ * alignment allows, so that granule boundaries split it.
  */
 static int plan_location(struct rn_model_plan *plan, unsigned loc)
 {
@@ -310,7 +310,9 @@ static void plan_writes(struct rn_model_plan *plan, const struct rn_litmus_instr
 	}
 	for (unsigned i = 0; i < in->count; i++)
 		count_write(plan, in->dst[i]);
-	/* The SEND may be written to the buffer of any receive. */
+	/* The SEND may be written to the buffer of any receive at the peer, so each
+	 * location there counts.
+	 */
 	if (in->op == RN_LITMUS_SEND && in->dst[0] == RN_LITMUS_NONE)
 		for (unsigned i = 0; i < plan->test->locations; i++)
 			if (plan->test->location[i].node == plan->test->qp[in->qp].peer)

@@ -28,7 +28,9 @@ bool rnk_loopback_is_for(const void *caller)
 	return false;
 }
 
-/* Finds the first loopback entry of the interface and family that no device uses yet. */
+/* Finds the first entry of the interface and family that still has IFF_LOOPBACK, that is,
+ * no device has used it yet.
+ */
 static struct ifaddrs *find(struct ifaddrs *all, const char *ifname, int family)
 {
 	for (struct ifaddrs *i = all; i; i = i->ifa_next)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* next.h - the functions of libc that the hooks replace.
  *
- * NEXT(open) is the next definition of open() after ours: that of another preloaded
+ * NEXT(open) is the next definition of open() behind the hook: that of another preloaded
  * library or a sanitizer if there is one, otherwise that of libc. It is never a bare
  * system call, because open() and others are cancellation points and other interposers
  * must see the calls.

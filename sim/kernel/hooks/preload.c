@@ -16,7 +16,7 @@
  * Hooks that protect the device's descriptors and signal handlers are in watch.c;
  * commands on a descriptor of rdma_cm are in rdma_cm.c.
  */
-#undef _FORTIFY_SOURCE	 /* with this, the inline open() of libc would replace ours */
+#undef _FORTIFY_SOURCE	 /* with this, the inline open() of libc would replace the hook */
 #undef _FILE_OFFSET_BITS /* this would rename open() to open64() */
 
 #include "next.h"
@@ -71,7 +71,7 @@ __attribute__((constructor(101))) static void start(void)
 		rnk_counters_refresh((mapped));      \
 	} while (0)
 
-/* Yields the path as REDIRECT() does, and writes the present values of the counters to
+/* Returns the path like REDIRECT(), and writes the present values of the counters to
  * which the path leads.
  */
 #define REDIRECT_TO_READ(path)                          \
@@ -489,7 +489,9 @@ static int glob_lstat64(const char *path, struct stat64 *st)
 	return lstat64(path, st);
 }
 
-/* Runs glob() with the functions above and restores the members of the result. */
+/* Runs glob() with the functions above and restores the members of @result that it has
+ * changed.
+ */
 #define GLOB_IN_TREE(next, pattern, flags, errfunc, result, bits)                      \
 	({                                                                             \
 		__typeof__(*(result)) saved_ = *(result);                              \
@@ -611,8 +613,9 @@ RNK_EXPORT int nftw64(const char *path, __nftw64_func_t fn, int descriptors, int
 
 /* ---- fts_open() ---- */
 
-/* Copies the list of roots, with simulated paths redirected: one block, freed by one
- * free(); fts_open() keeps no pointer to it. NULL if no path is simulated, or no memory.
+/* Copies the list of roots, with simulated paths redirected: one block, which the caller
+ * frees; fts_open() keeps no pointer to it. Returns NULL if no path is simulated, or if
+ * there is no memory.
  */
 static char **redirect_roots(char *const *roots)
 {
@@ -688,7 +691,7 @@ RNK_EXPORT int ioctl(int fd, unsigned long request, ...)
 
 /* Opens RDMA netlink sockets, whose requests this library answers. A kernel with RDMA
  * support would answer with its own list of devices, perhaps empty, and libibverbs would
- * never look into sysfs for ours.
+ * never look into sysfs for the devices of Rocin.
  */
 RNK_EXPORT int socket(int domain, int type, int protocol)
 {

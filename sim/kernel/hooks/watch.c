@@ -10,11 +10,12 @@
  * blocked by their sa_mask.
  *
  * Descriptors of the device (own_fd.h) stay open, even if the program closes descriptors
- * that it has not opened: close() of one fails with EBADF, as if it were not open;
- * dup2() onto one fails with EBUSY; ranges are closed without them. A fork() child
+ * that it has not opened: close() of such a descriptor fails with EBADF, as if it were
+ * not open; dup2() onto it fails with EBUSY; close_range() leaves it open. A fork() child
  * closes its copies.
  */
-#undef _FORTIFY_SOURCE /* with this, the inline longjmp() of libc would replace ours */
+/* with this, the inline longjmp() of libc would replace the hook */
+#undef _FORTIFY_SOURCE
 
 #include <errno.h>
 #include <setjmp.h>

@@ -28,7 +28,7 @@ struct rnk_nl_buf {
 	_Alignas(struct nlmsghdr) uint8_t data[RNK_NL_DATAGRAM];
 	uint32_t len; /* bytes written, a multiple of NLA_ALIGNTO */
 	uint32_t msg; /* offset of the message that is being written */
-	bool full;    /* something did not fit since this was last set to false */
+	bool full;    /* some data did not fit since this flag was last cleared */
 };
 
 /* Rounds @len up to the offset where the next message or attribute begins. */

@@ -185,7 +185,7 @@ static int get_port(struct answer *a)
 
 	if (!dev || find_port(a, &port) || !port)
 		return -EINVAL;
-	/* The kernel answers with the type of another command here. */
+	/* The kernel answers this request with the message type of RDMA_NLDEV_CMD_GET. */
 	begin_answer(a, RDMA_NLDEV_CMD_GET);
 	put_port_info(a, dev);
 	return 0;
@@ -210,7 +210,9 @@ static int get_system(struct answer *a)
 	/* All programs that use the tree see the same devices, so the mode is "shared".
 	 */
 	rnk_nl_put_u8(&a->buf, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 1);
-	/* A device that copies by the processor needs no madvise(MADV_DONTFORK). */
+	/* madvise(MADV_DONTFORK) is not needed: the processor copies the data, so no
+	 * hardware keeps pinned pages.
+	 */
 	rnk_nl_put_u8(&a->buf, RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, 1);
 	end_answer(a);
 	return 0;
@@ -380,7 +382,8 @@ static const struct kind_rules {
 			      false, put_srq },
 };
 
-/* Writes an object, with the process that it belongs to; rdma(8) looks up its name. */
+/* Writes an object and the id of its process; rdma(8) looks up the name of the process.
+ */
 static void put_item(struct rnk_nl_buf *b, const struct kind_rules *r,
 		     const struct rnk_nl_item *item)
 {

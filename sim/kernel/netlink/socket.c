@@ -18,7 +18,9 @@
 #include "message.h"
 #include "view.h"
 
-/* Is this the name of a device of Rocin, or not the name of a device at all? */
+/* Is this the name of a device of Rocin, or a directory entry ("." or "..") that is no
+ * device?
+ */
 static bool is_ours(const char *name)
 {
 	static const char prefix[] = "rocin";
