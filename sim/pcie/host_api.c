@@ -33,8 +33,8 @@ static const struct rn_pcie_knobs *api_knobs(void)
 static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access)
 {
-	/* Makes the guard's SIGSEGV handler the first one again, in case the program has
-	 * installed a handler of its own since.
+	/* Makes the guard's SIGSEGV handler the first one again, because the program may
+	 * have installed a handler of its own in the meantime.
 	 */
 	(void)rn_guard_install();
 	int rc = rn_gpu_region_add(nic, key, addr, len, access);

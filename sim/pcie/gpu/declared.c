@@ -36,7 +36,8 @@ struct registration {
 
 static struct {
 	pthread_once_t once;
-	int parsed; /* result of parsing ROCIN_PCIE_DEVICE: 0 or -EINVAL */
+	/* result of parsing ROCIN_PCIE_DEVICE: 0 or -EINVAL */
+	int parsed;
 	char sentence[200];
 	struct rn_declare rules;
 
@@ -97,14 +98,14 @@ static bool is_memfd_of(const struct rn_mapping *m, const struct rn_declared *d)
 	return m->inode == d->inode && m->rights[3] == 's';
 }
 
-/* Returns true if the mappings that replace_pages() made are still there. */
+/* Returns true if @d still has the mappings that replace_pages() made. */
 static bool is_in_place(const struct rn_declared *d)
 {
 	return d->engine && all_mappings(d->lo, d->hi, is_memfd_of, d);
 }
 
-/* Moves the pages to the memfd. Stores of other threads fault from mprotect() on and wait
- * in the handler for the host lock.
+/* Moves the contents of the pages to the memfd. From mprotect() on, stores of other
+ * threads fault and wait in the handler for the host lock.
  */
 static int move_pages(struct rn_declared *d, int fd, char *engine)
 {
@@ -294,10 +295,10 @@ static struct rn_declared *reusable_piece(const struct rn_gpu *gpu, uintptr_t ad
 	return NULL;
 }
 
-/* Takes a new piece or, with @put_back, gives back the one that was taken last. Pieces
- * must not lie in a page that may be closed, because the SIGSEGV handler reads them. So
- * they are not on the program's heap, which may share a page with registered memory.
- * Pieces are never freed. Called with the host lock held.
+/* Takes a new piece and returns it. With @put_back, makes the piece that was taken last
+ * available again. Pieces must not lie in a page that may be closed, because the SIGSEGV
+ * handler reads them. So they are not on the program's heap, which may share a page with
+ * registered memory. Pieces are never freed. Called with the host lock held.
  */
 static struct rn_declared *take_piece(bool put_back)
 {
@@ -375,7 +376,7 @@ static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 }
 
 /* ----------------------------------------------------------- registrations */
-/* Takes one user off each piece in [lo, hi). Called with the host lock held. */
+/* Counts one user less for each piece in [lo, hi). Called with the host lock held. */
 static void release_range(uintptr_t lo, uintptr_t hi)
 {
 	while (lo < hi) {
@@ -388,8 +389,8 @@ static void release_range(uintptr_t lo, uintptr_t hi)
 	}
 }
 
-/* Adds one user to each piece in [lo, hi), and makes the pieces that are missing. Called
- * with the host lock held. Returns 0 or -errno.
+/* Counts one user more for each piece in [lo, hi), and makes the pieces that are missing.
+ * Called with the host lock held. Returns 0 or -errno.
  */
 static int declare_range(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {

@@ -17,8 +17,8 @@ static struct {
 	int count;
 	uint64_t size;
 	_Atomic bool is_forked;
-	/* Pointers to the open GPUs. A GPU is entered when it is complete, and stays open
-	 * until the process ends.
+	/* Pointers to the open GPUs. The pointer to a GPU is stored when the GPU is
+	 * complete, and the GPU stays open until the process ends.
 	 */
 	_Atomic(struct rn_gpu *) gpu[RN_GPU_MAX];
 } all = { .once = PTHREAD_ONCE_INIT, .opening = PTHREAD_MUTEX_INITIALIZER };

@@ -83,8 +83,8 @@ static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova a
 }
 
 /* -------------------------------------------------------- plain accesses */
-/* Not instrumented by the compiler's sanitizers: these keep state that the jump out of a
- * fault would not restore.
+/* Functions with this attribute are not instrumented by the compiler's sanitizers,
+ * because the sanitizers keep state that the jump out of a fault would not restore.
  */
 #define GUARDED __attribute__((no_sanitize("thread", "address", "undefined")))
 
@@ -294,8 +294,8 @@ static bool is_met(uint32_t found, uint32_t value, unsigned how)
 	return (int32_t)(found - value) >= 0;
 }
 
-/* Loads a word as the front end of @gpu sees it, the unit that performs the waits of a
- * stream. Returns 0 or -EFAULT.
+/* Loads a word as the front end of @gpu sees it. The front end is the unit that performs
+ * the waits of a stream. Returns 0 or -EFAULT.
  */
 static int front_end_load(struct rn_gpu *gpu, uintptr_t addr, uint32_t *found)
 {
@@ -364,11 +364,11 @@ static struct {
 } kernels = { .lock = PTHREAD_MUTEX_INITIALIZER, .next = 1 };
 
 static __thread struct rn_gpu *current_gpu;
-/* An access of the kernel that this thread runs has failed. */
+/* True if an access of the kernel that this thread runs has failed. */
 static __thread bool has_faulted;
 
-/* Not instrumented by the compiler's sanitizers, because they keep state that the jump
- * out of the function would not restore.
+/* This function is not instrumented by the compiler's sanitizers, because the sanitizers
+ * keep state that the jump out of the function would not restore.
  */
 static __attribute__((no_sanitize("thread", "address", "undefined"))) bool
 run_guarded(const struct rn_gpu_kernel *k)

@@ -210,8 +210,8 @@ struct rn_tlp rn_gpu_flush_tlp(const struct rn_gpu *gpu);
  */
 void rn_gpu_read_flush(struct rn_gpu *gpu);
 
-/* Sets the protection of the GPU's pages according to the state of the trap. To be called
- * after memory was allocated, freed or declared.
+/* Sets the protection of the GPU's pages according to the state of the trap. Must be
+ * called after memory was allocated, freed or declared.
  */
 void rn_trap_refresh(struct rn_gpu *gpu);
 
@@ -239,7 +239,7 @@ void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page);
 
 /* Registers @fn to be called in the SIGSEGV handler, under the host lock, when a load or
  * store of the CPU has faulted at @addr, after the read TLP of this access. @fn must open
- * the pages. To be called before rn_trap_add().
+ * the pages. Must be called before rn_trap_add().
  */
 void rn_trap_on_load(void (*fn)(struct rn_gpu *gpu, uintptr_t addr));
 

@@ -20,7 +20,7 @@
 #include "transport/io/process/stack.h"
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
-/* Guarded by the lock of the extents. */
+/* Both counters are guarded by the lock of the extents. */
 static uint64_t allocation_count, free_count;
 
 static void lock_table(void)
@@ -299,8 +299,8 @@ static void remove_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 }
 
 /* Links the region of the extent and gives its BAR pages the protection that the GPU's
- * other BAR pages have. These others are left as they are, because protecting them again
- * would cost more with each allocation. Called with the host lock held.
+ * other BAR pages have. Does not protect these other pages again, because that would take
+ * longer with each allocation. Called with the host lock held.
  */
 static int link_region(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
@@ -628,7 +628,9 @@ int rn_gpu_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 /* --------------------- reports of accesses to memory that is not allocated */
 
 enum {
-	/* Reports per process of accesses to memory that was never allocated. */
+	/* Maximum number of reports per process about accesses to memory that was never
+	 * allocated.
+	 */
 	REPORTS_MAX = 16,
 };
 

@@ -78,8 +78,8 @@ static void open_pages(struct rn_gpu *gpu)
  */
 static void close_pages(struct rn_gpu *gpu)
 {
-	/* Makes the guard's SIGSEGV handler the first one again, in case the program has
-	 * installed a handler of its own since.
+	/* Makes the guard's SIGSEGV handler the first one again, because the program may
+	 * have installed a handler of its own in the meantime.
 	 */
 	(void)rn_guard_install();
 	gpu->trap.state = RN_TRAP_CLOSED;

@@ -127,11 +127,11 @@ void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len);
 bool rn_host_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, rn_ns until);
 
 /* Forces all TLPs in flight, and tells the hooks (the sanitizer) that all writes are
- * visible, although the program has done nothing to make them visible. For tests.
+ * visible, although the program has done nothing to make them visible. Used by tests.
  */
 void rn_host_settle(struct rn_host *h);
 
-/* Force all TLPs that write to @r or read from it. */
+/* @r: both functions force all TLPs that write to this region or read from it. */
 struct rn_host_region;
 void rn_host_force_region(struct rn_host *h, const struct rn_host_region *r);
 
@@ -182,8 +182,8 @@ struct rn_host_hooks {
 	void (*performed)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* Called when a TLP is about to leave a queue of its route. */
 	void (*moving)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* A read or AtomicOp is about to read its bytes. TLPs that it pushes have been
-	 * performed before the call.
+	/* Called when a read or AtomicOp is about to read its bytes. The TLPs that the
+	 * read pushes have been performed before the call.
 	 */
 	void (*reading)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* Performs a load or store of the simulation itself. Returns true if the callback
@@ -191,9 +191,9 @@ struct rn_host_hooks {
 	 */
 	bool (*access)(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 		       bool to_store);
-	/* Returns true if the page with the byte is mapped, and this hook's owner has
-	 * closed it to the program, so that devices can write to it although the program
-	 * cannot. May be NULL.
+	/* Returns true if the page with the byte is mapped and the owner of these hooks
+	 * has closed it to the program, so that devices can write to it although the
+	 * program cannot. May be NULL.
 	 */
 	bool (*is_closed)(struct rn_host *h, rn_iova addr);
 	/* Called when the simulation itself is about to access memory [addr, addr + len).
@@ -201,8 +201,8 @@ struct rn_host_hooks {
 	void (*touching)(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
 	/* Called when the simulation has accessed that memory. */
 	void (*touched)(struct rn_host *h, rn_iova addr, uint64_t len);
-	/* Called after QP @qpn of NIC @agent has been drained or destroyed: the numbers
-	 * of its messages begin again. @qpn 0: all QPs of the NIC.
+	/* Called after QP @qpn of NIC @agent has been drained or destroyed. The numbers
+	 * of the QP's messages then begin again at the first. @qpn 0: all QPs of the NIC.
 	 */
 	void (*drained)(struct rn_host *h, unsigned agent, uint32_t qpn);
 	/* Called before NIC @agent acknowledges the data that QP @qpn has received
@@ -247,8 +247,8 @@ enum {
 void rn_host_tell_flush_skipped(struct rn_host *h, const struct rn_tlp *flush,
 				unsigned scope);
 
-/* Ends a write that was withheld: stores its bytes if @is_stored, and informs the other
- * callbacks.
+/* Ends a write that a hook has withheld: stores its bytes if @is_stored, and informs the
+ * other callbacks.
  */
 void rn_host_end_withheld(struct rn_host *h, const struct rn_tlp *tlp, bool is_stored);
 
@@ -260,8 +260,8 @@ void rn_host_free_withheld(struct rn_host *h, const struct rn_tlp *tlp);
 /* Adds callbacks. @hooks must stay valid until the process ends. */
 void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks);
 
-/* Registers @start to be called once, without the lock, when the hierarchy has been made
- * and before the first TLP is issued. For constructors of this library.
+/* Registers @start for constructors of this library: @start is called once, without the
+ * lock, when the hierarchy has been made and before the first TLP is issued.
  */
 void rn_host_at_start(void (*start)(struct rn_host *h));
 

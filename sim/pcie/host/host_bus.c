@@ -199,7 +199,8 @@ static void *run_bus(void *arg)
 		if (!h->wake_due && !must_hurry)
 			sleep_until(h, next_look(h, now));
 		h->by_time = false;
-		rn_host_unlock(h); /* also wakes the NICs that have results to collect */
+		/* this call also wakes the NICs that have results to collect */
+		rn_host_unlock(h);
 		if (must_hurry)
 			sched_yield();
 	}

@@ -84,16 +84,16 @@ struct rn_host {
 	 * the lock.
 	 */
 	_Atomic uint32_t on_way;
-	/* Settings that devices read without the lock, although the program may change
-	 * the knobs meanwhile: whether choices are recorded or replayed, whether NICs
-	 * read translations, and whether received data is in memory before it is
+	/* Settings that devices read without the lock (atomic, because the program may
+	 * change the knobs meanwhile): whether choices are recorded or replayed, whether
+	 * NICs read translations, and whether received data is in memory before it is
 	 * acknowledged.
 	 */
 	_Atomic bool is_taped, has_translations, is_placed_first;
 	uint64_t polls; /* number of polls that found no new completion */
 	uint32_t ring_polls[RN_HOST_RINGS];
 	uint64_t now; /* time in ns, read once per hold of the lock; 0: not read yet */
-	/* a NIC has results to collect, and its device was not woken yet */
+	/* True if a NIC has results to collect, and its device was not woken yet. */
 	bool wake_due;
 	struct rn_host_nic *nics[RN_NIC_MAX];
 
@@ -108,9 +108,9 @@ struct rn_host {
 	pthread_t bus;
 	pthread_cond_t bus_work;
 	bool bus_is_running;
-	/* The thread could not be created: TLPs are forced at once. */
+	/* True if the bus thread could not be created; TLPs are forced at once then. */
 	bool bus_is_missing;
-	/* The thread sleeps until a signal, or until bus_sleeps_until. */
+	/* True if the bus thread sleeps until a signal, or until bus_sleeps_until. */
 	bool bus_is_asleep;
 	rn_ns bus_sleeps_until;
 	/* number of operations for which a device got RN_MEM_PENDING and not yet the
@@ -123,7 +123,8 @@ struct rn_host {
 	/* When the adversarial driver last let a TLP go before its bound, in ns. */
 	rn_ns leaked_at;
 	uint64_t leaked_polls;
-	/* The next TLP that is let go before its bound is the oldest, not the youngest.
+	/* True if the next TLP that is let go before its bound is the oldest one; false:
+	 * the youngest.
 	 */
 	bool leak_oldest;
 
@@ -233,7 +234,7 @@ struct rn_nic_op {
 	uint64_t tag;
 	uint32_t qpn;
 	unsigned left;	 /* number of TLPs that have not been completed yet */
-	bool is_pending; /* the device got RN_MEM_PENDING for the operation */
+	bool is_pending; /* True if the device got RN_MEM_PENDING for the operation. */
 	enum rn_mem_result result;
 	/* Attributes of the access. */
 	struct rn_mem_attr attr;
@@ -281,11 +282,11 @@ struct rn_host_nic {
 	/* Number of writes of the CPU to this NIC's memory that are in flight. */
 	_Atomic uint32_t dm_writes;
 
-	/* The device was informed of the operations that have ended since the last
-	 * rn_host_collect().
+	/* True if the device was informed of the operations that have ended since the
+	 * last rn_host_collect().
 	 */
 	bool is_told;
-	/* There are operations to collect; read without the lock. */
+	/* True if there are operations to collect; read without the lock. */
 	_Atomic bool has_ended;
 	_Atomic unsigned waking; /* number of calls of wake() that are running now */
 };
@@ -312,12 +313,12 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 
 /* Performs the reads that were postponed. Called with the host lock held. */
 void rn_host_resume(struct rn_host *h);
-/* Resumes the postponed reads that have waited for long enough. @now: the time in ns.
+/* Performs the postponed reads that have waited for long enough. @now: the time in ns.
  * Called at each turn of the bus thread.
  */
 void rn_host_resume_by_time(struct rn_host *h, rn_ns now);
 
-/* Resumes the postponed reads if the program has polled often enough without finding a
+/* Performs the postponed reads if the program has polled often enough without finding a
  * completion. Called at each such poll.
  */
 void rn_host_resume_by_polls(struct rn_host *h);

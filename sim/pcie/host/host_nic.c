@@ -108,7 +108,9 @@ void rn_host_settle_ring(struct rn_host_nic *nic, rn_iova ring, uint64_t len)
 
 	if (rn_host_is_forked())
 		return;
-	/* The program is about to sleep. */
+	/* The program is about to sleep, so the NIC performs the reads that it has
+	 * postponed.
+	 */
 	rn_host_lock(h);
 	rn_host_resume_reads(h);
 	rn_host_unlock(h);

@@ -367,7 +367,7 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	struct rn_host_tape *t = &h->tape;
 	bool was_by_time = h->by_time;
 
-	/* set so that a recording of this replay has the same mark */
+	/* lets a recording of this replay mark the choice in the same way */
 	h->by_time = by_time;
 	while (t->is_replaying && t->next < t->count) {
 		const struct rn_host_choice *c = &t->choices[t->next];

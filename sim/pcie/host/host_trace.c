@@ -167,7 +167,9 @@ void rn_pcie_seed(uint64_t seed)
 	rn_host_settle(h);
 	knobs = *rn_host_knobs(h);
 	knobs.seed = seed;
-	/* A recording or a replay continues. If there is no memory, nothing changes. */
+	/* A recording or a replay continues with the new seed. If there is no memory, the
+	 * old fabric is kept.
+	 */
 	(void)rn_host_restart(h, &knobs);
 	rn_host_replay_resume(h);
 	rn_host_unlock(h);

@@ -7,8 +7,8 @@
 #include "driver.h"
 
 enum {
-	STALL_ONE_IN = 32, /* one in this many choices stalls the queue that was chosen */
-	/* Mean number of choices in which a stalled queue is left out. */
+	STALL_ONE_IN = 32, /* one of this many choices stalls the queue that was chosen */
+	/* Mean number of choices for which a stalled queue is left out. */
 	STALL_MEAN = 64,
 	STALL_MAX = 1024,
 	/* One search of a queue in this many begins at the tail, the others at the head.
@@ -146,9 +146,9 @@ static unsigned root_of(const struct rn_fabric *f, unsigned index)
 	return index;
 }
 
-/* Chooses what to move so that the TLP at @index can move later. With place=any, where
- * data may move in any order, this is the youngest movable TLP that blocks it, so that
- * the oldest data is missing longest.
+/* Chooses the TLP to move so that the TLP at @index can move later. With place=any, where
+ * data may move in any order, this is the youngest movable TLP that blocks the TLP at
+ * @index, so that the oldest data is missing longest.
  */
 static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 {

@@ -25,9 +25,9 @@ struct rn_driver {
 	/* Choices that the replay driver repeats; the array belongs to the caller. */
 	const uint16_t *choices;
 	uint32_t choice_count, choice_next;
-	/* The adversarial driver holds back completion entries: the NIC is still
-	 * sending and nobody polls for CQEs yet, so more data may be issued before the
-	 * CQEs are written.
+	/* True if the adversarial driver holds back completion entries, because the NIC
+	 * is still sending and nobody polls for CQEs yet: more data may be issued before
+	 * the CQEs are written.
 	 */
 	bool is_sending;
 };

@@ -244,7 +244,7 @@ void rn_fabric_each_queue(const struct rn_fabric *f,
 		visit(arg, q);
 }
 
-/* Arguments that all functions below pass on. */
+/* Arguments that the functions below hand on to each other. */
 struct run {
 	struct rn_fabric *f;
 	const struct rn_fabric_ops *ops;
@@ -252,8 +252,8 @@ struct run {
 };
 
 /* ---- Movable TLPs ---- */
-/* May @later pass @earlier? In the inside of a GPU only writes to the same bytes keep
- * their order; elsewhere the ordering rules decide.
+/* May @later pass @earlier? Inside a GPU, only writes to the same bytes keep their order;
+ * elsewhere the ordering rules decide.
  */
 static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
 		     const struct rn_tlp *earlier)
@@ -263,8 +263,8 @@ static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
 	return rn_order_may_pass(later, earlier, &f->knobs);
 }
 
-/* Searches from the head of the queue, because its first TLP blocks most often and can
- * itself move.
+/* Returns the first blocker from the head of the queue, because the first TLP of a queue
+ * blocks most often and can itself move.
  */
 unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index)
 {
@@ -315,8 +315,8 @@ static struct rn_tlp completion_of(const struct rn_tlp *request)
 	return c;
 }
 
-/* Returns the knobs that decide the route of @t. For RN_TLP_NEAR this is a copy in @near,
- * in which rc.p2p is replaced.
+/* Returns the knobs that decide the route of @t. For a TLP with RN_TLP_NEAR these are a
+ * copy in @near, in which rc.p2p is `shared`.
  */
 static const struct rn_pcie_knobs *
 knobs_of(const struct rn_fabric *f, const struct rn_tlp *t, struct rn_pcie_knobs *near)

@@ -2,9 +2,9 @@
 /* fabric.h - the queues of one simulated PCIe hierarchy and the TLPs in them.
  *
  * A TLP passes through the queues of its route and is performed when it leaves the last
- * one. A TLP may leave a queue iff rn_order_may_pass() lets it pass each TLP in front of
- * it in that queue; no other rule blocks or orders TLPs. When a read has been performed,
- * the fabric itself sends the completion back.
+ * one. A TLP may leave a queue if and only if rn_order_may_pass() lets it pass each TLP
+ * in front of it in that queue; no other rule blocks or orders TLPs. When a read has been
+ * performed, the fabric itself sends the completion back.
  *
  * If the knob writes-ordering of the GPUs is `none`, each GPU has a list called its
  * inside: a write that has reached the GPU waits there and becomes visible to the GPU

@@ -8,8 +8,9 @@
 #include <string.h>
 
 enum {
-	/* Translations that a NIC keeps at most: those of 128 MiB. Caches of hardware are
-	 * not larger by much, and a larger one is as good as inf for a simulation.
+	/* Maximum number of translations that a NIC can be set to keep: those of 128 MiB.
+	 * Caches of hardware are not much larger, and in a simulation a larger cache
+	 * would behave like inf.
 	 */
 	MTT_CACHE_MAX = 32768,
 	/* Largest time that may be set for reading a translation that is not in the

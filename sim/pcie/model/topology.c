@@ -9,9 +9,9 @@ static void add_queue(struct rn_route *route, unsigned queue)
 	route->queue[route->hops++] = (uint16_t)queue;
 }
 
-/* Returns the number of the list for a QP's queue, found by a hash. QPs of litmus tests,
- * of scenarios and of tests count up. The hash spreads them, and also the first few QPs
- * of different NICs.
+/* Returns the number of the list for a QP's queue, found by a hash. In litmus tests,
+ * scenarios and unit tests QP numbers are consecutive. The hash gives such QPs different
+ * lists, and also the first few QPs of different NICs.
  */
 static unsigned stream_number(unsigned nic, uint32_t stream)
 {
@@ -121,7 +121,7 @@ static void add_agent(struct rn_text *t, unsigned agent)
 	}
 }
 
-/* Kinds of queues that are named by one number, which is the distance from @first. */
+/* Kinds of queues whose names contain one number: the queue number minus @first. */
 static const struct {
 	unsigned first, count;
 	const char *name;

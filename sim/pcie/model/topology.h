@@ -19,26 +19,38 @@ enum {
 	 */
 	RN_STREAM_QUEUES = 64,
 
-	/* First number of each kind of queue; the number that the comment names is added.
-	 * Agent number of the sender: queue of all TLPs that leave this agent.
+	/* The following constants are the first queue numbers of each kind of queue.
+	 *
+	 * RN_QUEUE_UP + agent number of the sender: queue of all TLPs that leave this
+	 * agent.
 	 */
 	RN_QUEUE_UP = 0,
-	/* Agent number of the requester: queue from this requester to host memory. */
+	/* RN_QUEUE_HOST + agent number of the requester: queue from this requester to
+	 * host memory.
+	 */
 	RN_QUEUE_HOST = RN_QUEUE_UP + RN_AGENT_COUNT,
-	/* Agent number of the target: queue of all TLPs to the memory of this agent. */
+	/* RN_QUEUE_DOWN + agent number of the target: queue of all TLPs to the memory of
+	 * this agent.
+	 */
 	RN_QUEUE_DOWN = RN_QUEUE_HOST + RN_AGENT_COUNT,
-	/* Agent number of the GPU: queue from the CPU to this GPU with gpu.link=c2c. */
+	/* RN_QUEUE_C2C + agent number of the GPU: queue from the CPU to this GPU with
+	 * gpu.link=c2c.
+	 */
 	RN_QUEUE_C2C = RN_QUEUE_DOWN + RN_AGENT_COUNT,
-	/* Agent number of the GPU: queue from this GPU to the CPU with gpu.link=c2c. */
+	/* RN_QUEUE_C2C_UP + agent number of the GPU: queue from this GPU to the CPU with
+	 * gpu.link=c2c.
+	 */
 	RN_QUEUE_C2C_UP = RN_QUEUE_C2C + RN_AGENT_COUNT,
-	/* target * RN_AGENT_COUNT + requester: queue through another root port, used
-	 * with rc.p2p=split.
+	/* RN_QUEUE_SPLIT + target * RN_AGENT_COUNT + requester: queue through another
+	 * root port, used with rc.p2p=split.
 	 */
 	RN_QUEUE_SPLIT = RN_QUEUE_C2C_UP + RN_AGENT_COUNT,
-	/* Hash of the QP: list of its queue at its NIC, used with nic.queues=perqp. */
+	/* RN_QUEUE_STREAM + hash of the QP: the QP's queue at its NIC, used with
+	 * nic.queues=perqp.
+	 */
 	RN_QUEUE_STREAM = RN_QUEUE_SPLIT + RN_AGENT_COUNT * RN_AGENT_COUNT,
-	/* Hash of the QP: list of its completion entries that are not written yet,
-	 * see rn_topology_entry().
+	/* RN_QUEUE_ENTRY + hash of the QP: the QP's completion entries that are not
+	 * written yet, see rn_topology_entry().
 	 */
 	RN_QUEUE_ENTRY = RN_QUEUE_STREAM + RN_STREAM_QUEUES,
 	RN_QUEUE_COUNT = RN_QUEUE_ENTRY + RN_STREAM_QUEUES,

@@ -182,8 +182,8 @@ static void give_pin(int pin)
 		pins_high--;
 }
 
-/* Gets the object of each watcher for [addr, addr + len). Returns true if any watcher
- * has one.
+/* Asks each watcher for its object that has pages of [addr, addr + len). Returns true if
+ * any watcher has one.
  */
 static bool find_owners(uintptr_t addr, size_t len, void *owner[WATCHERS_MAX])
 {
@@ -282,7 +282,7 @@ static void set_trap_flag(ucontext_t *uc, bool on)
 #endif
 
 /* Closes the pages of the step. The host lock is not held here, because the instruction
- * that ran was one of the program.
+ * that ran belongs to the program, which never holds it.
  */
 static void close_again(void)
 {
@@ -294,8 +294,8 @@ static void close_again(void)
 	step.is_armed = false;
 }
 
-/* Takes the default action by raising the signal anew. Unlike a fault, the trap would not
- * occur again, because the trapped instruction has run.
+/* Takes the default action by raising the signal again. The trap would not occur again by
+ * itself as a fault would, because the trapped instruction has run.
  */
 static void take_default(int sig)
 {

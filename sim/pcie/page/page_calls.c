@@ -121,9 +121,9 @@ static void *find_newest(const char *name)
 	return fn ? fn : dlsym(RTLD_NEXT, name);
 }
 
-/* Do calls of the program reach our wrappers? This is checked with sem_clockwait(), of
- * which compilers' sanitizers have no wrapper; their wrappers of other functions precede
- * ours.
+/* Do calls of the program reach the wrappers of this file? This is checked with
+ * sem_clockwait(), because the compilers' sanitizers have no wrapper of this function.
+ * Their wrappers of other functions precede those of this file.
  */
 bool rn_page_wraps_calls(void)
 {
@@ -155,7 +155,7 @@ static void *next_of(unsigned call)
 {
 	void *fn = behind[call];
 
-	/* NULL if the constructor of another library makes a call before ours has run. */
+	/* NULL if a constructor of another library makes a call before find_all() runs */
 	return fn ? fn : find_call(call);
 }
 
@@ -401,9 +401,10 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 /* ----------------------------------------------------------------- signals */
-/* Must our handler of @sig stay in front of the program's? A handler that replaced ours
- * would get the faults of closed pages and could not handle them. Our handler passes all
- * other faults on to the program's handler.
+/* Must the handler that this library has set for @sig be called before the program's
+ * handler? A program's handler in its place would get the faults of closed pages and
+ * could not handle them. The library's handler passes all other faults on to the
+ * program's handler.
  */
 static bool is_guarded(int sig)
 {

@@ -101,8 +101,9 @@ void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe)
 	struct rn_san_qp *q;
 
 	/* The program will now read the data that the completion covers. Pages with late
-	 * data are closed, so the read faults. If the program has set a handler of
-	 * SIGSEGV by a bare system call meanwhile, ours must be made the first again.
+	 * data are closed, so the read faults. The program may have installed a SIGSEGV
+	 * handler by a bare system call meanwhile, so the handler of this library is made
+	 * the first again.
 	 */
 	(void)rn_guard_install();
 	rn_host_lock(h);
@@ -181,7 +182,7 @@ static void note_cqe(struct rn_host *h, const struct rn_tlp *tlp,
 }
 
 /* Is the write from a duplicate of a message for which the program has taken a
- * completion? Then its bytes were in memory before.
+ * completion? The bytes of such a write were in memory before.
  */
 static bool is_duplicate(const struct rn_tlp *tlp)
 {
@@ -244,10 +245,10 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 	return rn_san_is_payload(tlp) && rn_san_withhold(tlp);
 }
 
-/* Returns true if the TLP is a read by a NIC that may be performed at once. The verdicts
- * of the sanitizer follow from the order of events and not from when a NIC reads, so
- * waking the bus thread for each packet can be saved. With hold=event, and in a hunt, the
- * user wants to see what a late read reads.
+/* Returns true if the TLP is a read by a NIC that may be performed at once. The findings
+ * of the sanitizer depend on the order of events and not on the time at which a NIC
+ * reads, so the bus thread need not be woken for each packet. With hold=event, and in a
+ * hunt, the user wants to see what a late read reads.
  */
 static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -258,8 +259,8 @@ static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 }
 
 /* May the bytes of a write be issued as one TLP across granule boundaries? While reads
- * are judged, the program sees no torn data, and the classes cut writes for themselves
- * (sanitize_classes.c).
+ * are judged, the program never sees a part of a write, and each class of machines cuts
+ * writes by its own granule (sanitize_classes.c).
  */
 static bool is_write_joined(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -327,8 +328,8 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 		rn_san.old_read.len = 0;
 		put_early(h, tlp);
 	}
-	/* This write was not withheld, so it is not known when the program looks at its
-	 * bytes: the program may have seen them.
+	/* A write that was not withheld has become visible at a time that the sanitizer
+	 * does not control, so the program may have seen its bytes.
 	 */
 	if (rn_san_is_by_device(tlp) && !(tlp->flags & RN_TLP_CQE) &&
 	    !rn_san_is_storing()) {
@@ -389,8 +390,9 @@ static bool find_pending(struct rn_san_read *r)
 }
 
 /* Returns true if the program has not relied on the bytes: a NIC reads them for its peer,
- * or for a request that was posted before the completion that covers them was taken or,
- * if none covers them, before they were written.
+ * and no completion covers them; or a NIC reads them for a request that was posted before
+ * the completion that covers them was taken or, if no completion covers them, before they
+ * were written.
  */
 static bool is_unrelated(const struct rn_san_read *r)
 {
@@ -526,8 +528,9 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 	if (!r.pending) {
 		rn_san_candidate_met(r.stack, addr);
 	} else if (!rn_san_is_withheld(addr, 1)) {
-		/* After a report the page is opened, and the rest of it not judged, so
-		 * that a program which reads much too early stays usable.
+		/* If this read brings no new report, the pending writes to the whole page
+		 * count as seen, so that a program which reads much too early does not
+		 * become too slow.
 		 */
 		rn_san_event_read(agent);
 		if (rn_san_report_read(&r))

@@ -13,14 +13,14 @@
  * These reads are checked: those of NICs, drives and rn_gpu_*() calls; plain loads of the
  * CPU from device memory (../gpu/trap.c) and registered host memory; plain loads of
  * kernels from device memory. ROCIN_SANITIZE=all adds stores to source buffers, reported
- * at the store, and reads of a NIC on which the program has not relied: for the peer, or
- * for a request posted before the completion was taken.
+ * at the store, and reads of a NIC on which the program has not relied: those for the
+ * peer, or for an own request, before the completion was taken.
  *
- * ROCIN_SANITIZE=WORD,...: on|all|off; names of classes; late=FILE, record=FILE: see
- * sanitize_schedule.c; and words about the reports, as of ROCIN_VALIDATE: see
- * transport/io/report/report.h. With the word summary the summary is written even without
- * findings. A program with findings in the named classes that would exit with 0 exits
- * with the code that exitcode=N gives, or with 66.
+ * ROCIN_SANITIZE=WORD,...: on|all|off; names of classes of machines (RN_SAN_CLASSES);
+ * late=FILE, record=FILE: see sanitize_schedule.c; and words about the reports, as of
+ * ROCIN_VALIDATE: see transport/io/report/report.h. With the word summary the summary is
+ * written even without findings. A program with findings in the named classes that would
+ * exit with 0 exits with the code that exitcode=N gives, or with 66.
  *
  * Threads: all functions run under the host lock unless a comment says otherwise.
  */
@@ -40,8 +40,9 @@ enum rn_sanitize_level {
 	RN_SANITIZE_ALL,
 };
 
-/* Classes of machines for which a run is judged: name, knobs on top of typical (empty:
- * those in force), and what such a machine is.
+/* Classes of machines for which a run is judged. Arguments of X: the constant, the name,
+ * the knobs that differ from the mode typical (empty: the knobs of this run), and a
+ * description of such a machine.
  */
 #define RN_SAN_CLASSES(X)                                                          \
 	X(GIVEN, "given", "", "the machine that ROCIN_PCIE describes")             \

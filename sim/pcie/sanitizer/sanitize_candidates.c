@@ -37,17 +37,18 @@ static struct candidate {
 	uint32_t stack;
 	rn_iova addr;
 	uintptr_t shown; /* address of the byte as the program names it */
-	unsigned class;	 /* the pending write: number @seq in the fabric of @class */
+	/* the pending write: it has the number @seq in the fabric of @class */
+	unsigned class;
 	uint64_t seq;
-	unsigned others; /* loads of the page by other instructions since then */
+	unsigned others; /* loads of the page by other instructions since this load */
 	/* number of the thread's single step, until that step is over; else 0 */
 	uint64_t step;
-	/* As @step, but 0 as soon as the load has been executed. The thread clears it
-	 * without the host lock.
+	/* Equal to @step until the load has been executed, then 0. The thread sets it to
+	 * 0 without the host lock.
 	 */
 	_Atomic uint64_t running;
-	/* The write was performed before the load was executed, so the load may have read
-	 * new bytes.
+	/* True if the write was performed before the load was executed, so that the load
+	 * may have read new bytes.
 	 */
 	bool is_doubtful;
 	struct rn_san_report report;
@@ -126,8 +127,9 @@ static struct candidate *find_candidate(uint32_t stack, rn_iova addr)
 	return NULL;
 }
 
-/* Is this the load of this thread's step, which has not been executed yet? Its page was
- * closed again meanwhile, because another write to it has come, so it has faulted anew.
+/* Is this the load of this thread's step, which has not been executed yet? The load has
+ * faulted a second time, because another write to its page has arrived meanwhile and the
+ * page was closed again.
  */
 static bool is_load_of_step(const struct candidate *c)
 {

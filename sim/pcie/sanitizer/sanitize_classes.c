@@ -408,8 +408,8 @@ static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
 		force(c, rn_fabric_oldest(c->fabric));
 	if (tlp->kind == RN_TLP_WRITE)
 		perform_overtaken(c, is_same_place, tlp);
-	/* If no queue lies between requester and target, write_is_there() is called at
-	 * once.
+	/* Counts the write before it is issued: if no queue lies between requester and
+	 * target, rn_fabric_issue() performs it at once and write_is_there() is called.
 	 */
 	if (tlp->kind == RN_TLP_WRITE)
 		count_pending(tlp, tlp->addr, tlp->len, 1);
@@ -497,7 +497,8 @@ void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 {
 	struct rn_tlp tlp = *real;
 
-	tlp.data = 0; /* no completion covers it, see rn_san_class_cover() */
+	/* no completion covers the write yet, see rn_san_class_cover() */
+	tlp.data = 0;
 	if (tlp.kind == RN_TLP_WRITE)
 		tlp.txn = (uint32_t)rn_san.reads;
 	tlp.tag = is_judged ? rn_san_withheld_list() : 0;
@@ -621,8 +622,8 @@ void rn_san_class_stored(unsigned agent)
 	force_if(is_cqe_of, &(struct range){ .agent = agent });
 }
 
-/* Returns how many reads had been performed when the newest write to the range was
- * issued.
+/* Returns the number of reads that had been performed when the newest write to the range
+ * was issued.
  */
 static uint64_t reads_before(const struct class *c, const struct range *r)
 {

@@ -322,14 +322,14 @@ bool rn_san_is_withheld(rn_iova addr, uint64_t len);
  */
 const struct rn_tlp *rn_san_withheld_at(rn_iova addr, uint64_t len, uint64_t *page);
 
-/* rn_san_withheld_store() stores the bytes of the writes that the TLP @by stands for.
- * Both functions forget these writes.
+/* Both functions forget the writes that the TLP @by stands for; rn_san_withheld_store()
+ * first stores their bytes.
  */
 void rn_san_withheld_store(const struct rn_tlp *by);
 void rn_san_withheld_drop(const struct rn_tlp *by);
 
 /* Stores the bytes that are withheld from the range, because a device is about to access
- * them; for the program they are pending still.
+ * them; for the program these writes are still pending.
  */
 void rn_san_withheld_land(rn_iova addr, uint64_t len);
 
@@ -350,14 +350,14 @@ bool rn_san_names_writes(void);
  */
 bool rn_san_is_late(const struct rn_tlp *tlp, uint64_t page);
 
-/* Notes that a withheld write was performed, by the newest event. */
+/* Notes that the newest event has performed a withheld write. */
 void rn_san_late_ended(const struct rn_tlp *tlp, uint64_t page);
 
 /* Notes that an agent reads bytes from before a write that is withheld. */
 void rn_san_note_early(unsigned agent, const struct rn_tlp *tlp, uint64_t page);
 
-/* Set the cause of what happens from here on: an event; a read of a device; an event of
- * an agent; an event of message @msg of a QP.
+/* Set the cause that is recorded for everything that happens from now on: an event; a
+ * read of a device; an event of an agent; an event of message @msg of a QP.
  */
 void rn_san_event(const char *what);
 void rn_san_event_read(unsigned agent);
@@ -369,13 +369,15 @@ void rn_san_event_qp(const char *what, unsigned agent, uint32_t qpn, uint32_t ms
  */
 unsigned rn_san_qp_order(unsigned agent, uint32_t qpn);
 
-/* A drive has sent the completion entry of a transfer. */
+/* Counts a transfer of drive @agent that has ended: the drive has sent the completion
+ * entry.
+ */
 void rn_san_transfer_ended(unsigned agent);
 
 /* ----------------------------------------------------- sanitize_candidates.c */
-/* Notes a load of bytes that have not landed yet, which is a mistake unless it is one of
- * a loop that waits for them. Returns true if it is: the same instruction has come here
- * before and has found the same write pending.
+/* Notes a load of bytes that have not landed yet. Such a load is a mistake unless it
+ * belongs to a loop that waits for the bytes. Returns true if it does: the same
+ * instruction has read here before and has found the same write pending.
  */
 bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown);
 

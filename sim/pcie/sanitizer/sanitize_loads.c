@@ -142,8 +142,8 @@ static void count_page(uintptr_t at, int change)
 	protect_again(p);
 }
 
-/* Called after a single step: closes the page again if writes or sources still
- * demand that.
+/* Called after a single step: closes the page again if pending writes or source buffers
+ * still require it.
  */
 static void close_page(void *arg, uintptr_t at)
 {

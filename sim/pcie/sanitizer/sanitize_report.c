@@ -165,7 +165,7 @@ struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned read
 /* --------------------------------------------------------------- findings */
 enum {
 	/* Maximum number of findings that are distinguished, and maximum number of
-	 * reports that are written: nobody reads more.
+	 * reports that are written: a user does not read more.
 	 */
 	FINDINGS_MAX = 4096,
 	REPORTS_MAX = 256,
@@ -183,8 +183,10 @@ static struct finding {
 } findings[FINDINGS_MAX];
 static struct finding *finding_buckets[FINDING_BUCKETS];
 static unsigned finding_count, said_count;
-static unsigned long long suppressed; /* occurrences of findings that were left out */
-static unsigned wrong; /* classes in which something was a mistake, one bit each */
+/* number of occurrences of findings that were suppressed */
+static unsigned long long suppressed;
+/* the classes in which a mistake was found, one bit each */
+static unsigned wrong;
 static struct rn_report writer;
 
 /* -------------------------------------------------------------------- text */

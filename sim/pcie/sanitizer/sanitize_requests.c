@@ -33,7 +33,7 @@ static struct rn_san_qp *buckets[BUCKETS];
 
 /* ----------------------------------------------- sources that devices write to */
 /* For each hash of a page, the number of sources of requests with bytes in such pages.
- * Most writes meet none, and need not look at the requests.
+ * For most writes the number is 0, and the requests need not be searched.
  */
 static uint32_t sources_in[FILTER];
 
@@ -457,9 +457,9 @@ static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_w
 }
 
 /* Returns the request before @wr, for which @wr need not wait if it is a READ or an
- * atomic; NULL if there is none. There is none before a request with a fence: requests
- * begin in order, and when that one begins, all READs and atomics before it have
- * completed.
+ * atomic; NULL if there is none. A request with a fence has no such request before it:
+ * requests begin in order, and when one with a fence begins, all READs and atomics before
+ * it have completed.
  */
 static struct rn_san_wr *unordered_before(const struct rn_san_qp *q,
 					  const struct rn_san_wr *wr)
@@ -542,8 +542,8 @@ static void overtake_one(struct rn_san_wr *first)
  */
 static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {
-	/* The peer executes a request with a fence, as well as an ATOMIC WRITE, after all
-	 * requests before it.
+	/* These two kinds of requests wait for all requests before them: those with a
+	 * fence and ATOMIC WRITEs.
 	 */
 	if (wr->has_fence || rn_wr_writes_in_turn(wr->opcode)) {
 		wait_for_atomics(q, wr);

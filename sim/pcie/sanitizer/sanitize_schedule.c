@@ -65,7 +65,8 @@ static struct {
 	uint32_t qpn;
 } qps[QPS];
 static unsigned qp_count;
-static uint32_t transfers[RN_NVME_MAX]; /* transfers of each drive that have ended */
+/* number of transfers of each drive that have ended */
+static uint32_t transfers[RN_NVME_MAX];
 
 static char event[LINE_MAX_LEN] = "the start";
 static char last_line[LINE_MAX_LEN];
@@ -136,8 +137,8 @@ static int compare_hashes(const void *a, const void *b)
 }
 
 /* ------------------------------------------------------------------ record */
-/* Adds a line, unless it is the last one: a write of many TLPs has one name. The line is
- * written at once, because the program may crash.
+/* Adds a line to the record, unless the last line is the same: all TLPs of a write have
+ * the same name. The line is written at once, because the program may crash.
  */
 static void add_line(const char *line)
 {

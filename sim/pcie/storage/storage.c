@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage.c - the driver, files and buffers; see storage_internal.h for the other parts.
+/* storage.c - opens and closes the driver, registers files and buffers; see
+ * storage_internal.h for the other files.
  */
 #include <assert.h>
 #include <errno.h>

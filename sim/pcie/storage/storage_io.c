@@ -19,9 +19,9 @@
 enum {
 	/* number of bytes copied before the host lock is released for other threads */
 	COPY = 4096,
-	/* TLPs moved at most each time before the rings are read again. The
-	 * adversarial scheduler moves only what must go before the completion entry,
-	 * so it needs more.
+	/* Maximum number of TLPs that are moved before the rings of completion entries
+	 * are read again. The adversarial driver of the fabric moves only what must go
+	 * before the completion entry, so it gets more moves.
 	 */
 	STEPS = 4,
 	STEPS_ADVERSARIAL = 64,
@@ -278,7 +278,9 @@ static void end_with(struct rn_storage_req *r, int error)
 
 static int file_descriptor(const struct rn_storage_req *r)
 {
-	/* With O_DIRECT unaligned accesses fail, so these use the other descriptor. */
+	/* With O_DIRECT, unaligned accesses fail, so the transfer uses the descriptor
+	 * without O_DIRECT.
+	 */
 	return r->route.reason == RN_STORAGE_UNALIGNED ||
 			       r->route.reason == RN_STORAGE_UNREGISTERED
 		       ? r->io.file->plain_fd
@@ -367,8 +369,8 @@ int rn_storage_req_start(struct rn_storage_req *r)
 		err = hold_objects(r);
 	if (err)
 		return err;
-	/* Makes our SIGSEGV handler the first one again; the program may have installed
-	 * its own.
+	/* Makes the SIGSEGV handler of this library the first one again, because the
+	 * program may have installed its own meanwhile.
 	 */
 	rn_guard_install();
 	err = choose_route(r);
