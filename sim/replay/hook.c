@@ -141,8 +141,8 @@ static enum rn_mem_result read_shown(void *ctx, void *dst, rn_iova src, uint32_t
 	struct rn_hook_dev *d = ctx;
 	struct rn_rec rec = { .kind = RN_REC_READ };
 	struct rn_rec_access *a = &rec.u.access;
-	/* Added before the call, as another thread may see the access end before this
-	 * one returns.
+	/* The pending access is added before the call, because another thread may see the
+	 * access end before the call returns.
 	 */
 	uint32_t number = add_pending(d, tag, dst, len);
 
@@ -336,7 +336,9 @@ static struct rn_call *call_begins(void *hook, struct rn_call *c)
 	struct rn_hook_dev *d = hook;
 
 	if (c->kind == RN_CALL_QP_PACE)
-		/* after this lone call, unlike after others, packets may be ready */
+		/* a changed rate limit may make packets ready, which no other lone call
+		 * does
+		 */
 		d->drained = 0;
 	if (is_lone(c->kind))
 		return c;

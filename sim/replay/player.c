@@ -75,7 +75,8 @@ struct player {
 	uint64_t len;
 	const struct rn_replay_cfg *cfg;
 	struct rn_replay_result *r;
-	bool stop;	 /* the replay is over; the reason is in r->end */
+	/* true if the replay is over; the reason is in r->end */
+	bool stop;
 	uint64_t memory; /* bytes that alloc_block() has given and that are in use */
 	struct device *dev[RN_REC_DEVS];
 	/* For each device: the offset in the file after its last record that was

@@ -13,7 +13,7 @@
  * everything up to the moment when a program was killed, without a system call for each
  * record. Its blocks were allocated before: a full disk ends the recording, not the
  * program. The same holds if another process truncates the file meanwhile: records are
- * built in memory of our own, and copied with the guard against memory faults. If a
+ * built outside of the mapped file, and copied with the guard against memory faults. If a
  * recording ends early, that is reported once, on stderr.
  */
 #include <errno.h>

@@ -149,17 +149,19 @@ struct rn_rec_mem_done {
 struct rn_rec_packet {
 	/* a packet from the BTH to the pad bytes, or the whole frame */
 	const uint8_t *data;
-	uint32_t len; /* 0: there was nothing to send */
+	/* length in bytes; 0: there was nothing to send */
+	uint32_t len;
 	/* PACKET: the core's description of the packet; NULL if there was no packet */
 	const struct rn_tx *tx;
 	uint32_t flags; /* FRAME: flags of the frame */
 };
 
 struct rn_rec {
-	unsigned kind; /* enum rn_call_kind, enum rn_rec_kind */
-	uint8_t dev;   /* number of the device; RN_REC_NO_DEV: a lone call */
-	rn_ns now;     /* time of calls that have one as argument */
-	uint64_t id;   /* the object that the call or the event is about */
+	/* kind of the record: a value of enum rn_call_kind or enum rn_rec_kind */
+	unsigned kind;
+	uint8_t dev; /* number of the device; RN_REC_NO_DEV: a lone call */
+	rn_ns now;   /* time of calls that have one as argument */
+	uint64_t id; /* the object that the call or the event is about */
 	/* The objects that a new one uses: CQs and SRQ of a QP, CQ of an SRQ, or QP of a
 	 * membership; 0: none. Pointers to objects in @u are not recorded.
 	 */

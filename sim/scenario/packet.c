@@ -369,7 +369,7 @@ static uint64_t wanted_value(const struct rn_scene_names *n, const struct rn_scn
 			     enum rn_scn_field f)
 {
 	if (!rn_scn_has(l, f))
-		/* Of the fields that the line does not give, only `ack` (see above) and
+		/* Of the fields that the line does not give, only `ack` (set above) and
 		 * `len` are implied.
 		 */
 		return f == RN_F_ACK;

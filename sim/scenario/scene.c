@@ -317,7 +317,7 @@ static const char *difference(const struct rn_scn_line *want,
 }
 
 /* Returns true if the packet has the other MSN that the specification allows. In virtual
- * time the device is ours, and has one behaviour.
+ * time the device is Rocin's transport, which always answers with the first MSN.
  */
 static bool is_other_msn(const struct rn_scene *c, const struct rn_scn_line *l,
 			 const struct rn_scn_line *came)

@@ -98,8 +98,9 @@ struct rn_scene_ops {
 	 */
 	bool (*skips)(void *ctx, const struct rn_scenario *s, char *why, size_t why_len);
 	/* Returns true if the device was lost since begin(): a call did not return, or
-	 * what executes calls has ended. Writes what happened to @what, and makes the
-	 * device usable again if that is possible. NULL: a device cannot be lost.
+	 * the process that executes calls has ended. Writes what happened to @what, and
+	 * makes the device usable again if that is possible. NULL: a device cannot be
+	 * lost.
 	 */
 	bool (*lost)(void *ctx, char *what, size_t what_len);
 	/* Used in real time, 0 in virtual time: by how much packets and events may come

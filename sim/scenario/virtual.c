@@ -72,7 +72,8 @@ struct rn_virtual {
 	unsigned events, events_taken;
 	/* number of completion events of each CQ that no line has taken */
 	unsigned comps[2];
-	bool held; /* packets of the device are held back */
+	/* true if the packets of the device are held back */
+	bool held;
 	/* number of packets that may leave although they are held back */
 	uint64_t let_go;
 	struct rn_virtual_cm cm;

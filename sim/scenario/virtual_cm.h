@@ -53,8 +53,8 @@ bool rn_virtual_cm_transmit(struct rn_virtual_cm *v, rn_ns now,
 /* Moves the events of the connection manager to the array @event. */
 void rn_virtual_cm_take_events(struct rn_virtual_cm *v, rn_ns now);
 
-/* Removes the first event. If it is a new request, this belongs to connection @conn from
- * now on.
+/* Removes the first event. If it reports a new request, the request belongs to connection
+ * @conn from now on.
  */
 void rn_virtual_cm_take_event(struct rn_virtual_cm *v, unsigned conn);
 

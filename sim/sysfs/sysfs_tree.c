@@ -441,8 +441,8 @@ static int visit_all(const struct content *content, rn_sysfs_visit_fn *visit, vo
 	return rc ? rc : rn_sysfs_visit_real("/sys", "/dev", visit, ctx);
 }
 
-/* Updates the hash that names a tree. It need not resist an attacker, who would have to
- * be the user.
+/* Updates the hash that names a tree. It need not resist attacks, because only the user
+ * can write to these directories.
  */
 static void hash_text(uint64_t *hash, const char *text)
 {

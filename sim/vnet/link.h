@@ -26,7 +26,8 @@ struct rn_link_cfg {
 	uint64_t rate;
 	rn_ns delay;	/* propagation delay in ns */
 	uint32_t queue; /* maximum bytes that may wait in the queue; 0: no limit */
-	/* Limits of ECN marking in bytes, see above; ecn_max 0: the link marks no packet.
+	/* Queue lengths in bytes between which the probability of an ECN mark rises;
+	 * ecn_max 0: the link marks no packet.
 	 */
 	uint32_t ecn_min, ecn_max;
 	/* Probability of marking when the queue holds just under ecn_max bytes,

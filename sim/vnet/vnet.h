@@ -249,7 +249,7 @@ rn_ns rn_vnet_next(const struct rn_vnet *v);
  */
 void rn_vnet_step(struct rn_vnet *v);
 
-/* Sets the timer of @host anew. The caller calls this when the deadline of @host may
+/* Sets the timer of @host again. The caller calls this when the deadline of @host may
  * have changed.
  */
 void rn_vnet_rearm(struct rn_vnet *v, uint32_t host);

@@ -259,7 +259,9 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 	else if (status == RN_WC_SUCCESS)
 		check_message(w, e, wr, cqe);
 	else if (status == RN_WC_LOC_ACCESS_ERR && e->peer->bad_posted)
-		/* Caused by a WRITE with immediate that has an invalid key. */
+		/* The peer has sent a WRITE with immediate with an invalid key, which
+		 * completes the receive with this error and moves the QP to ERR.
+		 */
 		e->may_flush = true;
 	else if (status != RN_WC_WR_FLUSH_ERR || !e->may_flush)
 		rn_w_fail(w,

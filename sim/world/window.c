@@ -219,8 +219,8 @@ static void unbind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 
 	key->state = RN_W_CHANGING;
 	if (opcode == RN_WR_LOCAL_INV) {
-		/* A window of type 1 cannot be invalidated, so a request that does it
-		 * is invalid.
+		/* A window of type 1 cannot be invalidated, so a request to invalidate
+		 * one is invalid.
 		 */
 		wr->rkey = e->key[wr->bad ? RN_W_MW1 : RN_W_MW2].key;
 		send.imm = wr->rkey;

@@ -19,8 +19,8 @@ struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t d
 	struct rn_w_wr *wr = &q->wr[q->tail % RN_W_WRS];
 	uint32_t troubles = e->pair->troubles;
 
-	/* Earlier requests are incomplete, and losses of theirs may cause a
-	 * retransmission of this request, too.
+	/* If earlier requests are incomplete, their losses may cause a retransmission of
+	 * this request, too, so they count for this request.
 	 */
 	if (q->head != q->tail)
 		troubles = q->wr[q->head % RN_W_WRS].troubles;

@@ -383,8 +383,8 @@ struct rn_w_end *rn_w_find(struct rn_world *w, uint32_t dev, uint32_t qpn);
 /* Sends @pkt, which has its ICRC, to the devices that its flow addresses. */
 void rn_w_leave(struct rn_w_device *d, struct rn_vnet_packet *pkt);
 
-/* Checks that each QP with a packet to send will be made to send it, by a timer or by the
- * device's lists. To be called before time advances.
+/* Checks that each QP with a packet to send will send it: a timer runs, or the QP is in
+ * the device's lists of QPs with packets to send. Must be called before time advances.
  */
 void rn_w_check_rest(struct rn_world *w);
 
@@ -478,8 +478,8 @@ void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
 /* ----------------------------------------------------------------- window.c */
 void rn_w_keys_create(struct rn_w_end *e);
 void rn_w_keys_destroy(struct rn_w_end *e);
-/* Makes a KEY step: binds, registers, invalidates or deregisters, whichever is
- * possible now.
+/* Makes a KEY step for a window or region: binds, registers, invalidates or deregisters
+ * it, whichever is possible now.
  */
 void rn_w_key_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
 /* Counts a packet that @e sends or receives, and deregisters the region if the number of

@@ -7,7 +7,7 @@
  * fork() work without being hooked, and a socket is recognised by its properties. What
  * the program sends to the kernel is answered here: the answers are put into the socket's
  * own receive queue, by connecting it to itself and sending. A connected netlink socket
- * takes nothing from others, so nobody else on the machine can forge an answer.
+ * takes nothing from others, so other programs on the machine cannot forge an answer.
  *
  * Only sendto() and sendmsg() with an address are answered, which is what libraries of
  * netlink use: other calls that send cannot be told from those of other sockets without
