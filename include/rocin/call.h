@@ -20,7 +20,8 @@
 
 /* Functions of the core that are reported. Recordings contain these numbers. */
 enum rn_call_kind {
-	RN_CALL_DEV_INIT = 1, /* reported by rn_call_hook.attach instead of begin */
+	/* this call is reported to rn_call_hook.attach(), not to begin() */
+	RN_CALL_DEV_INIT = 1,
 	RN_CALL_DEV_FINI,
 	RN_CALL_SET_GID,
 	RN_CALL_RECEIVE,

@@ -49,8 +49,8 @@ enum {
 	RN_CMDEV_MARKS_MAX = 128,
 };
 
-/* Number of a message that is no command of the ABI: it carries the program's end of the
- * pair as a descriptor, see above.
+/* Number of a message that is not a command of the ABI: with it the program sends rocind
+ * its own end of the SOCK_SEQPACKET pair, as a descriptor (SCM_RIGHTS).
  */
 #define RN_CMDEV_END UINT32_MAX
 

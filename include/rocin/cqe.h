@@ -54,12 +54,15 @@ enum rn_l3_type {
 	RN_L3_IPV4 = 1 << 3 | 2,
 };
 
-enum rn_wc_flag { /* numbers of enum ibv_wc_flags; those of Rocin from bit 14 on */
+/* Flags of a completion, with the numbers of enum ibv_wc_flags; Rocin's own flags begin
+ * at bit 14.
+ */
+enum rn_wc_flag {
 	RN_WC_GRH = 1 << 0,
 	RN_WC_WITH_IMM = 1 << 1,
 	RN_WC_IP_CSUM_OK = 1 << 2,
 	RN_WC_WITH_INV = 1 << 3,
-	/* To be skipped when polling: the QP was reset or destroyed. */
+	/* ibv_poll_cq() skips this CQE, because its QP was reset or destroyed. */
 	RN_WC_SKIP = 1 << 14,
 };
 
@@ -87,7 +90,8 @@ enum rn_wc_opcode {
 #undef X
 };
 
-enum rn_wc_status { /* numbers of enum ibv_wc_status */
+/* statuses of a completion, with the numbers of enum ibv_wc_status */
+enum rn_wc_status {
 	RN_WC_SUCCESS = 0,
 	RN_WC_LOC_LEN_ERR = 1,
 	RN_WC_LOC_QP_OP_ERR = 2,
@@ -174,7 +178,9 @@ void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns 
 struct rn_qp;
 struct rn_srq;
 
-/* Numbers of enum ibv_event_type. The core raises all but SRQ_ERR and WQ_FATAL. */
+/* Types of asynchronous events, with the numbers of enum ibv_event_type. The core raises
+ * all but SRQ_ERR and WQ_FATAL.
+ */
 enum rn_async_event {
 	RN_EVENT_CQ_ERR = 0,
 	RN_EVENT_QP_FATAL = 1,

@@ -54,9 +54,9 @@ struct rn_dev_cfg {
 	const struct rn_mem_ops *mem;
 	void *mem_ctx;
 	/* NULL, or a function that is called with mem_ctx before the device builds a
-	 * packet that acknowledges what QP @qpn has received. For acknowledgements that
-	 * promise that the data is in memory. It may access memory, but must not call
-	 * into the device.
+	 * packet that acknowledges what QP @qpn has received. The function can first
+	 * complete all writes of the data, so that an acknowledgement means that the data
+	 * is in memory. It may access memory, but must not call into the device.
 	 */
 	void (*before_ack)(void *mem_ctx, uint32_t qpn);
 	/* Array of RN_STAT_COUNT counters, zeroed by the caller; the device writes them

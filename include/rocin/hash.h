@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hash.h - hashes for tables and digests. They are fast and not cryptographic: somebody
- * who chooses the input can make hashes equal. Runs from seeds and recordings depend on
- * the values, so the functions must not change.
+/* hash.h - hashes for tables and digests. They are fast and not cryptographic: an
+ * attacker who chooses the input can make hashes equal. Runs from seeds and recordings
+ * depend on the values, so the functions must not change.
  */
 #ifndef RN_HASH_H
 #define RN_HASH_H

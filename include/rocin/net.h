@@ -20,9 +20,9 @@ enum {
 	RN_SUPER_SEGMENTS = 64,
 	RN_SUPER_BYTES = 65507, /* largest UDP payload of one send */
 	RN_RX_BATCH = 64,
-	/* rn_tx_socket.id of the unconnected socket for packets to this host, whose
-	 * first_id is 0 and which fits any packet; layers that lose or delay packets may
-	 * use it.
+	/* rn_tx_socket.id of the unconnected socket for packets to this host. Its
+	 * first_id is always 0, however many packets are sent by it, so a layer that
+	 * loses or delays packets may use it, too.
 	 */
 	RN_TX_OWN_HOST = UINT8_MAX,
 };

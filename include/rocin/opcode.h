@@ -207,7 +207,8 @@ static inline enum rn_mem_atomic rn_op_atomic(uint32_t flags)
 	return (enum rn_mem_atomic)(flags >> RN_OP_ATOMIC_SHIFT);
 }
 
-/* One element per work request opcode. For the opcodes of packets, see rn_opcode_info[].
+/* Properties of a work request opcode. rn_opcode_info[] has the properties of packet
+ * opcodes.
  */
 struct rn_wr_info {
 	uint8_t answer; /* enum rn_op_answer */

@@ -243,7 +243,7 @@ struct rn_pcie_knobs rn_pcie_live_knobs(void);
  */
 int rn_pcie_set_knobs(const struct rn_pcie_knobs *k);
 
-/* Performs all pending TLPs, then starts the random choices anew from @seed. */
+/* Performs all pending TLPs, then restarts the random choices from @seed. */
 void rn_pcie_seed(uint64_t seed);
 
 /* Performs all pending TLPs. */

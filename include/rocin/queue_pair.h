@@ -12,8 +12,8 @@
 #include "rocin/types.h"
 #include "rocin/work_request.h"
 
-/* Numbers of enum ibv_qp_type. GSI, which verbs do not have, has its number in
- * the kernel.
+/* Types of queue pairs, with the numbers of enum ibv_qp_type. GSI, which verbs do not
+ * have, has its number in the kernel.
  */
 enum rn_qp_type {
 	RN_QPT_GSI = 1,
@@ -26,7 +26,7 @@ enum rn_qp_type {
 	RN_QPT_COUNT,
 };
 
-/* Numbers of enum ibv_qp_state. */
+/* States of a queue pair, with the numbers of enum ibv_qp_state. */
 enum rn_qp_state {
 	RN_QPS_RESET,
 	RN_QPS_INIT,
@@ -38,14 +38,16 @@ enum rn_qp_state {
 	RN_QPS_COUNT,
 };
 
-/* State of path migration, see transport/qp/modify.c. Numbers of enum ibv_mig_state. */
+/* States of path migration (transport/qp/modify.c), with the numbers of enum
+ * ibv_mig_state.
+ */
 enum rn_mig_state {
 	RN_MIG_MIGRATED,
 	RN_MIG_REARM,
 	RN_MIG_ARMED, /* only the device sets this state; a program cannot */
 };
 
-/* Attributes in a modify call. Numbers of enum ibv_qp_attr_mask. */
+/* Attributes that a modify call sets, with the numbers of enum ibv_qp_attr_mask. */
 #define RN_ATTR_STATE (1u << 0)
 #define RN_ATTR_CUR_STATE (1u << 1)
 #define RN_ATTR_EN_SQD_ASYNC_NOTIFY (1u << 2)
@@ -257,7 +259,9 @@ struct rn_rnr {
 	 */
 	uint32_t msn;
 	uint8_t timer;
-	/* Requests of the send queue that waited when it came, and the first of them. */
+	/* Number of requests that were in the send queue when the newest RNR NAK came,
+	 * and wr_id of the first of them.
+	 */
 	uint32_t waiting;
 	uint64_t wr_id;
 };

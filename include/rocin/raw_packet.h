@@ -17,7 +17,7 @@ struct rn_dev;
 struct rn_qp;
 
 enum {
-	/* Addresses and Ethernet type; shorter frames are padded by the sender. */
+	/* Minimum length of a frame that is posted: addresses and Ethernet type. */
 	RN_FRAME_MIN = 14,
 	/* MTU of the interface lo, plus Ethernet header and a VLAN tag. */
 	RN_FRAME_MAX = 65536 + 18,

@@ -58,9 +58,9 @@ void rn_dev_receive(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
 		    unsigned count);
 
 enum {
-	/* Maximum number of queue pairs without a packet, because their windows are
-	 * closed, that rn_dev_transmit() asks before it returns 0 although others are
-	 * left.
+	/* Maximum number of queue pairs that one rn_dev_transmit() asks in vain for a
+	 * packet, because their windows are closed. It then returns 0, although it has
+	 * not asked the other queue pairs.
 	 */
 	RN_VAIN_MAX = 64,
 	/* Maximum number of timers that one rn_dev_expire() serves, plus the completions

@@ -99,7 +99,8 @@ static inline bool rn_wr_is_atomic(unsigned opcode)
 	return rn_wr_operands(opcode) == RN_WR_OPERANDS_ATOMIC;
 }
 
-enum rn_send_flag { /* numbers of enum ibv_send_flags */
+/* flags of a send request, with the numbers of enum ibv_send_flags */
+enum rn_send_flag {
 	RN_SEND_FENCE = 1 << 0,
 	RN_SEND_SIGNALED = 1 << 1,
 	RN_SEND_SOLICITED = 1 << 2,
