@@ -583,8 +583,8 @@ void rn_cm_to_idle(struct rn_cm *cm, struct rn_cm_conn *conn)
 void rn_cm_to_timewait(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 {
 	rn_cm_taken(conn);
-	/* The peer's time-wait may end before ours. Then the peer may use its QPN for
-	 * another connection.
+	/* The peer's time-wait may end before that of this side. Then the peer may use
+	 * its QPN for another connection.
 	 */
 	rn_cm_unindex_qpn(cm, conn);
 	conn->info.state = RN_CM_TIMEWAIT;

@@ -86,7 +86,7 @@ struct rn_cm_conn {
 	 * is computed
 	 */
 	uint8_t lifetime;
-	/* number of times that a message of ours is sent again without an answer */
+	/* number of times that a message of this side is sent again without an answer */
 	uint8_t max_retries;
 	uint8_t retries_left;
 	/* number of early retries that are left, and the time before the next one, which

@@ -230,9 +230,9 @@ static void take_rep(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 	rn_cm_keep(conn->open_data, &in->msg);
 }
 
-/* Does the REP name a QP that belongs to another connection of ours? Then the peer has
- * forgotten that connection: the REP is rejected, and if the old connection is
- * established, a DREQ ends it.
+/* Does the REP name a QP of the peer that belongs to another connection in the table?
+ * Then the peer has forgotten that connection: the REP is rejected, and if the old
+ * connection is established, a DREQ ends it.
  */
 static bool is_stale_rep(struct rn_cm *cm, const struct rn_cm_in *in,
 			 const struct rn_cm_conn *conn)
@@ -340,8 +340,8 @@ static void repeat_req(struct rn_cm *cm, const struct rn_cm_in *in,
 	 */
 }
 
-/* Does the REQ name a QP of the peer that belongs to a connection of ours? Then the peer
- * has forgotten that connection: the REQ is rejected, and if the old connection is
+/* Does the REQ name a QP of the peer that belongs to a connection in the table? Then the
+ * peer has forgotten that connection: the REQ is rejected, and if the old connection is
  * established, a DREQ ends it.
  */
 static bool is_stale_req(struct rn_cm *cm, const struct rn_cm_in *in)

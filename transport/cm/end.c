@@ -52,7 +52,9 @@ enum {
 	ABOUT_NOTHING = 4,
 };
 
-/* Return: which message of ours waits for an answer in this state, as an MRA names it. */
+/* Return: the message of this side that waits for an answer in this state, as the number
+ * by which an MRA names it.
+ */
 static unsigned awaited(const struct rn_cm_conn *conn)
 {
 	if (conn->info.state == RN_CM_REQ_SENT || conn->info.state == RN_CM_MRA_REQ_RCVD)

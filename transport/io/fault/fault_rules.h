@@ -113,7 +113,8 @@ struct rn_fault_rule {
 	/* CORRUPT: value that is XORed into the byte; 0: invert one bit, chosen at random
 	 */
 	uint8_t flip;
-	bool good_icrc; /* CORRUPT, SET: compute the ICRC anew after the change */
+	/* CORRUPT, SET: compute the ICRC again after the change */
+	bool good_icrc;
 	uint8_t syndrome;
 	bool of_send_cq; /* OVERRUN: overrun the send CQ rather than the receive CQ */
 	int error;	 /* FAIL: positive errno value */
@@ -327,9 +328,11 @@ enum {
 
 /* State of the ICRC of a packet that was changed. */
 enum rn_fault_icrc {
-	RN_FAULT_ICRC_KEPT,  /* unchanged */
-	RN_FAULT_ICRC_STALE, /* to be computed anew */
-	RN_FAULT_ICRC_WRONG, /* wrong on purpose, so the ICRC is not computed anew */
+	RN_FAULT_ICRC_KEPT, /* unchanged */
+	/* the ICRC must be computed again */
+	RN_FAULT_ICRC_STALE,
+	/* the ICRC is wrong on purpose and is not computed again */
+	RN_FAULT_ICRC_WRONG,
 };
 
 /* Fill in opcode, PSN and CM attribute of @p from a packet. Return: false, with nothing
@@ -352,7 +355,7 @@ void rn_fault_answer(uint8_t nak[RN_FAULT_NAK_LEN], const uint8_t *request,
 		     const struct rn_flow *flow, uint32_t dest_qpn,
 		     const struct rn_aeth *aeth);
 
-/* Change the MSN in a packet from rn_fault_answer(), and compute its ICRC anew. */
+/* Change the MSN in a packet from rn_fault_answer(), and compute its ICRC again. */
 void rn_fault_answer_msn(uint8_t nak[RN_FAULT_NAK_LEN], const struct rn_flow *flow,
 			 uint32_t msn);
 

@@ -334,8 +334,8 @@ static uint64_t guid_salt(void)
 /* Compute the node GUID. For an interface with a MAC address it is an EUI-64 as in IPv6,
  * but with 16 bits of a hash in place of ff:fe, because two devices may share an
  * interface, and two containers a MAC address. Otherwise it is a hash. A secret of the
- * user is part of the hash: somebody who knows a device's GUID can end connections in
- * that device's name.
+ * user is part of the hash: anybody who knows a device's GUID can end connections in that
+ * device's name.
  */
 static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface)
 {
@@ -346,7 +346,9 @@ static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface
 
 	hash = rn_hash_bytes(hash, dev->ifname, strlen(dev->ifname));
 	hash = rn_hash_bytes(hash, &dev->gid[0], sizeof(dev->gid[0]));
-	/* The GUID of one device must not allow to compute that of another. */
+	/* Mixed twice, so that the GUID of one device cannot be computed from that of
+	 * another.
+	 */
 	hash = rn_random_mix(salt ^ rn_random_mix(hash));
 	if (!iface->has_mac)
 		return (hash | local_bit) & ~group_bit;

@@ -7,7 +7,7 @@
  * similar functions, the descriptors that are kept here stay open, and to the program
  * they seem not to exist. A program that closes them by bare system calls may then open a
  * file of its own that gets the same number. So the inode of a kept descriptor is
- * recorded, and the descriptor is closed as ours only if its inode is still the same.
+ * recorded, and Rocin closes the descriptor only if its inode is still the same.
  *
  * Threads: any; rn_own_fd_next() is async-signal-safe.
  */
@@ -21,7 +21,7 @@
 #define RN_FD_WATCH_SYMBOL "rocin_watch_fds"
 
 enum {
-	/* limit of descriptors that are recorded; larger ones are not */
+	/* Rocin records only descriptors below this number. */
 	RN_OWN_FD_MAX = 1 << 16,
 	RN_OWN_FD_NONE = INT32_MAX,
 };
@@ -37,8 +37,9 @@ rn_own_fd_next_fn rn_own_fd_next;
  */
 typedef void rn_fd_watch_fn(rn_own_fd_next_fn *next);
 
-/* Keep @fd, that is, protect it as above until rn_own_fd_forget(), which must be called
- * before close(). Return: @fd. A negative @fd is ignored.
+/* Keep @fd, that is, protect it from being closed by the program, until
+ * rn_own_fd_forget(), which must be called before close(). Return: @fd. A negative @fd is
+ * ignored.
  */
 int rn_own_fd_keep(int fd);
 

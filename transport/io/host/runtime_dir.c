@@ -14,8 +14,9 @@
 
 #include "log.h"
 
-/* Check that the existing @path is a directory that only our user can enter, and that we
- * can write to it. @is_foreign: out, another user owns it. Return: 0 or -errno.
+/* Check that the existing @path is a directory that only the user of this process can
+ * enter, and that this process can write to it. @is_foreign: out, another user owns it.
+ * Return: 0 or -errno.
  */
 static int check_private(const char *path, bool *is_foreign, char *err, size_t err_len)
 {
@@ -91,9 +92,9 @@ static int use_explicit(const char *wish, char *dir, size_t dir_len, char *err,
 
 /* ---- Directories in a place for all users ---- */
 
-/* Return: the number of our user outside its user namespace. It differs between users
- * that have the same number inside: for instance, root of a namespace is, outside, the
- * user who created it.
+/* Return: the number of this process's user outside its user namespace. It differs
+ * between users that have the same number inside: for instance, root of a namespace is,
+ * outside, the user who created it.
  */
 static unsigned user_outside(void)
 {
@@ -108,8 +109,8 @@ static unsigned user_outside(void)
 	return found;
 }
 
-/* Find those directories NAME.* in @parent that are ours and private, and write the path
- * of the first by name to @dir. Return: 0 or -ENOENT.
+/* Find those directories NAME.* in @parent that this user owns and that are private, and
+ * write the path of the first by name to @dir. Return: 0 or -ENOENT.
  */
 static int find_own(char *dir, size_t dir_len, const char *parent, const char *name)
 {
@@ -132,9 +133,9 @@ static int find_own(char *dir, size_t dir_len, const char *parent, const char *n
 	return best[0] ? format_path(dir, dir_len, parent, best) : -ENOENT;
 }
 
-/* Find or make a directory of ours with a name that nobody can guess, because another
- * user owns the plain name, by chance or on purpose. If two processes make one at the
- * same time, both use the first by name. Return: 0 or -errno.
+/* Find or make a directory of this user with a name that nobody can guess, because
+ * another user owns the plain name, by chance or on purpose. If two processes make one at
+ * the same time, both use the first by name. Return: 0 or -errno.
  */
 static int make_own(char *dir, size_t dir_len, const char *parent, const char *name)
 {
@@ -154,9 +155,9 @@ static int make_own(char *dir, size_t dir_len, const char *parent, const char *n
 	return rc;
 }
 
-/* Use the directory @name in @parent or, if another user owns it, one of ours with a
- * longer name. Return: 0, -EPERM (the directory is ours, but not private), or another
- * reason why it cannot be used.
+/* Use the directory @name in @parent or, if another user owns it, a directory of this
+ * user with a longer name. Return: 0, -EPERM (this user owns the directory, but it is not
+ * private), or another reason why it cannot be used.
  */
 static int use_candidate(char *dir, size_t dir_len, const char *parent, const char *name,
 			 char *err, size_t err_len)

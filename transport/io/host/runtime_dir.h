@@ -37,7 +37,8 @@ enum {
  * @err_len:	Bytes in @err
  *
  * Return: 0, or -EINVAL (ROCIN_RUNTIME_DIR is not absolute), -EPERM (not a directory of
- *	   ours with mode 0700), -ENAMETOOLONG, or why the last candidate cannot be used.
+ *	   this user with mode 0700), -ENAMETOOLONG, or why the last candidate
+ *	   cannot be used.
  */
 int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len);
 

@@ -3,9 +3,10 @@
  * see mem_direct.h.
  *
  * Copies are made by loops in this file, not by memcpy(), which may store in any order
- * (that of glibc stores the first bytes last). Besides, its "rep movsb", from 2 KiB on,
- * is twenty times slower on some processors if source and destination have almost the
- * same offset in a page, as the payload of a packet and a page of the program do.
+ * (that of glibc stores the first bytes last). Also, memcpy() uses "rep movsb" from 2 KiB
+ * on, which is twenty times slower on some processors if source and destination have
+ * almost the same offset in a page, as the payload of a packet and a page of the program
+ * do.
  */
 #include "mem_direct.h"
 

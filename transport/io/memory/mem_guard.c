@@ -5,9 +5,10 @@
  * continues in land(), and returns. So the kernel restores the signal mask and the
  * alternate stack (SS_AUTODISARM) before the guarded function is left.
  *
- * Handlers found in front of ours form a chain, newest first. A program that replaced our
- * handler usually calls the handler that it replaced, which is ours: on_chain() notices
- * that and calls the next older one, so no two handlers call each other for ever.
+ * "Our handler" is the one in this file. Handlers that the program has set form a chain,
+ * newest first. A handler of the program that replaced our handler usually passes signals
+ * on to it: on_chain() notices that and calls the next older one, so no two handlers call
+ * each other for ever.
  *
  * If a library intercepts the program's calls of sigaction() (mem_guard.h), our handler
  * stays the one that the kernel knows: what the program sets is put behind it,

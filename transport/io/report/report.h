@@ -49,7 +49,8 @@ struct rn_report_finding {
 	const char *rule;     /* such as "life/destroy-order" */
 	const char *severity; /* such as "error" */
 	const char *what;     /* one sentence */
-	const char *body;     /* lines and stacks, as above */
+	/* the lines and stacks of the report */
+	const char *body;
 	/* number of the stack of the call, for suppressions; 0: there is none */
 	uint32_t stack;
 };
